@@ -39,6 +39,10 @@ tests_gpu_conformance_fake_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) \
 	-DDPT_CUDA_FOLDERS='"$(abs_builddir)/tests/fakes/cuda/.libs"'
 tests_gpu_conformance_fake_LDADD = tests/fakes/cuda/kernels/gpu/conformance.lo libtrackbase.la tests/fakes/cuda/libdevice.la
 
+# What tests/gpu/ops.sh runs: ./check builds it alone, with sanitizers.
+gpu-ops-programs: tests/ops/ops_test$(EXEEXT) $(filter tests/fakes/cuda/%,$(check_LTLIBRARIES))
+.PHONY: gpu-ops-programs
+
 # What tests/gpu/all needs on another machine.
 if HAVE_CUDA
 gpu-bundle: dptrain$(EXEEXT) dptrack$(EXEEXT) dptrain_cuda.la tests/ops/ops_test$(EXEEXT) tests/gpu/conformance$(EXEEXT)

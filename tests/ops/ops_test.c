@@ -1,5 +1,6 @@
 /* ops_test.c: every op of ops.def, on every backend that runs here, in every pair of types that it takes, on every case
- * of its table, against ref fed the same rounded inputs. `ops_test [WORD]` runs the tests whose name holds the word.
+ * of its table, against ref fed the same rounded inputs. `ops_test [WORD]` runs the tests whose name holds the word;
+ * $OPS_TEST_BITS names a file that gets a line a case: a checksum of all its results, to be held against another run's.
  *
  * Tolerance of one element: 2 u |want| + min(n + 2, 10 sqrt(n) + 2) 2^-24 T, u = unit roundoff of the output's type
  * (f32 2^-24, bf16 2^-8, f16 2^-11), n = roundings behind the element, T = the sum of its absolute terms. The first
@@ -21,6 +22,7 @@
 #include <cmocka.h>
 
 #include "tests/ops/exec.h"
+#include "tracker/base/crc32c.h"
 #include "trainer/graph/pass.h"
 #include "trainer/graph/rng.h"
 #include "trainer/ops/cases.h"
@@ -269,6 +271,23 @@ static void compare(const struct op_case *c, const struct case_values *v, double
 		fail_msg("%s: %d elements differ from ref", c->name, bad);
 }
 
+static void write_bits(const struct subject *s, const struct op_case *c, bool in_place, const struct node *n,
+		       double *const *got)
+{
+	const char *path = getenv("OPS_TEST_BITS");
+	FILE *f = path ? fopen(path, "a") : NULL;
+	uint32_t crc = 0;
+
+	if (!path)
+		return;
+	assert_non_null(f);
+	for (int k = 0; k < n->n_out; k++)
+		if (got[k])
+			crc = crc32c(crc, got[k], (size_t)case_count(n->out[k]) * sizeof(double));
+	fprintf(f, "%s, %s%s: %08x\n", s->name, c->name, in_place ? ", in place" : "", crc);
+	assert_int_equal(fclose(f), 0);
+}
+
 static void run_case(const struct subject *s, const struct op_case *c, const struct rig *r)
 {
 	struct built b = build(c, &s->precision);
@@ -284,6 +303,7 @@ static void run_case(const struct subject *s, const struct op_case *c, const str
 			got[k] = numbers(again.n->out[k]);
 		run(&again, r, in_place, v.in, got);
 		compare(c, &v, got, &s->precision);
+		write_bits(s, c, in_place, again.n, got);
 		for (int k = 0; k < again.n->n_out; k++)
 			if (got[k])
 				test_free(got[k]);
