@@ -213,13 +213,20 @@ static int run_maker(const struct run_config *cfg, struct err *err)
 	return print_text(&text);
 }
 
-static int print_backends(void)
+static int print_backends(const struct run_config *cfg, struct err *err)
 {
 	struct buf text;
+	int rc = 0;
 
 	buf_init(&text, TEXT_MAX);
-	describe_backends(&text);
-	return print_text(&text);
+	if (cfg->describe)
+		rc = describe_gpu(&text, err);
+	else
+		describe_backends(&text);
+	if (!rc)
+		return print_text(&text);
+	buf_done(&text);
+	return rc;
 }
 
 /* Ranks of another launcher wait for this one, which will not come. */
@@ -415,7 +422,7 @@ static int run(struct job *job, struct err *err)
 	if (cfg->help || cfg->version)
 		return print_help(cfg);
 	if (cfg->command == COMMAND_BACKENDS)
-		return print_backends();
+		return print_backends(cfg, err);
 	if (cfg->command == COMMAND_TOKENIZE || cfg->command == COMMAND_SHARD)
 		return run_maker(cfg, err);
 	if (cfg->command == COMMAND_SAMPLE)

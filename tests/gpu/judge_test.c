@@ -1,5 +1,5 @@
 /* judge_test.c: the real cuDNN, without a device, judges every convolution of the ResNets and the attention of the GPTs
- * as the real module asks for them on an H200 (h200.json, in the words of cuDNN's device properties): in 16 bits an
+ * as the real module asks for them on an H200 (h200.json): in 16 bits an
  * engine on tensor cores whose workspace stays below 64 MiB, in fp32 one without TF32; engines under --deterministic
  * and --tf32 too. Attention's are compiled, by NVRTC and with a driver that only says yes (libcuda.c). Nothing runs. */
 #include <dlfcn.h>
@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "tests/graph/net.h"
+#include "trainer/advise/hardware.h"
 #include "trainer/backends/cuda/dnn.h"
 #include "trainer/ops/conv/conv.h"
 
@@ -26,18 +27,18 @@ static const struct backend *cuda;
 static char seen[SHAPES_MAX][160];
 static int n_seen;
 
-static void *read_text(const char *name)
+static int open_h200(struct err *err)
 {
-	static char text[4096];
+	struct hardware h = { .nodes = NULL };
 	char path[512];
-	FILE *f;
+	int rc;
 
-	snprintf(path, sizeof(path), "%s/tests/gpu/%s", getenv("srcdir") ? getenv("srcdir") : ".", name);
-	f = fopen(path, "r");
-	assert_non_null(f);
-	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
-	fclose(f);
-	return text;
+	snprintf(path, sizeof(path), "%s/tests/gpu/h200.json", getenv("srcdir") ? getenv("srcdir") : ".");
+	rc = hardware_open(&h, path, err);
+	if (!rc)
+		rc = dnn_open_for(&without_device, h.device, err);
+	hardware_done(&h);
+	return rc;
 }
 
 static bool is_new(const struct node *n)
@@ -226,7 +227,7 @@ static void open_all(void)
 	snprintf(path, sizeof(path), "%s/tests/gpu/.libs/libcuda.so.1", build);
 	dlopen(path, RTLD_NOW | RTLD_LOCAL); /* cuDNN asks the loader for it by name */
 	cuda_calls_open(&without_device.calls, CUDA_NVRTC, NULL);
-	if (dnn_open_for(&without_device, read_text("h200.json"), &err))
+	if (open_h200(&err))
 		print_message("no cuDNN: %s\n", err.text);
 }
 

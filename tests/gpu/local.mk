@@ -1,12 +1,12 @@
 # The cuda backend on the fake device of tests/fakes/cuda (or, with DPTRAIN_GPU=1, on a GPU): every op, whole nets, streams,
 # several ranks, what it refuses. `full` as an argument of the first three scripts asks for all.
 gpu_tests = tests/gpu/ops.sh tests/gpu/nets.py tests/gpu/products.py tests/gpu/ranks.py tests/gpu/refusals.py tests/gpu/trace.py \
-	tests/gpu/bundle.py tests/gpu/seen.py tests/gpu/allocations.py
+	tests/gpu/bundle.py tests/gpu/plan.py tests/gpu/seen.py tests/gpu/allocations.py
 TESTS += $(gpu_tests)
 cmocka_tests += tests/gpu/streams_test
 EXTRA_DIST += $(gpu_tests)
 EXTRA_DIST += tests/gpu/all tests/gpu/bundle.sh tests/gpu/device.py tests/gpu/peer.py
-EXTRA_DIST += tests/gpu/libraries.sh tests/gpu/toolkit.sh tests/gpu/wheels.sh tests/gpu/h200.json tests/gpu/registers.py tests/gpu/registers.txt
+EXTRA_DIST += tests/gpu/libraries.sh tests/gpu/toolkit.sh tests/gpu/wheels.sh tests/gpu/h200.json tests/gpu/plans.txt tests/gpu/registers.py tests/gpu/registers.txt
 if HAVE_CUDA
 cmocka_tests += tests/gpu/calls_test
 check_PROGRAMS += tests/gpu/conformance tests/gpu/conformance_fake

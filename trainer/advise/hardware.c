@@ -149,6 +149,8 @@ double hardware_collective_s(const struct hardware *h, const char *op, double by
 void hardware_done(struct hardware *h)
 {
 	free(h->nodes);
+	free(h->device);
 	h->nodes = NULL;
+	h->device = NULL;
 	h->n_nodes = 0;
 }

@@ -49,14 +49,17 @@ struct hardware {
 	struct hardware_link within, between; /* ranks of one machine, machines */
 	struct hardware_node *nodes;
 	int n_nodes;
+	char *device; /* a GPU in the words of cuDNN's device properties (JSON); NULL: not described */
 	struct hardware_bandwidth bandwidth[HARDWARE_POINTS];
-	int n_bandwidth;
+	int n_bandwidth; /* 0: a description, without rates; there are no seconds of it */
 	struct hardware_collective collectives[HARDWARE_POINTS];
 	int n_collectives;
 };
 
 /* text: a path, or the name of a shipped file ("a100-40gb-x8"). ERR_USAGE, naming file and member. */
 int hardware_open(struct hardware *ret, const char *text, struct err *err);
+/* The same, with the rates that seconds follow from. */
+int hardware_open_rated(struct hardware *ret, const char *text, struct err *err);
 void hardware_done(struct hardware *h); /* a zeroed struct is fine */
 
 /* Seconds of a node of that op, in that type, with so many operations and bytes of operands: from the timed nodes of

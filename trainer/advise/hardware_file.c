@@ -107,7 +107,7 @@ static void read_bandwidth(struct reader *r, json_t *root)
 	json_t *o, *list = json_object_get(root, "bandwidth");
 	size_t i;
 
-	if (!r->rc && (!json_array_size(list) || json_array_size(list) > HARDWARE_POINTS))
+	if (!r->rc && list && (!json_array_size(list) || json_array_size(list) > HARDWARE_POINTS))
 		r->rc = err_set(r->err, ERR_USAGE, "%.200s: bandwidth: a list of 1 to %d points is needed", r->path,
 				HARDWARE_POINTS);
 	if (r->rc)
@@ -146,7 +146,8 @@ static void check_members(struct reader *r, json_t *root)
 	static const char *const known[] = { "name",	"source",	"memory_bytes", "shared_memory",
 					     "ranks_per_node", "host_memory_bytes", "host_gbs", "overlap",
 					     "rings",	"spread",	"samples_per_s", "within",
-					     "between", "products",	"bandwidth",	"nodes", "collectives" };
+					     "between", "products",	"bandwidth",	"nodes", "collectives",
+					     "device" };
 	const char *key;
 	json_t *v;
 
@@ -176,6 +177,20 @@ static void read_scalars(struct reader *r, json_t *root)
 	h->samples_per_s = number(r, root, "", "samples_per_s", 0, 0);
 }
 
+static void read_device(struct reader *r, json_t *root)
+{
+	json_t *o = json_object_get(root, "device");
+
+	if (r->rc || !o)
+		return;
+	if (!json_is_object(o))
+		r->rc = err_set(r->err, ERR_USAGE, "%.200s: device: an object is needed", r->path);
+	else
+		r->h->device = json_dumps(o, JSON_COMPACT);
+	if (!r->rc && !r->h->device)
+		r->rc = err_set(r->err, ERR_NOMEM, "out of memory: %.200s", r->path);
+}
+
 static int read_root(struct reader *r, json_t *root)
 {
 	const size_t n = json_array_size(json_object_get(root, "nodes")) +
@@ -193,6 +208,7 @@ static int read_root(struct reader *r, json_t *root)
 	read_products(r, root);
 	read_nodes(r, root);
 	read_bandwidth(r, root);
+	read_device(r, root);
 	read_collectives(r, root);
 	return r->rc;
 }
@@ -238,6 +254,16 @@ int hardware_open(struct hardware *ret, const char *name, struct err *err)
 	else
 		*ret = h;
 	return rc;
+}
+
+int hardware_open_rated(struct hardware *ret, const char *name, struct err *err)
+{
+	int rc = hardware_open(ret, name, err);
+
+	if (rc || ret->n_bandwidth)
+		return rc;
+	hardware_done(ret);
+	return err_set(err, ERR_USAGE, "%.200s: bandwidth: a list of 1 to %d points is needed", name, HARDWARE_POINTS);
 }
 
 int hardware_place(char *ret, size_t n, struct err *err)

@@ -7,7 +7,7 @@
 #include "trainer/graph/kernel.h"
 #include "trainer/ops/ops.h"
 
-#define BACKEND_ABI 10
+#define BACKEND_ABI 11
 #define BACKEND_SYMBOL "dptrain_backend_v1"
 #define BACKEND_EXPORT __attribute__((visibility("default")))
 
@@ -21,6 +21,9 @@ struct backend_opts {
 	bool direct;	   /* convolutions as sums of plain products alone */
 	bool split;	   /* products of f32 matrices as three of bf16 halves, where that is faster */
 	bool tf32;	   /* products in fp32 may round their factors to TF32 */
+	/* NULL: one that is here. Else a device that is not, in the words of backend_device.properties: plans are made
+	 * for it, and nothing runs; nothing is asked of a driver. */
+	const char *described;
 };
 
 struct backend_copy {
@@ -35,6 +38,7 @@ struct backend_device {
 	int capability; /* 90: 9.0 */
 	int multiprocessors;
 	int64_t memory_bytes, l2_bytes, shared_bytes; /* shared: that a block may have */
+	char properties[1200]; /* JSON: what plans depend on, in the words of the library that makes them */
 };
 
 struct backend {
@@ -151,6 +155,9 @@ struct backend_choice {
 };
 
 int backend_load(struct backend_choice *ret, const char *name, struct err *err);
+
+/* The one of that name, whether or not it can run here: for plans. */
+int backend_find(const struct backend **ret, const char *name, struct err *err);
 
 /* How many devices a backend can use here; 0 where it cannot run. Asks in a process of its own: one that has asked a
  * driver cannot start ranks that use it. */

@@ -36,14 +36,18 @@ static int open_module(const struct backend **ret, const char *name, struct err 
 	return rc;
 }
 
+int backend_find(const struct backend **ret, const char *name, struct err *err)
+{
+	*ret = &backend_ref;
+	return strcmp(name, "ref") ? open_module(ret, name, err) : 0;
+}
+
 static int load_one(const struct backend **ret, const char *name, struct err *err)
 {
-	const struct backend *b = &backend_ref;
+	const struct backend *b = NULL;
 	char reason[256] = "";
-	int rc = 0;
+	int rc = backend_find(&b, name, err);
 
-	if (strcmp(name, "ref") != 0)
-		rc = open_module(&b, name, err);
 	if (rc)
 		return rc;
 	if (b->probe && b->probe(reason, sizeof(reason)))

@@ -20,6 +20,7 @@
 #define PLAN BIT(COMMAND_PLAN)
 #define PLANNER (BIT(COMMAND_TRAIN) | PLAN)
 #define JSON (BIT(COMMAND_CONFIG) | BIT(COMMAND_BENCH) | DOCTOR | PLAN)
+#define BACKENDS BIT(COMMAND_BACKENDS)
 #define OPEN (-1)
 
 /* Words that a registry owns, as the form of a choice: the first bar is left out. */

@@ -34,7 +34,8 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			     "from:\n"
 			     "default, config file, environment, flag or derived. --config reads the JSON output "
 			     "back.\n" },
-	[COMMAND_BACKENDS] = { "dptrain backends", "Lists the backends with their versions, or why one cannot run.\n" },
+	[COMMAND_BACKENDS] = { "dptrain backends [--describe]",
+			       "Lists the backends with their versions, or why one cannot run.\n" },
 	[COMMAND_PLAN] = { "dptrain plan [flags of dptrain train] [--auto [--goal GOAL] [--explain] [--json]]",
 			   "Prepares the program of a run and prints the memory that it will use; --auto ranks the "
 			   "ways to make\nits global batch, on this machine or on one that --hardware describes.\n" },

@@ -279,7 +279,8 @@ static struct backend_opts rank_backend_opts(const struct rank *r)
 				      .deterministic = r->by_rule,
 				      .direct = r->cfg->conv_algo == CONFIG_CONV_DIRECT,
 				      .split = r->cfg->fp32_matmul == CONFIG_FP32_HIGH,
-				      .tf32 = r->cfg->tf32 };
+				      .tf32 = r->cfg->tf32,
+				      .described = r->described };
 }
 
 /* --backend auto: a device only where it has all that the ranks need; else cpu, and why. */
@@ -302,9 +303,10 @@ static int pick_usable(struct rank *r, struct backend_choice *c, struct err *err
 static int pick_backend(struct rank *r, const struct precision *p, struct err *err)
 {
 	static const char *const names[] = { "auto", "ref", "cpu", "cuda" };
-	struct backend_choice choice;
+	struct backend_choice choice = { NULL, "" };
 	const struct backend *b;
-	int rc = backend_load(&choice, names[r->cfg->backend], err);
+	int rc = r->described ? backend_find(&choice.backend, names[r->cfg->backend], err) :
+				backend_load(&choice, names[r->cfg->backend], err);
 
 	if (!rc && r->cfg->backend == CONFIG_BACKEND_AUTO)
 		rc = pick_usable(r, &choice, err);
@@ -346,7 +348,7 @@ int rank_open_module(struct rank *r, struct err *err)
 	const struct backend_opts o = rank_backend_opts(r);
 	int rc = r->backend->open(&o, &r->module, err);
 
-	return rc || !r->backend->room ? rc : r->backend->room(r->module, &r->device_room, err);
+	return rc || !r->backend->room || r->described ? rc : r->backend->room(r->module, &r->device_room, err);
 }
 
 int rank_open_backend(struct rank *r, struct err *err)

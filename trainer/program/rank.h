@@ -25,6 +25,7 @@ struct rank {
 	void *module;
 	int64_t device_room; /* bytes free on its device when that was opened; 0: it has none */
 	struct devices *devices; /* how its device meets the others'; NULL: hosts meet, or nobody */
+	const char *described; /* a GPU that is not here, of a plan (backend_opts); NULL: what is here */
 	bool by_rule; /* kernels are never chosen by the clock: --deterministic, or nothing will be run */
 };
 

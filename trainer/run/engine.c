@@ -152,6 +152,7 @@ int engine_open_plan(struct engine **ret, const struct job *job, const struct se
 		return ERR_NOMEM;
 	rc = open_subject(e, err);
 	e->rank.by_rule = true; /* a plan times nothing */
+	e->rank.described = job->described;
 	if (!rc)
 		rc = rank_open_backend(&e->rank, err);
 	if (!rc)

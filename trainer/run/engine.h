@@ -13,6 +13,7 @@
 struct job {
 	struct run_config *cfg; /* final once a subject is open (config.h) */
 	struct batch_file *batch; /* of --batch-from, or NULL */
+	const char *described; /* of a plan: the GPU that it is for, as rank.h has it; NULL */
 	int argc;
 	char *const *argv;
 	char run_id[33]; /* in the launcher, once the ranks have ended: of the run that they recorded; "": of none */

@@ -22,14 +22,14 @@ static int open_hardware(struct hardware *ret, const struct run_config *cfg, str
 	int rc;
 
 	if (cfg->hardware)
-		return hardware_open(ret, cfg->hardware, err);
+		return hardware_open_rated(ret, cfg->hardware, err);
 	rc = hardware_place(path, sizeof(path), err);
 	if (rc)
 		return rc;
 	if (access(path, R_OK))
 		return err_set(err, ERR_USAGE, "%.300s is not there: measure this machine once (dptrain bench "
 			       "--calibrate --nproc-per-node N), or name one: --hardware a100-40gb-x8", path);
-	return hardware_open(ret, path, err);
+	return hardware_open_rated(ret, path, err);
 }
 
 /* By name: a plan may know more strategies than the program has, and in another order. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trainer/advise/hardware.h"
 #include "trainer/data/corpus/tokenize.h"
 #include "trainer/program/memory.h"
 #include "trainer/program/traffic.h"
@@ -70,7 +71,19 @@ static int describe_stages(const struct job *job, struct seat *seat, struct buf 
 	return 0;
 }
 
-static int describe_whole(const struct job *job, struct seat *seat, struct buf *out, struct err *err)
+/* Beside a plan libraries and driver take memory, which no description tells. */
+static void say_fits(const struct engine *e, const struct hardware *h, struct buf *out)
+{
+	const struct plan *p = &e->prepared.plan;
+	const double mib = (double)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_COMM]) / 1048576;
+
+	buf_addf(out, "%s: %.1f MiB of a GPU's %.1f, %s\n", h->name, mib, h->memory_bytes / 1048576,
+		 mib * 1048576 <= h->memory_bytes ? "which fits" : "which does not fit");
+}
+
+/* h: of the GPU that is planned for; NULL: what is here. */
+static int describe_whole(const struct job *job, struct seat *seat, const struct hardware *h, struct buf *out,
+			  struct err *err)
 {
 	struct buf stages;
 	struct engine *e;
@@ -83,6 +96,8 @@ static int describe_whole(const struct job *job, struct seat *seat, struct buf *
 		rc = engine_open_plan(&e, job, seat, err);
 	if (!rc) {
 		summarize(e, out);
+		if (h)
+			say_fits(e, h, out);
 		buf_add(out, stages.data, stages.len);
 		engine_close(e);
 	}
@@ -92,7 +107,7 @@ static int describe_whole(const struct job *job, struct seat *seat, struct buf *
 	return rc;
 }
 
-int describe_plan(const struct job *job, struct buf *out, struct err *err)
+static int describe(const struct job *job, const struct hardware *h, struct buf *out, struct err *err)
 {
 	struct board board = { .stop_signal = 0 };
 	struct seat seat = { .world = job->cfg->world,
@@ -105,7 +120,7 @@ int describe_plan(const struct job *job, struct buf *out, struct err *err)
 	int rc;
 
 	if (job->cfg->dump != CONFIG_DUMP_GRAPH && job->cfg->dump != CONFIG_DUMP_PLAN)
-		return describe_whole(job, &seat, out, err);
+		return describe_whole(job, &seat, h, out, err);
 	rc = engine_open_plan(&e, job, &seat, err);
 	if (rc)
 		return rc;
@@ -121,6 +136,27 @@ int describe_plan(const struct job *job, struct buf *out, struct err *err)
 		plan_dump(&e->prepared.plan, list, e->prepared.n_programs, out);
 	engine_close(e);
 	return buf_failed(out) ? err_set(err, ERR_NOMEM, "out of memory: the description") : 0;
+}
+
+int describe_plan(const struct job *job, struct buf *out, struct err *err)
+{
+	struct job described = *job;
+	struct hardware h;
+	int rc;
+
+	if (!job->cfg->hardware)
+		return describe(job, NULL, out, err);
+	if (job->cfg->backend != CONFIG_BACKEND_CUDA)
+		return err_set(err, ERR_USAGE, "--hardware goes with --auto, or with plan --backend cuda");
+	rc = hardware_open(&h, job->cfg->hardware, err);
+	if (rc)
+		return rc;
+	described.described = h.device;
+	rc = h.device ? describe(&described, &h, out, err) :
+			err_set(err, ERR_USAGE, "--hardware %.200s: has no device; dptrain backends --describe, on a "
+				"machine with such a GPU, writes a file that has", job->cfg->hardware);
+	hardware_done(&h);
+	return rc;
 }
 
 int describe_parameters(const struct job *job, int64_t *ret, struct err *err)
@@ -181,6 +217,25 @@ void describe_backends(struct buf *out)
 		else
 			describe_backend(c.backend, out);
 	}
+}
+
+int describe_gpu(struct buf *out, struct err *err)
+{
+	struct backend_choice c;
+	struct backend_device d;
+	char version[512] = "";
+	int rc = backend_load(&c, "cuda", err);
+
+	if (!rc)
+		rc = c.backend->describe(0, &d, err);
+	if (rc)
+		return rc;
+	c.backend->version(version, sizeof(version));
+	buf_addf(out,
+		 "{\n \"name\": \"%s\",\n \"source\": \"dptrain backends --describe: %s\",\n"
+		 " \"memory_bytes\": %lld,\n \"ranks_per_node\": %d,\n \"device\": %s\n}\n",
+		 d.name, version, (long long)d.memory_bytes, c.backend->count(), d.properties);
+	return 0;
 }
 
 static void say_tokens(const struct run_config *cfg, const struct texts *texts, const struct tokenizer *tokenizer,

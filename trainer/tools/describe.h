@@ -10,6 +10,9 @@ int describe_plan(const struct job *job, struct buf *out, struct err *err);
 int describe_parameters(const struct job *job, int64_t *ret, struct err *err);
 void describe_backends(struct buf *out);
 
+/* The first GPU here as a hardware file (schema/hardware): what plans for it must know. */
+int describe_gpu(struct buf *out, struct err *err);
+
 /* Writes the token files of `dptrain tokenize`, and what they hold to out. */
 int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err *err);
 

@@ -73,6 +73,26 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attr, int dev
 	return cudaSuccess;
 }
 
+/* An H200's limits. */
+static void set_limits(struct cudaDeviceProp *p)
+{
+	const int grid[] = { 2147483647, 65535, 65535 }, block[] = { 1024, 1024, 64 };
+
+	memcpy(p->maxGridSize, grid, sizeof(grid));
+	memcpy(p->maxThreadsDim, block, sizeof(block));
+	p->multiProcessorCount = 132;
+	p->warpSize = 32;
+	p->l2CacheSize = 62914560;
+	p->maxThreadsPerBlock = 1024;
+	p->maxThreadsPerMultiProcessor = 2048;
+	p->maxBlocksPerMultiProcessor = 32;
+	p->regsPerBlock = p->regsPerMultiprocessor = 65536;
+	p->sharedMemPerBlock = 49152;
+	p->sharedMemPerBlockOptin = 232448;
+	p->reservedSharedMemPerBlock = 1024;
+	p->cooperativeLaunch = 1;
+}
+
 /* Devices of one kind; the last byte of a UUID is the device's number. */
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 {
@@ -83,7 +103,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 	cudaDeviceGetAttribute(&p->major, cudaDevAttrComputeCapabilityMajor, device);
 	cudaDeviceGetAttribute(&p->minor, cudaDevAttrComputeCapabilityMinor, device);
 	memory_room(&room, &p->totalGlobalMem);
-	p->multiProcessorCount = 132;
+	set_limits(p);
 	for (int i = 0; i < 15; i++)
 		p->uuid.bytes[i] = (char)(0xa0 + i);
 	p->uuid.bytes[15] = (char)device;

@@ -115,15 +115,15 @@ static void lack(struct cuda_module *m, const char *what, const struct err *why)
 		 why->text);
 }
 
-/* NVRTC comes first: cuDNN asks the loader for it by name. */
-static void open_libraries(struct cuda_module *m)
+/* NVRTC comes first: cuDNN asks the loader for it by name. json: of a device that is not here; NULL. */
+static void open_libraries(struct cuda_module *m, const char *json)
 {
 	struct err err = ERR_INIT;
 
 	cuda_calls_open(&m->calls, CUDA_NVRTC, NULL);
-	if (blas_open(m, &err))
+	if (!m->described && blas_open(m, &err))
 		lack(m, "products without cuBLASLt", &err);
-	if (dnn_open(m, &err))
+	if (m->described ? dnn_open_for(m, json, &err) : dnn_open(m, &err))
 		lack(m, "convolutions without cuDNN", &err);
 }
 
@@ -142,8 +142,9 @@ static int cuda_open(const struct backend_opts *o, void **ret_module, struct err
 
 	if (!m)
 		return err_set(err, ERR_NOMEM, "cuda: out of memory");
-	rc = pick_device(o, &m->device, err);
-	set = rc ? cudaSuccess : cudaSetDevice(m->device);
+	m->described = o->described;
+	rc = m->described ? 0 : pick_device(o, &m->device, err);
+	set = rc || m->described ? cudaSuccess : cudaSetDevice(m->device);
 	if (set != cudaSuccess)
 		rc = cuda_fail(err, set, "choosing the device of this rank");
 	if (rc) {
@@ -152,7 +153,7 @@ static int cuda_open(const struct backend_opts *o, void **ret_module, struct err
 	}
 	m->tf32 = o->tf32;
 	m->direct = o->direct;
-	open_libraries(m);
+	open_libraries(m, o->described);
 	*ret_module = m;
 	return 0;
 }

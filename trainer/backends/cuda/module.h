@@ -10,6 +10,7 @@ struct cuda_module {
 	bool capturing; /* a graph is being recorded */
 	bool tf32;	/* products in fp32 may take it */
 	bool direct;	/* convolutions are sums of plain products */
+	bool described; /* plans are made for a device that is not here; nothing runs */
 	struct cuda_calls calls; /* of the libraries that were needed so far */
 #ifdef HAVE_CUBLASLT
 	cublasLtHandle_t blas; /* NULL: not open */

@@ -38,6 +38,37 @@ static void print_uuid(const struct cudaDeviceProp *p, char text[UUID_BYTES])
 					 i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", b[i]);
 }
 
+static int attribute(enum cudaDeviceAttr which, int device)
+{
+	int v = 0;
+
+	return cudaDeviceGetAttribute(&v, which, device) == cudaSuccess ? v : 0;
+}
+
+/* As cuDNN's CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION wants it. */
+static void print_properties(const struct cudaDeviceProp *p, int device, char *text, size_t n)
+{
+	int driver = 0;
+
+	cudaDriverGetVersion(&driver);
+	snprintf(text, n,
+		 "{\"deviceName\": \"%.100s\", \"deviceVer\": %d, \"driverVer\": %d, \"cudaDeviceId\": %d, "
+		 "\"pciDeviceId\": %d, \"isTccDriver\": %d, \"multiProcessorCount\": %d, \"warpSize\": %d, "
+		 "\"totalGlobalMem\": %zu, "
+		 "\"l2CacheSize\": %d, \"maxGridSize\": [%d, %d, %d], \"maxBlockSize\": [%d, %d, %d], "
+		 "\"maxThreadsPerBlock\": %d, \"maxThreadsPerSM\": %d, \"maxCtasPerSM\": %d, \"regsPerBlock\": %d, "
+		 "\"maxRegistersPerSM\": %d, \"maxSharedMemoryPerBlock\": %zu, \"maxSharedMemoryPerBlockOptin\": %zu, "
+		 "\"reservedSharedMemoryPerBlock\": %zu, \"supportCoopLaunch\": %d, \"smClockRateKHz\": %d, "
+		 "\"memClockRateKHz\": %d}",
+		 p->name, 100 * p->major + 10 * p->minor, driver, device, p->pciDeviceID, p->tccDriver,
+		 p->multiProcessorCount, p->warpSize, p->totalGlobalMem, p->l2CacheSize, p->maxGridSize[0],
+		 p->maxGridSize[1], p->maxGridSize[2], p->maxThreadsDim[0], p->maxThreadsDim[1], p->maxThreadsDim[2],
+		 p->maxThreadsPerBlock, p->maxThreadsPerMultiProcessor, p->maxBlocksPerMultiProcessor, p->regsPerBlock,
+		 p->regsPerMultiprocessor, p->sharedMemPerBlock, p->sharedMemPerBlockOptin,
+		 p->reservedSharedMemPerBlock, p->cooperativeLaunch, attribute(cudaDevAttrClockRate, device),
+		 attribute(cudaDevAttrMemoryClockRate, device));
+}
+
 int pick_describe(int device, struct backend_device *ret, struct err *err)
 {
 	struct cudaDeviceProp p;
@@ -52,6 +83,7 @@ int pick_describe(int device, struct backend_device *ret, struct err *err)
 					.shared_bytes = (int64_t)p.sharedMemPerBlockOptin };
 	snprintf(ret->name, sizeof(ret->name), "%.63s", p.name);
 	print_uuid(&p, ret->uuid);
+	print_properties(&p, device, ret->properties, sizeof(ret->properties));
 	return 0;
 }
 
