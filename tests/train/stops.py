@@ -12,6 +12,7 @@ STEPS, ASKED, KILLED, SAVE = 10, 3, 8, 2
 GPT = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 8, "--block-size", 8, "--tokenizer", "bytes", "--dropout", 0.1]
 FILES = ("checkpoints/step-%d/model.safetensors" % STEPS, "checkpoints/step-%d/optimizer.safetensors" % STEPS, "weights.safetensors",
          "weights-ema.safetensors")
+ENV = {}  # of every run: tests/gpu/whole.py sets it
 EXTRA = {"sgd": ["--nesterov"]}  # what an optimiser can do beside its plain form
 
 
@@ -48,7 +49,7 @@ def differences(one, other):
 
 
 def run(name, flags, runs, code, **env):
-    p = dptrain(*flags, "--runs-dir", runs, "--resume", "auto", env=env)
+    p = dptrain(*flags, "--runs-dir", runs, "--resume", "auto", env={**ENV, **env}, timeout=300)
     return check(p.returncode == code, "%s: exit %d, not %d: %s" % (name, p.returncode, code, p.stderr))
 
 
@@ -73,7 +74,8 @@ def steep(folder, data, common):
     """Weights of which the first loss scales overflow fp16: the table of tokens, which is the classifier too, is multiplied."""
     with Folder() as tmp:
         path = os.path.join(folder, "steep.safetensors")
-        p = dptrain(*common, "--precision", "fp32", "--data-path", data, "--max-steps", 1, "--runs-dir", tmp, "--save-weights", path)
+        p = dptrain(*common, "--precision", "fp32", "--data-path", data, "--max-steps", 1, "--runs-dir", tmp, "--save-weights", path,
+                    env=ENV)
         check(p.returncode == 0, "weights to begin with: exit %d: %s" % (p.returncode, p.stderr))
     with open(path, "rb") as f:
         b = bytearray(f.read())
@@ -88,16 +90,21 @@ def steep(folder, data, common):
     return path
 
 
+def make_words(folder):
+    words = os.path.join(folder, "words")
+    os.mkdir(words)
+    with open(os.path.join(words, "t.txt"), "w", encoding="ascii") as f:
+        f.write(" ".join("%d stops and %d goes on" % (i * i, i) for i in range(24)))
+    return words
+
+
 def main():
     backend = fast()
     fp16 = "cpu" in backend
     common = [*GPT, *backend]
     with Folder() as tmp:
-        words, pictures = os.path.join(tmp, "words"), os.path.join(tmp, "pictures")
-        os.mkdir(words)
+        words, pictures = make_words(tmp), os.path.join(tmp, "pictures")
         os.mkdir(pictures)
-        with open(os.path.join(words, "t.txt"), "w", encoding="ascii") as f:
-            f.write(" ".join("%d stops and %d goes on" % (i * i, i) for i in range(24)))
         both = ["--run-name", "r", "--deterministic", "--nproc-per-node", 2, "--max-steps", STEPS, "--save-steps", SAVE, "--save-total-limit", 2,
                 "--model-ema", "--model-ema-decay", 0.9, "--clip-grad-norm", 0.5]
         flags = [*common, "--data-path", words, "--global-batch-size", 7, "--batch-size", 2, *both]
@@ -118,4 +125,5 @@ def main():
     finish("stops")
 
 
-main()
+if __name__ == "__main__":
+    main()
