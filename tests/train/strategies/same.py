@@ -1,7 +1,7 @@
 """A strategy changes speed and memory, never the maths: losses and gradient norms of 5 steps, an evaluation and the
 weights afterwards are those of one rank, in f64 on ref, whatever is combined: strategy, ranks, recomputation, passes a
 step, optimiser, clipping, averages, frozen weights, what is offloaded, and what each strategy can be asked for. Every pair of values of two
-of these is in some run; --full tries all combinations (456,192: days), --full K/N the Kth of N equal parts of them, drawn evenly.
+of these is in some run; --full tries all combinations (483,840: days), --full K/N the Kth of N equal parts of them, drawn evenly.
 Settings that change the maths are those of the run on one rank.
 Then the same with parts that
 are broken on purpose (DPTRAIN_TEST_FAULT): each is noticed. Learning rates are low enough that no run comes to a kink of ReLU within its steps."""
@@ -32,7 +32,7 @@ MATHS = {
 }
 # How it is done.
 WAYS = {
-    "strategy": ["dp", "ddp", "fsdp 1", "fsdp 2", "fsdp 3"],
+    "strategy": ["dp", "ddp", "fsdp 1", "fsdp 2", "fsdp 3", "pdp"],
     "world": [2, 3, 4, 1],
     "recompute": ["none", "selective", "full"],
     "passes": [1, 2],
@@ -70,7 +70,9 @@ def maths_flags(c, data):
 def way_flags(c):
     name, _, stage = c["strategy"].partition(" ")
     flags = ["--strategy", name, "--dp-devices" if name == "dp" else "--nproc-per-node", c["world"], "--activation-checkpointing", c["recompute"]]
-    if c["passes"] > 1:
+    if name == "pdp": # two stages, also beside each other; its passes are micro-batches
+        flags += ["--pp-stages", 2, "--microbatches", 2 if c["passes"] == 1 else 5]
+    elif c["passes"] > 1:
         flags += ["--grad-accum-steps", c["passes"]]
     if stage:
         flags += ["--zero-stage", stage, "--fsdp-unit", c["unit"]]
@@ -121,6 +123,8 @@ def is_run(c):
     """Settings that only some strategies know are at their first value elsewhere; batch norm sees a pass."""
     stage = c["strategy"].partition(" ")[2]
     first = {k: v[0] for k, v in WAYS.items()}
+    if c["strategy"] == "pdp" and (c["model"] == "resnet20" or c["world"] % 2):
+        return False
     if c["strategy"] == "dp" and (c["model"] == "resnet20" or c["passes"] > 1):
         return False
     return (not (c["model"] == "resnet20" and c["passes"] > 1)
