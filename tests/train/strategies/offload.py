@@ -114,4 +114,5 @@ def main():
     finish("offload")
 
 
-main()
+if __name__ == "__main__":
+    main()
