@@ -3,6 +3,7 @@
 that changes, and a wait that is broken off end in one line."""
 import os
 import signal
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -119,6 +120,43 @@ def s3(shards, local):
     server.stop()
 
 
+def pictures(folder):
+    """Single pictures in a bucket, by class: the set that the same files are on the disk, for one request each."""
+    server = S3(os.path.dirname(os.path.dirname(folder)), page=7)
+    bucket = os.path.basename(os.path.dirname(folder))
+
+    def both(name, **options):
+        got = deliver(f"s3://{bucket}/{name}/", env=server.environment(), **options)
+        assert got == deliver(os.path.join(os.path.dirname(folder), name), **options), (name, options, got)
+        return got
+    for ranks, workers in ((1, 0), (3, 4)):
+        both("folder", shuffle=2, batch=8, epochs=2, ranks=ranks, workers=workers)
+    both("folder", val=1)
+    for where, names in (("odd/b", ["x.png", "y z+.png"]), ("odd/a", ["1.png"]), ("odd/a-b", ["1.png", ".2.png"]), ("odd/a/in", ["3.PNG", "notes.txt"]),
+                         ("odd/.hidden", ["4.png"]), ("odd", ["alone.png"])):
+        os.makedirs(f"{tmp}/{where}", exist_ok=True)
+        for i, name in enumerate(names):
+            source = sorted(os.path.join(d, f) for d, _, files in os.walk(folder) for f in files)[len(where) * 3 + i]
+            shutil.copy(source, f"{tmp}/{where}/{name}")
+    assert both("odd", shuffle=2, batch=2, max_broken=1)[0] == "samples 5"
+    assert both("folder/train", shuffle=2, batch=8, val_share=0.4)[0] != both("folder/train", val=1, val_share=0.4)[0]
+    server.log.clear()
+    spec, kept = f"s3://{bucket}/folder", f"{tmp}/kept-pictures"
+    first = deliver(spec, env=server.environment(), shuffle=3, window=30, batch=8, ranks=2, workers=2, cache=kept)
+    asked = [path for path, _ in server.log if path.split("?")[0].endswith(".png")]
+    assert first[0] == "samples 66" and len(asked) == len(set(asked)) == 66, "one request a picture, and none for its size"
+    server.log.clear()
+    assert deliver(spec, env=server.environment(), shuffle=3, window=30, batch=8, cache=kept) == first
+    assert all("list-type" in path for path, _ in server.log), "the second run only lists"
+    with open(sorted(os.path.join(d, f) for d, _, files in os.walk(f"{folder}/train") for f in files)[3], "r+b") as f:
+        f.truncate(100)
+    done = subprocess.run([DELIVER, spec, "batch=8"], capture_output=True, text=True, timeout=100, check=True, env=environment(env=server.environment()))
+    assert "broken 1" in done.stdout and f"{spec}/train/" in done.stdout, done.stdout
+    said = deliver(f"s3://{bucket}/none", code=1, env=server.environment())
+    assert "no shards to train on, and no pictures in folders by class" in said, said
+    server.stop()
+
+
 def refusals(shards):
     server = Server(shards)
     url = server.url
@@ -178,6 +216,7 @@ with tempfile.TemporaryDirectory(prefix="dptrain-remote-") as tmp:
     same_stream(there, streams)
     faulty(there, streams)
     s3(there, streams)
+    pictures(f"{tmp}/folder")
     refusals(there)
     broken_off(there)
 print("remote: one stream, faults and all")

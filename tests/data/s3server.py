@@ -121,7 +121,10 @@ class S3Handler(Handler):
         body = ""
         for name in names[:self.server.page]:
             if entries[name]:
-                body += f"<Contents><Key>{escape(name)}</Key><Size>{os.path.getsize(os.path.join(root, name))}</Size><ETag>&quot;x&quot;</ETag></Contents>"
+                with open(os.path.join(root, name), "rb") as f:
+                    data = f.read()
+                tag = hashlib.md5(data).hexdigest()
+                body += f"<Contents><Key>{escape(name)}</Key><Size>{len(data)}</Size><ETag>&quot;{tag}&quot;</ETag></Contents>"
             else:
                 body += f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
         more = len(names) > self.server.page

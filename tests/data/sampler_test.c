@@ -329,6 +329,37 @@ static void orders_are_unrelated(void **state)
 		}
 }
 
+/* What a run that goes on at some step reads, in blocks of neighbours as stores deliver them, though it had read it
+ * before: the samples of one window, and of each lane the block in which that window begins. */
+static void a_restart_reads_one_window_again(void **state)
+{
+	enum { N = 300000, SHARDS = 116, WINDOW = 10000, BLOCK = 84, RESTARTS = 20 };
+	static int64_t order[N], piece[SHARDS + 1];
+	static bool needed[N / BLOCK + 1];
+	struct sampler s = { .n_samples = N, .order = SAMPLER_WINDOW, .window = WINDOW, .piece = piece,
+			     .n_pieces = SHARDS, .seed = 11 };
+
+	(void)state;
+	for (int i = 0; i <= SHARDS; i++)
+		piece[i] = (int64_t)N * i / SHARDS;
+	for (s.global_batch = 32; s.global_batch <= 512; s.global_batch *= 4) {
+		order_of(&s, 3, order);
+		for (int k = 0; k < RESTARTS; k++) {
+			int64_t steps = N / s.global_batch, again = 0;
+			int64_t done = (int64_t)rng_below((struct rng_key){ 5, 6 }, (uint64_t)k, (uint64_t)steps) *
+				       s.global_batch;
+
+			memset(needed, 0, sizeof(needed));
+			for (int64_t p = done; p < N; p++)
+				needed[order[p] / BLOCK] = true;
+			for (int64_t p = 0; p < done; p++)
+				again += needed[order[p] / BLOCK];
+			/* a shard's end lies within a block here: one block more for each */
+			assert_in_range(again, 0, WINDOW + (WINDOW_LANES + SHARDS) * BLOCK);
+		}
+	}
+}
+
 static void endless_goes_round(void **state)
 {
 	struct sampler s = { .n_samples = 10, .global_batch = 7, .world = 3, .endless = true, .order = SAMPLER_TABLE };
@@ -435,6 +466,7 @@ int main(void)
 		cmocka_unit_test(order_is_fair),
 		cmocka_unit_test(orders_are_unrelated),
 		cmocka_unit_test(windows_are_lanes_that_are_mixed),
+		cmocka_unit_test(a_restart_reads_one_window_again),
 		cmocka_unit_test(endless_goes_round),
 		cmocka_unit_test(mixes_keep_their_weights_in_every_prefix),
 		cmocka_unit_test(weights_are_parsed),

@@ -51,6 +51,7 @@ libtrainer_la_SOURCES += trainer/data/corpus/texts.c trainer/data/corpus/texts.h
 libtrainer_la_SOURCES += trainer/data/corpus/tokenize.c trainer/data/corpus/tokenize.h
 # One file a format, or a few; formats.def lists them.
 libtrainer_la_SOURCES += trainer/data/formats/cifar.c trainer/data/formats/folder.c trainer/data/formats/folder.h
+libtrainer_la_SOURCES += trainer/data/formats/folder_remote.c trainer/data/formats/folder_remote.h
 libtrainer_la_SOURCES += trainer/data/formats/folder_scan.c trainer/data/formats/formats.c
 libtrainer_la_SOURCES += trainer/data/formats/formats.def trainer/data/formats/formats.h trainer/data/formats/idx.c
 libtrainer_la_SOURCES += trainer/data/formats/image_set.c trainer/data/formats/image_set.h

@@ -229,7 +229,7 @@ static int add_content(struct shard_list *l, const char *folder, enum shard_part
 			rc = join(path, folder, c->shards.address[i], err);
 			rc = rc ? rc : add(l, path, err);
 		}
-	if (!rc && l->n == before && part != SHARDS_VAL)
+	if (!rc && l->n == before && part != SHARDS_VAL && !l->may_be_none)
 		return err_set(err, ERR_USAGE,
 			       "%.300s: no %s to %s", folder,
 			       l->takes ? l->expects : "shards (*" SHARD_SUFFIX ", *.tfrecord, *-00000-of-00128, "

@@ -21,6 +21,7 @@ struct shard_list {
 	double timeout_s; /* for index files on servers, set by the caller; 0: as usual */
 	bool (*takes)(const char *name); /* set by the caller: what a folder's files are asked; NULL: shards */
 	const char *expects; /* … and what they are, for messages */
+	bool may_be_none; /* set by the caller: a folder without any adds none */
 	char **address;
 	int n, cap;
 	struct shard_facts facts; /* of the last index file */

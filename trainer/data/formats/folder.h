@@ -1,4 +1,5 @@
-/* folder.h: the files of a folder of images, sorted into classes. Private to folder.c and folder_scan.c. */
+/* folder.h: the files of a folder of images, sorted into classes. Private to folder.c, folder_scan.c and
+ * folder_remote.c. */
 #ifndef DPT_DATA_FOLDER_H
 #define DPT_DATA_FOLDER_H
 
@@ -30,6 +31,13 @@ int folder_scan(struct folder_files *ret, const char *path, double val_share, st
 void folder_files_done(struct folder_files *f);
 
 const char *folder_name(const struct folder_files *f, enum split s, int64_t i);
+
+/* Whether a file of that name (below the data path) goes to validation, of which val_share do: the same ones on every
+ * machine, whatever else is added to the folder. */
+bool folder_is_val(const char *name, double val_share);
+
+/* The i-th name that a folder of validation images may have, from 0; NULL: there are no more. */
+const char *folder_val_name(int i);
 
 /* Whether there are class folders with an image in one of them. */
 bool folder_probe(const char *path);

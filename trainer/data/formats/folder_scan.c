@@ -52,12 +52,19 @@ static void free_entries(struct dirent **list, int n)
 	free(list);
 }
 
-/* The same files go to validation on every machine, whatever else is added to the folder. */
+bool folder_is_val(const char *name, double val_share)
+{
+	return val_share > 0 && (double)(rng_stream(name) >> 11) / 9007199254740992.0 < val_share;
+}
+
+const char *folder_val_name(int i)
+{
+	return (size_t)i < sizeof(val_names) / sizeof(val_names[0]) ? val_names[i] : NULL;
+}
+
 static enum split dealt(const struct scan *s, const char *name)
 {
-	if (s->f->has_val || s->val_share <= 0)
-		return s->split;
-	return (double)(rng_stream(name) >> 11) / 9007199254740992.0 < s->val_share ? SPLIT_VAL : SPLIT_TRAIN;
+	return !s->f->has_val && folder_is_val(name, s->val_share) ? SPLIT_VAL : s->split;
 }
 
 static int add_file(struct scan *s, const char *name)
@@ -199,9 +206,9 @@ static bool has_part(const char *root, const char *part)
 /* Name of the folder that holds the validation images; NULL: none. */
 static const char *val_part(const char *root)
 {
-	for (size_t i = 0; i < sizeof(val_names) / sizeof(val_names[0]); i++)
-		if (has_part(root, val_names[i]))
-			return val_names[i];
+	for (int i = 0; folder_val_name(i); i++)
+		if (has_part(root, folder_val_name(i)))
+			return folder_val_name(i);
 	return NULL;
 }
 

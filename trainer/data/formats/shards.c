@@ -11,6 +11,7 @@
 #include "tracker/base/sha256.h"
 #include "trainer/data/container/shard_index.h"
 #include "trainer/data/container/shard_list.h"
+#include "trainer/data/formats/folder_remote.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/image_set.h"
 #include "trainer/data/formats/keep.h"
@@ -28,6 +29,8 @@ struct shards {
 	struct objects *store;
 	struct pages *pages;
 	struct samples samples;
+	char **classes; /* of single pictures, which lie in folders by class; NULL: of shards */
+	int n_classes;
 	struct shard_facts facts;
 	uint64_t cached_bytes;	    /* that the cache held before anything was read */
 	uint32_t *row[SPLIT_COUNT]; /* [sample of the split]: its row in samples */
@@ -55,6 +58,9 @@ static void shards_close(struct dataset *base)
 		free(d->row[s]);
 	for (int s = 0; s < SPLIT_COUNT; s++)
 		free(d->piece[s]);
+	for (int i = 0; i < d->n_classes; i++)
+		free(d->classes[i]);
+	free(d->classes);
 	samples_done(&d->samples);
 	pages_free(d->pages);
 	objects_close(d->store);
@@ -67,11 +73,35 @@ static bool shards_probe(const char *path)
 	return shard_list_probe(path);
 }
 
+/* Single pictures behind an address: those of training first. */
+static int add_pictures(struct shards *d, const struct dataset_opts *o, int *ret_train, struct err *err)
+{
+	struct folder_remote found = { .n_train = 0 };
+	int rc = folder_remote_find(&found, d->store,
+				    &(struct folder_remote_opts){ .address = o->path,
+								  .store = { .timeout_s = o->data_timeout_s },
+								  .val_share = o->val_share },
+				    err);
+
+	if (rc) {
+		folder_remote_done(&found);
+		return rc;
+	}
+	d->samples = found.samples;
+	d->classes = found.classes;
+	d->n_classes = d->facts.classes = found.n_classes;
+	d->set.base.class_names = (const char *const *)d->classes;
+	d->set.base.n_class_names = d->n_classes;
+	*ret_train = found.n_train;
+	return 0;
+}
+
 /* Opens the shards of both splits; *ret_train of them are those of training. Without shards of its own for validation
  * all of them are. */
 static int add_shards(struct shards *d, const struct dataset_opts *o, int *ret_train, struct err *err)
 {
-	struct shard_list list = { .timeout_s = o->data_timeout_s };
+	bool one_folder = objects_is_folder(o->path) && !strstr(o->path, "::") && !strchr(o->path, '{');
+	struct shard_list list = { .timeout_s = o->data_timeout_s, .may_be_none = one_folder && !o->val_path };
 	int rc = shard_list_add(&list, o->path, SHARDS_TRAIN, err);
 
 	*ret_train = list.n;
@@ -81,6 +111,8 @@ static int add_shards(struct shards *d, const struct dataset_opts *o, int *ret_t
 				 : shard_list_add(&list, o->path, SHARDS_VAL, err);
 	for (int i = 0; rc >= 0 && i < list.n; i++)
 		rc = objects_add(d->store, list.address[i], err);
+	if (rc >= 0 && !list.n)
+		rc = add_pictures(d, o, ret_train, err);
 	shard_list_done(&list);
 	return rc < 0 ? rc : objects_measure(d->store, err);
 }
@@ -251,8 +283,11 @@ static int classes_of(const struct shards *d)
 /* "train-000003.tar: 000012345.jpg" */
 static void say_sample(const struct shards *d, enum split s, int64_t i, char ret[320])
 {
-	snprintf(ret, 320, "%.150s: %.150s", objects_name(d->store, (int)sample_of(d, s, i)->object),
-		 samples_name(&d->samples, d->row[s][i]));
+	if (d->classes)
+		snprintf(ret, 320, "%.300s", objects_address(d->store, (int)sample_of(d, s, i)->object));
+	else
+		snprintf(ret, 320, "%.150s: %.150s", objects_name(d->store, (int)sample_of(d, s, i)->object),
+			 samples_name(&d->samples, d->row[s][i]));
 }
 
 static struct objects_range range_of(const struct shards *d, const struct dataset_read *r)
@@ -553,10 +588,10 @@ static int shards_open(struct dataset **ret, const struct dataset_opts *o, struc
 	if (!rc)
 		rc = add_shards(d, o, &train, err);
 	d->cached_bytes = rc ? 0 : objects_cached(d->store);
-	if (!rc)
+	if (!rc && !d->classes)
 		rc = find_samples(d, o, err);
 	if (!rc)
-		rc = deal(d, train, o->val_share, err);
+		rc = deal(d, train, d->classes ? 0 : o->val_share, err);
 	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
 		rc = cut_pieces(d, (enum split)s, err);
 	if (!rc)
@@ -614,8 +649,8 @@ static void shards_facts(const struct dataset *base, enum split split, struct da
 {
 	const struct shards *d = (const struct shards *)base;
 
-	ret->format = shard_list_format(objects_name(d->store, 0));
-	ret->shards = base->n_pieces[split];
+	ret->format = d->classes ? dataset_folder.name : shard_list_format(objects_name(d->store, 0));
+	ret->shards = d->classes ? 0 : base->n_pieces[split];
 	for (int64_t i = 0; i < base->n_samples[split]; i++)
 		ret->bytes += sample_of(d, split, i)->bytes;
 	ret->cached_bytes = d->cached_bytes;

@@ -160,6 +160,15 @@ int fetch_add(struct fetch *f, const char *url, struct err *err)
 	return f->n++;
 }
 
+void fetch_set_known(struct fetch *f, int object, uint64_t bytes, const char *etag)
+{
+	struct object *o = &f->object[object];
+
+	o->bytes = bytes;
+	snprintf(o->etag, sizeof(o->etag), "%s", etag);
+	o->known = true;
+}
+
 uint64_t fetch_bytes(const struct fetch *f, int object)
 {
 	return f->object[object].bytes;

@@ -34,7 +34,10 @@ int fetch_add(struct fetch *f, const char *url, struct err *err);
 
 uint64_t fetch_room(const struct fetch *f); /* bytes that it holds at most */
 
-/* Asks for the sizes of all objects that were added, all at once. ERR_USAGE names what cannot be had. */
+/* What a listing says of an object: it is not asked for then. */
+void fetch_set_known(struct fetch *f, int object, uint64_t bytes, const char *etag);
+
+/* Asks for the sizes of all other objects that were added, all at once. ERR_USAGE names what cannot be had. */
 int fetch_measure(struct fetch *f, struct err *err);
 
 uint64_t fetch_bytes(const struct fetch *f, int object);

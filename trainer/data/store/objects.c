@@ -110,6 +110,15 @@ static int add_remote(struct objects *s, const char *address, struct err *err)
 	return s->object[s->n].address ? s->n++ : err_set(err, ERR_NOMEM, "out of memory");
 }
 
+int objects_add_listed(struct objects *s, const char *address, const struct objects_entry *e, struct err *err)
+{
+	int number = add_remote(s, address, err);
+
+	if (number >= 0)
+		fetch_set_known(s->fetch, s->object[number].remote, e->bytes, e->version);
+	return number;
+}
+
 int objects_measure(struct objects *s, struct err *err)
 {
 	int rc = s->fetch ? fetch_measure(s->fetch, err) : 0;
@@ -290,15 +299,20 @@ bool objects_want(struct objects *s, const struct objects_range *r)
 
 struct names {
 	size_t folder; /* bytes of its key */
-	int (*each)(void *user, const char *name, struct err *err);
+	int (*name)(void *user, const char *name, struct err *err); /* either of the two */
+	int (*entry)(void *user, const struct objects_entry *e, struct err *err);
 	void *user;
 };
 
-static int take_name(void *user, const struct object_entry *e, struct err *err)
+static int take_entry(void *user, const struct object_entry *e, struct err *err)
 {
 	const struct names *n = user;
+	const char *name = e->key + n->folder;
 
-	return e->shared || !e->key[n->folder] ? 0 : n->each(n->user, e->key + n->folder, err);
+	if (e->shared || !*name)
+		return 0;
+	return n->name ? n->name(n->user, name, err)
+		       : n->entry(n->user, &(struct objects_entry){ name, e->facts.bytes, e->facts.etag }, err);
 }
 
 bool objects_is_folder(const char *address)
@@ -308,11 +322,10 @@ bool objects_is_folder(const char *address)
 	return object_is_address(address) && !strchr(name, '.') && !strstr(name, "-of-");
 }
 
-int objects_list(const char *address, const struct objects_opts *o, int (*each)(void *user, const char *name,
-		 struct err *err), void *user, struct err *err)
+static int list(const char *address, const struct objects_opts *o, const char *delimiter, struct names *names,
+		struct err *err)
 {
 	char bucket[OBJECT_BUCKET_BYTES], prefix[OBJECT_KEY_MAX + 2];
-	struct names names = { .each = each, .user = user };
 	struct object_client *c;
 	const char *key;
 	int rc = object_split(address, bucket, &key, err);
@@ -322,10 +335,23 @@ int objects_list(const char *address, const struct objects_opts *o, int (*each)(
 	if (rc)
 		return rc;
 	snprintf(prefix, sizeof(prefix), "%s%s", key, *key && key[strlen(key) - 1] != '/' ? "/" : "");
-	names.folder = strlen(prefix);
-	rc = object_list(c, &(struct object_list){ prefix, "/", take_name, &names }, err);
+	names->folder = strlen(prefix);
+	rc = object_list(c, &(struct object_list){ prefix, delimiter, take_entry, names }, err);
 	object_close(c);
 	return rc == ERR_NOENT && err ? err_set(err, ERR_USAGE, "%.300s: is not there", address) : rc;
+}
+
+int objects_list(const char *address, const struct objects_opts *o, int (*each)(void *user, const char *name,
+		 struct err *err), void *user, struct err *err)
+{
+	return list(address, o, "/", &(struct names){ .name = each, .user = user }, err);
+}
+
+int objects_list_all(const char *address, const struct objects_opts *o,
+		     int (*each)(void *user, const struct objects_entry *e, struct err *err), void *user,
+		     struct err *err)
+{
+	return list(address, o, NULL, &(struct names){ .entry = each, .user = user }, err);
 }
 
 struct objects_traffic objects_traffic(const struct objects *s)

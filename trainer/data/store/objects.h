@@ -61,6 +61,21 @@ int objects_read(struct objects *s, const struct objects_range *r, void *to, str
 /* Somebody will read this soon, in the order of such calls. False: enough was announced; again later. */
 bool objects_want(struct objects *s, const struct objects_range *r);
 
+/* What a listing says of an object. */
+struct objects_entry {
+	const char *name; /* below the folder */
+	uint64_t bytes;
+	const char *version;
+};
+
+/* Adds a remote object that was listed: objects_measure need not ask for it. */
+int objects_add_listed(struct objects *s, const char *address, const struct objects_entry *e, struct err *err);
+
+/* Everything below a folder of a remote store, in the order of its keys. */
+int objects_list_all(const char *address, const struct objects_opts *o,
+		     int (*each)(void *user, const struct objects_entry *e, struct err *err), void *user,
+		     struct err *err);
+
 /* The names of what lies in a folder of a remote store, in their order, without the folder's. */
 bool objects_is_folder(const char *address); /* whether the store can say; a name with a dot ends in a slash then */
 int objects_list(const char *address, const struct objects_opts *o, int (*each)(void *user, const char *name,

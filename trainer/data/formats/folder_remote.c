@@ -1,0 +1,221 @@
+/* folder_remote.c: the names of all objects, sorted as a walk over folders would come to them; then one look at
+ * each. */
+#include "trainer/data/formats/folder_remote.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/data/dataset.h"
+#include "trainer/data/formats/folder.h"
+#include "trainer/data/pictures/picture.h"
+
+#define NAMES_MAX ((size_t)4 << 30)
+
+struct file {
+	size_t name; /* where it begins in names; behind its end the version */
+	uint64_t bytes;
+};
+
+struct listing {
+	struct buf names;
+	struct buf files; /* struct file */
+	const struct folder_remote_opts *o;
+};
+
+static const char *name_of(const struct listing *l, size_t i)
+{
+	return (const char *)l->names.data + ((const struct file *)(const void *)l->files.data)[i].name;
+}
+
+static bool is_hidden(const char *name)
+{
+	return name[0] == '.' || strstr(name, "/.");
+}
+
+static int take_file(void *user, const struct objects_entry *e, struct err *err)
+{
+	struct listing *l = user;
+	struct file f = { l->names.len, e->bytes };
+
+	if (is_hidden(e->name) || !picture_is_one(e->name))
+		return 0;
+	buf_add(&l->names, e->name, strlen(e->name) + 1);
+	buf_add(&l->names, e->version, strlen(e->version) + 1);
+	buf_add(&l->files, &f, sizeof(f));
+	if (buf_failed(&l->names) || buf_failed(&l->files))
+		return err_set(err, ERR_NOMEM, "out of memory: the names of the pictures of %.200s", l->o->address);
+	return 0;
+}
+
+/* A folder's content stands together: a slash comes before every other sign. */
+static int by_path(const void *a, const void *b, void *names)
+{
+	const unsigned char *x = (const unsigned char *)names + ((const struct file *)a)->name,
+			    *y = (const unsigned char *)names + ((const struct file *)b)->name;
+
+	for (; *x && *x == *y; x++, y++)
+		;
+	if (*x == *y)
+		return 0;
+	if (*x == '/' || *y == '/')
+		return !*x || (*x == '/' && *y) ? -1 : 1;
+	return *x < *y ? -1 : 1;
+}
+
+static bool lies_in(const char *name, const char *part)
+{
+	size_t n = strlen(part);
+
+	return !n || (!strncmp(name, part, n) && name[n] == '/');
+}
+
+static bool has_part(const struct listing *l, size_t n, const char *part)
+{
+	for (size_t i = 0; i < n; i++)
+		if (lies_in(name_of(l, i), part))
+			return true;
+	return false;
+}
+
+/* The folder within the part that a file lies in; false: it lies in none. */
+static bool class_of(const char *name, const char *part, char ret[NAME_MAX + 1])
+{
+	const char *from = name + strlen(part) + (*part != '\0'), *slash = strchr(from, '/');
+
+	if (!slash || slash - from > NAME_MAX)
+		return false;
+	snprintf(ret, NAME_MAX + 1, "%.*s", (int)(slash - from), from);
+	return true;
+}
+
+static int find_label(const struct folder_remote *f, const char *name)
+{
+	for (int i = f->n_classes - 1; i >= 0; i--) /* the newest one, as a rule */
+		if (!strcmp(f->classes[i], name))
+			return i;
+	return -1;
+}
+
+/* Of a class that comes for the first time, in the order of paths. */
+static int new_label(struct folder_remote *f, const char *name, struct err *err)
+{
+	char **more = f->classes;
+
+	if (!(f->n_classes & (f->n_classes - 1)))
+		more = realloc(f->classes, (f->n_classes ? 2 * (size_t)f->n_classes : 1) * sizeof(*more));
+	if (more)
+		f->classes = more;
+	if (!more || !(more[f->n_classes] = strdup(name)))
+		return err_set(err, ERR_NOMEM, "out of memory: class names");
+	return f->n_classes++;
+}
+
+static int add_picture(struct folder_remote *f, struct objects *store, const struct listing *l, size_t i, int label,
+		       struct err *err)
+{
+	const char *name = name_of(l, i), *root = l->o->address;
+	uint64_t bytes = ((const struct file *)(const void *)l->files.data)[i].bytes;
+	char address[PATH_MAX];
+	int object;
+
+	if (snprintf(address, sizeof(address), "%s%s%s", root, root[strlen(root) - 1] == '/' ? "" : "/", name) >=
+	    (int)sizeof(address))
+		return err_set(err, ERR_USAGE, "%.300s: %.200s: the name is too long", root, name);
+	object = objects_add_listed(store, address,
+				    &(struct objects_entry){ name, bytes, name + strlen(name) + 1 }, err);
+	if (object < 0)
+		return object;
+	samples_add(&f->samples,
+		    &(struct sample){ .bytes = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX,
+				      .object = (uint32_t)object,
+				      .label = label },
+		    name);
+	return 0;
+}
+
+struct place {
+	const char *folder; /* "": the root */
+	enum split holds;   /* its files are of this split … */
+	double val_share;   /* … but for these of training, which are of validation */
+};
+
+/* Adds those files of a part that are of the split. */
+static int add_part(struct folder_remote *f, struct objects *store, const struct listing *l, const struct place *p,
+		    enum split split, struct err *err)
+{
+	size_t n = l->files.len / sizeof(struct file);
+	char class_name[NAME_MAX + 1];
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < n; i++) {
+		const char *name = name_of(l, i);
+		int label;
+
+		if (!lies_in(name, p->folder) || !class_of(name, p->folder, class_name))
+			continue;
+		label = find_label(f, class_name);
+		if (label < 0 && p->holds == SPLIT_VAL)
+			return err_set(err, ERR_USAGE, "%.200s: %.100s/%.100s: a class that the training images do not "
+						       "have", l->o->address, p->folder, class_name);
+		if (label < 0)
+			label = new_label(f, class_name, err);
+		if (label < 0)
+			return label;
+		if ((p->holds == SPLIT_VAL || folder_is_val(name, p->val_share) ? SPLIT_VAL : SPLIT_TRAIN) == split)
+			rc = add_picture(f, store, l, i, label, err);
+	}
+	return rc;
+}
+
+static int sort_out(struct folder_remote *f, struct objects *store, struct listing *l, struct err *err)
+{
+	size_t n = l->files.len / sizeof(struct file);
+	bool parts = has_part(l, n, "train");
+	struct place train = { .folder = parts ? "train" : "", .holds = SPLIT_TRAIN }, val = train;
+	int rc;
+
+	if (n)
+		qsort_r(l->files.data, n, sizeof(struct file), by_path, l->names.data);
+	for (int i = 0; parts && val.holds == SPLIT_TRAIN && folder_val_name(i); i++)
+		if (has_part(l, n, folder_val_name(i)))
+			val = (struct place){ .folder = folder_val_name(i), .holds = SPLIT_VAL };
+	if (val.holds == SPLIT_TRAIN)
+		train.val_share = val.val_share = l->o->val_share;
+	rc = add_part(f, store, l, &train, SPLIT_TRAIN, err);
+	f->n_train = objects_count(store);
+	if (!rc)
+		rc = add_part(f, store, l, &val, SPLIT_VAL, err);
+	if (!rc && !f->n_train)
+		rc = err_set(err, ERR_USAGE,
+			     "%.200s: no shards to train on, and no pictures in folders by class (CLASS/*.jpg, or "
+			     "train/CLASS/*.jpg)", l->o->address);
+	return rc ? rc : samples_end(&f->samples, err);
+}
+
+int folder_remote_find(struct folder_remote *ret, struct objects *store, const struct folder_remote_opts *o,
+		       struct err *err)
+{
+	struct listing l = { .o = o };
+	int rc;
+
+	buf_init(&l.names, NAMES_MAX);
+	buf_init(&l.files, NAMES_MAX);
+	samples_init(&ret->samples);
+	rc = objects_list_all(o->address, &o->store, take_file, &l, err);
+	if (!rc)
+		rc = sort_out(ret, store, &l, err);
+	buf_done(&l.names);
+	buf_done(&l.files);
+	return rc;
+}
+
+void folder_remote_done(struct folder_remote *f)
+{
+	for (int i = 0; i < f->n_classes; i++)
+		free(f->classes[i]);
+	free(f->classes);
+	samples_done(&f->samples);
+	*f = (struct folder_remote){ .n_train = 0 };
+}
