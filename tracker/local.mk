@@ -34,7 +34,7 @@ noinst_LTLIBRARIES += libinsight.la
 libinsight_la_SOURCES = \
 	schema/insight/phases.def schema/insight/goals.def schema/insight/leaves.def \
 	tracker/insight/change.c tracker/insight/change.h \
-	tracker/insight/judge.c tracker/insight/judge.h \
+	tracker/insight/judge.c tracker/insight/judge.h tracker/insight/learning.c tracker/insight/learning.h \
 	tracker/insight/pace.c tracker/insight/pace.h \
 	tracker/insight/sentence.c tracker/insight/sentence.h \
 	tracker/insight/spread.c tracker/insight/spread.h \

@@ -40,6 +40,13 @@ int64_t dataset_weight(const struct dataset *d, enum split split, int64_t index)
 	return d->kind == SAMPLE_TOKENS ? d->seq_len : 1;
 }
 
+void dataset_where(const struct dataset *d, enum split split, int64_t index, char *ret, size_t bytes)
+{
+	ret[0] = '\0';
+	if (d->ops->where && index >= 0 && index < d->n_samples[split])
+		d->ops->where(d, split, index, ret, bytes);
+}
+
 int dataset_read(const struct dataset *d, const struct dataset_read *r, struct err *err)
 {
 	int rc;

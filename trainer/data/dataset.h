@@ -175,6 +175,8 @@ struct dataset_ops {
 	void (*facts)(const struct dataset *d, enum split split, struct dataset_facts *ret);
 	/* Optional: adds what tells one content of a split from another without reading it; NULL: its hash does. */
 	void (*sum)(const struct dataset *d, enum split split, struct sha256 *to);
+	/* Optional: where a sample lies, for people to find it: its file, or its archive and its name there. */
+	void (*where)(const struct dataset *d, enum split split, int64_t index, char *ret, size_t bytes);
 	/* Optional: what a sample counts for in a mean: its targets. NULL: 1 for images, seq_len for tokens. */
 	int64_t (*weight)(const struct dataset *d, enum split split, int64_t index);
 };
@@ -190,6 +192,8 @@ struct dataset_facts dataset_facts(const struct dataset *d, enum split split);
  * every sample as it is stored, which is read for it, and the label. */
 int dataset_digest(const struct dataset *d, enum split split, bool whole, char ret[65], struct err *err);
 struct dataset_norm dataset_norm(const struct dataset *d); /* by what the set says of itself */
+/* "" where nothing but its number is known; what is too long is cut. */
+void dataset_where(const struct dataset *d, enum split split, int64_t index, char *ret, size_t bytes);
 int64_t dataset_weight(const struct dataset *d, enum split split, int64_t index);
 
 #endif

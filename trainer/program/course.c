@@ -83,3 +83,17 @@ int course_check_best(const struct course *c, const struct run_config *cfg, cons
 		return 0;
 	return err_set(err, ERR_USAGE, "--save-best %s: %.200s has nothing to evaluate", series, d->path);
 }
+
+int64_t course_sample(const struct course *c, int64_t epoch, int64_t position)
+{
+	struct order order;
+	struct err ignored = ERR_INIT;
+	int64_t number;
+
+	if (order_init(&order, &c->train, &ignored))
+		return -1;
+	order_make(&order, &c->train, epoch);
+	number = order_at(&order, &c->train, position);
+	order_done(&order);
+	return number;
+}

@@ -21,6 +21,10 @@ struct course {
 /* ERR_USAGE when the configuration asks for what such a set has not. */
 int course_make(struct course *ret, const struct run_config *cfg, const struct dataset *d, struct err *err);
 
+/* The number, within the set, of the training sample at a position (from 0) of an epoch's (from 0) order; -1: out of
+ * memory. A sample that could not be read has left its place to another one, which this does not know. */
+int64_t course_sample(const struct course *c, int64_t epoch, int64_t position);
+
 /* A series that the run will never write cannot choose the best checkpoint. */
 int course_check_best(const struct course *c, const struct run_config *cfg, const struct dataset *d, struct err *err);
 

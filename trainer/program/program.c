@@ -49,12 +49,15 @@ static int run_recompute(struct build *b, struct err *err)
 	return pass_recompute(b->g, b->o->recompute, err);
 }
 
-/* Where steps are made of several parts, the parts' own gradients: what they scatter around the step's is noise. */
+/* The losses of a step's samples; where steps are made of several parts, the parts' own gradients: what they scatter
+ * around the step's is noise. */
 static int run_watch_terms(struct build *b, struct err *err)
 {
 	const struct strategy *s = b->o->strategy;
 	const bool whole = s == strategies_table[STRATEGY_single] || s == strategies_table[STRATEGY_ddp];
 
+	if (b->o->optimizer.watch)
+		watching_losses(b->g);
 	if (b->o->optimizer.watch && whole && !b->o->sharing.room && (b->o->sharing.world > 1 || b->o->accumulate))
 		watching_terms(b->g);
 	return graph_failed(b->g) ? err_set(err, b->g->err.code, "%s", b->g->err.text) : 0;
@@ -286,6 +289,8 @@ static void find_tensors(struct program *p)
 	p->targets = graph_find(g, tokens ? "targets" : "labels");
 	p->logits = graph_find(g, "logits");
 	p->result = g->loss;
+	if (p->result && p->result->kind != TENSOR_INPUT) /* else another stage has them */
+		p->losses = graph_find(g, WATCHING_LOSSES);
 	p->result_sum = graph_find(g, STRATEGY_RESULT_SUM);
 	if (!p->result_sum)
 		p->result_sum = p->result;

@@ -57,6 +57,7 @@ struct program {
 	struct tensor *inputs, *targets, *logits; /* inputs: "images" or "tokens"; targets: "labels" or "targets" */
 	struct tensor *result;	   /* sums of this rank's samples, of the whole step so far */
 	struct tensor *result_sum; /* of all ranks (PROGRAM_STEP); result itself when there is one rank */
+	struct tensor *losses;	   /* of each row of a micro-batch (watching.h) */
 	struct tensor *grad_norm;
 	struct tensor *optimizer; /* state of trainer/ops/guard */
 	struct tensor *vote, *votes;

@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "trainer/ops/bn/bn.h"
+#include "trainer/ops/lmhead/lmhead.h"
 #include "trainer/ops/ops.h"
 #include "trainer/ops/watch/watch.h"
+#include "trainer/ops/xent/xent.h"
 
 static const char *const prefixes[WATCHING_KINDS] = {
 	[WATCHING_WEIGHT] = "watch.weight.",	 [WATCHING_GRADIENT] = "watch.gradient.",
@@ -71,6 +73,22 @@ void watching_terms(struct graph *g)
 		if (p->kind == TENSOR_PARAM && p->grad && p->grad->producer)
 			move_behind(g, add(g, WATCHING_TERM, p->name, p->grad, NULL), p->grad->producer);
 	}
+}
+
+void watching_losses(struct graph *g)
+{
+	struct node *n = g->loss ? g->loss->producer : NULL;
+	const int at = !n ? -1 : n->op == &op_xent ? XENT_OUT_LOSSES : n->op == &op_lmhead ? LMHEAD_LOSSES : -1;
+
+	if (at < 0 || n->out[at])
+		return;
+	n->out[at] = graph_tensor(g, &(struct tensor){ .name = WATCHING_LOSSES,
+						       .kind = TENSOR_RESULT,
+						       .dtype = DTYPE_F64,
+						       .shape = SHAPE(n->in[0]->shape.dim[0]),
+						       .life = LIFE_MICRO });
+	if (n->out[at])
+		n->out[at]->producer = n;
 }
 
 const char *watching_of(const struct tensor *t, enum watching_kind *ret)

@@ -21,6 +21,10 @@ void watching_end(struct graph *g, struct tensor *p, struct tensor *held);
 void watching_outputs(struct graph *g);
 void watching_terms(struct graph *g); /* behind the backward pass, before anything else takes the gradients */
 
+/* The loss of each row (image or token) of a micro-batch: f64 [rows], under that name, where the graph has the loss. */
+#define WATCHING_LOSSES "losses"
+void watching_losses(struct graph *g);
+
 /* The name of the parameter or activation that t is the watched values of; NULL: t is something else. */
 const char *watching_of(const struct tensor *t, enum watching_kind *ret);
 

@@ -22,17 +22,10 @@ static int64_t sample_number(const struct engine *e, const struct step_result *r
 {
 	const struct sampler *s = &e->course.train;
 	const struct range own = sampler_micro(s, r->in_epoch - 1, rank_share(&e->rank), 0);
-	struct order order;
-	struct err ignored = ERR_INIT;
-	int64_t number = -1;
 
-	if (f->sample < 0 || own.begin + f->sample >= own.end || sampler_micros(s, r->in_epoch - 1) > 1 ||
-	    order_init(&order, s, &ignored))
+	if (f->sample < 0 || own.begin + f->sample >= own.end || sampler_micros(s, r->in_epoch - 1) > 1)
 		return -1;
-	order_make(&order, s, r->epoch - 1);
-	number = order_at(&order, s, own.begin + f->sample);
-	order_done(&order);
-	return number;
+	return course_sample(&e->course, r->epoch - 1, own.begin + f->sample);
 }
 
 static void say_sample(const struct engine *e, const struct step_result *r, const struct nonfinite *f, char *text,

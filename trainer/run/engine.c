@@ -8,6 +8,7 @@
 #include "trainer/program/agree.h"
 #include "trainer/program/loading.h"
 #include "trainer/program/memory.h"
+#include "trainer/run/spike.h"
 #include "trainer/run/watch.h"
 #include "trainer/state/draw.h"
 #include "trainer/state/files.h"
@@ -81,6 +82,13 @@ static int take_memory(struct engine *e, struct err *err)
 	return rc;
 }
 
+static int open_watching(struct engine *e, struct err *err)
+{
+	int rc = watch_new(&e->watch, e->job->cfg->watch_steps, &e->prepared, rank_comm(&e->rank), err);
+
+	return rc ? rc : spike_new(&e->spike, &e->prepared, err);
+}
+
 static int open_trace(struct engine *e, struct err *err)
 {
 	int64_t first, last;
@@ -114,7 +122,7 @@ int engine_open(struct engine **ret, const struct job *job, const struct seat *s
 	if (!rc)
 		rc = open_trace(e, err);
 	if (!rc && e->prepared.opts.optimizer.watch && !job->cfg->test_only)
-		rc = watch_new(&e->watch, job->cfg->watch_steps, &e->prepared, rank_comm(&e->rank), err);
+		rc = open_watching(e, err);
 	if (!rc && job->cfg->init_from)
 		rc = initial_load(&e->tensors, job->cfg, &e->subject, err);
 	return finish(ret, e, rc);
@@ -206,6 +214,7 @@ void engine_close(struct engine *e)
 	exec_free(e->exec);
 	trace_free(e->trace);
 	watch_free(e->watch);
+	spike_free(e->spike);
 	prepare_done(&e->prepared);
 	subject_close(&e->subject);
 	rank_close(&e->rank);

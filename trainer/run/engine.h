@@ -21,6 +21,7 @@ struct job {
 
 struct nonfinite_watch;
 struct watch;
+struct spike;
 
 struct engine {
 	const struct job *job;
@@ -37,6 +38,7 @@ struct engine {
 	struct trace *trace; /* of --trace-steps; NULL: none */
 	struct nonfinite_watch *suspects; /* of a step that is made again; NULL: none is */
 	struct watch *watch; /* of --watch-steps; NULL: nothing is watched */
+	struct spike *spike; /* … and no losses of samples are kept */
 	int64_t step;		 /* optimiser steps done */
 	double mark_s;		 /* when the last step ended */
 	double until_s;		 /* when the run shall end; INFINITY: when its steps are done */

@@ -5,6 +5,6 @@ libtrainer_la_SOURCES += trainer/run/blame.c trainer/run/blame.h trainer/run/con
 	trainer/run/inputs.c trainer/run/inputs.h \
 	trainer/run/nonfinite.c trainer/run/nonfinite.h \
 	trainer/run/points.c trainer/run/points.h trainer/run/report.c trainer/run/report.h trainer/run/saver.c \
-	trainer/run/saver.h trainer/run/step.c trainer/run/step.h trainer/run/trace.c trainer/run/trace.h \
+	trainer/run/saver.h trainer/run/spike.c trainer/run/spike.h trainer/run/step.c trainer/run/step.h trainer/run/trace.c trainer/run/trace.h \
 	trainer/run/trace_report.c trainer/run/trace_report.h trainer/run/train.c trainer/run/train.h \
 	trainer/run/watch.c trainer/run/watch.h

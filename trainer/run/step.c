@@ -8,6 +8,7 @@
 #include "trainer/ops/guard/guard.h"
 #include "trainer/ops/xent/xent.h"
 #include "trainer/run/nonfinite.h"
+#include "trainer/run/spike.h"
 #include "trainer/run/watch.h"
 
 enum series_id step_time_series(enum step_time t)
@@ -213,6 +214,14 @@ static int watch_part(struct engine *e, const struct program *p, const struct lo
 	return watch_micro(e->watch, &s, b->count, err);
 }
 
+static int keep_losses(struct engine *e, const struct program *p, const struct loader_batch *b, struct err *err)
+{
+	const struct range own = sampler_micro(&e->course.train, b->step, rank_share(&e->rank), b->micro);
+	const struct spike_micro m = { p, own.begin, b->count, b->micro == 0 };
+
+	return spike_micro(e->spike, &e->prepared, &m, err);
+}
+
 /* One batch of the loader. */
 static int compute(struct engine *e, const struct loader_batch *b, struct step_result *r, struct err *err)
 {
@@ -229,6 +238,8 @@ static int compute(struct engine *e, const struct loader_batch *b, struct step_r
 		return rc;
 	}
 	rc = execute(e, p, b, r, err);
+	if (!rc)
+		rc = keep_losses(e, p, b, err);
 	if (!rc && watch_due(e->watch, r->step))
 		rc = watch_part(e, p, b, r, err);
 	return !rc && p->kind == PROGRAM_STEP ? get_results(e, p, r, err) : rc;

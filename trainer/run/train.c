@@ -13,6 +13,7 @@
 #include "trainer/run/blame.h"
 #include "trainer/run/console.h"
 #include "trainer/run/saver.h"
+#include "trainer/run/spike.h"
 #include "trainer/run/trace_report.h"
 #include "trainer/run/watch.h"
 #include "trainer/state/draw.h"
@@ -198,6 +199,8 @@ static int after_step(struct training *t, const struct step_result *r)
 	hooks_after_step(&t->e->hooks, t->e->rank.seat, t->e->step);
 	if (!rc)
 		rc = blame_check(t->e, r, t->err);
+	if (!rc)
+		rc = spike_check(t->e, report_run(t->report), r, t->err);
 	if (rc)
 		return rc;
 	if (r->step == 1 && t->e->rank.cfg->dump_grads)

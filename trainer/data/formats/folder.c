@@ -185,6 +185,11 @@ static int folder_file(const struct dataset *base, const struct dataset_read *r,
 	return room ? 0 : err_set(err, ERR_NOMEM, "out of memory: %.300s", path);
 }
 
+static void folder_where(const struct dataset *base, enum split split, int64_t index, char *ret, size_t bytes)
+{
+	snprintf(ret, bytes, "%s", folder_name(&((const struct folder *)base)->files, split, index));
+}
+
 /* On a network disk every look at a file costs a round trip: there its size stays unknown. */
 static void folder_facts(const struct dataset *base, enum split split, struct dataset_facts *ret)
 {
@@ -226,4 +231,5 @@ const struct dataset_ops dataset_folder = {
 	.broken = image_set_broken,
 	.file = folder_file,
 	.facts = folder_facts,
+	.where = folder_where,
 };

@@ -56,6 +56,13 @@ static int64_t mixed_weight(const struct dataset *base, enum split split, int64_
 	return dataset_weight(set, split, index);
 }
 
+static void mixed_where(const struct dataset *base, enum split split, int64_t index, char *ret, size_t bytes)
+{
+	const struct dataset *set = find((const struct mixed *)base, split, &index);
+
+	dataset_where(set, split, index, ret, bytes);
+}
+
 static void mixed_sum(const struct dataset *base, enum split split, struct sha256 *to)
 {
 	const struct mixed *d = (const struct mixed *)base;
@@ -178,5 +185,6 @@ const struct dataset_ops dataset_mix = {
 	.read = mixed_read,
 	.close = mixed_close,
 	.weight = mixed_weight,
+	.where = mixed_where,
 	.sum = mixed_sum,
 };

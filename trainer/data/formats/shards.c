@@ -628,6 +628,14 @@ static int shards_file(const struct dataset *base, const struct dataset_read *r,
 	return rc;
 }
 
+static void shards_where(const struct dataset *base, enum split split, int64_t index, char *ret, size_t bytes)
+{
+	const struct shards *d = (const struct shards *)base;
+
+	snprintf(ret, bytes, "%s: %s", objects_name(d->store, (int)sample_of(d, split, index)->object),
+		 samples_name(&d->samples, d->row[split][index]));
+}
+
 static bool shards_notice(struct dataset *base, char *ret, size_t bytes)
 {
 	return image_set_notice(base, ret, bytes) || objects_notice(((struct shards *)base)->store, ret, bytes);
@@ -709,6 +717,7 @@ const struct dataset_ops dataset_shards = {
 	.ahead = shards_ahead,
 	.traffic = shards_traffic,
 	.facts = shards_facts,
+	.where = shards_where,
 	.sum = shards_sum,
 };
 
@@ -723,5 +732,6 @@ static const struct dataset_ops raw_ops = {
 	.ahead = shards_ahead,
 	.traffic = shards_traffic,
 	.facts = shards_facts,
+	.where = shards_where,
 	.sum = shards_sum,
 };

@@ -63,6 +63,17 @@ static int tokens_read(const struct dataset *base, const struct dataset_read *r,
 	return 0;
 }
 
+static void tokens_where(const struct dataset *base, enum split split, int64_t index, char *ret, size_t bytes)
+{
+	const struct tokens *d = (const struct tokens *)base;
+	const char *name = split == SPLIT_TRAIN ? TOKENS_TRAIN : TOKENS_VAL;
+
+	if (d->pack[split])
+		snprintf(ret, bytes, "%s", name);
+	else
+		snprintf(ret, bytes, "%s: from token %lld on", name, (long long)(index * base->seq_len));
+}
+
 static bool tokens_probe(const char *path)
 {
 	char file[PATH_BYTES];
@@ -152,4 +163,5 @@ const struct dataset_ops dataset_tokens = {
 	.read = tokens_read,
 	.close = tokens_close,
 	.weight = tokens_weight,
+	.where = tokens_where,
 };

@@ -23,7 +23,7 @@ struct tensor *lmhead_add(struct graph *g, struct tensor *x, struct tensor *w, s
 	if (!graph_node(g, &(struct node_spec){ .op = &op_lmhead,
 						.name = "loss",
 						NODE_IN(x, w, targets),
-						NODE_OUT(result, NULL, NULL, logits) }))
+						NODE_OUT(result, NULL, NULL, logits, NULL) }))
 		return NULL;
 	g->loss = result;
 	return result;
@@ -42,8 +42,11 @@ static int lmhead_shape(struct graph *g, struct node *n)
 	    (n->out[LMHEAD_DX] && graph_out(g, n, LMHEAD_DX, x->dtype, x->shape, "")) ||
 	    (n->out[LMHEAD_DW] && graph_out(g, n, LMHEAD_DW, w->dtype, w->shape, "")))
 		return g->err.code;
-	if (n->out[LMHEAD_LOGITS])
-		graph_out(g, n, LMHEAD_LOGITS, x->dtype, SHAPE(x->shape.dim[0], w->shape.dim[0]), "");
+	if (n->out[LMHEAD_LOGITS] &&
+	    graph_out(g, n, LMHEAD_LOGITS, x->dtype, SHAPE(x->shape.dim[0], w->shape.dim[0]), ""))
+		return g->err.code;
+	if (n->out[LMHEAD_LOSSES])
+		graph_out(g, n, LMHEAD_LOSSES, DTYPE_F64, SHAPE(x->shape.dim[0]), "");
 	return g->err.code;
 }
 
@@ -75,7 +78,7 @@ static enum dtype_class lmhead_dtype(const struct node *n, bool is_out, int inde
 	(void)n;
 	if (!is_out || index == LMHEAD_DX)
 		return DTYPE_CLASS_LOW;
-	return index == LMHEAD_RESULT ? DTYPE_CLASS_KEEP : DTYPE_CLASS_MASTER;
+	return index == LMHEAD_RESULT || index == LMHEAD_LOSSES ? DTYPE_CLASS_KEEP : DTYPE_CLASS_MASTER;
 }
 
 static double lmhead_flops(const struct node *n)

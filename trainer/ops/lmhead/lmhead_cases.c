@@ -14,10 +14,11 @@ static struct node *build(struct graph *g, const struct op_case *c)
 	const int64_t *s = c->size;
 	struct tensor *dx = s[GRAD] ? case_input(g, "dx", DTYPE_F32, SHAPE(s[R], s[C])) : NULL;
 	struct tensor *dw = s[GRAD] ? case_input(g, "dw", DTYPE_F32, SHAPE(s[V], s[C])) : NULL;
+	struct tensor *losses = s[GRAD] ? case_input(g, "losses", DTYPE_F64, SHAPE(s[R])) : NULL;
 	struct tensor *logits = s[KEEP] ? case_input(g, "logits", DTYPE_F32, SHAPE(s[R], s[V])) : NULL;
 
 	return graph_node(g, &(struct node_spec){ .op = &op_lmhead,
-						  NODE_OUT(NULL, dx, dw, logits),
+						  NODE_OUT(NULL, dx, dw, logits, losses),
 						  NODE_IN(case_input(g, "x", DTYPE_F32, SHAPE(s[R], s[C])),
 							  case_input(g, "w", DTYPE_F32, SHAPE(s[V], s[C])),
 							  case_input(g, "targets", DTYPE_I32, SHAPE(s[R]))) });
@@ -70,6 +71,8 @@ static void add_terms(const struct case_values *v, int k, int64_t r, double *ter
 
 	if (k == LMHEAD_RESULT)
 		terms[XENT_LOSS_SUM] += target < 0 ? 0 : 2 * most + fabs(lse) + 1;
+	if (k == LMHEAD_LOSSES)
+		terms[r] = target < 0 ? 0 : 2 * most + fabs(lse) + 1;
 	for (int64_t j = 0; j < words && (k == LMHEAD_LOGITS || target >= 0); j++) {
 		double d = scale * (exp(logits[j] - lse) * (1 + most) + (j == (int64_t)target));
 

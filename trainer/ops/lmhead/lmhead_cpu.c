@@ -218,7 +218,7 @@ static const char *row_of_x(const struct lmhead_state *s, const struct kernel_ar
 static int run_block(struct lmhead_state *s, const struct kernel_args *args, struct err *err)
 {
 	struct dnn_matmul_args m = { .workspace = (char *)args->workspace + s->scratch_at };
-	double *result = args->out[LMHEAD_RESULT];
+	double *result = args->out[LMHEAD_RESULT], *losses = args->out[LMHEAD_LOSSES];
 	int rc;
 
 	m.a = row_of_x(s, args, s->first), m.b = args->in[1], m.out = s->logits;
@@ -227,6 +227,8 @@ static int run_block(struct lmhead_state *s, const struct kernel_args *args, str
 		return rc;
 	cpu_parallel(s->parts, s->loop, s);
 	for (int64_t i = 0; i < s->n; i++) {
+		if (losses)
+			losses[s->first + i] = s->loss[i];
 		result[XENT_LOSS_SUM] += s->loss[i];
 		result[XENT_COUNT] += s->targets[s->first + i] >= 0;
 	}

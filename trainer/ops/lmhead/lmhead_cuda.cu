@@ -286,6 +286,9 @@ template <typename T> int lmhead(const struct classifier *l, const struct kernel
 
 		rc = block_of_rows<T>(l, a, b, losses, err);
 	}
+	if (!rc && z.rows && l->n->out[LMHEAD_LOSSES])
+		rc = cuda_each(l->n, a, copy<double>{ losses, cuda_out<double>(a, LMHEAD_LOSSES), 1, 2 }, z.rows, 0,
+			       err);
 	launch(a, dim3(1), BLOCK_THREADS, sum_losses, losses, z.rows, cuda_out<double>(a, LMHEAD_RESULT));
 	return rc ? rc : cuda_launched(l->n, err);
 }

@@ -55,6 +55,7 @@ static int lmhead_run(void *state, const struct kernel_args *args, struct err *e
 	int64_t rows = n->in[0]->shape.dim[0];
 	struct row r = { .w = args->in[1], .dw = args->out[LMHEAD_DW], .c = n->in[0]->shape.dim[1] };
 	double *result = args->out[LMHEAD_RESULT], *kept = args->out[LMHEAD_LOGITS], *dx = args->out[LMHEAD_DX];
+	double *losses = args->out[LMHEAD_LOSSES];
 	double scale = args->page->inv_count * args->page->loss_scale;
 
 	(void)err;
@@ -70,6 +71,8 @@ static int lmhead_run(void *state, const struct kernel_args *args, struct err *e
 		r.target = ((const int32_t *)args->in[2])[i];
 		lse = row_logits(r.x, r.w, r.c, r.v, logits);
 		spread(&r, logits, lse, scale);
+		if (losses)
+			losses[i] = r.target < 0 ? 0 : lse - logits[r.target];
 		if (r.target < 0)
 			continue;
 		result[XENT_LOSS_SUM] += lse - logits[r.target];

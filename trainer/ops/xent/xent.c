@@ -16,7 +16,7 @@ struct tensor *xent_add(struct graph *g, struct tensor *logits, struct tensor *l
 	if (!graph_node(g, &(struct node_spec){ .op = &op_xent,
 						.name = "loss",
 						NODE_IN(logits, labels),
-						NODE_OUT(result, NULL),
+						NODE_OUT(result, NULL, NULL),
 						NODE_ATTR(attr) }))
 		return NULL;
 	g->loss = result;
@@ -35,9 +35,13 @@ static int check(struct graph *g, const struct node *n)
 
 static int xent_shape(struct graph *g, struct node *n)
 {
-	if (check(g, n) || graph_out(g, n, 0, DTYPE_F64, SHAPE(XENT_RESULTS), ".result"))
+	if (check(g, n) || graph_out(g, n, XENT_OUT_RESULT, DTYPE_F64, SHAPE(XENT_RESULTS), ".result"))
 		return g->err.code;
-	return graph_out(g, n, 1, n->in[0]->dtype, SHAPE(n->in[0]->shape.dim[0]), ".lse");
+	if (graph_out(g, n, XENT_OUT_LSE, n->in[0]->dtype, SHAPE(n->in[0]->shape.dim[0]), ".lse"))
+		return g->err.code;
+	if (n->out[XENT_OUT_LOSSES])
+		graph_out(g, n, XENT_OUT_LOSSES, DTYPE_F64, SHAPE(n->in[0]->shape.dim[0]), "");
+	return g->err.code;
 }
 
 static int xent_grad_shape(struct graph *g, struct node *n)
@@ -66,7 +70,7 @@ static int xent_backward(struct graph *g, struct node *n)
 
 static enum dtype_class xent_dtype(const struct node *n, bool is_out, int index)
 {
-	return n->op == &op_xent && is_out && index == 0 ? DTYPE_CLASS_KEEP : DTYPE_CLASS_MASTER;
+	return n->op == &op_xent && is_out && index != XENT_OUT_LSE ? DTYPE_CLASS_KEEP : DTYPE_CLASS_MASTER;
 }
 
 static void xent_dump(const struct node *n, struct buf *out)

@@ -1,17 +1,20 @@
 /* xent.h: softmax cross-entropy with label smoothing s: target = (1-s) onehot + s/K (as PyTorch's CrossEntropyLoss).
- *   xent       in logits [N,K] master, labels i32 [N]          out result f64 [4], lse master [N]
+ *   xent       in logits [N,K] master, labels i32 [N]          out result f64 [4], lse master [N], losses f64 [N]
+ *                                                              (optional)
  *   xent_grad  in logits, labels, lse                          out dlogits = (softmax - target) * page.inv_count *
  *                                                              page.loss_scale
  * result = sum of losses, samples whose label has the largest logit (top-1), among the five largest (top-5; K < 5:
  * all), number of samples, of this rank. A logit equal to the label's ranks before it only when its index is lower.
  * NaN never counts as right: see xent_before.
  * lse = log(sum(exp(logits))), computed with the row maximum taken out. Labels are in [0, K): the loader checks. A row
- * with a negative label counts for nothing: not in the result, and its gradient is 0. */
+ * with a negative label counts for nothing: not in the result, and its loss and gradient are 0. */
 #ifndef DPT_OPS_XENT_H
 #define DPT_OPS_XENT_H
 
 #include "trainer/graph/both.h"
 #include "trainer/graph/graph.h"
+
+enum { XENT_OUT_RESULT, XENT_OUT_LSE, XENT_OUT_LOSSES, XENT_OUTPUTS };
 
 enum xent_result { XENT_LOSS_SUM, XENT_TOP1, XENT_TOP5, XENT_COUNT, XENT_RESULTS };
 

@@ -12,13 +12,17 @@ static struct xent_attr attr_of(const struct op_case *c)
 	return (struct xent_attr){ .label_smoothing = (double)c->size[2] / 100 };
 }
 
+#define LOSSES_LEAST 16 /* rows of a case; smaller ones do without the optional losses */
+
 static struct node *build(struct graph *g, const struct op_case *c)
 {
 	struct xent_attr attr = attr_of(c);
+	struct tensor *losses =
+		c->size[0] < LOSSES_LEAST ? NULL : case_input(g, "losses", DTYPE_F64, SHAPE(c->size[0]));
 
 	return graph_node(
 		g, &(struct node_spec){ .op = &op_xent,
-					NODE_OUT(NULL, NULL),
+					NODE_OUT(NULL, NULL, losses),
 					NODE_ATTR(attr),
 					NODE_IN(case_input(g, "logits", DTYPE_F32, SHAPE(c->size[0], c->size[1])),
 						case_input(g, "labels", DTYPE_I32, SHAPE(c->size[0]))) });
@@ -92,11 +96,13 @@ static double bound(const struct case_values *v, int k, double *terms)
 
 		for (int64_t j = 0; j < classes; j++)
 			max = fmax(max, fabs(v->in[0][i * classes + j]));
-		if (k == 1)
+		if (k == XENT_OUT_LSE)
 			terms[i] = max + 1 + log((double)classes);
+		if (k == XENT_OUT_LOSSES)
+			terms[i] = 2 * max + 2 + log((double)classes);
 		sum += 2 * max + 2 + log((double)classes);
 	}
-	for (int r = 0; k == 0 && r < XENT_RESULTS; r++)
+	for (int r = 0; k == XENT_OUT_RESULT && r < XENT_RESULTS; r++)
 		terms[r] = r == XENT_LOSS_SUM ? sum : 0;
 	return XENT_ROUNDINGS + (double)classes;
 }

@@ -62,17 +62,19 @@ static int xent_prepare(const struct kernel_env *env, struct node *n, void **ret
 static int xent_run(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct xent_state s = *(const struct xent_state *)state;
-	double *result = args->out[0];
+	double *result = args->out[XENT_OUT_RESULT], *losses = args->out[XENT_OUT_LOSSES];
 
 	(void)err;
 	s.logits = args->in[0];
 	s.labels = args->in[1];
-	s.lse = args->out[1];
+	s.lse = args->out[XENT_OUT_LSE];
 	s.row = args->workspace;
 	cpu_parallel(s.parts, s.loop, &s);
 	for (int i = 0; i < XENT_RESULTS; i++)
 		result[i] = 0;
 	for (int64_t i = 0; i < s.n; i++) {
+		if (losses)
+			losses[i] = s.labels[i] < 0 ? 0 : s.row[2 * i];
 		if (s.labels[i] < 0)
 			continue;
 		result[XENT_COUNT] += 1;

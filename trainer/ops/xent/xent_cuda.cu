@@ -77,6 +77,18 @@ __global__ void sum_results(const double *parts, int64_t rows, double *result)
 	}
 }
 
+/* Out of the rows' results. */
+struct losses_of_rows {
+	static constexpr int width = 1;
+	const double *parts;
+	double *losses;
+
+	template <int W> __device__ void at(int64_t i) const
+	{
+		losses[i] = parts[i * XENT_RESULTS + XENT_LOSS_SUM];
+	}
+};
+
 int xent_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
 {
 	n->workspace_bytes = (size_t)n->in[0]->shape.dim[0] * XENT_RESULTS * sizeof(double);
@@ -91,16 +103,19 @@ int xent_run(void *state, const struct kernel_args *a, struct err *err)
 	const int k = (int)n->in[0]->shape.dim[1];
 	const double smoothing = static_cast<const struct xent_attr *>(n->attr)->label_smoothing;
 	double *parts = static_cast<double *>(a->workspace);
+	int rc = 0;
 
 	if (rows) {
 		BY_MASTER(n->in[0]->dtype, M,
 			  launch(a, dim3(cuda_blocks(rows, rows_each)), BLOCK_THREADS, row_results<M>,
-				 cuda_in<M>(a, 0), cuda_in<int32_t>(a, 1), rows, k, smoothing, cuda_out<M>(a, 1),
-				 parts));
+				 cuda_in<M>(a, 0), cuda_in<int32_t>(a, 1), rows, k, smoothing,
+				 cuda_out<M>(a, XENT_OUT_LSE), parts));
 	}
+	if (rows && n->out[XENT_OUT_LOSSES])
+		rc = cuda_each(n, a, losses_of_rows{ parts, cuda_out<double>(a, XENT_OUT_LOSSES) }, rows, 0, err);
 	launch(a, dim3(1), BLOCK_THREADS, sum_results, static_cast<const double *>(parts), rows,
-	       cuda_out<double>(a, 0));
-	return cuda_launched(n, err);
+	       cuda_out<double>(a, XENT_OUT_RESULT));
+	return rc ? rc : cuda_launched(n, err);
 }
 
 template <typename M> struct backward {

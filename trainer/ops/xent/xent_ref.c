@@ -42,19 +42,24 @@ static int xent_run(void *state, const struct kernel_args *args, struct err *err
 	int64_t n = node->in[0]->shape.dim[0], k = node->in[0]->shape.dim[1];
 	const double *logits = args->in[0];
 	const int32_t *labels = args->in[1];
-	double *result = args->out[0], *lse = args->out[1];
+	double *result = args->out[XENT_OUT_RESULT], *lse = args->out[XENT_OUT_LSE];
+	double *losses = args->out[XENT_OUT_LOSSES];
 
 	(void)err;
 	memset(result, 0, XENT_RESULTS * sizeof(*result));
 	for (int64_t i = 0; i < n; i++) {
 		const double *row = logits + i * k;
+		double loss;
 		int64_t rank;
 
 		lse[i] = log_sum_exp(row, k);
+		loss = labels[i] < 0 ? 0 : row_loss(row, k, labels[i], lse[i], a->label_smoothing);
+		if (losses)
+			losses[i] = loss;
 		if (labels[i] < 0)
 			continue;
 		rank = label_rank(row, k, labels[i]);
-		result[XENT_LOSS_SUM] += row_loss(row, k, labels[i], lse[i], a->label_smoothing);
+		result[XENT_LOSS_SUM] += loss;
 		result[XENT_TOP1] += rank < 1;
 		result[XENT_TOP5] += rank < 5;
 		result[XENT_COUNT] += 1;

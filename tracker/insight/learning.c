@@ -1,0 +1,218 @@
+/* learning.c: medians say what is usual: neither a spike nor a falling loss moves them much. */
+#include "tracker/insight/learning.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECENT_LEAST 20	   /* steps before anything can stand out */
+#define SPIKE_DEVIATIONS 10 /* robust ones, above the median */
+#define SPIKE_RISE 0.2	   /* … and of the median */
+#define SPIKE_FIRST 0.05   /* … and of the first losses: where little is left to be learnt, little matters */
+#define SPIKE_LEAST 0.01   /* … and in nats, where a run begins with weights that know all */
+#define MAD_TO_DEVIATION 1.4826
+#define RISE_DEVIATIONS 5  /* of validation: the lowest of many that only scatter lies below their mean by 2 to 3 */
+#define RISE_LEAST 0.01	   /* of the lowest */
+#define AFTER_LEAST 3	   /* validations behind the lowest */
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Sorts v; n > 0. */
+static double median(double *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), by_value);
+	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+bool learning_spikes(struct learning_usual *u, double loss, double *ret_usual)
+{
+	const size_t n = u->n < LEARNING_RECENT ? (size_t)u->n : LEARNING_RECENT;
+	double v[LEARNING_RECENT], usual, limit;
+	bool stands_out = false;
+
+	if (!isfinite(loss))
+		return false;
+	if (n >= RECENT_LEAST) {
+		memcpy(v, u->recent, n * sizeof(*v));
+		usual = *ret_usual = median(v, n);
+		for (size_t i = 0; i < n; i++)
+			v[i] = fabs(u->recent[i] - usual);
+		limit = fmax(SPIKE_DEVIATIONS * MAD_TO_DEVIATION * median(v, n), SPIKE_RISE * fabs(usual));
+		limit = fmax(limit, fmax(SPIKE_FIRST * fabs(u->most), SPIKE_LEAST));
+		stands_out = loss > usual + limit && u->n >= u->quiet;
+	}
+	if (n < RECENT_LEAST)
+		u->most = n ? fmax(u->most, loss) : loss;
+	u->recent[u->n++ % LEARNING_RECENT] = loss;
+	if (stands_out)
+		u->quiet = u->n + RECENT_LEAST;
+	return stands_out;
+}
+
+static const struct learning_series pairs[] = {
+	{ "val/loss", "train/loss", false },
+	{ "epoch/val_loss", "epoch/train_loss", true },
+	{ "eval/loss", "train/loss", false },
+	{ "val_loss", "train_loss", false },
+	{ "val_loss", "loss", false },
+};
+
+enum { PAIRS = sizeof(pairs) / sizeof(pairs[0]) };
+
+/* Two bits a pair. */
+void learning_see(unsigned *seen, const char *key)
+{
+	for (int i = 0; i < PAIRS; i++)
+		*seen |= (unsigned)!strcmp(key, pairs[i].validation) << 2 * i |
+			 (unsigned)!strcmp(key, pairs[i].training) << (2 * i + 1);
+}
+
+const struct learning_series *learning_pick(unsigned seen)
+{
+	for (int i = 0; i < PAIRS; i++)
+		if ((seen >> 2 * i & 3) == 3)
+			return &pairs[i];
+	return NULL;
+}
+
+struct validation {
+	int64_t step;
+	double loss, training, n; /* training: sum of n losses */
+};
+
+struct learning {
+	struct validation *at; /* by step */
+	size_t n, room;
+	double *values; /* [room] */
+};
+
+int learning_new(struct learning **ret, struct err *err)
+{
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory: losses of a run");
+}
+
+void learning_free(struct learning *l)
+{
+	if (!l)
+		return;
+	free(l->at);
+	free(l->values);
+	free(l);
+}
+
+/* The first validation at that step or behind. */
+static size_t find(const struct learning *l, int64_t step)
+{
+	size_t low = 0, high = l->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (l->at[mid].step < step)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static int make_room(struct learning *l, struct err *err)
+{
+	const size_t room = l->room ? 2 * l->room : 64;
+	struct validation *at = realloc(l->at, room * sizeof(*at));
+	double *values;
+
+	if (at)
+		l->at = at;
+	values = at ? realloc(l->values, room * sizeof(*values)) : NULL;
+	if (!values)
+		return err_set(err, ERR_NOMEM, "out of memory: %zu validations", room);
+	l->values = values;
+	l->room = room;
+	return 0;
+}
+
+int learning_validation(struct learning *l, int64_t step, double loss, struct err *err)
+{
+	const size_t at = find(l, step);
+	int rc;
+
+	if (!isfinite(loss) || l->n == LEARNING_VALIDATIONS_MAX)
+		return 0;
+	if (at < l->n && l->at[at].step == step) {
+		l->at[at].loss = loss;
+		return 0;
+	}
+	rc = l->n == l->room ? make_room(l, err) : 0;
+	if (rc)
+		return rc;
+	memmove(l->at + at + 1, l->at + at, (l->n - at) * sizeof(*l->at));
+	l->at[at] = (struct validation){ .step = step, .loss = loss };
+	l->n++;
+	return 0;
+}
+
+void learning_training(struct learning *l, int64_t step, double loss)
+{
+	const size_t at = find(l, step);
+
+	if (at == l->n || !isfinite(loss))
+		return;
+	l->at[at].training += loss;
+	l->at[at].n++;
+}
+
+/* By how much neighbours differ: second differences of what only bends slowly are noise alone. */
+static double scatter_of(struct learning *l)
+{
+	size_t n = 0;
+
+	for (size_t i = 2; i < l->n; i++)
+		l->values[n++] = fabs(l->at[i].loss - 2 * l->at[i - 1].loss + l->at[i - 2].loss);
+	return n ? MAD_TO_DEVIATION * median(l->values, n) / sqrt(6) : 0;
+}
+
+/* Mean training loss of validations [from, to); NaN: there was none. */
+static double training_of(const struct learning *l, size_t from, size_t to)
+{
+	double sum = 0, n = 0;
+
+	for (size_t i = from; i < to; i++) {
+		sum += l->at[i].training;
+		n += l->at[i].n;
+	}
+	return sum / n;
+}
+
+bool learning_overfits(struct learning *l, struct learning_overfit *ret)
+{
+	size_t lowest = 0, half;
+	double now = 0, rise;
+
+	for (size_t i = 1; i < l->n; i++)
+		lowest = l->at[i].loss < l->at[lowest].loss ? i : lowest;
+	if (l->n < lowest + 1 + AFTER_LEAST)
+		return false;
+	half = l->n - (l->n - lowest) / 2;
+	for (size_t i = half; i < l->n; i++)
+		now += l->at[i].loss / (double)(l->n - half);
+	*ret = (struct learning_overfit){ l->at[lowest].step, l->at[l->n - 1].step, l->at[lowest].loss, now,
+					  training_of(l, lowest, lowest + 1), training_of(l, half, l->n) };
+	rise = fmax(RISE_DEVIATIONS * scatter_of(l), RISE_LEAST * fabs(ret->lowest));
+	return now - ret->lowest > rise && ret->training_now < ret->training;
+}
+
+void learning_sentence(struct buf *out, const struct learning_overfit *o)
+{
+	buf_addf(out,
+		 "overfitting since step %lld: the validation loss was lowest there (%.4g) and is %.4g by step %lld, "
+		 "while the training loss fell from %.4g to %.4g; --save-best keeps the better weights, more data, "
+		 "--augment, --dropout or --wd put it off",
+		 (long long)o->step, o->lowest, o->now, (long long)o->last, o->training, o->training_now);
+}

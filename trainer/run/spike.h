@@ -1,0 +1,29 @@
+/* spike.h: a step whose loss stands far above those before it, and which of its samples had the largest losses. Keeps
+ * those of every step, as the step that proves to be one cannot be made again: it has changed the weights. */
+#ifndef DPT_RUN_SPIKE_H
+#define DPT_RUN_SPIKE_H
+
+#include "tracker/dptrack.h"
+#include "trainer/program/prepare.h"
+#include "trainer/run/step.h"
+
+struct spike;
+
+int spike_new(struct spike **ret, const struct prepared *p, struct err *err); /* ERR_NOMEM */
+void spike_free(struct spike *s);					      /* NULL is fine */
+
+/* Behind each program of a step, of `samples` samples that begin at a position of the epoch's order; `begins`: the
+ * step's first. NULL: nothing is watched. */
+struct spike_micro {
+	const struct program *program;
+	int64_t position, samples;
+	bool begins;
+};
+
+int spike_micro(struct spike *s, const struct prepared *p, const struct spike_micro *m, struct err *err);
+
+/* Collective, behind each step: where it was a spike, rank 0 records an alert that names the samples of largest loss
+ * over all ranks, and warns. */
+int spike_check(struct engine *e, struct dptrack_run *run, const struct step_result *r, struct err *err);
+
+#endif
