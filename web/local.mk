@@ -23,6 +23,7 @@ libwebapi_la_SOURCES = \
 	web/api/native/export_series.c \
 	web/api/native/findings.c web/api/native/findings.h \
 	web/api/native/insight/diagnosis.c \
+	web/api/native/insight/overfit.c web/api/native/insight/overfit.h \
 	web/api/native/insight/timing.c web/api/native/insight/timing.h \
 	web/api/native/insight/trace.c \
 	web/api/native/insight/why.c web/api/native/insight/why.h \

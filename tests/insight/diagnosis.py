@@ -89,12 +89,29 @@ def made(server):
         points.append({"key": "train/loss", "step": step, "value": 1, "wall_time": 1795000000 + step / 10})
     lib.equal(server.json("POST", f"/api/v1/runs/{run}/metrics", {"points": points})[0], 200, "POST metrics")
     status, got = diagnosis(server, run)
-    lib.equal((status, got["verdict"], got["leaves"]), (200, "healthy", []), f"compute: {got}")
+    lib.equal((status, got["verdict"], got["leaves"], got["overfitting"]), (200, "healthy", [], None), f"compute: {got}")
     lib.check("backward 60 %" in got["bound"], got["bound"])
     empty = lib.make_run(server, "made", "empty")
     status, got = diagnosis(server, empty)
     lib.equal((status, got["verdict"], got["leaves"]), (200, None, []), "a run without phases")
     lib.check("phase/" in got["problem"], got)
+
+
+def learnt(server):
+    """Validation rises since step 400 while training falls: said whether its speed can be judged or not; by epochs as well."""
+    for name, by_epoch in (("steps", False), ("epochs", True)):
+        run = lib.make_run(server, "made", name, {"steps_per_epoch": 50} if by_epoch else {})
+        points = []
+        for k in range(1, 21):
+            at, wall = (k if by_epoch else 50 * k), 1795000000 + k
+            keys = ("epoch/train_loss", "epoch/val_loss") if by_epoch else ("train/loss", "val/loss")
+            points.append({"key": keys[0], "step": at, "value": 2 / k, "wall_time": wall})
+            points.append({"key": keys[1], "step": at, "value": 1 + abs(k - 8) / 10, "wall_time": wall})
+        lib.equal(server.json("POST", f"/api/v1/runs/{run}/metrics", {"points": points})[0], 200, "POST metrics")
+        status, got = diagnosis(server, run)
+        lib.equal((status, got["verdict"], got["overfitting"]["step"]), (200, None, 400), f"{name}: {got}")
+        lib.check("since step 400:" in got["overfitting"]["sentence"] and "(1)" in got["overfitting"]["sentence"], got)
+    return got["overfitting"]["sentence"]
 
 
 def main():
@@ -112,6 +129,7 @@ def main():
             judged(server, {r["name"]: r["id"] for r in listed})
             made(server)
             machines(server)
+            lib.check(learnt(server) in show(runs, "epochs"), "dptrack show says it too")
         finally:
             server.stop()
     lib.finish("diagnosis")

@@ -1,10 +1,11 @@
 """dptrain doctor: live runs with a fault each and what is said of them, the same of the folder that was recorded; what an action
-brings beside what was promised; what is refused. system/... of a run beside its steps."""
+brings beside what was promised; a run that learns by heart; what is refused. system/... of a run beside its steps."""
 import sys
 sys.dont_write_bytecode = True
 import glob
 import json
 import os
+import random
 import subprocess
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", f) for f in ("tracker", "api", "train")]
 import helper
@@ -76,6 +77,24 @@ def tried(folder):
     lib.check("round 3 of 3" in r.stderr, r.stderr)
 
 
+def overfits(folder):
+    """A text without any order is learnt by heart: validation rises from the step on that its own points say."""
+    draw = random.Random(1)
+    os.mkdir(os.path.join(folder, "noise"))
+    for name, n in (("train", 400), ("val", 200)):
+        with open(os.path.join(folder, "noise", name + ".txt"), "w", encoding="ascii") as f:
+            f.write("".join(draw.choice("abcdefgh") for _ in range(n)))
+    bigger = ["--model", "gpt2-124m", "--n-layer", "2", "--n-head", "2", "--n-embd", "64", "--block-size", "16", "-b", "13", "-j", "1",
+              "--tokenizer", "bytes", "--data-path", "noise", "--lr", "0.003", "--opt", "adamw", "--lr-scheduler", "constant",
+              "--system-interval", "0", "--max-steps", "300", "--eval-steps", "30", "--experiment", "by-heart", *map(str, helper.fast())]
+    got = json.loads(doctor(folder, *bigger, "--json").stdout)["overfitting"]
+    (run,) = glob.glob(os.path.join(folder, "runs", "by-heart", "*"))
+    points = {p[2]: p[4] for j in journal.journals(run) for p in j.points if p[0] == "val/loss"}
+    lowest = min(points, key=points.get)
+    lib.check(got and got["step"] == lowest and f"since step {lowest}:" in got["sentence"], f"{got}: {points}")
+    lib.check(got and got["sentence"] in doctor(folder, "--run", run).stdout, "in words")
+
+
 def refused(folder):
     os.mkdir(os.path.join(folder, "nothing"))
     lib.check("no journal" in doctor(folder, "--run", "nothing", code=2).stderr, "no run's folder")
@@ -93,6 +112,7 @@ def main():
         machine(folder)
         limited(folder)
         tried(folder)
+        overfits(folder)
         refused(folder)
     lib.finish("doctor")
 

@@ -1,5 +1,6 @@
-// What the page of a run says of its speed: verdict, evidence and next action as the server has them; what a change
-// bought, in a sentence and as a picture; the way to its trace. A run that tells nothing of its time has no such box.
+// What the page of a run says of its speed: verdict, evidence and next action as the server has them; since when
+// it overfits; what a change bought, in a sentence and as a picture; the way to its trace. A run that tells nothing of
+// its time has no such box.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
@@ -45,6 +46,22 @@ test('a run that waits is told so, with evidence and action', async (t) => {
 	assert.match(said, /50 \(\d+–\d+\) % of the time; without it up to 2\.0\d× as fast/);
 	assert.equal(Number(await page.getAttribute('.speed meter', 'value')), d.leaves[0].share);
 	assert.equal(await page.getAttribute('.speed a[download]', 'href'), `api/v1/runs/${id}/trace`);
+});
+
+test('a run that overfits is told since when, whether its speed can be judged or not', async (t) => {
+	const { id } = await here.ask('POST', 'runs', { experiment: 'speed', name: 'by-heart' });
+	const points = [];
+	for (let k = 1; k <= 20; k++) {
+		points.push({ key: 'train/loss', step: 50 * k, value: 2 / k, wall_time: BASE_S + k });
+		points.push({ key: 'val/loss', step: 50 * k, value: 1 + Math.abs(k - 8) / 10, wall_time: BASE_S + k });
+	}
+	await here.ask('POST', `runs/${id}/metrics`, { points });
+	const d = await here.ask('GET', `runs/${id}/diagnosis`);
+	const page = await here.open(t, '?e=speed&r=' + id);
+	await page.waitForSelector('.learning', WAIT);
+	assert.match(d.overfitting.sentence, /^overfitting since step 400: /);
+	assert.equal(await page.textContent('.learning p'), d.overfitting.sentence);
+	assert.equal(await page.locator('.speed').count(), 0);
 });
 
 test('a healthy run says what bounds it, and is compared with another', async (t) => {

@@ -10,6 +10,7 @@
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
 #include "tracker/insight/judge.h"
+#include "tracker/insight/learning.h"
 #include "tracker/insight/sentence.h"
 #include "trainer/tools/against.h"
 #include "trainer/tools/real.h"
@@ -24,6 +25,11 @@ struct doctor {
 	int64_t last;        /* step; -1: none */
 	struct steps *steps;
 	struct vitals *vitals;
+	unsigned losses;     /* of learning_see */
+	const struct learning_series *pair; /* of these; NULL: nothing is validated */
+	struct learning *learning;
+	struct learning_overfit overfit;
+	bool overfits;
 	struct pace_step *rows;
 	size_t n;
 	struct pace pace;
@@ -54,6 +60,7 @@ static void see_point(void *user, const struct dptrack_point *p)
 	struct doctor *d = user;
 
 	judge_series(&d->facts, p->key);
+	learning_see(&d->losses, p->key);
 	if (steps_series(p->key) >= 0 && p->step > d->last)
 		d->last = p->step;
 }
@@ -80,6 +87,50 @@ static void take_point(void *user, const struct dptrack_point *p)
 		vitals_add(d->vitals,
 			   &(struct vitals_point){ vitals_series(p->key), p->rank, p->step, p->wall_time, p->value },
 			   &d->err);
+}
+
+/* Optimiser steps of one of the losses' own. */
+static int64_t scale_of(const struct doctor *d)
+{
+	return d->pair->by_epoch && d->facts.steps_per_epoch >= 1 ? (int64_t)d->facts.steps_per_epoch : 1;
+}
+
+static void take_validation(void *user, const struct dptrack_point *p)
+{
+	struct doctor *d = user;
+
+	if (!d->err.code && p->rank < 0 && !strcmp(p->key, d->pair->validation))
+		learning_validation(d->learning, p->step * scale_of(d), p->value, &d->err);
+}
+
+static void take_training(void *user, const struct dptrack_point *p)
+{
+	struct doctor *d = user;
+
+	if (p->rank < 0 && !strcmp(p->key, d->pair->training))
+		learning_training(d->learning, p->step * scale_of(d), p->value);
+}
+
+/* Validations first: they say where training losses belong. */
+static int read_losses(struct doctor *d, const char *dir, struct err *err)
+{
+	const struct dptrack_reader first = { d, NULL, take_validation, NULL, { NULL } };
+	const struct dptrack_reader second = { d, NULL, take_training, NULL, { NULL } };
+	struct dptrack_error error = { 0, "" };
+	int rc;
+
+	d->pair = learning_pick(d->losses);
+	if (!d->pair)
+		return 0;
+	rc = learning_new(&d->learning, err);
+	if (!rc && (dptrack_read(dir, &first, &error) || dptrack_read(dir, &second, &error)))
+		rc = err_set(err, ERR_USAGE, "%s", error.text);
+	if (!rc && d->err.code) {
+		*err = d->err;
+		rc = err->code;
+	}
+	d->overfits = !rc && learning_overfits(d->learning, &d->overfit);
+	return rc;
 }
 
 static int read_journals(struct doctor *d, const char *dir, struct err *err)
@@ -171,6 +222,22 @@ static json_t *json_tried(const struct tree_finding *f, const struct change *fou
 	return o;
 }
 
+static json_t *json_overfitting(const struct doctor *d)
+{
+	struct buf text;
+	json_t *o;
+
+	if (!d->overfits)
+		return json_null();
+	buf_init(&text, TEXT_MAX);
+	learning_sentence(&text, &d->overfit);
+	o = json_object();
+	json_object_set_new(o, "step", json_integer((json_int_t)d->overfit.step));
+	json_object_set_new(o, "sentence", json_stringn((const char *)text.data, text.len));
+	buf_done(&text);
+	return o;
+}
+
 static void print_json(const struct doctor *d, const struct change *found)
 {
 	json_t *o = json_object(), *leaves = json_array();
@@ -182,6 +249,7 @@ static void print_json(const struct doctor *d, const struct change *found)
 	json_object_set_new(o, "bound", json_string(d->report.bound));
 	json_object_set_new(o, "steps", json_integer((json_int_t)d->pace.steps));
 	json_object_set_new(o, "warmup", json_integer((json_int_t)d->pace.warmup));
+	json_object_set_new(o, "overfitting", json_overfitting(d));
 	if (found)
 		json_object_set_new(o, "tried", json_tried(&d->report.findings[0], found));
 	add_steps(d, o);
@@ -206,6 +274,10 @@ static void print_text(const struct doctor *d, const struct change *found)
 
 	buf_init(&text, TEXT_MAX);
 	tree_print(&text, &d->report);
+	if (d->overfits) {
+		learning_sentence(&text, &d->overfit);
+		buf_addc(&text, '\n');
+	}
 	printf("%s: %.4g ms a step, %zu steps (%zu more left out as warm-up)\n%s", d->name,
 	       1e3 * d->pace.seconds * d->pace.samples / (double)d->pace.steps, d->pace.steps, d->pace.warmup,
 	       text.data ? text.data : "");
@@ -262,11 +334,14 @@ int doctor_main(const struct job *job, const char *run_id, struct err *err)
 	if (!rc)
 		rc = read_journals(&d, dir, err);
 	if (!rc)
+		rc = read_losses(&d, dir, err);
+	if (!rc)
 		rc = judge(&d, err);
 	if (!rc)
 		rc = report(&d, job, err);
 	free(d.rows);
 	vitals_free(d.vitals);
+	learning_free(d.learning);
 	steps_free(d.steps);
 	return rc;
 }

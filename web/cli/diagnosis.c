@@ -33,5 +33,7 @@ void diagnosis_print(struct source *s, const char *id)
 			print_leaf(leaf);
 		printf("  bound by %s\n", cli_text(root, "bound"));
 	}
+	if (json_is_object(json_object_get(root, "overfitting")))
+		printf("\n%s\n", cli_text(json_object_get(root, "overfitting"), "sentence"));
 	json_decref(root);
 }

@@ -6,9 +6,10 @@
 
 #include "tracker/insight/judge.h"
 #include "web/api/handlers.h"
+#include "web/api/native/insight/overfit.h"
 #include "web/api/native/insight/timing.h"
 
-enum { VITALS_ROWS = 512 };
+enum { VITALS_ROWS = 512, OVERFIT_TEXT_MAX = 4096 };
 
 /* Ranks on the machine of the first one. */
 static double local_world(const struct query_run *run)
@@ -83,9 +84,34 @@ static void write_finding(struct js *j, const struct tree_finding *f)
 	js_close(j, '}');
 }
 
-static void write_report(struct call *c, const struct tree_report *r, const struct pace *p)
+static int write_overfitting(struct call *c, struct js *j, const struct query_run *run, struct err *err)
+{
+	struct learning_overfit o;
+	struct buf text;
+	bool found;
+	int rc = overfit_read(c, run, &o, &found, err);
+
+	js_key(j, "overfitting");
+	if (rc || !found) {
+		js_null(j);
+		return rc;
+	}
+	buf_init(&text, OVERFIT_TEXT_MAX);
+	learning_sentence(&text, &o);
+	buf_addc(&text, '\0');
+	js_open(j, '{');
+	js_key_int(j, "step", o.step);
+	js_key_str(j, "sentence", buf_failed(&text) ? "" : (const char *)text.data);
+	js_close(j, '}');
+	buf_done(&text);
+	return 0;
+}
+
+static int write_report(struct call *c, const struct query_run *run, const struct tree_report *r, const struct pace *p,
+			struct err *err)
 {
 	struct js j = { .out = &c->out };
+	int rc;
 
 	js_open(&j, '{');
 	js_key_str(&j, "verdict", r->verdict);
@@ -97,16 +123,19 @@ static void write_report(struct call *c, const struct tree_report *r, const stru
 	js_key_str(&j, "bound", r->bound);
 	js_key_int(&j, "steps", (int64_t)p->steps);
 	js_key_int(&j, "warmup", (int64_t)p->warmup);
+	rc = write_overfitting(c, &j, run, err);
 	js_key(&j, "problem");
 	js_null(&j);
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
+	return rc;
 }
 
 /* Of a run that cannot be judged, as most that dptrain did not record. */
-static void write_problem(struct call *c, const char *why)
+static int write_problem(struct call *c, const struct query_run *run, const char *why, struct err *err)
 {
 	struct js j = { .out = &c->out };
+	int rc;
 
 	js_open(&j, '{');
 	js_key(&j, "verdict");
@@ -117,9 +146,11 @@ static void write_problem(struct call *c, const char *why)
 	js_key_str(&j, "bound", "");
 	js_key_int(&j, "steps", 0);
 	js_key_int(&j, "warmup", 0);
+	rc = write_overfitting(c, &j, run, err);
 	js_key_str(&j, "problem", why);
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
+	return rc;
 }
 
 /* What hinders goes to err. */
@@ -135,7 +166,7 @@ static int judge(struct call *c, const struct query_run *run, const struct timin
 	if (!rc)
 		rc = judge_run(&(struct judge_input){ &facts, t->steps, t->rows, &t->pace, vitals }, &report, err);
 	if (!rc)
-		write_report(c, &report, &t->pace);
+		rc = write_report(c, run, &report, &t->pace, err);
 	vitals_free(vitals);
 	return rc;
 }
@@ -145,17 +176,19 @@ enum call_next on_run_diagnosis(struct call *c)
 	const char *id = call_run_id(c, 0);
 	struct query_run run;
 	struct timing t;
-	struct err err = ERR_INIT;
+	struct err err = ERR_INIT, why = ERR_INIT;
+	int rc;
 
 	if (!id || !call_args_done(c))
 		return CALL_DONE;
 	if (query_run(c->api->store, id, c->arena, &run, &err))
 		return call_fail_err(c, "run", &err);
-	if (!timing_read(c, &run, &t) && judge(c, &run, &t, &err)) {
-		if (err.code == ERR_USAGE)
-			write_problem(c, err.text);
-		else
-			call_fail_err(c, NULL, &err);
+	if (!timing_read(c, &run, &t)) {
+		rc = judge(c, &run, &t, &err);
+		if (rc && err.code == ERR_USAGE)
+			rc = write_problem(c, &run, err.text, &why);
+		if (rc)
+			call_fail_err(c, NULL, why.code ? &why : &err);
 	}
 	timing_done(&t);
 	return CALL_DONE;

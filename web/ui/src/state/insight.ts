@@ -16,10 +16,12 @@ export interface Leaf {
 }
 
 export interface Diagnosis {
-	/** The first leaf, or "healthy". */
+	/** The first leaf, or "healthy"; '': its speed cannot be judged. */
 	verdict: string;
 	leaves: Leaf[];
 	bound: string;
+	/** Since which step validation rises while training falls, in words. */
+	overfitting: string | null;
 	/** Steps that were judged, and left out before them. */
 	steps: number;
 	warmup: number;
@@ -42,9 +44,10 @@ async function orNull<T>(asked: Promise<T>): Promise<T | null> {
 
 export async function getDiagnosis(run: string): Promise<Diagnosis | null> {
 	const d = await orNull(request(`runs/${encodeURIComponent(run)}/diagnosis`));
-	if (!d || d.verdict === null) return null;
+	if (!d || (d.verdict === null && !d.overfitting)) return null;
 	const leaves = (d.leaves as Json[]).map(leafOf);
-	return { verdict: String(d.verdict), leaves, bound: String(d.bound), steps: num(d.steps),
+	const overfitting = d.overfitting ? String((d.overfitting as Json).sentence) : null;
+	return { verdict: String(d.verdict ?? ''), leaves, bound: String(d.bound), overfitting, steps: num(d.steps),
 		warmup: num(d.warmup) };
 }
 

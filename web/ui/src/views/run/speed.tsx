@@ -76,15 +76,26 @@ export function Traced({ r }: { r: RunDetail }) {
 	);
 }
 
+/** What its speed and its losses say of a run. */
 export function Speed({ r }: { r: RunDetail }) {
 	const d = useDiagnosis(r.id);
 	if (!d) return null;
 	return (
-		<section class="box speed">
-			<h2>Speed{d.leaves.length ? `: ${d.verdict}` : ''}</h2>
-			<Verdict d={d} />
-			<TraceLink r={r} />
-			<Versus r={r} />
-		</section>
+		<>
+			{d.verdict && (
+				<section class="box speed">
+					<h2>Speed{d.leaves.length ? `: ${d.verdict}` : ''}</h2>
+					<Verdict d={d} />
+					<TraceLink r={r} />
+					<Versus r={r} />
+				</section>
+			)}
+			{d.overfitting && (
+				<section class="box learning">
+					<h2>Learning</h2>
+					<p>{d.overfitting}</p>
+				</section>
+			)}
+		</>
 	);
 }
