@@ -123,6 +123,27 @@ VEC_INLINE void vstore(void *p, int64_t i, v16 v, bool bf)
 		*(v16_u *)((float *)p + i) = v;
 }
 
+/* As vstore, past the caches, to where a vector is aligned: what is written is not read from memory first. vpast_end
+ * ends such a loop, before others read. */
+VEC_INLINE void vstore_past(void *p, int64_t i, v16 v, bool bf)
+{
+#ifdef CPU_HAS_AVX512
+	if (bf)
+		_mm256_stream_si256((__m256i *)((uint16_t *)p + i), (__m256i)vto_bf16(v));
+	else
+		_mm512_stream_ps((float *)p + i, (__m512)v);
+#else
+	vstore(p, i, v, bf);
+#endif
+}
+
+VEC_INLINE void vpast_end(void)
+{
+#ifdef CPU_HAS_AVX512
+	_mm_sfence();
+#endif
+}
+
 /* The first n lanes (0 < n < 16); the others read as zero and are not written. */
 VEC_INLINE v16 vload_n(const void *p, int64_t i, int n, bool bf)
 {

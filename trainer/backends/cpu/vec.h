@@ -31,6 +31,8 @@ typedef uint8_t v16b_u __attribute__((vector_size(16), aligned(1), may_alias));
 #define vset V(vset)
 #define vload V(vload)
 #define vstore V(vstore)
+#define vstore_past V(vstore_past)
+#define vpast_end V(vpast_end)
 #define vload_n V(vload_n)
 #define vstore_n V(vstore_n)
 #define vload_any V(vload_any)

@@ -33,6 +33,17 @@ int bn_cpu_new(const struct kernel_env *env, struct node *n, struct cpu_operands
 	return 0;
 }
 
+/* Beyond this much, what was written is no longer near when it is read. */
+#define PAST_BYTES ((int64_t)4 << 20)
+
+void bn_cpu_write(struct bn_state *s, void *out)
+{
+	int64_t bytes = s->rows * s->c * (s->bf16 ? 2 : 4);
+
+	s->out = out;
+	s->past = bytes >= PAST_BYTES && (uintptr_t)out % 64 == 0;
+}
+
 size_t bn_cpu_coef_bytes(const struct bn_state *s, int arrays)
 {
 	return (size_t)(s->padded * arrays) * sizeof(float);

@@ -30,7 +30,7 @@ static int bn_apply_run(void *state, const struct kernel_args *args, struct err 
 	(void)err;
 	s.x = args->in[0];
 	s.residual = s.attr.residual ? args->in[4] : NULL;
-	s.out = args->out[0];
+	bn_cpu_write(&s, args->out[0]);
 	bn_cpu_coef_place(&s, args->workspace);
 	bn_cpu_coef_forward(&s, args->in[1], args->in[2], args->in[3]);
 	cpu_parallel(s.parts, s.loop, &s);
@@ -45,7 +45,7 @@ static int bn_infer_run(void *state, const struct kernel_args *args, struct err 
 	(void)err;
 	s.x = args->in[0];
 	s.residual = s.attr.residual ? args->in[5] : NULL;
-	s.out = args->out[0];
+	bn_cpu_write(&s, args->out[0]);
 	bn_cpu_coef_place(&s, args->workspace);
 	for (int64_t i = 0; i < s.padded; i++) {
 		double scale = i < s.c ? (double)gamma[i] / sqrt((double)var[i] + s.attr.eps) : 0;
@@ -81,7 +81,7 @@ static int bn_grad_apply_run(void *state, const struct kernel_args *args, struct
 	(void)err;
 	s.dy = args->in[0];
 	s.x = args->in[1];
-	s.out = args->out[0];
+	bn_cpu_write(&s, args->out[0]);
 	bn_cpu_coef_place(&s, args->workspace);
 	bn_cpu_coef_forward(&s, stat, gamma, args->in[5]);
 	for (int64_t i = 0; i < s.padded; i++) {
@@ -137,11 +137,12 @@ static void V(bn_normalise)(void *arg, int part, int parts)
 	struct cpu_range r = cpu_split(s->rows, 1, part, parts);
 
 	if (s->c % LANES == 0 && s->bf16)
-		V(bn_normalise_any)(s, r, (struct V(tile)){ .bf = true, .full = true });
+		V(bn_normalise_any)(s, r, (struct V(tile)){ .bf = true, .full = true, .past = s->past });
 	else if (s->c % LANES == 0)
-		V(bn_normalise_any)(s, r, (struct V(tile)){ .bf = false, .full = true });
+		V(bn_normalise_any)(s, r, (struct V(tile)){ .bf = false, .full = true, .past = s->past });
 	else
 		V(bn_normalise_any)(s, r, (struct V(tile)){ .bf = s->bf16 });
+	vpast_end();
 }
 
 VEC_INLINE void V(bn_grad_x_rows)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k)
@@ -173,11 +174,12 @@ static void V(bn_grad_x)(void *arg, int part, int parts)
 	struct cpu_range r = cpu_split(s->rows, 1, part, parts);
 
 	if (s->c % LANES == 0 && s->bf16)
-		V(bn_grad_x_any)(s, r, (struct V(tile)){ .bf = true, .full = true });
+		V(bn_grad_x_any)(s, r, (struct V(tile)){ .bf = true, .full = true, .past = s->past });
 	else if (s->c % LANES == 0)
-		V(bn_grad_x_any)(s, r, (struct V(tile)){ .bf = false, .full = true });
+		V(bn_grad_x_any)(s, r, (struct V(tile)){ .bf = false, .full = true, .past = s->past });
 	else
 		V(bn_grad_x_any)(s, r, (struct V(tile)){ .bf = s->bf16 });
+	vpast_end();
 }
 
 #endif

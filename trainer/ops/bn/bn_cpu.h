@@ -17,6 +17,7 @@ struct bn_state {
 	/* of one run */
 	const void *x, *dy, *dy2, *y_in, *residual;
 	void *out;
+	bool past; /* what is written goes past the caches */
 	float *mean, *rstd, *scale, *shift, *slope, *offset; /* in the workspace */
 	float *rows_sum; /* [parts][2 padded] in the workspace, when there are many channels */
 	double *sums;	 /* [parts][2c] in the workspace */
@@ -26,6 +27,10 @@ struct bn_state {
  * is the tensor that is normalised. */
 int bn_cpu_new(const struct kernel_env *env, struct node *n, struct cpu_operands large, struct bn_state **ret,
 	       struct err *err);
+
+/* The activations or gradients of one run go there; NULL: nowhere. Large ones go past the caches: they will have left
+ * those before they are read, and need not be read before they are written. */
+void bn_cpu_write(struct bn_state *s, void *out);
 
 /* So many coefficient arrays in the workspace, one after another: scale, shift, mean, rstd, slope, offset. */
 size_t bn_cpu_coef_bytes(const struct bn_state *s, int arrays);

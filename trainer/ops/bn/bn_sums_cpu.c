@@ -97,7 +97,7 @@ static int bn_grad_stats_run(void *state, const struct kernel_args *args, struct
 	s.dy2 = args->in[1];
 	s.x = args->in[2];
 	s.y_in = s.attr.relu && s.attr.residual ? args->in[6] : NULL;
-	s.out = s.attr.write_g ? args->out[1] : NULL;
+	bn_cpu_write(&s, s.attr.write_g ? args->out[1] : NULL);
 	sums_place(&s, args->workspace);
 	bn_cpu_coef_place(&s, (char *)args->workspace + sums_bytes(&s));
 	bn_cpu_coef_forward(&s, args->in[3], args->in[4], args->in[5]);
@@ -224,6 +224,7 @@ VEC_INLINE void V(bn_sum_rows)(const struct bn_state *s, struct cpu_range r, dou
 	struct V(tile) whole = k, rest = k;
 
 	whole.full = true;
+	whole.past = s->past;
 	rest.full = false;
 	for (int64_t row = r.begin; row < r.end; row += BLOCK_ROWS) {
 		struct cpu_range block = { row, row + BLOCK_ROWS < r.end ? row + BLOCK_ROWS : r.end };
@@ -285,7 +286,8 @@ GRAD_ROWS(bn_grad_join_low, .bf = true, .mask = MASK_FROM_Y, .join = true, .writ
 /* All other shapes. */
 static void V(bn_grad_any)(const struct bn_state *s, struct cpu_range r, double *sums)
 {
-	struct V(tile) k = { .bf = s->bf16, .mask = bn_mask(s), .join = s->dy2 != NULL, .write = s->out != NULL };
+	struct V(tile) k = { .bf = s->bf16, .mask = bn_mask(s), .join = s->dy2 != NULL, .write = s->out != NULL,
+			      .past = s->past };
 
 	for (int64_t row = r.begin; row < r.end; row += BLOCK_ROWS) {
 		struct cpu_range block = { row, row + BLOCK_ROWS < r.end ? row + BLOCK_ROWS : r.end };
@@ -326,6 +328,7 @@ static void V(bn_sum_grad)(void *arg, int part, int parts)
 	struct cpu_range r = cpu_split(s->rows, BLOCK_ROWS, part, parts);
 
 	V(bn_sum_grad_rows)(s, r, sums);
+	vpast_end();
 }
 
 #endif

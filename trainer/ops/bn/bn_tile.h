@@ -6,6 +6,7 @@ struct V(tile) {
 	bool bf, full;
 	int mask; /* MASK_* */
 	bool join, write;
+	bool past; /* what is written goes past the caches */
 };
 
 VEC_INLINE v16 V(bn_load)(const void *p, int64_t i, int64_t width, const struct V(tile) k)
@@ -15,7 +16,9 @@ VEC_INLINE v16 V(bn_load)(const void *p, int64_t i, int64_t width, const struct 
 
 VEC_INLINE void V(bn_store)(void *p, int64_t i, v16 v, int64_t width, const struct V(tile) k)
 {
-	if (k.full)
+	if (k.full && k.past)
+		vstore_past(p, i, v, k.bf);
+	else if (k.full)
 		vstore(p, i, v, k.bf);
 	else
 		vstore_any(p, i, v, width, k.bf);
