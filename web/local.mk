@@ -30,7 +30,7 @@ libwebapi_la_SOURCES = \
 	web/api/native/insight/why_read.c web/api/native/insight/why_read.h \
 	web/api/native/insight/why_text.c \
 	web/api/native/journal.c web/api/native/spoken.c \
-	web/api/native/kept/kept.c \
+	web/api/native/kept/alerts.c web/api/native/kept/kept.c \
 	web/api/native/login.c \
 	web/api/native/meta.c \
 	web/api/native/metrics.c \
@@ -114,6 +114,7 @@ libwebcli_la_SOURCES = \
 	web/cli/choose.c web/cli/choose.h \
 	web/cli/rm.c \
 	web/cli/serve.c \
+	web/webhook/webhook.c web/webhook/webhook.h \
 	web/cli/show.c \
 	web/cli/source.c web/cli/source.h \
 	web/cli/sync.c \

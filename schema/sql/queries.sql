@@ -413,6 +413,8 @@ DELETE FROM kept_text WHERE (kept_id, edition) IN (SELECT t.kept_id, t.edition F
 	WHERE k.experiment_id = ?1 LIMIT ?2);
 -- name: purge_kept
 DELETE FROM kept WHERE id IN (SELECT id FROM kept WHERE experiment_id = ?1 LIMIT ?2);
+-- name: purge_alert_rule
+DELETE FROM alert_rule WHERE id IN (SELECT id FROM alert_rule WHERE experiment_id = ?1 LIMIT ?2);
 -- name: purge_experiment
 DELETE FROM experiment WHERE id = ?1;
 -- name: purge_writer
@@ -443,6 +445,8 @@ DELETE FROM told WHERE id IN (SELECT id FROM told WHERE run_id = ?1 LIMIT ?2);
 DELETE FROM media WHERE id IN (SELECT id FROM media WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_alert
 DELETE FROM alert WHERE run_id = ?1 AND (key_id, kind) IN (SELECT key_id, kind FROM alert WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_alert_fired
+DELETE FROM alert_fired WHERE id IN (SELECT id FROM alert_fired WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_problem
 DELETE FROM problem WHERE run_id = ?1 AND text IN (SELECT text FROM problem WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_idempotency
@@ -903,6 +907,77 @@ SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND app
 SELECT path, bytes, time_ns, sha256, object FROM artifact ORDER BY path;
 -- name: statistics
 ANALYZE;
+
+-- rules that runs are held against, and what they found
+
+-- name: alert_rule_add
+INSERT INTO alert_rule (experiment_id, kind, metric, above, bound, since_rev, created_ms)
+SELECT ?1, ?2, ?3, ?4, ?5, coalesce(max(rev), 0), ?6 FROM run;
+-- postgresql:
+INSERT INTO alert_rule (experiment_id, kind, metric, above, bound, since_rev, created_ms)
+SELECT CAST(?1 AS bigint), ?2, ?3, CAST(?4 AS bigint), CAST(?5 AS double precision), coalesce(max(rev), 0), CAST(?6 AS bigint)
+FROM run RETURNING id;
+-- name: alert_rule_count
+SELECT count(*) FROM alert_rule;
+-- name: alert_rule_find
+SELECT id FROM alert_rule WHERE id = ?1;
+-- name: alert_rule_delete
+DELETE FROM alert_rule WHERE id = ?1;
+-- name: alert_rules
+SELECT r.id, coalesce(e.name, '') AS experiment, r.experiment_id, r.kind, r.metric, r.above, r.bound, r.since_rev, r.created_ms
+FROM alert_rule r LEFT JOIN experiment e ON e.id = r.experiment_id
+WHERE r.experiment_id = -1 OR e.deleted_ms IS NULL ORDER BY r.id;
+-- name: alert_rev
+SELECT coalesce(max(rev), 0) FROM run;
+-- name: alert_by_status
+SELECT r.id AS run_id, r.status AS word, r.last_step AS step, NULL AS value FROM run r
+WHERE r.rev > ?1 AND (CAST(?2 AS BIGINT) = -1 OR r.experiment_id = ?2) AND r.deleted_ms IS NULL AND r.inferred = 0
+	AND (r.status = ?4 OR r.status = ?5) AND NOT EXISTS (SELECT 1 FROM alert_fired f WHERE f.rule_id = ?3 AND f.run_id = r.id)
+ORDER BY r.id LIMIT 500;
+-- name: alert_by_metric as alert_by_status
+SELECT m.run_id, k.name AS word, CASE WHEN CAST(?5 AS BIGINT) = 1 THEN m.max_step ELSE m.min_step END AS step,
+	CASE WHEN CAST(?5 AS BIGINT) = 1 THEN m.max ELSE m.min END AS value
+FROM run r CROSS JOIN key k CROSS JOIN metric m
+WHERE r.rev > ?1 AND (CAST(?2 AS BIGINT) = -1 OR r.experiment_id = ?2) AND r.deleted_ms IS NULL AND k.name = ?4
+	AND m.key_id = k.id AND m.run_id = r.id AND CASE WHEN CAST(?5 AS BIGINT) = 1 THEN m.max > ?6 ELSE m.min < ?6 END
+	AND NOT EXISTS (SELECT 1 FROM alert_fired f WHERE f.rule_id = ?3 AND f.run_id = r.id)
+ORDER BY r.id LIMIT 500;
+-- name: alert_by_nan as alert_by_status
+SELECT m.run_id, k.name AS word, m.nonfinite_step AS step, NULL AS value FROM run r CROSS JOIN metric m CROSS JOIN key k
+WHERE r.rev > ?1 AND (CAST(?2 AS BIGINT) = -1 OR r.experiment_id = ?2) AND r.deleted_ms IS NULL AND m.run_id = r.id AND m.nonfinite > 0
+	AND k.id = m.key_id AND (?4 = '' OR k.name = ?4)
+	AND NOT EXISTS (SELECT 1 FROM alert_fired f WHERE f.rule_id = ?3 AND f.run_id = r.id)
+ORDER BY r.id, m.nonfinite_step, k.name LIMIT 500;
+-- name: alert_by_silence as alert_by_status
+SELECT r.id AS run_id, r.status AS word, r.last_step AS step, NULL AS value FROM run r
+WHERE (r.status = 'running' OR r.inferred = 1) AND r.last_ms > ?1 AND r.last_ms <= ?4 AND r.deleted_ms IS NULL
+	AND (CAST(?2 AS BIGINT) = -1 OR r.experiment_id = ?2)
+	AND NOT EXISTS (SELECT 1 FROM alert_fired f WHERE f.rule_id = ?3 AND f.run_id = r.id)
+ORDER BY r.id LIMIT 500;
+-- name: alert_fire
+INSERT INTO alert_fired (rule_id, run_id, kind, metric, step, value, text, time_ms, due_ms)
+SELECT id, ?2, kind, ?3, ?4, ?5, ?6, ?7, ?8 FROM alert_rule WHERE id = ?1 AND EXISTS (SELECT 1 FROM run WHERE id = ?2)
+ON CONFLICT (rule_id, run_id) DO NOTHING;
+-- postgresql:
+INSERT INTO alert_fired (rule_id, run_id, kind, metric, step, value, text, time_ms, due_ms)
+SELECT id, CAST(?2 AS bigint), kind, ?3, CAST(?4 AS bigint), CAST(?5 AS double precision), ?6, CAST(?7 AS bigint), CAST(?8 AS bigint)
+FROM alert_rule WHERE id = ?1 AND EXISTS (SELECT 1 FROM run WHERE id = ?2) ON CONFLICT (rule_id, run_id) DO NOTHING;
+-- name: alert_unpost
+UPDATE alert_fired SET due_ms = NULL WHERE rule_id = ?1;
+-- name: alert_claim
+UPDATE alert_fired SET due_ms = ?3, tries = tries + 1 WHERE id = ?1 AND due_ms = ?2;
+-- name: alert_settle
+UPDATE alert_fired SET due_ms = ?2, posted_ms = ?3 WHERE id = ?1 AND due_ms IS NOT NULL;
+-- name: alert_list
+SELECT f.id, f.rule_id, r.uuid AS run, r.name AS run_name, e.name AS experiment, f.kind, f.metric, f.step, f.value, f.text,
+	f.time_ms, f.due_ms, f.tries, f.posted_ms
+FROM alert_fired f JOIN run r ON r.id = f.run_id JOIN experiment e ON e.id = r.experiment_id
+WHERE r.deleted_ms IS NULL AND (?1 = '' OR e.name = ?1) AND f.id < ?2 ORDER BY f.id DESC LIMIT ?3;
+-- name: alert_due as alert_list
+SELECT f.id, f.rule_id, r.uuid AS run, r.name AS run_name, e.name AS experiment, f.kind, f.metric, f.step, f.value, f.text,
+	f.time_ms, f.due_ms, f.tries, f.posted_ms
+FROM alert_fired f JOIN run r ON r.id = f.run_id JOIN experiment e ON e.id = r.experiment_id
+WHERE f.due_ms <= ?1 ORDER BY f.due_ms, f.id LIMIT 16;
 
 -- checks
 

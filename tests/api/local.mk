@@ -1,12 +1,13 @@
 # The server from outside: raw requests, examples, exports, crowds, event streams.
 api_tests = tests/api/hostile.py tests/api/openapi.py tests/api/transfer.py tests/api/crowd.py tests/api/events.py \
 	tests/api/artifacts.py tests/api/journal.py tests/api/access.py tests/api/tls.py tests/api/paths.py tests/api/load.py tests/api/paused.py tests/api/attacks.py \
-	tests/api/downloads.py tests/api/line.py tests/api/groups.py tests/api/kept.py tests/api/objects.py tests/api/formula.py
+	tests/api/downloads.py tests/api/line.py tests/api/groups.py tests/api/kept.py tests/api/objects.py tests/api/formula.py tests/api/alerts.py
 EXTRA_DIST += $(api_tests) tests/api/lib.py
 TESTS += $(api_tests)
 
-api_test_programs = tests/api/double_test tests/api/confine_test
+api_test_programs = tests/api/double_test tests/api/confine_test tests/api/webhook_test
 cmocka_tests += $(api_test_programs)
 tests_api_double_test_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_api_double_test_LDADD = libwebserver.la $(CMOCKA_LIBS)
+tests_api_webhook_test_LDADD = libwebcli.la $(CMOCKA_LIBS)
 tests_api_confine_test_LDADD = libwebserver.la $(CMOCKA_LIBS)

@@ -189,6 +189,8 @@ static int headers_make(struct http *h, const struct http_request *req, struct c
 	}
 	if (!rc && req->body && req->gzip)
 		rc = add_line(h, ret, "Content-Encoding: gzip");
+	for (const char *const *more = req->headers; !rc && more && *more; more++)
+		rc = add_line(h, ret, *more);
 	return rc;
 }
 

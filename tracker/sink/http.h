@@ -17,6 +17,7 @@ struct http_request {
 	const void *body;         /* NULL: none */
 	size_t body_bytes;
 	const char *content_type; /* of the body; NULL: application/octet-stream */
+	const char *const *headers; /* whole lines, NULL behind the last; NULL: none */
 	bool gzip;                /* compress the body */
 	double deadline_s;        /* on clock_mono_s's clock; 0: none but that of a stalled connection (30 s) */
 	/* NULL: the reply's body is collected in reply.body (64 MiB at most). Else called for each piece of a 2xx

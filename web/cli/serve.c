@@ -16,12 +16,14 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "web/server/server.h"
+#include "web/store/alert/watch.h"
 #include "web/store/auth/token.h"
 #include "web/store/files/artifacts.h"
 #include "web/store/follow/follow.h"
 #include "web/store/store.h"
 #include "web/store/upkeep/check.h"
 #include "web/store/upkeep/upkeep.h"
+#include "web/webhook/webhook.h"
 
 /* More than all bodies that the server holds: its threads never wait for the disk here, readers would wait with
  * them. */
@@ -31,6 +33,7 @@
 
 struct serve {
 	const char *logdir, *host, *db, *artifacts, *token_file, *tls_cert, *tls_key;
+	const char *webhook_url, *webhook_secret_file;
 	int port, max_connections, artifact_mib, drain_s;
 	bool help, behind_proxy;
 	char token[200]; /* "": none fixed */
@@ -39,6 +42,8 @@ struct serve {
 	struct store *store;
 	struct follow *follow;
 	struct server *server;
+	struct watch *watch;
+	struct webhook *webhook; /* NULL: nobody is told */
 	sigset_t signals;
 };
 
@@ -153,6 +158,20 @@ static int prepare_files(struct serve *o, struct server_opts *so, struct err *er
 	return artifacts_connect(store_artifacts(o->store), err);
 }
 
+/* Before anything is confined: neither thread stands within the walls of those that answer. */
+static int start_alerts(struct serve *o, struct err *err)
+{
+	int rc = 0;
+
+	if (!o->webhook_url != !o->webhook_secret_file)
+		return err_set(err, ERR_USAGE, "--webhook and --webhook-secret-file go together");
+	if (o->webhook_url)
+		rc = webhook_new(&o->webhook, o->store, o->webhook_url, o->webhook_secret_file, err);
+	if (!rc && o->webhook)
+		rc = webhook_start(o->webhook, err);
+	return rc ? rc : watch_start(&o->watch, o->store, o->webhook != NULL, err);
+}
+
 static int start(struct serve *o, bool *ret_stop, struct err *err)
 {
 	struct server_opts so = {
@@ -180,7 +199,9 @@ static int start(struct serve *o, bool *ret_stop, struct err *err)
 	api.store = o->store;
 	api.follow = o->follow;
 	api.counters = server_counters(o->server);
-	rc = server_run(o->server, &api, err);
+	rc = start_alerts(o, err);
+	if (!rc)
+		rc = server_run(o->server, &api, err);
 	if (!rc)
 		rc = check_background(o->store, err);
 	if (!rc)
@@ -255,6 +276,8 @@ static int serve_until_signal(struct serve *o, struct err *err)
 	store_work_stop(o->store); /* a backup may be under way */
 	server_stop(o->server);
 	follow_stop(o->follow);
+	watch_stop(o->watch);
+	webhook_free(o->webhook);
 	store_close(o->store);
 	return rc;
 }
@@ -288,6 +311,11 @@ static int serve_run(int argc, char **argv, struct err *err)
 		{ "max-connections", FLAG_NUMBER, "N", "default: 500", &o.max_connections, 4, 100000 },
 		{ "token-file", FLAG_PATH, "FILE", "its first line is the token that requests need", &o.token_file, 0,
 		  0 },
+		{ "webhook", FLAG_TEXT, "URL", "alerts are posted there as JSON (default: nobody is told)",
+		  &o.webhook_url, 0, 0 },
+		{ "webhook-secret-file", FLAG_PATH, "FILE",
+		  "its first line is the key by which posts are signed: X-Dptrack-Signature: sha256=HMAC of the body",
+		  &o.webhook_secret_file, 0, 0 },
 		{ "help", FLAG_SWITCH, "", "this text", &o.help, 0, 0 },
 		{ 0 },
 	};

@@ -20,7 +20,7 @@ ui_files = \
 	web/ui/src/charts/line/index.ts web/ui/src/charts/line/line.ts web/ui/src/charts/line/lines.ts \
 	web/ui/src/charts/line/marks.ts web/ui/src/charts/line/names.ts web/ui/src/charts/line/pane.ts \
 	web/ui/src/charts/line/picture.ts \
-	web/ui/src/state/api.ts web/ui/src/state/axis.ts web/ui/src/state/cursor.ts web/ui/src/state/experiments.ts \
+	web/ui/src/state/alerts.ts web/ui/src/state/api.ts web/ui/src/state/axis.ts web/ui/src/state/experiments.ts \
 	web/ui/src/state/follow.ts web/ui/src/state/saved.ts \
 	web/ui/src/state/groups.ts web/ui/src/state/index.ts web/ui/src/state/insight.ts web/ui/src/state/live.ts \
 	web/ui/src/state/load.ts web/ui/src/state/parts.ts web/ui/src/state/phases.ts web/ui/src/state/points.ts \
@@ -28,6 +28,7 @@ ui_files = \
 	web/ui/src/state/side.ts web/ui/src/state/tagging.ts web/ui/src/state/tags.ts web/ui/src/state/takenback.ts \
 	web/ui/src/state/told.ts web/ui/src/state/view.ts \
 	web/ui/src/views/index.ts \
+	web/ui/src/views/alerts/alerts.tsx \
 	web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/jump.tsx \
 	web/ui/src/views/base/later.part.css web/ui/src/views/base/later.ts web/ui/src/views/base/lazy.tsx \
 	web/ui/src/views/base/markdown.tsx \

@@ -3,7 +3,6 @@
 export * from './view.ts';
 export * from './runs.ts';
 export * from './axis.ts';
-export * from './cursor.ts';
 export * from './parts.ts';
 export * from './phases.ts';
 export * from './removal.ts';

@@ -3,6 +3,8 @@ import { computed, signal } from '@preact/signals';
 import { emptyView, linkedQuery, parseView, viewQuery, type View } from '../base/url.ts';
 
 const ADDRESS_MS = 120;
+/** A pointer that stays so long on a chart orders the table by the values under it. */
+const DWELL_MS = 150;
 
 export const view = signal<View>(parseView(linkedQuery(location.hash) ?? location.search));
 /** The run under the pointer or the keyboard, whose lines stand in front. */
@@ -63,6 +65,26 @@ export function runAddress(id: string): string {
 
 export function openExperiment(name: string): void {
 	go({ ...emptyView, experiment: name }, true);
+}
+
+/** Rows are in the order of the values under the pointer. */
+export const byCursor = signal(false);
+
+let dwell = 0;
+
+/** The pointer or the keyboard stands at x of a metric's chart, in its unit, or has left (null). */
+export function setCursor(key: string, x: number | null): void {
+	cursor.value = x === null ? null : { key, x };
+	if (x === null) {
+		clearTimeout(dwell);
+		dwell = 0;
+		byCursor.value = false;
+	} else if (!dwell && !byCursor.value) {
+		dwell = window.setTimeout(() => {
+			dwell = 0;
+			byCursor.value = cursor.value !== null;
+		}, DWELL_MS);
+	}
 }
 
 addEventListener('popstate', () => {

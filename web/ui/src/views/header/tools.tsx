@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals';
 import * as s from '../../state/index.ts';
 import { followed, Opener } from '../base/bits.tsx';
+import { Alerts } from '../alerts/alerts.tsx';
 import { SavedViews } from '../saved/saved.tsx';
 import { CopyTable } from '../table/copy.tsx';
 import { saveTable } from '../table/csv.ts';
@@ -9,6 +10,7 @@ import '../base/later.ts';
 import { BulkTag } from './bulktag.tsx';
 
 const viewing = signal(false);
+const alerting = signal(false);
 const tagging = signal(false);
 const copying = signal(false);
 
@@ -22,6 +24,8 @@ export function Tools() {
 			<a class="button roomy" href={s.addressOf(REPORTS)}
 				onClick={followed(() => s.go(REPORTS, true))}
 				title="texts with charts, live or frozen">reports</a>
+			<span class="spare"><Opener word="alerts" open={alerting}
+				panel={(close) => <Alerts close={close} />} /></span>
 			{s.session.value?.mayWrite && <span class="spare"><Opener word="tag" open={tagging}
 				panel={(close) => <BulkTag close={close} />} /></span>}
 			<span class="spare"><Opener word="copy" open={copying}

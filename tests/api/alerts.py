@@ -1,0 +1,241 @@
+"""Rules that runs are held against: what each finds, once, whatever dies; posted with a signature to a receiver that is away for a
+while; and no connection to anybody where nobody named one."""
+import sys
+sys.dont_write_bytecode = True
+import collections
+import hashlib
+import hmac
+import http.server
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import lib
+
+WAIT_S = 60
+SECRET = "0123456789abcdef-the-secret"
+
+
+def ask(server, method, path, body=None, want=200):
+    code, reply = server.json(method, "/api/v1" + path, body)
+    lib.equal(code, want, f"{method} {path} {body}: {reply}")
+    return reply
+
+
+def refused(server, body, status, word):
+    code, reply = server.json("POST", "/api/v1/alerts/rules", body)
+    lib.equal(code, status, f"{body}: {reply}")
+    lib.check(word in reply.get("error", {}).get("message", ""), f"{body}: {reply} says {word}")
+
+
+def until(look, test, what):
+    end = time.monotonic() + WAIT_S
+    while True:
+        seen = look()
+        if test(seen) or time.monotonic() > end:
+            lib.check(test(seen), f"{what}: {seen!r}")
+            return seen
+        time.sleep(0.05)
+
+
+def rule(server, **body):
+    return ask(server, "POST", "/alerts/rules", body, 201)["id"]
+
+
+def run(server, experiment, name, points=(), status=None):
+    made = ask(server, "POST", "/runs", {"experiment": experiment, "name": name}, 201)["id"]
+    log(server, made, points)
+    if status:
+        ask(server, "PATCH", "/runs/" + made, {"status": status})
+    return made
+
+
+def log(server, made, points):
+    if points:
+        ask(server, "POST", f"/runs/{made}/metrics", {"points": [{"key": k, "step": s, "value": v} for k, s, v in points]})
+
+
+def found(server, query=""):
+    return sorted((a["rule"], a["run"], a["text"]) for a in ask(server, "GET", "/alerts" + query)["alerts"])
+
+
+def rules_are_checked(server):
+    refused(server, {"kind": "other"}, 400, "kind")
+    refused(server, {"kind": "metric", "above": 1}, 400, "metric")
+    refused(server, {"kind": "metric", "metric": "loss"}, 400, "above")
+    refused(server, {"kind": "metric", "metric": "loss", "above": 1, "below": 2}, 400, "above")
+    refused(server, {"kind": "metric", "metric": "loss", "above": "NaN"}, 400, "number")
+    refused(server, {"kind": "silent"}, 400, "seconds")
+    refused(server, {"kind": "silent", "seconds": 1}, 400, "10 s")
+    refused(server, {"kind": "silent", "seconds": "Infinity"}, 400, "year")
+    refused(server, {"kind": "done", "metric": "loss"}, 400, "metric")
+    refused(server, {"kind": "done", "experiment": "none"}, 404, "none")
+    refused(server, {"kind": "done", "url": "http://127.0.0.1:1/"}, 400, "url")
+    lib.equal(server.json("DELETE", "/api/v1/alerts/rules/77")[0], 404, "a rule that is not there")
+    lib.equal(ask(server, "GET", "/alerts/rules")["rules"], [], "no rule was made")
+
+
+def each_kind(server):
+    """Every kind finds what it says, in its experiment, of runs that change from then on."""
+    old = run(server, "a", "old", [("loss", 1, 99.0)], "failed")
+    ask(server, "POST", "/experiments", {"name": "b"}, 201)
+    above = rule(server, kind="metric", experiment="a", metric="loss", above=5)
+    below = rule(server, kind="metric", metric="acc", below=-1)
+    nan = rule(server, kind="nan")
+    failed = rule(server, kind="failed", experiment="a")
+    done = rule(server, kind="done", experiment="b")
+    told = ask(server, "GET", "/alerts/rules")["rules"]
+    lib.equal([(r["id"], r["experiment"], r["kind"], r.get("above"), r.get("below")) for r in told[:2]],
+              [(above, "a", "metric", 5, None), (below, None, "metric", None, -1)], "the rules as they were made")
+    one = run(server, "a", "one", [("loss", 1, 5.0), ("loss", 7, 6.5), ("acc", 3, -1.5)])
+    two = run(server, "b", "two", [("loss", 1, 1e9), ("x", 2, 1.0), ("x", 4, "NaN")], "finished")
+    three = run(server, "a", "three", [("loss", 1, 1.0)], "killed")
+    want = sorted([(above, one, "loss is 6.5 at step 7, above 5"), (below, one, "acc is -1.5 at step 3, below -1"),
+                   (nan, two, "x is not finite at step 4"), (failed, three, "the run was killed"), (done, two, "the run finished")])
+    until(lambda: found(server), lambda seen: seen == want, "what the rules found")
+    lib.equal(found(server, "?experiment=b"), [w for w in want if w[1] == two], "of one experiment")
+    log(server, one, [("loss", 9, 50.0), ("acc", 9, -9.0)])
+    log(server, two, [("x", 9, "NaN")])
+    mark = run(server, "b", "mark", [], "finished")
+    until(lambda: [f[1] for f in found(server)], lambda runs: mark in runs, "a later run")
+    lib.equal([f for f in found(server) if f[1] != mark], want, "a rule finds a run once")
+    ask(server, "PATCH", "/runs/" + old, {"notes": "looked at"})
+    until(lambda: found(server), lambda seen: (failed, old, "the run failed") in seen, "a run that changes again")
+    page = ask(server, "GET", "/alerts?limit=2")["alerts"]
+    rest = ask(server, "GET", f"/alerts?limit=1000&before={page[-1]['id']}")["alerts"]
+    lib.equal(len(page) + len(rest), len(found(server)), "pages hold all")
+    lib.check(all(a["due_time"] is None and a["tries"] == 0 for a in page + rest), "nothing is to be posted")
+    for r in told:
+        ask(server, "DELETE", "/alerts/rules/" + r["id"])
+    lib.equal(ask(server, "GET", "/alerts/rules")["rules"], [], "the rules are gone")
+    lib.check(len(found(server)) > 5, "what they found stays")
+
+
+class Receiver:
+    """Takes posts on a port of its own; while it is away, connections end without an answer."""
+
+    def __init__(self):
+        self.taken, self.wrong, self.away = collections.Counter(), [], False
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                self.close_connection = True
+                if outer.away:
+                    self.connection.shutdown(socket.SHUT_RDWR)
+                    return
+                mac = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+                told = json.loads(body)
+                if self.headers["X-Dptrack-Signature"] != "sha256=" + mac or self.headers["X-Dptrack-Delivery"] != told["id"]:
+                    outer.wrong.append((dict(self.headers), body))
+                status = 503 if "busy" in told["run_name"] and not outer.taken[told["text"] + " refused"] else 200
+                outer.taken[told["text"] + (" refused" if status == 503 else "")] += 1
+                self.send_response(status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def posted(folder):
+    """Signed, once each: with a receiver that is busy or away, and a server that is killed."""
+    logdir, secret = os.path.join(folder, "runs"), os.path.join(folder, "secret")
+    with open(secret, "w", encoding="utf-8") as f:
+        f.write(SECRET + "\n")
+    receiver = Receiver()
+    flags = ("--webhook", f"http://127.0.0.1:{receiver.port}/hook", "--webhook-secret-file", secret)
+    server = lib.Server(logdir, *flags)
+    rule(server, kind="done")
+    run(server, "a", "first", [], "finished")
+    run(server, "a", "busy", [], "finished")
+    want = {"a / first: the run finished": 1, "a / busy: the run finished": 1, "a / busy: the run finished refused": 1}
+    until(lambda: dict(receiver.taken), lambda seen: seen == want, "posts")
+    receiver.away = True
+    run(server, "a", "second", [], "finished")
+    until(lambda: [a["tries"] for a in ask(server, "GET", "/alerts?limit=1")["alerts"]], lambda t: t and t[0] > 0, "a try without a receiver")
+    server.stop(signal.SIGKILL)
+    server = lib.Server(logdir, *flags)
+    run(server, "a", "third", [], "finished")
+    receiver.away = False
+    want.update({"a / second: the run finished": 1, "a / third: the run finished": 1})
+    until(lambda: dict(receiver.taken), lambda seen: seen == want, "posts to a receiver that is back")
+    until(lambda: ask(server, "GET", "/alerts")["alerts"], lambda l: all(a["posted_time"] and a["due_time"] is None for a in l), "all are settled")
+    for _ in range(2):
+        lib.equal(server.stop(), 0, "exit code")
+        server = lib.Server(logdir, *flags)
+    run(server, "a", "fourth", [], "finished")
+    want["a / fourth: the run finished"] = 1
+    until(lambda: dict(receiver.taken), lambda seen: len(seen) == len(want), "after restarts")
+    lib.equal(dict(receiver.taken), want, "each was taken once")
+    lib.equal(receiver.wrong, [], "every post is signed")
+    lib.equal(server.stop(), 0, "exit code")
+    receiver.close()
+
+
+def flags_are_checked(folder):
+    short = os.path.join(folder, "short")
+    with open(short, "w", encoding="utf-8") as f:
+        f.write("short\n")
+    for flags, word in ((("--webhook", "http://127.0.0.1:1/"), "go together"), (("--webhook", "ftp://x/", "--webhook-secret-file", short), "16 characters"),
+                        (("--webhook", "http://127.0.0.1:1/", "--webhook-secret-file", folder + "/none"), "none")):
+        done = subprocess.run([lib.PROGRAM, "serve", "--logdir", os.path.join(folder, "other"), "--port", "0", *flags], capture_output=True,
+                              text=True, timeout=WAIT_S, env={**os.environ, **lib.in_database(folder)})
+        lib.check(done.returncode != 0 and word in done.stderr, f"{flags}: {done.returncode} {done.stderr}")
+
+
+def connects_to_nobody(folder):
+    """Without the flag: no call of connect to an address of a network, by strace."""
+    if not shutil.which("strace") or lib.IN_DATABASE:
+        print("not looked at: whom a server without --webhook connects to (strace is not installed, or the store is PostgreSQL)")
+        return
+    trace = os.path.join(folder, "trace")
+    probe = subprocess.run(["strace", "-o", trace, "true"], capture_output=True, text=True)
+    if probe.returncode:
+        print("not looked at: whom a server connects to (strace may not trace here: " + probe.stderr.strip()[:80] + ")")
+        return
+    program, lib.PROGRAM = lib.PROGRAM, os.path.join(folder, "traced")
+    with open(lib.PROGRAM, "w", encoding="utf-8") as f:
+        f.write(f'#!/bin/sh\nexec strace -D -f -o {trace} -e trace=connect {program} "$@"\n')
+    os.chmod(lib.PROGRAM, 0o755)
+    server = lib.Server(os.path.join(folder, "alone"), env={"ASAN_OPTIONS": "detect_leaks=0"})  # it cannot look for them under strace
+    lib.PROGRAM = program
+    rule(server, kind="done")
+    run(server, "a", "x", [], "finished")
+    until(lambda: found(server), lambda seen: len(seen) == 1, "an alert under strace")
+    lib.equal(server.stop(), 0, "exit code under strace")
+
+    def traced():
+        with open(trace, encoding="utf-8", errors="replace") as f:
+            return f.read().splitlines()
+    lines = until(traced, lambda seen: seen and "exited with 0" in seen[-1], "the end of the trace")
+    reached = [line for line in lines if "connect(" in line and "AF_INET" in line]
+    lib.equal(reached, [], "a server without --webhook connects to nobody")
+
+
+def main():
+    with lib.fresh() as server:
+        rules_are_checked(server)
+        each_kind(server)
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        posted(folder)
+        flags_are_checked(folder)
+        connects_to_nobody(folder)
+    lib.finish("alerts")
+
+
+main()

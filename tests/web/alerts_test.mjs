@@ -1,0 +1,36 @@
+// Alerts on the page: a rule is made, what it finds appears while one looks, and leads to its run; rules go again.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { charted, says, until } from './browser.mjs';
+import { stage } from './stage.mjs';
+
+const here = stage();
+
+test('a rule is made on the page; what it finds appears by itself and leads to the run', async (t) => {
+	const log = (id, value) => here.ask('POST', `runs/${id}/metrics`,
+		{ points: [{ key: 'loss', step: 3, value }] });
+	const { id } = await here.ask('POST', 'runs', { experiment: 'told', name: 'one' });
+	await log(id, 1);
+	const page = await here.open(t, '?e=told');
+	await charted(page, 'loss', (d) => d.lines.length === 1);
+	await page.click('.head button:text-is("alerts")');
+	await says(page, '.picker', /No rule has found anything/);
+	await page.fill('[aria-label="Metric"]', 'loss');
+	await page.fill('[aria-label="Bound"]', '5');
+	await page.click('.picker button:text-is("add")');
+	await says(page, '.picker .savedline', /loss above 5/);
+	await page.selectOption('[aria-label="When"]', 'silent');
+	await page.fill('[aria-label="Seconds"]', '1');
+	await page.click('.picker button:text-is("add")');
+	await says(page, '.picker [role=alert]', /10 s or longer/);
+	await log(id, 7.5);
+	await until(async () => {
+		await log(id, 7.5);
+		return page.evaluate(() => document.querySelector('.found')?.textContent ?? '');
+	}, (s) => /one: loss is 7.5 at step 3, above 5/.test(s));
+	assert.equal(await page.locator('.found li').count(), 1, 'it is found once');
+	await page.click('[aria-label="no longer tell of loss above 5"]');
+	await page.waitForSelector('.picker .savedline', { state: 'detached', timeout: 30000 });
+	await page.click('.found a');
+	await says(page, 'h1', /one/);
+});

@@ -1,0 +1,127 @@
+/* alert_change.c: rules are made and go, what they find is kept, and how its posting goes, as kinds of changes. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/event/limits.h"
+#include "web/store/alert/alert.h"
+#include "web/store/write/change.h"
+
+static bool is_kind(const char *kind)
+{
+	static const char *const kinds[] = { "metric", "nan", "failed", "silent", "done" };
+	size_t i;
+
+	for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+		if (!strcmp(kind, kinds[i]))
+			return true;
+	return false;
+}
+
+static int check_rule(const struct ingest_op *ingest, struct err *err)
+{
+	const struct alert_op *op = ingest->more;
+
+	if (!is_kind(op->rule_kind))
+		return err_set(err, ERR_USAGE, "kind: want metric, nan, failed, silent or done");
+	if (!strcmp(op->rule_kind, "metric") && !*op->metric)
+		return err_set(err, ERR_USAGE, "metric: a rule of this kind names one");
+	if (*op->metric && change_check_name(op->metric, "the metric", "metric", err))
+		return err->code;
+	if (isnan(op->bound))
+		return err_set(err, ERR_USAGE, "the bound of a rule is a number");
+	return 0;
+}
+
+static int copy(struct change *c, const struct ingest_op *op, struct err *err)
+{
+	const struct alert_op *from = op->more;
+	struct arena *a = c->in.arena;
+	struct alert_op *to = arena_alloc(a, sizeof *to);
+	bool failed = !to;
+
+	if (to) {
+		*to = *from;
+		to->experiment = change_dup(a, from->experiment, &failed);
+		to->rule_kind = change_dup(a, from->rule_kind, &failed);
+		to->metric = change_dup(a, from->metric, &failed);
+		to->text = change_dup(a, from->text, &failed);
+	}
+	c->op = (struct ingest_op){ .kind = op->kind, .more = to };
+	return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
+}
+
+struct ingest_op alert_ingest(const struct alert_op *op)
+{
+	return (struct ingest_op){ .kind = op->kind, .more = op };
+}
+
+static int make_rule(struct state *st, struct change *c, struct err *err)
+{
+	const struct alert_op *op = c->op.more;
+	int64_t experiment = -1, count = 0;
+	int rc = 1;
+
+	if (op->experiment)
+		rc = db_int(state_db(st), &experiment, DB_experiment_by_name, err, "t", op->experiment);
+	if (!rc)
+		return change_refuse(c, ERR_NOENT, "there is no experiment '%.100s'", op->experiment);
+	if (rc > 0)
+		rc = db_int(state_db(st), &count, DB_alert_rule_count, err, "");
+	if (rc < 0)
+		return rc;
+	if (count >= LIMIT_alert_rules)
+		return change_refuse(c, ERR_LIMIT, "there are %d rules, which is the most that there may be",
+				     LIMIT_alert_rules);
+	rc = db_run(state_db(st), DB_alert_rule_add, err, "ittidi", experiment, op->rule_kind, op->metric,
+		    (int64_t)op->above, op->bound, clock_wall_ms());
+	snprintf(c->res.id, sizeof c->res.id, "%" PRId64, rc ? 0 : db_last_id(state_db(st)));
+	return rc;
+}
+
+static int drop_rule(struct state *st, struct change *c, struct err *err)
+{
+	const struct alert_op *op = c->op.more;
+	int64_t id;
+	int rc = db_int(state_db(st), &id, DB_alert_rule_find, err, "i", op->id);
+
+	if (rc <= 0)
+		return rc ? rc : change_refuse(c, ERR_NOENT, "there is no rule %" PRId64, op->id);
+	rc = db_run(state_db(st), DB_alert_unpost, err, "i", id);
+	return rc ? rc : db_run(state_db(st), DB_alert_rule_delete, err, "i", id);
+}
+
+static int fire(struct state *st, struct change *c, struct err *err)
+{
+	const struct alert_op *op = c->op.more;
+	int rc = db_run(state_db(st), DB_alert_fire, err, "iitidtix", op->id, op->run, op->metric, op->step, op->value,
+			op->text, op->time_ms, op->due_ms);
+
+	c->res.existed = !rc && !db_changed(state_db(st));
+	return rc;
+}
+
+static int claim(struct state *st, struct change *c, struct err *err)
+{
+	const struct alert_op *op = c->op.more;
+	int rc = db_run(state_db(st), DB_alert_claim, err, "iii", op->id, op->due_ms, op->time_ms);
+
+	c->res.existed = !rc && !db_changed(state_db(st));
+	return rc;
+}
+
+static int settle(struct state *st, struct change *c, struct err *err)
+{
+	const struct alert_op *op = c->op.more;
+
+	return db_run(state_db(st), DB_alert_settle, err, "ixx", op->id, op->due_ms, op->time_ms);
+}
+
+const struct change_ops alert_change_rule = { .name = "alert_rule", .check = check_rule, .copy = copy,
+					      .apply = make_rule };
+const struct change_ops alert_change_unrule = { .name = "alert_unrule", .copy = copy, .apply = drop_rule };
+const struct change_ops alert_change_fire = { .name = "alert_fire", .copy = copy, .apply = fire };
+const struct change_ops alert_change_claim = { .name = "alert_claim", .copy = copy, .apply = claim };
+const struct change_ops alert_change_settle = { .name = "alert_settle", .copy = copy, .apply = settle };

@@ -1,0 +1,104 @@
+/* watch.c: waits for changes, which come with a commit, and for silence, which comes by itself. */
+#include "web/store/alert/watch.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/cond.h"
+#include "web/store/alert/judge.h"
+#include "web/store/store.h"
+
+#define PAUSE_S 1.0   /* between two looks */
+#define SILENCE_S 5.0 /* without a change */
+
+struct watch {
+	struct store *s;
+	struct judge *judge;
+	pthread_t thread;
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t told;
+	bool news, stop;
+	int handle; /* of store_watch */
+};
+
+static void on_change(void *arg, uint64_t rev)
+{
+	struct watch *w = arg;
+
+	(void)rev;
+	pthread_mutex_lock(&w->lock);
+	w->news = true;
+	pthread_cond_signal(&w->told);
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* False: it shall stop. */
+static bool wait_for_news(struct watch *w)
+{
+	double now = clock_mono_s(), soonest = now + PAUSE_S, latest = now + SILENCE_S;
+	bool go_on;
+
+	pthread_mutex_lock(&w->lock);
+	while (!w->stop && cond_wait_until(&w->told, &w->lock, w->news ? soonest : latest))
+		;
+	w->news = false;
+	go_on = !w->stop;
+	pthread_mutex_unlock(&w->lock);
+	return go_on;
+}
+
+static void *main_loop(void *arg)
+{
+	struct watch *w = arg;
+
+	do
+		judge_look(w->judge, clock_wall_ms(), NULL);
+	while (wait_for_news(w));
+	return NULL;
+}
+
+int watch_start(struct watch **ret, struct store *s, bool post, struct err *err)
+{
+	struct watch *w = calloc(1, sizeof *w);
+	int rc;
+
+	if (!w)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	w->s = s;
+	rc = judge_new(&w->judge, s, post, err);
+	if (rc)
+		goto fail;
+	pthread_mutex_init(&w->lock, NULL);
+	cond_init(&w->told);
+	w->handle = store_watch(s, on_change, w);
+	if (w->handle >= 0 && !pthread_create(&w->thread, NULL, main_loop, w)) {
+		*ret = w;
+		return 0;
+	}
+	rc = err_set(err, ERR_IO, "alerts: cannot start a thread");
+	if (w->handle >= 0)
+		store_unwatch(s, w->handle);
+	pthread_cond_destroy(&w->told);
+	pthread_mutex_destroy(&w->lock);
+	judge_free(w->judge);
+fail:
+	free(w);
+	return rc;
+}
+
+void watch_stop(struct watch *w)
+{
+	if (!w)
+		return;
+	store_unwatch(w->s, w->handle);
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	pthread_cond_signal(&w->told);
+	pthread_mutex_unlock(&w->lock);
+	pthread_join(w->thread, NULL);
+	pthread_cond_destroy(&w->told);
+	pthread_mutex_destroy(&w->lock);
+	judge_free(w->judge);
+	free(w);
+}

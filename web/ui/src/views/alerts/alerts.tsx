@@ -1,0 +1,98 @@
+// Alerts of the experiment: what rules found, and the rules; made and taken away by those who may write.
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { when } from '../../base/format.ts';
+import { dropRule, found, loadAlerts, makeRule, rules, type RuleKind, type RuleWish } from '../../state/alerts.ts';
+import * as s from '../../state/index.ts';
+import { followed, Panel } from '../base/bits.tsx';
+import '../base/later.ts';
+
+const KINDS: [RuleKind | 'below', string][] = [['metric', 'a metric goes above'], ['below', 'a metric goes below'],
+	['nan', 'a metric is not finite'], ['failed', 'a run fails or is killed'],
+	['silent', 'nothing is heard for seconds'], ['done', 'a run finishes']];
+
+function ruleText(r: RuleWish): string {
+	const where = r.experiment === null ? ', in every experiment' : '';
+	if (r.kind === 'metric') return (r.above !== null ? `${r.metric} above ${r.above}`
+		: `${r.metric} below ${r.below}`) + where;
+	if (r.kind === 'nan') return `${r.metric || 'any metric'} not finite` + where;
+	if (r.kind === 'silent') return `silent for ${r.seconds} s` + where;
+	return (r.kind === 'done' ? 'finished' : 'failed or killed') + where;
+}
+
+type Act = (what: () => Promise<void>) => void;
+
+function RuleForm({ act }: { act: Act }) {
+	const kind = useSignal<RuleKind | 'below'>('metric');
+	const metric = useSignal(s.goal.value?.key ?? '');
+	const bound = useSignal('');
+	const all = useSignal(false);
+	const ofMetric = kind.value === 'metric' || kind.value === 'below';
+	const bounded = ofMetric || kind.value === 'silent';
+	const make = () => {
+		const n = Number(bound.value);
+		return makeRule({ kind: kind.value === 'below' ? 'metric' : kind.value,
+			experiment: all.value ? null : s.experiment.value,
+			metric: ofMetric || kind.value === 'nan' ? metric.value.trim() : '',
+			above: kind.value === 'metric' ? n : null, below: kind.value === 'below' ? n : null,
+			seconds: kind.value === 'silent' ? n : null });
+	};
+	return (
+		<form class="tagform" onSubmit={(e) => {
+			e.preventDefault();
+			act(make);
+		}}>
+			<select aria-label="When" value={kind.value}
+				onChange={(e) => (kind.value = e.currentTarget.value as RuleKind)}>
+				{KINDS.map(([k, text]) => <option key={k} value={k}>{text}</option>)}</select>
+			{(ofMetric || kind.value === 'nan') && <input aria-label="Metric" value={metric.value}
+				placeholder={ofMetric ? 'metric' : 'any metric'} list="alertkeys"
+				onInput={(e) => (metric.value = e.currentTarget.value)} />}
+			{bounded && <input aria-label={ofMetric ? 'Bound' : 'Seconds'} inputMode="decimal"
+				placeholder={ofMetric ? 'value' : 'seconds'} value={bound.value}
+				onInput={(e) => (bound.value = e.currentTarget.value)} />}
+			<datalist id="alertkeys">{s.metricKeys.value.slice(0, 200).map((k) =>
+				<option key={k} value={k} />)}</datalist>
+			<label><input type="checkbox" checked={all.value}
+				onChange={() => (all.value = !all.value)} /> every experiment</label>
+			<button type="submit" disabled={bounded && (bound.value.trim() === ''
+				|| !Number.isFinite(Number(bound.value)))}>add</button>
+		</form>
+	);
+}
+
+function FoundList() {
+	const list = found.value;
+	if (!list) return null;
+	if (!list.length) return <p class="dim">No rule has found anything in this experiment.</p>;
+	return (
+		<ul class="files found">{list.map((a) => (
+			<li key={a.id}><a href={s.runAddress(a.run)} onClick={followed(() => s.openRun(a.run))}>
+				{a.runName || a.run.slice(0, 8)}</a>: {a.text} <span class="dim">{when(a.time)}
+				{a.posted !== null ? ', posted' : a.due ? ', to be posted' : ''}</span></li>))}</ul>
+	);
+}
+
+export function Alerts({ close }: { close: () => void }) {
+	const said = useSignal('');
+	const rev = s.liveRev.value;
+	useEffect(() => void loadAlerts(), [s.experiment.value, rev]);
+	const act: Act = (what) => {
+		said.value = '';
+		what().catch((e: unknown) => (said.value = (e as Error).message));
+	};
+	const mayWrite = s.session.value?.mayWrite === true;
+	return (
+		<Panel label="Alerts" close={close}>
+			<FoundList />
+			<h2>Tell of</h2>
+			<ul class="files">{rules.value?.map((r) => (
+				<li key={r.id} class="savedline"><span class="grow">{ruleText(r)}</span>
+					{mayWrite && <button type="button" class="quiet"
+						aria-label={`no longer tell of ${ruleText(r)}`}
+						onClick={() => act(() => dropRule(r.id))}>✕</button>}</li>))}</ul>
+			{mayWrite && <RuleForm act={act} />}
+			{said.value && <p class="problem" role="alert">{said.value}</p>}
+		</Panel>
+	);
+}

@@ -1,0 +1,245 @@
+/* webhook.c: a row is claimed for as long as a post may take, so that of several processes one posts it and one that
+ * dies leaves it to the others; what was not taken is due again after twice the time, five minutes at most. */
+#include "web/webhook/webhook.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/cond.h"
+#include "tracker/base/log.h"
+#include "tracker/base/sha256.h"
+#include "tracker/sink/http.h"
+#include "web/api/api.h"
+#include "web/store/alert/alert.h"
+
+#define POST_S 10.0          /* for one post, and so at most between a signal and the end */
+#define LEASE_MS 60000       /* of a claim; longer than a post */
+#define AGAIN_MS 2000        /* after the first failure */
+#define AGAIN_MAX_MS 300000
+#define GIVEN_UP_MS INT64_C(604800000) /* a week after it was found */
+#define PAUSE_S 1.0
+#define SECRET_MIN 16
+
+struct webhook {
+	struct store *s;
+	struct http *http;
+	char secret[256];
+	bool failing; /* it has been said that the receiver does not take them */
+	pthread_t thread;
+	bool started;
+	pthread_mutex_t lock; /* of stop */
+	pthread_cond_t told;
+	bool stop;
+};
+
+static int read_secret(struct webhook *w, const char *path, struct err *err)
+{
+	FILE *f = fopen(path, "re");
+
+	if (!f)
+		return err_set_errno(err, errno, "--webhook-secret-file %s", path);
+	if (!fgets(w->secret, sizeof w->secret, f))
+		w->secret[0] = '\0';
+	fclose(f);
+	w->secret[strcspn(w->secret, "\r\n")] = '\0';
+	if (strlen(w->secret) >= SECRET_MIN)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "--webhook-secret-file %s: the first line must hold a secret of %d characters or more", path,
+		       SECRET_MIN);
+}
+
+int webhook_new(struct webhook **ret, struct store *s, const char *url, const char *secret_file, struct err *err)
+{
+	struct webhook *w = calloc(1, sizeof *w);
+	int rc;
+
+	if (!w)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	w->s = s;
+	pthread_mutex_init(&w->lock, NULL);
+	cond_init(&w->told);
+	rc = read_secret(w, secret_file, err);
+	if (!rc)
+		rc = http_open(&w->http, url, NULL, err);
+	if (rc)
+		webhook_free(w);
+	else
+		*ret = w;
+	return rc;
+}
+
+void webhook_free(struct webhook *w)
+{
+	if (!w)
+		return;
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	pthread_cond_signal(&w->told);
+	pthread_mutex_unlock(&w->lock);
+	if (w->started)
+		pthread_join(w->thread, NULL); /* what is being posted is not given up: it might be taken twice */
+	http_close(w->http);
+	pthread_cond_destroy(&w->told);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+/* text is what chat programs show. */
+static void write_body(struct buf *out, const struct alert_fired *f, const char *text)
+{
+	struct js j = { .out = out };
+	char id[24];
+
+	snprintf(id, sizeof id, "%" PRId64, f->id);
+	js_open(&j, '{');
+	js_key_str(&j, "id", id);
+	js_key_str(&j, "kind", f->kind);
+	js_key_str(&j, "text", text);
+	js_key_str(&j, "experiment", f->experiment);
+	js_key_str(&j, "run", f->run);
+	js_key_str(&j, "run_name", f->run_name);
+	js_key_str(&j, "metric", f->metric);
+	js_key_int(&j, "step", f->step);
+	js_key_double(&j, "value", f->value);
+	js_key_int(&j, "time", f->time_ms);
+	js_close(&j, '}');
+}
+
+/* The line of the header by which the receiver knows that the body is ours. */
+static void sign(const struct webhook *w, const struct buf *body, char ret[128])
+{
+	unsigned char mac[32];
+	size_t i;
+	int n = snprintf(ret, 128, "X-Dptrack-Signature: sha256=");
+
+	sha256_hmac(w->secret, body->data, body->len, mac);
+	for (i = 0; i < sizeof mac; i++)
+		n += snprintf(ret + n, 128 - (size_t)n, "%02x", mac[i]);
+}
+
+/* 0: it was taken. *ret_later_ms: the wait that the receiver asks for. */
+static int post(struct webhook *w, const struct alert_fired *f, int64_t *ret_later_ms, struct err *err)
+{
+	char signature[128], delivery[64], text[1200];
+	const char *const headers[] = { signature, delivery, NULL };
+	struct http_reply reply = { 0 };
+	struct buf body;
+	int rc;
+
+	snprintf(text, sizeof text, "%.300s / %.300s: %.500s", f->experiment, f->run_name, f->text);
+	buf_init(&body, 1 << 16);
+	write_body(&body, f, text);
+	if (buf_failed(&body))
+		return err_set(err, ERR_NOMEM, "out of memory");
+	sign(w, &body, signature);
+	snprintf(delivery, sizeof delivery, "X-Dptrack-Delivery: %" PRId64, f->id);
+	rc = http_send(w->http, &(struct http_request){ .method = "POST", .path = "", .body = body.data,
+		.body_bytes = body.len, .content_type = "application/json", .headers = headers,
+		.deadline_s = clock_mono_s() + POST_S }, &reply, err);
+	buf_done(&body);
+	if (rc)
+		return rc;
+	if (reply.status < 200 || reply.status > 299)
+		rc = err_set(err, ERR_PEER, "%s: status %ld", http_url(w->http), reply.status);
+	*ret_later_ms = (int64_t)(fmin(reply.retry_after_s, 3600) * 1000);
+	http_reply_done(&reply);
+	return rc;
+}
+
+static int submit(struct webhook *w, const struct alert_op *op, bool *ret_existed, struct err *err)
+{
+	const struct ingest_op ingest = alert_ingest(op);
+	struct ingest_result res;
+	int rc = ingest_submit(w->s, &ingest, NULL, &res, err);
+
+	*ret_existed = !rc && res.existed;
+	return rc;
+}
+
+static int64_t again_ms(int tries)
+{
+	int64_t wait = (int64_t)AGAIN_MS << (tries < 8 ? tries : 8);
+
+	return wait < AGAIN_MAX_MS ? wait : AGAIN_MAX_MS;
+}
+
+static void tell(struct webhook *w, int rc, const struct err *err)
+{
+	if (rc && !w->failing)
+		log_warn("alerts are not taken (they are posted again later): %s", err->text);
+	else if (!rc && w->failing)
+		log_info("alerts are taken again by %s", http_url(w->http));
+	w->failing = rc;
+}
+
+/* Claims one and posts it; *ret_taken false: the receiver did not take it. */
+static int deliver(struct webhook *w, const struct alert_fired *f, int64_t now_ms, bool *ret_taken, struct err *err)
+{
+	struct alert_op op = { .kind = &alert_change_claim, .id = f->id, .due_ms = f->due_ms,
+			       .time_ms = now_ms + LEASE_MS };
+	struct err why = ERR_INIT;
+	int64_t later_ms = 0;
+	bool elsewhere;
+	int rc = submit(w, &op, &elsewhere, err), failed;
+
+	if (rc || elsewhere)
+		return rc;
+	failed = post(w, f, &later_ms, &why);
+	tell(w, failed, &why);
+	*ret_taken = !failed;
+	op = (struct alert_op){ .kind = &alert_change_settle, .id = f->id, .due_ms = INT64_MIN, .time_ms = now_ms };
+	if (failed) {
+		int64_t wait = again_ms(f->tries);
+
+		op.time_ms = INT64_MIN;
+		if (now_ms - f->time_ms < GIVEN_UP_MS)
+			op.due_ms = now_ms + (later_ms > wait ? later_ms : wait);
+	}
+	return submit(w, &op, &elsewhere, err);
+}
+
+int webhook_turn(struct webhook *w, int64_t now_ms, struct err *err)
+{
+	struct arena *a = arena_new();
+	struct alerts due = { 0 };
+	bool taken = true;
+	size_t i;
+	int rc = a ? alert_due(w->s, now_ms, a, &due, err) : err_set(err, ERR_NOMEM, "out of memory");
+
+	for (i = 0; i < due.count && taken && !rc; i++)
+		rc = deliver(w, &due.items[i], now_ms, &taken, err);
+	arena_free(a);
+	return rc;
+}
+
+static void *main_loop(void *arg)
+{
+	struct webhook *w = arg;
+	bool stop = false;
+
+	while (!stop) {
+		double until_s = clock_mono_s() + PAUSE_S;
+
+		webhook_turn(w, clock_wall_ms(), NULL);
+		pthread_mutex_lock(&w->lock);
+		while (!w->stop && cond_wait_until(&w->told, &w->lock, until_s))
+			;
+		stop = w->stop;
+		pthread_mutex_unlock(&w->lock);
+	}
+	return NULL;
+}
+
+int webhook_start(struct webhook *w, struct err *err)
+{
+	w->started = !pthread_create(&w->thread, NULL, main_loop, w);
+	return w->started ? 0 : err_set(err, ERR_IO, "alerts: cannot start a thread");
+}
