@@ -385,13 +385,19 @@ struct bn_cells {
 	struct cell x, residual, gamma, beta, stat, y, dy, dy2, dstat, g, dx;
 };
 
+/* Sums run in f32 over blocks of some hundred rows: of many blocks each brings its own rounding. */
+static double sum_room(double rows)
+{
+	return (rows > 4096 ? 4 : 1) * sqrt(rows);
+}
+
 static void check_bn_forward(struct fixture *f, struct bn_cells *b, const struct bn_attr *a, const struct bn_truth *t,
 			     int64_t c)
 {
 	double *want = calloc((size_t)b->x.count + 1, sizeof(*want));
 
 	call(f, &(struct call){ OP_bn_stats, a, { &b->x }, { &b->stat }, 1, 1 });
-	compare(&b->stat, t->stat, 16, 4 * sqrt((double)(b->x.count / c)) + 4, "bn_stats");
+	compare(&b->stat, t->stat, 16, sum_room((double)(b->x.count / c)) + 4, "bn_stats");
 	for (int64_t i = 0; i < b->stat.count; i++)
 		cell_set(&b->stat, i, t->stat[i]);
 	for (int64_t i = 0; i < b->x.count; i++) {
@@ -434,7 +440,7 @@ static void check_bn_backward(struct fixture *f, struct bn_cells *b, const struc
 				{ &b->dstat, a->write_g ? &b->g : NULL },
 				7,
 				2 });
-	compare(&b->dstat, sums, 16, 4 * sqrt(rows) + 8, "bn_grad_stats");
+	compare(&b->dstat, sums, 16, sum_room(rows) + 8, "bn_grad_stats");
 	if (a->write_g)
 		compare(&b->g, g, 2, 2, "bn_grad_stats g");
 	for (int64_t i = 0; i < b->dstat.count; i++)

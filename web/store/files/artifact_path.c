@@ -3,7 +3,7 @@
 
 #include "tracker/base/utf8.h"
 #include "web/store/files/artifacts.h"
-#include "web/store/files/disk.h"
+#include "web/store/files/files.h"
 
 #define DEPTH_MAX 64
 #define PATH_BYTES 4000
@@ -74,6 +74,6 @@ bool artifact_path_ok(const char *path)
 	while (decode(copy))
 		if (!segments_ok(copy))
 			return false;
-	return strncmp(path, DISK_UPLOADS, sizeof DISK_UPLOADS - 1) != 0 ||
-		(path[sizeof DISK_UPLOADS - 1] && path[sizeof DISK_UPLOADS - 1] != '/');
+	return strncmp(path, FILES_UPLOADS, sizeof FILES_UPLOADS - 1) != 0 ||
+		(path[sizeof FILES_UPLOADS - 1] && path[sizeof FILES_UPLOADS - 1] != '/');
 }

@@ -85,7 +85,7 @@ static void sweep_upload(int folder, const char *name)
 /* What an upload left when its process was killed. */
 static void sweep_uploads(int root)
 {
-	int fd = openat(root, DISK_UPLOADS, FOLDER_FLAGS);
+	int fd = openat(root, FILES_UPLOADS, FOLDER_FLAGS);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	struct dirent *e;
 
@@ -163,7 +163,7 @@ static int add_entry(DIR *dir, const struct dirent *e, struct entries *list)
 {
 	struct stat st;
 
-	if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, DISK_UPLOADS) ||
+	if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || !strcmp(e->d_name, FILES_UPLOADS) ||
 	    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return 0;
 	return entries_add(list, (struct artifact_entry){ arena_strdup(list->arena, e->d_name), S_ISDIR(st.st_mode),
@@ -218,11 +218,11 @@ static int make_temporary(struct disk_receiving *u, int root, struct err *err)
 
 	if (getrandom(raw, sizeof raw, 0) != sizeof raw)
 		return err_set_errno(err, errno, "cannot draw random bytes");
-	snprintf(u->temporary, sizeof u->temporary, DISK_UPLOADS "/");
+	snprintf(u->temporary, sizeof u->temporary, FILES_UPLOADS "/");
 	for (i = 0; i < 8; i++)
-		snprintf(u->temporary + sizeof DISK_UPLOADS + 2 * i, 3, "%02x", raw[i]);
-	if (mkdirat(root, DISK_UPLOADS, 0700) && errno != EEXIST)
-		return err_set_errno(err, errno, "%s/" DISK_UPLOADS, u->disk->root);
+		snprintf(u->temporary + sizeof FILES_UPLOADS + 2 * i, 3, "%02x", raw[i]);
+	if (mkdirat(root, FILES_UPLOADS, 0700) && errno != EEXIST)
+		return err_set_errno(err, errno, "%s/" FILES_UPLOADS, u->disk->root);
 	u->fd = openat(root, u->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (u->fd < 0 || flock(u->fd, LOCK_EX) || fstat(u->fd, &st))
 		return err_set_errno(err, errno, "%s/%s", u->disk->root, u->temporary);

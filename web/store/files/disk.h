@@ -6,8 +6,6 @@
 
 #include "web/store/files/artifacts.h"
 
-#define DISK_UPLOADS ".uploads" /* beside the experiments; no client can name it */
-
 struct disk;
 struct disk_receiving;
 struct entries;

@@ -9,6 +9,8 @@
 
 #include "tracker/base/err.h"
 
+#define FILES_UPLOADS ".uploads" /* beside the experiments, what is arriving; no client can name it */
+
 struct files_sum {
 	uint64_t files, bytes;
 };

@@ -16,7 +16,6 @@
 
 #define PART_BYTES ((size_t)8 << 20) /* of an object, sent at once */
 #define PIECE_BYTES ((size_t)1 << 18)
-#define UPLOADS ".uploads" /* below a folder of files; what lies there is nobody's (files/artifacts.c) */
 
 /* --- which files there are ------------------------------------------------------------------------------------ */
 
@@ -76,7 +75,7 @@ static int list_folder(struct move_files *f, const struct move_end *e, struct er
 	int rc = 0;
 
 	while (t && !rc && (at = fts_read(t))) {
-		if (at->fts_info == FTS_D && at->fts_level == 1 && !strcmp(at->fts_name, UPLOADS))
+		if (at->fts_info == FTS_D && at->fts_level == 1 && !strcmp(at->fts_name, FILES_UPLOADS))
 			fts_set(t, at, FTS_SKIP);
 		if (at->fts_info == FTS_DNR || at->fts_info == FTS_ERR || at->fts_info == FTS_NS)
 			rc = err_set_errno(err, at->fts_errno, "%s", at->fts_path);
@@ -266,7 +265,7 @@ static int into_folder(struct move_file *f, const struct move_end *from, const s
 	struct stat st;
 	int fd, rc;
 
-	snprintf(temporary, sizeof temporary, "%s/" UPLOADS "/moving", to->files);
+	snprintf(temporary, sizeof temporary, "%s/" FILES_UPLOADS "/moving", to->files);
 	snprintf(whole, sizeof whole, "%s/%s", to->files, f->path);
 	rc = make_folders(temporary, err);
 	if (!rc)
