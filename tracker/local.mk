@@ -35,7 +35,7 @@ libinsight_la_SOURCES = \
 	schema/insight/phases.def schema/insight/goals.def schema/insight/leaves.def \
 	tracker/insight/change.c tracker/insight/change.h \
 	tracker/insight/judge.c tracker/insight/judge.h tracker/insight/learning.c tracker/insight/learning.h \
-	tracker/insight/pace.c tracker/insight/pace.h \
+	tracker/insight/pace.c tracker/insight/pace.h tracker/insight/range.c tracker/insight/range.h \
 	tracker/insight/sentence.c tracker/insight/sentence.h \
 	tracker/insight/spread.c tracker/insight/spread.h \
 	tracker/insight/steps.c tracker/insight/steps.h \

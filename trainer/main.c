@@ -24,6 +24,7 @@
 #include "trainer/tools/calibrate.h"
 #include "trainer/tools/describe.h"
 #include "trainer/tools/doctor.h"
+#include "trainer/tools/find.h"
 #include "trainer/tools/sample.h"
 #include "trainer/tools/shard.h"
 
@@ -401,15 +402,19 @@ static int run_calibrate(struct job *job, struct err *err)
 }
 
 /* A run, and what is to be said of it. One machine: that of another has journals that are not here. */
-static int run_doctor(struct job *job, const struct place *place, struct err *err)
+static int run_judged(struct job *job, const struct place *place, struct err *err)
 {
+	const bool finds = job->cfg->command == COMMAND_FIND;
 	int code;
 
 	if (place->found || config_given(job->cfg, FLAG_nnodes))
-		return err_set(err, ERR_USAGE, "dptrain doctor starts its ranks itself, on one machine: leave %s away; "
-			       "of other runs --run DIR says what is slow", place->found ? place->source : "--nnodes");
+		return err_set(err, ERR_USAGE, "dptrain %s starts its ranks itself, on one machine: leave %s away%s",
+			       config_command_name(job->cfg->command), place->found ? place->source : "--nnodes",
+			       finds ? "" : "; of other runs --run DIR says what is slow");
 	code = run_job(job, place, NULL, err);
-	return code ? code : doctor_main(job, job->run_id, err);
+	if (code)
+		return code;
+	return finds ? find_main(job, job->run_id, err) : doctor_main(job, job->run_id, err);
 }
 
 static int run(struct job *job, struct err *err)
@@ -445,8 +450,8 @@ static int run(struct job *job, struct err *err)
 		return print_config(job);
 	if (!rc && (cfg->command == COMMAND_PLAN || cfg->dump != CONFIG_DUMP_NONE))
 		return run_plan(job, err);
-	if (!rc && cfg->command == COMMAND_DOCTOR)
-		rc = run_doctor(job, &place, err);
+	if (!rc && (cfg->command == COMMAND_DOCTOR || cfg->command == COMMAND_FIND))
+		rc = run_judged(job, &place, err);
 	else if (!rc)
 		rc = run_job(job, &place, nodes, err);
 	nodes_close(nodes);

@@ -1,11 +1,12 @@
 # Statistics of runs: against other libraries, draws and theory; what intervals hold.
-cmocka_tests += tests/insight/learning_test tests/insight/statistics_test tests/insight/intervals_test tests/insight/tree_test
+cmocka_tests += tests/insight/learning_test tests/insight/range_test tests/insight/statistics_test tests/insight/intervals_test tests/insight/tree_test
 tests_insight_statistics_test_LDADD = libinsight.la $(CMOCKA_LIBS)
 tests_insight_learning_test_LDADD = libinsight.la $(CMOCKA_LIBS)
+tests_insight_range_test_LDADD = libinsight.la $(CMOCKA_LIBS)
 tests_insight_tree_test_LDADD = libinsight.la $(CMOCKA_LIBS)
 tests_insight_intervals_test_SOURCES = tests/insight/intervals_test.c tests/insight/simulate.c tests/insight/simulate.h
 tests_insight_intervals_test_LDADD = libinsight.la $(CMOCKA_LIBS)
-insight_tests = tests/insight/why.py tests/insight/against.py tests/insight/diagnosis.py tests/insight/doctor.py tests/insight/trace.py tests/insight/profile.py tests/insight/spike.py tests/insight/watch.py
+insight_tests = tests/insight/why.py tests/insight/against.py tests/insight/diagnosis.py tests/insight/doctor.py tests/insight/find.py tests/insight/trace.py tests/insight/profile.py tests/insight/spike.py tests/insight/watch.py
 TESTS += $(insight_tests)
 EXTRA_DIST += tests/insight/reference/make_flops.py tests/insight/reference/flops.json
 EXTRA_DIST += $(insight_tests) tests/insight/student_table.py tests/insight/student_table.def

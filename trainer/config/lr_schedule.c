@@ -48,6 +48,8 @@ struct lr_schedule lr_schedule_make(const struct run_config *cfg, int64_t steps_
 		s.steps_warmup = warmup < 9e18 ? (int64_t)warmup : INT64_MAX;
 	if (cfg->command == COMMAND_BENCH)
 		s.kind = CONFIG_LR_CONSTANT;
+	if (cfg->command == COMMAND_FIND)
+		s.range = LR_SCHEDULE_RANGE;
 	return s;
 }
 
@@ -56,6 +58,8 @@ double lr_schedule_at(const struct lr_schedule *s, int64_t step)
 	double at = (double)(step - 1 - s->steps_warmup);
 	double p = at / (double)(s->steps_total - s->steps_warmup);
 
+	if (s->range > 0)
+		return s->lr * pow(s->range, (double)step / (double)s->steps_total - 1);
 	if (at < 0)
 		return s->lr * (double)step / ((double)s->steps_warmup + 1);
 	if (s->steps_total <= s->steps_warmup)

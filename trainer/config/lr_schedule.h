@@ -7,6 +7,7 @@
  *   linear       min + (lr - min) * (1 - p)                      LinearLR towards min
  *   polynomial   min + (lr - min) * (1 - p) ^ power              PolynomialLR (min = 0)
  *   constant     lr
+ *   dptrain find lr: lr * range ^ ((s + 1) / T - 1), up to lr at the last step
  * Warm-up is followed by the scheduler counting from its own 0, as torch's SequentialLR does. */
 #ifndef DPT_CONFIG_LR_SCHEDULE_H
 #define DPT_CONFIG_LR_SCHEDULE_H
@@ -21,7 +22,10 @@ struct lr_schedule {
 	int64_t steps_total;  /* T */
 	int64_t steps_warmup; /* W */
 	double step_every;    /* optimiser steps between two falls of `step` */
+	double range;	      /* of `dptrain find lr`; 0: others */
 };
+
+#define LR_SCHEDULE_RANGE 1e7 /* between the lowest and the highest rate of `dptrain find lr` */
 
 /* A warm-up or a fall that is counted in epochs of a set without an end would never come: ERR_USAGE. */
 int lr_schedule_check(const struct run_config *cfg, int64_t steps_per_epoch, struct err *err);

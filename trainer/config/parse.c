@@ -10,7 +10,7 @@ static const char *const commands[COMMAND_COUNT] = {
 	[COMMAND_TRAIN] = "train", [COMMAND_CONFIG] = "config", [COMMAND_BACKENDS] = "backends",
 	[COMMAND_PLAN] = "plan",   [COMMAND_BENCH] = "bench",   [COMMAND_TOKENIZE] = "tokenize",
 	[COMMAND_SAMPLE] = "sample", [COMMAND_SHARD] = "shard",   [COMMAND_DOCTOR] = "doctor",
-	[COMMAND_SWEEP] = "sweep",
+	[COMMAND_SWEEP] = "sweep",   [COMMAND_FIND] = "find",
 };
 
 struct parse {
@@ -206,6 +206,11 @@ static int parse_command(struct parse *p, struct err *err)
 		       near ? near : all, near ? "?" : " (a network is given by --model NAME)");
 }
 
+static bool takes_word(const struct run_config *cfg)
+{
+	return (cfg->command == COMMAND_SWEEP || cfg->command == COMMAND_FIND) && !cfg->word;
+}
+
 static int parse_arguments(struct parse *p, struct err *err)
 {
 	int rc = 0;
@@ -221,7 +226,7 @@ static int parse_arguments(struct parse *p, struct err *err)
 			rc = parse_long(p, arg, err);
 		else if (arg[0] == '-' && arg[1] && arg[1] != '-')
 			rc = parse_short(p, arg, err);
-		else if (p->cfg->command == COMMAND_SWEEP && !p->cfg->word)
+		else if (takes_word(p->cfg))
 			p->cfg->word = arg;
 		else
 			rc = err_set(err, ERR_USAGE, "unexpected argument '%.80s'; flags begin with --", arg);

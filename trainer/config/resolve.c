@@ -353,8 +353,8 @@ static int resolve_data(struct run_config *cfg, struct err *err)
 				       say(cfg, sources[first], &a), say(cfg, sources[i], &b));
 		first = i;
 	}
-	if (first < 0 && (cfg->command == COMMAND_TRAIN || cfg->command == COMMAND_DOCTOR) &&
-	    cfg->dump == CONFIG_DUMP_NONE)
+	if (first < 0 && (cfg->command == COMMAND_TRAIN || cfg->command == COMMAND_DOCTOR ||
+			  cfg->command == COMMAND_FIND) && cfg->dump == CONFIG_DUMP_NONE)
 		return err_set(err, ERR_USAGE, "--data-path DIR is needed (or --synthetic, or --batch-from FILE)");
 	if (cfg->test_only && cfg->synthetic)
 		return err_set(err, ERR_USAGE, "%s and %s contradict: random inputs have no evaluation",
@@ -419,6 +419,8 @@ static const struct optimizer {
 #undef OPTIMIZER
 };
 
+#define FIND_LR 10 /* the highest rate that `dptrain find lr` tries */
+
 static void fill_in(struct run_config *cfg, enum flag_id id, double *value, double fallback)
 {
 	if (config_given(cfg, id))
@@ -471,7 +473,7 @@ static int resolve_optimiser(struct run_config *cfg, struct err *err)
 
 	if (rc)
 		return rc;
-	fill_in(cfg, FLAG_lr, &cfg->lr, d->lr);
+	fill_in(cfg, FLAG_lr, &cfg->lr, cfg->command == COMMAND_FIND ? FIND_LR : d->lr);
 	fill_in(cfg, FLAG_wd, &cfg->wd, d->wd);
 	if (d->takes & BETAS) {
 		fill_in(cfg, FLAG_beta1, &cfg->beta1, d->beta1);
@@ -603,6 +605,47 @@ static int resolve_doctor(struct run_config *cfg, struct err *err)
 	return config_put(cfg, FLAG_experiment, "doctor", "doctor", err);
 }
 
+#define FIND_STEPS "100" /* of `dptrain find lr` */
+#define FIND_STEPS_LEAST 20
+#define FIND_STEPS_MOST 1000
+
+/* What a test of learning rates cannot have: it makes one run from its first step, and sets the rate itself. */
+static int check_find(const struct run_config *cfg, struct err *err)
+{
+	static const enum flag_id none[] = { FLAG_resume, FLAG_test_only, FLAG_eval_steps, FLAG_epochs, FLAG_min_lr,
+					     FLAG_lr_scheduler, FLAG_warmup_steps, FLAG_lr_warmup_epochs };
+	struct label l;
+
+	if (!cfg->word || strcmp(cfg->word, "lr"))
+		return err_set(err, ERR_USAGE, "dptrain find %.60s%slr is what can be found: dptrain find lr "
+			       "--data-path DIR", cfg->word ? cfg->word : "", cfg->word ? ": " : "");
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		if (given(cfg, none[i]))
+			return err_set(err, ERR_USAGE, "%s: dptrain find lr makes one run from step 1, without "
+				       "evaluation, and sets the rate itself: leave it away", say(cfg, none[i], &l));
+	return 0;
+}
+
+static int resolve_find(struct run_config *cfg, struct err *err)
+{
+	struct label l;
+	int rc = check_find(cfg, err);
+
+	if (!rc && !given(cfg, FLAG_experiment))
+		rc = config_put(cfg, FLAG_experiment, "find", "find", err);
+	if (!rc && !given(cfg, FLAG_max_steps))
+		rc = config_put(cfg, FLAG_max_steps, "find", FIND_STEPS, err);
+	if (rc)
+		return rc;
+	if (given(cfg, FLAG_lr) && !(cfg->lr > 0))
+		return err_set(err, ERR_USAGE, "%s 0: the highest rate to try must be above 0", say(cfg, FLAG_lr, &l));
+	if (cfg->max_steps < FIND_STEPS_LEAST || cfg->max_steps > FIND_STEPS_MOST)
+		return err_set(err, ERR_USAGE, "%s %lld: dptrain find lr takes %d to %d steps",
+			       say(cfg, FLAG_max_steps, &l), (long long)cfg->max_steps, FIND_STEPS_LEAST,
+			       FIND_STEPS_MOST);
+	return 0;
+}
+
 int config_resolve(struct run_config *cfg, const struct config_world *w, struct err *err)
 {
 	int rc = 0;
@@ -612,7 +655,10 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 	if (cfg->command == COMMAND_BACKENDS || cfg->command == COMMAND_TOKENIZE || cfg->command == COMMAND_SHARD ||
 	    cfg->command == COMMAND_SWEEP)
 		return 0;
-	rc = resolve_precision(cfg, err);
+	if (cfg->command == COMMAND_FIND)
+		rc = resolve_find(cfg, err);
+	if (!rc)
+		rc = resolve_precision(cfg, err);
 	if (cfg->command == COMMAND_SAMPLE) { /* one rank, no batches */
 		resolve_threads(cfg);
 		return rc;

@@ -7,7 +7,7 @@
 
 static bool evaluates(const struct run_config *cfg, const struct dataset *d)
 {
-	if (!d->n_samples[SPLIT_VAL] || cfg->command == COMMAND_BENCH)
+	if (!d->n_samples[SPLIT_VAL] || cfg->command == COMMAND_BENCH || cfg->command == COMMAND_FIND)
 		return false;
 	return !d->endless || cfg->test_only || cfg->save_outputs;
 }
@@ -18,7 +18,7 @@ static bool saves(const struct run_config *cfg)
 
 	if (cfg->command == COMMAND_DOCTOR) /* what it trained is of no use */
 		return cfg->save_steps && !none;
-	return cfg->command != COMMAND_BENCH && !cfg->test_only && !none;
+	return cfg->command != COMMAND_BENCH && cfg->command != COMMAND_FIND && !cfg->test_only && !none;
 }
 
 static enum sampler_order order_of(const struct run_config *cfg, const struct dataset *d)

@@ -10,6 +10,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
+#include "tracker/insight/range.h"
 #include "trainer/run/blame.h"
 #include "trainer/run/console.h"
 #include "trainer/run/saver.h"
@@ -18,6 +19,8 @@
 #include "trainer/run/watch.h"
 #include "trainer/state/draw.h"
 #include "trainer/state/files.h"
+
+#define RANGE_TEXT_MAX 4096
 
 struct training {
 	struct engine *e;
@@ -33,6 +36,7 @@ struct training {
 	int64_t val_step;      /* 0: none yet */
 	bool has_metric; /* --save-best's series has got a point since a checkpoint was last thought of: metric */
 	double metric;
+	struct range_test *range; /* of dptrain find lr; NULL: others */
 	bool stopped; /* somebody asked for it, or the time is over */
 	int stop_code;
 };
@@ -107,7 +111,7 @@ static int end_epoch(struct training *t)
 	s.seconds = epoch_seconds(t);
 	s.train_loss = t->at.loss_sum / (double)t->at.samples;
 	s.samples_per_s = (double)t->at.samples / s.seconds;
-	s.evaluated = t->e->subject.data->n_samples[SPLIT_VAL] > 0 && !t->e->subject.data->endless;
+	s.evaluated = t->e->course.evaluates && !t->e->subject.data->endless;
 	if (s.evaluated)
 		rc = evaluate_now(t);
 	s.val = t->val;
@@ -197,9 +201,9 @@ static int after_step(struct training *t, const struct step_result *r)
 	if (t->console)
 		console_step(t->console, r);
 	hooks_after_step(&t->e->hooks, t->e->rank.seat, t->e->step);
-	if (!rc)
+	if (!rc && !t->range) /* whose loss shall explode */
 		rc = blame_check(t->e, r, t->err);
-	if (!rc)
+	if (!rc && !t->range)
 		rc = spike_check(t->e, report_run(t->report), r, t->err);
 	if (rc)
 		return rc;
@@ -208,7 +212,7 @@ static int after_step(struct training *t, const struct step_result *r)
 				      t->err);
 	if (rc)
 		return rc;
-	t->stopped = r->stop;
+	t->stopped = r->stop || (t->range && range_add(t->range, r->lr, r->loss));
 	if (!t->stopped)
 		rc = evaluate_when_due(t);
 	if (!rc && r->epoch_ends && !t->stopped)
@@ -383,16 +387,45 @@ static int restore(struct training *t)
 	return rc;
 }
 
+/* Other commands that train have their own words. */
+static bool has_console(const struct run_config *cfg)
+{
+	return cfg->command != COMMAND_DOCTOR && cfg->command != COMMAND_FIND;
+}
+
+static int open_range(struct training *t)
+{
+	if (t->e->rank.cfg->command != COMMAND_FIND)
+		return 0;
+	t->range = calloc(1, sizeof(*t->range));
+	return t->range ? 0 : err_set(t->err, ERR_NOMEM, "out of memory: losses by learning rate");
+}
+
+/* The answer, as the run's own text: rank 0. */
+static void record_range(struct training *t)
+{
+	struct buf text;
+
+	buf_init(&text, RANGE_TEXT_MAX);
+	range_sentence(&text, t->range);
+	buf_addc(&text, '\0');
+	if (engine_is_root(t->e) && !buf_failed(&text))
+		dptrack_text(report_run(t->report), t->at.step, "find/answer", text.data);
+	buf_done(&text);
+}
+
 static int run(struct training *t)
 {
 	int rc;
 
-	if (engine_is_root(t->e) && t->e->rank.cfg->command != COMMAND_DOCTOR) { /* which has its own words */
+	if (engine_is_root(t->e) && has_console(t->e->rank.cfg)) {
 		t->console = console_new(t->e);
 		if (!t->console)
 			return err_set(t->err, ERR_NOMEM, "out of memory: console");
 	}
 	rc = restore(t);
+	if (!rc)
+		rc = open_range(t);
 	if (rc)
 		return rc;
 	rc = t->e->rank.cfg->test_only ? 0 : open_record(t);
@@ -413,6 +446,8 @@ static int run(struct training *t)
 		console_table(t->console);
 	if (rc)
 		return rc;
+	if (t->range && (t->range->exploded > 0 || t->at.step == t->e->course.steps_end)) /* not interrupted */
+		record_range(t);
 	report_memory(t->report, t->at.step);
 	if (t->console)
 		console_memory(t->console);
@@ -445,6 +480,7 @@ int train_main(const struct job *job, struct seat *seat)
 	saver_close(t.saver);
 	report_close(t.report, status_of(&t, rc));
 	resume_close(&t.resume);
+	free(t.range);
 	console_free(t.console);
 	engine_close(t.e);
 	return code;

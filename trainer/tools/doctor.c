@@ -14,6 +14,7 @@
 #include "tracker/insight/sentence.h"
 #include "trainer/tools/against.h"
 #include "trainer/tools/real.h"
+#include "trainer/tools/recorded.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
 
@@ -296,16 +297,6 @@ static int try_first(const struct doctor *d, const struct job *job, struct chang
 	return f && f->flags[0] ? against_try(job, f->flags, ret, err) : 1;
 }
 
-static int find_run(const struct job *job, const char *run_id, struct dptrack_found *ret, struct err *err)
-{
-	const struct dptrack_run_opts o = { .runs_dir = job->cfg->runs_dir, .run_id = run_id };
-	struct dptrack_error error = { 0, "" };
-
-	if (dptrack_find(ret, &o, &error))
-		return err_set(err, ERR_IO, "the run that was recorded is not there: %s", error.text);
-	return 0;
-}
-
 static int report(struct doctor *d, const struct job *job, struct err *err)
 {
 	struct change found;
@@ -328,7 +319,7 @@ int doctor_main(const struct job *job, const char *run_id, struct err *err)
 	int rc = 0;
 
 	if (!dir) {
-		rc = find_run(job, run_id, &found, err);
+		rc = recorded_run(job, run_id, &found, err);
 		dir = found.dir;
 	}
 	if (!rc)

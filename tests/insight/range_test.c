@@ -1,0 +1,117 @@
+/* range_test.c: learning-rate tests of a loss whose best rate is known, and of losses that no rate lowers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/insight/range.h"
+
+enum { STEPS = 100 };
+
+static double noise(uint64_t *state)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return (double)(*state >> 11) * 0x1p-53 - 0.5;
+}
+
+/* Descends in w^2 curvature / 2 from w = 1, rates up to `most` over seven decades; the loss scatters so much. */
+static void descend(struct range_test *r, double curvature, double most, double scatter)
+{
+	uint64_t state = 5;
+	double w = 1;
+
+	*r = (struct range_test){ .n = 0 };
+	for (int i = 0; i < STEPS; i++) {
+		const double lr = most * pow(1e7, (i + 1.0) / STEPS - 1);
+		const double loss = 1 + curvature * w * w / 2;
+
+		if (range_add(r, lr, loss * (1 + scatter * noise(&state))))
+			break;
+		w -= lr * curvature * w;
+	}
+}
+
+/* Beyond 2 / curvature descent explodes: advised is below that, and enough to descend by. */
+static void test_quadratic(void **unused)
+{
+	struct range_test *r = malloc(sizeof(*r));
+	struct range_answer a;
+
+	(void)unused;
+	for (int k = -2; k <= 2; k++) {
+		const double curvature = 20 * pow(10, k), limit = 2 / curvature;
+
+		descend(r, curvature, 1e3 / curvature, 0.02);
+		assert_true(range_answer(r, &a));
+		assert_true(a.lr < limit && a.lr > limit / 2000);
+		assert_true(a.lr < a.lowest && a.steepest <= a.lowest && a.least < a.first);
+		assert_true(a.exploded > limit && a.exploded < 10 * limit && !a.open);
+	}
+	free(r);
+}
+
+static void test_still_falling(void **unused)
+{
+	struct range_test *r = malloc(sizeof(*r));
+	struct range_answer a;
+	struct buf text;
+
+	(void)unused;
+	descend(r, 20, 0.02, 0);
+	assert_true(range_answer(r, &a));
+	assert_true(a.open && !(a.exploded > 0));
+	buf_init(&text, 4096);
+	range_sentence(&text, r);
+	buf_addc(&text, '\0');
+	assert_non_null(strstr(text.data, "a higher --lr looks further"));
+	buf_done(&text);
+	free(r);
+}
+
+static void test_no_answer(void **unused)
+{
+	struct range_test *r = calloc(1, sizeof(*r));
+	struct range_answer a;
+
+	(void)unused;
+	for (int i = 0; i < STEPS; i++)
+		assert_false(range_add(r, i + 1, 2 + 0.001 * i));
+	assert_false(range_answer(r, &a));
+	*r = (struct range_test){ .n = 0 };
+	assert_false(range_add(r, 0.1, 3));
+	assert_true(range_add(r, 0.2, NAN));
+	assert_true(range_add(r, 0.3, 1)); /* it ends once */
+	assert_int_equal(r->n, 1);
+	assert_true(r->exploded == 0.2);
+	assert_false(range_answer(r, &a));
+	free(r);
+}
+
+static void test_room(void **unused)
+{
+	struct range_test *r = calloc(1, sizeof(*r));
+
+	(void)unused;
+	for (int i = 0; i < RANGE_STEPS_MAX; i++)
+		assert_false(range_add(r, i + 1, 1));
+	assert_true(range_add(r, 1e6, 1));
+	assert_int_equal(r->n, RANGE_STEPS_MAX);
+	free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_quadratic),
+		cmocka_unit_test(test_still_falling),
+		cmocka_unit_test(test_no_answer),
+		cmocka_unit_test(test_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,37 @@
+/* range.h: a learning-rate range test: the loss of steps whose rate rises, and the rate to train with (Smith 2017). */
+#ifndef DPT_INSIGHT_RANGE_H
+#define DPT_INSIGHT_RANGE_H
+
+#include <stdbool.h>
+
+#include "tracker/base/buf.h"
+
+enum { RANGE_STEPS_LEAST = 20, RANGE_STEPS_MAX = 1000 };
+
+/* Zeroed before the first step. */
+struct range_test {
+	double lr[RANGE_STEPS_MAX], loss[RANGE_STEPS_MAX];
+	int n;
+	double mean, weight, best; /* of the last losses; the lowest such mean */
+	double exploded;	   /* the rate at which it did; 0: it has not */
+};
+
+/* Takes the next step, the rate that it is made with and its loss before it; true: the loss has exploded (it is not
+ * finite, or 4 times the lowest), and no further step is wanted. */
+bool range_add(struct range_test *r, double lr, double loss);
+
+struct range_answer {
+	double lr;	/* to train with: a tenth of `lowest` */
+	double lowest;	/* the rate at which the smoothed loss was lowest */
+	double steepest; /* … fell fastest, by the rate's logarithm */
+	double first, least; /* the smoothed loss at the beginning; at `lowest` */
+	double exploded; /* 0: it did not */
+	bool open;	/* it was lowest at the end: higher rates may be better still */
+};
+
+/* False: no rate lowered the loss. */
+bool range_answer(const struct range_test *r, struct range_answer *ret);
+
+void range_sentence(struct buf *out, const struct range_test *r);
+
+#endif

@@ -1,0 +1,100 @@
+/* find.c: reads the rates and losses of a run's journals through dptrack.h; tracker/insight answers. Knows no model and
+ * no engine. */
+#include "trainer/tools/find.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/insight/range.h"
+#include "trainer/tools/real.h"
+#include "trainer/tools/recorded.h"
+
+#define TEXT_MAX 4096
+
+struct curve { /* by step */
+	double lr[RANGE_STEPS_MAX + 1], loss[RANGE_STEPS_MAX + 1];
+};
+
+static void take(void *user, const struct dptrack_point *p)
+{
+	struct curve *c = user;
+
+	if (p->rank >= 0 || p->step < 1 || p->step > RANGE_STEPS_MAX)
+		return;
+	if (!strcmp(p->key, "train/lr"))
+		c->lr[p->step] = p->value;
+	else if (!strcmp(p->key, "train/loss"))
+		c->loss[p->step] = p->value;
+}
+
+static int read_range(const char *dir, struct range_test *ret, struct err *err)
+{
+	struct curve *c = calloc(1, sizeof(*c));
+	const struct dptrack_reader reader = { c, NULL, take, NULL, { NULL } };
+	struct dptrack_error error = { 0, "" };
+	int rc = 0;
+
+	if (!c)
+		return err_set(err, ERR_NOMEM, "out of memory: losses by learning rate");
+	if (dptrack_read(dir, &reader, &error))
+		rc = err_set(err, ERR_IO, "%s", error.text);
+	for (int step = 1; !rc && step <= RANGE_STEPS_MAX && c->lr[step] > 0; step++)
+		if (range_add(ret, c->lr[step], c->loss[step]))
+			break;
+	free(c);
+	return rc;
+}
+
+static void print_json(const struct range_test *r, const char *sentence)
+{
+	json_t *o = json_object(), *curve = json_array();
+	struct range_answer a;
+	const bool found = range_answer(r, &a);
+
+	json_object_set_new(o, "lr", real_or_null(found ? a.lr : NAN));
+	json_object_set_new(o, "lowest", real_or_null(found ? a.lowest : NAN));
+	json_object_set_new(o, "steepest", real_or_null(found ? a.steepest : NAN));
+	json_object_set_new(o, "exploded", real_or_null(r->exploded > 0 ? r->exploded : NAN));
+	json_object_set_new(o, "sentence", json_string(sentence));
+	for (int i = 0; i < r->n; i++)
+		json_array_append_new(curve, json_pack("{s:f, s:f}", "lr", r->lr[i], "loss", r->loss[i]));
+	json_object_set_new(o, "curve", curve);
+	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+	putchar('\n');
+	json_decref(o);
+}
+
+static int print(const struct job *job, const char *dir, const struct range_test *r, struct err *err)
+{
+	struct buf text;
+	int rc = 0;
+
+	buf_init(&text, TEXT_MAX);
+	range_sentence(&text, r);
+	buf_addc(&text, '\0');
+	if (buf_failed(&text))
+		rc = err_set(err, ERR_NOMEM, "out of memory: the answer");
+	else if (job->cfg->json)
+		print_json(r, text.data);
+	else
+		printf("%s\n%d steps, recorded in %s\n", text.data, r->n, dir);
+	buf_done(&text);
+	return rc || !fflush(stdout) ? rc : err_set(err, ERR_IO, "cannot write to stdout");
+}
+
+int find_main(const struct job *job, const char *run_id, struct err *err)
+{
+	struct range_test *r = calloc(1, sizeof(*r));
+	struct dptrack_found found;
+	int rc = r ? recorded_run(job, run_id, &found, err) : err_set(err, ERR_NOMEM, "out of memory: the answer");
+
+	if (!rc)
+		rc = read_range(found.dir, r, err);
+	if (!rc)
+		rc = print(job, found.dir, r, err);
+	free(r);
+	return rc;
+}
