@@ -91,6 +91,20 @@ SELECT c.rev, t.changes AS tokens FROM counter c CROSS JOIN token_count t;
 -- postgresql:
 SELECT pg_notify('dptrack', '');
 
+-- leases: rows of meta, "UNTIL_MS HOLDER" by the database's clock; ?3: for how many ms
+
+-- name: lease_take
+-- postgresql:
+INSERT INTO meta (name, value) VALUES ('lease ' || ?1, CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) + ?3 || ' ' || ?2)
+ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value WHERE split_part(meta.value, ' ', 2) = ?2
+	OR CAST(split_part(meta.value, ' ', 1) AS bigint) < CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) RETURNING 1;
+-- name: lease_holder
+-- postgresql:
+SELECT split_part(value, ' ', 2) AS holder FROM meta WHERE name = 'lease ' || ?1;
+-- name: lease_give
+-- postgresql:
+DELETE FROM meta WHERE name = 'lease ' || ?1 AND split_part(value, ' ', 2) = ?2;
+
 -- experiments
 
 -- name: experiment_by_name

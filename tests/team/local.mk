@@ -1,6 +1,6 @@
 # Several processes on one PostgreSQL; the tests of the store and the API on one (check-postgresql).
 team_tests = tests/team/together.py tests/team/kills.py tests/team/pooled.py tests/team/rolling.py \
-	tests/team/migrate.py
+	tests/team/migrate.py tests/team/leases.py
 EXTRA_DIST += $(team_tests) web/deploy/dptrack@.service web/deploy/haproxy.cfg tests/team/cluster.py tests/team/lib.py
 CHECK_EXTRA += $(team_tests)
 

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import lib
@@ -142,6 +143,42 @@ def files_into_objects(db, folder, source, want):
     s3.stop()
 
 
+def backed_up(db, folder):
+    """`dptrack backup` of a database makes a folder that serves as it is: from one snapshot, whole batches, while others write."""
+    address, files = db.address("moved"), os.path.join(folder, "moved.files")
+    team = [lib.Process(address, files) for _ in range(2)]
+    run_id = made(team[0], "new", "busy", [{"key": "k0", "step": -1, "value": 1.0}])
+    stop, acknowledged = threading.Event(), [0]
+
+    def write():
+        while not stop.is_set():
+            first = 5 * acknowledged[0]
+            points = [{"key": "k0", "step": first + i, "value": 1.0} for i in range(5)]
+            check(team[0].request("POST", f"/api/v1/runs/{run_id}/metrics", {"points": points})[0] == 200, "a batch")
+            acknowledged[0] += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    check(lib.until(30, lambda: acknowledged[0] > 3), "batches")
+    before = acknowledged[0]
+    status, reply = team[1].json("POST", "/api/v1/backup", {"path": os.path.join(folder, "busy")})
+    check(status == 200 and reply["artifacts"] == 18, f"a backup while others write: {status} {reply}")
+    after = acknowledged[0] + 1
+    stop.set()
+    writer.join()
+    s = Folder(os.path.join(folder, "busy"))
+    count = s.json("GET", f"/api/v1/runs/{run_id}")[1]["metrics"]["k0"]["count"] - 1
+    check(count % 5 == 0 and 5 * before <= count <= 5 * after, f"{count} points, {before} to {after} batches")
+    s.stop()
+    for p in team:
+        p.stop()
+    run("backup", os.path.join(folder, "quiet"), "--db", address, "--json", env={"DPTRACK_DB": ""})
+    os.rename(files, os.path.join(folder, "quiet", "dptrack.artifacts"))
+    check(digest(os.path.join(folder, "quiet")) == digest(address, "--from-artifacts", os.path.join(folder, "quiet", "dptrack.artifacts")),
+          "a backup of a database that nobody uses")
+    check("ok" in run("doctor", "--full", "--logdir", os.path.join(folder, "quiet")), "doctor")
+
+
 def killed(source, target, wait_s, env):
     """A migration that is killed after a while; whether it had ended before."""
     process = subprocess.Popen([cluster.PROGRAM, "migrate", *source, *target], env={**os.environ, **env}, stdout=subprocess.PIPE,
@@ -192,9 +229,10 @@ def main():
     if why:
         print(f"migrate: {why}")
         sys.exit(77)
-    count = int(sys.argv[1]) if sys.argv[1:] else 3
+    count = int(sys.argv[1]) if sys.argv[1:] else 2
     with cluster.Cluster() as db, tempfile.TemporaryDirectory(prefix="dptrack-team.") as folder:
         source, want = there_and_back(db, folder)
+        backed_up(db, folder)
         of_older_versions(db, folder)
         files_into_objects(db, folder, source, want)
         s3 = s3server.S3(os.path.join(folder, "killed.s3"))

@@ -193,7 +193,8 @@ static int start(struct serve *o, bool *ret_stop, struct err *err)
 		rc = server_bind(&o->server, &so, err);
 	if (!rc && o->logdir)
 		rc = follow_start(&o->follow, o->store,
-				  &(struct follow_opts){ .logdir = o->logdir, .poll = o->paths.poll }, err);
+				  &(struct follow_opts){ .logdir = o->logdir, .poll = o->paths.poll,
+						       .network = o->paths.poll }, err);
 	if (rc)
 		return rc;
 	api.store = o->store;

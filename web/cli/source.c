@@ -65,7 +65,8 @@ static int source_hold(struct source *s, const struct source_opts *o, struct err
 			return 0;
 		if (!rc)
 			return follow_start(&s->api.follow, s->api.store,
-					    &(struct follow_opts){ .logdir = o->logdir, .poll = true, .once = true },
+					    &(struct follow_opts){ .logdir = o->logdir, .poll = true, .once = true,
+							  .network = paths.poll },
 					    err);
 		if (rc != ERR_BUSY)
 			return rc;

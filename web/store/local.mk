@@ -34,7 +34,7 @@ libwebstore_la_SOURCES = \
 	web/store/files/object_gc.c \
 	web/store/files/object_place.c \
 	web/store/files/object_put.c web/store/files/object_read.c \
-	web/store/upkeep/backup.c \
+	web/store/upkeep/backup.c web/store/upkeep/backup_rows.c web/store/upkeep/backup_rows.h \
 	web/store/read/chart.c \
 	web/store/upkeep/check.c web/store/upkeep/check.h \
 	web/store/points/chunk.c web/store/points/chunk.h \
@@ -90,6 +90,7 @@ libwebstore_la_SOURCES = \
 	web/store/read/points.c web/store/read/points.h \
 	web/store/write/change_purge.c \
 	web/store/read/query.c web/store/read/query.h \
+	web/store/write/lease.c web/store/write/lease.h web/store/write/lease_row.c web/store/write/lease_row.h \
 	web/store/write/queue.c web/store/write/queue.h \
 	web/store/db/readers.c web/store/db/readers.h \
 	web/store/mlflow/mlflow_repeat.c web/store/mlflow/mlflow_repeat.h \

@@ -15,7 +15,7 @@ int copy_new(struct copy **ret, struct db *to, struct db *from, struct err *err)
 	int rc;
 
 	if (db_shared(from))
-		return err_set(err, ERR_UNSUPPORTED, "a store in PostgreSQL is backed up by pg_dump");
+		return err_set(err, ERR_UNSUPPORTED, "rows in PostgreSQL are no pages of a file");
 	c = calloc(1, sizeof *c);
 	if (!c)
 		return err_set(err, ERR_NOMEM, "store: out of memory");

@@ -8,16 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/cond.h"
+#include "tracker/base/sha256.h"
 #include "web/store/base/map.h"
 #include "web/store/base/parts.h"
 
 #define UNDER_WAY_MAX 64
 #define UNDER_WAY_BYTES ((size_t)16 << 20)
 #define GATHER_S 0.05 /* writes that come close together share a commit */
+#define STAND_BY_S 1.0 /* until another look whether the folder is nobody's */
 #define STEP_S 0.02   /* of looking, then of reading: neither waits long for the other */
 
 static bool stopped(struct follow *f)
@@ -116,12 +119,12 @@ static void look_on(struct follow *f)
 /* Seconds until something is due without a sign from outside; negative: never. */
 static double wait_time(const struct follow *f)
 {
-	double now = clock_mono_s(), due = -1;
+	double now = clock_mono_s(), due = f->s->live ? f->lease.renewed_s + LEASE_RENEW_S : -1;
 
 	if (f->more_to_see || (follow_waiting(f) && may_send(f)))
 		return 0;
 	if (!tree_watching(f->tree))
-		due = f->next_scan_s;
+		due = due < 0 || f->next_scan_s < due ? f->next_scan_s : due;
 	if (f->glances && (due < 0 || f->next_glance_s < due))
 		due = f->next_glance_s;
 	if (f->lines[FOLLOW_REFUSED].first && (due < 0 || f->retry_at_s < due))
@@ -155,12 +158,46 @@ static void look_around(struct follow *f)
 		follow_requeue_refused(f);
 }
 
+/* Another process follows the folder, or nobody can say: whoever waits for the first scan need not. */
+static void stand_by(struct follow *f, int rc, const struct err *err)
+{
+	f->leads = false;
+	pthread_mutex_lock(&f->lock);
+	snprintf(f->stats.note, sizeof f->stats.note, "%.250s", rc ? err->text : "another process follows this folder");
+	f->scanned = true;
+	f->scan_code = 0;
+	pthread_cond_broadcast(&f->changed);
+	pthread_mutex_unlock(&f->lock);
+	tree_events(f->tree); /* of a folder that was ours */
+	if (!stopped(f))
+		sleep_until_news(f, STAND_BY_S);
+}
+
+/* What lies in the folder is looked at anew by who begins to follow it. */
+static void lead(struct follow *f)
+{
+	if (f->leads)
+		return;
+	f->leads = true;
+	pthread_mutex_lock(&f->lock);
+	f->stats.note[0] = '\0';
+	pthread_mutex_unlock(&f->lock);
+	scan_begin(f);
+}
+
 static void *main_loop(void *arg)
 {
 	struct follow *f = arg;
+	struct err err = ERR_INIT;
+	int rc;
 
-	scan_begin(f);
 	while (!stopped(f)) {
+		rc = lease_take(&f->lease, &err);
+		if (rc <= 0) {
+			stand_by(f, rc, &err);
+			continue;
+		}
+		lead(f);
 		look_around(f);
 		pump_some(f, STEP_S);
 		follow_collect(f);
@@ -176,6 +213,7 @@ static void *main_loop(void *arg)
 		pthread_mutex_lock(&f->lock);
 	}
 	pthread_mutex_unlock(&f->lock);
+	lease_give(&f->lease);
 	return NULL;
 }
 
@@ -190,12 +228,25 @@ static void follow_free(struct follow *f)
 	free(f);
 }
 
+/* Folders of two machines are two, whatever their paths, but those on a network. */
+static void name_lease(struct follow *f, bool network)
+{
+	struct utsname u = { .nodename = "" };
+	char name[256], digest[65];
+
+	uname(&u);
+	sha256_hex(f->root, strlen(f->root), digest);
+	snprintf(name, sizeof name, "follow %.80s %.16s", network ? "-" : u.nodename, digest);
+	lease_init(&f->lease, f->s, name);
+}
+
 static int prepare(struct follow *f, const struct follow_opts *o, struct err *err)
 {
 	const char *slash;
 
 	if (!realpath(o->logdir, f->root))
 		return err_set_errno(err, errno, "%s", o->logdir);
+	name_lease(f, o->network);
 	slash = strrchr(f->root, '/');
 	snprintf(f->name, sizeof f->name, "%s", slash && slash[1] ? slash + 1 : "runs");
 	f->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);

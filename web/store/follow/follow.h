@@ -16,10 +16,12 @@ struct follow_opts {
 	const char *logdir;
 	bool poll;           /* as store_paths.poll */
 	double poll_s;       /* 0: 0.5 s */
+	bool network;        /* as store_paths.poll: machines that name the same path mean the same folder */
 	bool once;           /* for commands: end after the first scan; follow_scan_wait, then follow_stop */
 };
 
-/* Starts the follower's thread. s outlives it. */
+/* Starts the follower's thread. s outlives it. Of several processes of one store one follows the folder, and another
+ * one goes on when that has ended. */
 int follow_start(struct follow **ret, struct store *s, const struct follow_opts *o, struct err *err);
 
 /* Waits until every whole record that was under the folder when follow_start was called can be queried (or wait_s

@@ -9,6 +9,7 @@
 #include "web/store/follow/follow.h"
 #include "web/store/follow/origin.h"
 #include "web/store/follow/tree.h"
+#include "web/store/write/lease.h"
 
 /* When a file is read: it moves forward when it is wanted sooner. */
 enum follow_turn {
@@ -69,6 +70,8 @@ struct follow {
 	struct follow_file *glances;   /* files that no watch tells of */
 	double next_glance_s;
 	int wake_fd;
+	struct lease lease; /* of the folder: one process of a store follows it */
+	bool leads;         /* it was ours at the last look */
 	pthread_t thread;
 	/* shared with the writer's thread and callers */
 	pthread_mutex_t lock;

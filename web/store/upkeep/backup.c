@@ -1,6 +1,6 @@
 /* backup.c: the store's file is copied page by page through the writer's own connection, which carries over what it
- * commits meanwhile, so that a backup under load ends; then the artifacts. The copy gets its name when all is
- * synced. */
+ * commits meanwhile, so that a backup under load ends (a database's rows come from one snapshot: backup_rows.c); then
+ * the artifacts. The copy gets its name when all is synced. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@
 #include "web/store/db/copy.h"
 #include "web/store/files/files.h"
 #include "web/store/store.h"
+#include "web/store/upkeep/backup_rows.h"
 #include "web/store/upkeep/upkeep.h"
 #include "web/store/write/committer.h"
 
@@ -91,6 +92,8 @@ static int check_room(const struct backup *b, struct err *err)
 
 	snprintf(folder, sizeof folder, "%s", b->db);
 	*strrchr(folder, '/') = '\0';
+	if (b->s->live) /* nobody can say how large its rows will be in a file */
+		return 0;
 	if (stat(b->s->path, &sb) || statvfs(*folder ? folder : "/", &fs))
 		return err_set_errno(err, errno, "%s", b->db);
 	if ((uint64_t)fs.f_bavail * fs.f_frsize < (uint64_t)sb.st_size)
@@ -172,8 +175,10 @@ static int copy_db(struct backup *b, struct err *err)
 
 	if (fd < 0)
 		return err_set_errno(err, errno, "%s", b->partial);
-	rc = db_open_backup(&b->to, b->partial, err);
+	rc = b->s->live ? backup_rows(b->s, b->partial, err) : 0;
 	if (!rc)
+		rc = db_open_backup(&b->to, b->partial, err);
+	if (!rc && !b->s->live)
 		rc = copy_pages(b, err);
 	if (!rc)
 		rc = prove(b, err);
@@ -228,7 +233,7 @@ static const char *beside_store(const struct store *s, const char *path, char ro
 {
 	const char *slash = strrchr(s->path, '/');
 
-	if (strncmp(path, "dptrack.db.", 11) || strchr(path, '/') || !slash ||
+	if (s->live || strncmp(path, "dptrack.db.", 11) || strchr(path, '/') || !slash ||
 	    strlen(s->path) + strlen(path) > PATH_MAX - 64)
 		return path;
 	snprintf(room, PATH_MAX, "%.*s/%s", (int)(slash - s->path), s->path, path);

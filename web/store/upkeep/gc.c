@@ -20,6 +20,7 @@
 #include "web/store/files/files.h"
 #include "web/store/upkeep/upkeep.h"
 #include "web/store/write/ingest.h"
+#include "web/store/write/lease.h"
 
 struct gc {
 	struct store *s;
@@ -27,7 +28,16 @@ struct gc {
 	int64_t before_ms;
 	int logdir_fd, artifacts_fd; /* -1: none */
 	struct store_gc_result sum;
+	struct lease lease;
 };
+
+/* Between two steps. */
+static int goes_on(struct gc *g, struct err *err)
+{
+	if (work_canceled(g->s->work))
+		return err_set(err, ERR_CANCELED, "the store is closing; the rest is left for the next gc");
+	return g->o->dry_run ? 0 : lease_need(&g->lease, err);
+}
 
 struct gc_run {
 	char uuid[33];
@@ -189,8 +199,9 @@ static int purge(struct gc *g, const struct gc_run *r, bool once, struct err *er
 	int rc = 0;
 
 	while (res.more && !rc) {
-		if (work_canceled(g->s->work))
-			return err_set(err, ERR_CANCELED, "the store is closing; the rest is left for the next gc");
+		rc = goes_on(g, err);
+		if (rc)
+			return rc;
 		rc = ingest_submit(g->s, &op, NULL, &res, err);
 		if (once)
 			break;
@@ -259,8 +270,10 @@ static int remove_runs(struct gc *g, bool gone, struct err *err)
 static int submit_purge(struct gc *g, const struct change_ops *kind, const char *name, struct ingest_result *res,
 			struct err *err)
 {
-	if (work_canceled(g->s->work))
-		return err_set(err, ERR_CANCELED, "the store is closing; the rest is left for the next gc");
+	int rc = goes_on(g, err);
+
+	if (rc)
+		return rc;
 	return ingest_submit(g->s, &(struct ingest_op){ .kind = kind, .name = name, .before_ms = g->before_ms }, NULL,
 			     res, err);
 }
@@ -373,8 +386,9 @@ static int shrink(struct gc *g, struct err *err)
 	int rc = 0;
 
 	while (res.more && pages < target && !rc) {
-		if (work_canceled(g->s->work))
-			return err_set(err, ERR_CANCELED, "the store is closing; the rest is left for the next gc");
+		rc = goes_on(g, err);
+		if (rc)
+			return rc;
 		rc = ingest_submit(g->s, &(struct ingest_op){ .kind = &change_purge_pages }, NULL, &res, err);
 		if (target == UINT64_MAX)
 			target = res.removed + res.durable;
@@ -393,8 +407,12 @@ int store_gc(struct store *s, const struct store_gc_opts *o, struct store_gc_res
 {
 	struct gc g = { .s = s, .o = o, .before_ms = clock_wall_ms() - o->older_than_ms,
 			.logdir_fd = open_folder(s->logdir), .artifacts_fd = open_folder(s->artifacts) };
-	int rc = o->dry_run ? 0 : remove_runs(&g, true, err);
+	int rc;
 
+	lease_init(&g.lease, s, "gc");
+	rc = goes_on(&g, err);
+	if (!rc && !o->dry_run)
+		rc = remove_runs(&g, true, err);
 	if (!rc)
 		rc = remove_runs(&g, false, err);
 	if (!rc)
@@ -403,6 +421,7 @@ int store_gc(struct store *s, const struct store_gc_opts *o, struct store_gc_res
 		rc = artifact_sweep(s, clock_wall_ms() - o->keep_objects_ms, o->dry_run, &g.sum.objects, err);
 	if (!rc && !o->dry_run)
 		rc = shrink(&g, err);
+	lease_give(&g.lease);
 	if (g.logdir_fd >= 0)
 		close(g.logdir_fd);
 	if (g.artifacts_fd >= 0)

@@ -7,10 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include "tracker/base/clock.h"
 #include "web/store/points/fold.h"
 #include "web/store/write/apply.h"
+#include "web/store/write/lease_row.h"
 #include "web/store/write/queue.h"
 #include "web/store/write/segment.h"
 #include "web/store/write/waiter.h"
@@ -22,7 +26,7 @@
 #define FOLD_IDLE_S 0.25
 #define FOLD_AGE_S 2.0
 #define FOLD_BUSY_AGE_S 5.0
-#define LOST_EVERY_S 5.0
+#define LOST_EVERY_S 5.0 /* under a lease that lasts longer */
 #define LOST_RUNS 200 /* of one transaction */
 #define WAL_LIMIT (8 << 20)
 #define FREE_PAGES_KEPT 2048 /* the log needs them again soon */
@@ -46,6 +50,7 @@ struct committer {
 	struct state *state;
 	char id[40];
 	int wal_limit_bytes;
+	char holder[128];
 	double last_commit_s, oldest_log_s, next_lost_s, fold_after_s, trimmed_s;
 	double away_since_s; /* 0: the database is there */
 	uint64_t log_rows, log_points;
@@ -101,6 +106,24 @@ static int reach(struct committer *w, bool *ret_committed, struct err *err)
 	else if (!w->away_since_s)
 		w->away_since_s = now_s;
 	return rc;
+}
+
+/* One try, where it is away: nobody may be left who writes, and finds that it is back. Who writes meanwhile still waits
+ * for it as long as others do. */
+static void look_for_database(struct committer *w)
+{
+	bool committed;
+
+	if (!db_lost(w->db) || db_recover(w->db, &committed, NULL))
+		return;
+	state_drop(w->state);
+	w->away_since_s = 0;
+	pthread_mutex_lock(&w->lock);
+	if (w->stats.write_error == ERR_BUSY) { /* it was away; perhaps nobody writes who would find that it is back */
+		w->stats.write_error = 0;
+		w->stats.write_error_text[0] = '\0';
+	}
+	pthread_mutex_unlock(&w->lock);
 }
 
 /* Who finds it away waits for it, but nobody for longer than AWAY_S. */
@@ -335,6 +358,11 @@ static int fold_is_ours(struct committer *w, struct err *err)
 	return rc < 0 ? rc : mine != 0;
 }
 
+static int expire(struct committer *w, struct err *err)
+{
+	return db_run(w->db, DB_idempotency_expire, err, "i", clock_wall_ms() - APPLY_IDEMPOTENCY_MS);
+}
+
 static int fold(struct committer *w, uint64_t max_points)
 {
 	struct err err = ERR_INIT;
@@ -346,8 +374,8 @@ static int fold(struct committer *w, uint64_t max_points)
 		rc = ours;
 	if (!rc && ours)
 		rc = fold_some(w->db, max_points, &f, &err);
-	if (!rc)
-		rc = db_run(w->db, DB_idempotency_expire, &err, "i", clock_wall_ms() - APPLY_IDEMPOTENCY_MS);
+	if (!rc && !db_shared(w->db))
+		rc = expire(w, &err);
 	if (!rc) {
 		mark_alerted(w, &f);
 		rc = state_flush(w->state, &rev, &err);
@@ -406,8 +434,13 @@ static void check_lost(struct committer *w)
 	int rc;
 
 	w->next_lost_s = clock_mono_s() + LOST_EVERY_S;
+	look_for_database(w);
 	if (db_shared(w->db) && !db_lost(w->db))
 		count_log(w, &err); /* what a process left that was killed */
+	if (lease_row_take(w->db, w->holder, "upkeep", &err) <= 0)
+		return;
+	if (db_shared(w->db))
+		expire(w, &err);
 	if (db_lost(w->db) || db_int(w->db, &any, DB_run_lost, &err, "i", clock_wall_ms() - SEGMENT_LOST_MS) <= 0)
 		return;
 	rc = begin(w, &err);
@@ -537,6 +570,7 @@ static void run_step(struct committer *w, struct queue_job *job)
 {
 	struct ingest_result res = { 0 };
 
+	look_for_database(w);
 	res.code = job->step(job->step_arg, w->db, &res.err);
 	job->done.fn(job->done.arg, &res);
 	free(job);
@@ -586,6 +620,21 @@ static void committer_free(struct committer *w)
 	free(w);
 }
 
+/* Of one word, and never another's, even of a machine that gives process numbers anew. */
+static void name_holder(struct committer *w)
+{
+	struct utsname u = { .nodename = "" };
+	uint32_t drawn = 0;
+	char *c;
+
+	uname(&u);
+	if (getrandom(&drawn, sizeof drawn, 0) != (ssize_t)sizeof drawn)
+		drawn = (uint32_t)clock_wall_ms();
+	snprintf(w->holder, sizeof w->holder, "%.80s:%d:%08x", u.nodename, (int)getpid(), drawn);
+	for (c = w->holder; *c; c++)
+		*c = *c == ' ' ? '_' : *c;
+}
+
 int committer_start(struct committer **ret, const struct store_opts *opts, struct err *err)
 {
 	struct committer *w = calloc(1, sizeof *w);
@@ -599,6 +648,7 @@ int committer_start(struct committer **ret, const struct store_opts *opts, struc
 	w->next_lost_s = w->last_commit_s + 1;
 	w->trimmed_s = w->last_commit_s;
 	pthread_mutex_init(&w->lock, NULL);
+	name_holder(w);
 	w->queue = queue_new(opts->queue_bytes ? opts->queue_bytes : QUEUE_BYTES);
 	w->watchers = watchers_new();
 	rc = w->queue && w->watchers ? open_db(w, opts->db_path, err) : err_set(err, ERR_NOMEM, "store: out of memory");
@@ -652,6 +702,11 @@ void committer_stats(struct committer *w, struct store_stats *ret)
 	pthread_mutex_lock(&w->lock);
 	*ret = w->stats;
 	pthread_mutex_unlock(&w->lock);
+}
+
+const char *committer_holder(const struct committer *w)
+{
+	return w->holder;
 }
 
 const char *committer_store_id(const struct committer *w)

@@ -27,6 +27,7 @@ int committer_step(struct committer *w, int (*fn)(void *arg, struct db *d, struc
 
 void committer_fold_soon(struct committer *w); /* folds what is logged now without waiting for a quiet moment */
 void committer_stats(struct committer *w, struct store_stats *ret);
+const char *committer_holder(const struct committer *w); /* what leases call this process */
 const char *committer_store_id(const struct committer *w);
 
 #endif

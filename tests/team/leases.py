@@ -1,0 +1,124 @@
+"""Leases: of two processes with one folder of runs one follows it, and the other goes on with it when that is killed, or stopped for
+a while; the points are there once. What one process does at a time another one refuses to begin; a lease that ran out is nobody's.
+`--full`: the upkeep of a process that is killed moves, too."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+import lib
+from lib import check, until
+
+import cluster
+
+RECORD = os.path.join(cluster.BUILD, "tests", "tracker", "record")
+
+
+def holder(db, name):
+    """The number of the process that has the lease, or None."""
+    rows = db.sql("t1", f"SELECT split_part(split_part(value, ' ', 2), ':', 2) FROM meta WHERE name LIKE 'lease {name}%'")
+    check(len(rows) <= 1, f"leases {name}: {rows}")
+    return int(rows[0]) if rows else None
+
+
+def record(folder, name, points):
+    script = "".join(f"log {i} loss {i}\n" for i in range(points)) + "close finished\n"
+    done = subprocess.run([RECORD, f"runs_dir={folder}", "experiment=e", f"run_name={name}", "url="], input=script, capture_output=True,
+                          text=True, timeout=60)
+    check(done.returncode == 0, f"record: {done.stderr}")
+    return done.stdout.split()[1]
+
+
+def arrived(process, run, points):
+    def count():
+        status, reply = process.json("GET", f"/api/v1/runs/{run}")
+        return status == 200 and reply["metrics"].get("loss", {}).get("count") == points
+    check(until(60, count), f"{points} points of {run}: {process.json('GET', f'/api/v1/runs/{run}')}")
+
+
+def one_follows(db, team, folder):
+    """The leader is killed, then the next one is stopped and goes on later: the folder is followed by somebody all the time."""
+    runs = [record(folder, "first", 50)]
+    for p in team:
+        arrived(p, runs[0], 50)
+    first = holder(db, "follow")
+    leader = next(p for p in team if p.process.pid == first)
+    other = next(p for p in team if p is not leader)
+    leader.kill()
+    runs.append(record(folder, "second", 60))
+    arrived(other, runs[1], 60)
+    check(holder(db, "follow") == other.process.pid, "who follows after a kill")
+    leader.start()
+    other.process.send_signal(signal.SIGSTOP)
+    runs.append(record(folder, "third", 70))
+    arrived(leader, runs[2], 70)
+    check(holder(db, "follow") == leader.process.pid, "who follows while the other is stopped")
+    other.process.send_signal(signal.SIGCONT)
+    runs.append(record(folder, "fourth", 80))
+    for p in team:
+        for run, points in zip(runs, (50, 60, 70, 80)):
+            arrived(p, run, points)
+    check(holder(db, "follow") == leader.process.pid, "who follows after both are back")
+    rows = leader.json("GET", f"/api/v1/series?run={runs[2]}&key=loss")[1]["points"]
+    check([r["step"] for r in rows] == list(range(70)), "the points of a run whose follower changed")
+    return leader, other
+
+
+def one_cleans(db, team):
+    """gc is refused while another process is at it, by its name; a lease of one who died is taken over."""
+    until_ms = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
+    db.sql("t1", f"INSERT INTO meta VALUES ('lease gc', {until_ms} + 600000 || ' elsewhere:7:x')")
+    for p in team:
+        status, reply = p.json("POST", "/api/v1/gc", {})
+        check(status == 503 and "elsewhere:7:x" in json.dumps(reply), f"gc beside another one: {status} {reply}")
+    check(team[0].json("POST", "/api/v1/gc", {"dry_run": True})[0] == 200, "counting needs no lease")
+    db.sql("t1", f"UPDATE meta SET value = {until_ms} - 1 || ' elsewhere:7:x' WHERE name = 'lease gc'")
+    status, reply = team[0].json("POST", "/api/v1/gc", {})
+    check(status == 200, f"gc after another one died: {status} {reply}")
+    check(holder(db, "gc") is None, "the lease of a gc that has ended")
+    check(team[1].json("POST", "/api/v1/gc", {})[0] == 200, "another gc")
+
+
+def upkeep_moves(db, leader, other):
+    """Lost runs and old keys are looked after by one process, by another one when that is gone."""
+    check(until(30, lambda: holder(db, "upkeep") is not None), "nobody looks after lost runs")
+    busy = next(p for p in (leader, other) if p.process.pid == holder(db, "upkeep"))
+    rest = next(p for p in (leader, other) if p is not busy)
+    busy.kill()
+    check(until(60, lambda: holder(db, "upkeep") == rest.process.pid), "the upkeep of a killed process")
+    busy.start()
+
+
+def after_the_database(db, folder, leader, other):
+    """A database that goes away and comes back finds the folder followed again, though nobody else writes."""
+    db.stop()
+    run = record(folder, "away", 90)
+    db.start()
+    for p in (leader, other):
+        arrived(p, run, 90)
+
+
+def main():
+    why = cluster.reason() or (None if os.path.exists(RECORD) else f"{RECORD} is not built")
+    if why:
+        print(f"leases: {why}")
+        sys.exit(77)
+    with cluster.Cluster() as db, tempfile.TemporaryDirectory(prefix="dptrack-team.") as folder:
+        runs, address = os.path.join(folder, "runs"), db.store("t1")
+        os.mkdir(runs)
+        team = [lib.Process(address, os.path.join(folder, "artifacts"), "--logdir", runs) for _ in range(2)]
+        leader, other = one_follows(db, team, runs)
+        one_cleans(db, team)
+        if "--full" in sys.argv:
+            upkeep_moves(db, leader, other)
+        after_the_database(db, runs, leader, other)
+        for p in team:
+            p.stop()
+        check(holder(db, "follow") is None, "the folder's lease after all have ended")
+    lib.finish("leases")
+
+
+if __name__ == "__main__":
+    main()
