@@ -28,7 +28,9 @@ static void equals_torch(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *r = &rows[i];
-		struct lr_schedule s = { r->kind, 0.4, r->min_lr, r->gamma, r->power, r->total, r->warmup, r->every };
+		struct lr_schedule s = { .kind = r->kind, .lr = 0.4, .min_lr = r->min_lr, .gamma = r->gamma,
+					 .power = r->power, .steps_total = r->total, .steps_warmup = r->warmup,
+					 .step_every = r->every };
 		double lr = lr_schedule_at(&s, r->step);
 
 		/* torch chains its factors step by step: a few hundred roundings at most. */
