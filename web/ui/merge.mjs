@@ -44,7 +44,7 @@ export async function merge(dist, meta, entryFile) {
 	const scripts = Object.keys(meta.outputs).map((f) => path.basename(f)).filter((f) => f.endsWith('.js')).sort();
 	const texts = new Map(await Promise.all(scripts.map(async (f) =>
 		[f, await readFile(path.join(dist, f), 'utf8')])));
-	const digest = createHash('sha256').update(scripts.join()).digest('hex').slice(0, 8);
+	const digest = createHash('sha256').update(scripts.join()).digest('hex').slice(0, 8).toUpperCase();
 	const page = `page-${digest}.js`;
 	const named = (text) => text.replace(NAMED, (_, n) =>
 		`"./${first.has(n + '.js') ? page : `${n}-${digest}.js`}"`);
