@@ -37,7 +37,8 @@ struct stream_program {
 	const struct program *program;
 	struct stream_item *items;
 	int n;
-	struct event_handle *joins[STREAM_COUNT]; /* of streams that it uses beside the compute stream */
+	bool forks[STREAM_COUNT];		  /* beside the compute stream: its first item waits for no other */
+	struct event_handle *joins[STREAM_COUNT]; /* likewise, of those whose last item no other waits for */
 	struct stream_mark *marks;
 	int n_marks;
 	struct graph_handle *graph; /* NULL: node by node */
@@ -185,6 +186,27 @@ static int fill_marks(struct streams *e, struct stream_program *sp, struct err *
 	return rc ? rc : mark(e, sp, EXEC_TIMES, &ignored, err);
 }
 
+/* A stream whose first item waits for another one begins behind that, and one whose last item is waited for ends before
+ * that: those who wait come later in the schedule each time, up to the compute stream or an end that is joined. */
+static int fill_ends(struct streams *e, struct stream_program *sp, struct err *err)
+{
+	bool seen[STREAM_COUNT] = { false }, waited[STREAM_COUNT];
+	int rc = 0;
+
+	for (int i = 0; i < sp->n; i++) {
+		const struct stream_item *it = &sp->items[i];
+
+		if (!seen[it->stream])
+			sp->forks[it->stream] = !waits(it);
+		seen[it->stream] = true;
+		waited[it->stream] = it->event != NULL;
+	}
+	for (int s = STREAM_COMPUTE + 1; !rc && s < STREAM_COUNT; s++)
+		if (seen[s] && !waited[s])
+			rc = event_of(e, &sp->joins[s], false, err);
+	return rc;
+}
+
 static int fill_program(struct streams *e, struct stream_program *sp, const struct program *p, struct err *err)
 {
 	const size_t n = (size_t)p->schedule.n;
@@ -199,14 +221,14 @@ static int fill_program(struct streams *e, struct stream_program *sp, const stru
 		enum stream s = p->schedule.items[i].stream;
 
 		rc = stream_of(e, s, err);
-		if (!rc && s != STREAM_COMPUTE)
-			rc = event_of(e, &sp->joins[s], false, err);
 		if (!rc)
 			rc = fill_item(e, &sp->items[i], p, i, err);
 		sp->n = i + 1;
 		if (!rc)
 			rc = fill_waits(e, sp, i, err);
 	}
+	if (!rc)
+		rc = fill_ends(e, sp, err);
 	return rc ? rc : fill_marks(e, sp, err);
 }
 
@@ -289,11 +311,15 @@ static int enqueue_item(struct streams *e, struct stream_item *it, struct err *e
 
 static int fork_streams(struct streams *e, const struct stream_program *sp, struct err *err)
 {
-	int rc = record(e, STREAM_COMPUTE, e->begin, err);
+	int rc = 0, forked = 0;
 
-	for (int s = STREAM_COMPUTE + 1; !rc && s < STREAM_COUNT; s++)
-		if (sp->joins[s])
+	for (int s = STREAM_COMPUTE + 1; !rc && s < STREAM_COUNT; s++) {
+		if (!sp->forks[s])
+			continue;
+		rc = forked++ ? 0 : record(e, STREAM_COMPUTE, e->begin, err);
+		if (!rc)
 			rc = wait_for(e, (enum stream)s, e->begin, err);
+	}
 	return rc;
 }
 
