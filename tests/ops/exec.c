@@ -12,11 +12,11 @@
 #else
 #define GUARD_BYTES 128
 #endif
-#define GUARD 0xA5
+#define GUARD 0xFE /* or one less, by turns, so that one copied over another shows; in every float type huge numbers */
 #define FRESH 0xFF /* NaN in every float type */
 
 struct memory {
-	unsigned char *p;
+	unsigned char *p, guard;
 	size_t bytes;
 	const char *name;
 	unsigned char *device; /* its copy where kernels run; p itself on host backends */
@@ -104,8 +104,10 @@ static size_t device_bytes(size_t bytes)
 
 static int memory_new(struct memory *m, const struct rig *r, size_t bytes, const char *name)
 {
+	static unsigned made;
 	void *device;
 
+	m->guard = (unsigned char)(GUARD - made++ % 2);
 	m->p = aligned_alloc(64, memory_bytes(bytes));
 	if (!m->p)
 		return ERR_NOMEM;
@@ -119,7 +121,7 @@ static int memory_new(struct memory *m, const struct rig *r, size_t bytes, const
 	m->name = name;
 	memset(m->p, FRESH, bytes);
 	for (int i = 0; i < GUARD_BYTES; i++)
-		m->p[bytes + (size_t)i] = GUARD;
+		m->p[bytes + (size_t)i] = m->guard;
 	return 0;
 }
 
@@ -315,7 +317,7 @@ int exec_run(struct exec *e, const struct step_page *page, struct err *err)
 static bool damaged(const struct memory *m)
 {
 	for (int i = 0; m->p && i < GUARD_BYTES; i++)
-		if (m->p[m->bytes + (size_t)i] != GUARD)
+		if (m->p[m->bytes + (size_t)i] != m->guard)
 			return true;
 	return false;
 }

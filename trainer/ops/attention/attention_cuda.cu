@@ -122,7 +122,7 @@ template <typename T> __global__ void by_key(sizes z, const step_page *page, bac
 		const int i = from + lane, here = z.seq - from < WARP ? z.seq - from : WARP;
 		A p = 0, ds = 0;
 
-		if (i < z.seq) {
+		if (inside(i < z.seq)) {
 			const A dropped = (A)m(i, s.i), dp = head_dot(value, dy + (int64_t)i * z.c, z.d);
 
 			p = exp(head_dot(key, queries + (int64_t)i * 3 * z.c, z.d) - b.lse[lse_at(z, s, i)]);
@@ -204,7 +204,7 @@ int prepare(const struct kernel_env *env, struct node *n, bool backward, void **
 		attention_release(l);
 		return rc;
 	}
-	n->workspace_bytes = backward ? (size_t)l->z.rows * sizeof(double) : 0;
+	n->workspace_bytes = backward ? (size_t)l->z.rows * (l->type == DTYPE_F64 ? sizeof(double) : sizeof(float)) : 0;
 	if (l->plan && n->workspace_bytes < attention_plan_workspace(l->plan) + room_align)
 		n->workspace_bytes = attention_plan_workspace(l->plan) + room_align;
 	*ret_state = l;

@@ -43,6 +43,7 @@ static void fill(const struct op_case *c, struct case_values *v)
 		{ "one token", .build = (b), .fill = fill, .size = { 1, 1, 1, 1, 1 } },                                \
 		{ "odd sizes", .build = (b), .fill = fill, .size = { 3, 7, 11, 9, 19 } },                              \
 		{ "odd sizes, tied", .build = (b), .fill = fill, .size = { 3, 7, 11, 9, 19, 1 } },                     \
+		{ "many tokens", .build = (b), .fill = fill, .size = { 4, 50, 12, 50, 8 } },                           \
 		{ "wide", .build = (b), .fill = fill, .size = { 2, 33, 50, 40, 160, 1 } },                             \
 	{                                                                                                              \
 		NULL                                                                                                   \

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "trainer/ops/cases.h"
+#include "trainer/ops/norm/exact.h"
 #include "trainer/ops/norm/norm.h"
 
 static struct node *build_sumsq(struct graph *g, const struct op_case *c)
@@ -40,6 +41,24 @@ static struct node *build_norm(struct graph *g, const struct op_case *c)
 	for (int i = 0; i < spec.n_in; i++)
 		sums[i] = case_input(g, graph_printf(g, "sum%d", i), DTYPE_F64, SHAPE(1));
 	return graph_node(g, &spec);
+}
+
+static struct node *build_exact_norm(struct graph *g, const struct op_case *c)
+{
+	struct tensor *sums[CASE_OPERANDS_MAX];
+	struct node_spec spec = { .op = &op_norm, .in = sums, .n_in = (int)c->size[0], NODE_OUT(NULL) };
+
+	for (int i = 0; i < spec.n_in; i++)
+		sums[i] = case_input(g, graph_printf(g, "sum%d", i), DTYPE_I64, SHAPE(EXACT_WORDS));
+	return graph_node(g, &spec);
+}
+
+/* Words of exact sums, some thousands in each. */
+static void words(const struct op_case *c, struct case_values *v)
+{
+	for (int i = 0; i < c->size[0]; i++)
+		for (int k = 0; k < EXACT_WORDS; k++)
+			v->in[i][k] = k / 4 == EXACT_WORDS / 8 ? floor(fabs(v->in[i][k]) * 1000) : 0;
 }
 
 static void squares(const struct op_case *c, struct case_values *v)
@@ -93,5 +112,6 @@ const struct op_case cases_norm[] = {
 	{ "without root", .build = build_sum, .fill = squares, .bound = bound_norm, .size = { 5 } },
 	{ "one term", .build = build_norm, .fill = squares, .bound = bound_norm, .size = { 1 } },
 	{ "eight terms", .build = build_norm, .fill = squares, .bound = bound_norm, .size = { 8 } },
+	{ "exact terms", .build = build_exact_norm, .fill = words, .bound = bound_norm, .size = { 3 } },
 	{ NULL },
 };
