@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <source_location>
 #include <tuple>
 
 extern "C" {
@@ -56,9 +57,19 @@ void emulated_enqueue(cudaStream_t stream, const struct emulated_launch *l);
 	static char name##_declaration;                                                                            \
 	type *name = (type *)emulated_shared(&name##_declaration, sizeof(type) * (count))
 
-static inline void __syncthreads(void)
+/* Whether a chosen mutant (mutant.h) lacks the barrier or the test of bounds at that place of a kernel's text. */
+extern bool mutant_chosen;
+bool emulated_lacks(const char *kind, const std::source_location &at);
+
+static inline void __syncthreads(std::source_location at = std::source_location::current())
 {
-	emulated_barrier();
+	if (!mutant_chosen || !emulated_lacks("barrier", at))
+		emulated_barrier();
+}
+
+static inline bool inside(bool within, std::source_location at = std::source_location::current())
+{
+	return (mutant_chosen && emulated_lacks("bounds", at)) || within;
 }
 
 template <typename T> T __shfl_sync(unsigned, T v, int lane)

@@ -8,6 +8,7 @@
 #include "tests/fakes/cuda/bounds.h"
 
 #define THREADS_MAX 1024
+#define WARP_THREADS 32
 #define STACK_BYTES (128 << 10)
 #define SHARED_BYTES (48 << 10) /* what a block may declare on every GPU */
 #define DECLARATIONS_MAX 16
@@ -135,15 +136,6 @@ static bool release(int first, int n, enum state s)
 	return true;
 }
 
-static bool release_all(int n)
-{
-	bool any = release(0, n, AT_BARRIER);
-
-	for (int t = 0; t < n; t += 32)
-		any |= release(t, n - t < 32 ? n - t : 32, AT_EXCHANGE);
-	return any;
-}
-
 static uint64_t drawn(void)
 {
 	run.draw ^= run.draw << 13;
@@ -152,7 +144,7 @@ static uint64_t drawn(void)
 	return run.draw;
 }
 
-/* The order of n threads or blocks, into to. */
+/* The order of n blocks, warps or lanes, into to. */
 static void make_order(int *to, int n)
 {
 	static const char *asked = getenv("DPTRAIN_FAKE_ORDER");
@@ -170,26 +162,64 @@ static void make_order(int *to, int n)
 	}
 }
 
+static int lanes_of(int warp, int n)
+{
+	return n - warp * WARP_THREADS < WARP_THREADS ? n - warp * WARP_THREADS : WARP_THREADS;
+}
+
+/* Warp after warp, each with its lanes. */
+static void make_threads_order(int n)
+{
+	const int warps = (n + WARP_THREADS - 1) / WARP_THREADS;
+	int warp[THREADS_MAX / WARP_THREADS], lane[WARP_THREADS], at = 0;
+
+	make_order(warp, warps);
+	for (int w = 0; w < warps; w++) {
+		const int lanes = lanes_of(warp[w], n);
+
+		make_order(lane, lanes);
+		for (int i = 0; i < lanes; i++)
+			run.order[at++] = warp[w] * WARP_THREADS + lane[i];
+	}
+}
+
+/* A warp, whose lanes are given in their order, goes on until all of them have ended or wait for other warps: what it
+ * does too early then shows. */
+static void run_warp(const int *lane, int lanes, int first)
+{
+	do {
+		for (int i = 0; i < lanes; i++)
+			if (run.state[lane[i]] == FRESH || run.state[lane[i]] == READY)
+				resume(lane[i]);
+	} while (release(first, lanes, AT_EXCHANGE));
+}
+
+static bool ended(int n)
+{
+	for (int t = 0; t < n; t++)
+		if (run.state[t] != ENDED)
+			return false;
+	return true;
+}
+
 static void run_block(int n)
 {
-	bool left = true;
-
 	bounds_open(shared, sizeof(shared));
 	memset(shared, 0xff, sizeof(shared));
 	bounds_shut(shared, sizeof(shared));
 	run.n_declared = 0;
 	run.shared_used = 0;
 	memset(run.state, FRESH, sizeof(run.state));
-	while (left) {
-		left = false;
-		for (int i = 0; i < n; i++) {
-			int t = run.order[i];
+	for (;;) {
+		for (int at = 0, lanes; at < n; at += lanes) {
+			const int warp = run.order[at] / WARP_THREADS;
 
-			if (run.state[t] == FRESH || run.state[t] == READY)
-				resume(t);
-			left |= run.state[t] != ENDED;
+			lanes = lanes_of(warp, n);
+			run_warp(run.order + at, lanes, warp * WARP_THREADS);
 		}
-		if (left && !release_all(n))
+		if (ended(n))
+			return;
+		if (!release(0, n, AT_BARRIER))
 			die("threads wait for each other for ever");
 	}
 }
@@ -205,7 +235,7 @@ const uint64_t *emulated_met(uint64_t bits)
 
 	run.brought[t] = bits;
 	give_way(AT_EXCHANGE);
-	return run.brought + t / 32 * 32;
+	return run.brought + t / WARP_THREADS * WARP_THREADS;
 }
 
 /* Nobody brings the next before all have read this one. */
@@ -218,7 +248,7 @@ uint64_t emulated_exchange(uint64_t bits, unsigned lane)
 {
 	const uint64_t *brought = emulated_met(bits);
 
-	if (run.current / 32 * 32 + (int)lane < (int)blockDim.x)
+	if (run.current / WARP_THREADS * WARP_THREADS + (int)lane < (int)blockDim.x)
 		bits = brought[lane];
 	emulated_parted();
 	return bits;
@@ -251,7 +281,7 @@ void fibers_run(const struct emulated_launch *l)
 	blockDim = { (unsigned)l->threads, 1, 1 };
 	gridDim = { l->grid.x, l->grid.y, l->grid.z };
 	make_order(order, (int)blocks);
-	make_order(run.order, l->threads);
+	make_threads_order(l->threads);
 	for (int64_t i = 0; i < blocks; i++) {
 		unsigned b = (unsigned)order[i];
 

@@ -3,11 +3,11 @@
 # Libraries lie beside it under the real ones' names, for DPTRAIN_CUDA_LIBS; all of them work on libdevice.
 fake_device_sources = tests/fakes/cuda/bounds.h tests/fakes/cuda/cudart.cc tests/fakes/cuda/emulate.h tests/fakes/cuda/enqueue.h \
 	tests/fakes/cuda/fibers.cc tests/fakes/cuda/fibers.h tests/fakes/cuda/matrices.cc \
-	tests/fakes/cuda/memory.cc tests/fakes/cuda/memory.h \
+	tests/fakes/cuda/memory.cc tests/fakes/cuda/memory.h tests/fakes/cuda/mutant.cc tests/fakes/cuda/mutant.h \
 	tests/fakes/cuda/queue.cc tests/fakes/cuda/queue.h
 fake_libraries = tests/fakes/cuda/cublaslt.c tests/fakes/cuda/cudnn.c tests/fakes/cuda/descriptor.h \
 	tests/fakes/cuda/nvml.c tests/fakes/cuda/profiler.c tests/fakes/cuda/steps.c tests/fakes/cuda/tf32.h
-EXTRA_DIST += $(fake_device_sources) tests/fakes/cuda/nccl.cc $(fake_libraries)
+EXTRA_DIST += $(fake_device_sources) tests/fakes/cuda/nccl.cc $(fake_libraries) tests/fakes/cuda/mutants
 
 if HAVE_CUDA
 # A sanitizer's run-time is the program's, which C++ libraries are not linked with.

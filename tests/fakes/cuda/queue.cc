@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 #include "tests/fakes/cuda/enqueue.h"
 #include "tests/fakes/cuda/memory.h"
+#include "tests/fakes/cuda/mutant.h"
 
 static std::vector<cudaStream_t> streams;
 static std::vector<struct capture *> captures;
@@ -52,6 +54,7 @@ static void add_once(std::vector<int> &to, int node)
 static void capture_node(cudaStream_t s, struct graph_node node)
 {
 	node.after = s->after;
+	node.beside = s != s->capture->origin;
 	s->capture->nodes.push_back(node);
 	s->after = { (int)s->capture->nodes.size() - 1 };
 }
@@ -83,8 +86,17 @@ void fake_enqueue(cudaStream_t stream, void (*run)(const void *operands), const 
 	queue_work(stream, std::make_shared<call>(run, operands, bytes));
 }
 
+/* Of what is recorded as a graph, one wait or record may be left out. */
+static bool left_out(const char *kind, int *count)
+{
+	++*count;
+	return mutant_chosen && mutant_numbered(kind, *count);
+}
+
 void queue_record(cudaStream_t s, cudaEvent_t e, bool into_graph)
 {
+	if (s->capture && !into_graph && left_out("event", &s->capture->events))
+		return;
 	if (s->capture && into_graph) {
 		capture_node(s, { NULL, e, {} });
 		return;
@@ -102,6 +114,8 @@ void queue_record(cudaStream_t s, cudaEvent_t e, bool into_graph)
 /* Waiting for an event of a capture makes the stream part of it. */
 void queue_wait(cudaStream_t s, cudaEvent_t e)
 {
+	if (e->capture && left_out("wait", &e->capture->waits))
+		return;
 	if (e->capture) {
 		s->capture = e->capture;
 		for (int node : e->after)
@@ -271,15 +285,39 @@ static bool is_ready(const struct graph_node &node, const std::vector<bool> &don
 	return std::all_of(node.after.begin(), node.after.end(), [&](int k) { return done[(size_t)k]; });
 }
 
+#define PATIENCE 100 /* of 100 us */
+
+/* $DPTRAIN_FAKE_SEED "last": of the nodes that are ready always the one that was recorded last, and other processes get
+ * a while to come to it; "beside": those beside the first stream go before it. What should have waited then does not. */
+static bool order_is(const char *name)
+{
+	const char *seed = getenv("DPTRAIN_FAKE_SEED");
+
+	return seed && !strcmp(seed, name);
+}
+
+static bool step_patiently(struct work *w, bool patient)
+{
+	for (int tries = 0; !w->step(); tries++) {
+		if (!patient || tries == PATIENCE)
+			return false;
+		usleep(100);
+	}
+	return true;
+}
+
 /* false: those that are ready wait for other processes. */
 static bool run_node(const std::vector<struct graph_node> &nodes, std::vector<bool> &done)
 {
-	const size_t first = drawn() % nodes.size();
+	const size_t n = nodes.size(), first = drawn() % n;
+	const bool last = order_is("last"), beside = order_is("beside");
 
-	for (size_t i = 0; i < nodes.size(); i++) {
-		const size_t at = (first + i) % nodes.size();
+	for (size_t i = 0; i < (beside ? 2 * n : n); i++) {
+		const size_t at = last ? n - 1 - i : beside ? i % n : (first + i) % n;
 
-		if (done[at] || !is_ready(nodes[at], done) || (nodes[at].work && !nodes[at].work->step()))
+		if (done[at] || !is_ready(nodes[at], done) || (beside && i < n && !nodes[at].beside))
+			continue;
+		if (nodes[at].work && !step_patiently(nodes[at].work.get(), last || beside))
 			continue;
 		if (!nodes[at].work)
 			happen(nodes[at].event);

@@ -1,6 +1,6 @@
 /* queue.h: what waits to be done on the fake device. Work of one stream runs in its order; which stream goes on next is
- * drawn ($DPTRAIN_FAKE_SEED), among those whose waits are over. Nothing runs before somebody syncs. It knows no kernel
- * and no memory. */
+ * drawn ($DPTRAIN_FAKE_SEED, a number, "last" or "beside"), among those whose waits are over. Nothing runs before
+ * somebody syncs. It knows no kernel and no memory. */
 #ifndef DPT_TESTS_FAKES_CUDA_QUEUE_H
 #define DPT_TESTS_FAKES_CUDA_QUEUE_H
 
@@ -55,6 +55,7 @@ struct graph_node {
 	std::shared_ptr<struct work> work;
 	cudaEvent_t event; /* recorded, when there is no work */
 	std::vector<int> after;
+	bool beside = false; /* of a stream that came to the recording */
 };
 
 struct capture {
@@ -62,6 +63,7 @@ struct capture {
 	cudaStream_t origin;
 	bool broken; /* it would wait for what lies outside of it */
 	bool lost;   /* something was called that may not be */
+	int waits, events; /* so far */
 };
 
 struct CUgraph_st {

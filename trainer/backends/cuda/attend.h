@@ -35,7 +35,7 @@ template <typename A, typename T> __device__ inline void head_add(A (&to)[HEAD_E
 	const int lane = (int)threadIdx.x % WARP;
 
 	for (int k = 0; k < HEAD_EACH; k++)
-		if (k * WARP + lane < d)
+		if (inside(k * WARP + lane < d))
 			to[k] += factor * (A)widen(row[k * WARP + lane]);
 }
 
@@ -44,7 +44,7 @@ template <typename A, typename T> __device__ inline void head_put(T *to, const A
 	const int lane = (int)threadIdx.x % WARP;
 
 	for (int k = 0; k < HEAD_EACH; k++)
-		if (k * WARP + lane < d)
+		if (inside(k * WARP + lane < d))
 			to[k * WARP + lane] = narrow<T>((acc_t<T>)(from[k] * factor));
 }
 
@@ -59,7 +59,7 @@ __device__ inline A warp_answer(const A *q, const T *keys, const T *values, int6
 
 	for (int from = 0; from < n; from += WARP) {
 		const int j = from + lane, here = n - from < WARP ? n - from : WARP;
-		const A s = j < n ? head_dot(q, keys + j * pitch, d) : A(-INFINITY);
+		const A s = inside(j < n) ? head_dot(q, keys + j * pitch, d) : A(-INFINITY);
 		const A next = fmax(max, warp_max(s)), shrink = max == next ? A(1) : A(exp(max - next));
 		const A p = j < n ? A(exp(s - next)) : A(0), weight = j < n ? p * mask(j) : A(0);
 

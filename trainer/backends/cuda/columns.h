@@ -62,7 +62,7 @@ template <int W, class F> __global__ void columns_parts(F f, struct columns_shap
 	const int64_t end = begin + s.rows_each < s.rows ? begin + s.rows_each : s.rows;
 	double total[F::sums][W] = {};
 
-	if (c < s.columns)
+	if (inside(c < s.columns))
 		columns_walk<W>(f, begin + y, end, below, c, total);
 	for (int k = 0; k < F::sums; k++) {
 		__syncthreads();
@@ -84,7 +84,7 @@ template <class F> __global__ void columns_done(F f, struct columns_shape s, con
 	const int64_t c = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 	double sum[F::sums] = {};
 
-	if (c >= s.columns)
+	if (!inside(c < s.columns))
 		return;
 	for (int i = 0; i < s.parts; i++)
 		for (int k = 0; k < F::sums; k++)

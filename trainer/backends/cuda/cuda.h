@@ -118,7 +118,7 @@ template <int W, class F> __global__ void each_kernel(F f, int64_t n)
 	if constexpr (requires { f.begin(); })
 		f.begin();
 	for (int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * W; i < n; i += stride) {
-		if (i + W <= n) {
+		if (inside(i + W <= n)) {
 			f.template at<W>(i);
 			continue;
 		}

@@ -101,6 +101,15 @@ template <> __device__ inline f16 narrow<f16>(float v)
 
 /* ---- memory ---- */
 
+/* Whether an access lies inside its array. It is asked by name so that the emulation can leave out one such test of the
+ * text after another, to see that somebody notices. */
+#ifdef __CUDACC__
+__device__ inline bool inside(bool within)
+{
+	return within;
+}
+#endif
+
 /* W neighbours, moved in accesses of up to 16 bytes; they begin at a multiple of W elements. */
 template <typename T, int W> struct alignas(sizeof(T) * W < 16 ? sizeof(T) * W : 16) pack {
 	T v[W];
@@ -126,7 +135,7 @@ template <int W, typename A, typename T> __device__ inline void store(T *to, con
 	*reinterpret_cast<pack<T, W> *>(to) = p;
 }
 
-/* ---- sums ---- */
+/* ---- sums and largest values ---- */
 
 template <typename A> __device__ inline A warp_sum(A v)
 {
@@ -142,18 +151,29 @@ template <typename A> __device__ inline A warp_max(A v)
 	return v;
 }
 
-/* The sum over all threads of the block, in every one of them. at most 32 warps; all threads call it. */
-template <typename A> __device__ inline A block_sum(A v)
+/* What fold, which works on a warp, makes of the values of all threads of the block, in every one of them; nothing: a
+ * value that changes no result. At most 32 warps; all threads call it. */
+template <typename A, class F> __device__ inline A block_fold(A v, A nothing, const F &fold)
 {
 	SHARED(A, of_warp, WARP);
 	const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP, warps = (int)blockDim.x / WARP;
 
-	v = warp_sum(v);
-	__syncthreads(); /* of_warp may still be read by the sum before */
+	v = fold(v);
+	__syncthreads(); /* of_warp may still be read by the call before */
 	if (lane == 0)
 		of_warp[warp] = v;
 	__syncthreads();
-	return warp_sum(lane < warps ? of_warp[lane] : A(0));
+	return fold(lane < warps ? of_warp[lane] : nothing);
+}
+
+template <typename A> __device__ inline A block_sum(A v)
+{
+	return block_fold(v, A(0), [](A of_lane) { return warp_sum(of_lane); });
+}
+
+template <typename A> __device__ inline A block_max(A v)
+{
+	return block_fold(v, A(-INFINITY), [](A of_lane) { return warp_max(of_lane); });
 }
 
 /* ---- products of tensor cores, in 16 bits, by a whole warp ---- */

@@ -90,7 +90,7 @@ template <typename D> __global__ void round_bias(D *to, const acc_t<D> *bias, in
 {
 	const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 
-	if (i < n)
+	if (inside(i < n))
 		to[i] = narrow<D>(bias[i]);
 }
 

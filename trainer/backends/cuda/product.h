@@ -36,8 +36,8 @@ __device__ inline void product_load(const P &p, int row, int column, int k, int 
 		const int ar = tile_row<P::a_along_k>(e), ak = tile_place<P::a_along_k>(e);
 		const int br = tile_row<!P::b_along_n>(e), bk = tile_place<!P::b_along_n>(e);
 
-		a[ak * TILE_PITCH + ar] = row + ar < p.m && k + ak < k_end ? p.a(row + ar, k + ak) : 0;
-		b[bk * TILE_PITCH + br] = column + br < p.n && k + bk < k_end ? p.b(k + bk, column + br) : 0;
+		a[ak * TILE_PITCH + ar] = inside(row + ar < p.m && k + ak < k_end) ? p.a(row + ar, k + ak) : 0;
+		b[bk * TILE_PITCH + br] = inside(column + br < p.n && k + bk < k_end) ? p.b(k + bk, column + br) : 0;
 	}
 }
 
@@ -80,7 +80,7 @@ template <class P> __global__ void product_kernel(P p, int k_each, typename P::a
 		const int m = row + (int)threadIdx.x / 16 + 16 * (i / 4);
 		const int n = column + (int)threadIdx.x % 16 + 16 * (i % 4);
 
-		if (m >= p.m || n >= p.n)
+		if (!inside(m < p.m && n < p.n))
 			continue;
 		if (parts)
 			parts[((int64_t)blockIdx.z * p.m + m) * p.n + n] = sum[i / 4][i % 4];

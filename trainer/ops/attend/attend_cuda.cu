@@ -47,7 +47,7 @@ template <typename T> __global__ void answer(question<T> a)
 	for (int i = lane; i < a.d && number < a.rows; i += WARP)
 		q[i] = (A)widen(a.qkv[row * 3 * a.c + at + i]) / (A)sqrt((double)a.d);
 	__syncthreads();
-	if (number >= a.rows)
+	if (!inside(number < a.rows))
 		return;
 	warp_answer(q, a.keys + at, a.values + at, a.c, (int)(*a.first + row + 1), a.d, [](int) { return A(1); }, out);
 	head_put(a.y + row * a.c + at, out, A(1), a.d);

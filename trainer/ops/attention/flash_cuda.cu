@@ -24,7 +24,7 @@ __device__ void share(T *to, const T *from, int64_t step, int count, int d)
 		const int row = e / (wide / each), column = e % (wide / each) * each;
 		pack<T, each> p = {};
 
-		if (row < count && column < d)
+		if (inside(row < count && column < d))
 			p = *reinterpret_cast<const pack<T, each> *>(from + row * step + column);
 		*reinterpret_cast<pack<T, each> *>(to + row * pitch<wide> + column) = p;
 	}
@@ -126,7 +126,7 @@ __device__ void put_rows(T *to, int64_t step, const float (&sums)[wide / 8][4], 
 			const int row = first + lane_row(e), column = 8 * j + lane_column(e);
 			const float pair[2] = { sums[j][e] * by[e / 2], sums[j][e + 1] * by[e / 2] };
 
-			if (row < z.seq && column < z.d)
+			if (inside(row < z.seq && column < z.d))
 				store<2>(to + row * step + column, pair);
 		}
 }
@@ -234,7 +234,7 @@ __global__ void __launch_bounds__(warps *WARP)
 		const float sum = row_sum(f.sum[h]);
 
 		inverse[h] = 1 / sum;
-		if (threadIdx.x % 4 == 0 && row + lane_row(2 * h) < z.seq)
+		if (threadIdx.x % 4 == 0 && inside(row + lane_row(2 * h) < z.seq))
 			lse[lse_at(z, s, row + lane_row(2 * h))] = f.max[h] / log2_of_e + logf(sum);
 	}
 	put_rows<wide>(y + y_at(z, s, 0), z.c, out, inverse, row, z);
@@ -256,7 +256,7 @@ template <typename T, int together> __global__ void inner_products(struct attent
 	const int first = (int)threadIdx.x % together * 8;
 	float sum = 0, dy[8], y[8];
 
-	if (number < z.rows && first < z.d) {
+	if (inside(number < z.rows && first < z.d)) {
 		load(dy, b.dy + number * z.d + first);
 		load(y, b.y + number * z.d + first);
 		for (int k = 0; k < 8; k++)
@@ -264,7 +264,7 @@ template <typename T, int together> __global__ void inner_products(struct attent
 	}
 	for (int lanes = together / 2; lanes > 0; lanes /= 2)
 		sum += __shfl_xor_sync(WHOLE_WARP, sum, lanes);
-	if (number < z.rows && first == 0)
+	if (first == 0 && inside(number < z.rows))
 		b.inner[number] = sum;
 }
 
@@ -279,7 +279,7 @@ __device__ struct statistics statistics_of(const struct attention_sizes &z, cons
 {
 	struct statistics of = { 0, 0 };
 
-	if (i < z.seq)
+	if (inside(i < z.seq))
 		of = { b.lse[lse_at(z, s, i)] * log2_of_e, b.inner[lse_at(z, s, i)] };
 	return of;
 }

@@ -38,7 +38,7 @@ __global__ void channel_values(const double *stat, const M *mean, const M *var, 
 	const int c = (int)(blockIdx.x * blockDim.x + threadIdx.x);
 	struct bn_channel ch;
 
-	if (c >= channels)
+	if (!inside(c < channels))
 		return;
 	if (stat)
 		ch = bn_channel_of(stat, channels, c, eps);
@@ -196,7 +196,7 @@ __global__ void update_running(const double *stat, const M *mean, const M *var, 
 	const bool begin = anew || !page->micro;
 	double m, v;
 
-	if (c >= channels)
+	if (!inside(c < channels))
 		return;
 	m = begin ? mean[c] : next_mean[c];
 	v = begin ? var[c] : next_var[c];
@@ -210,7 +210,7 @@ __global__ void keep_running(const double *step, const M *next_mean, const M *ne
 {
 	const int c = (int)(blockIdx.x * blockDim.x + threadIdx.x);
 
-	if (c >= channels || step[GUARD_SKIP] != 0)
+	if (!inside(c < channels) || step[GUARD_SKIP] != 0)
 		return;
 	mean[c] = next_mean[c];
 	var[c] = next_var[c];
@@ -220,7 +220,7 @@ template <typename M> __global__ void fix_statistics(const M *mean, const M *var
 {
 	const int c = (int)(blockIdx.x * blockDim.x + threadIdx.x);
 
-	if (c < channels)
+	if (inside(c < channels))
 		bn_fix(stat, channels, c, mean[c], var[c]);
 }
 
@@ -396,7 +396,7 @@ template <typename M> __global__ void parameter_gradients(const double *dstat, i
 {
 	const int c = (int)(blockIdx.x * blockDim.x + threadIdx.x);
 
-	if (c >= channels)
+	if (!inside(c < channels))
 		return;
 	dgamma[c] = (M)dstat[channels + c];
 	dbeta[c] = (M)dstat[c];

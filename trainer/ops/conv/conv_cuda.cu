@@ -34,7 +34,7 @@ template <typename T> __device__ acc_t<T> under(const struct sizes &z, const T *
 	const int h = i / z.q % z.p * z.stride - z.pad + place / z.kernel;
 	const int w = i % z.q * z.stride - z.pad + place % z.kernel;
 
-	if (h < 0 || h >= z.h || w < 0 || w >= z.w)
+	if (!inside(h >= 0 && h < z.h && w >= 0 && w < z.w))
 		return 0;
 	return widen(x[(((int64_t)(i / (z.p * z.q)) * z.h + h) * z.w + w) * z.c + c]);
 }
@@ -77,7 +77,7 @@ template <typename T> struct by_data {
 		const int place = l / z.k, h = i / z.w % z.h + z.pad - place / z.kernel;
 		const int v = i % z.w + z.pad - place % z.kernel, p = h / z.stride, q = v / z.stride;
 
-		if (h < 0 || v < 0 || h % z.stride || v % z.stride || p >= z.p || q >= z.q)
+		if (h % z.stride || v % z.stride || !inside(h >= 0 && v >= 0 && p < z.p && q < z.q))
 			return 0;
 		return widen(dy[(((int64_t)(i / (z.h * z.w)) * z.p + p) * z.q + q) * z.k + l % z.k]);
 	}

@@ -75,7 +75,7 @@ __device__ bool stands_before(const int32_t *tokens, int end, int32_t token)
 		for (int k = 0; k < 4; k++) {
 			const int i = from + k * threads + (int)threadIdx.x;
 
-			found |= i < end && tokens[i] == token;
+			found |= inside(i < end) && tokens[i] == token;
 		}
 		if (block_sum(found))
 			return true;
@@ -99,13 +99,13 @@ __global__ void add_rows(const T *dx, const int32_t *tokens, int rows, int c, ac
 		const int i = from + (int)threadIdx.x;
 
 		__syncthreads();
-		same[threadIdx.x] = i < rows && tokens[i] == token;
+		same[threadIdx.x] = inside(i < rows) && tokens[i] == token;
 		__syncthreads();
 		for (int k = 0; k < threads && at < c; k++)
 			if (same[k])
 				sum += widen(dx[(int64_t)(from + k) * c + at]);
 	}
-	if (at < c)
+	if (inside(at < c))
 		dwte[(int64_t)token * c + at] = sum;
 }
 

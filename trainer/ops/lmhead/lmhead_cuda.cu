@@ -133,19 +133,6 @@ template <typename T> struct rows_of_losses {
 	bool gradients;
 };
 
-template <typename M> __device__ M block_max(M v)
-{
-	SHARED(M, of_warp, WARP);
-	const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
-
-	v = warp_max(v);
-	__syncthreads();
-	if (lane == 0)
-		of_warp[warp] = v;
-	__syncthreads();
-	return warp_max(lane < (int)blockDim.x / WARP ? of_warp[lane] : M(-INFINITY));
-}
-
 /* In place: a gradient may be half as wide as the logit that it replaces, so that those of a round lie where logits of
  * this round and earlier ones lay. */
 template <typename T>
@@ -160,7 +147,7 @@ __device__ void turn_to_gradients(acc_t<T> *row, int v, int32_t target, acc_t<T>
 
 		if (sizeof(T) < sizeof(M))
 			__syncthreads();
-		if (j < v)
+		if (inside(j < v))
 			to[j] = narrow<T>(g);
 	}
 }

@@ -53,7 +53,7 @@ template <typename T> struct forward {
 			const int w = o.column * z.stride - z.pad + k % z.kernel;
 			acc_t<T> v;
 
-			if (h < 0 || h >= z.h || w < 0 || w >= z.w)
+			if (!inside(h >= 0 && h < z.h && w >= 0 && w < z.w))
 				continue;
 			v = widen(x[((o.image * z.h + h) * z.w + w) * z.c + o.c]);
 			if (found < 0 || v > best || (v != v && best == best)) {
@@ -83,7 +83,7 @@ template <typename T> struct backward {
 			const int p = h / z.stride, q = w / z.stride;
 			int64_t at;
 
-			if (h < 0 || w < 0 || h % z.stride || w % z.stride || p >= z.p || q >= z.q)
+			if (h % z.stride || w % z.stride || !inside(h >= 0 && w >= 0 && p < z.p && q < z.q))
 				continue;
 			at = ((o.image * z.p + p) * z.q + q) * z.c + o.c;
 			if (index[at] == k)

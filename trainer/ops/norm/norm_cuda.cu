@@ -21,8 +21,8 @@ template <int W, typename T> __global__ void square_parts(const T *x, int64_t n,
 		acc_t<T> v[W];
 
 		for (int k = 0; k < W && i + W > n; k++)
-			v[k] = i + k < n ? widen(x[i + k]) : acc_t<T>(0);
-		if (i + W <= n)
+			v[k] = inside(i + k < n) ? widen(x[i + k]) : acc_t<T>(0);
+		if (inside(i + W <= n))
 			load(v, x + i);
 		for (int k = 0; k < W; k++)
 			sum += (double)v[k] * (double)v[k];
@@ -87,7 +87,7 @@ template <typename T> __global__ void square_blocks(const T *x, int64_t n, doubl
 		sum += v * v;
 	}
 	sum = warp_sum(sum);
-	if (lane == 0 && begin < n)
+	if (lane == 0 && inside(begin < n))
 		ret[block] = sum;
 }
 
@@ -120,7 +120,7 @@ __global__ void add_terms(const double *terms, int64_t n, int64_t *part)
 		for (int k = 0; k < 3; k++)
 			sum += t.word + k == word ? t.add[k] : 0;
 	}
-	if (word < EXACT_WORDS)
+	if (inside(word < EXACT_WORDS))
 		part[(int64_t)blockIdx.x * EXACT_WORDS + word] = sum;
 }
 
@@ -131,7 +131,7 @@ __global__ void add_parts(const int64_t *part, int n, int64_t *words)
 
 	for (int i = 0; i < n && word < EXACT_WORDS; i++)
 		sum += part[i * EXACT_WORDS + word];
-	if (word < EXACT_WORDS)
+	if (inside(word < EXACT_WORDS))
 		words[word] = sum;
 }
 
@@ -182,7 +182,7 @@ __global__ void add_words(struct operands o, int64_t *words)
 	const int word = (int)threadIdx.x;
 	int64_t sum = 0;
 
-	if (word >= EXACT_WORDS)
+	if (!inside(word < EXACT_WORDS))
 		return;
 	sum = o.first ? 0 : words[word];
 	for (int i = 0; i < o.n; i++)

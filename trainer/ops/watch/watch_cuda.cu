@@ -33,19 +33,6 @@ __device__ int look(struct seen *s, double v)
 	return watch_bucket(watch_exponent(v));
 }
 
-__device__ double block_max(double v)
-{
-	SHARED(double, of_warp, WARP);
-	const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP, warps = (int)blockDim.x / WARP;
-
-	v = warp_max(v);
-	__syncthreads();
-	if (lane == 0)
-		of_warp[warp] = v;
-	__syncthreads();
-	return warp_max(lane < warps ? of_warp[lane] : 0.0);
-}
-
 __device__ void close_block(const struct seen *s, double *values)
 {
 	const double sumsq = block_sum(s->sumsq), zeros = block_sum(s->zeros), bad = block_sum(s->nonfinite);
@@ -75,7 +62,7 @@ __global__ void look_parts(const T *x, const T *before, int64_t n, const step_pa
 		const int64_t i = tile + threadIdx.x;
 
 		bucket[threadIdx.x] =
-			i >= n ? -1 : look(&s, (double)(before ? widen(x[i]) - widen(before[i]) : widen(x[i])));
+			inside(i < n) ? look(&s, (double)(before ? widen(x[i]) - widen(before[i]) : widen(x[i]))) : -1;
 		__syncthreads();
 		for (int k = 0; k < share; k++)
 			count += bucket[from + k] == mine ? 1 : 0;
@@ -85,7 +72,7 @@ __global__ void look_parts(const T *x, const T *before, int64_t n, const step_pa
 	__syncthreads();
 	for (int k = 1; threadIdx.x < WATCH_BUCKETS && k < shares; k++)
 		count += counted[threadIdx.x + k * WATCH_BUCKETS];
-	if (threadIdx.x < WATCH_BUCKETS)
+	if (inside(threadIdx.x < WATCH_BUCKETS))
 		values[WATCH_BUCKET + threadIdx.x] = count;
 	close_block(&s, values);
 }
@@ -95,7 +82,7 @@ __global__ void add_parts(const double *part, int n, const step_page *page, doub
 	const int k = (int)threadIdx.x;
 	double sum = 0;
 
-	if (!page->watch || k >= WATCH_VALUES)
+	if (!page->watch || !inside(k < WATCH_VALUES))
 		return;
 	for (int i = 0; i < n; i++) {
 		const double v = part[i * WATCH_VALUES + k];

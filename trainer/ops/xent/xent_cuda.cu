@@ -45,7 +45,7 @@ __global__ void row_results(const M *logits, const int32_t *labels, int64_t rows
 	M of_row;
 	int rank;
 
-	if (i >= rows)
+	if (!inside(i < rows))
 		return;
 	of_row = log_sum_exp(row, k);
 	for (int j = lane; smoothing > 0 && j < k; j += WARP)
