@@ -19,13 +19,6 @@ static struct alert_rule rule_of(struct arena *a, struct db_rows *q)
 	};
 }
 
-/* Ends q, whose rows could not be kept. */
-static int no_memory(struct db_rows *q, struct err *err)
-{
-	db_stop(q);
-	return err_set(err, ERR_NOMEM, "out of memory");
-}
-
 int alert_rules(struct store *s, struct arena *a, struct alert_rule **ret, size_t *ret_count, struct err *err)
 {
 	struct alert_rule *list = NULL;
@@ -39,7 +32,7 @@ int alert_rules(struct store *s, struct arena *a, struct alert_rule **ret, size_
 	rc = db_start(d, &q, DB_alert_rules, err, "");
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		list = list_room(a, list, n, sizeof *list);
-		rc = list ? 0 : no_memory(q, err);
+		rc = list ? 0 : db_no_memory(q, err);
 		if (list)
 			list[n++] = rule_of(a, q);
 	}
@@ -78,7 +71,7 @@ static int collect(struct db *d, struct db_rows *q, int rc, struct arena *a, str
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		all.items = list_room(a, all.items, all.count, sizeof *all.items);
-		rc = all.items ? 0 : no_memory(q, err);
+		rc = all.items ? 0 : db_no_memory(q, err);
 		if (all.items)
 			all.items[all.count++] = fired_of(a, q);
 	}

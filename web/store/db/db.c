@@ -49,6 +49,12 @@ void db_stop(struct db_rows *q)
 		q->engine->stop(q);
 }
 
+int db_no_memory(struct db_rows *q, struct err *err)
+{
+	db_stop(q);
+	return err_set(err, ERR_NOMEM, "out of memory");
+}
+
 int db_int(struct db *d, int64_t *ret, enum db_query q, struct err *err, const char *fmt, ...)
 {
 	struct db_rows *r = NULL;

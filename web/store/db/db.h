@@ -73,6 +73,7 @@ int db_run_values(struct db *d, enum db_query q, const struct db_value *v, int n
 int db_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt, ...);
 int db_next(struct db *d, struct db_rows *q, struct err *err);
 void db_stop(struct db_rows *q); /* before the end was reached */
+int db_no_memory(struct db_rows *q, struct err *err); /* db_stop: its rows could not be kept. ERR_NOMEM */
 
 /* The first column of the first row; 1, 0 when there is no row (*ret untouched), negative failed. */
 int db_int(struct db *d, int64_t *ret, enum db_query q, struct err *err, const char *fmt, ...);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -197,6 +198,17 @@ int files_copy(const char *from, const char *to, struct files_sum *sum, int (*st
 	       struct err *err)
 {
 	return copy_any(&(struct copy){ sum, stop, arg, err }, from, to, 0);
+}
+
+int files_draw_name(char ret[33], struct err *err)
+{
+	unsigned char raw[16];
+
+	if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
+		return err_set(err, ERR_IO, "the system gives no random bytes");
+	for (size_t i = 0; i < sizeof raw; i++)
+		snprintf(ret + 2 * i, 3, "%02x", raw[i]);
+	return 0;
 }
 
 int files_sync_parent(const char *path, struct err *err)

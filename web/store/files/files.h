@@ -28,6 +28,9 @@ int files_remove(int at_fd, const char *name, int dry, struct files_sum *sum);
 int files_copy(const char *from, const char *to, struct files_sum *sum, int (*stop)(void *arg), void *arg,
 	       struct err *err);
 
+/* 32 random digits, in hex, that no other file or object has. ERR_IO. */
+int files_draw_name(char ret[33], struct err *err);
+
 int files_sync_parent(const char *path, struct err *err); /* the folder's entry of path is on the disk then */
 
 #endif

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "tracker/base/clock.h"
+#include "web/store/files/files.h"
 #include "web/store/files/objects.h"
 
 #define PARTS_OF_A_SIZE 1000 /* then parts are twice as large: an object has at most 10,000 */
@@ -149,17 +149,6 @@ static void give_to_crew(struct object_sending *u)
 
 /* --- the writer's side -------------------------------------------------------------------------------------- */
 
-static int draw_name(char ret[OBJECT_NAME_BYTES], struct err *err)
-{
-	unsigned char raw[16];
-
-	if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
-		return err_set(err, ERR_IO, "the system gives no random bytes");
-	for (size_t i = 0; i < sizeof raw; i++)
-		snprintf(ret + 2 * i, 3, "%02x", raw[i]);
-	return 0;
-}
-
 int object_sending_begin(struct object_sending **ret, struct objects *o, const struct artifact_room *room,
 			 struct err *err)
 {
@@ -177,7 +166,7 @@ int object_sending_begin(struct object_sending **ret, struct objects *o, const s
 	pthread_mutex_init(&u->lock, NULL);
 	pthread_cond_init(&u->rests, NULL);
 	sha256_init(&u->sha);
-	rc = draw_name(u->name, err);
+	rc = files_draw_name(u->name, err);
 	objects_key(o, u->name, u->key);
 	if (rc)
 		drop(u);

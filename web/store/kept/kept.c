@@ -20,13 +20,6 @@ static struct kept row_of(struct arena *a, struct db_rows *q)
 	};
 }
 
-/* Ends q, whose rows could not be kept. */
-static int no_memory(struct db_rows *q, struct err *err)
-{
-	db_stop(q);
-	return err_set(err, ERR_NOMEM, "out of memory");
-}
-
 static bool is_of(struct db_rows *q, const char *experiment)
 {
 	return !experiment || !strcmp(db_str(q, COL_kept_rows_experiment), experiment);
@@ -52,7 +45,7 @@ int kept_list(struct store *s, const char *shelf, const char *experiment, struct
 		if (list)
 			list[n++] = row_of(a, q);
 		else
-			rc = no_memory(q, err);
+			rc = db_no_memory(q, err);
 	}
 	readers_give(s, d);
 	if (!rc) {
@@ -75,7 +68,7 @@ static int read_editions(struct db *d, struct arena *a, struct kept *k, struct e
 				db_i64(q, COL_kept_editions_edition), db_i64(q, COL_kept_editions_written_ms)
 			};
 		else
-			rc = no_memory(q, err);
+			rc = db_no_memory(q, err);
 	}
 	return rc;
 }

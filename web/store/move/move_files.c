@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -335,23 +334,12 @@ static int send_rest(struct sending *s, struct err *err)
 	return rc ? rc : object_upload_end(s->parts, err);
 }
 
-static int draw_name(char ret[33], struct err *err)
-{
-	unsigned char raw[16];
-
-	if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
-		return err_set(err, ERR_IO, "the system gives no random bytes");
-	for (size_t i = 0; i < sizeof raw; i++)
-		snprintf(ret + 2 * i, 3, "%02x", raw[i]);
-	return 0;
-}
-
 /* The row first that says that the object begins: then gc knows of it, whatever happens. ret: its name. */
 static int into_objects(struct move_file *f, const struct move_end *from, const struct move_end *to, char ret[33],
 			struct err *err)
 {
 	struct sending s = { .to = to, .bytes = malloc(PART_BYTES) };
-	int rc = s.bytes ? draw_name(ret, err) : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = s.bytes ? files_draw_name(ret, err) : err_set(err, ERR_NOMEM, "out of memory");
 
 	if (!rc)
 		rc = db_run(to->d, DB_object_begin, err, "ti", ret, clock_wall_ms());
