@@ -54,6 +54,12 @@ def check_step(slices, threads, seconds, rank, step):
     lib.check(len(nodes) > 40, f"{len(nodes)} nodes")
 
 
+def check_order(steps):
+    """Steps of one rank, in order: none begins before the one before it is over, not by a nanosecond (a page would nest it)."""
+    for a, b in zip(steps, steps[1:]):
+        lib.check(round(1000 * b["ts"]) >= round(1000 * a["ts"]) + round(1000 * a["dur"]), f"{b['name']} begins within {a['name']}")
+
+
 def two_ranks(runs, text):
     train(runs, text, "--run-name", "two", "--nproc-per-node", "2", "--trace-steps", f"{FIRST}:{LAST}")
     events, seconds = trace(runs, "two"), recorded(runs, "two")
@@ -63,6 +69,7 @@ def two_ranks(runs, text):
     for rank in (0, 1):
         for step in range(FIRST, LAST + 1):
             check_step(slices, threads, seconds, rank, step)
+        check_order([e for e in slices if e["pid"] == rank and e["name"].startswith("step ")])
         names = {name for (r, _), name in threads.items() if r == rank}
         lib.check({"step", "comm", "loader 0"} <= names, f"rows of rank {rank}: {names}")
         lib.check([e for e in slices if e["pid"] == rank and threads[rank, e["tid"]] == "comm" and e["cat"] == "comm"], "collectives")

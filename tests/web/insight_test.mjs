@@ -121,7 +121,7 @@ test('the timeline of traced steps, looked at by keys', async (t) => {
 	const traced = runs.find((r) => r.name === 'traced');
 	const { traceEvents } = await here.ask('GET', `runs/${traced.id}/trace`);
 	const spans = traceEvents.filter((e) => e.ph === 'X');
-	const end = Math.max(...spans.map((e) => e.ts + e.dur));
+	const end = Math.max(...spans.map((e) => Math.round((e.ts + e.dur) * 1000) / 1000));
 	const page = await here.open(t, '?e=speed&r=' + traced.id);
 	await page.click('.traced button', WAIT);
 	const view = page.locator('.timeline');

@@ -43,6 +43,9 @@ test('a trace: rows nest, steps have the rank that others wait for, looks stay i
 		[[0, 'step', 2], [0, 'comm', 1], [1, 'step', 2]]);
 	assert.equal(t.end, 103);
 	assert.deepEqual(t.critical, [{ step: 7, rank: 1, from: 5, to: 103, waited: 0 }]);
+	const meet = p.traceOf([thread(0, 1, 'step'), slice(0, 1, 'step 4', '', 0.1, 0.2, 4),
+		slice(0, 1, 'step 5', '', 0.3, 0.1, 5)]);
+	assert.deepEqual([meet.rows[0].depth, meet.critical.map((c) => c.step)], [1, [4, 5]], '0.1 + 0.2 > 0.3');
 	assert.equal(p.spanAt(t.rows[0], 50).name, 'wait');
 	assert.equal(p.spanAt(t.rows[1], 50), null);
 	assert.deepEqual(p.zoomed({ from: 0, to: 100 }, 100, 50, 0.5), { from: 25, to: 75 });

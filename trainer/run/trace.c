@@ -5,17 +5,46 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#define TRIES 5
 #define SPANS_MAX ((size_t)1 << 20)
 
 struct trace {
 	int64_t first, last;
+	int64_t date_offset_ns; /* read once, so that steps which meet also meet in the record */
 	double from_s;
 	_Atomic bool on;
 	pthread_mutex_t lock;
 	struct trace_span *spans;
 	size_t n, room, lost;
 };
+
+static int64_t now_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* What makes a date of the steady clock's time: of all ranks of a machine the same to a microsecond, as the clocks are
+ * read right behind each other. */
+static int64_t date_offset(void)
+{
+	int64_t best = INT64_MAX, offset = 0;
+
+	for (int i = 0; i < TRIES; i++) {
+		int64_t before = now_ns(CLOCK_MONOTONIC), date = now_ns(CLOCK_REALTIME);
+		int64_t took = now_ns(CLOCK_MONOTONIC) - before;
+
+		if (took < best) {
+			best = took;
+			offset = date - before - took / 2;
+		}
+	}
+	return offset;
+}
 
 int trace_new(struct trace **ret, int64_t first, int64_t last, struct err *err)
 {
@@ -25,6 +54,7 @@ int trace_new(struct trace **ret, int64_t first, int64_t last, struct err *err)
 		return err_set(err, ERR_NOMEM, "out of memory: trace");
 	t->first = first;
 	t->last = last;
+	t->date_offset_ns = date_offset();
 	pthread_mutex_init(&t->lock, NULL);
 	*ret = t;
 	return 0;
@@ -59,6 +89,11 @@ bool trace_begin(struct trace *t, int64_t step, double from_s)
 double trace_from(const struct trace *t)
 {
 	return t->from_s;
+}
+
+int64_t trace_date_offset_ns(const struct trace *t)
+{
+	return t->date_offset_ns;
 }
 
 /* Under the lock. */

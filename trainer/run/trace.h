@@ -41,4 +41,7 @@ const struct trace_span *trace_end(struct trace *t, double to_s, size_t *ret_n, 
 
 double trace_from(const struct trace *t); /* when the step began */
 
+/* Nanoseconds to add to clock_mono_s for nanoseconds since 1970; the same for all of a trace. */
+int64_t trace_date_offset_ns(const struct trace *t);
+
 #endif

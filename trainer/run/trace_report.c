@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tracker/base/buf.h"
 #include "tracker/base/log.h"
@@ -12,33 +11,6 @@
 enum { COLUMNS = 6 };
 
 #define TEXTS_MAX ((size_t)64 << 20)
-#define TRIES 5
-
-static int64_t now_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-/* What makes a date of the steady clock's time: of all ranks of a machine the same to a microsecond, as the clocks are
- * read right behind each other. */
-static int64_t date_offset(void)
-{
-	int64_t best = INT64_MAX, offset = 0;
-
-	for (int i = 0; i < TRIES; i++) {
-		int64_t before = now_ns(CLOCK_MONOTONIC), date = now_ns(CLOCK_REALTIME);
-		int64_t took = now_ns(CLOCK_MONOTONIC) - before;
-
-		if (took < best) {
-			best = took;
-			offset = date - before - took / 2;
-		}
-	}
-	return offset;
-}
 
 static void add_text(struct buf *texts, size_t *cell, const char *text)
 {
@@ -54,8 +26,10 @@ static void add_number(struct buf *texts, size_t *cell, int64_t v)
 	add_text(texts, cell, text);
 }
 
+/* Spans that meet in the trace meet in the table: begin and end are rounded alike, the length is what lies between. */
 static void add_row(struct buf *texts, size_t cell[COLUMNS], const struct trace_span *s, int64_t offset_ns)
 {
+	int64_t from_ns = (int64_t)(s->from_s * 1e9);
 	char row[64];
 
 	snprintf(row, sizeof(row), strcmp(s->row, "loader") ? "%s" : "%s %d", s->row, s->number);
@@ -63,8 +37,8 @@ static void add_row(struct buf *texts, size_t cell[COLUMNS], const struct trace_
 	add_text(texts, &cell[1], s->name);
 	add_text(texts, &cell[2], s->phase);
 	add_number(texts, &cell[3], s->node);
-	add_number(texts, &cell[4], offset_ns + (int64_t)(s->from_s * 1e9));
-	add_number(texts, &cell[5], (int64_t)((s->to_s - s->from_s) * 1e9));
+	add_number(texts, &cell[4], offset_ns + from_ns);
+	add_number(texts, &cell[5], (int64_t)(s->to_s * 1e9) - from_ns);
 }
 
 /* at[i]: where the text of cell i begins. */
@@ -90,7 +64,7 @@ void trace_report_step(struct trace *t, struct dptrack_run *run, int64_t step, d
 	const struct trace_span *spans = trace_end(t, to_s, &n, &lost);
 	struct trace_span whole = { TRACE_STEP_ROW, 0, "", "", -1, trace_from(t), to_s };
 	size_t *at = calloc((n + 1) * COLUMNS, sizeof(*at));
-	int64_t offset_ns = date_offset();
+	int64_t offset_ns = trace_date_offset_ns(t);
 	struct buf texts;
 	char name[40];
 

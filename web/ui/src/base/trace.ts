@@ -68,6 +68,9 @@ function nest(spans: Span[]): number {
 	return most;
 }
 
+/** Microseconds of whole nanoseconds, so that spans which meet there meet here too. */
+const ofNanoseconds = (us: number) => Math.round(us * 1000) / 1000;
+
 /** The longest own time is what the others wait for. */
 function criticalOf(rows: readonly Row[]): StepOf[] {
 	const by = new Map<number, StepOf>();
@@ -101,7 +104,7 @@ export function traceOf(events: readonly TraceEvent[]): Trace {
 	for (const e of events)
 		if (e.ph === 'X')
 			rows.get(at(e))?.spans.push({ name: e.name, cat: e.cat ?? '', from: e.ts ?? 0,
-				to: (e.ts ?? 0) + (e.dur ?? 0), step: e.args?.step ?? 0, depth: 0 });
+				to: ofNanoseconds((e.ts ?? 0) + (e.dur ?? 0)), step: e.args?.step ?? 0, depth: 0 });
 	const list = [...rows.values()].sort(inOrder);
 	for (const r of list) r.depth = nest(r.spans);
 	return { rows: list, end: Math.max(0, ...list.flatMap((r) => r.spans.map((s) => s.to))),
