@@ -1,4 +1,5 @@
-/* attend_cpu.c: attention to what is kept; heads are shared out. One pass over the keys with a running maximum. */
+/* attend_cpu.c: attention to what is kept; heads are shared out. One pass over the keys with a running maximum, all
+ * heads of a part at each position: what is kept is read in the order in which it lies, at the rate of memory. */
 #include <math.h>
 
 #include "trainer/backends/cpu/cpu.h"
@@ -16,7 +17,9 @@ struct attend_state {
 	/* of one run */
 	int64_t first;
 	const void *qkv;
-	float *keys, *values, *scratch; /* of each part: a query and a sum, d each */
+	float *keys, *values;
+	float *query, *mixed; /* C each: scaled; values weighed so far */
+	float *max, *sum;     /* of each head: largest score, weights so far */
 	void *y;
 };
 
@@ -42,7 +45,7 @@ static int attend_prepare(const struct kernel_env *env, struct node *n, void **r
 	s->heads = ((const struct attend_attr *)n->attr)->heads;
 	s->d = s->c / s->heads;
 	s->parts = cpu_parts(env, s->rows * s->c * n->in[1]->shape.dim[0] / 4);
-	n->workspace_bytes = (size_t)s->parts * 2 * (size_t)s->d * sizeof(float);
+	n->workspace_bytes = 2 * (size_t)(s->c + s->heads) * sizeof(float);
 	*ret_state = s;
 	return 0;
 }
@@ -78,43 +81,62 @@ static void mix(float *y, float keep, const float *v, float p, int64_t n)
 		y[i] = y[i] * keep + v[i] * p;
 }
 
-static void answer(const struct attend_state *s, int64_t row, int64_t head, float *scratch)
+static void begin_head(const struct attend_state *s, int64_t row, int64_t head)
 {
-	float *q = scratch, *y = scratch + s->d, scale = 1 / sqrtf((float)s->d), max = -INFINITY, sum = 0;
-	int64_t at = head * s->d;
+	float scale = 1 / sqrtf((float)s->d);
 
-	for (int64_t i = 0; i < s->d; i++) {
-		q[i] = get(s, row * 3 * s->c + at + i) * scale;
-		y[i] = 0;
+	s->max[head] = -INFINITY;
+	s->sum[head] = 0;
+	for (int64_t i = head * s->d; i < (head + 1) * s->d; i++) {
+		s->query[i] = get(s, row * 3 * s->c + i) * scale;
+		s->mixed[i] = 0;
 	}
-	for (int64_t j = 0; j <= s->first + row; j++) {
-		float score = dot(q, s->keys + j * s->c + at, s->d), keep = 1, p = 1;
+}
 
-		if (!(score <= max)) {
-			keep = expf(max - score);
-			max = score;
-		} else {
-			p = expf(score - max);
-		}
-		sum = sum * keep + p;
-		mix(y, keep, s->values + j * s->c + at, p, s->d);
+/* Of one position. */
+static void weigh(const struct attend_state *s, int64_t position, int64_t head)
+{
+	int64_t at = head * s->d, from = position * s->c + at;
+	float score = dot(s->query + at, s->keys + from, s->d), keep = 1, p = 1;
+
+	if (!(score <= s->max[head])) {
+		keep = expf(s->max[head] - score);
+		s->max[head] = score;
+	} else {
+		p = expf(score - s->max[head]);
 	}
-	for (int64_t i = 0; i < s->d; i++) {
+	s->sum[head] = s->sum[head] * keep + p;
+	mix(s->mixed + at, keep, s->values + from, p, s->d);
+}
+
+static void end_head(const struct attend_state *s, int64_t row, int64_t head)
+{
+	for (int64_t i = head * s->d; i < (head + 1) * s->d; i++) {
 		if (s->bf16)
-			((uint16_t *)s->y)[row * s->c + at + i] = bf16_from_float(y[i] / sum);
+			((uint16_t *)s->y)[row * s->c + i] = bf16_from_float(s->mixed[i] / s->sum[head]);
 		else
-			((float *)s->y)[row * s->c + at + i] = y[i] / sum;
+			((float *)s->y)[row * s->c + i] = s->mixed[i] / s->sum[head];
 	}
+}
+
+static void answer(const struct attend_state *s, int64_t row, struct cpu_range heads)
+{
+	for (int64_t head = heads.begin; head < heads.end; head++)
+		begin_head(s, row, head);
+	for (int64_t position = 0; position <= s->first + row; position++)
+		for (int64_t head = heads.begin; head < heads.end; head++)
+			weigh(s, position, head);
+	for (int64_t head = heads.begin; head < heads.end; head++)
+		end_head(s, row, head);
 }
 
 static void attend_part(void *arg, int part, int parts)
 {
 	const struct attend_state *s = arg;
-	struct cpu_range r = cpu_split(s->heads, 1, part, parts);
+	struct cpu_range heads = cpu_split(s->heads, 1, part, parts);
 
-	for (int64_t head = r.begin; head < r.end; head++)
-		for (int64_t row = 0; row < s->rows; row++)
-			answer(s, row, head, s->scratch + part * 2 * s->d);
+	for (int64_t row = 0; row < s->rows; row++)
+		answer(s, row, heads);
 }
 
 static int attend_run(void *state, const struct kernel_args *args, struct err *err)
@@ -127,7 +149,10 @@ static int attend_run(void *state, const struct kernel_args *args, struct err *e
 	s.y = args->out[0];
 	s.keys = args->out[1];
 	s.values = args->out[2];
-	s.scratch = args->workspace;
+	s.query = args->workspace;
+	s.mixed = s.query + s.c;
+	s.max = s.mixed + s.c;
+	s.sum = s.max + s.heads;
 	for (int64_t row = 0; row < s.rows; row++)
 		for (int64_t i = 0; i < s.c; i++) {
 			s.keys[(s.first + row) * s.c + i] = get(&s, row * 3 * s.c + s.c + i);
