@@ -3,19 +3,28 @@
 # `ops.sh full`: in every type, in three orders, with the same bits in each; with DPTRAIN_GPU=1 in every type on the GPU
 # that is there.
 cd "${builddir:-.}" || exit 1
-run() { # words of the tests…
+cores=$(nproc)
+run() { # words of the tests…; as many at a time as there are cores
+	rm -f ops-gpu.log.*
+	n=0
 	for words; do
-		tests/ops/ops_test "$words" >ops-gpu.log 2>&1 || {
-			grep -vE 'RUN|OK' ops-gpu.log | head -n 40
-			exit 1
-		}
-		grep -q 'OK ' ops-gpu.log || {
-			echo "no op was tested: $(grep 'left out' ops-gpu.log | grep cuda)"
+		n=$((n + 1))
+		{ tests/ops/ops_test "$words" >"ops-gpu.log.$n" 2>&1 || touch ops-gpu.log.failed; } &
+		[ $((n % cores)) != 0 ] || wait
+	done
+	wait
+	if [ -f ops-gpu.log.failed ]; then
+		grep -hvE 'RUN|OK' ops-gpu.log.* | head -n 40
+		exit 1
+	fi
+	for log in ops-gpu.log.*; do
+		grep -q 'OK .* on cuda' "$log" || {
+			echo "no op was tested: $(grep 'left out' "$log" | grep cuda)"
 			exit 77
 		}
 	done
 }
-trap 'rm -f ops-gpu.log ops-gpu.bits.*' EXIT
+trap 'rm -f ops-gpu.log* ops-gpu.bits.*' EXIT
 if [ "${DPTRAIN_GPU-}" = 1 ]; then
 	run 'cuda in f64' 'cuda in f32' 'cuda in bf16' 'cuda in f16'
 	exit
@@ -26,23 +35,25 @@ export DPTRAIN_BACKEND_PATH
 	echo "the fake device was not built (no CUDA toolkit)"
 	exit 77
 }
-types=bf16
 orders=down
-[ "${1-}" ] && types='f64 f32 bf16 f16'
 [ "${1-}" = full ] && orders='down up 7'
+if [ $# = 0 ]; then
+	set -- 'cuda in bf16'
+else
+	set -- 'cuda in f64' 'cuda in f32' 'cuda in bf16' 'cuda in f16'
+fi
 rm -f ops-gpu.bits.*
 for DPTRAIN_FAKE_ORDER in $orders; do
 	OPS_TEST_BITS=$PWD/ops-gpu.bits.$DPTRAIN_FAKE_ORDER
 	export DPTRAIN_FAKE_ORDER OPS_TEST_BITS
-	for type in $types; do
-		run "cuda in $type"
-	done
+	run "$@"
 	# Products, convolutions and attention by own kernels, as without the libraries.
 	export DPTRAIN_FAKE_CUBLASLT_VERSION=120000 DPTRAIN_FAKE_CUDNN_VERSION=80000
 	run 'linear on cuda in bf16' 'linear_dgrad on cuda in f32' 'linear_wgrad on cuda in f16' 'lmhead on cuda in f16' \
 		'conv on cuda in f16' 'conv_dgrad on cuda in bf16' 'conv_wgrad on cuda in bf16' 'attention on cuda in bf16' \
 		'attention_grad on cuda in bf16' 'attention on cuda in f16' 'attention_grad on cuda in f16'
 	unset DPTRAIN_FAKE_CUBLASLT_VERSION DPTRAIN_FAKE_CUDNN_VERSION
+	sort -o "$OPS_TEST_BITS" "$OPS_TEST_BITS"
 	diff ops-gpu.bits.down "$OPS_TEST_BITS" >ops-gpu.log || {
 		echo "threads in order $DPTRAIN_FAKE_ORDER make other bits than from the last to the first: a race"
 		head -n 20 ops-gpu.log
