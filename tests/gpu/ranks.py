@@ -1,6 +1,6 @@
 """Several ranks on the cuda backend, one fake device each, which meet by the fake of NCCL: one, two and three ranks of
 every strategy have the losses of one in f64 to 1e-9; --deterministic has its bits; graphs or none and other orders of
-the devices' work have the same bits; a rank that dies ends the others within five seconds, who name it. `ranks.py full`: more strategies. With DPTRAIN_GPU=1 all
+the devices' work have the same bits; comm/bytes is what the sizes say, with graphs and without; a rank that dies ends the others within five seconds, who name it. `ranks.py full`: more strategies. With DPTRAIN_GPU=1 all
 ranks share the first GPU, and meet by NCCL itself."""
 import os
 import signal
@@ -8,7 +8,8 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.dirname(HERE)]
+sys.path[:0] = [HERE, os.path.dirname(HERE), os.path.join(HERE, "..", "train", "strategies")]
+import bytes as sizes
 from device import ENV, FAKE, REAL
 from helper import Folder, check, dptrain, finish, read_run, skip, start
 from ports import free_port
@@ -62,6 +63,25 @@ def same_bits():
         check(losses(name, [*flags, *more], 2, env) == want, "%s: the same bits as with graphs" % name)
 
 
+# flags, ZeRO's stage (0: ddp), 16 bits
+SENT = [(["--strategy", "ddp", "--precision", "fp32"], 0, False), (["--strategy", "fsdp", "--precision", "bf16"], 3, True)]
+SENT_FULL = [(["--strategy", "fsdp", "--zero-stage", 1, "--precision", "fp32"], 1, False),
+             (["--strategy", "fsdp", "--precision", "fp32", "--no-cuda-graphs"], 3, False)]
+
+
+def sent(full):
+    """On two ranks the small sums of the device count as those of hosts do."""
+    sizes.net(256, 128, 64, 4, 1)
+    for flags, stage, low in SENT + (SENT_FULL if full else []):
+        name, want = " ".join(map(str, flags)), sizes.expected(2, stage, True, low)
+        with Folder() as tmp:
+            p = dptrain(*sizes.flags_of(2, ["--tie-weights", "--backend", "cuda", *SHARED, *flags]), "--nproc-per-node", 2, "--runs-dir", tmp,
+                        env=ENV, timeout=400)
+            if check(p.returncode == 0, "%s: exit %d: %s" % (name, p.returncode, p.stderr[-2000:])):
+                got = sizes.sent(tmp, 2)
+                check(got == [want, want], "%s: sent %s bytes, the sizes say %d" % (name, got, want))
+
+
 def until(what, seconds=60):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -100,6 +120,7 @@ def main():
         skip("the fake of NCCL was not built (no CUDA toolkit, or no header of NCCL)")
     same_numbers(sys.argv[1:] == ["full"])
     same_bits()
+    sent(sys.argv[1:] == ["full"])
     dead_rank()
     finish("ranks")
 

@@ -7,7 +7,7 @@
 #include "trainer/graph/kernel.h"
 #include "trainer/ops/ops.h"
 
-#define BACKEND_ABI 11
+#define BACKEND_ABI 12
 #define BACKEND_SYMBOL "dptrain_backend_v1"
 #define BACKEND_EXPORT __attribute__((visibility("default")))
 
@@ -144,6 +144,9 @@ struct backend_comms {
 	int (*poll)(struct device_comm *c, struct err *err);
 	/* orderly: everything is done, and all ranks close theirs. Else what waits for others on it ends too. */
 	void (*close)(struct device_comm *c, bool orderly);
+	/* Bytes so far that the module's device was told to send to others', by all communicators: of collectives what
+	 * no order of hops can avoid; of graphs as often as they were launched. */
+	int64_t (*sent)(const void *module);
 };
 
 extern const struct backend backend_ref; /* trainer/backends/ref.c */

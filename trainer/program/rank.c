@@ -227,7 +227,7 @@ const char *rank_transport(const struct rank *r)
 
 int64_t rank_sent(const struct rank *r)
 {
-	int64_t sent = r->comm->sent;
+	int64_t sent = r->comm->sent + (r->devices ? r->backend->comms->sent(r->module) : 0);
 
 	for (int i = 0; i < STREAM_COUNT * GROUP_COUNT; i++) {
 		const struct comm *c = r->lane[i / GROUP_COUNT][i % GROUP_COUNT];

@@ -8,11 +8,19 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from helper import Folder, check, dptrain, finish, read_run
 
-WIDTH, VOCAB, CONTEXT, SEQUENCE, BLOCKS, F32, BF16 = 512, 512, 256, 8, 2, 4, 2
+F32, BF16 = 4, 2
 RESULTS, VOTE, SUM_OF_SQUARES = 4 * 8, 8, 64
 SMALL = 16384
-BLOCK = {"matrices": 12 * WIDTH * WIDTH, "vectors": 13 * WIDTH}
-TENSORS = 2 + 12 * BLOCKS + 2 # tables, blocks, last norm; and the classifier of an untied model
+
+
+def net(width, vocab, context, sequence, blocks):
+    """The model that is trained, which fills the constants of this file."""
+    block = {"matrices": 12 * width * width, "vectors": 13 * width}
+    tensors = 2 + 12 * blocks + 2  # tables, blocks, last norm; and the classifier of an untied model
+    globals().update(WIDTH=width, VOCAB=vocab, CONTEXT=context, SEQUENCE=sequence, BLOCKS=blocks, BLOCK=block, TENSORS=tensors)
+
+
+net(512, 512, 256, 8, 2)
 
 
 def flags_of(ranks, more):

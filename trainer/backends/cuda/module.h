@@ -11,6 +11,8 @@ struct cuda_module {
 	bool tf32;	/* products in fp32 may take it */
 	bool direct;	/* convolutions are sums of plain products */
 	bool described; /* plans are made for a device that is not here; nothing runs */
+	int64_t sent;	/* bytes to other ranks' devices; by the graph that is being recorded: below */
+	int64_t sent_recorded;
 	struct cuda_calls calls; /* of the libraries that were needed so far */
 #ifdef HAVE_CUBLASLT
 	cublasLtHandle_t blas; /* NULL: not open */

@@ -13,6 +13,7 @@ _Static_assert(sizeof(ncclUniqueId) == BACKEND_COMM_ID_BYTES, "an id of NCCL fit
 
 struct nccl {
 	struct device_comm comm;
+	struct cuda_module *module;
 	const struct cuda_calls *calls;
 	ncclComm_t nccl;
 };
@@ -62,7 +63,7 @@ static int open_comm(void *module, const struct device_comm_opts *o, struct devi
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return err_set(err, ERR_NOMEM, "out of memory: communicator of devices");
-	*c = (struct nccl){ .comm = { &ranks, o->rank, o->world }, .calls = &m->calls };
+	*c = (struct nccl){ .comm = { &ranks, o->rank, o->world }, .module = m, .calls = &m->calls };
 	config.blocking = 0;
 	config.commName = o->name;
 	memcpy(same.internal, o->id, BACKEND_COMM_ID_BYTES);
@@ -116,11 +117,17 @@ static void close_comm(struct device_comm *comm, bool orderly)
 	free(c);
 }
 
+static int64_t sent_bytes(const void *module)
+{
+	return ((const struct cuda_module *)module)->sent;
+}
+
 const struct backend_comms cuda_comms = {
 	.id = id,
 	.open = open_comm,
 	.poll = poll_comm,
 	.close = close_comm,
+	.sent = sent_bytes,
 };
 
 static ncclDataType_t type_of(enum dtype t)
@@ -139,36 +146,53 @@ static cudaStream_t stream_of(const struct ranks_call *k)
 	return (cudaStream_t)k->stream;
 }
 
+/* A call of which so many elements leave this rank was made: what is recorded counts when it is launched. */
+static int sends(struct nccl *c, const struct ranks_call *k, int64_t elements, ncclResult_t rc, struct err *err)
+{
+	const int64_t bytes = elements * (int64_t)dtype_bytes(k->dtype);
+
+	if (c->module->capturing)
+		c->module->sent_recorded += bytes;
+	else
+		c->module->sent += bytes;
+	return enqueued(c, rc, err);
+}
+
+/* The first half of it adds slices up, the second hands the sums on. */
 static int sum_all(struct device_comm *comm, const struct ranks_call *k, struct err *err)
 {
 	struct nccl *c = nccl_of(comm);
 
-	return enqueued(c, c->calls->ncclAllReduce(k->in, k->out, (size_t)k->count, type_of(k->dtype), ncclSum, c->nccl,
-						   stream_of(k)), err);
+	return sends(c, k, 2 * k->count * (comm->world - 1) / comm->world,
+		     c->calls->ncclAllReduce(k->in, k->out, (size_t)k->count, type_of(k->dtype), ncclSum, c->nccl,
+					     stream_of(k)), err);
 }
 
 static int reduce_scatter(struct device_comm *comm, const struct ranks_call *k, struct err *err)
 {
 	struct nccl *c = nccl_of(comm);
 
-	return enqueued(c, c->calls->ncclReduceScatter(k->in, k->out, (size_t)k->count, type_of(k->dtype), ncclSum,
-						       c->nccl, stream_of(k)), err);
+	return sends(c, k, k->count * (comm->world - 1),
+		     c->calls->ncclReduceScatter(k->in, k->out, (size_t)k->count, type_of(k->dtype), ncclSum, c->nccl,
+						 stream_of(k)), err);
 }
 
 static int all_gather(struct device_comm *comm, const struct ranks_call *k, struct err *err)
 {
 	struct nccl *c = nccl_of(comm);
 
-	return enqueued(c, c->calls->ncclAllGather(k->in, k->out, (size_t)k->count, type_of(k->dtype), c->nccl,
-						   stream_of(k)), err);
+	return sends(c, k, k->count * (comm->world - 1),
+		     c->calls->ncclAllGather(k->in, k->out, (size_t)k->count, type_of(k->dtype), c->nccl, stream_of(k)),
+		     err);
 }
 
 static int send_one(struct device_comm *comm, const struct ranks_call *k, struct err *err)
 {
 	struct nccl *c = nccl_of(comm);
 
-	return enqueued(c, c->calls->ncclSend(k->in, (size_t)k->count, type_of(k->dtype), k->peer, c->nccl,
-					      stream_of(k)), err);
+	return sends(c, k, k->count,
+		     c->calls->ncclSend(k->in, (size_t)k->count, type_of(k->dtype), k->peer, c->nccl, stream_of(k)),
+		     err);
 }
 
 static int recv_one(struct device_comm *comm, const struct ranks_call *k, struct err *err)
@@ -205,6 +229,12 @@ static int open_comm(void *module, const struct device_comm_opts *o, struct devi
 	return cuda_calls_open(&m->calls, CUDA_NCCL, err);
 }
 
-const struct backend_comms cuda_comms = { .id = id, .open = open_comm };
+static int64_t sent_bytes(const void *module)
+{
+	(void)module;
+	return 0;
+}
+
+const struct backend_comms cuda_comms = { .id = id, .open = open_comm, .sent = sent_bytes };
 
 #endif

@@ -107,6 +107,11 @@ static int seconds(void *module, struct event_handle *from, struct event_handle 
 	return rc;
 }
 
+struct graph_handle {
+	cudaGraphExec_t exec;
+	int64_t sent; /* bytes to other ranks, each time it is launched */
+};
+
 static int capture_begin(void *module, struct stream_handle *s, struct err *err)
 {
 	struct cuda_module *m = module;
@@ -114,36 +119,46 @@ static int capture_begin(void *module, struct stream_handle *s, struct err *err)
 		      "recording a graph");
 
 	m->capturing = !rc;
+	m->sent_recorded = 0;
 	return rc;
 }
 
 static int capture_end(void *module, struct stream_handle *s, struct graph_handle **ret, struct err *err)
 {
 	struct cuda_module *m = module;
-	cudaGraphExec_t exec = NULL;
+	struct graph_handle *g;
 	cudaGraph_t graph = NULL;
 	int rc = done(err, cudaStreamEndCapture((cudaStream_t)s, &graph), "recording a graph");
 
 	m->capturing = false;
 	if (rc)
 		return rc;
-	rc = done(err, cudaGraphInstantiate(&exec, graph, 0), "making a graph");
+	g = calloc(1, sizeof(*g));
+	rc = g ? done(err, cudaGraphInstantiate(&g->exec, graph, 0), "making a graph")
+	       : err_set(err, ERR_NOMEM, "cuda: out of memory: graph");
 	cudaGraphDestroy(graph);
-	if (!rc)
-		*ret = (struct graph_handle *)exec;
-	return rc;
+	if (rc) {
+		free(g);
+		return rc;
+	}
+	g->sent = m->sent_recorded;
+	*ret = g;
+	return 0;
 }
 
 static int graph_launch(void *module, struct stream_handle *s, struct graph_handle *g, struct err *err)
 {
-	(void)module;
-	return done(err, cudaGraphLaunch((cudaGraphExec_t)g, (cudaStream_t)s), "launching a graph");
+	struct cuda_module *m = module;
+
+	m->sent += g->sent;
+	return done(err, cudaGraphLaunch(g->exec, (cudaStream_t)s), "launching a graph");
 }
 
 static void recorded_free(void *module, struct graph_handle *g)
 {
 	(void)module;
-	cudaGraphExecDestroy((cudaGraphExec_t)g);
+	cudaGraphExecDestroy(g->exec);
+	free(g);
 }
 
 #ifdef HAVE_NVTX
