@@ -8,11 +8,6 @@
 #include "web/store/base/list.h"
 #include "web/store/db/readers.h"
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "store: out of memory");
-}
-
 static int load_parts(struct db *d, int64_t id, struct arena *a, struct spoken_console *c, struct err *err)
 {
 	struct db_rows *q;
@@ -20,10 +15,8 @@ static int load_parts(struct db *d, int64_t id, struct arena *a, struct spoken_c
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		c->parts = list_room(a, c->parts, c->part_count, sizeof *c->parts);
-		if (!c->parts) {
-			db_stop(q);
-			return no_memory(err);
-		}
+		if (!c->parts)
+			return db_no_memory(q, err);
 		c->parts[c->part_count++] = (struct spoken_part){
 			db_i32(q, COL_console_parts_rank), db_i32(q, COL_console_parts_segment),
 			db_i64(q, COL_console_parts_lines),
@@ -132,11 +125,9 @@ static int load_lines(struct db *d, int64_t id, struct lines *l, struct err *err
 		rc = take_row(l, db_i64(q, COL_console_from_first_line), db_i64(q, COL_console_from_time_ms),
 			      row_bytes(q));
 		if (rc)
-			rc = no_memory(err);
-		if (rc || l->c->line_count == l->o->limit) {
+			return db_no_memory(q, err);
+		if (l->c->line_count == l->o->limit)
 			db_stop(q);
-			return rc;
-		}
 	}
 	return rc;
 }
@@ -190,13 +181,11 @@ int spoken_code(struct store *s, const char *run, struct arena *a, struct spoken
 	rc = db_start(d, &q, DB_code_of_run, err, "i", id);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		list = list_room(a, list, n, sizeof *list);
-		rc = list ? 0 : no_memory(err);
+		rc = list ? 0 : db_no_memory(q, err);
 		if (list)
 			list[n++] = (struct spoken_code){ db_i32(q, COL_code_of_run_segment),
 							  db_text(a, q, COL_code_of_run_name),
 							  db_text(a, q, COL_code_of_run_text) };
-		else
-			db_stop(q);
 	}
 	readers_give(s, d);
 	*ret = list;
@@ -229,11 +218,9 @@ int spoken_alerts(struct store *s, const char *run, struct arena *a, struct spok
 	rc = db_start(d, &q, DB_told_of_run, err, "i", id);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		list = list_room(a, list, n, sizeof *list);
-		rc = list ? 0 : no_memory(err);
+		rc = list ? 0 : db_no_memory(q, err);
 		if (list)
 			list[n++] = read_alert(q, a);
-		else
-			db_stop(q);
 	}
 	readers_give(s, d);
 	*ret = list;
