@@ -156,9 +156,9 @@ static int synthesize(struct err *err)
 	return rc;
 }
 
-static int put(void *user, const struct tensor *t, const void *data, struct err *err)
+static int put(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err)
 {
-	(void)user, (void)t, (void)data, (void)err;
+	(void)user, (void)t, (void)part, (void)err;
 	return 0;
 }
 

@@ -193,11 +193,15 @@ static void give_all(const struct held *h, const struct held *from)
 		CHECK(tensors_follow(&h->tensors, &err) == 0);
 		return;
 	}
-	while ((t = prepared_next(&h->prepared, &at)))
-		CHECK(tensors_give(
-			      &h->tensors, t,
-			      prepared_address(&from->prepared, prepared_own(&from->prepared, t->name)),
-			      &err) == 0);
+	while ((t = prepared_next(&h->prepared, &at))) {
+		const char *data = prepared_address(&from->prepared, prepared_own(&from->prepared, t->name));
+		const struct strategy_part all = tensors_all(t);
+		const int64_t cut = (all.begin + 2 * all.end) / 3;
+
+		CHECK(tensors_give(&h->tensors, t, (struct strategy_part){ all.begin, cut }, data, &err) == 0);
+		CHECK(tensors_give(&h->tensors, t, (struct strategy_part){ cut, all.end },
+				   data + (size_t)cut * dtype_bytes(t->dtype), &err) == 0);
+	}
 	CHECK(tensors_end(&h->tensors, NULL, &err) == 0);
 }
 

@@ -97,8 +97,10 @@ static int get(void *user, const struct tensor *t, void *data, struct err *err)
 }
 
 /* user: the seed that the values must have. */
-static int put(void *user, const struct tensor *t, const void *data, struct err *err)
+static int put(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err)
 {
+	const void *data = part->data;
+
 	for (int i = 0; i < COUNT; i++) {
 		double want = value(t, i, *(double *)user);
 		double got = t->dtype == DTYPE_F64 ? ((const double *)data)[i] * 3 : ((const float *)data)[i];

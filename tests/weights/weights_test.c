@@ -118,12 +118,13 @@ struct memory { /* of the graph's tensors by id */
 	int puts;
 };
 
-static int put(void *user, const struct tensor *t, const void *data, struct err *err)
+static int put(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err)
 {
+	const size_t each = dtype_bytes(t->dtype);
 	struct memory *m = user;
 
 	(void)err;
-	memcpy(m->bytes[t->id], data, tensor_bytes(t));
+	memcpy(m->bytes[t->id] + (size_t)part->begin * each, part->data, (size_t)(part->end - part->begin) * each);
 	m->puts++;
 	return 0;
 }
@@ -203,6 +204,62 @@ static void saves_what_it_loads(void **state)
 			assert_true(v[k] == f.tensor[i].value[k]);
 	}
 	safetensors_close(s);
+	graph_free(g);
+}
+
+enum { LARGE_ROWS = 3000, LARGE_EACH = 1000 }; /* 12 MB */
+
+struct large { /* memory of the tensors of one size by id, and the most that was put at once */
+	float *value[2];
+	size_t most_bytes;
+};
+
+static int put_large(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err)
+{
+	const size_t bytes = (size_t)(part->end - part->begin) * sizeof(float);
+	struct large *m = user;
+
+	(void)err;
+	memcpy(m->value[t->id] + part->begin, part->data, bytes);
+	m->most_bytes = bytes > m->most_bytes ? bytes : m->most_bytes;
+	return 0;
+}
+
+static int get_large(void *user, const struct tensor *t, void *data, struct err *err)
+{
+	(void)user, (void)err;
+	for (int64_t i = 0; i < shape_count(&t->shape); i++)
+		((float *)data)[i] = (float)(i + t->id);
+	return 0;
+}
+
+/* One as the file has it, one turned. */
+static void large_ones_are_loaded_in_parts(void **state)
+{
+	static const char *const names[] = { "transformer.wte.weight", "transformer.h.0.mlp.c_fc.weight" };
+	const int64_t n = (int64_t)LARGE_ROWS * LARGE_EACH;
+	struct graph *g = graph_new(true);
+	struct large m = { .most_bytes = 0 };
+	struct weights_access a = { put_large, get_large, .user = &m };
+	struct err err = ERR_INIT;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		graph_tensor(g, &(struct tensor){ .name = names[i], .kind = TENSOR_PARAM, .dtype = DTYPE_F32,
+						  .shape = SHAPE(LARGE_ROWS, LARGE_EACH) });
+		m.value[i] = calloc((size_t)n, sizeof(float));
+		assert_non_null(m.value[i]);
+	}
+	if (weights_save(g, &(struct weights_save_opts){ .path = path }, &a, &err) ||
+	    weights_load(g, &(struct weights_load_opts){ .path = path }, &a, &err))
+		fail_msg("%s", err.text);
+	assert_in_range(m.most_bytes, 1 << 20, 8 << 20);
+	for (int i = 0; i < 2; i++) {
+		for (int64_t k = 0; k < n; k++)
+			if (m.value[i][k] != (float)(k + i))
+				fail_msg("%s[%lld] is %g", names[i], (long long)k, m.value[i][k]);
+		free(m.value[i]);
+	}
 	graph_free(g);
 }
 
@@ -314,6 +371,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loads_every_type),
 		cmocka_unit_test(saves_what_it_loads),
+		cmocka_unit_test(large_ones_are_loaded_in_parts),
 		cmocka_unit_test(what_does_not_fit_is_named),
 		cmocka_unit_test(batch_is_turned),
 		cmocka_unit_test(bad_batches),

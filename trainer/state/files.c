@@ -14,9 +14,9 @@ const struct graph *files_graph(const struct tensors *s)
 	return s->prepared->model;
 }
 
-static int put_tensor(void *user, const struct tensor *t, const void *data, struct err *err)
+static int put_part(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err)
 {
-	return tensors_put(user, t, tensors_all(t), data, err);
+	return tensors_put(user, t, (struct strategy_part){ part->begin, part->end }, part->data, err);
 }
 
 static int get_tensor(void *user, const struct tensor *t, void *data, struct err *err)
@@ -31,7 +31,7 @@ static int get_part(void *user, const struct tensor *t, const struct weights_par
 
 struct weights_access files_access(const struct tensors *s)
 {
-	return (struct weights_access){ .put = put_tensor, .get = get_tensor, .get_part = get_part, .user = (void *)s };
+	return (struct weights_access){ .put = put_part, .get = get_tensor, .get_part = get_part, .user = (void *)s };
 }
 
 /* A parameter's or statistic's average in the place of its value. */

@@ -449,9 +449,9 @@ static int find_together(struct finding *f, const struct rank *r, struct subject
 	return rc;
 }
 
-static int give(void *user, const struct tensor *t, const void *data, struct err *err)
+static int give(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err)
 {
-	return tensors_give(user, t, data, err);
+	return tensors_give(user, t, (struct strategy_part){ part->begin, part->end }, part->data, err);
 }
 
 static int load_root(const struct tensors *s, const char *path, struct err *err)

@@ -184,32 +184,34 @@ static int answer_get(const struct tensors *s, const struct tensor *t, struct st
 	return rc;
 }
 
-/* Whole tensors travel one at a time, so that any strategy can keep what it holds of each. */
-static int pass_on(const struct tensors *s, const struct tensor *t, const void *from, struct err *err)
+/* All ranks see the whole part, so that any strategy can keep what it holds of it. from: NULL on all but rank 0. */
+static int pass_on(const struct tensors *s, const struct tensor *t, struct strategy_part part, const void *from,
+		   struct err *err)
 {
-	const size_t bytes = tensors_bytes(t);
-	void *whole = malloc(bytes ? bytes : 1);
+	const size_t bytes = bytes_of(t, part);
+	void *data = malloc(bytes ? bytes : 1);
 	int rc;
 
-	if (!whole)
+	if (!data)
 		return err_set(err, ERR_NOMEM, "out of memory: %s", t->name);
 	if (from)
-		memcpy(whole, from, bytes);
-	rc = s->comm->ops->broadcast(s->comm, whole, bytes, 0, err);
+		memcpy(data, from, bytes);
+	rc = s->comm->ops->broadcast(s->comm, data, bytes, 0, err);
 	if (!rc)
-		rc = tensors_put(s, t, tensors_all(t), whole, err);
-	free(whole);
+		rc = tensors_put(s, t, part, data, err);
+	free(data);
 	return rc;
 }
 
-int tensors_give(const struct tensors *s, const struct tensor *t, const void *from, struct err *err)
+int tensors_give(const struct tensors *s, const struct tensor *t, struct strategy_part part, const void *from,
+		 struct err *err)
 {
 	int rc;
 
 	if (s->comm->world == 1)
-		return tensors_put(s, t, tensors_all(t), from, err);
-	rc = ask(s, REQUEST_GIVE, t, tensors_all(t), err);
-	return rc ? rc : pass_on(s, t, from, err);
+		return tensors_put(s, t, part, from, err);
+	rc = ask(s, REQUEST_GIVE, t, part, err);
+	return rc ? rc : pass_on(s, t, part, from, err);
 }
 
 int tensors_end(const struct tensors *s, const struct err *failure, struct err *err)
@@ -239,7 +241,7 @@ int tensors_follow(const struct tensors *s, struct err *err)
 			rc = err_set(err, ERR_UNSUPPORTED, "rank 0 speaks of a tensor that this rank has not: %.200s",
 				     q.name);
 		else if (!rc)
-			rc = q.kind == REQUEST_GET ? answer_get(s, t, q.part, err) : pass_on(s, t, NULL, err);
+			rc = q.kind == REQUEST_GET ? answer_get(s, t, q.part, err) : pass_on(s, t, q.part, NULL, err);
 	}
 	return rc;
 }
@@ -274,7 +276,7 @@ static int share_one(const struct tensors *s, const struct tensor *t, struct err
 		       : err_set(err, ERR_NOMEM, "out of memory: %s", t->name);
 
 	if (!rc)
-		rc = tensors_give(s, t, whole, err);
+		rc = tensors_give(s, t, tensors_all(t), whole, err);
 	free(whole);
 	return rc;
 }

@@ -35,8 +35,9 @@ int tensors_put(const struct tensors *s, const struct tensor *t, struct strategy
 /* Rank 0: elements [part.begin, part.end) to `to`, from whoever holds them. */
 int tensors_get(const struct tensors *s, const struct tensor *t, struct strategy_part part, void *to, struct err *err);
 
-/* Rank 0: every rank keeps what it holds of the whole tensor at `from`. */
-int tensors_give(const struct tensors *s, const struct tensor *t, const void *from, struct err *err);
+/* Rank 0: every rank keeps what it holds of elements [part.begin, part.end), which lie at `from`. */
+int tensors_give(const struct tensors *s, const struct tensor *t, struct strategy_part part, const void *from,
+		 struct err *err);
 
 /* failure: what the others' tensors_follow fails with; NULL: nothing. */
 int tensors_end(const struct tensors *s, const struct err *failure, struct err *err);

@@ -93,47 +93,50 @@ bool layout_ignorable(const struct graph *g, const struct safetensors *s, const 
 	return words && (ends(file_name, ".attn.bias") || ends(file_name, ".attn.masked_bias"));
 }
 
-/* Elements that are taken from the file at once. */
-static int64_t run_length(const struct tensor *t)
+struct layout_rows layout_rows(const struct tensor *t)
 {
-	int64_t first = t->shape.ndim ? layout_dim(t, 0) : 1;
+	const int64_t n = t->shape.ndim ? t->shape.dim[0] : 1;
 
-	return first ? shape_count(&t->shape) / first : 0;
+	return (struct layout_rows){ n, n ? shape_count(&t->shape) / n : 0 };
 }
 
-size_t layout_scratch(const struct tensor *t)
+/* What is not turned is taken from the file a row at a time. */
+size_t layout_scratch(const struct tensor *t, int64_t rows)
 {
-	return (size_t)run_length(t) * (is_turned(t) ? TILE : 1);
+	return (size_t)(is_turned(t) ? rows * TILE : layout_rows(t).each);
 }
 
 /* TILE rows of the file become TILE columns of ours, so that each line of memory is written once. */
-static void turn_from_file(const struct tensor *t, const struct st_tensor *f, double *scratch, void *to)
+static void turn_from_file(const struct tensor *t, const struct st_tensor *f, const struct layout_piece *p)
 {
-	int64_t out = t->shape.dim[0], in = t->shape.dim[1];
+	const int64_t out = t->shape.dim[0], in = t->shape.dim[1], rows = p->end - p->begin;
 
 	for (int64_t first = 0; first < in; first += TILE) {
-		int64_t n = in - first < TILE ? in - first : TILE;
+		const int64_t n = in - first < TILE ? in - first : TILE;
 
-		safetensors_f64(f, first * out, n * out, scratch);
-		for (int64_t k = 0; k < out; k++)
+		for (int64_t i = 0; i < n; i++)
+			safetensors_f64(f, (first + i) * out + p->begin, rows, p->scratch + i * rows);
+		for (int64_t k = 0; k < rows; k++)
 			for (int64_t i = 0; i < n; i++)
-				float_put(to, t->dtype, k * in + first + i, scratch[i * out + k]);
+				float_put(p->to, t->dtype, k * in + first + i, p->scratch[i * rows + k]);
 	}
 }
 
-void layout_from_file(const struct tensor *t, const struct st_tensor *f, double *scratch, void *to)
+void layout_from_file(const struct tensor *t, const struct st_tensor *f, const struct layout_piece *p)
 {
-	int64_t n = run_length(t), rows = n ? f->count / n : 0;
-	int64_t area = is_conv(t) ? t->shape.dim[1] * t->shape.dim[2] : 1, c = is_conv(t) ? t->shape.dim[3] : 1;
+	const int64_t n = layout_rows(t).each;
+	const int64_t area = is_conv(t) ? t->shape.dim[1] * t->shape.dim[2] : 1, c = is_conv(t) ? t->shape.dim[3] : 1;
 
 	if (is_turned(t)) {
-		turn_from_file(t, f, scratch, to);
+		turn_from_file(t, f, p);
 		return;
 	}
-	for (int64_t k = 0; k < rows; k++) {
-		safetensors_f64(f, k * n, n, scratch);
+	for (int64_t k = p->begin; k < p->end; k++) {
+		const int64_t to = (k - p->begin) * n;
+
+		safetensors_f64(f, k * n, n, p->scratch);
 		for (int64_t i = 0; i < n; i++)
-			float_put(to, t->dtype, k * n + (is_conv(t) ? i % area * c + i / area : i), scratch[i]);
+			float_put(p->to, t->dtype, to + (is_conv(t) ? i % area * c + i / area : i), p->scratch[i]);
 	}
 }
 

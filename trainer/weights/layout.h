@@ -23,9 +23,23 @@ bool layout_ignorable(const struct graph *g, const struct safetensors *s, const 
 /* Whether the file's lm_head.weight is its token table again. */
 bool layout_repeats_table(const struct safetensors *s);
 
-/* Elements from the file's order and types to ours, t's type; scratch holds layout_scratch(t) doubles. */
-size_t layout_scratch(const struct tensor *t);
-void layout_from_file(const struct tensor *t, const struct st_tensor *f, double *scratch, void *to);
+/* Of t as this graph has it: how many rows (its first dimension; 1 of a scalar) and elements in each. */
+struct layout_rows {
+	int64_t n, each;
+};
+
+struct layout_rows layout_rows(const struct tensor *t);
+
+/* Rows [begin, end) from the file's order and types to ours, t's type; scratch holds layout_scratch() doubles for as
+ * many, `to` begins with the first. */
+struct layout_piece {
+	int64_t begin, end;
+	double *scratch;
+	void *to;
+};
+
+size_t layout_scratch(const struct tensor *t, int64_t rows);
+void layout_from_file(const struct tensor *t, const struct st_tensor *f, const struct layout_piece *p);
 
 /* From our order to the file's; the type stays. */
 void layout_to_file(const struct tensor *t, const void *from, void *to);

@@ -8,6 +8,7 @@
 #include "trainer/weights/layout.h"
 
 #define NAMES_SHOWN_BYTES 300
+#define PART_BYTES ((size_t)8 << 20) /* of a tensor, that is read or written at once */
 
 static bool begins(const char *name, const char *prefix)
 {
@@ -113,13 +114,24 @@ static int check_names(const struct graph *g, const struct safetensors *s, const
 	return rc;
 }
 
-/* Scratch of the part's tensors, and the largest tensor in bytes. */
+/* Rows of t that are loaded at once. */
+static int64_t rows_at_once(const struct tensor *t)
+{
+	const struct layout_rows rows = layout_rows(t);
+	const size_t most = PART_BYTES / ((size_t)rows.each * dtype_bytes(t->dtype) + 1);
+
+	return (size_t)rows.n <= most ? rows.n : most ? (int64_t)most : 1;
+}
+
+/* What loading the largest piece takes: bytes of it, and doubles for its conversion. */
 static void largest(const struct graph *g, enum weights_part part, size_t *ret_scratch, size_t *ret_bytes)
 {
 	*ret_scratch = *ret_bytes = 1;
 	for (int i = 0; i < g->n_tensors; i++) {
 		const struct tensor *t = g->tensors[i];
-		size_t bytes = belongs(t, part) ? tensor_bytes(t) : 0, scratch = bytes ? layout_scratch(t) : 0;
+		const int64_t rows = belongs(t, part) ? rows_at_once(t) : 0;
+		const size_t bytes = (size_t)(rows * layout_rows(t).each) * dtype_bytes(t->dtype);
+		const size_t scratch = rows ? layout_scratch(t, rows) : 0;
 
 		if (bytes > *ret_bytes)
 			*ret_bytes = bytes;
@@ -139,13 +151,29 @@ int weights_check(const struct graph *g, const struct weights_load_opts *o, stru
 	return rc;
 }
 
+/* scratch and data: as largest() says. */
+static int load_tensor(const struct tensor *t, const struct st_tensor *f, const struct layout_piece *room,
+		       const struct weights_access *a, struct err *err)
+{
+	const struct layout_rows rows = layout_rows(t);
+	const int64_t step = rows_at_once(t);
+	int rc = 0;
+
+	for (int64_t at = 0; !rc && at < rows.n; at += step) {
+		const int64_t end = rows.n - at < step ? rows.n : at + step;
+
+		layout_from_file(t, f, &(struct layout_piece){ at, end, room->scratch, room->to });
+		rc = a->put(a->user, t, &(struct weights_part_of){ at * rows.each, end * rows.each, room->to }, err);
+	}
+	return rc;
+}
+
 int weights_load(const struct graph *g, const struct weights_load_opts *o, const struct weights_access *a,
 		 struct err *err)
 {
 	struct safetensors *s = NULL;
+	struct layout_piece room = { .scratch = NULL };
 	size_t n_scratch, n_bytes;
-	double *scratch = NULL;
-	void *data = NULL;
 	int rc = safetensors_open(&s, o->path, err);
 
 	if (!rc)
@@ -153,23 +181,21 @@ int weights_load(const struct graph *g, const struct weights_load_opts *o, const
 	if (rc)
 		goto out;
 	largest(g, o->part, &n_scratch, &n_bytes);
-	scratch = malloc(n_scratch * sizeof(*scratch));
-	data = malloc(n_bytes);
-	if (!scratch || !data) {
-		rc = err_set(err, ERR_NOMEM, "%.300s: no memory for a tensor of %zu bytes", o->path, n_bytes);
+	room.scratch = malloc(n_scratch * sizeof(*room.scratch));
+	room.to = malloc(n_bytes);
+	if (!room.scratch || !room.to) {
+		rc = err_set(err, ERR_NOMEM, "%.300s: no memory for a piece of %zu bytes", o->path, n_bytes);
 		goto out;
 	}
 	for (int i = 0; i < g->n_tensors && !rc; i++) {
 		const struct tensor *t = g->tensors[i];
 
-		if (!wanted(t, o))
-			continue;
-		layout_from_file(t, layout_find(s, t->name), scratch, data);
-		rc = a->put(a->user, t, data, err);
+		if (wanted(t, o))
+			rc = load_tensor(t, layout_find(s, t->name), &room, a, err);
 	}
 out:
-	free(scratch);
-	free(data);
+	free(room.scratch);
+	free(room.to);
 	safetensors_close(s);
 	return rc;
 }
@@ -198,8 +224,6 @@ static int fetch(void *user, size_t i, const void **ret, struct err *err)
 	*ret = layout_differs(t) ? s->theirs : from;
 	return rc;
 }
-
-#define PART_BYTES ((size_t)16 << 20)
 
 /* In pieces where the file has them in our order. */
 static int fetch_part(void *user, struct st_part *part, struct err *err)

@@ -16,8 +16,9 @@ struct weights_part_of {
 };
 
 struct weights_access {
-	/* data: tensor_bytes(t) in t's own type (f64 or f32) and storage order. */
-	int (*put)(void *user, const struct tensor *t, const void *data, struct err *err);
+	/* data: in t's own type (f64 or f32) and storage order; get takes tensor_bytes(t), put gives large tensors in
+	 * several parts, one behind the other. */
+	int (*put)(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err);
 	int (*get)(void *user, const struct tensor *t, void *data, struct err *err);
 	void *user;
 	/* Optional, beside get: elements [begin, end) of t. Large tensors are then not asked for whole, where files
