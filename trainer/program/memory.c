@@ -17,13 +17,11 @@ static int64_t offloaded(const struct plan *p)
 	return p->offload_in_file ? 0 : (int64_t)p->slab_bytes[SPACE_OFFLOAD];
 }
 
-/* Of each other rank's communicator memory a rank touches its own share, where it leaves what it has summed. */
-int64_t memory_planned(const struct plan *p, int world)
+int64_t memory_planned(const struct plan *p)
 {
-	int64_t comm = (int64_t)p->slab_bytes[SPACE_COMM];
-
-	return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_PINNED] + p->data_bytes) + offloaded(p) +
-	       comm + comm / world * (world - 1);
+	return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_PINNED] + p->slab_bytes[SPACE_COMM] +
+			 p->data_bytes + p->peers_bytes) +
+	       offloaded(p);
 }
 
 /* Of all ranks on this machine, whose shared memory is there once for each; of a rank's own device. */

@@ -8,9 +8,8 @@
 #include "trainer/program/rank.h"
 #include "trainer/program/subject.h"
 
-/* Bytes that a rank of so many will have touched: its slabs, and the other ranks' shared memory that its collectives
- * read. */
-int64_t memory_planned(const struct plan *p, int world);
+/* Bytes that a rank will have touched: its slabs, and the other ranks' shared memory that its collectives read. */
+int64_t memory_planned(const struct plan *p);
 
 /* Fails with ERR_USAGE, naming settings that would fit, when the ranks of this machine together need more than it has
  * (a container's limit counts). p is the plan of r->cfg; others are made here for other settings. Not collective. */

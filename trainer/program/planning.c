@@ -6,6 +6,13 @@
 #include "trainer/program/kernels.h"
 #include "trainer/program/loading.h"
 
+/* A seat of a plan has a rank alone. */
+static struct neighbours neighbours_of(const struct seat *s)
+{
+	return s->nodes > 1 ? (struct neighbours){ s->rank - s->local_rank, s->local_world }
+			    : (struct neighbours){ 0, s->world };
+}
+
 /* Room for the terms of every step: full ones, and the last of an epoch. */
 static void set_leaves(struct strategy_opts *ret, const struct rank *r, const struct course *c)
 {
@@ -34,6 +41,7 @@ static struct program_opts opts_of(const struct rank *r, const struct subject *s
 		.module = r->module,
 		.strategy = strategies_table[cfg->strategy],
 		.sharing = rank_sharing(r),
+		.here = neighbours_of(r->seat),
 		.optimizer = optimizer_opts_of(cfg),
 		.freeze = cfg->freeze,
 		.exact = cfg->deterministic,

@@ -6,6 +6,7 @@
 
 #include "trainer/graph/slab.h"
 #include "trainer/ops/copy/copy_host.h"
+#include "trainer/program/peers.h"
 #include "trainer/program/spill.h"
 
 struct program *prepared_program(const struct prepared *p, enum program_kind kind, int64_t batch)
@@ -114,6 +115,8 @@ int prepare_programs(struct prepared *ret, const struct program_opts *opts, cons
 	if (!rc)
 		rc = plan_make(&ret->plan, list, ret->n_programs, err);
 	ret->plan.offload_in_file = opts->offload.file;
+	if (!rc)
+		rc = peers_bytes(ret, &ret->plan.peers_bytes, err);
 	if (!rc)
 		plan_pinned(ret, shapes);
 	if (rc)

@@ -19,6 +19,10 @@ enum program_kind {
 	PROGRAM_EVAL
 };
 
+struct neighbours { /* ranks of one machine */
+	int first, n;
+};
+
 /* What all programs of a run have in common. */
 struct program_opts {
 	const struct model *model;
@@ -28,6 +32,7 @@ struct program_opts {
 	void *module; /* of backend->open */
 	const struct strategy *strategy;
 	struct strategy_opts sharing;
+	struct neighbours here;		     /* the rank's own machine; n 0: of no interest */
 	struct optimizer_opts optimizer;
 	const char *freeze;		     /* see graph_frozen; NULL */
 	bool low_params;		     /* nothing changes parameters, see struct graph */

@@ -49,7 +49,7 @@ static void print_plan(const struct engine *e)
 {
 	const struct plan *p = &e->prepared.plan;
 
-	printf("memory of a rank: %.1f MiB planned:", (double)memory_planned(p, e->rank.seat->world) / 1048576);
+	printf("memory of a rank: %.1f MiB planned:", (double)memory_planned(p) / 1048576);
 	for (int i = 0, n = 0; i < PLAN_CATEGORY_COUNT; i++)
 		if (p->category_bytes[i])
 			printf("%s %s %.1f", n++ ? "," : "", plan_category_name((enum plan_category)i),
@@ -59,7 +59,7 @@ static void print_plan(const struct engine *e)
 
 void console_memory(struct console *c)
 {
-	int64_t planned = memory_planned(&c->e->prepared.plan, c->e->rank.seat->world);
+	int64_t planned = memory_planned(&c->e->prepared.plan);
 	int64_t used = memory_used(c->e->resident_before);
 
 	if (used)

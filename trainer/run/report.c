@@ -386,8 +386,7 @@ void report_step(struct report *r, const struct step_result *s)
 
 void report_memory(struct report *r, int64_t step)
 {
-	point(r, SERIES_memory_planned_bytes, step,
-	      (double)memory_planned(&r->e->prepared.plan, r->e->rank.seat->world));
+	point(r, SERIES_memory_planned_bytes, step, (double)memory_planned(&r->e->prepared.plan));
 	point(r, SERIES_memory_used_bytes, step, (double)memory_used(r->e->resident_before));
 	record_device_memory(r, step);
 }

@@ -129,7 +129,7 @@ static int gather_shares(struct bench *b, struct err *err)
 		all[c->rank].sent += (double)b->steps[i].sent / (double)b->n;
 		all[c->rank].sent_nodes += (double)b->steps[i].sent_nodes / (double)b->n;
 	}
-	all[c->rank].planned_bytes = memory_planned(&b->e->prepared.plan, b->e->rank.seat->world);
+	all[c->rank].planned_bytes = memory_planned(&b->e->prepared.plan);
 	all[c->rank].device_bytes = memory_on_device(&b->e->rank);
 	rc = c->ops->barrier(c, err); /* all ranks measure at once, as they compute */
 	if (!rc)

@@ -68,9 +68,9 @@ def measure(line):
         return most, planned
 
 
-def shared(planned, ranks, comm):
+def shared(planned, ranks, peers):
     """Each rank's plan has room for what it touches of the others' shared memory, which is there once."""
-    return sum(planned) - (ranks - 1) * comm
+    return sum(planned) - ranks * peers
 
 
 def compare(line, ranks, beside=0):
@@ -79,8 +79,8 @@ def compare(line, ranks, beside=0):
     if not tiny or not got:
         return None
     plain = dptrain("plan", *line.split(), "--synthetic", *fast()[:2], "--dump", "plan").stdout
-    comm = int(re.search(r"comm=(\d+)", plain).group(1))
-    want, have = shared(got[1], ranks, comm), got[0] - (tiny[0] - sum(tiny[1]))
+    peers = sum(map(int, re.findall(r" peers=(\d+)", plain)))
+    want, have = shared(got[1], ranks, peers), got[0] - (tiny[0] - sum(tiny[1]))
     print("planned %7.1f MiB, PSS %7.1f MiB, %+5.1f %%: %s" % (want / MIB, have / MIB, 100 * (have - want) / want, line), flush=True)
     check(abs(have - want) <= 0.05 * want + beside, "PSS %.1f MiB, planned %.1f: %s" % (have / MIB, want / MIB, line))
     return have
