@@ -41,9 +41,25 @@ def judge(name, runs, stage, degree):
     check(0 <= sum(far) - want_far <= RANKS * sizes.SMALL, "%s: sent %s bytes to the other machine, the sizes say %d each" % (name, far, want_far // RANKS))
 
 
+def judge_pipelines(name, runs):
+    """A pipeline is on one machine: sums alone go over."""
+    got, far = (sizes.sent(runs, RANKS, key) for key in ("comm/bytes", "comm/bytes_nodes"))
+    want_far = sizes.pipelines_sums()
+    want = [s + sizes.pipelines_crossing() for s in want_far]
+    for what, have, asked in (("in all", got, want), ("to the other machine", far, want_far)):
+        check(all(0 <= h - a <= sizes.SMALL for h, a in zip(have, asked)), "%s: sent %s bytes %s, the sizes say %s" % (name, have, what, asked))
+
+
 def run_ucx(spaces, flags):
     return [spaces.start(i, *flags, "--nnodes", NODES, "--nproc-per-node", LOCAL, "--master-addr", spaces.address[0], "--node-rank", i, "--comm", "ucx")
             for i in range(NODES)]
+
+
+def trained(name, begin, flags, judges):
+    with Folder() as runs:
+        codes, texts = ended(name, begin([*sizes.flags_of(RANKS, ["--precision", "fp32", *flags]), "--runs-dir", runs]))
+        if check(not any(codes), "%s: exit codes %s: %s" % (name, codes, texts)):
+            judges(runs)
 
 
 def main():
@@ -57,10 +73,8 @@ def main():
         for transport, begin in ways.items():
             for stage, degree, more in CASES:
                 name = "%s, %s" % (transport, " ".join(map(str, more)))
-                with Folder() as runs:
-                    codes, texts = ended(name, begin([*sizes.flags_of(RANKS, ["--tie-weights", "--precision", "fp32", *more]), "--runs-dir", runs]))
-                    if check(not any(codes), "%s: exit codes %s: %s" % (name, codes, texts)):
-                        judge(name, runs, stage, degree)
+                trained(name, begin, ["--tie-weights", *more], lambda runs: judge(name, runs, stage, degree))
+            trained(transport + ", pdp", begin, sizes.PIPELINES, lambda runs: judge_pipelines(transport + ", pdp", runs))
     finish("bytes between machines")
 
 

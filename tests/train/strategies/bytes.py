@@ -70,18 +70,29 @@ def expected(ranks, stage, tied, bf16, passes=1, sync=True, reshard=True, degree
     return (s - 1) * (times * g + read) // s + times * 2 * (r - 1) * (g // s) // r + small
 
 
-def pipelines():
-    """Two stages of a block each, twice: of a stage's own gradients 2 (r - 1)/r, and once per micro-batch what crosses, on
-    by the first stage and back by the last. Moments shared out: as ZeRO-1 over the pipelines. Results and sums of squares
-    go over the world or the pipeline, to one rank more or less: they are small beside the smallest matrix."""
+PIPELINES = ["--no-tie-weights", "--strategy", "pdp", "--pp-stages", 2, "--microbatches", 4, "--pp-partition", "1,1"]
+
+
+def pipelines_sums():
+    """Two stages of a block each, twice: what each rank sends of its stage's own gradients, 2 (r - 1)/r."""
     tables, head = VOCAB * WIDTH + CONTEXT * WIDTH, VOCAB * WIDTH + 2 * WIDTH
     own = [F32 * (sum(BLOCK.values()) + n) for n in (tables, head)]
-    crossing = F32 * WIDTH * SEQUENCE * 4   # samples of a pipeline: 2 ranks x 2
-    for zero in (0, 1):
-        got = measured(4, ["--no-tie-weights", "--precision", "fp32", "--strategy", "pdp", "--pp-stages", 2, "--microbatches", 4, "--pp-partition", "1,1",
-                           *(["--zero-stage", 1] if zero else [])])
-        want = [2 * (2 - 1) * own[r % 2] // 2 + crossing for r in range(4)]
-        check(got and all(0 <= g - w <= SMALL for g, w in zip(got, want)), "pdp, zero stage %d: sent %s bytes, the sizes say %s" % (zero, got, want))
+    return [2 * (2 - 1) * own[r % 2] // 2 for r in range(4)]
+
+
+def pipelines_crossing(bf16=False):
+    """Once per micro-batch, on by the first stage and back by the last: one tensor, of the 2 x 2 samples of a pipeline."""
+    return (BF16 if bf16 else F32) * WIDTH * SEQUENCE * 4
+
+
+def pipelines(has_bf16):
+    """Moments shared out: as ZeRO-1 over the pipelines. Results and sums of squares go over the
+    world or the pipeline, to one rank more or less: they are small beside the smallest matrix."""
+    for zero, bf16 in ((0, False), (1, False)) + (((0, True),) if has_bf16 else ()):
+        got = measured(4, [*PIPELINES, "--precision", "bf16" if bf16 else "fp32", *(["--zero-stage", 1] if zero else [])])
+        want = [s + pipelines_crossing(bf16) for s in pipelines_sums()]
+        check(got and all(0 <= g - w <= SMALL for g, w in zip(got, want)),
+              "pdp, zero stage %d%s: sent %s bytes, the sizes say %s" % (zero, ", bf16" if bf16 else "", got, want))
 
 
 def devices():
@@ -112,7 +123,7 @@ def main():
         got, want = measured(ranks, more), expected(ranks, stage, **c)
         if got is not None:
             check(got == ranks * [want], "%d ranks, %s: sent %s bytes, the sizes say %d" % (ranks, " ".join(map(str, more)), got, want))
-    pipelines()
+    pipelines(bf16)
     devices()
     finish("bytes")
 
