@@ -120,6 +120,8 @@ static int add_offloads(struct searching *g)
 		g->at.layout.offload_params = i >= OFFLOAD_STATE;
 		if (i == OFFLOAD_STATE && g->at.strategy == ADVISE_fsdp && g->at.layout.zero_stage < 3)
 			continue; /* the parameters are gathered as long as the run lives */
+		if (i == OFFLOAD_STATE && g->at.strategy == ADVISE_pdp)
+			continue; /* stays of two turns are there at once: mostly more than a stage has */
 		if (i == OFFLOAD_NONE || (g->o->hardware->host_bytes > 0 && g->o->hardware->host_rate > 0))
 			rc = add(g);
 	}
