@@ -26,7 +26,8 @@ MANY += ["--model gpt2-124m -b 32 --seq-len 256 --n-layer 4 --n-head 6 --n-embd 
 MANY += [GPT + more for more in (
     "", "--precision bf16", "--precision bf16 --opt lamb", "--opt sgd --activation-checkpointing full", "--precision bf16 --model-ema",
     "--grad-accum-steps 2", "--precision bf16 --nproc-per-node 2", "--nproc-per-node 2 --clip-grad-norm 1", "--save-steps 1",
-    "--precision bf16 -b 8 --activation-checkpointing selective --threads 2")]
+    "--precision bf16 -b 8 --activation-checkpointing selective --threads 2",
+    "--no-tie-weights --nproc-per-node 2 --strategy fsdp", "--nproc-per-node 4 --strategy fsdp", "--nproc-per-node 4 --strategy fsdp --zero-stage 1")]
 
 
 def foreseen(line):
@@ -37,7 +38,7 @@ def foreseen(line):
         if not check(p.returncode == 0, "%s: exit %d: %s" % (line, p.returncode, p.stderr)):
             return
         series = read_run(runs)["series"]
-        for rank in range(2 if "--nproc" in line else 1):
+        for rank in range(int(re.search("--nproc-per-node ([0-9]+)|$", line).group(1) or 1)):
             planned, used = (max(series.get(("memory/%s_bytes" % k, rank), {0: 0}).values()) for k in ("planned", "used"))
             print("planned %7.1f MiB, used %7.1f MiB, %+5.1f %%, rank %d: %s"
                   % (planned / 2**20, used / 2**20, 100 * (used - planned) / max(planned, 1), rank, line), flush=True)
