@@ -15,6 +15,10 @@
 
 #define MARGIN 16     /* columns beside the wanted ones that smooth upsampling of colour looks at, with room */
 #define TAIL_BYTES 4096 /* an end mark is looked for in so many bytes at the end */
+/* A row begins so far behind what malloc gives, at no multiple of 16: one that begins at a multiple of a vector's
+ * bytes the library writes past the caches (movntdq), and whoever scales it waits for memory. That took a quarter of a
+ * picture's time in every process whose malloc happened to give such an address. */
+#define ASIDE 8
 
 struct jpeg {
 	struct jpeg_error_mgr errors; /* first: the library hands this back */
@@ -23,8 +27,8 @@ struct jpeg {
 	bool damaged; /* a warning that means lost pixels */
 	struct jpeg_decompress_struct d;
 	struct entropy *entropy;
-	uint8_t *line;
-	size_t line_bytes;
+	uint8_t *room; /* for a row of pixels */
+	size_t room_bytes;
 };
 
 static void stop(j_common_ptr common)
@@ -78,7 +82,7 @@ static void jpeg_close(void *state)
 		return;
 	jpeg_destroy_decompress(&j->d);
 	entropy_free(j->entropy);
-	free(j->line);
+	free(j->room);
 	free(j);
 }
 
@@ -192,19 +196,26 @@ static unsigned narrow(struct jpeg *j, const struct codec_want *w)
 	return x;
 }
 
+static int row_room(struct jpeg *j, struct err *err)
+{
+	size_t bytes = ((size_t)j->d.output_width + MARGIN) * 4 + 16; /* what codec.h promises behind the last one */
+
+	return grow_to(&j->room, &j->room_bytes, ASIDE + bytes, "a row of pixels", err);
+}
+
 static void read_rows(struct jpeg *j, const struct codec_want *w, bool whole)
 {
 	unsigned x = narrow(j, w);
 	bool cmyk = j->d.out_color_space == JCS_CMYK;
-	JSAMPROW line = j->line;
+	JSAMPROW line = j->room + ASIDE;
 
 	if (w->y0 > 0)
 		jpeg_skip_scanlines(&j->d, (JDIMENSION)w->y0);
 	for (int y = w->y0; y < w->y1; y++) {
 		jpeg_read_scanlines(&j->d, &line, 1);
 		if (cmyk)
-			from_cmyk(j->line, j->d.output_width, j->d.saw_Adobe_marker);
-		w->row(w->user, j->line + ((size_t)w->x0 - x) * 4);
+			from_cmyk(line, j->d.output_width, j->d.saw_Adobe_marker);
+		w->row(w->user, line + ((size_t)w->x0 - x) * 4);
 	}
 	while (whole && j->d.output_scanline < j->d.output_height)
 		jpeg_read_scanlines(&j->d, &line, 1);
@@ -226,7 +237,7 @@ static int jpeg_rows(void *state, const struct codec_input *in, const struct cod
 												JCS_EXT_RGBX;
 	jpeg_start_decompress(&j->d);
 	entropy_take(j->entropy, &j->d); /* or else the library's own decoder */
-	rc = grow_to(&j->line, &j->line_bytes, ((size_t)j->d.output_width + MARGIN) * 4 + 16, "a row of pixels", err);
+	rc = row_room(j, err);
 	if (rc)
 		return rc;
 	read_rows(j, w, !has_end(in));
