@@ -1,5 +1,6 @@
 /* entropy_test.c: our Huffman decoder against libjpeg-turbo's own, on the same files: whole, cropped, at a fraction of
- * the size, cut short and with bytes flipped: the same pixels, the same complaints about missing data. */
+ * the size, cut short and with bytes flipped: the same pixels, the same complaints about missing data. The same for
+ * these files with restart markers, which must also look as they did without. */
 #include "config.h"
 
 #include <dirent.h>
@@ -16,6 +17,7 @@
 #include <jerror.h>
 
 #include "trainer/data/pictures/entropy.h"
+#include "trainer/data/pictures/restart.h"
 
 #define ROOM (1 << 22)
 
@@ -66,6 +68,7 @@ static void reader_close(struct reader *r)
 static bool decode(struct reader *r, const uint8_t *data, size_t n, enum way way, bool own)
 {
 	JDIMENSION x, width, end;
+	struct entropy_part part = { 0, 0, 0, 0 };
 
 	r->short_of_data = r->taken = false;
 	r->n = 0;
@@ -78,15 +81,18 @@ static bool decode(struct reader *r, const uint8_t *data, size_t n, enum way way
 	r->d.scale_num = way == HALF ? 4 : way == EIGHTH ? 1 : 8;
 	r->d.scale_denom = 8;
 	jpeg_start_decompress(&r->d);
-	if (own)
-		r->taken = entropy_take(r->own, &r->d);
 	end = r->d.output_height;
 	if (way == PART && r->d.output_width > 60 && end > 60) {
 		x = r->d.output_width / 3;
 		width = r->d.output_width / 4;
 		jpeg_crop_scanline(&r->d, &x, &width);
-		jpeg_skip_scanlines(&r->d, end / 5);
-		end = end * 4 / 5;
+		part = (struct entropy_part){ (int)x, (int)(x + width), (int)end / 5, (int)end * 4 / 5 };
+	}
+	if (own)
+		r->taken = entropy_take(r->own, &r->d, part.y1 ? &part : NULL);
+	if (part.y1) {
+		jpeg_skip_scanlines(&r->d, (JDIMENSION)part.y0);
+		end = (JDIMENSION)part.y1;
 	}
 	assert_true((size_t)end * r->d.output_width * (size_t)r->d.output_components < ROOM);
 	while (r->d.output_scanline < end) {
@@ -111,16 +117,11 @@ static bool same(struct reader *a, struct reader *b, const char *name, const uin
 	return b->taken;
 }
 
-static int compare_file(struct reader *a, struct reader *b, const char *path)
+/* In how many ways our decoder took the file; data are damaged afterwards. */
+static int compare(struct reader *a, struct reader *b, const char *path, uint8_t *data, size_t n)
 {
-	uint8_t *data = malloc(ROOM);
-	FILE *f = fopen(path, "rb");
-	size_t n;
 	int taken = 0;
 
-	assert_true(f && data);
-	n = fread(data, 1, ROOM, f);
-	fclose(f);
 	for (int way = 0; way < WAYS; way++)
 		taken += same(a, b, path, data, n, (enum way)way);
 	for (size_t part = 1; part < 9; part++)
@@ -129,6 +130,50 @@ static int compare_file(struct reader *a, struct reader *b, const char *path)
 		data[n - 1 - k * (n / 64)] ^= (uint8_t)(1 << k % 8);
 		decode(b, data, n, k % 2 ? WHOLE : PART, true);
 	}
+	return taken;
+}
+
+static bool is_progressive(const uint8_t *data, size_t n)
+{
+	for (size_t i = 0; i + 1 < n; i++)
+		if (data[i] == 0xff && data[i + 1] == 0xc2)
+			return true;
+	return false;
+}
+
+/* Files of one or three components get markers; so marked they show what they showed. */
+static int compare_marked(struct reader *a, struct reader *b, const char *path, const uint8_t *data, size_t n)
+{
+	struct err err = ERR_INIT;
+	uint8_t *marked;
+	size_t length;
+	int rc = restart_write(data, n, &marked, &length, &err), taken;
+
+	assert_true(rc == (strstr(path, "cmyk") ? 0 : 1));
+	if (!rc)
+		return 0;
+	assert_true(is_progressive(data, n) || length <= n + n / 50);
+	assert_false(is_progressive(marked, length));
+	assert_true(decode(a, data, n, WHOLE, false) && decode(b, marked, length, WHOLE, false));
+	assert_true(a->n == b->n && !memcmp(a->pixels, b->pixels, a->n));
+	assert_true(b->d.restart_interval > 0);
+	taken = compare(a, b, path, marked, length);
+	free(marked);
+	return taken;
+}
+
+static int compare_file(struct reader *a, struct reader *b, const char *path)
+{
+	uint8_t *data = malloc(ROOM);
+	FILE *f = fopen(path, "rb");
+	size_t n;
+	int taken;
+
+	assert_true(f && data);
+	n = fread(data, 1, ROOM, f);
+	fclose(f);
+	taken = compare_marked(a, b, path, data, n);
+	taken += compare(a, b, path, data, n);
 	free(data);
 	return taken;
 }
@@ -158,7 +203,7 @@ static void like_the_library(void **state)
 	closedir(dir);
 	assert_true(files >= 8);
 #ifdef HAVE_JPEGINT_H
-	assert_true(taken >= files * WAYS / 2);
+	assert_true(taken >= 2 * files * WAYS * 2 / 3);
 #else
 	assert_int_equal(taken, 0);
 #endif
@@ -166,9 +211,22 @@ static void like_the_library(void **state)
 	reader_close(&b);
 }
 
+/* What is no JPEG, or a damaged one, stays as it is. */
+static void left_alone(void **state)
+{
+	static const uint8_t noise[] = { 0xff, 0xd8, 0xff, 0xe0, 0, 4, 1, 2, 0xff, 0xd9 };
+	struct err err = ERR_INIT;
+	uint8_t *ret;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(restart_write(noise, sizeof(noise), &ret, &n, &err), 0);
+	assert_int_equal(restart_write(noise, 1, &ret, &n, &err), 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(like_the_library) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(like_the_library), cmocka_unit_test(left_alone) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* shard.c: `dptrain shard`. Each picture goes into the shards as the file it is; images of sets that hold no files as
- * NumPy arrays. They are dealt out by the seed, so that neighbours have nothing in common. */
+/* shard.c: `dptrain shard`. Each picture goes into the shards as the file it is, or with restart markers; images of
+ * sets that hold no files as NumPy arrays. They are dealt by the seed, so that neighbours have nothing in common. */
 #include "trainer/tools/shard.h"
 
 #include <dirent.h>
@@ -17,6 +17,7 @@
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/npy.h"
 #include "trainer/data/permute.h"
+#include "trainer/data/pictures/restart.h"
 
 #define PATH_BYTES 4100
 #define SAMPLE_BYTES_MAX ((size_t)1 << 31)
@@ -28,6 +29,10 @@ struct job_of_shards {
 	char folder[PATH_BYTES]; /* until it gets its name */
 	struct dataset_file file;
 	struct buf *out;
+	struct marked { /* of a split, where --restart-markers is given */
+		int64_t pictures, written; /* all of them, those written anew */
+		uint64_t before, after; /* bytes of those */
+	} marked;
 };
 
 static int open_set(struct job_of_shards *j, struct err *err)
@@ -72,10 +77,28 @@ static int take_array(struct job_of_shards *j, const struct dataset_read *r, str
 	return rc;
 }
 
+/* The picture with restart markers in the place of the one that was read, where it can have them. */
+static int mark_picture(struct job_of_shards *j, struct shard_item *picture, uint8_t **ret, struct err *err)
+{
+	size_t n = 0;
+	int rc = restart_write(picture->bytes, picture->n, ret, &n, err);
+
+	j->marked.pictures++;
+	if (rc <= 0)
+		return rc;
+	j->marked.written++;
+	j->marked.before += picture->n;
+	j->marked.after += n;
+	picture->bytes = *ret;
+	picture->n = n;
+	return 0;
+}
+
 static int add_sample(struct job_of_shards *j, struct shard_writer *w, const struct dataset_read *r, struct err *err)
 {
 	char key[32], label[32];
 	struct shard_item items[2];
+	uint8_t *anew = NULL;
 	int rc = j->data->ops->file ? j->data->ops->file(j->data, r, &j->file, err) : take_array(j, r, err);
 
 	if (rc)
@@ -84,7 +107,12 @@ static int add_sample(struct job_of_shards *j, struct shard_writer *w, const str
 	snprintf(label, sizeof(label), "%d", j->file.label);
 	items[0] = (struct shard_item){ j->file.ending, j->file.bytes.data, j->file.bytes.len };
 	items[1] = (struct shard_item){ "cls", label, strlen(label) };
-	return shard_writer_add(w, key, items, 2, err);
+	if (j->cfg->restart_markers && j->data->ops->file)
+		rc = mark_picture(j, &items[0], &anew, err);
+	if (!rc)
+		rc = shard_writer_add(w, key, items, 2, err);
+	free(anew);
+	return rc;
 }
 
 static struct shard_writer_opts writer_opts(const struct job_of_shards *j, enum split split)
@@ -102,6 +130,16 @@ static struct shard_writer_opts writer_opts(const struct job_of_shards *j, enum 
 	return o;
 }
 
+static void say_marked(const struct job_of_shards *j)
+{
+	const struct marked *m = &j->marked;
+
+	if (m->pictures)
+		buf_addf(j->out, "%s: %lld of %lld pictures have restart markers, %+.1f %% bytes\n", j->cfg->out,
+			 (long long)m->written, (long long)m->pictures,
+			 m->before ? 100 * ((double)m->after / (double)m->before - 1) : 0.0);
+}
+
 static int write_split(struct job_of_shards *j, enum split split, struct err *err)
 {
 	const struct shard_writer_opts o = writer_opts(j, split);
@@ -112,6 +150,7 @@ static int write_split(struct job_of_shards *j, enum split split, struct err *er
 
 	if (rc)
 		return rc;
+	j->marked = (struct marked){ 0 };
 	permute_init(&order, (struct rng_key){ (uint64_t)j->cfg->seed, rng_stream("shard") ^ (uint64_t)split },
 		     (uint64_t)n);
 	for (int64_t i = 0; !rc && i < n; i++) {
@@ -125,6 +164,8 @@ static int write_split(struct job_of_shards *j, enum split split, struct err *er
 		buf_addf(j->out, "%s: %lld %s samples in %d shard%s, %.1f MiB\n", j->cfg->out, (long long)n,
 			 split == SPLIT_TRAIN ? "training" : "validation", shard_writer_shards(w),
 			 shard_writer_shards(w) > 1 ? "s" : "", (double)shard_writer_bytes(w) / 1048576);
+	if (!rc)
+		say_marked(j);
 	shard_writer_free(w);
 	return rc;
 }

@@ -19,6 +19,7 @@
 #define LOOK 10	   /* bits that are looked up at once */
 #define PAD 4096   /* zeros behind the data: more than one MCU can ask for */
 #define LONGEST 16 /* bits of a code */
+#define CONTEXT 4  /* rows above and below the wanted ones that smooth upsampling of colour looks at, with room */
 
 /* What the next LOOK bits begin with: code and value are complete; or the code alone; or not even that. */
 enum { WHOLE = 0, CODE = 0x40, LONG = 0x80, KIND = 0xc0, LENGTH = 0x3f };
@@ -36,13 +37,23 @@ struct reader {
 	int have;
 };
 
+struct span { /* half open */
+	int64_t from, to;
+};
+
 struct entropy {
 	struct table dc[NUM_HUFF_TBLS], ac[NUM_HUFF_TBLS];
-	uint8_t *data; /* without stuffing, PAD zeros behind it */
-	size_t capacity, n;
+	uint8_t *data; /* of the segments that are wanted, without stuffing, PAD zeros behind the last one */
+	size_t capacity;
+	size_t *begin; /* [segments + 1]: of each in data */
+	size_t begin_bytes;
+	struct span row, column; /* of MCUs that are wanted */
+	int64_t mcus, interval, segments; /* of the scan, of a segment; a file without restart markers is one segment */
+	int64_t segment; /* that is being decoded */
+	int64_t left;	 /* MCUs of it */
 	struct reader at;
 	int last_dc[MAX_COMPS_IN_SCAN];
-	bool exhausted;
+	bool idle; /* until the next segment: this one is not wanted or has no more data */
 };
 
 struct entropy *entropy_new(void)
@@ -52,8 +63,10 @@ struct entropy *entropy_new(void)
 
 void entropy_free(struct entropy *e)
 {
-	if (e)
+	if (e) {
 		free(e->data);
+		free(e->begin);
+	}
 	free(e);
 }
 
@@ -204,18 +217,45 @@ static inline void ac_values(struct reader *r, const struct table *t, j_decompre
 	}
 }
 
+/* One that goes over the end of a row counts as if it filled both. */
+static bool is_wanted(const struct entropy *e, const struct jpeg_decompress_struct *d, int64_t segment)
+{
+	int64_t first = segment * e->interval, last = first + e->interval - 1, per_row = (int64_t)d->MCUs_per_row;
+	struct span row;
+
+	last = last < e->mcus ? last : e->mcus - 1;
+	row = (struct span){ first / per_row, last / per_row };
+	if (row.to < e->row.from || row.from >= e->row.to)
+		return false;
+	return row.from != row.to || (last % per_row >= e->column.from && first % per_row < e->column.to);
+}
+
+static void begin_segment(struct entropy *e, const struct jpeg_decompress_struct *d, int64_t segment)
+{
+	e->segment = segment;
+	e->left = e->interval;
+	e->idle = segment >= e->segments || !is_wanted(e, d, segment);
+	memset(e->last_dc, 0, sizeof(e->last_dc));
+	if (!e->idle)
+		e->at = (struct reader){ .next = e->data + e->begin[segment] };
+}
+
 static inline bool is_exhausted(const struct entropy *e)
 {
-	return (e->at.next - e->data) * 8 - e->at.have > (ptrdiff_t)e->n * 8;
+	return (e->at.next - e->data) * 8 - e->at.have > (ptrdiff_t)e->begin[e->segment + 1] * 8;
 }
 
 static boolean decode_mcu(j_decompress_ptr d, JBLOCKROW *blocks)
 {
 	struct entropy *e = d->client_data;
-	struct reader r = e->at; /* in registers */
+	struct reader r; /* in registers */
 
-	if (e->exhausted)
+	if (!e->left)
+		begin_segment(e, d, e->segment + 1);
+	e->left--;
+	if (e->idle)
 		return TRUE;
+	r = e->at;
 	for (int i = 0; i < d->blocks_in_MCU; i++) {
 		int c = d->MCU_membership[i];
 		const jpeg_component_info *info = d->cur_comp_info[c];
@@ -229,46 +269,100 @@ static boolean decode_mcu(j_decompress_ptr d, JBLOCKROW *blocks)
 		}
 	}
 	e->at = r;
-	e->exhausted = is_exhausted(e);
-	if (e->exhausted)
+	e->idle = is_exhausted(e);
+	if (e->idle)
 		WARNMS(d, JWRN_HIT_MARKER);
 	return TRUE;
 }
 
-/* The data up to the first marker, without the zeros that follow 0xff in them. */
-static bool unstuff(struct entropy *e, const uint8_t *from, size_t n)
+/* The data from *from up to the next marker without the zeros that follow 0xff in them, to *to; where that is NULL they
+ * are passed over. Returns the marker, which *from then stands at; 0: there is none. */
+static int copy_segment(const uint8_t **from, const uint8_t *end, uint8_t **to)
 {
-	const uint8_t *end = from + n;
+	while (*from < end) {
+		const uint8_t *mark = memchr(*from, 0xff, (size_t)(end - *from)), *upto = mark ? mark : end;
+
+		if (to)
+			memcpy(*to, *from, (size_t)(upto - *from));
+		if (to)
+			*to += upto - *from;
+		*from = upto;
+		while (end - *from > 1 && (*from)[1] == 0xff) /* fill bytes */
+			++*from;
+		if (end - *from < 2)
+			return 0;
+		if ((*from)[1])
+			return (*from)[1];
+		if (to)
+			*(*to)++ = 0xff;
+		*from += 2;
+	}
+	return 0;
+}
+
+/* False where a restart marker does not stand in its turn: the library knows how to go on then. */
+static bool unstuff(struct entropy *e, const struct jpeg_decompress_struct *d)
+{
+	const uint8_t *from = d->src->next_input_byte, *end = from + d->src->bytes_in_buffer;
+	size_t room = (size_t)(end - from) + PAD, list = ((size_t)e->segments + 1) * sizeof(*e->begin);
 	uint8_t *to;
 
-	if (grow_to(&e->data, &e->capacity, n + PAD, "a picture's data", NULL))
+	if (e->segments > end - from || grow_to(&e->data, &e->capacity, room, "a picture's data", NULL) ||
+	    grow_to(&e->begin, &e->begin_bytes, list, "a picture's data", NULL))
 		return false;
 	to = e->data;
-	while (from < end) {
-		const uint8_t *mark = memchr(from, 0xff, (size_t)(end - from)), *upto = mark ? mark : end;
+	for (int64_t s = 0; s < e->segments; s++) {
+		int marker;
 
-		memcpy(to, from, (size_t)(upto - from));
-		to += upto - from;
-		from = upto;
-		if (!mark)
+		e->begin[s] = (size_t)(to - e->data);
+		marker = copy_segment(&from, end, is_wanted(e, d, s) ? &to : NULL);
+		if (s + 1 == e->segments)
 			break;
-		while (from + 1 < end && from[1] == 0xff) /* fill bytes */
-			from++;
-		if (from + 1 >= end || from[1])
-			break;
-		*to++ = 0xff;
+		if (marker != JPEG_RST0 + s % 8)
+			return false;
 		from += 2;
 	}
-	e->n = (size_t)(to - e->data);
+	e->begin[e->segments] = (size_t)(to - e->data);
 	memset(to, 0, PAD);
 	return true;
 }
 
 static bool is_for_us(const struct jpeg_decompress_struct *d)
 {
-	return !d->progressive_mode && !d->arith_code && d->data_precision == 8 && !d->restart_interval &&
-	       d->comps_in_scan == d->num_components && d->comps_in_scan <= MAX_COMPS_IN_SCAN && !d->buffered_image &&
-	       !d->unread_marker && d->entropy;
+	return !d->progressive_mode && !d->arith_code && d->data_precision == 8 && !d->buffered_image &&
+	       d->comps_in_scan == d->num_components && d->comps_in_scan <= MAX_COMPS_IN_SCAN && !d->unread_marker &&
+	       d->entropy;
+}
+
+static int64_t round_up(int64_t a, int64_t b)
+{
+	return (a + b - 1) / b;
+}
+
+/* Output pixels of a block's side. */
+static int block_side(const struct jpeg_decompress_struct *d)
+{
+#if JPEG_LIB_VERSION >= 70
+	return d->min_DCT_h_scaled_size;
+#else
+	return d->min_DCT_scaled_size;
+#endif
+}
+
+/* In MCUs. Of a file of one component an MCU is a block, whatever its sampling factors say. */
+static void set_part(struct entropy *e, const struct jpeg_decompress_struct *d, const struct entropy_part *p)
+{
+	int width = d->max_h_samp_factor * block_side(d), height = d->max_v_samp_factor * block_side(d);
+
+	e->mcus = (int64_t)d->MCUs_per_row * d->MCU_rows_in_scan;
+	e->interval = d->restart_interval ? d->restart_interval : e->mcus;
+	e->segments = round_up(e->mcus, e->interval);
+	e->row = (struct span){ 0, d->MCU_rows_in_scan };
+	e->column = (struct span){ 0, d->MCUs_per_row };
+	if (!p || (d->comps_in_scan == 1 && d->max_h_samp_factor * d->max_v_samp_factor > 1))
+		return;
+	e->row = (struct span){ (p->y0 > CONTEXT ? p->y0 - CONTEXT : 0) / height, round_up(p->y1 + CONTEXT, height) };
+	e->column = (struct span){ p->x0 / width, round_up(p->x1, width) };
 }
 
 static bool make_tables(struct entropy *e, const struct jpeg_decompress_struct *d)
@@ -292,13 +386,14 @@ static bool make_tables(struct entropy *e, const struct jpeg_decompress_struct *
 	return true;
 }
 
-bool entropy_take(struct entropy *e, struct jpeg_decompress_struct *d)
+bool entropy_take(struct entropy *e, struct jpeg_decompress_struct *d, const struct entropy_part *part)
 {
-	if (!is_for_us(d) || !make_tables(e, d) || !unstuff(e, d->src->next_input_byte, d->src->bytes_in_buffer))
+	if (!is_for_us(d) || !make_tables(e, d))
 		return false;
-	e->at = (struct reader){ .next = e->data };
-	memset(e->last_dc, 0, sizeof(e->last_dc));
-	e->exhausted = false;
+	set_part(e, d, part);
+	if (!unstuff(e, d))
+		return false;
+	begin_segment(e, d, 0);
 	d->client_data = e;
 	d->entropy->decode_mcu = decode_mcu;
 	return true;
@@ -306,10 +401,11 @@ bool entropy_take(struct entropy *e, struct jpeg_decompress_struct *d)
 
 #else
 
-bool entropy_take(struct entropy *e, struct jpeg_decompress_struct *d)
+bool entropy_take(struct entropy *e, struct jpeg_decompress_struct *d, const struct entropy_part *part)
 {
 	(void)e;
 	(void)d;
+	(void)part;
 	return false;
 }
 

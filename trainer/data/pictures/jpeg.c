@@ -203,9 +203,9 @@ static int row_room(struct jpeg *j, struct err *err)
 	return grow_to(&j->room, &j->room_bytes, ASIDE + bytes, "a row of pixels", err);
 }
 
-static void read_rows(struct jpeg *j, const struct codec_want *w, bool whole)
+/* x: the first column that is delivered. */
+static void read_rows(struct jpeg *j, const struct codec_want *w, unsigned x, bool whole)
 {
-	unsigned x = narrow(j, w);
 	bool cmyk = j->d.out_color_space == JCS_CMYK;
 	JSAMPROW line = j->room + ASIDE;
 
@@ -222,6 +222,16 @@ static void read_rows(struct jpeg *j, const struct codec_want *w, bool whole)
 	jpeg_abort_decompress(&j->d);
 }
 
+static void read_part(struct jpeg *j, const struct codec_input *in, const struct codec_want *w)
+{
+	unsigned x = narrow(j, w);
+	struct entropy_part part = { (int)x, (int)(x + j->d.output_width), w->y0, w->y1 };
+	bool whole = !has_end(in);
+
+	entropy_take(j->entropy, &j->d, whole ? NULL : &part); /* or else the library's own decoder */
+	read_rows(j, w, x, whole);
+}
+
 static int jpeg_rows(void *state, const struct codec_input *in, const struct codec_want *w, struct err *err)
 {
 	struct jpeg *j = state;
@@ -236,11 +246,10 @@ static int jpeg_rows(void *state, const struct codec_input *in, const struct cod
 	j->d.out_color_space = j->d.jpeg_color_space == JCS_CMYK || j->d.jpeg_color_space == JCS_YCCK ? JCS_CMYK :
 												JCS_EXT_RGBX;
 	jpeg_start_decompress(&j->d);
-	entropy_take(j->entropy, &j->d); /* or else the library's own decoder */
 	rc = row_room(j, err);
 	if (rc)
 		return rc;
-	read_rows(j, w, !has_end(in));
+	read_part(j, in, w);
 	return j->damaged ? bad(j, in, err) : 0;
 }
 

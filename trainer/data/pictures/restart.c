@@ -1,0 +1,207 @@
+/* restart.c: libjpeg's transcoding. A marker costs about four bytes (itself, the bits up to it, and values that begin
+ * anew behind it), of which Huffman tables made for the file give some back. */
+#include "trainer/data/pictures/restart.h"
+
+#ifdef HAVE_IMAGES
+
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jpeglib.h>
+
+#include "trainer/data/pictures/picture.h"
+
+#define MCUS_LEAST 2	  /* between two markers: fewer cost more than they save */
+#define SEGMENT_BYTES 128 /* so many at least, in the mean */
+#define GROWTH 50	  /* a file grows by 1/50 at most */
+
+struct transcoder {
+	struct jpeg_error_mgr errors; /* first: the library hands this back */
+	jmp_buf jump;
+	bool damaged;
+	struct jpeg_decompress_struct from;
+	struct jpeg_compress_struct to;
+	jvirt_barray_ptr *coefficients;
+	struct jpeg_destination_mgr sink;
+	uint8_t *out; /* what was written so far, and then the whole file */
+	size_t room, n;
+};
+
+static void stop(j_common_ptr common)
+{
+	longjmp(((struct transcoder *)(void *)common->err)->jump, 1);
+}
+
+static void warn(j_common_ptr common, int level)
+{
+	if (level < 0)
+		((struct transcoder *)(void *)common->err)->damaged = true;
+}
+
+static void sink_begin(j_compress_ptr c)
+{
+	struct transcoder *t = c->client_data;
+
+	t->sink.next_output_byte = t->out;
+	t->sink.free_in_buffer = t->room;
+}
+
+/* All of the room is filled. */
+static boolean sink_grow(j_compress_ptr c)
+{
+	struct transcoder *t = c->client_data;
+	uint8_t *more = realloc(t->out, 2 * t->room);
+
+	if (!more)
+		longjmp(t->jump, 1);
+	t->sink.next_output_byte = more + t->room;
+	t->sink.free_in_buffer = t->room;
+	t->out = more;
+	t->room *= 2;
+	return TRUE;
+}
+
+static void sink_end(j_compress_ptr c)
+{
+	struct transcoder *t = c->client_data;
+
+	t->n = t->room - t->sink.free_in_buffer;
+}
+
+/* What says how a picture is shown; comments, thumbnails of other programs and the like are left out. */
+static bool is_kept(jpeg_saved_marker_ptr m)
+{
+	return (m->marker == JPEG_APP0 + 1 && m->data_length > 6 && !memcmp(m->data, "Exif\0\0", 6)) ||
+	       (m->marker == JPEG_APP0 + 2 && m->data_length > 12 && !memcmp(m->data, "ICC_PROFILE\0", 12));
+}
+
+/* Whether the file is one that the same coefficients give again: four components may lack the mark that says whether
+ * they are inverted. */
+static bool read_file(struct transcoder *t, const uint8_t *file, size_t n)
+{
+	jpeg_mem_src(&t->from, file, n);
+	jpeg_save_markers(&t->from, JPEG_APP0 + 1, 0xffff);
+	jpeg_save_markers(&t->from, JPEG_APP0 + 2, 0xffff);
+	jpeg_read_header(&t->from, TRUE);
+	if ((t->from.num_components != 1 && t->from.num_components != 3) ||
+	    (int64_t)t->from.image_width * t->from.image_height > PICTURE_PIXELS_MAX)
+		return false;
+	t->coefficients = jpeg_read_coefficients(&t->from);
+	return !t->damaged;
+}
+
+static void write_file(struct transcoder *t, unsigned interval)
+{
+	jpeg_copy_critical_parameters(&t->from, &t->to);
+	t->to.optimize_coding = TRUE;
+	t->to.restart_interval = interval;
+	jpeg_write_coefficients(&t->to, t->coefficients);
+	for (jpeg_saved_marker_ptr m = t->from.marker_list; m; m = m->next)
+		if (is_kept(m))
+			jpeg_write_marker(&t->to, m->marker, m->data, m->data_length);
+	jpeg_finish_compress(&t->to);
+}
+
+/* MCUs of a row: of a file of one component they are blocks. */
+static unsigned row_mcus(const struct jpeg_decompress_struct *d)
+{
+	unsigned width = d->num_components == 1 ? DCTSIZE : (unsigned)d->max_h_samp_factor * DCTSIZE;
+
+	return (d->image_width + width - 1) / width;
+}
+
+static unsigned column_mcus(const struct jpeg_decompress_struct *d)
+{
+	unsigned height = d->num_components == 1 ? DCTSIZE : (unsigned)d->max_v_samp_factor * DCTSIZE;
+
+	return (d->image_height + height - 1) / height;
+}
+
+/* MCUs of a segment that has about SEGMENT_BYTES; a divisor of the row's where one is near, as a segment that goes
+ * over a row's end serves both. */
+static unsigned least_interval(const struct jpeg_decompress_struct *d, size_t n)
+{
+	unsigned row = row_mcus(d), least;
+	uint64_t mcus = (uint64_t)row * column_mcus(d);
+
+	least = (unsigned)((mcus * SEGMENT_BYTES + n - 1) / n);
+	least = least < MCUS_LEAST ? MCUS_LEAST : least;
+	for (unsigned k = least; k < 2 * least && k <= row; k++)
+		if (row % k == 0)
+			return k;
+	return least;
+}
+
+/* Fewer markers until the file is small enough; one a row is the last try. */
+static bool write_small(struct transcoder *t, size_t n)
+{
+	unsigned row = row_mcus(&t->from);
+
+	for (unsigned k = least_interval(&t->from, n);; k *= 2) {
+		unsigned interval = k < row ? k : row;
+
+		write_file(t, interval);
+		if (t->from.progressive_mode || t->n <= n + n / GROWTH)
+			return !t->damaged;
+		if (interval == row)
+			return false;
+	}
+}
+
+static bool transcode(struct transcoder *t, const uint8_t *file, size_t n)
+{
+	if (setjmp(t->jump))
+		return false;
+	return read_file(t, file, n) && write_small(t, n);
+}
+
+static bool open_both(struct transcoder *t, size_t n)
+{
+	t->from.err = t->to.err = jpeg_std_error(&t->errors);
+	t->errors.error_exit = stop;
+	t->errors.emit_message = warn;
+	if (setjmp(t->jump))
+		return false;
+	jpeg_create_decompress(&t->from);
+	jpeg_create_compress(&t->to);
+	t->to.client_data = t;
+	t->sink = (struct jpeg_destination_mgr){
+		.init_destination = sink_begin, .empty_output_buffer = sink_grow, .term_destination = sink_end
+	};
+	t->to.dest = &t->sink;
+	t->room = n + n / GROWTH + 1024;
+	t->out = malloc(t->room);
+	return t->out;
+}
+
+int restart_write(const uint8_t *file, size_t n, uint8_t **ret_bytes, size_t *ret_n, struct err *err)
+{
+	struct transcoder t;
+	bool opened, done;
+
+	memset(&t, 0, sizeof(t));
+	opened = open_both(&t, n);
+	done = opened && transcode(&t, file, n);
+	jpeg_destroy_compress(&t.to);
+	jpeg_destroy_decompress(&t.from);
+	if (!done) {
+		free(t.out);
+		return opened ? 0 : err_set(err, ERR_NOMEM, "out of memory: a JPEG of %zu bytes", n);
+	}
+	*ret_bytes = t.out;
+	*ret_n = t.n;
+	return 1;
+}
+
+#else
+
+int restart_write(const uint8_t *file, size_t n, uint8_t **ret_bytes, size_t *ret_n, struct err *err)
+{
+	(void)file, (void)n, (void)ret_bytes, (void)ret_n;
+	return err_set(err, ERR_USAGE, "--restart-markers: this program was built without libjpeg");
+}
+
+#endif
