@@ -1,0 +1,157 @@
+/* shards_describe.c: what is known of a set before anything of it is delivered. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "tracker/base/crc32c.h"
+#include "trainer/data/formats/shards_inside.h"
+#include "trainer/data/pictures/pixels.h"
+
+/* Keys, sizes and labels, not pixels nor where they lie: the same set elsewhere is the same. */
+static void hash(struct shards *d)
+{
+	uint32_t c[SPLIT_COUNT] = { 0 };
+
+	for (int s = 0; s < SPLIT_COUNT; s++)
+		for (int64_t i = 0; i < d->set.base.n_samples[s]; i++) {
+			const struct sample *one = shards_sample(d, (enum split)s, i);
+			const char *name = samples_name(&d->samples, d->row[s][i]);
+			uint32_t facts[2] = { one->bytes, (uint32_t)one->label };
+
+			c[s] = crc32c(crc32c(c[s], name, strlen(name)), facts, sizeof(facts));
+		}
+	snprintf(d->set.base.hash, sizeof(d->set.base.hash), "shards-%08x-%08x", c[SPLIT_TRAIN], c[SPLIT_VAL]);
+}
+
+static int classes_of(const struct shards *d)
+{
+	int32_t most = -1;
+
+	for (int64_t i = 0; i < d->samples.n; i++)
+		most = d->samples.at[i].label > most ? d->samples.at[i].label : most;
+	return most + 1 > d->facts.classes ? most + 1 : d->facts.classes;
+}
+
+/* Mean and deviation of the training images, where no index file says them. */
+static int measure(struct shards *d, struct err *err)
+{
+	struct dataset *b = &d->set.base;
+	size_t each = pixels_count(b), n = (size_t)b->n_samples[SPLIT_TRAIN];
+	uint8_t *all = n > SIZE_MAX / each ? NULL : calloc(n, each);
+	int rc = 0;
+
+	if (!all)
+		return err_set(err, ERR_NOMEM, "out of memory: mean and deviation of %zu images", n);
+	for (size_t i = 0; !rc && i < n; i++) {
+		rc = shards_read_raw(d, &(struct dataset_read){ .index = (int64_t)i, .pixels = all + i * each }, err);
+		rc = rc == ERR_CORRUPT ? 0 : rc;
+	}
+	if (!rc)
+		pixels_stats(b, all, (int64_t)n);
+	free(all);
+	return rc;
+}
+
+/* All images are as large as the first one. */
+static int describe_raw(struct shards *d, const struct dataset_ops *ops, struct err *err)
+{
+	struct dataset *b = &d->set.base;
+	struct shards_hand h = { NULL };
+	struct npy a;
+	char name[320];
+	size_t n;
+	int rc;
+
+	d->raw = true;
+	b->ops = ops;
+	rc = shards_fetch(d, &(struct dataset_read){ .hand = &h }, err);
+	shards_say(d, SPLIT_TRAIN, 0, name);
+	n = rc ? 0 : shards_sample(d, SPLIT_TRAIN, 0)->bytes;
+	if (!rc && (!npy_parse(h.bytes, n, &a) || a.channels > DATASET_CHANNELS_MAX))
+		rc = err_set(err, ERR_USAGE, "%s: is no whole array of bytes (u8, rows first, up to %d channels)", name,
+			     DATASET_CHANNELS_MAX);
+	if (!rc)
+		memcpy(d->head, h.bytes, a.begin);
+	free(h.bytes);
+	if (rc)
+		return rc;
+	d->head_bytes = a.begin;
+	b->height = a.height;
+	b->width = a.width;
+	b->channels = a.channels;
+	if (d->facts.channels != a.channels)
+		return measure(d, err);
+	memcpy(b->mean, d->facts.mean, sizeof(b->mean));
+	memcpy(b->std, d->facts.std, sizeof(b->std));
+	return 0;
+}
+
+/* TensorFlow's ImageNet has a class for "nothing" in front. */
+static void note_labels(struct shards *d)
+{
+	int32_t least = INT32_MAX;
+	char text[512];
+
+	for (int64_t i = 0; i < d->samples.n; i++)
+		least = d->samples.at[i].label < least ? d->samples.at[i].label : least;
+	if (least != 1)
+		return;
+	snprintf(text, sizeof(text), "%.300s: labels begin at 1 and are used as they are: class 0 stays empty",
+		 d->set.base.path);
+	image_set_note(&d->set, text);
+}
+
+static int note_lost(struct shards *d, struct err *err)
+{
+	const char *line = d->samples.notes;
+	char text[512];
+	size_t n;
+
+	for (int i = 0; i < IMAGE_SET_NOTICES - 1 && (n = strcspn(line, "\n")) && line[n]; i++, line += n + 1) {
+		snprintf(text, sizeof(text), "%.*s", (int)n, line);
+		image_set_note(&d->set, text);
+	}
+	if (d->samples.lost > IMAGE_SET_NOTICES - 1) {
+		snprintf(text, sizeof(text), "%.300s: %lld samples or stretches in all could not be used",
+			 d->set.base.path, (long long)d->samples.lost);
+		image_set_note(&d->set, text);
+	}
+	if (d->samples.lost && d->set.strict)
+		return err_set(err, ERR_USAGE, "%.200s: %.*s", d->set.base.path,
+			       (int)strcspn(d->samples.notes, "\n"), d->samples.notes);
+	return image_set_lost(&d->set, d->samples.lost, err);
+}
+
+static uint64_t remote_bytes(const struct shards *d)
+{
+	uint64_t bytes = 0;
+
+	for (int i = 0; i < objects_count(d->store); i++)
+		bytes += strstr(objects_address(d->store, i), "://") ? objects_bytes(d->store, i) : 0;
+	return bytes;
+}
+
+int shards_describe(struct shards *d, const struct dataset_opts *o, const struct dataset_ops *raw_ops, struct err *err)
+{
+	struct dataset *b = &d->set.base;
+	size_t n;
+	int rc;
+
+	if (!d->samples.n && d->samples.lost)
+		return err_set(err, ERR_USAGE, "%.150s: no images to train on; %.*s", b->path,
+			       (int)strcspn(d->samples.notes, "\n"), d->samples.notes);
+	rc = image_set_describe(&d->set, o, classes_of(d), "classes", err);
+	if (rc)
+		return rc;
+	n = strlen(samples_name(&d->samples, d->row[SPLIT_TRAIN][0]));
+	if (n > 4 && !strcasecmp(samples_name(&d->samples, d->row[SPLIT_TRAIN][0]) + n - 4, ".npy"))
+		rc = describe_raw(d, raw_ops, err);
+	else
+		rc = image_set_open_kept(&d->set, o, remote_bytes(d), err);
+	note_labels(d);
+	if (!rc)
+		rc = note_lost(d, err);
+	hash(d);
+	return rc;
+}

@@ -1,0 +1,205 @@
+/* shards_find.c: which objects a set is made of, and where each sample lies in them: found once and kept (keep.h). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracker/base/sha256.h"
+#include "trainer/data/container/shard_index.h"
+#include "trainer/data/formats/folder_remote.h"
+#include "trainer/data/formats/keep.h"
+#include "trainer/data/formats/shards_inside.h"
+#include "trainer/graph/rng.h"
+
+#define KEY_BYTES_MAX ((size_t)1 << 28)
+
+/* Single pictures behind an address: those of training first. */
+static int add_pictures(struct shards *d, const struct dataset_opts *o, int *ret_train, struct err *err)
+{
+	struct folder_remote found = { .n_train = 0 };
+	int rc = folder_remote_find(&found, d->store,
+				    &(struct folder_remote_opts){ .address = o->path,
+								  .store = { .timeout_s = o->data_timeout_s },
+								  .val_share = o->val_share },
+				    err);
+
+	if (rc) {
+		folder_remote_done(&found);
+		return rc;
+	}
+	d->samples = found.samples;
+	d->classes = found.classes;
+	d->n_classes = d->facts.classes = found.n_classes;
+	d->set.base.class_names = (const char *const *)d->classes;
+	d->set.base.n_class_names = d->n_classes;
+	*ret_train = found.n_train;
+	return 0;
+}
+
+/* Opens the shards of both splits; *ret_train of them are those of training. Without shards of its own for validation
+ * all of them are. */
+static int add_shards(struct shards *d, const struct dataset_opts *o, int *ret_train, struct err *err)
+{
+	bool one_folder = objects_is_folder(o->path) && !strstr(o->path, "::") && !strchr(o->path, '{');
+	struct shard_list list = { .timeout_s = o->data_timeout_s, .may_be_none = one_folder && !o->val_path };
+	int rc = shard_list_add(&list, o->path, SHARDS_TRAIN, err);
+
+	*ret_train = list.n;
+	d->facts = list.facts;
+	if (!rc)
+		rc = o->val_path ? shard_list_add(&list, o->val_path, SHARDS_ALL, err)
+				 : shard_list_add(&list, o->path, SHARDS_VAL, err);
+	for (int i = 0; rc >= 0 && i < list.n; i++)
+		rc = objects_add(d->store, list.address[i], err);
+	if (rc >= 0 && !list.n)
+		rc = add_pictures(d, o, ret_train, err);
+	shard_list_done(&list);
+	return rc < 0 ? rc : objects_measure(d->store, err);
+}
+
+/* What the table depends on, as 16 hex digits. */
+static int table_name(const struct shards *d, const struct webdataset_fields *f, char ret[32], struct err *err)
+{
+	char hex[65];
+	struct buf b;
+	int rc = 0;
+
+	buf_init(&b, KEY_BYTES_MAX);
+	buf_addf(&b, "1 %s %s\n", f->image, f->label);
+	for (int i = 0; i < objects_count(d->store); i++)
+		objects_stamp(d->store, i, &b);
+	if (buf_failed(&b))
+		rc = err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", objects_count(d->store));
+	else
+		sha256_hex(b.data, b.len, hex);
+	if (!rc)
+		snprintf(ret, 32, "%.16s.samples", hex);
+	buf_done(&b);
+	return rc;
+}
+
+/* Others may write where it was kept: rows that leave their shard, or names without an end, are not taken. */
+static bool fits(const struct shards *d, const struct samples *s)
+{
+	size_t names = (size_t)(s->notes - s->names);
+	uint64_t n = (uint64_t)objects_count(d->store);
+
+	if (s->n && (!names || s->names[names - 1]))
+		return false;
+	for (int64_t i = 0; i < s->n; i++) {
+		const struct sample *one = &s->at[i];
+
+		if (one->object >= n || one->key >= names || one->label < 0 ||
+		    one->offset > objects_bytes(d->store, (int)one->object) ||
+		    (!one->packed && one->bytes > objects_bytes(d->store, (int)one->object) - one->offset))
+			return false;
+	}
+	return true;
+}
+
+static bool take_kept(struct shards *d, const char *path)
+{
+	if (!samples_take(&d->samples, path))
+		return false;
+	if (fits(d, &d->samples))
+		return true;
+	samples_done(&d->samples);
+	return false;
+}
+
+/* One rank looks, the others of the machine wait for what it keeps. */
+static int find_samples(struct shards *d, const struct dataset_opts *o, struct err *err)
+{
+	struct webdataset_fields f = { o->image_field ? o->image_field : "jpg;jpeg;png;npy",
+				       o->label_field ? o->label_field : "cls" };
+	char folder[KEEP_PATH_BYTES], path[KEEP_PATH_BYTES], name[32];
+	int rc = table_name(d, &f, name, err), lock = -1;
+	bool kept;
+
+	if (rc)
+		return rc;
+	kept = keep_beside(o->path, folder) && keep_join(path, folder, name);
+	if (!kept)
+		kept = keep_in_cache(o->path, folder) && keep_join(path, folder, name);
+	if (kept && take_kept(d, path))
+		return 0;
+	if (kept)
+		lock = keep_lock(folder);
+	if (!kept || !take_kept(d, path)) {
+		rc = shard_index(&d->samples, d->store, &f, err);
+		if (!rc && kept)
+			samples_keep(&d->samples, path);
+	}
+	if (lock >= 0)
+		close(lock);
+	return rc;
+}
+
+/* The same samples go to validation on every machine, whatever else is added: by the hash of their key. */
+static enum split split_of(const struct shards *d, int64_t row, int train, double val_share)
+{
+	const char *name = samples_name(&d->samples, row);
+	char key[WEBDATASET_NAME_MAX + 1], field[WEBDATASET_FIELD_MAX];
+	size_t n;
+
+	if ((int)d->samples.at[row].object >= train)
+		return SPLIT_VAL;
+	if (train < objects_count(d->store) || val_share <= 0 || !webdataset_split(name, &n, field) || n >= sizeof(key))
+		return SPLIT_TRAIN;
+	memcpy(key, name, n);
+	key[n] = '\0';
+	return rng_uniform((struct rng_key){ rng_stream(key), rng_stream("validation") }, 0) < val_share ? SPLIT_VAL
+													: SPLIT_TRAIN;
+}
+
+static int deal(struct shards *d, int train, double val_share, struct err *err)
+{
+	int64_t n = d->samples.n;
+
+	if (n > DATASET_SAMPLES_MAX)
+		return err_set(err, ERR_USAGE, "%.200s: %lld samples: at most %lld are possible", d->set.base.path,
+			       (long long)n, (long long)DATASET_SAMPLES_MAX);
+	for (int s = 0; s < SPLIT_COUNT; s++) {
+		d->row[s] = malloc(((size_t)n + 1) * sizeof(*d->row[s]));
+		if (!d->row[s])
+			return err_set(err, ERR_NOMEM, "out of memory: %lld samples", (long long)n);
+	}
+	for (int64_t i = 0; i < n; i++) {
+		enum split s = split_of(d, i, train, val_share);
+
+		d->row[s][d->set.base.n_samples[s]++] = (uint32_t)i;
+	}
+	return 0;
+}
+
+/* Rows of one shard lie side by side: its samples are a piece. */
+static int cut_pieces(struct shards *d, enum split s, struct err *err)
+{
+	struct dataset *b = &d->set.base;
+	int64_t n = b->n_samples[s], count = 0;
+
+	d->piece[s] = malloc(((size_t)objects_count(d->store) + 2) * sizeof(*d->piece[s]));
+	if (!d->piece[s])
+		return err_set(err, ERR_NOMEM, "out of memory: %d shards", objects_count(d->store));
+	for (int64_t i = 0; i < n; i++)
+		if (!i || d->samples.at[d->row[s][i]].object != d->samples.at[d->row[s][i - 1]].object)
+			d->piece[s][count++] = i;
+	d->piece[s][count] = n;
+	b->piece[s] = d->piece[s];
+	b->n_pieces[s] = count;
+	return 0;
+}
+
+int shards_find(struct shards *d, const struct dataset_opts *o, struct err *err)
+{
+	int train = 0, rc = add_shards(d, o, &train, err);
+
+	d->cached_bytes = rc ? 0 : objects_cached(d->store);
+	if (!rc && !d->classes)
+		rc = find_samples(d, o, err);
+	if (!rc)
+		rc = deal(d, train, d->classes ? 0 : o->val_share, err);
+	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
+		rc = cut_pieces(d, (enum split)s, err);
+	return rc;
+}
