@@ -8,11 +8,13 @@ tests_insight_intervals_test_SOURCES = tests/insight/intervals_test.c tests/insi
 tests_insight_intervals_test_LDADD = libinsight.la $(CMOCKA_LIBS)
 insight_tests = tests/insight/why.py tests/insight/against.py tests/insight/diagnosis.py tests/insight/doctor.py tests/insight/find.py tests/insight/trace.py tests/insight/profile.py tests/insight/spike.py tests/insight/watch.py
 TESTS += $(insight_tests)
+CHECK_EXTRA += tests/insight/perfetto.py
+EXTRA_DIST += tests/insight/traced.py tests/insight/perfetto.py tests/insight/perfetto.mjs
 EXTRA_DIST += tests/insight/reference/make_flops.py tests/insight/reference/flops.json
 EXTRA_DIST += $(insight_tests) tests/insight/student_table.py tests/insight/student_table.def
 
 # Whether intervals hold: of simulated runs (make tests/bench/intervals && tests/bench/intervals), and of real ones.
-EXTRA_DIST += tests/bench/why tests/bench/insight/watch
+EXTRA_DIST += tests/bench/why tests/bench/insight/traced tests/bench/insight/turns.py tests/bench/insight/watch
 EXTRA_PROGRAMS += tests/bench/intervals
 tests_bench_intervals_SOURCES = tests/bench/intervals.c tests/insight/simulate.c tests/insight/simulate.h
 tests_bench_intervals_LDADD = libinsight.la

@@ -9,24 +9,9 @@ import subprocess
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", f) for f in ("api", "train")]
 import helper
 import lib
+from traced import FIRST, LAST, make_text, slices_of, trace_text, train
 
-FIRST, LAST = 6, 8
 PHASES = ("data_wait", "h2d", "forward", "backward", "comm_exposed", "optimizer", "other")
-
-
-def train(runs, text, *flags, code=0):
-    line = [helper.DPTRAIN, "--experiment", "traces", "--runs-dir", runs, "--data-path", text, "--tokenizer", "bytes", "--max-steps", "10",
-            "--model", "gpt2-124m", "--n-layer", "2", "--n-head", "2", "--n-embd", "64", "--block-size", "32", "-b", "8", "--threads", "1",
-            "--backend", "ref", "--precision", "fp64", "-j", "1", *flags]
-    r = subprocess.run(line, capture_output=True, text=True, timeout=120)
-    lib.equal(r.returncode, code, f"{flags}: {r.stderr}")
-    return r.stderr
-
-
-def trace(runs, name):
-    r = subprocess.run([lib.PROGRAM, "trace", name, "--logdir", runs], capture_output=True, text=True, timeout=60)
-    lib.equal(r.returncode, 0, r.stderr)
-    return json.loads(r.stdout)["traceEvents"]
 
 
 def recorded(runs, name):
@@ -62,9 +47,7 @@ def check_order(steps):
 
 def two_ranks(runs, text):
     train(runs, text, "--run-name", "two", "--nproc-per-node", "2", "--trace-steps", f"{FIRST}:{LAST}")
-    events, seconds = trace(runs, "two"), recorded(runs, "two")
-    slices = [e for e in events if e["ph"] == "X"]
-    threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    (slices, threads), seconds = slices_of(trace_text(runs, "two")), recorded(runs, "two")
     lib.equal({e["args"]["step"] for e in slices}, set(range(FIRST, LAST + 1)), "steps")
     for rank in (0, 1):
         for step in range(FIRST, LAST + 1):
@@ -81,17 +64,14 @@ def two_ranks(runs, text):
 
 def others(runs, text):
     train(runs, text, "--run-name", "none")
-    lib.equal(trace(runs, "none"), [], "a run that was not traced")
+    lib.equal(json.loads(trace_text(runs, "none"))["traceEvents"], [], "a run that was not traced")
     lib.check("10:13" in train(runs, text, "--trace-steps", "9:4", code=2), "steps that go backwards")
     lib.check("10:13" in train(runs, text, "--trace-steps", "a", code=2), "no steps")
 
 
 def main():
     with helper.Folder() as folder:
-        runs, text = os.path.join(folder, "runs"), os.path.join(folder, "text")
-        os.mkdir(text)
-        with open(os.path.join(text, "a.txt"), "w", encoding="ascii") as f:
-            f.write("the quick brown fox jumps over the lazy dog\n" * 400)
+        runs, text = os.path.join(folder, "runs"), make_text(folder)
         two_ranks(runs, text)
         others(runs, text)
     lib.finish("trace")

@@ -1,0 +1,53 @@
+"""One training with and without something that shall cost nothing, in turn and in fresh processes: mean seconds of a step after
+the first quarter, processor seconds of the whole run (which other load hardly moves), and their ratios by round."""
+import argparse
+import json
+import os
+import resource
+import statistics
+import sys
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "train"))
+import helper
+
+FLAGS = ["--model", "resnet20", "--classes", "10", "-b", "64", "--threads", "1"]
+
+
+def options(steps):
+    p = argparse.ArgumentParser()
+    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--steps", type=int, default=steps)
+    p.add_argument("--json", action="store_true")
+    p.add_argument("flags", nargs="*", default=FLAGS)
+    return p
+
+
+def train(flags, n):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with helper.Folder() as tmp:
+        p = helper.dptrain(*flags, "--synthetic", "--deterministic", "--max-steps", n, "--report-to", "none", "--save-total-limit", 0,
+                           "--runs-dir", tmp, timeout=3600)
+        if p.returncode:
+            sys.exit(p.stderr)
+        series = helper.read_run(tmp)["series"]
+    seconds = [v for (key, _), at in series.items() if key == "phase/step" for step, v in at.items() if step > n // 4]
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+    return {"step": statistics.mean(seconds), "cpu": cpu, "losses": series[("train/loss", -1)]}
+
+
+def compare(o, off, on, limit):
+    """off, on: the flags of both sides. Prints what was found beside what is asked."""
+    rows = []
+    for r in range(o.rounds):
+        pair = {side: train([*o.flags, *(on if side else off)], o.steps) for side in ((True, False) if r % 2 else (False, True))}
+        step, cpu = (pair[True][key] / pair[False][key] for key in ("step", "cpu"))
+        rows.append({"step_ratio": step, "cpu_ratio": cpu, "cpu": pair[False]["cpu"],
+                     "same_losses": pair[True]["losses"] == pair[False]["losses"]})
+        if not o.json:
+            print("round %d: step %.4f, processor %.4f of %.2f s, losses %s"
+                  % (r + 1, step, cpu, rows[-1]["cpu"], "equal" if rows[-1]["same_losses"] else "DIFFER"), flush=True)
+    ratio = {key: statistics.median(row[key] for row in rows) for key in ("step_ratio", "cpu_ratio")}
+    if o.json:
+        print(json.dumps({"rounds": rows, **ratio, "limit": limit}))
+    else:
+        print("medians: step %.4f, processor %.4f, limit %.2f" % (ratio["step_ratio"], ratio["cpu_ratio"], limit))
