@@ -10,6 +10,7 @@ libtrackbase_la_SOURCES = \
 	tracker/base/err.c tracker/base/err.h \
 	tracker/base/file_map.c tracker/base/file_map.h \
 	tracker/base/log.c tracker/base/log.h \
+	tracker/base/median.c tracker/base/median.h \
 	tracker/base/utf8.c tracker/base/utf8.h \
 	tracker/curl/curlso.c tracker/curl/curlso.h
 libtrackbase_la_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS)

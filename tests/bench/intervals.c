@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tests/insight/simulate.h"
+#include "tracker/base/median.h"
 
 struct totals {
 	int pairs, wanted, missing, given, held, settings_below, naive_held, steps_held, steps_pairs;
@@ -71,7 +72,7 @@ int main(int argc, char **argv)
 		double width;
 
 		simulate_run(&s, (int)pairs, (uint64_t)i + 1, &t);
-		width = simulate_median(widths, t.given);
+		width = median_of(widths, (size_t)t.given);
 		add(&all, &s, &t, width);
 		if (!json)
 			printf("%5.1f %%  width %4.2f  naive %5.1f %%  steps %5.1f %%  %s\n",

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "tests/insight/simulate.h"
+#include "tracker/base/median.h"
 
 enum { PAIRS = 200 };
 
@@ -24,7 +25,7 @@ static void hold(void **state)
 		double width;
 
 		simulate_run(&s, PAIRS, 1000 + (uint64_t)k, &t);
-		width = simulate_median(widths, t.given);
+		width = median_of(widths, (size_t)t.given);
 		if (t.held < 0.9 * t.given || width > 1.5 || t.given < t.wanted)
 			fail_msg("%s: %d of %d hold, width %.2f; %d pairs with 20 effective steps",
 				 simulate_name(&s, name, sizeof(name)), t.held, t.given, width, t.wanted);

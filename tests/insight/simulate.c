@@ -153,19 +153,6 @@ void simulate_run(const struct simulate *s, int pairs, uint64_t seed, struct sim
 		draw_pair(s, &state, t);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-double simulate_median(double *values, int n)
-{
-	qsort(values, (size_t)n, sizeof(*values), by_value);
-	return n ? values[n / 2] : NAN;
-}
-
 struct simulate simulate_setting(int i)
 {
 	static const double phis[] = { 0, 0.6, 0.9 }, warmups[] = { 0.01, 0.1, 0.3 }, noises[] = { 0, 0.03, 0.05 };

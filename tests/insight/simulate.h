@@ -30,7 +30,6 @@ struct simulate_tally {
 /* Adds `pairs` pairs to the tally; the same seed gives the same pairs. */
 void simulate_run(const struct simulate *s, int pairs, uint64_t seed, struct simulate_tally *t);
 
-double simulate_median(double *values, int n); /* sorts */
 
 /* Every setting of the simulation, one after another: 0 .. SIMULATE_SETTINGS-1. */
 enum { SIMULATE_SETTINGS = 3 * 2 * 3 * 3 * 5 };

@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <string.h>
 
 #include "tracker/base/arena.h"
 #include "tracker/base/buf.h"
 #include "tracker/base/crc32c.h"
 #include "tracker/base/err.h"
+#include "tracker/base/median.h"
 
 static void crc_known_values(void **state)
 {
@@ -107,6 +109,17 @@ static void err_names_its_field(void **state)
 	assert_string_equal(e.field, "");
 }
 
+static void median_is_in_the_middle(void **state)
+{
+	double odd[] = { 3, -INFINITY, 1 }, even[] = { 4, 1, 3, 2 }, large[] = { 1.7e308, 1.5e308 };
+
+	(void)state;
+	assert_true(isnan(median_of(NULL, 0)));
+	assert_true(median_of(odd, 3) == 1 && median_of(even, 4) == 2.5 && median_of(large, 2) == 1.6e308);
+	for (int i = 0; i < 4; i++)
+		assert_true(even[i] == i + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -116,6 +129,7 @@ int main(void)
 		cmocka_unit_test(arena_keeps_contents),
 		cmocka_unit_test(err_maps_errno),
 		cmocka_unit_test(err_names_its_field),
+		cmocka_unit_test(median_is_in_the_middle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

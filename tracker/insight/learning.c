@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/median.h"
+
 #define RECENT_LEAST 20	   /* steps before anything can stand out */
 #define SPIKE_DEVIATIONS 10 /* robust ones, above the median */
 #define SPIKE_RISE 0.2	   /* … and of the median */
@@ -14,20 +16,6 @@
 #define RISE_DEVIATIONS 5  /* of validation: the lowest of many that only scatter lies below their mean by 2 to 3 */
 #define RISE_LEAST 0.01	   /* of the lowest */
 #define AFTER_LEAST 3	   /* validations behind the lowest */
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* Sorts v; n > 0. */
-static double median(double *v, size_t n)
-{
-	qsort(v, n, sizeof(*v), by_value);
-	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
 
 bool learning_spikes(struct learning_usual *u, double loss, double *ret_usual)
 {
@@ -39,10 +27,10 @@ bool learning_spikes(struct learning_usual *u, double loss, double *ret_usual)
 		return false;
 	if (n >= RECENT_LEAST) {
 		memcpy(v, u->recent, n * sizeof(*v));
-		usual = *ret_usual = median(v, n);
+		usual = *ret_usual = median_of(v, n);
 		for (size_t i = 0; i < n; i++)
 			v[i] = fabs(u->recent[i] - usual);
-		limit = fmax(SPIKE_DEVIATIONS * MAD_TO_DEVIATION * median(v, n), SPIKE_RISE * fabs(usual));
+		limit = fmax(SPIKE_DEVIATIONS * MAD_TO_DEVIATION * median_of(v, n), SPIKE_RISE * fabs(usual));
 		limit = fmax(limit, fmax(SPIKE_FIRST * fabs(u->most), SPIKE_LEAST));
 		stands_out = loss > usual + limit && u->n >= u->quiet;
 	}
@@ -175,7 +163,7 @@ static double scatter_of(struct learning *l)
 
 	for (size_t i = 2; i < l->n; i++)
 		l->values[n++] = fabs(l->at[i].loss - 2 * l->at[i - 1].loss + l->at[i - 2].loss);
-	return n ? MAD_TO_DEVIATION * median(l->values, n) / sqrt(6) : 0;
+	return n ? MAD_TO_DEVIATION * median_of(l->values, n) / sqrt(6) : 0;
 }
 
 /* Mean training loss of validations [from, to); NaN: there was none. */

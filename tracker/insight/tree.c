@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/median.h"
 #include "tracker/insight/change.h"
 #include "tracker/insight/spread.h"
 #include "tracker/insight/student.h"
@@ -206,13 +207,6 @@ static double own_seconds(const struct tree_rank *r)
 	return r->seconds - r->phase[PACE_comm_exposed];
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The phase in which the slow rank exceeds the mean of the others most. */
 static int slow_phase(const struct tree_run *run, size_t slow)
 {
@@ -247,7 +241,7 @@ static void walk_ranks(struct walk *w)
 		own[i] = own_seconds(&run->ranks[i]);
 		slow = own[i] > own_seconds(&run->ranks[slow]) ? i : slow;
 	}
-	qsort(own, run->n_ranks, sizeof(*own), by_value);
+	median_sort(own, run->n_ranks);
 	usual = own[(run->n_ranks - 1) / 2];
 	excess = own_seconds(&run->ranks[slow]) - usual;
 	f = excess > STRAGGLER_LEAST * usual ? find(w, TREE_straggler, excess / w->seconds, -1) : NULL;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/median.h"
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
 #include "trainer/run/blame.h"
@@ -37,13 +38,6 @@ struct share { /* of one rank */
 	double flops, peak_flops;
 };
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static double median(const struct bench *b, enum step_time t)
 {
 	double *v = malloc((size_t)(b->n ? b->n : 1) * sizeof(*v)), m = NAN;
@@ -51,8 +45,7 @@ static double median(const struct bench *b, enum step_time t)
 	if (v && b->n) {
 		for (int64_t i = 0; i < b->n; i++)
 			v[i] = b->steps[i].seconds[t];
-		qsort(v, (size_t)b->n, sizeof(*v), by_value);
-		m = b->n % 2 ? v[b->n / 2] : (v[b->n / 2 - 1] + v[b->n / 2]) / 2;
+		m = median_of(v, (size_t)b->n);
 	}
 	free(v);
 	return m;

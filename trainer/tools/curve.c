@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/median.h"
 
 #define TIMES 7
 #define ALIGN 256 /* parts of ranks are whole elements */
@@ -22,13 +23,6 @@ static int run_once(struct comm *c, int op, void *data, size_t bytes, struct err
 	return c->ops->reduce_scatter(c, data, (int64_t)(each / sizeof(float)), DTYPE_F32, err);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Begun together: what a rank waits for another's start is no part of it. */
 static int time_one(struct comm *c, int op, void *data, size_t bytes, double *ret, struct err *err)
 {
@@ -44,8 +38,7 @@ static int time_one(struct comm *c, int op, void *data, size_t bytes, double *re
 			rc = run_once(c, op, data, bytes, err);
 		seconds[i] = clock_mono_s() - start;
 	}
-	qsort(seconds, TIMES, sizeof(seconds[0]), by_value);
-	*ret = seconds[TIMES / 2];
+	*ret = median_of(seconds, TIMES);
 	return rc;
 }
 

@@ -135,6 +135,14 @@ void js_double(struct js *j, double v)
 	buf_add(j->out, text, n);
 }
 
+void js_number(struct js *j, double v)
+{
+	if (isnan(v))
+		js_null(j);
+	else
+		js_double(j, v);
+}
+
 void js_bool(struct js *j, bool v)
 {
 	js_raw(j, v ? "true" : "false");
@@ -167,4 +175,10 @@ void js_key_double(struct js *j, const char *key, double v)
 {
 	js_key(j, key);
 	js_double(j, v);
+}
+
+void js_key_number(struct js *j, const char *key, double v)
+{
+	js_key(j, key);
+	js_number(j, v);
 }

@@ -23,6 +23,7 @@ void js_str(struct js *j, const char *text);           /* NULL: null */
 void js_strn(struct js *j, const char *text, size_t n); /* bytes that are not UTF-8 become U+FFFD */
 void js_int(struct js *j, int64_t v);
 void js_double(struct js *j, double v);
+void js_number(struct js *j, double v); /* NaN: there is none, null */
 void js_bool(struct js *j, bool v);
 void js_null(struct js *j);
 void js_raw(struct js *j, const char *json); /* one ready-made value */
@@ -30,6 +31,7 @@ void js_raw(struct js *j, const char *json); /* one ready-made value */
 void js_key_str(struct js *j, const char *key, const char *text);
 void js_key_int(struct js *j, const char *key, int64_t v);
 void js_key_double(struct js *j, const char *key, double v);
+void js_key_number(struct js *j, const char *key, double v);
 
 /* The fewest digits that read back as v; -0.0, and the words NaN, Infinity and -Infinity without quotes. */
 #define JS_DOUBLE_MAX 32

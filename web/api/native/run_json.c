@@ -48,11 +48,7 @@ static void write_pairs(struct js *j, const char *key, const struct query_kv *kv
 
 static void write_extreme(struct js *j, const char *key, const char *step_key, double value, int64_t step)
 {
-	js_key(j, key);
-	if (isnan(value))
-		js_null(j);
-	else
-		js_double(j, value);
+	js_key_number(j, key, value);
 	js_key(j, step_key);
 	if (isnan(value))
 		js_null(j);

@@ -48,15 +48,8 @@ static void write_column(struct js *j, const char *key, const struct points_line
 
 	js_key(j, key);
 	js_open(j, '[');
-	for (i = 0; i < l->bucket_count; i++) {
-		double v = pick(&l->buckets[i]);
-
-		/* without a finite point there is nothing to compare */
-		if (isnan(v))
-			js_null(j);
-		else
-			js_double(j, v);
-	}
+	for (i = 0; i < l->bucket_count; i++)
+		js_number(j, pick(&l->buckets[i])); /* without a finite point there is nothing to compare */
 	js_close(j, ']');
 }
 

@@ -2,7 +2,8 @@
 #include "web/api/native/series_line.h"
 
 #include <math.h>
-#include <stdlib.h>
+
+#include "tracker/base/median.h"
 
 enum {
 	BUCKET_POINTS = 5,     /* first, min, max, last, the first that is not finite */
@@ -79,13 +80,6 @@ static bool line_make(struct line *p, const struct points_line *l, struct arena 
 	return true;
 }
 
-static int by_value(const void *x, const void *y)
-{
-	double a = *(const double *)x, b = *(const double *)y;
-
-	return (a > b) - (a < b);
-}
-
 /* The power of ten at or below v. */
 static double ten_below(double v)
 {
@@ -102,13 +96,13 @@ static double value_unit(const struct line *p)
 			v[n++] = p->points[i].value;
 	if (!n)
 		return 1;
-	qsort(v, n, sizeof(*v), by_value);
+	median_sort(v, n);
 	spread = v[n - 1 - n / 20] / LEVELS - v[n / 20] / LEVELS;
 	for (i = 0; i < n; i++) {
 		v[i] = fabs(v[i]);
 		zeros += v[i] == 0;
 	}
-	qsort(v, n, sizeof(*v), by_value);
+	median_sort(v, n);
 	small = zeros < n ? v[zeros + (n - zeros) / 10] / DIGITS : 1;
 	unit = ten_below(spread > 0 && spread < small ? spread : small);
 	return isnormal(unit) ? unit : 1;

@@ -2,8 +2,9 @@
 #include "web/store/points/spike.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "tracker/base/median.h"
 
 #define REACH 16
 #define FEWEST 8
@@ -13,19 +14,6 @@ bool spike_watches(const char *key)
 	size_t n = strlen(key);
 
 	return n >= 4 && !strcmp(key + n - 4, "loss") && strncmp(key, "epoch/", 6) != 0;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *v, size_t n)
-{
-	qsort(v, n, sizeof *v, by_value);
-	return n & 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
 /* How far p[i] stands above its neighbourhood; 0 when it does not count as a spike. */
@@ -39,12 +27,12 @@ static double weigh(const struct sum_point *p, size_t n, size_t i)
 			around[count++] = p[k].value;
 	if (count < FEWEST)
 		return 0;
-	middle = median(around, count);
+	middle = median_of(around, count);
 	if (p[i].value <= 2 * fabs(middle))
 		return 0;
 	for (k = 0; k < count; k++)
 		around[k] = fabs(around[k] - middle);
-	spread = 1.4826 * median(around, count);
+	spread = 1.4826 * median_of(around, count);
 	return p[i].value - middle > 6 * spread ? p[i].value - middle : 0;
 }
 

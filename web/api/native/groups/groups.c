@@ -2,7 +2,6 @@
 #include "web/api/native/groups/groups.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "web/store/base/map.h"
@@ -128,21 +127,6 @@ struct groups_sum groups_sum(const double *values, size_t n)
 	if (s.n > 1)
 		s.std = sqrt(squares / (double)(s.n - 1));
 	return s;
-}
-
-static int by_value(const void *x, const void *y)
-{
-	double a = *(const double *)x, b = *(const double *)y;
-
-	return (a > b) - (a < b);
-}
-
-double groups_median(double *values, size_t n)
-{
-	if (!n)
-		return NAN;
-	qsort(values, n, sizeof(*values), by_value);
-	return n % 2 ? values[n / 2] : values[n / 2 - 1] / 2 + values[n / 2] / 2;
 }
 
 /* P(|T| < t): the finite sums of Abramowitz and Stegun 26.7.3 and 26.7.4 for whole degrees of freedom. */

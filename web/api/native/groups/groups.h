@@ -31,7 +31,6 @@ struct groups_sum {
 /* Of the finite ones among the values. */
 struct groups_sum groups_sum(const double *values, size_t n);
 
-double groups_median(double *values, size_t n); /* sorts them; NaN without any */
 
 /* The 97.5 % quantile of Student's t with so many degrees of freedom. */
 double groups_t975(size_t freedom);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/median.h"
 #include "web/store/base/map.h"
 
 const char *const series_band_names[] = { "minmax", "std", "se", "t95", NULL };
@@ -129,7 +130,7 @@ static void write_bucket(struct js *j, uint32_t place, struct together *t, enum 
 	js_key_int(j, "i", place);
 	js_key_int(j, "n", (int64_t)t->n);
 	write_or_null(j, "mean", s.mean, t->n);
-	write_or_null(j, "median", groups_median(t->means, t->n), t->n);
+	write_or_null(j, "median", median_of(t->means, t->n), t->n);
 	write_or_null(j, "low", low, t->n);
 	write_or_null(j, "high", high, t->n);
 	if (t->nonfinite)

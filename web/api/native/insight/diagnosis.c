@@ -61,26 +61,17 @@ static int read_vitals(struct call *c, const struct query_run *run, int64_t from
 	return rc;
 }
 
-static void write_number(struct js *j, const char *key, double v)
-{
-	js_key(j, key);
-	if (isnan(v))
-		js_null(j);
-	else
-		js_double(j, v);
-}
-
 static void write_finding(struct js *j, const struct tree_finding *f)
 {
 	js_open(j, '{');
 	js_key_str(j, "leaf", f->leaf);
-	write_number(j, "share", f->share);
-	write_number(j, "low", f->low);
-	write_number(j, "high", f->high);
+	js_key_number(j, "share", f->share);
+	js_key_number(j, "low", f->low);
+	js_key_number(j, "high", f->high);
 	js_key_str(j, "evidence", f->evidence);
 	js_key_str(j, "usual", f->usual);
 	js_key_str(j, "action", f->action);
-	write_number(j, "gain", f->gain);
+	js_key_number(j, "gain", f->gain);
 	js_close(j, '}');
 }
 

@@ -122,16 +122,6 @@ static bool find_report(struct call *c, struct why *w, struct why_report *r)
 	return true;
 }
 
-/* NaN: null. */
-static void key_number(struct js *j, const char *key, double v)
-{
-	js_key(j, key);
-	if (isnan(v))
-		js_null(j);
-	else
-		js_double(j, v);
-}
-
 static double side_mean(const struct why_side *s, int phase)
 {
 	double sum = 0;
@@ -145,10 +135,10 @@ static void write_pace(struct js *j, const char *id, const struct pace *p)
 {
 	js_open(j, '{');
 	js_key_str(j, "id", id);
-	key_number(j, "seconds", p->seconds);
+	js_key_number(j, "seconds", p->seconds);
 	js_key_int(j, "steps", (int64_t)p->steps);
 	js_key_int(j, "warmup", (int64_t)p->warmup);
-	key_number(j, "effective", p->effective);
+	js_key_number(j, "effective", p->effective);
 	js_close(j, '}');
 }
 
@@ -157,11 +147,11 @@ static void write_side(struct js *j, const struct why_side *s)
 	js_open(j, '{');
 	js_key_str(j, "id", s->run->id);
 	js_key_str(j, "name", s->run->name);
-	key_number(j, "seconds", side_mean(s, PACE_PHASES));
+	js_key_number(j, "seconds", side_mean(s, PACE_PHASES));
 	js_key(j, "phases");
 	js_open(j, '{');
 	for (int k = 0; k < PACE_PHASES; k++)
-		key_number(j, pace_phase_name((enum pace_phase)k), side_mean(s, k));
+		js_key_number(j, pace_phase_name((enum pace_phase)k), side_mean(s, k));
 	js_close(j, '}');
 	js_key(j, "repeats");
 	js_open(j, '[');
@@ -175,9 +165,9 @@ static void write_part(struct js *j, const char *key, const struct change_part *
 {
 	js_key(j, key);
 	js_open(j, '{');
-	key_number(j, "seconds", p->seconds);
-	key_number(j, "low", p->low);
-	key_number(j, "high", p->high);
+	js_key_number(j, "seconds", p->seconds);
+	js_key_number(j, "low", p->low);
+	js_key_number(j, "high", p->high);
 	js_close(j, '}');
 }
 
@@ -204,8 +194,8 @@ static void write_metric(struct js *j, const struct why *w, const struct why_pai
 	}
 	js_open(j, '{');
 	js_key_str(j, "key", w->metric);
-	key_number(j, "a", p->metric[0]);
-	key_number(j, "b", p->metric[1]);
+	js_key_number(j, "a", p->metric[0]);
+	js_key_number(j, "b", p->metric[1]);
 	js_key(j, "worse");
 	if (p->worse < 0)
 		js_null(j);
@@ -224,13 +214,13 @@ static void write_pair(struct js *j, const struct why *w, const struct why_pair 
 	js_key_str(j, "a", p->a->run->id);
 	js_key_str(j, "b", p->b->run->id);
 	js_key_str(j, "sentence", p->sentence);
-	key_number(j, "factor", c->factor);
-	key_number(j, "low", c->low);
-	key_number(j, "high", c->high);
+	js_key_number(j, "factor", c->factor);
+	js_key_number(j, "low", c->low);
+	js_key_number(j, "high", c->high);
 	js_key_str(j, "basis", bases[c->basis]);
-	key_number(j, "steps_low", c->steps_low);
-	key_number(j, "steps_high", c->steps_high);
-	key_number(j, "product", p->product);
+	js_key_number(j, "steps_low", c->steps_low);
+	js_key_number(j, "steps_high", c->steps_high);
+	js_key_number(j, "product", p->product);
 	write_part(j, "difference", &c->whole);
 	js_key(j, "phases");
 	js_open(j, '{');

@@ -3,7 +3,6 @@
 #include "web/store/alert/alert.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,11 +51,7 @@ static void write_fired(struct js *j, const struct alert_fired *f)
 	js_key_str(j, "run_name", f->run_name);
 	js_key_str(j, "metric", f->metric);
 	js_key_int(j, "step", f->step);
-	js_key(j, "value");
-	if (isnan(f->value))
-		js_null(j);
-	else
-		js_double(j, f->value);
+	js_key_number(j, "value", f->value);
 	run_json_time(j, "time", f->time_ms);
 	run_json_time(j, "due_time", f->due_ms);
 	run_json_time(j, "posted_time", f->posted_ms);
