@@ -100,9 +100,9 @@ def requests(page):
         for at, line in enumerate(lines, 1):
             if COMMENT.match(line):
                 continue
-            if REQUEST.search(line) and os.path.dirname(path) != f"{SRC}/state":
+            if REQUEST.search(line) and not path.startswith(f"{SRC}/state/"):
                 page.complain(path, at, "only state/ talks to the server")
-            if SERIES.search(line) and path not in (f"{SRC}/state/api.ts", f"{SRC}/state/points.ts"):
+            if SERIES.search(line) and path not in (f"{SRC}/state/server/api.ts", f"{SRC}/state/points.ts"):
                 page.complain(path, at, "series are asked for in state/points.ts alone")
             if MARKUP.search(line):
                 page.complain(path, at, "text must not become markup")

@@ -2,17 +2,17 @@
 TESTS += tests/web/pure.sh
 CHECK_EXTRA += tests/web/page.sh tests/web/recorded.sh tests/web/login.sh tests/web/restart.sh \
 	tests/web/away.sh tests/web/parts.sh tests/web/tags.sh tests/web/charts.sh tests/web/wide.sh tests/web/manage.sh tests/web/view.sh \
-	tests/web/insight.sh tests/web/told.sh tests/web/report.sh tests/web/alerts.sh
+	tests/web/insight.sh tests/web/told.sh tests/web/kept/report.sh tests/web/kept/alerts.sh tests/web/kept/models.sh
 check_PROGRAMS += tests/web/twelve_record tests/web/told_record
 tests_web_told_record_SOURCES = tests/web/told_record.c
 tests_web_told_record_LDADD = libtracker.la libtrackbase.la
 tests_web_twelve_record_SOURCES = tests/web/twelve_record.c
 tests_web_twelve_record_LDADD = libtracker.la libtrackbase.la
 EXTRA_DIST += \
-	tests/web/pure.sh tests/web/page.sh tests/web/recorded.sh tests/web/login.sh tests/web/restart.sh tests/web/away.sh tests/web/parts.sh tests/web/tags.sh tests/web/charts.sh tests/web/wide.sh tests/web/manage.sh tests/web/view.sh tests/web/insight.sh tests/web/told.sh tests/web/report.sh tests/web/alerts.sh tests/web/prepare.sh \
+	tests/web/pure.sh tests/web/page.sh tests/web/recorded.sh tests/web/login.sh tests/web/restart.sh tests/web/away.sh tests/web/parts.sh tests/web/tags.sh tests/web/charts.sh tests/web/wide.sh tests/web/manage.sh tests/web/view.sh tests/web/insight.sh tests/web/told.sh tests/web/kept/report.sh tests/web/kept/alerts.sh tests/web/kept/models.sh tests/web/prepare.sh \
 	tests/web/package.json tests/web/package-lock.json tests/web/.npmrc \
 	tests/web/twelve.py tests/web/devserver.mjs tests/web/serve.mjs tests/web/browser.mjs tests/web/stage.mjs \
-	tests/web/pure_test.mjs tests/web/page_test.mjs tests/web/login_test.mjs tests/web/restart_test.mjs tests/web/away_test.mjs tests/web/parts_test.mjs tests/web/tags_test.mjs tests/web/charts_test.mjs tests/web/wide_test.mjs tests/web/manage_test.mjs tests/web/view_test.mjs tests/web/insight_test.mjs tests/web/told_test.mjs tests/web/report_test.mjs tests/web/alerts_test.mjs tests/web/pictures.mjs \
+	tests/web/pure_test.mjs tests/web/page_test.mjs tests/web/login_test.mjs tests/web/restart_test.mjs tests/web/away_test.mjs tests/web/parts_test.mjs tests/web/tags_test.mjs tests/web/charts_test.mjs tests/web/wide_test.mjs tests/web/manage_test.mjs tests/web/view_test.mjs tests/web/insight_test.mjs tests/web/told_test.mjs tests/web/kept/report_test.mjs tests/web/kept/alerts_test.mjs tests/web/kept/models_test.mjs tests/web/pictures.mjs \
 	tests/bench/page tests/bench/page.mjs
 
 # Both prepare the same folder of browser packages: one after the other.
@@ -28,5 +28,6 @@ tests/web/manage.log: tests/web/wide.log
 tests/web/view.log: tests/web/manage.log
 tests/web/insight.log: tests/web/view.log
 tests/web/told.log: tests/web/insight.log
-tests/web/report.log: tests/web/told.log
-tests/web/alerts.log: tests/web/report.log
+tests/web/kept/report.log: tests/web/told.log
+tests/web/kept/alerts.log: tests/web/kept/report.log
+tests/web/kept/models.log: tests/web/kept/alerts.log

@@ -8,7 +8,7 @@ ui_files = \
 	web/ui/src/base/format.ts web/ui/src/base/goal.ts web/ui/src/base/group.ts web/ui/src/base/heat.ts \
 	web/ui/src/base/importance.ts web/ui/src/base/neighbour.ts \
 	web/ui/src/base/nest.ts web/ui/src/base/order.ts web/ui/src/base/panel.ts web/ui/src/base/params.ts \
-	web/ui/src/base/pareto.ts web/ui/src/base/rank.ts web/ui/src/base/repeats.ts web/ui/src/base/report.ts web/ui/src/base/series.ts \
+	web/ui/src/base/pareto.ts web/ui/src/base/rank.ts web/ui/src/base/registry.ts web/ui/src/base/repeats.ts web/ui/src/base/report.ts web/ui/src/base/series.ts \
 	web/ui/src/base/side.ts web/ui/src/base/trace.ts web/ui/src/base/tree.ts \
 	web/ui/src/base/types.ts web/ui/src/base/url.ts web/ui/src/base/words.ts \
 	web/ui/src/base/text/ansi.ts web/ui/src/base/text/markdown.ts web/ui/src/base/text/texttable.ts \
@@ -20,11 +20,12 @@ ui_files = \
 	web/ui/src/charts/line/index.ts web/ui/src/charts/line/line.ts web/ui/src/charts/line/lines.ts \
 	web/ui/src/charts/line/marks.ts web/ui/src/charts/line/names.ts web/ui/src/charts/line/pane.ts \
 	web/ui/src/charts/line/picture.ts \
-	web/ui/src/state/alerts.ts web/ui/src/state/api.ts web/ui/src/state/axis.ts web/ui/src/state/experiments.ts \
-	web/ui/src/state/follow.ts web/ui/src/state/saved.ts \
+	web/ui/src/state/axis.ts web/ui/src/state/follow.ts \
+	web/ui/src/state/kept/alerts.ts web/ui/src/state/kept/experiments.ts web/ui/src/state/kept/registry.ts \
+	web/ui/src/state/kept/reports.ts web/ui/src/state/kept/saved.ts web/ui/src/state/server/api.ts \
 	web/ui/src/state/groups.ts web/ui/src/state/index.ts web/ui/src/state/insight.ts web/ui/src/state/live.ts \
 	web/ui/src/state/load.ts web/ui/src/state/parts.ts web/ui/src/state/phases.ts web/ui/src/state/points.ts \
-	web/ui/src/state/removal.ts web/ui/src/state/reports.ts web/ui/src/state/run.ts web/ui/src/state/runs.ts web/ui/src/state/series.ts \
+	web/ui/src/state/removal.ts web/ui/src/state/run.ts web/ui/src/state/runs.ts web/ui/src/state/series.ts \
 	web/ui/src/state/side.ts web/ui/src/state/tagging.ts web/ui/src/state/tags.ts web/ui/src/state/takenback.ts \
 	web/ui/src/state/told.ts web/ui/src/state/view.ts \
 	web/ui/src/views/index.ts \
@@ -43,13 +44,15 @@ ui_files = \
 	web/ui/src/views/header/header.tsx web/ui/src/views/header/tools.tsx web/ui/src/views/saved/saved.tsx \
 	web/ui/src/views/insight/insight.part.css web/ui/src/views/insight/styles.ts \
 	web/ui/src/views/insight/trace.tsx web/ui/src/views/insight/waterfall.tsx \
+	web/ui/src/views/models/address.ts web/ui/src/views/models/model.tsx \
+	web/ui/src/views/models/models.part.css web/ui/src/views/models/models.tsx \
 	web/ui/src/views/report/document.tsx web/ui/src/views/report/editor.tsx \
 	web/ui/src/views/report/offline.ts web/ui/src/views/report/panel.tsx \
 	web/ui/src/views/report/report.part.css web/ui/src/views/report/report.tsx \
 	web/ui/src/views/run/artifacts.tsx web/ui/src/views/run/facts.tsx web/ui/src/views/run/family.tsx \
 	web/ui/src/views/run/head.tsx web/ui/src/views/run/metrics.tsx \
 	web/ui/src/views/run/notes.tsx web/ui/src/views/run/preview.tsx web/ui/src/views/run/rankbars.tsx \
-	web/ui/src/views/run/rankcharts.tsx web/ui/src/views/run/ranks.tsx web/ui/src/views/run/run.tsx \
+	web/ui/src/views/run/rankcharts.tsx web/ui/src/views/run/ranks.tsx web/ui/src/views/run/registered.tsx web/ui/src/views/run/run.tsx \
 	web/ui/src/views/run/source.tsx web/ui/src/views/run/speed.tsx web/ui/src/views/run/tags.tsx \
 	web/ui/src/views/run/versus.tsx \
 	web/ui/src/views/side/codediff.tsx web/ui/src/views/side/metrics.ts web/ui/src/views/side/side.part.css \

@@ -9,6 +9,7 @@ const AHEAD_MS = 300;
 const Experiments = lazy(() => import('./views/experiments/experiments.tsx').then((m) => m.Experiments));
 const SideBySide = lazy(() => import('./views/side/side.tsx').then((m) => m.SideBySide));
 const Reports = lazy(() => import('./views/report/report.tsx').then((m) => m.Reports));
+const Models = lazy(() => import('./views/models/models.tsx').then((m) => m.Models));
 const RunPage = lazy(() => import('./views/run/run.tsx').then((m) => m.RunPage));
 
 /** The most serious thing that stands between the reader and the server. */
@@ -34,6 +35,7 @@ function Page() {
 	const meanwhile = <><main class="wait" aria-busy="true" /><Header /></>;
 	if (page === 'run' && run !== null) return <RunPage key={run} id={run} meanwhile={meanwhile} />;
 	if (page === 'report') return <Reports meanwhile={meanwhile} />;
+	if (page === 'models') return <Models meanwhile={meanwhile} />;
 	if (page === 'side') return <SideBySide meanwhile={meanwhile} />;
 	return page === 'experiments' ? <Experiments meanwhile={meanwhile} /> : <Compare />;
 }

@@ -2,8 +2,8 @@
 import type { Direction } from './goal.ts';
 import type { Panel } from './panel.ts';
 
-/** side: runs side by side; report: one of them, or all. */
-export type Page = 'compare' | 'run' | 'experiments' | 'side' | 'report';
+/** side: runs side by side; report, models: one of them, or all. */
+export type Page = 'compare' | 'run' | 'experiments' | 'side' | 'report' | 'models';
 /** time: since each run's start; clock: of the day. */
 export type XAxis = 'step' | 'time' | 'epoch' | 'clock';
 export type Band = 'minmax' | 'std' | 'se' | 't95';
@@ -78,6 +78,8 @@ export interface View {
 	shown: string[] | null;
 	/** The report of its page; '' for the list of all. */
 	report: string;
+	/** Name of the registered model that is open; '': none of them. */
+	model: string;
 	/** Which of its texts, null = the newest. */
 	edition: number | null;
 	/** The saved view that this one began as; PLAIN: none, though the experiment has a default. */
@@ -89,7 +91,8 @@ export const emptyView: View = {
 	filter: '', x: 'step', log: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
 	nest: false, parallel: false, axes: null, scatter: null, importance: false, panels: [], find: '', groups: {},
 		brushes: {},
-	group: [], band: 'minmax', middle: 'mean', limits: {}, shown: null, report: '', edition: null, saved: null,
+	group: [], band: 'minmax', middle: 'mean', limits: {}, shown: null,
+	report: '', model: '', edition: null, saved: null,
 };
 
 function num(s: string | null): number | null {
@@ -172,7 +175,8 @@ export function parseView(query: string): View {
 	const run = p.get('r');
 	const shown = p.get('o');
 	return {
-		page: p.has('report') ? 'report' : run !== null ? 'run' : p.has('all') ? 'experiments'
+		page: p.has('report') ? 'report' : p.has('models') ? 'models' 
+			: run !== null ? 'run' : p.has('all') ? 'experiments'
 			: p.has('side') ? 'side' : 'compare',
 		experiment: p.get('e'),
 		run,
@@ -204,6 +208,7 @@ export function parseView(query: string): View {
 		brushes: brushesOf(p.getAll('br')),
 		limits: limitsOf(p.getAll('y')),
 		report: p.get('report') ?? '',
+		model: p.get('models') ?? '',
 		edition: num(p.get('edition')),
 		saved: p.get('v'),
 		shown: shown === null ? null : shown.split('.').filter((s) => /^[0-9a-f]{1,32}$/.test(s)),
@@ -218,6 +223,7 @@ export function viewQuery(v: View): string {
 	if (v.page === 'experiments') return '?all';
 	if (v.experiment !== null) add('e', v.experiment);
 	if (v.page === 'side') out.push('side');
+	if (v.page === 'models') v.model ? add('models', v.model) : out.push('models');
 	if (v.page === 'report') {
 		out.push('report' + (v.report && '=' + v.report));
 		if (v.edition !== null) add('edition', String(v.edition));

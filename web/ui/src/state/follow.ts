@@ -1,6 +1,6 @@
 // What changes while the page is open: runs that the server names are read again, points are added to their curves.
 // Loaded once the first screen is drawn.
-import * as api from './api.ts';
+import * as api from './server/api.ts';
 import type { Run } from '../base/types.ts';
 import { refresh, serverFilter } from './load.ts';
 import { away, countKeys, experiment, heldMetrics, keyRuns, liveRev, problem, report, runs } from './runs.ts';

@@ -2,7 +2,7 @@
 // again when the view or the runs change.
 import { computed, effect, signal } from '@preact/signals';
 import { groupRuns, type RunGroup } from '../base/group.ts';
-import type { GroupReply } from './api.ts';
+import type { GroupReply } from './server/api.ts';
 import { zoomOf } from './axis.ts';
 import { askGroups } from './points.ts';
 import { isShown, liveRev, report, rows, shown } from './runs.ts';

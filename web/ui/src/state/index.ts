@@ -1,5 +1,5 @@
 // All state of the page, as signals. Views read it and call its functions; nothing else changes it. What is loaded with
-// later parts of the page stands in faces of its own: run.ts, tagging.ts.
+// later parts of the page stands in faces of its own: run.ts, tagging.ts; what the server keeps besides runs in kept/.
 export * from './view.ts';
 export * from './runs.ts';
 export * from './axis.ts';
@@ -9,8 +9,8 @@ export * from './removal.ts';
 export * from './series.ts';
 export { isReserved, tagKeys, tagsOf } from './tags.ts';
 export * from './takenback.ts';
-export { endSession, getRuns } from './api.ts';
-export { askRanks } from './points.ts';
+export { endSession, getRuns } from './server/api.ts';
+export { askRanks, askWhole } from './points.ts';
 export { groupCurves, groupOrder, middleAt, middleOf, runGroups, wantGroups } from './groups.ts';
 export { start } from './live.ts';
-export { needMetrics, openSaved } from './load.ts';
+export { loadExperiments, needMetrics, openSaved, reloadRuns } from './load.ts';

@@ -1,6 +1,6 @@
 // What makes a run slow and what a change bought, as the server says it; asked for by the page of one run alone.
 import type { TraceEvent } from '../base/trace.ts';
-import { ApiError, num, numOrNull, request, type Json } from './api.ts';
+import { ApiError, num, numOrNull, request, type Json } from './server/api.ts';
 
 /** A reason for lost time; shares of the wall time. */
 export interface Leaf {

@@ -1,7 +1,7 @@
 // What is done while the page is open: what it needs is asked for, changes are followed, and a server that does not
 // answer is asked until it does.
 import { effect, untracked } from '@preact/signals';
-import * as api from './api.ts';
+import * as api from './server/api.ts';
 import { followLink, loadExperiments, loadRuns, openLinked, refresh, serverFilter } from './load.ts';
 import { viewExperiment, viewPage } from './load.ts';
 import { part } from './parts.ts';

@@ -1,6 +1,6 @@
 // Asks the server for runs and experiments, in pages, and for the first screen's curves before anything is drawn.
 import { batch, computed } from '@preact/signals';
-import * as api from './api.ts';
+import * as api from './server/api.ts';
 import type { Run } from '../base/types.ts';
 import { defaultCurve, defaultGoal } from '../base/goal.ts';
 import { chartOrder, frontKeys, openAtFirst } from '../base/order.ts';

@@ -2,7 +2,7 @@
 // stands in the way is told apart: the server is away (they are loaded once it is back), it has another version of the
 // page (only loading the page again helps), or this once something went wrong.
 import { effect, signal, type ReadonlySignal } from '@preact/signals';
-import * as api from './api.ts';
+import * as api from './server/api.ts';
 import { away } from './runs.ts';
 
 type Lost = 'newer' | 'failed';

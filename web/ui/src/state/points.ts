@@ -4,7 +4,7 @@ import { fieldAddress } from '../base/group.ts';
 import { FORMULA } from '../base/panel.ts';
 import type { BucketColumns, RunDetail, Series } from '../base/types.ts';
 import { askSeries, num, queryGroups, queryLines, querySeries, request, type GroupReply, type Json, type SeriesReply }
-	from './api.ts';
+	from './server/api.ts';
 import { view } from './view.ts';
 
 /** Zoomed curves carry a point beyond each edge, so that lines run to the border. */

@@ -1,6 +1,6 @@
 // Runs that are deleted leave the page at once and can be had back as long as it says so.
 import { batch, signal } from '@preact/signals';
-import { restoreRun } from './api.ts';
+import { restoreRun } from './server/api.ts';
 import type { Run } from '../base/types.ts';
 import { report, runs } from './runs.ts';
 

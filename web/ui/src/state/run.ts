@@ -1,7 +1,7 @@
 // What only the page of one run asks for and changes; loaded with it.
 import { batch } from '@preact/signals';
 import type { Artifact, Run, RunDetail } from '../base/types.ts';
-import { num, numOrNull, request, restoreRun, runOf, textMap, type Json } from './api.ts';
+import { num, numOrNull, request, restoreRun, runOf, textMap, type Json } from './server/api.ts';
 import { removed } from './removal.ts';
 import { runs } from './runs.ts';
 import { go } from './view.ts';

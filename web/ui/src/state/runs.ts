@@ -1,6 +1,6 @@
 // The runs of an experiment and what follows from them and the view: goal, order, columns of keys, which are drawn.
 import { computed, signal } from '@preact/signals';
-import { ApiError, type Session } from './api.ts';
+import { ApiError, type Session } from './server/api.ts';
 import type { Experiment, Run, RunDetail } from '../base/types.ts';
 import { assignLooks } from '../base/colour.ts';
 import { bestRun, defaultCurve, defaultGoal, directionOf, type Goal } from '../base/goal.ts';

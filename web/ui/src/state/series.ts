@@ -2,7 +2,7 @@
 // for.
 import { signal } from '@preact/signals';
 import type { Metric, Run, Series } from '../base/types.ts';
-import { ApiError } from './api.ts';
+import { ApiError } from './server/api.ts';
 import { FORMULA } from '../base/panel.ts';
 import { appendBuckets } from '../base/series.ts';
 import { zoomOf } from './axis.ts';

@@ -1,7 +1,7 @@
 // Changes of tags: at once on the page, taken back where the server refuses them. Loaded where somebody writes tags.
 import { batch } from '@preact/signals';
 import type { Run } from '../base/types.ts';
-import { request, runOf } from './api.ts';
+import { request, runOf } from './server/api.ts';
 import { opened, runs } from './runs.ts';
 import { isReserved, waiting, type Edit } from './tags.ts';
 

@@ -1,6 +1,6 @@
 // What a run told besides numbers and settings: what it printed, what code ran, its alerts, its media. Asked for where
 // somebody looks; nothing is kept here.
-import { num, request, type Json } from './api.ts';
+import { num, request, type Json } from './server/api.ts';
 import { pointsBetween, pointsUpTo } from './points.ts';
 
 /** What one rank printed in one segment. */

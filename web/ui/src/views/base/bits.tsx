@@ -92,11 +92,14 @@ export function Opener({ word, open, panel }: OpenerOptions) {
 	);
 }
 
-/** A panel below the button before it; Escape and a press elsewhere close it. Its first field has the focus. */
+/**
+ * A panel below the button before it; Escape and a press elsewhere close it. Its first field has the focus, else
+ * its first button.
+ */
 export function Panel({ label, close, children }: { label: string; close: () => void; children: ComponentChildren }) {
 	const box = useRef<HTMLDivElement>(null);
 	useEffect(() => {
-		box.current?.querySelector('input')?.focus();
+		(box.current?.querySelector('input') ?? box.current?.querySelector('button'))?.focus();
 		const away = (e: MouseEvent) => {
 			if (!box.current?.parentElement?.contains(e.target as Node)) close();
 		};

@@ -2,7 +2,7 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
-import { deleteExperiment, renameExperiment } from '../../state/experiments.ts';
+import { deleteExperiment, renameExperiment } from '../../state/kept/experiments.ts';
 import { count, when } from '../../base/format.ts';
 import { treeOf, type Branch } from '../../base/tree.ts';
 import type { Experiment } from '../../base/types.ts';
@@ -112,7 +112,8 @@ export function Experiments() {
 	return (
 		<><main class="experiments">
 			<h1>Experiments <a class="aside" href="?report" onClick={followed(() => s.go({ ...emptyView,
-				page: 'report' }, true))}>reports</a></h1>
+				page: 'report' }, true))}>reports</a> <a class="aside" href="?models"
+				onClick={followed(() => s.go({ ...emptyView, page: 'models' }, true))}>models</a></h1>
 			{used.length > SEARCHED_FROM && <p><input type="search"
 				placeholder={`find among ${used.length}`}
 				aria-label="Find an experiment" value={words.value}

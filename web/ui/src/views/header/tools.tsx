@@ -1,7 +1,8 @@
 // What can be done with the table and the view: saved views, one tag for many runs, the table as a file or a text.
-import { signal } from '@preact/signals';
+import { signal, useSignal, useSignalEffect, type Signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import * as s from '../../state/index.ts';
-import { followed, Opener } from '../base/bits.tsx';
+import { followed, Opener, Panel } from '../base/bits.tsx';
 import { Alerts } from '../alerts/alerts.tsx';
 import { SavedViews } from '../saved/saved.tsx';
 import { CopyTable } from '../table/copy.tsx';
@@ -14,9 +15,39 @@ const alerting = signal(false);
 const tagging = signal(false);
 const copying = signal(false);
 
+interface Tool {
+	word: string;
+	open: Signal<boolean>;
+	panel: (close: () => void) => ComponentChildren;
+}
+
+const ALERTS: Tool = { word: 'alerts', open: alerting, panel: (close) => <Alerts close={close} /> };
+const TAG: Tool = { word: 'tag', open: tagging, panel: (close) => <BulkTag close={close} /> };
+const COPY: Tool = { word: 'copy', open: copying, panel: (close) => <CopyTable close={close} /> };
 const REPORTS = { page: 'report' as const, report: '', edition: null };
 
+const saveCsv = () => saveTable(s.experiment.value ?? 'runs');
+
+/** In a narrow window: one button, with the tools behind it. */
+function More({ tools }: { tools: readonly Tool[] }) {
+	const open = useSignal(false);
+	const chosen = useSignal<Tool | null>(null);
+	useSignalEffect(() => {
+		if (!open.value) chosen.value = null;
+	});
+	const menu = (close: () => void) => (
+		<Panel label="More" close={close}>
+			<ul class="files">{tools.map((t) => <li key={t.word}><button type="button" class="quiet"
+				onClick={() => (chosen.value = t)}>{t.word}</button></li>)}
+				<li><button type="button" class="quiet" onClick={saveCsv}>CSV</button></li></ul>
+		</Panel>
+	);
+	return <span class="slim"><Opener word="more" open={open}
+		panel={(close) => (chosen.value ? chosen.value.panel(close) : menu(close))} /></span>;
+}
+
 export function Tools() {
+	const tools = s.session.value?.mayWrite ? [ALERTS, TAG, COPY] : [ALERTS, COPY];
 	return (
 		<>
 			<span class="kept"><Opener word="views" open={viewing}
@@ -24,14 +55,10 @@ export function Tools() {
 			<a class="button roomy" href={s.addressOf(REPORTS)}
 				onClick={followed(() => s.go(REPORTS, true))}
 				title="texts with charts, live or frozen">reports</a>
-			<span class="spare"><Opener word="alerts" open={alerting}
-				panel={(close) => <Alerts close={close} />} /></span>
-			{s.session.value?.mayWrite && <span class="spare"><Opener word="tag" open={tagging}
-				panel={(close) => <BulkTag close={close} />} /></span>}
-			<span class="spare"><Opener word="copy" open={copying}
-				panel={(close) => <CopyTable close={close} />} /></span>
-			<button type="button" title="the table as it is: its rows, its columns, every digit"
-				onClick={() => saveTable(s.experiment.value ?? 'runs')}>CSV</button>
+			{tools.map((t) => <span key={t.word} class="spare"><Opener {...t} /></span>)}
+			<More tools={tools} />
+			<button type="button" class="spare" onClick={saveCsv}
+				title="the table as it is: its rows, its columns, every digit">CSV</button>
 		</>
 	);
 }

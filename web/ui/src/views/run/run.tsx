@@ -18,6 +18,7 @@ import { Notes, notesReady } from './notes.tsx';
 import { RankBars } from './rankbars.tsx';
 import { RankCharts } from './rankcharts.tsx';
 import { Ranks } from './ranks.tsx';
+import { Registered } from './registered.tsx';
 import { Source } from './source.tsx';
 import { Speed, Traced } from './speed.tsx';
 import { Tags } from './tags.tsx';
@@ -108,6 +109,7 @@ function Boxes({ run }: { run: RunDetail }) {
 			<Speed r={run} key={'speed ' + run.id} />
 			<Phases r={run} />
 			<Family r={run} key={run.id} />
+			<Registered id={run.id} key={'registered ' + run.id} />
 			<Alerts r={run} />
 			<Problems r={run} />
 			<Source r={run} />

@@ -1,9 +1,9 @@
 // How the page talks to the server: requests of /api/v1, decoded into the types of base/types.ts; here what the first
 // screen needs, in run.ts and tagging.ts what is asked for later. Addresses are relative to the page, so that it works
 // below any prefix of a proxy.
-import { FORMULA } from '../base/panel.ts';
-import { lineOf } from '../base/series.ts';
-import type { Alert, BucketColumns, Experiment, LineColumns, Metric, Run, Series, Status } from '../base/types.ts';
+import { FORMULA } from '../../base/panel.ts';
+import { lineOf } from '../../base/series.ts';
+import type { Alert, BucketColumns, Experiment, LineColumns, Metric, Run, Series, Status } from '../../base/types.ts';
 
 export class ApiError extends Error {
 	constructor(message: string, readonly status: number, readonly field: string | null) {
@@ -31,7 +31,7 @@ export async function request(path: string, body?: unknown,
 		// a proxy's page instead of JSON; the status says enough
 	}
 	if (!reply.ok || json === null) {
-		const e = json?.error as { message?: string; field?: string } | undefined;
+		const e = (json?.error ?? json) as { message?: string; field?: string } | null;
 		throw new ApiError(e?.message ?? `The server replied ${reply.status}`, reply.status, e?.field ?? null);
 	}
 	return json;

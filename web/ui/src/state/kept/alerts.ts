@@ -1,7 +1,7 @@
 // Rules that runs are held against, and what they found. Loaded with the panel that shows them.
 import { signal } from '@preact/signals';
-import { num, numOrNull, request, type Json } from './api.ts';
-import { experiment, report } from './runs.ts';
+import { num, numOrNull, request, type Json } from '../server/api.ts';
+import { experiment, report } from '../index.ts';
 
 export type RuleKind = 'metric' | 'nan' | 'failed' | 'silent' | 'done';
 

@@ -1,11 +1,10 @@
 // Reports that readers keep: their texts, what a panel of one shows now, and what it showed when it was frozen. Loaded
 // with the page of reports.
 import { signal } from '@preact/signals';
-import { readReport, withFrozen, type ReportPanel } from '../base/report.ts';
-import type { Run } from '../base/types.ts';
-import { getRuns, request, seriesIn, type Json, type SeriesReply } from './api.ts';
-import { askWhole } from './points.ts';
-import { report as complain } from './runs.ts';
+import { readReport, withFrozen, type ReportPanel } from '../../base/report.ts';
+import type { Run } from '../../base/types.ts';
+import { getRuns, request, seriesIn, type Json, type SeriesReply } from '../server/api.ts';
+import { askWhole, report as complain } from '../index.ts';
 
 /** Runs and metrics of a panel at most: more lines than can be told apart. */
 const RUNS_MAX = 12;

@@ -1,10 +1,28 @@
 // Alerts on the page: a rule is made, what it finds appears while one looks, and leads to its run; rules go again.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { charted, says, until } from './browser.mjs';
-import { stage } from './stage.mjs';
+import { charted, says, until } from '../browser.mjs';
+import { stage } from '../stage.mjs';
 
 const here = stage();
+/** What stands behind the one button, and what its panel is called. */
+const TOOLS = { alerts: 'Alerts', tag: 'Tag runs', copy: 'Copy the table' };
+
+test('in a narrow window the tools stand behind one button, and fit the screen', async (t) => {
+	await here.ask('POST', 'runs', { experiment: 'told', name: 'narrow' });
+	const page = await here.open(t, '?e=told');
+	for (const width of [390, 800]) {
+		await page.setViewportSize({ width, height: 844 });
+		for (const [word, label] of Object.entries(TOOLS)) {
+			await page.click('.head button:text-is("more")');
+			await page.click(`.slim .picker button:text-is("${word}")`);
+			const box = await page.locator(`.slim [role=dialog][aria-label="${label}"]`).boundingBox();
+			assert.ok(box.x >= 0 && box.x + box.width <= width, `${word}, ${width} px: ${box.x}`);
+			await page.keyboard.press('Escape');
+			await page.waitForSelector('.slim .picker', { state: 'detached', timeout: 30000 });
+		}
+	}
+});
 
 test('a rule is made on the page; what it finds appears by itself and leads to the run', async (t) => {
 	const log = (id, value) => here.ask('POST', `runs/${id}/metrics`,

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { charted, require, says, until } from './browser.mjs';
-import { stage } from './stage.mjs';
+import { charted, require, says, until } from '../browser.mjs';
+import { stage } from '../stage.mjs';
 
 const WAIT = { timeout: 30000 };
 const here = stage();

@@ -1,10 +1,8 @@
 // Changes of experiments, and what is deleted; loaded with the page that shows them.
 import { batch, signal } from '@preact/signals';
-import type { Experiment, Run } from '../base/types.ts';
-import { experimentsOf, getRuns, request, restoreRun } from './api.ts';
-import { loadExperiments, reloadRuns } from './load.ts';
-import { experiments, report } from './runs.ts';
-import { go, view } from './view.ts';
+import type { Experiment, Run } from '../../base/types.ts';
+import { experimentsOf, getRuns, request, restoreRun } from '../server/api.ts';
+import { experiments, go, loadExperiments, reloadRuns, report, view } from '../index.ts';
 
 const RUNS_MAX = 200;
 

@@ -1,9 +1,8 @@
 // Views of the experiment that readers have saved by name. Loaded with the panel that lists them.
 import { signal } from '@preact/signals';
-import { viewQuery } from '../base/url.ts';
-import { request, type Json } from './api.ts';
-import { experiment, report } from './runs.ts';
-import { go, view } from './view.ts';
+import { viewQuery } from '../../base/url.ts';
+import { request, type Json } from '../server/api.ts';
+import { experiment, go, report, view } from '../index.ts';
 
 export interface Saved {
 	id: string;

@@ -1,0 +1,174 @@
+// A registered model: what it is, its versions with the runs that made them, their metric, and what each version
+// changed since the one before; aliases, which those who may write set.
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { decimalsFor, fixed, signed, when } from '../../base/format.ts';
+import { directionOf, type Direction } from '../../base/goal.ts';
+import { versionLines, type Change, type VersionLine } from '../../base/registry.ts';
+import * as s from '../../state/index.ts';
+import { dropAlias, getModel, setAlias, type Model } from '../../state/kept/registry.ts';
+import { Empty, followed, NameForm } from '../base/bits.tsx';
+import { Chooser } from '../base/chooser.tsx';
+import { lazy } from '../base/lazy.tsx';
+import { pageOf } from './address.ts';
+
+const Markdown = lazy(() => import('../base/markdown.tsx').then((m) => m.Markdown));
+/** Changes of a version that are told one by one. */
+const CHANGES_MAX = 4;
+const ID_DIGITS = 8;
+
+type Act = (what: () => Promise<void>) => Promise<void>;
+
+function Aliases({ name, line, act }: { name: string; line: VersionLine; act: Act }) {
+	const naming = useSignal(false);
+	const { version, aliases } = line.version;
+	const mayWrite = s.session.value?.mayWrite === true;
+	return (
+		<td>{aliases.map((a) => <span key={a} class="alias">{a}{mayWrite && <button type="button" class="quiet"
+			aria-label={`take the alias ${a} from version ${version}`}
+			onClick={() => void act(() => dropAlias(name, a))}>✕</button>}</span>)}
+			{mayWrite && (naming.value ? <NameForm was="" close={() => (naming.value = false)}
+				save={(alias) => setAlias(name, alias, version).then(() => act(async () => {}))} />
+				: <button type="button" class="quiet" aria-label={`an alias for version ${version}`}
+					onClick={() => (naming.value = true)}>+</button>)}</td>
+	);
+}
+
+function Source({ line }: { line: VersionLine }) {
+	const { run, source } = line.version;
+	if (line.run)
+		return <td title={source}><a href={s.runAddress(line.run.id)}
+			onClick={followed(() => s.openRun(line.run!.id))}>{line.run.name}</a>
+			<p class="dim told">{line.run.experiment}</p></td>;
+	const gone = run && `${run.slice(0, ID_DIGITS)}, which is not here`;
+	return <td class="dim told" title={source}>{gone || source}</td>;
+}
+
+function changeText({ name, was, now }: Change): string {
+	if (now === null) return `${name} left out (${was})`;
+	return was === null ? `${name} ${now}, new` : `${name} ${was} → ${now}`;
+}
+
+const sideLabel = (a: VersionLine, b: VersionLine) =>
+	`versions ${a.version.version} and ${b.version.version} side by side`;
+
+function Changes({ line, before }: { line: VersionLine; before: VersionLine | undefined }) {
+	const list = line.changes;
+	if (!before || !list) return <td class="changes" />;
+	const to = { ...pageOf(''), page: 'side' as const, experiment: line.run!.experiment,
+		shown: [before.run!.id, line.run!.id] };
+	return (
+		<td class="changes">{list.length ? <span title={list.map(changeText).join('\n')}>
+			{list.slice(0, CHANGES_MAX).map(changeText).join('; ')}
+			{list.length > CHANGES_MAX && `; ${list.length - CHANGES_MAX} more`}</span>
+			: <span class="dim">the same params and commit</span>}
+			{before.run!.experiment === line.run!.experiment && before.run!.id !== line.run!.id
+				&& <>{' '}<a href={s.addressOf(to)} aria-label={sideLabel(before, line)}
+					onClick={followed(() => s.go(to, true))}>side by side</a></>}</td>
+	);
+}
+
+function Step({ line, dir, decimals }: { line: VersionLine; dir: Direction; decimals: number | null }) {
+	const { step, since } = line;
+	if (step === null) return <td class="num" />;
+	const better = dir === 'max' ? step > 0 : step < 0;
+	const word = Number.isNaN(step) || step === 0 ? '' : better ? 'better' : 'worse';
+	return (
+		<td class={'num step ' + word}>{signed(step, decimals)} {word}
+			{since !== line.version.version - 1 && <p class="dim told">since {since}</p>}</td>
+	);
+}
+
+function Row({ m, line, before, decimals, act }: { m: Model; line: VersionLine; before: VersionLine | undefined;
+	decimals: number | null; act: Act }) {
+	const { version, stage, created, user, description, status } = line.version;
+	return (
+		<tr class="version" data-version={version}>
+			<td data-name="version">{version}{stage !== 'None' && <p class="dim told">{stage}</p>}
+				{status !== 'READY' && <p class="bad told">{status}</p>}</td>
+			<Aliases name={m.name} line={line} act={act} />
+			<Source line={line} />
+			<td class="num" data-name={m.goal?.key}>{fixed(line.value, decimals)}</td>
+			<Step line={line} dir={m.goal?.dir ?? 'max'} decimals={decimals} />
+			<Changes line={line} before={before} />
+			<td class="wide">{description}</td>
+			<td class="num">{when(created)}{user && <p class="dim told">{user}</p>}</td>
+		</tr>
+	);
+}
+
+function Versions({ m, act }: { m: Model; act: Act }) {
+	const lines = versionLines(m.versions, m.runs, m.goal);
+	const values = lines.flatMap((l) => l.value ?? []);
+	const decimals = decimalsFor(values);
+	if (!lines.length) return <Empty title="No versions yet" />;
+	return (
+		<div class="box scroll"><table>
+			<thead><tr><th>version</th><th class="left">aliases</th><th class="left">run</th>
+				<th>{m.goal?.key ?? 'metric'}</th><th>difference</th>
+				<th class="left">changed since the version before</th>
+				<th class="left">description</th><th>registered</th></tr></thead>
+			<tbody>{lines.map((l, i) => <Row key={l.version.version} m={m} line={l} before={lines[i + 1]}
+				decimals={decimals} act={act} />)}</tbody>
+		</table></div>
+	);
+}
+
+/** How a program loads it: by an alias where there is one. */
+function addressIn(m: Model): string {
+	const alias = m.aliases[0]?.alias;
+	return `models:/${m.name}${alias ? '@' + alias : '/' + m.newest}`;
+}
+
+function MetricChooser({ m }: { m: Model }) {
+	const choices = [...m.keys.keys()].sort().map((k) => ({ id: k, label: k }));
+	const { goal } = m;
+	if (!choices.length || !goal) return null;
+	return (
+		<p class="options"><Chooser name="measured by" now={goal.key} list={choices}
+			choose={(key) => s.go({ goal: key, dir: directionOf(key) })} />{' '}
+			<button type="button" title="better is higher or lower" onClick={() => s.go({ goal: goal.key,
+				dir: goal.dir === 'max' ? 'min' : 'max' })}>
+				{goal.dir === 'max' ? 'max ↑' : 'min ↓'}</button></p>
+	);
+}
+
+export function OneModel({ name }: { name: string }) {
+	const model = useSignal<Model | null>(null);
+	const wrong = useSignal('');
+	const { goal, dir } = s.view.value;
+	const load = async () => {
+		model.value = await getModel(name);
+	};
+	const act: Act = async (what) => {
+		try {
+			await what();
+			await load();
+			wrong.value = '';
+		} catch (e) {
+			wrong.value = (e as Error).message;
+		}
+	};
+	useEffect(() => {
+		document.title = `${name} · models · dptrack`;
+		void act(load);
+	}, [goal, dir]);
+	const m = model.value;
+	const all = <a class="aside" href={s.addressOf(pageOf(''))} onClick={followed(() => s.go(pageOf(''), true))}>
+		all models</a>;
+	if (!m && wrong.value)
+		return <Empty title="This model cannot be shown"><p>{wrong.value}</p><p>{all}</p></Empty>;
+	if (!m) return <div class="wait" aria-busy="true" />;
+	return (
+		<>
+			<h1>{name} {all}</h1>
+			{wrong.value && <p class="problem" role="alert">{wrong.value}</p>}
+			{m.description && <Markdown text={m.description} imageOf={() => null}
+				meanwhile={<p>{m.description}</p>} />}
+			{m.versions.length > 0 && <p class="dim">loaded as <code>{addressIn(m)}</code></p>}
+			<MetricChooser m={m} />
+			<Versions m={m} act={act} />
+			{m.more && <p class="dim">Older versions are left out: {m.versions.length} are shown.</p>}
+		</>
+	);
+}
