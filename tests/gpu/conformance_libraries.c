@@ -7,6 +7,9 @@
 
 #include "tests/gpu/conformance.h"
 #include "trainer/backends/cuda/calls.h"
+#include "trainer/backends/cuda/conv_plan.h"
+#include "trainer/backends/cuda/dnn.h"
+#include "trainer/backends/cuda/kept.h"
 
 #define TEXT_BYTES 300
 
@@ -127,17 +130,23 @@ static cublasStatus_t query(const struct product *p, cublasLtMatmulHeuristicResu
 	return rc;
 }
 
-static cublasStatus_t multiply(const struct product *p)
+static cublasStatus_t multiply_by(const struct product *p, const cublasLtMatmulAlgo_t *algorithm)
 {
 	const float one = 1;
+
+	return calls.cublasLtMatmul(p->handle, p->desc, &one, p->memory + A_AT, p->a, p->memory + B_AT, p->b, &p->add,
+				    p->memory + D_AT, p->d, p->memory + D_AT, p->d, algorithm, NULL, 0, p->stream);
+}
+
+static cublasStatus_t multiply(const struct product *p)
+{
 	cublasLtMatmulHeuristicResult_t found;
 	int n = 0;
 	cublasStatus_t rc = query(p, &found, &n);
 
 	if (rc || n != 1 || found.state)
 		return rc ? rc : CUBLAS_STATUS_NOT_SUPPORTED;
-	return calls.cublasLtMatmul(p->handle, p->desc, &one, p->memory + A_AT, p->a, p->memory + B_AT, p->b, &p->add,
-				    p->memory + D_AT, p->d, p->memory + D_AT, p->d, &found.algo, NULL, 0, p->stream);
+	return multiply_by(p, &found.algo);
 }
 
 static void product_done(struct product *p)
@@ -173,21 +182,57 @@ static const char *product_new(struct product *p)
 	return NULL;
 }
 
+static const char *sums(const struct product *p)
+{
+	float d[M * N];
+
+	if (cudaStreamSynchronize(p->stream) || cudaMemcpy(d, p->memory + D_AT, sizeof(d), cudaMemcpyDefault))
+		return "the device failed";
+	for (int i = 0; i < M; i++)
+		for (int j = 0; j < N; j++)
+			if (d[j * M + i] < want(p, i, j) || d[j * M + i] > want(p, i, j))
+				return "a sum is wrong";
+	return NULL;
+}
+
 static const char *multiplies(struct product p)
 {
 	const char *found = product_new(&p);
-	float d[M * N];
 
 	if (!found && multiply(&p))
 		found = "no product";
-	if (!found && (cudaStreamSynchronize(p.stream) || cudaMemcpy(d, p.memory + D_AT, sizeof(d), cudaMemcpyDefault)))
-		found = "the device failed";
-	for (int i = 0; !found && i < M; i++)
-		for (int j = 0; j < N; j++)
-			if (d[j * M + i] < want(&p, i, j) || d[j * M + i] > want(&p, i, j))
-				found = "a sum is wrong";
+	if (!found)
+		found = sums(&p);
 	product_done(&p);
 	return found;
+}
+
+/* Bytes of an algorithm, for another handle and other descriptors of the same product: what is kept on disk. */
+static const char *algorithm_by_bytes(void)
+{
+	struct product first = { .k_of_b = K }, second = { .k_of_b = K };
+	cublasLtMatmulHeuristicResult_t found, again;
+	unsigned char bytes[sizeof(found.algo)];
+	const char *why = product_new(&first);
+	int n = 0;
+
+	if (!why && (query(&first, &found, &n) || n != 1))
+		why = "no algorithm";
+	if (!why)
+		memcpy(bytes, &found.algo, sizeof(bytes));
+	product_done(&first);
+	why = why ? why : product_new(&second);
+	memset(&found, 0, sizeof(found));
+	memcpy(&found.algo, bytes, sizeof(bytes));
+	if (!why && calls.cublasLtMatmulAlgoCheck(second.handle, second.desc, second.a, second.b, second.d, second.d,
+						  &found.algo, &again))
+		why = "the check refuses it";
+	if (!why && multiply_by(&second, &found.algo))
+		why = "no product";
+	if (!why)
+		why = sums(&second);
+	product_done(&second);
+	return why;
 }
 
 static const char *turned_factors(void)
@@ -246,6 +291,11 @@ static const char *factors_must_meet(void)
 	return open_library(CUDA_CUBLASLT);
 }
 
+static const char *algorithm_by_bytes(void)
+{
+	return open_library(CUDA_CUBLASLT);
+}
+
 #endif
 
 static const char *tensor_needs_sizes(void)
@@ -266,6 +316,116 @@ static const char *tensor_needs_sizes(void)
 	return closed;
 #endif
 }
+
+#ifdef HAVE_CUDNN
+
+#define SIDE 4
+#define CHANNELS 8
+#define PIXELS (SIDE * SIDE * CHANNELS)
+#define WEIGHTS (9 * CHANNELS * CHANNELS)
+
+struct images { /* of the device: one image of ones, weights of ones, the result; a workspace */
+	float *x, *w, *y;
+	void *room;
+	cudaStream_t stream;
+};
+
+static const char *images_new(struct images *m, size_t room)
+{
+	static float ones[WEIGHTS];
+
+	for (int i = 0; i < WEIGHTS; i++)
+		ones[i] = 1;
+	if (cudaStreamCreateWithFlags(&m->stream, cudaStreamNonBlocking) || cudaMalloc((void **)&m->x, PIXELS * 4) ||
+	    cudaMalloc((void **)&m->w, WEIGHTS * 4) || cudaMalloc((void **)&m->y, PIXELS * 4) ||
+	    cudaMalloc(&m->room, room + 1) || cudaMemcpy(m->x, ones, PIXELS * 4, cudaMemcpyDefault) ||
+	    cudaMemcpy(m->w, ones, WEIGHTS * 4, cudaMemcpyDefault))
+		return "no memory on the device";
+	return NULL;
+}
+
+static void images_done(struct images *m)
+{
+	if (m->stream)
+		cudaStreamDestroy(m->stream);
+	cudaFree(m->x);
+	cudaFree(m->w);
+	cudaFree(m->y);
+	cudaFree(m->room);
+}
+
+/* Each sum has as many ones as pixels lie under the window. */
+static const char *check_image(const struct images *m)
+{
+	float y[PIXELS];
+
+	if (cudaStreamSynchronize(m->stream) || cudaMemcpy(y, m->y, sizeof(y), cudaMemcpyDefault))
+		return "the device failed";
+	for (int i = 0; i < PIXELS; i++) {
+		const int row = i / CHANNELS / SIDE, column = i / CHANNELS % SIDE;
+		const int high = row % (SIDE - 1) ? 3 : 2, wide = column % (SIDE - 1) ? 3 : 2;
+
+		if ((int)y[i] != CHANNELS * high * wide)
+			return "a sum is wrong";
+	}
+	return NULL;
+}
+
+static const char *convolve(struct cuda_module *m, bool recalled)
+{
+	const struct conv_spec spec = { .pass = CONV_FORWARD, .type = DTYPE_F32, .n = 1, .h = SIDE, .w = SIDE,
+					.c = CHANNELS, .k = CHANNELS, .p = SIDE, .q = SIDE, .kernel = 3, .stride = 1,
+					.pad = 1 };
+	const struct node node = { .name = "a convolution" };
+	const struct kernel_env env = { .module = m };
+	struct images of = { NULL };
+	struct dnn_plan *plan = NULL;
+	struct err err = ERR_INIT;
+	const char *found = NULL;
+
+	if (conv_plan_new(&plan, &env, &spec, &err))
+		return "no plan";
+	if (dnn_plan_recalled(plan) != recalled)
+		found = recalled ? "a plan's text makes no plan" : "a plan was kept before there was one";
+	found = found ? found : images_new(&of, conv_plan_workspace(plan));
+	const struct conv_operands operands = { of.x, of.w, of.y, of.room, (struct stream_handle *)of.stream };
+
+	if (!found && conv_plan_run(plan, &node, &operands, &err))
+		found = "it does not run";
+	if (!found)
+		found = check_image(&of);
+	images_done(&of);
+	conv_plan_free(plan);
+	return found;
+}
+
+static const char *plan_by_text(void)
+{
+	const char *found = open_library(CUDA_CUDNN);
+	struct cuda_module m = { .calls = calls };
+	struct err err = ERR_INIT;
+
+	if (!found && dnn_open(&m, &err))
+		found = "no handle";
+	if (found)
+		return found;
+	m.kept = kept_open(NULL, &err);
+	found = convolve(&m, false);
+	if (!found)
+		found = convolve(&m, true);
+	dnn_close(&m);
+	kept_close(m.kept);
+	return found;
+}
+
+#else
+
+static const char *plan_by_text(void)
+{
+	return open_library(CUDA_CUDNN);
+}
+
+#endif
 
 #ifdef HAVE_NCCL
 
@@ -407,7 +567,9 @@ const struct conformance_row conformance_libraries[] = {
 	{ "cuBLASLt: beta adds to what is there", beta_adds },
 	{ "cuBLASLt: a bias is added to each row", bias_by_row },
 	{ "cuBLASLt: factors that do not meet get no algorithm", factors_must_meet },
+	{ "cuBLASLt: an algorithm's bytes serve a later product alike", algorithm_by_bytes },
 	{ "cuDNN: a tensor without sizes is refused", tensor_needs_sizes },
+	{ "cuDNN: a plan's text makes the same plan", plan_by_text },
 	{ "NCCL: collectives of one rank are copies", one_rank_copies },
 	{ "NCCL: a sum in its own place", in_place },
 	{ "NCCL: a collective of nothing does nothing", nothing_is_sent },

@@ -9,4 +9,5 @@ from helper import BUILD
 REAL = os.environ.get("DPTRAIN_GPU") == "1"
 FAKE = os.path.join(os.environ.get("fakedir") or BUILD, "tests", "fakes", "cuda", ".libs")
 LIBRARIES = {k: v for k, v in os.environ.items() if k == "DPTRAIN_CUDA_LIBS"}
-ENV = LIBRARIES if REAL else {"DPTRAIN_BACKEND_PATH": FAKE}
+# What is kept on disk for later runs stays of no use to the fake device: tests ask its libraries, and those change.
+ENV = LIBRARIES if REAL else {"DPTRAIN_BACKEND_PATH": FAKE, "XDG_CACHE_HOME": "/dev/null"}

@@ -1,7 +1,8 @@
 /* judge_test.c: the real cuDNN, without a device, judges every convolution of the ResNets and the attention of the GPTs
  * as the real module asks for them on an H200 (h200.json): in 16 bits an
  * engine on tensor cores whose workspace stays below 64 MiB, in fp32 one without TF32; engines under --deterministic
- * and --tf32 too. Attention's are compiled, by NVRTC and with a driver that only says yes (libcuda.c). Nothing runs. */
+ * and --tf32 too. Attention's are compiled, by NVRTC and with a driver that only says yes (libcuda.c).
+ * A plan's text makes the same plan. Nothing runs. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,9 @@
 
 #include "tests/graph/net.h"
 #include "trainer/advise/hardware.h"
+#include "trainer/backends/cuda/conv_plan.h"
 #include "trainer/backends/cuda/dnn.h"
+#include "trainer/backends/cuda/kept.h"
 #include "trainer/ops/conv/conv.h"
 
 #define SHAPES_MAX 1024
@@ -197,6 +200,34 @@ static void layers_share_plans(void **state)
 	net_free(&net);
 }
 
+/* What is kept on disk is what the library says of a plan, which makes the same plan again without a search. */
+static void plans_are_read_again(void **state)
+{
+	const struct conv_spec spec = { .pass = CONV_BY_WEIGHTS, .type = DTYPE_BF16, .n = 32, .h = 56, .w = 56, .c = 64,
+					.k = 64, .p = 56, .q = 56, .kernel = 3, .stride = 1, .pad = 1 };
+	const struct kernel_env env = { .module = &without_device };
+	struct err err = ERR_INIT;
+	size_t workspace[2];
+
+	(void)state;
+	if (!without_device.dnn_device)
+		skip();
+	without_device.kept = kept_open(NULL, &err);
+	for (int again = 0; again < 2; again++) {
+		struct dnn_plan *plan = NULL;
+
+		if (conv_plan_new(&plan, &env, &spec, &err))
+			fail_msg("%s", err.text);
+		assert_int_equal(dnn_plan_recalled(plan), again);
+		assert_true(conv_plan_uses_tensor_cores(plan));
+		workspace[again] = conv_plan_workspace(plan);
+		conv_plan_free(plan);
+	}
+	assert_int_equal(workspace[0], workspace[1]);
+	kept_close(without_device.kept);
+	without_device.kept = NULL;
+}
+
 /* What the module does when the library has nothing: engines are refused for no reason of ours. */
 static void an_unknown_device_is_refused(void **state)
 {
@@ -237,6 +268,7 @@ int main(void)
 		cmocka_unit_test(takes_every_convolution),
 		cmocka_unit_test(takes_attention),
 		cmocka_unit_test(layers_share_plans),
+		cmocka_unit_test(plans_are_read_again),
 		cmocka_unit_test(an_unknown_device_is_refused),
 	};
 	int failed;

@@ -1,7 +1,8 @@
 # The cuda backend on the fake device of tests/fakes/cuda (or, with DPTRAIN_GPU=1, on a GPU): every op, whole nets, streams,
 # several ranks, what it refuses. `full` as an argument of the first three scripts asks for all.
 gpu_tests = tests/gpu/ops.sh tests/gpu/nets.py tests/gpu/products.py tests/gpu/ranks.py tests/gpu/refusals.py tests/gpu/trace.py \
-	tests/gpu/bundle.py tests/gpu/plan.py tests/gpu/whole.py tests/gpu/seen.py tests/gpu/allocations.py
+	tests/gpu/bundle.py tests/gpu/plan.py tests/gpu/whole.py tests/gpu/seen.py tests/gpu/allocations.py \
+	tests/gpu/kept.py
 TESTS += $(gpu_tests)
 cmocka_tests += tests/gpu/streams_test
 EXTRA_DIST += $(gpu_tests)
@@ -21,13 +22,14 @@ tests_gpu_calls_test_SOURCES = tests/gpu/calls_test.c trainer/backends/cuda/call
 	trainer/backends/cuda/calls.h
 tests_gpu_calls_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DREAL_FOLDERS='"$(CUDA_FOLDERS)"'
 tests_gpu_judge_test_SOURCES = tests/gpu/judge_test.c $(graph_test_net) trainer/backends/cuda/calls.c \
-	trainer/backends/cuda/dnn.c
+	trainer/backends/cuda/conv_plan.c trainer/backends/cuda/dnn.c trainer/backends/cuda/kept.c
 tests_gpu_judge_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DDPT_CUDA_FOLDERS='"$(CUDA_FOLDERS)"'
 tests_gpu_libcuda_la_SOURCES = tests/gpu/libcuda.c
 tests_gpu_libcuda_la_LDFLAGS = $(AM_LDFLAGS) -no-undefined -rpath /nowhere -version-info 1
 
 # What the fakes claim, on the fake device and (tests/gpu/all) on a GPU.
-conformance_sources = tests/gpu/conformance_libraries.c tests/gpu/conformance.h trainer/backends/cuda/calls.c
+conformance_sources = tests/gpu/conformance_libraries.c tests/gpu/conformance.h trainer/backends/cuda/calls.c \
+	trainer/backends/cuda/conv_plan.c trainer/backends/cuda/dnn.c trainer/backends/cuda/kept.c
 EXTRA_DIST += tests/gpu/conformance.cu $(conformance_sources)
 tests_gpu_libconformance_la_SOURCES = tests/gpu/conformance.cu
 tests/gpu/conformance.lo: trainer/backends/cuda/device.h

@@ -30,7 +30,8 @@ if [ "${DPTRAIN_GPU-}" = 1 ]; then
 	exit
 fi
 DPTRAIN_BACKEND_PATH=$PWD/tests/fakes/cuda/.libs
-export DPTRAIN_BACKEND_PATH
+XDG_CACHE_HOME=/dev/null # every run asks the fake libraries
+export DPTRAIN_BACKEND_PATH XDG_CACHE_HOME
 [ -f "$DPTRAIN_BACKEND_PATH/dptrain_cuda.so" ] || {
 	echo "the fake device was not built (no CUDA toolkit)"
 	exit 77

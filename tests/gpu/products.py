@@ -3,10 +3,10 @@ a line that says why; the same losses either way; fp32 takes TF32 only where it 
 import os
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
-from helper import BUILD, Folder, check, dptrain, finish, read_run, skip
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from device import ENV, FAKE
+from helper import Folder, check, dptrain, finish, read_run, skip
 
-FAKE = os.path.join(BUILD, "tests", "fakes", "cuda", ".libs")
 GPT = ["--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 32, "--block-size", 16, "--vocab-size", 61,
        "--synthetic", "--seq-len", 16, "-b", 4, "--max-steps", 3]
 RESNET = ["--model", "resnet20", "--image-size", 8, "--synthetic", "-b", 2, "--max-steps", 2, "--lr", 0.01]
@@ -24,7 +24,7 @@ CASES = [
 def train(name, flags, env):
     """Losses of the steps, and what was said."""
     with Folder() as tmp:
-        p = dptrain(*flags, "--backend", "cuda", "--runs-dir", tmp, env={"DPTRAIN_BACKEND_PATH": FAKE, **env})
+        p = dptrain(*flags, "--backend", "cuda", "--runs-dir", tmp, env={**ENV, **env})
         check(p.returncode == 0, "%s: exit %d: %s" % (name, p.returncode, p.stderr[-2000:]))
         return list(read_run(tmp)["series"][("train/loss", -1)].values()), p.stderr
 

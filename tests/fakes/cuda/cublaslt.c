@@ -1,6 +1,7 @@
 /* cublaslt.c: cuBLASLt on the fake device: plain products of what the descriptors say. It offers and refuses what the
  * library's documentation lists; what would be undefined there ends the process with a line.
  * $DPTRAIN_FAKE_CUBLASLT_VERSION: what it says it is; $DPTRAIN_FAKE_CUBLASLT_WORKSPACE: bytes that its algorithms want.
+ * Each question for algorithms is noted (enqueue.h).
  *
  * TF32 rounds factors to 10 bits, as the GPU would, so that a test sees where it is taken. */
 #include <cublasLt.h>
@@ -317,6 +318,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 	const struct preference *f = (const struct preference *)preference;
 	struct algorithm found = { digest(&p), alignment(&p, f), 0 };
 
+	fake_note("algorithms");
 	*ret_n = 0;
 	if (!handle || asked < 1 || !fits(&p))
 		return CUBLAS_STATUS_INVALID_VALUE;
@@ -332,6 +334,22 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 	ret->workspaceSize = found.workspace;
 	ret->state = CUBLAS_STATUS_SUCCESS;
 	*ret_n = 1;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
+				       cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+				       const cublasLtMatmulAlgo_t *algo, cublasLtMatmulHeuristicResult_t *ret)
+{
+	const struct problem p = problem_of(desc, a, b, c, d);
+	struct algorithm algorithm;
+
+	memcpy(&algorithm, algo, sizeof(algorithm));
+	if (!handle || !fits(&p) || algorithm.of != digest(&p))
+		return CUBLAS_STATUS_INVALID_VALUE;
+	memset(ret, 0, sizeof(*ret)); /* the algorithm is not repeated */
+	ret->workspaceSize = algorithm.workspace;
+	ret->state = CUBLAS_STATUS_SUCCESS;
 	return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -2,7 +2,8 @@
  * they say, with plain loops: single convolutions here, graphs of several operations in steps.c. Of engines there are
  * four, so that a wrong choice shows: two with tensor cores, of which fp32 comes out rounded to TF32, the first not
  * deterministic; a transform; plain sums.
- * $DPTRAIN_FAKE_CUDNN_VERSION: what it says it is. What would be undefined ends the process with a line. */
+ * $DPTRAIN_FAKE_CUDNN_VERSION: what it says it is; each question for engines is noted (enqueue.h). What
+ * would be undefined ends the process with a line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,7 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)
 
 /* ---- descriptors ---- */
 
-static size_t value_bytes(cudnnBackendAttributeType_t type)
+size_t value_bytes(cudnnBackendAttributeType_t type)
 {
 	switch (type) {
 	case CUDNN_TYPE_INT64:
@@ -116,6 +117,9 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t desc)
 {
 	struct descriptor *d = desc;
 
+	if (d->config)
+		tree_free((struct descriptor *)d->config->graph);
+	free(d->config);
 	for (int i = 0; i < d->n; i++)
 		free(d->at[i].values);
 	free(d);
@@ -390,6 +394,43 @@ static bool describes_device(const struct descriptor *d)
 	return json && !json[n - 1] && strstr(json, "\"deviceVer\"") && strstr(json, "\"multiProcessorCount\"");
 }
 
+/* The configuration of a plan. */
+static const struct descriptor *config_of(const struct descriptor *plan)
+{
+	return plan->config ? plan->config : inner(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+}
+
+/* false: its text is none of a plan of this version. */
+static bool read_text(struct descriptor *plan)
+{
+	int64_t n = 0;
+	const char *text =
+		find(plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, &n);
+	char *ended = text ? strndup(text, (size_t)n) : NULL;
+
+	if (!text)
+		return true;
+	plan->config = calloc(1, sizeof(*plan->config));
+	if (!ended || !plan->config)
+		wrong("out of memory");
+	plan->config->graph = graph_read(ended, cudnnGetVersion(), &plan->config->engine);
+	free(ended);
+	return plan->config->graph && plan->config->engine >= 0 && plan->config->engine < ENGINES;
+}
+
+static cudnnStatus_t give_text(const struct descriptor *plan, int64_t asked, int64_t *ret_n, char *ret)
+{
+	char *text = plan_written(config_of(plan), cudnnGetVersion());
+
+	*ret_n = (int64_t)strlen(text) + 1;
+	if (ret && asked < *ret_n)
+		*ret_n = asked;
+	if (ret)
+		memcpy(ret, text, (size_t)*ret_n);
+	free(text);
+	return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc)
 {
 	struct descriptor *d = desc;
@@ -402,6 +443,8 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc)
 		return refuse(CUDNN_STATUS_BAD_PARAM, "a convolution lacks something");
 	if (d->kind == CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR && !describes_device(d))
 		return refuse(CUDNN_STATUS_BAD_PARAM, "a device's properties lack something");
+	if (d->kind == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && !read_text(d))
+		return refuse(CUDNN_STATUS_BAD_PARAM, "a text that is no plan of this version");
 	d->finished = true;
 	return CUDNN_STATUS_SUCCESS;
 }
@@ -415,6 +458,7 @@ static cudnnStatus_t results(const struct descriptor *heuristic, int64_t asked, 
 	struct descriptor **configs = ret;
 	struct convolution c;
 
+	fake_note("engines");
 	*ret_n = 0;
 	if (!mode || !op || (!steps_supported(graph) && !read_convolution(&c, op)))
 		return refuse(CUDNN_STATUS_BAD_PARAM, "a graph without an operation that is known");
@@ -446,9 +490,11 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t desc, cudn
 		memcpy(ret, engines[d->engine].notes, (size_t)*ret_n * sizeof(engines[0].notes[0]));
 		return CUDNN_STATUS_SUCCESS;
 	case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
-		*(int64_t *)ret = engines[inner(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->engine].workspace;
+		*(int64_t *)ret = engines[config_of(d)->engine].workspace;
 		*ret_n = 1;
 		return CUDNN_STATUS_SUCCESS;
+	case CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION:
+		return give_text(d, asked, ret_n, ret);
 	default:
 		return refuse(CUDNN_STATUS_NOT_SUPPORTED, "an attribute that the fake does not have");
 	}
@@ -501,7 +547,7 @@ static void enqueue_steps(cudaStream_t stream, const struct descriptor *graph, c
 
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack)
 {
-	const struct descriptor *config = inner(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+	const struct descriptor *config = config_of(plan);
 	struct convolution c = { 0 };
 	struct given given;
 

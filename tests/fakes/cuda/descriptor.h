@@ -23,7 +23,10 @@ struct descriptor {
 	struct attribute at[ATTRIBUTES_MAX];
 	int engine;			 /* of configurations and engines */
 	const struct descriptor *graph; /* of configurations */
+	struct descriptor *config; /* of plans that were read from a text: its own, graph included */
 };
+
+size_t value_bytes(cudnnBackendAttributeType_t type);
 
 /* Ends the process: what was asked is undefined. */
 void __attribute__((noreturn)) wrong(const char *what);
@@ -45,6 +48,14 @@ int64_t count_of(const struct operand *t);
 
 float element(const void *at, cudnnDataType_t type, int64_t i);
 void put_element(void *at, cudnnDataType_t type, int64_t i, float v);
+
+/* ---- plans as texts (written.c) ---- */
+
+/* The caller's to free. */
+char *plan_written(const struct descriptor *config, size_t version);
+/* The graph of a plan, tree_free's to free; NULL: none that this version has written. */
+struct descriptor *graph_read(const char *text, size_t version, int *ret_engine);
+void tree_free(struct descriptor *d); /* with all that it names; NULL is fine */
 
 /* ---- graphs of several operations (steps.c) ---- */
 

@@ -12,6 +12,9 @@ extern "C" {
 /* run is called with a copy of the operands when the stream comes to it; it may then use the device's memory. */
 void fake_enqueue(cudaStream_t stream, void (*run)(const void *operands), const void *operands, size_t bytes);
 
+/* Adds a line to the file that $DPTRAIN_FAKE_NOTES names; else nothing. */
+void fake_note(const char *what);
+
 #ifdef __cplusplus
 }
 #endif

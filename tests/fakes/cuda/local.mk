@@ -6,7 +6,8 @@ fake_device_sources = tests/fakes/cuda/bounds.h tests/fakes/cuda/cudart.cc tests
 	tests/fakes/cuda/memory.cc tests/fakes/cuda/memory.h tests/fakes/cuda/mutant.cc tests/fakes/cuda/mutant.h \
 	tests/fakes/cuda/queue.cc tests/fakes/cuda/queue.h
 fake_libraries = tests/fakes/cuda/cublaslt.c tests/fakes/cuda/cudnn.c tests/fakes/cuda/descriptor.h \
-	tests/fakes/cuda/nvml.c tests/fakes/cuda/profiler.c tests/fakes/cuda/steps.c tests/fakes/cuda/tf32.h
+	tests/fakes/cuda/nvml.c tests/fakes/cuda/profiler.c tests/fakes/cuda/steps.c tests/fakes/cuda/tf32.h \
+	tests/fakes/cuda/written.c
 EXTRA_DIST += $(fake_device_sources) tests/fakes/cuda/nccl.cc $(fake_libraries) tests/fakes/cuda/mutants
 
 if HAVE_CUDA
@@ -52,7 +53,8 @@ tests_fakes_cuda_libcublasLt_la_LIBADD = tests/fakes/cuda/libdevice.la
 if HAVE_CUDNN
 check_LTLIBRARIES += tests/fakes/cuda/libcudnn.la
 endif
-tests_fakes_cuda_libcudnn_la_SOURCES = tests/fakes/cuda/cudnn.c tests/fakes/cuda/descriptor.h tests/fakes/cuda/steps.c
+tests_fakes_cuda_libcudnn_la_SOURCES = tests/fakes/cuda/cudnn.c tests/fakes/cuda/descriptor.h tests/fakes/cuda/steps.c \
+	tests/fakes/cuda/written.c
 tests_fakes_cuda_libcudnn_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_fakes_cuda_libcudnn_la_LDFLAGS = $(fake_library_flags) -version-info 9
 tests_fakes_cuda_libcudnn_la_LIBADD = tests/fakes/cuda/libdevice.la

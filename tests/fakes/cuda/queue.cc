@@ -81,6 +81,18 @@ struct call : work {
 	}
 };
 
+/* One write, so that ranks may share the file. */
+void fake_note(const char *what)
+{
+	const char *path = getenv("DPTRAIN_FAKE_NOTES");
+	FILE *f = path ? fopen(path, "ae") : NULL;
+
+	if (!f)
+		return;
+	fprintf(f, "%s\n", what);
+	fclose(f);
+}
+
 void fake_enqueue(cudaStream_t stream, void (*run)(const void *operands), const void *operands, size_t bytes)
 {
 	queue_work(stream, std::make_shared<call>(run, operands, bytes));

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
+#include "tracker/base/cache_home.h"
 #include "trainer/backends/cpu/dnn.h"
 #include "trainer/backends/cpu/pick.h"
 
@@ -55,25 +55,13 @@ static void machine_name(char *text, size_t n)
 			*p = '_';
 }
 
-/* Makes the folder on the way; "" when there is no home. */
+/* "" when there is no home. */
 static void file_path(char *path, size_t n)
 {
-	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	int len = 0;
+	const bool home = cache_home(path, n);
+	const size_t length = home ? strlen(path) : 0;
 
-	path[0] = '\0';
-	if (xdg && xdg[0] == '/')
-		len = snprintf(path, n, "%s", xdg);
-	else if (home && home[0] == '/')
-		len = snprintf(path, n, "%s/.cache", home);
-	if (len <= 0 || (size_t)len + 32 > n) {
-		path[0] = '\0';
-		return;
-	}
-	mkdir(path, 0755);
-	snprintf(path + len, n - (size_t)len, "/dptrain");
-	mkdir(path, 0755);
-	snprintf(path + len, n - (size_t)len, "/dptrain/cpu-picks-6");
+	snprintf(path + length, n - length, "%s", home ? "/cpu-picks-6" : "");
 }
 
 static struct pick_entry *remember(struct cpu_picks *p, const char *key, const char *name)

@@ -2,7 +2,11 @@
  * D^T = B^T A^T: its first operand is our B. */
 #include "trainer/backends/cuda/blas.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "trainer/backends/cuda/kept.h"
 
 #ifdef HAVE_CUBLASLT
 
@@ -12,15 +16,20 @@
 /* One algorithm for operands that are aligned as vectors want it, one for any. */
 enum fit { FIT_WIDE, FIT_ANY, FITS };
 
-struct blas_plan {
-	const struct cuda_module *module;
-	enum dtype in;
+/* What the library recommends for a product, as it is kept: an algorithm may be copied byte by byte. */
+struct choice {
 	bool adds_bias;
-	cublasLtMatmulDesc_t desc;
-	cublasLtMatrixLayout_t a, b, d; /* ours */
 	bool has[FITS];
 	cublasLtMatmulAlgo_t algorithm[FITS];
 	size_t workspace[FITS];
+};
+
+struct blas_plan {
+	const struct cuda_module *module;
+	enum dtype in;
+	cublasLtMatmulDesc_t desc;
+	cublasLtMatrixLayout_t a, b, d; /* ours */
+	struct choice choice;
 };
 
 static int refused(const struct cuda_module *m, cublasStatus_t status, const char *what, struct err *err)
@@ -145,52 +154,116 @@ static void choose(struct blas_plan *p, enum fit fit, uint32_t align, bool deter
 	    !c->cublasLtMatmulAlgoGetHeuristic(p->module->blas, p->desc, p->b, p->a, p->d, p->d, preference, 1, &first,
 					       &found) &&
 	    found == 1 && first.state == CUBLAS_STATUS_SUCCESS) {
-		p->has[fit] = true;
-		p->algorithm[fit] = first.algo;
-		p->workspace[fit] = first.workspaceSize;
+		p->choice.has[fit] = true;
+		p->choice.algorithm[fit] = first.algo;
+		p->choice.workspace[fit] = first.workspaceSize;
 	}
 	if (preference)
 		c->cublasLtMatmulPreferenceDestroy(preference);
 }
 
-/* The query looks at the alignment of the bias' address. */
+/* The library looks at the alignment of the bias' address. */
+static void expect_bias(const struct blas_plan *p, const struct matmul_spec *s, enum fit fit)
+{
+	const uintptr_t address = fit == FIT_WIDE ? BLAS_ALIGN : (uintptr_t)dtype_bytes(s->out);
+
+	if (p->choice.adds_bias)
+		set_bias(p, (const void *)address);
+}
+
 static void choose_both(struct blas_plan *p, const struct matmul_spec *s, bool deterministic)
 {
-	const uint32_t any = (uint32_t)dtype_bytes(s->in);
-
-	if (p->adds_bias)
-		set_bias(p, (const void *)(uintptr_t)BLAS_ALIGN);
+	expect_bias(p, s, FIT_WIDE);
 	choose(p, FIT_WIDE, BLAS_ALIGN, deterministic);
-	if (p->adds_bias)
-		set_bias(p, (const void *)(uintptr_t)dtype_bytes(s->out));
-	choose(p, FIT_ANY, any, deterministic);
+	expect_bias(p, s, FIT_ANY);
+	choose(p, FIT_ANY, (uint32_t)dtype_bytes(s->in), deterministic);
+}
+
+static cublasStatus_t set_epilogue(struct blas_plan *p, bool bias)
+{
+	const cublasLtEpilogue_t epilogue = bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+
+	return set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue));
 }
 
 /* With a bias, which is of D's type, in the product where the library has that for these types, else without. */
 static cublasStatus_t choose_epilogue(struct blas_plan *p, const struct matmul_spec *s, bool deterministic)
 {
-	const cublasLtEpilogue_t with = CUBLASLT_EPILOGUE_BIAS, without = CUBLASLT_EPILOGUE_DEFAULT;
-
-	p->adds_bias = s->bias && !set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &with, sizeof(with));
-	if (p->adds_bias)
+	p->choice.adds_bias = s->bias && !set_epilogue(p, true);
+	if (p->choice.adds_bias)
 		choose_both(p, s, deterministic);
-	if (p->has[FIT_WIDE])
+	if (p->choice.has[FIT_WIDE])
 		return CUBLAS_STATUS_SUCCESS;
-	p->adds_bias = p->has[FIT_ANY] = false;
-	if (set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &without, sizeof(without)))
+	memset(&p->choice, 0, sizeof(p->choice));
+	if (set_epilogue(p, false))
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	choose_both(p, s, deterministic);
-	return p->has[FIT_WIDE] ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+	return p->choice.has[FIT_WIDE] ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+/* Everything that the choice depends on. */
+static void key_of(char *key, size_t n, const struct blas_plan *p, const struct matmul_spec *s, bool deterministic)
+{
+	snprintf(key, n, "product %lld %lld %lld %s %s%s%s %lld %lld %lld%s%s%s", (long long)s->m, (long long)s->n,
+		 (long long)s->k, dtype_name(s->in), dtype_name(s->out), s->a_turned ? " a" : "",
+		 s->b_turned ? " b" : "",
+		 (long long)s->a_pitch, (long long)s->b_pitch, (long long)s->d_pitch, s->bias ? " bias" : "",
+		 p->module->tf32 ? " tf32" : "", deterministic ? " deterministic" : "");
+}
+
+/* Whether the library still takes what it has recommended. */
+static bool is_valid(const struct blas_plan *p, const struct matmul_spec *s, enum fit fit)
+{
+	const struct cuda_calls *c = &p->module->calls;
+	cublasLtMatmulHeuristicResult_t found = { 0 };
+
+	expect_bias(p, s, fit);
+	return !c->cublasLtMatmulAlgoCheck(p->module->blas, p->desc, p->b, p->a, p->d, p->d, &p->choice.algorithm[fit],
+					   &found) &&
+	       found.state == CUBLAS_STATUS_SUCCESS && found.workspaceSize <= p->choice.workspace[fit];
+}
+
+static bool recall(struct blas_plan *p, const struct matmul_spec *s, const char *key)
+{
+	size_t n = 0;
+	const void *known = kept_find(p->module->kept, key, &n);
+	bool valid = known && n == sizeof(p->choice);
+
+	if (valid) {
+		memcpy(&p->choice, known, n);
+		valid = !set_epilogue(p, p->choice.adds_bias);
+	}
+	for (int fit = 0; fit < FITS; fit++)
+		valid = valid && (!p->choice.has[fit] || is_valid(p, s, (enum fit)fit));
+	if (!valid)
+		memset(&p->choice, 0, sizeof(p->choice));
+	return valid;
+}
+
+/* As it was chosen before for the same product, here or in an earlier run; else now. */
+static cublasStatus_t choose_once(struct blas_plan *p, const struct matmul_spec *s, bool deterministic)
+{
+	char key[256];
+	cublasStatus_t status;
+
+	key_of(key, sizeof(key), p, s, deterministic);
+	if (recall(p, s, key))
+		return CUBLAS_STATUS_SUCCESS;
+	status = choose_epilogue(p, s, deterministic);
+	if (!status)
+		kept_put(p->module->kept, key, &p->choice, sizeof(p->choice));
+	return status;
 }
 
 static void fill_offer(struct blas_offer *ret, const struct blas_plan *p)
 {
-	const size_t most = p->workspace[FIT_WIDE] > p->workspace[FIT_ANY] ? p->workspace[FIT_WIDE]
-									   : p->workspace[FIT_ANY];
+	const struct choice *c = &p->choice;
+	const size_t most = c->workspace[FIT_WIDE] > c->workspace[FIT_ANY] ? c->workspace[FIT_WIDE]
+									   : c->workspace[FIT_ANY];
 
-	ret->wide = p->has[FIT_WIDE];
-	ret->any = p->has[FIT_ANY];
-	ret->adds_bias = p->adds_bias;
+	ret->wide = c->has[FIT_WIDE];
+	ret->any = c->has[FIT_ANY];
+	ret->adds_bias = c->adds_bias;
 	ret->workspace = most ? most + WORKSPACE_ALIGN : 0; /* the plan aligns it less than the library wants it */
 }
 
@@ -226,7 +299,7 @@ int blas_plan_new(struct blas_plan **ret, struct blas_offer *ret_offer, const st
 	if (!status)
 		status = make_layouts(p, spec);
 	if (!status)
-		status = choose_epilogue(p, spec, env->deterministic);
+		status = choose_once(p, spec, env->deterministic);
 	if (status) {
 		blas_plan_free(p);
 		return err_set(err, ERR_UNSUPPORTED, "cuBLASLt: %s", m->calls.cublasLtGetStatusString(status));
@@ -260,13 +333,13 @@ int blas_plan_run(struct blas_plan *p, const struct node *n, const struct matmul
 	const void *one = f64 ? (const void *)&one64 : &one32, *zero = f64 ? (const void *)&zero64 : &zero32;
 	const uintptr_t room = ((uintptr_t)o->workspace + WORKSPACE_ALIGN - 1) / WORKSPACE_ALIGN * WORKSPACE_ALIGN;
 	const enum fit fit = wide ? FIT_WIDE : FIT_ANY;
-	cublasStatus_t status = p->adds_bias ? set_bias(p, o->bias) : CUBLAS_STATUS_SUCCESS;
+	cublasStatus_t status = p->choice.adds_bias ? set_bias(p, o->bias) : CUBLAS_STATUS_SUCCESS;
 
 	if (!status)
 		status = p->module->calls.cublasLtMatmul(p->module->blas, p->desc, one, o->b, p->b, o->a, p->a,
 							 o->adds ? one : zero, o->d, p->d, o->d, p->d,
-							 &p->algorithm[fit], (void *)room, p->workspace[fit],
-							 (cudaStream_t)o->stream);
+							 &p->choice.algorithm[fit], (void *)room,
+							 p->choice.workspace[fit], (cudaStream_t)o->stream);
 	return status ? refused(p->module, status, n->name, err) : 0;
 }
 

@@ -1,8 +1,11 @@
 /* dnn.c: see dnn.h. */
 #include "trainer/backends/cuda/dnn.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "trainer/backends/cuda/kept.h"
 
 #ifdef HAVE_CUDNN
 
@@ -244,24 +247,35 @@ static void key_of(int64_t (*ret)[KEY_MAX], const struct dnn_graph *g, const str
 	}
 }
 
-/* Makes the plan of one configuration and keeps it when it fits. */
+/* What a plan is made for: a handle's device, else one that is described. */
+static struct dnn_attr for_device(const struct cuda_module *m)
+{
+	return m->dnn ? (struct dnn_attr)ATTR(EXECUTION_PLAN_HANDLE, HANDLE, 1, &m->dnn)
+		      : (struct dnn_attr)ATTR(EXECUTION_PLAN_DEVICEPROP, BACKEND_DESCRIPTOR, 1, &m->dnn_device);
+}
+
+static bool read_workspace(const struct cuda_calls *c, cudnnBackendDescriptor_t plan, int64_t *ret)
+{
+	int64_t n = 0;
+
+	return !c->cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n,
+					    ret);
+}
+
+/* Makes the plan of one configuration and takes it when it fits. */
 static bool try_config(struct dnn_engine *p, cudnnBackendDescriptor_t config, const struct dnn_wish *w)
 {
 	const struct cuda_module *m = p->graph.module;
 	const unsigned notes = notes_of(&m->calls, config);
 	const struct dnn_attr attrs[] = {
-		ATTR(EXECUTION_PLAN_ENGINE_CONFIG, BACKEND_DESCRIPTOR, 1, &config),
-		m->dnn ? (struct dnn_attr)ATTR(EXECUTION_PLAN_HANDLE, HANDLE, 1, &m->dnn)
-		       : (struct dnn_attr)ATTR(EXECUTION_PLAN_DEVICEPROP, BACKEND_DESCRIPTOR, 1, &m->dnn_device),
+		ATTR(EXECUTION_PLAN_ENGINE_CONFIG, BACKEND_DESCRIPTOR, 1, &config), for_device(m)
 	};
 	cudnnBackendDescriptor_t plan = NULL;
-	int64_t bytes = 0, n = 0;
+	int64_t bytes = 0;
 
 	if (!suits(notes, w) || make(&m->calls, &plan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attrs, 2))
 		return false;
-	if (m->calls.cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n,
-					      &bytes) ||
-	    (size_t)bytes > w->workspace_max) {
+	if (!read_workspace(&m->calls, plan, &bytes) || (size_t)bytes > w->workspace_max) {
 		m->calls.cudnnBackendDestroyDescriptor(plan);
 		return false;
 	}
@@ -287,6 +301,63 @@ static void choose(struct dnn_engine *p, cudnnBackendDescriptor_t graph, const s
 			}
 		configs_done(&p->graph.module->calls, &found);
 	}
+}
+
+/* ---- plans of earlier runs: whether they use tensor cores (a byte), then the library's own words ---- */
+
+#define KEPT_KEY_BYTES (17 * KEY_MAX + 8)
+
+static void kept_key(char (*ret)[KEPT_KEY_BYTES], const struct dnn_engine *e)
+{
+	size_t used = (size_t)snprintf(*ret, sizeof(*ret), "graph");
+
+	for (int i = 0; i < KEY_MAX; i++)
+		used += (size_t)snprintf(*ret + used, sizeof(*ret) - used, " %llx", (unsigned long long)e->key[i]);
+}
+
+static void recall(struct dnn_engine *e)
+{
+	const struct cuda_module *m = e->graph.module;
+	char key[KEPT_KEY_BYTES];
+	const char *known;
+	size_t n = 0;
+	int64_t bytes = 0;
+
+	kept_key(&key, e);
+	known = kept_find(m->kept, key, &n);
+	if (n < 2)
+		return;
+	const struct dnn_attr attrs[] = {
+		ATTR(EXECUTION_PLAN_JSON_REPRESENTATION, CHAR, (int64_t)n - 1, known + 1), for_device(m)
+	};
+	if (make(&m->calls, &e->plan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attrs, 2))
+		return;
+	if (!read_workspace(&m->calls, e->plan, &bytes)) {
+		m->calls.cudnnBackendDestroyDescriptor(e->plan);
+		e->plan = NULL;
+		return;
+	}
+	e->workspace = (size_t)bytes;
+	e->tensor_cores = known[0] == '1';
+}
+
+static void keep(const struct dnn_engine *e)
+{
+	const struct cuda_module *m = e->graph.module;
+	int64_t n = 0, got = 0;
+	char key[KEPT_KEY_BYTES], *text;
+
+	if (!m->kept || m->calls.cudnnBackendGetAttribute(e->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
+							  CUDNN_TYPE_CHAR, 0, &n, NULL))
+		return;
+	text = malloc((size_t)n + 1);
+	if (text && !m->calls.cudnnBackendGetAttribute(e->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
+						       CUDNN_TYPE_CHAR, n, &got, text + 1)) {
+		text[0] = e->tensor_cores ? '1' : '0';
+		kept_key(&key, e);
+		kept_put(m->kept, key, text, (size_t)got + 1);
+	}
+	free(text);
 }
 
 static struct dnn_engine *engine_alike(const struct dnn_graph *g, const struct dnn_wish *wishes, int n)
@@ -325,12 +396,21 @@ static void engine_drop(struct dnn_engine *e)
 	engine_free(e);
 }
 
+static void search(struct dnn_engine *e, const struct dnn_wish *wishes, int n)
+{
+	cudnnBackendDescriptor_t graph = operation_graph(&e->graph);
+
+	for (int i = 0; graph && i < n && !e->plan; i++)
+		choose(e, graph, &wishes[i]);
+	if (e->plan)
+		keep(e);
+}
+
 /* Takes over the graph. */
 static int engine_new(struct dnn_engine **ret, struct dnn_graph *g, const struct dnn_wish *wishes, int n,
 		      struct err *err)
 {
 	struct dnn_engine *e = calloc(1, sizeof(*e));
-	cudnnBackendDescriptor_t graph;
 	int rc;
 
 	if (!e) {
@@ -339,12 +419,12 @@ static int engine_new(struct dnn_engine **ret, struct dnn_graph *g, const struct
 	}
 	e->graph = *g;
 	key_of(&e->key, g, wishes, n);
-	graph = operation_graph(&e->graph);
-	for (int i = 0; graph && i < n && !e->plan; i++)
-		choose(e, graph, &wishes[i]);
+	recall(e);
+	if (!e->plan)
+		search(e, wishes, n);
 	if (!e->plan) {
-		rc = refused(g->module, ERR_UNSUPPORTED, graph ? CUDNN_STATUS_NOT_SUPPORTED : e->graph.status,
-			     "no engine", err);
+		rc = refused(g->module, ERR_UNSUPPORTED,
+			     e->graph.status ? e->graph.status : CUDNN_STATUS_NOT_SUPPORTED, "no engine", err);
 		engine_free(e);
 		return rc;
 	}
@@ -402,6 +482,11 @@ size_t dnn_plan_workspace(const struct dnn_plan *p)
 bool dnn_plan_uses_tensor_cores(const struct dnn_plan *p)
 {
 	return p->engine->tensor_cores;
+}
+
+bool dnn_plan_recalled(const struct dnn_plan *p)
+{
+	return !p->engine->config;
 }
 
 /* ---- runs ---- */

@@ -63,12 +63,13 @@ struct dnn_wish {
 struct dnn_plan;
 
 /* Of the engines that the library recommends, the first that fits the first of n (one or two) wishes that any fits. A
- * plan that lives already for the same key and wishes is shared: to compile one takes up to seconds. Takes over the
- * graph's descriptors, also when it fails: ERR_UNSUPPORTED, with the library's words. */
+ * plan that lives already for the same key and wishes is shared, and one that was kept is read: to compile one takes up
+ * to seconds. Takes over the graph's descriptors, also when it fails: ERR_UNSUPPORTED, with the library's words. */
 int dnn_plan_new(struct dnn_plan **ret, struct dnn_graph *g, const struct dnn_wish *wishes, int n, struct err *err);
 void dnn_plan_free(struct dnn_plan *p); /* NULL is fine */
 size_t dnn_plan_workspace(const struct dnn_plan *p);
 bool dnn_plan_uses_tensor_cores(const struct dnn_plan *p);
+bool dnn_plan_recalled(const struct dnn_plan *p); /* made of what was kept (kept.h): nothing was searched */
 
 struct dnn_operands {
 	int n;

@@ -20,6 +20,8 @@ cuda_module = \
 	trainer/backends/cuda/fail.c \
 	trainer/backends/cuda/fail.h \
 	trainer/backends/cuda/fold.h \
+	trainer/backends/cuda/kept.c \
+	trainer/backends/cuda/kept.h \
 	trainer/backends/cuda/matmul.c \
 	trainer/backends/cuda/matmul.h \
 	trainer/backends/cuda/meet.h \

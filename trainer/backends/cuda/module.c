@@ -10,6 +10,7 @@
 #include "trainer/backends/cuda/blas.h"
 #include "trainer/backends/cuda/dnn.h"
 #include "trainer/backends/cuda/fail.h"
+#include "trainer/backends/cuda/kept.h"
 #include "trainer/backends/cuda/pick.h"
 
 #define DRIVER_MIN 13000 /* CUDA 13.0: driver 580 */
@@ -106,13 +107,12 @@ static bool cuda_takes(const struct precision *p)
 	return p->master == (p->low == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32);
 }
 
-/* What does the work of a library that cannot be had, and why. */
+/* what: "…: " or "". */
 static void lack(struct cuda_module *m, const char *what, const struct err *why)
 {
 	const size_t used = strlen(m->lacks);
 
-	snprintf(m->lacks + used, sizeof(m->lacks) - used, "%s%s are far slower: %s", used ? "; " : "", what,
-		 why->text);
+	snprintf(m->lacks + used, sizeof(m->lacks) - used, "%s%s%s", used ? "; " : "", what, why->text);
 }
 
 /* NVRTC comes first: cuDNN asks the loader for it by name. json: of a device that is not here; NULL. */
@@ -122,9 +122,32 @@ static void open_libraries(struct cuda_module *m, const char *json)
 
 	cuda_calls_open(&m->calls, CUDA_NVRTC, NULL);
 	if (!m->described && blas_open(m, &err))
-		lack(m, "products without cuBLASLt", &err);
+		lack(m, "products without cuBLASLt are far slower: ", &err);
 	if (m->described ? dnn_open_for(m, json, &err) : dnn_open(m, &err))
-		lack(m, "convolutions without cuDNN", &err);
+		lack(m, "convolutions without cuDNN are far slower: ", &err);
+}
+
+/* Plans hold for this kind of GPU, its driver (of both its properties tell) and these libraries. */
+static void open_kept(struct cuda_module *m)
+{
+	static const enum cuda_library of[] = { CUDA_NVRTC, CUDA_CUBLASLT, CUDA_CUDNN };
+	struct backend_device device;
+	struct err err = ERR_INIT;
+	char owner[sizeof(device.properties) + 256];
+	size_t used;
+
+	if (pick_describe(m->device, &device, &err))
+		return;
+	used = (size_t)snprintf(owner, sizeof(owner), "%s", device.properties);
+	for (int i = 0; i < 3; i++) {
+		char version[64];
+
+		cuda_library_version(&m->calls, of[i], version, sizeof(version));
+		used += (size_t)snprintf(owner + used, sizeof(owner) - used, ", %s", version);
+	}
+	m->kept = kept_open(owner, &err);
+	if (err.text[0])
+		lack(m, "", &err);
 }
 
 static const char *cuda_lacks(void *module)
@@ -154,15 +177,20 @@ static int cuda_open(const struct backend_opts *o, void **ret_module, struct err
 	m->tf32 = o->tf32;
 	m->direct = o->direct;
 	open_libraries(m, o->described);
+	if (!m->described)
+		open_kept(m);
 	*ret_module = m;
 	return 0;
 }
 
 static void cuda_close(void *module)
 {
-	dnn_close(module);
-	blas_close(module);
-	free(module);
+	struct cuda_module *m = module;
+
+	dnn_close(m);
+	blas_close(m);
+	kept_close(m->kept);
+	free(m);
 }
 
 static int cuda_alloc(void *module, enum space space, size_t bytes, void **ret, struct err *err)

@@ -14,6 +14,7 @@ struct cuda_module {
 	int64_t sent;	/* bytes to other ranks' devices; by the graph that is being recorded: below */
 	int64_t sent_recorded;
 	struct cuda_calls calls; /* of the libraries that were needed so far */
+	struct kept *kept;	 /* plans that later runs may take; NULL: none */
 #ifdef HAVE_CUBLASLT
 	cublasLtHandle_t blas; /* NULL: not open */
 #endif
