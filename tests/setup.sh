@@ -69,6 +69,7 @@ needs_tests() {
 	need_command sqlite3 sqlite3
 	need_command git git
 	need_command curl curl
+	need_command strace strace
 	need_command openssl openssl
 	need_command zstd zstd
 	need_command python3 python3

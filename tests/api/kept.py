@@ -89,9 +89,10 @@ def lasts(server, logdir):
     lib.equal(everything(again), want, "after a restart")
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         copy = os.path.join(folder, "copy")
-        r = subprocess.run([lib.PROGRAM, "backup", "--logdir", logdir, copy], capture_output=True, text=True, timeout=60)
+        r = subprocess.run([lib.PROGRAM, "backup", "--logdir", logdir, copy], capture_output=True, text=True, timeout=60,
+                           env={**os.environ, **lib.in_database(logdir)})
         lib.equal(r.returncode, 0, r.stderr)
-        other = lib.Server(copy)
+        other = lib.Server(copy, alone=True)
         lib.equal(everything(other), want, "in a backup")
         other.stop()
     ask(again, "PATCH", "/experiments/1", {"name": "renamed"})

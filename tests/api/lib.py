@@ -61,12 +61,12 @@ def in_database(logdir):
 
 
 class Server:
-    """dptrack serve on a free port; stop() checks the exit code."""
+    """dptrack serve on a free port; stop() checks the exit code. alone: the folder holds its store itself, wherever others lie."""
 
-    def __init__(self, logdir, *args, env=None, wait=60):
+    def __init__(self, logdir, *args, env=None, wait=60, alone=False):
         environment = {k: v for k, v in os.environ.items() if k != "DPTRACK_TOKEN"}
         environment.update(env or {})
-        environment.update(in_database(logdir))
+        environment.update({} if alone else in_database(logdir))
         self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen([PROGRAM, "serve", "--logdir", logdir, "--port", "0", *args], env=environment,
                                         stdout=subprocess.PIPE, stderr=self.errors, text=True)

@@ -9,7 +9,7 @@ postgresql_programs = tests/store/store_test tests/store/query_test tests/store/
 endif
 postgresql_scripts = tests/api/hostile.py tests/api/transfer.py tests/api/journal.py tests/api/paths.py \
 	tests/api/artifacts.py tests/api/downloads.py tests/api/line.py tests/api/groups.py tests/api/objects.py \
-	tests/mlflow/routes.py tests/api/alerts.py
+	tests/mlflow/routes.py tests/api/alerts.py tests/api/kept.py
 check-postgresql: dptrack$(EXEEXT) tests/tracker/record$(EXEEXT) $(postgresql_programs)
 	srcdir='$(abs_top_srcdir)' builddir='$(abs_top_builddir)' python3 $(srcdir)/tests/team/cluster.py \
 		$(postgresql_programs) $(postgresql_scripts)
