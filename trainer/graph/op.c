@@ -21,6 +21,32 @@ int op_inplace_same(const struct node *n, int out)
 	return out < n->n_in ? out : -1;
 }
 
+double op_flops(const struct node *n)
+{
+	return n->op->flops ? n->op->flops(n) : 0;
+}
+
+double op_counted(const struct node *n)
+{
+	return n->op->counted ? n->op->counted(n) : op_flops(n);
+}
+
+double op_operands(const struct node *n)
+{
+	double bytes = 0;
+
+	for (int i = 0; i < n->n_in; i++)
+		bytes += n->in[i] ? (double)tensor_bytes(n->in[i]) : 0;
+	for (int i = 0; i < n->n_out; i++)
+		bytes += n->out[i] ? (double)tensor_bytes(n->out[i]) : 0;
+	return bytes;
+}
+
+double op_touched(const struct node *n)
+{
+	return n->op->touched ? n->op->touched(n) : op_operands(n);
+}
+
 struct tensor *op_moment(struct graph *g, const struct tensor *param, const char *suffix)
 {
 	struct tensor like = { .kind = TENSOR_MOMENT,

@@ -53,6 +53,13 @@ struct op {
 
 	/* Floating-point operations of one run, for the rates that bench prints. NULL: 0, counted as "not matmul". */
 	double (*flops)(const struct node *n);
+
+	/* Where that is another number: operations of the formula, as PyTorch's counter has them, which counts what a
+	 * mask leaves out and no product that is made a second time. NULL: flops. */
+	double (*counted)(const struct node *n);
+
+	/* Bytes that one run reads and writes at least, where that is not every operand as a whole. NULL: it is. */
+	double (*touched)(const struct node *n);
 };
 
 /* Rules that many ops share: operands stay as they are; low inputs are summed into master outputs; output i over input
@@ -60,6 +67,11 @@ struct op {
 enum dtype_class op_dtype_keep(const struct node *n, bool is_out, int index);
 enum dtype_class op_dtype_sums(const struct node *n, bool is_out, int index);
 int op_inplace_same(const struct node *n, int out);
+
+double op_flops(const struct node *n);	 /* 0: none, or not told */
+double op_counted(const struct node *n);
+double op_operands(const struct node *n); /* bytes of all inputs and outputs */
+double op_touched(const struct node *n);
 
 /* Adds optimiser state "<param>.<suffix>" of the parameter's shape, range and type, zero at first. */
 struct tensor *op_moment(struct graph *g, const struct tensor *param, const char *suffix);

@@ -32,7 +32,7 @@ static double work_of(const struct node *n)
 		bytes += n->in[k] ? (double)tensor_bytes(n->in[k]) : 0;
 	for (int k = 0; k < n->n_out; k++)
 		bytes += n->out[k] ? (double)tensor_bytes(n->out[k]) : 0;
-	return (n->op->flops ? n->op->flops(n) : 0) + FLOPS_PER_BYTE * bytes;
+	return op_flops(n) + FLOPS_PER_BYTE * bytes;
 }
 
 /* sum[b]: of all before block b and in it; the last one with what stands behind. sum[0] 0. */

@@ -181,6 +181,7 @@ static json_t *json_profile(const struct profile *p)
 		json_object_set_new(j, "calls", json_integer(r->calls));
 		json_object_set_new(j, "seconds", real_or_null(r->seconds));
 		json_object_set_new(j, "flops", real_or_null(r->flops));
+		json_object_set_new(j, "work_flops", real_or_null(r->work));
 		json_object_set_new(j, "bytes", real_or_null(r->bytes));
 		json_object_set_new(j, "gflops", real_or_null(1e-9 * r->flops / r->seconds));
 		json_object_set_new(j, "gbs", real_or_null(1e-9 * r->bytes / r->seconds));

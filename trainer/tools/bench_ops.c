@@ -9,9 +9,8 @@
 #include "trainer/tools/probe.h"
 
 #define PROBE_SIZE 128 /* of a first product, which tells whether the machine is fit for a large one */
-#define LARGE_SIZE 1024
-#define PROBE_FAST_S 5e-3
-#define MEASURE_S 0.2
+#define PRODUCT_S 0.05 /* of one product, at most */
+#define MEASURE_S 0.1
 
 static int slower(const void *a, const void *b)
 {
@@ -25,7 +24,7 @@ static void add_work(struct bench_ops *ops, const struct graph *g)
 {
 	for (int i = 0; i < g->n_nodes; i++) {
 		const struct node *n = g->nodes[i];
-		double flops = n->op->flops ? n->op->flops(n) : 0;
+		double flops = op_flops(n);
 
 		ops->op[n->op->id].nodes++;
 		ops->op[n->op->id].flops += flops;
@@ -93,10 +92,16 @@ static int time_product(double *ret_best_s, const struct program_opts *o, int64_
 	return rc;
 }
 
+static double operations(int64_t size)
+{
+	return 2 * (double)size * (double)size * (double)size;
+}
+
 int bench_matmul(double *ret, const struct engine *e, struct err *err)
 {
 	const struct program_opts *o = &e->prepared.opts;
-	double size = PROBE_SIZE, best_s;
+	static const int64_t large[] = { 512, 1024, 2048 }; /* which is fastest depends on caches and tiles */
+	double best_s;
 	int rc;
 
 	if (o->backend->streams) { /* a product's run would only enqueue it */
@@ -104,11 +109,13 @@ int bench_matmul(double *ret, const struct engine *e, struct err *err)
 		return 0;
 	}
 	rc = time_product(&best_s, o, PROBE_SIZE, 0, err);
-	if (!rc && best_s < PROBE_FAST_S) {
-		size = LARGE_SIZE;
-		rc = time_product(&best_s, o, LARGE_SIZE, MEASURE_S, err);
-	}
 	if (!rc)
-		*ret = 2 * size * size * size / best_s;
+		*ret = operations(PROBE_SIZE) / best_s;
+	for (size_t i = 0; !rc && i < sizeof(large) / sizeof(*large); i++) {
+		if (operations(large[i]) > PRODUCT_S * *ret)
+			break;
+		rc = time_product(&best_s, o, large[i], MEASURE_S, err);
+		*ret = rc ? *ret : fmax(*ret, operations(large[i]) / best_s);
+	}
 	return rc;
 }

@@ -48,11 +48,8 @@ struct costing_node costing_node(const struct node *n)
 
 	first = first || !n->n_out ? first : n->out[0];
 	w.dtype = first ? dtype_name(first->dtype) : "";
-	w.flops = n->op->flops ? n->op->flops(n) : 0;
-	for (int i = 0; i < n->n_in; i++)
-		w.bytes += n->in[i] ? (double)tensor_bytes(n->in[i]) : 0;
-	for (int i = 0; i < n->n_out; i++)
-		w.bytes += n->out[i] ? (double)tensor_bytes(n->out[i]) : 0;
+	w.flops = op_flops(n);
+	w.bytes = op_operands(n);
 	return w;
 }
 

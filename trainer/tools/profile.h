@@ -10,8 +10,11 @@ struct profile_row { /* in one step of this rank */
 	const char *impl; /* of the kernels; "": they have none, or several */
 	const char *op, *dtype; /* of its last node: of all of them, by node */
 	int calls;
-	double seconds, flops;
-	double bytes; /* of operands, each read or written once a call */
+	double seconds;
+	double flops; /* as PyTorch's counter has them */
+	double work;  /* operations that are made: without what is masked, with what is made again, and fewer where the
+		       * implementation needs fewer (Winograd) */
+	double bytes; /* of operands, each read or written once a call; of tables the rows that are looked up */
 	double roof_s; /* what the calls would take at the roof */
 	bool by_flops; /* more of that is operations than bytes */
 };

@@ -10,7 +10,7 @@ enum { ROOF_SIZES = 6 };
 struct roof {
 	double flops;             /* a second, in the type of the run */
 	double bytes[ROOF_SIZES]; /* working sets, rising */
-	double rate[ROOF_SIZES];  /* bytes a second that an element by element operation reads and writes there */
+	double rate[ROOF_SIZES];  /* bytes a second that the best of simple operations reads and writes there */
 };
 
 /* Collective. */

@@ -90,22 +90,42 @@ static void attention_dump(const struct node *n, struct buf *out)
 		buf_addf(out, " dropout=%g", a->dropout.p);
 }
 
-/* Products of the lower triangle: scores and values. */
-static double attention_flops(const struct node *n)
+/* One product of each position with every other one. */
+static double whole_product(const struct node *n, const struct tensor *qkv)
 {
 	const struct attention_attr *a = n->attr;
-	double rows = (double)n->in[0]->shape.dim[0], c = (double)n->in[0]->shape.dim[1] / 3;
 
-	return 2 * 2 * rows * c * ((double)a->seq + 1) / 2;
+	return 2 * (double)qkv->shape.dim[0] * (double)qkv->shape.dim[1] / 3 * (double)a->seq;
+}
+
+static double attention_counted(const struct node *n)
+{
+	return 2 * whole_product(n, n->in[0]);
+}
+
+static double attention_grad_counted(const struct node *n)
+{
+	return 4 * whole_product(n, n->in[1]);
+}
+
+/* The lower triangle's part of it. */
+static double masked_product(const struct node *n, const struct tensor *qkv)
+{
+	const struct attention_attr *a = n->attr;
+
+	return whole_product(n, qkv) * ((double)a->seq + 1) / (2 * (double)a->seq);
+}
+
+/* Scores and values. */
+static double attention_flops(const struct node *n)
+{
+	return 2 * masked_product(n, n->in[0]);
 }
 
 /* Scores again, dp, dq, dk and dv. */
 static double attention_grad_flops(const struct node *n)
 {
-	const struct attention_attr *a = n->attr;
-	double rows = (double)n->in[1]->shape.dim[0], c = (double)n->in[1]->shape.dim[1] / 3;
-
-	return 5 * 2 * rows * c * ((double)a->seq + 1) / 2;
+	return 5 * masked_product(n, n->in[1]);
 }
 
 const struct op op_attention = {
@@ -117,6 +137,7 @@ const struct op op_attention = {
 	.dtype = attention_dtype,
 	.dump = attention_dump,
 	.flops = attention_flops,
+	.counted = attention_counted,
 };
 
 const struct op op_attention_grad = {
@@ -126,4 +147,5 @@ const struct op op_attention_grad = {
 	.dtype = attention_dtype,
 	.dump = attention_dump,
 	.flops = attention_grad_flops,
+	.counted = attention_grad_counted,
 };

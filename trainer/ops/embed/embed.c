@@ -98,6 +98,29 @@ static int embed_grad_inplace(const struct node *n, int out)
 	return out == 0 ? 2 : -1;
 }
 
+static double bytes_of(const struct tensor *t)
+{
+	return t ? (double)tensor_bytes(t) : 0;
+}
+
+/* Of wte the rows of the tokens. */
+static double embed_touched(const struct node *n)
+{
+	const double rows = bytes_of(n->out[0]) / (double)dtype_bytes(n->out[0]->dtype);
+
+	return bytes_of(n->in[0]) + rows * (double)dtype_bytes(n->in[1]->dtype) + bytes_of(n->in[2]) +
+	       bytes_of(n->out[0]);
+}
+
+/* What a tied classifier gave is added to where it lies, row by row; else the whole table is written. */
+static double embed_grad_touched(const struct node *n)
+{
+	const double rows = bytes_of(n->in[0]) / (double)dtype_bytes(n->in[0]->dtype);
+	const double table = n->in[2] ? 2 * rows * (double)dtype_bytes(n->in[2]->dtype) : bytes_of(n->out[0]);
+
+	return bytes_of(n->in[0]) + bytes_of(n->in[1]) + table + bytes_of(n->out[1]);
+}
+
 static void embed_grad_dump(const struct node *n, struct buf *out)
 {
 	const struct embed_grad_attr *a = n->attr;
@@ -111,6 +134,7 @@ const struct op op_embed = {
 	.shape = embed_shape,
 	.grad = embed_backward,
 	.dtype = embed_dtype,
+	.touched = embed_touched,
 };
 
 const struct op op_embed_grad = {
@@ -120,4 +144,5 @@ const struct op op_embed_grad = {
 	.dtype = embed_grad_dtype,
 	.inplace = embed_grad_inplace,
 	.dump = embed_grad_dump,
+	.touched = embed_grad_touched,
 };
