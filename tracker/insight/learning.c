@@ -68,6 +68,14 @@ const struct learning_series *learning_pick(unsigned seen)
 	return NULL;
 }
 
+const struct learning_series *learning_validates(const char *key)
+{
+	for (int i = 0; i < PAIRS; i++)
+		if (!strcmp(key, pairs[i].validation))
+			return &pairs[i];
+	return NULL;
+}
+
 struct validation {
 	int64_t step;
 	double loss, training, n; /* training: sum of n losses */

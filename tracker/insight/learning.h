@@ -43,6 +43,7 @@ struct learning_series {
 
 void learning_see(unsigned *seen, const char *key); /* of a run's series, all of them; *seen begins with 0 */
 const struct learning_series *learning_pick(unsigned seen); /* NULL: nothing is validated */
+const struct learning_series *learning_validates(const char *key); /* whose validation that is; NULL: of none */
 
 #define LEARNING_VALIDATIONS_MAX 100000 /* later ones are passed over */
 

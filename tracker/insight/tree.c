@@ -280,6 +280,8 @@ static void walk_cpu(struct walk *w)
 		    run->ready);
 	else
 		SAY(f, "compute waits for a core %.0f %% of the time", 100 * share);
+	if (leaf == TREE_threads) /* they wait for each other, and the cores are at work meanwhile */
+		f->gain = NAN;
 	if (leaf == TREE_threads && run->local_world > 0)
 		ACT(f, "--threads %.0f", fmax(1, floor(run->cores / run->local_world)));
 	if (leaf == TREE_threads)
@@ -375,7 +377,10 @@ void tree_print(struct buf *out, const struct tree_report *r)
 		buf_addf(out, "%s: %.0f %% of the time", f->leaf, 100 * f->share);
 		if (!isnan(f->low))
 			buf_addf(out, " (%.0f-%.0f)", 100 * f->low, 100 * f->high);
-		buf_addf(out, "\n  %s\n  usual: %s\n  next: %s; up to %.2fx\n", f->evidence, f->usual, f->action,
-			 f->gain);
+		buf_addf(out, "\n  %s\n  usual: %s\n  next: %s; ", f->evidence, f->usual, f->action);
+		if (isnan(f->gain))
+			buf_addf(out, "what it brings, --try measures\n");
+		else
+			buf_addf(out, "up to %.2fx\n", f->gain);
 	}
 }

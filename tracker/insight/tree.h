@@ -48,7 +48,7 @@ struct tree_run {
 struct tree_finding {
 	const char *leaf; /* or its branch */
 	double share, low, high; /* of the wall time, that its removal would save; low and high NaN: too few steps */
-	double gain;             /* the run would be so many times as fast */
+	double gain;             /* the run would be so many times as fast; NaN: the share does not tell */
 	char evidence[240];
 	const char *usual;
 	char action[240];

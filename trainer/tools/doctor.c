@@ -3,6 +3,7 @@
 #include "trainer/tools/doctor.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,12 @@
 
 #define TEXT_MAX ((size_t)1 << 20)
 
+struct validated { /* a point of a series that learning_validates */
+	const struct learning_series *of;
+	int64_t step;
+	double loss;
+};
+
 struct doctor {
 	struct judge_facts facts;
 	int segment;         /* the newest: its ranks are counted */
@@ -29,6 +36,8 @@ struct doctor {
 	unsigned losses;     /* of learning_see */
 	const struct learning_series *pair; /* of these; NULL: nothing is validated */
 	struct learning *learning;
+	struct validated *validated; /* of all pairs, as which counts is known when all was seen */
+	size_t n_validated, validated_room;
 	struct learning_overfit overfit;
 	bool overfits;
 	struct pace_step *rows;
@@ -56,10 +65,31 @@ static void see_journal(void *user, const struct dptrack_journal *j)
 	snprintf(d->name, sizeof(d->name), "%s", j->run_name);
 }
 
+static void keep_validation(struct doctor *d, const struct dptrack_point *p)
+{
+	const struct learning_series *of = p->rank < 0 ? learning_validates(p->key) : NULL;
+
+	if (!of || d->err.code)
+		return;
+	if (d->n_validated == d->validated_room) {
+		size_t room = d->validated_room ? 2 * d->validated_room : 64;
+		struct validated *more = realloc(d->validated, room * sizeof(*more));
+
+		if (!more) {
+			err_set(&d->err, ERR_NOMEM, "out of memory: validations of a run");
+			return;
+		}
+		d->validated = more;
+		d->validated_room = room;
+	}
+	d->validated[d->n_validated++] = (struct validated){ of, p->step, p->value };
+}
+
 static void see_point(void *user, const struct dptrack_point *p)
 {
 	struct doctor *d = user;
 
+	keep_validation(d, p);
 	judge_series(&d->facts, p->key);
 	learning_see(&d->losses, p->key);
 	if (steps_series(p->key) >= 0 && p->step > d->last)
@@ -76,12 +106,43 @@ static void see_fact(void *user, enum dptrack_fact kind, const char *key, const 
 		judge_cpu(&d->facts, value);
 }
 
+/* ---- its losses ---- */
+
+/* Optimiser steps of one of the losses' own. */
+static int64_t scale_of(const struct doctor *d)
+{
+	return d->pair->by_epoch && d->facts.steps_per_epoch >= 1 ? (int64_t)d->facts.steps_per_epoch : 1;
+}
+
+/* Before training losses come: validations say where those belong. */
+static int begin_learning(struct doctor *d, struct err *err)
+{
+	int rc;
+
+	d->pair = learning_pick(d->losses);
+	if (!d->pair)
+		return 0;
+	rc = learning_new(&d->learning, err);
+	for (size_t i = 0; !rc && i < d->n_validated; i++)
+		if (d->validated[i].of == d->pair)
+			rc = learning_validation(d->learning, d->validated[i].step * scale_of(d), d->validated[i].loss,
+						 err);
+	return rc;
+}
+
+static void take_training(struct doctor *d, const struct dptrack_point *p)
+{
+	if (d->pair && p->rank < 0 && !strcmp(p->key, d->pair->training))
+		learning_training(d->learning, p->step * scale_of(d), p->value);
+}
+
 /* ---- its points ---- */
 
 static void take_point(void *user, const struct dptrack_point *p)
 {
 	struct doctor *d = user;
 
+	take_training(d, p);
 	steps_add(d->steps,
 		  &(struct steps_point){ steps_series(p->key), p->rank, p->segment, p->step, p->wall_time, p->value });
 	if (!d->err.code && p->segment == d->segment)
@@ -90,73 +151,41 @@ static void take_point(void *user, const struct dptrack_point *p)
 			   &d->err);
 }
 
-/* Optimiser steps of one of the losses' own. */
-static int64_t scale_of(const struct doctor *d)
+/* One reading. What came of points stands in d->err. */
+static int read_with(struct doctor *d, const char *dir, const struct dptrack_reader *reader, struct err *err)
 {
-	return d->pair->by_epoch && d->facts.steps_per_epoch >= 1 ? (int64_t)d->facts.steps_per_epoch : 1;
-}
-
-static void take_validation(void *user, const struct dptrack_point *p)
-{
-	struct doctor *d = user;
-
-	if (!d->err.code && p->rank < 0 && !strcmp(p->key, d->pair->validation))
-		learning_validation(d->learning, p->step * scale_of(d), p->value, &d->err);
-}
-
-static void take_training(void *user, const struct dptrack_point *p)
-{
-	struct doctor *d = user;
-
-	if (p->rank < 0 && !strcmp(p->key, d->pair->training))
-		learning_training(d->learning, p->step * scale_of(d), p->value);
-}
-
-/* Validations first: they say where training losses belong. */
-static int read_losses(struct doctor *d, const char *dir, struct err *err)
-{
-	const struct dptrack_reader first = { d, NULL, take_validation, NULL, { NULL } };
-	const struct dptrack_reader second = { d, NULL, take_training, NULL, { NULL } };
 	struct dptrack_error error = { 0, "" };
-	int rc;
 
-	d->pair = learning_pick(d->losses);
-	if (!d->pair)
-		return 0;
-	rc = learning_new(&d->learning, err);
-	if (!rc && (dptrack_read(dir, &first, &error) || dptrack_read(dir, &second, &error)))
-		rc = err_set(err, ERR_USAGE, "%s", error.text);
-	if (!rc && d->err.code) {
+	if (dptrack_read(dir, reader, &error))
+		return err_set(err, ERR_USAGE, "%s", error.text);
+	if (d->err.code)
 		*err = d->err;
-		rc = err->code;
-	}
-	d->overfits = !rc && learning_overfits(d->learning, &d->overfit);
-	return rc;
+	return d->err.code;
+}
+
+static int open_steps(struct doctor *d, struct err *err)
+{
+	const struct steps_opts o = { .first = 0, .last = d->last, .ranks = d->facts.world };
+	int rc = steps_new(&d->steps, &o, err);
+
+	return rc ? rc : vitals_new(&d->vitals, o.ranks, err);
 }
 
 static int read_journals(struct doctor *d, const char *dir, struct err *err)
 {
 	const struct dptrack_reader first = { d, see_journal, see_point, see_fact, { NULL } };
 	const struct dptrack_reader second = { d, NULL, take_point, NULL, { NULL } };
-	struct steps_opts o = { .first = 0 };
-	struct dptrack_error error = { 0, "" };
-	int rc;
+	int rc = read_with(d, dir, &first, err);
 
-	if (dptrack_read(dir, &first, &error))
-		return err_set(err, ERR_USAGE, "%s", error.text);
-	if (d->last < 0)
-		return err_set(err, ERR_USAGE, "%s: the run has no steps by which it could be judged", dir);
-	o.last = d->last;
-	o.ranks = d->facts.world;
-	rc = steps_new(&d->steps, &o, err);
+	if (!rc && d->last < 0)
+		rc = err_set(err, ERR_USAGE, "%s: the run has no steps by which it could be judged", dir);
 	if (!rc)
-		rc = vitals_new(&d->vitals, o.ranks, err);
-	if (!rc && dptrack_read(dir, &second, &error))
-		rc = err_set(err, ERR_USAGE, "%s", error.text);
-	if (!rc && d->err.code) {
-		*err = d->err;
-		rc = err->code;
-	}
+		rc = open_steps(d, err);
+	if (!rc)
+		rc = begin_learning(d, err);
+	if (!rc)
+		rc = read_with(d, dir, &second, err);
+	d->overfits = !rc && d->pair && learning_overfits(d->learning, &d->overfit);
 	return rc;
 }
 
@@ -265,7 +294,10 @@ static void print_tried(const struct tree_finding *f, const struct change *found
 
 	buf_init(&text, TEXT_MAX);
 	sentence_change(&text, found, "the run without", f->flags);
-	printf("tried: %s; promised was up to %.2fx\n", text.data ? text.data : "", f->gain);
+	printf("tried: %s", text.data ? text.data : "");
+	if (!isnan(f->gain))
+		printf("; promised was up to %.2fx", f->gain);
+	putchar('\n');
 	buf_done(&text);
 }
 
@@ -325,14 +357,13 @@ int doctor_main(const struct job *job, const char *run_id, struct err *err)
 	if (!rc)
 		rc = read_journals(&d, dir, err);
 	if (!rc)
-		rc = read_losses(&d, dir, err);
-	if (!rc)
 		rc = judge(&d, err);
 	if (!rc)
 		rc = report(&d, job, err);
 	free(d.rows);
 	vitals_free(d.vitals);
 	learning_free(d.learning);
+	free(d.validated);
 	steps_free(d.steps);
 	return rc;
 }

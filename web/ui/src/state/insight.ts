@@ -11,8 +11,8 @@ export interface Leaf {
 	evidence: string;
 	usual: string;
 	action: string;
-	/** So many times as fast without it, at most. */
-	gain: number;
+	/** So many times as fast without it, at most; null: its share does not tell. */
+	gain: number | null;
 }
 
 export interface Diagnosis {
@@ -29,7 +29,8 @@ export interface Diagnosis {
 
 function leafOf(l: Json): Leaf {
 	return { leaf: String(l.leaf), share: num(l.share), low: numOrNull(l.low), high: numOrNull(l.high),
-		evidence: String(l.evidence), usual: String(l.usual), action: String(l.action), gain: num(l.gain) };
+		evidence: String(l.evidence), usual: String(l.usual), action: String(l.action),
+		gain: numOrNull(l.gain) };
 }
 
 /** What the server has nothing to say about is none. */

@@ -14,11 +14,11 @@ const percent = (share: number) => Math.round(100 * share);
 
 function LeafRow({ leaf }: { leaf: Leaf }) {
 	const { low, high } = leaf;
+	const without = leaf.gain === null ? '' : `; without it up to ${leaf.gain.toFixed(2)}× as fast`;
 	const between = low === null || high === null ? '' : ` (${percent(low)}–${percent(high)})`;
 	return (
 		<li>
-			<p><b>{leaf.leaf}</b>: {percent(leaf.share)}{between} % of the time; without it up
-				to {leaf.gain.toFixed(2)}× as fast</p>
+			<p><b>{leaf.leaf}</b>: {percent(leaf.share)}{between} % of the time{without}</p>
 			<meter value={leaf.share} aria-label={`${leaf.leaf}, share of the time`} />
 			<dl class="pairs">
 				<div><dt>found</dt><dd>{leaf.evidence}</dd></div>
