@@ -37,6 +37,7 @@ libinsight_la_SOURCES = \
 	tracker/insight/change.c tracker/insight/change.h \
 	tracker/insight/judge.c tracker/insight/judge.h tracker/insight/learning.c tracker/insight/learning.h \
 	tracker/insight/pace.c tracker/insight/pace.h tracker/insight/range.c tracker/insight/range.h \
+	tracker/insight/batch.c tracker/insight/batch.h \
 	tracker/insight/sentence.c tracker/insight/sentence.h \
 	tracker/insight/spread.c tracker/insight/spread.h \
 	tracker/insight/steps.c tracker/insight/steps.h \

@@ -1,5 +1,6 @@
 """dptrain find lr: rates rise over seven decades until the loss explodes; what is advised trains better than a hundred times less and
-ten times what exploded; the run is recorded with its curve and the answer. What is refused; ctrl-C."""
+ten times what exploded; the run is recorded with its curve and the answer. dptrain find batch: what fits, what is fastest, the
+recorded noise scale. What is refused; ctrl-C."""
 import sys
 sys.dont_write_bytecode = True
 import glob
@@ -16,6 +17,7 @@ MODEL = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 32, 
          "--opt", "adamw", "-j", 1, "--report-to", "none", "--system-interval", 0, *fast()]
 
 KILLED = 3
+LITTLE = 8 << 20  # bytes of memory that there are said to be
 
 
 def find(runs, *flags, code=0):
@@ -69,30 +71,62 @@ def better(tmp, text, got):
 
 def refused(text):
     data = ["--data-path", text]
-    for flags, words in ([], "lr is what can be found"), (["size", *data], "size"), (["lr"], "--data-path"), \
+    for flags, words in ([], "lr and batch are what can be found"), (["size", *data], "size"), (["lr"], "--data-path"), \
             (["lr", *data, "--max-steps", 5], "20 to 1000 steps"), (["lr", *data, "--lr", 0], "above 0"), \
             (["lr", *data, "--lr-scheduler", "step"], "--lr-scheduler"), (["lr", *data, "--resume", "auto"], "--resume"), \
+            (["batch", *data, "--grad-accum-steps", 4], "batch sets the batch itself"), \
             (["lr", *data, "--nnodes", 2], "--nnodes"), (["lr", "batch", *data], "unexpected argument"):
         p = dptrain("find", *flags, *(MODEL if len(flags) > 1 or "lr" in flags else []))
         check(p.returncode == 2 and words in p.stderr and len(p.stderr.splitlines()) == 1, "%s: exit %d: %s" % (flags, p.returncode, p.stderr))
 
 
-def interrupted(tmp, text):
-    """Ends as killed, and answers nothing."""
-    runs = os.path.join(tmp, "killed")
-    line = [DPTRAIN, "find", "lr", *map(str, MODEL), "--data-path", text, "--runs-dir", runs, "--max-steps", "1000"]
+def interrupted(tmp, text, name, where, *words):
+    """Ends as killed once a run in that folder makes steps, and answers nothing."""
+    runs = os.path.join(tmp, "killed-" + name)
+    line = [DPTRAIN, "find", *words, *map(str, MODEL), "--data-path", text, "--runs-dir", runs]
     p = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                          env=environment({"DPTRAIN_TEST_SLOW_RANK": "0:100"}))
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        journals = glob.glob(os.path.join(runs, "find", "*", "events.*"))
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and p.poll() is None:
+        journals = glob.glob(os.path.join(runs, "find", where, "events.*"))
         if journals and any(b"train/loss" in open(j, "rb").read() for j in journals):
             break
         time.sleep(0.05)
     p.send_signal(signal.SIGINT)
     out, err = p.communicate(timeout=60)
-    check(p.returncode == 130 and not out, "ctrl-C: exit %d, %r, %s" % (p.returncode, out, err[-300:]))
-    check(read_run(runs)["status"].get(LAUNCHER) == KILLED, "status killed: %s" % read_run(runs)["status"])
+    check(p.returncode == 130 and not out, "%s: ctrl-C: exit %d, %r, %s" % (name, p.returncode, out, err[-300:]))
+    ends = [read_run(run)["status"].get(LAUNCHER) for run in glob.glob(os.path.join(runs, "find", where))]
+    check(ends and None not in ends and (where != "*" or ends == [KILLED]), "%s: ended as %s" % (name, ends))
+
+
+def batch(tmp, text, name, *layout):
+    """Sizes of powers of two up to what fits; the noise scale is that of the run, and every size has a run of its own."""
+    runs = os.path.join(tmp, name)
+    p = dptrain("find", "batch", *MODEL, "--data-path", text, "--runs-dir", runs, "--json", *layout,
+                env={"DPTRAIN_TEST_MEMORY": str(LITTLE)})
+    check(p.returncode == 0, "%s: exit %d: %s" % (name, p.returncode, p.stderr[-500:]))
+    got = json.loads(p.stdout)
+    sizes = [s["batch_size"] for s in got["sizes"]]
+    check(sizes and sizes == [4 << i for i in range(len(sizes))] and sizes[-1] <= got["largest"], "%s: %s" % (name, got))
+    check(all(s["samples_per_s"] > 0 for s in got["sizes"]) and got["fastest"] in sizes, "%s: %s" % (name, got))
+    best = max(s["samples_per_s"] for s in got["sizes"])
+    check(got["fastest"] == min(s["batch_size"] for s in got["sizes"] if 1.03 * s["samples_per_s"] >= best), "%s: %s" % (name, got))
+    check(got["sentence"].startswith("--batch-size %d: " % got["fastest"]), got["sentence"])
+    kept = {run.rsplit("-", 1)[0] for run in os.listdir(os.path.join(runs, "find"))}
+    check({"batch-%d" % s for s in sizes} <= kept, "%s: runs %s" % (name, kept))
+    (own,) = [run for run in os.listdir(os.path.join(runs, "find")) if not run.startswith("batch-")]
+    noise = read_run(os.path.join(runs, "find", own))["series"].get(("train/noise_scale", -1), {0: None})
+    check(got["critical"] == noise[max(noise)], "%s: critical %s, the run has %s" % (name, got["critical"], noise))
+    return got
+
+
+def as_planned(tmp, text, largest):
+    """What is called the largest is let through and more is refused: nearly, as kernels that the clock chooses take other room."""
+    runs = os.path.join(tmp, "planned")
+    for size, code in (largest * 9 // 10, 0), (largest * 6 // 5 + 2, 2):
+        p = dptrain(*MODEL, "--data-path", text, "--runs-dir", runs, "-b", size, "--max-steps", 1, "--save-total-limit", 0,
+                    env={"DPTRAIN_TEST_MEMORY": str(LITTLE)})
+        check(p.returncode == code and (code == 0 or "the plan needs" in p.stderr), "-b %d: exit %d: %s" % (size, p.returncode, p.stderr[-300:]))
 
 
 def main():
@@ -107,7 +141,13 @@ def main():
         said(tmp, text)
         better(tmp, text, got)
         refused(text)
-        interrupted(tmp, text)
+        interrupted(tmp, text, "lr", "*", "lr", "--max-steps", "1000")
+        got = batch(tmp, text, "batch", "--max-steps", 40)
+        check(got["ranks"] == 1 and got["largest"] > 4, "bounded by memory: %s" % got)
+        as_planned(tmp, text, got["largest"])
+        check(batch(tmp, text, "batch-of-two", "--nproc-per-node", 2, "--max-steps", 20)["ranks"] == 2, "two ranks")
+        interrupted(tmp, text, "noise", "*", "batch", "--max-steps", "1000")
+        interrupted(tmp, text, "batch", "batch-*", "batch", "--max-steps", "20")
     finish("find")
 
 

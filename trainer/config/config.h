@@ -130,6 +130,9 @@ bool config_nodes(const struct run_config *cfg, int *ret_least, int *ret_all);
 /* The steps of --trace-steps ("10:13", both count; "10": one); false: none. ERR_USAGE is config_resolve's to tell. */
 bool config_trace_steps(const struct run_config *cfg, int64_t *ret_first, int64_t *ret_last);
 
+/* Whether the command is `dptrain find WHAT`. */
+bool config_finds(const struct run_config *cfg, const char *what);
+
 /* Cores of this machine (of the container, where it has a limit) for each of the ranks on it; at least 1. */
 int config_cores(const struct run_config *cfg);
 

@@ -48,7 +48,7 @@ struct lr_schedule lr_schedule_make(const struct run_config *cfg, int64_t steps_
 		s.steps_warmup = warmup < 9e18 ? (int64_t)warmup : INT64_MAX;
 	if (cfg->command == COMMAND_BENCH)
 		s.kind = CONFIG_LR_CONSTANT;
-	if (cfg->command == COMMAND_FIND)
+	if (config_finds(cfg, "lr"))
 		s.range = LR_SCHEDULE_RANGE;
 	return s;
 }

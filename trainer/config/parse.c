@@ -13,6 +13,11 @@ static const char *const commands[COMMAND_COUNT] = {
 	[COMMAND_SWEEP] = "sweep",   [COMMAND_FIND] = "find",
 };
 
+bool config_finds(const struct run_config *cfg, const char *what)
+{
+	return cfg->command == COMMAND_FIND && cfg->word && !strcmp(cfg->word, what);
+}
+
 struct parse {
 	struct run_config *cfg;
 	char *const *argv;

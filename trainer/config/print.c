@@ -24,7 +24,7 @@ static const struct command_help helps[COMMAND_COUNT] = {
 			    "  dptrain plan       print the memory plan of a run\n"
 			    "  dptrain bench      time whole training steps on random inputs\n"
 			    "  dptrain doctor     say what is slow, why, and what to do next\n"
-			    "  dptrain find lr    a learning rate, from one short run whose rate rises\n"
+			    "  dptrain find       a learning rate (lr), a batch size (batch), from short runs\n"
 			    "  dptrain tokenize   turn texts into token files, once\n"
 			    "  dptrain shard      pack a set into tar shards\n"
 			    "  dptrain sweep      train many settings, the promising ones longer\n"
@@ -43,10 +43,12 @@ static const struct command_help helps[COMMAND_COUNT] = {
 	[COMMAND_DOCTOR] = { "dptrain doctor [flags of dptrain train] [--try] | --run DIR",
 			     "Trains for a while, or takes a run that was recorded, and says what makes it slow: the "
 			     "share of the\ntime, the evidence, what to do next and the gain to expect.\n" },
-	[COMMAND_FIND] = { "dptrain find lr [flags of dptrain train]",
-			   "Trains for --max-steps steps (100) while the learning rate rises over seven decades up "
-			   "to --lr (10),\nuntil the loss explodes, and says which rate to train with. Recorded in "
-			   "experiment find; --json has\nthe curve.\n" },
+	[COMMAND_FIND] = { "dptrain find lr|batch [flags of dptrain train]",
+			   "lr: trains for --max-steps steps (100) while the learning rate rises over seven decades "
+			   "up to --lr (10),\nuntil the loss explodes, and says which rate to train with. batch: says "
+			   "which batch sizes fit (by the\nplan), which is fastest (a short run of each) and how many "
+			   "samples a step pay (by the gradient's\nnoise). Recorded in experiment find; --json has the "
+			   "figures.\n" },
 	[COMMAND_TOKENIZE] = { "dptrain tokenize --data-path TEXTS --out DIR [--tokenizer bytes|DIR]",
 			       "Turns texts (*.txt, *.jsonl, as they are or packed by gzip or zstd, and *.parquet; a "
 			       "folder, files, or\naddresses in a store) into train.tokens and val.tokens, which "

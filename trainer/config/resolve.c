@@ -473,7 +473,7 @@ static int resolve_optimiser(struct run_config *cfg, struct err *err)
 
 	if (rc)
 		return rc;
-	fill_in(cfg, FLAG_lr, &cfg->lr, cfg->command == COMMAND_FIND ? FIND_LR : d->lr);
+	fill_in(cfg, FLAG_lr, &cfg->lr, config_finds(cfg, "lr") ? FIND_LR : d->lr);
 	fill_in(cfg, FLAG_wd, &cfg->wd, d->wd);
 	if (d->takes & BETAS) {
 		fill_in(cfg, FLAG_beta1, &cfg->beta1, d->beta1);
@@ -605,25 +605,45 @@ static int resolve_doctor(struct run_config *cfg, struct err *err)
 	return config_put(cfg, FLAG_experiment, "doctor", "doctor", err);
 }
 
-#define FIND_STEPS "100" /* of `dptrain find lr` */
+#define FIND_STEPS "100" /* of `dptrain find` */
 #define FIND_STEPS_LEAST 20
 #define FIND_STEPS_MOST 1000
 
-/* What a test of learning rates cannot have: it makes one run from its first step, and sets the rate itself. */
-static int check_find(const struct run_config *cfg, struct err *err)
+static int refuse_given(const struct run_config *cfg, const enum flag_id *flags, size_t n, const char *why,
+			struct err *err)
 {
-	static const enum flag_id none[] = { FLAG_resume, FLAG_test_only, FLAG_eval_steps, FLAG_epochs, FLAG_min_lr,
-					     FLAG_lr_scheduler, FLAG_warmup_steps, FLAG_lr_warmup_epochs };
 	struct label l;
 
-	if (!cfg->word || strcmp(cfg->word, "lr"))
-		return err_set(err, ERR_USAGE, "dptrain find %.60s%slr is what can be found: dptrain find lr "
-			       "--data-path DIR", cfg->word ? cfg->word : "", cfg->word ? ": " : "");
-	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-		if (given(cfg, none[i]))
-			return err_set(err, ERR_USAGE, "%s: dptrain find lr makes one run from step 1, without "
-				       "evaluation, and sets the rate itself: leave it away", say(cfg, none[i], &l));
+	for (size_t i = 0; i < n; i++)
+		if (given(cfg, flags[i]))
+			return err_set(err, ERR_USAGE, "%s: dptrain find %s: leave it away", say(cfg, flags[i], &l),
+				       why);
 	return 0;
+}
+
+/* What such a run cannot have. */
+static int check_find(const struct run_config *cfg, struct err *err)
+{
+	static const enum flag_id any[] = { FLAG_resume, FLAG_test_only, FLAG_eval_steps, FLAG_epochs };
+	static const enum flag_id lr[] = { FLAG_min_lr, FLAG_lr_scheduler, FLAG_warmup_steps, FLAG_lr_warmup_epochs };
+	static const enum flag_id batch[] = { FLAG_global_batch_size, FLAG_grad_accum_steps, FLAG_batch_from };
+	int rc;
+
+	if (!config_finds(cfg, "lr") && !config_finds(cfg, "batch"))
+		return err_set(err, ERR_USAGE, "dptrain find %.60s%slr and batch are what can be found: dptrain find "
+			       "lr --data-path DIR", cfg->word ? cfg->word : "", cfg->word ? ": " : "");
+	rc = refuse_given(cfg, any, sizeof(any) / sizeof(*any), "makes runs from step 1, without evaluation", err);
+	if (!rc && config_finds(cfg, "lr"))
+		return refuse_given(cfg, lr, sizeof(lr) / sizeof(*lr), "lr sets the rate itself", err);
+	return rc ? rc : refuse_given(cfg, batch, sizeof(batch) / sizeof(*batch), "batch sets the batch itself", err);
+}
+
+/* Two batch sizes tell the noise: those of several ranks, else of two micro-batches. */
+static int resolve_noise(struct run_config *cfg, struct err *err)
+{
+	int rc = given(cfg, FLAG_watch_steps) ? 0 : config_put(cfg, FLAG_watch_steps, "find", "2", err);
+
+	return rc || cfg->world > 1 ? rc : config_put(cfg, FLAG_grad_accum_steps, "find", "2", err);
 }
 
 static int resolve_find(struct run_config *cfg, struct err *err)
@@ -635,12 +655,14 @@ static int resolve_find(struct run_config *cfg, struct err *err)
 		rc = config_put(cfg, FLAG_experiment, "find", "find", err);
 	if (!rc && !given(cfg, FLAG_max_steps))
 		rc = config_put(cfg, FLAG_max_steps, "find", FIND_STEPS, err);
+	if (!rc && config_finds(cfg, "batch"))
+		rc = resolve_noise(cfg, err);
 	if (rc)
 		return rc;
 	if (given(cfg, FLAG_lr) && !(cfg->lr > 0))
 		return err_set(err, ERR_USAGE, "%s 0: the highest rate to try must be above 0", say(cfg, FLAG_lr, &l));
 	if (cfg->max_steps < FIND_STEPS_LEAST || cfg->max_steps > FIND_STEPS_MOST)
-		return err_set(err, ERR_USAGE, "%s %lld: dptrain find lr takes %d to %d steps",
+		return err_set(err, ERR_USAGE, "%s %lld: dptrain find takes %d to %d steps",
 			       say(cfg, FLAG_max_steps, &l), (long long)cfg->max_steps, FIND_STEPS_LEAST,
 			       FIND_STEPS_MOST);
 	return 0;

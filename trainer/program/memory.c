@@ -189,6 +189,38 @@ int memory_check(const struct plan *p, const struct rank *r, const struct subjec
 		       a.count ? a.text : "");
 }
 
+/* Bytes with that batch size; -1: it cannot be planned, or does not fit. */
+static int64_t bytes_that_fit(const struct rank *r, const struct subject *s, int64_t size, int64_t limit)
+{
+	struct run_config cfg = *r->cfg;
+	int64_t bytes;
+
+	cfg.global_batch_size = cfg.global_batch_size / cfg.batch_size * size;
+	cfg.batch_size = size;
+	bytes = needed_with(r, s, &cfg);
+	return limit > 0 && bytes > limit ? -1 : bytes;
+}
+
+int64_t memory_largest_batch(const struct rank *r, const struct subject *s, int64_t most, int64_t *ret_bytes)
+{
+	const char *whose = "";
+	const int64_t limit = r->backend->room ? room_on_device(r) : available_on_host(r->seat, &whose);
+	int64_t fits = 0, fails = most + 1;
+
+	*ret_bytes = 0;
+	for (int64_t size = 1; fits + 1 < fails; size = fits * 2 < fails ? fits * 2 : fits + (fails - fits) / 2) {
+		int64_t bytes = bytes_that_fit(r, s, size, limit);
+
+		if (bytes < 0) {
+			fails = size;
+		} else {
+			fits = size;
+			*ret_bytes = bytes;
+		}
+	}
+	return fits;
+}
+
 int64_t memory_begin(void)
 {
 	return machine_held_bytes();

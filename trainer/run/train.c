@@ -395,7 +395,7 @@ static bool has_console(const struct run_config *cfg)
 
 static int open_range(struct training *t)
 {
-	if (t->e->rank.cfg->command != COMMAND_FIND)
+	if (!config_finds(t->e->rank.cfg, "lr"))
 		return 0;
 	t->range = calloc(1, sizeof(*t->range));
 	return t->range ? 0 : err_set(t->err, ERR_NOMEM, "out of memory: losses by learning rate");

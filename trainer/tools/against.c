@@ -114,48 +114,6 @@ static int run_process(const struct against *a, int side, struct buf *out, int *
 	return rc;
 }
 
-static double at(json_t *list, size_t i)
-{
-	return json_number_value(json_array_get(list, i));
-}
-
-static void fill_step(json_t *root, size_t i, struct pace_step *s)
-{
-	json_t *phases = json_object_get(root, "all_phases");
-	double known = 0;
-
-	*s = (struct pace_step){ .step = (int64_t)i + 1 };
-	s->samples = json_number_value(json_object_get(root, "global_batch_size"));
-	s->seconds = at(json_object_get(root, "all_step_seconds"), i);
-	for (int k = 0; k < PACE_PHASES; k++) {
-		if (k == PACE_other)
-			continue;
-		s->phase[k] = at(json_object_get(phases, pace_phase_name((enum pace_phase)k)), i);
-		known += s->phase[k];
-	}
-	s->phase[PACE_other] = s->seconds - known;
-}
-
-static int read_pace(const struct buf *text, struct pace *ret, struct err *err)
-{
-	json_t *root = json_loadb(text->data ? text->data : "", text->len, 0, NULL);
-	size_t n = json_array_size(json_object_get(root, "all_step_seconds"));
-	struct pace_step *steps = calloc(n + 1, sizeof(*steps));
-	int rc = 0;
-
-	if (!steps)
-		rc = err_set(err, ERR_NOMEM, "out of memory: %zu steps", n);
-	else if (!n)
-		rc = err_set(err, ERR_CORRUPT, "dptrain printed no steps");
-	for (size_t i = 0; !rc && i < n; i++)
-		fill_step(root, i, &steps[i]);
-	if (!rc)
-		rc = pace_of(steps, n, INT64_MIN, ret, err);
-	free(steps);
-	json_decref(root);
-	return rc;
-}
-
 static int run_side(struct against *a, int64_t round, int side, int *ret_code, struct err *err)
 {
 	struct buf out;
@@ -164,7 +122,7 @@ static int run_side(struct against *a, int64_t round, int side, int *ret_code, s
 	buf_init(&out, OUTPUT_MAX);
 	rc = run_process(a, side, &out, ret_code, err);
 	if (!rc && !*ret_code)
-		rc = read_pace(&out, &a->paces[side][round], err);
+		rc = child_pace(&out, &a->paces[side][round], err);
 	buf_done(&out);
 	if (!rc && !*ret_code)
 		log_info("round %lld of %lld, %s: %.5g ms a sample", (long long)round + 1, (long long)a->rounds,

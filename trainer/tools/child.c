@@ -1,51 +1,147 @@
-/* child.c: see child.h. */
+/* child.c: see child.h. The child is a process group of its own: what a terminal sends comes here, once, and is handed
+ * on. */
 #include "trainer/tools/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tracker/base/log.h"
+#include "trainer/launch/seat.h"
+
+struct child {
+	pid_t pid;
+	int out;	/* what it prints */
+	int signals;	/* a signalfd */
+	sigset_t before; /* what was blocked */
+};
 
 /* Never returns. */
-static void become(char *const *argv, int out)
+static void become(const struct child *c, char *const *argv, int out)
 {
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	sigprocmask(SIG_SETMASK, &c->before, NULL);
 	if (dup2(out, STDOUT_FILENO) >= 0)
 		execv("/proc/self/exe", argv);
 	log_error("cannot start dptrain anew: %s", strerror(errno));
 	_exit(1);
 }
 
-static int read_all(int fd, struct buf *out, struct err *err)
+static void hand_on(const struct child *c)
 {
-	char piece[65536];
-	ssize_t n;
+	struct signalfd_siginfo info;
 
-	while ((n = read(fd, piece, sizeof(piece))) > 0 || (n < 0 && errno == EINTR))
+	if (read(c->signals, &info, sizeof(info)) == sizeof(info))
+		kill(c->pid, (int)info.ssi_signo);
+}
+
+static int read_all(const struct child *c, struct buf *out, struct err *err)
+{
+	struct pollfd ends[] = { { c->out, POLLIN, 0 }, { c->signals, POLLIN, 0 } };
+	char piece[65536];
+	ssize_t n = 1;
+
+	while (n > 0 || (n < 0 && errno == EINTR)) {
+		n = poll(ends, 2, -1);
+		if (n > 0 && ends[1].revents)
+			hand_on(c);
+		if (n <= 0 || !ends[0].revents)
+			continue;
+		n = read(c->out, piece, sizeof(piece));
 		if (n > 0)
 			buf_add(out, piece, (size_t)n);
+	}
 	if (n < 0)
 		return err_set_errno(err, errno, "cannot read what dptrain prints");
 	return buf_failed(out) ? err_set(err, ERR_LIMIT, "dptrain printed too much") : 0;
 }
 
-int child_run(char *const *argv, struct buf *out, int *ret_code, struct err *err)
+static int start(struct child *c, char *const *argv, struct err *err)
 {
-	int ends[2], status = 0, rc;
-	pid_t pid;
+	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
 		return err_set_errno(err, errno, "cannot make a pipe");
-	pid = fork();
-	if (pid == 0)
-		become(argv, ends[1]);
+	c->out = ends[0];
+	c->pid = fork();
+	if (c->pid == 0)
+		become(c, argv, ends[1]);
 	close(ends[1]);
-	rc = pid < 0 ? err_set_errno(err, errno, "cannot start dptrain anew") : read_all(ends[0], out, err);
-	close(ends[0]);
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+	return c->pid < 0 ? err_set_errno(err, errno, "cannot start dptrain anew") : 0;
+}
+
+int child_run(char *const *argv, struct buf *out, int *ret_code, struct err *err)
+{
+	struct child c = { .pid = -1, .out = -1 };
+	sigset_t stops;
+	int status = 0, rc;
+
+	seat_stop_signals(&stops);
+	sigprocmask(SIG_BLOCK, &stops, &c.before);
+	c.signals = signalfd(-1, &stops, SFD_NONBLOCK | SFD_CLOEXEC);
+	rc = c.signals < 0 ? err_set_errno(err, errno, "cannot receive signals") : start(&c, argv, err);
+	if (!rc)
+		rc = read_all(&c, out, err);
+	if (c.out >= 0)
+		close(c.out);
+	while (c.pid > 0 && waitpid(c.pid, &status, 0) < 0 && errno == EINTR)
 		;
+	if (c.signals >= 0)
+		close(c.signals);
+	sigprocmask(SIG_SETMASK, &c.before, NULL);
 	*ret_code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	return rc;
+}
+
+/* ---- its steps ---- */
+
+static double at(json_t *list, size_t i)
+{
+	return json_number_value(json_array_get(list, i));
+}
+
+static void fill_step(json_t *root, size_t i, struct pace_step *s)
+{
+	json_t *phases = json_object_get(root, "all_phases");
+	double known = 0;
+
+	*s = (struct pace_step){ .step = (int64_t)i + 1 };
+	s->samples = json_number_value(json_object_get(root, "global_batch_size"));
+	s->seconds = at(json_object_get(root, "all_step_seconds"), i);
+	for (int k = 0; k < PACE_PHASES; k++) {
+		if (k == PACE_other)
+			continue;
+		s->phase[k] = at(json_object_get(phases, pace_phase_name((enum pace_phase)k)), i);
+		known += s->phase[k];
+	}
+	s->phase[PACE_other] = s->seconds - known;
+}
+
+int child_pace(const struct buf *text, struct pace *ret, struct err *err)
+{
+	json_t *root = json_loadb(text->data ? text->data : "", text->len, 0, NULL);
+	size_t n = json_array_size(json_object_get(root, "all_step_seconds"));
+	struct pace_step *steps = calloc(n + 1, sizeof(*steps));
+	int rc = 0;
+
+	if (!steps)
+		rc = err_set(err, ERR_NOMEM, "out of memory: %zu steps", n);
+	else if (!n)
+		rc = err_set(err, ERR_CORRUPT, "dptrain printed no steps");
+	for (size_t i = 0; !rc && i < n; i++)
+		fill_step(root, i, &steps[i]);
+	if (!rc)
+		rc = pace_of(steps, n, INT64_MIN, ret, err);
+	free(steps);
+	json_decref(root);
 	return rc;
 }

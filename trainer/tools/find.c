@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tracker/insight/range.h"
+#include "trainer/tools/find_batch.h"
 #include "trainer/tools/real.h"
 #include "trainer/tools/recorded.h"
 
@@ -85,16 +86,23 @@ static int print(const struct job *job, const char *dir, const struct range_test
 	return rc || !fflush(stdout) ? rc : err_set(err, ERR_IO, "cannot write to stdout");
 }
 
-int find_main(const struct job *job, const char *run_id, struct err *err)
+static int find_lr(const struct job *job, const char *dir, struct err *err)
 {
 	struct range_test *r = calloc(1, sizeof(*r));
-	struct dptrack_found found;
-	int rc = r ? recorded_run(job, run_id, &found, err) : err_set(err, ERR_NOMEM, "out of memory: the answer");
+	int rc = r ? read_range(dir, r, err) : err_set(err, ERR_NOMEM, "out of memory: the answer");
 
 	if (!rc)
-		rc = read_range(found.dir, r, err);
-	if (!rc)
-		rc = print(job, found.dir, r, err);
+		rc = print(job, dir, r, err);
 	free(r);
 	return rc;
+}
+
+int find_main(const struct job *job, const char *run_id, struct err *err)
+{
+	struct dptrack_found found;
+	int rc = recorded_run(job, run_id, &found, err);
+
+	if (rc)
+		return rc;
+	return config_finds(job->cfg, "batch") ? find_batch(job, found.dir, err) : find_lr(job, found.dir, err);
 }

@@ -1,4 +1,4 @@
-/* find.h: `dptrain find lr`: the answer of the run that a job has recorded. */
+/* find.h: `dptrain find lr|batch`: the answer of the run that a job has recorded. */
 #ifndef DPT_TOOLS_FIND_H
 #define DPT_TOOLS_FIND_H
 
