@@ -21,6 +21,7 @@ PLANS = [
     [*GPT, "-b", 1024],
     [*GPT, "-b", 16, "--grad-accum-steps", 4, "--activation-checkpointing", "full"],
     [*GPT, "-b", 16, "--strategy", "fsdp", "--zero-stage", 3, "--nproc-per-node", 8],
+    [*GPT, "-b", 64, "--strategy", "pdp", "--nproc-per-node", 4],
     ["--model", "resnet50", "--synthetic", "-b", 256, "--precision", "bf16"],
     ["--model", "resnet20", "--synthetic", "-b", 128, "--precision", "fp32"],
 ]

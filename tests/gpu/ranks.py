@@ -1,7 +1,8 @@
 """Several ranks on the cuda backend, one fake device each, which meet by the fake of NCCL: one, two and three ranks of
-every strategy have the losses of one in f64 to 1e-9; --deterministic has its bits; graphs or none and other orders of
-the devices' work have the same bits; comm/bytes is what the sizes say, with graphs and without; a rank that dies ends the others within five seconds, who name it. `ranks.py full`: more strategies. With DPTRAIN_GPU=1 all
-ranks share the first GPU, and meet by NCCL itself."""
+every strategy have the losses of one in f64 to 1e-9, and so have pipelines of two to four stages, `dp` and what is offloaded;
+--deterministic has its bits; graphs or none and other orders of the devices' work have the same bits; comm/bytes is what the
+sizes say, with graphs and without; a rank that dies ends the others within five seconds, who name it. `ranks.py full`: more
+strategies and orders. With DPTRAIN_GPU=1 all ranks share the first GPU, and meet by NCCL itself."""
 import os
 import signal
 import sys
@@ -15,11 +16,11 @@ from helper import Folder, check, dptrain, finish, read_run, skip, start
 from ports import free_port
 
 ENV = {**ENV, "DPTRAIN_FAKE_DEVICES": "4"}
-NET = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--block-size", 8, "--vocab-size", 32, "--synthetic",
+NET = ["--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 16, "--block-size", 8, "--vocab-size", 32, "--synthetic",
        "--seq-len", 8, "--global-batch-size", 6, "--backend", "cuda", "--threads", 1, "--system-interval", 0]
 SHARED = ["--share-gpu", "--device", 0] if REAL else []
 CLIPPED = ["--opt", "adamw", "--clip-grad-norm", 0.1, "--max-steps", 2, "--precision", "fp64"]
-LEAVES = ["--deterministic", "-b", 1, "--max-steps", 2, "--precision", "fp32"]
+LEAVES = ["--deterministic", "--no-tie-weights", "-b", 1, "--max-steps", 2, "--precision", "fp32"]
 
 # flags, ranks
 SAME = [
@@ -34,6 +35,22 @@ FULL = [
     (["-b", 2, "--strategy", "fsdp", "--zero-stage", 3, "--shard-degree", 2, "--gather-prefetch", 2], 4),
 ]
 
+# The same of a net that is cut into stages.
+DEEP = ["--n-layer", 3, "--global-batch-size", 12, "--dropout", 0.1]
+AWAY = ["--activation-offload", "--param-offload", "--optim-offload"]
+PIPES = [
+    (["-b", 12, "--strategy", "pdp", "--pp-stages", 3, "--microbatches", 4, "--activation-checkpointing", "full"], 3),
+    (["-b", 6, "--strategy", "pdp", "--pp-stages", 2, "--microbatches", 3, "--pp-schedule", "gpipe", "--zero-stage", 1, "--model-ema"], 4),
+    (["-b", 12, "--strategy", "dp", "--dp-devices", 3, *AWAY], 1),
+]
+FULL_PIPES = [
+    (["-b", 12, "--strategy", "pdp", "--pp-stages", 4, "--microbatches", 6], 4),
+    (["-b", 12, "--strategy", "pdp", "--pp-stages", 2, "--microbatches", 5, *AWAY], 2),
+    (["-b", 6, "--strategy", "pdp", "--pp-stages", 2, "--microbatches", 6, "--activation-checkpointing", "selective"], 4),
+    (["-b", 4, "--strategy", "pdp", "--pp-stages", 1, "--microbatches", 2, "--zero-stage", 1], 3),
+    (["-b", 6, "--strategy", "fsdp", *AWAY], 2),
+]
+
 
 def losses(name, flags, ranks, env=None):
     with Folder() as tmp:
@@ -43,24 +60,37 @@ def losses(name, flags, ranks, env=None):
         return read_run(tmp)["series"][("train/loss", -1)]
 
 
-def same_numbers(full):
-    want = losses("one rank", [*CLIPPED, "-b", 6], 1)
-    for flags, ranks in SAME + (FULL if full else []):
+def same_numbers(common, rows):
+    want = losses("one rank", common, 1)
+    for flags, ranks in rows:
         name = " ".join(map(str, flags)) + " on %d ranks" % ranks
-        got = losses(name, [*CLIPPED, *flags], ranks)
+        got = losses(name, [*common, *flags], ranks)
         for step, loss in want.items():
             check(abs(got.get(step, 9e9) - loss) <= 1e-9 * abs(loss),
                   "%s: loss of step %d is %.17g, one rank's %.17g" % (name, step, got.get(step, 9e9), loss))
 
 
-def same_bits():
-    want = losses("one rank", LEAVES, 1)
-    for flags, ranks, env in ((["--strategy", "ddp"], 3, {}), (["--strategy", "fsdp"], 2, {"DPTRAIN_FAKE_SEED": "7"})):
-        check(losses("--deterministic", [*LEAVES, *flags], ranks, env) == want, "--deterministic: the bits of one rank on %d" % ranks)
-    flags = ["-b", 3, "--max-steps", 1, "--precision", "bf16", "--strategy", "fsdp"]
-    want = losses("graphs", flags, 2)
-    for name, more, env in (("no graphs", ["--no-cuda-graphs"], {}), ("another order", [], {"DPTRAIN_FAKE_SEED": "5"})):
-        check(losses(name, [*flags, *more], 2, env) == want, "%s: the same bits as with graphs" % name)
+def leaves(size, ways):
+    """The bits of one rank, whoever has which leaves of so many samples; two pipelines share out three unevenly."""
+    want = losses("one rank", [*LEAVES, "-b", size], 1)
+    for flags, ranks, env in ways:
+        check(losses("--deterministic", [*LEAVES, *flags], ranks, env) == want,
+              "--deterministic: the bits of one rank on %d: %s" % (ranks, " ".join(map(str, flags))))
+
+
+def same_bits(full):
+    """Neither who has which samples, nor how a step is enqueued, nor the order in which devices work shows in the results."""
+    leaves(1, [(["--strategy", "ddp"], 3, {}), (["--strategy", "fsdp"], 2, {"DPTRAIN_FAKE_SEED": "7"})])
+    pipes = ["--strategy", "pdp", "--pp-stages", 2, "--microbatches", 2]
+    leaves(2, [([*pipes, "-b", 2, "--zero-stage", 1], 4, {"DPTRAIN_FAKE_SEED": "3"})])
+    step = ["-b", 3, "--max-steps", 1, "--precision", "bf16"]
+    for name, flags, seeds in (("fsdp", [*step, "--strategy", "fsdp"], [5]),
+                               ("pdp", [*step, *pipes, "--microbatches", 3], range(2, 12) if full else [6])):
+        want = losses(name + ", graphs", flags, 2)
+        check(losses(name + ", no graphs", [*flags, "--no-cuda-graphs"], 2) == want, "%s without graphs: the same bits" % name)
+        for seed in seeds:
+            check(losses(name + ", another order", flags, 2, {"DPTRAIN_FAKE_SEED": str(seed)}) == want,
+                  "%s in order %s: the same bits" % (name, seed))
 
 
 # flags, ZeRO's stage (0: ddp), 16 bits
@@ -118,9 +148,11 @@ def dead_rank():
 def main():
     if not REAL and not os.path.exists(os.path.join(FAKE, "libnccl.so.2")):
         skip("the fake of NCCL was not built (no CUDA toolkit, or no header of NCCL)")
-    same_numbers(sys.argv[1:] == ["full"])
-    same_bits()
-    sent(sys.argv[1:] == ["full"])
+    full = sys.argv[1:] == ["full"]
+    same_numbers([*CLIPPED, "-b", 6], SAME + (FULL if full else []))
+    same_numbers([*CLIPPED, *DEEP, "-b", 12], PIPES + (FULL_PIPES if full else []))
+    same_bits(full)
+    sent(full)
     dead_rank()
     finish("ranks")
 

@@ -1,6 +1,5 @@
-/* exec_test.c: what every executor gets from exec.c: schedules that it cannot keep apart in memory are refused, calls
- * reach the executor that was asked for, whatever it is; the executor of host backends: micro-batches in turns, over
- * several streams, each in its slot. */
+/* exec_test.c: exec.c hands calls to the executor that is there, whatever it is; the executor of host backends:
+ * micro-batches in turns, over several streams, each in its slot. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,8 +64,6 @@ static const double *fake_node_seconds(const struct exec *e, const struct progra
 }
 
 static const struct exec_ops fake_ops = {
-	.name = "fake",
-	.slots = 2,
 	.open = fake_open,
 	.close = fake_close,
 	.run = fake_run,
@@ -74,59 +71,24 @@ static const struct exec_ops fake_ops = {
 	.node_seconds = fake_node_seconds,
 };
 
-/* A run whose one program has an empty schedule of that many slots. */
-struct run {
-	struct prepared prepared;
-	struct program program;
-};
-
-static void run_init(struct run *r, int slots)
-{
-	*r = (struct run){ .program = { .name = "train-4", .schedule = { .slots = slots } } };
-	r->prepared.opts.backend = &backend_ref;
-	r->prepared.program[0] = &r->program;
-	r->prepared.n_programs = 1;
-}
-
-static void slots_are_kept_apart_or_refused(void **state)
-{
-	struct err err = ERR_INIT;
-	struct exec *e = NULL;
-	struct run r;
-
-	(void)state;
-	run_init(&r, 3);
-	assert_int_equal(exec_open(&e, &fake_ops, &r.prepared, &err), ERR_UNSUPPORTED);
-	assert_null(e);
-	assert_non_null(strstr(err.text, "train-4"));
-	assert_non_null(strstr(err.text, "3 micro-batch slots"));
-	run_init(&r, 2);
-	assert_int_equal(exec_open(&e, &fake_ops, &r.prepared, &err), 0);
-	exec_free(e);
-	run_init(&r, 1);
-	assert_int_equal(exec_new(&e, &r.prepared, &err), 0);
-	exec_free(e);
-}
-
 static void calls_reach_the_executor(void **state)
 {
 	struct exec_times times = { .comm_total = 0 };
 	struct step_page page = { .step = 12 };
 	struct err err = ERR_INIT;
+	const struct program p = { .name = "train-4" };
 	struct exec *e;
-	struct run r;
 
 	(void)state;
-	run_init(&r, 1);
-	assert_int_equal(exec_open(&e, &fake_ops, &r.prepared, &err), 0);
-	assert_int_equal(exec_run(e, &r.program, &(struct exec_call){ .page = &page }, &times, &err), 0);
+	assert_int_equal(fake_ops.open(&e, NULL, &err), 0);
+	assert_int_equal(exec_run(e, &p, &(struct exec_call){ .page = &page }, &times, &err), 0);
 	assert_true(times.comm_total == 12);
 	page.step = 13;
-	assert_int_equal(exec_run(e, &r.program, &(struct exec_call){ .page = &page }, &times, &err), ERR_PEER);
+	assert_int_equal(exec_run(e, &p, &(struct exec_call){ .page = &page }, &times, &err), ERR_PEER);
 	assert_int_equal(fake.runs, 2);
 	assert_int_equal(exec_profile(e, &err), 0);
 	assert_int_equal(fake.profiles, 1);
-	assert_true(*exec_node_seconds(e, &r.program) == 3);
+	assert_true(*exec_node_seconds(e, &p) == 3);
 	exec_free(e);
 	assert_true(fake.closed);
 	exec_free(NULL);
@@ -217,7 +179,7 @@ static double value(int micro, int i)
 	return 1000 * micro + i;
 }
 
-static int put(void *user, int micro, struct step_page *page, struct err *err)
+static int put(void *user, int micro, struct err *err)
 {
 	struct sums *t = user;
 	double *x = prepared_slot(&t->prepared, t->x, micro);
@@ -225,7 +187,6 @@ static int put(void *user, int micro, struct step_page *page, struct err *err)
 	if (micro == t->fed - 100)
 		return err_set(err, ERR_IO, "no more data");
 	assert_int_equal(micro, t->fed++);
-	page->micro = micro;
 	for (int i = 0; i < VALUES; i++)
 		x[i] = value(micro, i);
 	return 0;
@@ -311,7 +272,6 @@ static void a_feed_that_fails_ends_the_run(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(slots_are_kept_apart_or_refused),
 		cmocka_unit_test(calls_reach_the_executor),
 		cmocka_unit_test(micro_batches_keep_their_own),
 		cmocka_unit_test(a_feed_that_fails_ends_the_run),

@@ -239,8 +239,8 @@ static void run_one_order(const struct graph *g, const struct schedule *s, struc
 
 	number_versions(s, e, last);
 	memset(&m, 0xff, sizeof(m));
-	if (!s->fed)
-		own_inputs(&m, g, 0);
+	for (int slot = 0; !s->fed && slot < s->slots; slot++)
+		own_inputs(&m, g, slot);
 	for (int k = 0; k < STREAM_COUNT; k++)
 		lanes[k] = (struct lane){ .next = next_of(s, (enum stream)k, 0) };
 	for (int tries = 0; done < s->n; tries++) {
@@ -345,7 +345,10 @@ static void make_turns(struct graph *g, struct schedule *s, struct draws *d)
 {
 	struct schedule_turn turn[2 * SLOTS_MAX + 1];
 	int stages = 1 + below(d, 4), micros = 1 + below(d, SLOTS_MAX - 1);
-	struct schedule_order o = { .turn = turn, .n = schedule_turns(micros), .micros = micros };
+	struct schedule_order o = { .turn = turn,
+				    .n = schedule_turns(micros),
+				    .micros = micros,
+				    .inputs_ahead = below(d, 2) };
 	int forward = 1 + below(d, g->n_nodes), backward = forward + below(d, g->n_nodes - forward + 1);
 	struct err err = ERR_INIT;
 

@@ -156,6 +156,7 @@ struct node {
 	enum stream stream;
 	enum group group; /* of a collective op */
 	enum part part;	  /* set by a strategy whose schedule has turns */
+	bool once;	  /* of a step's micro-batches in the first alone (page.micro 0): later ones find it done */
 	int n_in, n_out;
 	struct tensor **in, **out; /* NULL entries where the op's header says "optional" */
 	struct node **after;       /* [n_after]: must be complete before this one begins; see node_after */

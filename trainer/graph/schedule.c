@@ -23,6 +23,7 @@ struct maker {
 	int *position;		      /* of each node: behind its last item; 0: it has none yet */
 	struct positions latest;
 	struct positions one_ago, two_ago; /* when the turns before this one ended */
+	bool inputs_ahead;
 };
 
 static struct access *access_get(struct maker *m, const struct tensor *t, int slot)
@@ -223,14 +224,14 @@ static bool reads_input(const struct node *n)
 
 static int add_turn(struct maker *m, const struct schedule_turn *t, struct err *err)
 {
-	bool feeds = t->part == PART_FORWARD;
+	bool feeds = t->part == PART_FORWARD && !m->inputs_ahead;
 	int rc = 0;
 
 	for (int i = 0; !rc && i < m->g->n_nodes; i++) {
 		struct node *n = m->g->nodes[i];
 		struct schedule_item it = { .node = n, .slot = t->micro, .stream = n->stream };
 
-		if (n->part != t->part)
+		if (n->part != t->part || (n->once && t->micro > 0))
 			continue;
 		it.feeds = feeds && n->stream == STREAM_COMPUTE;
 		if (feeds && !it.feeds && reads_input(n))
@@ -256,7 +257,7 @@ static int count_items(const struct graph *g, const struct schedule_order *o)
 
 int schedule_make_turns(struct schedule *ret, struct graph *g, const struct schedule_order *o, struct err *err)
 {
-	struct maker m = { .s = { .slots = o->micros } };
+	struct maker m = { .s = { .slots = o->micros }, .inputs_ahead = o->inputs_ahead };
 	int rc = maker_init(&m, g, count_items(g, o), err);
 
 	for (int t = 0; !rc && t < o->n; t++)

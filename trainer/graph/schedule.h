@@ -36,11 +36,13 @@ struct schedule_order {
 	const struct schedule_turn *turn;
 	int n;
 	int micros; /* each has a slot of its own: the plan lets them share memory as their turns allow */
+	bool inputs_ahead; /* all of them lie in their slots before the first item: no turn is fed */
 };
 
-/* The nodes of each turn's part in program order, turn by turn. Streams do not drift apart: what runs on another one
- * begins when the compute stream has left the turn before the last, at the earliest, and the compute stream begins a
- * turn when the others have left the turn before the last. The first compute node of a forward turn feeds. */
+/* The nodes of each turn's part in program order, turn by turn; those that run once, in the first micro-batch's.
+ * Streams do not drift apart: what runs on another one begins when the compute stream has left the turn before the
+ * last, at the earliest, and the compute stream begins a turn when the others have left the turn before the last. The
+ * first compute node of a forward turn feeds, unless the inputs are there ahead. */
 int schedule_make_turns(struct schedule *ret, struct graph *g, const struct schedule_order *o, struct err *err);
 
 /* Turns of one stage (from 0) of a pipeline: forward and backward of every micro-batch, in order, then the step;

@@ -202,7 +202,9 @@ static int run_schedule(struct build *b, struct err *err)
 {
 	const struct strategy *s = b->o->strategy;
 	int micros = b->p->micro ? (int)(b->p->batch / b->p->micro) : 1;
-	struct schedule_order o = { .n = schedule_turns(micros), .micros = micros };
+	struct schedule_order o = { .n = schedule_turns(micros),
+				    .micros = micros,
+				    .inputs_ahead = b->o->backend->streams != NULL };
 	struct schedule_turn *turn;
 	int rc;
 

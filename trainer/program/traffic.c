@@ -2,7 +2,7 @@
 #include "trainer/program/traffic.h"
 
 #include "trainer/ops/ops.h"
-#include "trainer/ops/shares/shares.h"
+#include "trainer/ops/terms/terms.h"
 
 #define SMALL_BYTES 16384 /* as communicators have it */
 #define MIB 1048576.0
@@ -45,7 +45,7 @@ static double sent_by(const struct program_opts *o, const struct node *n, bool f
 		return bytes <= SMALL_BYTES ? roots * bytes * (ranks - 1) : (roots + 1) * bytes * (ranks - 1) / ranks;
 	if (n->op->id == OP_reduce_scatter)
 		return roots * bytes * (ranks - 1) / ranks;
-	if (n->op->id == OP_all_gather && ((const struct shares_attr *)n->attr)->once && !first)
+	if (n->once && !first)
 		return 0;
 	return bytes * (ranks - 1) / ranks;
 }

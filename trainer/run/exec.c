@@ -1,26 +1,13 @@
-/* exec.c: which executor runs a run's programs, and what none of them may be given. It must not know how nodes run. */
+/* exec.c: which executor runs a run's programs. It must not know how nodes run. */
 #include "trainer/run/exec.h"
 
 #include "trainer/run/exec_stream.h"
 
-int exec_open(struct exec **ret, const struct exec_ops *ops, const struct prepared *p, struct err *err)
-{
-	for (int i = 0; i < p->n_programs; i++) {
-		const struct program *program = p->program[i];
-
-		if (program->schedule.slots > ops->slots)
-			return err_set(err, ERR_UNSUPPORTED,
-				       "program %s: its schedule has %d micro-batch slots, which executor %s does not "
-				       "keep "
-				       "apart in memory (it has %d)",
-				       program->name, program->schedule.slots, ops->name, ops->slots);
-	}
-	return ops->open(ret, p, err);
-}
-
 int exec_new(struct exec **ret, const struct prepared *p, struct err *err)
 {
-	return exec_open(ret, p->opts.backend->streams ? &exec_stream : &exec_host, p, err);
+	const struct exec_ops *ops = p->opts.backend->streams ? &exec_stream : &exec_host;
+
+	return ops->open(ret, p, err);
 }
 
 void exec_free(struct exec *e)

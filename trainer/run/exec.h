@@ -21,10 +21,9 @@ struct exec { /* first member of each executor's own struct */
 	const struct exec_ops *ops;
 };
 
-/* Puts the inputs of a micro-batch into its slot, and changes what is its own on *page, which every node of that
- * micro-batch gets, but its number, which is there before: other streams may be ahead. Its time is the caller's. */
+/* Puts the inputs of a micro-batch into its slot. Its time is the caller's. */
 struct exec_feed {
-	int (*put)(void *user, int micro, struct step_page *page, struct err *err);
+	int (*put)(void *user, int micro, struct err *err);
 	void *user;
 };
 
@@ -36,17 +35,24 @@ struct exec_look {
 
 /* What a program is run with. */
 struct exec_call {
-	const struct step_page *page;
+	const struct step_page *page; /* of the first micro-batch, see exec_page */
 	const struct exec_feed *feed; /* for schedules that are fed; else the inputs are in place, and NULL */
 	struct trace *trace; /* gets a span for each node and wait while it is on; NULL: none */
 	struct exec_look look; /* on the host alone */
 };
 
-/* An executor. The functions below say what each of them does; slots: how many micro-batches of one schedule it keeps
- * apart in memory. */
+/* What every node of a slot's micro-batch gets, where the first one's get *first. */
+static inline struct step_page exec_page(const struct program *p, const struct step_page *first, int slot)
+{
+	struct step_page page = *first;
+
+	page.micro += slot;
+	page.first_sample += slot * p->micro;
+	return page;
+}
+
+/* An executor. The functions below say what each of them does. */
 struct exec_ops {
-	const char *name;
-	int slots;
 	int (*open)(struct exec **ret, const struct prepared *p, struct err *err);
 	void (*close)(struct exec *e);
 	int (*run)(struct exec *e, const struct program *p, const struct exec_call *call, struct exec_times *ret,
@@ -61,9 +67,6 @@ extern const struct exec_ops exec_host;
 /* Programs of p (borrowed) with their memory, in the executor that its backend takes. */
 int exec_new(struct exec **ret, const struct prepared *p, struct err *err);
 void exec_free(struct exec *e); /* NULL is fine */
-
-/* The same in a given executor. A schedule with more slots than that keeps apart is ERR_UNSUPPORTED. */
-int exec_open(struct exec **ret, const struct exec_ops *ops, const struct prepared *p, struct err *err);
 
 /* One pass over the program's schedule. After a failure nothing more can be run, and the ranks' communicators are
  * aborted. */

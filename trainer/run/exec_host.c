@@ -4,7 +4,6 @@
  * where the kind of work changes. */
 #include "trainer/run/exec.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -420,7 +419,7 @@ static int feed(struct host *e, const struct host_item *it, struct stopwatch *w,
 	if (!it->feeds)
 		return 0;
 	start = clock_mono_s();
-	rc = e->feed->put(e->feed->user, it->slot, &e->page[it->slot], err);
+	rc = e->feed->put(e->feed->user, it->slot, err);
 	took = clock_mono_s() - start;
 	w->since += took;
 	e->open.from_s += took;
@@ -520,10 +519,8 @@ static int host_run(struct exec *exec, const struct program *p, const struct exe
 
 	if (atomic_load(&e->failed))
 		return err_set(err, ERR_PEER, "a collective failed before");
-	for (int i = 0; i < p->schedule.slots; i++) {
-		e->page[i] = *call->page;
-		e->page[i].micro += i;
-	}
+	for (int i = 0; i < p->schedule.slots; i++)
+		e->page[i] = exec_page(p, call->page, i);
 	e->feed = call->feed;
 	e->trace = call->trace;
 	e->look = call->look;
@@ -576,8 +573,6 @@ static const double *host_node_seconds(const struct exec *exec, const struct pro
 }
 
 const struct exec_ops exec_host = {
-	.name = "host",
-	.slots = INT_MAX,
 	.open = host_open,
 	.close = host_close,
 	.run = host_run,

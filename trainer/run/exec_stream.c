@@ -14,7 +14,7 @@
 #include "tracker/base/clock.h"
 #include "trainer/run/exec_time.h"
 
-#define RING 4 /* pages that may be under way */
+#define RING 4 /* steps whose pages may be under way */
 
 struct stream_mark { /* the kind of work that begins there; the last one ends a run */
 	struct event_handle *event;
@@ -46,7 +46,7 @@ struct stream_program {
 };
 
 struct ring_slot {
-	struct step_page *page; /* pinned */
+	struct step_page *page; /* pinned; of each micro-batch slot of a program */
 	struct event_handle *copied;
 };
 
@@ -63,7 +63,8 @@ struct streams {
 	struct event_handle *node_from, *node_to; /* of a node that is timed; NULL until somebody asks */
 	struct ring_slot ring[RING];
 	int next_slot;
-	struct step_page *pages, *page; /* pinned: the ring's; of the device: what every node reads */
+	int slots;				   /* the most micro-batches that a schedule keeps apart */
+	struct step_page *pages, *page; /* pinned: the ring's; of the device: what the nodes of each slot read */
 	bool graphs, profiled, failed;
 	bool traced; /* this run is: node by node, with an event at both ends of each */
 };
@@ -100,7 +101,7 @@ static int fill_item(struct streams *e, struct stream_item *it, const struct pro
 		.node = n,
 		.args = { .in = operands,
 			  .out = operands + n->n_in,
-			  .page = e->page,
+			  .page = &e->page[s->slot],
 			  .workspace = n->workspace_bytes ? workspace + plan_workspace(n, s->slot) : NULL,
 			  .stream = e->stream[s->stream] },
 	};
@@ -232,17 +233,22 @@ static int fill_program(struct streams *e, struct stream_program *sp, const stru
 	return rc ? rc : fill_marks(e, sp, err);
 }
 
+static size_t pages_bytes(int pages)
+{
+	return (size_t)pages * sizeof(struct step_page);
+}
+
 static int make_pages(struct streams *e, struct err *err)
 {
 	void *pinned = NULL, *device = NULL;
-	int rc = e->backend->alloc(e->module, SPACE_PINNED, RING * sizeof(*e->pages), &pinned, err);
+	int rc = e->backend->alloc(e->module, SPACE_PINNED, pages_bytes(RING * e->slots), &pinned, err);
 
 	e->pages = pinned;
 	if (!rc)
-		rc = e->backend->alloc(e->module, SPACE_PRIVATE, sizeof(*e->page), &device, err);
+		rc = e->backend->alloc(e->module, SPACE_PRIVATE, pages_bytes(e->slots), &device, err);
 	e->page = device;
 	for (int i = 0; !rc && i < RING; i++) {
-		e->ring[i].page = &e->pages[i];
+		e->ring[i].page = &e->pages[i * e->slots];
 		rc = event_of(e, &e->ring[i].copied, false, err);
 	}
 	return rc;
@@ -372,16 +378,17 @@ static int wait_host(struct streams *e, struct event_handle *event, struct err *
 }
 
 /* A slot of the ring is free when its copy is done, which it long is. */
-static int send_page(struct streams *e, const struct step_page *page, struct err *err)
+static int send_pages(struct streams *e, const struct program *p, const struct step_page *first, struct err *err)
 {
 	struct ring_slot *slot = &e->ring[e->next_slot];
-	const struct backend_copy copy = { e->page, slot->page, sizeof(*page) };
+	const struct backend_copy copy = { e->page, slot->page, pages_bytes(p->schedule.slots) };
 	int rc = wait_host(e, slot->copied, err);
 
 	if (rc)
 		return rc;
 	e->next_slot = (e->next_slot + 1) % RING;
-	*slot->page = *page;
+	for (int i = 0; i < p->schedule.slots; i++)
+		slot->page[i] = exec_page(p, first, i);
 	rc = e->ops->copy_async(e->module, e->stream[STREAM_COMPUTE], &copy, err);
 	return rc ? rc : record(e, STREAM_COMPUTE, slot->copied, err);
 }
@@ -423,7 +430,7 @@ static int run_program(struct streams *e, struct stream_program *sp, const struc
 
 	snprintf(name, sizeof(name), "step %lld %s", (long long)page->step, sp->program->name);
 	range_begin(e, name);
-	rc = send_page(e, page, err);
+	rc = send_pages(e, sp->program, page, err);
 	if (!rc && e->profiled)
 		rc = enqueue_timed(e, sp, err);
 	else if (!rc && sp->graph && !e->traced)
@@ -560,29 +567,35 @@ static int capture(struct streams *e, struct stream_program *sp, struct err *err
 	return rc ? rc : e->ops->capture_end(e->module, s, &sp->graph, err);
 }
 
-/* Tokens and labels are numbers of rows: what another program left in their memory is none. */
-static int clear_inputs(const struct streams *e, const struct graph *g, struct err *err)
+static int clear_input(const struct streams *e, const struct tensor *t, int slots, struct err *err)
 {
+	const size_t bytes = tensor_bytes(t);
+	void *zeros = calloc(bytes + 1, 1);
+	int rc = zeros ? 0 : err_set(err, ERR_NOMEM, "out of memory: %s", t->name);
+
+	for (int slot = 0; !rc && bytes && slot < slots; slot++)
+		rc = prepared_copy(e->prepared, prepared_slot(e->prepared, t, slot), zeros, bytes, err);
+	free(zeros);
+	return rc;
+}
+
+/* Tokens and labels are numbers of rows: what another program left in their memory is none. */
+static int clear_inputs(const struct streams *e, const struct program *p, struct err *err)
+{
+	const struct graph *g = p->graph;
 	int rc = 0;
 
-	for (int i = 0; !rc && i < g->n_tensors; i++) {
-		const struct tensor *t = g->tensors[i];
-		const size_t bytes = t->kind == TENSOR_INPUT ? tensor_bytes(t) : 0;
-		void *zeros = bytes ? calloc(bytes, 1) : NULL;
-
-		if (bytes && !zeros)
-			return err_set(err, ERR_NOMEM, "out of memory: %s", t->name);
-		if (bytes)
-			rc = prepared_put(e->prepared, t, zeros, bytes, err);
-		free(zeros);
-	}
+	for (int i = 0; !rc && i < g->n_tensors; i++)
+		if (g->tensors[i]->kind == TENSOR_INPUT)
+			rc = clear_input(e, g->tensors[i], g->tensors[i]->life == LIFE_MICRO ? p->schedule.slots : 1,
+					 err);
 	return rc;
 }
 
 static int rehearse(struct streams *e, struct stream_program *sp, struct err *err)
 {
 	const struct step_page page = { .rehearsal = 1, .inv_count = 1, .loss_scale = 1 };
-	int rc = clear_inputs(e, sp->program->graph, err);
+	int rc = clear_inputs(e, sp->program, err);
 
 	if (!rc)
 		rc = run_program(e, sp, &page, err);
@@ -631,9 +644,9 @@ static void streams_close(struct exec *exec)
 		if (e->stream[s])
 			e->ops->stream_free(e->module, e->stream[s]);
 	if (e->pages)
-		e->backend->release(e->module, SPACE_PINNED, e->pages, RING * sizeof(*e->pages));
+		e->backend->release(e->module, SPACE_PINNED, e->pages, pages_bytes(RING * e->slots));
 	if (e->page)
-		e->backend->release(e->module, SPACE_PRIVATE, e->page, sizeof(*e->page));
+		e->backend->release(e->module, SPACE_PRIVATE, e->page, pages_bytes(e->slots));
 	free(e->programs);
 	free(e);
 }
@@ -643,6 +656,8 @@ static int open_all(struct streams *e, struct err *err)
 	const struct prepared *p = e->prepared;
 	int rc = stream_of(e, STREAM_COMPUTE, err);
 
+	for (int i = 0; i < p->n_programs; i++)
+		e->slots = p->program[i]->schedule.slots > e->slots ? p->program[i]->schedule.slots : e->slots;
 	if (!rc)
 		rc = make_pages(e, err);
 	if (!rc)
@@ -704,8 +719,6 @@ static const double *streams_node_seconds(const struct exec *exec, const struct 
 }
 
 const struct exec_ops exec_stream = {
-	.name = "streams",
-	.slots = 1,
 	.open = streams_open,
 	.close = streams_close,
 	.run = streams_run,

@@ -64,8 +64,10 @@ static int put_inputs(struct engine *e, const struct program *p, const struct lo
 		      struct err *err)
 {
 	const double vote = stop ? 1 : 0;
-	int rc = p->schedule.fed ? 0 : put_samples(e, p, b, 0, err);
+	int rc = 0;
 
+	for (int slot = 0; !rc && !p->schedule.fed && slot < p->schedule.slots; slot++)
+		rc = put_samples(e, p, b, slot, err);
 	if (!rc && p->vote)
 		rc = prepared_put(&e->prepared, p->vote, &vote, sizeof(vote), err);
 	return rc ? rc : step_clear_loss(e, p, err);
@@ -168,11 +170,10 @@ struct feeding { /* of one program's micro-batches from one batch of the loader 
 	const struct loader_batch *b;
 };
 
-static int feed(void *user, int micro, struct step_page *page, struct err *err)
+static int feed(void *user, int micro, struct err *err)
 {
 	const struct feeding *f = user;
 
-	page->first_sample += micro * f->p->micro;
 	return put_samples(f->e, f->p, f->b, micro, err);
 }
 

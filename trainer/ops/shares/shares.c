@@ -25,7 +25,11 @@ static struct node *add(struct graph *g, struct tensor *t, const struct op *op, 
 
 struct node *all_gather_add(struct graph *g, struct tensor *t, bool once)
 {
-	return add(g, t, &op_all_gather, &(struct shares_attr){ .once = once });
+	struct node *n = add(g, t, &op_all_gather, &(struct shares_attr){ .terms.room = 0 });
+
+	if (n)
+		n->once = once;
+	return n;
 }
 
 struct node *reduce_scatter_add(struct graph *g, struct tensor *t, int room)
@@ -40,7 +44,7 @@ static int shares_shape(struct graph *g, struct node *n)
 
 static void shares_dump(const struct node *n, struct buf *out)
 {
-	if (((const struct shares_attr *)n->attr)->once)
+	if (n->once)
 		buf_adds(out, " once");
 }
 

@@ -12,12 +12,11 @@
 
 struct shares_attr {
 	struct terms_attr terms; /* reduce_scatter: room 0: a plain sum */
-	bool once; /* all_gather: in the first micro-batch of a step (page.micro 0), later ones find it done */
 };
 
 /* Append a node among the ranks that share one copy, on the stream of gathers or of reductions. NULL once the graph
  * failed. */
-struct node *all_gather_add(struct graph *g, struct tensor *t, bool once);
+struct node *all_gather_add(struct graph *g, struct tensor *t, bool once); /* once: node->once */
 struct node *reduce_scatter_add(struct graph *g, struct tensor *t, int room); /* room: of terms; 0: a plain sum */
 
 #endif

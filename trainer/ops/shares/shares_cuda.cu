@@ -36,7 +36,7 @@ int scatter_prepare(const struct kernel_env *env, struct node *n, void **ret_sta
 	return rc ? rc : check_even(meeting_of(*ret_state), room_of(n), err);
 }
 
-/* Also where it has been done in the micro-batch before (attr->once): which one this is stands in the device's memory,
+/* Also where an earlier program of the step has done it (node->once): which one this is stands in the device's memory,
  * and what is gathered is the same. */
 int gather_run(void *state, const struct kernel_args *a, struct err *err)
 {

@@ -40,7 +40,7 @@ static inline int shares_prepare(const struct kernel_env *env, struct node *n, v
 	*s = (struct shares_host){ .comm = world > 1 ? env->comm : NULL,
 				   .each = count / world,
 				   .dtype = n->in[0]->dtype,
-				   .once = attr->once,
+				   .once = n->once,
 				   .terms = room ? terms_sum_new(n, env->comm) : NULL };
 	if (room && !s->terms) {
 		free(s);
