@@ -314,6 +314,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
 
 	memset(id, 0, sizeof(*id));
 	snprintf(id->internal, sizeof(id->internal), "/fake-nccl-%d-%d", (int)getpid(), ++count);
+	shm_unlink(id->internal); /* of one that had this process's number and was killed before all had come */
 	fd = shm_open(id->internal, O_RDWR | O_CREAT | O_EXCL, 0600);
 	if (fd < 0 || ftruncate(fd, (off_t)MAP_BYTES))
 		return ncclSystemError;
