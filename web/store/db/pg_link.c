@@ -150,11 +150,11 @@ static int notice_pooler(struct pg_db *p, struct err *err)
 
 int pg_connect(struct pg_db *p, struct err *err)
 {
-	/* What stands behind the address overrides it. */
+	/* What stands behind the address overrides it. Of several hosts a standby may lie behind: it answers nobody. */
 	const char *words[] = { "fallback_application_name", "connect_timeout", "keepalives_idle",
 				"keepalives_interval", "keepalives_count", "tcp_user_timeout", "target_session_attrs",
 				"sslmode", "dbname", "client_encoding", NULL };
-	const char *values[] = { "dptrack", "3", "5", "2", "3", "10000", p->writes ? "read-write" : "any", "prefer",
+	const char *values[] = { "dptrack", "3", "5", "2", "3", "10000", p->writes ? "read-write" : "primary", "prefer",
 				 p->address, "UTF8", NULL };
 	bool local = true;
 	char why[300];
