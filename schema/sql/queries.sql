@@ -54,10 +54,13 @@ UPDATE counter SET rev = rev + ?1 RETURNING rev;
 
 -- what a connection to PostgreSQL says and asks for itself
 
+-- All that a group looks for stands in an index; plans that were made while tables were small must not outlive that.
 -- name: pg_write_limits
 -- postgresql:
 SELECT set_config('statement_timeout', '10000', true) AS statement,
 	set_config('idle_in_transaction_session_timeout', '3000', true) AS idle,
+	set_config('enable_seqscan', 'off', true) AS scans, set_config('enable_hashjoin', 'off', true) AS hashes,
+	set_config('enable_mergejoin', 'off', true) AS merges, set_config('jit', 'off', true) AS compiled,
 	set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN 'on'
 	ELSE current_setting('synchronous_commit') END, true) AS durable;
 -- name: pg_long_limits
@@ -181,6 +184,13 @@ SELECT id FROM key WHERE name = ?1;
 INSERT INTO key (name) VALUES (?1);
 -- postgresql:
 INSERT INTO key (name) VALUES (?1) ON CONFLICT (name) DO UPDATE SET name = ?1 RETURNING id;
+-- name: keys_by_name
+-- postgresql:
+SELECT id, name FROM key WHERE name = ANY (CAST(?1 AS text[]));
+-- name: keys_add as keys_by_name
+-- postgresql:
+WITH made AS (INSERT INTO key (name) SELECT DISTINCT n COLLATE "C" AS n FROM unnest(CAST(?1 AS text[])) AS n ORDER BY n
+	ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id, name) SELECT id, name FROM made;
 -- name: param_by_name
 SELECT value FROM param WHERE run_id = ?1 AND key_id = (SELECT id FROM key WHERE name = ?2);
 -- name: param_by_key
@@ -298,10 +308,28 @@ INSERT INTO part (run_id, rank, segment) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTH
 INSERT INTO series (run_id, key_id, rank, segment) VALUES (?1, ?2, ?3, ?4);
 -- postgresql:
 INSERT INTO series (run_id, key_id, rank, segment) VALUES (?1, ?2, ?3, ?4) RETURNING id;
+-- name: series_find_all
+-- postgresql:
+SELECT s.id, s.key_id, s.rank FROM unnest(CAST(?3 AS bigint[]), CAST(?4 AS bigint[])) AS w (key_id, rank)
+JOIN series s ON s.run_id = ?1 AND s.segment = ?2 AND s.rank = w.rank AND s.key_id = w.key_id;
+-- name: series_have_keys
+-- postgresql:
+SELECT w.key_id FROM unnest(CAST(?2 AS bigint[])) AS w (key_id) WHERE EXISTS (SELECT 1 FROM part p
+	JOIN series s ON s.run_id = p.run_id AND s.rank = p.rank AND s.segment = p.segment AND s.key_id = w.key_id WHERE p.run_id = ?1);
+-- name: series_add_all as series_find_all
+-- postgresql:
+WITH made AS (INSERT INTO series (run_id, segment, key_id, rank) SELECT ?1, ?2, w.key_id, w.rank
+	FROM unnest(CAST(?3 AS bigint[]), CAST(?4 AS bigint[])) WITH ORDINALITY AS w (key_id, rank, n) ORDER BY w.n
+	ON CONFLICT DO NOTHING RETURNING id, key_id, rank) SELECT id, key_id, rank FROM made;
 -- name: series_get
-SELECT s.run_id, s.key_id, s.rank, s.ordered, s.chunks, k.name, s.count, s.nonfinite, s.first, s.last, s.min, s.max,
+SELECT s.id, s.run_id, s.key_id, s.rank, s.ordered, s.chunks, k.name, s.count, s.nonfinite, s.first, s.last, s.min, s.max,
 	s.first_step, s.last_step, s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step
 FROM series s JOIN key k ON k.id = s.key_id WHERE s.id = ?1;
+-- name: series_get_all as series_get
+-- postgresql:
+SELECT s.id, s.run_id, s.key_id, s.rank, s.ordered, s.chunks, k.name, s.count, s.nonfinite, s.first, s.last, s.min, s.max,
+	s.first_step, s.last_step, s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step
+FROM series s JOIN key k ON k.id = s.key_id WHERE s.id = ANY (CAST(?1 AS bigint[]));
 -- name: series_put
 UPDATE series SET ordered = ?2, chunks = ?3, count = ?4, nonfinite = ?5, first = ?6, last = ?7, min = ?8, max = ?9,
 	first_step = ?10, last_step = ?11, min_step = ?12, max_step = ?13, first_time = ?14, last_time = ?15,
@@ -312,6 +340,10 @@ WHERE s.run_id = ?1 AND s.rank = -1 ORDER BY s.id;
 -- name: metric_get
 SELECT count, nonfinite, first, last, min, max, first_step, last_step, min_step, max_step, first_time, last_time,
 	nonfinite_step FROM metric WHERE key_id = ?1 AND run_id = ?2;
+-- name: metrics_of_keys
+-- postgresql:
+SELECT key_id, count, nonfinite, first, last, min, max, first_step, last_step, min_step, max_step, first_time, last_time,
+	nonfinite_step FROM metric WHERE run_id = ?1 AND key_id = ANY (CAST(?2 AS bigint[]));
 -- name: metric_put
 INSERT INTO metric (key_id, run_id, count, nonfinite, first, last, min, max, first_step, last_step, min_step, max_step,
 	first_time, last_time, nonfinite_step)
@@ -344,6 +376,9 @@ DELETE FROM log WHERE id BETWEEN ?1 AND ?2;
 SELECT data FROM chunk WHERE id = ?1;
 -- name: chunk_range
 SELECT id, data FROM chunk WHERE id BETWEEN ?1 AND ?2 ORDER BY id;
+-- name: chunk_get_all as chunk_range
+-- postgresql:
+SELECT id, data FROM chunk WHERE id = ANY (CAST(?1 AS bigint[]));
 -- name: chunk_put
 INSERT INTO chunk (id, points, min_step, max_step, min_time, max_time, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 ON CONFLICT (id) DO UPDATE SET points = ?2, min_step = ?3, max_step = ?4, min_time = ?5, max_time = ?6, data = ?7;
@@ -587,6 +622,15 @@ SELECT run_id, value FROM param WHERE run_id = ?2 AND key_id = ?1;
 SELECT run_id, value FROM tag WHERE run_id = ?2 AND key_id = ?1;
 -- name: metric_cell as metric_column
 SELECT run_id, last, first, min, max FROM metric WHERE key_id = ?1 AND run_id = ?2;
+-- name: param_cells as param_column
+-- postgresql:
+SELECT run_id, value FROM param WHERE key_id = ?1 AND run_id = ANY (CAST(?2 AS bigint[])) ORDER BY run_id;
+-- name: tag_cells as param_column
+-- postgresql:
+SELECT run_id, value FROM tag WHERE key_id = ?1 AND run_id = ANY (CAST(?2 AS bigint[])) ORDER BY run_id;
+-- name: metric_cells as metric_column
+-- postgresql:
+SELECT run_id, last, first, min, max FROM metric WHERE key_id = ?1 AND run_id = ANY (CAST(?2 AS bigint[])) ORDER BY run_id;
 -- name: changes_since
 SELECT uuid, rev FROM run WHERE rev > ?1 UNION ALL SELECT uuid, rev FROM gone WHERE rev > ?1 ORDER BY rev LIMIT 1001;
 -- name: experiment_counts

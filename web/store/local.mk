@@ -40,6 +40,7 @@ libwebstore_la_SOURCES = \
 	web/store/points/chunk.c web/store/points/chunk.h \
 	web/store/read/chosen.c web/store/read/chosen.h \
 	web/store/read/columns.c web/store/read/columns.h \
+	web/store/db/array.c web/store/db/array.h \
 	web/store/db/blob_sqlite.c web/store/db/blob.h \
 	web/store/db/copy.c web/store/db/copy.h \
 	web/store/db/db.c web/store/db/db.h web/store/db/db_open.c web/store/db/engine.h \
@@ -107,7 +108,7 @@ libwebstore_la_SOURCES = \
 	web/store/write/input.c web/store/write/input.h web/store/write/told.c web/store/write/told.h \
 	web/store/points/spike.c web/store/points/spike.h \
 	web/store/write/state.c web/store/write/state.h \
-	web/store/write/state_inside.h web/store/write/state_run.c web/store/write/state_series.c \
+	web/store/write/state_inside.h web/store/write/state_run.c web/store/write/state_series.c web/store/write/state_sets.c \
 	web/store/store.c web/store/store.h \
 	web/store/points/sum.c web/store/points/sum.h \
 	web/store/points/sum_row.c web/store/points/sum_row.h \

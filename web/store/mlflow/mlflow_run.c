@@ -111,8 +111,10 @@ static int put_points(struct state *st, struct change *c, struct state_run *r, c
 		      struct err *err)
 {
 	struct apply_points a = { .rank = 0, .segment = r->segment };
-	int rc = c->in.point_count ? mlflow_repeat_drop(st, r, &c->in, err) : 0;
+	int rc = c->in.point_count ? apply_expect(st, r, &a, &c->in, err) : 0;
 
+	if (!rc && c->in.point_count)
+		rc = mlflow_repeat_drop(st, r, &c->in, err);
 	c->res.accepted = c->in.point_count;
 	if (!rc)
 		rc = apply_points(st, r, &a, &c->in, err);

@@ -6,6 +6,7 @@
 
 #include "tracker/base/buf.h"
 #include "web/store/base/map.h"
+#include "web/store/db/array.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/pack.h"
 #include "web/store/points/scan.h"
@@ -15,6 +16,7 @@
 
 /* A series costs a transaction about as much as a few hundred points; commits wait for it. */
 #define FOLD_SERIES 4000
+#define FOLD_AHEAD 256 /* series whose rows and open chunks are read at once, where the database is elsewhere */
 
 /* All log rows from one to the other. */
 struct row_range {
@@ -24,6 +26,8 @@ struct row_range {
 struct fold {
 	struct db *db;
 	struct map *series; /* id -> struct tail of new points */
+	struct map *rows;   /* id -> struct series_row, read ahead */
+	struct map *chunks; /* id -> struct tail, read ahead */
 	struct buf blob;
 	struct row_range *read; /* the log rows that were gathered */
 	size_t read_count;
@@ -121,14 +125,9 @@ static int gather(struct fold *f, uint64_t max_points)
 	return rc < 0 ? rc : 0;
 }
 
-static int load_series(struct fold *f, int64_t id, struct series_row *ret)
+static void read_series(struct db_rows *q, struct series_row *ret)
 {
-	struct db_rows *q;
-	int rc = db_start(f->db, &q, DB_series_get, f->err, "i", id);
-
-	if (rc || (rc = db_next(f->db, q, f->err)) <= 0)
-		return rc < 0 ? rc : err_set(f->err, ERR_CORRUPT, "store: series %lld is missing", (long long)id);
-	ret->id = id;
+	ret->id = db_i64(q, COL_series_get_id);
 	ret->run_id = db_i64(q, COL_series_get_run_id);
 	ret->key_id = db_i64(q, COL_series_get_key_id);
 	ret->rank = db_i32(q, COL_series_get_rank);
@@ -138,27 +137,51 @@ static int load_series(struct fold *f, int64_t id, struct series_row *ret)
 	sum_row_read(q, COL_series_get_count, &ret->sum);
 	if (!ret->sum.count)
 		sum_init(&ret->sum);
+}
+
+static int load_series(struct fold *f, int64_t id, struct series_row *ret)
+{
+	const struct series_row *known = map_get(f->rows, &id, sizeof id);
+	struct db_rows *q;
+	int rc;
+
+	if (known) {
+		*ret = *known;
+		return 0;
+	}
+	rc = db_start(f->db, &q, DB_series_get, f->err, "i", id);
+	if (rc || (rc = db_next(f->db, q, f->err)) <= 0)
+		return rc < 0 ? rc : err_set(f->err, ERR_CORRUPT, "store: series %lld is missing", (long long)id);
+	read_series(q, ret);
 	db_stop(q);
 	return 0;
 }
 
-/* Appends the points of a stored chunk to v. */
-static int load_chunk(struct fold *f, int64_t chunk_id, struct tail *v)
+static int add_chunk(struct fold *f, int64_t id, const void *bytes, size_t n, struct tail *v)
 {
 	struct sum_point room[CHUNK_POINTS];
-	struct db_rows *q;
 	struct chunk c;
-	int rc = db_start(f->db, &q, DB_chunk_get, f->err, "i", chunk_id);
 
+	if (chunk_open(&c, bytes, n) || chunk_points(&c, room))
+		return err_set(f->err, ERR_CORRUPT,
+			       "store: chunk %lld is damaged; check the disk and put back a copy of the file",
+			       (long long)id);
+	return tail_add(v, room, c.points) ? no_memory(f->err) : 0;
+}
+
+/* Appends the points of a stored chunk to v. */
+static int load_chunk(struct fold *f, int64_t id, struct tail *v)
+{
+	const struct tail *known = map_get(f->chunks, &id, sizeof id);
+	struct db_rows *q;
+	int rc;
+
+	if (known)
+		return tail_add(v, known->points, known->count) ? no_memory(f->err) : 0;
+	rc = db_start(f->db, &q, DB_chunk_get, f->err, "i", id);
 	if (rc || (rc = db_next(f->db, q, f->err)) < 0)
 		return rc;
-	if (!rc || chunk_open(&c, db_blob(q, COL_chunk_get_data), db_bytes(q, COL_chunk_get_data)) ||
-	    chunk_points(&c, room))
-		rc = err_set(f->err, ERR_CORRUPT,
-			     "store: chunk %lld is damaged; check the disk and put back a copy of the file",
-			     (long long)chunk_id);
-	else
-		rc = tail_add(v, room, c.points) ? no_memory(f->err) : 0;
+	rc = add_chunk(f, id, rc ? db_blob(q, COL_chunk_get_data) : "", rc ? db_bytes(q, COL_chunk_get_data) : 0, v);
 	db_stop(q);
 	return rc;
 }
@@ -231,6 +254,21 @@ static int write_chunks(struct fold *f, struct series_row *s, int64_t number, co
 	return rc;
 }
 
+/* Points of the chunk that is not full; *ret_number: of the chunk that is written next. */
+static size_t points_kept(const struct series_row *s, int64_t *ret_number)
+{
+	size_t keep = (size_t)(s->sum.count % CHUNK_POINTS);
+
+	*ret_number = keep ? s->chunks - 1 : s->chunks;
+	return keep;
+}
+
+/* A spike may straddle two chunks: its search wants some points of the full one before. */
+static bool wants_before(const struct series_row *s, size_t keep, int64_t number)
+{
+	return s->watched && keep < SPIKE_CONTEXT && number > 0;
+}
+
 static int fold_series(struct fold *f, int64_t id, const struct tail *fresh)
 {
 	struct series_row s;
@@ -241,10 +279,8 @@ static int fold_series(struct fold *f, int64_t id, const struct tail *fresh)
 
 	if (rc)
 		return rc;
-	keep = (size_t)(s.sum.count % CHUNK_POINTS);
-	number = keep ? s.chunks - 1 : s.chunks;
-	/* A spike may straddle two chunks: its search wants some points of the full one before. */
-	if (s.watched && keep < SPIKE_CONTEXT && number > 0) {
+	keep = points_kept(&s, &number);
+	if (wants_before(&s, keep, number)) {
 		rc = load_chunk(f, SCAN_CHUNK_ID(id, number - 1), &all);
 		skip = all.count;
 	}
@@ -268,28 +304,127 @@ static int fold_series(struct fold *f, int64_t id, const struct tail *fresh)
 	return rc;
 }
 
-int fold_some(struct db *d, uint64_t max_points, struct fold_result *ret, struct err *err)
+static int read_rows_ahead(struct fold *f, const char *ids)
 {
-	struct fold f = { .db = d, .res = ret, .err = err, .series = map_new(sizeof(struct tail)) };
+	struct db_rows *q;
+	int rc = ids ? db_start(f->db, &q, DB_series_get_all, f->err, "t", ids) : no_memory(f->err);
+
+	while (!rc && (rc = db_next(f->db, q, f->err)) > 0) {
+		int64_t id = db_i64(q, COL_series_get_id);
+		struct series_row *s = map_put(f->rows, &id, sizeof id);
+
+		if (!s)
+			return db_no_memory(q, f->err);
+		read_series(q, s);
+		rc = 0;
+	}
+	return rc;
+}
+
+static int read_chunks_ahead(struct fold *f, const char *ids)
+{
+	struct db_rows *q;
+	int rc = ids ? db_start(f->db, &q, DB_chunk_get_all, f->err, "t", ids) : no_memory(f->err);
+
+	while (!rc && (rc = db_next(f->db, q, f->err)) > 0) {
+		int64_t id = db_i64(q, COL_chunk_range_id);
+		struct tail *v = map_put(f->chunks, &id, sizeof id);
+
+		rc = v ? add_chunk(f, id, db_blob(q, COL_chunk_range_data), db_bytes(q, COL_chunk_range_data), v)
+		       : no_memory(f->err);
+		if (rc)
+			db_stop(q);
+	}
+	return rc;
+}
+
+static void forget_ahead(struct fold *f)
+{
+	size_t i;
+
+	for (i = 0; i < map_count(f->chunks); i++)
+		tail_done(map_at(f->chunks, i));
+	map_clear(f->chunks);
+	map_clear(f->rows);
+}
+
+/* What the series from `at` on will ask for, in two round trips. */
+static int read_ahead(struct fold *f, size_t at)
+{
+	struct buf ids;
+	size_t i, keep, len;
+	int64_t number;
+	int rc;
+
+	forget_ahead(f);
+	array_begin(&ids);
+	for (i = at; i < map_count(f->series) && i < at + FOLD_AHEAD; i++)
+		{
+		memcpy(&number, map_key_at(f->series, i, &len), sizeof number);
+		array_int(&ids, number);
+	}
+	rc = read_rows_ahead(f, array_end(&ids));
+	buf_done(&ids);
+	array_begin(&ids);
+	for (i = 0; i < map_count(f->rows); i++) {
+		const struct series_row *s = map_at(f->rows, i);
+
+		keep = points_kept(s, &number);
+		if (wants_before(s, keep, number))
+			array_int(&ids, SCAN_CHUNK_ID(s->id, number - 1));
+		if (keep)
+			array_int(&ids, SCAN_CHUNK_ID(s->id, number));
+	}
+	if (!rc && ids.len > 1)
+		rc = read_chunks_ahead(f, array_end(&ids));
+	buf_done(&ids);
+	return rc;
+}
+
+static int fold_all_series(struct fold *f)
+{
 	size_t i, len;
 	int64_t id;
+	int rc = 0;
+
+	for (i = 0; i < map_count(f->series) && !rc; i++) {
+		if (i % FOLD_AHEAD == 0 && db_shared(f->db))
+			rc = read_ahead(f, i);
+		memcpy(&id, map_key_at(f->series, i, &len), sizeof id);
+		if (!rc)
+			rc = fold_series(f, id, map_at(f->series, i));
+	}
+	return rc;
+}
+
+static void fold_done(struct fold *f)
+{
+	size_t i;
+
+	if (f->chunks && f->rows)
+		forget_ahead(f);
+	map_free(f->chunks);
+	map_free(f->rows);
+	for (i = 0; f->series && i < map_count(f->series); i++)
+		tail_done(map_at(f->series, i));
+	map_free(f->series);
+	free(f->read);
+	buf_done(&f->blob);
+}
+
+int fold_some(struct db *d, uint64_t max_points, struct fold_result *ret, struct err *err)
+{
+	struct fold f = { .db = d, .res = ret, .err = err, .series = map_new(sizeof(struct tail)),
+			  .rows = map_new(sizeof(struct series_row)), .chunks = map_new(sizeof(struct tail)) };
 	int rc;
 
 	memset(ret, 0, sizeof *ret);
-	if (!f.series)
-		return no_memory(err);
 	buf_init(&f.blob, (size_t)1 << 20);
-	rc = gather(&f, max_points);
-	for (i = 0; i < map_count(f.series) && !rc; i++) {
-		memcpy(&id, map_key_at(f.series, i, &len), sizeof id);
-		rc = fold_series(&f, id, map_at(f.series, i));
-	}
+	rc = f.series && f.rows && f.chunks ? gather(&f, max_points) : no_memory(err);
+	if (!rc)
+		rc = fold_all_series(&f);
 	if (!rc)
 		rc = delete_rows(&f);
-	for (i = 0; i < map_count(f.series); i++)
-		tail_done(map_at(f.series, i));
-	map_free(f.series);
-	free(f.read);
-	buf_done(&f.blob);
+	fold_done(&f);
 	return rc;
 }

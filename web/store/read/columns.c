@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "web/store/base/list.h"
+#include "web/store/db/array.h"
 
 #define COLUMNS_MAX (FILTER_MAX_FIELDS + 16) /* one search never drops its own */
 #define CELL_BYTES_MAX ((size_t)96 << 20) /* of all columns; the one not used for longest goes first */
@@ -176,19 +177,21 @@ static int put_cell(struct columns *c, const struct column *col, size_t row, str
 	return cell->text ? 0 : ERR_NOMEM;
 }
 
-static enum db_query query_of(enum filter_entity entity, bool whole)
+enum part { CELL, CELLS, WHOLE }; /* of a column: one run's, those of some runs, all */
+
+static enum db_query query_of(enum filter_entity entity, enum part part)
 {
-	if (entity == FILTER_PARAM)
-		return whole ? DB_param_column : DB_param_cell;
-	if (entity == FILTER_TAG)
-		return whole ? DB_tag_column : DB_tag_cell;
-	return whole ? DB_metric_column : DB_metric_cell;
+	static const enum db_query params[] = { DB_param_cell, DB_param_cells, DB_param_column };
+	static const enum db_query tags[] = { DB_tag_cell, DB_tag_cells, DB_tag_column };
+	static const enum db_query metrics[] = { DB_metric_cell, DB_metric_cells, DB_metric_column };
+
+	return entity == FILTER_PARAM ? params[part] : entity == FILTER_TAG ? tags[part] : metrics[part];
 }
 
 static int load_cell(struct columns *c, struct db *d, const struct column *col, size_t row, struct err *err)
 {
 	struct db_rows *q;
-	int rc = db_start(d, &q, query_of(col->entity, false), err, "ii", col->key_id, c->rows[row].id);
+	int rc = db_start(d, &q, query_of(col->entity, CELL), err, "ii", col->key_id, c->rows[row].id);
 
 	memset(&col->cells[row], 0, sizeof col->cells[row]);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
@@ -198,11 +201,13 @@ static int load_cell(struct columns *c, struct db *d, const struct column *col, 
 	return rc;
 }
 
-static int load_cells(struct columns *c, struct db *d, const struct column *col, struct err *err)
+/* Of the runs of an array, or of all where that is NULL. */
+static int load_cells(struct columns *c, struct db *d, const struct column *col, const char *runs, struct err *err)
 {
 	size_t row = 0;
 	struct db_rows *q;
-	int rc = db_start(d, &q, query_of(col->entity, true), err, "i", col->key_id);
+	int rc = runs ? db_start(d, &q, query_of(col->entity, CELLS), err, "it", col->key_id, runs)
+		      : db_start(d, &q, query_of(col->entity, WHOLE), err, "i", col->key_id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_param_column_run_id);
@@ -239,7 +244,8 @@ static int load_all(struct columns *c, struct db *d, struct err *err)
 	return rc;
 }
 
-static int refresh_run(struct columns *c, struct db *d, struct db_rows *q, struct err *err)
+/* together: its cells are only emptied, and the run is added to those that are read in one go. */
+static int refresh_run(struct columns *c, struct db *d, struct db_rows *q, struct buf *together, struct err *err)
 {
 	int64_t id = db_i64(q, COL_runs_all_id);
 	size_t row = list_find(c->rows, c->count, sizeof *c->rows, id), i;
@@ -250,8 +256,37 @@ static int refresh_run(struct columns *c, struct db *d, struct db_rows *q, struc
 	if (!columns_read_row(q, c->texts, &c->rows[row]))
 		return no_memory(err);
 	c->changes++;
+	if (together)
+		array_int(together, id);
 	for (i = 0; i < c->column_count && !rc; i++)
-		rc = load_cell(c, d, &c->columns[i], row, err);
+		if (together)
+			memset(&c->columns[i].cells[row], 0, sizeof *c->columns[i].cells);
+		else
+			rc = load_cell(c, d, &c->columns[i], row, err);
+	return rc;
+}
+
+/* Where the database is in this process a query a cell costs less than one for all. */
+static int refresh_runs(struct columns *c, struct db *d, struct err *err)
+{
+	struct buf runs, *together = db_shared(d) ? &runs : NULL;
+	const char *text;
+	struct db_rows *q;
+	size_t i;
+	int rc = db_start(d, &q, DB_runs_since, err, "i", (int64_t)c->rev);
+
+	array_begin(&runs);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		rc = refresh_run(c, d, q, together, err);
+		if (rc)
+			db_stop(q);
+	}
+	text = array_end(&runs);
+	if (!rc && !text)
+		rc = no_memory(err);
+	for (i = 0; together && i < c->column_count && !rc; i++)
+		rc = load_cells(c, d, &c->columns[i], text, err);
+	buf_done(&runs);
 	return rc;
 }
 
@@ -259,13 +294,8 @@ static int refresh(struct columns *c, struct db *d, struct err *err)
 {
 	struct db_rows *q;
 	size_t row;
-	int rc = db_start(d, &q, DB_runs_since, err, "i", (int64_t)c->rev);
+	int rc = refresh_runs(c, d, err);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = refresh_run(c, d, q, err);
-		if (rc)
-			db_stop(q);
-	}
 	if (!rc)
 		rc = db_start(d, &q, DB_gone_since, err, "i", (int64_t)c->rev);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
@@ -352,7 +382,7 @@ int columns_get(struct columns *c, struct db *d, enum filter_entity entity, cons
 	make_room(c);
 	col.cells = calloc(c->cap ? c->cap : 1, sizeof *col.cells);
 	col.key = strdup(key);
-	rc = col.cells && col.key ? load_cells(c, d, &col, err) : no_memory(err);
+	rc = col.cells && col.key ? load_cells(c, d, &col, NULL, err) : no_memory(err);
 	if (rc) {
 		free(col.cells);
 		free(col.key);

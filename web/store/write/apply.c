@@ -11,11 +11,18 @@
 #include "web/store/points/pack.h"
 #include "web/store/write/segment.h"
 
+static int rank_of(const struct apply_points *a, const struct intake_series *s)
+{
+	if (s->rank != EVENT_RANK_DEFAULT)
+		return s->rank;
+	return a->rank > 0 ? a->rank : STATE_RUN_LEVEL;
+}
+
 /* Puts the points of one series into the pack and its visible summary. */
 static int put_series(struct state *st, struct state_run *r, const struct apply_points *a, struct intake_series *s,
 		      struct buf *pack, struct err *err)
 {
-	struct state_series_key k = { .run_id = r->id, .rank = s->rank, .segment = a->segment };
+	struct state_series_key k = { .run_id = r->id, .rank = rank_of(a, s), .segment = a->segment };
 	const struct state_segment *seg = state_segment(r, a->segment);
 	bool epochs = hide_counts_epochs(s->key);
 	int64_t id, hide;
@@ -23,8 +30,6 @@ static int put_series(struct state *st, struct state_run *r, const struct apply_
 	size_t i;
 	int rc;
 
-	if (s->rank == EVENT_RANK_DEFAULT)
-		k.rank = a->rank > 0 ? a->rank : STATE_RUN_LEVEL;
 	rc = state_key(st, s->key, &k.key_id, err);
 	if (!rc)
 		rc = state_series(st, r, &k, &id, err);
@@ -92,14 +97,31 @@ uint64_t apply_log_rows(const struct intake *in)
 	return in->point_count ? (in->series_count + APPLY_ROW_SERIES - 1) / APPLY_ROW_SERIES : 0;
 }
 
+int apply_expect(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in,
+		 struct err *err)
+{
+	struct state_expected *all = calloc(in->series_count + 1, sizeof *all);
+	size_t i;
+	int rc;
+
+	if (!all)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	for (i = 0; i < in->series_count; i++)
+		all[i] = (struct state_expected){ in->series[i].key, rank_of(a, &in->series[i]) };
+	rc = state_expect(st, r, all, in->series_count, a->segment, err);
+	free(all);
+	return rc;
+}
+
 int apply_points(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in,
 		 struct err *err)
 {
 	size_t at, n;
-	int rc = 0;
+	int rc;
 
 	if (!in->point_count)
 		return 0;
+	rc = apply_expect(st, r, a, in, err);
 	for (at = 0; at < in->series_count && !rc; at += n) {
 		n = in->series_count - at < APPLY_ROW_SERIES ? in->series_count - at : APPLY_ROW_SERIES;
 		rc = put_row(st, r, a, in, at, n, err);
@@ -115,11 +137,28 @@ int apply_problem(struct state *st, struct state_run *r, const char *text, uint6
 	return db_run(state_db(st), DB_problem_add, err, "itii", r->id, text, clock_wall_ms(), (int64_t)count);
 }
 
+static int expect_keys(struct state *st, const struct ingest_kv *kv, size_t n, struct err *err)
+{
+	const char **names = calloc(n + 1, sizeof *names);
+	size_t i;
+	int rc;
+
+	if (!names)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	for (i = 0; i < n; i++)
+		names[i] = kv[i].key;
+	rc = state_expect_keys(st, names, n, err);
+	free(names);
+	return rc;
+}
+
 int apply_params(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err)
 {
 	size_t i;
 	int rc = n ? state_count_params(st, r, err) : 0;
 
+	if (!rc)
+		rc = expect_keys(st, kv, n, err);
 	for (i = 0; i < n && !rc; i++) {
 		int64_t key;
 
@@ -143,7 +182,7 @@ int apply_params(struct state *st, struct state_run *r, const struct ingest_kv *
 int apply_tags(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err)
 {
 	size_t i;
-	int rc = 0;
+	int rc = expect_keys(st, kv, n, err);
 
 	for (i = 0; i < n && !rc; i++) {
 		int64_t key;

@@ -24,6 +24,10 @@ struct apply_points {
 int apply_points(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in,
 		 struct err *err);
 
+/* Says what apply_points will ask for: once is enough, and the earlier the better. */
+int apply_expect(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in,
+		 struct err *err);
+
 uint64_t apply_log_rows(const struct intake *in); /* that its points take */
 
 int apply_problem(struct state *st, struct state_run *r, const char *text, uint64_t count, struct err *err);

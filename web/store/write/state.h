@@ -108,6 +108,16 @@ struct state_series_key {
 int state_series(struct state *st, struct state_run *r, const struct state_series_key *k, int64_t *ret,
 		 struct err *err);
 
+/* What is about to be asked for, in any order: where the database is not in this process it is looked up, and made, by
+ * sets. Nothing fails for a limit here; what is left out is looked for when it is asked for. */
+struct state_expected {
+	const char *key;
+	int rank;
+};
+int state_expect(struct state *st, struct state_run *r, const struct state_expected *all, size_t n, int segment,
+		 struct err *err);
+int state_expect_keys(struct state *st, const char *const *names, size_t n, struct err *err);
+
 /* Sees to it that r->params is known. */
 int state_count_params(struct state *st, struct state_run *r, struct err *err);
 int state_metric(struct state *st, const struct state_run *r, int64_t key_id, struct state_metric **ret,

@@ -1,0 +1,273 @@
+/* state_sets.c: what a batch of points will ask for, looked up and made by sets: a fixed number of round trips however
+ * many keys it has. Where the database is in this process a look-up costs nothing, and each is made when needed. */
+#include "web/store/write/state_inside.h"
+
+#include <string.h>
+
+#include "tracker/event/limits.h"
+#include "web/store/db/array.h"
+#include "web/store/points/sum_row.h"
+
+#define SMALL 2 /* so few are looked up one by one */
+
+/* --- keys --------------------------------------------------------------------------------------------------- */
+
+static size_t list_unknown_keys(struct buf *b, const struct state *st, const char *const *names, size_t n)
+{
+	size_t i, unknown = 0;
+
+	array_begin(b);
+	for (i = 0; i < n; i++) {
+		if (map_get(st->keys, names[i], strlen(names[i])))
+			continue;
+		array_text(b, names[i]);
+		unknown++;
+	}
+	return unknown;
+}
+
+static int keep_keys(struct state *st, struct db *d, enum db_query query, const char *names, struct err *err)
+{
+	struct db_rows *q;
+	int rc = names ? db_start(d, &q, query, err, "t", names) : state_no_memory(err);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		const char *name = db_str(q, COL_keys_by_name_name);
+		int64_t *id = map_put(st->keys, name, strlen(name));
+
+		if (!id)
+			return db_no_memory(q, err);
+		*id = db_i64(q, COL_keys_by_name_id);
+		rc = 0;
+	}
+	return rc;
+}
+
+int state_expect_keys(struct state *st, const char *const *names, size_t n, struct err *err)
+{
+	struct buf b;
+	int rc = 0;
+
+	if (!db_shared(st->db) || n <= SMALL)
+		return 0;
+	if (list_unknown_keys(&b, st, names, n) > SMALL)
+		rc = keep_keys(st, st->db, DB_keys_by_name, array_end(&b), err);
+	buf_done(&b);
+	if (!rc && list_unknown_keys(&b, st, names, n) > SMALL) /* as one is made, by state_key */
+		rc = keep_keys(st, db_alone(st->db), DB_keys_add, array_end(&b), err);
+	buf_done(&b);
+	return rc;
+}
+
+/* --- series ------------------------------------------------------------------------------------------------- */
+
+struct expected {
+	struct state *st;
+	struct state_run *r;
+	const struct state_expected *all;
+	size_t count;
+	int segment;
+	struct err *err;
+};
+
+static int64_t key_of(const struct expected *e, size_t i)
+{
+	const char *name = e->all[i].key;
+	const int64_t *id = map_get(e->st->keys, name, strlen(name));
+
+	return id ? *id : 0;
+}
+
+static struct state_series_key name_of(const struct expected *e, int64_t key_id, int rank)
+{
+	return (struct state_series_key){ e->r->slot, key_id, rank, e->segment };
+}
+
+static int keep_series(struct expected *e, enum db_query query, const char *keys, const char *ranks)
+{
+	struct db *d = e->st->db;
+	struct db_rows *q;
+	int rc = keys && ranks ? db_start(d, &q, query, e->err, "iitt", e->r->id, (int64_t)e->segment, keys, ranks)
+			       : state_no_memory(e->err);
+
+	while (!rc && (rc = db_next(d, q, e->err)) > 0) {
+		struct state_series_key name =
+			name_of(e, db_i64(q, COL_series_find_all_key_id), db_i32(q, COL_series_find_all_rank));
+		int64_t *id = map_put(e->st->series, &name, sizeof name);
+
+		if (!id)
+			return db_no_memory(q, e->err);
+		*id = db_i64(q, COL_series_find_all_id);
+		rc = 0;
+	}
+	return rc;
+}
+
+/* Those of the batch that are not known; adding: that are to be made, as far as the run may have more keys. */
+static int list_series(struct expected *e, struct buf *keys, struct buf *ranks, bool adding, size_t *ret)
+{
+	size_t i;
+
+	array_begin(keys);
+	array_begin(ranks);
+	*ret = 0;
+	for (i = 0; i < e->count; i++) {
+		int64_t key_id = key_of(e, i), run_key[2] = { e->r->slot, key_id };
+		struct state_series_key name = name_of(e, key_id, e->all[i].rank);
+
+		if (!key_id || map_get(e->st->series, &name, sizeof name))
+			continue;
+		if (adding && !map_get(e->st->run_keys, run_key, sizeof run_key)) {
+			if (e->r->keys >= LIMIT_keys_per_run)
+				continue;
+			if (!map_put(e->st->run_keys, run_key, sizeof run_key))
+				return state_no_memory(e->err);
+			e->r->keys++;
+		}
+		array_int(keys, key_id);
+		array_int(ranks, e->all[i].rank);
+		++*ret;
+	}
+	return 0;
+}
+
+/* Which keys of the batch some rank or segment of the run has. */
+static int find_run_keys(struct expected *e, const char *keys)
+{
+	struct db *d = e->st->db;
+	struct db_rows *q;
+	int rc = keys ? db_start(d, &q, DB_series_have_keys, e->err, "it", e->r->id, keys) : state_no_memory(e->err);
+
+	while (!rc && (rc = db_next(d, q, e->err)) > 0) {
+		int64_t name[2] = { e->r->slot, db_i64(q, COL_series_have_keys_key_id) };
+
+		if (!map_put(e->st->run_keys, name, sizeof name))
+			return db_no_memory(q, e->err);
+		rc = 0;
+	}
+	return rc;
+}
+
+static int add_parts(struct expected *e)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < e->count && !rc; i++) {
+		if (e->r->rank_seen == e->all[i].rank && e->r->segment_seen == e->segment)
+			continue;
+		rc = db_run(e->st->db, DB_part_add, e->err, "iii", e->r->id, (int64_t)e->all[i].rank,
+			    (int64_t)e->segment);
+		e->r->rank_seen = e->all[i].rank;
+		e->r->segment_seen = e->segment;
+	}
+	return rc;
+}
+
+static int add_series(struct expected *e)
+{
+	struct buf keys, ranks;
+	size_t n;
+	int rc = list_series(e, &keys, &ranks, true, &n);
+
+	if (!rc && n)
+		rc = add_parts(e);
+	if (!rc && n)
+		rc = keep_series(e, DB_series_add_all, array_end(&keys), array_end(&ranks));
+	buf_done(&keys);
+	buf_done(&ranks);
+	return rc;
+}
+
+static int expect_series(struct expected *e)
+{
+	struct buf keys, ranks;
+	size_t n, known;
+	int rc = list_series(e, &keys, &ranks, false, &n);
+
+	known = map_count(e->st->series);
+	if (!rc && n > SMALL)
+		rc = keep_series(e, DB_series_find_all, array_end(&keys), array_end(&ranks));
+	known = map_count(e->st->series) - known;
+	if (!rc && n > SMALL && known < n)
+		rc = find_run_keys(e, keys.data);
+	buf_done(&keys);
+	buf_done(&ranks);
+	return !rc && n > SMALL && known < n ? add_series(e) : rc;
+}
+
+/* --- visible summaries -------------------------------------------------------------------------------------- */
+
+static struct state_metric *metric_of(struct expected *e, int64_t key_id)
+{
+	int64_t name[2] = { e->r->slot, key_id };
+
+	return map_put(e->st->metrics, name, sizeof name);
+}
+
+static int load_metrics(struct expected *e, const char *keys)
+{
+	struct db *d = e->st->db;
+	struct db_rows *q;
+	int rc = keys ? db_start(d, &q, DB_metrics_of_keys, e->err, "it", e->r->id, keys) : state_no_memory(e->err);
+
+	while (!rc && (rc = db_next(d, q, e->err)) > 0) {
+		struct state_metric *m = metric_of(e, db_i64(q, COL_metrics_of_keys_key_id));
+
+		if (!m)
+			return db_no_memory(q, e->err);
+		sum_row_read(q, COL_metrics_of_keys_count, &m->sum);
+		rc = 0;
+	}
+	return rc;
+}
+
+static int expect_metrics(struct expected *e)
+{
+	struct buf keys;
+	size_t i, n = 0;
+	int rc = 0;
+
+	array_begin(&keys);
+	for (i = 0; i < e->count && !rc; i++) {
+		int64_t key_id = e->all[i].rank == STATE_RUN_LEVEL ? key_of(e, i) : 0;
+		struct state_metric *m = key_id ? metric_of(e, key_id) : NULL;
+
+		if (key_id && !m)
+			rc = state_no_memory(e->err);
+		if (!m || m->loaded)
+			continue;
+		m->run_id = e->r->id;
+		m->key_id = key_id;
+		m->loaded = true;
+		sum_init(&m->sum);
+		array_int(&keys, key_id);
+		n++;
+	}
+	if (!rc && n)
+		rc = load_metrics(e, array_end(&keys));
+	buf_done(&keys);
+	return rc;
+}
+
+int state_expect(struct state *st, struct state_run *r, const struct state_expected *all, size_t n, int segment,
+		 struct err *err)
+{
+	struct expected e = { st, r, all, n, segment, err };
+	struct arena *a;
+	const char **names;
+	size_t i;
+	int rc;
+
+	if (!db_shared(st->db) || n <= SMALL)
+		return 0;
+	a = arena_new();
+	names = a ? arena_array(a, n, sizeof *names) : NULL;
+	for (i = 0; names && i < n; i++)
+		names[i] = all[i].key;
+	rc = names ? state_expect_keys(st, names, n, err) : state_no_memory(err);
+	arena_free(a);
+	if (!rc)
+		rc = expect_series(&e);
+	return rc ? rc : expect_metrics(&e);
+}
