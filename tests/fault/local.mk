@@ -7,3 +7,5 @@ TESTS += $(fault_scripts)
 cmocka_tests += tests/fault/power
 tests_fault_power_SOURCES = tests/fault/power.c tests/fault/cutfs.c tests/fault/cutfs.h $(store_test_helper)
 tests_fault_power_LDADD = $(store_test_libs)
+CHECK_EXTRA += tests/fault/team.py
+EXTRA_DIST += tests/fault/team.py

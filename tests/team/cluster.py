@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 from ports import free_port
+import wire
 
 SOURCE = os.environ.get("srcdir") or os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get("builddir") or os.path.join(SOURCE, "build")
@@ -40,8 +42,32 @@ def as_nobody():
     return ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"] if os.getuid() == 0 else []
 
 
+def stat_of(pid):
+    """The fields of /proc/PID/stat behind the name: state, parent, ..."""
+    with open(f"/proc/{pid}/stat", encoding="latin-1") as f:
+        return f.read().rpartition(")")[2].split()
+
+
+def children_of(parent):
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if int(stat_of(pid)[1]) == parent:
+                found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def has_ended(pid):
+    try:
+        return stat_of(pid)[0] == "Z"
+    except OSError:
+        return True
+
+
 class Cluster:
-    def __init__(self, fsync=False, settings=()):
+    def __init__(self, fsync=False, settings=(), follows=None):
         self.folder = tempfile.mkdtemp(prefix="dptrack-pg.", dir=None if fsync or not os.access("/dev/shm", os.W_OK) else "/dev/shm")
         os.chmod(self.folder, 0o755)
         self.data, self.bin, self.process = os.path.join(self.folder, "data"), binaries(), None
@@ -49,10 +75,20 @@ class Cluster:
         if os.getuid() == 0:
             shutil.chown(self.folder, "nobody")
         self.settings = [f"fsync={'on' if fsync else 'off'}", "max_connections=100", "shared_buffers=32MB", *settings]
+        if follows:
+            self.follow(follows)
+            return
         self.tool("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync")
         self.start()
         self.sql("postgres", "CREATE DATABASE dptrack")
         subprocess.run([PROGRAM, "db", "init", "--db", self.address("dptrack")], check=True, stdout=subprocess.DEVNULL)
+
+    def follow(self, primary):
+        """Begins anew, as a standby of another one, which it reaches through the wire `replication`."""
+        shutil.rmtree(self.data, ignore_errors=True)
+        self.replication = wire.Wire(primary.folder, primary.port)
+        self.tool("pg_basebackup", "-d", self.replication.address("").rstrip("/"), "-D", self.data, "-R", "-c", "fast", "--no-sync")
+        self.start()
 
     def tool(self, name, *args):
         done = subprocess.run([*as_nobody(), os.path.join(self.bin, name), *args], capture_output=True, text=True, cwd="/")
@@ -65,6 +101,19 @@ class Cluster:
     def pid(self):
         with open(os.path.join(self.data, "postmaster.pid"), encoding="utf-8") as f:
             return int(f.readline())
+
+    def kill(self):
+        """SIGKILL to all of it."""
+        parent = self.pid()
+        os.kill(parent, signal.SIGSTOP)  # starts no more
+        family = [parent] + children_of(parent)
+        for pid in family:
+            os.kill(pid, signal.SIGKILL)
+        while not all(has_ended(pid) for pid in family):
+            time.sleep(0.01)
+        # They name a process, which may be dead and still have its number as long as nobody waits for it.
+        for name in (os.path.join(self.data, "postmaster.pid"), os.path.join(self.folder, f".s.PGSQL.{self.port}.lock")):
+            os.unlink(name)
 
     def stop(self, mode="immediate"):
         self.tool("pg_ctl", "-D", self.data, "-m", mode, "-w", "stop")
@@ -108,14 +157,25 @@ def of_folder(logdir):
     return f"postgresql://postgres@/{name}?host={folder}&port={port}"
 
 
-def owner_token(logdir):
-    """An administrator's token of a folder's store, which asks for one from now on."""
+def add_token(query):
+    """An administrator's token of a store that query(SQL) reaches; it asks for one from now on."""
+    text = "dpt_" + secrets.token_hex(32)
+    query(f"INSERT INTO token (name, hash, scope, created_ms) SELECT 'owner {text[4:12]}', '{hashlib.sha256(text.encode()).hexdigest()}',"
+          " 3, 0; UPDATE token_count SET changes = changes + 1; NOTIFY dptrack")
+    return text
+
+
+def query_of_folder(logdir, sql):
+    """What psql prints of the rows of the store that stands for a folder's."""
     folder, port = os.environ["DPTRACK_TEST_SERVER"].rsplit(":", 1)
     name = "t" + hashlib.sha256(os.path.abspath(logdir).encode()).hexdigest()[:24]
-    text = "dpt_" + secrets.token_hex(32)
-    sql = (f"INSERT INTO token (name, hash, scope, created_ms) SELECT 'owner {text[4:12]}', '{hashlib.sha256(text.encode()).hexdigest()}',"
-           " 3, 0; UPDATE token_count SET changes = changes + 1; NOTIFY dptrack")
-    subprocess.run(["psql", "-h", folder, "-p", port, "-U", "postgres", "-d", name, "-Xq", "-c", sql], check=True, stdout=subprocess.DEVNULL)
+    return subprocess.run(["psql", "-h", folder, "-p", port, "-U", "postgres", "-d", name, "-XAtq", "-c", sql], check=True,
+                          capture_output=True, text=True).stdout.splitlines()
+
+
+def owner_token(logdir):
+    """An administrator's token of a folder's store."""
+    text = add_token(lambda sql: query_of_folder(logdir, sql))
     time.sleep(0.3)
     return text
 

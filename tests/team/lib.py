@@ -73,10 +73,9 @@ class Process:
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(60)
-        check(code == 0, f"exit code {code}")
         self.errors.seek(0)
         noise = self.errors.read()
-        check("Sanitizer" not in noise, noise)
+        check(code == 0 and "Sanitizer" not in noise, f"exit code {code}: {noise}")
 
 
 def until(seconds, what):

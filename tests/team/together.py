@@ -1,5 +1,6 @@
 """Several processes on one database: what one takes the others answer at once, whoever is asked; changes are told in the order
 of commits, streams wake, a token that one revokes the others refuse; passwords and wrong addresses are one line."""
+import http.client
 import json
 import subprocess
 import tempfile
@@ -256,6 +257,32 @@ def refusals(db):
     check(code != 0 and "already" in text, f"db init twice: {code} {text}")
 
 
+def stops_without_its_database(db, folder):
+    """A process that shall stop while writes wait for a database that is gone gives up, and ends as always."""
+    p = lib.Process(db.address("t1"), os.path.join(folder, "artifacts"))
+    boss = {"Authorization": "Bearer " + cluster.add_token(lambda sql: db.sql("t1", sql))}
+    check(until(10, lambda: p.request("GET", "/api/v1/runs", headers=boss)[0] == 200), "an administrator")
+    began = threading.Event()
+
+    def write():
+        try:
+            while True:
+                p.request("POST", "/api/v1/runs", {"experiment": "e", "name": "late"}, boss)
+                began.set()
+        except (OSError, http.client.HTTPException):
+            pass
+
+    writers = [threading.Thread(target=write) for _ in range(3)]
+    for t in writers:
+        t.start()
+    check(began.wait(20), "writers")
+    db.kill()
+    p.stop()
+    for t in writers:
+        t.join(20)
+    db.start()
+
+
 def main():
     why = cluster.reason()
     if why:
@@ -276,6 +303,7 @@ def main():
             p.stop()
         upgraded(db)
         refusals(db)
+        stops_without_its_database(db, folder)
     lib.finish("together")
 
 

@@ -19,6 +19,7 @@ enum {
 	HTTP_TICK_MS = 250,
 	HTTP_PROBE_TICKS = 4,
 	HTTP_DRAIN_S = 10,
+	HTTP_HURRY_S = 40, /* a database that falls silent is given up after less */
 };
 
 static void on_connection(void *cls, struct MHD_Connection *conn, void **context,
@@ -206,10 +207,13 @@ static void drain(struct server *s)
 	conns_shutdown(s->conns, false);
 	while (atomic_load(&s->in_flight) > 0 && clock_mono_s() < until)
 		clock_sleep_s(0.01);
-	if (atomic_load(&s->in_flight) > 0)
-		conns_shutdown(s->conns, true);
-	/* what waits for a commit must be woken before the library may stop; the store answers or fails everything */
-	until = clock_mono_s() + HTTP_DRAIN_S;
+	if (!atomic_load(&s->in_flight))
+		return;
+	/* Whoever is not answered by now never is. The library may not stop before all that waits for a commit was
+	 * woken: the store answers or fails everything. */
+	conns_shutdown(s->conns, true);
+	store_hurry(s->api.store);
+	until = clock_mono_s() + HTTP_HURRY_S;
 	while (atomic_load(&s->in_flight) > 0 && clock_mono_s() < until)
 		clock_sleep_s(0.01);
 }

@@ -4,6 +4,7 @@
 #include "web/store/live.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ struct live {
 	int wake; /* eventfd: this process has committed, or shall stop */
 	int watch;
 	atomic_bool news, stop;
+	sem_t looked;
 	int64_t rev, tokens;
 	double told_s;
 };
@@ -88,6 +90,9 @@ static void *main_loop(void *arg)
 	struct live *l = arg;
 	eventfd_t n;
 
+	if (!connect_again(l))
+		look(l);
+	sem_post(&l->looked);
 	while (!atomic_load(&l->stop)) {
 		if ((!l->d || db_lost(l->d)) && connect_again(l)) {
 			clock_sleep_s(AGAIN_S);
@@ -101,6 +106,7 @@ static void *main_loop(void *arg)
 	return NULL;
 }
 
+/* Returns after the first look: it says that tokens have changed, which ends the streams that are open by then. */
 int live_start(struct live **ret, struct store *s, const char *address, struct err *err)
 {
 	struct live *l = calloc(1, sizeof *l);
@@ -110,6 +116,7 @@ int live_start(struct live **ret, struct store *s, const char *address, struct e
 	l->s = s;
 	l->tokens = -1;
 	snprintf(l->address, sizeof l->address, "%s", address);
+	sem_init(&l->looked, 0, 0);
 	l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (l->wake < 0 || pthread_create(&l->thread, NULL, main_loop, l)) {
 		if (l->wake >= 0)
@@ -117,6 +124,7 @@ int live_start(struct live **ret, struct store *s, const char *address, struct e
 		free(l);
 		return err_set(err, ERR_IO, "store: cannot start a thread");
 	}
+	sem_wait(&l->looked);
 	l->watch = committer_watch(s->writer, on_change, l);
 	*ret = l;
 	return 0;
@@ -132,5 +140,6 @@ void live_stop(struct live *l)
 	pthread_join(l->thread, NULL);
 	db_close(l->d);
 	close(l->wake);
+	sem_destroy(&l->looked);
 	free(l);
 }

@@ -236,6 +236,11 @@ void store_close(struct store *s)
 	free(s);
 }
 
+void store_hurry(struct store *s)
+{
+	committer_hurry(s->writer);
+}
+
 int store_work(struct store *s, void (*fn)(void *arg), void (*then)(void *arg), void *arg, struct err *err)
 {
 	return work_start(s->work, fn, then, arg, err);

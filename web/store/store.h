@@ -84,6 +84,10 @@ int store_publish(struct store *s, const char *address, const char *token, struc
 /* Who holds the store of db_path now. ERR_NOENT: nobody (then store_open will succeed). */
 int store_holder(struct store_holder *ret, const char *db_path, struct err *err);
 
+/* Before store_close, where somebody still waits for a change: it is done or fails soon, even if the database is away;
+ * no further one is taken. */
+void store_hurry(struct store *s);
+
 /* Only the lock of a store, for those who work on its file; store_close releases it. */
 int store_lock(struct store **ret, const char *db_path, struct err *err);
 

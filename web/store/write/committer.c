@@ -671,6 +671,12 @@ void committer_stop(struct committer *w)
 	committer_free(w);
 }
 
+void committer_hurry(struct committer *w)
+{
+	if (w)
+		queue_stop(w->queue);
+}
+
 struct queue *committer_queue(struct committer *w)
 {
 	return w ? w->queue : NULL;

@@ -13,6 +13,9 @@ struct committer;
 int committer_start(struct committer **ret, const struct store_opts *opts, struct err *err);
 void committer_stop(struct committer *w); /* finishes what waits; NULL is fine */
 
+/* The end is near: nothing more is taken, and what waits for a database that is away is failed soon. */
+void committer_hurry(struct committer *w); /* NULL is fine */
+
 /* What is put there is committed, then its done is called and it is freed. */
 struct queue *committer_queue(struct committer *w); /* NULL of NULL, a store that is only read */
 

@@ -1,0 +1,116 @@
+"""Three processes on one PostgreSQL, clients by journal, v1 with and without Idempotency-Key and MLflow, each through any process,
+while something fails: what was acknowledged is there, once, whole, and every new run is told to those who follow the changes.
+
+    tests/fault/team.py                      a process killed, all of PostgreSQL killed, once each (./check)
+    tests/fault/team.py --rounds 20          20 rounds of every fault, and how long others and all have to wait
+    tests/fault/team.py --full               200 rounds
+    tests/fault/team.py --only cut_network   one fault
+    tests/fault/team.py --hooks              what keeps the promises is left out, one at a time: each must be noticed"""
+import argparse
+import os
+import sys
+sys.dont_write_bytecode = True
+import tempfile
+import threading
+import time
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "team"))
+import lib
+from lib import check
+import clients
+import cluster
+import faults
+
+KINDS = (clients.Keyed, clients.Keyed, clients.Plain, clients.Plain, clients.Mlflow, clients.Mlflow, clients.Journal, clients.Journal,
+         clients.Maker)
+CALM_S = 0.5
+AFTER_S = 1.0
+AGAIN_S = 10  # all write so long after a fault at the latest
+
+
+def one_round(site, fault):
+    """Acknowledged batches, the longest wait of those that it was not done to, and seconds until all wrote again."""
+    stop = threading.Event()
+    probes = [clients.Probe(site.team, i, stop) for i in range(3)]
+    kinds = [kind(site.team, i, stop) for i, kind in enumerate(KINDS)]
+    everybody = probes + kinds
+    for c in everybody:
+        c.start()
+    time.sleep(CALM_S)
+    began_s = time.monotonic()
+    victims = fault(site)
+    before, ended_s = [c.done for c in everybody], time.monotonic()
+    check(lib.until(100, lambda: all(c.done > n or not c.is_alive() for c, n in zip(everybody, before))),
+          f"{fault.__name__}: no answers any more for {[c.name for c, n in zip(everybody, before) if c.done <= n]}")
+    again_s = time.monotonic() - ended_s
+    time.sleep(AFTER_S)
+    stop.set()
+    for c in everybody:
+        c.join(100)
+    for c in everybody:
+        c.judge()
+    others = [p.stall_s(began_s) for p in probes if p.team[0] not in victims]
+    return sum(c.done for c in everybody), max(others, default=0), again_s
+
+
+def rounds_of(name, site, rounds, limits):
+    """One line of what was seen; limits: the waits are held against what is promised, on a machine with room for it."""
+    fault, _, stall_limit_s = faults.FAULTS[name]
+    batches, stall_s, again_s = 0, 0.0, 0.0
+    for _ in range(rounds):
+        n, stall, again = one_round(site, fault)
+        batches, stall_s, again_s = batches + n, max(stall_s, stall), max(again_s, again)
+    others = f", others wait {stall_s:.1f} s at most" if stall_limit_s else ""
+    print(f"{name}: {rounds} rounds, {batches} batches acknowledged{others}, all write {again_s:.1f} s after it at the latest", flush=True)
+    if limits:
+        check(not stall_limit_s or stall_s <= stall_limit_s, f"{name}: others wait {stall_s:.1f} s")
+        check(again_s <= AGAIN_S, f"{name}: {again_s:.1f} s until all write again")
+
+
+def run(names, rounds, limits, **options):
+    """The faults of one kind of site share one."""
+    for kind in dict.fromkeys(faults.FAULTS[n][1] for n in names):
+        with tempfile.TemporaryDirectory(prefix="dptrack-team.") as folder:
+            site = kind(lib.Process, folder, **options)
+            try:
+                for n in names:
+                    if faults.FAULTS[n][1] is kind:
+                        rounds_of(n, site, rounds, limits)
+            finally:
+                site.close()
+
+
+def hooked(rounds):
+    """Each hook makes its fault fail, by what it is for."""
+    missed = []
+    for hook, (name, options, want) in faults.HOOKS.items():
+        for _ in range(rounds):
+            lib.failures.clear()
+            run([name], 1, False, **options)
+            if any(want in f for f in lib.failures):
+                break
+        else:
+            missed.append(f"{hook} was not noticed")
+        print(f"hook {hook}: {len(lib.failures)} failures", flush=True)
+    lib.failures[:] = missed
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--only", choices=faults.FAULTS, action="append")
+    parser.add_argument("--hooks", action="store_true")
+    args = parser.parse_args()
+    why = cluster.reason() or (None if os.path.exists(clients.RECORD) else f"{clients.RECORD} is not built")
+    if why:
+        print(f"team: {why}")
+        sys.exit(77)
+    rounds = 200 if args.full else args.rounds
+    if args.hooks:
+        hooked(rounds or 5)
+    else:
+        run(args.only or (list(faults.FAULTS) if rounds else ["kill_process", "kill_database"]), rounds or 1, rounds is not None)
+    lib.finish("team")
+
+
+main()
