@@ -20,6 +20,8 @@ import lib
 
 def run(*args):
     environment = {k: v for k, v in os.environ.items() if k != "DPTRACK_TOKEN"}
+    if "--logdir" in args:
+        environment.update(lib.in_database(args[args.index("--logdir") + 1]))
     return subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=60, env=environment)
 
 
