@@ -308,14 +308,16 @@ INSERT INTO part (run_id, rank, segment) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTH
 INSERT INTO series (run_id, key_id, rank, segment) VALUES (?1, ?2, ?3, ?4);
 -- postgresql:
 INSERT INTO series (run_id, key_id, rank, segment) VALUES (?1, ?2, ?3, ?4) RETURNING id;
+-- LIMIT 1 keeps these look-ups apart: as a join one of them reads all series of the run for each key.
 -- name: series_find_all
 -- postgresql:
-SELECT s.id, s.key_id, s.rank FROM unnest(CAST(?3 AS bigint[]), CAST(?4 AS bigint[])) AS w (key_id, rank)
-JOIN series s ON s.run_id = ?1 AND s.segment = ?2 AND s.rank = w.rank AND s.key_id = w.key_id;
+SELECT s.id, w.key_id, w.rank FROM unnest(CAST(?3 AS bigint[]), CAST(?4 AS bigint[])) AS w (key_id, rank)
+CROSS JOIN LATERAL (SELECT id FROM series WHERE run_id = ?1 AND segment = ?2 AND rank = w.rank AND key_id = w.key_id LIMIT 1) s;
 -- name: series_have_keys
 -- postgresql:
-SELECT w.key_id FROM unnest(CAST(?2 AS bigint[])) AS w (key_id) WHERE EXISTS (SELECT 1 FROM part p
-	JOIN series s ON s.run_id = p.run_id AND s.rank = p.rank AND s.segment = p.segment AND s.key_id = w.key_id WHERE p.run_id = ?1);
+SELECT w.key_id FROM unnest(CAST(?2 AS bigint[])) AS w (key_id) CROSS JOIN LATERAL (SELECT 1 FROM part p CROSS JOIN LATERAL
+	(SELECT 1 FROM series WHERE run_id = ?1 AND rank = p.rank AND segment = p.segment AND key_id = w.key_id LIMIT 1) s
+	WHERE p.run_id = ?1 LIMIT 1) s;
 -- name: series_add_all as series_find_all
 -- postgresql:
 WITH made AS (INSERT INTO series (run_id, segment, key_id, rank) SELECT ?1, ?2, w.key_id, w.rank
@@ -342,8 +344,9 @@ SELECT count, nonfinite, first, last, min, max, first_step, last_step, min_step,
 	nonfinite_step FROM metric WHERE key_id = ?1 AND run_id = ?2;
 -- name: metrics_of_keys
 -- postgresql:
-SELECT key_id, count, nonfinite, first, last, min, max, first_step, last_step, min_step, max_step, first_time, last_time,
-	nonfinite_step FROM metric WHERE run_id = ?1 AND key_id = ANY (CAST(?2 AS bigint[]));
+SELECT m.key_id, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step, m.last_step, m.min_step, m.max_step,
+	m.first_time, m.last_time, m.nonfinite_step FROM unnest(CAST(?2 AS bigint[])) AS w (key_id)
+CROSS JOIN LATERAL (SELECT * FROM metric WHERE run_id = ?1 AND key_id = w.key_id LIMIT 1) m;
 -- name: metric_put
 INSERT INTO metric (key_id, run_id, count, nonfinite, first, last, min, max, first_step, last_step, min_step, max_step,
 	first_time, last_time, nonfinite_step)
