@@ -358,8 +358,7 @@ static int read_ahead(struct fold *f, size_t at)
 
 	forget_ahead(f);
 	array_begin(&ids);
-	for (i = at; i < map_count(f->series) && i < at + FOLD_AHEAD; i++)
-		{
+	for (i = at; i < map_count(f->series) && i < at + FOLD_AHEAD; i++) {
 		memcpy(&number, map_key_at(f->series, i, &len), sizeof number);
 		array_int(&ids, number);
 	}
