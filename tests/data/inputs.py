@@ -12,6 +12,7 @@ for part in ("data", "whole"):
     sys.path.insert(0, os.path.join(SRC, "tests", part))
 import noisy  # noqa: E402
 import objectserver  # noqa: E402
+import s3server  # noqa: E402
 import serve  # noqa: E402
 
 FLAGS = ["--model", "resnet20", "--image-size", "32", "-b", "4", "--threads", "1", "--experiment", "inputs", "--max-steps", "2", "--workers", "0"]
@@ -22,17 +23,18 @@ def mlflow(server, run):
         return json.load(reply)["run"]["inputs"]["dataset_inputs"]
 
 
-def train(tmp, name, path, *more):
+def train(tmp, name, path, *more, env=None):
     serve.train(*FLAGS, "--runs-dir", f"{tmp}/runs", "--run-name", name, "--data-path", path, *more,
-                env={**os.environ, "XDG_CACHE_HOME": f"{tmp}/cache"})
+                env={**(env or os.environ), "XDG_CACHE_HOME": f"{tmp}/cache"})
 
 
-def make(tmp, far):
+def make(tmp, far, bucket):
     noisy.folder(f"{tmp}/folder", {"train": 12, "val": 5})
     serve.train("shard", "--data-path", f"{tmp}/folder", "--out", f"{tmp}/shards", "--order", "kept", "--shard-size", "100KB")
     train(tmp, "folder", f"{tmp}/folder", "--hash-content")
     train(tmp, "shards", f"{tmp}/shards", "--hash-content")
     train(tmp, "names", f"{tmp}/shards", "--shuffle-window", "7")
+    train(tmp, "bucket", "s3://shards", env=bucket)
     with open(f"{tmp}/shards/train.json", encoding="utf-8") as f:
         index = json.load(f)
     for one in index["shardlist"]:
@@ -50,18 +52,20 @@ def look(tmp, server):
     inputs = {name: r["inputs"] for name, r in runs.items()}
     digests = {name: [i["digest"] for i in list_] for name, list_ in inputs.items()}
     assert all(len(list_) == 2 and [i["context"] for i in list_] == ["training", "validation"] for list_ in inputs.values()), inputs
-    assert digests["folder"] == digests["shards"] != digests["names"] == digests["http"], digests
+    assert digests["folder"] == digests["shards"] != digests["names"] == digests["http"] == digests["bucket"], digests
     assert len({d for list_ in digests.values() for d in list_}) == 4 and all(len(d) == 64 for d in digests["http"])
     first = inputs["http"][0]
     assert (first["source_type"], first["name"]) == ("local", "train.json") and first["source"].endswith("/far/train.json") and "planted" not in str(inputs), first
     second = inputs["http"][1]
     assert second["source_type"] == "http" and second["source"].startswith("http://") and second["name"] == "val.json"
+    assert [(i["source_type"], i["source"]) for i in inputs["bucket"]] == [("s3", "s3://shards")] * 2, inputs["bucket"]
     stored = sum(os.path.getsize(os.path.join(d, f)) for d, _, files in os.walk(f"{tmp}/folder/train") for f in files)
     shards = len([n for n in os.listdir(f"{tmp}/shards") if n.startswith("train") and n.endswith(".tar")])
     assert json.loads(first["profile"]) == {"format": "tar", "samples": 12, "shards": shards, "bytes": stored} and shards > 1, first
     assert inputs["folder"][0]["name"] == "folder" and inputs["folder"][0]["source_type"] == "local"
-    theirs = mlflow(server, runs["http"]["id"])
-    assert [(d["dataset"]["digest"], d["tags"][0]["value"]) for d in theirs] == list(zip(digests["http"], ("training", "validation"))), theirs
+    for name in ("http", "bucket"):
+        theirs = mlflow(server, runs[name]["id"])
+        assert [(d["dataset"]["digest"], d["tags"][0]["value"]) for d in theirs] == list(zip(digests[name], ("training", "validation"))), theirs
     params = runs["http"]["params"]
     want = {"data_format": "tar", "data_samples": "12", "data_shards": str(shards), "data_bytes": str(stored), "data_shuffle": "window", "data_window": "7"}
     assert want.items() <= params.items(), params
@@ -73,15 +77,19 @@ def look(tmp, server):
 def planted(folder):
     for path in [os.path.join(d, f) for d, _, files in os.walk(folder) for f in files]:
         with open(path, "rb") as f:
-            assert b"planted" not in f.read(), path
+            said = f.read()
+        for secret in ("planted", s3server.ID, s3server.SECRET):
+            assert secret.encode() not in said, (secret, path)
 
 
 with tempfile.TemporaryDirectory(prefix="dptrain-inputs-") as tmp:
     os.mkdir(f"{tmp}/shards")
     store = objectserver.Server(f"{tmp}/shards")
-    make(tmp, store.url)
+    bucket = s3server.S3(tmp)
+    make(tmp, store.url, bucket.environment(AWS_SESSION_TOKEN="planted"))
     planted(f"{tmp}/runs")
     with serve.Server(f"{tmp}/runs") as server:
         look(tmp, server)
     store.stop()
+    bucket.stop()
 print("inputs: by REST and MLflow's routes, the same content the same digest, no secret recorded")

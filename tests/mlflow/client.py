@@ -1,14 +1,28 @@
 """The official MLflow client (3.17.2 from PyPI, in build/venv/mlflow) goes through its classic flow (flow.py) against a
-running server; then its commands, against a server that asks for a token. Skips where it cannot be installed."""
+running server; then its commands, against a server that asks for a token; then it is asked for the data of a training over S3. Skips where
+it cannot be installed."""
 import sys
 sys.dont_write_bytecode = True
+import json
 import os
 import subprocess
 import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "api"))
+for part in ("api", "data"):
+    sys.path.insert(0, os.path.join(os.path.dirname(HERE), part))
 import lib  # noqa: E402
 import install  # noqa: E402
+import noisy  # noqa: E402
+import s3server  # noqa: E402
+
+INPUTS = """
+import json, sys
+from mlflow import MlflowClient
+client = MlflowClient(sys.argv[1])
+(run,) = client.search_runs([client.get_experiment_by_name("far").experiment_id])
+print(json.dumps([[i.dataset.source_type, i.dataset.source, len(i.dataset.digest), json.loads(i.dataset.profile)["samples"], {t.key: t.value for t in i.tags}]
+                  for i in client.get_run(run.info.run_id).inputs.dataset_inputs]))
+"""
 
 
 def commands(python, environment):
@@ -31,6 +45,24 @@ def commands(python, environment):
                 lib.equal(f.read(), "words", "what mlflow artifacts download brings")
 
 
+def trained(python, environment):
+    """The data sets of a run of dptrain over S3, as the client sees them."""
+    dptrain = os.path.join(lib.BUILD, "dptrain")
+    with lib.fresh() as server, tempfile.TemporaryDirectory() as tmp:
+        noisy.folder(os.path.join(tmp, "folder"), {"train": 12, "val": 5})
+        bucket = s3server.S3(tmp)
+        for command, env in ((["shard", "--data-path", f"{tmp}/folder", "--out", f"{tmp}/shards"], None),
+                             (["--data-path", "s3://shards", "--model", "resnet20", "--image-size", "32", "-b", "4", "--threads", "1", "--experiment", "far",
+                               "--max-steps", "2", "--runs-dir", f"{tmp}/runs", "--report-to", server.url], bucket.environment())):
+            done = subprocess.run([dptrain, *command], env=env, capture_output=True, text=True, timeout=300)
+            lib.equal((done.returncode, done.stderr if done.returncode else ""), (0, ""), f"dptrain {command[0]}")
+        bucket.stop()
+        done = subprocess.run([python, "-c", INPUTS, server.url], env=environment, capture_output=True, text=True, timeout=120)
+        lib.equal((done.returncode, done.stderr[-500:] if done.returncode else ""), (0, ""), "the client")
+        lib.equal(json.loads(done.stdout), [["s3", "s3://shards", 64, n, {"mlflow.data.context": context}] for n, context in ((12, "training"), (5, "validation"))],
+                  "the inputs that the client sees")
+
+
 def main():
     python = install.client(lib.BUILD)
     with lib.fresh() as server:
@@ -49,6 +81,7 @@ def main():
         lib.equal((run["experiment"], run["name"], run["status"], run["metrics"]["loss"]["count"]), ("flow", "outer", "finished", 10),
                   "what the client logged, seen by REST v1")
     commands(python, environment)
+    trained(python, environment)
     lib.finish("client")
 
 
