@@ -36,7 +36,7 @@ FULL = [
 ]
 
 # The same of a net that is cut into stages.
-DEEP = ["--n-layer", 3, "--global-batch-size", 12, "--dropout", 0.1]
+DEEP = ["--n-layer", 4, "--global-batch-size", 12, "--dropout", 0.1]
 AWAY = ["--activation-offload", "--param-offload", "--optim-offload"]
 PIPES = [
     (["-b", 12, "--strategy", "pdp", "--pp-stages", 3, "--microbatches", 4, "--activation-checkpointing", "full"], 3),

@@ -23,7 +23,7 @@ struct tensor *layernorm_add(struct graph *g, struct tensor *x, struct tensor *d
 
 bool layernorm_may_part(const struct node *n)
 {
-	return n->op == &op_layernorm && n->in[1];
+	return n->op == &op_layernorm && n->in[1] && (n->in[0]->dtype == DTYPE_F32 || n->in[0]->dtype == DTYPE_F64);
 }
 
 void layernorm_part(struct graph *g, struct node *n, struct tensor *s)

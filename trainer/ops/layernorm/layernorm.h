@@ -4,8 +4,8 @@
  *                   out y [R,C], stats [R,2] (mean, rstd; master type), sum [R,C] (= s; absent without delta)
  *   layernorm_grad  in dy [R,C], s [R,C], stats, gamma, skip [R,C] (optional)
  *                   out ds [R,C], dgamma [C], dbeta [C] (master type; both or neither)
- * Mean and variance are those of s as it is stored, rounded to its type. ds = skip + the gradient through the norm:
- * what flows past it is skip, so that the two meet without a pass of their own. ds is that of x and of delta. */
+ * Mean and variance are those of s before it is rounded to its type. ds = skip + the gradient through the norm: skip is
+ * what flows past it, so that the two meet without a pass of their own. ds is the gradient of x and of delta. */
 #ifndef DPT_OPS_LAYERNORM_H
 #define DPT_OPS_LAYERNORM_H
 
@@ -21,7 +21,7 @@ struct layernorm_tensors {
 struct tensor *layernorm_add(struct graph *g, struct tensor *x, struct tensor *delta, const struct layernorm_tensors *t,
 			     struct tensor **ret_sum);
 
-/* Whether n is a layernorm with a sum, which may as well be made in front of it. */
+/* Whether n is a layernorm whose sum may as well be made in front of it: of a type in which it is not rounded again. */
 bool layernorm_may_part(const struct node *n);
 
 /* n normalises s, which another node makes, in place of its own sum. */

@@ -39,14 +39,6 @@ static struct node *build_grad(struct graph *g, const struct op_case *c)
 						       case_input(g, "gamma", DTYPE_F32, SHAPE(c->size[C])), skip) });
 }
 
-/* Sums that need no rounding in any type: what a rounded one moves mean and variance by is none of the bound. */
-static void exact(const struct op_case *c, struct case_values *v)
-{
-	for (int64_t i = 0; i < c->size[R] * c->size[C]; i++)
-		for (int k = 0; k < 2; k++)
-			v->in[k][i] = fmin(fmax(nearbyint(8 * v->in[k][i]) / 8, -7), 7);
-}
-
 /* A mean far from 0 shows variances that were computed as a difference of squares. */
 static void offset(const struct op_case *c, struct case_values *v)
 {
@@ -126,9 +118,9 @@ const struct op_case cases_layernorm[] = {
 	{ "no rows", .build = build, .bound = bound, .size = { 0, 8, 1 } },
 	{ "one column", .build = build, .bound = bound, .size = { 3, 1 } },
 	{ "odd sizes", .build = build, .bound = bound, .size = { 7, 37 } },
-	{ "odd sizes, joined", .build = build, .fill = exact, .bound = bound, .size = { 7, 37, 1 } },
+	{ "odd sizes, joined", .build = build, .bound = bound, .size = { 7, 37, 1 } },
 	{ "far mean", .build = build, .fill = offset, .bound = bound, .size = { 5, 64, 0, 100 } },
-	{ "wide, joined", .build = build, .fill = exact, .bound = bound, .size = { 33, 768, 1 } },
+	{ "wide, joined", .build = build, .bound = bound, .size = { 33, 768, 1 } },
 	{ NULL },
 };
 

@@ -132,7 +132,7 @@ struct V(pair) {
 	double a, b;
 };
 
-/* v = x + delta, as it is stored; returns its sum. */
+/* v = x + delta; returns its sum. */
 VEC_INLINE double V(row_sum)(const struct layernorm_state *s, int64_t at, float *v, const bool bf)
 {
 	double sum = 0;
@@ -148,8 +148,6 @@ VEC_INLINE double V(row_sum)(const struct layernorm_state *s, int64_t at, float 
 				x += vload_any(s->delta, at + i, left, bf);
 			if (s->sum)
 				vstore_any(s->sum, at + i, x, left, bf);
-			if (s->sum && bf)
-				x = vload_any(s->sum, at + i, left, bf);
 			vstore_any(v, i, x, left, false);
 			acc += x;
 		}

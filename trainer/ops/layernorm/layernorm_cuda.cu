@@ -10,7 +10,7 @@ namespace {
 
 constexpr int row_threads = 128;
 
-/* f(i, v) for the row's elements from i on, W at a time; v: x + delta, as it is stored. */
+/* f(i, v) for the row's elements from i on, W at a time; v: x + delta. */
 template <int W, typename T, class F>
 __device__ void over_row(const T *x, const T *delta, int c, const F &f)
 {
@@ -21,7 +21,7 @@ __device__ void over_row(const T *x, const T *delta, int c, const F &f)
 		if (delta)
 			load(more, delta + i);
 		for (int k = 0; k < W; k++)
-			v[k] = (acc_t<T>)widen(narrow<T>(v[k] + more[k]));
+			v[k] += more[k];
 		f(i, v);
 	}
 }
