@@ -9,6 +9,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "train"))
 from helper import BUILD, SOURCE, Folder, check, dptrain, finish, skip
 
+os.environ["XDG_CACHE_HOME"] = "/dev/null"  # what a user keeps is none of the fakes'
 FAKE = os.path.join(BUILD, "tests", "fakes", "cuda", ".libs")
 H200 = os.path.join(SOURCE, "tests", "gpu", "h200.json")
 GOLDEN = os.path.join(SOURCE, "tests", "gpu", "plans.txt")

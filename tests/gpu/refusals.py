@@ -8,6 +8,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from helper import BUILD, Folder, check, dptrain, finish, skip
 
 UUID = "a0a1a2a3-a4a5-a6a7-a8a9-aaabacadae"  # all but the last byte
+os.environ["XDG_CACHE_HOME"] = "/dev/null"  # what a user keeps is none of the fakes'
 FAKE = os.path.join(BUILD, "tests", "fakes", "cuda", ".libs")
 NCCL = os.path.exists(os.path.join(FAKE, "libnccl.so.2"))
 NET = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--block-size", 8, "--vocab-size", 32,

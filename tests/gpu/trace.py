@@ -10,6 +10,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
 from helper import BUILD, Folder, check, dptrain, environment, finish, read_run, skip
 
+os.environ["XDG_CACHE_HOME"] = "/dev/null"  # what a user keeps is none of the fakes'
 FAKE = os.path.join(BUILD, "tests", "fakes", "cuda", ".libs")
 ENV = {"DPTRAIN_BACKEND_PATH": FAKE, "DPTRAIN_FAKE_DEVICES": "2"}
 NET = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--block-size", 8, "--vocab-size", 32, "--synthetic",
