@@ -1,10 +1,12 @@
 """A server that stands still for longer than its deadlines (stopped by SIGSTOP; a starved machine does the same): whoever went
-on sending meanwhile is served afterwards, whoever reads a long reply gets all of it, and who sent nothing is still thrown out."""
+on sending meanwhile is served afterwards, whoever reads a long reply gets all of it, and who sent nothing is still thrown out. Stopped
+again and again for a moment, it goes on with a reply that it was in the middle of."""
 import sys
 sys.dont_write_bytecode = True
 import os
 import signal
 import socket
+import threading
 import time
 import lib
 
@@ -52,6 +54,33 @@ def download(server, path):
     return s, s.recv(20000)
 
 
+def interrupted(server, target, size):
+    """Of ten downloads each comes whole, though the server is stopped a thousand times a second during its first half."""
+    for n in range(10):
+        half = threading.Event()
+
+        def interrupt():
+            while not half.is_set():
+                for what in (signal.SIGSTOP, signal.SIGCONT):
+                    server.process.send_signal(what)
+                    time.sleep(0.0005)
+        thread = threading.Thread(target=interrupt)
+        reading, got = download(server, target)
+        got = len(got)
+        thread.start()
+        try:
+            while got < size and (piece := reading.recv(1 << 16)):
+                got += len(piece)
+                if got > size // 2:
+                    half.set()
+        except socket.timeout:
+            pass
+        half.set()
+        thread.join()
+        reading.close()
+        lib.check(got >= size, f"download {n} stands still after {got} bytes")
+
+
 def main():
     with lib.fresh() as server:
         run = lib.make_run(server)
@@ -93,6 +122,7 @@ def main():
                 break
             got += piece
         lib.check(got.endswith(data[-100:]) and len(got) > len(data), f"the download: {len(got)} bytes")
+        interrupted(server, target, len(data))
     lib.finish("paused")
 
 

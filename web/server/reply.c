@@ -3,6 +3,7 @@
 
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #ifdef HAVE_GNUTLS
 #include <gnutls/gnutls.h>
@@ -16,7 +17,7 @@
 #include "web/server/stream.h"
 #include "web/server/router.h"
 
-enum { REPLY_GZIP_MIN = 1024 };
+enum { REPLY_GZIP_MIN = 1024, REPLY_FILE_BLOCK_BYTES = 65536 };
 
 static const char page_csp[] = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
 			       "media-src 'self'; "
@@ -109,13 +110,46 @@ static ssize_t read_nothing(void *cls, uint64_t pos, char *to, size_t max)
 	return MHD_CONTENT_READER_END_OF_STREAM;
 }
 
+struct part { /* of a file, on its way out */
+	int fd;
+	uint64_t from;
+};
+
+static ssize_t part_read(void *cls, uint64_t pos, char *to, size_t max)
+{
+	const struct part *p = cls;
+	ssize_t n;
+
+	do
+		n = pread(p->fd, to, max, (off_t)(p->from + pos));
+	while (n < 0 && errno == EINTR);
+	return n > 0 ? n : MHD_CONTENT_READER_END_WITH_ERROR; /* it is shorter than it was */
+}
+
+static void part_free(void *cls)
+{
+	struct part *p = cls;
+
+	close(p->fd);
+	free(p);
+}
+
+/* Not as the library does it, given the file: a signal that stops the process cuts its sendfile short, which it takes
+ * for a full socket, and the reply stands still for ever. */
 static struct MHD_Response *reply_file(const struct call_file *f)
 {
-	int fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
-	struct MHD_Response *r = fd < 0 ? NULL : MHD_create_response_from_fd_at_offset64(f->bytes, fd, f->from);
+	struct part *p = malloc(sizeof *p);
+	struct MHD_Response *r;
 
-	if (!r && fd >= 0)
-		close(fd);
+	if (!p)
+		return NULL;
+	*p = (struct part){ fcntl(f->fd, F_DUPFD_CLOEXEC, 0), f->from };
+	r = p->fd < 0 ? NULL
+		      : MHD_create_response_from_callback(f->bytes, REPLY_FILE_BLOCK_BYTES, part_read, p, part_free);
+	if (!r && p->fd >= 0)
+		close(p->fd);
+	if (!r)
+		free(p);
 	return r;
 }
 
