@@ -68,6 +68,7 @@ test('the models, their versions: run, metric, what each changed; aliases are se
 	await page.click('button[aria-label^="measured by"]');
 	await page.click('.picker button:text-is("val/loss")');
 	await until(() => cells(page), (r) => r[2]?.[4] === '−0.063 better');
+	await until(() => page.url(), (u) => decodeURIComponent(u).includes('val/loss'));
 	await page.reload();
 	await until(() => cells(page), (r) => r[4]?.[4] === '+0.031 worsesince 2');
 
