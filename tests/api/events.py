@@ -90,7 +90,7 @@ def one_line(result, code, words, what):
 def refusals():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         runs = os.path.join(folder, "runs")
-        server = lib.Server(runs)
+        server = lib.Server(runs, alone=True)
         one_line(run_serve("--logdir", runs, "--port", "0"), 2, [server.url, runs], "a second server on the folder")
         other = os.path.join(folder, "other")
         one_line(run_serve("--logdir", other, "--port", str(server.port)), 2, [str(server.port), "--port"], "a taken port")
@@ -99,7 +99,7 @@ def refusals():
         one_line(run_serve("--logdirr", other), 2, ["--logdirr", "--logdir?"], "an unknown flag")
         server.process.kill()
         server.process.wait()
-        server = lib.Server(runs)
+        server = lib.Server(runs, alone=True)
         lib.equal(server.request("GET", "/health")[0], 200, "a start after SIGKILL")
         lib.equal(server.stop(), 0, "exit code")
 

@@ -18,7 +18,7 @@ PROGRAM = os.path.join(BUILD, "dptrack")
 RECORD = os.path.join(BUILD, "tests", "tracker", "record")
 JSON = {"Content-Type": "application/json"}
 IN_DATABASE = os.environ.get("DPTRACK_TEST_STORE") == "postgresql"
-failures = []
+failures, checked = [], [0]
 MLFLOW_PREFIXES = {"MLFLOW": ("/api/2.0/mlflow", "/ajax-api/2.0/mlflow"), "MLFLOW_AJAX": ("/ajax-api/2.0/mlflow",),
                    "MLFLOW_FILES": ("/api/2.0/mlflow-artifacts", "/ajax-api/2.0/mlflow-artifacts"),
                    "MLFLOW_INFO": ("/api/3.0/mlflow", "/ajax-api/3.0/mlflow"), "MLFLOW_SITE": ("",)}
@@ -36,6 +36,7 @@ def routes(mlflow=True):
 
 
 def check(ok, what):
+    checked[0] += 1
     if not ok:
         failures.append(what)
         print("FAILED:", what, flush=True)
@@ -47,7 +48,7 @@ def equal(got, want, what):
 
 
 def finish(name):
-    print(f"{name}: {'ok' if not failures else str(len(failures)) + ' failed'}")
+    print(f"{name}: {'ok' if not failures else str(len(failures)) + ' failed'}, {checked[0]} checks")
     sys.exit(1 if failures else 0)
 
 
@@ -58,6 +59,23 @@ def in_database(logdir):
     sys.path.insert(0, os.path.join(SOURCE, "tests", "team"))
     import cluster
     return {"DPTRACK_DB": cluster.of_folder(logdir)}
+
+
+def heard(ask, want):
+    """What ask() answers; of a database, which a command changes behind a server's back, once the server has heard of it."""
+    got, end = ask(), time.monotonic() + 60
+    while IN_DATABASE and got != want and time.monotonic() < end:
+        time.sleep(0.02)
+        got = ask()
+    return got
+
+
+def environment_of(args, alone=False):
+    """The variables of a command: --logdir names the store that the tests' server of that folder has; alone: the folder's own."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("DPTRACK_TOKEN", "DPTRACK_URL")}
+    if "--logdir" in args and not alone:
+        environment.update(in_database(args[args.index("--logdir") + 1]))
+    return environment
 
 
 class Server:
@@ -109,9 +127,19 @@ class Server:
         """The lock file's; a database has none, there one is made behind the server's back, which asks for it from then on."""
         if IN_DATABASE:
             import cluster
-            return cluster.owner_token(self.logdir)
+            text, end = cluster.owner_token(self.logdir), time.monotonic() + 60
+            while not self.knows(text) and time.monotonic() < end:
+                time.sleep(0.02)
+            return text
         with open(os.path.join(self.logdir, "dptrack.db.lock"), encoding="utf-8") as f:
             return re.search(r"^token (\S+)$", f.read(), re.M)[1]
+
+    def knows(self, token):
+        """Whether it has heard of a token: nobody is let in without one any more."""
+        with contextlib.closing(self.connection()) as c:
+            c.request("GET", "/api/v1/runs")
+            asks = c.getresponse().status == 401
+        return asks and self.request("GET", "/api/v1/runs", headers={"Authorization": f"Bearer {token}"})[0] == 200
 
     def json(self, method, path, body=None, headers=None):
         status, _, data = self.request(method, path, body, headers)

@@ -18,8 +18,7 @@ RECORD = os.path.join(lib.BUILD, "tests", "tracker", "record")
 
 
 def run(*args, code=0):
-    environment = {k: v for k, v in os.environ.items() if k not in ("DPTRACK_TOKEN", "DPTRACK_URL")}
-    r = subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=120, env=environment)
+    r = subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=120, env=lib.environment_of(args))
     lib.equal(r.returncode, code, f"{' '.join(args)}: {r.stderr!r}")
     return r.stdout if code == 0 else r.stderr
 

@@ -19,10 +19,7 @@ import lib
 
 
 def run(*args):
-    environment = {k: v for k, v in os.environ.items() if k != "DPTRACK_TOKEN"}
-    if "--logdir" in args:
-        environment.update(lib.in_database(args[args.index("--logdir") + 1]))
-    return subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=60, env=environment)
+    return subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=60, env=lib.environment_of(args))
 
 
 def good(*args):
@@ -137,7 +134,8 @@ def terminal(place):
     for columns in (50, 400):
         lead, follow = pty.openpty()
         fcntl.ioctl(follow, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        r = subprocess.Popen([lib.PROGRAM, "compare", "--experiment", "digits", *place], stdout=follow, stderr=follow)
+        r = subprocess.Popen([lib.PROGRAM, "compare", "--experiment", "digits", *place], stdout=follow, stderr=follow,
+                             env=lib.environment_of(place))
         os.close(follow)
         shown = b""
         with contextlib.suppress(OSError):
@@ -198,7 +196,7 @@ def misuse(folder):
 @contextlib.contextmanager
 def stopped():
     """Commands that ask a server which does not go on end by themselves, with one line that says so."""
-    with lib.fresh() as server:
+    with lib.fresh(alone=True) as server:  # a database is asked without a server
         server.process.send_signal(signal.SIGSTOP)
         asked = [(place, subprocess.Popen([lib.PROGRAM, "ls", *place], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
                  for place in (("--url", server.url), ("--logdir", server.logdir))]

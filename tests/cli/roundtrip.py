@@ -26,8 +26,7 @@ STEPS = (0, 1, -1, 2 ** 63 - 1, -2 ** 63, 7, 7)
 
 
 def run(*args):
-    environment = {k: v for k, v in os.environ.items() if k not in ("DPTRACK_TOKEN", "DPTRACK_URL")}
-    r = subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=120, env=environment)
+    r = subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=120, env=lib.environment_of(args))
     lib.equal(r.returncode, 0, f"{' '.join(args)}: {r.stderr!r}")
     return r.stdout
 

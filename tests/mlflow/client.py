@@ -64,19 +64,11 @@ def trained(python, environment):
 
 
 def main():
-    python = install.client(lib.BUILD)
+    python, environment = install.client(lib.BUILD), install.environment(lib.BUILD)
     with lib.fresh() as server:
-        environment = dict(os.environ, HOME=os.path.join(lib.BUILD, "venv"), GIT_PYTHON_REFRESH="quiet", PYTHONWARNINGS="ignore")
-        for name in [n for n in environment if n.startswith("MLFLOW_")]:
-            del environment[name]
-        try:
-            done = subprocess.run([python, os.path.join(HERE, "flow.py"), server.url], env=environment, capture_output=True, text=True,
-                                  timeout=600)
-        except subprocess.TimeoutExpired as e:
-            lib.check(False, f"the flow takes longer than 10 minutes: {(e.stdout or b'')[-2000:]}")
-            lib.finish("client")
-        print(done.stdout)
-        lib.check(not done.returncode, "the flow: " + done.stderr[-3000:])
+        said, problem = install.flow(python, environment, server.url)
+        print(said)
+        lib.check(not problem, f"the flow: {problem}")
         run = server.json("GET", "/api/v1/runs?filter=tags.stage='test'")[1]["runs"][0]
         lib.equal((run["experiment"], run["name"], run["status"], run["metrics"]["loss"]["count"]), ("flow", "outer", "finished", 10),
                   "what the client logged, seen by REST v1")

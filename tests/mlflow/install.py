@@ -1,5 +1,6 @@
 """Installs MLflow from PyPI into the build folder, once; ends the test as skipped where that cannot be done."""
 import os
+import subprocess
 import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench"))
 import packages  # noqa: E402
@@ -18,3 +19,19 @@ def client(build):
         return packages.python(build, "mlflow", [f"mlflow=={VERSION}", "pandas", "scikit-learn", "psutil", "matplotlib"])
     except packages.Unavailable as e:
         skip(str(e))
+
+
+def environment(build):
+    """The client's, without what somebody set for another server."""
+    found = {k: v for k, v in os.environ.items() if not k.startswith("MLFLOW_")}
+    return dict(found, HOME=os.path.join(build, "venv"), GIT_PYTHON_REFRESH="quiet", PYTHONWARNINGS="ignore")
+
+
+def flow(python, variables, url):
+    """Goes through flow.py against a server: what was said, and what went wrong ("")."""
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "flow.py")
+    try:
+        done = subprocess.run([python, script, url], env=variables, capture_output=True, text=True, timeout=600)
+    except subprocess.TimeoutExpired as e:
+        return "", f"it takes longer than 10 minutes: {(e.stdout or b'')[-2000:]}"
+    return done.stdout, done.stderr[-3000:] if done.returncode else ""

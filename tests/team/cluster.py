@@ -1,6 +1,6 @@
 """A PostgreSQL of the tests' own, in a folder of its own: a context, or `cluster.py TEST...`, which runs tests with
-DPTRACK_TEST_STORE=postgresql and DPTRACK_TEST_SERVER=FOLDER:PORT (the socket's). Databases made from the template
-`dptrack` hold an empty store. Exit 77 with the reason where PostgreSQL is not installed or dptrack was built without it."""
+DPTRACK_TEST_STORE=postgresql and DPTRACK_TEST_SERVER=FOLDER:PORT (the socket's), with --beside also on the default store, and
+compares how much they looked at. Databases made from the template `dptrack` hold an empty store. Exit 77 with the reason where PostgreSQL is not installed or dptrack was built without it."""
 import glob
 import hashlib
 import os
@@ -21,6 +21,8 @@ import wire
 SOURCE = os.environ.get("srcdir") or os.path.dirname(os.path.dirname(HERE))
 BUILD = os.environ.get("builddir") or os.path.join(SOURCE, "build")
 PROGRAM = os.path.join(BUILD, "dptrack")
+COUNTS_DIFFER = {"tests/cli/upkeep.py": "doctor looks at a file, and --restore puts one in its place",
+                 "tests/api/alerts.py": "counts each look while it waits"}
 
 
 def binaries():
@@ -175,19 +177,33 @@ def query_of_folder(logdir, sql):
 
 def owner_token(logdir):
     """An administrator's token of a folder's store."""
-    text = add_token(lambda sql: query_of_folder(logdir, sql))
-    time.sleep(0.3)
-    return text
+    return add_token(lambda sql: query_of_folder(logdir, sql))
 
 
-def passes(test, environment):
-    """Runs tests/ROOM/NAME, a script or a program; says how it ended, and what it said where it failed."""
+def outcome(test, environment):
+    """Runs tests/ROOM/NAME, a script or a program: whether it did not fail, and how much it looked at (None: it does not say);
+    tells how it ended, and what it said where it failed."""
     command = ["python3", os.path.join(SOURCE, test)] if test.endswith(".py") else [os.path.join(BUILD, test)]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-    print({0: "PASS", 77: "SKIP"}.get(done.returncode, "FAIL") + ": " + test, flush=True)
+    counts = re.findall(r"(\d+) checks|PASSED  \] (\d+) test", done.stdout)
+    count = int("".join(counts[-1])) if counts else None
+    store = environment.get("DPTRACK_TEST_STORE", "sqlite")
+    print(f"{ {0: 'PASS', 77: 'SKIP'}.get(done.returncode, 'FAIL') }: {test} ({store}, {count} checks)", flush=True)
     if done.returncode not in (0, 77):
         print(done.stdout, flush=True)
-    return done.returncode in (0, 77)
+    return done.returncode in (0, 77), count
+
+
+def passes(test, environment, beside):
+    """beside: looks at as much as on the default store, unless it has a reason."""
+    good, count = outcome(test, environment)
+    if beside and good and test not in COUNTS_DIFFER:
+        default = {k: v for k, v in environment.items() if not k.startswith("DPTRACK_TEST_")}
+        good, want = outcome(test, default)
+        if count != want:
+            print(f"FAIL: {test}: {count} checks on PostgreSQL, {want} on SQLite", flush=True)
+        good = good and count == want
+    return good
 
 
 def main():
@@ -197,7 +213,9 @@ def main():
         sys.exit(77)
     with Cluster() as c:
         environment = {**os.environ, "DPTRACK_TEST_STORE": "postgresql", "DPTRACK_TEST_SERVER": f"{c.folder}:{c.port}"}
-        failed = [t for t in sys.argv[1:] if not passes(t, environment)]
+        beside = "--beside" in sys.argv
+        failed = [t for t in sys.argv[1:] if t != "--beside" and not passes(t, environment, beside)]
+    print(f"postgresql: {'ok' if not failed else 'failed: ' + ' '.join(failed)}")
     sys.exit(1 if failed else 0)
 
 

@@ -3,6 +3,7 @@ import http.client
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -76,6 +77,37 @@ class Process:
         self.errors.seek(0)
         noise = self.errors.read()
         check(code == 0 and "Sanitizer" not in noise, f"exit code {code}: {noise}")
+
+
+class Proxy:
+    """HAProxy with the shipped configuration before two processes, on a port of its own."""
+
+    def __init__(self, team):
+        self.port = free_port()
+        places = {"DPTRACK_BIND": f"127.0.0.1:{self.port}", "DPTRACK_A": f"127.0.0.1:{team[0].port}", "DPTRACK_B": f"127.0.0.1:{team[1].port}"}
+        self.process = subprocess.Popen(["haproxy", "-db", "-q", "-f", os.path.join(cluster.SOURCE, "web", "deploy", "haproxy.cfg")],
+                                        env={**os.environ, **places})
+        if not until(60, lambda: ready(self.port) == 200):
+            self.close()
+            raise AssertionError("HAProxy does not answer")
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(60)
+
+
+def proxy_reason():
+    return cluster.reason() or (None if shutil.which("haproxy") else "haproxy is not installed (Debian: haproxy)")
+
+
+def ready(port):
+    """The status of /ready; 0: nobody answers."""
+    try:
+        c = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        c.request("GET", "/ready")
+        return c.getresponse().status
+    except OSError:
+        return 0
 
 
 def until(seconds, what):

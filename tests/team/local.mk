@@ -1,7 +1,8 @@
-# Several processes on one PostgreSQL; the tests of the store and the API on one (check-postgresql).
+# Several processes on one PostgreSQL; the tests of the store, the API, MLflow's, the commands and a killed server on one, each
+# beside the default store (check-postgresql).
 team_tests = tests/team/together.py tests/team/pooled.py tests/team/rolling.py \
 	tests/team/migrate.py tests/team/leases.py
-EXTRA_DIST += $(team_tests) web/deploy/dptrack@.service web/deploy/haproxy.cfg tests/team/cluster.py tests/team/lib.py \
+EXTRA_DIST += $(team_tests) tests/team/flow.py web/deploy/dptrack@.service web/deploy/haproxy.cfg tests/team/cluster.py tests/team/lib.py \
 	tests/team/wire.py tests/team/clients.py tests/team/faults.py
 CHECK_EXTRA += $(team_tests)
 
@@ -10,8 +11,11 @@ postgresql_programs = tests/store/store_test tests/store/query_test tests/store/
 endif
 postgresql_scripts = tests/api/hostile.py tests/api/transfer.py tests/api/journal.py tests/api/paths.py \
 	tests/api/artifacts.py tests/api/downloads.py tests/api/line.py tests/api/groups.py tests/api/objects.py \
-	tests/mlflow/routes.py tests/api/alerts.py tests/api/formula.py tests/api/kept.py
+	tests/api/alerts.py tests/api/formula.py tests/api/kept.py tests/api/access.py tests/api/events.py tests/api/openapi.py \
+	tests/mlflow/routes.py tests/mlflow/client.py tests/cli/commands.py tests/cli/bring.py tests/cli/roundtrip.py \
+	tests/cli/upkeep.py tests/fault/kill.py
 check-postgresql: dptrack$(EXEEXT) tests/tracker/record$(EXEEXT) $(postgresql_programs)
 	srcdir='$(abs_top_srcdir)' builddir='$(abs_top_builddir)' python3 $(srcdir)/tests/team/cluster.py \
-		$(postgresql_programs) $(postgresql_scripts)
+		--beside $(postgresql_programs) $(postgresql_scripts)
+	srcdir='$(abs_top_srcdir)' builddir='$(abs_top_builddir)' python3 $(srcdir)/tests/team/flow.py || test $$? = 77
 .PHONY: check-postgresql

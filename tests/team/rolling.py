@@ -3,31 +3,19 @@ restarted in turn; no request fails, and everything that was acknowledged is the
 import http.client
 import json
 import os
-import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 
 import lib
-from lib import check, until
+from lib import check, ready, until
 
 import cluster
-from ports import free_port
 
 TOKEN = "rolling-" + "0123456789" * 3
 HEADERS = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-
-
-def ready(port):
-    try:
-        c = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-        c.request("GET", "/ready")
-        return c.getresponse().status
-    except OSError:
-        return 0
 
 
 class Client(threading.Thread):
@@ -72,7 +60,7 @@ def restart(process):
 
 
 def main():
-    why = cluster.reason() or (None if shutil.which("haproxy") else "haproxy is not installed (Debian: haproxy)")
+    why = lib.proxy_reason()
     if why:
         print(f"rolling: {why}")
         sys.exit(77)
@@ -80,14 +68,9 @@ def main():
     with cluster.Cluster() as db, tempfile.TemporaryDirectory(prefix="dptrack-team.") as folder:
         team = [lib.Process(db.store("t1") if not i else db.address("t1"), os.path.join(folder, "artifacts"), "--behind-proxy",
                             "--drain", "2", keep=("DPTRACK_TOKEN",)) for i in range(2)]
-        port = free_port()
-        places = {"DPTRACK_BIND": f"127.0.0.1:{port}", "DPTRACK_A": f"127.0.0.1:{team[0].port}", "DPTRACK_B": f"127.0.0.1:{team[1].port}"}
-        proxy = subprocess.Popen(["haproxy", "-db", "-q", "-f", os.path.join(cluster.SOURCE, "web", "deploy", "haproxy.cfg")],
-                                 env={**os.environ, **places})
-        if not until(10, lambda: ready(port) == 200):
-            raise AssertionError("HAProxy does not answer")
+        proxy = lib.Proxy(team)
         stop = threading.Event()
-        clients = [Client(port, i, stop) for i in range(4)]
+        clients = [Client(proxy.port, i, stop) for i in range(4)]
         for c in clients:
             c.start()
         for process in team:
@@ -103,8 +86,7 @@ def main():
         print(f"rolling: {sum(c.asked for c in clients)} requests while both processes were restarted")
         for p in team:
             p.stop()
-        proxy.terminate()
-        proxy.wait(10)
+        proxy.close()
     lib.finish("rolling")
 
 

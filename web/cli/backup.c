@@ -78,12 +78,22 @@ static int put_back(const struct backup *b, const char *from, struct err *err)
 {
 	const struct source_opts *o = &b->common.source;
 	struct store_paths paths;
+	const char *db = o->db;
+	char shown[PATH_MAX];
 	int rc;
 
 	if (o->url)
 		return err_set(err, ERR_USAGE,
 			       "--restore works on a folder that no server holds: name it with --logdir");
-	rc = store_locate(&paths, o->logdir ? o->logdir : "runs", o->db, err);
+	rc = source_place(&db, err);
+	if (!rc && store_is_address(db)) {
+		store_shown(shown, sizeof shown, db);
+		rc = err_set(err, ERR_USAGE,
+			     "--restore puts files in their place; into a new database: dptrack migrate %s %s", from,
+			     shown);
+	}
+	if (!rc)
+		rc = store_locate(&paths, o->logdir ? o->logdir : "runs", db, err);
 	if (!rc)
 		rc = store_restore(from, &paths, err);
 	if (!rc)

@@ -61,8 +61,8 @@ static int name_files(struct backup *b, const char *path, struct err *err)
 	int n;
 
 	if (*path != '/' || strlen(path) > PATH_MAX - 64) {
-		err_set(err, ERR_USAGE,
-			"path: want an absolute path, or a name beside the store that begins with dptrack.db.");
+		err_set(err, ERR_USAGE, "path: want an absolute path%s",
+			b->s->live ? "" : ", or a name beside the store that begins with dptrack.db.");
 		return err_field(err, "path");
 	}
 	if (among_artifacts(b->s, path))
