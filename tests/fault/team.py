@@ -5,7 +5,8 @@ while something fails: what was acknowledged is there, once, whole, and every ne
     tests/fault/team.py --rounds 20          20 rounds of every fault, and how long others and all have to wait
     tests/fault/team.py --full               200 rounds
     tests/fault/team.py --only cut_network   one fault
-    tests/fault/team.py --hooks              what keeps the promises is left out, one at a time: each must be noticed"""
+    tests/fault/team.py --hooks              what keeps the promises is left out, one at a time: each must be noticed
+    tests/fault/team.py --hook log-by-number one of them"""
 import argparse
 import os
 import sys
@@ -79,18 +80,19 @@ def run(names, rounds, limits, **options):
                 site.close()
 
 
-def hooked(rounds):
+def hooked(hooks, rounds):
     """Each hook makes its fault fail, by what it is for."""
     missed = []
-    for hook, (name, options, want) in faults.HOOKS.items():
-        for _ in range(rounds):
+    for hook in hooks:
+        name, options, want = faults.HOOKS[hook]
+        for n in range(rounds):
             lib.failures.clear()
             run([name], 1, False, **options)
             if any(want in f for f in lib.failures):
                 break
         else:
             missed.append(f"{hook} was not noticed")
-        print(f"hook {hook}: {len(lib.failures)} failures", flush=True)
+        print(f"hook {hook}: {len(lib.failures)} failures in round {n + 1}", flush=True)
     lib.failures[:] = missed
 
 
@@ -100,14 +102,15 @@ def main():
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--only", choices=faults.FAULTS, action="append")
     parser.add_argument("--hooks", action="store_true")
+    parser.add_argument("--hook", choices=faults.HOOKS, action="append")
     args = parser.parse_args()
     why = cluster.reason() or (None if os.path.exists(clients.RECORD) else f"{clients.RECORD} is not built")
     if why:
         print(f"team: {why}")
         sys.exit(77)
     rounds = 200 if args.full else args.rounds
-    if args.hooks:
-        hooked(rounds or 5)
+    if args.hooks or args.hook:
+        hooked(args.hook or list(faults.HOOKS), rounds or 5)
     else:
         run(args.only or (list(faults.FAULTS) if rounds else ["kill_process", "kill_database"]), rounds or 1, rounds is not None)
     lib.finish("team")

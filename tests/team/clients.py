@@ -232,4 +232,6 @@ class Probe(Client):
         return max((b - a for a, b in zip([since_s] + at, at)), default=float("inf"))
 
     def judge(self):
-        pass
+        """What was not answered is sent again, so a point may be there twice."""
+        lost = set(range(self.done)) - set(self.steps())
+        check(not lost, f"{self.name}: {len(lost)} of {self.done} acknowledged points are lost")

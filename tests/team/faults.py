@@ -130,9 +130,10 @@ BY_NUMBER = (r"DELETE FROM log WHERE id BETWEEN \$1 AND \$2", "DELETE FROM log W
 SEQUENCE = [(r"UPDATE counter SET rev = rev \+ \$1 RETURNING rev", "SELECT nextval('hook_rev') WHERE $1::bigint > 0"),
             ("SELECT rev FROM counter", "SELECT last_value AS rev FROM hook_rev"),
             ("FROM counter c", "FROM (SELECT last_value AS rev FROM hook_rev) c")]
-SLOW = ["commit_delay=20000", "commit_siblings=0"]  # so that others come between
+UNWRITTEN = ["synchronous_commit=off", "wal_writer_delay=10s", "wal_writer_flush_after=1000000", "wal_buffers=64MB"]
+SLOW = ["commit_delay=60000", "commit_siblings=0"]  # so that others come between
 HOOKS = {
-    "async-commit": ("kill_database", {"instead": [ASYNCHRONOUS], "settings": ["wal_writer_delay=10s"]}, "lost"),
+    "async-commit": ("kill_database", {"instead": [ASYNCHRONOUS], "settings": UNWRITTEN}, "lost"),
     "async-standby": ("promote_standby", {"synchronous": False}, "lost"),
     "blind-repeat": ("swallow_commit", {"instead": [UNDONE]}, "twice"),
     "log-by-number": ("stop_process", {"instead": [BY_NUMBER], "settings": SLOW}, "lost"),  # long enough for the log to be folded meanwhile
