@@ -1,6 +1,6 @@
 """An object server on the loopback for tests: files of a folder with ranges, ETags and If-Match, that counts what it is asked
 for and fails as it is told: `faults` is a list of words, each taken by one request out of `every`, in turn:
-503 429 500 stall cut wrong ignored html cork reset."""
+503 429 500 stall cut wrong ignored html cork reset flip. With `once` an object fails once."""
 import hashlib
 import http.server
 import os
@@ -20,19 +20,23 @@ class Server(http.server.ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.requests = self.failed = self.bytes = self.seen = 0
         self.log = []
-        self.spares_probes = self.stopped = False
+        self.spares_probes = self.once = self.stopped = False
+        self.struck = set()
         self.url = "http://127.0.0.1:%d" % self.server_address[1]
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request, client_address):
         pass
 
-    def fault(self, probe):
+    def fault(self, path, probe):
         """probe: a request for an object's size or for an index."""
         with self.lock:
             self.requests += 1
             if not self.faults or (probe and self.spares_probes) or self.requests % self.every:
                 return None
+            if self.once and path in self.struck:
+                return None
+            self.struck.add(path)
             self.failed += 1
             return self.faults[(self.failed - 1) % len(self.faults)]
 
@@ -88,7 +92,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self.path.split("?")[0].lstrip("/")
 
     def do_GET(self):
-        fault = self.server.fault(not self.path.endswith(".tar") or self.headers.get("Range") == "bytes=0-0")
+        fault = self.server.fault(self.path, not self.path.endswith(".tar") or self.headers.get("Range") == "bytes=0-0")
         self.server.log.append((self.path, dict(self.headers)))
         if self.server.latency:
             time.sleep(self.server.latency)
@@ -130,6 +134,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if fault == "cut":
             body = body[:len(body) // 2]
             self.close_connection = True
+        if fault == "flip":
+            body = body[:len(body) // 2] + bytes([body[len(body) // 2] ^ 4]) + body[len(body) // 2 + 1:]
         self.wfile.write(body)
         with self.server.lock:
             self.server.bytes += len(body)

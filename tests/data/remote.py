@@ -67,6 +67,14 @@ def faulty(shards, local):
         assert server.failed > 2, server.failed
         assert got == local[kind], (faults, got)
         server.stop()
+    server = Server(shards, faults=["flip"], every=1)
+    server.spares_probes = server.once = True
+    assert deliver(server.url + "/train.json", shuffle=3, window=30, batch=8, epochs=2, workers=3) == local[3]
+    assert server.failed > 2, "each shard arrives altered once"
+    server.once = False
+    said = deliver(server.url + "/train.json", code=1, shuffle=3, window=30, batch=8)
+    assert "have another CRC-32C than its index says" in said and ".tar" in said, said
+    server.stop()
     server = Server(shards, faults=["stall"], every=25, stall=30)
     began = time.monotonic()
     assert deliver(server.url + "/train.json", shuffle=2, batch=8, epochs=2, workers=3) == local[2]

@@ -19,6 +19,7 @@
 #define DIGITS_MAX 18
 #define PART_ENDS "-_./" /* what may follow the name of a part; or nothing */
 #define INDEX_BYTES_MAX ((size_t)256 << 20)
+#define NOT_LISTED (-1)
 
 static bool ends_in(const char *text, const char *end)
 {
@@ -34,29 +35,54 @@ static bool is_folder(const char *path)
 	return objects_is_folder(path) || (!stat(path, &st) && S_ISDIR(st.st_mode));
 }
 
+static int grow(struct shard_list *l)
+{
+	size_t cap = l->cap ? 2 * (size_t)l->cap : 64;
+	char **address = realloc(l->address, cap * sizeof(*address));
+	struct shard_sums *sums;
+
+	if (!address)
+		return ERR_NOMEM;
+	l->address = address;
+	sums = realloc(l->sums, cap * sizeof(*sums));
+	if (!sums)
+		return ERR_NOMEM;
+	l->sums = sums;
+	l->cap = (int)cap;
+	return 0;
+}
+
 static int add(struct shard_list *l, const char *address, struct err *err)
 {
-	char **more = l->address;
-
 	if (l->n >= SHARD_LIST_MAX)
 		return err_set(err, ERR_USAGE, "%.200s: more than %d shards", address, SHARD_LIST_MAX);
-	if (l->n == l->cap) {
-		l->cap = l->cap ? 2 * l->cap : 64;
-		more = realloc(l->address, (size_t)l->cap * sizeof(*more));
-	}
-	if (!more)
-		return err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", l->cap);
-	l->address = more;
+	if (l->n == l->cap && grow(l))
+		return err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", l->n + 1);
+	l->sums[l->n] = (struct shard_sums){ .n = 0 };
 	l->address[l->n] = strdup(address);
 	return l->address[l->n++] ? 0 : err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", l->cap);
 }
 
 void shard_list_done(struct shard_list *l)
 {
-	for (int i = 0; i < l->n; i++)
+	for (int i = 0; i < l->n; i++) {
 		free(l->address[i]);
+		free(l->sums[i].at);
+	}
 	free(l->address);
+	free(l->sums);
 	*l = (struct shard_list){ .n = 0 };
+}
+
+char **shard_list_take(struct shard_list *l)
+{
+	char **address = l->address;
+
+	for (int i = 0; i < l->n; i++)
+		free(l->sums[i].at);
+	free(l->sums);
+	*l = (struct shard_list){ .n = 0 };
+	return address;
 }
 
 /* "train-00003-of-01024", as TensorFlow's programs name parts of a set. */
@@ -128,7 +154,7 @@ static bool wanted(enum shard_part part, const char *name, bool parted)
 	return part == SHARDS_ALL || (parted ? part_of(name) == part : part == SHARDS_TRAIN);
 }
 
-static int read_index(struct shard_list *l, const char *path, bool facts_only, struct err *err);
+static int read_index(struct shard_list *l, const char *path, int listed, struct err *err);
 
 /* What a folder holds of shards, here or in a store, in the order of names; and its index files. */
 struct content {
@@ -238,7 +264,7 @@ static int add_content(struct shard_list *l, const char *folder, enum shard_part
 	if (rc || l->takes || !c->index[part])
 		return rc;
 	rc = join(path, folder, index_of(part), err);
-	return rc ? rc : read_index(l, path, true, err);
+	return rc ? rc : read_index(l, path, before, err);
 }
 
 static int add_folder(struct shard_list *l, const char *folder, enum shard_part part, struct err *err)
@@ -275,20 +301,66 @@ static void take_facts(struct shard_list *l, const json_t *root)
 }
 
 /* Names in an index are relative to its folder. */
-static int add_listed(struct shard_list *l, const char *index, const char *url, struct err *err)
+static int address_of(char ret[PATH_MAX], const char *index, const char *url, struct err *err)
 {
 	const char *slash = strrchr(index, '/');
-	int folder = slash ? (int)(slash + 1 - index) : 0;
-	char path[PATH_MAX];
+	int folder = slash && *url != '/' && !strstr(url, "://") ? (int)(slash + 1 - index) : 0;
 
-	if (*url == '/' || strstr(url, "://"))
-		return add(l, url, err);
-	if (snprintf(path, sizeof(path), "%.*s%s", folder, index, url) >= (int)sizeof(path))
-		return err_set(err, ERR_USAGE, "%.300s: a shard's name is too long", index);
-	return add(l, path, err);
+	if (snprintf(ret, PATH_MAX, "%.*s%s", folder, index, url) < PATH_MAX)
+		return 0;
+	return err_set(err, ERR_USAGE, "%.300s: a shard's name is too long", index);
 }
 
-static int read_index(struct shard_list *l, const char *path, bool facts_only, struct err *err)
+/* Checksums that an index does not have, or not as numbers, are none. */
+static int take_sums(struct shard_sums *ret, const json_t *entry, struct err *err)
+{
+	const json_t *list = json_object_get(entry, "crc32c");
+	size_t n = json_array_size(list);
+	struct shard_sums s = { .n = n };
+	char *end;
+
+	if (!n)
+		return 0;
+	s.at = malloc(n * sizeof(*s.at));
+	if (!s.at)
+		return err_set(err, ERR_NOMEM, "out of memory: the checksums of a shard");
+	for (size_t i = 0; i < n; i++) {
+		const char *hex = json_string_value(json_array_get(list, i));
+
+		s.at[i] = hex ? (uint32_t)strtoul(hex, &end, 16) : 0;
+		if (!hex || !*hex || *end) {
+			free(s.at);
+			return 0;
+		}
+	}
+	free(ret->at);
+	*ret = s;
+	return 0;
+}
+
+/* A shard of an index joins the list, or, where a folder was listed from `*at` on, is looked for there. The list is in
+ * the order of names; where an index is not, some of its sums are of no use. */
+static int take_shard(struct shard_list *l, const char *index, const json_t *entry, int *at, struct err *err)
+{
+	const char *url = json_string_value(json_object_get(entry, "url"));
+	char path[PATH_MAX];
+	int rc = url ? address_of(path, index, url, err)
+		     : err_set(err, ERR_USAGE, "%.300s: a shard has no url", index), i = *at;
+
+	if (rc)
+		return rc;
+	if (*at == NOT_LISTED) {
+		rc = add(l, path, err);
+		return rc ? rc : take_sums(&l->sums[l->n - 1], entry, err);
+	}
+	while (i < l->n && strcmp(l->address[i], path) < 0)
+		i++;
+	*at = i;
+	return i < l->n && !strcmp(l->address[i], path) ? take_sums(&l->sums[i], entry, err) : 0;
+}
+
+/* Adds the shards of an index; listed: those of its folder were, from that number on. */
+static int read_index(struct shard_list *l, const char *path, int listed, struct err *err)
 {
 	json_error_t where = { .text = "" };
 	struct buf text;
@@ -310,12 +382,8 @@ static int read_index(struct shard_list *l, const char *path, bool facts_only, s
 	else if (!kind || strcmp(kind, KIND) || !json_array_size(list))
 		rc = err_set(err, ERR_USAGE,
 			     "%.300s: is no index of shards (__kind__ is not " KIND ", or no shardlist)", path);
-	for (size_t i = 0; !rc && !facts_only && i < json_array_size(list); i++) {
-		const char *url = json_string_value(json_object_get(json_array_get(list, i), "url"));
-
-		rc = url ? add_listed(l, path, url, err)
-			 : err_set(err, ERR_USAGE, "%.300s: shard %zu has no url", path, i);
-	}
+	for (size_t i = 0; !rc && i < json_array_size(list); i++)
+		rc = take_shard(l, path, json_array_get(list, i), &listed, err);
 	if (!rc)
 		take_facts(l, root);
 	json_decref(root);
@@ -342,7 +410,7 @@ static int add_one(struct shard_list *l, const char *spec, enum shard_part part,
 	if (part == SHARDS_VAL) /* shards that are named one by one have no part */
 		return 0;
 	if (!l->takes && ends_in(spec, ".json"))
-		return read_index(l, spec, false, err);
+		return read_index(l, spec, NOT_LISTED, err);
 	if (!l->takes && (ends_in(spec, ".gz") || ends_in(spec, ".zst") || ends_in(spec, ".tgz")))
 		return err_set(err, ERR_USAGE, "%.300s: is packed; shards are read in place: unpack it first", spec);
 	return add(l, spec, err);

@@ -4,6 +4,8 @@
 #define DPT_DATA_SHARD_LIST_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "tracker/base/err.h"
 
@@ -17,12 +19,19 @@ struct shard_facts {
 	double mean[4], std[4];
 };
 
+/* CRC-32C of each 8 MiB of a shard, the last piece being what is left. */
+struct shard_sums {
+	uint32_t *at; /* n of them */
+	size_t n;     /* 0: its index does not say */
+};
+
 struct shard_list {
 	double timeout_s; /* for index files on servers, set by the caller; 0: as usual */
 	bool (*takes)(const char *name); /* set by the caller: what a folder's files are asked; NULL: shards */
 	const char *expects; /* … and what they are, for messages */
 	bool may_be_none; /* set by the caller: a folder without any adds none */
 	char **address;
+	struct shard_sums *sums; /* of each */
 	int n, cap;
 	struct shard_facts facts; /* of the last index file */
 };
@@ -34,6 +43,9 @@ enum shard_part { SHARDS_ALL, SHARDS_TRAIN, SHARDS_VAL };
  * SHARDS_VAL such a folder, and what is no folder, adds nothing. */
 int shard_list_add(struct shard_list *l, const char *spec, enum shard_part part, struct err *err);
 void shard_list_done(struct shard_list *l); /* a zeroed one is fine */
+
+/* The n addresses, each of them and the table the caller's to free from now on; the list is done. */
+char **shard_list_take(struct shard_list *l);
 
 /* "tar", "tfrecord", "lmdb", "parquet", "arrow", as the name of a shard says. */
 const char *shard_list_format(const char *name);

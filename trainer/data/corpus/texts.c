@@ -1,6 +1,7 @@
 /* texts.c: which files a corpus has, and for which split. */
 #include "trainer/data/corpus/texts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "trainer/data/container/shard_list.h"
@@ -74,7 +75,7 @@ int texts_find(struct texts *ret, const char *spec, bool tables, struct err *err
 				.expects = tables ? TEXTS_EXPECTED " or table (*.parquet)" : TEXTS_EXPECTED };
 	int n_val = 0, rc = shard_list_add(&l, spec, SHARDS_ALL, err);
 	enum text_packing packing;
-	struct texts t;
+	struct texts t = { .n = 0 };
 
 	for (int i = 0; !rc && i < l.n; i++)
 		if (texts_kind(l.address[i], &packing) == TEXT_NONE)
@@ -84,7 +85,8 @@ int texts_find(struct texts *ret, const char *spec, bool tables, struct err *err
 		shard_list_done(&l);
 		return rc;
 	}
-	t = (struct texts){ .name = l.address, .n = l.n };
+	t.n = l.n;
+	t.name = shard_list_take(&l);
 	for (int i = 0; i < t.n; i++)
 		n_val += texts_in_val(&t, i);
 	t.has_val = n_val > 0 && n_val < t.n;
@@ -94,8 +96,8 @@ int texts_find(struct texts *ret, const char *spec, bool tables, struct err *err
 
 void texts_done(struct texts *t)
 {
-	struct shard_list l = { .address = t->name, .n = t->n };
-
-	shard_list_done(&l);
+	for (int i = 0; i < t->n; i++)
+		free(t->name[i]);
+	free(t->name);
 	*t = (struct texts){ .n = 0 };
 }

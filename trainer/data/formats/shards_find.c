@@ -36,6 +36,13 @@ static int add_pictures(struct shards *d, const struct dataset_opts *o, int *ret
 	return 0;
 }
 
+static int add_shard(struct objects *store, const char *address, const struct shard_sums *sums, struct err *err)
+{
+	int number = objects_add(store, address, err);
+
+	return number < 0 || !sums->n ? number : objects_set_sums(store, number, sums->at, sums->n, err);
+}
+
 /* Opens the shards of both splits; *ret_train of them are those of training. Without shards of its own for validation
  * all of them are. */
 static int add_shards(struct shards *d, const struct dataset_opts *o, int *ret_train, struct err *err)
@@ -50,7 +57,7 @@ static int add_shards(struct shards *d, const struct dataset_opts *o, int *ret_t
 		rc = o->val_path ? shard_list_add(&list, o->val_path, SHARDS_ALL, err)
 				 : shard_list_add(&list, o->path, SHARDS_VAL, err);
 	for (int i = 0; rc >= 0 && i < list.n; i++)
-		rc = objects_add(d->store, list.address[i], err);
+		rc = add_shard(d->store, list.address[i], &list.sums[i], err);
 	if (rc >= 0 && !list.n)
 		rc = add_pictures(d, o, ret_train, err);
 	shard_list_done(&list);

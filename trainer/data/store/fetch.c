@@ -61,6 +61,7 @@ static void free_objects(struct fetch *f)
 		free(f->object[i].url);
 		free(f->object[i].shown);
 		free(f->object[i].cached);
+		free(f->object[i].sum);
 	}
 	free(f->object);
 	for (int i = 0; i < f->n_buckets; i++)
@@ -167,6 +168,20 @@ void fetch_set_known(struct fetch *f, int object, uint64_t bytes, const char *et
 	o->bytes = bytes;
 	snprintf(o->etag, sizeof(o->etag), "%s", etag);
 	o->known = true;
+}
+
+int fetch_set_sums(struct fetch *f, int object, const uint32_t *sum, size_t n, struct err *err)
+{
+	struct object *o = &f->object[object];
+	uint32_t *copy = malloc(n * sizeof(*copy) + 1);
+
+	if (!copy)
+		return err_set(err, ERR_NOMEM, "out of memory: the checksums of %.250s", o->shown);
+	memcpy(copy, sum, n * sizeof(*copy));
+	free(o->sum);
+	o->sum = copy;
+	o->n_sums = n;
+	return 0;
 }
 
 uint64_t fetch_bytes(const struct fetch *f, int object)

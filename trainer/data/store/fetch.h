@@ -37,6 +37,9 @@ uint64_t fetch_room(const struct fetch *f); /* bytes that it holds at most */
 /* What a listing says of an object: it is not asked for then. */
 void fetch_set_known(struct fetch *f, int object, uint64_t bytes, const char *etag);
 
+/* CRC-32C of each FETCH_BLOCK of an object, n of them, copied: blocks that arrive with another are asked for again. */
+int fetch_set_sums(struct fetch *f, int object, const uint32_t *sum, size_t n, struct err *err);
+
 /* Asks for the sizes of all other objects that were added, all at once. ERR_USAGE names what cannot be had. */
 int fetch_measure(struct fetch *f, struct err *err);
 

@@ -48,6 +48,8 @@ struct object {
 	char modified[64];
 	uint64_t bytes; /* 0: not known, or empty */
 	bool known;
+	uint32_t *sum;	 /* CRC-32C of each of its n_sums blocks; NULL: not known */
+	size_t n_sums;
 	uint8_t *cached; /* a bit a block: it was seen in the cache */
 	struct err err;
 };

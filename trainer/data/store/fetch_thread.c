@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/crc32c.h"
 #include "trainer/data/store/fetch_block.h"
 #include "trainer/data/store/fetch_kept.h"
 
@@ -199,6 +200,17 @@ static bool may_sign_anew(const struct object *o, const struct transfer *t)
 	return o->client && object_learn(o->client, &(struct object_refusal){ t->status, code, t->region });
 }
 
+/* What arrived whole but is not what the object's index says: somebody on the way changed it, or the store did. */
+static bool is_altered(const struct object *o, const struct block *b)
+{
+	uint64_t number = b->begin / FETCH_BLOCK, left = o->bytes - b->begin;
+
+	if (b->probe || o->n_sums != (o->bytes + FETCH_BLOCK - 1) / FETCH_BLOCK || b->begin % FETCH_BLOCK ||
+	    b->n != (left < FETCH_BLOCK ? left : FETCH_BLOCK))
+		return false;
+	return crc32c(0, b->bytes, b->n) != o->sum[number];
+}
+
 static void finish(struct fetch *f, struct slot *s, int code)
 {
 	struct block *b = s->block;
@@ -208,7 +220,11 @@ static void finish(struct fetch *f, struct slot *s, int code)
 
 	if (end == TRANSFER_REFUSED && may_sign_anew(&f->object[b->object], t))
 		end = TRANSFER_AGAIN;
-
+	if (end == TRANSFER_DONE && is_altered(&f->object[b->object], b)) {
+		snprintf(why, sizeof(why), "bytes %llu-%llu have another CRC-32C than its index says",
+			 (unsigned long long)b->begin, (unsigned long long)(b->begin + b->n - 1));
+		end = TRANSFER_WRONG;
+	}
 	f->so.multi_remove(f->multi, t->easy);
 	free_headers(f, s);
 	s->block = NULL;

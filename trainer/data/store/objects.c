@@ -157,6 +157,14 @@ int objects_add(struct objects *s, const char *address, struct err *err)
 	return s->n++;
 }
 
+int objects_set_sums(struct objects *s, int object, const uint32_t *sum, size_t n, struct err *err)
+{
+	int remote = s->object[object].remote;
+
+	_Static_assert(OBJECTS_SUM_BYTES == FETCH_BLOCK, "a sum of each block");
+	return remote < 0 ? 0 : fetch_set_sums(s->fetch, remote, sum, n, err);
+}
+
 int objects_count(const struct objects *s)
 {
 	return s->n;

@@ -38,6 +38,12 @@ uint64_t objects_bytes(const struct objects *s, int object);
 /* What reading remote objects holds of them in memory at most. */
 uint64_t objects_buffer_bytes(const struct objects *s);
 
+#define OBJECTS_SUM_BYTES ((uint64_t)8 << 20)
+
+/* CRC-32C of each OBJECTS_SUM_BYTES of an object, the last piece being what is left: n of them, copied. A remote one's
+ * bytes that arrive with another are asked for again, where whole pieces are. Not while others read. */
+int objects_set_sums(struct objects *s, int object, const uint32_t *sum, size_t n, struct err *err);
+
 /* Whether any object lies on a network disk (NFS, SMB, FUSE) or farther: many small reads are slow then. */
 bool objects_far(const struct objects *s);
 
