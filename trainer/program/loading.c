@@ -67,6 +67,7 @@ int loading_open(struct loader **ret, const struct loading_opts *o, struct err *
 
 	if (o->split == SPLIT_TRAIN) {
 		warn_of_crowding(o->rank);
+		l.steps_end = o->course->steps_end < INT64_MAX ? o->course->steps_end : 0;
 		l.first_epoch = o->step / o->course->steps_per_epoch;
 		l.first_step = o->step % o->course->steps_per_epoch;
 	}

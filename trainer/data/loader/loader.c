@@ -88,6 +88,12 @@ static bool at_end(const struct loader *l)
 	return is_end(l, l->epoch);
 }
 
+/* Whether nobody is expected to want this step. */
+static bool is_idle(const struct loader *l, int64_t epoch, int64_t step)
+{
+	return l->o.steps_end && (__int128)epoch * sampler_steps(&l->o.sampler) + step >= l->o.steps_end;
+}
+
 /* Not behind what is handed out: what was read is not announced any more. */
 static void catch_up(struct loader *l)
 {
@@ -104,11 +110,12 @@ static void catch_up(struct loader *l)
 	a->place = 0;
 }
 
-/* Steps that are announced before they are handed out, at most: two windows, and some. */
+/* Steps that are announced before they are handed out, at most: a window, so that whoever is killed has fetched at most
+ * one for nothing. */
 static bool far_enough(const struct loader *l)
 {
 	const struct sampler *s = &l->o.sampler;
-	int64_t samples = s->order == SAMPLER_WINDOW && s->window > AHEAD_SAMPLES / 2 ? 2 * s->window : AHEAD_SAMPLES;
+	int64_t samples = s->order == SAMPLER_WINDOW ? s->window : AHEAD_SAMPLES;
 	int64_t ahead = l->ahead.step - l->step;
 
 	if (l->ahead.epoch > l->epoch)
@@ -127,7 +134,8 @@ static void look_ahead(struct loader *l)
 	if (!d->ops->ahead || !d->far)
 		return;
 	catch_up(l);
-	for (; !is_end(l, a->epoch) && !far_enough(l); a->place = 0, advance(l, &a->epoch, &a->step, &a->micro)) {
+	for (; !is_end(l, a->epoch) && !is_idle(l, a->epoch, a->step) && !far_enough(l);
+	     a->place = 0, advance(l, &a->epoch, &a->step, &a->micro)) {
 		struct range r = sampler_micro(s, a->step, l->o.rank, a->micro);
 
 		order_make(&a->order, s, a->epoch);
@@ -306,6 +314,11 @@ static bool first_is_open(const struct loader *l)
 	return l->line_n ? l->current == l->line[l->line_first] : !at_end(l) && l->n_free;
 }
 
+static bool works_ahead(const struct loader *l, int number)
+{
+	return number < l->active && (l->current >= 0 || !is_idle(l, l->epoch, l->step));
+}
+
 static void *worker_main(void *arg)
 {
 	struct loader *l = arg;
@@ -317,7 +330,7 @@ static void *worker_main(void *arg)
 	number = l->n_begun++;
 	hand = &l->hands[number];
 	while (!l->stop)
-		if (!(number < l->active || (l->waiting && first_is_open(l))) || !work_once(l, hand))
+		if (!(works_ahead(l, number) || (l->waiting && first_is_open(l))) || !work_once(l, hand))
 			pthread_cond_wait(&l->work, &l->lock);
 	pthread_mutex_unlock(&l->lock);
 	return NULL;

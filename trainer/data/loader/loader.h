@@ -31,6 +31,9 @@ struct loader_opts {
 	unsigned augment;     /* bits of enum dataset_augment */
 	int64_t first_epoch, first_step; /* where to begin, from 0; O(1) but for the epoch's order */
 	int64_t epochs;       /* ends after so many epochs, the first one (even from its middle) included; 0: never */
+	/* Nothing is read ahead of this step (counted over all epochs) or of those behind it; who asks for them gets
+	 * them. 0: without end */
+	int64_t steps_end;
 	bool resting;	      /* stands at its end, with nothing read, until loader_rewind; of those that have one */
 	double slow_s;        /* tests of data_wait: every batch takes at least so long to fill */
 	/* Optional: told after each piece of work of a thread, numbered from 0, when it was done (clock_mono_s). Called
