@@ -1,11 +1,12 @@
 """Processes of a training die at any moment and --resume auto goes on: what the store then shows, point by point, and the
 weights at the end, are those of a run that nobody disturbed, bit for bit. Read through the store, so that what the
 killed processes had recorded beyond their last checkpoint is proven hidden. Over S3 the steps of the deaths are drawn: three of them,
-or as many as $RESUME_DEATHS says, by $SEED."""
+or as many as $RESUME_DEATHS says, by $SEED; and what the store hands out again after a death is counted."""
 import csv
 import io
 import os
 import random
+import re
 import subprocess
 import sys
 
@@ -72,21 +73,43 @@ def random_deaths():
     return [(draw.choice(["launcher", 0, 1]), step) for step in sorted(draw.sample(range(4, 16 * (1 + n // 8) - 1), n))]
 
 
-def killed(name, make, flags, deaths, least=1):
+def make_mix(folder):
+    paths = []
+    for i in range(3):
+        paths.append(os.path.join(folder, str(i)))
+        os.mkdir(paths[-1])
+        make_text(paths[-1])
+    return "::".join(paths)
+
+
+def age(run):
+    """Makes a run's checkpoints those of a version that had no choice of orders and no checksum of its state: it names neither."""
+    for folder, _, names in os.walk(run):
+        for path in [os.path.join(folder, n) for n in names if n == "state.json"]:
+            with open(path, "rb") as f:
+                text = re.sub(rb'\n  "shuffle(_window)?": "\w+",', b"", f.read())
+            with open(path, "wb") as f:
+                f.write(re.sub(rb',\n "crc32c": \d+\n}$', b"\n}", text))
+
+
+def killed(name, make, flags, deaths, least=1, first=(), between=None):
     """make: writes the data set into a folder. deaths: (who, at which step); every start goes on with --resume auto, also the first.
-    least: points that the deaths take back; 0 where they are drawn, since all can fall on steps that a checkpoint has."""
+    least: points that the deaths take back; 0 where they are drawn, since all can fall on steps that a checkpoint has.
+    first: flags of the undisturbed run and of the first start alone. between: is called with the run's folder after each death."""
     with Folder() as tmp:
         one, many = os.path.join(tmp, "one"), os.path.join(tmp, "many")
         os.mkdir(os.path.join(tmp, "data"))
         data = make(os.path.join(tmp, "data"))
         common = ["--data-path", data, "--run-name", "r", "--deterministic", *flags]
-        p = dptrain(*common, "--runs-dir", one)
+        p = dptrain(*common, *first, "--runs-dir", one)
         check(p.returncode == 0, "%s, undisturbed: exit %d: %s" % (name, p.returncode, p.stderr))
         went_on = 0
-        for who, step in deaths:
-            p = dptrain(*common, "--runs-dir", many, "--resume", "auto", env={"DPTRAIN_TEST_DIE": "%s:%d" % (who, step), "DPTRAIN_TEST_SLOW_RANK": "0:25"})
+        for i, (who, step) in enumerate(deaths):
+            p = dptrain(*common, *(() if i else first), "--runs-dir", many, "--resume", "auto", env={"DPTRAIN_TEST_DIE": "%s:%d" % (who, step), "DPTRAIN_TEST_SLOW_RANK": "0:25"})
             check(p.returncode in (1, -9), "%s, %s dies at step %d: exit %d: %s" % (name, who, step, p.returncode, p.stderr))
             went_on += "goes on after step" in p.stderr
+            if between:
+                between(run_folders(many)[0])
         p = dptrain(*common, "--runs-dir", many, "--resume", "auto")
         check(p.returncode == 0, "%s, to the end: exit %d: %s" % (name, p.returncode, p.stderr))
         went_on += "goes on after step" in p.stderr
@@ -102,7 +125,69 @@ def killed(name, make, flags, deaths, least=1):
         check(weights(one) and weights(one) == weights(many), "%s: the weights at the end are the same bytes" % name)
 
 
+def shards_asked(server):
+    """Bytes of each shard that were asked for since the last call, but for probes of its size."""
+    asked = {}
+    for path, headers in server.log:
+        want = re.fullmatch(r"bytes=(\d+)-(\d+)", headers.get("Range", ""))
+        if "/train-" in path and want and want[0] != "bytes=0-0":
+            asked[path] = asked.get(path, 0) + int(want[2]) - int(want[1]) + 1
+    server.log.clear()
+    return asked
+
+
+def order_of(shards, batch, window):
+    """Numbers of the training samples in the order of an epoch: by what the loader delivers."""
+    def listed(*how):
+        p = subprocess.run([os.path.join(BUILD, "tests", "data", "deliver"), shards, "list=1", "plain=1", *how], check=True, timeout=60,
+                           stdout=subprocess.PIPE, universal_newlines=True)
+        return [line.split()[1] for line in p.stdout.splitlines() if len(line.split()[-1]) == 64 and " " in line]
+    number = {h: i for i, h in enumerate(listed("shuffle=0"))}
+    return [number[h] for h in listed("shuffle=3", "batch=%d" % batch, "window=%d" % window)]
+
+
+def counted():
+    """Of what a run has trained on, one that goes on after a death asks the store for one window again at most, and of each lane
+    for the shard in which its part of the window begins or ends."""
+    samples, window, batch, save, shard = 960, 64, 8, 5, 4
+    with Folder() as tmp:
+        plain, shards = os.path.join(tmp, "plain"), os.path.join(tmp, "b", "shards")
+        os.mkdir(plain)
+        os.mkdir(os.path.dirname(shards))
+        make_set(plain, samples, 8, size=12)
+        size = 2048 * shard + 1024
+        p = dptrain("shard", "--data-path", plain, "--out", shards, "--shard-size", "%d" % size)
+        check(p.returncode == 0, "shard: exit %d: %s" % (p.returncode, p.stderr))
+        order = order_of(shards, batch, window)
+        check(sorted(order) == list(range(samples)), "an order of all samples")
+        server = s3server.S3(tmp)
+        flags = ["--data-path", "s3://b/shards", "--run-name", "r", "--model", "resnet20", "--global-batch-size", batch, "--epochs", 1, "--workers", 1,
+                 "--nproc-per-node", 2, "--save-steps", save, "--shuffle", "window", "--shuffle-window", window, "--runs-dir", os.path.join(tmp, "runs"),
+                 "--resume", "auto", "--augment", "none", *fast()]
+        env = {**{k: v for k, v in server.environment().items() if k.startswith(("AWS_", "no_proxy"))}, "XDG_CACHE_HOME": os.path.join(tmp, "cache")}
+        p = dptrain("bench", "--loader", *flags[:2], "--undecoded", env=env)  # finds the samples, which reads everything once
+        check(p.returncode == 0, "bench: exit %d: %s" % (p.returncode, p.stderr))
+        shards_asked(server)
+        p = dptrain("bench", "--loader", *flags[:2], "--undecoded", "--nproc-per-node", 4, "-b", batch // 4, "--epochs", 1, "--shuffle", "window", env=env)
+        check(p.returncode == 0, "bench on 4 ranks: exit %d: %s" % (p.returncode, p.stderr))
+        fetched = sum(shards_asked(server).values()) / (size * samples // shard)
+        check(1 <= fetched <= 1.1, "four ranks fetch %.3f times the set in an epoch" % fetched)
+        most = size * (window // shard + batch)
+        for step in (30, 70, None):
+            p = dptrain(*flags, env={**env, "DPTRAIN_TEST_SLOW_RANK": "0:2", **({"DPTRAIN_TEST_DIE": "launcher:%d" % step} if step else {})})
+            check(p.returncode == (-9 if step else 0), "counted, dies at step %s: exit %d: %s" % (step, p.returncode, p.stderr))
+            asked, went_on = shards_asked(server), re.search(r"goes on after step (\d+)", p.stderr)
+            if went_on:
+                trained = {"/b/shards/train-%06d.tar" % (i // shard) for i in order[:batch * int(went_on[1])]}
+                again = sum(n for path, n in asked.items() if path in trained)
+                check(again <= most, "after step %s %d bytes are asked for again, at most %d" % (went_on[1], again, most))
+                print("counted: after step %s %d of %d bytes again; a window is %d" % (went_on[1], again, size * len(trained), 2048 * window))
+            check(went_on or step == 30, "it goes on after step %s" % step)
+        server.stop()
+
+
 def main():
+    counted()
     killed("resnet20 on 2 ranks", lambda folder: make_set(folder, 60, 20),
            ["--model", "resnet20", "--augment", "crop,flip", "--global-batch-size", 8, "--epochs", 3, "--nproc-per-node", 2,
             "--save-steps", 5, "--save-total-limit", 2, *fast()],
@@ -115,6 +200,12 @@ def main():
     killed("shards in a bucket", make_bucket,
            ["--model", "resnet20", "--augment", "crop,flip", "--global-batch-size", 8, "--epochs", 2 * (1 + len(deaths) // 8), "--nproc-per-node", 2,
             "--save-steps", 3, "--workers", 2, *fast()], deaths, least=0)
+    killed("checkpoints without an order", lambda folder: make_set(folder, 60, 20),
+           ["--model", "resnet20", "--global-batch-size", 8, "--epochs", 2, "--save-steps", 3, *fast()], [("launcher", 5), ("launcher", 11)],
+           least=0, first=["--shuffle", "table"], between=age)
+    gpt = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--block-size", 16, "--tokenizer", "bytes", *fast()]
+    killed("a mix of texts", make_mix, [*gpt, "--mix", "0.5,0.3,0.2", "--epoch-samples", 120, "--global-batch-size", 8, "--nproc-per-node", 2,
+                                        "--epochs", 2, "--save-steps", 4], [(1, 6), ("launcher", 13), (0, 22)])
     killed("a small GPT", make_text,
            ["--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 32, "--block-size", 32, "--tokenizer", "bytes", "--dropout", 0.1,
             "--opt", "adamw", "--lr", 0.001, "--global-batch-size", 8, "--nproc-per-node", 2, "--epochs", 2, "--save-steps", 4, *fast()],
