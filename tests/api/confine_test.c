@@ -19,10 +19,10 @@
 #include "web/server/confine.h"
 
 struct place {
-	char top[64], inside[128], beside[128], readable[128];
+	char top[64], inside[128], beside[128], readable[128], seen[128];
 	bool confined, child;
 	int inside_errno, made_errno, renamed_errno, beside_errno, made_beside_errno, read_errno, written_errno,
-		passwd_errno, exec_errno, connect_errno;
+		passwd_errno, exec_errno, connect_errno, seen_errno, seen_file_errno;
 };
 
 static int try_open(const char *path, int flags)
@@ -61,6 +61,9 @@ static void look(struct place *p)
 	p->made_beside_errno = try_open(path, O_RDWR | O_CREAT);
 	p->read_errno = try_open(p->readable, O_RDONLY);
 	p->written_errno = try_open(p->readable, O_WRONLY);
+	p->seen_errno = try_open(p->seen, O_RDONLY | O_DIRECTORY);
+	snprintf(path, sizeof(path), "%s/file", p->seen);
+	p->seen_file_errno = try_open(path, O_RDONLY);
 	p->passwd_errno = try_open("/etc/passwd", O_RDONLY);
 	p->connect_errno = try_connect();
 	p->exec_errno = 0;
@@ -79,11 +82,12 @@ static void *child_main(void *arg)
 static void *confined_main(void *arg)
 {
 	struct place *p = arg;
-	const struct confine_path paths[] = { { p->inside, true }, { p->readable, false },
-					      { "/nowhere/at/all", true } };
+	const struct confine_path paths[] = { { .path = p->inside, .write = true }, { .path = p->readable },
+					      { .path = p->seen, .names = true },
+					      { .path = "/nowhere/at/all", .write = true } };
 	pthread_t child;
 
-	p->confined = confine_thread(paths, 3);
+	p->confined = confine_thread(paths, sizeof(paths) / sizeof(paths[0]));
 	if (!p->confined)
 		return NULL;
 	if (!p->child)
@@ -95,13 +99,19 @@ static void *confined_main(void *arg)
 
 static void make(struct place *p)
 {
+	char path[256];
+
 	memset(p, 0, sizeof(*p));
 	snprintf(p->top, sizeof(p->top), "%s/dptrack-test.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
 	assert_non_null(mkdtemp(p->top));
 	snprintf(p->inside, sizeof(p->inside), "%s/inside", p->top);
 	snprintf(p->beside, sizeof(p->beside), "%s/beside", p->top);
 	snprintf(p->readable, sizeof(p->readable), "%s/readable", p->top);
+	snprintf(p->seen, sizeof(p->seen), "%s/seen", p->top);
 	assert_int_equal(mkdir(p->inside, 0700), 0);
+	assert_int_equal(mkdir(p->seen, 0700), 0);
+	snprintf(path, sizeof(path), "%s/file", p->seen);
+	assert_int_equal(try_open(path, O_RDWR | O_CREAT), 0);
 	assert_int_equal(try_open(p->beside, O_RDWR | O_CREAT), 0);
 	assert_int_equal(try_open(p->readable, O_RDWR | O_CREAT), 0);
 }
@@ -135,6 +145,8 @@ static void confined(bool child)
 	assert_int_equal(p.made_beside_errno, EACCES);
 	assert_int_equal(p.read_errno, 0);
 	assert_int_equal(p.written_errno, EACCES);
+	assert_int_equal(p.seen_errno, 0);
+	assert_int_equal(p.seen_file_errno, EACCES);
 	assert_int_equal(p.passwd_errno, EACCES);
 	assert_int_equal(p.exec_errno, EACCES);
 	assert_true(p.connect_errno == EACCES || p.connect_errno == ECONNREFUSED); /* older kernels guard files only */

@@ -275,6 +275,57 @@ static void foreign_restart(void **state)
 	buf_done(&b);
 }
 
+/* What PyTorch 2.13's add_hparams writes: version, description, start with lr, opt and nesterov, end, hparam/acc. */
+static const char note_hex[] =
+	"4800000000000000fe92489d09cfe1b63bfebfda411a0d627261696e2e4576656e743a32522e0a2c74656e736f72626f61"
+	"72642e73756d6d6172792e7772697465722e6576656e745f66696c655f77726974657230114dd46300000000000000b16b"
+	"13d909fce7b63bfebfda412a580a560a145f68706172616d735f2f6578706572696d656e744a3e0a3c0a0768706172616d"
+	"731231122f22060a026c72200322070a036f70742001220c0a086e65737465726f7620032a0e0a0c120a68706172616d2f"
+	"6163636975e53f720000000000000025053a820938e8b63bfebfda412a670a650a1c5f68706172616d735f2f7365737369"
+	"6f6e5f73746172745f696e666f4a450a430a0768706172616d7312381a360a0f0a026c721209119a9999999999b93f0a15"
+	"0a086e65737465726f76120911000000000000f03f0a0c0a036f707412051a03736764d5b6d8613c00000000000000c8b7"
+	"a3520944e8b63bfebfda412a310a2f0a1a5f68706172616d735f2f73657373696f6e5f656e645f696e666f4a110a0f0a07"
+	"68706172616d731204220208019a621d851e00000000000000d9dc12320980e8b63bfebfda412a130a110a0a6870617261"
+	"6d2f616363150000003fb7134dc2";
+
+static void append_note(const struct helper *h, const char *path)
+{
+	unsigned char bytes[sizeof note_hex / 2];
+
+	append(h, path, bytes, from_hex(note_hex, bytes));
+}
+
+/* hparams written before their run says anything wait for it. A second folder of them is a run. */
+static void hparams_beside_their_run(void **state)
+{
+	struct helper *h = *state;
+	unsigned char bytes[400];
+	size_t n = from_hex(foreign_hex, bytes);
+	struct query_run r;
+	struct follow *f;
+	char id[65], other[65];
+
+	make_folder(h, "r");
+	make_folder(h, "r/1700000001.1");
+	append(h, "r/events.out.tfevents.1700000000.h.1.0", bytes, 40);
+	append_note(h, "r/1700000001.1/events.out.tfevents.1700000001.h.1.1");
+	sha256_hex("r", 1, id);
+	sha256_hex("r/1700000002.2", 14, other);
+	id[32] = other[32] = '\0';
+	f = start(h, &(struct follow_opts){ 0 });
+	assert_int_equal(query_run(h->s, id, h->a, &r, NULL), ERR_NOENT);
+	append(h, "r/events.out.tfevents.1700000000.h.1.0", bytes + 40, n - 40);
+	wait_for(h, id, "hparam/acc", 1);
+	r = helper_run(h, id);
+	assert_int_equal(r.param_count, 3);
+	assert_string_equal(r.name, "r");
+	make_folder(h, "r/1700000002.2");
+	append_note(h, "r/1700000002.2/events.out.tfevents.1700000002.h.1.2");
+	wait_for(h, other, "hparam/acc", 1);
+	assert_int_equal(count_of(h, id, "hparam/acc"), 1);
+	follow_stop(f);
+}
+
 static void damaged_files_do_not_stop_others(void **state)
 {
 	struct helper *h = *state;
@@ -443,6 +494,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(posted_and_followed, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(foreign_folders, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(foreign_restart, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(hparams_beside_their_run, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(damaged_files_do_not_stop_others, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(torn_files, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(flipped_bits, helper_setup, helper_teardown),

@@ -6,10 +6,16 @@ import { test } from 'node:test';
 import { charted, require, says, until } from './browser.mjs';
 import { builddir } from './serve.mjs';
 import { stage } from './stage.mjs';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 
 const WAIT = { timeout: 30000 };
-const here = stage((logdir) => execFileSync(path.join(builddir, 'tests/web/told_record'), [logdir]));
+const here = stage((logdir) => {
+	execFileSync(path.join(builddir, 'tests/web/told_record'), [logdir]);
+	const own = path.join(logdir, 'told', readdirSync(path.join(logdir, 'told')).find((n) => n.startsWith('one-')));
+	mkdirSync(path.join(own, 'checkpoints/step-30'), { recursive: true });
+	writeFileSync(path.join(own, 'checkpoints/step-30/model.safetensors'), new Uint8Array(4096));
+	writeFileSync(path.join(own, 'final.safetensors'), new Uint8Array(2048));
+});
 
 async function opened(t, name, query = '') {
 	const { runs } = await here.ask('GET', 'runs?experiment=told');
@@ -65,6 +71,20 @@ test('code and alerts stand on the run\'s page', async (t) => {
 	assert.deepEqual(await page.$$eval('.edits .added', (l) => l.map((e) => e.textContent)), ['+rate = 0.1']);
 	await page.click('summary:has-text("2 packages")');
 	await page.waitForSelector('li:text-is("numpy==2.1.0")', WAIT);
+});
+
+test('weights and checkpoints are listed as files of the run, by keyboard too', async (t) => {
+	const page = await opened(t, 'one');
+	await says(page, 'section[aria-label=Files]', /^Files checkpoints\/final\.safetensors 2.0 KiB.*in told\/one-/);
+	await page.focus('section[aria-label=Files] button:text-is("checkpoints/")');
+	await page.keyboard.press('Enter');
+	await says(page, 'section[aria-label=Files]', /^Files checkpoints…step-30\//);
+	await page.focus('section[aria-label=Files] button:text-is("step-30/")');
+	await page.keyboard.press('Enter');
+	await says(page, 'section[aria-label=Files]', /model\.safetensors 4.0 KiB/);
+	await page.focus('section[aria-label=Files] button[aria-label="the folder above"]');
+	await page.keyboard.press('Enter');
+	await says(page, 'section[aria-label=Files]', /^Files checkpoints…step-30\//);
 });
 
 test('side by side: exactly what differs, down to one line and one package', async (t) => {

@@ -41,6 +41,53 @@ def media_of_others(server):
     print("media:", ", ".join(f"{k['kind']} {k['key']}" for k in keys))
 
 
+def add_hparams_is_no_run(folder, logdir):
+    """What PyTorch's add_hparams wrote beside a run that speaks for itself is that run's; trials of a search, below a
+    folder whose own file says nothing, are runs, and the folder is none."""
+    trial = os.path.join(folder, "runs/sweep/trial")
+    for place in ("vision/torch/1795160400.7", "search/host/1795160401.1", "search/host/1795160402.2"):
+        shutil.copytree(trial, os.path.join(logdir, place))
+    silent = os.path.join(folder, "runs/sweep")
+    for name in os.listdir(silent):
+        if "tfevents" in name:
+            shutil.copy(os.path.join(silent, name), os.path.join(logdir, "search/host"))
+    for at, _, names in os.walk(logdir):  # nothing more is to be waited for
+        for name in names + [""]:
+            os.utime(os.path.join(at, name), (1795160500, 1795160500))
+
+
+def check_beside(server):
+    runs = {f"{r['experiment']}/{r['name']}": r for r in server.json("/runs")["runs"]}
+    assert sorted(runs) == ["search/host/1795160401.1", "search/host/1795160402.2", "sweep/trial", "vision/torch",
+                            "vision/x/seed1"], sorted(runs)
+    run = runs["vision/torch"]
+    assert str(run["params"]["lr"]) == "0.1" and run["params"]["opt"] == "sgd", run["params"]
+    assert run["metrics"]["hparam/acc"]["last"] == 0.5, run["metrics"].keys()
+    print("what add_hparams wrote stands with its run; trials of a search are runs")
+
+
+def files_of_a_run(server, logdir):
+    """Weights that lie beside event files are listed; nothing else that lies there, and nothing elsewhere."""
+    run = next(r for r in server.json("/runs?experiment=vision")["runs"] if r["name"] == "torch")
+    folder = os.path.join(logdir, "vision/torch")
+    for name, size in (("model.pt", 1000), ("notes.env", 5), ("checkpoints/epoch=1.ckpt", 2000), ("checkpoints/log.txt", 5),
+                       ("private/key.pt", 5), (".hidden.pt", 5)):
+        os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+        with open(os.path.join(folder, name), "wb") as f:
+            f.write(bytes(size))
+    os.symlink("/etc", os.path.join(folder, "checkpoints/model"))
+    os.symlink("/etc/hostname", os.path.join(folder, "link.pt"))
+    listed = server.json(f"/runs/{run['id']}/files")
+    assert listed["folder"] == "vision/torch", listed
+    assert [(f["path"], f["folder"], f["bytes"]) for f in listed["files"]] == \
+        [("checkpoints", True, None), ("model.pt", False, 1000)], listed
+    inner = server.json(f"/runs/{run['id']}/files?path=checkpoints")["files"]
+    assert [(f["path"], f["bytes"]) for f in inner] == [("checkpoints/epoch=1.ckpt", 2000)], inner
+    for other in ("private", "checkpoints/model", "missing"):
+        assert server.json(f"/runs/{run['id']}/files?path={other}")["files"] == [], other
+    print("weights beside event files are listed, other people's files are not")
+
+
 def first_look(tmp):
     """The first command that ever looks at a folder says all that later ones say."""
     logdir = os.path.join(tmp, "twelve")
@@ -60,10 +107,13 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         logdir = os.path.join(tmp, "logs")
         shutil.copytree(os.path.join(folder, "runs"), logdir)
+        add_hparams_is_no_run(folder, logdir)
         with Server(logdir) as server:
             for name, want in expected.items():
                 check(server, name, want)
             media_of_others(server)
+            check_beside(server)
+            files_of_a_run(server, logdir)
             print(f"{len(expected)} foreign runs read: {', '.join(expected)}")
         first_look(tmp)
 

@@ -153,6 +153,7 @@ static int prepare_files(struct serve *o, struct server_opts *so, struct err *er
 	const char *folder = artifacts_folder(store_artifacts(o->store));
 
 	so->artifacts_path = folder ? folder : "";
+	so->logdir = o->logdir;
 	if (folder)
 		mkdir(folder, 0700);
 	return artifacts_connect(store_artifacts(o->store), err);

@@ -51,6 +51,8 @@ static bool allow(int ruleset, const struct confine_path *p, uint64_t known)
 	if (!fstat(rule.parent_fd, &st)) {
 		if (p->write)
 			rule.allowed_access |= FS_WRITE_FILE | FS_WRITE_FOLDER;
+		if (p->names)
+			rule.allowed_access = LANDLOCK_ACCESS_FS_READ_DIR;
 		if (!S_ISDIR(st.st_mode))
 			rule.allowed_access &= ~(FS_WRITE_FOLDER | LANDLOCK_ACCESS_FS_READ_DIR);
 		rule.allowed_access &= known;

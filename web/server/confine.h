@@ -9,6 +9,7 @@
 struct confine_path {
 	const char *path; /* a file, or a folder with all below it; fine when it is missing */
 	bool write;       /* else reading only */
+	bool names;       /* not even that: what lies in the folder is seen, not what is in it */
 };
 
 /* Confines the calling thread for ever. False: this kernel cannot, nothing has changed. */

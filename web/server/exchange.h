@@ -18,6 +18,7 @@
 
 struct server {
 	struct listen listen;
+	char logdir[PATH_MAX];   /* the followed folder; "": none */
 	char files[4][PATH_MAX]; /* the store's file, its two companions, the artifacts; "": not to be confined */
 	struct access access;
 	size_t max_connections;

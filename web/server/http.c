@@ -90,6 +90,7 @@ int server_bind(struct server **ret, const struct server_opts *o, struct err *er
 		snprintf(s->files[1], PATH_MAX, "%.*s-wal", PATH_MAX - 5, o->db_path);
 		snprintf(s->files[2], PATH_MAX, "%.*s-shm", PATH_MAX - 5, o->db_path);
 		snprintf(s->files[3], PATH_MAX, "%s", o->artifacts_path);
+		snprintf(s->logdir, PATH_MAX, "%s", o->logdir ? o->logdir : "");
 	}
 	if ((o->tls_cert || o->tls_key) && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
 		rc = err_set(err, ERR_UNSUPPORTED,
@@ -154,8 +155,10 @@ static void *starter_main(void *arg)
 {
 	struct server *s = arg;
 	const struct confine_path paths[] = {
-		{ s->files[0], true }, { s->files[1], true }, { s->files[2], true }, { s->files[3], true },
-		{ "/proc/self/statm", false }, { "/etc/localtime", false },
+		{ .path = s->files[0], .write = true }, { .path = s->files[1], .write = true },
+		{ .path = s->files[2], .write = true }, { .path = s->files[3], .write = true },
+		{ .path = s->logdir, .names = true },
+		{ .path = "/proc/self/statm" }, { .path = "/etc/localtime" },
 	};
 
 	atomic_store(&s->counters.confined, confine_thread(paths, sizeof(paths) / sizeof(paths[0])));

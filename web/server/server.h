@@ -15,6 +15,7 @@ struct server_opts {
 	int port;                /* 0: any free one */
 	int max_connections;     /* 0: 500 */
 	const char *db_path, *artifacts_path; /* all that answering threads may open, where the kernel can see to it */
+	const char *logdir;      /* whose names they may see; NULL: none */
 	const char *tls_cert, *tls_key; /* PEM files; NULL: plain HTTP */
 	bool behind_proxy;       /* X-Forwarded-Host and X-Forwarded-Proto are believed */
 	bool has_token;          /* somebody has one: addresses beyond loopback may be served */

@@ -55,7 +55,9 @@ libwebstore_la_SOURCES = \
 	web/store/filter/filter.c web/store/filter/filter.h \
 	web/store/filter/filter_mlflow.c web/store/filter/filter_inside.h \
 	web/store/filter/filter_parse.c \
+	web/store/files/found.c web/store/files/found.h \
 	web/store/points/fold.c web/store/points/fold.h \
+	web/store/follow/beside.c web/store/follow/beside.h \
 	web/store/follow/follow.c web/store/follow/follow.h \
 	web/store/follow/follow_inside.h web/store/follow/follow_files.c web/store/follow/follow_note.c \
 	web/store/follow/follow_read.c \

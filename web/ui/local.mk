@@ -50,6 +50,7 @@ ui_files = \
 	web/ui/src/views/report/offline.ts web/ui/src/views/report/panel.tsx \
 	web/ui/src/views/report/report.part.css web/ui/src/views/report/report.tsx \
 	web/ui/src/views/run/artifacts.tsx web/ui/src/views/run/facts.tsx web/ui/src/views/run/family.tsx \
+	web/ui/src/views/run/files.tsx web/ui/src/views/run/folder.tsx \
 	web/ui/src/views/run/head.tsx web/ui/src/views/run/metrics.tsx \
 	web/ui/src/views/run/notes.tsx web/ui/src/views/run/preview.tsx web/ui/src/views/run/rankbars.tsx \
 	web/ui/src/views/run/rankcharts.tsx web/ui/src/views/run/ranks.tsx web/ui/src/views/run/registered.tsx web/ui/src/views/run/run.tsx \

@@ -1,10 +1,18 @@
-/* artifacts.c: /runs/{run}/artifacts. */
+/* artifacts.c: /runs/{run}/artifacts, what was handed to the server; /runs/{run}/files, what lies in the run's own
+ * folder. */
 #include "web/api/blob.h"
 
 #include <string.h>
 
 #include "web/api/handlers.h"
 #include "web/api/native/run_json.h"
+#include "web/store/files/found.h"
+
+static enum call_next bad_path(struct call *c)
+{
+	return call_fail(c, CALL_bad_value, "path",
+			 "path: names divided by single slashes, without .., backslashes and control characters");
+}
 
 /* The run's folder, or the path inside it, below the root; NULL after failing the call. */
 static const char *stored_path(struct call *c, const char *path)
@@ -17,9 +25,7 @@ static const char *stored_path(struct call *c, const char *path)
 	if (!id)
 		return NULL;
 	if (path && *path && !artifact_path_ok(path)) {
-		call_fail(c, CALL_bad_value, "path",
-			  "path: names divided by single slashes, without .., backslashes and control "
-			  "characters");
+		bad_path(c);
 		return NULL;
 	}
 	if (query_runs(c->api->store, &o, c->arena, &runs, &err))
@@ -39,6 +45,20 @@ static enum call_next fail(struct call *c, const struct err *err)
 	return call_fail_err(c, "path", err);
 }
 
+/* The rest of a reply whose object is open: one page of a folder. */
+static enum call_next write_page(struct call *c, struct js *j, struct blob_page *page, const char *path,
+				 struct artifact_entry *list, size_t n)
+{
+	blob_page(page, &list, &n);
+	js_key_str(j, "path", path);
+	js_key(j, "files");
+	run_json_files(c, j, path, list, n);
+	js_key_str(j, "next_page_token", page->next);
+	js_close(j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
 enum call_next on_artifact_list_get(struct call *c)
 {
 	const char *path = call_arg(c, "path"), *place;
@@ -54,15 +74,28 @@ enum call_next on_artifact_list_get(struct call *c)
 		return CALL_DONE;
 	if (artifact_list(store_artifacts(c->api->store), place, c->arena, &list, &n, &err))
 		return call_fail_err(c, NULL, &err);
-	blob_page(&page, &list, &n);
 	js_open(&j, '{');
-	js_key_str(&j, "path", path);
-	js_key(&j, "files");
-	run_json_files(c, &j, path, list, n);
-	js_key_str(&j, "next_page_token", page.next);
-	js_close(&j, '}');
-	buf_addc(&c->out, '\n');
-	return CALL_DONE;
+	return write_page(c, &j, &page, path, list, n);
+}
+
+enum call_next on_file_list_get(struct call *c)
+{
+	const char *path = call_arg(c, "path"), *id = call_run_id(c, 0);
+	struct blob_page page = { .token = call_arg(c, "page_token"), .limit = INT64_MAX };
+	struct js j = { .out = &c->out };
+	struct err err = ERR_INIT;
+	struct found found;
+
+	path = path ? path : "";
+	if (!id || !call_arg_int(c, "limit", &page.limit, 1, BLOB_PAGE_MAX) || !call_args_done(c))
+		return CALL_DONE;
+	if (*path && !artifact_path_ok(path))
+		return bad_path(c);
+	if (found_list(c->api->store, id, path, c->arena, &found, &err))
+		return call_fail_err(c, "run", &err);
+	js_open(&j, '{');
+	js_key_str(&j, "folder", found.folder);
+	return write_page(c, &j, &page, path, found.list, found.count);
 }
 
 enum call_next on_artifact_get(struct call *c)

@@ -12,6 +12,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/event/record.h"
+#include "web/store/follow/beside.h"
 #include "web/store/write/ingest.h"
 
 #define RANGE_BYTES_MAX ((size_t)96 << 20) /* a longer record ends its file */
@@ -77,7 +78,7 @@ static int send_range(struct follow *f, struct follow_file *file, const void *by
 	int rc;
 
 	if (file->origin.foreign) {
-		origin_names(file->path, f->name, &foreign, &room);
+		origin_names(&file->origin, file->path, f->name, &foreign, &room);
 		op.foreign = &foreign;
 	}
 	file->under_way = true;
@@ -116,6 +117,22 @@ static ssize_t read_at(int fd, void *bytes, size_t n, uint64_t offset)
 	return (ssize_t)got;
 }
 
+/* Hparams may belong to the run above. */
+static void place_foreign(struct follow *f, struct follow_file *file)
+{
+	switch (beside_find(f->root, file->path, !f->once)) {
+	case BESIDE_YES:
+		origin_lift(&file->origin, file->path);
+		break;
+	case BESIDE_LATER:
+		file->origin.known = false;
+		refuse(f, file);
+		break;
+	case BESIDE_NO:
+		break;
+	}
+}
+
 static bool know_origin(struct follow *f, struct follow_file *file, int fd)
 {
 	char head[ORIGIN_HEAD_BYTES];
@@ -128,6 +145,8 @@ static bool know_origin(struct follow *f, struct follow_file *file, int fd)
 		try_again(f, file, strerror(errno));
 	else if (origin_find(&file->origin, file->path, head, (size_t)n) < 0)
 		kill_file(f, file, "not a journal or event file");
+	if (file->origin.known && file->origin.foreign)
+		place_foreign(f, file);
 	return file->origin.known;
 }
 

@@ -16,13 +16,20 @@ static void folder_of(const char *path, char ret[PATH_MAX])
 	snprintf(ret, PATH_MAX, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
 }
 
+static void name_run(struct origin *o, const char *folder)
+{
+	char hex[65];
+
+	sha256_hex(folder, strlen(folder), hex);
+	memcpy(o->run, hex, 32);
+}
+
 static void make_foreign(struct origin *o, const char *path)
 {
 	char folder[PATH_MAX], hex[65];
 
 	folder_of(path, folder);
-	sha256_hex(folder, strlen(folder), hex);
-	memcpy(o->run, hex, 32);
+	name_run(o, folder);
 	sha256_hex(path, strlen(path), hex);
 	/* The second half: a file at the root has its own name as its path, never a run's. */
 	memcpy(o->writer, hex + 32, 32);
@@ -45,6 +52,14 @@ static void read_header(struct origin *o, const struct record *rec)
 		}
 }
 
+/* Whether others' file says more than its version. */
+static bool says_something(const void *head, size_t n, size_t at)
+{
+	struct record rec;
+
+	return n >= ORIGIN_HEAD_BYTES || record_next(head, n, &at, &rec) != RECORD_MORE;
+}
+
 int origin_find(struct origin *ret, const char *path, const void *head, size_t n)
 {
 	bool events = strstr(path, "tfevents") != NULL;
@@ -57,17 +72,36 @@ int origin_find(struct origin *ret, const char *path, const void *head, size_t n
 		return 0;
 	if (state == RECORD_OK)
 		read_header(ret, &rec);
-	if (!ret->known && events && (state == RECORD_OK || state == RECORD_MORE))
-		make_foreign(ret, path);
-	return ret->known ? 1 : -1;
+	if (ret->known || !events || (state != RECORD_OK && state != RECORD_MORE))
+		return ret->known ? 1 : -1;
+	if (!says_something(head, n, at))
+		return 0;
+	make_foreign(ret, path);
+	return 1;
 }
 
-void origin_names(const char *path, const char *root, struct ingest_foreign *ret, struct origin_room *room)
+void origin_lift(struct origin *o, const char *path)
+{
+	char folder[PATH_MAX], above[PATH_MAX];
+
+	folder_of(path, folder);
+	folder_of(folder, above);
+	name_run(o, above);
+	o->beside = true;
+}
+
+void origin_names(const struct origin *o, const char *path, const char *root, struct ingest_foreign *ret,
+		  struct origin_room *room)
 {
 	const char *slash;
 
 	folder_of(path, room->folder);
+	if (o->beside) {
+		folder_of(room->folder, room->first);
+		memcpy(room->folder, room->first, sizeof room->folder);
+	}
 	slash = strchr(room->folder, '/');
+	ret->beside = o->beside;
 	ret->experiment = "Default";
 	ret->name = !strcmp(room->folder, ".") ? root : room->folder;
 	if (!slash)

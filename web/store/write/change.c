@@ -132,7 +132,7 @@ static const struct ingest_foreign *dup_foreign(struct arena *a, const struct in
 	*failed = *failed || (from && !copy);
 	if (copy)
 		*copy = (struct ingest_foreign){ dup_clean(a, from->experiment, failed),
-						 dup_clean(a, from->name, failed) };
+						 dup_clean(a, from->name, failed), from->beside };
 	return copy;
 }
 

@@ -45,6 +45,7 @@ struct ingest_point {
 struct ingest_foreign {
 	const char *experiment;
 	const char *name;
+	bool beside; /* words on the run, not from it: their end is not the run's */
 };
 
 struct ingest_op {

@@ -490,6 +490,8 @@ static int take_item(struct gather *g, const struct ingest_op *op, struct event 
 		rc = take_told(g->in, ev, item);
 	} else if (item->kind == EVENT_INPUT) {
 		rc = take_input(g->in, ev, &item->input);
+	} else if (item->kind == EVENT_HPARAMS_END && op->foreign && op->foreign->beside) {
+		rc = 0;
 	} else {
 		rc = take_other(g->in, ev, item);
 	}

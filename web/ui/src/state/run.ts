@@ -20,6 +20,12 @@ export async function getArtifacts(run: string, folder: string): Promise<Artifac
 	return artifactsOf(r.files);
 }
 
+/** What lies in one folder of a run's own, below the followed one; folder null: its journals are not files here. */
+export async function getFiles(run: string, path: string): Promise<{ folder: string | null; files: Artifact[] }> {
+	const r = await request(`runs/${encodeURIComponent(run)}/files?path=${encodeURIComponent(path)}`);
+	return { folder: r.folder === null ? null : String(r.folder), files: artifactsOf(r.files) };
+}
+
 export function artifactAddress(run: string, path: string): string {
 	return `api/v1/runs/${encodeURIComponent(run)}/artifacts/${path.split('/').map(encodeURIComponent).join('/')}`;
 }

@@ -12,6 +12,7 @@ import { Header } from '../header/header.tsx';
 import { Artifacts } from './artifacts.tsx';
 import { Facts } from './facts.tsx';
 import { Family } from './family.tsx';
+import { Files } from './files.tsx';
 import { Head } from './head.tsx';
 import { Metrics } from './metrics.tsx';
 import { Notes, notesReady } from './notes.tsx';
@@ -117,6 +118,7 @@ function Boxes({ run }: { run: RunDetail }) {
 			<Metrics r={run} />
 			<Code r={run} />
 			<Artifacts r={run} key={`${run.id} ${run.artifacts.length}`} />
+			<Files r={run} key={'files ' + run.id} />
 			<Pairs title="Environment" pairs={Object.entries(run.environment)} />
 			<Tags r={run} key={run.id} />
 		</div>

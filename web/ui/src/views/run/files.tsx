@@ -1,0 +1,25 @@
+// What lies beside a run's journals, where these are files that the server follows: weights, checkpoints. The server
+// reads none of them, so here they are names, sizes and a place.
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import type { Artifact, RunDetail } from '../../base/types.ts';
+import { getFiles } from '../../state/run.ts';
+import { Folder } from './folder.tsx';
+
+export function Files({ r }: { r: RunDetail }) {
+	const got = useSignal<{ folder: string | null; files: Artifact[] } | null>(null);
+	useEffect(() => {
+		let here = true;
+		getFiles(r.id, '').then((g) => here && (got.value = g), () => undefined);
+		return () => {
+			here = false;
+		};
+	}, [r.id, r.status, r.last_step]);
+	if (!got.value?.folder || !got.value.files.length) return null;
+	return (
+		<Folder title="Files" top={got.value.files} key={got.value.files.map((f) => f.path).join()}
+			load={async (path) => (await getFiles(r.id, path)).files} name={(_, name) => name}>
+			<p class="dim">in <code>{got.value.folder}</code> of the followed folder</p>
+		</Folder>
+	);
+}

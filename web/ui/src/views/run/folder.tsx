@@ -1,0 +1,53 @@
+// Files of a run, folder by folder.
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { bytes } from '../../base/format.ts';
+import type { Artifact } from '../../base/types.ts';
+
+/** The folder around one; '' is the topmost. */
+function above(folder: string): string {
+	return folder.split('/').slice(0, -1).join('/');
+}
+
+interface FolderOptions {
+	title: string;
+	/** What lies at the top. */
+	top: Artifact[];
+	load: (folder: string) => Promise<Artifact[]>;
+	/** How a file's name stands there. */
+	name: (f: Artifact, name: string) => ComponentChildren;
+	/** Beneath the list. */
+	children?: ComponentChildren;
+}
+
+export function Folder({ title, top, load, name, children }: FolderOptions) {
+	const folder = useSignal('');
+	const files = useSignal<Artifact[]>(top);
+	const wrong = useSignal('');
+	const open = async (path: string) => {
+		try {
+			files.value = path ? await load(path) : top;
+			folder.value = path;
+			wrong.value = '';
+		} catch (e) {
+			wrong.value = (e as Error).message;
+		}
+	};
+	const last = (f: Artifact) => f.path.split('/').pop()!;
+	return (
+		<section class="box artifacts" aria-label={title}>
+			<h2>{title} {folder.value && <span class="dim">{folder.value}</span>}</h2>
+			<ul class="files">
+				{folder.value && <li><button type="button" class="quiet" aria-label="the folder above"
+					onClick={() => void open(above(folder.value))}>…</button></li>}
+				{files.value.map((f) => <li key={f.path}>{f.folder
+					? <button type="button" class="quiet"
+						onClick={() => void open(f.path)}>{last(f)}/</button>
+					: <>{name(f, last(f))} <span class="dim">{bytes(f.bytes ?? 0)}</span></>}</li>)}
+				{!files.value.length && <li class="dim">nothing</li>}
+			</ul>
+			{children}
+			{wrong.value && <span class="problem" role="alert">{wrong.value}</span>}
+		</section>
+	);
+}
