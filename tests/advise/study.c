@@ -6,6 +6,7 @@
 #define TOKENS 256.0	/* of a sample */
 #define MFU 0.5		/* of a product's rate, that a whole pass reaches: 35 % of the data sheet's */
 #define HALF 2.0	/* bytes */
+#define FULL 0.95	/* of the memory: what an allocator that keeps what was freed can use at full speed */
 
 const struct study_size study_sizes[STUDY_SIZES] = {
 	[STUDY_125M] = { "125M", 0.125, 12, 12, 768 },	 [STUDY_350M] = { "0.35B", 0.35, 24, 16, 1024 },
@@ -54,16 +55,20 @@ static struct study_result cost_of(const struct study_run *r, enum study_kind ki
 	const double b = stages ? (double)r->batch * stages / chunks : (double)r->batch;
 	const struct advise_model m = model_of(&study_sizes[r->size], b, again, h);
 	struct advise_cost c;
+	double bytes;
 
 	advise_cost(&c, ids[kind], &m, &l, h);
-	return (struct study_result){ advise_bytes(&c) <= h->memory_bytes, advise_seconds(&c), c.comm_exposed_s,
-				      advise_bytes(&c) };
+	bytes = advise_bytes(&c);
+	return (struct study_result){ .fits = bytes <= h->memory_bytes, .roomy = bytes <= FULL * h->memory_bytes,
+				      .seconds = advise_seconds(&c), .exposed_s = c.comm_exposed_s,
+				      .bytes = bytes };
 }
 
-static void keep_better(struct study_result *best, struct study_result one)
+static bool beats(const struct study_result *a, const struct study_result *b, double spread)
 {
-	if (!best->seconds || one.fits > best->fits || (one.fits == best->fits && one.seconds < best->seconds))
-		*best = one;
+	const int more = (a->fits + a->roomy) - (b->fits + b->roomy);
+
+	return !b->seconds || more > 0 || (!more && a->seconds < (1 - spread) * b->seconds);
 }
 
 struct study_result study_cost(const struct study_run *r, enum study_kind kind, const struct hardware *h)
@@ -72,7 +77,9 @@ struct study_result study_cost(const struct study_run *r, enum study_kind kind, 
 	struct study_result best = { .seconds = 0 };
 
 	for (int again = 0; again < 2; again++) {
-		keep_better(&best, cost_of(r, kind, again, r->chunks ? r->chunks : stages, h));
+		const struct study_result one = cost_of(r, kind, again, r->chunks ? r->chunks : stages, h);
+
+		best = beats(&one, &best, 0) ? one : best;
 	}
 	return best;
 }
@@ -83,10 +90,10 @@ int study_best(const struct study_run *r, const struct hardware *h)
 	struct study_result best = { .seconds = 0 };
 	int found = -1;
 
-	for (int k = 0; k < STUDY_KINDS; k++) {
-		struct study_result one = study_cost(r, (enum study_kind)k, h);
+	for (int k = 0; k < STUDY_PDP4; k++) {
+		const struct study_result one = study_cost(r, (enum study_kind)k, h);
 
-		if (!one.fits || (found >= 0 && one.seconds >= (1 - h->spread) * best.seconds))
+		if (!one.fits || !beats(&one, &best, h->spread))
 			continue;
 		best = one;
 		found = k;

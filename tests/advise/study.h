@@ -26,14 +26,16 @@ struct study_run {
 };
 
 struct study_result {
-	bool fits;
+	bool fits, roomy; /* roomy: its allocator has room left */
 	double seconds, exposed_s, bytes;
 };
 
-/* With recomputation where that is needed, or faster. */
+/* With recomputation where that is needed, or faster. What fills the memory to the last is taken only where nothing
+ * else fits: the study's runs lost speed there to their allocator. */
 struct study_result study_cost(const struct study_run *r, enum study_kind kind, const struct hardware *h);
 
-/* The fastest that fits; -1: none does. */
+/* The study's comparison: of DDP, FSDP and pipelines of two stages, which its rules speak of, the fastest that fits, by
+ * the same rule; -1: none fits. */
 int study_best(const struct study_run *r, const struct hardware *h);
 
 #endif
