@@ -79,6 +79,7 @@ void advise_cost(struct advise_cost *ret, enum advise_id id, const struct advise
 			ret->stays_bytes = c.stays_bytes;
 			ret->casts_bytes = c.casts_bytes;
 			ret->late_bytes = c.late_bytes;
+			ret->stage = s;
 		}
 		for (int k = 0; k < ADVISE_COLLECTIVES; k++)
 			ret->sent[k] = fmax(ret->sent[k], c.sent[k]);

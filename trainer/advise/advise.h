@@ -63,6 +63,7 @@ struct advise_cost {
 	double sent[ADVISE_COLLECTIVES];   /* bytes that leave a rank in a step */
 	double forward_s, backward_s, comm_exposed_s, bubble_s, optimizer_s, copy_exposed_s;
 	double comm_s; /* of all collectives, hidden or not */
+	int stage;     /* of a pipeline, the one that needs most memory */
 };
 
 struct advise {

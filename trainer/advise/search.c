@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MICROS_TRIED 8 /* halvings of a rank's part of the batch */
 #define RECOMPUTES 3
@@ -21,13 +22,21 @@ static double memory_of(const struct search_opts *o)
 	return o->memory_bytes > 0 ? o->memory_bytes : o->hardware->memory_bytes;
 }
 
-static bool fits(const struct searching *g, const struct search_plan *p)
+static bool fits(const struct search_opts *o, const struct search_plan *p)
 {
-	const struct hardware *h = g->o->hardware;
+	const struct hardware *h = o->hardware;
 	const int local = p->layout.ranks / p->layout.nodes;
 	const double own = p->bytes * (h->shared ? local : 1);
 
-	return own <= memory_of(g->o) && (!p->cost.host_bytes || p->cost.host_bytes * local <= h->host_bytes);
+	return own <= memory_of(o) && (!p->cost.host_bytes || p->cost.host_bytes * local <= h->host_bytes);
+}
+
+/* Least seconds of a step that its loaders need. */
+static double loader_seconds(const struct search_opts *o, const struct search_plan *p)
+{
+	const double rate = o->hardware->samples_per_s * p->layout.nodes;
+
+	return rate > 0 ? (double)o->global_batch / rate : 0;
 }
 
 static const char *limit_of(const struct search_plan *p, double loader_s)
@@ -76,13 +85,12 @@ static void judge(struct searching *g, struct search_plan *p)
 {
 	const struct hardware *h = g->o->hardware;
 	const struct advise_model m = scaled(g, p);
-	const double loader_s = h->samples_per_s > 0
-		? (double)g->o->global_batch / h->samples_per_s / p->layout.nodes : 0;
+	const double loader_s = loader_seconds(g->o, p);
 	const double device_batch = (double)g->o->global_batch / p->layout.ranks;
 
 	advise_cost(&p->cost, p->strategy, &m, &p->layout, h);
 	p->bytes = advise_bytes(&p->cost);
-	p->fits = fits(g, p);
+	p->fits = fits(g->o, p);
 	p->seconds = fmax(advise_seconds(&p->cost), loader_s);
 	p->samples_per_s = (double)g->o->global_batch / p->seconds;
 	p->aco = p->cost.comm_exposed_s / device_batch;
@@ -94,7 +102,8 @@ static int add(struct searching *g)
 {
 	struct search *s = g->s;
 
-	if (!advise_table[g->at.strategy]->takes(&g->model, &g->at.layout))
+	if (!(g->o->wanted >> g->at.strategy & 1) ||
+	    !advise_table[g->at.strategy]->takes(&g->model, &g->at.layout))
 		return 0;
 	if (s->n == g->room) {
 		const int room = g->room ? 2 * g->room : 256;
@@ -265,27 +274,51 @@ static int by_ranks(const void *x, const void *y)
 	return c ? c : faster(a, b);
 }
 
-int search_all(struct search *ret, const struct search_opts *o, enum search_goal goal, struct err *err)
+static void order(struct search *s, enum search_goal goal)
 {
 	static int (*const orders[])(const void *, const void *) = { [SEARCH_SPEED] = by_speed,
 								     [SEARCH_MEMORY] = by_memory,
 								     [SEARCH_RANKS] = by_ranks };
+
+	if (s->n)
+		qsort(s->plans, (size_t)s->n, sizeof(*s->plans), orders[goal]);
+}
+
+int search_all(struct search *ret, const struct search_opts *o, enum search_goal goal, struct err *err)
+{
 	struct searching g = { .o = o, .s = ret, .err = err };
 	const int most = o->nodes * o->ranks_per_node;
 	int rc = 0;
 
 	*ret = (struct search){ .n = 0 };
-	for (int ranks = 1; !rc && !o->ranks_fixed && ranks < o->ranks_per_node && ranks < most; ranks *= 2)
+	for (int ranks = 1; !rc && ranks < o->ranks_per_node && ranks < most; ranks *= 2)
 		rc = add_ranks(&g, ranks, 1);
-	for (int nodes = 1; !rc && !o->ranks_fixed && nodes < o->nodes; nodes *= 2)
+	for (int nodes = 1; !rc && nodes < o->nodes; nodes *= 2)
 		rc = add_ranks(&g, nodes * o->ranks_per_node, nodes);
 	if (!rc)
 		rc = add_ranks(&g, most, o->nodes);
-	if (!rc && ret->n)
-		qsort(ret->plans, (size_t)ret->n, sizeof(*ret->plans), orders[goal]);
+	order(ret, goal);
 	if (rc)
 		search_done(ret);
 	return rc;
+}
+
+void search_correct(struct search *s, const struct search_opts *o, enum search_goal goal,
+		    const struct advise_cost *planned)
+{
+	struct search_plan *p = &s->plans[0];
+
+	if (planned) {
+		memcpy(p->cost.bytes, planned->bytes, sizeof(p->cost.bytes));
+		p->cost.host_bytes = planned->host_bytes;
+		p->bytes = advise_bytes(&p->cost);
+		p->fits = fits(o, p);
+		p->limit = limit_of(p, loader_seconds(o, p));
+		p->whole = true;
+	} else {
+		*p = s->plans[--s->n];
+	}
+	order(s, goal);
 }
 
 void search_done(struct search *s)

@@ -26,19 +26,20 @@ struct search_plan {
 	double samples_per_s;
 	double aco;	    /* exposed communication seconds by per-device batch */
 	bool fits, built;   /* built: the program can start it */
+	bool whole;	    /* bytes are those that the passes plan, not the formulas' */
 	const char *limit;  /* what takes most time, or "memory" */
 };
 
 struct search_opts {
 	const struct hardware *hardware;
 	int nodes, ranks_per_node; /* at most */
-	bool ranks_fixed;	   /* no fewer */
 	int64_t global_batch;
 	const int *precisions;
 	int n_precisions;
 	double bucket_bytes;
 	double memory_bytes; /* of a device, or of the machine where ranks share it; 0: as the hardware says */
-	unsigned built;	     /* strategies that the program has, a bit each by enum advise_id */
+	unsigned wanted;     /* strategies that are looked at, a bit each by enum advise_id */
+	unsigned built;	     /* strategies that the program has */
 	/* What the model costs at that size; ERR_USAGE: it cannot be had so, and is left out. */
 	int (*model)(void *user, int64_t micro, int recompute, int precision, struct advise_model *ret,
 		     struct err *err);
@@ -52,6 +53,11 @@ struct search {
 
 int search_all(struct search *ret, const struct search_opts *o, enum search_goal goal, struct err *err);
 void search_done(struct search *s);
+
+/* The first plan's bytes are known now, as the passes plan them: they stand for what the formulas say, and it finds its
+ * place anew. planned NULL: it cannot be had, and is dropped. */
+void search_correct(struct search *s, const struct search_opts *o, enum search_goal goal,
+		    const struct advise_cost *planned);
 
 /* The number of things in which two plans differ: strategy (with its stage or stages), ranks, micro-batch,
  * recomputation, offload, precision. */

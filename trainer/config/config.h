@@ -115,6 +115,9 @@ int config_settle(struct run_config *cfg, enum flag_id id, int64_t value, const 
  * messages ("weights.safetensors: n_head"). */
 int config_put(struct run_config *cfg, enum flag_id id, const char *label, const char *text, struct err *err);
 
+/* As if nobody had given the flag: its default again. Before config_resolve. */
+int config_take_back(struct run_config *cfg, enum flag_id id, struct err *err);
+
 /* Where the value was given, for messages: "--lr", "run.json: lr", "OMP_NUM_THREADS". n bytes at ret. */
 const char *config_label(const struct run_config *cfg, enum flag_id id, char *ret, size_t n);
 

@@ -263,16 +263,34 @@ static int read_environment(struct run_config *cfg, struct err *err)
 	return 0;
 }
 
+static int set_default(struct run_config *cfg, enum flag_id id, struct err *err)
+{
+	const struct flag *f = flag_get(id);
+
+	return *f->fallback ? flag_store(cfg, id, f->name, f->fallback, err) : 0;
+}
+
 static int set_defaults(struct run_config *cfg, struct err *err)
 {
-	for (int i = 0; i < FLAG_COUNT; i++) {
-		const struct flag *f = flag_get((enum flag_id)i);
-		int rc = *f->fallback ? flag_store(cfg, (enum flag_id)i, f->name, f->fallback, err) : 0;
+	int rc = 0;
 
-		if (rc)
-			return rc;
-	}
-	return 0;
+	for (int i = 0; !rc && i < FLAG_COUNT; i++)
+		rc = set_default(cfg, (enum flag_id)i, err);
+	return rc;
+}
+
+int config_take_back(struct run_config *cfg, enum flag_id id, struct err *err)
+{
+	static const size_t bytes[] = {
+		[KIND_INT] = sizeof(FLAG_TYPE_INT),   [KIND_REAL] = sizeof(FLAG_TYPE_REAL),
+		[KIND_BOOL] = sizeof(FLAG_TYPE_BOOL), [KIND_TEXT] = sizeof(FLAG_TYPE_TEXT),
+		[KIND_CHOICE] = sizeof(FLAG_TYPE_CHOICE), [KIND_SET] = sizeof(FLAG_TYPE_SET)
+	};
+	const struct flag *f = flag_get(id);
+
+	memset((char *)cfg + f->offset, 0, bytes[f->kind]);
+	cfg->origin[id] = ORIGIN_DEFAULT;
+	return set_default(cfg, id, err);
 }
 
 static struct run_config *config_new(void)

@@ -14,6 +14,9 @@
 #include "trainer/tools/auto_text.h"
 #include "trainer/tools/describe.h"
 #include "trainer/tools/costing.h"
+#include "trainer/tools/whole.h"
+
+#define WHOLE_MOST 16 /* plans that are planned in full, before formulas are believed */
 
 /* The file that --hardware names, else what --calibrate wrote on this machine. */
 static int open_hardware(struct hardware *ret, const struct run_config *cfg, struct err *err)
@@ -32,25 +35,40 @@ static int open_hardware(struct hardware *ret, const struct run_config *cfg, str
 	return hardware_open_rated(ret, path, err);
 }
 
-/* By name: a plan may know more strategies than the program has, and in another order. */
+static const char *const strategy_words[STRATEGY_COUNT] = {
+#define STRATEGY(word, ...) [STRATEGY_##word] = #word,
+#include "trainer/strategies/strategies.def"
+#undef STRATEGY
+};
+
+/* Its bit in the search's masks, by name: a plan may know more strategies than the program, and in another order. */
+static unsigned bit_of(int strategy)
+{
+	unsigned bit = 0;
+
+	for (int i = 0; i < ADVISE_COUNT; i++)
+		bit |= !strcmp(advise_table[i]->name, strategy_words[strategy]) ? 1u << i : 0;
+	return bit;
+}
+
 static unsigned built_strategies(void)
 {
 	unsigned built = 0;
 
-	for (int i = 0; i < ADVISE_COUNT; i++) {
-#define STRATEGY(word, ...) built |= !strcmp(advise_table[i]->name, #word) ? 1u << i : 0;
-#include "trainer/strategies/strategies.def"
-#undef STRATEGY
-	}
+	for (int i = 0; i < STRATEGY_COUNT; i++)
+		built |= bit_of(i);
 	return built;
 }
 
+/* A plan may offer another one; a training keeps what it has. */
 static int find_precisions(const struct run_config *cfg, int *ret)
 {
+	const bool asked = config_given(cfg, FLAG_precision) || config_given(cfg, FLAG_opt_level);
+
 	ret[0] = cfg->precision;
 	ret[1] = CONFIG_PRECISION_BF16;
-	return cfg->precision == CONFIG_PRECISION_FP32 && !config_given(cfg, FLAG_precision) &&
-	       !config_given(cfg, FLAG_opt_level) && !cfg->deterministic ? 2 : 1;
+	return cfg->command == COMMAND_PLAN && cfg->precision == CONFIG_PRECISION_FP32 && !asked &&
+	       !cfg->deterministic ? 2 : 1;
 }
 
 /* ranks a machine: as asked for, else as the hardware's file was measured. */
@@ -74,9 +92,103 @@ static int64_t batch_of(const struct run_config *cfg, const struct hardware *h)
 	return cfg->batch_size * cfg->grad_accum_steps * ranks_of(cfg, h) * machines_of(cfg);
 }
 
-static int search_here(struct auto_found *ret, struct costing *work, const struct run_config *cfg, int n_precisions,
+/* As if it had been typed. */
+static int put(struct run_config *cfg, enum flag_id id, const char *text, struct err *err)
+{
+	int rc = config_put(cfg, id, "--auto", *text ? text : "yes", err);
+
+	if (!rc)
+		cfg->origin[id] = ORIGIN_FLAG;
+	return rc;
+}
+
+/* What a plan decides is not what was typed. An --opt-level stays: it says more than the precision that it implies. */
+static int put_all(struct run_config *cfg, const struct auto_flags *flags, struct err *err)
+{
+	static const enum flag_id decided[] = { FLAG_zero_stage,      FLAG_pp_stages,
+						FLAG_microbatches,    FLAG_dp_devices,
+						FLAG_optim_offload,   FLAG_param_offload,
+						FLAG_grad_accum_steps, FLAG_activation_checkpointing };
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < sizeof(decided) / sizeof(decided[0]); i++)
+		rc = config_take_back(cfg, decided[i], err);
+	for (int i = 0; !rc && i < flags->n; i++)
+		if (flags->flag[i].id != FLAG_precision || !config_given(cfg, FLAG_opt_level))
+			rc = put(cfg, flags->flag[i].id, flags->flag[i].value, err);
+	return rc;
+}
+
+/* A backend that was opened since has left the number of threads in the environment, for OpenMP. */
+static int settle_threads(struct run_config *cfg, const struct run_config *first, struct err *err)
+{
+	if (!config_given(first, FLAG_threads))
+		return config_take_back(cfg, FLAG_threads, err);
+	cfg->threads = first->threads;
+	return 0;
+}
+
+/* The command line once more, with a plan's flags. *ret: resolved. */
+static int read_plan(struct run_config **ret, const struct job *job, const struct search_plan *p, int64_t global_batch,
+		     struct err *err)
+{
+	const struct config_world w = { .world = p->layout.ranks, .local_world = p->layout.ranks / p->layout.nodes };
+	struct auto_flags flags;
+	struct run_config *cfg;
+	int rc = config_parse(&cfg, job->argc, job->argv, err);
+
+	if (rc)
+		return rc;
+	auto_flags_of(&flags, p, global_batch);
+	rc = put_all(cfg, &flags, err);
+	if (!rc)
+		rc = settle_threads(cfg, job->cfg, err);
+	if (!rc)
+		rc = config_resolve(cfg, &w, err);
+	if (rc)
+		config_free(cfg);
+	else
+		*ret = cfg;
+	return rc;
+}
+
+static int plan_whole(struct advise_cost *ret, const struct job *job, const struct search_plan *p,
+		      int64_t global_batch, struct err *err)
+{
+	struct job whole = *job;
+	int rc = read_plan(&whole.cfg, job, p, global_batch, err);
+
+	if (rc)
+		return rc;
+	rc = whole_plan(ret, &whole, p->cost.stage, err);
+	config_free(whole.cfg);
+	return rc;
+}
+
+/* Blocks cost alike, nearly: the best is planned in full, until what stands first is what the passes say of it. */
+static int settle(struct auto_found *f, const struct search_opts *o, const struct job *job, struct err *err)
+{
+	const enum search_goal goal = (enum search_goal)job->cfg->goal;
+
+	for (int i = 0; i < WHOLE_MOST && f->search.n; i++) {
+		const struct search_plan *first = &f->search.plans[0];
+		struct advise_cost planned;
+		int rc;
+
+		if (first->whole || !first->fits || !first->built)
+			return 0;
+		rc = plan_whole(&planned, job, first, f->global_batch, err);
+		if (rc && rc != ERR_USAGE && rc != ERR_UNSUPPORTED)
+			return rc;
+		search_correct(&f->search, o, goal, rc ? NULL : &planned);
+	}
+	return 0;
+}
+
+static int search_here(struct auto_found *ret, struct costing *work, const struct job *job, int n_precisions,
 		       struct err *err)
 {
+	const struct run_config *cfg = job->cfg;
 	const struct search_opts o = { .hardware = &ret->hardware,
 				       .nodes = machines_of(cfg),
 				       .ranks_per_node = ranks_of(cfg, &ret->hardware),
@@ -85,23 +197,27 @@ static int search_here(struct auto_found *ret, struct costing *work, const struc
 				       .n_precisions = n_precisions,
 				       .bucket_bytes = cfg->bucket_cap_mb * 1048576,
 				       .memory_bytes = cfg->hardware ? 0 : (double)machine_available_bytes(),
+				       .wanted = config_given(cfg, FLAG_strategy) ? bit_of(cfg->strategy) : ~0u,
 				       .built = built_strategies(),
 				       .model = costing_model,
 				       .user = work };
 
-	return search_all(&ret->search, &o, (enum search_goal)cfg->goal, err);
+	int rc = search_all(&ret->search, &o, (enum search_goal)cfg->goal, err);
+
+	return rc ? rc : settle(ret, &o, job, err);
 }
 
-/* cfg is resolved; what data and model say is settled in it. */
-static int find_plans(struct auto_found *ret, struct run_config *cfg, const struct batch_file *batch, struct err *err)
+/* job->cfg is resolved; what data and model say is settled in it. */
+static int find_plans(struct auto_found *ret, const struct job *job, struct err *err)
 {
+	struct run_config *cfg = job->cfg;
 	struct subject s = { .data = NULL };
 	struct costing *work = NULL;
 	int rc = open_hardware(&ret->hardware, cfg, err), n = find_precisions(cfg, ret->precisions);
 
 	if (rc)
 		return rc;
-	rc = subject_open(&s, cfg, batch, err);
+	rc = subject_open(&s, cfg, job->batch, err);
 	if (!rc)
 		rc = initial_given(&s, cfg, err);
 	if (!rc)
@@ -109,7 +225,7 @@ static int find_plans(struct auto_found *ret, struct run_config *cfg, const stru
 	ret->global_batch = batch_of(cfg, &ret->hardware);
 	ret->per_sample = !rc && s.model->reads_tokens ? s.config.seq_len : 1;
 	if (!rc)
-		rc = search_here(ret, work, cfg, n, err);
+		rc = search_here(ret, work, job, n, err);
 	if (!rc && !ret->search.n)
 		rc = err_set(err, ERR_USAGE, "no plan: the global batch of %lld has no sample for each rank",
 			     (long long)ret->global_batch);
@@ -127,30 +243,11 @@ static void done(struct auto_found *f)
 int auto_plan(const struct job *job, struct buf *out, struct err *err)
 {
 	struct auto_found found = { .global_batch = 0 };
-	int rc = find_plans(&found, job->cfg, job->batch, err);
+	int rc = find_plans(&found, job, err);
 
 	if (!rc)
 		auto_text(&found, job->cfg, out);
 	done(&found);
-	return rc;
-}
-
-/* As if it had been typed. */
-static int put(struct run_config *cfg, enum flag_id id, const char *text, struct err *err)
-{
-	int rc = config_put(cfg, id, "--auto", *text ? text : "yes", err);
-
-	if (!rc)
-		cfg->origin[id] = ORIGIN_FLAG;
-	return rc;
-}
-
-static int put_all(struct run_config *cfg, const struct auto_flags *flags, struct err *err)
-{
-	int rc = 0;
-
-	for (int i = 0; !rc && i < flags->n; i++)
-		rc = put(cfg, flags->flag[i].id, flags->flag[i].value, err);
 	return rc;
 }
 
@@ -180,17 +277,18 @@ int auto_choose(struct job *job, struct err *err)
 	struct auto_found found = { .global_batch = 0 };
 	struct auto_flags flags;
 	const struct search_plan *best;
-	struct run_config *cfg = NULL;
+	struct job here = *job;
 	struct buf line;
 	int rc;
 
 	if (machines_of(job->cfg) > 1 || job->cfg->strategy || config_given(job->cfg, FLAG_strategy))
 		return err_set(err, ERR_USAGE, "--auto chooses strategy and ranks of one machine itself: leave %s away",
 			       machines_of(job->cfg) > 1 ? "--nnodes" : "--strategy");
-	rc = read_again(&cfg, job, err);
+	here.batch = NULL;
+	rc = read_again(&here.cfg, job, err);
 	if (rc)
 		return rc;
-	rc = find_plans(&found, cfg, NULL, err);
+	rc = find_plans(&found, &here, err);
 	best = rc ? NULL : best_here(&found.search);
 	if (!rc && !best)
 		rc = err_set(err, ERR_USAGE, "--auto: no plan of the global batch of %lld fits into this machine; "
@@ -204,6 +302,6 @@ int auto_choose(struct job *job, struct err *err)
 		rc = put_all(job->cfg, &flags, err);
 	}
 	done(&found);
-	config_free(cfg);
+	config_free(here.cfg);
 	return rc;
 }

@@ -172,7 +172,7 @@ static void add_parts(const struct search_plan *p, struct buf *out)
 	buf_addf(out, "time: forward %.4g s, backward %.4g, exposed communication %.4g (of %.4g), bubble %.4g, "
 		 "optimizer %.4g, exposed copies %.4g\n", c->forward_s, c->backward_s, c->comm_exposed_s, c->comm_s,
 		 c->bubble_s, c->optimizer_s, c->copy_exposed_s);
-	buf_adds(out, "memory of a rank:\n");
+	buf_addf(out, "memory of a rank, %s:\n", p->whole ? "planned in full" : "by formula");
 	for (int i = 0; i < PLAN_CATEGORY_COUNT; i++)
 		if (c->bytes[i] > 0)
 			buf_addf(out, "  %-12s %10.1f MiB\n", plan_category_name((enum plan_category)i),

@@ -136,8 +136,22 @@ static void add_seconds(struct sums *s, const struct hardware *h, const struct p
 		part->backward_s += seconds;
 	else if (n->phase == PHASE_OPTIMIZER)
 		s->back.update_s += seconds; /* dealt out by parameters in the end */
-	if (n->op->id == OP_cast && param_behind(n->out[0]))
-		part->cast_bytes += (double)tensor_bytes(n->out[0]);
+}
+
+static bool read_behind(const struct graph *g, const struct tensor *t, int turn)
+{
+	for (int i = turn + 1; i < g->n_nodes; i++)
+		for (int k = 0; k < g->nodes[i]->n_in; k++)
+			if (g->nodes[i]->in[k] == t)
+				return true;
+	return false;
+}
+
+/* A parameter in another type, which waits for the backward pass: not one that recomputation makes anew there. */
+static void add_cast(struct sums *s, const struct graph *g, const struct place *p, const struct node *n)
+{
+	if (n->op->id == OP_cast && n->id <= p->turn && param_behind(n->out[0]) && read_behind(g, n->out[0], p->turn))
+		part_of(s, p, n)->cast_bytes += (double)tensor_bytes(n->out[0]);
 }
 
 /* A sum that may be made in front of n is one tensor. */
@@ -195,6 +209,7 @@ static int sum_up(struct sums *ret, const struct prepared *p, const struct hardw
 		if (n->id <= place.turn)
 			add_reads(ret, owner, &place, n);
 		add_seconds(ret, h, &place, n);
+		add_cast(ret, g, &place, n);
 	}
 	free(owner);
 	add_crossing(ret, g);
@@ -228,7 +243,8 @@ static int open_rank(struct costing *w, int precision, struct err *err)
 static int plan_sums(struct costing *w, const struct shape_of *o, struct sums *ret, struct err *err)
 {
 	struct run_config cfg = *w->cfg;
-	struct seat seat = { .world = 2, .local_world = 1, .nodes = 1, .lane_fd = { -1 }, .signal_fd = -1 };
+	/* On machines of their own: which pages of the other's a rank would touch is not asked for. */
+	struct seat seat = { .world = 2, .local_world = 1, .nodes = 2, .lane_fd = { -1 }, .signal_fd = -1 };
 	struct subject s = *w->subject;
 	struct rank r = w->rank[o->precision];
 	struct prepared p;
@@ -272,6 +288,7 @@ static void add_rest(struct advise_part *back, const struct advise_part *few, co
 {
 	back->forward_s += few->forward_s - n * block->forward_s;
 	back->backward_s += few->backward_s - n * block->backward_s;
+	back->cast_bytes += few->cast_bytes - n * block->cast_bytes;
 }
 
 static double casts_of(const struct sums *s)

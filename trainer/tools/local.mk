@@ -1,7 +1,8 @@
 # Subcommands beside training.
 libtrainer_la_SOURCES += trainer/tools/against.c trainer/tools/against.h trainer/tools/auto.c trainer/tools/auto.h \
 	trainer/tools/auto_text.c trainer/tools/auto_text.h trainer/tools/calibrate.c trainer/tools/calibrate.h trainer/tools/child.c trainer/tools/child.h \
-	trainer/tools/curve.c trainer/tools/curve.h trainer/tools/costing.c trainer/tools/costing.h
+	trainer/tools/curve.c trainer/tools/curve.h trainer/tools/costing.c trainer/tools/costing.h \
+	trainer/tools/whole.c trainer/tools/whole.h
 libtrainer_la_SOURCES += trainer/tools/bandwidth.c trainer/tools/bandwidth.h trainer/tools/bench.c trainer/tools/bench.h trainer/tools/bench_ops.c trainer/tools/bench_ops.h trainer/tools/bench_loader.c trainer/tools/bench_loader.h trainer/tools/describe.c trainer/tools/describe.h \
 	trainer/tools/doctor.c trainer/tools/doctor.h trainer/tools/find.c trainer/tools/find.h \
 	trainer/tools/find_batch.c trainer/tools/find_batch.h trainer/tools/real.h \

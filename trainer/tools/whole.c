@@ -1,0 +1,46 @@
+/* whole.c: see whole.h. */
+#include "trainer/tools/whole.h"
+
+static void fill(struct advise_cost *ret, const struct plan *p)
+{
+	*ret = (struct advise_cost){ .host_bytes = (double)p->category_bytes[PLAN_OFFLOADED] };
+	for (int i = 0; i < PLAN_CATEGORY_COUNT; i++)
+		ret->bytes[i] = i == PLAN_OFFLOADED || i == PLAN_SNAPSHOT ? 0 : (double)p->category_bytes[i];
+}
+
+static int plan_stage(struct advise_cost *ret, const struct job *job, int stage, struct err *err)
+{
+	const struct run_config *cfg = job->cfg;
+	struct board board = { .stop_signal = 0 }; /* nobody stops a plan */
+	/* Of the last pipeline: its ranks are not the one that warns. Alone on their machines: which pages of each
+	 * other's they would touch is not asked for. */
+	const struct seat seat = { .world = cfg->world, .rank = cfg->world - (int)config_stages(cfg) + stage,
+				   .local_world = 1, .nodes = cfg->world, .lane_fd = { -1 }, .signal_fd = -1,
+				   .board = &board };
+	struct engine *e;
+	int rc = engine_open_plan(&e, job, &seat, err);
+
+	if (rc)
+		return rc;
+	fill(ret, &e->prepared.plan);
+	engine_close(e);
+	return 0;
+}
+
+int whole_plan(struct advise_cost *ret, const struct job *job, int stage, struct err *err)
+{
+	const int last = (int)config_stages(job->cfg) - 1, stages[] = { stage, 0, last };
+	int rc = 0;
+
+	*ret = (struct advise_cost){ .host_bytes = 0 };
+	for (int i = 0; !rc && i < 3; i++) {
+		struct advise_cost one;
+
+		if ((i > 0 && stages[i] == stage) || (i == 2 && !last))
+			continue;
+		rc = plan_stage(&one, job, stages[i], err);
+		if (!rc && advise_bytes(&one) > advise_bytes(ret))
+			*ret = one;
+	}
+	return rc;
+}
