@@ -65,7 +65,9 @@ dist_tests = $(dist_programs) tests/tracker/installed.sh tests/tracker/manual.sh
 # Without page and cuda module: what asks for the page, lists the backends, or looks at what was linked.
 plain_tests = tests/api/access.py tests/api/hostile.py tests/api/openapi.py tests/api/paths.py tests/api/tls.py \
 	tests/cli/upkeep.py tests/train/launcher.py tests/train/refusals.py tests/lint/exports.sh tests/lint/calls.py
-unsanitized_tests = $(lint_tests) $(python_tests) tests/tracker/manual.sh tests/web/pure.sh
+# On the emulated device ops alone reach code that nothing else does, kernels: ./check runs them in all types.
+unsanitized_tests = $(lint_tests) $(python_tests) $(gpu_tests) tests/gpu/calls_test tests/gpu/conformance_fake \
+	tests/gpu/judge_test tests/fakes/cuda/nccl_test tests/tracker/manual.sh tests/web/pure.sh
 sanitized_tests = $(filter-out $(unsanitized_tests),$(TESTS))
 print-tests:
 	@echo $($(NAMES))

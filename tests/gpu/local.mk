@@ -1,5 +1,5 @@
 # The cuda backend on the fake device of tests/fakes/cuda (or, with DPTRAIN_GPU=1, on a GPU): every op, whole nets, streams,
-# several ranks, what it refuses. `full` as an argument of the first three scripts asks for all.
+# several ranks, what it refuses. `full` as an argument of the scripts that know it asks for all: ./check --all.
 gpu_tests = tests/gpu/ops.sh tests/gpu/nets.py tests/gpu/products.py tests/gpu/ranks.py tests/gpu/refusals.py tests/gpu/trace.py \
 	tests/gpu/bundle.py tests/gpu/plan.py tests/gpu/whole.py tests/gpu/seen.py tests/gpu/allocations.py \
 	tests/gpu/kept.py
@@ -10,9 +10,12 @@ EXTRA_DIST += tests/gpu/all tests/gpu/bundle.sh tests/gpu/device.py tests/gpu/pe
 EXTRA_DIST += tests/gpu/libraries.sh tests/gpu/toolkit.sh tests/gpu/wheels.sh tests/gpu/h200.json tests/gpu/plans.txt tests/gpu/registers.py tests/gpu/registers.txt
 if HAVE_CUDA
 cmocka_tests += tests/gpu/calls_test
-check_PROGRAMS += tests/gpu/conformance tests/gpu/conformance_fake
+check_PROGRAMS += tests/gpu/conformance_fake
 TESTS += tests/gpu/conformance_fake
+if !SANITIZERS
+check_PROGRAMS += tests/gpu/conformance
 check_LTLIBRARIES += tests/gpu/libconformance.la
+endif
 if HAVE_CUDNN
 cmocka_tests += tests/gpu/judge_test
 check_LTLIBRARIES += tests/gpu/libcuda.la
@@ -40,10 +43,6 @@ tests_gpu_conformance_fake_SOURCES = $(conformance_sources)
 tests_gpu_conformance_fake_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) \
 	-DDPT_CUDA_FOLDERS='"$(abs_builddir)/tests/fakes/cuda/.libs"'
 tests_gpu_conformance_fake_LDADD = tests/fakes/cuda/kernels/gpu/conformance.lo libtrackbase.la tests/fakes/cuda/libdevice.la
-
-# What tests/gpu/ops.sh runs: ./check builds it alone, with sanitizers.
-gpu-ops-programs: tests/ops/ops_test$(EXEEXT) $(filter tests/fakes/cuda/%,$(check_LTLIBRARIES))
-.PHONY: gpu-ops-programs
 
 # What tests/gpu/all needs on another machine.
 if HAVE_CUDA

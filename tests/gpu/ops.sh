@@ -3,16 +3,10 @@
 # `ops.sh full`: in every type, in three orders, with the same bits in each; with DPTRAIN_GPU=1 in every type on the GPU
 # that is there.
 cd "${builddir:-.}" || exit 1
-cores=$(nproc)
-run() { # words of the tests…; as many at a time as there are cores
+run() { # words of the tests…, what takes longest first; as many at a time as there are cores
 	rm -f ops-gpu.log.*
-	n=0
-	for words; do
-		n=$((n + 1))
-		{ tests/ops/ops_test "$words" >"ops-gpu.log.$n" 2>&1 || touch ops-gpu.log.failed; } &
-		[ $((n % cores)) != 0 ] || wait
-	done
-	wait
+	printf '%s\n' "$@" | xargs -d '\n' -n 1 -P "$(nproc)" sh -c \
+		'tests/ops/ops_test "$1" >"ops-gpu.log.$$" 2>&1 || touch ops-gpu.log.failed' run
 	if [ -f ops-gpu.log.failed ]; then
 		grep -hvE 'RUN|OK' ops-gpu.log.* | head -n 40
 		exit 1
@@ -50,9 +44,9 @@ for DPTRAIN_FAKE_ORDER in $orders; do
 	run "$@"
 	# Products, convolutions and attention by own kernels, as without the libraries.
 	export DPTRAIN_FAKE_CUBLASLT_VERSION=120000 DPTRAIN_FAKE_CUDNN_VERSION=80000
-	run 'linear on cuda in bf16' 'linear_dgrad on cuda in f32' 'linear_wgrad on cuda in f16' 'lmhead on cuda in f16' \
-		'conv on cuda in f16' 'conv_dgrad on cuda in bf16' 'conv_wgrad on cuda in bf16' 'attention on cuda in bf16' \
-		'attention_grad on cuda in bf16' 'attention on cuda in f16' 'attention_grad on cuda in f16'
+	run 'conv_dgrad on cuda in bf16' 'conv on cuda in f16' 'conv_wgrad on cuda in bf16' 'lmhead on cuda in f16' \
+		'attention_grad on cuda in f16' 'attention_grad on cuda in bf16' 'attention on cuda in f16' 'attention on cuda in bf16' \
+		'linear on cuda in bf16' 'linear_dgrad on cuda in f32' 'linear_wgrad on cuda in f16'
 	unset DPTRAIN_FAKE_CUBLASLT_VERSION DPTRAIN_FAKE_CUDNN_VERSION
 	sort -o "$OPS_TEST_BITS" "$OPS_TEST_BITS"
 	diff ops-gpu.bits.down "$OPS_TEST_BITS" >ops-gpu.log || {

@@ -38,7 +38,9 @@ cuda_kernels = trainer/backends/cuda/matmul_own.cu $(op_cuda)
 cuda_sources = $(cuda_module) $(cuda_kernels)
 EXTRA_DIST += $(cuda_sources)
 
+# No sanitizer looks into a GPU, so such a build leaves nvcc's work to others; it has the module on the fake device.
 if HAVE_CUDA
+if !SANITIZERS
 pkglib_LTLIBRARIES += dptrain_cuda.la
 dptrain_cuda_la_SOURCES = $(cuda_sources)
 cuda_cppflags = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DDPT_CUDA_FOLDERS='"$(CUDA_FOLDERS)"'
@@ -50,6 +52,7 @@ dptrain_cuda_la_LIBADD = libgraph.la $(CUDA_LIBS)
 dptrain_cuda_la_LINK = $(LIBTOOL) $(AM_V_lt) --tag=CC $(AM_LIBTOOLFLAGS) --mode=link $(CC) $(AM_CFLAGS) $(CFLAGS) \
 	$(dptrain_cuda_la_LDFLAGS) $(LDFLAGS) -o $@
 endif
+endif
 
 NVCC_HOST_FLAGS = -fno-exceptions,-fno-rtti,-fno-threadsafe-statics,-fvisibility=hidden,-Wall
 AM_V_NVCC = $(am__v_NVCC_@AM_V@)
@@ -57,11 +60,14 @@ am__v_NVCC_ = $(am__v_NVCC_@AM_DEFAULT_V@)
 am__v_NVCC_0 = @echo "  NVCC    " $@;
 am__v_NVCC_1 =
 
+# Registers and spills of each kernel, as ptxas counts them, stay in a .ptxas beside the object: tests/gpu/registers.py.
 SUFFIXES = .cu
 .cu.lo:
 	@$(MKDIR_P) $(@D)
 	$(AM_V_NVCC)$(LIBTOOL) $(AM_V_lt) --tag=CC --mode=compile $(NVCC) -forward-unknown-opts $(NVCCFLAGS) -std=c++20 \
-		--Werror=all-warnings --compiler-options=$(NVCC_HOST_FLAGS) $(AM_CPPFLAGS) $(CPPFLAGS) -c -o $@ $<
+		--Werror=all-warnings --ptxas-options=-v --compiler-options=$(NVCC_HOST_FLAGS) $(AM_CPPFLAGS) $(CPPFLAGS) \
+		-c -o $@ $< 2>$(@:.lo=.ptxas) || { cat $(@:.lo=.ptxas) >&2; rm -f $@; exit 1; }
+CLEANFILES += $(cuda_kernels:.cu=.ptxas)
 
 # What nvcc includes of the tree: any of it makes every kernel anew.
 $(cuda_kernels:.cu=.lo): trainer/backends/cuda/attend.h trainer/backends/cuda/columns.h \
