@@ -453,6 +453,45 @@ const char *graph_does_what_was_recorded(void)
 	return found;
 }
 
+void CUDART_CB host_doubles(void *pinned)
+{
+	for (int i = 0; i < VALUES; i++)
+		static_cast<int *>(pinned)[i] *= 2;
+}
+
+/* Adds 1, has the host double it, and adds 1. */
+void with_the_host(stand &t)
+{
+	t.add(0, 1);
+	cudaMemcpyAsync(t.pinned, t.device, VALUES * sizeof(int), cudaMemcpyDefault, t.s[0]);
+	cudaLaunchHostFunc(t.s[0], host_doubles, t.pinned);
+	cudaMemcpyAsync(t.device, t.pinned, VALUES * sizeof(int), cudaMemcpyDefault, t.s[0]);
+	t.add(0, 1);
+}
+
+const char *host_works_in_order(void)
+{
+	stand t;
+	cudaError_t rc;
+	int want = 0;
+
+	begin(t);
+	with_the_host(t);
+	cudaGraphExec_t exec = end(t, &rc);
+
+	if (!exec)
+		return differs(rc, cudaSuccess);
+	for (int i = 0; i < 5; i++) {
+		cudaGraphLaunch(exec, t.s[0]);
+		with_the_host(t);
+		want = 4 * want + 9;
+	}
+	const char *found = t.all(0, want);
+
+	cudaGraphExecDestroy(exec);
+	return found;
+}
+
 const char *graph_times_are_read(void)
 {
 	stand t;
@@ -577,6 +616,7 @@ extern const struct conformance_row conformance_runtime[] = {
 	{ "events without timing have no time", time_without_timing },
 	{ "events that were never recorded have no time", time_of_no_record },
 	{ "a graph does what was recorded, at each launch, in its stream's order", graph_does_what_was_recorded },
+	{ "a function of the host runs in its stream's order, in a graph too", host_works_in_order },
 	{ "times of events inside a graph can be read after each launch", graph_times_are_read },
 	{ "no memory is taken while a graph is recorded, which is lost", no_memory_in_capture },
 	{ "nobody waits while a graph is recorded, which is lost", no_sync_in_capture },

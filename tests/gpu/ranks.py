@@ -1,11 +1,12 @@
 """Several ranks on the cuda backend, one fake device each, which meet by the fake of NCCL: one, two and three ranks of
-every strategy have the losses of one in f64 to 1e-9, and so have pipelines of two to four stages, `dp` and what is offloaded;
---deterministic has its bits; graphs or none and other orders of the devices' work have the same bits; comm/bytes is what the
+every strategy have the losses of one in f64 to 1e-9, and so have pipelines of two to four stages, `dp` and what is offloaded, whose
+bits are the same from a file; --deterministic has its bits; graphs or none and other orders of the devices' work have the same bits; comm/bytes is what the
 sizes say, with graphs and without; a rank that dies ends the others within five seconds, who name it. `ranks.py full`: more
 strategies and orders. With DPTRAIN_GPU=1 all ranks share the first GPU, and meet by NCCL itself."""
 import os
 import signal
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -38,10 +39,11 @@ FULL = [
 # The same of a net that is cut into stages.
 DEEP = ["--n-layer", 4, "--global-batch-size", 12, "--dropout", 0.1]
 AWAY = ["--activation-offload", "--param-offload", "--optim-offload"]
+FILE = ["--offload-dir", tempfile.gettempdir()]
 PIPES = [
     (["-b", 12, "--strategy", "pdp", "--pp-stages", 3, "--microbatches", 4, "--activation-checkpointing", "full"], 3),
     (["-b", 6, "--strategy", "pdp", "--pp-stages", 2, "--microbatches", 3, "--pp-schedule", "gpipe", "--zero-stage", 1, "--model-ema"], 4),
-    (["-b", 12, "--strategy", "dp", "--dp-devices", 3, *AWAY], 1),
+    (["-b", 12, "--strategy", "dp", "--dp-devices", 3, *AWAY, *FILE], 1),
 ]
 FULL_PIPES = [
     (["-b", 12, "--strategy", "pdp", "--pp-stages", 4, "--microbatches", 6], 4),
@@ -49,6 +51,7 @@ FULL_PIPES = [
     (["-b", 6, "--strategy", "pdp", "--pp-stages", 2, "--microbatches", 6, "--activation-checkpointing", "selective"], 4),
     (["-b", 4, "--strategy", "pdp", "--pp-stages", 1, "--microbatches", 2, "--zero-stage", 1], 3),
     (["-b", 6, "--strategy", "fsdp", *AWAY], 2),
+    (["-b", 6, "--strategy", "fsdp", *AWAY, *FILE], 2),
 ]
 
 
@@ -91,6 +94,15 @@ def same_bits(full):
         for seed in seeds:
             check(losses(name + ", another order", flags, 2, {"DPTRAIN_FAKE_SEED": str(seed)}) == want,
                   "%s in order %s: the same bits" % (name, seed))
+
+
+def in_a_file():
+    """Parameters and moments of more than one piece: the bits that host memory gives, whatever order the device works in."""
+    flags = ["-b", 1, "--global-batch-size", 1, "--vocab-size", 70000, "--max-steps", 2, "--precision", "fp32", "--opt", "adamw",
+             "--param-offload", "--optim-offload"]
+    want = losses("in host memory", flags, 1)
+    for name, more, env in (("in a file", [], {}), ("in a file, no graphs", ["--no-cuda-graphs"], {"DPTRAIN_FAKE_SEED": "4"})):
+        check(losses(name, [*flags, *FILE, *more], 1, env) == want, "%s: the bits of host memory" % name)
 
 
 # flags, ZeRO's stage (0: ddp), 16 bits
@@ -152,6 +164,7 @@ def main():
     same_numbers([*CLIPPED, "-b", 6], SAME + (FULL if full else []))
     same_numbers([*CLIPPED, *DEEP, "-b", 12], PIPES + (FULL_PIPES if full else []))
     same_bits(full)
+    in_a_file()
     sent(full)
     dead_rank()
     finish("ranks")

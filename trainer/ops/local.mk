@@ -63,7 +63,7 @@ op_cpu += trainer/ops/conv/conv_cpu.c
 op_cuda += trainer/ops/conv/conv_cuda.cu
 op_cases += trainer/ops/conv/conv_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/copy/copy.h trainer/ops/copy/copy_host.h trainer/ops/copy/copy.c
+libtrainer_la_SOURCES += trainer/ops/copy/copy.h trainer/ops/copy/copy_file.h trainer/ops/copy/copy_host.h trainer/ops/copy/copy.c
 libtrainer_la_SOURCES += trainer/ops/copy/copy_ref.c
 op_cpu += trainer/ops/copy/copy_cpu.c
 op_cuda += trainer/ops/copy/copy_cuda.cu

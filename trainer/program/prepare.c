@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "trainer/graph/slab.h"
-#include "trainer/ops/copy/copy_host.h"
+#include "trainer/ops/copy/copy_file.h"
 #include "trainer/program/peers.h"
 #include "trainer/program/spill.h"
 
@@ -229,9 +229,6 @@ static int open_slab(struct prepared *p, enum space s, struct err *err)
 	void *memory = NULL;
 	int rc = 0;
 
-	if (is_file(p, s) && o->backend->streams)
-		return err_set(err, ERR_USAGE, "--offload-dir %s: backend %s copies from and to memory alone; leave it "
-			       "away", o->offload_dir, o->backend->name);
 	if (s == SPACE_COMM && o->comm && !o->backend->streams) {
 		rc = o->comm->ops->alloc(o->comm, bytes, &memory, err);
 	} else if (bytes) {

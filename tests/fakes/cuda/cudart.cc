@@ -19,9 +19,16 @@ static cudaError_t keep(cudaError_t rc)
 	return fault != cudaSuccess ? fault : rc;
 }
 
-/* What waits for the device, or takes memory, may not be called while a graph is recorded, which is lost by it. */
+static bool host_works; /* a function of the host, for the device */
+
+/* What waits for the device, or takes memory, may not be called while a graph is recorded, which is lost by it; and by
+ * nobody for whom the device waits. */
 static bool forbidden(const char *call)
 {
+	if (host_works) {
+		fprintf(stderr, "fake device: %s by a function for which the device waits\n", call);
+		abort();
+	}
 	if (!queue_captures())
 		return false;
 	queue_lose_captures();
@@ -249,6 +256,30 @@ struct setting : work {
 cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream)
 {
 	queue_work(stream, std::make_shared<setting>(p, value, bytes));
+	return cudaSuccess;
+}
+
+/* A function of the host, which cannot reach the device's memory. */
+struct host_call : work {
+	cudaHostFn_t fn;
+	void *user;
+
+	host_call(cudaHostFn_t f, void *u) : fn(f), user(u)
+	{
+	}
+	void run() override
+	{
+		memory_hide();
+		host_works = true;
+		fn(user);
+		host_works = false;
+		memory_show();
+	}
+};
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *user)
+{
+	queue_work(stream, std::make_shared<host_call>(fn, user));
 	return cudaSuccess;
 }
 

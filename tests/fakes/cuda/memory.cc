@@ -136,3 +136,13 @@ void memory_shut(void)
 	if (--opened == 0)
 		protect(PROT_NONE);
 }
+
+void memory_hide(void)
+{
+	protect(PROT_NONE);
+}
+
+void memory_show(void)
+{
+	protect(PROT_READ | PROT_WRITE);
+}

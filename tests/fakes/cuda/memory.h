@@ -18,4 +18,8 @@ void memory_room(size_t *ret_free, size_t *ret_total);
 void memory_open(void);
 void memory_shut(void);
 
+/* Within those, around what the host does in between. */
+void memory_hide(void);
+void memory_show(void);
+
 #endif

@@ -33,6 +33,8 @@ cuda_module = \
 	trainer/backends/cuda/ranks.c \
 	trainer/backends/cuda/ranks.h \
 	trainer/backends/cuda/stage.h \
+	trainer/backends/cuda/staging.c \
+	trainer/backends/cuda/staging.h \
 	trainer/backends/cuda/streams.c
 cuda_kernels = trainer/backends/cuda/matmul_own.cu $(op_cuda)
 cuda_sources = $(cuda_module) $(cuda_kernels)
@@ -73,5 +75,5 @@ CLEANFILES += $(cuda_kernels:.cu=.ptxas)
 $(cuda_kernels:.cu=.lo): trainer/backends/cuda/attend.h trainer/backends/cuda/columns.h \
 	trainer/backends/cuda/conv_plan.h trainer/backends/cuda/cuda.h trainer/backends/cuda/descend.h trainer/backends/cuda/device.h \
 	trainer/backends/cuda/fail.h trainer/backends/cuda/fold.h trainer/backends/cuda/matmul.h trainer/backends/cuda/meet.h \
-	trainer/backends/cuda/ranks.h trainer/backends/cuda/stage.h trainer/graph/leaves.h \
+	trainer/backends/cuda/ranks.h trainer/backends/cuda/stage.h trainer/backends/cuda/staging.h trainer/graph/leaves.h \
 	trainer/backends/cuda/product.h trainer/ops/attention/attention_cuda.h trainer/graph/both.h trainer/graph/graph.h trainer/graph/kernel.h tracker/base/err.h

@@ -187,6 +187,7 @@ static void cuda_close(void *module)
 {
 	struct cuda_module *m = module;
 
+	staging_done(m);
 	dnn_close(m);
 	blas_close(m);
 	kept_close(m->kept);

@@ -4,6 +4,7 @@
 
 #include "trainer/backends/backend.h"
 #include "trainer/backends/cuda/calls.h"
+#include "trainer/backends/cuda/staging.h"
 
 struct cuda_module {
 	int device;
@@ -15,6 +16,7 @@ struct cuda_module {
 	int64_t sent_recorded;
 	struct cuda_calls calls; /* of the libraries that were needed so far */
 	struct kept *kept;	 /* plans that later runs may take; NULL: none */
+	void *staging[STAGING_COUNT]; /* staging.h; NULL: not asked for so far */
 #ifdef HAVE_CUBLASLT
 	cublasLtHandle_t blas; /* NULL: not open */
 #endif
