@@ -1,7 +1,7 @@
 """A whole run on the cuda backend: fp16 with a loss scale that skips steps, steps of several micro-batches of which the last is
 smaller, averages, clipping, checkpoints. Its points, weights, moments and state are the same bits when it is asked to end,
-goes on, is killed and goes on again; without graphs; with recomputation; and in other orders of the device's streams, blocks
-and threads (`whole.py full`: in 20, and on two ranks). In f64 a net with batch norm has ref's losses, its tail included.
+goes on, is killed and goes on again, as one rank and as a pipeline of two; without graphs; with recomputation; and in other
+orders of the device's streams, blocks and threads (`whole.py full`: in 20, and on two ranks). In f64 a net with batch norm has ref's losses, its tail included.
 On the fake device; with DPTRAIN_GPU=1 on the GPU that is there."""
 import os
 import sys
@@ -32,14 +32,23 @@ def finished(name, flags, env):
         return outcome(tmp) if check(p.returncode == 0, "%s: exit %d: %s" % (name, p.returncode, p.stderr[-2000:])) else None
 
 
+def run_of(folder, words, net):
+    """A run of ten steps, the first of which overflow fp16."""
+    return [*net, "--data-path", words, "--global-batch-size", 7, "--run-name", "r", "--deterministic", "--max-steps", STEPS, "--save-steps",
+            SAVE, "--save-total-limit", 2, "--model-ema", "--model-ema-decay", 0.9, "--clip-grad-norm", 0.5, "--opt", "adamw", "--warmup-steps",
+            2, "--precision", "fp16", "--init-from", steep(folder, words, net)]
+
+
+def goes_on(name, flags):
+    points = disturbed(name, flags)
+    skipped = list((points or {}).get(("train/skipped_steps", -1), {}).values())
+    check(not points or 0 < skipped[-1] < STEPS // 2, "%s: some steps were skipped: %s" % (name, skipped))
+
+
 def same_bits(folder, full):
     words = make_words(folder)
-    flags = [*GPT, *CUDA, "--data-path", words, "--global-batch-size", 7, "--batch-size", 2, "--run-name", "r", "--deterministic", "--max-steps",
-             STEPS, "--save-steps", SAVE, "--save-total-limit", 2, "--model-ema", "--model-ema-decay", 0.9, "--clip-grad-norm", 0.5, "--opt",
-             "adamw", "--warmup-steps", 2, "--precision", "fp16", "--init-from", steep(folder, words, [*GPT, *CUDA])]
-    points = disturbed("stopped and killed", flags)
-    skipped = list((points or {}).get(("train/skipped_steps", -1), {}).values())
-    check(not points or 0 < skipped[-1] < STEPS // 2, "some steps were skipped: %s" % skipped)
+    flags = [*run_of(folder, words, [*GPT, *CUDA]), "--batch-size", 2]
+    goes_on("stopped and killed", flags)
     want = finished("as it is", flags, {})
     for name, more, env in variants(full):
         got = finished(name, [*flags, *more], env)
@@ -48,6 +57,11 @@ def same_bits(folder, full):
     if full and not REAL:
         stops.ENV["DPTRAIN_FAKE_DEVICES"] = "2"
         disturbed("two ranks", [*flags, "--nproc-per-node", 2])
+    if not REAL:
+        stops.ENV["DPTRAIN_FAKE_DEVICES"] = "2"
+        flags = run_of(folder, words, [*GPT, *CUDA, "--n-layer", 2])
+        # Two stages, each with its part of weights and moments; micro-batches of 3, 2 and 2 samples.
+        goes_on("pipeline", [*flags, "--batch-size", 7, "--strategy", "pdp", "--pp-stages", 2, "--microbatches", 3, "--nproc-per-node", 2])
 
 
 def ragged(folder):
