@@ -7,6 +7,7 @@
 #include "trainer/ops/copy/copy.h"
 #include "trainer/ops/ops.h"
 
+#define LEAST_BYTES 64 /* of moments that are offloaded: a handful of numbers gains nothing */
 #define AHEAD 2 /* stretches from the one that frees memory to the one that it is copied for */
 
 struct stretch { /* compute nodes */
@@ -57,7 +58,7 @@ static bool is_kept(const struct offloader *f, const struct tensor *t)
 	const bool weight = t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT;
 
 	if (t->kind == TENSOR_MOMENT || (f->o->averages && weight))
-		return f->o->optimizer;
+		return f->o->optimizer && tensor_bytes(t) >= LEAST_BYTES;
 	return t->kind == TENSOR_PARAM && f->o->params;
 }
 
