@@ -94,13 +94,13 @@ static bool run_once(struct diamond *t, struct exec *e, int round)
 	double x[VALUES], d[VALUES], nothing[VALUES] = { 0 };
 	const struct step_page page = { .step = round + 1 };
 	struct err err = ERR_INIT;
-	struct exec_times times;
+	struct exec_done done;
 
 	for (int i = 0; i < VALUES; i++)
 		x[i] = 100 * round + i + 1;
 	assert_int_equal(prepared_put(&t->prepared, t->d, nothing, sizeof(nothing), &err), 0);
 	assert_int_equal(prepared_put(&t->prepared, t->x, x, sizeof(x), &err), 0);
-	assert_int_equal(exec_run(e, &t->program, &(struct exec_call){ .page = &page }, &times, &err), 0);
+	assert_int_equal(exec_run(e, &t->program, &(struct exec_call){ .page = &page }, &done, &err), 0);
 	assert_int_equal(prepared_get(&t->prepared, t->d, d, sizeof(d), &err), 0);
 	for (int i = 0; i < VALUES; i++)
 		if (d[i] != 7 * x[i])

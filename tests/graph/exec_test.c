@@ -18,7 +18,7 @@
 /* An executor that runs nothing and counts. */
 struct fake {
 	struct exec exec;
-	int runs, profiles;
+	int runs, under_way, profiles;
 	bool closed;
 	double seconds;
 };
@@ -39,15 +39,32 @@ static void fake_close(struct exec *e)
 	((struct fake *)e)->closed = true;
 }
 
-static int fake_run(struct exec *e, const struct program *p, const struct exec_call *call, struct exec_times *ret,
-		    struct err *err)
+static int fake_ahead(const struct exec *e)
 {
-	const struct step_page *page = call->page;
+	(void)e;
+	return EXEC_AHEAD_MAX;
+}
 
+static int fake_begin(struct exec *e, const struct program *p, const struct exec_call *call, struct err *err)
+{
 	(void)p;
+	if (call->page->step == 13)
+		return err_set(err, ERR_PEER, "step 13");
 	((struct fake *)e)->runs++;
-	ret->comm_total = (double)page->step;
-	return page->step == 13 ? err_set(err, ERR_PEER, "step 13") : 0;
+	((struct fake *)e)->under_way++;
+	return 0;
+}
+
+static int fake_fed(struct exec *e, struct err *err)
+{
+	return ((struct fake *)e)->under_way ? 0 : err_set(err, ERR_USAGE, "nothing is under way");
+}
+
+static int fake_end(struct exec *e, struct exec_done *ret, struct err *err)
+{
+	(void)err;
+	ret->times.comm_total = 100 * ((struct fake *)e)->under_way--;
+	return 0;
 }
 
 static int fake_profile(struct exec *e, struct err *err)
@@ -66,26 +83,37 @@ static const double *fake_node_seconds(const struct exec *e, const struct progra
 static const struct exec_ops fake_ops = {
 	.open = fake_open,
 	.close = fake_close,
-	.run = fake_run,
+	.ahead = fake_ahead,
+	.begin = fake_begin,
+	.fed = fake_fed,
+	.end = fake_end,
 	.profile = fake_profile,
 	.node_seconds = fake_node_seconds,
 };
 
 static void calls_reach_the_executor(void **state)
 {
-	struct exec_times times = { .comm_total = 0 };
 	struct step_page page = { .step = 12 };
+	const struct exec_call call = { .page = &page };
+	struct exec_done done = { .losses = NULL };
 	struct err err = ERR_INIT;
 	const struct program p = { .name = "train-4" };
 	struct exec *e;
 
 	(void)state;
 	assert_int_equal(fake_ops.open(&e, NULL, &err), 0);
-	assert_int_equal(exec_run(e, &p, &(struct exec_call){ .page = &page }, &times, &err), 0);
-	assert_true(times.comm_total == 12);
+	assert_int_equal(exec_ahead(e), EXEC_AHEAD_MAX);
+	assert_int_equal(exec_run(e, &p, &call, &done, &err), 0);
+	assert_true(done.times.comm_total == 100);
+	assert_int_equal(exec_begin(e, &p, &call, &err), 0);
+	assert_int_equal(exec_begin(e, &p, &call, &err), 0);
+	assert_int_equal(exec_fed(e, &err), 0);
+	assert_int_equal(exec_end(e, &done, &err), 0);
+	assert_true(done.times.comm_total == 200);
+	assert_int_equal(exec_end(e, &done, &err), 0);
 	page.step = 13;
-	assert_int_equal(exec_run(e, &p, &(struct exec_call){ .page = &page }, &times, &err), ERR_PEER);
-	assert_int_equal(fake.runs, 2);
+	assert_int_equal(exec_run(e, &p, &call, &done, &err), ERR_PEER);
+	assert_int_equal(fake.runs, 3);
 	assert_int_equal(exec_profile(e, &err), 0);
 	assert_int_equal(fake.profiles, 1);
 	assert_true(*exec_node_seconds(e, &p) == 3);
@@ -105,7 +133,6 @@ struct sums {
 	struct program program;
 	struct tensor *x, *twice;
 	void *slab;
-	int fed;
 };
 
 static struct node *node(struct graph *g, const struct op *op, struct tensor *a, struct tensor *b, struct tensor *out)
@@ -129,10 +156,15 @@ static struct tensor *values(struct graph *g, const char *name, enum tensor_kind
 static void build(struct sums *t)
 {
 	struct graph *g = graph_new(true);
-	struct tensor *sum = values(g, "sum", TENSOR_ACT, LIFE_ACROSS);
+	struct tensor *sum = values(g, "sum", TENSOR_ACT, LIFE_ACROSS), *targets;
 	struct node *forward, *moved, *n;
 
 	t->x = values(g, "x", TENSOR_INPUT, LIFE_MICRO);
+	targets = graph_tensor(g, &(struct tensor){ .name = "targets",
+						    .kind = TENSOR_INPUT,
+						    .dtype = DTYPE_F64,
+						    .shape = SHAPE(1),
+						    .life = LIFE_MICRO });
 	forward = node(g, &op_add, t->x, t->x, NULL);
 	forward->part = PART_FORWARD;
 	moved = node(g, &op_allreduce, forward->out[0], NULL, NULL);
@@ -146,7 +178,7 @@ static void build(struct sums *t)
 	n->part = PART_STEP;
 	t->twice = n->out[0];
 	t->twice->keep = true;
-	t->program = (struct program){ .name = "sums", .graph = g };
+	t->program = (struct program){ .name = "sums", .graph = g, .inputs = t->x, .targets = targets };
 }
 
 static void prepare_sums(struct sums *t, enum pipeline kind, int stage, int micros)
@@ -179,17 +211,11 @@ static double value(int micro, int i)
 	return 1000 * micro + i;
 }
 
-static int put(void *user, int micro, struct err *err)
-{
-	struct sums *t = user;
-	double *x = prepared_slot(&t->prepared, t->x, micro);
+static int copies_left; /* that refuse_late does before it refuses */
 
-	if (micro == t->fed - 100)
-		return err_set(err, ERR_IO, "no more data");
-	assert_int_equal(micro, t->fed++);
-	for (int i = 0; i < VALUES; i++)
-		x[i] = value(micro, i);
-	return 0;
+static int refuse_late(void *module, void *to, const void *from, size_t bytes, struct err *err)
+{
+	return copies_left-- ? backend_ref.copy(module, to, from, bytes, err) : err_set(err, ERR_IO, "no more data");
 }
 
 static void sums_done(struct sums *t)
@@ -207,16 +233,19 @@ static void sums_done(struct sums *t)
 
 static int run_fed(struct exec *e, struct sums *t, struct err *err)
 {
-	const struct exec_feed feed = { put, t };
 	const struct step_page page = { .step = 1 };
-	struct exec_times times;
+	double inputs[MICROS * VALUES], targets[MICROS] = { 0 };
+	struct exec_done done;
 
-	return exec_run(e, &t->program, &(struct exec_call){ .page = &page, .feed = &feed }, &times, err);
+	for (int i = 0; i < MICROS * VALUES; i++)
+		inputs[i] = value(i / VALUES, i % VALUES);
+	return exec_run(e, &t->program,
+			&(struct exec_call){ .page = &page, .inputs = inputs, .targets = targets }, &done, err);
 }
 
 static void run_sums(enum pipeline kind, int stage, int micros)
 {
-	struct sums t = { .fed = 0 };
+	struct sums t;
 	const double *twice;
 	struct err err = ERR_INIT;
 	struct exec *e;
@@ -226,9 +255,7 @@ static void run_sums(enum pipeline kind, int stage, int micros)
 	assert_int_equal(exec_new(&e, &t.prepared, &err), 0);
 	twice = prepared_address(&t.prepared, t.twice);
 	for (int round = 0; round < 3; round++) {
-		t.fed = 0;
 		assert_int_equal(run_fed(e, &t, &err), 0);
-		assert_int_equal(t.fed, micros);
 		for (int i = 0; i < VALUES; i++) {
 			double sum = 0;
 
@@ -253,14 +280,17 @@ static void micro_batches_keep_their_own(void **state)
 
 static void a_feed_that_fails_ends_the_run(void **state)
 {
-	struct sums t = { .fed = 0 };
+	struct backend failing = backend_ref;
+	struct sums t;
 	struct err err = ERR_INIT;
 	struct exec *e;
 
 	(void)state;
+	failing.copy = refuse_late;
+	copies_left = 3; /* the second micro-batch's targets */
 	build(&t);
 	prepare_sums(&t, PIPELINE_GPIPE, 0, 4);
-	t.fed = 100; /* micro-batch 0 has none */
+	t.prepared.opts.backend = &failing;
 	assert_int_equal(exec_new(&e, &t.prepared, &err), 0);
 	assert_int_equal(run_fed(e, &t, &err), ERR_IO);
 	assert_non_null(strstr(err.text, "no more data"));

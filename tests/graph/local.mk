@@ -1,6 +1,6 @@
 # Placement and plans (plan_test), streams at once and turns (stream_test), that waits order all that touches memory
-# (ordered_test; `ordered_test full`: of every model), stages (stages_test), executors (exec_test), what the passes
-# leave behind (pass_test), dumps against golden files (dump_test; regenerate with UPDATE_GOLDEN=1), random numbers (normal_test).
+# (ordered_test; `ordered_test full`: of every model), stages (stages_test), executors (exec_test), runs that are begun
+# ahead on a device (ahead_test), what the passes leave behind (pass_test), dumps against golden files (dump_test; regenerate with UPDATE_GOLDEN=1), random numbers (normal_test).
 EXTRA_DIST += \
 	tests/graph/golden/gpt-small.txt \
 	tests/graph/golden/resnet18.params \
@@ -12,7 +12,7 @@ EXTRA_DIST += \
 	tests/graph/golden/resnet50.params \
 	tests/graph/golden/resnet50.txt
 
-cmocka_tests += tests/graph/plan_test tests/graph/exec_test tests/graph/stream_test tests/graph/ordered_test tests/graph/stages_test tests/graph/pass_test \
+cmocka_tests += tests/graph/plan_test tests/graph/exec_test tests/graph/ahead_test tests/graph/stream_test tests/graph/ordered_test tests/graph/stages_test tests/graph/pass_test \
 	tests/graph/dump_test tests/graph/leaves_test tests/graph/normal_test
 graph_test_ordered = tests/graph/ordered.c tests/graph/ordered.h
 tests_graph_ordered_test_SOURCES = tests/graph/ordered_test.c $(graph_test_ordered)

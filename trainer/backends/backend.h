@@ -103,7 +103,7 @@ struct backend_streams {
 
 	int (*record)(void *module, struct stream_handle *s, struct event_handle *e, struct err *err);
 	int (*wait)(void *module, struct stream_handle *s, struct event_handle *e, struct err *err);
-	/* Between the device and SPACE_PINNED. */
+	/* Between the device and SPACE_PINNED, or on the device. */
 	int (*copy_async)(void *module, struct stream_handle *s, const struct backend_copy *c, struct err *err);
 
 	int (*event_sync)(void *module, struct event_handle *e, struct err *err);

@@ -86,6 +86,29 @@ static void plan_pinned(struct prepared *p, const struct prepare_shapes *shapes)
 	p->snapshot_offset = add_pinned(p, p->snapshot_bytes, PLAN_SNAPSHOT);
 }
 
+/* Bytes of all micro-batches of a batch's inputs or targets, from the start of one to the next. */
+static size_t fed_bytes(const struct program *p, const struct tensor *t)
+{
+	return slab_align((size_t)p->schedule.slots * tensor_bytes(t), PLAN_ALIGN_BYTES);
+}
+
+/* On devices the next batch arrives while the last one's program runs, which uses all the rest. */
+static void plan_feed(struct prepared *p)
+{
+	size_t most = 0;
+
+	for (int i = 0; p->opts.backend->streams && i < p->n_programs; i++) {
+		const struct program *q = p->program[i];
+		const size_t bytes = fed_bytes(q, q->inputs) + fed_bytes(q, q->targets);
+
+		most = bytes > most ? bytes : most;
+	}
+	p->feed_offset = slab_align(p->plan.slab_bytes[SPACE_PRIVATE], PLAN_ALIGN_BYTES);
+	p->plan.slab_bytes[SPACE_PRIVATE] = most ? p->feed_offset + most : p->plan.slab_bytes[SPACE_PRIVATE];
+	p->plan.category_bytes[PLAN_INPUTS] += most;
+	p->plan.lower_bound_bytes += most;
+}
+
 static int make_model(struct prepared *p, const struct prepare_shapes *shapes, struct err *err)
 {
 	int rc = program_model(&p->model, &p->opts, 1, shapes->n_train ? PROGRAM_STEP : PROGRAM_EVAL, err);
@@ -117,6 +140,8 @@ int prepare_programs(struct prepared *ret, const struct program_opts *opts, cons
 	ret->plan.offload_in_file = opts->offload.file;
 	if (!rc)
 		rc = peers_bytes(ret, &ret->plan.peers_bytes, err);
+	if (!rc)
+		plan_feed(ret);
 	if (!rc)
 		plan_pinned(ret, shapes);
 	if (rc)
@@ -161,6 +186,13 @@ void *prepared_address(const struct prepared *p, const struct tensor *t)
 void *prepared_slot(const struct prepared *p, const struct tensor *t, int slot)
 {
 	return t ? p->slab[t->space] + plan_offset(t, slot) : NULL;
+}
+
+void *prepared_feed(const struct prepared *p, const struct program *program, const struct tensor *t)
+{
+	const size_t at = t == program->targets ? fed_bytes(program, program->inputs) : 0;
+
+	return p->slab[SPACE_PRIVATE] + p->feed_offset + at;
 }
 
 static void give_back(const struct prepared *p, const void *at, size_t bytes)

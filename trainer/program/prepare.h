@@ -21,6 +21,7 @@ struct prepared {
 	size_t snapshot_bytes;	/* 0: none; room for what this rank holds (trainer/state/snapshot.h) */
 	size_t snapshot_offset; /* in the pinned slab */
 	size_t loader_bytes[SPLIT_COUNT], loader_offset[SPLIT_COUNT]; /* the same of the loaders' slots */
+	size_t feed_offset; /* in the private slab, of prepared_feed */
 };
 
 /* Shapes of micro-batches of training and of evaluation; either list may be empty. */
@@ -63,6 +64,10 @@ size_t prepared_copy_at(const struct prepared *p, const char *name);
 /* Address of a tensor's memory in the backend (host backends: plain memory). */
 void *prepared_address(const struct prepared *p, const struct tensor *t);
 void *prepared_slot(const struct prepared *p, const struct tensor *t, int slot); /* the same of a micro-batch slot */
+
+/* Of backends with streams: where the next batch's inputs or targets (t: which of program's) wait for their run; of no
+ * program's own. All micro-batches, one behind the other. */
+void *prepared_feed(const struct prepared *p, const struct program *program, const struct tensor *t);
 
 /* From or to the slabs, or between them; what of it lies in a file is not kept resident. Complete on return. */
 int prepared_copy(const struct prepared *p, void *to, const void *from, size_t bytes, struct err *err);

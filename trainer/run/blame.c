@@ -77,14 +77,14 @@ static int agree(const struct engine *e, const struct finding *own, char *ret, s
 }
 
 /* The step once more, with its batch loaded anew. */
-static int again(struct engine *e, struct nonfinite_watch *w, struct err *err)
+static int again(struct engine *e, const struct step_result *r, struct nonfinite_watch *w, struct err *err)
 {
 	struct step_result ignored;
 	int rc;
 
 	loader_close(e->loader);
 	e->loader = NULL;
-	e->step--;
+	e->step = r->step - 1;
 	rc = engine_begin(e, err);
 	e->suspects = w;
 	if (!rc)
@@ -106,7 +106,7 @@ static int find(struct engine *e, const struct step_result *r, char *ret, size_t
 	w = nonfinite_new(&e->prepared);
 	if (!w)
 		return err_set(err, ERR_NOMEM, "out of memory: a step that is looked at");
-	rc = again(e, w, err);
+	rc = again(e, r, w, err);
 	if (!rc && nonfinite_first(w)->kind != NONFINITE_NONE)
 		say(e, r, nonfinite_first(w), &own);
 	if (!rc)
@@ -118,18 +118,15 @@ static int find(struct engine *e, const struct step_result *r, char *ret, size_t
 /* The lowest rank whose own loss is not finite; -1: none is, or it is another stage's. */
 static int rank_of_loss(const struct engine *e, const struct step_result *r, int *ret, struct err *err)
 {
-	const struct program *p = step_program(e, r->in_epoch);
 	struct comm *c = rank_comm(&e->rank);
 	double *loss = calloc((size_t)c->world, sizeof(*loss));
-	int rc = 0;
+	int rc;
 
 	*ret = -1;
 	if (!loss)
 		return err_set(err, ERR_NOMEM, "out of memory: losses");
-	if (p)
-		rc = prepared_get(&e->prepared, p->result, &loss[c->rank], sizeof(*loss), err);
-	if (!rc)
-		rc = c->ops->all_gather(c, loss, sizeof(*loss), err);
+	loss[c->rank] = r->own_sum;
+	rc = c->ops->all_gather(c, loss, sizeof(*loss), err);
 	for (int k = c->world - 1; !rc && k >= 0; k--)
 		*ret = isfinite(loss[k]) ? *ret : k;
 	free(loss);

@@ -9,6 +9,7 @@
 #include "trainer/program/loading.h"
 #include "trainer/program/memory.h"
 #include "trainer/run/spike.h"
+#include "trainer/run/step.h"
 #include "trainer/run/watch.h"
 #include "trainer/state/draw.h"
 #include "trainer/state/files.h"
@@ -86,7 +87,7 @@ static int open_watching(struct engine *e, struct err *err)
 {
 	int rc = watch_new(&e->watch, e->job->cfg->watch_steps, &e->prepared, rank_comm(&e->rank), err);
 
-	return rc ? rc : spike_new(&e->spike, &e->prepared, err);
+	return rc ? rc : spike_new(&e->spike, err);
 }
 
 static int open_trace(struct engine *e, struct err *err)
@@ -199,6 +200,10 @@ int engine_begin(struct engine *e, struct err *err)
 
 	if (!rc && e->course.evaluates && !e->evaluation)
 		rc = engine_load(&e->evaluation, e, SPLIT_VAL, err);
+	if (!rc && !e->queue)
+		rc = step_queue_new(&e->queue, err);
+	if (!rc)
+		rc = step_queue_restart(e, err);
 	rank_limit(&e->rank, e->rank.cfg->ddp_timeout);
 	e->mark_s = clock_mono_s();
 	e->until_s = e->rank.cfg->command == COMMAND_DOCTOR ? e->mark_s + e->rank.cfg->seconds : INFINITY;
@@ -215,6 +220,7 @@ void engine_close(struct engine *e)
 	trace_free(e->trace);
 	watch_free(e->watch);
 	spike_free(e->spike);
+	step_queue_free(e->queue);
 	prepare_done(&e->prepared);
 	subject_close(&e->subject);
 	rank_close(&e->rank);

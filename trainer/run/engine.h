@@ -20,6 +20,7 @@ struct job {
 };
 
 struct nonfinite_watch;
+struct step_queue;
 struct watch;
 struct spike;
 
@@ -39,7 +40,8 @@ struct engine {
 	struct nonfinite_watch *suspects; /* of a step that is made again; NULL: none is */
 	struct watch *watch; /* of --watch-steps; NULL: nothing is watched */
 	struct spike *spike; /* … and no losses of samples are kept */
-	int64_t step;		 /* optimiser steps done */
+	int64_t step;		 /* optimiser steps that were begun */
+	struct step_queue *queue; /* … and have not ended (step.h) */
 	double mark_s;		 /* when the last step ended */
 	double until_s;		 /* when the run shall end; INFINITY: when its steps are done */
 	int64_t resident_before; /* of memory_begin */

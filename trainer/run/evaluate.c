@@ -7,7 +7,6 @@
 
 #include "tracker/base/clock.h"
 #include "trainer/ops/xent/xent.h"
-#include "trainer/run/step.h"
 #include "trainer/state/files.h"
 
 /* What is added over the ranks: the results, and how many ranks were asked to stop. */
@@ -68,23 +67,15 @@ static int evaluate_batch(struct engine *e, const struct loader_batch *b, double
 				  .seed = (uint64_t)e->rank.cfg->seed,
 				  .inv_count = 1,
 				  .loss_scale = 1 };
-	double own[XENT_RESULTS];
-	struct exec_times times;
+	struct exec_done done;
 	int rc;
 
 	if (!p)
 		return err_set(err, ERR_LIMIT, "no program was prepared to evaluate %lld samples", (long long)b->count);
-	rc = prepared_put(&e->prepared, p->inputs, b->inputs, tensor_bytes(p->inputs), err);
-	if (!rc)
-		rc = prepared_put(&e->prepared, p->targets, b->targets, tensor_bytes(p->targets), err);
-	if (!rc)
-		rc = step_clear_loss(e, p, err);
-	if (!rc)
-		rc = exec_run(e->exec, p, &(struct exec_call){ .page = &page }, &times, err);
-	if (!rc)
-		rc = prepared_get(&e->prepared, p->result, own, sizeof(own), err);
+	rc = exec_run(e->exec, p,
+		      &(struct exec_call){ .page = &page, .inputs = b->inputs, .targets = b->targets }, &done, err);
 	for (int i = 0; !rc && i < XENT_RESULTS; i++)
-		sums[i] += own[i];
+		sums[i] += done.results.own[i];
 	if (!rc && outputs)
 		rc = keep_outputs(e, p, b, outputs, err);
 	return rc;

@@ -16,10 +16,32 @@ void exec_free(struct exec *e)
 		e->ops->close(e);
 }
 
-int exec_run(struct exec *e, const struct program *p, const struct exec_call *call, struct exec_times *ret,
+int exec_ahead(const struct exec *e)
+{
+	return e->ops->ahead(e);
+}
+
+int exec_begin(struct exec *e, const struct program *p, const struct exec_call *call, struct err *err)
+{
+	return e->ops->begin(e, p, call, err);
+}
+
+int exec_fed(struct exec *e, struct err *err)
+{
+	return e->ops->fed(e, err);
+}
+
+int exec_end(struct exec *e, struct exec_done *ret, struct err *err)
+{
+	return e->ops->end(e, ret, err);
+}
+
+int exec_run(struct exec *e, const struct program *p, const struct exec_call *call, struct exec_done *ret,
 	     struct err *err)
 {
-	return e->ops->run(e, p, call, ret, err);
+	int rc = exec_begin(e, p, call, err);
+
+	return rc ? rc : exec_end(e, ret, err);
 }
 
 int exec_profile(struct exec *e, struct err *err)

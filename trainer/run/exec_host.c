@@ -13,6 +13,7 @@
 #include "tracker/base/clock.h"
 #include "trainer/comm/flight.h"
 #include "trainer/run/exec_time.h"
+#include "trainer/run/exec_value.h"
 #include "trainer/run/hooks.h"
 
 #define SPINS 400
@@ -60,9 +61,10 @@ struct host {
 	int n_programs;
 	struct step_page *page; /* of each slot */
 	int slots;		/* the most that a program has */
-	const struct exec_feed *feed;
-	struct trace *trace; /* NULL: none */
-	struct exec_look look;
+	const struct program *program; /* of the run that has not ended */
+	struct exec_call call;	       /* … and what it was begun with */
+	struct exec_done done;	       /* … and what it came to */
+	double *losses;
 	struct trace_span open; /* of the compute stream; without a name: none */
 
 	struct lane lane[STREAM_COUNT];
@@ -212,7 +214,7 @@ static int run_item(struct host_item *it, struct err *err)
 
 static void trace_lane(const struct lane *l, const struct host_item *it, double from_s)
 {
-	struct trace *t = l->host->trace;
+	struct trace *t = l->host->call.trace;
 
 	if (trace_on(t))
 		trace_add(t, &(struct trace_span){ stream_name(l->stream), 0, it->node->name,
@@ -248,7 +250,7 @@ static void help(struct lane *l)
 			await(e, l->stream, it->wait);
 		if (atomic_load(&e->failed))
 			return;
-		start = trace_on(e->trace) ? clock_mono_s() : 0;
+		start = trace_on(e->call.trace) ? clock_mono_s() : 0;
 		if (run_timed(l, it, &l->err)) {
 			fail(e);
 			return;
@@ -315,6 +317,7 @@ static void host_close(struct exec *exec)
 	}
 	free(e->programs);
 	free(e->page);
+	free(e->losses);
 	for (int s = 0; s < STREAM_COUNT; s++)
 		pthread_cond_destroy(&e->lane[s].wake);
 	pthread_mutex_destroy(&e->lock);
@@ -331,9 +334,11 @@ static struct host *host_new(const struct prepared *p)
 		e->slots = p->program[i]->schedule.slots > e->slots ? p->program[i]->schedule.slots : e->slots;
 	e->page = calloc((size_t)e->slots + 1, sizeof(*e->page));
 	e->programs = calloc((size_t)p->n_programs + 1, sizeof(*e->programs));
-	if (!e->programs || !e->page) {
+	e->losses = calloc((size_t)exec_losses_most(p) + 1, sizeof(*e->losses));
+	if (!e->programs || !e->page || !e->losses) {
 		free(e->programs);
 		free(e->page);
+		free(e->losses);
 		free(e);
 		return NULL;
 	}
@@ -387,7 +392,7 @@ static void trace_next(struct host *e, const char *name, enum exec_time kind, in
 {
 	if (e->open.name) {
 		e->open.to_s = now;
-		trace_add(e->trace, &e->open);
+		trace_add(e->call.trace, &e->open);
 	}
 	e->open = (struct trace_span){ TRACE_STEP_ROW, 0, name, exec_time_name(kind), node, now, now };
 }
@@ -395,7 +400,7 @@ static void trace_next(struct host *e, const char *name, enum exec_time kind, in
 /* What the compute stream does from now on, for a node (NULL: none). Spans and times part at the same moments. */
 static void turn_to(struct host *e, struct stopwatch *w, enum exec_time kind, const struct node *n)
 {
-	bool traced = trace_on(e->trace);
+	bool traced = trace_on(e->call.trace);
 	double now;
 
 	if (kind == w->kind && !traced)
@@ -407,23 +412,42 @@ static void turn_to(struct host *e, struct stopwatch *w, enum exec_time kind, co
 		w->since = now;
 	}
 	if (traced)
-		trace_next(e, n ? n->name : "wait", kind, n ? n->id : -1, now);
+		trace_next(e, n ? n->name : kind == EXEC_H2D ? "h2d" : "wait", kind, n ? n->id : -1, now);
 }
 
-/* The inputs of an item's micro-batch; the stopwatch stands still meanwhile. */
+/* The inputs of a micro-batch, into its slot. */
+static int put_samples(struct host *e, int slot, struct err *err)
+{
+	const struct program *p = e->program;
+	const size_t inputs = tensor_bytes(p->inputs), targets = tensor_bytes(p->targets);
+	int rc = prepared_copy(e->prepared, prepared_slot(e->prepared, p->inputs, slot),
+			       (const char *)e->call.inputs + (size_t)slot * inputs, inputs, err);
+
+	return rc ? rc : prepared_copy(e->prepared, prepared_slot(e->prepared, p->targets, slot),
+				       (const char *)e->call.targets + (size_t)slot * targets, targets, err);
+}
+
+/* What nodes find in place before the first of them runs. */
+static int put_first(struct host *e, struct err *err)
+{
+	const struct program *p = e->program;
+	const double none[XENT_RESULTS] = { 0 };
+	int rc = 0;
+
+	for (int slot = 0; !rc && e->call.inputs && !p->schedule.fed && slot < p->schedule.slots; slot++)
+		rc = put_samples(e, slot, err);
+	if (!rc && p->vote)
+		rc = prepared_put(e->prepared, p->vote, &e->call.vote, sizeof(e->call.vote), err);
+	return rc || !exec_clears(p) ? rc : prepared_put(e->prepared, p->result, none, sizeof(none), err);
+}
+
+/* The inputs of an item's micro-batch. */
 static int feed(struct host *e, const struct host_item *it, struct stopwatch *w, struct err *err)
 {
-	double start, took;
-	int rc;
-
 	if (!it->feeds)
 		return 0;
-	start = clock_mono_s();
-	rc = e->feed->put(e->feed->user, it->slot, err);
-	took = clock_mono_s() - start;
-	w->since += took;
-	e->open.from_s += took;
-	return rc;
+	turn_to(e, w, EXEC_H2D, NULL);
+	return put_samples(e, it->slot, err);
 }
 
 static int compute(struct host *e, const struct host_program *ep, struct stopwatch *w, struct err *err)
@@ -440,8 +464,8 @@ static int compute(struct host *e, const struct host_program *ep, struct stopwat
 		}
 		if (atomic_load_explicit(&e->failed, memory_order_relaxed))
 			return ERR_PEER; /* finish_job says why */
-		turn_to(e, w, it->kind, it->node);
 		rc = feed(e, it, w, err);
+		turn_to(e, w, it->kind, it->node);
 		if (!rc)
 			rc = run_timed(own, it, err);
 		if (rc) {
@@ -451,8 +475,8 @@ static int compute(struct host *e, const struct host_program *ep, struct stopwat
 		}
 		if (it->spoils)
 			hooks_spoil(it->node, &it->args);
-		if (e->look.see)
-			e->look.see(e->look.user, it->node, it->slot, &it->args);
+		if (e->call.look.see)
+			e->call.look.see(e->call.look.user, it->node, it->slot, &it->args);
 		announce(e, STREAM_COMPUTE, it);
 	}
 	return 0;
@@ -507,13 +531,44 @@ static int gather_errors(const struct host *e, int rc, struct err *err)
 	return rc;
 }
 
-static int host_run(struct exec *exec, const struct program *p, const struct exec_call *call, struct exec_times *ret,
-		    struct err *err)
+/* The program with its inputs, on all streams. */
+static int run_streams(struct host *e, const struct host_program *ep, struct stopwatch *w, struct err *err)
+{
+	int rc = put_first(e, err);
+
+	if (rc)
+		return rc;
+	if (!start_job(e, ep))
+		return compute(e, ep, w, err);
+	rc = compute(e, ep, w, err);
+	turn_to(e, w, EXEC_COMM_EXPOSED, NULL);
+	finish_job(e);
+	return rc;
+}
+
+static int read_results(struct host *e, struct err *err)
+{
+	const struct program *p = e->program;
+	const size_t bytes = p->losses ? tensor_bytes(p->losses) : 0;
+	struct exec_value values[EXEC_VALUES];
+	int rc = 0;
+
+	exec_values(values, p);
+	for (int i = 0; !rc && i < EXEC_VALUES; i++)
+		if (values[i].tensor)
+			rc = prepared_get(e->prepared, values[i].tensor, (char *)&e->done.results + values[i].offset,
+					  values[i].bytes, err);
+	for (int slot = 0; !rc && bytes && slot < p->schedule.slots; slot++)
+		rc = prepared_copy(e->prepared, (char *)e->losses + (size_t)slot * bytes,
+				   prepared_slot(e->prepared, p->losses, slot), bytes, err);
+	e->done.losses = bytes ? e->losses : NULL;
+	return rc;
+}
+
+static int host_begin(struct exec *exec, const struct program *p, const struct exec_call *call, struct err *err)
 {
 	struct host *e = (struct host *)exec;
-	const struct host_program *ep = find(e, p);
-	struct exec_times times = { .comm_total = 0 };
-	struct stopwatch w = { .times = &times, .kind = EXEC_FORWARD };
+	struct stopwatch w = { .times = &e->done.times, .kind = EXEC_H2D };
 	double now;
 	int rc;
 
@@ -521,28 +576,43 @@ static int host_run(struct exec *exec, const struct program *p, const struct exe
 		return err_set(err, ERR_PEER, "a collective failed before");
 	for (int i = 0; i < p->schedule.slots; i++)
 		e->page[i] = exec_page(p, call->page, i);
-	e->feed = call->feed;
-	e->trace = call->trace;
-	e->look = call->look;
+	e->program = p;
+	e->call = *call;
+	e->done = (struct exec_done){ .losses = NULL };
 	e->open.name = NULL;
 	w.since = clock_mono_s();
-	if (trace_on(e->trace))
-		trace_next(e, "begin", w.kind, -1, w.since);
-	if (start_job(e, ep)) {
-		rc = compute(e, ep, &w, err);
-		turn_to(e, &w, EXEC_COMM_EXPOSED, NULL);
-		finish_job(e);
-	} else {
-		rc = compute(e, ep, &w, err);
-	}
+	if (trace_on(call->trace))
+		trace_next(e, "h2d", w.kind, -1, w.since);
+	rc = run_streams(e, find(e, p), &w, err);
 	now = clock_mono_s();
-	times.by[w.kind] += now - w.since;
-	if (trace_on(e->trace))
+	e->done.times.by[w.kind] += now - w.since;
+	if (trace_on(call->trace))
 		trace_next(e, NULL, w.kind, -1, now);
 	for (int s = 0; s < STREAM_COUNT; s++)
-		times.comm_total += e->lane[s].comm_s;
-	*ret = times;
+		e->done.times.comm_total += e->lane[s].comm_s;
 	return gather_errors(e, rc, err);
+}
+
+static int host_end(struct exec *exec, struct exec_done *ret, struct err *err)
+{
+	struct host *e = (struct host *)exec;
+	int rc = read_results(e, err);
+
+	if (!rc)
+		*ret = e->done;
+	return rc;
+}
+
+static int host_fed(struct exec *exec, struct err *err)
+{
+	(void)exec, (void)err;
+	return 0;
+}
+
+static int host_ahead(const struct exec *exec)
+{
+	(void)exec;
+	return 0;
 }
 
 static int profile_program(struct host_program *ep, struct err *err)
@@ -575,7 +645,10 @@ static const double *host_node_seconds(const struct exec *exec, const struct pro
 const struct exec_ops exec_host = {
 	.open = host_open,
 	.close = host_close,
-	.run = host_run,
+	.ahead = host_ahead,
+	.begin = host_begin,
+	.fed = host_fed,
+	.end = host_end,
 	.profile = host_profile,
 	.node_seconds = host_node_seconds,
 };

@@ -3,7 +3,9 @@
  * is rehearsed first: what libraries and drivers do at a first time happens there.
  *
  * All other streams begin behind the compute stream's start and end in front of its end, so one event stands for a
- * whole run. Phases are timed by events of the compute stream, at the places where the kind of work changes. */
+ * whole run (ring.h), and a run may be begun while the one before is under way. Phases are timed by events of the
+ * compute stream, at the places where the kind of work changes; as a device would record over those of the run before,
+ * each slot of the ring has events of its own, and a graph that records them. */
 #include "trainer/run/exec_stream.h"
 
 #include <stdio.h>
@@ -13,11 +15,10 @@
 
 #include "tracker/base/clock.h"
 #include "trainer/run/exec_time.h"
-
-#define RING 4 /* steps whose pages may be under way */
+#include "trainer/run/ring.h"
 
 struct stream_mark { /* the kind of work that begins there; the last one ends a run */
-	struct event_handle *event;
+	struct event_handle *event[RING_SLOTS];
 	enum exec_time kind;
 };
 
@@ -41,32 +42,31 @@ struct stream_program {
 	struct event_handle *joins[STREAM_COUNT]; /* likewise, of those whose last item no other waits for */
 	struct stream_mark *marks;
 	int n_marks;
-	struct graph_handle *graph; /* NULL: node by node */
+	struct graph_handle *graph[RING_SLOTS]; /* NULL: node by node */
 	double *node_seconds;	    /* by node id; NULL: never asked for */
 };
 
-struct ring_slot {
-	struct step_page *page; /* pinned; of each micro-batch slot of a program */
-	struct event_handle *copied;
+struct stream_run { /* that has not ended */
+	struct stream_program *program;
+	struct trace *trace; /* NULL: it is not traced */
 };
 
 struct streams {
 	struct exec exec;
 	const struct prepared *prepared;
-	const struct backend *backend;
 	const struct backend_streams *ops;
 	void *module;
 	struct stream_handle *stream[STREAM_COUNT]; /* NULL where no program uses one */
 	struct stream_program *programs;
 	int n_programs;
-	struct event_handle *begin, *end;	 /* of a run */
+	struct event_handle *begin; /* of a run, for streams that fork */
 	struct event_handle *node_from, *node_to; /* of a node that is timed; NULL until somebody asks */
-	struct ring_slot ring[RING];
-	int next_slot;
-	int slots;				   /* the most micro-batches that a schedule keeps apart */
-	struct step_page *pages, *page; /* pinned: the ring's; of the device: what the nodes of each slot read */
+	struct ring *ring;
+	struct stream_run run[RING_SLOTS]; /* by slot */
+	int first, n;			   /* slots of those under way */
+	int slot;			   /* of the run that is being enqueued or recorded */
+	bool traced;			   /* … node by node, with an event at both ends of each */
 	bool graphs, profiled, failed;
-	bool traced; /* this run is: node by node, with an event at both ends of each */
 };
 
 /* ---- set-up ---- */
@@ -101,7 +101,7 @@ static int fill_item(struct streams *e, struct stream_item *it, const struct pro
 		.node = n,
 		.args = { .in = operands,
 			  .out = operands + n->n_in,
-			  .page = &e->page[s->slot],
+			  .page = ring_page(e->ring, s->slot),
 			  .workspace = n->workspace_bytes ? workspace + plan_workspace(n, s->slot) : NULL,
 			  .stream = e->stream[s->stream] },
 	};
@@ -146,17 +146,16 @@ static int mark(struct streams *e, struct stream_program *sp, enum exec_time kin
 		struct err *err)
 {
 	struct stream_mark *m = &sp->marks[sp->n_marks];
-	int rc;
+	int rc = 0;
 
 	if (sp->n_marks && m[-1].kind == kind)
 		return 0;
-	rc = event_of(e, &m->event, true, err);
-	if (rc)
-		return rc;
 	m->kind = kind;
 	sp->n_marks++;
+	for (int slot = 0; !rc && slot < RING_SLOTS; slot++)
+		rc = event_of(e, &m->event[slot], true, err);
 	*ret = m;
-	return 0;
+	return rc;
 }
 
 static enum exec_time wait_kind(const struct stream_item *it)
@@ -168,11 +167,12 @@ static enum exec_time wait_kind(const struct stream_item *it)
 	return exec_time_of_wait((enum stream)s);
 }
 
-/* Where the compute stream turns to another kind of work, and where it waits for other streams. */
+/* Where the compute stream turns to another kind of work, and where it waits for other streams; the first stands in
+ * front of all that a run is sent. */
 static int fill_marks(struct streams *e, struct stream_program *sp, struct err *err)
 {
 	struct stream_mark *ignored = NULL;
-	int rc = 0;
+	int rc = mark(e, sp, EXEC_H2D, &ignored, err);
 
 	for (int i = 0; !rc && i < sp->n; i++) {
 		struct stream_item *it = &sp->items[i];
@@ -215,7 +215,7 @@ static int fill_program(struct streams *e, struct stream_program *sp, const stru
 
 	sp->program = p;
 	sp->items = calloc(n + 1, sizeof(*sp->items));
-	sp->marks = calloc(2 * n + 1, sizeof(*sp->marks));
+	sp->marks = calloc(2 * n + 2, sizeof(*sp->marks));
 	if (!sp->items || !sp->marks)
 		return err_set(err, ERR_NOMEM, "out of memory: schedule of %s", p->name);
 	for (int i = 0; !rc && i < p->schedule.n; i++) {
@@ -231,27 +231,6 @@ static int fill_program(struct streams *e, struct stream_program *sp, const stru
 	if (!rc)
 		rc = fill_ends(e, sp, err);
 	return rc ? rc : fill_marks(e, sp, err);
-}
-
-static size_t pages_bytes(int pages)
-{
-	return (size_t)pages * sizeof(struct step_page);
-}
-
-static int make_pages(struct streams *e, struct err *err)
-{
-	void *pinned = NULL, *device = NULL;
-	int rc = e->backend->alloc(e->module, SPACE_PINNED, pages_bytes(RING * e->slots), &pinned, err);
-
-	e->pages = pinned;
-	if (!rc)
-		rc = e->backend->alloc(e->module, SPACE_PRIVATE, pages_bytes(e->slots), &device, err);
-	e->page = device;
-	for (int i = 0; !rc && i < RING; i++) {
-		e->ring[i].page = &e->pages[i * e->slots];
-		rc = event_of(e, &e->ring[i].copied, false, err);
-	}
-	return rc;
 }
 
 /* ---- ranges for profilers: the run of a program, a kind of work of the compute stream, a node ---- */
@@ -293,7 +272,7 @@ static int wait_for(struct streams *e, enum stream s, struct event_handle *event
 
 static int record_mark(struct streams *e, const struct stream_mark *m, struct err *err)
 {
-	return m ? record(e, STREAM_COMPUTE, m->event, err) : 0;
+	return m ? record(e, STREAM_COMPUTE, m->event[e->slot], err) : 0;
 }
 
 static int enqueue_item(struct streams *e, struct stream_item *it, struct err *err)
@@ -377,29 +356,6 @@ static int wait_host(struct streams *e, struct event_handle *event, struct err *
 	}
 }
 
-/* A slot of the ring is free when its copy is done, which it long is. */
-static int send_pages(struct streams *e, const struct program *p, const struct step_page *first, struct err *err)
-{
-	struct ring_slot *slot = &e->ring[e->next_slot];
-	const struct backend_copy copy = { e->page, slot->page, pages_bytes(p->schedule.slots) };
-	int rc = wait_host(e, slot->copied, err);
-
-	if (rc)
-		return rc;
-	e->next_slot = (e->next_slot + 1) % RING;
-	for (int i = 0; i < p->schedule.slots; i++)
-		slot->page[i] = exec_page(p, first, i);
-	rc = e->ops->copy_async(e->module, e->stream[STREAM_COMPUTE], &copy, err);
-	return rc ? rc : record(e, STREAM_COMPUTE, slot->copied, err);
-}
-
-static int finish(struct streams *e, struct err *err)
-{
-	int rc = record(e, STREAM_COMPUTE, e->end, err);
-
-	return rc ? rc : wait_host(e, e->end, err);
-}
-
 /* One node after another, each timed on its stream. */
 static int enqueue_timed(struct streams *e, struct stream_program *sp, struct err *err)
 {
@@ -423,27 +379,32 @@ static int enqueue_timed(struct streams *e, struct stream_program *sp, struct er
 	return rc ? rc : join_streams(e, sp, err);
 }
 
-static int run_program(struct streams *e, struct stream_program *sp, const struct step_page *page, struct err *err)
+/* A run of the program, behind those that are under way. */
+static int enqueue_run(struct streams *e, struct stream_program *sp, const struct exec_call *call, struct err *err)
 {
+	struct graph_handle *graph = e->traced ? NULL : sp->graph[e->slot];
 	char name[80];
 	int rc;
 
-	snprintf(name, sizeof(name), "step %lld %s", (long long)page->step, sp->program->name);
+	snprintf(name, sizeof(name), "step %lld %s", (long long)call->page->step, sp->program->name);
 	range_begin(e, name);
-	rc = send_pages(e, sp->program, page, err);
+	rc = record_mark(e, &sp->marks[0], err);
+	if (!rc)
+		rc = ring_send(e->ring, e->slot, sp->program, call, err);
 	if (!rc && e->profiled)
 		rc = enqueue_timed(e, sp, err);
-	else if (!rc && sp->graph && !e->traced)
-		rc = e->ops->graph_launch(e->module, e->stream[STREAM_COMPUTE], sp->graph, err);
+	else if (!rc && graph)
+		rc = e->ops->graph_launch(e->module, e->stream[STREAM_COMPUTE], graph, err);
 	else if (!rc)
 		rc = enqueue(e, sp, err);
 	if (!rc)
-		rc = finish(e, err);
+		rc = ring_receive(e->ring, e->slot, sp->program, err);
 	range_end(e);
 	return rc;
 }
 
-static int read_times(struct streams *e, const struct stream_program *sp, struct exec_times *ret, struct err *err)
+static int read_times(struct streams *e, const struct stream_program *sp, int slot, struct exec_times *ret,
+		      struct err *err)
 {
 	struct exec_times times = { .comm_total = 0 };
 	int rc = 0;
@@ -451,7 +412,7 @@ static int read_times(struct streams *e, const struct stream_program *sp, struct
 	for (int i = 0; !rc && i + 1 < sp->n_marks; i++) {
 		double s = 0;
 
-		rc = e->ops->seconds(e->module, sp->marks[i].event, sp->marks[i + 1].event, &s, err);
+		rc = e->ops->seconds(e->module, sp->marks[i].event[slot], sp->marks[i + 1].event[slot], &s, err);
 		times.by[sp->marks[i].kind] += s;
 	}
 	if (!rc)
@@ -474,42 +435,49 @@ static int begin_trace(struct streams *e, struct stream_program *sp, struct err 
 	return rc;
 }
 
-/* One that lasted from an event to another, on the host's clock, by which the run was over at end_s. */
-static int add_span(struct streams *e, const struct stream_program *sp, struct trace *t, struct trace_span s,
-		    struct event_handle *from, struct event_handle *to, double end_s, struct err *err)
+struct timing { /* of a traced run */
+	const struct stream_program *program;
+	struct trace *trace;
+	int slot;
+	double end_s; /* on the host's clock, by which it was over */
+};
+
+static int add_span(struct streams *e, const struct timing *t, struct trace_span s, struct event_handle *from,
+		    struct event_handle *to, struct err *err)
 {
-	struct event_handle *last = sp->marks[sp->n_marks - 1].event;
+	struct event_handle *last = t->program->marks[t->program->n_marks - 1].event[t->slot];
 	double from_end = 0, to_end = 0;
 	int rc = e->ops->seconds(e->module, from, last, &from_end, err);
 
 	if (!rc)
 		rc = e->ops->seconds(e->module, to, last, &to_end, err);
-	s.from_s = end_s - from_end;
-	s.to_s = end_s - to_end;
+	s.from_s = t->end_s - from_end;
+	s.to_s = t->end_s - to_end;
 	if (!rc)
-		trace_add(t, &s);
+		trace_add(t->trace, &s);
 	return rc;
 }
 
 /* The turns of the compute stream fill the step; every node is a span of its stream. */
-static int add_spans(struct streams *e, const struct stream_program *sp, struct trace *t, double end_s, struct err *err)
+static int add_spans(struct streams *e, const struct timing *t, struct err *err)
 {
+	const struct stream_program *sp = t->program;
 	int rc = 0;
 
 	for (int i = 0; !rc && i + 1 < sp->n_marks; i++) {
 		const char *kind = exec_time_name(sp->marks[i].kind);
 
-		rc = add_span(e, sp, t, (struct trace_span){ TRACE_STEP_ROW, 0, kind, kind, -1, 0, 0 },
-			      sp->marks[i].event, sp->marks[i + 1].event, end_s, err);
+		rc = add_span(e, t, (struct trace_span){ TRACE_STEP_ROW, 0, kind, kind, -1, 0, 0 },
+			      sp->marks[i].event[t->slot], sp->marks[i + 1].event[t->slot], err);
 	}
 	for (int i = 0; !rc && i < sp->n; i++) {
 		const struct stream_item *it = &sp->items[i];
 		const char *phase = it->node->op->collective ? "comm" : phase_name(it->node->phase);
 
-		rc = add_span(e, sp, t,
+		rc = add_span(e, t,
 			      (struct trace_span){ stream_name(it->stream), 0, it->node->name, phase, it->node->id, 0,
 						   0 },
-			      it->from, it->to, end_s, err);
+			      it->from, it->to, err);
 	}
 	return rc;
 }
@@ -533,38 +501,95 @@ static void give_up(struct streams *e)
 		all->ops->abort(all);
 }
 
-static int streams_run(struct exec *exec, const struct program *p, const struct exec_call *call,
-		       struct exec_times *ret, struct err *err)
+static int refuse(struct err *err)
+{
+	return err_set(err, ERR_IO, "the device failed before");
+}
+
+/* One that is alone always takes the first slot: programs that never run ahead need one graph. */
+static int streams_begin(struct exec *exec, const struct program *p, const struct exec_call *call, struct err *err)
 {
 	struct streams *e = (struct streams *)exec;
 	struct stream_program *sp = find(e, p);
 	int rc;
 
 	if (e->failed)
-		return err_set(err, ERR_IO, "the device failed before");
+		return refuse(err);
+	if (!e->n)
+		e->first = 0;
+	e->slot = (e->first + e->n) % RING_SLOTS;
 	e->traced = trace_on(call->trace);
+	e->run[e->slot] = (struct stream_run){ sp, e->traced ? call->trace : NULL };
 	rc = e->traced ? begin_trace(e, sp, err) : 0;
 	if (!rc)
-		rc = run_program(e, sp, call->page, err);
-	if (!rc && e->traced)
-		rc = add_spans(e, sp, call->trace, clock_mono_s(), err);
-	if (!rc)
-		rc = read_times(e, sp, ret, err);
+		rc = enqueue_run(e, sp, call, err);
 	if (rc)
+		give_up(e);
+	else
+		e->n++;
+	return rc;
+}
+
+static int streams_fed(struct exec *exec, struct err *err)
+{
+	struct streams *e = (struct streams *)exec;
+	int rc = e->failed ? refuse(err) : wait_host(e, ring_fed(e->ring), err);
+
+	if (rc && !e->failed)
 		give_up(e);
 	return rc;
 }
 
+static int end_run(struct streams *e, int slot, struct exec_done *ret, struct err *err)
+{
+	const struct stream_run *run = &e->run[slot];
+	int rc = wait_host(e, ring_over(e->ring, slot), err);
+
+	if (!rc && run->trace)
+		rc = add_spans(e, &(struct timing){ run->program, run->trace, slot, clock_mono_s() }, err);
+	if (!rc)
+		rc = read_times(e, run->program, slot, &ret->times, err);
+	if (!rc)
+		ring_read(e->ring, slot, run->program->program, ret);
+	return rc;
+}
+
+static int streams_end(struct exec *exec, struct exec_done *ret, struct err *err)
+{
+	struct streams *e = (struct streams *)exec;
+	const int slot = e->first;
+	int rc;
+
+	if (e->failed)
+		return refuse(err);
+	rc = end_run(e, slot, ret, err);
+	if (rc) {
+		give_up(e);
+		return rc;
+	}
+	e->first = (slot + 1) % RING_SLOTS;
+	e->n--;
+	return 0;
+}
+
+static int streams_ahead(const struct exec *exec)
+{
+	const struct streams *e = (const struct streams *)exec;
+
+	return e->profiled ? 0 : EXEC_AHEAD_MAX;
+}
+
 /* ---- life ---- */
 
-static int capture(struct streams *e, struct stream_program *sp, struct err *err)
+static int capture(struct streams *e, struct stream_program *sp, int slot, struct err *err)
 {
 	struct stream_handle *s = e->stream[STREAM_COMPUTE];
 	int rc = e->ops->capture_begin(e->module, s, err);
 
+	e->slot = slot;
 	if (!rc)
 		rc = enqueue(e, sp, err);
-	return rc ? rc : e->ops->capture_end(e->module, s, &sp->graph, err);
+	return rc ? rc : e->ops->capture_end(e->module, s, &sp->graph[slot], err);
 }
 
 static int clear_input(const struct streams *e, const struct tensor *t, int slots, struct err *err)
@@ -595,12 +620,17 @@ static int clear_inputs(const struct streams *e, const struct program *p, struct
 static int rehearse(struct streams *e, struct stream_program *sp, struct err *err)
 {
 	const struct step_page page = { .rehearsal = 1, .inv_count = 1, .loss_scale = 1 };
+	const int slots = sp->program->kind == PROGRAM_EVAL ? 1 : RING_SLOTS;
+	struct exec_done ignored;
 	int rc = clear_inputs(e, sp->program, err);
 
 	if (!rc)
-		rc = run_program(e, sp, &page, err);
-
-	return rc || !e->graphs ? rc : capture(e, sp, err);
+		rc = streams_begin(&e->exec, sp->program, &(struct exec_call){ .page = &page }, err);
+	if (!rc)
+		rc = streams_end(&e->exec, &ignored, err);
+	for (int slot = 0; !rc && e->graphs && slot < slots; slot++)
+		rc = capture(e, sp, slot, err);
+	return rc;
 }
 
 static void free_program(struct streams *e, struct stream_program *sp)
@@ -615,38 +645,44 @@ static void free_program(struct streams *e, struct stream_program *sp)
 	for (int s = 0; s < STREAM_COUNT; s++)
 		if (sp->joins[s])
 			e->ops->event_free(e->module, sp->joins[s]);
-	for (int i = 0; i < sp->n_marks; i++)
-		e->ops->event_free(e->module, sp->marks[i].event);
-	if (sp->graph)
-		e->ops->graph_free(e->module, sp->graph);
+	for (int i = 0; i < RING_SLOTS; i++) {
+		for (int k = 0; k < sp->n_marks; k++)
+			if (sp->marks[k].event[i])
+				e->ops->event_free(e->module, sp->marks[k].event[i]);
+		if (sp->graph[i])
+			e->ops->graph_free(e->module, sp->graph[i]);
+	}
 	free(sp->items);
 	free(sp->marks);
 	free(sp->node_seconds);
 }
 
+/* Memory that the device may still use is about to be freed. */
+static void let_finish(struct streams *e)
+{
+	struct err ignored = ERR_INIT;
+
+	if (!e->begin || record(e, STREAM_COMPUTE, e->begin, &ignored))
+		return;
+	wait_host(e, e->begin, &ignored);
+}
+
 static void streams_close(struct exec *exec)
 {
 	struct streams *e = (struct streams *)exec;
-	struct event_handle *const own[] = { e->begin, e->end, e->node_from, e->node_to };
-	struct err ignored = ERR_INIT;
+	struct event_handle *const own[] = { e->begin, e->node_from, e->node_to };
 
-	if (e->failed && e->end) /* memory that the device may still use is about to be freed */
-		finish(e, &ignored);
+	if (e->failed || e->n)
+		let_finish(e);
 	for (int i = 0; i < e->n_programs; i++)
 		free_program(e, &e->programs[i]);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		if (own[i])
 			e->ops->event_free(e->module, own[i]);
-	for (int i = 0; i < RING; i++)
-		if (e->ring[i].copied)
-			e->ops->event_free(e->module, e->ring[i].copied);
+	ring_close(e->ring);
 	for (int s = 0; s < STREAM_COUNT; s++)
 		if (e->stream[s])
 			e->ops->stream_free(e->module, e->stream[s]);
-	if (e->pages)
-		e->backend->release(e->module, SPACE_PINNED, e->pages, pages_bytes(RING * e->slots));
-	if (e->page)
-		e->backend->release(e->module, SPACE_PRIVATE, e->page, pages_bytes(e->slots));
 	free(e->programs);
 	free(e);
 }
@@ -656,14 +692,10 @@ static int open_all(struct streams *e, struct err *err)
 	const struct prepared *p = e->prepared;
 	int rc = stream_of(e, STREAM_COMPUTE, err);
 
-	for (int i = 0; i < p->n_programs; i++)
-		e->slots = p->program[i]->schedule.slots > e->slots ? p->program[i]->schedule.slots : e->slots;
 	if (!rc)
-		rc = make_pages(e, err);
+		rc = ring_open(&e->ring, p, e->stream[STREAM_COMPUTE], err);
 	if (!rc)
 		rc = event_of(e, &e->begin, false, err);
-	if (!rc)
-		rc = event_of(e, &e->end, false, err);
 	for (int i = 0; !rc && i < p->n_programs; i++)
 		rc = fill_program(e, &e->programs[e->n_programs++], p->program[i], err);
 	for (int i = 0; !rc && i < p->n_programs; i++)
@@ -684,8 +716,7 @@ static int streams_open(struct exec **ret, const struct prepared *p, struct err 
 	}
 	e->exec.ops = &exec_stream;
 	e->prepared = p;
-	e->backend = p->opts.backend;
-	e->ops = e->backend->streams;
+	e->ops = p->opts.backend->streams;
 	e->module = p->opts.module;
 	e->graphs = !p->opts.node_by_node;
 	rc = open_all(e, err);
@@ -721,7 +752,10 @@ static const double *streams_node_seconds(const struct exec *exec, const struct 
 const struct exec_ops exec_stream = {
 	.open = streams_open,
 	.close = streams_close,
-	.run = streams_run,
+	.ahead = streams_ahead,
+	.begin = streams_begin,
+	.fed = streams_fed,
+	.end = streams_end,
 	.profile = streams_profile,
 	.node_seconds = streams_node_seconds,
 };

@@ -38,7 +38,8 @@ enum exec_time exec_time_of_wait(enum stream s)
 
 const char *exec_time_name(enum exec_time kind)
 {
-	static const char *const names[EXEC_TIMES] = { [EXEC_FORWARD] = "forward",
+	static const char *const names[EXEC_TIMES] = { [EXEC_H2D] = "h2d",
+						       [EXEC_FORWARD] = "forward",
 						       [EXEC_BACKWARD] = "backward",
 						       [EXEC_COMM_EXPOSED] = "comm_exposed",
 						       [EXEC_OPTIMIZER] = "optimizer",

@@ -19,8 +19,7 @@ struct bad_sample {
 };
 
 struct spike {
-	double *losses; /* of a program's rows */
-	struct bad_sample worst[SAMPLES]; /* of this step so far, largest loss first */
+	struct bad_sample worst[2][SAMPLES]; /* by step: of it so far, largest loss first; of the one behind it */
 	struct learning_usual usual;
 	int told;
 };
@@ -32,72 +31,56 @@ struct suspect {
 	char where[240];
 };
 
-int spike_new(struct spike **ret, const struct prepared *p, struct err *err)
+int spike_new(struct spike **ret, struct err *err)
 {
-	struct spike *s = calloc(1, sizeof(*s));
-	int64_t rows = 0;
-
-	for (int i = 0; i < p->n_programs; i++)
-		if (p->program[i]->losses && shape_count(&p->program[i]->losses->shape) > rows)
-			rows = shape_count(&p->program[i]->losses->shape);
-	if (s)
-		s->losses = calloc((size_t)rows + 1, sizeof(*s->losses));
-	if (!s || !s->losses) {
-		spike_free(s);
-		return err_set(err, ERR_NOMEM, "out of memory: losses of samples");
-	}
-	*ret = s;
-	return 0;
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory: losses of samples");
 }
 
 void spike_free(struct spike *s)
 {
-	if (s)
-		free(s->losses);
 	free(s);
 }
 
-static void keep(struct spike *s, double loss, int64_t position)
+static void keep(struct bad_sample *worst, double loss, int64_t position)
 {
 	int at = SAMPLES;
 
-	if (!isfinite(loss) || loss <= s->worst[SAMPLES - 1].loss)
+	if (!isfinite(loss) || loss <= worst[SAMPLES - 1].loss)
 		return;
-	while (at > 0 && loss > s->worst[at - 1].loss)
+	while (at > 0 && loss > worst[at - 1].loss)
 		at--;
-	memmove(s->worst + at + 1, s->worst + at, (size_t)(SAMPLES - 1 - at) * sizeof(*s->worst));
-	s->worst[at] = (struct bad_sample){ loss, position };
+	memmove(worst + at + 1, worst + at, (size_t)(SAMPLES - 1 - at) * sizeof(*worst));
+	worst[at] = (struct bad_sample){ loss, position };
 }
 
-/* The micro-batch that lies in a slot of the program. */
-static int look_at(struct spike *s, const struct prepared *p, const struct spike_micro *m, int slot, struct err *err)
+/* The micro-batch of a slot of the program. */
+static void look_at(struct bad_sample *worst, const struct spike_micro *m, int slot)
 {
-	const struct tensor *t = m->program->losses;
-	const int64_t micro = m->program->micro, rows = micro ? shape_count(&t->shape) / micro : 0;
+	const int64_t all = shape_count(&m->program->losses->shape);
+	const int64_t micro = m->program->micro, rows = micro ? all / micro : 0;
 	const int64_t first = slot * micro;
-	int rc = prepared_copy(p, s->losses, prepared_slot(p, t, slot), tensor_bytes(t), err);
 
-	for (int64_t i = 0; !rc && i < micro && first + i < m->samples; i++) {
+	for (int64_t i = 0; i < micro && first + i < m->samples; i++) {
 		double sum = 0;
 
 		for (int64_t k = 0; k < rows; k++)
-			sum += s->losses[i * rows + k];
-		keep(s, sum, m->position + first + i);
+			sum += m->losses[slot * all + i * rows + k];
+		keep(worst, sum, m->position + first + i);
 	}
-	return rc;
 }
 
-int spike_micro(struct spike *s, const struct prepared *p, const struct spike_micro *m, struct err *err)
+void spike_micro(struct spike *s, const struct spike_micro *m)
 {
-	int rc = 0;
+	struct bad_sample *worst;
 
 	if (!s)
-		return 0;
+		return;
+	worst = s->worst[m->step % 2];
 	for (int i = 0; m->begins && i < SAMPLES; i++)
-		s->worst[i] = (struct bad_sample){ -INFINITY, -1 };
-	for (int slot = 0; !rc && m->program->losses && slot < m->program->schedule.slots; slot++)
-		rc = look_at(s, p, m, slot, err);
-	return rc;
+		worst[i] = (struct bad_sample){ -INFINITY, -1 };
+	for (int slot = 0; m->losses && slot < m->program->schedule.slots; slot++)
+		look_at(worst, m, slot);
 }
 
 /* This rank's worst samples, named. */
@@ -106,7 +89,7 @@ static void name_samples(const struct engine *e, const struct step_result *r, st
 	const struct dataset *d = e->subject.data;
 
 	for (int i = 0; i < SAMPLES; i++) {
-		const struct bad_sample *b = &e->spike->worst[i];
+		const struct bad_sample *b = &e->spike->worst[r->step % 2][i];
 
 		ret[i] = (struct suspect){ .loss = b->loss, .number = -1 };
 		if (b->position < 0)

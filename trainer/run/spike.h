@@ -9,21 +9,22 @@
 
 struct spike;
 
-int spike_new(struct spike **ret, const struct prepared *p, struct err *err); /* ERR_NOMEM */
-void spike_free(struct spike *s);					      /* NULL is fine */
+int spike_new(struct spike **ret, struct err *err); /* ERR_NOMEM */
+void spike_free(struct spike *s);		    /* NULL is fine */
 
-/* Behind each program of a step, of `samples` samples that begin at a position of the epoch's order; `begins`: the
- * step's first. NULL: nothing is watched. */
+/* A program of a step, of `samples` samples that begin at a position of the epoch's order, has left the losses of its
+ * rows (as struct exec_done has them; NULL: none); `begins`: the step's first. s NULL: nothing is watched. */
 struct spike_micro {
 	const struct program *program;
-	int64_t position, samples;
+	const double *losses;
+	int64_t step, position, samples;
 	bool begins;
 };
 
-int spike_micro(struct spike *s, const struct prepared *p, const struct spike_micro *m, struct err *err);
+void spike_micro(struct spike *s, const struct spike_micro *m);
 
-/* Collective, behind each step: where it was a spike, rank 0 records an alert that names the samples of largest loss
- * over all ranks, and warns. */
+/* Collective, behind each step, when a part of the one behind it may have been looked at: where it was a spike, rank 0
+ * records an alert that names the samples of largest loss over all ranks, and warns. */
 int spike_check(struct engine *e, struct dptrack_run *run, const struct step_result *r, struct err *err);
 
 #endif

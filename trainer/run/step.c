@@ -1,12 +1,13 @@
-/* step.c: one optimiser step of one rank, and where its time went. */
+/* step.c: optimiser steps of one rank, and where their time went. Programs of steps are begun and end in one order; the
+ * last one of a step brings its results. */
 #include "trainer/run/step.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tracker/base/clock.h"
 #include "trainer/ops/guard/guard.h"
-#include "trainer/ops/xent/xent.h"
 #include "trainer/run/nonfinite.h"
 #include "trainer/run/spike.h"
 #include "trainer/run/watch.h"
@@ -39,74 +40,67 @@ bool step_time_known(const struct engine *e, enum step_time t)
 	return t != TIME_COPY_EXPOSED || o->offload.activations || o->offload.params || o->offload.optimizer;
 }
 
-int step_clear_loss(const struct engine *e, const struct program *p, struct err *err)
-{
-	const double none[XENT_RESULTS] = { 0 };
+#define RUNS (EXEC_AHEAD_MAX + 1)
 
-	return p->result->kind == TENSOR_INPUT ? prepared_put(&e->prepared, p->result, none, sizeof(none), err) : 0;
+struct run { /* of a program, that has not ended */
+	const struct program *program;
+	int64_t step, micro, n_micro;
+	int64_t position, samples; /* of this rank in the epoch's order */
+};
+
+struct step_queue {
+	struct run run[RUNS];
+	int first, n;
+	struct step_result result[2]; /* by step: of the one that ends next, and of one begun behind it */
+	int64_t over, told;	      /* steps: all programs have ended; the caller has its result too */
+	double loss_scale;	      /* of the step whose last program ends next */
+};
+
+int step_queue_new(struct step_queue **ret, struct err *err)
+{
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory: queue of steps");
 }
 
-/* Samples from the one of that number on, into a slot of the program. */
-static int put_samples(struct engine *e, const struct program *p, const struct loader_batch *b, int slot,
-		       struct err *err)
+void step_queue_free(struct step_queue *s)
 {
-	const struct prepared *all = &e->prepared;
-	const size_t inputs = tensor_bytes(p->inputs), targets = tensor_bytes(p->targets);
-	int rc = all->opts.backend->copy(all->opts.module, prepared_slot(all, p->inputs, slot),
-					 (const char *)b->inputs + (size_t)slot * inputs, inputs, err);
-
-	return rc ? rc : all->opts.backend->copy(all->opts.module, prepared_slot(all, p->targets, slot),
-						 (const char *)b->targets + (size_t)slot * targets, targets, err);
+	free(s);
 }
 
-/* What the program reads: vote, and the batch unless it is fed. */
-static int put_inputs(struct engine *e, const struct program *p, const struct loader_batch *b, bool stop,
-		      struct err *err)
+/* What the losses' gradients are multiplied by in the next step; the optimiser's state says it from its start on. */
+static int read_scale(struct engine *e, double *ret, struct err *err)
 {
-	const double vote = stop ? 1 : 0;
-	int rc = 0;
-
-	for (int slot = 0; !rc && !p->schedule.fed && slot < p->schedule.slots; slot++)
-		rc = put_samples(e, p, b, slot, err);
-	if (!rc && p->vote)
-		rc = prepared_put(&e->prepared, p->vote, &vote, sizeof(vote), err);
-	return rc ? rc : step_clear_loss(e, p, err);
-}
-
-static int get_results(struct engine *e, const struct program *p, struct step_result *r, struct err *err)
-{
-	double sums[XENT_RESULTS], votes = r->stop ? 1 : 0, state[GUARD_STATE_VALUES] = { 0 };
-	int rc = prepared_get(&e->prepared, p->result_sum, sums, sizeof(sums), err);
-
-	if (!rc && p->grad_norm)
-		rc = prepared_get(&e->prepared, p->grad_norm, &r->grad_norm, sizeof(double), err);
-	if (!rc && p->optimizer)
-		rc = prepared_get(&e->prepared, p->optimizer, state, sizeof(state), err);
-	if (!rc && p->votes)
-		rc = prepared_get(&e->prepared, p->votes, &votes, sizeof(votes), err);
-	if (rc)
-		return rc;
-	r->loss_sum = sums[XENT_LOSS_SUM];
-	r->loss = sums[XENT_LOSS_SUM] / (double)r->count;
-	r->skipped = (int64_t)state[GUARD_STATE_SKIPPED];
-	r->in_a_row = (int64_t)state[GUARD_STATE_ROW];
-	r->stop = votes > 0;
-	return 0;
-}
-
-/* What the losses' gradients are multiplied by in the next step. */
-static int next_scale(struct engine *e, const struct program *p, double *ret, struct err *err)
-{
+	const struct tensor *t = prepared_own(&e->prepared, GUARD_STATE_NAME);
 	double state[GUARD_STATE_VALUES];
 	int rc;
 
 	*ret = 1;
-	if (!e->prepared.opts.optimizer.scaling || !p || !p->optimizer)
+	if (!e->prepared.opts.optimizer.scaling || !t)
 		return 0;
-	rc = prepared_get(&e->prepared, p->optimizer, state, sizeof(state), err);
-	if (!rc)
-		*ret = state[GUARD_STATE_SCALE] > 0 ? state[GUARD_STATE_SCALE] : GUARD_SCALE_START;
+	rc = prepared_get(&e->prepared, t, state, sizeof(state), err);
+	if (!rc && !(state[GUARD_STATE_SCALE] > 0)) {
+		state[GUARD_STATE_SCALE] = GUARD_SCALE_START;
+		rc = prepared_put(&e->prepared, t, state, sizeof(state), err);
+	}
+	*ret = state[GUARD_STATE_SCALE];
 	return rc;
+}
+
+int step_queue_restart(struct engine *e, struct err *err)
+{
+	struct step_queue *s = e->queue;
+	struct exec_done ignored;
+	int rc = 0;
+
+	for (; !rc && s->n; s->n--)
+		rc = exec_end(e->exec, &ignored, err);
+	s->over = s->told = e->step;
+	return rc ? rc : read_scale(e, &s->loss_scale, err);
+}
+
+static struct step_result *result_of(const struct engine *e, int64_t step)
+{
+	return &e->queue->result[step % 2];
 }
 
 static struct step_page page_for(const struct engine *e, const struct loader_batch *b, const struct step_result *r)
@@ -139,6 +133,7 @@ static double spent(struct engine *e, const char *phase, double start_s)
 
 static void account(struct step_result *r, const struct exec_times *t)
 {
+	r->seconds[TIME_H2D] += t->by[EXEC_H2D];
 	r->seconds[TIME_FORWARD] += t->by[EXEC_FORWARD];
 	r->seconds[TIME_BACKWARD] += t->by[EXEC_BACKWARD];
 	r->seconds[TIME_COMM_EXPOSED] += t->by[EXEC_COMM_EXPOSED];
@@ -148,14 +143,17 @@ static void account(struct step_result *r, const struct exec_times *t)
 	r->seconds[TIME_COMM_TOTAL] += t->comm_total;
 }
 
+/* What the host waited for data while its device was still at work did not make the step longer. */
 static void close_account(struct engine *e, struct step_result *r)
 {
-	double now = clock_mono_s(), sum = 0;
+	double now = clock_mono_s(), sum = 0, left;
 
-	for (int t = TIME_DATA_WAIT; t < TIME_OTHER; t++)
+	for (int t = TIME_H2D; t < TIME_OTHER; t++)
 		sum += r->seconds[t];
 	r->seconds[TIME_STEP] = now - e->mark_s;
-	r->seconds[TIME_OTHER] = fmax(0, r->seconds[TIME_STEP] - sum);
+	left = fmax(0, r->seconds[TIME_STEP] - sum);
+	r->seconds[TIME_DATA_WAIT] = fmin(r->seconds[TIME_DATA_WAIT], left);
+	r->seconds[TIME_OTHER] = left - r->seconds[TIME_DATA_WAIT];
 	e->mark_s = now;
 }
 
@@ -164,98 +162,20 @@ static const struct program *program_for(const struct engine *e, const struct lo
 	return prepared_program(&e->prepared, b->micro + 1 < b->n_micro ? PROGRAM_MICRO : PROGRAM_STEP, b->count);
 }
 
-struct feeding { /* of one program's micro-batches from one batch of the loader */
-	struct engine *e;
-	const struct program *p;
-	const struct loader_batch *b;
-};
+/* ---- ends ---- */
 
-static int feed(void *user, int micro, struct err *err)
+static int watch_part(struct engine *e, const struct run *run, const struct step_result *r, struct err *err)
 {
-	const struct feeding *f = user;
+	const struct range all = sampler_global(&e->course.train, r->in_epoch - 1);
+	const struct watch_step s = { run->program, r->step, all.end - all.begin, NAN, r->loss_scale };
 
-	return put_samples(f->e, f->p, f->b, micro, err);
+	return watch_micro(e->watch, &s, run->samples, err);
 }
 
-/* The loader's slot is given back as soon as its contents are copied. */
-static int execute(struct engine *e, const struct program *p, const struct loader_batch *b, struct step_result *r,
-		   struct err *err)
+static void keep_losses(struct engine *e, const struct run *run, const double *losses)
 {
-	const struct step_page page = page_for(e, b, r);
-	struct feeding f = { e, p, b };
-	const struct exec_feed feeder = { feed, &f };
-	struct exec_look look = { NULL, NULL };
-	struct exec_times times;
-	double start = clock_mono_s();
-	int rc = put_inputs(e, p, b, r->stop, err);
-
-	if (!p->schedule.fed)
-		loader_release(e->loader, b);
-	r->seconds[TIME_H2D] += spent(e, "h2d", start);
-	start = clock_mono_s();
-	if (!rc && b->micro == 0 && hooks_slow_step(&e->hooks) > 0)
-		r->seconds[TIME_FORWARD] += spent(e, "forward", start);
-	if (e->suspects)
-		look = nonfinite_look(e->suspects, p);
-	if (!rc)
-		rc = exec_run(e->exec, p, &(struct exec_call){ &page, &feeder, e->trace, look }, &times, err);
-	if (p->schedule.fed)
-		loader_release(e->loader, b);
-	if (!rc)
-		account(r, &times);
-	return rc;
-}
-
-static int watch_part(struct engine *e, const struct program *p, const struct loader_batch *b,
-		      const struct step_result *r, struct err *err)
-{
-	const struct range all = sampler_global(&e->course.train, b->step);
-	const struct watch_step s = { p, r->step, all.end - all.begin, NAN, r->loss_scale };
-
-	return watch_micro(e->watch, &s, b->count, err);
-}
-
-static int keep_losses(struct engine *e, const struct program *p, const struct loader_batch *b, struct err *err)
-{
-	const struct range own = sampler_micro(&e->course.train, b->step, rank_share(&e->rank), b->micro);
-	const struct spike_micro m = { p, own.begin, b->count, b->micro == 0 };
-
-	return spike_micro(e->spike, &e->prepared, &m, err);
-}
-
-/* One batch of the loader. */
-static int compute(struct engine *e, const struct loader_batch *b, struct step_result *r, struct err *err)
-{
-	const struct program *p = program_for(e, b);
-	int rc;
-
-	if (!p) {
-		loader_release(e->loader, b);
-		return err_set(err, ERR_LIMIT, "no program was prepared for %lld samples", (long long)b->count);
-	}
-	rc = next_scale(e, step_program(e, r->in_epoch), &r->loss_scale, err);
-	if (rc) {
-		loader_release(e->loader, b);
-		return rc;
-	}
-	rc = execute(e, p, b, r, err);
-	if (!rc)
-		rc = keep_losses(e, p, b, err);
-	if (!rc && watch_due(e->watch, r->step))
-		rc = watch_part(e, p, b, r, err);
-	return !rc && p->kind == PROGRAM_STEP ? get_results(e, p, r, err) : rc;
-}
-
-static void begin_step(struct engine *e, const struct loader_batch *b, struct step_result *r)
-{
-	r->step = e->step + 1;
-	r->epoch = b->epoch + 1;
-	r->in_epoch = b->step + 1;
-	r->count = b->global_weight;
-	r->ready = b->ready;
-	r->lr = lr_schedule_at(&e->course.lr, r->step);
-	r->epoch_ends = b->step + 1 == e->course.steps_per_epoch;
-	r->stop = seat_stop(e->rank.seat) != 0 || clock_mono_s() >= e->until_s;
+	spike_micro(e->spike, &(struct spike_micro){ run->program, losses, run->step, run->position, run->samples,
+						     run->micro == 0 });
 }
 
 static void adjust_loading(struct engine *e, struct step_result *r)
@@ -269,37 +189,171 @@ static void adjust_loading(struct engine *e, struct step_result *r)
 	r->workers = e->rank.cfg->workers < 0 ? s->n : (int)e->rank.cfg->workers;
 }
 
-int step_run(struct engine *e, struct step_result *ret, struct err *err)
+static void keep_results(struct engine *e, struct step_result *r, const struct program *p,
+			 const struct exec_results *of)
 {
-	struct step_result r = { .grad_norm = NAN, .sent = -rank_sent(&e->rank),
+	r->loss_sum = of->sum[XENT_LOSS_SUM];
+	r->own_sum = of->own[XENT_LOSS_SUM];
+	r->loss = r->loss_sum / (double)r->count;
+	r->grad_norm = p->grad_norm ? of->grad_norm : NAN;
+	r->skipped = (int64_t)of->state[GUARD_STATE_SKIPPED];
+	r->in_a_row = (int64_t)of->state[GUARD_STATE_ROW];
+	r->stop = p->votes ? of->votes > 0 : r->stop;
+	if (e->prepared.opts.optimizer.scaling && p->optimizer)
+		e->queue->loss_scale = of->state[GUARD_STATE_SCALE];
+}
+
+/* The oldest run. */
+static int end_run(struct engine *e, struct err *err)
+{
+	struct step_queue *s = e->queue;
+	const struct run *run = &s->run[s->first];
+	struct step_result *r = result_of(e, run->step);
+	struct exec_done done;
+	int rc = exec_end(e->exec, &done, err);
+
+	if (rc)
+		return rc;
+	s->first = (s->first + 1) % RUNS;
+	s->n--;
+	account(r, &done.times);
+	r->loss_scale = s->loss_scale;
+	keep_losses(e, run, done.losses);
+	if (watch_due(e->watch, r->step))
+		rc = watch_part(e, run, r, err);
+	if (run->micro + 1 < run->n_micro)
+		return rc;
+	keep_results(e, r, run->program, &done.results);
+	close_account(e, r);
+	adjust_loading(e, r);
+	s->over++;
+	return rc;
+}
+
+/* Whether no other step may be under way beside this one: its memory is looked at, or its time. */
+static bool is_alone(const struct engine *e, int64_t step)
+{
+	return trace_covers(e->trace, step) || watch_due(e->watch, step);
+}
+
+/* Until no more are under way than that. */
+static int end_runs(struct engine *e, int most, struct err *err)
+{
+	int rc = 0;
+
+	while (!rc && e->queue->n > most)
+		rc = end_run(e, err);
+	return rc;
+}
+
+int step_end(struct engine *e, bool all, struct step_result *ret, struct err *err)
+{
+	struct step_queue *s = e->queue;
+	const bool waits = all || is_alone(e, e->step) || is_alone(e, e->step + 1);
+	int rc = 0;
+
+	if (s->over == s->told)
+		rc = end_runs(e, waits ? 0 : exec_ahead(e->exec), err);
+	if (rc || s->over == s->told)
+		return rc;
+	*ret = *result_of(e, ++s->told);
+	return 1;
+}
+
+/* ---- begins ---- */
+
+/* The loader's slot is given back as soon as its contents are on their way. */
+static int begin_run(struct engine *e, const struct program *p, const struct loader_batch *b, struct step_result *r,
+		     struct err *err)
+{
+	const struct step_page page = page_for(e, b, r);
+	struct exec_call call = { .page = &page,
+				  .inputs = b->inputs,
+				  .targets = b->targets,
+				  .vote = r->stop ? 1 : 0,
+				  .trace = e->trace };
+	double start = clock_mono_s();
+	int rc;
+
+	if (b->micro == 0 && hooks_slow_step(&e->hooks) > 0)
+		r->seconds[TIME_FORWARD] += spent(e, "forward", start);
+	if (e->suspects)
+		call.look = nonfinite_look(e->suspects, p);
+	rc = exec_begin(e->exec, p, &call, err);
+	return rc ? rc : exec_fed(e->exec, err);
+}
+
+/* One batch of the loader. */
+static int begin_micro(struct engine *e, const struct loader_batch *b, struct step_result *r, struct err *err)
+{
+	const struct range own = sampler_micro(&e->course.train, b->step, rank_share(&e->rank), b->micro);
+	const struct program *p = program_for(e, b);
+	struct step_queue *s = e->queue;
+	int rc = p ? begin_run(e, p, b, r, err)
+		   : err_set(err, ERR_LIMIT, "no program was prepared for %lld samples", (long long)b->count);
+
+	loader_release(e->loader, b);
+	if (rc)
+		return rc;
+	s->run[(s->first + s->n++) % RUNS] = (struct run){ p, r->step, b->micro, b->n_micro, own.begin, b->count };
+	if (b->micro + 1 == b->n_micro) /* the rest is step_end's */
+		return 0;
+	return end_runs(e, is_alone(e, r->step) ? 0 : exec_ahead(e->exec), err);
+}
+
+static struct step_result first_of(struct engine *e, const struct loader_batch *b)
+{
+	struct step_result r = { .step = e->step + 1,
+				 .epoch = b->epoch + 1,
+				 .in_epoch = b->step + 1,
+				 .count = b->global_weight,
+				 .ready = b->ready,
+				 .epoch_ends = b->step + 1 == e->course.steps_per_epoch,
+				 .stop = seat_stop(e->rank.seat) != 0 || clock_mono_s() >= e->until_s,
+				 .loss_scale = e->queue->loss_scale,
+				 .grad_norm = NAN,
+				 .sent = -rank_sent(&e->rank),
 				 .sent_nodes = -rank_sent_nodes(&e->rank) };
+
+	r.lr = lr_schedule_at(&e->course.lr, r.step);
+	return r;
+}
+
+int step_begin(struct engine *e, struct err *err)
+{
+	struct step_result *r = result_of(e, e->step + 1);
 	struct loader_batch b;
 	int rc;
 
 	rank_at_step(&e->rank, e->step + 1);
 	trace_begin(e->trace, e->step + 1, e->mark_s);
 	do {
-		double start = clock_mono_s();
+		double start = clock_mono_s(), waited;
 
 		rc = loader_next(e->loader, &b, err);
 		if (rc <= 0)
 			return rc;
-		r.seconds[TIME_DATA_WAIT] += spent(e, "data_wait", start);
+		waited = spent(e, "data_wait", start);
 		if (b.micro == 0)
-			begin_step(e, &b, &r);
-		rc = compute(e, &b, &r, err);
+			*r = first_of(e, &b);
+		r->seconds[TIME_DATA_WAIT] += waited;
+		rc = begin_micro(e, &b, r, err);
 		if (rc)
 			return rc;
 	} while (b.micro + 1 < b.n_micro);
 	e->step++;
 	e->stats_shared = false;
-	r.sent += rank_sent(&e->rank);
-	r.sent_nodes += rank_sent_nodes(&e->rank);
-	loader_spent(e->loader, &r.load_s, &r.load_cpu_s);
-	close_account(e, &r);
-	adjust_loading(e, &r);
-	*ret = r;
+	r->sent += rank_sent(&e->rank);
+	r->sent_nodes += rank_sent_nodes(&e->rank);
+	loader_spent(e->loader, &r->load_s, &r->load_cpu_s);
 	return 1;
+}
+
+int step_run(struct engine *e, struct step_result *ret, struct err *err)
+{
+	int rc = step_begin(e, err);
+
+	return rc <= 0 ? rc : step_end(e, true, ret, err);
 }
 
 const struct program *step_program(const struct engine *e, int64_t in_epoch)

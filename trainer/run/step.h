@@ -32,6 +32,7 @@ struct step_result {
 	int64_t count;	  /* samples (or tokens) that the loss is the mean of, of the global batch */
 	double loss;	  /* mean over the global batch */
 	double loss_sum;
+	double own_sum;	  /* of this rank's samples; of a pipeline's stage without the loss 0 */
 	double lr, grad_norm;
 	double loss_scale;  /* by which the losses' gradients were multiplied in this step */
 	int64_t skipped;    /* optimiser steps so far, this one included, that changed nothing: not finite */
@@ -47,11 +48,25 @@ struct step_result {
 	int ready;		   /* batches that were there when the step began */
 };
 
-/* 1: a step was done; 0: no more data; negative: failed. */
-int step_run(struct engine *e, struct step_result *ret, struct err *err);
+/* A step is begun and, later, ended, in the same order. A device may work on one while the next is begun behind it:
+ * its results come one step late, and are its own. */
+struct step_queue;
+int step_queue_new(struct step_queue **ret, struct err *err); /* ERR_NOMEM */
+void step_queue_free(struct step_queue *s);		    /* NULL is fine */
 
-/* Where another stage of a pipeline has the loss, this one's is nothing. */
-int step_clear_loss(const struct engine *e, const struct program *p, struct err *err);
+/* From now on steps begin behind e->step; what is under way is waited for and forgotten. The loss scale is the
+ * optimiser's. */
+int step_queue_restart(struct engine *e, struct err *err);
+
+/* 1: a step was begun; 0: no more data; negative: failed. */
+int step_begin(struct engine *e, struct err *err);
+
+/* Called after each step_begin until it returns 0. 1: *ret is the next step's; 0: none is over that must be. all: none
+ * is left under way. Negative: failed. */
+int step_end(struct engine *e, bool all, struct step_result *ret, struct err *err);
+
+/* One step from its beginning to its end, where none is under way; returns what step_begin does. */
+int step_run(struct engine *e, struct step_result *ret, struct err *err);
 
 /* What ended this rank's part of a step of the epoch, counted from 1. */
 const struct program *step_program(const struct engine *e, int64_t in_epoch);

@@ -74,6 +74,11 @@ bool trace_on(const struct trace *t)
 	return t && atomic_load_explicit(&t->on, memory_order_relaxed);
 }
 
+bool trace_covers(const struct trace *t, int64_t step)
+{
+	return t && step >= t->first && step <= t->last;
+}
+
 bool trace_begin(struct trace *t, int64_t step, double from_s)
 {
 	if (!t)
@@ -81,7 +86,7 @@ bool trace_begin(struct trace *t, int64_t step, double from_s)
 	pthread_mutex_lock(&t->lock);
 	t->n = t->lost = 0;
 	t->from_s = from_s;
-	atomic_store(&t->on, step >= t->first && step <= t->last);
+	atomic_store(&t->on, trace_covers(t, step));
 	pthread_mutex_unlock(&t->lock);
 	return trace_on(t);
 }

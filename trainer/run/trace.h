@@ -31,6 +31,7 @@ void trace_free(struct trace *t); /* NULL is fine */
  * traced. NULL is fine. */
 bool trace_begin(struct trace *t, int64_t step, double from_s);
 bool trace_on(const struct trace *t);
+bool trace_covers(const struct trace *t, int64_t step); /* whether that step is, will be or was traced; NULL: no */
 
 /* While it is on. When memory runs out spans are left out, which trace_end tells. */
 void trace_add(struct trace *t, const struct trace_span *s);

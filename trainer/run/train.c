@@ -200,7 +200,7 @@ static int after_step(struct training *t, const struct step_result *r)
 		rc = watch(t, r);
 	if (t->console)
 		console_step(t->console, r);
-	hooks_after_step(&t->e->hooks, t->e->rank.seat, t->e->step);
+	hooks_after_step(&t->e->hooks, t->e->rank.seat, r->step);
 	if (!rc && !t->range) /* whose loss shall explode */
 		rc = blame_check(t->e, r, t->err);
 	if (!rc && !t->range)
@@ -212,7 +212,7 @@ static int after_step(struct training *t, const struct step_result *r)
 				      t->err);
 	if (rc)
 		return rc;
-	t->stopped = r->stop || (t->range && range_add(t->range, r->lr, r->loss));
+	t->stopped |= r->stop || (t->range && range_add(t->range, r->lr, r->loss));
 	if (!t->stopped)
 		rc = evaluate_when_due(t);
 	if (!rc && r->epoch_ends && !t->stopped)
@@ -232,22 +232,57 @@ static int catch_up(struct training *t)
 	return rc || t->stopped || !(evaluates || ends) ? rc : save_when_due(t);
 }
 
+/* Whether something is due behind that step, which finds it over and no other begun. */
+static bool is_due(const struct training *t, int64_t step)
+{
+	const struct run_config *cfg = t->e->rank.cfg;
+	const struct course *c = &t->e->course;
+
+	return (cfg->eval_steps && step % cfg->eval_steps == 0) || (cfg->save_steps && step % cfg->save_steps == 0) ||
+	       (cfg->dump_grads && step == 1) || step % c->steps_per_epoch == 0 || step >= c->steps_end || t->range;
+}
+
+/* Steps that are over; all: none is left under way. */
+static int end_steps(struct training *t, bool all)
+{
+	struct step_result r;
+	int rc;
+
+	while ((rc = step_end(t->e, all, &r, t->err)) == 1) {
+		rc = after_step(t, &r);
+		if (rc)
+			return rc;
+	}
+	return rc;
+}
+
+/* What step_begin returns. The steps before one that cannot be begun are done, and told of. */
+static int begin_step(struct training *t)
+{
+	struct err why;
+	int rc = step_begin(t->e, t->err);
+
+	if (rc >= 0)
+		return rc;
+	why = *t->err;
+	end_steps(t, true);
+	*t->err = why;
+	return rc;
+}
+
 static int run_steps(struct training *t)
 {
 	struct engine *e = t->e;
-	struct step_result r = { .step = 0 };
-	int rc = engine_begin(e, t->err);
+	int begun = 1, rc = engine_begin(e, t->err);
 
 	t->epoch_start_s = clock_mono_s();
 	if (!rc)
 		rc = catch_up(t);
-	while (!rc && e->step < e->course.steps_end && !t->stopped) {
-		rc = step_run(e, &r, t->err);
-		if (rc == 0)
-			return 0; /* no more data */
-		rc = rc < 0 ? rc : after_step(t, &r);
+	while (!rc && begun && e->step < e->course.steps_end && !t->stopped) {
+		begun = begin_step(t);
+		rc = begun < 0 ? begun : end_steps(t, is_due(t, e->step));
 	}
-	return rc;
+	return rc ? rc : end_steps(t, true);
 }
 
 static int save_weights(struct training *t, const char *path, struct err *err)

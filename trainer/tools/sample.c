@@ -81,7 +81,7 @@ static int get_logits(struct sampling *s, const struct program *p, int64_t n, st
 static int read_text(struct sampling *s, struct err *err)
 {
 	const struct step_page page = { .seed = (uint64_t)s->cfg->seed, .loss_scale = 1 };
-	struct exec_times times;
+	struct exec_done done;
 	int rc = 0;
 
 	while (!rc && s->begin + s->at < s->n) {
@@ -90,7 +90,7 @@ static int read_text(struct sampling *s, struct err *err)
 
 		rc = put_inputs(s, p, n, err);
 		if (!rc)
-			rc = exec_run(s->e->exec, p, &(struct exec_call){ .page = &page }, &times, err);
+			rc = exec_run(s->e->exec, p, &(struct exec_call){ .page = &page }, &done, err);
 		if (!rc && left == n)
 			rc = get_logits(s, p, n, err);
 		s->at += n;

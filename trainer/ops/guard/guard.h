@@ -7,7 +7,7 @@
  *
  * With attr.scaling the state also holds the loss scale of the next step, as PyTorch's GradScaler finds it: halved by a
  * step that was skipped, doubled after 2000 in a row that were not. The scale of this step is page.loss_scale, by which
- * the host made the losses' gradients larger; the host reads the next one from the state. */
+ * the losses' gradients were made larger: what the step before left in the state. */
 #ifndef DPT_OPS_GUARD_H
 #define DPT_OPS_GUARD_H
 
@@ -24,12 +24,12 @@ enum {
 	GUARD_STEP_VALUES
 };
 
-/* state f64 [GUARD_STATE_VALUES], persistent; all zero before the first step */
+/* state f64 [GUARD_STATE_VALUES], persistent; before the first step all zero but the scale */
 enum {
 	GUARD_STATE_UPDATES, /* steps so far that changed something */
 	GUARD_STATE_SKIPPED, /* steps so far that did not */
 	GUARD_STATE_ROW,     /* of these, without a good one since */
-	GUARD_STATE_SCALE,   /* loss scale of the next step; 0 before the first, or without scaling */
+	GUARD_STATE_SCALE,   /* loss scale of the next step; 0 without scaling */
 	GUARD_STATE_CLEAN,   /* good steps since the scale changed */
 	GUARD_STATE_VALUES
 };
