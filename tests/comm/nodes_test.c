@@ -189,6 +189,23 @@ static int large(struct comm *c)
 	return bad;
 }
 
+/* Slices likewise. */
+static int large_slices(struct comm *c)
+{
+	const size_t each = 1500013, first = each * (size_t)c->rank;
+	double *x = malloc(each * (size_t)c->world * sizeof(*x));
+	struct err err = ERR_INIT;
+	int bad;
+
+	for (size_t i = 0; i < each * (size_t)c->world; i++)
+		x[i] = (double)(i % 1009) * (c->rank + 1);
+	bad = c->ops->reduce_scatter(c, x, (int64_t)each, DTYPE_F64, &err);
+	for (size_t i = first; i < first + each && !bad; i++)
+		bad = x[i] != (double)(i % 1009) * c->world * (c->world + 1) / 2;
+	free(x);
+	return bad;
+}
+
 static void test_same_bits(void **state)
 {
 	(void)state;
@@ -198,6 +215,8 @@ static void test_same_bits(void **state)
 	expect_clean(&(struct world){ 3, { 1, 2, 1 }, 1, same_bits });
 	expect_clean(&(struct world){ 2, { 1, 1 }, 4, large });
 	expect_clean(&(struct world){ 3, { 1, 2, 1 }, 2, large });
+	expect_clean(&(struct world){ 2, { 1, 1 }, 1, large_slices });
+	expect_clean(&(struct world){ 3, { 1, 2, 1 }, 4, large_slices });
 }
 
 static void test_groups(void **state)

@@ -14,7 +14,7 @@ import sys
 import tree
 
 # Each program has its own; each backend module exports the same name.
-SHARED = {"main", "dptrain_backend_v1", "dptrain_link_v1"}
+SHARED = {"main", "dptrain_backend_v1", "dptrain_link_v2"}
 
 
 def makefile():

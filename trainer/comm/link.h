@@ -12,8 +12,8 @@
 
 #include "tracker/base/err.h"
 
-#define LINK_ABI 1
-#define LINK_SYMBOL "dptrain_link_v1"
+#define LINK_ABI 2
+#define LINK_SYMBOL "dptrain_link_v2"
 #define LINK_SOCKETS_MAX 16
 #define LINK_NAME_BYTES 16
 
@@ -43,6 +43,8 @@ struct link_module {
 	const void *(*address)(struct link *l, size_t *ret_n);
 	int (*connect)(struct link *l, int rank, const void *address, size_t n, struct err *err);
 	int (*start)(struct link *l, struct link_transfer *t, struct err *err);
+	/* Moves along what is under way; before each look at some of it. */
+	void (*progress)(struct link *l);
 	/* 1: done, 0: not yet, ERR_PEER: the peer is gone. */
 	int (*poll)(struct link *l, struct link_transfer *t, struct err *err);
 	/* Sleeps until something may have happened, so many seconds at most. */

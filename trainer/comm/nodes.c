@@ -3,6 +3,7 @@
  * other (each adds a part of it in the order of the machines and gives the others the result, so all get the same
  * bits), and hand it to the ranks beside them. What leaves a machine is spread over its ranks. */
 #include "trainer/comm/nodes.h"
+#include "trainer/comm/messages.h"
 #include "trainer/comm/nodes_terms.h"
 
 #include <stdint.h>
@@ -10,17 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/clock.h"
 #include "trainer/comm/shm.h"
 #include "trainer/comm/sum.h"
 
 #define SMALL_BYTES ((size_t)16384)    /* sums that one owner adds whole */
-#define CHUNK_BYTES ((size_t)4 << 20)  /* of a piece that travels at once */
+#define PART_BYTES ((size_t)1 << 20)   /* of a sum that one message carries at most */
+#define AHEAD 4			       /* chunks under way, so that the wire has some while others are added */
+#define SCRATCH_BYTES (AHEAD * PART_BYTES) /* for each node */
 #define ALIGN_ELEMENTS 16
-#define SPINS 200
 #define NODES_INTERFACE_BYTES 64
-#define NAP_S 0.05
-#define NAP_MOST_S 1.0 /* what a nap may count for: after ctrl-Z and fg the others have not been late */
 
 struct place {
 	int node, local;
@@ -36,11 +35,8 @@ struct nodes {
 	int *size;  /* ranks, by node */
 	int **rank; /* by node and place in it */
 	int least;  /* ranks of the smallest node: as many ranks of each have pieces of sums */
-	double timeout_s;
-	const char *what; /* collective that runs, for messages */
-	struct link_transfer *transfer;
-	int n_transfers;
-	unsigned char *scratch; /* a chunk for each node */
+	struct messages messages;
+	unsigned char *scratch; /* parts of AHEAD chunks for each node */
 	struct shm_piece *piece;
 	const void **from; /* by node */
 	struct leaves_run *run; /* neighbours on one machine, from rank 0 on, */
@@ -64,72 +60,23 @@ static struct nodes *nodes_of(struct comm *c)
 
 static int begin(struct nodes *x, bool sends, int peer, void *data, size_t bytes, struct err *err)
 {
-	struct link_transfer *t = &x->transfer[x->n_transfers];
-
-	*t = (struct link_transfer){ .peer = peer, .sends = sends, .data = data, .bytes = bytes };
-	if (!bytes)
-		return 0;
-	x->n_transfers++;
-	x->comm.sent_nodes += sends ? (int64_t)bytes : 0;
-	return x->link->module->start(x->link, t, err);
-}
-
-static int late(const struct nodes *x, struct err *err)
-{
-	return err_set(err, ERR_PEER, "rank %d did not come to %s within %.0f s", x->number[x->transfer[0].peer],
-		       x->what, x->timeout_s);
-}
-
-/* Takes what is done out of the list. */
-static int sweep(struct nodes *x, struct err *err)
-{
-	for (int i = 0; i < x->n_transfers;) {
-		int rc = x->link->module->poll(x->link, &x->transfer[i], err);
-
-		if (rc == ERR_PEER)
-			return err_set(err, ERR_PEER, "the connection to rank %d broke (%s)",
-				       x->number[x->transfer[i].peer], x->what);
-		if (rc < 0)
-			return rc;
-		if (rc == 1)
-			x->transfer[i] = x->transfer[--x->n_transfers];
-		else
-			i++;
-	}
-	return 0;
+	return messages_begin(&x->messages, &(struct message_opts){ peer, sends, data, bytes, 0 }, err);
 }
 
 /* All that was begun is done. */
 static int finish(struct nodes *x, struct err *err)
 {
-	double waited_s = 0;
-
-	for (int spins = 0;; spins++) {
-		double nap_s = clock_mono_s();
-		int rc = sweep(x, err);
-
-		if (rc || !x->n_transfers)
-			return rc;
-		if (spins < SPINS)
-			continue;
-		rc = shm_check(x->local, err);
-		if (!rc && x->timeout_s > 0 && waited_s > x->timeout_s)
-			rc = late(x, err);
-		if (rc)
-			return rc;
-		x->link->module->wait(x->link, NAP_S);
-		nap_s = clock_mono_s() - nap_s;
-		waited_s += nap_s < NAP_MOST_S ? nap_s : NAP_MOST_S;
-	}
+	return messages_await_all(&x->messages, err);
 }
 
 /* Of a collective. What has failed is not tried again, and the ranks beside this one are not left waiting. */
 static int end(struct nodes *x, int rc)
 {
+	x->comm.sent_nodes = x->messages.sent;
 	x->comm.sent = x->local->sent + x->comm.sent_nodes;
 	if (rc) {
 		x->broken = true;
-		x->n_transfers = 0;
+		messages_drop(&x->messages);
 		x->local->ops->abort(x->local);
 	}
 	return rc;
@@ -137,7 +84,7 @@ static int end(struct nodes *x, int rc)
 
 static int enter(struct nodes *x, const char *what, struct err *err)
 {
-	x->what = what;
+	x->messages.what = what;
 	if (!x->broken)
 		return 0;
 	return err_set(err, ERR_PEER, "%s: the job's ranks have lost each other", what);
@@ -171,25 +118,46 @@ struct chunk {
 	unsigned char *data;
 	size_t count;
 	enum dtype dtype;
+	size_t at; /* which one of its piece it is */
 };
 
-/* The part of a chunk that this rank adds is heard from all others, theirs are told to them. */
-static int begin_scatter(struct nodes *x, const struct chunk *c, struct err *err)
+static size_t chunk_most(const struct nodes *x, enum dtype dtype)
 {
-	size_t each = dtype_bytes(c->dtype);
-	struct slice own = slice_of(c->count, x->node, x->n_nodes);
-	int rc = 0, me = x->place[x->comm.rank].local;
+	return (size_t)x->n_nodes * PART_BYTES / dtype_bytes(dtype);
+}
+
+static struct chunk chunk_of(const struct nodes *x, const struct chunk *piece, size_t at)
+{
+	const size_t most = chunk_most(x, piece->dtype), first = at * most;
+
+	return (struct chunk){ piece->data + first * dtype_bytes(piece->dtype),
+			       piece->count - first < most ? piece->count - first : most, piece->dtype, at };
+}
+
+/* Where that node's share of what this rank adds of chunk or part `at` arrives. */
+static unsigned char *scratch_of(const struct nodes *x, size_t at, int node)
+{
+	return x->scratch + (at % AHEAD * (size_t)x->n_nodes + (size_t)node) * PART_BYTES;
+}
+
+/* The part of a chunk that this rank adds is heard from all others, theirs are told to them. */
+static int begin_scatter(struct nodes *x, struct chunk c, struct err *err)
+{
+	const size_t each = dtype_bytes(c.dtype), own = slice_of(c.count, x->node, x->n_nodes).count * each;
+	const int me = x->place[x->comm.rank].local;
+	int rc = 0;
 
 	for (int b = 0; !rc && b < x->n_nodes; b++) {
-		struct slice s = slice_of(c->count, b, x->n_nodes);
-		unsigned char *theirs = x->scratch + (size_t)b * own.count * each;
+		const struct slice s = slice_of(c.count, b, x->n_nodes);
+		const struct message_opts hear = { x->rank[b][me], false, scratch_of(x, c.at, b), own, c.at },
+					  tell = { x->rank[b][me], true, c.data + s.first * each, s.count * each,
+						   c.at };
 
-		x->from[b] = b == x->node ? c->data + own.first * each : theirs;
 		if (b == x->node)
 			continue;
-		rc = begin(x, false, x->rank[b][me], theirs, own.count * each, err);
+		rc = messages_begin(&x->messages, &hear, err);
 		if (!rc)
-			rc = begin(x, true, x->rank[b][me], c->data + s.first * each, s.count * each, err);
+			rc = messages_begin(&x->messages, &tell, err);
 	}
 	return rc;
 }
@@ -199,56 +167,52 @@ static void add_part(struct nodes *x, const struct chunk *c)
 	struct slice own = slice_of(c->count, x->node, x->n_nodes);
 	void *sum = c->data + own.first * dtype_bytes(c->dtype);
 
+	for (int b = 0; b < x->n_nodes; b++)
+		x->from[b] = b == x->node ? sum : scratch_of(x, c->at, b);
 	sum_run(&(struct sum_job){ x->from, &sum, x->n_nodes, 1, own.count, c->dtype, NULL });
 }
 
-static int begin_gather(struct nodes *x, const struct chunk *c, struct err *err)
+/* This rank's sums are told to the others, or places named for theirs. */
+static int begin_gather(struct nodes *x, const struct chunk *c, bool sends, struct err *err)
 {
-	size_t each = dtype_bytes(c->dtype);
-	struct slice own = slice_of(c->count, x->node, x->n_nodes);
-	int rc = 0, me = x->place[x->comm.rank].local;
+	const size_t each = dtype_bytes(c->dtype);
+	const int me = x->place[x->comm.rank].local;
+	int rc = 0;
 
 	for (int b = 0; !rc && b < x->n_nodes; b++) {
-		struct slice s = slice_of(c->count, b, x->n_nodes);
+		const struct slice s = slice_of(c->count, sends ? x->node : b, x->n_nodes);
 
-		if (b == x->node)
-			continue;
-		rc = begin(x, false, x->rank[b][me], c->data + s.first * each, s.count * each, err);
-		if (!rc)
-			rc = begin(x, true, x->rank[b][me], c->data + own.first * each, own.count * each, err);
+		if (b != x->node)
+			rc = messages_begin(&x->messages, &(struct message_opts){ x->rank[b][me], sends,
+					    c->data + s.first * each, s.count * each, c->at + AHEAD }, err);
 	}
 	return rc;
 }
 
-static struct chunk chunk_at(unsigned char *data, size_t count, size_t at, enum dtype dtype)
+/* Several chunks are under way: the wire is never idle while a sum is added or a peer is a moment late. All begin their
+ * messages in one order: scatter 0 to AHEAD - 1, gather 0, scatter AHEAD, gather 1, and so on. Places for sums are told
+ * before the own ones are added: who is ahead already sends them. */
+static int sum_between(struct nodes *x, const struct chunk *piece, struct err *err)
 {
-	size_t most = CHUNK_BYTES / dtype_bytes(dtype);
+	const size_t most = chunk_most(x, piece->dtype), n = (piece->count + most - 1) / most;
+	int rc = 0;
 
-	return (struct chunk){ data + at * dtype_bytes(dtype), count - at < most ? count - at : most, dtype };
-}
+	for (size_t at = 0; !rc && at < n && at < AHEAD; at++)
+		rc = begin_scatter(x, chunk_of(x, piece, at), err);
+	for (size_t at = 0; !rc && at < n; at++) {
+		const struct chunk c = chunk_of(x, piece, at);
 
-/* The next chunk's parts are under way while this one's sums are handed out. */
-static int sum_between(struct nodes *x, unsigned char *data, size_t count, enum dtype dtype, struct err *err)
-{
-	struct chunk c = chunk_at(data, count, 0, dtype);
-	int rc = count ? begin_scatter(x, &c, err) : 0;
-
-	if (!rc)
-		rc = finish(x, err);
-	for (size_t at = 0; !rc && at < count; at += c.count) {
-		struct chunk next;
-
-		c = chunk_at(data, count, at, dtype);
+		rc = messages_await(&x->messages, at, err);
+		if (!rc)
+			rc = begin_gather(x, &c, false, err);
+		if (rc)
+			break;
 		add_part(x, &c);
-		rc = begin_gather(x, &c, err);
-		if (!rc && at + c.count < count) {
-			next = chunk_at(data, count, at + c.count, dtype);
-			rc = begin_scatter(x, &next, err);
-		}
-		if (!rc)
-			rc = finish(x, err);
+		rc = begin_gather(x, &c, true, err);
+		if (!rc && at + AHEAD < n)
+			rc = begin_scatter(x, chunk_of(x, piece, at + AHEAD), err);
 	}
-	return rc;
+	return rc ? rc : finish(x, err);
 }
 
 static int check_dtype(enum dtype dtype, struct err *err)
@@ -274,7 +238,8 @@ static int nodes_allreduce(struct comm *c, void *data, int64_t count, enum dtype
 	if (!rc)
 		rc = shm_reduce_pieces(x->local, data, &p, dtype, err);
 	if (!rc && me < p.n)
-		rc = sum_between(x, (unsigned char *)data + x->piece[me].at, x->piece[me].bytes / each, dtype, err);
+		rc = sum_between(x, &(struct chunk){ (unsigned char *)data + x->piece[me].at,
+						     x->piece[me].bytes / each, dtype, 0 }, err);
 	if (!rc)
 		rc = shm_share_pieces(x->local, data, &p, err);
 	return end(x, rc);
@@ -288,33 +253,57 @@ static struct shm_pieces slices(struct nodes *x, size_t bytes_each)
 	return (struct shm_pieces){ x->piece, x->comm.world, (size_t)x->comm.world * bytes_each };
 }
 
-/* The sums of this machine for ranks of others go to them; those of others for this rank are added, in the order of the
- * machines. */
-static int scatter_sums(struct nodes *x, unsigned char *data, size_t count_each, enum dtype dtype, struct err *err)
+/* Part `at` of every rank's slice (c: all of them): the sums of this machine for ranks of others go to them, those of
+ * others for this rank come. */
+static int begin_slices(struct nodes *x, const struct chunk *c, struct slice part, size_t at, struct err *err)
 {
-	size_t bytes = count_each * dtype_bytes(dtype), most = CHUNK_BYTES / dtype_bytes(dtype);
-	unsigned char *own = data + (size_t)x->comm.rank * bytes;
-	int rc = 0, me = x->place[x->comm.rank].local;
+	const size_t each = dtype_bytes(c->dtype), bytes = part.count * each;
+	const int me = x->place[x->comm.rank].local;
+	int rc = 0;
 
-	for (size_t at = 0; !rc && at < count_each; at += most) {
-		size_t n = count_each - at < most ? count_each - at : most, from = at * dtype_bytes(dtype);
-		void *to = own + from;
+	for (int r = 0; !rc && r < x->comm.world; r++)
+		if (x->place[r].node != x->node && holder(x, x->node, r) == me)
+			rc = messages_begin(&x->messages, &(struct message_opts){ r, true,
+					    c->data + ((size_t)r * c->count + part.first) * each, bytes, at }, err);
+	for (int b = 0; !rc && b < x->n_nodes; b++)
+		if (b != x->node)
+			rc = messages_begin(&x->messages,
+					    &(struct message_opts){ x->rank[b][holder(x, b, x->comm.rank)], false,
+								    scratch_of(x, at, b), bytes, at }, err);
+	return rc;
+}
 
-		for (int r = 0; !rc && r < x->comm.world; r++)
-			if (x->place[r].node != x->node && holder(x, x->node, r) == me)
-				rc = begin(x, true, r, data + (size_t)r * bytes + from, n * dtype_bytes(dtype), err);
-		for (int b = 0; !rc && b < x->n_nodes; b++) {
-			unsigned char *theirs = x->scratch + (size_t)b * CHUNK_BYTES;
+static struct slice part_of(size_t count, enum dtype dtype, size_t at)
+{
+	const size_t most = PART_BYTES / dtype_bytes(dtype), first = at * most;
 
-			x->from[b] = b == x->node ? to : theirs;
-			if (b != x->node)
-				rc = begin(x, false, x->rank[b][holder(x, b, x->comm.rank)], theirs,
-					   n * dtype_bytes(dtype), err);
-		}
-		if (!rc)
-			rc = finish(x, err);
-		if (!rc)
-			sum_run(&(struct sum_job){ x->from, &to, x->n_nodes, 1, n, dtype, NULL });
+	return (struct slice){ first, count - first < most ? count - first : most };
+}
+
+static void add_slice(struct nodes *x, const struct chunk *c, struct slice part, size_t at)
+{
+	void *sum = c->data + ((size_t)x->comm.rank * c->count + part.first) * dtype_bytes(c->dtype);
+
+	for (int b = 0; b < x->n_nodes; b++)
+		x->from[b] = b == x->node ? sum : scratch_of(x, at, b);
+	sum_run(&(struct sum_job){ x->from, &sum, x->n_nodes, 1, part.count, c->dtype, NULL });
+}
+
+/* c: of each rank's slice. Added in the order of the machines. */
+static int scatter_sums(struct nodes *x, const struct chunk *c, struct err *err)
+{
+	const size_t most = PART_BYTES / dtype_bytes(c->dtype), n = (c->count + most - 1) / most;
+	int rc = 0;
+
+	for (size_t at = 0; !rc && at < n && at < AHEAD; at++)
+		rc = begin_slices(x, c, part_of(c->count, c->dtype, at), at, err);
+	for (size_t at = 0; !rc && at < n; at++) {
+		rc = messages_await(&x->messages, at, err);
+		if (rc)
+			break;
+		add_slice(x, c, part_of(c->count, c->dtype, at), at);
+		if (at + AHEAD < n)
+			rc = begin_slices(x, c, part_of(c->count, c->dtype, at + AHEAD), at + AHEAD, err);
 	}
 	return rc;
 }
@@ -331,7 +320,7 @@ static int nodes_reduce_scatter(struct comm *c, void *data, int64_t count_each, 
 	if (!rc)
 		rc = shm_reduce_pieces(x->local, data, &p, dtype, err);
 	if (!rc)
-		rc = scatter_sums(x, data, (size_t)count_each, dtype, err);
+		rc = scatter_sums(x, &(struct chunk){ data, (size_t)count_each, dtype, 0 }, err);
 	return end(x, rc);
 }
 
@@ -353,7 +342,7 @@ static size_t terms_at_once(const struct nodes *x, const struct nodes_terms *s, 
 		most = roots > most ? roots : most;
 		all += roots;
 	}
-	fit = (size_t)x->n_nodes * CHUNK_BYTES / dtype_bytes(s->t->dtype) / ((size_t)others * most + all);
+	fit = (size_t)x->n_nodes * SCRATCH_BYTES / dtype_bytes(s->t->dtype) / ((size_t)others * most + all);
 	return fit < ALIGN_ELEMENTS ? ALIGN_ELEMENTS : fit / ALIGN_ELEMENTS * ALIGN_ELEMENTS;
 }
 
@@ -396,6 +385,7 @@ static int add_terms_between(struct nodes *x, const struct nodes_terms *s, struc
 	const struct slice own = slice_of(chunk.count, x->node, x->n_nodes);
 	const int me = x->place[x->comm.rank].local;
 	unsigned char *data = (unsigned char *)s->t->data + chunk.first * each;
+	const struct chunk sums = { data, chunk.count, s->t->dtype, 0 };
 	struct roots roots = { x, s, x->scratch };
 	int rc = 0;
 
@@ -411,7 +401,9 @@ static int add_terms_between(struct nodes *x, const struct nodes_terms *s, struc
 	if (rc)
 		return rc;
 	nodes_terms_add(s, x->roots, own.count, data + own.first * each);
-	rc = begin_gather(x, &(struct chunk){ data, chunk.count, s->t->dtype }, err);
+	rc = begin_gather(x, &sums, false, err);
+	if (!rc)
+		rc = begin_gather(x, &sums, true, err);
 	return rc ? rc : finish(x, err);
 }
 
@@ -612,7 +604,7 @@ static void nodes_limit(struct comm *c, double seconds)
 {
 	struct nodes *x = nodes_of(c);
 
-	x->timeout_s = seconds;
+	x->messages.timeout_s = seconds;
 	x->local->ops->limit(x->local, seconds);
 }
 
@@ -640,7 +632,7 @@ static void nodes_close(struct comm *c)
 	free(x->size);
 	free(x->place);
 	free(x->number);
-	free(x->transfer);
+	messages_free(&x->messages);
 	free(x->scratch);
 	free(x->piece);
 	free(x->from);
@@ -699,18 +691,20 @@ static int find_places(struct nodes *x, const struct said *said, struct err *err
 
 static int take_memory(struct nodes *x, struct err *err)
 {
-	size_t world = (size_t)x->comm.world, transfers = 2 * (world + (size_t)x->n_nodes);
+	size_t world = (size_t)x->comm.world;
 
-	x->transfer = calloc(transfers, sizeof(*x->transfer));
 	x->piece = calloc(world, sizeof(*x->piece));
 	x->from = calloc((size_t)x->n_nodes, sizeof(*x->from));
 	x->roots = calloc((size_t)x->n_nodes, sizeof(*x->roots));
 	x->shown = calloc(world, sizeof(*x->shown));
 	x->run = calloc(world, sizeof(*x->run));
 	x->run_node = calloc(world, sizeof(*x->run_node));
-	x->scratch = malloc((size_t)x->n_nodes * CHUNK_BYTES);
-	if (x->transfer && x->piece && x->from && x->scratch && x->roots && x->shown && x->run && x->run_node)
-		return 0;
+	x->scratch = malloc((size_t)x->n_nodes * SCRATCH_BYTES);
+	x->messages.link = x->link;
+	x->messages.local = x->local;
+	x->messages.number = x->number;
+	if (x->piece && x->from && x->scratch && x->roots && x->shown && x->run && x->run_node)
+		return messages_take_memory(&x->messages, AHEAD * x->comm.world + (4 * AHEAD + 2) * x->n_nodes, err);
 	return err_set(err, ERR_NOMEM, "out of memory: communicator between %d machines", x->n_nodes);
 }
 
@@ -852,7 +846,7 @@ int comm_nodes_open(struct comm **ret, const struct comm_nodes_opts *o, struct e
 	free(said);
 	if (rc)
 		return give_up(x, rc);
-	x->timeout_s = o->timeout_s;
+	x->messages.timeout_s = o->timeout_s;
 	*ret = &x->comm;
 	return 0;
 }
@@ -936,7 +930,7 @@ static void open_group(struct nodes *all, struct members *g, struct nodes **ret,
 		own->bytes = -1;
 		return;
 	}
-	(*ret)->timeout_s = all->timeout_s;
+	(*ret)->messages.timeout_s = all->messages.timeout_s;
 	(*ret)->link->module->address((*ret)->link, &n);
 	own->bytes = (int32_t)n;
 }

@@ -128,16 +128,16 @@ static int time_rounds(const struct measured *m, size_t which, int rounds, doubl
 	return rc;
 }
 
-/* Twice: first to know how often it fits into the time. All ranks know the slowest one's and agree. */
+/* Where one round is short, again: as often as fit into the time. All ranks know the slowest one's and agree. */
 static int measure(const struct measured *m, size_t which, struct row *ret, struct err *err)
 {
 	double s;
-	int rounds, rc = time_rounds(m, which, 3, &s, err);
+	int rc = time_rounds(m, which, 1, &s, err);
 
 	if (rc)
 		return rc;
-	rounds = LEAST_S / s < ROUNDS_MOST ? (int)(LEAST_S / s) + 1 : ROUNDS_MOST;
-	rc = time_rounds(m, which, rounds, &s, err);
+	if (s < LEAST_S)
+		rc = time_rounds(m, which, LEAST_S / s < ROUNDS_MOST ? (int)(LEAST_S / s) + 1 : ROUNDS_MOST, &s, err);
 	*ret = (struct row){ .name = collectives[which].name, .bytes = m->bytes, .seconds = s };
 	if (collectives[which].share)
 		ret->rate = collectives[which].share(m->comm->world) * (double)m->bytes / s;

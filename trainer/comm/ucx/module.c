@@ -17,7 +17,7 @@
 #define CLOSE_TRIES 1000	       /* of 1 ms, for the last bytes to leave */
 #define CLOSE_TRIES_BROKEN 50	       /* nothing has to arrive any more */
 
-extern const struct link_module dptrain_link_v1;
+extern const struct link_module dptrain_link_v2;
 
 struct socket {
 	ucp_worker_h worker;
@@ -52,14 +52,19 @@ static bool set_in_environment(const char *name)
 }
 
 /* Between machines only: the ranks of one use shared memory, and two containers of one machine must not be taken for
- * one. Without RDMA devices the one interface that leads to the others is used; a user's own settings win. */
+ * one. Without RDMA devices the one interface that leads to the others is used, and messages are sent at once: asking
+ * first whether the other end has room for them takes a way there and back behind all that the wire still holds, and
+ * TCP stops a sender that is too far ahead anyway. A user's own settings win. */
 static void configure(ucp_config_t *config, const struct link_opts *o)
 {
 	struct stat st;
+	const bool tcp = stat("/sys/class/infiniband", &st) != 0;
 
 	if (!set_in_environment("UCX_TLS"))
-		ucp_config_modify(config, "TLS", stat("/sys/class/infiniband", &st) ? "tcp" : "rc,dc,ud,tcp");
-	if (!set_in_environment("UCX_NET_DEVICES") && o->interface[0] && stat("/sys/class/infiniband", &st))
+		ucp_config_modify(config, "TLS", tcp ? "tcp" : "rc,dc,ud,tcp");
+	if (!set_in_environment("UCX_RNDV_THRESH") && tcp)
+		ucp_config_modify(config, "RNDV_THRESH", "inf");
+	if (!set_in_environment("UCX_NET_DEVICES") && o->interface[0] && tcp)
 		ucp_config_modify(config, "NET_DEVICES", o->interface);
 }
 
@@ -141,7 +146,7 @@ static int ucx_open(struct link **ret, const struct link_opts *o, struct err *er
 		ucx_close(&u->link, false);
 		return rc;
 	}
-	u->link.module = &dptrain_link_v1;
+	u->link.module = &dptrain_link_v2;
 	*ret = &u->link;
 	return 0;
 }
@@ -249,13 +254,25 @@ static int ucx_start(struct link *l, struct link_transfer *t, struct err *err)
 	return rc;
 }
 
+static bool progress(struct ucx *u)
+{
+	unsigned did = 0;
+
+	for (int i = 0; i < u->o.sockets; i++)
+		did += u->socket[i].worker ? ucp_worker_progress(u->socket[i].worker) : 0;
+	return did > 0;
+}
+
+static void ucx_progress(struct link *l)
+{
+	progress((struct ucx *)l);
+}
+
 static int ucx_poll(struct link *l, struct link_transfer *t, struct err *err)
 {
 	struct ucx *u = (struct ucx *)l;
 	bool done = true, failed = false;
 
-	for (int i = 0; i < u->o.sockets; i++)
-		ucp_worker_progress(u->socket[i].worker);
 	for (int i = 0; i < u->o.sockets; i++) {
 		ucs_status_t s = t->request[i] ? ucp_request_check_status(t->request[i]) : UCS_OK;
 
@@ -284,15 +301,6 @@ static void ucx_wait(struct link *l, double seconds)
 		p[i] = (struct pollfd){ .fd = u->socket[i].fd, .events = POLLIN };
 	}
 	poll(p, (nfds_t)u->o.sockets, (int)(seconds * 1000) + 1);
-}
-
-static bool progress(struct ucx *u)
-{
-	unsigned did = 0;
-
-	for (int i = 0; i < u->o.sockets; i++)
-		did += u->socket[i].worker ? ucp_worker_progress(u->socket[i].worker) : 0;
-	return did > 0;
 }
 
 /* Begins to close one connection; NULL: that is all. */
@@ -361,13 +369,14 @@ static void ucx_close(struct link *l, bool orderly)
 	free(u);
 }
 
-__attribute__((visibility("default"))) const struct link_module dptrain_link_v1 = {
+__attribute__((visibility("default"))) const struct link_module dptrain_link_v2 = {
 	.abi = LINK_ABI,
 	.name = "ucx",
 	.open = ucx_open,
 	.address = ucx_address,
 	.connect = ucx_connect,
 	.start = ucx_start,
+	.progress = ucx_progress,
 	.poll = ucx_poll,
 	.wait = ucx_wait,
 	.close = ucx_close,

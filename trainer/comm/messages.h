@@ -1,0 +1,50 @@
+/* messages.h: what a collective has under way between machines. Messages are begun in the order in which their peers
+ * begin the other ends, and each says by when it is due: a collective waits for what it needs next and leaves the rest
+ * to travel meanwhile. Knows the link and the machine's own ranks, nothing of sums. */
+#ifndef DPT_COMM_MESSAGES_H
+#define DPT_COMM_MESSAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trainer/comm/comm.h"
+#include "trainer/comm/link.h"
+
+struct message;
+
+struct messages {
+	struct link *link;	  /* borrowed, as all pointers are but the list */
+	struct comm *local;	  /* of shared memory: its ranks' deaths end a wait */
+	const int *number;	  /* by rank: what messages to users call it */
+	const char *what;	  /* collective that runs, for them */
+	double timeout_s;	  /* of a wait; 0: none */
+	int64_t sent;		  /* bytes so far */
+	struct message *list;	  /* under way */
+	int n, room;
+};
+
+/* room: the most that are under way at once. */
+int messages_take_memory(struct messages *m, int room, struct err *err);
+
+struct message_opts {
+	int peer;
+	bool sends;
+	void *data; /* untouched until it is awaited */
+	size_t bytes;
+	size_t due; /* what messages_await counts by */
+};
+
+int messages_begin(struct messages *m, const struct message_opts *o, struct err *err);
+
+/* All that is due by then is done. ERR_PEER: a rank is gone, or did not come in time. */
+int messages_await(struct messages *m, size_t due, struct err *err);
+
+int messages_await_all(struct messages *m, struct err *err);
+
+/* After a fault: what is under way is forgotten. */
+void messages_drop(struct messages *m);
+
+void messages_free(struct messages *m);
+
+#endif
