@@ -90,8 +90,10 @@ libwebserver_la_LIBADD = libwebapi.la $(MHD_LIBS) $(GNUTLS_LIBS) $(ZLIB_LIBS)
 libwebcli_la_SOURCES = \
 	web/cli/backup.c \
 	web/cli/bring/bring.c web/cli/bring/bring.h web/cli/bring/later.c \
+	web/cli/bring/content.c web/cli/bring/content.h \
 	web/cli/bring/events.c web/cli/bring/events.h \
 	web/cli/bring/import.c \
+	web/cli/bring/lines.c web/cli/bring/lines.h \
 	web/cli/bring/mlflow.c web/cli/bring/mlflow.h web/cli/bring/mlflow_db.c web/cli/bring/mlruns.c \
 	web/cli/bring/wandb.c web/cli/bring/wandb.h \
 	web/cli/bring/wandb_file.c web/cli/bring/wandb_file.h \

@@ -97,7 +97,7 @@ void bring_id(char ret[33], const char *fmt, ...)
 static bool put(FILE *f, const struct buf *head, const struct buf *records)
 {
 	return fwrite(head->data, 1, head->len, f) != head->len ||
-	       fwrite(records->data, 1, records->len, f) != records->len || fflush(f);
+	       (records->len && fwrite(records->data, 1, records->len, f) != records->len) || fflush(f);
 }
 
 /* Not synced one by one, which would take milliseconds each: bring_finish syncs them together. */

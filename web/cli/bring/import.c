@@ -7,6 +7,7 @@
 
 #include "web/cli/bring/bring.h"
 #include "web/cli/bring/events.h"
+#include "web/cli/bring/lines.h"
 #include "web/cli/bring/mlflow.h"
 #include "web/cli/bring/wandb.h"
 #include "web/cli/cli.h"
@@ -24,6 +25,8 @@ static reader *find_store(const char *path, char *ret, size_t room)
 		return mlflow_db_read;
 	if (wandb_is(path))
 		return wandb_read;
+	if (!strcmp(path, "-") || lines_is(path))
+		return lines_read;
 	if (stat(path, &st) || !S_ISDIR(st.st_mode))
 		return NULL;
 	if (mlruns_is(path))
@@ -47,7 +50,7 @@ static int import_store(struct bring *b, reader *read, const char *path, struct 
 	if (rc)
 		return rc;
 	printf("%s, %s, %s from %s\n", cli_count(x, b->runs, "run"), cli_count(y, b->points, "point"),
-	       cli_count(z, b->files, "file"), path);
+	       cli_count(z, b->files, "file"), strcmp(path, "-") ? path : "standard input");
 	bring_say_left_out(b, "left out:");
 	return 0;
 }
@@ -58,14 +61,16 @@ static int import_any(struct bring *b, const char *from, struct err *err)
 	struct stat st;
 	reader *read;
 
-	if (stat(from, &st))
+	if (strcmp(from, "-") && stat(from, &st))
 		return err_set_errno(err, errno, "cannot read %s", from);
 	read = find_store(from, path, sizeof(path));
 	if (read)
 		return import_store(b, read, path, err);
 	if (S_ISDIR(st.st_mode))
 		return events_import(b, from, err);
-	return err_set(err, ERR_USAGE, "%s: neither a folder, nor MLflow's SQLite file, nor W&B's .wandb", from);
+	return err_set(err, ERR_USAGE,
+		       "%s: neither a folder, nor MLflow's SQLite file, nor W&B's .wandb, nor runs as lines of JSON",
+		       from);
 }
 
 static int import_run(int argc, char **argv, struct err *err)
@@ -99,6 +104,6 @@ static int import_run(int argc, char **argv, struct err *err)
 
 const struct cli_command cli_import = {
 	.name = "import", .group = "Bring in", .words = "PATH",
-	.summary = "make runs of what MLflow (mlflow.db, mlruns), W&B (wandb) or TensorBoard kept",
+	.summary = "make runs of what MLflow (mlflow.db, mlruns), W&B (wandb) or TensorBoard kept, or of lines (-)",
 	.run = import_run
 };

@@ -10,6 +10,7 @@
 #include "tracker/event/console.h"
 #include "tracker/event/wire.h"
 #include "web/cli/bring/blocks.h"
+#include "web/cli/bring/content.h"
 #include "web/cli/bring/wandb_items.h"
 
 /* Records: numbers of wandb_internal.proto. */
@@ -183,7 +184,7 @@ static void take_history(struct wandb *w, struct event_span s)
 	while (wire_next(&step, &f) > 0)
 		if (f.number == 1)
 			w->items.step = (int64_t)f.value;
-	at = wandb_number(json_object_get(row, "_timestamp"));
+	at = content_number(json_object_get(row, "_timestamp"));
 	w->items.wall_s = at > 0 ? at : w->last_s;
 	w->last_s = w->items.wall_s;
 	wandb_row(&w->items, row);
@@ -208,7 +209,7 @@ static void take_stats(struct wandb *w, struct event_span s)
 	w->samples++;
 	json_object_foreach(row, name, value) {
 		snprintf(key, sizeof(key), "system/%.240s", name);
-		bring_point(&w->run, key, w->samples, at, wandb_number(value));
+		bring_point(&w->run, key, w->samples, at, content_number(value));
 	}
 	w->last_s = at > w->last_s ? at : w->last_s;
 	json_decref(row);

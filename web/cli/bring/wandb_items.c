@@ -8,12 +8,11 @@
 
 #include "tracker/base/file_map.h"
 #include "tracker/event/wire.h"
-#include "web/api/api.h"
+#include "web/cli/bring/content.h"
 
 #define KEY_BYTES 1000
 #define DEPTH_MAX 32
 #define CONTENT_MAX ((size_t)64 << 20)
-#define BINS_MAX 100000
 
 /* --- by path ---------------------------------------------------------------------------------------------------- */
 
@@ -26,23 +25,6 @@ static json_t *parse(struct event_text t)
 		if (event_text_equal(t, words[i]))
 			return json_string(words[i]);
 	return json_loadb(t.at, t.len, JSON_DECODE_ANY, NULL);
-}
-
-double wandb_number(json_t *value)
-{
-	const char *word = json_string_value(value);
-
-	if (word)
-		return !strcmp(word, "Infinity") ? INFINITY : !strcmp(word, "-Infinity") ? -INFINITY : NAN;
-	return json_is_number(value) ? json_number_value(value) : json_is_boolean(value) ? json_is_true(value) : NAN;
-}
-
-static bool is_number(json_t *value)
-{
-	const char *word = json_string_value(value);
-
-	return json_is_number(value) || json_is_boolean(value) ||
-	       (word && (!strcmp(word, "NaN") || !strcmp(word, "Infinity") || !strcmp(word, "-Infinity")));
 }
 
 /* The object in which the last name of the path stands, made where it is not there. *ret_name has that name. */
@@ -150,94 +132,6 @@ static bool add_file(struct wandb_items *w, json_t *value, const char *type, str
 	return true;
 }
 
-/* Counts, and one more edge than counts; older ones are packed: {"min", "size", "count"}. */
-static bool add_histogram(json_t *value, struct buf *to)
-{
-	json_t *counts = json_object_get(value, "values"), *edges = json_object_get(value, "bins");
-	size_t n = json_array_size(counts), i;
-	double *numbers;
-
-	if (!n || n > BINS_MAX || json_array_size(edges) != n + 1)
-		return false;
-	numbers = calloc(2 * n + 1, sizeof(*numbers));
-	for (i = 0; numbers && i <= n; i++) {
-		numbers[i] = json_number_value(json_array_get(edges, i));
-		if (i < n)
-			numbers[n + 1 + i] = json_number_value(json_array_get(counts, i));
-	}
-	if (numbers)
-		media_add_histogram(to, numbers, numbers + n + 1, n);
-	free(numbers);
-	return numbers != NULL;
-}
-
-/* As it came: numbers with the fewest digits that read back. */
-static void print(struct js *j, json_t *value)
-{
-	const char *name;
-	json_t *inner;
-	size_t i;
-
-	if (json_is_object(value)) {
-		js_open(j, '{');
-		json_object_foreach(value, name, inner) {
-			js_key(j, name);
-			print(j, inner);
-		}
-		js_close(j, '}');
-	} else if (json_is_array(value)) {
-		js_open(j, '[');
-		json_array_foreach(value, i, inner)
-			print(j, inner);
-		js_close(j, ']');
-	} else if (json_is_string(value)) {
-		js_str(j, json_string_value(value));
-	} else if (json_is_integer(value)) {
-		js_int(j, json_integer_value(value));
-	} else if (json_is_real(value)) {
-		js_double(j, json_real_value(value));
-	} else {
-		js_raw(j, json_is_true(value) ? "true" : json_is_false(value) ? "false" : "null");
-	}
-}
-
-/* The text itself, anything else printed; the caller frees it. */
-static char *printed(json_t *value)
-{
-	struct js j = { 0 };
-	struct buf out;
-
-	if (json_is_string(value))
-		return strdup(json_string_value(value));
-	buf_init(&out, CONTENT_MAX);
-	j.out = &out;
-	print(&j, value);
-	return buf_take(&out, NULL);
-}
-
-/* {"columns": [...], "data": [[...], ...]}: the names are the first row. */
-static bool table_cells(json_t *table, struct buf *to)
-{
-	json_t *columns = json_object_get(table, "columns"), *data = json_object_get(table, "data");
-	size_t width = json_array_size(columns), height = json_array_size(data) + 1, i;
-	struct event_text *cells = width ? calloc(width * height, sizeof(*cells)) : NULL;
-	char **texts = cells ? calloc(width * height, sizeof(*texts)) : NULL;
-
-	for (i = 0; texts && i < width * height; i++) {
-		json_t *row = i < width ? columns : json_array_get(data, i / width - 1);
-
-		texts[i] = printed(json_array_get(row, i % width));
-		cells[i] = (struct event_text){ texts[i] ? texts[i] : "", texts[i] ? strlen(texts[i]) : 0 };
-	}
-	if (texts)
-		media_add_table(to, cells, height, width);
-	for (i = 0; texts && i < width * height; i++)
-		free(texts[i]);
-	free(cells);
-	free(texts);
-	return texts != NULL;
-}
-
 static bool add_table(struct wandb_items *w, json_t *value, struct buf *to)
 {
 	struct file_map map = { 0 };
@@ -248,7 +142,7 @@ static bool add_table(struct wandb_items *w, json_t *value, struct buf *to)
 		return false;
 	table = json_loadb((const char *)map.bytes, map.n, 0, NULL);
 	file_map_close(&map);
-	added = table && table_cells(table, to);
+	added = table && content_add_table(to, table);
 	json_decref(table);
 	return added;
 }
@@ -262,7 +156,7 @@ static void take_media(struct wandb_items *w, const char *key, json_t *value, co
 	if (!strcmp(type, "image-file") || !strcmp(type, "audio-file"))
 		added = add_file(w, value, type, &content);
 	else if (!strcmp(type, "histogram"))
-		added = add_histogram(value, &content);
+		added = content_add_histogram(&content, value);
 	else if (!strcmp(type, "table-file"))
 		added = add_table(w, value, &content);
 	if (added)
@@ -283,9 +177,9 @@ static void take_value(struct wandb_items *w, const char *key, json_t *value, in
 	char inner[KEY_BYTES];
 	json_t *v;
 
-	if (is_number(value)) {
+	if (content_is_number(value)) {
 		see(w, key);
-		bring_point(w->run, key, w->step, w->wall_s, wandb_number(value));
+		bring_point(w->run, key, w->step, w->wall_s, content_number(value));
 	} else if (*type) {
 		see(w, key);
 		take_media(w, key, value, type);
@@ -325,7 +219,7 @@ static void take_param(struct wandb_items *w, const char *key, json_t *value, in
 		}
 		return;
 	}
-	text = printed(value);
+	text = content_text(value);
 	bring_param(w->run, key, text ? text : "");
 	free(text);
 }
@@ -348,8 +242,8 @@ void wandb_finals(struct wandb_items *w, json_t *summary)
 	json_object_foreach(summary, key, value) {
 		if (*key == '_' || map_get(w->seen, key, strlen(key)))
 			continue;
-		if (is_number(value))
-			bring_final(w->run, key, w->step, w->wall_s, wandb_number(value));
+		if (content_is_number(value))
+			bring_final(w->run, key, w->step, w->wall_s, content_number(value));
 		else if (json_is_string(value))
 			bring_tag(w->run, key, json_string_value(value));
 		else if (!json_is_object(value))

@@ -18,8 +18,6 @@ struct wandb_items {
 void wandb_merge(json_t *object, struct event_span record);
 void wandb_merge_from(json_t *object, struct event_span record, unsigned n);
 
-double wandb_number(json_t *value); /* NaN for what is no number; W&B's words for NaN and infinities are numbers */
-
 void wandb_row(struct wandb_items *w, json_t *row);        /* points and pictures at w's step and time */
 void wandb_params(struct wandb_items *w, json_t *config);
 void wandb_finals(struct wandb_items *w, json_t *summary); /* of keys that had no row */
