@@ -4,7 +4,8 @@ include tests/bench/store.mk
 include tests/bench/train.mk
 include tests/bench/loader.mk
 include tests/bench/comm/local.mk
-EXTRA_DIST += tests/bench/storage/cloud tests/bench/storage/formats tests/bench/storage/migrate tests/bench/storage/shaped
+EXTRA_DIST += tests/bench/storage/bring tests/bench/storage/cloud tests/bench/storage/formats tests/bench/storage/migrate \
+	tests/bench/storage/shaped
 EXTRA_DIST += tests/bench/packages.py tests/bench/python tests/bench/serve tests/bench/tensorboard
 EXTRA_DIST += tests/bench/checkpoint tests/bench/before-after tests/bench/strategies/bandwidth tests/bench/strategies/compare \
 	tests/bench/strategies/pytorch_ranks.py

@@ -94,9 +94,8 @@ def values(payload):
 def export(folder, runs, run_id):
     out = subprocess.run([os.path.join(lib.BUILD, 'dptrack'), 'export', '--events', folder + '/out', '--logdir', runs, run_id], capture_output=True, text=True)
     assert out.returncode == 0, out.stderr
-    path, = glob.glob(folder + '/out/**/events*', recursive=True)
-    with open(path, 'rb') as f:
-        return lib.journal.records(f.read())[0]
+    paths = glob.glob(folder + '/out/**/events*', recursive=True)  # the run's, and the machine's series of its rank
+    return [payload for path in paths for payload in lib.journal.records(open(path, 'rb').read())[0]]
 
 
 def restarts_hide_pictures(folder):

@@ -152,8 +152,68 @@ def kept_out_when_asked(folder):
     assert b'not recorded' not in data and b'packages' not in data
 
 
+def the_machine_is_looked_at(folder):
+    """By rank and by the newest step, once more at the end; not where it is not wanted."""
+    runs = folder + '/runs'
+    code = """
+        import dptrack, sys, time
+        run = dptrack.init(run_name=sys.argv[1], **({'system': float(sys.argv[2])} if len(sys.argv) > 2 else {}))
+        run.log({'x': 1.0}, step=7)
+        begin = time.perf_counter()
+        while time.perf_counter() < begin + 0.5:
+            pass
+        """
+    lib.run(runs, code, 'default')
+    lib.run(runs, code, 'often', '0.1')
+    lib.run(runs, code, 'asked', '0')
+    lib.run(runs, code, 'told', DPTRACK_SYSTEM='0')
+    keys = {name: {(p[0], p[1]) for p in lib.only(runs, name).points} for name in ('default', 'often', 'asked', 'told')}
+    assert ('system/cpu_percent', 0) in keys['default'] and ('system/memory_bytes', 0) in keys['default'], keys['default']
+    assert keys['asked'] == keys['told'] == {('x', -1)}, keys
+    often = lib.only(runs, 'often').series('system/cpu_percent', 0)
+    assert len(often) >= 2 and {step for step, _ in often} == {7} and all(0 <= v <= 101 for _, v in often), often
+    _, err = lib.run(runs, "import dptrack; dptrack.init(system=0.01)", status=1)
+    assert 'system (DPTRACK_SYSTEM) is 0.01: a number of seconds is needed, 0.1 or more' in err, err
+
+
+def files_are_kept(folder):
+    """Beside the journals, where the server lists them; sent, they are artifacts. A copy, whatever becomes of the file."""
+    runs, far = folder + '/runs', folder + '/far'
+    code = """
+        import dptrack, os
+        with dptrack.init(experiment='f', run_name='keeps') as run:
+            for n in range(2):
+                with open('weights.pt', 'wb') as f:
+                    f.write(b'%d' % n * 100000)
+                run.log({'loss': 1.0 / (n + 1), 'weights': dptrack.File('weights.pt', name='step %d/ü.pt' % n)})
+            run.log({'last': dptrack.File('weights.pt')})
+            os.unlink('weights.pt')
+            for name in ('../out', '/abs', 'a//b', 'nul\\0', 'back\\\\slash'):
+                open('small', 'w').close()
+                run.log({'bad': dptrack.File('small', name=name)})
+        try:
+            dptrack.File('absent')
+        except FileNotFoundError as error:
+            print(error)
+        """
+    out, err = lib.run(runs, code)
+    assert 'there is no file absent' in out and err.count('is not kept: parts divided by single slashes') == 5, (out, err)
+    run_id, place = lib.only(runs).header['run_id'], os.path.dirname(lib.only(runs).path)
+    assert open(place + '/files/step 0/ü.pt', 'rb').read() == b'0' * 100000 and open(place + '/files/weights.pt', 'rb').read() == b'1' * 100000
+    with Server(runs) as server:
+        listed = {f['path']: f['bytes'] for f in server.get(run_id, 'files', path='files')['files'] if not f['folder']}
+        assert listed == {'files/weights.pt': 100000}, listed
+    os.makedirs(far)
+    with Server(far) as server:
+        _, err = lib.run(folder + '/sent', code, DPTRACK_URL=server.url)
+        sent = lib.only(folder + '/sent').header['run_id']
+        with urllib.request.urlopen('%s/api/v1/runs/%s/artifacts/%s' % (server.url, sent, urllib.parse.quote('step 1/ü.pt'))) as reply:
+            assert reply.read() == b'1' * 100000
+        assert 'not on the server' not in err, err
+
+
 def main():
-    sys.exit(parallel.run([lines_as_they_were_printed, by_rank_and_segment, code_and_alerts, kept_out_when_asked]))
+    sys.exit(parallel.run([files_are_kept, the_machine_is_looked_at, lines_as_they_were_printed, by_rank_and_segment, code_and_alerts, kept_out_when_asked]))
 
 
 if __name__ == '__main__':

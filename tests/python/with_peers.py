@@ -1,6 +1,7 @@
 """`python -m dptrack.bring`: a repository that Aim 3.29.1 wrote, Parquet files by the schema of Neptune's own exporter, and W&B's
 API as the client wandb 0.31.0 asks it (a server here answers that client): every run, param, point, tag, picture and file is there,
-a repeat adds nothing, what is left out is listed. Run by tests/python/all in an environment that has aim, pyarrow and wandb."""
+a repeat adds nothing, what is left out is listed. Queries become pandas' frames; notebooks record. Run by tests/python/all in an
+environment that has aim, pyarrow, pandas, wandb and nbclient."""
 import datetime
 import decimal
 import gzip
@@ -320,9 +321,63 @@ def of_wandb(folder):
     return said.split('\n')[0]
 
 
+# ---- queries and notebooks ----
+
+FRAMES = '''
+import dptrack, math
+for n in range(3):
+    with dptrack.init(experiment='q', run_name='run%d' % n, config={'lr': 0.1 * n, 'name': '0%d' % n}, tags={'team': 'a'}) as run:
+        for step in range(1, 6):
+            run.log({'loss': n + 1 / step, 'acc': math.nan if step == 3 else float(step)}, step=step)
+runs = dptrack.runs('q', order_by='metrics."loss".min DESC')
+table = runs.to_pandas()
+assert list(table['name']) == ['run2', 'run1', 'run0'] and list(table['params.lr']) == [0.2, 0.1, 0.0], table
+assert list(table['params.name']) == ['02', '01', '00'], table
+assert list(table['metrics.loss']) == [2.2, 1.2, 0.2] and set(table['status']) == {'finished'} and set(table['tags.team']) == {'a'}
+history = runs[0].history(['loss', 'acc']).to_pandas().set_index('step')
+assert list(history.index) == [1, 2, 3, 4, 5] and history['acc'].isna().tolist() == [False, False, True, False, False]
+assert history['loss'].tolist() == [2 + 1 / s for s in range(1, 6)]
+points = runs[0].points('loss').to_pandas()
+assert points['value'].tolist() == history['loss'].tolist() and points['wall_time'].is_monotonic_increasing
+assert dptrack.experiments().to_pandas().set_index('name').loc['q', 'run_count'] == 3
+print('frames')
+'''
+
+
+def as_frames(folder):
+    out, _ = lib.run(os.path.join(folder, 'runs'), FRAMES, DPTRACK_PROGRAM=PROGRAM)
+    assert 'frames' in out, out
+    return 'runs, history, points, experiments'
+
+
+CELLS = ("import dptrack\nrun = dptrack.init(experiment='n', run_name='first', config={'lr': 0.1})\nprint('said in a cell')",
+         "for step in range(1, 4):\n    dptrack.log({'x': float(step)}, step=step)", "1 / 0",
+         "dptrack.log({'x': 4.0}, step=4)\nrun = dptrack.init(experiment='n', run_name='second')\nrun.log({'y': 1.0})")
+
+
+def in_a_notebook(folder):
+    """Cells record one run; one that raises ends nothing; a second init ends the first run, the kernel's end the second."""
+    import nbclient
+    import nbformat
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CELLS])
+    before = dict(os.environ)
+    os.environ.update(lib.environment(os.path.join(folder, 'runs')), IPYTHONDIR=folder, JUPYTER_RUNTIME_DIR=folder)
+    try:
+        nbclient.NotebookClient(book, timeout=120, kernel_name='python3', allow_errors=True, resources={'metadata': {'path': folder}}).execute()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    said = [o for c in book.cells for o in c['outputs']]
+    assert [o['ename'] for o in said if o['output_type'] == 'error'] == ['ZeroDivisionError'], said
+    first, second = lib.only(os.path.join(folder, 'runs'), 'first'), lib.only(os.path.join(folder, 'runs'), 'second')
+    assert first.series('x') == [(s, float(s)) for s in range(1, 5)] and first.statuses == [(1, '')], (first.series('x'), first.statuses)
+    assert second.series('y') == [(1, 1.0)] and second.statuses == [(1, '')] and b'said in a cell' in first.data, second.statuses
+    return 'two runs of four cells'
+
+
 def main():
     failed = 0
-    for case in (of_aim, of_neptune, of_wandb):
+    for case in (of_aim, of_neptune, of_wandb, as_frames, in_a_notebook):
         with tempfile.TemporaryDirectory(prefix='dptrack-test.') as folder:
             try:
                 print('ok %s: %s' % (case.__name__, case(folder)), flush=True)

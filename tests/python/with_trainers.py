@@ -1,4 +1,4 @@
-"""Hugging Face's, Lightning's and Keras' trainers on data made here: what they log is the run's, value by value, and their settings its
+"""Hugging Face's, Lightning's, Keras' and Accelerate's trainers on data made here: what they log is the run's, value by value, and their settings its
 params. Run by tests/python/all in an environment that has all."""
 import os
 import sys
@@ -74,6 +74,30 @@ for epoch in range(3):
 print('test', repr(model.evaluate(x, x[:, :1], verbose=0, callbacks=[callback])))
 '''
 
+ACCELERATE = '''
+import torch
+from accelerate import Accelerator
+import dptrack, dptrack.accelerate
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+accelerator = Accelerator(cpu=True, log_with=dptrack.accelerate.Tracker(experiment='trainers', run_name='accelerate'))
+accelerator.init_trackers('', config={'lr': 0.1, 'name': 'line'})
+line = torch.nn.Linear(4, 1)
+model, optimizer = accelerator.prepare(line, torch.optim.SGD(line.parameters(), lr=0.1))
+for step in range(1, 6):
+    loss = model(torch.ones(2, 4)).square().mean()
+    optimizer.zero_grad()
+    accelerator.backward(loss)
+    optimizer.step()
+    print(step, repr(loss.item()))
+    accelerator.log({'train/loss': loss}, step=step)
+accelerator.get_tracker('dptrack').log_images({'picture': [torch.zeros(3, 4, 5)]}, step=5)
+assert accelerator.get_tracker('dptrack', unwrap=True) is dptrack.run
+accelerator.end_training()
+assert dptrack.run is None
+'''
+
 WATCHED = '''
 import torch
 import dptrack
@@ -128,6 +152,14 @@ def of_keras(folder):
     assert (told, j.statuses[-1][0]) == ([5, 3, 'sgd', 0.01], 1), (j.params, j.statuses)
 
 
+def of_accelerate(folder):
+    out, err = lib.run(folder + '/runs', ACCELERATE)
+    j = lib.only(folder + '/runs', 'accelerate', 'trainers')
+    want = [(int(step), float(loss)) for step, loss in lines(out, 2)]
+    assert len(want) == 5 and j.series('train/loss') == want, (want, j.series('train/loss'), err)
+    assert (j.params, j.statuses[-1][0]) == ({'lr': 0.1, 'name': 'line'}, 1) and b'picture/0' in j.data, (j.params, j.statuses)
+
+
 def watched(folder):
     """Histograms of the steps that were logged behind them, as long as they were wanted."""
     out, err = lib.run(folder + '/runs', WATCHED)
@@ -162,6 +194,7 @@ def main():
         hugging_face(folder)
         of_lightning(folder)
         of_keras(folder)
+        of_accelerate(folder)
         watched(folder)
     print('with_trainers: ok')
 

@@ -17,7 +17,7 @@ __all__ = ['Error', 'Run', 'alert', 'config', 'define_metric', 'finish', 'init',
 
 # Where the names live that are imported when they are first used.
 _LATER = {'runs': '_query', 'experiments': '_query', 'Image': '_media', 'Audio': '_media', 'Histogram': '_media',
-          'Text': '_media', 'Table': '_media', 'watch': '_watch'}
+          'Text': '_media', 'Table': '_media', 'File': '_media', 'watch': '_watch'}
 
 
 def _current(what):

@@ -47,6 +47,17 @@ def gpus():
     return ''
 
 
+def gpu_uuid():
+    """Of the device that the program works on, where it uses one already; '' otherwise."""
+    torch = sys.modules.get('torch')
+    try:
+        if torch and torch.cuda.is_initialized():
+            return 'GPU-%s' % torch.cuda.get_device_properties(torch.cuda.current_device()).uuid
+    except Exception:  # an older version has no uuid
+        pass
+    return ''
+
+
 def command():
     argv = getattr(sys, 'orig_argv', None) or [sys.executable, *sys.argv]
     return ' '.join(shlex.quote(word) for word in argv)

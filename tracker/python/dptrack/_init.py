@@ -6,9 +6,12 @@ import sys
 from dptrack import _ends, _job
 from dptrack._run import Error, library
 
+SYSTEM_S = 5.0
+SYSTEM_LEAST_S = 0.1  # dptrack_system's
+
 
 def begin(make, experiment=None, run_name=None, config=None, tags=None, runs_dir=None, notes=None, run_id=None, resume=None,
-          first_step=None, rank=None, world_size=None, url=None, mode=None, project=None, name=None, console=None, code=None):
+          first_step=None, rank=None, world_size=None, url=None, mode=None, project=None, name=None, console=None, code=None, system=None):
     """A run of class make, open or waiting for its first step.
 
     experiment, run_name (project, name): its names; $DPTRACK_EXPERIMENT, and a name made from the id.
@@ -19,6 +22,7 @@ def begin(make, experiment=None, run_name=None, config=None, tags=None, runs_dir
     resume: 'auto' goes on with the newest run named run_name where there is one; True needs run_id, and a run.
     rank, world_size: of the job; found by torch.distributed, or what torchrun, Slurm or mpirun left in the environment.
     console, code: False keeps what is printed, or commit, diff and packages, out of it; $DPTRACK_CONSOLE=0, $DPTRACK_CODE=0.
+    system: seconds between two looks at the machine (series system/..., by rank), 0 never; $DPTRACK_SYSTEM, else 5.
     mode: 'disabled' records nothing; $DPTRACK_MODE."""
     seat = _job.find_seat()
     if rank is not None or world_size is not None:
@@ -36,6 +40,7 @@ def begin(make, experiment=None, run_name=None, config=None, tags=None, runs_dir
                'world_size': seat.world_size, 'url': _bytes(url)}
     if first_step is not None:
         options['first_step'] = int(first_step)
+    run._system_s = _seconds(system)
     _ends.watch(run)
     try:
         _join(run, seat, options, run_id, resume)
@@ -55,6 +60,18 @@ def begin(make, experiment=None, run_name=None, config=None, tags=None, runs_dir
 
 def _is_on(asked, variable):
     return os.environ.get(variable, '1') not in ('0', 'off', 'false') if asked is None else asked
+
+
+def _seconds(asked):
+    """Between two looks at the machine."""
+    told = os.environ.get('DPTRACK_SYSTEM', SYSTEM_S) if asked is None else asked
+    try:
+        seconds = 0.0 if told is False or told in ('off', 'false') else SYSTEM_S if told is True else float(told)
+    except (TypeError, ValueError):
+        seconds = -1.0
+    if not (seconds == 0 or seconds >= SYSTEM_LEAST_S):
+        raise Error('system (DPTRACK_SYSTEM) is %r: a number of seconds is needed, %g or more, or 0 for none' % (told, SYSTEM_LEAST_S))
+    return seconds
 
 
 def _bytes(text):

@@ -1,6 +1,7 @@
 """Pictures, histograms, texts, tables and sounds for Run.log: each turns what people have into the bytes that libdptrack
 records. NumPy is used where the data is NumPy's (or can become it); files are taken as they are."""
 import ctypes
+import os
 import struct
 
 
@@ -195,3 +196,14 @@ class Table(Media):
         rows = [self.columns or [str(i) for i in range(width)], *self.data]
         cells = [str(cell).encode('utf-8', 'replace').replace(b'\0', b'') for row in rows for cell in (row + [''] * width)[:width]]
         library.table(handle, step, key, (ctypes.c_char_p * len(cells))(*cells), len(rows), width)
+
+
+class File:
+    """A file of this machine, kept with the run: in its folder, and on the server where there is one. It is copied before log
+    returns. name: what it is called there, folders and all; the file's own name unless given."""
+
+    def __init__(self, path, name=None):
+        self.path = os.fspath(path)
+        self.name = name or os.path.basename(self.path)
+        if not os.path.isfile(self.path):
+            raise FileNotFoundError('there is no file %s' % self.path)

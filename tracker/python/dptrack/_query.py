@@ -3,6 +3,7 @@ the program dptrack about a folder of runs. Records nothing."""
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 from urllib.parse import urlencode
@@ -10,6 +11,7 @@ from urllib.parse import urlencode
 from dptrack._run import Error
 
 PAGE = 500
+_NUMBER = re.compile(r'-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?[0-9]+)?')
 _WORDS = {'NaN': math.nan, 'Infinity': math.inf, '-Infinity': -math.inf}
 
 
@@ -144,7 +146,8 @@ class Runs(list):
     """A list of RecordedRun."""
 
     def to_pandas(self):
-        """One row a run: run_id, name, experiment, status, params.KEY, tags.KEY, metrics.KEY (the last value)."""
+        """One row a run: run_id, name, experiment, status, params.KEY, tags.KEY, metrics.KEY (the last value). Params that are
+        numbers in all runs that have them are numbers here."""
         import pandas
         rows = []
         for run in self:
@@ -154,7 +157,12 @@ class Runs(list):
             row.update(('tags.' + key, value) for key, value in run.tags.items())
             row.update(('metrics.' + key, sums.get('last')) for key, sums in run.metrics.items())
             rows.append(row)
-        return pandas.DataFrame(rows)
+        table = pandas.DataFrame(rows)
+        for name in table.columns:
+            known = table[name].dropna() if name.startswith('params.') else ()
+            if len(known) and all(_NUMBER.fullmatch(value) for value in known):
+                table[name] = pandas.to_numeric(table[name])
+        return table
 
 
 def _source(url, runs_dir):

@@ -4,6 +4,7 @@ import os
 import sys
 
 _PLAIN = frozenset((float, bool))
+FILES_WAIT_S = 10.0
 OFF, WAITING, OPEN, CLOSED, FORKED = 'off', 'waiting', 'open', 'closed', 'forked'
 
 _active = []
@@ -170,6 +171,7 @@ class Run:
         self._state, self._handle, self._options, self._told, self._after = OFF, None, {}, [], []
         self._keys, self._rows, self._last = _Keys(), {}, {}
         self._step, self._rules, self._said, self._process = 0, {}, set(), os.getpid()
+        self._system_s, self._files = 0.0, None
         self._scrubber = Scrubber()
 
     # ---- points ----
@@ -248,6 +250,9 @@ class Run:
         from dptrack import _media
         if isinstance(value, str):
             value = _media.Text(self._scrubber.text(value))
+        if isinstance(value, _media.File):
+            self._keep(value)
+            return
         several = isinstance(value, (list, tuple)) and value and all(isinstance(one, _media.Media) for one in value)
         if several:
             for n, one in enumerate(value):
@@ -257,6 +262,14 @@ class Run:
         elif key not in self._said:
             self._said.add(key)
             say('values of "%s" are lost: %s is neither a number nor media' % (key, type(value).__name__))
+
+    def _keep(self, file):
+        if self._files is None:
+            from dptrack import _files
+            url = self._options.get('url')
+            url = os.environ.get('DPTRACK_URL') if url is None else os.fsdecode(url)
+            self._files = _files.Keeper(self.dir, self.id, url)
+        self._files.keep(file.path, file.name)
 
     def _log_defined(self, values, step):
         """By the rules of define_metric: a key may count its steps by another one."""
@@ -371,11 +384,20 @@ class Run:
         self._handle, self._state = handle, OPEN
         self.id, self.name = lib.run_id(handle).decode(), lib.run_name(handle).decode()
         self.dir, self.segment = os.fsdecode(lib.run_dir(handle)), lib.run_segment(handle)
+        if self._system_s:
+            self._watch_machine(lib, handle)
         told, self._told = self._told, []
         for name, arguments in told:
             getattr(lib, name)(handle, *arguments)
         for call in self._after:
             call(self)
+
+    def _watch_machine(self, lib, handle):
+        from dptrack import _facts
+        uuid = _facts.gpu_uuid()
+        if uuid:
+            lib.gpu(handle, uuid.encode())
+        lib.system(handle, self._system_s)
 
     def _enter(self, step):
         """log on a run that is not open: a segment begins with the first step that it is told; else nothing is recorded."""
@@ -419,6 +441,8 @@ class Run:
             return
         self._state = CLOSED
         self._close(handle, status, reason)
+        if self._files:
+            self._files.finish(FILES_WAIT_S)
 
     def _close(self, handle, status, reason):
         lib, codes = _shared['lib'], _shared['module'].STATUS
@@ -446,7 +470,7 @@ class Run:
     def forked(self):
         """In a child of fork: the run stays the parent's."""
         if self._handle is not None or self._state == WAITING:
-            self._handle, self._state = None, FORKED
+            self._handle, self._state, self._files = None, FORKED, None
 
     def __enter__(self):
         return self
