@@ -1,6 +1,7 @@
 """What a step sends is what follows from sizes and strategy (tests/train/strategies/bytes.py) whatever carries it: two machines
-(network namespaces) of two ranks each, over ucx and over Open MPI; and what of it goes to the other machine is the share that
-no order of hops can avoid: of n ranks on N machines of l, 2 (N - 1)/N of G/l of a sum, half of that of a gather or scatter."""
+(network namespaces) of two ranks each, over ucx and over Open MPI, and between (fake) devices; and what of it goes to the other
+machine is the share that no order of hops can avoid: of n ranks on N machines of l, 2 (N - 1)/N of G/l of a sum, half of that of a
+gather or scatter."""
 import os
 import shutil
 import sys
@@ -9,12 +10,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train", "strategies"))
 
 import bytes as sizes
-from helper import Folder, check, finish, skip
+from helper import BUILD, Folder, check, finish, skip
 from jobs import ended
 from mpirun import HOSTS, Mpirun
 from spaces import Spaces, has_transport
 
 RANKS, NODES, LOCAL = 4, 2, 2
+FAKE = os.path.join(BUILD, "tests", "fakes", "cuda", ".libs")
 CASES = [  # stage of ZeRO (0: ddp), shard degree, flags
     (0, None, ["--strategy", "ddp"]),
     (1, None, ["--strategy", "fsdp", "--zero-stage", 1]),
@@ -50,9 +52,24 @@ def judge_pipelines(name, runs):
         check(all(0 <= h - a <= sizes.SMALL for h, a in zip(have, asked)), "%s: sent %s bytes %s, the sizes say %s" % (name, have, what, asked))
 
 
-def run_ucx(spaces, flags):
-    return [spaces.start(i, *flags, "--nnodes", NODES, "--nproc-per-node", LOCAL, "--master-addr", spaces.address[0], "--node-rank", i, "--comm", "ucx")
+def run_ucx(spaces, flags, env=None):
+    return [spaces.start(i, *flags, "--nnodes", NODES, "--nproc-per-node", LOCAL, "--master-addr", spaces.address[0], "--node-rank", i, "--comm", "ucx",
+                         env={**env, "NCCL_HOSTID": str(i)} if env else None)
             for i in range(NODES)]
+
+
+def devices(spaces):
+    """Of a smaller net, as the fake device is slow; NCCL tells machines that are none apart by NCCL_HOSTID."""
+    if not os.path.exists(os.path.join(FAKE, "libnccl.so.2")):
+        return
+    sizes.net(256, 128, 64, 4, 1)
+    with Folder() as modules:
+        for folder, name in ((FAKE, "dptrain_cuda.so"), (os.path.join(BUILD, ".libs"), "dptrain_ucx.so")):
+            os.symlink(os.path.join(folder, name), os.path.join(modules, name))
+        env = {"DPTRAIN_BACKEND_PATH": modules, "XDG_CACHE_HOME": "/dev/null", "DPTRAIN_FAKE_DEVICES": str(LOCAL)}
+        for stage, degree, more in (CASES[0], CASES[4]):
+            trained("nccl, " + " ".join(map(str, more)), lambda flags: run_ucx(spaces, [*flags, "--backend", "cuda"], env),
+                    ["--tie-weights", *more], lambda runs: judge("nccl", runs, stage, degree))
 
 
 def trained(name, begin, flags, judges):
@@ -75,6 +92,7 @@ def main():
                 name = "%s, %s" % (transport, " ".join(map(str, more)))
                 trained(name, begin, ["--tie-weights", *more], lambda runs: judge(name, runs, stage, degree))
             trained(transport + ", pdp", begin, sizes.PIPELINES, lambda runs: judge_pipelines(transport + ", pdp", runs))
+        devices(spaces)
     finish("bytes between machines")
 
 

@@ -7,7 +7,7 @@
 #include "trainer/graph/kernel.h"
 #include "trainer/ops/ops.h"
 
-#define BACKEND_ABI 12
+#define BACKEND_ABI 13
 #define BACKEND_SYMBOL "dptrain_backend_v1"
 #define BACKEND_EXPORT __attribute__((visibility("default")))
 
@@ -131,6 +131,11 @@ struct device_comm_opts {
 	const char *name; /* of logs */
 	int rank, world;
 	const unsigned char *id; /* the same on all ranks of the group, BACKEND_COMM_ID_BYTES */
+	const int *machine;	 /* by rank of the group: the first rank on the same machine */
+};
+
+struct backend_sent { /* bytes */
+	int64_t all, nodes; /* nodes: of them to other machines */
 };
 
 /* The devices of a group of ranks, for nodes that meet others (kernel_env.devices). One for each stream and group: what
@@ -144,9 +149,9 @@ struct backend_comms {
 	int (*poll)(struct device_comm *c, struct err *err);
 	/* orderly: everything is done, and all ranks close theirs. Else what waits for others on it ends too. */
 	void (*close)(struct device_comm *c, bool orderly);
-	/* Bytes so far that the module's device was told to send to others', by all communicators: of collectives what
-	 * no order of hops can avoid; of graphs as often as they were launched. */
-	int64_t (*sent)(const void *module);
+	/* So far, what the module's device was told to send to others', by all communicators: of collectives what no
+	 * order of hops can avoid, within a machine or between them; of graphs as often as they were launched. */
+	struct backend_sent (*sent)(const void *module);
 };
 
 extern const struct backend backend_ref; /* trainer/backends/ref.c */

@@ -1,6 +1,7 @@
 /* devices.c: see devices.h. */
 #include "trainer/program/devices.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -60,19 +61,46 @@ static int wait_open(const struct devices_opts *o, struct device_comm *c, struct
 	return rc < 0 ? rc : 0;
 }
 
+#define NODE_BYTES 160
+
+/* By rank of a group: the first one on the same machine. */
+static int find_machines(const struct devices_opts *o, struct comm *lane, int **ret, struct err *err)
+{
+	char(*name)[NODE_BYTES] = calloc((size_t)lane->world, sizeof(*name));
+	int *machine = calloc((size_t)lane->world, sizeof(*machine)), rc;
+
+	if (!name || !machine) {
+		free(name);
+		free(machine);
+		return err_set(err, ERR_NOMEM, "out of memory: communicators of devices");
+	}
+	snprintf(name[lane->rank], sizeof(*name), "%s", o->node);
+	rc = lane->ops->all_gather(lane, name, sizeof(*name), err);
+	for (int r = 0; r < lane->world; r++)
+		while (strncmp(name[machine[r]], name[r], sizeof(*name)) != 0)
+			machine[r]++;
+	free(name);
+	*ret = machine;
+	return rc;
+}
+
 static int open_lane(struct devices *d, const struct devices_opts *o, int i, struct err *err)
 {
 	struct comm *lane = o->lane[i];
 	struct invitation all;
-	int rc = invite(o, lane, &all, err);
+	int *machine = NULL, rc = invite(o, lane, &all, err);
 
+	if (!rc)
+		rc = find_machines(o, lane, &machine, err);
 	if (!rc)
 		rc = d->ops->open(o->module,
 				  &(struct device_comm_opts){ .name = group_name((enum group)(i % GROUP_COUNT)),
 							      .rank = lane->rank,
 							      .world = lane->world,
-							      .id = all.id },
+							      .id = all.id,
+							      .machine = machine },
 				  &d->lane[i], err);
+	free(machine);
 	return rc ? rc : wait_open(o, d->lane[i], err);
 }
 

@@ -14,6 +14,7 @@ struct devices_opts {
 	void *module;
 	struct comm *comm;	  /* of all ranks: who has died is asked there */
 	struct comm *const *lane; /* [STREAM_COUNT * GROUP_COUNT], NULL where there is none */
+	const char *node;	  /* this machine's name among the job's */
 	double timeout_s;	  /* for all to come */
 };
 

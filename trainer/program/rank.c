@@ -227,7 +227,7 @@ const char *rank_transport(const struct rank *r)
 
 int64_t rank_sent(const struct rank *r)
 {
-	int64_t sent = r->comm->sent + (r->devices ? r->backend->comms->sent(r->module) : 0);
+	int64_t sent = r->comm->sent + (r->devices ? r->backend->comms->sent(r->module).all : 0);
 
 	for (int i = 0; i < STREAM_COUNT * GROUP_COUNT; i++) {
 		const struct comm *c = r->lane[i / GROUP_COUNT][i % GROUP_COUNT];
@@ -239,7 +239,7 @@ int64_t rank_sent(const struct rank *r)
 
 int64_t rank_sent_nodes(const struct rank *r)
 {
-	int64_t sent = r->comm->sent_nodes;
+	int64_t sent = r->comm->sent_nodes + (r->devices ? r->backend->comms->sent(r->module).nodes : 0);
 
 	for (int i = 0; i < STREAM_COUNT * GROUP_COUNT; i++) {
 		const struct comm *c = r->lane[i / GROUP_COUNT][i % GROUP_COUNT];
@@ -371,6 +371,7 @@ int rank_open_backend(struct rank *r, struct err *err)
 						    .module = r->module,
 						    .comm = r->comm,
 						    .lane = (struct comm *const *)r->lane,
+						    .node = r->seat->node,
 						    .timeout_s = r->cfg->ddp_timeout },
 			    err);
 }

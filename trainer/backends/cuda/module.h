@@ -12,8 +12,7 @@ struct cuda_module {
 	bool tf32;	/* products in fp32 may take it */
 	bool direct;	/* convolutions are sums of plain products */
 	bool described; /* plans are made for a device that is not here; nothing runs */
-	int64_t sent;	/* bytes to other ranks' devices; by the graph that is being recorded: below */
-	int64_t sent_recorded;
+	struct backend_sent sent, sent_recorded; /* the latter by the graph that is being recorded */
 	struct cuda_calls calls; /* of the libraries that were needed so far */
 	struct kept *kept;	 /* plans that later runs may take; NULL: none */
 	void *staging[STAGING_COUNT]; /* staging.h; NULL: not asked for so far */

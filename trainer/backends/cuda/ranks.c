@@ -16,6 +16,8 @@ struct nccl {
 	struct cuda_module *module;
 	const struct cuda_calls *calls;
 	ncclComm_t nccl;
+	int machines, near; /* of the group; its ranks on this machine, this one too */
+	bool far[];	    /* by rank: on another machine */
 };
 
 static struct nccl *nccl_of(struct device_comm *c)
@@ -49,6 +51,23 @@ static int id(void *module, unsigned char ret[BACKEND_COMM_ID_BYTES], struct err
 	return 0;
 }
 
+static struct nccl *comm_new(struct cuda_module *m, const struct device_comm_opts *o)
+{
+	struct nccl *c = calloc(1, sizeof(*c) + (size_t)o->world * sizeof(c->far[0]));
+
+	if (!c)
+		return NULL;
+	c->comm = (struct device_comm){ &ranks, o->rank, o->world };
+	c->module = m;
+	c->calls = &m->calls;
+	for (int r = 0; r < o->world; r++) {
+		c->far[r] = o->machine[r] != o->machine[o->rank];
+		c->near += !c->far[r];
+		c->machines += o->machine[r] == r;
+	}
+	return c;
+}
+
 static int open_comm(void *module, const struct device_comm_opts *o, struct device_comm **ret, struct err *err)
 {
 	struct cuda_module *m = module;
@@ -60,10 +79,9 @@ static int open_comm(void *module, const struct device_comm_opts *o, struct devi
 
 	if (opened)
 		return opened;
-	c = calloc(1, sizeof(*c));
+	c = comm_new(m, o);
 	if (!c)
 		return err_set(err, ERR_NOMEM, "out of memory: communicator of devices");
-	*c = (struct nccl){ .comm = { &ranks, o->rank, o->world }, .module = m, .calls = &m->calls };
 	config.blocking = 0;
 	config.commName = o->name;
 	memcpy(same.internal, o->id, BACKEND_COMM_ID_BYTES);
@@ -117,7 +135,7 @@ static void close_comm(struct device_comm *comm, bool orderly)
 	free(c);
 }
 
-static int64_t sent_bytes(const void *module)
+static struct backend_sent sent_bytes(const void *module)
 {
 	return ((const struct cuda_module *)module)->sent;
 }
@@ -146,16 +164,24 @@ static cudaStream_t stream_of(const struct ranks_call *k)
 	return (cudaStream_t)k->stream;
 }
 
-/* A call of which so many elements leave this rank was made: what is recorded counts when it is launched. */
-static int sends(struct nccl *c, const struct ranks_call *k, int64_t elements, ncclResult_t rc, struct err *err)
+/* A call was made of which so many elements leave this rank: what is recorded counts when it is launched. */
+static int sends(struct nccl *c, const struct ranks_call *k, struct backend_sent elements, ncclResult_t rc,
+		 struct err *err)
 {
-	const int64_t bytes = elements * (int64_t)dtype_bytes(k->dtype);
+	const int64_t width = (int64_t)dtype_bytes(k->dtype);
+	struct backend_sent *to = c->module->capturing ? &c->module->sent_recorded : &c->module->sent;
 
-	if (c->module->capturing)
-		c->module->sent_recorded += bytes;
-	else
-		c->module->sent += bytes;
+	to->all += elements.all * width;
+	to->nodes += elements.nodes * width;
 	return enqueued(c, rc, err);
+}
+
+/* A rank's part of gathering a whole, or of adding up and scattering it: of the whole a machine sends to each other one
+ * what that does not have, and its ranks share that out. */
+static struct backend_sent half(const struct nccl *c, int64_t whole)
+{
+	return (struct backend_sent){ .all = whole * (c->comm.world - 1) / c->comm.world,
+				      .nodes = whole * (c->machines - 1) / ((int64_t)c->machines * c->near) };
 }
 
 /* The first half of it adds slices up, the second hands the sums on. */
@@ -163,7 +189,7 @@ static int sum_all(struct device_comm *comm, const struct ranks_call *k, struct 
 {
 	struct nccl *c = nccl_of(comm);
 
-	return sends(c, k, 2 * k->count * (comm->world - 1) / comm->world,
+	return sends(c, k, half(c, 2 * k->count),
 		     c->calls->ncclAllReduce(k->in, k->out, (size_t)k->count, type_of(k->dtype), ncclSum, c->nccl,
 					     stream_of(k)), err);
 }
@@ -172,7 +198,7 @@ static int reduce_scatter(struct device_comm *comm, const struct ranks_call *k, 
 {
 	struct nccl *c = nccl_of(comm);
 
-	return sends(c, k, k->count * (comm->world - 1),
+	return sends(c, k, half(c, k->count * comm->world),
 		     c->calls->ncclReduceScatter(k->in, k->out, (size_t)k->count, type_of(k->dtype), ncclSum, c->nccl,
 						 stream_of(k)), err);
 }
@@ -181,7 +207,7 @@ static int all_gather(struct device_comm *comm, const struct ranks_call *k, stru
 {
 	struct nccl *c = nccl_of(comm);
 
-	return sends(c, k, k->count * (comm->world - 1),
+	return sends(c, k, half(c, k->count * comm->world),
 		     c->calls->ncclAllGather(k->in, k->out, (size_t)k->count, type_of(k->dtype), c->nccl, stream_of(k)),
 		     err);
 }
@@ -190,7 +216,7 @@ static int send_one(struct device_comm *comm, const struct ranks_call *k, struct
 {
 	struct nccl *c = nccl_of(comm);
 
-	return sends(c, k, k->count,
+	return sends(c, k, (struct backend_sent){ .all = k->count, .nodes = c->far[k->peer] ? k->count : 0 },
 		     c->calls->ncclSend(k->in, (size_t)k->count, type_of(k->dtype), k->peer, c->nccl, stream_of(k)),
 		     err);
 }
@@ -229,10 +255,10 @@ static int open_comm(void *module, const struct device_comm_opts *o, struct devi
 	return cuda_calls_open(&m->calls, CUDA_NCCL, err);
 }
 
-static int64_t sent_bytes(const void *module)
+static struct backend_sent sent_bytes(const void *module)
 {
 	(void)module;
-	return 0;
+	return (struct backend_sent){ 0 };
 }
 
 const struct backend_comms cuda_comms = { .id = id, .open = open_comm, .sent = sent_bytes };

@@ -109,7 +109,7 @@ static int seconds(void *module, struct event_handle *from, struct event_handle 
 
 struct graph_handle {
 	cudaGraphExec_t exec;
-	int64_t sent; /* bytes to other ranks, each time it is launched */
+	struct backend_sent sent; /* each time it is launched */
 };
 
 static int capture_begin(void *module, struct stream_handle *s, struct err *err)
@@ -119,7 +119,7 @@ static int capture_begin(void *module, struct stream_handle *s, struct err *err)
 		      "recording a graph");
 
 	m->capturing = !rc;
-	m->sent_recorded = 0;
+	m->sent_recorded = (struct backend_sent){ 0 };
 	return rc;
 }
 
@@ -150,7 +150,8 @@ static int graph_launch(void *module, struct stream_handle *s, struct graph_hand
 {
 	struct cuda_module *m = module;
 
-	m->sent += g->sent;
+	m->sent.all += g->sent.all;
+	m->sent.nodes += g->sent.nodes;
 	return done(err, cudaGraphLaunch(g->exec, (cudaStream_t)s), "launching a graph");
 }
 
