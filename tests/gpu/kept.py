@@ -17,7 +17,7 @@ RESNET = ["--model", "resnet20", "--image-size", 8, "--synthetic", "-b", 2, "--m
 FSDP = [*GPT, "--nproc-per-node", 2, "--strategy", "fsdp"]
 
 
-def train(name, flags, home, **env):
+def train(name, flags, home, questions=("engines", "algorithms"), **env):
     """Losses, questions that the libraries were asked, what was said."""
     with Folder() as tmp:
         notes = os.path.join(tmp, "notes")
@@ -25,8 +25,11 @@ def train(name, flags, home, **env):
                     env={"DPTRAIN_BACKEND_PATH": FAKE, "DPTRAIN_FAKE_DEVICES": "2", "XDG_CACHE_HOME": home, "DPTRAIN_FAKE_NOTES": notes, **env})
         if not check(p.returncode == 0, "%s: exit %d: %s" % (name, p.returncode, p.stderr[-2000:])):
             return None, 0, ""
-        asked = sum(1 for _ in open(notes, encoding="ascii")) if os.path.exists(notes) else 0
-        return read_run(tmp)["series"][("train/loss", -1)], asked, p.stderr
+        lines = []
+        if os.path.exists(notes):
+            with open(notes, encoding="ascii") as f:
+                lines = f.read().split("\n")
+        return read_run(tmp)["series"][("train/loss", -1)], sum(lines.count(k) for k in questions), p.stderr
 
 
 def files(home):
@@ -40,6 +43,17 @@ def kept_and_found(name, flags, home):
     check(again == 0 and got == want, "%s: the second run asks %d times, its losses are %s, not %s" % (name, again, got, want))
     check("ignored" not in said, "%s: the second run says %s" % (name, said))
     return want
+
+
+def in_threads():
+    """Plans are made by all threads of the rank, each with a handle of its own: the same ones as by one."""
+    found = []
+    for threads in (1, 4):
+        with Folder() as home:
+            losses, handles, _ = train("%d threads" % threads, [*RESNET, "--threads", threads], home, ("handle",))
+            check(handles >= threads, "%d threads: %d handles" % (threads, handles))
+            found.append((losses, {os.path.basename(f): open(f, "rb").read() for f in files(home)}))
+    check(found[0] == found[1], "4 threads: other losses or plans than one: %s, %s" % tuple((f[0], sorted(f[1])) for f in found))
 
 
 def other_version(home, want):
@@ -98,6 +112,7 @@ def main():
     with Folder() as home:
         kept_and_found("ResNet", RESNET, home)
         kept_and_found("two ranks", FSDP, home)
+    in_threads()
     with Folder() as home:
         no_room(home, want)
     finish("kept plans")

@@ -27,6 +27,7 @@ tests_gpu_calls_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DREAL_FOLDERS='
 tests_gpu_judge_test_SOURCES = tests/gpu/judge_test.c $(graph_test_net) trainer/backends/cuda/calls.c \
 	trainer/backends/cuda/conv_plan.c trainer/backends/cuda/dnn.c trainer/backends/cuda/kept.c
 tests_gpu_judge_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DDPT_CUDA_FOLDERS='"$(CUDA_FOLDERS)"'
+tests_gpu_judge_test_LDADD = $(LDADD) $(CUDA_LIBS)
 tests_gpu_libcuda_la_SOURCES = tests/gpu/libcuda.c
 tests_gpu_libcuda_la_LDFLAGS = $(AM_LDFLAGS) -no-undefined -rpath /nowhere -version-info 1
 

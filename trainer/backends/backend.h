@@ -81,6 +81,11 @@ struct backend {
 	void (*choices)(void *module, void (*fn)(void *user, const char *key, const char *name), void *user);
 	int (*choose)(void *module, const char *key, const char *name, struct err *err);
 
+	/* Optional, together: between the two, prepare notes what it would have to find out, and may fail for that; end
+	 * finds it out, in so many threads, for the prepare that follows. What is found does not depend on them. */
+	void (*ahead_begin)(void *module);
+	void (*ahead_end)(void *module, int threads);
+
 	/* Optional: stands in for the op's kernel at every node that has an f16 operand, which it takes unpacked. */
 	const struct kernel *emulate_f16;
 };

@@ -178,11 +178,36 @@ static int prepare_kernel(struct build *b, struct node *n, const struct kernel *
 	return rc;
 }
 
+static void note_ahead(struct build *b, struct node *n)
+{
+	const struct kernel *k = program_kernel(b->o, n);
+	struct err ignored = ERR_INIT;
+	struct kernel_env env;
+	void *state = NULL;
+
+	if (k && k->prepare && !env_of(b->o, n, &env, &ignored) && !k->prepare(&env, n, &state, &ignored) && k->release)
+		k->release(state);
+}
+
+/* What kernels find out when they are prepared can take seconds each: for all of them at once. */
+static void look_ahead(struct build *b)
+{
+	const struct program_opts *o = b->o;
+
+	if (!o->backend->ahead_begin || !o->module)
+		return;
+	o->backend->ahead_begin(o->module);
+	for (int i = 0; i < b->g->n_nodes; i++)
+		note_ahead(b, b->g->nodes[i]);
+	o->backend->ahead_end(o->module, o->env.threads);
+}
+
 static int run_kernels(struct build *b, struct err *err)
 {
 	b->p->state = calloc((size_t)b->g->n_nodes + 1, sizeof(*b->p->state));
 	if (!b->p->state)
 		return err_set(err, ERR_NOMEM, "out of memory: kernels of %s", b->p->name);
+	look_ahead(b);
 	for (int i = 0; i < b->g->n_nodes; i++) {
 		struct node *n = b->g->nodes[i];
 		const struct kernel *k = program_kernel(b->o, n);

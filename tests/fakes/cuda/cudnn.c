@@ -4,9 +4,11 @@
  * deterministic; a transform; plain sums.
  * $DPTRAIN_FAKE_CUDNN_VERSION: what it says it is; each question for engines is noted (enqueue.h). What
  * would be undefined ends the process with a line. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/fakes/cuda/descriptor.h"
 #include "tests/fakes/cuda/enqueue.h"
@@ -28,7 +30,7 @@ static const struct engine {
 
 #define ENGINES ((int)(sizeof(engines) / sizeof(engines[0])))
 
-static char last_error[256];
+static _Thread_local char last_error[256];
 
 static cudnnStatus_t refuse(cudnnStatus_t status, const char *why)
 {
@@ -62,10 +64,25 @@ void cudnnGetLastErrorString(char *text, size_t n)
 
 struct cudnnContext {
 	cudaStream_t stream;
+	atomic_int at_work; /* threads that use it */
 };
+
+/* Around what takes long with a handle: it is one thread's at a time. */
+static void handle_enter(cudnnHandle_t handle)
+{
+	if (handle && atomic_fetch_add(&handle->at_work, 1))
+		wrong("a handle is used by two threads at a time");
+}
+
+static void handle_leave(cudnnHandle_t handle)
+{
+	if (handle)
+		atomic_fetch_sub(&handle->at_work, 1);
+}
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
 {
+	fake_note("handle");
 	*handle = calloc(1, sizeof(struct cudnnContext));
 	return *handle ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_ALLOC_FAILED;
 }
@@ -431,6 +448,22 @@ static cudnnStatus_t give_text(const struct descriptor *plan, int64_t asked, int
 	return CUDNN_STATUS_SUCCESS;
 }
 
+/* NULL: none was given. */
+static cudnnHandle_t handle_of(const struct descriptor *d, cudnnBackendAttributeName_t name)
+{
+	const cudnnHandle_t *handle = d ? find(d, name, CUDNN_TYPE_HANDLE, NULL) : NULL;
+
+	return handle ? *handle : NULL;
+}
+
+/* Long enough for others to come to the same handle. */
+static void work_with(cudnnHandle_t handle)
+{
+	handle_enter(handle);
+	usleep(50);
+	handle_leave(handle);
+}
+
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc)
 {
 	struct descriptor *d = desc;
@@ -445,6 +478,8 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t desc)
 		return refuse(CUDNN_STATUS_BAD_PARAM, "a device's properties lack something");
 	if (d->kind == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR && !read_text(d))
 		return refuse(CUDNN_STATUS_BAD_PARAM, "a text that is no plan of this version");
+	if (d->kind == CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR)
+		work_with(handle_of(d, CUDNN_ATTR_EXECUTION_PLAN_HANDLE));
 	d->finished = true;
 	return CUDNN_STATUS_SUCCESS;
 }
@@ -459,6 +494,7 @@ static cudnnStatus_t results(const struct descriptor *heuristic, int64_t asked, 
 	struct convolution c;
 
 	fake_note("engines");
+	work_with(handle_of(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE));
 	*ret_n = 0;
 	if (!mode || !op || (!steps_supported(graph) && !read_convolution(&c, op)))
 		return refuse(CUDNN_STATUS_BAD_PARAM, "a graph without an operation that is known");
@@ -553,6 +589,8 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
 
 	if (!config || !((struct descriptor *)plan)->finished || !((struct descriptor *)pack)->finished)
 		return refuse(CUDNN_STATUS_BAD_PARAM, "a plan or pack that is not finalized");
+	if (handle_of(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE) != handle)
+		wrong("a plan is run with another handle than it was made with");
 	given = read_pack(pack);
 	if (steps_supported(config->graph)) {
 		enqueue_steps(handle->stream, config->graph, &given);

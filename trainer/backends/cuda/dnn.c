@@ -1,6 +1,8 @@
 /* dnn.c: see dnn.h. */
 #include "trainer/backends/cuda/dnn.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,8 @@
 #define ALIGN_BYTES 16
 #define WISHES_MAX 2
 #define KEY_MAX (DNN_KEY_MAX + 2 * WISHES_MAX)
+#define AHEAD_MAX 1024	/* plans */
+#define THREADS_MAX 32
 
 #define ATTR(name, type, count, value) { CUDNN_ATTR_##name, CUDNN_TYPE_##type, count, value }
 
@@ -51,8 +55,11 @@ int dnn_open_for(struct cuda_module *m, const char *json, struct err *err)
 	return m->dnn_device ? 0 : refused(m, ERR_USAGE, g.status, "a device's description", err);
 }
 
+static void forget_ahead(struct cuda_module *m);
+
 void dnn_close(struct cuda_module *m)
 {
+	forget_ahead(m);
 	if (m->dnn_device)
 		m->calls.cudnnBackendDestroyDescriptor(m->dnn_device);
 	if (m->dnn)
@@ -148,10 +155,10 @@ static cudnnBackendDescriptor_t operation_graph(struct dnn_graph *g)
 {
 	const struct dnn_attr attrs[] = {
 		ATTR(OPERATIONGRAPH_OPS, BACKEND_DESCRIPTOR, g->n_ops, g->ops),
-		ATTR(OPERATIONGRAPH_HANDLE, HANDLE, 1, &g->module->dnn),
+		ATTR(OPERATIONGRAPH_HANDLE, HANDLE, 1, &g->handle),
 	};
 
-	return dnn_make(g, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, attrs, g->module->dnn ? 2 : 1);
+	return dnn_make(g, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, attrs, g->handle ? 2 : 1);
 }
 
 struct configs {
@@ -226,11 +233,14 @@ static bool suits(unsigned notes, const struct dnn_wish *w)
 /* A graph with its plan, for all nodes that would make the same. */
 struct dnn_engine {
 	struct dnn_engine *next;
-	int users;
+	int users; /* plans, and whoever made it ahead */
 	struct dnn_graph graph;
-	cudnnBackendDescriptor_t config, plan;
+	struct dnn_wish wishes[WISHES_MAX];
+	int n_wishes;
+	cudnnBackendDescriptor_t config, plan; /* plan NULL: there is none, as why says */
+	struct err why;
 	size_t workspace;
-	bool tensor_cores;
+	bool tensor_cores, recalled, ahead;
 	int64_t key[KEY_MAX]; /* the graph's, then the wishes */
 };
 
@@ -248,10 +258,11 @@ static void key_of(int64_t (*ret)[KEY_MAX], const struct dnn_graph *g, const str
 }
 
 /* What a plan is made for: a handle's device, else one that is described. */
-static struct dnn_attr for_device(const struct cuda_module *m)
+static struct dnn_attr for_device(const struct dnn_graph *g)
 {
-	return m->dnn ? (struct dnn_attr)ATTR(EXECUTION_PLAN_HANDLE, HANDLE, 1, &m->dnn)
-		      : (struct dnn_attr)ATTR(EXECUTION_PLAN_DEVICEPROP, BACKEND_DESCRIPTOR, 1, &m->dnn_device);
+	return g->handle ? (struct dnn_attr)ATTR(EXECUTION_PLAN_HANDLE, HANDLE, 1, &g->handle)
+			 : (struct dnn_attr)ATTR(EXECUTION_PLAN_DEVICEPROP, BACKEND_DESCRIPTOR, 1,
+						 &g->module->dnn_device);
 }
 
 static bool read_workspace(const struct cuda_calls *c, cudnnBackendDescriptor_t plan, int64_t *ret)
@@ -268,7 +279,7 @@ static bool try_config(struct dnn_engine *p, cudnnBackendDescriptor_t config, co
 	const struct cuda_module *m = p->graph.module;
 	const unsigned notes = notes_of(&m->calls, config);
 	const struct dnn_attr attrs[] = {
-		ATTR(EXECUTION_PLAN_ENGINE_CONFIG, BACKEND_DESCRIPTOR, 1, &config), for_device(m)
+		ATTR(EXECUTION_PLAN_ENGINE_CONFIG, BACKEND_DESCRIPTOR, 1, &config), for_device(&p->graph)
 	};
 	cudnnBackendDescriptor_t plan = NULL;
 	int64_t bytes = 0;
@@ -315,48 +326,74 @@ static void kept_key(char (*ret)[KEPT_KEY_BYTES], const struct dnn_engine *e)
 		used += (size_t)snprintf(*ret + used, sizeof(*ret) - used, " %llx", (unsigned long long)e->key[i]);
 }
 
+/* Of the library's words for it, a plan of e's handle. */
+static bool read_plan(struct dnn_engine *e, const char *text, size_t n)
+{
+	const struct cuda_calls *c = &e->graph.module->calls;
+	const struct dnn_attr attrs[] = {
+		ATTR(EXECUTION_PLAN_JSON_REPRESENTATION, CHAR, (int64_t)n, text), for_device(&e->graph)
+	};
+	cudnnBackendDescriptor_t plan = NULL;
+	int64_t bytes = 0;
+
+	if (make(c, &plan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attrs, 2))
+		return false;
+	if (!read_workspace(c, plan, &bytes)) {
+		c->cudnnBackendDestroyDescriptor(plan);
+		return false;
+	}
+	e->plan = plan;
+	e->workspace = (size_t)bytes;
+	return true;
+}
+
 static void recall(struct dnn_engine *e)
 {
-	const struct cuda_module *m = e->graph.module;
 	char key[KEPT_KEY_BYTES];
 	const char *known;
 	size_t n = 0;
-	int64_t bytes = 0;
 
 	kept_key(&key, e);
-	known = kept_find(m->kept, key, &n);
-	if (n < 2)
+	known = kept_find(e->graph.module->kept, key, &n);
+	if (n < 2 || !read_plan(e, known + 1, n - 1))
 		return;
-	const struct dnn_attr attrs[] = {
-		ATTR(EXECUTION_PLAN_JSON_REPRESENTATION, CHAR, (int64_t)n - 1, known + 1), for_device(m)
-	};
-	if (make(&m->calls, &e->plan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attrs, 2))
-		return;
-	if (!read_workspace(&m->calls, e->plan, &bytes)) {
-		m->calls.cudnnBackendDestroyDescriptor(e->plan);
-		e->plan = NULL;
-		return;
-	}
-	e->workspace = (size_t)bytes;
+	e->recalled = true;
 	e->tensor_cores = known[0] == '1';
+}
+
+/* The library's words for the plan, behind one byte that is the caller's; NULL: it has none. */
+static char *words_of(const struct dnn_engine *e, size_t *ret_n)
+{
+	const struct cuda_calls *c = &e->graph.module->calls;
+	int64_t n = 0, got = 0;
+	char *text;
+
+	if (c->cudnnBackendGetAttribute(e->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, 0, &n,
+					NULL))
+		return NULL;
+	text = malloc((size_t)n + 1);
+	if (text && c->cudnnBackendGetAttribute(e->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+						n, &got, text + 1)) {
+		free(text);
+		return NULL;
+	}
+	*ret_n = (size_t)got + 1;
+	return text;
 }
 
 static void keep(const struct dnn_engine *e)
 {
-	const struct cuda_module *m = e->graph.module;
-	int64_t n = 0, got = 0;
 	char key[KEPT_KEY_BYTES], *text;
+	size_t n = 0;
 
-	if (!m->kept || m->calls.cudnnBackendGetAttribute(e->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
-							  CUDNN_TYPE_CHAR, 0, &n, NULL))
+	if (!e->graph.module->kept)
 		return;
-	text = malloc((size_t)n + 1);
-	if (text && !m->calls.cudnnBackendGetAttribute(e->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
-						       CUDNN_TYPE_CHAR, n, &got, text + 1)) {
-		text[0] = e->tensor_cores ? '1' : '0';
-		kept_key(&key, e);
-		kept_put(m->kept, key, text, (size_t)got + 1);
-	}
+	text = words_of(e, &n);
+	if (!text)
+		return;
+	text[0] = e->tensor_cores ? '1' : '0';
+	kept_key(&key, e);
+	kept_put(e->graph.module->kept, key, text, n);
 	free(text);
 }
 
@@ -396,42 +433,177 @@ static void engine_drop(struct dnn_engine *e)
 	engine_free(e);
 }
 
-static void search(struct dnn_engine *e, const struct dnn_wish *wishes, int n)
+static void search(struct dnn_engine *e)
 {
 	cudnnBackendDescriptor_t graph = operation_graph(&e->graph);
 
-	for (int i = 0; graph && i < n && !e->plan; i++)
-		choose(e, graph, &wishes[i]);
-	if (e->plan)
-		keep(e);
+	for (int i = 0; graph && i < e->n_wishes && !e->plan; i++)
+		choose(e, graph, &e->wishes[i]);
 }
 
-/* Takes over the graph. */
-static int engine_new(struct dnn_engine **ret, struct dnn_graph *g, const struct dnn_wish *wishes, int n,
-		      struct err *err)
+/* Takes over the graph. NULL: no memory. */
+static struct dnn_engine *engine_new(struct dnn_graph *g, const struct dnn_wish *wishes, int n)
 {
 	struct dnn_engine *e = calloc(1, sizeof(*e));
-	int rc;
 
 	if (!e) {
 		graph_done(g);
-		return err_set(err, ERR_NOMEM, "cuda: out of memory: plan of cuDNN");
+		return NULL;
 	}
 	e->graph = *g;
+	e->graph.handle = g->module->dnn;
+	memcpy(e->wishes, wishes, (size_t)n * sizeof(*wishes));
+	e->n_wishes = n;
 	key_of(&e->key, g, wishes, n);
+	return e;
+}
+
+/* Of what is known from before, or else what the library recommends. */
+static void find_plan(struct dnn_engine *e)
+{
 	recall(e);
 	if (!e->plan)
-		search(e, wishes, n);
-	if (!e->plan) {
-		rc = refused(g->module, ERR_UNSUPPORTED,
-			     e->graph.status ? e->graph.status : CUDNN_STATUS_NOT_SUPPORTED, "no engine", err);
-		engine_free(e);
-		return rc;
+		search(e);
+	if (!e->plan)
+		refused(e->graph.module, ERR_UNSUPPORTED,
+			e->graph.status ? e->graph.status : CUDNN_STATUS_NOT_SUPPORTED, "no engine", &e->why);
+}
+
+static void engine_list(struct dnn_engine *e)
+{
+	struct cuda_module *m = e->graph.module;
+
+	e->next = m->dnn_engines;
+	m->dnn_engines = e;
+}
+
+/* ---- plans made ahead ---- */
+
+struct dnn_ahead {
+	struct cuda_module *module;
+	struct dnn_engine *noted[AHEAD_MAX];
+	int n;
+	atomic_int next;
+};
+
+static void note(struct dnn_graph *g, const struct dnn_wish *wishes, int n)
+{
+	struct dnn_ahead *a = g->module->dnn_ahead;
+	struct dnn_engine *e = a->n < AHEAD_MAX ? engine_new(g, wishes, n) : NULL;
+
+	for (int i = 0; e && i < a->n; i++)
+		if (!memcmp(a->noted[i]->key, e->key, sizeof(e->key))) {
+			engine_free(e);
+			return;
+		}
+	if (e)
+		a->noted[a->n++] = e;
+	else if (a->n == AHEAD_MAX)
+		graph_done(g); /* it is made when it is needed */
+}
+
+static void find_plans(struct dnn_ahead *a, cudnnHandle_t handle)
+{
+	for (int i; (i = atomic_fetch_add(&a->next, 1)) < a->n;) {
+		a->noted[i]->graph.handle = handle;
+		find_plan(a->noted[i]);
 	}
-	e->next = g->module->dnn_engines;
-	g->module->dnn_engines = e;
-	*ret = e;
-	return 0;
+}
+
+/* A handle is one thread's at a time. Without a device there is none. */
+static void *find_with_own_handle(void *ahead)
+{
+	struct dnn_ahead *a = ahead;
+	struct cuda_module *m = a->module;
+	cudnnHandle_t handle = NULL;
+
+	if (m->dnn && (cudaSetDevice(m->device) != cudaSuccess || m->calls.cudnnCreate(&handle)))
+		return NULL;
+	find_plans(a, handle);
+	return handle;
+}
+
+/* Plans are run with the module's handle: what another one has made is read from its words, as in a later run. */
+static void adopt(struct dnn_engine *e)
+{
+	struct cuda_module *m = e->graph.module;
+	cudnnBackendDescriptor_t made = e->plan;
+	size_t n = 0;
+	char *text = made ? words_of(e, &n) : NULL;
+
+	if (e->config)
+		m->calls.cudnnBackendDestroyDescriptor(e->config);
+	e->config = e->plan = NULL;
+	e->graph.handle = m->dnn;
+	if (text)
+		read_plan(e, text + 1, n - 1);
+	free(text);
+	if (made)
+		m->calls.cudnnBackendDestroyDescriptor(made);
+	if (made && !e->plan)
+		find_plan(e);
+}
+
+static void forget_ahead(struct cuda_module *m)
+{
+	for (struct dnn_engine *e = m->dnn_engines, *next; e; e = next) {
+		next = e->next;
+		if (e->ahead) {
+			e->ahead = false;
+			engine_drop(e);
+		}
+	}
+}
+
+void dnn_ahead_begin(void *module)
+{
+	struct cuda_module *m = module;
+
+	forget_ahead(m);
+	if (m->dnn || m->dnn_device)
+		m->dnn_ahead = calloc(1, sizeof(*m->dnn_ahead));
+	if (m->dnn_ahead)
+		m->dnn_ahead->module = m;
+}
+
+static void list_found(struct dnn_ahead *a)
+{
+	for (int i = 0; i < a->n; i++) {
+		struct dnn_engine *e = a->noted[i];
+
+		if (e->graph.handle != a->module->dnn)
+			adopt(e);
+		if (e->plan && !e->recalled)
+			keep(e);
+		e->ahead = true;
+		e->users = 1;
+		engine_list(e);
+	}
+}
+
+void dnn_ahead_end(void *module, int threads)
+{
+	struct cuda_module *m = module;
+	struct dnn_ahead *a = m->dnn_ahead;
+	pthread_t thread[THREADS_MAX];
+	int n = 0;
+
+	m->dnn_ahead = NULL;
+	while (a && n < THREADS_MAX && n < threads - 1 && n < a->n - 1 &&
+	       !pthread_create(&thread[n], NULL, find_with_own_handle, a))
+		n++;
+	if (a)
+		find_plans(a, m->dnn);
+	void *handle[THREADS_MAX] = { NULL };
+
+	for (int i = 0; i < n; i++)
+		pthread_join(thread[i], &handle[i]);
+	if (a)
+		list_found(a);
+	for (int i = 0; i < n; i++)
+		if (handle[i])
+			m->calls.cudnnDestroy(handle[i]);
+	free(a);
 }
 
 /* ---- plans ---- */
@@ -442,6 +614,38 @@ struct dnn_plan {
 	void *address[DNN_OPERANDS_MAX], *room;
 };
 
+/* The one that is alive, or a new one. Takes over the graph. */
+static int find_engine(struct dnn_engine **ret, struct dnn_graph *g, const struct dnn_wish *wishes, int n,
+		       struct err *err)
+{
+	struct dnn_engine *e = engine_alike(g, wishes, n);
+
+	if (e) {
+		graph_done(g);
+	} else if (g->module->dnn_ahead) {
+		note(g, wishes, n);
+		return err_set(err, ERR_UNSUPPORTED, "cuda: plans of cuDNN are noted");
+	} else {
+		e = engine_new(g, wishes, n);
+		if (!e)
+			return err_set(err, ERR_NOMEM, "cuda: out of memory: plan of cuDNN");
+		find_plan(e);
+		if (e->plan && !e->recalled)
+			keep(e);
+		if (e->plan)
+			engine_list(e);
+	}
+	if (!e->plan) {
+		int rc = err_set(err, e->why.code, "%s", e->why.text);
+
+		if (!e->ahead)
+			engine_free(e);
+		return rc;
+	}
+	*ret = e;
+	return 0;
+}
+
 int dnn_plan_new(struct dnn_plan **ret, struct dnn_graph *g, const struct dnn_wish *wishes, int n, struct err *err)
 {
 	struct dnn_plan *p = calloc(1, sizeof(*p));
@@ -451,10 +655,7 @@ int dnn_plan_new(struct dnn_plan **ret, struct dnn_graph *g, const struct dnn_wi
 		graph_done(g);
 		return err_set(err, ERR_NOMEM, "cuda: out of memory: plan of cuDNN");
 	}
-	p->engine = engine_alike(g, wishes, n);
-	if (p->engine)
-		graph_done(g);
-	rc = p->engine ? 0 : engine_new(&p->engine, g, wishes, n, err);
+	rc = find_engine(&p->engine, g, wishes, n, err);
 	if (rc) {
 		free(p);
 		return rc;
@@ -486,7 +687,7 @@ bool dnn_plan_uses_tensor_cores(const struct dnn_plan *p)
 
 bool dnn_plan_recalled(const struct dnn_plan *p)
 {
-	return !p->engine->config;
+	return p->engine->recalled;
 }
 
 /* ---- runs ---- */
@@ -540,6 +741,16 @@ int dnn_open_for(struct cuda_module *m, const char *json, struct err *err)
 void dnn_close(struct cuda_module *m)
 {
 	(void)m;
+}
+
+void dnn_ahead_begin(void *module)
+{
+	(void)module;
+}
+
+void dnn_ahead_end(void *module, int threads)
+{
+	(void)module, (void)threads;
 }
 
 #endif

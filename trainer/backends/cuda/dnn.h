@@ -9,6 +9,11 @@
 int dnn_open(struct cuda_module *m, struct err *err);
 void dnn_close(struct cuda_module *m);
 
+/* See backend.h: plans that are asked for in between are made at the end, in so many threads, each with a handle of its
+ * own, and live at least until the next time. */
+void dnn_ahead_begin(void *module);
+void dnn_ahead_end(void *module, int threads);
+
 #ifdef HAVE_CUDNN
 
 /* For plans without a device: json describes one as cuDNN's own device properties do. They cannot be run. */
@@ -21,6 +26,7 @@ int dnn_open_for(struct cuda_module *m, const char *json, struct err *err);
 /* What is made joins the graph and dies with it. After a failure nothing more is made; dnn_plan_new tells. */
 struct dnn_graph {
 	struct cuda_module *module;
+	cudnnHandle_t handle;	  /* that it is planned with; set by dnn_plan_new */
 	int64_t key[DNN_KEY_MAX]; /* what the graph was made from: equal numbers make equal graphs */
 	int n, n_ops;
 	cudnnBackendDescriptor_t made[DNN_DESCRIPTORS_MAX], ops[DNN_OPS_MAX];

@@ -22,7 +22,8 @@ struct cuda_module {
 #ifdef HAVE_CUDNN
 	cudnnHandle_t dnn;		     /* NULL: not open */
 	cudnnBackendDescriptor_t dnn_device; /* plans are made for it where there is no handle */
-	struct dnn_engine *dnn_engines;	     /* of the plans that are alive */
+	struct dnn_engine *dnn_engines;	     /* of the plans that are alive, or were made ahead */
+	struct dnn_ahead *dnn_ahead;	     /* plans are noted, not made; NULL: they are made */
 #endif
 	char lacks[1200]; /* what it goes without, in a line; "": nothing */
 };
