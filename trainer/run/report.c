@@ -333,13 +333,19 @@ static void report_traffic(struct report *r, int64_t step)
 	*before = now;
 }
 
+void report_notices(const struct report *r)
+{
+	char text[512];
+
+	while (r && dataset_notice(r->e->subject.data, text, sizeof(text)))
+		log_warn("%s", text);
+}
+
 static void report_data(struct report *r, int64_t step)
 {
 	int64_t broken = dataset_broken(r->e->subject.data);
-	char text[512];
 
-	while (dataset_notice(r->e->subject.data, text, sizeof(text)))
-		log_warn("%s", text);
+	report_notices(r);
 	report_traffic(r, step);
 	if (broken == r->broken)
 		return;

@@ -507,6 +507,8 @@ int train_main(const struct job *job, struct seat *seat)
 	if (!rc)
 		rc = run(&t);
 	if (rc)
+		report_notices(t.report); /* the samples that were one too many, of which the error speaks */
+	if (rc)
 		code = seat_fail(seat, &err);
 	else if (t.stopped)
 		code = t.stop_code;

@@ -19,6 +19,7 @@ struct walk {
 	const char *field;
 	struct stream *stream;
 	struct buf line, text; /* of JSON: what is read of a line; the document in it */
+	size_t looked;	/* bytes of the line that is open, among which no newline is */
 	int64_t number; /* of the line, from 1; of the row, from 0 */
 };
 
@@ -104,9 +105,10 @@ static int take_lines(struct walk *w, bool last, struct err *err)
 	int rc = 0;
 
 	while (!rc && at < w->line.len) {
-		char *from = w->line.data + at, *end = memchr(from, '\n', w->line.len - at);
+		char *from = w->line.data + at, *end = memchr(from + w->looked, '\n', w->line.len - at - w->looked);
 		size_t n = end ? (size_t)(end - from) : w->line.len - at;
 
+		w->looked = end || last ? 0 : n;
 		if (!end && !last)
 			break;
 		if (end)
