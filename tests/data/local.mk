@@ -19,9 +19,12 @@ tests_data_picture_test_LDADD = $(LDADD) $(ZLIB_LIBS)
 endif
 
 check_PROGRAMS += tests/data/formats/columns tests/data/deliver
-dist_check_SCRIPTS += tests/data/bad_input.py tests/data/cache.py tests/data/containers.py tests/data/texts/corpus.py tests/data/inputs.py tests/data/texts/mix.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/tokens.py
+dist_check_SCRIPTS += tests/data/bad_input.py tests/data/sets/bombs.py tests/data/cache.py tests/data/containers.py tests/data/texts/corpus.py tests/data/inputs.py tests/data/texts/mix.py tests/data/sets/peers.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/sets/stream.py tests/data/tokens.py
 TESTS += tests/data/bad_input.py tests/data/texts/corpus.py tests/data/texts/mix.py tests/data/tokens.py
 if HAVE_IMAGES
-TESTS += tests/data/cache.py tests/data/containers.py tests/data/inputs.py tests/data/records.py tests/data/remote.py tests/data/shards.py
+TESTS += tests/data/sets/bombs.py tests/data/cache.py tests/data/containers.py tests/data/inputs.py tests/data/records.py tests/data/remote.py tests/data/shards.py tests/data/sets/stream.py
+CHECK_EXTRA += tests/data/sets/peers.py
 endif
+# Both use the cache in memory, and one of them looks whether it is gone: one after the other.
+tests/data/cache.log: tests/data/sets/stream.log
 EXTRA_DIST += tests/data/formats tests/data/noisy.py tests/data/objectserver.py tests/data/s3server.py tests/data/pictures.py tests/data/pictures tests/data/make_bpe.py tests/data/bpe
