@@ -151,6 +151,17 @@ def bad_uses(tmp):
     check(p.returncode == 2 and "no text (*.txt" in p.stderr, "no text: %s" % p.stderr)
 
 
+def without_val(tmp):
+    """Tokens that have nothing to evaluate say so, once, where --val-split asks for some."""
+    folder = os.path.join(tmp, "alone")
+    os.makedirs(folder)
+    write_tokens(os.path.join(folder, "train.tokens"), list(range(200)))
+    flags = [*SMALL, "--data-path", folder, "-b", "1", "--max-steps", "2", "--backend", "ref", "--runs-dir", os.path.join(tmp, "runs"), "--nproc-per-node", "2"]
+    for more, times in (((), 1), (("--val-split", "0"), 0)):
+        p = dptrain(*flags, *more, cwd=tmp)
+        check(p.returncode == 0 and p.stderr.count("holds no val.tokens: nothing is evaluated") == times, "%s: %s" % (more, p.stderr))
+
+
 def no_waiting(tmp):
     """Pipes in the place of files are told at once."""
     for names, flags in ((("train.tokens",), SMALL), (("train-images-idx3-ubyte", "train-labels-idx1-ubyte"), ["--model", "resnet20"])):
@@ -195,6 +206,7 @@ def main():
         on_texts(tmp)
         bad_files(tmp)
         bad_uses(tmp)
+        without_val(tmp)
         no_waiting(tmp)
         killed(tmp)
     print("tokens: %s" % ("%d checks failed" % len(failures) if failures else "passed"))

@@ -2,6 +2,7 @@
  * its tokens moved on by one. The last window is shorter: the rest of it is padding. Or as whole documents (pack.h). */
 #include "trainer/data/formats/tokens.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ struct tokens {
 	struct dataset base;
 	struct token_file file[SPLIT_COUNT];
 	struct pack *pack[SPLIT_COUNT]; /* NULL: windows */
+	_Atomic bool unseen; /* that there is nothing to evaluate, though some was asked for, has not been said */
 };
 
 static void tokens_close(struct dataset *base)
@@ -72,6 +74,18 @@ static void tokens_where(const struct dataset *base, enum split split, int64_t i
 		snprintf(ret, bytes, "%s", name);
 	else
 		snprintf(ret, bytes, "%s: from token %lld on", name, (long long)(index * base->seq_len));
+}
+
+static bool tokens_notice(struct dataset *base, char *ret, size_t bytes)
+{
+	struct tokens *d = (struct tokens *)base;
+
+	if (!atomic_exchange(&d->unseen, false))
+		return false;
+	snprintf(ret, bytes,
+		 "%.300s: holds no " TOKENS_VAL ": nothing is evaluated. Tokens are not split anew by --val-split; "
+		 "dptrain tokenize --val-split writes both files, --val-split 0 ends this line", base->path);
+	return true;
 }
 
 static bool tokens_probe(const char *path)
@@ -141,6 +155,7 @@ int tokens_open(struct dataset **ret, const char *folder, const struct dataset_o
 		tokens_close(&d->base);
 		return rc;
 	}
+	d->unseen = !d->file[SPLIT_VAL].map.bytes && o->val_share > 0;
 	d->base.vocab = d->file[SPLIT_TRAIN].vocab;
 	snprintf(d->base.tokenizer, sizeof(d->base.tokenizer), "%.70s", d->file[SPLIT_TRAIN].tokenizer);
 	snprintf(d->base.hash, sizeof(d->base.hash), "tokens-%08x-%08x%s", token_file_sum(&d->file[SPLIT_TRAIN]),
@@ -162,6 +177,7 @@ const struct dataset_ops dataset_tokens = {
 	.open = tokens_open_folder,
 	.read = tokens_read,
 	.close = tokens_close,
+	.notice = tokens_notice,
 	.weight = tokens_weight,
 	.where = tokens_where,
 };
