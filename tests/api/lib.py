@@ -7,6 +7,7 @@ import re
 import select
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -68,6 +69,15 @@ def heard(ask, want):
         time.sleep(0.02)
         got = ask()
     return got
+
+
+def number(logdir, query):
+    """The number that a query of a store finds, whose server has ended."""
+    if IN_DATABASE:
+        import cluster
+        return int(cluster.query_of_folder(logdir, query)[0])
+    with contextlib.closing(sqlite3.connect(os.path.join(logdir, "dptrack.db"))) as db:
+        return db.execute(query).fetchone()[0]
 
 
 def environment_of(args, alone=False):

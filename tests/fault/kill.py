@@ -11,7 +11,6 @@ import json
 import os
 import random
 import signal
-import sqlite3
 import tempfile
 import threading
 import time
@@ -109,18 +108,10 @@ def main():
             cleaned = server.json("POST", "/api/v1/gc", {})
         lib.equal(cleaned[0], 200, f"gc ends what was begun: {cleaned}")
         lib.equal(server.stop(), 0, "exit code")
-        unfinished = "SELECT count(*) FROM gone WHERE stage = 0"
-        if lib.IN_DATABASE:
-            import cluster
-            left = int(cluster.query_of_folder(runs, unfinished)[0])
-            alone = "SELECT count(*) FROM log WHERE NOT EXISTS (SELECT 1 FROM run WHERE run.id = log.run_id)"
-            lib.equal(cluster.query_of_folder(runs, alone), ["0"], "logged rows of no run")
-        else:
-            db = sqlite3.connect(os.path.join(runs, "dptrack.db"))
-            lib.equal(db.execute("PRAGMA integrity_check").fetchall(), [("ok",)], "integrity")
-            left = db.execute(unfinished).fetchone()[0]
-            db.close()
-        lib.equal(left, 0, "no removal is left half done")
+        lib.equal(lib.number(runs, "SELECT count(*) FROM gone WHERE stage = 0"), 0, "no removal is left half done")
+        lib.equal(lib.number(runs, "SELECT count(*) FROM log WHERE run_id NOT IN (SELECT id FROM run)"), 0, "logged rows of no run")
+        if not lib.IN_DATABASE:
+            lib.equal(lib.number(runs, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1, "integrity")
     total = sum(c.acked for c in clients) * BATCH
     lib.check(total > 0, "something was acknowledged")
     print(f"{rounds} kills, {total} points acknowledged and found")

@@ -24,7 +24,7 @@ PROGRAM = os.path.join(BUILD, "dptrack")
 COUNTS_DIFFER = {"tests/cli/upkeep.py": "doctor looks at a file, and --restore puts one in its place",
                  "tests/store/store_test": "four tests are of a file alone, which the test says",
                  "tests/api/alerts.py": "looks again while it waits",
-                 "tests/api/kept.py": "looks again while it waits",
+                 "tests/fault/kill.py": "a file's integrity is checked",
                  "tests/api/downloads.py": "looks for as long as a link is swapped",
                  "tests/api/objects.py": "kills uploads where they happen to be"}
 
