@@ -1,7 +1,9 @@
 """`dptrack migrate`: a store goes from a file into PostgreSQL and back, its files from a folder into an object store and back, and is
 the same everywhere (one text, one SHA-256); older tables are brought up to date first; a target that holds something is refused.
 Migrations are killed: the source stays as it was, half a target is nobody's store, and the next try finishes it. With a number as
-the first argument so many kills in each direction."""
+the first argument so many kills in each direction, and every older version. A dump of a database that was served, restored, gives
+the same answers, and tokens of changes begin anew."""
+import glob
 import hashlib
 import os
 import random
@@ -22,7 +24,7 @@ sys.path.insert(0, os.path.join(cluster.SOURCE, "tests", "data"))
 import s3server
 
 ROWS = os.path.join(cluster.SOURCE, "tests", "store", "old_1.sql")
-TABLES = os.path.join(cluster.SOURCE, "schema", "sql", "0001_start.sql")
+MIGRATIONS = sorted(glob.glob(os.path.join(cluster.SOURCE, "schema", "sql", "0*.sql")))
 
 
 def run(*args, env=None, code=0):
@@ -66,17 +68,18 @@ def fill(folder):
     s.stop()
 
 
-def old_store(folder):
-    """As the first version wrote it; its files beside it."""
+def old_store(folder, version):
+    """As the first version wrote it, in the tables of a later one; its files beside it."""
     db = sqlite3.connect(os.path.join(folder, "dptrack.db"))
-    for path in (TABLES, ROWS):
+    for path in [MIGRATIONS[0], ROWS] + MIGRATIONS[1:version]:
         with open(path, encoding="utf-8") as f:
             db.executescript(f.read())
+    db.execute(f"PRAGMA user_version = {version}")
     db.close()
 
 
-def answers(*place, env=None):
-    return run("export", "--json", *place, env=env) + run("export", "--series", "--experiment", "e0", "--csv", *place, env=env)
+def answers(*place, experiment="e0"):
+    return run("export", "--json", *place) + run("export", "--series", "--experiment", experiment, "--csv", *place)
 
 
 def there_and_back(db, folder):
@@ -111,14 +114,19 @@ def there_and_back(db, folder):
     return first, want
 
 
-def of_older_versions(db, folder):
-    old, new = os.path.join(folder, "old"), os.path.join(folder, "new")
-    os.mkdir(old)
-    old_store(old)
-    said = run("migrate", old, db.store("from_old"), "--artifacts", os.path.join(folder, "from_old.files"))
-    check(digest(old) in said, f"a store of version 1: {said}")
-    check(os.path.exists(os.path.join(old, "dptrack.db.before-2")), "its copy")
-    check(digest(old) in run("migrate", db.address("from_old"), new, "--from-artifacts", os.path.join(folder, "from_old.files")), "and back")
+def of_older_versions(db, folder, versions):
+    """A store of any older version goes into a database and comes back as the same store, a copy of it as it was beside it."""
+    seen = set()
+    for version in versions:
+        old, new, files = (os.path.join(folder, f"{name}{version}") for name in ("old", "new", "old_files"))
+        os.mkdir(old)
+        old_store(old, version)
+        said = run("migrate", old, db.store(f"old{version}"), "--artifacts", files)
+        check(digest(old) in said, f"a store of version {version}: {said}")
+        check(os.path.exists(os.path.join(old, f"dptrack.db.before-{version + 1}")), f"a copy of version {version}")
+        check(digest(old) in run("migrate", db.address(f"old{version}"), new, "--from-artifacts", files), f"version {version} and back")
+        seen.add(answers("--logdir", new, experiment="old"))
+    check(len(seen) == 1, f"{len(seen)} different answers of stores of {len(versions)} versions")
 
 
 def files_into_objects(db, folder, source, want):
@@ -179,6 +187,32 @@ def backed_up(db, folder):
     check("ok" in run("doctor", "--full", "--logdir", os.path.join(folder, "quiet")), "doctor")
 
 
+def dumped(db, folder):
+    """pg_dump while others write; restored, it answers as it did then, and who followed the changes is told to look at all again, even
+    when more has changed than before."""
+    address, files = db.store("dumped"), os.path.join(folder, "dumped.files")
+    s, dump = lib.Process(address, files), os.path.join(db.folder, "dumped.pgdump")
+    for n in range(3):
+        made(s, "e0", f"r{n}", [{"key": "k", "step": i, "value": i / 3} for i in range(100)])
+    want = answers("--db", address)
+    db.tool("pg_dump", "-h", db.folder, "-p", str(db.port), "-U", "postgres", "-Fc", "-f", dump, "dumped")
+    lost = made(s, "e0", "lost", [{"key": "k", "step": 1, "value": 1.0}])
+    heard = s.json("GET", "/api/v1/changes")[1]["token"]
+    check(not s.json("GET", f"/api/v1/changes?since={heard}")[1]["reset"], "a token of now")
+    s.stop()
+    db.sql("postgres", "DROP DATABASE dumped")
+    db.sql("postgres", "CREATE DATABASE dumped")
+    db.tool("pg_restore", "-h", db.folder, "-p", str(db.port), "-U", "postgres", "-d", "dumped", dump)
+    check(answers("--db", address) == want, "answers of a restored dump")
+    s = lib.Process(address, files)
+    check(s.json("GET", f"/api/v1/changes?since={heard}")[1]["reset"], "a token of rows that are gone")
+    for n in range(20):
+        made(s, "e0", f"new{n}", [{"key": "k", "step": 1, "value": 1.0}])
+    check(s.json("GET", f"/api/v1/changes?since={heard}")[1]["reset"], "a token that newer changes have overtaken")
+    check(s.request("GET", f"/api/v1/runs/{lost}")[0] == 404, "a run that was made behind the dump")
+    s.stop()
+
+
 def killed(source, target, wait_s, env):
     """A migration that is killed after a while; whether it had ended before."""
     process = subprocess.Popen([cluster.PROGRAM, "migrate", *source, *target], env={**os.environ, **env}, stdout=subprocess.PIPE,
@@ -233,7 +267,8 @@ def main():
     with cluster.Cluster() as db, tempfile.TemporaryDirectory(prefix="dptrack-team.") as folder:
         source, want = there_and_back(db, folder)
         backed_up(db, folder)
-        of_older_versions(db, folder)
+        dumped(db, folder)
+        of_older_versions(db, folder, range(1, len(MIGRATIONS)) if sys.argv[1:] else (1, len(MIGRATIONS) - 1))
         files_into_objects(db, folder, source, want)
         s3 = s3server.S3(os.path.join(folder, "killed.s3"))
         os.makedirs(os.path.join(folder, "killed.s3", "shop"))

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/sha256.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/read/detail.h"
@@ -202,12 +203,30 @@ static int load_changes(struct db *d, uint64_t since, struct arena *a, struct qu
 	return rc;
 }
 
+/* The newest change, and what tokens of these rows begin with: another beginning is of rows that may be others. */
+static int load_now(const struct store *s, struct db *d, uint64_t *ret_rev, char ret_of[9], struct err *err)
+{
+	char text[256], digest[65];
+	const char *rows_of;
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_changes_now, err, "");
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc < 0 ? rc : err_set(err, ERR_CORRUPT, "store: nothing counts its changes");
+	*ret_rev = (uint64_t)db_i64(q, COL_changes_now_rev);
+	rows_of = db_str(q, COL_changes_now_rows_of);
+	snprintf(text, sizeof text, "%s %s", s->id, rows_of);
+	sha256_hex(text, strlen(text), digest);
+	snprintf(ret_of, 9, "%.8s", *rows_of ? digest : s->id);
+	db_stop(q);
+	return 0;
+}
+
 int query_changes(struct store *s, const char *since, struct arena *a, struct query_changes *ret, struct err *err)
 {
 	struct query_changes c = { 0 };
 	uint64_t from = 0, rev = 0;
-	char of_store[9];
-	int64_t now = 0;
+	char of_store[9] = "", ours[9] = "";
 	struct db *d;
 	int rc = since && *since ? parse_token(since, &from, of_store, err) : 0;
 
@@ -215,19 +234,15 @@ int query_changes(struct store *s, const char *since, struct arena *a, struct qu
 		rc = readers_take(s, &d, err);
 	if (rc)
 		return rc;
-	c.reset = !since || !*since || strncmp(of_store, s->id, 8) != 0;
-	if (c.reset)
-		from = 0;
-	rc = db_int(d, &now, DB_rev_get, err, "");
-	rev = (uint64_t)now;
+	rc = load_now(s, d, &rev, ours, err);
 	/* Counters only grow, so a token from beyond is one of a store that was put back. */
-	c.reset = c.reset || from > rev;
-	if (rc >= 0 && !c.reset)
+	c.reset = strcmp(of_store, ours) || from > rev;
+	if (!rc && !c.reset)
 		rc = load_changes(d, from, a, &c, &rev, err);
 	readers_give(s, d);
 	if (rc < 0)
 		return rc;
-	c.token = arena_printf(a, "%.8s-%llu", s->id, (unsigned long long)rev);
+	c.token = arena_printf(a, "%s-%llu", ours, (unsigned long long)rev);
 	if (!c.token)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	*ret = c;
