@@ -1,4 +1,4 @@
-/* intervals_test.c: intervals hold what they promise: a seeded tenth of tests/bench/intervals. */
+/* intervals_test.c: intervals hold what they promise: a seeded tenth of tests/bench/insight/intervals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -14,8 +14,8 @@ EXTRA_DIST += tests/insight/traced.py tests/insight/perfetto.py tests/insight/pe
 EXTRA_DIST += tests/insight/reference/make_flops.py tests/insight/reference/flops.json
 EXTRA_DIST += $(insight_tests) tests/insight/student_table.py tests/insight/student_table.def
 
-# Whether intervals hold: of simulated runs (make tests/bench/intervals && tests/bench/intervals), and of real ones.
+# Whether intervals hold: of simulated runs (make tests/bench/insight/intervals && tests/bench/insight/intervals), and of real ones.
 EXTRA_DIST += tests/bench/why tests/bench/insight/traced tests/bench/insight/turns.py tests/bench/insight/watch
-EXTRA_PROGRAMS += tests/bench/intervals
-tests_bench_intervals_SOURCES = tests/bench/intervals.c tests/insight/simulate.c tests/insight/simulate.h
-tests_bench_intervals_LDADD = libinsight.la
+EXTRA_PROGRAMS += tests/bench/insight/intervals
+tests_bench_insight_intervals_SOURCES = tests/bench/insight/intervals.c tests/insight/simulate.c tests/insight/simulate.h
+tests_bench_insight_intervals_LDADD = libinsight.la

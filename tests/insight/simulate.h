@@ -1,5 +1,5 @@
 /* simulate.h: pairs of runs whose true difference is known: what intervals are tried on (intervals_test, and in full
- * tests/bench/intervals). */
+ * tests/bench/insight/intervals). */
 #ifndef DPT_TESTS_SIMULATE_H
 #define DPT_TESTS_SIMULATE_H
 

@@ -1,7 +1,9 @@
 /* intervals.c: whether the intervals of `dptrack compare --why` hold: simulated pairs of runs whose true factor is
  * known.
  *
- *	make tests/bench/intervals && tests/bench/intervals [--json] [PAIRS]     1,000 pairs a setting unless given */
+ *	make tests/bench/insight/intervals && tests/bench/insight/intervals [--json] [PAIRS]
+ *
+ * PAIRS: of each setting; 1,000 unless given. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
