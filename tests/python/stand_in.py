@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lib  # noqa: E402
 
 ROWS = '''
-import importlib.metadata, subprocess, sys
+import importlib.metadata, os, subprocess, sys
 import wandb
 
 assert importlib.metadata.version('wandb') == wandb.__version__ == '0.31.0' and wandb.run is None
@@ -26,6 +26,12 @@ wandb.define_metric('val/*', step_metric='epoch')
 wandb.log({'val/acc': 0.5, 'epoch': 40}, step=9)
 wandb.config.update({'lr': 0.2, 'new': 'x'}, allow_val_change=True)
 assert wandb.config['lr'] == 0.1 and wandb.config.get('none') is None and wandb.summary['c'] == 2
+os.makedirs('some/where')
+for name in ('a.pt', 'b.pt'):
+    with open('some/where/' + name, 'w') as f:
+        f.write(name)
+assert wandb.save('some/where/*.pt') == ['some/where/a.pt', 'some/where/b.pt'] and wandb.save('nothing*') == []
+assert run.save(os.path.abspath('some/where/a.pt'), base_path='some') == [os.path.abspath('some/where/a.pt')]
 for name in ('Video', 'plot'):
     assert not hasattr(wandb, name)
 try:
@@ -78,6 +84,9 @@ def main():
         assert {key: j.series(key) for key in {p[0] for p in j.points} if not key.startswith('system/')} == want, j.points
         assert (j.params['lr'], j.params['deep.er'], j.params['new']) == (0.1, 1, 'x') and j.statuses == [(2, 'exit code 3'), (2, '')], (j.params, j.statuses)
         assert j.tags == {'word': '', 'wandb.run_id': 'abc', 'wandb.group': 'g'}, j.tags
+        files = os.path.join(os.path.dirname(j.path), 'files')
+        kept = {os.path.relpath(os.path.join(at, name), files) for at, _, names in os.walk(files) for name in names}
+        assert kept == {'some/where/a.pt', 'some/where/b.pt', 'where/a.pt'}, kept
         assert lib.only(folder + '/runs', 'child', 'stands').series('x') == [(0, 1.0)]
         out, _ = stand_in(folder, '-m', os.path.basename(program(folder, 'again', AGAIN))[:-3])
         assert out == 'True 41\n', out

@@ -73,9 +73,9 @@ class Sender:
                     why = self._put(path, name)
                 finally:
                     self._changed.acquire()
-                if why is None:
-                    self._waiting.pop(0)
-                else:
+                done = self._waiting.pop(0)
+                if why is not None:  # the others first
+                    self._waiting.append(done)
                     self._why = why
                     self._changed.wait(RETRY_S)
 

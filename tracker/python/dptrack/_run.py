@@ -251,7 +251,7 @@ class Run:
         if isinstance(value, str):
             value = _media.Text(self._scrubber.text(value))
         if isinstance(value, _media.File):
-            self._keep(value)
+            self.keep(value)
             return
         several = isinstance(value, (list, tuple)) and value and all(isinstance(one, _media.Media) for one in value)
         if several:
@@ -262,14 +262,6 @@ class Run:
         elif key not in self._said:
             self._said.add(key)
             say('values of "%s" are lost: %s is neither a number nor media' % (key, type(value).__name__))
-
-    def _keep(self, file):
-        if self._files is None:
-            from dptrack import _files
-            url = self._options.get('url')
-            url = os.environ.get('DPTRACK_URL') if url is None else os.fsdecode(url)
-            self._files = _files.Keeper(self.dir, self.id, url)
-        self._files.keep(file.path, file.name)
 
     def _log_defined(self, values, step):
         """By the rules of define_metric: a key may count its steps by another one."""
@@ -323,6 +315,17 @@ class Run:
     def code(self, name, text):
         """What ran, by name: 'commit', 'diff', 'packages', or what else there is to it."""
         self._tell('code', self._keys[name], self._scrubber.text(text).encode('utf-8', 'replace').replace(b'\0', b''))
+
+    def keep(self, file):
+        """A copy of a dptrack.File with the run; log does the same."""
+        if self._handle is None and self._enter(None) is None:
+            return
+        if self._files is None:
+            from dptrack import _files
+            url = self._options.get('url')
+            url = os.environ.get('DPTRACK_URL') if url is None else os.fsdecode(url)
+            self._files = _files.Keeper(self.dir, self.id, url)
+        self._files.keep(file.path, file.name)
 
     def tag(self, key, value=''):
         """The last value wins."""

@@ -65,8 +65,8 @@ def _of_run(name):
     return call
 
 
-log, define_metric, watch, unwatch, alert, mark_preempting, log_code = map(
-    _of_run, ('log', 'define_metric', 'watch', 'unwatch', 'alert', 'mark_preempting', 'log_code'))
+log, define_metric, watch, unwatch, alert, mark_preempting, log_code, save = map(
+    _of_run, ('log', 'define_metric', 'watch', 'unwatch', 'alert', 'mark_preempting', 'log_code', 'save'))
 
 
 def finish(exit_code=None, quiet=None):

@@ -199,7 +199,19 @@ class Run:
     def log_artifact(self, *arguments, **named):
         raise NotImplementedError('dptrack stands for wandb here and records no artifacts')
 
-    use_artifact = link_artifact = save = log_artifact
+    use_artifact = link_artifact = log_artifact
+
+    def save(self, glob_str, base_path=None, policy=None):
+        """The paths of the files that match; copies of them are kept with the run, as they are now, under their paths from
+        base_path on."""
+        import glob
+
+        from dptrack._media import File
+        base = base_path or (os.path.dirname(glob_str) if os.path.isabs(glob_str) else os.curdir)
+        found = sorted(path for path in glob.glob(glob_str, recursive=True) if os.path.isfile(path))
+        for path in found:
+            self._recorded.keep(File(path, name=os.path.relpath(path, base)))
+        return found
 
     def finish(self, exit_code=None, quiet=None):
         """Records the row under way; an exit code other than 0 is a failure."""
