@@ -89,12 +89,13 @@ dist.destroy_process_group()
 
 
 def torchrun(folder, runs, *words):
-    """With restarts to spare: gloo at times refuses its mesh on a busy machine, before a run is begun."""
+    """Each attempt has a store of its own: in a shared one gloo finds the addresses of the attempt before, and waits for them."""
     path = folder + '/train.py'
     with open(path, 'w') as f:
         f.write(PROGRAM)
     done = subprocess.run([sys.executable, '-m', 'torch.distributed.run', '--standalone', '--nproc-per-node', '2', '--max-restarts', '5', path, *words],
-                          env=lib.environment(runs, OMP_NUM_THREADS='1', GLOO_SOCKET_IFNAME='lo'), capture_output=True, text=True, cwd=folder, timeout=300)
+                          env=lib.environment(runs, OMP_NUM_THREADS='1', GLOO_SOCKET_IFNAME='lo',
+                                              TORCH_DISABLE_SHARE_RDZV_TCP_STORE='1'), capture_output=True, text=True, cwd=folder, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
 
 
