@@ -35,6 +35,21 @@ CLONED static void add_f32(float *acc, const float *x, size_t n)
 		acc[i] += x[i];
 }
 
+/* to may be x or y. */
+CLONED static void add_two_f64(double *to, const double *x, const double *y, size_t n)
+{
+#pragma GCC ivdep
+	for (size_t i = 0; i < n; i++)
+		to[i] = x[i] + y[i];
+}
+
+CLONED static void add_two_f32(float *to, const float *x, const float *y, size_t n)
+{
+#pragma GCC ivdep
+	for (size_t i = 0; i < n; i++)
+		to[i] = x[i] + y[i];
+}
+
 /* Unsigned, because a sum that wraps must not be undefined. */
 CLONED static void add_i64(uint64_t *acc, const uint64_t *x, size_t n)
 {
@@ -116,6 +131,23 @@ static void sum_block(const struct sum_job *j, size_t byte, size_t n, union bloc
 		add_into(out, source(j, k, byte), n, j->dtype);
 }
 
+static bool is_of_two(const struct sum_job *j)
+{
+	return j->n_from == 2 && !j->adds && (j->dtype == DTYPE_F32 || j->dtype == DTYPE_F64);
+}
+
+/* Two ranks: the block of the first destination holds the sum at once, whichever of them is a source too. */
+static const void *sum_two(const struct sum_job *j, size_t byte, size_t n)
+{
+	void *to = (char *)j->to[0] + byte;
+
+	if (j->dtype == DTYPE_F32)
+		add_two_f32(to, (const float *)source(j, 0, byte), (const float *)source(j, 1, byte), n);
+	else
+		add_two_f64(to, (const double *)source(j, 0, byte), (const double *)source(j, 1, byte), n);
+	return to;
+}
+
 #define TREE_ELEMENTS 256 /* of a block, so that all that wait for others stay in the cache */
 
 union tree_block {
@@ -150,19 +182,29 @@ bool sum_takes(enum dtype t)
 	return t == DTYPE_F64 || t == DTYPE_F32 || t == DTYPE_BF16 || t == DTYPE_I64;
 }
 
+/* Puts the sum of a block somewhere; returns where. */
+static const void *sum_once(const struct sum_job *j, size_t byte, size_t n, union block *scratch)
+{
+	if (is_of_two(j))
+		return sum_two(j, byte, n);
+	if (j->adds)
+		sum_tree(j, byte, n, scratch);
+	else
+		sum_block(j, byte, n, scratch);
+	return scratch;
+}
+
 void sum_run(const struct sum_job *j)
 {
 	const size_t each = dtype_bytes(j->dtype), block = j->adds ? TREE_ELEMENTS : BLOCK_ELEMENTS;
-	union block out;
+	union block scratch;
 
 	for (size_t at = 0; at < j->count; at += block) {
-		size_t n = j->count - at < block ? j->count - at : block;
+		const size_t n = j->count - at < block ? j->count - at : block;
+		const void *sum = sum_once(j, at * each, n, &scratch);
 
-		if (j->adds)
-			sum_tree(j, at * each, n, &out);
-		else
-			sum_block(j, at * each, n, &out);
 		for (int k = 0; k < j->n_to; k++)
-			memcpy((char *)j->to[k] + at * each, &out, n * each);
+			if (sum != (char *)j->to[k] + at * each)
+				memcpy((char *)j->to[k] + at * each, sum, n * each);
 	}
 }
