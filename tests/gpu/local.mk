@@ -2,7 +2,7 @@
 # several ranks, what it refuses. `full` as an argument of the scripts that know it asks for all: ./check --all.
 gpu_tests = tests/gpu/ops.sh tests/gpu/nets.py tests/gpu/products.py tests/gpu/ranks.py tests/gpu/refusals.py tests/gpu/trace.py \
 	tests/gpu/bundle.py tests/gpu/plan.py tests/gpu/whole.py tests/gpu/seen.py tests/gpu/allocations.py \
-	tests/gpu/kept.py
+	tests/gpu/kept.py tests/gpu/blame.py
 TESTS += $(gpu_tests)
 cmocka_tests += tests/gpu/streams_test
 EXTRA_DIST += $(gpu_tests)

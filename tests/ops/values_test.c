@@ -223,6 +223,33 @@ static void test_sgd(void **state)
 	expect(f, m, (double[]){ 7.4 });
 }
 
+/* Losses that are not finite end the run where no scale can be halved: a step behind them changes nothing either. */
+static void test_guard(void **state)
+{
+	struct fixture *f = *state;
+	const struct guard_attr attr = { .scaling = false };
+	struct tensor *norm = tensor(f, "norm", DTYPE_F64, SHAPE(1));
+	struct tensor *losses = tensor(f, "losses", DTYPE_F64, SHAPE(1));
+	struct tensor *step = guard_add(f->g, norm, losses, &attr), *kept;
+
+	assert_non_null(step);
+	kept = graph_find(f->g, GUARD_STATE_NAME);
+	ready(f);
+	exec_put(f->e, kept, (double[GUARD_STATE_VALUES]){ 0 });
+	exec_put(f->e, norm, (double[]){ 2 });
+	exec_put(f->e, losses, (double[]){ 1 });
+	run(f);
+	expect(f, kept, (double[]){ 1, 0, 0, 0, 0 });
+	exec_put(f->e, losses, (double[]){ NAN });
+	run(f);
+	expect(f, step, (double[]){ 0, 1, 1 });
+	expect(f, kept, (double[]){ 1, 1, 1, 0, GUARD_ENDED });
+	exec_put(f->e, losses, (double[]){ 1 });
+	run(f);
+	expect(f, step, (double[]){ 0, 1, 1 });
+	expect(f, kept, (double[]){ 1, 2, 2, 0, GUARD_ENDED });
+}
+
 static void test_norm(void **state)
 {
 	struct fixture *f = *state;
@@ -267,7 +294,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { TEST(test_conv),	TEST(test_bn),	 TEST(test_gelu),
 					    TEST(test_maxpool), TEST(test_xent), TEST(test_ranks),
-					    TEST(test_sgd),	TEST(test_norm), cmocka_unit_test(test_float16) };
+					    TEST(test_sgd),	TEST(test_guard), TEST(test_norm),
+					    cmocka_unit_test(test_float16) };
 
 	return cmocka_run_group_tests_name("values", tests, NULL, NULL);
 }

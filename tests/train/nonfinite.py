@@ -57,4 +57,5 @@ def main():
     finish("nonfinite")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -93,7 +93,7 @@ static int again(struct engine *e, const struct step_result *r, struct nonfinite
 	return rc < 0 ? rc : 0;
 }
 
-/* Who did it, in words; "" where nobody can tell: on devices, or when all numbers are finite this time. */
+/* Who did it, in words; "" where nobody can tell: when all numbers are finite this time. */
 static int find(struct engine *e, const struct step_result *r, char *ret, size_t n, struct err *err)
 {
 	struct nonfinite_watch *w;
@@ -101,8 +101,6 @@ static int find(struct engine *e, const struct step_result *r, char *ret, size_t
 	int rc;
 
 	ret[0] = '\0';
-	if (e->rank.backend->streams)
-		return 0;
 	w = nonfinite_new(&e->prepared);
 	if (!w)
 		return err_set(err, ERR_NOMEM, "out of memory: a step that is looked at");

@@ -36,7 +36,8 @@ struct exec { /* first member of each executor's own struct */
 	const struct exec_ops *ops;
 };
 
-/* Sees each node of the compute stream when it has run, with its operands. NULL: nobody looks. */
+/* Sees each node of the compute stream when it has run, with its operands, which prepared_copy can read: a device waits
+ * for the host behind each. NULL: nobody looks. */
 struct exec_look {
 	void (*see)(void *user, const struct node *n, int slot, const struct kernel_args *args);
 	void *user;
@@ -49,7 +50,7 @@ struct exec_call {
 	const void *inputs, *targets;
 	double vote;	     /* for program.vote */
 	struct trace *trace; /* gets a span for each node and wait while it is on; NULL: none */
-	struct exec_look look; /* on the host alone */
+	struct exec_look look;
 };
 
 /* What a run leaves to be read; of tensors that its program has none of: zeros. */

@@ -60,7 +60,7 @@ struct streams {
 	struct stream_program *programs;
 	int n_programs;
 	struct event_handle *begin; /* of a run, for streams that fork */
-	struct event_handle *node_from, *node_to; /* of a node that is timed; NULL until somebody asks */
+	struct event_handle *node_from, *node_to; /* of node_events; NULL until somebody asks */
 	struct ring *ring;
 	struct stream_run run[RING_SLOTS]; /* by slot */
 	int first, n;			   /* slots of those under way */
@@ -356,32 +356,49 @@ static int wait_host(struct streams *e, struct event_handle *event, struct err *
 	}
 }
 
-/* One node after another, each timed on its stream. */
-static int enqueue_timed(struct streams *e, struct stream_program *sp, struct err *err)
+static int add_seconds(struct streams *e, struct stream_program *sp, const struct node *n, struct err *err)
+{
+	double s = 0;
+	int rc = e->ops->seconds(e->module, e->node_from, e->node_to, &s, err);
+
+	sp->node_seconds[n->id] += s;
+	return rc;
+}
+
+/* One that is timed on its stream, or looked at when it has run. */
+static int enqueue_alone(struct streams *e, struct stream_program *sp, int index, const struct exec_look *look,
+			 struct err *err)
+{
+	struct stream_item *it = &sp->items[index];
+	const bool sees = look->see && it->stream == STREAM_COMPUTE;
+	int rc = record(e, it->stream, e->node_from, err);
+
+	if (!rc)
+		rc = enqueue_item(e, it, err);
+	if (!rc)
+		rc = record(e, it->stream, e->node_to, err);
+	if (!rc && (e->profiled || sees))
+		rc = wait_host(e, e->node_to, err);
+	if (!rc && e->profiled)
+		rc = add_seconds(e, sp, it->node, err);
+	if (!rc && sees)
+		look->see(look->user, it->node, sp->program->schedule.items[index].slot, &it->args);
+	return rc;
+}
+
+static int enqueue_apart(struct streams *e, struct stream_program *sp, const struct exec_look *look, struct err *err)
 {
 	int rc = fork_streams(e, sp, err);
 
-	for (int i = 0; !rc && i < sp->n; i++) {
-		struct stream_item *it = &sp->items[i];
-		double s = 0;
-
-		rc = record(e, it->stream, e->node_from, err);
-		if (!rc)
-			rc = enqueue_item(e, it, err);
-		if (!rc)
-			rc = record(e, it->stream, e->node_to, err);
-		if (!rc)
-			rc = wait_host(e, e->node_to, err);
-		if (!rc)
-			rc = e->ops->seconds(e->module, e->node_from, e->node_to, &s, err);
-		sp->node_seconds[it->node->id] += s;
-	}
+	for (int i = 0; !rc && i < sp->n; i++)
+		rc = enqueue_alone(e, sp, i, look, err);
 	return rc ? rc : join_streams(e, sp, err);
 }
 
 /* A run of the program, behind those that are under way. */
 static int enqueue_run(struct streams *e, struct stream_program *sp, const struct exec_call *call, struct err *err)
 {
+	const bool apart = e->profiled || call->look.see;
 	struct graph_handle *graph = e->traced ? NULL : sp->graph[e->slot];
 	char name[80];
 	int rc;
@@ -391,8 +408,8 @@ static int enqueue_run(struct streams *e, struct stream_program *sp, const struc
 	rc = record_mark(e, &sp->marks[0], err);
 	if (!rc)
 		rc = ring_send(e->ring, e->slot, sp->program, call, err);
-	if (!rc && e->profiled)
-		rc = enqueue_timed(e, sp, err);
+	if (!rc && apart)
+		rc = enqueue_apart(e, sp, &call->look, err);
 	else if (!rc && graph)
 		rc = e->ops->graph_launch(e->module, e->stream[STREAM_COMPUTE], graph, err);
 	else if (!rc)
@@ -506,6 +523,14 @@ static int refuse(struct err *err)
 	return err_set(err, ERR_IO, "the device failed before");
 }
 
+/* Of a node that is timed or looked at; made when somebody first asks. */
+static int node_events(struct streams *e, struct err *err)
+{
+	int rc = event_of(e, &e->node_from, true, err);
+
+	return rc ? rc : event_of(e, &e->node_to, true, err);
+}
+
 /* One that is alone always takes the first slot: programs that never run ahead need one graph. */
 static int streams_begin(struct exec *exec, const struct program *p, const struct exec_call *call, struct err *err)
 {
@@ -521,6 +546,8 @@ static int streams_begin(struct exec *exec, const struct program *p, const struc
 	e->traced = trace_on(call->trace);
 	e->run[e->slot] = (struct stream_run){ sp, e->traced ? call->trace : NULL };
 	rc = e->traced ? begin_trace(e, sp, err) : 0;
+	if (!rc && call->look.see)
+		rc = node_events(e, err);
 	if (!rc)
 		rc = enqueue_run(e, sp, call, err);
 	if (rc)
@@ -732,10 +759,8 @@ static int streams_open(struct exec **ret, const struct prepared *p, struct err 
 static int streams_profile(struct exec *exec, struct err *err)
 {
 	struct streams *e = (struct streams *)exec;
-	int rc = event_of(e, &e->node_from, true, err);
+	int rc = node_events(e, err);
 
-	if (!rc)
-		rc = event_of(e, &e->node_to, true, err);
 	for (int i = 0; !rc && i < e->n_programs; i++)
 		rc = exec_time_begin(&e->programs[i].node_seconds, e->programs[i].program, err);
 	e->profiled = !rc;

@@ -11,7 +11,11 @@
 
 enum { UNKNOWN, FINITE, SPOILT };
 
+#define PIECE_BYTES ((size_t)1 << 20) /* that is looked at at once */
+
 struct nonfinite_watch {
+	const struct prepared *prepared;
+	unsigned char *piece;
 	const struct program *program;
 	unsigned char *known; /* by tensor id of program */
 	int most;	      /* tensors of the largest program */
@@ -24,10 +28,13 @@ struct nonfinite_watch *nonfinite_new(const struct prepared *p)
 
 	for (int i = 0; w && i < p->n_programs; i++)
 		w->most = p->program[i]->graph->n_tensors > w->most ? p->program[i]->graph->n_tensors : w->most;
-	if (w)
-		w->known = calloc((size_t)w->most + 1, 1);
-	if (w && !w->known) {
-		free(w);
+	if (!w)
+		return NULL;
+	w->prepared = p;
+	w->known = calloc((size_t)w->most + 1, 1);
+	w->piece = malloc(PIECE_BYTES);
+	if (!w->known || !w->piece) {
+		nonfinite_free(w);
 		return NULL;
 	}
 	return w;
@@ -35,8 +42,10 @@ struct nonfinite_watch *nonfinite_new(const struct prepared *p)
 
 void nonfinite_free(struct nonfinite_watch *w)
 {
-	if (w)
-		free(w->known);
+	if (!w)
+		return;
+	free(w->known);
+	free(w->piece);
 	free(w);
 }
 
@@ -57,14 +66,24 @@ static bool is_finite(enum dtype t, const void *data, int64_t i, bool *ret_nan)
 	return isfinite(v);
 }
 
-/* The first element that is not finite; -1: none is, or it cannot be told. */
-static int64_t look_at(const struct tensor *t, const void *data, bool *ret_nan)
+/* The first element that is not finite; -1: none is, or it cannot be told. at: its memory, of the backend. */
+static int64_t look_at(struct nonfinite_watch *w, const struct tensor *t, const void *at, bool *ret_nan)
 {
-	const int64_t n = t && data && !t->opaque_bytes && dtype_is_float(t->dtype) ? shape_count(&t->shape) : 0;
+	const int64_t n = t && at && !t->opaque_bytes && dtype_is_float(t->dtype) ? shape_count(&t->shape) : 0;
+	const size_t each = n ? dtype_bytes(t->dtype) : 1;
+	const int64_t most = (int64_t)(PIECE_BYTES / each);
+	struct err ignored = ERR_INIT;
 
-	for (int64_t i = 0; i < n; i++)
-		if (!is_finite(t->dtype, data, i, ret_nan))
-			return i;
+	for (int64_t begin = 0; begin < n; begin += most) {
+		const int64_t count = n - begin < most ? n - begin : most;
+
+		if (prepared_copy(w->prepared, w->piece, (const char *)at + (size_t)begin * each, (size_t)count * each,
+				  &ignored))
+			return -1;
+		for (int64_t i = 0; i < count; i++)
+			if (!is_finite(t->dtype, w->piece, i, ret_nan))
+				return begin + i;
+	}
 	return -1;
 }
 
@@ -109,7 +128,7 @@ static bool read_spoilt(struct nonfinite_watch *w, const struct node *n, int slo
 
 		if (!t || w->known[t->id] == FINITE || made_here(t))
 			continue;
-		at = look_at(t, a->in[i], &is_nan);
+		at = look_at(w, t, a->in[i], &is_nan);
 		w->known[t->id] = at < 0 ? FINITE : SPOILT;
 		if (at < 0)
 			continue;
@@ -134,7 +153,7 @@ static void see(void *user, const struct node *n, int slot, const struct kernel_
 		return;
 	for (int i = 0; i < n->n_out; i++) {
 		bool is_nan = false;
-		const int64_t at = look_at(n->out[i], a->out[i], &is_nan);
+		const int64_t at = look_at(w, n->out[i], a->out[i], &is_nan);
 
 		if (n->out[i])
 			w->known[n->out[i]->id] = at < 0 ? FINITE : SPOILT;

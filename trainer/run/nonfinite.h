@@ -22,7 +22,7 @@ struct nonfinite {
 
 struct nonfinite_watch;
 
-/* Of programs of p; NULL: out of memory. */
+/* Of programs of p, which is borrowed; NULL: out of memory. */
 struct nonfinite_watch *nonfinite_new(const struct prepared *p);
 void nonfinite_free(struct nonfinite_watch *w); /* NULL is fine */
 

@@ -30,11 +30,14 @@ enum {
 	GUARD_STATE_SKIPPED, /* steps so far that did not */
 	GUARD_STATE_ROW,     /* of these, without a good one since */
 	GUARD_STATE_SCALE,   /* loss scale of the next step; 0 without scaling */
-	GUARD_STATE_CLEAN,   /* good steps since the scale changed */
+	/* Good steps since the scale changed. Without scaling 0, or GUARD_ENDED: the losses of a step were not finite,
+	 * which ends the run; a step that was begun behind it changes nothing either. */
+	GUARD_STATE_CLEAN,
 	GUARD_STATE_VALUES
 };
 
 #define GUARD_STATE_NAME "optimizer.state"
+#define GUARD_ENDED (-1)
 
 struct guard_attr {
 	double max_norm; /* 0: no clipping */

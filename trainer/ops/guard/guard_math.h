@@ -54,13 +54,16 @@ BOTH_INLINE void guard_rehearse(const struct guard_numbers *v)
 BOTH_INLINE void guard_decide_by(const struct guard_attr *a, const struct guard_numbers *v,
 				 const struct step_page *page)
 {
-	const bool good = isfinite(*v->norm) && guard_finite(v->losses, v->losses ? v->n_losses : 0);
+	const bool finite = guard_finite(v->losses, v->losses ? v->n_losses : 0);
+	const bool good = isfinite(*v->norm) && finite && v->state[GUARD_STATE_CLEAN] != GUARD_ENDED;
 	double clip = 1;
 
 	if (page->rehearsal) {
 		guard_rehearse(v);
 		return;
 	}
+	if (!a->scaling && !finite)
+		v->state[GUARD_STATE_CLEAN] = GUARD_ENDED;
 	if (a->max_norm > 0)
 		clip = fmin(1.0, a->max_norm / (*v->norm + 1e-6));
 	guard_count(v->state, good);
