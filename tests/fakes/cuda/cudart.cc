@@ -310,7 +310,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret, unsigned flags)
 {
-	*ret = new CUevent_st{ !(flags & cudaEventDisableTiming), 0, 0, 0, NULL, {} };
+	static int made;
+
+	*ret = new CUevent_st{ !(flags & cudaEventDisableTiming), ++made, 0, 0, 0, NULL, {} };
 	return cudaSuccess;
 }
 
@@ -394,6 +396,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 /* Events that the graph records count from its launch on. */
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
+	queue_launched = true;
 	for (const struct graph_node &n : exec->nodes)
 		if (n.event)
 			n.event->recorded++;

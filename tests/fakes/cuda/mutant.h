@@ -3,6 +3,8 @@
  *   "bounds FILE:LINE"   a test whether an access lies inside its array: it says yes
  *   "wait N", "event N"  of each graph that is recorded, the wait or the record of that number, from 1; records that
  *                        only take the time do not count
+ *   "wait around N", "event around N"  each wait for, or record of, the event that was made as the Nth, around graphs
+ *                        that are launched
  *   "list"               nothing; each place that is come to is printed once, as a line "mutant: " and one of these */
 #ifndef DPT_TESTS_FAKES_CUDA_MUTANT_H
 #define DPT_TESTS_FAKES_CUDA_MUTANT_H

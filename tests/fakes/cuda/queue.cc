@@ -105,8 +105,18 @@ static bool left_out(const char *kind, int *count)
 	return mutant_chosen && mutant_numbered(kind, *count);
 }
 
+bool queue_launched;
+
+/* Of what is enqueued around graphs: each time with the same event. Events that take the time do not count. */
+static bool left_out_around(const char *kind, cudaStream_t s, cudaEvent_t e)
+{
+	return mutant_chosen && queue_launched && !s->capture && !e->timed && mutant_numbered(kind, e->number);
+}
+
 void queue_record(cudaStream_t s, cudaEvent_t e, bool into_graph)
 {
+	if (left_out_around("event around", s, e))
+		return;
 	if (s->capture && !into_graph && left_out("event", &s->capture->events))
 		return;
 	if (s->capture && into_graph) {
@@ -126,6 +136,8 @@ void queue_record(cudaStream_t s, cudaEvent_t e, bool into_graph)
 /* Waiting for an event of a capture makes the stream part of it. */
 void queue_wait(cudaStream_t s, cudaEvent_t e)
 {
+	if (!e->capture && left_out_around("wait around", s, e))
+		return;
 	if (e->capture && left_out("wait", &e->capture->waits))
 		return;
 	if (e->capture) {

@@ -30,6 +30,7 @@ struct capture;
 /* CUDA's opaque types. */
 struct CUevent_st {
 	bool timed;
+	int number;	   /* in the order in which they were made */
 	uint64_t recorded; /* records queued so far */
 	uint64_t done;	   /* of them, those that ran */
 	double at_s;	   /* when the last one did */
@@ -84,6 +85,7 @@ void queue_wait(cudaStream_t stream, cudaEvent_t event);
 void queue_sync_event(cudaEvent_t event);
 void queue_sync_stream(cudaStream_t stream);
 bool queue_query_event(cudaEvent_t event);
+extern bool queue_launched; /* a graph was: what is rehearsed before counts for nothing */
 bool queue_is_idle(void);
 bool queue_captures(void); /* some stream does */
 void queue_lose_captures(void);
