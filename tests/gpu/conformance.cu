@@ -209,6 +209,22 @@ const char *copies_arrive(void)
 	return t.all(0, 7);
 }
 
+const char *copies_on_the_device(void)
+{
+	stand t;
+	const char *found;
+	int *other = nullptr;
+
+	cudaMalloc((void **)&other, VALUES * sizeof(int));
+	t.add(0, 3);
+	cudaMemcpyAsync(other, t.device, VALUES * sizeof(int), cudaMemcpyDefault, t.s[0]);
+	t.add(0, 4);
+	cudaMemcpyAsync(t.device, other, VALUES * sizeof(int), cudaMemcpyDefault, t.s[0]);
+	found = t.all(0, 3);
+	cudaFree(other);
+	return found;
+}
+
 const char *bytes_are_set(void)
 {
 	stand t;
@@ -492,18 +508,23 @@ const char *host_works_in_order(void)
 	return found;
 }
 
+/* A graph that adds 1 between two events; NULL: *ret says why not. */
+cudaGraphExec_t timed_graph(stand &t, const event &from, const event &to, cudaError_t *ret)
+{
+	begin(t);
+	cudaEventRecordWithFlags(from.e, t.s[0], cudaEventRecordExternal);
+	t.add(0, 1);
+	cudaEventRecordWithFlags(to.e, t.s[0], cudaEventRecordExternal);
+	return end(t, ret);
+}
+
 const char *graph_times_are_read(void)
 {
 	stand t;
 	event from(true), to(true);
 	cudaError_t rc;
 	float ms = -1;
-
-	begin(t);
-	cudaEventRecordWithFlags(from.e, t.s[0], cudaEventRecordExternal);
-	t.add(0, 1);
-	cudaEventRecordWithFlags(to.e, t.s[0], cudaEventRecordExternal);
-	cudaGraphExec_t exec = end(t, &rc);
+	cudaGraphExec_t exec = timed_graph(t, from, to, &rc);
 
 	if (!exec)
 		return differs(rc, cudaSuccess);
@@ -516,6 +537,32 @@ const char *graph_times_are_read(void)
 	}
 	cudaGraphExecDestroy(exec);
 	return found ? found : unless(ms >= 0, "time goes backwards");
+}
+
+const char *times_beside_a_graph(void)
+{
+	stand t;
+	event from[2] = { event(true), event(true) }, to[2] = { event(true), event(true) }, over;
+	cudaGraphExec_t exec[2] = { nullptr, nullptr };
+	cudaError_t rc = cudaSuccess;
+	const char *found = nullptr;
+	float ms = -1;
+
+	for (int i = 0; i < 2 && rc == cudaSuccess; i++)
+		exec[i] = timed_graph(t, from[i], to[i], &rc);
+	for (int i = 0; i < 6 && rc == cudaSuccess && !found; i++) {
+		cudaGraphLaunch(exec[i % 2], t.s[0]);
+		cudaEventRecord(over.e, t.s[0]);
+		cudaGraphLaunch(exec[1 - i % 2], t.s[0]);
+		cudaEventSynchronize(over.e);
+		found = differs(cudaEventElapsedTime(&ms, from[i % 2].e, to[i % 2].e), cudaSuccess);
+	}
+	if (rc == cudaSuccess && !found)
+		found = t.all(0, 12);
+	for (int i = 0; i < 2; i++)
+		if (exec[i])
+			cudaGraphExecDestroy(exec[i]);
+	return rc != cudaSuccess ? differs(rc, cudaSuccess) : found;
 }
 
 /* What waits for the device, or changes its memory, is refused while a graph is recorded, which is lost. */
@@ -599,6 +646,7 @@ extern const struct conformance_row conformance_runtime[] = {
 	{ "too much memory is refused once, and the device goes on", too_much_memory },
 	{ "free memory falls and rises by what is taken and given", memory_is_counted },
 	{ "copies of pinned memory arrive in both directions", copies_arrive },
+	{ "copies on the device keep their stream's order", copies_on_the_device },
 	{ "bytes are set in the order of a stream", bytes_are_set },
 	{ "a launch copies its operands", operands_are_copied },
 	{ "a block shares memory across a barrier", shared_memory_and_barrier },
@@ -618,6 +666,7 @@ extern const struct conformance_row conformance_runtime[] = {
 	{ "a graph does what was recorded, at each launch, in its stream's order", graph_does_what_was_recorded },
 	{ "a function of the host runs in its stream's order, in a graph too", host_works_in_order },
 	{ "times of events inside a graph can be read after each launch", graph_times_are_read },
+	{ "times of a graph can be read while another one with events of its own is under way", times_beside_a_graph },
 	{ "no memory is taken while a graph is recorded, which is lost", no_memory_in_capture },
 	{ "nobody waits while a graph is recorded, which is lost", no_sync_in_capture },
 	{ "a graph whose streams are not joined is refused", unjoined_stream },
