@@ -1,5 +1,5 @@
 #!/bin/sh
-# wheels.sh NAME PIN…: prints the folder `nvidia` of NVIDIA's Python wheels of those versions, from PyPI: fetched once, kept
+# fetch.sh NAME PIN…: prints the folder `nvidia` of NVIDIA's Python wheels of those versions, from PyPI: fetched once, kept
 # below $XDG_CACHE_HOME or ~/.cache. 77: they cannot be had, and why.
 name=$1
 shift
