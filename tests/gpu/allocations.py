@@ -23,13 +23,14 @@ ALLOWED = 15
 
 
 def allocations(flags, steps):
-    """flags None: a ResNet on a set whose epochs of three steps end with a smaller batch and an evaluation, which has one too. No plans
-    are kept: what a start reads of them depends on who has kept any meanwhile."""
+    """flags None: a ResNet on a set whose epochs of three steps end with a smaller batch and an evaluation, which has one too. Starts are
+    to be alike: no plans are kept, which others may have done meanwhile, and one thread makes them all."""
     with Folder() as tmp:
         base = os.path.join(tmp, "count")
         if flags is None:
             flags = ["--model", "resnet20", "--data-path", make_set(tmp, 10, 7, size=8), "-b", 4, "--epochs", 100]
-        p = dptrain(*flags, "--backend", "cuda", "--max-steps", steps, "--system-interval", 0, "--runs-dir", os.path.join(tmp, "runs"),
+        p = dptrain(*flags, "--backend", "cuda", "--threads", 1, "--max-steps", steps, "--system-interval", 0,
+                    "--runs-dir", os.path.join(tmp, "runs"),
                     env={"DPTRAIN_BACKEND_PATH": FAKE, "DPTRAIN_FAKE_DEVICES": "2", "XDG_CACHE_HOME": "/dev/null", "LD_PRELOAD": COUNTER,
                          "ALLOC_COUNT_FILE": base, "ALLOC_COUNT_OF": "dptrain libc."})
         check(p.returncode == 0, "exit %d: %s" % (p.returncode, p.stderr[-1500:]))
