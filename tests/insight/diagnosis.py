@@ -13,7 +13,7 @@ MODEL = ["--model", "gpt2-124m", "--n-layer", "1", "--n-head", "2", "--n-embd", 
          "--backend", "ref", "--precision", "fp64", "-j", "1", "--system-interval", "0"]  # a busy machine has more to say
 FAULTS = {  # run: environment, flags, verdict, words of the evidence
     "disk": ({"DPTRAIN_TEST_SLOW_LOADER": "20"}, [], "disk", "off the cores"),
-    "straggler": ({"DPTRAIN_TEST_SLOW_RANK": "1:20"}, ["--nproc-per-node", "2"], "straggler", "rank 1 "),
+    "straggler": ({"DPTRAIN_TEST_SLOW_RANK": "1:60"}, ["--nproc-per-node", "2"], "straggler", "rank 1 "),
     "evaluation": ({}, ["--eval-steps", "2"], "evaluation", "evaluation takes"),
     "checkpoint": ({}, ["--save-steps", "1", "--save-total-limit", "1"], "checkpoint", "stands still"),
 }
