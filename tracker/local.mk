@@ -130,6 +130,9 @@ CLEANFILES += tracker/man/stamp
 
 # The Python package lies over the library; pip builds it by build_dptrack.py, make takes no part.
 EXTRA_DIST += tracker/python/build_dptrack.py tracker/python/pyproject.toml tracker/python/dptrack/__init__.py \
+	tracker/python/dptrack/bring/__init__.py tracker/python/dptrack/bring/__main__.py tracker/python/dptrack/bring/aim.py \
+	tracker/python/dptrack/bring/neptune.py tracker/python/dptrack/bring/wandb.py \
+	tracker/python/dptrack/_files.py tracker/python/dptrack/accelerate.py \
 	tracker/python/dptrack/as_wandb.py tracker/python/dptrack/keras.py tracker/python/dptrack/_read.py tracker/python/dptrack/_watch.py \
 	tracker/python/dptrack/stand_in/wandb-0.31.0.dist-info/METADATA tracker/python/dptrack/stand_in/wandb/__init__.py \
 	tracker/python/dptrack/stand_in/wandb/_media.py tracker/python/dptrack/stand_in/wandb/_run.py \
