@@ -64,7 +64,9 @@ def two_ranks(runs, text):
 
 def others(runs, text):
     train(runs, text, "--run-name", "none")
-    lib.equal(json.loads(trace_text(runs, "none"))["traceEvents"], [], "a run that was not traced")
+    r = subprocess.run([lib.PROGRAM, "trace", "none", "--logdir", runs], capture_output=True, text=True, timeout=60)
+    lib.equal((r.returncode, json.loads(r.stdout)["traceEvents"]), (0, []), "a run that was not traced")
+    lib.check("--trace-steps" in r.stderr and r.stderr.count("\n") == 1, f"says how to trace it: {r.stderr!r}")
     lib.check("10:13" in train(runs, text, "--trace-steps", "9:4", code=2), "steps that go backwards")
     lib.check("10:13" in train(runs, text, "--trace-steps", "a", code=2), "no steps")
 

@@ -3,9 +3,38 @@
 
 #include <stdio.h>
 
+#include "tracker/base/log.h"
+#include "web/cli/source.h"
+#include "web/server/local.h"
+
+#define EMPTY_BYTES 64 /* a trace of no slices has fewer */
+
 struct trace {
 	struct cli_common common;
+	size_t printed; /* bytes */
 };
+
+static int print(void *arg, const char *bytes, size_t n, struct err *err)
+{
+	struct trace *o = arg;
+
+	o->printed += n;
+	return fwrite(bytes, 1, n, stdout) == n ? 0 : err_set(err, ERR_IO, "cannot write to standard output");
+}
+
+static int print_trace(struct trace *o, struct source *s, const char *id, struct err *err)
+{
+	char target[128];
+	int rc;
+
+	snprintf(target, sizeof(target), "/api/v1/runs/%s/trace", id);
+	rc = source_send(s, &(struct local_opts){ .method = "GET", .target = target },
+			 &(struct local_sink){ print, o }, err);
+	if (rc >= 0 && o->printed < EMPTY_BYTES)
+		log_warn("the run was not traced: dptrain --trace-steps 10:13 records what each rank does in "
+			 "these steps");
+	return rc;
+}
 
 static int trace_run(int argc, char **argv, struct err *err)
 {
@@ -13,7 +42,7 @@ static int trace_run(int argc, char **argv, struct err *err)
 	const struct flag table[] = { CLI_COMMON_FLAGS(&o.common), { 0 } };
 	struct cli_line line = { .cmd = &cli_trace, .table = table, .help = &o.common.help, .words_max = 1 };
 	struct source *s = NULL;
-	char id[33], target[128];
+	char id[33];
 	int rc = cli_line_read(&line, argc, argv, err);
 
 	if (!rc && !line.words.count)
@@ -24,10 +53,8 @@ static int trace_run(int argc, char **argv, struct err *err)
 		rc = source_open(&s, &o.common.source, err);
 	if (!rc)
 		rc = cli_find_run(s, line.words.items[0], id, err);
-	if (!rc) {
-		snprintf(target, sizeof(target), "/api/v1/runs/%s/trace", id);
-		rc = cli_get_print(s, target, err);
-	}
+	if (!rc)
+		rc = print_trace(&o, s, id, err);
 	source_close(s);
 	cli_line_done(&line);
 	return rc > 0 ? 0 : rc;
