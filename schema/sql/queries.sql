@@ -127,9 +127,15 @@ SELECT nextval('experiment_id');
 -- name: experiment_add
 INSERT INTO experiment (id, name, created_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING;
 -- name: experiment_list
-SELECT id, name, created_ms FROM experiment WHERE deleted_ms IS NULL ORDER BY id <> 0, name;
+SELECT id, name, created_ms,
+	coalesce((SELECT substr(value, 1, 500) FROM experiment_tag t WHERE t.experiment_id = experiment.id AND t.name = 'mlflow.note.content'), '') AS description,
+	(SELECT count(*) FROM experiment_tag t WHERE t.experiment_id = experiment.id AND t.name = 'dptrack.archived' AND value = 'true') AS archived
+FROM experiment WHERE deleted_ms IS NULL ORDER BY id <> 0, name;
 -- name: experiment_trash as experiment_list
-SELECT id, name, created_ms FROM experiment WHERE deleted_ms IS NOT NULL ORDER BY name;
+SELECT id, name, created_ms,
+	coalesce((SELECT substr(value, 1, 500) FROM experiment_tag t WHERE t.experiment_id = experiment.id AND t.name = 'mlflow.note.content'), '') AS description,
+	(SELECT count(*) FROM experiment_tag t WHERE t.experiment_id = experiment.id AND t.name = 'dptrack.archived' AND value = 'true') AS archived
+FROM experiment WHERE deleted_ms IS NOT NULL ORDER BY name;
 
 -- runs
 
@@ -166,6 +172,8 @@ UPDATE run SET status = ?2, inferred = ?3, beats = ?4, start_ms = ?5, end_ms = ?
 	version = version + 1 WHERE id = ?1;
 -- name: run_name_put
 UPDATE run SET name = ?2 WHERE id = ?1;
+-- name: run_experiment_put
+UPDATE run SET experiment_id = ?2 WHERE id = ?1;
 -- name: run_name_tag_put
 UPDATE tag SET value = ?2 WHERE run_id = ?1 AND key_id = (SELECT id FROM key WHERE name = 'mlflow.runName');
 -- name: run_lost
@@ -645,11 +653,12 @@ SELECT run_id, last, first, min, max FROM metric WHERE key_id = ?1 AND run_id = 
 -- name: changes_since
 SELECT uuid, rev FROM run WHERE rev > ?1 UNION ALL SELECT uuid, rev FROM gone WHERE rev > ?1 ORDER BY rev LIMIT 1001;
 -- name: experiment_counts
-SELECT experiment_id, count(*) AS runs, sum(status = 'running') AS running,
+SELECT experiment_id, count(*) AS runs, sum(status = 'running') AS running, sum(status = 'failed') AS failed,
 	max(max(coalesce(start_ms, 0), coalesce(end_ms, 0))) AS changed_ms
 FROM run INDEXED BY run_by_state WHERE deleted_ms IS NULL GROUP BY experiment_id;
 -- postgresql:
 SELECT experiment_id, count(*) AS runs, count(*) FILTER (WHERE status = 'running') AS running,
+	count(*) FILTER (WHERE status = 'failed') AS failed,
 	max(greatest(coalesce(start_ms, 0), coalesce(end_ms, 0))) AS changed_ms
 FROM run WHERE deleted_ms IS NULL GROUP BY experiment_id;
 -- name: keys_of_params

@@ -548,7 +548,7 @@ test('panels: names, patterns, a metric over another', () => {
 
 test('experiments as a tree by their slashes', () => {
 	const e = (name, last_time, run_count = 1, running_count = 0) =>
-		({ id: name, name, last_time, run_count, running_count });
+		({ id: name, name, last_time, run_count, running_count, failed_count: 0 });
 	const list = [e('vision/a', 5, 2, 1), e('vision/b', 3), e('text', 9), e('text/small', 1), e('deep/er/one', 2)];
 	const lines = (folded = []) => p.treeOf(list, new Set(folded))
 		.map((b) => [b.depth, b.name, b.experiment !== null, b.below, b.runs, b.running].join());

@@ -21,7 +21,7 @@ ui_files = \
 	web/ui/src/charts/line/marks.ts web/ui/src/charts/line/names.ts web/ui/src/charts/line/pane.ts \
 	web/ui/src/charts/line/picture.ts \
 	web/ui/src/state/axis.ts web/ui/src/state/follow.ts \
-	web/ui/src/state/kept/alerts.ts web/ui/src/state/kept/experiments.ts web/ui/src/state/kept/registry.ts \
+	web/ui/src/state/kept/alerts.ts web/ui/src/state/kept/experiments.ts web/ui/src/state/kept/many.ts web/ui/src/state/kept/registry.ts \
 	web/ui/src/state/kept/reports.ts web/ui/src/state/kept/saved.ts web/ui/src/state/server/api.ts \
 	web/ui/src/state/groups.ts web/ui/src/state/index.ts web/ui/src/state/insight.ts web/ui/src/state/live.ts \
 	web/ui/src/state/load.ts web/ui/src/state/parts.ts web/ui/src/state/phases.ts web/ui/src/state/points.ts \
@@ -39,8 +39,9 @@ ui_files = \
 	web/ui/src/views/charts/lines.ts web/ui/src/views/charts/panels.tsx web/ui/src/views/charts/tools.tsx \
 	web/ui/src/views/compare/compare.tsx web/ui/src/views/compare/facts.tsx web/ui/src/views/compare/noruns.tsx \
 	web/ui/src/views/compare/steptime.tsx \
-	web/ui/src/views/experiments/experiments.tsx web/ui/src/views/experiments/trash.tsx \
+	web/ui/src/views/experiments/best.tsx web/ui/src/views/experiments/experiments.tsx web/ui/src/views/experiments/trash.tsx \
 	web/ui/src/views/header/bulktag.tsx web/ui/src/views/header/goalpicker.tsx \
+	web/ui/src/views/header/manage.tsx web/ui/src/views/header/which.tsx \
 	web/ui/src/views/header/header.tsx web/ui/src/views/header/tools.tsx web/ui/src/views/saved/saved.tsx \
 	web/ui/src/views/insight/insight.part.css web/ui/src/views/insight/styles.ts \
 	web/ui/src/views/insight/trace.tsx web/ui/src/views/insight/waterfall.tsx \
@@ -58,7 +59,7 @@ ui_files = \
 	web/ui/src/views/run/versus.tsx \
 	web/ui/src/views/side/codediff.tsx web/ui/src/views/side/metrics.ts web/ui/src/views/side/side.part.css \
 	web/ui/src/views/side/side.tsx \
-	web/ui/src/views/table/cards.tsx web/ui/src/views/table/column.ts web/ui/src/views/table/columns.tsx \
+	web/ui/src/views/table/arrange.ts web/ui/src/views/table/cards.tsx web/ui/src/views/table/column.ts web/ui/src/views/table/columns.tsx \
 	web/ui/src/views/table/copy.tsx \
 	web/ui/src/views/table/csv.ts web/ui/src/views/table/focus.ts web/ui/src/views/table/groupcells.tsx \
 	web/ui/src/views/table/grouped.tsx web/ui/src/views/table/picker.tsx web/ui/src/views/table/readout.ts \

@@ -78,6 +78,24 @@ enum call_next on_artifact_list_get(struct call *c)
 	return write_page(c, &j, &page, path, list, n);
 }
 
+/* Clients know where a run's files lie by its experiment. */
+bool artifacts_may_move(struct call *c, const char *run)
+{
+	const char *place = stored_path(c, "");
+	struct artifact_entry *list;
+	struct err err = ERR_INIT;
+	size_t n;
+
+	if (!place)
+		return false;
+	if (artifact_list(store_artifacts(c->api->store), place, c->arena, &list, &n, &err))
+		return call_fail_err(c, NULL, &err), false;
+	if (n)
+		call_fail(c, CALL_conflict, "experiment",
+			  "run %s keeps artifacts in its experiment: it cannot be moved", run);
+	return !n;
+}
+
 enum call_next on_file_list_get(struct call *c)
 {
 	const char *path = call_arg(c, "path"), *id = call_run_id(c, 0);

@@ -9,6 +9,8 @@
 #include "web/api/native/run_json.h"
 #include "web/store/mlflow/mlflow.h"
 
+#define ARCHIVED_TAG "dptrack.archived" /* of runs too, where clients set it as any tag */
+
 static void write_experiment(struct js *j, const struct query_experiment *e)
 {
 	js_open(j, '{');
@@ -16,6 +18,10 @@ static void write_experiment(struct js *j, const struct query_experiment *e)
 	js_key_str(j, "name", e->name);
 	js_key_int(j, "run_count", (int64_t)e->run_count);
 	js_key_int(j, "running_count", (int64_t)e->running_count);
+	js_key_int(j, "failed_count", (int64_t)e->failed_count);
+	js_key_str(j, "description", e->description);
+	js_key(j, "archived");
+	js_bool(j, e->archived);
 	run_json_time(j, "created_time", e->created_ms);
 	run_json_time(j, "changed_time", e->changed_ms);
 	js_close(j, '}');
@@ -121,21 +127,35 @@ enum call_next on_experiment_restore(struct call *c)
 	return simple(c, &mlflow_experiment_restore);
 }
 
+/* Another name, or whether it is put away: tags keep that, which MLflow's clients see too. */
+static enum call_next patch(struct call *c, struct mlflow_op *op, const json_t *archived)
+{
+	const struct ingest_kv tag = { ARCHIVED_TAG, json_is_true(archived) ? "true" : "false" };
+
+	if (!op->name == !archived)
+		return call_fail(c, CALL_bad_value, "name", "want either name or archived");
+	if (op->name && (!*op->name || strlen(op->name) > 250))
+		return call_fail(c, CALL_bad_value, "name", "name: want 1 to 250 bytes");
+	if (archived && !json_is_boolean(archived))
+		return call_fail(c, CALL_bad_value, "archived", "archived: want true or false");
+	op->kind = op->name ? &mlflow_experiment_rename : &mlflow_experiment_tag;
+	op->tags = &tag;
+	op->tag_count = op->name ? 0 : 1;
+	return change(c, op);
+}
+
 enum call_next on_experiment_patch(struct call *c)
 {
-	struct mlflow_op op = { .kind = &mlflow_experiment_rename };
-	const struct json_field fields[] = { { "name", JSON_KIND_STRING, true, &op.name, NULL }, { 0 } };
+	struct mlflow_op op = { 0 };
+	json_t *archived = NULL, *body = experiment_id(c, &op.experiment) ? json_body(c) : NULL;
+	const struct json_field fields[] = { { "name", JSON_KIND_STRING, false, &op.name, NULL },
+					     { "archived", JSON_KIND_ANY, false, &archived, NULL }, { 0 } };
 	enum call_next next = CALL_DONE;
-	json_t *body = experiment_id(c, &op.experiment) ? json_body(c) : NULL;
 
 	if (!body)
 		return CALL_DONE;
-	if (call_args_done(c) && json_read(c, body, "", fields)) {
-		if (!*op.name || strlen(op.name) > 250)
-			call_fail(c, CALL_bad_value, "name", "name: want 1 to 250 bytes");
-		else
-			next = change(c, &op);
-	}
+	if (call_args_done(c) && json_read(c, body, "", fields))
+		next = patch(c, &op, archived);
 	json_decref(body);
 	return next;
 }

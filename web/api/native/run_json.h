@@ -24,6 +24,9 @@ void run_json_alerts(struct js *j, const struct query_run *run);
 /* An array of the files of one folder of a run; path is what stands before their names. */
 void run_json_files(struct call *c, struct js *j, const char *path, const struct artifact_entry *list, size_t n);
 
+/* Whether a run may go to another experiment; false after failing the call: artifacts lie with theirs. */
+bool artifacts_may_move(struct call *c, const char *run);
+
 /* Milliseconds since 1970, or null for INT64_MIN. */
 void run_json_time(struct js *j, const char *key, int64_t ms);
 

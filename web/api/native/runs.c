@@ -197,6 +197,7 @@ enum call_next on_run_patch(struct call *c)
 		{ "status", JSON_KIND_STRING, false, &op.status, NULL },
 		{ "end_time", JSON_KIND_INT, false, &op.end_ms, NULL },
 		{ "notes", JSON_KIND_STRING, false, &op.notes, NULL },
+		{ "experiment", JSON_KIND_STRING, false, &op.move_to, NULL },
 		{ 0 },
 	};
 
@@ -204,7 +205,7 @@ enum call_next on_run_patch(struct call *c)
 	body = op.run ? json_body(c) : NULL;
 	if (!body)
 		return CALL_DONE;
-	if (call_args_done(c) && json_read(c, body, "", fields))
+	if (call_args_done(c) && json_read(c, body, "", fields) && (!op.move_to || artifacts_may_move(c, op.run)))
 		next = api_submit(c, &(struct api_change){ .op = &op, .then = run_json_changed });
 	json_decref(body);
 	return next;

@@ -26,6 +26,7 @@ static int count_runs(struct db *d, struct query_experiments *list, const int64_
 			continue;
 		list->items[i].run_count = (uint64_t)db_i64(q, COL_experiment_counts_runs);
 		list->items[i].running_count = (uint64_t)db_i64(q, COL_experiment_counts_running);
+		list->items[i].failed_count = (uint64_t)db_i64(q, COL_experiment_counts_failed);
 		list->items[i].changed_ms = db_i64(q, COL_experiment_counts_changed_ms);
 	}
 	return rc;
@@ -64,6 +65,8 @@ static int list_experiments(struct db *d, enum db_query which, struct arena *a, 
 		e->name = db_text(a, q, COL_experiment_list_name);
 		e->created_ms = db_i64(q, COL_experiment_list_created_ms);
 		e->changed_ms = e->created_ms;
+		e->description = db_text(a, q, COL_experiment_list_description);
+		e->archived = db_i64(q, COL_experiment_list_archived) != 0;
 		rc = 0;
 	}
 	return rc ? rc : count_runs(d, ret, ids, err);

@@ -17,7 +17,9 @@ struct query_experiment {
 	const char *id;
 	const char *name;
 	uint64_t run_count;
-	uint64_t running_count;
+	uint64_t running_count, failed_count;
+	const char *description; /* the first 500 characters of it, Markdown; "": none */
+	bool archived;
 	int64_t created_ms;
 	int64_t changed_ms; /* the newest start or end of its runs; created_ms without runs */
 };

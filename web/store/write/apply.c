@@ -233,6 +233,8 @@ int apply_patch(struct state *st, struct state_run *r, const struct ingest_op *o
 		rc = state_run_rename(st, r, op->name, err);
 	if (!rc && op->notes)
 		rc = put_note(st, r, op->notes, err);
+	if (!rc && op->move_to)
+		rc = state_run_move(st, r, op->move_to, err);
 	if (rc || (!op->status && op->end_ms == INGEST_NO_TIME))
 		return rc;
 	memcpy(news.status, op->status ? op->status : r->status, strlen(op->status ? op->status : r->status) + 1);

@@ -83,6 +83,8 @@ int change_check_given(const struct ingest_op *op, struct err *err)
 
 	if (op->experiment && *op->experiment)
 		rc = change_check_name(op->experiment, "experiment", "experiment", err);
+	if (!rc && op->move_to)
+		rc = change_check_name(op->move_to, "experiment", "experiment", err);
 	if (!rc)
 		rc = check_words(op, err);
 	if (!rc)
@@ -149,6 +151,7 @@ int change_copy(struct change *c, const struct ingest_op *op, struct err *err)
 	to->run = change_dup(a, op->run, &failed);
 	to->experiment = change_dup(a, op->experiment && *op->experiment ? op->experiment : "Default", &failed);
 	to->name = change_dup(a, op->name, &failed);
+	to->move_to = change_dup(a, op->move_to, &failed);
 	to->status = change_dup(a, op->status, &failed);
 	to->notes = change_dup(a, op->notes, &failed);
 	to->params = change_dup_pairs(a, op->params, op->param_count, &failed);

@@ -79,11 +79,27 @@ static int check_patch(const struct ingest_op *op, struct err *err)
 	return rc ? rc : check_name(op, err);
 }
 
+/* 1: the run may go to the experiment that is asked for; 0 refused. */
+static int may_move(struct state *st, struct change *c, const struct state_run *r, struct err *err)
+{
+	int64_t deleted = 0;
+	int rc;
+
+	if (!strcmp(r->status, "running"))
+		return change_refuse(c, ERR_EXISTS, "run %s is running: it can be moved once it has ended", r->uuid);
+	rc = db_int(state_db(st), &deleted, DB_experiment_name_state, err, "ti", c->op.move_to, (int64_t)-1);
+	if (rc >= 0 && deleted)
+		return change_refuse(c, ERR_EXISTS, "experiment '%.100s' is deleted: restore it first", c->op.move_to);
+	return rc < 0 ? rc : 1;
+}
+
 static int patch(struct state *st, struct change *c, struct err *err)
 {
 	struct state_run *r;
 	int rc = change_need_run(st, c, &r, err);
 
+	if (rc > 0 && c->op.move_to)
+		rc = may_move(st, c, r, err);
 	return rc <= 0 ? rc : apply_patch(st, r, &c->op, err);
 }
 

@@ -53,6 +53,7 @@ struct ingest_op {
 	const char *run;        /* 32 hex digits */
 	const char *experiment; /* by name; NULL or "": Default */
 	const char *name;
+	const char *move_to;    /* change_run_patch: the experiment that it goes to, by name; NULL: it stays */
 	const char *status;     /* running finished failed killed preempted scheduled */
 	const char *notes;
 	int64_t start_ms;       /* change_run_new: 0 or INGEST_NO_TIME: now */

@@ -89,6 +89,8 @@ struct state_new_run {
 /* Makes the run without segments. */
 int state_run_add(struct state *st, const struct state_new_run *n, struct state_run **ret, struct err *err);
 int state_run_rename(struct state *st, struct state_run *r, const char *name, struct err *err);
+/* Into the experiment of that name, which is made where there is none. Its artifacts stay behind: callers see to it. */
+int state_run_move(struct state *st, struct state_run *r, const char *experiment, struct err *err);
 void state_mark(struct state *st, struct state_run *r, bool changed);
 
 struct state_segment *state_segment(struct state_run *r, int number); /* NULL when absent */

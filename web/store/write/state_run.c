@@ -274,6 +274,15 @@ int state_run_rename(struct state *st, struct state_run *r, const char *name, st
 	return rc ? rc : db_run(st->db, DB_run_name_tag_put, err, "it", r->id, r->name);
 }
 
+int state_run_move(struct state *st, struct state_run *r, const char *experiment, struct err *err)
+{
+	bool existed;
+	int rc = state_experiment(st, experiment, &r->experiment_id, &existed, err);
+
+	state_mark(st, r, true);
+	return rc ? rc : db_run(st->db, DB_run_experiment_put, err, "ii", r->id, r->experiment_id);
+}
+
 void state_mark(struct state *st, struct state_run *r, bool changed)
 {
 	r->changed = r->changed || changed;

@@ -21,12 +21,12 @@ function Banner() {
 			</>);
 	if (s.away.value) return alarm('The server does not answer. The page goes on by itself once it does.');
 	if (s.problem.value !== null) return alarm(<>{s.problem.value} {again('try again')}</>);
-	const gone = s.removed.value;
-	return gone && (
-		<p class="banner told" role="status">{gone.name} is deleted. <button type="button"
-			onClick={() => void s.undoRemoval()}>undo</button>
+	const done = s.done.value;
+	return done && (
+		<p class="banner told" role="status">{done.text} <button type="button"
+			onClick={() => void s.undoLast()}>undo</button>
 			<button type="button" class="quiet" aria-label="close"
-				onClick={() => (s.removed.value = null)}>✕</button></p>
+				onClick={() => (s.done.value = null)}>✕</button></p>
 	);
 }
 

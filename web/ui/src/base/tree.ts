@@ -15,6 +15,7 @@ export interface Branch {
 	/** Of all that lie in it. */
 	runs: number;
 	running: number;
+	failed: number;
 	last: number | null;
 }
 
@@ -56,6 +57,7 @@ function branchOf(path: string, name: string, depth: number, node: Node): Branch
 	return {
 		path, name, depth, experiment: node.experiment, below: list.length - (node.experiment ? 1 : 0),
 		runs: list.reduce((n, e) => n + e.run_count, 0), running: list.reduce((n, e) => n + e.running_count, 0),
+		failed: list.reduce((n, e) => n + e.failed_count, 0),
 		last: Math.max(...times) || null,
 	};
 }

@@ -80,6 +80,11 @@ export interface Experiment {
 	name: string;
 	run_count: number;
 	running_count: number;
+	failed_count: number;
+	/** Markdown. */
+	description: string;
+	/** Put away, still whole. */
+	archived: boolean;
 	last_time: number | null;
 }
 

@@ -39,6 +39,15 @@ export interface View {
 	/** Column ids chosen by the user, null = the default columns. */
 	columns: string[] | null;
 	filter: string;
+	/** Runs that were put away are listed too. */
+	archived: boolean;
+	/** Only the runs in the charts are listed. */
+	only: boolean;
+	/** Ids (8 digits) of rows that stay on top, and of the run that others are measured by. */
+	pins: string[];
+	baseline: string | null;
+	/** Pixels of columns that the reader has sized, by id. */
+	widths: Record<string, number>;
 	x: XAxis;
 	log: boolean;
 	smooth: number;
@@ -88,7 +97,8 @@ export interface View {
 
 export const emptyView: View = {
 	page: 'compare', experiment: null, run: null, goal: null, dir: null, sort: null, desc: false, columns: null,
-	filter: '', x: 'step', log: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
+	filter: '', archived: false, only: false, pins: [], baseline: null, widths: {},
+	x: 'step', log: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
 	nest: false, parallel: false, axes: null, scatter: null, importance: false, panels: [], find: '', groups: {},
 		brushes: {},
 	group: [], band: 'minmax', middle: 'mean', limits: {}, shown: null,
@@ -114,7 +124,7 @@ function zoomText([from, to]: [number, number]): string {
 }
 
 /** "12.epoch" as epoch: 12. */
-function groupsOf(list: readonly string[]): Record<string, number> {
+function numbersOf(list: readonly string[]): Record<string, number> {
 	const pairs = list.map((t) => /^(\d{1,6})\.(.+)$/.exec(t));
 	return Object.fromEntries(pairs.filter((m) => m !== null).map((m) => [m[2]!, Number(m[1])]));
 }
@@ -167,13 +177,17 @@ export function linkedTarget(hash: string): { experiment: string; model: string 
 	return m && linkedQuery(hash) === null ? { experiment: m[1]!, model: m[2] ?? null } : null;
 }
 
+/** "0123abcd.4567ef01" as beginnings of ids. */
+function idsOf(text: string | null): string[] | null {
+	return text === null ? null : text.split('.').filter((s) => /^[0-9a-f]{1,32}$/.test(s));
+}
+
 export function parseView(query: string): View {
 	const p = new URLSearchParams(query);
 	const sort = p.get('s');
 	const goal = p.get('g');
 	const x = p.get('x');
 	const run = p.get('r');
-	const shown = p.get('o');
 	return {
 		page: p.has('report') ? 'report' : p.has('models') ? 'models' 
 			: run !== null ? 'run' : p.has('all') ? 'experiments'
@@ -186,6 +200,11 @@ export function parseView(query: string): View {
 		desc: sort !== null && sort[0] === '-',
 		columns: p.has('c') ? p.getAll('c').filter((c) => c !== '') : null,
 		filter: p.get('q') ?? '',
+		archived: p.has('arch'),
+		only: p.has('only'),
+		pins: idsOf(p.get('pin')) ?? [],
+		baseline: idsOf(p.get('base'))?.[0] ?? null,
+		widths: numbersOf(p.getAll('w')),
 		x: x !== null && X_AXES.includes(x) ? x as XAxis : 'step',
 		log: p.has('log'),
 		smooth: Math.min(0.99, Math.max(0, num(p.get('sm')) ?? 0)),
@@ -204,14 +223,14 @@ export function parseView(query: string): View {
 		importance: p.has('imp'),
 		panels: p.getAll('pn').map(panelOf),
 		find: p.get('f') ?? '',
-		groups: groupsOf(p.getAll('gr')),
+		groups: numbersOf(p.getAll('gr')),
 		brushes: brushesOf(p.getAll('br')),
 		limits: limitsOf(p.getAll('y')),
 		report: p.get('report') ?? '',
 		model: p.get('models') ?? '',
 		edition: num(p.get('edition')),
 		saved: p.get('v'),
-		shown: shown === null ? null : shown.split('.').filter((s) => /^[0-9a-f]{1,32}$/.test(s)),
+		shown: idsOf(p.get('o')),
 	};
 }
 
@@ -234,6 +253,11 @@ export function viewQuery(v: View): string {
 	if (v.sort !== null) add('s', (v.desc ? '-' : '') + v.sort);
 	if (v.columns !== null) for (const c of v.columns.length ? v.columns : ['']) add('c', c);
 	if (v.filter !== '') add('q', v.filter);
+	if (v.archived) out.push('arch');
+	if (v.only) out.push('only');
+	if (v.pins.length) add('pin', v.pins.join('.'));
+	if (v.baseline !== null) add('base', v.baseline);
+	for (const [id, n] of Object.entries(v.widths)) add('w', `${n}.${id}`);
 	if (v.x !== 'step') add('x', v.x);
 	if (v.log) out.push('log');
 	if (v.smooth > 0) add('sm', String(v.smooth));

@@ -1,21 +1,22 @@
-// Runs that are deleted leave the page at once and can be had back as long as it says so.
-import { batch, signal } from '@preact/signals';
-import { restoreRun } from './server/api.ts';
-import type { Run } from '../base/types.ts';
-import { report, runs } from './runs.ts';
+// What leaves the page at once can be had back as long as it says so.
+import { signal } from '@preact/signals';
+import { report } from './runs.ts';
 
-/** The run that was deleted last, while that can be undone with a button. */
-export const removed = signal<Run | null>(null);
+interface Done {
+	/** What was done, in words. */
+	text: string;
+	undo: () => Promise<void>;
+}
 
-export async function undoRemoval(): Promise<void> {
-	const r = removed.value;
-	if (!r) return;
+/** What was done last, while that can be undone with a button. */
+export const done = signal<Done | null>(null);
+
+export async function undoLast(): Promise<void> {
+	const last = done.value;
+	if (!last) return;
 	try {
-		const back = await restoreRun(r.id);
-		batch(() => {
-			removed.value = null;
-			if (!runs.value.some((o) => o.id === r.id)) runs.value = [back, ...runs.value];
-		});
+		await last.undo();
+		if (done.value === last) done.value = null;
 	} catch (e) {
 		report(e);
 	}

@@ -2,7 +2,7 @@
 import { batch } from '@preact/signals';
 import type { Artifact, Run, RunDetail } from '../base/types.ts';
 import { num, numOrNull, request, restoreRun, runOf, textMap, type Json } from './server/api.ts';
-import { removed } from './removal.ts';
+import { done } from './removal.ts';
 import { runs } from './runs.ts';
 import { go } from './view.ts';
 
@@ -78,7 +78,7 @@ export async function bringBack(id: string): Promise<Run> {
 export async function removeRun(r: Run): Promise<void> {
 	await request('runs/' + encodeURIComponent(r.id), undefined, 'DELETE');
 	batch(() => {
-		removed.value = r;
+		done.value = { text: `${r.name} is deleted.`, undo: async () => void await bringBack(r.id) };
 		runs.value = runs.value.filter((o) => o.id !== r.id);
 		go({ page: 'compare', run: null }, true);
 	});

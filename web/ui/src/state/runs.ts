@@ -110,9 +110,23 @@ export const curve = computed(() => {
 });
 export const split = computed(() => splitParams(runs.value));
 
+/** The tag of runs that were put away. */
+export const ARCHIVED = 'dptrack.archived';
+
+export const isArchived = (r: Run) => r.tags[ARCHIVED] === 'true';
+
+const named = (ids: readonly string[]) => (r: Run) => ids.some((p) => r.id.startsWith(p));
+
+/** Runs that the table may list, whatever is looked for. */
+const listed = computed<Run[]>(() => {
+	const { archived, only, shown } = view.value;
+	const list = archived ? runs.value : runs.value.filter((r) => !isArchived(r));
+	return only && shown ? list.filter(named(shown)) : list;
+});
+
 export const rows = computed<Run[]>(() => {
 	const words = view.value.filter;
-	let list = runs.value;
+	let list = listed.value;
 	if (words !== '' && !isExpression(words))
 		list = list.filter((r) => matchesWords(words, [r.name, r.status, r.notes, r.id.slice(0, 8),
 			...Object.entries(r.params).map(([k, v]) => k + '=' + v), ...Object.values(r.tags),
@@ -122,6 +136,33 @@ export const rows = computed<Run[]>(() => {
 
 /** The best run of the table by the goal. */
 export const best = computed(() => bestRun(rows.value, goal.value));
+
+/** The run that the others are measured by, where the reader has chosen one. */
+export const baseline = computed(() => {
+	const id = view.value.baseline;
+	return id === null ? null : runs.value.find(named([id])) ?? null;
+});
+
+/** Whether its row stays on top. */
+export function isPinned(r: Run): boolean {
+	return view.value.pins.length > 0 && named(view.value.pins)(r);
+}
+
+export function togglePin(r: Run): void {
+	const { pins } = view.value;
+	go({ pins: isPinned(r) ? pins.filter((p) => !r.id.startsWith(p)) : [...pins, r.id.slice(0, 8)] });
+}
+
+/** The others are measured by this run, or by the best again. */
+export function toggleBaseline(r: Run): void {
+	go({ baseline: baseline.value?.id === r.id ? null : r.id.slice(0, 8) });
+}
+
+/** Lists only the runs that are in the charts, or all again. */
+export function toggleOnly(): void {
+	const { only } = view.value;
+	go({ only: !only, shown: only ? view.value.shown : shown.value.map((r) => r.id.slice(0, 8)) });
+}
 
 /** What a run is called: its name, or the beginning of its id where it has none or is not here. */
 export function nameOf(id: string, r: Run | undefined = runs.value.find((o) => o.id === id)): string {

@@ -11,7 +11,8 @@ const AT_ONCE = 6;
 /** Why a key cannot be; '' when it can. */
 export function keyProblem(key: string): string {
 	if (key.trim() === '') return 'A tag needs a name.';
-	return isReserved(key) ? 'Names that begin with “mlflow.” belong to MLflow\'s clients.' : '';
+	if (!isReserved(key)) return '';
+	return 'Names that begin with “mlflow.” belong to MLflow\'s clients; “dptrack.archived” to the page.';
 }
 
 /**

@@ -1,7 +1,7 @@
 // The tags of runs as the reader has left them, whether or not the server has confirmed it.
 import { computed, signal } from '@preact/signals';
 import type { Run } from '../base/types.ts';
-import { keysOf } from './runs.ts';
+import { ARCHIVED, keysOf } from './runs.ts';
 
 export interface Edit {
 	/** null removes. */
@@ -26,5 +26,5 @@ export function tagsOf(r: Run): Record<string, string> {
 export const tagKeys = computed(() => keysOf(tagsOf).filter((k) => !isReserved(k)));
 
 export function isReserved(key: string): boolean {
-	return key.startsWith('mlflow.');
+	return key.startsWith('mlflow.') || key === ARCHIVED;
 }

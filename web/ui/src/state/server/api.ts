@@ -90,7 +90,8 @@ export function runOf(r: Json): Run {
 export function experimentsOf(r: Json): Experiment[] {
 	return (r.experiments as Json[]).map((e) => ({
 		id: String(e.id), name: String(e.name), run_count: num(e.run_count),
-		running_count: Number(e.running_count ?? 0),
+		running_count: Number(e.running_count ?? 0), failed_count: Number(e.failed_count ?? 0),
+		description: String(e.description ?? ''), archived: e.archived === true,
 		last_time: numOrNull(e.changed_time ?? e.created_time),
 	}));
 }

@@ -27,10 +27,19 @@ function Kinds({ list }: { list: readonly Run[] }) {
 	);
 }
 
+/** Runs that were put away, and the way to them. */
+function Away() {
+	const n = s.runs.value.filter(s.isArchived).length;
+	const { archived } = s.view.value;
+	return n > 0 || archived ? <button type="button" class="quiet" aria-pressed={archived}
+		onClick={() => s.go({ archived: !archived })}>{archived ? 'hide' : 'show'} {n} archived</button> : null;
+}
+
 /** What can be shown otherwise: more runs in the charts, runs below their parents. */
 function Choices({ list }: { list: readonly Run[] }) {
 	const on = s.shown.value.length;
-	const { nest, shown } = s.view.value;
+	const v = s.view.value;
+	const { nest, shown } = v;
 	const showAll = () => s.setShown(new Set(list.slice(0, SHOW_MAX).map((r) => r.id)));
 	return (
 		<>
@@ -44,7 +53,14 @@ function Choices({ list }: { list: readonly Run[] }) {
 			{on > 1 && on <= SIDE_MAX && !s.isGrouped.value && <button type="button" class="quiet"
 				title="params, metrics, code, packages, files of the runs in the charts"
 				onClick={() => s.go({ page: 'side' }, true)}>side by side</button>}
-			{shown !== null && <button type="button" class="quiet"
+			<Away />
+			{(v.only || (on > 0 && on < list.length)) && !s.isGrouped.value && <button type="button"
+				class="quiet" aria-pressed={v.only}
+				onClick={s.toggleOnly}>{v.only ? 'all runs' : 'only these'}</button>}
+			{v.baseline !== null && <button type="button" class="quiet"
+				title="measure by the best run again"
+				onClick={() => s.go({ baseline: null })}>baseline {s.baseline.value?.name} ✕</button>}
+			{shown !== null && !v.only && <button type="button" class="quiet"
 				onClick={() => s.setShown(null)}>default choice</button>}
 		</>
 	);

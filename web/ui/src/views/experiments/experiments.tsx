@@ -2,13 +2,15 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
-import { deleteExperiment, renameExperiment } from '../../state/kept/experiments.ts';
+import { archiveExperiment, deleteExperiment, renameExperiment } from '../../state/kept/experiments.ts';
 import { count, when } from '../../base/format.ts';
 import { treeOf, type Branch } from '../../base/tree.ts';
 import type { Experiment } from '../../base/types.ts';
 import { emptyView, matchesWords } from '../../base/url.ts';
-import { Empty, followed, NameForm } from '../base/bits.tsx';
+import { Empty, followed, GroupHead, NameForm } from '../base/bits.tsx';
 import { Header } from '../header/header.tsx';
+import { firstWords } from '../base/says.ts';
+import { BestCell } from './best.tsx';
 import { Trash } from './trash.tsx';
 import '../base/later.ts';
 
@@ -23,10 +25,14 @@ const FIRST = '0';
 /** Another name, or away with it; says why where the server refuses. */
 function Acts({ e, rename, wrong }: { e: Experiment; rename: () => void; wrong: (why: string) => void }) {
 	const remove = () => deleteExperiment(e).catch((x: Error) => wrong(`It was not deleted: ${x.message}`));
+	const away = () => archiveExperiment(e, !e.archived).catch((x: Error) => wrong(x.message));
+	const archives = e.archived ? 'unarchive' : 'archive';
 	return (
 		<>
 			<button type="button" class="quiet" aria-label={`rename ${e.name}`}
 				onClick={rename}>rename</button>
+			<button type="button" class="quiet" aria-label={`${archives} ${e.name}`}
+				onClick={() => void away()}>{archives}</button>
 			<button type="button" class="quiet" aria-label={`delete ${e.name}`}
 				onClick={() => void remove()}>delete</button>
 		</>
@@ -36,6 +42,8 @@ function Acts({ e, rename, wrong }: { e: Experiment; rename: () => void; wrong: 
 /** Folders that are folded away. */
 const folded = signal<ReadonlySet<string>>(new Set());
 const words = signal('');
+/** The experiments that were put away are shown. */
+const archive = signal(false);
 
 function toggle(path: string): void {
 	const set = new Set(folded.value);
@@ -57,7 +65,8 @@ function FolderLine({ b }: { b: Branch }) {
 		<tr class="folder">
 			<td style={{ paddingLeft: b.depth * INDENT + 'px' }}><Fold b={b} /> {b.name}/{' '}
 				<span class="dim">{count(b.below, 'experiment')}</span></td>
-			<td class="num">{b.runs}</td><td class="num">{b.running || ''}</td>
+			<td class="num">{b.runs}</td><td class="num good">{b.running || ''}</td>
+			<td class="num bad">{b.failed || ''}</td><td class="num" />
 			<td class="num">{when(b.last)}</td><td />
 		</tr>
 	);
@@ -74,8 +83,11 @@ function Line({ e, b }: { e: Experiment; b: Branch }) {
 				save={(name) => renameExperiment(e, name)} />
 				: <a href={s.addressOf({ ...emptyView, experiment: e.name })}
 					onClick={followed(() => s.openExperiment(e.name))} title={e.name}>{b.name}</a>}
-				{wrong.value && <span class="problem" role="alert"> {wrong.value}</span>}</td>
-			<td class="num">{e.run_count}</td><td class="num">{e.running_count || ''}</td>
+				{wrong.value && <span class="problem" role="alert"> {wrong.value}</span>}
+				{e.description && <div class="dim about"
+					title={e.description}>{firstWords(e.description)}</div>}</td>
+			<td class="num">{e.run_count}</td><td class="num good">{e.running_count || ''}</td>
+			<td class="num bad">{e.failed_count || ''}</td><td class="num"><BestCell e={e} /></td>
 			<td class="num">{when(e.last_time)}</td>
 			<td>{mayChange && <Acts e={e} rename={() => (naming.value = true)}
 				wrong={(why) => (wrong.value = why)} />}</td>
@@ -89,7 +101,8 @@ function List({ list }: { list: readonly Experiment[] }) {
 	const rows = treeOf(found, words.value ? new Set() : folded.value);
 	return (
 		<div class="box"><table>
-			<thead><tr><th>name</th><th>runs</th><th>running</th><th>last change</th>
+			<thead><tr><th>name</th><th>runs</th><th>running</th><th>failed</th>
+				<th>best</th><th>last change</th>
 				<th><span class="unseen">changes</span></th></tr></thead>
 			<tbody>{rows.slice(0, most.value).map((b) => (b.experiment
 				? <Line key={b.experiment.id} e={b.experiment} b={b} /> : <FolderLine key={b.path}
@@ -109,6 +122,8 @@ export function Experiments() {
 	if (!list) return <><main class="wait" aria-busy="true" /><Header /></>;
 	const used = list.filter((e) => e.run_count > 0 || e.id !== FIRST)
 		.sort((a, b) => (b.last_time ?? 0) - (a.last_time ?? 0));
+	const away = used.filter((e) => e.archived);
+	const here = used.filter((e) => !e.archived);
 	return (
 		<><main class="experiments">
 			<h1>Experiments <a class="aside" href="?report" onClick={followed(() => s.go({ ...emptyView,
@@ -118,9 +133,14 @@ export function Experiments() {
 				placeholder={`find among ${used.length}`}
 				aria-label="Find an experiment" value={words.value}
 				onInput={(e) => (words.value = e.currentTarget.value)} /></p>}
-			{used.length ? <List list={used} />
+			{used.length ? here.length > 0 && <List list={here} />
 				: <Empty title="No experiments yet"><p>Start a run beside the served folder:</p>
 					<pre>dptrain --experiment first --model resnet20 --data-path DATA</pre></Empty>}
+			{away.length > 0 && <section class="group" aria-label="Archive">
+				<GroupHead open={archive.value} name="archive"
+					toggle={() => (archive.value = !archive.value)}
+					count={count(away.length, 'experiment')} />
+				{archive.value && <List list={away} />}</section>}
 			<Trash />
 		</main><Header /></>
 	);

@@ -2,7 +2,7 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import * as s from '../../state/index.ts';
-import { loadTrash, restore, trash } from '../../state/kept/experiments.ts';
+import { loadTrash, restore, restoreAll, trash } from '../../state/kept/experiments.ts';
 import { when } from '../../base/format.ts';
 import { followed, GroupHead } from '../base/bits.tsx';
 
@@ -25,6 +25,14 @@ function Line({ kind, id, name, children }: LineOptions) {
 	);
 }
 
+/** All of them back at once. */
+function All({ n }: { n: number }) {
+	const wrong = useSignal('');
+	const back = () => restoreAll().catch((e: Error) => (wrong.value = e.message));
+	return <p><button type="button" onClick={() => void back()}>restore all {n} runs</button>
+		{wrong.value && <span class="problem" role="alert"> {wrong.value}</span>}</p>;
+}
+
 function Deleted() {
 	const t = trash.value;
 	if (!t) return <p class="dim">…</p>;
@@ -41,7 +49,8 @@ function Deleted() {
 						onClick={followed(() => s.openRun(r.id))}>{r.name}</a>
 					{' '}<span class="dim">{r.experiment}, {when(r.start_time)}</span></Line>
 			))}
-		</tbody></table>{t.more && <p class="dim">There are more; these are the newest.</p>}</div>
+		</tbody></table>{t.runs.length > 1 && s.session.value?.mayWrite && <All n={t.runs.length} />}
+		{t.more && <p class="dim">There are more; these are the newest.</p>}</div>
 	);
 }
 

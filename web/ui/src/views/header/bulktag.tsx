@@ -4,6 +4,7 @@ import { count } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
 import { changeTag, keyProblem } from '../../state/tagging.ts';
 import { Panel } from '../base/bits.tsx';
+import { meant, Which } from './which.tsx';
 
 interface Outcome {
 	text: string;
@@ -12,22 +13,11 @@ interface Outcome {
 
 /** Sets the tag of the runs that are meant, or removes it (null) where it is; says how it went. */
 async function change(all: boolean, key: string, value: string | null, onDone: (n: number) => void): Promise<Outcome> {
-	const list = all ? s.rows.value : s.shown.value;
+	const list = meant(all);
 	const ids = list.filter((r) => value !== null || s.tagsOf(r)[key] !== undefined).map((r) => r.id);
 	const refused = await changeTag(ids, key, value, onDone);
 	if (refused.length) return { text: `${count(refused.length, 'run')} refused: ${refused[0]!.why}`, bad: true };
 	return { text: `${value === null ? 'removed from' : 'set on'} ${count(ids.length, 'run')}`, bad: false };
-}
-
-/** Which runs are meant. */
-function Which({ all, set }: { all: boolean; set: (all: boolean) => void }) {
-	const radio = (of: boolean) => <input type="radio" name="of" checked={all === of} onChange={() => set(of)} />;
-	return (
-		<>
-			<label>{radio(false)} the {count(s.shown.value.length, 'run')} in the charts</label>
-			<label>{radio(true)} all {count(s.rows.value.length, 'run')} of the table</label>
-		</>
-	);
 }
 
 export function BulkTag({ close }: { close: () => void }) {
@@ -36,7 +26,7 @@ export function BulkTag({ close }: { close: () => void }) {
 	const all = useSignal(false);
 	const done = useSignal<number | null>(null);
 	const outcome = useSignal<Outcome | null>(null);
-	const size = (all.value ? s.rows.value : s.shown.value).length;
+	const size = meant(all.value).length;
 	const off = done.value !== null || !size;
 	const begin = async (v: string | null) => {
 		const wrong = keyProblem(key.value);

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
+import { archiveRuns } from '../../state/kept/many.ts';
 import { bringBack, changeRun, removeRun, seriesAddress } from '../../state/run.ts';
 import { Key, NameForm } from '../base/bits.tsx';
 import { Says } from '../base/jump.tsx';
@@ -15,6 +16,10 @@ export function Head({ r }: { r: RunDetail }) {
 	};
 	const remove = () => removeRun(r)
 		.catch((e: Error) => (wrong.value = `It was not deleted: ${e.message}`));
+	const away = async () => {
+		const out = await archiveRuns([r], !s.isArchived(r));
+		wrong.value = out.why && `It was not changed: ${out.why}`;
+	};
 	const back = async () => {
 		try {
 			s.opened.value = { ...r, ...(await bringBack(r.id)) };
@@ -33,6 +38,8 @@ export function Head({ r }: { r: RunDetail }) {
 					? <button type="button" onClick={() => void back()}>restore</button> : <>
 					<button type="button"
 						onClick={() => (naming.value = !naming.value)}>rename</button>
+					<button type="button" onClick={() => void away()}>
+						{s.isArchived(r) ? 'unarchive' : 'archive'}</button>
 					<button type="button" onClick={() => void remove()}>delete</button>
 				</>)}
 				<a class="button" href={s.addressOf({ page: 'compare', run: null })} onClick={(e) => {

@@ -10,6 +10,8 @@ export interface Column {
 	width: number;
 	/** Width that it takes where there is room. */
 	wanted?: number;
+	/** The width is the reader's. */
+	sized?: boolean;
 	number: boolean;
 	sortable: boolean;
 	cell(r: Run): ComponentChildren;

@@ -17,7 +17,7 @@ import { deltaColumn, paramColumn, tagColumn, valueColumn } from './values.tsx';
 
 const NAME_MAX = 190;
 /** Room for the word that shows one run alone, where there is any. */
-const ONLY = 36;
+const ONLY = 66;
 
 function cursorColumn(): Column {
 	const text = reading;
@@ -136,7 +136,10 @@ function extraOf(keys: ReadonlySet<string>, goal: string | undefined): string[] 
 
 export const columns = computed<Column[]>(() => {
 	const ids = ['name', ...(s.view.value.columns ?? defaultColumns.value)];
-	return ids.map(make).filter((c): c is Column => c !== null);
+	const { widths } = s.view.value;
+	const own = (c: Column): Column => (widths[c.id]
+		? { ...c, width: widths[c.id]!, wanted: undefined, sized: true } : c);
+	return ids.map(make).filter((c): c is Column => c !== null).map(own);
 });
 
 /** Metrics whose numbers the table shows, is sorted by, or measures the runs with. */

@@ -61,7 +61,7 @@ export function expanded(r: Run): boolean | undefined {
 }
 
 /** Acts on the cell; true when the key meant something. */
-export function act(key: string, n: number, col: number): boolean {
+export function act(key: string, n: number, col: number, shift: boolean): boolean {
 	const c = columns.value[col];
 	if (n < 0) {
 		if ((key === 'Enter' || key === ' ') && c?.sortable) sortBy(c);
@@ -69,7 +69,10 @@ export function act(key: string, n: number, col: number): boolean {
 	}
 	const r = visibleRows.value[n];
 	if (!r) return false;
-	if (key === ' ') s.toggleShown(r.id);
+	if (key === ' ' && shift) s.showTo(r.id, visibleRows.value);
+	else if (key === ' ') s.toggleShown(r.id);
+	else if (key === 'p') s.togglePin(r);
+	else if (key === 'b') s.toggleBaseline(r);
 	else if (key === 'o') s.showOnly(r.id);
 	else if ((key === '+' || key === '-') && expanded(r) === (key === '-')) toggleFold(r.id);
 	else if (key === 'Enter') {

@@ -2,7 +2,7 @@
 // below it when it is open. Keys as in the table of runs.
 import { batch, useSignalEffect } from '@preact/signals';
 import type { RefObject } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { lookAt } from '../../base/colour.ts';
 import { count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
@@ -69,7 +69,7 @@ function moved(key: string, { row, col }: { row: number; col: number }, rows: nu
 function useKeys(box: RefObject<HTMLDivElement | null>, items: readonly Item[]): (e: KeyboardEvent) => void {
 	const chase = useRef(false);
 	const a = active.value;
-	useEffect(() => {
+	useLayoutEffect(() => {
 		if (!chase.current) return;
 		chase.current = false;
 		box.current!.querySelector<HTMLElement>(`[data-cell="${a.row}:${a.col}"]`)?.focus({
@@ -186,7 +186,8 @@ function Grid({ box, items, cols }: GridOptions) {
 			<div class="body" role="rowgroup" style={{ height: items.length * ROW + 'px' }}>
 				{indexes.map((n) => {
 					const { group, run } = items[n]!;
-					return run ? <Row key={run.id} r={run} n={n} cols={shown} divide={false} />
+					return run
+						? <Row key={run.id} r={run} n={n} at={n} cols={shown} divide={false} />
 						: <GroupRow key={group.name} g={group} n={n} cols={cols} />;
 				})}
 			</div>

@@ -4,6 +4,7 @@ import { parentOf } from '../../base/nest.ts';
 import * as s from '../../state/index.ts';
 import { fellOut } from '../../base/goal.ts';
 import { followed, Key, Name } from '../base/bits.tsx';
+import { dragEdge, dragHead, size, wasDragged } from './arrange.ts';
 import { twoLines, type Column } from './column.ts';
 import { active, expanded, sortBy } from './focus.ts';
 import { cursorColumnShown, cursorTitle } from './readout.ts';
@@ -30,11 +31,14 @@ export function HeadCell({ c, i }: { c: Column; i: number }) {
 		<div role="columnheader" class={'cell' + kind} aria-colindex={i + 1}
 			aria-sort={c.sortable ? order : undefined}
 			title={c.hint} data-cell={'-1:' + i} tabIndex={on ? 0 : -1}
-			onClick={() => c.sortable && sortBy(c)}>
+			onPointerDown={(e) => dragHead(e, i)}
+			onClick={() => !wasDragged() && c.sortable && sortBy(c)}>
 			<span class="lines">{twoLines(title).map((l) => <span key={l}>{l}</span>)}</span>
 			{order !== 'none' && (
 				<span class="arrow" aria-hidden="true">{order === 'descending' ? '▾' : '▴'}</span>
 			)}
+			<span class="edge" aria-hidden="true" onPointerDown={(e) => dragEdge(e, c.id)}
+				onClick={(e) => e.stopPropagation()} onDblClick={() => size(c.id, null)} />
 		</div>
 	);
 }
@@ -72,6 +76,9 @@ function NameCell({ r, shown }: { r: Run; shown: boolean }) {
 				&& <span class="child" title={`belongs to ${s.nameOf(parent)}`}>↳</span>}
 			<span class="only" title="only this run in the charts (o); click further lines to add"
 				onClick={() => s.showOnly(r.id)}>only</span>
+			<span class={s.isPinned(r) ? 'only on' : 'only'}
+				title="stays on top (p); b: the others are measured by it"
+				onClick={() => s.togglePin(r)}>{s.isPinned(r) ? 'unpin' : 'pin'}</span>
 		</>
 	);
 }
@@ -80,15 +87,24 @@ export function kindOf(c: Column, i: number): string {
 	return 'cell c-' + c.id.replace(/:.*/, '') + (c.number ? ' num' : '') + (i === 0 ? ' first' : '');
 }
 
-/** n is its place in the list; divide: the first of those that fell out. */
-export function Row({ r, n, cols, divide }: { r: Run; n: number; cols: Column[]; divide: boolean }) {
+interface RowOptions {
+	r: Run;
+	/** Its place in the list, and among the rows that it scrolls with. */
+	n: number;
+	at: number;
+	cols: Column[];
+	/** The first of those that fell out. */
+	divide: boolean;
+}
+
+export function Row({ r, n, at, cols, divide }: RowOptions) {
 	const a = active.value;
 	const shown = s.isShown(r.id);
 	const kind = (s.lit.value === r.id ? ' lit' : '') + (divide ? ' divide' : '') + (shown ? '' : ' off')
 		+ (fellOut(r) ? ' fallen' : '');
 	return (
 		<div role="row" class={'row' + kind} aria-rowindex={n + 2} aria-selected={shown} aria-level={level(r)}
-			aria-expanded={expanded(r)} data-run={r.id} style={{ top: n * ROW + 'px' }}
+			aria-expanded={expanded(r)} data-run={r.id} style={{ top: at * ROW + 'px' }}
 			onMouseEnter={() => (s.lit.value = r.id)}>
 			{cols.map((c, i) => (
 				<div key={c.id} role={i === 0 ? 'rowheader' : 'gridcell'} aria-colindex={i + 1}

@@ -39,9 +39,29 @@ export const rowCount = computed(() => (s.isGrouped.value
 	? s.runGroups.value.reduce((n, g) => n + 1 + (openGroups.value.has(g.name) ? g.all.length : 0), 0)
 	: visibleRows.value.length));
 
+/** Rows that stay on top of the others. */
+const pinned = computed<readonly Run[]>(() => {
+	const base = s.baseline.value;
+	return nesting.value ? [] : s.rows.value.filter((r) => r.id === base?.id || s.isPinned(r));
+});
+
+export const pinCount = computed(() => pinned.value.length);
+
+/** Place of the first row that fell out, as the table lists them. */
+export const fallenAt = computed(() => {
+	const from = s.fallenFrom.value;
+	const above = new Set(pinned.value);
+	return from + pinned.value.length - s.rows.value.slice(0, from).filter((r) => above.has(r)).length;
+});
+
 export const visibleRows = computed<Run[]>(() => {
-	const list = s.rows.value;
 	if (nesting.value) return [...nesting.value.values()].map((n) => n.run);
+	const above = new Set(pinned.value);
+	return above.size ? [...above, ...ordered.value.filter((r) => !above.has(r))] : ordered.value;
+});
+
+const ordered = computed<Run[]>(() => {
+	const list = s.rows.value;
 	const at = s.byCursor.value ? readout.value?.by : null;
 	const c = s.cursor.value;
 	if (!at || !c) return list;

@@ -2,42 +2,63 @@
 // cell is in the tab order; arrows move it, space shows or hides the run, Enter opens it or does what the cell says.
 import { useSignalEffect } from '@preact/signals';
 import type { RefObject } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
+import { arrange } from './arrange.ts';
 import type { Column } from './column.ts';
 import { columns, shownMetrics } from './columns.tsx';
 import { act, active, focused, fullText, move, tip } from './focus.ts';
 import { HeadCell, Row, ROW } from './row.tsx';
-import { nesting, rowCount, visibleRows } from './rows.ts';
+import { fallenAt, nesting, pinCount, rowCount, visibleRows } from './rows.ts';
 import { made, reveal, scrolled, useScrolled } from './window.ts';
 
 const HEAD = 34;
 
+/** The key acts on the cell; a row that goes elsewhere by that stays active. True when the key meant something. */
+function actOn(e: KeyboardEvent, at: { row: number; col: number }, chase: { current: boolean }): boolean {
+	const list = visibleRows.value;
+	const r = list[at.row];
+	if (!act(e.key, at.row, at.col, e.shiftKey)) return false;
+	const row = r && visibleRows.value !== list ? visibleRows.value.indexOf(r) : -1;
+	if (row >= 0) {
+		chase.current = true;
+		active.value = { row, col: at.col };
+	}
+	return true;
+}
+
 /**
- * What keys do in the table. A key that moves the active cell has the focus follow it once the cell's row is there:
- * from is the first row that is.
+ * What keys do in the table. A key that moves the active cell, or its row, has the focus follow it before the next key:
+ * a focus that came after that would take the cell back.
  */
-function useKeys(box: RefObject<HTMLDivElement | null>, from: number): (e: KeyboardEvent) => void {
+function useKeys(box: RefObject<HTMLDivElement | null>): (e: KeyboardEvent) => void {
 	const chase = useRef(false);
 	const a = active.value;
-	useEffect(() => {
+	useLayoutEffect(() => {
 		if (!chase.current) return;
 		chase.current = false;
 		const cell = box.current!.querySelector<HTMLElement>(`[data-cell="${a.row}:${a.col}"]`);
 		cell?.focus({ preventScroll: true });
 		cell?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-	}, [a.row, a.col, from]);
+	});
 	return (e) => {
-		if (e.ctrlKey || e.metaKey || e.altKey || (e.target as HTMLElement).tagName === 'INPUT') return;
+		if (e.ctrlKey || e.metaKey || (e.target as HTMLElement).tagName === 'INPUT') return;
 		const at = active.value;
+		const to = at.row < 0 ? arrange(e, at.col) : null;
+		if (to !== null) {
+			chase.current = to !== at.col;
+			active.value = { row: -1, col: to };
+			return e.preventDefault();
+		}
+		if (e.altKey) return;
 		if (move(e.key, Math.floor(scrolled.value.height / ROW) - 2)) {
 			const n = active.value.row;
 			chase.current = n !== at.row || active.value.col !== at.col;
 			if (n >= 0) {
-				reveal(box.current!, n);
+				if (n >= pinCount.value) reveal(box.current!, n - pinCount.value, pinCount.value);
 				s.lit.value = visibleRows.value[n]?.id ?? null;
 			}
-		} else if (!act(e.key, at.row, at.col)) return;
+		} else if (!actOn(e, at, chase)) return;
 		e.preventDefault();
 	};
 }
@@ -53,25 +74,28 @@ function onCopy(e: ClipboardEvent): void {
 /** Widths of the columns as grid-template-columns; what is left over goes to the notes, else to nobody. */
 export function template(cols: readonly Column[]): string {
 	const widths = cols.map((c) => {
-		if (c.id === 'notes') return `minmax(${c.width}px, 1fr)`;
+		if (c.id === 'notes' && !c.sized) return `minmax(${c.width}px, 1fr)`;
 		return c.wanted ? `minmax(${c.width}px, ${c.wanted}px)` : c.width + 'px';
 	});
-	return widths.join(' ') + (cols.some((c) => c.id === 'notes') ? '' : ' 1fr');
+	return widths.join(' ') + (cols.some((c) => c.id === 'notes' && !c.sized) ? '' : ' 1fr');
 }
 
 export function Table() {
 	const box = useRef<HTMLDivElement>(null);
 	const list = visibleRows.value;
 	const cols = columns.value;
-	const { from, indexes } = made(list.length, active.value.row);
+	const pins = pinCount.value;
+	const { indexes } = made(list.length - pins, active.value.row - pins);
 	useScrolled(box);
 	useSignalEffect(() => void s.needMetrics(shownMetrics.value));
 	useEffect(() => {
 		if (active.value.row >= list.length)
 			active.value = { row: Math.max(0, list.length - 1), col: active.value.col };
 	}, [list.length]);
-	const onKey = useKeys(box, from);
-	const divide = s.byCursor.value || nesting.value ? 0 : s.fallenFrom.value;
+	const onKey = useKeys(box);
+	const divide = s.byCursor.value || nesting.value ? 0 : fallenAt.value;
+	const row = (n: number, at: number) => <Row key={list[n]!.id} r={list[n]!} n={n} at={at} cols={cols}
+		divide={n > pins && n === divide} />;
 	return (
 		<div class="grid" role={nesting.value ? 'treegrid' : 'grid'} ref={box} aria-label="Runs"
 			aria-rowcount={list.length + 1}
@@ -81,9 +105,10 @@ export function Table() {
 			style={{ '--cols': template(cols), '--min': cols.reduce((w, c) => w + c.width, 0) + 'px' }}>
 			<div class="row head" role="row"
 				aria-rowindex={1}>{cols.map((c, i) => <HeadCell key={c.id} c={c} i={i} />)}</div>
-			<div class="body" role="rowgroup" style={{ height: list.length * ROW + 'px' }}>
-				{indexes.map((n) => <Row key={list[n]!.id} r={list[n]!} n={n} cols={cols}
-					divide={n > 0 && n === divide} />)}
+			{pins > 0 && <div class="pins" role="rowgroup" style={{ height: pins * ROW + 'px' }}>
+				{list.slice(0, pins).map((_, n) => row(n, n))}</div>}
+			<div class="body" role="rowgroup" style={{ height: (list.length - pins) * ROW + 'px' }}>
+				{indexes.map((at) => row(at + pins, at))}
 			</div>
 			{tip.value && <div class="tip" role="tooltip"
 				style={{ left: tip.value.left + 'px',

@@ -58,7 +58,8 @@ export function valueColumn(id: string): Column | null {
 
 export function deltaColumn(): Column | null {
 	const g = s.goal.value;
-	const top = s.best.value;
+	const base = s.baseline.value;
+	const top = base ?? s.best.value;
 	const ref = top ? bestOf(top.metrics[g!.key], g!.dir) : null;
 	if (!g || ref === null) return null;
 	const list = s.rows.value;
@@ -69,15 +70,16 @@ export function deltaColumn(): Column | null {
 	};
 	const d = decimalsFor([...sample(list, (r) => delta(r) ?? NaN)].filter((v) => v !== 0).map(Math.abs));
 	const digits = d === null ? null : Math.min(d, points ? 1 : 6);
+	const word = base ? 'baseline' : 'best';
 	return {
-		id: 'delta', title: points ? 'Δ points' : 'Δ best', number: true, sortable: false, width: 74,
-		hint: `difference to the best run's ${g.key}` + (points ? ', in hundredths' : '')
-			+ '; while the pointer is in a chart, the value under it',
+		id: 'delta', title: points ? 'Δ points' : 'Δ ' + word, number: true, sortable: false, width: 74,
+		hint: `difference to ${base ? base.name : 'the best run'}'s ${g.key}`
+			+ (points ? ', in hundredths' : '') + '; while the pointer is in a chart, the value under it',
 		cell: (r) => {
 			if (readout.value && !cursorColumnShown.value) return <span class="reading">{reading(r)}</span>;
 			const v = delta(r);
 			return v === null ? <span class="none">–</span>
-				: top!.id === r.id ? <span class="best">best</span> : signed(v, digits);
+				: top!.id === r.id ? <span class="best">{word}</span> : signed(v, digits);
 		},
 		full: (r) => String(delta(r) ?? ''),
 	};

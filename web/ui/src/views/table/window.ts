@@ -23,10 +23,11 @@ export function useScrolled(box: RefObject<HTMLDivElement | null>): void {
 	}, []);
 }
 
-/** Scrolls a row into sight, below the header. */
-export function reveal(el: HTMLElement, n: number): void {
+/** Scrolls a row into sight, below the header and so many rows that stay on top. */
+export function reveal(el: HTMLElement, n: number, above = 0): void {
 	if (n * ROW < el.scrollTop) el.scrollTop = n * ROW;
-	else if ((n + 2) * ROW > el.scrollTop + el.clientHeight) el.scrollTop = (n + 2) * ROW - el.clientHeight;
+	else if ((n + 2 + above) * ROW > el.scrollTop + el.clientHeight)
+		el.scrollTop = (n + 2 + above) * ROW - el.clientHeight;
 }
 
 /** Places in a list whose rows are made: those on the screen, and that of the active one, which the tab order needs. */

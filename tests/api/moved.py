@@ -1,0 +1,100 @@
+"""Runs move between experiments, and experiments are put away: what is refused says why and changes nothing."""
+import sys
+sys.dont_write_bytecode = True
+import tempfile
+import lib
+
+NAME_CHARS = 500
+
+
+def ask(server, method, path, body=None, want=200):
+    code, reply = server.json(method, "/api/v1" + path, body)
+    lib.equal(code, want, f"{method} {path}: {reply}")
+    return reply
+
+
+def refused(server, path, body, status, word):
+    code, reply = server.json("PATCH", "/api/v1" + path, body)
+    lib.equal(code, status, f"{path} {body}: {reply}")
+    lib.check(word in reply.get("error", {}).get("message", ""), f"{path}: {reply} says {word}")
+
+
+def made(server, experiment, status="finished"):
+    run = lib.make_run(server, experiment)
+    if status != "running":
+        ask(server, "PATCH", "/runs/" + run, {"status": status})
+    return run
+
+
+def listed(server):
+    return {e["name"]: e for e in ask(server, "GET", "/experiments")["experiments"]}
+
+
+def counts(server):
+    return {name: (e["run_count"], e["running_count"], e["failed_count"]) for name, e in listed(server).items() if e["run_count"]}
+
+
+def moves(server):
+    run, other = made(server, "from"), made(server, "from", "failed")
+    lib.equal(counts(server), {"from": (2, 0, 1)}, "before")
+    lib.equal(ask(server, "PATCH", "/runs/" + run, {"experiment": "to/é", "name": "moved"})["experiment"], "to/é", "the answer")
+    lib.equal(counts(server), {"from": (1, 0, 1), "to/é": (1, 0, 0)}, "into an experiment that is made by it")
+    ask(server, "PATCH", "/runs/" + other, {"experiment": "to/é"})
+    lib.equal([r["id"] for r in ask(server, "GET", "/runs?experiment=from")["runs"]], [], "none is left")
+    lib.equal(counts(server), {"to/é": (2, 0, 1)}, "into one that there is")
+    ask(server, "PATCH", "/runs/" + run, {"experiment": "to/é"})
+    ask(server, "DELETE", "/runs/" + other)
+    ask(server, "PATCH", "/runs/" + other, {"experiment": "from"})
+    ask(server, "POST", f"/runs/{other}/restore")
+    lib.equal(counts(server), {"from": (1, 0, 1), "to/é": (1, 0, 0)}, "a deleted run is moved, and comes back there")
+
+
+def stays(server):
+    live, kept, run = made(server, "stays", "running"), made(server, "stays"), made(server, "stays")
+    code = server.request("PUT", f"/api/v1/runs/{kept}/artifacts/w.bin", b"x")[0]
+    lib.check(code in (200, 201), f"an artifact: {code}")
+    gone = made(server, "gone")
+    ask(server, "DELETE", "/experiments/" + listed(server)["gone"]["id"])
+    before = counts(server)
+    refused(server, "/runs/" + run, {"experiment": ""}, 400, "experiment")
+    refused(server, "/runs/" + run, {"experiment": "é" * (NAME_CHARS + 1)}, 400, "experiment")
+    refused(server, "/runs/" + run, {"experiment": None}, 400, "experiment")
+    refused(server, "/runs/" + run, {"experiment": "gone", "name": "other"}, 409, "deleted")
+    refused(server, "/runs/" + live, {"experiment": "to", "status": "finished"}, 409, "running")
+    refused(server, "/runs/" + kept, {"experiment": "to"}, 409, "artifacts")
+    refused(server, "/runs/" + "0" * 32, {"experiment": "to"}, 404, "no run")
+    lib.equal(counts(server), before, "nothing has changed")
+    lib.check("to" not in listed(server), "nor was an experiment made")
+    lib.equal(ask(server, "GET", "/runs/" + gone)["experiment"], "gone", "a deleted one")
+    lib.check(ask(server, "GET", "/runs/" + run)["name"] != "other", "nor its name")
+
+
+def archives(server):
+    made(server, "old")
+    own = listed(server)["old"]
+    lib.equal((own["archived"], own["description"]), (False, ""), "an experiment as it was made")
+    path = "/experiments/" + own["id"]
+    tag = {"experiment_id": own["id"], "key": "mlflow.note.content", "value": "é" * 600}
+    lib.equal(server.json("POST", "/api/2.0/mlflow/experiments/set-experiment-tag", tag)[0], 200, "its description")
+    ask(server, "PATCH", path, {"archived": True})
+    own = listed(server)["old"]
+    lib.equal((own["archived"], own["run_count"], own["description"]), (True, 1, "é" * 500), "put away, whole")
+    ask(server, "PATCH", path, {"archived": False})
+    lib.equal(listed(server)["old"]["archived"], False, "taken out")
+    refused(server, path, {}, 400, "either")
+    refused(server, path, {"name": "x", "archived": True}, 400, "either")
+    refused(server, path, {"archived": "yes"}, 400, "archived")
+    refused(server, "/experiments/4711", {"archived": True}, 404, "4711")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as logdir:
+        server = lib.Server(logdir)
+        moves(server)
+        stays(server)
+        archives(server)
+        server.stop()
+    lib.finish("moved")
+
+
+main()

@@ -1,0 +1,219 @@
+// Many runs at once are put away, moved and deleted, and had back; rows are pinned, columns moved and sized, by keys;
+// the overview says what is in experiments. By keyboard alone where it says so.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { require, says, until } from '../browser.mjs';
+import { stage } from '../stage.mjs';
+
+const WAIT = { timeout: 30000 };
+const here = stage();
+
+async function made(experiment, names) {
+	const ids = {};
+	for (const [i, name] of names.entries()) {
+		const { id } = await here.ask('POST', 'runs',
+			{ experiment, name, params: { lr: String(i + 1), seed: '0' } });
+		await here.ask('POST', `runs/${id}/metrics`, { points: [1, 2].map((step) =>
+			({ key: 'val/loss', step, value: i + 1 / step, wall_time: 1.7e9 + step })) });
+		await here.ask('PATCH', 'runs/' + id, { status: 'finished' });
+		ids[name] = id;
+	}
+	return ids;
+}
+
+const names = (page) => page.$$eval('.grid :is(.pins, .body) .row', (l) => l
+	.sort((a, b) => a.ariaRowIndex - b.ariaRowIndex).map((r) => r.querySelector('a').textContent).join());
+const listed = (page, want) => until(() => names(page), (n) => n === want, want);
+const heads = (page) => page.$$eval('.grid .head .cell',
+	(l) => l.map((c) => c.textContent.replace(/[▾▴]/, '')).join('|'));
+
+/** Presses keys in turn. */
+async function press(page, ...keys) {
+	for (const k of keys) await page.keyboard.press(k);
+}
+
+async function clean(page) {
+	await page.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
+	const { violations } = await page.evaluate(() => globalThis.axe.run(document));
+	assert.deepEqual(violations.filter((v) => ['serious', 'critical'].includes(v.impact))
+		.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).slice(0, 3).join(' ')}`), []);
+	const [wide, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+	assert.ok(wide <= window, `${wide} px wide`);
+}
+
+test('runs are deleted together by keyboard, undone at once, later restored from the trash', async (t) => {
+	const ids = await made('many', ['a', 'b', 'c', 'd']);
+	const page = await here.open(t, '?e=many');
+	await listed(page, 'a,b,c,d');
+	await page.focus(`[data-run="${ids.a}"] [role=rowheader]`);
+	await press(page, 'Space', 'ArrowDown', 'Space');
+	await page.focus('.head button:text-is("runs")');
+	await press(page, 'Enter');
+	await says(page, '[role=dialog]', /the 2 runs in the charts/);
+	await page.focus('[role=dialog] button:text-is("delete")');
+	await press(page, 'Enter');
+	await listed(page, 'a,b');
+	await says(page, '.banner', /^2 runs are deleted\./);
+	await page.focus('.banner button:text-is("undo")');
+	await press(page, 'Enter');
+	await listed(page, 'a,b,c,d');
+	for (const n of ['c', 'd']) assert.equal((await here.ask('GET', 'runs/' + ids[n])).deleted, false);
+	for (const n of ['a', 'b']) await here.ask('DELETE', 'runs/' + ids[n]);
+	await page.goto(here.server.url + '?all');
+	await page.click('button:has-text("trash")', WAIT);
+	await page.click('button:text-is("restore all 2 runs")', WAIT);
+	await says(page, '[aria-label=Trash]', /Nothing is deleted/);
+	assert.equal((await here.ask('GET', 'runs/' + ids.a)).deleted, false);
+});
+
+test('runs move to another experiment and back; one that runs or keeps artifacts stays, in words', async (t) => {
+	const ids = await made('from', ['a', 'b', 'kept']);
+	const put = await fetch(`${here.server.url}api/v1/runs/${ids.kept}/artifacts/w.bin`,
+		{ method: 'PUT', body: 'x' });
+	assert.ok(put.ok);
+	await here.ask('POST', 'runs', { experiment: 'from', name: 'live' });
+	const page = await here.open(t, '?e=from');
+	await until(() => names(page), (n) => n.split(',').length === 4);
+	await page.click('.head button:text-is("runs")', WAIT);
+	await page.click('[role=dialog] label:has-text("all 4 runs")');
+	await page.fill('[aria-label="Experiment to move to"]', 'to/there');
+	await press(page, 'Enter');
+	await says(page, '[role=dialog] .problem', /2 runs refused: run [0-9a-f]+ (keeps artifacts|is running)/);
+	await until(() => names(page), (n) => n.split(',').sort().join() === 'kept,live');
+	const there = async (id) => (await here.ask('GET', 'runs/' + id)).experiment;
+	assert.deepEqual([await there(ids.a), await there(ids.b), await there(ids.kept)],
+		['to/there', 'to/there', 'from']);
+	const { runs } = await here.ask('GET', 'runs?experiment=to/there');
+	assert.equal(runs.length, 2);
+	await page.click('.banner button:text-is("undo")');
+	await until(() => names(page), (n) => n.split(',').length === 4);
+	assert.equal(await there(ids.a), 'from');
+});
+
+test('runs are put away, shown when asked for, and taken out', async (t) => {
+	const ids = await made('away', ['a', 'b', 'c']);
+	const page = await here.open(t, '?e=away');
+	await listed(page, 'a,b,c');
+	await page.focus(`[data-run="${ids.c}"] [role=rowheader]`);
+	await press(page, 'o');
+	await page.click('.head button:text-is("runs")', WAIT);
+	await page.click('[role=dialog] button:text-is("archive")');
+	await listed(page, 'a,b');
+	await page.click('.facts button:text-is("show 1 archived")');
+	await listed(page, 'a,b,c');
+	await page.waitForURL(/[?&]arch/);
+	await page.reload();
+	await listed(page, 'a,b,c');
+	assert.doesNotMatch(await heads(page), /dptrack/);
+	await page.goto(here.server.url + '?r=' + ids.c);
+	await page.click('h1 button:text-is("unarchive")', WAIT);
+	await page.waitForSelector('h1 button:text-is("archive")', WAIT);
+	await page.goto(here.server.url + '?e=away');
+	await listed(page, 'a,b,c');
+});
+
+test('rows are pinned, one is the baseline, only some are listed: by keys, kept by the address', async (t) => {
+	const ids = await made('arranged', ['a', 'b', 'c', 'd']);
+	const page = await here.open(t, '?e=arranged');
+	await listed(page, 'a,b,c,d');
+	await page.focus(`[data-run="${ids.c}"] [role=rowheader]`);
+	await press(page, 'p');
+	await listed(page, 'c,a,b,d');
+	const focused = () => page.evaluate(() => document.activeElement.closest('[data-run]')?.dataset.run);
+	await until(focused, (id) => id === ids.c, 'the focus goes with the row');
+	await page.focus(`[data-run="${ids.b}"] [role=rowheader]`);
+	await press(page, 'b');
+	await listed(page, 'b,c,a,d');
+	await until(() => page.$$eval('.grid .c-delta', (l) => l.map((c) => c.textContent).join()),
+		(s) => s.startsWith('baseline,'));
+	await page.waitForURL(/[?&]base=/);
+	await page.reload();
+	await listed(page, 'b,c,a,d');
+	await page.click('.facts button:has-text("baseline b")');
+	await listed(page, 'c,a,b,d');
+	await page.focus(`[data-run="${ids.d}"] [role=rowheader]`);
+	await press(page, 'Space');
+	await page.click('.facts button:text-is("only these")');
+	await listed(page, 'c,a,b');
+	await page.click('.facts button:text-is("all runs")');
+	await listed(page, 'c,a,b,d');
+});
+
+test('columns are moved and sized by keys and by the pointer, kept by the address', async (t) => {
+	const ids = await made('columns', ['a', 'b']);
+	const page = await here.open(t, '?e=columns&c=p:lr&c=p:seed&c=status');
+	await listed(page, 'a,b');
+	assert.equal(await heads(page), 'run|lr|seed|status');
+	await page.focus(`[data-run="${ids.a}"] [role=rowheader]`);
+	await press(page, 'ArrowUp', 'ArrowRight', 'Alt+ArrowRight');
+	await until(() => heads(page), (h) => h === 'run|seed|lr|status');
+	const width = () => page.$eval('[data-cell="-1:2"]', (c) => c.offsetWidth);
+	const before = await width();
+	await press(page, 'Alt+Shift+ArrowRight', 'Alt+Shift+ArrowRight');
+	await until(width, (w) => w === before + 20);
+	const edge = await page.$eval('[data-cell="-1:1"] .edge', (e) => e.getBoundingClientRect().toJSON());
+	const seed = await page.$eval('[data-cell="-1:1"]', (c) => c.offsetWidth);
+	await page.mouse.move(edge.x + 3, edge.y + 10);
+	await page.mouse.down();
+	await page.mouse.move(edge.x + 53, edge.y + 10, { steps: 5 });
+	await page.mouse.up();
+	await until(() => page.$eval('[data-cell="-1:1"]', (c) => c.offsetWidth), (w) => Math.abs(w - seed - 50) <= 1);
+	await page.waitForURL(/[?&]w=\d+\.p:seed/);
+	await page.reload();
+	await until(width, (w) => w === before + 20);
+	const [from, to] = await Promise.all([1, 3].map((i) => page.$eval(`[data-cell="-1:${i}"]`,
+		(c) => c.getBoundingClientRect().toJSON())));
+	await page.mouse.move(from.x + 8, from.y + 10);
+	await page.mouse.down();
+	await page.mouse.move(to.x + 8, to.y + 10, { steps: 5 });
+	await page.mouse.up();
+	await until(() => heads(page), (h) => h === 'run|lr|status|seed');
+});
+
+test('the overview: failed runs, the best by its goal, a description; put away and undone', async (t) => {
+	const ids = await made('over/one', ['a', 'b']);
+	await here.ask('PATCH', 'runs/' + ids.b, { status: 'failed' });
+	const { experiments } = await here.ask('GET', 'experiments');
+	const { id } = experiments.find((e) => e.name === 'over/one');
+	const r = await fetch(here.server.url + 'api/2.0/mlflow/experiments/set-experiment-tag', { method: 'POST',
+		headers: { 'content-type': 'application/json' },
+		body: JSON.stringify({ experiment_id: id, key: 'mlflow.note.content', value: 'What it is **for**' }) });
+	assert.ok(r.ok);
+	const page = await here.open(t, '?all');
+	const line = 'main tr:has(a:text-is("over/one"))';
+	await until(() => page.locator(line).first().textContent(), (s) => /What it is for|What it is \*\*for/.test(s)
+		&& /over\/one.*21/.test(s) && /0\.5/.test(s));
+	await page.focus('button[aria-label="archive over/one"]');
+	await press(page, 'Enter');
+	await page.waitForSelector(line, { ...WAIT, state: 'detached' });
+	await says(page, '.banner', /over\/one is put away/);
+	await page.click('[aria-label=Archive] button:has-text("archive")');
+	await page.waitForSelector('[aria-label=Archive] a:text-is("over/one")', WAIT);
+	await clean(page);
+	await page.click('.banner button:text-is("undo")');
+	await page.waitForSelector(line, WAIT);
+	await page.click('button[aria-label="delete over/one"]');
+	await says(page, '.banner', /over\/one is deleted, with its runs/);
+	await page.click('.banner button:text-is("undo")');
+	await page.waitForSelector(line, WAIT);
+});
+
+for (const [colorScheme, width] of [['light', 1280], ['dark', 390]])
+	test(`axe finds nothing serious there (${colorScheme}, ${width} px)`, async (t) => {
+		const ids = await made('axe' + width, ['a', 'b', 'c']);
+		const page = await here.open(t, '?all');
+		await page.emulateMedia({ colorScheme });
+		await page.setViewportSize({ width, height: 844 });
+		await page.waitForSelector(`main a:text-is("axe${width}")`, WAIT);
+		await clean(page);
+		await page.goto(`${here.server.url}?e=axe${width}&pin=${ids.b.slice(0, 8)}&base=${ids.c.slice(0, 8)}`);
+		await page.waitForSelector('.app[data-ready="true"]', WAIT);
+		if (width > 900) await page.click('.head button:text-is("runs")', WAIT);
+		else {
+			await page.click('.head button:text-is("more")', WAIT);
+			await page.click('[role=dialog] button:text-is("runs")', WAIT);
+		}
+		await says(page, '[role=dialog]', /in the charts/);
+		await clean(page);
+	});

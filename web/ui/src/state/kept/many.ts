@@ -1,0 +1,83 @@
+// Changes of many runs at once: deleted, moved, put away; each is undone as a whole. Loaded where somebody asks for it.
+import { batch } from '@preact/signals';
+import type { Run } from '../../base/types.ts';
+import { count } from '../../base/format.ts';
+import { ARCHIVED, done, loadExperiments, reloadRuns, runs } from '../index.ts';
+import { request, restoreRun } from '../server/api.ts';
+import { changeTag } from '../tagging.ts';
+
+/** Requests under way at once. */
+const AT_ONCE = 6;
+
+export interface Outcome {
+	done: readonly Run[];
+	/** Why the first of the others was refused; '' where none was. */
+	why: string;
+	refused: number;
+}
+
+const addressOf = (r: Run) => 'runs/' + encodeURIComponent(r.id);
+
+async function each(list: readonly Run[], change: (r: Run) => Promise<unknown>): Promise<Outcome> {
+	const out = { done: [] as Run[], why: '', refused: 0 };
+	let next = 0;
+	const some = async () => {
+		for (let r = list[next++]; r; r = list[next++]) {
+			try {
+				await change(r);
+				out.done.push(r);
+			} catch (e) {
+				out.why ||= (e as Error).message;
+				out.refused++;
+			}
+		}
+	};
+	await Promise.all(Array.from({ length: AT_ONCE }, some));
+	return out;
+}
+
+/** The runs leave the page; undo is offered, and brings all of them back. */
+function leave(gone: readonly Run[], text: string, undo: (r: Run) => Promise<unknown>): void {
+	if (!gone.length) return;
+	const ids = new Set(gone.map((r) => r.id));
+	batch(() => {
+		runs.value = runs.value.filter((r) => !ids.has(r.id));
+		done.value = { text, undo: async () => {
+			const back = await each(gone, undo);
+			await Promise.all([reloadRuns(), loadExperiments()]);
+			if (!back.refused) return;
+			throw new Error(`${count(back.refused, 'run')} did not come back: ${back.why}`);
+		} };
+	});
+	void loadExperiments();
+}
+
+const said = (list: readonly Run[]) => (list.length === 1 ? list[0]!.name : count(list.length, 'run'));
+const are = (list: readonly Run[]) => (list.length === 1 ? 'is' : 'are');
+
+export async function deleteRuns(list: readonly Run[]): Promise<Outcome> {
+	const out = await each(list, (r) => request(addressOf(r), undefined, 'DELETE'));
+	leave(out.done, `${said(out.done)} ${are(out.done)} deleted.`, (r) => restoreRun(r.id));
+	return out;
+}
+
+export async function moveRuns(list: readonly Run[], experiment: string): Promise<Outcome> {
+	const move = (r: Run, to: string) => request(addressOf(r), { experiment: to }, 'PATCH');
+	const out = await each(list.filter((r) => r.experiment !== experiment), (r) => move(r, experiment));
+	leave(out.done, `${said(out.done)} ${are(out.done)} in ${experiment} now.`, (r) => move(r, r.experiment));
+	return out;
+}
+
+/** Puts runs away, or takes them out again; they stay whole. */
+export async function archiveRuns(list: readonly Run[], away: boolean): Promise<Outcome> {
+	const mark = async (l: readonly Run[], on: boolean) => {
+		const refused = await changeTag(l.map((r) => r.id), ARCHIVED, on ? 'true' : 'false');
+		const no = new Set(refused.map((f) => f.id));
+		return { done: l.filter((r) => !no.has(r.id)), why: refused[0]?.why ?? '', refused: refused.length };
+	};
+	const out = await mark(list, away);
+	if (out.done.length)
+		done.value = { text: `${said(out.done)} ${are(out.done)} ${away ? 'put away' : 'taken out'}.`,
+			undo: async () => void await mark(out.done, !away) };
+	return out;
+}

@@ -1,0 +1,76 @@
+// Columns in the reader's order and widths: dragged by their heads and edges, or moved by keys. The name stays first.
+import * as s from '../../state/index.ts';
+import { columns } from './columns.tsx';
+
+const STEP = 10;
+const WIDTH_MIN = 34;
+const WIDTH_MAX = 900;
+/** A press that moves less is a click. */
+const DRAG = 6;
+
+/** The column goes where another one is. */
+function place(from: number, to: number): boolean {
+	const ids = columns.value.map((c) => c.id);
+	if (from < 1 || to < 1 || to >= ids.length || from === to) return false;
+	ids.splice(to, 0, ids.splice(from, 1)[0]!);
+	s.go({ columns: ids.slice(1) });
+	return true;
+}
+
+/** null: as wide as its texts make it. */
+export function size(id: string, width: number | null): void {
+	const { [id]: _, ...widths } = s.view.value.widths;
+	if (width !== null) widths[id] = Math.round(Math.min(WIDTH_MAX, Math.max(WIDTH_MIN, width)));
+	s.go({ widths });
+}
+
+/** Alt and an arrow move the column of a head, Shift as well sizes it; the place that it has then, or null. */
+export function arrange(e: KeyboardEvent, at: number): number | null {
+	const by = e.key === 'ArrowLeft' ? -1 : e.key === 'ArrowRight' ? 1 : 0;
+	const c = columns.value[at];
+	if (!by || !e.altKey || !c) return null;
+	if (e.shiftKey) size(c.id, c.width + by * STEP);
+	else return place(at, at + by) ? at + by : at;
+	return at;
+}
+
+function follow(e: PointerEvent, move: (m: PointerEvent) => void, end: (m: PointerEvent) => void): void {
+	const el = e.currentTarget as HTMLElement;
+	const over = new AbortController();
+	const { signal } = over;
+	el.setPointerCapture(e.pointerId);
+	el.addEventListener('pointermove', move, { signal });
+	el.addEventListener('pointerup', (m) => {
+		over.abort();
+		end(m);
+	}, { signal });
+	el.addEventListener('pointercancel', () => over.abort(), { signal });
+}
+
+/** The edge of a head is dragged. */
+export function dragEdge(e: PointerEvent, id: string): void {
+	const width = (e.currentTarget as HTMLElement).parentElement!.offsetWidth;
+	e.stopPropagation();
+	follow(e, (m) => size(id, width + m.clientX - e.clientX), () => undefined);
+}
+
+let dragged = false;
+
+/** A head is dragged to where another one is; a click that ends a drag means nothing (asked once). */
+export function dragHead(e: PointerEvent, at: number): void {
+	dragged = false;
+	if (at < 1 || e.button !== 0 || e.pointerType === 'touch') return;
+	follow(e, () => undefined, (m) => {
+		dragged = Math.abs(m.clientX - e.clientX) > DRAG;
+		if (!dragged) return;
+		const over = document.elementFromPoint(m.clientX, m.clientY)
+			?.closest<HTMLElement>('[data-cell^="-1:"]');
+		if (over) place(at, Number(over.dataset.cell!.slice(3)));
+	});
+}
+
+export function wasDragged(): boolean {
+	const was = dragged;
+	dragged = false;
+	return was;
+}
