@@ -121,7 +121,7 @@ int cli_find_run(struct source *s, const char *text, char *ret, struct err *err)
 	return rc;
 }
 
-static int to_stdout(void *arg, const char *bytes, size_t n, struct err *err)
+int cli_to_stdout(void *arg, const char *bytes, size_t n, struct err *err)
 {
 	(void)arg;
 	if (fwrite(bytes, 1, n, stdout) != n)
@@ -131,7 +131,7 @@ static int to_stdout(void *arg, const char *bytes, size_t n, struct err *err)
 
 int cli_print(struct source *s, const struct local_opts *request, struct err *err)
 {
-	return source_send(s, request, &(struct local_sink){ to_stdout, NULL }, err);
+	return source_send(s, request, &(struct local_sink){ cli_to_stdout, NULL }, err);
 }
 
 int cli_get_print(struct source *s, const char *target, struct err *err)

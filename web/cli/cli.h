@@ -53,6 +53,7 @@ void cli_filter_name(struct buf *filter, const char *name);
 
 /* Copies the reply to stdout. */
 int cli_print(struct source *s, const struct local_opts *request, struct err *err);
+int cli_to_stdout(void *arg, const char *bytes, size_t n, struct err *err); /* of a struct local_sink; arg: unused */
 int cli_get_json(struct source *s, const char *target, json_t **ret, struct err *err); /* GET, parsed */
 int cli_get_print(struct source *s, const char *target, struct err *err);              /* GET, copied to stdout */
 

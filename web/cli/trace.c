@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "tracker/base/log.h"
-#include "web/cli/source.h"
 #include "web/server/local.h"
 
 #define EMPTY_BYTES 64 /* a trace of no slices has fewer */
@@ -14,12 +13,10 @@ struct trace {
 	size_t printed; /* bytes */
 };
 
-static int print(void *arg, const char *bytes, size_t n, struct err *err)
+static int count_and_print(void *arg, const char *bytes, size_t n, struct err *err)
 {
-	struct trace *o = arg;
-
-	o->printed += n;
-	return fwrite(bytes, 1, n, stdout) == n ? 0 : err_set(err, ERR_IO, "cannot write to standard output");
+	((struct trace *)arg)->printed += n;
+	return cli_to_stdout(NULL, bytes, n, err);
 }
 
 static int print_trace(struct trace *o, struct source *s, const char *id, struct err *err)
@@ -29,7 +26,7 @@ static int print_trace(struct trace *o, struct source *s, const char *id, struct
 
 	snprintf(target, sizeof(target), "/api/v1/runs/%s/trace", id);
 	rc = source_send(s, &(struct local_opts){ .method = "GET", .target = target },
-			 &(struct local_sink){ print, o }, err);
+			 &(struct local_sink){ count_and_print, o }, err);
 	if (rc >= 0 && o->printed < EMPTY_BYTES)
 		log_warn("the run was not traced: dptrain --trace-steps 10:13 records what each rank does in "
 			 "these steps");

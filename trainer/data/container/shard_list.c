@@ -65,13 +65,12 @@ static int add(struct shard_list *l, const char *address, struct err *err)
 
 void shard_list_done(struct shard_list *l)
 {
-	for (int i = 0; i < l->n; i++) {
-		free(l->address[i]);
-		free(l->sums[i].at);
-	}
-	free(l->address);
-	free(l->sums);
-	*l = (struct shard_list){ .n = 0 };
+	const int n = l->n;
+	char **address = shard_list_take(l);
+
+	for (int i = 0; i < n; i++)
+		free(address[i]);
+	free(address);
 }
 
 char **shard_list_take(struct shard_list *l)

@@ -255,7 +255,7 @@ int readers_take_run(struct store *s, struct db **ret, const char *uuid, int64_t
 
 	if (rc)
 		return rc;
-	rc = db_int(d, ret_id, DB_run_head, err, "t", uuid);
+	rc = db_int(d, ret_id, DB_run_id_of, err, "t", uuid);
 	if (rc <= 0) {
 		rc = rc ? rc : readers_missing(d, uuid, err);
 		readers_give(s, d);

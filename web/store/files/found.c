@@ -41,16 +41,12 @@ static int find_folder(struct store *s, const char *run, struct arena *a, const 
 	struct db_rows *q;
 	struct db *d;
 	int64_t id;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_run(s, &d, run, &id, err);
 
 	if (rc)
 		return rc;
 	*ret = NULL;
-	rc = db_int(d, &id, DB_run_id_of, err, "t", run);
-	if (!rc)
-		rc = readers_missing(d, run, err);
-	else if (rc > 0)
-		rc = db_start(d, &q, DB_paths_of_run, err, "i", id);
+	rc = db_start(d, &q, DB_paths_of_run, err, "i", id);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		folder = folder_of(a, db_str(q, COL_paths_of_run_path));
 		if (folder && (!*ret || is_foreign(run, folder)))

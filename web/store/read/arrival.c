@@ -415,12 +415,11 @@ int arrival_parts(struct store *s, const char *run, struct arena *a, struct arri
 	struct db_rows *q;
 	struct db *d;
 	int64_t id;
-	int rc = readers_take(s, &d, err);
+	int rc = readers_take_run(s, &d, run, &id, err);
 
 	if (rc)
 		return rc;
-	rc = db_int(d, &id, DB_run_head, err, "t", run);
-	rc = rc > 0 ? db_start(d, &q, DB_parts_of_run, err, "i", id) : rc ? rc : readers_missing(d, run, err);
+	rc = db_start(d, &q, DB_parts_of_run, err, "i", id);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		room = list_room(a, list, n, sizeof *list);
 		rc = room ? 0 : no_memory(err);

@@ -118,14 +118,10 @@ int ingest_durable(struct store *s, const char *run, const char *writer, uint64_
 
 	if (!change_is_id(run) || !change_is_id(writer))
 		return err_set(err, ERR_USAGE, "a run or writer id has 32 lower-case hex digits");
-	rc = readers_take(s, &d, err);
+	rc = readers_take_run(s, &d, run, &id, err);
 	if (rc)
 		return rc;
-	rc = db_int(d, &id, DB_run_id_of, err, "t", run);
-	if (!rc)
-		rc = readers_missing(d, run, err);
-	else if (rc > 0)
-		rc = db_int(d, &durable, DB_writer_durable, err, "it", id, writer);
+	rc = db_int(d, &durable, DB_writer_durable, err, "it", id, writer);
 	readers_give(s, d);
 	if (rc < 0)
 		return rc;
