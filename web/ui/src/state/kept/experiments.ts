@@ -4,10 +4,9 @@ import { bestOf, bestRun, defaultGoal, type Goal } from '../../base/goal.ts';
 import type { Experiment, Run } from '../../base/types.ts';
 import { experimentsOf, getRuns, request, restoreRun } from '../server/api.ts';
 import { done, experiments, go, loadExperiments, reloadRuns, report, view } from '../index.ts';
+import { takeBack } from './many.ts';
 
 const RUNS_MAX = 200;
-/** Requests under way at once. */
-const AT_ONCE = 6;
 /** Runs of an experiment among which its best is looked for. */
 const BEST_OF = 200;
 
@@ -87,8 +86,9 @@ export async function restore(kind: 'experiment' | 'run', id: string): Promise<v
 
 /** All runs of the trash that it shows. */
 export async function restoreAll(): Promise<void> {
-	const ids = (trash.value?.runs ?? []).map((r) => r.id);
-	for (let at = 0; at < ids.length; at += AT_ONCE)
-		await Promise.all(ids.slice(at, at + AT_ONCE).map((id) => restoreRun(id)));
-	await Promise.all([loadTrash(), loadExperiments(), reloadRuns()]);
+	try {
+		await takeBack(trash.value?.runs ?? [], (r) => restoreRun(r.id));
+	} finally {
+		await loadTrash();
+	}
 }

@@ -36,18 +36,20 @@ async function each(list: readonly Run[], change: (r: Run) => Promise<unknown>):
 	return out;
 }
 
+/** Undoes a change of runs; the error says how many did not come back. */
+export async function takeBack(list: readonly Run[], undo: (r: Run) => Promise<unknown>): Promise<void> {
+	const back = await each(list, undo);
+	await Promise.all([reloadRuns(), loadExperiments()]);
+	if (back.refused) throw new Error(`${count(back.refused, 'run')} did not come back: ${back.why}`);
+}
+
 /** The runs leave the page; undo is offered, and brings all of them back. */
 function leave(gone: readonly Run[], text: string, undo: (r: Run) => Promise<unknown>): void {
 	if (!gone.length) return;
 	const ids = new Set(gone.map((r) => r.id));
 	batch(() => {
 		runs.value = runs.value.filter((r) => !ids.has(r.id));
-		done.value = { text, undo: async () => {
-			const back = await each(gone, undo);
-			await Promise.all([reloadRuns(), loadExperiments()]);
-			if (!back.refused) return;
-			throw new Error(`${count(back.refused, 'run')} did not come back: ${back.why}`);
-		} };
+		done.value = { text, undo: () => takeBack(gone, undo) };
 	});
 	void loadExperiments();
 }
