@@ -12,8 +12,11 @@ libtrackbase_la_SOURCES = \
 	tracker/base/log.c tracker/base/log.h \
 	tracker/base/median.c tracker/base/median.h \
 	tracker/base/utf8.c tracker/base/utf8.h \
-	tracker/curl/curlso.c tracker/curl/curlso.h
+	tracker/curl/curlso.c tracker/curl/curlso.h \
+	tracker/system/cgroup.c tracker/system/cgroup.h \
+	tracker/system/proc.c tracker/system/proc.h
 libtrackbase_la_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS)
+libtrackbase_la_LIBADD = -lm
 
 # libobject: an S3 client, for dptrain's data and dptrack's files; libdptrack is made without it.
 noinst_LTLIBRARIES += libobject.la
@@ -82,10 +85,8 @@ libtracker_la_SOURCES = \
 	tracker/run/syncer.c tracker/run/syncer.h \
 	tracker/run/warn.c tracker/run/warn.h \
 	tracker/run/writer.c tracker/run/writer.h \
-	tracker/system/cgroup.c tracker/system/cgroup.h \
 	tracker/system/counters.c tracker/system/counters.h \
 	tracker/system/gpu.c tracker/system/gpu.h \
-	tracker/system/proc.c tracker/system/proc.h \
 	tracker/system/sample.c tracker/system/sample.h \
 	tracker/system/threads.c tracker/system/threads.h \
 	tracker/sink/http.c tracker/sink/http.h \

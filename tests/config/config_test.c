@@ -447,56 +447,6 @@ static void help_names_every_flag(void **state)
 	}
 }
 
-static void put_file(const char *folder, const char *name, const char *text)
-{
-	char path[400], *slash;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	for (slash = path + strlen(folder) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
-		*slash = '\0';
-		mkdir(path, 0777);
-	}
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-}
-
-/* Quotas of control groups, their own and of those above: files as the kernel shows them. */
-static void quotas_are_found(void **state)
-{
-	static const struct {
-		const char *groups, *file[2], *text[2];
-		int cores;
-	} cases[] = {
-		{ "0::/\n", { "cpu.max" }, { "max 100000\n" }, 1 << 20 },
-		{ "0::/\n", { "cpu.max" }, { "150000 100000\n" }, 2 },
-		{ "0::/a.slice/job\n", { "a.slice/job/cpu.max" }, { "50000 100000\n" }, 1 },
-		{ "0::/a.slice/job\n", { "a.slice/job/cpu.max", "a.slice/cpu.max" },
-		  { "max 100000\n", "300000 100000\n" }, 3 },
-		{ "5:memory:/m\n4:cpu,cpuacct:/d/x\n", { "cpu/d/cpu.cfs_quota_us", "cpu/d/cpu.cfs_period_us" },
-		  { "400000\n", "100000\n" }, 4 },
-		{ "4:cpu,cpuacct:/d\n", { "cpu/d/cpu.cfs_quota_us", "cpu/d/cpu.cfs_period_us" }, { "-1\n", "100000\n" },
-		  1 << 20 },
-		{ "nonsense\n", { "cpu.max" }, { "100000 100000\n" }, 1 << 20 },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char folder[] = "/tmp/dptrain-cores-XXXXXX", groups[100], command[100];
-
-		assert_non_null(mkdtemp(folder));
-		snprintf(groups, sizeof(groups), "%s/groups", folder);
-		put_file(folder, "groups", cases[i].groups);
-		for (int k = 0; k < 2 && cases[i].file[k]; k++)
-			put_file(folder, cases[i].file[k], cases[i].text[k]);
-		assert_int_equal(config_quota_cores(groups, folder), cases[i].cores);
-		snprintf(command, sizeof(command), "rm -r %s", folder);
-		assert_int_equal(system(command), 0);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -512,7 +462,6 @@ int main(void)
 		cmocka_unit_test(nearest_names),
 		cmocka_unit_test(schema_lists_every_flag),
 		cmocka_unit_test(help_names_every_flag),
-		cmocka_unit_test(quotas_are_found),
 	};
 
 	unsetenv("OMP_NUM_THREADS");

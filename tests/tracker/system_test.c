@@ -105,6 +105,76 @@ static void unified_groups(void **state)
 	assert_true(g.memory_bytes == 777);
 }
 
+/* Whose group was throttled: its own, or the container's above it. */
+static void groups_above(void **state)
+{
+	struct cgroup g;
+
+	(void)state;
+	put("proc/self/cgroup", "0::/pod/job/rank\n");
+	put("sys/fs/cgroup/pod/job/rank/cpu.stat", "throttled_usec 0\n");
+	put("sys/fs/cgroup/pod/job/cpu.stat", "throttled_usec 3000000\n");
+	put("sys/fs/cgroup/pod/job/rank/memory.max", "max\n");
+	put("sys/fs/cgroup/pod/job/memory.max", "2000\n");
+	put("sys/fs/cgroup/pod/job/memory.current", "1500\n");
+	cgroup_read(&g, root);
+	assert_true(g.throttled_s == 3 && g.memory_bytes == 1500);
+}
+
+/* Quotas of the group and of those above it: files as the kernel shows them. */
+static void quotas(void **state)
+{
+	static const struct {
+		const char *groups, *file[2], *text[2];
+		int cores;
+	} cases[] = {
+		{ "0::/q1\n", { "q1/cpu.max" }, { "max 100000\n" }, CGROUP_NO_QUOTA },
+		{ "0::/q2\n", { "q2/cpu.max" }, { "150000 100000\n" }, 2 },
+		{ "0::/q3.slice/job\n", { "q3.slice/job/cpu.max" }, { "50000 100000\n" }, 1 },
+		{ "0::/q4.slice/job\n", { "q4.slice/job/cpu.max", "q4.slice/cpu.max" },
+		  { "max 100000\n", "300000 100000\n" }, 3 },
+		{ "5:memory:/m\n4:cpu,cpuacct:/q5/x\n", { "cpu/q5/cpu.cfs_quota_us", "cpu/q5/cpu.cfs_period_us" },
+		  { "400000\n", "100000\n" }, 4 },
+		{ "4:cpu,cpuacct:/q6\n", { "cpu/q6/cpu.cfs_quota_us", "cpu/q6/cpu.cfs_period_us" },
+		  { "-1\n", "100000\n" }, CGROUP_NO_QUOTA },
+		{ "nonsense\n", { "q7/cpu.max" }, { "100000 100000\n" }, CGROUP_NO_QUOTA },
+		{ "0::/\n", { "cpu.max" }, { "100000 100000\n" }, 1 }, /* the mount: last, as it stands above all */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char path[100];
+
+		put("proc/self/cgroup", cases[i].groups);
+		for (int k = 0; k < 2 && cases[i].file[k]; k++) {
+			snprintf(path, sizeof(path), "sys/fs/cgroup/%s", cases[i].file[k]);
+			put(path, cases[i].text[k]);
+		}
+		assert_int_equal(cgroup_cores(root), cases[i].cores);
+	}
+}
+
+/* The tightest limit counts, less what is used, and what the kernel would give up is room too. */
+static void room(void **state)
+{
+	(void)state;
+	put("proc/self/cgroup", "0::/r/job\n");
+	put("sys/fs/cgroup/r/job/memory.max", "max\n");
+	put("sys/fs/cgroup/r/job/memory.current", "10\n");
+	assert_true(cgroup_room_bytes(root) == INT64_MAX);
+	put("sys/fs/cgroup/r/memory.max", "10000\n");
+	put("sys/fs/cgroup/r/memory.current", "9000\n");
+	put("sys/fs/cgroup/r/memory.stat", "anon 5\ninactive_file 500\n");
+	assert_true(cgroup_room_bytes(root) == 1500);
+	put("sys/fs/cgroup/r/job/memory.max", "10\n");
+	assert_true(cgroup_room_bytes(root) == 1); /* nothing is left */
+	put("proc/self/cgroup", "4:memory:/old\n");
+	put("sys/fs/cgroup/memory/old/memory.limit_in_bytes", "8000\n");
+	put("sys/fs/cgroup/memory/old/memory.usage_in_bytes", "3000\n");
+	put("sys/fs/cgroup/memory/old/memory.stat", "inactive_file 1\ntotal_inactive_file 200\n");
+	assert_true(cgroup_room_bytes(root) == 5200);
+}
+
 static void machine(void **state)
 {
 	const double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
@@ -199,6 +269,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values),	   cmocka_unit_test(older_groups), cmocka_unit_test(unified_groups),
+		cmocka_unit_test(groups_above),	   cmocka_unit_test(quotas),	   cmocka_unit_test(room),
 		cmocka_unit_test(machine),	   cmocka_unit_test(nothing),	   cmocka_unit_test(waiting_threads),
 		cmocka_unit_test(known_load),
 	};

@@ -1,9 +1,10 @@
-/* cgroup.c: finds the group's folders by <root>/proc/self/cgroup and looks into them. A container may see its own group
- * as the root of what is mounted, while the path is that of the machine: then the mount itself is taken. */
+/* cgroup.c: finds the group's folders by <root>/proc/self/cgroup and looks into them, from its own up to the mount: a
+ * container may see its own group as the root of what is mounted, while the path is that of the machine. */
 #include "tracker/system/cgroup.h"
 
 #include <limits.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,15 @@
 struct group {
 	const char *controllers; /* not terminated */
 	size_t n;
+	const char *path;
+	size_t n_path;
+};
+
+/* The folder of a group, or of one above it. */
+struct level {
+	const char *root;
+	const char *mount; /* version 1: "/memory", of that controller */
+	bool unified;      /* version 2 */
 	const char *path;
 	size_t n_path;
 };
@@ -47,62 +57,140 @@ static bool controls(const struct group *g, const char *name)
 	return false;
 }
 
-static bool read_below(const char *root, const char *mount, const struct group *g, const char *file,
-		       char text[PROC_TEXT_BYTES])
+static bool read_level(const struct level *l, const char *file, char text[PROC_TEXT_BYTES])
 {
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "sys/fs/cgroup%s%.*s/%s", mount, (int)g->n_path, g->path, file);
-	if (proc_read(root, path, text))
-		return true;
-	snprintf(path, sizeof(path), "sys/fs/cgroup%s/%s", mount, file);
-	return proc_read(root, path, text);
+	snprintf(path, sizeof(path), "sys/fs/cgroup%s%.*s/%s", l->mount, (int)l->n_path, l->path, file);
+	return proc_read(l->root, path, text);
 }
 
-static double below_limit(const char *limit, const char *usage)
+static double read_number(const struct level *l, const char *file)
 {
-	double most = strtod(limit, NULL); /* "max": 0 */
+	char text[PROC_TEXT_BYTES], *end = text;
+	double v = read_level(l, file, text) ? strtod(text, &end) : NAN;
 
-	return most > 0 && most < NO_LIMIT ? strtod(usage, NULL) : NAN;
+	return isnan(v) || end == text ? NAN : v; /* "max" */
 }
 
-static void read_unified(struct cgroup *ret, const char *root, const struct group *g)
+/* The level above; false: this was the mount itself. */
+static bool go_up(struct level *l)
 {
-	char text[PROC_TEXT_BYTES], usage[PROC_TEXT_BYTES];
+	if (!l->n_path)
+		return false;
+	while (l->n_path && l->path[l->n_path - 1] != '/')
+		l->n_path--;
+	l->n_path -= l->n_path > 0;
+	return true;
+}
 
-	if (read_below(root, "", g, "cpu.stat", text) && !isnan(proc_value(text, "throttled_usec", NULL)))
-		ret->throttled_s = 1e-6 * proc_value(text, "throttled_usec", NULL);
-	if (read_below(root, "", g, "memory.pressure", text))
+/* Calls look for the group of that controller and each above it. */
+static void each_level(const char *root, const char *controller, void (*look)(void *user, const struct level *l),
+		       void *user)
+{
+	char text[PROC_TEXT_BYTES], mount[32];
+	const char *line = proc_read(root, "proc/self/cgroup", text) ? text : NULL;
+	struct group g;
+
+	snprintf(mount, sizeof(mount), "/%s", controller);
+	while (line && *line) {
+		struct level l;
+
+		line = parse_line(line, &g);
+		if (!g.path || (g.n && !controls(&g, controller)))
+			continue;
+		l = (struct level){ root, g.n ? mount : "", !g.n, g.path, g.n_path };
+		l.n_path -= l.n_path && l.path[l.n_path - 1] == '/'; /* the path of the mount is "/" */
+		do
+			look(user, &l);
+		while (go_up(&l));
+	}
+}
+
+/* ---- what was waited for ---- */
+
+static void look_throttled(void *user, const struct level *l)
+{
+	struct cgroup *ret = user;
+	char text[PROC_TEXT_BYTES];
+
+	if (read_level(l, "cpu.stat", text))
+		ret->throttled_s = fmax(ret->throttled_s, l->unified ? 1e-6 * proc_value(text, "throttled_usec", NULL)
+								     : 1e-9 * proc_value(text, "throttled_time", NULL));
+}
+
+static double limit_of(const struct level *l)
+{
+	double v = read_number(l, l->unified ? "memory.max" : "memory.limit_in_bytes");
+
+	return v > 0 && v < NO_LIMIT ? v : NAN;
+}
+
+static double usage_of(const struct level *l)
+{
+	return read_number(l, l->unified ? "memory.current" : "memory.usage_in_bytes");
+}
+
+static void look_memory(void *user, const struct level *l)
+{
+	struct cgroup *ret = user;
+	char text[PROC_TEXT_BYTES];
+
+	if (isnan(ret->memory_wait_s) && l->unified && read_level(l, "memory.pressure", text))
 		ret->memory_wait_s = 1e-6 * proc_value(text, "some", "total=");
-	if (read_below(root, "", g, "memory.max", text) && read_below(root, "", g, "memory.current", usage))
-		ret->memory_bytes = below_limit(text, usage);
-}
-
-static void read_older(struct cgroup *ret, const char *root, const struct group *g)
-{
-	char text[PROC_TEXT_BYTES], usage[PROC_TEXT_BYTES];
-
-	if (controls(g, "cpu") && read_below(root, "/cpu", g, "cpu.stat", text))
-		ret->throttled_s = 1e-9 * proc_value(text, "throttled_time", NULL);
-	if (controls(g, "memory") && read_below(root, "/memory", g, "memory.limit_in_bytes", text) &&
-	    read_below(root, "/memory", g, "memory.usage_in_bytes", usage))
-		ret->memory_bytes = below_limit(text, usage);
+	if (isnan(ret->memory_bytes) && !isnan(limit_of(l)))
+		ret->memory_bytes = usage_of(l);
 }
 
 void cgroup_read(struct cgroup *ret, const char *root)
 {
-	char text[PROC_TEXT_BYTES];
-	const char *line = text;
-	struct group g;
-
 	*ret = (struct cgroup){ NAN, NAN, NAN };
-	if (!proc_read(root, "proc/self/cgroup", text))
+	each_level(root, "cpu", look_throttled, ret);
+	each_level(root, "memory", look_memory, ret);
+}
+
+/* ---- what is left ---- */
+
+/* Version 2: "<quota> <period>" in one file; version 1: a file for each, the quota -1 when there is none. */
+static void look_quota(void *user, const struct level *l)
+{
+	double quota = read_number(l, l->unified ? "cpu.max" : "cpu.cfs_quota_us"), period = NAN, cores;
+	char text[PROC_TEXT_BYTES];
+	int *least = user;
+
+	if (!l->unified)
+		period = read_number(l, "cpu.cfs_period_us");
+	else if (read_level(l, "cpu.max", text) && strchr(text, ' '))
+		period = strtod(strchr(text, ' '), NULL);
+	cores = quota > 0 && period > 0 ? ceil(quota / period) : CGROUP_NO_QUOTA;
+	*least = cores < *least ? (int)cores : *least;
+}
+
+int cgroup_cores(const char *root)
+{
+	int least = CGROUP_NO_QUOTA;
+
+	each_level(root, "cpu", look_quota, &least);
+	return least;
+}
+
+static void look_room(void *user, const struct level *l)
+{
+	double left = limit_of(l) - usage_of(l), given_up = 0, *least = user;
+	char text[PROC_TEXT_BYTES];
+
+	if (isnan(left))
 		return;
-	while (line && *line) {
-		line = parse_line(line, &g);
-		if (g.path && !g.n)
-			read_unified(ret, root, &g);
-		else if (g.path)
-			read_older(ret, root, &g);
-	}
+	if (read_level(l, "memory.stat", text))
+		given_up = proc_value(text, l->unified ? "inactive_file" : "total_inactive_file", NULL);
+	left += given_up > 0 ? given_up : 0;
+	*least = fmin(*least, left);
+}
+
+int64_t cgroup_room_bytes(const char *root)
+{
+	double least = INFINITY;
+
+	each_level(root, "memory", look_room, &least);
+	return isinf(least) ? INT64_MAX : least > 1 ? (int64_t)least : 1;
 }

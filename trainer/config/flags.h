@@ -57,10 +57,6 @@ void flag_text(const struct run_config *cfg, enum flag_id id, struct buf *out);
 /* Where the value was given, for messages: "--lr", "run.json: lr", "OMP_NUM_THREADS". n bytes at ret. */
 const char *flag_label(const struct run_config *cfg, enum flag_id id, char *ret, size_t n);
 
-/* Whole cores that control groups leave, a large number without a limit: groups is like /proc/self/cgroup, mount where
- * the groups' files lie. cores.c */
-int config_quota_cores(const char *groups, const char *mount);
-
 /* JSON configuration file; values already given on the command line or in the environment stay. file.c */
 int config_file_read(struct run_config *cfg, const char *path, struct err *err);
 

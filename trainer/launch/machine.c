@@ -9,6 +9,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "tracker/system/cgroup.h"
+
 void machine_host(char *text, size_t n)
 {
 	if (gethostname(text, n))
@@ -188,90 +190,14 @@ void machine_command(int argc, char *const argv[], char *text, size_t n)
 	}
 }
 
-/* Names of a control group's files, for both versions of the interface. */
-struct group_files {
-	const char *marker; /* in /proc/self/cgroup, in front of the group's path */
-	const char *root, *limit, *usage, *reclaimable;
-};
-
-static int64_t read_bytes(const char *folder, const char *name)
-{
-	char path[PATH_MAX + 64], line[64], *end;
-	int64_t v;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	if (!read_first_line(path, line, sizeof(line)))
-		return -1;
-	v = strtoll(line, &end, 10);
-	return end == line ? -1 : v;
-}
-
-/* A line "key value" of the group's memory.stat; 0 when absent. */
-static int64_t read_stat(const char *folder, const char *key)
-{
-	char path[PATH_MAX + 64], line[256];
-	size_t n = strlen(key);
-	int64_t v = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/memory.stat", folder);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, key, n) && line[n] == ' ')
-			v = strtoll(line + n, NULL, 10);
-	if (f)
-		fclose(f);
-	return v;
-}
-
-/* What the limits of the group and of those above it leave; INT64_MAX when there are none. */
-static int64_t group_room(const struct group_files *g, const char *group)
-{
-	char folder[PATH_MAX];
-	int64_t room = INT64_MAX;
-	size_t root = strlen(g->root);
-
-	snprintf(folder, sizeof(folder), "%s%s", g->root, group);
-	for (;;) {
-		int64_t limit = read_bytes(folder, g->limit), used = read_bytes(folder, g->usage);
-		char *slash = strrchr(folder, '/');
-
-		if (limit >= 0 && used >= 0) {
-			int64_t left = limit - used + read_stat(folder, g->reclaimable);
-
-			room = left < room ? left : room;
-		}
-		if (strlen(folder) <= root || !slash)
-			return room > 0 ? room : 1;
-		*slash = '\0';
-	}
-}
-
 int64_t machine_available_bytes(void)
 {
-	static const struct group_files versions[] = {
-		{ "0::", "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file" },
-		{ ":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-		  "total_inactive_file" },
-	};
-	char value[64], line[PATH_MAX];
-	int64_t room = INT64_MAX;
-	FILE *f = fopen("/proc/self/cgroup", "re");
+	int64_t group = cgroup_room_bytes("");
+	char value[64];
 
-	if (find_line("/proc/meminfo", "MemAvailable", value, sizeof(value)))
-		room = strtoll(value, NULL, 10) * 1024;
-	while (f && fgets(line, sizeof(line), f)) {
-		line[strcspn(line, "\n")] = '\0';
-		for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
-			const char *at = strstr(line, versions[i].marker);
-			int64_t left = at ? group_room(&versions[i], at + strlen(versions[i].marker)) : room;
-
-			room = left < room ? left : room;
-		}
-	}
-	if (f)
-		fclose(f);
-	return room == INT64_MAX ? 0 : room;
+	if (!find_line("/proc/meminfo", "MemAvailable", value, sizeof(value)))
+		return group == INT64_MAX ? 0 : group;
+	return strtoll(value, NULL, 10) * 1024 < group ? strtoll(value, NULL, 10) * 1024 : group;
 }
 
 int64_t machine_mappable_bytes(void)
