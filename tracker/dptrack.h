@@ -113,7 +113,8 @@ struct dptrack_found {
 };
 
 /* Looks for the run opts->run_id below opts->runs_dir, or without an id for the newest run named opts->run_name in
- * opts->experiment (both are needed then; newest: begun last). Makes nothing. DPTRACK_NOENT when there is none. */
+ * opts->experiment (newest: begun last). With none of the three it is the newest of all in opts->runs_dir, be that a
+ * folder of runs or of experiments. Makes nothing. DPTRACK_NOENT when there is none. */
 int dptrack_find(struct dptrack_found *ret, const struct dptrack_run_opts *opts, struct dptrack_error *error);
 
 /* What dptrack_read tells of a run; texts live during the call. */

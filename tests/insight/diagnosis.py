@@ -2,6 +2,7 @@
 one without steps."""
 import sys
 sys.dont_write_bytecode = True
+import glob
 import json
 import os
 import subprocess
@@ -123,6 +124,9 @@ def main():
         for name, (environment, flags, _, _) in FAULTS.items():
             train(runs, text, name, environment, flags)
         lib.check("speed: disk" in show(runs, "disk") and "next " in show(runs, "disk"), "dptrack show says it")
+        (folder,) = glob.glob(os.path.join(runs, "slow", "disk-*"))
+        lib.equal(show(runs, folder + "/"), show(runs, "disk"), "a run by its folder")
+        lib.equal(show(runs, os.path.join(runs, "slow")), show(runs, list(FAULTS)[-1]), "an experiment's newest run by its folder")
         server = lib.Server(runs)
         try:
             listed = server.json("GET", "/api/v1/runs?experiment=slow")[1]["runs"]

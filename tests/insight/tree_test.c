@@ -132,6 +132,28 @@ static void ranks(void **state)
 	assert_non_null(strstr(r.findings[0].evidence, "in forward"));
 }
 
+/* What is said of cores that others have: nothing of a machine below that takes none, no fewer than one thread. */
+static void others(void **state)
+{
+	struct tree_report r;
+	struct err err = ERR_INIT;
+	struct stage s;
+
+	(void)state;
+	make(&s, PACE_other, 0);
+	s.run.run_wait = 0.3;
+	s.run.taken = 0.25;
+	s.run.steal = 0;
+	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_null(strstr(r.findings[0].evidence, "machine below"));
+	assert_non_null(strstr(r.findings[0].action, "--threads 3"));
+	s.run.steal = 0.1;
+	s.run.threads = 1;
+	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_non_null(strstr(r.findings[0].evidence, ", the machine below 10 %"));
+	assert_null(strstr(r.findings[0].action, "--threads"));
+}
+
 static void cpu(void **state)
 {
 	struct stage s;
@@ -199,7 +221,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loader), cmocka_unit_test(communication), cmocka_unit_test(ranks),
-		cmocka_unit_test(cpu),	  cmocka_unit_test(between),	   cmocka_unit_test(healthy),
+		cmocka_unit_test(cpu),	  cmocka_unit_test(others),	   cmocka_unit_test(between),
+		cmocka_unit_test(healthy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #define STRAGGLER_LEAST 0.05   /* of the other ranks' own time */
 #define SHARE_MOST 0.99
 #define NO_WAIT 0.02           /* a share of time that is none */
+#define SEEN 0.005	       /* a share that is not printed as 0 % */
 
 struct walk {
 	const struct tree_run *run;
@@ -251,6 +252,36 @@ static void walk_ranks(struct walk *w)
 		    pace_phase_name((enum pace_phase)slow_phase(run, slow)));
 }
 
+/* Who has the cores: other programs, or the machine below. */
+static void say_taken(const struct tree_run *run, double share, struct tree_finding *f)
+{
+	int n = SAY(f, "threads wait for a core %.0f %% of the time; other programs take %.0f %% of all cores' time",
+		    100 * share, 100 * run->taken);
+
+	if (run->steal > SEEN && n > 0 && (size_t)n < sizeof(f->evidence))
+		snprintf(f->evidence + n, sizeof(f->evidence) - (size_t)n, ", the machine below %.0f %%",
+			 100 * run->steal);
+	if (run->threads > 1)
+		ACT(f, "end the other programs on these cores, or --threads %.0f", run->threads - 1);
+	else
+		ACT(f, "end the other programs on these cores");
+}
+
+static void say_cpu(const struct tree_run *run, enum tree_leaf leaf, double share, struct tree_finding *f)
+{
+	if (leaf == TREE_cpu_quota)
+		SAY(f, "the control group was throttled %.0f %% of the time", 100 * run->throttled);
+	else if (leaf == TREE_threads)
+		SAY(f, "%.0f compute threads on %.0f cores", run->threads * run->local_world, run->cores);
+	else if (leaf == TREE_cpu_taken)
+		say_taken(run, share, f);
+	else if (run->ready > 0)
+		SAY(f, "compute waits for a core %.0f %% of the time while %.1f batches lie ready", 100 * share,
+		    run->ready);
+	else
+		SAY(f, "compute waits for a core %.0f %% of the time", 100 * share);
+}
+
 /* Waiting for a core: by own threads, others', a quota, or the loader's. */
 static void walk_cpu(struct walk *w)
 {
@@ -267,19 +298,7 @@ static void walk_cpu(struct walk *w)
 		return;
 	if (leaf == TREE_crowding && (isnan(run->taken) || !(run->ready > 0))) /* nothing tells who has the cores */
 		f->leaf = branches[leaf];
-	if (leaf == TREE_cpu_quota)
-		SAY(f, "the control group was throttled %.0f %% of the time", 100 * run->throttled);
-	else if (leaf == TREE_threads)
-		SAY(f, "%.0f compute threads on %.0f cores", wanted, run->cores);
-	else if (leaf == TREE_cpu_taken)
-		SAY(f,
-		    "threads wait for a core %.0f %% of the time; others take %.0f %% of all cores' time, the machine "
-		    "below %.0f %%", 100 * share, 100 * run->taken, 100 * run->steal);
-	else if (run->ready > 0)
-		SAY(f, "compute waits for a core %.0f %% of the time while %.1f batches lie ready", 100 * share,
-		    run->ready);
-	else
-		SAY(f, "compute waits for a core %.0f %% of the time", 100 * share);
+	say_cpu(run, leaf, share, f);
 	if (leaf == TREE_threads) /* they wait for each other, and the cores are at work meanwhile */
 		f->gain = NAN;
 	if (leaf == TREE_threads && run->local_world > 0)

@@ -180,76 +180,94 @@ static int find(struct folder *ret, struct arena *arena, const struct folder_opt
 	return 0;
 }
 
-/* ---- the newest run of a name ---- */
+/* ---- the newest run ---- */
 
 struct newest {
-	const struct folder_opts *opts;
-	char id[NAMES_ID_BYTES]; /* of the folder that is looked at; "" when it is of another name */
-	double begun_s;		 /* when that run's first journal was begun */
+	const struct folder_opts *opts; /* run_name NULL: of any name, in any experiment */
+	char id[NAMES_ID_BYTES];	/* of the folder that is looked at; "" when it is of another name */
+	double begun_s;			/* when that run's first journal was begun */
+	char best_id[NAMES_ID_BYTES];	/* "": none so far */
+	char best_dir[4096];
+	double best_s;
 };
 
 static void see_name(void *user, const struct journal_file *f)
 {
 	struct newest *n = user;
 
-	if (!event_text_equal(f->header->run_name, n->opts->run_name) ||
-	    !event_text_equal(f->header->experiment, n->opts->experiment))
+	if (n->opts->run_name && (!event_text_equal(f->header->run_name, n->opts->run_name) ||
+				  !event_text_equal(f->header->experiment, n->opts->experiment)))
 		return;
 	if (!n->id[0] || f->begun_s < n->begun_s)
 		n->begun_s = f->begun_s;
 	snprintf(n->id, sizeof(n->id), "%.*s", (int)f->header->run_id.len, f->header->run_id.at);
 }
 
-static void find_newest(char *ret_id, const char *dir, const char *prefix, const struct folder_opts *opts)
+/* Folders in dir whose names begin with prefix, of a run's length where there is a prefix; and where not, depth levels
+ * further down as well. */
+static void find_newest(struct newest *n, const char *dir, const char *prefix, int depth)
 {
-	struct newest n = { .opts = opts };
 	char path[4096];
 	DIR *d = opendir(dir);
 	const struct dirent *e;
-	double best_s = 0;
 
-	ret_id[0] = '\0';
 	while (d && (e = readdir(d))) {
-		if (strncmp(e->d_name, prefix, strlen(prefix)) ||
-		    strlen(e->d_name) != strlen(prefix) + ID_DIGITS ||
+		if (e->d_name[0] == '.' || strncmp(e->d_name, prefix, strlen(prefix)) ||
+		    (*prefix && strlen(e->d_name) != strlen(prefix) + ID_DIGITS) ||
 		    (size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) >= sizeof(path))
 			continue;
-		n.id[0] = '\0';
-		visit_folder(path, NULL, see_name, &n);
-		if (n.id[0] && (!ret_id[0] || n.begun_s > best_s)) {
-			best_s = n.begun_s;
-			memcpy(ret_id, n.id, sizeof(n.id));
+		n->id[0] = '\0';
+		visit_folder(path, NULL, see_name, n);
+		if (n->id[0] && (!n->best_id[0] || n->begun_s > n->best_s)) {
+			n->best_s = n->begun_s;
+			memcpy(n->best_id, n->id, sizeof(n->id));
+			memcpy(n->best_dir, path, sizeof(path));
+		} else if (!n->id[0] && depth > 0) {
+			find_newest(n, path, prefix, depth - 1);
 		}
 	}
 	if (d)
 		closedir(d);
 }
 
-int folder_find(struct folder *ret, char *ret_id, struct arena *arena, const struct folder_opts *opts, struct err *err)
+/* By its name in its experiment, or whichever below runs_dir. */
+static int find_latest(struct newest *n, const struct folder_opts *opts, struct err *err)
 {
 	char experiment[NAMES_COMPONENT_BYTES], name[NAMES_COMPONENT_BYTES], prefix[NAMES_COMPONENT_BYTES + 1];
-	struct folder_opts by_id = { .runs_dir = opts->runs_dir, .run_id = opts->run_id, .must_exist = true };
+	char dir[4096];
+
+	*n = (struct newest){ .opts = opts };
+	if (!opts->run_name) {
+		find_newest(n, opts->runs_dir, "", 1);
+		return n->best_id[0] ? 0 : err_set(err, ERR_NOENT, "no run lies in %.200s", opts->runs_dir);
+	}
+	names_escape(experiment, opts->experiment);
+	names_escape(name, opts->run_name);
+	snprintf(prefix, sizeof(prefix), "%s-", name);
+	if ((size_t)snprintf(dir, sizeof(dir), "%s/%s", opts->runs_dir, experiment) >= sizeof(dir))
+		return err_set(err, ERR_USAGE, "%.100s…: path is too long", opts->runs_dir);
+	find_newest(n, dir, prefix, 0);
+	return n->best_id[0] ? 0 : err_set(err, ERR_NOENT, "no run named %.100s in %.200s", opts->run_name, dir);
+}
+
+int folder_find(struct folder *ret, char *ret_id, struct arena *arena, const struct folder_opts *opts, struct err *err)
+{
 	struct folder f = { .newest_segment = -1 };
-	char id[NAMES_ID_BYTES], dir[4096];
+	struct newest n;
 	int rc;
 
-	if (!opts->must_exist) {
-		names_escape(experiment, opts->experiment);
-		names_escape(name, opts->run_name);
-		snprintf(prefix, sizeof(prefix), "%s-", name);
-		if ((size_t)snprintf(dir, sizeof(dir), "%s/%s", opts->runs_dir, experiment) >= sizeof(dir))
-			return err_set(err, ERR_USAGE, "%.100s…: path is too long", opts->runs_dir);
-		find_newest(id, dir, prefix, opts);
-		if (!id[0])
-			return err_set(err, ERR_NOENT, "no run named %.100s in %.200s", opts->run_name, dir);
-		by_id.run_id = id;
+	if (opts->must_exist) {
+		rc = find(&f, arena, opts, err);
+		memmove(ret_id, opts->run_id, NAMES_ID_BYTES);
+	} else {
+		rc = find_latest(&n, opts, err);
+		if (!rc && (!scan_run(n.best_dir, n.best_id, arena, &f) || !f.dir || !f.experiment || !f.run_name))
+			rc = err_set(err, ERR_NOMEM, "out of memory");
+		memcpy(ret_id, n.best_id, NAMES_ID_BYTES);
 	}
-	rc = find(&f, arena, &by_id, err);
-	if (rc)
-		return rc;
-	memmove(ret_id, by_id.run_id, NAMES_ID_BYTES);
-	*ret = f;
-	return 0;
+	if (!rc)
+		*ret = f;
+	return rc;
 }
 
 int folder_open(struct folder *ret, struct arena *arena, const struct folder_opts *opts, struct err *err)

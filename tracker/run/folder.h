@@ -26,9 +26,9 @@ struct folder {
 /* Texts of *ret live in the arena. */
 int folder_open(struct folder *ret, struct arena *arena, const struct folder_opts *opts, struct err *err);
 
-/* The run of that name in the experiment whose first journal was begun last (run_id and must_exist do not count), or
- * with run_id and must_exist the run of that id. ret_id: NAMES_ID_BYTES. ERR_NOENT when there is none. Makes
- * nothing. */
+/* The run of that name in the experiment whose first journal was begun last, without a name whichever lies in runs_dir
+ * or a folder of it (run_id does not count); or with run_id and must_exist the run of that id. ret_id: NAMES_ID_BYTES.
+ * ERR_NOENT when there is none. Makes nothing. */
 int folder_find(struct folder *ret, char *ret_id, struct arena *arena, const struct folder_opts *opts, struct err *err);
 
 /* Calls found for each journal of the run in dir, with the file's size. */

@@ -208,8 +208,8 @@ static int find_run(struct dptrack_found *ret, const struct dptrack_run_opts *o,
 	struct folder f;
 	int rc = opts_check(o, err);
 
-	if (!rc && !o->run_id && !o->run_name)
-		rc = err_set(err, ERR_USAGE, "looking for a run needs its id or its name");
+	if (!rc && !o->run_id && !o->run_name && o->experiment)
+		rc = err_set(err, ERR_USAGE, "looking for a run in an experiment needs its name");
 	if (!rc)
 		rc = folder_find(&f, ret->id, arena,
 				 &(struct folder_opts){ .runs_dir = opts_runs_dir(o),

@@ -18,6 +18,7 @@
 #include "trainer/tools/recorded.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
+#define STEPS_FEW 10 /* below it nothing is promised */
 
 struct validated { /* a point of a series that learning_validates */
 	const struct learning_series *of;
@@ -157,7 +158,7 @@ static int read_with(struct doctor *d, const char *dir, const struct dptrack_rea
 	struct dptrack_error error = { 0, "" };
 
 	if (dptrack_read(dir, reader, &error))
-		return err_set(err, ERR_USAGE, "%s", error.text);
+		return err_set(err, error.code == DPTRACK_NOENT ? ERR_NOENT : ERR_USAGE, "%s", error.text);
 	if (d->err.code)
 		*err = d->err;
 	return d->err.code;
@@ -171,20 +172,38 @@ static int open_steps(struct doctor *d, struct err *err)
 	return rc ? rc : vitals_new(&d->vitals, o.ranks, err);
 }
 
-static int read_journals(struct doctor *d, const char *dir, struct err *err)
+/* What there is in the run's folder f->dir, or where that is none but holds runs, in the newest of them: then f names
+ * it. */
+static int read_first(struct doctor *d, struct dptrack_found *f, struct err *err)
 {
 	const struct dptrack_reader first = { d, see_journal, see_point, see_fact, { NULL } };
+	struct dptrack_found newest;
+	int rc = read_with(d, f->dir, &first, err);
+
+	if (rc != ERR_NOENT)
+		return rc;
+	if (dptrack_find(&newest, &(struct dptrack_run_opts){ .runs_dir = f->dir }, NULL))
+		return err_set(err, ERR_USAGE,
+			       "--run %s is no run's folder: it has no journal, nor do folders in it", f->dir);
+	log_info("%s is no run's folder: the newest run in it is %s", f->dir, newest.dir);
+	*f = newest;
+	*err = (struct err)ERR_INIT;
+	return read_with(d, f->dir, &first, err);
+}
+
+static int read_journals(struct doctor *d, struct dptrack_found *f, struct err *err)
+{
 	const struct dptrack_reader second = { d, NULL, take_point, NULL, { NULL } };
-	int rc = read_with(d, dir, &first, err);
+	int rc = read_first(d, f, err);
 
 	if (!rc && d->last < 0)
-		rc = err_set(err, ERR_USAGE, "%s: the run has no steps by which it could be judged", dir);
+		rc = err_set(err, ERR_USAGE, "%s: the run has no steps by which it could be judged", f->dir);
 	if (!rc)
 		rc = open_steps(d, err);
 	if (!rc)
 		rc = begin_learning(d, err);
 	if (!rc)
-		rc = read_with(d, dir, &second, err);
+		rc = read_with(d, f->dir, &second, err);
 	d->overfits = !rc && d->pair && learning_overfits(d->learning, &d->overfit);
 	return rc;
 }
@@ -311,8 +330,10 @@ static void print_text(const struct doctor *d, const struct change *found)
 		learning_sentence(&text, &d->overfit);
 		buf_addc(&text, '\n');
 	}
-	printf("%s: %.4g ms a step, %zu steps (%zu more left out as warm-up)\n%s", d->name,
-	       1e3 * d->pace.seconds * d->pace.samples / (double)d->pace.steps, d->pace.steps, d->pace.warmup,
+	printf("%s: %.4g ms a step, %zu step%s (%zu more left out as warm-up)%s\n%s", d->name,
+	       1e3 * d->pace.seconds * d->pace.samples / (double)d->pace.steps, d->pace.steps,
+	       d->pace.steps > 1 ? "s" : "", d->pace.warmup,
+	       d->pace.steps < STEPS_FEW ? ": few, so that what follows may be chance" : "",
 	       text.data ? text.data : "");
 	buf_done(&text);
 	if (found)
@@ -347,15 +368,14 @@ int doctor_main(const struct job *job, const char *run_id, struct err *err)
 {
 	struct doctor d = { .facts = judge_unknown(), .last = -1 };
 	struct dptrack_found found;
-	const char *dir = job->cfg->run;
 	int rc = 0;
 
-	if (!dir) {
+	if (!job->cfg->run)
 		rc = recorded_run(job, run_id, &found, err);
-		dir = found.dir;
-	}
+	else if ((size_t)snprintf(found.dir, sizeof(found.dir), "%s", job->cfg->run) >= sizeof(found.dir))
+		rc = err_set(err, ERR_USAGE, "--run %.100s…: path is too long", job->cfg->run);
 	if (!rc)
-		rc = read_journals(&d, dir, err);
+		rc = read_journals(&d, &found, err);
 	if (!rc)
 		rc = judge(&d, err);
 	if (!rc)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/log.h"
+
 static void print_command_help(const struct cli_command *cmd, const struct flag *table)
 {
 	const struct flag *f;
@@ -89,7 +91,8 @@ static int find_by_name(struct source *s, const char *text, char *ret, struct er
 	if (rc)
 		goto out;
 	if (!json_array_size(runs))
-		rc = err_set(err, ERR_NOENT, "no run %s: name it by its id, the first digits of it, or its name", text);
+		rc = err_set(err, ERR_NOENT,
+			     "no run %s: name it by its id, the first digits of it, its name, or its folder", text);
 	else if (json_array_size(runs) > 1)
 		rc = err_set(err, ERR_USAGE, "more than one run is named %s: name it by its id (dptrack ls shows it)",
 			     text);
@@ -102,22 +105,72 @@ out:
 	return rc;
 }
 
-int cli_find_run(struct source *s, const char *text, char *ret, struct err *err)
+static int find_by_id(struct source *s, const char *text, size_t n, char *ret, struct err *err)
 {
 	char target[128];
 	json_t *run = NULL;
-	size_t n = strlen(text);
-	int rc = ERR_NOENT;
+	int rc;
 
-	if (n >= 4 && n <= 32 && strspn(text, "0123456789abcdef") == n) {
-		snprintf(target, sizeof(target), "/api/v1/runs/%s", text);
-		rc = cli_get_json(s, target, &run, err);
-		if (!rc)
-			snprintf(ret, 33, "%s", cli_text(run, "id"));
-		json_decref(run);
+	if (n < 4 || n > 32 || strspn(text, "0123456789abcdef") < n)
+		return ERR_NOENT;
+	snprintf(target, sizeof(target), "/api/v1/runs/%.*s", (int)n, text);
+	rc = cli_get_json(s, target, &run, err);
+	if (!rc)
+		snprintf(ret, 33, "%s", cli_text(run, "id"));
+	json_decref(run);
+	return rc;
+}
+
+/* The run that was begun last in an experiment. */
+static int find_newest(struct source *s, const char *experiment, char *ret, struct err *err)
+{
+	json_t *root = NULL, *run;
+	struct buf target;
+	int rc;
+
+	buf_init(&target, 65536);
+	buf_adds(&target, "/api/v1/runs");
+	source_arg(&target, "experiment", experiment);
+	source_arg(&target, "order_by", "start_time DESC");
+	source_arg(&target, "limit", "1");
+	rc = cli_get_json(s, target.data, &root, err);
+	buf_done(&target);
+	run = rc ? NULL : json_array_get(json_object_get(root, "runs"), 0);
+	if (run) {
+		snprintf(ret, 33, "%s", cli_text(run, "id"));
+		log_info("%s is an experiment: its newest run is %s", experiment, cli_text(run, "name"));
+	} else if (!rc) {
+		rc = ERR_NOENT;
 	}
+	json_decref(root);
+	return rc;
+}
+
+/* A folder, as the shell completes it: <experiment>/<name>-<8 digits of the id>, or an experiment's. */
+static int find_by_folder(struct source *s, const char *text, char *ret, struct err *err)
+{
+	const char *end = text + strlen(text), *at, *dash = NULL;
+	char name[256];
+
+	while (end > text && end[-1] == '/')
+		end--;
+	for (at = end; at > text && at[-1] != '/'; at--)
+		dash = !dash && at[-1] == '-' ? at : dash;
+	if (dash && end - dash == 8 && !find_by_id(s, dash, 8, ret, err))
+		return 0;
+	snprintf(name, sizeof(name), "%.*s", (int)(end - at), at);
+	return name[0] ? find_newest(s, name, ret, err) : ERR_NOENT;
+}
+
+int cli_find_run(struct source *s, const char *text, char *ret, struct err *err)
+{
+	struct err none = ERR_INIT;
+	int rc = find_by_id(s, text, strlen(text), ret, err);
+
 	if (rc == ERR_NOENT)
 		rc = find_by_name(s, text, ret, err);
+	if (rc == ERR_NOENT && !find_by_folder(s, text, ret, &none))
+		rc = 0;
 	return rc;
 }
 

@@ -45,7 +45,8 @@ struct cli_line {
 int cli_line_read(struct cli_line *line, int argc, char **argv, struct err *err);
 void cli_line_done(struct cli_line *line);
 
-/* The id of the one run that text names: an id, a beginning of one, or a name; ret has room for 33 bytes. */
+/* The id of the one run that text names: an id, a beginning of one, a name, or a folder: a run's, or an experiment's,
+ * whose newest run it is then; ret has room for 33 bytes. */
 int cli_find_run(struct source *s, const char *text, char *ret, struct err *err);
 
 /* The filter for runs of that name. */
