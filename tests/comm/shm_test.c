@@ -18,6 +18,7 @@
 #include "tests/comm/collectives.h"
 #include "tracker/base/clock.h"
 #include "trainer/comm/comm.h"
+#include "trainer/comm/held.h"
 #include "trainer/comm/rendezvous.h"
 #include "trainer/comm/sum.h"
 
@@ -41,6 +42,32 @@ static int run_rank(const struct comm_shm_opts *o, rank_fn *fn)
 	bad = fn(c);
 	c->ops->close(c);
 	return bad;
+}
+
+/* As over a link of 20 ms that carries 1 MB/s: the same sums, later, in what is split from it too. */
+static int held_collectives(struct comm *c)
+{
+	const struct held_link link = { .latency_s = 0.02, .bytes_per_s = 1e6 };
+	struct err err = ERR_INIT;
+	struct comm *held, *part;
+	float data[25000];
+	double start;
+
+	for (size_t i = 0; i < 25000; i++)
+		data[i] = (float)(c->rank + 1);
+	if (held_comm(&held, c, &link, &err) || held->ops->split(held, 0, &part, &err))
+		return 1;
+	start = clock_mono_s();
+	if (part->ops->allreduce(part, data, 25000, DTYPE_F32, &err) || data[0] != 3 || data[24999] != 3)
+		return 2;
+	if (part->sent < 100000 || clock_mono_s() - start < 0.02 + 1e-6 * (double)part->sent)
+		return 3;
+	start = clock_mono_s();
+	if (held->ops->barrier(held, &err) || clock_mono_s() - start < 0.02)
+		return 4;
+	part->ops->close(part);
+	held->ops->abort(held);
+	return held->ops->barrier(held, &err) != ERR_PEER; /* and it does not wait for the link */
 }
 
 static int make(int world)
@@ -81,6 +108,12 @@ static void expect_clean(int world, rank_fn *fn)
 	close(fd);
 	for (int r = 0; r < world; r++)
 		assert_int_equal(code[r], 0);
+}
+
+static void test_held(void **state)
+{
+	(void)state;
+	expect_clean(2, held_collectives);
 }
 
 static void test_allreduce(void **state)
@@ -380,7 +413,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bf16_rounds_once),
-		cmocka_unit_test(test_allreduce),
+		cmocka_unit_test(test_allreduce), cmocka_unit_test(test_held),
 		cmocka_unit_test(test_reduce_scatter_all_gather),
 		cmocka_unit_test(test_terms),
 		cmocka_unit_test(test_broadcast_and_ring),

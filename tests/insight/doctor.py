@@ -36,10 +36,22 @@ def live(folder):
     lib.equal(json.loads(again), slow, "from the folder")
     said = doctor(folder, "--run", run).stdout
     lib.check("disk: " in said and "next: " in said and " ms a step, " in said, said)
+    for place in ("runs/doctor", "runs/"):
+        newest = doctor(folder, "--run", place, "--json")
+        lib.equal(json.loads(newest.stdout), slow, place)
+        lib.check("no run's folder: the newest run in it is " + place.rstrip("/") in newest.stderr, newest.stderr)
     two = doctor(folder, *flags, "--nproc-per-node", "2", "--system-interval", "0.1", "--experiment", "two", "--json",
                  environment={"DPTRAIN_TEST_SLOW_RANK": "1:20"})
     lib.check("straggler" in {leaf["leaf"] for leaf in json.loads(two.stdout)["leaves"]}, two.stdout)
     lib.check(not glob.glob(os.path.join(folder, "runs", "doctor", "*", "checkpoints")), "no checkpoint")
+
+
+def far(folder):
+    """Collectives that a slow link holds back."""
+    flags = [*MODEL, "--data-path", "text", "--max-steps", "25", "-j", "1", "--nproc-per-node", "2", "--system-interval", "0"]
+    got = json.loads(doctor(folder, *flags, "--experiment", "far", "--link", "30ms,0GB/s", "--json").stdout)
+    lib.equal(got["verdict"], "link", got["leaves"])
+    lib.check(min(got["all_phases"]["comm_exposed"][1:]) > 0.02, got["all_phases"]["comm_exposed"])
 
 
 def machine(folder):
@@ -98,6 +110,7 @@ def overfits(folder):
 def refused(folder):
     os.mkdir(os.path.join(folder, "nothing"))
     lib.check("no journal" in doctor(folder, "--run", "nothing", code=2).stderr, "no run's folder")
+    lib.check("such as 200us,1.25GB/s" in doctor(folder, "--synthetic", "--link", "3", code=2).stderr, "--link")
     lib.check("--data-path" in doctor(folder, "--model", "resnet20", code=2).stderr, "without data")
     lib.check("--run" in doctor(folder, "--synthetic", "--nnodes", "2", code=2).stderr, "several machines")
     lib.check("belongs to" in subprocess.run([helper.DPTRAIN, "--try"], capture_output=True, text=True, timeout=60).stderr, "--try")
@@ -110,6 +123,7 @@ def main():
             f.write("the quick brown fox jumps over the lazy dog\n" * 60)
         live(folder)
         machine(folder)
+        far(folder)
         limited(folder)
         tried(folder)
         overfits(folder)

@@ -104,6 +104,9 @@ struct config_world {
 
 int config_resolve(struct run_config *cfg, const struct config_world *w, struct err *err);
 
+/* What --link says; without it 0 s and 0 bytes a second, which is no limit. ERR_USAGE. */
+int config_link(const struct run_config *cfg, double *ret_latency_s, double *ret_bytes_per_s, struct err *err);
+
 /* Whether somebody gave the value (on the command line, in the environment or in the file). */
 bool config_given(const struct run_config *cfg, enum flag_id id);
 

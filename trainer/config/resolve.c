@@ -598,6 +598,13 @@ static int resolve_trace(struct run_config *cfg, struct err *err)
 		       say(cfg, FLAG_trace_steps, &l), cfg->trace_steps);
 }
 
+static int check_link(const struct run_config *cfg, struct err *err)
+{
+	double latency_s, bytes_per_s;
+
+	return config_link(cfg, &latency_s, &bytes_per_s, err);
+}
+
 static int resolve_doctor(struct run_config *cfg, struct err *err)
 {
 	if (given(cfg, FLAG_experiment))
@@ -715,6 +722,8 @@ int config_resolve(struct run_config *cfg, const struct config_world *w, struct 
 		rc = resolve_weights(cfg, err);
 	if (!rc && has(cfg, FLAG_trace_steps))
 		rc = resolve_trace(cfg, err);
+	if (!rc)
+		rc = check_link(cfg, err);
 	if (!rc && cfg->command == COMMAND_DOCTOR)
 		rc = resolve_doctor(cfg, err);
 	if (!rc)

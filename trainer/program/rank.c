@@ -8,6 +8,7 @@
 
 #include "tracker/base/log.h"
 #include "trainer/comm/bootstrap.h"
+#include "trainer/comm/held.h"
 #include "trainer/comm/nodes.h"
 #include "trainer/program/same_flags.h"
 
@@ -176,6 +177,15 @@ static int open_nodes(struct rank *r, const struct comm_shm_opts *so, struct err
 	return 0;
 }
 
+/* --link */
+static int hold_back(struct rank *r, struct err *err)
+{
+	struct held_link link;
+	int rc = config_link(r->cfg, &link.latency_s, &link.bytes_per_s, err);
+
+	return rc || (link.latency_s <= 0 && link.bytes_per_s <= 0) ? rc : held_comm(&r->comm, r->comm, &link, err);
+}
+
 int rank_meet(struct rank *r, struct err *err)
 {
 	const struct seat *s = r->seat;
@@ -194,6 +204,8 @@ int rank_meet(struct rank *r, struct err *err)
 		rc = same_flags(r->cfg, r->net, err);
 	if (!rc)
 		rc = s->nodes > 1 ? open_nodes(r, &o, err) : comm_shm_open(&r->comm, &o, err);
+	if (!rc)
+		rc = hold_back(r, err);
 	if (!rc)
 		rc = flight_comm(&r->comm, r->comm, &seat_own(s)->flight, "all ranks", err);
 	if (!rc)

@@ -43,13 +43,15 @@ static void words_of(const struct calibration *c, const char *subject, const cha
 		     char **argv)
 {
 	const struct run_config *cfg = c->job->cfg;
-	char *save = NULL, threads[40] = "";
+	char *save = NULL, threads[40] = "", link[100] = "";
 	int argc = 0;
 
 	if (config_given(cfg, FLAG_threads))
 		snprintf(threads, sizeof(threads), "--threads %lld", (long long)cfg->threads);
-	snprintf(text, n, "%s bench %s --precision %s --nproc-per-node %lld %s --steps 5 --profile node --json",
-		 c->job->argv[0], subject, precision, (long long)cfg->nproc_per_node, threads);
+	if (config_given(cfg, FLAG_link))
+		snprintf(link, sizeof(link), "--link %s", cfg->link);
+	snprintf(text, n, "%s bench %s --precision %s --nproc-per-node %lld %s %s --steps 5 --profile node --json",
+		 c->job->argv[0], subject, precision, (long long)cfg->nproc_per_node, threads, link);
 	for (char *w = strtok_r(text, " ", &save); w && argc < WORDS_MAX - 1; w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
 	argv[argc] = NULL;

@@ -74,7 +74,8 @@ int curve_measure(struct curve_point ret[CURVE_POINTS], int *ret_n, const struct
 		for (size_t k = 0; !rc && k < n_sizes; k++) {
 			const size_t bytes = (size_t)sizes[k] / unit * unit;
 
-			ret[n] = (struct curve_point){ ops[i], (double)bytes, 0, c->world, c->ops->name };
+			ret[n] = (struct curve_point){ ops[i], (double)bytes, 0, c->world,
+						      rank_transport(&e->rank) };
 			rc = bytes ? time_one(c, (int)i, data, bytes, &ret[n].seconds, err) : 0;
 			n += bytes != 0;
 		}

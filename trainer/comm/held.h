@@ -1,0 +1,16 @@
+/* held.h: a communicator around another whose collectives take as much longer as a slower link would make them. */
+#ifndef DPT_COMM_HELD_H
+#define DPT_COMM_HELD_H
+
+#include "trainer/comm/comm.h"
+
+struct held_link {
+	double latency_s;   /* of each call */
+	double bytes_per_s; /* of what leaves a rank, or comes to it; 0: no limit */
+};
+
+/* Calls of *ret are those of c, and after each the rank waits for latency and bytes; so it is with what is split from
+ * it. *ret owns c, which is closed when memory is out. */
+int held_comm(struct comm **ret, struct comm *c, const struct held_link *link, struct err *err);
+
+#endif
