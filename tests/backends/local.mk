@@ -1,6 +1,13 @@
+# Steps allocate nothing.
+TESTS += tests/backends/allocations.py
+EXTRA_DIST += tests/backends/allocations.py
+
 # Kernels of the cpu module against plain loops.
 if HAVE_ONEDNN
-cmocka_tests += tests/backends/cpu_kernels_test tests/backends/tiles_test tests/backends/winograd_test
+cmocka_tests += tests/backends/cpu_kernels_test tests/backends/tiles_test tests/backends/winograd_test \
+	tests/backends/dnn_memory_test
+tests_backends_dnn_memory_test_SOURCES = tests/backends/dnn_memory_test.c trainer/backends/cpu/dnn_memory.c
+tests_backends_dnn_memory_test_LDADD = $(CMOCKA_LIBS)
 tests_backends_cpu_kernels_test_LDADD = libgraph.la $(CMOCKA_LIBS) -lm
 tests_backends_tiles_test_SOURCES = tests/backends/tiles_test.c trainer/backends/cpu/amx.c trainer/backends/cpu/tiles.c \
 	trainer/backends/cpu/team.c

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static _Atomic long count;
@@ -82,11 +84,23 @@ EXPORT void *aligned_alloc(size_t align, size_t n)
 	return __libc_memalign(align, n);
 }
 
+EXPORT void *memalign(size_t align, size_t n)
+{
+	note(n);
+	return __libc_memalign(align, n);
+}
+
 EXPORT int posix_memalign(void **ret, size_t align, size_t n)
 {
 	note(n);
 	*ret = __libc_memalign(align, n);
 	return *ret ? 0 : 12;
+}
+
+EXPORT void *mmap(void *at, size_t n, int protect, int flags, int fd, off_t offset)
+{
+	note(n);
+	return (void *)syscall(SYS_mmap, at, n, protect, flags, fd, offset);
 }
 
 /* The ranks end with _exit: the count is written where they do. */

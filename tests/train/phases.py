@@ -1,11 +1,9 @@
 """Where the time of a step goes: every series is complete, the parts sum to the step, a slowed loader shows in data_wait
-and nowhere else, a slowed rank in comm_exposed of the others; bench's times of ops are parts of its steps; and a step
-allocates nothing."""
-import glob
+and nowhere else, a slowed rank in comm_exposed of the others; and bench's times of ops are parts of its steps."""
 import json
 import os
 
-from helper import BUILD, FINISHED, LAUNCHER, Folder, check, dptrain, fast, finish, make_set, read_run, sanitized
+from helper import FINISHED, LAUNCHER, Folder, check, dptrain, fast, finish, make_set, read_run
 
 PARTS = ["data_wait", "h2d", "forward", "backward", "comm_exposed", "optimizer", "other"]
 FAST = fast()
@@ -113,35 +111,10 @@ def bench_by_op():
     check(b["matmul_gflops"] > 0 and 0 <= b["other_share"] < 1, "bench: %g GFLOP/s, %g" % (b["matmul_gflops"], b["other_share"]))
 
 
-def allocations(steps, ranks, least, flags):
-    library = os.path.join(BUILD, "tests", "train", ".libs", "alloc_count.so")
-    with Folder() as tmp:
-        base = os.path.join(tmp, "count")
-        train(tmp, "-b", 1, "--image-size", 28, "--in-channels", 1, "--nproc-per-node", ranks, *flags, steps=steps,
-              env={"LD_PRELOAD": library, "ALLOC_COUNT_FILE": base, "ALLOC_COUNT_LEAST": str(least)})
-        return sum(int(open(f, encoding="ascii").read()) for f in glob.glob(base + ".*"))
-
-
-def allocates_nothing():
-    """Of our own code nothing (ref). oneDNN allocates a few small objects for each call, but no memory to work in."""
-    if sanitized():
-        print("allocations are not counted under a sanitizer")
-        return
-    cases = [(1, 0, ["--backend", "ref", "--grad-accum-steps", 2]), (2, 0, ["--backend", "ref"])]
-    if "cpu" in FAST:
-        cases.append((2, 4096, ["--backend", "cpu"]))
-    for ranks, least, flags in cases:
-        few, many = allocations(5, ranks, least, flags), allocations(35, ranks, least, flags)
-        check(few > 0, "allocations are counted")
-        # the recorder's writer thread may let a buffer grow a few times
-        check(many - few < 15, "%s, %d ranks: 30 further steps allocate %d times" % (flags[1], ranks, many - few))
-
-
 def main():
     complete()
     slowed()
     bench_by_op()
-    allocates_nothing()
     finish("phases")
 
 

@@ -18,6 +18,7 @@ int dnn_new(struct dnn **ret, struct err *err)
 
 	if (!d)
 		return err_set(err, ERR_NOMEM, "oneDNN: out of memory");
+	dnn_memory_serve((const void *)dnnl_primitive_execute);
 	/* what the library remembers changes the order in which it lists implementations */
 	dnnl_set_primitive_cache_capacity(0);
 	st = dnnl_engine_create(&d->engine, dnnl_cpu, 0);

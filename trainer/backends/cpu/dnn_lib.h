@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trainer/backends/cpu/dnn.h"
+#include "trainer/backends/cpu/dnn_memory.h"
 
 #if DNNL_VERSION_MAJOR >= 3
 typedef const_dnnl_memory_desc_t desc_ref;
@@ -166,6 +167,17 @@ static inline dnnl_primitive_desc_t walk_find(struct pd_walk *w, const char *imp
 		}
 	}
 	return pd;
+}
+
+/* As dnnl_primitive_execute; what it asks for meanwhile is kept for the next call. */
+static inline dnnl_status_t dnn_execute(const struct dnn *d, dnnl_primitive_t prim, int n, const dnnl_exec_arg_t *args)
+{
+	dnnl_status_t st;
+
+	dnn_memory_begin();
+	st = dnnl_primitive_execute(prim, d->stream, n, args);
+	dnn_memory_end();
+	return st;
 }
 
 static inline int dnn_fail(struct err *err, const char *what, dnnl_status_t st)

@@ -10,8 +10,11 @@ cpu_sources = \
 	trainer/backends/cpu/dnn.c \
 	trainer/backends/cpu/dnn.h \
 	trainer/backends/cpu/dnn_conv.c \
+	trainer/backends/cpu/dnn_import.c \
 	trainer/backends/cpu/dnn_lib.h \
 	trainer/backends/cpu/dnn_matmul.c \
+	trainer/backends/cpu/dnn_memory.c \
+	trainer/backends/cpu/dnn_memory.h \
 	trainer/backends/cpu/each.h \
 	trainer/backends/cpu/emulate.c \
 	trainer/backends/cpu/emulate.h \
