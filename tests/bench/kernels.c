@@ -1,9 +1,9 @@
 /* kernels.c: the kernel calls of whole ResNet training steps, in order and on distinct buffers, without graph, planner
  * or loop: where a step's time goes, per op and shape, with rates.
  *   kernels [resnet20|resnet18|resnet34|resnet50] [f32|bf16] THREADS BATCH REPEATS [-v|-l|-g]
- * -l: the step's own bound instead, as JSON: every product and convolution as fast as its kernel is alone, run again
- * and again on the same operands, and whatever the other kernels read and write as fast as memory is copied in pieces
- * of the net's largest tensor.
+ * -l: the step's own bound instead, as JSON: every product and convolution as fast as the best of the implementations
+ * that any layer of the net has chosen is alone, run again and again on the same operands, and whatever the other
+ * kernels read and write as fast as memory is copied in pieces of the net's largest tensor.
  * -g: per op and shape, what a step takes beyond that bound, and which part of it. */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -102,6 +102,15 @@ static struct cell *filled(struct bench *b, enum dtype type, struct shape shape,
 	}
 	return c;
 }
+
+#define CHOICES 512
+
+struct choices { /* of implementations by the clock: of what, and which */
+	struct {
+		char key[256], name[64];
+	} list[CHOICES];
+	int n;
+};
 
 struct call {
 	enum op_id op;
@@ -574,22 +583,6 @@ static void gaps(struct bench *b)
 	free(done);
 }
 
-static void limit(struct bench *b)
-{
-	double products = 0, bytes = 0, rate = copy_rate(b);
-
-	for (int i = 0; i < b->n; i++) {
-		struct item *it = &b->items[i];
-
-		if (it->flops > 0)
-			products += alone_s(b, it);
-		else
-			bytes += operand_bytes(it);
-	}
-	printf("{\"bound_s\": %.6f, \"products_s\": %.6f, \"other_bytes\": %.0f, \"bytes_per_s\": %.4g}\n",
-	       products + bytes / rate, products, bytes, rate);
-}
-
 static const struct backend *load(void)
 {
 	const char *build = getenv("builddir");
@@ -607,16 +600,132 @@ static const struct backend *load(void)
 	return b;
 }
 
+#define SLAB_BYTES ((size_t)12 << 30)
+
+/* Opens the module and makes all kernels of a step; with a name, that implementation wherever there is a choice of `of`
+ * and it can compute what is asked. */
+static void prepare(struct bench *b, const struct net *net, const struct choices *of, const char *name)
+{
+	struct err err = ERR_INIT;
+	void *slab, *workspace;
+
+	if (b->b->open(&(struct backend_opts){ .threads = b->env.threads }, &b->env.module, &err))
+		die("opening the module", err.text);
+	for (int i = 0; name && i < of->n; i++)
+		if (b->b->choose(b->env.module, of->list[i].key, name, &err))
+			die(name, err.text);
+	b->bytes = SLAB_BYTES;
+	if (b->b->alloc(b->env.module, SPACE_PRIVATE, b->bytes, &slab, &err))
+		die("memory", err.text);
+	b->slab = slab;
+	build(b, net);
+	workspace = take(b, b->workspace_bytes);
+	for (int i = 0; i < b->n; i++)
+		b->items[i].workspace = workspace;
+}
+
+static void note_choice(void *user, const char *key, const char *name)
+{
+	struct choices *c = user;
+
+	if (c->n == CHOICES)
+		die("choices", "too many");
+	snprintf(c->list[c->n].key, sizeof(c->list[0].key), "%s", key);
+	snprintf(c->list[c->n++].name, sizeof(c->list[0].name), "%s", name);
+}
+
+static const char *impl_of(const struct item *it)
+{
+	return it->kernel->impl ? it->kernel->impl(it->state) : "";
+}
+
+/* The products of a step, in order; other implementations may want other nodes between them, but the same products. */
+static int products(struct bench *b, struct item **ret)
+{
+	int n = 0;
+
+	for (int i = 0; i < b->n; i++)
+		if (b->items[i].flops > 0)
+			ret[n++] = &b->items[i];
+	return n;
+}
+
+/* Lowers best_s[i] to what product i takes alone where the choices have this name. */
+static void try_name(struct bench *b, const struct net *net, const struct choices *c, const char *name,
+		     double *best_s)
+{
+	static struct item *had[ITEMS], *has[ITEMS];
+	struct bench *other = calloc(1, sizeof(*other));
+	int n = products(b, had);
+	double s;
+
+	if (!other)
+		die("memory", "none for a second net");
+	other->b = b->b;
+	other->env.threads = b->env.threads;
+	other->low = b->low;
+	other->batch = b->batch;
+	other->repeats = b->repeats;
+	other->page = b->page;
+	prepare(other, net, c, name);
+	pass(other, 0);
+	if (products(other, has) != n)
+		die(name, "makes another number of products");
+	for (int i = 0; i < n; i++)
+		if (strcmp(impl_of(has[i]), impl_of(had[i])) != 0) {
+			s = alone_s(other, has[i]);
+			best_s[i] = s < best_s[i] ? s : best_s[i];
+		}
+	other->b->release(other->env.module, SPACE_PRIVATE, other->slab, other->bytes);
+	free(other);
+}
+
+static bool is_first(const struct choices *c, int i)
+{
+	for (int k = 0; k < i; k++)
+		if (strcmp(c->list[k].name, c->list[i].name) == 0)
+			return false;
+	return true;
+}
+
+static void limit(struct bench *b, const struct net *net)
+{
+	static struct choices c;
+	static struct item *product[ITEMS];
+	static double best_s[ITEMS];
+	double chosen = 0, best = 0, bytes = 0, rate = copy_rate(b);
+	int n = products(b, product);
+
+	for (int i = 0; i < n; i++)
+		chosen += best_s[i] = alone_s(b, product[i]);
+	for (int i = 0; i < b->n; i++)
+		bytes += b->items[i].flops > 0 ? 0 : operand_bytes(&b->items[i]);
+	b->b->choices(b->env.module, note_choice, &c);
+	for (int i = 0; i < c.n; i++)
+		if (is_first(&c, i))
+			try_name(b, net, &c, c.list[i].name, best_s);
+	for (int i = 0; i < n; i++)
+		best += best_s[i];
+	printf("{\"bound_s\": %.6f, \"products_s\": %.6f, \"chosen_s\": %.6f, \"other_bytes\": %.0f, "
+	       "\"bytes_per_s\": %.4g}\n",
+	       best + bytes / rate, best, chosen, bytes, rate);
+}
+
+static const struct net *net_of(const char *name)
+{
+	for (size_t i = 0; name && i < sizeof(nets) / sizeof(nets[0]); i++)
+		if (strcmp(name, nets[i].name) == 0)
+			return &nets[i];
+	return &nets[0];
+}
+
 int main(int argc, char **argv)
 {
 	static struct bench b;
-	const struct net *net = &nets[0];
-	struct err err = ERR_INIT;
+	const struct net *net = net_of(argc > 1 ? argv[1] : NULL);
+	const char *what = argc > 6 ? argv[6] : "";
 	double start, best = 1e9, passes[REPEATS];
 
-	for (size_t i = 0; argc > 1 && i < sizeof(nets) / sizeof(nets[0]); i++)
-		if (strcmp(argv[1], nets[i].name) == 0)
-			net = &nets[i];
 	b.low = argc > 2 && strcmp(argv[2], "bf16") == 0 ? DTYPE_BF16 : DTYPE_F32;
 	b.env.threads = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 1;
 	b.batch = argc > 4 ? (int)strtol(argv[4], NULL, 10) : 128;
@@ -627,20 +736,10 @@ int main(int argc, char **argv)
 	};
 	b.b = load();
 	start = now_s(&b);
-	if (b.b->open(&(struct backend_opts){ .threads = b.env.threads }, &b.env.module, &err))
-		die("opening the module", err.text);
-	b.bytes = (size_t)12 << 30;
-	void *slab;
-	if (b.b->alloc(b.env.module, SPACE_PRIVATE, b.bytes, &slab, &err))
-		die("memory", err.text);
-	b.slab = slab;
-	build(&b, net);
-	void *workspace = take(&b, b.workspace_bytes);
-	for (int i = 0; i < b.n; i++)
-		b.items[i].workspace = workspace;
-	if (argc > 6 && strcmp(argv[6], "-l") == 0) {
+	prepare(&b, net, NULL, NULL);
+	if (strcmp(what, "-l") == 0) {
 		pass(&b, 0);
-		limit(&b);
+		limit(&b, net);
 		return 0;
 	}
 	printf("%s %s, %d threads, batch %d: %d kernels prepared in %.1f ms, %.0f MB\n", net->name, dtype_name(b.low),
@@ -650,10 +749,10 @@ int main(int argc, char **argv)
 		passes[i] = pass(&b, i);
 		best = passes[i] < best ? passes[i] : best;
 	}
-	if (argc > 6 && strcmp(argv[6], "-g") == 0)
+	if (strcmp(what, "-g") == 0)
 		gaps(&b);
 	else
-		report(&b, argc > 6 && strcmp(argv[6], "-v") == 0);
+		report(&b, strcmp(what, "-v") == 0);
 	printf("%.1f images/s median, %.1f best\n", b.batch / median(passes, b.repeats), b.batch / best);
 	return 0;
 }
