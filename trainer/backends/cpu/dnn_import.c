@@ -109,24 +109,48 @@ static uintptr_t address(const struct library *l, ElfW(Sxword) tag)
 	return at && at < l->base ? l->base + at : at;
 }
 
+/* Ways to give memory back that are not pointed here: what came from the pool must not take them. */
+static bool bypasses(const char *name)
+{
+	const bool deletes = strncmp(name, "_Zdl", 4) == 0 || strncmp(name, "_Zda", 4) == 0;
+
+	return (deletes && strcmp(name, "_ZdlPv") != 0) || strcmp(name, "realloc") == 0;
+}
+
+/* Notes where a table of relocations has the imports. False where one is taken as an address, which may be called from
+ * anywhere, or memory may be given back past them. */
+static bool look_through(struct library *l, ElfW(Sxword) table, ElfW(Sxword) bytes)
+{
+	const ElfW(Rela) *r = (const ElfW(Rela) *)address(l, table);
+	const ElfW(Rela) *end = (const ElfW(Rela) *)((uintptr_t)r + said(l, bytes));
+	const ElfW(Sym) *symbols = (const ElfW(Sym) *)address(l, DT_SYMTAB);
+	const char *names = (const char *)address(l, DT_STRTAB);
+
+	for (; r < end; r++) {
+		const char *name = names + symbols[ELF64_R_SYM(r->r_info)].st_name;
+
+		if (bypasses(name))
+			return false;
+		for (size_t i = 0; i < IMPORTS; i++)
+			if (strcmp(name, imports[i].name) == 0) {
+				if (ELF64_R_TYPE(r->r_info) != R_X86_64_JUMP_SLOT)
+					return false;
+				l->slots[i] = (void **)(l->base + r->r_offset);
+			}
+	}
+	return true;
+}
+
 /* Of libraries that were opened with all their functions bound, as modules are. */
 static bool find_slots(struct library *l)
 {
-	const ElfW(Rela) *r = (const ElfW(Rela) *)address(l, DT_JMPREL);
-	const ElfW(Rela) *end = (const ElfW(Rela) *)((uintptr_t)r + said(l, DT_PLTRELSZ));
-	const ElfW(Sym) *symbols = (const ElfW(Sym) *)address(l, DT_SYMTAB);
-	const char *names = (const char *)address(l, DT_STRTAB);
-	size_t found = 0;
-
-	if (!r || !symbols || !names || said(l, DT_PLTREL) != DT_RELA)
+	if (!address(l, DT_SYMTAB) || !address(l, DT_STRTAB) || said(l, DT_PLTREL) != DT_RELA ||
+	    !look_through(l, DT_JMPREL, DT_PLTRELSZ) || !look_through(l, DT_RELA, DT_RELASZ))
 		return false;
-	for (; r < end; r++)
-		for (size_t i = 0; i < IMPORTS; i++)
-			if (strcmp(names + symbols[ELF64_R_SYM(r->r_info)].st_name, imports[i].name) == 0) {
-				found += !l->slots[i];
-				l->slots[i] = (void **)(l->base + r->r_offset);
-			}
-	return found == IMPORTS;
+	for (size_t i = 0; i < IMPORTS; i++)
+		if (!l->slots[i])
+			return false;
+	return true;
 }
 
 static bool protect(const struct library *l, int how)
