@@ -1,0 +1,243 @@
+/* nodes_base.c: see nodes_base.h. */
+#include "trainer/comm/nodes_base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- life ---- */
+
+int nodes_begin_life(struct nodes **ret, struct comm *local, const struct link_module *link,
+		     const struct link_opts *lo, struct err *err)
+{
+	struct nodes *x = calloc(1, sizeof(*x));
+	int rc;
+
+	if (!x) {
+		local->ops->close(local);
+		return err_set(err, ERR_NOMEM, "out of memory: communicator");
+	}
+	x->comm = (struct comm){ .rank = lo->rank, .world = lo->world, .terms = true };
+	x->local = local;
+	x->sockets = lo->sockets;
+	snprintf(x->interface, sizeof(x->interface), "%s", lo->interface);
+	rc = link->open(&x->link, lo, err);
+	if (rc)
+		return nodes_give_up(x, rc);
+	*ret = x;
+	return 0;
+}
+
+void nodes_free(struct nodes *x)
+{
+	struct err ignored;
+
+	if (!x)
+		return;
+	if (x->link) /* where the job was aborted nobody waits for what is still under way */
+		x->link->module->close(x->link, !x->broken && x->local && !shm_check(x->local, &ignored));
+	if (x->local)
+		x->local->ops->close(x->local);
+	for (int b = 0; x->rank && b < x->n_nodes; b++)
+		free(x->rank[b]);
+	free(x->rank);
+	free(x->size);
+	free(x->place);
+	free(x->number);
+	messages_free(&x->messages);
+	free(x->scratch);
+	free(x->piece);
+	free(x->from);
+	free(x->run);
+	free(x->run_node);
+	free(x->shown);
+	free(x->roots);
+	free(x);
+}
+
+int nodes_give_up(struct nodes *x, int rc)
+{
+	if (x)
+		x->broken = true;
+	nodes_free(x);
+	return rc;
+}
+
+/* Machines are numbered in the order of their first rank. */
+static int find_places(struct nodes *x, const struct nodes_said *said, struct err *err)
+{
+	int world = x->comm.world;
+
+	x->place = calloc((size_t)world, sizeof(*x->place));
+	x->size = calloc((size_t)world, sizeof(*x->size));
+	x->rank = calloc((size_t)world, sizeof(*x->rank));
+	x->number = calloc((size_t)world, sizeof(*x->number));
+	if (!x->place || !x->size || !x->rank || !x->number)
+		return err_set(err, ERR_NOMEM, "out of memory: %d ranks", world);
+	for (int r = 0; r < world; r++) {
+		int like = 0, b;
+
+		while (said[like].node != said[r].node)
+			like++;
+		b = like == r ? x->n_nodes++ : x->place[like].node;
+		if (like == r)
+			x->rank[b] = calloc((size_t)world, sizeof(*x->rank[b]));
+		if (!x->rank[b])
+			return err_set(err, ERR_NOMEM, "out of memory: %d ranks", world);
+		x->place[r] = (struct nodes_place){ b, x->size[b] };
+		x->number[r] = said[r].number;
+		x->rank[b][x->size[b]++] = r;
+	}
+	x->node = x->place[x->comm.rank].node;
+	x->least = x->size[0];
+	for (int b = 0; b < x->n_nodes; b++)
+		x->least = x->size[b] < x->least ? x->size[b] : x->least;
+	if (x->size[x->node] != x->local->world || x->place[x->comm.rank].local != x->local->rank)
+		return err_set(err, ERR_USAGE,
+			       "rank %d is number %d of %d on this machine, but of those that have come it is number "
+			       "%d of %d: does another machine bear the same name?",
+			       x->comm.rank, x->local->rank, x->local->world, x->place[x->comm.rank].local,
+			       x->size[x->node]);
+	return 0;
+}
+
+static int take_memory(struct nodes *x, struct err *err)
+{
+	size_t world = (size_t)x->comm.world, nodes = (size_t)x->n_nodes;
+
+	x->piece = calloc(world, sizeof(*x->piece));
+	x->from = calloc(nodes, sizeof(*x->from));
+	x->roots = calloc(NODES_AHEAD * nodes, sizeof(*x->roots));
+	x->shown = calloc(world, sizeof(*x->shown));
+	x->run = calloc(world, sizeof(*x->run));
+	x->run_node = calloc(world, sizeof(*x->run_node));
+	x->scratch = malloc(NODES_AHEAD * nodes * NODES_PART_BYTES);
+	x->messages.link = x->link;
+	x->messages.local = x->local;
+	x->messages.number = x->number;
+	if (x->piece && x->from && x->scratch && x->roots && x->shown && x->run && x->run_node)
+		return messages_take_memory(&x->messages,
+					    NODES_AHEAD * x->comm.world + (4 * NODES_AHEAD + 2) * x->n_nodes, err);
+	return err_set(err, ERR_NOMEM, "out of memory: communicator between %d machines", x->n_nodes);
+}
+
+/* Neighbours that are on one machine. */
+static void find_runs(struct nodes *x)
+{
+	for (int r = 0; r < x->comm.world; r++) {
+		const int node = x->place[r].node;
+
+		if (!x->n_runs || x->run_node[x->n_runs - 1] != node) {
+			x->run_node[x->n_runs] = node;
+			x->run[x->n_runs++] = (struct leaves_run){ r, 0 };
+		}
+		x->run[x->n_runs - 1].n++;
+	}
+}
+
+int nodes_set_up(struct nodes *x, const struct nodes_said *said, struct err *err)
+{
+	int rc = find_places(x, said, err);
+
+	if (!rc)
+		rc = take_memory(x, err);
+	if (!rc)
+		find_runs(x);
+	for (int r = 0; !rc && r < x->comm.world; r++)
+		if (x->place[r].node != x->node)
+			rc = x->link->module->connect(x->link, r, said[r].address, said[r].bytes, err);
+	return rc;
+}
+
+/* ---- collectives ---- */
+
+int nodes_enter(struct nodes *x, const char *what, struct err *err)
+{
+	x->messages.what = what;
+	if (!x->broken)
+		return 0;
+	return err_set(err, ERR_PEER, "%s: the job's ranks have lost each other", what);
+}
+
+int nodes_end(struct nodes *x, int rc)
+{
+	x->comm.sent_nodes = x->messages.sent;
+	x->comm.sent = x->local->sent + x->comm.sent_nodes;
+	if (rc) {
+		x->broken = true;
+		messages_drop(&x->messages);
+		x->local->ops->abort(x->local);
+	}
+	return rc;
+}
+
+int nodes_message(struct nodes *x, bool sends, int peer, void *data, size_t bytes, struct err *err)
+{
+	return messages_begin(&x->messages, &(struct message_opts){ peer, sends, data, bytes, 0 }, err);
+}
+
+int nodes_finish(struct nodes *x, struct err *err)
+{
+	return messages_await_all(&x->messages, err);
+}
+
+int nodes_holder(const struct nodes *x, int node, int r)
+{
+	return x->place[r].node == node ? x->place[r].local : x->place[r].local % x->size[node];
+}
+
+struct shm_pieces nodes_slices(struct nodes *x, size_t bytes_each)
+{
+	for (int r = 0; r < x->comm.world; r++)
+		x->piece[r] = (struct shm_piece){ (size_t)r * bytes_each, bytes_each, nodes_holder(x, x->node, r) };
+	return (struct shm_pieces){ x->piece, x->comm.world, (size_t)x->comm.world * bytes_each };
+}
+
+struct nodes_slice nodes_slice_of(size_t count, int i, int n)
+{
+	size_t each = (count + (size_t)n - 1) / (size_t)n, first;
+
+	each = (each + NODES_ALIGN - 1) / NODES_ALIGN * NODES_ALIGN;
+	first = each * (size_t)i;
+	if (first >= count)
+		return (struct nodes_slice){ count, 0 };
+	return (struct nodes_slice){ first, count - first < each ? count - first : each };
+}
+
+unsigned char *nodes_scratch(const struct nodes *x, size_t at)
+{
+	return x->scratch + at % NODES_AHEAD * (size_t)x->n_nodes * NODES_PART_BYTES;
+}
+
+int nodes_begin_gather(struct nodes *x, const struct nodes_chunk *c, bool sends, struct err *err)
+{
+	const size_t each = dtype_bytes(c->dtype), due = c->at + NODES_AHEAD;
+	const int me = x->place[x->comm.rank].local;
+	int rc = 0;
+
+	for (int b = 0; !rc && b < x->n_nodes; b++) {
+		const struct nodes_slice s = nodes_slice_of(c->count, sends ? x->node : b, x->n_nodes);
+
+		if (b != x->node)
+			rc = messages_begin(&x->messages, &(struct message_opts){ x->rank[b][me], sends,
+					    c->data + s.first * each, s.count * each, due }, err);
+	}
+	return rc;
+}
+
+/* All ranks begin their messages in one order: those of chunks 0 to NODES_AHEAD - 1, what adding 0 begins, those of
+ * NODES_AHEAD, what adding 1 begins, and so on. */
+int nodes_in_turns(struct nodes *x, size_t chunks, const struct nodes_turns *t, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t at = 0; !rc && at < chunks && at < NODES_AHEAD; at++)
+		rc = t->begin(t->user, at, err);
+	for (size_t at = 0; !rc && at < chunks; at++) {
+		rc = messages_await(&x->messages, at, err);
+		if (!rc)
+			rc = t->add(t->user, at, err);
+		if (!rc && at + NODES_AHEAD < chunks)
+			rc = t->begin(t->user, at + NODES_AHEAD, err);
+	}
+	return rc ? rc : nodes_finish(x, err);
+}
