@@ -117,7 +117,14 @@ static void find_readings(struct laying *l)
 	}
 }
 
-/* The unit that p goes into; a new one when there is none. With units of layers a part's later matrix begins another
+/* Whether each matrix of a part has a unit of its own. The first block has always: nothing is computed that could hide
+ * its gather in front of the forward pass, nor its sum behind the backward pass, but other matrices of it. */
+static bool is_by_layer(const struct laying *l, int place)
+{
+	return l->o->unit_is_layer || place == 1;
+}
+
+/* The unit that p goes into; a new one when there is none. Where layers have units a part's later matrix begins another
  * one, which takes the vectors behind it. */
 static struct kind *unit_of(struct laying *l, const struct tensor *p)
 {
@@ -130,7 +137,7 @@ static struct kind *unit_of(struct laying *l, const struct tensor *p)
 
 		if (u->place != want.place || u->alone != want.alone || u->dtype != want.dtype)
 			continue;
-		if (l->o->unit_is_layer && u->has_matrix && p->decay)
+		if (is_by_layer(l, r->place) && u->has_matrix && p->decay)
 			break;
 		return &l->kinds[i];
 	}

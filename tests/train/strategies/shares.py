@@ -70,6 +70,16 @@ def large():
     check(sanitized() or most_mib <= 200, "plans of large models take %.0f MiB" % most_mib)
 
 
+def units():
+    """What stands before the blocks, each matrix of the first block (four: nothing else hides them), each other block, and what
+    stands behind the last; or each matrix of all."""
+    for unit, want in (("block", 1 + 4 + LAYERS - 1 + 1), ("layer", 2 + 4 * LAYERS + 1)):
+        p = dptrain("plan", "--synthetic", "--model", "gpt2-124m", "--no-tie-weights", "-b", 1, "--seq-len", 16, "--strategy", "fsdp", "--nproc-per-node", 2,
+                    "--fsdp-unit", unit, "--dump", "graph")
+        found = set(re.findall(r"\bunit\.(\d+)\.", p.stdout))
+        check(len(found) == want, "--fsdp-unit %s: %d units, not %d: %s" % (unit, len(found), want, p.stderr))
+
+
 def stages():
     """Of a pipeline every stage is told apart, with what it holds of micro-batches, and the plan is the neediest one's."""
     for schedule, held in (("1f1b", [4, 3, 2, 1]), ("gpipe", [8, 8, 8, 8])):
@@ -102,6 +112,7 @@ def compare(more, got, want):
 
 def main():
     large()
+    units()
     stages()
     pipelines()
     bf16s = [False] + [True] * any(line.startswith("cpu") and "bf16" in line for line in dptrain("backends").stdout.splitlines())
