@@ -18,7 +18,7 @@
 #define MAGIC UINT64_C(0x31306574706b7264)
 #define SAID_MOST ((size_t)16 << 20)
 #define STRANGERS 64	  /* connections that have not yet proved themselves, at once */
-#define HELLO_WAIT_S 5.0  /* a member says at once who it is */
+#define HELLO_WAIT_S 30.0 /* a member says at once who it is, once its overloaded machine lets it */
 #define RETRY_S 0.05
 #define NONCE_BYTES 32
 #define PROOF_BYTES 32
