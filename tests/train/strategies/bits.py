@@ -1,11 +1,16 @@
 """With --deterministic the bits of a run do not depend on how many ranks make it, nor on what they share out: one digest
 of losses, gradient norms and weights (moments too, where a checkpoint is kept) over strategies and worlds, where global
-batch, -b and --threads are equal. Leaves are ragged here, parts of ranks uneven, the last batch of an epoch shorter."""
+batch, -b and --threads are equal. Leaves are ragged here, parts of ranks uneven, the last batch of an epoch shorter.
+--full tries every strategy on every world with every model and type, on one machine and on two (network namespaces, ucx):
+about 380 runs; --full K/N every Nth of them, from the Kth on."""
+import contextlib
 import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", *folder) for folder in ((), ("..", "nodes"))]
 from helper import Folder, check, digest, dptrain, fast, finish, make_set
+from jobs import ended
+from spaces import Spaces, has_transport
 
 GPT = ["--model", "gpt2-124m", "--no-tie-weights", "--n-layer", 3, "--n-head", 2, "--n-embd", 32, "--block-size", 16, "--vocab-size", 61, "--dropout", 0.1,
        "--synthetic", "--max-steps", 3]
@@ -38,11 +43,17 @@ def worlds(way):
 ALL = [(way, world) for way in WAYS for world in worlds(way)]
 
 
-def digest_of(flags):
-    """Of what a run leaves; a text when it fails."""
+def digest_of(flags, spaces=None):
+    """Of what a run leaves, of the ranks of one machine or (spaces) of two; a text when it fails."""
     with Folder() as runs:
-        p = dptrain(*flags, "--deterministic", "--runs-dir", runs, "--report-to", "none", "--workers", 0)
-        return "exit %d: %s" % (p.returncode, p.stderr) if p.returncode else digest(runs)
+        flags = [*flags, "--deterministic", "--runs-dir", runs, "--report-to", "none", "--workers", 0]
+        if spaces:
+            meet = ["--nnodes", 2, "--master-addr", spaces.address[0], "--comm", "ucx"]
+            codes, texts = ended("bits", [spaces.start(i, *flags, *meet, "--node-rank", i) for i in range(2)])
+        else:
+            p = dptrain(*flags)
+            codes, texts = [p.returncode], [p.stderr]
+        return "exit %s: %s" % (codes, texts) if any(codes) else digest(runs)
 
 
 def value(flags, name):
@@ -62,29 +73,59 @@ def cut(flags, way, world):
     return ["-b", each // stages, "--microbatches", each // leaf]
 
 
-def check_model(name, flags, runs):
-    alone = digest_of(flags)
-    check(not alone.startswith("exit"), "%s, one rank: %s" % (name, alone))
-    for way, world in runs:
-        if name.startswith("gpt-tied") and way in TIED_APART:
-            continue
-        got = digest_of([*flags, "--nproc-per-node", world, *WAYS[way], *cut(flags, way, world)])
-        check(got == alone, "%s, %s on %d ranks: %s, on one rank %s" % (name, way, world, got, alone))
-    return alone
+class Bits:
+    def __init__(self, models, spaces):
+        self.models, self.spaces, self.alone = models, spaces, {}
+
+    def of_one_rank(self, name):
+        if name not in self.alone:
+            self.alone[name] = digest_of(self.models[name])
+            check(not self.alone[name].startswith("exit"), "%s, one rank: %s" % (name, self.alone[name]))
+        return self.alone[name]
+
+    def judge(self, name, way, world, machines):
+        flags, alone = self.models[name], self.of_one_rank(name)
+        got = digest_of([*flags, "--nproc-per-node", world // machines, *WAYS[way], *cut(flags, way, world)], self.spaces if machines > 1 else None)
+        check(got == alone, "%s, %s on %d ranks of %d machines: %s, on one rank %s" % (name, way, world, machines, got, alone))
+
+
+def chosen(model, last):
+    """Of a model, in the last type or an earlier one."""
+    if "--full" not in sys.argv:
+        return [(*run, 1) for run in (MOST if model == "gpt" and last else FEW + CUT if model == "resnet20" else FEW)]
+    return [(*run, 1) for run in ALL] + [(way, world, 2) for way, world in ALL if world % 2 == 0]
+
+
+def part_of(runs):
+    """--full K/N: the Kth of every N."""
+    k, _, n = ("".join(sys.argv[sys.argv.index("--full") + 1:][:1]) if "--full" in sys.argv else "").partition("/")
+    return runs[int(k) - 1::int(n)] if n else runs
+
+
+def two_machines():
+    if "--full" not in sys.argv:
+        return contextlib.nullcontext()
+    if os.geteuid() or not has_transport("ucx"):
+        print("two machines: left out (root and the ucx transport are needed)")
+        return contextlib.nullcontext()
+    return Spaces()
 
 
 def main():
     backend = fast()
     bf16 = "bf16" in "".join(line for line in dptrain("backends").stdout.splitlines() if line.startswith("cpu"))
     precisions = ["fp64"] if "ref" in backend else ["fp32"] + ["bf16"] * bf16
-    with Folder() as tmp:
+    with Folder() as tmp, two_machines() as spaces:
         MODELS["resnet20"] += ["--data-path", make_set(tmp, 58, 4, size=10)]
-        for precision in precisions:
-            for name, flags in MODELS.items():
-                runs = ALL if "--full" in sys.argv else MOST if name == "gpt" and precision == precisions[-1] else FEW + CUT if name == "resnet20" else FEW
-                one = check_model("%s, %s" % (name, precision), [*backend, *flags, "--precision", precision], runs)
-        other = digest_of([*backend, *flags, "--precision", precision, "-b", 3])
-        check(other != one, "other leaves, the same bits: nothing is compared")
+        bits = Bits({(name, p): [*backend, *flags, "--precision", p] for name, flags in MODELS.items() for p in precisions}, spaces)
+        runs = [(name, *run) for name in bits.models for run in chosen(name[0], name[1] == precisions[-1])]
+        runs = part_of([r for r in runs if (r[3] == 1 or spaces) and not (r[0][0] == "gpt-tied" and r[1] in TIED_APART)])
+        for k, run in enumerate(runs):
+            bits.judge(*run)
+            if "--full" in sys.argv and k % 20 == 19:
+                print("%d of %d runs" % (k + 1, len(runs)), flush=True)
+        name = ("resnet20", precisions[-1])
+        check(digest_of([*bits.models[name], "-b", 3]) != bits.of_one_rank(name), "other leaves, the same bits: nothing is compared")
     finish("bits")
 
 
