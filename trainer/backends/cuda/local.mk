@@ -68,12 +68,8 @@ SUFFIXES = .cu
 	@$(MKDIR_P) $(@D)
 	$(AM_V_NVCC)$(LIBTOOL) $(AM_V_lt) --tag=CC --mode=compile $(NVCC) -forward-unknown-opts $(NVCCFLAGS) -std=c++20 \
 		--Werror=all-warnings --ptxas-options=-v --compiler-options=$(NVCC_HOST_FLAGS) $(AM_CPPFLAGS) $(CPPFLAGS) \
-		-c -o $@ $< 2>$(@:.lo=.ptxas) || { cat $(@:.lo=.ptxas) >&2; rm -f $@; exit 1; }
-CLEANFILES += $(cuda_kernels:.cu=.ptxas)
+		-MMD -MP -MF $(@:.lo=.d) -MT $@ -c -o $@ $< 2>$(@:.lo=.ptxas) || { cat $(@:.lo=.ptxas) >&2; rm -f $@; exit 1; }
+CLEANFILES += $(cuda_kernels:.cu=.ptxas) $(cuda_kernels:.cu=.d)
 
-# What nvcc includes of the tree: any of it makes every kernel anew.
-$(cuda_kernels:.cu=.lo): trainer/backends/cuda/attend.h trainer/backends/cuda/columns.h \
-	trainer/backends/cuda/conv_plan.h trainer/backends/cuda/cuda.h trainer/backends/cuda/descend.h trainer/backends/cuda/device.h \
-	trainer/backends/cuda/fail.h trainer/backends/cuda/fold.h trainer/backends/cuda/matmul.h trainer/backends/cuda/meet.h \
-	trainer/backends/cuda/ranks.h trainer/backends/cuda/stage.h trainer/backends/cuda/staging.h trainer/graph/leaves.h \
-	trainer/backends/cuda/product.h trainer/ops/attention/attention_cuda.h trainer/graph/both.h trainer/graph/graph.h trainer/graph/kernel.h tracker/base/err.h
+# What each kernel includes, found when it is compiled.
+-include $(cuda_kernels:.cu=.d)
