@@ -90,6 +90,17 @@ static void loader(void **state)
 	judge(&s, "disk", 0.49);
 	s.run.load_cpu = 0.19;
 	judge(&s, "decode", 0.49);
+	s.run.load_cpu = 0.08; /* off the cores, as they are taken: no disk is slow */
+	s.run.run_wait = 0.45;
+	s.run.taken = 0.4;
+	judge(&s, "decode", 0.49);
+	s.run.run_wait = NAN;
+	s.run.load_cpu = 0.01;
+	s.run.memory_wait = 0.1; /* what was in memory is read again */
+	s.run.major_faults = 8;
+	judge(&s, "memory", 0.49);
+	s.run.memory_wait = 0; /* a file that is read for the first time */
+	judge(&s, "disk", 0.49);
 	make(&s, PACE_h2d, 0.05);
 	judge(&s, "copy", 0.33);
 }

@@ -11,7 +11,6 @@
 #include "tracker/insight/spread.h"
 #include "tracker/insight/student.h"
 
-#define BLOCKED_SHARE 0.5      /* loader threads off the cores for more than this wait for the disk */
 #define SLOW_LINK_GBS 0.5      /* an all-reduce below it lacks a link */
 #define ONE_BUCKET_EXPOSED 0.7 /* of the communication: nothing hides it */
 #define STRAGGLER_LEAST 0.05   /* of the other ranks' own time */
@@ -127,13 +126,31 @@ static void advise_loading(const struct tree_run *run, enum tree_leaf leaf, stru
 		try_action(f);
 }
 
+/* The share of their time for which loader threads are off the cores and do not wait for one either: they are taken to
+ * wait for cores as long as compute threads do. */
+static double blocked_share(const struct tree_run *run)
+{
+	return 1 - run->load_cpu / run->load - (run->run_wait > 0 ? run->run_wait : 0);
+}
+
+static bool is_blocked(const struct tree_run *run)
+{
+	return blocked_share(run) > run->load_cpu / run->load;
+}
+
+/* The loader waits for pages that were in memory: what reads a file for the first time waits for its disk alone. */
+static bool is_evicted(const struct tree_run *run)
+{
+	return is_blocked(run) && run->memory_wait > NO_WAIT && run->major_faults >= 1;
+}
+
 /* Without threads of the loader, waiting for data is the work itself. */
 static void walk_loader(struct walk *w)
 {
 	const struct tree_run *run = w->run;
-	double share = share_of(w, PACE_data_wait), off = 1 - run->load_cpu / run->load;
-	enum tree_leaf leaf = off > BLOCKED_SHARE ? TREE_disk : TREE_decode;
-	struct tree_finding *f = find(w, leaf, share, PACE_data_wait);
+	double share = share_of(w, PACE_data_wait), off = blocked_share(run);
+	enum tree_leaf leaf = is_blocked(run) ? TREE_disk : TREE_decode;
+	struct tree_finding *f = is_evicted(run) ? NULL : find(w, leaf, share, PACE_data_wait);
 
 	if (!f)
 		return;
@@ -147,7 +164,7 @@ static void walk_loader(struct walk *w)
 		    100 * share, 100 * off);
 	} else {
 		SAY(f, "steps wait for the loader %.0f %% of the time, whose threads are on a core %.0f %% of theirs",
-		    100 * share, 100 * (1 - off));
+		    100 * share, 100 * run->load_cpu / run->load);
 	}
 	advise_loading(run, leaf, f);
 }
@@ -311,6 +328,25 @@ static void walk_cpu(struct walk *w)
 		TRY(f, "-j auto");
 }
 
+static void walk_memory(struct walk *w)
+{
+	const struct tree_run *run = w->run;
+	const double waited = is_evicted(run) ? share_of(w, PACE_data_wait) : 0;
+	const bool loads = waited > run->memory_wait;
+	struct tree_finding *f =
+		find(w, TREE_memory, loads ? waited : run->memory_wait, loads ? PACE_data_wait : -1);
+
+	if (!f)
+		return;
+	if (loads)
+		SAY(f,
+		    "steps wait for the loader %.0f %% of the time, which has %.1f pages a step read back; threads "
+		    "wait for memory %.0f %% of it", 100 * waited, run->major_faults, 100 * run->memory_wait);
+	else
+		SAY(f, "threads wait for memory %.0f %% of the time; %.1f pages are read back a step",
+		    100 * run->memory_wait, run->major_faults);
+}
+
 static void walk_rest(struct walk *w)
 {
 	const struct tree_run *run = w->run;
@@ -318,10 +354,7 @@ static void walk_rest(struct walk *w)
 
 	if (f)
 		SAY(f, "a fixed loop takes %.2f times as long as at best", run->clock);
-	f = find(w, TREE_memory, run->memory_wait, -1);
-	if (f)
-		SAY(f, "threads wait for memory %.0f %% of the time; %.1f pages are read back a step",
-		    100 * run->memory_wait, run->major_faults);
+	walk_memory(w);
 	f = find(w, TREE_evaluation, share_of(w, PACE_between), PACE_between);
 	if (f && isnan(run->evaluation))
 		f->leaf = branches[TREE_evaluation];
