@@ -47,7 +47,10 @@ def live(folder):
 
 
 def far(folder):
-    """Collectives that a slow link holds back."""
+    """Batches that are long on their way to the device; collectives that a slow link holds back."""
+    flags = [*MODEL, "--data-path", "text", "--max-steps", "40", "-j", "1", "--system-interval", "0"]
+    got = json.loads(doctor(folder, *flags, "--experiment", "copied", "--json", environment={"DPTRAIN_TEST_SLOW_COPY": "20"}).stdout)
+    lib.equal(got["verdict"], "copy", got["leaves"])
     flags = [*MODEL, "--data-path", "text", "--max-steps", "25", "-j", "1", "--nproc-per-node", "2", "--system-interval", "0"]
     got = json.loads(doctor(folder, *flags, "--experiment", "far", "--link", "30ms,0GB/s", "--json").stdout)
     lib.equal(got["verdict"], "link", got["leaves"])

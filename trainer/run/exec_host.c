@@ -31,6 +31,7 @@ struct host_item {
 	const struct node *node; /* for messages */
 	double *seconds;	 /* of all runs; NULL: not asked for */
 	double least_s;		 /* that a run takes, see hooks_pace */
+	const struct hooks_clock *clock; /* NULL: as it is */
 };
 
 struct host_program {
@@ -66,6 +67,7 @@ struct host {
 	struct exec_done done;	       /* … and what it came to */
 	double *losses;
 	struct trace_span open; /* of the compute stream; without a name: none */
+	struct hooks_clock clock;
 
 	struct lane lane[STREAM_COUNT];
 	pthread_mutex_t lock;
@@ -107,6 +109,7 @@ static int fill_item(struct host *e, struct host_item *it, const struct program 
 		.slot = s->slot,
 		.kind = exec_time_of(n),
 		.node = n,
+		.clock = e->clock.factor > 1 && !n->op->collective ? &e->clock : NULL,
 		.least_s = pace > 0 && n->op->flops ? n->op->flops(n) / pace : 0,
 		.args = { .in = operands,
 			  .out = operands + n->n_in,
@@ -200,13 +203,15 @@ static int run_item(struct host_item *it, struct err *err)
 	double start, left;
 	int rc;
 
-	if (!it->seconds && it->least_s <= 0)
+	if (!it->seconds && it->least_s <= 0 && !it->clock)
 		return it->kernel->run(it->state, &it->args, err);
 	start = clock_mono_s();
 	rc = it->kernel->run(it->state, &it->args, err);
 	left = it->least_s - (clock_mono_s() - start);
 	if (left > 0)
 		clock_sleep_s(left);
+	if (it->clock)
+		hooks_spin(it->clock, start);
 	if (it->seconds)
 		*it->seconds += clock_mono_s() - start;
 	return rc;
@@ -344,6 +349,7 @@ static struct host *host_new(const struct prepared *p)
 	}
 	e->exec.ops = &exec_host;
 	e->prepared = p;
+	e->clock = hooks_clock();
 	pthread_mutex_init(&e->lock, NULL);
 	for (int s = 0; s < STREAM_COUNT; s++) {
 		e->lane[s].host = e;

@@ -24,12 +24,14 @@ static void read_death(struct hooks *h, const char *die)
 struct hooks hooks_read(int rank)
 {
 	const char *slow = getenv("DPTRAIN_TEST_SLOW_RANK"), *loader = getenv("DPTRAIN_TEST_SLOW_LOADER");
-	const char *die = getenv("DPTRAIN_TEST_DIE");
+	const char *die = getenv("DPTRAIN_TEST_DIE"), *copy = getenv("DPTRAIN_TEST_SLOW_COPY");
 	struct hooks h = { .die_step = 0 };
 	char *end;
 
 	if (slow && strtol(slow, &end, 10) == rank && *end == ':')
 		h.slow_step_s = strtod(end + 1, NULL) / 1000;
+	if (copy)
+		h.slow_copy_s = strtod(copy, NULL) / 1000;
 	if (loader)
 		h.slow_batch_s = strtod(loader, NULL) / 1000;
 	if (die)
@@ -44,14 +46,35 @@ double hooks_pace(void)
 	return pace ? strtod(pace, NULL) : 0;
 }
 
-double hooks_slow_step(const struct hooks *h)
+double hooks_slow(double seconds)
 {
 	double start = clock_mono_s();
 
-	if (h->slow_step_s <= 0)
+	if (seconds <= 0)
 		return 0;
-	clock_sleep_s(h->slow_step_s);
+	clock_sleep_s(seconds);
 	return clock_mono_s() - start;
+}
+
+struct hooks_clock hooks_clock(void)
+{
+	const char *hook = getenv("DPTRACK_TEST_CLOCK");
+	struct hooks_clock c = { .factor = 1 };
+	char *end;
+
+	if (!hook)
+		return c;
+	c.factor = strtod(hook, &end);
+	c.from_s = clock_mono_s() + (*end == ':' ? strtod(end + 1, NULL) : 0);
+	return c;
+}
+
+void hooks_spin(const struct hooks_clock *c, double start_s)
+{
+	double now = clock_mono_s(), until = start_s + c->factor * (now - start_s);
+
+	while (now >= c->from_s && now < until)
+		now = clock_mono_s();
 }
 
 bool hooks_spoils(const struct node *n, int rank)

@@ -10,6 +10,7 @@
 
 struct hooks {
 	double slow_step_s;  /* DPTRAIN_TEST_SLOW_RANK=rank:ms */
+	double slow_copy_s;  /* DPTRAIN_TEST_SLOW_COPY=ms: what a batch takes longer on its way to the device */
 	double slow_batch_s; /* DPTRAIN_TEST_SLOW_LOADER=ms: what a batch takes at least to be loaded */
 	int die_rank;	     /* DPTRAIN_TEST_DIE=rank:step[:signal] or launcher:… (-1); right after that step */
 	int64_t die_step;    /* 0: nobody dies */
@@ -20,7 +21,17 @@ struct hooks hooks_read(int rank);
 /* DPTRAIN_TEST_PACE: floating-point operations a second that nodes of host backends do at most, as they sleep for the
  * rest; 0: as many as they can. Steps take what a schedule says then, however busy the machine is. */
 double hooks_pace(void);
-double hooks_slow_step(const struct hooks *h); /* sleeps in a step's forward pass; how long it took */
+double hooks_slow(double seconds); /* sleeps so long, of those above; how long it took */
+
+/* DPTRACK_TEST_CLOCK=factor:seconds: so long after the start cores become slower by that factor: nodes of host backends
+ * here, the fixed loop in tracker/system/sample.c. */
+struct hooks_clock {
+	double factor; /* 1: nothing */
+	double from_s; /* clock_mono_s */
+};
+
+struct hooks_clock hooks_clock(void);
+void hooks_spin(const struct hooks_clock *c, double start_s); /* behind work that began then */
 /* DPTRAIN_TEST_NAN=rank:node: a kernel of that rank that leaves a number in its first result that is none. */
 bool hooks_spoils(const struct node *n, int rank);
 void hooks_spoil(const struct node *n, const struct kernel_args *args);

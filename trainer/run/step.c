@@ -275,8 +275,11 @@ static int begin_run(struct engine *e, const struct program *p, const struct loa
 	double start = clock_mono_s();
 	int rc;
 
-	if (b->micro == 0 && hooks_slow_step(&e->hooks) > 0)
+	if (b->micro == 0 && hooks_slow(e->hooks.slow_step_s) > 0)
 		r->seconds[TIME_FORWARD] += spent(e, "forward", start);
+	start = clock_mono_s();
+	if (hooks_slow(e->hooks.slow_copy_s) > 0)
+		r->seconds[TIME_H2D] += spent(e, "h2d", start);
 	if (e->suspects)
 		call.look = nonfinite_look(e->suspects, p);
 	rc = exec_begin(e->exec, p, &call, err);
