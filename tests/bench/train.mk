@@ -1,10 +1,10 @@
 # Whole steps beside oneDNN's own matrix product: tests/bench/train
 EXTRA_DIST += tests/bench/train
 if HAVE_ONEDNN
-EXTRA_PROGRAMS += tests/bench/matmul
-tests_bench_matmul_SOURCES = tests/bench/matmul.c
-tests_bench_matmul_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS)
-tests_bench_matmul_LDADD = $(ONEDNN_LIBS)
+EXTRA_PROGRAMS += tests/bench/parts/matmul
+tests_bench_parts_matmul_SOURCES = tests/bench/parts/matmul.c
+tests_bench_parts_matmul_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS)
+tests_bench_parts_matmul_LDADD = $(ONEDNN_LIBS)
 endif
 
 # Beside PyTorch, and beside what the cores' arithmetic allows: tests/bench/compare-pytorch

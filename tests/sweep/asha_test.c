@@ -1,5 +1,6 @@
 /* asha_test.c: successive halving against its definition on small cases, and against a full search on learning curves
- * that cross: it must come close for a third of the steps; and settings that follow from seed and number alone. */
+ * that cross, made and recorded: it must come close for a third of the steps; and settings that follow from seed and
+ * number alone. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 #include "trainer/sweep/space.h"
 
 #define TRIALS 27
+#define DRAWS 100
 
 static void reach(struct asha_trial *t, double value)
 {
@@ -59,18 +61,51 @@ static void test_rungs(void **state)
 	assert_int_equal(asha_best(&a), 7);
 }
 
-/* Accuracy after an epoch of a made setting: it approaches its end at its own pace, with noise. */
-static double curve(uint64_t draw, size_t setting, int epoch)
-{
-	struct rng_key key = { .seed = draw, .stream = rng_stream("curves") };
-	double end = 90 - 25 * pow(rng_uniform(key, 3 * setting), 2), pace = 1 + 4 * rng_uniform(key, 3 * setting + 1);
-	struct rng_key noise = { .seed = draw, .stream = rng_stream("noise") };
+/* Accuracies of settings by number after so many epochs, of one draw of TRIALS of them. */
+struct curves {
+	double (*at)(const struct curves *c, size_t trial, int epoch);
+	uint64_t draw;
+	json_t *right;       /* of each recorded setting, after each epoch; NULL: curves are made */
+	double judged_by;
+	size_t drawn[TRIALS]; /* which recorded ones */
+};
 
-	return end - 60 * exp(-epoch / pace) + 0.3 * rng_normal(noise, setting * 100 + (uint64_t)epoch);
+/* Of a made setting: it approaches its end at its own pace, with noise. */
+static double made(const struct curves *c, size_t trial, int epoch)
+{
+	struct rng_key key = { .seed = c->draw, .stream = rng_stream("curves") };
+	double end = 90 - 25 * pow(rng_uniform(key, 3 * trial), 2), pace = 1 + 4 * rng_uniform(key, 3 * trial + 1);
+	struct rng_key noise = { .seed = c->draw, .stream = rng_stream("noise") };
+
+	return end - 60 * exp(-epoch / pace) + 0.3 * rng_normal(noise, trial * 100 + (uint64_t)epoch);
+}
+
+static double recorded(const struct curves *c, size_t trial, int epoch)
+{
+	json_t *right = json_array_get(c->right, c->drawn[trial]);
+
+	return 100 * (double)json_integer_value(json_array_get(right, (size_t)epoch - 1)) / c->judged_by;
+}
+
+/* Which of the recorded settings a draw has: the first of a shuffle. */
+static void draw_recorded(struct curves *c)
+{
+	struct rng_key key = { .seed = c->draw, .stream = rng_stream("settings") };
+	size_t n = json_array_size(c->right), all[1000];
+
+	assert_true(n >= TRIALS && n <= 1000);
+	for (size_t i = 0; i < n; i++)
+		all[i] = i;
+	for (size_t i = 0; i < TRIALS; i++) {
+		size_t j = i + (size_t)(rng_uniform(key, i) * (double)(n - i));
+
+		c->drawn[i] = all[j];
+		all[j] = all[i];
+	}
 }
 
 /* Epochs that it took; *ret_regret: what its choice ends below the best one's end. */
-static int search_once(uint64_t draw, double *ret_regret)
+static int search_once(const struct curves *c, double *ret_regret)
 {
 	struct asha_trial t[TRIALS] = { { 0 } };
 	struct asha a = { .trials = t, .count = TRIALS, .rungs = 3, .eta = 3, .maximize = true };
@@ -80,29 +115,56 @@ static int search_once(uint64_t draw, double *ret_regret)
 	size_t trial;
 
 	while (asha_next(&a, &trial, &rung) == ASHA_RUN) {
-		reach(&t[trial], curve(draw, trial, until[rung]));
+		reach(&t[trial], c->at(c, trial, until[rung]));
 		epochs += until[rung] - (rung ? until[rung - 1] : 0);
 	}
 	for (size_t i = 0; i < TRIALS; i++)
-		best = fmax(best, curve(draw, i, until[2]));
-	*ret_regret = best - curve(draw, asha_best(&a), until[2]);
+		best = fmax(best, c->at(c, i, until[2]));
+	*ret_regret = best - c->at(c, asha_best(&a), until[2]);
 	return epochs;
 }
 
-static void test_regret(void **state)
+/* The mean regret of DRAWS draws, which may take a third of a full search's epochs. */
+static double mean_regret(struct curves *c)
 {
 	double sum = 0, regret;
 	int epochs = 0;
 
-	(void)state;
-	for (uint64_t draw = 0; draw < 100; draw++) {
-		epochs += search_once(draw, &regret);
+	for (c->draw = 0; c->draw < DRAWS; c->draw++) {
+		if (c->right)
+			draw_recorded(c);
+		epochs += search_once(c, &regret);
 		sum += regret;
 	}
-	printf("mean regret %.3f points, %.3f of the epochs of a full search\n", sum / 100,
-	       epochs / (100.0 * TRIALS * 27));
-	assert_true(epochs <= 100 * TRIALS * 27 / 3);
-	assert_true(sum / 100 < 1);
+	printf("mean regret %.3f points, %.3f of the epochs of a full search\n", sum / DRAWS,
+	       epochs / (double)(DRAWS * TRIALS * 27));
+	assert_true(epochs <= DRAWS * TRIALS * 27 / 3);
+	return sum / DRAWS;
+}
+
+static void test_regret(void **state)
+{
+	struct curves c = { .at = made };
+
+	(void)state;
+	assert_true(mean_regret(&c) < 1);
+}
+
+/* Of trainings that make_curves.py made. */
+static void test_recorded(void **state)
+{
+	const char *top = getenv("srcdir");
+	char path[4096];
+	json_t *whole;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/tests/sweep/curves.json", top ? top : ".");
+	whole = json_load_file(path, 0, NULL);
+	assert_non_null(whole);
+	assert_true(mean_regret(&(struct curves){ .at = recorded, .right = json_object_get(whole, "right"),
+						  .judged_by = (double)json_integer_value(
+							  json_object_get(whole, "judged_by")) }) <= 0.2);
+	json_decref(whole);
 }
 
 static void test_space(void **state)
@@ -148,6 +210,7 @@ static void test_space(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_rungs), cmocka_unit_test(test_regret),
+					    cmocka_unit_test(test_recorded),
 					    cmocka_unit_test(test_space) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,4 +134,5 @@ def main():
     helper.finish("sweep/sweeps")
 
 
-main()
+if __name__ == "__main__":
+    main()
