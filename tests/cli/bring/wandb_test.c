@@ -1,6 +1,7 @@
-/* wandb_test.c: a .wandb file cut at every byte, as a killed process leaves it: the run is there as soon as its record
- * is whole, with the points of the rows that are whole, which make_wandb.py counted with W&B's own classes. The long
- * file is cut at every 97th byte and around each record's end; at every byte with DPTRACK_LONG set. */
+/* wandb_test.c: a .wandb file cut at every byte, as a killed process leaves it: what is read are the whole records
+ * before the cut, and of these the run is there as soon as its record is, with the points of the rows, which
+ * make_wandb.py counted with W&B's own classes. A run is made of records alone, so of the long file it is made at the
+ * cuts around each record's end and at every 97th byte; at every byte with DPTRACK_LONG set. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 #include "tracker/base/file_map.h"
+#include "web/cli/bring/blocks.h"
 #include "web/cli/bring/wandb_file.h"
 
 #define SAMPLE "tests/cli/bring/"
@@ -62,8 +64,59 @@ static void cut_at(const struct file_map *map, size_t n, json_t *want)
 	bring_done(&b);
 }
 
+#define RECORDS_MAX 4000
+
+/* Where the records of a whole file end, and what they hold. */
+struct records {
+	struct buf bytes;              /* one behind the other */
+	size_t end[RECORDS_MAX];       /* in the file */
+	size_t bytes_end[RECORDS_MAX]; /* in bytes */
+	size_t n;
+};
+
+static void read_records(struct records *r, const struct file_map *map)
+{
+	struct event_span record;
+	struct blocks b;
+
+	r->n = 0;
+	buf_init(&r->bytes, 1 << 24);
+	assert_int_equal(blocks_init(&b, map->bytes, map->n), 0);
+	while (blocks_next(&b, &record) > 0) {
+		assert_true(r->n < RECORDS_MAX);
+		buf_add(&r->bytes, record.at, (size_t)(record.end - record.at));
+		r->end[r->n] = b.at;
+		r->bytes_end[r->n++] = r->bytes.len;
+	}
+	assert_int_equal(b.damaged, 0);
+	assert_false(buf_failed(&r->bytes));
+	blocks_done(&b);
+}
+
+/* Of the first n bytes those records are read that end there, and nothing is damaged. */
+static void records_until(const struct file_map *map, size_t n, const struct records *r)
+{
+	struct event_span record;
+	struct blocks b;
+	size_t i = 0, at = 0;
+
+	if (blocks_init(&b, map->bytes, n))
+		assert_true(n < BLOCKS_HEAD_BYTES);
+	else
+		while (blocks_next(&b, &record) > 0) {
+			assert_true(i < r->n && r->end[i] <= n);
+			assert_int_equal(record.end - record.at, r->bytes_end[i] - at);
+			assert_memory_equal(record.at, r->bytes.data + at, r->bytes_end[i] - at);
+			at = r->bytes_end[i++];
+		}
+	assert_true(i == r->n || r->end[i] > n);
+	assert_int_equal(b.damaged, 0);
+	blocks_done(&b);
+}
+
 static void test_cuts(void **state)
 {
+	static struct records records;
 	size_t stride = getenv("DPTRACK_LONG") ? 1 : 97, i;
 	char path[4096];
 	json_t *files = json_load_file(source("wandb.json", path), 0, NULL), *f;
@@ -76,13 +129,16 @@ static void test_cuts(void **state)
 
 		if (file_map_open(&map, source(json_string_value(json_object_get(f, "file")), path), &err))
 			fail_msg("%s", err.text);
+		read_records(&records, &map);
 		for (size_t n = 0; n <= map.n; n++) {
 			bool edge;
 
+			records_until(&map, n, &records);
 			points_until(json_object_get(f, "counts"), n, &edge);
 			if (map.n < 2000 || n % stride == 0 || (edge && n % 16 == 0) || n == map.n)
 				cut_at(&map, n, f);
 		}
+		buf_done(&records.bytes);
 		file_map_close(&map);
 	}
 	json_decref(files);
