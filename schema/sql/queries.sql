@@ -174,6 +174,9 @@ UPDATE run SET status = ?2, inferred = ?3, beats = ?4, start_ms = ?5, end_ms = ?
 UPDATE run SET name = ?2 WHERE id = ?1;
 -- name: run_experiment_put
 UPDATE run SET experiment_id = ?2 WHERE id = ?1;
+-- Before run_experiment_put: they lie where the run still does.
+-- name: run_models_move
+UPDATE model SET experiment_id = ?2 WHERE source_run = ?3 AND experiment_id = (SELECT experiment_id FROM run WHERE id = ?1);
 -- name: run_name_tag_put
 UPDATE tag SET value = ?2 WHERE run_id = ?1 AND key_id = (SELECT id FROM key WHERE name = 'mlflow.runName');
 -- name: run_lost
@@ -806,6 +809,8 @@ WHERE uuid = ?1 AND (?2 <> 0 OR deleted_ms IS NULL);
 -- name: model_rows as model_row
 SELECT id, uuid, experiment_id, name, type, source_run, status, created_ms, updated_ms FROM model
 WHERE experiment_id = ?1 AND deleted_ms IS NULL;
+-- name: models_of_run
+SELECT m.uuid, m.experiment_id FROM run r JOIN model m ON m.experiment_id = r.experiment_id AND m.source_run = r.uuid WHERE r.uuid = ?1;
 -- name: model_params
 SELECT name, value FROM model_param WHERE model_id = ?1 ORDER BY name;
 -- name: model_tags as model_params

@@ -69,6 +69,36 @@ def stays(server):
     lib.check(ask(server, "GET", "/runs/" + run)["name"] != "other", "nor its name")
 
 
+def model_of(server, run):
+    """A model that the run logged, by MLflow's way."""
+    experiment = ask(server, "GET", "/runs/" + run)["experiment_id"]
+    code, made = server.json("POST", "/api/2.0/mlflow/logged-models", {"experiment_id": experiment, "name": "net", "source_run_id": run})
+    lib.equal(code, 200, f"a logged model: {made}")
+    return made["model"]["info"]["model_id"]
+
+
+def models_in(server, experiment):
+    body = {"experiment_ids": [listed(server)[experiment]["id"]]}
+    code, found = server.json("POST", "/api/2.0/mlflow/logged-models/search", body)
+    lib.equal(code, 200, f"models of {experiment}: {found}")
+    return sorted(m["info"]["model_id"] for m in found.get("models", []))
+
+
+def models_go_along(server):
+    """A run's logged models are where the run is; one that has files keeps it there."""
+    run, other = made(server, "of models"), made(server, "of models")
+    moved, left, gone = model_of(server, run), model_of(server, other), model_of(server, run)
+    lib.equal(server.json("DELETE", "/api/2.0/mlflow/logged-models/" + gone)[0], 200, "one is deleted")
+    ask(server, "PATCH", "/runs/" + run, {"experiment": "with models"})
+    lib.equal((models_in(server, "of models"), models_in(server, "with models")), ([left], [moved]), "the run's own went along")
+    info = server.json("GET", "/api/2.0/mlflow/logged-models/" + moved)[1]["model"]["info"]
+    lib.equal(info["experiment_id"], listed(server)["with models"]["id"], "as it says of itself")
+    place = "/api/2.0/mlflow-artifacts/artifacts/%s/models/%s/artifacts/MLmodel" % (info["experiment_id"], moved)
+    lib.equal(server.request("PUT", place, b"x")[0], 200, "its file")
+    refused(server, "/runs/" + run, {"experiment": "of models"}, 409, "logged model")
+    lib.equal(models_in(server, "with models"), [moved], "nothing was moved")
+
+
 def archives(server):
     made(server, "old")
     own = listed(server)["old"]
@@ -92,6 +122,7 @@ def main():
         server = lib.Server(logdir)
         moves(server)
         stays(server)
+        models_go_along(server)
         archives(server)
         server.stop()
     lib.finish("moved")

@@ -7,6 +7,7 @@
 #include "web/api/handlers.h"
 #include "web/api/native/run_json.h"
 #include "web/store/files/found.h"
+#include "web/store/mlflow/models.h"
 
 static enum call_next bad_path(struct call *c)
 {
@@ -78,22 +79,36 @@ enum call_next on_artifact_list_get(struct call *c)
 	return write_page(c, &j, &page, path, list, n);
 }
 
-/* Clients know where a run's files lie by its experiment. */
-bool artifacts_may_move(struct call *c, const char *run)
+/* Fails the call where the folder holds anything, which is what of the run. */
+static bool need_empty(struct call *c, const char *run, const char *folder, const char *what)
 {
-	const char *place = stored_path(c, "");
 	struct artifact_entry *list;
 	struct err err = ERR_INIT;
 	size_t n;
 
-	if (!place)
-		return false;
-	if (artifact_list(store_artifacts(c->api->store), place, c->arena, &list, &n, &err))
+	if (artifact_list(store_artifacts(c->api->store), folder, c->arena, &list, &n, &err))
 		return call_fail_err(c, NULL, &err), false;
 	if (n)
-		call_fail(c, CALL_conflict, "experiment",
-			  "run %s keeps artifacts in its experiment: it cannot be moved", run);
+		call_fail(c, CALL_conflict, "experiment", "run %s keeps %s in its experiment: it cannot be moved", run,
+			  what);
 	return !n;
+}
+
+/* Clients know by its experiment where a run's files lie, and those of its logged models, which go with it. */
+bool artifacts_may_move(struct call *c, const char *run)
+{
+	const char *place = stored_path(c, ""), **folders;
+	struct err err = ERR_INIT;
+	size_t n;
+
+	if (!place || !need_empty(c, run, place, "artifacts"))
+		return false;
+	if (models_folders(c->api->store, run, c->arena, &folders, &n, &err))
+		return call_fail_err(c, NULL, &err), false;
+	for (size_t i = 0; i < n; i++)
+		if (!need_empty(c, run, folders[i], "a logged model's artifacts"))
+			return false;
+	return true;
 }
 
 enum call_next on_file_list_get(struct call *c)

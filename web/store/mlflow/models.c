@@ -103,6 +103,34 @@ int model_get(struct store *s, const char *id, bool with_deleted, struct arena *
 	return rc;
 }
 
+int models_folders(struct store *s, const char *run, struct arena *a, const char ***ret, size_t *ret_count,
+		   struct err *err)
+{
+	const char **list = NULL;
+	struct db_rows *q;
+	struct db *d;
+	size_t n = 0;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_models_of_run, err, "t", run);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		list = list_room(a, list, n, sizeof *list);
+		if (list)
+			list[n] = arena_printf(a, "%lld/models/%s/artifacts",
+					       (long long)db_i64(q, COL_models_of_run_experiment_id),
+					       db_str(q, COL_models_of_run_uuid));
+		rc = list && list[n++] ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+		if (rc)
+			db_stop(q);
+	}
+	readers_give(s, d);
+	*ret = list;
+	*ret_count = n;
+	return rc;
+}
+
 /* --- search ------------------------------------------------------------------------------------------------- */
 
 struct hit {

@@ -27,6 +27,11 @@ struct model {
 /* ERR_NOENT without text when there is none, or a deleted one without with_deleted. */
 int model_get(struct store *s, const char *id, bool with_deleted, struct arena *a, struct model *ret, struct err *err);
 
+/* Below the root of artifacts, the folders of the logged models that a run made and that are in its experiment, deleted
+ * ones too: they go with it into another. */
+int models_folders(struct store *s, const char *run, struct arena *a, const char ***ret, size_t *ret_count,
+		   struct err *err);
+
 struct models_dataset {
 	const char *name, *digest; /* digest NULL: any */
 };

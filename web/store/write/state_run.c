@@ -280,6 +280,8 @@ int state_run_move(struct state *st, struct state_run *r, const char *experiment
 	int rc = state_experiment(st, experiment, &r->experiment_id, &existed, err);
 
 	state_mark(st, r, true);
+	if (!rc)
+		rc = db_run(st->db, DB_run_models_move, err, "iit", r->id, r->experiment_id, r->uuid);
 	return rc ? rc : db_run(st->db, DB_run_experiment_put, err, "ii", r->id, r->experiment_id);
 }
 
