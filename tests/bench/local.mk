@@ -6,6 +6,8 @@ include tests/bench/loader.mk
 include tests/bench/comm/local.mk
 EXTRA_DIST += tests/bench/storage/bring tests/bench/storage/cloud tests/bench/storage/formats tests/bench/storage/migrate \
 	tests/bench/storage/shaped
-EXTRA_DIST += tests/bench/packages.py tests/bench/python tests/bench/serve tests/bench/jobs tests/bench/tensorboard
+EXTRA_DIST += tests/bench/packages.py tests/bench/python tests/bench/parts/python_step.py tests/bench/serve tests/bench/sweep \
+	tests/bench/insight/importance.mjs tests/bench/parts/sklearn_importance.py \
+	tests/bench/jobs tests/bench/tensorboard
 EXTRA_DIST += tests/bench/checkpoint tests/bench/before-after tests/bench/strategies/bandwidth tests/bench/strategies/compare \
 	tests/bench/strategies/pytorch_ranks.py

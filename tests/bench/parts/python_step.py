@@ -1,0 +1,72 @@
+"""python_step.py bare|logged|whole SECONDS FOLDER: PyTorch's steps of a small net on one thread, each of which prints a line; without
+dptrack, with its log alone, or with the console and the machine recorded too, as by default. Prints JSON: how many steps, the
+median one's seconds, processor seconds a step of the whole process, and those of the library's threads."""
+import glob
+import json
+import os
+import statistics
+import sys
+import time
+
+import torch
+
+WARM_STEPS = 20
+
+
+def net():
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    layers = [torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512), torch.nn.ReLU(), torch.nn.Linear(512, 10)]
+    return torch.nn.Sequential(*layers), torch.randn(256, 512), torch.randint(10, (256,))
+
+
+def begin(mode, folder):
+    if mode == 'bare':
+        return None
+    import dptrack
+    quiet = {} if mode == 'whole' else {'console': False, 'code': False, 'system': 0}
+    return dptrack.init(runs_dir=folder, url='', **quiet)
+
+
+def own_threads_s():
+    """Processor seconds of the threads that libdptrack started, so far."""
+    ns = 0
+    for task in glob.glob('/proc/self/task/*'):
+        with open(task + '/comm', encoding='ascii') as comm, open(task + '/schedstat', encoding='ascii') as stat:
+            ns += int(stat.read().split()[0]) if comm.read().startswith('dptrack-') else 0
+    return ns / 1e9
+
+
+def main():
+    mode, seconds, folder = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+    result, sys.stdout = sys.stdout, open(os.devnull, 'w', encoding='utf-8')
+    model, images, labels = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    run, took, step = begin(mode, folder), [], 0
+
+    def one():
+        loss = torch.nn.functional.cross_entropy(model(images), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        value = loss.item()
+        print('step %d: loss %.6f' % (step, value))
+        if run:
+            run.log({'train/loss': value}, step=step)
+
+    for step in range(WARM_STEPS):
+        one()
+    begun, used, threads = time.perf_counter(), time.process_time(), own_threads_s()
+    while time.perf_counter() - begun < seconds:
+        step += 1
+        before = time.perf_counter()
+        one()
+        took.append(time.perf_counter() - before)
+    row = {'steps': len(took), 'step_s': statistics.median(took), 'used_s': (time.process_time() - used) / len(took),
+           'threads_s': (own_threads_s() - threads) / len(took)}
+    if run:
+        run.finish()
+    print(json.dumps(row), file=result)
+
+
+main()
