@@ -16,7 +16,8 @@
  *
  * Threads: every function may be called from any thread at any time between open and close; close is called once, when
  * no other thread uses the run any more. Points that one thread logs keep their order.
- * Nothing here waits for a disk or a network, but open, flush and close (for a bounded time). After open no failure
+ * Nothing here waits for a disk or a network, but open, flush and close (for a bounded time), and dptrack_file, which
+ * copies. After open no failure
  * stops the caller: a full disk or an absent server costs a warning (opts.warn) and, in the end, a count of what was
  * lost. The return values after open may be ignored. The library never prints and never exits.
  * Fork: the run stays with the process that opened it; in a child of fork() every call on it does nothing.
@@ -234,6 +235,13 @@ int dptrack_text(struct dptrack_run *run, int64_t step, const char *key, const c
 /* Cells as text, row by row; the first row has the titles. */
 int dptrack_table(struct dptrack_run *run, int64_t step, const char *key, const char *const *cells, size_t rows,
 		  size_t columns);
+
+/* Keeps a copy of the file at path with the run under a name of its own: parts divided by single slashes, none of them
+ * "." or "..", of at most 1000 bytes. It lies below files/ in the run's folder, its size and SHA-256 stand in the
+ * journal, and with a URL it is sent to the server, where it is an artifact. Once more under a name replaces it.
+ * Returns when it is copied. DPTRACK_USAGE: the name, or no regular file can be read there; DPTRACK_IO,
+ * DPTRACK_NOSPC: the copy. */
+int dptrack_file(struct dptrack_run *run, const char *name, const char *path);
 
 /* What the process printed, as it printed it: stream 1 is standard output, 2 standard error. Pieces need not be whole
  * lines; a line that is printed over again (a progress bar) is kept about once a second. DPTRACK_LIMIT when more lines

@@ -78,6 +78,7 @@ libtracker_la_SOURCES = \
 	tracker/run/records.c tracker/run/records.h \
 	tracker/run/run.c tracker/run/run_inside.h \
 	tracker/run/run_facts.c \
+	tracker/run/run_file.c \
 	tracker/run/run_media.c \
 	tracker/run/run_points.c \
 	tracker/run/run_read.c \
@@ -89,6 +90,7 @@ libtracker_la_SOURCES = \
 	tracker/system/gpu.c tracker/system/gpu.h \
 	tracker/system/sample.c tracker/system/sample.h \
 	tracker/system/threads.c tracker/system/threads.h \
+	tracker/sink/courier.c tracker/sink/courier.h \
 	tracker/sink/http.c tracker/sink/http.h \
 	tracker/sink/sender.c tracker/sink/sender.h \
 	tracker/sink/uplink.c tracker/sink/uplink.h
@@ -133,7 +135,7 @@ CLEANFILES += tracker/man/stamp
 EXTRA_DIST += tracker/python/build_dptrack.py tracker/python/pyproject.toml tracker/python/dptrack/__init__.py \
 	tracker/python/dptrack/bring/__init__.py tracker/python/dptrack/bring/__main__.py tracker/python/dptrack/bring/aim.py \
 	tracker/python/dptrack/bring/neptune.py tracker/python/dptrack/bring/wandb.py \
-	tracker/python/dptrack/_files.py tracker/python/dptrack/accelerate.py \
+	tracker/python/dptrack/accelerate.py \
 	tracker/python/dptrack/as_wandb.py tracker/python/dptrack/keras.py tracker/python/dptrack/_read.py tracker/python/dptrack/_watch.py \
 	tracker/python/dptrack/stand_in/wandb-0.31.0.dist-info/METADATA tracker/python/dptrack/stand_in/wandb/__init__.py \
 	tracker/python/dptrack/stand_in/wandb/_media.py tracker/python/dptrack/stand_in/wandb/_run.py \

@@ -244,6 +244,9 @@ INSERT INTO console (run_id, rank, segment, first_line, lines, time_ms, bytes) V
 -- name: code_put
 INSERT INTO code (run_id, segment, name, text) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (run_id, segment, name) DO UPDATE SET text = ?4;
+-- name: file_put
+INSERT INTO file (run_id, name, bytes, sha256) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (run_id, name) DO UPDATE SET bytes = ?3, sha256 = ?4;
 -- name: told_add
 INSERT INTO told (run_id, rank, segment, step, time_ms, level, title, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
 -- name: content_find
@@ -510,6 +513,8 @@ DELETE FROM segment WHERE run_id = ?1 AND number IN (SELECT number FROM segment 
 DELETE FROM console WHERE id IN (SELECT id FROM console WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_code
 DELETE FROM code WHERE id IN (SELECT id FROM code WHERE run_id = ?1 LIMIT ?2);
+-- name: purge_file
+DELETE FROM file WHERE id IN (SELECT id FROM file WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_told
 DELETE FROM told WHERE id IN (SELECT id FROM told WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_media
@@ -579,6 +584,8 @@ AND first_line >= coalesce((SELECT max(first_line) FROM console WHERE run_id = ?
 AND first_line <= ?4), 0) ORDER BY first_line;
 -- name: code_of_run
 SELECT segment, name, text FROM code WHERE run_id = ?1 ORDER BY segment, name;
+-- name: files_of_run
+SELECT name, bytes, sha256 FROM file WHERE run_id = ?1 ORDER BY name;
 -- name: told_of_run
 SELECT rank, segment, step, time_ms, level, title, text FROM told WHERE run_id = ?1 ORDER BY id;
 -- name: media_keys

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Console, code and alerts of a run, from Python into the journal and out of the server: lines as they were printed and when, by
 rank and segment; the diff is git's own; a secret that is printed is hidden."""
+import hashlib
 import json
 import os
 import subprocess
@@ -27,8 +28,8 @@ class Server:
         self.process.terminate()
         self.process.wait()
 
-    def get(self, run_id, what, **query):
-        with urllib.request.urlopen('%s/api/v1/runs/%s/%s?%s' % (self.url, run_id, what, urllib.parse.urlencode(query))) as reply:
+    def get(self, run_id, what='', **query):
+        with urllib.request.urlopen('%s/api/v1/runs/%s%s?%s' % (self.url, run_id, what and '/' + what, urllib.parse.urlencode(query))) as reply:
             return json.loads(reply.read())
 
 
@@ -203,13 +204,16 @@ def files_are_kept(folder):
     with Server(runs) as server:
         listed = {f['path']: f['bytes'] for f in server.get(run_id, 'files', path='files')['files'] if not f['folder']}
         assert listed == {'files/weights.pt': 100000}, listed
+        kept = {f['name']: (f['bytes'], f['sha256']) for f in server.get(run_id)['files']}
+        assert kept == {name: (100000, hashlib.sha256(mark * 100000).hexdigest())
+                        for name, mark in (('step 0/ü.pt', b'0'), ('step 1/ü.pt', b'1'), ('weights.pt', b'1'))}, kept
     os.makedirs(far)
     with Server(far) as server:
         _, err = lib.run(folder + '/sent', code, DPTRACK_URL=server.url)
         sent = lib.only(folder + '/sent').header['run_id']
         with urllib.request.urlopen('%s/api/v1/runs/%s/artifacts/%s' % (server.url, sent, urllib.parse.quote('step 1/ü.pt'))) as reply:
             assert reply.read() == b'1' * 100000
-        assert 'not on the server' not in err, err
+        assert 'server lacks' not in err and len(server.get(sent)['files']) == 3, err
 
 
 def main():

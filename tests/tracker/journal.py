@@ -85,7 +85,8 @@ def signed(v):
 
 
 class Journal:
-    """header: dict; points: [(key, rank, step, wall, value)]; params, tags, env: dicts; notes, statuses: lists."""
+    """header: dict; points: [(key, rank, step, wall, value)]; params, tags, env, files ({name: (bytes, SHA-256)}): dicts; notes,
+    statuses: lists."""
 
     def __init__(self, path, check=True):
         with open(path, 'rb') as f:
@@ -94,7 +95,7 @@ class Journal:
         self.payloads, self.whole = records(self.data, check)
         self.header, self.points, self.notes, self.statuses = {}, [], [], []
         self.params, self.segment_params, self.tags, self.env = {}, {}, {}, {}
-        self.heartbeats, self.sessions, self.hparams, self.versions = 0, [], [], []
+        self.heartbeats, self.sessions, self.hparams, self.versions, self.files = 0, [], [], [], {}
         for payload in self.payloads:
             self._event(dict((n, v) for n, v in fields(payload)))
 
@@ -120,6 +121,9 @@ class Journal:
             self.statuses.append((s.get(1, 0), s.get(2, b'').decode()))
         if 1007 in e:
             self.heartbeats += 1
+        if 1013 in e:
+            f = dict(fields(e[1013]))
+            self.files[f[1].decode()] = (f[2], f[3].decode())
         if 3 in e:
             self.versions.append(e[3].decode())
         if 7 in e:

@@ -5,6 +5,7 @@
  *	log STEP KEY VALUE            rank RANK STEP KEY VALUE       at RANK STEP KEY VALUE TIME
  *	many STEP KEY VALUE KEY VALUE
  *	burst N KEY FIRST_STEP        param|tag|env|segparam KEY VALUE     f64|i64|bool KEY VALUE
+ *	file NAME PATH
  *	note TEXT                     status CODE REASON             sleep S    flush S    close CODE    abort
  * fork */
 #include <pthread.h>
@@ -102,6 +103,8 @@ static void do_records(struct dptrack_run *run, const char *verb, char *rest)
 		dptrack_param_bool(run, key, value[0] == '1');
 	else if (!strcmp(verb, "tag"))
 		dptrack_tag(run, key, value);
+	else if (!strcmp(verb, "file"))
+		printf("file %d\n", dptrack_file(run, key, value));
 	else if (!strcmp(verb, "env"))
 		dptrack_environment(run, key, value);
 	else if (!strcmp(verb, "status"))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What libdptrack writes: folders, journals of several processes, segments, statuses, refusals."""
+"""What libdptrack writes: folders, journals of several processes, segments, statuses, kept files, refusals."""
+import hashlib
 import math
 import os
 import re
@@ -150,6 +151,32 @@ def a_folder_that_is_removed(runs):
     assert 'warn the journal was removed' in out and 'closed -5' in out, out
 
 
+def kept_files(runs):
+    """A copy below files/, its size and digest in the journal; what is refused leaves nothing."""
+    os.makedirs(runs, exist_ok=True)
+    large, empty, pipe = (os.path.join(runs, name) for name in ('large', 'empty', 'pipe'))
+    content = bytes(range(256)) * 10000 + b'end'
+    for path, data in ((large, content), (empty, b'')):
+        with open(path, 'wb') as f:
+            f.write(data)
+    os.mkfifo(pipe)
+    wrong = ['../out', '/abs', 'a//b', 'a/', '.', 'a/..', 'back\\slash', 'x' * 256, 'd/' * 500 + 'x', 'bell\x07']
+    script = ''.join('file %s %s\n' % (name, large) for name in wrong)
+    _, folder, _, out = record(runs, 'file a.bin %s\nfile deep/er/ö.bin %s\nfile a.bin %s\n' % (empty, large, large) + script +
+                               'file none %s\nfile none %s\nfile none %s/absent\nfile a.bin/below %s\nclose 1\n' % (pipe, runs, runs, large))
+    said = [int(line.split()[1]) for line in out.split('\n') if line.startswith('file ')]
+    assert said == [0, 0, 0] + [-1] * (len(wrong) + 3) + [-5], (said, out)
+    j, = journal.journals(folder)
+    want = (len(content), hashlib.sha256(content).hexdigest())
+    assert j.files == {'a.bin': want, 'deep/er/ö.bin': want}, j.files
+    found = {os.path.relpath(os.path.join(at, name), folder + '/files') for at, _, names in os.walk(folder + '/files') for name in names}
+    assert found == set(j.files), found
+    for name in found:
+        with open(os.path.join(folder, 'files', name), 'rb') as f:
+            assert f.read() == content, name
+    assert os.stat(folder + '/files/a.bin').st_mode & 0o400 and 'is not kept' in out, out
+
+
 def heartbeats(runs):
     _, folder, _, _ = record(runs, 'sleep 13\nclose 1\n')
     assert journal.journals(folder)[0].heartbeats >= 1
@@ -157,7 +184,7 @@ def heartbeats(runs):
 
 def main():
     sys.exit(parallel.run([everything_reads_back, two_ranks_and_a_launcher, segments, refusals, odd_names,
-                           bad_keys_and_long_values, points_are_seen_soon, a_forked_child_is_harmless, a_folder_that_is_removed, heartbeats]))
+                           bad_keys_and_long_values, points_are_seen_soon, a_forked_child_is_harmless, a_folder_that_is_removed, kept_files, heartbeats]))
 
 
 if __name__ == '__main__':

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 
 SRC = os.environ.get('srcdir', '.')
 BUILD = os.environ.get('builddir', 'build')
@@ -27,6 +28,7 @@ class Store:
     def __init__(self):
         self.data, self.lock = {}, threading.Lock()
         self.requests, self.repeats, self.tokens = 0, 0, set()
+        self.files, self.puts = {}, 0
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -74,6 +76,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
             time.sleep(4)
         return self.reply(200, {'durable': durable})
 
+    def do_PUT(self):
+        """A run's artifact: taken once its journal has come, as the server does it."""
+        server, store = self.server, self.server.store
+        body = self.rfile.read(int(self.headers['Content-Length']))
+        m = re.fullmatch(r'/prefix/api/v1/runs/([0-9a-f]{32})/artifacts/(.+)', self.path)
+        assert m and self.headers['Authorization'] == 'Bearer s3cret', (self.path, self.headers)
+        with store.lock:
+            store.puts += 1
+            fault = server.put_fault(m[2], store.puts) if server.put_fault else None
+            if not any(run == m[1] for run, _ in store.data):
+                fault = 404
+            if not fault:
+                store.files[urllib.parse.unquote(m[2])] = body
+        self.reply(fault or 201, {'error': {'code': 'x', 'message': 'not this one'}} if fault else {})
+
     def log_message(self, *_):
         pass
 
@@ -82,9 +99,9 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, store, port=0, fault=None):
+    def __init__(self, store, port=0, fault=None, put_fault=None):
         super().__init__(('127.0.0.1', port), Handler)
-        self.store, self.fault = store, fault
+        self.store, self.fault, self.put_fault = store, fault, put_fault
         self.thread = threading.Thread(target=self.serve_forever, kwargs={'poll_interval': 0.02}, daemon=True)
         self.thread.start()
 
@@ -103,7 +120,7 @@ class Recorder:
         env.pop('http_proxy', None)
         self.process = subprocess.Popen([os.path.join(BUILD, 'tests', 'tracker', 'record'), 'runs_dir=' + runs, 'run_name=u', *options],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
-        self.word = self.process.stdout.readline().split()
+        self.word, self.warnings = self.process.stdout.readline().split(), []
 
     def do(self, *lines):
         self.process.stdin.write('\n'.join(lines) + '\n')
@@ -114,7 +131,7 @@ class Recorder:
         self.do(*lines)
         out, _ = self.process.communicate(timeout=120)
         self.seconds = time.monotonic() - start
-        self.warnings = [line for line in out.split('\n') if line.startswith('warn ')]
+        self.warnings += [line for line in out.split('\n') if line.startswith('warn ')]
         self.code = int(re.search(r'^closed (-?\d+)', out, re.M)[1])
         return self.code
 
@@ -292,9 +309,63 @@ def left_behind(runs):
     assert len(store.data) == 4
 
 
+def file_of(runs, name, content):
+    path = os.path.join(runs, name)
+    with open(path, 'wb') as f:
+        f.write(content)
+    return path
+
+
+def said_of_file(recorder):
+    """What dptrack_file returned; warnings may come at any time."""
+    line = recorder.process.stdout.readline()
+    while line.startswith('warn '):
+        recorder.warnings.append(line.rstrip('\n'))
+        line = recorder.process.stdout.readline()
+    return int(re.fullmatch(r'file (-?\d+)\n', line)[1])
+
+
+def kept_files(runs):
+    """Files that are kept arrive as they were when they were kept; one that is refused holds up no other."""
+    store = Store()
+    server = Server(store, put_fault=lambda name, n: 400 if name == 'refused' else 503 if n in (1, 3) else None)
+    r = Recorder(runs, server.server_port, 'close_wait_s=60')
+    os.makedirs(runs, exist_ok=True)
+    content = os.urandom(3 << 20)
+    path, empty = file_of(runs, 'w', content), file_of(runs, 'none', b'')
+    for name in ('w%1/ü+#?.bin', 'plain.bin', 'refused'):
+        r.do('file %s %s' % (name, path))
+        assert said_of_file(r) == 0, name
+    os.unlink(path)
+    r.do('file empty %s' % empty)
+    r.end('close 1')
+    server.stop()
+    check(store, r, code=-10)
+    assert store.files == {'w%1/ü+#?.bin': content, 'plain.bin': content, 'empty': b''}, set(store.files)
+    assert any('does not take the file "refused": ' in w and 'not this one' in w for w in r.warnings), r.warnings
+    assert any('that the server lacks: 1;' in w for w in r.warnings), r.warnings
+
+
+def files_without_a_server(runs):
+    """Never there: close does not wait longer than it may; there later: all come."""
+    os.makedirs(runs, exist_ok=True)
+    r = Recorder(runs, free_port(), 'close_wait_s=1')
+    r.end('file a %s' % file_of(runs, 'a', b'a'), 'close 1')
+    assert r.code == -10 and r.seconds < 30 and any('that the server lacks: 1;' in w for w in r.warnings), (r.code, r.seconds, r.warnings)
+    store, port = Store(), free_port()
+    r = Recorder(runs, port, 'close_wait_s=60')
+    r.do('file a %s' % file_of(runs, 'a', b'a'), 'log 1 x 1')
+    assert said_of_file(r) == 0
+    server = Server(store, port)
+    r.end('close 1')
+    server.stop()
+    check(store, r)
+    assert store.files == {'a': b'a'}, store.files
+
+
 def main():
     sys.exit(parallel.run([plain, down_at_first, never_there, failing, refusing, forgetful, lost_replies, slow, restarted,
-                           larger_than_a_request, ranks, left_behind, addresses]))
+                           larger_than_a_request, ranks, left_behind, addresses, kept_files, files_without_a_server]))
 
 
 if __name__ == '__main__':

@@ -217,6 +217,17 @@ void encode_input(struct buf *b, double wall_time, const struct event_input *in)
 	record_end(b, rec);
 }
 
+void encode_file(struct buf *b, double wall_time, const struct encode_file *f)
+{
+	size_t rec = begin_event(b, wall_time), msg = wire_begin(b, FIELD_event_file);
+
+	wire_add_text(b, FIELD_file_name, f->name);
+	wire_add_varint(b, FIELD_file_bytes, f->bytes);
+	wire_add_text(b, FIELD_file_sha256, f->sha256);
+	wire_end(b, msg);
+	record_end(b, rec);
+}
+
 void encode_console(struct buf *b, double wall_time, const struct buf *lines)
 {
 	size_t rec = begin_event(b, wall_time);

@@ -47,6 +47,13 @@ struct encode_alert {
 
 void encode_alert(struct buf *b, double wall_time, const struct encode_alert *a);
 
+struct encode_file {
+	struct event_text name, sha256;
+	uint64_t bytes;
+};
+
+void encode_file(struct buf *b, double wall_time, const struct encode_file *f);
+
 void encode_input(struct buf *b, double wall_time, const struct event_input *in); /* empty texts are left out */
 
 void encode_console(struct buf *b, double wall_time, const struct buf *lines); /* of console_add */

@@ -37,7 +37,7 @@ int event_open(struct event *ret, const void *payload, size_t n)
 			summaries++;
 		} else {
 			others++;
-			ret->ours |= f.number >= FIELD_event_header && f.number <= FIELD_event_input;
+			ret->ours |= f.number >= FIELD_event_header && f.number <= FIELD_event_file;
 		}
 	}
 	if (rc || isnan(ret->wall_time))

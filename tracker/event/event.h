@@ -59,6 +59,7 @@ enum event_kind {
 	EVENT_CODE,         /* key, text: what ran: "commit", "diff", "packages", … */
 	EVENT_ALERT,        /* integer = level, key = title, text; step of the event */
 	EVENT_INPUT,        /* input: a data set that the run reads */
+	EVENT_FILE,         /* key = name, text = SHA-256, integer = bytes: a file that is kept with the run */
 	/* key = tag, text = plugin name (may be empty): histogram, image, graph, … left uninterpreted; raw, rank */
 	EVENT_OTHER,
 };

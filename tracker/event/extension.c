@@ -229,6 +229,25 @@ static int parse_input(struct event_span s, struct event_item *ret)
 	return rc ? rc : 1;
 }
 
+static int parse_file(struct event_span s, struct event_item *ret)
+{
+	struct wire_field f;
+	int rc;
+
+	ret->kind = EVENT_FILE;
+	ret->key = ret->text = (struct event_text){ "", 0 };
+	ret->integer = 0;
+	while ((rc = wire_next(&s, &f)) > 0) {
+		if (f.number == FIELD_file_name && f.type == WIRE_BYTES)
+			ret->key = wire_text(&f);
+		else if (f.number == FIELD_file_sha256 && f.type == WIRE_BYTES)
+			ret->text = wire_text(&f);
+		else if (f.number == FIELD_file_bytes && f.type == WIRE_VARINT && f.value <= INT64_MAX)
+			ret->integer = (int64_t)f.value;
+	}
+	return rc ? rc : 1;
+}
+
 int extension_item(const struct wire_field *f, struct event_header *ret_header, struct event_item *ret)
 {
 	switch (f->number) {
@@ -260,6 +279,8 @@ int extension_item(const struct wire_field *f, struct event_header *ret_header, 
 		return parse_alert(wire_span(f), ret);
 	case FIELD_event_input:
 		return parse_input(wire_span(f), ret);
+	case FIELD_event_file:
+		return parse_file(wire_span(f), ret);
 	default:
 		return 0;
 	}

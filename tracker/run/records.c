@@ -194,6 +194,19 @@ int records_input(struct records *r, const struct event_input *in)
 	return rc;
 }
 
+int records_file(struct records *r, const struct encode_file *f)
+{
+	size_t before;
+	int rc;
+
+	pthread_mutex_lock(&r->lock);
+	before = r->pending.len;
+	encode_file(&r->pending, clock_wall_s(), f);
+	rc = settle(r, before);
+	pthread_mutex_unlock(&r->lock);
+	return rc;
+}
+
 int records_media(struct records *r, const struct media_place *place, struct event_span content)
 {
 	size_t before;

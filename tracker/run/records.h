@@ -25,6 +25,7 @@ int records_note(struct records *r, struct event_text markdown);
 int records_code(struct records *r, struct event_text name, struct event_text text);
 int records_alert(struct records *r, const struct encode_alert *a);
 int records_input(struct records *r, const struct event_input *in);
+int records_file(struct records *r, const struct encode_file *f);
 int records_media(struct records *r, const struct media_place *place, struct event_span content);
 int records_status(struct records *r, enum event_status status, struct event_text reason);
 

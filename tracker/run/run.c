@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "tracker/base/clock.h"
 #include "tracker/base/err.h"
 #include "tracker/event/limits.h"
 #include "tracker/run/names.h"
@@ -108,14 +109,17 @@ static void server_notice(void *user, const char *text)
 /* A server that cannot be used must not keep anybody from training: it costs a warning. */
 static void open_uplink(struct dptrack_run *run, const struct dptrack_run_opts *o)
 {
+	const char *token = o->token ? o->token : getenv("DPTRACK_TOKEN");
 	const char *url = o->url ? o->url : getenv("DPTRACK_URL");
 	struct err err = ERR_INIT;
 
 	if (!url || !*url)
 		return;
+	run->url = arena_strdup(run->arena, url);
+	run->token = token ? arena_strdup(run->arena, token) : NULL;
 	if (uplink_start(&run->uplink,
 			 &(struct uplink_opts){ .url = url,
-						.token = o->token ? o->token : getenv("DPTRACK_TOKEN"),
+						.token = token,
 						.run_id = run->id,
 						.notice = server_notice,
 						.user = run },
@@ -150,6 +154,7 @@ static void run_free(struct dptrack_run *run)
 	lanes_free(run->lanes);
 	keys_free(run->keys);
 	arena_free(run->arena);
+	pthread_mutex_destroy(&run->files_lock);
 	if (run->here)
 		munmap((void *)run->here, PAGE_BYTES);
 	free(run);
@@ -163,7 +168,12 @@ int dptrack_run_open(struct dptrack_run **ret, const struct dptrack_run_opts *op
 	struct err err = ERR_INIT;
 	int rc;
 
-	rc = run ? opts_check(o, &err) : err_set(&err, ERR_NOMEM, "out of memory");
+	if (!run) {
+		err_set(&err, ERR_NOMEM, "out of memory");
+		return fail(error, &err);
+	}
+	pthread_mutex_init(&run->files_lock, NULL);
+	rc = opts_check(o, &err);
 	if (rc)
 		goto out;
 	run->rank = o->role == DPTRACK_LAUNCHER ? EVENT_RANK_LAUNCHER : o->rank;
@@ -269,20 +279,24 @@ int dptrack_system(struct dptrack_run *run, double interval_s)
 
 /* ---- close ---- */
 
-static int close_uplink(struct dptrack_run *run)
+/* Both for close_wait_s at most; files are taken when the server knows of the run. */
+static int close_server(struct dptrack_run *run)
 {
-	uint64_t unsent;
+	double until_s = clock_mono_s() + run->close_wait_s;
+	uint64_t unsent = run->uplink ? uplink_stop(run->uplink, run->close_wait_s) : 0;
+	size_t lacking = courier_stop(run->courier, until_s - clock_mono_s());
 
-	if (!run->uplink)
-		return 0;
-	unsent = uplink_stop(run->uplink, run->close_wait_s);
 	run->uplink = NULL;
-	if (!unsent)
-		return 0;
-	warn_post(run->warn, WARN_UNSENT,
-		  "the server lacks the last %llu bytes of the run's journals; they are kept in %s",
-		  (unsigned long long)unsent, run->folder.dir);
-	return DPTRACK_UNSENT;
+	run->courier = NULL;
+	if (unsent)
+		warn_post(run->warn, WARN_UNSENT,
+			  "the server lacks the last %llu bytes of the run's journals; they are kept in %s",
+			  (unsigned long long)unsent, run->folder.dir);
+	if (lacking)
+		warn_post(run->warn, WARN_LACKING,
+			  "files of the run that the server lacks: %zu; all are kept in %s/" RUN_FILES, lacking,
+			  run->folder.dir);
+	return unsent || lacking ? DPTRACK_UNSENT : 0;
 }
 
 int dptrack_run_close(struct dptrack_run *run, enum dptrack_status status)
@@ -309,7 +323,7 @@ int dptrack_run_close(struct dptrack_run *run, enum dptrack_status status)
 	}
 	if (run->rank == EVENT_RANK_LAUNCHER)
 		send_for_others(run);
-	sent = close_uplink(run);
+	sent = close_server(run);
 	warn_deliver(run->warn, true);
 	run_free(run);
 	return rc ? rc : sent;

@@ -2,6 +2,7 @@
 #ifndef DPT_RUN_RUN_INSIDE_H
 #define DPT_RUN_RUN_INSIDE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +18,10 @@
 #include "tracker/run/records.h"
 #include "tracker/run/sampler.h"
 #include "tracker/run/warn.h"
+#include "tracker/sink/courier.h"
 #include "tracker/sink/uplink.h"
+
+#define RUN_FILES "files" /* in the folder of a run: what dptrack_file keeps */
 
 struct dptrack_run {
 	/* 1 in the process that opened the run; the page reads as 0 in a child of fork(). */
@@ -29,6 +33,7 @@ struct dptrack_run {
 	int series; /* rank of the series that dptrack_log writes */
 	int segment;
 	double close_wait_s;
+	const char *url, *token; /* of the server; NULL: none */
 	struct keys *keys;
 	struct lanes *lanes;
 	struct records *records;
@@ -37,6 +42,8 @@ struct dptrack_run {
 	struct journal *journal;
 	struct uplink *uplink;
 	struct writer *writer;
+	pthread_mutex_t files_lock;
+	struct courier *courier; /* under it; NULL: no file was kept yet, or there is no server */
 	struct sampler *sampler; /* NULL: dptrack_system was not called */
 	char gpu[48];		 /* UUID of the one that the sampler looks at; "": none */
 	_Atomic(int64_t) newest_step; /* largest that was logged; -1: none yet */

@@ -34,6 +34,7 @@ WAITING = {
     'dptrack_read': (c_int, c_char_p, c_void_p, POINTER(Failure)),
     'dptrack_run_close': (c_int, c_void_p, c_int),
     'dptrack_flush': (c_int, c_void_p, c_double),
+    'dptrack_file': (c_int, c_void_p, c_char_p, c_char_p),
     'dptrack_gpu': (c_int, c_void_p, c_char_p),
     'dptrack_system': (c_int, c_void_p, c_double),
 }

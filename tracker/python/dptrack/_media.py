@@ -207,3 +207,9 @@ class File:
         self.name = name or os.path.basename(self.path)
         if not os.path.isfile(self.path):
             raise FileNotFoundError('there is no file %s' % self.path)
+
+    def wrong_name(self):
+        """Why it cannot be called so, or None."""
+        if any(part in ('', '.', '..') for part in self.name.split('/')) or '\\' in self.name or not self.name.isprintable():
+            return 'parts divided by single slashes, none of them "." or ".."'
+        return None

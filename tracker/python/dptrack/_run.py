@@ -4,7 +4,6 @@ import os
 import sys
 
 _PLAIN = frozenset((float, bool))
-FILES_WAIT_S = 10.0
 OFF, WAITING, OPEN, CLOSED, FORKED = 'off', 'waiting', 'open', 'closed', 'forked'
 
 _active = []
@@ -171,7 +170,7 @@ class Run:
         self._state, self._handle, self._options, self._told, self._after = OFF, None, {}, [], []
         self._keys, self._rows, self._last = _Keys(), {}, {}
         self._step, self._rules, self._said, self._process = 0, {}, set(), os.getpid()
-        self._system_s, self._files = 0.0, None
+        self._system_s = 0.0
         self._scrubber = Scrubber()
 
     # ---- points ----
@@ -320,12 +319,11 @@ class Run:
         """A copy of a dptrack.File with the run; log does the same."""
         if self._handle is None and self._enter(None) is None:
             return
-        if self._files is None:
-            from dptrack import _files
-            url = self._options.get('url')
-            url = os.environ.get('DPTRACK_URL') if url is None else os.fsdecode(url)
-            self._files = _files.Keeper(self.dir, self.id, url)
-        self._files.keep(file.path, file.name)
+        why = file.wrong_name()
+        if why:
+            say('file "%s" is not kept: %s' % (file.name, why))
+        else:
+            _shared['lib'].file(self._handle, file.name.encode(), os.fsencode(file.path))
 
     def tag(self, key, value=''):
         """The last value wins."""
@@ -444,8 +442,6 @@ class Run:
             return
         self._state = CLOSED
         self._close(handle, status, reason)
-        if self._files:
-            self._files.finish(FILES_WAIT_S)
 
     def _close(self, handle, status, reason):
         lib, codes = _shared['lib'], _shared['module'].STATUS
@@ -473,7 +469,7 @@ class Run:
     def forked(self):
         """In a child of fork: the run stays the parent's."""
         if self._handle is not None or self._state == WAITING:
-            self._handle, self._state, self._files = None, FORKED, None
+            self._handle, self._state = None, FORKED
 
     def __enter__(self):
         return self

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "web/store/mlflow/models.h"
+#include "web/store/read/spoken.h"
 
 void run_json_time(struct js *j, const char *key, int64_t ms)
 {
@@ -242,6 +243,30 @@ static bool write_inputs(struct call *c, struct js *j, const struct query_run *r
 	return true;
 }
 
+/* What its program kept with it; false after failing the call. */
+static bool write_kept(struct call *c, struct js *j, const struct query_run *run)
+{
+	struct spoken_file *list;
+	struct err err = ERR_INIT;
+	size_t n, i;
+
+	if (spoken_files(c->api->store, run->id, c->arena, &list, &n, &err)) {
+		call_fail_err(c, NULL, &err);
+		return false;
+	}
+	js_key(j, "files");
+	js_open(j, '[');
+	for (i = 0; i < n; i++) {
+		js_open(j, '{');
+		js_key_str(j, "name", list[i].name);
+		js_key_int(j, "bytes", list[i].bytes);
+		js_key_str(j, "sha256", list[i].sha256);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+	return true;
+}
+
 void run_json_write(struct call *c, struct js *j, const struct query_run *run, enum run_json_detail detail)
 {
 	js_open(j, '{');
@@ -270,7 +295,7 @@ void run_json_write(struct call *c, struct js *j, const struct query_run *run, e
 		write_ranks(j, run);
 		write_problems(j, run);
 		js_key_str(j, "user", run->user);
-		if (!write_inputs(c, j, run) || !write_artifacts(c, j, run))
+		if (!write_inputs(c, j, run) || !write_kept(c, j, run) || !write_artifacts(c, j, run))
 			return;
 	}
 	if (detail == RUN_JSON_SERIES)

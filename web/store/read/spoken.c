@@ -193,6 +193,33 @@ int spoken_code(struct store *s, const char *run, struct arena *a, struct spoken
 	return rc;
 }
 
+int spoken_files(struct store *s, const char *run, struct arena *a, struct spoken_file **ret, size_t *ret_count,
+		 struct err *err)
+{
+	struct spoken_file *list = NULL;
+	struct db_rows *q;
+	size_t n = 0;
+	struct db *d;
+	int64_t id;
+	int rc = readers_take_run(s, &d, run, &id, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_files_of_run, err, "i", id);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		list = list_room(a, list, n, sizeof *list);
+		rc = list ? 0 : db_no_memory(q, err);
+		if (list)
+			list[n++] = (struct spoken_file){ db_text(a, q, COL_files_of_run_name),
+							  db_text(a, q, COL_files_of_run_sha256),
+							  db_i64(q, COL_files_of_run_bytes) };
+	}
+	readers_give(s, d);
+	*ret = list;
+	*ret_count = n;
+	return rc;
+}
+
 static struct spoken_alert read_alert(struct db_rows *q, struct arena *a)
 {
 	return (struct spoken_alert){

@@ -1,4 +1,5 @@
-/* spoken.h: what a run told besides numbers and settings, read back: lines of the console, what ran, alerts. Everything
+/* spoken.h: what a run told besides numbers and settings, read back: lines of the console, what ran, files, alerts.
+ * Everything
  * lies in the caller's arena. ERR_NOENT, ERR_GONE: no such run. */
 #ifndef DPT_STORE_SPOKEN_H
 #define DPT_STORE_SPOKEN_H
@@ -54,6 +55,14 @@ struct spoken_code {
 
 int spoken_code(struct store *s, const char *run, struct arena *a, struct spoken_code **ret, size_t *ret_count,
 		struct err *err);
+
+struct spoken_file { /* that is kept with the run, by name */
+	const char *name, *sha256;
+	int64_t bytes;
+};
+
+int spoken_files(struct store *s, const char *run, struct arena *a, struct spoken_file **ret, size_t *ret_count,
+		 struct err *err);
 
 struct spoken_alert {
 	int rank, segment, level;

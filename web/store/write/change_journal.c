@@ -238,6 +238,7 @@ static int put_item(struct state *st, struct state_run *r, struct state_writer *
 	case EVENT_CONSOLE:
 	case EVENT_CODE:
 	case EVENT_ALERT:
+	case EVENT_FILE:
 	case EVENT_OTHER:
 		return told_put(st, r, w, it, err);
 	case EVENT_INPUT:

@@ -355,6 +355,24 @@ static int take_told(struct intake *in, const struct event *ev, const struct eve
 	return it->text ? 0 : ERR_NOMEM;
 }
 
+/* A file that is kept with the run: its name as the library allows it, its size and SHA-256. */
+static int take_file(struct intake *in, const struct event *ev, const struct event_item *item)
+{
+	struct intake_item *it;
+
+	if (!item->key.len || item->key.len > LIMIT_file_name_bytes || item->text.len != 64) {
+		problem(in, "a file without a name or a digest was left out");
+		return 0;
+	}
+	it = add_item(in, ev, EVENT_FILE);
+	if (!it)
+		return ERR_NOMEM;
+	it->key = clean_text(in, item->key, LIMIT_file_name_bytes);
+	it->text = clean_text(in, item->text, 64);
+	it->count = item->integer;
+	return it->key && it->text ? 0 : ERR_NOMEM;
+}
+
 /* As MLflow keeps it: what a data set is for is a tag. */
 static int take_input(struct intake *in, const struct event *ev, const struct event_input *from)
 {
@@ -488,6 +506,8 @@ static int take_item(struct gather *g, const struct ingest_op *op, struct event 
 		rc = take_console(g->in, ev, item);
 	} else if (item->kind == EVENT_CODE || item->kind == EVENT_ALERT) {
 		rc = take_told(g->in, ev, item);
+	} else if (item->kind == EVENT_FILE) {
+		rc = take_file(g->in, ev, item);
 	} else if (item->kind == EVENT_INPUT) {
 		rc = take_input(g->in, ev, &item->input);
 	} else if (item->kind == EVENT_HPARAMS_END && op->foreign && op->foreign->beside) {

@@ -60,6 +60,8 @@ int told_put(struct state *st, const struct state_run *r, const struct state_wri
 		return put_media(st, r, w, it, err);
 	if (it->kind == EVENT_CODE)
 		return db_run(d, DB_code_put, err, "iitt", r->id, (int64_t)w->segment, it->key, it->text);
+	if (it->kind == EVENT_FILE)
+		return db_run(d, DB_file_put, err, "itit", r->id, it->key, it->count, it->text);
 	return db_run(d, DB_told_add, err, "iiiiiitt", r->id, (int64_t)w->rank, (int64_t)w->segment, it->step,
 		      it->time_ms, it->count, it->key, it->text);
 }

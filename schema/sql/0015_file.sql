@@ -1,0 +1,10 @@
+-- Files that a program keeps with its run (dptrack_file): what its journal says of them. The last one of a name holds.
+CREATE TABLE file (
+	id INTEGER PRIMARY KEY,
+	run_id INTEGER NOT NULL,
+	name TEXT NOT NULL,
+	bytes INTEGER NOT NULL,
+	sha256 TEXT NOT NULL
+);
+CREATE UNIQUE INDEX file_by_name ON file (run_id, name);
+PRAGMA user_version = 15;

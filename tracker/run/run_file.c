@@ -1,0 +1,202 @@
+/* run_file.c: files that are kept with a run: copied into its folder, told of in its journal, handed to the courier.
+ * Must not know how they are sent. */
+#include "tracker/dptrack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/base/err.h"
+#include "tracker/base/sha256.h"
+#include "tracker/base/utf8.h"
+#include "tracker/event/limits.h"
+#include "tracker/run/run_inside.h"
+
+#define PIECE_BYTES ((size_t)1 << 20)
+
+/* Why a file cannot be called so; NULL: it can. */
+static const char *wrong_name(const char *name)
+{
+	size_t n = name ? strlen(name) : 0;
+
+	if (!n || n > LIMIT_file_name_bytes || !utf8_valid(name, n))
+		return "it has no name, or one of more than 1000 bytes, or one that is no UTF-8";
+	for (const char *part = name;; part++) {
+		size_t len = strcspn(part, "/");
+
+		if (!len || len > NAME_MAX || (part[0] == '.' && (len == 1 || (len == 2 && part[1] == '.'))))
+			return "its name wants parts divided by single slashes, none of them \".\" or \"..\"";
+		part += len;
+		if (!*part)
+			break;
+	}
+	for (const char *p = name; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f || *p == '\\')
+			return "its name holds a backslash or a control character";
+	return NULL;
+}
+
+/* A file that is being copied. */
+struct copy {
+	int from, to;
+	const char *writer_id; /* of the journal beside it */
+	char *piece;
+	struct sha256 sha256;
+	uint64_t bytes;
+};
+
+static int write_all(int fd, const char *bytes, size_t n)
+{
+	while (n) {
+		ssize_t done = write(fd, bytes, n);
+
+		if (done < 0 && errno != EINTR)
+			return -1;
+		bytes += done > 0 ? done : 0;
+		n -= done > 0 ? (size_t)done : 0;
+	}
+	return 0;
+}
+
+static int copy_pieces(struct copy *c, const char *path, struct err *err)
+{
+	for (;;) {
+		ssize_t n = read(c->from, c->piece, PIECE_BYTES);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set_errno(err, errno, "cannot read %s", path);
+		if (!n)
+			return 0;
+		sha256_add(&c->sha256, c->piece, (size_t)n);
+		c->bytes += (uint64_t)n;
+		if (write_all(c->to, c->piece, (size_t)n))
+			return err_set_errno(err, errno, "cannot write the copy of %s", path);
+	}
+}
+
+static int open_source(struct copy *c, const char *path, struct err *err)
+{
+	struct stat st;
+
+	c->from = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (c->from < 0 || fstat(c->from, &st)) {
+		err_set_errno(err, errno, "cannot read %s", path);
+		return err->code = ERR_USAGE;
+	}
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_USAGE, "%s is no regular file", path);
+	c->piece = malloc(PIECE_BYTES);
+	return c->piece ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+}
+
+/* The folders above the path, behind its first n bytes, which are there. */
+static int make_folders(char *path, size_t n, struct err *err)
+{
+	for (char *p = path + n; *p; p++) {
+		int rc;
+
+		if (*p != '/')
+			continue;
+		*p = 0;
+		rc = mkdir(path, 0777) && errno != EEXIST ? err_set_errno(err, errno, "cannot make the folder %s", path)
+							  : 0;
+		*p = '/';
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* The copy is there whole, or not at all. */
+static int copy_file(struct copy *c, const char *path, const char *to, struct err *err)
+{
+	static atomic_uint copies; /* of this process, whose threads may copy to one name at once */
+	char part[PATH_MAX + 64];
+	int rc;
+
+	snprintf(part, sizeof(part), "%s.%.8s-%u.part", to, c->writer_id, atomic_fetch_add(&copies, 1));
+	c->to = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (c->to < 0)
+		return err_set_errno(err, errno, "cannot write %s", to);
+	rc = copy_pieces(c, path, err);
+	if (close(c->to) && !rc)
+		rc = err_set_errno(err, errno, "cannot write %s", to);
+	if (!rc && rename(part, to))
+		rc = err_set_errno(err, errno, "cannot write %s", to);
+	if (rc)
+		unlink(part);
+	return rc;
+}
+
+static void file_notice(void *user, const char *text)
+{
+	warn_post(((struct dptrack_run *)user)->warn, WARN_FILE, "%s", text);
+}
+
+/* The first file starts the courier. */
+static void send(struct dptrack_run *run, const char *path, const char *name)
+{
+	struct err err = ERR_INIT;
+	int rc = 0;
+
+	if (!run->url)
+		return;
+	pthread_mutex_lock(&run->files_lock);
+	if (!run->courier)
+		rc = courier_start(&run->courier,
+				   &(struct courier_opts){ .url = run->url, .token = run->token, .run_id = run->id,
+							   .notice = file_notice, .user = run },
+				   &err);
+	rc = rc ? rc : courier_send(run->courier, path, name);
+	pthread_mutex_unlock(&run->files_lock);
+	if (rc)
+		warn_post(run->warn, WARN_FILE, "file \"%s\" is not sent: %s", name,
+			  err.code ? err.text : "out of memory");
+}
+
+static int keep(struct dptrack_run *run, const char *name, const char *path, struct err *err)
+{
+	struct copy c = { .from = -1, .writer_id = journal_writer_id(run->journal) };
+	char to[PATH_MAX], digest[65];
+	int n = snprintf(to, sizeof(to), "%s/" RUN_FILES "/%s", run->folder.dir, name), rc;
+
+	if (n < 0 || (size_t)n >= sizeof(to))
+		return err_set(err, ERR_USAGE, "its path is too long");
+	sha256_init(&c.sha256);
+	rc = open_source(&c, path, err);
+	rc = rc ? rc : make_folders(to, strlen(run->folder.dir) + 1, err);
+	rc = rc ? rc : copy_file(&c, path, to, err);
+	free(c.piece);
+	if (c.from >= 0)
+		close(c.from);
+	if (rc)
+		return rc;
+	sha256_end(&c.sha256, digest);
+	send(run, to, name);
+	rc = records_file(run->records, &(struct encode_file){ .name = { name, strlen(name) },
+								 .sha256 = { digest, 64 }, .bytes = c.bytes });
+	return rc ? err_set(err, rc, "too much is waiting to be written") : 0;
+}
+
+int dptrack_file(struct dptrack_run *run, const char *name, const char *path)
+{
+	struct err err = ERR_INIT;
+	const char *why;
+	int rc;
+
+	if (!run_usable(run))
+		return DPTRACK_FORKED;
+	why = wrong_name(name);
+	rc = why ? err_set(&err, ERR_USAGE, "%s", why) : keep(run, name, path, &err);
+	if (rc)
+		warn_post(run->warn, WARN_FILE, "file \"%.200s\" is not kept: %s", name ? name : "", err.text);
+	return rc;
+}

@@ -1,0 +1,285 @@
+/* courier.c: the thread and its queue, which is shared under one lock; requests are made outside it. */
+#include "tracker/sink/courier.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/buf.h"
+#include "tracker/base/clock.h"
+#include "tracker/base/cond.h"
+#include "tracker/base/file_map.h"
+#include "tracker/sink/http.h"
+
+#define BACKOFF_FIRST_S 0.5
+#define BACKOFF_MAX_S 30.0
+#define CLOSING_BACKOFF_S 0.5 /* while somebody waits in close */
+#define CANCEL_GRACE_S 2.0
+#define PATH_BYTES_MAX (64u << 10)
+
+struct parcel {
+	struct parcel *next;
+	char *name;  /* behind the path, in the same memory */
+	char path[];
+};
+
+struct courier {
+	struct courier_opts o; /* its texts are not kept */
+	char run_id[33];
+	struct http *http;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* under the lock */
+	struct parcel *first, **end;
+	size_t refused;
+	bool stop, ended, detached;
+	double deadline_s;
+	/* the thread's own */
+	double backoff_s; /* 0: the last request was answered well */
+};
+
+enum outcome { TAKEN, LATER, REFUSED };
+
+static void courier_free(struct courier *c)
+{
+	while (c->first) {
+		struct parcel *p = c->first;
+
+		c->first = p->next;
+		free(p);
+	}
+	http_close(c->http);
+	pthread_cond_destroy(&c->changed);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+static void notice(struct courier *c, const char *text)
+{
+	pthread_mutex_lock(&c->lock);
+	if (!c->detached && c->o.notice) /* detached: whoever would listen is gone */
+		c->o.notice(c->o.user, text);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void add_escaped(struct buf *to, const char *name)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
+
+	for (; *name; name++) {
+		if (strchr(plain, *name))
+			buf_addc(to, *name);
+		else
+			buf_addf(to, "%%%02X", (unsigned char)*name);
+	}
+}
+
+/* An answer that a repeat may change: the run is not known there yet, the server is busy, or asks for a token. */
+static bool may_change(long status)
+{
+	return status == 401 || status == 403 || status == 404 || status == 408 || status == 429 || status >= 500;
+}
+
+static enum outcome judge(struct courier *c, const struct parcel *p, const struct http_reply *reply, struct err *err)
+{
+	char why[400], text[900];
+
+	if (reply->status / 100 == 2)
+		return TAKEN;
+	http_reply_reason(reply, why, sizeof(why));
+	err_set(err, ERR_PEER, "%s", why);
+	if (may_change(reply->status))
+		return LATER;
+	snprintf(text, sizeof(text), "the server does not take the file \"%.200s\": %s", p->name, why);
+	notice(c, text);
+	return REFUSED;
+}
+
+static enum outcome deliver(struct courier *c, const struct parcel *p, double deadline_s, struct err *err)
+{
+	struct file_map map = { 0 };
+	struct http_reply reply;
+	struct buf path;
+	enum outcome how = REFUSED;
+
+	if (file_map_open(&map, p->path, err)) {
+		notice(c, err->text);
+		return REFUSED;
+	}
+	buf_init(&path, PATH_BYTES_MAX);
+	buf_addf(&path, "/api/v1/runs/%s/artifacts/", c->run_id);
+	add_escaped(&path, p->name);
+	if (buf_failed(&path)) {
+		notice(c, "the name of a file is too long to be sent");
+	} else if (http_send(c->http, &(struct http_request){ .method = "PUT", .path = path.data,
+							      .body = map.bytes ? (const void *)map.bytes : "",
+							      .body_bytes = map.n, .deadline_s = deadline_s },
+			     &reply, err)) {
+		how = LATER;
+	} else {
+		how = judge(c, p, &reply, err);
+		http_reply_done(&reply);
+	}
+	buf_done(&path);
+	file_map_close(&map);
+	return how;
+}
+
+/* With the lock held, given up meanwhile: one request for the first that waits. */
+static void send_first(struct courier *c)
+{
+	struct parcel *p = c->first;
+	double deadline_s = c->stop ? c->deadline_s : 0;
+	struct err err = ERR_INIT;
+	enum outcome how;
+
+	pthread_mutex_unlock(&c->lock);
+	how = deliver(c, p, deadline_s, &err);
+	if (how == LATER && !c->backoff_s) {
+		char text[640];
+
+		snprintf(text, sizeof(text), "%s; files are kept and sent again later", err.text);
+		notice(c, text);
+	}
+	pthread_mutex_lock(&c->lock);
+	c->first = p->next;
+	c->end = c->first ? c->end : &c->first;
+	if (how == LATER) {
+		p->next = NULL;
+		*c->end = p;
+		c->end = &p->next;
+		c->backoff_s = c->backoff_s ? fmin(2 * c->backoff_s, BACKOFF_MAX_S) : BACKOFF_FIRST_S;
+		return;
+	}
+	c->refused += how == REFUSED;
+	c->backoff_s = 0;
+	free(p);
+}
+
+/* With the lock held: waits until there is something to send; false when the thread shall end. */
+static bool wait_for_work(struct courier *c)
+{
+	double begin_s = clock_mono_s();
+
+	for (;;) {
+		double now = clock_mono_s(), due_s = begin_s + c->backoff_s;
+
+		if (c->stop && (!c->first || now >= c->deadline_s))
+			return false;
+		if (c->stop)
+			due_s = fmin(fmin(due_s, begin_s + CLOSING_BACKOFF_S), c->deadline_s);
+		if (c->first && now >= due_s)
+			return true;
+		cond_wait_until(&c->changed, &c->lock, c->first ? due_s : INFINITY);
+	}
+}
+
+static void *courier_main(void *arg)
+{
+	struct courier *c = arg;
+	bool detached;
+
+	pthread_setname_np(pthread_self(), "dptrack-files");
+	pthread_mutex_lock(&c->lock);
+	while (wait_for_work(c))
+		send_first(c);
+	c->ended = true;
+	detached = c->detached;
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->lock);
+	if (detached)
+		courier_free(c);
+	return NULL;
+}
+
+int courier_start(struct courier **ret, const struct courier_opts *opts, struct err *err)
+{
+	struct courier *c = calloc(1, sizeof(*c));
+	sigset_t all, before;
+	int rc;
+
+	if (!c)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	c->o = *opts;
+	c->end = &c->first;
+	snprintf(c->run_id, sizeof(c->run_id), "%s", opts->run_id);
+	pthread_mutex_init(&c->lock, NULL);
+	cond_init(&c->changed);
+	rc = http_open(&c->http, opts->url, opts->token, err);
+	if (rc) {
+		courier_free(c);
+		return rc;
+	}
+	sigfillset(&all); /* signals belong to the host program's threads */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&c->thread, NULL, courier_main, c);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc) {
+		courier_free(c);
+		return err_set_errno(err, rc, "cannot start the thread that sends files");
+	}
+	*ret = c;
+	return 0;
+}
+
+int courier_send(struct courier *c, const char *path, const char *name)
+{
+	size_t path_n = strlen(path) + 1, name_n = strlen(name) + 1;
+	struct parcel *p = malloc(sizeof(*p) + path_n + name_n);
+
+	if (!p)
+		return ERR_NOMEM;
+	p->next = NULL;
+	p->name = p->path + path_n;
+	memcpy(p->path, path, path_n);
+	memcpy(p->name, name, name_n);
+	pthread_mutex_lock(&c->lock);
+	*c->end = p;
+	c->end = &p->next;
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->lock);
+	return 0;
+}
+
+/* With the lock held: waits for the thread's end, but no longer than until the mono time. */
+static bool wait_ended(struct courier *c, double until_s)
+{
+	while (!c->ended && clock_mono_s() < until_s)
+		cond_wait_until(&c->changed, &c->lock, until_s);
+	return c->ended;
+}
+
+size_t courier_stop(struct courier *c, double wait_s)
+{
+	size_t lacking;
+	bool ended;
+
+	if (!c)
+		return 0;
+	pthread_mutex_lock(&c->lock);
+	c->stop = true;
+	c->deadline_s = clock_mono_s() + (wait_s > 0 ? wait_s : 0);
+	pthread_cond_broadcast(&c->changed);
+	if (!wait_ended(c, c->deadline_s)) {
+		http_cancel(c->http);
+		wait_ended(c, clock_mono_s() + CANCEL_GRACE_S);
+	}
+	lacking = c->refused;
+	for (const struct parcel *p = c->first; p; p = p->next)
+		lacking++;
+	ended = c->ended;
+	c->detached = !ended; /* stuck in a name lookup or the like: it frees itself when it gets out */
+	pthread_mutex_unlock(&c->lock);
+	if (!ended) {
+		pthread_detach(c->thread);
+		return lacking;
+	}
+	pthread_join(c->thread, NULL);
+	courier_free(c);
+	return lacking;
+}
