@@ -137,9 +137,9 @@ static void fill(struct helper *h)
 }
 
 static const char *const tables_of_runs[] = {
-	"alert", "alert_fired", "arrival", "code", "console", "environment", "idempotency", "log", "media", "metric",
-	"note", "param", "part", "problem", "run_dataset", "run_dataset_tag", "run_model", "segment", "segment_param",
-	"series", "tag", "told", "writer"
+	"alert", "alert_fired", "arrival", "code", "console", "environment", "file", "idempotency", "log", "media",
+	"metric", "note", "param", "part", "problem", "run_dataset", "run_dataset_tag", "run_model", "segment",
+	"segment_param", "series", "tag", "told", "writer"
 };
 
 /* Whichever tables there are: no row may name the run, nor any chunk a series that is not there. */
