@@ -225,7 +225,7 @@ def lost_replies(runs):
 def slow(runs):
     store = Store()
     server = Server(store, fault=lambda n: 'slow')
-    r = Recorder(runs, server.server_port)
+    r = Recorder(runs, server.server_port, 'close_wait_s=60')
     start = time.monotonic()
     r.do('burst 10000 x 1', 'flush 5')
     assert r.process.stdout.readline() == 'flushed 0\n'
@@ -262,7 +262,7 @@ def addresses(runs):
 def larger_than_a_request(runs):
     store = Store()
     server = Server(store)
-    r = Recorder(runs, server.server_port)
+    r = Recorder(runs, server.server_port, 'close_wait_s=60')
     r.do('note ' + 'x' * 60000)
     r.end('burst 100000 x 1', 'close 1')
     server.stop()
