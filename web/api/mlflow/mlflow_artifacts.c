@@ -62,8 +62,7 @@ static enum call_next not_opened(struct call *c, const struct err *err)
 	if (err->code == ERR_NOENT)
 		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "%s", err->text);
 	if (err->code == ERR_USAGE)
-		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Artifact path refers to a directory, not a file: %s",
-			       err->text);
+		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "%s", err->text);
 	return fail(c, err);
 }
 

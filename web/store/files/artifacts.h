@@ -51,7 +51,7 @@ struct artifact_file {
 	char sha256[65];  /* "" when it is not known */
 };
 
-/* ERR_NOENT; ERR_USAGE: it is a folder or no regular file. */
+/* ERR_NOENT; ERR_USAGE: it is a folder or no regular file; both in MLflow's words. */
 int artifact_open(struct store *s, const char *path, struct artifact_file *ret, struct err *err);
 
 struct artifact_entry {

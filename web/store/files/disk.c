@@ -147,11 +147,11 @@ int disk_find(struct disk *k, const char *path, struct artifact_file *ret, struc
 		fd = open_beneath(root, path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 && (root < 0 || errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EXDEV ||
 		       errno == ENAMETOOLONG))
-		return err_set(err, ERR_NOENT, "there is no file %.200s", path);
+		return err_set(err, ERR_NOENT, "No such artifact: '%.300s'", path);
 	if (fd < 0 || fstat(fd, &st))
 		rc = err_set_errno(err, errno, "%.200s", path);
 	else if (!S_ISREG(st.st_mode))
-		rc = err_set(err, ERR_USAGE, "%.200s is a folder", path);
+		rc = err_set(err, ERR_USAGE, "Artifact path refers to a directory, not a file: '%.300s'", path);
 	else
 		*ret = (struct artifact_file){ .fd = fd, .bytes = (uint64_t)st.st_size, .time_ns = time_ns(&st) };
 	if (rc && fd >= 0)

@@ -137,9 +137,10 @@ int objects_find(struct objects *o, const char *path, struct artifact_file *ret,
 	}
 	if (!rc && !f.object[0]) {
 		rc = ask(d, DB_artifact_in_way, path, err);
-		if (rc >= 0)
-			rc = rc ? err_set(err, ERR_USAGE, "%.200s is a folder", path) :
-				  err_set(err, ERR_NOENT, "there is no file %.200s", path);
+		if (rc > 0)
+			rc = err_set(err, ERR_USAGE, "Artifact path refers to a directory, not a file: '%.300s'", path);
+		else if (!rc)
+			rc = err_set(err, ERR_NOENT, "No such artifact: '%.300s'", path);
 	}
 	readers_give(o->store, d);
 	if (!rc)
