@@ -1,10 +1,12 @@
 /* kernels.c: the kernel calls of whole ResNet training steps, in order and on distinct buffers, without graph, planner
  * or loop: where a step's time goes, per op and shape, with rates.
- *   kernels [resnet20|resnet18|resnet34|resnet50] [f32|bf16] THREADS BATCH REPEATS [-v|-l|-g]
+ *   kernels [resnet20|resnet18|resnet34|resnet50] [f32|bf16] THREADS BATCH REPEATS [-v|-l|-g|-t]
  * -l: the step's own bound instead, as JSON: every product and convolution as fast as the best of the implementations
  * that any layer of the net has chosen is alone, run again and again on the same operands, and whatever the other
  * kernels read and write as fast as memory is copied in pieces of the net's largest tensor.
- * -g: per op and shape, what a step takes beyond that bound, and which part of it. */
+ * -g: per op and shape, what a step takes beyond that bound, and which part of it.
+ * -t: per op and shape, the processor time of the calling thread and of all others, which sleep while they wait: what a
+ * second thread does not take over. Other programs on the machine disturb it little. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -39,6 +41,7 @@ struct item {
 	const struct kernel *kernel;
 	void *state, *workspace;
 	double flops, time_s[REPEATS];
+	double caller_s, process_s; /* of the last pass, processor time */
 	char label[96];
 };
 
@@ -420,6 +423,31 @@ static double pass(struct bench *b, int repeat)
 	return last - start;
 }
 
+static double clock_s(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* One pass that adds up what the calling thread and all of them work. */
+static void pass_shared(struct bench *b)
+{
+	struct err err = ERR_INIT;
+
+	for (int i = 0; i < b->n; i++) {
+		struct item *it = &b->items[i];
+		const struct kernel_args a = { it->in_data, it->out_data, it->workspace, &b->page, NULL };
+		const double caller = clock_s(CLOCK_THREAD_CPUTIME_ID), all = clock_s(CLOCK_PROCESS_CPUTIME_ID);
+
+		if (it->kernel->run(it->state, &a, &err))
+			die(it->node.name, err.text);
+		it->caller_s += clock_s(CLOCK_THREAD_CPUTIME_ID) - caller;
+		it->process_s += clock_s(CLOCK_PROCESS_CPUTIME_ID) - all;
+	}
+}
+
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -431,6 +459,11 @@ static double median(double *v, int n)
 {
 	qsort(v, (size_t)n, sizeof(*v), by_value);
 	return v[n / 2];
+}
+
+static const char *impl_of(const struct item *it)
+{
+	return it->kernel->impl ? it->kernel->impl(it->state) : "";
 }
 
 /* One line per distinct label (verbose) or op, largest first is left to sort(1). */
@@ -456,11 +489,43 @@ static void report(struct bench *b, bool verbose)
 			}
 		printf("%8.3f ms %3d x %7.1f GFLOP/s  %s  %s\n", ms, count, flops / ms / 1e6,
 		       verbose ? b->items[i].label : b->items[i].node.name,
-		       b->items[i].kernel->impl && verbose ? b->items[i].kernel->impl(b->items[i].state) : "");
+		       verbose ? impl_of(&b->items[i]) : "");
 		total += ms;
 	}
 	printf("%8.3f ms, %.1f images/s by medians of kernels\n", total, b->batch / total * 1e3);
 	free(done);
+}
+
+/* One line per distinct label: milliseconds of a step that the caller works, that the others work, and that they would
+ * work more if all worked alike. */
+static void sharing(struct bench *b)
+{
+	double all_ms[3] = { 0 };
+
+	for (int i = 0; i < b->repeats; i++)
+		pass_shared(b);
+	for (int i = 0; i < b->n; i++) {
+		double ms[3] = { 0 };
+		int count = 0;
+
+		for (int j = i; j < b->n && b->items[i].process_s > 0; j++) {
+			struct item *it = &b->items[j];
+
+			if (strcmp(it->label, b->items[i].label) || it->flops != b->items[i].flops)
+				continue;
+			count++;
+			ms[0] += 1e3 * it->caller_s / b->repeats;
+			ms[1] += 1e3 * (it->process_s - it->caller_s) / b->repeats;
+			it->process_s = j > i ? 0 : it->process_s;
+		}
+		ms[2] = (b->env.threads - 1) * ms[0] - ms[1];
+		if (count)
+			printf("%8.3f ms caller, %8.3f ms others, %8.3f ms idle %3d x  %s  %s\n", ms[0], ms[1], ms[2],
+			       count, b->items[i].label, impl_of(&b->items[i]));
+		for (int k = 0; k < 3; k++)
+			all_ms[k] += ms[k];
+	}
+	printf("%8.3f ms caller, %8.3f ms others, %8.3f ms idle\n", all_ms[0], all_ms[1], all_ms[2]);
 }
 
 #define COPY_ROUNDS 8
@@ -575,7 +640,7 @@ static void gaps(struct bench *b)
 		if (!count)
 			continue;
 		printf("%8.3f ms beyond %8.3f ms, takes %8.3f ms %3d x  %s  %s\n", ms - bound_ms, bound_ms, ms, count,
-		       b->items[i].label, b->items[i].kernel->impl ? b->items[i].kernel->impl(b->items[i].state) : "");
+		       b->items[i].label, impl_of(&b->items[i]));
 		all_ms += ms;
 		all_bound_ms += bound_ms;
 	}
@@ -632,11 +697,6 @@ static void note_choice(void *user, const char *key, const char *name)
 		die("choices", "too many");
 	snprintf(c->list[c->n].key, sizeof(c->list[0].key), "%s", key);
 	snprintf(c->list[c->n++].name, sizeof(c->list[0].name), "%s", name);
-}
-
-static const char *impl_of(const struct item *it)
-{
-	return it->kernel->impl ? it->kernel->impl(it->state) : "";
 }
 
 /* The products of a step, in order; other implementations may want other nodes between them, but the same products. */
@@ -734,6 +794,8 @@ int main(int argc, char **argv)
 	b.page = (struct step_page){
 		.step = 1, .epoch = 1, .lr = 1e-6, .inv_count = 1.0 / b.batch, .loss_scale = 1
 	};
+	if (strcmp(what, "-t") == 0)
+		setenv("OMP_WAIT_POLICY", "passive", 1); /* before the module brings OpenMP along */
 	b.b = load();
 	start = now_s(&b);
 	prepare(&b, net, NULL, NULL);
@@ -745,6 +807,10 @@ int main(int argc, char **argv)
 	printf("%s %s, %d threads, batch %d: %d kernels prepared in %.1f ms, %.0f MB\n", net->name, dtype_name(b.low),
 	       b.env.threads, b.batch, b.n, 1e3 * (now_s(&b) - start), (double)b.used / 1e6);
 	pass(&b, 0);
+	if (strcmp(what, "-t") == 0) {
+		sharing(&b);
+		return 0;
+	}
 	for (int i = 0; i < b.repeats; i++) {
 		passes[i] = pass(&b, i);
 		best = passes[i] < best ? passes[i] : best;
