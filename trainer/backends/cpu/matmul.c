@@ -134,21 +134,25 @@ static int list_candidates(struct trial *t, struct dnn *dnn, char names[][PICK_N
 	return n;
 }
 
-static void time_candidates(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, char *name)
+/* False where the machine is too busy to tell. */
+static bool time_candidates(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, char *name)
 {
 	char names[PICK_CANDIDATES][PICK_NAME_BYTES];
 	struct trial t = { .module = m, .spec = s, .threads = threads };
 	size_t workspace = 0;
-	int n = list_candidates(&t, m->dnn, names, &workspace);
+	int n = list_candidates(&t, m->dnn, names, &workspace), best = 0;
+	bool clear = true;
 
 	if (n > 0)
 		snprintf(name, PICK_NAME_BYTES, "%s", names[0]);
 	if (n > 1 && trial_open(&t, workspace) == 0) {
-		snprintf(name, PICK_NAME_BYTES, "%s", names[cpu_pick_fastest(n, run_once, &t)]);
+		clear = cpu_pick_fastest(&best, n, threads, run_once, &t);
+		snprintf(name, PICK_NAME_BYTES, "%s", names[best]);
 		munmap(t.memory, t.bytes);
 	}
 	for (int i = 0; i < n; i++)
 		dnn_matmul_free(t.list[i]);
+	return clear;
 }
 
 /* What a choice is remembered under. */
@@ -167,6 +171,7 @@ static void describe(const struct cpu_module *m, const struct dnn_matmul_spec *s
 static void pick(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, char *name)
 {
 	char key[PICK_KEY_BYTES], what[160];
+	struct dnn_matmul_spec share = *s;
 
 	if (m->deterministic || !m->picks) {
 		pick_by_rule(m, s, name);
@@ -177,7 +182,12 @@ static void pick(struct cpu_module *m, const struct dnn_matmul_spec *s, int thre
 	name[0] = '\0';
 	if (cpu_pick_recall(m, key, name))
 		return;
-	time_candidates(m, s, threads, name);
+	if (!time_candidates(m, s, threads, name)) {
+		share.m = s->m > threads ? s->m / threads : 1;
+		use_threads(1);
+		time_candidates(m, &share, 1, name);
+		use_threads(threads);
+	}
 	cpu_pick_keep(m, key, name);
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -17,6 +18,7 @@
 
 #define FILE_BYTES_MAX ((size_t)4 << 20)
 #define ROUNDS 2
+#define TRIES 3 /* of a round */
 
 struct pick_entry {
 	struct pick_entry *next;
@@ -61,7 +63,7 @@ static void file_path(char *path, size_t n)
 	const bool home = cache_home(path, n);
 	const size_t length = home ? strlen(path) : 0;
 
-	snprintf(path + length, n - length, "%s", home ? "/cpu-picks-6" : "");
+	snprintf(path + length, n - length, "%s", home ? "/cpu-picks-7" : "");
 }
 
 static struct pick_entry *remember(struct cpu_picks *p, const char *key, const char *name)
@@ -184,27 +186,60 @@ bool cpu_pick_worth_trying(const struct cpu_module *m, const char *name)
 	return m->isa < CPU_AVX512 || strstr(name, "avx512") || strstr(name, "gemm");
 }
 
-/* Rounds over all candidates, so that a disturbance hits each alike; who is far behind drops out. */
-int cpu_pick_fastest(int n, double (*run)(void *arg, int i), void *arg)
+/* How often a processor was taken from one of this process's threads. */
+static long interruptions(void)
 {
-	double best_s[PICK_CANDIDATES];
-	int best = 0;
+	struct rusage u;
 
+	return getrusage(RUSAGE_SELF, &u) ? 0 : u.ru_nivcsw;
+}
+
+struct timing {
+	double s;
+	bool disturbed;
+};
+
+/* The first of some tries during which nobody came between. */
+static struct timing time_one(int i, int threads, double (*run)(void *arg, int i), void *arg)
+{
+	struct timing t = { 1e9, threads > 1 };
+
+	for (int try = 0; try < TRIES && (t.disturbed || try == 0); try++) {
+		const long before = interruptions();
+		const double s = run(arg, i);
+
+		t.s = s < t.s ? s : t.s;
+		t.disturbed = threads > 1 && interruptions() != before;
+	}
+	return t;
+}
+
+/* Rounds over all candidates, so that a disturbance hits each alike; who is far behind drops out. */
+bool cpu_pick_fastest(int *best, int n, int threads, double (*run)(void *arg, int i), void *arg)
+{
+	struct timing least[PICK_CANDIDATES];
+	bool clear = true;
+
+	*best = 0;
 	for (int i = 0; i < n; i++)
-		best_s[i] = 1e9;
-	for (int round = 0; round <= ROUNDS; round++)
+		least[i] = (struct timing){ 1e9, true };
+	for (int i = 0; i < n; i++)
+		run(arg, i); /* touches memory and code */
+	for (int round = 0; round < ROUNDS; round++)
 		for (int i = 0; i < n; i++) {
-			double s;
+			struct timing t;
 
-			if (round > 1 && best_s[i] > 1.3 * best_s[best])
+			if (round > 0 && least[i].s > 1.3 * least[*best].s)
 				continue;
-			s = run(arg, i);
-			if (round > 0 && s < best_s[i]) /* the first touches memory and code */
-				best_s[i] = s;
-			if (best_s[i] < best_s[best])
-				best = i;
+			t = time_one(i, threads, run, arg);
+			least[i].s = t.s < least[i].s ? t.s : least[i].s;
+			least[i].disturbed = least[i].disturbed && t.disturbed;
+			if (least[i].s < least[*best].s)
+				*best = i;
 		}
-	return best;
+	for (int i = 0; i < n; i++)
+		clear = clear && !least[i].disturbed;
+	return clear;
 }
 
 double cpu_pick_clock(int threads)

@@ -1,6 +1,6 @@
 /* pick.h: which implementation computes a convolution or a matrix product best. Chosen by timing once per machine,
- * library, shape, type and thread count, and remembered in a file ($XDG_CACHE_HOME/dptrain/cpu-picks-6, else
- * ~/.cache/dptrain/cpu-picks-6); with --deterministic by rule alone, never by the clock or the file. */
+ * library, shape, type and thread count, and remembered in a file ($XDG_CACHE_HOME/dptrain/cpu-picks-7, else
+ * ~/.cache/dptrain/cpu-picks-7); with --deterministic by rule alone, never by the clock or the file. */
 #ifndef DPT_BACKENDS_CPU_PICK_H
 #define DPT_BACKENDS_CPU_PICK_H
 
@@ -30,8 +30,10 @@ int cpu_pick_choose(void *module, const char *key, const char *name, struct err 
 /* Those made for a lesser instruction set than the machine's lose always and by far. */
 bool cpu_pick_worth_trying(const struct cpu_module *m, const char *name);
 
-/* The fastest of n <= PICK_CANDIDATES; run does candidate i once and returns its seconds. */
-int cpu_pick_fastest(int n, double (*run)(void *arg, int i), void *arg);
+/* Into best the fastest of n <= PICK_CANDIDATES; run does candidate i once, in so many threads, and returns its seconds
+ * by cpu_pick_clock. False where other programs took processors from threads whenever the clock ran: then the times say
+ * more of those than of the candidates, and the share of one thread, by its own processor time, tells better. */
+bool cpu_pick_fastest(int *best, int n, int threads, double (*run)(void *arg, int i), void *arg);
 
 /* Seconds; with one thread of its own processor time, which other programs on the machine disturb less. */
 double cpu_pick_clock(int threads);

@@ -97,12 +97,14 @@ static int candidates(struct trial *t, char names[][PICK_NAME_BYTES], struct cpu
 	return n;
 }
 
-static void time_candidates(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, char *name)
+/* False where the machine is too busy to tell. */
+static bool time_candidates(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, char *name)
 {
 	char names[PICK_CANDIDATES][PICK_NAME_BYTES];
 	struct trial t = { .threads = threads };
 	size_t packed = 0, workspace = 0;
-	int n = candidates(&t, names, m, spec);
+	int n = candidates(&t, names, m, spec), best = 0;
+	bool clear = true;
 
 	for (int i = 0; i < n; i++) {
 		size_t p = cpu_conv_packed_bytes(t.list[i]), w = cpu_conv_workspace_bytes(t.list[i]);
@@ -113,11 +115,13 @@ static void time_candidates(struct cpu_module *m, const struct dnn_conv_spec *sp
 	if (n > 0)
 		snprintf(name, PICK_NAME_BYTES, "%s", names[0]);
 	if (n > 1 && trial_open(&t, spec, packed, workspace) == 0) {
-		snprintf(name, PICK_NAME_BYTES, "%s", names[cpu_pick_fastest(n, run_once, &t)]);
+		clear = cpu_pick_fastest(&best, n, threads, run_once, &t);
+		snprintf(name, PICK_NAME_BYTES, "%s", names[best]);
 		munmap(t.memory, t.bytes);
 	}
 	for (int i = 0; i < n; i++)
 		cpu_conv_free(t.list[i]);
+	return clear;
 }
 
 /* Batch sizes near one another share a choice, and large ones are timed in part. */
@@ -176,6 +180,9 @@ void cpu_pick_conv(struct cpu_module *m, const struct dnn_conv_spec *spec, int t
 	key_of(key, m, &trial, threads);
 	if (cpu_pick_recall(m, key, name))
 		return;
-	time_candidates(m, &trial, threads, name);
+	if (!time_candidates(m, &trial, threads, name)) {
+		trial.n = trial.n > threads ? trial.n / threads : 1;
+		time_candidates(m, &trial, 1, name);
+	}
 	cpu_pick_keep(m, key, name);
 }
