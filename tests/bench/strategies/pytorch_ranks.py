@@ -94,6 +94,8 @@ def main():
     if dist.get_rank() == 0:
         print(json.dumps({"loss": (mean / dist.get_world_size()).tolist(), "step_seconds": seconds}))
     dist.destroy_process_group()
+    sys.stdout.flush()
+    os._exit(0)  # ZeRO-1's second rank otherwise waits for ever for gloo's threads, when all is done
 
 
 if __name__ == "__main__":
