@@ -65,10 +65,28 @@ static void plant(struct graph *g, struct node *n, bool twice)
 	graph_move(g, again->id, n->id + 1);
 }
 
+/* What is computed behind a collective of another stream waits for it. */
+static void serialise(struct graph *g)
+{
+	for (int i = 0; i < g->n_nodes; i++) {
+		struct node *n = g->nodes[i];
+		int next = i + 1;
+
+		if (!n->op->collective || n->stream == STREAM_COMPUTE)
+			continue;
+		while (next < g->n_nodes && g->nodes[next]->stream != STREAM_COMPUTE)
+			next++;
+		if (next < g->n_nodes)
+			node_after(g, g->nodes[next], n);
+	}
+}
+
 int fault_plant(struct graph *g)
 {
 	const char *word = getenv("DPTRAIN_TEST_FAULT");
 
+	if (word && !strcmp(word, "serial"))
+		serialise(g);
 	for (size_t k = 0; word && k < sizeof(faults) / sizeof(faults[0]); k++)
 		for (int i = g->n_nodes - 1; !strcmp(word, faults[k].word) && i >= 0; i--)
 			if (faults[k].is(g->nodes[i])) {
