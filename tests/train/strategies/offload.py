@@ -49,24 +49,25 @@ def text(path):
 
 def pss(pid):
     """Code of libraries comes in as it is run: files that have a name are none of what was planned."""
-    mappings = (m for p in ranks_of(pid) for m in re.findall(r"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+ *(.*)$(?:\n[A-Z].*)*?\nPss: +(\d+) kB",
-                                                             text("/proc/%d/smaps" % p), re.M))
+    mappings = re.findall(r"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \d+ *(.*)$(?:\n[A-Z].*)*?\nPss: +(\d+) kB", text("/proc/%d/smaps" % pid), re.M)
     return sum(int(kb) * 1024 for path, kb in mappings if not path.startswith("/") or path.endswith("(deleted)") or "/dev/" in path)
 
 
 def measure(line):
-    """Most PSS of the job at any moment, and what all ranks together planned; None when it failed."""
+    """Most PSS of each of the job's processes, added (ranks need most at different moments, as each one's plan says), and what
+    all ranks planned; None when it failed. Steps are watched: what they need for it, a parameter as it was, is planned too."""
     with Folder() as runs:
-        p = start(*line.split(), "--synthetic", "--max-steps", 3, "--print-freq", 1, *fast(), "--runs-dir", runs)
-        most = 0
+        p = start(*line.split(), "--synthetic", "--max-steps", 3, "--watch-steps", 1, "--print-freq", 1, *fast(), "--runs-dir", runs)
+        most = {}
         while p.poll() is None:
-            most = max(most, pss(p.pid))
+            for each in ranks_of(p.pid):
+                most[each] = max(most.get(each, 0), pss(each))
             time.sleep(0.03)
         out, said = p.communicate()
         if not check(p.returncode == 0, "%s: exit %d: %s" % (line, p.returncode, said)):
             return None
         planned = [max(v.values()) for (key, _), v in read_run(runs)["series"].items() if key == "memory/planned_bytes"]
-        return most, planned
+        return sum(most.values()), planned
 
 
 def shared(planned, ranks, peers):
