@@ -107,6 +107,8 @@ static void loader(void **state)
 
 static void communication(void **state)
 {
+	struct tree_report r;
+	struct err err = ERR_INIT;
 	struct stage s;
 
 	(void)state;
@@ -121,6 +123,14 @@ static void communication(void **state)
 	s.run.bucket_cap_mb = 1000;
 	s.run.comm_total = 0.1;
 	judge(&s, "bucket", 0.49);
+	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_string_equal(r.findings[0].flags, "--bucket-cap-mb 4.8"); /* an eighth of all */
+	s.run.parameters = 1e9;
+	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_string_equal(r.findings[0].leaf, "small_batch"); /* several buckets by now */
+	s.run.bucket_cap_mb = 5000;
+	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_string_equal(r.findings[0].flags, "--bucket-cap-mb 25");
 }
 
 static void ranks(void **state)

@@ -12,6 +12,8 @@
 #include "tracker/insight/student.h"
 
 #define SLOW_LINK_GBS 0.5      /* an all-reduce below it lacks a link */
+#define BUCKET_USUAL_MB 25.0
+#define BUCKETS 8	       /* of a model whose gradients are smaller than the usual one */
 #define ONE_BUCKET_EXPOSED 0.7 /* of the communication: nothing hides it */
 #define STRAGGLER_LEAST 0.05   /* of the other ranks' own time */
 #define SHARE_MOST 0.99
@@ -188,15 +190,22 @@ static double link_rate(const struct tree_run *run)
 	return 2 * (n - 1) / n * run->parameters * 4 / run->comm_total * 1e-9;
 }
 
+/* The usual size, or as many MiB as make some buckets of all gradients. */
+static double bucket_mb(const struct tree_run *run)
+{
+	return fmin(BUCKET_USUAL_MB, run->parameters * 4 / 1048576 / BUCKETS);
+}
+
 static void walk_communication(struct walk *w)
 {
 	const struct tree_run *run = w->run;
 	double share = share_of(w, PACE_comm_exposed), rate = link_rate(run);
 	double exposed = phase_seconds(run, PACE_comm_exposed) / run->comm_total;
-	bool one = run->parameters * 4 <= run->bucket_cap_mb * 1048576;
-	enum tree_leaf leaf = one && run->bucket_cap_mb > 25 && exposed > ONE_BUCKET_EXPOSED ? TREE_bucket :
-			      rate < SLOW_LINK_GBS				       ? TREE_link :
-											 TREE_small_batch;
+	bool one = run->bucket_cap_mb > BUCKET_USUAL_MB &&
+		run->parameters * 4 <= run->bucket_cap_mb * 1048576;
+	enum tree_leaf leaf = one && exposed > ONE_BUCKET_EXPOSED ? TREE_bucket :
+			      rate < SLOW_LINK_GBS		  ? TREE_link :
+								    TREE_small_batch;
 	struct tree_finding *f = run->n_ranks > 1 ? find(w, leaf, share, PACE_comm_exposed) : NULL;
 
 	if (!f)
@@ -212,12 +221,16 @@ static void walk_communication(struct walk *w)
 		SAY(f, "all ranks wait for communication %.0f %% of the time; gradients travel at %.2f GB/s",
 		    100 * share, rate);
 	}
+	if (leaf == TREE_bucket)
+		ACT(f, "--bucket-cap-mb %.2g", bucket_mb(run));
 	if (leaf == TREE_small_batch && run->batch_size > 0)
 		ACT(f, "-b %.0f: what is sent stays the same; or --grad-accum-steps 4", run->batch_size * 4);
 	if (leaf == TREE_small_batch && run->batch_size > 0)
 		TRY(f, "-b %.0f", run->batch_size * 4);
+	else if (leaf == TREE_bucket)
+		try_action(f);
 	else
-		TRY(f, leaf == TREE_bucket ? "--bucket-cap-mb 25" : "--grad-accum-steps 4");
+		TRY(f, "--grad-accum-steps 4");
 }
 
 static double own_seconds(const struct tree_rank *r)

@@ -54,9 +54,9 @@ def write(path, width, height, seed, waves=12):
         f.write(segment(0xDA, b"\x03\x01\x00\x02\x00\x03\x00\x00\x3f\x00") + data + b"\xff\xd9")
 
 
-def folder(path, classes, each, size, seed=1):
-    """<path>/train/<class>/ and val/, as torchvision lays them: a few files are drawn, and linked under many names."""
-    for part, n in (("train", each), ("val", max(2, each // 10))):
+def folder(path, classes, each, size, val=10, seed=1):
+    """<path>/train/<class>/ and val/, so many files of a class, as torchvision lays them: a few are drawn, and linked under many names."""
+    for part, n in (("train", each), ("val", val)):
         for c in range(classes):
             where = os.path.join(path, part, "c%02d" % c)
             os.makedirs(where)
