@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -447,9 +448,43 @@ static void help_names_every_flag(void **state)
 	}
 }
 
+/* --link in the units that it takes. */
+static void links(void **state)
+{
+	static const struct {
+		const char *line;
+		double latency_s, bytes_per_s;
+	} cases[] = {
+		{ "bench", 0, 0 },
+		{ "bench --link 0us,0GB/s", 0, 0 },
+		{ "bench --link 200us,1.25GB/s", 200e-6, 1.25e9 },
+		{ "bench --link 3ms,40MB/s", 3e-3, 40e6 },
+		{ "bench --link 1s,10Gbit/s", 1, 1.25e9 },
+		{ "doctor --data-path d --link .5ms,100Mbit/s", 0.5e-3, 12.5e6 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct run_config *c = good(cases[i].line, 2);
+		struct err err = ERR_INIT;
+		double latency_s, bytes_per_s;
+
+		assert_int_equal(config_link(c, &latency_s, &bytes_per_s, &err), 0);
+		assert_true(fabs(latency_s - cases[i].latency_s) <= 1e-12);
+		assert_true(fabs(bytes_per_s - cases[i].bytes_per_s) <= 1);
+		config_free(c);
+	}
+	refused("bench --link 3", 2, "such as 200us,1.25GB/s");
+	refused("bench --link 3us,1", 2, "--link 3us,1: must be a latency");
+	refused("bench --link 3us,-1GB/s", 2, "must be a latency");
+	refused("bench --link ,1GB/s", 2, "must be a latency");
+	refused("bench --link 3us,1GB/s --backend cuda", 2, "not a GPU's");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(links),
 		cmocka_unit_test(spellings),
 		cmocka_unit_test(every_default_and_choice),
 		cmocka_unit_test(what_is_refused),

@@ -602,6 +602,9 @@ static int check_link(const struct run_config *cfg, struct err *err)
 {
 	double latency_s, bytes_per_s;
 
+	if (given(cfg, FLAG_link) && cfg->backend == CONFIG_BACKEND_CUDA)
+		return err_set(err, ERR_USAGE, "--link holds back collectives between hosts' memories, not a GPU's: "
+			       "use --backend cpu");
 	return config_link(cfg, &latency_s, &bytes_per_s, err);
 }
 

@@ -197,11 +197,15 @@ static json_t *link_of(json_t *collectives)
 	return json_pack("{s:f, s:f}", "latency_s", latency_s, "gbs", 1e-9 * rate);
 }
 
-/* Threads that carry bytes need cores of their own beside those that compute. */
+/* Threads that carry bytes need cores of their own beside those that compute; for what --link holds back they sleep. */
 static double overlap_of(const struct run_config *cfg)
 {
 	const int64_t ranks = cfg->nproc_per_node;
+	double latency_s = 0, bytes_per_s = 0;
+	struct err ignored = ERR_INIT;
 
+	if (!config_link(cfg, &latency_s, &bytes_per_s, &ignored) && (latency_s > 0 || bytes_per_s > 0))
+		return 1;
 	return ranks * (cfg->threads + 1) <= ranks * config_cores(cfg) ? 1 : 0;
 }
 
