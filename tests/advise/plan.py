@@ -52,6 +52,18 @@ def exact():
               (best["command"], best["planned_bytes"] / 2**20, whole / 2**20))
 
 
+def pipelines():
+    """Stages are what was reckoned with, so what the passes plan is near what formulas say, of those that stand behind the first too."""
+    for plan in [p for p in plans("-b", 8, "--strategy", "pdp", "--vocab-size", 4096) if p["offload"] == "none"][:6]:
+        line = shlex.split(plan["command"])[1:]
+        parts = [int(n) for n in line[line.index("--pp-partition") + 1].split(",")]
+        check(len(parts) == plan["pp_stages"] and sum(parts) == 6, "%s: stages of %s" % (plan["command"], parts))
+        said = [l.split()[4] for l in dptrain("plan", *line).stdout.splitlines() if l.startswith("memory of a rank")]
+        whole = float(said[0]) * 2**20 if said else 0
+        check(abs(plan["planned_bytes"] - whole) < 0.05 * whole, "%s: %.1f MiB expected, %.1f planned" %
+              (plan["command"], plan["planned_bytes"] / 2**20, whole / 2**20))
+
+
 def words():
     p = dptrain("plan", "--auto", "--explain", *SMALL, *A100, "-b", 8)
     check("instead of the best:" in p.stdout and "as slow" in p.stdout, "--explain says nothing of neighbours: %s" % p.stdout[-400:])
@@ -135,6 +147,7 @@ def main():
     shipped()
     orders()
     exact()
+    pipelines()
     words()
     with Folder() as folder:
         refusals(folder)

@@ -81,6 +81,8 @@ void advise_cost(struct advise_cost *ret, enum advise_id id, const struct advise
 			ret->late_bytes = c.late_bytes;
 			ret->stage = s;
 		}
+		ret->blocks = c.blocks;
+		ret->last_blocks = c.last_blocks;
 		for (int k = 0; k < ADVISE_COLLECTIVES; k++)
 			ret->sent[k] = fmax(ret->sent[k], c.sent[k]);
 	}

@@ -64,6 +64,7 @@ struct advise_cost {
 	double forward_s, backward_s, comm_exposed_s, bubble_s, optimizer_s, copy_exposed_s;
 	double comm_s; /* of all collectives, hidden or not */
 	int stage;     /* of a pipeline, the one that needs most memory */
+	int blocks, last_blocks; /* of a pipeline: of the model, and of its last stage (advise_stage_blocks) */
 };
 
 struct advise {
@@ -89,6 +90,9 @@ extern const struct advise *const advise_table[ADVISE_COUNT];
 /* All of it; of a pipeline, bytes of the stage that needs most. h NULL: no seconds. */
 void advise_cost(struct advise_cost *ret, enum advise_id id, const struct advise_model *m,
 		 const struct advise_layout *l, const struct hardware *h);
+
+/* Blocks of a stage of a pipeline, where the last one has that many of them. */
+int advise_stage_blocks(int blocks, int last_blocks, int stages, int stage);
 
 double advise_bytes(const struct advise_cost *c);   /* of the device, in all */
 double advise_seconds(const struct advise_cost *c); /* of the step */

@@ -30,12 +30,17 @@ static int last_blocks(const struct advise_model *m, const struct advise_layout 
 	return found;
 }
 
-/* Of a stage before the last one: what remains is dealt evenly, the later ones get more. */
+/* What the last one leaves is dealt evenly, the later ones get more. */
+int advise_stage_blocks(int blocks, int last_blocks, int stages, int stage)
+{
+	const int rest = blocks - last_blocks, n = stages - 1;
+
+	return stage == n ? last_blocks : rest / n + (stage >= n - rest % n);
+}
+
 static int blocks_of(const struct advise_model *m, const struct advise_layout *l, int stage)
 {
-	const int last = last_blocks(m, l), rest = m->blocks - last, n = l->stages - 1;
-
-	return stage == n ? last : rest / n + (stage >= n - rest % n);
+	return advise_stage_blocks(m->blocks, last_blocks(m, l), l->stages, stage);
 }
 
 static double params_of(const struct advise_model *m, const struct advise_layout *l, int stage)
@@ -60,6 +65,8 @@ static void pdp_state(struct advise_cost *ret, const struct advise_model *m, con
 		(stage == 0 ? m->front.kept_bytes : 0) + (last ? m->back.kept_bytes + m->back.cast_bytes : 0);
 	const double ends = m->master_bytes * m->tied_params;
 
+	ret->blocks = m->blocks;
+	ret->last_blocks = last_blocks(m, l);
 	ret->bytes[PLAN_PARAMETERS] = params;
 	ret->bytes[PLAN_OPTIMIZER] = m->moments * params;
 	ret->stays_bytes = 3 * m->master_bytes * m->block.params;

@@ -106,7 +106,7 @@ static int put(struct run_config *cfg, enum flag_id id, const char *text, struct
 static int put_all(struct run_config *cfg, const struct auto_flags *flags, struct err *err)
 {
 	static const enum flag_id decided[] = { FLAG_zero_stage,      FLAG_pp_stages,
-						FLAG_microbatches,    FLAG_dp_devices,
+						FLAG_microbatches,    FLAG_dp_devices, FLAG_pp_partition,
 						FLAG_optim_offload,   FLAG_param_offload,
 						FLAG_grad_accum_steps, FLAG_activation_checkpointing };
 	int rc = 0;

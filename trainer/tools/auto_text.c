@@ -23,7 +23,7 @@ static const enum flag_id chosen[] = {
 	FLAG_strategy,	 FLAG_zero_stage, FLAG_pp_stages,	 FLAG_microbatches,  FLAG_nproc_per_node,
 	FLAG_nnodes,	 FLAG_batch_size, FLAG_global_batch_size, FLAG_grad_accum_steps, FLAG_precision,
 	FLAG_opt_level,	 FLAG_activation_checkpointing,
-	FLAG_optim_offload, FLAG_param_offload, FLAG_dp_devices
+	FLAG_optim_offload, FLAG_param_offload, FLAG_dp_devices,	 FLAG_pp_partition
 };
 
 static void add_text(struct auto_flags *f, enum flag_id id, const char *name, const char *text)
@@ -41,6 +41,22 @@ static void add_number(struct auto_flags *f, enum flag_id id, const char *name, 
 	add_text(f, id, name, text);
 }
 
+/* Stages as they were planned: by what blocks take on that machine. */
+static void add_partition(struct auto_flags *f, const struct search_plan *p)
+{
+	char text[sizeof(f->flag[0].value)];
+	size_t used = 0;
+
+	for (int s = 0; s < p->layout.stages && used < sizeof(text); s++) {
+		int n = snprintf(text + used, sizeof(text) - used, "%s%d", s ? "," : "",
+				 advise_stage_blocks(p->cost.blocks, p->cost.last_blocks, p->layout.stages, s));
+
+		used += n > 0 ? (size_t)n : 0;
+	}
+	if (used < sizeof(text)) /* else by the work of blocks, as the strategy finds it */
+		add_text(f, FLAG_pp_partition, "--pp-partition", text);
+}
+
 void auto_flags_of(struct auto_flags *ret, const struct search_plan *p, int64_t global_batch)
 {
 	const struct advise_layout *l = &p->layout;
@@ -55,6 +71,7 @@ void auto_flags_of(struct auto_flags *ret, const struct search_plan *p, int64_t 
 	if (p->strategy == ADVISE_pdp) {
 		add_number(ret, FLAG_pp_stages, "--pp-stages", l->stages);
 		add_number(ret, FLAG_microbatches, "--microbatches", l->micros);
+		add_partition(ret, p);
 	}
 	add_number(ret, FLAG_global_batch_size, "--global-batch-size", global_batch);
 	add_number(ret, FLAG_batch_size, "--batch-size", p->batch_size);

@@ -21,7 +21,7 @@ struct auto_flags {
 	struct {
 		enum flag_id id;
 		const char *name; /* as it is typed */
-		char value[24];
+		char value[260]; /* numbers of blocks of 64 stages */
 	} flag[AUTO_FLAGS_MAX];
 	int n;
 };
