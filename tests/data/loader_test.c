@@ -497,6 +497,79 @@ static void begins_again(void **state)
 	}
 }
 
+/* A set of which one sample does not come. */
+#define STUCK 9
+
+static _Atomic bool stands;
+
+static int read_or_wait(const struct dataset *d, const struct dataset_read *r, struct err *err)
+{
+	float *pixels = r->pixels;
+
+	(void)d;
+	for (; r->index == STUCK; clock_sleep_s(0.001)) {
+		stands = true;
+		if (stop_asked(r->stop))
+			return err_set(err, ERR_CANCELED, "nobody waits any more");
+	}
+	*pixels = (float)r->index;
+	*r->label = 1;
+	return 0;
+}
+
+static bool once_it_stands(void *user)
+{
+	(void)user;
+	return stands;
+}
+
+/* Batches that are there when the caller is to end are whole, those that would be waited for are blank. */
+static void waits_for_nothing_at_the_end(void **state)
+{
+	static const struct dataset_ops ops = { .name = "stuck", .read = read_or_wait };
+	const struct dataset d = { .ops = &ops,
+				   .path = "stuck",
+				   .n_samples = { 24 },
+				   .height = 1,
+				   .width = 1,
+				   .channels = 1,
+				   .classes = 2,
+				   .dtype = DTYPE_F32 };
+	const struct loader_opts o = { .dataset = &d,
+				       .sampler = { .n_samples = 24, .global_batch = 4, .world = 1,
+						    .order = SAMPLER_TABLE },
+				       .split = SPLIT_TRAIN,
+				       .dtype = DTYPE_F32,
+				       .ends = once_it_stands };
+
+	(void)state;
+	for (int workers = 0; workers <= 3; workers++) {
+		struct loader_opts with = o;
+		struct loader_batch b = { .blank = false };
+		struct loader *l;
+		int64_t first = 0;
+
+		with.workers = workers;
+		stands = false;
+		l = opened(&with);
+		for (int k = 0; k < 12; k++) {
+			const float *inputs;
+
+			assert_int_equal(loader_next(l, &b, NULL), 1);
+			assert_int_equal(b.epoch * 6 + b.step, k);
+			inputs = b.inputs;
+			for (int i = 0; b.blank && i < 4; i++)
+				assert_true(inputs[i] == 0 && b.targets[i] == 0);
+			for (int i = 0; !b.blank && i < 4; i++)
+				assert_true(inputs[i] != STUCK && b.targets[i] == 1);
+			first += !b.blank;
+			loader_release(l, &b);
+		}
+		assert_true(b.blank && first < 6);
+		loader_close(l);
+	}
+}
+
 static void nonsense_is_refused(void **state)
 {
 	struct loader_opts o = opts(1, 0, 0);
@@ -534,6 +607,7 @@ int main(void)
 		cmocka_unit_test(slow_batches_are_waited_for_and_close_does_not_wait),
 		cmocka_unit_test(workers_block_signals),
 		cmocka_unit_test(begins_again),
+		cmocka_unit_test(waits_for_nothing_at_the_end),
 		cmocka_unit_test(nonsense_is_refused),
 	};
 	struct err err = ERR_INIT;

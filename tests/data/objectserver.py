@@ -22,11 +22,20 @@ class Server(http.server.ThreadingHTTPServer):
         self.log = []
         self.spares_probes = self.once = self.stopped = False
         self.struck = set()
+        self.held, self.standing = None, threading.Event()
         self.url = "http://127.0.0.1:%d" % self.server_address[1]
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request, client_address):
         pass
+
+    def stand(self, path):
+        """Until nobody holds the path any more, where a part of it is `held`; whether the server has stopped."""
+        if self.held and self.held in path:
+            self.standing.set()
+        while self.held and self.held in path and not self.stopped:
+            time.sleep(0.02)
+        return self.stopped
 
     def fault(self, path, probe):
         """probe: a request for an object's size or for an index."""
@@ -96,6 +105,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.server.log.append((self.path, dict(self.headers)))
         if self.server.latency:
             time.sleep(self.server.latency)
+        if self.server.stand(self.path):
+            self.close_connection = True
+            return
         if self.refuse(fault):
             return
         path = os.path.join(self.server.folder, self.name())

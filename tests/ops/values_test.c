@@ -223,14 +223,16 @@ static void test_sgd(void **state)
 	expect(f, m, (double[]){ 7.4 });
 }
 
-/* Losses that are not finite end the run where no scale can be halved: a step behind them changes nothing either. */
+/* Losses that are not finite end the run where no scale can be halved: a step behind them changes nothing either. A
+ * step that a rank had no data for is skipped and leaves no trace. */
 static void test_guard(void **state)
 {
 	struct fixture *f = *state;
 	const struct guard_attr attr = { .scaling = false };
 	struct tensor *norm = tensor(f, "norm", DTYPE_F64, SHAPE(1));
 	struct tensor *losses = tensor(f, "losses", DTYPE_F64, SHAPE(1));
-	struct tensor *step = guard_add(f->g, norm, losses, &attr), *kept;
+	struct tensor *votes = tensor(f, "votes", DTYPE_F64, SHAPE(1));
+	struct tensor *step = guard_add(f->g, &(struct guard_in){ norm, losses, votes }, &attr), *kept;
 
 	assert_non_null(step);
 	kept = graph_find(f->g, GUARD_STATE_NAME);
@@ -238,8 +240,15 @@ static void test_guard(void **state)
 	exec_put(f->e, kept, (double[GUARD_STATE_VALUES]){ 0 });
 	exec_put(f->e, norm, (double[]){ 2 });
 	exec_put(f->e, losses, (double[]){ 1 });
+	exec_put(f->e, votes, (double[]){ 2 });
 	run(f);
 	expect(f, kept, (double[]){ 1, 0, 0, 0, 0 });
+	exec_put(f->e, votes, (double[]){ 1 + GUARD_BLANK });
+	exec_put(f->e, losses, (double[]){ NAN });
+	run(f);
+	expect(f, step, (double[]){ 0, 1, 1 });
+	expect(f, kept, (double[]){ 1, 0, 0, 0, 0 });
+	exec_put(f->e, votes, (double[]){ 1 });
 	exec_put(f->e, losses, (double[]){ NAN });
 	run(f);
 	expect(f, step, (double[]){ 0, 1, 1 });

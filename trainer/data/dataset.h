@@ -12,6 +12,7 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
 #include "tracker/base/sha256.h"
+#include "tracker/base/stop.h"
 #include "trainer/graph/graph.h"
 #include "trainer/graph/rng.h"
 
@@ -93,7 +94,7 @@ struct dataset_read {
 	int32_t *label;
 	int32_t *tokens, *targets; /* token sets: seq_len each */
 	bool alone;	 /* of sets that lie far away: its neighbours will not be read soon */
-	const _Atomic bool *stop; /* a wait for bytes ends with ERR_CANCELED when it becomes true; NULL: never */
+	const struct stop *stop; /* a wait for bytes ends with ERR_CANCELED once it is asked for; NULL: never */
 	const struct dataset_sight *sight; /* sets with hands; NULL: the middle */
 	void *hand;                        /* of this thread; sets with hands */
 };

@@ -449,6 +449,15 @@ static void check_pulses(struct launcher *l)
 	}
 }
 
+/* Of the ranks that still run. */
+static bool all_idle(const struct launcher *l)
+{
+	for (int r = 0; r < l->n; r++)
+		if (!l->child[r].ended && !atomic_load(&l->board->rank[r].idle))
+			return false;
+	return true;
+}
+
 static void watch(struct launcher *l)
 {
 	size_t most = (size_t)l->n + 1 + (l->nodes ? (size_t)nodes_count(l->nodes) : 0);
@@ -460,6 +469,8 @@ static void watch(struct launcher *l)
 		hear_others(l);
 		check_pulses(l);
 		if (l->failed_s && !l->killed && clock_mono_s() - l->failed_s > GRACE_S)
+			kill_all(l);
+		if (l->stop_signal == SIGINT && !l->killed && all_idle(l))
 			kill_all(l);
 		if (!fds) { /* out of memory: still watched, only less promptly */
 			clock_sleep_s(0.05);

@@ -17,6 +17,7 @@
 
 struct board_rank {
 	_Atomic int said; /* err is complete */
+	_Atomic int idle; /* it has begun nothing that is worth finishing: ctrl-C ends it at once */
 	struct err err;
 	struct flight flight;
 };

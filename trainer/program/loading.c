@@ -17,6 +17,11 @@ int loading_workers(const struct run_config *cfg)
 	return most < WORKERS_LEAST ? WORKERS_LEAST : most < WORKERS_MOST ? most : WORKERS_MOST;
 }
 
+static bool rank_is_to_end(void *rank)
+{
+	return seat_stop(((const struct rank *)rank)->seat) != 0;
+}
+
 static struct loader_opts opts_of(const struct loading_opts *o)
 {
 	const struct run_config *cfg = o->rank->cfg;
@@ -35,6 +40,8 @@ static struct loader_opts opts_of(const struct loading_opts *o)
 				     .epochs = training ? 0 : 1,
 				     .resting = o->resting,
 				     .slow_s = o->slow_s,
+				     .ends = rank_is_to_end,
+				     .ends_user = (void *)(uintptr_t)o->rank,
 				     .worked = o->worked,
 				     .worked_user = o->worked_user,
 				     .undecoded = o->undecoded,

@@ -75,7 +75,7 @@ int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *e
 	int n;
 
 	g->phase = PHASE_OPTIMIZER;
-	step = guard_add(g, norm_add_all(g, o->pipeline), o->losses, &guard);
+	step = guard_add(g, &(struct guard_in){ norm_add_all(g, o->pipeline), o->losses, o->votes }, &guard);
 	n = g->n_tensors; /* moments come behind */
 	for (int i = 0; i < n && !graph_failed(g); i++)
 		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)

@@ -18,6 +18,7 @@ struct optimizer_opts {
 	bool watch;	       /* the nodes that look at parameters, gradients and updates in watched steps too */
 	bool pipeline;	       /* the parameters lie on the stages of one */
 	struct tensor *losses; /* sums over all ranks that must be finite for a step to count; NULL: none */
+	struct tensor *votes;  /* … of the ranks' votes, as guard.h has them; NULL: none */
 };
 
 struct optimizer_opts optimizer_opts_of(const struct run_config *cfg);

@@ -110,6 +110,7 @@ static int run_optimizer(struct build *b, struct err *err)
 	o.losses = graph_find(b->g, STRATEGY_RESULT_SUM);
 	if (!o.losses)
 		o.losses = b->g->loss;
+	o.votes = graph_find(b->g, STRATEGY_VOTES);
 	o.pipeline = b->p && b->o->strategy->turns && b->o->sharing.stages > 1;
 	for (int i = 0; b->o->keep_grads && i < b->g->n_tensors; i++)
 		if (b->g->tensors[i]->grad)

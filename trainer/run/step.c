@@ -199,6 +199,7 @@ static void keep_results(struct engine *e, struct step_result *r, const struct p
 	r->skipped = (int64_t)of->state[GUARD_STATE_SKIPPED];
 	r->in_a_row = (int64_t)of->state[GUARD_STATE_ROW];
 	r->stop = p->votes ? of->votes > 0 : r->stop;
+	r->blank = p->votes && of->votes >= GUARD_BLANK;
 	if (e->prepared.opts.optimizer.scaling && p->optimizer)
 		e->queue->loss_scale = of->state[GUARD_STATE_SCALE];
 }
@@ -270,7 +271,7 @@ static int begin_run(struct engine *e, const struct program *p, const struct loa
 	struct exec_call call = { .page = &page,
 				  .inputs = b->inputs,
 				  .targets = b->targets,
-				  .vote = r->stop ? 1 : 0,
+				  .vote = r->blank ? GUARD_BLANK : r->stop ? 1 : 0,
 				  .trace = e->trace };
 	double start = clock_mono_s();
 	int rc;
@@ -337,8 +338,13 @@ int step_begin(struct engine *e, struct err *err)
 		if (rc <= 0)
 			return rc;
 		waited = spent(e, "data_wait", start);
+		if (b.blank && e->rank.seat->world == 1) {
+			loader_release(e->loader, &b);
+			return 0;
+		}
 		if (b.micro == 0)
 			*r = first_of(e, &b);
+		r->blank |= b.blank; /* the others have begun the step: it is gone through with them */
 		r->seconds[TIME_DATA_WAIT] += waited;
 		rc = begin_micro(e, &b, r, err);
 		if (rc)

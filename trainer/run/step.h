@@ -43,6 +43,8 @@ struct step_result {
 	bool workers_found;  /* … as --workers auto has settled with this step */
 	bool epoch_ends;
 	bool stop; /* somebody asked the job to end, or its time is over; all ranks see it at the same step */
+	/* A rank was asked to end while it waited for data: the step changed nothing and counts nowhere. */
+	bool blank;
 	double seconds[TIME_COUNT];
 	double load_s, load_cpu_s; /* of the loader's threads since the step before */
 	int ready;		   /* batches that were there when the step began */
@@ -58,7 +60,7 @@ void step_queue_free(struct step_queue *s);		    /* NULL is fine */
  * optimiser's. */
 int step_queue_restart(struct engine *e, struct err *err);
 
-/* 1: a step was begun; 0: no more data; negative: failed. */
+/* 1: a step was begun; 0: none, as somebody asked for the end while there was no data; negative: failed. */
 int step_begin(struct engine *e, struct err *err);
 
 /* Called after each step_begin until it returns 0. 1: *ret is the next step's; 0: none is over that must be. all: none

@@ -181,10 +181,22 @@ static int watch(struct training *t, const struct step_result *r)
 	return watch_record(t->e->watch, report_run(t->report), &s, t->err);
 }
 
+/* A step for which there were no data when somebody asked for the end. */
+static void leave_out(struct training *t, int64_t step)
+{
+	if (!t->stopped && engine_is_root(t->e))
+		log_info("step %lld still waited for its data and is left out", (long long)step);
+	t->stopped = true;
+}
+
 static int after_step(struct training *t, const struct step_result *r)
 {
 	int rc = 0;
 
+	if (r->blank) {
+		leave_out(t, r->step);
+		return 0;
+	}
 	t->at.step = r->step;
 	t->at.in_epoch = r->in_epoch;
 	t->at.epoch_is_open = true;
@@ -280,6 +292,8 @@ static int run_steps(struct training *t)
 		rc = catch_up(t);
 	while (!rc && begun && e->step < e->course.steps_end && !t->stopped) {
 		begun = begin_step(t);
+		if (!begun)
+			leave_out(t, e->step + 1);
 		rc = begun < 0 ? begun : end_steps(t, is_due(t, e->step));
 	}
 	return rc ? rc : end_steps(t, true);
@@ -390,8 +404,10 @@ static int end_finished(struct training *t)
 static int open_record(struct training *t)
 {
 	struct engine *e = t->e;
-	int rc = report_open(&t->report, e, &t->resume, t->err);
+	int rc;
 
+	atomic_store(&seat_own(e->rank.seat)->idle, 0);
+	rc = report_open(&t->report, e, &t->resume, t->err);
 	if (rc)
 		return rc;
 	if (t->resume.loads)
@@ -502,8 +518,10 @@ int train_main(const struct job *job, struct seat *seat)
 {
 	struct err err = ERR_INIT;
 	struct training t = { .err = &err, .resume = { .lock_fd = -1 } };
-	int rc = engine_open(&t.e, job, seat, &err), code = 0;
+	int rc, code = 0;
 
+	atomic_store(&seat_own(seat)->idle, 1);
+	rc = engine_open(&t.e, job, seat, &err);
 	if (!rc)
 		rc = run(&t);
 	if (rc)

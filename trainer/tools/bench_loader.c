@@ -124,7 +124,7 @@ static int run_pass(struct bench *b, int64_t steps, struct pass *p, struct err *
 	b->undecoded = 0;
 	if (!b->loader && open_loader(b, err)) /* which begins to read at once */
 		return err->code;
-	for (int64_t i = 0; rc == 1 && (!steps || i < steps); i++) {
+	for (int64_t i = 0; rc == 1 && (!steps || i < steps) && !seat_stop(b->rank.seat); i++) {
 		struct loader_batch batch;
 		double now;
 		bool ends;
@@ -132,7 +132,7 @@ static int run_pass(struct bench *b, int64_t steps, struct pass *p, struct err *
 		rc = loader_next(b->loader, &batch, err);
 		if (rc != 1)
 			break;
-		p->samples += (double)batch.count;
+		p->samples += batch.blank ? 0 : (double)batch.count;
 		p->wait_s += batch.wait_s;
 		ends = batch.step + 1 == b->course.steps_per_epoch && batch.micro + 1 == batch.n_micro;
 		loader_release(b->loader, &batch);

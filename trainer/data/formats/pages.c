@@ -31,7 +31,7 @@ struct pages {
 struct source {
 	struct objects *store;
 	int object;
-	const _Atomic bool *stop;
+	const struct stop *stop;
 };
 
 int pages_new(struct pages **ret, struct objects *store, uint64_t most_bytes, struct err *err)
@@ -123,7 +123,7 @@ static int unpack_page(struct page *page, const struct byte_source *file, const 
 	return 0;
 }
 
-static int load(struct pages *p, const struct sample *one, const _Atomic bool *stop, struct page **ret, struct err *err)
+static int load(struct pages *p, const struct sample *one, const struct stop *stop, struct page **ret, struct err *err)
 {
 	struct source source = { p->store, (int)one->object, stop };
 	struct byte_source file = { objects_bytes(p->store, (int)one->object), read_source, &source,
@@ -148,7 +148,7 @@ static int load(struct pages *p, const struct sample *one, const _Atomic bool *s
 	return 0;
 }
 
-int pages_read(struct pages *p, const struct sample *one, const _Atomic bool *stop, void *to, struct err *err)
+int pages_read(struct pages *p, const struct sample *one, const struct stop *stop, void *to, struct err *err)
 {
 	uint32_t inside = samples_inside(one->packed);
 	struct page *page;

@@ -15,6 +15,6 @@ int pages_new(struct pages **ret, struct objects *store, uint64_t most_bytes, st
 void pages_free(struct pages *p); /* NULL is fine */
 
 /* The bytes of a packed sample. ERR_CORRUPT: its page is damaged. */
-int pages_read(struct pages *p, const struct sample *one, const _Atomic bool *stop, void *to, struct err *err);
+int pages_read(struct pages *p, const struct sample *one, const struct stop *stop, void *to, struct err *err);
 
 #endif

@@ -13,8 +13,7 @@ struct fill {
 	enum dtype dtype; /* of delivered images: DTYPE_F32 or DTYPE_F64 */
 	unsigned augment; /* bits of enum dataset_augment */
 	uint64_t seed;
-	bool alone;		  /* as in struct dataset_read */
-	const _Atomic bool *stop; /* … */
+	bool alone; /* as in struct dataset_read */
 	_Atomic uint64_t *undecoded; /* as in struct loader_opts */
 	struct pixels_table table;
 };
@@ -29,6 +28,7 @@ struct fill_hand {
 	void *dataset_hand;
 	uint8_t *scratch; /* two source images */
 	struct dataset_file file; /* undecoded */
+	const struct stop *stop;  /* as in struct dataset_read; whoever has the hand sets it */
 };
 
 int fill_hand_init(const struct fill *f, struct fill_hand *ret, struct err *err);

@@ -6,6 +6,7 @@
 #include "trainer/data/loader/loader.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -19,6 +20,7 @@
 #define WORKERS_MAX 1024
 #define AHEAD_SAMPLES 4096
 #define AHEAD_AT_ONCE 256
+#define LOOK_S 0.1 /* between two looks at whether the caller is to end */
 
 struct slot {
 	struct loader_batch batch;
@@ -52,7 +54,9 @@ struct loader {
 	int n_begun; /* workers that have taken their hand */
 	int active;  /* of them, those that work ahead: the first ones */
 	bool waiting; /* loader_next is */
-	_Atomic bool stop; /* set under lock; looked at without it while a sample is replaced */
+	struct stop stop;   /* its `now` is set under lock */
+	struct stop caller; /* … or the caller is to end: of what it reads itself */
+	bool blank;	    /* it is: nobody works any more */
 
 	struct slot *slots;
 	void *memory;      /* of all slots, when the loader allocated it */
@@ -131,7 +135,7 @@ static void look_ahead(struct loader *l)
 	struct ahead *a = &l->ahead;
 	int left = AHEAD_AT_ONCE;
 
-	if (!d->ops->ahead || !d->far)
+	if (!d->ops->ahead || !d->far || l->stop.now)
 		return;
 	catch_up(l);
 	for (; !is_end(l, a->epoch) && !is_idle(l, a->epoch, a->step) && !far_enough(l);
@@ -223,14 +227,16 @@ static int replace(struct loader *l, struct slot *slot, struct fill_place *p, st
 	pthread_mutex_lock(&l->lock);
 	others = order_others(&l->order, &l->o.sampler, position);
 	pthread_mutex_unlock(&l->lock);
-	for (int64_t k = 1; rc == ERR_CORRUPT && k <= others && !l->stop; k++) {
+	for (int64_t k = 1; rc == ERR_CORRUPT && k <= others && !l->stop.now; k++) {
 		p->index = other_at(l, slot, position, k);
 		if (p->index < 0)
 			return err_set(err, ERR_NOMEM, "out of memory: the order of %lld samples", (long long)n);
 		rc = fill_sample(&l->fill, hand, p, err);
 	}
-	return rc == ERR_CORRUPT ? err_set(err, ERR_USAGE, "%.300s: none of the images can be read", l->o.dataset->path)
-		: rc;
+	if (rc != ERR_CORRUPT)
+		return rc;
+	return l->stop.now ? err_set(err, ERR_CANCELED, "%.300s: nobody waits for it any more", l->o.dataset->path)
+		: err_set(err, ERR_USAGE, "%.300s: none of the images can be read", l->o.dataset->path);
 }
 
 static int fill_one(struct loader *l, struct slot *slot, int64_t i, struct fill_hand *hand, struct err *err)
@@ -252,7 +258,7 @@ static int fill_one(struct loader *l, struct slot *slot, int64_t i, struct fill_
 /* Waits until the slot may be called full, or the loader stops. Under the lock. */
 static void wait_slow(struct loader *l, double until)
 {
-	while (until > 0 && !l->stop && cond_wait_until(&l->work, &l->lock, until))
+	while (until > 0 && !l->stop.now && cond_wait_until(&l->work, &l->lock, until))
 		;
 }
 
@@ -329,7 +335,7 @@ static void *worker_main(void *arg)
 	pthread_mutex_lock(&l->lock);
 	number = l->n_begun++;
 	hand = &l->hands[number];
-	while (!l->stop)
+	while (!l->stop.now)
 		if (!(works_ahead(l, number) || (l->waiting && first_is_open(l))) || !work_once(l, hand))
 			pthread_cond_wait(&l->work, &l->lock);
 	pthread_mutex_unlock(&l->lock);
@@ -341,6 +347,14 @@ static bool first_is_full(const struct loader *l)
 	const struct slot *s = l->line_n ? &l->slots[l->line[l->line_first]] : NULL;
 
 	return s && s->done == s->batch.count;
+}
+
+/* A read of it was broken off. */
+static bool first_is_canceled(const struct loader *l)
+{
+	const struct slot *s = l->line_n ? &l->slots[l->line[l->line_first]] : NULL;
+
+	return s && s->failed_at >= 0 && s->err.code == ERR_CANCELED;
 }
 
 static int full_slots(const struct loader *l)
@@ -372,6 +386,59 @@ static int take_first(struct loader *l, struct loader_batch *ret, double began, 
 	return 1;
 }
 
+static void join_workers(struct loader *l)
+{
+	for (int i = 0; i < l->n_threads; i++)
+		pthread_join(l->threads[i], NULL);
+	l->n_threads = 0;
+}
+
+/* The caller is to end: waits for nothing any more. Called and left with the lock held. */
+static void give_up(struct loader *l)
+{
+	l->stop.now = true;
+	pthread_cond_broadcast(&l->work);
+	pthread_mutex_unlock(&l->lock);
+	join_workers(l);
+	pthread_mutex_lock(&l->lock);
+	l->blank = true;
+}
+
+/* Under the lock, once all have given up. */
+static void blank_first(struct loader *l)
+{
+	struct slot *s;
+
+	if (!l->line_n)
+		assign(l);
+	s = &l->slots[l->line[l->line_first]];
+	memset(s->inputs, 0, l->size.bytes);
+	s->claimed = s->done = s->batch.count;
+	s->failed_at = -1;
+	s->batch.blank = true;
+	l->current = -1;
+}
+
+static bool caller_ends(void *loader)
+{
+	const struct loader *l = loader;
+
+	return l->stop.now || (l->o.ends && l->o.ends(l->o.ends_user));
+}
+
+/* What brings the first batch of the line nearer. Called and left with the lock held. */
+static void go_on(struct loader *l)
+{
+	if (!l->blank && (first_is_canceled(l) || caller_ends(l)))
+		give_up(l);
+	if (l->blank)
+		blank_first(l);
+	else if (first_is_open(l))
+		work_once(l, &l->hands[l->n_hands - 1]);
+	else
+		cond_wait_until(&l->ready, &l->lock, l->o.ends ? clock_mono_s() + LOOK_S : INFINITY);
+}
+
 int loader_next(struct loader *l, struct loader_batch *ret, struct err *err)
 {
 	double began = clock_mono_s();
@@ -382,17 +449,14 @@ int loader_next(struct loader *l, struct loader_batch *ret, struct err *err)
 	l->waiting = !first_is_full(l);
 	if (l->waiting && l->active < l->n_threads)
 		pthread_cond_broadcast(&l->work);
-	while (!first_is_full(l)) {
+	while (!first_is_full(l) || first_is_canceled(l)) {
 		if (!l->line_n && at_end(l))
 			goto out;
 		if (!l->line_n && !l->n_free) {
 			rc = err_set(err, ERR_BUSY, "all %d batches of the loader are held", l->size.n);
 			goto out;
 		}
-		if (first_is_open(l))
-			work_once(l, &l->hands[l->n_hands - 1]);
-		else
-			pthread_cond_wait(&l->ready, &l->lock);
+		go_on(l);
 	}
 	rc = take_first(l, ret, began, err);
 	ret->ready = ready;
@@ -493,6 +557,7 @@ static int allocate(struct loader *l, struct err *err)
 		rc = fill_hand_init(&l->fill, &l->hands[l->n_hands], err);
 		if (rc)
 			return rc;
+		l->hands[l->n_hands].stop = l->n_hands < l->o.workers ? &l->stop : &l->caller;
 	}
 	for (size_t i = 0; i < n; i++, at += each) {
 		l->slots[i].inputs = at;
@@ -548,7 +613,7 @@ int loader_open(struct loader **ret, const struct loader_opts *o, struct err *er
 	pthread_mutex_init(&l->lock, NULL);
 	cond_init(&l->work);
 	cond_init(&l->ready);
-	l->fill.stop = &l->stop;
+	l->caller = (struct stop){ .asked = caller_ends, .user = l };
 	rc = order_init(&l->order, &o->sampler, err);
 	if (!rc && o->dataset->far)
 		rc = order_init(&l->ahead.order, &o->sampler, err);
@@ -569,11 +634,10 @@ void loader_close(struct loader *l)
 	if (!l)
 		return;
 	pthread_mutex_lock(&l->lock);
-	l->stop = true;
+	l->stop.now = true;
 	pthread_cond_broadcast(&l->work);
 	pthread_mutex_unlock(&l->lock);
-	for (int i = 0; i < l->n_threads; i++)
-		pthread_join(l->threads[i], NULL);
+	join_workers(l);
 	for (int i = 0; i < l->n_hands; i++)
 		fill_hand_done(&l->fill, &l->hands[i]);
 	for (int i = 0; l->slots && i < l->size.n; i++)

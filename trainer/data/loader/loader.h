@@ -40,6 +40,10 @@ struct loader_opts {
 	 * by several threads, one at a time; must not wait. */
 	void (*worked)(void *user, int thread, double from_s, double to_s);
 	void *worked_user;
+	/* Optional: whether the caller is to end; asked by its thread while loader_next waits. Once it is, nothing is
+	 * waited for or read any more: batches that are not full are delivered blank. */
+	bool (*ends)(void *user);
+	void *ends_user;
 	/* Optional: samples' files are read and not decoded, inputs hold nothing; the bytes are added here. Of sets
 	 * with ops->file. */
 	_Atomic uint64_t *undecoded;
@@ -59,6 +63,7 @@ struct loader_batch {
 	const int32_t *targets;     /* count labels; or count * seq_len tokens, -1 where there is nothing to learn */
 	double wait_s;              /* how long loader_next kept the caller waiting */
 	int ready;                  /* batches that were full when it was asked for, this one included */
+	bool blank;                 /* zeros in the place of its samples */
 	int slot;                   /* for loader_release */
 };
 

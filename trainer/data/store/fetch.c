@@ -268,7 +268,7 @@ static int wait_for(struct fetch *f, struct block *b, const struct fetch_range *
 	while (b->state == QUEUED || b->state == GOING) {
 		double now = clock_mono_s(), since = f->progress > began ? f->progress : began;
 
-		if (r->stop && atomic_load(r->stop))
+		if (stop_asked(r->stop))
 			return err_set(err, ERR_CANCELED, "%.250s: nobody waits for it any more",
 				       f->object[b->object].shown);
 		if (now - since > f->o.timeout_s + FETCH_STALL_MOST_S)

@@ -4,12 +4,12 @@
 #ifndef DPT_DATA_FETCH_H
 #define DPT_DATA_FETCH_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "tracker/base/err.h"
+#include "tracker/base/stop.h"
 
 #define FETCH_BLOCK ((uint64_t)8 << 20)
 
@@ -54,7 +54,7 @@ struct fetch_range {
 	/* Only these bytes are asked for; else, and always with a cache, whole blocks of FETCH_BLOCK, which are kept
 	 * for their neighbours. */
 	bool alone;
-	const _Atomic bool *stop; /* a wait ends with ERR_CANCELED when it becomes true; NULL: never */
+	const struct stop *stop; /* a wait ends with ERR_CANCELED once it is asked for; NULL: never */
 };
 
 /* Somebody will read this. False: enough is on its way or held; announce it again later. */

@@ -10,6 +10,7 @@
 
 #include "tracker/base/buf.h"
 #include "tracker/base/err.h"
+#include "tracker/base/stop.h"
 
 struct objects;
 
@@ -57,8 +58,8 @@ struct objects_range {
 	int object;
 	uint64_t at;
 	size_t n;
-	bool alone;		  /* its neighbours will not be read soon */
-	const _Atomic bool *stop; /* a wait for a remote object ends when it becomes true; NULL: never */
+	bool alone; /* its neighbours will not be read soon */
+	const struct stop *stop; /* a wait for a remote object ends once it is asked for; NULL: never */
 };
 
 /* All bytes of the range, which lies within the object. An object that is shorter by now is ERR_IO. */

@@ -3,7 +3,7 @@
 
 #include "trainer/ops/ops.h"
 
-struct tensor *guard_add(struct graph *g, struct tensor *norm, struct tensor *losses, const struct guard_attr *attr)
+struct tensor *guard_add(struct graph *g, const struct guard_in *in, const struct guard_attr *attr)
 {
 	struct tensor like = { .name = GUARD_STATE_NAME,
 			       .kind = TENSOR_MOMENT,
@@ -13,7 +13,7 @@ struct tensor *guard_add(struct graph *g, struct tensor *norm, struct tensor *lo
 	struct tensor *state = graph_tensor(g, &like);
 	struct node *n = graph_node(g, &(struct node_spec){ .op = &op_guard,
 							    .name = "optimizer.step",
-							    NODE_IN(norm, losses, state),
+							    NODE_IN(in->norm, in->losses, state, in->votes),
 							    NODE_OUT(NULL, state),
 							    .attr = attr,
 							    .attr_bytes = sizeof(*attr) });

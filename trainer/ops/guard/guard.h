@@ -1,9 +1,11 @@
 /* guard.h: decides in the graph, once per optimiser step, whether the step happens and by what gradients are
- * multiplied. in norm, losses?, state out step, state (the same tensor, updated). norm: f64 [1] as norm.h leaves it.
- * losses: f64 of any length, summed over the ranks. When one of these numbers is not finite, the step is skipped: nodes
- * that take `step` as an operand then leave parameters and moments as they are. All ranks decide alike because norm and
- * losses are the same numbers on all of them. Clipping as PyTorch's clip_grad_norm_: factor min(1, max_norm / (norm +
- * 1e-6)).
+ * multiplied. in norm, losses?, state, votes? out step, state (the same tensor, updated). norm: f64 [1] as norm.h
+ * leaves it. losses: f64 of any length, summed over the ranks. When one of these numbers is not finite, the step is
+ * skipped: nodes that take `step` as an operand then leave parameters and moments as they are. All ranks decide alike
+ * because norm and losses are the same numbers on all of them. Clipping as PyTorch's clip_grad_norm_: factor min(1,
+ * max_norm / (norm + 1e-6)).
+ * votes: f64 [1], summed over the ranks. From GUARD_BLANK on a rank had nothing to compute with: the step is skipped
+ * and counted nowhere, as if it had not been begun.
  *
  * With attr.scaling the state also holds the loss scale of the next step, as PyTorch's GradScaler finds it: halved by a
  * step that was skipped, doubled after 2000 in a row that were not. The scale of this step is page.loss_scale, by which
@@ -38,13 +40,18 @@ enum {
 
 #define GUARD_STATE_NAME "optimizer.state"
 #define GUARD_ENDED (-1)
+#define GUARD_BLANK 0x1p30 /* more than all other votes of all ranks */
 
 struct guard_attr {
 	double max_norm; /* 0: no clipping */
 	bool scaling;
 };
 
-/* Returns `step`; NULL once the graph failed. losses may be NULL. */
-struct tensor *guard_add(struct graph *g, struct tensor *norm, struct tensor *losses, const struct guard_attr *attr);
+struct guard_in {
+	struct tensor *norm, *losses, *votes; /* losses, votes: NULL where there are none */
+};
+
+/* Returns `step`; NULL once the graph failed. */
+struct tensor *guard_add(struct graph *g, const struct guard_in *in, const struct guard_attr *attr);
 
 #endif

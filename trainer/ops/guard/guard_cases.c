@@ -4,15 +4,17 @@
 #include "trainer/ops/cases.h"
 #include "trainer/ops/guard/guard.h"
 
-enum { PLAIN, NAN_NORM, INFINITE_LOSS };
+enum { PLAIN, NAN_NORM, INFINITE_LOSS, BLANK };
 
-/* size: percent of the largest norm, scaling, what is not finite, clean steps before. */
+/* size: percent of the largest norm, scaling, what is not as it should be, clean steps before, whether there are
+ * votes. */
 static struct node *build(struct graph *g, const struct op_case *c)
 {
 	struct guard_attr attr = { .max_norm = (double)c->size[0] / 100, .scaling = c->size[1] };
 	struct tensor *norm = case_input(g, "norm", DTYPE_F64, SHAPE(1)),
-		*losses = case_input(g, "losses", DTYPE_F64, SHAPE(4));
-	struct tensor *step = guard_add(g, norm, losses, &attr);
+		*losses = case_input(g, "losses", DTYPE_F64, SHAPE(4)),
+		*votes = c->size[4] ? case_input(g, "votes", DTYPE_F64, SHAPE(1)) : NULL;
+	struct tensor *step = guard_add(g, &(struct guard_in){ norm, losses, votes }, &attr);
 
 	return step ? step->producer : NULL;
 }
@@ -27,6 +29,8 @@ static void fill(const struct op_case *c, struct case_values *v)
 	for (int i = 0; i < GUARD_STATE_VALUES; i++)
 		v->in[2][i] = state[i];
 	v->in[2][GUARD_STATE_CLEAN] = (double)c->size[3];
+	if (c->size[4])
+		v->in[3][0] = c->size[2] == BLANK ? GUARD_BLANK + 1 : 2;
 }
 
 const struct op_case cases_guard[] = {
@@ -36,5 +40,7 @@ const struct op_case cases_guard[] = {
 	{ "norm that is no number", .build = build, .fill = fill, .exact = true, .size = { 100, 0, NAN_NORM } },
 	{ "infinite loss", .build = build, .fill = fill, .exact = true, .size = { 0, 1, INFINITE_LOSS, 5 } },
 	{ "scale grows", .build = build, .fill = fill, .exact = true, .size = { 0, 1, PLAIN, GUARD_SCALE_EVERY - 1 } },
+	{ "votes", .build = build, .fill = fill, .exact = true, .size = { 1, 1, PLAIN, 5, 1 } },
+	{ "no data", .build = build, .fill = fill, .exact = true, .size = { 1, 1, BLANK, 5, 1 } },
 	{ NULL },
 };

@@ -36,14 +36,14 @@ BOTH_INLINE void guard_scale(double *state, double scale, bool good)
 	state[GUARD_STATE_SCALE] = scale;
 }
 
-/* norm, losses [n_losses] (or NULL) decide; step and state are written. */
+/* norm, losses [n_losses] and votes (or NULL) decide; step and state are written. */
 struct guard_numbers {
-	const double *norm, *losses;
+	const double *norm, *losses, *votes;
 	int64_t n_losses;
 	double *step, *state;
 };
 
-/* A rehearsal is a step that is skipped and not counted. */
+/* A rehearsal, as a step without data, is skipped and not counted. */
 BOTH_INLINE void guard_rehearse(const struct guard_numbers *v)
 {
 	v->step[GUARD_FACTOR] = 0;
@@ -58,7 +58,7 @@ BOTH_INLINE void guard_decide_by(const struct guard_attr *a, const struct guard_
 	const bool good = isfinite(*v->norm) && finite && v->state[GUARD_STATE_CLEAN] != GUARD_ENDED;
 	double clip = 1;
 
-	if (page->rehearsal) {
+	if (page->rehearsal || (v->votes && *v->votes >= GUARD_BLANK)) {
 		guard_rehearse(v);
 		return;
 	}
@@ -76,8 +76,8 @@ BOTH_INLINE void guard_decide_by(const struct guard_attr *a, const struct guard_
 
 static inline struct guard_numbers guard_operands(const struct node *n, const struct kernel_args *args)
 {
-	struct guard_numbers v = { (const double *)args->in[0], (const double *)args->in[1], 0,
-				   (double *)args->out[0], (double *)args->out[1] };
+	struct guard_numbers v = { (const double *)args->in[0], (const double *)args->in[1],
+				   (const double *)args->in[3], 0, (double *)args->out[0], (double *)args->out[1] };
 
 	v.n_losses = v.losses ? shape_count(&n->in[1]->shape) : 0;
 	return v;
