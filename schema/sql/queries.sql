@@ -568,9 +568,11 @@ SELECT k.name, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step
 	m.first_time, m.last_time, m.nonfinite_step
 FROM metric m JOIN key k ON k.id = m.key_id WHERE m.run_id = ?1 ORDER BY k.name;
 -- name: metric_keys_of_run
-SELECT key_id FROM metric INDEXED BY metric_by_run WHERE run_id = ?1;
+SELECT key_id FROM metric INDEXED BY metric_by_run WHERE run_id = ?1 ORDER BY key_id;
 -- postgresql:
-SELECT key_id FROM metric WHERE run_id = ?1;
+SELECT key_id FROM metric WHERE run_id = ?1 ORDER BY key_id;
+-- name: run_rev
+SELECT rev FROM run WHERE id = ?1;
 -- name: key_name
 SELECT name FROM key WHERE id = ?1;
 -- name: console_parts

@@ -527,6 +527,58 @@ static void many_restarts_hide_alike(void **state)
 	assert_int_equal(chart.lines[0].point_count, SHOWN);
 }
 
+static void log_key(struct helper *h, const char *run, const char *key)
+{
+	struct ingest_point point = { key, 1, 10, 3, -1 };
+	struct ingest_result res;
+
+	put(h, (struct ingest_op){ .kind = &change_points, .run = run, .points = &point, .point_count = 1 }, &res);
+}
+
+/* How many runs have each key, as "a 2, b 1". */
+static const char *key_counts(struct helper *h, const char *const *metrics, size_t n)
+{
+	struct query_runs_opts o = { .with_keys = true, .some_metrics = n > 0, .metrics = metrics, .metric_count = n };
+	struct query_runs r;
+	struct err err = ERR_INIT;
+	const char *text = "";
+	size_t i, k;
+
+	if (query_runs(h->s, &o, h->a, &r, &err))
+		fail_msg("%s", err.text);
+	for (i = 0; i < r.key_count; i++)
+		text = arena_printf(h->a, "%s%s%s %u", text, i ? ", " : "", r.keys[i].key, r.keys[i].runs);
+	for (i = 0; n && i < r.count; i++)
+		for (k = 0; k < r.items[i].metric_count; k++)
+			assert_string_equal(r.items[i].metrics[k].key, metrics[0]);
+	return text;
+}
+
+/* Sets of keys are remembered: a run that gains one, that comes or goes, is not counted as it was. */
+static void keys_are_counted_anew(void **state)
+{
+	static const char *const some[] = { "b" };
+	struct helper *h = *state;
+	struct ingest_result run[3];
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		put(h, (struct ingest_op){ .kind = &change_run_new, .experiment = "e", .name = "r",
+					   .start_ms = 1000 + i }, &run[i]);
+		log_key(h, run[i].id, "a");
+	}
+	assert_string_equal(key_counts(h, NULL, 0), "a 3");
+	log_key(h, run[1].id, "b");
+	assert_string_equal(key_counts(h, NULL, 0), "a 3, b 1");
+	assert_string_equal(key_counts(h, some, 1), "a 3, b 1");
+	log_key(h, run[2].id, "b");
+	log_key(h, run[2].id, "train/loss");
+	assert_string_equal(key_counts(h, some, 1), "a 3, b 2, train/loss 1");
+	put(h, (struct ingest_op){ .kind = &change_run_delete, .run = run[0].id, .start_ms = INGEST_NO_TIME,
+				   .end_ms = INGEST_NO_TIME }, &run[0]);
+	assert_string_equal(key_counts(h, NULL, 0), "a 2, b 2, train/loss 1");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -539,6 +591,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(charts_join_segments, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(searches_take_any_new_id, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(many_restarts_hide_alike, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(keys_are_counted_anew, helper_setup, helper_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

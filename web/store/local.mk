@@ -87,6 +87,7 @@ libwebstore_la_SOURCES = \
 	web/store/follow/origin.c web/store/follow/origin.h \
 	web/store/points/outline.c web/store/points/outline.h \
 	web/store/points/pack.c web/store/points/pack.h \
+	web/store/read/keysets.c web/store/read/keysets.h \
 	web/store/read/metric.c web/store/read/metric.h \
 	web/store/read/page.c web/store/read/page.h \
 	web/store/read/pick.c web/store/read/pick.h \

@@ -19,6 +19,7 @@
 #include "web/store/live.h"
 #include "web/store/points/outline.h"
 #include "web/store/read/columns.h"
+#include "web/store/read/keysets.h"
 #include "web/store/write/committer.h"
 
 static int lock_path(char ret[PATH_MAX], const char *db_path, struct err *err)
@@ -99,9 +100,10 @@ static int keep_folders(struct store *s, const struct store_opts *o, struct err 
 	s->work = work_new();
 	s->background = work_new();
 	s->columns = columns_new();
+	s->keysets = keysets_new();
 	s->outlines = outlines_new();
 	pthread_mutex_init(&s->checked_lock, NULL);
-	if (!s->work || !s->background || !s->columns || !s->outlines)
+	if (!s->work || !s->background || !s->columns || !s->keysets || !s->outlines)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	if (snprintf(s->logdir, sizeof s->logdir, "%s", o->logdir ? o->logdir : "") >= (int)sizeof s->logdir ||
 	    snprintf(s->artifacts, sizeof s->artifacts, "%s", o->artifacts ? o->artifacts : "") >=
@@ -225,6 +227,7 @@ void store_close(struct store *s)
 	arena_free(s->checked_arena);
 	artifacts_free(s->files);
 	columns_free(s->columns);
+	keysets_free(s->keysets);
 	outlines_free(s->outlines);
 	readers_free(s->readers);
 	committer_stop(s->writer);

@@ -19,6 +19,7 @@ struct store {
 	const struct check_report *checked; /* NULL: there was none yet */
 	struct arena *checked_arena;        /* in which it lies */
 	struct columns *columns;
+	struct keysets *keysets;
 	struct outlines *outlines;
 	struct committer *writer;
 	struct readers *readers;

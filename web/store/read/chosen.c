@@ -6,9 +6,11 @@
 
 #include "web/store/base/map.h"
 #include "web/store/points/sum_row.h"
+#include "web/store/read/keysets.h"
 #include "web/store/read/metric.h"
 
 struct chosen_key {
+	int64_t id;
 	const char *name; /* the map's; NULL: not looked up yet */
 	uint32_t runs;
 	bool asked, watched; /* watched: alerts are made of it */
@@ -17,6 +19,15 @@ struct chosen_key {
 static int no_memory(struct err *err)
 {
 	return err_set(err, ERR_NOMEM, "out of memory");
+}
+
+static struct chosen_key *key_of(struct chosen *c, int64_t id)
+{
+	struct chosen_key *k = map_put(c->keys, &id, sizeof id);
+
+	if (k)
+		k->id = id;
+	return k;
 }
 
 static int ask(struct chosen *c, struct db *d, const struct query_runs_opts *o, struct err *err)
@@ -28,7 +39,7 @@ static int ask(struct chosen *c, struct db *d, const struct query_runs_opts *o, 
 
 	for (i = 0; i < o->metric_count && rc >= 0; i++) {
 		rc = db_int(d, &id, DB_key_by_name, err, "t", o->metrics[i]);
-		k = rc > 0 ? map_put(c->keys, &id, sizeof id) : NULL;
+		k = rc > 0 ? key_of(c, id) : NULL;
 		if (rc > 0 && !k)
 			rc = no_memory(err);
 		if (k)
@@ -37,37 +48,77 @@ static int ask(struct chosen *c, struct db *d, const struct query_runs_opts *o, 
 	return rc < 0 ? rc : 0;
 }
 
-static int count_run(struct chosen *c, struct db *d, int64_t run, struct err *err)
+/* How many of the runs have a set of keys; the set is held. */
+struct use {
+	struct keyset *set;
+	uint32_t runs;
+};
+
+static int use_sets(struct chosen *c, struct map *uses, struct db *d, const struct chosen_list *l, struct err *err)
+{
+	struct keyset *set;
+	struct use *u;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < l->run_count && !rc; i++) {
+		rc = keysets_take(c->sets, d, l->runs[i], &set, err);
+		if (rc)
+			return rc;
+		u = map_put(uses, &set, sizeof set);
+		if (!u || u->set)
+			keysets_give(c->sets, set);
+		else
+			u->set = set;
+		if (u)
+			u->runs++;
+		else
+			rc = no_memory(err);
+	}
+	return rc;
+}
+
+static int count_set(struct chosen *c, const struct use *u, struct err *err)
 {
 	struct chosen_key *k;
-	struct db_rows *q;
-	int64_t id;
-	int rc = db_start(d, &q, DB_metric_keys_of_run, err, "i", run);
+	size_t i;
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		id = db_i64(q, COL_metric_keys_of_run_key_id);
-		k = map_put(c->keys, &id, sizeof id);
-		if (!k) {
-			db_stop(q);
+	for (i = 0; i < u->set->count; i++) {
+		k = key_of(c, u->set->ids[i]);
+		if (!k)
 			return no_memory(err);
-		}
-		k->runs++;
-		rc = 0;
+		k->runs += u->runs;
 	}
+	return 0;
+}
+
+static int count_runs(struct chosen *c, struct db *d, const struct chosen_list *l, struct err *err)
+{
+	struct map *uses = map_new(sizeof(struct use));
+	struct use *u;
+	size_t i;
+	int rc = uses ? use_sets(c, uses, d, l, err) : no_memory(err);
+
+	for (i = 0; uses && i < map_count(uses); i++) {
+		u = map_at(uses, i);
+		if (!rc)
+			rc = count_set(c, u, err);
+		keysets_give(c->sets, u->set);
+	}
+	map_free(uses);
 	return rc;
 }
 
 static int name_keys(struct chosen *c, struct db *d, struct err *err)
 {
 	struct db_rows *q;
-	size_t i, len;
+	size_t i;
 	int rc = 0;
 
 	for (i = 0; i < map_count(c->keys) && !rc; i++) {
 		struct chosen_key *k = map_at(c->keys, i);
-		const int64_t *id = map_key_at(c->keys, i, &len);
 
-		rc = db_start(d, &q, DB_key_name, err, "i", *id);
+		rc = db_start(d, &q, DB_key_name, err, "i", k->id);
 		if (rc || (rc = db_next(d, q, err)) <= 0)
 			continue;
 		k->name = map_text(c->keys, db_str(q, COL_key_name_name));
@@ -78,8 +129,24 @@ static int name_keys(struct chosen *c, struct db *d, struct err *err)
 	return rc;
 }
 
-int chosen_begin(struct chosen *c, struct db *d, const struct query_runs_opts *o, const int64_t *runs, size_t n,
-		 struct err *err)
+/* Whose summaries are loaded. */
+static int list_wanted(struct chosen *c, struct err *err)
+{
+	size_t n = map_count(c->keys), i;
+
+	c->wanted = calloc(n + 1, sizeof(struct chosen_key *));
+	if (!c->wanted)
+		return no_memory(err);
+	for (i = 0; i < n; i++) {
+		struct chosen_key *k = map_at(c->keys, i);
+
+		if (k->name && (k->asked || k->watched))
+			c->wanted[c->wanted_count++] = k;
+	}
+	return 0;
+}
+
+int chosen_begin(struct chosen *c, struct keysets *sets, struct db *d, const struct chosen_list *l, struct err *err)
 {
 	size_t i, have = 0;
 	int rc;
@@ -87,19 +154,22 @@ int chosen_begin(struct chosen *c, struct db *d, const struct query_runs_opts *o
 	c->keys = map_new(sizeof(struct chosen_key));
 	if (!c->keys)
 		return no_memory(err);
-	rc = ask(c, d, o, err);
-	for (i = 0; i < n && !rc; i++)
-		rc = count_run(c, d, runs[i], err);
+	rc = ask(c, d, l->o, err);
+	c->sets = l->keys ? sets : NULL;
+	if (!rc && l->keys)
+		rc = count_runs(c, d, l, err);
 	if (!rc)
 		rc = name_keys(c, d, err);
 	for (i = 0; i < map_count(c->keys); i++)
 		have += ((struct chosen_key *)map_at(c->keys, i))->runs > 0;
-	c->all = o->metrics_max ? have <= o->metrics_max : !o->some_metrics;
-	return rc;
+	c->all = l->o->metrics_max ? have <= l->o->metrics_max : !l->o->some_metrics;
+	return rc ? rc : list_wanted(c, err);
 }
 
 void chosen_end(struct chosen *c)
 {
+	free(c->wanted);
+	c->wanted = NULL;
 	map_free(c->keys);
 	c->keys = NULL;
 }
@@ -109,26 +179,36 @@ static int by_key(const void *x, const void *y)
 	return strcmp(((const struct query_metric *)x)->key, ((const struct query_metric *)y)->key);
 }
 
-/* The ids of the run's keys that are loaded. */
-static int wanted_ids(const struct chosen *c, struct db *d, int64_t run, struct arena *a, int64_t **ret, size_t *ret_n,
-		      struct err *err)
+static int by_id(const void *x, const void *y)
 {
-	const struct chosen_key *k;
-	struct db_rows *q;
-	int64_t id;
-	int rc;
+	const int64_t *a = x, *b = y;
 
-	*ret_n = 0;
-	*ret = arena_array(a, map_count(c->keys) + 1, sizeof **ret);
-	if (!*ret)
-		return no_memory(err);
-	rc = db_start(d, &q, DB_metric_keys_of_run, err, "i", run);
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		id = db_i64(q, COL_metric_keys_of_run_key_id);
-		k = map_get(c->keys, &id, sizeof id);
-		if (k && k->name && (k->asked || k->watched))
-			(*ret)[(*ret_n)++] = id;
-		rc = 0;
+	return (*a > *b) - (*a < *b);
+}
+
+static bool has_key(const struct keyset *s, int64_t id)
+{
+	return !s || (s->count && bsearch(&id, s->ids, s->count, sizeof id, by_id));
+}
+
+static int load_wanted(const struct chosen *c, struct db *d, int64_t run_id, const struct keyset *has, struct arena *a,
+		       struct query_run *r, struct err *err)
+{
+	struct db_rows *q;
+	struct sum sum;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < c->wanted_count && !rc; i++) {
+		if (!has_key(has, c->wanted[i]->id))
+			continue;
+		rc = db_start(d, &q, DB_metric_get, err, "ii", c->wanted[i]->id, run_id);
+		if (rc || (rc = db_next(d, q, err)) <= 0)
+			continue;
+		sum_row_read(q, COL_metric_get_count, &sum);
+		db_stop(q);
+		metric_of(&r->metrics[r->metric_count++], arena_strdup(a, c->wanted[i]->name), &sum);
+		rc = r->metrics[r->metric_count - 1].key ? 0 : no_memory(err);
 	}
 	return rc;
 }
@@ -136,26 +216,17 @@ static int wanted_ids(const struct chosen *c, struct db *d, int64_t run, struct 
 int chosen_load(const struct chosen *c, struct db *d, int64_t run_id, struct arena *a, struct query_run *r,
 		struct err *err)
 {
-	struct db_rows *q;
-	struct sum sum;
-	int64_t *ids;
-	size_t n, i;
-	int rc = wanted_ids(c, d, run_id, a, &ids, &n, err);
+	struct keyset *has = NULL;
+	int rc;
 
-	r->metrics = rc ? NULL : arena_array(a, n + 1, sizeof *r->metrics);
-	if (!rc && !r->metrics)
-		rc = no_memory(err);
-	for (i = 0; i < n && !rc; i++) {
-		const struct chosen_key *k = map_get(c->keys, &ids[i], sizeof ids[i]);
-
-		rc = db_start(d, &q, DB_metric_get, err, "ii", ids[i], run_id);
-		if (rc || (rc = db_next(d, q, err)) <= 0)
-			continue;
-		sum_row_read(q, COL_metric_get_count, &sum);
-		db_stop(q);
-		metric_of(&r->metrics[r->metric_count++], arena_strdup(a, k->name), &sum);
-		rc = r->metrics[r->metric_count - 1].key ? 0 : no_memory(err);
-	}
+	r->metrics = arena_array(a, c->wanted_count + 1, sizeof *r->metrics);
+	if (!r->metrics)
+		return no_memory(err);
+	rc = c->sets ? keysets_take(c->sets, d, run_id, &has, err) : 0;
+	if (!rc)
+		rc = load_wanted(c, d, run_id, has, a, r, err);
+	if (has)
+		keysets_give(c->sets, has);
 	if (!rc && r->metric_count)
 		qsort(r->metrics, r->metric_count, sizeof *r->metrics, by_key);
 	return rc;

@@ -1,21 +1,32 @@
-/* chosen.h: the metrics of a list's runs where only some are asked for, and how many of the runs have each key: rows
- * of thousands of metrics are counted by their keys alone. Private to web/store. */
+/* chosen.h: the metrics of a list's runs where only some are asked for, and how many of the runs have each key, counted
+ * by the sets of keys that runs share. Private to web/store. */
 #ifndef DPT_STORE_CHOSEN_H
 #define DPT_STORE_CHOSEN_H
 
 #include "web/store/db/db.h"
 #include "web/store/read/query.h"
 
+struct keysets;
 struct map;
 
+/* The runs of a list, and what is asked of them. */
+struct chosen_list {
+	const struct query_runs_opts *o;
+	const int64_t *runs;
+	size_t run_count;
+	bool keys; /* every key is to be known; else those that o names are enough */
+};
+
 struct chosen {
+	struct keysets *sets; /* NULL: only the metrics that were asked for are known */
 	struct map *keys; /* int64 id of a key -> what is known of it */
+	struct chosen_key **wanted; /* of these metrics are loaded */
+	size_t wanted_count;
 	bool all;         /* every metric is loaded */
 };
 
-/* Counts the keys of the runs and marks those that are loaded: what o asks for, and what alerts are made of. */
-int chosen_begin(struct chosen *c, struct db *d, const struct query_runs_opts *o, const int64_t *runs, size_t n,
-		 struct err *err);
+/* Counts the keys of the runs and marks those that are loaded: what is asked for, and what alerts are made of. */
+int chosen_begin(struct chosen *c, struct keysets *sets, struct db *d, const struct chosen_list *l, struct err *err);
 void chosen_end(struct chosen *c); /* zeroed is fine */
 
 /* Fills r->metrics with the marked ones that the run has, sorted by key. */

@@ -6,29 +6,52 @@
 #include <string.h>
 
 #include "tracker/base/sha256.h"
+#include "web/store/base/map.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/read/detail.h"
 
 #define CHANGES_MAX 1000
 
+/* Experiments by their number; NULL when out of memory. */
+static struct map *by_number(const struct query_experiments *list, const int64_t *ids)
+{
+	struct map *m = map_new(sizeof(struct query_experiment *));
+	size_t i;
+
+	for (i = 0; m && i < list->count; i++) {
+		struct query_experiment **e = map_put(m, &ids[i], sizeof ids[i]);
+
+		if (!e) {
+			map_free(m);
+			return NULL;
+		}
+		*e = &list->items[i];
+	}
+	return m;
+}
+
 static int count_runs(struct db *d, struct query_experiments *list, const int64_t *ids, struct err *err)
 {
+	struct map *known = by_number(list, ids);
+	struct query_experiment **e;
 	struct db_rows *q;
-	size_t i;
-	int rc = db_start(d, &q, DB_experiment_counts, err, "");
+	int64_t id;
+	int rc = known ? db_start(d, &q, DB_experiment_counts, err, "")
+		       : err_set(err, ERR_NOMEM, "out of memory");
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
-		for (i = 0; i < list->count && ids[i] != db_i64(q, COL_experiment_counts_experiment_id); i++)
-			;
-		if (i == list->count)
+		id = db_i64(q, COL_experiment_counts_experiment_id);
+		e = map_get(known, &id, sizeof id);
+		if (!e)
 			continue;
-		list->items[i].run_count = (uint64_t)db_i64(q, COL_experiment_counts_runs);
-		list->items[i].running_count = (uint64_t)db_i64(q, COL_experiment_counts_running);
-		list->items[i].failed_count = (uint64_t)db_i64(q, COL_experiment_counts_failed);
-		list->items[i].changed_ms = db_i64(q, COL_experiment_counts_changed_ms);
+		(*e)->run_count = (uint64_t)db_i64(q, COL_experiment_counts_runs);
+		(*e)->running_count = (uint64_t)db_i64(q, COL_experiment_counts_running);
+		(*e)->failed_count = (uint64_t)db_i64(q, COL_experiment_counts_failed);
+		(*e)->changed_ms = db_i64(q, COL_experiment_counts_changed_ms);
 	}
+	map_free(known);
 	return rc;
 }
 

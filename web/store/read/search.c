@@ -25,6 +25,7 @@ struct search {
 	struct db *d;
 	struct arena *a;    /* the search's own, freed at its end */
 	struct filter *f;
+	struct keysets *keysets;
 	struct columns *columns; /* held; NULL: rows and cells were read for this search */
 	const struct columns_row *base; /* of the held ones */
 	const struct columns_cell *cells[FILTER_MAX_FIELDS]; /* by field; NULL: the matrix has it, or no run */
@@ -533,11 +534,14 @@ static int read_token(struct search *s)
 static int load_runs(struct search *s, const int64_t *ids, struct arena *a, struct query_runs *ret)
 {
 	const struct query_runs_opts *o = s->o;
+	unsigned parts = o->bare ? 0 : o->parts ? o->parts : QUERY_PARTS;
 	bool choose = o->some_metrics || o->metrics_max || o->with_keys;
+	/* alerts are made of metrics that nobody asked for */
+	struct chosen_list list = { o, ids, ret->count, o->metrics_max || o->with_keys || parts & QUERY_ALERTS };
 	struct chosen chosen = { 0 };
-	struct detail_want want = { o->bare ? 0 : o->parts ? o->parts : QUERY_PARTS, choose ? &chosen : NULL };
+	struct detail_want want = { parts, choose ? &chosen : NULL };
 	size_t i;
-	int rc = choose ? chosen_begin(&chosen, s->d, o, ids, ret->count, s->err) : 0;
+	int rc = choose ? chosen_begin(&chosen, s->keysets, s->d, &list, s->err) : 0;
 
 	for (i = 0; i < ret->count && !rc; i++)
 		rc = detail_load(s->d, ids[i], &want, a, &ret->items[i], s->err);
@@ -576,7 +580,7 @@ static int load_page(struct search *s, struct arena *a, struct query_runs *ret)
 int query_runs(struct store *store, const struct query_runs_opts *o, struct arena *a, struct query_runs *ret,
 	       struct err *err)
 {
-	struct search s = { .o = o, .a = arena_new(), .err = err };
+	struct search s = { .o = o, .a = arena_new(), .keysets = store->keysets, .err = err };
 	struct query_runs page = { 0 };
 	int rc = s.a ? 0 : no_memory(&s);
 
