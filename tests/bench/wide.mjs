@@ -1,8 +1,10 @@
 // The page before a wide store: 1,500 runs of 1,500 metrics and 150 params, an experiment of one run beside them, 2,000
 // experiments. Times inside the page, cold cache, with what they ought to be.
 //
-//	tests/bench/page --wide [--json] [--runs N] [--metrics N] [--params N] [--experiments N]
-import { mkdtempSync, rmSync } from 'node:fs';
+//	tests/bench/page --wide [--json] [--runs N] [--metrics N] [--params N] [--experiments N] [--folder DIR]
+//
+// --folder keeps the store there, and takes it as it is when it is there: filling it takes minutes.
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { launch } from '../web/browser.mjs';
@@ -127,13 +129,15 @@ async function looked(browser, address) {
 	return out;
 }
 
-const folder = mkdtempSync(path.join(tmpdir(), 'dptrack-wide-'));
+const kept = process.argv.includes('--folder') ? process.argv[process.argv.indexOf('--folder') + 1] : null;
+const folder = kept ?? mkdtempSync(path.join(tmpdir(), 'dptrack-wide-'));
+const filled = existsSync(path.join(folder, 'dptrack.db'));
 const server = await serveFolder(folder);
 const browser = await launch();
 const rows = [];
 try {
 	const began = performance.now();
-	await fill(server.url);
+	if (!filled) await fill(server.url);
 	console.error(`filled in ${((performance.now() - began) / 1000).toFixed(0)} s: ${JSON.stringify(size)}`);
 	const row = async (name, aim, seconds) => rows.push({ name, aim, seconds: await seconds });
 	await opened(browser, server.url + '?e=small', '.grid .body .row', false).then((o) => o.context.close());
@@ -145,7 +149,7 @@ try {
 } finally {
 	await browser.close();
 	await server.close();
-	rmSync(folder, { recursive: true, force: true });
+	if (!kept) rmSync(folder, { recursive: true, force: true });
 }
 if (process.argv.includes('--json')) console.log(JSON.stringify({ size, rows }));
 else {

@@ -54,6 +54,7 @@ test('of wide runs only the columns travel that are shown; others come when they
 	const { page, asked } = await watched(t, '?e=wide');
 	await says(page, '.grid b.best', /^72$/);
 	assert.equal(await page.textContent('.grid .body .row[aria-rowindex="2"] a'), 'wide-69');
+	assert.equal(new Set(asked.map((a) => a.url.search)).size, asked.length, 'a question is asked once');
 	const bytes = asked.reduce((n, a) => n + a.bytes, 0);
 	assert.ok(bytes < RUNS * ROW_BYTES, `${bytes} bytes of runs`);
 	await page.click('button:has-text("columns")');

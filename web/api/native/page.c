@@ -6,7 +6,9 @@
 #include "web/assets/asset.h"
 #include "web/api/handlers.h"
 
-/* What the page asks for first (getRuns and FIRST_PAGE, METRICS_MAX in web/ui/src/state), as URLSearchParams has it. */
+/* What the page asks for first (getRuns and FIRST_PAGE, METRICS_MAX in web/ui/src/state), as URLSearchParams has it;
+ * before the list of experiments (?all) that list. */
+#define EXPERIMENTS "api/v1/experiments"
 #define FIRST "api/v1/runs?limit=200&include=keys&metrics_max=48"
 
 static const char *form_encoded(struct call *c, const char *text)
@@ -40,6 +42,10 @@ static void ask_ahead(struct call *c)
 
 	if (call_arg(c, "q"))
 		return;
+	if (call_arg(c, "all")) {
+		call_header(c, "Link", "<" EXPERIMENTS ">; rel=preload; as=fetch; crossorigin");
+		return;
+	}
 	name = experiment ? form_encoded(c, experiment) : "";
 	if (name)
 		call_header(c, "Link", arena_printf(c->arena, "<" FIRST "%s%s>; rel=preload; as=fetch; crossorigin",

@@ -111,10 +111,13 @@ export function when(ms: number | null): string {
 	return `${d.getFullYear()}-${p(d.getMonth() + 1)}-${p(d.getDate())} ${p(d.getHours())}:${p(d.getMinutes())}`;
 }
 
+/** The order of names, numbers in them by their value; made once, because a list of thousands is sorted by it. */
+export const byName = new Intl.Collator('en', { numeric: true }).compare;
+
 /** Orders text so that "ddp2" stands before "ddp10" and numbers by value. */
 export function natural(a: string, b: string): number {
 	const x = Number(a);
 	const y = Number(b);
 	if (a !== '' && b !== '' && !Number.isNaN(x) && !Number.isNaN(y)) return x - y;
-	return a.localeCompare(b, 'en', { numeric: true });
+	return byName(a, b);
 }

@@ -25,20 +25,19 @@ function order(a: string, b: string): number {
 
 /** A param that only some runs have differs; with one run everything is "the same". */
 export function splitParams(runs: readonly Run[]): ParamSplit {
-	const values = new Map<string, Map<string, number>>();
-	for (const r of runs)
-		for (const [k, v] of Object.entries(r.params)) {
-			const m = values.get(k) ?? new Map<string, number>();
-			m.set(v, (m.get(v) ?? 0) + 1);
-			values.set(k, m);
+	/** The first value of each param, and how many runs share it. */
+	const first = new Map<string, { value: string; runs: number }>();
+	for (const { params } of runs)
+		for (const k in params) {
+			const seen = first.get(k);
+			if (!seen) first.set(k, { value: params[k]!, runs: 1 });
+			else if (seen.value === params[k]) seen.runs++;
 		}
 	const differ: string[] = [];
 	const same: [string, string][] = [];
-	for (const [k, m] of values) {
-		const [v, n] = m.entries().next().value as [string, number];
-		if (m.size === 1 && n === runs.length) same.push([k, v]);
+	for (const [k, { value, runs: n }] of first)
+		if (n === runs.length) same.push([k, value]);
 		else differ.push(k);
-	}
 	differ.sort(order);
 	same.sort((a, b) => order(a[0], b[0]));
 	return { differ, same };

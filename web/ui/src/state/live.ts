@@ -41,8 +41,11 @@ export async function start(): Promise<void> {
 	effect(() => {
 		const name = viewExperiment.value;
 		const filter = serverFilter.value;
-		void loadRuns(name, filter);
-		if (viewPage.value === 'experiments') void loadExperiments();
+		// what the page shows comes first
+		const shown = viewPage.value === 'experiments' ? loadExperiments() : null;
+		if (shown) void shown.then(() => loadRuns(name, filter));
+		// what a load reads and sets on its way is no reason for another one
+		else untracked(() => void loadRuns(name, filter));
 	});
 	effect(() => {
 		void view.value.x;

@@ -1,5 +1,6 @@
 // What only the page of one run asks for and changes; loaded with it.
 import { batch } from '@preact/signals';
+import { byName } from '../base/format.ts';
 import type { Artifact, Run, RunDetail } from '../base/types.ts';
 import { num, numOrNull, request, restoreRun, runOf, textMap, type Json } from './server/api.ts';
 import { done } from './removal.ts';
@@ -60,7 +61,7 @@ export async function getRun(id: string): Promise<RunDetail> {
 export async function getRankKeys(id: string): Promise<string[]> {
 	const r = await request(`runs/${encodeURIComponent(id)}?include=series`);
 	const keys = ((r.series ?? []) as Json[]).filter((t) => num(t.rank) >= 0).map((t) => String(t.key));
-	return [...new Set(keys)].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+	return [...new Set(keys)].sort(byName);
 }
 
 export async function changeRun(id: string, change: { notes?: string; name?: string }): Promise<Run> {

@@ -3,6 +3,7 @@ import { computed, signal } from '@preact/signals';
 import { ApiError, type Session } from './server/api.ts';
 import type { Experiment, Run, RunDetail } from '../base/types.ts';
 import { assignLooks } from '../base/colour.ts';
+import { byName } from '../base/format.ts';
 import { bestRun, defaultCurve, defaultGoal, directionOf, type Goal } from '../base/goal.ts';
 import { parentOf } from '../base/nest.ts';
 import { FORMULA } from '../base/panel.ts';
@@ -49,7 +50,7 @@ export const experiment = computed(() => view.value.experiment ?? runs.value[0]?
 export function keysOf(of: (r: Run) => object): string[] {
 	const set = new Set<string>();
 	for (const r of runs.value) for (const k in of(r)) set.add(k);
-	return [...set].sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+	return [...set].sort(byName);
 }
 
 /** How many of the runs have each metric. */
@@ -57,8 +58,7 @@ export const keyRuns = signal<ReadonlyMap<string, number>>(new Map());
 /** Metrics whose numbers are here for every run; null: all of them are. */
 export const heldMetrics = signal<ReadonlySet<string> | null>(null);
 
-export const metricKeys = computed(() =>
-	[...keyRuns.value.keys()].sort((a, b) => a.localeCompare(b, 'en', { numeric: true })));
+export const metricKeys = computed(() => [...keyRuns.value.keys()].sort(byName));
 
 /** Adds what a list of runs says of its metrics. */
 export function countKeys(more: ReadonlyMap<string, number>, anew = false): void {

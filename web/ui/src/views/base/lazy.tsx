@@ -1,6 +1,6 @@
 // A component that is loaded when it is first shown, and what stands in its place until then or when it cannot be had.
 import type { ComponentChildren, ComponentType } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { part, type Part } from '../../state/index.ts';
 
 /** The line that says so, with the button that helps. */
@@ -22,7 +22,8 @@ interface Lazy<P> {
 export function lazy<P extends object>(ask: () => Promise<ComponentType<P>>): Lazy<P> {
 	const p = part(ask);
 	const shown = (props: P & { meanwhile?: ComponentChildren }) => {
-		useEffect(() => void p.load(), []);
+		// at once, not after the first frame: nothing can be shown without it
+		useMemo(() => void p.load(), []);
 		const Loaded = p.value.value;
 		return Loaded ? <Loaded {...props} /> : <><LostPart of={p} />{props.meanwhile}</>;
 	};

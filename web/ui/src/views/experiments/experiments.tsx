@@ -17,7 +17,7 @@ import '../base/later.ts';
 /** Pixels for each folder around one. */
 const INDENT = 18;
 /** Lines that are shown before somebody asks for more, and experiments from which on they can be searched. */
-const FIRST_ROWS = 300;
+const FIRST_ROWS = 100;
 const SEARCHED_FROM = 5;
 /** The experiment that is there from the start and cannot go. */
 const FIRST = '0';

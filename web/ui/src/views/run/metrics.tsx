@@ -1,6 +1,6 @@
 // Every metric of a run in a table: best and last value, and where.
 import { useSignal } from '@preact/signals';
-import { valueText } from '../../base/format.ts';
+import { byName, valueText } from '../../base/format.ts';
 import { bestOf, bestStep, directionOf } from '../../base/goal.ts';
 import type { Metric, Run } from '../../base/types.ts';
 
@@ -25,7 +25,7 @@ function Line({ k, m }: { k: string; m: Metric }) {
 }
 
 export function Metrics({ r }: { r: Run }) {
-	const keys = Object.keys(r.metrics).sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+	const keys = Object.keys(r.metrics).sort(byName);
 	const all = useSignal(keys.length <= FIRST);
 	const words = useSignal('');
 	if (!keys.length) return null;

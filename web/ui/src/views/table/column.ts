@@ -22,7 +22,11 @@ export interface Column {
 const PAD = 14;
 /** Runs whose texts say how wide a column is. */
 const SAMPLE = 300;
+/** Of these texts the ones that are measured: the longest, because measuring takes a canvas some microseconds each. */
+const MEASURED = 16;
 const ruler = document.createElement('canvas').getContext('2d')!;
+/** The page's, once it is known. */
+let family: string | null = null;
 
 /** A header in one or two lines, broken near its middle. */
 export function twoLines(title: string): string[] {
@@ -36,12 +40,13 @@ export function twoLines(title: string): string[] {
 
 /** Column width from the texts that it shows, in the page's own font. */
 export function widthOf(title: string, texts: Iterable<string>, max: number): number {
-	const family = getComputedStyle(document.documentElement).fontFamily;
+	family ??= getComputedStyle(document.documentElement).fontFamily;
 	ruler.font = '600 11.5px ' + family;
 	let n = 0;
 	for (const line of twoLines(title)) n = Math.max(n, ruler.measureText(line).width + 2);
 	ruler.font = '600 12.5px ' + family;
-	for (const t of new Set(texts)) n = Math.max(n, ruler.measureText(t).width);
+	const longest = [...new Set(texts)].sort((a, b) => b.length - a.length).slice(0, MEASURED);
+	for (const t of longest) n = Math.max(n, ruler.measureText(t).width);
 	return Math.ceil(Math.min(max, Math.max(34, n + PAD)));
 }
 

@@ -2,7 +2,7 @@
 // cursor and moves it; the runs side by side.
 import { computed, signal, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { count } from '../../base/format.ts';
+import { byName, count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { getMedia, getMediaKeys, type Media as Item, type MediaKey } from '../../state/told.ts';
@@ -22,7 +22,7 @@ function merged(lists: readonly MediaKey[][]): MediaKey[] {
 		const own = by.get(k.key);
 		by.set(k.key, own ? { ...own, count: Math.max(own.count, k.count) } : k);
 	}
-	return [...by.values()].sort((a, b) => a.key.localeCompare(b.key, 'en', { numeric: true }));
+	return [...by.values()].sort((a, b) => byName(a.key, b.key));
 }
 
 /** Where the charts' cursor stands as a step; null where it does not count steps, or the sliders have put it there. */
