@@ -546,6 +546,47 @@ test('panels: names, patterns, a metric over another', () => {
 	assert.equal(p.viewQuery(p.parseView(q)), q);
 });
 
+test('a formula over a run: the grammar of the server, missing values, what is wrong', () => {
+	const m = { 'train/loss': metric({ first: 4, last: 0.5, min: 0.25, max: 8 }), 'a, (b)': metric({ last: 3 }) };
+	const r = run('r', { params: { lr: '0.1', batch: '32', model: 'mlp', 'odd name': '7' }, metrics: m });
+	const of = (text) => p.cell(r, 'f:' + text, () => 'min');
+	const right = [['params.lr * params.batch', 3.2], ['params.lr*params.batch', 3.2], ['2 ^ 3 ^ 2', 512],
+		['-2 ^ 2', -4], ['2 ^ -1', 0.5], ['train/loss.max - train/loss', 7.5],
+		['train/loss.min / train/loss.first', 0.0625], ['"a, (b)" * 2 + 1', 7], ['"a, (b)".last', 3],
+		['params."odd name" - 1e0', 6], ['sqrt(abs(-16)) + .5', 4.5],
+		['max(1, log(0)) - min(2, log(-1))', -1], ['log2(8) * (1 + log10(100))', 9]];
+	for (const [text, v] of right) assert.ok(Math.abs(of(text) - v) < 1e-12, `${text}: ${of(text)}`);
+	assert.ok(Number.isNaN(of('params.model + 1')));
+	for (const missing of ['params.nothing', 'val/loss + 1', 'a +']) assert.equal(of(missing), undefined, missing);
+	const wrong = { '': /^something is missing at character 1$/, 'a +': /^something is missing at character 4$/,
+		'a b': /^an operator is missing at character 3$/, '(a': /a \) is missing/, 'sin(a)': /no such function/,
+		'min(a)': /a comma is missing/, '"a': /not closed/, '""': /an empty name/,
+		'a + *': /neither a name nor/,
+		['('.repeat(300) + 'a']: /too deep/ };
+	for (const [text, why] of Object.entries(wrong)) assert.match(p.formulaOf(text), why, text);
+	assert.deepEqual(p.metricsOfColumn('f:train/loss.max - params.lr * val/loss'), ['train/loss', 'val/loss']);
+	const list = [run('a', { params: { lr: '3' } }), run('b', { params: { lr: '10' } }), run('c')];
+	assert.deepEqual(p.orderRuns(list, null, 'f:params.lr * 2', true).map((o) => o.id), ['b', 'a', 'c']);
+	const q = '?c=p:lr&c=f:params.lr+*+2&pv=p:lr&pv=p:wd&pv=';
+	assert.deepEqual(p.parseView(q).columns, ['p:lr', 'f:params.lr * 2']);
+	assert.deepEqual(p.parseView(p.viewQuery(p.parseView(q))), p.parseView(q));
+});
+
+test('a pivot: repeats together, failed runs counted, empty places, too many values', () => {
+	const one = (lr, wd, v) => run(`${lr}${wd}${v}`, { params: { lr, ...wd && { wd } }, v });
+	const runs = [one('0.1', '1', 2), one('0.1', '1', 4), one('0.1', '1', null), one('10', '1', 5),
+		one('9', '', 7)];
+	const fields = { row: (r) => r.params.lr, column: (r) => r.params.wd, value: (r) => r.v };
+	const t = p.pivotOf(runs, fields);
+	assert.deepEqual([t.rows, t.columns, t.left], [['0.1', '9', '10'], ['1', '–'], 0]);
+	const said = (c) => c && [c.n, c.mean, c.runs.length];
+	assert.deepEqual(t.cells.map((l) => l.map(said)), [[[2, 3, 3], null], [null, [1, 7, 1]], [[1, 5, 1], null]]);
+	assert.equal(t.cells[0][0].std, Math.SQRT2);
+	assert.ok(Number.isNaN(t.cells[2][0].std));
+	const many = p.pivotOf(Array.from({ length: 100 }, (_, i) => one(String(i), '1', i)), fields);
+	assert.deepEqual([many.rows.length, many.left], [60, 40]);
+});
+
 test('experiments as a tree by their slashes', () => {
 	const e = (name, last_time, run_count = 1, running_count = 0) =>
 		({ id: name, name, last_time, run_count, running_count, failed_count: 0 });

@@ -4,14 +4,15 @@
 ui_files = \
 	web/ui/package.json web/ui/package-lock.json web/ui/.npmrc web/ui/tsconfig.json web/ui/build.mjs web/ui/merge.mjs \
 	web/ui/src/css.d.ts web/ui/src/index.html web/ui/src/main.tsx web/ui/src/pure.ts web/ui/src/style.css \
-	web/ui/src/base/colour.ts web/ui/src/base/diff.ts web/ui/src/base/forest.ts \
-	web/ui/src/base/format.ts web/ui/src/base/goal.ts web/ui/src/base/group.ts web/ui/src/base/heat.ts \
-	web/ui/src/base/importance.ts web/ui/src/base/neighbour.ts \
+	web/ui/src/base/colour.ts web/ui/src/base/diff.ts \
+	web/ui/src/base/format.ts web/ui/src/base/formula.ts web/ui/src/base/goal.ts web/ui/src/base/group.ts web/ui/src/base/heat.ts \
 	web/ui/src/base/nest.ts web/ui/src/base/order.ts web/ui/src/base/panel.ts web/ui/src/base/params.ts \
-	web/ui/src/base/pareto.ts web/ui/src/base/rank.ts web/ui/src/base/registry.ts web/ui/src/base/repeats.ts web/ui/src/base/report.ts web/ui/src/base/series.ts \
+	web/ui/src/base/rank.ts web/ui/src/base/registry.ts web/ui/src/base/repeats.ts web/ui/src/base/report.ts web/ui/src/base/series.ts \
 	web/ui/src/base/side.ts web/ui/src/base/trace.ts web/ui/src/base/tree.ts \
 	web/ui/src/base/types.ts web/ui/src/base/url.ts web/ui/src/base/words.ts \
 	web/ui/src/base/text/ansi.ts web/ui/src/base/text/markdown.ts web/ui/src/base/text/texttable.ts \
+	web/ui/src/base/why/forest.ts web/ui/src/base/why/importance.ts web/ui/src/base/why/neighbour.ts \
+	web/ui/src/base/why/pareto.ts web/ui/src/base/why/pivot.ts \
 	web/ui/src/charts/heat.ts web/ui/src/charts/parallel.ts web/ui/src/charts/place.ts \
 	web/ui/src/charts/scale.ts web/ui/src/charts/scatter.ts web/ui/src/charts/spark.ts \
 	web/ui/src/charts/stack.ts web/ui/src/charts/timeline.ts \
@@ -30,7 +31,7 @@ ui_files = \
 	web/ui/src/state/told.ts web/ui/src/state/view.ts \
 	web/ui/src/views/index.ts \
 	web/ui/src/views/alerts/alerts.tsx \
-	web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/jump.tsx \
+	web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/copytext.tsx web/ui/src/views/base/jump.tsx \
 	web/ui/src/views/base/later.part.css web/ui/src/views/base/later.ts web/ui/src/views/base/lazy.tsx \
 	web/ui/src/views/base/markdown.tsx \
 	web/ui/src/views/base/phases.tsx web/ui/src/views/base/save.ts web/ui/src/views/base/says.ts \
@@ -69,7 +70,7 @@ ui_files = \
 	web/ui/src/views/told/edits.tsx web/ui/src/views/told/heat.tsx web/ui/src/views/told/media.tsx \
 	web/ui/src/views/told/styles.ts web/ui/src/views/told/told.part.css \
 	web/ui/src/views/why/axes.ts web/ui/src/views/why/grade.ts web/ui/src/views/why/importance.tsx \
-	web/ui/src/views/why/parallel.tsx web/ui/src/views/why/scatter.tsx web/ui/src/views/why/styles.ts \
+	web/ui/src/views/why/parallel.tsx web/ui/src/views/why/pivot.tsx web/ui/src/views/why/scatter.tsx web/ui/src/views/why/styles.ts \
 	web/ui/src/views/why/why.part.css web/ui/src/views/why/why.tsx
 EXTRA_DIST += $(ui_files) \
 	web/ui/pictures/compare.png web/ui/pictures/compare-dark.png web/ui/pictures/compare-hover.png \

@@ -1,4 +1,5 @@
 // The order of the rows: by the goal or by any column, runs that fell out below the others, missing values last.
+import { formulaOf } from './formula.ts';
 import { bestOf, fellOut, type Direction, type Goal } from './goal.ts';
 import { natural } from './format.ts';
 import type { Metric, Run } from './types.ts';
@@ -6,7 +7,13 @@ import type { Metric, Run } from './types.ts';
 /** One cell's value for sorting; undefined is missing. */
 type Cell = string | number | undefined;
 
-/** Column ids: name, status, start, time, notes, p:PARAM, t:TAG, m:WHAT:KEY with WHAT best, last, min, max or first. */
+/** What the id of a column begins with that a formula makes of others. */
+export const DERIVED = 'f:';
+
+/**
+ * Column ids: name, status, start, time, notes, p:PARAM, t:TAG, f:FORMULA, m:WHAT:KEY with WHAT best, last, min, max or
+ * first.
+ */
 interface MetricColumn {
 	what: 'best' | 'last' | 'min' | 'max' | 'first';
 	key: string;
@@ -23,6 +30,27 @@ export function metricValue(m: Metric | undefined, what: MetricColumn['what'], d
 	return v ?? undefined;
 }
 
+/** Metrics that a column's values are made of. */
+export function metricsOfColumn(id: string): string[] {
+	const m = metricColumn(id);
+	if (m) return [m.key];
+	const f = id.startsWith(DERIVED) ? formulaOf(id.slice(DERIVED.length)) : '';
+	return typeof f === 'string' ? [] : f.names.filter((n) => n.what !== null).map((n) => n.key);
+}
+
+/** What a formula makes of the run; undefined where it cannot be read, or something that it names is missing. */
+function derived(r: Run, text: string): number | undefined {
+	const f = formulaOf(text);
+	if (typeof f === 'string') return undefined;
+	let whole = true;
+	const v = f.value(({ key, what }) => {
+		const own = what === null ? r.params[key] : r.metrics[key]?.[what];
+		whole &&= own !== undefined && own !== null && own !== '';
+		return whole ? Number(own) : NaN;
+	});
+	return whole ? v : undefined;
+}
+
 export function runTime(r: Run, now = Date.now()): number | undefined {
 	if (r.start_time === null) return undefined;
 	const end = r.end_time ?? (r.status === 'running' ? now : null);
@@ -35,6 +63,7 @@ export function cell(r: Run, id: string, dirOf: (key: string) => Direction): Cel
 	if (m) return metricValue(r.metrics[m.key], m.what, dirOf(m.key));
 	if (id.startsWith('p:')) return r.params[id.slice(2)];
 	if (id.startsWith('t:')) return r.tags[id.slice(2)];
+	if (id.startsWith(DERIVED)) return derived(r, id.slice(DERIVED.length));
 	switch (id) {
 	case 'status': return r.status;
 	case 'start': return r.start_time ?? undefined;
@@ -55,7 +84,7 @@ function compare(a: Cell, b: Cell, desc: boolean): number {
 }
 
 function byMetric(sort: string | null): boolean {
-	return sort === null || metricColumn(sort) !== null;
+	return sort === null || metricsOfColumn(sort).length > 0;
 }
 
 /** Order by the goal when sort is null, best first; else by the column. Ties: newest first, then id. */

@@ -25,6 +25,14 @@ export interface Scatter {
 	front: boolean;
 }
 
+/** Column ids of rows, columns and cells; '' is what seems to tell most, for cells the goal. */
+export interface Pivot {
+	rows: string;
+	columns: string;
+	value: string;
+}
+
+export const emptyPivot: Pivot = { rows: '', columns: '', value: '' };
 export const emptyScatter: Scatter = { x: '', y: '', colour: '', log: '', front: false };
 
 export interface View {
@@ -71,6 +79,8 @@ export interface View {
 	axes: string[] | null;
 	/** Runs as points: open or not, by which columns. */
 	scatter: Scatter | null;
+	/** Runs by two fields: open or not, by which ones. */
+	pivot: Pivot | null;
 	/** The importance of params is open. */
 	importance: boolean;
 	/** Charts that the reader has put together. */
@@ -99,8 +109,8 @@ export const emptyView: View = {
 	page: 'compare', experiment: null, run: null, goal: null, dir: null, sort: null, desc: false, columns: null,
 	filter: '', archived: false, only: false, pins: [], baseline: null, widths: {},
 	x: 'step', log: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
-	nest: false, parallel: false, axes: null, scatter: null, importance: false, panels: [], find: '', groups: {},
-		brushes: {},
+	nest: false, parallel: false, axes: null, scatter: null, pivot: null, importance: false, panels: [], find: '',
+	groups: {}, brushes: {},
 	group: [], band: 'minmax', middle: 'mean', limits: {}, shown: null,
 	report: '', model: '', edition: null, saved: null,
 };
@@ -153,6 +163,11 @@ function scatterOf(p: URLSearchParams): Scatter | null {
 	const [x = '', y = '', colour = ''] = p.getAll('sc');
 	return p.has('sc') ? { x, y, colour, log: LOGS.includes(log) ? log as Scatter['log'] : '',
 		front: p.has('front') } : null;
+}
+
+function pivotOf(list: readonly string[]): Pivot | null {
+	const [rows = '', columns = '', value = ''] = list;
+	return list.length ? { rows, columns, value } : null;
 }
 
 /** "train/loss,val/loss~lr": the metrics of a panel, and the one that x stands for. */
@@ -220,6 +235,7 @@ export function parseView(query: string): View {
 		parallel: p.has('par'),
 		axes: p.has('ax') ? p.getAll('ax').filter((c) => c !== '') : null,
 		scatter: scatterOf(p),
+		pivot: pivotOf(p.getAll('pv')),
 		importance: p.has('imp'),
 		panels: p.getAll('pn').map(panelOf),
 		find: p.get('f') ?? '',
@@ -277,6 +293,7 @@ export function viewQuery(v: View): string {
 		if (v.scatter.log) add('scl', v.scatter.log);
 		if (v.scatter.front) out.push('front');
 	}
+	if (v.pivot) for (const id of [v.pivot.rows, v.pivot.columns, v.pivot.value]) add('pv', id);
 	if (v.importance) out.push('imp');
 	for (const p of v.panels) add('pn', panelText(p));
 	if (v.find !== '') add('f', v.find);

@@ -4,7 +4,7 @@ import * as api from './server/api.ts';
 import type { Run } from '../base/types.ts';
 import { defaultCurve, defaultGoal } from '../base/goal.ts';
 import { chartOrder, frontKeys, openAtFirst } from '../base/order.ts';
-import { metricColumn } from '../base/rank.ts';
+import { metricsOfColumn } from '../base/rank.ts';
 import { emptyView, isBare, isExpression, linkedTarget, parseView, PLAIN, savedAlone } from '../base/url.ts';
 import { countKeys, curve, experiments, filterProblem, goal, heldMetrics, keyRuns, loading, loadingMore, metricKeys,
 	liveRev, notHeld, problem, report, runs } from './runs.ts';
@@ -91,7 +91,7 @@ function frontMetrics(n: number): string[] {
 	const keys = keyRuns.value;
 	const v = view.value;
 	const goalKey = v.goal ?? defaultGoal(keys, n)?.key;
-	const columns = [...v.columns ?? [], v.sort ?? ''].map((id) => metricColumn(id)?.key);
+	const columns = [...v.columns ?? [], v.sort ?? ''].flatMap(metricsOfColumn);
 	const phases = [...keys.keys()].filter((k) => k.startsWith('phase/')).slice(0, PHASES_MAX);
 	const own = defaultCurve([...keys.keys()], goalKey ?? null);
 	return [...new Set([goalKey, own, ...columns, ...phases])].filter((k): k is string => !!k && keys.has(k));

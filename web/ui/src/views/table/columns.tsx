@@ -4,7 +4,7 @@ import type { Run } from '../../base/types.ts';
 import { duration, when } from '../../base/format.ts';
 import { isLoss } from '../../base/goal.ts';
 import { tellingParams } from '../../base/params.ts';
-import { metricColumn, runTime } from '../../base/rank.ts';
+import { DERIVED, metricsOfColumn, runTime } from '../../base/rank.ts';
 import * as s from '../../state/index.ts';
 import { Shape } from '../base/bits.tsx';
 import { jumpTo } from '../base/jump.tsx';
@@ -13,7 +13,7 @@ import { alertText, firstWords, statements } from '../base/says.ts';
 import { sample, widthOf, type Column } from './column.ts';
 import { reading } from './readout.ts';
 import { DEEPEST, INDENT, nesting } from './rows.ts';
-import { deltaColumn, paramColumn, tagColumn, valueColumn } from './values.tsx';
+import { deltaColumn, derivedColumn, paramColumn, tagColumn, valueColumn } from './values.tsx';
 
 const NAME_MAX = 190;
 /** Room for the word that shows one run alone, where there is any. */
@@ -88,6 +88,7 @@ function make(id: string): Column | null {
 	if (id.startsWith('p:')) return paramColumn(id.slice(2));
 	if (id.startsWith('t:')) return tagColumn(id.slice(2));
 	if (id.startsWith('m:')) return valueColumn(id);
+	if (id.startsWith(DERIVED)) return derivedColumn(id);
 	switch (id) {
 	case 'name': return nameColumn();
 	case 'delta': return deltaColumn();
@@ -145,12 +146,14 @@ export const columns = computed<Column[]>(() => {
 /** Metrics whose numbers the table shows, is sorted by, or measures the runs with. */
 export const shownMetrics = computed<string[]>(() => {
 	const ids = [...s.view.value.columns ?? defaultColumns.value, s.view.value.sort ?? ''];
-	const keys = ids.map((id) => metricColumn(id)?.key).filter((k): k is string => k !== undefined);
+	const keys = ids.flatMap(metricsOfColumn);
 	return [...new Set(s.goal.value ? [s.goal.value.key, ...keys] : keys)];
 });
 
 /** Every column that can be picked, in groups. */
 export const pickable = computed<{ id: string; label: string }[]>(() => [
+	...(s.view.value.columns ?? []).filter((id) => id.startsWith(DERIVED))
+		.map((id) => ({ id, label: '= ' + id.slice(DERIVED.length) })),
 	...s.paramKeys.value.map((k) => ({ id: 'p:' + k, label: k })),
 	...['status', 'delta', 'cursor', 'time', 'start', 'phase', 'notes'].map((id) => ({ id, label: id })),
 	...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: 'tag ' + k })),

@@ -1,10 +1,8 @@
 // The table as it stands on the screen, as Markdown or LaTeX: its rows, its columns, its digits, the best in bold.
-import { useSignal } from '@preact/signals';
 import { isValidElement, type ComponentChildren } from 'preact';
-import { useRef } from 'preact/hooks';
-import { latexTable, markdownTable, type TextCell, type TextTable } from '../../base/text/texttable.ts';
+import type { TextCell, TextTable } from '../../base/text/texttable.ts';
 import * as s from '../../state/index.ts';
-import { Panel } from '../base/bits.tsx';
+import { CopyText } from '../base/copytext.tsx';
 import { columns } from './columns.tsx';
 import { groupColumns, orderGroups } from './groupcells.tsx';
 import { visibleRows } from './rows.ts';
@@ -47,35 +45,7 @@ function runTable(): TextTable {
 	};
 }
 
-/** Puts a text where it can be pasted from; false where the browser does not let a page do that. */
-async function copy(text: string): Promise<boolean> {
-	try {
-		await navigator.clipboard.writeText(text);
-		return true;
-	} catch {
-		return false;
-	}
-}
-
 export function CopyTable({ close }: { close: () => void }) {
-	const text = useSignal('');
-	const said = useSignal('');
-	const box = useRef<HTMLTextAreaElement>(null);
-	const take = async (form: (t: TextTable) => string) => {
-		text.value = form(s.isGrouped.value ? groupTable() : runTable());
-		said.value = (await copy(text.value)) ? 'copied' : 'the text is selected: Ctrl+C copies it';
-		box.current?.focus();
-		box.current?.select();
-	};
-	return (
-		<Panel label="Copy the table" close={close}>
-			<span class="options">
-				<button type="button" onClick={() => void take(markdownTable)}>Markdown</button>
-				<button type="button" onClick={() => void take(latexTable)}>LaTeX</button>
-				<span class="dim" role="status">{said.value}</span>
-			</span>
-			{text.value && <textarea ref={box} readOnly rows={8} aria-label="The table as text"
-				value={text.value} />}
-		</Panel>
-	);
+	return <CopyText label="Copy the table" table={() => (s.isGrouped.value ? groupTable() : runTable())}
+		close={close} />;
 }

@@ -1,5 +1,5 @@
 // The table as a CSV file: its rows in their order, its columns, every digit. Loaded when it is wanted.
-import { cell, metricColumn } from '../../base/rank.ts';
+import { cell, DERIVED, metricColumn } from '../../base/rank.ts';
 import type { Run } from '../../base/types.ts';
 import { directionOf } from '../../base/goal.ts';
 import * as s from '../../state/index.ts';
@@ -19,6 +19,7 @@ function nameOf(id: string): string {
 	if (m) return `metrics.${m.key}.${m.what === 'best' ? dirOf(m.key) : m.what}`;
 	if (id.startsWith('p:')) return 'params.' + id.slice(2);
 	if (id.startsWith('t:')) return 'tags.' + id.slice(2);
+	if (id.startsWith(DERIVED)) return id.slice(DERIVED.length);
 	return { name: 'run_name', start: 'start_time', time: 'duration_ms' }[id] ?? id;
 }
 

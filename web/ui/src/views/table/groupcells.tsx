@@ -4,7 +4,7 @@ import { computed } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { decimalsFor, duration, fixed, natural, paramText, signed } from '../../base/format.ts';
 import { bestOf, directionOf, inPoints } from '../../base/goal.ts';
-import { metricColumn, metricValue, runTime } from '../../base/rank.ts';
+import { cell, DERIVED, metricColumn, metricValue, runTime } from '../../base/rank.ts';
 import { together, type Together } from '../../base/repeats.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
@@ -126,6 +126,8 @@ function statusGroups(of: Column): GroupColumn {
 
 function groupColumn(of: Column): GroupColumn {
 	if (metricColumn(of.id)) return metricGroups(of);
+	if (of.id.startsWith(DERIVED))
+		return numberColumn(of, (r) => cell(r, of.id, directionOf) as number | undefined);
 	switch (of.id) {
 	case 'name': return { of, cell: () => null, full: (g) => g.name, value: (g) => g.name };
 	case 'delta': return deltaGroups(of);

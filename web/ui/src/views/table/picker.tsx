@@ -1,6 +1,10 @@
-// The column picker: a search box and a windowed list of check boxes, so that thousands of metrics open at once.
+// The column picker: a search box and a windowed list of check boxes, so that thousands of metrics open at once. Words
+// that begin with = are a formula that becomes a column.
 import { useSignal } from '@preact/signals';
 import * as s from '../../state/index.ts';
+import { formulaOf } from '../../base/formula.ts';
+import { FORMULA } from '../../base/panel.ts';
+import { DERIVED } from '../../base/rank.ts';
 import { matchesWords } from '../../base/url.ts';
 import { Panel } from '../base/bits.tsx';
 import { columns, pickable } from './columns.tsx';
@@ -14,21 +18,44 @@ function found(words: string, on: ReadonlySet<string>) {
 	return [...all.filter((c) => on.has(c.id)), ...all.filter((c) => !on.has(c.id))];
 }
 
+/** Offers the formula as a column, or says what is wrong with it. */
+function Derive({ text, add }: { text: string; add: (id: string) => void }) {
+	const formula = formulaOf(text);
+	if (typeof formula === 'string') return <p class="problem" role="status">{formula}</p>;
+	const unknown = formula.names.find((n) => (n.what === null ? !s.paramKeys.value.includes(n.key)
+		: !s.metricKeys.value.includes(n.key)));
+	return (
+		<p>{unknown && <span class="problem" role="status">no run has {unknown.key}</span>}{' '}
+			<button type="button" onClick={() => add(DERIVED + text)}>add the column</button></p>
+	);
+}
+
 export function Picker({ close }: { close: () => void }) {
 	const words = useSignal('');
 	const top = useSignal(0);
 	const on = new Set(columns.value.map((c) => c.id));
-	const list = found(words.value, on);
+	const formula = words.value.trim().startsWith(FORMULA) ? words.value.trim().slice(1).trim() : null;
+	const list = found(formula === null ? words.value : '', on);
 	const from = Math.max(0, Math.floor(top.value / LINE) - 4);
 	const toggle = (id: string) => {
 		const ids = columns.value.map((c) => c.id).filter((i) => i !== 'name');
 		s.go({ columns: on.has(id) ? ids.filter((i) => i !== id) : [...ids, id] });
 	};
+	const add = (id: string) => {
+		if (!on.has(id)) toggle(id);
+		words.value = '';
+	};
 	return (
 		<Panel label="Columns" close={close}>
-			<input type="search" placeholder={`find among ${pickable.value.length} columns`}
+			<input type="search" placeholder={`find among ${pickable.value.length} columns, or = a formula`}
 				aria-label="Find a column"
-				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)} />
+				title="or a formula: = params.lr * params.batch_size, = val/loss.min - train/loss.min"
+				value={words.value} onInput={(e) => (words.value = e.currentTarget.value)}
+				onKeyDown={(e) => {
+					if (e.key === 'Enter' && formula && typeof formulaOf(formula) !== 'string')
+						add(DERIVED + formula);
+				}} />
+			{formula !== null && <Derive text={formula} add={add} />}
 			<div class="lines" tabIndex={-1} onScroll={(e) => (top.value = e.currentTarget.scrollTop)}
 				style={{ height: Math.min(list.length, LINES) * LINE + 'px' }}>
 				<div class="tall" style={{ height: list.length * LINE + 'px' }}>

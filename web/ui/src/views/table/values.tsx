@@ -1,7 +1,8 @@
 // Columns of values that runs can be compared by: params, tags, metrics, and the difference to the best run.
 import { decimalsFor, fixed, paramText, signed } from '../../base/format.ts';
+import { formulaOf } from '../../base/formula.ts';
 import { bestOf, bestStep, directionOf, inPoints } from '../../base/goal.ts';
-import { metricColumn, metricValue } from '../../base/rank.ts';
+import { cell, DERIVED, metricColumn, metricValue } from '../../base/rank.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { sample, widthOf, type Column } from './column.ts';
@@ -53,6 +54,25 @@ export function valueColumn(id: string): Column | null {
 			const at = c.what === 'best' ? bestStep(m, dir) : c.what === 'last' ? m!.last_step : null;
 			return fixed(v, null) === '' ? '' : String(v) + (at === null ? '' : ` at step ${at}`);
 		},
+	};
+}
+
+/** What a formula makes of params and metrics. */
+export function derivedColumn(id: string): Column {
+	const text = id.slice(DERIVED.length);
+	const formula = formulaOf(text);
+	const of = (r: Run) => cell(r, id, directionOf) as number | undefined;
+	const values = [...sample(s.rows.value, (r) => of(r) ?? NaN)];
+	const d = decimalsFor(values);
+	return {
+		id, title: text, number: true, sortable: true,
+		hint: typeof formula === 'string' ? formula : `formula: ${text}`,
+		width: widthOf(text.slice(0, 24), values.map((v) => fixed(v, d)), 150),
+		cell: (r) => {
+			const v = of(r);
+			return v === undefined ? <span class="none">–</span> : fixed(v, d);
+		},
+		full: (r) => String(of(r) ?? ''),
 	};
 }
 

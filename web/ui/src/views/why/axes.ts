@@ -2,7 +2,7 @@
 import type { Run } from '../../base/types.ts';
 import { duration, natural, paramText, short, when } from '../../base/format.ts';
 import { directionOf, fellOut, type Direction } from '../../base/goal.ts';
-import { cell, metricColumn } from '../../base/rank.ts';
+import { cell, DERIVED, metricColumn, metricsOfColumn } from '../../base/rank.ts';
 import { scaleOf, type Scale, type Value } from '../../charts/scale.ts';
 import * as s from '../../state/index.ts';
 import type { Choice } from '../base/chooser.tsx';
@@ -26,6 +26,7 @@ function titleOf(id: string): string {
 	const m = metricColumn(id);
 	if (m) return m.what === 'best' && m.key === s.goal.value?.key ? s.shortKey(m.key)
 		: `${s.shortKey(m.key)} ${m.what}`;
+	if (id.startsWith(DERIVED)) return id.slice(DERIVED.length);
 	if (/^[pt]:/.test(id)) return id.slice(2).replace(/_/g, ' ');
 	return { time: 'duration', start: 'started' }[id] ?? id;
 }
@@ -68,11 +69,13 @@ export function axisChoices(): Choice[] {
 		...g ? [{ id: 'm:best:' + g.key, label: `goal: ${g.key}` }] : [],
 		...params.map((k) => ({ id: 'p:' + k, label: k })),
 		{ id: 'time', label: 'duration' }, { id: 'start', label: 'started' }, { id: 'status', label: 'status' },
-		...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: 'tag ' + k })), ...metrics,
+		...s.tagKeys.value.map((k) => ({ id: 't:' + k, label: 'tag ' + k })),
+		...(s.view.value.columns ?? []).filter((id) => id.startsWith(DERIVED))
+			.map((id) => ({ id, label: id.slice(DERIVED.length) })), ...metrics,
 	];
 }
 
 /** Metrics that axes are about, whose numbers must be here. */
 export function metricsOf(ids: readonly string[]): string[] {
-	return ids.map((id) => metricColumn(id)?.key).filter((k): k is string => k !== undefined);
+	return ids.flatMap(metricsOfColumn);
 }

@@ -5,8 +5,8 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { count } from '../../base/format.ts';
 import { bestOf, fellOut } from '../../base/goal.ts';
-import { importanceOf, RUNS_MIN, type Importance as Found } from '../../base/importance.ts';
-import { neighbours } from '../../base/neighbour.ts';
+import { importanceOf, RUNS_MIN, type Importance as Found } from '../../base/why/importance.ts';
+import { neighbours } from '../../base/why/neighbour.ts';
 import { tellingParams } from '../../base/params.ts';
 import * as s from '../../state/index.ts';
 

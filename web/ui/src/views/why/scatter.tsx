@@ -4,7 +4,7 @@ import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { count } from '../../base/format.ts';
 import { fellOut } from '../../base/goal.ts';
-import { paretoFront } from '../../base/pareto.ts';
+import { paretoFront } from '../../base/why/pareto.ts';
 import { tellingParams } from '../../base/params.ts';
 import type { Run } from '../../base/types.ts';
 import { emptyScatter, type Scatter as Choice } from '../../base/url.ts';

@@ -1,12 +1,13 @@
-// What makes runs good: params and goal as parallel coordinates, any two columns as points, the importance of params;
-// and the media of the runs beside each other.
+// What makes runs good: params and goal as parallel coordinates, any two columns as points or as rows and columns of a
+// table, the importance of params; and the media of the runs beside each other.
 import type { ComponentChildren } from 'preact';
-import { emptyScatter } from '../../base/url.ts';
+import { emptyPivot, emptyScatter } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 import { GroupHead } from '../base/bits.tsx';
 import { lazy } from '../base/lazy.tsx';
 import { Importance } from './importance.tsx';
 import { Parallel } from './parallel.tsx';
+import { Pivot } from './pivot.tsx';
 import { Scatter } from './scatter.tsx';
 import './styles.ts';
 
@@ -44,7 +45,7 @@ function MediaOfRuns() {
 }
 
 export function Why() {
-	const { parallel, scatter, importance } = s.view.value;
+	const { parallel, scatter, pivot, importance } = s.view.value;
 	const runs = s.rows.value.length;
 	const differ = s.split.value.differ.length;
 	return (
@@ -55,6 +56,9 @@ export function Why() {
 				<Part name="scatter" count="any two columns" open={scatter !== null}
 					toggle={() => s.go({ scatter: scatter ? null : emptyScatter })}>{() =>
 						<Scatter />}</Part>
+				<Part name="pivot" count="two params as rows and columns" open={pivot !== null}
+					toggle={() => s.go({ pivot: pivot ? null : emptyPivot })}>{() =>
+						<Pivot />}</Part>
 				{s.goal.value && <Part name="importance" count={`of ${differ} params for the goal`}
 					open={importance}
 					toggle={() => s.go({ importance: !importance })}>{() => <Importance />}</Part>}

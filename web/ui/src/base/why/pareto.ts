@@ -1,5 +1,5 @@
 // The runs that no other beats in both of two numbers.
-import type { Direction } from './goal.ts';
+import type { Direction } from '../goal.ts';
 
 interface Pair {
 	x: number;

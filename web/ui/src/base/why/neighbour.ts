@@ -1,10 +1,10 @@
 // The runs next to one: those that differ from it in one param alone, and whether the difference of the goal is more
 // than repeats of the same setting make.
-import { signed, short } from './format.ts';
-import { bestOf, fellOut, inPoints, type Goal } from './goal.ts';
-import { groupRuns } from './group.ts';
-import { together } from './repeats.ts';
-import type { Run } from './types.ts';
+import { signed, short } from '../format.ts';
+import { bestOf, fellOut, inPoints, type Goal } from '../goal.ts';
+import { groupRuns } from '../group.ts';
+import { together } from '../repeats.ts';
+import type { Run } from '../types.ts';
 
 interface Neighbour {
 	run: Run;

@@ -1,0 +1,178 @@
+// Arithmetic over what a run has: `params.lr * params.batch_size`, `val/loss.min - train/loss.min`, `"a name" / 3`.
+// The grammar is that of the server's formulas over points (web/api/native/formula); here a metric is one number, its
+// last unless .first, .min or .max behind its name says another.
+
+/** A param or a number of a metric. */
+interface FormulaName {
+	key: string;
+	/** What of a metric; null: it is a param. */
+	what: 'first' | 'last' | 'min' | 'max' | null;
+}
+
+type Value = (of: (n: FormulaName) => number) => number;
+
+interface Formula {
+	names: readonly FormulaName[];
+	/** IEEE arithmetic: nothing is refused, a missing number is NaN. */
+	value: Value;
+}
+
+const ONE: Record<string, (a: number) => number> = { abs: Math.abs, exp: Math.exp, log: Math.log, log2: Math.log2,
+	log10: Math.log10, sqrt: Math.sqrt };
+/** As in C and NumPy's fmin: of a number and a NaN the number. */
+const TWO: Record<string, (a: number, b: number) => number> = {
+	min: (a, b) => (a < b || Number.isNaN(b) ? a : b),
+	max: (a, b) => (a > b || Number.isNaN(b) ? a : b),
+};
+const PARAM = 'params.';
+const NAME = /(?:[A-Za-z_]|[^\0-\x7f])(?:[\w./:@-]|[^\0-\x7f])*/y;
+const NUMBER = /(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?/y;
+const WHAT = /\.(first|last|min|max)$/;
+const NESTED_MAX = 64;
+
+/** Reads a formula from left to right; throws a SyntaxError that says what is wrong and where. */
+class Parser {
+	at = 0;
+	nested = 0;
+	names: FormulaName[] = [];
+
+	constructor(readonly text: string) {}
+
+	fail(what: string): never {
+		throw new SyntaxError(`${what} at character ${this.at + 1}`);
+	}
+
+	/** The next character that is no blank. */
+	next(): string {
+		while (/\s/.test(this.text[this.at] ?? '')) this.at++;
+		return this.text[this.at] ?? '';
+	}
+
+	take(pattern: RegExp): string | null {
+		pattern.lastIndex = this.at;
+		const found = pattern.exec(this.text)?.[0] ?? null;
+		if (found !== null) this.at += found.length;
+		return found;
+	}
+
+	expect(c: string, what: string): void {
+		if (this.next() !== c) this.fail(what);
+		this.at++;
+	}
+
+	named(name: FormulaName): Value {
+		this.names.push(name);
+		return (of) => of(name);
+	}
+
+	quoted(param: boolean): Value {
+		const end = this.text.indexOf('"', this.at + 1);
+		if (end <= this.at + 1) this.fail(end < 0 ? 'a quote that is not closed' : 'an empty name');
+		const key = this.text.slice(this.at + 1, end);
+		this.at = end + 1;
+		const what = param ? null : this.take(/\.(?:first|last|min|max)\b/y)?.slice(1) ?? 'last';
+		return this.named({ key, what: what as FormulaName['what'] });
+	}
+
+	call(name: string): Value {
+		this.at++;
+		const a = this.sum();
+		const one = ONE[name];
+		if (one) {
+			this.expect(')', 'a ) is missing');
+			return (of) => one(a(of));
+		}
+		this.expect(',', 'this function takes two values, a comma is missing');
+		const b = this.sum();
+		this.expect(')', 'a ) is missing');
+		return (of) => TWO[name]!(a(of), b(of));
+	}
+
+	nameOrCall(): Value {
+		const name = this.take(NAME) ?? this.fail(this.text[this.at] === undefined ? 'something is missing'
+			: 'neither a name nor a number');
+		if (this.next() === '(') {
+			if (!(name in ONE) && !(name in TWO))
+				this.fail(`no such function (there are ${Object.keys({ ...ONE, ...TWO }).join(' ')})`);
+			return this.call(name);
+		}
+		if (name === PARAM && this.text[this.at] === '"') return this.quoted(true);
+		if (name.startsWith(PARAM) && name !== PARAM)
+			return this.named({ key: name.slice(PARAM.length), what: null });
+		const what = WHAT.exec(name)?.[1] ?? 'last';
+		return this.named({ key: name.replace(WHAT, ''), what: what as FormulaName['what'] });
+	}
+
+	operand(): Value {
+		const c = this.next();
+		if (c === '(') {
+			this.at++;
+			const inner = this.sum();
+			this.expect(')', 'a ) is missing');
+			return inner;
+		}
+		if (c === '"') return this.quoted(false);
+		const number = this.take(NUMBER);
+		return number === null ? this.nameOrCall() : () => Number(number);
+	}
+
+	/** -a ^ b is -(a ^ b), as in Python; a ^ -b is taken too. */
+	power(): Value {
+		if (++this.nested > NESTED_MAX) this.fail('too deep');
+		let out: Value;
+		if (this.next() === '-') {
+			this.at++;
+			const a = this.power();
+			out = (of) => -a(of);
+		} else {
+			out = this.operand();
+			if (this.next() === '^') {
+				this.at++;
+				const [a, b] = [out, this.power()];
+				out = (of) => a(of) ** b(of);
+			}
+		}
+		this.nested--;
+		return out;
+	}
+
+	product(): Value {
+		let out = this.power();
+		for (let c = this.next(); c === '*' || c === '/'; c = this.next()) {
+			this.at++;
+			const [a, b] = [out, this.power()];
+			out = c === '*' ? (of) => a(of) * b(of) : (of) => a(of) / b(of);
+		}
+		return out;
+	}
+
+	sum(): Value {
+		let out = this.product();
+		for (let c = this.next(); c === '+' || c === '-'; c = this.next()) {
+			this.at++;
+			const [a, b] = [out, this.product()];
+			out = c === '+' ? (of) => a(of) + b(of) : (of) => a(of) - b(of);
+		}
+		return out;
+	}
+}
+
+const known = new Map<string, Formula | string>();
+
+/** The formula, or what is wrong with it, in words. */
+export function formulaOf(text: string): Formula | string {
+	const have = known.get(text);
+	if (have !== undefined) return have;
+	const p = new Parser(text);
+	let made: Formula | string;
+	try {
+		const value = p.sum();
+		if (p.next() !== '') p.fail('an operator is missing');
+		made = { names: p.names, value };
+	} catch (e) {
+		if (!(e instanceof SyntaxError)) throw e;
+		made = e.message;
+	}
+	known.set(text, made);
+	return made;
+}

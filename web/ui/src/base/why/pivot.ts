@@ -1,0 +1,49 @@
+// Runs by two of their fields: what they reach where each value of the one meets each value of the other, repeats
+// together.
+import { natural } from '../format.ts';
+import { together, type Together } from '../repeats.ts';
+import type { Run } from '../types.ts';
+
+export interface PivotCell extends Together {
+	/** All of its runs; those without a number are not among n. */
+	runs: Run[];
+}
+
+export interface Pivot {
+	rows: string[];
+	columns: string[];
+	/** cells[row][column]; null: nobody ran it. */
+	cells: (PivotCell | null)[][];
+	/** Values of either field that found no place. */
+	left: number;
+}
+
+interface Fields {
+	row(r: Run): string | undefined;
+	column(r: Run): string | undefined;
+	value(r: Run): number | null | undefined;
+}
+
+/** Rows and columns at most. */
+const PIVOT_MAX = 60;
+/** In the place of a value that a run lacks. */
+const NONE = '–';
+
+export function pivotOf(runs: readonly Run[], f: Fields): Pivot {
+	const order = (a: string, b: string) => Number(a === NONE) - Number(b === NONE) || natural(a, b);
+	const values = (of: Fields['row']) => [...new Set(runs.map((r) => of(r) ?? NONE))].sort(order);
+	const [allRows, allColumns] = [values(f.row), values(f.column)];
+	const [rows, columns] = [allRows.slice(0, PIVOT_MAX), allColumns.slice(0, PIVOT_MAX)];
+	const by = new Map<string, Run[]>();
+	const place = (row: string, column: string) => row + '\n' + column;
+	for (const r of runs) {
+		const at = place(f.row(r) ?? NONE, f.column(r) ?? NONE);
+		by.set(at, [...by.get(at) ?? [], r]);
+	}
+	const cellAt = (row: string, column: string): PivotCell | null => {
+		const own = by.get(place(row, column));
+		return own ? { runs: own, ...together(own.map(f.value)) } : null;
+	};
+	return { rows, columns, cells: rows.map((row) => columns.map((column) => cellAt(row, column))),
+		left: allRows.length - rows.length + allColumns.length - columns.length };
+}
