@@ -31,12 +31,6 @@ interface TreeOptions {
 	next: () => number;
 }
 
-interface Split {
-	column: number;
-	at: number;
-	gain: number;
-}
-
 /** A tree while it grows. */
 class Grower {
 	readonly column: Int16Array;
@@ -44,6 +38,12 @@ class Grower {
 	readonly left: Int32Array;
 	private used = 1;
 	private readonly order: Int16Array;
+	/** Values of a column, and of y, for the rows of a node: in one piece, because they are read so often. */
+	private readonly xs: Float64Array;
+	private readonly ys: Float64Array;
+	/** The threshold that was drawn last, and the one of the best split. */
+	private drawn = 0;
+	private split = 0;
 
 	constructor(private readonly o: TreeOptions) {
 		const most = 2 * o.rows.length + 1;
@@ -51,20 +51,22 @@ class Grower {
 		this.at = new Float64Array(most);
 		this.left = new Int32Array(most);
 		this.order = Int16Array.from(o.columns.keys());
+		this.xs = new Float64Array(o.rows.length);
+		this.ys = new Float64Array(o.rows.length);
 	}
 
 	grow(): Tree {
 		const open: [number, number, number][] = [[0, 0, this.o.rows.length]];
 		for (let top = open.pop(); top; top = open.pop()) {
 			const [node, from, to] = top;
-			const split = to - from >= 2 * this.o.leaf ? this.best(from, to) : null;
-			if (!split) {
+			const column = to - from >= 2 * this.o.leaf ? this.best(from, to) : -1;
+			if (column < 0) {
 				this.at[node] = this.mean(from, to);
 				continue;
 			}
-			const middle = this.part(split, from, to);
-			this.column[node] = split.column;
-			this.at[node] = split.at;
+			const middle = this.part(column, this.split, from, to);
+			this.column[node] = column;
+			this.at[node] = this.split;
 			this.left[node] = this.used;
 			open.push([this.used, from, middle], [this.used + 1, middle, to]);
 			this.used += 2;
@@ -79,53 +81,68 @@ class Grower {
 		return sum / (to - from);
 	}
 
-	/** The best of random thresholds over some columns, in a random order; null where nothing parts the rows. */
-	private best(from: number, to: number): Split | null {
-		const { columns, tries, next } = this.o;
-		let best: Split | null = null;
-		let tried = 0;
+	/**
+	 * The best of random thresholds over some columns, in a random order: its column, and its place in split; -1
+	 * where nothing parts the rows.
+	 */
+	private best(from: number, to: number): number {
+		const { columns, tries, next, rows, y } = this.o;
+		const n = to - from;
+		let all = 0;
+		for (let i = 0; i < n; i++) {
+			const v = y[rows[from + i]!]!;
+			this.ys[i] = v;
+			all += v;
+		}
+		let [column, most, tried] = [-1, 0, 0];
 		for (let i = 0; i < columns.length && tried < tries; i++) {
 			const k = i + Math.floor(next() * (columns.length - i));
-			[this.order[i], this.order[k]] = [this.order[k]!, this.order[i]!];
-			const split = this.draw(this.order[i]!, from, to);
-			if (!split) continue;
+			const c = this.order[k]!;
+			this.order[k] = this.order[i]!;
+			this.order[i] = c;
+			if (!this.draw(columns[c]!, from, n)) continue;
 			tried++;
-			if (!best || split.gain > best.gain) best = split;
+			const gain = this.gain(n, all);
+			if (gain <= most) continue;
+			[column, most, this.split] = [c, gain, this.drawn];
 		}
-		return best && best.gain > 0 ? best : null;
+		return column;
 	}
 
-	private draw(column: number, from: number, to: number): Split | null {
-		const x = this.o.columns[column]!;
-		let [lo, hi] = [Infinity, -Infinity];
-		for (let i = from; i < to; i++) {
-			const v = x[this.o.rows[i]!]!;
+	/** Draws a threshold between the values of the rows; false where they are all the same. */
+	private draw(x: Float64Array, from: number, n: number): boolean {
+		const { rows } = this.o;
+		const { xs } = this;
+		let lo = Infinity;
+		let hi = -Infinity;
+		for (let i = 0; i < n; i++) {
+			const v = x[rows[from + i]!]!;
+			xs[i] = v;
 			if (v < lo) lo = v;
 			if (v > hi) hi = v;
 		}
-		if (!(lo < hi)) return null;
-		const at = lo + this.o.next() * (hi - lo);
-		return { column, at, gain: this.gain(x, at, from, to) };
+		if (!(lo < hi)) return false;
+		this.drawn = lo + this.o.next() * (hi - lo);
+		return true;
 	}
 
-	/** How much less the squares around the parts' means are; 0 where a part is too small. */
-	private gain(x: Float64Array, at: number, from: number, to: number): number {
-		const { rows, y, leaf } = this.o;
-		let [n, sum, all] = [0, 0, 0];
-		for (let i = from; i < to; i++) {
-			const v = y[rows[i]!]!;
-			all += v;
-			if (x[rows[i]!]! > at) continue;
+	/** How much less the squares around the parts' means are than around the sum's; 0 where a part is too small. */
+	private gain(all: number, sumOfAll: number): number {
+		const { xs, ys, drawn } = this;
+		let n = 0;
+		let sum = 0;
+		for (let i = 0; i < all; i++) {
+			if (xs[i]! > drawn) continue;
 			n++;
-			sum += v;
+			sum += ys[i]!;
 		}
-		const rest = to - from - n;
-		if (n < leaf || rest < leaf) return 0;
-		return sum * sum / n + (all - sum) ** 2 / rest - all * all / (to - from);
+		const rest = all - n;
+		if (n < this.o.leaf || rest < this.o.leaf) return 0;
+		return sum * sum / n + (sumOfAll - sum) ** 2 / rest - sumOfAll * sumOfAll / all;
 	}
 
 	/** Moves the rows up to the threshold in front; returns where the others begin. */
-	private part({ column, at }: Split, from: number, to: number): number {
+	private part(column: number, at: number, from: number, to: number): number {
 		const { rows } = this.o;
 		const x = this.o.columns[column]!;
 		let middle = from;
@@ -142,17 +159,55 @@ export function growTree(o: TreeOptions): Tree {
 	return new Grower(o).grow();
 }
 
-/** What the trees say of a row on average; one column may be read from another row. */
-export function predict(trees: readonly Tree[], columns: readonly Float64Array[], row: number, moved = -1,
-	from = row): number {
-	let sum = 0;
-	for (const { column, at, left } of trees) {
-		let node = 0;
-		for (let c = column[0]!; c >= 0; c = column[node]!) {
-			const v = columns[c]![c === moved ? from : row]!;
-			node = left[node]! + (v > at[node]! ? 1 : 0);
-		}
-		sum += at[node]!;
+/** A row, and for one column the value of another row: -1 for none. */
+interface Place {
+	row: number;
+	moved: number;
+	from: number;
+}
+
+/** The leaf that a tree has for a row, from a node on. */
+function leafOf({ column, at, left }: Tree, columns: readonly Float64Array[], node: number, p: Place): number {
+	for (let c = column[node]!; c >= 0; c = column[node]!) {
+		const v = columns[c]![c === p.moved ? p.from : p.row]!;
+		node = left[node]! + (v > at[node]! ? 1 : 0);
 	}
-	return sum / trees.length;
+	return at[node]!;
+}
+
+/**
+ * What the trees say of rows on average, and how that changes (changes[column][row]) when a column's values come from
+ * other rows, others[column]. Only the columns that a tree asks on a row's way are looked at again, from there on.
+ */
+export function predictions(trees: readonly Tree[], columns: readonly Float64Array[], rows: Int32Array,
+	others: readonly Int32Array[]): { still: Float64Array; changes: Float64Array[] } {
+	const still = new Float64Array(rows.length);
+	const changes = columns.map(() => new Float64Array(rows.length));
+	const place: Place = { row: 0, moved: -1, from: 0 };
+	/** Of each column the last way (a tree and a row) that asked it. */
+	const asked = new Int32Array(columns.length).fill(-1);
+	const first = new Int32Array(columns.length);
+	const seen: number[] = [];
+	trees.forEach((tree, t) => rows.forEach((row, i) => {
+		const way = t * rows.length + i;
+		let node = 0;
+		seen.length = 0;
+		for (let c = tree.column[0]!; c >= 0; c = tree.column[node]!) {
+			if (asked[c] !== way) {
+				asked[c] = way;
+				first[c] = node;
+				seen.push(c);
+			}
+			node = tree.left[node]! + (columns[c]![row]! > tree.at[node]! ? 1 : 0);
+		}
+		const said = tree.at[node]!;
+		still[i]! += said / trees.length;
+		place.row = row;
+		for (const c of seen) {
+			place.moved = c;
+			place.from = others[c]![i]!;
+			changes[c]![i]! += (leafOf(tree, columns, first[c]!, place) - said) / trees.length;
+		}
+	}));
+	return { still, changes };
 }

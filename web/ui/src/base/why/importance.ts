@@ -2,7 +2,7 @@
 // when its values are shuffled among runs that the model has not seen (the total Sobol index, as far as the model has
 // learnt the function). Every model also gets a shuffled copy of each param; a param that does no better than the best
 // of the copies says nothing.
-import { growTree, predict, random, type Tree } from './forest.ts';
+import { growTree, predictions, random, type Tree } from './forest.ts';
 
 /** A param's values by run: numbers, or words; undefined where a run has none. */
 type ParamValues = readonly (string | undefined)[];
@@ -19,7 +19,7 @@ export interface Importance {
 
 interface Options {
 	seed?: number;
-	/** Models over resampled runs, and trees of each. */
+	/** Models over resampled runs, and trees of each at most. */
 	models?: number;
 	trees?: number;
 }
@@ -29,25 +29,45 @@ export const RUNS_MIN = 12;
 /** Runs that a model is made from at most. */
 const SAMPLE_MAX = 700;
 const LEAF = 2;
+/** Values that the trees of a model go over at their first node, all together: many params of many runs get fewer. */
+const WORK_MAX = 560000;
+const TREES_MIN = 6;
 const NOISE_QUANTILE = 0.95;
 
-/** Words as places in a random order, a missing value as one of them; numbers as they are. */
-function column(values: ParamValues, next: () => number): Float64Array {
+/** A param's values as a model sees them, by run: made anew for each, since words have no order of their own. */
+type Column = (next: () => number) => Float64Array;
+
+/** Words as places in a random order, a missing value as one of them. */
+function words(values: ParamValues): Column {
+	const all = [...new Set(values)];
+	const place = new Map(all.map((w, i) => [w, i]));
+	const codes = Int32Array.from(values, (v) => place.get(v)!);
+	return (next) => {
+		const drawn = ranked(Float64Array.from(all, next));
+		return Float64Array.from(codes, (c) => drawn[c]!);
+	};
+}
+
+/** Numbers by their rank, a missing value below them; words in a random order. */
+function column(values: ParamValues): Column {
 	const numbers = values.map((v) => (v === undefined || v.trim() === '' ? NaN : Number(v)));
-	if (values.every((v, i) => v === undefined || Number.isFinite(numbers[i]!))) {
-		const least = Math.min(...numbers.filter(Number.isFinite));
-		return Float64Array.from(numbers, (v) => (Number.isNaN(v) ? least - 1 : v));
-	}
-	const words = new Map([...new Set(values)].map((w) => [w, next()]));
-	return Float64Array.from(values, (v) => words.get(v)!);
+	if (!values.every((v, i) => v === undefined || Number.isFinite(numbers[i]!))) return words(values);
+	const least = Math.min(...numbers.filter(Number.isFinite));
+	const made = ranked(Float64Array.from(numbers, (v) => (Number.isNaN(v) ? least - 1 : v)));
+	return () => made;
 }
 
 /** Numbers spread over the whole range by their rank, ties together: where values span factors, a cut is as likely in
  * each. */
 function ranked(x: Float64Array): Float64Array {
-	const sorted = Float64Array.from(new Set(x)).sort();
-	const place = new Map(Array.from(sorted, (v, i) => [v, i]));
-	return x.map((v) => place.get(v)!);
+	const order = Int32Array.from(x.keys()).sort((a, b) => x[a]! - x[b]!);
+	const out = new Float64Array(x.length);
+	let place = -1;
+	order.forEach((row, i) => {
+		if (i === 0 || x[row] !== x[order[i - 1]!]) place++;
+		out[row] = place;
+	});
+	return out;
 }
 
 function shuffled(n: number, next: () => number): Int32Array {
@@ -66,35 +86,42 @@ interface Model {
 	unseen: Int32Array;
 }
 
-function fit(params: readonly ParamValues[], y: Float64Array, trees: number, next: () => number): Model {
+/** The values of some rows among each other; the others are not looked at. */
+function shuffledAmong(x: Float64Array, rows: Int32Array, next: () => number): Float64Array {
+	const order = shuffled(rows.length, next);
+	const out = new Float64Array(x.length);
+	rows.forEach((row, i) => {
+		out[row] = x[rows[order[i]!]!]!;
+	});
+	return out;
+}
+
+function fit(params: readonly Column[], y: Float64Array, most: number, next: () => number): Model {
 	const n = y.length;
-	const own = params.map((p) => ranked(column(p, next)));
-	const columns = [...own, ...own.map((x) => {
-		const order = shuffled(n, next);
-		return x.map((_, i) => x[order[i]!]!);
-	})];
-	const order = shuffled(n, next);
 	const size = Math.min(SAMPLE_MAX, Math.ceil(n * 0.65));
-	const unseen = order.slice(size, size + SAMPLE_MAX);
-	const grow = () => growTree({ columns, y, rows: order.slice(0, size), tries: columns.length, leaf: LEAF,
-		next });
-	return { columns, trees: Array.from({ length: trees }, grow), unseen };
+	const used = shuffled(n, next).slice(0, size + SAMPLE_MAX);
+	const own = params.map((p) => p(next));
+	const columns = [...own, ...own.map((x) => shuffledAmong(x, used, next))];
+	const grow = () => growTree({ columns, y, rows: used.slice(0, size), tries: columns.length, leaf: LEAF, next });
+	const trees = Math.max(TREES_MIN, Math.min(most, Math.floor(WORK_MAX / (size * columns.length))));
+	return { columns, trees: Array.from({ length: trees }, grow), unseen: used.slice(size) };
 }
 
 /** The share of the variance that is lost without each column: half the mean square of what shuffling it changes. */
 function shares({ columns, trees, unseen }: Model, y: Float64Array, next: () => number): number[] {
-	const errors = (moved: number, from: Int32Array) => {
+	const others = columns.map(() => shuffled(unseen.length, next).map((i) => unseen[i]!));
+	const { still, changes } = predictions(trees, columns, unseen, others);
+	const errors = (change: Float64Array | null) => {
 		let sum = 0;
 		unseen.forEach((row, i) => {
-			sum += (predict(trees, columns, row, moved, unseen[from[i]!]!) - y[row]!) ** 2;
+			sum += (still[i]! + (change ? change[i]! : 0) - y[row]!) ** 2;
 		});
 		return sum / unseen.length;
 	};
-	const still = Int32Array.from(unseen.keys());
-	const base = errors(-1, still);
+	const base = errors(null);
 	const mean = unseen.reduce((a, r) => a + y[r]!, 0) / unseen.length;
 	const variance = unseen.reduce((a, r) => a + (y[r]! - mean) ** 2, 0) / unseen.length || 1;
-	return columns.map((_, c) => (errors(c, shuffled(unseen.length, next)) - base) / (2 * variance));
+	return changes.map((change) => (errors(change) - base) / (2 * variance));
 }
 
 function quantile(sorted: readonly number[], q: number): number {
@@ -113,10 +140,11 @@ export function* importanceOf(params: Readonly<Record<string, ParamValues>>, tar
 	if (target.length < RUNS_MIN || !names.length) return [];
 	const next = random(seed);
 	const y = Float64Array.from(target);
+	const columns = Object.values(params).map(column);
 	const found: number[][] = names.map(() => []);
 	const noise: number[] = [];
 	for (let m = 0; m < models; m++) {
-		const got = shares(fit(Object.values(params), y, trees, next), y, next);
+		const got = shares(fit(columns, y, trees, next), y, next);
 		names.forEach((_, i) => found[i]!.push(got[i]!));
 		noise.push(Math.max(...got.slice(names.length)));
 		yield (m + 1) / models;
