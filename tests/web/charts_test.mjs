@@ -122,7 +122,7 @@ test('a chart is enlarged, asks for as much detail as it can show, and is saved 
 	await charted(page, KEY,
 		(c) => c.box.width > 1.5 * small.box.width && c.lines[0].points > 1.4 * small.lines[0].points);
 	const [saved] = await Promise.all([page.waitForEvent('download', { timeout: 30000 }),
-		page.click(`button[aria-label="save ${KEY} as a picture"]`)]);
+		page.click(`button[aria-label="PNG: save ${KEY} as a picture"]`)]);
 	assert.equal(saved.suggestedFilename(), 'train-loss.png');
 	assert.equal((await readFile(await saved.path())).subarray(1, 4).toString(), 'PNG');
 	await page.keyboard.press('Escape');

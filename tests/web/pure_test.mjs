@@ -587,6 +587,18 @@ test('a pivot: repeats together, failed runs counted, empty places, too many val
 	assert.deepEqual([many.rows.length, many.left], [60, 40]);
 });
 
+test('how far a run has come: from its params, at its pace', () => {
+	const at = (params, o = {}) => p.progressOf(run('r', { params, status: 'running', start_time: 1000,
+		end_time: null, last_step: 25, ...o }), 61000);
+	assert.deepEqual(at({ max_steps: '100' }), { share: 0.25, left: 180000 });
+	assert.deepEqual(at({ epochs: '5', steps_per_epoch: '10' }), { share: 0.5, left: 60000 });
+	assert.deepEqual(at({ max_steps: '20' }), { share: 1, left: 0 });
+	assert.deepEqual(at({ max_steps: '50' }, { status: 'failed', end_time: 2000 }), { share: 0.5, left: null });
+	assert.deepEqual(at({ max_steps: '50' }, { last_step: 0 }), { share: 0, left: null });
+	for (const none of [{}, { max_steps: 'many' }, { epochs: '5' }]) assert.equal(at(none), null);
+	assert.equal(at({ max_steps: '50' }, { last_step: null }), null);
+});
+
 test('experiments as a tree by their slashes', () => {
 	const e = (name, last_time, run_count = 1, running_count = 0) =>
 		({ id: name, name, last_time, run_count, running_count, failed_count: 0 });

@@ -7,7 +7,7 @@ ui_files = \
 	web/ui/src/base/colour.ts web/ui/src/base/diff.ts \
 	web/ui/src/base/format.ts web/ui/src/base/formula.ts web/ui/src/base/goal.ts web/ui/src/base/group.ts web/ui/src/base/heat.ts \
 	web/ui/src/base/nest.ts web/ui/src/base/order.ts web/ui/src/base/panel.ts web/ui/src/base/params.ts \
-	web/ui/src/base/rank.ts web/ui/src/base/registry.ts web/ui/src/base/repeats.ts web/ui/src/base/report.ts web/ui/src/base/series.ts \
+	web/ui/src/base/progress.ts web/ui/src/base/rank.ts web/ui/src/base/registry.ts web/ui/src/base/repeats.ts web/ui/src/base/report.ts web/ui/src/base/series.ts \
 	web/ui/src/base/side.ts web/ui/src/base/trace.ts web/ui/src/base/tree.ts \
 	web/ui/src/base/types.ts web/ui/src/base/url.ts web/ui/src/base/words.ts \
 	web/ui/src/base/text/ansi.ts web/ui/src/base/text/markdown.ts web/ui/src/base/text/texttable.ts \
@@ -37,11 +37,11 @@ ui_files = \
 	web/ui/src/views/base/phases.tsx web/ui/src/views/base/save.ts web/ui/src/views/base/says.ts \
 	web/ui/src/views/base/styles.ts web/ui/src/views/base/theme.ts \
 	web/ui/src/views/charts/card.tsx web/ui/src/views/charts/grid.tsx web/ui/src/views/charts/grouping.tsx \
-	web/ui/src/views/charts/lines.ts web/ui/src/views/charts/panels.tsx web/ui/src/views/charts/tools.tsx \
+	web/ui/src/views/charts/lines.ts web/ui/src/views/charts/panels.tsx web/ui/src/views/charts/tools.tsx web/ui/src/views/charts/values.tsx \
 	web/ui/src/views/compare/compare.tsx web/ui/src/views/compare/facts.tsx web/ui/src/views/compare/noruns.tsx \
 	web/ui/src/views/compare/steptime.tsx \
 	web/ui/src/views/experiments/best.tsx web/ui/src/views/experiments/experiments.tsx web/ui/src/views/experiments/trash.tsx \
-	web/ui/src/views/header/bulktag.tsx web/ui/src/views/header/goalpicker.tsx \
+	web/ui/src/views/header/bulktag.tsx web/ui/src/views/header/goalpicker.tsx web/ui/src/views/header/keys.tsx \
 	web/ui/src/views/header/manage.tsx web/ui/src/views/header/which.tsx \
 	web/ui/src/views/header/header.tsx web/ui/src/views/header/tools.tsx web/ui/src/views/saved/saved.tsx \
 	web/ui/src/views/insight/insight.part.css web/ui/src/views/insight/styles.ts \

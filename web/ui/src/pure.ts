@@ -14,6 +14,7 @@ export * from './base/order.ts';
 export * from './base/panel.ts';
 export { pivotOf } from './base/why/pivot.ts';
 export * from './base/params.ts';
+export { progressOf } from './base/progress.ts';
 export * from './base/why/pareto.ts';
 export * from './base/repeats.ts';
 export * from './base/report.ts';

@@ -99,8 +99,11 @@ export function lineOf(run: string, key: string, rank: number, count: number, c:
 	return s;
 }
 
+/** What a line is drawn from. */
+type Drawn = Pick<Series, 'xs' | 'ys' | 'badX' | 'badToEnd'>;
+
 /** Index of the drawn point whose x is nearest, -1 when the series has none; gaps are skipped. */
-export function nearest(s: Series, x: number): number {
+export function nearest(s: Drawn, x: number): number {
 	let lo = 0;
 	let hi = s.xs.length - 1;
 	while (lo < hi) {
@@ -122,7 +125,7 @@ export function nearest(s: Series, x: number): number {
 }
 
 /** Value at x for the read-out: NaN inside a run of NaNs, null where the series has no point near x. */
-export function valueAt(s: Series, x: number): number | null {
+export function valueAt(s: Drawn, x: number): number | null {
 	const n = s.xs.length;
 	if (!n) return s.badX !== null && x >= s.badX ? NaN : null;
 	if (s.badX !== null && s.badToEnd && x >= s.badX) return NaN;

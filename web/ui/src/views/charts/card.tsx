@@ -97,9 +97,10 @@ interface CaptionOptions {
 	/** Whether any line is smoothed. */
 	smooth: boolean;
 	chart: RefObject<LineChart | null>;
+	lines: ReadonlySignal<ChartLine[]>;
 }
 
-function Caption({ metric, note, smooth, chart }: CaptionOptions) {
+function Caption({ metric, note, smooth, chart, lines }: CaptionOptions) {
 	const v = s.view.value;
 	const big = large.value === metric;
 	return (
@@ -114,7 +115,8 @@ function Caption({ metric, note, smooth, chart }: CaptionOptions) {
 				<button type="button" class="quiet" aria-pressed={big} aria-label={`enlarge ${metric}`}
 					title={big ? 'back to its place' : 'enlarge'}
 					onClick={() => (large.value = big ? null : metric)}>{big ? '⤡' : '⤢'}</button>
-				<ChartTools of={metric} name={metric} chart={chart} />
+				<ChartTools of={metric} name={metric} chart={chart} metric={metric}
+					lines={() => lines.value} formatX={(x) => formatX(metric, x)} />
 			</span>
 		</figcaption>
 	);
@@ -136,7 +138,7 @@ export function ChartCard({ metric, note }: { metric: string; note?: string }) {
 			if (e.key === 'Escape' && big && !s.zoomOf(metric)) large.value = null;
 		}}>
 			<Caption metric={metric} note={note} smooth={v.smooth > 0 && lines.value.some((l) => l.smooth)}
-				chart={chart} />
+				chart={chart} lines={lines} />
 			<div class="plot" ref={box} tabIndex={0} role="group" data-chart={metric}
 				aria-label={summary(metric, lines.value)} />
 			{none && <p class="nothing">no points of the shown runs</p>}

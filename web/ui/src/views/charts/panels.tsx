@@ -41,11 +41,13 @@ function rangeOver(lines: readonly ChartLine[]): [number, number] {
 	return !(from <= to) ? [0, 1] : from === to ? [from - 0.5, to + 0.5] : [from, to];
 }
 
+const panelX = (p: Panel, x: number) => (p.x ? valueText(p.x)(x) : formatX(VIEW, x));
+
 /** Makes the chart, and asks for the points of its metrics while it can be seen; returns what ends both. */
 function begin(el: HTMLElement, chart: { current: LineChart | null }, p: Panel, keys: readonly string[]): () => void {
 	const runOf = (id: string | null) => id && id.split(OF)[0]!;
 	const c = new LineChart(el, {
-		formatX: (x) => (p.x ? valueText(p.x)(x) : formatX(VIEW, x)), formatY: valueText(keys[0] ?? ''),
+		formatX: (x) => panelX(p, x), formatY: valueText(keys[0] ?? ''),
 		onCursor: (x) => !p.x && keys[0] && s.setCursor(keys[0], x === null ? null : s.toUnit(keys[0], x)),
 			onHover: (id) => (s.lit.value = runOf(id)),
 		onZoom: (from, to) => !p.x && s.zoomTo(VIEW, from, to), onReset: s.resetZoom,
@@ -170,7 +172,8 @@ function Card({ p, change }: CardOptions) {
 		<figure class="card chart panel" data-panel={p.metrics}>
 			<figcaption><Choices p={p} change={change} /><span class="grow" />
 				{more > 0 && <span class="dim">{more} more match</span>}
-				<ChartTools of={LIMITS + title} name={title} chart={chart} />
+				<ChartTools of={LIMITS + title} name={title} chart={chart} metric={keys[0] ?? ''}
+					lines={() => lines.value} formatX={(x) => panelX(p, x)} />
 				<button type="button" class="quiet" onClick={() => saveBlob(new
 					Blob([csvOf(lines.value, p.x
 					|| s.view.value.x)], { type: 'text/csv' }), title, 'csv')}>CSV</button>

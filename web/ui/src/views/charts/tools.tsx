@@ -1,12 +1,13 @@
-// What can be done with a chart besides looking: the ends of its y axis, and files of it.
+// What can be done with a chart besides looking: its values as a table, the ends of its y axis, and files of it.
 import { useSignal } from '@preact/signals';
 import type { RefObject } from 'preact';
-import type { LineChart } from '../../charts/line/index.ts';
+import type { ChartLine, LineChart } from '../../charts/line/index.ts';
 import type { Limits } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 import { Opener, Panel } from '../base/bits.tsx';
 import { saveBlob } from '../base/save.ts';
 import '../base/later.ts';
+import { Values } from './values.tsx';
 
 interface Options {
 	/** What the view knows the chart's limits by. */
@@ -14,6 +15,10 @@ interface Options {
 	/** For people: what the chart is of. */
 	name: string;
 	chart: RefObject<LineChart | null>;
+	/** The metric whose unit its values have. */
+	metric: string;
+	lines: () => readonly ChartLine[];
+	formatX: (x: number) => string;
 }
 
 async function save({ name, chart }: Options, kind: 'png' | 'svg'): Promise<void> {
@@ -51,13 +56,18 @@ function LimitsPanel({ of, close }: { of: string; close: () => void }) {
 
 export function ChartTools(o: Options) {
 	const open = useSignal(false);
+	const reading = useSignal(false);
 	const button = (kind: 'png' | 'svg', title: string) => (
-		<button type="button" class="quiet" aria-label={`save ${o.name} as ${title}`} title={`save as ${title}`}
+		<button type="button" class="quiet" title={`save as ${title}`}
+			aria-label={`${kind.toUpperCase()}: save ${o.name} as ${title}`}
 			onClick={() => void save(o, kind).catch(s.report)}>{kind.toUpperCase()}</button>
 	);
 	const on = s.view.value.limits[o.of] !== undefined;
 	return (
 		<>
+			<span class="numbers"><Opener word="table" open={reading} panel={(close) =>
+				<Values name={o.name} of={o.metric} lines={o.lines()} formatX={o.formatX}
+					close={close} />} /></span>
 			<span class={'limits' + (on ? ' on' : '')}><Opener word={on ? 'y set' : 'y'} open={open}
 				panel={(close) => <LimitsPanel of={o.of} close={close} />} /></span>
 			{button('png', 'a picture')}{button('svg', 'a drawing (SVG)')}

@@ -1,6 +1,5 @@
 // The line above everything: where one is, the filter, the goal, columns, export, theme.
 import { signal } from '@preact/signals';
-import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { directionOf } from '../../base/goal.ts';
@@ -12,6 +11,9 @@ const picking = signal(false);
 const Picker = lazy(() => import('../table/picker.tsx').then((m) => m.Picker));
 const Tools = lazy(() => import('./tools.tsx').then((m) => m.Tools));
 const aiming = signal(false);
+/** The keys of the page are shown. */
+const asking = signal(false);
+const Keys = lazy(() => import('./keys.tsx').then((m) => m.Keys));
 const GoalPicker = lazy(() => import('./goalpicker.tsx').then((m) => m.GoalPicker));
 /** More goals than this are looked for instead of listed. */
 const GOALS_LISTED = 60;
@@ -45,16 +47,15 @@ function Where() {
 	);
 }
 
-/** A slash brings the focus to the box, unless it is being written somewhere. */
-function useSlash(box: RefObject<HTMLInputElement | null>): void {
+/** Does something at a key, wherever the focus is, unless something is being written there. */
+function useKey(which: string, act: () => void): void {
 	useEffect(() => {
 		const key = (e: KeyboardEvent) => {
 			const t = e.target as HTMLElement;
-			if (e.key !== '/' || e.ctrlKey || e.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(t.tagName))
+			if (e.key !== which || e.ctrlKey || e.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(t.tagName))
 				return;
 			e.preventDefault();
-			box.current?.focus();
-			box.current?.select();
+			act();
 		};
 		addEventListener('keydown', key);
 		return () => removeEventListener('keydown', key);
@@ -64,7 +65,10 @@ function useSlash(box: RefObject<HTMLInputElement | null>): void {
 function Filter() {
 	const box = useRef<HTMLInputElement>(null);
 	const timer = useRef(0);
-	useSlash(box);
+	useKey('/', () => {
+		box.current?.focus();
+		box.current?.select();
+	});
 	const wrong = s.filterProblem.value;
 	return (
 		<span class="filter">
@@ -120,6 +124,7 @@ function signOut(): void {
 
 export function Header() {
 	const compare = s.view.value.page === 'compare';
+	useKey('?', () => (asking.value = !asking.value));
 	return (
 		<header class="head">
 			<Where />
@@ -134,6 +139,7 @@ export function Header() {
 				onClick={toggleTheme}>
 				{theme() === 'dark' ? '☀' : '☾'}
 			</button>
+			{asking.value && <Keys close={() => (asking.value = false)} />}
 		</header>
 	);
 }

@@ -1,6 +1,7 @@
 // One line below a run's name: where it stands among the others, when it ran and how far it came.
 import { count, duration, short, when } from '../../base/format.ts';
 import { bestOf } from '../../base/goal.ts';
+import { progressOf } from '../../base/progress.ts';
 import { runTime } from '../../base/rank.ts';
 import type { Run, RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
@@ -19,6 +20,13 @@ function standing(r: Run): string {
 	return `${g.key} ${v === null ? '–' : short(v)}${ahead && of > 1 ? `, ${ahead} of ${of} runs` : ''}`;
 }
 
+/** How far it has come, and when it will be done at its pace. */
+function way(r: Run): string {
+	const p = progressOf(r);
+	if (!p || (r.status !== 'running' && p.share === 1)) return '';
+	return `${Math.floor(p.share * 100)} %` + (p.left === null ? '' : `, about ${duration(p.left)} left`);
+}
+
 /** A switch for what restarts took back; the curves alone are what counts. */
 function TakenBack({ r }: { r: RunDetail }) {
 	const shown = s.takenBack.value?.run === r.id;
@@ -35,7 +43,7 @@ export function Facts({ r }: { r: RunDetail }) {
 	const restarts = r.segments.length - 1;
 	const facts = [
 		standing(r), when(r.start_time), t === undefined ? '' : duration(t),
-		step === null ? '' : `step ${step}`,
+		step === null ? '' : `step ${step}`, way(r),
 		ranks > 1 ? `${ranks} ranks` : '',
 		restarts > 0 ? `restarted ${restarts === 1 ? 'once' : count(restarts, 'time')}` : '', r.id.slice(0, 8),
 	].filter(Boolean);

@@ -1,12 +1,36 @@
 // The head of a run's page: its name and how it ended; for those who may write, another name, and the end of it.
 import { useSignal } from '@preact/signals';
-import type { RunDetail } from '../../base/types.ts';
+import { useEffect } from 'preact/hooks';
+import type { Run, RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { archiveRuns } from '../../state/kept/many.ts';
 import { bringBack, changeRun, removeRun, seriesAddress } from '../../state/run.ts';
-import { Key, NameForm } from '../base/bits.tsx';
+import { followed, Key, NameForm } from '../base/bits.tsx';
 import { Says } from '../base/jump.tsx';
 import { statements } from '../base/says.ts';
+
+/** The run before this one in the order of the table, or the one behind it. */
+function besides(id: string, by: 1 | -1): Run | undefined {
+	const at = s.rows.value.findIndex((o) => o.id === id);
+	return at < 0 ? undefined : s.rows.value[at + by];
+}
+
+/** The ways to the runs beside this one; n and N on the keyboard. */
+function Others({ id }: { id: string }) {
+	useEffect(() => {
+		const key = (e: KeyboardEvent) => {
+			const typing = /^(INPUT|SELECT|TEXTAREA)$/.test((e.target as HTMLElement).tagName);
+			const to = /^n$/i.test(e.key) && !typing && !e.ctrlKey && !e.metaKey && !e.altKey
+				&& besides(id, e.key === 'n' ? 1 : -1);
+			if (to) s.openRun(to.id);
+		};
+		addEventListener('keydown', key);
+		return () => removeEventListener('keydown', key);
+	}, [id]);
+	const way = (word: string, to: Run | undefined) => to && <a class="button" href={s.runAddress(to.id)}
+		title={s.nameOf(to.id, to)} onClick={followed(() => s.openRun(to.id))}>{word}</a>;
+	return <>{way('previous run', besides(id, -1))}{way('next run', besides(id, 1))}</>;
+}
 
 export function Head({ r }: { r: RunDetail }) {
 	const naming = useSignal(false);
@@ -42,6 +66,7 @@ export function Head({ r }: { r: RunDetail }) {
 						{s.isArchived(r) ? 'unarchive' : 'archive'}</button>
 					<button type="button" onClick={() => void remove()}>delete</button>
 				</>)}
+				<Others id={r.id} />
 				<a class="button" href={s.addressOf({ page: 'compare', run: null })} onClick={(e) => {
 					e.preventDefault();
 					s.go({ page: 'compare', run: null }, true);

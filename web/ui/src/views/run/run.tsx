@@ -1,7 +1,9 @@
 // One run: what it was, how it went, every metric, its curves, where its time goes by rank, notes.
+import { useSignal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { natural } from '../../base/format.ts';
 import type { Run, RunDetail } from '../../base/types.ts';
+import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
 import { getRun } from '../../state/run.ts';
 import { Empty } from '../base/bits.tsx';
@@ -30,13 +32,23 @@ const Console = lazy(() => import('../told/console.tsx').then((m) => m.Console))
 const Code = lazy(() => import('../told/code.tsx').then((m) => m.Code));
 const Alerts = lazy(() => import('../told/code.tsx').then((m) => m.Alerts));
 
+/** More pairs than this can be searched. */
+const SEARCHED_FROM = 8;
+
 function Pairs({ title, pairs, mark }: { title: string; pairs: [string, string][]; mark?: Set<string> }) {
+	const words = useSignal('');
 	if (!pairs.length) return null;
+	const found = pairs.filter(([k, v]) => matchesWords(words.value, [k, v]));
 	return (
 		<section class="box">
 			<h2>{title}</h2>
+			{pairs.length > SEARCHED_FROM && <p><input type="search"
+				placeholder={`find among ${pairs.length}`} value={words.value}
+				aria-label={`Find in ${title.replace(/ \(.*/, '')}`}
+				onInput={(e) => (words.value = e.currentTarget.value)} /></p>}
+			{!found.length && <p class="dim">nothing holds “{words.value}”</p>}
 			<dl class="pairs">
-				{pairs.map(([k, v]) => (
+				{found.map(([k, v]) => (
 					<div key={k} class={mark?.has(k) ? 'differs' : ''}><dt>{k}</dt>
 						<dd title={v}>{v}</dd></div>
 				))}
