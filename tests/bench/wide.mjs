@@ -8,7 +8,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { launch } from '../web/browser.mjs';
-import { serveFolder } from '../web/serve.mjs';
+import { ask, serveFolder } from '../web/serve.mjs';
 
 const SLOW = { offline: false, latency: 40, downloadThroughput: 10e6 / 8, uploadThroughput: 10e6 / 8 };
 const ROUNDS = 5;
@@ -22,13 +22,6 @@ const option = (name, otherwise) => {
 const size = { runs: option('runs', 1500), metrics: option('metrics', 1500), params: option('params', 150),
 	experiments: option('experiments', 2000) };
 const median = (l) => [...l].sort((a, b) => a - b)[l.length >> 1];
-
-async function ask(url, address, body, method = 'POST') {
-	const r = await fetch(`${url}api/v1/${address}`, { method, headers: { 'content-type': 'application/json' },
-		body: body && JSON.stringify(body) });
-	if (!r.ok) throw new Error(`${method} ${address}: ${r.status} ${await r.text()}`);
-	return r.json();
-}
 
 /** Does so many things, a few at once. */
 async function each(n, act) {

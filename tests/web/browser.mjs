@@ -1,6 +1,7 @@
 // Debian's chromium behind playwright-core: one browser, a fresh context per test, everything that a page does
 // recorded.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { builddir } from './serve.mjs';
@@ -40,6 +41,16 @@ export async function drawn(page) {
 			.filter((c) => c.getBoundingClientRect().top < innerHeight);
 		return shown.every((c) => c.chart?.drawn()?.lines.length > 0);
 	}, null, { timeout: WAIT_MS });
+}
+
+/** Fails where axe finds something serious, or the page is wider than its window. */
+export async function clean(page) {
+	await page.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
+	const { violations } = await page.evaluate(() => globalThis.axe.run(document));
+	assert.deepEqual(violations.filter((v) => ['serious', 'critical'].includes(v.impact))
+		.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).slice(0, 3).join(' ')}`), []);
+	const [wide, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+	assert.ok(wide <= window, `${wide} px wide`);
 }
 
 /** What a chart has drawn; null as long as it is not there: an element stands before its chart does. */

@@ -19,6 +19,14 @@ export const dist = [path.join(builddir, 'web/ui/dist'), path.join(srcdir, 'web/
 
 export const real = existsSync(program) && !process.env.DPT_STANDIN;
 
+/** The JSON of a REST v1 call of a server that must succeed. */
+export async function ask(url, address, body, method = 'POST') {
+	const r = await fetch(`${url}api/v1/${address}`, { method, headers: { 'content-type': 'application/json' },
+		body: body && JSON.stringify(body) });
+	if (!r.ok) throw new Error(`${method} ${address}: ${r.status} ${await r.text()}`);
+	return r.json();
+}
+
 /** Runs `dptrack serve` on a folder; resolves to {url, logdir, close}. */
 export async function serveFolder(logdir, port = 0) {
 	const child = spawn(program, ['serve', '--logdir', logdir, '--port', String(port)],

@@ -134,6 +134,20 @@ test('a reload keeps what was found, opened, brushed and how high the table is',
 	await until(() => page.locator('.cards .card').count(), (n) => n === 40);
 });
 
+test('200 runs leave the charts their room: below the table, and on a phone below a few cards', async (t) => {
+	const one = (i) => run('long', 'l' + i, { 'train/loss': steps(3, () => i) }, { params: { lr: String(i) } });
+	for (let i = 0; i < 200; i += 10) await Promise.all(Array.from({ length: 10 }, (_, k) => one(i + k)));
+	const page = await here.open(t, '?e=long');
+	await charted(page, 'train/loss', (d) => d.lines.length > 0);
+	const room = await page.$eval('[data-chart]', (e) =>
+		innerHeight - e.closest('.charts').getBoundingClientRect().top);
+	assert.ok(room >= 340, `${room} px of charts in the window`);
+	await page.setViewportSize({ width: 390, height: 844 });
+	await page.waitForSelector('.cards .card', WAIT);
+	const top = () => page.$eval('[data-chart]', (e) => e.getBoundingClientRect().top + scrollY);
+	await until(top, (y) => y > 100 && y < 1500, 'the first chart follows a few cards');
+});
+
 /** Three settings with four seeds each, one of them failed half-way, one without a number at the end. */
 async function repeats(experiment) {
 	for (const lr of [1, 2, 3])

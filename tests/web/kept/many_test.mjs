@@ -1,9 +1,8 @@
 // Many runs at once are put away, moved and deleted, and had back; rows are pinned, columns moved and sized, by keys;
 // the overview says what is in experiments. By keyboard alone where it says so.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { require, says, until } from '../browser.mjs';
+import { clean, says, until } from '../browser.mjs';
 import { stage } from '../stage.mjs';
 
 const WAIT = { timeout: 30000 };
@@ -31,15 +30,6 @@ const heads = (page) => page.$$eval('.grid .head .cell',
 /** Presses keys in turn. */
 async function press(page, ...keys) {
 	for (const k of keys) await page.keyboard.press(k);
-}
-
-async function clean(page) {
-	await page.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
-	const { violations } = await page.evaluate(() => globalThis.axe.run(document));
-	assert.deepEqual(violations.filter((v) => ['serious', 'critical'].includes(v.impact))
-		.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).slice(0, 3).join(' ')}`), []);
-	const [wide, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-	assert.ok(wide <= window, `${wide} px wide`);
 }
 
 test('runs are deleted together by keyboard, undone at once, later restored from the trash', async (t) => {

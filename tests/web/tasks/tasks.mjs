@@ -1,0 +1,165 @@
+// The tasks of a reader who compares runs: what each is, which part of the page it is about, and how it is done with
+// keys alone. at: the address it begins with. tasks_test.mjs does them, in a wide window and in one of 390 px.
+// wideOnly: why the narrow page has no such thing.
+//
+// k.reach(selector): Tab, until the focus is there; k.enter: and Enter; k.press(key, …); k.type(words).
+// k.says(selector, pattern), k.lines(chart, n), k.address(pattern) and k.gone(selector) say that it is done.
+export const tasks = [
+	{ name: 'seeds as one line and one row', part: 'groups', at: '?e=sweep', async act(k) {
+		await k.enter('button:text-is("all but seed")');
+		await k.lines('train/loss', 4);
+	} },
+	{ name: 'the standard error around the mean of a group', part: 'groups', at: '?e=sweep&by=lr', async act(k) {
+		await k.reach('select[aria-label="band"]');
+		await k.press('ArrowDown', 'ArrowDown');
+		await k.address(/band=se/);
+	} },
+	{ name: 'any two columns as points, with the Pareto front', part: 'why', at: '?e=sweep', async act(k) {
+		await k.enter('section[aria-label="scatter"] h2 button');
+		await k.enter('button:text-is("Pareto front")');
+		await k.address(/front/);
+	} },
+	{ name: 'which params matter, and which nobody can tell', part: 'why', at: '?e=sweep', async act(k) {
+		await k.enter('section[aria-label="importance"] h2 button');
+		await k.says('.importance', /share of the variance|say too little/);
+	} },
+	{ name: 'a pivot of two params, its best runs in the charts', part: 'why', at: '?e=sweep', async act(k) {
+		await k.enter('section[aria-label="pivot"] h2 button');
+		await k.says('.pivot', /± .* n 3/);
+		await k.enter('.pivot td.best button');
+		await k.lines('train/loss', 3);
+	} },
+	{ name: 'runs within a range of parallel axes', part: 'why', at: '?e=sweep&br=0~0.5~lr', async act(k) {
+		await k.enter('section[aria-label="params and goal"] h2 button');
+		await k.says('.parallel .options', /6 runs within/);
+		await k.enter('.parallel button:has-text("only these")');
+		await k.lines('train/loss', 6);
+	} },
+	{ name: 'two metrics in one chart', part: 'panels', at: '?e=sweep', async act(k) {
+		await k.enter('button:text-is("add a panel")');
+		await k.reach('.panel .pattern');
+		await k.type('loss$');
+		await k.press('Enter');
+		await k.address(/pn=/);
+		await k.says('.panel', /metrics|pattern/);
+	} },
+	{ name: 'a formula as a chart', part: 'panels', at: '?e=sweep&pn=', async act(k) {
+		await k.reach('.panel .pattern');
+		await k.type('= train/loss * 2');
+		await k.press('Enter');
+		await k.lines('panel = train/loss * 2', 12);
+	} },
+	{ name: 'the values of a chart as a table', part: 'panels', at: '?e=sweep', async act(k) {
+		await k.enter('figure:has([data-chart="train/loss"]) button:text-is("table")');
+		await k.says('.values caption', /train\/loss: 12 lines/);
+		await k.press('Escape');
+		await k.gone('.values');
+	} },
+	{ name: 'curves over the time of day', part: 'panels', at: '?e=sweep', async act(k) {
+		await k.enter('[aria-label="x axis"] button:text-is("clock")');
+		await k.address(/x=clock/);
+	} },
+	{ name: 'the ends of the y axis', part: 'panels', at: '?e=sweep', async act(k) {
+		await k.enter('figure:has([data-chart="train/loss"]) .limits button:text-is("y")');
+		await k.reach('[aria-label="y to"]');
+		await k.type('0.5');
+		await k.press('Tab');
+		await k.address(/y=~0\.5~train/);
+	} },
+	{ name: 'a picture of an earlier step', part: 'media', at: '?e=told&r=ONE', async act(k) {
+		await k.reach('[data-media="seen/picture"] input[type=range]');
+		await k.press('Home');
+		await k.says('[data-media="seen/picture"]', /step 0, 1 of 4/);
+	} },
+	{ name: 'what changed in a text since the step before', part: 'media', at: '?e=told&r=ONE', async act(k) {
+		await k.reach('[data-media="seen/words"] input[type=checkbox]');
+		await k.press('Space');
+		await k.says('[data-media="seen/words"] ins', /30/);
+	} },
+	{ name: 'a line of the console by a word, and what stood around it', part: 'console',
+		at: '?e=told&r=ONE&x=clock', async act(k) {
+			await k.enter('section[aria-label=Console] h2 button');
+			await k.reach('.console input[type=search]');
+			await k.type('needle');
+			await k.says('.console .screen', /needle 700$/);
+			await k.enter('.console .line button');
+			await k.says('.console .marked', /needle/);
+		} },
+	{ name: 'two runs side by side, only what differs', part: 'side by side', at: '?e=told&side', async act(k) {
+		await k.says('.side', /numpy/);
+		await k.reach('[aria-label="Find a name"]');
+		await k.type('lr');
+		await k.says('.side tbody[aria-label=Params]', /0\.1.*0\.2/);
+	} },
+	{ name: 'a param of a run among many', part: 'run page', at: '?e=sweep&r=RUN', async act(k) {
+		await k.reach('[aria-label="Find in Params"]');
+		await k.type('wd');
+		await k.says('section:has([aria-label="Find in Params"]) dl', /^wd/);
+	} },
+	{ name: 'the next run of the table', part: 'run page', at: '?e=sweep&r=RUN', async act(k) {
+		await k.says('h1', /next run/);
+		await k.press('n');
+		await k.says('h1', /previous run/);
+	} },
+	{ name: 'a run as the baseline of the others', part: 'table', at: '?e=sweep',
+		wideOnly: 'cards have no rows to pin', async act(k) {
+			await k.reach('.grid [tabindex="0"]');
+			await k.press('ArrowDown', 'b');
+			await k.address(/base=/);
+			await k.says('.facts', /baseline/);
+		} },
+	{ name: 'a column that a formula makes', part: 'table', at: '?e=sweep&c=p:lr',
+		wideOnly: 'cards have no columns', async act(k) {
+			await k.enter('.head button:text-is("columns")');
+			await k.reach('[aria-label="Find a column"]');
+			await k.type('= params.lr * 100');
+			await k.press('Enter', 'Escape');
+			await k.says('.grid .head', /params\.lr ?\* 100/);
+			await k.says('.grid .body .row[aria-rowindex="2"]', /10|100/);
+		} },
+	{ name: 'a column moved', part: 'table', at: '?e=sweep&c=p:lr&c=p:wd',
+		wideOnly: 'cards have no columns', async act(k) {
+			await k.reach('.grid [tabindex="0"]');
+			await k.press('ArrowUp', 'ArrowRight', 'Alt+ArrowRight');
+			await k.address(/c=p:wd&c=p:lr/);
+		} },
+	{ name: 'the table as Markdown', part: 'table', at: '?e=sweep', async act(k) {
+		await k.tool('copy');
+		await k.enter('[role=dialog] button:text-is("Markdown")');
+		await k.says('[role=dialog] [role=status]', /copied|selected/);
+	} },
+	{ name: 'an experiment found by words', part: 'overview', at: '?all', async act(k) {
+		await k.reach('[aria-label="Find an experiment"]');
+		await k.type('team two');
+		await k.enter('main a:text-is("team/two")');
+		await k.address(/e=team\/two/);
+	} },
+	{ name: 'a view saved', part: 'views', at: '?e=sweep&log', async act(k) {
+		await k.enter('.head button:text-is("views")');
+		await k.reach('[aria-label="Name of the view"]');
+		await k.type('by hand');
+		await k.press('Enter');
+		await k.says('.savedline', /by hand/);
+	} },
+	{ name: 'a report begun', part: 'reports', at: '?e=sweep&report', async act(k) {
+		await k.reach('[aria-label="Name of the report"]');
+		await k.type('by hand');
+		await k.press('Enter');
+		await k.address(/report=\d+/);
+	} },
+	{ name: 'told when a metric is above a bound', part: 'alerts', at: '?e=sweep', async act(k) {
+		await k.tool('alerts');
+		await k.reach('[aria-label="Metric"]');
+		await k.type('train/loss');
+		await k.reach('[aria-label="Bound"]');
+		await k.type('5');
+		await k.enter('.picker button:text-is("add")');
+		await k.says('.picker .savedline', /train\/loss above 5/);
+	} },
+	{ name: 'the keys', part: 'keys', at: '?e=sweep', async act(k) {
+		await k.press('?');
+		await k.says('.keys', /only this run in the charts/);
+		await k.press('Escape');
+		await k.gone('.keys');
+	} },
+];
