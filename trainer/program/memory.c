@@ -6,28 +6,31 @@
 #include <stdlib.h>
 
 #include "trainer/launch/machine.h"
+#include "trainer/ops/copy/copy_file.h"
 #include "trainer/program/planning.h"
 
 #define MIB 1048576.0
+#define FILE_BYTES (2 * COPY_PIECE_BYTES) /* of a file that is offloaded to: a piece on its way in and one out */
 #define ADVICE_BYTES 300
 #define OWN_BYTES_MAX ((int64_t)1 << 30) /* of a device, that driver and libraries take beside a plan */
 
-static int64_t offloaded(const struct plan *p)
+size_t memory_offloaded(const struct plan *p)
 {
-	return p->offload_in_file ? 0 : (int64_t)p->slab_bytes[SPACE_OFFLOAD];
+	const size_t all = p->slab_bytes[SPACE_OFFLOAD];
+
+	return p->offload_in_file && all > FILE_BYTES ? FILE_BYTES : all;
 }
 
 int64_t memory_planned(const struct plan *p)
 {
 	return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_PINNED] + p->slab_bytes[SPACE_COMM] +
-			 p->data_bytes + p->peers_bytes) +
-	       offloaded(p);
+			 p->data_bytes + p->peers_bytes + memory_offloaded(p));
 }
 
 /* Of all ranks on this machine, whose shared memory is there once for each; of a rank's own device. */
 static int64_t needed(const struct plan *p, const struct rank *r)
 {
-	int64_t own = offloaded(p) + (int64_t)p->data_bytes;
+	int64_t own = (int64_t)(memory_offloaded(p) + p->data_bytes);
 
 	if (r->backend->room)
 		return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_COMM]);

@@ -11,6 +11,9 @@
 /* Bytes that a rank will have touched: its slabs, and the other ranks' shared memory that its collectives read. */
 int64_t memory_planned(const struct plan *p);
 
+/* … of what is offloaded: all of it, or what copies keep of a file. */
+size_t memory_offloaded(const struct plan *p);
+
 /* Fails with ERR_USAGE, naming settings that would fit, when the ranks of this machine together need more than it has
  * (a container's limit counts). p is the plan of r->cfg; others are made here for other settings. Not collective. */
 int memory_check(const struct plan *p, const struct rank *r, const struct subject *s, struct err *err);

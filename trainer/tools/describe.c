@@ -12,13 +12,12 @@
 
 #define STAGES_BYTES_MAX 16384 /* of lines about a pipeline's stages */
 
-/* What lies in a file is no memory. */
 static double planned_mib(const struct plan *p)
 {
 	size_t total = 0;
 
 	for (int s = 0; s < SPACE_COUNT; s++)
-		total += s == SPACE_OFFLOAD && p->offload_in_file ? 0 : p->slab_bytes[s];
+		total += s == SPACE_OFFLOAD ? memory_offloaded(p) : p->slab_bytes[s];
 	return (double)total / 1048576;
 }
 
