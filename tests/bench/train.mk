@@ -7,10 +7,13 @@ tests_bench_parts_matmul_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS)
 tests_bench_parts_matmul_LDADD = $(ONEDNN_LIBS)
 endif
 
+# First steps, choosing kernels, memory: tests/bench/footprint
+EXTRA_DIST += tests/bench/footprint
+
 # Beside PyTorch, and beside what the cores' arithmetic allows: tests/bench/compare-pytorch
-EXTRA_PROGRAMS += tests/bench/fma_peak
-tests_bench_fma_peak_SOURCES = tests/bench/fma_peak.c
-tests_bench_fma_peak_LDADD = -lpthread
+EXTRA_PROGRAMS += tests/bench/parts/fma_peak
+tests_bench_parts_fma_peak_SOURCES = tests/bench/parts/fma_peak.c
+tests_bench_parts_fma_peak_LDADD = -lpthread
 EXTRA_DIST += tests/bench/compare-pytorch tests/bench/parts/pytorch_step.py
 EXTRA_DIST += tests/bench/accuracy tests/bench/accuracy.json tests/bench/parts/pytorch_accuracy.py
 
