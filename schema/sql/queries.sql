@@ -170,6 +170,13 @@ UPDATE run SET status = ?2, inferred = ?3, beats = ?4, start_ms = ?5, end_ms = ?
 UPDATE run SET status = ?2, inferred = ?3, beats = ?4, start_ms = ?5, end_ms = ?6, last_ms = ?7, last_step = ?8,
 	segment = ?9, world_size = ?10, deleted_ms = ?11, rev = CASE WHEN ?12 < 0 THEN rev ELSE ?12 END, keys = ?13,
 	version = version + 1 WHERE id = ?1;
+-- name: runs_put
+-- postgresql:
+UPDATE run AS r SET status = n.status, inferred = n.inferred, beats = n.beats, start_ms = n.start_ms, end_ms = n.end_ms,
+	last_ms = n.last_ms, last_step = n.last_step, segment = n.segment, world_size = n.world_size, deleted_ms = n.deleted_ms,
+	rev = CASE WHEN n.rev < 0 THEN r.rev ELSE n.rev END, keys = n.keys, version = r.version + 1
+FROM unnest(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) AS n (id, status, inferred, beats, start_ms, end_ms, last_ms,
+	last_step, segment, world_size, deleted_ms, rev, keys) WHERE r.id = n.id;
 -- name: run_name_put
 UPDATE run SET name = ?2 WHERE id = ?1;
 -- name: run_experiment_put
@@ -358,6 +365,14 @@ FROM series s JOIN key k ON k.id = s.key_id WHERE s.id = ANY (CAST(?1 AS bigint[
 UPDATE series SET ordered = ?2, chunks = ?3, count = ?4, nonfinite = ?5, first = ?6, last = ?7, min = ?8, max = ?9,
 	first_step = ?10, last_step = ?11, min_step = ?12, max_step = ?13, first_time = ?14, last_time = ?15,
 	nonfinite_step = ?16 WHERE id = ?1;
+-- name: series_put_all
+-- postgresql:
+UPDATE series AS s SET ordered = n.ordered, chunks = n.chunks, count = n.count, nonfinite = n.nonfinite, first = n.first,
+	last = n.last, min = n.min, max = n.max, first_step = n.first_step, last_step = n.last_step, min_step = n.min_step,
+	max_step = n.max_step, first_time = n.first_time, last_time = n.last_time, nonfinite_step = n.nonfinite_step
+FROM unnest(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) AS n (id, ordered, chunks, count, nonfinite,
+	first, last, min, max, first_step, last_step, min_step, max_step, first_time, last_time, nonfinite_step)
+WHERE s.id = n.id;
 -- name: series_run_level
 SELECT s.id, s.key_id, s.segment, k.name FROM series s JOIN key k ON k.id = s.key_id
 WHERE s.run_id = ?1 AND s.rank = -1 ORDER BY s.id;
@@ -376,18 +391,37 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
 ON CONFLICT (key_id, run_id) DO UPDATE SET count = ?3, nonfinite = ?4, first = ?5, last = ?6, min = ?7, max = ?8,
 	first_step = ?9, last_step = ?10, min_step = ?11, max_step = ?12, first_time = ?13, last_time = ?14,
 	nonfinite_step = ?15;
+-- Of keys that the run has already, and of those that it has not.
+-- name: metrics_put
+-- postgresql:
+UPDATE metric AS m SET count = n.count, nonfinite = n.nonfinite, first = n.first, last = n.last, min = n.min, max = n.max,
+	first_step = n.first_step, last_step = n.last_step, min_step = n.min_step, max_step = n.max_step, first_time = n.first_time,
+	last_time = n.last_time, nonfinite_step = n.nonfinite_step
+FROM unnest(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) AS n (key_id, run_id, count, nonfinite, first, last,
+	min, max, first_step, last_step, min_step, max_step, first_time, last_time, nonfinite_step)
+WHERE m.key_id = n.key_id AND m.run_id = n.run_id;
+-- name: metrics_add
+-- postgresql:
+INSERT INTO metric (key_id, run_id, count, nonfinite, first, last, min, max, first_step, last_step, min_step, max_step,
+	first_time, last_time, nonfinite_step)
+SELECT * FROM unnest(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15);
 -- name: metric_delete
 DELETE FROM metric WHERE key_id = ?1 AND run_id = ?2;
 -- name: log_add
 INSERT INTO log (run_id, points, data) VALUES (?1, ?2, ?3);
 -- name: log_totals
 SELECT count(*) AS rows, CAST(coalesce(sum(points), 0) AS BIGINT) AS points FROM log;
+-- name: log_ends
+-- postgresql:
+SELECT coalesce(min(id), 0) AS oldest, coalesce(max(id), 0) AS newest FROM log;
 -- name: log_oldest
 SELECT id, points, data FROM log ORDER BY id;
+-- Of runs that nobody writes to now: who does waits for this transaction's end, so they are few.
+-- name: log_due as log_oldest
 -- postgresql:
-WITH free AS MATERIALIZED (SELECT id FROM run WHERE id IN (SELECT run_id FROM (SELECT run_id FROM log ORDER BY id LIMIT 256) AS oldest)
-	ORDER BY id FOR UPDATE SKIP LOCKED)
-SELECT l.id, l.points, l.data FROM log l JOIN free f ON f.id = l.run_id ORDER BY l.id LIMIT 256;
+WITH free AS MATERIALIZED (SELECT id FROM run WHERE id = ANY (ARRAY(SELECT run_id FROM (SELECT run_id FROM log WHERE id <= ?1
+	ORDER BY id LIMIT 32) AS oldest UNION SELECT unnest(CAST(?2 AS bigint[])))) ORDER BY id FOR UPDATE SKIP LOCKED)
+SELECT l.id, l.points, l.data FROM free f JOIN log l ON l.run_id = f.id ORDER BY l.run_id, l.id LIMIT 1000;
 -- One process folds at a time, as long as this transaction lasts.
 -- name: fold_mine
 SELECT 1;
@@ -395,10 +429,16 @@ SELECT 1;
 SELECT CASE WHEN pg_try_advisory_xact_lock(7233173, 1) THEN 1 ELSE 0 END;
 -- name: log_of_run
 SELECT id, data FROM log WHERE run_id = ?1 ORDER BY id;
+-- name: log_newest as log_of_run
+-- postgresql:
+SELECT id, data FROM (SELECT id, data FROM log WHERE run_id = ?1 ORDER BY id DESC LIMIT 64) AS newest ORDER BY id;
 -- name: log_delete
 DELETE FROM log WHERE id BETWEEN ?1 AND ?2;
 -- name: chunk_get
 SELECT data FROM chunk WHERE id = ?1;
+-- name: chunk_newest as chunk_get
+-- postgresql:
+SELECT data FROM chunk WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1;
 -- name: chunk_range
 SELECT id, data FROM chunk WHERE id BETWEEN ?1 AND ?2 ORDER BY id;
 -- name: chunk_get_all as chunk_range
@@ -407,6 +447,18 @@ SELECT id, data FROM chunk WHERE id = ANY (CAST(?1 AS bigint[]));
 -- name: chunk_put
 INSERT INTO chunk (id, points, min_step, max_step, min_time, max_time, data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 ON CONFLICT (id) DO UPDATE SET points = ?2, min_step = ?3, max_step = ?4, min_time = ?5, max_time = ?6, data = ?7;
+-- name: chunks_add
+-- postgresql:
+INSERT INTO chunk (id, points, min_step, max_step, min_time, max_time, data) SELECT * FROM unnest(?1, ?2, ?3, ?4, ?5, ?6, ?7);
+-- name: chunks_drop
+-- postgresql:
+DELETE FROM chunk WHERE id = ANY (CAST(?1 AS bigint[]));
+-- name: chunk_cut
+DELETE FROM chunk WHERE id BETWEEN ?1 AND ?2;
+-- name: chunk_sizes
+-- postgresql:
+SELECT c.id, c.points FROM unnest(CAST(?1 AS bigint[]), CAST(?2 AS bigint[])) AS w (low, high)
+CROSS JOIN LATERAL (SELECT id, points FROM chunk WHERE id BETWEEN w.low AND w.high) c;
 -- name: alert_put
 INSERT INTO alert (run_id, key_id, kind, step, value, weight) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (run_id, key_id, kind) DO UPDATE SET step = ?4, value = ?5, weight = ?6 WHERE alert.weight < ?6;

@@ -37,6 +37,20 @@ def read_everywhere(team):
         check([r["id"] for r in found] == [run["id"]], f"step {step}: not found by its value")
 
 
+def spikes_are_told_at_once(team):
+    """A loss that jumps is told when it comes, although folding, which finds it too, waits; whoever took the points before."""
+    run = team[0].json("POST", "/api/v1/runs", {"experiment": "e", "name": "spike"})[1]["id"]
+    values = [1 + 0.01 * (i % 7) for i in range(60)]
+    values[30] = 50
+    for i, part in enumerate((range(0, 30), range(30, 31), range(31, 60))):
+        points = [{"key": "train/loss", "step": s, "value": values[s]} for s in part]
+        status, reply = team[i].json("POST", f"/api/v1/runs/{run}/metrics", {"points": points})
+        check(status == 200, f"points: {status} {reply}")
+    for p in team:
+        alerts = p.json("GET", f"/api/v1/runs/{run}")[1]["alerts"]
+        check([(a["kind"], a["key"], a["step"]) for a in alerts] == [("spike", "train/loss", 30)], f"alerts: {alerts}")
+
+
 def one_run_from_all_sides(team, db):
     """New keys in opposite orders, into one run, through three processes at once: exact, and nobody is a deadlock's victim."""
     run = team[0].json("POST", "/api/v1/runs", {"experiment": "e", "name": "shared"})[1]["id"]
@@ -292,6 +306,7 @@ def main():
         address = db.store("t1")
         team = [lib.Process(address, os.path.join(folder, "artifacts")) for _ in range(3)]
         read_everywhere(team)
+        spikes_are_told_at_once(team)
         one_run_from_all_sides(team, db)
         changes_miss_nothing(team)
         streams_wake(team)

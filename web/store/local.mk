@@ -5,9 +5,10 @@ store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_
 	schema/sql/0004_gone.sql schema/sql/0005_arrival.sql schema/sql/0006_parts.sql schema/sql/0007_location.sql \
 	schema/sql/0008_told.sql schema/sql/0009_media.sql \
 	schema/sql/0010_registry.sql schema/sql/0011_kept.sql schema/sql/0012_objects.sql schema/sql/0013_session.sql \
-	schema/sql/0014_alert.sql schema/sql/0015_file.sql
+	schema/sql/0014_alert.sql schema/sql/0015_file.sql schema/sql/0016_room.sql
 store_pg_sql = schema/sql/postgresql/0011_kept.sql schema/sql/postgresql/0012_objects.sql \
-	schema/sql/postgresql/0013_session.sql schema/sql/postgresql/0014_alert.sql schema/sql/postgresql/0015_file.sql
+	schema/sql/postgresql/0013_session.sql schema/sql/postgresql/0014_alert.sql schema/sql/postgresql/0015_file.sql \
+	schema/sql/postgresql/0016_room.sql
 store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
 EXTRA_DIST += $(store_sql) $(store_pg_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/sql/mlflow.sql schema/gen/sql.awk schema/gen/tables.awk
@@ -16,6 +17,7 @@ libwebstore_la_SOURCES = \
 	web/store/base/location.c web/store/base/location.h \
 	web/store/base/crew.c web/store/base/crew.h \
 	web/store/write/apply.c web/store/write/apply.h \
+	web/store/points/backlog.c web/store/points/backlog.h \
 	web/store/write/change.c web/store/write/change.h web/store/write/changes.def \
 	web/store/write/change_experiment.c \
 	web/store/write/change_journal.c \
@@ -41,6 +43,7 @@ libwebstore_la_SOURCES = \
 	web/store/read/chosen.c web/store/read/chosen.h \
 	web/store/read/columns.c web/store/read/columns.h \
 	web/store/db/array.c web/store/db/array.h \
+	web/store/db/batch.c web/store/db/batch.h \
 	web/store/db/blob_sqlite.c web/store/db/blob.h \
 	web/store/db/copy.c web/store/db/copy.h \
 	web/store/db/db.c web/store/db/db.h web/store/db/db_open.c web/store/db/engine.h \
@@ -57,6 +60,7 @@ libwebstore_la_SOURCES = \
 	web/store/filter/filter_parse.c \
 	web/store/files/found.c web/store/files/found.h \
 	web/store/points/fold.c web/store/points/fold.h \
+	web/store/points/fold_rows.c web/store/points/fold_rows.h \
 	web/store/follow/beside.c web/store/follow/beside.h \
 	web/store/follow/follow.c web/store/follow/follow.h \
 	web/store/follow/follow_inside.h web/store/follow/follow_files.c web/store/follow/follow_note.c \
@@ -111,7 +115,7 @@ libwebstore_la_SOURCES = \
 	web/store/write/input.c web/store/write/input.h web/store/write/told.c web/store/write/told.h \
 	web/store/points/spike.c web/store/points/spike.h \
 	web/store/write/state.c web/store/write/state.h \
-	web/store/write/state_inside.h web/store/write/state_run.c web/store/write/state_series.c web/store/write/state_sets.c \
+	web/store/write/state_inside.h web/store/write/state_run.c web/store/write/state_series.c web/store/write/state_sets.c web/store/write/state_spikes.c \
 	web/store/store.c web/store/store.h \
 	web/store/points/sum.c web/store/points/sum.h \
 	web/store/points/sum_row.c web/store/points/sum_row.h \

@@ -26,6 +26,7 @@ struct store_opts {
 	uint64_t artifact_max; /* bytes of one; 0: 1 TiB */
 	int max_readers;       /* read-only connections kept; 0: 4 */
 	int wal_limit_bytes;   /* checkpoint when the log file is longer; 0: 8 MiB */
+	int cache_mib;         /* about what is remembered of the rows of an address; 0: 256 */
 	size_t queue_bytes;    /* of operations that wait for the disk; beyond it callers wait too; 0: 32 MiB */
 	bool read_when_full;   /* when the disk has no room to open it, only read: changes are ERR_NOSPC */
 	bool no_fold;          /* tests only: leave the ingest log unfolded */

@@ -51,12 +51,13 @@ int db_address_version(const char *address, int *ret, struct err *err);
 int db_address_init(const char *address, struct err *err);
 int db_address_upgrade(const char *address, int *ret_from, struct err *err);
 int db_address_check(const char *address, bool *ret_password, struct err *err);
-#define DB_VERSION 15 /* what db_address_init makes */
+#define DB_VERSION 16 /* what db_address_init makes */
 
 /* Runs a query that gives no rows. */
 int db_run(struct db *d, enum db_query q, struct err *err, const char *fmt, ...);
 
-/* One value of a row, by the letter that a format has for it; b of n bytes. What a pointer names is borrowed. */
+/* One value of a row, by the letter that a format has for it; b of n bytes; large letters: an array of such values, of
+ * n bytes (batch.h). What a pointer names is borrowed. */
 struct db_value {
 	char kind;
 	int64_t i;

@@ -25,6 +25,7 @@ static const char *const query_text[] = {
 
 /* Numbers of PostgreSQL's types, which never change. */
 enum { TYPE_BYTEA = 17, TYPE_INT8 = 20, TYPE_TEXT = 25, TYPE_FLOAT8 = 701 };
+enum { TYPE_BYTEAS = 1001, TYPE_TEXTS = 1009, TYPE_INT8S = 1016, TYPE_FLOAT8S = 1022 }; /* arrays of them */
 
 /* --- what failed -------------------------------------------------------------------------------------------- */
 
@@ -219,7 +220,24 @@ static void put_bytes(struct values *v, const void *bytes, size_t n, Oid type)
 	v->types[v->count] = type;
 	v->at[v->count] = bytes;
 	v->lengths[v->count] = (int)n;
-	v->formats[v->count] = type == TYPE_BYTEA;
+	v->formats[v->count] = type != TYPE_TEXT;
+}
+
+/* Of a batch's column. */
+static Oid array_type(char kind)
+{
+	switch (kind) {
+	case 'I':
+		return TYPE_INT8S;
+	case 'D':
+		return TYPE_FLOAT8S;
+	case 'T':
+		return TYPE_TEXTS;
+	case 'B':
+		return TYPE_BYTEAS;
+	default:
+		return 0;
+	}
 }
 
 /* Borrowed until the query was sent. */
@@ -234,6 +252,8 @@ static void put_value(struct values *v, const struct db_value *from)
 		put_number(v, bits, TYPE_FLOAT8, isnan(from->d));
 	} else if (from->kind == 't') {
 		put_bytes(v, from->at, 0, TYPE_TEXT);
+	} else if (array_type(from->kind)) {
+		put_bytes(v, from->at, from->n, array_type(from->kind));
 	} else {
 		put_bytes(v, from->at ? from->at : "", from->n, TYPE_BYTEA);
 	}

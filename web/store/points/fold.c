@@ -4,19 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/buf.h"
 #include "web/store/base/map.h"
 #include "web/store/db/array.h"
 #include "web/store/points/chunk.h"
+#include "web/store/points/fold_rows.h"
 #include "web/store/points/pack.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/spike.h"
-#include "web/store/points/sum_row.h"
 #include "web/store/points/tail.h"
 
 /* A series costs a transaction about as much as a few hundred points; commits wait for it. */
 #define FOLD_SERIES 4000
-#define FOLD_AHEAD 256 /* series whose rows and open chunks are read at once, where the database is elsewhere */
 
 /* All log rows from one to the other. */
 struct row_range {
@@ -26,20 +24,11 @@ struct row_range {
 struct fold {
 	struct db *db;
 	struct map *series; /* id -> struct tail of new points */
-	struct map *rows;   /* id -> struct series_row, read ahead */
-	struct map *chunks; /* id -> struct tail, read ahead */
-	struct buf blob;
+	struct fold_rows *rows;
 	struct row_range *read; /* the log rows that were gathered */
 	size_t read_count;
 	struct fold_result *res;
 	struct err *err;
-};
-
-struct series_row {
-	int64_t id, run_id, key_id, chunks;
-	int rank;
-	bool ordered, watched;
-	struct sum sum;
 };
 
 static int no_memory(struct err *err)
@@ -98,11 +87,29 @@ static int delete_rows(struct fold *f)
 	return rc;
 }
 
-static int gather(struct fold *f, uint64_t max_points)
+/* The rows that are folded, of each run from its oldest on. */
+static int start_rows(struct fold *f, const struct fold_bound *bound, struct db_rows **ret)
+{
+	struct buf runs;
+	size_t i;
+	int rc;
+
+	if (!db_shared(f->db))
+		return db_start(f->db, ret, DB_log_oldest, f->err, "");
+	array_begin(&runs);
+	for (i = 0; i < bound->run_count; i++)
+		array_int(&runs, bound->runs[i]);
+	rc = array_end(&runs) ? db_start(f->db, ret, DB_log_due, f->err, "it", bound->last_row, runs.data)
+			      : no_memory(f->err);
+	buf_done(&runs);
+	return rc;
+}
+
+static int gather(struct fold *f, const struct fold_bound *bound)
 {
 	struct db_rows *q;
 	int64_t id;
-	int rc = db_start(f->db, &q, DB_log_oldest, f->err, "");
+	int rc = start_rows(f, bound, &q);
 
 	while (!rc && (rc = db_next(f->db, q, f->err)) > 0) {
 		id = db_i64(q, COL_log_oldest_id);
@@ -112,12 +119,10 @@ static int gather(struct fold *f, uint64_t max_points)
 		if (!rc)
 			rc = gather_row(f, db_blob(q, COL_log_oldest_data), db_bytes(q, COL_log_oldest_data));
 		if (rc == ERR_CORRUPT)
-			rc = err_set(f->err, rc,
-				     "store: log row %lld is damaged; check the disk and put back a copy of the file",
-				     (long long)id);
+			rc = scan_damaged(f->err, "log row", id);
 		else if (rc)
 			no_memory(f->err);
-		if (rc || f->res->points >= max_points || map_count(f->series) >= FOLD_SERIES) {
+		if (rc || f->res->points >= bound->points || map_count(f->series) >= FOLD_SERIES) {
 			db_stop(q);
 			break;
 		}
@@ -125,88 +130,7 @@ static int gather(struct fold *f, uint64_t max_points)
 	return rc < 0 ? rc : 0;
 }
 
-static void read_series(struct db_rows *q, struct series_row *ret)
-{
-	ret->id = db_i64(q, COL_series_get_id);
-	ret->run_id = db_i64(q, COL_series_get_run_id);
-	ret->key_id = db_i64(q, COL_series_get_key_id);
-	ret->rank = db_i32(q, COL_series_get_rank);
-	ret->ordered = db_i32(q, COL_series_get_ordered);
-	ret->chunks = db_i64(q, COL_series_get_chunks);
-	ret->watched = ret->rank < 0 && spike_watches(db_str(q, COL_series_get_name));
-	sum_row_read(q, COL_series_get_count, &ret->sum);
-	if (!ret->sum.count)
-		sum_init(&ret->sum);
-}
-
-static int load_series(struct fold *f, int64_t id, struct series_row *ret)
-{
-	const struct series_row *known = map_get(f->rows, &id, sizeof id);
-	struct db_rows *q;
-	int rc;
-
-	if (known) {
-		*ret = *known;
-		return 0;
-	}
-	rc = db_start(f->db, &q, DB_series_get, f->err, "i", id);
-	if (rc || (rc = db_next(f->db, q, f->err)) <= 0)
-		return rc < 0 ? rc : err_set(f->err, ERR_CORRUPT, "store: series %lld is missing", (long long)id);
-	read_series(q, ret);
-	db_stop(q);
-	return 0;
-}
-
-static int add_chunk(struct fold *f, int64_t id, const void *bytes, size_t n, struct tail *v)
-{
-	struct sum_point room[CHUNK_POINTS];
-	struct chunk c;
-
-	if (chunk_open(&c, bytes, n) || chunk_points(&c, room))
-		return err_set(f->err, ERR_CORRUPT,
-			       "store: chunk %lld is damaged; check the disk and put back a copy of the file",
-			       (long long)id);
-	return tail_add(v, room, c.points) ? no_memory(f->err) : 0;
-}
-
-/* Appends the points of a stored chunk to v. */
-static int load_chunk(struct fold *f, int64_t id, struct tail *v)
-{
-	const struct tail *known = map_get(f->chunks, &id, sizeof id);
-	struct db_rows *q;
-	int rc;
-
-	if (known)
-		return tail_add(v, known->points, known->count) ? no_memory(f->err) : 0;
-	rc = db_start(f->db, &q, DB_chunk_get, f->err, "i", id);
-	if (rc || (rc = db_next(f->db, q, f->err)) < 0)
-		return rc;
-	rc = add_chunk(f, id, rc ? db_blob(q, COL_chunk_get_data) : "", rc ? db_bytes(q, COL_chunk_get_data) : 0, v);
-	db_stop(q);
-	return rc;
-}
-
-static int put_chunk(struct fold *f, int64_t id, const struct sum_point *p, unsigned n)
-{
-	int64_t low = p[0].step, high = p[0].step;
-	double early = p[0].time, late = p[0].time;
-	unsigned i;
-
-	for (i = 1; i < n; i++) {
-		low = p[i].step < low ? p[i].step : low;
-		high = p[i].step > high ? p[i].step : high;
-		early = p[i].time < early ? p[i].time : early;
-		late = p[i].time > late ? p[i].time : late;
-	}
-	buf_reset(&f->blob);
-	chunk_encode(&f->blob, p, n);
-	if (buf_failed(&f->blob))
-		return no_memory(f->err);
-	return db_run(f->db, DB_chunk_put, f->err, "iiiiddb", id, (int64_t)n, low, high, early, late, f->blob.data,
-		      f->blob.len);
-}
-
-static int watch(struct fold *f, const struct series_row *s, const struct sum_point *p, size_t n)
+static int watch(struct fold *f, const struct fold_series *s, const struct sum_point *p, size_t n)
 {
 	double weight;
 	long at = spike_find(p, n, &weight);
@@ -227,7 +151,7 @@ static int watch(struct fold *f, const struct series_row *s, const struct sum_po
 	return 0;
 }
 
-static void account(struct series_row *s, const struct tail *fresh)
+static void account(struct fold_series *s, const struct tail *fresh)
 {
 	size_t i;
 
@@ -238,160 +162,161 @@ static void account(struct series_row *s, const struct tail *fresh)
 	}
 }
 
-/* all: what the last chunk held (when it was not full) and then the new points. */
-static int write_chunks(struct fold *f, struct series_row *s, int64_t number, const struct tail *all, size_t from)
+/* Which chunks of a series are read, from `load` on, and which of these are written anew. */
+struct fold_plan {
+	int64_t load, rewrite; /* numbers */
+	size_t before;         /* points of those that are only read */
+	size_t kept;           /* points of those that are written anew */
+};
+
+/* None, where the new points fill a chunk or a row costs little; else those that are at least twice as large as what
+ * comes to stand behind them, so that a point is written anew a few times at most. */
+static unsigned pieces_to_keep(const struct fold *f, const struct fold_series *s, size_t fresh)
 {
+	size_t take = fresh, all = fresh + (size_t)(s->sum.count % CHUNK_POINTS);
+	unsigned keep = s->pieces;
+
+	if (!db_shared(f->db) || all >= CHUNK_POINTS)
+		return 0;
+	while (keep > 0 && (s->piece_points[keep - 1] < 2 * take || keep >= FOLD_PIECES))
+		take += s->piece_points[--keep];
+	return keep;
+}
+
+static struct fold_plan plan(const struct fold *f, const struct fold_series *s, size_t fresh)
+{
+	unsigned at = pieces_to_keep(f, s, fresh), i;
+	int64_t full = s->chunks - s->pieces;
+	struct fold_plan p = { .rewrite = full + at };
+
+	for (i = at; i < s->pieces; i++)
+		p.kept += s->piece_points[i];
+	/* A spike may straddle chunks: its search wants some points in front of the new ones. */
+	while (s->watched && at > 0 && p.before + p.kept < SPIKE_CONTEXT)
+		p.before += s->piece_points[--at];
+	p.load = full + at;
+	if (s->watched && full > 0 && p.before + p.kept < SPIKE_CONTEXT) {
+		p.load--;
+		p.before += CHUNK_POINTS;
+	}
+	return p;
+}
+
+static int load(struct fold *f, const struct fold_series *s, const struct fold_plan *p, struct tail *all)
+{
+	int64_t number;
 	int rc = 0;
 
-	while (from < all->count && !rc) {
-		size_t n = all->count - from < CHUNK_POINTS ? all->count - from : CHUNK_POINTS;
+	for (number = p->load; number < s->chunks && !rc; number++)
+		rc = fold_rows_chunk(f->rows, SCAN_CHUNK_ID(s->id, number), all, f->err);
+	if (!rc && all->count != p->before + p->kept)
+		rc = err_set(f->err, ERR_CORRUPT, "store: series %lld has lost points", (long long)s->id);
+	return rc;
+}
 
-		rc = put_chunk(f, SCAN_CHUNK_ID(s->id, number), all->points + from, (unsigned)n);
-		from += n;
-		number++;
+/* all: what the pieces that give way held and then the new points, from `from` on. */
+static int write_chunks(struct fold *f, struct fold_series *s, const struct fold_plan *p, const struct tail *all)
+{
+	size_t from = p->before, n;
+	int64_t number = p->rewrite;
+	int rc = fold_rows_replace(f->rows, s, number,
+				   number + (int64_t)((all->count - from + CHUNK_POINTS - 1) / CHUNK_POINTS), f->err);
+
+	for (; from < all->count && !rc; from += n, number++) {
+		n = all->count - from < CHUNK_POINTS ? all->count - from : CHUNK_POINTS;
+		rc = fold_rows_put_chunk(f->rows, SCAN_CHUNK_ID(s->id, number), all->points + from, (unsigned)n,
+					 f->err);
 	}
 	s->chunks = number;
 	return rc;
 }
 
-/* Points of the chunk that is not full; *ret_number: of the chunk that is written next. */
-static size_t points_kept(const struct series_row *s, int64_t *ret_number)
-{
-	size_t keep = (size_t)(s->sum.count % CHUNK_POINTS);
-
-	*ret_number = keep ? s->chunks - 1 : s->chunks;
-	return keep;
-}
-
-/* A spike may straddle two chunks: its search wants some points of the full one before. */
-static bool wants_before(const struct series_row *s, size_t keep, int64_t number)
-{
-	return s->watched && keep < SPIKE_CONTEXT && number > 0;
-}
-
 static int fold_series(struct fold *f, int64_t id, const struct tail *fresh)
 {
-	struct series_row s;
+	struct fold_series s;
+	struct fold_plan p;
 	struct tail all = { 0 };
-	size_t keep, skip = 0, context;
-	int64_t number;
-	int rc = load_series(f, id, &s);
+	size_t context;
+	int rc = fold_rows_series(f->rows, id, &s, f->err);
 
 	if (rc)
 		return rc;
-	keep = points_kept(&s, &number);
-	if (wants_before(&s, keep, number)) {
-		rc = load_chunk(f, SCAN_CHUNK_ID(id, number - 1), &all);
-		skip = all.count;
-	}
-	if (!rc && keep)
-		rc = load_chunk(f, SCAN_CHUNK_ID(id, number), &all);
-	if (!rc && all.count - skip != keep)
-		rc = err_set(f->err, ERR_CORRUPT, "store: series %lld has lost points", (long long)id);
+	p = plan(f, &s, fresh->count);
+	rc = load(f, &s, &p, &all);
 	context = all.count > SPIKE_CONTEXT ? all.count - SPIKE_CONTEXT : 0;
 	if (!rc && tail_add(&all, fresh->points, fresh->count))
 		rc = no_memory(f->err);
 	if (!rc) {
 		account(&s, fresh);
-		rc = write_chunks(f, &s, number, &all, skip);
+		rc = write_chunks(f, &s, &p, &all);
 	}
 	if (!rc)
-		rc = db_run(f->db, DB_series_put, f->err, "iii" SUM_ROW_FMT, id, (int64_t)s.ordered, s.chunks,
-			    SUM_ROW_ARGS(&s.sum));
+		rc = fold_rows_put_series(f->rows, &s, f->err);
 	if (!rc && s.watched)
 		rc = watch(f, &s, all.points + context, all.count - context);
 	tail_done(&all);
 	return rc;
 }
 
-static int read_rows_ahead(struct fold *f, const char *ids)
+static int64_t series_at(const struct fold *f, size_t i)
 {
-	struct db_rows *q;
-	int rc = ids ? db_start(f->db, &q, DB_series_get_all, f->err, "t", ids) : no_memory(f->err);
+	size_t len;
+	int64_t id;
 
-	while (!rc && (rc = db_next(f->db, q, f->err)) > 0) {
-		int64_t id = db_i64(q, COL_series_get_id);
-		struct series_row *s = map_put(f->rows, &id, sizeof id);
-
-		if (!s)
-			return db_no_memory(q, f->err);
-		read_series(q, s);
-		rc = 0;
-	}
-	return rc;
+	memcpy(&id, map_key_at(f->series, i, &len), sizeof id);
+	return id;
 }
 
-static int read_chunks_ahead(struct fold *f, const char *ids)
+/* The chunks that the n series from `at` on will ask for. */
+static int read_chunks_ahead(struct fold *f, const int64_t *ids, size_t at, size_t n)
 {
-	struct db_rows *q;
-	int rc = ids ? db_start(f->db, &q, DB_chunk_get_all, f->err, "t", ids) : no_memory(f->err);
+	int64_t *chunks = calloc(n * (FOLD_PIECES + 1) + 1, sizeof *chunks), number;
+	struct fold_series s;
+	size_t count = 0, i;
+	int rc = chunks ? 0 : no_memory(f->err);
 
-	while (!rc && (rc = db_next(f->db, q, f->err)) > 0) {
-		int64_t id = db_i64(q, COL_chunk_range_id);
-		struct tail *v = map_put(f->chunks, &id, sizeof id);
+	for (i = 0; i < n && !rc; i++) {
+		struct fold_plan p;
 
-		rc = v ? add_chunk(f, id, db_blob(q, COL_chunk_range_data), db_bytes(q, COL_chunk_range_data), v)
-		       : no_memory(f->err);
+		rc = fold_rows_series(f->rows, ids[i], &s, f->err);
 		if (rc)
-			db_stop(q);
+			break;
+		p = plan(f, &s, ((const struct tail *)map_at(f->series, at + i))->count);
+		for (number = p.load; number < s.chunks; number++)
+			chunks[count++] = SCAN_CHUNK_ID(s.id, number);
 	}
+	if (!rc)
+		rc = fold_rows_chunks_ahead(f->rows, chunks, count, f->err);
+	free(chunks);
 	return rc;
 }
 
-static void forget_ahead(struct fold *f)
+/* What the n series from `at` on will ask for, in three round trips. */
+static int read_ahead(struct fold *f, size_t at, size_t n)
 {
+	int64_t ids[FOLD_AHEAD];
 	size_t i;
-
-	for (i = 0; i < map_count(f->chunks); i++)
-		tail_done(map_at(f->chunks, i));
-	map_clear(f->chunks);
-	map_clear(f->rows);
-}
-
-/* What the series from `at` on will ask for, in two round trips. */
-static int read_ahead(struct fold *f, size_t at)
-{
-	struct buf ids;
-	size_t i, keep, len;
-	int64_t number;
 	int rc;
 
-	forget_ahead(f);
-	array_begin(&ids);
-	for (i = at; i < map_count(f->series) && i < at + FOLD_AHEAD; i++) {
-		memcpy(&number, map_key_at(f->series, i, &len), sizeof number);
-		array_int(&ids, number);
-	}
-	rc = read_rows_ahead(f, array_end(&ids));
-	buf_done(&ids);
-	array_begin(&ids);
-	for (i = 0; i < map_count(f->rows); i++) {
-		const struct series_row *s = map_at(f->rows, i);
-
-		keep = points_kept(s, &number);
-		if (wants_before(s, keep, number))
-			array_int(&ids, SCAN_CHUNK_ID(s->id, number - 1));
-		if (keep)
-			array_int(&ids, SCAN_CHUNK_ID(s->id, number));
-	}
-	if (!rc && ids.len > 1)
-		rc = read_chunks_ahead(f, array_end(&ids));
-	buf_done(&ids);
-	return rc;
+	for (i = 0; i < n; i++)
+		ids[i] = series_at(f, at + i);
+	rc = fold_rows_ahead(f->rows, ids, n, f->err);
+	return rc ? rc : read_chunks_ahead(f, ids, at, n);
 }
 
 static int fold_all_series(struct fold *f)
 {
-	size_t i, len;
-	int64_t id;
+	size_t count = map_count(f->series), at, i, n;
 	int rc = 0;
 
-	for (i = 0; i < map_count(f->series) && !rc; i++) {
-		if (i % FOLD_AHEAD == 0 && db_shared(f->db))
-			rc = read_ahead(f, i);
-		memcpy(&id, map_key_at(f->series, i, &len), sizeof id);
+	for (at = 0; at < count && !rc; at += n) {
+		n = count - at < FOLD_AHEAD ? count - at : FOLD_AHEAD;
+		if (db_shared(f->db))
+			rc = read_ahead(f, at, n);
+		for (i = at; i < at + n && !rc; i++)
+			rc = fold_series(f, series_at(f, i), map_at(f->series, i));
 		if (!rc)
-			rc = fold_series(f, id, map_at(f->series, i));
+			rc = fold_rows_flush(f->rows, f->err);
 	}
 	return rc;
 }
@@ -400,26 +325,21 @@ static void fold_done(struct fold *f)
 {
 	size_t i;
 
-	if (f->chunks && f->rows)
-		forget_ahead(f);
-	map_free(f->chunks);
-	map_free(f->rows);
+	fold_rows_free(f->rows);
 	for (i = 0; f->series && i < map_count(f->series); i++)
 		tail_done(map_at(f->series, i));
 	map_free(f->series);
 	free(f->read);
-	buf_done(&f->blob);
 }
 
-int fold_some(struct db *d, uint64_t max_points, struct fold_result *ret, struct err *err)
+int fold_some(struct db *d, const struct fold_bound *bound, struct fold_result *ret, struct err *err)
 {
-	struct fold f = { .db = d, .res = ret, .err = err, .series = map_new(sizeof(struct tail)),
-			  .rows = map_new(sizeof(struct series_row)), .chunks = map_new(sizeof(struct tail)) };
-	int rc;
+	struct fold f = { .db = d, .res = ret, .err = err, .series = map_new(sizeof(struct tail)) };
+	int rc = f.series ? fold_rows_new(&f.rows, d, err) : no_memory(err);
 
 	memset(ret, 0, sizeof *ret);
-	buf_init(&f.blob, (size_t)1 << 20);
-	rc = f.series && f.rows && f.chunks ? gather(&f, max_points) : no_memory(err);
+	if (!rc)
+		rc = gather(&f, bound);
 	if (!rc)
 		rc = fold_all_series(&f);
 	if (!rc)

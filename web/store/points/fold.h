@@ -13,8 +13,15 @@ struct fold_result {
 	size_t alerted_count;
 };
 
-/* Takes log rows, oldest first, until at least max_points (or as many series as one transaction should hold) are
- * folded. */
-int fold_some(struct db *d, uint64_t max_points, struct fold_result *ret, struct err *err);
+struct fold_bound {
+	uint64_t points; /* it goes on until so many are folded, or as many series as one transaction should hold */
+	/* Where other processes write too: all rows of some runs that have one up to last_row, and of these runs. */
+	int64_t last_row;
+	const int64_t *runs;
+	size_t run_count;
+};
+
+/* Takes log rows, oldest first. */
+int fold_some(struct db *d, const struct fold_bound *bound, struct fold_result *ret, struct err *err);
 
 #endif

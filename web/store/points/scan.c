@@ -271,11 +271,11 @@ static int scan_row(const void *bytes, size_t len, const int64_t *ids, size_t co
 	return rc;
 }
 
-static int scan_log_room(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg,
-			 struct sum_point *room, struct err *err)
+static int scan_log_room(struct db *d, enum db_query query, int64_t run_id, const int64_t *ids, size_t count,
+			 scan_fn *fn, void *arg, struct sum_point *room, struct err *err)
 {
 	struct db_rows *q;
-	int rc = db_start(d, &q, DB_log_of_run, err, "i", run_id);
+	int rc = db_start(d, &q, query, err, "i", run_id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		if (err)
@@ -293,9 +293,40 @@ static int scan_log_room(struct db *d, int64_t run_id, const int64_t *ids, size_
 int scan_log(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg, struct err *err)
 {
 	struct sum_point *room = malloc(CHUNK_POINTS * sizeof *room);
-	int rc = room ? scan_log_room(d, run_id, ids, count, fn, arg, room, err)
+	int rc = room ? scan_log_room(d, DB_log_of_run, run_id, ids, count, fn, arg, room, err)
 		      : err_set(err, ERR_NOMEM, "store: out of memory");
 
+	free(room);
+	return rc;
+}
+
+/* The chunk that a series ends with, if there is one. */
+static int scan_last_chunk(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err)
+{
+	struct db_rows *q;
+	struct chunk c;
+	int rc = db_start(d, &q, DB_chunk_newest, err, "ii", SCAN_CHUNK_ID(series, 0),
+			  SCAN_CHUNK_ID(series + 1, 0) - 1);
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc;
+	if (chunk_open(&c, db_blob(q, COL_chunk_get_data), db_bytes(q, COL_chunk_get_data)))
+		rc = scan_damaged(err, "a chunk of series", series);
+	else
+		rc = fn(arg, &c, err);
+	db_stop(q);
+	return rc;
+}
+
+int scan_newest(struct db *d, int64_t run_id, int64_t series, scan_fn *fn, void *arg, struct err *err)
+{
+	struct sum_point *room = malloc(CHUNK_POINTS * sizeof *room);
+	struct decode to = { fn, arg, 0, room };
+	int rc = room ? scan_last_chunk(d, series, decode_chunk, &to, err)
+		      : err_set(err, ERR_NOMEM, "store: out of memory");
+
+	if (!rc)
+		rc = scan_log_room(d, DB_log_newest, run_id, &series, 1, fn, arg, room, err);
 	free(room);
 	return rc;
 }
@@ -311,7 +342,7 @@ int scan_points(struct db *d, int64_t run_id, const int64_t *ids, size_t count, 
 	for (i = 0; i < count && !rc; i++)
 		rc = scan_series_chunks(d, ids[i], decode_chunk, &(struct decode){ fn, arg, i, room }, err);
 	if (!rc && count)
-		rc = scan_log_room(d, run_id, ids, count, fn, arg, room, err);
+		rc = scan_log_room(d, DB_log_of_run, run_id, ids, count, fn, arg, room, err);
 	free(room);
 	return rc;
 }

@@ -14,6 +14,7 @@
 #include "web/store/points/sum.h"
 
 #define SCAN_CHUNK_ID(series, number) ((series) * (INT64_C(1) << 20) + (number))
+#define SCAN_CHUNK_SERIES(id) ((id) >> 20)
 
 /* Called with up to CHUNK_POINTS points of the series at position `at` in the list, in order of arrival per series. */
 typedef int scan_fn(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err);
@@ -58,5 +59,8 @@ int scan_points(struct db *d, int64_t run_id, const int64_t *ids, size_t count, 
 
 /* The log alone. */
 int scan_log(struct db *d, int64_t run_id, const int64_t *ids, size_t count, scan_fn *fn, void *arg, struct err *err);
+
+/* Points that a series ends with: those of its last chunk, and those of the newest rows of the run's log. */
+int scan_newest(struct db *d, int64_t run_id, int64_t series, scan_fn *fn, void *arg, struct err *err);
 
 #endif

@@ -47,12 +47,11 @@ static int no_memory(struct err *err)
 
 /* --- a line ----------------------------------------------------------------------------------------------- */
 
-/* As much of the chunk as the window takes. */
-static int take_groups(struct line *l, const struct chunk *c)
+/* As much of the chunk as the window takes. from: the place of its first point. */
+static int take_groups(struct line *l, const struct chunk *c, uint64_t from)
 {
 	struct sum_point room[CHUNK_GROUP];
 	struct chunk_group head;
-	uint64_t from = l->chunk_from;
 	size_t skip, n;
 	unsigned g;
 
@@ -77,33 +76,38 @@ static int take_groups(struct line *l, const struct chunk *c)
 	return 0;
 }
 
-/* 1 when the chunk has nothing left and the next one is to be looked at. */
-static int take_chunk(struct line *l, struct db *d, struct err *err)
+/* The chunk where it stopped; of pieces, which stand behind the full chunks and which folding puts together meanwhile,
+ * all from the first on. */
+static int take_chunks(struct line *l, struct db *d, struct err *err)
 {
-	int64_t id = SCAN_CHUNK_ID(l->id, l->chunk);
+	bool full = (uint64_t)l->chunk < l->folded / CHUNK_POINTS;
+	int64_t first = SCAN_CHUNK_ID(l->id, l->chunk);
+	uint64_t from = l->chunk_from, before = l->taken;
 	struct db_rows *q;
 	struct chunk c;
-	bool used = false;
-	int rc = db_start(d, &q, DB_chunk_get, err, "i", id);
+	int rc = db_start(d, &q, DB_chunk_range, err, "ii", first, full ? first : SCAN_CHUNK_ID(l->id + 1, 0) - 1);
 
-	if (rc || (rc = db_next(d, q, err)) < 0)
-		return rc;
-	if (!rc)
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		rc = 0;
+		if (chunk_open(&c, db_blob(q, COL_chunk_range_data), db_bytes(q, COL_chunk_range_data)) ||
+		    take_groups(l, &c, from))
+			rc = scan_damaged(err, "chunk", db_i64(q, COL_chunk_range_id));
+		else
+			from += c.points;
+		if (rc || l->count == WINDOW_POINTS || l->taken == l->folded) {
+			db_stop(q);
+			break;
+		}
+	}
+	if (!rc && l->taken == before)
 		return err_set(err, ERR_GONE,
 			       "points of the run are not there any more: it was removed for good meanwhile, or the "
 			       "store is damaged (dptrack doctor)");
-	if (chunk_open(&c, db_blob(q, COL_chunk_get_data), db_bytes(q, COL_chunk_get_data)) || take_groups(l, &c)) {
-		rc = scan_damaged(err, "chunk", id);
-	} else {
-		used = l->taken >= l->chunk_from + c.points && c.points == CHUNK_POINTS;
-		rc = 0;
-	}
-	db_stop(q);
-	if (used) {
+	if (full && l->taken >= l->chunk_from + CHUNK_POINTS) {
 		l->chunk_from += CHUNK_POINTS;
 		l->chunk++;
 	}
-	return rc ? rc : used;
+	return rc;
 }
 
 static int fill_window(struct arrival *a, struct line *l, struct db *given, struct err *err)
@@ -116,9 +120,9 @@ static int fill_window(struct arrival *a, struct line *l, struct db *given, stru
 	if (!l->window)
 		l->window = malloc((l->folded < WINDOW_POINTS ? (size_t)l->folded : WINDOW_POINTS) * sizeof *l->window);
 	l->count = l->at = 0;
-	rc = l->window ? 1 : no_memory(err);
-	while (rc > 0)
-		rc = l->count < WINDOW_POINTS && l->taken < l->folded ? take_chunk(l, d, err) : 0;
+	rc = l->window ? 0 : no_memory(err);
+	while (!rc && l->count < WINDOW_POINTS && l->taken < l->folded)
+		rc = take_chunks(l, d, err);
 	if (!given)
 		readers_give(a->s, d);
 	if (!rc && !l->count)

@@ -9,6 +9,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/event/limits.h"
 #include "web/store/points/pack.h"
+#include "web/store/points/spike.h"
 #include "web/store/write/segment.h"
 
 static int rank_of(const struct apply_points *a, const struct intake_series *s)
@@ -39,6 +40,10 @@ static int put_series(struct state *st, struct state_run *r, const struct apply_
 	pack_series(pack, id, s->points, s->count);
 	if (k.rank != STATE_RUN_LEVEL)
 		return 0;
+	if (db_shared(state_db(st)) && spike_watches(s->key))
+		rc = state_watch(st, r, &k, id, s->points, s->count, err);
+	if (rc)
+		return rc;
 	rc = state_metric(st, r, k.key_id, &m, err);
 	if (rc)
 		return rc;
@@ -89,6 +94,8 @@ static int put_row(struct state *st, struct state_run *r, const struct apply_poi
 	if (!rc)
 		rc = db_run(state_db(st), DB_log_add, err, "iib", r->id, points, pack.data, pack.len);
 	buf_done(&pack);
+	if (!rc)
+		state_logged(st, r, points);
 	return rc;
 }
 

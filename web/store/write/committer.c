@@ -14,6 +14,7 @@
 #include "tracker/base/clock.h"
 #include "web/store/points/fold.h"
 #include "web/store/write/apply.h"
+#include "web/store/points/backlog.h"
 #include "web/store/write/lease_row.h"
 #include "web/store/write/queue.h"
 #include "web/store/write/segment.h"
@@ -26,8 +27,10 @@
 #define FOLD_IDLE_S 0.25
 #define FOLD_AGE_S 2.0
 #define FOLD_BUSY_AGE_S 5.0
+#define COUNT_EVERY_S 30.0 /* what others log */
 #define LOST_EVERY_S 5.0 /* under a lease that lasts longer */
 #define LOST_RUNS 200 /* of one transaction */
+#define CACHE_MIB 256
 #define WAL_LIMIT (8 << 20)
 #define FREE_PAGES_KEPT 2048 /* the log needs them again soon */
 #define TRIM_S 30.0          /* memory goes back to the system so often while there is no pause */
@@ -53,7 +56,9 @@ struct committer {
 	char holder[128];
 	double last_commit_s, oldest_log_s, next_lost_s, fold_after_s, trimmed_s;
 	double away_since_s; /* 0: the database is there */
-	uint64_t log_rows, log_points;
+	uint64_t log_rows, log_points; /* in the log; where others write too counted now and then */
+	double counted_s;
+	struct backlog backlog; /* where others write too */
 	/* shared, under lock */
 	struct store_stats stats;
 };
@@ -64,6 +69,7 @@ static int count_log(struct committer *w, struct err *err)
 	struct db_rows *q;
 	int rc = db_start(w->db, &q, DB_log_totals, err, "");
 
+	w->counted_s = clock_mono_s();
 	if (!rc && (rc = db_next(w->db, q, err)) > 0) {
 		w->log_rows = (uint64_t)db_i64(q, COL_log_totals_rows);
 		w->log_points = (uint64_t)db_i64(q, COL_log_totals_points);
@@ -72,8 +78,9 @@ static int count_log(struct committer *w, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static int open_db(struct committer *w, const char *path, struct err *err)
+static int open_db(struct committer *w, const struct store_opts *opts, struct err *err)
 {
+	const char *path = opts->db_path;
 	struct db_rows *q;
 	char shown[1024];
 	int rc = db_open_writer(&w->db, path, err);
@@ -91,7 +98,8 @@ static int open_db(struct committer *w, const char *path, struct err *err)
 		rc = err_set(err, ERR_USAGE, "%s is half a store: finish the dptrack migrate that was filling it",
 			     shown);
 	}
-	return rc < 0 ? rc : state_new(&w->state, w->db, err);
+	return rc < 0 ? rc : state_new(&w->state, w->db,
+					     (size_t)(opts->cache_mib > 0 ? opts->cache_mib : CACHE_MIB) << 20, err);
 }
 
 /* One try to reach a database that went away; a new connection trusts nothing that was remembered. */
@@ -365,15 +373,18 @@ static int expire(struct committer *w, struct err *err)
 
 static int fold(struct committer *w, uint64_t max_points)
 {
+	struct fold_bound bound = { .points = max_points };
 	struct err err = ERR_INIT;
 	struct fold_result f = { 0 };
 	uint64_t rev = 0;
 	int rc = begin(w, &err), ours = 1;
 
+	bound.last_row = atomic_load(&w->fold_asked) ? INT64_MAX : backlog_bound(&w->backlog, clock_mono_s());
+	bound.run_count = state_full(w->state, &bound.runs);
 	if (!rc && db_shared(w->db) && (ours = fold_is_ours(w, &err)) < 0)
 		rc = ours;
 	if (!rc && ours)
-		rc = fold_some(w->db, max_points, &f, &err);
+		rc = fold_some(w->db, &bound, &f, &err);
 	if (!rc && !db_shared(w->db))
 		rc = expire(w, &err);
 	if (!rc) {
@@ -386,12 +397,12 @@ static int fold(struct committer *w, uint64_t max_points)
 		w->log_points = less(w->log_points, f.points);
 		w->oldest_log_s = clock_mono_s();
 	}
+	if (!rc && ours)
+		state_folded(w->state);
+	w->backlog.looked_s = 0;
 	if (rc || !ours)
 		w->fold_after_s = clock_mono_s() + (rc ? 5 : 1);
-	/* Others fold what came here, and leave what they had no time for. */
-	if (!rc && db_shared(w->db) && (!f.rows || !ours) && count_log(w, &err))
-		w->log_points = 0;
-	if (!rc && ours && !f.rows && w->log_points)
+	if (!rc && ours && !f.rows && db_shared(w->db))
 		w->fold_after_s = clock_mono_s() + 0.1; /* its runs are being written to */
 	note_commit(w, rc, &err, rev, 0);
 	free(f.alerted);
@@ -435,8 +446,8 @@ static void check_lost(struct committer *w)
 
 	w->next_lost_s = clock_mono_s() + LOST_EVERY_S;
 	look_for_database(w);
-	if (db_shared(w->db) && !db_lost(w->db))
-		count_log(w, &err); /* what a process left that was killed */
+	if (db_shared(w->db) && !db_lost(w->db) && clock_mono_s() >= w->counted_s + COUNT_EVERY_S)
+		count_log(w, &err);
 	if (lease_row_take(w->db, w->holder, "upkeep", &err) <= 0)
 		return;
 	if (db_shared(w->db))
@@ -452,8 +463,20 @@ static void check_lost(struct committer *w)
 	note_commit(w, rc, &err, rev, 0);
 }
 
+/* Where others write too. */
+static bool shared_due(const struct committer *w, double now)
+{
+	const int64_t *runs;
+
+	return !w->no_fold && now >= w->fold_after_s &&
+	       (state_full(w->state, &runs) || backlog_due(&w->backlog, now) ||
+		(atomic_load(&w->fold_asked) && w->backlog.oldest));
+}
+
 static bool fold_due(const struct committer *w, double now)
 {
+	if (db_shared(w->db))
+		return shared_due(w, now);
 	if (!w->log_points || w->no_fold || now < w->fold_after_s)
 		return false;
 	if (atomic_load(&w->fold_asked))
@@ -465,17 +488,21 @@ static bool fold_due(const struct committer *w, double now)
 /* Writers that never pause must not keep the log growing, nor alerts waiting. */
 static bool fold_pressing(const struct committer *w, double now)
 {
+	if (db_shared(w->db))
+		return shared_due(w, now);
 	if (!w->log_points || w->no_fold || now < w->fold_after_s)
 		return false;
 	return w->log_points >= FOLD_BUSY_POINTS || now - w->oldest_log_s >= FOLD_BUSY_AGE_S;
 }
 
-/* What came is folded before more comes, but who brings little does not wait for all of it. */
+/* What came is folded before more comes, but who brings little does not wait for all of it. Where others write too,
+ * they would go on meanwhile: some at a time will do. */
 static void fold_while_pressing(struct committer *w, uint64_t points_before)
 {
 	struct queue_job *small;
 
-	while (fold_pressing(w, clock_mono_s()) && !fold(w, FOLD_BUSY_POINTS) && w->log_points > points_before) {
+	while (fold_pressing(w, clock_mono_s()) && !fold(w, FOLD_BUSY_POINTS) && !db_shared(w->db) &&
+	       w->log_points > points_before) {
 		small = queue_take_small(w->queue);
 		if (small)
 			commit_jobs(w, small);
@@ -489,7 +516,10 @@ static double next_due(const struct committer *w, double now)
 
 	if (fold_due(w, now))
 		return 0.001;
-	if (w->log_points && !w->no_fold) {
+	if (db_shared(w->db)) {
+		if (!db_lost(w->db) && w->backlog.looked_s + BACKLOG_LOOK_S < due)
+			due = w->backlog.looked_s + BACKLOG_LOOK_S;
+	} else if (w->log_points && !w->no_fold) {
 		fold_at = w->last_commit_s + FOLD_IDLE_S;
 		if (w->log_points < 4096 && fold_at < w->oldest_log_s + FOLD_AGE_S)
 			fold_at = w->oldest_log_s + FOLD_AGE_S;
@@ -585,6 +615,8 @@ static void *main_loop(void *arg)
 
 	while (!stop) {
 		points_before = w->log_points;
+		if (db_shared(w->db) && !db_lost(w->db))
+			backlog_look(&w->backlog, w->db, clock_mono_s(), NULL);
 		jobs = queue_take(w->queue, next_due(w, clock_mono_s()), &stop);
 		if (jobs && jobs->step) {
 			run_step(w, jobs);
@@ -651,7 +683,7 @@ int committer_start(struct committer **ret, const struct store_opts *opts, struc
 	name_holder(w);
 	w->queue = queue_new(opts->queue_bytes ? opts->queue_bytes : QUEUE_BYTES);
 	w->watchers = watchers_new();
-	rc = w->queue && w->watchers ? open_db(w, opts->db_path, err) : err_set(err, ERR_NOMEM, "store: out of memory");
+	rc = w->queue && w->watchers ? open_db(w, opts, err) : err_set(err, ERR_NOMEM, "store: out of memory");
 	if (!rc && pthread_create(&w->thread, NULL, main_loop, w))
 		rc = err_set(err, ERR_IO, "store: cannot start a thread");
 	if (rc) {

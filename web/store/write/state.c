@@ -4,17 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/db/batch.h"
 #include "web/store/points/sum_row.h"
 
 #define CACHE_MAX 20000 /* entries of one kind that are kept between commits */
+#define ENTRY_BYTES 96  /* beside its value: key, hash, places in the index */
 
-int state_new(struct state **ret, struct db *db, struct err *err)
+int state_new(struct state **ret, struct db *db, size_t cache_bytes, struct err *err)
 {
 	struct state *st = calloc(1, sizeof *st);
 
 	if (!st)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	st->db = db;
+	st->cache_bytes = cache_bytes;
 	st->rev = -1;
 	st->arena = arena_new();
 	st->runs = map_new(sizeof(struct state_run));
@@ -22,10 +25,11 @@ int state_new(struct state **ret, struct db *db, struct err *err)
 	st->keys = map_new(sizeof(int64_t));
 	st->series = map_new(sizeof(int64_t));
 	st->run_keys = map_new(1);
+	st->recent = map_new(sizeof(struct state_recent));
 	st->metrics = map_new(sizeof(struct state_metric));
 	st->writers = map_new(sizeof(struct state_writer));
-	if (!st->arena || !st->runs || !st->run_uuids || !st->keys || !st->series || !st->run_keys || !st->metrics ||
-	    !st->writers) {
+	if (!st->arena || !st->runs || !st->run_uuids || !st->keys || !st->series || !st->run_keys || !st->recent ||
+	    !st->metrics || !st->writers) {
 		state_free(st);
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	}
@@ -42,6 +46,7 @@ void state_free(struct state *st)
 	map_free(st->keys);
 	map_free(st->series);
 	map_free(st->run_keys);
+	map_free(st->recent);
 	map_free(st->metrics);
 	map_free(st->writers);
 	arena_free(st->arena);
@@ -64,6 +69,7 @@ void state_drop(struct state *st)
 	map_clear(st->keys);
 	map_clear(st->series);
 	map_clear(st->run_keys);
+	map_clear(st->recent);
 	map_clear(st->metrics);
 	map_clear(st->writers);
 	if (fresh) {
@@ -72,8 +78,22 @@ void state_drop(struct state *st)
 	}
 	st->dirty_runs.count = 0;
 	st->dirty_metrics.count = 0;
+	st->full_count = 0;
 	st->rev = -1;
 	st->out_of_memory = false;
+}
+
+/* A row that is elsewhere costs more to read again than its bytes. */
+static void trim_shared(struct state *st)
+{
+	const size_t bytes = map_count(st->runs) * (sizeof(struct state_run) + 2 * ENTRY_BYTES) +
+			     map_count(st->metrics) * (sizeof(struct state_metric) + ENTRY_BYTES) +
+			     map_count(st->recent) * (sizeof(struct state_recent) + ENTRY_BYTES) +
+			     (map_count(st->keys) + map_count(st->series) + map_count(st->run_keys) +
+			      map_count(st->writers)) * ENTRY_BYTES;
+
+	if (bytes > st->cache_bytes)
+		state_drop(st);
 }
 
 void state_trim(struct state *st)
@@ -81,6 +101,10 @@ void state_trim(struct state *st)
 	struct map *const alone[] = { st->keys, st->series, st->run_keys, st->metrics, st->writers };
 	size_t i;
 
+	if (db_shared(st->db)) {
+		trim_shared(st);
+		return;
+	}
 	if (map_count(st->runs) > CACHE_MAX)
 		state_drop(st);
 	for (i = 0; i < sizeof alone / sizeof alone[0]; i++)
@@ -109,21 +133,45 @@ void state_list_add(struct state *st, struct state_list *l, void *item)
 	l->items[l->count++] = item;
 }
 
+/* Under its run's lock: nobody else has made its row meanwhile. */
+static void batch_metric(struct db_batch *known, struct db_batch *fresh, struct state_metric *m)
+{
+	db_batch_add(m->stored ? known : fresh, m->key_id, m->run_id, SUM_ROW_ARGS(&m->sum));
+	m->stored = true;
+}
+
+static int put_metric(struct state *st, struct state_metric *m, struct err *err)
+{
+	if (m->sum.count)
+		return db_run(st->db, DB_metric_put, err, "ii" SUM_ROW_FMT, m->key_id, m->run_id,
+			      SUM_ROW_ARGS(&m->sum));
+	m->stored = false;
+	return db_run(st->db, DB_metric_delete, err, "ii", m->key_id, m->run_id);
+}
+
 int state_flush_metrics(struct state *st, struct err *err)
 {
+	struct db_batch known, fresh;
 	size_t i;
 	int rc = 0;
 
+	db_batch_init(&known, "ii" SUM_ROW_FMT);
+	db_batch_init(&fresh, "ii" SUM_ROW_FMT);
 	for (i = 0; i < st->dirty_metrics.count && !rc; i++) {
 		struct state_metric *m = st->dirty_metrics.items[i];
 
 		m->marked = false;
-		if (m->sum.count)
-			rc = db_run(st->db, DB_metric_put, err, "ii" SUM_ROW_FMT, m->key_id, m->run_id,
-				    SUM_ROW_ARGS(&m->sum));
+		if (db_shared(st->db) && m->sum.count)
+			batch_metric(&known, &fresh, m);
 		else
-			rc = db_run(st->db, DB_metric_delete, err, "ii", m->key_id, m->run_id);
+			rc = put_metric(st, m, err);
 	}
+	if (!rc)
+		rc = db_batch_run(&fresh, st->db, DB_metrics_add, err);
+	if (!rc)
+		rc = db_batch_run(&known, st->db, DB_metrics_put, err);
+	db_batch_drop(&known);
+	db_batch_drop(&fresh);
 	st->dirty_metrics.count = 0;
 	return rc;
 }
@@ -154,18 +202,27 @@ static int64_t count_changed(const struct state *st)
 	return n;
 }
 
-static int put_run(struct state *st, const struct state_run *r, int64_t rev, struct err *err)
+#define RUN_FMT "itiixxiiiixii"
+#define RUN_ARGS(r, rev)                                                                                          \
+	(r)->id, (r)->status, (int64_t)(r)->inferred, (int64_t)(r)->beats, (r)->start_ms, (r)->end_ms, (r)->last_ms, \
+		(r)->last_step, (int64_t)(r)->segment, (int64_t)(r)->world_size, (r)->deleted_ms,                  \
+		(r)->changed ? (rev) : INT64_C(-1), (r)->keys
+
+static int put_run(struct state *st, struct db_batch *together, const struct state_run *r, int64_t rev,
+		   struct err *err)
 {
 	if (r->gone)
 		return db_run(st->db, DB_gone_rev_put, err, "ii", r->id, rev);
-	return db_run(st->db, DB_run_put, err, "itiixxiiiixii", r->id, r->status, (int64_t)r->inferred,
-		      (int64_t)r->beats, r->start_ms, r->end_ms, r->last_ms, r->last_step, (int64_t)r->segment,
-		      (int64_t)r->world_size, r->deleted_ms, r->changed ? rev : INT64_C(-1), r->keys);
+	if (!db_shared(st->db))
+		return db_run(st->db, DB_run_put, err, RUN_FMT, RUN_ARGS(r, rev));
+	db_batch_add(together, RUN_ARGS(r, rev));
+	return 0;
 }
 
 int state_flush(struct state *st, uint64_t *ret_rev, struct err *err)
 {
 	int64_t rev = 0, changed = count_changed(st);
+	struct db_batch runs;
 	size_t i;
 	int rc = state_flush_metrics(st, err);
 
@@ -175,15 +232,19 @@ int state_flush(struct state *st, uint64_t *ret_rev, struct err *err)
 	if (!rc && changed)
 		*ret_rev = (uint64_t)rev;
 	rev -= changed;
+	db_batch_init(&runs, RUN_FMT);
 	for (i = 0; i < st->dirty_runs.count && !rc; i++) {
 		struct state_run *r = st->dirty_runs.items[i];
 
 		rev += r->changed;
-		rc = put_run(st, r, rev, err);
+		rc = put_run(st, &runs, r, rev, err);
 		r->version++;
 		r->marked = false;
 		r->changed = false;
 	}
+	if (!rc)
+		rc = db_batch_run(&runs, st->db, DB_runs_put, err);
+	db_batch_drop(&runs);
 	st->dirty_runs.count = 0;
 	if (!rc && st->out_of_memory)
 		rc = state_no_memory(err);

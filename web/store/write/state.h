@@ -42,12 +42,13 @@ struct state_run {
 	int64_t version, group; /* of the row, where other processes write too; the group that locked it last */
 	int rank_seen, segment_seen; /* the part that had a new series last; rank INT_MIN: none */
 	bool gone;            /* removed for good; the row is in the table gone */
+	int64_t log_rows, log_points; /* that came here since they were last folded, as far as is known */
 };
 
 struct state_metric {
 	int64_t run_id, key_id;
 	struct sum sum;
-	bool marked, loaded;
+	bool marked, loaded, stored; /* stored: it has a row */
 };
 
 struct state_writer {
@@ -60,7 +61,8 @@ struct state_writer {
 
 struct state;
 
-int state_new(struct state **ret, struct db *db, struct err *err);
+/* cache_bytes: about what it keeps between commits, where other processes write too. */
+int state_new(struct state **ret, struct db *db, size_t cache_bytes, struct err *err);
 void state_free(struct state *st);
 struct db *state_db(struct state *st);
 
@@ -92,6 +94,12 @@ int state_run_rename(struct state *st, struct state_run *r, const char *name, st
 /* Into the experiment of that name, which is made where there is none. Its artifacts stay behind: callers see to it. */
 int state_run_move(struct state *st, struct state_run *r, const char *experiment, struct err *err);
 void state_mark(struct state *st, struct state_run *r, bool changed);
+
+/* A row of the log was written. Of runs with many, those that have most to gain from folding, state_full gives the ids
+ * (borrowed until state_folded, which says that they were folded). */
+void state_logged(struct state *st, struct state_run *r, int64_t points);
+size_t state_full(const struct state *st, const int64_t **ret);
+void state_folded(struct state *st);
 
 struct state_segment *state_segment(struct state_run *r, int number); /* NULL when absent */
 struct state_segment *state_segment_add(struct state *st, struct state_run *r, const struct state_segment *s,
@@ -125,6 +133,10 @@ int state_count_params(struct state *st, struct state_run *r, struct err *err);
 int state_metric(struct state *st, const struct state_run *r, int64_t key_id, struct state_metric **ret,
 		 struct err *err);
 void state_metric_mark(struct state *st, struct state_metric *m);
+
+/* New points of a run-level series that is watched for spikes (spike_watches), before they are logged. */
+int state_watch(struct state *st, const struct state_run *r, const struct state_series_key *k, int64_t series,
+		const struct sum_point *p, size_t n, struct err *err);
 
 /* *ret->loaded false: there is no such journal yet. */
 int state_writer(struct state *st, const struct state_run *r, const char *uuid, struct state_writer **ret,

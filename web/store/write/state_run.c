@@ -294,6 +294,44 @@ void state_mark(struct state *st, struct state_run *r, bool changed)
 	state_list_add(st, &st->dirty_runs, r);
 }
 
+/* Readers of the run pass by so many rows at most. */
+#define FULL_ROWS 1000
+#define FULL_POINTS 50000
+
+static bool is_full(const struct state_run *r)
+{
+	return r->log_rows >= FULL_ROWS || r->log_points >= FULL_POINTS;
+}
+
+void state_logged(struct state *st, struct state_run *r, int64_t points)
+{
+	bool before = is_full(r);
+
+	r->log_rows++;
+	r->log_points += points;
+	if (!before && is_full(r) && st->full_count < STATE_FULL_MAX)
+		st->full[st->full_count++] = r->id;
+	else if (!before && is_full(r))
+		r->log_rows = r->log_points = 0; /* there are enough; it will be found again */
+}
+
+size_t state_full(const struct state *st, const int64_t **ret)
+{
+	*ret = st->full;
+	return st->full_count;
+}
+
+void state_folded(struct state *st)
+{
+	struct state_run *r;
+
+	while (st->full_count) {
+		r = map_get(st->runs, &st->full[--st->full_count], sizeof st->full[0]);
+		if (r)
+			r->log_rows = r->log_points = 0;
+	}
+}
+
 struct state_segment *state_segment(struct state_run *r, int number)
 {
 	size_t i;

@@ -118,6 +118,7 @@ int state_metric(struct state *st, const struct state_run *r, int64_t key_id, st
 		rc = db_start(st->db, &q, DB_metric_get, err, "ii", key_id, r->id);
 		if (!rc && (rc = db_next(st->db, q, err)) > 0) {
 			sum_row_read(q, COL_metric_get_count, &m->sum);
+			m->stored = true;
 			db_stop(q);
 		}
 		if (rc < 0)

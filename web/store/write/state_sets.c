@@ -217,6 +217,7 @@ static int load_metrics(struct expected *e, const char *keys)
 		if (!m)
 			return db_no_memory(q, e->err);
 		sum_row_read(q, COL_metrics_of_keys_count, &m->sum);
+		m->stored = true;
 		rc = 0;
 	}
 	return rc;

@@ -1,0 +1,133 @@
+/* batch.c: arrays in the form that PostgreSQL's wire has for them. */
+#include "web/store/db/batch.h"
+
+#include <endian.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#define COLUMN_MAX ((size_t)1 << 30)
+#define COUNT_AT 12 /* where the head says how many elements follow */
+
+/* Numbers of PostgreSQL's types, which never change. */
+enum { TYPE_BYTEA = 17, TYPE_INT8 = 20, TYPE_TEXT = 25, TYPE_FLOAT8 = 701 };
+
+static void put_word(struct buf *b, uint32_t v)
+{
+	v = htobe32(v);
+	buf_add(b, &v, sizeof v);
+}
+
+static uint32_t type_of(char letter)
+{
+	switch (letter) {
+	case 'd':
+		return TYPE_FLOAT8;
+	case 't':
+		return TYPE_TEXT;
+	case 'b':
+		return TYPE_BYTEA;
+	default:
+		return TYPE_INT8;
+	}
+}
+
+/* Dimensions, whether NULLs may be in it, type, elements, the first one's number. */
+static void put_head(struct buf *b, char letter)
+{
+	const uint32_t head[] = { 1, 1, type_of(letter), 0, 1 };
+
+	for (size_t i = 0; i < sizeof head / sizeof head[0]; i++)
+		put_word(b, head[i]);
+}
+
+static void put_bytes(struct buf *b, const void *at, size_t n)
+{
+	put_word(b, at ? (uint32_t)n : UINT32_MAX);
+	if (at)
+		buf_add(b, at, n);
+}
+
+static void put_number(struct buf *b, uint64_t bits, bool null)
+{
+	bits = htobe64(bits);
+	put_bytes(b, null ? NULL : &bits, sizeof bits);
+}
+
+static void put_real(struct buf *b, double v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &v, sizeof bits);
+	put_number(b, bits, isnan(v));
+}
+
+void db_batch_init(struct db_batch *b, const char *fmt)
+{
+	memset(b, 0, sizeof *b);
+	b->fmt = fmt;
+	for (size_t i = 0; fmt[i]; i++)
+		buf_init(&b->columns[i], COLUMN_MAX);
+}
+
+void db_batch_add(struct db_batch *b, ...)
+{
+	struct buf *to = b->columns;
+	const char *letter;
+	const void *at;
+	int64_t i;
+	va_list ap;
+
+	va_start(ap, b);
+	for (letter = b->fmt; *letter; letter++, to++) {
+		if (!b->rows)
+			put_head(to, *letter);
+		if (*letter == 'd') {
+			put_real(to, va_arg(ap, double));
+		} else if (*letter == 't' || *letter == 'b') {
+			at = va_arg(ap, const void *);
+			put_bytes(to, at, *letter == 'b' ? va_arg(ap, size_t) : at ? strlen(at) : 0);
+		} else {
+			i = va_arg(ap, int64_t);
+			put_number(to, (uint64_t)i, *letter == 'x' && i == INT64_MIN);
+		}
+	}
+	va_end(ap);
+	b->rows++;
+}
+
+void db_batch_drop(struct db_batch *b)
+{
+	for (size_t i = 0; b->fmt[i]; i++)
+		buf_done(&b->columns[i]);
+	db_batch_init(b, b->fmt);
+}
+
+/* The arrays' letters are those of their elements, large. */
+static char array_letter(char letter)
+{
+	return letter == 'x' ? 'I' : (char)(letter - 'a' + 'A');
+}
+
+int db_batch_run(struct db_batch *b, struct db *d, enum db_query q, struct err *err)
+{
+	struct db_value v[DB_VALUES_MAX];
+	uint32_t rows = htobe32((uint32_t)b->rows);
+	int n, rc = 0;
+
+	if (!b->rows)
+		return 0;
+	for (n = 0; b->fmt[n] && !rc; n++) {
+		struct buf *c = &b->columns[n];
+
+		if (buf_failed(c))
+			rc = err_set(err, ERR_NOMEM, "store: out of memory");
+		else
+			memcpy(c->data + COUNT_AT, &rows, sizeof rows);
+		v[n] = (struct db_value){ .kind = array_letter(b->fmt[n]), .at = c->data, .n = c->len };
+	}
+	if (!rc)
+		rc = db_run_values(d, q, v, n, err);
+	db_batch_drop(b);
+	return rc;
+}

@@ -1,0 +1,336 @@
+/* fold_rows.c: maps of what was read ahead, and batches of what is to be written. */
+#include "web/store/points/fold_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/buf.h"
+#include "web/store/base/map.h"
+#include "web/store/db/array.h"
+#include "web/store/db/batch.h"
+#include "web/store/points/chunk.h"
+#include "web/store/points/scan.h"
+#include "web/store/points/spike.h"
+#include "web/store/points/sum_row.h"
+
+#define CHUNK_FMT "iiiiddb"
+#define SERIES_FMT "iii" SUM_ROW_FMT
+
+struct fold_rows {
+	struct db *db;
+	struct map *series; /* id -> struct fold_series, read ahead */
+	struct map *chunks; /* id -> struct tail, read ahead */
+	struct buf blob;    /* of one chunk */
+	struct buf dropped; /* ids of chunks, as array.h has them */
+	struct db_batch fresh_chunks, changed_series;
+};
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "store: out of memory");
+}
+
+int fold_rows_new(struct fold_rows **ret, struct db *d, struct err *err)
+{
+	struct fold_rows *f = calloc(1, sizeof *f);
+
+	if (!f)
+		return no_memory(err);
+	f->db = d;
+	f->series = map_new(sizeof(struct fold_series));
+	f->chunks = map_new(sizeof(struct tail));
+	buf_init(&f->blob, (size_t)1 << 20);
+	array_begin(&f->dropped);
+	db_batch_init(&f->fresh_chunks, CHUNK_FMT);
+	db_batch_init(&f->changed_series, SERIES_FMT);
+	if (!f->series || !f->chunks) {
+		fold_rows_free(f);
+		return no_memory(err);
+	}
+	*ret = f;
+	return 0;
+}
+
+static void forget_ahead(struct fold_rows *f)
+{
+	size_t i;
+
+	for (i = 0; f->chunks && i < map_count(f->chunks); i++)
+		tail_done(map_at(f->chunks, i));
+	if (f->chunks)
+		map_clear(f->chunks);
+	if (f->series)
+		map_clear(f->series);
+}
+
+void fold_rows_free(struct fold_rows *f)
+{
+	if (!f)
+		return;
+	forget_ahead(f);
+	map_free(f->series);
+	map_free(f->chunks);
+	buf_done(&f->blob);
+	buf_done(&f->dropped);
+	db_batch_drop(&f->fresh_chunks);
+	db_batch_drop(&f->changed_series);
+	free(f);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
+
+static int64_t full_chunks(const struct fold_series *s)
+{
+	return (int64_t)(s->sum.count / CHUNK_POINTS);
+}
+
+static int lost_points(const struct fold_series *s, struct err *err)
+{
+	return err_set(err, ERR_CORRUPT, "store: series %lld has lost points", (long long)s->id);
+}
+
+static int read_series(struct db_rows *q, struct fold_series *ret, struct err *err)
+{
+	int64_t pieces;
+
+	*ret = (struct fold_series){ .id = db_i64(q, COL_series_get_id) };
+	ret->run_id = db_i64(q, COL_series_get_run_id);
+	ret->key_id = db_i64(q, COL_series_get_key_id);
+	ret->rank = db_i32(q, COL_series_get_rank);
+	ret->ordered = db_i32(q, COL_series_get_ordered);
+	ret->chunks = db_i64(q, COL_series_get_chunks);
+	ret->watched = ret->rank < 0 && spike_watches(db_str(q, COL_series_get_name));
+	sum_row_read(q, COL_series_get_count, &ret->sum);
+	if (!ret->sum.count)
+		sum_init(&ret->sum);
+	pieces = ret->chunks - full_chunks(ret);
+	if (pieces < 0 || pieces > FOLD_PIECES)
+		return lost_points(ret, err);
+	ret->pieces = (unsigned)pieces;
+	if (pieces == 1)
+		ret->piece_points[0] = (unsigned)(ret->sum.count % CHUNK_POINTS);
+	return 0;
+}
+
+/* How many points its pieces have, where it has several. */
+static int read_pieces(struct fold_rows *f, struct fold_series *s, struct err *err)
+{
+	int64_t first = SCAN_CHUNK_ID(s->id, full_chunks(s)), at;
+	struct db_rows *q;
+	int rc;
+
+	if (s->pieces < 2)
+		return 0;
+	rc = db_start(f->db, &q, DB_chunk_heads, err, "ii", first, first + FOLD_PIECES);
+	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
+		at = db_i64(q, COL_chunk_heads_id) - first;
+		if (at < FOLD_PIECES)
+			s->piece_points[at] = (unsigned)db_i64(q, COL_chunk_heads_points);
+		rc = 0;
+	}
+	return rc;
+}
+
+int fold_rows_series(struct fold_rows *f, int64_t id, struct fold_series *ret, struct err *err)
+{
+	const struct fold_series *known = map_get(f->series, &id, sizeof id);
+	struct db_rows *q;
+	int rc;
+
+	if (known) {
+		*ret = *known;
+		return 0;
+	}
+	rc = db_start(f->db, &q, DB_series_get, err, "i", id);
+	if (rc || (rc = db_next(f->db, q, err)) <= 0)
+		return rc < 0 ? rc : err_set(err, ERR_CORRUPT, "store: series %lld is missing", (long long)id);
+	rc = read_series(q, ret, err);
+	db_stop(q);
+	return rc ? rc : read_pieces(f, ret, err);
+}
+
+static int add_chunk(int64_t id, const void *bytes, size_t n, struct tail *to, struct err *err)
+{
+	struct sum_point room[CHUNK_POINTS];
+	struct chunk c;
+
+	if (chunk_open(&c, bytes, n) || chunk_points(&c, room))
+		return scan_damaged(err, "chunk", id);
+	return tail_add(to, room, c.points) ? no_memory(err) : 0;
+}
+
+int fold_rows_chunk(struct fold_rows *f, int64_t id, struct tail *to, struct err *err)
+{
+	const struct tail *known = map_get(f->chunks, &id, sizeof id);
+	struct db_rows *q;
+	int rc;
+
+	if (known)
+		return tail_add(to, known->points, known->count) ? no_memory(err) : 0;
+	rc = db_start(f->db, &q, DB_chunk_get, err, "i", id);
+	if (rc || (rc = db_next(f->db, q, err)) < 0)
+		return rc;
+	rc = add_chunk(id, rc ? db_blob(q, COL_chunk_get_data) : "", rc ? db_bytes(q, COL_chunk_get_data) : 0, to, err);
+	db_stop(q);
+	return rc;
+}
+
+/* --- reading ahead ------------------------------------------------------------------------------------------ */
+
+static int series_ahead(struct fold_rows *f, const char *ids, struct err *err)
+{
+	struct db_rows *q;
+	int rc = ids ? db_start(f->db, &q, DB_series_get_all, err, "t", ids) : no_memory(err);
+
+	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
+		int64_t id = db_i64(q, COL_series_get_id);
+		struct fold_series *s = map_put(f->series, &id, sizeof id);
+
+		rc = s ? read_series(q, s, err) : no_memory(err);
+		if (rc)
+			db_stop(q);
+	}
+	return rc;
+}
+
+static int keep_piece(struct fold_rows *f, int64_t chunk, int64_t points)
+{
+	int64_t id = SCAN_CHUNK_SERIES(chunk);
+	struct fold_series *s = map_get(f->series, &id, sizeof id);
+	int64_t at = s ? chunk - SCAN_CHUNK_ID(id, full_chunks(s)) : -1;
+
+	if (at < 0 || at >= FOLD_PIECES)
+		return ERR_CORRUPT;
+	s->piece_points[at] = (unsigned)points;
+	return 0;
+}
+
+static int pieces_ahead(struct fold_rows *f, const char *first, const char *last, struct err *err)
+{
+	struct db_rows *q;
+	int rc = first && last ? db_start(f->db, &q, DB_chunk_sizes, err, "tt", first, last) : no_memory(err);
+
+	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
+		int64_t id = db_i64(q, COL_chunk_sizes_id);
+
+		rc = keep_piece(f, id, db_i64(q, COL_chunk_sizes_points)) ? scan_damaged(err, "chunk", id) : 0;
+		if (rc)
+			db_stop(q);
+	}
+	return rc;
+}
+
+int fold_rows_ahead(struct fold_rows *f, const int64_t *series, size_t n, struct err *err)
+{
+	struct buf first, last;
+	size_t i;
+	int rc;
+
+	forget_ahead(f);
+	array_begin(&first);
+	for (i = 0; i < n; i++)
+		array_int(&first, series[i]);
+	rc = series_ahead(f, array_end(&first), err);
+	buf_done(&first);
+	array_begin(&first);
+	array_begin(&last);
+	for (i = 0; i < map_count(f->series) && !rc; i++) {
+		const struct fold_series *s = map_at(f->series, i);
+
+		if (s->pieces < 2)
+			continue;
+		array_int(&first, SCAN_CHUNK_ID(s->id, full_chunks(s)));
+		array_int(&last, SCAN_CHUNK_ID(s->id, s->chunks) - 1);
+	}
+	if (!rc && first.len > 1)
+		rc = pieces_ahead(f, array_end(&first), array_end(&last), err);
+	buf_done(&first);
+	buf_done(&last);
+	return rc;
+}
+
+int fold_rows_chunks_ahead(struct fold_rows *f, const int64_t *chunks, size_t n, struct err *err)
+{
+	struct db_rows *q;
+	struct buf ids;
+	size_t i;
+	int rc;
+
+	if (!n)
+		return 0;
+	array_begin(&ids);
+	for (i = 0; i < n; i++)
+		array_int(&ids, chunks[i]);
+	rc = array_end(&ids) ? db_start(f->db, &q, DB_chunk_get_all, err, "t", ids.data) : no_memory(err);
+	buf_done(&ids);
+	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
+		int64_t id = db_i64(q, COL_chunk_range_id);
+		struct tail *v = map_put(f->chunks, &id, sizeof id);
+
+		rc = v ? add_chunk(id, db_blob(q, COL_chunk_range_data), db_bytes(q, COL_chunk_range_data), v, err)
+		       : no_memory(err);
+		if (rc)
+			db_stop(q);
+	}
+	return rc;
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------ */
+
+int fold_rows_replace(struct fold_rows *f, const struct fold_series *s, int64_t number, int64_t chunks, struct err *err)
+{
+	if (db_shared(f->db)) { /* an updated row leaves as much behind as one that goes, and costs more */
+		for (; number < s->chunks; number++)
+			array_int(&f->dropped, SCAN_CHUNK_ID(s->id, number));
+		return 0;
+	}
+	if (chunks >= s->chunks)
+		return 0;
+	return db_run(f->db, DB_chunk_cut, err, "ii", SCAN_CHUNK_ID(s->id, chunks),
+		      SCAN_CHUNK_ID(s->id, s->chunks) - 1);
+}
+
+int fold_rows_put_chunk(struct fold_rows *f, int64_t id, const struct sum_point *p, unsigned n, struct err *err)
+{
+	int64_t low = p[0].step, high = p[0].step;
+	double early = p[0].time, late = p[0].time;
+	unsigned i;
+
+	for (i = 1; i < n; i++) {
+		low = p[i].step < low ? p[i].step : low;
+		high = p[i].step > high ? p[i].step : high;
+		early = p[i].time < early ? p[i].time : early;
+		late = p[i].time > late ? p[i].time : late;
+	}
+	buf_reset(&f->blob);
+	chunk_encode(&f->blob, p, n);
+	if (buf_failed(&f->blob))
+		return no_memory(err);
+	if (!db_shared(f->db))
+		return db_run(f->db, DB_chunk_put, err, CHUNK_FMT, id, (int64_t)n, low, high, early, late,
+			      f->blob.data, f->blob.len);
+	db_batch_add(&f->fresh_chunks, id, (int64_t)n, low, high, early, late, f->blob.data, f->blob.len);
+	return 0;
+}
+
+int fold_rows_put_series(struct fold_rows *f, const struct fold_series *s, struct err *err)
+{
+	if (!db_shared(f->db))
+		return db_run(f->db, DB_series_put, err, SERIES_FMT, s->id, (int64_t)s->ordered, s->chunks,
+			      SUM_ROW_ARGS(&s->sum));
+	db_batch_add(&f->changed_series, s->id, (int64_t)s->ordered, s->chunks, SUM_ROW_ARGS(&s->sum));
+	return 0;
+}
+
+int fold_rows_flush(struct fold_rows *f, struct err *err)
+{
+	int rc = 0;
+
+	if (f->dropped.len > 1)
+		rc = array_end(&f->dropped) ? db_run(f->db, DB_chunks_drop, err, "t", f->dropped.data) : no_memory(err);
+	buf_done(&f->dropped);
+	array_begin(&f->dropped);
+	if (!rc)
+		rc = db_batch_run(&f->fresh_chunks, f->db, DB_chunks_add, err);
+	return rc ? rc : db_batch_run(&f->changed_series, f->db, DB_series_put_all, err);
+}
