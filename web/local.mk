@@ -10,6 +10,7 @@ libwebapi_la_SOURCES = \
 	web/api/call.c web/api/call.h \
 	web/api/double.c web/api/double.h \
 	web/api/js.c web/api/js.h \
+	web/api/journal_pace.c web/api/journal_pace.h \
 	web/api/json.c web/api/json.h \
 	web/api/session.c web/api/session.h \
 	web/api/handlers.h \

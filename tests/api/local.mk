@@ -5,9 +5,10 @@ api_tests = tests/api/hostile.py tests/api/openapi.py tests/api/transfer.py test
 EXTRA_DIST += $(api_tests) tests/api/lib.py
 TESTS += $(api_tests)
 
-api_test_programs = tests/api/double_test tests/api/confine_test tests/api/webhook_test
+api_test_programs = tests/api/double_test tests/api/confine_test tests/api/journals/pace_test tests/api/webhook_test
 cmocka_tests += $(api_test_programs)
 tests_api_double_test_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 tests_api_double_test_LDADD = libwebserver.la $(CMOCKA_LIBS)
+tests_api_journals_pace_test_LDADD = libwebserver.la $(CMOCKA_LIBS)
 tests_api_webhook_test_LDADD = libwebcli.la $(CMOCKA_LIBS)
 tests_api_confine_test_LDADD = libwebserver.la $(CMOCKA_LIBS)

@@ -74,7 +74,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return None
         if fault == 'slow':
             time.sleep(4)
-        return self.reply(200, {'durable': durable})
+        interval = {'interval_s': server.interval_s} if server.interval_s else {}
+        return self.reply(200, {'durable': durable, **interval})
 
     def do_PUT(self):
         """A run's artifact: taken once its journal has come, as the server does it."""
@@ -99,9 +100,9 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, store, port=0, fault=None, put_fault=None):
+    def __init__(self, store, port=0, fault=None, put_fault=None, interval_s=None):
         super().__init__(('127.0.0.1', port), Handler)
-        self.store, self.fault, self.put_fault = store, fault, put_fault
+        self.store, self.fault, self.put_fault, self.interval_s = store, fault, put_fault, interval_s
         self.thread = threading.Thread(target=self.serve_forever, kwargs={'poll_interval': 0.02}, daemon=True)
         self.thread.start()
 
@@ -143,6 +144,19 @@ def check(store, recorder, code=0, complete=True):
         assert j.whole == len(j.data)
         have = store.data.get((j.header['run_id'], j.header['writer_id']), b'')
         assert (have == j.data) if complete else j.data.startswith(have), (len(have), len(j.data))
+
+
+def asked_to_wait(runs):
+    """Little waits as long as the server asked for, whatever the locale's decimal point; the end does not wait."""
+    store = Store()
+    server = Server(store, interval_s=45.25)
+    r = Recorder(runs, server.server_port, 'close_wait_s=60')
+    for i in range(4):
+        r.do('burst 100 train/loss %d' % (1 + 100 * i), 'sleep 0.8')
+    r.end('close 1')
+    server.stop()
+    check(store, r)
+    assert store.requests <= 3, store.requests
 
 
 def plain(runs):
@@ -364,7 +378,7 @@ def files_without_a_server(runs):
 
 
 def main():
-    sys.exit(parallel.run([plain, down_at_first, never_there, failing, refusing, forgetful, lost_replies, slow, restarted,
+    sys.exit(parallel.run([plain, asked_to_wait, down_at_first, never_there, failing, refusing, forgetful, lost_replies, slow, restarted,
                            larger_than_a_request, ranks, left_behind, addresses, kept_files, files_without_a_server]))
 
 

@@ -12,6 +12,7 @@
 #include "tracker/event/record.h"
 
 #define ID_BYTES 33
+#define INTERVAL_MAX_S 60.0 /* whatever a server says */
 #define FIRST_BYTES 16384u /* a small start: the server may have all of it already and tells where to go on */
 
 struct sender {
@@ -20,6 +21,7 @@ struct sender {
 	char writer_id[ID_BYTES];
 	uint64_t durable; /* acknowledged */
 	uint64_t limit;
+	double interval_s;
 };
 
 int sender_new(struct sender **ret, const char *path, const char *run_id, const char *writer_id, struct err *err)
@@ -34,6 +36,7 @@ int sender_new(struct sender **ret, const char *path, const char *run_id, const 
 	}
 	snprintf(s->run_id, sizeof(s->run_id), "%s", run_id);
 	snprintf(s->writer_id, sizeof(s->writer_id), "%s", writer_id);
+	s->interval_s = SENDER_INTERVAL_S;
 	*ret = s;
 	return 0;
 }
@@ -54,6 +57,11 @@ void sender_limit(struct sender *s, uint64_t bytes)
 uint64_t sender_durable(const struct sender *s)
 {
 	return s->durable;
+}
+
+double sender_interval_s(const struct sender *s)
+{
+	return s->interval_s;
 }
 
 /* Reads [durable, durable + want) as far as it goes. */
@@ -108,21 +116,41 @@ static int read_records(const struct sender *s, struct buf *to, struct err *err)
 	return 0;
 }
 
-/* {"durable":N} */
-static bool parse_durable(const struct http_reply *reply, uint64_t *ret)
+/* The number behind the quoted name: {"durable":N,"interval_s":S}; NULL when there is none. */
+static const char *find_number(const struct http_reply *reply, const char *name)
 {
-	static const char name[] = "\"durable\"";
 	const char *at = reply->body.data ? strstr(reply->body.data, name) : NULL;
-	char *end;
 
 	if (!at)
-		return false;
-	at += sizeof(name) - 1;
+		return NULL;
+	at += strlen(name);
 	at += strspn(at, " :");
-	if (*at < '0' || *at > '9')
-		return false;
-	*ret = strtoull(at, &end, 10);
-	return true;
+	return *at >= '0' && *at <= '9' ? at : NULL;
+}
+
+static bool parse_durable(const struct http_reply *reply, uint64_t *ret)
+{
+	const char *at = find_number(reply, "\"durable\"");
+
+	if (at)
+		*ret = strtoull(at, NULL, 10);
+	return at != NULL;
+}
+
+/* Digits with a point, whatever the host program's locale takes for one. */
+static double parse_interval(const struct http_reply *reply)
+{
+	const char *at = find_number(reply, "\"interval_s\"");
+	double s = 0, unit = 1;
+
+	if (!at)
+		return SENDER_INTERVAL_S;
+	for (; *at >= '0' && *at <= '9' && s < INTERVAL_MAX_S; at++)
+		s = s * 10 + (*at - '0');
+	if (*at == '.')
+		for (at++; *at >= '0' && *at <= '9' && unit > 1e-6; at++)
+			s += (*at - '0') * (unit /= 10);
+	return s < SENDER_INTERVAL_S ? SENDER_INTERVAL_S : s < INTERVAL_MAX_S ? s : INTERVAL_MAX_S;
 }
 
 static enum sender_step judge(struct sender *s, const struct http_reply *reply, struct err *err)
@@ -134,6 +162,7 @@ static enum sender_step judge(struct sender *s, const struct http_reply *reply, 
 		bool moved = durable != s->durable;
 
 		s->durable = durable;
+		s->interval_s = parse_interval(reply);
 		if (moved)
 			return SENDER_SENT;
 		err_set(err, ERR_PEER, "the server does not get beyond byte %llu of %s",

@@ -20,6 +20,10 @@ void sender_limit(struct sender *s, uint64_t bytes);
 
 uint64_t sender_durable(const struct sender *s); /* bytes that are acknowledged */
 
+/* How long the server asked to wait before the next request; SENDER_INTERVAL_S before it said so. */
+#define SENDER_INTERVAL_S 0.5
+double sender_interval_s(const struct sender *s);
+
 enum sender_step {
 	SENDER_SENT,    /* the server's offset moved, or told where to go on */
 	SENDER_RETRY,   /* no answer, or one that asks for patience; err says which */

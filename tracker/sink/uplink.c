@@ -12,7 +12,6 @@
 #include "tracker/sink/http.h"
 #include "tracker/sink/sender.h"
 
-#define BATCH_S 0.5      /* between two requests while little is waiting */
 #define EAGER_BYTES (256u << 10)
 #define BACKOFF_FIRST_S 0.5
 #define BACKOFF_MAX_S 30.0
@@ -101,10 +100,16 @@ static void say_back(struct uplink *u)
 	notice(u, text);
 }
 
-/* How long to leave the server alone after a failure: doubling, with some jitter so that many ranks spread out. */
+/* By chance, a quarter more or less: many ranks spread out. */
+static double about(double s)
+{
+	return s * (0.75 + 0.5 * (double)(clock_mono_ns() / 1000 % 1000) / 1000);
+}
+
+/* How long to leave the server alone after a failure: doubling. */
 static double next_backoff(struct uplink *u, enum sender_step step, double asked_s)
 {
-	double wait_s = u->backoff_s * (0.75 + 0.5 * (double)(clock_mono_ns() % 1000) / 1000);
+	double wait_s = about(u->backoff_s);
 
 	u->backoff_s = u->backoff_s * 2 > BACKOFF_MAX_S ? BACKOFF_MAX_S : u->backoff_s * 2;
 	if (step != SENDER_RETRY)
@@ -126,13 +131,16 @@ static double send_one(struct uplink *u, unsigned which)
 	sender_limit(s, u->journal[which].bytes);
 	pthread_mutex_unlock(&u->lock);
 	step = sender_step(s, u->http, deadline_s, &asked_s, &err);
-	next_s = clock_mono_s() + BATCH_S;
+	next_s = clock_mono_s();
 	if (step == SENDER_SENT) {
+		next_s += about(sender_interval_s(s)); /* while little is waiting */
 		u->backoff_s = BACKOFF_FIRST_S;
 		say_back(u);
 	} else if (step != SENDER_LOCAL || !adopted) {
 		say_failing(u, &err);
-		next_s += next_backoff(u, step, asked_s) - BATCH_S;
+		next_s += next_backoff(u, step, asked_s);
+	} else {
+		next_s += SENDER_INTERVAL_S;
 	}
 	pthread_mutex_lock(&u->lock);
 	u->journal[which].durable = sender_durable(s);

@@ -7,6 +7,7 @@
 #include "web/api/call.h"
 #include "web/api/js.h"
 #include "web/api/json.h"
+#include "web/api/journal_pace.h"
 #include "web/store/follow/follow.h"
 #include "web/store/mlflow/mlflow.h"
 #include "web/store/read/points.h"
@@ -21,6 +22,7 @@ struct api_counters {
 	atomic_ullong connections; /* open now */
 	atomic_ullong streams;     /* event streams open now */
 	atomic_ullong body_bytes;
+	struct journal_pace pace;          /* of journals' senders */
 	atomic_bool draining;      /* an end was asked for: nobody shall send requests any more */
 	atomic_bool confined;      /* the kernel keeps the answering threads inside the store */
 };

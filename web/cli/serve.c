@@ -34,7 +34,7 @@
 struct serve {
 	const char *logdir, *host, *db, *artifacts, *token_file, *tls_cert, *tls_key;
 	const char *webhook_url, *webhook_secret_file;
-	int port, max_connections, artifact_mib, drain_s;
+	int port, max_connections, cache_mib, artifact_mib, drain_s;
 	bool help, behind_proxy;
 	char token[200]; /* "": none fixed */
 	char owner_token[TOKEN_TEXT_MAX];
@@ -100,7 +100,8 @@ static int open_store(struct serve *o, struct err *err)
 		log_info("%s cannot hold the store; it is %s", o->logdir, o->paths.db);
 	rc = store_open(&o->store, &(struct store_opts){ .db_path = o->paths.db, .logdir = o->logdir,
 		.artifacts = o->artifacts ? o->artifacts : o->paths.artifacts, .artifacts_by_default = !o->artifacts,
-		.artifact_max = (uint64_t)o->artifact_mib << 20, .queue_bytes = QUEUE_BYTES }, err);
+		.artifact_max = (uint64_t)o->artifact_mib << 20, .queue_bytes = QUEUE_BYTES,
+		.cache_mib = o->cache_mib }, err);
 	if (rc == ERR_BUSY && !store_holder(&holder, o->paths.db, NULL) && holder.address[0])
 		return err_set(err, ERR_BUSY, "%s is served already, at %s (process %d)", o->logdir, holder.address,
 			       holder.pid);
@@ -301,6 +302,9 @@ static int serve_run(int argc, char **argv, struct err *err)
 		  &o.artifacts, 0, 0 },
 		{ "max-artifact-mib", FLAG_NUMBER, "N", "largest artifact taken, in MiB (default: 1048576)",
 		  &o.artifact_mib, 1, 1048576 },
+		{ "cache-mib", FLAG_NUMBER, "N",
+		  "about what is remembered of the rows of a store in PostgreSQL, in MiB (default: 256)", &o.cache_mib,
+		  1, 65536 },
 		{ "tls-cert", FLAG_PATH, "FILE", "serve HTTPS with this certificate (PEM, its chain behind it)",
 		  &o.tls_cert, 0, 0 },
 		{ "tls-key", FLAG_PATH, "FILE", "the certificate's private key (PEM)", &o.tls_key, 0, 0 },

@@ -5,27 +5,54 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/clock.h"
 #include "web/api/handlers.h"
+
+/* Kept with the call, as is its body: the rest of a range may have to be submitted again. */
+struct range {
+	struct ingest_op op;
+	double came_s;
+};
+
+/* Where the sender goes on, and when. */
+static void put_place(struct js *j, struct call *c, uint64_t durable)
+{
+	struct journal_pace none = { 0 };
+
+	js_key_int(j, "durable", (int64_t)durable);
+	js_key_number(j, "interval_s", journal_pace_interval_s(c->api->counters ? &c->api->counters->pace : &none));
+}
 
 static void write_durable(struct call *c, uint64_t durable)
 {
 	struct js j = { .out = &c->out };
 
 	js_open(&j, '{');
-	js_key_int(&j, "durable", (int64_t)durable);
+	put_place(&j, c, durable);
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
 }
 
-static enum call_next journal_submit(struct call *c, struct ingest_op op);
+static enum call_next journal_submit(struct call *c, struct range range);
+
+static void note_pace(struct call *c)
+{
+	const struct range *r = c->own;
+	double waited_s = clock_mono_s() - r->came_s;
+
+	if (c->api->counters)
+		journal_pace_note(&c->api->counters->pace, clock_mono_ns() / 1000000, (uint64_t)(waited_s * 1000));
+}
 
 static enum call_next journal_stored(struct call *c, const struct ingest_result *res)
 {
+	const struct range *r = c->own;
 	struct js j = { .out = &c->out };
 
 	if (res->overtaken)
-		return journal_submit(c, ingest_rest(c->own, res->durable));
+		return journal_submit(c, (struct range){ ingest_rest(&r->op, res->durable), r->came_s });
 	if (!res->code) {
+		note_pace(c);
 		write_durable(c, res->durable);
 		return CALL_DONE;
 	}
@@ -34,7 +61,7 @@ static enum call_next journal_stored(struct call *c, const struct ingest_result 
 	/* the sender is ahead: it goes back to where the store is */
 	c->status = call_error_status(CALL_conflict);
 	js_open(&j, '{');
-	js_key_int(&j, "durable", (int64_t)res->durable);
+	put_place(&j, c, res->durable);
 	js_key(&j, "error");
 	js_open(&j, '{');
 	js_key_str(&j, "code", call_error_name(CALL_conflict));
@@ -46,16 +73,15 @@ static enum call_next journal_stored(struct call *c, const struct ingest_result 
 	return CALL_DONE;
 }
 
-/* Kept with the call, as is its body: the rest of a range may have to be submitted again. */
-static enum call_next journal_submit(struct call *c, struct ingest_op op)
+static enum call_next journal_submit(struct call *c, struct range range)
 {
-	struct ingest_op *kept = arena_alloc(c->arena, sizeof(*kept));
+	struct range *kept = arena_alloc(c->arena, sizeof(*kept));
 
 	if (!kept)
 		return call_fail(c, CALL_busy, NULL, "out of memory");
-	*kept = op;
+	*kept = range;
 	c->own = kept;
-	return api_submit(c, &(struct api_change){ .op = kept, .keep_errors = true, .then = journal_stored });
+	return api_submit(c, &(struct api_change){ .op = &kept->op, .keep_errors = true, .then = journal_stored });
 }
 
 static const char *journal_writer(struct call *c)
@@ -82,7 +108,7 @@ enum call_next on_journal_post(struct call *c)
 	op.offset = (uint64_t)offset;
 	op.bytes = c->body;
 	op.len = c->body_len;
-	return journal_submit(c, op);
+	return journal_submit(c, (struct range){ op, clock_mono_s() });
 }
 
 enum call_next on_journal_get(struct call *c)

@@ -162,7 +162,7 @@ static double resident_bytes(void)
 	return (double)resident * (double)sysconf(_SC_PAGESIZE);
 }
 
-static void counter_metrics(struct buf *out, const struct api_counters *n)
+static void counter_metrics(struct buf *out, struct api_counters *n)
 {
 	int i;
 
@@ -171,6 +171,9 @@ static void counter_metrics(struct buf *out, const struct api_counters *n)
 	metric(out, "dptrack_http_connections", "gauge", "Open connections.", (double)n->connections);
 	metric(out, "dptrack_http_confined", "gauge",
 	       "1 where the kernel keeps the answering threads inside the store.", n->confined ? 1 : 0);
+	metric(out, "dptrack_journal_interval_seconds", "gauge",
+	       "How long senders of journals are asked to wait between two requests.",
+	       journal_pace_interval_s(&n->pace));
 	metric(out, "dptrack_http_event_streams", "gauge", "Open event streams.", (double)n->streams);
 	buf_adds(out, "# HELP dptrack_http_replies_total Replies by class of status.\n"
 		      "# TYPE dptrack_http_replies_total counter\n");
