@@ -48,14 +48,20 @@ SELECT value FROM meta WHERE name = 'store_id';
 SELECT max((SELECT coalesce(max(rev), 0) FROM run), (SELECT coalesce(max(rev), 0) FROM gone));
 -- postgresql:
 SELECT rev FROM counter;
--- The newest change, and which rows these are: those of a dump that was put back, or of a standby that took over, may lack
--- changes that somebody has heard of.
+-- The newest change, and which rows these are: those of a backup or a dump that was put back, or of a standby that took over,
+-- may lack changes that somebody has heard of.
 -- name: changes_now
-SELECT max((SELECT coalesce(max(rev), 0) FROM run), (SELECT coalesce(max(rev), 0) FROM gone)) AS rev, '' AS rows_of;
+SELECT max((SELECT coalesce(max(rev), 0) FROM run), (SELECT coalesce(max(rev), 0) FROM gone)) AS rev,
+	coalesce((SELECT value FROM meta WHERE name = 'rows_of'), '') AS rows_of;
 -- postgresql:
 SELECT c.rev, concat_ws(' ', s.system_identifier, substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8),
 	(SELECT oid FROM pg_database WHERE datname = current_database()), pg_relation_filenode('counter')) AS rows_of
 FROM counter c CROSS JOIN pg_control_system() s;
+-- name: rows_of_draw
+INSERT INTO meta (name, value) VALUES ('rows_of', lower(hex(randomblob(16))))
+ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+-- postgresql:
+SELECT 1;
 -- name: rev_take
 -- postgresql:
 UPDATE counter SET rev = rev + ?1 RETURNING rev;

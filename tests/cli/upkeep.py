@@ -112,6 +112,7 @@ def backups(folder):
     run("gc", "--logdir", runs)
     if not lib.IN_DATABASE:
         restored(folder, runs, copy, artifact, want)
+        changes_of_a_restored_store(folder)
 
 
 def restored(folder, runs, copy, artifact, want):
@@ -124,6 +125,27 @@ def restored(folder, runs, copy, artifact, want):
     lib.equal(export(runs), want, "exports after a restore")
     lib.check(os.path.exists(artifact), "the artifact is back")
     lib.equal(sum("before-restore" in n for n in os.listdir(runs)) > 0, True, "what was there is kept")
+
+
+def changes_of_a_restored_store(folder):
+    """A page hears that what it knows is of other rows, also when the restored store has had more changes than it has heard of."""
+    runs, copy = os.path.join(folder, "runs5"), os.path.join(folder, "copy5")
+    server = lib.Server(runs)
+    add_run(server, "before", 10)
+    run("backup", copy, "--logdir", runs)
+    add_run(server, "lost", 10)
+    token = server.json("GET", "/api/v1/changes")[1]["token"]
+    lib.equal(server.stop(), 0, "exit code")
+    for _ in range(2):
+        run("backup", "--restore", copy, "--logdir", runs)
+        server = lib.Server(runs)
+        for i in range(3):
+            add_run(server, f"after{i}", 10)
+        reply = server.json("GET", f"/api/v1/changes?since={token}")[1]
+        lib.equal(reply["reset"], True, "changes since a token of what was there before")
+        token = reply["token"]
+        lib.equal(server.json("GET", f"/api/v1/changes?since={token}")[1]["reset"], False, "changes since the reset")
+        lib.equal(server.stop(), 0, "exit code")
 
 
 def cut_short(folder):

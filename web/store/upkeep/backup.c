@@ -301,6 +301,24 @@ static int put_aside(const char *path, const char *suffix, int64_t now_ms, struc
 	return 0;
 }
 
+/* Its rows are others than those that pages and scripts have heard of, even when as many changes were made to them. */
+static int draw_rows(const char *path, struct err *err)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC), rc = fd < 0 ? err_set_errno(err, errno, "%s", path) : 0;
+	struct db *d = NULL;
+
+	if (!rc)
+		rc = db_open_backup(&d, path, err);
+	if (!rc)
+		rc = db_run(d, DB_rows_of_draw, err, "");
+	db_close(d);
+	if (!rc && fsync(fd))
+		rc = err_set_errno(err, errno, "%s", path);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
 static int put_back(const char *db, const char *artifacts, const struct store_paths *to, struct err *err)
 {
 	struct files_sum sum = { 0 };
@@ -311,6 +329,8 @@ static int put_back(const char *db, const char *artifacts, const struct store_pa
 	snprintf(partial, sizeof partial, "%s.partial", to->db);
 	unlink(partial);
 	rc = files_copy(db, partial, &sum, NULL, NULL, err);
+	if (!rc)
+		rc = draw_rows(partial, err);
 	if (!rc)
 		rc = put_aside(to->db, "", now_ms, err);
 	if (!rc)
