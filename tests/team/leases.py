@@ -1,5 +1,5 @@
 """Leases: of two processes with one folder of runs one follows it, and the other goes on with it when that is killed, or stopped for
-a while; the points are there once. What one process does at a time another one refuses to begin; a lease that ran out is nobody's.
+a while; the points are there once. One process holds alert rules against runs. What one process does at a time another one refuses to begin; a lease that ran out is nobody's.
 `--full`: the upkeep of a process that is killed moves, too."""
 import json
 import os
@@ -81,6 +81,29 @@ def one_cleans(db, team):
     check(team[1].json("POST", "/api/v1/gc", {})[0] == 200, "another gc")
 
 
+def one_judges(db, leader, other):
+    """Rules are held against runs by one process; when that is killed another one goes on, and each alert is there once."""
+    check(leader.json("POST", "/api/v1/runs", {"experiment": "judged", "name": "none"})[0] == 201, "a run")
+    status, rule = leader.json("POST", "/api/v1/alerts/rules", {"experiment": "judged", "kind": "metric", "metric": "loss", "above": 10})
+    check(status == 201, f"a rule: {status} {rule}")
+    check(until(60, lambda: holder(db, "alerts") is not None), "nobody holds rules against runs")
+    judge = next(p for p in (leader, other) if p.process.pid == holder(db, "alerts"))
+    rest = next(p for p in (leader, other) if p is not judge)
+
+    def fired(name):
+        run = rest.json("POST", "/api/v1/runs", {"experiment": "judged", "name": name})[1]["id"]
+        rest.json("POST", f"/api/v1/runs/{run}/metrics", {"points": [{"key": "loss", "step": 1, "value": 11.0}]})
+        check(until(60, lambda: run in [a["run"] for a in rest.json("GET", "/api/v1/alerts")[1]["alerts"]]), f"{name}: no alert")
+
+    fired("one")
+    judge.kill()
+    fired("two")
+    check(holder(db, "alerts") == rest.process.pid, "who judges after a kill")
+    judge.start()
+    alerts = [a["run"] for a in judge.json("GET", "/api/v1/alerts")[1]["alerts"]]
+    check(len(alerts) == 2 == len(set(alerts)), f"alerts: {alerts}")
+
+
 def upkeep_moves(db, leader, other):
     """Lost runs and old keys are looked after by one process, by another one when that is gone."""
     check(until(30, lambda: holder(db, "upkeep") is not None), "nobody looks after lost runs")
@@ -111,6 +134,7 @@ def main():
         team = [lib.Process(address, os.path.join(folder, "artifacts"), "--logdir", runs) for _ in range(2)]
         leader, other = one_follows(db, team, runs)
         one_cleans(db, team)
+        one_judges(db, leader, other)
         if "--full" in sys.argv:
             upkeep_moves(db, leader, other)
         after_the_database(db, runs, leader, other)

@@ -8,6 +8,7 @@
 #include "tracker/base/cond.h"
 #include "web/store/alert/judge.h"
 #include "web/store/store.h"
+#include "web/store/write/lease.h"
 
 #define PAUSE_S 1.0   /* between two looks */
 #define SILENCE_S 5.0 /* without a change */
@@ -15,6 +16,7 @@
 struct watch {
 	struct store *s;
 	struct judge *judge;
+	struct lease lease; /* of a team one process looks */
 	pthread_t thread;
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t told;
@@ -53,8 +55,10 @@ static void *main_loop(void *arg)
 	struct watch *w = arg;
 
 	do
-		judge_look(w->judge, clock_wall_ms(), NULL);
+		if (lease_take(&w->lease, NULL) > 0)
+			judge_look(w->judge, clock_wall_ms(), NULL);
 	while (wait_for_news(w));
+	lease_give(&w->lease);
 	return NULL;
 }
 
@@ -66,6 +70,7 @@ int watch_start(struct watch **ret, struct store *s, bool post, struct err *err)
 	if (!w)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	w->s = s;
+	lease_init(&w->lease, s, "alerts");
 	rc = judge_new(&w->judge, s, post, err);
 	if (rc)
 		goto fail;
