@@ -230,7 +230,8 @@ TABLES = """SELECT table_name, column_name, data_type, is_nullable, column_defau
 # What version 10 did not have.
 TO_10 = """DROP TABLE session; DROP TRIGGER artifact_goes ON artifact; DROP TRIGGER artifact_changes ON artifact;
     DROP FUNCTION artifact_leaves; DROP TABLE object; ALTER TABLE artifact DROP COLUMN object;
-    DROP TABLE alert_rule; DROP TABLE alert_fired; DROP TABLE kept; DROP TABLE kept_text; UPDATE meta SET value = '10' WHERE name = 'version'"""
+    DROP TABLE alert_rule; DROP TABLE alert_fired; DROP TABLE kept; DROP TABLE kept_text; DROP TABLE file;
+    UPDATE meta SET value = '10' WHERE name = 'version'"""
 
 
 def upgraded(db):
