@@ -129,7 +129,6 @@ def mlflow_metric(run):
     return {m["key"]: m["value"] for m in run["data"]["metrics"]}.get("v")
 
 
-
 ROUTES = {  # what the newest value of `v` is by each of them; w: of the write
     "run": lambda c, w: c.json("GET", f"/api/v1/runs/{w.run}")["metrics"]["v"]["last"],
     "runs, filtered": lambda c, w: w.n if [r["id"] for r in c.json("GET", f"/api/v1/runs?filter=metrics.v%20%3D%20{w.n}&limit=5")["runs"]]
@@ -179,7 +178,7 @@ def written_and_read(team, writes):
         w.make(connections[w.n % PROCESSES])
         name = names[w.n % len(names)]
         try:
-            got = ROUTES[name](connections[(w.n + w.n // len(names) % 2) % PROCESSES], w)
+            got = ROUTES[name](connections[(w.n + 1 + w.n // len(names) % (PROCESSES - 1)) % PROCESSES], w)
         except (KeyError, IndexError, TypeError) as missing:
             got = repr(missing)
         if got != w.n:
@@ -200,10 +199,12 @@ def main():
     with cluster.Cluster() as db, tempfile.TemporaryDirectory(prefix="dptrack-team.") as folder:
         address = db.store("t1")
         team = [lib.Process(address, os.path.join(folder, "artifacts")) for _ in range(PROCESSES)]
-        one_run(team, db, os.path.join(folder, "runs"), args.seconds)
-        written_and_read(team, args.writes)
-        for p in team:
-            p.stop()
+        try:
+            one_run(team, db, os.path.join(folder, "runs"), args.seconds)
+            written_and_read(team, args.writes)
+        finally:
+            for p in team:
+                p.stop()
     lib.finish("exact")
 
 
