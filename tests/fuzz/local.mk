@@ -1,7 +1,8 @@
 # Inputs that were found once, replayed; `tests/fuzz/run.sh` looks for new ones with clang's libFuzzer. A target is one file.
 fuzz_targets = tests/fuzz/journal tests/fuzz/request tests/fuzz/grammar tests/fuzz/decode tests/fuzz/range tests/fuzz/gzip \
 	tests/fuzz/picture tests/fuzz/safetensors tests/fuzz/state tests/fuzz/tar tests/fuzz/tfrecord \
-	tests/fuzz/lmdb tests/fuzz/parquet tests/fuzz/arrow tests/fuzz/wandb tests/fuzz/lines tests/fuzz/yaml tests/fuzz/json_member
+	tests/fuzz/lmdb tests/fuzz/parquet tests/fuzz/arrow tests/fuzz/wandb tests/fuzz/lines tests/fuzz/yaml \
+	tests/fuzz/json_member tests/fuzz/shard_list
 check_PROGRAMS += $(fuzz_targets)
 check_LTLIBRARIES += tests/fuzz/libfuzz.la
 EXTRA_DIST += tests/fuzz/replay.sh tests/fuzz/run.sh tests/fuzz/corpus tests/fuzz/dict tests/fuzz/driver.c tests/fuzz/container.h
@@ -27,6 +28,7 @@ tests_fuzz_wandb_LDADD = tests/fuzz/libfuzz.la libwebcli.la $(ZLIB_LIBS) $(JANSS
 tests_fuzz_lines_LDADD = tests/fuzz/libfuzz.la libwebcli.la $(JANSSON_LIBS) $(FUZZER_LIBS)
 tests_fuzz_yaml_LDADD = tests/fuzz/libfuzz.la libwebcli.la $(JANSSON_LIBS) $(FUZZER_LIBS)
 tests_fuzz_json_member_LDADD = $(fuzz_trainer)
+tests_fuzz_shard_list_LDADD = $(fuzz_trainer)
 tests_fuzz_tfrecord_LDADD = $(fuzz_trainer)
 tests_fuzz_lmdb_LDADD = $(fuzz_trainer)
 tests_fuzz_parquet_LDADD = $(fuzz_trainer)
