@@ -105,10 +105,19 @@ def unpacks(*kinds):
     return True
 
 
+def read_once(name):
+    """A page is read and unpacked once, however many workers want its samples at the same time."""
+    flags = ["--undecoded", "--data-path", os.path.join(FORMATS, name), "-b", "4", "--epochs", "3", "--val-split", "0", "--json"]
+    read = [sum(p["local_bytes"] for p in json.loads(run("dptrain", "bench", "--loader", *flags, "-j", str(w)))["passes"]) for w in (0, 1, 4)]
+    assert read[0] == read[1] == read[2] > 0, (name, read)
+
+
 def parquet():
     if not unpacks("snappy", "zstd", "lz4"):
         return
     want = same(["none.parquet", "snappy.parquet", "zstd.parquet", "gzip.parquet", "lz4.parquet", "deltas.parquet"])
+    read_once("snappy.parquet")
+    read_once("deltas.parquet")
     server = objectserver.Server(FORMATS)
     assert files(f"{server.url}/snappy.parquet") == want, "over http"
     server.stop()

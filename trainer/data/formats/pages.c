@@ -1,5 +1,5 @@
-/* pages.c: a list of pages, the last used in front. A page that is being read is nobody else's yet: two threads that
- * want the same one at once may both unpack it. */
+/* pages.c: a list of pages, the last used in front. A page is unpacked once: who wants one that another thread is at
+ * waits for it. */
 #include "trainer/data/formats/pages.h"
 
 #include <pthread.h>
@@ -7,8 +7,12 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "tracker/base/clock.h"
+#include "tracker/base/cond.h"
 #include "trainer/data/container/arrow_buffer.h"
 #include "trainer/data/container/parquet_page.h"
+
+#define LOOK_S 0.1 /* between two looks at whether somebody still waits */
 
 struct page {
 	TAILQ_ENTRY(page) link;
@@ -16,7 +20,8 @@ struct page {
 	uint64_t offset;
 	unsigned char *bytes;
 	uint32_t n;
-	int uses; /* threads that copy of it */
+	int uses; /* threads that copy of it, or fill it */
+	bool filled;
 };
 
 TAILQ_HEAD(page_list, page);
@@ -25,6 +30,7 @@ struct pages {
 	struct objects *store;
 	uint64_t most_bytes;
 	pthread_mutex_t lock;
+	pthread_cond_t filled; /* a page is, or could not be */
 	struct page_list list;
 };
 
@@ -43,6 +49,7 @@ int pages_new(struct pages **ret, struct objects *store, uint64_t most_bytes, st
 	p->store = store;
 	p->most_bytes = most_bytes;
 	pthread_mutex_init(&p->lock, NULL);
+	cond_init(&p->filled);
 	TAILQ_INIT(&p->list);
 	*ret = p;
 	return 0;
@@ -64,6 +71,7 @@ void pages_free(struct pages *p)
 		TAILQ_REMOVE(&p->list, page, link);
 		page_free(page);
 	}
+	pthread_cond_destroy(&p->filled);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
@@ -75,7 +83,7 @@ static int read_source(void *user, uint64_t at, void *to, size_t n, struct err *
 	return objects_read(s->store, &(struct objects_range){ s->object, at, n, false, s->stop }, to, err);
 }
 
-/* Under the lock: the page, one use more of it. */
+/* Under the lock: the page, in front of the others; NULL: nobody has read it. */
 static struct page *find(struct pages *p, const struct sample *one)
 {
 	struct page *page;
@@ -85,7 +93,6 @@ static struct page *find(struct pages *p, const struct sample *one)
 			break;
 	if (!page)
 		return NULL;
-	page->uses++;
 	TAILQ_REMOVE(&p->list, page, link);
 	TAILQ_INSERT_HEAD(&p->list, page, link);
 	return page;
@@ -123,42 +130,67 @@ static int unpack_page(struct page *page, const struct byte_source *file, const 
 	return 0;
 }
 
-static int load(struct pages *p, const struct sample *one, const struct stop *stop, struct page **ret, struct err *err)
+/* Called and left with the lock held, which is free while the page is unpacked. One use of it is the caller's. A page
+ * that could not be read is in the list no more. */
+static int fill(struct pages *p, struct page *page, const struct sample *one, const struct stop *stop, struct err *err)
 {
 	struct source source = { p->store, (int)one->object, stop };
 	struct byte_source file = { objects_bytes(p->store, (int)one->object), read_source, &source,
 				    objects_name(p->store, (int)one->object) };
-	struct page *page = calloc(1, sizeof(*page));
-	int rc = page ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	int rc;
 
-	if (!rc)
-		rc = unpack_page(page, &file, one, err);
-	if (rc) {
-		free(page);
-		return rc;
-	}
-	page->object = one->object;
-	page->offset = one->offset;
-	page->uses = 1;
-	pthread_mutex_lock(&p->lock);
+	*page = (struct page){ .object = one->object, .offset = one->offset, .uses = 1 };
 	TAILQ_INSERT_HEAD(&p->list, page, link);
-	make_room(p);
 	pthread_mutex_unlock(&p->lock);
-	*ret = page;
-	return 0;
+	rc = unpack_page(page, &file, one, err);
+	pthread_mutex_lock(&p->lock);
+	page->filled = !rc;
+	if (rc)
+		TAILQ_REMOVE(&p->list, page, link);
+	else
+		make_room(p);
+	pthread_cond_broadcast(&p->filled);
+	return rc;
+}
+
+/* Under the lock. A page that could not be read by another thread is read once more: its error may have been that
+ * nobody waited for it there. */
+static int take(struct pages *p, const struct sample *one, const struct stop *stop, struct page **ret, struct err *err)
+{
+	struct page *page;
+	int rc;
+
+	while ((page = find(p, one)) && !page->filled) {
+		if (stop_asked(stop))
+			return err_set(err, ERR_CANCELED, "%.250s: nobody waits for it any more",
+				       objects_name(p->store, (int)one->object));
+		cond_wait_until(&p->filled, &p->lock, clock_mono_s() + LOOK_S);
+	}
+	if (page) {
+		page->uses++;
+		*ret = page;
+		return 0;
+	}
+	page = malloc(sizeof(*page));
+	if (!page)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	rc = fill(p, page, one, stop, err);
+	if (rc)
+		free(page);
+	else
+		*ret = page;
+	return rc;
 }
 
 int pages_read(struct pages *p, const struct sample *one, const struct stop *stop, void *to, struct err *err)
 {
 	uint32_t inside = samples_inside(one->packed);
-	struct page *page;
-	int rc = 0;
+	struct page *page = NULL;
+	int rc;
 
 	pthread_mutex_lock(&p->lock);
-	page = find(p, one);
+	rc = take(p, one, stop, &page, err);
 	pthread_mutex_unlock(&p->lock);
-	if (!page)
-		rc = load(p, one, stop, &page, err);
 	if (rc)
 		return rc;
 	if (inside > page->n || one->bytes > page->n - inside)
