@@ -95,7 +95,9 @@ libwebcli_la_SOURCES = \
 	web/cli/bring/events.c web/cli/bring/events.h \
 	web/cli/bring/import.c \
 	web/cli/bring/lines.c web/cli/bring/lines.h \
+	web/cli/bring/kept.c web/cli/bring/kept.h \
 	web/cli/bring/mlflow.c web/cli/bring/mlflow.h web/cli/bring/mlflow_db.c web/cli/bring/mlruns.c \
+	web/cli/bring/sync.c \
 	web/cli/bring/wandb.c web/cli/bring/wandb.h \
 	web/cli/bring/wandb_file.c web/cli/bring/wandb_file.h \
 	web/cli/bring/wandb_items.c web/cli/bring/wandb_items.h \
@@ -120,7 +122,6 @@ libwebcli_la_SOURCES = \
 	web/webhook/webhook.c web/webhook/webhook.h \
 	web/cli/show.c \
 	web/cli/source.c web/cli/source.h \
-	web/cli/sync.c \
 	web/cli/table.c web/cli/table.h \
 	web/cli/tag.c \
 	web/cli/token.c \

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+from urllib.parse import quote
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import lib
 
@@ -102,19 +103,36 @@ def exported(folder, into, want):
 
 def synced(folder):
     runs, far = os.path.join(folder, "runs"), os.path.join(folder, "synced")
-    script = "param lr 0.1\nburst 20000 train/loss 1\nrank 0 3 phase/step 0.5\nclose 1\n"
+    kept = {"models/wéights#1.bin": os.urandom(100000), "empty": b""}
+    for i, content in enumerate(kept.values()):
+        with open(os.path.join(folder, f"kept{i}"), "wb") as f:
+            f.write(content)
+    script = "param lr 0.1\nburst 20000 train/loss 1\nrank 0 3 phase/step 0.5\nfile gone %s/kept1\n" % folder
+    script += "".join("file %s %s/kept%d\n" % (name, folder, i) for i, name in enumerate(kept)) + "close 1\n"
     subprocess.run([RECORD, "runs_dir=" + runs, "url="], input=script, text=True, capture_output=True, check=True, timeout=60)
     want = points("--logdir", runs, "--experiment", "default")
     lib.equal(len(want), 20001, "recorded points")
+    place = [d for d, _, names in os.walk(runs) if "gone" in names][0]
+    os.unlink(os.path.join(place, "gone"))
     server = lib.Server(far)
     said = run("sync", "--logdir", runs, "--url", server.url)
-    lib.check("has all of it" in said, said)
+    lib.check("has all of it" in said and "2 kept files, 100000 bytes" in said and "left out: 1 kept file, replaced" in said, said)
+    (one,) = server.json("GET", "/api/v1/runs?experiment=default")[1]["runs"]
+    for name, content in kept.items():
+        lib.check(server.request("GET", f"/api/v1/runs/{one['id']}/artifacts/{quote(name)}")[2] == content, f"kept file {name}")
+    (there,) = [os.path.join(d, f) for d, _, names in os.walk(far) for f in names if os.path.getsize(os.path.join(d, f)) == 100000]
+    was = os.stat(there)
     lib.check(points("--url", server.url, "--experiment", "default") == want, "sync: the points differ")
     journal = [os.path.join(d, f) for d, _, names in os.walk(runs) for f in names if "tfevents" in f][0]
     with open(journal, "ab") as f:
         f.write(b"\x05torn")
     run("sync", "--logdir", runs, "--url", server.url)
     lib.check(points("--url", server.url, "--experiment", "default") == want, "a second sync, with a torn tail: the points differ")
+    lib.equal((os.stat(there).st_ino, os.stat(there).st_mtime_ns), (was.st_ino, was.st_mtime_ns), "what the server has is not sent again")
+    with open(os.path.join(place, "empty"), "wb") as f:
+        f.write(b"other")
+    said = run("sync", "--logdir", runs, "--url", server.url)
+    lib.check("1 kept file, 100000 bytes" in said and "left out: 2 kept files" in said, said)
     port = server.port
     server.process.send_signal(signal.SIGKILL)
     server.process.wait()

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "web/cli/bring/kept.h"
 #include "web/cli/cli.h"
 #include "web/cli/journals.h"
 
@@ -10,6 +11,7 @@ struct sync {
 	const char *root, *only;
 	int patience_s;
 	uint64_t files, bytes, foreign, damaged;
+	struct kept_result kept;
 };
 
 static int send_one(void *user, const char *path, struct err *err)
@@ -39,7 +41,7 @@ static int send_one(void *user, const char *path, struct err *err)
 	printf("%-8.8s  %-30s  %12llu bytes  %s\n", id.run, id.name, (unsigned long long)bytes, path);
 	s->files++;
 	s->bytes += bytes;
-	return 0;
+	return kept_send(&(struct kept){ s->http, id.run, whole }, &s->kept, err);
 }
 
 static int sync_all(struct sync *s, struct err *err)
@@ -51,6 +53,11 @@ static int sync_all(struct sync *s, struct err *err)
 		return rc;
 	printf("%s, %s: %s has all of it\n", cli_count(a, s->files, "journal"), cli_count(b, s->bytes, "byte"),
 	       http_url(s->http));
+	if (s->kept.files)
+		printf("%s, %s: as its artifacts\n", cli_count(a, s->kept.files, "kept file"),
+		       cli_count(b, s->kept.bytes, "byte"));
+	if (s->kept.gone)
+		printf("left out: %s, replaced or removed since\n", cli_count(a, s->kept.gone, "kept file"));
 	if (s->foreign)
 		printf("left out: %s of other programs; `dptrack import` takes them\n",
 		       cli_count(a, s->foreign, "event file"));

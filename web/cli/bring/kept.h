@@ -1,0 +1,25 @@
+/* kept.h: files that are kept with a run (dptrack_file), brought to a server behind the journal that tells of them. */
+#ifndef DPT_CLI_BRING_KEPT_H
+#define DPT_CLI_BRING_KEPT_H
+
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+#include "tracker/sink/http.h"
+
+struct kept {
+	struct http *http;
+	const char *run;     /* its id */
+	const char *journal; /* path; the files lie below files/ beside it */
+};
+
+struct kept_result {
+	uint64_t files, bytes; /* that the journal tells of and the server has, before or now */
+	uint64_t gone;	       /* … and that are here no more, or not as the journal says */
+};
+
+/* Sends those that the server has not, or not like this. Adds to *ret. ERR_PEER: what is left is sent when it is called
+ * again. */
+int kept_send(const struct kept *k, struct kept_result *ret, struct err *err);
+
+#endif
