@@ -534,6 +534,7 @@ static void waits_for_nothing_at_the_end(void **state)
 				   .width = 1,
 				   .channels = 1,
 				   .classes = 2,
+				   .std = { 1 },
 				   .dtype = DTYPE_F32 };
 	const struct loader_opts o = { .dataset = &d,
 				       .sampler = { .n_samples = 24, .global_batch = 4, .world = 1,
