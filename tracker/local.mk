@@ -114,7 +114,7 @@ libdptrack_man = tracker/man/dptrack.3 tracker/man/dptrack_audio.3 tracker/man/d
 	tracker/man/dptrack_image.3 tracker/man/dptrack_input.3 tracker/man/dptrack_table.3 tracker/man/dptrack_text.3 \
 	tracker/man/dptrack_alert.3 tracker/man/dptrack_code.3 \
 	tracker/man/dptrack_console.3 tracker/man/dptrack_draw_id.3 tracker/man/dptrack_dropped.3 \
-	tracker/man/dptrack_environment.3 tracker/man/dptrack_find.3 tracker/man/dptrack_flush.3 tracker/man/dptrack_gpu.3 \
+	tracker/man/dptrack_environment.3 tracker/man/dptrack_file.3 tracker/man/dptrack_find.3 tracker/man/dptrack_flush.3 tracker/man/dptrack_gpu.3 \
 	tracker/man/dptrack_log.3 tracker/man/dptrack_log_at.3 tracker/man/dptrack_log_many.3 tracker/man/dptrack_log_rank.3 \
 	tracker/man/dptrack_note.3 tracker/man/dptrack_param.3 \
 	tracker/man/dptrack_param_bool.3 tracker/man/dptrack_param_f64.3 tracker/man/dptrack_param_i64.3 tracker/man/dptrack_read.3 \
