@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <mutex>
 #include <vector>
 
 #include "tests/fakes/cuda/bounds.h"
@@ -17,8 +18,11 @@ struct area {
 	bool device;
 };
 
+/* A checkpoint's lane reads the device's memory while the rank's own thread has the device work. */
+static std::mutex guard; /* of all below */
 static std::vector<struct area> areas;
 static int opened;
+static bool hidden; /* though it is open: a function of the host runs */
 
 static bool allocated; /* once anything of the device was */
 
@@ -52,6 +56,7 @@ static size_t used(void)
 /* Between two pages that nobody may touch, where the sanitizer looks. */
 static void *area_new(size_t bytes, bool device)
 {
+	const std::lock_guard<std::mutex> held(guard);
 	const size_t pages = (bytes + PAGE - 1) / PAGE * PAGE;
 	const int access = device && !opened ? PROT_NONE : PROT_READ | PROT_WRITE;
 	char *p;
@@ -88,6 +93,7 @@ static const struct area *find(const void *p)
 
 bool memory_free(void *p)
 {
+	const std::lock_guard<std::mutex> held(guard);
 	auto at = std::find_if(areas.begin(), areas.end(), [&](const struct area &a) { return a.p == p; });
 
 	if (at == areas.end())
@@ -100,6 +106,7 @@ bool memory_free(void *p)
 
 bool memory_is_device(const void *p)
 {
+	const std::lock_guard<std::mutex> held(guard);
 	const struct area *a = find(p);
 
 	return a && a->device;
@@ -107,6 +114,7 @@ bool memory_is_device(const void *p)
 
 bool memory_is_pinned(const void *p)
 {
+	const std::lock_guard<std::mutex> held(guard);
 	const struct area *a = find(p);
 
 	return a && !a->device;
@@ -114,6 +122,8 @@ bool memory_is_pinned(const void *p)
 
 void memory_room(size_t *ret_free, size_t *ret_total)
 {
+	const std::lock_guard<std::mutex> held(guard);
+
 	*ret_total = room();
 	*ret_free = *ret_total - used() - taken();
 }
@@ -127,22 +137,35 @@ static void protect(int access)
 
 void memory_open(void)
 {
-	if (opened++ == 0)
+	const std::lock_guard<std::mutex> held(guard);
+
+	if (opened++ == 0 || hidden)
 		protect(PROT_READ | PROT_WRITE);
+	hidden = false;
 }
 
 void memory_shut(void)
 {
+	const std::lock_guard<std::mutex> held(guard);
+
 	if (--opened == 0)
 		protect(PROT_NONE);
 }
 
 void memory_hide(void)
 {
-	protect(PROT_NONE);
+	const std::lock_guard<std::mutex> held(guard);
+
+	hidden = opened == 1; /* else another thread is at it */
+	if (hidden)
+		protect(PROT_NONE);
 }
 
 void memory_show(void)
 {
-	protect(PROT_READ | PROT_WRITE);
+	const std::lock_guard<std::mutex> held(guard);
+
+	if (hidden)
+		protect(PROT_READ | PROT_WRITE);
+	hidden = false;
 }
