@@ -105,6 +105,21 @@ static int settle(struct records *r, size_t before)
 	return ERR_LIMIT;
 }
 
+/* Around one record: `begin` gives where it begins, `end` whether there was room for it. */
+static size_t begin(struct records *r)
+{
+	pthread_mutex_lock(&r->lock);
+	return r->pending.len;
+}
+
+static int end(struct records *r, size_t before)
+{
+	int rc = settle(r, before);
+
+	pthread_mutex_unlock(&r->lock);
+	return rc;
+}
+
 int records_param(struct records *r, const struct encode_param *p)
 {
 	int rc = 0;
@@ -131,106 +146,66 @@ int records_param(struct records *r, const struct encode_param *p)
 
 int records_pair(struct records *r, enum record_pair kind, struct event_text key, struct event_text value)
 {
-	size_t before;
-	int rc;
+	const size_t before = begin(r);
 
-	pthread_mutex_lock(&r->lock);
-	before = r->pending.len;
 	(kind == RECORD_TAG ? encode_tag : encode_env)(&r->pending, clock_wall_s(), key, value);
-	rc = settle(r, before);
-	pthread_mutex_unlock(&r->lock);
-	return rc;
+	return end(r, before);
 }
 
 int records_note(struct records *r, struct event_text markdown)
 {
-	size_t before;
-	int rc;
+	const size_t before = begin(r);
 
-	pthread_mutex_lock(&r->lock);
-	before = r->pending.len;
 	encode_note(&r->pending, clock_wall_s(), markdown);
-	rc = settle(r, before);
-	pthread_mutex_unlock(&r->lock);
-	return rc;
+	return end(r, before);
 }
 
 int records_code(struct records *r, struct event_text name, struct event_text text)
 {
-	size_t before;
-	int rc;
+	const size_t before = begin(r);
 
-	pthread_mutex_lock(&r->lock);
-	before = r->pending.len;
 	encode_code(&r->pending, clock_wall_s(), name, text);
-	rc = settle(r, before);
-	pthread_mutex_unlock(&r->lock);
-	return rc;
+	return end(r, before);
 }
 
 int records_alert(struct records *r, const struct encode_alert *a)
 {
-	size_t before;
-	int rc;
+	const size_t before = begin(r);
 
-	pthread_mutex_lock(&r->lock);
-	before = r->pending.len;
 	encode_alert(&r->pending, clock_wall_s(), a);
-	rc = settle(r, before);
-	pthread_mutex_unlock(&r->lock);
-	return rc;
+	return end(r, before);
 }
 
 int records_input(struct records *r, const struct event_input *in)
 {
-	size_t before;
-	int rc;
+	const size_t before = begin(r);
 
-	pthread_mutex_lock(&r->lock);
-	before = r->pending.len;
 	encode_input(&r->pending, clock_wall_s(), in);
-	rc = settle(r, before);
-	pthread_mutex_unlock(&r->lock);
-	return rc;
+	return end(r, before);
 }
 
 int records_file(struct records *r, const struct encode_file *f)
 {
-	size_t before;
-	int rc;
+	const size_t before = begin(r);
 
-	pthread_mutex_lock(&r->lock);
-	before = r->pending.len;
 	encode_file(&r->pending, clock_wall_s(), f);
-	rc = settle(r, before);
-	pthread_mutex_unlock(&r->lock);
-	return rc;
+	return end(r, before);
 }
 
 int records_media(struct records *r, const struct media_place *place, struct event_span content)
 {
-	size_t before;
-	int rc;
+	const size_t before = begin(r);
 
-	pthread_mutex_lock(&r->lock);
-	before = r->pending.len;
 	media_encode(&r->pending, place, content);
-	rc = settle(r, before);
-	pthread_mutex_unlock(&r->lock);
-	return rc;
+	return end(r, before);
 }
 
 int records_status(struct records *r, enum event_status status, struct event_text reason)
 {
-	size_t before;
-	int rc;
+	const size_t before = begin(r);
 
-	pthread_mutex_lock(&r->lock);
-	before = r->pending.len;
 	encode_status(&r->pending, clock_wall_s(), status, reason);
-	rc = settle(r, before);
-	pthread_mutex_unlock(&r->lock);
-	return rc;
+	return end(r, before);
 }
 
 void records_take(struct records *r, struct buf *to, bool points_follow)
