@@ -67,18 +67,6 @@ static void notice(struct courier *c, const char *text)
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void add_escaped(struct buf *to, const char *name)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
-
-	for (; *name; name++) {
-		if (strchr(plain, *name))
-			buf_addc(to, *name);
-		else
-			buf_addf(to, "%%%02X", (unsigned char)*name);
-	}
-}
-
 /* An answer that a repeat may change: the run is not known there yet, the server is busy, or asks for a token. */
 static bool may_change(long status)
 {
@@ -113,7 +101,7 @@ static enum outcome deliver(struct courier *c, const struct parcel *p, double de
 	}
 	buf_init(&path, PATH_BYTES_MAX);
 	buf_addf(&path, "/api/v1/runs/%s/artifacts/", c->run_id);
-	add_escaped(&path, p->name);
+	http_add_path(&path, p->name);
 	if (buf_failed(&path)) {
 		notice(c, "the name of a file is too long to be sent");
 	} else if (http_send(c->http, &(struct http_request){ .method = "PUT", .path = path.data,

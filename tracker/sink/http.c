@@ -308,3 +308,15 @@ void http_reply_reason(const struct http_reply *reply, char *to, size_t cap)
 	}
 	to[n] = '\0';
 }
+
+void http_add_path(struct buf *path, const char *text)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
+
+	for (; *text; text++) {
+		if (strchr(plain, *text))
+			buf_addc(path, *text);
+		else
+			buf_addf(path, "%%%02X", (unsigned char)*text);
+	}
+}

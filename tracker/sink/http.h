@@ -49,6 +49,9 @@ void http_reply_done(struct http_reply *reply);
 /* Any thread: ends the request that is under way and refuses later ones. */
 void http_cancel(struct http *h);
 
+/* Appends text to a request's path: its slashes stay, what else means something there is escaped. */
+void http_add_path(struct buf *path, const char *text);
+
 /* One line for people from a reply that is not 2xx: its error.message where the body has one, else the status. */
 void http_reply_reason(const struct http_reply *reply, char *to, size_t cap);
 

@@ -10,29 +10,27 @@
 #include "tracker/base/sha256.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
-#include "web/cli/source.h"
 #include "web/store/base/map.h"
 #include "web/store/files/artifacts.h"
 
 #define DIGEST_BYTES 65
 
 /* The last digest of each name. */
-static int note_files(const struct record *rec, struct map *names)
+static void note_files(const struct record *rec, struct map *names)
 {
 	struct event_item item;
 	struct event ev;
-	int rc = event_open(&ev, rec->payload, rec->payload_bytes);
 
-	while (!rc && (rc = event_next(&ev, &item)) > 0) {
+	if (event_open(&ev, rec->payload, rec->payload_bytes))
+		return;
+	while (event_next(&ev, &item) > 0) {
 		char *digest = item.kind == EVENT_FILE && item.key.len && item.text.len == DIGEST_BYTES - 1
 			? map_put(names, item.key.at, item.key.len)
 			: NULL;
 
 		if (digest)
 			memcpy(digest, item.text.at, DIGEST_BYTES - 1);
-		rc = 0;
 	}
-	return rc;
 }
 
 /* Of whole records; what is damaged is the journal's own matter. */
@@ -95,18 +93,6 @@ static int put_file(const struct kept *k, const char *path, const struct file_ma
 	return status / 100 == 2 ? 0 : ERR_PEER;
 }
 
-static void add_path(struct buf *to, const struct kept *k, const char *name)
-{
-	char part[1024];
-
-	buf_addf(to, "/api/v1/runs/%s/artifacts", k->run);
-	for (const char *at = name; *at; at += strcspn(at, "/"), at += *at == '/') {
-		snprintf(part, sizeof(part), "%.*s", (int)strcspn(at, "/"), at);
-		buf_addc(to, '/');
-		source_escape(to, part);
-	}
-}
-
 /* The file of that name as the journal tells of it. */
 static int send_one(const struct kept *k, const char *name, const char *digest, struct kept_result *ret,
 		    struct err *err)
@@ -125,7 +111,8 @@ static int send_one(const struct kept *k, const char *name, const char *digest, 
 	}
 	digest_of(&map, found);
 	buf_init(&to, sizeof(path) * 4);
-	add_path(&to, k, name);
+	buf_addf(&to, "/api/v1/runs/%s/artifacts/", k->run);
+	http_add_path(&to, name);
 	if (buf_failed(&to))
 		rc = err_set(err, ERR_NOMEM, "out of memory");
 	else if (strcmp(found, digest) != 0)
