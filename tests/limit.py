@@ -15,6 +15,8 @@ import time
 # sanitizer.
 LIMITS = {"": 600, "tests/api/": 300, "tests/cli/": 300, "tests/fault/": 400, "tests/lint/": 120, "tests/mlflow/": 300}
 
+STACKS_S = 90  # for the stacks of all processes of a test that hangs; of 64 ranks some are enough
+
 
 def name_of(command):
     """A test as the make fragments name it, whichever folder it lies in."""
@@ -58,8 +60,8 @@ def family(pid):
     return found
 
 
-def describe(pid):
-    """What a process is and what each of its threads waits in; with gdb, their stacks."""
+def describe(pid, until):
+    """What a process is and what each of its threads waits in; with gdb, their stacks, as long as there is time for that."""
     print(f"-- {pid}: {read(f'/proc/{pid}/cmdline')[:200]}")
     try:
         threads = os.listdir(f"/proc/{pid}/task")
@@ -69,17 +71,19 @@ def describe(pid):
         at = f"/proc/{pid}/task/{thread}"
         state = read(f"{at}/stat").rpartition(")")[2][:2].strip()
         print(f"   thread {thread} {state} in {read(f'{at}/wchan')}, system call {read(f'{at}/syscall')}")
-    if shutil.which("gdb"):
+    left = int(until - time.monotonic())
+    if shutil.which("gdb") and left > 0:
         sys.stdout.flush()
-        subprocess.run(["timeout", "60", "gdb", "-nx", "-p", str(pid), "-batch", "-ex", "thread apply all backtrace 16"],
+        subprocess.run(["timeout", str(left), "gdb", "-nx", "-p", str(pid), "-batch", "-ex", "thread apply all backtrace 16"],
                        stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
 def end(test):
     """Python processes print where they are when they are aborted; the others cannot be asked."""
     processes = family(test.pid)
+    until = time.monotonic() + STACKS_S
     for pid in processes:
-        describe(pid)
+        describe(pid, until)
     sys.stdout.flush()
     for pid in processes:
         if os.path.basename(os.path.realpath(f"/proc/{pid}/exe")).startswith("python"):
