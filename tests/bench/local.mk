@@ -4,8 +4,7 @@ include tests/bench/store.mk
 include tests/bench/train.mk
 include tests/bench/loader.mk
 include tests/bench/comm/local.mk
-EXTRA_DIST += tests/bench/storage/bring tests/bench/storage/cloud tests/bench/storage/formats tests/bench/storage/migrate tests/bench/storage/searches \
-	tests/bench/storage/shaped
+include tests/bench/storage/local.mk
 EXTRA_DIST += tests/bench/packages.py tests/bench/python tests/bench/parts/python_step.py tests/bench/serve tests/bench/sweep \
 	tests/bench/insight/importance.mjs tests/bench/parts/sklearn_importance.py \
 	tests/bench/jobs tests/bench/tensorboard

@@ -49,6 +49,25 @@ static void crc_every_length_and_split(void **state)
 			assert_int_equal(crc32c(crc32c(0, bytes, cut), bytes + cut, n - cut), crc_bitwise(bytes, n));
 }
 
+/* As long as several lanes of the instruction, and a little more or less. */
+static void crc_of_lanes(void **state)
+{
+	static const size_t lengths[] = { 2047, 2048, 4096, 6143, 6144, 6145, 6151, 12287, 12288, 12289, 20000, 99991 };
+	static unsigned char bytes[100000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(i * i * 7 + i / 251);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
+		for (size_t at = 0; at < 9; at++) {
+			const unsigned char *from = bytes + at;
+			uint32_t true_sum = crc_bitwise(from, lengths[i]);
+
+			assert_int_equal(crc32c(0, from, lengths[i]), true_sum);
+			assert_int_equal(crc32c(crc32c(0, from, 1000), from + 1000, lengths[i] - 1000), true_sum);
+		}
+}
+
 static void buf_stops_at_its_maximum(void **state)
 {
 	struct buf b;
@@ -125,6 +144,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(crc_known_values),
 		cmocka_unit_test(crc_every_length_and_split),
+		cmocka_unit_test(crc_of_lanes),
 		cmocka_unit_test(buf_stops_at_its_maximum),
 		cmocka_unit_test(arena_keeps_contents),
 		cmocka_unit_test(err_maps_errno),

@@ -59,6 +59,7 @@ struct dataset { /* first member of each format's own struct */
 	int64_t n_pieces[SPLIT_COUNT];
 	uint64_t buffer_bytes;	      /* that reading holds at most, beside what each thread has: plans count them */
 	bool far;                     /* is best read in the order it lies in: on a network disk, or farther */
+	bool remote;                  /* comes from servers: what is announced is fetched by our own threads */
 	/* Mixed sets: their n_parts parts, and how many training samples are called an epoch. NULL: others. */
 	const struct dataset_part *part;
 	int n_parts;
@@ -93,7 +94,8 @@ struct dataset_read {
 	void *pixels;    /* height * width * channels elements of dataset->dtype, HWC; 64-byte alignment not needed */
 	int32_t *label;
 	int32_t *tokens, *targets; /* token sets: seq_len each */
-	bool alone;	 /* of sets that lie far away: its neighbours will not be read soon */
+	bool alone;	 /* its neighbours will not be read soon */
+	int64_t epoch;	 /* of announcements alone: a sample is announced once in each */
 	const struct stop *stop; /* a wait for bytes ends with ERR_CANCELED once it is asked for; NULL: never */
 	const struct dataset_sight *sight; /* sets with hands; NULL: the middle */
 	void *hand;                        /* of this thread; sets with hands */
@@ -165,8 +167,8 @@ struct dataset_ops {
 	void (*hand_free)(void *hand);
 	int64_t (*broken)(const struct dataset *d);
 	bool (*notice)(struct dataset *d, char *ret, size_t bytes);
-	/* Optional, of sets that lie far away: somebody will read this sample, in the order of such calls. False:
-	 * enough is on its way, again later. From any thread. */
+	/* Optional: somebody will read this sample, in the order of such calls. False: enough is on its way, again
+	 * later; of remote sets alone. From any thread; of others it may wait for the disk. */
 	bool (*ahead)(const struct dataset *d, const struct dataset_read *r);
 	/* Optional: the file of a sample, undecoded. */
 	int (*file)(const struct dataset *d, const struct dataset_read *r, struct dataset_file *ret, struct err *err);

@@ -20,6 +20,7 @@ libtrainer_la_SOURCES += trainer/data/store/fetch_block.c trainer/data/store/fet
 libtrainer_la_SOURCES += trainer/data/store/fetch_kept.c trainer/data/store/fetch_kept.h
 libtrainer_la_SOURCES += trainer/data/store/fetch_thread.c trainer/data/store/fetch_thread.h
 libtrainer_la_SOURCES += trainer/data/store/objects.c trainer/data/store/objects.h
+libtrainer_la_SOURCES += trainer/data/store/streams.c trainer/data/store/streams.h
 libtrainer_la_SOURCES += trainer/data/store/transfer.c trainer/data/store/transfer.h
 libtrainer_la_SOURCES += trainer/data/container/arrow.c trainer/data/container/arrow.h
 libtrainer_la_SOURCES += trainer/data/container/arrow_buffer.c trainer/data/container/arrow_buffer.h

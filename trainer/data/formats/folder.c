@@ -2,15 +2,17 @@
  * counted, and left to the loader to replace. */
 #include "trainer/data/formats/folder.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tracker/base/crc32c.h"
-#include "tracker/base/file_map.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/image_set.h"
 #include "trainer/data/pictures/picture.h"
@@ -161,28 +163,66 @@ static const char *ending_of(const char *name)
 	return dot && !strcasecmp(dot, ".png") ? "png" : "jpg";
 }
 
+static int open_file(const struct folder *d, const struct dataset_read *r, char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%.2000s/%.2000s", d->set.base.path, folder_name(&d->files, r->split, r->index));
+	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe is not waited for */
+}
+
+static int read_whole(int fd, const char *path, struct buf *ret, struct err *err)
+{
+	struct stat st;
+	char *room;
+
+	if (fstat(fd, &st))
+		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_USAGE, "%.300s: is not a regular file", path);
+	buf_reset(ret);
+	room = buf_reserve(ret, (size_t)st.st_size);
+	if (!room)
+		return err_set(err, ERR_NOMEM, "out of memory: %.300s", path);
+	while (ret->len < (size_t)st.st_size) {
+		ssize_t got = read(fd, room + ret->len, (size_t)st.st_size - ret->len);
+
+		if (got < 0 && errno != EINTR)
+			return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
+		if (!got)
+			break;
+		ret->len += got > 0 ? (size_t)got : 0;
+	}
+	return 0;
+}
+
 static int folder_file(const struct dataset *base, const struct dataset_read *r, struct dataset_file *ret,
 		       struct err *err)
 {
 	const struct folder *d = (const struct folder *)base;
 	const char *name = folder_name(&d->files, r->split, r->index);
-	char path[PATH_MAX], *room;
-	struct file_map map;
-	int rc;
+	char path[PATH_MAX];
+	int fd, rc;
 
-	snprintf(path, sizeof(path), "%.2000s/%.2000s", base->path, name);
-	rc = file_map_open(&map, path, err);
-	if (rc)
-		return rc;
-	buf_reset(&ret->bytes);
-	room = buf_reserve(&ret->bytes, map.n);
-	if (room && map.n)
-		memcpy(room, map.bytes, map.n);
-	ret->bytes.len = room ? map.n : 0;
-	file_map_close(&map);
 	ret->ending = ending_of(name);
 	ret->label = d->files.split[r->split].file[r->index].label;
-	return room ? 0 : err_set(err, ERR_NOMEM, "out of memory: %.300s", path);
+	fd = open_file(d, r, path);
+	if (fd < 0)
+		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
+	rc = read_whole(fd, path, &ret->bytes, err);
+	close(fd);
+	return rc;
+}
+
+/* On a network disk a look at a file ahead of its reading costs a round trip of its own. */
+static bool folder_ahead(const struct dataset *base, const struct dataset_read *r)
+{
+	char path[PATH_MAX];
+	int fd = base->far ? -1 : open_file((const struct folder *)base, r, path);
+
+	if (fd < 0)
+		return true;
+	posix_fadvise(fd, 0, 0, POSIX_FADV_WILLNEED);
+	close(fd);
+	return true;
 }
 
 static void folder_where(const struct dataset *base, enum split split, int64_t index, char *ret, size_t bytes)
@@ -230,6 +270,7 @@ const struct dataset_ops dataset_folder = {
 	.notice = image_set_notice,
 	.broken = image_set_broken,
 	.file = folder_file,
+	.ahead = folder_ahead,
 	.facts = folder_facts,
 	.where = folder_where,
 };

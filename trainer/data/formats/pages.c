@@ -80,7 +80,8 @@ static int read_source(void *user, uint64_t at, void *to, size_t n, struct err *
 {
 	const struct source *s = user;
 
-	return objects_read(s->store, &(struct objects_range){ s->object, at, n, false, s->stop }, to, err);
+	return objects_read(s->store,
+			    &(struct objects_range){ .object = s->object, .at = at, .n = n, .stop = s->stop }, to, err);
 }
 
 /* Under the lock: the page, in front of the others; NULL: nobody has read it. */

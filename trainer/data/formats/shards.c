@@ -75,6 +75,7 @@ static int shards_open(struct dataset **ret, const struct dataset_opts *o, struc
 	if (!rc)
 		rc = open_pages(d, err);
 	d->set.base.far = d->store && (objects_far(d->store) || is_packed(d));
+	d->set.base.remote = d->store && objects_remote(d->store);
 	if (!rc)
 		rc = shards_describe(d, o, &raw_ops, err);
 	if (rc) {

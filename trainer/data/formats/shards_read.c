@@ -27,6 +27,7 @@ static struct objects_range range_of(const struct shards *d, const struct datase
 				       .at = one->offset,
 				       .n = one->bytes < left ? one->bytes : (size_t)left,
 				       .alone = r->alone && !d->raw && !one->packed,
+				       .round = (uint32_t)r->epoch + 1,
 				       .stop = r->stop };
 }
 

@@ -20,6 +20,8 @@
 #define WORKERS_MAX 1024
 #define AHEAD_SAMPLES 4096
 #define AHEAD_AT_ONCE 256
+#define NEAR_SAMPLES 128 /* of a set on this machine that are announced and not claimed, at most */
+#define NEAR_AT_ONCE 16
 #define LOOK_S 0.1 /* between two looks at whether the caller is to end */
 
 struct slot {
@@ -35,10 +37,17 @@ struct slot {
 	bool held;
 };
 
-/* Up to where samples were announced to a set that lies far away. */
+/* Up to where samples were announced to their set. */
 struct ahead {
 	struct order order;
 	int64_t epoch, step, micro, place;
+	int64_t n; /* of a set on this machine: announced and not claimed; below 0: claims are farther */
+};
+
+/* Samples of a set on this machine that are to be announced. */
+struct near {
+	struct dataset_read read[NEAR_AT_ONCE];
+	int n;
 };
 
 struct loader {
@@ -127,30 +136,67 @@ static bool far_enough(const struct loader *l)
 	return ahead > samples / s->global_batch + 2;
 }
 
-/* Announces samples in the order of their reading, some at a time, as far as the set wants to know. Under the lock. */
-static void look_ahead(struct loader *l)
+/* The sample that is announced next; false: none is, now. Under the lock. */
+static bool next_ahead(struct loader *l, struct dataset_read *ret)
 {
-	const struct dataset *d = l->o.dataset;
 	const struct sampler *s = &l->o.sampler;
 	struct ahead *a = &l->ahead;
-	int left = AHEAD_AT_ONCE;
 
-	if (!d->ops->ahead || !d->far || l->stop.now)
-		return;
-	catch_up(l);
 	for (; !is_end(l, a->epoch) && !is_idle(l, a->epoch, a->step) && !far_enough(l);
 	     a->place = 0, advance(l, &a->epoch, &a->step, &a->micro)) {
 		struct range r = sampler_micro(s, a->step, l->o.rank, a->micro);
 
+		if (a->place >= r.end - r.begin)
+			continue;
 		order_make(&a->order, s, a->epoch);
-		for (; a->place < r.end - r.begin; a->place++) {
-			struct dataset_read read = { .split = l->o.split, .alone = l->fill.alone };
-
-			read.index = order_at(&a->order, s, r.begin + a->place);
-			if (!left-- || !d->ops->ahead(d, &read))
-				return;
-		}
+		*ret = (struct dataset_read){ .split = l->o.split,
+					      .index = order_at(&a->order, s, r.begin + a->place),
+					      .alone = l->fill.alone,
+					      .epoch = a->epoch };
+		return true;
 	}
+	return false;
+}
+
+/* Announces samples of a remote set in the order of their reading, some at a time, as far as it wants to know. Under
+ * the lock. */
+static void look_ahead(struct loader *l)
+{
+	const struct dataset *d = l->o.dataset;
+	struct dataset_read read;
+
+	if (!d->ops->ahead || !d->remote || l->stop.now)
+		return;
+	catch_up(l);
+	for (int left = AHEAD_AT_ONCE; left && next_ahead(l, &read) && d->ops->ahead(d, &read); left--)
+		l->ahead.place++;
+}
+
+/* n samples are claimed. Which ones of a set on this machine are to be announced now: without the lock, for that may
+ * wait for the disk. Under the lock. */
+static void look_near(struct loader *l, int64_t n, struct near *ret)
+{
+	const struct dataset *d = l->o.dataset;
+
+	ret->n = 0;
+	if (!d->ops->ahead || d->remote || l->stop.now)
+		return;
+	l->ahead.n -= n;
+	if (l->ahead.n < 0) {
+		catch_up(l);
+		l->ahead.n = 0;
+	}
+	if (l->ahead.n > NEAR_SAMPLES - NEAR_AT_ONCE)
+		return;
+	for (; ret->n < NEAR_AT_ONCE && next_ahead(l, &ret->read[ret->n]); ret->n++)
+		l->ahead.place++;
+	l->ahead.n += ret->n;
+}
+
+static void announce(const struct loader *l, const struct near *near)
+{
+	for (int i = 0; i < near->n; i++)
+		l->o.dataset->ops->ahead(l->o.dataset, &near->read[i]);
 }
 
 /* What the mean of a step is taken over. */
@@ -269,13 +315,16 @@ static void fill_chunk(struct loader *l, struct fill_hand *hand)
 	int64_t begin = slot->claimed, end = begin + l->size.chunk, failed = -1;
 	double start_s = clock_mono_s(), start_cpu_s = clock_thread_s(), end_s;
 	struct err err = ERR_INIT;
+	struct near near;
 
 	if (end > slot->batch.count)
 		end = slot->batch.count;
 	slot->claimed = end;
 	if (end == slot->batch.count)
 		l->current = -1;
+	look_near(l, end - begin, &near);
 	pthread_mutex_unlock(&l->lock);
+	announce(l, &near);
 	for (int64_t i = begin; i < end && failed < 0; i++)
 		if (fill_one(l, slot, i, hand, &err))
 			failed = i;
@@ -485,7 +534,7 @@ static void begin(struct loader *l)
 	l->micro = 0;
 	l->ahead.epoch = l->epoch;
 	l->ahead.step = l->step;
-	l->ahead.micro = l->ahead.place = 0;
+	l->ahead.micro = l->ahead.place = l->ahead.n = 0;
 }
 
 void loader_rewind(struct loader *l)
@@ -615,7 +664,7 @@ int loader_open(struct loader **ret, const struct loader_opts *o, struct err *er
 	cond_init(&l->ready);
 	l->caller = (struct stop){ .asked = caller_ends, .user = l };
 	rc = order_init(&l->order, &o->sampler, err);
-	if (!rc && o->dataset->far)
+	if (!rc && o->dataset->ops->ahead)
 		rc = order_init(&l->ahead.order, &o->sampler, err);
 	if (!rc)
 		rc = allocate(l, err);

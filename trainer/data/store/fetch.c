@@ -75,12 +75,7 @@ void fetch_free(struct fetch *f)
 		return;
 	fetcher_end(f);
 	kept_end(f);
-	for (int i = 0; i < FETCH_BUCKETS; i++)
-		for (struct block *b = f->hashed[i], *next; b; b = next) {
-			next = b->next;
-			free(b->bytes);
-			free(b);
-		}
+	block_free_all(f);
 	free_objects(f);
 	pthread_cond_destroy(&f->arrived);
 	pthread_cond_destroy(&f->kept);
@@ -225,7 +220,7 @@ static struct part part_at(const struct fetch *f, const struct fetch_range *r, s
 	return p;
 }
 
-static bool want_part(struct fetch *f, int object, const struct part *p)
+static bool want_part(struct fetch *f, int object, const struct part *p, bool *ret_queued)
 {
 	struct block *b = block_find(f, object, p->begin, p->n);
 
@@ -235,6 +230,7 @@ static bool want_part(struct fetch *f, int object, const struct part *p)
 		if (f->due_bytes + p->n > f->o.room_bytes && f->due_bytes)
 			return false;
 		b = block_queue(f, object, p->begin, p->n);
+		*ret_queued = true;
 	} else if (b->state == HELD && !b->uses && !b->readers) {
 		TAILQ_REMOVE(&f->idle, b, link);
 	}
@@ -245,16 +241,16 @@ static bool want_part(struct fetch *f, int object, const struct part *p)
 
 bool fetch_want(struct fetch *f, const struct fetch_range *r)
 {
-	bool more = true;
+	bool more = true, queued = false;
 
 	pthread_mutex_lock(&f->lock);
 	for (size_t done = 0; done < r->n && more;) {
 		struct part p = part_at(f, r, done);
 
-		more = want_part(f, r->object, &p);
+		more = want_part(f, r->object, &p, &queued);
 		done += p.take;
 	}
-	if (more)
+	if (queued)
 		fetcher_start(f, NULL);
 	pthread_mutex_unlock(&f->lock);
 	return more;
@@ -307,24 +303,27 @@ static int read_fetched(struct fetch *f, const struct fetch_range *r, const stru
 			struct err *err)
 {
 	struct block *b;
-	int rc;
+	int rc = 0;
 
 	pthread_mutex_lock(&f->lock);
 	b = block_find(f, r->object, p->begin, p->n);
 	if (!b)
 		b = block_queue(f, r->object, p->begin, p->n);
-	rc = b ? fetcher_start(f, err) : err_set(err, ERR_NOMEM, "out of memory");
-	if (rc)
+	if (!b)
+		rc = err_set(err, ERR_NOMEM, "out of memory");
+	if (!b)
 		goto out;
 	if (b->state == QUEUED && !b->urgent && !b->tries) {
 		TAILQ_REMOVE(&f->queue, b, link);
 		TAILQ_INSERT_HEAD(&f->queue, b, link);
-		f->so.multi_wakeup(f->multi);
 	}
 	if (b->state == HELD && !b->uses && !b->readers)
 		TAILQ_REMOVE(&f->idle, b, link);
 	b->urgent = true;
 	b->direct |= direct;
+	rc = b->state == QUEUED ? fetcher_start(f, err) : 0;
+	if (rc)
+		goto out;
 	b->readers++;
 	rc = wait_for(f, b, r, err);
 	if (!rc) {
@@ -336,6 +335,8 @@ static int read_fetched(struct fetch *f, const struct fetch_range *r, const stru
 	if (b->uses && !--b->uses)
 		f->due_bytes -= b->n;
 	block_rest(f, b);
+	if (f->starved && !TAILQ_EMPTY(&f->idle))
+		fetcher_start(f, NULL);
 out:
 	pthread_mutex_unlock(&f->lock);
 	return rc;

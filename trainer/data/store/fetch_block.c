@@ -2,8 +2,11 @@
 #include "trainer/data/store/fetch_block.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "tracker/base/clock.h"
+
+#define LARGE_PAGE ((size_t)2 << 20)
 
 static struct block **bucket_of(struct fetch *f, int object, uint64_t begin)
 {
@@ -37,6 +40,29 @@ struct block *block_queue(struct fetch *f, int object, uint64_t begin, size_t n)
 	return b;
 }
 
+static void drop_memory(struct fetch *f, struct block *b)
+{
+	if (!b->bytes)
+		return;
+	if (b->n == FETCH_BLOCK && f->n_spares < FETCH_SPARES) {
+		f->spare[f->n_spares++] = b->bytes;
+		return;
+	}
+	f->held_bytes -= b->n;
+	free(b->bytes);
+}
+
+/* In pages that are as large as can be. */
+static char *whole_block(void)
+{
+	void *at;
+
+	if (posix_memalign(&at, LARGE_PAGE, FETCH_BLOCK))
+		return NULL;
+	madvise(at, FETCH_BLOCK, MADV_HUGEPAGE);
+	return at;
+}
+
 /* A block that nobody waits for and nobody announced. */
 static void drop(struct fetch *f, struct block *b)
 {
@@ -45,20 +71,52 @@ static void drop(struct fetch *f, struct block *b)
 	while (*at != b)
 		at = &(*at)->next;
 	*at = b->next;
-	if (b->bytes)
-		f->held_bytes -= b->n;
-	free(b->bytes);
+	drop_memory(f, b);
 	free(b);
 }
 
-void block_make_room(struct fetch *f, size_t n)
+/* Gives up what is held for nobody, the oldest first, until n more bytes fit or nothing is left to give up. */
+static void make_room(struct fetch *f, size_t n)
 {
 	while (f->held_bytes + n > f->o.room_bytes && !TAILQ_EMPTY(&f->idle)) {
 		struct block *b = TAILQ_FIRST(&f->idle);
 
 		TAILQ_REMOVE(&f->idle, b, link);
 		drop(f, b);
+		if (n == FETCH_BLOCK && f->n_spares)
+			return; /* which is used again */
 	}
+	while (f->held_bytes + n > f->o.room_bytes && f->n_spares && n != FETCH_BLOCK) {
+		free(f->spare[--f->n_spares]);
+		f->held_bytes -= FETCH_BLOCK;
+	}
+}
+
+bool block_take_memory(struct fetch *f, struct block *b)
+{
+	make_room(f, b->n);
+	if (b->n == FETCH_BLOCK && f->n_spares) {
+		b->bytes = f->spare[--f->n_spares];
+		return true;
+	}
+	f->starved = f->held_bytes && f->held_bytes + b->n > f->o.room_bytes && !b->urgent && !b->probe;
+	if (f->starved)
+		return false;
+	b->bytes = b->n == FETCH_BLOCK ? whole_block() : malloc(b->n);
+	f->held_bytes += b->bytes ? b->n : 0;
+	return b->bytes != NULL;
+}
+
+void block_free_all(struct fetch *f)
+{
+	for (int i = 0; i < FETCH_BUCKETS; i++)
+		for (struct block *b = f->hashed[i], *next; b; b = next) {
+			next = b->next;
+			free(b->bytes);
+			free(b);
+		}
+	while (f->n_spares)
+		free(f->spare[--f->n_spares]);
 }
 
 /* Held or failed, and of no use to anybody now: the oldest of them go first. */

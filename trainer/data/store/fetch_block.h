@@ -10,8 +10,11 @@ struct block *block_find(struct fetch *f, int object, uint64_t begin, size_t n);
 /* A new one at the end of the queue; NULL: out of memory. */
 struct block *block_queue(struct fetch *f, int object, uint64_t begin, size_t n);
 
-/* Gives up what is held for nobody, the oldest first, until n more bytes fit or nothing is left to give up. */
-void block_make_room(struct fetch *f, size_t n);
+/* Memory for its bytes. What is held for nobody is given up for it, the oldest first. False: there is none now, but for
+ * what somebody waits for. */
+bool block_take_memory(struct fetch *f, struct block *b);
+
+void block_free_all(struct fetch *f); /* at the end */
 
 /* A use or a reader less: b may be freed. */
 void block_rest(struct fetch *f, struct block *b);

@@ -15,6 +15,7 @@
 
 #define FETCH_BUCKETS 4096
 #define FETCH_SLOTS 64
+#define FETCH_SPARES 4
 #define FETCH_STALL_MOST_S 60.0
 
 enum block_state { QUEUED, GOING, HELD, FAILED, CACHED };
@@ -82,7 +83,10 @@ struct fetch {
 	int n_buckets;
 	struct blocks queue, idle;
 	struct blocks to_keep;
-	size_t held_bytes; /* of all blocks with memory */
+	size_t held_bytes; /* of all blocks with memory, and of spares */
+	char *spare[FETCH_SPARES]; /* memory of whole blocks, to be used again: new pages cost as much as their bytes */
+	int n_spares;
+	bool starved; /* a block waits for memory */
 	size_t due_bytes;  /* of those that were announced and not read, and of those in the queue */
 	struct slot slot[FETCH_SLOTS];
 	int going, going_most;

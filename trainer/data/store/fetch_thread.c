@@ -80,15 +80,8 @@ static bool begin(struct fetch *f, struct slot *s, struct block *b)
 	double stall = doubled(STALL_S, b->tries, FETCH_STALL_MOST_S);
 	struct err err = ERR_INIT;
 
-	if (!b->bytes) {
-		block_make_room(f, b->n);
-		if (f->held_bytes && f->held_bytes + b->n > f->o.room_bytes && !b->urgent && !b->probe)
-			return false;
-		b->bytes = malloc(b->n);
-		if (!b->bytes)
-			return false;
-		f->held_bytes += b->n;
-	}
+	if (!b->bytes && !block_take_memory(f, b))
+		return false;
 	if (!s->transfer.easy)
 		s->transfer.easy = f->so.easy_init();
 	if (!s->transfer.easy)
@@ -308,7 +301,7 @@ int fetcher_start(struct fetch *f, struct err *err)
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		f->started = !rc;
 	}
-	if (!rc)
+	if (!rc && f->going < f->going_most && f->going_bytes < FLIGHT_BLOCKS * FETCH_BLOCK)
 		f->so.multi_wakeup(f->multi);
 	return rc ? err_set_errno(err, rc, "cannot start the thread that fetches") : 0;
 }

@@ -4,7 +4,8 @@
 
 #include "trainer/data/store/fetch_inside.h"
 
-/* Begins the thread, or wakes it. It begins with the first block: a process may fork before. Under the lock. */
+/* Begins the thread, or wakes it where it may ask for more now. It begins with the first block: a process may fork
+ * before. Under the lock. */
 int fetcher_start(struct fetch *f, struct err *err);
 
 /* Ends the thread and what is under way. */

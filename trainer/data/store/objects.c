@@ -15,10 +15,12 @@
 #include "tracker/object/object.h"
 #include "trainer/data/store/cache.h"
 #include "trainer/data/store/fetch.h"
+#include "trainer/data/store/streams.h"
 
 #define OPEN_MOST 4096
 #define OPEN_LEAST 16
 #define TIMEOUT_S 300.0
+#define PIECE_BYTES ((uint64_t)8 << 20) /* that files are announced by */
 
 struct object {
 	char *address;
@@ -27,6 +29,7 @@ struct object {
 	uint64_t node;
 	_Atomic int fd; /* -1: not open */
 	int remote;	/* number in fetch, -1: a file */
+	_Atomic uint32_t *round; /* of a file, [piece]: the last one that announced it */
 };
 
 struct objects {
@@ -35,6 +38,7 @@ struct objects {
 	struct objects_opts o;
 	struct fetch *fetch; /* NULL until there is a remote object */
 	struct cache *cache; /* NULL: none */
+	struct streams *read, *wanted; /* where files are read one range after the other; or announced so */
 	int keep;	     /* files that may be open at once */
 	_Atomic int n_open;
 	_Atomic uint64_t local_bytes; /* that were read of files */
@@ -51,6 +55,12 @@ int objects_open(struct objects **ret, const struct objects_opts *o, struct err 
 	getrlimit(RLIMIT_NOFILE, &limit);
 	s->keep = limit.rlim_cur / 4 > OPEN_MOST ? OPEN_MOST : (int)(limit.rlim_cur / 4);
 	s->keep = s->keep < OPEN_LEAST ? 0 : s->keep;
+	s->read = streams_new();
+	s->wanted = streams_new();
+	if (!s->read || !s->wanted) {
+		objects_close(s);
+		return err_set(err, ERR_NOMEM, "out of memory");
+	}
 	*ret = s;
 	return 0;
 }
@@ -63,7 +73,10 @@ void objects_close(struct objects *s)
 		if (s->object[i].fd >= 0)
 			close(s->object[i].fd);
 		free(s->object[i].address);
+		free(s->object[i].round);
 	}
+	streams_free(s->read);
+	streams_free(s->wanted);
 	fetch_free(s->fetch);
 	cache_close(s->cache);
 	free(s->object);
@@ -132,6 +145,7 @@ int objects_measure(struct objects *s, struct err *err)
 
 int objects_add(struct objects *s, const char *address, struct err *err)
 {
+	_Atomic uint32_t *round;
 	struct stat st;
 	char *copy;
 
@@ -146,9 +160,14 @@ int objects_add(struct objects *s, const char *address, struct err *err)
 	if (grow(s, err))
 		return ERR_NOMEM;
 	copy = strdup(address);
-	if (!copy)
+	round = calloc((size_t)((uint64_t)st.st_size / PIECE_BYTES) + 1, sizeof(*round));
+	if (!copy || !round) {
+		free(copy);
+		free(round);
 		return err_set(err, ERR_NOMEM, "out of memory");
+	}
 	s->object[s->n] = (struct object){ .address = copy,
+					   .round = round,
 					   .bytes = (uint64_t)st.st_size,
 					   .changed = st.st_mtim,
 					   .node = (uint64_t)st.st_ino,
@@ -206,6 +225,11 @@ static bool is_far(const char *path)
 		if ((unsigned long)st.f_type == kinds[i])
 			return true;
 	return false;
+}
+
+bool objects_remote(const struct objects *s)
+{
+	return s->fetch != NULL;
 }
 
 bool objects_far(const struct objects *s)
@@ -283,6 +307,7 @@ int objects_read(struct objects *s, const struct objects_range *r, void *to, str
 {
 	struct object *o = &s->object[r->object];
 	struct fetch_range remote = remote_range(s, r);
+	struct stream_place place;
 	bool stays;
 	int fd, rc;
 
@@ -291,18 +316,58 @@ int objects_read(struct objects *s, const struct objects_range *r, void *to, str
 	fd = take_fd(s, o, &stays);
 	if (fd < 0)
 		return err_set(err, ERR_IO, "%.300s: %s", o->address, strerror(errno));
-	rc = read_all(o, fd, r->at, to, r->n, err);
+	streams_take(s->read, r, o->address, &place);
+	rc = read_all(o, place.fd >= 0 ? place.fd : fd, r->at, to, r->n, err);
+	streams_give(s->read, &place);
 	atomic_fetch_add_explicit(&s->local_bytes, r->n, memory_order_relaxed);
 	if (!stays)
 		close(fd);
 	return rc;
 }
 
+/* The piece that holds the range and the one behind it are announced once in a round, by the second of the ranges
+ * there that do not follow one another. *ret: what; false: nothing. */
+static bool new_pieces(struct objects *s, const struct objects_range *r, struct objects_range *ret)
+{
+	struct object *o = &s->object[r->object];
+	uint64_t at = r->at / PIECE_BYTES, to = at < o->bytes / PIECE_BYTES ? at + 1 : at;
+	const uint32_t seen = 2 * r->round, done = seen + 1;
+	uint32_t was = atomic_load_explicit(&o->round[at], memory_order_relaxed);
+
+	if (was == done || !r->round || streams_follow(s->wanted, r))
+		return false;
+	atomic_store_explicit(&o->round[at], was == seen ? done : seen, memory_order_relaxed);
+	if (was != seen)
+		return false;
+	if (atomic_exchange_explicit(&o->round[to], done, memory_order_relaxed) == done)
+		to = at;
+	*ret = (struct objects_range){ .at = at * PIECE_BYTES, .n = (size_t)((to + 1 - at) * PIECE_BYTES) };
+	return true;
+}
+
+static bool want_file(struct objects *s, const struct objects_range *r)
+{
+	struct object *o = &s->object[r->object];
+	struct objects_range now = *r;
+	bool stays;
+	int fd;
+
+	if (!r->n || r->at + r->n > o->bytes || (!r->alone && !new_pieces(s, r, &now)))
+		return true;
+	fd = take_fd(s, o, &stays);
+	if (fd < 0)
+		return true;
+	posix_fadvise(fd, (off_t)now.at, (off_t)now.n, POSIX_FADV_WILLNEED);
+	if (!stays)
+		close(fd);
+	return true;
+}
+
 bool objects_want(struct objects *s, const struct objects_range *r)
 {
 	struct fetch_range remote = remote_range(s, r);
 
-	return s->object[r->object].remote < 0 ? false : fetch_want(s->fetch, &remote);
+	return s->object[r->object].remote < 0 ? want_file(s, r) : fetch_want(s->fetch, &remote);
 }
 
 struct names {

@@ -45,6 +45,8 @@ uint64_t objects_buffer_bytes(const struct objects *s);
  * bytes that arrive with another are asked for again, where whole pieces are. Not while others read. */
 int objects_set_sums(struct objects *s, int object, const uint32_t *sum, size_t n, struct err *err);
 
+bool objects_remote(const struct objects *s); /* whether any is a remote one */
+
 /* Whether any object lies on a network disk (NFS, SMB, FUSE) or farther: many small reads are slow then. */
 bool objects_far(const struct objects *s);
 
@@ -59,13 +61,15 @@ struct objects_range {
 	uint64_t at;
 	size_t n;
 	bool alone; /* its neighbours will not be read soon */
+	uint32_t round; /* of announcements: what was announced in this one, with its neighbours, is not again */
 	const struct stop *stop; /* a wait for a remote object ends once it is asked for; NULL: never */
 };
 
 /* All bytes of the range, which lies within the object. An object that is shorter by now is ERR_IO. */
 int objects_read(struct objects *s, const struct objects_range *r, void *to, struct err *err);
 
-/* Somebody will read this soon, in the order of such calls. False: enough was announced; again later. */
+/* Somebody will read this soon, in the order of such calls. False: enough was announced; again later. The system begins
+ * to read files, which may wait for the disk. */
 bool objects_want(struct objects *s, const struct objects_range *r);
 
 /* What a listing says of an object. */

@@ -1,0 +1,7 @@
+# tests/bench/storage: training data where it lies, and the store's files.
+EXTRA_PROGRAMS += tests/bench/storage/plain tests/bench/storage/plain_curl
+tests_bench_storage_plain_SOURCES = tests/bench/storage/plain.c
+tests_bench_storage_plain_curl_SOURCES = tests/bench/storage/plain_curl.c
+tests_bench_storage_plain_curl_LDADD = libtrackbase.la
+EXTRA_DIST += tests/bench/storage/bring tests/bench/storage/cloud tests/bench/storage/formats tests/bench/storage/migrate \
+	tests/bench/storage/searches tests/bench/storage/shaped tests/bench/storage/undecoded
