@@ -179,6 +179,69 @@ def marked():
         assert seen[0] == seen[1]
 
 
+def npy(data):
+    """Height, width and the bytes of an array of RGB."""
+    begin = 10 + struct.unpack("<H", data[8:10])[0]
+    head = eval(data[10:begin])  # pylint: disable=eval-used
+    assert data[:8] == b"\x93NUMPY\x01\0" and head["descr"] == "|u1" and not head["fortran_order"] and begin % 64 == 0
+    assert head["shape"][2] == 3 and len(data) - begin == 3 * head["shape"][0] * head["shape"][1]
+    return head["shape"][0], head["shape"][1], data[begin:]
+
+
+def scaled(length, out):
+    """For each output pixel of an axis the source pixels under a triangle, and their weights."""
+    scale = length / out
+    reach = max(scale, 1.0)
+    rows = []
+    for i in range(out):
+        middle = (i + 0.5) * scale
+        weights = {x: max(0.0, 1 - abs((x + 0.5 - middle) / reach)) for x in range(length)}
+        whole = sum(weights.values())
+        rows.append([(x, w / whole) for x, w in weights.items() if w > 0])
+    return rows
+
+
+def decoded(folder):
+    """--decode: arrays of the size that was asked for, whose pixels are those of a resize by hand, and that the loader delivers as it
+    delivers the files; whatever says that they are pictures."""
+    out, seen = f"{tmp}/decoded", 0
+    shard("--data-path", folder, "--out", out, "--order", "kept", "--decode", "16")
+    assert json.load(open(f"{out}/train.json", encoding="utf-8"))["dptrain"] == {"decoded": True}
+    files = sorted(os.path.join(d, n) for d, _, names in os.walk(f"{folder}/val") for n in names)
+    with tarfile.open(f"{out}/val-000000.tar") as t:
+        arrays = [npy(t.extractfile(m).read()) for m in t if m.name.endswith(".npy")]
+    assert len(arrays) == len(files) == 12
+    for file, (height, width, pixels) in zip(files, arrays):
+        i = int(os.path.basename(file)[1:4])
+        w, h = 20 + i % 9, 30 - i % 7
+        assert (width, height) == (w * 16 // min(w, h), h * 16 // min(w, h)), (w, h, width, height)
+        across, down = scaled(w, width), scaled(h, height)
+        for y in range(0, height, 5):
+            for x in range(0, width, 3):
+                true = sum(v * u * ((i * 7 + sx * 3 + sy * 5) % 251) for sy, v in down[y] for sx, u in across[x])
+                got = pixels[3 * (y * width + x):3 * (y * width + x) + 3]
+                assert all(abs(p - true) <= 1 for p in got), (file, x, y, true, list(got))
+                seen += 1
+    assert seen > 200
+    for val in (0, 1):
+        assert listed(out, val=val, side=14)["sum"] == listed(folder, val=val, side=14)["sum"], "14 of 16 pixels, cut from the middle"
+    assert deliver(out, epochs=2, side=12)["sum"] == deliver(out, epochs=2, side=12, ranks=2, workers=3)["sum"]
+    shard("--data-path", out, "--out", f"{tmp}/decoded-again", "--order", "kept")
+    assert listed(f"{tmp}/decoded-again", side=14)["sum"] == listed(out, side=14)["sum"]
+    os.remove(f"{tmp}/decoded-again/train.json")
+    assert listed(f"{tmp}/decoded-again", side=14)["sum"] == listed(out, side=14)["sum"], "by their various sizes"
+    write(f"{tmp}/broken/train/ant/a.png", png(30, 30, 1))
+    write(f"{tmp}/broken/train/ant/b.png", png(30, 30, 1)[:-30])
+    write(f"{tmp}/broken/val/ant/a.png", png(12, 12, 2))
+    said = shard("--data-path", f"{tmp}/broken", "--out", f"{tmp}/unbroken", "--decode", "24")
+    assert "b.png" in said and "left out" in said and "1 training samples" in said, said
+    with tarfile.open(f"{tmp}/unbroken/val-000000.tar") as t:
+        assert npy(t.extractfile(t.getmembers()[0]).read())[:2] == (12, 12), "a small one stays small"
+    assert listed(f"{tmp}/unbroken", side=20)["n"] == 1
+    assert "contradict" in shard("--data-path", folder, "--out", f"{tmp}/no", "--decode", "16", "--restart-markers", code=2)
+    assert "no pictures" in shard("--data-path", f"{tmp}/idx", "--out", f"{tmp}/no", "--decode", "16", code=2)
+
+
 def archive(path, entries, **options):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with tarfile.open(path, "w", **options) as t:
@@ -333,6 +396,7 @@ with tempfile.TemporaryDirectory(prefix="dptrain-shards-") as tmp:
     made, kept_set, dealt_set = written()
     indexes(dealt_set)
     arrays()
+    decoded(made)
     marked()
     grouping()
     names()

@@ -2,6 +2,7 @@
 # What a set is.
 libtrainer_la_SOURCES += trainer/data/dataset.c trainer/data/dataset.h trainer/data/digest.c trainer/data/permute.c trainer/data/permute.h
 # Pixels and pictures.
+libtrainer_la_SOURCES += trainer/data/pictures/array.c trainer/data/pictures/npy.c trainer/data/pictures/npy.h
 libtrainer_la_SOURCES += trainer/data/pictures/codec.h trainer/data/pictures/grow.c trainer/data/pictures/grow.h
 libtrainer_la_SOURCES += trainer/data/pictures/picture.c trainer/data/pictures/picture.h
 libtrainer_la_SOURCES += trainer/data/pictures/pixels.c trainer/data/pictures/pixels.h
@@ -57,8 +58,8 @@ libtrainer_la_SOURCES += trainer/data/formats/folder_remote.c trainer/data/forma
 libtrainer_la_SOURCES += trainer/data/formats/folder_scan.c trainer/data/formats/formats.c
 libtrainer_la_SOURCES += trainer/data/formats/formats.def trainer/data/formats/formats.h trainer/data/formats/idx.c
 libtrainer_la_SOURCES += trainer/data/formats/image_set.c trainer/data/formats/image_set.h
-libtrainer_la_SOURCES += trainer/data/formats/keep.c trainer/data/formats/keep.h trainer/data/formats/npy.c
-libtrainer_la_SOURCES += trainer/data/formats/npy.h trainer/data/formats/shards.c trainer/data/formats/shards_inside.h
+libtrainer_la_SOURCES += trainer/data/formats/keep.c trainer/data/formats/keep.h
+libtrainer_la_SOURCES += trainer/data/formats/shards.c trainer/data/formats/shards_inside.h
 libtrainer_la_SOURCES += trainer/data/formats/shards_describe.c trainer/data/formats/shards_find.c
 libtrainer_la_SOURCES += trainer/data/formats/shards_read.c
 libtrainer_la_SOURCES += trainer/data/formats/idx_file.c trainer/data/formats/idx_file.h trainer/data/formats/made.c

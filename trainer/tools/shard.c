@@ -15,12 +15,14 @@
 #include "tracker/base/log.h"
 #include "trainer/data/container/shard_writer.h"
 #include "trainer/data/formats/formats.h"
-#include "trainer/data/formats/npy.h"
 #include "trainer/data/permute.h"
+#include "trainer/data/pictures/npy.h"
+#include "trainer/data/pictures/picture.h"
 #include "trainer/data/pictures/restart.h"
 
 #define PATH_BYTES 4100
 #define SAMPLE_BYTES_MAX ((size_t)1 << 31)
+#define LOST_NAMED 16
 
 struct job_of_shards {
 	const struct run_config *cfg;
@@ -28,6 +30,9 @@ struct job_of_shards {
 	uint64_t shard_bytes;
 	char folder[PATH_BYTES]; /* until it gets its name */
 	struct dataset_file file;
+	struct buf pixels; /* of a picture that is stored decoded */
+	struct picture *picture; /* its decoder */
+	int64_t lost; /* of a split: pictures that could not be decoded */
 	struct buf *out;
 	struct marked { /* of a split, where --restart-markers is given */
 		int64_t pictures, written; /* all of them, those written anew */
@@ -51,7 +56,9 @@ static int open_set(struct job_of_shards *j, struct err *err)
 	if (j->data->kind != SAMPLE_IMAGE || j->data->dtype != DTYPE_U8)
 		return err_set(err, ERR_USAGE, "%.300s: holds %s; shards are made of pictures and images",
 			       cfg->data_path, sample_kind_name(j->data->kind));
-	return 0;
+	if (cfg->decode && !j->data->ops->hand_new)
+		return err_set(err, ERR_USAGE, "--decode: %.300s holds no pictures that are decoded", cfg->data_path);
+	return cfg->decode ? picture_new(&j->picture, err) : 0;
 }
 
 /* An image of a set without files, as an array. */
@@ -94,11 +101,53 @@ static int mark_picture(struct job_of_shards *j, struct shard_item *picture, uin
 	return 0;
 }
 
+/* The whole picture, its shorter side being --decode at most, as an array. ERR_CORRUPT: it cannot be decoded. */
+static int decode_picture(struct job_of_shards *j, struct shard_item *picture, const char *name, struct err *err)
+{
+	struct picture_size size;
+	struct npy a = { .channels = 3 };
+	int rc = picture_load_memory(j->picture, name, picture->bytes, picture->n, &size, err), shorter, side;
+	size_t n;
+	char *room;
+
+	if (rc)
+		return rc;
+	shorter = size.width < size.height ? size.width : size.height;
+	side = shorter < j->cfg->decode ? shorter : (int)j->cfg->decode;
+	a.width = (int)((int64_t)size.width * side / shorter);
+	a.height = (int)((int64_t)size.height * side / shorter);
+	n = NPY_HEAD_BYTES + 3 * (size_t)a.width * (size_t)a.height;
+	buf_reset(&j->pixels);
+	room = buf_reserve(&j->pixels, n);
+	if (!room)
+		return err_set(err, ERR_NOMEM, "out of memory: %.200s, %d x %d pixels", name, a.width, a.height);
+	npy_head(&a, room);
+	rc = picture_render(j->picture,
+			    &(struct picture_view){ .width = size.width,
+						    .height = size.height,
+						    .out_width = a.width,
+						    .out_height = a.height },
+			    (uint8_t *)room + NPY_HEAD_BYTES, err);
+	*picture = (struct shard_item){ "npy", room, n };
+	return rc;
+}
+
+/* One that cannot be decoded is left out, by name. */
+static int lose_picture(struct job_of_shards *j, const struct err *why)
+{
+	if (why->code != ERR_CORRUPT)
+		return why->code;
+	if (j->lost++ < LOST_NAMED)
+		log_warn("%s: is left out", why->text);
+	return 0;
+}
+
 static int add_sample(struct job_of_shards *j, struct shard_writer *w, const struct dataset_read *r, struct err *err)
 {
-	char key[32], label[32];
+	char key[32], label[32], name[512];
 	struct shard_item items[2];
 	uint8_t *anew = NULL;
+	struct err why = ERR_INIT;
 	int rc = j->data->ops->file ? j->data->ops->file(j->data, r, &j->file, err) : take_array(j, r, err);
 
 	if (rc)
@@ -107,8 +156,16 @@ static int add_sample(struct job_of_shards *j, struct shard_writer *w, const str
 	snprintf(label, sizeof(label), "%d", j->file.label);
 	items[0] = (struct shard_item){ j->file.ending, j->file.bytes.data, j->file.bytes.len };
 	items[1] = (struct shard_item){ "cls", label, strlen(label) };
-	if (j->cfg->restart_markers && j->data->ops->file)
+	if (j->cfg->decode) {
+		dataset_where(j->data, r->split, r->index, name, sizeof(name));
+		rc = decode_picture(j, &items[0], name, &why);
+		if (rc)
+			return lose_picture(j, &why) ? err_set(err, rc, "%s", why.text) : 0;
+	} else if (j->cfg->restart_markers && j->data->ops->file) {
 		rc = mark_picture(j, &items[0], &anew, err);
+	}
+	if (j->data->ops->hand_new && !strcmp(items[0].field, "npy"))
+		shard_writer_say_decoded(w);
 	if (!rc)
 		rc = shard_writer_add(w, key, items, 2, err);
 	free(anew);
@@ -151,6 +208,7 @@ static int write_split(struct job_of_shards *j, enum split split, struct err *er
 	if (rc)
 		return rc;
 	j->marked = (struct marked){ 0 };
+	j->lost = 0;
 	permute_init(&order, (struct rng_key){ (uint64_t)j->cfg->seed, rng_stream("shard") ^ (uint64_t)split },
 		     (uint64_t)n);
 	for (int64_t i = 0; !rc && i < n; i++) {
@@ -161,11 +219,14 @@ static int write_split(struct job_of_shards *j, enum split split, struct err *er
 	if (!rc)
 		rc = shard_writer_end(w, err);
 	if (!rc)
-		buf_addf(j->out, "%s: %lld %s samples in %d shard%s, %.1f MiB\n", j->cfg->out, (long long)n,
+		buf_addf(j->out, "%s: %lld %s samples in %d shard%s, %.1f MiB\n", j->cfg->out, (long long)(n - j->lost),
 			 split == SPLIT_TRAIN ? "training" : "validation", shard_writer_shards(w),
 			 shard_writer_shards(w) > 1 ? "s" : "", (double)shard_writer_bytes(w) / 1048576);
 	if (!rc)
 		say_marked(j);
+	if (!rc && j->lost)
+		buf_addf(j->out, "%s: %lld pictures cannot be decoded and are left out\n", j->cfg->out,
+			 (long long)j->lost);
 	shard_writer_free(w);
 	return rc;
 }
@@ -228,7 +289,10 @@ int shard_main(const struct run_config *cfg, struct buf *out, struct err *err)
 	if (!cfg->data_path || !cfg->out)
 		return err_set(err, ERR_USAGE, "dptrain shard needs %s",
 			       cfg->data_path ? "--out DIR" : "--data-path SET");
+	if (cfg->decode && cfg->restart_markers)
+		return err_set(err, ERR_USAGE, "--decode and --restart-markers contradict: there is no JPEG to mark");
 	buf_init(&j.file.bytes, SAMPLE_BYTES_MAX);
+	buf_init(&j.pixels, SAMPLE_BYTES_MAX);
 	rc = config_bytes(cfg, FLAG_shard_size, cfg->shard_size, &j.shard_bytes, err);
 	if (!rc)
 		rc = open_set(&j, err);
@@ -244,6 +308,8 @@ int shard_main(const struct run_config *cfg, struct buf *out, struct err *err)
 	if (j.folder[0])
 		remove_folder(j.folder);
 	dataset_close(j.data);
+	picture_free(j.picture);
 	buf_done(&j.file.bytes);
+	buf_done(&j.pixels);
 	return rc;
 }

@@ -291,6 +291,7 @@ static void take_facts(struct shard_list *l, const json_t *root)
 	       channels = json_array_size(json_object_get(ours, "mean"));
 
 	l->facts = (struct shard_facts){ .classes = classes < INT_MAX ? (int)classes : 0,
+					 .decoded = json_is_true(json_object_get(ours, "decoded")),
 					 .channels = channels <= 4 ? (int)channels : 0 };
 	take_numbers(ours, "mean", l->facts.mean);
 	take_numbers(ours, "std", l->facts.std);

@@ -15,6 +15,7 @@
 /* What an index file says besides its shards; zeros where it does not. */
 struct shard_facts {
 	int classes;
+	bool decoded; /* arrays are pictures, of any size */
 	int channels; /* of images that are stored as they are */
 	double mean[4], std[4];
 };

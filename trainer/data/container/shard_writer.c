@@ -2,6 +2,7 @@
 #include "trainer/data/container/shard_writer.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ struct shard_writer {
 	json_t *list; /* of shards that are done */
 	uint64_t all_bytes;
 	int n; /* shards that were begun */
+	bool decoded;
 	/* the open one */
 	FILE *file;
 	char path[PATH_BYTES];
@@ -63,6 +65,11 @@ void shard_writer_free(struct shard_writer *w)
 int shard_writer_shards(const struct shard_writer *w)
 {
 	return w->n;
+}
+
+void shard_writer_say_decoded(struct shard_writer *w)
+{
+	w->decoded = true;
 }
 
 uint64_t shard_writer_bytes(const struct shard_writer *w)
@@ -249,6 +256,8 @@ static json_t *index_of(const struct shard_writer *w)
 	if (root && w->o.channels)
 		json_object_set_new(root, "dptrain", json_pack("{s:o, s:o}", "mean", numbers(w->o.mean, w->o.channels),
 							       "std", numbers(w->o.std, w->o.channels)));
+	else if (root && w->decoded)
+		json_object_set_new(root, "dptrain", json_pack("{s:b}", "decoded", 1));
 	return root;
 }
 

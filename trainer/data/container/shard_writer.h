@@ -34,6 +34,8 @@ struct shard_item {
 /* One sample: KEY.field for each item. */
 int shard_writer_add(struct shard_writer *w, const char *key, const struct shard_item *items, int n, struct err *err);
 
+void shard_writer_say_decoded(struct shard_writer *w); /* its arrays are pictures, for the index to say */
+
 /* Closes the last shard and writes the index; both lie on the disk when it returns. */
 int shard_writer_end(struct shard_writer *w, struct err *err);
 void shard_writer_free(struct shard_writer *w); /* NULL is fine */

@@ -123,6 +123,21 @@ static int note_lost(struct shards *d, struct err *err)
 	return image_set_lost(&d->set, d->samples.lost, err);
 }
 
+/* Arrays that are as large as the first one are delivered as they are; of various sizes, or where the index says so,
+ * they are pictures. */
+static bool is_raw(const struct shards *d)
+{
+	const char *name = samples_name(&d->samples, d->row[SPLIT_TRAIN][0]);
+	int64_t n = d->set.base.n_samples[SPLIT_TRAIN], same = 0;
+	size_t length = strlen(name);
+
+	if (length < 4 || strcasecmp(name + length - 4, ".npy") || d->facts.decoded)
+		return false;
+	for (int64_t i = 0; i < n; i++)
+		same += shards_sample(d, SPLIT_TRAIN, i)->bytes == shards_sample(d, SPLIT_TRAIN, 0)->bytes;
+	return d->facts.channels || 2 * same > n;
+}
+
 static uint64_t remote_bytes(const struct shards *d)
 {
 	uint64_t bytes = 0;
@@ -135,7 +150,6 @@ static uint64_t remote_bytes(const struct shards *d)
 int shards_describe(struct shards *d, const struct dataset_opts *o, const struct dataset_ops *raw_ops, struct err *err)
 {
 	struct dataset *b = &d->set.base;
-	size_t n;
 	int rc;
 
 	if (!d->samples.n && d->samples.lost)
@@ -144,8 +158,7 @@ int shards_describe(struct shards *d, const struct dataset_opts *o, const struct
 	rc = image_set_describe(&d->set, o, classes_of(d), "classes", err);
 	if (rc)
 		return rc;
-	n = strlen(samples_name(&d->samples, d->row[SPLIT_TRAIN][0]));
-	if (n > 4 && !strcasecmp(samples_name(&d->samples, d->row[SPLIT_TRAIN][0]) + n - 4, ".npy"))
+	if (is_raw(d))
 		rc = describe_raw(d, raw_ops, err);
 	else
 		rc = image_set_open_kept(&d->set, o, remote_bytes(d), err);

@@ -6,7 +6,7 @@
 #include "trainer/data/container/samples.h"
 #include "trainer/data/container/shard_list.h"
 #include "trainer/data/formats/image_set.h"
-#include "trainer/data/formats/npy.h"
+#include "trainer/data/pictures/npy.h"
 #include "trainer/data/formats/pages.h"
 #include "trainer/data/store/objects.h"
 

@@ -1,5 +1,5 @@
 /* codec.h: what picture.c asks of a file format: the header, then some rows of some columns as RGBX. Private to the
- * decoders (jpeg.c, png.c) and picture.c. */
+ * decoders (jpeg.c, png.c, array.c) and picture.c. */
 #ifndef DPT_DATA_CODEC_H
 #define DPT_DATA_CODEC_H
 
@@ -39,6 +39,6 @@ struct codec {
 	int (*rows)(void *state, const struct codec_input *in, const struct codec_want *w, struct err *err);
 };
 
-extern const struct codec codec_jpeg, codec_png;
+extern const struct codec codec_jpeg, codec_png, codec_array;
 
 #endif

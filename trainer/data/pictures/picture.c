@@ -19,14 +19,20 @@ static const struct codec *const codecs[] = {
 	&codec_jpeg,
 	&codec_png,
 #endif
-	NULL,
+	&codec_array,
 };
 
+#ifdef HAVE_IMAGES
+static const char unread[] = "is neither JPEG nor PNG";
+#else
+static const char unread[] = "this program was built without libjpeg and libpng";
+#endif
+
 #define KEEP 3
-#define N_CODECS (sizeof(codecs) / sizeof(codecs[0]) - 1)
+#define N_CODECS (sizeof(codecs) / sizeof(codecs[0]))
 
 struct picture {
-	void *state[N_CODECS + 1];
+	void *state[N_CODECS];
 	struct resize *resize;
 	uint8_t *file;
 	size_t file_bytes;
@@ -88,9 +94,7 @@ int picture_load_memory(struct picture *p, const char *name, const void *bytes, 
 	for (p->codec = 0; p->codec < N_CODECS && !codecs[p->codec]->is(&p->in); p->codec++)
 		;
 	if (p->codec == N_CODECS)
-		return err_set(err, ERR_CORRUPT, "%.300s: %s", name,
-			       N_CODECS ? "is neither JPEG nor PNG"
-				       : "this program was built without libjpeg and libpng");
+		return err_set(err, ERR_CORRUPT, "%.300s: %s", name, unread);
 	rc = codecs[p->codec]->header(p->state[p->codec], &p->in, h, err);
 	if (rc)
 		return rc;

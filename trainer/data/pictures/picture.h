@@ -1,7 +1,7 @@
-/* picture.h: an image file (JPEG, PNG) to 8-bit RGB of the size that is asked for. Only the rows and columns that are
- * needed are decoded, large JPEGs at half, a quarter or an eighth of their size where that leaves enough pixels. Grey,
- * CMYK, palette and 16-bit files become RGB, alpha is dropped, EXIF's orientation is applied. Knows nothing of data
- * sets. A decoder keeps its buffers from file to file and is used by one thread. */
+/* picture.h: an image file (JPEG, PNG, an array of pixels) to 8-bit RGB of the size that is asked for. Only the rows
+ * and columns that are needed are decoded, large JPEGs at half, a quarter or an eighth of their size where that leaves
+ * enough pixels. Grey, CMYK, palette and 16-bit files become RGB, alpha is dropped, EXIF's orientation is applied.
+ * Knows nothing of data sets. A decoder keeps its buffers from file to file and is used by one thread. */
 #ifndef DPT_DATA_PICTURE_H
 #define DPT_DATA_PICTURE_H
 

@@ -13,6 +13,8 @@ struct npy {
 	size_t begin;		     /* of its elements */
 };
 
+bool npy_begins(const void *bytes, size_t n); /* whether an array begins there, whole or not */
+
 /* False unless the bytes are a whole array of u8, rows first, of two or three dimensions. */
 bool npy_parse(const void *bytes, size_t n, struct npy *ret);
 

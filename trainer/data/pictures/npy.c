@@ -1,5 +1,5 @@
 /* npy.c: NumPy's header. */
-#include "trainer/data/formats/npy.h"
+#include "trainer/data/pictures/npy.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -27,6 +27,11 @@ static bool take_shape(const char *text, struct npy *a)
 		a->width <= SIDE_MAX;
 }
 
+bool npy_begins(const void *bytes, size_t n)
+{
+	return n >= 12 && !memcmp(bytes, MAGIC, 6);
+}
+
 bool npy_parse(const void *bytes, size_t n, struct npy *ret)
 {
 	const unsigned char *b = bytes;
@@ -34,7 +39,7 @@ bool npy_parse(const void *bytes, size_t n, struct npy *ret)
 	char text[HEADER_MAX];
 	size_t length;
 
-	if (n < 12 || memcmp(b, MAGIC, 6) || b[6] < 1 || b[6] > 3)
+	if (!npy_begins(bytes, n) || b[6] < 1 || b[6] > 3)
 		return false;
 	length = b[8] | (size_t)b[9] << 8;
 	if (b[6] > 1) {
