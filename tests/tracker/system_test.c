@@ -119,6 +119,9 @@ static void groups_above(void **state)
 	put("sys/fs/cgroup/pod/job/memory.current", "1500\n");
 	cgroup_read(&g, root);
 	assert_true(g.throttled_s == 3 && g.memory_bytes == 1500);
+	put("sys/fs/cgroup/pod/job/rank/cpu.stat", "throttled_usec 500000\n"); /* now it is its own that stops it */
+	cgroup_read(&g, root);
+	assert_true(g.throttled_s == 3.5);
 }
 
 /* Quotas of the group and of those above it: files as the kernel shows them. */

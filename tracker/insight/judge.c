@@ -11,7 +11,7 @@ struct judge_facts judge_unknown(void)
 	return (struct judge_facts){ .workers = NAN, .threads = NAN, .batch_size = NAN, .parameters = NAN,
 				     .bucket_cap_mb = NAN, .global_batch_size = NAN, .steps_per_epoch = NAN,
 				     .eval_steps = NAN, .save_steps = NAN,
-				     .cores = NAN, .local_world = NAN, .world = 1 };
+				     .cores = NAN, .nodes = NAN, .local_world = NAN, .world = 1 };
 }
 
 void judge_param(struct judge_facts *f, const char *key, const char *value)
@@ -40,12 +40,15 @@ void judge_param(struct judge_facts *f, const char *key, const char *value)
 			*(double *)((char *)f + known[i].offset) = v;
 }
 
-void judge_cpu(struct judge_facts *f, const char *text)
+/* "…, 8 cores", "705 nodes" */
+void judge_environment(struct judge_facts *f, const char *key, const char *text)
 {
 	const char *comma = strrchr(text, ',');
 
-	if (comma && strstr(comma, " core"))
+	if (!strcmp(key, "cpu") && comma && strstr(comma, " core"))
 		f->cores = strtod(comma + 1, NULL);
+	else if (!strcmp(key, "program") && strstr(text, " node"))
+		f->nodes = strtod(text, NULL);
 }
 
 void judge_series(struct judge_facts *f, const char *key)
@@ -74,6 +77,7 @@ static void fill_run(struct tree_run *t, const struct judge_input *in, int64_t f
 	t->threads = f->threads;
 	t->local_world = f->local_world;
 	t->cores = f->cores;
+	t->nodes = f->nodes;
 	t->batch_size = f->batch_size;
 	t->parameters = f->parameters;
 	t->bucket_cap_mb = f->bucket_cap_mb;

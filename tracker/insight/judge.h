@@ -14,6 +14,7 @@ struct judge_facts {
 	double workers, threads, batch_size, parameters, bucket_cap_mb; /* as the params of those names */
 	double global_batch_size, steps_per_epoch, eval_steps, save_steps;
 	double cores;       /* of a machine */
+	double nodes;       /* of the program that a step runs */
 	double local_world; /* ranks on the first machine */
 	int world;          /* ranks, at least 1 */
 	bool evaluates;     /* it has val/seconds or epoch/eval_seconds */
@@ -22,7 +23,7 @@ struct judge_facts {
 struct judge_facts judge_unknown(void);
 
 void judge_param(struct judge_facts *f, const char *key, const char *value); /* of the params those above alone */
-void judge_cpu(struct judge_facts *f, const char *text);   /* the environment's cpu: "…, 8 cores" */
+void judge_environment(struct judge_facts *f, const char *key, const char *text); /* of "cpu" and "program" */
 void judge_series(struct judge_facts *f, const char *key); /* a series that the run has */
 
 struct judge_input {

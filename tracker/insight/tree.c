@@ -14,7 +14,8 @@
 #define SLOW_LINK_GBS 0.5      /* an all-reduce below it lacks a link */
 #define BUCKET_USUAL_MB 25.0
 #define BUCKETS 8	       /* of a model whose gradients are smaller than the usual one */
-#define ONE_BUCKET_EXPOSED 0.7 /* of the communication: nothing hides it */
+#define FIXED_LEAST 0.3        /* of a step: what does not depend on the batch is much */
+#define CALL_S 1.3e-6	       /* of a node, however small its tensors: a graph of 700 on cores of 2020 to 2025 */
 #define STRAGGLER_LEAST 0.05   /* of the other ranks' own time */
 #define SHARE_MOST 0.99
 #define NO_WAIT 0.02           /* a share of time that is none */
@@ -58,6 +59,7 @@ struct tree_run tree_unknown(void)
 		.parameters = NAN, .bucket_cap_mb = NAN, .eval_steps = NAN, .save_steps = NAN, .comm_total = NAN,
 		.evaluation = NAN, .checkpoint = NAN, .load = NAN, .load_cpu = NAN, .ready = NAN, .run_wait = NAN,
 		.taken = NAN, .steal = NAN, .throttled = NAN, .memory_wait = NAN, .major_faults = NAN, .clock = NAN,
+		.nodes = NAN,
 	};
 }
 
@@ -196,18 +198,65 @@ static double bucket_mb(const struct tree_run *run)
 	return fmin(BUCKET_USUAL_MB, run->parameters * 4 / 1048576 / BUCKETS);
 }
 
+/* Of the communication that lies open, what smaller buckets would hide behind the backward pass: all but the last of
+ * them, as long as that pass lasts. A share of the time. */
+static double hidden_share(const struct walk *w)
+{
+	const struct tree_run *run = w->run;
+
+	return fmin(fmin(share_of(w, PACE_comm_exposed), share_of(w, PACE_backward)),
+		    run->comm_total * (BUCKETS - 1) / BUCKETS / w->seconds);
+}
+
+static enum tree_leaf communication_leaf(const struct walk *w)
+{
+	const struct tree_run *run = w->run;
+	const bool one = run->bucket_cap_mb > BUCKET_USUAL_MB &&
+		run->parameters * 4 <= run->bucket_cap_mb * 1048576;
+
+	if (one && hidden_share(w) > share_of(w, PACE_comm_exposed) / 2)
+		return TREE_bucket;
+	return link_rate(run) < SLOW_LINK_GBS ? TREE_link : TREE_small_batch;
+}
+
+/* The action; what it brings is not known: a larger batch is another job. */
+static void advise_batch(const struct tree_run *run, struct tree_finding *f)
+{
+	f->gain = NAN;
+	if (!(run->batch_size > 0))
+		return;
+	ACT(f, "-b %.0f: what is sent stays the same; or --grad-accum-steps 4", run->batch_size * 4);
+	TRY(f, "-b %.0f", run->batch_size * 4);
+}
+
+/* What a step takes whatever its batch: that share of communication, the update, calls of nodes. Whether it is much. */
+static bool walk_fixed(struct walk *w, double exposed)
+{
+	const struct tree_run *run = w->run;
+	const double calls = run->nodes > 0 ? run->nodes * CALL_S / w->seconds : 0;
+	const double update = share_of(w, PACE_optimizer), fixed = exposed + update + calls;
+	struct tree_finding *f = fixed > FIXED_LEAST ? find(w, TREE_small_batch, fixed, -1) : NULL;
+
+	if (!f)
+		return false;
+	SAY(f,
+	    "%.0f %% of the time do not depend on the batch: calls of operators %.0f %%, the update %.0f %%, waiting "
+	    "for communication %.0f %%", 100 * fixed, 100 * calls, 100 * update, 100 * exposed);
+	advise_batch(run, f);
+	return true;
+}
+
 static void walk_communication(struct walk *w)
 {
 	const struct tree_run *run = w->run;
-	double share = share_of(w, PACE_comm_exposed), rate = link_rate(run);
-	double exposed = phase_seconds(run, PACE_comm_exposed) / run->comm_total;
-	bool one = run->bucket_cap_mb > BUCKET_USUAL_MB &&
-		run->parameters * 4 <= run->bucket_cap_mb * 1048576;
-	enum tree_leaf leaf = one && exposed > ONE_BUCKET_EXPOSED ? TREE_bucket :
-			      rate < SLOW_LINK_GBS		  ? TREE_link :
-								    TREE_small_batch;
-	struct tree_finding *f = run->n_ranks > 1 ? find(w, leaf, share, PACE_comm_exposed) : NULL;
+	const bool ranks = run->n_ranks > 1;
+	double share = ranks ? share_of(w, PACE_comm_exposed) : 0, rate = link_rate(run);
+	enum tree_leaf leaf = communication_leaf(w);
+	struct tree_finding *f;
 
+	if (walk_fixed(w, leaf == TREE_small_batch && !isnan(rate) ? share : 0) && leaf == TREE_small_batch)
+		return;
+	f = ranks ? find(w, leaf, leaf == TREE_bucket ? hidden_share(w) : share, PACE_comm_exposed) : NULL;
 	if (!f)
 		return;
 	if (isnan(rate)) {
@@ -215,22 +264,20 @@ static void walk_communication(struct walk *w)
 		SAY(f, "all ranks wait for communication %.0f %% of the time", 100 * share);
 	} else if (leaf == TREE_bucket) {
 		SAY(f,
-		    "one bucket of %.0f MB holds all gradients: %.0f %% of the communication lies behind the backward "
-		    "pass", run->parameters * 4e-6, 100 * exposed);
+		    "one bucket of %.0f MB holds all gradients: waiting for it takes %.0f %% of the time; the backward "
+		    "pass, which could hide it, %.0f %%", run->parameters * 4e-6, 100 * share,
+		    100 * share_of(w, PACE_backward));
 	} else {
 		SAY(f, "all ranks wait for communication %.0f %% of the time; gradients travel at %.2f GB/s",
 		    100 * share, rate);
 	}
 	if (leaf == TREE_bucket)
 		ACT(f, "--bucket-cap-mb %.2g", bucket_mb(run));
-	if (leaf == TREE_small_batch && run->batch_size > 0)
-		ACT(f, "-b %.0f: what is sent stays the same; or --grad-accum-steps 4", run->batch_size * 4);
-	if (leaf == TREE_small_batch && run->batch_size > 0)
-		TRY(f, "-b %.0f", run->batch_size * 4);
-	else if (leaf == TREE_bucket)
+	TRY(f, "--grad-accum-steps 4");
+	if (leaf == TREE_bucket)
 		try_action(f);
-	else
-		TRY(f, "--grad-accum-steps 4");
+	else if (leaf == TREE_small_batch && !isnan(rate))
+		advise_batch(run, f);
 }
 
 static double own_seconds(const struct tree_rank *r)
@@ -312,24 +359,39 @@ static void say_cpu(const struct tree_run *run, enum tree_leaf leaf, double shar
 		SAY(f, "compute waits for a core %.0f %% of the time", 100 * share);
 }
 
+/* A thread that is throttled waits for a core by older kernels' count, and by newer ones' does not: what is waited for
+ * besides is not the quota's. */
+static bool is_throttled(const struct tree_run *run)
+{
+	return run->throttled > NO_WAIT && !(run->run_wait > 2 * run->throttled);
+}
+
+/* Others have at least half as many cores as threads wait for: with less, own threads crowd each other. */
+static bool is_taken(const struct tree_run *run)
+{
+	const double others = fmax(run->taken, run->steal), waiting = run->run_wait * run->threads * run->local_world;
+
+	return others > NO_WAIT && !(others * run->cores < waiting / 2);
+}
+
 /* Waiting for a core: by own threads, others', a quota, or the loader's. */
 static void walk_cpu(struct walk *w)
 {
 	const struct tree_run *run = w->run;
 	double wanted = run->threads * run->local_world;
-	enum tree_leaf leaf = run->throttled > NO_WAIT			     ? TREE_cpu_quota :
-			      wanted > run->cores			     ? TREE_threads :
-			      fmax(run->taken, run->steal) > NO_WAIT	     ? TREE_cpu_taken :
-									       TREE_crowding;
-	double share = leaf == TREE_cpu_quota && !(run->run_wait > run->throttled) ? run->throttled : run->run_wait;
-	struct tree_finding *f = find(w, leaf, share, -1);
+	enum tree_leaf leaf = is_throttled(run)				 ? TREE_cpu_quota :
+			      wanted > run->cores			 ? TREE_threads :
+			      is_taken(run)				 ? TREE_cpu_taken :
+									   TREE_crowding;
+	struct tree_finding *f = find(w, leaf, leaf == TREE_cpu_quota ? run->throttled : run->run_wait, -1);
 
 	if (!f)
 		return;
 	if (leaf == TREE_crowding && (isnan(run->taken) || !(run->ready > 0))) /* nothing tells who has the cores */
 		f->leaf = branches[leaf];
-	say_cpu(run, leaf, share, f);
-	if (leaf == TREE_threads) /* they wait for each other, and the cores are at work meanwhile */
+	say_cpu(run, leaf, f->share, f);
+	/* threads wait for each other: what one of them waits for a core tells too little, or too much */
+	if (leaf == TREE_threads || (leaf != TREE_cpu_quota && run->threads > 1))
 		f->gain = NAN;
 	if (leaf == TREE_threads && run->local_world > 0)
 		ACT(f, "--threads %.0f", fmax(1, floor(run->cores / run->local_world)));

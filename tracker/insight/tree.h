@@ -33,6 +33,7 @@ struct tree_run {
 	/* the configuration */
 	double workers, threads, local_world, cores, batch_size, parameters, bucket_cap_mb,
 		eval_steps, save_steps;
+	double nodes; /* operators that a step calls */
 	/* seconds a step, means: comm_total of the rank that is waited for; evaluation, checkpoints (copying and
 	 * waiting) */
 	double comm_total, evaluation, checkpoint;

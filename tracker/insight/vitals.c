@@ -168,18 +168,22 @@ static double taken(const struct vitals *v, int64_t from, int local_world)
 	return share < 0 ? 0 : share;
 }
 
-/* How much longer the fixed loop took than at best. */
+/* How much longer the time took than it would have at the best clock: of each sample the share that was lost counts, as
+ * samples lie apart by time, not by work. */
 static double slowdown(const struct vitals *v, int64_t from)
 {
 	double most = NAN;
 
 	for (int rank = 0; rank < v->ranks; rank++) {
 		struct row r = find_row(v, VITALS_LOOP, rank);
-		double least = NAN;
+		size_t begin = begin_of(&r, from);
+		double least = NAN, kept = 0;
 
 		for (size_t i = 0; i < r.n; i++)
 			least = fmin(least, r.points[i].value);
-		most = fmax(most, mean_of(&r, from) / least);
+		for (size_t i = begin; i < r.n; i++)
+			kept += least / r.points[i].value / (double)(r.n - begin);
+		most = r.n ? fmax(most, 1 / kept) : most;
 	}
 	return most;
 }

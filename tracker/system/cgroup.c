@@ -113,10 +113,13 @@ static void look_throttled(void *user, const struct level *l)
 {
 	struct cgroup *ret = user;
 	char text[PROC_TEXT_BYTES];
+	double v = NAN;
 
 	if (read_level(l, "cpu.stat", text))
-		ret->throttled_s = fmax(ret->throttled_s, l->unified ? 1e-6 * proc_value(text, "throttled_usec", NULL)
-								     : 1e-9 * proc_value(text, "throttled_time", NULL));
+		v = l->unified ? 1e-6 * proc_value(text, "throttled_usec", NULL)
+			       : 1e-9 * proc_value(text, "throttled_time", NULL);
+	if (!isnan(v))
+		ret->throttled_s = v + (isnan(ret->throttled_s) ? 0 : ret->throttled_s);
 }
 
 static double limit_of(const struct level *l)

@@ -10,8 +10,8 @@
 
 /* NaN where the system does not say. */
 struct cgroup {
-	double throttled_s;   /* since the group was made, summed over cores where version 1 does so; of the group or
-			       * one above it, whichever was stopped longest */
+	double throttled_s;   /* since the groups were made, over their cores: of the group and of those above it
+			       * together, as the one that stops it now may have been stopped less than another */
 	double memory_bytes;  /* in use by the first of these groups that has a limit; NaN without one */
 	double memory_wait_s; /* some thread waited for memory, of the group (version 2) */
 };

@@ -109,6 +109,17 @@ static void record_params(struct report *r)
 	dptrack_param(r->run, "backend_used", e->rank.backend->name);
 }
 
+/* Operators that a step calls: the largest program is that of a training step. */
+static void describe_program(const struct engine *e, char *text, size_t n)
+{
+	int most = 0;
+
+	for (int i = 0; i < e->prepared.n_programs; i++)
+		if (e->prepared.program[i]->graph->n_nodes > most)
+			most = e->prepared.program[i]->graph->n_nodes;
+	snprintf(text, n, "%d nodes", most);
+}
+
 static void record_environment(struct report *r)
 {
 	static const struct {
@@ -128,6 +139,8 @@ static void record_environment(struct report *r)
 	machine_command(r->e->job->argc, r->e->job->argv, text, sizeof(text));
 	dptrack_environment(r->run, "command", text);
 	dptrack_environment(r->run, "dptrain", PACKAGE_VERSION);
+	describe_program(r->e, text, sizeof(text));
+	dptrack_environment(r->run, "program", text);
 	text[0] = '\0';
 	if (r->e->rank.backend->version)
 		r->e->rank.backend->version(text, 400);

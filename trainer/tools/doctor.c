@@ -103,8 +103,8 @@ static void see_fact(void *user, enum dptrack_fact kind, const char *key, const 
 
 	if (kind == DPTRACK_FACT_PARAM)
 		judge_param(&d->facts, key, value);
-	else if (kind == DPTRACK_FACT_ENVIRONMENT && !strcmp(key, "cpu"))
-		judge_cpu(&d->facts, value);
+	else if (kind == DPTRACK_FACT_ENVIRONMENT)
+		judge_environment(&d->facts, key, value);
 }
 
 /* ---- its losses ---- */

@@ -28,8 +28,7 @@ static struct judge_facts facts_of(const struct query_run *run)
 	for (size_t i = 0; i < run->param_count; i++)
 		judge_param(&f, run->params[i].key, run->params[i].value);
 	for (size_t i = 0; i < run->environment_count; i++)
-		if (!strcmp(run->environment[i].key, "cpu"))
-			judge_cpu(&f, run->environment[i].value);
+		judge_environment(&f, run->environment[i].key, run->environment[i].value);
 	for (size_t i = 0; i < run->metric_count; i++)
 		judge_series(&f, run->metrics[i].key);
 	f.local_world = local_world(run);

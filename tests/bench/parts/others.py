@@ -1,0 +1,63 @@
+"""What ran on the cores beside a measurement, and a measurement made again while that was much."""
+import os
+import resource
+import sys
+
+MOST = 0.03  # of all cores, by processes that are none of ours
+
+
+def busy_seconds():
+    """Of all cores: at work or taken by the machine below, and all there were."""
+    with open("/proc/stat", encoding="ascii") as f:
+        fields = [int(x) for x in f.readline().split()[1:9]]
+    tick = os.sysconf("SC_CLK_TCK")
+    return (sum(fields) - fields[3] - fields[4]) / tick, sum(fields) / tick
+
+
+def own_seconds():
+    """Processor time of this process and of all that it started and that ended."""
+    return sum(r.ru_utime + r.ru_stime for r in (resource.getrusage(resource.RUSAGE_CHILDREN), resource.getrusage(resource.RUSAGE_SELF)))
+
+
+class Watch:
+    """others(): the share of all cores' time that others took since it was made. What was started since has ended."""
+
+    def __init__(self):
+        self.busy, self.whole, self.own = *busy_seconds(), own_seconds()
+
+    def others(self):
+        busy, whole = busy_seconds()
+        return max(0.0, (busy - self.busy - (own_seconds() - self.own)) / max(whole - self.whole, 1e-3))
+
+
+def measured(make, tries=3):
+    """What make() returns, and the share of others beside it: of the first try beside which they took less than MOST, or of the
+    calmest."""
+    best = None
+    for _ in range(tries):
+        watch = Watch()
+        got = make()
+        share = watch.others()
+        if best is None or share < best[1]:
+            best = got, share
+        if share < MOST:
+            break
+    return best
+
+
+def marked(make, tries=3):
+    """A row, a dict, with the share as "others"."""
+    row, share = measured(make, tries)
+    return dict(row, others=share)
+
+
+def calm(row):
+    return row["others"] < MOST
+
+
+def tell(rows):
+    """A line on stderr where rows were measured beside others."""
+    loud = [row["others"] for row in rows if not calm(row)]
+    if loud:
+        print("%d of %d rows beside others, which took up to %.0f %% of the cores: no figure of theirs counts"
+              % (len(loud), len(rows), 100 * max(loud)), file=sys.stderr)
