@@ -4,7 +4,7 @@ libtrackbase_la_SOURCES = \
 	tracker/base/arena.c tracker/base/arena.h \
 	tracker/base/buf.c tracker/base/buf.h \
 	tracker/base/clock.c tracker/base/clock.h \
-	tracker/base/cond.c tracker/base/cond.h \
+	tracker/base/cond.c tracker/base/cond.h tracker/base/little.h \
 	tracker/base/cache_home.c tracker/base/cache_home.h tracker/base/crc32c.c tracker/base/crc32c.h \
 	tracker/base/sha256.c tracker/base/sha256.h tracker/base/stop.h \
 	tracker/base/err.c tracker/base/err.h \

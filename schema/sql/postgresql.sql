@@ -1,7 +1,7 @@
--- Every table as 0001 to 0016 leave it, in PostgreSQL: same names, same meaning. What a team's processes need beyond it comes
+-- Every table as 0001 to 0017 leave it, in PostgreSQL: same names, same meaning. What a team's processes need beyond it comes
 -- at the end. Texts compare byte by byte, as in SQLite; blobs are packed already, so they lie uncompressed and can be cut.
 CREATE TABLE meta (name text COLLATE "C" PRIMARY KEY, value text NOT NULL);
-INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '16');
+INSERT INTO meta VALUES ('store_id', replace(CAST(gen_random_uuid() AS text), '-', '')), ('version', '17');
 
 CREATE SEQUENCE experiment_id;
 CREATE TABLE experiment (
@@ -290,6 +290,14 @@ CREATE TRIGGER artifact_goes AFTER DELETE ON artifact FOR EACH ROW WHEN (OLD.obj
 	EXECUTE FUNCTION artifact_leaves();
 CREATE TRIGGER artifact_changes AFTER UPDATE ON artifact FOR EACH ROW
 	WHEN (OLD.object IS NOT NULL AND OLD.object IS DISTINCT FROM NEW.object) EXECUTE FUNCTION artifact_leaves();
+-- The chunks of an ended run as one object: then no row of chunk is its.
+CREATE TABLE archive (
+	run_id bigint PRIMARY KEY,
+	object text COLLATE "C" NOT NULL,
+	bytes bigint NOT NULL,
+	sha256 text NOT NULL
+);
+CREATE TRIGGER archive_goes AFTER DELETE ON archive FOR EACH ROW EXECUTE FUNCTION artifact_leaves();
 CREATE TABLE gone (
 	run_id bigint PRIMARY KEY,
 	uuid text COLLATE "C" NOT NULL UNIQUE,

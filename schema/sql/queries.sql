@@ -147,16 +147,18 @@ FROM experiment WHERE deleted_ms IS NOT NULL ORDER BY name;
 
 -- name: run_by_uuid
 SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
-	deleted_ms, keys, 0 AS version FROM run WHERE uuid = ?1;
+	deleted_ms, keys, 0 AS version, EXISTS (SELECT 1 FROM archive a WHERE a.run_id = run.id) AS archived FROM run WHERE uuid = ?1;
 -- postgresql:
 SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
-	deleted_ms, keys, version FROM run WHERE uuid = ?1 FOR UPDATE;
+	deleted_ms, keys, version, CAST(EXISTS (SELECT 1 FROM archive a WHERE a.run_id = run.id) AS int) AS archived
+FROM run WHERE uuid = ?1 FOR UPDATE;
 -- name: run_by_id as run_by_uuid
 SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
-	deleted_ms, keys, 0 AS version FROM run WHERE id = ?1;
+	deleted_ms, keys, 0 AS version, EXISTS (SELECT 1 FROM archive a WHERE a.run_id = run.id) AS archived FROM run WHERE id = ?1;
 -- postgresql:
 SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
-	deleted_ms, keys, version FROM run WHERE id = ?1 FOR UPDATE;
+	deleted_ms, keys, version, CAST(EXISTS (SELECT 1 FROM archive a WHERE a.run_id = run.id) AS int) AS archived
+FROM run WHERE id = ?1 FOR UPDATE;
 -- The runs of a group, always in the same order, so that two groups never wait for each other.
 -- name: run_lock
 -- postgresql:
@@ -469,6 +471,31 @@ CROSS JOIN LATERAL (SELECT id, points FROM chunk WHERE id BETWEEN w.low AND w.hi
 INSERT INTO alert (run_id, key_id, kind, step, value, weight) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (run_id, key_id, kind) DO UPDATE SET step = ?4, value = ?5, weight = ?6 WHERE alert.weight < ?6;
 
+-- points of ended runs as objects (store/archive)
+
+-- Runs that said nothing after ?1 and have chunks, behind the id ?2; the next of them.
+-- name: archive_next
+SELECT r.id, r.uuid FROM run r WHERE r.id > ?2 AND r.status NOT IN ('running', 'scheduled') AND r.deleted_ms IS NULL
+	AND r.end_ms <= ?1 AND r.last_ms <= ?1 AND NOT EXISTS (SELECT 1 FROM archive a WHERE a.run_id = r.id)
+	AND NOT EXISTS (SELECT 1 FROM log l WHERE l.run_id = r.id)
+	AND EXISTS (SELECT 1 FROM series s WHERE s.run_id = r.id AND s.chunks > 0) ORDER BY r.id LIMIT 1;
+-- name: archive_totals
+SELECT CAST(coalesce(sum(chunks), 0) AS BIGINT) AS chunks, CAST(coalesce(sum(count), 0) AS BIGINT) AS points,
+	CAST((SELECT count(*) FROM log WHERE run_id = ?1) AS BIGINT) AS logged FROM series WHERE run_id = ?1;
+-- name: archive_series
+SELECT id FROM series WHERE run_id = ?1 AND chunks > 0 AND id > ?2 ORDER BY id LIMIT 1000;
+-- name: archive_chunks
+SELECT id, points, min_step, max_step, min_time, max_time, data FROM chunk WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT 64;
+-- name: archive_get
+SELECT object, bytes, sha256 FROM archive WHERE run_id = ?1;
+-- name: archive_put
+INSERT INTO archive (run_id, object, bytes, sha256) VALUES (?1, ?2, ?3, ?4);
+-- name: archive_drop
+DELETE FROM archive WHERE run_id = ?1;
+-- name: archive_chunks_drop
+DELETE FROM chunk WHERE id IN (SELECT c.id FROM series s CROSS JOIN chunk c
+	WHERE s.run_id = ?1 AND c.id BETWEEN s.id * 1048576 AND s.id * 1048576 + 1048575);
+
 -- removal for good: the rows of one run, at most ?2 a statement
 
 -- name: gone_get
@@ -500,6 +527,8 @@ DELETE FROM note WHERE run_id = ?1;
 SELECT id, count FROM series WHERE run_id = ?1 LIMIT 1;
 -- name: purge_chunk
 DELETE FROM chunk WHERE id IN (SELECT id FROM chunk WHERE id BETWEEN ?1 AND ?2 LIMIT ?3);
+-- name: purge_archive
+DELETE FROM archive WHERE run_id IN (SELECT run_id FROM archive WHERE run_id = ?1 LIMIT ?2);
 -- name: purge_series
 DELETE FROM series WHERE id = ?1;
 -- name: purge_run_dataset
@@ -747,8 +776,10 @@ SELECT r.id, r.name, r.start_ms, (SELECT value FROM param p WHERE p.run_id = r.i
 SELECT r.uuid FROM series s JOIN run r ON r.id = s.run_id WHERE s.id = ?1;
 -- name: chunk_heads
 SELECT id, points, min_step, max_step, min_time, max_time FROM chunk WHERE id BETWEEN ?1 AND ?2 ORDER BY id;
--- name: chunk_max_step
-SELECT max_step FROM chunk WHERE id = ?1;
+-- name: archive_has_series
+SELECT 1 FROM series s JOIN archive a ON a.run_id = s.run_id WHERE s.id = ?1;
+-- name: archive_of_series
+SELECT a.object, a.bytes FROM series s JOIN archive a ON a.run_id = s.run_id WHERE s.id = ?1;
 -- name: writer_paths
 SELECT path, durable, 0 AS rev, run_id, id FROM writer WHERE path IS NOT NULL AND id > ?1 ORDER BY id LIMIT ?2;
 -- name: writer_paths_newest as writer_paths
@@ -826,7 +857,7 @@ SELECT 1 FROM artifact WHERE object IS NOT NULL AND (path > ?1 || '/' AND path <
 -- name: artifact_is_file
 SELECT 1 FROM artifact WHERE object IS NOT NULL AND path = ?1;
 -- name: artifact_any_object
-SELECT 1 FROM artifact WHERE object IS NOT NULL LIMIT 1;
+SELECT 1 FROM (SELECT object FROM artifact WHERE object IS NOT NULL UNION ALL SELECT object FROM archive) o LIMIT 1;
 -- name: object_begin
 INSERT INTO object (name, since_ms) VALUES (?1, ?2);
 -- name: object_named
@@ -1053,6 +1084,8 @@ SELECT CASE WHEN pg_try_advisory_xact_lock(7233173, 2) THEN 1 ELSE 0 END;
 -- name: move_others
 -- postgresql:
 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'dptrack' AND pid <> pg_backend_pid();
+-- name: archive_all
+SELECT run_id, object, bytes, sha256 FROM archive ORDER BY run_id;
 -- name: artifact_all
 SELECT path, bytes, time_ns, sha256, object FROM artifact ORDER BY path;
 -- name: statistics

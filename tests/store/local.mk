@@ -27,3 +27,7 @@ tests_store_gc_test_LDADD = $(store_test_libs)
 # A store of the first version, migrated.
 EXTRA_DIST += tests/store/migrate.py tests/store/old_1.sql tests/store/old_1.csv
 TESTS += tests/store/migrate.py
+
+# Points of ended runs as objects.
+EXTRA_DIST += tests/store/archive.py
+TESTS += tests/store/archive.py

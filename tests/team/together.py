@@ -228,7 +228,7 @@ TABLES = """SELECT table_name, column_name, data_type, is_nullable, column_defau
     SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1"""
 
 # What version 10 did not have.
-TO_10 = """DROP TABLE session; DROP TRIGGER artifact_goes ON artifact; DROP TRIGGER artifact_changes ON artifact;
+TO_10 = """DROP TABLE archive; DROP TABLE session; DROP TRIGGER artifact_goes ON artifact; DROP TRIGGER artifact_changes ON artifact;
     DROP FUNCTION artifact_leaves; DROP TABLE object; ALTER TABLE artifact DROP COLUMN object;
     DROP TABLE alert_rule; DROP TABLE alert_fired; DROP TABLE kept; DROP TABLE kept_text; DROP TABLE file;
     UPDATE meta SET value = '10' WHERE name = 'version'"""

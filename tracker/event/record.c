@@ -1,40 +1,10 @@
 /* record.c: TFRecord framing. */
 #include "tracker/event/record.h"
 
-#include <endian.h>
-#include <string.h>
-
 #include "tracker/base/crc32c.h"
+#include "tracker/base/little.h"
 
 #define RECORD_TAIL_BYTES (RECORD_FRAME_BYTES - RECORD_HEAD_BYTES)
-
-static uint64_t get_u64le(const unsigned char *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return le64toh(v);
-}
-
-static uint32_t get_u32le(const unsigned char *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return le32toh(v);
-}
-
-static void put_u64le(unsigned char *p, uint64_t v)
-{
-	v = htole64(v);
-	memcpy(p, &v, sizeof(v));
-}
-
-static void put_u32le(unsigned char *p, uint32_t v)
-{
-	v = htole32(v);
-	memcpy(p, &v, sizeof(v));
-}
 
 enum record_state record_next(const void *bytes, size_t n, size_t *at, struct record *ret)
 {
@@ -45,15 +15,15 @@ enum record_state record_next(const void *bytes, size_t n, size_t *at, struct re
 	*ret = (struct record){ NULL, 0, 0 };
 	if (left < RECORD_HEAD_BYTES)
 		return RECORD_MORE;
-	payload_bytes = get_u64le(p);
-	if (crc32c_mask(crc32c(0, p, 8)) != get_u32le(p + 8) || payload_bytes > UINT64_MAX / 2)
+	payload_bytes = little_get_u64(p);
+	if (crc32c_mask(crc32c(0, p, 8)) != little_get_u32(p + 8) || payload_bytes > UINT64_MAX / 2)
 		return RECORD_BAD_LENGTH;
 	ret->frame_bytes = payload_bytes + RECORD_FRAME_BYTES;
 	if (left < ret->frame_bytes)
 		return RECORD_MORE;
 	ret->payload = p + RECORD_HEAD_BYTES;
 	ret->payload_bytes = (size_t)payload_bytes;
-	if (crc32c_mask(crc32c(0, ret->payload, ret->payload_bytes)) != get_u32le(ret->payload + payload_bytes))
+	if (crc32c_mask(crc32c(0, ret->payload, ret->payload_bytes)) != little_get_u32(ret->payload + payload_bytes))
 		return RECORD_BAD_PAYLOAD;
 	*at += (size_t)ret->frame_bytes;
 	return RECORD_OK;
@@ -81,9 +51,9 @@ void record_seal(unsigned char *frame, size_t payload_bytes)
 {
 	unsigned char *payload = frame + RECORD_HEAD_BYTES;
 
-	put_u64le(frame, payload_bytes);
-	put_u32le(frame + 8, crc32c_mask(crc32c(0, frame, 8)));
-	put_u32le(payload + payload_bytes, crc32c_mask(crc32c(0, payload, payload_bytes)));
+	little_put_u64(frame, payload_bytes);
+	little_put_u32(frame + 8, crc32c_mask(crc32c(0, frame, 8)));
+	little_put_u32(payload + payload_bytes, crc32c_mask(crc32c(0, payload, payload_bytes)));
 }
 
 void record_end(struct buf *b, size_t begin)

@@ -60,6 +60,23 @@ const char *cli_text(json_t *object, const char *key)
 	return text ? text : "";
 }
 
+bool cli_span(const char *text, int64_t *ret_ms)
+{
+	static const char units[] = "smhdw";
+	static const int64_t unit_ms[] = { 1000, 60000, 3600000, 86400000, 604800000 };
+	const char *unit;
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	if (end == text || n < 0 || n > 100000 || (*end && end[1]))
+		return false;
+	unit = *end ? strchr(units, *end) : NULL;
+	if (!unit && (*end || n))
+		return false;
+	*ret_ms = unit ? n * unit_ms[unit - units] : 0;
+	return true;
+}
+
 const char *cli_count(char *text, unsigned long long n, const char *word)
 {
 	snprintf(text, 64, "%llu %s%s", n, word, n == 1 ? "" : "s");

@@ -61,6 +61,9 @@ int cli_get_print(struct source *s, const char *target, struct err *err);       
 /* A member that is text, "" when it is not there. */
 const char *cli_text(json_t *object, const char *key);
 
+/* "90s", "30m", "12h", "7d", "8w", or "0". False: none of these. */
+bool cli_span(const char *text, int64_t *ret_ms);
+
 /* "1 run", "2 runs"; text has room for 64 bytes. */
 const char *cli_count(char *text, unsigned long long n, const char *word);
 

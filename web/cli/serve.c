@@ -33,7 +33,8 @@
 
 struct serve {
 	const char *logdir, *host, *db, *artifacts, *token_file, *tls_cert, *tls_key;
-	const char *webhook_url, *webhook_secret_file;
+	const char *webhook_url, *webhook_secret_file, *archive_after;
+	int64_t archive_after_ms;
 	int port, max_connections, cache_mib, artifact_mib, drain_s;
 	bool help, behind_proxy;
 	char token[200]; /* "": none fixed */
@@ -101,7 +102,7 @@ static int open_store(struct serve *o, struct err *err)
 	rc = store_open(&o->store, &(struct store_opts){ .db_path = o->paths.db, .logdir = o->logdir,
 		.artifacts = o->artifacts ? o->artifacts : o->paths.artifacts, .artifacts_by_default = !o->artifacts,
 		.artifact_max = (uint64_t)o->artifact_mib << 20, .queue_bytes = QUEUE_BYTES,
-		.cache_mib = o->cache_mib }, err);
+		.cache_mib = o->cache_mib, .archive_after_ms = o->archive_after_ms }, err);
 	if (rc == ERR_BUSY && !store_holder(&holder, o->paths.db, NULL) && holder.address[0])
 		return err_set(err, ERR_BUSY, "%s is served already, at %s (process %d)", o->logdir, holder.address,
 			       holder.pid);
@@ -287,7 +288,7 @@ static int serve_until_signal(struct serve *o, struct err *err)
 
 static int serve_run(int argc, char **argv, struct err *err)
 {
-	struct serve o = { .host = "127.0.0.1", .port = 6007, .max_connections = 500 };
+	struct serve o = { .host = "127.0.0.1", .port = 6007, .max_connections = 500, .archive_after = "1d" };
 	const struct flag table[] = {
 		{ "logdir", FLAG_PATH, "DIR",
 		  "folder of runs, followed while they grow (default: runs; none where the store is in PostgreSQL)",
@@ -300,6 +301,9 @@ static int serve_run(int argc, char **argv, struct err *err)
 		{ "artifacts", FLAG_PATH, "DIR",
 		  "artifacts (default: beside the store); s3://BUCKET/PREFIX: in an object store, with AWS's variables",
 		  &o.artifacts, 0, 0 },
+		{ "archive-after", FLAG_TEXT, "SPAN",
+		  "where artifacts lie in an object store, the points of runs that ended so long ago go there, "
+		  "too, such as 30m, 12h, 7d (default: 1d; 0: none)", &o.archive_after, 0, 0 },
 		{ "max-artifact-mib", FLAG_NUMBER, "N", "largest artifact taken, in MiB (default: 1048576)",
 		  &o.artifact_mib, 1, 1048576 },
 		{ "cache-mib", FLAG_NUMBER, "N",
@@ -328,6 +332,9 @@ static int serve_run(int argc, char **argv, struct err *err)
 	struct cli_line line = { .cmd = &cli_serve, .table = table, .help = &o.help };
 	int rc = cli_line_read(&line, argc, argv, err);
 
+	if (!rc && !cli_span(o.archive_after, &o.archive_after_ms))
+		rc = err_set(err, ERR_USAGE, "--archive-after %s: want a span such as 30m, 12h or 7d, or 0",
+			     o.archive_after);
 	if (!rc)
 		rc = source_place(&o.db, err);
 	if (!o.logdir && !store_is_address(o.db))

@@ -19,12 +19,11 @@ struct token {
 static int read_expiry(const char *text, int64_t *ret_ms, struct err *err)
 {
 	struct tm tm = { .tm_hour = 23, .tm_min = 59, .tm_sec = 59, .tm_isdst = -1 };
+	int64_t span_ms;
 	char *end;
-	long n = strtol(text, &end, 10);
-	int64_t unit_ms = *end == 'h' ? 3600000 : *end == 'd' ? 86400000 : *end == 'w' ? 7 * 86400000 : 0;
 
-	if (n > 0 && n <= 100000 && unit_ms && !end[1]) {
-		*ret_ms = clock_wall_ms() + n * unit_ms;
+	if (cli_span(text, &span_ms) && span_ms > 0) {
+		*ret_ms = clock_wall_ms() + span_ms;
 		return 0;
 	}
 	end = strptime(text, "%Y-%m-%d", &tm);

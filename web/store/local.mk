@@ -5,10 +5,10 @@ store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_
 	schema/sql/0004_gone.sql schema/sql/0005_arrival.sql schema/sql/0006_parts.sql schema/sql/0007_location.sql \
 	schema/sql/0008_told.sql schema/sql/0009_media.sql \
 	schema/sql/0010_registry.sql schema/sql/0011_kept.sql schema/sql/0012_objects.sql schema/sql/0013_session.sql \
-	schema/sql/0014_alert.sql schema/sql/0015_file.sql schema/sql/0016_room.sql
+	schema/sql/0014_alert.sql schema/sql/0015_file.sql schema/sql/0016_room.sql schema/sql/0017_archive.sql
 store_pg_sql = schema/sql/postgresql/0011_kept.sql schema/sql/postgresql/0012_objects.sql \
 	schema/sql/postgresql/0013_session.sql schema/sql/postgresql/0014_alert.sql schema/sql/postgresql/0015_file.sql \
-	schema/sql/postgresql/0016_room.sql
+	schema/sql/postgresql/0016_room.sql schema/sql/postgresql/0017_archive.sql
 store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
 EXTRA_DIST += $(store_sql) $(store_pg_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/sql/mlflow.sql schema/gen/sql.awk schema/gen/tables.awk
@@ -17,6 +17,7 @@ libwebstore_la_SOURCES = \
 	web/store/base/location.c web/store/base/location.h \
 	web/store/base/crew.c web/store/base/crew.h \
 	web/store/write/apply.c web/store/write/apply.h \
+	web/store/points/archive.c web/store/points/archive.h \
 	web/store/points/backlog.c web/store/points/backlog.h \
 	web/store/write/change.c web/store/write/change.h web/store/write/changes.def \
 	web/store/write/change_experiment.c \
@@ -32,6 +33,7 @@ libwebstore_la_SOURCES = \
 	web/store/files/disk.c web/store/files/disk.h \
 	web/store/files/entries.c web/store/files/entries.h \
 	web/store/files/object_change.c \
+	web/store/files/loose.c web/store/files/loose.h \
 	web/store/files/objects.c web/store/files/objects.h \
 	web/store/files/object_gc.c \
 	web/store/files/object_place.c \
@@ -40,6 +42,7 @@ libwebstore_la_SOURCES = \
 	web/store/read/chart.c \
 	web/store/upkeep/check.c web/store/upkeep/check.h \
 	web/store/points/chunk.c web/store/points/chunk.h \
+	web/store/points/chunks.c web/store/points/chunks.h \
 	web/store/read/chosen.c web/store/read/chosen.h \
 	web/store/read/columns.c web/store/read/columns.h \
 	web/store/db/array.c web/store/db/array.h \
@@ -72,6 +75,9 @@ libwebstore_la_SOURCES = \
 	web/store/write/intake.c web/store/write/intake.h \
 	web/store/mlflow/links.c \
 	web/store/base/list.h \
+	web/store/archive/archiver.c web/store/archive/archiver.h \
+	web/store/archive/archive_change.c web/store/archive/changes.def \
+	web/store/archive/pack_run.c web/store/archive/archive_inside.h \
 	web/store/alert/alert.c web/store/alert/alert.h web/store/alert/alert_change.c \
 	web/store/alert/changes.def web/store/alert/judge.c web/store/alert/judge.h \
 	web/store/alert/watch.c web/store/alert/watch.h \
@@ -82,7 +88,7 @@ libwebstore_la_SOURCES = \
 	web/store/base/map.c web/store/base/map.h \
 	web/store/move/move.c web/store/move/move.h web/store/move/move_inside.h \
 	web/store/move/end.c web/store/move/dump.c web/store/move/dump.h \
-	web/store/move/move_files.c \
+	web/store/move/move_files.c web/store/move/walk.c \
 	web/store/base/place.c web/store/base/place.h \
 	web/store/mlflow/models.c web/store/mlflow/models.h \
 	web/store/mlflow/models_token.c web/store/mlflow/models_token.h \

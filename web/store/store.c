@@ -11,12 +11,14 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "web/store/archive/archiver.h"
 #include "web/store/auth/token.h"
 #include "web/store/base/parts.h"
 #include "web/store/base/work.h"
 #include "web/store/db/readers.h"
 #include "web/store/files/artifacts.h"
 #include "web/store/live.h"
+#include "web/store/points/archive.h"
 #include "web/store/points/outline.h"
 #include "web/store/read/columns.h"
 #include "web/store/read/keysets.h"
@@ -102,8 +104,9 @@ static int keep_folders(struct store *s, const struct store_opts *o, struct err 
 	s->columns = columns_new();
 	s->keysets = keysets_new();
 	s->outlines = outlines_new();
+	s->archives = archives_new(archiver_fetch, s);
 	pthread_mutex_init(&s->checked_lock, NULL);
-	if (!s->work || !s->background || !s->columns || !s->keysets || !s->outlines)
+	if (!s->work || !s->background || !s->columns || !s->keysets || !s->outlines || !s->archives)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	if (snprintf(s->logdir, sizeof s->logdir, "%s", o->logdir ? o->logdir : "") >= (int)sizeof s->logdir ||
 	    snprintf(s->artifacts, sizeof s->artifacts, "%s", o->artifacts ? o->artifacts : "") >=
@@ -205,6 +208,8 @@ int store_open(struct store **ret, const struct store_opts *opts, struct err *er
 		rc = tokens_new(&s->tokens, err);
 	if (!rc)
 		rc = open_artifacts(s, opts, err);
+	if (!rc)
+		rc = archiver_start(&s->archiver, s, opts->archive_after_ms, err);
 	if (!rc && db_is_address(opts->db_path))
 		rc = live_start(&s->live, s, opts->db_path, err);
 	if (rc) {
@@ -222,6 +227,7 @@ void store_close(struct store *s)
 	live_stop(s->live);
 	tokens_free(s->tokens);
 	store_work_stop(s);
+	archiver_stop(s->archiver);
 	work_free(s->background);
 	work_free(s->work);
 	arena_free(s->checked_arena);
@@ -229,6 +235,7 @@ void store_close(struct store *s)
 	columns_free(s->columns);
 	keysets_free(s->keysets);
 	outlines_free(s->outlines);
+	archives_free(s->archives);
 	readers_free(s->readers);
 	committer_stop(s->writer);
 	if (s->lock_fd >= 0) {

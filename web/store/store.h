@@ -23,6 +23,7 @@ struct store_opts {
 	 * alone */
 	const char *artifacts;
 	bool artifacts_by_default; /* nobody named it: an object store that the store's rows name goes before it */
+	int64_t archive_after_ms; /* points of runs that ended so long ago move to the object store; 0: none do */
 	uint64_t artifact_max; /* bytes of one; 0: 1 TiB */
 	int max_readers;       /* read-only connections kept; 0: 4 */
 	int wal_limit_bytes;   /* checkpoint when the log file is longer; 0: 8 MiB */

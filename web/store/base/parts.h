@@ -21,6 +21,8 @@ struct store {
 	struct columns *columns;
 	struct keysets *keysets;
 	struct outlines *outlines;
+	struct archives *archives;
+	struct archiver *archiver; /* NULL: no points lie in an object store */
 	struct committer *writer;
 	struct readers *readers;
 	struct artifacts *files;

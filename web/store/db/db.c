@@ -11,6 +11,16 @@ void db_close(struct db *d)
 		d->engine->close(d);
 }
 
+void db_attach(struct db *d, void *what)
+{
+	d->attached = what;
+}
+
+void *db_attached(const struct db *d)
+{
+	return d->attached;
+}
+
 int db_run(struct db *d, enum db_query q, struct err *err, const char *fmt, ...)
 {
 	va_list ap;

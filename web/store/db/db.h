@@ -51,7 +51,7 @@ int db_address_version(const char *address, int *ret, struct err *err);
 int db_address_init(const char *address, struct err *err);
 int db_address_upgrade(const char *address, int *ret_from, struct err *err);
 int db_address_check(const char *address, bool *ret_password, struct err *err);
-#define DB_VERSION 16 /* what db_address_init makes */
+#define DB_VERSION 17 /* what db_address_init makes */
 
 /* Runs a query that gives no rows. */
 int db_run(struct db *d, enum db_query q, struct err *err, const char *fmt, ...);
@@ -101,6 +101,10 @@ bool db_shared(const struct db *d);
 /* A connection whose statements are committed one by one while d is in a transaction; d itself where nobody else
  * writes, for then nobody else waits. Borrowed, of d's thread. */
 struct db *db_alone(struct db *d);
+
+/* What who reads through d knows besides its rows (archives of points); borrowed. NULL: nothing. */
+void db_attach(struct db *d, void *what);
+void *db_attached(const struct db *d);
 
 /* The connection broke: what was under way in it is undone, unless it broke while committing. db_recover makes a new
  * one and learns for certain whether that commit was done; it fails (ERR_BUSY) while the database cannot be reached. */

@@ -39,6 +39,7 @@ struct db_engine {
 
 struct db {
 	const struct db_engine *engine;
+	void *attached; /* db_attach */
 };
 
 struct db_rows {

@@ -189,6 +189,7 @@ static int take_snapshot(struct store *s, struct db **ret, struct err *err)
 
 	if (rc)
 		return rc;
+	db_attach(d, s->archives);
 	rc = db_run(d, DB_begin_read, err, "");
 	/* A deferred transaction gets its snapshot with the first read. */
 	if (!rc && (rc = db_int(d, &rev, DB_rev_get, err, "")) > 0)

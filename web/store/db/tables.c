@@ -92,6 +92,15 @@ int tables_walk(struct db *d, int (*row)(void *arg, const struct db_row *r, stru
 	return rc;
 }
 
+const struct db_table *tables_named(const char *name)
+{
+	size_t i = 0;
+
+	while (i + 1 < TABLE_COUNT && strcmp(tables[i].name, name))
+		i++;
+	return &tables[i];
+}
+
 int tables_put(struct db *d, const struct db_row *r, struct err *err)
 {
 	return db_run_values(d, r->table->put, r->values, r->n, err);

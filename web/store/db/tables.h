@@ -23,6 +23,8 @@ struct db_row {
 int tables_walk(struct db *d, int (*row)(void *arg, const struct db_row *r, struct err *err), void *arg,
 		struct err *err);
 
+const struct db_table *tables_named(const char *name); /* tables are walked in the order of their addresses */
+
 int tables_put(struct db *d, const struct db_row *r, struct err *err);
 
 /* Behind the last row: numbers that are drawn go on behind those that are in use. */

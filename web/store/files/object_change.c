@@ -27,7 +27,7 @@ static int place(struct state *st, struct change *c, struct err *err)
 	return db_run(state_db(st), DB_artifacts_place_put, err, "t", c->op.name);
 }
 
-const struct change_ops object_change_begin = { .name = "object_begin", .apply = begin };
+const struct change_ops object_change_begin = { .name = "object_begin", .never_waits = true, .apply = begin };
 const struct change_ops object_change_doom = { .name = "object_doom", .apply = doom };
 const struct change_ops object_change_forget = { .name = "object_forget", .apply = forget };
 const struct change_ops object_change_place = { .name = "artifacts_place", .apply = place };

@@ -26,9 +26,10 @@ struct objects {
 	char address[OBJECT_BUCKET_BYTES + OBJECT_KEY_MAX];
 	char bucket[OBJECT_BUCKET_BYTES];
 	const char *prefix; /* in address */
-	pthread_mutex_t lock; /* of the two below, while they are made */
+	pthread_mutex_t lock; /* of the next two while they are made, and of the third */
 	struct object_client *client; /* NULL: nobody has asked for anything yet */
 	struct crew *crew;
+	double away_until_s; /* it did not answer a moment ago */
 	_Atomic bool stop;
 	atomic_size_t held;
 };

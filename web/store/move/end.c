@@ -8,6 +8,7 @@
 
 #include "tracker/base/clock.h"
 #include "web/store/move/move_inside.h"
+#include "web/store/points/archive.h"
 #include "web/store/store.h"
 
 #define OTHERS_S 5.0
@@ -232,6 +233,7 @@ void move_close(struct move_end *e)
 		db_run(e->d, DB_rollback, NULL, "");
 	db_close(e->d);
 	db_close(e->guard);
+	archives_free(e->archives);
 	object_close(e->objects);
 	store_close(e->lock);
 }

@@ -58,7 +58,7 @@ static int fill(struct filling *f, struct move_end *from, const struct move_file
 		struct err *err)
 {
 	char arrived[65];
-	int rc = tables_walk(from->d, fill_row, f, err);
+	int rc = move_walk(from, fill_row, f, err);
 
 	if (!rc)
 		rc = tables_put_end(f->to->d, err);
@@ -140,7 +140,7 @@ int move_dump(const struct move_place *place, int (*sink)(void *arg, const char 
 	if (!rc)
 		rc = move_files_read(&files, &e, err);
 	if (!rc)
-		rc = tables_walk(e.d, dump_row, &d, err);
+		rc = move_walk(&e, dump_row, &d, err);
 	if (!rc)
 		rc = dump_files(&d, &files, err);
 	if (!rc)

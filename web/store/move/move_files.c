@@ -183,7 +183,7 @@ static int read_from_folder(const struct move_end *e, const char *path, struct t
 	return rc;
 }
 
-static void key_of(const struct move_end *e, const char *object, char ret[OBJECT_KEY_MAX + 1])
+void move_key_of(const struct move_end *e, const char *object, char ret[OBJECT_KEY_MAX + 1])
 {
 	snprintf(ret, OBJECT_KEY_MAX + 1, "%s%s%s", e->prefix, *e->prefix ? "/" : "", object);
 }
@@ -195,7 +195,7 @@ static int read_object(const struct move_end *e, const char *object, struct taki
 	const struct object_get get = { .key = key, .piece = take, .user = t };
 	int rc;
 
-	key_of(e, object, key);
+	move_key_of(e, object, key);
 	rc = object_get(e->objects, &get, &facts, t->err);
 	return t->rc ? t->rc : rc;
 }
@@ -344,7 +344,7 @@ static int into_objects(struct move_file *f, const struct move_end *from, const 
 	if (!rc)
 		rc = db_run(to->d, DB_object_begin, err, "ti", ret, clock_wall_ms());
 	if (!rc) {
-		key_of(to, ret, s.key);
+		move_key_of(to, ret, s.key);
 		rc = read_file(f, from, &(struct taking){ .take = gather, .arg = &s, .err = err });
 	}
 	if (!rc)

@@ -19,6 +19,7 @@ struct move_end {
 	struct db *d;			    /* the source's in a transaction, one snapshot */
 	struct db *guard;		    /* of a target at an address: keeps others away */
 	struct object_client *objects;	    /* NULL: files is a folder */
+	struct archives *archives;	    /* of the source: points that are objects */
 	const char *prefix;		    /* of objects, in files */
 	bool begun;			    /* the target: by an earlier try, from the same source */
 };
@@ -26,6 +27,13 @@ struct move_end {
 int move_open_from(struct move_end *e, const struct move_place *p, struct err *err);
 int move_open_to(struct move_end *e, const struct move_place *p, const struct move_end *from, struct err *err);
 void move_close(struct move_end *e); /* one that is all zeros is fine */
+
+/* Every row, and every chunk that lies in an archive as the row that it was, in their order. */
+int move_walk(struct move_end *from, int (*row)(void *arg, const struct db_row *r, struct err *err), void *arg,
+	      struct err *err);
+
+/* Where a file's or an archive's object lies. */
+void move_key_of(const struct move_end *e, const char *object, char ret[OBJECT_KEY_MAX + 1]);
 
 /* One file of a store. */
 struct move_file {

@@ -5,6 +5,7 @@
 
 #include "web/store/base/list.h"
 #include "web/store/db/blob.h"
+#include "web/store/points/chunks.h"
 #include "web/store/points/pack.h"
 
 int scan_damaged(struct err *err, const char *what, int64_t id)
@@ -13,60 +14,51 @@ int scan_damaged(struct err *err, const char *what, int64_t id)
 		       what, (long long)id);
 }
 
-int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err)
+/* The chunk that a walk stands at. */
+static int give_chunk(const struct chunks *w, scan_chunk_fn *fn, void *arg, struct err *err)
 {
-	struct db_rows *q;
-	int rc = db_start(d, &q, DB_chunk_range, err, "ii", SCAN_CHUNK_ID(series, 0), SCAN_CHUNK_ID(series + 1, 0) - 1);
+	struct chunk c;
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		struct chunk c;
+	return chunk_open(&c, w->data, w->bytes) ? scan_damaged(err, "chunk", w->id) : fn(arg, &c, err);
+}
 
-		if (chunk_open(&c, db_blob(q, COL_chunk_range_data), db_bytes(q, COL_chunk_range_data)))
-			rc = scan_damaged(err, "chunk", db_i64(q, COL_chunk_range_id));
-		else
-			rc = fn(arg, &c, err);
-		if (rc)
-			db_stop(q);
-	}
+static int give_chunks(struct db *d, int64_t series, int64_t first, int64_t last, scan_chunk_fn *fn, void *arg,
+		       struct err *err)
+{
+	struct chunks w;
+	int rc = chunks_start(&w, d, CHUNKS_DATA, series, first, last, err);
+
+	if (rc)
+		return rc;
+	while (!rc && (rc = chunks_next(&w, err)) > 0)
+		rc = give_chunk(&w, fn, arg, err);
+	chunks_stop(&w);
 	return rc;
 }
 
-static int give_chunk(struct db *d, int64_t id, scan_chunk_fn *fn, void *arg, struct err *err)
+int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err)
 {
-	struct chunk c;
-	struct db_rows *q;
-	int rc = db_start(d, &q, DB_chunk_get, err, "i", id);
-
-	if (rc || (rc = db_next(d, q, err)) <= 0)
-		return rc;
-	if (chunk_open(&c, db_blob(q, COL_chunk_get_data), db_bytes(q, COL_chunk_get_data)))
-		rc = scan_damaged(err, "chunk", id);
-	else
-		rc = fn(arg, &c, err);
-	db_stop(q);
-	return rc;
+	return give_chunks(d, series, 0, CHUNKS_LAST, fn, arg, err);
 }
 
 int scan_series_window(struct db *d, int64_t series, const struct scan_window *w, scan_chunk_fn *fn, void *arg,
 		       struct err *err)
 {
-	struct db_rows *q;
-	int rc = db_start(d, &q, DB_chunk_heads, err, "ii", SCAN_CHUNK_ID(series, 0), SCAN_CHUNK_ID(series + 1, 0) - 1);
+	struct chunks head;
+	int rc = chunks_start(&head, d, CHUNKS_HEADS, series, 0, CHUNKS_LAST, err);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		double early = db_f64(q, COL_chunk_heads_min_time), late = db_f64(q, COL_chunk_heads_max_time);
+	if (rc)
+		return rc;
+	while (!rc && (rc = chunks_next(&head, err)) > 0) {
+		int64_t number = head.id - SCAN_CHUNK_ID(series, 0);
 
 		/* unknown times overlap everything */
-		if (db_i64(q, COL_chunk_heads_min_step) > w->max_step ||
-		    db_i64(q, COL_chunk_heads_max_step) < w->min_step ||
-		    early > w->max_time || late < w->min_time) {
-			rc = 0;
-			continue;
-		}
-		rc = give_chunk(d, db_i64(q, COL_chunk_heads_id), fn, arg, err);
-		if (rc)
-			db_stop(q);
+		rc = 0;
+		if (head.min_step <= w->max_step && head.max_step >= w->min_step && !(head.min_time > w->max_time) &&
+		    !(head.max_time < w->min_time))
+			rc = give_chunks(d, series, number, number, fn, arg, err);
 	}
+	chunks_stop(&head);
 	return rc;
 }
 
@@ -75,21 +67,57 @@ struct scan_group_source {
 	struct db *d;
 	int64_t id;
 	struct blob *blob;
-	bool open, whole; /* blob is that of id; all of it lies in bytes */
+	bool open, whole; /* blob, or entry, is that of id; all of it lies in bytes */
 	unsigned char *bytes;
 	size_t cap;
+	struct archived archived; /* of the series, once it is known that it lies there */
+	const struct archive_entry *entry;
 };
 
-static int open_blob(struct scan_group_source *p, struct err *err)
+static int find_entry(struct scan_group_source *p, struct err *err)
+{
+	size_t at = archived_find(&p->archived, p->id);
+
+	if (at == p->archived.list.n || p->archived.list.entry[at].id != p->id)
+		return scan_damaged(err, "chunk", p->id);
+	p->entry = &p->archived.list.entry[at];
+	return 0;
+}
+
+/* A chunk without a row may be archived. */
+static int open_archived(struct scan_group_source *p, int rc, struct err *err)
+{
+	struct err why = ERR_INIT;
+	int found = archived_series(&p->archived, p->d, SCAN_CHUNK_SERIES(p->id), &why);
+
+	if (!found)
+		return rc;
+	if (found < 0 && err)
+		*err = why;
+	blob_close(p->blob);
+	p->blob = NULL;
+	return found < 0 ? found : find_entry(p, err);
+}
+
+static int open_bytes(struct scan_group_source *p, struct err *err)
 {
 	static const struct blob_column data = { "chunk", "data", DB_chunk_get };
-	int rc = p->open ? 0 : blob_open(&p->blob, p->d, &data, p->id, err);
+	int rc = 0;
 
+	if (!p->open && p->archived.index)
+		rc = find_entry(p, err);
+	else if (!p->open && (rc = blob_open(&p->blob, p->d, &data, p->id, err)))
+		rc = open_archived(p, rc, err);
 	p->open = !rc;
 	return rc;
 }
 
-static int read_blob(struct scan_group_source *p, size_t from, size_t n, struct err *err)
+static size_t count_bytes(const struct scan_group_source *p)
+{
+	return p->entry ? p->entry->bytes : blob_bytes(p->blob);
+}
+
+static int read_bytes(struct scan_group_source *p, size_t from, size_t n, struct err *err)
 {
 	unsigned char *grown;
 
@@ -100,7 +128,8 @@ static int read_blob(struct scan_group_source *p, size_t from, size_t n, struct 
 		p->bytes = grown;
 		p->cap = n + 4096;
 	}
-	return blob_read(p->blob, p->bytes, from, n, err);
+	return p->entry ? archived_read(&p->archived, p->entry, from, n, p->bytes, err)
+			: blob_read(p->blob, p->bytes, from, n, err);
 }
 
 static void next_chunk(struct scan_group_source *p, int64_t id)
@@ -117,23 +146,23 @@ int scan_group(struct scan_group_source *from, const struct outline *o, unsigned
 
 	if (from->whole)
 		return chunk_span_points(at, from->bytes + at->offset, ret) ? scan_damaged(err, "chunk", from->id) : 0;
-	rc = open_blob(from, err);
-	if (!rc && blob_bytes(from->blob) < (size_t)at->offset + at->len + CHUNK_PAD)
+	rc = open_bytes(from, err);
+	if (!rc && count_bytes(from) < (size_t)at->offset + at->len + CHUNK_PAD)
 		rc = scan_damaged(err, "chunk", from->id);
 	if (!rc)
-		rc = read_blob(from, at->offset, at->len + CHUNK_PAD, err);
+		rc = read_bytes(from, at->offset, at->len + CHUNK_PAD, err);
 	return !rc && chunk_span_points(at, from->bytes, ret) ? scan_damaged(err, "chunk", from->id) : rc;
 }
 
 static int read_chunk(struct scan_group_source *p, struct chunk *ret, struct sum_point *points, struct err *err)
 {
-	int rc = open_blob(p, err);
+	int rc = open_bytes(p, err);
 	size_t len;
 
 	if (rc)
 		return rc;
-	len = blob_bytes(p->blob);
-	rc = read_blob(p, 0, len, err);
+	len = count_bytes(p);
+	rc = read_bytes(p, 0, len, err);
 	if (rc)
 		return rc;
 	p->whole = true;
@@ -176,18 +205,32 @@ static int give_known(struct scan_group_source *p, const struct scan_parts *o, s
 	return rc ? rc : 1;
 }
 
-static int give_row(struct scan_group_source *p, struct db_rows *q, const struct scan_parts *o, struct err *err)
+static int give_head(struct scan_group_source *p, const struct chunks *head, const struct scan_parts *o,
+		     struct err *err)
 {
-	struct sum_point low = { db_i64(q, COL_chunk_heads_min_step), db_f64(q, COL_chunk_heads_min_time), 0 };
-	struct sum_point high = { db_i64(q, COL_chunk_heads_max_step), db_f64(q, COL_chunk_heads_max_time), 0 };
-	bool full = db_i64(q, COL_chunk_heads_points) == CHUNK_POINTS;
+	struct sum_point low = { head->min_step, head->min_time, 0 }, high = { head->max_step, head->max_time, 0 };
+	bool full = head->points == CHUNK_POINTS;
 	int rc;
 
-	next_chunk(p, db_i64(q, COL_chunk_heads_id));
+	next_chunk(p, head->id);
 	rc = full ? give_known(p, o, err) : 0;
 	if (!rc && o->want(o->arg, &low, &high))
 		rc = give_read(p, full, o, err);
 	return rc < 0 ? rc : 0;
+}
+
+static int give_heads(struct scan_group_source *p, int64_t series, int64_t number, const struct scan_parts *o,
+		      struct err *err)
+{
+	struct chunks head;
+	int rc = chunks_start(&head, p->d, CHUNKS_HEADS, series, number, CHUNKS_LAST, err);
+
+	if (rc)
+		return rc;
+	while (!rc && (rc = chunks_next(&head, err)) > 0)
+		rc = give_head(p, &head, o, err);
+	chunks_stop(&head);
+	return rc;
 }
 
 /* Outlines that are known cost no look at the file; from the first unknown one on the rows are walked. */
@@ -195,7 +238,6 @@ int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struc
 {
 	struct scan_group_source p = { .d = d };
 	int64_t number = 0, full = (int64_t)(folded / CHUNK_POINTS);
-	struct db_rows *q;
 	int rc = 1;
 
 	while (number < full && rc > 0) {
@@ -205,14 +247,9 @@ int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struc
 	}
 	rc = rc > 0 ? 0 : rc;
 	if (!rc && number * CHUNK_POINTS < (int64_t)folded)
-		rc = db_start(d, &q, DB_chunk_heads, err, "ii", SCAN_CHUNK_ID(series, number),
-			      SCAN_CHUNK_ID(series + 1, 0) - 1);
-	while (!rc && number * CHUNK_POINTS < (int64_t)folded && (rc = db_next(d, q, err)) > 0) {
-		rc = give_row(&p, q, o, err);
-		if (rc)
-			db_stop(q);
-	}
+		rc = give_heads(&p, series, number, o, err);
 	blob_close(p.blob);
+	archived_done(&p.archived);
 	free(p.bytes);
 	return rc;
 }
@@ -300,7 +337,7 @@ int scan_log(struct db *d, int64_t run_id, const int64_t *ids, size_t count, sca
 	return rc;
 }
 
-/* The chunk that a series ends with, if there is one. */
+/* The chunk that a series ends with, if there is one, in rows: who asks writes to the run. */
 static int scan_last_chunk(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err)
 {
 	struct db_rows *q;

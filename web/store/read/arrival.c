@@ -7,6 +7,7 @@
 
 #include "web/store/base/list.h"
 #include "web/store/db/readers.h"
+#include "web/store/points/chunks.h"
 #include "web/store/points/order.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/tail.h"
@@ -76,29 +77,34 @@ static int take_groups(struct line *l, const struct chunk *c, uint64_t from)
 	return 0;
 }
 
+static int take_walked(struct line *l, struct chunks *w, struct err *err)
+{
+	uint64_t from = l->chunk_from;
+	struct chunk c;
+	int rc = 0;
+
+	while (!rc && l->count < WINDOW_POINTS && l->taken < l->folded && (rc = chunks_next(w, err)) > 0) {
+		if (chunk_open(&c, w->data, w->bytes) || take_groups(l, &c, from))
+			return scan_damaged(err, "chunk", w->id);
+		from += c.points;
+		rc = 0;
+	}
+	return rc;
+}
+
 /* The chunk where it stopped; of pieces, which stand behind the full chunks and which folding puts together meanwhile,
  * all from the first on. */
 static int take_chunks(struct line *l, struct db *d, struct err *err)
 {
 	bool full = (uint64_t)l->chunk < l->folded / CHUNK_POINTS;
-	int64_t first = SCAN_CHUNK_ID(l->id, l->chunk);
-	uint64_t from = l->chunk_from, before = l->taken;
-	struct db_rows *q;
-	struct chunk c;
-	int rc = db_start(d, &q, DB_chunk_range, err, "ii", first, full ? first : SCAN_CHUNK_ID(l->id + 1, 0) - 1);
+	uint64_t before = l->taken;
+	struct chunks w;
+	int rc = chunks_start(&w, d, CHUNKS_DATA, l->id, l->chunk, full ? l->chunk : CHUNKS_LAST, err);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = 0;
-		if (chunk_open(&c, db_blob(q, COL_chunk_range_data), db_bytes(q, COL_chunk_range_data)) ||
-		    take_groups(l, &c, from))
-			rc = scan_damaged(err, "chunk", db_i64(q, COL_chunk_range_id));
-		else
-			from += c.points;
-		if (rc || l->count == WINDOW_POINTS || l->taken == l->folded) {
-			db_stop(q);
-			break;
-		}
-	}
+	if (rc)
+		return rc;
+	rc = take_walked(l, &w, err);
+	chunks_stop(&w);
 	if (!rc && l->taken == before)
 		return err_set(err, ERR_GONE,
 			       "points of the run are not there any more: it was removed for good meanwhile, or the "

@@ -12,6 +12,7 @@
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/points/chunk.h"
+#include "web/store/points/chunks.h"
 #include "web/store/points/hide.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/tail.h"
@@ -133,6 +134,20 @@ static void trim(struct points_cursor *c)
 	c->skip = i;
 }
 
+/* The highest step of one chunk: 1, or negative. */
+static int chunk_end(struct db *d, int64_t series, int64_t number, int64_t *ret, struct err *err)
+{
+	struct chunks head;
+	int rc = chunks_start(&head, d, CHUNKS_HEADS, series, number, number, err);
+
+	if (rc)
+		return rc;
+	rc = chunks_next(&head, err);
+	*ret = head.max_step;
+	chunks_stop(&head);
+	return rc ? rc : err_set(err, ERR_CORRUPT, "store: a chunk of series %lld is missing", (long long)series);
+}
+
 static int64_t first_chunk(struct points_cursor *c, struct db *d, struct err *err)
 {
 	const struct pick_series *s = &c->run.series[c->series_at];
@@ -140,11 +155,10 @@ static int64_t first_chunk(struct points_cursor *c, struct db *d, struct err *er
 
 	while (lo < hi) {
 		int64_t mid = (lo + hi) / 2;
-		int rc = db_int(d, &step, DB_chunk_max_step, err, "i", SCAN_CHUNK_ID(s->id, mid));
+		int rc = chunk_end(d, s->id, mid, &step, err);
 
-		if (rc <= 0)
-			return rc < 0 ? rc : err_set(err, ERR_CORRUPT, "store: a chunk of series %lld is missing",
-						     (long long)s->id);
+		if (rc < 0)
+			return rc;
 		if (step < c->step)
 			lo = mid + 1;
 		else
@@ -159,34 +173,35 @@ static bool enough(const struct points_cursor *c)
 	return c->buffer.count >= REFILL_POINTS + c->skip && c->buffer.points[c->buffer.count - 1].step > c->step;
 }
 
+static int take_chunk(struct points_cursor *c, const struct chunks *w, struct err *err)
+{
+	struct sum_point room[CHUNK_POINTS];
+	struct chunk k;
+
+	if (chunk_open(&k, w->data, w->bytes) || chunk_points(&k, room))
+		return scan_damaged(err, "chunk", w->id);
+	return tail_add(&c->buffer, room, k.points) ? no_memory(err) : 0;
+}
+
 static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 {
 	const struct pick_series *s = &c->run.series[c->series_at];
-	struct sum_point room[CHUNK_POINTS];
 	struct tail_scan t = { .c = c, .last_step = INT64_MIN };
 	int64_t number = first_chunk(c, d, err);
-	struct db_rows *q;
-	struct chunk k;
-	int rc = 0;
+	struct chunks w;
+	int rc = number < 0 ? (int)number : chunks_start(&w, d, CHUNKS_DATA, s->id, number, CHUNKS_LAST, err);
 
-	if (number < 0)
-		return (int)number;
-	rc = db_start(d, &q, DB_chunk_range, err, "ii", SCAN_CHUNK_ID(s->id, number), SCAN_CHUNK_ID(s->id + 1, 0) - 1);
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = 0;
-		if (chunk_open(&k, db_blob(q, COL_chunk_range_data), db_bytes(q, COL_chunk_range_data)) ||
-		    chunk_points(&k, room))
-			rc = err_set(err, ERR_CORRUPT,
-				     "store: chunk %lld is damaged; check the disk and put back a copy of the file",
-				     (long long)db_i64(q, COL_chunk_range_id));
-		else if (tail_add(&c->buffer, room, k.points))
-			rc = no_memory(err);
-		if (rc || enough(c)) {
-			db_stop(q);
-			return rc;
+	if (rc)
+		return rc;
+	while (!rc && (rc = chunks_next(&w, err)) > 0) {
+		rc = take_chunk(c, &w, err);
+		if (!rc && enough(c)) {
+			chunks_stop(&w);
+			return 0;
 		}
 	}
-	c->series_done = true;
+	chunks_stop(&w);
+	c->series_done = !rc;
 	if (!rc)
 		rc = scan_log(d, c->run.id, &s->id, 1, tail_points, &t, err);
 	return rc;

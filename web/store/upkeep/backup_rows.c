@@ -40,6 +40,12 @@ static int copy_files(struct copying *c, struct db *from, struct err *err)
 		rc = db_run(c->to, DB_artifact_put, err, "tiitt", db_str(q, COL_artifact_all_path),
 			    db_i64(q, COL_artifact_all_bytes), db_i64(q, COL_artifact_all_time_ns),
 			    db_str(q, COL_artifact_all_sha256), db_str(q, COL_artifact_all_object));
+	if (!rc)
+		rc = db_start(from, &q, DB_archive_all, err, "");
+	while (!rc && (rc = db_next(from, q, err)) > 0)
+		rc = db_run(c->to, DB_archive_put, err, "itit", db_i64(q, COL_archive_all_run_id),
+			    db_str(q, COL_archive_all_object), db_i64(q, COL_archive_all_bytes),
+			    db_str(q, COL_archive_all_sha256));
 	return rc;
 }
 

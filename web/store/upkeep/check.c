@@ -260,7 +260,7 @@ static int check_series(struct check *c, struct db *d, int64_t id, struct series
 	struct err why = ERR_INIT;
 	struct sum stored = { 0 };
 	struct db_rows *q;
-	int64_t chunks = 0;
+	int64_t chunks = 0, archived;
 	int rc = db_start(d, &q, DB_series_get, c->err, "i", id);
 
 	if (rc || (rc = db_next(d, q, c->err)) <= 0)
@@ -272,6 +272,8 @@ static int check_series(struct check *c, struct db *d, int64_t id, struct series
 	sc->chunks = 0;
 	if (!c->full && chunks > SAMPLED_CHUNKS)
 		return 1;
+	if (!c->full && (rc = db_int(d, &archived, DB_archive_has_series, c->err, "i", id)))
+		return rc;
 	rc = scan_series_chunks(d, id, sum_chunk, sc, &why);
 	if (rc == ERR_CORRUPT)
 		return add(c, CHECK_ERROR, "points", "series %lld: %.200s: put a backup back", (long long)id, why.text);

@@ -175,6 +175,11 @@ int change_refuse(struct change *c, int code, const char *fmt, ...)
 	return 0;
 }
 
+bool change_wants_points(const struct change *c)
+{
+	return c->op.run && (c->in.point_count || c->op.writer);
+}
+
 int change_need_run(struct state *st, struct change *c, struct state_run **ret, struct err *err)
 {
 	struct err why = ERR_INIT;

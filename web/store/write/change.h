@@ -25,6 +25,7 @@ struct change {
 
 struct change_ops {
 	const char *name;
+	bool never_waits; /* for room in the queue: what waits there may wait for it */
 	bool after_all; /* answered when all that was put before it is stored: nothing goes ahead of it */
 
 	/* Caller's thread, before anything is copied: what the kind itself requires of op. NULL: nothing; what is given
@@ -61,6 +62,9 @@ const struct ingest_kv *change_dup_pairs(struct arena *a, const struct ingest_kv
 
 /* Refuses the change; returns 0. */
 int change_refuse(struct change *c, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* Whether it adds to the points of its run, for which these are looked at. */
+bool change_wants_points(const struct change *c);
 
 /* The run of c->op, its id in c->res: 1 found, 0 refused, negative failed. */
 int change_need_run(struct state *st, struct change *c, struct state_run **ret, struct err *err);

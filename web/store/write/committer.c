@@ -46,6 +46,9 @@ struct committer {
 	struct queue *queue;
 	struct watchers *watchers;
 	bool no_fold;
+	pthread_mutex_t archived_lock; /* of what follows */
+	int (*archived)(void *arg, const char *run, struct err *err);
+	void *archived_arg;
 	_Atomic bool fold_asked;
 	/* the thread's own */
 	bool busy_since_trim;
@@ -214,6 +217,8 @@ static void count_answers(struct committer *w, const struct queue_job *jobs)
 {
 	pthread_mutex_lock(&w->lock);
 	for (; jobs; jobs = jobs->next) {
+		if (jobs->held)
+			continue;
 		w->stats.points += jobs->change.res.existed ? 0 : jobs->change.res.accepted;
 		w->stats.records_bad += jobs->change.res.rejected;
 	}
@@ -229,6 +234,11 @@ static void answer(struct committer *w, struct queue_job *jobs)
 		const struct change_ops *kind = jobs->change.op.kind;
 
 		next = jobs->next;
+		if (jobs->held) {
+			memset(&jobs->change.res, 0, sizeof jobs->change.res);
+			queue_give_back(w->queue, jobs);
+			continue;
+		}
 		if (kind->settled)
 			kind->settled(jobs->change.store);
 		jobs->done.fn(jobs->done.arg, &jobs->change.res);
@@ -264,6 +274,49 @@ static int lock_runs(struct committer *w, const struct queue_job *jobs, struct e
 	return rc;
 }
 
+static int ask_for_points(struct committer *w, const char *run, struct err *err)
+{
+	int rc = ERR_BUSY;
+
+	pthread_mutex_lock(&w->archived_lock);
+	if (!w->archived || queue_ended(w->queue))
+		err_set(err, rc, "the points of run %s lie in an archive; no more can be added now", run);
+	else
+		rc = w->archived(w->archived_arg, run, err);
+	pthread_mutex_unlock(&w->archived_lock);
+	return rc;
+}
+
+/* Points come to rows: an operation on an archived run waits in the queue until its points are rows again, or is
+ * refused. */
+static int want_points(struct committer *w, struct queue_job *j, struct err *err)
+{
+	struct change *c = &j->change;
+	struct err why = ERR_INIT;
+	struct state_run *r;
+	int rc;
+
+	j->held = false;
+	if (!change_wants_points(c))
+		return 0;
+	rc = state_run(w->state, c->op.run, &r, &why);
+	if (rc == ERR_NOENT || rc == ERR_GONE || (!rc && !r->archived))
+		return 0;
+	if (rc) {
+		*err = why;
+		return rc;
+	}
+	j->held = queue_hold(w->queue, c->op.run);
+	if (!j->held)
+		return change_refuse(c, ERR_BUSY, "too many archived runs are written to at once");
+	rc = ask_for_points(w, c->op.run, &why);
+	if (!rc)
+		return 0;
+	j->held = false;
+	queue_release(w->queue, c->op.run);
+	return change_refuse(c, rc, "%s", why.text);
+}
+
 static int commit_group(struct committer *w, struct queue_job *jobs, struct err *err)
 {
 	uint64_t rev = 0, rows = 0, points = 0, count = 0, rows_gone = 0, points_gone = 0;
@@ -275,7 +328,9 @@ static int commit_group(struct committer *w, struct queue_job *jobs, struct err 
 	for (j = jobs; j && !rc; j = j->next) {
 		struct change *c = &j->change;
 
-		rc = c->op.kind->apply(w->state, c, err);
+		rc = want_points(w, j, err);
+		if (!rc && !j->held && !c->res.code)
+			rc = c->op.kind->apply(w->state, c, err);
 		rows += c->res.accepted && !c->res.existed ? apply_log_rows(&c->in) : 0;
 		points += c->res.existed ? 0 : c->res.accepted;
 		rows_gone += c->log_rows_gone;
@@ -649,6 +704,7 @@ static void committer_free(struct committer *w)
 	queue_free(w->queue);
 	watchers_free(w->watchers);
 	pthread_mutex_destroy(&w->lock);
+	pthread_mutex_destroy(&w->archived_lock);
 	free(w);
 }
 
@@ -680,6 +736,7 @@ int committer_start(struct committer **ret, const struct store_opts *opts, struc
 	w->next_lost_s = w->last_commit_s + 1;
 	w->trimmed_s = w->last_commit_s;
 	pthread_mutex_init(&w->lock, NULL);
+	pthread_mutex_init(&w->archived_lock, NULL);
 	name_holder(w);
 	w->queue = queue_new(opts->queue_bytes ? opts->queue_bytes : QUEUE_BYTES);
 	w->watchers = watchers_new();
@@ -727,6 +784,19 @@ void committer_tell(struct committer *w, uint64_t rev)
 void committer_unwatch(struct committer *w, int handle)
 {
 	watchers_remove(w->watchers, handle);
+}
+
+void committer_on_archived(struct committer *w, int (*fn)(void *arg, const char *run, struct err *err), void *arg)
+{
+	pthread_mutex_lock(&w->archived_lock);
+	w->archived = fn;
+	w->archived_arg = arg;
+	pthread_mutex_unlock(&w->archived_lock);
+}
+
+void committer_has_points(struct committer *w, const char *run)
+{
+	queue_release(w->queue, run);
 }
 
 void committer_fold_soon(struct committer *w)

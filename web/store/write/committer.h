@@ -28,6 +28,12 @@ void committer_unwatch(struct committer *w, int handle);
 int committer_step(struct committer *w, int (*fn)(void *arg, struct db *d, struct err *err), void *arg,
 		   struct err *err);
 
+/* fn runs on the writer's thread when points come for a run whose own lie in an archive: it sees to it that they become
+ * rows again, and calls committer_has_points then, or when that has failed; it must only signal. Or it says that this
+ * cannot be had now. NULL: nobody does that any more; what ran has returned. */
+void committer_on_archived(struct committer *w, int (*fn)(void *arg, const char *run, struct err *err), void *arg);
+void committer_has_points(struct committer *w, const char *run); /* what waits for them is tried again */
+
 void committer_fold_soon(struct committer *w); /* folds what is logged now without waiting for a quiet moment */
 void committer_stats(struct committer *w, struct store_stats *ret);
 const char *committer_holder(const struct committer *w); /* what leases call this process */

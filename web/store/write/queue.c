@@ -2,6 +2,7 @@
 #include "web/store/write/queue.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #define SERIES_COST 25
 #define GROUP_COST 200000
 #define SMALL_COST 3000
+#define HELD_MAX 64
 #define PASSED_MAX 64 /* operations that others went ahead of */
 
 /* Which operations a group may have. */
@@ -27,6 +29,8 @@ struct queue {
 	struct queue_job *head, **tail;
 	size_t bytes, max_bytes;
 	bool stopping, woken;
+	char held[HELD_MAX][33];
+	size_t held_count;
 	bool went_ahead; /* small ones did, of the large one at the front */
 };
 
@@ -61,12 +65,18 @@ void queue_free(struct queue *q)
 	free(q);
 }
 
+/* What others in the queue may wait for does not wait for them. */
+static bool goes_first(const struct queue_job *j)
+{
+	return j->step || j->change.op.kind->never_waits;
+}
+
 int queue_put(struct queue *q, struct queue_job *job, struct err *err)
 {
 	if (!q)
 		return err_set(err, ERR_NOSPC, "no space left on the disk: the store is only read");
 	pthread_mutex_lock(&q->lock);
-	while (q->bytes > q->max_bytes && !q->stopping)
+	while (q->bytes > q->max_bytes && !q->stopping && !goes_first(job))
 		pthread_cond_wait(&q->room, &q->lock);
 	if (q->stopping) {
 		pthread_mutex_unlock(&q->lock);
@@ -126,12 +136,30 @@ static struct queue_job *unlink_job(struct queue *q, struct queue_job **at)
 	return j;
 }
 
+static size_t find_held(const struct queue *q, const char *run)
+{
+	size_t i = 0;
+
+	while (i < q->held_count && strcmp(q->held[i], run))
+		i++;
+	return i;
+}
+
+static bool is_held(const struct queue *q, const struct queue_job *j)
+{
+	return q->held_count && j->change.op.run && find_held(q, j->change.op.run) < q->held_count;
+}
+
 static struct queue_job *cut_group(struct queue *q, enum size size)
 {
 	struct group g = { .end = &g.first };
 	struct queue_job **at = &q->head, *j;
 
 	while ((j = *at) && g.jobs < GROUP_JOBS && g.passed_count < PASSED_MAX) {
+		if (is_held(q, j)) {
+			at = &j->next;
+			continue;
+		}
 		if (j->step)
 			return g.first || g.passed_count || size == SIZE_SMALL ? g.first : unlink_job(q, at);
 		if (is_sync(j) && g.passed_count)
@@ -167,10 +195,12 @@ struct queue_job *queue_take(struct queue *q, double wait_s, bool *ret_end)
 	struct queue_job *group;
 
 	pthread_mutex_lock(&q->lock);
-	if (!q->head && !q->stopping && !q->woken)
-		cond_wait_until(&q->work, &q->lock, until_s);
-	q->woken = false;
 	group = next_group(q);
+	if (!group && !q->stopping && !q->woken) {
+		cond_wait_until(&q->work, &q->lock, until_s);
+		group = next_group(q);
+	}
+	q->woken = false;
 	*ret_end = q->stopping && !group;
 	pthread_cond_broadcast(&q->room);
 	pthread_mutex_unlock(&q->lock);
@@ -186,6 +216,49 @@ struct queue_job *queue_take_small(struct queue *q)
 	pthread_cond_broadcast(&q->room);
 	pthread_mutex_unlock(&q->lock);
 	return group;
+}
+
+bool queue_hold(struct queue *q, const char *run)
+{
+	bool held = false;
+
+	pthread_mutex_lock(&q->lock);
+	if (find_held(q, run) < q->held_count) {
+		held = true;
+	} else if (q->held_count < HELD_MAX && !q->stopping) {
+		snprintf(q->held[q->held_count++], sizeof q->held[0], "%s", run);
+		held = true;
+	}
+	pthread_mutex_unlock(&q->lock);
+	return held;
+}
+
+void queue_release(struct queue *q, const char *run)
+{
+	size_t at;
+
+	pthread_mutex_lock(&q->lock);
+	at = find_held(q, run);
+	if (at < q->held_count)
+		memmove(q->held[at], q->held[--q->held_count], sizeof q->held[0]);
+	pthread_cond_signal(&q->work);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void queue_give_back(struct queue *q, struct queue_job *job)
+{
+	struct queue_job **at = &q->head;
+
+	pthread_mutex_lock(&q->lock);
+	while (*at && (*at)->held)
+		at = &(*at)->next;
+	job->held = true;
+	job->next = *at;
+	*at = job;
+	if (!job->next)
+		q->tail = &job->next;
+	q->bytes += job->bytes;
+	pthread_mutex_unlock(&q->lock);
 }
 
 void queue_wake(struct queue *q)
@@ -210,6 +283,7 @@ void queue_stop(struct queue *q)
 {
 	pthread_mutex_lock(&q->lock);
 	q->stopping = true;
+	q->held_count = 0;
 	pthread_cond_broadcast(&q->work);
 	pthread_cond_broadcast(&q->room);
 	pthread_mutex_unlock(&q->lock);

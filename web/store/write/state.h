@@ -41,6 +41,7 @@ struct state_run {
 	int64_t slot;   /* under which what lies below it is remembered; a new one forgets all that */
 	int64_t version, group; /* of the row, where other processes write too; the group that locked it last */
 	int rank_seen, segment_seen; /* the part that had a new series last; rank INT_MIN: none */
+	bool archived;        /* its chunks are no rows: nothing is added to it before they are again */
 	bool gone;            /* removed for good; the row is in the table gone */
 	int64_t log_rows, log_points; /* that came here since they were last folded, as far as is known */
 };

@@ -91,6 +91,7 @@ static int load_run(struct state *st, struct db_rows *q, struct state_run **ret,
 	r->deleted_ms = db_time(q, COL_run_by_uuid_deleted_ms);
 	r->keys = db_i64(q, COL_run_by_uuid_keys);
 	r->version = db_i64(q, COL_run_by_uuid_version);
+	r->archived = db_i32(q, COL_run_by_uuid_archived);
 	*ret = r;
 	return r->name ? 0 : state_no_memory(err);
 }

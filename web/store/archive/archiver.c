@@ -1,0 +1,357 @@
+/* archiver.c: one thread that looks for ended runs now and then, and is woken for those that go on. */
+#include "web/store/archive/archiver.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/cond.h"
+#include "tracker/base/sha256.h"
+#include "web/store/archive/archive_inside.h"
+#include "web/store/base/parts.h"
+#include "web/store/db/readers.h"
+#include "web/store/write/committer.h"
+#include "web/store/write/lease.h"
+
+#define LOOK_MOST_S 600.0
+#define LOOK_LEAST_S 0.2
+#define AGAIN_S 10.0	/* after the object store did not answer */
+#define REFUSE_S 2.0	/* who writes to a run that could not be brought back hears so for as long */
+#define WANTED_MAX 64	/* as many runs as the queue holds back */
+#define PIECE_BYTES ((size_t)4 << 20)
+
+struct wanted {
+	char run[33];
+	bool failed;
+	double until_s; /* of failed: then it may be tried again */
+	struct err err;
+};
+
+struct archiver {
+	struct store *s;
+	int64_t after_ms;
+	struct lease lease;
+	pthread_t thread;
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t told;
+	bool stop;
+	struct wanted wanted[WANTED_MAX];
+	size_t wanted_count;
+};
+
+int archiver_fetch(void *store, const char *object, uint64_t from, size_t n, void *to, struct err *err)
+{
+	struct store *s = store;
+
+	return loose_read(s->files, object, from, n, to, err);
+}
+
+static bool goes_on(void *arg)
+{
+	struct archiver *a = arg;
+	bool stop;
+
+	pthread_mutex_lock(&a->lock);
+	stop = a->stop;
+	pthread_mutex_unlock(&a->lock);
+	return !stop;
+}
+
+static int submit(struct archiver *a, const struct change_ops *kind, const struct archive *x, struct err *err)
+{
+	return ingest_submit(a->s, &(struct ingest_op){ .kind = kind, .more = x }, NULL, NULL, err);
+}
+
+/* --- points that come back ---------------------------------------------------------------------------------- */
+
+/* The run's archive by its row: 1, 0 when there is none. */
+static int find_archive(struct archiver *a, struct archive *x, struct err *err)
+{
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_take_run(a->s, &d, x->run, &x->run_id, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_archive_get, err, "i", x->run_id);
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		snprintf(x->object.name, sizeof x->object.name, "%s", db_str(q, COL_archive_get_object));
+		snprintf(x->object.sha256, sizeof x->object.sha256, "%s", db_str(q, COL_archive_get_sha256));
+		x->object.bytes = (uint64_t)db_i64(q, COL_archive_get_bytes);
+		db_stop(q);
+	}
+	readers_give(a->s, d);
+	return rc;
+}
+
+static int read_whole(struct archiver *a, const struct archive *x, unsigned char *to, struct err *err)
+{
+	char came[65];
+	struct sha256 sha;
+	uint64_t at;
+	size_t n;
+	int rc = 0;
+
+	sha256_init(&sha);
+	for (at = 0; at < x->object.bytes && !rc; at += n) {
+		n = x->object.bytes - at < PIECE_BYTES ? (size_t)(x->object.bytes - at) : PIECE_BYTES;
+		rc = goes_on(a) ? loose_read(a->s->files, x->object.name, at, n, to + at, err)
+				: err_set(err, ERR_CANCELED, "the store is closing");
+		if (!rc)
+			sha256_add(&sha, to + at, n);
+	}
+	sha256_end(&sha, came);
+	if (!rc && strcmp(came, x->object.sha256))
+		rc = err_set(err, ERR_CORRUPT, "the archive %s in the object store is damaged; put back a copy of it",
+			     x->object.name);
+	return rc;
+}
+
+static int bring_back(struct archiver *a, const char *run, struct err *err)
+{
+	struct archive x = { .run_id = 0 };
+	struct archived index = { .of = NULL };
+	unsigned char *bytes = NULL;
+	int rc;
+
+	snprintf(x.run, sizeof x.run, "%s", run);
+	rc = find_archive(a, &x, err);
+	if (rc <= 0)
+		return rc;
+	rc = archived_object(&index, a->s->archives, x.object.name, x.object.bytes, err);
+	if (!rc) {
+		bytes = malloc((size_t)x.object.bytes + 1);
+		rc = bytes ? read_whole(a, &x, bytes, err) : err_set(err, ERR_NOMEM, "store: out of memory");
+	}
+	x.list = index.list;
+	x.bytes = bytes;
+	if (!rc)
+		rc = submit(a, &archive_change_undo, &x, err);
+	archived_done(&index);
+	free(bytes);
+	return rc == ERR_EXISTS ? 0 : rc; /* another process has done it */
+}
+
+/* Under the lock. */
+static struct wanted *find_wanted(struct archiver *a, const char *run)
+{
+	size_t i;
+
+	for (i = 0; i < a->wanted_count; i++)
+		if (!strcmp(a->wanted[i].run, run))
+			return &a->wanted[i];
+	return NULL;
+}
+
+static void forget(struct archiver *a, struct wanted *w)
+{
+	*w = a->wanted[--a->wanted_count];
+}
+
+/* Under the lock: what failed long enough ago is nobody's memory. */
+static void forget_failed(struct archiver *a)
+{
+	double now = clock_mono_s();
+	size_t i = 0;
+
+	while (i < a->wanted_count)
+		if (a->wanted[i].failed && a->wanted[i].until_s <= now)
+			forget(a, &a->wanted[i]);
+		else
+			i++;
+}
+
+/* On the writer's thread: see committer_on_archived. */
+static int want(void *arg, const char *run, struct err *err)
+{
+	struct archiver *a = arg;
+	struct wanted *w;
+	int rc = 0;
+
+	pthread_mutex_lock(&a->lock);
+	forget_failed(a);
+	w = find_wanted(a, run);
+	if (w && w->failed) {
+		*err = w->err;
+		rc = w->err.code;
+	} else if (!w && a->wanted_count == WANTED_MAX) {
+		rc = err_set(err, ERR_BUSY, "too many archived runs are written to at once");
+	} else if (!w) {
+		w = &a->wanted[a->wanted_count++];
+		*w = (struct wanted){ .failed = false };
+		snprintf(w->run, sizeof w->run, "%s", run);
+	}
+	pthread_cond_signal(&a->told);
+	pthread_mutex_unlock(&a->lock);
+	return rc;
+}
+
+static bool next_wanted(struct archiver *a, char run[33])
+{
+	bool any = false;
+	size_t i;
+
+	pthread_mutex_lock(&a->lock);
+	for (i = 0; i < a->wanted_count && !any && !a->stop; i++)
+		if (!a->wanted[i].failed) {
+			memcpy(run, a->wanted[i].run, sizeof a->wanted[i].run);
+			any = true;
+		}
+	pthread_mutex_unlock(&a->lock);
+	return any;
+}
+
+static void settle(struct archiver *a, const char *run, int rc, const struct err *why)
+{
+	struct wanted *w;
+
+	pthread_mutex_lock(&a->lock);
+	w = find_wanted(a, run);
+	if (w && rc) {
+		w->failed = true;
+		w->until_s = clock_mono_s() + REFUSE_S;
+		w->err = *why;
+		w->err.code = rc;
+	} else if (w) {
+		forget(a, w);
+	}
+	pthread_mutex_unlock(&a->lock);
+	committer_has_points(a->s->writer, run);
+}
+
+static void bring_wanted(struct archiver *a)
+{
+	char run[33];
+
+	while (next_wanted(a, run)) {
+		struct err err = ERR_INIT;
+		int rc = bring_back(a, run, &err);
+
+		/* of a run that is no more, who writes to it hears from its row */
+		settle(a, run, rc == ERR_NOENT || rc == ERR_GONE ? 0 : rc, &err);
+	}
+}
+
+/* --- points that go ----------------------------------------------------------------------------------------- */
+
+/* The next run that ended before then behind io->run_id: 1, 0 when there is none. */
+static int next_ended(struct archiver *a, int64_t before_ms, struct archive *io, struct err *err)
+{
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_take(a->s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_archive_next, err, "ii", before_ms, io->run_id);
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		io->run_id = db_i64(q, COL_archive_next_id);
+		snprintf(io->run, sizeof io->run, "%s", db_str(q, COL_archive_next_uuid));
+		db_stop(q);
+	}
+	readers_give(a->s, d);
+	return rc;
+}
+
+/* Seconds until the next look. */
+static double look(struct archiver *a)
+{
+	double pause_s = (double)a->after_ms / 10e3;
+	struct archive x = { .run_id = -1 };
+	struct err err = ERR_INIT;
+	int rc = lease_take(&a->lease, &err);
+
+	while (rc > 0 && goes_on(a) && (rc = next_ended(a, clock_wall_ms() - a->after_ms, &x, &err)) > 0) {
+		rc = archive_pack(&x, a->s, goes_on, a, &err);
+		if (!rc)
+			rc = submit(a, &archive_change_put, &x, &err);
+		rc = !rc || rc == ERR_EXISTS || rc == ERR_LIMIT || rc == ERR_NOENT || rc == ERR_GONE
+			     ? lease_take(&a->lease, &err) : rc;
+		bring_wanted(a);
+	}
+	if (rc < 0 && pause_s < AGAIN_S)
+		pause_s = AGAIN_S;
+	return pause_s < LOOK_LEAST_S ? LOOK_LEAST_S : pause_s > LOOK_MOST_S ? LOOK_MOST_S : pause_s;
+}
+
+/* Under the lock. */
+static bool is_wanted(const struct archiver *a)
+{
+	size_t i;
+
+	for (i = 0; i < a->wanted_count; i++)
+		if (!a->wanted[i].failed)
+			return true;
+	return false;
+}
+
+/* False: it shall stop. */
+static bool wait_until(struct archiver *a, double look_s)
+{
+	bool stop;
+
+	pthread_mutex_lock(&a->lock);
+	while (!a->stop && !is_wanted(a) && cond_wait_until(&a->told, &a->lock, look_s))
+		;
+	stop = a->stop;
+	pthread_mutex_unlock(&a->lock);
+	return !stop;
+}
+
+static void *main_loop(void *arg)
+{
+	struct archiver *a = arg;
+	double look_s = a->after_ms > 0 ? clock_mono_s() + LOOK_LEAST_S : INFINITY;
+
+	while (wait_until(a, look_s)) {
+		bring_wanted(a);
+		if (clock_mono_s() >= look_s)
+			look_s = clock_mono_s() + look(a);
+	}
+	lease_give(&a->lease);
+	return NULL;
+}
+
+int archiver_start(struct archiver **ret, struct store *s, int64_t after_ms, struct err *err)
+{
+	struct archiver *a;
+
+	if (!artifacts_objects(s->files) || !s->writer)
+		return 0;
+	a = calloc(1, sizeof *a);
+	if (!a)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	a->s = s;
+	a->after_ms = after_ms;
+	lease_init(&a->lease, s, "archive");
+	pthread_mutex_init(&a->lock, NULL);
+	cond_init(&a->told);
+	if (pthread_create(&a->thread, NULL, main_loop, a)) {
+		pthread_cond_destroy(&a->told);
+		pthread_mutex_destroy(&a->lock);
+		free(a);
+		return err_set(err, ERR_IO, "store: cannot start a thread");
+	}
+	committer_on_archived(s->writer, want, a);
+	*ret = a;
+	return 0;
+}
+
+void archiver_stop(struct archiver *a)
+{
+	if (!a)
+		return;
+	committer_on_archived(a->s->writer, NULL, NULL);
+	pthread_mutex_lock(&a->lock);
+	a->stop = true;
+	pthread_cond_signal(&a->told);
+	pthread_mutex_unlock(&a->lock);
+	loose_stop(a->s->files);
+	pthread_join(a->thread, NULL);
+	pthread_cond_destroy(&a->told);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}

@@ -1,0 +1,23 @@
+/* archiver.h: the points of runs that ended some time ago move into the object store, and come back to rows when the
+ * run goes on. In order: the object is written and read back, then one transaction names it and deletes the rows; what
+ * is left between the two is a remnant for gc. A thread of its own, which neither readers nor writers wait for but who
+ * adds to an archived run. */
+#ifndef DPT_STORE_ARCHIVER_H
+#define DPT_STORE_ARCHIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+
+struct archiver;
+struct store;
+
+/* after_ms: since the run's end; 0: nothing moves there, but comes back. *ret NULL: files lie in a folder. */
+int archiver_start(struct archiver **ret, struct store *s, int64_t after_ms, struct err *err);
+void archiver_stop(struct archiver *a); /* while the writer still runs; NULL is fine */
+
+/* For archives_new, of a store: a part of an object. */
+int archiver_fetch(void *store, const char *object, uint64_t from, size_t n, void *to, struct err *err);
+
+#endif

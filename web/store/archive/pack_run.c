@@ -1,0 +1,186 @@
+/* pack_run.c: the chunks of a run, some rows at a time, into an object. What changed meanwhile is found when the object
+ * is named, so no snapshot is held. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/archive/archive_inside.h"
+#include "web/store/base/parts.h"
+#include "web/store/db/readers.h"
+#include "web/store/points/scan.h"
+
+#define POINTS_MAX (INT64_C(64) << 20) /* they come back in one transaction */
+
+struct packing {
+	struct store *s;
+	struct archive *a;
+	struct loose *to;
+	struct archive_entry *entries;
+	size_t n, cap;
+	uint64_t at; /* bytes so far */
+	int64_t *series;
+	size_t series_count;
+	bool (*goes_on)(void *arg);
+	void *arg;
+};
+
+int archive_read_totals(struct db *d, int64_t run_id, struct archive_totals *ret, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_archive_totals, err, "i", run_id);
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc;
+	*ret = (struct archive_totals){ db_i64(q, COL_archive_totals_chunks), db_i64(q, COL_archive_totals_points),
+					db_i64(q, COL_archive_totals_logged) };
+	db_stop(q);
+	return 0;
+}
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "store: out of memory");
+}
+
+static int read_totals(struct packing *p, struct err *err)
+{
+	struct archive_totals *t = &p->a->totals;
+	struct db *d;
+	int rc = readers_take(p->s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = archive_read_totals(d, p->a->run_id, t, err);
+	readers_give(p->s, d);
+	if (rc)
+		return rc;
+	if (t->logged)
+		return err_set(err, ERR_EXISTS, "run %s is being written to", p->a->run);
+	if (t->points > POINTS_MAX || t->chunks > (int64_t)ARCHIVE_CHUNKS_MAX)
+		return err_set(err, ERR_LIMIT, "run %s has too many points for an archive", p->a->run);
+	p->cap = (size_t)t->chunks;
+	p->entries = calloc(p->cap + 1, sizeof *p->entries);
+	return p->entries ? 0 : no_memory(err);
+}
+
+static int add_row(struct packing *p, struct db_rows *q, struct err *err)
+{
+	struct archive_entry *e = &p->entries[p->n];
+
+	if (p->n == p->cap)
+		return err_set(err, ERR_EXISTS, "run %s is being written to", p->a->run);
+	*e = (struct archive_entry){
+		.id = db_i64(q, COL_archive_chunks_id), .points = (uint32_t)db_i64(q, COL_archive_chunks_points),
+		.bytes = (uint32_t)db_bytes(q, COL_archive_chunks_data), .offset = p->at,
+		.min_step = db_i64(q, COL_archive_chunks_min_step), .max_step = db_i64(q, COL_archive_chunks_max_step),
+		.min_time = db_f64(q, COL_archive_chunks_min_time), .max_time = db_f64(q, COL_archive_chunks_max_time),
+	};
+	p->n++;
+	p->at += e->bytes;
+	return loose_add(p->to, db_blob(q, COL_archive_chunks_data), e->bytes, err);
+}
+
+/* Some rows of a series, from *io_first on: 1 when there may be more. */
+static int add_rows(struct packing *p, int64_t *io_first, int64_t series, struct err *err)
+{
+	size_t before = p->n;
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_take(p->s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_archive_chunks, err, "ii", *io_first, SCAN_CHUNK_ID(series + 1, 0) - 1);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		rc = add_row(p, q, err);
+		if (rc)
+			db_stop(q);
+	}
+	readers_give(p->s, d);
+	if (p->n > before)
+		*io_first = p->entries[p->n - 1].id + 1;
+	return rc ? rc : p->n > before;
+}
+
+static int add_series(struct packing *p, int64_t series, struct err *err)
+{
+	int64_t first = SCAN_CHUNK_ID(series, 0);
+	int rc;
+
+	while ((rc = add_rows(p, &first, series, err)) > 0)
+		if (p->goes_on && !p->goes_on(p->arg))
+			return err_set(err, ERR_CANCELED, "the store is closing");
+	return rc;
+}
+
+#define SERIES_AHEAD 1000 /* of archive_series */
+
+/* The next series behind the last one of those before: how many, or negative. */
+static int next_series(struct packing *p, int64_t after, struct err *err)
+{
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_take(p->s, &d, err);
+
+	p->series_count = 0;
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_archive_series, err, "ii", p->a->run_id, after);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		if (p->series_count < SERIES_AHEAD)
+			p->series[p->series_count++] = db_i64(q, COL_archive_series_id);
+		rc = 0;
+	}
+	readers_give(p->s, d);
+	return rc ? rc : (int)p->series_count;
+}
+
+static int add_all(struct packing *p, struct err *err)
+{
+	int64_t after = 0;
+	size_t i;
+	int rc;
+
+	while ((rc = next_series(p, after, err)) > 0) {
+		rc = 0;
+		for (i = 0; i < p->series_count && !rc; i++)
+			rc = add_series(p, p->series[i], err);
+		if (rc)
+			return rc;
+		after = p->series[p->series_count - 1];
+	}
+	if (!rc && p->n != p->cap)
+		return err_set(err, ERR_EXISTS, "run %s is being written to", p->a->run);
+	return rc;
+}
+
+static int add_index(struct packing *p, struct err *err)
+{
+	struct buf index;
+	int rc;
+
+	buf_init(&index, ARCHIVE_CHUNKS_MAX * 64);
+	archive_add_index(&index, &(struct archive_list){ p->entries, p->n }, p->at);
+	rc = buf_failed(&index) ? no_memory(err) : loose_add(p->to, index.data, index.len, err);
+	buf_done(&index);
+	return rc;
+}
+
+int archive_pack(struct archive *a, struct store *s, bool (*goes_on)(void *arg), void *arg, struct err *err)
+{
+	struct packing p = { .s = s, .a = a, .goes_on = goes_on, .arg = arg,
+			     .series = calloc(SERIES_AHEAD, sizeof *p.series) };
+	int rc = p.series ? read_totals(&p, err) : no_memory(err);
+
+	if (!rc)
+		rc = loose_begin(&p.to, s->files, err);
+	if (!rc)
+		rc = add_all(&p, err);
+	if (!rc)
+		rc = add_index(&p, err);
+	if (!rc)
+		rc = loose_end(p.to, &a->object, err);
+	loose_free(p.to);
+	free(p.entries);
+	free(p.series);
+	return rc;
+}

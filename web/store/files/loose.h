@@ -1,0 +1,28 @@
+/* loose.h: objects that are no file of a path: who makes one names it in a row of his own, by a change that takes its
+ * name off the list of those that nobody names (DB_object_named). Until then it is a remnant for gc. */
+#ifndef DPT_STORE_LOOSE_H
+#define DPT_STORE_LOOSE_H
+
+#include "web/store/files/artifacts.h"
+
+struct loose;
+
+struct loose_object {
+	char name[33];
+	uint64_t bytes;
+	char sha256[65];
+};
+
+/* Written on a thread that may connect and wait. ERR_BUSY: the object store takes nothing now. */
+int loose_begin(struct loose **ret, struct artifacts *a, struct err *err);
+int loose_add(struct loose *l, const void *bytes, size_t n, struct err *err);
+int loose_end(struct loose *l, struct loose_object *ret, struct err *err); /* read back, and the same */
+void loose_free(struct loose *l);					   /* NULL is fine */
+
+/* Any thread: the store is asked by another one. Waits for some seconds at most; when the store was away a moment ago
+ * it is not asked. ERR_BUSY. */
+int loose_read(struct artifacts *a, const char *object, uint64_t from, size_t n, void *to, struct err *err);
+
+void loose_stop(struct artifacts *a); /* what waits for the object store ends soon, also what begins to */
+
+#endif

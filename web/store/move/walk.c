@@ -1,0 +1,175 @@
+/* walk.c: all rows of a store, and those that archived chunks would be, in one order: so a store is the same text, and
+ * fills another one the same, wherever its points lie. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/move/move_inside.h"
+#include "web/store/points/archive.h"
+
+/* A chunk of one of the archives. */
+struct away {
+	const struct archive_entry *entry;
+	size_t archive;
+};
+
+struct walk {
+	int (*row)(void *arg, const struct db_row *r, struct err *err);
+	void *arg;
+	const struct db_table *chunks;
+	struct archived *archives;
+	size_t archive_count;
+	struct away *away; /* by id */
+	size_t n, at;
+	unsigned char *bytes; /* of one */
+	size_t room;
+};
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "out of memory");
+}
+
+struct fetching {
+	unsigned char *to;
+	size_t n, got;
+};
+
+static int take(void *user, const void *bytes, size_t n)
+{
+	struct fetching *f = user;
+
+	if (n > f->n - f->got)
+		return -1;
+	memcpy(f->to + f->got, bytes, n);
+	f->got += n;
+	return 0;
+}
+
+static int fetch(void *arg, const char *object, uint64_t from, size_t n, void *to, struct err *err)
+{
+	const struct move_end *e = arg;
+	struct fetching f = { .to = to, .n = n };
+	char key[OBJECT_KEY_MAX + 1];
+	struct object_facts facts;
+	int rc;
+
+	move_key_of(e, object, key);
+	rc = object_get(e->objects,
+			&(struct object_get){ .key = key, .begin = from, .n = n, .piece = take, .user = &f }, &facts,
+			err);
+	return rc || f.got == n ? rc : err_set(err, ERR_IO, "%s is shorter than it was", key);
+}
+
+static int open_archive(struct walk *w, struct move_end *e, struct db_rows *q, struct err *err)
+{
+	struct archived *grown = realloc(w->archives, (w->archive_count + 1) * sizeof *grown);
+	int rc;
+
+	if (!grown)
+		return no_memory(err);
+	w->archives = grown;
+	if (!e->objects)
+		return err_set(err, ERR_USAGE, "points of runs lie in an object store: name it (s3://BUCKET/PREFIX)");
+	if (!e->archives && !(e->archives = archives_new(fetch, e)))
+		return no_memory(err);
+	rc = archived_object(&w->archives[w->archive_count], e->archives, db_str(q, COL_archive_all_object),
+			     (uint64_t)db_i64(q, COL_archive_all_bytes), err);
+	if (!rc)
+		w->n += w->archives[w->archive_count++].list.n;
+	return rc;
+}
+
+static int open_archives(struct walk *w, struct move_end *e, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(e->d, &q, DB_archive_all, err, "");
+
+	while (!rc && (rc = db_next(e->d, q, err)) > 0) {
+		rc = open_archive(w, e, q, err);
+		if (rc)
+			db_stop(q);
+	}
+	return rc;
+}
+
+static int by_id(const void *x, const void *y)
+{
+	int64_t a = ((const struct away *)x)->entry->id, b = ((const struct away *)y)->entry->id;
+
+	return (a > b) - (a < b);
+}
+
+static int list_away(struct walk *w, struct err *err)
+{
+	size_t i, k, n = 0;
+
+	w->away = calloc(w->n + 1, sizeof *w->away);
+	if (!w->away)
+		return no_memory(err);
+	for (i = 0; i < w->archive_count; i++)
+		for (k = 0; k < w->archives[i].list.n; k++)
+			w->away[n++] = (struct away){ &w->archives[i].list.entry[k], i };
+	qsort(w->away, w->n, sizeof *w->away, by_id);
+	return 0;
+}
+
+static int give_away(struct walk *w, const struct away *a, struct err *err)
+{
+	const struct archive_entry *e = a->entry;
+	struct db_value v[] = {
+		{ .kind = 'i', .i = e->id }, { .kind = 'i', .i = e->points }, { .kind = 'i', .i = e->min_step },
+		{ .kind = 'i', .i = e->max_step }, { .kind = 'd', .d = e->min_time }, { .kind = 'd', .d = e->max_time },
+		{ .kind = 'b', .n = e->bytes },
+	};
+	unsigned char *grown;
+	int rc;
+
+	if (e->bytes >= w->room) {
+		grown = realloc(w->bytes, (size_t)e->bytes + 1);
+		if (!grown)
+			return no_memory(err);
+		w->bytes = grown;
+		w->room = (size_t)e->bytes + 1;
+	}
+	v[6].at = w->bytes;
+	rc = archived_read(&w->archives[a->archive], e, 0, e->bytes, w->bytes, err);
+	return rc ? rc : w->row(w->arg, &(struct db_row){ .table = w->chunks, .values = v, .n = 7 }, err);
+}
+
+static int give_below(struct walk *w, int64_t id, struct err *err)
+{
+	int rc = 0;
+
+	while (!rc && w->at < w->n && w->away[w->at].entry->id < id)
+		rc = give_away(w, &w->away[w->at++], err);
+	return rc;
+}
+
+static int on_row(void *arg, const struct db_row *r, struct err *err)
+{
+	struct walk *w = arg;
+	int rc = r->table < w->chunks ? 0 : give_below(w, r->table == w->chunks ? r->values[0].i : INT64_MAX, err);
+
+	return rc ? rc : w->row(w->arg, r, err);
+}
+
+int move_walk(struct move_end *from, int (*row)(void *arg, const struct db_row *r, struct err *err), void *arg,
+	      struct err *err)
+{
+	struct walk w = { .row = row, .arg = arg, .chunks = tables_named("chunk") };
+	size_t i;
+	int rc = open_archives(&w, from, err);
+
+	if (!rc)
+		rc = list_away(&w, err);
+	if (!rc)
+		rc = tables_walk(from->d, on_row, &w, err);
+	if (!rc)
+		rc = give_below(&w, INT64_MAX, err);
+	for (i = 0; i < w.archive_count; i++)
+		archived_done(&w.archives[i]);
+	free(w.archives);
+	free(w.away);
+	free(w.bytes);
+	return rc;
+}
