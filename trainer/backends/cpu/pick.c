@@ -19,6 +19,8 @@
 #define FILE_BYTES_MAX ((size_t)4 << 20)
 #define ROUNDS 2
 #define TRIES 3 /* of a round */
+#define HOPELESS 2.0
+#define BUSY 0.7
 
 struct pick_entry {
 	struct pick_entry *next;
@@ -63,7 +65,7 @@ static void file_path(char *path, size_t n)
 	const bool home = cache_home(path, n);
 	const size_t length = home ? strlen(path) : 0;
 
-	snprintf(path + length, n - length, "%s", home ? "/cpu-picks-7" : "");
+	snprintf(path + length, n - length, "%s", home ? "/cpu-picks-8" : "");
 }
 
 static struct pick_entry *remember(struct cpu_picks *p, const char *key, const char *name)
@@ -199,19 +201,56 @@ struct timing {
 	bool disturbed;
 };
 
+static double clock_s(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* With several threads, who work or wait for one another at full speed: somebody was taken off its processor, or not
+ * given one when its share was to begin. */
+static struct timing time_once(int i, int threads, double (*run)(void *arg, int i), void *arg)
+{
+	const long switches = interruptions();
+	const double wall = clock_s(CLOCK_MONOTONIC), cpu = clock_s(CLOCK_PROCESS_CPUTIME_ID), s = run(arg, i);
+	const double around = clock_s(CLOCK_MONOTONIC) - wall - s; /* of one thread */
+	const double worked = clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu - around;
+
+	return (struct timing){ s, threads > 1 && (interruptions() != switches || worked < BUSY * threads * s) };
+}
+
 /* The first of some tries during which nobody came between. */
 static struct timing time_one(int i, int threads, double (*run)(void *arg, int i), void *arg)
 {
 	struct timing t = { 1e9, threads > 1 };
 
 	for (int try = 0; try < TRIES && (t.disturbed || try == 0); try++) {
-		const long before = interruptions();
-		const double s = run(arg, i);
+		const struct timing now = time_once(i, threads, run, arg);
 
-		t.s = s < t.s ? s : t.s;
-		t.disturbed = threads > 1 && interruptions() != before;
+		t.s = now.s < t.s ? now.s : t.s;
+		t.disturbed = now.disturbed;
 	}
 	return t;
+}
+
+/* One run of each, which touches memory and code. Who then takes more than HOPELESS times the best is not run again;
+ * of the others nothing is known yet. False where every one was disturbed. */
+static bool time_first(struct timing *first, int n, int threads, double (*run)(void *arg, int i), void *arg)
+{
+	double quickest = 1e9;
+	bool calm = false;
+
+	for (int i = 0; i < n; i++) {
+		first[i] = time_once(i, threads, run, arg);
+		quickest = first[i].s < quickest ? first[i].s : quickest;
+		calm = calm || !first[i].disturbed;
+	}
+	for (int i = 0; i < n; i++)
+		if (first[i].disturbed || first[i].s <= HOPELESS * quickest)
+			first[i] = (struct timing){ 1e9, true };
+	return calm;
 }
 
 /* Rounds over all candidates, so that a disturbance hits each alike; who is far behind drops out. */
@@ -221,15 +260,13 @@ bool cpu_pick_fastest(int *best, int n, int threads, double (*run)(void *arg, in
 	bool clear = true;
 
 	*best = 0;
-	for (int i = 0; i < n; i++)
-		least[i] = (struct timing){ 1e9, true };
-	for (int i = 0; i < n; i++)
-		run(arg, i); /* touches memory and code */
+	if (!time_first(least, n, threads, run, arg))
+		return false;
 	for (int round = 0; round < ROUNDS; round++)
 		for (int i = 0; i < n; i++) {
 			struct timing t;
 
-			if (round > 0 && least[i].s > 1.3 * least[*best].s)
+			if (least[i].s < 1e9 && (round == 0 || least[i].s > 1.3 * least[*best].s))
 				continue;
 			t = time_one(i, threads, run, arg);
 			least[i].s = t.s < least[i].s ? t.s : least[i].s;
@@ -244,9 +281,5 @@ bool cpu_pick_fastest(int *best, int n, int threads, double (*run)(void *arg, in
 
 double cpu_pick_clock(int threads)
 {
-	const clockid_t clock = threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+	return clock_s(threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
 }
