@@ -22,6 +22,7 @@
 #define STRIP_FLOATS (LANES * PANEL + GAP)
 #define GRAIN 24 /* tiles; a multiple of the rows of every product below */
 #define BLOCK_BYTES ((int64_t)648 << 10) /* of a block's products, of its inputs of a panel: 72 tiles of 64 channels */
+#define NEAR_BYTES (BLOCK_BYTES / 2) /* where weights are transformed once: both stay in 1 MB of a core's own cache */
 #define SHARED_BYTES ((int64_t)512 << 10) /* of both transformed activations of a block of wgrad */
 #define SHARED_TILES_LEAST 128
 #define STRIP_TILES 128 /* of wgrad, at most: all of them are transformed at once, and sums stay near */
@@ -105,7 +106,7 @@ static void plan_wgrad(struct winograd *w)
  * inputs and divide result channels too. */
 static void plan(struct winograd *w, const struct dnn_conv_spec *s, int threads)
 {
-	int64_t deep, wide, most, each;
+	int64_t deep, wide, most, each, bytes;
 
 	plan_grids(w, s);
 	if (s->pass == DNN_WGRAD) {
@@ -113,7 +114,8 @@ static void plan(struct winograd *w, const struct dnn_conv_spec *s, int threads)
 		return;
 	}
 	deep = least(w->in.lanes, PANEL), wide = least(w->out.lanes, PANEL);
-	most = BLOCK_BYTES / (POINTS * 4 * (deep > wide ? deep : wide)) / GRAIN * GRAIN;
+	bytes = w->in.lanes <= PANEL && w->out.lanes <= PANEL ? NEAR_BYTES : BLOCK_BYTES;
+	most = bytes / (POINTS * 4 * (deep > wide ? deep : wide)) / GRAIN * GRAIN;
 	w->together = threads > 1 && over(w->tiles, most) < 2 * threads;
 	each = w->together ? w->tiles : over(w->tiles, threads);
 	w->block = over(each, over(each, most));
