@@ -7,6 +7,14 @@
 #include "trainer/ops/bn/bn_cpu.h"
 #include "trainer/ops/ops.h"
 
+#define BN_NARROW 4 /* vectors */
+
+/* Rows fill whole groups of vectors, so that each vector of a group always holds the same channels. */
+static inline bool bn_narrow(const struct bn_state *s)
+{
+	return s->c == LANES || s->c == 2 * LANES || s->c == BN_NARROW * LANES;
+}
+
 #define CPU_BODY "trainer/ops/bn/bn_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
@@ -70,7 +78,6 @@ static int bn_grad_apply_prepare(const struct kernel_env *env, struct node *n, v
 	return 0;
 }
 
-/* dx = scale g + slope (x - mean) + offset. */
 static int bn_grad_apply_run(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct bn_state s = *(const struct bn_state *)state;
@@ -108,27 +115,60 @@ const struct kernel bn_grad_apply_cpu = { .prepare = bn_grad_apply_prepare,
 
 #include "trainer/ops/bn/bn_tile.h"
 
+VEC_INLINE void V(bn_normalise_one)(const struct bn_state *s, int64_t i, int64_t n, const struct V(bn_coef) * f,
+				    const struct V(tile) k, const bool residual)
+{
+	v16 y = V(bn_load)(s->x, i, n, k) * f->scale + f->shift;
+
+	if (residual)
+		y += V(bn_load)(s->residual, i, n, k);
+	if (s->attr.relu)
+		y = vrelu(y);
+	V(bn_store)(s->out, i, y, n, k);
+}
+
 VEC_INLINE void V(bn_normalise_rows)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k,
 				     const bool residual)
 {
-	const bool relu = s->attr.relu;
-
 	for (int64_t row = r.begin; row < r.end; row++)
 		for (int64_t c = 0; c < s->c; c += LANES) {
-			int64_t i = row * s->c + c, n = s->c - c;
-			v16 y = V(bn_load)(s->x, i, n, k) * vload(s->scale, c, false) + vload(s->shift, c, false);
+			struct V(bn_coef) f = V(bn_coef_at)(s, c);
 
-			if (residual)
-				y += V(bn_load)(s->residual, i, n, k);
-			if (relu)
-				y = vrelu(y);
-			V(bn_store)(s->out, i, y, n, k);
+			V(bn_normalise_one)(s, row * s->c + c, s->c - c, &f, k, residual);
 		}
+}
+
+/* Of 16, 32 or 64 channels: coefficients stay in registers. */
+VEC_INLINE void V(bn_normalise_narrow)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k,
+				       const bool residual)
+{
+	const struct bn_state own = *s; /* not reached through what is written */
+	const int64_t end = r.end * own.c;
+	struct V(bn_coef) f[BN_NARROW];
+	int64_t i = r.begin * own.c;
+
+#pragma GCC unroll 4
+	for (int w = 0; w < BN_NARROW; w++)
+		f[w] = V(bn_coef_at)(s, w * LANES % own.c);
+	for (; i + BN_NARROW * LANES <= end; i += BN_NARROW * LANES)
+#pragma GCC unroll 4
+		for (int w = 0; w < BN_NARROW; w++)
+			V(bn_normalise_one)(&own, i + w * LANES, LANES, &f[w], k, residual);
+	V(bn_normalise_rows)(s, (struct cpu_range){ i / own.c, r.end }, k, residual);
+}
+
+VEC_INLINE void V(bn_normalise_full)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k,
+				     const bool residual)
+{
+	if (bn_narrow(s))
+		V(bn_normalise_narrow)(s, r, k, residual);
+	else
+		V(bn_normalise_rows)(s, r, k, residual);
 }
 
 VEC_INLINE void V(bn_normalise_any)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k)
 {
-	s->residual ? V(bn_normalise_rows)(s, r, k, true) : V(bn_normalise_rows)(s, r, k, false);
+	s->residual ? V(bn_normalise_full)(s, r, k, true) : V(bn_normalise_full)(s, r, k, false);
 }
 
 static void V(bn_normalise)(void *arg, int part, int parts)
@@ -145,18 +185,58 @@ static void V(bn_normalise)(void *arg, int part, int parts)
 	vpast_end();
 }
 
+/* dx = scale g + slope (x - mean) + offset. */
+struct V(bn_slope) {
+	v16 slope, offset;
+};
+
+VEC_INLINE struct V(bn_slope) V(bn_slope_at)(const struct bn_state *s, int64_t c)
+{
+	return (struct V(bn_slope)){ vload(s->slope, c, false), vload(s->offset, c, false) };
+}
+
+VEC_INLINE void V(bn_grad_x_one)(const struct bn_state *s, int64_t i, int64_t n, const struct V(bn_coef) * f,
+				 const struct V(bn_slope) * l, const struct V(tile) k)
+{
+	v16 x = V(bn_load)(s->x, i, n, k), g = V(bn_masked)(s, i, n, x, f, k);
+
+	V(bn_store)(s->out, i, g * f->scale + ((x - f->mean) * l->slope + l->offset), n, k);
+}
+
 VEC_INLINE void V(bn_grad_x_rows)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k)
 {
 	for (int64_t row = r.begin; row < r.end; row++)
 		for (int64_t c = 0; c < s->c; c += LANES) {
-			int64_t i = row * s->c + c;
-			v16 x = V(bn_load)(s->x, i, s->c - c, k);
-			v16 g = V(bn_masked)(s, i, c, x, k);
-			v16 dx =
-				(x - vload(s->mean, c, false)) * vload(s->slope, c, false) + vload(s->offset, c, false);
+			struct V(bn_coef) f = V(bn_coef_at)(s, c);
+			struct V(bn_slope) l = V(bn_slope_at)(s, c);
 
-			V(bn_store)(s->out, i, g * vload(s->scale, c, false) + dx, s->c - c, k);
+			V(bn_grad_x_one)(s, row * s->c + c, s->c - c, &f, &l, k);
 		}
+}
+
+VEC_INLINE void V(bn_grad_x_narrow)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k)
+{
+	const struct bn_state own = *s;
+	const int64_t end = r.end * own.c;
+	struct V(bn_coef) f[BN_NARROW];
+	struct V(bn_slope) l[BN_NARROW];
+	int64_t i = r.begin * own.c;
+
+#pragma GCC unroll 4
+	for (int w = 0; w < BN_NARROW; w++) {
+		f[w] = V(bn_coef_at)(s, w * LANES % own.c);
+		l[w] = V(bn_slope_at)(s, w * LANES % own.c);
+	}
+	for (; i + BN_NARROW * LANES <= end; i += BN_NARROW * LANES)
+#pragma GCC unroll 4
+		for (int w = 0; w < BN_NARROW; w++)
+			V(bn_grad_x_one)(&own, i + w * LANES, LANES, &f[w], &l[w], k);
+	V(bn_grad_x_rows)(s, (struct cpu_range){ i / own.c, r.end }, k);
+}
+
+VEC_INLINE void V(bn_grad_x_full)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k)
+{
+	bn_narrow(s) ? V(bn_grad_x_narrow)(s, r, k) : V(bn_grad_x_rows)(s, r, k);
 }
 
 VEC_INLINE void V(bn_grad_x_any)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k)
@@ -165,7 +245,7 @@ VEC_INLINE void V(bn_grad_x_any)(const struct bn_state *s, struct cpu_range r, c
 
 	none.mask = MASK_NONE;
 	from_x.mask = MASK_FROM_X;
-	s->attr.relu ? V(bn_grad_x_rows)(s, r, from_x) : V(bn_grad_x_rows)(s, r, none);
+	s->attr.relu ? V(bn_grad_x_full)(s, r, from_x) : V(bn_grad_x_full)(s, r, none);
 }
 
 static void V(bn_grad_x)(void *arg, int part, int parts)

@@ -122,27 +122,44 @@ const struct kernel bn_grad_stats_cpu = { .prepare = bn_grad_stats_prepare,
 
 static inline __attribute__((unused)) void V(bn_fold)(double *sums, v16 acc, int64_t width)
 {
-	for (int64_t i = 0; i < (width < LANES ? width : LANES); i++)
-		sums[i] += (double)acc[i];
+	v8 half[2];
+	v8d sum[2];
+
+	if (width < LANES) {
+		for (int64_t i = 0; i < width; i++)
+			sums[i] += (double)acc[i];
+		return;
+	}
+	memcpy(half, &acc, sizeof(acc));
+	memcpy(sum, sums, sizeof(sum));
+	for (int i = 0; i < 2; i++)
+		sum[i] += __builtin_convertvector(half[i], v8d);
+	memcpy(sums, sum, sizeof(sum));
 }
 
 /* One vector of channels of one row: a and b gain x and x*x, or g and g*(x - mean). */
-VEC_INLINE void V(bn_step)(const struct bn_state *s, int64_t i, int64_t c, v16 *a, v16 *b, const struct V(tile) k,
-			   const bool grad)
+VEC_INLINE void V(bn_step)(const struct bn_state *s, int64_t i, int64_t n, const struct V(bn_coef) * f, v16 *a, v16 *b,
+			   const struct V(tile) k, const bool grad)
 {
-	v16 x = V(bn_load)(s->x, i, s->c - c, k);
+	v16 x = V(bn_load)(s->x, i, n, k);
 
 	if (!grad) {
 		*a += x;
 		*b += x * x;
 		return;
 	}
-	v16 g = V(bn_masked)(s, i, c, x, k);
+	v16 g = V(bn_masked)(s, i, n, x, f, k);
 
 	if (k.write)
-		V(bn_store)(s->out, i, g, s->c - c, k);
+		V(bn_store)(s->out, i, g, n, k);
 	*a += g;
-	*b += g * (x - vload(s->mean, c, false));
+	*b += g * (x - f->mean);
+}
+
+/* Those of a gradient, else none. */
+VEC_INLINE struct V(bn_coef) V(bn_step_coef)(const struct bn_state *s, int64_t c, const bool grad)
+{
+	return grad ? V(bn_coef_at)(s, c) : (struct V(bn_coef)){ vset(0), vset(0), vset(0) };
 }
 
 /* The sums of one vector of channels join the part's. */
@@ -160,20 +177,25 @@ VEC_INLINE void V(bn_sum_tile)(const struct bn_state *s, struct cpu_range r, int
 			       const struct V(tile) k, const bool grad)
 {
 	const int wide = TILE_VECTORS / deep;
+	const struct bn_state own = *s; /* not reached through what is written */
 	v16 a[TILE_VECTORS] = { 0 }, b[TILE_VECTORS] = { 0 };
+	struct V(bn_coef) f[TILE_VECTORS];
 	int64_t row = r.begin;
 
+#pragma GCC unroll 4
+	for (int w = 0; w < wide; w++)
+		f[w] = V(bn_step_coef)(s, c + w * LANES, grad);
 	for (; row + deep <= r.end; row += deep)
 #pragma GCC unroll 4
-		for (int d = 0; d < deep; d++)
-#pragma GCC unroll 4
-			for (int w = 0; w < wide; w++)
-				V(bn_step)
-	(s, (row + d) * s->c + c + w * LANES, c + w * LANES, &a[d * wide + w], &b[d * wide + w], k, grad);
+		for (int i = 0; i < TILE_VECTORS; i++) {
+			int64_t at = (row + i / wide) * own.c + c + i % wide * LANES;
+
+			V(bn_step)(&own, at, LANES, &f[i % wide], &a[i], &b[i], k, grad);
+		}
 	for (; row < r.end; row++)
 #pragma GCC unroll 4
 		for (int w = 0; w < wide; w++)
-			V(bn_step)(s, row * s->c + c + w * LANES, c + w * LANES, &a[w], &b[w], k, grad);
+			V(bn_step)(&own, row * own.c + c + w * LANES, LANES, &f[w], &a[w], &b[w], k, grad);
 #pragma GCC unroll 4
 	for (int w = 0; w < wide; w++) {
 		v16 ta = a[w], tb = b[w];
@@ -196,8 +218,9 @@ VEC_INLINE void V(bn_sum_wide)(const struct bn_state *s, struct cpu_range r, dou
 	for (int64_t row = r.begin; row < r.end; row++)
 		for (int64_t c = 0; c < s->c; c += LANES) {
 			v16 ta = vload(a, c, false), tb = vload(b, c, false);
+			struct V(bn_coef) f = V(bn_step_coef)(s, c, grad);
 
-			V(bn_step)(s, row * s->c + c, c, &ta, &tb, k, grad);
+			V(bn_step)(s, row * s->c + c, LANES, &f, &ta, &tb, k, grad);
 			vstore(a, c, ta, false);
 			vstore(b, c, tb, false);
 		}
@@ -212,9 +235,10 @@ static __attribute__((noinline)) void V(bn_sum_rest)(const struct bn_state *s, s
 						     double *sums, const struct V(tile) * k, const bool grad)
 {
 	v16 a = { 0 }, b = { 0 };
+	struct V(bn_coef) f = V(bn_step_coef)(s, c, grad);
 
 	for (int64_t row = r.begin; row < r.end; row++)
-		V(bn_step)(s, row * s->c + c, c, &a, &b, *k, grad);
+		V(bn_step)(s, row * s->c + c, s->c - c, &f, &a, &b, *k, grad);
 	V(bn_keep_sums)(s, c, sums, a, b, grad);
 }
 

@@ -24,10 +24,21 @@ VEC_INLINE void V(bn_store)(void *p, int64_t i, v16 v, int64_t width, const stru
 		vstore_any(p, i, v, width, k.bf);
 }
 
-/* The gradient before the activation: what arrives, joined, where the output was positive. */
-VEC_INLINE v16 V(bn_masked)(const struct bn_state *s, int64_t i, int64_t c, v16 x, const struct V(tile) k)
+/* The coefficients of one vector of channels. */
+struct V(bn_coef) {
+	v16 scale, shift, mean;
+};
+
+VEC_INLINE struct V(bn_coef) V(bn_coef_at)(const struct bn_state *s, int64_t c)
 {
-	int64_t n = s->c - c;
+	return (struct V(bn_coef)){ vload(s->scale, c, false), vload(s->shift, c, false), vload(s->mean, c, false) };
+}
+
+/* The gradient before the activation: what arrives, joined, where the output was positive. n: channels that there are
+ * from i on. */
+VEC_INLINE v16 V(bn_masked)(const struct bn_state *s, int64_t i, int64_t n, v16 x, const struct V(bn_coef) * f,
+			    const struct V(tile) k)
+{
 	v16 g = V(bn_load)(s->dy, i, n, k);
 
 	if (k.join)
@@ -35,6 +46,6 @@ VEC_INLINE v16 V(bn_masked)(const struct bn_state *s, int64_t i, int64_t c, v16 
 	if (k.mask == MASK_FROM_Y)
 		g = vkeep_gt(g, V(bn_load)(s->y_in, i, n, k), vset(0));
 	else if (k.mask == MASK_FROM_X)
-		g = vkeep_gt(g, x * vload(s->scale, c, false) + vload(s->shift, c, false), vset(0));
+		g = vkeep_gt(g, x * f->scale + f->shift, vset(0));
 	return g;
 }
