@@ -677,6 +677,8 @@ SELECT segment, name, text FROM code WHERE run_id = ?1 ORDER BY segment, name;
 SELECT name, bytes, sha256 FROM file WHERE run_id = ?1 ORDER BY name;
 -- name: told_of_run
 SELECT rank, segment, step, time_ms, level, title, text FROM told WHERE run_id = ?1 ORDER BY id;
+-- name: media_delete
+DELETE FROM media WHERE run_id = ?1 AND key_id = ?2 AND kind = ?3 AND step = ?4 AND wall_time = ?5;
 -- name: media_keys
 SELECT k.name, m.kind, m.segment, m.step, s.hide_step, s.hide_epoch, count(*) AS number FROM media m
 JOIN key k ON k.id = m.key_id LEFT JOIN segment s ON s.run_id = m.run_id AND s.number = m.segment
@@ -874,6 +876,8 @@ SELECT value FROM meta WHERE name = 'artifacts';
 INSERT INTO meta (name, value) VALUES ('artifacts', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1;
 -- name: artifact_delete
 DELETE FROM artifact WHERE path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0');
+-- name: artifact_picture_next
+SELECT path FROM artifact WHERE path > ?1 AND path < ?2 AND path LIKE '%/artifacts/images/%.png' ORDER BY path LIMIT 1;
 -- name: model_active
 SELECT id FROM model WHERE uuid = ?1 AND deleted_ms IS NULL;
 -- name: model_add

@@ -5,7 +5,9 @@ sys.dont_write_bytecode = True
 import json
 import math
 import os
+import struct
 import urllib.parse
+import zlib
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "api"))
 import lib  # noqa: E402
 
@@ -571,6 +573,51 @@ def journals(m, server):
     lib.equal(len(m.ok("GET", "/metrics/get-history", run_id=run, metric_key="lo$s//x")["metrics"]), 1, "its history")
 
 
+def png(seed, width=3, height=2):
+    """A small picture."""
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    raw = b"".join(b"\0" + bytes((seed + x) % 256 for x in range(width * 3)) for _ in range(height))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b"")
+
+
+def pictures(m, experiment):
+    """What log_image(key=, step=) puts as files is the run's media, once, for as long as the file is there."""
+    run, ending = make(m, experiment), "0a1b2c3d-0000-4000-8000-0123456789ab"
+    place = f"/api/2.0/mlflow-artifacts/artifacts/{experiment}/{run}/artifacts"
+
+    def name(key, step, end=".png"):
+        return f"/images/{key}+step+{step}+timestamp+{1700000000123 + step}+{ending}{end}"
+
+    def do(method, path, body=None):
+        lib.equal(m.server.request(method, place + urllib.parse.quote(path), body)[0], 200, f"{method} {path}")
+
+    def media():
+        told = m.server.json("GET", f"/api/v1/runs/{run}/media")[1]["media"]
+        return [(x["key"], x["step"], x["wall_time"], x["width"], x["height"],
+                 m.server.request("GET", f"/api/v1/runs/{run}/media/{x['content']}")[2]) for x in told]
+
+    def row(key, step, seed, width=3):
+        return key, step, (1700000000123 + step) / 1000, width, 2, png(seed, width)
+
+    for path, body in ((name("dogs~small", 0), png(1)), (name("dogs~small", -2), png(2)), (name("a.b c", 7), png(1, 4)), (name("step", 1), png(3)),
+                       (name("dogs~small", 0), png(1)), (name("dogs~small", 0, end="+compressed.webp"), b"RIFF"), (name("torn", 0), b"no picture"),
+                       ("/images/plain.png", png(5)), (name("x", 1).replace("+step+1", "+step+one"), png(5)), ("/b" + name("x", 1), png(5))):
+        do("PUT", path, body)
+    want = [row("dogs/small", -2, 2), row("dogs/small", 0, 1), row("step", 1, 3), row("a.b c", 7, 1, 4)]
+    lib.equal(media(), want, "pictures")
+    do("PUT", name("dogs~small", 0), png(9))
+    lib.equal(media()[1], row("dogs/small", 0, 9), "a picture that comes again")
+    do("DELETE", name("dogs~small", -2))
+    do("DELETE", "/images/plain.png")
+    lib.equal(media(), [row("dogs/small", 0, 9), *want[2:]], "one is deleted")
+    do("DELETE", "/images")
+    lib.equal(media(), [], "all are deleted")
+    do("PUT", name("again", 3), png(4))
+    lib.equal(m.server.request("DELETE", f"/api/v1/runs/{run}/artifacts/images")[0], 204, "DELETE by v1")
+    lib.equal(media(), [], "deleted by v1")
+
+
 def prefixes(server):
     """Both prefixes answer alike, on every route of the table."""
     for method, path, _, _, limit in lib.routes():
@@ -594,6 +641,7 @@ def main():
         far_steps(m, experiment)
         search(m)
         inputs(m, experiment)
+        pictures(m, experiment)
         models(m, experiment)
         registry(m, experiment)
         requests(m, server)

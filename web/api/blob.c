@@ -18,6 +18,7 @@ struct work {
 	struct blob_remove remove;
 	struct artifact_upload *upload;
 	struct artifact_file file;
+	struct buf picture; /* its bytes; failed: it is none, or too large */
 	struct err err;
 	int rc;
 	void (*run)(struct work *w);
@@ -63,6 +64,7 @@ static void drop_upload(void *arg)
 	struct work *w = arg;
 
 	artifact_end(w->upload);
+	buf_done(&w->picture);
 }
 
 static int put_take(struct call *c, const void *bytes, size_t n)
@@ -70,8 +72,12 @@ static int put_take(struct call *c, const void *bytes, size_t n)
 	struct work *w = c->own;
 	int rc = artifact_write(w->upload, bytes, n, &w->err);
 
+	if (rc == ARTIFACT_WAIT)
+		return CALL_LATER;
 	if (rc >= 0)
-		return rc == ARTIFACT_WAIT ? CALL_LATER : 0;
+		buf_add(&w->picture, bytes, n);
+	if (rc >= 0)
+		return 0;
 	w->put.fail(c, &w->err);
 	return -1;
 }
@@ -99,6 +105,8 @@ static enum call_next put_committed(struct call *c)
 	const struct artifact_digest d = { .path = w->put.path, .bytes = (int64_t)w->file.bytes,
 					   .time_ns = w->file.time_ns,
 					   .object = w->file.object[0] ? w->file.object : NULL,
+					   .content = w->picture.len && !buf_failed(&w->picture) ? w->picture.data
+												   : NULL,
 					   .sha256 = w->file.sha256 };
 	const struct ingest_op op = { .kind = &artifact_change_put, .more = &d };
 
@@ -131,6 +139,7 @@ enum call_next blob_put(struct call *c, const struct blob_put *put)
 		return out_of_memory(c, put->fail);
 	w->c = c;
 	w->put = *put;
+	buf_init(&w->picture, artifact_picture_room(put->path));
 	if (artifact_fits(store_artifacts(c->api->store), announced_bytes(c), &w->err))
 		return put->fail(c, &w->err);
 	if (artifact_begin(&w->upload, store_artifacts(c->api->store), put->path,

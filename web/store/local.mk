@@ -37,6 +37,7 @@ libwebstore_la_SOURCES = \
 	web/store/files/objects.c web/store/files/objects.h \
 	web/store/files/object_gc.c \
 	web/store/files/object_place.c \
+	web/store/files/picture.c web/store/files/picture.h \
 	web/store/files/object_put.c web/store/files/object_read.c \
 	web/store/upkeep/backup.c web/store/upkeep/backup_rows.c web/store/upkeep/backup_rows.h \
 	web/store/read/chart.c \

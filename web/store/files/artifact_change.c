@@ -4,7 +4,17 @@
 #include <string.h>
 
 #include "web/store/files/artifacts.h"
+#include "web/store/files/picture.h"
 #include "web/store/write/change.h"
+
+/* NULL stays NULL. */
+static const void *dup_bytes(struct arena *a, const void *bytes, size_t n, bool *failed)
+{
+	void *copy = bytes ? arena_alloc(a, n + 1) : NULL;
+
+	*failed |= bytes && !copy;
+	return copy ? memcpy(copy, bytes, n) : NULL;
+}
 
 static int copy_put(struct change *c, const struct ingest_op *op, struct err *err)
 {
@@ -17,6 +27,8 @@ static int copy_put(struct change *c, const struct ingest_op *op, struct err *er
 		d->path = change_dup(c->in.arena, from->path, &failed);
 		d->sha256 = change_dup(c->in.arena, from->sha256, &failed);
 		d->object = change_dup(c->in.arena, from->object, &failed);
+		d->content = dup_bytes(c->in.arena, from->content, (size_t)from->bytes, &failed);
+		c->text_bytes = d->content ? (size_t)from->bytes : 0;
 	}
 	c->op = (struct ingest_op){ .kind = op->kind, .more = d };
 	return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
@@ -54,13 +66,16 @@ static int put(struct state *st, struct change *c, struct err *err)
 					     "send it again", d->path);
 		rc = rc < 0 ? rc : 0;
 	}
-	return rc ? rc : db_run(db, DB_artifact_put, err, "tiitt", d->path, d->bytes, d->time_ns, d->sha256,
-				d->object);
+	if (!rc)
+		rc = db_run(db, DB_artifact_put, err, "tiitt", d->path, d->bytes, d->time_ns, d->sha256, d->object);
+	return rc ? rc : picture_put(st, d, err);
 }
 
 static int delete(struct state *st, struct change *c, struct err *err)
 {
-	return db_run(state_db(st), DB_artifact_delete, err, "t", c->op.name);
+	int rc = picture_remove(st, c->op.name, err);
+
+	return rc ? rc : db_run(state_db(st), DB_artifact_delete, err, "t", c->op.name);
 }
 
 const struct change_ops artifact_change_put = { .name = "artifact_put", .copy = copy_put, .apply = put };

@@ -109,7 +109,12 @@ struct artifact_digest {
 	const char *path, *sha256;
 	const char *object; /* NULL: a file */
 	int64_t bytes, time_ns;
+	const void *content; /* of a picture (artifact_picture_room); NULL: not at hand */
 };
+
+/* A file of this path is a picture of MLflow's log_image: up to so many bytes belong into its digest's content, and it
+ * becomes the run's media, too. 0: it is none. */
+size_t artifact_picture_room(const char *path);
 
 /* For gc. Objects that no row names since before_ms; and what rows name below a path. Both nothing with a folder. */
 int artifact_sweep(struct store *s, int64_t before_ms, bool dry, uint64_t *ret_objects, struct err *err);

@@ -1,6 +1,7 @@
 /* told.c: lines are numbered from 0 in each rank's part of a segment, as they come. */
 #include "web/store/write/told.h"
 
+#include "tracker/base/sha256.h"
 #include "tracker/event/media.h"
 
 static int put_console(struct state *st, const struct state_run *r, const struct state_writer *w,
@@ -17,36 +18,51 @@ static int put_console(struct state *st, const struct state_run *r, const struct
 }
 
 /* The row of a content, made when it is new. */
-static int content_id(struct db *d, const struct intake_item *it, int64_t *ret, struct err *err)
+static int content_id(struct db *d, const struct told_media *t, int64_t *ret, struct err *err)
 {
-	struct event_span content = { it->bytes, (const unsigned char *)it->bytes + it->len };
+	const unsigned char *bytes = t->bytes;
 	struct media m;
 	size_t file;
-	int rc = db_int(d, ret, DB_content_find, err, "t", it->digest);
+	int rc = db_int(d, ret, DB_content_find, err, "t", t->digest);
 
 	if (rc)
 		return rc < 0 ? rc : 0;
-	if (media_read(content, &m))
+	if (media_read((struct event_span){ bytes, bytes + t->len }, &m))
 		return err_set(err, ERR_CORRUPT, "store: a content that was read cannot be read again");
 	file = (size_t)(m.bytes.end - m.bytes.at);
-	rc = db_run(d, DB_content_add, err, "ttiiib", it->digest, media_type(&m), (int64_t)(file ? file : it->len),
-		    (int64_t)(m.width & INT32_MAX), (int64_t)(m.height & INT32_MAX), it->bytes, it->len);
+	rc = db_run(d, DB_content_add, err, "ttiiib", t->digest, media_type(&m), (int64_t)(file ? file : t->len),
+		    (int64_t)(m.width & INT32_MAX), (int64_t)(m.height & INT32_MAX), t->bytes, t->len);
 	*ret = db_last_id(d);
 	return rc;
+}
+
+int told_media(struct state *st, const struct state_run *r, const struct told_media *m, struct err *err)
+{
+	struct told_media known = *m;
+	char digest[65];
+	int64_t key, content;
+	int rc = state_key(st, m->key, &key, err);
+
+	if (!m->digest) {
+		sha256_hex(m->bytes, m->len, digest);
+		known.digest = digest;
+	}
+	if (!rc)
+		rc = content_id(state_db(st), &known, &content, err);
+	return rc ? rc
+		  : db_run(state_db(st), DB_media_add, err, "iiiiiidi", r->id, key, m->kind, (int64_t)m->rank,
+			   (int64_t)m->segment, m->step, m->wall_time, content);
 }
 
 static int put_media(struct state *st, const struct state_run *r, const struct state_writer *w,
 		     const struct intake_item *it, struct err *err)
 {
 	int rank = it->rank != EVENT_RANK_DEFAULT ? it->rank : w->rank > 0 ? w->rank : EVENT_RANK_RUN;
-	int64_t key, content;
-	int rc = state_key(st, it->key, &key, err);
 
-	if (!rc)
-		rc = content_id(state_db(st), it, &content, err);
-	return rc ? rc
-		  : db_run(state_db(st), DB_media_add, err, "iiiiiidi", r->id, key, it->count, (int64_t)rank,
-			   (int64_t)w->segment, it->step, it->wall_time, content);
+	return told_media(st, r, &(struct told_media){ .key = it->key, .kind = it->count, .rank = rank,
+						       .segment = w->segment, .step = it->step,
+						       .wall_time = it->wall_time, .bytes = it->bytes,
+						       .len = it->len, .digest = it->digest }, err);
 }
 
 int told_put(struct state *st, const struct state_run *r, const struct state_writer *w, const struct intake_item *it,

@@ -10,4 +10,18 @@
 int told_put(struct state *st, const struct state_run *r, const struct state_writer *w, const struct intake_item *it,
 	     struct err *err);
 
+/* Something to see or hear of a run. */
+struct told_media {
+	const char *key;
+	int64_t kind; /* enum media_kind */
+	int rank, segment;
+	int64_t step;
+	double wall_time;
+	const void *bytes; /* the content (media.h) */
+	size_t len;
+	const char *digest; /* of it; NULL: not known yet */
+};
+
+int told_media(struct state *st, const struct state_run *r, const struct told_media *m, struct err *err);
+
 #endif
