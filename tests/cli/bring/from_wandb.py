@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import zlib
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "api"))
 import lib
 
@@ -98,6 +99,32 @@ def media(server, run_id, source):
     lib.equal(saved, b"saved\n", "a saved file")
 
 
+def varint(n):
+    out = b""
+    while n > 127:
+        out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n])
+
+
+def in_one_second(source, files, folder):
+    """A run that went on in the second in which it began: both sessions are there."""
+    first, last = (f for f in files if f["id"] == "abcd1234")
+    shutil.copytree(os.path.join(source, "wandb"), os.path.join(folder, "wandb"))
+    with open(os.path.join(folder, last["file"]), "r+b") as f:
+        data = bytearray(f.read().replace(b"\x08" + varint(last["start"]), b"\x08" + varint(first["start"])))
+        at = 7
+        while at + 7 <= len(data):  # one block: the records' check sums, anew
+            size = int.from_bytes(data[at + 4:at + 6], "little")
+            data[at:at + 4] = zlib.crc32(data[at + 6:at + 7 + size]).to_bytes(4, "little")
+            at += 7 + size
+        f.seek(0)
+        f.write(data)
+    run("import", os.path.join(folder, "wandb"), "--logdir", os.path.join(folder, "runs"))
+    server = lib.Server(os.path.join(folder, "runs"))
+    compare(server, files)
+    lib.equal(server.stop(), 0, "exit code")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         source = sys.argv[1] if len(sys.argv) > 1 else HERE
@@ -122,6 +149,7 @@ def main():
         lib.check("damaged record" in run("import", torn, "--logdir", alone), "damage is said")
         with open(torn, "wb") as f:
             f.write(whole[:3])
+        in_one_second(source, files, os.path.join(folder, "second"))
         lib.check("no .wandb file" in run("import", torn, "--logdir", os.path.join(folder, "none")), "a file that is none")
     lib.finish("bring/wandb")
 

@@ -47,6 +47,7 @@ def record(folder):
     run = wandb.init(project="vision", entity="ada", name="first", id="abcd1234", resume="allow", settings=settings)
     run.log({"loss": 0.5}, step=501)
     run.finish()
+    wandb.teardown()  # before that the last file may lack its end
 
 
 def records(path):
@@ -103,7 +104,7 @@ def config(into, message):
 
 def make(folder):
     record(folder)
-    paths = sorted(glob.glob(os.path.join(folder, "wandb", "offline-run-*", "*.wandb")))
+    paths = sorted(glob.glob(os.path.join(folder, "wandb", "offline-run-*", "*.wandb")), key=os.path.dirname)
     with open(os.path.join(folder, "wandb.json"), "w", encoding="utf-8") as f:
         json.dump([dict(said(p), file=os.path.relpath(p, folder)) for p in paths], f, indent=0, sort_keys=True)
     for link in glob.glob(os.path.join(folder, "wandb", "latest-run")) + glob.glob(os.path.join(folder, "wandb", "*.log")):

@@ -342,12 +342,14 @@ static int deliver_half(struct bring_run *r, const char *settled, const char *fi
 
 int bring_run_end(struct bring_run *r, struct err *err)
 {
-	char points[64], facts[64], digest[65];
+	char points[80], facts[80], digest[65];
 	int rc;
 
 	sha256_hex(r->facts.len ? r->facts.data : "", r->facts.len, digest);
-	snprintf(points, sizeof(points), "events.out.tfevents.%010" PRId64 ".import.0.0", (int64_t)r->start_s);
-	snprintf(facts, sizeof(facts), "rank-0.%010" PRId64 ".import.0.0.journal", (int64_t)r->start_s);
+	/* two sessions may begin in one second */
+	snprintf(points, sizeof(points), "events.out.tfevents.%010" PRId64 ".import.0.%d", (int64_t)r->start_s,
+		 r->segment);
+	snprintf(facts, sizeof(facts), "rank-0.%010" PRId64 ".import.0.%d.journal", (int64_t)r->start_s, r->segment);
 	rc = deliver_half(r, "", points, &r->points, err);
 	if (!rc)
 		rc = deliver_half(r, digest, facts, &r->facts, err);
