@@ -1,7 +1,7 @@
 # libtrackbase: the floor that all three programs stand on.
 noinst_LTLIBRARIES += libtrackbase.la
 libtrackbase_la_SOURCES = \
-	tracker/base/arena.c tracker/base/arena.h \
+	tracker/base/address.c tracker/base/address.h tracker/base/arena.c tracker/base/arena.h \
 	tracker/base/buf.c tracker/base/buf.h \
 	tracker/base/clock.c tracker/base/clock.h \
 	tracker/base/cond.c tracker/base/cond.h tracker/base/little.h \

@@ -153,7 +153,7 @@ struct config_item {
 };
 
 /* Calls fn for each flag of the command in the order of flags.def; values that were never given nor derived have the
- * value "". ERR_NOMEM when it had to end early. */
+ * value "", addresses neither user nor password. ERR_NOMEM when it had to end early. */
 int config_each(const struct run_config *cfg, void (*fn)(void *user, const struct config_item *item), void *user);
 
 /* Text for stdout. config_print writes a table (or, with json set, an object that --config reads back). */

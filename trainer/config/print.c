@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "tracker/base/address.h"
 #include "trainer/config/flags.h"
 #include "trainer/config/series.h"
 
@@ -262,6 +263,8 @@ int config_each(const struct run_config *cfg, void (*fn)(void *user, const struc
 			rc = ERR_NOMEM;
 			break;
 		}
+		if (value.len)
+			address_hide(value.data);
 		fn(user, &(struct config_item){ .name = f->name,
 						.value = value.len ? value.data : "",
 						.origin = (enum config_origin)cfg->origin[i],

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "tracker/base/address.h"
 #include "tracker/system/cgroup.h"
 
 void machine_host(char *text, size_t n)
@@ -184,9 +185,15 @@ void machine_command(int argc, char *const argv[], char *text, size_t n)
 
 	text[0] = '\0';
 	for (int i = 0; i < argc && used < n; i++) {
-		int k = snprintf(text + used, n - used, is_plain(argv[i]) ? "%s%s" : "%s'%s'", i ? " " : "", argv[i]);
+		char *word = strdup(argv[i]);
+		int k;
 
+		if (!word)
+			return;
+		address_hide(word);
+		k = snprintf(text + used, n - used, is_plain(word) ? "%s%s" : "%s'%s'", i ? " " : "", word);
 		used += k < 0 ? 0 : (size_t)k;
+		free(word);
 	}
 }
 

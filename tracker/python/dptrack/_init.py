@@ -81,7 +81,9 @@ def _bytes(text):
 def _secrets(config):
     from dptrack import _secrets as s
     from dptrack import _values
-    named = [v for k, v in _values.flatten(_values.as_mapping(config), '.') if s.is_secret_name(k) and s.is_secret_value(v)]
+    flat = [(k, _values.plain(v)) for k, v in _values.flatten(_values.as_mapping(config), '.')]
+    named = [v for k, v in flat if s.is_secret_name(k) and s.is_secret_value(v)]
+    named += [password for _, v in flat if isinstance(v, str) for password in s.of_addresses(v)]
     return s.of_arguments(sys.argv) + s.of_environment(os.environ) + named
 
 

@@ -34,7 +34,8 @@ def _file(data):
 class Media:
     """What Run.log takes beside numbers."""
 
-    def record(self, library, handle, step, key):
+    def record(self, library, handle, step, key, hidden):
+        """hidden: takes secrets out of a text."""
         raise NotImplementedError
 
 
@@ -110,10 +111,10 @@ class Image(Media):
         else:
             self.width, self.height = _size(self.file)
 
-    def record(self, library, handle, step, key):
+    def record(self, library, handle, step, key, hidden):
         library.image(handle, step, key, ctypes.byref(Bytes(self.file, len(self.file))), self.width, self.height)
         if self.caption:
-            library.text(handle, step, key + b'/caption', str(self.caption).encode('utf-8', 'replace'))
+            library.text(handle, step, key + b'/caption', hidden(str(self.caption)).encode('utf-8', 'replace'))
 
 
 class Audio(Media):
@@ -146,7 +147,7 @@ class Audio(Media):
             f.writeframes(samples.astype('<i2').tobytes())
         return held.getvalue()
 
-    def record(self, library, handle, step, key):
+    def record(self, library, handle, step, key, hidden):
         library.audio(handle, step, key, ctypes.byref(Bytes(self.file, len(self.file))), self.type.encode())
 
 
@@ -165,7 +166,7 @@ class Histogram(Media):
         if len(self.edges) != len(self.counts) + 1:
             raise ValueError('a histogram of %d counts has %d edges, not %d' % (len(self.counts), len(self.counts) + 1, len(self.edges)))
 
-    def record(self, library, handle, step, key):
+    def record(self, library, handle, step, key, hidden):
         n = len(self.counts)
         library.histogram(handle, step, key, (ctypes.c_double * (n + 1))(*self.edges), (ctypes.c_double * n)(*self.counts), n)
 
@@ -176,8 +177,8 @@ class Text(Media):
     def __init__(self, text):
         self.text = str(text)
 
-    def record(self, library, handle, step, key):
-        library.text(handle, step, key, self.text.encode('utf-8', 'replace').replace(b'\0', b''))
+    def record(self, library, handle, step, key, hidden):
+        library.text(handle, step, key, hidden(self.text).encode('utf-8', 'replace').replace(b'\0', b''))
 
 
 class Table(Media):
@@ -191,10 +192,10 @@ class Table(Media):
     def add_data(self, *row):
         self.data.append(list(row))
 
-    def record(self, library, handle, step, key):
+    def record(self, library, handle, step, key, hidden):
         width = len(self.columns) or max((len(row) for row in self.data), default=0)
         rows = [self.columns or [str(i) for i in range(width)], *self.data]
-        cells = [str(cell).encode('utf-8', 'replace').replace(b'\0', b'') for row in rows for cell in (row + [''] * width)[:width]]
+        cells = [hidden(str(cell)).encode('utf-8', 'replace').replace(b'\0', b'') for row in rows for cell in (row + [''] * width)[:width]]
         library.table(handle, step, key, (ctypes.c_char_p * len(cells))(*cells), len(rows), width)
 
 

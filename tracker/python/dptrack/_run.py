@@ -163,7 +163,7 @@ class Run:
     world_size say what it is."""
 
     def __init__(self, rank=0, world_size=1):
-        from dptrack._secrets import Scrubber
+        from dptrack._secrets import Pieces, Scrubber
         self.id = self.name = self.dir = None
         self.experiment, self.segment, self.rank, self.world_size = 'default', 0, rank, world_size
         self.config, self.summary = Config(self), Summary(self)
@@ -172,6 +172,7 @@ class Run:
         self._step, self._rules, self._said, self._process = 0, {}, set(), os.getpid()
         self._system_s = 0.0
         self._scrubber = Scrubber()
+        self._pieces = {stream: Pieces(self._scrubber) for stream in (1, 2)}
 
     # ---- points ----
 
@@ -248,16 +249,16 @@ class Run:
         """Pictures and their like, several as KEY/0, KEY/1, ...; a word is a text."""
         from dptrack import _media
         if isinstance(value, str):
-            value = _media.Text(self._scrubber.text(value))
+            value = _media.Text(value)
         if isinstance(value, _media.File):
             self.keep(value)
             return
         several = isinstance(value, (list, tuple)) and value and all(isinstance(one, _media.Media) for one in value)
         if several:
             for n, one in enumerate(value):
-                one.record(_shared['lib'], handle, step, self._keys['%s/%d' % (key, n)])
+                one.record(_shared['lib'], handle, step, self._keys['%s/%d' % (key, n)], self._scrubber.text)
         elif isinstance(value, _media.Media):
-            value.record(_shared['lib'], handle, step, self._keys[key])
+            value.record(_shared['lib'], handle, step, self._keys[key], self._scrubber.text)
         elif key not in self._said:
             self._said.add(key)
             say('values of "%s" are lost: %s is neither a number nor media' % (key, type(value).__name__))
@@ -308,7 +309,11 @@ class Run:
         """What the process printed; _console calls it."""
         handle = self._handle
         if handle is not None and isinstance(text, str):
-            encoded = self._scrubber.text(text).encode('utf-8', 'replace')
+            self._print(handle, stream, self._pieces[stream].add(text))
+
+    def _print(self, handle, stream, text):
+        if text:
+            encoded = text.encode('utf-8', 'replace')
             _shared['lib'].console(handle, stream, encoded, len(encoded))
 
     def code(self, name, text):
@@ -445,6 +450,8 @@ class Run:
 
     def _close(self, handle, status, reason):
         lib, codes = _shared['lib'], _shared['module'].STATUS
+        for stream, pieces in self._pieces.items():
+            self._print(handle, stream, pieces.rest())
         text = self._scrubber.text(reason).encode('utf-8', 'replace') if reason else None
         if self.rank > 0:
             lib.run_close(handle, codes['running'])
