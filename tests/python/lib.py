@@ -1,10 +1,15 @@
 """What the tests of the Python package share: programs that record, and the journals that they leave, read by the format's
 description alone."""
 import glob
+import json
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
+import traceback
+import urllib.parse
+import urllib.request
 
 SRC = os.path.abspath(os.environ.get('srcdir', '.'))
 BUILD = os.path.abspath(os.environ.get('builddir', 'build'))
@@ -13,6 +18,7 @@ LIBRARY = os.path.join(BUILD, '.libs', 'libdptrack.so')
 sys.path.insert(0, os.path.join(SRC, 'tests', 'tracker'))
 import journal  # noqa: E402
 
+LIMIT_S = 250  # of a program; a busy machine takes long to load other people's packages
 JOB_VARIABLES = ('RANK', 'WORLD_SIZE', 'SLURM', 'OMPI', 'PMI', 'TORCHELASTIC', 'DPTRACK')
 
 
@@ -35,7 +41,7 @@ def start(runs, code, *words, python=sys.executable, **more):
 def run(runs, code, *words, status=0, **more):
     """(stdout, stderr) of a program that ends with this status."""
     process = start(runs, code, *words, **more)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=LIMIT_S)
     assert process.returncode == status, (process.returncode, out, err)
     return out, err
 
@@ -50,3 +56,30 @@ def only(runs, name='*', experiment='*'):
     found = journals(runs, name, experiment)
     assert len(found) == 1, [j.path for j in found]
     return found[0]
+
+
+def ask(url, route, **query):
+    """The reply of a server to /api/v1/ROUTE."""
+    with urllib.request.urlopen('%s/api/v1/%s?%s' % (url, route, urllib.parse.urlencode(query)), timeout=60) as reply:
+        return json.loads(reply.read())
+
+
+def choose(*cases):
+    """Runs the cases that the command line names, all where it names none, each with an empty folder; what one returns is printed.
+    --list prints their names. Ends the program: 1 when one failed."""
+    asked, failed = sys.argv[1:], False
+    if asked == ['--list']:
+        print('\n'.join(case.__name__ for case in cases))
+        sys.exit(0)
+    assert set(asked) <= {case.__name__ for case in cases}, asked
+    for case in cases:
+        if asked and case.__name__ not in asked:
+            continue
+        with tempfile.TemporaryDirectory(prefix='dptrack-test.', ignore_cleanup_errors=True) as folder:
+            try:
+                print('ok %s: %s' % (case.__name__, case(folder) or ''), flush=True)
+            except Exception as error:
+                failed = True
+                traceback.print_exc()
+                print('FAILED %s: %s: %s' % (case.__name__, type(error).__name__, error), flush=True)
+    sys.exit(1 if failed else 0)

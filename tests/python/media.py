@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Pictures, histograms, texts, tables and sounds from Python: bytes and steps come out of the server as they were given, what a
 restart repeats hides the older ones, equal contents are kept once and go with the last run that has them, and the export holds
-the same messages. What TensorBoard's own reader makes of them is asked by tests/tracker/tensorboard_reader.py."""
+the same messages. What TensorBoard's own reader makes of them is asked by
+with_pictures.py."""
 import glob
 import hashlib
 import json
@@ -17,7 +18,6 @@ import lib  # noqa: E402
 import parallel  # noqa: E402
 from told import Server  # noqa: E402
 
-TENSORBOARD = os.path.join(lib.BUILD, 'venv', 'tensorboard', 'bin', 'python')
 
 
 def png(seed, width=3, height=2):
@@ -133,30 +133,6 @@ def contents_go_with_the_last_run(folder):
             assert done.returncode == 0, done.stderr
         now = kept()
         assert now < both and (len(now) == 8 if name == 'media' else not now), (name, len(now))
-
-
-def tensorboard_reads_them(folder):
-    runs = folder + '/runs'
-    record(runs, 1, 4)
-    code = '''
-import hashlib, json, sys
-from tensorboard.backend.event_processing import event_accumulator as ea
-from tensorboard.util import tensor_util
-a = ea.EventAccumulator(sys.argv[1], size_guidance={k: 0 for k in ea.DEFAULT_SIZE_GUIDANCE})
-a.Reload()
-tags = a.Tags()
-print(json.dumps({'images': {t: [[e.step, hashlib.sha256(e.encoded_image_string).hexdigest(), e.width, e.height] for e in a.Images(t)] for t in tags['images']},
-                  'audio': {t: [hashlib.sha256(e.encoded_audio_string).hexdigest() for e in a.Audio(t)] for t in tags['audio']},
-                  'tensors': {t: [tensor_util.make_ndarray(e.tensor_proto).tolist() for e in a.Tensors(t)] for t in tags['tensors'] if 'hparams' not in t}}, default=lambda b: b.decode()))
-'''
-    path, = glob.glob(runs + '/m/media-*')
-    out = subprocess.run([TENSORBOARD, '-W', 'ignore', '-c', code, path], capture_output=True, text=True)
-    assert out.returncode == 0, out.stderr
-    got = json.loads(out.stdout)
-    assert got['images']['picture'] == [[s, hashlib.sha256(png(s % 3)).hexdigest(), 3, 2] for s in range(1, 5)], got['images']
-    assert got['audio']['sound'] == [hashlib.sha256(WAV).hexdigest()]
-    assert got['tensors']['weights'] == [[[-1, 0, 1], [0, 0.5, 0], [0.5, 2, 4]]] and got['tensors']['words'] == [['# said üüü']]
-    assert got['tensors']['rows'] == [[['a', 'b'], ['1', 'x'], ['2.5', '']]]
 
 
 def main():

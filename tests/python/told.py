@@ -29,8 +29,7 @@ class Server:
         self.process.wait()
 
     def get(self, run_id, what='', **query):
-        with urllib.request.urlopen('%s/api/v1/runs/%s%s?%s' % (self.url, run_id, what and '/' + what, urllib.parse.urlencode(query))) as reply:
-            return json.loads(reply.read())
+        return lib.ask(self.url, 'runs/%s%s' % (run_id, what and '/' + what), **query)
 
 
 def texts(reply):

@@ -2,7 +2,6 @@
 end as such. Run by tests/python/all in an environment that has optuna."""
 import os
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lib  # noqa: E402
@@ -37,21 +36,21 @@ for t in study.trials:
 ENDS = {'COMPLETE': (1, ''), 'PRUNED': (3, 'pruned after step 3'), 'FAIL': (2, 'ValueError: planted')}
 
 
-def main():
-    with tempfile.TemporaryDirectory(prefix='dptrack-test.') as folder:
-        runs = folder + '/runs'
-        out, err = lib.run(runs, PROGRAM)
-        trials = [line.split() for line in out.splitlines() if line and line[0].isdigit()]
-        assert len(trials) == 12, (out, err)
-        for number, state, x, kind, value in trials:
-            j = lib.only(runs, 'trial-%s' % number, 'curve')
-            params = {k: str(v) for k, v in j.params.items()}
-            assert params == {'x': x, 'kind': kind}, (number, params)
-            assert j.series('train/loss') == [(s, float(x) * s) for s in (1, 2, 3)], j.path
-            want = [(s, float(x) / s) for s in (1, 2, 3)] + ([(4, float(value))] if state == 'COMPLETE' else [])
-            assert j.series('value') == want, (number, j.series('value'), want)
-            assert ENDS[state] in j.statuses and j.statuses[-1][0] == ENDS[state][0], (number, state, j.statuses)
-    print('with_optuna: ok')
+def optuna(folder):
+    runs = folder + '/runs'
+    out, err = lib.run(runs, PROGRAM)
+    trials = [line.split() for line in out.splitlines() if line and line[0].isdigit()]
+    assert len(trials) == 12, (out, err)
+    for number, state, x, kind, value in trials:
+        j = lib.only(runs, 'trial-%s' % number, 'curve')
+        params = {k: str(v) for k, v in j.params.items()}
+        assert params == {'x': x, 'kind': kind}, (number, params)
+        assert j.series('train/loss') == [(s, float(x) * s) for s in (1, 2, 3)], j.path
+        want = [(s, float(x) / s) for s in (1, 2, 3)] + ([(4, float(value))] if state == 'COMPLETE' else [])
+        assert j.series('value') == want, (number, j.series('value'), want)
+        assert ENDS[state] in j.statuses and j.statuses[-1][0] == ENDS[state][0], (number, state, j.statuses)
+    return '12 trials, four at once'
 
 
-main()
+if __name__ == '__main__':
+    lib.choose(optuna)

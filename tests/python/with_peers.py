@@ -1,7 +1,7 @@
 """`python -m dptrack.bring`: a repository that Aim 3.29.1 wrote, Parquet files by the schema of Neptune's own exporter, and W&B's
 API as the client wandb 0.31.0 asks it (a server here answers that client): every run, param, point, tag, picture and file is there,
-a repeat adds nothing, what is left out is listed. Queries become pandas' frames; notebooks record. Run by tests/python/all in an
-environment that has aim, pyarrow, pandas, wandb and nbclient."""
+a repeat adds nothing, what is left out is listed. Queries become pandas' frames. Run by tests/python/all in an
+environment that has aim, pyarrow, pandas and wandb."""
 import datetime
 import decimal
 import gzip
@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 
 sys.dont_write_bytecode = True
@@ -24,7 +23,7 @@ PROGRAM = os.path.join(lib.BUILD, 'dptrack')
 
 def bring(folder, *words, status=0, **more):
     env = lib.environment(os.path.join(folder, 'runs'), DPTRACK_PROGRAM=PROGRAM, PYTHONWARNINGS='ignore', **more)
-    done = subprocess.run([sys.executable, '-m', 'dptrack.bring', *words], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, '-m', 'dptrack.bring', *words], cwd=folder, env=env, capture_output=True, text=True, timeout=lib.LIMIT_S)
     assert done.returncode == status, (words, done.stdout, done.stderr)
     return done.stdout if status == 0 else done.stderr
 
@@ -321,7 +320,7 @@ def of_wandb(folder):
     return said.split('\n')[0]
 
 
-# ---- queries and notebooks ----
+# ---- queries ----
 
 FRAMES = '''
 import dptrack, math
@@ -350,44 +349,5 @@ def as_frames(folder):
     return 'runs, history, points, experiments'
 
 
-CELLS = ("import dptrack\nrun = dptrack.init(experiment='n', run_name='first', config={'lr': 0.1})\nprint('said in a cell')",
-         "for step in range(1, 4):\n    dptrack.log({'x': float(step)}, step=step)", "1 / 0",
-         "dptrack.log({'x': 4.0}, step=4)\nrun = dptrack.init(experiment='n', run_name='second')\nrun.log({'y': 1.0})")
-
-
-def in_a_notebook(folder):
-    """Cells record one run; one that raises ends nothing; a second init ends the first run, the kernel's end the second."""
-    import nbclient
-    import nbformat
-    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CELLS])
-    before = dict(os.environ)
-    os.environ.update(lib.environment(os.path.join(folder, 'runs')), IPYTHONDIR=folder, JUPYTER_RUNTIME_DIR=folder)
-    try:
-        nbclient.NotebookClient(book, timeout=120, kernel_name='python3', allow_errors=True, resources={'metadata': {'path': folder}}).execute()
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-    said = [o for c in book.cells for o in c['outputs']]
-    assert [o['ename'] for o in said if o['output_type'] == 'error'] == ['ZeroDivisionError'], said
-    first, second = lib.only(os.path.join(folder, 'runs'), 'first'), lib.only(os.path.join(folder, 'runs'), 'second')
-    assert first.series('x') == [(s, float(s)) for s in range(1, 5)] and first.statuses == [(1, '')], (first.series('x'), first.statuses)
-    assert second.series('y') == [(1, 1.0)] and second.statuses == [(1, '')] and b'said in a cell' in first.data, second.statuses
-    return 'two runs of four cells'
-
-
-def main():
-    failed = 0
-    for case in (of_aim, of_neptune, of_wandb, as_frames, in_a_notebook):
-        with tempfile.TemporaryDirectory(prefix='dptrack-test.') as folder:
-            try:
-                print('ok %s: %s' % (case.__name__, case(folder)), flush=True)
-            except Exception as error:
-                failed = 1
-                import traceback
-                traceback.print_exc()
-                print('FAILED %s: %s: %s' % (case.__name__, type(error).__name__, error), flush=True)
-    sys.exit(failed)
-
-
 if __name__ == '__main__':
-    main()
+    lib.choose(of_aim, of_neptune, of_wandb, as_frames)

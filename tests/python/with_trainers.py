@@ -2,7 +2,6 @@
 params. Run by tests/python/all in an environment that has all."""
 import os
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'tracker'))
@@ -132,7 +131,7 @@ def hugging_face(folder):
     assert (j.params['max_steps'], j.params['n_embd'], j.statuses[-1][0]) == (6, 16, 1), (j.params, j.statuses)
 
 
-def of_lightning(folder):
+def lightning(folder):
     out, err = lib.run(folder + '/runs', LIGHTNING, folder + '/out')
     j = lib.only(folder + '/runs', 'pl', 'trainers')
     want = [(int(step), float(loss)) for step, loss in lines(out, 2)]
@@ -140,7 +139,7 @@ def of_lightning(folder):
     assert (j.params['lr'], j.statuses[-1][0]) == (0.01, 1), (j.params, j.statuses)
 
 
-def of_keras(folder):
+def keras(folder):
     out, err = lib.run(folder + '/runs', KERAS, folder + '/out')
     j = lib.only(folder + '/runs', 'keras', 'trainers')
     want = [(int(epoch), float(loss), float(val)) for epoch, loss, val in lines(out, 3)]
@@ -152,7 +151,7 @@ def of_keras(folder):
     assert (told, j.statuses[-1][0]) == ([5, 3, 'sgd', 0.01], 1), (j.params, j.statuses)
 
 
-def of_accelerate(folder):
+def accelerate(folder):
     out, err = lib.run(folder + '/runs', ACCELERATE)
     j = lib.only(folder + '/runs', 'accelerate', 'trainers')
     want = [(int(step), float(loss)) for step, loss in lines(out, 2)]
@@ -189,14 +188,5 @@ def histograms(j):
     return out
 
 
-def main():
-    with tempfile.TemporaryDirectory(prefix='dptrack-test.') as folder:
-        hugging_face(folder)
-        of_lightning(folder)
-        of_keras(folder)
-        of_accelerate(folder)
-        watched(folder)
-    print('with_trainers: ok')
-
-
-main()
+if __name__ == '__main__':
+    lib.choose(hugging_face, lightning, keras, accelerate, watched)

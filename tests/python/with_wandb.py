@@ -6,7 +6,6 @@ import math
 import os
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lib  # noqa: E402
@@ -131,7 +130,7 @@ CLOCKED = ('_runtime', '_timestamp', '_step', '_wandb')
 
 def python(*words, cwd, **more):
     env = lib.environment(os.path.join(cwd, 'runs'), WANDB_MODE='offline', WANDB_DIR=cwd, WANDB_SILENT='true', HF_HUB_OFFLINE='1', **more)
-    done = subprocess.run([sys.executable, *words], cwd=cwd, env=env, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, *words], cwd=cwd, env=env, capture_output=True, text=True, timeout=lib.LIMIT_S)
     assert done.returncode == 0, (words, done.stdout[-2000:], done.stderr[-3000:])
     return done.stdout
 
@@ -198,16 +197,34 @@ def compare(name, program, counter_of, folder, finals=()):
     return ours
 
 
-def main():
-    for name, program, counter_of, finals in (
-            ('rows', ROWS, lambda key, config: 'epoch' if key.startswith('val/') else None, ('best',)),
-            ('trainer', TRAINER, lambda key, config: 'train/global_step', ('total_flos', 'train_loss')),
-            ('lightning', LIGHTNING, lambda key, config: 'trainer/global_step', ()),
-            ('keras', KERAS, keras_counter, ())):
-        with tempfile.TemporaryDirectory(prefix='dptrack-test.') as folder:
-            ours = compare(name, program, counter_of, folder, finals)
-            print('%s: %d runs, %d series' % (name, len(ours), sum(len(run[0]) for run in ours)))
-    print('with_wandb: ok')
+def said(runs):
+    return '%d runs, %d series' % (len(runs), sum(len(run[0]) for run in runs))
 
 
-main()
+def rows(folder):
+    return said(compare('rows', ROWS, lambda key, config: 'epoch' if key.startswith('val/') else None, folder, ('best',)))
+
+
+def trainer(folder):
+    return said(compare('trainer', TRAINER, lambda key, config: 'train/global_step', folder, ('total_flos', 'train_loss')))
+
+
+def lightning(folder):
+    return said(compare('lightning', LIGHTNING, lambda key, config: 'trainer/global_step', folder))
+
+
+def keras(folder):
+    return said(compare('keras', KERAS, keras_counter, folder))
+
+
+def store(folder):
+    """An offline folder that W&B makes anew, brought in and compared with what its own classes read."""
+    bring = os.path.join(lib.SRC, 'tests', 'cli', 'bring')
+    out = ''
+    for script in ('make_wandb.py', 'from_wandb.py'):
+        out = python(os.path.join(bring, script), folder, cwd=folder, srcdir=lib.SRC, builddir=lib.BUILD)
+    return out.strip().split('\n')[-1]
+
+
+if __name__ == '__main__':
+    lib.choose(rows, trainer, lightning, keras, store)
