@@ -8,6 +8,7 @@ import re
 import socket
 import threading
 import time
+import urllib.parse
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -98,7 +99,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return True
 
     def name(self):
-        return self.path.split("?")[0].lstrip("/")
+        return urllib.parse.unquote(self.path.split("?")[0].lstrip("/"))
 
     def do_GET(self):
         fault = self.server.fault(self.path, not self.path.endswith(".tar") or self.headers.get("Range") == "bytes=0-0")

@@ -127,6 +127,28 @@ def s3(shards, local):
     server.stop()
 
 
+def indexed(*folders):
+    """The same by http, where an index names the files; names that mean something in a URL; what an index may not say."""
+    server = Server(os.path.dirname(folders[0]))
+    for folder in folders:
+        name = os.path.basename(folder)
+        with open(f"{folder}/files.txt", "w", encoding="utf-8") as f:
+            for d, _, files in os.walk(folder):
+                f.writelines(f"{os.path.getsize(os.path.join(d, n))} {os.path.relpath(os.path.join(d, n), folder)}\n" for n in files)
+        for options in ({"shuffle": 2, "batch": 2, "workers": 3}, {"val": 1, "val_share": 0.3}):
+            options["max_broken"] = 1
+            assert deliver(f"{server.url}/{name}/files.txt", **options) == deliver(folder, **options), (folder, options)
+    asked = [line for line in server.log if ".png" in str(line)]
+    assert any("y%20z%2B.png" in str(line) for line in asked), asked[:3]
+    for line in ("train/a.png", "12 /etc/a.png", "x 1.png", "12  a//b.png"):
+        with open(f"{folders[0]}/files.txt", "w", encoding="utf-8") as f:
+            f.write(line + "\n")
+        assert "a line of an index" in deliver(f"{server.url}/{os.path.basename(folders[0])}/files.txt", code=1), line
+    assert "password" in deliver("http://me:secret@127.0.0.1:1/files.txt", code=1)
+    os.remove(f"{folders[0]}/files.txt")
+    server.stop()
+
+
 def pictures(folder):
     """Single pictures in a bucket, by class: the set that the same files are on the disk, for one request each."""
     server = S3(os.path.dirname(os.path.dirname(folder)), page=7)
@@ -159,6 +181,7 @@ def pictures(folder):
         f.truncate(100)
     done = subprocess.run([DELIVER, spec, "batch=8"], capture_output=True, text=True, timeout=100, check=True, env=environment(env=server.environment()))
     assert "broken 1" in done.stdout and f"{spec}/train/" in done.stdout, done.stdout
+    indexed(folder, f"{tmp}/odd")
     said = deliver(f"s3://{bucket}/none", code=1, env=server.environment())
     assert "no shards to train on, and no pictures in folders by class" in said, said
     server.stop()

@@ -2,17 +2,37 @@
  * pages that were found are unpacked the same way again, and a walk ends. An input without the magic is also tried as
  * the body of a file: its last two bytes say how much of it is the footer. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/fuzz/container.h"
 #include "tracker/base/buf.h"
 #include "trainer/data/container/parquet_page.h"
 #include "trainer/data/container/parquet_set.h"
+#include "trainer/data/container/unpack.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;
 	(void)argv;
 	return 0;
+}
+
+/* A part that is read alone is what it is of the whole page. */
+static void look_at_part(const struct byte_source *source, const struct sample *one, const unsigned char *whole)
+{
+	struct parquet_page_map map;
+	struct err err = ERR_INIT;
+	unsigned char *part = malloc(one->bytes + 1);
+	uint32_t at = samples_inside(one->packed);
+
+	if (!part || parquet_page_map(&map, source, one->offset, 0, &err)) {
+		free(part);
+		return;
+	}
+	if (one->bytes && !parquet_page_part(&map, source, at, one->bytes, part, &err))
+		FUZZ_HOLDS(!memcmp(part, whole + at, one->bytes));
+	free(map.block);
+	free(part);
 }
 
 static void look(const struct byte_source *source, const struct sample *one)
@@ -27,6 +47,8 @@ static void look(const struct byte_source *source, const struct sample *one)
 	}
 	FUZZ_HOLDS(!parquet_page_read(&page, source, one->offset, source->bytes, samples_kind(one->packed), &err));
 	FUZZ_HOLDS(samples_inside(one->packed) <= page.n && one->bytes <= page.n - samples_inside(one->packed));
+	if (samples_kind(one->packed) == UNPACK_SNAPPY)
+		look_at_part(source, one, page.bytes);
 	free(page.bytes);
 }
 

@@ -115,10 +115,27 @@ static bool unpack_page(const struct head *h, int codec, const unsigned char *pa
 		      (size_t)h->unpacked - levels);
 }
 
+/* The page's bytes as the file holds them; *ret is the caller's to free. */
+static int read_packed(unsigned char **ret, const struct byte_source *file, uint64_t at, const struct head *h,
+		       struct err *err)
+{
+	unsigned char *packed = malloc((size_t)h->packed + 1);
+	int rc = packed ? file->read(file->user, at, packed, (size_t)h->packed, err)
+			: err_set(err, ERR_NOMEM, "out of memory: a page of %lld bytes", (long long)h->packed);
+
+	if (!rc && h->has_crc && crc32(0, packed, (unsigned)h->packed) != h->crc)
+		rc = damaged("the checksum of a page is wrong", err);
+	if (rc)
+		free(packed);
+	else
+		*ret = packed;
+	return rc;
+}
+
 int parquet_page_read(struct parquet_page *ret, const struct byte_source *file, uint64_t at, uint64_t end, int codec,
 		      struct err *err)
 {
-	unsigned char *packed, *to;
+	unsigned char *packed = NULL, *to;
 	struct head h = { .packed = -1 };
 	int rc = read_head(&h, file, at, end, err);
 
@@ -126,14 +143,11 @@ int parquet_page_read(struct parquet_page *ret, const struct byte_source *file, 
 		return rc;
 	if (!is_sound(&h, end - at - h.bytes))
 		return damaged("a page leaves its column, or is larger than 256 MiB", err);
-	packed = malloc((size_t)h.packed + 1);
 	to = malloc((size_t)h.unpacked + 1);
-	if (!packed || !to)
+	if (!to)
 		rc = err_set(err, ERR_NOMEM, "out of memory: a page of %lld bytes", (long long)h.unpacked);
 	if (!rc)
-		rc = file->read(file->user, at + h.bytes, packed, (size_t)h.packed, err);
-	if (!rc && h.has_crc && crc32(0, packed, (unsigned)h.packed) != h.crc)
-		rc = damaged("the checksum of a page is wrong", err);
+		rc = read_packed(&packed, file, at + h.bytes, &h, err);
 	if (!rc && !unpack_page(&h, codec, packed, to))
 		rc = damaged("a page cannot be unpacked", err);
 	free(packed);
@@ -147,4 +161,63 @@ int parquet_page_read(struct parquet_page *ret, const struct byte_source *file, 
 	ret->next = at + h.bytes + (uint64_t)h.packed;
 	ret->plain = codec == UNPACK_NONE || !h.is_packed ? at + h.bytes : 0;
 	return 0;
+}
+
+static size_t blocks_of(size_t n)
+{
+	return (n + UNPACK_SNAPPY_BLOCK - 1) / UNPACK_SNAPPY_BLOCK;
+}
+
+int parquet_page_map(struct parquet_page_map *ret, const struct byte_source *file, uint64_t at, uint32_t least,
+		     struct err *err)
+{
+	struct parquet_page_map m = { .begin = 0 };
+	struct head h = { .packed = -1 };
+	unsigned char *packed = NULL;
+	int rc = read_head(&h, file, at, file->bytes, err);
+
+	if (rc)
+		return rc;
+	if (!is_sound(&h, file->bytes - at - h.bytes) || h.unpacked < (int64_t)least || !h.is_packed)
+		return 1;
+	m.levels = h.page.levels[0] + h.page.levels[1];
+	m.begin = at + h.bytes + m.levels;
+	m.n = (uint32_t)h.unpacked;
+	m.block = malloc((blocks_of(m.n - m.levels) + 1) * sizeof(*m.block));
+	rc = m.block ? read_packed(&packed, file, at + h.bytes, &h, err)
+		     : err_set(err, ERR_NOMEM, "out of memory: where a page of %u bytes lies", m.n);
+	if (!rc)
+		rc = !unpack_snappy_map(packed + m.levels, (size_t)h.packed - m.levels, m.n - m.levels, m.block);
+	free(packed);
+	if (rc)
+		free(m.block);
+	else
+		*ret = m;
+	return rc;
+}
+
+int parquet_page_part(const struct parquet_page_map *m, const struct byte_source *file, uint32_t at, size_t n, void *to,
+		      struct err *err)
+{
+	size_t from = at - m->levels, first = from / UNPACK_SNAPPY_BLOCK, last = blocks_of(from + n);
+	size_t whole = m->n - m->levels, begin = first * UNPACK_SNAPPY_BLOCK, end = last * UNPACK_SNAPPY_BLOCK;
+	unsigned char *packed, *bytes;
+	size_t packed_n;
+	int rc = 0;
+
+	if (at < m->levels || n > m->n - at || !n)
+		return damaged("a page is not as it was", err);
+	end = end < whole ? end : whole;
+	packed_n = m->block[last] - m->block[first];
+	packed = malloc(packed_n + 1 + end - begin);
+	if (!packed)
+		return err_set(err, ERR_NOMEM, "out of memory: a part of a page");
+	bytes = packed + packed_n;
+	rc = file->read(file->user, m->begin + m->block[first], packed, packed_n, err);
+	if (!rc && !unpack_snappy_blocks(packed, packed_n, bytes, end - begin))
+		rc = damaged("a page cannot be unpacked", err);
+	if (!rc)
+		memcpy(to, bytes + (from - begin), n);
+	free(packed);
+	return rc;
 }

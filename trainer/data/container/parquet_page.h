@@ -37,4 +37,20 @@ struct parquet_page {
 int parquet_page_read(struct parquet_page *ret, const struct byte_source *file, uint64_t at, uint64_t end, int codec,
 		      struct err *err);
 
+/* Where parts of a page packed by Snappy lie, so that they can be read without the rest. */
+struct parquet_page_map {
+	uint64_t begin;	 /* of the packed bytes, in the file */
+	uint32_t levels; /* bytes in front of them, which are not packed */
+	uint32_t n;	 /* bytes of the page, unpacked */
+	uint32_t *block; /* unpack_snappy_map's; the caller's to free */
+};
+
+/* For a page of at least `least` bytes. 1: it is smaller, or cannot be read in parts; ERR_CORRUPT: it is damaged. */
+int parquet_page_map(struct parquet_page_map *ret, const struct byte_source *file, uint64_t at, uint32_t least,
+		     struct err *err);
+
+/* The n bytes at a place of the page (parquet_page's bytes). ERR_CORRUPT: they leave it, or are damaged. */
+int parquet_page_part(const struct parquet_page_map *m, const struct byte_source *file, uint32_t at, size_t n, void *to,
+		      struct err *err);
+
 #endif

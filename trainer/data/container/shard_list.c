@@ -390,8 +390,7 @@ static int read_index(struct shard_list *l, const char *path, int listed, struct
 	return rc;
 }
 
-/* What a command line names is recorded with the run: it holds no password and no signature. */
-static int refuse_secrets(const char *spec, struct err *err)
+int shard_list_check(const char *spec, struct err *err)
 {
 	const char *host = strstr(spec, "://");
 	size_t n = host ? strcspn(host + 3, "/?#") : 0;
@@ -484,7 +483,7 @@ int shard_list_add(struct shard_list *l, const char *spec, enum shard_part part,
 {
 	int rc = 0;
 
-	rc = refuse_secrets(spec, err);
+	rc = shard_list_check(spec, err);
 	while (!rc && *spec) {
 		const char *end = strstr(spec, "::");
 		size_t n = end ? (size_t)(end - spec) : strlen(spec);

@@ -40,6 +40,10 @@ struct shard_list {
 /* Which shards of a folder: those named train-…, those named val-… (or valid, validation, test), or all. */
 enum shard_part { SHARDS_ALL, SHARDS_TRAIN, SHARDS_VAL };
 
+/* What a command line names is recorded with the run: ERR_USAGE where it holds a password or a signature.
+ * shard_list_add looks itself. */
+int shard_list_check(const char *spec, struct err *err);
+
 /* Adds the shards that spec names. ERR_USAGE for what cannot be read and for a folder without shards of that part; for
  * SHARDS_VAL such a folder, and what is no folder, adds nothing. */
 int shard_list_add(struct shard_list *l, const char *spec, enum shard_part part, struct err *err);

@@ -65,6 +65,112 @@ static bool inflate_all(const void *from, size_t n, void *to, size_t to_n)
 	return rc == Z_STREAM_END && !z.avail_out;
 }
 
+/* What the packed bytes of Snappy consist of: bytes as they are, or a copy of earlier ones
+ * (github.com/google/snappy, format_description.txt). */
+struct element {
+	const unsigned char *literal; /* NULL: a copy */
+	size_t n, back;
+};
+
+static size_t little(const unsigned char *at, size_t n)
+{
+	size_t v = 0;
+
+	while (n-- > 0)
+		v = v << 8 | at[n];
+	return v;
+}
+
+static bool take_literal(const unsigned char **at, const unsigned char *end, size_t length, struct element *ret)
+{
+	size_t more = length < 60 ? 0 : length - 59;
+
+	if ((size_t)(end - *at) < more)
+		return false;
+	ret->n = (more ? little(*at, more) : length) + 1;
+	*at += more;
+	ret->literal = *at;
+	if ((size_t)(end - *at) < ret->n)
+		return false;
+	*at += ret->n;
+	return true;
+}
+
+/* The element at *at, which moves behind it. */
+static bool take_element(const unsigned char **at, const unsigned char *end, struct element *ret)
+{
+	static const size_t backs[] = { 0, 1, 2, 4 };
+	size_t kind = **at & 3, upper = **at >> 2;
+
+	++*at;
+	if (!kind)
+		return take_literal(at, end, upper, ret);
+	if ((size_t)(end - *at) < backs[kind])
+		return false;
+	*ret = (struct element){ NULL, upper + 1, little(*at, backs[kind]) };
+	if (kind == 1) {
+		ret->n = (upper & 7) + 4;
+		ret->back |= upper >> 3 << 8;
+	}
+	*at += backs[kind];
+	return ret->back > 0;
+}
+
+/* How many bytes they say that they are. */
+static bool take_length(const unsigned char **at, const unsigned char *end, size_t to_n)
+{
+	size_t says = 0;
+
+	for (int shift = 0; shift < 32 && *at < end; shift += 7) {
+		unsigned char byte = *(*at)++;
+
+		says |= (size_t)(byte & 127) << shift;
+		if (byte < 128)
+			return says == to_n;
+	}
+	return false;
+}
+
+bool unpack_snappy_map(const void *from, size_t n, size_t to_n, uint32_t *ret)
+{
+	const unsigned char *at = from, *end = at + n;
+	struct element e;
+	size_t done = 0;
+
+	if (n > UINT32_MAX || !take_length(&at, end, to_n))
+		return false;
+	while (at < end) {
+		if (done % UNPACK_SNAPPY_BLOCK == 0)
+			ret[done / UNPACK_SNAPPY_BLOCK] = (uint32_t)(at - (const unsigned char *)from);
+		if (!take_element(&at, end, &e) || e.n > to_n - done ||
+		    done % UNPACK_SNAPPY_BLOCK + e.n > UNPACK_SNAPPY_BLOCK ||
+		    (!e.literal && e.back > done % UNPACK_SNAPPY_BLOCK))
+			return false;
+		done += e.n;
+	}
+	ret[(done + UNPACK_SNAPPY_BLOCK - 1) / UNPACK_SNAPPY_BLOCK] = (uint32_t)n;
+	return done == to_n && done;
+}
+
+bool unpack_snappy_blocks(const void *from, size_t n, void *to, size_t to_n)
+{
+	const unsigned char *at = from, *end = at + n;
+	unsigned char *into = to;
+	struct element e;
+	size_t done = 0;
+
+	while (at < end) {
+		if (!take_element(&at, end, &e) || e.n > to_n - done || (!e.literal && e.back > done))
+			return false;
+		if (e.literal)
+			memcpy(into + done, e.literal, e.n);
+		for (size_t i = 0; !e.literal && i < e.n; i++)
+			into[done + i] = into[done + i - e.back];
+		done += e.n;
+	}
+	return done == to_n;
+}
+
 #ifdef HAVE_SNAPPY
 static bool unsnap(const void *from, size_t n, void *to, size_t to_n)
 {

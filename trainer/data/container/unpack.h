@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Numbers of Parquet's CompressionCodec. */
 enum unpack_kind {
@@ -24,6 +25,16 @@ bool unpack_can(int kind);
 
 /* Exactly to_n bytes, whatever the packed ones say. False: they are damaged. */
 bool unpack(int kind, const void *from, size_t n, void *to, size_t to_n);
+
+/* Snappy's writers begin anew with each block of unpacked bytes: any of them can be unpacked without the others. */
+#define UNPACK_SNAPPY_BLOCK ((size_t)65536)
+
+/* Where each block of to_n unpacked bytes begins in the packed ones, the end of the last one behind them: one number
+ * more than there are blocks. False: they are damaged, or blocks do not begin anew. */
+bool unpack_snappy_map(const void *from, size_t n, size_t to_n, uint32_t *ret);
+
+/* Some blocks one after the other, to_n bytes unpacked. False: they are damaged, or need what lies before them. */
+bool unpack_snappy_blocks(const void *from, size_t n, void *to, size_t to_n);
 
 /* Packed bytes a piece at a time: as many as *ret then has, until the next call; 0: there are no more. */
 struct unpack_source {

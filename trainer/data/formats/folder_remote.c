@@ -1,7 +1,8 @@
-/* folder_remote.c: the names of all objects, sorted as a walk over folders would come to them; then one look at
- * each. */
+/* folder_remote.c: the names of all objects, or of an index, sorted as a walk over folders would come to them; then one
+ * look at each. */
 #include "trainer/data/formats/folder_remote.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "trainer/data/pictures/picture.h"
 
 #define NAMES_MAX ((size_t)4 << 30)
+#define INDEX_BYTES_MAX ((size_t)1 << 30)
 
 struct file {
 	size_t name; /* where it begins in names; behind its end the version */
@@ -21,6 +23,8 @@ struct file {
 struct listing {
 	struct buf names;
 	struct buf files; /* struct file */
+	size_t root;	  /* bytes of the address, up to where names begin */
+	bool escapes;	  /* names become parts of a URL */
 	const struct folder_remote_opts *o;
 };
 
@@ -112,19 +116,47 @@ static int new_label(struct folder_remote *f, const char *name, struct err *err)
 	return f->n_classes++;
 }
 
+/* What means something in a URL is escaped. */
+static void add_name(struct buf *to, const char *name)
+{
+	for (; *name; name++)
+		if (isalnum((unsigned char)*name) || strchr("-._~/", *name))
+			buf_addc(to, *name);
+		else
+			buf_addf(to, "%%%02X", (unsigned char)*name);
+}
+
+static int add_object(struct objects *store, const struct listing *l, const char *name, uint64_t bytes, struct err *err)
+{
+	const char *root = l->o->address;
+	struct buf address;
+	int object;
+
+	buf_init(&address, PATH_MAX);
+	buf_add(&address, root, l->root);
+	if (l->root && root[l->root - 1] != '/')
+		buf_addc(&address, '/');
+	if (l->escapes)
+		add_name(&address, name);
+	else
+		buf_add(&address, name, strlen(name));
+	buf_addc(&address, '\0');
+	if (buf_failed(&address))
+		object = err_set(err, ERR_USAGE, "%.300s: %.200s: the name is too long", root, name);
+	else
+		object = objects_add_listed(store, address.data,
+					    &(struct objects_entry){ name, bytes, name + strlen(name) + 1 }, err);
+	buf_done(&address);
+	return object;
+}
+
 static int add_picture(struct folder_remote *f, struct objects *store, const struct listing *l, size_t i, int label,
 		       struct err *err)
 {
-	const char *name = name_of(l, i), *root = l->o->address;
+	const char *name = name_of(l, i);
 	uint64_t bytes = ((const struct file *)(const void *)l->files.data)[i].bytes;
-	char address[PATH_MAX];
-	int object;
+	int object = add_object(store, l, name, bytes, err);
 
-	if (snprintf(address, sizeof(address), "%s%s%s", root, root[strlen(root) - 1] == '/' ? "" : "/", name) >=
-	    (int)sizeof(address))
-		return err_set(err, ERR_USAGE, "%.300s: %.200s: the name is too long", root, name);
-	object = objects_add_listed(store, address,
-				    &(struct objects_entry){ name, bytes, name + strlen(name) + 1 }, err);
 	if (object < 0)
 		return object;
 	samples_add(&f->samples,
@@ -194,16 +226,63 @@ static int sort_out(struct folder_remote *f, struct objects *store, struct listi
 	return rc ? rc : samples_end(&f->samples, err);
 }
 
+bool folder_remote_is_index(const char *address)
+{
+	size_t n = strlen(address);
+
+	return strstr(address, "://") && n > 4 && !strcmp(address + n - 4, ".txt") && !strstr(address, "::");
+}
+
+/* "1234 train/ant/a.jpg" */
+static int take_line(struct listing *l, const char *line, struct err *err)
+{
+	size_t digits = strspn(line, "0123456789");
+	struct objects_entry e = { line + digits + 1, strtoull(line, NULL, 10), "" };
+
+	if (!*line)
+		return 0;
+	if (!digits || digits > 18 || line[digits] != ' ' || *e.name == '/' || strstr(e.name, "//"))
+		return err_set(err, ERR_USAGE,
+			       "%.200s: %.150s: a line of an index is a file's bytes and its path beside the index "
+			       "(find . -type f -printf '%%s %%P\\n')", l->o->address, line);
+	return take_file(l, &e, err);
+}
+
+static int read_index(struct listing *l, struct err *err)
+{
+	struct buf text;
+	int rc;
+
+	buf_init(&text, INDEX_BYTES_MAX + 1);
+	rc = objects_text(l->o->address, &l->o->store, INDEX_BYTES_MAX, &text, err);
+	buf_addc(&text, '\0');
+	if (!rc && buf_failed(&text))
+		rc = err_set(err, ERR_NOMEM, "out of memory: %.300s", l->o->address);
+	for (char *line = text.data, *next; !rc && line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		line[strcspn(line, "\r")] = '\0';
+		rc = take_line(l, line, err);
+	}
+	buf_done(&text);
+	return rc;
+}
+
 int folder_remote_find(struct folder_remote *ret, struct objects *store, const struct folder_remote_opts *o,
 		       struct err *err)
 {
-	struct listing l = { .o = o };
+	const bool index = folder_remote_is_index(o->address);
+	struct listing l = { .o = o, .root = strlen(o->address), .escapes = !strncmp(o->address, "http", 4) };
 	int rc;
+
+	if (index)
+		l.root = (size_t)(strrchr(o->address, '/') + 1 - o->address);
 
 	buf_init(&l.names, NAMES_MAX);
 	buf_init(&l.files, NAMES_MAX);
 	samples_init(&ret->samples);
-	rc = objects_list_all(o->address, &o->store, take_file, &l, err);
+	rc = index ? read_index(&l, err) : objects_list_all(o->address, &o->store, take_file, &l, err);
 	if (!rc)
 		rc = sort_out(ret, store, &l, err);
 	buf_done(&l.names);

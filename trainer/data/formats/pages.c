@@ -1,5 +1,6 @@
 /* pages.c: a list of pages, the last used in front. A page is unpacked once: who wants one that another thread is at
- * waits for it. */
+ * waits for it. Of large ones that can be read in parts only where these lie is kept: a window over many pages would
+ * unpack each of them again and again. */
 #include "trainer/data/formats/pages.h"
 
 #include <pthread.h>
@@ -11,15 +12,20 @@
 #include "tracker/base/cond.h"
 #include "trainer/data/container/arrow_buffer.h"
 #include "trainer/data/container/parquet_page.h"
+#include "trainer/data/container/unpack.h"
 
+#define PARTS_LEAST ((uint32_t)2 << 20) /* bytes of a page that is read in parts */
+#define BUCKETS 4096
 #define LOOK_S 0.1 /* between two looks at whether somebody still waits */
 
 struct page {
 	TAILQ_ENTRY(page) link;
+	struct page *next; /* in its bucket */
 	uint32_t object;
 	uint64_t offset;
-	unsigned char *bytes;
-	uint32_t n;
+	unsigned char *bytes; /* NULL: it is read in parts */
+	struct parquet_page_map map;
+	uint32_t n; /* bytes that are kept of it */
 	int uses; /* threads that copy of it, or fill it */
 	bool filled;
 };
@@ -32,6 +38,8 @@ struct pages {
 	pthread_mutex_t lock;
 	pthread_cond_t filled; /* a page is, or could not be */
 	struct page_list list;
+	uint64_t bytes; /* of all of them */
+	struct page *hashed[BUCKETS];
 };
 
 struct source {
@@ -58,7 +66,37 @@ int pages_new(struct pages **ret, struct objects *store, uint64_t most_bytes, st
 static void page_free(struct page *page)
 {
 	free(page->bytes);
+	free(page->map.block);
 	free(page);
+}
+
+static struct page **bucket_of(struct pages *p, uint32_t object, uint64_t offset)
+{
+	uint64_t x = (offset ^ (uint64_t)object << 40) * 0x9e3779b97f4a7c15u;
+
+	return &p->hashed[x >> 52];
+}
+
+/* Under the lock. */
+static void add(struct pages *p, struct page *page)
+{
+	struct page **at = bucket_of(p, page->object, page->offset);
+
+	page->next = *at;
+	*at = page;
+	TAILQ_INSERT_HEAD(&p->list, page, link);
+}
+
+/* Under the lock; nobody finds it any more. */
+static void take_out(struct pages *p, struct page *page)
+{
+	struct page **at = bucket_of(p, page->object, page->offset);
+
+	while (*at != page)
+		at = &(*at)->next;
+	*at = page->next;
+	TAILQ_REMOVE(&p->list, page, link);
+	p->bytes -= page->n;
 }
 
 void pages_free(struct pages *p)
@@ -68,7 +106,7 @@ void pages_free(struct pages *p)
 	if (!p)
 		return;
 	while ((page = TAILQ_FIRST(&p->list))) {
-		TAILQ_REMOVE(&p->list, page, link);
+		take_out(p, page);
 		page_free(page);
 	}
 	pthread_cond_destroy(&p->filled);
@@ -89,7 +127,7 @@ static struct page *find(struct pages *p, const struct sample *one)
 {
 	struct page *page;
 
-	TAILQ_FOREACH(page, &p->list, link)
+	for (page = *bucket_of(p, one->object, one->offset); page; page = page->next)
 		if (page->offset == one->offset && page->object == one->object)
 			break;
 	if (!page)
@@ -102,17 +140,21 @@ static struct page *find(struct pages *p, const struct sample *one)
 /* Under the lock: what lies behind as many bytes as there is room for goes, but for pages that are being copied of. */
 static void make_room(struct pages *p)
 {
-	struct page *page, *next;
-	uint64_t bytes = 0;
+	struct page *page, *before;
 
-	for (page = TAILQ_FIRST(&p->list); page; page = next) {
-		next = TAILQ_NEXT(page, link);
-		bytes += page->n;
-		if (bytes <= p->most_bytes || page->uses)
+	for (page = TAILQ_LAST(&p->list, page_list); page && p->bytes > p->most_bytes; page = before) {
+		before = TAILQ_PREV(page, page_list, link);
+		if (page->uses || !page->n)
 			continue;
-		TAILQ_REMOVE(&p->list, page, link);
+		take_out(p, page);
 		page_free(page);
 	}
+}
+
+static struct byte_source file_of(struct source *s)
+{
+	return (struct byte_source){ objects_bytes(s->store, s->object), read_source, s,
+				     objects_name(s->store, s->object) };
 }
 
 /* Of Parquet or of Arrow, as its kind says. */
@@ -123,6 +165,9 @@ static int unpack_page(struct page *page, const struct byte_source *file, const 
 
 	if (kind >= ARROW_LZ4)
 		return arrow_buffer_whole(file, one->offset, kind, &page->bytes, &page->n, err);
+	rc = kind == UNPACK_SNAPPY ? parquet_page_map(&page->map, file, one->offset, PARTS_LEAST, err) : 1;
+	if (rc <= 0)
+		return rc;
 	rc = parquet_page_read(&raw, file, one->offset, file->bytes, kind, err);
 	if (rc)
 		return rc;
@@ -136,20 +181,22 @@ static int unpack_page(struct page *page, const struct byte_source *file, const 
 static int fill(struct pages *p, struct page *page, const struct sample *one, const struct stop *stop, struct err *err)
 {
 	struct source source = { p->store, (int)one->object, stop };
-	struct byte_source file = { objects_bytes(p->store, (int)one->object), read_source, &source,
-				    objects_name(p->store, (int)one->object) };
+	struct byte_source file = file_of(&source);
 	int rc;
 
 	*page = (struct page){ .object = one->object, .offset = one->offset, .uses = 1 };
-	TAILQ_INSERT_HEAD(&p->list, page, link);
+	add(p, page);
 	pthread_mutex_unlock(&p->lock);
 	rc = unpack_page(page, &file, one, err);
 	pthread_mutex_lock(&p->lock);
 	page->filled = !rc;
-	if (rc)
-		TAILQ_REMOVE(&p->list, page, link);
-	else
+	if (rc) {
+		page->n = 0; /* was never counted */
+		take_out(p, page);
+	} else {
+		p->bytes += page->n;
 		make_room(p);
+	}
 	pthread_cond_broadcast(&p->filled);
 	return rc;
 }
@@ -185,6 +232,8 @@ static int take(struct pages *p, const struct sample *one, const struct stop *st
 
 int pages_read(struct pages *p, const struct sample *one, const struct stop *stop, void *to, struct err *err)
 {
+	struct source source = { p->store, (int)one->object, stop };
+	const struct byte_source file = file_of(&source);
 	uint32_t inside = samples_inside(one->packed);
 	struct page *page = NULL;
 	int rc;
@@ -194,7 +243,9 @@ int pages_read(struct pages *p, const struct sample *one, const struct stop *sto
 	pthread_mutex_unlock(&p->lock);
 	if (rc)
 		return rc;
-	if (inside > page->n || one->bytes > page->n - inside)
+	if (!page->bytes)
+		rc = parquet_page_part(&page->map, &file, inside, one->bytes, to, err);
+	else if (inside > page->n || one->bytes > page->n - inside)
 		rc = err_set(err, ERR_CORRUPT, "%.200s: a page is not as it was",
 			     objects_name(p->store, (int)one->object));
 	else

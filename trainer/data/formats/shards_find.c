@@ -47,13 +47,14 @@ static int add_shard(struct objects *store, const char *address, const struct sh
  * all of them are. */
 static int add_shards(struct shards *d, const struct dataset_opts *o, int *ret_train, struct err *err)
 {
+	bool index = folder_remote_is_index(o->path) && !o->val_path;
 	bool one_folder = objects_is_folder(o->path) && !strstr(o->path, "::") && !strchr(o->path, '{');
 	struct shard_list list = { .timeout_s = o->data_timeout_s, .may_be_none = one_folder && !o->val_path };
-	int rc = shard_list_add(&list, o->path, SHARDS_TRAIN, err);
+	int rc = index ? shard_list_check(o->path, err) : shard_list_add(&list, o->path, SHARDS_TRAIN, err);
 
 	*ret_train = list.n;
 	d->facts = list.facts;
-	if (!rc)
+	if (!rc && !index)
 		rc = o->val_path ? shard_list_add(&list, o->val_path, SHARDS_ALL, err)
 				 : shard_list_add(&list, o->path, SHARDS_VAL, err);
 	for (int i = 0; rc >= 0 && i < list.n; i++)
