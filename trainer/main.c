@@ -25,6 +25,7 @@
 #include "trainer/tools/describe.h"
 #include "trainer/tools/doctor.h"
 #include "trainer/tools/find.h"
+#include "trainer/tools/links.h"
 #include "trainer/tools/sample.h"
 #include "trainer/tools/shard.h"
 
@@ -380,15 +381,28 @@ static int run_sweep(struct job *job, struct err *err)
 	return rc ? rc : sweep_main(job->cfg, job->argv[0], err);
 }
 
-/* Ranks of another launcher cannot be started anew. */
-static int run_against(struct job *job, struct err *err)
+/* `dptrain bench` that starts itself anew, for every side of --against or link of a list: ranks of another launcher
+ * cannot be. */
+static int run_anew(struct job *job, struct err *err)
 {
+	const struct run_config *cfg = job->cfg;
+	const bool links = links_wanted(cfg), against = against_wanted(cfg);
 	struct place place;
 	int rc = place_find(&place, err);
 
 	if (!rc && place.found)
-		rc = err_set(err, ERR_USAGE, "--against starts its ranks itself: leave %s away", place.source);
-	return rc ? rc : against_main(job, err);
+		rc = err_set(err, ERR_USAGE, "%s starts its ranks itself: leave %s away",
+			     links ? "--link with a list" : "--against", place.source);
+	else if (!rc && links && (against || cfg->bandwidth || cfg->calibrate || cfg->loader || cfg->profile))
+		rc = err_set(err, ERR_USAGE, "--link with a list measures steps: leave %s away",
+			     against		? "--against" :
+			     cfg->bandwidth	? "--bandwidth" :
+			     cfg->calibrate	? "--calibrate" :
+			     cfg->loader	? "--loader" :
+						  "--profile");
+	if (rc)
+		return rc;
+	return links ? links_main(job, err) : against_main(job, err);
 }
 
 static int run_calibrate(struct job *job, struct err *err)
@@ -434,8 +448,8 @@ static int run(struct job *job, struct err *err)
 		return run_sample(job, err);
 	if (cfg->command == COMMAND_SWEEP)
 		return run_sweep(job, err);
-	if (against_wanted(cfg))
-		return run_against(job, err);
+	if (against_wanted(cfg) || links_wanted(cfg))
+		return run_anew(job, err);
 	if (cfg->command == COMMAND_BENCH && cfg->calibrate)
 		return run_calibrate(job, err);
 	if (cfg->command == COMMAND_DOCTOR && cfg->run)

@@ -1,4 +1,5 @@
-"""dptrain bench --against: both sides in fresh processes, in turn; what the numbers say, and what is refused."""
+"""dptrain bench --against: both sides in fresh processes, in turn; what the numbers say, and what is refused. --link with a list: a
+row each."""
 import sys
 sys.dont_write_bytecode = True
 import json
@@ -44,6 +45,25 @@ def refused():
     check(r.returncode not in (0, 75) and not r.stdout, f"a side that fails: {r.returncode} {r.stdout!r}")
 
 
+def links():
+    """What is waited for is at least what the link says, and each link has its row."""
+    r = bench("--nproc-per-node", "2", "--link", "0us,0GB/s; 20ms,0GB/s;0us,10MB/s;", "--json")
+    check(r.returncode == 0, f"exit code {r.returncode}: {r.stderr}")
+    rows = json.loads(r.stdout)["links"]
+    check([(row["link"], row["latency_s"], row["bytes_per_s"]) for row in rows] ==
+          [("0us,0GB/s", 0, 0), ("20ms,0GB/s", 0.02, 0), ("0us,10MB/s", 0, 1e7)], f"rows: {rows}")
+    check(rows[1]["comm_exposed"] > 0.015 and rows[1]["step_seconds"] > 0.02, f"waited: {rows}")
+    check(all(abs(row["samples_per_s"] * row["step_seconds"] / (rows[0]["samples_per_s"] * rows[0]["step_seconds"]) - 1) < 1e-9 for row in rows), rows)
+    table = bench("--nproc-per-node", "2", "--link", "0us,0GB/s;1ms,0GB/s").stdout.splitlines()
+    check(table[1].startswith("0us,0GB/s ") and table[1].endswith(" 1.00x") and table[2].startswith("1ms,0GB/s "), table)
+    for flags, word in ((("--link", "0us,0GB/s;3us"), "--link 3us: must be a latency"), (("--link", ";"), "name links"),
+                        (("--link", "0us,0GB/s;0us,1GB/s", "--bandwidth"), "leave --bandwidth away"),
+                        (("--link", "0us,0GB/s;0us,1GB/s", "--against", "--bf16"), "leave --against away")):
+        r = bench(*flags)
+        check(r.returncode == 2 and word in r.stderr and not r.stdout, f"{flags}: {r.returncode} {r.stderr!r}")
+
+
 measured()
 refused()
+links()
 finish("against")

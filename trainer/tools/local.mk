@@ -4,7 +4,7 @@ libtrainer_la_SOURCES += trainer/tools/against.c trainer/tools/against.h trainer
 	trainer/tools/curve.c trainer/tools/curve.h trainer/tools/costing.c trainer/tools/costing.h \
 	trainer/tools/whole.c trainer/tools/whole.h
 libtrainer_la_SOURCES += trainer/tools/bandwidth.c trainer/tools/bandwidth.h trainer/tools/bench.c trainer/tools/bench.h trainer/tools/bench_ops.c trainer/tools/bench_ops.h trainer/tools/bench_loader.c trainer/tools/bench_loader.h trainer/tools/describe.c trainer/tools/describe.h \
-	trainer/tools/doctor.c trainer/tools/doctor.h trainer/tools/find.c trainer/tools/find.h \
+	trainer/tools/doctor.c trainer/tools/doctor.h trainer/tools/find.c trainer/tools/find.h trainer/tools/links.c trainer/tools/links.h \
 	trainer/tools/find_batch.c trainer/tools/find_batch.h trainer/tools/real.h \
 	trainer/tools/recorded.c trainer/tools/recorded.h \
 	trainer/tools/probe.c trainer/tools/probe.h \

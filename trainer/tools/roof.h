@@ -10,7 +10,8 @@ enum { ROOF_SIZES = 6 };
 struct roof {
 	double flops;             /* a second, in the type of the run */
 	double bytes[ROOF_SIZES]; /* working sets, rising */
-	double rate[ROOF_SIZES];  /* bytes a second that the best of simple operations reads and writes there */
+	double rate[ROOF_SIZES];  /* bytes a second that the best of simple operations reads and writes there, or
+				   * in a larger set: falling */
 };
 
 /* Collective. */

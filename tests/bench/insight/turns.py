@@ -1,13 +1,17 @@
 """One training with and without something that shall cost nothing, in turn and in fresh processes: mean seconds of a step after
 the first quarter, processor seconds of the whole run (which other load hardly moves), and their ratios by round."""
 import argparse
+import contextlib
 import json
 import os
 import resource
 import statistics
 import sys
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "train"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "..", "train"), os.path.join(HERE, "..", "parts")]
 import helper
+import others
+import results
 
 FLAGS = ["--model", "resnet20", "--classes", "10", "-b", "64", "--threads", "1"]
 
@@ -16,7 +20,7 @@ def options(steps):
     p = argparse.ArgumentParser()
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--steps", type=int, default=steps)
-    p.add_argument("--json", action="store_true")
+    results.options(p)
     p.add_argument("flags", nargs="*", default=FLAGS)
     return p
 
@@ -35,19 +39,28 @@ def train(flags, n):
     return {"step": statistics.mean(seconds), "cpu": cpu, "losses": series[("train/loss", -1)]}
 
 
+def turn(o, off, on, swapped):
+    """Both sides once."""
+    pair = {side: train([*o.flags, *(on if side else off)], o.steps) for side in ((True, False) if swapped else (False, True))}
+    step, cpu = (pair[True][key] / pair[False][key] for key in ("step", "cpu"))
+    return {"step_ratio": step, "cpu_ratio": cpu, "cpu": pair[False]["cpu"], "same_losses": pair[True]["losses"] == pair[False]["losses"]}
+
+
 def compare(o, off, on, limit):
     """off, on: the flags of both sides. Prints what was found beside what is asked."""
-    rows = []
-    for r in range(o.rounds):
-        pair = {side: train([*o.flags, *(on if side else off)], o.steps) for side in ((True, False) if r % 2 else (False, True))}
-        step, cpu = (pair[True][key] / pair[False][key] for key in ("step", "cpu"))
-        rows.append({"step_ratio": step, "cpu_ratio": cpu, "cpu": pair[False]["cpu"],
-                     "same_losses": pair[True]["losses"] == pair[False]["losses"]})
-        if not o.json:
-            print("round %d: step %.4f, processor %.4f of %.2f s, losses %s"
-                  % (r + 1, step, cpu, rows[-1]["cpu"], "equal" if rows[-1]["same_losses"] else "DIFFER"), flush=True)
+    kept, rows = results.Results(o.results, o.minutes), []
+    with contextlib.suppress(results.Over):
+        for r in range(o.rounds):
+            rows.append(kept.calm("%s round %d" % (" ".join(map(str, on)), r), lambda r=r: turn(o, off, on, r % 2 == 1), o.tries))
+    if not rows:
+        return
+    others.tell(rows)
     ratio = {key: statistics.median(row[key] for row in rows) for key in ("step_ratio", "cpu_ratio")}
     if o.json:
         print(json.dumps({"rounds": rows, **ratio, "limit": limit}))
     else:
+        for r, row in enumerate(rows):
+            print("round %d: step %.4f, processor %.4f of %.2f s, losses %s%s"
+                  % (r + 1, row["step_ratio"], row["cpu_ratio"], row["cpu"], "equal" if row["same_losses"] else "DIFFER",
+                     "" if others.calm(row) else " (others on the cores)"))
         print("medians: step %.4f, processor %.4f, limit %.2f" % (ratio["step_ratio"], ratio["cpu_ratio"], limit))

@@ -3,6 +3,7 @@ import json
 import os
 import sys
 import time
+import others
 
 
 class Over(Exception):
@@ -29,3 +30,15 @@ class Results:
                 with open(self.path, "a", encoding="utf-8") as f:
                     f.write(json.dumps([key, self.rows[key]]) + "\n")
         return self.rows[key]
+
+    def calm(self, key, make, tries=3):
+        """The same of a dict, made again while others are on the cores: how much they were stands in it as "others"."""
+        return self.get(key, lambda: others.marked(make, tries))
+
+
+def options(p):
+    """Of a command line: --results, --minutes, --tries, --json."""
+    p.add_argument("--results", help="a file that keeps what was measured, a line each")
+    p.add_argument("--minutes", type=float, default=1e9, help="nothing is begun after them")
+    p.add_argument("--tries", type=int, default=3, help="how often what others disturb is made")
+    p.add_argument("--json", action="store_true")
