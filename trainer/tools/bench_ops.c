@@ -9,6 +9,7 @@
 #include "trainer/tools/probe.h"
 
 #define PROBE_SIZE 128 /* of a first product, which tells whether the machine is fit for a large one */
+#define FIRST_S 0.003  /* of it: one that lost its core has said nothing */
 #define PRODUCT_S 0.05 /* of one product, at most */
 #define MEASURE_S 0.1
 
@@ -108,7 +109,7 @@ int bench_matmul(double *ret, const struct engine *e, struct err *err)
 		*ret = NAN;
 		return 0;
 	}
-	rc = time_product(&best_s, o, PROBE_SIZE, 0, err);
+	rc = time_product(&best_s, o, PROBE_SIZE, FIRST_S, err);
 	if (!rc)
 		*ret = operations(PROBE_SIZE) / best_s;
 	for (size_t i = 0; !rc && i < sizeof(large) / sizeof(*large); i++) {
