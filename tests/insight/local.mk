@@ -10,28 +10,14 @@ tests_insight_intervals_test_LDADD = libinsight.la $(CMOCKA_LIBS)
 insight_tests = tests/insight/recorded.py tests/insight/why.py tests/insight/against.py tests/insight/diagnosis.py tests/insight/doctor.py tests/insight/find.py tests/insight/trace.py tests/insight/profile.py tests/insight/spike.py tests/insight/watch.py
 TESTS += $(insight_tests)
 CHECK_EXTRA += tests/insight/perfetto.py
-EXTRA_DIST += tests/insight/reduced.py \
-	tests/insight/recorded/bucket.tar.xz \
-	tests/insight/recorded/checkpoint.tar.xz \
-	tests/insight/recorded/clock.tar.xz \
-	tests/insight/recorded/copy.tar.xz \
-	tests/insight/recorded/cpu_quota.tar.xz \
-	tests/insight/recorded/cpu_taken.tar.xz \
-	tests/insight/recorded/crowding.tar.xz \
-	tests/insight/recorded/disk.tar.xz \
-	tests/insight/recorded/evaluation.tar.xz \
-	tests/insight/recorded/link.tar.xz \
-	tests/insight/recorded/memory.tar.xz \
-	tests/insight/recorded/small_batch.tar.xz \
-	tests/insight/recorded/straggler.tar.xz \
-	tests/insight/recorded/threads.tar.xz
+EXTRA_DIST += tests/insight/reduced.py tests/insight/recorded
 EXTRA_DIST += tests/insight/traced.py tests/insight/perfetto.py tests/insight/perfetto.mjs
 EXTRA_DIST += tests/insight/reference/make_flops.py tests/insight/reference/flops.json
 EXTRA_DIST += $(insight_tests) tests/insight/student_table.py tests/insight/student_table.def
 
 # Whether intervals hold: of simulated runs (make tests/bench/insight/intervals && tests/bench/insight/intervals), and of real ones.
 EXTRA_DIST += tests/bench/why tests/bench/insight/traced tests/bench/insight/turns.py tests/bench/insight/watch
-EXTRA_DIST += tests/bench/insight/doctor tests/bench/insight/plan tests/bench/insight/roof tests/bench/insight/system tests/bench/insight/waterfall tests/bench/parts/groups.py tests/bench/parts/jpeg.py tests/bench/parts/others.py tests/bench/parts/results.py
+EXTRA_DIST += tests/bench/insight/README.md tests/bench/insight/doctor tests/bench/insight/plan tests/bench/insight/roof tests/bench/insight/system tests/bench/insight/waterfall tests/bench/parts/groups.py tests/bench/parts/jpeg.py tests/bench/parts/others.py tests/bench/parts/results.py
 EXTRA_PROGRAMS += tests/bench/insight/intervals
 tests_bench_insight_intervals_SOURCES = tests/bench/insight/intervals.c tests/insight/simulate.c tests/insight/simulate.h
 tests_bench_insight_intervals_LDADD = libinsight.la
