@@ -11,4 +11,13 @@ double clock_wall_s(void);   /* seconds since 1970 UTC */
 int64_t clock_wall_ms(void);
 void clock_sleep_s(double seconds);
 
+/* DPTRACK_TEST_CLOCK=factor:seconds, of tests: so long after this call cores are slower by that factor. Who computes
+ * makes it so: nodes of host backends, and the fixed loop by which the clock is told. */
+struct clock_hook {
+	double factor; /* 1: nothing */
+	double from_s; /* clock_mono_s */
+};
+
+struct clock_hook clock_hook(void);
+
 #endif

@@ -3,9 +3,7 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 
-#include "tracker/base/clock.h"
 
 #define LOOP_TURNS 20000 /* about 30 us where a turn takes four cycles of a 2.6 GHz core */
 #define LOOP_TRIES 3     /* the shortest counts: a thread that lost its core has said nothing of the clock */
@@ -21,22 +19,13 @@ const char *sample_key(enum sample_series s)
 	return keys[s];
 }
 
-static void read_hook(struct sample *s)
-{
-	const char *hook = getenv("DPTRACK_TEST_CLOCK");
-	char *end;
-
-	s->slow = hook ? fmax(1, strtod(hook, &end)) : 1;
-	s->slow_from_s = clock_mono_s() + (hook && *end == ':' ? strtod(end + 1, NULL) : 0);
-}
-
 void sample_begin(struct sample *s, const char *root, const char *gpu)
 {
 	struct threads_use none;
 	struct gpu_vitals now;
 
 	*s = (struct sample){ .root = root, .loop_s = INFINITY, .gpu = gpu ? gpu_open(gpu) : NULL };
-	read_hook(s);
+	s->slow = clock_hook();
 	gpu_read(s->gpu, &now);
 	s->gpu_held_s = now.held_s;
 	counters_read(&s->first, root);
@@ -47,7 +36,7 @@ void sample_begin(struct sample *s, const char *root, const char *gpu)
 /* Multiplications that wait for each other: cycles, whatever the compiler and the caches do. */
 void sample_loop(struct sample *s)
 {
-	const int turns = clock_mono_s() < s->slow_from_s ? LOOP_TURNS : (int)(s->slow * LOOP_TURNS);
+	const int turns = clock_mono_s() < s->slow.from_s ? LOOP_TURNS : (int)(s->slow.factor * LOOP_TURNS);
 
 	for (int i = 0; i < LOOP_TRIES; i++) {
 		double start = clock_mono_s(), took;

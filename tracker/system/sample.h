@@ -8,6 +8,7 @@
 #ifndef DPT_SYSTEM_SAMPLE_H
 #define DPT_SYSTEM_SAMPLE_H
 
+#include "tracker/base/clock.h"
 #include "tracker/system/counters.h"
 #include "tracker/system/gpu.h"
 #include "tracker/system/threads.h"
@@ -27,13 +28,12 @@ struct sample {
 	struct gpu *gpu; /* NULL: none, or nothing is known of it */
 	double gpu_held_s;
 	double loop_s; /* the shortest since the last sample; INFINITY: none */
-	double slow, slow_from_s; /* of tests: the loop is so many times as long, from then on (clock_mono_s) */
+	struct clock_hook slow; /* of tests: the loop is so many times as long */
 };
 
 const char *sample_key(enum sample_series s); /* "system/cpu_percent" */
 
-/* DPTRACK_TEST_CLOCK=factor:seconds: so long after this the fixed loop takes that many times as long.
- * root: as proc.h's, borrowed; gpu: its UUID, or NULL. */
+/* root: as proc.h's, borrowed; gpu: its UUID, or NULL. */
 void sample_begin(struct sample *s, const char *root, const char *gpu);
 void sample_loop(struct sample *s); /* runs the fixed loop, about 100 us in all */
 void sample_take(struct sample *s, double ret[SAMPLE_SERIES]);

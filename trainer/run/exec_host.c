@@ -31,7 +31,7 @@ struct host_item {
 	const struct node *node; /* for messages */
 	double *seconds;	 /* of all runs; NULL: not asked for */
 	double least_s;		 /* that a run takes, see hooks_pace */
-	const struct hooks_clock *clock; /* NULL: as it is */
+	const struct clock_hook *clock; /* NULL: as it is */
 };
 
 struct host_program {
@@ -67,7 +67,7 @@ struct host {
 	struct exec_done done;	       /* … and what it came to */
 	double *losses;
 	struct trace_span open; /* of the compute stream; without a name: none */
-	struct hooks_clock clock;
+	struct clock_hook clock;
 
 	struct lane lane[STREAM_COUNT];
 	pthread_mutex_t lock;
@@ -349,7 +349,7 @@ static struct host *host_new(const struct prepared *p)
 	}
 	e->exec.ops = &exec_host;
 	e->prepared = p;
-	e->clock = hooks_clock();
+	e->clock = clock_hook();
 	pthread_mutex_init(&e->lock, NULL);
 	for (int s = 0; s < STREAM_COUNT; s++) {
 		e->lane[s].host = e;

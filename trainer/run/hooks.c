@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tracker/base/clock.h"
 
 static void read_death(struct hooks *h, const char *die)
 {
@@ -56,20 +55,7 @@ double hooks_slow(double seconds)
 	return clock_mono_s() - start;
 }
 
-struct hooks_clock hooks_clock(void)
-{
-	const char *hook = getenv("DPTRACK_TEST_CLOCK");
-	struct hooks_clock c = { .factor = 1 };
-	char *end;
-
-	if (!hook)
-		return c;
-	c.factor = strtod(hook, &end);
-	c.from_s = clock_mono_s() + (*end == ':' ? strtod(end + 1, NULL) : 0);
-	return c;
-}
-
-void hooks_spin(const struct hooks_clock *c, double start_s)
+void hooks_spin(const struct clock_hook *c, double start_s)
 {
 	double now = clock_mono_s(), until = start_s + c->factor * (now - start_s);
 

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "tracker/base/clock.h"
 #include "trainer/launch/seat.h"
 #include "trainer/program/prepare.h"
 
@@ -23,15 +24,7 @@ struct hooks hooks_read(int rank);
 double hooks_pace(void);
 double hooks_slow(double seconds); /* sleeps so long, of those above; how long it took */
 
-/* DPTRACK_TEST_CLOCK=factor:seconds: so long after the start cores become slower by that factor: nodes of host backends
- * here, the fixed loop in tracker/system/sample.c. */
-struct hooks_clock {
-	double factor; /* 1: nothing */
-	double from_s; /* clock_mono_s */
-};
-
-struct hooks_clock hooks_clock(void);
-void hooks_spin(const struct hooks_clock *c, double start_s); /* behind work that began then */
+void hooks_spin(const struct clock_hook *c, double start_s); /* behind a node's work that began then */
 /* DPTRAIN_TEST_NAN=rank:node: a kernel of that rank that leaves a number in its first result that is none. */
 bool hooks_spoils(const struct node *n, int rank);
 void hooks_spoil(const struct node *n, const struct kernel_args *args);
