@@ -93,6 +93,7 @@ libtracker_la_SOURCES = \
 	tracker/sink/courier.c tracker/sink/courier.h \
 	tracker/sink/http.c tracker/sink/http.h \
 	tracker/sink/sender.c tracker/sink/sender.h \
+	tracker/sink/worker.c tracker/sink/worker.h \
 	tracker/sink/uplink.c tracker/sink/uplink.h
 libtracker_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(CURL_CFLAGS)
 libtracker_la_LIBADD = libtrackbase.la $(ZLIB_LIBS) -lm

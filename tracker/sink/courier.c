@@ -2,8 +2,6 @@
 #include "tracker/sink/courier.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +12,11 @@
 #include "tracker/base/cond.h"
 #include "tracker/base/file_map.h"
 #include "tracker/sink/http.h"
+#include "tracker/sink/worker.h"
 
 #define BACKOFF_FIRST_S 0.5
 #define BACKOFF_MAX_S 30.0
 #define CLOSING_BACKOFF_S 0.5 /* while somebody waits in close */
-#define CANCEL_GRACE_S 2.0
 #define PATH_BYTES_MAX (64u << 10)
 
 struct parcel {
@@ -28,25 +26,22 @@ struct parcel {
 };
 
 struct courier {
-	struct courier_opts o; /* its texts are not kept */
+	struct worker worker;
 	char run_id[33];
 	struct http *http;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	/* under the lock */
+	/* under the worker's lock */
 	struct parcel *first, **end;
 	size_t refused;
-	bool stop, ended, detached;
-	double deadline_s;
 	/* the thread's own */
 	double backoff_s; /* 0: the last request was answered well */
 };
 
 enum outcome { TAKEN, LATER, REFUSED };
 
-static void courier_free(struct courier *c)
+static void courier_free(void *own)
 {
+	struct courier *c = own;
+
 	while (c->first) {
 		struct parcel *p = c->first;
 
@@ -54,17 +49,8 @@ static void courier_free(struct courier *c)
 		free(p);
 	}
 	http_close(c->http);
-	pthread_cond_destroy(&c->changed);
-	pthread_mutex_destroy(&c->lock);
+	worker_done(&c->worker);
 	free(c);
-}
-
-static void notice(struct courier *c, const char *text)
-{
-	pthread_mutex_lock(&c->lock);
-	if (!c->detached && c->o.notice) /* detached: whoever would listen is gone */
-		c->o.notice(c->o.user, text);
-	pthread_mutex_unlock(&c->lock);
 }
 
 /* An answer that a repeat may change: the run is not known there yet, the server is busy, or asks for a token. */
@@ -84,7 +70,7 @@ static enum outcome judge(struct courier *c, const struct parcel *p, const struc
 	if (may_change(reply->status))
 		return LATER;
 	snprintf(text, sizeof(text), "the server does not take the file \"%.200s\": %s", p->name, why);
-	notice(c, text);
+	worker_say(&c->worker, text);
 	return REFUSED;
 }
 
@@ -96,14 +82,14 @@ static enum outcome deliver(struct courier *c, const struct parcel *p, double de
 	enum outcome how = REFUSED;
 
 	if (file_map_open(&map, p->path, err)) {
-		notice(c, err->text);
+		worker_say(&c->worker, err->text);
 		return REFUSED;
 	}
 	buf_init(&path, PATH_BYTES_MAX);
 	buf_addf(&path, "/api/v1/runs/%s/artifacts/", c->run_id);
 	http_add_path(&path, p->name);
 	if (buf_failed(&path)) {
-		notice(c, "the name of a file is too long to be sent");
+		worker_say(&c->worker, "the name of a file is too long to be sent");
 	} else if (http_send(c->http, &(struct http_request){ .method = "PUT", .path = path.data,
 							      .body = map.bytes ? (const void *)map.bytes : "",
 							      .body_bytes = map.n, .deadline_s = deadline_s },
@@ -122,19 +108,19 @@ static enum outcome deliver(struct courier *c, const struct parcel *p, double de
 static void send_first(struct courier *c)
 {
 	struct parcel *p = c->first;
-	double deadline_s = c->stop ? c->deadline_s : 0;
+	double deadline_s = c->worker.stop ? c->worker.deadline_s : 0;
 	struct err err = ERR_INIT;
 	enum outcome how;
 
-	pthread_mutex_unlock(&c->lock);
+	pthread_mutex_unlock(&c->worker.lock);
 	how = deliver(c, p, deadline_s, &err);
 	if (how == LATER && !c->backoff_s) {
 		char text[640];
 
 		snprintf(text, sizeof(text), "%s; files are kept and sent again later", err.text);
-		notice(c, text);
+		worker_say(&c->worker, text);
 	}
-	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&c->worker.lock);
 	c->first = p->next;
 	c->end = c->first ? c->end : &c->first;
 	if (how == LATER) {
@@ -157,59 +143,42 @@ static bool wait_for_work(struct courier *c)
 	for (;;) {
 		double now = clock_mono_s(), due_s = begin_s + c->backoff_s;
 
-		if (c->stop && (!c->first || now >= c->deadline_s))
+		if (c->worker.stop && (!c->first || now >= c->worker.deadline_s))
 			return false;
-		if (c->stop)
-			due_s = fmin(fmin(due_s, begin_s + CLOSING_BACKOFF_S), c->deadline_s);
+		if (c->worker.stop)
+			due_s = fmin(fmin(due_s, begin_s + CLOSING_BACKOFF_S), c->worker.deadline_s);
 		if (c->first && now >= due_s)
 			return true;
-		cond_wait_until(&c->changed, &c->lock, c->first ? due_s : INFINITY);
+		cond_wait_until(&c->worker.changed, &c->worker.lock, c->first ? due_s : INFINITY);
 	}
 }
 
-static void *courier_main(void *arg)
+static void courier_run(void *own)
 {
-	struct courier *c = arg;
-	bool detached;
+	struct courier *c = own;
 
-	pthread_setname_np(pthread_self(), "dptrack-files");
-	pthread_mutex_lock(&c->lock);
 	while (wait_for_work(c))
 		send_first(c);
-	c->ended = true;
-	detached = c->detached;
-	pthread_cond_broadcast(&c->changed);
-	pthread_mutex_unlock(&c->lock);
-	if (detached)
-		courier_free(c);
-	return NULL;
 }
 
 int courier_start(struct courier **ret, const struct courier_opts *opts, struct err *err)
 {
 	struct courier *c = calloc(1, sizeof(*c));
-	sigset_t all, before;
 	int rc;
 
 	if (!c)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	c->o = *opts;
+	worker_init(&c->worker, &(struct worker_opts){ .name = "dptrack-files", .own = c, .run = courier_run,
+						       .free = courier_free, .notice = opts->notice,
+						       .user = opts->user });
 	c->end = &c->first;
 	snprintf(c->run_id, sizeof(c->run_id), "%s", opts->run_id);
-	pthread_mutex_init(&c->lock, NULL);
-	cond_init(&c->changed);
 	rc = http_open(&c->http, opts->url, opts->token, err);
+	if (!rc)
+		rc = worker_start(&c->worker, err);
 	if (rc) {
 		courier_free(c);
 		return rc;
-	}
-	sigfillset(&all); /* signals belong to the host program's threads */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&c->thread, NULL, courier_main, c);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc) {
-		courier_free(c);
-		return err_set_errno(err, rc, "cannot start the thread that sends files");
 	}
 	*ret = c;
 	return 0;
@@ -226,48 +195,24 @@ int courier_send(struct courier *c, const char *path, const char *name)
 	p->name = p->path + path_n;
 	memcpy(p->path, path, path_n);
 	memcpy(p->name, name, name_n);
-	pthread_mutex_lock(&c->lock);
+	pthread_mutex_lock(&c->worker.lock);
 	*c->end = p;
 	c->end = &p->next;
-	pthread_cond_broadcast(&c->changed);
-	pthread_mutex_unlock(&c->lock);
+	pthread_cond_broadcast(&c->worker.changed);
+	pthread_mutex_unlock(&c->worker.lock);
 	return 0;
-}
-
-/* With the lock held: waits for the thread's end, but no longer than until the mono time. */
-static bool wait_ended(struct courier *c, double until_s)
-{
-	while (!c->ended && clock_mono_s() < until_s)
-		cond_wait_until(&c->changed, &c->lock, until_s);
-	return c->ended;
 }
 
 size_t courier_stop(struct courier *c, double wait_s)
 {
 	size_t lacking;
-	bool ended;
 
 	if (!c)
 		return 0;
-	pthread_mutex_lock(&c->lock);
-	c->stop = true;
-	c->deadline_s = clock_mono_s() + (wait_s > 0 ? wait_s : 0);
-	pthread_cond_broadcast(&c->changed);
-	if (!wait_ended(c, c->deadline_s)) {
-		http_cancel(c->http);
-		wait_ended(c, clock_mono_s() + CANCEL_GRACE_S);
-	}
+	worker_end(&c->worker, c->http, wait_s);
 	lacking = c->refused;
 	for (const struct parcel *p = c->first; p; p = p->next)
 		lacking++;
-	ended = c->ended;
-	c->detached = !ended; /* stuck in a name lookup or the like: it frees itself when it gets out */
-	pthread_mutex_unlock(&c->lock);
-	if (!ended) {
-		pthread_detach(c->thread);
-		return lacking;
-	}
-	pthread_join(c->thread, NULL);
-	courier_free(c);
+	worker_leave(&c->worker);
 	return lacking;
 }

@@ -1,8 +1,7 @@
 /* uplink.c: the thread that sends. Its state is shared under one lock; requests are made outside it. */
 #include "tracker/sink/uplink.h"
 
-#include <pthread.h>
-#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +10,13 @@
 #include "tracker/base/cond.h"
 #include "tracker/sink/http.h"
 #include "tracker/sink/sender.h"
+#include "tracker/sink/worker.h"
 
 #define EAGER_BYTES (256u << 10)
 #define BACKOFF_FIRST_S 0.5
 #define BACKOFF_MAX_S 30.0
 #define RETRY_AFTER_MAX_S 120.0
 #define CLOSING_BACKOFF_S 0.5 /* while somebody waits in close */
-#define CANCEL_GRACE_S 2.0
 #define IDLE_S 60.0
 
 struct spooled {
@@ -29,30 +28,26 @@ struct spooled {
 };
 
 struct uplink {
-	struct uplink_opts o;
+	struct worker worker;
 	char run_id[33];
 	struct http *http;
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	/* under the lock */
+	/* under the worker's lock */
 	struct spooled *journal;
 	unsigned journals;
-	bool stop, ended, detached;
-	double deadline_s;
 	/* the thread's own */
 	double backoff_s;
 	bool failing;
 };
 
-static void uplink_free(struct uplink *u)
+static void uplink_free(void *own)
 {
+	struct uplink *u = own;
+
 	for (unsigned i = 0; i < u->journals; i++)
 		sender_free(u->journal[i].sender);
 	free(u->journal);
 	http_close(u->http);
-	pthread_cond_destroy(&u->changed);
-	pthread_mutex_destroy(&u->lock);
+	worker_done(&u->worker);
 	free(u);
 }
 
@@ -70,14 +65,6 @@ static uint64_t pending(const struct uplink *u, unsigned *ret_first)
 	return sum;
 }
 
-static void notice(struct uplink *u, const char *text)
-{
-	pthread_mutex_lock(&u->lock);
-	if (!u->detached && u->o.notice) /* detached: whoever would listen is gone */
-		u->o.notice(u->o.user, text);
-	pthread_mutex_unlock(&u->lock);
-}
-
 static void say_failing(struct uplink *u, const struct err *err)
 {
 	char text[640];
@@ -86,7 +73,7 @@ static void say_failing(struct uplink *u, const struct err *err)
 		return;
 	u->failing = true;
 	snprintf(text, sizeof(text), "%s; the journal is kept and sent again later", err->text);
-	notice(u, text);
+	worker_say(&u->worker, text);
 }
 
 static void say_back(struct uplink *u)
@@ -97,7 +84,7 @@ static void say_back(struct uplink *u)
 		return;
 	u->failing = false;
 	snprintf(text, sizeof(text), "the server %s takes the journal again", http_url(u->http));
-	notice(u, text);
+	worker_say(&u->worker, text);
 }
 
 /* By chance, a quarter more or less: many ranks spread out. */
@@ -123,13 +110,13 @@ static double next_backoff(struct uplink *u, enum sender_step step, double asked
 static double send_one(struct uplink *u, unsigned which)
 {
 	struct sender *s = u->journal[which].sender;
-	double deadline_s = u->stop ? u->deadline_s : 0, asked_s = 0, next_s;
+	double deadline_s = u->worker.stop ? u->worker.deadline_s : 0, asked_s = 0, next_s;
 	bool adopted = u->journal[which].adopted;
 	struct err err = ERR_INIT;
 	enum sender_step step;
 
 	sender_limit(s, u->journal[which].bytes);
-	pthread_mutex_unlock(&u->lock);
+	pthread_mutex_unlock(&u->worker.lock);
 	step = sender_step(s, u->http, deadline_s, &asked_s, &err);
 	next_s = clock_mono_s();
 	if (step == SENDER_SENT) {
@@ -142,7 +129,7 @@ static double send_one(struct uplink *u, unsigned which)
 	} else {
 		next_s += SENDER_INTERVAL_S;
 	}
-	pthread_mutex_lock(&u->lock);
+	pthread_mutex_lock(&u->worker.lock);
 	u->journal[which].durable = sender_durable(s);
 	if (step == SENDER_LOCAL && adopted)
 		u->journal[which].bytes = u->journal[which].durable;
@@ -162,52 +149,30 @@ static bool wait_for_work(struct uplink *u, double next_s, bool backing_off, uns
 	for (;;) {
 		double now = clock_mono_s();
 		uint64_t waiting = pending(u, ret_which);
-		double due_s = next_s;
+		double due_s = next_s, until_s;
 
-		if (u->stop && (!waiting || now >= u->deadline_s))
+		if (u->worker.stop && (!waiting || now >= u->worker.deadline_s))
 			return false;
-		if (u->stop)
+		if (u->worker.stop)
 			due_s = closing_due(next_s, backing_off ? paused_s : now - CLOSING_BACKOFF_S);
 		else if (!backing_off && waiting >= EAGER_BYTES)
 			due_s = now;
 		if (waiting && now >= due_s)
 			return true;
-		cond_wait_until(&u->changed, &u->lock,
-				!waiting ? now + IDLE_S : u->stop && u->deadline_s < due_s ? u->deadline_s : due_s);
+		until_s = u->worker.stop && u->worker.deadline_s < due_s ? u->worker.deadline_s : due_s;
+		cond_wait_until(&u->worker.changed, &u->worker.lock, waiting ? until_s : now + IDLE_S);
 	}
 }
 
-static void *uplink_main(void *arg)
+static void uplink_run(void *own)
 {
-	struct uplink *u = arg;
+	struct uplink *u = own;
 	double next_s = 0;
 	unsigned which = 0;
-	bool detached;
 
-	pthread_setname_np(pthread_self(), "dptrack-send");
 	u->backoff_s = BACKOFF_FIRST_S;
-	pthread_mutex_lock(&u->lock);
 	while (wait_for_work(u, next_s, u->failing, &which))
 		next_s = send_one(u, which);
-	u->ended = true;
-	detached = u->detached;
-	pthread_cond_broadcast(&u->changed);
-	pthread_mutex_unlock(&u->lock);
-	if (detached)
-		uplink_free(u);
-	return NULL;
-}
-
-static int thread_start(struct uplink *u, struct err *err)
-{
-	sigset_t all, before;
-	int rc;
-
-	sigfillset(&all); /* signals belong to the host program's threads */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&u->thread, NULL, uplink_main, u);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return rc ? err_set_errno(err, rc, "cannot start the sender thread") : 0;
 }
 
 int uplink_start(struct uplink **ret, const struct uplink_opts *opts, struct err *err)
@@ -217,13 +182,13 @@ int uplink_start(struct uplink **ret, const struct uplink_opts *opts, struct err
 
 	if (!u)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	u->o = *opts;
+	worker_init(&u->worker, &(struct worker_opts){ .name = "dptrack-send", .own = u, .run = uplink_run,
+						       .free = uplink_free, .notice = opts->notice,
+						       .user = opts->user });
 	snprintf(u->run_id, sizeof(u->run_id), "%s", opts->run_id);
-	pthread_mutex_init(&u->lock, NULL);
-	cond_init(&u->changed);
 	rc = http_open(&u->http, opts->url, opts->token, err);
 	if (!rc)
-		rc = thread_start(u, err);
+		rc = worker_start(&u->worker, err);
 	if (rc) {
 		uplink_free(u);
 		return rc;
@@ -258,59 +223,35 @@ void uplink_advance(struct uplink *u, const char *path, const char *writer_id, u
 {
 	struct spooled *j;
 
-	pthread_mutex_lock(&u->lock);
+	pthread_mutex_lock(&u->worker.lock);
 	j = find_journal(u, path, writer_id);
 	if (j)
 		j->bytes = bytes;
-	pthread_cond_broadcast(&u->changed);
-	pthread_mutex_unlock(&u->lock);
+	pthread_cond_broadcast(&u->worker.changed);
+	pthread_mutex_unlock(&u->worker.lock);
 }
 
 void uplink_adopt(struct uplink *u, const char *path, const char *writer_id, uint64_t bytes)
 {
 	struct spooled *j;
 
-	pthread_mutex_lock(&u->lock);
+	pthread_mutex_lock(&u->worker.lock);
 	j = find_journal(u, path, writer_id);
 	if (j && !j->bytes) { /* not one that is sent anyway */
 		j->adopted = true;
 		j->bytes = bytes;
 	}
-	pthread_cond_broadcast(&u->changed);
-	pthread_mutex_unlock(&u->lock);
-}
-
-/* With the lock held: waits for the thread's end, but no longer than until the mono time. */
-static bool wait_ended(struct uplink *u, double until_s)
-{
-	while (!u->ended && clock_mono_s() < until_s)
-		cond_wait_until(&u->changed, &u->lock, until_s);
-	return u->ended;
+	pthread_cond_broadcast(&u->worker.changed);
+	pthread_mutex_unlock(&u->worker.lock);
 }
 
 uint64_t uplink_stop(struct uplink *u, double wait_s)
 {
 	uint64_t unsent;
 	unsigned first;
-	bool ended;
 
-	pthread_mutex_lock(&u->lock);
-	u->stop = true;
-	u->deadline_s = clock_mono_s() + (wait_s > 0 ? wait_s : 0);
-	pthread_cond_broadcast(&u->changed);
-	if (!wait_ended(u, u->deadline_s)) {
-		http_cancel(u->http);
-		wait_ended(u, clock_mono_s() + CANCEL_GRACE_S);
-	}
+	worker_end(&u->worker, u->http, wait_s);
 	unsent = pending(u, &first);
-	ended = u->ended;
-	u->detached = !ended; /* stuck in a name lookup or the like: it frees itself when it gets out */
-	pthread_mutex_unlock(&u->lock);
-	if (!ended) {
-		pthread_detach(u->thread);
-		return unsent;
-	}
-	pthread_join(u->thread, NULL);
-	uplink_free(u);
+	worker_leave(&u->worker);
 	return unsent;
 }

@@ -1,0 +1,97 @@
+/* worker.c: one lock and one condition for the thread and whoever ends it. */
+#include "tracker/sink/worker.h"
+
+#include <signal.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/cond.h"
+#include "tracker/sink/http.h"
+
+#define CANCEL_GRACE_S 2.0
+
+void worker_init(struct worker *w, const struct worker_opts *o)
+{
+	*w = (struct worker){ .o = *o };
+	pthread_mutex_init(&w->lock, NULL);
+	cond_init(&w->changed);
+}
+
+void worker_done(struct worker *w)
+{
+	pthread_cond_destroy(&w->changed);
+	pthread_mutex_destroy(&w->lock);
+}
+
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+	bool detached;
+
+	pthread_setname_np(pthread_self(), w->o.name);
+	pthread_mutex_lock(&w->lock);
+	w->o.run(w->o.own);
+	w->ended = true;
+	detached = w->detached;
+	pthread_cond_broadcast(&w->changed);
+	pthread_mutex_unlock(&w->lock);
+	if (detached)
+		w->o.free(w->o.own);
+	return NULL;
+}
+
+int worker_start(struct worker *w, struct err *err)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all); /* signals belong to the host program's threads */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&w->thread, NULL, worker_main, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc ? err_set_errno(err, rc, "cannot start the thread %s", w->o.name) : 0;
+}
+
+void worker_say(struct worker *w, const char *text)
+{
+	pthread_mutex_lock(&w->lock);
+	if (!w->detached && w->o.notice) /* detached: whoever would listen is gone */
+		w->o.notice(w->o.user, text);
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* With the lock held: until the thread's end, but no longer than until the mono time. */
+static bool wait_ended(struct worker *w, double until_s)
+{
+	while (!w->ended && clock_mono_s() < until_s)
+		cond_wait_until(&w->changed, &w->lock, until_s);
+	return w->ended;
+}
+
+void worker_end(struct worker *w, struct http *h, double wait_s)
+{
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	w->deadline_s = clock_mono_s() + (wait_s > 0 ? wait_s : 0);
+	pthread_cond_broadcast(&w->changed);
+	if (!wait_ended(w, w->deadline_s)) {
+		http_cancel(h);
+		wait_ended(w, clock_mono_s() + CANCEL_GRACE_S);
+	}
+}
+
+void worker_leave(struct worker *w)
+{
+	pthread_t thread = w->thread;
+	void (*free_all)(void *own) = w->o.free;
+	void *own = w->o.own;
+	bool ended = w->ended;
+
+	w->detached = !ended;
+	pthread_mutex_unlock(&w->lock);
+	if (!ended) { /* it may be gone from here on, and all with it */
+		pthread_detach(thread);
+		return;
+	}
+	pthread_join(thread, NULL);
+	free_all(own);
+}
