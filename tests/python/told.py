@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Console, code and alerts of a run, from Python into the journal and out of the server: lines as they were printed and when, by
 rank and segment; the diff is git's own; a secret that is printed is hidden."""
+import glob
 import hashlib
 import json
 import os
@@ -215,8 +216,31 @@ def files_are_kept(folder):
         assert 'server lacks' not in err and len(server.get(sent)['files']) == 3, err
 
 
+def a_copy_that_was_cut_off(folder):
+    """A process is killed while it copies a file: what it leaves is not listed."""
+    runs = folder + '/runs'
+    process = lib.start(runs, """
+        import dptrack
+        run = dptrack.init(run_name='cut', system=0)
+        with open('large', 'wb') as f:
+            f.truncate(3 << 30)
+        run.log({'loss': 1.0, 'large': dptrack.File('large', name='in/large.bin')})
+        """)
+    until, found = time.monotonic() + 60, []
+    while not found:
+        assert process.poll() is None and time.monotonic() < until, 'it is not seen to copy'
+        found = [p for p in glob.glob(runs + '/*/*/files/in/*', include_hidden=True) if os.path.getsize(p)]
+    process.kill()
+    process.communicate()
+    os.truncate(found[0], 10)
+    run_id = lib.only(runs, 'cut').header['run_id']
+    with Server(runs) as server:
+        assert server.get(run_id, 'files', path='files/in')['files'] == [], found
+    assert not found[0].endswith('large.bin')
+
+
 def main():
-    sys.exit(parallel.run([files_are_kept, the_machine_is_looked_at, lines_as_they_were_printed, by_rank_and_segment, code_and_alerts, kept_out_when_asked]))
+    sys.exit(parallel.run([files_are_kept, a_copy_that_was_cut_off, the_machine_is_looked_at, lines_as_they_were_printed, by_rank_and_segment, code_and_alerts, kept_out_when_asked]))
 
 
 if __name__ == '__main__':

@@ -119,10 +119,13 @@ static int make_folders(char *path, size_t n, struct err *err)
 static int copy_file(struct copy *c, const char *path, const char *to, struct err *err)
 {
 	static atomic_uint copies; /* of this process, whose threads may copy to one name at once */
+	const char *name = strrchr(to, '/') + 1;
 	char part[PATH_MAX + 64];
 	int rc;
 
-	snprintf(part, sizeof(part), "%s.%.8s-%u.part", to, c->writer_id, atomic_fetch_add(&copies, 1));
+	/* hidden: a process that is killed here leaves it */
+	snprintf(part, sizeof(part), "%.*s.%.8s-%u.part", (int)(name - to), to, c->writer_id,
+		 atomic_fetch_add(&copies, 1));
 	c->to = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (c->to < 0)
 		return err_set_errno(err, errno, "cannot write %s", to);
