@@ -3,6 +3,8 @@ by `sync`, runs exported as event files and read again. Every point must be the 
 import sys
 sys.dont_write_bytecode = True
 import csv
+import gzip
+import http.server
 import io
 import json
 import os
@@ -11,6 +13,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 from urllib.parse import quote
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import lib
@@ -101,6 +104,38 @@ def exported(folder, into, want):
     lib.check(cut[0] == cut[1], "export --events: params or ends differ")
 
 
+class Hollow(http.server.BaseHTTPRequestHandler):
+    """Takes every journal, and answers every question with a page."""
+    def log_message(self, *_):
+        pass
+
+    def answer(self, data):
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
+        offset = int(self.path.partition("offset=")[2])
+        self.answer(json.dumps({"durable": offset + len(body)}).encode())
+
+    def do_GET(self):
+        self.answer(b"<html>welcome</html>")
+
+
+def not_understood(folder):
+    """A server that says nothing of kept files has not taken them."""
+    runs = os.path.join(folder, "hollow")
+    subprocess.run([RECORD, "runs_dir=" + runs, "url="], input="log 1 loss 1\nclose 1\n", text=True, capture_output=True, check=True, timeout=60)
+    service = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hollow)
+    threading.Thread(target=service.serve_forever, daemon=True).start()
+    said = run("sync", "--logdir", runs, "--url", f"http://127.0.0.1:{service.server_address[1]}", code=1)
+    lib.check("does not tell which files" in said, said)
+    service.shutdown()
+
+
 def synced(folder):
     runs, far = os.path.join(folder, "runs"), os.path.join(folder, "synced")
     kept = {"models/wéights#1.bin": os.urandom(100000), "empty": b""}
@@ -155,6 +190,7 @@ def main():
         stopped_on_the_way(folder)
         exported(folder, into, want)
         synced(folder)
+        not_understood(folder)
         refused(folder)
     lib.finish("bring")
 

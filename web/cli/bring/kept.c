@@ -5,49 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "tracker/base/buf.h"
 #include "tracker/base/file_map.h"
 #include "tracker/base/sha256.h"
-#include "tracker/event/event.h"
-#include "tracker/event/record.h"
-#include "web/store/base/map.h"
 #include "web/store/files/artifacts.h"
 
 #define DIGEST_BYTES 65
-
-/* The last digest of each name. */
-static void note_files(const struct record *rec, struct map *names)
-{
-	struct event_item item;
-	struct event ev;
-
-	if (event_open(&ev, rec->payload, rec->payload_bytes))
-		return;
-	while (event_next(&ev, &item) > 0) {
-		char *digest = item.kind == EVENT_FILE && item.key.len && item.text.len == DIGEST_BYTES - 1
-			? map_put(names, item.key.at, item.key.len)
-			: NULL;
-
-		if (digest)
-			memcpy(digest, item.text.at, DIGEST_BYTES - 1);
-	}
-}
-
-/* Of whole records; what is damaged is the journal's own matter. */
-static int list_files(const char *journal, struct map *names, struct err *err)
-{
-	struct file_map map;
-	struct record rec;
-	size_t at = 0;
-	int rc = file_map_open(&map, journal, err);
-
-	if (rc)
-		return rc;
-	while (record_next(map.bytes, map.n, &at, &rec) == RECORD_OK)
-		note_files(&rec, names);
-	file_map_close(&map);
-	return 0;
-}
 
 static void digest_of(const struct file_map *map, char ret[DIGEST_BYTES])
 {
@@ -93,18 +58,17 @@ static int put_file(const struct kept *k, const char *path, const struct file_ma
 	return status / 100 == 2 ? 0 : ERR_PEER;
 }
 
-/* The file of that name as the journal tells of it. */
+/* The file of that name as the journals tell of it. */
 static int send_one(const struct kept *k, const char *name, const char *digest, struct kept_result *ret,
 		    struct err *err)
 {
-	const char *slash = strrchr(k->journal, '/');
 	struct err why = ERR_INIT;
 	struct file_map map;
 	char path[4096], found[DIGEST_BYTES] = "";
 	struct buf to;
 	int rc = 0;
 
-	snprintf(path, sizeof(path), "%.*sfiles/%s", slash ? (int)(slash + 1 - k->journal) : 0, k->journal, name);
+	snprintf(path, sizeof(path), "%s/files/%s", k->folder, name);
 	if (!artifact_path_ok(name) || file_map_open(&map, path, &why)) {
 		ret->gone++;
 		return 0;
@@ -126,19 +90,47 @@ static int send_one(const struct kept *k, const char *name, const char *digest, 
 	return rc;
 }
 
+/* What the server knows of the run's files by now: an array of name, bytes, sha256; the caller's. */
+static int ask_files(const struct kept *k, json_t **ret, struct err *err)
+{
+	struct http_reply reply;
+	json_t *run, *files = NULL;
+	char path[100], why[400] = "";
+	int rc;
+
+	snprintf(path, sizeof(path), "/api/v1/runs/%s", k->run);
+	rc = http_send(k->http, &(struct http_request){ .method = "GET", .path = path }, &reply, err);
+	if (rc)
+		return rc;
+	run = reply.status == 200 ? json_loadb(reply.body.data, reply.body.len, 0, NULL) : NULL;
+	if (json_is_array(json_object_get(run, "files")))
+		files = json_incref(json_object_get(run, "files"));
+	else if (reply.status != 200)
+		http_reply_reason(&reply, why, sizeof(why));
+	json_decref(run);
+	http_reply_done(&reply);
+	*ret = files;
+	return files ? 0 : err_set(err, ERR_PEER, "%s does not tell which files run %s keeps%s%s", http_url(k->http),
+				   k->run, *why ? ": " : "", why);
+}
+
 int kept_send(const struct kept *k, struct kept_result *ret, struct err *err)
 {
-	struct map *names = map_new(DIGEST_BYTES);
-	int rc = names ? list_files(k->journal, names, err) : err_set(err, ERR_NOMEM, "out of memory");
-	char name[1024];
-	size_t n;
+	json_t *files, *file;
+	size_t i;
+	int rc = ask_files(k, &files, err);
 
-	for (size_t i = 0; !rc && i < map_count(names); i++) {
-		const char *at = map_key_at(names, i, &n);
+	if (rc)
+		return rc;
+	json_array_foreach(files, i, file) {
+		const char *name = json_string_value(json_object_get(file, "name"));
+		const char *digest = json_string_value(json_object_get(file, "sha256"));
 
-		snprintf(name, sizeof(name), "%.*s", (int)n, at);
-		rc = send_one(k, name, map_at(names, i), ret, err);
+		if (name && digest && strlen(digest) == DIGEST_BYTES - 1)
+			rc = send_one(k, name, digest, ret, err);
+		if (rc)
+			break;
 	}
-	map_free(names);
+	json_decref(files);
 	return rc;
 }

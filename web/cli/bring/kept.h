@@ -1,4 +1,5 @@
-/* kept.h: files that are kept with a run (dptrack_file), brought to a server behind the journal that tells of them. */
+/* kept.h: files that are kept with a run (dptrack_file), brought to a server that has the journals
+ * which tell of them: it says which. */
 #ifndef DPT_CLI_BRING_KEPT_H
 #define DPT_CLI_BRING_KEPT_H
 
@@ -9,13 +10,13 @@
 
 struct kept {
 	struct http *http;
-	const char *run;     /* its id */
-	const char *journal; /* path; the files lie below files/ beside it */
+	const char *run;    /* its id */
+	const char *folder; /* where its journals lie, and the files below files/ */
 };
 
 struct kept_result {
-	uint64_t files, bytes; /* that the journal tells of and the server has, before or now */
-	uint64_t gone;	       /* … and that are here no more, or not as the journal says */
+	uint64_t files, bytes; /* that the journals tell of and the server has, before or now */
+	uint64_t gone;	       /* … and that are here no more, or not as the journals say */
 };
 
 /* Sends those that the server has not, or not like this. Adds to *ret. ERR_PEER: what is left is sent when it is called

@@ -5,14 +5,28 @@
 #include "web/cli/bring/kept.h"
 #include "web/cli/cli.h"
 #include "web/cli/journals.h"
+#include "web/store/base/map.h"
+
+#define ID_BYTES 33
 
 struct sync {
 	struct http *http;
 	const char *root, *only;
 	int patience_s;
 	uint64_t files, bytes, foreign, damaged;
+	struct map *folders; /* of journals that were sent: their run's id */
 	struct kept_result kept;
 };
+
+static int note_folder(struct sync *s, const char *journal, const char *run, struct err *err)
+{
+	char *id = map_put(s->folders, journal, (size_t)(strrchr(journal, '/') - journal));
+
+	if (!id)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	memcpy(id, run, ID_BYTES);
+	return 0;
+}
 
 static int send_one(void *user, const char *path, struct err *err)
 {
@@ -41,7 +55,22 @@ static int send_one(void *user, const char *path, struct err *err)
 	printf("%-8.8s  %-30s  %12llu bytes  %s\n", id.run, id.name, (unsigned long long)bytes, path);
 	s->files++;
 	s->bytes += bytes;
-	return kept_send(&(struct kept){ s->http, id.run, whole }, &s->kept, err);
+	return note_folder(s, whole, id.run, err);
+}
+
+static int send_kept(struct sync *s, struct err *err)
+{
+	char folder[4096];
+	int rc = 0;
+	size_t n;
+
+	for (size_t i = 0; !rc && i < map_count(s->folders); i++) {
+		const char *at = map_key_at(s->folders, i, &n);
+
+		snprintf(folder, sizeof(folder), "%.*s", (int)n, at);
+		rc = kept_send(&(struct kept){ s->http, map_at(s->folders, i), folder }, &s->kept, err);
+	}
+	return rc;
 }
 
 static int sync_all(struct sync *s, struct err *err)
@@ -49,6 +78,7 @@ static int sync_all(struct sync *s, struct err *err)
 	char a[64], b[64];
 	int rc = journals_each(s->root, send_one, s, err);
 
+	rc = rc ? rc : send_kept(s, err);
 	if (rc)
 		return rc;
 	printf("%s, %s: %s has all of it\n", cli_count(a, s->files, "journal"), cli_count(b, s->bytes, "byte"),
@@ -88,8 +118,10 @@ static int sync_run(int argc, char **argv, struct err *err)
 		rc = journals_server(&s.http, url, err);
 	if (!rc) {
 		s.only = line.words.count ? line.words.items[0] : NULL;
-		rc = sync_all(&s, err);
+		s.folders = map_new(ID_BYTES);
+		rc = s.folders ? sync_all(&s, err) : err_set(err, ERR_NOMEM, "out of memory");
 	}
+	map_free(s.folders);
 	http_close(s.http);
 	cli_line_done(&line);
 	return rc > 0 ? 0 : rc;
