@@ -252,7 +252,10 @@ static void between(void **state)
 	judge(&s, "evaluation", 0.49);
 	make(&s, PACE_other, 0.1);
 	s.run.checkpoint = 0.1;
+	s.run.saving_cpu = 0.05; /* on a core of its own */
 	judge(&s, "checkpoint", 0.49);
+	s.run.threads = 8;
+	judge(&s, "checkpoint", 0.73);
 }
 
 /* Little of everything, and flags that cost nothing here. */

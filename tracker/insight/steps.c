@@ -71,6 +71,7 @@ static const char *const keys[STEPS_MARK] = {
 	[STEPS_READY] = "data/ready",
 	[STEPS_COPY] = "checkpoint/copy",
 	[STEPS_WAIT] = "checkpoint/wait",
+	[STEPS_SAVE_CPU] = "checkpoint/cpu",
 };
 
 const char *steps_key(int series)

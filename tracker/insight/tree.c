@@ -57,9 +57,9 @@ struct tree_run tree_unknown(void)
 	return (struct tree_run){
 		.workers = NAN, .threads = NAN, .local_world = NAN, .cores = NAN, .batch_size = NAN,
 		.parameters = NAN, .bucket_cap_mb = NAN, .eval_steps = NAN, .save_steps = NAN, .comm_total = NAN,
-		.evaluation = NAN, .checkpoint = NAN, .load = NAN, .load_cpu = NAN, .ready = NAN, .run_wait = NAN,
-		.taken = NAN, .steal = NAN, .throttled = NAN, .memory_wait = NAN, .major_faults = NAN, .clock = NAN,
-		.nodes = NAN,
+		.evaluation = NAN, .checkpoint = NAN, .saving_cpu = NAN, .load = NAN, .load_cpu = NAN, .ready = NAN,
+		.run_wait = NAN, .taken = NAN, .steal = NAN, .throttled = NAN, .memory_wait = NAN, .major_faults = NAN,
+		.clock = NAN, .nodes = NAN,
 	};
 }
 
@@ -422,6 +422,36 @@ static void walk_memory(struct walk *w)
 		    100 * run->memory_wait, run->major_faults);
 }
 
+/* Writing takes time from the steps where it has no core of its own. */
+static double saving_share(const struct walk *w)
+{
+	const struct tree_run *run = w->run;
+	const double loading = run->workers > 0 ? run->workers : 0;
+	const bool crowded = run->threads * run->local_world + loading + 1 > run->cores;
+
+	return crowded && run->saving_cpu > 0 ? run->saving_cpu / w->seconds : 0;
+}
+
+static void walk_checkpoints(struct walk *w)
+{
+	const struct tree_run *run = w->run;
+	const double still = run->checkpoint / w->seconds, saving = saving_share(w);
+	struct tree_finding *f = find(w, TREE_checkpoint, still + saving, -1);
+
+	if (!f)
+		return;
+	if (saving > 0)
+		SAY(f,
+		    "training stands still for checkpoints %.0f %% of the time; writing them takes %.0f %% of a core "
+		    "that the run needs", 100 * still, 100 * saving);
+	else
+		SAY(f, "training stands still for checkpoints %.0f %% of the time", 100 * still);
+	if (run->save_steps > 0) {
+		ACT(f, "--save-steps %.0f", 10 * run->save_steps);
+		try_action(f);
+	}
+}
+
 static void walk_rest(struct walk *w)
 {
 	const struct tree_run *run = w->run;
@@ -442,13 +472,7 @@ static void walk_rest(struct walk *w)
 		ACT(f, "--eval-steps %.0f", 10 * run->eval_steps);
 		try_action(f);
 	}
-	f = find(w, TREE_checkpoint, run->checkpoint / w->seconds, -1);
-	if (f)
-		SAY(f, "training stands still for checkpoints %.0f %% of the time", 100 * f->share);
-	if (f && run->save_steps > 0) {
-		ACT(f, "--save-steps %.0f", 10 * run->save_steps);
-		try_action(f);
-	}
+	walk_checkpoints(w);
 }
 
 static int by_share(const void *a, const void *b)
