@@ -127,6 +127,34 @@ def s3(shards, local):
     server.stop()
 
 
+def unread(shards):
+    """Labels stand in our index and places in DALI's: nobody reads shards to find their samples; but for one whose .idx is missing."""
+    there = f"{tmp}/unread"
+    shutil.copytree(shards, there, ignore=shutil.ignore_patterns(".dptrain"))
+    server, few = Server(there), {"shuffle": 2, "batch": 6, "first": 10, "val_share": 0}
+    tars = {n: os.path.getsize(f"{there}/{n}") for n in os.listdir(there) if n.startswith("train") and n.endswith(".tar")}
+    assert len(tars) > 2 and sum(tars.values()) > 1000000
+
+    def opened(cache):
+        server.reset()
+        done = subprocess.run([DELIVER, f"{server.url}/train.json", *[f"{k}={v}" for k, v in few.items()]], capture_output=True, text=True,
+                              timeout=100, check=True, env=environment(cache))
+        assert done.stdout.splitlines()[:2] == deliver(f"{shards}/train.json", **few), done
+        return server.bytes, done.stdout
+    got, said = opened("unread-1")
+    assert got < 6 * 30000 + 100000 and "were read" not in said, (got, said)
+    name = sorted(tars)[1]
+    for i, text in enumerate((None, "v1.2 3\n", "noise")):
+        if text is None:
+            os.remove(f"{there}/{name[:-4]}.idx")
+        else:
+            with open(f"{there}/{name[:-4]}.idx", "w", encoding="ascii") as f:
+                f.write(text)
+        got, said = opened(f"unread-2{i}")
+        assert got < 6 * 30000 + 100000 + 2 * tars[name] and "1 of 5 shards have no whole .idx".replace("5", str(len(tars))) in said, (got, said)
+    server.stop()
+
+
 def indexed(*folders):
     """The same by http, where an index names the files; names that mean something in a URL; what an index may not say."""
     server = Server(os.path.dirname(folders[0]))
@@ -223,6 +251,7 @@ def refusals(shards):
 with tempfile.TemporaryDirectory(prefix="dptrain-remote-") as tmp:
     there = f"{tmp}/shards"
     make(f"{tmp}/folder", there)
+    unread(there)
     streams = {k: deliver(there, shuffle=k, window=30, batch=8, epochs=2) for k in (2, 3)}
     same_stream(there, streams)
     faulty(there, streams)

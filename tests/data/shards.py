@@ -107,6 +107,8 @@ def indexes(dealt):
         data = open(f"{dealt}/{s['url']}", "rb").read()
         assert s["filesize"] == len(data) <= 20000 and s["md5sum"] == hashlib.md5(data).hexdigest()
         assert s["crc32c"] == [f"{crc32c(data):08x}"]
+        with tarfile.open(fileobj=io.BytesIO(data)) as t:
+            assert s["labels"] == " ".join(t.extractfile(m).read().decode() for m in t if m.name.endswith(".cls"))
         lines = open(f"{dealt}/{s['url'][:-4]}.idx", encoding="utf-8").read().splitlines()
         assert lines[0] == f"v1.2 {s['nsamples']}"
         members = iter(tarfile.open(f"{dealt}/{s['url']}"))

@@ -30,6 +30,7 @@ struct bench {
 	_Atomic uint64_t undecoded; /* bytes */
 	struct pass *pass;
 	int n;
+	int64_t passes, steps; /* wanted; of each, 0: the set's epoch */
 };
 
 static double cpu_s(void)
@@ -52,6 +53,7 @@ static int open_loader(struct bench *b, struct err *err)
 
 	if (cfg->undecoded && !b->subject.data->ops->file)
 		return err_set(err, ERR_USAGE, "--undecoded: %.200s holds no files of samples", b->subject.data->path);
+	b->course.steps_end = b->passes * (b->steps ? b->steps : b->course.steps_per_epoch);
 	workers_init(&b->workers, cfg->workers < 0 ? loading_workers(cfg) : 1);
 	return loading_open(&b->loader, &o, err);
 }
@@ -191,6 +193,8 @@ static int run_passes(struct bench *b, struct err *err)
 	struct comm *c = rank_comm(&b->rank);
 	int rc = 0;
 
+	b->passes = n;
+	b->steps = steps;
 	b->pass = calloc((size_t)n, sizeof(*b->pass));
 	if (!b->pass)
 		return err_set(err, ERR_NOMEM, "out of memory: %lld passes", (long long)n);

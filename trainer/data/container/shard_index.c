@@ -1,9 +1,12 @@
 /* shard_index.c: threads that take one shard after another. */
 #include "trainer/data/container/shard_index.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "trainer/data/container/arrow.h"
@@ -15,13 +18,14 @@
 
 #define HEAD 24 /* bytes that tell one container from another */
 #define THREADS_MAX 32
+#define IDX_BYTES_MAX ((size_t)256 << 20)
 #define READ_BYTES ((uint64_t)8 << 20) /* that remote objects are read by */
 
 struct scan {
 	struct objects *store;
-	const struct webdataset_fields *fields;
+	const struct shard_index_opts *o;
 	struct samples *part; /* [object] */
-	_Atomic int next;
+	_Atomic int next, whole;
 	pthread_mutex_t lock;
 	int failed; /* first object that could not be read, by number; -1 */
 	struct err err;
@@ -51,6 +55,35 @@ static int find_kind(const struct byte_source *file, scan_function **ret, struct
 	return rc;
 }
 
+/* By what stands beside a remote shard; false: it has to be read. */
+static bool take_idx(struct scan *s, int object)
+{
+	const struct shard_sums *known = s->o->known ? &s->o->known[object] : NULL;
+	const char *address = objects_address(s->store, object);
+	size_t n = strlen(address), tar = strlen(SHARD_SUFFIX);
+	char path[PATH_MAX];
+	struct buf text;
+	bool taken;
+
+	if (!known || !known->labels || !strstr(address, "://") || n <= tar || strcmp(address + n - tar, SHARD_SUFFIX))
+		return false;
+	snprintf(path, sizeof(path), "%.*s.idx", (int)(n - tar), address);
+	buf_init(&text, IDX_BYTES_MAX);
+	taken = known->bytes == objects_bytes(s->store, object) &&
+		!objects_text(path, &(struct objects_opts){ .timeout_s = s->o->timeout_s }, IDX_BYTES_MAX - 1, &text,
+			      NULL);
+	buf_addc(&text, '\0');
+	taken = taken && !buf_failed(&text) &&
+		webdataset_take_idx(&s->part[object], text.data, known->labels, (uint32_t)object, s->o->fields);
+	buf_done(&text);
+	if (taken)
+		return true;
+	samples_done(&s->part[object]);
+	samples_init(&s->part[object]);
+	atomic_fetch_add(&s->whole, 1);
+	return false;
+}
+
 static void scan_one(struct scan *s, int object)
 {
 	struct object_source source = { s->store, object };
@@ -59,12 +92,14 @@ static void scan_one(struct scan *s, int object)
 	scan_function *scan;
 	int rc;
 
+	if (take_idx(s, object))
+		return;
 	for (uint64_t at = 0; at < archive.bytes; at += READ_BYTES) /* in its order, from its beginning to its end */
 		if (!objects_want(s->store, &(struct objects_range){ .object = object, .at = at, .n = 1 }))
 			break;
 	rc = find_kind(&archive, &scan, &err);
 	if (!rc)
-		rc = scan(&s->part[object], &archive, (uint32_t)object, s->fields, &err);
+		rc = scan(&s->part[object], &archive, (uint32_t)object, s->o->fields, &err);
 	if (!rc)
 		return;
 	pthread_mutex_lock(&s->lock);
@@ -98,10 +133,11 @@ static void scan_all(struct scan *s)
 		pthread_join(thread[n], NULL);
 }
 
-int shard_index(struct samples *ret, struct objects *store, const struct webdataset_fields *f, struct err *err)
+int shard_index(struct samples *ret, struct objects *store, const struct shard_index_opts *o, int *ret_whole,
+		struct err *err)
 {
 	int n = objects_count(store), rc = 0;
-	struct scan s = { .store = store, .fields = f, .failed = -1 };
+	struct scan s = { .store = store, .o = o, .failed = -1 };
 
 	s.part = calloc((size_t)n + 1, sizeof(*s.part));
 	if (!s.part)
@@ -117,6 +153,7 @@ int shard_index(struct samples *ret, struct objects *store, const struct webdata
 	}
 	free(s.part);
 	pthread_mutex_destroy(&s.lock);
+	*ret_whole = s.whole;
 	if (s.failed >= 0)
 		rc = err_set(err, s.err.code, "%s", s.err.text);
 	return rc ? rc : samples_end(ret, err);

@@ -77,8 +77,10 @@ char **shard_list_take(struct shard_list *l)
 {
 	char **address = l->address;
 
-	for (int i = 0; i < l->n; i++)
+	for (int i = 0; i < l->n; i++) {
 		free(l->sums[i].at);
+		free(l->sums[i].labels);
+	}
 	free(l->sums);
 	*l = (struct shard_list){ .n = 0 };
 	return address;
@@ -334,8 +336,20 @@ static int take_sums(struct shard_sums *ret, const json_t *entry, struct err *er
 		}
 	}
 	free(ret->at);
-	*ret = s;
+	ret->at = s.at;
+	ret->n = s.n;
 	return 0;
+}
+
+static int take_facts_of_shard(struct shard_sums *ret, const json_t *entry, struct err *err)
+{
+	const char *labels = json_string_value(json_object_get(entry, "labels"));
+	json_int_t bytes = json_integer_value(json_object_get(entry, "filesize"));
+
+	ret->bytes = bytes > 0 ? (uint64_t)bytes : 0;
+	if (labels && !ret->labels && !(ret->labels = strdup(labels)))
+		return err_set(err, ERR_NOMEM, "out of memory: the labels of a shard");
+	return take_sums(ret, entry, err);
 }
 
 /* A shard of an index joins the list, or, where a folder was listed from `*at` on, is looked for there. The list is in
@@ -351,12 +365,12 @@ static int take_shard(struct shard_list *l, const char *index, const json_t *ent
 		return rc;
 	if (*at == NOT_LISTED) {
 		rc = add(l, path, err);
-		return rc ? rc : take_sums(&l->sums[l->n - 1], entry, err);
+		return rc ? rc : take_facts_of_shard(&l->sums[l->n - 1], entry, err);
 	}
 	while (i < l->n && strcmp(l->address[i], path) < 0)
 		i++;
 	*at = i;
-	return i < l->n && !strcmp(l->address[i], path) ? take_sums(&l->sums[i], entry, err) : 0;
+	return i < l->n && !strcmp(l->address[i], path) ? take_facts_of_shard(&l->sums[i], entry, err) : 0;
 }
 
 /* Adds the shards of an index; listed: those of its folder were, from that number on. */

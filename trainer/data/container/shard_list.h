@@ -20,10 +20,12 @@ struct shard_facts {
 	double mean[4], std[4];
 };
 
-/* CRC-32C of each 8 MiB of a shard, the last piece being what is left. */
+/* What an index says of a shard; zeros where it does not. */
 struct shard_sums {
-	uint32_t *at; /* n of them */
-	size_t n;     /* 0: its index does not say */
+	uint32_t *at; /* CRC-32C of each 8 MiB, the last piece being what is left: n of them */
+	size_t n;
+	uint64_t bytes;
+	char *labels; /* of its samples in their order, "0 2 1" */
 };
 
 struct shard_list {

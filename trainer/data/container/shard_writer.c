@@ -33,7 +33,7 @@ struct shard_writer {
 	struct md5 md5;
 	uint32_t crc; /* of its last piece, so far */
 	json_t *crcs;
-	struct buf idx;
+	struct buf idx, labels;
 };
 
 int shard_writer_new(struct shard_writer **ret, const struct shard_writer_opts *o, struct err *err)
@@ -46,6 +46,7 @@ int shard_writer_new(struct shard_writer **ret, const struct shard_writer_opts *
 	}
 	w->o = *o;
 	buf_init(&w->idx, IDX_BYTES_MAX);
+	buf_init(&w->labels, IDX_BYTES_MAX);
 	*ret = w;
 	return 0;
 }
@@ -59,6 +60,7 @@ void shard_writer_free(struct shard_writer *w)
 	json_decref(w->list);
 	json_decref(w->crcs);
 	buf_done(&w->idx);
+	buf_done(&w->labels);
 	free(w);
 }
 
@@ -184,8 +186,11 @@ static int finish(struct shard_writer *w, struct err *err)
 	entry = json_pack("{s:s, s:s, s:I, s:I, s:o}", "url", strrchr(w->path, '/') + 1, "md5sum", md5, "nsamples",
 			  (json_int_t)w->samples, "filesize", (json_int_t)w->bytes, "crc32c", w->crcs);
 	w->crcs = NULL;
-	if (!entry || json_array_append_new(w->list, entry))
+	buf_addc(&w->labels, '\0');
+	if (!entry || buf_failed(&w->labels) ||
+	    json_object_set_new(entry, "labels", json_string(w->labels.data)) || json_array_append_new(w->list, entry))
 		return err_set(err, ERR_NOMEM, "out of memory: the index of the shards");
+	buf_reset(&w->labels);
 	return write_idx(w, err);
 }
 
@@ -217,8 +222,12 @@ int shard_writer_add(struct shard_writer *w, const char *key, const struct shard
 		rc = finish(w, err);
 	if (!rc && !w->file)
 		rc = begin(w, err);
-	for (int i = 0; !rc && i < n; i++)
+	for (int i = 0; !rc && i < n; i++) {
 		rc = put_item(w, key, &items[i], err);
+		if (!strcmp(items[i].field, "cls"))
+			buf_addf(&w->labels, "%s%.*s", w->labels.len ? " " : "", (int)items[i].n,
+				 (const char *)items[i].bytes);
+	}
 	buf_addc(&w->idx, '\n');
 	w->samples++;
 	return rc;

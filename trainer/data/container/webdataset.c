@@ -256,3 +256,53 @@ int webdataset_scan(struct samples *to, const struct byte_source *archive, uint3
 	tar_walk_free(w);
 	return rc;
 }
+
+/* ---- of an index ---- */
+
+/* "jpg 512 1234 000.jpg cls 2048 1 000.cls": the field that is wanted most. */
+static bool take_idx_line(char *line, const struct webdataset_fields *f, struct sample *ret, const char **ret_name)
+{
+	int best = WEBDATASET_NO_RANK;
+	char *rest;
+
+	for (char *field = strtok_r(line, " ", &rest); field; field = strtok_r(NULL, " ", &rest)) {
+		char *offset = strtok_r(NULL, " ", &rest), *bytes = strtok_r(NULL, " ", &rest);
+		const char *name = strtok_r(NULL, " ", &rest);
+		int rank = webdataset_rank(f->image, field);
+		char *ends[2];
+
+		if (!name || strlen(name) > WEBDATASET_NAME_MAX)
+			return false;
+		if (rank >= best)
+			continue;
+		best = rank;
+		ret->offset = strtoull(offset, &ends[0], 10);
+		ret->bytes = (uint32_t)strtoul(bytes, &ends[1], 10);
+		*ret_name = name;
+		if (*ends[0] || *ends[1])
+			return false;
+	}
+	return best < WEBDATASET_NO_RANK;
+}
+
+bool webdataset_take_idx(struct samples *to, char *idx, const char *labels, uint32_t object,
+			 const struct webdataset_fields *f)
+{
+	char *rest, *line = strtok_r(idx, "\n", &rest), *end;
+	long long n = line && !strncmp(line, "v1.2 ", 5) ? strtoll(line + 5, NULL, 10) : -1;
+
+	if (n < 0 || webdataset_rank(f->label, "cls") != 0)
+		return false;
+	for (; n-- > 0; labels = end) {
+		struct sample one = { .object = object };
+		const char *name = NULL;
+		long label = strtol(labels, &end, 10);
+
+		line = strtok_r(NULL, "\n", &rest);
+		if (end == labels || label < 0 || label >= INT32_MAX || !line || !take_idx_line(line, f, &one, &name))
+			return false;
+		one.label = (int32_t)label;
+		samples_add(to, &one, name);
+	}
+	return !*labels && !strtok_r(NULL, "\n", &rest);
+}

@@ -52,6 +52,11 @@ int webdataset_groups_entry(struct webdataset_groups *s, const struct webdataset
 void webdataset_groups_end(struct webdataset_groups *s); /* the sample that is open is whole */
 void webdataset_groups_free(struct webdataset_groups *s); /* NULL is fine */
 
+/* The same by DALI's index of the archive (text, which is changed) and the labels of its samples, "0 2 1": nothing of
+ * the archive is read. False: they do not fit each other or the fields; what was added is to be thrown away then. */
+bool webdataset_take_idx(struct samples *to, char *idx, const char *labels, uint32_t object,
+			 const struct webdataset_fields *f);
+
 /* Adds the samples of an archive, which is number `object` of its store. What is damaged or has no picture or label is
  * noted in *to and passed over. Fails only where the archive cannot be read. */
 int webdataset_scan(struct samples *to, const struct byte_source *archive, uint32_t object,

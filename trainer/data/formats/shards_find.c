@@ -43,28 +43,6 @@ static int add_shard(struct objects *store, const char *address, const struct sh
 	return number < 0 || !sums->n ? number : objects_set_sums(store, number, sums->at, sums->n, err);
 }
 
-/* Opens the shards of both splits; *ret_train of them are those of training. Without shards of its own for validation
- * all of them are. */
-static int add_shards(struct shards *d, const struct dataset_opts *o, int *ret_train, struct err *err)
-{
-	bool index = folder_remote_is_index(o->path) && !o->val_path;
-	bool one_folder = objects_is_folder(o->path) && !strstr(o->path, "::") && !strchr(o->path, '{');
-	struct shard_list list = { .timeout_s = o->data_timeout_s, .may_be_none = one_folder && !o->val_path };
-	int rc = index ? shard_list_check(o->path, err) : shard_list_add(&list, o->path, SHARDS_TRAIN, err);
-
-	*ret_train = list.n;
-	d->facts = list.facts;
-	if (!rc && !index)
-		rc = o->val_path ? shard_list_add(&list, o->val_path, SHARDS_ALL, err)
-				 : shard_list_add(&list, o->path, SHARDS_VAL, err);
-	for (int i = 0; rc >= 0 && i < list.n; i++)
-		rc = add_shard(d->store, list.address[i], &list.sums[i], err);
-	if (rc >= 0 && !list.n)
-		rc = add_pictures(d, o, ret_train, err);
-	shard_list_done(&list);
-	return rc < 0 ? rc : objects_measure(d->store, err);
-}
-
 /* What the table depends on, as 16 hex digits. */
 static int table_name(const struct shards *d, const struct webdataset_fields *f, char ret[32], struct err *err)
 {
@@ -115,13 +93,23 @@ static bool take_kept(struct shards *d, const char *path)
 	return false;
 }
 
+static void note_whole(struct shards *d, int whole)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "%.300s: %d of %d shards have no whole .idx beside them and were read, this once",
+		 d->set.base.path, whole, objects_count(d->store));
+	image_set_note(&d->set, text);
+}
+
 /* One rank looks, the others of the machine wait for what it keeps. */
-static int find_samples(struct shards *d, const struct dataset_opts *o, struct err *err)
+static int find_samples(struct shards *d, const struct dataset_opts *o, const struct shard_sums *known,
+			struct err *err)
 {
 	struct webdataset_fields f = { o->image_field ? o->image_field : "jpg;jpeg;png;npy",
 				       o->label_field ? o->label_field : "cls" };
 	char folder[KEEP_PATH_BYTES], path[KEEP_PATH_BYTES], name[32];
-	int rc = table_name(d, &f, name, err), lock = -1;
+	int rc = table_name(d, &f, name, err), lock = -1, whole = 0;
 	bool kept;
 
 	if (rc)
@@ -134,12 +122,42 @@ static int find_samples(struct shards *d, const struct dataset_opts *o, struct e
 	if (kept)
 		lock = keep_lock(folder);
 	if (!kept || !take_kept(d, path)) {
-		rc = shard_index(&d->samples, d->store, &f, err);
+		rc = shard_index(&d->samples, d->store,
+				 &(struct shard_index_opts){ &f, known, o->data_timeout_s }, &whole, err);
 		if (!rc && kept)
 			samples_keep(&d->samples, path);
+		if (!rc && whole)
+			note_whole(d, whole);
 	}
 	if (lock >= 0)
 		close(lock);
+	return rc;
+}
+
+/* Opens the shards of both splits; *ret_train of them are those of training. Without shards of its own for validation
+ * all of them are. */
+static int add_shards(struct shards *d, const struct dataset_opts *o, int *ret_train, struct err *err)
+{
+	bool index = folder_remote_is_index(o->path) && !o->val_path;
+	bool one_folder = objects_is_folder(o->path) && !strstr(o->path, "::") && !strchr(o->path, '{');
+	struct shard_list list = { .timeout_s = o->data_timeout_s, .may_be_none = one_folder && !o->val_path };
+	int rc = index ? shard_list_check(o->path, err) : shard_list_add(&list, o->path, SHARDS_TRAIN, err);
+
+	*ret_train = list.n;
+	d->facts = list.facts;
+	if (!rc && !index)
+		rc = o->val_path ? shard_list_add(&list, o->val_path, SHARDS_ALL, err)
+				 : shard_list_add(&list, o->path, SHARDS_VAL, err);
+	for (int i = 0; rc >= 0 && i < list.n; i++)
+		rc = add_shard(d->store, list.address[i], &list.sums[i], err);
+	if (rc >= 0 && !list.n)
+		rc = add_pictures(d, o, ret_train, err);
+	if (rc >= 0)
+		rc = objects_measure(d->store, err);
+	d->cached_bytes = rc ? 0 : objects_cached(d->store);
+	if (!rc && list.n)
+		rc = find_samples(d, o, list.sums, err);
+	shard_list_done(&list);
 	return rc;
 }
 
@@ -202,9 +220,6 @@ int shards_find(struct shards *d, const struct dataset_opts *o, struct err *err)
 {
 	int train = 0, rc = add_shards(d, o, &train, err);
 
-	d->cached_bytes = rc ? 0 : objects_cached(d->store);
-	if (!rc && !d->classes)
-		rc = find_samples(d, o, err);
 	if (!rc)
 		rc = deal(d, train, d->classes ? 0 : o->val_share, err);
 	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
