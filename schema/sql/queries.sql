@@ -118,6 +118,10 @@ ON CONFLICT (name) DO UPDATE SET value = EXCLUDED.value WHERE split_part(meta.va
 -- name: lease_holder
 -- postgresql:
 SELECT split_part(value, ' ', 2) AS holder FROM meta WHERE name = 'lease ' || ?1;
+-- name: lease_held
+-- postgresql:
+SELECT 1 FROM meta WHERE name = 'lease ' || ?1 AND CAST(split_part(value, ' ', 1) AS bigint) + CAST(?2 AS bigint)
+	>= CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint);
 -- name: lease_give
 -- postgresql:
 DELETE FROM meta WHERE name = 'lease ' || ?1 AND split_part(value, ' ', 2) = ?2;

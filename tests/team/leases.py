@@ -1,12 +1,14 @@
 """Leases: of two processes with one folder of runs one follows it, and the other goes on with it when that is killed, or stopped for
 a while; the points are there once. One process holds alert rules against runs. What one process does at a time another one refuses to begin; a lease that ran out is nobody's.
 `--full`: the upkeep of a process that is killed moves, too."""
+import http.server
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 import lib
 from lib import check, until
@@ -102,6 +104,37 @@ def one_judges(db, leader, other):
     judge.start()
     alerts = [a["run"] for a in judge.json("GET", "/api/v1/alerts")[1]["alerts"]]
     check(len(alerts) == 2 == len(set(alerts)), f"alerts: {alerts}")
+    posted(db, judge, rest, fired)
+
+
+def posted(db, poster, judge, fired):
+    """Who finds an alert need not be who posts it."""
+    taken = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            taken.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["run_name"])
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=receiver.serve_forever, daemon=True).start()
+    with tempfile.NamedTemporaryFile("w", suffix=".secret") as secret:
+        secret.write("sixteen letters.\n")
+        secret.flush()
+        poster.stop()
+        poster.args += ("--webhook", f"http://127.0.0.1:{receiver.server_address[1]}/", "--webhook-secret-file", secret.name)
+        poster.start()
+        check(until(30, lambda: holder(db, "webhook") == poster.process.pid), "who posts does not say so")
+        check(holder(db, "alerts") == judge.process.pid, "who judges beside one that posts")
+        fired("three")
+        check(until(30, lambda: taken) and taken == ["three"], f"posts: {taken}")
+    receiver.shutdown()
+    receiver.server_close()
 
 
 def upkeep_moves(db, leader, other):

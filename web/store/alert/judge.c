@@ -10,12 +10,14 @@
 #include "web/store/base/list.h"
 #include "web/store/base/map.h"
 #include "web/store/db/readers.h"
+#include "web/store/write/lease.h"
 
+#define POSTER_AWAY_MS 600000 /* who posts may be started anew meanwhile */
 #define FOUND_MAX 500 /* that a query gives at most; it is asked again then */
 
 struct judge {
 	struct store *s;
-	bool post;
+	bool post, posted; /* by this process; by any, when it looked last */
 	struct map *seen; /* id of a rule -> int64 rev that it has looked up to */
 };
 
@@ -83,7 +85,7 @@ static int keep(struct judge *j, const struct alert_rule *r, const struct found 
 	bool of_metric = !strcmp(r->kind, "metric") || !strcmp(r->kind, "nan");
 	const struct alert_op op = { .kind = &alert_change_fire, .id = r->id, .run = f->run, .step = f->step,
 				     .value = f->value, .metric = of_metric ? f->word : "", .text = text_of(a, r, f),
-				     .time_ms = now_ms, .due_ms = j->post ? now_ms : INT64_MIN };
+				     .time_ms = now_ms, .due_ms = j->posted ? now_ms : INT64_MIN };
 	const struct ingest_op ingest = alert_ingest(&op);
 	struct ingest_result res;
 
@@ -149,6 +151,7 @@ int judge_look(struct judge *j, int64_t now_ms, struct err *err)
 	size_t n = 0, i;
 	int rc = a ? alert_rules(j->s, a, &rules, &n, err) : err_set(err, ERR_NOMEM, "out of memory");
 
+	j->posted = j->post || lease_is_held(j->s, JUDGE_POSTING, POSTER_AWAY_MS, NULL) > 0;
 	for (i = 0; i < n && !rc; i++)
 		if (look_for(j, &rules[i], now_ms, a))
 			rc = err_set(err, ERR_IO, "rule %lld could not be looked at", (long long)rules[i].id);

@@ -17,6 +17,8 @@ struct watch {
 	struct store *s;
 	struct judge *judge;
 	struct lease lease; /* of a team one process looks */
+	bool post;
+	struct lease posting; /* tells the one that looks that somebody posts */
 	pthread_t thread;
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t told;
@@ -54,10 +56,12 @@ static void *main_loop(void *arg)
 {
 	struct watch *w = arg;
 
-	do
+	do {
+		if (w->post)
+			lease_take(&w->posting, NULL);
 		if (lease_take(&w->lease, NULL) > 0)
 			judge_look(w->judge, clock_wall_ms(), NULL);
-	while (wait_for_news(w));
+	} while (wait_for_news(w));
 	lease_give(&w->lease);
 	return NULL;
 }
@@ -70,7 +74,9 @@ int watch_start(struct watch **ret, struct store *s, bool post, struct err *err)
 	if (!w)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	w->s = s;
+	w->post = post;
 	lease_init(&w->lease, s, "alerts");
+	lease_init(&w->posting, s, JUDGE_POSTING);
 	rc = judge_new(&w->judge, s, post, err);
 	if (rc)
 		goto fail;

@@ -48,32 +48,44 @@ static int ask(struct chosen *c, struct db *d, const struct query_runs_opts *o, 
 	return rc < 0 ? rc : 0;
 }
 
-/* How many of the runs have a set of keys; the set is held. */
+/* How many of the runs have a set of keys. */
 struct use {
-	struct keyset *set;
+	const struct keyset *set;
 	uint32_t runs;
 };
+
+/* The run's set, held until the end. */
+static int hold_set(struct chosen *c, struct db *d, int64_t run, struct keyset **ret, struct err *err)
+{
+	struct keyset **held;
+	int rc = keysets_take(c->sets, d, run, ret, err);
+
+	if (rc)
+		return rc;
+	held = map_put(c->of_runs, &run, sizeof run);
+	if (!held || *held)
+		keysets_give(c->sets, *ret);
+	else
+		*held = *ret;
+	return held ? 0 : no_memory(err);
+}
 
 static int use_sets(struct chosen *c, struct map *uses, struct db *d, const struct chosen_list *l, struct err *err)
 {
 	struct keyset *set;
 	struct use *u;
 	size_t i;
-	int rc = 0;
+	int rc = keysets_renew(c->sets, d, err);
 
 	for (i = 0; i < l->run_count && !rc; i++) {
-		rc = keysets_take(c->sets, d, l->runs[i], &set, err);
+		rc = hold_set(c, d, l->runs[i], &set, err);
 		if (rc)
 			return rc;
 		u = map_put(uses, &set, sizeof set);
-		if (!u || u->set)
-			keysets_give(c->sets, set);
-		else
-			u->set = set;
-		if (u)
-			u->runs++;
-		else
-			rc = no_memory(err);
+		if (!u)
+			return no_memory(err);
+		u->set = set;
+		u->runs++;
 	}
 	return rc;
 }
@@ -95,16 +107,13 @@ static int count_set(struct chosen *c, const struct use *u, struct err *err)
 static int count_runs(struct chosen *c, struct db *d, const struct chosen_list *l, struct err *err)
 {
 	struct map *uses = map_new(sizeof(struct use));
-	struct use *u;
 	size_t i;
-	int rc = uses ? use_sets(c, uses, d, l, err) : no_memory(err);
+	int rc;
 
-	for (i = 0; uses && i < map_count(uses); i++) {
-		u = map_at(uses, i);
-		if (!rc)
-			rc = count_set(c, u, err);
-		keysets_give(c->sets, u->set);
-	}
+	c->of_runs = map_new(sizeof(struct keyset *));
+	rc = uses && c->of_runs ? use_sets(c, uses, d, l, err) : no_memory(err);
+	for (i = 0; !rc && i < map_count(uses); i++)
+		rc = count_set(c, map_at(uses, i), err);
 	map_free(uses);
 	return rc;
 }
@@ -168,6 +177,12 @@ int chosen_begin(struct chosen *c, struct keysets *sets, struct db *d, const str
 
 void chosen_end(struct chosen *c)
 {
+	size_t i;
+
+	for (i = 0; c->of_runs && i < map_count(c->of_runs); i++)
+		keysets_give(c->sets, *(struct keyset **)map_at(c->of_runs, i));
+	map_free(c->of_runs);
+	c->of_runs = NULL;
 	free(c->wanted);
 	c->wanted = NULL;
 	map_free(c->keys);
@@ -216,17 +231,13 @@ static int load_wanted(const struct chosen *c, struct db *d, int64_t run_id, con
 int chosen_load(const struct chosen *c, struct db *d, int64_t run_id, struct arena *a, struct query_run *r,
 		struct err *err)
 {
-	struct keyset *has = NULL;
+	struct keyset *const *has = c->of_runs ? map_get(c->of_runs, &run_id, sizeof run_id) : NULL;
 	int rc;
 
 	r->metrics = arena_array(a, c->wanted_count + 1, sizeof *r->metrics);
 	if (!r->metrics)
 		return no_memory(err);
-	rc = c->sets ? keysets_take(c->sets, d, run_id, &has, err) : 0;
-	if (!rc)
-		rc = load_wanted(c, d, run_id, has, a, r, err);
-	if (has)
-		keysets_give(c->sets, has);
+	rc = load_wanted(c, d, run_id, has ? *has : NULL, a, r, err);
 	if (!rc && r->metric_count)
 		qsort(r->metrics, r->metric_count, sizeof *r->metrics, by_key);
 	return rc;

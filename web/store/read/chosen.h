@@ -19,6 +19,7 @@ struct chosen_list {
 
 struct chosen {
 	struct keysets *sets; /* NULL: only the metrics that were asked for are known */
+	struct map *of_runs; /* int64 id of a run -> the set of its keys; NULL: not known */
 	struct map *keys; /* int64 id of a key -> what is known of it */
 	struct chosen_key **wanted; /* of these metrics are loaded */
 	size_t wanted_count;

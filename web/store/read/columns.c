@@ -27,6 +27,7 @@ struct columns {
 	pthread_mutex_t lock;
 	bool loaded;
 	uint64_t rev, clock;
+	char rows_of[160]; /* whose rows these are (the query changes_now) */
 	struct columns_row *rows;
 	size_t count, cap;
 	size_t changes; /* since everything was read: their old texts still take room */
@@ -307,15 +308,34 @@ static int refresh(struct columns *c, struct db *d, struct err *err)
 	return rc;
 }
 
+/* Under the lock: the newest change of d's snapshot. Of other rows than before nothing is good: a standby that took
+ * over may lack some, and count on. */
+static int read_rev(struct columns *c, struct db *d, int64_t *ret, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_changes_now, err, "");
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc;
+	*ret = db_i64(q, COL_changes_now_rev);
+	if (strcmp(c->rows_of, db_str(q, COL_changes_now_rows_of)))
+		drop_all(c);
+	snprintf(c->rows_of, sizeof c->rows_of, "%s", db_str(q, COL_changes_now_rows_of));
+	db_stop(q);
+	return 0;
+}
+
 int columns_take(struct columns *c, struct db *d, struct err *err)
 {
 	int64_t rev = 0, changed = 0;
-	int rc = db_int(d, &rev, DB_rev_get, err, "");
+	int rc;
 
-	if (rc < 0)
-		return rc;
 	pthread_mutex_lock(&c->lock);
-	rc = 0;
+	rc = read_rev(c, d, &rev, err);
+	if (rc) {
+		pthread_mutex_unlock(&c->lock);
+		return rc;
+	}
 	if (c->loaded && (uint64_t)rev < c->rev) {
 		pthread_mutex_unlock(&c->lock);
 		return err_set(err, ERR_BUSY, "store: an old snapshot");

@@ -2,6 +2,7 @@
 #include "web/store/read/keysets.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 
 #define BYTES_MAX ((size_t)64 << 20) /* of ids; beyond that everything is forgotten */
 #define RUNS_MAX 200000
+#define ROWS_OF_BYTES 160
 
 struct seen {
 	uint64_t rev;
@@ -21,6 +23,7 @@ struct keysets {
 	struct map *sets; /* ids -> struct keyset * */
 	struct map *runs; /* int64 id of a run -> struct seen */
 	size_t bytes;
+	char rows_of[ROWS_OF_BYTES]; /* whose sets these are */
 };
 
 static int no_memory(struct err *err)
@@ -150,6 +153,26 @@ static struct keyset *known(struct keysets *k, int64_t run, uint64_t rev)
 	}
 	pthread_mutex_unlock(&k->lock);
 	return s;
+}
+
+int keysets_renew(struct keysets *k, struct db *d, struct err *err)
+{
+	char rows_of[ROWS_OF_BYTES] = "";
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_changes_now, err, "");
+
+	if (rc || (rc = db_next(d, q, err)) < 0)
+		return rc;
+	if (rc) {
+		snprintf(rows_of, sizeof rows_of, "%s", db_str(q, COL_changes_now_rows_of));
+		db_stop(q);
+	}
+	pthread_mutex_lock(&k->lock);
+	if (strcmp(k->rows_of, rows_of))
+		forget(k);
+	memcpy(k->rows_of, rows_of, sizeof rows_of);
+	pthread_mutex_unlock(&k->lock);
+	return 0;
 }
 
 int keysets_take(struct keysets *k, struct db *d, int64_t run, struct keyset **ret, struct err *err)

@@ -6,6 +6,7 @@
 #include "tracker/base/clock.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/db.h"
+#include "web/store/db/readers.h"
 #include "web/store/write/committer.h"
 #include "web/store/write/lease_row.h"
 
@@ -84,6 +85,19 @@ int lease_need(struct lease *l, struct err *err)
 	if (!rc)
 		return err_set(err, ERR_BUSY, "%s: %s is at it", l->name, *other ? other : "another process");
 	return rc < 0 ? rc : 0;
+}
+
+int lease_is_held(struct store *s, const char *name, int64_t within_ms, struct err *err)
+{
+	struct db *d;
+	int64_t held;
+	int rc = s->live ? readers_take(s, &d, err) : 0;
+
+	if (rc || !s->live)
+		return rc;
+	rc = db_int(d, &held, DB_lease_held, err, "ti", name, within_ms);
+	readers_give(s, d);
+	return rc;
 }
 
 void lease_give(struct lease *l)

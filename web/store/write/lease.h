@@ -6,6 +6,7 @@
 #define DPT_STORE_LEASE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "tracker/base/err.h"
 
@@ -28,6 +29,9 @@ int lease_take(struct lease *l, struct err *err);
 
 /* The same for work of which nobody waits to take part: ERR_BUSY says who is at it. */
 int lease_need(struct lease *l, struct err *err);
+/* Whether some process has it, or had it within_ms ago: 1, 0 (also where one process holds the store alone), negative:
+ * nobody can say. Any thread. */
+int lease_is_held(struct store *s, const char *name, int64_t within_ms, struct err *err);
 void lease_give(struct lease *l); /* others need not wait for its end */
 
 #endif
