@@ -6,7 +6,7 @@ libtrackbase_la_SOURCES = \
 	tracker/base/clock.c tracker/base/clock.h \
 	tracker/base/cond.c tracker/base/cond.h tracker/base/little.h \
 	tracker/base/cache_home.c tracker/base/cache_home.h tracker/base/crc32c.c tracker/base/crc32c.h \
-	tracker/base/sha256.c tracker/base/sha256.h tracker/base/stop.h \
+	tracker/base/sha256.c tracker/base/sha256.h tracker/base/sha256_mix.c tracker/base/sha256_mix.h tracker/base/stop.h \
 	tracker/base/err.c tracker/base/err.h \
 	tracker/base/file_map.c tracker/base/file_map.h \
 	tracker/base/log.c tracker/base/log.h \

@@ -14,6 +14,8 @@
 #include "tracker/base/crc32c.h"
 #include "tracker/base/err.h"
 #include "tracker/base/median.h"
+#include "tracker/base/sha256.h"
+#include "tracker/base/sha256_mix.h"
 
 static void crc_known_values(void **state)
 {
@@ -139,6 +141,50 @@ static void median_is_in_the_middle(void **state)
 		assert_true(even[i] == i + 1);
 }
 
+/* The examples of FIPS 180-4, in pieces of every length. */
+static void sha_known_values(void **state)
+{
+	static const char a[1000] = { [0 ... 999] = 'a' };
+	struct sha256 s;
+	char got[65];
+
+	(void)state;
+	sha256_hex("abc", 3, got);
+	assert_string_equal(got, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+	sha256_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56, got);
+	assert_string_equal(got, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+	for (size_t piece = 1; piece <= sizeof(a); piece += 37) {
+		sha256_init(&s);
+		for (size_t at = 0, n; at < 1000000; at += n) {
+			n = 1000000 - at < piece ? 1000000 - at : piece;
+			sha256_add(&s, a, n);
+		}
+		sha256_end(&s, got);
+		assert_string_equal(got, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+	}
+}
+
+static void sha_instructions_are_the_definition(void **state)
+{
+	unsigned char bytes[64 * 9];
+	uint32_t x = 1;
+
+	(void)state;
+	for (int round = 0; round < 200; round++) {
+		uint32_t a[8], b[8];
+
+		for (size_t i = 0; i < sizeof(bytes); i++) {
+			x = x * 1664525 + 1013904223;
+			bytes[i] = (unsigned char)(x >> 24);
+		}
+		memcpy(a, bytes + 17, sizeof(a));
+		memcpy(b, a, sizeof(b));
+		sha256_mix_plain(a, bytes + round % 5, (size_t)(round % 9));
+		sha256_mix_best()(b, bytes + round % 5, (size_t)(round % 9));
+		assert_memory_equal(a, b, sizeof(a));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +196,8 @@ int main(void)
 		cmocka_unit_test(err_maps_errno),
 		cmocka_unit_test(err_names_its_field),
 		cmocka_unit_test(median_is_in_the_middle),
+		cmocka_unit_test(sha_known_values),
+		cmocka_unit_test(sha_instructions_are_the_definition),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

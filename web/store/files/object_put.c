@@ -8,6 +8,7 @@
 #include "web/store/files/files.h"
 #include "web/store/files/objects.h"
 
+#define SMALL_PARTS 4	     /* what a part costs beside its bytes counts for large files, which are rare */
 #define PARTS_OF_A_SIZE 1000 /* then parts are twice as large: an object has at most 10,000 */
 
 struct part {
@@ -38,7 +39,7 @@ struct object_sending {
 
 static size_t part_bytes(const struct object_sending *u)
 {
-	return OBJECTS_PART << u->sent / PARTS_OF_A_SIZE;
+	return OBJECTS_PART << (u->sent >= SMALL_PARTS) << u->sent / PARTS_OF_A_SIZE;
 }
 
 /* --- the crew's side ---------------------------------------------------------------------------------------- */

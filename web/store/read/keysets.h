@@ -17,8 +17,8 @@ struct keyset {
 struct keysets *keysets_new(void); /* NULL when out of memory */
 void keysets_free(struct keysets *k); /* NULL is fine */
 
-/* At the beginning of what is read in one snapshot: when these are other rows than those of which sets are remembered (a
- * standby took over, and may lack some), nothing is remembered any more. */
+/* At the beginning of what is read in one snapshot: when its rows are others than those of which sets are remembered
+ * (a standby took over, and may lack some), all are forgotten. */
 int keysets_renew(struct keysets *k, struct db *d, struct err *err);
 
 /* The keys that a run has in the snapshot of d; runs with the same keys mostly share one set. It stays as it is until

@@ -1,0 +1,127 @@
+/* sha256_mix.c: constants are the fractional parts of roots of the first primes. */
+#include "tracker/base/sha256_mix.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
+static const uint32_t K[64] = {
+	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+	0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+	0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+	0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+	0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+	0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+	0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+	0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+};
+
+static uint32_t turn(uint32_t v, int by)
+{
+	return v >> by | v << (32 - by);
+}
+
+static void mix_block(uint32_t h[8], const unsigned char *p)
+{
+	uint32_t w[64], a[8], t1, t2;
+	int i;
+
+	for (i = 0; i < 16; i++)
+		w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8 |
+			p[4 * i + 3];
+	for (; i < 64; i++)
+		w[i] = w[i - 16] + w[i - 7] + (turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3) +
+		       (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10);
+	memcpy(a, h, sizeof a);
+	for (i = 0; i < 64; i++) {
+		t1 = a[7] + (turn(a[4], 6) ^ turn(a[4], 11) ^ turn(a[4], 25)) + ((a[4] & a[5]) ^ (~a[4] & a[6])) +
+			K[i] + w[i];
+		t2 = (turn(a[0], 2) ^ turn(a[0], 13) ^ turn(a[0], 22)) +
+			((a[0] & a[1]) ^ (a[0] & a[2]) ^ (a[1] & a[2]));
+		memmove(a + 1, a, 7 * sizeof a[0]);
+		a[4] += t1;
+		a[0] = t1 + t2;
+	}
+	for (i = 0; i < 8; i++)
+		h[i] += a[i];
+}
+
+void sha256_mix_plain(uint32_t h[8], const unsigned char *p, size_t blocks)
+{
+	for (; blocks; blocks--, p += 64)
+		mix_block(h, p);
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+/* The state as the instructions have it: two halves of four words, the first word highest. Each pair of them makes four
+ * rounds; the words of the message behind the sixteenth are made four at a time. */
+__attribute__((target("sha,sse4.1,ssse3"))) static void mix_instructions(uint32_t h[8], const unsigned char *p,
+									 size_t blocks)
+{
+	const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+	__m128i abef = _mm_set_epi32((int)h[0], (int)h[1], (int)h[4], (int)h[5]);
+	__m128i cdgh = _mm_set_epi32((int)h[2], (int)h[3], (int)h[6], (int)h[7]);
+	uint32_t words[8];
+	int i;
+
+	for (; blocks; blocks--, p += 64) {
+		const __m128i abef_before = abef, cdgh_before = cdgh;
+		__m128i m[4], w;
+
+		for (i = 0; i < 4; i++)
+			m[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i)), swap);
+#pragma GCC unroll 16
+		for (i = 0; i < 16; i++) {
+			if (i >= 4) {
+				w = _mm_alignr_epi8(m[(i + 3) % 4], m[(i + 2) % 4], 4);
+				w = _mm_add_epi32(_mm_sha256msg1_epu32(m[i % 4], m[(i + 1) % 4]), w);
+				m[i % 4] = _mm_sha256msg2_epu32(w, m[(i + 3) % 4]);
+			}
+			w = _mm_loadu_si128((const __m128i *)(const void *)(K + 4 * i));
+			w = _mm_add_epi32(m[i % 4], w);
+			cdgh = _mm_sha256rnds2_epu32(cdgh, abef, w);
+			abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(w, 0x0e));
+		}
+		abef = _mm_add_epi32(abef, abef_before);
+		cdgh = _mm_add_epi32(cdgh, cdgh_before);
+	}
+	_mm_storeu_si128((__m128i *)(void *)words, abef);
+	_mm_storeu_si128((__m128i *)(void *)(words + 4), cdgh);
+	memcpy(h, (uint32_t[8]){ words[3], words[2], words[7], words[6], words[1], words[0], words[5], words[4] }, 32);
+}
+
+static bool has_instructions(void)
+{
+	unsigned int a, b, c, d, more;
+
+	return __get_cpuid(1, &a, &b, &more, &d) && (more & bit_SSSE3) && (more & bit_SSE4_1) &&
+	       __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
+}
+
+/* Asked once: a virtual machine's answer takes longer than many blocks. Whoever is first, it is the same. */
+sha256_mix_fn *sha256_mix_best(void)
+{
+	static _Atomic(sha256_mix_fn *) best;
+	sha256_mix_fn *known = atomic_load_explicit(&best, memory_order_relaxed);
+
+	if (!known) {
+		known = has_instructions() ? mix_instructions : sha256_mix_plain;
+		atomic_store_explicit(&best, known, memory_order_relaxed);
+	}
+	return known;
+}
+
+#else
+
+sha256_mix_fn *sha256_mix_best(void)
+{
+	return sha256_mix_plain;
+}
+
+#endif

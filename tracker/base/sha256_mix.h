@@ -1,0 +1,14 @@
+/* sha256_mix.h: what SHA-256 does to blocks of 64 bytes: in C, and by the processor's own instructions. Private to
+ * sha256.c and its test. */
+#ifndef DPT_BASE_SHA256_MIX_H
+#define DPT_BASE_SHA256_MIX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void sha256_mix_fn(uint32_t h[8], const unsigned char *p, size_t blocks);
+
+sha256_mix_fn sha256_mix_plain;
+sha256_mix_fn *sha256_mix_best(void); /* on this machine */
+
+#endif
