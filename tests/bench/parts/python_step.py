@@ -1,6 +1,7 @@
 """python_step.py bare|logged|whole SECONDS FOLDER: PyTorch's steps of a small net on one thread, each of which prints a line; without
 dptrack, with its log alone, or with the console and the machine recorded too, as by default. Prints JSON: how many steps, the
-median one's seconds, processor seconds a step of the whole process, and those of the library's threads."""
+median one's seconds, processor seconds a step of the whole process, and of them those of the library's threads, of the print and of
+the log."""
 import glob
 import json
 import os
@@ -43,6 +44,7 @@ def main():
     model, images, labels = net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     run, took, step = begin(mode, folder), [], 0
+    parts = {'print_s': 0, 'log_s': 0}  # nanoseconds
 
     def one():
         loss = torch.nn.functional.cross_entropy(model(images), labels)
@@ -50,12 +52,18 @@ def main():
         loss.backward()
         optimizer.step()
         value = loss.item()
+        marks = [time.thread_time_ns()]
         print('step %d: loss %.6f' % (step, value))
+        marks.append(time.thread_time_ns())
         if run:
             run.log({'train/loss': value}, step=step)
+        marks.append(time.thread_time_ns())
+        parts['print_s'] += marks[1] - marks[0]
+        parts['log_s'] += marks[2] - marks[1]
 
     for step in range(WARM_STEPS):
         one()
+    parts.update(print_s=0, log_s=0)
     begun, used, threads = time.perf_counter(), time.process_time(), own_threads_s()
     while time.perf_counter() - begun < seconds:
         step += 1
@@ -63,7 +71,7 @@ def main():
         one()
         took.append(time.perf_counter() - before)
     row = {'steps': len(took), 'step_s': statistics.median(took), 'used_s': (time.process_time() - used) / len(took),
-           'threads_s': (own_threads_s() - threads) / len(took)}
+           'threads_s': (own_threads_s() - threads) / len(took), **{name: ns / 1e9 / len(took) for name, ns in parts.items()}}
     if run:
         run.finish()
     print(json.dumps(row), file=result)
