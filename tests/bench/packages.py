@@ -12,7 +12,7 @@ class Unavailable(Exception):
 
 def python(build, name, packages):
     """The Python of build/venv/NAME with these packages (versions and all); made anew when others are asked for."""
-    folder = os.path.join(build, "venv", name)
+    folder = os.path.abspath(os.path.join(build, "venv", name))
     program, mark, wanted = os.path.join(folder, "bin", "python"), os.path.join(folder, "complete"), " ".join(packages) + "\n"
     if os.path.exists(mark):
         with open(mark, encoding="ascii") as f:

@@ -115,7 +115,7 @@ def forks_record_nothing_twice(folder):
 
 def children_of_multiprocessing(folder):
     runs = folder + '/runs'
-    for method in ('fork', 'spawn'):
+    for method in ('fork', 'spawn', 'forkserver'):
         lib.run(runs, '''
             import dptrack, multiprocessing, sys
             method = sys.argv[1]
@@ -157,6 +157,93 @@ def a_killed_process_loses_a_second_at_most(folder):
     points = lib.only(runs).series('t')
     assert [s for s, _ in points] == list(range(1, len(points) + 1))
     assert killed - points[-1][1] < 1.0, 'the newest point is %.2f s older than the kill' % (killed - points[-1][1])
+
+
+def a_pool_of_workers(folder):
+    """Workers that only compute log nothing, whatever they call; those that open runs have them finished when the pool ends."""
+    runs = folder + '/runs'
+    lib.run(runs, '''
+        import concurrent.futures, dptrack, multiprocessing
+        def idle(n):
+            dptrack.log({'x': 100.0 + n}, step=100 + n)
+            print('of a worker', n)
+        def busy(n):
+            with dptrack.init(experiment='pool', run_name='job%d' % n) as own:
+                own.log({'y': float(n)})
+        if __name__ == '__main__':
+            run = dptrack.init(run_name='main')
+            run.log({'x': 1.0})
+            forks, spawns = (multiprocessing.get_context(m) for m in ('fork', 'spawn'))
+            with concurrent.futures.ProcessPoolExecutor(2, mp_context=forks) as pool:
+                list(pool.map(idle, range(8)))
+                list(pool.map(busy, range(4)))
+            with concurrent.futures.ProcessPoolExecutor(2, mp_context=spawns) as pool:
+                list(pool.map(busy, range(4, 8)))
+            run.log({'x': 2.0})
+        ''')
+    j = lib.only(runs, 'main')
+    assert j.series('x') == [(1, 1.0), (2, 2.0)] and j.statuses == [(FINISHED, '')] and b'of a worker' not in j.data
+    for n in range(8):
+        j = lib.only(runs, 'job%d' % n, 'pool')
+        assert j.series('y') == [(1, float(n))] and j.statuses == [(FINISHED, '')], (n, j.statuses)
+    assert len(lib.journals(runs)) == 9
+
+
+def a_killed_process_leaves_a_child(folder):
+    """A million points on the way, lines too; the fork that lives on adds nothing and keeps nobody from going on with the run."""
+    runs = folder + '/runs'
+    process = lib.start(runs, '''
+        import dptrack, os, sys, time
+        run = dptrack.init(run_name='killed', resume='auto')
+        child = os.fork()
+        if not child:
+            os.close(1)
+            os.close(2)
+            run.log({'t': 0.0}, step=10 ** 9)
+            sys.stdin.readline()
+            os._exit(0)
+        said = os.fdopen(os.dup(1), 'w')
+        step = 0
+        while True:
+            for _ in range(1000):
+                step += 1
+                run.log({'t': time.time(), 'u': 1.0}, step=step)
+            print('line', step, repr(time.time()))
+            said.write('%d\\n' % step)
+            said.flush()
+            time.sleep(0.01)
+        ''')
+    for line in process.stdout:
+        if line.startswith('40000'):
+            break
+    killed = time.time()
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    j = lib.only(runs, 'killed')
+    points = j.series('t')
+    assert [s for s, _ in points] == list(range(1, len(points) + 1)) == [s for s, _ in j.series('u')][:len(points)]
+    assert killed - points[-1][1] < 1.0, 'the newest point is %.2f s older than the kill' % (killed - points[-1][1])
+    again = """
+        import dptrack
+        with dptrack.init(run_name='killed', resume='auto') as run:
+            run.log({'t': 0.0}, step=%d)
+        """ % (len(points) + 1)
+    lib.run(runs, again)
+    process.stdin.write('\n')
+    process.stdin.close()
+    process.stdout.read()
+    first, second = lib.journals(runs, 'killed')
+    assert first.header['run_id'] == second.header['run_id'] and second.header['segment'] == 1 and second.series('t') == [(len(points) + 1, 0.0)]
+    assert len(first.series('t')) == len(points), 'the child has added something'
+    lines = [x['text'].split() for x in console(runs, first.header['run_id'])]
+    steps = [int(w[1]) for w in lines if w[:1] == ['line']]
+    assert steps == list(range(1000, 1000 * len(steps) + 1, 1000)) and killed - float(lines[len(steps) - 1][2]) < 1.0, lines[-2:]
+
+
+def console(runs, run_id):
+    from told import Server
+    with Server(runs) as server:
+        return server.get(run_id, 'console', segment=0, limit=50000)['lines']
 
 
 def disabled_and_refused(folder):
@@ -237,7 +324,8 @@ def what_was_recorded_reads_back_by_queries(folder):
 
 def main():
     sys.exit(parallel.run([everything_reads_back, steps_counted_by_another_key, every_end_has_its_status, forks_record_nothing_twice,
-                           children_of_multiprocessing, a_killed_process_loses_a_second_at_most, disabled_and_refused,
+                           children_of_multiprocessing, a_pool_of_workers, a_killed_process_loses_a_second_at_most,
+                           a_killed_process_leaves_a_child, disabled_and_refused,
                            secrets_are_nowhere, what_was_recorded_reads_back_by_queries]))
 
 

@@ -57,6 +57,10 @@ def log_image(folder):
         got = {m['step']: hashlib.sha256(media.fetch(server, run_id, m['content'])[1]).hexdigest() for m in shown}
         want = {int(path.split('+')[2]): digest for path, digest in files.items()}
         assert got == want and len(set(want.values())) == 3, (got, want)
+        out = os.path.join(folder, 'out')
+        subprocess.run([os.path.join(lib.BUILD, 'dptrack'), 'export', '--events', out, '--logdir', runs, run_id], check=True, capture_output=True, timeout=60)
+        written = b''.join(open(os.path.join(at, name), 'rb').read() for at, _, names in os.walk(out) for name in names)
+        assert all(media.fetch(server, run_id, m['content'])[1] in written for m in shown), 'exported event files lack a picture'
         assert [m['wall_time'] for m in shown] == [(1700000000123 + s) / 1000 for s in range(3)], shown
     return '%d pictures' % len(files)
 
