@@ -21,6 +21,7 @@ static int copy_put(struct change *c, const struct ingest_op *op, struct err *er
 	const struct artifact_digest *from = op->more;
 	struct artifact_digest *d = arena_alloc(c->in.arena, sizeof *d);
 	bool failed = !d;
+	char run[33];
 
 	if (d) {
 		*d = *from;
@@ -31,6 +32,8 @@ static int copy_put(struct change *c, const struct ingest_op *op, struct err *er
 		c->text_bytes = d->content ? (size_t)from->bytes : 0;
 	}
 	c->op = (struct ingest_op){ .kind = op->kind, .more = d };
+	if (picture_run(from->path, run)) /* which is locked with the others of its group */
+		c->op.run = change_dup(c->in.arena, run, &failed);
 	return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
 }
 

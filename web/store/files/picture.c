@@ -65,6 +65,16 @@ size_t artifact_picture_room(const char *path)
 	return picture_of(path, &p) ? LIMIT_media_bytes : 0;
 }
 
+bool picture_run(const char *path, char ret[33])
+{
+	struct picture p;
+
+	if (!picture_of(path, &p))
+		return false;
+	memcpy(ret, p.run, sizeof(p.run));
+	return true;
+}
+
 static unsigned u32(const unsigned char *at)
 {
 	return (unsigned)at[0] << 24 | (unsigned)at[1] << 16 | (unsigned)at[2] << 8 | at[3];

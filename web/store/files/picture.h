@@ -6,6 +6,9 @@
 #include "web/store/files/artifacts.h"
 #include "web/store/write/change.h"
 
+/* Whose picture it is; false: no picture's path. */
+bool picture_run(const char *path, char ret[33]);
+
 /* In the transaction that notes the file: its picture in place of the one that was there under this path. Nothing where
  * the path or the content is no picture's, or the run is gone. */
 int picture_put(struct state *st, const struct artifact_digest *d, struct err *err);
