@@ -5,7 +5,8 @@
  * transformed right before they are multiplied by, for four times their size of memory would take longer to write and
  * read, and the 36 products of 64 result channels are still near when they are transformed into results. dgrad is the
  * same with turned weights. For wgrad both activations are transformed and the 36 products sum over tiles:
- * dw = G^T [sum (A dy A^T) . (B^T x B)] G. */
+ * dw = G^T [sum (A dy A^T) . (B^T x B)] G. Threads share tiles and then sums, block by block; where all sums are small,
+ * each has groups of tiles and sums of its own, which are added in the order of the groups, whoever had them. */
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -25,6 +26,10 @@
 #define NEAR_BYTES (BLOCK_BYTES / 2) /* where weights are transformed once: both stay in 1 MB of a core's own cache */
 #define SHARED_BYTES ((int64_t)512 << 10) /* of both transformed activations of a block of wgrad */
 #define SHARED_TILES_LEAST 128
+#define APART_BYTES ((int64_t)160 << 10) /* of all sums, at most, for threads to have their own: 32 by 32 channels */
+#define APART_BLOCK_BYTES ((int64_t)400 << 10)
+#define APART_GROUPS 16
+#define APART_TILES_LEAST 64 /* of a group */
 #define STRIP_TILES 128 /* of wgrad, at most: all of them are transformed at once, and sums stay near */
 
 /* How a tensor [n,h,w,c] is cut into tiles. */
@@ -43,6 +48,7 @@ struct winograd {
 	int64_t shared_floats, part_floats; /* workspace: of all parts together, then of each */
 	bool back;     /* dgrad */
 	bool together; /* all inputs are transformed before the first product, for there are few blocks of tiles */
+	int64_t groups; /* wgrad: of tiles that have sums of their own; 0: sums are shared */
 	bool strips; /* wgrad: sums of LANES filters and a panel of channels at a time, else of all */
 	int64_t filters, channels; /* of the weights */
 	const float *a, *b;
@@ -87,19 +93,21 @@ static void plan_grids(struct winograd *w, const struct dnn_conv_spec *s)
 
 static void plan_wgrad(struct winograd *w)
 {
-	int64_t bytes = POINTS * (w->in.lanes + w->out.lanes) * 4;
+	int64_t bytes = POINTS * (w->in.lanes + w->out.lanes) * 4, sums = POINTS * w->in.lanes * w->out.lanes, floats;
 
 	w->block = SHARED_BYTES / bytes > SHARED_TILES_LEAST ? SHARED_BYTES / bytes : SHARED_TILES_LEAST;
 	w->strips = w->tiles <= STRIP_TILES;
+	if (sums * 4 <= APART_BYTES && w->in.lanes <= PANEL && w->tiles >= 2 * APART_TILES_LEAST && !w->strips) {
+		w->groups = least(APART_GROUPS, w->tiles / APART_TILES_LEAST);
+		w->block = APART_BLOCK_BYTES / bytes;
+	}
 	w->block = least(w->block, w->tiles);
 	w->rows = w->block;
 	w->step_in = w->rows * w->in.lanes + GAP;
 	w->step_out = w->rows * w->out.lanes + GAP;
-	w->shared_floats = POINTS * (w->step_in + w->step_out);
-	if (w->strips)
-		w->part_floats = POINTS * STRIP_FLOATS;
-	else
-		w->shared_floats += POINTS * w->in.lanes * w->out.lanes;
+	floats = POINTS * (w->step_in + w->step_out);
+	w->part_floats = w->groups ? floats : w->strips ? POINTS * STRIP_FLOATS : 0;
+	w->shared_floats = w->groups ? w->groups * sums : w->strips ? floats : floats + sums;
 }
 
 /* Blocks are alike in size, and as many for each part; where there are too few of them for that, parts share the
@@ -130,10 +138,12 @@ static void plan(struct winograd *w, const struct dnn_conv_spec *s, int threads)
 		w->part_floats += POINTS * w->step_in;
 }
 
-static int parts_of(const struct winograd *w, int threads)
+static int parts_of(const struct winograd *w, enum dnn_pass pass, int threads)
 {
 	int64_t blocks = over(w->tiles, w->block);
 
+	if (pass == DNN_WGRAD)
+		return w->groups ? (int)least(threads, w->groups) : threads;
 	return (int)least(threads, w->together ? blocks * over(w->out.lanes, PANEL) : blocks);
 }
 
@@ -142,8 +152,7 @@ size_t winograd_workspace_bytes(const struct dnn_conv_spec *s, int threads)
 	struct winograd w;
 
 	plan(&w, s, threads);
-	if (s->pass != DNN_WGRAD)
-		threads = parts_of(&w, threads);
+	threads = parts_of(&w, s->pass, threads);
 	return (size_t)(w.shared_floats + threads * w.part_floats) * sizeof(float);
 }
 
@@ -559,28 +568,43 @@ struct sums {
 	float *at;
 	int64_t row, step; /* floats from one filter, and from one matrix, to the next */
 	struct cpu_range k, c;
+	bool add; /* to those of the tiles before */
 };
 
-static struct sums sums_all(const struct winograd *w)
+static int64_t sums_floats(const struct winograd *w)
 {
-	int64_t floats = POINTS * w->in.lanes * w->out.lanes;
+	return POINTS * w->in.lanes * w->out.lanes;
+}
 
-	return (struct sums){ .at = w->workspace + w->shared_floats - floats,
+static struct sums sums_all(const struct winograd *w, float *at)
+{
+	return (struct sums){ .at = at,
 			      .row = w->in.lanes,
 			      .step = w->in.lanes * w->out.lanes,
 			      .k = { 0, w->out.lanes },
 			      .c = { 0, w->in.lanes } };
 }
 
+static float *sums_shared(const struct winograd *w)
+{
+	return w->workspace + w->shared_floats - sums_floats(w);
+}
+
+/* Tiles of the block that is worked on. */
+static void wgrad_tiles(const struct winograd *w, struct cpu_range r)
+{
+	const struct laid x = laid_x(w), dy = laid_dy(w);
+
+	turn_tiles(TURN_INPUT, &x, r, w->begin);
+	turn_tiles(TURN_GRADIENT, &dy, r, w->begin);
+}
+
 static void wgrad_turn(void *arg, int part, int parts)
 {
 	const struct winograd *w = arg;
-	const struct laid x = laid_x(w), dy = laid_dy(w);
 	struct cpu_range r = cpu_split(w->count, 1, part, parts);
 
-	r.begin += w->begin, r.end += w->begin;
-	turn_tiles(TURN_INPUT, &x, r, w->begin);
-	turn_tiles(TURN_GRADIENT, &dy, r, w->begin);
+	wgrad_tiles(w, (struct cpu_range){ r.begin + w->begin, r.end + w->begin });
 }
 
 /* The sums of one point and of a panel of channels, the range c of s; 16 filters lie together. */
@@ -595,7 +619,7 @@ static void wgrad_panel(const struct winograd *w, const struct sums *s, int64_t 
 			     .b_next = width,
 			     .out_row = s->row,
 			     .depth = w->count,
-			     .add = w->begin > 0 };
+			     .add = s->add };
 
 	for (int64_t k = s->k.begin; k < s->k.end; k += rows, p.out += rows * s->row) {
 		p.a = dy.to + point * dy.step + place_of(&dy, k);
@@ -635,14 +659,15 @@ static void wgrad_filters(const struct winograd *w, const struct sums *s, struct
 static void wgrad_sum(void *arg, int part, int parts)
 {
 	const struct winograd *w = arg;
-	struct sums s = sums_all(w);
+	struct sums s = sums_all(w, NULL);
 	int64_t panels = (w->in.lanes + PANEL - 1) / PANEL;
 	struct cpu_range r = cpu_split(POINTS * panels, 1, part, parts);
 
+	s.add = w->begin > 0;
 	for (int64_t i = r.begin; i < r.end; i++) {
 		s.c.begin = i % panels * PANEL;
 		s.c.end = least(s.c.begin + PANEL, w->in.lanes);
-		s.at = sums_all(w).at + s.c.begin;
+		s.at = sums_shared(w) + s.c.begin;
 		wgrad_panel(w, &s, i / panels);
 	}
 }
@@ -650,9 +675,63 @@ static void wgrad_sum(void *arg, int part, int parts)
 static void wgrad_finish(void *arg, int part, int parts)
 {
 	const struct winograd *w = arg;
-	const struct sums s = sums_all(w);
+	const struct sums s = sums_all(w, sums_shared(w));
 
 	wgrad_filters(w, &s, cpu_split(w->out.c, 1, part, parts));
+}
+
+/* The sums of a group of tiles, block by block, in memory of w's own. */
+static void apart_group(struct winograd *w, int64_t group, float *at)
+{
+	const struct cpu_range r = cpu_split(w->tiles, 1, (int)group, (int)w->groups);
+	struct sums s = sums_all(w, at);
+
+	for (w->begin = r.begin; w->begin < r.end; w->begin += w->count) {
+		w->count = least(w->block, r.end - w->begin);
+		wgrad_tiles(w, (struct cpu_range){ w->begin, w->begin + w->count });
+		s.add = w->begin > r.begin;
+		for (int64_t point = 0; point < POINTS; point++)
+			wgrad_panel(w, &s, point);
+	}
+}
+
+static void floats_add(float *to, const float *from, int64_t n)
+{
+	for (int64_t i = 0; i < n; i += LANES)
+		_mm512_storeu_ps(to + i, _mm512_add_ps(_mm512_loadu_ps(to + i), _mm512_loadu_ps(from + i)));
+}
+
+/* The first thread adds up its groups as it goes, in the place of group 0, which no later group needs to wait for. */
+static void apart_run(void *arg, int part, int parts)
+{
+	const struct winograd *w = arg;
+	const struct cpu_range r = cpu_split(w->groups, 1, part, parts);
+	struct winograd own = *w;
+
+	own.workspace += w->shared_floats + part * w->part_floats;
+	for (int64_t group = r.begin; group < r.end; group++) {
+		float *at = w->workspace + (part ? group : least(group, 1)) * sums_floats(w);
+
+		apart_group(&own, group, at);
+		if (!part && group)
+			floats_add(w->workspace, at, sums_floats(w));
+	}
+}
+
+/* The other threads' groups join, in order; then the gradient, each thread of its filters. */
+static void apart_finish(void *arg, int part, int parts)
+{
+	const struct winograd *w = arg;
+	const struct sums s = sums_all(w, w->workspace);
+	const struct cpu_range first = cpu_split(w->groups, 1, 0, parts), r = cpu_split(w->out.c, 1, part, parts);
+
+	for (int64_t group = first.end; group < w->groups; group++)
+		for (int64_t point = 0; point < POINTS; point++) {
+			float *to = s.at + point * s.step + r.begin * s.row;
+
+			floats_add(to, to + group * sums_floats(w), (r.end - r.begin) * s.row);
+		}
+	wgrad_filters(w, &s, r);
 }
 
 /* Sums and gradients of 16 filters and a panel of channels at a time. */
@@ -696,7 +775,12 @@ void winograd_run(const struct dnn_conv_spec *s, int threads, const struct dnn_c
 	if (s->pass != DNN_WGRAD) {
 		if (w.together)
 			cpu_parallel(threads, together_turn, &w);
-		cpu_parallel(parts_of(&w, threads), w.together ? together_run : part_run, &w);
+		cpu_parallel(parts_of(&w, s->pass, threads), w.together ? together_run : part_run, &w);
+		return;
+	}
+	if (w.groups) {
+		cpu_parallel(parts_of(&w, s->pass, threads), apart_run, &w);
+		cpu_parallel(parts_of(&w, s->pass, threads), apart_finish, &w);
 		return;
 	}
 	for (; w.begin < w.tiles; w.begin += w.count) {
