@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/clock.h"
 #include "tracker/base/median.h"
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
@@ -29,6 +30,7 @@ struct bench {
 	struct profile profile;		   /* of --profile */
 	struct bench_ops ops;		   /* of this rank, without the first step when there are more */
 	double op_step_seconds;		   /* mean of the steps behind ops */
+	double ready_s;			   /* from where bench began until its first step could */
 	double sent, sent_nodes;	   /* bytes a step of the rank that sends most: in all, to other machines */
 };
 
@@ -255,6 +257,7 @@ static void print_json(const struct bench *b)
 	json_object_set_new(o, "samples_per_s", real_or_null(rate(b)));
 	json_object_set_new(o, "step_seconds", real_or_null(median(b, TIME_STEP)));
 	json_object_set_new(o, "all_step_seconds", seconds);
+	json_object_set_new(o, "ready_seconds", real_or_null(b->ready_s));
 	json_object_set_new(o, "all_phases", json_all_phases(b));
 	json_object_set_new(o, "peak_bytes", json_integer(b->peak_bytes));
 	json_object_set_new(o, "planned_bytes", json_integer(b->planned_bytes));
@@ -347,9 +350,11 @@ int bench_main(const struct job *job, struct seat *seat)
 {
 	struct err err = ERR_INIT;
 	struct bench b = { .n = 0 };
+	const double begin = clock_mono_s();
 	int rc = engine_open(&b.e, job, seat, &err);
 	int code = 0;
 
+	b.ready_s = clock_mono_s() - begin;
 	if (!rc)
 		rc = run_steps(&b, &err);
 	if (!rc) {
