@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "trainer/backends/cpu/few_rows.h"
 #include "trainer/backends/cpu/pick.h"
@@ -89,11 +88,10 @@ static int trial_open(struct trial *t, size_t workspace)
 	t->out = t->bias + up(s->n, 4);
 	t->workspace = t->out + up(out_elements(s), 4);
 	t->bytes = t->workspace + workspace + 4096;
-	t->memory = mmap(NULL, t->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (t->memory == MAP_FAILED)
+	t->memory = cpu_pick_room(t->module->picks, t->bytes);
+	if (!t->memory)
 		return -1;
-	madvise(t->memory, t->bytes, MADV_HUGEPAGE);
-	memset(t->memory, 0x3c, t->workspace); /* 0x3c3c: 0.0115 in either type */
+	memset(t->memory, PICK_FILL, t->out);
 	return 0;
 }
 
@@ -148,7 +146,6 @@ static bool time_candidates(struct cpu_module *m, const struct dnn_matmul_spec *
 	if (n > 1 && trial_open(&t, workspace) == 0) {
 		clear = cpu_pick_fastest(&best, n, threads, run_once, &t);
 		snprintf(name, PICK_NAME_BYTES, "%s", names[best]);
-		munmap(t.memory, t.bytes);
 	}
 	for (int i = 0; i < n; i++)
 		dnn_matmul_free(t.list[i]);

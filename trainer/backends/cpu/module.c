@@ -98,10 +98,13 @@ static size_t page_up(size_t bytes)
  * aligned to a huge page; what was mapped around the slab to find that place is given back. */
 static int cpu_alloc(void *module, enum space space, size_t bytes, void **ret, struct err *err)
 {
+	const struct cpu_module *m = module;
 	size_t mapped = page_up(bytes ? bytes : 1);
 	char *p, *start, *end;
 
-	(void)module, (void)space;
+	(void)space;
+	if (m->picks) /* kernels are chosen before memory is planned */
+		cpu_pick_leave(m->picks);
 	if (bytes > SIZE_MAX / 2)
 		return err_set(err, ERR_NOMEM, "backend cpu: cannot allocate %zu bytes", bytes);
 	p = mmap(NULL, mapped + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -19,7 +20,8 @@
 #define FILE_BYTES_MAX ((size_t)4 << 20)
 #define ROUNDS 2
 #define TRIES 3 /* of a round */
-#define HOPELESS 2.0
+#define HOPELESS 1.5
+#define CLOSE 1.15
 #define BUSY 0.7
 
 struct pick_entry {
@@ -33,6 +35,8 @@ struct cpu_picks {
 	struct pick_entry *first;
 	char machine[128]; /* start of every key */
 	char path[4096];   /* "" when there is no place for the file */
+	char *room;	   /* for trials */
+	size_t room_bytes;
 };
 
 /* Family, model and name of the processor, spaces turned into underscores. */
@@ -137,7 +141,35 @@ void cpu_picks_free(struct cpu_picks *p)
 		p->first = e->next;
 		free(e);
 	}
+	if (p)
+		cpu_pick_leave(p);
 	free(p);
+}
+
+char *cpu_pick_room(struct cpu_picks *p, size_t bytes)
+{
+	const size_t had = p->room_bytes;
+	char *room;
+
+	if (bytes <= had)
+		return p->room;
+	room = had ? mremap(p->room, had, bytes, MREMAP_MAYMOVE)
+		   : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (room == MAP_FAILED)
+		return NULL;
+	p->room = room;
+	p->room_bytes = bytes;
+	madvise(room, bytes, MADV_HUGEPAGE);
+	memset(room + had, PICK_FILL, bytes - had);
+	return room;
+}
+
+void cpu_pick_leave(struct cpu_picks *p)
+{
+	if (p->room)
+		munmap(p->room, p->room_bytes);
+	p->room = NULL;
+	p->room_bytes = 0;
 }
 
 void cpu_pick_key(char *key, const struct cpu_module *m, int threads, const char *what)
@@ -266,7 +298,7 @@ bool cpu_pick_fastest(int *best, int n, int threads, double (*run)(void *arg, in
 		for (int i = 0; i < n; i++) {
 			struct timing t;
 
-			if (least[i].s < 1e9 && (round == 0 || least[i].s > 1.3 * least[*best].s))
+			if (least[i].s < 1e9 && (round == 0 || least[i].s > CLOSE * least[*best].s))
 				continue;
 			t = time_one(i, threads, run, arg);
 			least[i].s = t.s < least[i].s ? t.s : least[i].s;

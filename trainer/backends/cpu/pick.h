@@ -35,6 +35,12 @@ bool cpu_pick_worth_trying(const struct cpu_module *m, const char *name);
  * more of those than of the candidates, and the share of one thread, by its own processor time, tells better. */
 bool cpu_pick_fastest(int *best, int n, int threads, double (*run)(void *arg, int i), void *arg);
 
+/* Memory for a trial, of pages that are there, aligned to them; at first every byte is PICK_FILL, later what trials
+ * left. Kept from trial to trial until cpu_pick_leave; NULL: none to be had. */
+#define PICK_FILL 0x3c /* 0x3c3c: 0.0115 in either type, so that nothing is denormal or infinite */
+char *cpu_pick_room(struct cpu_picks *p, size_t bytes);
+void cpu_pick_leave(struct cpu_picks *p);
+
 /* Seconds; with one thread of its own processor time, which other programs on the machine disturb less. */
 double cpu_pick_clock(int threads);
 

@@ -1,15 +1,14 @@
 /* pick_conv.c: times the candidates for a convolution on buffers that the caches no longer hold. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "trainer/backends/cpu/conv.h"
 #include "trainer/backends/cpu/pick.h"
 
 /* Of one timed run, about: a part of a large batch tells as much as the whole. Of a gradient of weights a larger part,
  * as the sums over threads and the order of the result cost the same for any batch. */
-#define TRIAL_FLOPS 1.5e9
-#define TRIAL_FLOPS_WGRAD 4e9
+#define TRIAL_FLOPS 1e9
+#define TRIAL_FLOPS_WGRAD 2e9
 
 static void key_of(char *key, const struct cpu_module *m, const struct dnn_conv_spec *s, int threads)
 {
@@ -23,7 +22,7 @@ static void key_of(char *key, const struct cpu_module *m, const struct dnn_conv_
 	cpu_pick_key(key, m, threads, what);
 }
 
-/* Buffers of one convolution, filled so that nothing in them is denormal or infinite. */
+/* Buffers of one convolution. */
 struct trial {
 	char *memory;
 	size_t bytes, a, b, out, workspace, flush;
@@ -38,7 +37,8 @@ static size_t up(size_t bytes)
 	return (bytes + 4095) / 4096 * 4096;
 }
 
-static int trial_open(struct trial *t, const struct dnn_conv_spec *s, size_t packed, size_t workspace)
+static int trial_open(struct trial *t, struct cpu_picks *picks, const struct dnn_conv_spec *s, size_t packed,
+		      size_t workspace)
 {
 	size_t item = s->bf16 ? 2 : 4;
 	size_t x = up((size_t)(s->n * s->h * s->w * s->c) * item), y = up((size_t)(s->n * s->p * s->q * s->k) * item);
@@ -51,11 +51,10 @@ static int trial_open(struct trial *t, const struct dnn_conv_spec *s, size_t pac
 	t->workspace = t->out + (s->pass == DNN_FORWARD ? y : s->pass == DNN_DGRAD ? x : packed);
 	t->flush = t->workspace + up(workspace);
 	t->bytes = t->flush + FLUSH_BYTES;
-	t->memory = mmap(NULL, t->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (t->memory == MAP_FAILED)
+	t->memory = cpu_pick_room(picks, t->bytes);
+	if (!t->memory)
 		return -1;
-	madvise(t->memory, t->bytes, MADV_HUGEPAGE);
-	memset(t->memory, 0x3c, t->bytes); /* 0x3c3c: 0.0115 in either type */
+	memset(t->memory, PICK_FILL, t->out);
 	return 0;
 }
 
@@ -67,7 +66,7 @@ static double run_once(void *arg, int i)
 	struct err err = ERR_INIT;
 	double start;
 
-	memset(t->memory + t->flush, 0x3c, FLUSH_BYTES);
+	memset(t->memory + t->flush, PICK_FILL, FLUSH_BYTES);
 	start = cpu_pick_clock(t->threads);
 	if (cpu_conv_run(t->list[i], &args, &err))
 		return 1e9;
@@ -114,10 +113,9 @@ static bool time_candidates(struct cpu_module *m, const struct dnn_conv_spec *sp
 	}
 	if (n > 0)
 		snprintf(name, PICK_NAME_BYTES, "%s", names[0]);
-	if (n > 1 && trial_open(&t, spec, packed, workspace) == 0) {
+	if (n > 1 && trial_open(&t, m->picks, spec, packed, workspace) == 0) {
 		clear = cpu_pick_fastest(&best, n, threads, run_once, &t);
 		snprintf(name, PICK_NAME_BYTES, "%s", names[best]);
-		munmap(t.memory, t.bytes);
 	}
 	for (int i = 0; i < n; i++)
 		cpu_conv_free(t.list[i]);

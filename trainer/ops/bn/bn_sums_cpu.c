@@ -300,10 +300,12 @@ static void V(bn_sum_x)(void *arg, int part, int parts)
 GRAD_ROWS(bn_grad_plain, .mask = MASK_NONE)
 GRAD_ROWS(bn_grad_relu, .mask = MASK_FROM_X)
 GRAD_ROWS(bn_grad_join, .mask = MASK_FROM_Y, .join = true, .write = true)
+GRAD_ROWS(bn_grad_last, .mask = MASK_FROM_Y, .write = true)
 #ifdef CPU_HAS_AVX512
 GRAD_ROWS(bn_grad_plain_low, .bf = true, .mask = MASK_NONE)
 GRAD_ROWS(bn_grad_relu_low, .bf = true, .mask = MASK_FROM_X)
 GRAD_ROWS(bn_grad_join_low, .bf = true, .mask = MASK_FROM_Y, .join = true, .write = true)
+GRAD_ROWS(bn_grad_last_low, .bf = true, .mask = MASK_FROM_Y, .write = true)
 #endif
 #undef GRAD_ROWS
 
@@ -326,12 +328,12 @@ static void V(bn_grad_any)(const struct bn_state *s, struct cpu_range r, double 
 
 static void V(bn_sum_grad_rows)(const struct bn_state *s, struct cpu_range r, double *sums)
 {
-	static void (*const shapes[2][3])(const struct bn_state *, struct cpu_range, double *) = {
-		{ V(bn_grad_plain), V(bn_grad_relu), V(bn_grad_join) },
+	static void (*const shapes[2][4])(const struct bn_state *, struct cpu_range, double *) = {
+		{ V(bn_grad_plain), V(bn_grad_relu), V(bn_grad_join), V(bn_grad_last) },
 #ifdef CPU_HAS_AVX512
-		{ V(bn_grad_plain_low), V(bn_grad_relu_low), V(bn_grad_join_low) },
+		{ V(bn_grad_plain_low), V(bn_grad_relu_low), V(bn_grad_join_low), V(bn_grad_last_low) },
 #else
-		{ V(bn_grad_any), V(bn_grad_any), V(bn_grad_any) },
+		{ V(bn_grad_any), V(bn_grad_any), V(bn_grad_any), V(bn_grad_any) },
 #endif
 	};
 	bool join = s->dy2 != NULL, write = s->out != NULL;
@@ -339,8 +341,8 @@ static void V(bn_sum_grad_rows)(const struct bn_state *s, struct cpu_range r, do
 
 	if (mask != MASK_FROM_Y && !join && !write)
 		shapes[s->bf16][mask == MASK_FROM_X](s, r, sums);
-	else if (mask == MASK_FROM_Y && join && write)
-		shapes[s->bf16][2](s, r, sums);
+	else if (mask == MASK_FROM_Y && write)
+		shapes[s->bf16][join ? 2 : 3](s, r, sums);
 	else
 		V(bn_grad_any)(s, r, sums);
 }
