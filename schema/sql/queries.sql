@@ -643,6 +643,8 @@ FROM run r JOIN experiment e ON e.id = r.experiment_id LEFT JOIN note n ON n.run
 SELECT id, uuid FROM run WHERE uuid >= ?1 AND uuid < ?2 LIMIT 2;
 -- name: params_of_run
 SELECT k.name, p.value FROM param p JOIN key k ON k.id = p.key_id WHERE p.run_id = ?1 ORDER BY k.name;
+-- name: param_ids_of_run
+SELECT key_id, value FROM param WHERE run_id = ?1;
 -- name: tags_of_run as params_of_run
 SELECT k.name, t.value FROM tag t JOIN key k ON k.id = t.key_id WHERE t.run_id = ?1 ORDER BY k.name;
 -- name: environment_of_run as params_of_run

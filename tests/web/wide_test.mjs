@@ -77,3 +77,29 @@ test('among many metrics charts and goals are found by words in any order', asyn
 	await until(() => page.$$eval('.grid .head .cell', (l) => l.map((c) => c.textContent).join()),
 		(x) => /head7/.test(x));
 });
+
+test('of many params those travel first that tell the runs apart; the others come by themselves', async (t) => {
+	const same = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`same${i}`, 'x']));
+	for (let r = 0; r < 5; r++) {
+		const own = r === 4 ? { late: 'only here' } : {};
+		await s.ask('POST', 'runs', { experiment: 'params', name: `run-${r}`, start_time: 1.7e12 + r,
+			params: { ...same, model: 'm', z10: String(r), z9: String(r > 2), ...own } });
+	}
+	const got = await s.ask('GET', 'runs?experiment=params&params_max=5&params=nothing&params=model');
+	assert.equal(got.params_left_out, true);
+	assert.deepEqual(got.runs.map((r) => Object.keys(r.params)), [['late', 'model', 'same0', 'z10', 'z9'],
+		...Array.from({ length: 4 }, () => ['model', 'same0', 'z10', 'z9'])]);
+	assert.deepEqual(got.runs.map((r) => r.params.z10), ['4', '3', '2', '1', '0']);
+	const whole = await s.ask('GET', 'runs?experiment=params&params_max=54');
+	assert.equal(whole.params_left_out, undefined);
+	assert.deepEqual(whole.runs, (await s.ask('GET', 'runs?experiment=params')).runs);
+	const page = await s.open(t, '?e=params');
+	await page.click('button:has-text("columns")');
+	await page.fill('.picker input[type=search]', 'same49');
+	await page.click('.picker .line >> nth=0');
+	await until(() => page.$$eval('.grid .body .row', (l) => l.map((r) => r.textContent)),
+		(l) => l.length === 5 && l.every((x) => x.includes('x')), 'the picked param has its values');
+	const linked = await s.open(t, '?e=params&c=p:same48&c=p:z10');
+	await until(() => linked.$$eval('.grid .body .row', (l) => l.map((r) => r.textContent)),
+		(l) => l.length === 5 && l.every((x) => x.includes('x')), 'a column of the address has its values');
+});

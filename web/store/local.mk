@@ -101,6 +101,7 @@ libwebstore_la_SOURCES = \
 	web/store/read/keysets.c web/store/read/keysets.h \
 	web/store/read/metric.c web/store/read/metric.h \
 	web/store/read/page.c web/store/read/page.h \
+	web/store/read/params.c web/store/read/params.h \
 	web/store/read/pick.c web/store/read/pick.h \
 	web/store/read/points.c web/store/read/points.h \
 	web/store/write/change_purge.c \

@@ -6,10 +6,16 @@
 #include "web/assets/asset.h"
 #include "web/api/handlers.h"
 
-/* What the page asks for first (getRuns and FIRST_PAGE, METRICS_MAX in web/ui/src/state), as URLSearchParams has it;
+/* What the page asks for first (getRuns, FIRST and firstPage in web/ui/src), as URLSearchParams has it;
  * before the list of experiments (?all) that list. */
 #define EXPERIMENTS "api/v1/experiments"
-#define FIRST "api/v1/runs?limit=200&include=keys&metrics_max=48"
+#define FIRST \
+	"api/v1/runs?limit=200&include=keys&metrics_max=48&params_max=32&params=model&params=arch&params=strategy" \
+	"&params=world_size&params=precision&params=batch_size&params=global_batch_size&params=opt&params=optimizer" \
+	"&params=lr&params=learning_rate&params=lr_scheduler&params=wd&params=weight_decay&params=epochs&params=seed"
+#define FRONT \
+	"&metrics=train%2Floss&metrics=loss&metrics=val%2Floss&metrics=val_loss&metrics=eval%2Floss" \
+	"&metrics=epoch%2Fval_loss&metrics=epoch%2Ftop1&metrics=val%2Ftop1"
 
 static const char *form_encoded(struct call *c, const char *text)
 {
@@ -48,8 +54,8 @@ static void ask_ahead(struct call *c)
 	}
 	name = experiment ? form_encoded(c, experiment) : "";
 	if (name)
-		call_header(c, "Link", arena_printf(c->arena, "<" FIRST "%s%s>; rel=preload; as=fetch; crossorigin",
-						    experiment ? "&experiment=" : "", name));
+		call_header(c, "Link", arena_printf(c->arena, "<" FIRST "%s%s%s>; rel=preload; as=fetch; crossorigin",
+						    experiment ? "&experiment=" : "", name, FRONT));
 }
 
 enum call_next on_page_get(struct call *c)

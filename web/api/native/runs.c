@@ -16,7 +16,7 @@ static bool list_columns(struct call *c, struct query_runs_opts *o)
 	static const char *const includes[] = { "keys", NULL };
 	static const char *const parts[] = { "params", "tags", "metrics", "alerts" };
 	const char *const *values;
-	int64_t most = 0;
+	int64_t most = 0, params_most = 0;
 	int include = -1;
 	size_t n = call_arg_all(c, "fields", &values), i, k;
 
@@ -30,9 +30,12 @@ static bool list_columns(struct call *c, struct query_runs_opts *o)
 	}
 	o->metric_count = call_arg_all(c, "metrics", &o->metrics);
 	o->some_metrics = o->metric_count > 0;
-	if (!call_arg_word(c, "include", includes, &include) || !call_arg_int(c, "metrics_max", &most, 1, 100000))
+	o->param_count = call_arg_all(c, "params", &o->params);
+	if (!call_arg_word(c, "include", includes, &include) || !call_arg_int(c, "metrics_max", &most, 1, 100000) ||
+	    !call_arg_int(c, "params_max", &params_most, 1, 100000))
 		return false;
 	o->metrics_max = (size_t)most;
+	o->params_max = (size_t)params_most;
 	o->with_keys = include == 0;
 	return true;
 }
@@ -132,6 +135,10 @@ enum call_next on_run_list(struct call *c)
 	}
 	if (runs.metrics_left_out) {
 		js_key(&j, "metrics_left_out");
+		js_bool(&j, true);
+	}
+	if (runs.params_left_out) {
+		js_key(&j, "params_left_out");
 		js_bool(&j, true);
 	}
 	js_close(&j, '}');

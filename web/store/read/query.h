@@ -153,6 +153,9 @@ struct query_runs_opts {
 	bool some_metrics;
 	size_t metrics_max;             /* 0: none; else all where the page's runs have at most so many keys */
 	bool with_keys;                 /* fill keys of the result */
+	const char *const *params;      /* beyond params_max: these first */
+	size_t param_count;
+	size_t params_max;              /* 0: all; else at most so many keys, those that tell the runs apart */
 };
 
 struct query_runs {
@@ -164,6 +167,7 @@ struct query_runs {
 	struct query_key_runs *keys;
 	size_t key_count;
 	bool metrics_left_out;       /* more than metrics_max keys */
+	bool params_left_out;        /* more than params_max keys */
 };
 
 int query_experiments(struct store *s, struct arena *a, struct query_experiments *ret, struct err *err);

@@ -15,6 +15,7 @@
 #include "web/store/read/columns.h"
 #include "web/store/read/detail.h"
 #include "web/store/read/page.h"
+#include "web/store/read/params.h"
 #include "web/store/read/query.h"
 
 #define LIMIT_DEFAULT 100
@@ -539,12 +540,15 @@ static int load_runs(struct search *s, const int64_t *ids, struct arena *a, stru
 	/* alerts are made of metrics that nobody asked for */
 	struct chosen_list list = { o, ids, ret->count, o->metrics_max || o->with_keys || parts & QUERY_ALERTS };
 	struct chosen chosen = { 0 };
-	struct detail_want want = { parts, choose ? &chosen : NULL };
+	bool some = o->params_max && parts & QUERY_PARAMS;
+	struct detail_want want = { some ? parts & ~QUERY_PARAMS : parts, choose ? &chosen : NULL };
 	size_t i;
 	int rc = choose ? chosen_begin(&chosen, s->keysets, s->d, &list, s->err) : 0;
 
 	for (i = 0; i < ret->count && !rc; i++)
 		rc = detail_load(s->d, ids[i], &want, a, &ret->items[i], s->err);
+	if (!rc && some)
+		rc = params_load(s->d, o, ids, a, ret, s->err);
 	if (!rc && o->with_keys)
 		rc = chosen_keys(&chosen, a, ret, s->err);
 	ret->metrics_left_out = o->metrics_max && !chosen.all;

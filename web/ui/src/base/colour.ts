@@ -25,6 +25,8 @@ interface Looks {
 interface LookChoice {
 	hue: string | null;
 	dash: string | null;
+	/** Where neither is chosen: only these params are looked at. */
+	among?: ReadonlySet<string> | null;
 }
 
 type Lab = [number, number, number];
@@ -145,7 +147,7 @@ function splitter(runs: readonly Run[], differing: readonly string[], first: rea
 		const n = new Set(runs.map((r) => r.params[k])).size;
 		if (n < 2 || n > max) continue;
 		const s = (first.includes(k) ? 100 - first.indexOf(k) : 1) + (n <= 4 ? 0.5 : 0);
-		if (s > score) {
+		if (s > score || (s === score && natural(k, best!) < 0)) {
 			score = s;
 			best = k;
 		}
@@ -232,7 +234,8 @@ interface Meaning {
 }
 
 function meaningOf(runs: readonly Run[], drawn: ReadonlySet<string>, choice: LookChoice): Meaning {
-	const differing = splitParams(runs).differ.sort(natural);
+	const { among } = choice;
+	const differing = splitParams(runs).differ.filter((k) => !among || among.has(k));
 	const hueParam = choice.hue ?? splitter(runs, differing, HUE_FIRST, HUES.length, choice.dash);
 	const dashParam = choice.dash ?? splitter(runs, differing, DASH_FIRST, DASHES.length, hueParam);
 	return {

@@ -9,7 +9,8 @@ interface ParamSplit {
 	same: [string, string][];
 }
 
-const FIRST = ['model', 'arch', 'strategy', 'world_size', 'precision', 'batch_size', 'global_batch_size',
+/** Names that tell most about a run, in this order. */
+export const FIRST = ['model', 'arch', 'strategy', 'world_size', 'precision', 'batch_size', 'global_batch_size',
 	'opt', 'optimizer', 'lr', 'learning_rate', 'lr_scheduler', 'wd', 'weight_decay', 'epochs', 'seed'];
 const NOISE =
 	new RegExp('^(nproc_per_node|run[-_]?name|name|host|hostname|pid|command(_line)?|argv|start(ed)?|time|date'

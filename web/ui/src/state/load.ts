@@ -2,18 +2,24 @@
 import { batch, computed } from '@preact/signals';
 import * as api from './server/api.ts';
 import type { Run } from '../base/types.ts';
-import { defaultCurve, defaultGoal } from '../base/goal.ts';
+import { defaultCurve, defaultGoal, isLoss } from '../base/goal.ts';
 import { chartOrder, frontKeys, openAtFirst } from '../base/order.ts';
-import { metricsOfColumn } from '../base/rank.ts';
+import { FIRST } from '../base/params.ts';
+import { DERIVED, metricsOfColumn } from '../base/rank.ts';
 import { emptyView, isBare, isExpression, linkedTarget, parseView, PLAIN, savedAlone } from '../base/url.ts';
-import { countKeys, curve, experiments, filterProblem, goal, heldMetrics, keyRuns, loading, loadingMore, metricKeys,
-	liveRev, notHeld, problem, report, runs } from './runs.ts';
+import { countKeys, curve, experiments, filterProblem, goal, heldMetrics, keyRuns, loading, loadingMore, lookParams,
+	metricKeys, liveRev, notHeld, problem, report, runs } from './runs.ts';
 import { fill, grow, unwant, want } from './series.ts';
 import { go, view } from './view.ts';
 
-/** Runs of the first question, and the metrics that all come with it: as in web/api/native/page.c. */
+/**
+ * The first question, as in web/api/native/page.c: how many runs, how many metrics and params all come with it, and
+ * which metrics come where there are more.
+ */
 const FIRST_PAGE = 200;
 const METRICS_MAX = 48;
+const PARAMS_MAX = 32;
+const FRONT = ['train/loss', 'loss', 'val/loss', 'val_loss', 'eval/loss', 'epoch/val_loss', 'epoch/top1', 'val/top1'];
 const PHASES_MAX = 12;
 const NEXT_PAGE = 1000;
 /** Runs that the page holds at most; a filter reaches the others. */
@@ -62,10 +68,18 @@ interface Load {
 	mine(): boolean;
 }
 
+interface FirstPage {
+	list: Run[];
+	next: string | null;
+	/** The runs have params that are not here yet. */
+	some: boolean;
+}
+
 /** The newest runs of an experiment (of the one that was written to last without a name), with the metrics in front. */
-async function firstPage({ name, filter, mine }: Load): Promise<{ list: Run[]; next: string | null } | null> {
+async function firstPage({ name, filter, mine }: Load): Promise<FirstPage | null> {
 	heldMetrics.value = null;
-	const got = await api.getRuns(question({ experiment: name ?? undefined, filter, limit: FIRST_PAGE }));
+	const got = await api.getRuns({ experiment: name ?? undefined, filter, limit: FIRST_PAGE, keys: true,
+		most: METRICS_MAX, metrics: FRONT, paramsMost: PARAMS_MAX, params: FIRST });
 	if (!mine()) return null;
 	let { runs: list, next } = got;
 	const newest = name ?? list[0]?.experiment;
@@ -75,15 +89,28 @@ async function firstPage({ name, filter, mine }: Load): Promise<{ list: Run[]; n
 		next = '';
 	} else if (name === null && next !== null) next = '';
 	countKeys(got.keys, true);
-	if (got.leftOut) {
-		const keys = frontMetrics(list.length);
-		const front = await api.getRuns({ experiment: newest, filter, limit: FIRST_PAGE, metrics: keys,
-			fields: ['metrics'] });
+	const here = new Set(FRONT.filter((k) => keyRuns.value.has(k)));
+	const lack = got.leftOut ? frontMetrics(list.length).filter((k) => !here.has(k)) : [];
+	const params = got.paramsLeftOut && readsParams();
+	if (lack.length || params) {
+		const fields = [...lack.length ? ['metrics'] : [], ...params ? ['params'] : []];
+		const more = await api.getRuns({ experiment: newest, filter, limit: FIRST_PAGE,
+			metrics: lack, fields });
 		if (!mine()) return null;
-		list = withMetrics(list, front.runs);
-		heldMetrics.value = new Set(keys);
+		list = withMore(list, more.runs);
 	}
-	return { list, next };
+	if (got.leftOut) heldMetrics.value = new Set([...here, ...lack]);
+	const some = got.paramsLeftOut && !params;
+	lookParams.value = some ? new Set(list.flatMap((r) => Object.keys(r.params))) : null;
+	return { list, next, some };
+}
+
+/** Whether the view says something by any param that the reader chose. */
+function readsParams(): boolean {
+	const v = view.value;
+	const ids = [...v.columns ?? [], v.sort ?? ''];
+	return ids.some((id) => id.startsWith('p:') || id.startsWith(DERIVED)) || v.group.length > 0
+		|| v.hue !== null || v.dash !== null || (v.filter !== '' && !isExpression(v.filter));
 }
 
 /** Metrics that the table and the charts of the first screen are about, as far as the state knows. */
@@ -94,12 +121,23 @@ function frontMetrics(n: number): string[] {
 	const columns = [...v.columns ?? [], v.sort ?? ''].flatMap(metricsOfColumn);
 	const phases = [...keys.keys()].filter((k) => k.startsWith('phase/')).slice(0, PHASES_MAX);
 	const own = defaultCurve([...keys.keys()], goalKey ?? null);
-	return [...new Set([goalKey, own, ...columns, ...phases])].filter((k): k is string => !!k && keys.has(k));
+	return [...new Set([goalKey, own && isLoss(own) ? own : null, ...columns, ...phases])]
+		.filter((k): k is string => !!k && keys.has(k));
 }
 
-function withMetrics(list: readonly Run[], more: readonly Run[]): Run[] {
-	const byId = new Map(more.map((r) => [r.id, r.metrics]));
-	return list.map((r) => (byId.has(r.id) ? { ...r, metrics: { ...r.metrics, ...byId.get(r.id) } } : r));
+/** The runs with what others of their ids have besides. */
+function withMore(list: readonly Run[], more: readonly Run[]): Run[] {
+	const byId = new Map(more.map((r) => [r.id, r]));
+	return list.map((r) => {
+		const m = byId.get(r.id);
+		return m ? { ...r, metrics: { ...r.metrics, ...m.metrics }, params: { ...r.params, ...m.params } } : r;
+	});
+}
+
+/** The params that did not come with the first page, once that is drawn. */
+async function restOfParams(experiment: string | undefined, filter: string, mine: () => boolean): Promise<void> {
+	const more = await api.getRuns({ experiment, filter, limit: FIRST_PAGE, fields: ['params'] });
+	if (mine()) runs.value = withMore(runs.value, more.runs);
 }
 
 export async function loadRuns(name: string | null, filter: string): Promise<void> {
@@ -121,8 +159,9 @@ export async function loadRuns(name: string | null, filter: string): Promise<voi
 				go({ experiment: newest });
 		});
 		ahead();
+		if (page.some) await restOfParams(newest, filter, mine);
 		// a page's token belongs to the question that gave it
-		await loadRest(newest, filter, page.next === '' ? [] : page.list, page.next, mine);
+		await loadRest(newest, filter, page.next === '' ? [] : runs.value, page.next, mine);
 	} catch (e) {
 		if (!mine()) return;
 		const err = e as api.ApiError;
@@ -133,7 +172,7 @@ export async function loadRuns(name: string | null, filter: string): Promise<voi
 }
 
 /** The pages after the first, added as they come; '' starts again at the first. */
-async function loadRest(name: string | undefined, filter: string, list: Run[], next: string | null,
+async function loadRest(name: string | undefined, filter: string, list: readonly Run[], next: string | null,
 	mine: () => boolean): Promise<void> {
 	loadingMore.value = next !== null;
 	notHeld.value = false;
@@ -148,7 +187,7 @@ async function loadRest(name: string | undefined, filter: string, list: Run[], n
 		}
 		countKeys(more.keys, list.length === 0);
 		list = list.concat(more.runs);
-		runs.value = list;
+		runs.value = [...list];
 		next = list.length < HELD_MAX ? more.next : null;
 		if (more.next !== null && next === null) notHeld.value = true;
 	}
@@ -191,7 +230,7 @@ async function fetchMetrics(keys: readonly string[], mine: () => boolean): Promi
 		next = more.next;
 	}
 	batch(() => {
-		runs.value = withMetrics(runs.value, found);
+		runs.value = withMore(runs.value, found);
 		heldMetrics.value = heldMetrics.value && new Set([...heldMetrics.value, ...keys]);
 	});
 }

@@ -189,8 +189,11 @@ const chosen = computed<Set<string>>(() => {
 	return set;
 });
 
-export const looks = computed(() =>
-	assignLooks(runs.value, chosen.value, { hue: view.value.hue, dash: view.value.dash }));
+/** Params that looks are chosen among where not all came at first; null: all. What comes later changes no colour. */
+export const lookParams = signal<ReadonlySet<string> | null>(null);
+
+export const looks = computed(() => assignLooks(runs.value, chosen.value,
+	{ hue: view.value.hue, dash: view.value.dash, among: lookParams.value }));
 
 /** Runs drawn in the charts, in the order of the table. */
 export const shown = computed(() => rows.value.filter((r) => chosen.value.has(r.id)));

@@ -115,6 +115,9 @@ interface RunQuery {
 	/** Only these metrics; with most: all of them where the listed runs have at most so many keys. */
 	metrics?: readonly string[];
 	most?: number;
+	/** So many params at most, these first, then those that differ. */
+	paramsMost?: number;
+	params?: readonly string[];
 	/** Also how many of the listed runs have each metric. */
 	keys?: boolean;
 	/** Only these parts of the runs. */
@@ -130,6 +133,8 @@ interface RunList {
 	keys: ReadonlyMap<string, number>;
 	/** Only the metrics that were asked for are here. */
 	leftOut: boolean;
+	/** The runs have params that are not here. */
+	paramsLeftOut: boolean;
 	/** What the experiment opens with, where keys were asked for. */
 	view: { id: string; query: string } | null;
 }
@@ -140,6 +145,8 @@ export async function getRuns(q: RunQuery): Promise<RunList> {
 	if (q.deleted) p.set('deleted', 'only');
 	if (q.keys) p.set('include', 'keys');
 	if (q.most !== undefined) p.set('metrics_max', String(q.most));
+	if (q.paramsMost !== undefined) p.set('params_max', String(q.paramsMost));
+	for (const k of q.params ?? []) p.append('params', k);
 	if (q.experiment !== undefined) p.set('experiment', q.experiment);
 	for (const k of q.metrics ?? []) p.append('metrics', k);
 	for (const k of q.fields ?? []) p.append('fields', k);
@@ -151,7 +158,7 @@ export async function getRuns(q: RunQuery): Promise<RunList> {
 	return {
 		runs, next: (r.next_page_token as string | undefined) || null,
 		keys: r.metric_keys ? new Map(Object.entries(r.metric_keys as Record<string, number>)) : keysIn(runs),
-		leftOut: r.metrics_left_out === true,
+		leftOut: r.metrics_left_out === true, paramsLeftOut: r.params_left_out === true,
 		view: r.default_view as RunList['view'] ?? null,
 	};
 }
