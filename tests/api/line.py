@@ -79,8 +79,38 @@ def shapes():
     yield "one", [42.5]
 
 
+def by_factors(server):
+    """Buckets by factors of x against what brute force puts between their edges; steps of 0 and below have no place."""
+    run = lib.make_run(server, params={"steps_per_epoch": 10})
+    values = {step: math.sin(step) + step / 50 for step in range(-3, 2001)}
+    points = [{"key": "a", "step": s, "wall_time": 1.8e9 + s, "value": v} for s, v in values.items()]
+    lib.equal(server.json("POST", f"/api/v1/runs/{run}/metrics", {"points": points})[0], 200, "points by factors")
+    for x, per, zoom in (("step", 1, {}), ("epoch", 10, {}), ("step", 1, {"from": 20, "to": 700}), ("step", 1, {"from": -7})):
+        ask = {"runs": [run], "keys": ["a"], "buckets": 40, "x": x, "spacing": "log", **zoom}
+        got = server.json("POST", "/api/v1/series/query", ask)[1]
+        low, high = max(1 / per, zoom.get("from", 0)), zoom.get("to", 2000 / per)
+        edges, b = got["edges"], got["series"][0]["buckets"]
+        lib.check(all(abs(e / (low * (high / low) ** (i / 40)) - 1) < 1e-9 for i, e in enumerate(edges)), f"edges {edges}")
+        cells = {}
+        for step, v in values.items():
+            if low <= step / per <= high:
+                at = min(39, math.floor(40 * math.log(step / per / low) / math.log(high / low) + 1e-12))
+                cells.setdefault(at, []).append(v)
+        lib.equal(b["i"], sorted(cells), f"{x} {zoom}: buckets")
+        lib.equal(b["count"], [len(cells[i]) for i in b["i"]], f"{x} {zoom}: counts")
+        lib.equal((b["min"], b["max"]), ([min(cells[i]) for i in b["i"]], [max(cells[i]) for i in b["i"]]), f"{x} {zoom}: extremes")
+        made = server.json("POST", "/api/v1/series/query", {**{k: v for k, v in ask.items() if k != "keys"}, "formula": "a * 1"})[1]
+        lib.equal(made["series"][0]["buckets"], b, f"{x} {zoom}: a formula lies in the same buckets")
+        compare(server.json("POST", "/api/v1/series/query", dict(ask, form="line"))[1]["series"][0], got["series"][0], f"{x} by factors")
+        grouped = server.json("POST", "/api/v1/series/query", dict(ask, group_by=["params.steps_per_epoch"]))[1]
+        lib.equal((grouped["edges"], [g["i"] for g in grouped["groups"][0]["buckets"]]), (edges, b["i"]), f"{x} {zoom}: groups")
+    lib.equal(server.json("POST", "/api/v1/series/query", dict(ask, spacing="odd"))[0], 400, "an unknown spacing")
+    lib.equal(server.json("GET", f"/api/v1/series?run={run}&spacing=log")[0], 400, "raw points have no edges")
+
+
 def main():
     with lib.fresh() as server:
+        by_factors(server)
         run = lib.make_run(server, params={"steps_per_epoch": 469})
         for key, values in shapes():
             points = [{"key": key, "step": i + 1, "wall_time": 1.8e9 + i / 7, "value": v if math.isfinite(v) else str(v).replace("nan", "NaN")}

@@ -96,6 +96,36 @@ test('zoom by mouse and keys, and back', async (t) => {
 	await charted(page, KEY, (c) => c.from > 600 && c.to > 1000);
 });
 
+test('x by factors: what is early takes its room, the cursor and a zoom stand where they point', async (t) => {
+	await run('factors', 'a', Array.from({ length: 10000 }, (_, i) => 1 / (i + 1)));
+	const page = await here.open(t, '?e=factors');
+	await charted(page, KEY, (c) => c.lines.length === 1 && c.to === 10000);
+	await page.click('button:has-text("log x")');
+	assert.match(page.url(), /logx/);
+	const d = await charted(page, KEY, (c) => c.ticks.includes('10') && c.ticks.includes('1000'));
+	assert.equal(d.from, 1);
+	await charted(page, KEY, (c) => c.lines[0]?.points > 100);
+	await page.mouse.move(...await place(page, d, 0.25));
+	await charted(page, KEY, (c) => Math.abs(c.at - 10) <= 1);
+	await page.mouse.down();
+	await page.mouse.move(...await place(page, d, 0.4));
+	await page.mouse.move(...await place(page, d, 0.5));
+	await page.mouse.up();
+	await charted(page, KEY, (c) => Math.abs(c.from - 10) <= 1 && Math.abs(c.to - 100) <= 4);
+	await page.reload();
+	await charted(page, KEY, (c) => Math.abs(c.from - 10) <= 1 && c.ticks.includes('20'));
+	await page.locator('.toolbar').getByText('reset zoom').click();
+	await page.mouse.move(5, 5);
+	await charted(page, KEY, (c) => c.to === 10000 && c.at === null && c.lines[0]?.points > 100);
+	await page.focus(`[data-chart="${KEY}"]`);
+	await page.keyboard.press('End');
+	await charted(page, KEY, (c) => c.at === 10000);
+	await page.keyboard.press('Shift+ArrowLeft');
+	await charted(page, KEY, (c) => c.to === 10000 && Math.abs(c.at - 6310) < 30);
+	await page.click('button:has-text("clock")');
+	await until(() => page.url(), (u) => !u.includes('logx'));
+});
+
 test('a finger reads values and selects nothing', async (t) => {
 	await run('touch', 'a', Array.from({ length: 100 }, (_, i) => i));
 	await run('touch', 'b', Array.from({ length: 100 }, (_, i) => 100 - i));
@@ -164,6 +194,7 @@ test('parallel coordinates: from the goal back to the params, and into the chart
 	assert.deepEqual(d.axes[0].ticks, ['cnn', 'mlp']);
 	const y = (id) => d.lines.find((l) => l.id === id).ys.at(-1);
 	assert.ok(y(best) < y(good) && y(good) < y(worst), 'the best is at the top');
+	await page.locator('[data-parallel]').scrollIntoViewIfNeeded();
 	const el = await page.locator('[data-parallel]').boundingBox();
 	const axis = d.axes[2];
 	await page.mouse.move(el.x + axis.x, el.y + axis.top);

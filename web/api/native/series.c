@@ -15,11 +15,12 @@ enum { SERIES_PAGE_DEFAULT = 10000, SERIES_PAGE_MAX = 100000, SERIES_BATCH = 512
 
 static const char *const series_forms[] = { "buckets", "line", NULL };
 static const char *const series_x_names[] = { "step", "time", "elapsed", "epoch", NULL };
+static const char *const series_spacings[] = { "even", "log", NULL };
 
 /* What both forms of the request say. */
 struct series_query {
 	struct points_sel sel;
-	int x, form;
+	int x, form, spacing;
 	int64_t buckets; /* 0: raw points */
 	double from, to; /* NaN: open */
 	int64_t limit;
@@ -136,10 +137,8 @@ static void write_edges(struct js *j, const struct points_chart *chart)
 
 	js_key(j, "edges");
 	js_open(j, '[');
-	for (i = 0; chart->line_count && i < chart->bucket_count; i++)
-		js_double(j, chart->from + i * chart->width);
-	if (chart->line_count)
-		js_double(j, chart->to);
+	for (i = 0; chart->line_count && i <= chart->bucket_count; i++)
+		js_double(j, points_edge(chart, i));
 	js_close(j, ']');
 }
 
@@ -179,7 +178,8 @@ static enum call_next series_chart(struct call *c, const struct series_query *q)
 {
 	static const enum points_x xs[] = { POINTS_X_STEP, POINTS_X_TIME, POINTS_X_ELAPSED, POINTS_X_EPOCH };
 	struct points_chart_opts o = {
-		.sel = q->sel, .x = xs[q->x], .from = q->from, .to = q->to, .buckets = (uint32_t)q->buckets
+		.sel = q->sel, .x = xs[q->x], .from = q->from, .to = q->to, .buckets = (uint32_t)q->buckets,
+		.log = q->spacing == 1,
 	};
 	struct js j = { .out = &c->out };
 	struct points_chart chart;
@@ -276,6 +276,8 @@ static enum call_next series_answer(struct call *c, struct series_query *q)
 		q->sel.rank = -1; /* a run counts once */
 	if (!q->buckets && q->x)
 		return call_fail(c, CALL_bad_value, "x", "x: raw points come by step; ask for buckets with another x");
+	if (!q->buckets && q->spacing)
+		return call_fail(c, CALL_bad_value, "spacing", "spacing: raw points have no edges; ask for buckets");
 	if (!q->buckets && q->form)
 		return call_fail(c, CALL_bad_value, "form", "form: raw points have one form; ask for buckets");
 	if (q->buckets && q->page_token)
@@ -298,6 +300,7 @@ enum call_next on_series_get(struct call *c)
 	if (!request_rank(c, call_arg(c, "rank"), &q.sel.rank) ||
 	    !request_segments(c, call_arg(c, "segments"), &q.sel.all_segments) ||
 	    !call_arg_word(c, "x", series_x_names, &q.x) || !call_arg_word(c, "form", series_forms, &q.form) ||
+	    !call_arg_word(c, "spacing", series_spacings, &q.spacing) ||
 	    !call_arg_int(c, "buckets", &q.buckets, 1, 10000) ||
 	    !call_arg_int(c, "limit", &q.limit, 1, SERIES_PAGE_MAX) || !call_arg_double(c, "from", &q.from, &given) ||
 	    !call_arg_double(c, "to", &q.to, &given) || !call_args_done(c) ||
@@ -326,7 +329,7 @@ static bool read_names(struct call *c, const char *field, json_t *array, const c
 
 struct series_body {
 	json_t *runs, *keys, *rank, *group_by;
-	const char *x, *form, *band, *segments, *page_token;
+	const char *x, *form, *spacing, *band, *segments, *page_token;
 };
 
 static bool series_read(struct call *c, json_t *body, struct series_body *b, struct series_query *q)
@@ -339,6 +342,7 @@ static bool series_read(struct call *c, json_t *body, struct series_body *b, str
 		{ "buckets", JSON_KIND_INT, false, &q->buckets, NULL },
 		{ "x", JSON_KIND_STRING, false, &b->x, NULL },
 		{ "form", JSON_KIND_STRING, false, &b->form, NULL },
+		{ "spacing", JSON_KIND_STRING, false, &b->spacing, NULL },
 		{ "group_by", JSON_KIND_ARRAY, false, &b->group_by, NULL },
 		{ "band", JSON_KIND_STRING, false, &b->band, NULL },
 		{ "from", JSON_KIND_DOUBLE, false, &q->from, NULL },
@@ -386,12 +390,15 @@ enum call_next on_series_query(struct call *c)
 	if (call_args_done(c) && series_read(c, body, &b, &q)) {
 		q.page_token = b.page_token;
 		q.form = b.form && !strcmp(b.form, "line");
+		q.spacing = b.spacing && !strcmp(b.spacing, "log");
 		for (q.x = 0; b.x && series_x_names[q.x] && strcmp(series_x_names[q.x], b.x); q.x++)
 			;
 		if (!series_x_names[q.x])
 			call_fail(c, CALL_bad_value, "x", "x: want step, time, elapsed or epoch");
 		else if (b.form && !q.form && strcmp(b.form, "buckets"))
 			call_fail(c, CALL_bad_value, "form", "form: want buckets or line");
+		else if (b.spacing && !q.spacing && strcmp(b.spacing, "even"))
+			call_fail(c, CALL_bad_value, "spacing", "spacing: want even or log");
 		else if (!read_band(&b, &q))
 			call_fail(c, CALL_bad_value, "band", "band: want minmax, std, se or t95");
 		else if (q.buckets < 0 || q.buckets > 10000)

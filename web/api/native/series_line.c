@@ -110,7 +110,7 @@ static double value_unit(const struct line *p)
 
 static double place_unit(const struct points_chart *chart, bool steps)
 {
-	double unit = chart->width > 0 ? ten_below(chart->width / PLACES) : 1e-6;
+	double unit = chart->width > 0 ? ten_below((points_edge(chart, 1) - chart->from) / PLACES) : 1e-6;
 
 	return steps ? 1 : isnormal(unit) ? unit : 1e-6;
 }

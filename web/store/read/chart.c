@@ -39,7 +39,7 @@ struct chart {
 	size_t run_count;
 	struct line *lines;
 	size_t line_count, line_cap;
-	double from, to, width;
+	struct points_chart grid;
 	struct cell *cells;
 	struct err *err;
 };
@@ -90,6 +90,8 @@ static double x_of(const struct axis *x, const struct sum_point *p)
 
 static void note_edge(struct sweep *f, double x)
 {
+	if (f->c->grid.log && !(x > 0))
+		return;
 	f->low = fmin(f->low, x);
 	f->high = fmax(f->high, x);
 }
@@ -106,6 +108,12 @@ static int edge_points(void *arg, const struct sum_point *points, size_t n, stru
 	return 0;
 }
 
+/* Whether a part from low to high shows its lowest place by that of its end: the axis has a place for it. */
+static bool begins_on(const struct sweep *f, const struct sum_point *low)
+{
+	return !f->c->grid.log || x_of(&f->axis, low) > 0;
+}
+
 /* What has no hidden points gives its edges by its ends alone; only what is partly hidden is looked into. */
 static bool edge_ends(void *arg, const struct sum_point *low, const struct sum_point *high)
 {
@@ -113,6 +121,8 @@ static bool edge_ends(void *arg, const struct sum_point *low, const struct sum_p
 
 	if (hide_has(f->hide, high->step))
 		return !hide_has(f->hide, low->step);
+	if (!begins_on(f, low))
+		return true;
 	note_edge(f, x_of(&f->axis, low));
 	note_edge(f, x_of(&f->axis, high));
 	return false;
@@ -148,7 +158,8 @@ static int scan_parts(struct sweep *f, const struct pick_series *s, struct scan_
 static int edge_chunks(struct sweep *f, const struct pick_series *s)
 {
 	/* The summary knows the ends by step. */
-	if (!f->axis.time && s->folded.count && !hide_has(s->hide, s->folded.last.step)) {
+	if (!f->axis.time && s->folded.count && !hide_has(s->hide, s->folded.last.step) &&
+	    begins_on(f, &s->folded.first)) {
 		edge_ends(f, &s->folded.first, &s->folded.last);
 		return 0;
 	}
@@ -186,18 +197,17 @@ static int find_edges(struct chart *c)
 	size_t i;
 	int rc = 0;
 
-	c->from = c->o->from;
-	c->to = c->o->to;
-	if (isnan(c->from) || isnan(c->to))
+	c->grid.log = c->o->log;
+	c->grid.from = c->o->log && !(c->o->from > 0) ? NAN : c->o->from;
+	c->grid.to = c->o->log && !(c->o->to > 0) ? NAN : c->o->to;
+	if (isnan(c->grid.from) || isnan(c->grid.to))
 		for (i = 0; i < c->line_count && !rc; i++)
 			rc = line_edges(c, &c->lines[i], &low, &high);
-	if (isnan(c->from))
-		c->from = low;
-	if (isnan(c->to))
-		c->to = high;
-	c->width = (c->to - c->from) / c->o->buckets;
-	if (!(c->width > 0) || !isfinite(c->width))
-		c->width = 0;
+	if (isnan(c->grid.from))
+		c->grid.from = low;
+	if (isnan(c->grid.to))
+		c->grid.to = high;
+	points_spread(&c->grid, c->o->buckets);
 	return rc;
 }
 
@@ -222,11 +232,33 @@ static void put(struct cell *b, double x, double v)
 	b->finite++;
 }
 
-static size_t cell_of(const struct chart *c, double x)
+static double place_of(const struct points_chart *c, double x)
 {
-	double last = c->o->buckets - 1, cell = c->width > 0 ? floor((x - c->from) / c->width) : 0;
+	return c->log ? log(x) : x;
+}
 
-	return (size_t)(cell < last ? cell : last);
+void points_spread(struct points_chart *c, uint32_t buckets)
+{
+	c->bucket_count = buckets;
+	c->width = (place_of(c, c->to) - place_of(c, c->from)) / buckets;
+	if (!(c->width > 0) || !isfinite(c->width))
+		c->width = 0;
+}
+
+double points_edge(const struct points_chart *c, uint32_t i)
+{
+	if (i == c->bucket_count)
+		return c->to;
+	return c->log ? c->from * exp(i * c->width) : c->from + i * c->width;
+}
+
+uint32_t points_bucket_of(const struct points_chart *c, double x)
+{
+	double last = c->bucket_count - 1, at = 0;
+
+	if (c->width > 0)
+		at = floor((place_of(c, x) - place_of(c, c->from)) / c->width);
+	return (uint32_t)(at < last ? at : last);
 }
 
 static int put_points(void *arg, const struct sum_point *points, size_t n, struct err *err)
@@ -239,9 +271,9 @@ static int put_points(void *arg, const struct sum_point *points, size_t n, struc
 	(void)err;
 	for (i = 0; i < n; i++) {
 		x = x_of(&f->axis, &points[i]);
-		if (hide_has(f->hide, points[i].step) || !(x >= c->from && x <= c->to))
+		if (hide_has(f->hide, points[i].step) || !(x >= c->grid.from && x <= c->grid.to))
 			continue;
-		put(&c->cells[cell_of(c, x)], x, points[i].value);
+		put(&c->cells[points_bucket_of(&c->grid, x)], x, points[i].value);
 		f->inside++;
 	}
 	return 0;
@@ -256,10 +288,10 @@ static bool put_part(struct sweep *f, const struct outline_part *g)
 	struct cell *b;
 	size_t cell;
 
-	if (g->nonfinite || hide_has(f->hide, g->max_step) || !(low >= c->from && high <= c->to))
+	if (g->nonfinite || hide_has(f->hide, g->max_step) || !(low >= c->grid.from && high <= c->grid.to))
 		return false;
-	cell = cell_of(c, low);
-	if (cell != cell_of(c, high))
+	cell = points_bucket_of(&c->grid, low);
+	if (cell != points_bucket_of(&c->grid, high))
 		return false;
 	b = &f->c->cells[cell];
 	if (!b->finite || low < b->first.x)
@@ -283,8 +315,9 @@ static bool put_part(struct sweep *f, const struct outline_part *g)
 static bool out_of_view(const struct sweep *f, const struct outline_part *g)
 {
 	const struct outline_axis *a = f->axis.time ? &g->by_time : &g->by_step;
+	const struct points_chart *grid = &f->c->grid;
 
-	return !isnan(a->low) && (place_on(&f->axis, a->high) < f->c->from || place_on(&f->axis, a->low) > f->c->to);
+	return !isnan(a->low) && (place_on(&f->axis, a->high) < grid->from || place_on(&f->axis, a->low) > grid->to);
 }
 
 static int put_outline(void *arg, const struct outline *o, struct scan_group_source *from, struct err *err)
@@ -311,7 +344,7 @@ static bool in_view(void *arg, const struct sum_point *low, const struct sum_poi
 {
 	const struct sweep *f = arg;
 
-	return !(x_of(&f->axis, high) < f->c->from || x_of(&f->axis, low) > f->c->to);
+	return !(x_of(&f->axis, high) < f->c->grid.from || x_of(&f->axis, low) > f->c->grid.to);
 }
 
 static int fill_cells(struct chart *c, const struct line *l, uint64_t *ret_inside)
@@ -483,8 +516,9 @@ static int draw(struct chart *c, struct points_chart *ret)
 	c->cells = calloc(c->o->buckets, sizeof *c->cells);
 	if (!lines || !c->cells)
 		return no_memory(c->err);
-	*ret = (struct points_chart){ .from = c->from, .to = c->to, .bucket_count = c->o->buckets, .width = c->width,
-				      .lines = lines, .rev = (uint64_t)rev };
+	*ret = c->grid;
+	ret->lines = lines;
+	ret->rev = (uint64_t)rev;
 	for (i = 0; i < c->line_count && !rc; i++) {
 		rc = give_line(c, &c->lines[i], &lines[ret->line_count]);
 		ret->line_count += !rc && lines[ret->line_count].point_count > 0;

@@ -71,7 +71,7 @@ struct points_at {
 
 /* first, min, max, last and sum are over the finite points; when there is none the four are NaN and sum is 0. */
 struct points_bucket {
-	/* 0 .. bucket_count-1: [from + index*width, from + (index+1)*width), the last one closed */
+	/* 0 .. bucket_count-1: from one edge to before the next (points_edge), the last one closed */
 	uint32_t index;
 	uint32_t count;      /* of all points */
 	uint32_t nonfinite;
@@ -97,12 +97,14 @@ struct points_chart_opts {
 	enum points_x x;
 	double from, to;          /* in units of x, inclusive; NaN: the smallest and largest x there is */
 	uint32_t buckets;         /* 1 .. 10000 */
+	bool log;                 /* edges lie apart by factors; x of 0 and below is left out, such ends are open */
 };
 
 struct points_chart {
 	double from, to;          /* the edges used, shared by all lines */
+	bool log;
 	uint32_t bucket_count;
-	double width;
+	double width;             /* of a bucket; with log the logarithm of its factor; 0: all lies in the first */
 	struct points_line *lines;
 	size_t line_count;
 	uint64_t rev;
@@ -111,5 +113,14 @@ struct points_chart {
 /* Results live in the arena. Runs and keys without points give no line. */
 int points_chart(struct store *s, const struct points_chart_opts *o, struct arena *a, struct points_chart *ret,
 		 struct err *err);
+
+/* Sets bucket_count and width by the edges. */
+void points_spread(struct points_chart *c, uint32_t buckets);
+
+/* Where bucket i begins; that of bucket_count is the end. */
+double points_edge(const struct points_chart *c, uint32_t i);
+
+/* The bucket of an x that lies between the edges. */
+uint32_t points_bucket_of(const struct points_chart *c, double x);
 
 #endif

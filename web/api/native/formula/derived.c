@@ -114,13 +114,12 @@ static bool meet(struct walk *w, int64_t *step)
 static void put_at(struct walk *w, int64_t step, double time)
 {
 	bool by_time = w->o->x == POINTS_X_TIME || w->o->x == POINTS_X_ELAPSED;
-	double x = ((by_time ? time : (double)step) - w->shift) / w->scale, cell;
+	double x = ((by_time ? time : (double)step) - w->shift) / w->scale;
 	const struct points_chart *chart = w->chart;
 
 	if (!(x >= chart->from && x <= chart->to))
 		return;
-	cell = chart->width > 0 ? floor((x - chart->from) / chart->width) : 0;
-	put(&w->cells[(size_t)fmin(cell, chart->bucket_count - 1)],
+	put(&w->cells[points_bucket_of(chart, x)],
 	    (struct points_at){ x, formula_value(w->f, w->values) });
 }
 
@@ -275,10 +274,7 @@ static int find_edges(struct walk *w)
 	rc = points_chart(w->c->api->store, &o, w->c->arena, w->chart, &w->err);
 	if (rc)
 		return rc;
-	w->chart->bucket_count = w->o->buckets;
-	w->chart->width = (w->chart->to - w->chart->from) / w->o->buckets;
-	if (!(w->chart->width > 0) || !isfinite(w->chart->width))
-		w->chart->width = 0;
+	points_spread(w->chart, w->o->buckets);
 	return 0;
 }
 

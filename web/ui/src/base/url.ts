@@ -58,6 +58,8 @@ export interface View {
 	widths: Record<string, number>;
 	x: XAxis;
 	log: boolean;
+	/** x goes by factors. */
+	logX: boolean;
 	smooth: number;
 	full: boolean;
 	zoom: [number, number] | null;
@@ -108,7 +110,7 @@ export interface View {
 export const emptyView: View = {
 	page: 'compare', experiment: null, run: null, goal: null, dir: null, sort: null, desc: false, columns: null,
 	filter: '', archived: false, only: false, pins: [], baseline: null, widths: {},
-	x: 'step', log: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
+	x: 'step', log: false, logX: false, smooth: 0, full: false, zoom: null, epochZoom: null, hue: null, dash: null,
 	nest: false, parallel: false, axes: null, scatter: null, pivot: null, importance: false, panels: [], find: '',
 	groups: {}, brushes: {},
 	group: [], band: 'minmax', middle: 'mean', limits: {}, shown: null,
@@ -222,6 +224,7 @@ export function parseView(query: string): View {
 		widths: numbersOf(p.getAll('w')),
 		x: x !== null && X_AXES.includes(x) ? x as XAxis : 'step',
 		log: p.has('log'),
+		logX: p.has('logx') && x !== 'clock',
 		smooth: Math.min(0.99, Math.max(0, num(p.get('sm')) ?? 0)),
 		full: p.has('full'),
 		zoom: zoomOf(p.get('z')),
@@ -276,6 +279,7 @@ export function viewQuery(v: View): string {
 	for (const [id, n] of Object.entries(v.widths)) add('w', `${n}.${id}`);
 	if (v.x !== 'step') add('x', v.x);
 	if (v.log) out.push('log');
+	if (v.logX) out.push('logx');
 	if (v.smooth > 0) add('sm', String(v.smooth));
 	if (v.full) out.push('full');
 	if (v.zoom) add('z', zoomText(v.zoom));

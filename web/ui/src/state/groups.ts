@@ -67,9 +67,9 @@ async function ask(sign: string, keys: readonly string[], runs: readonly string[
 effect(() => {
 	const runs = isGrouped.value ? shown.value.map((r) => r.id).sort() : [];
 	if (!wanted.value.size || !runs.length) return;
-	const { x, zoom, epochZoom, group, band } = view.value;
+	const { x, logX, zoom, epochZoom, group, band } = view.value;
 	const keys = [...wanted.value];
-	const sign = JSON.stringify([x, zoom, epochZoom, group, band, keys, runs, liveRev.value]);
+	const sign = JSON.stringify([x, logX, zoom, epochZoom, group, band, keys, runs, liveRev.value]);
 	if (sign === asked) return;
 	asked = sign;
 	void ask(sign, keys, runs);

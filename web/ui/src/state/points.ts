@@ -22,9 +22,22 @@ export interface CurveQuestion {
 	zoom: [number, number] | null;
 }
 
-function viewAxis(): 'step' | 'time' | 'elapsed' | 'epoch' {
-	const x = view.value.x;
-	return x === 'time' ? 'elapsed' : x === 'clock' ? 'time' : x;
+/** The view's axis as it is asked for. */
+function viewAxis(): { x: 'step' | 'time' | 'elapsed' | 'epoch'; spacing?: 'log' } {
+	const { x, logX } = view.value;
+	return { x: x === 'time' ? 'elapsed' : x === 'clock' ? 'time' : x, ...(logX ? { spacing: 'log' } : {}) };
+}
+
+/** A zoom with its margins; none where the whole range is shown. */
+function rangeOf(zoom: [number, number] | null): { from?: number; to?: number } {
+	if (!zoom) return {};
+	const [from, to] = zoom;
+	if (view.value.logX && from > 0) {
+		const factor = (to / from) ** MARGIN;
+		return { from: from / factor, to: to * factor };
+	}
+	const margin = (to - from) * MARGIN;
+	return { from: from - margin, to: to + margin };
 }
 
 /** What a formula made goes by the key that it was asked for with. */
@@ -35,18 +48,14 @@ function named<T extends { key: string }>(keys: readonly string[], list: T[]): T
 
 /** Under the view's axis. */
 export async function askCurves({ runs, keys, buckets, zoom }: CurveQuestion): Promise<Series[]> {
-	const margin = zoom ? (zoom[1] - zoom[0]) * MARGIN : 0;
-	const list = await queryLines({
-		runs: [...runs], keys, rank: -1, buckets, x: viewAxis(),
-		...(zoom ? { from: zoom[0] - margin, to: zoom[1] + margin } : {}),
-	});
+	const list = await queryLines({ runs: [...runs], keys, rank: -1, buckets, ...viewAxis(), ...rangeOf(zoom) });
 	return named(keys, list.map((t) => t.series));
 }
 
 /** The curves of groups of runs, under the view's axis; each has its key, its runs and their means in a band. */
 export async function askGroups({ runs, keys, buckets, zoom }: CurveQuestion): Promise<GroupReply[]> {
 	const range = zoom ? { from: zoom[0], to: zoom[1] } : {};
-	const list = await queryGroups({ runs: [...runs], keys, rank: null, buckets, x: viewAxis(), ...range },
+	const list = await queryGroups({ runs: [...runs], keys, rank: null, buckets, ...viewAxis(), ...range },
 		view.value.group.map(fieldAddress), view.value.band);
 	return named(keys, list);
 }
@@ -68,7 +77,7 @@ export function askNewer(runs: readonly string[], keys: readonly string[], step:
 export async function askTakenBack(r: RunDetail): Promise<Map<string, Series[]>> {
 	const newest = Math.max(...r.segments.map((g) => g.segment));
 	const list = await queryLines({
-		runs: [r.id], keys: Object.keys(r.metrics), rank: -1, buckets: TAKEN_BACK_BUCKETS, x: viewAxis(),
+		runs: [r.id], keys: Object.keys(r.metrics), rank: -1, buckets: TAKEN_BACK_BUCKETS, ...viewAxis(),
 		segments: 'all',
 	});
 	const back = new Map<string, Series[]>();

@@ -82,7 +82,7 @@ export function schedule(): void {
 /** What the series of the cache were asked for under. */
 function sign(): string {
 	const v = view.value;
-	return [v.x, ...v.zoom ?? [], '', ...v.epochZoom ?? []].join('~');
+	return [v.x + (v.logX ? 'log' : ''), ...v.zoom ?? [], '', ...v.epochZoom ?? []].join('~');
 }
 
 interface Batch extends CurveQuestion {
@@ -116,7 +116,7 @@ function missing(): Batch[] {
 
 export async function fill(): Promise<void> {
 	if (sign() !== cacheSign) {
-		if (!cacheSign.startsWith(view.value.x + '~')) {
+		if (cacheSign.split('~', 1)[0] !== sign().split('~', 1)[0]) {
 			complete.clear();
 			takenBack.value = null;
 		}

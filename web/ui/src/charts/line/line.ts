@@ -174,15 +174,11 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		if (label) drawLabel(g, p, label, true);
 	}
 
-	private valueAt(px: number, p: Pane): number {
-		return p.d.from + ((px - p.box.left) / p.box.width) * (p.d.to - p.d.from);
-	}
-
 	private readonly move = (e: PointerEvent): void => {
 		const p = this.pane;
 		if (!p) return;
 		const [px, py] = this.pixelsOf(e);
-		const x = this.valueAt(px, p);
+		const x = p.xAt(px);
 		const b = p.box;
 		if (this.drag) {
 			this.drag = [this.drag[0], Math.min(b.left + b.width, Math.max(b.left, px))];
@@ -193,20 +189,20 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		if (px < b.left || px > b.left + b.width + 4 || py < b.top - 20 || py > b.top + b.height + 20) return;
 		const id = this.closest(p, x, px, py);
 		const line = p.d.lines.find((l) => l.id === id) ?? p.d.lines[0];
-		const at = { x, px, py, reach: this.reach(p, SNAP_PX) };
+		const at = { x, px, py, reach: this.reach(p, px, SNAP_PX) };
 		this.ev.onCursor(line ? snapX(line.xs, line.ys, at, p.x, id === null ? () => py : p.y) : x);
 		this.hover(id);
 	};
 
-	/** Pixels as a length on the x axis. */
-	private reach(p: Pane, px: number): number {
-		return ((p.d.to - p.d.from) * px) / p.box.width;
+	/** So many pixels about a place as a length on the x axis, the longer one of both sides. */
+	private reach(p: Pane, px: number, pixels: number): number {
+		return p.xAt(px + pixels) - p.xAt(px);
 	}
 
 	private closest(p: Pane, x: number, px: number, py: number): string | null {
 		let best: string | null = null;
 		let dist = NEAR_PX;
-		const at = { x, px, py, reach: this.reach(p, NEAR_PX) };
+		const at = { x, px, py, reach: this.reach(p, px, NEAR_PX) };
 		for (const l of p.d.lines) {
 			const { xs, ys } = l.smooth ?? l;
 			const d = distanceTo(xs, ys, at, p.x, p.y);
@@ -246,7 +242,7 @@ export class LineChart extends Chart<LineData, LineEvents> {
 		this.cancel();
 		if (!p || !drag || Math.abs(drag[1] - drag[0]) < DRAG_PX) return;
 		this.hover(null); // a click follows, and opens what is hovered
-		this.ev.onZoom(this.valueAt(Math.min(...drag), p), this.valueAt(Math.max(...drag), p));
+		this.ev.onZoom(p.xAt(Math.min(...drag)), p.xAt(Math.max(...drag)));
 	};
 
 	private readonly cancel = (): void => {
@@ -263,16 +259,17 @@ export class LineChart extends Chart<LineData, LineEvents> {
 	};
 
 	private readonly key = (e: KeyboardEvent): void => {
-		const d = this.data;
-		if (!d || e.ctrlKey || e.metaKey || e.altKey) return;
-		const width = d.to - d.from;
+		const p = this.pane;
+		if (!p || e.ctrlKey || e.metaKey || e.altKey) return;
+		const { from, to } = p.d;
+		const { left, width } = p.box;
 		const step = width / (e.shiftKey ? 20 : 200);
-		const at = this.at ?? (d.from + d.to) / 2;
-		if (e.key === 'ArrowLeft') this.ev.onCursor(Math.max(d.from, at - step));
-		else if (e.key === 'ArrowRight') this.ev.onCursor(Math.min(d.to, at + step));
-		else if (e.key === 'Home') this.ev.onCursor(d.from);
-		else if (e.key === 'End') this.ev.onCursor(d.to);
-		else if (e.key === '+' || e.key === '=') this.ev.onZoom(at - width / 4, at + width / 4);
+		const at = this.at === null ? left + width / 2 : p.x(this.at);
+		if (e.key === 'ArrowLeft') this.ev.onCursor(Math.max(from, p.xAt(at - step)));
+		else if (e.key === 'ArrowRight') this.ev.onCursor(Math.min(to, p.xAt(at + step)));
+		else if (e.key === 'Home') this.ev.onCursor(from);
+		else if (e.key === 'End') this.ev.onCursor(to);
+		else if (e.key === '+' || e.key === '=') this.ev.onZoom(p.xAt(at - width / 4), p.xAt(at + width / 4));
 		else if (e.key === 'Escape' && this.drag) this.cancel();
 		else if (e.key === '-' || e.key === 'Escape') this.ev.onReset();
 		else return;

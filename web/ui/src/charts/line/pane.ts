@@ -8,6 +8,8 @@ export interface LineData extends Fit {
 	xLabel: string;
 	/** x is a number, seconds, or seconds since 1970. */
 	ticksX: 'even' | 'time' | 'clock';
+	/** x goes by factors; from is above 0 then. */
+	logX?: boolean;
 	/** x counts things: no ticks between whole numbers. */
 	whole: boolean;
 	/** Width for the names at the line ends; 0 leaves them out. */
@@ -55,20 +57,28 @@ export interface Pane {
 	formatY(y: number): string;
 	x(v: number): number;
 	y(v: number): number;
+	/** The x that is drawn there. */
+	xAt(px: number): number;
 }
 
 /** What lies further away is drawn there: a canvas drops a whole line for one coordinate beyond a float's range. */
 const FAR_PX = 1e5;
 
 /** Maps of values to pixels: a line's point is drawn at (x, y). */
-export function mapsOf(d: LineData, range: Range, box: Box): Pick<Pane, 'x' | 'y'> {
+export function mapsOf(d: LineData, range: Range, box: Box): Pick<Pane, 'x' | 'y' | 'xAt'> {
+	const far = (v: number) => Math.min(FAR_PX, Math.max(-FAR_PX, v));
 	const t = d.log ? Math.log : (v: number) => v;
-	const kx = box.width / (d.to - d.from || 1);
+	const u = d.logX ? Math.log : (v: number) => v;
+	const from = u(d.from);
+	const kx = box.width / (u(d.to) - from || 1);
 	const lo = t(range.lo);
 	const ky = box.height / (t(range.hi) - lo || 1);
 	const bottom = box.top + box.height;
-	return { x: (v) => box.left + (v - d.from) * kx,
-		y: (v) => bottom - Math.min(FAR_PX, Math.max(-FAR_PX, (t(v) - lo) * ky)) };
+	return {
+		x: (v) => box.left + (d.logX ? far((u(v) - from) * kx) : (v - from) * kx),
+		y: (v) => bottom - far((t(v) - lo) * ky),
+		xAt: (px) => (d.logX ? Math.exp(from + (px - box.left) / kx) : from + (px - box.left) / kx),
+	};
 }
 
 export function isInside(p: Pane, x: number, y: number): boolean {

@@ -201,6 +201,8 @@ interface SeriesQuery {
 	rank: number | null;
 	buckets: number;
 	x: 'step' | 'time' | 'elapsed' | 'epoch';
+	/** log: buckets lie apart by factors. */
+	spacing?: 'log';
 	/** all: also what restarts took back, a series for each segment. */
 	segments?: 'all';
 	from?: number;
@@ -236,6 +238,7 @@ export async function askSeries(q: SeriesQuery, form?: 'line'): Promise<Json[]> 
 	const body: Json = { runs: q.runs, ...asked(q.keys), buckets: q.buckets, x: q.x };
 	if (form) body.form = form;
 	if (q.rank !== null) body.rank = q.rank;
+	if (q.spacing) body.spacing = q.spacing;
 	if (q.segments) body.segments = q.segments;
 	if (q.from !== undefined) body.from = q.from;
 	if (q.to !== undefined) body.to = q.to;
@@ -265,10 +268,11 @@ export async function queryGroups(q: SeriesQuery, by: readonly string[], band: s
 	const { rank: _, keys, ...rest } = q;
 	const r = await request('series/query', { ...rest, ...asked(keys), group_by: by, band });
 	const edges = r.edges as number[];
+	const middle = (a: number, b: number) => (q.spacing ? Math.sqrt(a * b) : (a + b) / 2);
 	return (r.groups as Json[]).map((g) => ({
 		key: String(g.key), group: g.group as Record<string, string | null>, runs: g.runs as string[],
 		buckets: (g.buckets as Json[]).map((b) => ({
-			x: (edges[num(b.i)]! + edges[num(b.i) + 1]!) / 2, n: num(b.n),
+			x: middle(edges[num(b.i)]!, edges[num(b.i) + 1]!), n: num(b.n),
 			mean: numOrNull(b.mean), median: numOrNull(b.median), low: numOrNull(b.low),
 				high: numOrNull(b.high),
 		})),

@@ -68,14 +68,15 @@ function useChart(metric: string, box: RefObject<HTMLDivElement | null>,
 	const chart = useRef<LineChart | null>(null);
 	useEffect(() => begin(metric, box.current!, chart), [metric]);
 	useSignalEffect(() => {
-		const { log, full, limits } = s.view.value;
+		const { log, logX, full, limits } = s.view.value;
 		const l = lines.value;
 		const [from, to] = rangeOf(metric, l);
 		const unit = s.unitOf(metric);
 		void theme();
 		const width = box.current?.clientWidth ?? 0;
 		chart.current?.set({
-			lines: l, from, to, log, full, limits: limits[metric], xLabel: unit, ticksX: tickKind(unit),
+			lines: l, from, to, log, logX, full, limits: limits[metric], xLabel: unit,
+			ticksX: tickKind(unit),
 			whole: unit === 'step' || metric.startsWith('epoch/') && unit === 'epoch',
 			gutter: l.length > 1 && width > 300 ? (width > 430 ? GUTTER : GUTTER_NARROW) : 0,
 		});

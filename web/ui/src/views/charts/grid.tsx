@@ -73,17 +73,21 @@ export function Toolbar() {
 	const axis = (x: 'step' | 'epoch' | 'time' | 'clock', off = false) => (
 		<button type="button" aria-pressed={v.x === x} disabled={off}
 			title={off ? 'needs the param steps_per_epoch' : AXIS_HINTS[x]}
-			onClick={() => s.go({ x, zoom: null, epochZoom: null })}>{x}</button>
+			onClick={() => s.go({ x, zoom: null, epochZoom: null, ...x === 'clock' && { logX: false } })}>
+			{x}</button>
 	);
 	return (
 		<div class="toolbar" role="toolbar" aria-label="Charts">
 			<span class="segmented" role="group"
 				aria-label="x axis">
 				{axis('step')}{axis('epoch', !hasEpoch)}{axis('time')}{axis('clock')}</span>
+			{v.x !== 'clock' && <button type="button" aria-pressed={v.logX}
+				title="x by factors: what is early takes more room"
+				onClick={() => s.go({ logX: !v.logX })}>log x</button>}
 			<button type="button" aria-pressed={v.log} onClick={() => s.go({ log: !v.log })}>log y</button>
 			<button type="button" aria-pressed={v.full} title="let runs that fell out stretch the axis too"
 				onClick={() => s.go({ full: !v.full })}>full range</button>
-			<label class="smooth">smoothing
+			<label class="smooth">smooth
 				<input type="range" min="0" max="0.99" step="0.01" value={v.smooth}
 					onInput={(e) => s.go({ smooth: Number(e.currentTarget.value) })} />
 				<output>{v.smooth || 'off'}</output>

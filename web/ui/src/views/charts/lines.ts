@@ -112,16 +112,20 @@ export function linesOf(key: string, list: readonly Run[]): ChartLine[] {
 
 export function rangeOf(key: string, lines: readonly ChartLine[]): [number, number] {
 	const zoom = s.zoomOf(key);
-	if (zoom) return zoom;
+	const { logX } = s.view.value;
+	if (zoom && !(logX && zoom[0] <= 0)) return zoom;
 	let from = Infinity;
 	let to = -Infinity;
 	for (const l of lines) {
-		if (!l.xs.length) continue;
-		from = Math.min(from, l.xs[0]!);
+		const first = logX ? l.xs.find((x) => x > 0) : l.xs[0];
+		if (first === undefined) continue;
+		from = Math.min(from, first);
 		to = Math.max(to, l.xs[l.xs.length - 1]!, l.badX ?? -Infinity);
 	}
-	if (!(from <= to)) return [0, 1];
-	return from === to ? [from - 0.5, to + 0.5] : [from, to];
+	if (zoom) to = Math.min(to, zoom[1]);
+	if (!(from <= to)) return logX ? [1, 10] : [0, 1];
+	if (from === to) return logX ? [from / 2, to * 2] : [from - 0.5, to + 0.5];
+	return [from, to];
 }
 
 export function stepText(x: number): string {
