@@ -93,6 +93,31 @@ BAD = ["..", "../x", "a/../b", "a/..", "./a", "a/./b", "a//b", "/a", "a/", "a\\b
        "%252e%252e/x", "x%2f..%2fy", "%5c", "%00", "a%00b", ".uploads/x", "x" * 256, "/".join("d" * 70)]
 
 
+def digests(server, run):
+    """Two files of one size and name, told apart; one that lies there behind the server's back has no digest."""
+    for data in (b"one", b"two"):
+        lib.equal(put(server, address(run, "d/f.txt"), data)[0], 200, "PUT")
+        files = server.json("GET", f"/api/v1/runs/{run}/artifacts?path=d&include=digests")[1]["files"]
+        lib.equal(files, [{"path": "d/f.txt", "folder": False, "bytes": 3, "sha256": hashlib.sha256(data).hexdigest()}], "digests")
+    lib.check("sha256" not in server.json("GET", f"/api/v1/runs/{run}/artifacts?path=d")[1]["files"][0], "only where asked for")
+    lib.equal(server.json("GET", f"/api/v1/runs/{run}/artifacts?include=all")[0], 400, "an unknown word")
+
+
+def frames(server, run):
+    """HTML in a frame has no origin and reaches nothing; anything else, and HTML without being asked, is as ever."""
+    for name in ("f/page.html", "f/page.svg", "f/page.txt"):
+        put(server, address(run, name), b"<script>1</script>")
+        headers = server.request("GET", address(run, name) + "?view=frame")[1]
+        policy = headers["Content-Security-Policy"]
+        framed = name.endswith("html")
+        lib.equal((headers["X-Frame-Options"], "'self'" in policy.split("frame-ancestors")[1], "allow-scripts" in policy),
+                  ("SAMEORIGIN", True, True) if framed else ("DENY", False, False), f"{name} in a frame")
+        lib.check("sandbox" in policy and "allow-same-origin" not in policy and "default-src 'none'" in policy and
+                  "connect-src" not in policy and "http" not in policy, f"{name}: {policy}")
+    headers = server.request("GET", address(run, "f/page.html"))[1]
+    lib.equal((headers["X-Frame-Options"], headers["Content-Disposition"].split(";")[0]), ("DENY", "attachment"), "unframed")
+
+
 def names(server, run):
     for name in NAMES:
         lib.equal(put(server, address(run, name), name.encode())[0], 200, f"PUT {name!r}")
@@ -259,7 +284,7 @@ def main():
         runs, root = os.path.join(folder, "runs"), os.path.join(folder, "files")
         server = lib.Server(runs, "--artifacts", root, "--max-artifact-mib", "2")
         run = lib.make_run(server)
-        for step in (round_trip, ranges, bodies, names, refusals, proxy, pages):
+        for step in (round_trip, ranges, bodies, names, refusals, proxy, pages, digests, frames):
             step(server, run)
         links(server, run, root)
         hard_links(server, run, root)

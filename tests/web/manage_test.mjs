@@ -85,7 +85,11 @@ test('what is in a run\'s files is seen without leaving the page', async (t) => 
 		+ 'AQoAHxcCAk+Uzr4AAAAASUVORK5CYII=', 'base64');
 	const files = { 'plot.png': png, 'a/table.csv': 'x,"y, z"\n1,"say ""hi"""\n', 'conf.json': '{"lr":[0.1]}',
 		'long.log': 'line\n'.repeat(100000), 'w.bin': Buffer.alloc(9), 'empty.txt': '',
-		'evil.html': '<script>globalThis.evil = 1</script><b>bold</b>' };
+		'evil.html': `<body><script>globalThis.evil = 1; const b = document.createElement('b');
+			try { b.title = parent.document.title } catch { b.title = 'apart' }
+			fetch('/api/v1/runs').then(() => (b.id = 'reached'), () => (b.id = 'alone'));
+			b.textContent = 'drawn'; setTimeout(() => document.body.append(b), 50)
+			</script>` };
 	for (const [name, body] of Object.entries(files)) {
 		const r = await fetch(`${here.server.url}api/v1/runs/${id}/artifacts/${name}`, { method: 'PUT', body });
 		assert.ok(r.ok, `${name}: ${r.status} ${await r.text()}`);
@@ -99,6 +103,10 @@ test('what is in a run\'s files is seen without leaving the page', async (t) => 
 	await open('long.log');
 	await says(page, '.preview', /The beginning of 488\.3 KiB/);
 	await open('evil.html');
+	const frame = page.frameLocator('.preview iframe');
+	await frame.locator('b#alone').waitFor(WAIT);
+	assert.equal(await frame.locator('b#alone').getAttribute('title'), 'apart');
+	await page.click('.preview label');
 	await says(page, '.preview pre', /<script>globalThis\.evil/);
 	assert.equal(await page.evaluate(() => globalThis.evil), undefined);
 	await open('w.bin');

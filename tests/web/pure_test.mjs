@@ -472,6 +472,10 @@ test('terminal lines: colours are kept, other sequences leave', () => {
 });
 
 test('side by side: which names differ; packages and diffs taken apart', () => {
+	const file = (bytes, sha256) => ({ bytes, sha256 });
+	assert.deepEqual(p.fileRows([{ same: file(3, 'ab'), told: file(3, 'ab'), unknown: file(3, null) },
+		{ same: file(3, 'ab'), told: file(3, 'cd'), unknown: file(3, 'ab'), own: file(1, null) }])
+		.map((r) => [r.name, r.differs]), [['own', true], ['same', false], ['told', true], ['unknown', false]]);
 	assert.deepEqual(p.sideRows([{ a: '1', b: '2' }, { a: '1', c: '3' }]).map((r) => [r.name, r.differs]),
 		[['a', false], ['b', true], ['c', true]]);
 	assert.deepEqual(p.packagesOf('numpy==2.1\ntorch @ file:///x\n\nodd line here'),

@@ -457,6 +457,20 @@ static bool describe(struct call *c, const struct artifact_file *f, const char *
 	return true;
 }
 
+/* Scripts of the file's own, no address but what lies in the file itself, and no origin: not a cookie, not our page. */
+static const char frame_csp[] = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval' "
+				"data: blob:; style-src 'unsafe-inline' data:; img-src data: blob:; font-src data:; "
+				"media-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
+
+static void let_frame(struct call *c, const struct blob_reply *reply)
+{
+	if (!reply->frame || strcmp(c->type, "text/html"))
+		return;
+	c->csp = frame_csp;
+	c->framed = true;
+	c->disposition = NULL;
+}
+
 enum call_next blob_reply(struct call *c, const struct blob_reply *reply)
 {
 	struct err err = ERR_INIT;
@@ -468,6 +482,7 @@ enum call_next blob_reply(struct call *c, const struct blob_reply *reply)
 		return out_of_memory(c, reply->fail);
 	if (!describe(c, &f, reply->path, reply->download))
 		return out_of_memory(c, reply->fail);
+	let_frame(c, reply);
 	c->file = (struct call_file){ f.fd >= 0, f.fd, 0, f.bytes };
 	apply_range(c, f.bytes);
 	return f.fd >= 0 || c->status >= 300 ? CALL_DONE : fetch(c, &f, reply->fail);

@@ -30,6 +30,7 @@ enum call_next blob_remove(struct call *c, const struct blob_remove *remove);
 struct blob_reply {
 	const char *path;
 	bool download; /* always as an attachment */
+	bool frame;    /* HTML runs, in a sandbox without an origin that reaches nothing; for frames of our page */
 	enum call_next (*fail)(struct call *c, const struct err *err);
 };
 

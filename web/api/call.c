@@ -89,6 +89,7 @@ enum call_next call_fail(struct call *c, enum call_error code, const char *field
 	c->file.set = false;
 	c->header_count = 0;
 	c->etag = c->cache = c->disposition = c->location = c->cookie = c->csp = NULL;
+	c->framed = false;
 	c->status = call_error_status(code);
 	c->type = "application/json";
 	buf_reset(&c->out);

@@ -126,6 +126,7 @@ struct call {
 	const char *location;    /* Location or NULL */
 	const char *cookie;      /* Set-Cookie or NULL */
 	const char *csp;         /* Content-Security-Policy; NULL: the usual one */
+	bool framed;             /* pages of ours may frame the reply */
 	int retry_after_s;       /* 0: none */
 	bool page;               /* gets the page's content security policy */
 	enum call_next (*resume)(struct call *c);

@@ -20,7 +20,7 @@
 enum { REPLY_GZIP_MIN = 1024, REPLY_FILE_BLOCK_BYTES = 65536 };
 
 static const char page_csp[] = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-			       "media-src 'self'; "
+			       "media-src 'self'; frame-src 'self'; "
 			       "connect-src 'self'; font-src 'self'; worker-src 'self'; manifest-src 'self'; "
 			       "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 static const char data_csp[] = "default-src 'none'; frame-ancestors 'none'; sandbox";
@@ -40,7 +40,7 @@ static void reply_headers(struct exchange *x, struct MHD_Response *r)
 	MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
 	MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
 	MHD_add_response_header(r, "Cross-Origin-Opener-Policy", "same-origin");
-	MHD_add_response_header(r, "X-Frame-Options", "DENY");
+	MHD_add_response_header(r, "X-Frame-Options", c->framed ? "SAMEORIGIN" : "DENY");
 	MHD_add_response_header(r, "Content-Security-Policy", c->csp ? c->csp : c->page ? page_csp : data_csp);
 	MHD_add_response_header(r, "Cache-Control", c->cache ? c->cache : "no-cache");
 	if (c->status != MHD_HTTP_NO_CONTENT)

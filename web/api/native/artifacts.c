@@ -46,11 +46,10 @@ static enum call_next fail(struct call *c, const struct err *err)
 	return call_fail_err(c, "path", err);
 }
 
-/* The rest of a reply whose object is open: one page of a folder. */
+/* The rest of a reply whose object is open: one page of a folder, as blob_page has cut it. */
 static enum call_next write_page(struct call *c, struct js *j, struct blob_page *page, const char *path,
 				 struct artifact_entry *list, size_t n)
 {
-	blob_page(page, &list, &n);
 	js_key_str(j, "path", path);
 	js_key(j, "files");
 	run_json_files(c, j, path, list, n);
@@ -62,18 +61,23 @@ static enum call_next write_page(struct call *c, struct js *j, struct blob_page 
 
 enum call_next on_artifact_list_get(struct call *c)
 {
+	static const char *const includes[] = { "digests", NULL };
 	const char *path = call_arg(c, "path"), *place;
 	struct blob_page page = { .token = call_arg(c, "page_token"), .limit = INT64_MAX };
 	struct js j = { .out = &c->out };
 	struct artifact_entry *list;
 	struct err err = ERR_INIT;
 	size_t n;
+	int include = -1;
 
 	path = path ? path : "";
-	if (!call_arg_int(c, "limit", &page.limit, 1, BLOB_PAGE_MAX) || !call_args_done(c) ||
-	    !(place = stored_path(c, path)))
+	if (!call_arg_int(c, "limit", &page.limit, 1, BLOB_PAGE_MAX) ||
+	    !call_arg_word(c, "include", includes, &include) || !call_args_done(c) || !(place = stored_path(c, path)))
 		return CALL_DONE;
 	if (artifact_list(store_artifacts(c->api->store), place, c->arena, &list, &n, &err))
+		return call_fail_err(c, NULL, &err);
+	blob_page(&page, &list, &n);
+	if (!include && artifact_digests(c->api->store, place, list, n, c->arena, &err))
 		return call_fail_err(c, NULL, &err);
 	js_open(&j, '{');
 	return write_page(c, &j, &page, path, list, n);
@@ -127,17 +131,20 @@ enum call_next on_file_list_get(struct call *c)
 	if (found_list(c->api->store, id, path, c->arena, &found, &err))
 		return call_fail_err(c, "run", &err);
 	js_open(&j, '{');
+	blob_page(&page, &found.list, &found.count);
 	js_key_str(&j, "folder", found.folder);
 	return write_page(c, &j, &page, path, found.list, found.count);
 }
 
 enum call_next on_artifact_get(struct call *c)
 {
+	static const char *const views[] = { "frame", NULL };
 	const char *place;
+	int view = -1;
 
-	if (!call_args_done(c) || !(place = stored_path(c, c->rest)))
+	if (!call_arg_word(c, "view", views, &view) || !call_args_done(c) || !(place = stored_path(c, c->rest)))
 		return CALL_DONE;
-	return blob_reply(c, &(struct blob_reply){ .path = place, .fail = fail });
+	return blob_reply(c, &(struct blob_reply){ .path = place, .frame = !view, .fail = fail });
 }
 
 static enum call_next stored(struct call *c, const struct artifact_file *file)

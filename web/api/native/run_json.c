@@ -31,6 +31,8 @@ void run_json_files(struct call *c, struct js *j, const char *path, const struct
 			js_null(j);
 		else
 			js_int(j, (int64_t)list[i].bytes);
+		if (list[i].sha256 && !list[i].folder)
+			js_key_str(j, "sha256", *list[i].sha256 ? list[i].sha256 : NULL);
 		js_close(j, '}');
 	}
 	js_close(j, ']');

@@ -135,6 +135,35 @@ int artifact_list(struct artifacts *a, const char *path, struct arena *arena, st
 	return 0;
 }
 
+static int entry_digest(struct store *s, const char *path, struct artifact_entry *e, struct arena *a, struct err *err)
+{
+	struct artifact_file f = { .fd = -1 };
+	int rc = path ? artifact_open(s, path, &f, err) : ERR_NOMEM;
+
+	if (rc == ERR_NOENT || rc == ERR_USAGE)
+		return 0; /* gone meanwhile */
+	if (rc)
+		return rc;
+	if (f.fd >= 0)
+		close(f.fd);
+	e->sha256 = arena_strdup(a, f.sha256);
+	return e->sha256 ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+}
+
+int artifact_digests(struct store *s, const char *folder, struct artifact_entry *list, size_t n, struct arena *a,
+		     struct err *err)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < n && !rc; i++) {
+		list[i].sha256 = "";
+		if (!list[i].folder)
+			rc = entry_digest(s, arena_printf(a, "%s/%s", folder, list[i].name), &list[i], a, err);
+	}
+	return rc;
+}
+
 int artifact_remove(struct artifacts *a, const char *path, struct err *err)
 {
 	return a->objects ? 0 : disk_remove(a->disk, path, err);

@@ -58,7 +58,12 @@ struct artifact_entry {
 	const char *name;
 	bool folder;
 	uint64_t bytes;
+	const char *sha256; /* NULL: not asked for; "" when it is not known */
 };
+
+/* Fills the digests of a folder's entries, as far as they are known. */
+int artifact_digests(struct store *s, const char *folder, struct artifact_entry *list, size_t n, struct arena *a,
+		     struct err *err);
 
 /* One level, by name; what is missing or no folder has none. */
 int artifact_list(struct artifacts *a, const char *path, struct arena *arena, struct artifact_entry **ret,

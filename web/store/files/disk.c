@@ -167,7 +167,7 @@ static int add_entry(DIR *dir, const struct dirent *e, struct entries *list)
 	    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return 0;
 	return entries_add(list, (struct artifact_entry){ arena_strdup(list->arena, e->d_name), S_ISDIR(st.st_mode),
-							  (uint64_t)st.st_size });
+							  (uint64_t)st.st_size, NULL });
 }
 
 int disk_entries(struct disk *k, const char *path, struct entries *list, struct err *err)

@@ -111,7 +111,7 @@ static int list_folder(int fd, bool foreign, struct entries *list)
 		    !is_shown(e->d_name, S_ISDIR(st.st_mode), foreign))
 			continue;
 		rc = entries_add(list, (struct artifact_entry){ arena_strdup(list->arena, e->d_name),
-								S_ISDIR(st.st_mode), (uint64_t)st.st_size });
+								S_ISDIR(st.st_mode), (uint64_t)st.st_size, NULL });
 	}
 	closedir(dir);
 	return rc;

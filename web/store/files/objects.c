@@ -171,7 +171,7 @@ static int add_entry(struct level *l, const char *path, uint64_t bytes)
 	}
 	l->skipped = 0;
 	return entries_add(l->to, (struct artifact_entry){ arena_printf(l->to->arena, "%.*s", (int)len, name),
-							   slash != NULL, slash ? 0 : bytes });
+							   slash != NULL, slash ? 0 : bytes, NULL });
 }
 
 /* Some rows of the level: 1 when there may be more behind l->after, 0 at the end. */

@@ -1,5 +1,5 @@
 // Runs side by side: one row for each name, one cell for each run, and whether they differ. No browser here.
-import { natural } from './format.ts';
+import { bytes, natural } from './format.ts';
 
 export interface SideRow {
 	name: string;
@@ -14,6 +14,30 @@ export function sideRows(maps: readonly Readonly<Record<string, string>>[]): Sid
 	return names.map((name) => {
 		const cells = maps.map((m) => m[name]);
 		return { name, cells, differs: new Set(cells).size > 1 };
+	});
+}
+
+export interface SideFile {
+	bytes: number;
+	/** null where it is not known. */
+	sha256: string | null;
+}
+
+const DIGITS = 10;
+
+/**
+ * Rows of files: they differ by their digests where all of them have one, else by their sizes; what is said of one is
+ * both.
+ */
+export function fileRows(maps: readonly Readonly<Record<string, SideFile>>[]): (SideRow & { texts: string[] })[] {
+	const names = [...new Set(maps.flatMap((m) => Object.keys(m)))].sort(natural);
+	return names.map((name) => {
+		const files = maps.map((m) => m[name]);
+		const known = files.every((f) => !f || f.sha256 !== null);
+		const cells = files.map((f) => f && (known ? 'SHA-256 ' + f.sha256 : `${f.bytes} bytes`));
+		const texts = files.map((f) =>
+			(f ? (f.sha256 ? f.sha256.slice(0, DIGITS) + ', ' : '') + bytes(f.bytes) : ''));
+		return { name, cells, differs: new Set(cells).size > 1, texts };
 	});
 }
 

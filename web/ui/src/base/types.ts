@@ -73,6 +73,8 @@ export interface Artifact {
 	path: string;
 	folder: boolean;
 	bytes: number | null;
+	/** Where digests were asked for and it is known. */
+	sha256: string | null;
 }
 
 export interface Experiment {

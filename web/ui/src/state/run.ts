@@ -12,12 +12,14 @@ const TEXT_BYTES = 256 * 1024;
 
 function artifactsOf(list: unknown): Artifact[] {
 	return ((list ?? []) as Json[])
-		.map((a) => ({ path: String(a.path), folder: a.folder === true, bytes: numOrNull(a.bytes) }));
+		.map((a) => ({ path: String(a.path), folder: a.folder === true, bytes: numOrNull(a.bytes),
+			sha256: (a.sha256 as string | undefined) ?? null }));
 }
 
-/** What lies in one folder of a run's artifacts. */
-export async function getArtifacts(run: string, folder: string): Promise<Artifact[]> {
-	const r = await request(`runs/${encodeURIComponent(run)}/artifacts?path=${encodeURIComponent(folder)}`);
+/** What lies in one folder of a run's artifacts; with the files' digests where these are asked for. */
+export async function getArtifacts(run: string, folder: string, digests = false): Promise<Artifact[]> {
+	const p = new URLSearchParams({ path: folder, ...digests && { include: 'digests' } });
+	const r = await request(`runs/${encodeURIComponent(run)}/artifacts?${p}`);
 	return artifactsOf(r.files);
 }
 

@@ -1,5 +1,6 @@
 // What several runs are, whole, to stand side by side: asked for once each, and again when one of them changes.
 import { signal } from '@preact/signals';
+import type { SideFile } from '../base/side.ts';
 import type { Artifact, RunDetail } from '../base/types.ts';
 import { report } from './runs.ts';
 import { getArtifacts, getRun } from './run.ts';
@@ -15,8 +16,7 @@ export interface Side {
 	run: RunDetail;
 	/** commit, branch, diff, packages, … */
 	code: Record<string, string>;
-	/** Bytes by path. */
-	files: Record<string, string>;
+	files: Record<string, SideFile>;
 	/** There are more files than were looked at. */
 	more: boolean;
 }
@@ -25,19 +25,19 @@ export interface Side {
 export const sides = signal<ReadonlyMap<string, Side>>(new Map());
 
 /** Every file of a run, folder by folder. */
-async function allFiles(run: RunDetail): Promise<{ files: Record<string, string>; more: boolean }> {
-	const files: Record<string, string> = {};
+async function allFiles(run: RunDetail): Promise<{ files: Record<string, SideFile>; more: boolean }> {
+	const files: Record<string, SideFile> = {};
 	const folders: Artifact[] = [];
 	const take = (list: readonly Artifact[]) => {
 		for (const f of list)
 			if (f.folder) folders.push(f);
-			else files[f.path] = `${f.bytes ?? 0} bytes`;
+			else files[f.path] = { bytes: f.bytes ?? 0, sha256: f.sha256 };
 	};
-	take(run.artifacts);
+	if (run.artifacts.length) take(await getArtifacts(run.id, '', true));
 	let looked = 0;
 	while (folders.length && looked < FOLDERS_MAX && Object.keys(files).length < FILES_MAX) {
 		looked++;
-		take(await getArtifacts(run.id, folders.shift()!.path));
+		take(await getArtifacts(run.id, folders.shift()!.path, true));
 	}
 	return { files, more: folders.length > 0 };
 }

@@ -78,6 +78,20 @@ function TextFile({ run, f }: { run: string; f: Artifact }) {
 	);
 }
 
+/** HTML as what it draws, in a frame that reaches neither this page nor any address, or as its text. */
+function Page({ address, name, run, f }: { address: string; name: string; run: string; f: Artifact }) {
+	const source = useSignal(false);
+	return (
+		<>
+			<p><label><input type="checkbox" checked={source.value}
+				onChange={() => (source.value = !source.value)} /> source</label></p>
+			{source.value ? <TextFile run={run} f={f} key={f.path} />
+				: <iframe src={address + '?view=frame'} title={name} sandbox="allow-scripts"
+					referrerpolicy="no-referrer" />}
+		</>
+	);
+}
+
 export function Preview({ run, f, close }: { run: string; f: Artifact; close: () => void }) {
 	const address = artifactAddress(run, f.path);
 	const name = f.path.split('/').pop()!;
@@ -87,7 +101,8 @@ export function Preview({ run, f, close }: { run: string; f: Artifact; close: ()
 				<a href={address} download>download</a>
 				<button type="button" class="quiet" aria-label="close the preview"
 					onClick={close}>✕</button></p>
-			{PICTURES.test(f.path) ? <img src={address} alt={name} />
+			{/\.html?$/i.test(f.path) ? <Page address={address} name={name} run={run} f={f} />
+				: PICTURES.test(f.path) ? <img src={address} alt={name} />
 				: TEXTS.test(f.path) ? <TextFile run={run} f={f} key={f.path} />
 				: <p class="dim">There is no preview of files of this kind.</p>}
 		</div>

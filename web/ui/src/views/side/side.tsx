@@ -3,7 +3,7 @@
 import { signal, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { count } from '../../base/format.ts';
-import { packagesOf, sideRows, type SideRow } from '../../base/side.ts';
+import { fileRows, packagesOf, sideRows, type SideRow } from '../../base/side.ts';
 import type { Run } from '../../base/types.ts';
 import { matchesWords } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
@@ -101,7 +101,7 @@ function Parts({ list, runs }: { list: readonly Side[]; runs: readonly Run[] }) 
 			<Part title="Packages" rows={of((x) => packagesOf(x.code.packages ?? ''))} runs={runs} />
 			<Part title="Environment" rows={of((x) => x.run.environment)} runs={runs} />
 			<Part title="Data sets" rows={of(inputsOf)} runs={runs} />
-			<Part title="Files" rows={of((x) => x.files)} runs={runs}
+			<Part title="Files" rows={fileRows(list.map((x) => x.files))} runs={runs}
 				more={list.some((x) => x.more) ? 'not all folders were looked into' : undefined} />
 		</>
 	);
