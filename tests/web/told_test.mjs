@@ -44,6 +44,9 @@ test('media over steps: a slider, the charts\' cursor, what changed', async (t) 
 	await page.keyboard.press('Home');
 	await says(page, card('seen/words'), /step 0, 1 of 4/);
 	await until(() => page.$$eval(`${card('seen/weights')} svg rect`, (l) => l.length), (n) => n === 3);
+	await page.click(`${card('seen/weights')} button:has-text("ridges")`);
+	await until(() => page.evaluate((q) => Number(document.querySelector(q)?.dataset.ridges ?? 0),
+		`${card('seen/weights')} canvas`), (n) => n > 1, 'a ridge for each step');
 	await says(page, `${card('seen/cells')} td:last-child`, /^0\.1$/);
 	assert.equal(await page.$eval(`${card('seen/picture')} img`, (i) => i.complete && i.naturalWidth), 1);
 	await page.waitForSelector(`${card('seen/tone')} audio`, WAIT);

@@ -1,5 +1,6 @@
-// A run's histograms over its steps: a column for each, darker where more values lie.
-import { useSignal } from '@preact/signals';
+// A run's histograms over its steps: a column for each, darker where more values lie, or a ridge for each, the latest in
+// front.
+import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { short } from '../../base/format.ts';
 import { getHistogram, type Histogram, type Media } from '../../state/told.ts';
@@ -7,6 +8,14 @@ import { theme } from '../base/theme.ts';
 
 const COLUMNS_MAX = 60;
 const ROWS = 60;
+const RIDGES_MAX = 20;
+const RIDGE_WIDTH = 320;
+/** Pixels from one ridge to the next, and of the highest. */
+const APART = 9;
+const HIGH = 36;
+
+/** Ridges instead of columns, until the page is left. */
+const asRidges = signal(false);
 
 /** Some of the list, evenly, the first and the last among them. */
 function some(list: readonly Media[]): Media[] {
@@ -49,6 +58,37 @@ function draw(canvas: HTMLCanvasElement, columns: readonly number[][], at: numbe
 	g.globalAlpha = 1;
 }
 
+/** The outline of a ridge that stands at y. */
+function outline(g: CanvasRenderingContext2D, bins: readonly number[], top: number, y: number): void {
+	g.beginPath();
+	g.moveTo(0, y);
+	bins.forEach((n, i) => g.lineTo(((i + 0.5) / bins.length) * RIDGE_WIDTH, y - (n / top) * HIGH));
+	g.lineTo(RIDGE_WIDTH, y);
+}
+
+/** The earliest behind, each as high as its share of its own highest place; the one of the step is drawn strong. */
+function drawRidges(canvas: HTMLCanvasElement, columns: readonly number[][], at: number): void {
+	const g = canvas.getContext('2d')!;
+	const style = getComputedStyle(canvas);
+	const every = Math.max(1, Math.ceil(columns.length / RIDGES_MAX));
+	const chosen = columns.map((_, i) => i).filter((i) => i === at || i % every === 0);
+	canvas.width = RIDGE_WIDTH;
+	canvas.height = HIGH + chosen.length * APART;
+	canvas.dataset.ridges = String(chosen.length);
+	chosen.forEach((i, n) => {
+		outline(g, columns[i]!, Math.max(...columns[i]!, 1e-300), HIGH + n * APART + APART - 1);
+		g.fillStyle = style.getPropertyValue('--panel').trim();
+		g.fill();
+		g.globalAlpha = i === at ? 0.5 : 0.15;
+		g.fillStyle = style.getPropertyValue('--accent').trim();
+		g.fill();
+		g.globalAlpha = 1;
+		g.lineWidth = i === at ? 2 : 1;
+		g.strokeStyle = style.getPropertyValue(i === at ? '--text' : '--accent').trim();
+		g.stroke();
+	});
+}
+
 export function Heat({ list, step }: { list: readonly Media[]; step: number }) {
 	const canvas = useRef<HTMLCanvasElement>(null);
 	const got = useSignal<Histogram[]>([]);
@@ -65,11 +105,15 @@ export function Heat({ list, step }: { list: readonly Media[]; step: number }) {
 	const dark = theme();
 	useEffect(() => {
 		const at = chosen.filter((m) => m.step <= step).length - 1;
-		if (canvas.current && got.value.length) draw(canvas.current, rowsOf(got.value, lo, hi), at);
-	}, [got.value, step, dark]);
+		if (canvas.current && got.value.length)
+			(asRidges.value ? drawRidges : draw)(canvas.current, rowsOf(got.value, lo, hi), at);
+	}, [got.value, step, dark, asRidges.value]);
 	return (
 		<>
-			<canvas ref={canvas} role="img" aria-label={`histograms of ${list.length} steps`} />
+			<button type="button" class="quiet" aria-pressed={asRidges.value}
+				onClick={() => (asRidges.value = !asRidges.value)}>ridges</button>
+			<canvas ref={canvas} role="img" class={asRidges.value ? 'ridges' : ''} key={String(asRidges.value)}
+				aria-label={`histograms of ${list.length} steps`} />
 			{got.value.length > 0 && <span class="dim">steps {chosen[0]!.step} to {chosen.at(-1)!.step},
 				values {short(lo)} to {short(hi)}</span>}
 		</>
