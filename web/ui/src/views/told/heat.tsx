@@ -1,5 +1,5 @@
-// A run's histograms over its steps: a column for each, darker where more values lie, or a ridge for each, the latest in
-// front.
+// A run's histograms over its steps: a column for each, darker where more values lie, or a ridge for each, the latest
+// in front.
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { short } from '../../base/format.ts';
@@ -112,7 +112,8 @@ export function Heat({ list, step }: { list: readonly Media[]; step: number }) {
 		<>
 			<button type="button" class="quiet" aria-pressed={asRidges.value}
 				onClick={() => (asRidges.value = !asRidges.value)}>ridges</button>
-			<canvas ref={canvas} role="img" class={asRidges.value ? 'ridges' : ''} key={String(asRidges.value)}
+			<canvas ref={canvas} role="img" class={asRidges.value ? 'ridges' : ''}
+				key={String(asRidges.value)}
 				aria-label={`histograms of ${list.length} steps`} />
 			{got.value.length > 0 && <span class="dim">steps {chosen[0]!.step} to {chosen.at(-1)!.step},
 				values {short(lo)} to {short(hi)}</span>}
