@@ -189,6 +189,37 @@ static void full_makes_wait(void **state)
 	queue_free(q);
 }
 
+static void held_runs_wait(void **state)
+{
+	struct queue *q = queue_new(100);
+	struct queue_job *j, *next;
+	bool end;
+
+	(void)state;
+	put(q, 1, RUN_A, 10, 1);
+	put(q, 2, RUN_B, 10, 1);
+	put(q, 3, RUN_A, 10, 1);
+	assert_true(queue_hold(q, RUN_A));
+	expect(q, "2 ");
+	expect(q, "");
+	put_other(q, 4, true);
+	expect(q, "4 ");
+	queue_release(q, RUN_A);
+	for (j = queue_take(q, 0.001, &end); j; j = next) { /* given back in the order taken, before what comes */
+		next = j->next;
+		queue_give_back(q, j);
+	}
+	put(q, 5, RUN_A, 10, 1);
+	expect(q, "1 3 5 ");
+	put(q, 6, RUN_A, 10, 1);
+	assert_true(queue_hold(q, RUN_A));
+	expect(q, "");
+	queue_stop(q);
+	expect(q, "6 ");
+	assert_false(queue_hold(q, RUN_A));
+	queue_free(q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +229,7 @@ int main(void)
 		cmocka_unit_test(small_alone),
 		cmocka_unit_test(nothing_passes_a_barrier),
 		cmocka_unit_test(full_makes_wait),
+		cmocka_unit_test(held_runs_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -296,7 +296,6 @@ static int want_points(struct committer *w, struct queue_job *j, struct err *err
 	struct state_run *r;
 	int rc;
 
-	j->held = false;
 	if (!change_wants_points(c))
 		return 0;
 	rc = state_run(w->state, c->op.run, &r, &why);
@@ -321,8 +320,11 @@ static int commit_group(struct committer *w, struct queue_job *jobs, struct err 
 {
 	uint64_t rev = 0, rows = 0, points = 0, count = 0, rows_gone = 0, points_gone = 0;
 	struct queue_job *j;
-	int rc = begin(w, err);
+	int rc;
 
+	for (j = jobs; j; j = j->next)
+		j->held = false;
+	rc = begin(w, err);
 	if (!rc)
 		rc = lock_runs(w, jobs, err);
 	for (j = jobs; j && !rc; j = j->next) {
