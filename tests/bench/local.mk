@@ -9,4 +9,4 @@ EXTRA_DIST += tests/bench/packages.py tests/bench/python tests/bench/parts/pytho
 	tests/bench/insight/importance.mjs tests/bench/parts/sklearn_importance.py \
 	tests/bench/jobs tests/bench/tensorboard
 EXTRA_DIST += tests/bench/checkpoint tests/bench/before-after tests/bench/strategies/bandwidth tests/bench/strategies/compare \
-	tests/bench/strategies/pytorch_ranks.py
+	tests/bench/strategies/deterministic tests/bench/strategies/pytorch_ranks.py

@@ -1,15 +1,19 @@
 """Ranks, launchers, wires and disks that fail while a job runs on two machines (network namespaces), 2 ranks each, placed by our
 launcher or by another: the right one is named, with the collective, everywhere and in time, and nothing is left.
-`ranks.py --long N` does each N times."""
+
+    ranks.py [--long N [--results FILE] [--minutes M]]
+
+--long: each N times, a round about a minute; the same command goes on where the one before stopped."""
+import argparse
 import os
 import signal
 import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "train"))
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "nodes"))
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", *folder) for folder in (("train",), ("nodes",), ("bench", "parts"))]
 
+import results
 from helper import DPTRAIN, FAILED, FINISHED, LAUNCHER, Folder, alive, check, children, environment, failures, fast, finish, read_run, skip
 from spaces import Spaces, has_transport
 
@@ -298,22 +302,40 @@ def placed(folder, spaces):
 
 FAULTS = [signalled(signal.SIGKILL, "SIGKILL"), signalled(signal.SIGSEGV, "SIGSEGV"), stopped, launcher_killed, first_launcher_killed, paused]
 
-times = int(sys.argv[2]) if sys.argv[1:2] == ["--long"] else 1
-with Folder() as tmp:
-    alone(os.path.join(tmp, "alone"))
+
+
+def one_round(spaces):
+    """Returns what failed in it."""
+    before = len(failures)
+    with Folder() as tmp:
+        restarted(os.path.join(tmp, "restarted"), spaces)
+        shrunk(os.path.join(tmp, "shrunk"), spaces)
+        disk_full(os.path.join(tmp, "full"), spaces)
+        placed(os.path.join(tmp, "placed"), spaces)
+        for n, fault in enumerate([*FAULTS, lambda j: unplugged(j, spaces)]):
+            job = Job(os.path.join(tmp, str(n)), spaces, 29700 + n)
+            if job.wait_for_steps():
+                fault(job)
+            job.kill()
+    return failures[before:]
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--long", type=int, default=1, metavar="N")
+    results.add_arguments(p)
+    o = p.parse_args()
+    with Folder() as tmp:
+        alone(os.path.join(tmp, "alone"))
     if not has_transport("ucx"):
         skip("the ucx transport is not built (Debian: libucx-dev)")
-    with Spaces() as two_machines:
-        for k in range(times):
-            restarted(os.path.join(tmp, "restarted%d" % k), two_machines)
-            shrunk(os.path.join(tmp, "shrunk%d" % k), two_machines)
-            disk_full(os.path.join(tmp, "full%d" % k), two_machines)
-            placed(os.path.join(tmp, "placed%d" % k), two_machines)
-            for n, fault in enumerate([*FAULTS, lambda j: unplugged(j, two_machines)]):
-                job = Job(os.path.join(tmp, "%d-%d" % (k, n)), two_machines, 29700 + n)
-                if job.wait_for_steps():
-                    fault(job)
-                job.kill()
-            if times > 1:
-                print("round %d of %d: %d checks have failed so far" % (k + 1, times, len(failures)), flush=True)
-finish("ranks")
+    with Spaces() as spaces:
+        rounds = ["round %d" % (k + 1) for k in range(o.long)]
+        rows = dict(results.of_arguments(o).each(rounds, lambda _: one_round(spaces)))
+    failures.extend(f for row in rows.values() for f in row if f not in failures)
+    if o.long > 1:
+        print("%d of %d rounds, %d checks have failed" % (len(rows), o.long, len(failures)))
+    finish("ranks")
+
+
+main()

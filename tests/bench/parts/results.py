@@ -17,7 +17,7 @@ class Results:
         self.path, self.until, self.rows = path, time.monotonic() + 60 * minutes, {}
         if path and os.path.exists(path):
             with open(path, encoding="utf-8") as f:
-                self.rows = dict(json.loads(line) for line in f)
+                self.rows = dict(json.loads(line) for line in f if line.endswith("\n"))  # not what it was ended in the middle of
 
     def get(self, key, make):
         """The row, measured by make() where there is none yet. Raises Over once the minutes have passed."""
@@ -35,10 +35,28 @@ class Results:
         """The same of a dict, made again while others are on the cores: how much they were stands in it as "others"."""
         return self.get(key, lambda: others.marked(make, tries))
 
+    def each(self, keys, make):
+        """(key, row) of each, as far as there is time; says so where there is none left."""
+        for k, key in enumerate(keys):
+            try:
+                yield key, self.get(key, lambda key=key: make(key))
+            except Over:
+                print("%d of %d are measured; the same command goes on" % (k, len(keys)), flush=True)
+                return
+
+
+def add_arguments(p, minutes=1e9):
+    """--results FILE and --minutes M of a long command; without a file it is made in one go."""
+    p.add_argument("--results", metavar="FILE", help="where rows are kept: the same command goes on")
+    p.add_argument("--minutes", type=float, default=minutes, help="no row begins later")
+
+
+def of_arguments(o):
+    return Results(o.results, o.minutes)
+
 
 def options(p):
-    """Of a command line: --results, --minutes, --tries, --json."""
-    p.add_argument("--results", help="a file that keeps what was measured, a line each")
-    p.add_argument("--minutes", type=float, default=1e9, help="nothing is begun after them")
+    """The same, --tries and --json."""
+    add_arguments(p)
     p.add_argument("--tries", type=int, default=3, help="how often what others disturb is made")
     p.add_argument("--json", action="store_true")

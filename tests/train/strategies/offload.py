@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
 """What is offloaded to a file is none of the ranks' memory: the proportional set size (PSS) of all ranks, less what such
-ranks hold with a model of next to nothing, is what the plan says, with and without. --full [WORDS] measures GPT-2 124M with
-AdamW on 2 and 4 ranks for every strategy and offload, each alone, all together and those to a file: of all or those whose line
-has all WORDS in it, as "--full --activation-offload --optim-offload" for all together (56 lines of a quarter of a minute, up to 12 GB)."""
+ranks hold with a model of next to nothing, is what the plan says, with and without.
+
+    offload.py [--full [WORDS...]] [--results FILE] [--minutes M]
+
+--full: GPT-2 124M with AdamW on 2 and 4 ranks for every strategy and offload, each alone, all together and those to a file: of
+all or those whose line has all WORDS in it, as --full "strategy ddp" "node 2" (56 lines, most of half a minute, up to 12 GB)."""
+import argparse
 import os
 import re
 import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE), os.path.join(HERE, "..", "..", "bench", "parts")]
+import results
 from helper import Folder, check, dptrain, fast, finish, read_run, sanitized, start
 
 SMALL = "--model gpt2-124m --n-layer 6 --n-head 8 --n-embd 512 --vocab-size 2048 -b 4 --seq-len 128 --opt adamw"
@@ -19,6 +25,7 @@ ALL = " --activation-offload --param-offload --optim-offload"
 WAYS = [" --strategy ddp", " --strategy fsdp --zero-stage 1", " --strategy fsdp --zero-stage 2", " --strategy fsdp --zero-stage 3",
         " --strategy pdp"]
 OFFLOADS = ["", " --activation-offload", " --param-offload", " --optim-offload", ALL]
+FILE = " --offload-dir " + tempfile.gettempdir()
 MIB = 1048576
 
 
@@ -54,20 +61,20 @@ def pss(pid):
 
 
 def measure(line):
-    """Most PSS of each of the job's processes, added (ranks need most at different moments, as each one's plan says), and what
-    all ranks planned; None when it failed. Steps are watched: what they need for it, a parameter as it was, is planned too."""
+    """Most PSS of all of the job's processes at one moment (a page that they share is there once, and each has its part of it),
+    and what all ranks planned; None when it failed. Steps are watched: what they need for it, a parameter as it was, is planned
+    too."""
     with Folder() as runs:
         p = start(*line.split(), "--synthetic", "--max-steps", 3, "--watch-steps", 1, "--print-freq", 1, *fast(), "--runs-dir", runs)
-        most = {}
+        most = 0
         while p.poll() is None:
-            for each in ranks_of(p.pid):
-                most[each] = max(most.get(each, 0), pss(each))
+            most = max(most, sum(pss(each) for each in ranks_of(p.pid)))
             time.sleep(0.03)
         out, said = p.communicate()
         if not check(p.returncode == 0, "%s: exit %d: %s" % (line, p.returncode, said)):
             return None
         planned = [max(v.values()) for (key, _), v in read_run(runs)["series"].items() if key == "memory/planned_bytes"]
-        return sum(most.values()), planned
+        return most, planned
 
 
 def shared(planned, ranks, peers):
@@ -75,14 +82,19 @@ def shared(planned, ranks, peers):
     return sum(planned) - ranks * peers
 
 
-def compare(line, ranks, beside=0):
+def bytes_of(line, ranks):
+    """What a line's ranks plan, and what they have; None where it failed."""
     tiny = measure(TINY + " --nproc-per-node %d" % ranks)
     got = measure(line)
     if not tiny or not got:
         return None
     plain = dptrain("plan", *line.split(), "--synthetic", *fast()[:2], "--dump", "plan").stdout
     peers = sum(map(int, re.findall(r" peers=(\d+)", plain)))
-    want, have = shared(got[1], ranks, peers), got[0] - (tiny[0] - sum(tiny[1]))
+    return shared(got[1], ranks, peers), got[0] - (tiny[0] - sum(tiny[1]))
+
+
+def compare(line, planned_and_had, beside=0):
+    want, have = planned_and_had
     print("planned %7.1f MiB, PSS %7.1f MiB, %+5.1f %%: %s" % (want / MIB, have / MIB, 100 * (have - want) / want, line), flush=True)
     check(abs(have - want) <= 0.05 * want + beside, "PSS %.1f MiB, planned %.1f: %s" % (have / MIB, want / MIB, line))
     return have
@@ -99,26 +111,42 @@ def refused():
         check(p.returncode == 2 and len(lines) == 1 and said in lines[0], "%s: exit %d: %s" % (flags, p.returncode, p.stderr))
 
 
-def lines(file):
+def lines():
     """(line, ranks) of --full. Parameters of stages 1 and 2 of ZeRO lie whole on every rank: they are not offloaded."""
     for ranks in (2, 4):
         for way in WAYS:
             kept = "zero-stage 1" in way or "zero-stage 2" in way
-            for offload in OFFLOADS + [ALL + file]:
+            for offload in OFFLOADS + [ALL + FILE]:
                 if not kept or offload != " --param-offload":
                     yield LARGE + way + (offload.replace(" --param-offload", "") if kept else offload) + " --nproc-per-node %d" % ranks, ranks
 
 
+def full(words, kept):
+    ranks = {line: n for line, n in lines() if all(w in line for w in words)}
+    for line, row in kept.each(list(ranks), lambda line: bytes_of(line, ranks[line])):
+        if check(row, line + ": failed"):
+            compare(line, row)
+
+
+def small():
+    """oneDNN's kernels, and pages under way to the disk, stand beside the plan."""
+    rows = {line: bytes_of(line, 1) for line in (SMALL, SMALL + ALL + FILE)}
+    if all(rows.values()):
+        kept, away = (compare(line, row, 48 * MIB) for line, row in rows.items())
+        check(away < 0.45 * kept, "the file saves memory: %s bytes, %s with it" % (kept, away))
+
+
 def main():
-    refused()
-    file = " --offload-dir " + tempfile.gettempdir()
-    if "--full" in sys.argv:
-        for line, ranks in lines(file):
-            if all(w in line for w in sys.argv[2:]):
-                compare(line, ranks)
-    elif not sanitized():
-        kept, away = (compare(line, 1, 48 * MIB) for line in (SMALL, SMALL + ALL + file)) # oneDNN's kernels, pages under way to the disk
-        check(kept and away and away < 0.45 * kept, "the file saves memory: %s bytes, %s with it" % (kept, away))
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--full", nargs="*", metavar="WORDS")
+    results.add_arguments(p)
+    o = p.parse_args()
+    if o.full is not None:
+        full(o.full, results.of_arguments(o))
+    else:
+        refused()
+        if not sanitized():
+            small()
     finish("offload")
 
 

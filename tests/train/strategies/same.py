@@ -1,17 +1,24 @@
 """A strategy changes speed and memory, never the maths: losses and gradient norms of 5 steps, an evaluation and the
 weights afterwards are those of one rank, in f64 on ref, whatever is combined: strategy, ranks, recomputation, passes a
 step, optimiser, clipping, averages, frozen weights, what is offloaded, and what each strategy can be asked for. Every pair of values of two
-of these is in some run; --full tries all combinations (483,840: days), --full K/N the Kth of N equal parts of them, drawn evenly.
-Settings that change the maths are those of the run on one rank.
-Then the same with parts that
-are broken on purpose (DPTRAIN_TEST_FAULT): each is noticed. Learning rates are low enough that no run comes to a kink of ReLU within its steps."""
+of these is in some run. Settings that change the maths are those of the run on one rank. Then the same with parts that
+are broken on purpose (DPTRAIN_TEST_FAULT): each is noticed. Learning rates are low enough that no run comes to a kink of ReLU within its steps.
+
+    same.py [--triples | --ways | --full] [--results FILE] [--minutes M]
+
+--triples: every three values that go together (some 200 combinations); --ways: all ways to do it, of every model, under one
+maths (7,560: hours); --full: all combinations (483,840: days). In an order that is drawn once: with --results a part of them
+is a fair sample, and the same command goes on where the one before stopped."""
+import argparse
 import itertools
 import os
 import random
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.dirname(HERE), os.path.join(HERE, "..", "..", "bench", "parts")]
+import results
 from helper import Folder, check, dptrain, finish, make_set, read_run, safetensors
 
 STEPS = 5
@@ -42,6 +49,8 @@ WAYS = {
     "sync": [True, False],
     "offload": ["none", "activation", "param", "optim", "activation param optim", "activation param optim file"],
 }
+AXES = dict(WAYS, **MATHS)
+ONE_MATHS = {"opt": ["adamw"], "clip": [0.3], "ema": [True], "freeze": [False], "batch": [10]}
 LEARNING = {"sgd": 0.01, "adamw": 0.001, "lars": 0.01, "lamb": 0.001}
 FILES = tempfile.gettempdir()
 FROZEN = {"gpt-tied": "*.h.1.*,*.wpe.*", "gpt": "*.h.0.*,*.mlp.*.bias", "resnet20": "layer2.0.*"}
@@ -134,30 +143,35 @@ def is_run(c):
             and not ((stage not in ("2", "3") or c["passes"] == 1) and c["sync"] != first["sync"]))
 
 
-def pairs_of(c):
-    return {(a, c[a], b, c[b]) for a, b in itertools.combinations(sorted(c), 2)}
+def tuples_of(c, n):
+    return {tuple((k, c[k]) for k in keys) for keys in itertools.combinations(sorted(c), n)}
 
 
-def cover(axes, allowed, seed=1, tries=60):
-    """Combinations in which every pair of values that goes together occurs: greedy, by drawing."""
-    draw = random.Random(seed)
-    missing = set()
-    for a, b in itertools.combinations(sorted(axes), 2):
-        missing |= {(a, x, b, y) for x in axes[a] for y in axes[b]}
-    chosen, idle = [], 0
-    while missing and idle < 400:
-        best = None
-        for _ in range(tries):
-            a, x, b, y = draw.choice(sorted(missing, key=repr))
-            c = {k: draw.choice(v) for k, v in axes.items()}
-            c[a], c[b] = x, y
-            if allowed(c) and (best is None or len(pairs_of(c) & missing) > len(pairs_of(best) & missing)):
-                best = c
-        idle += 1
-        if best and pairs_of(best) & missing:
-            chosen.append(best)
-            missing -= pairs_of(best)
-            idle = 0
+def allowed_ways():
+    """All that is_run allows, of the settings that it knows."""
+    axes = dict({k: v for k, v in WAYS.items() if k != "recompute"}, model=MATHS["model"])
+    found = (dict(zip(axes, values)) for values in itertools.product(*axes.values()))
+    return [c for c in found if is_run(c)], [k for k in AXES if k not in axes]
+
+
+def drawn(draw, ways, free, wanted):
+    """A combination in which these values are; None: they do not go together."""
+    fit = [w for w in ways if all(w.get(k, v) == v for k, v in wanted)]
+    return {**draw.choice(fit), **{k: draw.choice(AXES[k]) for k in free}, **dict(wanted)} if fit else None
+
+
+def cover(n, seed=1, tries=40):
+    """Combinations in which every n values that go together occur: greedy, by drawing."""
+    draw, (ways, free) = random.Random(seed), allowed_ways()
+    missing = [tuple(zip(keys, values)) for keys in itertools.combinations(sorted(AXES), n) for values in itertools.product(*(AXES[k] for k in keys))]
+    draw.shuffle(missing)
+    covered, chosen = set(), []
+    for wanted in missing:
+        if wanted in covered or not drawn(draw, ways, free, wanted):
+            continue
+        best = max((drawn(draw, ways, free, wanted) for _ in range(tries)), key=lambda c: len(tuples_of(c, n) - covered))
+        chosen.append(best)
+        covered |= tuples_of(best, n)
     return chosen
 
 
@@ -179,42 +193,57 @@ def faults(data):
         check(wrong and not wrong.startswith("exit"), "%s with a broken offload: %s" % (name, wrong or "nothing is noticed"))
 
 
-def every(axes, part):
-    """All combinations, or of part "K/N" every Nth of them, the Kth of each, in an order drawn once for all parts."""
+def every(axes):
+    """All combinations, in an order drawn once."""
     combinations = (dict(zip(axes, values)) for values in itertools.product(*axes.values()))
     allowed = [c for c in combinations if is_run(c)]
-    k, _, n = (part or "1/1").partition("/")
     random.Random(1).shuffle(allowed)
-    return allowed[int(k) - 1::int(n)]
+    return allowed
 
 
 def name_of(c):
     return " ".join("%s=%s" % (k, c[k]) for k in c)
 
 
+class Runs:
+    """One rank's are made when they are first asked for."""
+
+    def __init__(self, data):
+        self.data, self.alone = data, {}
+
+    def of_one_rank(self, c):
+        maths = tuple(c[k] for k in MATHS)
+        if maths not in self.alone:
+            self.alone[maths] = run(maths_flags(c, self.data))
+            check(not isinstance(self.alone[maths], str), "one rank, %s: %s" % (maths, self.alone[maths]))
+        return self.alone[maths]
+
+    def wrong(self, c):
+        """How a combination differs; None."""
+        alone = self.of_one_rank(c)
+        return alone if isinstance(alone, str) else first_difference(run(maths_flags(c, self.data) + way_flags(c)), alone)
+
+
 def main():
-    axes = dict(WAYS, **MATHS)
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--triples", dest="chosen", action="store_const", const=lambda: cover(3))
+    p.add_argument("--ways", dest="chosen", action="store_const", const=lambda: every(dict(AXES, **ONE_MATHS)))
+    p.add_argument("--full", dest="chosen", action="store_const", const=lambda: every(AXES))
+    results.add_arguments(p)
+    o = p.parse_args()
     with Folder() as tmp:
         data = {"gpt": os.path.join(tmp, "words"), "resnet20": os.path.join(tmp, "images")}
         for folder in data.values():
             os.mkdir(folder)
         make_words(data["gpt"])
         make_set(data["resnet20"], 60, 7, size=10)
-        if "--full" in sys.argv:
-            chosen = every(axes, "".join(sys.argv[sys.argv.index("--full") + 1:][:1]))
-        else:
-            chosen = cover(axes, is_run)
-        alone = {}
-        for c in chosen:
-            maths = tuple(c[k] for k in MATHS)
-            if maths not in alone:
-                alone[maths] = run(maths_flags(c, data))
-                check(not isinstance(alone[maths], str), "one rank, %s: %s" % (maths, alone[maths]))
-            if not isinstance(alone[maths], str):
-                wrong = first_difference(run(maths_flags(c, data) + way_flags(c)), alone[maths])
-                check(not wrong, "%s: %s" % (name_of(c), wrong))
-        faults(data)
-        print("%d combinations, %d runs on one rank" % (len(chosen), len(alone)))
+        chosen, runs, done = {name_of(c): c for c in (o.chosen or (lambda: cover(2)))()}, Runs(data), 0
+        for name, wrong in results.of_arguments(o).each(list(chosen), lambda name: runs.wrong(chosen[name])):
+            done += 1
+            check(not wrong, "%s: %s" % (name, wrong))
+        if not o.chosen:
+            faults(data)
+        print("%d combinations, %d runs on one rank" % (done, len(runs.alone)))
     finish("strategies")
 
 
