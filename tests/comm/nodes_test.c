@@ -230,6 +230,35 @@ static void test_groups(void **state)
 	expect_clean(&(struct world){ 2, { 2, 1 }, 1, collectives_threads });
 }
 
+/* Rank 0 says one thing and ends; rank 1 asks for it after many words with rank 2. */
+static int short_life(struct comm *c)
+{
+	struct err err = ERR_INIT;
+	char words[1000] = "";
+	int rc = 0;
+
+	if (c->rank == 0)
+		return c->ops->send(c, "once", 5, 1, &err) ? 10 : 0;
+	for (int k = 0; !rc && k < 6000; k++)
+		rc = k % 2 == c->rank - 1 ? c->ops->send(c, words, sizeof(words), 3 - c->rank, &err)
+			: c->ops->recv(c, words, sizeof(words), 3 - c->rank, &err);
+	if (!rc && c->rank == 1)
+		rc = c->ops->recv(c, words, 5, 0, &err) || strcmp(words, "once") != 0;
+	if (rc)
+		fprintf(stderr, "%s\n", err.text);
+	return rc ? 11 : 0;
+}
+
+static void test_early_end(void **state)
+{
+	static const struct world w = { 3, { 1, 1, 1 }, 1, short_life };
+
+	(void)state;
+	if (no_link())
+		skip();
+	expect_clean(&w);
+}
+
 static int dying(struct comm *c)
 {
 	struct err err = ERR_INIT;
@@ -368,7 +397,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_strangers),  cmocka_unit_test(test_contradictions),
-		cmocka_unit_test(test_collectives),
+		cmocka_unit_test(test_collectives), cmocka_unit_test(test_early_end),
 		cmocka_unit_test(test_same_bits), cmocka_unit_test(test_groups), cmocka_unit_test(test_dead_rank),
 	};
 

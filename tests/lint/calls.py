@@ -14,7 +14,7 @@ import sys
 import tree
 
 # Each program has its own; each backend module exports the same name.
-SHARED = {"main", "dptrain_backend_v1", "dptrain_link_v2"}
+SHARED = {"main", "dptrain_backend_v1", "dptrain_link_v3"}
 
 
 def makefile():

@@ -12,8 +12,8 @@
 
 #include "tracker/base/err.h"
 
-#define LINK_ABI 2
-#define LINK_SYMBOL "dptrain_link_v2"
+#define LINK_ABI 3
+#define LINK_SYMBOL "dptrain_link_v3"
 #define LINK_SOCKETS_MAX 16
 #define LINK_NAME_BYTES 16
 
@@ -38,6 +38,7 @@ struct link_transfer { /* one message; may be moved in memory while it is under 
 struct link_module {
 	int abi;
 	const char *name; /* shorter than LINK_NAME_BYTES */
+	bool arrives_alone; /* what comes is kept, as far as buffers go, while nobody calls the module */
 	int (*open)(struct link **ret, const struct link_opts *o, struct err *err);
 	/* What the others need to reach this rank; borrowed until close. */
 	const void *(*address)(struct link *l, size_t *ret_n);

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "tracker/base/clock.h"
 #include "trainer/comm/shm.h"
@@ -10,6 +11,10 @@
 #define SPINS 200
 #define NAP_S 0.05
 #define NAP_MOST_S 1.0 /* what a nap may count for: after ctrl-Z and fg the others have not been late */
+#define REST_LEAST_S 0.0002
+#define REST_MOST_S 0.003		 /* by then the buffers of a fast wire may be full */
+#define LONG_BYTES ((size_t)512 << 10) /* that tell a rate */
+#define RATE_KEPT 0.8			 /* of a rate, where the next one is lower: then a peer was late */
 
 struct message {
 	struct link_transfer transfer;
@@ -30,6 +35,9 @@ int messages_begin(struct messages *m, const struct message_opts *o, struct err 
 	if (!o->bytes)
 		return 0;
 	assert(m->n < m->room);
+	if (!m->n)
+		m->pace.began_s = clock_mono_s(), m->pace.heard = 0;
+	m->pace.heard += o->sends ? 0 : o->bytes;
 	*w = (struct message){ { .peer = o->peer, .sends = o->sends, .data = o->data, .bytes = o->bytes }, o->due };
 	m->n++;
 	m->sent += o->sends ? (int64_t)o->bytes : 0;
@@ -61,8 +69,55 @@ static int sweep(struct messages *m, size_t due, int *ret_peer, struct err *err)
 	return 0;
 }
 
-/* Sleeps until the link stirs; adds to *waited_s. */
-static int nap(struct messages *m, int peer, double *waited_s, struct err *err)
+/* All has come that was under way. */
+static void note_rate(struct messages_pace *p)
+{
+	const double rate = (double)p->heard / (clock_mono_s() - p->began_s + 1e-9);
+
+	if (p->heard >= LONG_BYTES)
+		p->rate = rate > p->rate ? rate : RATE_KEPT * p->rate + (1 - RATE_KEPT) * rate;
+	p->heard = 0;
+}
+
+/* Seconds until what is due by then should be here, at the rate of former ones from when the first was begun. */
+static double left_s(const struct messages *m, size_t due)
+{
+	size_t later = 0;
+
+	for (int i = 0; i < m->n; i++)
+		if (m->list[i].due > due && !m->list[i].transfer.sends)
+			later += m->list[i].transfer.bytes;
+	return m->pace.began_s + (double)(m->pace.heard - later) / m->pace.rate - clock_mono_s();
+}
+
+static void rest(double seconds)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = (long)(seconds * 1e9) }, NULL);
+}
+
+static bool may_rest(const struct messages *m)
+{
+	return m->rests && m->link->module->arrives_alone;
+}
+
+/* For how long to rest: half of the time that is left, so that the end is not slept over; 0: it is not worth while. */
+static double rest_s(const struct messages *m, size_t due)
+{
+	const double s = may_rest(m) && m->pace.rate > 0 ? left_s(m, due) / 2 : 0;
+
+	return s < REST_LEAST_S ? 0 : s < REST_MOST_S ? s : REST_MOST_S;
+}
+
+/* Sleeps until the link stirs; where long messages come in pieces, until there are some more. */
+static void wait_for_link(const struct messages *m)
+{
+	m->link->module->wait(m->link, NAP_S);
+	if (may_rest(m) && m->pace.heard >= LONG_BYTES)
+		rest(REST_LEAST_S);
+}
+
+/* Rests, or (0 s) waits for the link; adds to *waited_s. */
+static int nap(struct messages *m, int peer, double seconds, double *waited_s, struct err *err)
 {
 	double nap_s;
 	int rc = shm_check(m->local, err);
@@ -73,7 +128,10 @@ static int nap(struct messages *m, int peer, double *waited_s, struct err *err)
 	if (rc)
 		return rc;
 	nap_s = clock_mono_s();
-	m->link->module->wait(m->link, NAP_S);
+	if (seconds > 0)
+		rest(seconds);
+	else
+		wait_for_link(m);
 	nap_s = clock_mono_s() - nap_s;
 	*waited_s += nap_s < NAP_MOST_S ? nap_s : NAP_MOST_S;
 	return 0;
@@ -85,11 +143,17 @@ int messages_await(struct messages *m, size_t due, struct err *err)
 
 	for (int spins = 0;; spins++) {
 		int peer, rc = sweep(m, due, &peer, err);
+		double seconds;
 
+		if (!rc && !m->n)
+			note_rate(&m->pace);
 		if (rc || peer < 0)
 			return rc;
-		if (spins >= SPINS)
-			rc = nap(m, peer, &waited_s, err);
+		seconds = rest_s(m, due);
+		if (seconds > 0 || spins >= SPINS)
+			rc = nap(m, peer, seconds, &waited_s, err);
+		if (seconds > 0)
+			spins = 0;
 		if (rc)
 			return rc;
 	}

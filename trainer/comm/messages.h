@@ -1,6 +1,10 @@
 /* messages.h: what a collective has under way between machines. Messages are begun in the order in which their peers
  * begin the other ends, and each says by when it is due: a collective waits for what it needs next and leaves the rest
- * to travel meanwhile. Knows the link and the machine's own ranks, nothing of sums. */
+ * to travel meanwhile. Knows the link and the machine's own ranks, nothing of sums.
+ *
+ * Who waits for long messages beside somebody who computes on the same core takes that from them with every piece that
+ * comes: where `rests`, the thread sleeps through a part of the time that they will take, a few milliseconds at most at
+ * once, while the machine's buffers take what comes. */
 #ifndef DPT_COMM_MESSAGES_H
 #define DPT_COMM_MESSAGES_H
 
@@ -22,6 +26,12 @@ struct messages {
 	int64_t sent;		  /* bytes so far */
 	struct message *list;	  /* under way */
 	int n, room;
+	bool rests;
+	struct messages_pace { /* since nothing was under way */
+		double began_s;
+		size_t heard; /* bytes that were asked for, */
+		double rate;  /* and came in a second, of former long ones; 0: not known */
+	} pace;
 };
 
 /* room: the most that are under way at once. */

@@ -153,9 +153,18 @@ int nodes_set_up(struct nodes *x, const struct nodes_said *said, struct err *err
 int nodes_enter(struct nodes *x, const char *what, struct err *err)
 {
 	x->messages.what = what;
+	x->messages.rests = false;
 	if (!x->broken)
 		return 0;
 	return err_set(err, ERR_PEER, "%s: the job's ranks have lost each other", what);
+}
+
+int nodes_enter_resting(struct nodes *x, const char *what, struct err *err)
+{
+	const int rc = nodes_enter(x, what, err);
+
+	x->messages.rests = true;
+	return rc;
 }
 
 int nodes_end(struct nodes *x, int rc)

@@ -72,6 +72,9 @@ int nodes_give_up(struct nodes *x, int rc);
 /* what: for messages. ERR_PEER: the ranks have lost each other before. */
 int nodes_enter(struct nodes *x, const char *what, struct err *err);
 
+/* The same of one beside which the rank computes: its waits rest. */
+int nodes_enter_resting(struct nodes *x, const char *what, struct err *err);
+
 /* Of a collective; returns rc. What has failed is not tried again, and the ranks beside this one are not left
  * waiting. */
 int nodes_end(struct nodes *x, int rc);

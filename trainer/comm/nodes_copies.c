@@ -6,7 +6,7 @@ int nodes_all_gather(struct comm *c, void *data, int64_t bytes_each, struct err 
 {
 	struct nodes *x = nodes_of(c);
 	struct shm_pieces p = nodes_slices(x, (size_t)bytes_each);
-	int rc = nodes_enter(x, "all-gather", err), me = x->place[c->rank].local;
+	int rc = nodes_enter_resting(x, "all-gather", err), me = x->place[c->rank].local;
 
 	if (rc || !bytes_each)
 		return rc;

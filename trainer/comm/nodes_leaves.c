@@ -200,7 +200,7 @@ int nodes_reduce_scatter_terms(struct comm *c, const struct comm_terms *t, struc
 	struct folds f = folds_of(x, t);
 	const size_t slice = (size_t)t->count / (size_t)c->world, each = dtype_bytes(t->dtype);
 	const struct leaves own = leaves_part(t->leaves, c->rank, c->world);
-	int rc = nodes_enter(x, "reduce-scatter", err);
+	int rc = nodes_enter_resting(x, "reduce-scatter", err);
 
 	if (!rc)
 		rc = shm_show(x->local, t->data, (size_t)t->count * (size_t)t->room * each, x->shown, err);

@@ -181,7 +181,7 @@ int nodes_reduce_scatter(struct comm *c, void *data, int64_t count_each, enum dt
 
 	if (rc || !count_each)
 		return rc;
-	rc = nodes_enter(x, "reduce-scatter", err);
+	rc = nodes_enter_resting(x, "reduce-scatter", err);
 	if (!rc)
 		rc = shm_reduce_pieces(x->local, data, &p, dtype, err);
 	if (!rc)

@@ -7,6 +7,6 @@ dptrain_mpi_la_SOURCES = trainer/comm/mpi/module.c
 dptrain_mpi_la_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
 dptrain_mpi_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 dptrain_mpi_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined -Wl,-z,defs -Wl,--exclude-libs,ALL \
-	-export-symbols-regex '^dptrain_link_v2$$'
+	-export-symbols-regex '^dptrain_link_v3$$'
 dptrain_mpi_la_LIBADD = libtrackbase.la $(MPI_LIBS)
 endif

@@ -7,6 +7,6 @@ dptrain_ucx_la_SOURCES = trainer/comm/ucx/module.c
 dptrain_ucx_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 dptrain_ucx_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden
 dptrain_ucx_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined -Wl,-z,defs -Wl,--exclude-libs,ALL \
-	-export-symbols-regex '^dptrain_link_v2$$'
+	-export-symbols-regex '^dptrain_link_v3$$'
 dptrain_ucx_la_LIBADD = libtrackbase.la $(UCX_LIBS)
 endif

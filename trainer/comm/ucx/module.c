@@ -10,14 +10,17 @@
 #include <ucp/api/ucp.h>
 #include <unistd.h>
 
+#include "tracker/base/clock.h"
 #include "trainer/comm/link.h"
 
 #define PART_BYTES ((size_t)256 << 10) /* at least, of a message that is spread */
+#define PROGRESS_MOST 64	       /* steps of one look: one takes a piece of each connection */
 #define DEVICE_TRIES 20		       /* of 0.1 s */
+#define REFUSED_S 1.0		       /* for what a rank that is gone has left on the way */
 #define CLOSE_TRIES 1000	       /* of 1 ms, for the last bytes to leave */
 #define CLOSE_TRIES_BROKEN 50	       /* nothing has to arrive any more */
 
-extern const struct link_module dptrain_link_v2;
+extern const struct link_module dptrain_link_v3;
 
 struct socket {
 	ucp_worker_h worker;
@@ -37,6 +40,7 @@ struct ucx {
 	unsigned char **theirs; /* by rank, as address */
 	size_t *theirs_bytes;
 	bool *gone; /* by rank */
+	double *refused_s; /* by rank: when it did not take a connection any more; 0: never */
 };
 
 static int say(struct err *err, const char *what, ucs_status_t s)
@@ -136,7 +140,8 @@ static int ucx_open(struct link **ret, const struct link_opts *o, struct err *er
 	u->theirs = calloc((size_t)o->world, sizeof(*u->theirs));
 	u->theirs_bytes = calloc((size_t)o->world, sizeof(*u->theirs_bytes));
 	u->gone = calloc((size_t)o->world, sizeof(*u->gone));
-	rc = u->theirs && u->theirs_bytes && u->gone ? open_context(u, err)
+	u->refused_s = calloc((size_t)o->world, sizeof(*u->refused_s));
+	rc = u->theirs && u->theirs_bytes && u->gone && u->refused_s ? open_context(u, err)
 		: err_set(err, ERR_NOMEM, "out of memory: transport ucx");
 	for (int i = 0; !rc && i < o->sockets; i++)
 		rc = open_socket(u, &u->socket[i], err);
@@ -146,7 +151,7 @@ static int ucx_open(struct link **ret, const struct link_opts *o, struct err *er
 		ucx_close(&u->link, false);
 		return rc;
 	}
-	u->link.module = &dptrain_link_v2;
+	u->link.module = &dptrain_link_v3;
 	*ret = &u->link;
 	return 0;
 }
@@ -195,7 +200,21 @@ static const ucp_address_t *address_of(const struct ucx *u, int rank, int i)
 	}
 }
 
-/* Connections are made when they are first used: each rank talks to few of the others. */
+/* A rank that has sent its last message may have ended before this one first asks for it: what it said still comes. */
+static int refused(struct ucx *u, int rank)
+{
+	if (u->refused_s[rank] == 0)
+		u->refused_s[rank] = clock_mono_s();
+	return ERR_PEER;
+}
+
+static bool is_gone(const struct ucx *u, int rank)
+{
+	return u->gone[rank] || (u->refused_s[rank] > 0 && clock_mono_s() - u->refused_s[rank] > REFUSED_S);
+}
+
+/* Connections are made when they are first used: each rank talks to few of the others. ERR_PEER, and nothing is said:
+ * it is gone. */
 static int need_endpoint(struct ucx *u, int rank, int i, struct err *err)
 {
 	const ucp_address_t *address = address_of(u, rank, i);
@@ -213,7 +232,10 @@ static int need_endpoint(struct ucx *u, int rank, int i, struct err *err)
 		return err_set(err, ERR_USAGE, "transport ucx: rank %d has no address for socket %d; give all nodes "
 			       "the same --comm-sockets", rank, i);
 	s = ucp_ep_create(u->socket[i].worker, &params, &u->socket[i].ep[rank]);
-	return s == UCS_OK ? 0 : say(err, "cannot connect", s);
+	if (s == UCS_OK)
+		return 0;
+	u->socket[i].ep[rank] = NULL;
+	return s == UCS_ERR_UNREACHABLE ? refused(u, rank) : say(err, "cannot connect", s);
 }
 
 static int parts_of(const struct ucx *u, size_t bytes)
@@ -231,7 +253,9 @@ static int start_part(struct ucx *u, struct link_transfer *t, int i, int parts, 
 	char *at = (char *)t->data + from;
 	int rc = need_endpoint(u, t->peer, i, err);
 
-	if (rc)
+	if (rc == ERR_PEER && t->sends)
+		return err_set(err, rc, "the connection to rank %d broke", t->peer);
+	if (rc && rc != ERR_PEER)
 		return rc;
 	if (t->sends)
 		t->request[i] = ucp_tag_send_nbx(u->socket[i].ep[t->peer], at, n, (ucp_tag_t)u->o.rank, &plain);
@@ -265,7 +289,8 @@ static bool progress(struct ucx *u)
 
 static void ucx_progress(struct link *l)
 {
-	progress((struct ucx *)l);
+	for (int i = 0; i < PROGRESS_MOST && progress((struct ucx *)l); i++)
+		;
 }
 
 static int ucx_poll(struct link *l, struct link_transfer *t, struct err *err)
@@ -285,7 +310,7 @@ static int ucx_poll(struct link *l, struct link_transfer *t, struct err *err)
 		t->request[i] = NULL;
 		failed = failed || s != UCS_OK;
 	}
-	if (failed || (u->gone[t->peer] && !done)) /* one that has ended after it said all is no fault */
+	if (failed || (!done && is_gone(u, t->peer))) /* one that has ended after it said all is no fault */
 		return err_set(err, ERR_PEER, "the connection to rank %d broke", t->peer);
 	return done;
 }
@@ -365,13 +390,15 @@ static void ucx_close(struct link *l, bool orderly)
 	free(u->theirs);
 	free(u->theirs_bytes);
 	free(u->gone);
+	free(u->refused_s);
 	free(u->address);
 	free(u);
 }
 
-__attribute__((visibility("default"))) const struct link_module dptrain_link_v2 = {
+__attribute__((visibility("default"))) const struct link_module dptrain_link_v3 = {
 	.abi = LINK_ABI,
 	.name = "ucx",
+	.arrives_alone = true,
 	.open = ucx_open,
 	.address = ucx_address,
 	.connect = ucx_connect,
