@@ -145,7 +145,10 @@ function Choices({ p, change }: CardOptions) {
 				title="a formula: + - * / ^ between blanks, params.lr, abs exp log sqrt min max"
 				value={formula ? p.metrics
 					: patternOf(p.metrics) === null ? '' : p.metrics.slice(1, -1)}
-				onChange={(e) => change({ ...p, metrics: panelWords(e.currentTarget.value) })} />
+				onChange={(e) => {
+					e.currentTarget.closest('.panel')!.scrollIntoView({ block: 'nearest' });
+					change({ ...p, metrics: panelWords(e.currentTarget.value) });
+				}} />
 			<Chooser name="over" now={p.x || s.view.value.x} choose={(x) => change({ ...p, x })}
 				list={[{ id: '', label: 'the view\'s axis' }, ...list]} />
 			<button type="button" class="quiet" aria-label="remove the panel"
