@@ -13,7 +13,7 @@ static void prepare_ucx(void)
 	setenv("UCX_LOG_LEVEL", "fatal", 0);
 	setenv("UCX_ERROR_SIGNALS", "", 0);
 	setenv("UCX_WARN_UNUSED_ENV_VARS", "n", 0);
-	setenv("UCX_TCP_TX_SEG_SIZE", "256k", 0);
+	setenv("UCX_TCP_TX_SEG_SIZE", "64k", 0);
 	setenv("UCX_TCP_RX_SEG_SIZE", "256k", 0);
 }
 

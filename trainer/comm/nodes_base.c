@@ -35,8 +35,10 @@ void nodes_free(struct nodes *x)
 		return;
 	if (x->link) /* where the job was aborted nobody waits for what is still under way */
 		x->link->module->close(x->link, !x->broken && x->local && !shm_check(x->local, &ignored));
-	if (x->local)
+	if (x->local) {
+		shm_while_waiting(x->local, NULL, NULL);
 		x->local->ops->close(x->local);
+	}
 	for (int b = 0; x->rank && b < x->n_nodes; b++)
 		free(x->rank[b]);
 	free(x->rank);
@@ -100,6 +102,14 @@ static int find_places(struct nodes *x, const struct nodes_said *said, struct er
 	return 0;
 }
 
+/* A message counts as sent once the link has its bytes; those may leave later, and only while somebody calls it. */
+static void move_on(void *user)
+{
+	struct link *l = user;
+
+	l->module->progress(l);
+}
+
 static int take_memory(struct nodes *x, struct err *err)
 {
 	size_t world = (size_t)x->comm.world, nodes = (size_t)x->n_nodes;
@@ -113,6 +123,7 @@ static int take_memory(struct nodes *x, struct err *err)
 	x->scratch = malloc(NODES_AHEAD * nodes * NODES_PART_BYTES);
 	x->messages.link = x->link;
 	x->messages.local = x->local;
+	shm_while_waiting(x->local, move_on, x->link);
 	x->messages.number = x->number;
 	if (x->piece && x->from && x->scratch && x->roots && x->shown && x->run && x->run_node)
 		return messages_take_memory(&x->messages,

@@ -601,6 +601,14 @@ int shm_show(struct comm *c, void *data, size_t bytes, unsigned char **ret, stru
 	return 0;
 }
 
+void shm_while_waiting(struct comm *c, void (*fn)(void *user), void *user)
+{
+	struct shm_area *a = area_of(c);
+
+	a->meanwhile = fn;
+	a->meanwhile_user = user;
+}
+
 int shm_check(struct comm *c, struct err *err)
 {
 	return shm_area_check(area_of(c), err);

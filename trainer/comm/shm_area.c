@@ -208,6 +208,8 @@ int shm_area_wait(struct shm_area *a, struct shm_count *c, uint32_t seen, int on
 		atomic_fetch_add(&c->sleepers, 1);
 		futex_wait(&c->value, seen, NAP_S);
 		atomic_fetch_sub(&c->sleepers, 1);
+		if (a->meanwhile)
+			a->meanwhile(a->meanwhile_user);
 		nap_s = clock_mono_s() - nap_s;
 		waited_s += nap_s < NAP_MOST_S ? nap_s : NAP_MOST_S;
 	}
