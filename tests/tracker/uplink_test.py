@@ -101,10 +101,24 @@ class Server(http.server.ThreadingHTTPServer):
     allow_reuse_address = True
 
     def __init__(self, store, port=0, fault=None, put_fault=None, interval_s=None):
-        super().__init__(('127.0.0.1', port), Handler)
+        super().__init__(('127.0.0.1', port), Handler, bind_and_activate=False)
+        self.listen()
         self.store, self.fault, self.put_fault, self.interval_s = store, fault, put_fault, interval_s
         self.thread = threading.Thread(target=self.serve_forever, kwargs={'poll_interval': 0.02}, daemon=True)
         self.thread.start()
+
+    def listen(self):
+        """A process that another case begins has all sockets until it is the program: for a moment a port is not free yet."""
+        until = time.monotonic() + 10
+        while True:
+            try:
+                self.server_bind()
+                self.server_activate()
+                return
+            except OSError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
 
     def handle_error(self, *_):
         if sys.exc_info()[0] is AssertionError:

@@ -95,7 +95,7 @@ def age(run):
 def killed(name, make, flags, deaths, least=1, first=(), between=None):
     """make: writes the data set into a folder. deaths: (who, at which step); every start goes on with --resume auto, also the first.
     least: points that the deaths take back; 0 where they are drawn, since all can fall on steps that a checkpoint has.
-    first: flags of the undisturbed run and of the first start alone. between: is called with the run's folder after each death."""
+    first: flags of the undisturbed run, and of each start until there is a checkpoint. between: is called with the run's folder after each death."""
     with Folder() as tmp:
         one, many = os.path.join(tmp, "one"), os.path.join(tmp, "many")
         os.mkdir(os.path.join(tmp, "data"))
@@ -105,7 +105,8 @@ def killed(name, make, flags, deaths, least=1, first=(), between=None):
         check(p.returncode == 0, "%s, undisturbed: exit %d: %s" % (name, p.returncode, p.stderr))
         went_on = 0
         for i, (who, step) in enumerate(deaths):
-            p = dptrain(*common, *(() if i else first), "--runs-dir", many, "--resume", "auto", env={"DPTRAIN_TEST_DIE": "%s:%d" % (who, step), "DPTRAIN_TEST_SLOW_RANK": "0:25"})
+            begun = any("state.json" in names for _, _, names in os.walk(many))
+            p = dptrain(*common, *(() if begun else first), "--runs-dir", many, "--resume", "auto", env={"DPTRAIN_TEST_DIE": "%s:%d" % (who, step), "DPTRAIN_TEST_SLOW_RANK": "0:25"})
             check(p.returncode in (1, -9), "%s, %s dies at step %d: exit %d: %s" % (name, who, step, p.returncode, p.stderr))
             went_on += "goes on after step" in p.stderr
             if between:
