@@ -1,6 +1,7 @@
 """Each lint finds what it is for: a copy of the tree passes, and fails, naming the place, with one fault planted in it.
 Nothing of the build is made again: of what is planted, only that is compiled."""
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -32,7 +33,7 @@ class Copy:
         """Plants a source; SOURCE=OBJECT for calls.py."""
         self.write(path, HEAD + text)
         at = f"{self.folder}/{path}"
-        subprocess.run([os.environ.get("CC", "cc"), "-c", "-o", f"{at}.o", at], check=True)
+        subprocess.run([*shlex.split(os.environ.get("CC", "cc")), "-c", "-o", f"{at}.o", at], check=True)
         self.planted.append(f"{path}.o")
         return f"{path}={at}.o"
 

@@ -2,7 +2,7 @@
 // without anything on it, the head of a group, a panel that a button opens, a link that the page follows itself.
 import { useSignal, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Look } from '../../base/colour.ts';
 import { colourOf } from './theme.ts';
 
@@ -98,7 +98,7 @@ export function Opener({ word, open, panel }: OpenerOptions) {
  */
 export function Panel({ label, close, children }: { label: string; close: () => void; children: ComponentChildren }) {
 	const box = useRef<HTMLDivElement>(null);
-	useEffect(() => {
+	useLayoutEffect(() => { // before the next key comes
 		(box.current?.querySelector('input') ?? box.current?.querySelector('button'))?.focus();
 		const away = (e: MouseEvent) => {
 			if (!box.current?.parentElement?.contains(e.target as Node)) close();

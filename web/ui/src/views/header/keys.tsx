@@ -1,5 +1,5 @@
 // The keys of the page, in words; opened by ? and closed by Escape.
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import '../base/later.ts';
 
 const KEYS: [string, [string, string][]][] = [
@@ -21,7 +21,7 @@ const KEYS: [string, [string, string][]][] = [
 
 export function Keys({ close }: { close: () => void }) {
 	const box = useRef<HTMLDivElement>(null);
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const before = document.activeElement as HTMLElement | null;
 		box.current?.focus();
 		return () => before?.focus();

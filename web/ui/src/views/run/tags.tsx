@@ -1,6 +1,6 @@
 // A run's tags on its page: added, changed and removed in place by those who may write; readers see the words alone.
 import { useSignal, type Signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
 import { natural } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
@@ -24,7 +24,7 @@ interface FormOptions {
 function TagForm({ draft, set, save, cancel }: FormOptions) {
 	const box = useRef<HTMLFormElement>(null);
 	const first = draft.was === null ? 'input' : 'input[name=value]';
-	useEffect(() => box.current?.querySelector<HTMLElement>(first)?.focus(), []);
+	useLayoutEffect(() => box.current?.querySelector<HTMLElement>(first)?.focus(), []);
 	return (
 		<form class="tagform" ref={box} onSubmit={(e) => {
 			e.preventDefault();
