@@ -7,7 +7,7 @@
 #include "trainer/graph/kernel.h"
 #include "trainer/ops/ops.h"
 
-#define BACKEND_ABI 13
+#define BACKEND_ABI 14
 #define BACKEND_SYMBOL "dptrain_backend_v1"
 #define BACKEND_EXPORT __attribute__((visibility("default")))
 
@@ -85,6 +85,9 @@ struct backend {
 	 * finds it out, in so many threads, for the prepare that follows. What is found does not depend on them. */
 	void (*ahead_begin)(void *module);
 	void (*ahead_end)(void *module, int threads);
+
+	/* Optional: the kernels of all programs are prepared; what finding them took is given back. */
+	void (*settled)(void *module);
 
 	/* Optional: stands in for the op's kernel at every node that has an f16 operand, which it takes unpacked. */
 	const struct kernel *emulate_f16;

@@ -132,6 +132,8 @@ int prepare_programs(struct prepared *ret, const struct program_opts *opts, cons
 		rc = add_program(ret, shapes->train[i].size, shapes->train[i].last ? PROGRAM_STEP : PROGRAM_MICRO, err);
 	for (int i = 0; !rc && i < shapes->n_eval; i++)
 		rc = add_program(ret, shapes->eval[i].size, PROGRAM_EVAL, err);
+	if (opts->module && opts->backend->settled)
+		opts->backend->settled(opts->module);
 	for (int i = 0; i < ret->n_programs; i++)
 		list[i] = (struct plan_program){ ret->program[i]->name, ret->program[i]->graph,
 						 &ret->program[i]->schedule };

@@ -94,17 +94,23 @@ static size_t page_up(size_t bytes)
 	return (bytes + 4095) & ~(size_t)4095;
 }
 
+static void cpu_settled(void *module)
+{
+	const struct cpu_module *m = module;
+
+	if (m->picks)
+		cpu_pick_leave(m->picks);
+}
+
 /* Mapped rather than taken from the heap: zero pages come for free and huge ones can be asked for. The start is
  * aligned to a huge page; what was mapped around the slab to find that place is given back. */
 static int cpu_alloc(void *module, enum space space, size_t bytes, void **ret, struct err *err)
 {
-	const struct cpu_module *m = module;
 	size_t mapped = page_up(bytes ? bytes : 1);
 	char *p, *start, *end;
 
+	(void)module;
 	(void)space;
-	if (m->picks) /* kernels are chosen before memory is planned */
-		cpu_pick_leave(m->picks);
 	if (bytes > SIZE_MAX / 2)
 		return err_set(err, ERR_NOMEM, "backend cpu: cannot allocate %zu bytes", bytes);
 	p = mmap(NULL, mapped + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -142,6 +148,7 @@ static int cpu_copy(void *module, void *to, const void *from, size_t bytes, stru
 extern const struct backend dptrain_backend_v1;
 BACKEND_EXPORT const struct backend dptrain_backend_v1 = {
 	.choices = cpu_pick_choices,
+	.settled = cpu_settled,
 	.choose = cpu_pick_choose,
 	.abi = BACKEND_ABI,
 	.op_count = OP_COUNT,
