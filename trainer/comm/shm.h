@@ -27,8 +27,8 @@ int shm_share_pieces(struct comm *c, void *data, const struct shm_pieces *p, str
 #define SHM_SHOWN_BYTES 16384
 int shm_show(struct comm *c, void *data, size_t bytes, unsigned char **ret, struct err *err);
 
-/* fn(user) is called again and again while this rank waits for others of its machine: what else it has under way goes on
- * meanwhile. NULL: nothing. */
+/* fn(user) is called again and again while this rank waits for others of its machine: what else it has under way goes
+ * on meanwhile. NULL: nothing. */
 void shm_while_waiting(struct comm *c, void (*fn)(void *user), void *user);
 
 /* Whether all ranks of this machine are alive and none has given up (any thread's abort). */
