@@ -249,8 +249,8 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 	private readonly key = (e: KeyboardEvent): void => {
 		const list = this.data?.lines.filter((l) => !this.isBack(l)).reverse() ?? [];
 		const at = list.findIndex((l) => l.id === this.lit);
-		if (e.key === 'ArrowDown') this.hover(list[Math.min(list.length - 1, at + 1)]?.id ?? null);
-		else if (e.key === 'ArrowUp') this.hover(list[Math.max(0, at - 1)]?.id ?? null);
+		if (e.key === 'ArrowDown') this.walkTo(list[Math.min(list.length - 1, at + 1)]?.id ?? null);
+		else if (e.key === 'ArrowUp') this.walkTo(list[Math.max(0, at - 1)]?.id ?? null);
 		else if (e.key === 'Enter' && at >= 0) this.ev.onOpen(list[at]!.id);
 		else return;
 		e.preventDefault();

@@ -213,9 +213,9 @@ export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
 		const list = (this.data?.points ?? []).filter((p) => p.x !== null && p.y !== null)
 			.sort((a, b) => a.x! - b.x! || a.y! - b.y!);
 		const at = list.findIndex((p) => p.id === this.lit);
-		if (e.key === 'ArrowRight' || e.key === 'ArrowDown') this.hover(list[Math.min(list.length - 1,
+		if (e.key === 'ArrowRight' || e.key === 'ArrowDown') this.walkTo(list[Math.min(list.length - 1,
 			at + 1)]?.id ?? null);
-		else if (e.key === 'ArrowLeft' || e.key === 'ArrowUp') this.hover(list[Math.max(0, at - 1)]?.id
+		else if (e.key === 'ArrowLeft' || e.key === 'ArrowUp') this.walkTo(list[Math.max(0, at - 1)]?.id
 			?? null);
 		else if (e.key === 'Enter' && at >= 0) this.ev.onOpen(list[at]!.id);
 		else return;

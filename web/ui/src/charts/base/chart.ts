@@ -83,6 +83,12 @@ export abstract class Chart<Data, Events extends { onHover(id: string | null): v
 		this.ev.onHover(id);
 	}
 
+	/** By a key: the next one finds it in front, however soon it comes. */
+	protected walkTo(id: string | null): void {
+		this.hover(id);
+		this.highlight(id);
+	}
+
 	/** Where an event lies in the element. */
 	protected pixelsOf(e: MouseEvent): [number, number] {
 		const r = this.el.getBoundingClientRect();
