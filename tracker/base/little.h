@@ -6,6 +6,14 @@
 #include <stdint.h>
 #include <string.h>
 
+static inline uint32_t little_get_u16(const void *at)
+{
+	uint16_t v;
+
+	memcpy(&v, at, sizeof(v));
+	return le16toh(v);
+}
+
 static inline uint64_t little_get_u64(const void *at)
 {
 	uint64_t v;

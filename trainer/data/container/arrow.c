@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/little.h"
 #include "trainer/data/container/arrow_buffer.h"
 #include "trainer/data/container/flat.h"
-#include "trainer/data/container/little.h"
 
 #define FILE_MAGIC "ARROW1\0\0"
 #define MESSAGE_MAX ((uint32_t)64 << 20)
@@ -46,9 +46,10 @@ struct scan {
 bool arrow_probe(const void *head)
 {
 	const unsigned char *at = head;
-	uint32_t n = little_u32(at + 4);
+	uint32_t n = little_get_u32(at + 4);
 
-	return !memcmp(head, FILE_MAGIC, 6) || (little_u32(at) == UINT32_MAX && n && n <= MESSAGE_MAX && n % 8 == 0);
+	return !memcmp(head, FILE_MAGIC, 6) ||
+	       (little_get_u32(at) == UINT32_MAX && n && n <= MESSAGE_MAX && n % 8 == 0);
 }
 
 static int refuse(const struct scan *s, const char *why, struct err *err)
@@ -194,8 +195,8 @@ static bool buffer_at(const struct batch *b, int i, uint64_t *ret_at, uint64_t *
 
 	if ((uint32_t)i >= b->n_buffers)
 		return false;
-	at = little_u64(b->f->bytes + b->buffers + 16 * (uint32_t)i);
-	n = little_u64(b->f->bytes + b->buffers + 16 * (uint32_t)i + 8);
+	at = little_get_u64(b->f->bytes + b->buffers + 16 * (uint32_t)i);
+	n = little_get_u64(b->f->bytes + b->buffers + 16 * (uint32_t)i + 8);
 	*ret_at = b->body + at;
 	*ret_n = n;
 	return at <= b->body_bytes && n <= b->body_bytes - at;
@@ -288,11 +289,11 @@ static int64_t number_at(const unsigned char *bytes, const struct column *c, int
 	case 8:
 		return c->is_signed ? (signed char)*at : *at;
 	case 16:
-		return c->is_signed ? (int16_t)little_u16(at) : (int64_t)little_u16(at);
+		return c->is_signed ? (int16_t)little_get_u16(at) : (int64_t)little_get_u16(at);
 	case 32:
-		return c->is_signed ? (int32_t)little_u32(at) : (int64_t)little_u32(at);
+		return c->is_signed ? (int32_t)little_get_u32(at) : (int64_t)little_get_u32(at);
 	default:
-		return (int64_t)little_u64(at);
+		return (int64_t)little_get_u64(at);
 	}
 }
 
@@ -440,10 +441,10 @@ static int read_message(struct scan *s, uint64_t *at, bool *ret_more, struct err
 	rc = file->read(file->user, *at, head, sizeof(head), err);
 	if (rc)
 		return rc;
-	f.n = little_u32(head + 4);
-	if (little_u32(head) == UINT32_MAX && !f.n)
+	f.n = little_get_u32(head + 4);
+	if (little_get_u32(head) == UINT32_MAX && !f.n)
 		return 0;
-	if (little_u32(head) != UINT32_MAX || f.n > MESSAGE_MAX || f.n > file->bytes - *at - sizeof(head))
+	if (little_get_u32(head) != UINT32_MAX || f.n > MESSAGE_MAX || f.n > file->bytes - *at - sizeof(head))
 		return cut_off(s, *at);
 	bytes = malloc((size_t)f.n + 1);
 	if (!bytes)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/container/little.h"
+#include "tracker/base/little.h"
 #include "trainer/data/container/unpack.h"
 
 #define PIECE ((size_t)256 << 10)
@@ -33,7 +33,7 @@ int arrow_buffer_size(const struct byte_source *file, uint64_t at, int64_t *ret,
 		return err_set(err, ERR_CORRUPT, "a packed buffer leaves the file");
 	rc = file->read(file->user, at, head, sizeof(head), err);
 	if (!rc)
-		*ret = (int64_t)little_u64(head);
+		*ret = (int64_t)little_get_u64(head);
 	return rc;
 }
 

@@ -1,7 +1,8 @@
 /* flat.c: see flat.h. */
 #include "trainer/data/container/flat.h"
 
-#include "trainer/data/container/little.h"
+#include "tracker/base/little.h"
+
 
 /* The table that an offset at a place leads to. */
 static uint32_t follow(const struct flat *f, uint32_t at)
@@ -10,13 +11,13 @@ static uint32_t follow(const struct flat *f, uint32_t at)
 
 	if (!at || f->n < 4 || at > f->n - 4)
 		return 0;
-	to = little_u32(f->bytes + at);
+	to = little_get_u32(f->bytes + at);
 	return to && to <= f->n - at && f->n - at - to >= 4 ? at + to : 0;
 }
 
 uint32_t flat_root(const struct flat *f)
 {
-	uint32_t at = f->n < 8 ? 0 : little_u32(f->bytes);
+	uint32_t at = f->n < 8 ? 0 : little_get_u32(f->bytes);
 
 	return at >= 4 && at <= f->n - 4 ? at : 0;
 }
@@ -29,13 +30,13 @@ static uint32_t field_at(const struct flat *f, uint32_t table, int field, uint32
 
 	if (!table || table > f->n - 4)
 		return 0;
-	list = (int64_t)table - (int32_t)little_u32(f->bytes + table);
+	list = (int64_t)table - (int32_t)little_get_u32(f->bytes + table);
 	if (list < 0 || list + 4 > f->n)
 		return 0;
-	size = little_u16(f->bytes + list);
+	size = little_get_u16(f->bytes + list);
 	if (slot + 2 > size || list + slot + 2 > f->n)
 		return 0;
-	place = little_u16(f->bytes + list + slot);
+	place = little_get_u16(f->bytes + list + slot);
 	return place && bytes <= f->n && place <= f->n - table && table + place <= f->n - bytes ? table + place : 0;
 }
 
@@ -50,15 +51,15 @@ int64_t flat_number(const struct flat *f, uint32_t table, int field, int bytes, 
 
 	if (!at)
 		return fallback;
-	return bytes == 8   ? (int64_t)little_u64(f->bytes + at)
-	       : bytes == 4 ? (int32_t)little_u32(f->bytes + at)
-	       : bytes == 2 ? (int16_t)little_u16(f->bytes + at)
+	return bytes == 8   ? (int64_t)little_get_u64(f->bytes + at)
+	       : bytes == 4 ? (int32_t)little_get_u32(f->bytes + at)
+	       : bytes == 2 ? (int16_t)little_get_u16(f->bytes + at)
 			    : f->bytes[at];
 }
 
 uint32_t flat_vector(const struct flat *f, uint32_t table, int field, uint32_t each, uint32_t *ret_n)
 {
-	uint32_t at = flat_table(f, table, field), n = at ? little_u32(f->bytes + at) : 0;
+	uint32_t at = flat_table(f, table, field), n = at ? little_get_u32(f->bytes + at) : 0;
 
 	*ret_n = at && n <= (f->n - at - 4) / each ? n : 0;
 	return at + 4;

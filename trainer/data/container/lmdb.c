@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/container/little.h"
+#include "tracker/base/little.h"
 #include "trainer/data/container/proto.h"
 
 #define MAGIC 0xBEEFC0DEu
@@ -51,7 +51,7 @@ struct meta {
 
 bool lmdb_probe(const void *head)
 {
-	return little_u32((const unsigned char *)head + HEAD) == MAGIC;
+	return little_get_u32((const unsigned char *)head + HEAD) == MAGIC;
 }
 
 static int refuse(const struct walk *w, const char *why, struct err *err)
@@ -71,17 +71,17 @@ static int read_meta(const struct walk *w, uint64_t at, struct meta *ret, struct
 	if (at + META_BYTES > w->file->bytes)
 		return 0;
 	rc = w->file->read(w->file->user, at, b, sizeof(b), err);
-	if (rc || little_u32(b + HEAD) != MAGIC)
+	if (rc || little_get_u32(b + HEAD) != MAGIC)
 		return rc;
-	if (little_u32(b + HEAD + 4) != VERSION)
+	if (little_get_u32(b + HEAD + 4) != VERSION)
 		return refuse(w,
 			      "is no database of LMDB 0.9; of LMDB 1.0 write it anew: mdb_dump -f d OLD with 1.0's "
 			      "program, then mdb_load -f d NEW with 0.9's (Debian: lmdb-utils)", err);
-	*ret = (struct meta){ .page_bytes = little_u32(free_tree),
-			      .flags = little_u16(main_tree + 4),
-			      .root = little_u64(main_tree + 40),
-			      .last = little_u64(behind),
-			      .turn = little_u64(behind + 8) };
+	*ret = (struct meta){ .page_bytes = little_get_u32(free_tree),
+			      .flags = little_get_u16(main_tree + 4),
+			      .root = little_get_u64(main_tree + 40),
+			      .last = little_get_u64(behind),
+			      .turn = little_get_u64(behind + 8) };
 	ret->good = ret->page_bytes >= PAGE_LEAST && ret->page_bytes <= PAGE_MOST &&
 		    !(ret->page_bytes & (ret->page_bytes - 1));
 	return 0;
@@ -274,8 +274,8 @@ struct place {
 static int take_leaf(struct walk *w, const struct place *p, struct err *err)
 {
 	const unsigned char *node = p->node;
-	uint32_t key = little_u16(node + 6), flags = little_u16(node + 4);
-	struct value v = { .bytes = little_u32(node) };
+	uint32_t key = little_get_u16(node + 6), flags = little_get_u16(node + 4);
+	struct value v = { .bytes = little_get_u32(node) };
 	const unsigned char *data = node + NODE + key;
 
 	if (key > KEY_MAX || key > p->room || (flags & BIG ? 8 : v.bytes) > p->room - key) {
@@ -290,7 +290,7 @@ static int take_leaf(struct walk *w, const struct place *p, struct err *err)
 		v.key[i] = node[NODE + i] > ' ' && node[NODE + i] < 127 ? (char)node[NODE + i] : '?';
 	v.offset = p->number * w->page_bytes + (uint64_t)(data - p->page);
 	if (flags & BIG) {
-		uint64_t first = little_u64(data);
+		uint64_t first = little_get_u64(data);
 
 		if (first >= w->pages || v.bytes > w->file->bytes - HEAD - first * w->page_bytes) {
 			samples_lose(w->to, "%.150s: %.200s: its value leaves the file", w->file->name, v.key);
@@ -304,7 +304,7 @@ static int take_leaf(struct walk *w, const struct place *p, struct err *err)
 /* The number of the page that a branch's node leads to. */
 static uint64_t child_of(const unsigned char *node)
 {
-	return little_u32(node) | (uint64_t)little_u16(node + 4) << 32;
+	return little_get_u32(node) | (uint64_t)little_get_u16(node + 4) << 32;
 }
 
 static int walk_page(struct walk *w, uint64_t number, int depth, struct err *err);
@@ -312,7 +312,7 @@ static int walk_page(struct walk *w, uint64_t number, int depth, struct err *err
 static int walk_nodes(struct walk *w, uint64_t number, int depth, struct err *err)
 {
 	const unsigned char *page = w->page[depth];
-	uint32_t flags = little_u16(page + 10), lower = little_u16(page + 12), n;
+	uint32_t flags = little_get_u16(page + 10), lower = little_get_u16(page + 12), n;
 	int rc = 0;
 
 	if (!(flags & (BRANCH | LEAF)) || flags & LEAF2 || lower < HEAD || lower > w->page_bytes) {
@@ -321,7 +321,7 @@ static int walk_nodes(struct walk *w, uint64_t number, int depth, struct err *er
 	}
 	n = (lower - HEAD) / 2;
 	for (uint32_t i = 0; !rc && i < n; i++) {
-		uint32_t offset = little_u16(page + HEAD + 2 * i);
+		uint32_t offset = little_get_u16(page + HEAD + 2 * i);
 		struct place p = { number, page, page + offset, w->page_bytes - offset - NODE };
 
 		if (offset < HEAD || offset + NODE > w->page_bytes)

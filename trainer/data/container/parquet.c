@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/data/container/little.h"
+#include "tracker/base/little.h"
 #include "trainer/data/container/parquet_inside.h"
 #include "trainer/data/container/samples.h"
 #include "trainer/data/container/unpack.h"
@@ -27,7 +27,7 @@ static int read_footer(struct parquet *p, struct err *err)
 
 	if (rc)
 		return rc;
-	n = f->bytes < TAIL + 4 ? 0 : little_u32(tail);
+	n = f->bytes < TAIL + 4 ? 0 : little_get_u32(tail);
 	if (f->bytes < TAIL + 4 || memcmp(tail + 4, MAGIC, 4) || n > f->bytes - TAIL - 4 || n > FOOTER_MAX)
 		return err_set(err, ERR_USAGE,
 			       "%.200s: is no whole Parquet file: it does not end in a footer (cut off, or encrypted)",
@@ -133,7 +133,7 @@ static bool plain_bytes(const struct parquet_page *page, uint32_t at, struct hel
 	for (uint32_t i = 0; i < n; i++) {
 		if (page->n - at < 4)
 			return false;
-		ret[i] = (struct held){ .begin = at + 4, .n = little_u32(page->bytes + at) };
+		ret[i] = (struct held){ .begin = at + 4, .n = little_get_u32(page->bytes + at) };
 		if (ret[i].n > page->n - at - 4)
 			return false;
 		at += 4 + ret[i].n;
@@ -148,7 +148,8 @@ static bool plain_numbers(const struct parquet_page *page, uint32_t at, struct h
 	if ((page->n - at) / each < n)
 		return false;
 	for (uint32_t i = 0; i < n; i++, at += each)
-		ret[i].number = wide ? (int64_t)little_u64(page->bytes + at) : (int32_t)little_u32(page->bytes + at);
+		ret[i].number = wide ? (int64_t)little_get_u64(page->bytes + at)
+				     : (int32_t)little_get_u32(page->bytes + at);
 	return true;
 }
 
@@ -245,7 +246,7 @@ static bool find_levels(const struct walk *w, struct parquet_runs *ret, uint32_t
 		if (page->n < 4)
 			return false;
 		at = 4;
-		n = little_u32(page->bytes);
+		n = little_get_u32(page->bytes);
 		if (n > page->n - 4)
 			return false;
 		*ret_values = 4 + n;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tracker/base/crc32c.h"
-#include "trainer/data/container/little.h"
+#include "tracker/base/little.h"
 #include "trainer/data/container/proto.h"
 
 #define TAIL 4
@@ -141,7 +141,7 @@ static void take_record(struct scan *s, uint64_t offset, size_t n)
 
 bool tfrecord_probe(const void *head)
 {
-	return little_u32((const unsigned char *)head + 8) == crc32c_mask(crc32c(0, head, 8));
+	return little_get_u32((const unsigned char *)head + 8) == crc32c_mask(crc32c(0, head, 8));
 }
 
 static int read_bytes(struct scan *s, uint64_t at, size_t n, struct err *err)
@@ -167,7 +167,7 @@ static int read_record(struct scan *s, uint64_t *at, struct err *err)
 
 	if (rc)
 		return rc;
-	n = left < TFRECORD_HEAD || !tfrecord_probe(head) ? UINT64_MAX : little_u64(head);
+	n = left < TFRECORD_HEAD || !tfrecord_probe(head) ? UINT64_MAX : little_get_u64(head);
 	if (left < TFRECORD_HEAD + TAIL || n > left - TFRECORD_HEAD - TAIL) {
 		samples_lose(s->to, "%.200s: damaged or cut off at byte %llu: the records from there on are lost",
 			     s->file->name, (unsigned long long)*at);
@@ -180,7 +180,7 @@ static int read_record(struct scan *s, uint64_t *at, struct err *err)
 			     (long long)s->records, (unsigned long long)n);
 	} else {
 		rc = read_bytes(s, *at, (size_t)n + TAIL, err);
-		if (!rc && little_u32(s->bytes + n) != crc32c_mask(crc32c(0, s->bytes, (size_t)n)))
+		if (!rc && little_get_u32(s->bytes + n) != crc32c_mask(crc32c(0, s->bytes, (size_t)n)))
 			samples_lose(s->to, "%.200s: record %lld: its checksum is wrong", s->file->name,
 				     (long long)s->records);
 		else if (!rc)
