@@ -14,7 +14,7 @@ tests_backends_tiles_test_SOURCES = tests/backends/tiles_test.c trainer/backends
 tests_backends_tiles_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(OPENMP_CFLAGS) -Wno-psabi -fno-math-errno \
 	-fno-trapping-math
 tests_backends_tiles_test_LDADD = libgraph.la $(CMOCKA_LIBS) -lm
-tests_backends_winograd_test_SOURCES = tests/backends/winograd_test.c trainer/backends/cpu/winograd.c \
+tests_backends_winograd_test_SOURCES = tests/backends/winograd_test.c $(winograd_sources) \
 	trainer/backends/cpu/team.c trainer/backends/cpu/dnn.c trainer/backends/cpu/dnn_conv.c trainer/backends/cpu/dnn_import.c \
 	trainer/backends/cpu/dnn_memory.c
 tests_backends_winograd_test_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS)

@@ -1,5 +1,5 @@
-/* winograd_test.c: the three passes of winograd.c against plain f64 loops, at odd sizes: within ten times the distance
- * that oneDNN's direct kernel has, and the same bits for any number of threads. */
+/* winograd_test.c: the three passes of Winograd's convolutions against plain f64 loops, at odd sizes: within ten times
+ * the distance that oneDNN's direct kernel has, and the same bits for any number of threads. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "trainer/backends/cpu/winograd.h"
+#include "trainer/backends/cpu/winograd/winograd.h"
 
 struct shape_case {
 	int64_t n, h, w, c, k, pad;

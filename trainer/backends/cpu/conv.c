@@ -5,7 +5,7 @@
 
 #include "trainer/backends/cpu/conv.h"
 #include "trainer/backends/cpu/wgrad_bf16.h"
-#include "trainer/backends/cpu/winograd.h"
+#include "trainer/backends/cpu/winograd/winograd.h"
 
 /* An implementation of this module's own. All read plain weights. */
 struct own {

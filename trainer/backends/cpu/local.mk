@@ -1,4 +1,6 @@
 # The cpu module: oneDNN and own loops, one OpenMP pool for both.
+winograd_sources = trainer/backends/cpu/winograd/forward.c trainer/backends/cpu/winograd/wgrad.c \
+	trainer/backends/cpu/winograd/winograd.c
 cpu_sources = \
 	trainer/backends/cpu/amx.c \
 	trainer/backends/cpu/amx.h \
@@ -34,9 +36,11 @@ cpu_sources = \
 	trainer/backends/cpu/vec.h \
 	trainer/backends/cpu/wgrad_bf16.c \
 	trainer/backends/cpu/wgrad_bf16.h \
-	trainer/backends/cpu/winograd.c \
-	trainer/backends/cpu/winograd.h \
-	trainer/backends/cpu/winograd_turn.h \
+	trainer/backends/cpu/winograd/plan.h \
+	trainer/backends/cpu/winograd/block.h \
+	trainer/backends/cpu/winograd/turn.h \
+	trainer/backends/cpu/winograd/winograd.h \
+	$(winograd_sources) \
 	$(op_cpu)
 EXTRA_DIST += $(cpu_sources)
 

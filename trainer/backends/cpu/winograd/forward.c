@@ -1,0 +1,249 @@
+/* forward.c: y = A^T [(G w G^T) . (B^T x B)] A. Of a block of tiles, every input is transformed, 16 channels at a time,
+ * into 36 matrices [tile][channel]; each is multiplied by its matrix of transformed weights [channel][result channel],
+ * of at most 64 by 64 at a time: weights are transformed right before they are multiplied by, for four times their size
+ * of memory would take longer to write and read, and the 36 products of 64 result channels are still near when they are
+ * transformed into results. dgrad is the same with turned weights. */
+#include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/winograd/plan.h"
+
+#if defined(__x86_64__)
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
+
+#include "trainer/backends/cpu/winograd/block.h"
+#include "trainer/backends/cpu/turn16.h"
+
+/* A product of `rows` rows, in tiles that fill the registers. */
+static void product_rows(struct product p, int64_t rows, int64_t width)
+{
+	const int64_t tall = width == PANEL ? 6 : width == 48 ? 8 : width == 32 ? 12 : 24;
+
+	for (int64_t i = 0; i < rows; i += tall, p.a += tall * p.a_row, p.out += tall * p.out_row)
+		switch (width / LANES) {
+		case 4:
+			product_tile(&p, 6, 4);
+			break;
+		case 3:
+			product_tile(&p, 8, 3);
+			break;
+		case 2:
+			product_tile(&p, 12, 2);
+			break;
+		default:
+			product_tile(&p, 24, 1);
+		}
+}
+
+/* --- weights: of at most 64 by 64 channels, 36 matrices [channel][result channel] ------------------------------ */
+
+struct corner { /* the panels that are multiplied: of channels, and of result channels */
+	struct cpu_range in, out;
+};
+
+/* 16 filters and as many channels, turned so that filters lie side by side, into rows of 16 matrices. */
+static void turn_filters(const struct winograd *w, int64_t k, int64_t c, struct square *into, int64_t row)
+{
+	__mmask16 lanes = (__mmask16)(w->channels - c >= LANES ? 0xffff : (1u << (w->channels - c)) - 1);
+	__m512 taps[9][LANES];
+	struct square from;
+
+	for (int64_t tap = 0; tap < 9; tap++) {
+		const float *at = w->b + (k * 9 + tap) * w->channels + c;
+
+#pragma GCC unroll 16
+		for (int64_t i = 0; i < LANES; i++)
+			taps[tap][i] = _mm512_maskz_loadu_ps(k + i < w->filters ? lanes : 0, at + i * 9 * w->channels);
+		turn_16(taps[tap]);
+	}
+	square_whole(&from, NULL, 3 * LANES * LANES, LANES * LANES);
+	for (int64_t i = 0; i < LANES; i++, into->at += row) {
+		from.at = (float *)&taps[0][i];
+		turn_square(TURN_WEIGHTS, &from, into);
+	}
+}
+
+static void weights_forward(const struct winograd *w, const struct corner *c, float *to)
+{
+	int64_t width = c->out.end - c->out.begin;
+	struct square into;
+
+	square_whole(&into, NULL, PATCH * w->step_weights, w->step_weights);
+	for (int64_t k = c->out.begin; k < c->out.end; k += LANES)
+		for (int64_t i = c->in.begin; i < c->in.end; i += LANES) {
+			into.at = to + (i - c->in.begin) * width + k - c->out.begin;
+			turn_filters(w, k, i, &into, width);
+		}
+}
+
+/* Filters are rows, taps are turned round. */
+static void weights_back(const struct winograd *w, const struct corner *c, float *to)
+{
+	int64_t channels = w->channels;
+	struct square from, into;
+
+	square_whole(&from, NULL, -3 * channels, -channels);
+	square_whole(&into, to, PATCH * w->step_weights, w->step_weights);
+	for (int64_t k = c->in.begin; k < c->in.end; k++)
+		for (int64_t i = c->out.begin; i < c->out.end; i += LANES, into.at += LANES) {
+			from.at = (float *)w->b + (k * 9 + 8) * channels + i;
+			square_lanes(&from, i, channels, k < w->filters);
+			from.lanes = k < w->filters ? from.lanes : 0;
+			turn_square(TURN_WEIGHTS, &from, &into);
+		}
+}
+
+static void weights_turn(const struct winograd *w, const struct corner *c, float *to)
+{
+	if (w->back)
+		weights_back(w, c, to);
+	else
+		weights_forward(w, c, to);
+}
+
+/* --- forward and dgrad ----------------------------------------------------------------------------------------- */
+
+/* What a thread works on: a block of tiles, whose inputs are transformed, and room of its own. */
+struct work {
+	const struct winograd *w;
+	struct cpu_range tiles;
+	float *inputs, *products, *weights;
+	bool turned; /* weights hold the only corner that there is */
+};
+
+static struct work work_of(const struct winograd *w, int part)
+{
+	float *own = w->workspace + w->shared_floats + part * w->part_floats;
+
+	return (struct work){ .w = w,
+			      .products = own,
+			      .weights = own + POINTS * w->step_out,
+			      .inputs = own + POINTS * (w->step_out + w->step_weights) };
+}
+
+static struct laid laid_inputs(const struct winograd *w, float *to)
+{
+	return (struct laid){ &w->in, w->a, to, w->step_in, w->rows, PANEL };
+}
+
+/* The results of a panel from their 36 products. */
+static void finish_panel(const struct work *k, struct cpu_range panel)
+{
+	const struct winograd *w = k->w;
+	struct place place = place_at(&w->out, k->tiles.begin);
+	struct square from, to;
+
+	square_whole(&from, NULL, PATCH * w->step_out, w->step_out);
+	for (int64_t i = k->tiles.begin; i < k->tiles.end; i++, place_next(&place, &w->out)) {
+		square_of_tile(&to, &w->out, w->result, &place);
+		to.at += panel.begin;
+		from.at = k->products + (i - k->tiles.begin) * (panel.end - panel.begin);
+		for (int64_t c = panel.begin, whole = to.whole; c < panel.end; c += LANES) {
+			square_lanes(&to, c, w->out.c, whole);
+			fetch_below(&to, TILE, 1);
+			turn_square(TURN_RESULT, &from, &to);
+			to.at += LANES, from.at += LANES;
+		}
+	}
+}
+
+/* The 36 products of a corner, added to those of the channels before it. */
+static void corner_run(const struct work *k, const struct corner *c)
+{
+	const struct winograd *w = k->w;
+	int64_t depth = c->in.end - c->in.begin, width = c->out.end - c->out.begin;
+	const float *inputs = k->inputs + c->in.begin * w->rows;
+
+	for (int64_t point = 0; point < POINTS; point++) {
+		const struct product p = { .a = inputs + point * w->step_in,
+					   .b = k->weights + point * w->step_weights,
+					   .out = k->products + point * w->step_out,
+					   .a_row = depth,
+					   .a_next = 1,
+					   .b_next = width,
+					   .out_row = width,
+					   .depth = depth,
+					   .add = c->in.begin > 0 };
+
+		product_rows(p, k->tiles.end - k->tiles.begin, width);
+	}
+}
+
+static void panel_run(struct work *k, int64_t first)
+{
+	const struct winograd *w = k->w;
+	struct corner c = { .out = { first, least(first + PANEL, w->out.lanes) } };
+
+	for (; c.in.begin < w->in.lanes; c.in.begin += PANEL) {
+		c.in.end = least(c.in.begin + PANEL, w->in.lanes);
+		if (!k->turned)
+			weights_turn(w, &c, k->weights);
+		k->turned = w->in.lanes <= PANEL && w->out.lanes <= PANEL;
+		corner_run(k, &c);
+	}
+	finish_panel(k, c.out);
+}
+
+static void part_run(void *arg, int part, int parts)
+{
+	const struct winograd *w = arg;
+	struct cpu_range r = cpu_split(w->tiles, w->block, part, parts);
+	struct work k = work_of(w, part);
+	const struct laid in = laid_inputs(w, k.inputs);
+
+	for (int64_t i = r.begin; i < r.end; i += w->block) {
+		k.tiles = (struct cpu_range){ i, least(i + w->block, r.end) };
+		turn_tiles(TURN_INPUT, &in, k.tiles, i);
+		for (int64_t first = 0; first < w->out.lanes; first += PANEL)
+			panel_run(&k, first);
+	}
+}
+
+static float *shared_inputs(const struct winograd *w, int64_t block)
+{
+	return w->workspace + block * POINTS * w->step_in;
+}
+
+static void together_turn(void *arg, int part, int parts)
+{
+	const struct winograd *w = arg;
+	struct cpu_range r = cpu_split(w->tiles, 1, part, parts), of;
+
+	for (of.begin = r.begin; of.begin < r.end; of.begin = of.end) {
+		int64_t block = of.begin / w->block;
+		const struct laid in = laid_inputs(w, shared_inputs(w, block));
+
+		of.end = least((block + 1) * w->block, r.end);
+		turn_tiles(TURN_INPUT, &in, of, block * w->block);
+	}
+}
+
+static void together_run(void *arg, int part, int parts)
+{
+	const struct winograd *w = arg;
+	int64_t panels = over(w->out.lanes, PANEL), blocks = over(w->tiles, w->block);
+	struct cpu_range r = cpu_split(panels * blocks, 1, part, parts);
+	struct work k = work_of(w, part);
+
+	for (int64_t i = r.begin; i < r.end; i++) {
+		int64_t block = i % blocks;
+
+		k.tiles = (struct cpu_range){ block * w->block, least((block + 1) * w->block, w->tiles) };
+		k.inputs = shared_inputs(w, block);
+		panel_run(&k, i / blocks * PANEL);
+	}
+}
+
+#pragma GCC pop_options
+
+void winograd_forward(struct winograd *w)
+{
+	if (w->together)
+		cpu_parallel(w->threads, together_turn, w);
+	cpu_parallel(w->parts, w->together ? together_run : part_run, w);
+}
+#endif

@@ -1,0 +1,251 @@
+/* wgrad.c: dw = G^T [sum over tiles of (A dy A^T) . (B^T x B)] G: both activations are transformed, and the 36 products
+ * sum over tiles. Threads share tiles and then sums, block by block; where all sums are small, each has groups of tiles
+ * and sums of its own, which are added in the order of the groups, whoever had them. */
+#include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/winograd/plan.h"
+
+#if defined(__x86_64__)
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,bmi,bmi2,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")
+
+#include "trainer/backends/cpu/winograd/block.h"
+
+/* Of the first tile. */
+static int64_t place_of(const struct laid *l, int64_t channel)
+{
+	int64_t in_panel = channel % l->panel;
+
+	return (channel - in_panel) * l->rows + in_panel;
+}
+
+static struct laid laid_x(const struct winograd *w)
+{
+	return (struct laid){ &w->in, w->a, w->workspace, w->step_in, w->rows, PANEL };
+}
+
+static struct laid laid_dy(const struct winograd *w)
+{
+	return (struct laid){ &w->out, w->b, w->workspace + POINTS * w->step_in, w->step_out, w->rows, LANES };
+}
+
+/* Sums over tiles: 36 matrices of filters and channels, which begin with those of a pair of ranges. */
+struct sums {
+	float *at;
+	int64_t row, step; /* floats from one filter, and from one matrix, to the next */
+	struct cpu_range k, c;
+	bool add; /* to those of the tiles before */
+};
+
+static int64_t sums_floats(const struct winograd *w)
+{
+	return POINTS * w->in.lanes * w->out.lanes;
+}
+
+static struct sums sums_all(const struct winograd *w, float *at)
+{
+	return (struct sums){ .at = at,
+			      .row = w->in.lanes,
+			      .step = w->in.lanes * w->out.lanes,
+			      .k = { 0, w->out.lanes },
+			      .c = { 0, w->in.lanes } };
+}
+
+static float *sums_shared(const struct winograd *w)
+{
+	return w->workspace + w->shared_floats - sums_floats(w);
+}
+
+/* Tiles of the block that is worked on. */
+static void wgrad_tiles(const struct winograd *w, struct cpu_range r)
+{
+	const struct laid x = laid_x(w), dy = laid_dy(w);
+
+	turn_tiles(TURN_INPUT, &x, r, w->begin);
+	turn_tiles(TURN_GRADIENT, &dy, r, w->begin);
+}
+
+static void wgrad_turn(void *arg, int part, int parts)
+{
+	const struct winograd *w = arg;
+	struct cpu_range r = cpu_split(w->count, 1, part, parts);
+
+	wgrad_tiles(w, (struct cpu_range){ r.begin + w->begin, r.end + w->begin });
+}
+
+/* The sums of one point and of a panel of channels, the range c of s; 16 filters lie together. */
+static void wgrad_panel(const struct winograd *w, const struct sums *s, int64_t point)
+{
+	const struct laid x = laid_x(w), dy = laid_dy(w);
+	int64_t width = s->c.end - s->c.begin, rows = width >= 48 ? 4 : width == 32 ? 8 : 16;
+	struct product p = { .b = x.to + point * x.step + place_of(&x, s->c.begin),
+			     .out = s->at + point * s->step,
+			     .a_row = 1,
+			     .a_next = LANES,
+			     .b_next = width,
+			     .out_row = s->row,
+			     .depth = w->count,
+			     .add = s->add };
+
+	for (int64_t k = s->k.begin; k < s->k.end; k += rows, p.out += rows * s->row) {
+		p.a = dy.to + point * dy.step + place_of(&dy, k);
+		switch (width / LANES) {
+		case 4:
+			product_tile(&p, 4, 4);
+			break;
+		case 3:
+			product_tile(&p, 4, 3);
+			break;
+		case 2:
+			product_tile(&p, 8, 2);
+			break;
+		default:
+			product_tile(&p, 16, 1);
+		}
+	}
+}
+
+/* The gradient of filters r, of which s has the sums. */
+static void wgrad_filters(const struct winograd *w, const struct sums *s, struct cpu_range r)
+{
+	int64_t channels = w->in.c;
+	struct square from, to;
+
+	square_whole(&from, NULL, PATCH * s->step, s->step);
+	square_whole(&to, NULL, 3 * channels, channels);
+	for (int64_t k = r.begin; k < least(r.end, w->out.c); k++)
+		for (int64_t c = s->c.begin; c < least(s->c.end, channels); c += LANES) {
+			from.at = s->at + (k - s->k.begin) * s->row + c - s->c.begin;
+			to.at = w->result + k * 9 * channels + c;
+			square_lanes(&to, c, channels, true);
+			turn_square(TURN_DW, &from, &to);
+		}
+}
+
+static void wgrad_sum(void *arg, int part, int parts)
+{
+	const struct winograd *w = arg;
+	struct sums s = sums_all(w, NULL);
+	int64_t panels = (w->in.lanes + PANEL - 1) / PANEL;
+	struct cpu_range r = cpu_split(POINTS * panels, 1, part, parts);
+
+	s.add = w->begin > 0;
+	for (int64_t i = r.begin; i < r.end; i++) {
+		s.c.begin = i % panels * PANEL;
+		s.c.end = least(s.c.begin + PANEL, w->in.lanes);
+		s.at = sums_shared(w) + s.c.begin;
+		wgrad_panel(w, &s, i / panels);
+	}
+}
+
+static void wgrad_finish(void *arg, int part, int parts)
+{
+	const struct winograd *w = arg;
+	const struct sums s = sums_all(w, sums_shared(w));
+
+	wgrad_filters(w, &s, cpu_split(w->out.c, 1, part, parts));
+}
+
+/* The sums of a group of tiles, block by block, in memory of w's own. */
+static void apart_group(struct winograd *w, int64_t group, float *at)
+{
+	const struct cpu_range r = cpu_split(w->tiles, 1, (int)group, (int)w->groups);
+	struct sums s = sums_all(w, at);
+
+	for (w->begin = r.begin; w->begin < r.end; w->begin += w->count) {
+		w->count = least(w->block, r.end - w->begin);
+		wgrad_tiles(w, (struct cpu_range){ w->begin, w->begin + w->count });
+		s.add = w->begin > r.begin;
+		for (int64_t point = 0; point < POINTS; point++)
+			wgrad_panel(w, &s, point);
+	}
+}
+
+static void floats_add(float *to, const float *from, int64_t n)
+{
+	for (int64_t i = 0; i < n; i += LANES)
+		_mm512_storeu_ps(to + i, _mm512_add_ps(_mm512_loadu_ps(to + i), _mm512_loadu_ps(from + i)));
+}
+
+/* The first thread adds up its groups as it goes, in the place of group 0, which no later group needs to wait for. */
+static void apart_run(void *arg, int part, int parts)
+{
+	const struct winograd *w = arg;
+	const struct cpu_range r = cpu_split(w->groups, 1, part, parts);
+	struct winograd own = *w;
+
+	own.workspace += w->shared_floats + part * w->part_floats;
+	for (int64_t group = r.begin; group < r.end; group++) {
+		float *at = w->workspace + (part ? group : least(group, 1)) * sums_floats(w);
+
+		apart_group(&own, group, at);
+		if (!part && group)
+			floats_add(w->workspace, at, sums_floats(w));
+	}
+}
+
+/* The other threads' groups join, in order; then the gradient, each thread of its filters. */
+static void apart_finish(void *arg, int part, int parts)
+{
+	const struct winograd *w = arg;
+	const struct sums s = sums_all(w, w->workspace);
+	const struct cpu_range first = cpu_split(w->groups, 1, 0, parts), r = cpu_split(w->out.c, 1, part, parts);
+
+	for (int64_t group = first.end; group < w->groups; group++)
+		for (int64_t point = 0; point < POINTS; point++) {
+			float *to = s.at + point * s.step + r.begin * s.row;
+
+			floats_add(to, to + group * sums_floats(w), (r.end - r.begin) * s.row);
+		}
+	wgrad_filters(w, &s, r);
+}
+
+/* Sums and gradients of 16 filters and a panel of channels at a time. */
+static void wgrad_strips(void *arg, int part, int parts)
+{
+	const struct winograd *w = arg;
+	int64_t strips = w->out.lanes / LANES, panels = (w->in.lanes + PANEL - 1) / PANEL;
+	struct sums s = { .at = w->workspace + w->shared_floats + part * w->part_floats,
+			  .row = PANEL,
+			  .step = STRIP_FLOATS };
+	const struct laid dy = laid_dy(w);
+	struct cpu_range r = cpu_split(strips * panels, 1, part, parts);
+
+	for (int64_t i = r.begin; i < r.end; i++) {
+		s.c.begin = i / strips * PANEL;
+		s.c.end = least(s.c.begin + PANEL, w->in.lanes);
+		s.k.begin = i % strips * LANES;
+		s.k.end = s.k.begin + LANES;
+		for (int64_t point = 0; point < POINTS; point++) {
+			const float *next = dy.to + (point + 1) * dy.step + place_of(&dy, s.k.begin);
+
+			for (int64_t j = 0; j < w->count; j++)
+				__builtin_prefetch(next + j * LANES);
+			wgrad_panel(w, &s, point);
+		}
+		wgrad_filters(w, &s, s.k);
+	}
+}
+
+#pragma GCC pop_options
+
+void winograd_wgrad(struct winograd *w)
+{
+	if (w->groups) {
+		cpu_parallel(w->parts, apart_run, w);
+		cpu_parallel(w->parts, apart_finish, w);
+		return;
+	}
+	for (; w->begin < w->tiles; w->begin += w->count) {
+		w->count = least(w->block, w->tiles - w->begin);
+		cpu_parallel(w->threads, wgrad_turn, w);
+		cpu_parallel(w->threads, w->strips ? wgrad_strips : wgrad_sum, w);
+	}
+	if (!w->strips)
+		cpu_parallel(w->threads, wgrad_finish, w);
+}
+#endif

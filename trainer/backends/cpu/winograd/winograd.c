@@ -1,0 +1,135 @@
+/* winograd.c: what a convolution's tiles, blocks and workspace are, and which half of the code runs. */
+#include <string.h>
+
+#include "trainer/backends/cpu/winograd/plan.h"
+#include "trainer/backends/cpu/winograd/winograd.h"
+
+#define GRAIN 24 /* tiles; a multiple of the rows of every product below */
+#define BLOCK_BYTES ((int64_t)648 << 10) /* of a block's products, of its inputs of a panel: 72 tiles of 64 channels */
+#define NEAR_BYTES (BLOCK_BYTES / 2) /* where weights are transformed once: both stay in 1 MB of a core's own cache */
+#define SHARED_BYTES ((int64_t)512 << 10) /* of both transformed activations of a block of wgrad */
+#define SHARED_TILES_LEAST 128
+#define APART_BYTES ((int64_t)160 << 10) /* of all sums, at most, for threads to have their own: 32 by 32 channels */
+#define APART_BLOCK_BYTES ((int64_t)400 << 10)
+#define APART_GROUPS 16
+#define APART_TILES_LEAST 64 /* of a group */
+#define STRIP_TILES 128 /* of wgrad, at most: all of them are transformed at once, and sums stay near */
+
+static void plan_grids(struct winograd *w, const struct dnn_conv_spec *s)
+{
+	bool back = s->pass == DNN_DGRAD;
+	int64_t h = back ? s->h : s->p, width = back ? s->w : s->q;
+
+	memset(w, 0, sizeof(*w));
+	w->back = back;
+	w->filters = s->k;
+	w->channels = s->c;
+	w->in = (struct grid){ .n = s->n, .side = PATCH, .rows = up(h, TILE) / TILE, .cols = up(width, TILE) / TILE };
+	w->out = w->in;
+	w->out.side = TILE;
+	w->in.before = back ? 2 - s->pad : s->pad;
+	w->in.h = back ? s->p : s->h, w->in.w = back ? s->q : s->w, w->in.c = back ? s->k : s->c;
+	w->out.h = h, w->out.w = width, w->out.c = back ? s->c : s->k;
+	w->in.lanes = up(w->in.c, LANES);
+	w->out.lanes = up(w->out.c, LANES);
+	w->tiles = s->n * w->in.rows * w->in.cols;
+}
+
+static void plan_wgrad(struct winograd *w)
+{
+	int64_t bytes = POINTS * (w->in.lanes + w->out.lanes) * 4, sums = POINTS * w->in.lanes * w->out.lanes, floats;
+
+	w->block = SHARED_BYTES / bytes > SHARED_TILES_LEAST ? SHARED_BYTES / bytes : SHARED_TILES_LEAST;
+	w->strips = w->tiles <= STRIP_TILES;
+	if (sums * 4 <= APART_BYTES && w->in.lanes <= PANEL && w->tiles >= 2 * APART_TILES_LEAST && !w->strips) {
+		w->groups = least(APART_GROUPS, w->tiles / APART_TILES_LEAST);
+		w->block = APART_BLOCK_BYTES / bytes;
+	}
+	w->block = least(w->block, w->tiles);
+	w->rows = w->block;
+	w->step_in = w->rows * w->in.lanes + GAP;
+	w->step_out = w->rows * w->out.lanes + GAP;
+	w->parts = w->groups ? (int)least(w->threads, w->groups) : w->threads;
+	floats = POINTS * (w->step_in + w->step_out);
+	w->part_floats = w->groups ? floats : w->strips ? POINTS * STRIP_FLOATS : 0;
+	w->shared_floats = w->groups ? w->groups * sums : w->strips ? floats : floats + sums;
+}
+
+/* Blocks are alike in size, and as many for each part; where there are too few of them for that, parts share the
+ * inputs and divide result channels too. */
+static void plan_forward(struct winograd *w)
+{
+	int64_t deep = least(w->in.lanes, PANEL), wide = least(w->out.lanes, PANEL), most, each, blocks;
+	int64_t bytes = w->in.lanes <= PANEL && w->out.lanes <= PANEL ? NEAR_BYTES : BLOCK_BYTES;
+
+	most = bytes / (POINTS * 4 * (deep > wide ? deep : wide)) / GRAIN * GRAIN;
+	w->together = w->threads > 1 && over(w->tiles, most) < 2 * w->threads;
+	each = w->together ? w->tiles : over(w->tiles, w->threads);
+	w->block = over(each, over(each, most));
+	w->rows = up(w->block, GRAIN);
+	w->step_in = w->rows * w->in.lanes + GAP;
+	w->step_out = w->rows * wide + GAP;
+	w->step_weights = deep * wide + GAP;
+	blocks = over(w->tiles, w->block);
+	w->parts = (int)least(w->threads, w->together ? blocks * over(w->out.lanes, PANEL) : blocks);
+	w->part_floats = POINTS * (w->step_out + w->step_weights);
+	if (w->together)
+		w->shared_floats = blocks * POINTS * w->step_in;
+	else
+		w->part_floats += POINTS * w->step_in;
+}
+
+static void plan(struct winograd *w, const struct dnn_conv_spec *s, int threads)
+{
+	plan_grids(w, s);
+	w->threads = threads;
+	if (s->pass == DNN_WGRAD)
+		plan_wgrad(w);
+	else
+		plan_forward(w);
+}
+
+size_t winograd_workspace_bytes(const struct dnn_conv_spec *s, int threads)
+{
+	struct winograd w;
+
+	plan(&w, s, threads);
+	return (size_t)(w.shared_floats + w.parts * w.part_floats) * sizeof(float);
+}
+
+#if defined(__x86_64__)
+/* Where there are fewer results or channels than a tile and a vector hold, most of the work would be padding. */
+bool winograd_takes(const struct cpu_module *m, const struct dnn_conv_spec *s)
+{
+	bool fits = !s->bf16 && s->kernel == 3 && s->stride == 1 && s->pad <= 2;
+	bool pays = s->p >= TILE && s->q >= TILE && s->c >= LANES && s->k >= LANES;
+
+	return !m->direct && m->isa >= CPU_AVX512 && fits && pays;
+}
+
+void winograd_run(const struct dnn_conv_spec *s, int threads, const struct dnn_conv_args *args)
+{
+	struct winograd w;
+
+	plan(&w, s, threads);
+	w.a = args->a;
+	w.b = args->b;
+	w.result = args->out;
+	w.workspace = args->workspace;
+	if (s->pass == DNN_WGRAD)
+		winograd_wgrad(&w);
+	else
+		winograd_forward(&w);
+}
+#else
+bool winograd_takes(const struct cpu_module *m, const struct dnn_conv_spec *s)
+{
+	(void)m, (void)s;
+	return false;
+}
+
+void winograd_run(const struct dnn_conv_spec *s, int threads, const struct dnn_conv_args *args)
+{
+	(void)s, (void)threads, (void)args;
+}
+#endif
