@@ -50,6 +50,22 @@ test('an experiment of one run does not pay for the wide one beside it', async (
 	assert.ok(asked.reduce((n, a) => n + a.bytes, 0) < 20000, JSON.stringify(asked));
 });
 
+test('what the server has the browser ask ahead is what the page asks', async (t) => {
+	await (filled ??= fill());
+	for (const address of ['?e=wide', '', '?all']) {
+		const page = await s.open(t, 'health');
+		const asked = [];
+		page.on('request', (r) => asked.push(r.url()));
+		await page.goto(s.server.url + address);
+		await (address === '?all' ? page.waitForSelector('main a:text-is("wide")') : drawn(page));
+		const { headers } = await fetch(s.server.url + address);
+		const ahead = new URL(/^<([^>]*)>; rel=preload/.exec(headers.get('link'))[1], s.server.url);
+		const alike = asked.filter((u) => new URL(u).pathname === ahead.pathname
+			&& (address === '?all' || u.includes('params_max')));
+		assert.deepEqual([...new Set(alike)], [ahead.href], address);
+	}
+});
+
 test('of wide runs only the columns travel that are shown; others come when they are picked', async (t) => {
 	const { page, asked } = await watched(t, '?e=wide');
 	await says(page, '.grid b.best', /^72$/);
