@@ -485,6 +485,41 @@ test('side by side: which names differ; packages and diffs taken apart', () => {
 	assert.ok(!p.changeLines(diff).some((l) => /index|@@/.test(l)));
 });
 
+test('rank correlation: against counted ranks; how often noise is taken for more, and a relation for noise', () => {
+	let seed = 11;
+	const next = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
+	const rank = (x, v) => x.filter((u) => u < v).length + (x.filter((u) => u === v).length + 1) / 2;
+	const mean = (x) => x.reduce((a, v) => a + v, 0) / x.length;
+	const pearson = (x, y) => {
+		const [mx, my] = [mean(x), mean(y)];
+		const sum = (f) => x.reduce((a, _, i) => a + f(i), 0);
+		return sum((i) => (x[i] - mx) * (y[i] - my))
+			/ Math.sqrt(sum((i) => (x[i] - mx) ** 2) * sum((i) => (y[i] - my) ** 2));
+	};
+	let [noise, missed, held] = [0, 0, 0];
+	for (let draw = 0; draw < 400; draw++) {
+		const x = Array.from({ length: 14 }, () => Math.floor(next() * 5));
+		const y = x.map(next);
+		const f = p.relationOf(x, y);
+		assert.ok(Math.abs(f.r - pearson(x.map((v) => rank(x, v)), y.map((v) => rank(y, v)))) < 1e-12);
+		noise += f.sure;
+		missed += !p.relationOf(x, x.map((v, i) => v + y[i] * 2)).sure;
+		held += p.relationOf(x, y).low <= 0 && p.relationOf(x, y).high >= 0;
+	}
+	assert.ok(noise <= 400 * 0.08 && held === 400 - noise, `${noise} of 400 draws of noise`);
+	assert.ok(missed <= 40, `${missed} of 400 relations`);
+	const [a, b] = [p.relationOf([1, 2, 3, 4, 9], [9, 7, 5, 3, 1]), p.relationOf([1, 2, 3, 4], [1, 2, 3, 4])];
+	assert.ok(a.r === -1 && a.sure && a.low === -1 && a.high < 0, JSON.stringify(a));
+	assert.ok(b.r === 1 && !b.sure, 'four in order are one of twelve by chance');
+	assert.ok(!p.relationOf([1, 2, 3, 4, 9], [9, 7, 5, 3, 1], 40).sure, 'one of many');
+	assert.equal(p.relationWords('lr', 'loss', a),
+		'Higher lr goes with lower loss: rank correlation −1 (95 % interval −1 to −0.16).');
+	const says = (x, y) => p.relationWords('x', 'y', p.relationOf(x, y));
+	assert.match(says([1, 1, 1, 1], [1, 2, 3, 4]), /^Cannot tell .*: one of them is the same in all runs\.$/);
+	assert.match(says([1, 2, NaN, 4], [1, 2, 3, 4]), /^Cannot tell .*: too few runs with both \(3\)\.$/);
+	assert.match(says([1, 2, 3, 4], [1, 2, 3, 4]), /^Cannot tell .*: rank correlation 1 \(95 % interval /);
+});
+
 test('the front of two numbers', () => {
 	const pairs = [{ x: 1, y: 1 }, { x: 2, y: 3 }, { x: 2, y: 2 }, { x: 3, y: 2.5 }, { x: NaN, y: 9 }, { x: 4,
 		y: 4 }];

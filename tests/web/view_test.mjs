@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { charted, says, until } from './browser.mjs';
+import { charted, drawn, says, until } from './browser.mjs';
 import { stage } from './stage.mjs';
 
 const WAIT = { timeout: 30000 };
@@ -238,6 +238,75 @@ test('any two columns as points, the front, a rectangle; importance in words', a
 	assert.match(lines[0], /^lr\d+ %/);
 	for (const name of ['seed', 'noise']) assert.match(lines.find((l) => l.startsWith(name)), /cannot tell/);
 	await says(page, '.importance ul', /lr alone differs|noise alone differs/);
+});
+
+test('scatter and axes say what they show, have it as tables, and take ranges by keys', async (t) => {
+	for (let i = 0; i < 12; i++)
+		await run('said', 's' + i, { 'val/acc': [[1, i / 20]], cost: [[1, (i * 5) % 12]] },
+			{ params: { lr: String(i + 1), noise: String((i * 7) % 11) } });
+	const page = await here.open(t, '?e=said&sc=p:lr&sc=m:best:val/acc&par');
+	await says(page, '.scatter .said', /^12 points\. Higher lr goes with higher acc: rank correlation 1 /);
+	await says(page, '.scatter .said', /Best acc: 0\.55 at lr 12 \(s11\)\.$/);
+	await says(page, '.parallel .said', /^12 lines\. Higher lr goes .* Cannot tell whether acc moves with noise\./);
+	for (const of of ['scatter', 'parallel'])
+		assert.match(await page.$eval(`[data-${of}]`, (e) =>
+			document.getElementById(e.getAttribute('aria-describedby')).textContent), /^12 /);
+	await page.click('.scatter button:text-is("table")');
+	await says(page, '.values caption', /the scatter: 12 runs/);
+	assert.deepEqual(await page.$$eval('.values tr', (l) => l.slice(0, 3).map((r) =>
+		[...r.cells].map((c) => c.textContent))), [['run', 'lr', 'acc'], ['s11', '12', '0.55'],
+		['s10', '11', '0.5']]);
+	await page.keyboard.press('Enter'); // on "close", which has the focus
+	await page.waitForSelector('.values', { state: 'detached' });
+	assert.equal(await page.evaluate(() => document.activeElement.textContent), 'table');
+	await page.click('.parallel button:text-is("table")');
+	await says(page, '.values caption', /params and goal: 12 runs/);
+	assert.equal(await page.locator('.values tbody tr').count(), 12);
+	await page.keyboard.press('Escape');
+	await page.mouse.move(0, 0); // what lies below the pointer takes the light
+
+	await page.focus('[data-scatter]');
+	const press = async (...keys) => {
+		for (const key of keys) await page.keyboard.press(key);
+	};
+	await press('ArrowRight', 'ArrowRight', ' ', 'ArrowRight', 'ArrowRight', ' ');
+	await says(page, '.scatter .options', /3 runs/);
+	await page.focus('[data-parallel]');
+	await press('ArrowRight', 'ArrowUp', ' ', 'ArrowDown', 'ArrowDown', ' ');
+	await says(page, '.parallel .options', /3 runs within/);
+	await says(page, '.parallel [aria-live]', /^axis lr.*; s\d+: lr \d+, noise \d+, acc 0\.\d+$/);
+	await page.keyboard.press('Delete');
+	await says(page, '.parallel .options', /drag along an axis/);
+});
+
+test('what opens takes the keys and gives them back; a filter left behind stays away', async (t) => {
+	await run('keys', 'one', { loss: [[1, 1]] }, { params: { lr: '1' } });
+	const { runs } = await here.ask('GET', 'runs?experiment=keys');
+	await here.ask('PUT', `runs/${runs[0].id}/tags/team`, { value: 'a' });
+	const page = await here.open(t, '?e=keys&r=' + runs[0].id);
+	const focused = (what) => until(() => page.evaluate(() => document.activeElement.getAttribute('aria-label')
+		?? document.activeElement.textContent), (s) => s === what, what);
+	await page.focus('button[aria-label="change team"]');
+	await page.keyboard.press('Enter');
+	await focused('Value');
+	await page.keyboard.press('Escape');
+	await focused('change team');
+	await page.goto(here.server.url + '?e=keys');
+	await drawn(page);
+	await page.focus('.head button:text-is("columns")');
+	await page.keyboard.press('/');
+	await page.keyboard.type('nothing like that');
+	await page.keyboard.press('Escape');
+	await focused('columns');
+	await page.waitForTimeout(600); // longer than the filter waits for the next letter
+	assert.ok(!/[?&]q=/.test(page.url()), page.url());
+	await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
+	await page.click('.head .spare button:text-is("copy")');
+	await page.click('[role=dialog] button:text-is("Markdown")');
+	await focused('The table as text');
+	assert.match(await page.evaluate(() => getSelection().toString()), /^\|/);
+	await page.keyboard.press('Escape');
+	await focused('copy');
 });
 
 test('panels: several metrics or a pattern in one chart, one metric over another, as CSV', async (t) => {

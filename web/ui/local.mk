@@ -12,7 +12,7 @@ ui_files = \
 	web/ui/src/base/types.ts web/ui/src/base/url.ts web/ui/src/base/words.ts \
 	web/ui/src/base/text/ansi.ts web/ui/src/base/text/markdown.ts web/ui/src/base/text/texttable.ts \
 	web/ui/src/base/why/forest.ts web/ui/src/base/why/importance.ts web/ui/src/base/why/neighbour.ts \
-	web/ui/src/base/why/pareto.ts web/ui/src/base/why/pivot.ts \
+	web/ui/src/base/why/pareto.ts web/ui/src/base/why/relation.ts web/ui/src/base/why/pivot.ts \
 	web/ui/src/charts/heat.ts web/ui/src/charts/parallel.ts web/ui/src/charts/place.ts \
 	web/ui/src/charts/scale.ts web/ui/src/charts/scatter.ts web/ui/src/charts/spark.ts \
 	web/ui/src/charts/stack.ts web/ui/src/charts/timeline.ts \
@@ -31,7 +31,7 @@ ui_files = \
 	web/ui/src/state/told.ts web/ui/src/state/view.ts \
 	web/ui/src/views/index.ts \
 	web/ui/src/views/alerts/alerts.tsx \
-	web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/copytext.tsx web/ui/src/views/base/jump.tsx \
+	web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/copytext.tsx web/ui/src/views/base/datatable.tsx web/ui/src/views/base/focus.ts web/ui/src/views/base/jump.tsx \
 	web/ui/src/views/base/later.part.css web/ui/src/views/base/later.ts web/ui/src/views/base/lazy.tsx \
 	web/ui/src/views/base/markdown.tsx \
 	web/ui/src/views/base/phases.tsx web/ui/src/views/base/save.ts web/ui/src/views/base/says.ts \
@@ -70,7 +70,7 @@ ui_files = \
 	web/ui/src/views/told/edits.tsx web/ui/src/views/told/heat.tsx web/ui/src/views/told/media.tsx \
 	web/ui/src/views/told/styles.ts web/ui/src/views/told/told.part.css \
 	web/ui/src/views/why/axes.ts web/ui/src/views/why/grade.ts web/ui/src/views/why/importance.tsx \
-	web/ui/src/views/why/parallel.tsx web/ui/src/views/why/pivot.tsx web/ui/src/views/why/scatter.tsx web/ui/src/views/why/styles.ts \
+	web/ui/src/views/why/parallel.tsx web/ui/src/views/why/pivot.tsx web/ui/src/views/why/said.tsx web/ui/src/views/why/scatter.tsx web/ui/src/views/why/styles.ts \
 	web/ui/src/views/why/why.part.css web/ui/src/views/why/why.tsx
 EXTRA_DIST += $(ui_files) \
 	web/ui/pictures/compare.png web/ui/pictures/compare-dark.png web/ui/pictures/compare-hover.png \

@@ -8,6 +8,7 @@ export * from './base/goal.ts';
 export * from './base/group.ts';
 export * from './base/why/importance.ts';
 export * from './base/why/neighbour.ts';
+export { relationOf, relationWords } from './base/why/relation.ts';
 export * from './base/rank.ts';
 export * from './base/nest.ts';
 export * from './base/order.ts';

@@ -18,6 +18,8 @@ interface ParallelAxis {
 	title: string;
 	ticks: { at: number; text: string }[];
 	brush: [number, number] | null;
+	/** Lines that share a value lie beside each other, over this share of the axis. */
+	beside: number;
 }
 
 export interface ParallelData {
@@ -29,6 +31,8 @@ export interface ParallelData {
 interface ParallelEvents {
 	onHover(id: string | null): void;
 	onOpen(id: string): void;
+	/** The axis that keys are about. */
+	onAxis(axis: number): void;
 	/** null: no brush on that axis. */
 	onBrush(axis: number, range: [number, number] | null): void;
 }
@@ -45,6 +49,8 @@ const RIGHT = 74;
 const NEAR_PX = 16;
 const AXIS_PX = 12;
 const DRAG_PX = 4;
+/** A range made by keys reaches so far beyond its ends: an address rounds them. */
+const KEY_EDGE = 0.001;
 
 interface Drag {
 	axis: number;
@@ -60,6 +66,9 @@ export function isBrushed(axes: readonly ParallelAxis[], l: ParallelLine): boole
 
 export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 	private drag: Drag | null = null;
+	/** The axis that keys are about, once one was chosen; the run at which a range of it began. */
+	private axis: number | null = null;
+	private begun: ParallelLine | null = null;
 
 	constructor(el: HTMLElement, ev: ParallelEvents) {
 		super(el, ev);
@@ -165,6 +174,7 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		const line = this.front(d.lines, '0.45');
 		const drag = this.drag;
 		if (drag) this.drawBrush(g, drag.axis, Math.min(drag.from, drag.to), Math.max(drag.from, drag.to));
+		if (this.axis !== null) this.drawChosen(g, this.axis);
 		if (!line) return;
 		this.trace(g, line, 3);
 		const end = line.at[line.at.length - 1];
@@ -173,6 +183,11 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		halo(g, this.theme, line.name,
 			{ x, y: end == null ? TOP : Math.max(TOP - 4, this.y(end) - 12), colour: line.colour });
 		g.font = FONT;
+	}
+
+	private drawChosen(g: CanvasRenderingContext2D, axis: number): void {
+		g.fillStyle = this.theme.accent;
+		g.fillRect(Math.round(this.x(axis)) - 1, TOP, 3, this.height);
 	}
 
 	private axisAt(px: number): number | null {
@@ -203,7 +218,7 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 	private readonly move = (e: PointerEvent): void => {
 		if (!this.data) return;
 		const [px, py] = this.pixelsOf(e);
-		if (this.drag) {
+		if (this.drag && !this.begun) {
 			this.drag.to = Math.min(TOP + this.height, Math.max(TOP, py));
 			return this.drawOver();
 		}
@@ -220,13 +235,14 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		const [px, py] = this.pixelsOf(e);
 		const axis = this.data && e.button === 0 ? this.axisAt(px) : null;
 		if (axis === null) return;
+		this.begun = null;
 		this.drag = { axis, from: py, to: py };
 		this.el.setPointerCapture(e.pointerId);
 	};
 
 	private readonly up = (): void => {
 		const drag = this.drag;
-		if (!drag) return;
+		if (!drag || this.begun) return;
 		this.cancel();
 		this.hover(null); // a click follows, and opens what is hovered
 		const place = (py: number) => 1 - (py - TOP) / this.height;
@@ -245,14 +261,63 @@ export class ParallelChart extends Chart<ParallelData, ParallelEvents> {
 		if (this.data && this.axisAt(px) === null && this.hoverId !== null) this.ev.onOpen(this.hoverId);
 	};
 
-	/** Up and down walk through the runs from the best on, Enter opens. */
+	/**
+	 * Up and down walk through the runs from the best on, left and right through the axes; Enter opens. Space
+	 * begins a range of the axis at the run, and ends it at another; Delete takes it away.
+	 */
 	private readonly key = (e: KeyboardEvent): void => {
-		const list = this.data?.lines.filter((l) => !this.isBack(l)).reverse() ?? [];
-		const at = list.findIndex((l) => l.id === this.lit);
-		if (e.key === 'ArrowDown') this.walkTo(list[Math.min(list.length - 1, at + 1)]?.id ?? null);
-		else if (e.key === 'ArrowUp') this.walkTo(list[Math.max(0, at - 1)]?.id ?? null);
-		else if (e.key === 'Enter' && at >= 0) this.ev.onOpen(list[at]!.id);
-		else return;
+		if (!this.data || !this.act(e.key)) return;
 		e.preventDefault();
+		e.stopPropagation();
 	};
+
+	/** Does what a key says; false where it says nothing here. */
+	private act(key: string): boolean {
+		const lines = this.data!.lines;
+		const list = lines.filter((l) => !(this.begun ? l.back : this.isBack(l))).reverse();
+		const at = list.findIndex((l) => l.id === this.lit);
+		if (key === 'ArrowDown') this.walk(list[Math.min(list.length - 1, at + 1)]);
+		else if (key === 'ArrowUp') this.walk(list[Math.max(0, at - 1)]);
+		else if (key === 'ArrowRight') this.choose(this.axis === null ? 0 : this.axis + 1);
+		else if (key === 'ArrowLeft') this.choose(this.axis === null ? Infinity : this.axis - 1);
+		else if (key === 'Enter' && at >= 0) this.ev.onOpen(list[at]!.id);
+		else if (key === ' ' && this.axis !== null && at >= 0) this.range(list[at]!, this.axis);
+		else if (key === 'Delete' && this.axis !== null) this.ev.onBrush(this.axis, null);
+		else if (key === 'Escape' && this.begun) this.end();
+		else return false;
+		return true;
+	}
+
+	private walk(l: ParallelLine | undefined): void {
+		const drag = this.drag;
+		if (l && drag && this.begun) drag.to = this.y(l.at[drag.axis] ?? this.begun.at[drag.axis]!);
+		this.walkTo(l?.id ?? null);
+	}
+
+	private choose(axis: number): void {
+		this.end();
+		this.axis = Math.max(0, Math.min(this.data!.axes.length - 1, axis));
+		this.ev.onAxis(this.axis);
+		this.drawOver();
+	}
+
+	/** Begins a range at a run's value, or ends the one that has begun. */
+	private range(l: ParallelLine, axis: number): void {
+		const at = l.at[axis] ?? null;
+		if (at === null) return;
+		if (this.begun) {
+			const ends = [this.begun.at[axis]!, at];
+			const edge = this.data!.axes[axis]!.beside + KEY_EDGE;
+			this.end();
+			return this.ev.onBrush(axis, [Math.min(...ends) - edge, Math.max(...ends) + edge]);
+		}
+		this.begun = l;
+		this.drag = { axis, from: this.y(at), to: this.y(at) };
+		this.drawOver();
+	}
+
+	private end(): void {
+		this.begun = null;
+		this.cancel();
+	}
 }

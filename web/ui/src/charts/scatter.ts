@@ -52,6 +52,8 @@ const MANY = 300;
 export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
 	/** Corners between which the pointer is held down. */
 	private drag: [number, number, number, number] | null = null;
+	/** The run at which keys began a rectangle. */
+	private begun: ScatterPoint | null = null;
 
 	constructor(el: HTMLElement, ev: ScatterEvents) {
 		super(el, ev);
@@ -167,7 +169,7 @@ export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
 	private readonly move = (e: PointerEvent): void => {
 		if (!this.data) return;
 		const [px, py] = this.pixelsOf(e);
-		if (this.drag) {
+		if (this.drag && !this.begun) {
 			this.drag = [this.drag[0], this.drag[1], px, py];
 			return this.drawOver();
 		}
@@ -183,21 +185,27 @@ export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
 	private readonly down = (e: PointerEvent): void => {
 		if (!this.data || e.button !== 0 || e.pointerType === 'touch') return;
 		const [px, py] = this.pixelsOf(e);
+		this.begun = null;
 		this.drag = [px, py, px, py];
 		this.el.setPointerCapture(e.pointerId);
 	};
 
 	private readonly up = (): void => {
 		const drag = this.drag;
+		if (!drag || this.begun) return;
 		this.cancel();
-		if (!drag) return;
 		const [x0, y0, x1, y1] = drag;
 		if (Math.abs(x1 - x0) < DRAG_PX && Math.abs(y1 - y0) < DRAG_PX) return;
 		this.hover(null); // a click follows, and opens what is hovered
+		this.pick(x0, y0, x1, y1);
+	};
+
+	/** Picks the runs of a rectangle between two corners. */
+	private pick(x0: number, y0: number, x1: number, y1: number): void {
 		const within = (v: number, a: number, b: number) => v >= Math.min(a, b) && v <= Math.max(a, b);
 		this.ev.onPick(this.data!.points.filter((p) => p.x !== null && p.y !== null
 			&& within(this.place.x(p.x), x0, x1) && within(this.place.y(p.y), y0, y1)).map((p) => p.id));
-	};
+	}
 
 	private readonly cancel = (): void => {
 		this.drag = null;
@@ -208,17 +216,50 @@ export class ScatterChart extends Chart<ScatterData, ScatterEvents> {
 		if (this.hoverId !== null) this.ev.onOpen(this.hoverId);
 	};
 
-	/** Left and right walk through the runs by x, Enter opens. */
+	/** Arrows walk through the runs by x, Enter opens; Space begins a rectangle at a run and ends it at another. */
 	private readonly key = (e: KeyboardEvent): void => {
-		const list = (this.data?.points ?? []).filter((p) => p.x !== null && p.y !== null)
+		if (!this.data || !this.act(e.key)) return;
+		e.preventDefault();
+		e.stopPropagation();
+	};
+
+	/** Does what a key says; false where it says nothing here. */
+	private act(key: string): boolean {
+		const list = this.data!.points.filter((p) => p.x !== null && p.y !== null)
 			.sort((a, b) => a.x! - b.x! || a.y! - b.y!);
 		const at = list.findIndex((p) => p.id === this.lit);
-		if (e.key === 'ArrowRight' || e.key === 'ArrowDown') this.walkTo(list[Math.min(list.length - 1,
-			at + 1)]?.id ?? null);
-		else if (e.key === 'ArrowLeft' || e.key === 'ArrowUp') this.walkTo(list[Math.max(0, at - 1)]?.id
-			?? null);
-		else if (e.key === 'Enter' && at >= 0) this.ev.onOpen(list[at]!.id);
-		else return;
-		e.preventDefault();
-	};
+		if (key === 'ArrowRight' || key === 'ArrowDown') this.walk(list[Math.min(list.length - 1, at + 1)]);
+		else if (key === 'ArrowLeft' || key === 'ArrowUp') this.walk(list[Math.max(0, at - 1)]);
+		else if (key === 'Enter' && at >= 0) this.ev.onOpen(list[at]!.id);
+		else if (key === ' ' && at >= 0) this.corner(list[at]!);
+		else if (key === 'Escape' && this.begun) this.end();
+		else return false;
+		return true;
+	}
+
+	private pixels(p: ScatterPoint): [number, number] {
+		return [this.place.x(p.x!), this.place.y(p.y!)];
+	}
+
+	private walk(p: ScatterPoint | undefined): void {
+		if (p && this.begun) this.drag = [...this.pixels(this.begun), ...this.pixels(p)];
+		this.walkTo(p?.id ?? null);
+	}
+
+	/** Begins a rectangle at a run, or ends the one that has begun. */
+	private corner(p: ScatterPoint): void {
+		const from = this.begun;
+		if (from) {
+			this.end();
+			return this.pick(...this.pixels(from), ...this.pixels(p));
+		}
+		this.begun = p;
+		this.walk(p);
+		this.drawOver();
+	}
+
+	private end(): void {
+		this.begun = null;
+		this.cancel();
+	}
 }

@@ -2,8 +2,9 @@
 // without anything on it, the head of a group, a panel that a button opens, a link that the page follows itself.
 import { useSignal, type Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import type { Look } from '../../base/colour.ts';
+import { useFocus } from './focus.ts';
 import { colourOf } from './theme.ts';
 
 /** The run's line as it is drawn in the charts; hollow when it is hidden there. */
@@ -98,8 +99,8 @@ export function Opener({ word, open, panel }: OpenerOptions) {
  */
 export function Panel({ label, close, children }: { label: string; close: () => void; children: ComponentChildren }) {
 	const box = useRef<HTMLDivElement>(null);
-	useLayoutEffect(() => { // before the next key comes
-		(box.current?.querySelector('input') ?? box.current?.querySelector('button'))?.focus();
+	useFocus(box, ['input', 'button']);
+	useEffect(() => {
 		const away = (e: MouseEvent) => {
 			if (!box.current?.parentElement?.contains(e.target as Node)) close();
 		};
@@ -107,11 +108,8 @@ export function Panel({ label, close, children }: { label: string; close: () => 
 		return () => removeEventListener('mousedown', away);
 	}, []);
 	return (
-		<div class="picker" ref={box} role="dialog" aria-label={label} onKeyDown={(e) => {
-			if (e.key !== 'Escape') return;
-			close();
-			(box.current?.parentElement?.querySelector('button') as HTMLElement | null)?.focus();
-		}}>{children}</div>
+		<div class="picker" ref={box} tabIndex={-1} role="dialog" aria-label={label}
+			onKeyDown={(e) => e.key === 'Escape' && close()}>{children}</div>
 	);
 }
 
@@ -126,8 +124,8 @@ interface NameFormOptions {
 export function NameForm({ was, save, close }: NameFormOptions) {
 	const text = useSignal(was);
 	const wrong = useSignal('');
-	const box = useRef<HTMLInputElement>(null);
-	useEffect(() => box.current?.select(), []);
+	const box = useRef<HTMLFormElement>(null);
+	useFocus(box, ['input'], { select: true });
 	const begin = async () => {
 		if (text.value.trim() === '') return void (wrong.value = 'It needs a name.');
 		try {
@@ -138,11 +136,15 @@ export function NameForm({ was, save, close }: NameFormOptions) {
 		}
 	};
 	return (
-		<form class="tagform rename" onSubmit={(e) => {
+		<form class="tagform rename" ref={box} onSubmit={(e) => {
 			e.preventDefault();
 			void begin();
-		}} onKeyDown={(e) => e.key === 'Escape' && close()}>
-			<input ref={box} aria-label="Name" value={text.value}
+		}} onKeyDown={(e) => {
+			if (e.key !== 'Escape') return;
+			e.stopPropagation(); // a panel around it stays
+			close();
+		}}>
+			<input aria-label="Name" value={text.value}
 				onInput={(e) => (text.value = e.currentTarget.value)} />
 			<button type="submit">save</button>
 			<button type="button" class="quiet" onClick={close}>cancel</button>

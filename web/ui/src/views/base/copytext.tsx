@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import { latexTable, markdownTable, type TextTable } from '../../base/text/texttable.ts';
 import { Panel } from './bits.tsx';
+import { useFocus } from './focus.ts';
 
 /** Puts a text where it can be pasted from; false where the browser does not let a page do that. */
 async function copy(text: string): Promise<boolean> {
@@ -14,6 +15,12 @@ async function copy(text: string): Promise<boolean> {
 	}
 }
 
+function Selected({ text }: { text: string }) {
+	const box = useRef<HTMLTextAreaElement>(null);
+	useFocus(box, [], { select: true, of: text });
+	return <textarea ref={box} readOnly rows={8} aria-label="The table as text" value={text} />;
+}
+
 interface Options {
 	label: string;
 	table: () => TextTable;
@@ -23,12 +30,9 @@ interface Options {
 export function CopyText({ label, table, close }: Options) {
 	const text = useSignal('');
 	const said = useSignal('');
-	const box = useRef<HTMLTextAreaElement>(null);
 	const take = async (form: (t: TextTable) => string) => {
 		text.value = form(table());
 		said.value = (await copy(text.value)) ? 'copied' : 'the text is selected: Ctrl+C copies it';
-		box.current?.focus();
-		box.current?.select();
 	};
 	return (
 		<Panel label={label} close={close}>
@@ -37,8 +41,7 @@ export function CopyText({ label, table, close }: Options) {
 				<button type="button" onClick={() => void take(latexTable)}>LaTeX</button>
 				<span class="dim" role="status">{said.value}</span>
 			</span>
-			{text.value && <textarea ref={box} readOnly rows={8} aria-label="The table as text"
-				value={text.value} />}
+			{text.value && <Selected text={text.value} />}
 		</Panel>
 	);
 }

@@ -2,10 +2,9 @@
 import { count, valueText } from '../../base/format.ts';
 import { valueAt } from '../../base/series.ts';
 import type { ChartLine } from '../../charts/line/index.ts';
-import { Panel } from '../base/bits.tsx';
+import { DataTable } from '../base/datatable.tsx';
 
 const PLACES = 12;
-const LINES_MAX = 50;
 
 /** So many places between the ends of the lines. */
 function places(lines: readonly ChartLine[]): number[] {
@@ -33,21 +32,8 @@ export function Values({ of, name, lines, formatX, close }: Options) {
 		const finite = l.ys.filter(Number.isFinite);
 		return finite.length ? pick(...finite) : null;
 	};
-	return (
-		<Panel label={`Values of ${name}`} close={close}>
-			<button type="button" class="quiet" onClick={close}>close</button>
-			<div class="values" tabIndex={0} role="region" aria-label={`Values of ${name}`}><table>
-				<caption>{name}: {count(lines.length, 'line')}</caption>
-				<thead><tr><th scope="col">run</th><th scope="col">lowest</th>
-					<th scope="col">highest</th>
-					{at.map((x) => <th key={x} scope="col">{formatX(x)}</th>)}</tr></thead>
-				<tbody>{lines.slice(0, LINES_MAX).map((l) => (
-					<tr key={l.id}><th scope="row">{l.name}</th>
-						<td class="num">{said(end(l, Math.min))}</td>
-						<td class="num">{said(end(l, Math.max))}</td>
-						{at.map((x) => <td key={x} class="num">{said(valueAt(l, x))}</td>)}</tr>
-				))}</tbody>
-			</table></div>
-		</Panel>
-	);
+	const row = (l: ChartLine) => ({ id: l.id, name: l.name, cells: [said(end(l, Math.min)), said(end(l, Math.max)),
+		...at.map((x) => said(valueAt(l, x)))] });
+	return <DataTable name={name} caption={`${name}: ${count(lines.length, 'line')}`}
+		head={['run', 'lowest', 'highest', ...at.map(formatX)]} rows={lines} row={row} close={close} />;
 }

@@ -4,6 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { directionOf } from '../../base/goal.ts';
 import { followed, Opener } from '../base/bits.tsx';
+import { selectIn } from '../base/focus.ts';
 import { lazy } from '../base/lazy.tsx';
 import { theme, toggleTheme } from '../base/theme.ts';
 
@@ -65,10 +66,19 @@ function useKey(which: string, act: () => void): void {
 function Filter() {
 	const box = useRef<HTMLInputElement>(null);
 	const timer = useRef(0);
+	const before = useRef<Element | null>(null);
 	useKey('/', () => {
-		box.current?.focus();
-		box.current?.select();
+		before.current = document.activeElement;
+		selectIn(box.current);
 	});
+	const leave = () => {
+		clearTimeout(timer.current); // what was typed last is not to come back
+		s.go({ filter: '' });
+		const grid = document.querySelector<HTMLElement>('.grid [tabindex="0"]');
+		const back = before.current instanceof HTMLElement && before.current.isConnected
+			&& before.current !== document.body ? before.current : grid;
+		back?.focus();
+	};
 	const wrong = s.filterProblem.value;
 	return (
 		<span class="filter">
@@ -80,11 +90,9 @@ function Filter() {
 					clearTimeout(timer.current);
 					timer.current = window.setTimeout(() => s.go({ filter: text }), FILTER_MS);
 				}} onKeyDown={(e) => {
-					if (e.key === 'Escape') {
-						e.currentTarget.value = '';
-						s.go({ filter: '' });
-						document.querySelector<HTMLElement>('.grid [tabindex="0"]')?.focus();
-					}
+					if (e.key !== 'Escape') return;
+					e.currentTarget.value = '';
+					leave();
 				}} />
 			{wrong !== null && <span class="problem" role="alert">{wrong}</span>}
 		</span>

@@ -1,5 +1,6 @@
 // The keys of the page, in words; opened by ? and closed by Escape.
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
+import { useFocus } from '../base/focus.ts';
 import '../base/later.ts';
 
 const KEYS: [string, [string, string][]][] = [
@@ -15,17 +16,16 @@ const KEYS: [string, [string, string][]][] = [
 		['← → Home End', 'the cursor; with Shift by larger steps'], ['+', 'closer'],
 		['− Escape', 'the whole range'],
 	]],
-	['params and goal, scatter', [['arrows', 'from run to run'], ['Enter', 'opens the run']]],
+	['params and goal, scatter', [
+		['arrows', 'from run to run; between axes'], ['Enter', 'opens the run'],
+		['Space', 'begins a range at the run, and ends it'], ['Delete', 'takes the range of the axis away'],
+	]],
 	['a run', [['n', 'the next run of the table'], ['N', 'the one before']]],
 ];
 
 export function Keys({ close }: { close: () => void }) {
 	const box = useRef<HTMLDivElement>(null);
-	useLayoutEffect(() => {
-		const before = document.activeElement as HTMLElement | null;
-		box.current?.focus();
-		return () => before?.focus();
-	}, []);
+	useFocus(box, []);
 	return (
 		<div class="keys" role="dialog" aria-modal="true" aria-label="Keys" tabIndex={-1} ref={box}
 			onKeyDown={(e) => e.key === 'Escape' && close()}>

@@ -1,10 +1,11 @@
 // A run's tags on its page: added, changed and removed in place by those who may write; readers see the words alone.
 import { useSignal, type Signal } from '@preact/signals';
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import { useRef } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
 import { natural } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
 import { changeTag, keyProblem } from '../../state/tagging.ts';
+import { useFocus } from '../base/focus.ts';
 
 /** A tag as it is being written; was is the key of the one that is changed, null for a new one. */
 interface Draft {
@@ -23,8 +24,7 @@ interface FormOptions {
 
 function TagForm({ draft, set, save, cancel }: FormOptions) {
 	const box = useRef<HTMLFormElement>(null);
-	const first = draft.was === null ? 'input' : 'input[name=value]';
-	useLayoutEffect(() => box.current?.querySelector<HTMLElement>(first)?.focus(), []);
+	useFocus(box, [draft.was === null ? 'input' : 'input[name=value]']);
 	return (
 		<form class="tagform" ref={box} onSubmit={(e) => {
 			e.preventDefault();

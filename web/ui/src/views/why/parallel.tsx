@@ -1,6 +1,6 @@
 // Which params make a run good: an axis for each param that differs and one for the goal, a line for each run. Runs
 // within the brushes of the axes can be made the ones that the charts show.
-import { useSignal, useSignalEffect, type Signal } from '@preact/signals';
+import { useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Run } from '../../base/types.ts';
@@ -13,6 +13,7 @@ import { Chooser } from '../base/chooser.tsx';
 import { colourOf } from '../base/theme.ts';
 import { axisChoices, axisOf, axisScale, metricsOf, type Axis } from './axes.ts';
 import { gradeOf } from './grade.ts';
+import { parallelSaid, placeOf, Said, TableOf } from './said.tsx';
 import './styles.ts';
 
 const AXIS_PX = 92;
@@ -52,7 +53,7 @@ function pictureOf(list: readonly Run[], axes: readonly Axis[], brushes: Brushes
 	return {
 		axes: axes.map((a, k) => ({
 			title: a.title + (scales[k]!.log ? ' (log)' : ''), ticks: scales[k]!.ticks,
-			brush: brushes[a.title] ?? null,
+			brush: brushes[a.title] ?? null, beside: scales[k]!.discrete ? BESIDE : 0,
 		})),
 		lines: list.map((r, i) => ({
 			id: r.id, name: s.nameOf(r.id, r), back: fellOut(r),
@@ -73,13 +74,20 @@ function Brushed({ ids, clear }: { ids: readonly string[]; clear: () => void }) 
 	);
 }
 
-/** The chart in the element, drawn again with the runs and the brushes; brushed gets the runs within them. */
-function useParallel(box: RefObject<HTMLDivElement | null>, brushed: Signal<string[]>): void {
+/** What the chart tells: the runs within the brushes, the axes that are drawn, the one that keys are about. */
+interface Told {
+	brushed: Signal<string[]>;
+	axes: Signal<Axis[]>;
+	chosen: Signal<number | null>;
+}
+
+/** The chart in the element, drawn again with the runs and the brushes. */
+function useParallel(box: RefObject<HTMLDivElement | null>, { brushed, axes: drawn, chosen }: Told): void {
 	const chart = useRef<ParallelChart | null>(null);
 	const titles = useRef<string[]>([]);
 	useEffect(() => {
 		const c = new ParallelChart(box.current!, {
-			onHover: (id) => (s.lit.value = id), onOpen: s.openRun,
+			onHover: (id) => (s.lit.value = id), onOpen: s.openRun, onAxis: (i) => (chosen.value = i),
 			onBrush: (i, range) => {
 				const { [titles.current[i]!]: _, ...others } = s.view.value.brushes;
 				s.go({ brushes: range ? { ...others, [titles.current[i]!]: range } : others });
@@ -92,6 +100,7 @@ function useParallel(box: RefObject<HTMLDivElement | null>, brushed: Signal<stri
 		const list = [...s.rows.value].reverse();
 		const axes = idsOf(box.current?.clientWidth ?? 1000).map((id) => axisOf(id, list));
 		titles.current = axes.map((a) => a.title);
+		drawn.value = axes;
 		const picture = pictureOf(list, axes, s.view.value.brushes);
 		chart.current?.set(picture);
 		brushed.value = picture.lines.filter((l) => isBrushed(picture.axes, l)).map((l) => l.id);
@@ -102,9 +111,8 @@ function useParallel(box: RefObject<HTMLDivElement | null>, brushed: Signal<stri
 	});
 }
 
-/** The reader's choice of axes, in the order in which they were chosen. */
-function Axes() {
-	const now = idsOf(document.querySelector('.parallel .plot')?.clientWidth ?? 1000);
+/** The reader's choice of axes, in the order in which they were chosen; those that are drawn until then. */
+function Axes({ now }: { now: readonly string[] }) {
 	const toggle = (id: string) =>
 		s.go({ axes: now.includes(id) ? now.filter((a) => a !== id) : [...now, id] });
 	return (
@@ -121,21 +129,31 @@ export function Parallel() {
 	const box = useRef<HTMLDivElement>(null);
 	const brushes = s.view.value.brushes;
 	const brushed = useSignal<string[]>([]);
-	useParallel(box, brushed);
+	const axes = useSignal<Axis[]>([]);
+	const said = useComputed(() => parallelSaid(s.rows.value, axes.value));
+	/** The axis that keys are about. */
+	const chosen = useSignal<number | null>(null);
+	useParallel(box, { brushed, axes, chosen });
 	const lit = s.lit.value === null ? undefined : s.runs.value.find((r) => r.id === s.lit.value);
-	const label = `Params and goal of ${count(s.rows.value.length, 'run')}; arrows walk through the runs`;
+	const axis = chosen.value === null ? undefined : axes.value[chosen.value];
+	const spoken = [axis && `axis ${axis.title}`, lit && `${s.nameOf(lit.id, lit)}: ${placeOf(axes.value, lit)}`]
+		.filter(Boolean).join('; ');
+	const label = `Params and goal of ${count(s.rows.value.length, 'run')}; up and down walk through the runs, `
+		+ 'left and right through the axes';
 	return (
 		<div class="card chart parallel">
 			<p class="options">
-				<Axes />
+				<Axes now={axes.value.map((a) => a.id)} />
 				{Object.keys(brushes).length > 0
 					? <Brushed ids={brushed.value} clear={() => s.go({ brushes: {} })} />
-					: <span class="dim">
-						drag along an axis to pick runs; the goal's best is at the top</span>}
+					: <span class="dim">drag along an axis to pick runs, or Space at one run and at
+						another; the goal's best is at the top</span>}
+				<TableOf name="params and goal" axes={() => axes.value} />
 			</p>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-parallel
-				aria-label={label} />
-			<span class="unseen" aria-live="polite">{lit?.name}</span>
+				aria-label={label} aria-describedby="parallel-said" />
+			<span class="unseen" aria-live="polite">{spoken}</span>
+			<Said id="parallel-said" said={said} />
 		</div>
 	);
 }

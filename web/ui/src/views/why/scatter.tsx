@@ -1,5 +1,5 @@
 // Runs as points over any two columns, coloured by a third; the front that none beats in both.
-import { useSignal, useSignalEffect, type Signal } from '@preact/signals';
+import { useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { count } from '../../base/format.ts';
@@ -15,6 +15,7 @@ import { Chooser } from '../base/chooser.tsx';
 import { colourOf, theme } from '../base/theme.ts';
 import { axisChoices, axisOf, axisScale, metricsOf, type Axis } from './axes.ts';
 import { gradeOf } from './grade.ts';
+import { placeOf, Said, scatterSaid, TableOf } from './said.tsx';
 
 const SHOW_MAX = 100;
 
@@ -110,7 +111,7 @@ function Options({ c }: { c: Choice }) {
 /** What the rectangle holds, and what can be done with it. */
 function Picked({ picked }: { picked: Signal<string[]> }) {
 	const ids = picked.value;
-	if (!ids.length) return <span class="dim">drag a rectangle to pick runs</span>;
+	if (!ids.length) return <span class="dim">drag a rectangle to pick runs, or Space at one and at another</span>;
 	return (
 		<><b>{count(ids.length, 'run')}</b>
 			<button type="button" onClick={() => s.setShown(new Set(ids.slice(0, SHOW_MAX)))}>
@@ -129,14 +130,23 @@ export function Scatter() {
 		const now = chosen();
 		void s.needMetrics(metricsOf([now.x, now.y, now.colour]));
 	});
-	const label = `${count(s.rows.value.length, 'run')} by ${c.x} and ${c.y}; arrows walk through the runs`;
+	const axes = useComputed(() => {
+		const { x, y, colour } = chosen();
+		return [x, y, ...colour ? [colour] : []].map((id) => axisOf(id, s.rows.value));
+	});
+	const said = useComputed(() => scatterSaid(s.rows.value, axes.value[0]!, axes.value[1]!));
+	const label = `${count(s.rows.value.length, 'run')} by ${axes.value[0]!.title} and ${axes.value[1]!.title}; `
+		+ 'arrows walk through the runs';
 	const lit = s.lit.value === null ? undefined : s.runs.value.find((r) => r.id === s.lit.value);
 	return (
 		<div class="card chart scatter">
-			<p class="options"><Options c={c} /> <Picked picked={picked} /></p>
+			<p class="options"><Options c={c} /> <TableOf name="the scatter" axes={() => axes.value} />
+				<Picked picked={picked} /></p>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-scatter
-				aria-label={label} />
-			<span class="unseen" aria-live="polite">{lit?.name}</span>
+				aria-label={label} aria-describedby="scatter-said" />
+			<span class="unseen" aria-live="polite">
+				{lit && `${s.nameOf(lit.id, lit)}: ${placeOf(axes.value, lit)}`}</span>
+			<Said id="scatter-said" said={said} />
 		</div>
 	);
 }

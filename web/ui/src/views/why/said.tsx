@@ -1,0 +1,101 @@
+// What the panels of runs over axes show, in a few sentences and as a table.
+import { useSignal, type Signal } from '@preact/signals';
+import type { Run } from '../../base/types.ts';
+import { count } from '../../base/format.ts';
+import { fellOut } from '../../base/goal.ts';
+import { numbersOf, relationOf, relationWords } from '../../base/why/relation.ts';
+import * as s from '../../state/index.ts';
+import { Opener } from '../base/bits.tsx';
+import { DataTable } from '../base/datatable.tsx';
+import type { Axis } from './axes.ts';
+
+/** Axes that a sentence of their own is given at most. */
+const SENTENCES_MAX = 3;
+
+export function textOf(a: Axis, r: Run): string {
+	const v = a.value(r);
+	return v === null ? '–' : typeof v === 'number' ? a.format(v) : v;
+}
+
+/** "lr 0.1, wd 2". */
+export function placeOf(axes: readonly Axis[], r: Run): string {
+	return axes.map((a) => `${a.title} ${textOf(a, r)}`).join(', ');
+}
+
+const number = (a: Axis) => (r: Run) => {
+	const v = a.value(r);
+	return typeof v === 'number' ? v : NaN;
+};
+
+const isOfWords = (a: Axis, list: readonly Run[]) => list.some((r) => typeof a.value(r) === 'string');
+
+/** The best run on an axis and where it stands on the others; nothing where nobody can say what is better. */
+function bestOn(a: Axis, others: readonly Axis[], list: readonly Run[]): string[] {
+	const sign = a.dir === 'max' ? 1 : -1;
+	const there = list.filter((r) => !fellOut(r) && Number.isFinite(number(a)(r)));
+	if (!a.dir || !there.length) return [];
+	const best = there.reduce((b, r) => (sign * (number(a)(r) - number(a)(b)) > 0 ? r : b));
+	return [`Best ${a.title}: ${textOf(a, best)} at ${placeOf(others, best)} (${s.nameOf(best.id, best)}).`];
+}
+
+/** "12 points", and who is not among them. */
+function numbered(list: readonly Run[], axes: readonly Axis[], word: string): string {
+	const lacking = list.filter((r) => axes.some((a) => {
+		const v = a.value(r);
+		return v === null || typeof v === 'number' && !Number.isFinite(v);
+	})).length;
+	const lost = list.filter(fellOut).length;
+	return count(list.length, word) + (lacking ? `, ${lacking} without a value` : '')
+		+ (lost ? `, ${lost} failed or diverged (left out of what follows)` : '') + '.';
+}
+
+/** What points over two axes show. */
+export function scatterSaid(list: readonly Run[], x: Axis, y: Axis): string[] {
+	const counting = list.filter((r) => !fellOut(r));
+	const words = [x, y].find((a) => isOfWords(a, list));
+	const relation = x.id === y.id ? [] : [words ? `The values of ${words.title} are words: they have no order.`
+		: relationWords(x.title, y.title, relationOf(counting.map(number(x)), counting.map(number(y))))];
+	return [numbered(list, [x, y], 'point'), ...relation, ...bestOn(y, [x], list)];
+}
+
+/** What lines over axes show: which of them move with the goal's, their intervals holding all at once. */
+export function parallelSaid(list: readonly Run[], axes: readonly Axis[]): string[] {
+	const goal = [...axes].reverse().find((a) => a.dir !== null && !isOfWords(a, list));
+	const others = axes.filter((a) => a !== goal);
+	const first = numbered(list, axes, 'line');
+	if (!goal) return [first];
+	const counting = list.filter((r) => !fellOut(r));
+	const y = counting.map(number(goal));
+	const numeric = others.filter((a) => !isOfWords(a, list));
+	const found = numeric.map((a) => ({ a, f: relationOf(counting.map(number(a)), y, numeric.length) }))
+		.sort((p, q) => Math.abs(q.f.r) - Math.abs(p.f.r));
+	const sure = found.filter(({ f }) => f.sure);
+	const more = sure.slice(SENTENCES_MAX).map(({ a, f }) => `${a.title} (${numbersOf(f)})`);
+	const unsure = found.filter(({ f }) => !f.sure).map(({ a }) => a.title);
+	const words = others.filter((a) => isOfWords(a, list)).map((a) => a.title);
+	return [
+		first, ...sure.slice(0, SENTENCES_MAX).map(({ a, f }) => relationWords(a.title, goal.title, f)),
+		...more.length ? [`So do ${more.join(', ')}.`] : [],
+		...unsure.length ? [`Cannot tell whether ${goal.title} moves with ${unsure.join(', ')}.`] : [],
+		...words.length ? [`Words, which have no order: ${words.join(', ')}.`] : [],
+		...bestOn(goal, others, list),
+	];
+}
+
+/** The sentences below a panel, which describe its picture. */
+export function Said({ id, said }: { id: string; said: Signal<string[]> }) {
+	return <p class="said" id={id}>{said.value.join(' ')}</p>;
+}
+
+/** A button that opens the values as a table. */
+export function TableOf({ name, axes }: { name: string; axes: () => readonly Axis[] }) {
+	const open = useSignal(false);
+	const table = (close: () => void) => {
+		const own = [...new Map(axes().map((a) => [a.id, a])).values()];
+		const row = (r: Run) => ({ id: r.id, name: s.nameOf(r.id, r), href: s.runAddress(r.id),
+			cells: own.map((a) => textOf(a, r)) });
+		return <DataTable name={name} caption={`${name}: ${count(s.rows.value.length, 'run')}`} row={row}
+			head={['run', ...own.map((a) => a.title)]} rows={s.rows.value} close={close} />;
+	};
+	return <span class="numbers"><Opener word="table" open={open} panel={table} /></span>;
+}
