@@ -1,6 +1,6 @@
 // The tasks of a reader who compares runs: what each is, which part of the page it is about, and how it is done with
 // keys alone. at: the address it begins with. tasks_test.mjs does them, in a wide window and in one of 390 px.
-// wideOnly: why the narrow page has no such thing.
+// k.narrow: in a narrow window, where cards stand for the rows of the table.
 //
 // k.reach(selector): Tab, until the focus is there; k.enter: and Enter; k.press(key, …); k.type(words).
 // k.says(selector, pattern), k.lines(chart, n), k.address(pattern) and k.gone(selector) say that it is done.
@@ -18,6 +18,26 @@ export const tasks = [
 		await k.enter('section[aria-label="scatter"] h2 button');
 		await k.enter('button:text-is("Pareto front")');
 		await k.address(/front/);
+	} },
+	{ name: 'what points show, in words and as a table', part: 'why', at: '?e=sweep&sc=p:lr', async act(k) {
+		await k.says('.scatter .said', /^12 points\. (Cannot tell|Higher).*Best acc/);
+		await k.enter('.scatter button:text-is("table")');
+		await k.says('.values caption', /the scatter: 12 runs/);
+		await k.press('Escape');
+		await k.gone('.values');
+	} },
+	{ name: 'points picked between two runs', part: 'why', at: '?e=sweep&sc=p:lr', async act(k) {
+		await k.reach('[data-scatter]');
+		await k.press('ArrowRight', 'Space', 'ArrowRight', 'ArrowRight', 'Space');
+		await k.says('.scatter .options', /\d+ runs/);
+		await k.enter('.scatter button:has-text("only these")');
+		await k.address(/only|s=|o=/);
+	} },
+	{ name: 'a range of an axis, from one run to another', part: 'why', at: '?e=sweep&par', async act(k) {
+		await k.reach('[data-parallel]');
+		await k.press('ArrowLeft', 'ArrowDown', 'Space', 'ArrowDown', 'ArrowDown', 'Space');
+		await k.says('.parallel .options', /3 runs within/);
+		await k.says('.parallel .said', /^12 lines\./);
 	} },
 	{ name: 'which params matter, and which nobody can tell', part: 'why', at: '?e=sweep', async act(k) {
 		await k.enter('section[aria-label="importance"] h2 button');
@@ -101,28 +121,40 @@ export const tasks = [
 		await k.press('n');
 		await k.says('h1', /previous run/);
 	} },
-	{ name: 'a run as the baseline of the others', part: 'table', at: '?e=sweep',
-		wideOnly: 'cards have no rows to pin', async act(k) {
+	{ name: 'a run as the baseline of the others', part: 'table', at: '?e=sweep', async act(k) {
+		if (k.narrow) {
+			await k.enter('.cards .name');
+			await k.enter('h1 button:text-is("baseline")');
+			await k.enter('h1 a:text-is("all runs")');
+			await k.says('.cards .value', /baseline/);
+		} else {
 			await k.reach('.grid [tabindex="0"]');
 			await k.press('ArrowDown', 'b');
-			await k.address(/base=/);
-			await k.says('.facts', /baseline/);
-		} },
-	{ name: 'a column that a formula makes', part: 'table', at: '?e=sweep&c=p:lr',
-		wideOnly: 'cards have no columns', async act(k) {
-			await k.enter('.head button:text-is("columns")');
-			await k.reach('[aria-label="Find a column"]');
-			await k.type('= params.lr * 100');
-			await k.press('Enter', 'Escape');
-			await k.says('.grid .head', /params\.lr ?\* 100/);
-			await k.says('.grid .body .row[aria-rowindex="2"]', /10|100/);
-		} },
-	{ name: 'a column moved', part: 'table', at: '?e=sweep&c=p:lr&c=p:wd',
-		wideOnly: 'cards have no columns', async act(k) {
+		}
+		await k.address(/base=/);
+		await k.says('.facts', /baseline/);
+	} },
+	{ name: 'a column that a formula makes', part: 'table', at: '?e=sweep&c=p:lr', async act(k) {
+		await (k.narrow ? k.tool('columns') : k.enter('.head button:text-is("columns")'));
+		await k.reach('[aria-label="Find a column"]');
+		await k.type('= params.lr * 100');
+		await k.press('Enter', 'Escape');
+		if (k.narrow) return k.says('.cards .what', /params\.lr ?\* 100 10/);
+		await k.says('.grid .head', /params\.lr ?\* 100/);
+		await k.says('.grid .body .row[aria-rowindex="2"]', /10|100/);
+	} },
+	{ name: 'a column moved', part: 'table', at: '?e=sweep&c=p:lr&c=p:wd', async act(k) {
+		if (k.narrow) {
+			await k.tool('columns');
+			await k.enter('[aria-label="earlier: wd"]');
+			await k.press('Escape');
+			await k.says('.cards .what', /^wd [02]lr/);
+		} else {
 			await k.reach('.grid [tabindex="0"]');
 			await k.press('ArrowUp', 'ArrowRight', 'Alt+ArrowRight');
-			await k.address(/c=p:wd&c=p:lr/);
-		} },
+		}
+		await k.address(/c=p:wd&c=p:lr/);
+	} },
 	{ name: 'the table as Markdown', part: 'table', at: '?e=sweep', async act(k) {
 		await k.tool('copy');
 		await k.enter('[role=dialog] button:text-is("Markdown")');

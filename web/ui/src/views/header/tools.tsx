@@ -7,6 +7,7 @@ import { Alerts } from '../alerts/alerts.tsx';
 import { SavedViews } from '../saved/saved.tsx';
 import { CopyTable } from '../table/copy.tsx';
 import { saveTable } from '../table/csv.ts';
+import { Picker } from '../table/picker.tsx';
 import '../base/later.ts';
 import { BulkTag } from './bulktag.tsx';
 import { Manage } from './manage.tsx';
@@ -27,6 +28,8 @@ const ALERTS: Tool = { word: 'alerts', open: alerting, panel: (close) => <Alerts
 const TAG: Tool = { word: 'tag', open: tagging, panel: (close) => <BulkTag close={close} /> };
 const RUNS: Tool = { word: 'runs', open: managing, panel: (close) => <Manage close={close} /> };
 const COPY: Tool = { word: 'copy', open: copying, panel: (close) => <CopyTable close={close} /> };
+/** Stands in the head itself where there is room. */
+const COLUMNS: Tool = { word: 'columns', open: signal(false), panel: (close) => <Picker close={close} /> };
 const REPORTS = { page: 'report' as const, report: '', edition: null };
 
 const saveCsv = () => saveTable(s.experiment.value ?? 'runs');
@@ -61,7 +64,7 @@ export function Tools() {
 				onClick={followed(() => s.go(REPORTS, true))}
 				title="texts with charts, live or frozen">reports</a>
 			{tools.map((t) => <span key={t.word} class="spare"><Opener {...t} /></span>)}
-			<More tools={tools} />
+			<More tools={[COLUMNS, ...tools]} />
 			<button type="button" class="spare" onClick={saveCsv}
 				title="the table as it is: its rows, its columns, every digit">CSV</button>
 		</>

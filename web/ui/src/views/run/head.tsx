@@ -66,6 +66,9 @@ export function Head({ r }: { r: RunDetail }) {
 						{s.isArchived(r) ? 'unarchive' : 'archive'}</button>
 					<button type="button" onClick={() => void remove()}>delete</button>
 				</>)}
+				<button type="button" aria-pressed={s.baseline.value?.id === r.id}
+					title="the others are measured by it"
+					onClick={() => s.toggleBaseline(r)}>baseline</button>
 				<Others id={r.id} />
 				<a class="button" href={s.addressOf({ page: 'compare', run: null })} onClick={(e) => {
 					e.preventDefault();

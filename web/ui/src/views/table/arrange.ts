@@ -8,8 +8,8 @@ const WIDTH_MAX = 900;
 /** A press that moves less is a click. */
 const DRAG = 6;
 
-/** The column goes where another one is. */
-function place(from: number, to: number): boolean {
+/** The column goes where another one is; false where it cannot. */
+export function place(from: number, to: number): boolean {
 	const ids = columns.value.map((c) => c.id);
 	if (from < 1 || to < 1 || to >= ids.length || from === to) return false;
 	ids.splice(to, 0, ids.splice(from, 1)[0]!);

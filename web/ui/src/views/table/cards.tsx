@@ -13,6 +13,8 @@ import { Says } from '../base/jump.tsx';
 import { statements } from '../base/says.ts';
 import { colourOf } from '../base/theme.ts';
 import { linesOf } from '../charts/lines.ts';
+import type { Column } from './column.ts';
+import { columns } from './columns.tsx';
 import { visibleRows } from './rows.ts';
 import '../base/later.ts';
 
@@ -51,13 +53,16 @@ function Spark({ r }: { r: Run }) {
 	);
 }
 
-/** How the goal's values are said: with which decimals, and the difference to the best run's in which unit. */
+/** The run that the others are measured by. */
+const measure = () => s.baseline.value ?? s.best.value;
+
+/** How the goal's values are said: with which decimals, and the difference to one run's in which unit. */
 interface Scale {
 	value(r: Run): number | null;
 	decimals: number | null;
 	points: boolean;
-	/** The best run's value. */
-	best: number | null;
+	/** The value of the run that the others are measured by. */
+	base: number | null;
 }
 
 function scaleOf(list: readonly Run[]): Scale {
@@ -66,20 +71,33 @@ function scaleOf(list: readonly Run[]): Scale {
 	const values = list.map((r) => value(r) ?? NaN);
 	return {
 		value, decimals: decimalsFor(values), points: g !== null && inPoints(g.key, values),
-		best: s.best.value ? value(s.best.value) : null,
+		base: measure() ? value(measure()!) : null,
 	};
 }
 
 function Value({ r, scale }: { r: Run; scale: Scale }) {
 	const v = scale.value(r);
 	const text = fixed(v, scale.decimals);
-	if (s.best.value?.id === r.id) return <span class="value"><b class="best">{text}</b></span>;
-	const delta = v === null || scale.best === null ? null : (v - scale.best) * (scale.points ? 100 : 1);
+	const isBase = measure()?.id === r.id;
+	const delta = v === null || scale.base === null || isBase ? null : (v - scale.base) * (scale.points ? 100 : 1);
 	return (
 		<span class="value">
-			{text}
+			{s.best.value?.id === r.id ? <b class="best">{text}</b> : text}
+			{isBase && s.baseline.value && <small>baseline</small>}
 			{delta !== null && <small>{signed(delta, scale.points ? 1 : scale.decimals)}</small>}
 		</span>
+	);
+}
+
+/** What a card says of its run besides the goal: the params that tell most, or the columns that the reader chose. */
+function What({ r, params }: { r: Run; params: readonly string[] }) {
+	const own = (c: Column) => c.id !== 'name' && c.id !== 'delta' && c.full(r) !== '';
+	return (
+		<span class="what">{s.view.value.columns ? columns.value.filter(own).map((c) => (
+			<span key={c.id}>{cut(c.title)} <b>{c.cell(r)}</b></span>
+		)) : params.map((k) => r.params[k] === undefined ? null : (
+			<span key={k}>{cut(k.replace(/_/g, ' '))} <b>{cut(paramText(r.params[k]!))}</b></span>
+		))}</span>
 	);
 }
 
@@ -97,9 +115,7 @@ function Card({ r, scale, params, divide }: { r: Run; scale: Scale; params: read
 			<a class="name" href={s.runAddress(r.id)}
 				onClick={open}><Name text={s.nameOf(r.id, r)} /></a>
 			<Value r={r} scale={scale} />
-			<span class="what">{params.map((k) => r.params[k] === undefined ? null : (
-				<span key={k}>{cut(k.replace(/_/g, ' '))} <b>{cut(paramText(r.params[k]!))}</b></span>
-			))}</span>
+			<What r={r} params={params} />
 			<Spark r={r} />
 			<Says r={r} list={statements(r).filter((t) => t.kind !== 'finished')} />
 		</li>

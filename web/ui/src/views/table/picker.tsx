@@ -7,15 +7,17 @@ import { FORMULA } from '../../base/panel.ts';
 import { DERIVED } from '../../base/rank.ts';
 import { matchesWords } from '../../base/url.ts';
 import { Panel } from '../base/bits.tsx';
+import { place } from './arrange.ts';
 import { columns, pickable } from './columns.tsx';
 
 const LINE = 26;
 const LINES = 14;
 
-/** Columns whose label holds all of the words, those of the table first. */
+/** Columns whose label holds all of the words: those of the table as they stand there, then the others. */
 function found(words: string, on: ReadonlySet<string>) {
 	const all = pickable.value.filter((c) => matchesWords(words, [c.label]));
-	return [...all.filter((c) => on.has(c.id)), ...all.filter((c) => !on.has(c.id))];
+	const shown = [...on].flatMap((id) => all.find((c) => c.id === id) ?? []);
+	return [...shown, ...all.filter((c) => !on.has(c.id))];
 }
 
 /** Offers the formula as a column, or says what is wrong with it. */
@@ -27,6 +29,23 @@ function Derive({ text, add }: { text: string; add: (id: string) => void }) {
 	return (
 		<p>{unknown && <span class="problem" role="status">no run has {unknown.key}</span>}{' '}
 			<button type="button" onClick={() => add(DERIVED + text)}>add the column</button></p>
+	);
+}
+
+/** Buttons that move a column of the table by one place; the focus stays on the one that was pressed. */
+function Move({ id, label }: { id: string; label: string }) {
+	const move = (by: number) => (e: MouseEvent) => {
+		const button = e.currentTarget as HTMLElement;
+		const at = columns.value.findIndex((c) => c.id === id);
+		if (place(at, at + by)) queueMicrotask(() => button.focus()); // drawn by then
+	};
+	return (
+		<span class="move">
+			<button type="button" class="quiet" aria-label={`earlier: ${label}`}
+				onClick={move(-1)}>↑</button>
+			<button type="button" class="quiet" aria-label={`later: ${label}`}
+				onClick={move(1)}>↓</button>
+		</span>
 	);
 }
 
@@ -60,11 +79,11 @@ export function Picker({ close }: { close: () => void }) {
 				style={{ height: Math.min(list.length, LINES) * LINE + 'px' }}>
 				<div class="tall" style={{ height: list.length * LINE + 'px' }}>
 					{list.slice(from, from + LINES + 8).map((c, i) => (
-						<label key={c.id} class="line"
-							style={{ top: (from + i) * LINE + 'px' }}>
-							<input type="checkbox" checked={on.has(c.id)}
-								onChange={() => toggle(c.id)} />{c.label}
-						</label>
+						<span key={c.id} class="line" style={{ top: (from + i) * LINE + 'px' }}>
+							<label><input type="checkbox" checked={on.has(c.id)}
+								onChange={() => toggle(c.id)} /> {c.label}</label>
+							{on.has(c.id) && <Move id={c.id} label={c.label} />}
+						</span>
 					))}
 				</div>
 			</div>
