@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-// importance.mjs [--draws N] [--python PYTHON]: which params move a number, on functions whose total Sobol indices are known: of
+// importance.mjs [--draws N] [--python PYTHON] [--only WORD]: which params move a number, on functions whose total Sobol indices are known: of
 // each N draws of 200 runs with five params of noise beside, in how many all params with an index above 0.1 are called
 // important, those 1.5 times apart stand in order, and no noise is called important (85 of 100 asked); the same of
 // scikit-learn's permutation importance where PYTHON has it (important: above two deviations). Then 10,000 runs of 50 params
-// in seconds (2 asked). Wants the page's parts as the build bundled them (builddir).
+// in seconds, of the wall and of the processor (2 asked). --only: one of the functions, or large. Wants the page's parts as the build bundled them (builddir).
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -83,9 +83,10 @@ function large() {
 	const next = random(5), params = {}, n = 10000;
 	for (let i = 0; i < 50; i++) params[i] = Array.from({ length: n }, () => String(next()));
 	const y = Array.from({ length: n }, (_, i) => Number(params[0][i]) + 2 * Number(params[1][i]));
-	const begin = performance.now(), work = p.importanceOf(params, y);
+	const begin = performance.now(), used = process.cpuUsage(), work = p.importanceOf(params, y);
 	while (!work.next().done);
-	return (performance.now() - begin) / 1e3;
+	const { user, system } = process.cpuUsage(used);
+	return [(performance.now() - begin) / 1e3, (user + system) / 1e6];
 }
 
 const option = (name, usual) => {
@@ -94,13 +95,17 @@ const option = (name, usual) => {
 };
 const draws = Number(option('--draws', 100));
 let good = true;
+const only = option('--only', null);
 for (const [name, [, , total]] of Object.entries(FUNCTIONS)) {
+	if (only && !name.includes(only)) continue;
 	const drawn = Array.from({ length: draws }, (_, i) => draw(name, i + 1));
 	good = row('ours', name, drawn.map((d) => wrong(ours(d), total))) && good;
 	const theirs = scikit(option('--python', 'python3'), drawn);
 	if (theirs) row('scikit-learn', name, theirs.map((found) => wrong(found, total)));
 	else console.log(`${name.padEnd(10)} scikit-learn  is not there`);
 }
-const seconds = large();
-console.log(`10,000 runs of 50 params: ${seconds.toFixed(2)} s (2 asked)`);
+if (!only || only === 'large') {
+	const [wall, used] = large();
+	console.log(`10,000 runs of 50 params: ${wall.toFixed(2)} s, ${used.toFixed(2)} s of the processor (2 asked)`);
+}
 process.exit(good ? 0 : 1);
