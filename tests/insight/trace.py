@@ -46,7 +46,7 @@ def check_order(steps):
 
 
 def two_ranks(runs, text):
-    train(runs, text, "--run-name", "two", "--nproc-per-node", "2", "--trace-steps", f"{FIRST}:{LAST}")
+    train(runs, text, "--run-name", "two", "--nproc-per-node", "2", "--trace-steps", f"{FIRST}:{LAST}", slow_ms=20)  # its loader works in each step
     (slices, threads), seconds = slices_of(trace_text(runs, "two")), recorded(runs, "two")
     lib.equal({e["args"]["step"] for e in slices}, set(range(FIRST, LAST + 1)), "steps")
     for rank in (0, 1):

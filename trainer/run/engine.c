@@ -171,10 +171,7 @@ int engine_open_plan(struct engine **ret, const struct job *job, const struct se
 
 static void loader_worked(void *user, int thread, double from_s, double to_s)
 {
-	struct trace *t = user;
-
-	if (trace_on(t))
-		trace_add(t, &(struct trace_span){ "loader", thread, "load", "", -1, from_s, to_s });
+	trace_add(user, &(struct trace_span){ "loader", thread, "load", "", -1, from_s, to_s });
 }
 
 int engine_load(struct loader **ret, struct engine *e, enum split split, struct err *err)

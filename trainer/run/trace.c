@@ -1,4 +1,5 @@
-/* trace.c: one list of spans, under a lock: a traced step adds some hundreds. */
+/* trace.c: the spans of a step in one list, under a lock: a traced step adds some hundreds. What other threads end
+ * between two steps waits in a second one. */
 #include "trainer/run/trace.h"
 
 #include <pthread.h>
@@ -10,14 +11,19 @@
 #define TRIES 5
 #define SPANS_MAX ((size_t)1 << 20)
 
+struct list {
+	struct trace_span *spans;
+	size_t n, room, lost;
+};
+
 struct trace {
 	int64_t first, last;
 	int64_t date_offset_ns; /* read once, so that steps which meet also meet in the record */
+	int64_t step;		/* of the last trace_begin; 0: none yet */
 	double from_s;
 	_Atomic bool on;
 	pthread_mutex_t lock;
-	struct trace_span *spans;
-	size_t n, room, lost;
+	struct list now, between; /* of the step; of those that end until the next one begins */
 };
 
 static int64_t now_ns(clockid_t clock)
@@ -65,7 +71,8 @@ void trace_free(struct trace *t)
 	if (!t)
 		return;
 	pthread_mutex_destroy(&t->lock);
-	free(t->spans);
+	free(t->now.spans);
+	free(t->between.spans);
 	free(t);
 }
 
@@ -79,18 +86,6 @@ bool trace_covers(const struct trace *t, int64_t step)
 	return t && step >= t->first && step <= t->last;
 }
 
-bool trace_begin(struct trace *t, int64_t step, double from_s)
-{
-	if (!t)
-		return false;
-	pthread_mutex_lock(&t->lock);
-	t->n = t->lost = 0;
-	t->from_s = from_s;
-	atomic_store(&t->on, trace_covers(t, step));
-	pthread_mutex_unlock(&t->lock);
-	return trace_on(t);
-}
-
 double trace_from(const struct trace *t)
 {
 	return t->from_s;
@@ -101,35 +96,64 @@ int64_t trace_date_offset_ns(const struct trace *t)
 	return t->date_offset_ns;
 }
 
-/* Under the lock. */
-static bool make_room(struct trace *t)
+static bool make_room(struct list *l)
 {
-	size_t room = t->room ? 2 * t->room : 1024;
+	size_t room = l->room ? 2 * l->room : 1024;
 	struct trace_span *more;
 
-	if (t->n < t->room)
+	if (l->n < l->room)
 		return true;
-	more = room > SPANS_MAX ? NULL : realloc(t->spans, room * sizeof(*more));
+	more = room > SPANS_MAX ? NULL : realloc(l->spans, room * sizeof(*more));
 	if (!more)
 		return false;
-	t->spans = more;
-	t->room = room;
+	l->spans = more;
+	l->room = room;
 	return true;
 }
 
-static void add(struct trace *t, const struct trace_span *s)
+/* Under the lock, as all that changes a list. */
+static void add(struct list *l, const struct trace_span *s)
 {
-	if (make_room(t))
-		t->spans[t->n++] = *s;
+	if (make_room(l))
+		l->spans[l->n++] = *s;
 	else
-		t->lost++;
+		l->lost++;
+}
+
+/* What ended since the step's time began is the step's. */
+static void take_over(struct trace *t)
+{
+	for (size_t i = 0; i < t->between.n; i++)
+		if (t->between.spans[i].to_s > t->from_s)
+			add(&t->now, &t->between.spans[i]);
+	t->now.lost += t->between.lost;
+}
+
+bool trace_begin(struct trace *t, int64_t step, double from_s)
+{
+	bool on = trace_covers(t, step);
+
+	if (!t)
+		return false;
+	pthread_mutex_lock(&t->lock);
+	t->now.n = t->now.lost = 0;
+	t->step = step;
+	t->from_s = from_s;
+	if (on)
+		take_over(t);
+	t->between.n = t->between.lost = 0;
+	atomic_store(&t->on, on);
+	pthread_mutex_unlock(&t->lock);
+	return on;
 }
 
 void trace_add(struct trace *t, const struct trace_span *s)
 {
 	pthread_mutex_lock(&t->lock);
 	if (trace_on(t))
-		add(t, s);
+		add(&t->now, s);
+	else if (trace_covers(t, t->step + 1))
+		add(&t->between, s);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -146,30 +170,31 @@ static int by_row(const void *a, const void *b)
 static void fill(struct trace *t, double from_s, double to_s)
 {
 	if (to_s > from_s)
-		add(t, &(struct trace_span){ TRACE_STEP_ROW, 0, "other", "other", -1, from_s, to_s });
+		add(&t->now, &(struct trace_span){ TRACE_STEP_ROW, 0, "other", "other", -1, from_s, to_s });
 }
 
 const struct trace_span *trace_end(struct trace *t, double to_s, size_t *ret_n, size_t *ret_lost)
 {
+	struct list *l = &t->now;
 	double at_s = t->from_s;
 	size_t n;
 
 	pthread_mutex_lock(&t->lock);
 	atomic_store(&t->on, false);
-	if (t->n)
-		qsort(t->spans, t->n, sizeof(*t->spans), by_row);
-	n = t->n;
+	if (l->n)
+		qsort(l->spans, l->n, sizeof(*l->spans), by_row);
+	n = l->n;
 	for (size_t i = 0; i < n; i++) {
-		if (strcmp(t->spans[i].row, TRACE_STEP_ROW))
+		if (strcmp(l->spans[i].row, TRACE_STEP_ROW))
 			continue;
-		fill(t, at_s, t->spans[i].from_s);
-		at_s = t->spans[i].to_s;
+		fill(t, at_s, l->spans[i].from_s);
+		at_s = l->spans[i].to_s;
 	}
 	fill(t, at_s, to_s);
-	if (t->n)
-		qsort(t->spans, t->n, sizeof(*t->spans), by_row);
-	*ret_n = t->n;
-	*ret_lost = t->lost;
+	if (l->n)
+		qsort(l->spans, l->n, sizeof(*l->spans), by_row);
+	*ret_n = l->n;
+	*ret_lost = l->lost;
 	pthread_mutex_unlock(&t->lock);
-	return t->spans;
+	return l->spans;
 }

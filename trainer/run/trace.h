@@ -33,7 +33,8 @@ bool trace_begin(struct trace *t, int64_t step, double from_s);
 bool trace_on(const struct trace *t);
 bool trace_covers(const struct trace *t, int64_t step); /* whether that step is, will be or was traced; NULL: no */
 
-/* While it is on. When memory runs out spans are left out, which trace_end tells. */
+/* While it is on; a span that ends between two steps, as those of loader threads may, is one of the later step if that
+ * one is traced. When memory runs out spans are left out, which trace_end tells. */
 void trace_add(struct trace *t, const struct trace_span *s);
 
 /* Ends the step and fills the gaps of its own row with spans "other". Borrowed until the next trace_begin; *ret_lost is
