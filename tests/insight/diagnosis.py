@@ -49,6 +49,17 @@ def judged(server, ids):
         lib.equal(shares, sorted(shares, reverse=True), f"{name}: order")
 
 
+def same_words(runs, server, ids):
+    """REST's sentences, on the terminal: of a folder's journals as of the store."""
+    for name in FAULTS:
+        (folder,) = glob.glob(os.path.join(runs, "slow", name + "-*"))
+        read = subprocess.run([helper.DPTRAIN, "doctor", "--run", folder], capture_output=True, text=True, timeout=60)
+        got = diagnosis(server, ids[name])[1]
+        said = [got["sentence"], "bound by " + got["bound"], *(leaf[key] for leaf in got["leaves"] for key in ("sentence", "evidence", "usual", "action"))]
+        for out in (show(runs, name), read.stdout):
+            lib.check(all(words in out for words in said), f"{name}: {said} in {out}")
+
+
 def machine(server, name, threads, system, ready=0):
     """A run of compute on 2 cores beside which the machine said `system`, at every tenth step."""
     run = lib.make_run(server, "made", name, {"threads": threads, "batch_size": 8})
@@ -75,6 +86,9 @@ def machines(server):
     lib.equal((throttled["verdict"], throttled["leaves"][0]["share"]), ("cpu_quota", 0.5), "throttled")
     lib.equal(machine(server, "waiting", 2, dict(quiet, cpu_wait_percent=30))["verdict"], "cpu", "who has the cores nothing tells")
     lib.equal(machine(server, "crowded", 2, dict(quiet, cpu_wait_percent=30), ready=3)["verdict"], "crowding", "crowded")
+    unknown = machine(server, "crowds", 2, dict(quiet, cpu_wait_percent=30), ready=3)["leaves"][0]
+    lib.equal((unknown["gain"], unknown["sentence"]), (None, "crowding: 30 % of the time; what the action brings, dptrain doctor --try measures"),
+              "a gain that the share does not tell")
     lib.equal(machine(server, "others", 2, dict(quiet, cpu_wait_percent=30, cpu_process_percent=60))["verdict"], "cpu_taken", "others")
     lib.equal(machine(server, "memory", 2, dict(quiet, memory_wait_percent=40, major_faults=90))["leaves"][0]["evidence"],
               "threads wait for memory 40 % of the time; 9.0 pages are read back a step", "memory")
@@ -123,7 +137,7 @@ def main():
             f.write("the quick brown fox jumps over the lazy dog\n" * 60)
         for name, (environment, flags, _, _) in FAULTS.items():
             train(runs, text, name, environment, flags)
-        lib.check("speed: disk" in show(runs, "disk") and "next " in show(runs, "disk"), "dptrack show says it")
+        lib.check("speed: disk" in show(runs, "disk") and "next: " in show(runs, "disk"), "dptrack show says it")
         (folder,) = glob.glob(os.path.join(runs, "slow", "disk-*"))
         lib.equal(show(runs, folder + "/"), show(runs, "disk"), "a run by its folder")
         lib.equal(show(runs, os.path.join(runs, "slow")), show(runs, list(FAULTS)[-1]), "an experiment's newest run by its folder")
@@ -131,9 +145,11 @@ def main():
         try:
             listed = server.json("GET", "/api/v1/runs?experiment=slow")[1]["runs"]
             judged(server, {r["name"]: r["id"] for r in listed})
+            same_words(runs, server, {r["name"]: r["id"] for r in listed})
             made(server)
             machines(server)
             lib.check(learnt(server) in show(runs, "epochs"), "dptrack show says it too")
+            lib.check("--try measures" in show(runs, "crowds") and "0.00x" not in show(runs, "crowds"), show(runs, "crowds"))
         finally:
             server.stop()
     lib.finish("diagnosis")

@@ -114,6 +114,31 @@ static void loader(void **state)
 	judge(&s, "copy", 0.33);
 }
 
+/* Where the last core decodes, what computes beside that would be faster without, too, by nobody knows what. */
+static void decoding(void **state)
+{
+	struct tree_report r;
+	struct err err = ERR_INIT;
+	struct stage s;
+
+	(void)state;
+	make(&s, PACE_data_wait, 0.1);
+	s.run.load = 0.2;
+	s.run.load_cpu = 0.19;
+	judge(&s, "decode", 0.49);
+	s.run.threads = 7; /* and 0.95 that load, of 8 cores */
+	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_string_equal(r.verdict, "decode");
+	assert_true(isnan(r.findings[0].gain));
+	assert_non_null(strstr(r.sentence, "--try measures"));
+	s.run.workers = NAN; /* -j auto */
+	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_true(isnan(r.findings[0].gain));
+	s.run.workers = 0; /* one after the other */
+	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_true(fabs(r.findings[0].gain - 1 / (1 - r.findings[0].share)) < 1e-9);
+}
+
 static void communication(void **state)
 {
 	struct tree_report r;
@@ -305,7 +330,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loader), cmocka_unit_test(communication), cmocka_unit_test(ranks),
 		cmocka_unit_test(cpu),	  cmocka_unit_test(others),	   cmocka_unit_test(between),
-		cmocka_unit_test(healthy), cmocka_unit_test(fixed),
+		cmocka_unit_test(healthy), cmocka_unit_test(fixed),	   cmocka_unit_test(decoding),
 		cmocka_unit_test(clock_of_samples),
 	};
 

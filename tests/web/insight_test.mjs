@@ -41,9 +41,11 @@ test('a run that waits is told so, with evidence and action', async (t) => {
 	const page = await here.open(t, '?e=speed&r=' + id);
 	await page.waitForSelector('.speed h2:has-text("Speed: loader")', WAIT);
 	const said = await page.textContent('.speed');
-	for (const words of [d.leaves[0].evidence, d.leaves[0].usual, d.leaves[0].action, d.bound])
+	const [first] = d.leaves;
+	for (const words of [first.sentence, first.evidence, first.usual, first.action, d.bound])
 		assert.ok(said.includes(words), words);
-	assert.match(said, /50 \(\d+–\d+\) % of the time; without it up to 2\.0\d× as fast/);
+	assert.match(d.sentence, /^loader: 50 % of the time \(\d+-\d+\); without it up to 2\.0\dx as fast$/);
+	assert.equal(d.sentence, d.leaves[0].sentence);
 	assert.equal(Number(await page.getAttribute('.speed meter', 'value')), d.leaves[0].share);
 	assert.equal(await page.getAttribute('.speed a[download]', 'href'), `api/v1/runs/${id}/trace`);
 });
@@ -68,7 +70,7 @@ test('a healthy run says what bounds it, and is compared with another', async (t
 	const slow = await run('slow', { ...COMPUTE, data_wait: 0.03 });
 	const fast = await run('fast', COMPUTE);
 	const page = await here.open(t, '?e=speed&r=' + fast);
-	await page.waitForSelector('.speed:has-text("Healthy: nothing")', WAIT);
+	await page.waitForSelector('.speed:has-text("healthy: nothing whose removal would bring 5 %")', WAIT);
 	assert.match(await page.textContent('.speed'), /Bound by compute: .*Judged by \d+ steps/);
 	await page.selectOption('.speed select', slow);
 	await page.waitForSelector('.speed .told', WAIT);

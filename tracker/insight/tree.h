@@ -55,12 +55,14 @@ struct tree_finding {
 	const char *usual;
 	char action[240];
 	char flags[80]; /* of the action, as dptrain takes them; "": there is none to be tried */
+	char sentence[160]; /* leaf, share, interval and gain in words, wherever the finding is shown */
 };
 
 struct tree_report {
 	const char *verdict; /* the first finding's leaf, or "healthy" */
 	struct tree_finding findings[TREE_LEAVES];
 	size_t n;            /* largest share first */
+	char sentence[160];  /* the first finding's, or that there is none */
 	char bound[160];     /* what bounds the rest */
 };
 

@@ -230,6 +230,7 @@ static json_t *json_finding(const struct tree_finding *f)
 	json_t *o = json_object();
 
 	json_object_set_new(o, "leaf", json_string(f->leaf));
+	json_object_set_new(o, "sentence", json_string(f->sentence));
 	json_object_set_new(o, "share", real_or_null(f->share));
 	json_object_set_new(o, "low", real_or_null(f->low));
 	json_object_set_new(o, "high", real_or_null(f->high));
@@ -294,6 +295,7 @@ static void print_json(const struct doctor *d, const struct change *found)
 	for (size_t i = 0; i < d->report.n; i++)
 		json_array_append_new(leaves, json_finding(&d->report.findings[i]));
 	json_object_set_new(o, "verdict", json_string(d->report.verdict));
+	json_object_set_new(o, "sentence", json_string(d->report.sentence));
 	json_object_set_new(o, "leaves", leaves);
 	json_object_set_new(o, "bound", json_string(d->report.bound));
 	json_object_set_new(o, "steps", json_integer((json_int_t)d->pace.steps));

@@ -64,6 +64,7 @@ static void write_finding(struct js *j, const struct tree_finding *f)
 {
 	js_open(j, '{');
 	js_key_str(j, "leaf", f->leaf);
+	js_key_str(j, "sentence", f->sentence);
 	js_key_number(j, "share", f->share);
 	js_key_number(j, "low", f->low);
 	js_key_number(j, "high", f->high);
@@ -105,6 +106,7 @@ static int write_report(struct call *c, const struct query_run *run, const struc
 
 	js_open(&j, '{');
 	js_key_str(&j, "verdict", r->verdict);
+	js_key_str(&j, "sentence", r->sentence);
 	js_key(&j, "leaves");
 	js_open(&j, '[');
 	for (size_t i = 0; i < r->n; i++)
@@ -129,6 +131,8 @@ static int write_problem(struct call *c, const struct query_run *run, const char
 
 	js_open(&j, '{');
 	js_key(&j, "verdict");
+	js_null(&j);
+	js_key(&j, "sentence");
 	js_null(&j);
 	js_key(&j, "leaves");
 	js_open(&j, '[');

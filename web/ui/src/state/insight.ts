@@ -6,18 +6,18 @@ import { ApiError, num, numOrNull, request, type Json } from './server/api.ts';
 export interface Leaf {
 	leaf: string;
 	share: number;
-	low: number | null;
-	high: number | null;
+	/** Leaf, share, interval and gain in words. */
+	sentence: string;
 	evidence: string;
 	usual: string;
 	action: string;
-	/** So many times as fast without it, at most; null: its share does not tell. */
-	gain: number | null;
 }
 
 export interface Diagnosis {
 	/** The first leaf, or "healthy"; '': its speed cannot be judged. */
 	verdict: string;
+	/** That in words. */
+	sentence: string;
 	leaves: Leaf[];
 	bound: string;
 	/** Since which step validation rises while training falls, in words. */
@@ -28,9 +28,8 @@ export interface Diagnosis {
 }
 
 function leafOf(l: Json): Leaf {
-	return { leaf: String(l.leaf), share: num(l.share), low: numOrNull(l.low), high: numOrNull(l.high),
-		evidence: String(l.evidence), usual: String(l.usual), action: String(l.action),
-		gain: numOrNull(l.gain) };
+	return { leaf: String(l.leaf), share: num(l.share), sentence: String(l.sentence), evidence: String(l.evidence),
+		usual: String(l.usual), action: String(l.action) };
 }
 
 /** What the server has nothing to say about is none. */
@@ -48,8 +47,8 @@ export async function getDiagnosis(run: string): Promise<Diagnosis | null> {
 	if (!d || (d.verdict === null && !d.overfitting)) return null;
 	const leaves = (d.leaves as Json[]).map(leafOf);
 	const overfitting = d.overfitting ? String((d.overfitting as Json).sentence) : null;
-	return { verdict: String(d.verdict ?? ''), leaves, bound: String(d.bound), overfitting, steps: num(d.steps),
-		warmup: num(d.warmup) };
+	return { verdict: String(d.verdict ?? ''), sentence: String(d.sentence ?? ''), leaves, bound: String(d.bound),
+		overfitting, steps: num(d.steps), warmup: num(d.warmup) };
 }
 
 const pairOf = (from: string, to: string) => `run=${encodeURIComponent(from)}&run=${encodeURIComponent(to)}`;

@@ -10,15 +10,11 @@ import { Versus } from './versus.tsx';
 
 const TraceView = lazy(() => import('../insight/trace.tsx').then((m) => m.TraceView));
 
-const percent = (share: number) => Math.round(100 * share);
-
 function LeafRow({ leaf }: { leaf: Leaf }) {
-	const { low, high } = leaf;
-	const without = leaf.gain === null ? '' : `; without it up to ${leaf.gain.toFixed(2)}× as fast`;
-	const between = low === null || high === null ? '' : ` (${percent(low)}–${percent(high)})`;
+	const rest = leaf.sentence.slice(leaf.leaf.length);
 	return (
 		<li>
-			<p><b>{leaf.leaf}</b>: {percent(leaf.share)}{between} % of the time{without}</p>
+			<p><b>{leaf.leaf}</b>{rest}</p>
 			<meter value={leaf.share} aria-label={`${leaf.leaf}, share of the time`} />
 			<dl class="pairs">
 				<div><dt>found</dt><dd>{leaf.evidence}</dd></div>
@@ -34,7 +30,7 @@ function Verdict({ d }: { d: Diagnosis }) {
 		<>
 			{d.leaves.length > 0
 				? <ol class="leaves">{d.leaves.map((l) => <LeafRow key={l.leaf} leaf={l} />)}</ol>
-				: <p>Healthy: nothing whose removal would bring 5 %.</p>}
+				: <p>{d.sentence}</p>}
 			<p class="dim">Bound by {d.bound}. Judged by {count(d.steps, 'step')}, {d.warmup} more left
 				out as warm-up.</p>
 		</>
