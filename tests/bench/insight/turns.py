@@ -46,21 +46,26 @@ def turn(o, off, on, swapped):
     return {"step_ratio": step, "cpu_ratio": cpu, "cpu": pair[False]["cpu"], "same_losses": pair[True]["losses"] == pair[False]["losses"]}
 
 
+def words(row):
+    return "step %.4f, processor %.4f of %.2f s, losses %s" % (row["step_ratio"], row["cpu_ratio"], row["cpu"],
+                                                              "equal" if row["same_losses"] else "DIFFER")
+
+
 def compare(o, off, on, limit):
     """off, on: the flags of both sides. Prints what was found beside what is asked."""
-    kept, rows = results.Results(o.results, o.minutes), []
+    kept, rows = results.Results(o.results, o.minutes, words), []
     with contextlib.suppress(results.Over):
         for r in range(o.rounds):
             rows.append(kept.calm("%s round %d" % (" ".join(map(str, on)), r), lambda r=r: turn(o, off, on, r % 2 == 1), o.tries))
     if not rows:
         return
     others.tell(rows)
-    ratio = {key: statistics.median(row[key] for row in rows) for key in ("step_ratio", "cpu_ratio")}
+    quiet = [row for row in rows if others.calm(row)]
+    ratio = {key: statistics.median(row[key] for row in quiet or rows) for key in ("step_ratio", "cpu_ratio")}
     if o.json:
         print(json.dumps({"rounds": rows, **ratio, "limit": limit}))
     else:
         for r, row in enumerate(rows):
-            print("round %d: step %.4f, processor %.4f of %.2f s, losses %s%s"
-                  % (r + 1, row["step_ratio"], row["cpu_ratio"], row["cpu"], "equal" if row["same_losses"] else "DIFFER",
-                     "" if others.calm(row) else " (others on the cores)"))
-        print("medians: step %.4f, processor %.4f, limit %.2f" % (ratio["step_ratio"], ratio["cpu_ratio"], limit))
+            print("round %d: %s%s" % (r + 1, words(row), "" if others.calm(row) else " (others on the cores)"))
+        print("medians of %d rounds%s: step %.4f, processor %.4f, limit %.2f" % (len(quiet or rows), "" if quiet else " beside others",
+                                                                              ratio["step_ratio"], ratio["cpu_ratio"], limit))

@@ -1,4 +1,7 @@
-"""What a long benchmark has measured, kept in a file, so that it can be made in parts."""
+"""What a long benchmark has measured, kept in a file, so that it can be made in parts.
+
+Beside others a row is made --tries times and then marked, so that a part ends on a busy machine, too; a part that finds a marked row
+in the file makes it again, once, and keeps the calmer one."""
 import json
 import os
 import sys
@@ -11,25 +14,35 @@ class Over(Exception):
 
 
 class Results:
-    """Rows by what they are of. path: the file, a line a row, or None; what stands there is not measured again."""
+    """Rows by what they are of. path: the file, a line a row, or None; what stands there is not measured again. words: what is said
+    of a row once it is made; else it is printed as it is."""
 
-    def __init__(self, path, minutes):
-        self.path, self.until, self.rows = path, time.monotonic() + 60 * minutes, {}
+    def __init__(self, path, minutes, words=json.dumps):
+        self.path, self.until, self.rows, self.words = path, time.monotonic() + 60 * minutes, {}, words
         if path and os.path.exists(path):
             with open(path, encoding="utf-8") as f:
                 self.rows = dict(json.loads(line) for line in f if line.endswith("\n"))  # not what it was ended in the middle of
+        self.loud = {key for key, row in self.rows.items() if not others.calm(row)}
 
     def get(self, key, make):
         """The row, measured by make() where there is none yet. Raises Over once the minutes have passed."""
+        late = time.monotonic() > self.until
         if key not in self.rows:
-            if time.monotonic() > self.until:
+            if late:
                 raise Over
-            self.rows[key] = make()
-            print("%s: %s" % (key, json.dumps(self.rows[key])), file=sys.stderr, flush=True)
-            if self.path:
-                with open(self.path, "a", encoding="utf-8") as f:
-                    f.write(json.dumps([key, self.rows[key]]) + "\n")
+            self.keep(key, make())
+        elif key in self.loud and not late:
+            self.loud.remove(key)
+            row = make()
+            self.keep(key, row if row["others"] < self.rows[key]["others"] else self.rows[key])
         return self.rows[key]
+
+    def keep(self, key, row):
+        self.rows[key] = row
+        print("%s: %s%s" % (key, self.words(row), "" if others.calm(row) else " (others on the cores)"), file=sys.stderr, flush=True)
+        if self.path:
+            with open(self.path, "a", encoding="utf-8") as f:
+                f.write(json.dumps([key, row]) + "\n")
 
     def calm(self, key, make, tries=3):
         """The same of a dict, made again while others are on the cores: how much they were stands in it as "others"."""
