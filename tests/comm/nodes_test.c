@@ -4,11 +4,13 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -259,6 +261,128 @@ static void test_early_end(void **state)
 	expect_clean(&w);
 }
 
+/* ---- what was sent leaves, wherever its sender goes ---- */
+
+#define ELSEWHERE_MOST_S 15.0
+
+static atomic_int *heard; /* shared by the ranks: how many messages rank 2 has */
+
+static bool others_come(int messages)
+{
+	const double until = clock_mono_s() + ELSEWHERE_MOST_S;
+
+	while (atomic_load(heard) < messages && clock_mono_s() < until)
+		clock_sleep_s(0.001);
+	return atomic_load(heard) >= messages;
+}
+
+/* Long ones fill the buffers, short ones go behind them. */
+static const size_t said_bytes[] = { 300000, 1000, 700017, 70000, 3 };
+
+#define SAID (int)(sizeof(said_bytes) / sizeof(said_bytes[0]))
+
+static int hear_all(struct comm *c)
+{
+	unsigned char *x = malloc(said_bytes[2]);
+	struct err err = ERR_INIT;
+	int rc = 0;
+
+	for (int k = 0; !rc && k < SAID; k++) {
+		clock_sleep_s(0.05); /* rank 0 is ahead */
+		rc = c->ops->recv(c, x, said_bytes[k], 0, &err);
+		for (size_t i = 0; !rc && i < said_bytes[k]; i++)
+			rc = x[i] != (unsigned char)(i * 7 + (size_t)k);
+		atomic_fetch_add(heard, 1);
+	}
+	if (rc)
+		fprintf(stderr, "rank 2: %s\n", err.text);
+	free(x);
+	return rc ? 20 : 0;
+}
+
+static int say_one(struct comm *c, int k)
+{
+	unsigned char *x = malloc(said_bytes[k]);
+	struct err err = ERR_INIT;
+	int rc;
+
+	for (size_t i = 0; i < said_bytes[k]; i++)
+		x[i] = (unsigned char)(i * 7 + (size_t)k);
+	rc = c->ops->send(c, x, said_bytes[k], 2, &err);
+	if (rc)
+		fprintf(stderr, "rank 0: %s\n", err.text);
+	free(x);
+	return rc ? 21 : 0;
+}
+
+/* Rank 0 sends, then waits without a call: for data, or at work. */
+static int goes_to_work(struct comm *c)
+{
+	int rc = c->rank == 2 ? hear_all(c) : 0;
+
+	for (int k = 0; !rc && c->rank == 0 && k < SAID; k++) {
+		rc = say_one(c, k);
+		if (!rc && k % 2 && !others_come(k + 1))
+			rc = 22;
+	}
+	return !rc && c->rank == 0 && !others_come(SAID) ? 22 : rc;
+}
+
+/* Rank 0 waits for rank 1 in another communicator, which waits for rank 2. */
+static int goes_to_neighbour(struct comm *c)
+{
+	struct err err = ERR_INIT;
+	struct comm *pair;
+	int rc = c->ops->split(c, c->rank < 2 ? 0 : 1, &pair, &err) ? 23 : 0;
+
+	if (!rc && c->rank == 2)
+		rc = hear_all(c);
+	for (int k = 0; !rc && c->rank == 0 && k < SAID; k++)
+		rc = say_one(c, k);
+	if (!rc && c->rank == 1 && !others_come(SAID))
+		rc = 22;
+	if (!rc && c->rank < 2 && pair->ops->barrier(pair, &err))
+		rc = 24;
+	if (rc != 23)
+		pair->ops->close(pair);
+	return rc;
+}
+
+/* Rank 0 ends. */
+static int goes_away(struct comm *c)
+{
+	int rc = c->rank == 2 ? hear_all(c) : 0;
+
+	for (int k = 0; !rc && c->rank == 0 && k < SAID; k++)
+		rc = say_one(c, k);
+	return rc;
+}
+
+/* Small buffers of the machine, and long pieces for what UCX copies, if it does: most of one would stay behind in a
+ * process that calls it no more. */
+static void test_sender_elsewhere(void **state)
+{
+	static rank_fn *const fns[] = { goes_to_work, goes_to_neighbour, goes_away };
+
+	(void)state;
+	if (no_link())
+		skip();
+	heard = mmap(NULL, sizeof(*heard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(heard, MAP_FAILED);
+	setenv("UCX_TCP_TX_SEG_SIZE", "256k", 1);
+	setenv("UCX_TCP_SNDBUF", "16k", 1);
+	setenv("UCX_TCP_RCVBUF", "128k", 1);
+	for (size_t f = 0; f < sizeof(fns) / sizeof(fns[0]); f++)
+		for (int sockets = 1; sockets <= 4; sockets += 3) {
+			atomic_store(heard, 0);
+			expect_clean(&(struct world){ 2, { 2, 1 }, sockets, fns[f] });
+		}
+	unsetenv("UCX_TCP_TX_SEG_SIZE");
+	unsetenv("UCX_TCP_SNDBUF");
+	unsetenv("UCX_TCP_RCVBUF");
+	munmap(heard, sizeof(*heard));
+}
+
 static int dying(struct comm *c)
 {
 	struct err err = ERR_INIT;
@@ -398,7 +522,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_strangers),  cmocka_unit_test(test_contradictions),
 		cmocka_unit_test(test_collectives), cmocka_unit_test(test_early_end),
-		cmocka_unit_test(test_same_bits), cmocka_unit_test(test_groups), cmocka_unit_test(test_dead_rank),
+		cmocka_unit_test(test_same_bits), cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_sender_elsewhere), cmocka_unit_test(test_dead_rank),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -46,7 +46,8 @@ struct link_module {
 	int (*start)(struct link *l, struct link_transfer *t, struct err *err);
 	/* Moves along what is under way; before each look at some of it. */
 	void (*progress)(struct link *l);
-	/* 1: done, 0: not yet, ERR_PEER: the peer is gone. */
+	/* 1: done, 0: not yet, ERR_PEER: the peer is gone. What was sent has left the process then, or leaves without a
+	 * call: who sent it may call the link no more. */
 	int (*poll)(struct link *l, struct link_transfer *t, struct err *err);
 	/* Sleeps until something may have happened, so many seconds at most. */
 	void (*wait)(struct link *l, double seconds);

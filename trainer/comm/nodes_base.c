@@ -102,7 +102,7 @@ static int find_places(struct nodes *x, const struct nodes_said *said, struct er
 	return 0;
 }
 
-/* A message counts as sent once the link has its bytes; those may leave later, and only while somebody calls it. */
+/* Beside a wait for ranks of this machine: those of others may be ahead, and connect or send meanwhile. */
 static void move_on(void *user)
 {
 	struct link *l = user;

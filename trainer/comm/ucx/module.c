@@ -58,7 +58,9 @@ static bool set_in_environment(const char *name)
 /* Between machines only: the ranks of one use shared memory, and two containers of one machine must not be taken for
  * one. Without RDMA devices the one interface that leads to the others is used, and messages are sent at once: asking
  * first whether the other end has room for them takes a way there and back behind all that the wire still holds, and
- * TCP stops a sender that is too far ahead anyway. A user's own settings win. */
+ * TCP stops a sender that is too far ahead anyway. And they are sent from where they lie: what UCX copies it calls
+ * sent, though bytes of it are still ours and leave only while somebody calls UCX, which a rank that then waits
+ * elsewhere does not. A user's own settings win. */
 static void configure(ucp_config_t *config, const struct link_opts *o)
 {
 	struct stat st;
@@ -68,6 +70,8 @@ static void configure(ucp_config_t *config, const struct link_opts *o)
 		ucp_config_modify(config, "TLS", tcp ? "tcp" : "rc,dc,ud,tcp");
 	if (!set_in_environment("UCX_RNDV_THRESH") && tcp)
 		ucp_config_modify(config, "RNDV_THRESH", "inf");
+	if (!set_in_environment("UCX_ZCOPY_THRESH") && tcp)
+		ucp_config_modify(config, "ZCOPY_THRESH", "1");
 	if (!set_in_environment("UCX_NET_DEVICES") && o->interface[0] && tcp)
 		ucp_config_modify(config, "NET_DEVICES", o->interface);
 }
