@@ -116,6 +116,19 @@ static void err_maps_errno(void **state)
 	assert_string_equal(e.text, "rank 3: write x: No space left on device");
 }
 
+static void err_keeps_the_reason(void **state)
+{
+	char path[2 * sizeof((struct err){ 0 }.text)];
+	struct err e = ERR_INIT;
+
+	(void)state;
+	memset(path, 'x', sizeof(path));
+	path[sizeof(path) - 1] = '\0';
+	assert_int_equal(err_set_errno(&e, ENAMETOOLONG, "cannot write %s", path), ERR_IO);
+	assert_int_equal(strlen(e.text), sizeof(e.text) - 1);
+	assert_non_null(strstr(e.text, "x: File name too long"));
+}
+
 static void err_names_its_field(void **state)
 {
 	struct err e = ERR_INIT;
@@ -194,6 +207,7 @@ int main(void)
 		cmocka_unit_test(buf_stops_at_its_maximum),
 		cmocka_unit_test(arena_keeps_contents),
 		cmocka_unit_test(err_maps_errno),
+		cmocka_unit_test(err_keeps_the_reason),
 		cmocka_unit_test(err_names_its_field),
 		cmocka_unit_test(median_is_in_the_middle),
 		cmocka_unit_test(sha_known_values),

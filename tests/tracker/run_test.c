@@ -256,18 +256,18 @@ static void warnings_are_said_once(void **state)
 
 static void names_are_safe(void **state)
 {
-	char name[NAMES_COMPONENT_BYTES], again[NAMES_COMPONENT_BYTES], id[NAMES_ID_BYTES];
+	char name[FILE_NAME_BYTES], again[FILE_NAME_BYTES], id[NAMES_ID_BYTES];
 
 	(void)state;
-	names_escape(name, "");
+	file_name_of(name, "");
 	assert_string_equal(name, "_");
-	names_escape(name, "../etc/passwd");
+	file_name_of(name, "../etc/passwd");
 	assert_string_equal(name, "_._etc_passwd");
 	for (int i = 0; i < 200; i++) {
 		assert_int_equal(names_draw_id(id), 0);
 		assert_true(names_is_id(id));
 		names_from_id(name, id);
-		names_escape(again, name);
+		file_name_of(again, name);
 		assert_string_equal(name, again);
 	}
 	assert_false(names_is_id("0123456789abcdef0123456789abcdeF"));

@@ -21,7 +21,8 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 
 int err_set_errno(struct err *e, int errno_value, const char *fmt, ...)
 {
-	char reason[128];
+	char text[128];
+	const char *reason = strerror_r(errno_value, text, sizeof(text));
 	size_t used;
 	va_list ap;
 	int code = ERR_IO;
@@ -37,10 +38,10 @@ int err_set_errno(struct err *e, int errno_value, const char *fmt, ...)
 	e->code = code;
 	e->field[0] = '\0';
 	va_start(ap, fmt);
-	vsnprintf(e->text, sizeof(e->text), fmt, ap);
+	vsnprintf(e->text, sizeof(e->text) - strlen(": ") - strlen(reason), fmt, ap);
 	va_end(ap);
 	used = strlen(e->text);
-	snprintf(e->text + used, sizeof(e->text) - used, ": %s", strerror_r(errno_value, reason, sizeof(reason)));
+	snprintf(e->text + used, sizeof(e->text) - used, ": %s", reason);
 	return code;
 }
 

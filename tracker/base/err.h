@@ -33,7 +33,8 @@ struct err {
 /* Fills e (NULL is fine) and returns code, so that callers can `return err_set(...)`. */
 int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-/* As err_set, with ": " and the text of errno_value appended; ENOSPC, EDQUOT and EFBIG give ERR_NOSPC. */
+/* As err_set, with ": " and the text of errno_value appended, which is never cut off; ENOSPC, EDQUOT and EFBIG
+ * give ERR_NOSPC. */
 int err_set_errno(struct err *e, int errno_value, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Names the field of an error that is already set; returns its code. err_set forgets what an earlier one named. */

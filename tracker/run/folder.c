@@ -9,30 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tracker/base/file_name.h"
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
 #include "tracker/run/names.h"
 
 #define HEADER_BYTES_MAX 16384u
 #define ID_DIGITS 8
-
-static int make_folders(const char *path, struct err *err)
-{
-	char part[4096];
-	size_t n = strlen(path);
-
-	if (n >= sizeof(part))
-		return err_set(err, ERR_USAGE, "%.100s…: path is too long", path);
-	for (size_t i = 1; i <= n; i++) {
-		if (path[i] != '/' && path[i] != '\0')
-			continue;
-		memcpy(part, path, i);
-		part[i] = '\0';
-		if (mkdir(part, 0777) && errno != EEXIST)
-			return err_set_errno(err, errno, "cannot make the run's folder %s", part);
-	}
-	return 0;
-}
 
 struct journal_file {
 	const char *path;
@@ -233,7 +216,7 @@ static void find_newest(struct newest *n, const char *dir, const char *prefix, i
 /* By its name in its experiment, or whichever below runs_dir. */
 static int find_latest(struct newest *n, const struct folder_opts *opts, struct err *err)
 {
-	char experiment[NAMES_COMPONENT_BYTES], name[NAMES_COMPONENT_BYTES], prefix[NAMES_COMPONENT_BYTES + 1];
+	char experiment[FILE_NAME_BYTES], name[FILE_NAME_BYTES], prefix[FILE_NAME_BYTES + 1];
 	char dir[4096];
 
 	*n = (struct newest){ .opts = opts };
@@ -241,8 +224,8 @@ static int find_latest(struct newest *n, const struct folder_opts *opts, struct 
 		find_newest(n, opts->runs_dir, "", 1);
 		return n->best_id[0] ? 0 : err_set(err, ERR_NOENT, "no run lies in %.200s", opts->runs_dir);
 	}
-	names_escape(experiment, opts->experiment);
-	names_escape(name, opts->run_name);
+	file_name_of(experiment, opts->experiment);
+	file_name_of(name, opts->run_name);
 	snprintf(prefix, sizeof(prefix), "%s-", name);
 	if ((size_t)snprintf(dir, sizeof(dir), "%s/%s", opts->runs_dir, experiment) >= sizeof(dir))
 		return err_set(err, ERR_USAGE, "%.100s…: path is too long", opts->runs_dir);
@@ -270,9 +253,18 @@ int folder_find(struct folder *ret, char *ret_id, struct arena *arena, const str
 	return rc;
 }
 
+static int make_folder(const char *dir, struct err *err)
+{
+	int rc = file_name_folders(dir, err);
+
+	if (!rc && mkdir(dir, 0777) && errno != EEXIST)
+		rc = err_set_errno(err, errno, "cannot make the run's folder %s", dir);
+	return rc;
+}
+
 int folder_open(struct folder *ret, struct arena *arena, const struct folder_opts *opts, struct err *err)
 {
-	char experiment[NAMES_COMPONENT_BYTES], run_name[NAMES_COMPONENT_BYTES];
+	char experiment[FILE_NAME_BYTES], run_name[FILE_NAME_BYTES];
 	struct folder f = { .newest_segment = -1 };
 	int rc;
 
@@ -282,14 +274,14 @@ int folder_open(struct folder *ret, struct arena *arena, const struct folder_opt
 			*ret = f;
 		return rc;
 	}
-	names_escape(experiment, opts->experiment);
-	names_escape(run_name, opts->run_name);
+	file_name_of(experiment, opts->experiment);
+	file_name_of(run_name, opts->run_name);
 	f.dir = arena_printf(arena, "%s/%s/%s-%.8s", opts->runs_dir, experiment, run_name, opts->run_id);
 	f.experiment = arena_strdup(arena, opts->experiment);
 	f.run_name = arena_strdup(arena, opts->run_name);
 	if (!f.dir || !f.experiment || !f.run_name)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	rc = make_folders(f.dir, err);
+	rc = make_folder(f.dir, err);
 	if (!rc)
 		*ret = f;
 	return rc;

@@ -20,7 +20,7 @@
 
 struct journal {
 	struct journal_opts opts;
-	char host[NAMES_COMPONENT_BYTES];
+	char host[FILE_NAME_BYTES];
 	char writer_id[NAMES_ID_BYTES];
 	char path[4096];
 	int fd;

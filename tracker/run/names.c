@@ -10,8 +10,6 @@
 
 #include "tracker/base/err.h"
 
-#define ESCAPED_BYTES_MAX 100u
-
 static const char *const adjectives[32] = {
 	"amber",  "bold", "brisk", "calm",  "clear",  "crisp", "deep",   "eager", "early", "fair",  "fresh",
 	"gentle", "keen", "light", "lively", "lucid", "mellow", "merry", "mild",  "nimble", "plain", "proud",
@@ -40,43 +38,22 @@ bool names_is_id(const char *id)
 	return strlen(id) == NAMES_ID_BYTES - 1 && strspn(id, "0123456789abcdef") == NAMES_ID_BYTES - 1;
 }
 
-static bool plain(char c)
-{
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-	       c == '-';
-}
-
-void names_escape(char ret[NAMES_COMPONENT_BYTES], const char *name)
-{
-	size_t n = 0;
-
-	for (; name[n] && n < ESCAPED_BYTES_MAX; n++)
-		ret[n] = plain(name[n]) ? name[n] : '_';
-	if (!n)
-		ret[n++] = '_';
-	ret[n] = '\0';
-	if (ret[0] == '.' || ret[0] == '-')
-		ret[0] = '_';
-	if (!strncmp(ret, "dptrack.", 8))
-		ret[7] = '_';
-}
-
-void names_from_id(char ret[NAMES_COMPONENT_BYTES], const char *id)
+void names_from_id(char ret[FILE_NAME_BYTES], const char *id)
 {
 	char digits[9] = "";
 	unsigned long bits;
 
 	memcpy(digits, id, 8);
 	bits = strtoul(digits, NULL, 16);
-	snprintf(ret, NAMES_COMPONENT_BYTES, "%s-%s-%lu", adjectives[bits & 31], nouns[bits >> 5 & 31],
+	snprintf(ret, FILE_NAME_BYTES, "%s-%s-%lu", adjectives[bits & 31], nouns[bits >> 5 & 31],
 		 (bits >> 10) % 100);
 }
 
-void names_host(char ret[NAMES_COMPONENT_BYTES])
+void names_host(char ret[FILE_NAME_BYTES])
 {
 	char host[256] = "";
 
 	if (gethostname(host, sizeof(host) - 1) || !host[0])
 		snprintf(host, sizeof(host), "localhost");
-	names_escape(ret, host);
+	file_name_of(ret, host);
 }

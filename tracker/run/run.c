@@ -44,7 +44,7 @@ static int open_here_page(struct dptrack_run *run, struct err *err)
 
 static int open_folder(struct dptrack_run *run, const struct dptrack_run_opts *o, struct err *err)
 {
-	char made[NAMES_COMPONENT_BYTES];
+	char made[FILE_NAME_BYTES];
 	int rc;
 
 	if (o->run_id)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tracker/base/err.h"
+#include "tracker/base/file_name.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/utf8.h"
 #include "tracker/event/limits.h"
@@ -97,24 +98,6 @@ static int open_source(struct copy *c, const char *path, struct err *err)
 	return c->piece ? 0 : err_set(err, ERR_NOMEM, "out of memory");
 }
 
-/* The folders above the path, behind its first n bytes, which are there. */
-static int make_folders(char *path, size_t n, struct err *err)
-{
-	for (char *p = path + n; *p; p++) {
-		int rc;
-
-		if (*p != '/')
-			continue;
-		*p = 0;
-		rc = mkdir(path, 0777) && errno != EEXIST ? err_set_errno(err, errno, "cannot make the folder %s", path)
-							  : 0;
-		*p = '/';
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
 /* The copy is there whole, or not at all. */
 static int copy_file(struct copy *c, const char *path, const char *to, struct err *err)
 {
@@ -175,7 +158,7 @@ static int keep(struct dptrack_run *run, const char *name, const char *path, str
 		return err_set(err, ERR_USAGE, "its path is too long");
 	sha256_init(&c.sha256);
 	rc = open_source(&c, path, err);
-	rc = rc ? rc : make_folders(to, strlen(run->folder.dir) + 1, err);
+	rc = rc ? rc : file_name_folders(to, err);
 	rc = rc ? rc : copy_file(&c, path, to, err);
 	free(c.piece);
 	if (c.from >= 0)

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "tracker/base/file_name.h"
 #include "web/cli/cli.h"
 
 struct writer {
@@ -24,17 +24,6 @@ struct file {
 static int failed(struct err *err, const char *path)
 {
 	return err_set_errno(err, errno, "cannot write %s", path);
-}
-
-static int make_folders(char *path, struct err *err)
-{
-	for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
-		*p = 0;
-		if (mkdir(path, 0777) && errno != EEXIST)
-			return err_set_errno(err, errno, "cannot make the folder %s", path);
-		*p = '/';
-	}
-	return 0;
 }
 
 static int take(void *arg, const char *bytes, size_t n, struct err *err)
@@ -73,7 +62,7 @@ static int write_part(struct writer *w, int rank, int segment, struct err *err)
 	snprintf(path, sizeof(path), "%s/%s.part-%06d", w->dir, folder, segment);
 	snprintf(target, sizeof(target), "/api/v1/export/series.tfevents?run=%s&rank=%d&segment=%d", w->id, rank,
 		 segment);
-	rc = make_folders(path, err);
+	rc = file_name_folders(path, err);
 	if (!rc)
 		rc = fetch(w, target, path, err);
 	if (!rc && rename(path, whole))
@@ -102,33 +91,16 @@ static int write_parts(struct writer *w, json_t *parts, struct err *err)
 	return rc || own ? rc : write_part(w, -1, 0, err);
 }
 
-static void plain(struct buf *to, const char *text)
-{
-	for (; *text; text++)
-		buf_addc(to, strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *text) ? *text
-														: '_');
-}
-
-/* Where a run's files go. A name that is a folder's own or its parent's gets the id behind it, an experiment an
- * underscore. */
+/* Where a run's files go. */
 static int place(struct writer *w, json_t *run, const char *dir, struct err *err)
 {
-	const char *experiment = cli_text(run, "experiment");
-	struct buf path;
-	int rc = 0;
+	char experiment[FILE_NAME_BYTES], name[FILE_NAME_BYTES];
 
-	buf_init(&path, sizeof(w->dir) - 1);
-	buf_addf(&path, "%s/%s", dir, experiment[0] == '.' ? "_" : "");
-	plain(&path, experiment);
-	buf_addc(&path, '/');
-	plain(&path, cli_text(run, "name"));
-	buf_addf(&path, "-%.8s", w->id);
-	if (buf_failed(&path))
-		rc = err_set(err, ERR_LIMIT, "the run's names are too long for a path");
-	else
-		memcpy(w->dir, path.data, path.len + 1);
-	buf_done(&path);
-	return rc;
+	file_name_of(experiment, cli_text(run, "experiment"));
+	file_name_of(name, cli_text(run, "name"));
+	if ((size_t)snprintf(w->dir, sizeof(w->dir), "%s/%s/%s-%.8s", dir, experiment, name, w->id) >= sizeof(w->dir))
+		return err_set(err, ERR_USAGE, "--events %.100s…: the path is too long", dir);
+	return 0;
 }
 
 int export_events(struct source *s, const char *dir, const char *id, struct err *err)

@@ -113,10 +113,31 @@ def refused(folder):
     lib.check(not os.path.exists(os.path.join(into, "told")), "nothing of them is taken")
 
 
+def odd_names(folder):
+    """Names that are no file names stay below the folder, are seen there, and leave the server's own files alone."""
+    into, out = os.path.join(folder, "odd", "into"), os.path.join(folder, "odd", "out")
+    os.makedirs(into)
+    pairs = [("..", ".."), (".hidden", ".hidden"), ("dptrack.artifacts", "a"), ("x" * 490, "y" * 490), ("a/b", "../../c"), ("-x", "--y")]
+    lines = [HEAD]
+    for i, (experiment, name) in enumerate(pairs):
+        lines += [{"run": {"id": f"{i:032x}", "experiment": experiment, "name": name, "start": 1700000000}},
+                  {"points": [["loss", 1, 1700000001, i]]}, END]
+    bring(into, *lines)
+    server = lib.Server(into)
+    runs = json.loads(get(server, "/api/v1/runs"))["runs"]
+    lib.equal(sorted((r["experiment"], r["name"]) for r in runs), sorted(pairs), "runs with odd names")
+    lib.equal(server.stop(), 0, "exit code")
+    r = subprocess.run([lib.PROGRAM, "export", "--events", out, "--logdir", into], capture_output=True, text=True, timeout=120)
+    lib.equal((r.returncode, r.stderr), (0, ""), "export --events")
+    lib.equal(len([f for _, _, files in os.walk(out) for f in files]), len(pairs), "event files")
+    lib.equal(sorted(os.listdir(os.path.join(folder, "odd"))), ["into", "out"], "what lies beside the folder")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         brought(folder)
         refused(folder)
+        odd_names(folder)
     lib.finish("bring/lines")
 
 

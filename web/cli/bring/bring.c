@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tracker/base/file_name.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/utf8.h"
 #include "tracker/event/key.h"
@@ -120,39 +121,16 @@ static int write_journal(const char *path, const struct buf *head, const struct 
 	return err ? err->code : ERR_IO;
 }
 
-static void plain_name(char *to, size_t room, const char *name)
-{
-	size_t n = 0;
-
-	for (; *name && n + 1 < room; name++)
-		to[n++] = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-", *name) ? *name
-													     : '_';
-	to[n] = 0;
-}
-
-static int make_folders(char *path, struct err *err)
-{
-	for (char *p = path + 1; *p; p++) {
-		if (*p != '/')
-			continue;
-		*p = 0;
-		if (mkdir(path, 0777) && errno != EEXIST)
-			return err_set_errno(err, errno, "cannot make the folder %s", path);
-		*p = '/';
-	}
-	return 0;
-}
-
 static int keep(const struct bring *b, const struct bring_journal *j, const struct buf *head,
 		const struct buf *records, struct err *err)
 {
-	char experiment[256], name[240], to[4096]; /* of folders: at most 255 characters, with the run's digits */
+	char experiment[FILE_NAME_BYTES], name[FILE_NAME_BYTES], to[4096];
 	int rc;
 
-	plain_name(experiment, sizeof(experiment), j->experiment);
-	plain_name(name, sizeof(name), j->name);
+	file_name_of(experiment, j->experiment);
+	file_name_of(name, j->name);
 	snprintf(to, sizeof(to), "%.2000s/%s/%s-%.8s/%.500s", b->target->into, experiment, name, j->run, j->file);
-	rc = make_folders(to, err);
+	rc = file_name_folders(to, err);
 	return rc ? rc : write_journal(to, head, records, err);
 }
 

@@ -1,0 +1,16 @@
+/* file_name.h: where files go whose names come from elsewhere. */
+#ifndef DPT_BASE_FILE_NAME_H
+#define DPT_BASE_FILE_NAME_H
+
+#include "tracker/base/err.h"
+
+#define FILE_NAME_BYTES 128 /* a name made of a text, with room for digits behind it, and NUL */
+
+/* A folder's name for an experiment or run: [A-Za-z0-9._-] as they are, other bytes '_', at most 100 bytes, never
+ * empty, hidden, "..", an option or one of the server's own (dptrack.*). */
+void file_name_of(char ret[FILE_NAME_BYTES], const char *text);
+
+/* Makes the folders that lead to the file at path. */
+int file_name_folders(const char *path, struct err *err);
+
+#endif
