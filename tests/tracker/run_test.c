@@ -9,8 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "tracker/base/err.h"
+#include "tracker/dptrack.h"
 #include "tracker/event/limits.h"
 #include "tracker/event/record.h"
 #include "tracker/run/keys.h"
@@ -254,6 +258,37 @@ static void warnings_are_said_once(void **state)
 	warn_free(w);
 }
 
+/* The library's wall clock is one that leaps. */
+static long wall_behind_s;
+
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+	int rc = (int)syscall(SYS_clock_gettime, id, t);
+
+	if (!rc && id == CLOCK_REALTIME)
+		t->tv_sec -= wall_behind_s;
+	return rc;
+}
+
+static void a_leaping_clock_ends_no_run(void **state)
+{
+	char dir[] = "/tmp/dptrack-test.XXXXXX", remove[64];
+	struct dptrack_run *run;
+	struct dptrack_error error;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	for (long leap = -3600; leap <= 3600; leap += 3600) {
+		wall_behind_s = leap;
+		assert_int_equal(dptrack_run_open(&run, &(struct dptrack_run_opts){ .runs_dir = dir }, &error), 0);
+		assert_int_equal(dptrack_log(run, 1, "loss", 1), 0);
+		assert_int_equal(dptrack_run_close(run, DPTRACK_FINISHED), 0);
+	}
+	wall_behind_s = 0;
+	snprintf(remove, sizeof(remove), "rm -r %s", dir);
+	assert_int_equal(system(remove), 0);
+}
+
 static void names_are_safe(void **state)
 {
 	char name[FILE_NAME_BYTES], again[FILE_NAME_BYTES], id[NAMES_ID_BYTES];
@@ -286,6 +321,7 @@ int main(void)
 		cmocka_unit_test(records_stay_within_their_limit),
 		cmocka_unit_test(warnings_are_said_once),
 		cmocka_unit_test(names_are_safe),
+		cmocka_unit_test(a_leaping_clock_ends_no_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

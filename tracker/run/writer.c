@@ -269,14 +269,14 @@ int writer_flush(struct writer *w, double wait_s)
 	return rc;
 }
 
-/* False when the thread hangs in the system. */
+/* False when the thread hangs in the system. By a clock that nobody sets: the wall's may leap meanwhile. */
 static bool join_in_time(struct writer *w)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += HANG_S;
-	return !pthread_timedjoin_np(w->thread, NULL, &until);
+	return !pthread_clockjoin_np(w->thread, NULL, CLOCK_MONOTONIC, &until);
 }
 
 int writer_stop(struct writer *w, enum event_status status, uint64_t *ret_lost, struct err *err)
