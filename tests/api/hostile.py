@@ -191,10 +191,26 @@ def attempt(server, name, raw, want, close):
         lib.equal(got[0][1].get("x-content-type-options"), "nosniff", f"{name}: header")
 
 
+def said(server):
+    """Refusals say what is wrong with the request, not what the server is made of."""
+    metrics = f"/api/v1/runs/{lib.make_run(server)}/metrics"
+    artifact = metrics.replace("metrics", "artifacts/" + "x" * 256)
+    for method, path, body, want in (
+            ("GET", metrics + "/", None, "a slash too many"), ("GET", "/api/v1//runs", None, "a slash too many"),
+            ("GET", "/api/v1/runs?filter=%zz", None, "a '%' that begins no escape"), ("PUT", artifact, "x", "at most 255 bytes"),
+            ("POST", metrics, '{"points":[{"key":"a","step":1,"value":NaN}]}', 'the texts "NaN"'),
+            ("POST", metrics, '{"points":[{"key":"a","step":1,"value":-Infinity}]}', 'the texts "NaN"'),
+            ("POST", metrics, '{"points":[{"key":"\\u0000","step":1,"value":1}]}', "NUL character")):
+        status, _, data = server.request(method, path, body and body.encode(), lib.JSON)
+        message = json.loads(data)["error"]["message"]
+        lib.check(status == 400 and want in message, f"{method} {path} {body}: {status} {message!r}, want {want!r}")
+
+
 def main():
     with lib.fresh() as server:
         for row in TABLE:
             attempt(server, *row)
+        said(server)
         for _ in range(3):
             lib.equal(server.request("GET", "/health")[2], b"OK\n", "after all of it")
     print(f"{len(TABLE)} requests")

@@ -51,6 +51,17 @@ static bool json_media_type(struct call *c)
 	return !strncasecmp(type, want, n) && (!type[n] || type[n] == ';' || type[n] == ' ');
 }
 
+/* What is wrong, in words for who sent it. */
+static const char *json_reason(const struct call *c, const json_error_t *e)
+{
+	if (json_error_code(e) == json_error_null_character)
+		return "a text with a NUL character (\\u0000) is not taken";
+	if (strstr(e->text, "near 'NaN'") || strstr(e->text, "near 'Infinity'") ||
+	    (strstr(e->text, "near '-'") && memmem(c->body, c->body_len, "-Infinity", 9)))
+		return "numbers that are not finite are the texts \"NaN\", \"Infinity\" and \"-Infinity\"";
+	return e->text;
+}
+
 json_t *json_body(struct call *c)
 {
 	json_error_t jerr;
@@ -68,7 +79,8 @@ json_t *json_body(struct call *c)
 	}
 	root = json_loadb(c->body ? c->body : "", c->body_len, JSON_REJECT_DUPLICATES, &jerr);
 	if (!root) {
-		call_fail(c, CALL_bad_json, NULL, "body, line %d, column %d: %s", jerr.line, jerr.column, jerr.text);
+		call_fail(c, CALL_bad_json, NULL, "body, line %d, column %d: %s", jerr.line, jerr.column,
+			  json_reason(c, &jerr));
 		return NULL;
 	}
 	if (!json_is_object(root)) {

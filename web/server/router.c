@@ -128,7 +128,7 @@ static bool router_pattern(struct call *c, const struct router_path *p, const ch
 /* NULL, or why not. */
 static const char *router_query(struct call *c, const char *query)
 {
-	static const char undecoded[] = "the address cannot be decoded";
+	static const char undecoded[] = "a query argument has a '%' that begins no escape, or is not UTF-8";
 	const char *at = query, *end, *eq;
 	size_t max = 1;
 

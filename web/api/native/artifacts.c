@@ -12,7 +12,8 @@
 static enum call_next bad_path(struct call *c)
 {
 	return call_fail(c, CALL_bad_value, "path",
-			 "path: names divided by single slashes, without .., backslashes and control characters");
+			 "path: want names of at most 255 bytes divided by single slashes, without .., backslashes and "
+			 "control characters");
 }
 
 /* The run's folder, or the path inside it, below the root; NULL after failing the call. */
