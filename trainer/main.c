@@ -478,7 +478,7 @@ int main(int argc, char *argv[])
 	struct job job = { .argc = argc, .argv = argv };
 	int rc;
 
-	log_init("dptrain", LOG_INFO);
+	log_init("dptrain");
 	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of its writer */
 	rc = config_parse(&job.cfg, argc, argv, &err);
 	if (!rc)

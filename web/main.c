@@ -4,6 +4,6 @@
 
 int main(int argc, char **argv)
 {
-	log_init("dptrack", LOG_INFO);
+	log_init("dptrack");
 	return commands_run(argc, argv);
 }

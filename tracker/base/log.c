@@ -1,4 +1,4 @@
-/* log.c: lines on stderr. Program name and level are set once, before threads start. */
+/* log.c: lines on stderr. The program's name is set once, before threads start. */
 #include "tracker/base/log.h"
 
 #include <fcntl.h>
@@ -7,10 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct {
-	const char *program;
-	enum log_level level;
-} log_state = { "dptrack", LOG_INFO };
+static const char *log_program = "dptrack";
 
 /* One that was closed by whoever started the program would be the next file that is opened: a journal, a database. */
 static void open_standard_files(void)
@@ -24,22 +21,19 @@ static void open_standard_files(void)
 		close(fd);
 }
 
-void log_init(const char *program, enum log_level level)
+void log_init(const char *program)
 {
 	open_standard_files();
-	log_state.program = program;
-	log_state.level = level;
+	log_program = program;
 }
 
-static void log_line(enum log_level level, const char *kind, const char *fmt, va_list ap)
+static void log_line(const char *kind, const char *fmt, va_list ap)
 {
 	char line[1024];
 	int n;
 	size_t used;
 
-	if (level > log_state.level)
-		return;
-	n = snprintf(line, sizeof(line), "%s: %s", log_state.program, kind);
+	n = snprintf(line, sizeof(line), "%s: %s", log_program, kind);
 	used = n < 0 ? 0 : (size_t)n;
 	vsnprintf(line + used, sizeof(line) - used - 1, fmt, ap);
 	used = strlen(line);
@@ -48,17 +42,16 @@ static void log_line(enum log_level level, const char *kind, const char *fmt, va
 		return; /* nowhere left to say it */
 }
 
-#define LOG_FUNCTION(name, level, kind)         \
-	void name(const char *fmt, ...)         \
-	{                                       \
-		va_list ap;                     \
-						\
-		va_start(ap, fmt);              \
-		log_line(level, kind, fmt, ap); \
-		va_end(ap);                     \
+#define LOG_FUNCTION(name, kind)         \
+	void name(const char *fmt, ...)  \
+	{                                \
+		va_list ap;              \
+					 \
+		va_start(ap, fmt);       \
+		log_line(kind, fmt, ap); \
+		va_end(ap);              \
 	}
 
-LOG_FUNCTION(log_error, LOG_ERROR, "error: ")
-LOG_FUNCTION(log_warn, LOG_WARN, "warning: ")
-LOG_FUNCTION(log_info, LOG_INFO, "")
-LOG_FUNCTION(log_debug, LOG_DEBUG, "debug: ")
+LOG_FUNCTION(log_error, "error: ")
+LOG_FUNCTION(log_warn, "warning: ")
+LOG_FUNCTION(log_info, "")

@@ -18,17 +18,6 @@ const char *pace_phase_name(enum pace_phase p)
 	return names[p];
 }
 
-const char *pace_phase_help(enum pace_phase p)
-{
-	static const char *const helps[] = {
-#define PHASE(name, help) help,
-#include "schema/insight/phases.def"
-#undef PHASE
-	};
-
-	return helps[p];
-}
-
 /* The first step that counts. values, scratch: room for n. */
 static size_t begin_of(const struct pace_step *steps, size_t n, int64_t settled, double *values)
 {

@@ -16,7 +16,6 @@ enum pace_phase {
 };
 
 const char *pace_phase_name(enum pace_phase p);
-const char *pace_phase_help(enum pace_phase p);
 
 /* One step of the run: of the rank that the others waited for. */
 struct pace_step {

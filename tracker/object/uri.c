@@ -19,11 +19,6 @@ void uri_add_path(struct buf *to, const char *path)
 	add(to, path, "-._~/");
 }
 
-void uri_add_text(struct buf *to, const char *text)
-{
-	add(to, text, "-._~");
-}
-
 void uri_add_query(struct buf *to, const struct uri_pair *pair, int n)
 {
 	struct uri_pair sorted[URI_PAIRS_MAX];
@@ -38,6 +33,6 @@ void uri_add_query(struct buf *to, const struct uri_pair *pair, int n)
 	}
 	for (int i = 0; i < n; i++) {
 		buf_addf(to, "%s%s=", i ? "&" : "", sorted[i].name);
-		uri_add_text(to, sorted[i].value);
+		add(to, sorted[i].value, "-._~");
 	}
 }

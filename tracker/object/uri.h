@@ -8,7 +8,6 @@
 #define URI_PAIRS_MAX 16
 
 void uri_add_path(struct buf *to, const char *path); /* slashes stay */
-void uri_add_text(struct buf *to, const char *text);
 
 /* Names differ and hold only characters that stay as they are. */
 struct uri_pair {

@@ -69,8 +69,8 @@ BOTH_INLINE int leaves_merges(int64_t first, int64_t leaf)
 int leaves_room(int64_t all, int parts);
 
 /* The order of a sum, for one who takes terms one after another and puts each on a stack: adds[i] times, behind term i,
- * the two upper ones are replaced by their sum; one is left in the end. Roots of all parts in order, or (alone) of one
- * part. ret: leaves_order_n bytes. Returns how many terms there are. */
+ * the two upper ones are replaced by their sum; one is left in the end. ret: a byte for each term of all parts, in
+ * order. Returns how many there are. */
 int leaves_order(uint8_t *ret, int64_t all, int parts);
 
 /* Neighbouring parts, whose terms somebody adds as far as they can be without the others: for each root that is left

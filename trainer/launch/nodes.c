@@ -213,15 +213,6 @@ int nodes_first(const struct nodes *n)
 	return ranks_before(n, nodes_self(n));
 }
 
-int nodes_of_rank(const struct nodes *n, int rank)
-{
-	int node = 0;
-
-	while (node < n->o.count - 1 && rank >= ranks_before(n, node + 1))
-		node++;
-	return node;
-}
-
 const char *nodes_key(const struct nodes *n)
 {
 	return n->key;

@@ -35,7 +35,6 @@ int nodes_count(const struct nodes *n); /* of machines; those that are lost stil
 int nodes_left(const struct nodes *n);	/* of them not lost */
 int nodes_world(const struct nodes *n);	 /* ranks of all */
 int nodes_first(const struct nodes *n);	 /* number of this machine's first rank */
-int nodes_of_rank(const struct nodes *n, int rank);
 const char *nodes_key(const struct nodes *n);
 
 /* Where the ranks meet in their turn: rank 0 inherits a socket that listens there already (the others -1). */

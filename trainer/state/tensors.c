@@ -44,7 +44,8 @@ static struct strategy_part common(struct strategy_part a, struct strategy_part 
 	return c.begin < c.end ? c : (struct strategy_part){ 0, 0 };
 }
 
-bool tensors_at_root(const struct tensors *s)
+/* Rank 0 holds everything. */
+static bool tensors_at_root(const struct tensors *s)
 {
 	const struct tensor *t;
 	int at = 0;

@@ -43,7 +43,6 @@ int tensors_give(const struct tensors *s, const struct tensor *t, struct strateg
 int tensors_end(const struct tensors *s, const struct err *failure, struct err *err);
 int tensors_follow(const struct tensors *s, struct err *err);
 
-bool tensors_at_root(const struct tensors *s); /* rank 0 holds everything */
 int tensors_helped(const struct tensors *s, int rc, struct err *err); /* rc: how it went; returned unless 0 */
 int tensors_help(const struct tensors *s, struct err *err);
 

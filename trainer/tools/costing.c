@@ -53,7 +53,8 @@ struct costing_node costing_node(const struct node *n)
 	return w;
 }
 
-double costing_node_s(const struct hardware *h, const struct node *n)
+/* Seconds of a node by the hardware's file. */
+static double costing_node_s(const struct hardware *h, const struct node *n)
 {
 	const struct costing_node w = costing_node(n);
 

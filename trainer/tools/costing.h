@@ -18,9 +18,6 @@ void costing_free(struct costing *w); /* NULL is fine */
  * struct costing. Each question is answered from memory the second time. */
 int costing_model(void *user, int64_t micro, int recompute, int precision, struct advise_model *ret, struct err *err);
 
-/* Seconds of a node by the hardware's file. */
-double costing_node_s(const struct hardware *h, const struct node *n);
-
 /* What a node's seconds depend on. */
 struct costing_node {
 	const char *dtype; /* in which it computes */

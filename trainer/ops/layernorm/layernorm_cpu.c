@@ -19,7 +19,7 @@ struct layernorm_state {
 	const float *gamma, *beta, *stats_in;
 	void *y, *sum;
 	float *stats, *dgamma, *dbeta;
-	float *scratch; /* of each part: forward [c], a row before it is rounded; gradient [4][c], see grad_part */
+	float *scratch; /* of each part: forward [c], a row before it is rounded; gradient [4][c], sums */
 };
 
 #define CPU_BODY "trainer/ops/layernorm/layernorm_cpu.c"

@@ -51,7 +51,8 @@ void intake_done(struct intake *in)
 	in->arena = NULL;
 }
 
-const char *intake_number(struct arena *a, double v)
+/* %.17g, or fewer digits where they read back to the same double. */
+static const char *number_text(struct arena *a, double v)
 {
 	char text[40];
 	int digits;
@@ -239,7 +240,7 @@ static const char *param_text(struct intake *in, const struct event_item *item)
 {
 	switch (item->type) {
 	case EVENT_TYPE_F64:
-		return intake_number(in->arena, item->value);
+		return number_text(in->arena, item->value);
 	case EVENT_TYPE_I64:
 		return arena_printf(in->arena, "%lld", (long long)item->integer);
 	case EVENT_TYPE_BOOL:

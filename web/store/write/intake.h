@@ -82,7 +82,4 @@ int intake_points(struct intake *in, const struct ingest_op *op, struct err *err
 int intake_init(struct intake *in, struct err *err);
 void intake_done(struct intake *in);
 
-/* %.17g, or fewer digits where they read back to the same double. */
-const char *intake_number(struct arena *a, double v);
-
 #endif
