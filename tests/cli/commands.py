@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pty
+import re
 import signal
 import struct
 import subprocess
@@ -158,6 +159,16 @@ def quoted(server, place):
     shown = good("show", "it's mine", *place)
     lib.check("notes\n  first\n\n   [31mred\n" in shown, f"notes: {shown!r}")
     good("rm", "it's mine", "--yes", *place)
+    run_id = lib.make_run(server, "odd", "\x1b[31m\u009b1mred\u202e\u2066\u2028", {"a": "\u009d"})
+    other = lib.make_run(server, "odd", "b\u009b", {"a": "\x1b]0;x"})
+    for one in (run_id, other):
+        points = [{"key": "phase/step", "step": step, "value": 0.5, "rank": 0} for step in range(1, 100)]
+        lib.equal(server.json("POST", f"/api/v1/runs/{one}/metrics", {"points": points})[0], 200, "points")
+    for command in (("show", run_id), ("ls", "odd"), ("compare", run_id, other), ("compare", "--why", run_id, other)):
+        shown = good(*command, *place)
+        lib.check("red" in shown, f"{command}: {shown!r}")
+        lib.check(not set(shown) & set("\x1b\x9b\x9d\u202e\u2066\u2028"), f"{command}: {shown!r}")
+    good("rm", run_id, other, "--yes", *place)
 
 
 def misuse(folder):
@@ -171,6 +182,9 @@ def misuse(folder):
     for flag, args in (("--events", ("export", *place)), ("--db", ("ls", *place)), ("--logdir", ("ls",)), ("--artifacts", ("serve", "--port", "0", *place))):
         bad([flag, "wants a value"], *args, flag, "")
     bad(["no folder"], "ls", "--logdir", folder + "/none")
+    bad(["no folder"], "sync", "--url", "http://127.0.0.1:1", "--logdir", folder + "/none")
+    bad(["no run nobody below"], "sync", "nobody", "--url", "http://127.0.0.1:1", *place)
+    bad(["--expires 2001-01-01", "past"], "token", "add", "x", "--scope", "read", "--expires", "2001-01-01", *place)
     bad(["no run"], "show", "nobody", *place)
     bad(["name a run"], "show", *place)
     bad(["--scope god", "read", "write", "admin"], "token", "add", "x", "--scope", "god", *place)
@@ -191,6 +205,12 @@ def misuse(folder):
     lib.equal(run().returncode, 2, "no command")
     for args in (["--help"], ["ls", "--help"], ["serve", "--help"], ["--version"]):
         lib.check("dptrack" in good(*args), " ".join(args))
+    names = re.findall(r"^  (\w+) +\S", good("--help"), re.M)
+    lib.equal(len(names), 17, f"commands in --help: {names}")
+    for name in names:
+        text = good(name, "-h")
+        lib.equal(text, good(name, "--help"), f"{name} -h")
+        lib.check(max(map(len, text.splitlines()), default=0) <= 108, f"{name} --help: a line of more than 108 columns")
 
 
 @contextlib.contextmanager
@@ -214,6 +234,23 @@ def main():
     lib.finish("commands")
 
 
+def no_stores():
+    """What lies in the store's place and is none is named, with what to do."""
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        db = os.path.join(folder, "dptrack.db")
+        os.mkdir(db)
+        bad([db, "unable to open"], "ls", "--logdir", folder, code=1)
+        os.rmdir(db)
+        with open(db, "w", encoding="ascii") as f:
+            f.write("this is no database\n")
+        bad([db, "not a database", "backup --restore"], "ls", "--logdir", folder, code=1)
+        os.unlink(db)
+        good("ls", "--logdir", folder)
+        bad([__file__, "folder"], "serve", "--port", "0", "--logdir", folder, "--artifacts", __file__)
+        bad([f"{__file__}/x", "Not a directory"], "serve", "--port", "0", "--logdir", folder, "--artifacts", __file__ + "/x", code=1)
+        bad(["s3://", "BUCKET"], "migrate", folder, folder + "/to", "--artifacts", "s3://")
+
+
 def rest():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         runs = os.path.join(folder, "runs")
@@ -229,6 +266,8 @@ def rest():
         lib.equal([n for n in sorted(os.listdir(runs)) if n not in before], [], "a command leaves nothing behind")
         change(("--logdir", runs), ids)
         misuse(runs)
+        if not lib.IN_DATABASE:
+            no_stores()
         completion()
         server = lib.Server(runs)
         quoted(server, ("--logdir", runs))

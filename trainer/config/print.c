@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "tracker/base/address.h"
+#include "tracker/base/utf8.h"
 #include "trainer/config/flags.h"
 #include "trainer/config/series.h"
 
@@ -155,18 +156,20 @@ static void add_wrapped(struct buf *out, const char *text)
 static void add_flag_help(struct buf *out, enum flag_id id)
 {
 	struct buf spelling, text;
+	int width;
 
 	buf_init(&spelling, 200);
 	buf_init(&text, 1000);
 	add_spelling(&spelling, id);
 	buf_adds(&text, flag_get(id)->help);
 	add_notes(&text, id);
+	width = (int)utf8_chars(spelling.data);
 	buf_addf(out, "  %s", spelling.data);
-	if ((int)spelling.len + 3 > HELP_COLUMN) {
+	if (width + 3 > HELP_COLUMN) {
 		buf_addc(out, '\n');
 		add_spaces(out, HELP_COLUMN);
 	} else {
-		add_spaces(out, HELP_COLUMN - 2 - (int)spelling.len);
+		add_spaces(out, HELP_COLUMN - 2 - width);
 	}
 	add_wrapped(out, text.data);
 	buf_done(&spelling);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "web/store/store.h"
 #include "web/store/upkeep/upkeep.h"
@@ -80,6 +81,7 @@ static int put_back(const struct backup *b, const char *from, struct err *err)
 	struct store_paths paths;
 	const char *db = o->db;
 	char shown[PATH_MAX];
+	bool replaced = false;
 	int rc;
 
 	if (o->url)
@@ -94,10 +96,13 @@ static int put_back(const struct backup *b, const char *from, struct err *err)
 	}
 	if (!rc)
 		rc = store_locate(&paths, o->logdir ? o->logdir : "runs", db, err);
-	if (!rc)
+	if (!rc) {
+		replaced = !access(paths.db, F_OK);
 		rc = store_restore(from, &paths, err);
+	}
 	if (!rc)
-		printf("%s is back from %s; what was there got .before-restore behind its name\n", paths.db, from);
+		printf("%s is back from %s%s\n", paths.db, from,
+		       replaced ? "; what was there got .before-restore behind its name" : "");
 	return rc;
 }
 

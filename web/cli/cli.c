@@ -7,15 +7,35 @@
 
 #include "tracker/base/log.h"
 
+enum { HELP_COLUMN = 29, HELP_WIDTH = 108 };
+
+/* From HELP_COLUMN on, broken between words. */
+static void print_wrapped(const char *text)
+{
+	int column = HELP_COLUMN, len;
+
+	for (; *text; text += len + (text[len] == ' ')) {
+		len = (int)strcspn(text, " ");
+		if (column > HELP_COLUMN && column + 1 + len > HELP_WIDTH) {
+			printf("\n%*s", HELP_COLUMN, "");
+			column = HELP_COLUMN;
+		}
+		column += printf("%s%.*s", column > HELP_COLUMN ? " " : "", len, text);
+	}
+	putchar('\n');
+}
+
 static void print_command_help(const struct cli_command *cmd, const struct flag *table)
 {
 	const struct flag *f;
 	char left[64];
 
-	printf("usage: dptrack %s [FLAGS]%s%s\n%s\n\n", cmd->name, cmd->words[0] ? " " : "", cmd->words, cmd->summary);
+	printf("usage: dptrack %s [FLAGS]%s%s\n\n%s\n\n", cmd->name, cmd->words[0] ? " " : "", cmd->words,
+	       cmd->summary);
 	for (f = table; f->name; f++) {
 		snprintf(left, sizeof(left), "--%s %s", f->name, f->value);
-		printf("  %-26s %s\n", left, f->help);
+		printf("  %-*s ", HELP_COLUMN - 3, left);
+		print_wrapped(f->help);
 	}
 }
 

@@ -33,8 +33,10 @@ static void print_help(void)
 		printf("  %-8s %s\n", commands[i]->name, commands[i]->summary);
 	}
 	printf("\n  --version prints the version\n\n"
-	       "DPTRACK_TOKEN holds the token of a server that wants one, DPTRACK_CA names a file of certificates to "
-	       "trust.\n");
+	       "'-' and '_' are alike in names; --flag=value and --flag value too.\n"
+	       "DPTRACK_TOKEN holds the token of a server that wants one, DPTRACK_CA names a file of certificates to\n"
+	       "trust, DPTRACK_DB a store in PostgreSQL, DPTRACK_URL the server that sync sends to.\n"
+	       "Exit codes: 0 done, 1 failed while running, 2 bad usage or input.\n");
 }
 
 static const struct cli_command *find_command(const char *name)
@@ -87,6 +89,7 @@ int commands_run(int argc, char **argv)
 		rc = err_set(&err, ERR_IO, "cannot write to standard output");
 	if (!rc)
 		return 0;
+	fflush(stdout); /* where both lie in one file, what was printed stands before the error */
 	log_error("%s", err.text);
 	return exit_code(err.code);
 }

@@ -127,7 +127,7 @@ int flags_read(const struct flag *table, int argc, char **argv, struct flag_list
 			only_words = true;
 			continue;
 		}
-		name = argv[i] + strspn(argv[i], "-");
+		name = strcmp(argv[i], "-h") ? argv[i] + strspn(argv[i], "-") : "help";
 		n = strcspn(name, "=");
 		value = name[n] ? name + n + 1 : NULL;
 		for (f = table; f->name && !same_name(f->name, name, n); f++)

@@ -153,11 +153,14 @@ static int scan(struct serve *o, bool *ret_stop, struct err *err)
 static int prepare_files(struct serve *o, struct server_opts *so, struct err *err)
 {
 	const char *folder = artifacts_folder(store_artifacts(o->store));
+	struct stat st;
 
 	so->artifacts_path = folder ? folder : "";
 	so->logdir = o->logdir;
-	if (folder)
-		mkdir(folder, 0700);
+	if (folder && mkdir(folder, 0700) && errno != EEXIST && o->artifacts)
+		return err_set_errno(err, errno, "--artifacts %s", folder);
+	if (folder && !stat(folder, &st) && !S_ISDIR(st.st_mode))
+		return err_set(err, ERR_USAGE, "artifacts lie in a folder, and %s is none", folder);
 	return artifacts_connect(store_artifacts(o->store), err);
 }
 

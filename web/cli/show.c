@@ -18,17 +18,10 @@ static const char *value_text(json_t *value, char *text)
 	return json_is_string(value) ? json_string_value(value) : "-";
 }
 
-/* Nothing in it moves the cursor or starts a line. */
-static void print_plain(const char *text, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		putchar((unsigned char)text[i] < 0x20 || text[i] == 0x7f ? ' ' : text[i]);
-}
-
 static void print_line(const char *before, const char *text, const char *behind)
 {
 	fputs(before, stdout);
-	print_plain(text, strlen(text));
+	table_text(stdout, text, strlen(text));
 	printf("%s\n", behind);
 }
 
@@ -40,7 +33,7 @@ static void print_head(json_t *run)
 	print_line("", cli_text(run, "name"), "");
 	printf("  id          %s\n", cli_text(run, "id"));
 	print_line("  experiment  ", cli_text(run, "experiment"), "");
-	printf("  status      %s\n", cli_status_words(run, text));
+	print_line("  status      ", cli_status_words(run, text), "");
 	printf("  started     %s\n", table_time(text, json_integer_value(start)));
 	if (json_is_integer(start) && json_is_integer(end))
 		printf("  took        %s\n",
@@ -62,7 +55,7 @@ static void print_notes(const char *at)
 	for (; *at; at += n + (at[n] == '\n')) {
 		n = strcspn(at, "\n");
 		fputs(n ? "\n  " : "\n", stdout);
-		print_plain(at, n);
+		table_text(stdout, at, n);
 		if (!at[n] || !at[n + 1])
 			putchar('\n');
 	}

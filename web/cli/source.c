@@ -94,11 +94,20 @@ int source_place(const char **io_db, struct err *err)
 	return rc;
 }
 
+int source_folder(const char *logdir, struct err *err)
+{
+	struct stat st;
+
+	if (!stat(logdir, &st) && S_ISDIR(st.st_mode))
+		return 0;
+	return err_set(err, ERR_USAGE, "no folder %s: name the folder of runs with --logdir, or a server with --url",
+		       logdir);
+}
+
 int source_open(struct source **ret, const struct source_opts *o, struct err *err)
 {
 	struct source *s = calloc(1, sizeof(*s));
 	const char *logdir = o->logdir, *db = o->db;
-	struct stat st;
 	int rc;
 
 	if (!s)
@@ -114,10 +123,9 @@ int source_open(struct source **ret, const struct source_opts *o, struct err *er
 		rc = err_set(err, ERR_USAGE, "--url and --logdir: name one of them");
 	else if (o->url)
 		rc = http_open(&s->http, o->url, getenv("DPTRACK_TOKEN"), err);
-	else if (logdir && (stat(logdir, &st) || !S_ISDIR(st.st_mode)))
-		rc = err_set(err, ERR_USAGE,
-			     "no folder %s: name the folder of runs with --logdir, or a server with --url", logdir);
-	else
+	else if (logdir)
+		rc = source_folder(logdir, err);
+	if (!rc && !s->http)
 		rc = source_hold(s, &(struct source_opts){ .logdir = logdir, .db = db }, err);
 	if (!rc && s->api.follow)
 		rc = follow_scan_wait(s->api.follow, -1, err);

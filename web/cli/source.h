@@ -21,6 +21,9 @@ struct source_opts {
  * the command line that holds a password, which every user of the machine can read there. */
 int source_place(const char **io_db, struct err *err);
 
+/* ERR_USAGE: there is no such folder. */
+int source_folder(const char *logdir, struct err *err);
+
 /* ERR_USAGE: no such folder; both named. Opens, scans and holds the store when nobody else does. */
 int source_open(struct source **ret, const struct source_opts *o, struct err *err);
 void source_close(struct source *s); /* NULL is fine */

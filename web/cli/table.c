@@ -58,25 +58,54 @@ static size_t text_width(const char *s)
 	return n;
 }
 
+/* Bytes of the control character at s (n > 0 bytes left), ASCII's, C1's or one of those that turn the direction of text
+ * (Unicode's Bidi_Control) or end lines; 0: it is none. */
+static size_t control_bytes(const char *s, size_t n)
+{
+	const unsigned char *u = (const unsigned char *)s;
+
+	if (u[0] < 0x20 || u[0] == 0x7f)
+		return 1;
+	if (n > 1 && u[0] == 0xc2 && u[1] >= 0x80 && u[1] < 0xa0)
+		return 2;
+	if (n > 2 && u[0] == 0xe2 && u[1] == 0x80 && ((u[2] >= 0xa8 && u[2] <= 0xae) || (u[2] & ~1) == 0x8e))
+		return 3;
+	return n > 2 && u[0] == 0xe2 && u[1] == 0x81 && u[2] >= 0xa6 && u[2] <= 0xa9 ? 3 : 0;
+}
+
+void table_text(FILE *out, const char *text, size_t n)
+{
+	size_t control;
+
+	for (size_t i = 0; i < n; i += control ? control : 1) {
+		control = control_bytes(text + i, n - i);
+		putc(control ? ' ' : text[i], out);
+	}
+}
+
+static const char *printable(struct arena *a, const char *text)
+{
+	size_t n = strlen(text), to = 0, control;
+	char *copy = arena_strdup(a, text);
+
+	for (size_t i = 0; copy && i < n; i += control ? control : 1) {
+		control = control_bytes(text + i, n - i);
+		copy[to++] = control ? ' ' : text[i];
+	}
+	if (!copy)
+		return "-";
+	copy[to] = '\0';
+	return copy;
+}
+
 void table_column(struct table *t, const char *title, bool right)
 {
 	if (t->columns == TABLE_COLUMNS_MAX)
 		return;
-	t->column[t->columns].title = arena_strdup(t->arena, title);
+	t->column[t->columns].title = printable(t->arena, title);
 	t->column[t->columns].right = right;
-	t->column[t->columns].width = text_width(title);
+	t->column[t->columns].width = text_width(t->column[t->columns].title);
 	t->columns++;
-}
-
-/* Control characters would move the cursor of whoever looks. */
-static char *printable(struct arena *a, const char *text)
-{
-	char *copy = arena_strdup(a, text), *s;
-
-	for (s = copy; s && *s; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
-			*s = ' ';
-	return copy;
 }
 
 void table_cell(struct table *t, const char *text)
@@ -92,7 +121,7 @@ void table_cell(struct table *t, const char *text)
 		t->cells = grown;
 		t->room = t->room ? t->room * 2 : 256;
 	}
-	t->cells[t->count++] = copy ? copy : "-";
+	t->cells[t->count++] = copy;
 	width = text_width(t->cells[t->count - 1]);
 	if (width > t->column[at].width)
 		t->column[at].width = width;

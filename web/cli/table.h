@@ -20,6 +20,10 @@ void table_cellf(struct table *t, const char *fmt, ...) __attribute__((format(pr
  */
 void table_print(struct table *t, FILE *out, bool csv);
 
+/* n bytes of anybody's text onto a terminal: a blank for each character that would move its cursor, start a line or
+ * turn the direction of what follows. */
+void table_text(FILE *out, const char *text, size_t n);
+
 /* Text for people, into storage of at least 32 bytes. */
 const char *table_number(char *text, double v);            /* 5 digits that matter */
 const char *table_exact(char *text, double v);             /* as few as read back the same */

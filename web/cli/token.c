@@ -31,6 +31,8 @@ static int read_expiry(const char *text, int64_t *ret_ms, struct err *err)
 		return err_set(err, ERR_USAGE,
 			       "--expires %s: want a time such as 12h, 30d or 8w, or a date such as 2027-01-31", text);
 	*ret_ms = (int64_t)mktime(&tm) * 1000;
+	if (*ret_ms <= clock_wall_ms())
+		return err_set(err, ERR_USAGE, "--expires %s lies in the past", text);
 	return 0;
 }
 

@@ -68,6 +68,12 @@ static void print_parts(json_t *root, size_t pair)
 	table_free(t);
 }
 
+static void print_text(const char *before, const char *text)
+{
+	fputs(before, stdout);
+	table_text(stdout, text, strlen(text));
+}
+
 static void print_params(json_t *params)
 {
 	size_t i, n = json_array_size(params);
@@ -79,7 +85,9 @@ static void print_params(json_t *params)
 		const char *a = json_string_value(json_object_get(p, "a")),
 			*b = json_string_value(json_object_get(p, "b"));
 
-		printf("%s%s %s -> %s", i ? ", " : "", cli_text(p, "key"), a ? a : "none", b ? b : "none");
+		print_text(i ? ", " : "", cli_text(p, "key"));
+		print_text(" ", a ? a : "none");
+		print_text(" -> ", b ? b : "none");
 	}
 	if (n > 1)
 		printf("\nwarning: %zu params changed at once; which of them did it this cannot tell", n);
@@ -92,7 +100,8 @@ static void print_metric(json_t *metric)
 
 	if (!json_is_object(metric))
 		return;
-	printf("%s: %s -> %s%s\n", cli_text(metric, "key"), table_number(a, number_of(metric, "a")),
+	print_text("", cli_text(metric, "key"));
+	printf(": %s -> %s%s\n", table_number(a, number_of(metric, "a")),
 	       table_number(b, number_of(metric, "b")),
 	       json_is_true(json_object_get(metric, "worse")) ? ", worse than repeats explain" : "");
 }
@@ -108,7 +117,8 @@ static void print_sides(json_t *root)
 		json_t *repeats = json_object_get(run, "repeats"), *own = json_array_get(repeats, 0);
 		size_t more = json_array_size(repeats) - 1;
 
-		printf("%s: %lld steps, %lld of warm-up left out", cli_text(run, "name"),
+		print_text("", cli_text(run, "name"));
+		printf(": %lld steps, %lld of warm-up left out",
 		       (long long)json_integer_value(json_object_get(own, "steps")),
 		       (long long)json_integer_value(json_object_get(own, "warmup")));
 		printf("%s%s\n", more ? ", with " : "", more ? cli_count(text, more, "repeat") : "");
@@ -165,7 +175,8 @@ static void print_report(json_t *root)
 	if (json_array_size(pairs) > 1)
 		print_waterfall(root);
 	json_array_foreach(pairs, i, p) {
-		printf("%s\n", cli_text(p, "sentence"));
+		print_text("", cli_text(p, "sentence"));
+		printf("\n");
 		print_params(json_object_get(p, "params"));
 		print_metric(json_object_get(p, "metric"));
 		printf("\n");

@@ -81,6 +81,9 @@ static int sync_all(struct sync *s, struct err *err)
 	rc = rc ? rc : send_kept(s, err);
 	if (rc)
 		return rc;
+	if (!s->files && s->only)
+		return err_set(err, ERR_USAGE, "no run %s below %s: name it by its id, the first digits of it, or its "
+			       "name", s->only, s->root);
 	printf("%s, %s: %s has all of it\n", cli_count(a, s->files, "journal"), cli_count(b, s->bytes, "byte"),
 	       http_url(s->http));
 	if (s->kept.files)
@@ -93,8 +96,6 @@ static int sync_all(struct sync *s, struct err *err)
 		       cli_count(a, s->foreign, "event file"));
 	if (s->damaged)
 		printf("left out: %s without a whole record\n", cli_count(a, s->damaged, "file"));
-	if (!s->files && s->only)
-		return err_set(err, ERR_USAGE, "no run %s below %s", s->only, s->root);
 	return 0;
 }
 
@@ -114,6 +115,8 @@ static int sync_run(int argc, char **argv, struct err *err)
 	struct cli_line line = { .cmd = &cli_sync, .table = table, .help = &help, .words_max = 1 };
 	int rc = cli_line_read(&line, argc, argv, err);
 
+	if (!rc)
+		rc = source_folder(s.root, err);
 	if (!rc)
 		rc = journals_server(&s.http, url, err);
 	if (!rc) {

@@ -84,6 +84,17 @@ static int code_of(sqlite3 *h)
 	}
 }
 
+/* What to do about a file that SQLite cannot make sense of. */
+static const char *advice(struct sqlite3 *h)
+{
+	const int why = sqlite3_errcode(h) & 0xff;
+
+	return why == SQLITE_CORRUPT || why == SQLITE_NOTADB
+		? "; `dptrack backup --restore BACKUP` puts a backup in its place; without the file journals are read "
+		  "anew"
+		: "";
+}
+
 static int sqlite_failed(struct db *of, struct err *err, const char *doing)
 {
 	struct sqlite_db *d = sqlite_db(of);
@@ -96,7 +107,7 @@ static int sqlite_failed(struct db *of, struct err *err, const char *doing)
 	why = system_errno(d->h);
 	file = file && *file ? file : "store";
 	if ((sqlite3_errcode(d->h) & 0xff) != SQLITE_IOERR || !why)
-		return err_set(err, code, "%s: %s: %s", file, doing, sqlite3_errmsg(d->h));
+		return err_set(err, code, "%s: %s: %s%s", file, doing, sqlite3_errmsg(d->h), advice(d->h));
 	err_set_errno(err, why, "%s: %s", file, doing);
 	if (err)
 		err->code = code;
@@ -414,6 +425,8 @@ static int open_any(struct sqlite_db **ret, const char *path, int flags, struct 
 	d->log_fd = -1;
 	if (sqlite3_open_v2(path, &d->h, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL) != SQLITE_OK) {
 		rc = sqlite_failed(&d->db, err, "opening");
+		if (d->h)
+			err_set(err, rc, "%s: %s", path, sqlite3_errmsg(d->h));
 		close_db(d);
 		return rc;
 	}

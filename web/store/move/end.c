@@ -37,7 +37,7 @@ static int locate(struct move_end *e, const struct move_place *p, struct err *er
 	if (snprintf(e->files, sizeof e->files, "%s", p->files ? p->files : paths.artifacts) >= (int)sizeof e->files)
 		return err_set(err, ERR_USAGE, "the path of the files is too long");
 	n = strlen(e->files);
-	if (n > 1 && e->files[n - 1] == '/')
+	if (n > 1 && e->files[n - 1] == '/' && strcmp(e->files, OBJECT_SCHEME))
 		e->files[n - 1] = '\0';
 	return 0;
 }

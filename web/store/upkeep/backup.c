@@ -287,7 +287,12 @@ static int find_backup(const char *path, char db[PATH_MAX], char artifacts[PATH_
 			 slash ? path : ".");
 	else
 		snprintf(artifacts, PATH_MAX, "%s/dptrack.artifacts", path);
-	return access(db, R_OK) ? err_set_errno(err, errno, "%s", db) : 0;
+	if (!access(db, R_OK))
+		return 0;
+	if (errno != ENOENT && errno != ENOTDIR)
+		return err_set_errno(err, errno, "%s", db);
+	return err_set(err, ERR_USAGE, "%.1000s is no backup: want the folder that dptrack backup made, or its file "
+		       "*.db", path);
 }
 
 static int put_aside(const char *path, const char *suffix, int64_t now_ms, struct err *err)
