@@ -1,5 +1,5 @@
-/* turn.h: the transforms, 16 channels at a time: a square of vectors in memory is turned in both directions into another
- * one. To be included where AVX-512 is the target, below immintrin.h, INLINE, TILE and PATCH. */
+/* turn.h: the transforms, 16 channels at a time: a square of vectors in memory is turned in both directions into
+ * another one. To be included where AVX-512 is the target, below immintrin.h, INLINE, TILE and PATCH. */
 #ifndef DPT_BACKENDS_CPU_WINOGRAD_TURN_H
 #define DPT_BACKENDS_CPU_WINOGRAD_TURN_H
 
