@@ -54,6 +54,13 @@ def sharing():
             "--deterministic", "--grad-accum-steps", 2)
 
 
+def without_effect(tmp):
+    """Flags that would change nothing are not taken in silence."""
+    one = ["--synthetic", "--model", "resnet20", "-b", 2, "--max-steps", 1, "--runs-dir", tmp]
+    refused("a trace of steps that are not made", ["--trace-steps 5", "step 1"], *one, "--trace-steps", 5)
+    refused("a device of the CPU", ["--device 0", "has no devices"], *one, "--device", 0, code=0)
+
+
 def unwritable(tmp, data):
     """What cannot be written at the end is said before the first step, and no device gives way to a file."""
     base = ["--data-path", data, "--model", "resnet20", "-b", 8, "--epochs", 1, "--runs-dir", os.path.join(tmp, "unwritable")]
@@ -130,6 +137,7 @@ def main():
         train = ["--data-path", data, "--model", "resnet20", "--runs-dir", os.path.join(tmp, "runs")]
         refused("larger than the set", ["larger than the training set", "24"], *train, "-b", 25)
         sharing()
+        without_effect(tmp)
         refused("no epoch", ["epochs"], *train, "--epochs", 0)
         refused("warm-up without epochs", ["--lr-warmup-epochs 1", "--warmup-steps"], "--synthetic", "--model", "resnet20", "--max-steps", 1,
                 "--lr-warmup-epochs", 1)

@@ -592,8 +592,12 @@ static int resolve_trace(struct run_config *cfg, struct err *err)
 	int64_t first, last;
 	struct label l;
 
-	if (!cfg->trace_steps || config_trace_steps(cfg, &first, &last))
+	if (!cfg->trace_steps)
 		return 0;
+	if (config_trace_steps(cfg, &first, &last))
+		return !cfg->max_steps || first <= cfg->max_steps ? 0 :
+		       err_set(err, ERR_USAGE, "%s %.60s: the run ends behind step %lld (--max-steps), before any of "
+			       "them", say(cfg, FLAG_trace_steps, &l), cfg->trace_steps, (long long)cfg->max_steps);
 	return err_set(err, ERR_USAGE, "%s %.60s: steps are needed, as in 10:13 (both are traced)",
 		       say(cfg, FLAG_trace_steps, &l), cfg->trace_steps);
 }

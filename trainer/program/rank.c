@@ -334,6 +334,13 @@ static int pick_backend(struct rank *r, const struct precision *p, struct err *e
 	return 0;
 }
 
+static void warn_of_device(const struct rank *r)
+{
+	if (rank_is_root(r) && r->cfg->device && !r->backend->streams)
+		log_warn("--device %.60s: backend %s has no devices; it changes nothing", r->cfg->device,
+			 r->backend->name);
+}
+
 /* Threads of one layer wait for each other: with fewer cores than threads every wait is as long as a time slice. */
 static void warn_of_crowding(const struct rank *r)
 {
@@ -373,6 +380,7 @@ int rank_open_backend(struct rank *r, struct err *err)
 	rc = pick_backend(r, &p, err);
 	if (rc)
 		return rc;
+	warn_of_device(r);
 	rc = rank_open_module(r, err);
 	if (!rc && rank_is_root(r))
 		warn_of_lacks(r);
