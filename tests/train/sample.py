@@ -1,5 +1,6 @@
 """dptrain sample: what it says at temperature 0 is what a whole evaluation finds likeliest at each place, so the kept keys
 and values are those of the full attention; the same on cpu; seeds, contexts that run full, foreign and unfit files."""
+import glob
 import json
 import os
 import struct
@@ -102,9 +103,25 @@ def unfit(tmp, weights):
     check(sample(foreign, "--prompt", "a", "--temperature", 0, "--max-tokens", 9) == said, "a head that repeats the table is the table")
 
 
+def damaged(tmp):
+    """A checkpoint whose weights are others than those that were written is refused; the file itself is taken as it is."""
+    folder, = glob.glob(os.path.join(tmp, "runs", "*", "*", "checkpoints", "step-4"))
+    sample(folder, "--prompt", "a", "--max-tokens", 1)
+    file = os.path.join(folder, "model.safetensors")
+    with open(file, "r+b") as f:
+        f.seek(-4, os.SEEK_END)
+        f.write(b"\0\0\0\1")
+    sample(folder, "--prompt", "a", code=2, words="its checksum is wrong")
+    sample(file, "--prompt", "a", "--max-tokens", 1)
+    with open(os.path.join(folder, "state.json"), "w", encoding="ascii") as f:
+        f.write("{")
+    sample(folder, "--prompt", "a", code=2, words="state.json")
+
+
 def main():
     with Folder() as tmp:
         weights = train(tmp)
+        damaged(tmp)
         likeliest(tmp, weights)
         draws(weights)
         unfit(tmp, weights)

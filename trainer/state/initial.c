@@ -37,6 +37,18 @@ static const char *newest_weights(struct run_config *cfg)
 	return found;
 }
 
+/* Weights that were found in a checkpoint's folder; those that are named themselves are taken as they are. */
+static int verify_found(const char *path, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[4200];
+
+	if (strcmp(slash + 1, CHECKPOINT_MODEL))
+		return 0;
+	snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+	return checkpoint_verify_model(folder, err);
+}
+
 int initial_locate(struct run_config *cfg, struct err *err)
 {
 	static const char *const names[] = { "weights.safetensors", CHECKPOINT_MODEL };
@@ -64,7 +76,7 @@ int initial_locate(struct run_config *cfg, struct err *err)
 			       "in that folder",
 			       cfg->init_from);
 	cfg->init_from = found;
-	return 0;
+	return verify_found(found, err);
 }
 
 /* What a file's metadata may settle, by the name of the flag. */

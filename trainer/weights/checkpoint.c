@@ -336,6 +336,24 @@ int checkpoint_verify(const struct checkpoint *c, const struct graph *g, struct 
 	return rc;
 }
 
+int checkpoint_verify_model(const char *folder, struct err *err)
+{
+	struct checkpoint *c;
+	char file[4200];
+	int rc = join(file, sizeof(file), folder, STATE, err);
+
+	if (rc || access(file, F_OK))
+		return rc;
+	rc = checkpoint_open(&c, folder, err);
+	if (rc)
+		return rc;
+	rc = join(file, sizeof(file), folder, CHECKPOINT_MODEL, err);
+	if (!rc)
+		rc = verify_sum(file, &c->file.sum[STATE_MODEL], err);
+	checkpoint_close(c);
+	return rc;
+}
+
 int checkpoint_load(const struct checkpoint *c, const struct graph *g, const struct weights_access *a, struct err *err)
 {
 	int rc = 0;

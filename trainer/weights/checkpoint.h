@@ -81,6 +81,9 @@ void checkpoint_kernels(const struct checkpoint *c, void (*fn)(void *user, const
  * Reads them whole. */
 int checkpoint_verify(const struct checkpoint *c, const struct graph *g, struct err *err);
 
+/* Whether the weights of the folder are as its state.json says; a folder without one (others' weights) is as it is. */
+int checkpoint_verify_model(const char *folder, struct err *err);
+
 /* Puts every persistent tensor of g. */
 int checkpoint_load(const struct checkpoint *c, const struct graph *g, const struct weights_access *a, struct err *err);
 
