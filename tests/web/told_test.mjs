@@ -47,6 +47,10 @@ test('media over steps: a slider, the charts\' cursor, what changed', async (t) 
 	await page.click(`${card('seen/weights')} button:has-text("ridges")`);
 	await until(() => page.evaluate((q) => Number(document.querySelector(q)?.dataset.ridges ?? 0),
 		`${card('seen/weights')} canvas`), (n) => n > 1, 'a ridge for each step');
+	await says(page, card('seen/weights'), /middle .* at step 0, .* at step 30/);
+	await page.click(`${card('seen/weights')} button:text-is("table")`);
+	await says(page, '.values caption', /^histograms: 4 steps/);
+	await page.keyboard.press('Escape');
 	await says(page, `${card('seen/cells')} td:last-child`, /^0\.1$/);
 	assert.equal(await page.$eval(`${card('seen/picture')} img`, (i) => i.complete && i.naturalWidth), 1);
 	await page.waitForSelector(`${card('seen/tone')} audio`, WAIT);

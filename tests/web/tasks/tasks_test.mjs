@@ -36,11 +36,12 @@ async function fill() {
 let filled = null;
 
 /** What a task may do: no pointer among it. */
-function keysOf(page, narrow) {
+function keysOf(page, width, colorScheme) {
 	const focused = (selector) => page.locator(selector).first()
 		.evaluate((e) => e === document.activeElement).catch(() => false);
 	const k = {
-		narrow,
+		narrow: width < 720,
+		window: `${width} ${colorScheme}`,
 		press: async (...keys) => {
 			for (const key of keys) await page.keyboard.press(key);
 		},
@@ -53,13 +54,14 @@ function keysOf(page, narrow) {
 			}
 			assert.fail(`Tab does not come to ${selector}`);
 		},
+		at: (selector) => until(() => focused(selector), (there) => there, `the focus is at ${selector}`),
 		enter: async (selector) => {
 			await k.reach(selector);
 			await page.keyboard.press('Enter');
 		},
 		/** A tool of the head; in a narrow window they stand behind one button. */
 		tool: async (word) => {
-			if (!narrow) return k.enter(`.head .spare button:text-is("${word}")`);
+			if (!k.narrow) return k.enter(`.head .spare button:text-is("${word}")`);
 			await k.enter('.head .slim button:text-is("more")');
 			return k.enter(`.head .slim li button:text-is("${word}")`);
 		},
@@ -80,7 +82,7 @@ async function doTask(t, task, { width, colorScheme }) {
 	await page.setViewportSize({ width, height: 844 });
 	await page.goto(here.server.url + task.at.replace(/ONE|RUN/, (w) => ids[w]));
 	if (/r=|e=sweep(?!.*report)/.test(task.at)) await drawn(page);
-	await task.act(keysOf(page, width < 720));
+	await task.act(keysOf(page, width, colorScheme));
 	await clean(page);
 }
 

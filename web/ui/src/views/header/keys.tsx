@@ -21,6 +21,7 @@ const KEYS: [string, [string, string][]][] = [
 		['Space', 'begins a range at the run, and ends it'], ['Delete', 'takes the range of the axis away'],
 	]],
 	['a run', [['n', 'the next run of the table'], ['N', 'the one before']]],
+	['console', [['↑ ↓', 'from the time of a line to the next'], ['Enter', 'this time in the charts']]],
 ];
 
 export function Keys({ close }: { close: () => void }) {

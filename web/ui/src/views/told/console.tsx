@@ -83,17 +83,33 @@ interface LinesOptions {
 	r: RunDetail;
 	lines: readonly ConsoleLine[];
 	all: boolean;
+	/** They are those that hold the words looked for. */
+	found: boolean;
 	marked: number | null;
 	onLine: (l: ConsoleLine) => void;
 }
 
-function Lines({ r, lines, all, marked, onLine }: LinesOptions) {
+/** Up and down go from line to line, once the focus is at the time of one. */
+function onArrow(e: KeyboardEvent): void {
+	const line = (e.target as HTMLElement).closest('.line button')?.parentElement;
+	const to = e.key === 'ArrowDown' ? line?.nextElementSibling
+		: e.key === 'ArrowUp' ? line?.previousElementSibling : null;
+	if (!to) return;
+	e.preventDefault();
+	to.querySelector('button')!.focus();
+}
+
+/** One line is in the tab order: the marked one, else the first of what was found, else the last. */
+function Lines({ r, lines, all, found, marked, onLine }: LinesOptions) {
+	const list = folded(lines, all);
+	const stop = list.find(({ line }) => line.n === marked) ?? list.at(found ? 0 : -1);
 	return (
-		<>{folded(lines, all).map(({ line, over }) => (
+		<>{list.map(({ line, over }) => (
 			<div key={line.n} class={'line' + (line.error ? ' err' : '') + (line.n === marked ? ' marked'
 				: '')}
 				data-line={line.n}>
-				<button type="button" class="quiet" tabIndex={-1} title="this time in the charts"
+				<button type="button" class="quiet" tabIndex={line === stop?.line ? 0 : -1}
+					title="this time in the charts"
 					onClick={() => {
 						onLine(line);
 						void showTime(r, line.time);
@@ -277,14 +293,20 @@ function Body({ r, reader }: { r: RunDetail; reader: Reader }) {
 			const mark = last?.n ?? line ?? null;
 			marked.value = mark;
 			if (mark === null) box.current?.scrollTo(0, end.value ? box.current.scrollHeight : 0);
-			else box.current?.querySelector(`[data-line="${mark}"]`)?.scrollIntoView({ block: 'center' });
+			else {
+				const el = box.current?.querySelector(`[data-line="${mark}"]`);
+				el?.scrollIntoView({ block: 'center' });
+				// the line that was pressed among those found is here now
+				if (line !== undefined) el?.querySelector('button')?.focus({ preventScroll: true });
+			}
 		}));
 	};
 	useEffect(() => jump(-PIECE), []);
 	const found = reader.found.value;
-	const options = { r, all: all.value, marked: marked.value, onLine: (l: ConsoleLine) => {
+	const options = { r, all: all.value, found: found !== null, marked: marked.value, onLine: (l: ConsoleLine) => {
 		marked.value = l.n;
 		if (!found) return;
+		box.current?.focus({ preventScroll: true }); // the line that has it goes
 		words.value = '';
 		reader.found.value = null;
 		jump(Math.max(0, l.n - PIECE / 2), undefined, l.n);
@@ -296,7 +318,7 @@ function Body({ r, reader }: { r: RunDetail; reader: Reader }) {
 				? `the first ${FOUND_MAX} lines` : count(found.length,
 				'line')} with “{words.value}”; a click on the time leads there</p>}
 			<div class="screen" ref={box} tabIndex={0} role="log" aria-label={`Console of ${r.name}`}
-				onScroll={found ? undefined : onScroll}>
+				onScroll={found ? undefined : onScroll} onKeyDown={onArrow}>
 				<Lines {...options} lines={found ?? reader.lines.value} />
 			</div>
 		</div>

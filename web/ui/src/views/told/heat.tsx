@@ -2,8 +2,10 @@
 // in front.
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { short } from '../../base/format.ts';
+import { count, short } from '../../base/format.ts';
 import { getHistogram, type Histogram, type Media } from '../../state/told.ts';
+import { Opener } from '../base/bits.tsx';
+import { DataTable } from '../base/datatable.tsx';
 import { theme } from '../base/theme.ts';
 
 const COLUMNS_MAX = 60;
@@ -89,6 +91,37 @@ function drawRidges(canvas: HTMLCanvasElement, columns: readonly number[][], at:
 	});
 }
 
+/** The value below which a share of the values lies, those of a bin spread evenly over it. */
+function quantile({ edges, counts }: Histogram, share: number): number {
+	let left = share * counts.reduce((a, n) => a + n, 0);
+	const at = counts.findIndex((n) => n > 0 && (left -= n) <= 0);
+	const bin = at < 0 ? counts.length - 1 : at;
+	return edges[bin + 1]! + (counts[bin]! > 0 ? left / counts[bin]! : 0) * (edges[bin + 1]! - edges[bin]!);
+}
+
+interface Row {
+	step: number;
+	of: Histogram;
+}
+
+/** Of each step that is drawn how many values, and where they lie. */
+function TableOf({ name, rows }: { name: string; rows: readonly Row[] }) {
+	const open = useSignal(false);
+	const places = (of: Histogram) => [0, 0.25, 0.5, 0.75, 1].map((q) => short(quantile(of, q)));
+	const row = ({ step, of }: Row) => ({ id: String(step), name: String(step),
+		cells: [short(of.counts.reduce((a, n) => a + n, 0)), ...places(of)] });
+	return <span class="numbers"><Opener word="table" open={open} panel={(close) => <DataTable name={name}
+		caption={`${name}: ${count(rows.length, 'step')}`} rows={rows} row={row} close={close}
+		head={['step', 'values', 'lowest', 'quarter', 'middle', 'three quarters', 'highest']} />} /></span>;
+}
+
+/** Where the middle of the values has gone. */
+function movedText(rows: readonly Row[]): string {
+	const [first, last] = [rows[0]!, rows.at(-1)!];
+	return `middle ${short(quantile(first.of, 0.5))} at step ${first.step}`
+		+ (first === last ? '' : `, ${short(quantile(last.of, 0.5))} at step ${last.step}`);
+}
+
 export function Heat({ list, step }: { list: readonly Media[]; step: number }) {
 	const canvas = useRef<HTMLCanvasElement>(null);
 	const got = useSignal<Histogram[]>([]);
@@ -103,6 +136,7 @@ export function Heat({ list, step }: { list: readonly Media[]; step: number }) {
 	const edges = got.value.flatMap((h) => [h.edges[0] ?? Infinity, h.edges.at(-1) ?? -Infinity]);
 	const [lo, hi] = [Math.min(...edges), Math.max(...edges)];
 	const dark = theme();
+	const rows = got.value.flatMap((of, i) => (chosen[i] ? [{ step: chosen[i].step, of }] : []));
 	useEffect(() => {
 		const at = chosen.filter((m) => m.step <= step).length - 1;
 		if (canvas.current && got.value.length)
@@ -112,11 +146,13 @@ export function Heat({ list, step }: { list: readonly Media[]; step: number }) {
 		<>
 			<button type="button" class="quiet" aria-pressed={asRidges.value}
 				onClick={() => (asRidges.value = !asRidges.value)}>ridges</button>
+			{rows.length > 0 && <TableOf name="histograms" rows={rows} />}
 			<canvas ref={canvas} role="img" class={asRidges.value ? 'ridges' : ''}
 				key={String(asRidges.value)}
 				aria-label={`histograms of ${list.length} steps`} />
 			{got.value.length > 0 && <span class="dim">steps {chosen[0]!.step} to {chosen.at(-1)!.step},
-				values {short(lo)} to {short(hi)}</span>}
+				values {short(lo)} to {short(hi)};
+				{' ' + movedText(rows)}</span>}
 		</>
 	);
 }

@@ -1,6 +1,6 @@
 // Media of one or several runs over their steps: a card for each key with a slider, which moves with the charts'
 // cursor and moves it; the runs side by side.
-import { computed, signal, useSignal, useSignalEffect, type Signal } from '@preact/signals';
+import { computed, signal, useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { byName, count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
@@ -112,7 +112,9 @@ function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
 			here = false;
 		};
 	}, [ids, of.key, of.count]);
-	const steps = [...new Set((items.value ?? []).flat().map((m) => m.step))].sort((a, b) => a - b);
+	// thousands of them are not gathered anew for each move of the slider
+	const steps = useComputed(() =>
+		[...new Set((items.value ?? []).flat().map((m) => m.step))].sort((a, b) => a - b)).value;
 	const last = steps.length - 1;
 	useSignalEffect(() => {
 		const x = pointed.value;
