@@ -1,7 +1,7 @@
 """What a long benchmark has measured, kept in a file, so that it can be made in parts.
 
-Beside others a row is made --tries times and then marked, so that a part ends on a busy machine, too; a part that finds a marked row
-in the file makes it again, once, and keeps the calmer one."""
+Beside others a row is made --tries times and then marked, so that a part ends on a busy machine, too. A later part that finds a
+marked row in the file makes it again, once for all parts, so that they come to an end, and keeps the calmer one."""
 import json
 import os
 import sys
@@ -22,7 +22,7 @@ class Results:
         if path and os.path.exists(path):
             with open(path, encoding="utf-8") as f:
                 self.rows = dict(json.loads(line) for line in f if line.endswith("\n"))  # not what it was ended in the middle of
-        self.loud = {key for key, row in self.rows.items() if not others.calm(row)}
+        self.loud = {key for key, row in self.rows.items() if not others.calm(row) and not row.get("again")}
 
     def get(self, key, make):
         """The row, measured by make() where there is none yet. Raises Over once the minutes have passed."""
@@ -34,7 +34,7 @@ class Results:
         elif key in self.loud and not late:
             self.loud.remove(key)
             row = make()
-            self.keep(key, row if row["others"] < self.rows[key]["others"] else self.rows[key])
+            self.keep(key, dict(min(row, self.rows[key], key=lambda r: r["others"]), again=True))
         return self.rows[key]
 
     def keep(self, key, row):
