@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "tracker/base/clock.h"
 #include "tracker/base/cond.h"
@@ -26,9 +25,9 @@ struct writer {
 	pthread_t thread;
 	/* shared */
 	pthread_mutex_t lock;
-	pthread_cond_t flushed;
+	pthread_cond_t moved; /* flush_done or through changed */
 	uint64_t flush_wanted, flush_done;
-	bool stop;
+	bool stop, through; /* the thread is to end, and has done all that it does */
 	enum event_status status;
 	/* the thread's own */
 	bool draining; /* taken from the lanes, not yet all encoded */
@@ -208,7 +207,7 @@ static void *writer_main(void *arg)
 		if (whole) {
 			pthread_mutex_lock(&w->lock);
 			w->flush_done = wanted;
-			pthread_cond_broadcast(&w->flushed);
+			pthread_cond_broadcast(&w->moved);
 			pthread_mutex_unlock(&w->lock);
 		} else if (stop && clock_mono_s() - w->stuck_s > GIVE_UP_S) {
 			give_up(w);
@@ -220,6 +219,10 @@ static void *writer_main(void *arg)
 	w->sync_rc = syncer_stop(w->syncer, journal_dup(w->o.journal), &sync_err);
 	if (!w->stuck)
 		w->err = sync_err;
+	pthread_mutex_lock(&w->lock);
+	w->through = true;
+	pthread_cond_broadcast(&w->moved);
+	pthread_mutex_unlock(&w->lock);
 	return NULL;
 }
 
@@ -239,7 +242,7 @@ int writer_start(struct writer **ret, const struct writer_opts *opts, struct err
 	w->o = *opts;
 	w->heartbeat_s = clock_mono_s() + HEARTBEAT_S;
 	pthread_mutex_init(&w->lock, NULL);
-	cond_init(&w->flushed);
+	cond_init(&w->moved);
 	sigfillset(&all); /* signals belong to the host program's threads */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	rc = pthread_create(&w->thread, NULL, writer_main, w);
@@ -262,21 +265,25 @@ int writer_flush(struct writer *w, double wait_s)
 	pthread_mutex_lock(&w->lock);
 	wanted = ++w->flush_wanted;
 	lanes_wake(w->o.lanes);
-	while (w->flush_done < wanted && cond_wait_until(&w->flushed, &w->lock, until_s))
+	while (w->flush_done < wanted && cond_wait_until(&w->moved, &w->lock, until_s))
 		;
 	rc = w->flush_done < wanted ? ERR_BUSY : 0;
 	pthread_mutex_unlock(&w->lock);
 	return rc;
 }
 
-/* False when the thread hangs in the system. By a clock that nobody sets: the wall's may leap meanwhile. */
+/* False when the thread hangs in the system. */
 static bool join_in_time(struct writer *w)
 {
-	struct timespec until;
+	const double until_s = clock_mono_s() + HANG_S;
+	bool through;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += HANG_S;
-	return !pthread_clockjoin_np(w->thread, NULL, CLOCK_MONOTONIC, &until);
+	pthread_mutex_lock(&w->lock);
+	while (!w->through && cond_wait_until(&w->moved, &w->lock, until_s))
+		;
+	through = w->through;
+	pthread_mutex_unlock(&w->lock);
+	return through && !pthread_join(w->thread, NULL);
 }
 
 int writer_stop(struct writer *w, enum event_status status, uint64_t *ret_lost, struct err *err)
@@ -295,7 +302,7 @@ int writer_stop(struct writer *w, enum event_status status, uint64_t *ret_lost, 
 		err_set(err, rc, "%s", w->err.text);
 	}
 	*ret_lost = w->lost;
-	pthread_cond_destroy(&w->flushed);
+	pthread_cond_destroy(&w->moved);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 	return rc;
