@@ -6,11 +6,10 @@ import hashlib
 import json
 import os
 import re
-import struct
 import urllib.parse
 import lib
 sys.path.insert(0, os.path.join(lib.SOURCE, "tests", "tracker"))
-import journal
+from wire import field, record
 
 SCOPES = {"OPEN": "open", "READ": "read", "WRITE": "write", "ADMIN": "admin"}
 
@@ -160,19 +159,6 @@ def refuse(server, schema, doc):
             lib.equal(json.loads(data)["error"]["field"], "no_such", f"{method} {target}: field")
 
 
-def varint(n):
-    return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
-
-
-def field(number, value):
-    """A field of a message: bytes, a double or a number that is not negative."""
-    if isinstance(value, bytes):
-        return varint(number << 3 | 2) + varint(len(value)) + value
-    if isinstance(value, float):
-        return varint(number << 3 | 1) + struct.pack("<d", value)
-    return varint(number << 3) + varint(value)
-
-
 TEXT = field(8, field(1, 7) + field(2, field(2, field(1, 1))) + field(8, b"hello")) + field(9, field(1, field(1, b"text")))
 
 
@@ -182,11 +168,7 @@ def media_journal(run):
     header = b"".join(field(n, v) for n, v in ((1, 1), (2, run.encode()), (3, writer.encode()), (4, 0), (5, 1), (6, b"e"), (7, b"n"), (8, 0)))
     value = field(1, b"said") + TEXT
     payloads = [field(1, 1e9) + field(3, b"brain.Event:2") + field(1001, header), field(1, 1e9) + field(2, 3) + field(5, field(1, value))]
-    framed = b""
-    for p in payloads:
-        n = struct.pack("<Q", len(p))
-        framed += n + struct.pack("<I", journal.masked_crc(n)) + p + struct.pack("<I", journal.masked_crc(p))
-    return f"/api/v1/runs/{run}/journal?writer={writer}&offset=0", framed
+    return f"/api/v1/runs/{run}/journal?writer={writer}&offset=0", b"".join(map(record, payloads))
 
 
 def main():

@@ -2,7 +2,6 @@
 """TFRecord files: written here by hand, read as the
 folder's pictures and labels; damaged ones lose what is damaged, by name."""
 import os
-import struct
 import subprocess
 import sys
 import tempfile
@@ -11,32 +10,9 @@ SRC = os.environ.get("srcdir", ".")
 BUILD = os.environ.get("builddir", ".")
 DELIVER = os.path.join(BUILD, "tests", "data", "deliver")
 sys.path.insert(0, os.path.join(SRC, "tests", "data"))
+sys.path.insert(0, os.path.join(SRC, "tests", "tracker"))
 import noisy  # noqa: E402
-
-TABLE = []
-for number in range(256):
-    for _ in range(8):
-        number = number >> 1 ^ (0x82F63B78 if number & 1 else 0)
-    TABLE.append(number)
-
-
-def masked(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = crc >> 8 ^ TABLE[(crc ^ byte) & 255]
-    crc ^= 0xFFFFFFFF
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
-
-
-def varint(n):
-    out = b""
-    while n > 127:
-        out, n = out + bytes([n & 127 | 128]), n >> 7
-    return out + bytes([n])
-
-
-def part(number, data):
-    return varint(number << 3 | 2) + varint(len(data)) + data
+from wire import field, record, varint  # noqa: E402
 
 
 def example(**features):
@@ -44,18 +20,13 @@ def example(**features):
     entries = b""
     for name, v in features.items():
         if isinstance(v, bytes):
-            feature = part(1, part(1, v))
+            feature = field(1, field(1, v))
         elif isinstance(v, int):
-            feature = part(3, part(1, varint(v & (1 << 64) - 1)))
+            feature = field(3, field(1, varint(v)))
         else:
-            feature = part(3, b"".join(varint(8) + varint(n) for n in v))
-        entries += part(1, part(1, name.replace("__", "/").encode()) + part(2, feature))
-    return part(1, entries)
-
-
-def record(data):
-    head = struct.pack("<Q", len(data))
-    return head + masked(head) + data + masked(data)
+            feature = field(3, b"".join(varint(8) + varint(n) for n in v))
+        entries += field(1, field(1, name.replace("__", "/").encode()) + field(2, feature))
+    return field(1, entries)
 
 
 def deliver(spec, code=0, **options):

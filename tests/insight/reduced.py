@@ -1,10 +1,10 @@
 """A run's journals with nothing left in them but what a diagnosis reads, in a small archive, and back."""
 import os
-import struct
 import sys
 import tarfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tracker"))
 import journal
+from wire import field, record
 
 STEP, SUMMARY, VALUE, TAG, EXACT = 2, 5, 1, 1, 1001  # numbers of fields: of an event, a summary, its value
 KEPT = ("phase/", "data/load", "data/ready", "data/workers", "checkpoint/", "val/seconds", "epoch/eval_seconds", "system/cpu_", "system/loop_us",
@@ -29,17 +29,6 @@ def parts(data):
             value, at = at, at + (8 if wire == 1 else 4)
         out.append((tag >> 3, data[start:at], data[value:at]))
     return out
-
-
-def varint(n):
-    out = b""
-    while n > 127:
-        out, n = out + bytes([n & 127 | 128]), n >> 7
-    return out + bytes([n])
-
-
-def field(number, body):
-    return varint(number << 3 | 2) + varint(len(body)) + body
 
 
 def less_value(body):
@@ -70,11 +59,6 @@ def less_event(payload):
     return out
 
 
-def frame(payload):
-    head = struct.pack("<Q", len(payload))
-    return head + struct.pack("<I", journal.masked_crc(head)) + payload + struct.pack("<I", journal.masked_crc(payload))
-
-
 def pack(run, path):
     """The journals in the folder `run` as an archive."""
     with tarfile.open(path, "w:xz", preset=9) as tar:
@@ -85,7 +69,7 @@ def pack(run, path):
                 payloads, _ = journal.records(f.read(), check=False)
             less = os.path.join(run, name + ".less")
             with open(less, "wb") as f:
-                f.write(b"".join(frame(p) for p in map(less_event, payloads) if p))
+                f.write(b"".join(record(p) for p in map(less_event, payloads) if p))
             tar.add(less, arcname=name, filter=lambda i: i.replace(uid=0, gid=0, uname="", gname="", mtime=0, deep=False))
             os.remove(less)
 

@@ -23,7 +23,7 @@ tracker_scripts = tests/tracker/object.py tests/tracker/run_test.py tests/tracke
 dist_check_SCRIPTS += $(tracker_scripts) tests/tracker/object_moto.py tests/tracker/tensorboard_reader.py
 TESTS += $(tracker_scripts)
 CHECK_EXTRA += tests/tracker/object_moto.py tests/tracker/tensorboard_reader.py
-EXTRA_DIST += tests/tracker/journal.py tests/tracker/parallel.py tests/tracker/twenty_lines.c
+EXTRA_DIST += tests/tracker/journal.py tests/tracker/parallel.py tests/tracker/twenty_lines.c tests/tracker/wire.py
 
 noinst_PROGRAMS += tests/bench/log
 tests_bench_log_SOURCES = tests/bench/log.c

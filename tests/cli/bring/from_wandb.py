@@ -14,6 +14,8 @@ import tempfile
 import zlib
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "api"))
 import lib
+sys.path.insert(0, os.path.join(lib.SOURCE, "tests", "tracker"))
+from wire import varint
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORDS = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
@@ -97,13 +99,6 @@ def media(server, run_id, source):
     lib.check("0.5" in json.dumps(histogram), f"the histogram: {histogram}")
     status, _, saved = server.request("GET", f"/api/v1/runs/{run_id}/artifacts/saved.txt")
     lib.equal(saved, b"saved\n", "a saved file")
-
-
-def varint(n):
-    out = b""
-    while n > 127:
-        out, n = out + bytes([n & 127 | 128]), n >> 7
-    return out + bytes([n])
 
 
 def in_one_second(source, files, folder):

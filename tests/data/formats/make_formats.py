@@ -14,6 +14,9 @@ import tempfile
 import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "tracker"))
+from wire import varint  # noqa: E402
+
 N = 48
 
 
@@ -30,13 +33,6 @@ def png(width, height, seed):
 def samples():
     """Name, label and file of each, in the order of names."""
     return [(f"s{i:04d}", i * 7 % 5, png(20 + i % 9, 30 - i % 7, i)) for i in range(N)]
-
-
-def varint(n):
-    out = b""
-    while n > 127:
-        out, n = out + bytes([n & 127 | 128]), n >> 7
-    return out + bytes([n])
 
 
 def datum(label, data, encoded):
