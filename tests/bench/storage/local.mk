@@ -4,4 +4,5 @@ tests_bench_storage_plain_SOURCES = tests/bench/storage/plain.c
 tests_bench_storage_plain_curl_SOURCES = tests/bench/storage/plain_curl.c
 tests_bench_storage_plain_curl_LDADD = libtrackbase.la
 EXTRA_DIST += tests/bench/storage/bring tests/bench/storage/cloud tests/bench/storage/formats tests/bench/storage/migrate \
+	tests/bench/storage/pieces.py \
 	tests/bench/storage/searches tests/bench/storage/shaped tests/bench/storage/swift tests/bench/storage/undecoded
