@@ -14,6 +14,11 @@ int chunks_start(struct chunks *c, struct db *d, enum chunks_what what, int64_t 
 			c->last);
 }
 
+static int is_missing(int64_t series, struct err *err)
+{
+	return err_set(err, ERR_CORRUPT, "store: a chunk of series %lld is missing", (long long)series);
+}
+
 static int next_row(struct chunks *c, struct err *err)
 {
 	int rc = db_next(c->d, c->rows, err);
@@ -36,6 +41,65 @@ static int next_row(struct chunks *c, struct err *err)
 	c->min_time = db_f64(c->rows, COL_chunk_heads_min_time);
 	c->max_time = db_f64(c->rows, COL_chunk_heads_max_time);
 	return 1;
+}
+
+/* The highest step of a chunk that is a row: 1, 0 when it is none. */
+static int row_end(struct db *d, int64_t id, int64_t *ret, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_chunk_heads, err, "ii", id, id);
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc;
+	*ret = db_i64(q, COL_chunk_heads_max_step);
+	db_stop(q);
+	return 1;
+}
+
+static size_t find_step(const struct archive_list *l, int64_t step)
+{
+	size_t lo = 0, hi = l->n;
+
+	while (lo < hi) {
+		size_t mid = (lo + hi) / 2;
+
+		if (l->entry[mid].max_step < step)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static int start_archived(struct chunks *c, struct db *d, int64_t series, int64_t step, struct err *err)
+{
+	int rc;
+
+	*c = (struct chunks){ .d = d, .what = CHUNKS_DATA, .series = series,
+			      .last = SCAN_CHUNK_ID(series, CHUNKS_LAST) };
+	rc = archived_series(&c->archived, d, series, err);
+	if (rc <= 0)
+		return rc ? rc : is_missing(series, err);
+	c->at = find_step(&c->archived.list, step);
+	return 0;
+}
+
+int chunks_start_step(struct chunks *c, struct db *d, int64_t series, int64_t n, int64_t step, struct err *err)
+{
+	int64_t lo = 0, hi = n, end = 0;
+
+	while (lo < hi) {
+		int64_t mid = (lo + hi) / 2;
+		int rc = row_end(d, SCAN_CHUNK_ID(series, mid), &end, err);
+
+		if (rc <= 0)
+			return rc ? rc : start_archived(c, d, series, step, err);
+		if (end < step)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return chunks_start(c, d, CHUNKS_DATA, series, lo, CHUNKS_LAST, err);
 }
 
 static int read_data(struct chunks *c, const struct archive_entry *e, struct err *err)
@@ -66,10 +130,39 @@ static int next_archived(struct chunks *c, struct err *err)
 	return rc ? rc : 1;
 }
 
+static void stop_body(struct chunks *c)
+{
+	if (c->body)
+		db_stop(c->body);
+	c->body = NULL;
+}
+
+static int load_row(struct chunks *c, struct err *err)
+{
+	int rc = db_start(c->d, &c->body, DB_chunk_range, err, "ii", c->id, c->id);
+
+	rc = rc ? rc : db_next(c->d, c->body, err);
+	if (rc <= 0) {
+		c->body = NULL;
+		return rc ? rc : is_missing(c->series, err);
+	}
+	c->data = db_blob(c->body, COL_chunk_range_data);
+	c->bytes = db_bytes(c->body, COL_chunk_range_data);
+	return 0;
+}
+
+int chunks_load(struct chunks *c, struct err *err)
+{
+	stop_body(c);
+	return c->archived.index ? read_data(c, c->archived.list.entry + c->at - 1, err) : load_row(c, err);
+}
+
 int chunks_next(struct chunks *c, struct err *err)
 {
-	int rc = c->rows ? next_row(c, err) : 0;
+	int rc;
 
+	stop_body(c);
+	rc = c->rows ? next_row(c, err) : 0;
 	if (rc || c->any)
 		return rc;
 	if (!c->archived.index) {
@@ -84,6 +177,7 @@ int chunks_next(struct chunks *c, struct err *err)
 
 void chunks_stop(struct chunks *c)
 {
+	stop_body(c);
 	if (c->rows)
 		db_stop(c->rows);
 	archived_done(&c->archived);

@@ -21,6 +21,7 @@ struct chunks {
 	/* the walk's own */
 	struct db *d;
 	struct db_rows *rows; /* NULL: the archive's */
+	struct db_rows *body; /* of the bytes asked for by chunks_load, where they are a row's */
 	enum chunks_what what;
 	int64_t series, first, last;
 	bool any; /* there was a row */
@@ -32,7 +33,12 @@ struct chunks {
 /* Those of the series whose numbers lie from first to last. 0, or negative: then there is nothing to stop. */
 int chunks_start(struct chunks *c, struct db *d, enum chunks_what what, int64_t series, int64_t first, int64_t last,
 		 struct err *err);
+
+/* With data, from the first on whose highest step is not below; n are folded, by ascending steps. */
+int chunks_start_step(struct chunks *c, struct db *d, int64_t series, int64_t n, int64_t step, struct err *err);
+
 int chunks_next(struct chunks *c, struct err *err); /* 1 there is one, 0 the end, or negative */
+int chunks_load(struct chunks *c, struct err *err); /* the data of the one that a walk of heads stands at */
 void chunks_stop(struct chunks *c);		    /* always, also behind the end */
 
 #define CHUNKS_LAST (((int64_t)1 << 20) - 1)

@@ -22,11 +22,10 @@ static int give_chunk(const struct chunks *w, scan_chunk_fn *fn, void *arg, stru
 	return chunk_open(&c, w->data, w->bytes) ? scan_damaged(err, "chunk", w->id) : fn(arg, &c, err);
 }
 
-static int give_chunks(struct db *d, int64_t series, int64_t first, int64_t last, scan_chunk_fn *fn, void *arg,
-		       struct err *err)
+int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err)
 {
 	struct chunks w;
-	int rc = chunks_start(&w, d, CHUNKS_DATA, series, first, last, err);
+	int rc = chunks_start(&w, d, CHUNKS_DATA, series, 0, CHUNKS_LAST, err);
 
 	if (rc)
 		return rc;
@@ -36,9 +35,18 @@ static int give_chunks(struct db *d, int64_t series, int64_t first, int64_t last
 	return rc;
 }
 
-int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err)
+/* Unknown times overlap everything. */
+static bool overlaps(const struct chunks *c, const struct scan_window *w)
 {
-	return give_chunks(d, series, 0, CHUNKS_LAST, fn, arg, err);
+	return c->min_step <= w->max_step && c->max_step >= w->min_step && !(c->min_time > w->max_time) &&
+	       !(c->max_time < w->min_time);
+}
+
+static int load_and_give(struct chunks *w, scan_chunk_fn *fn, void *arg, struct err *err)
+{
+	int rc = chunks_load(w, err);
+
+	return rc ? rc : give_chunk(w, fn, arg, err);
 }
 
 int scan_series_window(struct db *d, int64_t series, const struct scan_window *w, scan_chunk_fn *fn, void *arg,
@@ -49,15 +57,8 @@ int scan_series_window(struct db *d, int64_t series, const struct scan_window *w
 
 	if (rc)
 		return rc;
-	while (!rc && (rc = chunks_next(&head, err)) > 0) {
-		int64_t number = head.id - SCAN_CHUNK_ID(series, 0);
-
-		/* unknown times overlap everything */
-		rc = 0;
-		if (head.min_step <= w->max_step && head.max_step >= w->min_step && !(head.min_time > w->max_time) &&
-		    !(head.max_time < w->min_time))
-			rc = give_chunks(d, series, number, number, fn, arg, err);
-	}
+	while (!rc && (rc = chunks_next(&head, err)) > 0)
+		rc = overlaps(&head, w) ? load_and_give(&head, fn, arg, err) : 0;
 	chunks_stop(&head);
 	return rc;
 }

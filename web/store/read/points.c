@@ -134,39 +134,6 @@ static void trim(struct points_cursor *c)
 	c->skip = i;
 }
 
-/* The highest step of one chunk: 1, or negative. */
-static int chunk_end(struct db *d, int64_t series, int64_t number, int64_t *ret, struct err *err)
-{
-	struct chunks head;
-	int rc = chunks_start(&head, d, CHUNKS_HEADS, series, number, number, err);
-
-	if (rc)
-		return rc;
-	rc = chunks_next(&head, err);
-	*ret = head.max_step;
-	chunks_stop(&head);
-	return rc ? rc : err_set(err, ERR_CORRUPT, "store: a chunk of series %lld is missing", (long long)series);
-}
-
-static int64_t first_chunk(struct points_cursor *c, struct db *d, struct err *err)
-{
-	const struct pick_series *s = &c->run.series[c->series_at];
-	int64_t lo = 0, hi = s->chunks, step = 0;
-
-	while (lo < hi) {
-		int64_t mid = (lo + hi) / 2;
-		int rc = chunk_end(d, s->id, mid, &step, err);
-
-		if (rc < 0)
-			return rc;
-		if (step < c->step)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 /* Points at the cursor's own step that the buffer begins with do not count as progress. */
 static bool enough(const struct points_cursor *c)
 {
@@ -187,9 +154,8 @@ static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 {
 	const struct pick_series *s = &c->run.series[c->series_at];
 	struct tail_scan t = { .c = c, .last_step = INT64_MIN };
-	int64_t number = first_chunk(c, d, err);
 	struct chunks w;
-	int rc = number < 0 ? (int)number : chunks_start(&w, d, CHUNKS_DATA, s->id, number, CHUNKS_LAST, err);
+	int rc = chunks_start_step(&w, d, s->id, s->chunks, c->step, err);
 
 	if (rc)
 		return rc;
