@@ -50,12 +50,14 @@ def gc(server, **opts):
 
 def files(server, run, s3):
     small, big = b"hello", random.randbytes(19 * MIB + 12345)
+    s3.parts_meet_s = 10
     for path, data in (("a.txt", small), ("empty", b""), ("deep/er/big.bin", big), ("deep-er", b"1"), ("deep/z", b"22")):
         equal(put(server, run, path, data), 200, f"PUT {path}")
         status, headers, body = get(server, run, path)
         check(status == 200 and body == data, f"GET {path}: {status}, {len(body)} bytes")
         equal(headers["ETag"], f'"{hashlib.sha256(data).hexdigest()}"', path)
         equal(int(headers["Content-Length"]), len(data), path)
+    equal(s3.parts_most, 2, "parts under way at once")
     equal(listed(server, run), [("a.txt", 5), ("deep", None), ("deep-er", 1), ("empty", 0)], "the top")
     equal(listed(server, run, "deep"), [("deep/er", None), ("deep/z", 2)], "a folder")
     equal(listed(server, run, "none"), [], "no folder")

@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import os
 import re
+import threading
 import urllib.parse
 from xml.sax.saxutils import escape
 
@@ -23,6 +24,8 @@ class S3(Server):
         self.RequestHandlerClass = S3Handler
         self.region, self.page, self.tokens, self.refused = region, page, tokens, 0
         self.uploads, self.upload_keys = {}, {}  # parts by number, and the key, of what was begun
+        self.parts, self.parts_most, self.parts_meet_s = 0, 0, 0  # at once; seconds that a part waits for a second one
+        self.parts_told = threading.Condition()
 
     def environment(self, **more):
         clean = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
@@ -148,6 +151,7 @@ class S3Handler(Handler):
         bucket, key, query = self.split()
         path = os.path.join(self.server.folder, bucket, key)
         if "uploadId" in query:
+            self.meet()
             self.server.uploads[query["uploadId"]][int(query["partNumber"])] = body
         elif self.headers.get("If-None-Match") == "*" and os.path.exists(path):
             self.error(412, "PreconditionFailed")
@@ -155,6 +159,15 @@ class S3Handler(Handler):
         else:
             self.store(path, body)
         self.answer(200, ETag='"%s"' % hashlib.md5(body).hexdigest())
+
+    def meet(self):
+        s = self.server
+        with s.parts_told:
+            s.parts += 1
+            s.parts_most = max(s.parts_most, s.parts)
+            s.parts_told.notify_all()
+            s.parts_told.wait_for(lambda: s.parts_most > 1, s.parts_meet_s)
+            s.parts -= 1
 
     def store(self, path, body):
         os.makedirs(os.path.dirname(path), exist_ok=True)

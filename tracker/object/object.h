@@ -82,12 +82,14 @@ struct object_list {
 
 int object_list(struct object_client *c, const struct object_list *l, struct err *err);
 
-/* A large object part by part; nothing of it is seen before object_upload_end. One thread. */
+/* A large object part by part; nothing of it is seen before object_upload_end. One thread; but parts whose numbers (1
+ * and up, in the end without a gap) the caller gives may be sent by several at once. */
 struct object_upload;
 
 int object_upload_begin(struct object_upload **ret, struct object_client *c, const char *key, const char *type,
 			struct err *err);
 int object_upload_part(struct object_upload *u, const void *bytes, size_t n, struct err *err);
+int object_upload_numbered(struct object_upload *u, int number, const void *bytes, size_t n, struct err *err);
 int object_upload_end(struct object_upload *u, struct err *err);
 void object_upload_free(struct object_upload *u); /* what was not ended is taken back; NULL is fine */
 

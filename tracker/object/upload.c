@@ -1,5 +1,6 @@
 /* upload.c: uploads in parts: begun, parts with their ETags, put together by a list of them; and those that somebody
  * began and never ended. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,11 @@
 struct object_upload {
 	struct object_client *c;
 	char key[OBJECT_KEY_MAX + 1], id[ID_BYTES];
-	int parts;
-	struct buf list; /* XML that names the parts */
-	bool open;	 /* there is something to take back */
+	bool open;  /* there is something to take back */
+	int parts;  /* of those sent by object_upload_part */
+	pthread_mutex_t lock; /* of what follows */
+	char (*tag)[OBJECT_ETAG_BYTES]; /* by number - 1; "": not there */
+	int tags, room;
 };
 
 static int take_id(void *user, const char *path, const char *text)
@@ -57,8 +60,7 @@ int object_upload_begin(struct object_upload **ret, struct object_client *c, con
 		return client_nomem(c, key, err);
 	u->c = c;
 	snprintf(u->key, sizeof(u->key), "%s", key);
-	buf_init(&u->list, LIST_MAX);
-	buf_adds(&u->list, "<CompleteMultipartUpload>");
+	pthread_mutex_init(&u->lock, NULL);
 	rc = begin(u, type, err);
 	if (rc) {
 		object_upload_free(u);
@@ -78,27 +80,62 @@ static void add_tag(struct buf *to, const char *tag)
 			buf_addc(to, *tag);
 }
 
-int object_upload_part(struct object_upload *u, const void *bytes, size_t n, struct err *err)
+static int keep_tag(struct object_upload *u, int number, const char *tag, struct err *err)
 {
-	char number[16];
-	struct uri_pair query[2] = { { "partNumber", number }, { "uploadId", u->id } };
+	char (*grown)[OBJECT_ETAG_BYTES];
+	int room;
+
+	pthread_mutex_lock(&u->lock);
+	grown = u->tag;
+	room = number > 2 * u->room ? number : 2 * u->room;
+	if (number > u->room)
+		grown = realloc(u->tag, (size_t)room * sizeof(*u->tag));
+	if (grown) {
+		u->tag = grown;
+		u->room = number > u->room ? room : u->room;
+		for (; u->tags < number; u->tags++)
+			u->tag[u->tags][0] = '\0';
+		snprintf(u->tag[number - 1], sizeof(u->tag[0]), "%s", tag);
+	}
+	pthread_mutex_unlock(&u->lock);
+	return grown ? 0 : client_nomem(u->c, u->key, err);
+}
+
+int object_upload_numbered(struct object_upload *u, int number, const void *bytes, size_t n, struct err *err)
+{
+	char text[16];
+	struct uri_pair query[2] = { { "partNumber", text }, { "uploadId", u->id } };
 	struct call call = { .ask = { .method = "PUT", .key = u->key, .query = query, .n_query = 2 },
 			     .bytes = n ? bytes : "",
 			     .n = n };
 	int rc;
 
-	if (u->parts >= PARTS_MAX)
+	if (number < 1 || number > PARTS_MAX)
 		return err_set(err, ERR_LIMIT, OBJECT_SCHEME "…/%.300s: an upload has at most %d parts", u->key,
 			       PARTS_MAX);
-	snprintf(number, sizeof(number), "%d", ++u->parts);
+	snprintf(text, sizeof(text), "%d", number);
 	rc = client_call(u->c, &call, err);
-	if (!rc) {
-		buf_addf(&u->list, "<Part><PartNumber>%s</PartNumber><ETag>", number);
-		add_tag(&u->list, call.etag);
-		buf_adds(&u->list, "</ETag></Part>");
-	}
+	if (!rc)
+		rc = keep_tag(u, number, call.etag, err);
 	client_call_done(&call);
 	return rc;
+}
+
+int object_upload_part(struct object_upload *u, const void *bytes, size_t n, struct err *err)
+{
+	return object_upload_numbered(u, ++u->parts, bytes, n, err);
+}
+
+/* XML that names the parts. */
+static void add_list(const struct object_upload *u, struct buf *to)
+{
+	buf_adds(to, "<CompleteMultipartUpload>");
+	for (int i = 0; i < u->tags; i++) {
+		buf_addf(to, "<Part><PartNumber>%d</PartNumber><ETag>", i + 1);
+		add_tag(to, u->tag[i]);
+		buf_adds(to, "</ETag></Part>");
+	}
+	buf_adds(to, "</CompleteMultipartUpload>");
 }
 
 int object_upload_end(struct object_upload *u, struct err *err)
@@ -107,14 +144,15 @@ int object_upload_end(struct object_upload *u, struct err *err)
 	struct call call = { .ask = { .method = "POST", .key = u->key, .query = &query, .n_query = 1 },
 			     .type = "application/xml" };
 	char code[OBJECT_CODE_BYTES];
+	struct buf list;
 	int rc;
 
-	buf_adds(&u->list, "</CompleteMultipartUpload>");
-	if (buf_failed(&u->list))
-		return client_nomem(u->c, u->key, err);
-	call.bytes = u->list.data;
-	call.n = u->list.len;
-	rc = client_call(u->c, &call, err);
+	buf_init(&list, LIST_MAX);
+	add_list(u, &list);
+	call.bytes = list.data;
+	call.n = list.len;
+	rc = buf_failed(&list) ? client_nomem(u->c, u->key, err) : client_call(u->c, &call, err);
+	buf_done(&list);
 	object_code(call.text.data ? call.text.data : "", call.text.len, code);
 	if (!rc && code[0]) /* found out after the status had gone */
 		rc = err_set(err, ERR_IO, OBJECT_SCHEME "…/%.300s: the parts are not put together: %.100s", u->key,
@@ -140,7 +178,8 @@ void object_upload_free(struct object_upload *u)
 		return;
 	if (u->open)
 		take_back(u->c, u->key, u->id, NULL);
-	buf_done(&u->list);
+	pthread_mutex_destroy(&u->lock);
+	free(u->tag);
 	free(u);
 }
 

@@ -1,5 +1,5 @@
-/* object_put.c: a file on its way to the store. What comes is gathered to a part; the crew sends one part while the
- * next one fills, and whoever writes is told to wait when both are full. A file of one part is one request. */
+/* object_put.c: a file on its way to the store. What comes is gathered to a part; the crew sends the parts before it,
+ * at most UNDER_WAY at once; whoever writes is told to wait when all are full. A file of one part is one request. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,12 +8,21 @@
 #include "web/store/files/files.h"
 #include "web/store/files/objects.h"
 
-#define SMALL_PARTS 4	     /* what a part costs beside its bytes counts for large files, which are rare */
+#define UNDER_WAY 2	     /* parts that are sent at once: the store works at one while another one travels */
 #define PARTS_OF_A_SIZE 1000 /* then parts are twice as large: an object has at most 10,000 */
 
 struct part {
 	char *bytes;
 	size_t n, room;
+};
+
+/* A part that is sent. */
+struct lane {
+	struct object_sending *u;
+	struct part part;
+	int number; /* 1 and up */
+	bool busy;  /* the crew has it: then `part` is the crew's */
+	struct crew_task task;
 };
 
 struct object_sending {
@@ -22,24 +31,24 @@ struct object_sending {
 	char name[OBJECT_NAME_BYTES], key[OBJECT_KEY_MAX + 1];
 	pthread_mutex_t lock; /* of all below but `sha` and `bytes`, which are the writer's */
 	pthread_cond_t rests;
-	struct part filling, sending;
-	bool busy;	/* the crew has it: then `sending` and `parts` are the crew's */
+	struct part filling;
+	struct lane lane[UNDER_WAY];
+	int given;	/* parts, to the crew */
 	bool waiting;	/* the writer, for room */
-	bool last;	/* `sending` is the end of the file */
+	bool complete;	/* nothing is added to `filling` any more */
+	bool last;	/* it was given to the crew, too */
+	bool ended;	/* the object is there */
 	bool abandoned; /* nobody but the crew knows of it any more */
-	bool begun;	/* a row says so */
-	struct object_upload *parts; /* NULL: there was no whole part yet */
-	unsigned sent;
+	struct object_upload *parts; /* NULL: there was no whole part yet, or it begins */
 	int rc; /* the first failure */
 	struct err err;
-	struct crew_task task;
 	uint64_t bytes;
 	struct sha256 sha;
 };
 
 static size_t part_bytes(const struct object_sending *u)
 {
-	return OBJECTS_PART << (u->sent >= SMALL_PARTS) << u->sent / PARTS_OF_A_SIZE;
+	return OBJECTS_PART << u->given / PARTS_OF_A_SIZE;
 }
 
 /* --- the crew's side ---------------------------------------------------------------------------------------- */
@@ -48,50 +57,75 @@ static int begin_row(struct object_sending *u, struct err *err)
 {
 	const struct ingest_op op = { .kind = &object_change_begin, .name = u->name };
 	struct ingest_result res = { 0 };
-	int rc = u->begun ? 0 : ingest_submit(u->o->store, &op, NULL, &res, err);
 
-	u->begun = u->begun || !rc;
-	return rc;
+	return ingest_submit(u->o->store, &op, NULL, &res, err);
 }
 
-static int send_part(struct object_sending *u, bool last, struct err *err)
+static int told(int rc, struct err *err)
 {
+	return rc ? objects_failed("the object store does not take the file", rc, err) : 0;
+}
+
+/* What stands before the first part: no other one is under way yet. *ret stays NULL where it is the only one. */
+static int begin(struct object_sending *u, const struct part *p, bool last, struct object_upload **ret, struct err *err)
+{
+	const struct object_put whole = { .key = u->key, .bytes = p->bytes, .n = p->n };
 	int rc = begin_row(u, err);
 
 	if (rc)
 		return rc;
-	if (last && !u->parts)
-		rc = object_put(u->o->client,
-				&(struct object_put){ .key = u->key, .bytes = u->sending.bytes, .n = u->sending.n },
-				err);
-	else if (!u->parts)
-		rc = object_upload_begin(&u->parts, u->o->client, u->key, NULL, err);
-	if (!rc && u->parts && u->sending.n)
-		rc = object_upload_part(u->parts, u->sending.bytes, u->sending.n, err);
-	if (!rc && u->parts && last)
-		rc = object_upload_end(u->parts, err);
-	return rc ? objects_failed("the object store does not take the file", rc, err) : 0;
+	return told(last ? object_put(u->o->client, &whole, err)
+			 : object_upload_begin(ret, u->o->client, u->key, NULL, err),
+		    err);
+}
+
+/* NULL: none is left out. */
+static bool is_busy(const struct object_sending *u, const struct lane *but)
+{
+	bool any = false;
+
+	for (int i = 0; i < UNDER_WAY; i++)
+		any = any || (u->lane[i].busy && &u->lane[i] != but);
+	return any;
 }
 
 static void drop(struct object_sending *u)
 {
 	object_upload_free(u->parts);
-	objects_give(u->o, u->filling.room + u->sending.room);
+	objects_give(u->o, u->filling.room);
 	free(u->filling.bytes);
-	free(u->sending.bytes);
+	for (int i = 0; i < UNDER_WAY; i++) {
+		objects_give(u->o, u->lane[i].part.room);
+		free(u->lane[i].part.bytes);
+	}
 	pthread_cond_destroy(&u->rests);
 	pthread_mutex_destroy(&u->lock);
 	free(u);
 }
 
-/* Under the lock: what is full becomes what is sent. */
-static void swap(struct object_sending *u)
+/* Under the lock. */
+static void give_lane(struct object_sending *u, struct lane *l)
 {
-	const struct part empty = u->sending;
+	const struct part empty = l->part;
 
-	u->sending = u->filling;
+	l->part = u->filling;
+	l->number = ++u->given;
+	l->busy = true;
 	u->filling = empty;
 	u->filling.n = 0;
+	u->last = u->complete;
+	crew_give(u->o->crew, &l->task);
+}
+
+/* Under the lock: what is full goes to the crew, as far as it may; the second part when the first one has begun. */
+static void pass_on(struct object_sending *u)
+{
+	for (int i = 0; i < UNDER_WAY; i++) {
+		bool due = u->complete ? !u->last : u->filling.n >= part_bytes(u);
+
+		if (due && !u->lane[i].busy && !u->rc && !u->abandoned && (u->parts || !u->given))
+			give_lane(u, &u->lane[i]);
+	}
 }
 
 static void wake_writer(struct object_sending *u)
@@ -103,49 +137,69 @@ static void wake_writer(struct object_sending *u)
 		u->room.wake(u->room.arg);
 }
 
-static void send_parts(void *arg)
+/* Under the lock, which is let go meanwhile. */
+static int send_lane(struct object_sending *u, struct lane *l, struct err *err)
 {
-	struct object_sending *u = arg;
-	struct err err = ERR_INIT;
-	bool more;
+	struct object_upload *parts = u->parts;
+	bool last = u->last;
 	int rc;
 
+	pthread_mutex_unlock(&u->lock);
+	rc = parts ? 0 : begin(u, &l->part, last, &parts, err);
 	pthread_mutex_lock(&u->lock);
-	do {
-		bool last = u->last;
+	u->parts = parts;
+	if (rc || !parts || u->abandoned)
+		return rc;
+	pass_on(u);
+	wake_writer(u);
+	pthread_mutex_unlock(&u->lock);
+	if (l->part.n)
+		rc = told(object_upload_numbered(parts, l->number, l->part.bytes, l->part.n, err), err);
+	pthread_mutex_lock(&u->lock);
+	return rc;
+}
 
-		if (!u->rc && !u->abandoned) {
-			pthread_mutex_unlock(&u->lock);
-			rc = send_part(u, last, &err);
-			pthread_mutex_lock(&u->lock);
-			if (rc) {
-				u->rc = rc;
-				u->err = err;
-			}
-		}
-		u->sent++;
-		u->sending.n = 0;
-		more = !u->rc && !last && !u->abandoned && u->filling.n >= part_bytes(u);
-		if (more)
-			swap(u);
-		wake_writer(u);
-	} while (more);
-	u->busy = false;
-	if (u->abandoned) {
+/* Under the lock, which is let go meanwhile: the last of all parts has been sent by this lane. */
+static int end_parts(struct object_sending *u, struct err *err)
+{
+	int rc = 0;
+
+	if (u->parts) {
+		pthread_mutex_unlock(&u->lock);
+		rc = told(object_upload_end(u->parts, err), err);
+		pthread_mutex_lock(&u->lock);
+	}
+	u->ended = !rc;
+	return rc;
+}
+
+static void send_part(void *arg)
+{
+	struct lane *l = arg;
+	struct object_sending *u = l->u;
+	struct err err = ERR_INIT;
+	int rc = 0;
+
+	pthread_mutex_lock(&u->lock);
+	if (!u->rc && !u->abandoned)
+		rc = send_lane(u, l, &err);
+	if (!rc && !u->rc && !u->abandoned && u->last && !is_busy(u, l))
+		rc = end_parts(u, &err);
+	if (rc && !u->rc) {
+		u->rc = rc;
+		u->err = err;
+	}
+	l->part.n = 0;
+	l->busy = false;
+	pass_on(u);
+	wake_writer(u);
+	if (u->abandoned && !is_busy(u, NULL)) {
 		pthread_mutex_unlock(&u->lock);
 		drop(u);
 		return;
 	}
 	pthread_cond_broadcast(&u->rests);
 	pthread_mutex_unlock(&u->lock);
-}
-
-/* Under the lock. */
-static void give_to_crew(struct object_sending *u)
-{
-	swap(u);
-	u->busy = true;
-	crew_give(u->o->crew, &u->task);
 }
 
 /* --- the writer's side -------------------------------------------------------------------------------------- */
@@ -163,7 +217,8 @@ int object_sending_begin(struct object_sending **ret, struct objects *o, const s
 		return err_set(err, ERR_NOMEM, "out of memory");
 	u->o = o;
 	u->room = *room;
-	u->task = (struct crew_task){ .fn = send_parts, .arg = u };
+	for (int i = 0; i < UNDER_WAY; i++)
+		u->lane[i] = (struct lane){ .u = u, .task = { .fn = send_part, .arg = &u->lane[i] } };
 	pthread_mutex_init(&u->lock, NULL);
 	pthread_cond_init(&u->rests, NULL);
 	sha256_init(&u->sha);
@@ -208,7 +263,7 @@ int object_sending_write(struct object_sending *u, const void *bytes, size_t n, 
 	rc = u->rc;
 	if (rc)
 		*err = u->err;
-	else if (u->busy && u->filling.n >= part_bytes(u))
+	else if (u->filling.n >= part_bytes(u))
 		rc = ARTIFACT_WAIT;
 	else
 		rc = make_room(u, n, err);
@@ -216,8 +271,7 @@ int object_sending_write(struct object_sending *u, const void *bytes, size_t n, 
 	if (!rc) {
 		memcpy(u->filling.bytes + u->filling.n, bytes, n);
 		u->filling.n += n;
-		if (!u->busy && u->filling.n >= part_bytes(u))
-			give_to_crew(u);
+		pass_on(u);
 	}
 	pthread_mutex_unlock(&u->lock);
 	if (!rc) {
@@ -227,28 +281,16 @@ int object_sending_write(struct object_sending *u, const void *bytes, size_t n, 
 	return rc;
 }
 
-static void wait_for_crew(struct object_sending *u)
-{
-	while (u->busy)
-		pthread_cond_wait(&u->rests, &u->lock);
-}
-
 int object_sending_commit(struct object_sending *u, struct artifact_file *ret, struct err *err)
 {
 	struct artifact_file f = { .fd = -1, .bytes = u->bytes, .time_ns = clock_wall_ms() * 1000000 };
 	int rc;
 
 	pthread_mutex_lock(&u->lock);
-	wait_for_crew(u);
-	while (!u->rc && u->filling.n >= part_bytes(u)) { /* filled while the part before was sent */
-		give_to_crew(u);
-		wait_for_crew(u);
-	}
-	if (!u->rc) {
-		u->last = true;
-		give_to_crew(u);
-		wait_for_crew(u);
-	}
+	u->complete = true;
+	pass_on(u);
+	while (u->rc ? is_busy(u, NULL) : !u->ended)
+		pthread_cond_wait(&u->rests, &u->lock);
 	rc = u->rc;
 	if (rc)
 		*err = u->err;
@@ -268,10 +310,10 @@ void object_sending_end(struct object_sending *u)
 	if (!u)
 		return;
 	pthread_mutex_lock(&u->lock);
-	crews = u->busy || u->parts; /* it takes parts back, which asks the store */
+	crews = is_busy(u, NULL) || u->parts; /* it takes parts back, which asks the store */
 	u->abandoned = true;
-	if (crews && !u->busy)
-		give_to_crew(u);
+	if (crews && !is_busy(u, NULL))
+		give_lane(u, &u->lane[0]);
 	pthread_mutex_unlock(&u->lock);
 	if (!crews)
 		drop(u);
