@@ -73,9 +73,14 @@ def heard(ask, want):
 
 def number(logdir, query):
     """The number that a query of a store finds, whose server has ended."""
+    found = text(logdir, query)
+    return int(found) if IN_DATABASE else found
+
+
+def text(logdir, query):
     if IN_DATABASE:
         import cluster
-        return int(cluster.query_of_folder(logdir, query)[0])
+        return cluster.query_of_folder(logdir, query)[0]
     with contextlib.closing(sqlite3.connect(os.path.join(logdir, "dptrack.db"))) as db:
         return db.execute(query).fetchone()[0]
 

@@ -167,6 +167,23 @@ def away(server, folder, s3, runs, going):
     return back
 
 
+def lost(folder, s3):
+    """An object that is not there any more: an error of the server's (another store answers 503 at most), said once in its log."""
+    server = serve(folder, s3, *NEVER)
+    run = lib.text(folder, "SELECT r.uuid FROM archive a JOIN run r ON r.id = a.run_id")
+    name = lib.text(folder, "SELECT object FROM archive")
+    path = os.path.join(s3.folder, "shop", "team", name)
+    os.rename(path, path + ".away")
+    chart = f"/api/v1/series?run={run}&key=loss&buckets=5"
+    for _ in range(2):
+        status, _, body = server.request("GET", chart)
+        check(status == 500 and name.encode() in body, f"a chart of a lost object: {status} {body}")
+    os.rename(path + ".away", path)
+    equal(server.request("GET", chart)[0], 200, "its copy was put back")
+    equal(server.stop(), 0, "exit code")
+    equal(server.stderr().count(name), 1, "lines of the log that name it")
+
+
 def killed(folder, s3, runs, rounds):
     """Killed while runs move to objects and back: nothing is lost, doubled or half, and gc finds the rest."""
     expected = {run: set() for run in runs}
@@ -217,6 +234,7 @@ def main():
         server = serve(store, s3, *NEVER)  # which has read nothing yet
         s3 = away(server, store, s3, runs, going)
         equal(server.stop(), 0, "exit code")
+        lost(store, s3)
         server = killed(store, s3, runs, rounds)
         same(asked(server, runs), {q: a for q, a in want.items() if any(f"{r}&key=back" in q or f"{r}&metric_key=back" in q for r in runs)},
              "a key that nobody wrote to, after all that")

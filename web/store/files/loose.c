@@ -7,6 +7,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/cond.h"
+#include "tracker/base/log.h"
 #include "web/store/files/files.h"
 #include "web/store/files/objects.h"
 
@@ -185,6 +186,22 @@ static void note_outcome(struct objects *o, int rc)
 	pthread_mutex_unlock(&o->lock);
 }
 
+/* It answered, and has lost it: nothing that goes by. Said once per object in a row. */
+static int is_lost(struct reading *r, struct err *err)
+{
+	bool said;
+
+	pthread_mutex_lock(&r->o->lock);
+	said = !strcmp(r->o->lost, r->key);
+	snprintf(r->o->lost, sizeof r->o->lost, "%s", r->key);
+	pthread_mutex_unlock(&r->o->lock);
+	if (!said)
+		log_error("the object store has no object %s, which holds points of a run; put back a copy of it",
+			  r->key);
+	return err_set(err, ERR_PEER, "the object %s, which holds points of this run, is not in the object store; put "
+		       "back a copy of it", r->key);
+}
+
 static void fetch(void *arg)
 {
 	struct reading *r = arg;
@@ -196,10 +213,13 @@ static void fetch(void *arg)
 
 	if (!rc && r->got != r->n)
 		rc = err_set(&err, ERR_IO, "%s is shorter than it was", r->key);
-	note_outcome(r->o, rc);
+	note_outcome(r->o, rc == ERR_NOENT ? 0 : rc);
+	if (rc)
+		rc = rc == ERR_NOENT ? is_lost(r, &err)
+				     : objects_failed("the object store does not give an archive", rc, &err);
 	pthread_mutex_lock(&r->lock);
 	r->done = true;
-	r->rc = rc ? objects_failed("the object store does not give an archive", rc, &err) : 0;
+	r->rc = rc;
 	r->err = err;
 	left = r->left;
 	pthread_cond_signal(&r->ended);

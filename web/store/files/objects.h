@@ -26,10 +26,11 @@ struct objects {
 	char address[OBJECT_BUCKET_BYTES + OBJECT_KEY_MAX];
 	char bucket[OBJECT_BUCKET_BYTES];
 	const char *prefix; /* in address */
-	pthread_mutex_t lock; /* of the next two while they are made, and of the third */
+	pthread_mutex_t lock; /* of the next two while they are made, and of the two behind them */
 	struct object_client *client; /* NULL: nobody has asked for anything yet */
 	struct crew *crew;
 	double away_until_s; /* it did not answer a moment ago */
+	char lost[OBJECT_KEY_MAX + 1]; /* the object that was last found missing, where rows say that it is there */
 	_Atomic bool stop;
 	atomic_size_t held;
 };

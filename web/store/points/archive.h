@@ -39,7 +39,8 @@ void archive_add_index(struct buf *to, const struct archive_list *l, uint64_t ch
  * Any thread. */
 struct archives;
 
-/* Reads n bytes of an object; waits for some seconds at most. ERR_BUSY: it cannot be had now. */
+/* Reads n bytes of an object; waits for some seconds at most. ERR_BUSY: it cannot be had now. ERR_PEER: it
+ * is lost. */
 typedef int archives_fetch(void *arg, const char *object, uint64_t from, size_t n, void *to, struct err *err);
 
 struct archives *archives_new(archives_fetch *fetch, void *arg); /* NULL when out of memory */
