@@ -4,10 +4,14 @@ while something fails: what was acknowledged is there, once, whole, and every ne
     tests/fault/team.py                      a process killed, all of PostgreSQL killed, once each (./check)
     tests/fault/team.py --rounds 20          20 rounds of every fault, and how long others and all have to wait
     tests/fault/team.py --full               200 rounds
+    tests/fault/team.py --rounds 20 --results F --minutes 9
+                                             goes on with what F lacks, and begins no round after so many minutes; exits 3 while
+                                             rounds are missing
     tests/fault/team.py --only cut_network   one fault
     tests/fault/team.py --hooks              what keeps the promises is left out, one at a time: each must be noticed
     tests/fault/team.py --hook log-by-number one of them"""
 import argparse
+import json
 import os
 import sys
 sys.dont_write_bytecode = True
@@ -53,13 +57,43 @@ def one_round(site, fault):
     return sum(c.done for c in everybody), max(others, default=0), again_s
 
 
-def rounds_of(name, site, rounds, limits):
+class Results:
+    """Rounds that were seen, a line of JSON each, in a file where one is named; and until when more are begun."""
+
+    def __init__(self, path=None, minutes=None):
+        self.path, self.end_s = path, time.monotonic() + 60 * minutes if minutes else None
+        self.rounds = {}
+        if path and os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                for line in f:
+                    name, *seen, failed = json.loads(line)
+                    check(not failed, f"{name}, an earlier round: {failed}")
+                    self.of(name).append(seen)
+
+    def of(self, name):
+        return self.rounds.setdefault(name, [])
+
+    def add(self, name, seen, failed):
+        self.of(name).append(seen)
+        if self.path:
+            with open(self.path, "a", encoding="utf-8") as f:
+                f.write(json.dumps([name, *seen, failed]) + "\n")
+
+    def late(self):
+        return self.end_s is not None and time.monotonic() >= self.end_s
+
+
+def rounds_of(name, site, rounds, limits, results):
     """One line of what was seen; limits: the waits are held against what is promised, on a machine with room for it."""
     fault, _, stall_limit_s = faults.FAULTS[name]
-    batches, stall_s, again_s = 0, 0.0, 0.0
-    for _ in range(rounds):
-        n, stall, again = one_round(site, fault)
-        batches, stall_s, again_s = batches + n, max(stall_s, stall), max(again_s, again)
+    seen = results.of(name)
+    while len(seen) < rounds and not results.late():
+        known = len(lib.failures)
+        results.add(name, one_round(site, fault), lib.failures[known:])
+    if len(seen) < rounds:
+        print(f"{name}: {len(seen)} of {rounds} rounds", flush=True)
+        return
+    batches, stall_s, again_s = sum(s[0] for s in seen), max(s[1] for s in seen), max(s[2] for s in seen)
     others = f", others wait {stall_s:.1f} s at most" if stall_limit_s else ""
     print(f"{name}: {rounds} rounds, {batches} batches acknowledged{others}, all write {again_s:.1f} s after it at the latest", flush=True)
     if limits:
@@ -67,17 +101,21 @@ def rounds_of(name, site, rounds, limits):
         check(again_s <= AGAIN_S, f"{name}: {again_s:.1f} s until all write again")
 
 
-def run(names, rounds, limits, **options):
-    """The faults of one kind of site share one."""
+def run(names, rounds, limits, results=None, **options):
+    """The faults of one kind of site share one. Whether all rounds have been seen."""
+    results = results or Results()
     for kind in dict.fromkeys(faults.FAULTS[n][1] for n in names):
+        if results.late():
+            break
         with tempfile.TemporaryDirectory(prefix="dptrack-team.") as folder:
             site = kind(lib.Process, folder, **options)
             try:
                 for n in names:
                     if faults.FAULTS[n][1] is kind:
-                        rounds_of(n, site, rounds, limits)
+                        rounds_of(n, site, rounds, limits, results)
             finally:
                 site.close()
+    return all(len(results.of(n)) >= rounds for n in names)
 
 
 def hooked(hooks, rounds):
@@ -101,6 +139,8 @@ def main():
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--only", choices=faults.FAULTS, action="append")
+    parser.add_argument("--results", metavar="F")
+    parser.add_argument("--minutes", type=float)
     parser.add_argument("--hooks", action="store_true")
     parser.add_argument("--hook", choices=faults.HOOKS, action="append")
     args = parser.parse_args()
@@ -112,7 +152,11 @@ def main():
     if args.hooks or args.hook:
         hooked(args.hook or list(faults.HOOKS), rounds or 5)
     else:
-        run(args.only or (list(faults.FAULTS) if rounds else ["kill_process", "kill_database"]), rounds or 1, rounds is not None)
+        names = args.only or (list(faults.FAULTS) if rounds else ["kill_process", "kill_database"])
+        whole = run(names, rounds or 1, rounds is not None, Results(args.results, args.minutes))
+        if not whole and not lib.failures:
+            print("team: go on with the same --results")
+            sys.exit(3)
     lib.finish("team")
 
 
