@@ -15,21 +15,21 @@
 
 #define QUERIES ATTENTION_QUERIES
 #define ROWS 8 /* of a tile of sums in registers, by two vectors */
-#define WIDE (2 * LANES)
+#define WIDE ATTENTION_BF16_WIDE
 #define AHEAD 16 /* rows */
 
-/* One head's operands in the part's scratch; what lies beyond seq is zero. */
+/* One head's operands in the part's scratch, rows of `width` channels; what lies beyond seq and d is zero. */
 struct head {
-	uint16_t *k, *v;	       /* rows: [keys][d] */
-	int32_t *k_pairs, *v_pairs;    /* [keys / 2][d]; for tiles [d][keys / 2] */
-	uint16_t *q, *dy;	       /* rows of a block: [QUERIES][d] */
-	int32_t *q_pairs, *dy_pairs;   /* [QUERIES / 2][d] */
-	int32_t *q_turned, *dy_turned; /* [d / 2][QUERIES] */
+	uint16_t *k, *v;	       /* rows: [keys][width] */
+	int32_t *k_pairs, *v_pairs;    /* [keys / 2][width]; for tiles [width][keys / 2] */
+	uint16_t *q, *dy;	       /* rows of a block: [QUERIES][width] */
+	int32_t *q_pairs, *dy_pairs;   /* [QUERIES / 2][width] */
+	int32_t *q_turned, *dy_turned; /* [width / 2][QUERIES] */
 	float *scores, *dp;	       /* [keys][QUERIES] */
 	uint16_t *p, *ds;	       /* rows: [keys][QUERIES] */
 	int32_t *pairs;		       /* of p, or of ds: [keys / 2][QUERIES] */
-	float *out, *out_turned;       /* [QUERIES][d]; [d][QUERIES] for tiles */
-	float *dk, *dv;		       /* [keys][d] */
+	float *out, *out_turned;       /* [QUERIES][width]; [width][QUERIES] for tiles */
+	float *dk, *dv;		       /* [keys][width] */
 	int64_t number, row, at;       /* of all heads; first row of the sequence, first channel of the head */
 };
 
@@ -50,7 +50,7 @@ static void *take(struct scratch *from, int64_t bytes)
 /* Gives every operand its place. */
 static void head_place(const struct attention_state *s, struct head *h, struct scratch *scratch)
 {
-	int64_t all = s->keys * s->d, block = QUERIES * s->d, scores = s->keys * QUERIES;
+	int64_t all = s->keys * s->width, block = QUERIES * s->width, scores = s->keys * QUERIES;
 
 	h->k = take(scratch, all * 2);
 	h->v = take(scratch, all * 2);
@@ -85,7 +85,7 @@ size_t attention_bf16_scratch_bytes(const struct attention_state *s)
 #if defined(__x86_64__)
 bool attention_bf16_takes(const struct kernel_env *env, const struct attention_state *s)
 {
-	return ((const struct cpu_module *)env->module)->isa == CPU_AVX512_BF16 && s->bf16 && s->d % WIDE == 0;
+	return ((const struct cpu_module *)env->module)->isa == CPU_AVX512_BF16 && s->bf16;
 }
 
 #pragma GCC push_options
@@ -110,18 +110,24 @@ struct rows {
 	int64_t stride, i, n;
 };
 
+/* Which of the channels from e on the head has. */
+VEC_INLINE __mmask32 channels_from(const struct attention_state *s, int64_t e)
+{
+	return s->d - e >= WIDE ? ~(__mmask32)0 : ((__mmask32)1 << (s->d - e)) - 1;
+}
+
 /* A row is a line or two of each page: too far apart to be foreseen, so what follows is asked for here. */
 static void rows_copy(const struct attention_state *s, struct rows r, uint16_t *to)
 {
 	const uint16_t *from = (const uint16_t *)r.from + r.i * r.stride;
 
-	for (int64_t i = 0; i < r.n; i++, from += r.stride, to += s->d)
-		for (int64_t e = 0; e < s->d; e += WIDE) {
-			bool there = r.i + i < s->seq;
+	for (int64_t i = 0; i < r.n; i++, from += r.stride, to += s->width)
+		for (int64_t e = 0; e < s->width; e += WIDE) {
+			__mmask32 there = r.i + i < s->seq ? channels_from(s, e) : 0;
 
 			if (r.i + i + AHEAD < s->seq)
 				__builtin_prefetch(from + AHEAD * r.stride + e);
-			_mm512_storeu_si512(to + e, there ? _mm512_loadu_si512(from + e) : _mm512_setzero_si512());
+			_mm512_storeu_si512(to + e, _mm512_maskz_loadu_epi16(there, from + e));
 		}
 }
 
@@ -142,10 +148,10 @@ static void turn(const void *m, int64_t rows, int64_t columns, void *to)
 
 static void rows_pair(const struct attention_state *s, const uint16_t *rows, int64_t n, int32_t *to)
 {
-	for (int64_t i = 0; i < n; i += 2, rows += 2 * s->d, to += s->d)
-		for (int64_t e = 0; e < s->d; e += LANES) {
+	for (int64_t i = 0; i < n; i += 2, rows += 2 * s->width, to += s->width)
+		for (int64_t e = 0; e < s->width; e += LANES) {
 			__m512i a = _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)(rows + e)));
-			__m256i b = _mm256_loadu_si256((const __m256i *)(rows + s->d + e));
+			__m256i b = _mm256_loadu_si256((const __m256i *)(rows + s->width + e));
 
 			_mm512_storeu_si512(to + e, in_turn(_mm512_inserti64x4(a, b, 1)));
 		}
@@ -153,7 +159,7 @@ static void rows_pair(const struct attention_state *s, const uint16_t *rows, int
 
 static void rows_turn(const struct attention_state *s, const uint16_t *rows, int32_t *to)
 {
-	turn(rows, QUERIES, s->d / 2, to);
+	turn(rows, QUERIES, s->width / 2, to);
 }
 
 /* Keys or values as what gathers over them reads them; `spare` holds as much. */
@@ -161,16 +167,16 @@ static void keys_pair(const struct attention_state *s, const uint16_t *rows, int
 {
 	rows_pair(s, rows, s->keys, s->tiles == CPU_TILES_NONE ? to : spare);
 	if (s->tiles != CPU_TILES_NONE)
-		turn(spare, s->keys / 2, s->d, to);
+		turn(spare, s->keys / 2, s->width, to);
 }
 
 /* Rows of f32 sums, times their factors, to bf16 rows `stride` apart. factors: NULL for 1. */
 static void rows_store(const struct attention_state *s, const float *from, struct rows to, const float *factors)
 {
-	for (int64_t i = 0; i < to.n && to.i + i < s->seq; i++, from += s->d)
+	for (int64_t i = 0; i < to.n && to.i + i < s->seq; i++, from += s->width)
 		for (int64_t e = 0; e < s->d; e += LANES)
-			vstore((void *)(uintptr_t)to.from, (to.i + i) * to.stride + e,
-			       vload(from, e, false) * (factors ? factors[i] : 1), true);
+			vstore_any((void *)(uintptr_t)to.from, (to.i + i) * to.stride + e,
+				   vload(from, e, false) * (factors ? factors[i] : 1), s->d - e, true);
 }
 
 /* c [ROWS][WIDE] (+)= the sum over pairs of a's, broadcast, times b's. Strides in bytes. */
@@ -215,11 +221,11 @@ static void tile(const struct product *t)
 static void scores_in_tiles(const struct attention_state *s, const uint16_t *rows, const int32_t *turned, int64_t i,
 			    float *to)
 {
-	struct amx_product p = { .a_row = s->d * 2, .b = turned, .b_row = QUERIES * 4, .c_row = QUERIES * 4 };
+	struct amx_product p = { .a_row = s->width * 2, .b = turned, .b_row = QUERIES * 4, .c_row = QUERIES * 4 };
 
-	p.steps = s->d / WIDE;
+	p.steps = s->width / WIDE;
 	for (int64_t j = 0; j < i + QUERIES; j += WIDE) {
-		p.a = rows + j * s->d;
+		p.a = rows + j * s->width;
 		p.c = to + j * QUERIES;
 		amx_multiply(s->tiles, &p);
 	}
@@ -230,23 +236,24 @@ static void gather_in_tiles(const struct attention_state *s, const struct head *
 	struct amx_product p = { .a_row = s->keys * 2, .b = h->pairs, .b_row = QUERIES * 4, .c_row = QUERIES * 4 };
 
 	p.steps = (i + QUERIES) / WIDE;
-	for (int64_t e = 0; e < s->d; e += WIDE) {
+	for (int64_t e = 0; e < s->width; e += WIDE) {
 		p.a = b + e * s->keys / 2;
 		p.c = h->out_turned + e * QUERIES;
 		amx_multiply(s->tiles, &p);
 	}
-	turn(h->out_turned, s->d, QUERIES, h->out);
+	turn(h->out_turned, s->width, QUERIES, h->out);
 }
 
 static void scatter_in_tiles(const struct attention_state *s, const uint16_t *m, const int32_t *b, int64_t i, float *to)
 {
-	struct amx_product p = { .a_row = QUERIES * 2, .b_row = s->d * 4, .steps = 1, .c_row = s->d * 4, .add = true };
+	struct amx_product p = { .a_row = QUERIES * 2, .steps = 1, .add = true };
 
+	p.b_row = p.c_row = s->width * 4;
 	for (int64_t j = 0; j < i + QUERIES; j += WIDE)
-		for (int64_t e = 0; e < s->d; e += WIDE) {
+		for (int64_t e = 0; e < s->width; e += WIDE) {
 			p.a = m + j * QUERIES;
 			p.b = b + e;
-			p.c = to + j * s->d + e;
+			p.c = to + j * s->width + e;
 			amx_multiply(s->tiles, &p);
 		}
 }
@@ -259,11 +266,11 @@ static void scores_of(const struct attention_state *s, const uint16_t *rows, con
 		scores_in_tiles(s, rows, turned, i, to);
 		return;
 	}
-	struct product t = { .a_row = s->d * 2, .a_pair = 4, .b = turned, .b_pair = QUERIES * 4, .c_row = QUERIES };
+	struct product t = { .a_row = s->width * 2, .a_pair = 4, .b = turned, .b_pair = QUERIES * 4, .c_row = QUERIES };
 
-	t.pairs = s->d / 2;
+	t.pairs = (s->d + 1) / 2;
 	for (int64_t j = 0; j < i + QUERIES; j += ROWS) {
-		t.a = rows + j * s->d;
+		t.a = rows + j * s->width;
 		t.c = to + j * QUERIES;
 		tile(&t);
 	}
@@ -276,13 +283,13 @@ static void gather(const struct attention_state *s, const struct head *h, const 
 		gather_in_tiles(s, h, b, i);
 		return;
 	}
-	struct product t = { .a_row = 4, .a_pair = QUERIES * 4, .b_pair = s->d * 4, .c_row = s->d };
+	struct product t = { .a_row = 4, .a_pair = QUERIES * 4, .b_pair = s->width * 4, .c_row = s->width };
 
 	for (int64_t q = 0; q < QUERIES; q += ROWS)
-		for (int64_t e = 0; e < s->d; e += WIDE) {
+		for (int64_t e = 0; e < s->width; e += WIDE) {
 			t.a = h->pairs + q;
 			t.b = b + e;
-			t.c = h->out + q * s->d + e;
+			t.c = h->out + q * s->width + e;
 			t.pairs = (i + q + ROWS) / 2;
 			tile(&t);
 		}
@@ -295,15 +302,15 @@ static void scatter(const struct attention_state *s, const uint16_t *m, const in
 		scatter_in_tiles(s, m, b, i, to);
 		return;
 	}
-	struct product t = { .a_row = QUERIES * 2, .a_pair = 4, .b_pair = s->d * 4, .c_row = s->d, .add = true };
+	struct product t = { .a_row = QUERIES * 2, .a_pair = 4, .b_pair = s->width * 4, .c_row = s->width, .add = true };
 
 	for (int64_t j = 0; j < i + QUERIES; j += ROWS) {
 		int64_t blind = j > i ? (j - i) / 2 : 0;
 
-		for (int64_t e = 0; e < s->d; e += WIDE) {
+		for (int64_t e = 0; e < s->width; e += WIDE) {
 			t.a = m + j * QUERIES + 2 * blind;
-			t.b = b + blind * s->d + e;
-			t.c = to + j * s->d + e;
+			t.b = b + blind * s->width + e;
+			t.c = to + j * s->width + e;
 			t.pairs = QUERIES / 2 - blind;
 			tile(&t);
 		}
@@ -484,7 +491,7 @@ static void inner_of(const struct attention_state *s, const struct head *h, floa
 	for (int64_t l = 0; l < QUERIES; l++) {
 		v16 sum = { 0 };
 
-		for (int64_t e = l * s->d; e < (l + 1) * s->d; e += LANES)
+		for (int64_t e = l * s->width; e < (l + 1) * s->width; e += LANES)
 			sum += vload(h->q, e, true) * vload(h->dy, e, true);
 		inner[l] = vsum(sum);
 	}
@@ -523,8 +530,8 @@ void attention_bf16_grad_loop(void *state, int part, int parts)
 
 		to.from = (uint16_t *)s->dqkv + h.row * 3 * s->c + h.at;
 		keys_pair(s, h.k, h.k_pairs, h.v_pairs);
-		memset(h.dk, 0, (size_t)(s->keys * s->d) * sizeof(float));
-		memset(h.dv, 0, (size_t)(s->keys * s->d) * sizeof(float));
+		memset(h.dk, 0, (size_t)(s->keys * s->width) * sizeof(float));
+		memset(h.dv, 0, (size_t)(s->keys * s->width) * sizeof(float));
 		for (int64_t i = 0; i < s->seq; i += QUERIES) {
 			backward_block(s, &h, i);
 			to.i = i;

@@ -29,6 +29,7 @@ static int attention_new(const struct kernel_env *env, struct node *n, int n_low
 	const struct tensor *qkv = n->in[n_low > 1];
 	struct attention_state *s;
 	void *state;
+	int64_t wide;
 	bool bf16;
 	int rc = cpu_one_type(n, (struct cpu_operands){ n_low, 1 }, &bf16, err);
 
@@ -43,13 +44,14 @@ static int attention_new(const struct kernel_env *env, struct node *n, int n_low
 	s->seq = s->attr->seq;
 	s->c = qkv->shape.dim[1] / 3;
 	s->d = s->c / s->heads;
-	s->width = (s->d + LANES - 1) / LANES * LANES;
 	s->keys = (s->seq + QUERIES - 1) / QUERIES * QUERIES;
 	s->n_heads = qkv->shape.dim[0] / s->seq * s->heads;
 	s->parts = cpu_parts(env, s->n_heads * s->seq * s->seq * s->d / 16);
-	s->scratch_bytes = (size_t)(4 * s->keys * s->width + 2 * s->keys * QUERIES + 5 * QUERIES * s->width) * 4;
 	s->bf16_products = attention_bf16_takes(env, s);
 	s->tiles = ((const struct cpu_module *)env->module)->tiles;
+	wide = s->bf16_products ? ATTENTION_BF16_WIDE : LANES;
+	s->width = (s->d + wide - 1) / wide * wide;
+	s->scratch_bytes = (size_t)(4 * s->keys * s->width + 2 * s->keys * QUERIES + 5 * QUERIES * s->width) * 4;
 	if (s->bf16_products)
 		s->scratch_bytes = attention_bf16_scratch_bytes(s);
 	n->workspace_bytes = (size_t)s->parts * s->scratch_bytes;

@@ -6,14 +6,15 @@
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/ops/attention/attention.h"
 
-#define ATTENTION_QUERIES 32 /* of a block: two vectors */
+#define ATTENTION_QUERIES 32   /* of a block: two vectors */
+#define ATTENTION_BF16_WIDE 32 /* channels: a vector of bf16, two of sums */
 
 struct attention_state {
 	const struct attention_attr *attr;
 	cpu_part_fn *loop;
 	int64_t n_heads; /* of all sequences */
 	int64_t c, d, seq, heads;
-	int64_t width, keys;  /* d rounded up to whole vectors, seq to whole blocks */
+	int64_t width, keys; /* d rounded up to whole vectors of the products, seq to whole blocks */
 	size_t scratch_bytes; /* of a part */
 	int parts;
 	bool bf16, bf16_products;
