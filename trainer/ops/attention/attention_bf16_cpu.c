@@ -302,8 +302,9 @@ static void scatter(const struct attention_state *s, const uint16_t *m, const in
 		scatter_in_tiles(s, m, b, i, to);
 		return;
 	}
-	struct product t = { .a_row = QUERIES * 2, .a_pair = 4, .b_pair = s->width * 4, .c_row = s->width, .add = true };
+	struct product t = { .a_row = QUERIES * 2, .a_pair = 4, .b_pair = s->width * 4, .add = true };
 
+	t.c_row = s->width;
 	for (int64_t j = 0; j < i + QUERIES; j += ROWS) {
 		int64_t blind = j > i ? (j - i) / 2 : 0;
 
