@@ -151,6 +151,7 @@ test('columns are moved and sized by keys and by the pointer, kept by the addres
 	await until(() => page.$eval('[data-cell="-1:1"]', (c) => c.offsetWidth), (w) => Math.abs(w - seed - 50) <= 1);
 	await page.waitForURL(/[?&]w=\d+\.p:seed/);
 	await page.reload();
+	await listed(page, 'a,b');
 	await until(width, (w) => w === before + 20);
 	const [from, to] = await Promise.all([1, 3].map((i) => page.$eval(`[data-cell="-1:${i}"]`,
 		(c) => c.getBoundingClientRect().toJSON())));
