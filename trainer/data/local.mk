@@ -15,6 +15,7 @@ libtrainer_la_SOURCES += trainer/data/words/tokenizer.c trainer/data/words/token
 # Bytes behind addresses, and where samples lie in them.
 libtrainer_la_SOURCES += trainer/data/store/cache.c trainer/data/store/cache.h trainer/data/store/cache_inside.h
 libtrainer_la_SOURCES += trainer/data/store/cache_ram.c trainer/data/store/cache_sweep.c
+libtrainer_la_SOURCES += trainer/data/store/aside.c trainer/data/store/aside.h
 libtrainer_la_SOURCES += trainer/data/store/derived.c trainer/data/store/derived.h
 libtrainer_la_SOURCES += trainer/data/store/fetch.c trainer/data/store/fetch.h trainer/data/store/fetch_inside.h
 libtrainer_la_SOURCES += trainer/data/store/fetch_block.c trainer/data/store/fetch_block.h

@@ -1,6 +1,6 @@
-/* pages.c: a list of pages, the last used in front. A page is unpacked once: who wants one that another thread is at
- * waits for it. Of large ones that can be read in parts only where these lie is kept: a window over many pages would
- * unpack each of them again and again. */
+/* pages.c: a list of pages in memory, the last used behind. A page is unpacked once: who wants one that another thread
+ * is at waits for it. A window may go over more pages than memory has room for: of large ones that can be read in parts
+ * only where these lie is kept, and every other is put aside as soon as it is unpacked. */
 #include "trainer/data/formats/pages.h"
 
 #include <pthread.h>
@@ -13,19 +13,21 @@
 #include "trainer/data/container/arrow_buffer.h"
 #include "trainer/data/container/parquet_page.h"
 #include "trainer/data/container/unpack.h"
+#include "trainer/data/store/aside.h"
 
 #define PARTS_LEAST ((uint32_t)2 << 20) /* bytes of a page that is read in parts */
 #define BUCKETS 4096
 #define LOOK_S 0.1 /* between two looks at whether somebody still waits */
 
 struct page {
-	TAILQ_ENTRY(page) link;
-	struct page *next; /* in its bucket */
+	TAILQ_ENTRY(page) link; /* of those in memory */
+	struct page *next;	/* in its bucket */
 	uint32_t object;
 	uint64_t offset;
-	unsigned char *bytes; /* NULL: it is read in parts */
-	struct parquet_page_map map;
-	uint32_t n; /* bytes that are kept of it */
+	unsigned char *bytes; /* NULL: not in memory */
+	_Atomic uint64_t aside; /* its place there; 0: none */
+	struct parquet_page_map map; /* of one that is read in parts */
+	uint32_t n; /* bytes, unpacked; of one that is read in parts 0 */
 	int uses; /* threads that copy of it, or fill it */
 	bool filled;
 };
@@ -33,11 +35,10 @@ struct page {
 TAILQ_HEAD(page_list, page);
 
 struct pages {
-	struct objects *store;
-	uint64_t most_bytes;
+	struct pages_opts o;
 	pthread_mutex_t lock;
 	pthread_cond_t filled; /* a page is, or could not be */
-	struct page_list list;
+	struct page_list list; /* those in memory, filled */
 	uint64_t bytes; /* of all of them */
 	struct page *hashed[BUCKETS];
 };
@@ -48,14 +49,15 @@ struct source {
 	const struct stop *stop;
 };
 
-int pages_new(struct pages **ret, struct objects *store, uint64_t most_bytes, struct err *err)
+int pages_new(struct pages **ret, const struct pages_opts *o, struct err *err)
 {
 	struct pages *p = calloc(1, sizeof(*p));
 
-	if (!p)
+	if (!p) {
+		aside_close(o->aside);
 		return err_set(err, ERR_NOMEM, "out of memory");
-	p->store = store;
-	p->most_bytes = most_bytes;
+	}
+	p->o = *o;
 	pthread_mutex_init(&p->lock, NULL);
 	cond_init(&p->filled);
 	TAILQ_INIT(&p->list);
@@ -84,7 +86,17 @@ static void add(struct pages *p, struct page *page)
 
 	page->next = *at;
 	*at = page;
-	TAILQ_INSERT_HEAD(&p->list, page, link);
+}
+
+/* Under the lock. */
+static void leave_memory(struct pages *p, struct page *page)
+{
+	if (!page->bytes)
+		return;
+	TAILQ_REMOVE(&p->list, page, link);
+	p->bytes -= page->n;
+	free(page->bytes);
+	page->bytes = NULL;
 }
 
 /* Under the lock; nobody finds it any more. */
@@ -95,20 +107,19 @@ static void take_out(struct pages *p, struct page *page)
 	while (*at != page)
 		at = &(*at)->next;
 	*at = page->next;
-	TAILQ_REMOVE(&p->list, page, link);
-	p->bytes -= page->n;
+	leave_memory(p, page);
 }
 
 void pages_free(struct pages *p)
 {
-	struct page *page;
-
 	if (!p)
 		return;
-	while ((page = TAILQ_FIRST(&p->list))) {
-		take_out(p, page);
-		page_free(page);
-	}
+	for (int i = 0; i < BUCKETS; i++)
+		for (struct page *page; (page = p->hashed[i]);) {
+			p->hashed[i] = page->next;
+			page_free(page);
+		}
+	aside_close(p->o.aside);
 	pthread_cond_destroy(&p->filled);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
@@ -122,7 +133,13 @@ static int read_source(void *user, uint64_t at, void *to, size_t n, struct err *
 			    &(struct objects_range){ .object = s->object, .at = at, .n = n, .stop = s->stop }, to, err);
 }
 
-/* Under the lock: the page, in front of the others; NULL: nobody has read it. */
+/* Under the lock: what was put aside was overwritten since then. */
+static bool is_lost(struct pages *p, const struct page *page)
+{
+	return page->filled && !page->bytes && !page->map.block && !(p->o.aside && aside_holds(p->o.aside, page->aside));
+}
+
+/* Under the lock: the page, behind the others; NULL: nobody has read it, or it is there no more. */
 static struct page *find(struct pages *p, const struct sample *one)
 {
 	struct page *page;
@@ -130,24 +147,32 @@ static struct page *find(struct pages *p, const struct sample *one)
 	for (page = *bucket_of(p, one->object, one->offset); page; page = page->next)
 		if (page->offset == one->offset && page->object == one->object)
 			break;
-	if (!page)
+	if (page && !page->uses && is_lost(p, page)) {
+		take_out(p, page);
+		page_free(page);
 		return NULL;
-	TAILQ_REMOVE(&p->list, page, link);
-	TAILQ_INSERT_HEAD(&p->list, page, link);
+	}
+	if (page && page->filled && page->bytes) {
+		TAILQ_REMOVE(&p->list, page, link);
+		TAILQ_INSERT_TAIL(&p->list, page, link);
+	}
 	return page;
 }
 
-/* Under the lock: what lies behind as many bytes as there is room for goes, but for pages that are being copied of. */
+/* Under the lock: what is more than there is room for goes, the oldest first, but for pages that are being copied of. */
 static void make_room(struct pages *p)
 {
-	struct page *page, *before;
+	struct page *page, *next;
 
-	for (page = TAILQ_LAST(&p->list, page_list); page && p->bytes > p->most_bytes; page = before) {
-		before = TAILQ_PREV(page, page_list, link);
-		if (page->uses || !page->n)
+	for (page = TAILQ_FIRST(&p->list); page && p->bytes > p->o.memory_bytes; page = next) {
+		next = TAILQ_NEXT(page, link);
+		if (page->uses)
 			continue;
-		take_out(p, page);
-		page_free(page);
+		leave_memory(p, page);
+		if (is_lost(p, page)) {
+			take_out(p, page);
+			page_free(page);
+		}
 	}
 }
 
@@ -180,7 +205,7 @@ static int unpack_page(struct page *page, const struct byte_source *file, const 
  * that could not be read is in the list no more. */
 static int fill(struct pages *p, struct page *page, const struct sample *one, const struct stop *stop, struct err *err)
 {
-	struct source source = { p->store, (int)one->object, stop };
+	struct source source = { p->o.store, (int)one->object, stop };
 	struct byte_source file = file_of(&source);
 	int rc;
 
@@ -188,12 +213,14 @@ static int fill(struct pages *p, struct page *page, const struct sample *one, co
 	add(p, page);
 	pthread_mutex_unlock(&p->lock);
 	rc = unpack_page(page, &file, one, err);
+	if (!rc && page->bytes && p->o.aside)
+		page->aside = aside_put(p->o.aside, page->bytes, page->n);
 	pthread_mutex_lock(&p->lock);
 	page->filled = !rc;
-	if (rc) {
-		page->n = 0; /* was never counted */
+	if (rc)
 		take_out(p, page);
-	} else {
+	else if (page->bytes) {
+		TAILQ_INSERT_TAIL(&p->list, page, link);
 		p->bytes += page->n;
 		make_room(p);
 	}
@@ -211,7 +238,7 @@ static int take(struct pages *p, const struct sample *one, const struct stop *st
 	while ((page = find(p, one)) && !page->filled) {
 		if (stop_asked(stop))
 			return err_set(err, ERR_CANCELED, "%.250s: nobody waits for it any more",
-				       objects_name(p->store, (int)one->object));
+				       objects_name(p->o.store, (int)one->object));
 		cond_wait_until(&p->filled, &p->lock, clock_mono_s() + LOOK_S);
 	}
 	if (page) {
@@ -230,28 +257,41 @@ static int take(struct pages *p, const struct sample *one, const struct stop *st
 	return rc;
 }
 
+/* Of a page that is the caller's to use. 1: it was put aside, and is there no more. */
+static int copy(struct pages *p, struct page *page, const struct sample *one, const struct byte_source *file, void *to,
+		struct err *err)
+{
+	uint32_t inside = samples_inside(one->packed);
+
+	if (page->map.block)
+		return parquet_page_part(&page->map, file, inside, one->bytes, to, err);
+	if (inside > page->n || one->bytes > page->n - inside)
+		return err_set(err, ERR_CORRUPT, "%.200s: a page is not as it was", file->name);
+	if (!page->bytes)
+		return !aside_read(p->o.aside, page->aside, inside, to, one->bytes);
+	memcpy(to, page->bytes + inside, one->bytes);
+	return 0;
+}
+
 int pages_read(struct pages *p, const struct sample *one, const struct stop *stop, void *to, struct err *err)
 {
-	struct source source = { p->store, (int)one->object, stop };
+	struct source source = { p->o.store, (int)one->object, stop };
 	const struct byte_source file = file_of(&source);
-	uint32_t inside = samples_inside(one->packed);
 	struct page *page = NULL;
 	int rc;
 
-	pthread_mutex_lock(&p->lock);
-	rc = take(p, one, stop, &page, err);
-	pthread_mutex_unlock(&p->lock);
-	if (rc)
-		return rc;
-	if (!page->bytes)
-		rc = parquet_page_part(&page->map, &file, inside, one->bytes, to, err);
-	else if (inside > page->n || one->bytes > page->n - inside)
-		rc = err_set(err, ERR_CORRUPT, "%.200s: a page is not as it was",
-			     objects_name(p->store, (int)one->object));
-	else
-		memcpy(to, page->bytes + inside, one->bytes);
-	pthread_mutex_lock(&p->lock);
-	page->uses--;
-	pthread_mutex_unlock(&p->lock);
+	do {
+		pthread_mutex_lock(&p->lock);
+		rc = take(p, one, stop, &page, err);
+		pthread_mutex_unlock(&p->lock);
+		if (rc)
+			return rc;
+		rc = copy(p, page, one, &file, to, err);
+		pthread_mutex_lock(&p->lock);
+		page->uses--;
+		if (rc > 0)
+			page->aside = 0;
+		pthread_mutex_unlock(&p->lock);
+	} while (rc > 0);
 	return rc;
 }

@@ -8,7 +8,9 @@
 
 #include "tracker/base/sha256.h"
 #include "trainer/data/formats/formats.h"
+#include "trainer/data/formats/keep.h"
 #include "trainer/data/formats/shards_inside.h"
+#include "trainer/data/store/aside.h"
 
 static const struct dataset_ops raw_ops;
 
@@ -41,16 +43,31 @@ static bool is_packed(const struct shards *d)
 	return d->samples.n && d->samples.at[0].packed;
 }
 
-/* Room for as many pages as may be kept, or for all: with what else lies in them. */
-static int open_pages(struct shards *d, struct err *err)
+/* On the disk that is given for a cache, or the user's own. */
+static struct aside *open_aside(const struct dataset_opts *o, uint64_t bytes)
 {
+	char folder[KEEP_PATH_BYTES];
+	bool given = o->cache && strcmp(o->cache, "ram") != 0;
+
+	if (!given && !keep_in_cache(o->path, folder))
+		return NULL;
+	return aside_open(given ? o->cache : folder, bytes < PAGES_ASIDE_BYTES ? bytes : PAGES_ASIDE_BYTES);
+}
+
+/* Room for as many pages as may be kept, or for all: with what else lies in them. */
+static int open_pages(struct shards *d, const struct dataset_opts *o, struct err *err)
+{
+	struct pages_opts opts = { .store = d->store, .memory_bytes = PAGES_BYTES };
 	uint64_t bytes = 0;
 
-	for (int64_t i = 0; i < d->samples.n && bytes < PAGES_BYTES; i++)
+	for (int64_t i = 0; i < d->samples.n; i++)
 		bytes += d->samples.at[i].packed ? d->samples.at[i].bytes + d->samples.at[i].bytes / 8 + 64 : 0;
-	bytes = bytes < PAGES_BYTES ? bytes : PAGES_BYTES;
-	d->set.base.buffer_bytes = objects_buffer_bytes(d->store) + bytes;
-	return pages_new(&d->pages, d->store, bytes, err);
+	if (bytes < PAGES_BYTES)
+		opts.memory_bytes = bytes;
+	else
+		opts.aside = open_aside(o, bytes);
+	d->set.base.buffer_bytes = objects_buffer_bytes(d->store) + opts.memory_bytes;
+	return pages_new(&d->pages, &opts, err);
 }
 
 static int shards_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
@@ -73,7 +90,7 @@ static int shards_open(struct dataset **ret, const struct dataset_opts *o, struc
 	if (!rc)
 		rc = shards_find(d, o, err);
 	if (!rc)
-		rc = open_pages(d, err);
+		rc = open_pages(d, o, err);
 	d->set.base.far = d->store && (objects_far(d->store) || is_packed(d));
 	d->set.base.remote = d->store && objects_remote(d->store);
 	if (!rc)

@@ -1,0 +1,221 @@
+/* pages_test.c: pages of one Parquet file, packed by gzip, far more of them than memory is given for, read in the order
+ * of a window. The truth is what was packed; what is unpacked is counted where pages read it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+#include "trainer/data/container/parquet_page.h"
+#include "trainer/data/container/unpack.h"
+#include "trainer/data/formats/pages.h"
+#include "trainer/data/store/aside.h"
+
+#define PAGES 32
+#define SAMPLES 16 /* of a page */
+#define BYTES 4096 /* of a sample */
+#define PAGE (SAMPLES * BYTES)
+#define ALL ((uint64_t)PAGES * PAGE)
+#define THREADS 3
+
+static _Atomic uint64_t unpacked;
+
+int __real_parquet_page_read(struct parquet_page *ret, const struct byte_source *file, uint64_t at, uint64_t end,
+			     int codec, struct err *err);
+int __wrap_parquet_page_read(struct parquet_page *ret, const struct byte_source *file, uint64_t at, uint64_t end,
+			     int codec, struct err *err);
+
+int __wrap_parquet_page_read(struct parquet_page *ret, const struct byte_source *file, uint64_t at, uint64_t end,
+			     int codec, struct err *err)
+{
+	int rc = __real_parquet_page_read(ret, file, at, end, codec, err);
+
+	atomic_fetch_add(&unpacked, rc ? 0 : ret->n);
+	return rc;
+}
+
+struct set {
+	char path[32];
+	struct objects *store;
+	struct pages *pages;
+	unsigned char *plain; /* [ALL] */
+	uint64_t page_at[PAGES];
+	uint32_t order[PAGES * SAMPLES];
+	_Atomic uint32_t next; /* of the order */
+	bool wrong;
+};
+
+static void put_number(FILE *f, uint8_t field, uint32_t v)
+{
+	fputc(field << 4 | 5, f);
+	for (v *= 2; v > 127; v >>= 7)
+		fputc((int)(v | 128) & 255, f);
+	fputc((int)v, f);
+}
+
+/* A header by Thrift's compact protocol (github.com/apache/parquet-format, parquet.thrift), and the values behind it. */
+static void write_page(FILE *f, const unsigned char *plain)
+{
+	static unsigned char packed[2 * PAGE];
+	uLongf n = sizeof(packed);
+
+	assert_int_equal(compress(packed, &n, plain, PAGE), Z_OK);
+	put_number(f, 1, 0);
+	put_number(f, 1, PAGE);
+	put_number(f, 1, (uint32_t)n);
+	fputc(2 << 4 | 12, f);
+	put_number(f, 1, SAMPLES);
+	put_number(f, 1, 0);
+	fputc(0, f);
+	fputc(0, f);
+	assert_int_equal(fwrite(packed, 1, n, f), n);
+}
+
+/* Its samples permuted within windows of so many pages. */
+static void shuffle(struct set *s, uint32_t window)
+{
+	uint64_t draws = 7;
+
+	for (uint32_t i = 0; i < PAGES * SAMPLES; i++)
+		s->order[i] = i;
+	for (uint32_t i = 0; i < PAGES * SAMPLES; i++) {
+		uint32_t begin = i - i % (window * SAMPLES), j, was = s->order[i];
+
+		draws = draws * 6364136223846793005u + 1442695040888963407u;
+		j = begin + (uint32_t)(draws >> 33) % (i - begin + 1);
+		s->order[i] = s->order[j];
+		s->order[j] = was;
+	}
+}
+
+/* False: here is no disk to put pages aside on. */
+static bool make(struct set *s, uint32_t window, uint64_t aside_bytes)
+{
+	struct err err = ERR_INIT;
+	struct aside *aside = aside_open(".", aside_bytes);
+	FILE *f;
+
+	*s = (struct set){ .path = "pages-XXXXXX", .plain = malloc(ALL) };
+	f = fdopen(mkstemp(s->path), "wb");
+	assert_non_null(f);
+	for (uint64_t i = 0; i < ALL; i++)
+		s->plain[i] = (unsigned char)(i * i >> 9 ^ i >> 3);
+	for (int i = 0; i < PAGES; i++) {
+		s->page_at[i] = (uint64_t)ftell(f);
+		write_page(f, s->plain + (size_t)i * PAGE);
+	}
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(objects_open(&s->store, &(struct objects_opts){ .timeout_s = 10 }, &err), 0);
+	assert_int_equal(objects_add(s->store, s->path, &err), 0);
+	assert_int_equal(pages_new(&s->pages,
+				   &(struct pages_opts){ .store = s->store, .memory_bytes = ALL / 8, .aside = aside },
+				   &err), 0);
+	shuffle(s, window);
+	return aside != NULL;
+}
+
+static void end(struct set *s)
+{
+	pages_free(s->pages);
+	objects_close(s->store);
+	unlink(s->path);
+	free(s->plain);
+}
+
+static void *read_on(void *arg)
+{
+	struct set *s = arg;
+	unsigned char got[BYTES];
+	uint32_t at;
+
+	while ((at = atomic_fetch_add(&s->next, 1)) < PAGES * SAMPLES) {
+		uint32_t number = s->order[at], inside = number % SAMPLES * BYTES;
+		struct sample one = { .offset = s->page_at[number / SAMPLES],
+				      .bytes = BYTES,
+				      .packed = samples_packed(UNPACK_GZIP, inside) };
+		struct err err = ERR_INIT;
+
+		if (pages_read(s->pages, &one, NULL, got, &err) ||
+		    memcmp(got, s->plain + (size_t)number * BYTES, BYTES) != 0)
+			s->wrong = true;
+	}
+	return NULL;
+}
+
+/* Bytes that were unpacked for a pass over all samples. */
+static uint64_t pass(struct set *s, int threads)
+{
+	uint64_t before = atomic_load(&unpacked);
+	pthread_t thread[THREADS];
+
+	atomic_store(&s->next, 0);
+	for (int i = 0; i < threads; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, read_on, s), 0);
+	for (int i = 0; i < threads; i++)
+		pthread_join(thread[i], NULL);
+	assert_false(s->wrong);
+	return atomic_load(&unpacked) - before;
+}
+
+static void test_window_over_all(void **state)
+{
+	struct set s;
+	bool disk = make(&s, PAGES, ALL);
+
+	(void)state;
+	if (disk) {
+		assert_int_equal(pass(&s, THREADS), ALL);
+		assert_int_equal(pass(&s, THREADS), 0);
+	}
+	end(&s);
+	if (!disk)
+		skip();
+}
+
+/* What lies aside is overwritten by the windows behind. */
+static void test_windows(void **state)
+{
+	struct set s;
+	bool disk = make(&s, PAGES / 4, ALL / 2);
+
+	(void)state;
+	for (int i = 0; disk && i < 3; i++)
+		assert_int_equal(pass(&s, 1), ALL);
+	if (disk)
+		pass(&s, THREADS);
+	end(&s);
+	if (!disk)
+		skip();
+}
+
+/* A page has no room there, or none but its own: pages are unpacked again, and are right. */
+static void test_little_room(void **state)
+{
+	struct set s;
+
+	(void)state;
+	for (uint64_t room = PAGE / 2; room <= 4 * PAGE; room *= 2) {
+		make(&s, PAGES, room);
+		assert_true(pass(&s, THREADS) > ALL);
+		end(&s);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_window_over_all),
+		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_little_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,103 @@
+/* aside.c: places are counted on and on; the file holds the last `bytes` of them. A stretch is taken before it is
+ * written, so that whoever still finds its own place untaken after reading has read what was put there. */
+#include "trainer/data/store/aside.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define SHARE 16 /* of what is free on the disk */
+
+struct aside {
+	int fd;
+	uint64_t bytes;
+	_Atomic uint64_t next; /* place */
+};
+
+/* Bytes that it may have there; 0: it would lie in memory, or cannot be told. */
+static uint64_t room_of(int fd)
+{
+	struct statfs s;
+
+	if (fstatfs(fd, &s) != 0 || s.f_type == TMPFS_MAGIC || s.f_type == RAMFS_MAGIC)
+		return 0;
+	return (uint64_t)s.f_bavail * (uint64_t)s.f_bsize / SHARE;
+}
+
+struct aside *aside_open(const char *folder, uint64_t bytes)
+{
+	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	uint64_t room = fd < 0 ? 0 : room_of(fd);
+	struct aside *a = room ? calloc(1, sizeof(*a)) : NULL;
+
+	if (!a) {
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	a->fd = fd;
+	a->bytes = bytes < room ? bytes : room;
+	atomic_init(&a->next, a->bytes);
+	return a;
+}
+
+void aside_close(struct aside *a)
+{
+	if (!a)
+		return;
+	close(a->fd);
+	free(a);
+}
+
+/* No stretch goes over the end of the file. */
+static uint64_t take(struct aside *a, size_t n)
+{
+	uint64_t was = atomic_load(&a->next), place;
+
+	do {
+		uint64_t left = a->bytes - was % a->bytes;
+
+		place = left < n ? was + left : was;
+	} while (!atomic_compare_exchange_weak(&a->next, &was, place + n));
+	return place;
+}
+
+uint64_t aside_put(struct aside *a, const void *bytes, size_t n)
+{
+	const char *from = bytes;
+	uint64_t place;
+
+	if (n > a->bytes)
+		return 0;
+	place = take(a, n);
+	for (size_t done = 0; done < n;) {
+		ssize_t wrote = pwrite(a->fd, from + done, n - done, (off_t)(place % a->bytes + done));
+
+		if (wrote <= 0)
+			return 0;
+		done += (size_t)wrote;
+	}
+	return place;
+}
+
+bool aside_holds(struct aside *a, uint64_t place)
+{
+	return place && atomic_load(&a->next) - place <= a->bytes;
+}
+
+bool aside_read(struct aside *a, uint64_t place, size_t skip, void *to, size_t n)
+{
+	char *into = to;
+
+	for (size_t done = 0; done < n && aside_holds(a, place);) {
+		ssize_t got = pread(a->fd, into + done, n - done, (off_t)(place % a->bytes + skip + done));
+
+		if (got <= 0)
+			return false;
+		done += (size_t)got;
+	}
+	return aside_holds(a, place);
+}
