@@ -486,6 +486,40 @@ static void replaced_under_way(void **state)
 	assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_run_new, .name = "n" }).code, 0);
 }
 
+/* What is said of a loss that is not finite is true of every point. */
+static void nonfinite_words(void **state)
+{
+	static const struct {
+		double values[4]; /* of steps 1 to 4 */
+		const char *text;
+	} cases[] = {
+		{ { 1, INFINITY, 1, 1 }, "not finite at step 2" },
+		{ { 1, NAN, 1, INFINITY }, "first not finite at step 2, infinite at step 4" },
+		{ { 1, NAN, 1, NAN }, "first not finite at step 2, NaN at step 4" },
+		{ { 1, INFINITY, NAN, NAN }, "first not finite at step 2, NaN at step 4" },
+		{ { NAN, NAN, NAN, NAN }, "NaN from step 1" },
+		{ { 1, 1, NAN, NAN }, "NaN from step 3" },
+		{ { 1, 1, 1, -INFINITY }, "minus infinite from step 4" },
+	};
+	struct helper *h = *state;
+
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct ingest_point points[4];
+		struct ingest_result res;
+		struct query_run r;
+
+		for (int k = 0; k < 4; k++)
+			points[k] = (struct ingest_point){ "loss", k + 1, 1.7e9 + k, cases[i].values[k], -1 };
+		res = submit(h, (struct ingest_op){ .kind = &change_run_new, .name = "words" });
+		assert_int_equal(res.code, 0);
+		assert_int_equal(submit(h, (struct ingest_op){ .kind = &change_points, .run = res.id, .points = points,
+							       .point_count = 4 }).code, 0);
+		r = helper_run(h, res.id);
+		assert_int_equal(r.alert_count, 1);
+		assert_string_equal(r.alerts[0].text, cases[i].text);
+	}
+}
+
 static void json_writes(void **state)
 {
 	struct helper *h = *state;
@@ -634,6 +668,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(deleted_under_way, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(replaced_under_way, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(json_writes, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(nonfinite_words, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(bad_records_are_listed, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(changes_tell_once, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(one_process_holds_it, helper_setup, helper_teardown),

@@ -82,16 +82,27 @@ static int add_alert(struct query_run *r, struct arena *a, const struct query_al
 	return 0;
 }
 
+/* From its first number that is not finite on, as far as the summary proves it: one such number for each step, no
+ * infinity among them. */
+static bool all_nan_since(const struct query_metric *m)
+{
+	return !isinf(m->min) && !isinf(m->max) &&
+	       m->nonfinite > (uint64_t)m->last_step - (uint64_t)m->first_nonfinite_step;
+}
+
 static int alert_nonfinite(struct query_run *r, struct arena *a, const struct query_metric *m, struct err *err)
 {
 	const char *word = isnan(m->last) ? "NaN" : m->last > 0 ? "infinite" : "minus infinite";
+	long long first = m->first_nonfinite_step, last = m->last_step;
 	struct query_alert alert = { .kind = QUERY_ALERT_NAN, .kind_name = "nan", .key = m->key,
 				     .step = m->first_nonfinite_step, .value = m->last };
 
 	if (isfinite(m->last))
-		alert.text = arena_printf(a, "not finite at step %lld", (long long)alert.step);
+		alert.text = arena_printf(a, "not finite at step %lld", first);
+	else if (first == last || (isnan(m->last) && all_nan_since(m)))
+		alert.text = arena_printf(a, "%s from step %lld", word, first);
 	else
-		alert.text = arena_printf(a, "%s from step %lld", word, (long long)alert.step);
+		alert.text = arena_printf(a, "first not finite at step %lld, %s at step %lld", first, word, last);
 	return add_alert(r, a, &alert, err);
 }
 
