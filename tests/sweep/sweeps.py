@@ -128,6 +128,9 @@ def main():
             with open(path, "w", encoding="ascii") as f:
                 f.write(text)
             helper.check(what in sweep(folder, path, code=2), "refused: " + text)
+        missing = os.path.join(folder, "missing.json")
+        said = sweep(folder, missing, code=2)
+        helper.check(said.rstrip().endswith(missing + ": No such file or directory"), "a file that is not there: " + said)
         path = write(folder, "fails", method="grid", parameters={"lr": {"values": [0.1]}}, flags={"epochs": 1, "image-size": 4096, "classes": 3})
         said = sweep(folder, path, code=2)
         helper.check("trial 1 is refused" in said and "classes" in said.split("trial 1 is refused")[1], "a trial that cannot begin: " + said)

@@ -1,6 +1,8 @@
 /* plan.c: reads and checks the file of a sweep. */
 #include "trainer/sweep/plan.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,10 +142,15 @@ static int read_root(struct sweep_plan *p, struct err *err)
 int sweep_plan_read(struct sweep_plan *ret, const char *path, struct err *err)
 {
 	json_error_t where;
+	FILE *f;
 	int rc;
 
 	memset(ret, 0, sizeof(*ret));
-	ret->root = json_load_file(path, JSON_REJECT_DUPLICATES, &where);
+	f = fopen(path, "r");
+	if (!f)
+		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
+	ret->root = json_loadf(f, JSON_REJECT_DUPLICATES, &where);
+	fclose(f);
 	if (!ret->root)
 		return err_set(err, ERR_USAGE, "%.300s: line %d: %s", path, where.line, where.text);
 	rc = json_is_object(ret->root) ? read_root(ret, err) : err_set(err, ERR_USAGE, "want a JSON object");
