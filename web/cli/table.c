@@ -2,6 +2,8 @@
 #include "web/cli/table.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,13 +11,16 @@
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "tracker/base/arena.h"
 
-enum { TABLE_COLUMNS_MAX = 64, TABLE_GAP = 2, TABLE_TEXT_MIN = 12 };
+enum { TABLE_COLUMNS_MAX = 64, TABLE_GAP = 2, TABLE_TEXT_MIN = 12, TABLE_TEXT_MAX = 64 };
 
 struct table {
 	struct arena *arena;
+	locale_t utf8; /* in which libc knows how wide characters are; 0: there is none */
+	bool cut;      /* what is wider than its column; otherwise it pushes what follows aside */
 	struct {
 		const char *title;
 		bool right, hidden;
@@ -36,6 +41,8 @@ struct table *table_new(void)
 		free(t);
 		return NULL;
 	}
+	if (t)
+		t->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 	return t;
 }
 
@@ -44,18 +51,56 @@ void table_free(struct table *t)
 	if (!t)
 		return;
 	arena_free(t->arena);
+	if (t->utf8)
+		freelocale(t->utf8);
 	free(t->cells);
 	free(t);
 }
 
-/* Characters, not bytes. */
-static size_t text_width(const char *s)
+/* Bytes of the character at s, and its columns on a terminal: CJK's take two, accents that stand on another none. */
+static size_t character(const char *s, size_t *ret_columns)
 {
-	size_t n = 0;
+	mbstate_t state = { 0 };
+	wchar_t c;
+	size_t n;
 
-	for (; *s; s++)
-		n += ((unsigned char)*s & 0xc0) != 0x80;
+	*ret_columns = 1;
+	if ((unsigned char)*s < 0x80)
+		return 1;
+	n = mbrtowc(&c, s, strnlen(s, MB_LEN_MAX), &state);
+	if (n <= MB_LEN_MAX) {
+		*ret_columns = wcwidth(c) < 0 ? 1 : (size_t)wcwidth(c);
+		return n;
+	}
+	for (n = 1; ((unsigned char)s[n] & 0xc0) == 0x80; n++)
+		;
 	return n;
+}
+
+/* The bytes of as much as fits into so many columns, which are told. */
+static size_t text_fitting(const struct table *t, const char *s, size_t columns, size_t *ret_columns)
+{
+	locale_t before = uselocale(t->utf8);
+	size_t n = 0, width, bytes;
+
+	*ret_columns = 0;
+	while (s[n]) {
+		bytes = character(s + n, &width);
+		if (width > columns - *ret_columns)
+			break;
+		n += bytes;
+		*ret_columns += width;
+	}
+	uselocale(before);
+	return n;
+}
+
+static size_t text_width(const struct table *t, const char *s)
+{
+	size_t width;
+
+	text_fitting(t, s, SIZE_MAX, &width);
+	return width;
 }
 
 /* Bytes of the control character at s (n > 0 bytes left), ASCII's, C1's or one of those that turn the direction of text
@@ -104,7 +149,7 @@ void table_column(struct table *t, const char *title, bool right)
 		return;
 	t->column[t->columns].title = printable(t->arena, title);
 	t->column[t->columns].right = right;
-	t->column[t->columns].width = text_width(t->column[t->columns].title);
+	t->column[t->columns].width = text_width(t, t->column[t->columns].title);
 	t->columns++;
 }
 
@@ -122,7 +167,7 @@ void table_cell(struct table *t, const char *text)
 		t->room = t->room ? t->room * 2 : 256;
 	}
 	t->cells[t->count++] = copy;
-	width = text_width(t->cells[t->count - 1]);
+	width = text_width(t, t->cells[t->count - 1]);
 	if (width > t->column[at].width)
 		t->column[at].width = width;
 }
@@ -182,32 +227,30 @@ static size_t fit(struct table *t, size_t width)
 	return hidden;
 }
 
-/* The bytes of the first n characters. */
-static int bytes_of(const char *text, size_t n)
+/* No terminal: nothing is cut, and a few long words move no other row. */
+static void limit(struct table *t)
 {
-	const char *s = text;
-
-	while (*s && (n || ((unsigned char)*s & 0xc0) == 0x80)) {
-		if (((unsigned char)*s & 0xc0) != 0x80)
-			n--;
-		s++;
-	}
-	return (int)(s - text);
+	for (size_t i = 0; i < t->columns; i++)
+		if (!t->column[i].right && t->column[i].width > TABLE_TEXT_MAX)
+			t->column[i].width = TABLE_TEXT_MAX;
 }
 
 static void print_cell(FILE *out, const struct table *t, size_t column, const char *text)
 {
-	size_t width = t->column[column].width, have = text_width(text);
+	size_t width = t->column[column].width, have = text_width(t, text), cut;
+	int pad = have < width ? (int)(width - have) : 0;
 	bool last = column + 1 == t->columns;
 
 	if (t->column[column].hidden)
 		return;
-	if (have > width)
-		fprintf(out, "%.*s\u2026", bytes_of(text, width - 1), text);
-	else if (t->column[column].right)
-		fprintf(out, "%*s%s", (int)(width - have), "", text);
-	else
-		fprintf(out, "%s%*s", text, last ? 0 : (int)(width - have), "");
+	if (have > width && t->cut) {
+		cut = text_fitting(t, text, width - 1, &have);
+		fprintf(out, "%.*s\u2026%*s", (int)cut, text, last ? 0 : (int)(width - 1 - have), "");
+	} else if (t->column[column].right) {
+		fprintf(out, "%*s%s", pad, "", text);
+	} else {
+		fprintf(out, "%s%*s", text, last ? 0 : pad, "");
+	}
 	fputs(last ? "\n" : "  ", out);
 }
 
@@ -233,6 +276,9 @@ void table_print(struct table *t, FILE *out, bool csv)
 {
 	size_t i, width = csv ? 0 : terminal_width(out), hidden = width ? fit(t, width) : 0;
 
+	t->cut = width;
+	if (!width)
+		limit(t);
 	for (i = 0; i < t->columns; i++)
 		if (csv)
 			print_csv(out, t->column[i].title, i + 1 == t->columns);
