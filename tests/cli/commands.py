@@ -15,6 +15,7 @@ import struct
 import subprocess
 import tempfile
 import termios
+import unicodedata
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import lib
 
@@ -130,21 +131,48 @@ def completion():
     lib.check(lib.SOURCE + "/web" in complete("ls", "--logdir", lib.SOURCE + "/we"), "folders")
 
 
+def on_terminal(columns, *args):
+    """The lines that a command prints on a terminal of that width."""
+    lead, follow = pty.openpty()
+    fcntl.ioctl(follow, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    r = subprocess.Popen([lib.PROGRAM, *args], stdout=follow, stderr=follow, env=lib.environment_of(args))
+    os.close(follow)
+    shown = b""
+    with contextlib.suppress(OSError):
+        while piece := os.read(lead, 65536):
+            shown += piece
+    os.close(lead)
+    lib.equal(r.wait(60), 0, f"{args[0]} on a terminal")
+    return shown.decode().splitlines()
+
+
+def width(text):
+    """Columns, by Unicode's tables."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def wide(server, place):
+    """A very long name moves no other row where nothing is cut; characters of two columns and of none are counted so."""
+    names = ["n" * 490, "\u6f22\u5b57\u30ab\u30ca", "\ud55c\uad6d\uc5b4", "e\u0301tude", "plain"]
+    for name in names:
+        lib.equal(server.json("POST", "/api/v1/runs", {"experiment": "wide", "name": name})[0], 201, "POST /runs")
+    title, *rows = good("ls", "--experiment", "wide", *place).splitlines()
+    at = title.index("experiment")
+    lib.equal(len(rows), len(names), "a line for each run")
+    for row in rows:
+        before, found, _ = row.partition(" wide ")
+        lib.check(found and any(before.rstrip().endswith(name) for name in names), f"a whole name: {row}")
+        lib.check("n" * 490 in row or width(before) + 1 == at < 200, f"experiments begin at {at}: {row}")
+    for columns in (70, 100):
+        lines = [line for line in on_terminal(columns, "ls", "--experiment", "wide", *place) if not line.startswith("(")]
+        lib.check(all(width(line) <= columns for line in lines), f"{columns} columns: {lines}")
+        lib.equal(len({width(line.partition(" wide")[0]) for line in lines if " wide" in line}), 1, f"rows are aligned: {lines}")
+
+
 def terminal(place):
     """On a narrow terminal every row is one line, what had to go is said; the names and the status stay."""
     for columns in (50, 400):
-        lead, follow = pty.openpty()
-        fcntl.ioctl(follow, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        r = subprocess.Popen([lib.PROGRAM, "compare", "--experiment", "digits", *place], stdout=follow, stderr=follow,
-                             env=lib.environment_of(place))
-        os.close(follow)
-        shown = b""
-        with contextlib.suppress(OSError):
-            while piece := os.read(lead, 65536):
-                shown += piece
-        os.close(lead)
-        lib.equal(r.wait(60), 0, "compare on a terminal")
-        lines = shown.decode().splitlines()
+        lines = on_terminal(columns, "compare", "--experiment", "digits", *place)
         rows = [line for line in lines if not line.startswith("(")]
         lib.equal(len(rows), 4, f"{columns} columns: {lines}")
         lib.check(all(len(line) <= columns for line in rows), f"{columns} columns: {lines}")
@@ -234,6 +262,18 @@ def main():
     lib.finish("commands")
 
 
+def codes(runs):
+    """The same mistake has the same exit code wherever it is made; what could go well another time is no misuse."""
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        copy = os.path.join(folder, "copy")
+        good("backup", copy, "--logdir", runs)
+        bad(["is there already"], "backup", copy + "/dptrack.db", "--logdir", runs)
+        bad(["holds a store already"], "migrate", runs, copy)
+    for args in (("db", "status"), ("db", "upgrade"), ("ls",)):
+        r = run(*args, "--db", "postgresql://nobody@127.0.0.1:1/none")
+        lib.check("without PostgreSQL" in r.stderr or (r.returncode == 1 and "cannot be reached" in r.stderr), f"{args}: {r}")
+
+
 def no_stores():
     """What lies in the store's place and is none is named, with what to do."""
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
@@ -268,9 +308,11 @@ def rest():
         misuse(runs)
         if not lib.IN_DATABASE:
             no_stores()
+            codes(runs)
         completion()
         server = lib.Server(runs)
         quoted(server, ("--logdir", runs))
+        wide(server, ("--logdir", runs))
         lib.equal(server.stop(), 0, "exit code")
 
 

@@ -95,7 +95,7 @@ def there_and_back(db, folder):
     check(want in said, f"migrate said {said!r}, the source is {want}")
     check(digest(address, "--from-artifacts", files) == want, "the text of the database")
     check(answers("--db", address) == told, "answers of the database")
-    check("holds a store already" in run("migrate", first, address, "--artifacts", files + "2", code=1), "a target in use")
+    check("holds a store already" in run("migrate", first, address, "--artifacts", files + "2", code=2), "a target in use")
     team = [lib.Process(address, files) for _ in range(2)]
     held = run("migrate", address, back, "--from-artifacts", files)  # of a snapshot, while it is served
     check(want in held, f"a served database: {held}")
@@ -104,12 +104,12 @@ def there_and_back(db, folder):
     check(len(runs) == 2, "new runs in a moved store")
     found = team[0].json("GET", "/api/v1/runs?experiment=new")[1]["runs"]
     check({r["id"] for r in found} == runs, f"found {found}")
-    check("stop it first" in run("migrate", back, address, code=2), "into a database that is served")
+    check("stop it first" in run("migrate", back, address, code=1), "into a database that is served")
     for p in team:
         p.stop()
     s = Folder(back)
     made(s, "new", "n", [{"key": "k0", "step": 1, "value": 1.0}])
-    check("held by process" in run("migrate", back, os.path.join(folder, "third"), code=2), "a store that is served")
+    check("held by process" in run("migrate", back, os.path.join(folder, "third"), code=1), "a store that is served")
     s.stop()
     return first, want
 

@@ -59,7 +59,7 @@ static const struct cli_command *find_command(const char *name)
 
 static int exit_code(int code)
 {
-	return code == ERR_USAGE || code == ERR_NOENT || code == ERR_BUSY || code == ERR_LIMIT ? 2 : 1;
+	return code == ERR_USAGE || code == ERR_NOENT || code == ERR_EXISTS || code == ERR_LIMIT ? 2 : 1;
 }
 
 int commands_run(int argc, char **argv)
