@@ -306,17 +306,20 @@ static int put_aside(const char *path, const char *suffix, int64_t now_ms, struc
 	return 0;
 }
 
-/* Its rows are others than those that pages and scripts have heard of, even when as many changes were made to them. */
-static int draw_rows(const char *path, struct err *err)
+/* The copy is proved, beside which SQLite may make files. Its rows are others than those that pages and scripts have
+ * heard of, even when as many changes were made to them. */
+static int ready_copy(const char *path, struct err *err)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC), rc = fd < 0 ? err_set_errno(err, errno, "%s", path) : 0;
-	struct db *d = NULL;
+	struct backup b = { 0 };
 
 	if (!rc)
-		rc = db_open_backup(&d, path, err);
+		rc = db_open_backup(&b.to, path, err);
 	if (!rc)
-		rc = db_run(d, DB_rows_of_draw, err, "");
-	db_close(d);
+		rc = prove(&b, err);
+	if (!rc)
+		rc = db_run(b.to, DB_rows_of_draw, err, "");
+	db_close(b.to);
 	if (!rc && fsync(fd))
 		rc = err_set_errno(err, errno, "%s", path);
 	if (fd >= 0)
@@ -334,10 +337,13 @@ static int put_back(const char *db, const char *artifacts, const struct store_pa
 	snprintf(partial, sizeof partial, "%s.partial", to->db);
 	unlink(partial);
 	rc = files_copy(db, partial, &sum, NULL, NULL, err);
-	if (!rc)
-		rc = draw_rows(partial, err);
-	if (!rc)
-		rc = put_aside(to->db, "", now_ms, err);
+	if (!rc && (rc = ready_copy(partial, err)))
+		err_prefix(err, "%.300s", db);
+	if (rc) {
+		unlink(partial);
+		return rc;
+	}
+	rc = put_aside(to->db, "", now_ms, err);
 	if (!rc)
 		rc = put_aside(to->db, "-wal", now_ms, err);
 	if (!rc)
@@ -359,17 +365,11 @@ static bool same_file(const char *a, const char *b)
 int store_restore(const char *backup, const struct store_paths *to, struct err *err)
 {
 	char db[PATH_MAX], artifacts[PATH_MAX];
-	struct backup b = { 0 };
 	struct store *lock;
 	int rc = find_backup(backup, db, artifacts, err);
 
 	if (!rc && same_file(db, to->db))
 		rc = err_set(err, ERR_USAGE, "%s is the store itself; name a backup of it", db);
-	if (!rc)
-		rc = db_open_reader(&b.to, db, err);
-	if (!rc)
-		rc = prove(&b, err);
-	db_close(b.to);
 	if (!rc)
 		rc = store_lock(&lock, to->db, err);
 	if (rc)
