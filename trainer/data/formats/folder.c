@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tracker/base/crc32c.h"
+#include "tracker/base/file_read.h"
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/image_set.h"
 #include "trainer/data/pictures/picture.h"
@@ -172,6 +173,7 @@ static int open_file(const struct folder *d, const struct dataset_read *r, char 
 static int read_whole(int fd, const char *path, struct buf *ret, struct err *err)
 {
 	struct stat st;
+	ssize_t got;
 	char *room;
 
 	if (fstat(fd, &st))
@@ -182,15 +184,10 @@ static int read_whole(int fd, const char *path, struct buf *ret, struct err *err
 	room = buf_reserve(ret, (size_t)st.st_size);
 	if (!room)
 		return err_set(err, ERR_NOMEM, "out of memory: %.300s", path);
-	while (ret->len < (size_t)st.st_size) {
-		ssize_t got = read(fd, room + ret->len, (size_t)st.st_size - ret->len);
-
-		if (got < 0 && errno != EINTR)
-			return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
-		if (!got)
-			break;
-		ret->len += got > 0 ? (size_t)got : 0;
-	}
+	got = file_read(fd, 0, room, (size_t)st.st_size);
+	if (got < 0)
+		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
+	ret->len = (size_t)got;
 	return 0;
 }
 

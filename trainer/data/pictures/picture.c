@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tracker/base/file_read.h"
 #include "trainer/data/pictures/codec.h"
 #include "trainer/data/pictures/grow.h"
 #include "trainer/data/pictures/resize.h"
@@ -109,7 +110,8 @@ int picture_load_memory(struct picture *p, const char *name, const void *bytes, 
 static int read_file(struct picture *p, int fd, const char *path, size_t *ret_n, struct err *err)
 {
 	struct stat st;
-	size_t n, done = 0;
+	ssize_t got;
+	size_t n;
 
 	if (fstat(fd, &st))
 		return err_set(err, ERR_CORRUPT, "%.300s: %s", path, strerror(errno));
@@ -120,18 +122,10 @@ static int read_file(struct picture *p, int fd, const char *path, size_t *ret_n,
 	n = (size_t)st.st_size;
 	if (grow_to(&p->file, &p->file_bytes, n, path, err))
 		return ERR_NOMEM;
-	while (done < n) {
-		ssize_t got = read(fd, p->file + done, n - done);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return err_set(err, ERR_CORRUPT, "%.300s: %s", path, strerror(errno));
-		if (got == 0)
-			break;
-		done += (size_t)got;
-	}
-	*ret_n = done;
+	got = file_read(fd, 0, p->file, n);
+	if (got < 0)
+		return err_set(err, ERR_CORRUPT, "%.300s: %s", path, strerror(errno));
+	*ret_n = (size_t)got;
 	return 0;
 }
 

@@ -9,6 +9,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "tracker/base/file_read.h"
+
 #define SHARE 16 /* of what is free on the disk */
 
 struct aside {
@@ -90,14 +92,6 @@ bool aside_holds(struct aside *a, uint64_t place)
 
 bool aside_read(struct aside *a, uint64_t place, size_t skip, void *to, size_t n)
 {
-	char *into = to;
-
-	for (size_t done = 0; done < n && aside_holds(a, place);) {
-		ssize_t got = pread(a->fd, into + done, n - done, (off_t)(place % a->bytes + skip + done));
-
-		if (got <= 0)
-			return false;
-		done += (size_t)got;
-	}
-	return aside_holds(a, place);
+	return aside_holds(a, place) && file_read(a->fd, place % a->bytes + skip, to, n) == (ssize_t)n &&
+	       aside_holds(a, place);
 }

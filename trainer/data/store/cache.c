@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "tracker/base/crc32c.h"
+#include "tracker/base/file_read.h"
 #include "tracker/base/sha256.h"
 #include "trainer/data/store/cache_inside.h"
 
@@ -219,20 +220,7 @@ bool cache_holds(const struct cache *c, const struct cache_block *b)
 
 static bool read_at(int fd, uint64_t at, void *to, size_t n)
 {
-	char *into = to;
-
-	while (n) {
-		ssize_t got = pread(fd, into, n, (off_t)at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		into += got;
-		at += (uint64_t)got;
-		n -= (size_t)got;
-	}
-	return true;
+	return file_read(fd, at, to, n) == (ssize_t)n;
 }
 
 static size_t pieces_of(uint64_t bytes)

@@ -12,6 +12,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "tracker/base/file_read.h"
 #include "tracker/object/object.h"
 #include "trainer/data/store/cache.h"
 #include "trainer/data/store/fetch.h"
@@ -276,22 +277,11 @@ static int take_fd(struct objects *s, struct object *o, bool *ret_stays)
 
 static int read_all(const struct object *o, int fd, uint64_t at, void *to, size_t n, struct err *err)
 {
-	char *into = to;
+	ssize_t got = file_read(fd, at, to, n);
 
-	while (n) {
-		ssize_t got = pread(fd, into, n, (off_t)at);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return err_set(err, ERR_IO, "%.300s: %s", o->address, strerror(errno));
-		if (!got)
-			return err_set(err, ERR_IO, "%.300s: has become shorter than it was", o->address);
-		into += got;
-		at += (uint64_t)got;
-		n -= (size_t)got;
-	}
-	return 0;
+	if (got < 0)
+		return err_set(err, ERR_IO, "%.300s: %s", o->address, strerror(errno));
+	return (size_t)got == n ? 0 : err_set(err, ERR_IO, "%.300s: has become shorter than it was", o->address);
 }
 
 static struct fetch_range remote_range(const struct objects *s, const struct objects_range *r)
