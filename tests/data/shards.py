@@ -87,6 +87,9 @@ def written():
     assert listed(f"{tmp}/twice")["sum"] == listed(dealt)["sum"], "shards of shards"
     assert "is not empty" in shard("--data-path", folder, "--out", dealt, code=2)
     assert "--shard-size" in shard("--data-path", folder, "--out", f"{tmp}/no", "--shard-size", "12 cows", code=2)
+    said = shard("--data-path", folder, "--out", f"{tmp}/no", "--shard-size", "1", code=2)
+    assert "makes a shard of each sample" in said, said
+    shard("--data-path", folder, "--out", f"{tmp}/smallest", "--shard-size", said.split("give ")[1].split()[0])
     assert not [n for n in os.listdir(tmp) if n.startswith("no")], "a half set stayed behind"
     return folder, kept, dealt
 

@@ -211,6 +211,16 @@ static int put_item(struct shard_writer *w, const char *key, const struct shard_
 	return rc ? rc : put(w, zeros, (size_t)(tar_block_padded(i->n) - i->n), err);
 }
 
+/* By the first sample: a shard for each would be a set of countless small files. */
+static int check_size(const struct shard_writer *w, uint64_t sample, struct err *err)
+{
+	if (w->file || w->n || END_BYTES + 2 * sample <= w->o.shard_bytes)
+		return 0;
+	return err_set(err, ERR_USAGE, "--shard-size %llu: makes a shard of each sample, the first of which takes %llu "
+		       "bytes: give %llu or more", (unsigned long long)w->o.shard_bytes, (unsigned long long)sample,
+		       (unsigned long long)(END_BYTES + 2 * sample));
+}
+
 int shard_writer_add(struct shard_writer *w, const char *key, const struct shard_item *items, int n, struct err *err)
 {
 	uint64_t need = END_BYTES;
@@ -218,10 +228,13 @@ int shard_writer_add(struct shard_writer *w, const char *key, const struct shard
 
 	for (int i = 0; i < n; i++)
 		need += TAR_BLOCK + tar_block_padded(items[i].n);
-	if (w->file && w->samples && w->bytes + need > w->o.shard_bytes)
+	rc = check_size(w, need - END_BYTES, err);
+	if (!rc && w->file && w->samples && w->bytes + need > w->o.shard_bytes)
 		rc = finish(w, err);
 	if (!rc && !w->file)
 		rc = begin(w, err);
+	if (rc)
+		return rc;
 	for (int i = 0; !rc && i < n; i++) {
 		rc = put_item(w, key, &items[i], err);
 		if (!strcmp(items[i].field, "cls"))

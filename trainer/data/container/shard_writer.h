@@ -16,7 +16,7 @@ struct shard_writer;
 struct shard_writer_opts {
 	const char *folder; /* is there; borrowed */
 	const char *part;   /* "train" */
-	uint64_t shard_bytes; /* a shard is closed before it would grow beyond this; one sample always fits */
+	uint64_t shard_bytes; /* a shard is closed before it would grow beyond this; two of the first sample fit */
 	const char *const *classes; /* names of n_classes; NULL: only numbers are known */
 	int n_classes;
 	int channels; /* of images that are stored as they are; 0: mean and std are not known */
