@@ -141,6 +141,26 @@ def interrupted(number, code, twice, status=KILLED, more=()):
             check(len(steps) == 2 and steps[("phase/step", 0)] == steps[("phase/step", 1)], "%s: both ranks end at the same step" % name)
 
 
+def nothing_begun():
+    """Ctrl-C while the ranks are still made ready: what is said is what happens."""
+    with Folder() as runs:
+        p = start("--synthetic", "--model", "gpt2-124m", "-b", 1, "--max-steps", 1, "--nproc-per-node", 2, "--runs-dir", runs, *FAST)
+        made = lambda pid: len(os.listdir("/proc/%d/task" % pid)) > 1
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not (len(children(p.pid)) == 2 and all(made(pid) for pid in children(p.pid))):
+            time.sleep(0.002)
+        for pid in children(p.pid):
+            os.kill(pid, signal.SIGSTOP)
+        begun = bool(os.listdir(runs))
+        p.send_signal(signal.SIGINT)
+        for pid in children(p.pid) if begun else []:
+            os.kill(pid, signal.SIGCONT)
+        _, _, err = ended(p, 100, "nothing begun")
+        check(p.returncode == 130, "nothing begun: exit code %s: %s" % (p.returncode, err))
+        check(begun or ("no step has begun" in err and "finished first" not in err), "nothing begun: %s" % err)
+        print("nothing begun:", "too late" if begun else "in time")
+
+
 def hung_up():
     """Under nohup a closed terminal ends nothing; nor does a reader of stdout who goes away."""
     with Folder() as runs:
@@ -337,6 +357,7 @@ def main():
     small_files()
     interrupted(signal.SIGINT, 130, False)
     interrupted(signal.SIGINT, 130, True)
+    nothing_begun()
     interrupted(signal.SIGTERM, 75, False, PREEMPTED)
     interrupted(signal.SIGUSR1, 75, False, PREEMPTED)
     interrupted(signal.SIGTERM, 1, False, KILLED, ("--save-total-limit", 0))

@@ -220,6 +220,21 @@ static void say(struct launcher *l, enum nodes_kind kind, int number)
 		nodes_say(l->nodes, &(struct nodes_word){ .kind = (int)kind, .number = number });
 }
 
+/* Of the ranks that still run. */
+static bool all_idle(const struct launcher *l)
+{
+	for (int r = 0; r < l->n; r++)
+		if (!l->child[r].ended && !atomic_load(&l->board->rank[r].idle))
+			return false;
+	return true;
+}
+
+/* Asked from the terminal while there is nothing to finish. */
+static bool ends_at_once(const struct launcher *l)
+{
+	return l->stop_signal == SIGINT && all_idle(l);
+}
+
 static void read_signal(struct launcher *l)
 {
 	struct signalfd_siginfo info;
@@ -230,7 +245,9 @@ static void read_signal(struct launcher *l)
 		if (l->stop_count++ == 0) {
 			l->stop_signal = (int)info.ssi_signo;
 			atomic_store(&l->board->stop_signal, l->stop_signal);
-			log_warn("%s: the step is finished first; once more ends at once", strsignal(l->stop_signal));
+			log_warn("%s: %s", strsignal(l->stop_signal),
+				 ends_at_once(l) ? "no step has begun; it ends at once"
+						 : "the step is finished first; once more ends at once");
 			say(l, NODES_STOP, l->stop_signal);
 		} else {
 			kill_all(l);
@@ -449,15 +466,6 @@ static void check_pulses(struct launcher *l)
 	}
 }
 
-/* Of the ranks that still run. */
-static bool all_idle(const struct launcher *l)
-{
-	for (int r = 0; r < l->n; r++)
-		if (!l->child[r].ended && !atomic_load(&l->board->rank[r].idle))
-			return false;
-	return true;
-}
-
 static void watch(struct launcher *l)
 {
 	size_t most = (size_t)l->n + 1 + (l->nodes ? (size_t)nodes_count(l->nodes) : 0);
@@ -470,7 +478,7 @@ static void watch(struct launcher *l)
 		check_pulses(l);
 		if (l->failed_s && !l->killed && clock_mono_s() - l->failed_s > GRACE_S)
 			kill_all(l);
-		if (l->stop_signal == SIGINT && !l->killed && all_idle(l))
+		if (!l->killed && ends_at_once(l))
 			kill_all(l);
 		if (!fds) { /* out of memory: still watched, only less promptly */
 			clock_sleep_s(0.05);
