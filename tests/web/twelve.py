@@ -14,6 +14,9 @@ import os
 import random
 import struct
 import sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tracker"))
+import wire
 
 STEPS, EPOCHS, STEPS_PER_EPOCH = 600, 10, 60
 FIRST_START = 1795000000.0
@@ -109,44 +112,11 @@ def make_runs():
 
 # ---- event files: records framed with masked CRC-32C around protobuf messages (tensorboard/compat/proto) ----------
 
-def crc_table():
-    for n in range(256):
-        for _ in range(8):
-            n = n >> 1 ^ (0x82f63b78 if n & 1 else 0)
-        yield n
-
-
-CRC = list(crc_table())
-
-
-def masked_crc(data):
-    c = 0xffffffff
-    for byte in data:
-        c = CRC[(c ^ byte) & 255] ^ c >> 8
-    c ^= 0xffffffff
-    return ((c >> 15 | c << 17) + 0xa282ead8) & 0xffffffff
-
-
-def varint(n):
-    out = b""
-    n &= 0xffffffffffffffff
-    while n > 127:
-        out += bytes([n & 127 | 128])
-        n >>= 7
-    return out + bytes([n])
-
-
 def field(number, value):
-    """A protobuf field: bytes and text by length, int as varint, float as double, ("f", x) as float32."""
-    if isinstance(value, str):
-        value = value.encode()
-    if isinstance(value, bytes):
-        return varint(number << 3 | 2) + varint(len(value)) + value
+    """As wire.field; text, too, and ("f", x) as float32."""
     if isinstance(value, tuple):
-        return varint(number << 3 | 5) + struct.pack("<f", value[1])
-    if isinstance(value, float):
-        return varint(number << 3 | 1) + struct.pack("<d", value)
-    return varint(number << 3) + varint(value)
+        return wire.varint(number << 3 | 5) + struct.pack("<f", value[1])
+    return wire.field(number, value.encode() if isinstance(value, str) else value)
 
 
 def event(wall, step, summary=None, version=None):
@@ -156,11 +126,6 @@ def event(wall, step, summary=None, version=None):
     if summary is not None:
         e += field(5, field(1, summary))
     return e
-
-
-def write_record(out, data):
-    head = struct.pack("<Q", len(data))
-    out.write(head + struct.pack("<I", masked_crc(head)) + data + struct.pack("<I", masked_crc(data)))
 
 
 def plugin(name, content=b""):
@@ -193,13 +158,13 @@ def write_events(run, folder):
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, "events.out.tfevents.%d.fixture.1.0" % run["start"])
     with open(path, "wb") as out:
-        write_record(out, event(run["start"], 0, version="brain.Event:2"))
-        write_record(out, event(run["start"], 0, hparams_start(run)))
+        out.write(wire.record(event(run["start"], 0, version="brain.Event:2")))
+        out.write(wire.record(event(run["start"], 0, hparams_start(run))))
         for key, step, wall, value in sorted(run["points"], key=lambda p: p[2]):
-            write_record(out, event(wall, step, field(1, key) + field(2, ("f", value))))
+            out.write(wire.record(event(wall, step, field(1, key) + field(2, ("f", value)))))
         if run["note"]:
-            write_record(out, event(run["end"], 0, text_value("note", run["note"])))
-        write_record(out, event(run["end"], 0, hparams_end(run)))
+            out.write(wire.record(event(run["end"], 0, text_value("note", run["note"]))))
+        out.write(wire.record(event(run["end"], 0, hparams_end(run))))
 
 
 def record_lines(run):
