@@ -14,8 +14,11 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "api"))
 sys.path.insert(0, os.path.join(HERE, "..", "web"))
+sys.path.insert(0, os.path.join(HERE, "..", "tracker"))
+import journal
 import lib
 import twelve
+import wire
 
 F32 = (0x00000000, 0x80000000, 0x3f800000, 0x00000001, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x7fc12345, 0xffc00001,
        0x7f800001, 0xffbfffff)
@@ -34,7 +37,7 @@ def run(*args):
 # ---- writing ------------------------------------------------------------------------------------------------------
 
 def fixed(number, bits, size):
-    return twelve.varint(number << 3 | (5 if size == 4 else 1)) + bits.to_bytes(size, "little")
+    return wire.varint(number << 3 | (5 if size == 4 else 1)) + bits.to_bytes(size, "little")
 
 
 def simple(tag, bits):
@@ -65,9 +68,9 @@ def write(path, rng, count, first=0):
     want, tags = [], ["loss", "äé/β", "eval/acc", "a tag", "late"]
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as out:
-        twelve.write_record(out, twelve.event(1795000000.0, 0, version="brain.Event:2"))
+        out.write(wire.record(twelve.event(1795000000.0, 0, version="brain.Event:2")))
         if first:
-            twelve.write_record(out, twelve.event(1795000000.0, first) + twelve.field(7, twelve.field(1, 1)))
+            out.write(wire.record(twelve.event(1795000000.0, first) + twelve.field(7, twelve.field(1, 1))))
         for i in range(count):
             wild = not first and i < 400
             wall = rng.choice(TIMES) if wild else 1795000000 + i * 0.25 - rng.random() * (i % 3)
@@ -84,9 +87,9 @@ def write(path, rng, count, first=0):
                     values.append(simple(tag, narrow))
                 want.append((tag, step, struct.pack("<d", wall), bits))
             record = twelve.field(1, wall) + (twelve.field(2, step) if step else b"") + twelve.field(5, b"".join(twelve.field(1, v) for v in values))
-            twelve.write_record(out, record)
+            out.write(wire.record(record))
         for value in others():
-            twelve.write_record(out, twelve.event(1795009999.0, first + count, value))
+            out.write(wire.record(twelve.event(1795009999.0, first + count, value)))
     return want
 
 
@@ -123,7 +126,7 @@ def read(path):
     at, out = 0, []
     while at < len(data):
         size = int.from_bytes(data[at:at + 8], "little")
-        if twelve.masked_crc(data[at:at + 8]) != int.from_bytes(data[at + 8:at + 12], "little"):
+        if journal.masked_crc(data[at:at + 8]) != int.from_bytes(data[at + 8:at + 12], "little"):
             raise AssertionError(f"{path}: damaged at {at}")
         event = dict(fields(data[at + 12:at + 12 + size]))
         step = (event.get(2, 0) ^ 1 << 63) - (1 << 63)
@@ -163,7 +166,7 @@ def damaged(folder):
         with open(path, "wb") as out:
             for step in range(10):
                 at = out.tell()
-                twelve.write_record(out, twelve.event(1795000000.0, step, simple("a\x1b[31m" if step == 9 else "loss", 0x3f800000)))
+                out.write(wire.record(twelve.event(1795000000.0, step, simple("a\x1b[31m" if step == 9 else "loss", 0x3f800000))))
                 if step == 4:
                     place = at + wrong
         with open(path, "r+b") as out:
