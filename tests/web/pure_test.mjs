@@ -559,6 +559,23 @@ test('importance: a param that moves the number is told, one that does not is no
 	assert.deepEqual(p.importanceOf({ a: ['1'] }, [1]).next(), { done: true, value: [] });
 });
 
+test('importance: what acts by waves, and through another param only, has its known total Sobol index', () => {
+	let seed = 11;
+	const next = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
+	const params = Object.fromEntries([...'abcdef'].map((k) => [k, Array.from({ length: 200 }, () => String(next()))]));
+	const angle = (k, i) => Math.PI * (2 * Number(params[k][i]) - 1);
+	const y = params.a.map((_, i) => Math.sin(angle('a', i)) * (1 + 0.1 * angle('c', i) ** 4)
+		+ 7 * Math.sin(angle('b', i)) ** 2); // Ishigami and Homma, 1990
+	const work = p.importanceOf(params, y, { models: 6, trees: 6 });
+	let got = work.next();
+	while (!got.done) got = work.next();
+	const known = { a: 0.5576, b: 0.4424, c: 0.2437, d: 0, e: 0, f: 0 };
+	for (const f of got.value) {
+		assert.equal(f.sure, known[f.name] > 0, f.name);
+		assert.ok(Math.abs(f.share - known[f.name]) < 0.1, `${f.name}: ${f.share}`);
+	}
+});
+
 test('the address holds groups, axes and points', () => {
 	const q = '?e=a&by=lr&by=t:team&band=se&median&ax=p:lr&ax=m:best:acc&sc=p:lr&sc=&sc=p:wd&scl=x&front&imp';
 	assert.equal(p.viewQuery(p.parseView(q)), q);

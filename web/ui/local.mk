@@ -12,7 +12,7 @@ ui_files = \
 	web/ui/src/base/types.ts web/ui/src/base/url.ts web/ui/src/base/words.ts \
 	web/ui/src/base/text/ansi.ts web/ui/src/base/text/markdown.ts web/ui/src/base/text/texttable.ts \
 	web/ui/src/base/why/forest.ts web/ui/src/base/why/importance.ts web/ui/src/base/why/neighbour.ts \
-	web/ui/src/base/why/pareto.ts web/ui/src/base/why/relation.ts web/ui/src/base/why/pivot.ts \
+	web/ui/src/base/why/pareto.ts web/ui/src/base/why/relation.ts web/ui/src/base/why/pivot.ts web/ui/src/base/why/smooth.ts \
 	web/ui/src/charts/heat.ts web/ui/src/charts/parallel.ts web/ui/src/charts/place.ts \
 	web/ui/src/charts/scale.ts web/ui/src/charts/scatter.ts web/ui/src/charts/spark.ts \
 	web/ui/src/charts/stack.ts web/ui/src/charts/timeline.ts \

@@ -159,6 +159,12 @@ export function growTree(o: TreeOptions): Tree {
 	return new Grower(o).grow();
 }
 
+/** What a model says of rows, and how that changes by column: changes[column][row]. */
+export interface Predictions {
+	still: Float64Array;
+	changes: Float64Array[];
+}
+
 /** A row, and for one column the value of another row: -1 for none. */
 interface Place {
 	row: number;
@@ -180,7 +186,7 @@ function leafOf({ column, at, left }: Tree, columns: readonly Float32Array[], no
  * other rows, others[column]. Only the columns that a tree asks on a row's way are looked at again, from there on.
  */
 export function predictions(trees: readonly Tree[], columns: readonly Float32Array[], rows: Int32Array,
-	others: readonly Int32Array[]): { still: Float64Array; changes: Float64Array[] } {
+	others: readonly Int32Array[]): Predictions {
 	const still = new Float64Array(rows.length);
 	const changes = columns.map(() => new Float64Array(rows.length));
 	const place: Place = { row: 0, moved: -1, from: 0 };

@@ -2,7 +2,8 @@
 // when its values are shuffled among runs that the model has not seen (the total Sobol index, as far as the model has
 // learnt the function). Every model also gets a shuffled copy of each param; a param that does no better than the best
 // of the copies says nothing.
-import { growTree, predictions, random, type Tree } from './forest.ts';
+import { growTree, predictions, random, type Predictions, type Tree } from './forest.ts';
+import { growSmooth, smoothPredictions, type Smooth } from './smooth.ts';
 
 /** A param's values by run: numbers, or words; undefined where a run has none. */
 type ParamValues = readonly (string | undefined)[];
@@ -32,6 +33,8 @@ const LEAF = 2;
 /** Values that the trees of a model go over at their first node, all together: many params of many runs get fewer. */
 const WORK_MAX = 560000;
 const TREES_MIN = 6;
+/** Values of columns that a smooth model is made from too, at most: with more, trees see enough by themselves. */
+const SMOOTH_MAX = 3500;
 const NOISE_QUANTILE = 0.95;
 
 /** A param's values as a model sees them, by run: made anew for each, since words have no order of their own. */
@@ -88,6 +91,8 @@ interface Model {
 	columns: Float32Array[];
 	y: Float64Array;
 	trees: Tree[];
+	/** Of few runs another one: what errs least on the rows unseen is asked. */
+	smooth: Smooth | null;
 	/** Rows that it has not seen. */
 	unseen: Int32Array;
 }
@@ -107,24 +112,27 @@ function fit(params: readonly Column[], y: Float64Array, most: number, next: () 
 	const grow = () => growTree({ columns, y: of, rows: all.slice(0, size), tries: columns.length, leaf: LEAF,
 		next });
 	const trees = Math.max(TREES_MIN, Math.min(most, Math.floor(WORK_MAX / (size * columns.length))));
-	return { columns, y: of, trees: Array.from({ length: trees }, grow), unseen: all.slice(size) };
+	const smooth = size * columns.length <= SMOOTH_MAX ? growSmooth(columns, of, size) : null;
+	return { columns, y: of, trees: Array.from({ length: trees }, grow), smooth, unseen: all.slice(size) };
 }
 
 /** The share of the variance that is lost without each column: half the mean square of what shuffling it changes. */
-function shares({ columns, y, trees, unseen }: Model, next: () => number): number[] {
+function shares({ columns, y, trees, smooth, unseen }: Model, next: () => number): number[] {
 	const others = columns.map(() => shuffled(unseen.length, next).map((i) => unseen[i]!));
-	const { still, changes } = predictions(trees, columns, unseen, others);
-	const errors = (change: Float64Array | null) => {
-		let sum = 0;
-		unseen.forEach((row, i) => {
-			sum += (still[i]! + (change ? change[i]! : 0) - y[row]!) ** 2;
-		});
-		return sum / unseen.length;
-	};
-	const base = errors(null);
-	const mean = unseen.reduce((a, r) => a + y[r]!, 0) / unseen.length;
-	const variance = unseen.reduce((a, r) => a + (y[r]! - mean) ** 2, 0) / unseen.length || 1;
-	return changes.map((change) => (errors(change) - base) / (2 * variance));
+	const of = Float64Array.from(unseen, (row) => y[row]!);
+	const forest = judged(predictions(trees, columns, unseen, others), of);
+	const said = smooth ? judged(smoothPredictions(smooth, unseen, others), of) : forest;
+	const { base, errors } = said.base < forest.base ? said : forest;
+	const mean = of.reduce((a, v) => a + v, 0) / of.length;
+	const variance = of.reduce((a, v) => a + (v - mean) ** 2, 0) / of.length || 1;
+	return errors.map((e) => (e - base) / (2 * variance));
+}
+
+/** The mean square errors of what a model says of y, and with each column changed. */
+function judged({ still, changes }: Predictions, y: Float64Array): { base: number; errors: number[] } {
+	const error = (change: Float64Array | null) => y.reduce((sum, v, i) =>
+		sum + (still[i]! + (change ? change[i]! : 0) - v) ** 2, 0) / y.length;
+	return { base: error(null), errors: changes.map(error) };
 }
 
 function quantile(sorted: readonly number[], q: number): number {
