@@ -562,7 +562,8 @@ test('importance: a param that moves the number is told, one that does not is no
 test('importance: what acts by waves, and through another param only, has its known total Sobol index', () => {
 	let seed = 11;
 	const next = () => (seed = (seed * 16807) % 2147483647) / 2147483647;
-	const params = Object.fromEntries([...'abcdef'].map((k) => [k, Array.from({ length: 200 }, () => String(next()))]));
+	const drawn = () => Array.from({ length: 200 }, () => String(next()));
+	const params = Object.fromEntries([...'abcdef'].map((k) => [k, drawn()]));
 	const angle = (k, i) => Math.PI * (2 * Number(params[k][i]) - 1);
 	const y = params.a.map((_, i) => Math.sin(angle('a', i)) * (1 + 0.1 * angle('c', i) ** 4)
 		+ 7 * Math.sin(angle('b', i)) ** 2); // Ishigami and Homma, 1990

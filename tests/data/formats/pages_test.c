@@ -61,7 +61,7 @@ static void put_number(FILE *f, uint8_t field, uint32_t v)
 	fputc((int)v, f);
 }
 
-/* A header by Thrift's compact protocol (github.com/apache/parquet-format, parquet.thrift), and the values behind it. */
+/* A header by Thrift's compact protocol (github.com/apache/parquet-format, parquet.thrift), then the values. */
 static void write_page(FILE *f, const unsigned char *plain)
 {
 	static unsigned char packed[2 * PAGE];

@@ -136,7 +136,9 @@ static int read_source(void *user, uint64_t at, void *to, size_t n, struct err *
 /* Under the lock: what was put aside was overwritten since then. */
 static bool is_lost(struct pages *p, const struct page *page)
 {
-	return page->filled && !page->bytes && !page->map.block && !(p->o.aside && aside_holds(p->o.aside, page->aside));
+	const bool whole = page->filled && !page->map.block;
+
+	return whole && !page->bytes && !(p->o.aside && aside_holds(p->o.aside, page->aside));
 }
 
 /* Under the lock: the page, behind the others; NULL: nobody has read it, or it is there no more. */
@@ -159,7 +161,7 @@ static struct page *find(struct pages *p, const struct sample *one)
 	return page;
 }
 
-/* Under the lock: what is more than there is room for goes, the oldest first, but for pages that are being copied of. */
+/* Under the lock: what is more than there is room for goes, the oldest first, but for pages in use. */
 static void make_room(struct pages *p)
 {
 	struct page *page, *next;

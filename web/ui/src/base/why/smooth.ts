@@ -1,7 +1,8 @@
-// A smooth model of few terms, for what trees see badly from few runs: params that act by waves, or through another one
-// only. A sparse polynomial chaos expansion (Blatman and Sudret, 2011, J. Comput. Phys. 230, 2345): Legendre polynomials
-// of single columns and products of two, taken one at a time by orthogonal matching pursuit (Pati et al., 1993), as many
-// as leave the least error on rows left out, which for least squares follows from the hat matrix (Allen's PRESS, 1974).
+// A smooth model of few terms, for what trees see badly from few runs: params that act by waves, or through another
+// one only. A sparse polynomial chaos expansion (Blatman and Sudret, 2011, J. Comput. Phys. 230, 2345): Legendre
+// polynomials of single columns and products of two, taken one at a time by orthogonal matching pursuit (Pati et al.,
+// 1993), as many as leave the least error on rows left out, which for least squares follows from the hat matrix
+// (Allen's PRESS, 1974).
 import type { Predictions } from './forest.ts';
 
 /** A polynomial of a column, or of two (b is -1 for one), by their degrees. */
@@ -168,7 +169,8 @@ class Pursuit {
 export function growSmooth(columns: readonly Float32Array[], y: Float64Array, n: number): Smooth {
 	const basis = columns.map(legendre);
 	const mean = y.slice(0, n).reduce((sum, v) => sum + v, 0) / n;
-	const pursuit = new Pursuit(basis.map((of) => of.map((x) => x.slice(0, n))), y.slice(0, n).map((v) => v - mean), n);
+	const seen = basis.map((of) => of.map((x) => x.slice(0, n)));
+	const pursuit = new Pursuit(seen, y.slice(0, n).map((v) => v - mean), n);
 	let [count, least] = [0, pursuit.error()];
 	const most = Math.floor(n * TERMS_SHARE);
 	while (pursuit.taken.length < Math.min(most, count + PATIENCE) && pursuit.take()) {
