@@ -17,9 +17,8 @@ static void ddp_state(struct advise_cost *ret, const struct advise_model *m, con
 	(void)stage;
 	advise_activations(ret, m, true);
 	ret->bytes[PLAN_PARAMETERS] = params;
-	/* A table that two parts read has a term of each. */
-	ret->bytes[PLAN_GRADIENTS] = params + m->master_bytes * m->tied_params;
-	if (l->micros > 1) /* at the turn the first one lies beside the sum that it is added to */
+	ret->bytes[PLAN_GRADIENTS] = params;
+	if (l->micros > 1) /* the first one lies beside the sum that it is added to; a tied table's does to the end */
 		ret->bytes[PLAN_GRADIENTS] = params + m->master_bytes * (m->tied_params + m->back.largest);
 	ret->bytes[PLAN_OPTIMIZER] = m->moments * params;
 	ret->stays_bytes = m->master_bytes * (advise_turn_params(m) + m->block.params);

@@ -37,13 +37,27 @@ static double read_at(const struct advise_model *m, int visit)
 }
 
 /* Of the gradients that are made at a visit of the backward pass. */
-static double bucket_at(const struct advise_model *m, int visit)
+static double made_at(const struct advise_model *m, int visit)
 {
 	if (visit < m->blocks + 1)
 		return 0;
 	if (visit == m->blocks + 1)
 		return m->master_bytes * m->back.params;
 	return m->master_bytes * (visit < visits_of(m) ? m->block.params : m->front.params);
+}
+
+/* What the back adds to a tied table lies in the table's place in its bucket; at stage 3 in memory of its own. */
+static double tied_in_bucket(const struct advise_model *m, const struct advise_layout *l)
+{
+	return l->zero_stage < 3 ? m->master_bytes * m->tied_params : 0;
+}
+
+/* A visit's buckets, those of the one before, which travel, and from its first use on a tied table's. */
+static double buckets_at(const struct advise_model *m, const struct advise_layout *l, int visit)
+{
+	const bool waits = visit > m->blocks && visit < visits_of(m);
+
+	return made_at(m, visit) + made_at(m, visit - 1) + (waits ? tied_in_bucket(m, l) : 0);
 }
 
 /* Gathered parts and buckets when most of both is there. */
@@ -58,7 +72,7 @@ static void find_peak(const struct advise_model *m, const struct advise_layout *
 		for (int k = v; k <= v + l->prefetch; k++)
 			gathered += l->zero_stage == 3 ? read_at(m, k) : 0;
 		if (l->zero_stage >= 2)
-			buckets = bucket_at(m, v) + bucket_at(m, v - 1);
+			buckets = buckets_at(m, l, v);
 		if (gathered + buckets <= most)
 			continue;
 		most = gathered + buckets;
@@ -93,6 +107,8 @@ static void fsdp_state(struct advise_cost *ret, const struct advise_model *m, co
 	if (l->zero_stage < 3)
 		ret->bytes[PLAN_GATHERED] = kept_all(m);
 	ret->bytes[PLAN_GRADIENTS] = (whole ? params : 0) + m->master_bytes * m->tied_params;
+	if (!whole || l->micros == 1) /* where it is added to a sum, it lies beside that to the end */
+		ret->bytes[PLAN_GRADIENTS] -= tied_in_bucket(m, l);
 	if (!whole && l->micros > 1) /* sums of the own ranges */
 		ret->bytes[PLAN_GRADIENTS] += params / s;
 	if (whole)

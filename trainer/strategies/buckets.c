@@ -66,13 +66,9 @@ static int add_bucket(struct graph *g, const struct bucket *b, const struct stra
 	if (!flat)
 		return -1;
 	for (int i = 0; i < b->n; i++) {
-		struct tensor *t = b->grad[i];
-
-		t->base = flat;
-		t->base_offset = at;
-		t->space = SPACE_COMM;
-		t->producer->bucket = b->number;
-		at += (tensor_bytes(t) + VIEW_ALIGN - 1) / VIEW_ALIGN * VIEW_ALIGN;
+		share_place(b->grad[i], flat, at, b->number);
+		share_place_of_term(g, b->grad[i]);
+		at += (tensor_bytes(b->grad[i]) + VIEW_ALIGN - 1) / VIEW_ALIGN * VIEW_ALIGN;
 	}
 	if (o->room && o->accumulates) {
 		flat = terms_put(g, flat, o, &behind);

@@ -7,6 +7,7 @@
 #include "trainer/ops/allreduce/allreduce.h"
 #include "trainer/ops/ops.h"
 #include "trainer/ops/shares/shares.h"
+#include "trainer/strategies/share.h"
 #include "trainer/strategies/terms.h"
 
 struct bucket {
@@ -80,10 +81,9 @@ static void fill_bucket(struct scatterer *s, struct bucket *b)
 
 		if (!p->grad)
 			continue;
-		p->grad->base = b->flat;
-		p->grad->base_offset = (size_t)p->shard.at * dtype_bytes(like.dtype);
-		p->grad->space = SPACE_COMM;
-		p->grad->producer->bucket = b->unit->number;
+		share_place(p->grad, b->flat, (size_t)p->shard.at * dtype_bytes(like.dtype), b->unit->number);
+		if (s->o->zero_stage < 3) /* else it would lie beside what is gathered, and gradients are few then */
+			share_place_of_term(s->g, p->grad);
 	}
 }
 

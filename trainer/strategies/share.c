@@ -110,6 +110,56 @@ void share_micros(struct graph *g, const struct strategy_opts *o)
 	assign_parts(g);
 }
 
+static bool is_read_later(const struct graph *g, const struct tensor *t, const struct node *than)
+{
+	for (int i = 0; i < g->n_tensors; i++)
+		if (g->tensors[i]->grad == t)
+			return true;
+	for (int i = than->id; i < g->n_nodes; i++)
+		for (int k = 0; k < g->nodes[i]->n_in; k++)
+			if (g->nodes[i]->in[k] == t && g->nodes[i] != than)
+				return true;
+	return t->keep;
+}
+
+/* What grad's maker adds to in place, if it is the backward pass's own and ends there; NULL: nothing. */
+static struct tensor *added_to(const struct graph *g, const struct tensor *grad)
+{
+	const struct node *n = grad->producer;
+	struct tensor *t = NULL;
+
+	for (int i = 0; n->op->inplace && i < n->n_out; i++)
+		if (n->out[i] == grad && n->op->inplace(n, i) >= 0)
+			t = n->in[n->op->inplace(n, i)];
+	if (!t || t->kind != TENSOR_GRAD || !t->producer || t->base || t->space != SPACE_PRIVATE ||
+	    t->dtype != grad->dtype || !shape_equal(&t->shape, &grad->shape) || is_read_later(g, t, n))
+		return NULL;
+	return t;
+}
+
+static void put(struct tensor *t, struct tensor *flat, size_t at)
+{
+	t->base = flat;
+	t->base_offset = at;
+	t->space = flat->space;
+}
+
+void share_place(struct tensor *grad, struct tensor *flat, size_t at, int bucket)
+{
+	put(grad, flat, at);
+	grad->producer->bucket = bucket;
+}
+
+void share_place_of_term(struct graph *g, const struct tensor *grad)
+{
+	struct tensor *term = added_to(g, grad);
+
+	if (!term)
+		return;
+	put(term, grad->base, grad->base_offset);
+	term->life = grad->life;
+}
+
 int64_t share_part(const struct strategy_opts *o, int64_t samples, int parts)
 {
 	int64_t size = (samples + parts - 1) / parts;

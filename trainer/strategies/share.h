@@ -20,6 +20,13 @@ int share_results(struct graph *g, const struct strategy_opts *o, struct err *er
  * and of the loss where there is one, over the micro-batches; not where these are leaves (terms.h adds them). */
 void share_micros(struct graph *g, const struct strategy_opts *o);
 
+/* The gradient becomes the view of flat at that byte, on the way to the sum of that number. */
+void share_place(struct tensor *grad, struct tensor *flat, size_t at, int bucket);
+
+/* What the maker of a gradient that is such a view adds to in place becomes the same view, where nothing else reads it
+ * afterwards: a tied table has one gradient, not two. */
+void share_place_of_term(struct graph *g, const struct tensor *grad);
+
 /* Samples of each of so many equal parts, or of more where that does not divide them: the largest size that does; of a
  * leaf, where micro-batches are leaves. */
 int64_t share_part(const struct strategy_opts *o, int64_t samples, int parts);

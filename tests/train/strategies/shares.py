@@ -80,6 +80,15 @@ def units():
         check(len(found) == want, "--fsdp-unit %s: %d units, not %d: %s" % (unit, len(found), want, p.stderr))
 
 
+def tied():
+    """A table that the classifier reads too has one gradient, though two nodes add to it: first and last of the backward pass."""
+    own = 4 * (ALL - HEAD)
+    ways = [(["--strategy", "ddp"], own)] + [(["--strategy", "fsdp", "--zero-stage", stage], own / part) for stage, part in ((1, 1), (2, 4))]
+    for way, gradients in ways:
+        more = ["--tie-weights", "--nproc-per-node", 4, *way]
+        compare(more, plan(more), {"gradients": gradients})
+
+
 def stages():
     """Of a pipeline every stage is told apart, with what it holds of micro-batches, and the plan is the neediest one's."""
     for schedule, held in (("1f1b", [4, 3, 2, 1]), ("gpipe", [8, 8, 8, 8])):
@@ -113,6 +122,7 @@ def compare(more, got, want):
 def main():
     large()
     units()
+    tied()
     stages()
     pipelines()
     bf16s = [False] + [True] * any(line.startswith("cpu") and "bf16" in line for line in dptrain("backends").stdout.splitlines())
