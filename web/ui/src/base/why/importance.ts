@@ -36,6 +36,8 @@ const TREES_MIN = 6;
 /** Values of columns that a smooth model is made from too, at most: with more, trees see enough by themselves. */
 const SMOOTH_MAX = 3500;
 const NOISE_QUANTILE = 0.95;
+/** A share of less is printed as 0 %: nothing to act on, however sure it is. */
+const SHARE_MIN = 0.005;
 
 /** A param's values as a model sees them, by run: made anew for each, since words have no order of their own. */
 type Column = (next: () => number) => Float64Array;
@@ -165,6 +167,6 @@ export function* importanceOf(params: Readonly<Record<string, ParamValues>>, tar
 		const list = found[i]!.sort((a, b) => a - b);
 		const share = list.reduce((a, v) => a + v, 0) / list.length;
 		return { name, share, low: Math.max(0, quantile(list, 0.05)), high: quantile(list, 0.95),
-			sure: share > bar && quantile(list, 0.05) > 0 };
+			sure: share > Math.max(bar, SHARE_MIN) && quantile(list, 0.05) > 0 };
 	}).sort((a, b) => b.share - a.share);
 }
