@@ -15,8 +15,7 @@
 struct object_upload {
 	struct object_client *c;
 	char key[OBJECT_KEY_MAX + 1], id[ID_BYTES];
-	bool open;  /* there is something to take back */
-	int parts;  /* of those sent by object_upload_part */
+	bool open;	      /* there is something to take back */
 	pthread_mutex_t lock; /* of what follows */
 	char (*tag)[OBJECT_ETAG_BYTES]; /* by number - 1; "": not there */
 	int tags, room;
@@ -80,25 +79,35 @@ static void add_tag(struct buf *to, const char *tag)
 			buf_addc(to, *tag);
 }
 
+/* Under the lock. */
+static bool make_room(struct object_upload *u, int number)
+{
+	int room = number > 2 * u->room ? number : 2 * u->room;
+	char (*more)[OBJECT_ETAG_BYTES];
+
+	if (number <= u->room)
+		return true;
+	more = realloc(u->tag, (size_t)room * sizeof(*more));
+	if (!more)
+		return false;
+	u->tag = more;
+	u->room = room;
+	return true;
+}
+
 static int keep_tag(struct object_upload *u, int number, const char *tag, struct err *err)
 {
-	char (*grown)[OBJECT_ETAG_BYTES];
-	int room;
+	bool kept;
 
 	pthread_mutex_lock(&u->lock);
-	grown = u->tag;
-	room = number > 2 * u->room ? number : 2 * u->room;
-	if (number > u->room)
-		grown = realloc(u->tag, (size_t)room * sizeof(*u->tag));
-	if (grown) {
-		u->tag = grown;
-		u->room = number > u->room ? room : u->room;
+	kept = make_room(u, number);
+	if (kept) {
 		for (; u->tags < number; u->tags++)
 			u->tag[u->tags][0] = '\0';
 		snprintf(u->tag[number - 1], sizeof(u->tag[0]), "%s", tag);
 	}
 	pthread_mutex_unlock(&u->lock);
-	return grown ? 0 : client_nomem(u->c, u->key, err);
+	return kept ? 0 : client_nomem(u->c, u->key, err);
 }
 
 int object_upload_numbered(struct object_upload *u, int number, const void *bytes, size_t n, struct err *err)
@@ -123,7 +132,7 @@ int object_upload_numbered(struct object_upload *u, int number, const void *byte
 
 int object_upload_part(struct object_upload *u, const void *bytes, size_t n, struct err *err)
 {
-	return object_upload_numbered(u, ++u->parts, bytes, n, err);
+	return object_upload_numbered(u, u->tags + 1, bytes, n, err); /* one thread: nobody else adds to them */
 }
 
 /* XML that names the parts. */
