@@ -118,25 +118,30 @@ static size_t control_bytes(const char *s, size_t n)
 	return n > 2 && u[0] == 0xe2 && u[1] == 0x81 && u[2] >= 0xa6 && u[2] <= 0xa9 ? 3 : 0;
 }
 
+/* The byte at *s, a blank for a control character, which is passed whole. */
+static char next_plain(const char **s, const char *end)
+{
+	const size_t control = control_bytes(*s, (size_t)(end - *s));
+	const char c = control ? ' ' : **s;
+
+	*s += control ? control : 1;
+	return c;
+}
+
 void table_text(FILE *out, const char *text, size_t n)
 {
-	size_t control;
-
-	for (size_t i = 0; i < n; i += control ? control : 1) {
-		control = control_bytes(text + i, n - i);
-		putc(control ? ' ' : text[i], out);
-	}
+	for (const char *end = text + n; text < end;)
+		putc(next_plain(&text, end), out);
 }
 
 static const char *printable(struct arena *a, const char *text)
 {
-	size_t n = strlen(text), to = 0, control;
+	const char *end = text + strlen(text);
 	char *copy = arena_strdup(a, text);
+	size_t to = 0;
 
-	for (size_t i = 0; copy && i < n; i += control ? control : 1) {
-		control = control_bytes(text + i, n - i);
-		copy[to++] = control ? ' ' : text[i];
-	}
+	while (copy && text < end)
+		copy[to++] = next_plain(&text, end);
 	if (!copy)
 		return "-";
 	copy[to] = '\0';
