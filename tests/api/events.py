@@ -91,9 +91,9 @@ def refusals():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         runs = os.path.join(folder, "runs")
         server = lib.Server(runs, alone=True)
-        one_line(run_serve("--logdir", runs, "--port", "0"), 2, [server.url, runs], "a second server on the folder")
+        one_line(run_serve("--logdir", runs, "--port", "0"), 1, [server.url, runs], "a second server on the folder")
         other = os.path.join(folder, "other")
-        one_line(run_serve("--logdir", other, "--port", str(server.port)), 2, [str(server.port), "--port"], "a taken port")
+        one_line(run_serve("--logdir", other, "--port", str(server.port)), 1, [str(server.port), "--port"], "a taken port")
         one_line(run_serve("--logdir", other, "--host", "0.0.0.0", "--port", "0"), 2, ["DPTRACK_TOKEN"], "every address without a token")
         one_line(run_serve("--logdir", other, "--port", "70000"), 2, ["70000"], "a port that is none")
         one_line(run_serve("--logdirr", other), 2, ["--logdirr", "--logdir?"], "an unknown flag")
