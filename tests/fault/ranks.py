@@ -3,7 +3,8 @@ launcher or by another: the right one is named, with the collective, everywhere 
 
     ranks.py [--long N [--results FILE] [--minutes M]]
 
---long: each N times, a round about a minute; the same command goes on where the one before stopped."""
+--long: each cause N times, a round of all about a minute; the same command goes on where the one before stopped, and each
+ends with how often every cause was seen."""
 import argparse
 import os
 import signal
@@ -32,7 +33,7 @@ class Job:
     """On two machines, or (spaces None) one; its launchers' words go to files."""
 
     def __init__(self, folder, spaces, port, *flags, come=2):
-        self.folder, self.launchers, self.said = folder, [], []
+        self.folder, self.spaces, self.launchers, self.said = folder, spaces, [], []
         os.makedirs(folder, exist_ok=True)
         for i in range(come if spaces else 1):
             path = os.path.join(folder, "said%d" % i)
@@ -131,11 +132,11 @@ def paused(job):
     job.ended("paused, then SIGTERM on one machine", 20, [75, 75])
 
 
-def unplugged(job, spaces):
-    spaces.link(1, "down")
+def unplugged(job):
+    job.spaces.link(1, "down")
     job.ended("link down", SILENCE + 10, [1, 1])
-    spaces.link(1, "up")
-    spaces.wait_up()
+    job.spaces.link(1, "up")
+    job.spaces.wait_up()
     job.says("link down", 0, "node 1 (10.77.0.2)", "for %d s" % SILENCE)
     job.says("link down", 1, "node 0 (10.77.0.1)", "for %d s" % SILENCE)
     job.status("link down")
@@ -193,7 +194,7 @@ def shrunk(folder, spaces):
     job.kill()
 
 
-def alone(folder):
+def alone(folder, _=None):
     """One machine: a stopped rank is named there too."""
     job = Job(folder, None, 0)
     if job.wait_for_steps():
@@ -300,24 +301,34 @@ def placed(folder, spaces):
     job.ended("placed, rank 2 never comes", 2, 8, ["rank 2 did not start within 2 s"])
 
 
-FAULTS = [signalled(signal.SIGKILL, "SIGKILL"), signalled(signal.SIGSEGV, "SIGSEGV"), stopped, launcher_killed, first_launcher_killed, paused]
+def at_work(port, fault):
+    """A cause: the fault is done to a job that runs on both machines."""
+    def cause(folder, spaces):
+        job = Job(folder, spaces, port)
+        if job.wait_for_steps():
+            fault(job)
+        job.kill()
+    return cause
 
 
+CAUSES = {"SIGSTOP, one machine": alone, "restarted": restarted, "on half of the machines": shrunk, "disk full": disk_full, "placed by another": placed,
+          "SIGKILL": at_work(29700, signalled(signal.SIGKILL, "SIGKILL")), "SIGSEGV": at_work(29701, signalled(signal.SIGSEGV, "SIGSEGV")),
+          "SIGSTOP": at_work(29702, stopped), "launcher killed": at_work(29703, launcher_killed),
+          "first launcher killed": at_work(29704, first_launcher_killed), "paused": at_work(29705, paused), "link down": at_work(29706, unplugged)}
 
-def one_round(spaces):
-    """Returns what failed in it."""
+
+def once(cause, spaces):
+    """Returns what failed."""
     before = len(failures)
     with Folder() as tmp:
-        restarted(os.path.join(tmp, "restarted"), spaces)
-        shrunk(os.path.join(tmp, "shrunk"), spaces)
-        disk_full(os.path.join(tmp, "full"), spaces)
-        placed(os.path.join(tmp, "placed"), spaces)
-        for n, fault in enumerate([*FAULTS, lambda j: unplugged(j, spaces)]):
-            job = Job(os.path.join(tmp, str(n)), spaces, 29700 + n)
-            if job.wait_for_steps():
-                fault(job)
-            job.kill()
+        cause(os.path.join(tmp, "job"), spaces)
     return failures[before:]
+
+
+def seen(rows):
+    """(how often, in how many of them something failed) by cause."""
+    each = {name: [row for (cause, _), row in rows.items() if cause == name] for name in CAUSES}
+    return {name: (len(found), sum(bool(row) for row in found)) for name, found in each.items()}
 
 
 def main():
@@ -325,16 +336,16 @@ def main():
     p.add_argument("--long", type=int, default=1, metavar="N")
     results.add_arguments(p)
     o = p.parse_args()
-    with Folder() as tmp:
-        alone(os.path.join(tmp, "alone"))
     if not has_transport("ucx"):
+        once(alone, None)
         skip("the ucx transport is not built (Debian: libucx-dev)")
+    kept = results.Results(o.results, o.minutes, lambda row: "; ".join(row) or "as promised")
+    turns = {"%s, %d" % (name, k + 1): (name, k) for k in range(o.long) for name in CAUSES}
     with Spaces() as spaces:
-        rounds = ["round %d" % (k + 1) for k in range(o.long)]
-        rows = dict(results.of_arguments(o).each(rounds, lambda _: one_round(spaces)))
+        rows = {turns[key]: row for key, row in kept.each(turns, lambda key: once(CAUSES[turns[key][0]], spaces))}
     failures.extend(f for row in rows.values() for f in row if f not in failures)
     if o.long > 1:
-        print("%d of %d rounds, %d checks have failed" % (len(rows), o.long, len(failures)))
+        print("; ".join("%s %d of %d%s" % (name, n, o.long, ", %d failed" % bad if bad else "") for name, (n, bad) in seen(rows).items()))
     finish("ranks")
 
 
