@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """What a run says of its data: inputs by REST and MLflow's routes, params, the same content under the same digest wherever
-it lies, other contents under others; and no secret of an address in anything that is recorded."""
+it lies, other contents under others; and no secret of an address in anything that is recorded.
+
+    inputs.py RUNS      only leaves a run over S3 there, for the page's tests"""
 import json
 import os
 import sys
@@ -82,14 +84,31 @@ def planted(folder):
             assert secret.encode() not in said, (secret, path)
 
 
-with tempfile.TemporaryDirectory(prefix="dptrain-inputs-") as tmp:
+def fill(tmp, runs):
+    """One run over S3 below a folder."""
+    noisy.folder(f"{tmp}/folder", {"train": 12, "val": 5})
+    serve.train("shard", "--data-path", f"{tmp}/folder", "--out", f"{tmp}/shards", "--shard-size", "100KB")
+    os.symlink(runs, f"{tmp}/runs")
+    bucket = s3server.S3(tmp)
+    train(tmp, "bucket", "s3://shards", env=bucket.environment())
+    bucket.stop()
+
+
+def main(tmp):
     os.mkdir(f"{tmp}/shards")
     store = objectserver.Server(f"{tmp}/shards")
     bucket = s3server.S3(tmp)
     make(tmp, store.url, bucket.environment(AWS_SESSION_TOKEN="planted"))
-    planted(f"{tmp}/runs")
     with serve.Server(f"{tmp}/runs") as server:
         look(tmp, server)
+        planted(f"{tmp}/runs")
     store.stop()
     bucket.stop()
-print("inputs: by REST and MLflow's routes, the same content the same digest, no secret recorded")
+    print("inputs: by REST and MLflow's routes, the same content the same digest, no secret recorded")
+
+
+with tempfile.TemporaryDirectory(prefix="dptrain-inputs-") as scratch:
+    if len(sys.argv) > 1:
+        fill(scratch, sys.argv[1])
+    else:
+        main(scratch)

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The S3 client beside other people's programs: 1,000 random signatures equal botocore's, and moto's server, which checks
-signatures against the keys of its own users, is read, written, listed and trained from; a wrong secret is refused first."""
+signatures against the keys of its own users, is read, written, listed and trained from; a wrong secret is refused first. The run says what it was trained on, by REST and
+MLflow's routes, and none of its files holds the key."""
+import json
 import os
 import random
 import socket
@@ -8,13 +10,15 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 SRC = os.environ.get("srcdir", ".")
 BUILD = os.environ.get("builddir", ".")
 TOOL = os.path.join(BUILD, "tests", "tracker", "object_tool")
 DELIVER = os.path.join(BUILD, "tests", "data", "deliver")
-sys.path[:0] = [os.path.join(SRC, "tests", "bench"), os.path.join(SRC, "tests")]
+sys.path[:0] = [os.path.join(SRC, "tests", "bench"), os.path.join(SRC, "tests", "whole"), os.path.join(SRC, "tests")]
 import packages  # noqa: E402
+import serve  # noqa: E402
 from ports import free_port  # noqa: E402
 
 REGION = "eu-west-1"
@@ -48,7 +52,6 @@ for line in sys.stdin:
 
 
 def same_signatures(python):
-    import json
     from urllib.parse import quote
     draw = random.Random(7)
     letters = "abcXYZ019-._~ /+%&=?#!*'()@:;,$äß€字[]{}|^`\"<>\\"
@@ -149,6 +152,30 @@ def shards(env, folder):
     assert "SignatureDoesNotMatch" in wrong and len(wrong.splitlines()) == 1, wrong
 
 
+def trained(env, runs):
+    """What a run over that store says of its data; the key stands in no file below its folder."""
+    flags = ["--model", "resnet20", "-b", "16", "--threads", "1", "--workers", "1", "--max-steps", "2", "--experiment", "far"]
+    serve.train(*flags, "--runs-dir", runs, "--data-path", "s3://shop/set/train-{000000..000001}.tar", "--val-path", "s3://shop/set/train-000002.tar",
+                "--nproc-per-node", "2", env=env)
+    files = [os.path.join(d, f) for d, _, names in os.walk(runs) for f in names]
+    with serve.Server(runs) as server:
+        (one,) = server.json("/runs?experiment=far")["runs"]
+        inputs = server.json(f"/runs/{one['id']}")["inputs"]
+        with urllib.request.urlopen(f"{server.url}/api/2.0/mlflow/runs/get?run_id={one['id']}", timeout=30) as reply:
+            theirs = json.load(reply)["run"]["inputs"]["dataset_inputs"]
+        files += [os.path.join(d, f) for d, _, names in os.walk(runs) for f in names]
+    for path in {f for f in files if os.path.exists(f)}:
+        with open(path, "rb") as f:
+            said = f.read()
+        for secret in (env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"]):
+            assert secret.encode() not in said, path
+    told = [(i["context"], i["source_type"], i["source"], json.loads(i["profile"])["samples"], json.loads(i["profile"])["shards"]) for i in inputs]
+    assert told == [("training", "s3", "s3://shop/set/train-{000000..000001}.tar", 80, 2), ("validation", "s3", "s3://shop/set/train-000002.tar", 40, 1)], told
+    assert [(d["dataset"]["source"], d["dataset"]["digest"], d["tags"][0]["value"]) for d in theirs] == [
+        (i["source"], i["digest"], i["context"]) for i in inputs], (theirs, inputs)
+    assert len(files) > 3 and len({i["digest"] for i in inputs}) == 2, (files, inputs)
+
+
 try:
     program = packages.python(BUILD, "moto", ["moto[server]==5.1.4", "boto3==1.44.5"])
 except packages.Unavailable as e:
@@ -164,6 +191,7 @@ try:
                 "AWS_EC2_METADATA_DISABLED": "true", "AWS_ACCESS_KEY_ID": who[0], "AWS_SECRET_ACCESS_KEY": who[1]}
         objects(here)
         shards(here, os.path.join(tmp, "shards"))
+        trained(here, os.path.join(tmp, "runs"))
 finally:
     moto.terminate()
     moto.wait()

@@ -1,12 +1,16 @@
-// What comes from MLflow's clients is on the run's page, and notes go both ways; experiments are renamed, deleted and
-// brought back, deleted runs say so and lie in the trash.
+// What comes from MLflow's clients is on the run's page, and notes go both ways; so is what a training over S3 read;
+// experiments are renamed, deleted and brought back, deleted runs say so and lie in the trash.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
 import { test } from 'node:test';
 import { charted, says, until } from './browser.mjs';
+import { builddir, srcdir } from './serve.mjs';
 import { stage } from './stage.mjs';
 
 const WAIT = { timeout: 30000 };
-const here = stage();
+const here = stage((logdir) => execFileSync('python3', [path.join(srcdir, 'tests/data/inputs.py'), logdir],
+	{ env: { ...process.env, srcdir, builddir } }));
 
 /** A call as MLflow's clients make it. */
 async function mlflow(address, body) {
@@ -16,6 +20,10 @@ async function mlflow(address, body) {
 	assert.ok(r.ok, `${address}: ${r.status}`);
 	return r.json();
 }
+
+/** What the box of a run's source says. */
+const sourceOf = (page) => until(() => page.$$eval('.box', (l) => l.map((b) => b.textContent)
+	.find((x) => x.startsWith('Source')) ?? ''), (x) => x !== '');
 
 test('description, source, commit and data sets of an MLflow run; the note is one and the same', async (t) => {
 	const { experiment_id } = await mlflow('experiments/create', { name: 'from mlflow' });
@@ -29,8 +37,7 @@ test('description, source, commit and data sets of an MLflow run; the note is on
 		tags: [{ key: 'mlflow.data.context', value: 'training' }] }] });
 	const page = await here.open(t, '?r=' + id);
 	await says(page, '.notes', /what it was for/);
-	const source = await until(() => page.$$eval('.box', (l) => l.map((b) => b.textContent)
-		.find((x) => x.startsWith('Source')) ?? ''), (x) => x !== '');
+	const source = await sourceOf(page);
 	for (const word of ['ada', '/home/ada/train.py', '0123456789', 'training', 'digits', 'd41d8cd9'])
 		assert.ok(source.includes(word), `${word}: ${source}`);
 	await here.ask('PATCH', 'runs/' + id, { notes: 'changed here' });
@@ -41,6 +48,15 @@ test('description, source, commit and data sets of an MLflow run; the note is on
 	await says(page, '.notes', /changed there/);
 	await here.ask('PATCH', 'runs/' + id, { notes: '' });
 	assert.equal(await noteOf(), undefined);
+});
+
+test('a training over S3: where its data lie, what they are, and nobody\'s key', async (t) => {
+	const [{ id }] = (await here.ask('GET', 'runs?experiment=inputs')).runs;
+	const page = await here.open(t, '?r=' + id);
+	const source = await sourceOf(page);
+	assert.match(source, /data, trainings3:\/\/shards [0-9a-f]{16} 12 samples, \d+ shards, /);
+	assert.match(source, /data, validations3:\/\/shards [0-9a-f]{16} 5 samples, \d+ shards, /);
+	assert.doesNotMatch(await page.content(), /AKIATEST|wJalr/);
 });
 
 test('a deleted run says so after a reload and is brought back there; its lines have a colour', async (t) => {

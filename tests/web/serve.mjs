@@ -9,7 +9,7 @@ import * as standin from './devserver.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 export const builddir = path.resolve(process.env.builddir ?? path.join(here, '../../build'));
-const srcdir = path.resolve(process.env.srcdir ?? path.join(here, '../..'));
+export const srcdir = path.resolve(process.env.srcdir ?? path.join(here, '../..'));
 const program = path.join(builddir, 'dptrack');
 const START_MS = 20000;
 

@@ -39,6 +39,9 @@ function placeOf(source: string): string {
 	}
 }
 
+/** An address that says more than the data set's name, which is its last part; '' of a folder here. */
+const remote = (place: string) => /^\w+:\/\//.test(place) ? place : '';
+
 /** Samples, shards and bytes of a profile as dptrain writes it. */
 function sizesOf(profile: string): string {
 	try {
@@ -67,7 +70,8 @@ export function Source({ r }: { r: RunDetail }) {
 					<div key={i.name + i.digest}>
 						<dt>data{i.context && ', ' + i.context}</dt>
 						<dd title={`${placeOf(i.source)}\n${i.digest}`}>
-							{i.name} <span class="dim">{i.digest.slice(0, DIGEST)}</span>
+							{remote(placeOf(i.source)) || i.name} <span class="dim">
+								{i.digest.slice(0, DIGEST)}</span>
 							{' ' + sizesOf(i.profile)}</dd>
 					</div>
 				))}
