@@ -485,6 +485,23 @@ test('side by side: which names differ; packages and diffs taken apart', () => {
 	assert.ok(!p.changeLines(diff).some((l) => /index|@@/.test(l)));
 });
 
+test('curves by rank: the highest and lowest of many, what is not finite, values where the cursor stands', () => {
+	const series = (rank, values, badX = null) => ({ rank, mean: values, weight: values.map(() => 1), badX });
+	const say = (list) => p.ranksSaid(list, String);
+	assert.equal(say([series(0, [1, 3])]), '1 rank. Mean: 2.');
+	assert.equal(say([series(0, [2]), series(1, [2])]), '2 ranks. Every mean: 2.');
+	assert.equal(say([series(0, [1]), series(1, [4, 2]), series(2, [], 7), series(3, [1])]),
+		'4 ranks. Highest mean: rank 1, 3; lowest: rank 3, 1. Not finite: rank 2 from 7.');
+	const lost = Array.from({ length: 9 }, (_, i) => series(i, [], i));
+	assert.match(say(lost), /^9 ranks\. .*rank 5 from 5 and 3 more\.$/);
+	const many = Array.from({ length: 40 }, (_, i) => series(i, [(i * 7) % 40]));
+	const means = p.drawnRanks(many).map((t) => t.mean[0]).sort((a, b) => a - b);
+	assert.deepEqual(means, [0, 1, 2, 3, ...Array.from({ length: 12 }, (_, i) => 28 + i)]);
+	assert.equal(p.ranksAt([['a', NaN], ['b', 1], ['c', null], ['d', Infinity]], String), 'd Infinity, b 1, a NaN');
+	assert.equal(p.ranksAt(Array.from({ length: 8 }, (_, i) => ['r' + i, i]), String),
+		'r7 7, r6 6, r5 5, r4 4, …, r0 0');
+});
+
 test('rank correlation: against counted ranks; how often noise is taken for more, and a relation for noise', () => {
 	let seed = 11;
 	const next = () => (seed = (seed * 16807) % 2147483647) / 2147483647;

@@ -17,6 +17,22 @@ const here = stage((logdir) => {
 	record('burst 80 train/loss 41\nclose 1\n', 'run_id=' + id, 'reopen=1', 'first_step=41');
 });
 
+/** A chart by rank is said in words, at the cursor of the keys, and as a table. */
+async function readRanks(figure, page) {
+	const by = await figure.locator('.plot').getAttribute('aria-describedby');
+	assert.equal(await page.textContent('#' + by), '3 ranks. Highest mean: rank 1, 0.7; lowest: rank 2, 0.5.');
+	await figure.locator('.plot').focus();
+	await page.keyboard.press('Home');
+	await until(() => figure.locator('.readout').textContent(),
+		(text) => text === 'step 1: rank 1 0.7, rank 0 0.5, rank 2 0.5', 'the values at the first step');
+	await figure.locator('button', { hasText: 'table' }).press('Enter');
+	const rows = await figure.locator('.values tbody tr').evaluateAll((list) =>
+		list.map((r) => [...r.children].slice(0, 4).map((c) => c.textContent)));
+	assert.deepEqual(rows, [0.5, 0.7, 0.5].map((v, i) => ['rank ' + i, ...Array(3).fill(String(v))]));
+	assert.equal(await figure.locator('.values thead th').first().textContent(), 'rank');
+	await page.keyboard.press('Escape');
+}
+
 test('notes are Markdown, ranks are compared step by step', async (t) => {
 	const points = [0, 1, 2].flatMap((rank) =>
 		Array.from({ length: 40 }, (_, i) => [['phase/step', 1], ['phase/forward', rank === 1 ? 0.7 : 0.5],
@@ -49,6 +65,7 @@ test('notes are Markdown, ranks are compared step by step', async (t) => {
 	const drawn = await charted(page, 'phase/forward', (d) => d.lines.length === 3);
 	assert.deepEqual(drawn.names, ['rank 0', 'rank 1', 'rank 2']);
 	assert.deepEqual(drawn.lines.map((l) => [l.points, l.top]), [[40, 0.5], [40, 0.7], [40, 0.5]]);
+	await readRanks(page.locator('figure', { has: page.locator('[data-rank-chart="phase/forward"]') }), page);
 });
 
 test('what a restart took back, and artifacts', async (t) => {

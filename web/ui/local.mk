@@ -7,7 +7,8 @@ ui_files = \
 	web/ui/src/base/colour.ts web/ui/src/base/diff.ts \
 	web/ui/src/base/format.ts web/ui/src/base/formula.ts web/ui/src/base/goal.ts web/ui/src/base/group.ts web/ui/src/base/heat.ts \
 	web/ui/src/base/nest.ts web/ui/src/base/order.ts web/ui/src/base/panel.ts web/ui/src/base/params.ts \
-	web/ui/src/base/progress.ts web/ui/src/base/rank.ts web/ui/src/base/registry.ts web/ui/src/base/repeats.ts web/ui/src/base/report.ts web/ui/src/base/series.ts \
+	web/ui/src/base/progress.ts web/ui/src/base/rank.ts web/ui/src/base/ranks.ts \
+	web/ui/src/base/registry.ts web/ui/src/base/repeats.ts web/ui/src/base/report.ts web/ui/src/base/series.ts \
 	web/ui/src/base/side.ts web/ui/src/base/trace.ts web/ui/src/base/tree.ts \
 	web/ui/src/base/types.ts web/ui/src/base/url.ts web/ui/src/base/words.ts \
 	web/ui/src/base/text/ansi.ts web/ui/src/base/text/markdown.ts web/ui/src/base/text/texttable.ts \

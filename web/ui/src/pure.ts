@@ -10,6 +10,7 @@ export * from './base/why/importance.ts';
 export * from './base/why/neighbour.ts';
 export { relationOf, relationWords } from './base/why/relation.ts';
 export * from './base/rank.ts';
+export * from './base/ranks.ts';
 export * from './base/nest.ts';
 export * from './base/order.ts';
 export * from './base/panel.ts';

@@ -21,10 +21,12 @@ interface Options {
 	of: string;
 	lines: readonly ChartLine[];
 	formatX: (x: number) => string;
+	/** What each line is of. */
+	each?: string;
 	close: () => void;
 }
 
-export function Values({ of, name, lines, formatX, close }: Options) {
+export function Values({ of, name, lines, formatX, each = 'run', close }: Options) {
 	const text = valueText(of);
 	const said = (v: number | null) => (v === null ? '–' : text(v));
 	const at = places(lines);
@@ -35,5 +37,5 @@ export function Values({ of, name, lines, formatX, close }: Options) {
 	const row = (l: ChartLine) => ({ id: l.id, name: l.name, cells: [said(end(l, Math.min)), said(end(l, Math.max)),
 		...at.map((x) => said(valueAt(l, x)))] });
 	return <DataTable name={name} caption={`${name}: ${count(lines.length, 'line')}`}
-		head={['run', 'lowest', 'highest', ...at.map(formatX)]} rows={lines} row={row} close={close} />;
+		head={[each, 'lowest', 'highest', ...at.map(formatX)]} rows={lines} row={row} close={close} />;
 }

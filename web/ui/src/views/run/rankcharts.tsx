@@ -1,36 +1,24 @@
 // What a run records for each rank, as curves: a line for each rank. Charts exist while the group is open and ask when
 // they are on the screen; a zoom is this chart's own.
-import { useSignal, useSignalEffect } from '@preact/signals';
+import { useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useId, useRef } from 'preact/hooks';
 import { lookAt } from '../../base/colour.ts';
 import type { RunDetail, Series } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { getRankKeys } from '../../state/run.ts';
 import { valueText } from '../../base/format.ts';
 import { AT_ONCE } from '../../base/order.ts';
-import { seriesOf } from '../../base/series.ts';
+import { drawnRanks, HIGH, LOW, ranksAt, ranksSaid } from '../../base/ranks.ts';
+import { seriesOf, valueAt } from '../../base/series.ts';
 import { LineChart, type ChartLine, type LineData } from '../../charts/line/index.ts';
-import { GroupHead } from '../base/bits.tsx';
+import { GroupHead, Opener } from '../base/bits.tsx';
 import { theme } from '../base/theme.ts';
 import { stepText } from '../charts/lines.ts';
+import { Values } from '../charts/values.tsx';
 
 const GUTTER = 70;
-/** Lines of one chart: of more ranks those with the highest means, and some with the lowest. */
-const HIGH = 12;
-const LOW = 4;
 const POINTS_MAX = 40000;
-
-function meanOf(t: Series): number {
-	const n = t.weight.reduce((a, w) => a + w, 0);
-	return n ? t.mean.reduce((a, m, i) => a + m * t.weight[i]!, 0) / n : -Infinity;
-}
-
-function chosen(list: readonly Series[]): Series[] {
-	if (list.length <= HIGH + LOW) return [...list];
-	const sorted = [...list].sort((a, b) => meanOf(b) - meanOf(a));
-	return [...sorted.slice(0, HIGH), ...sorted.slice(-LOW)].sort((a, b) => a.rank - b.rank);
-}
 
 function lineOf(t: Series, i: number): ChartLine {
 	const look = lookAt(i);
@@ -50,15 +38,20 @@ interface Options {
 	rev: number;
 }
 
-/** Whether the element is on the screen, and the chart in it with the range that it is zoomed to. */
+/** Whether the element is on the screen, and the chart in it with its cursor and the range that it is zoomed to. */
 function useRankChart({ run, metric }: Options, box: RefObject<HTMLDivElement | null>) {
 	const chart = useRef<LineChart | null>(null);
 	const zoom = useSignal<[number, number] | null>(null);
 	const visible = useSignal(false);
+	const at = useSignal<number | null>(null);
 	useEffect(() => {
 		const el = box.current!;
 		const c = new LineChart(el, {
-			formatX: stepText, formatY: valueText(metric), onCursor: (x) => c.cursor(x),
+			formatX: stepText, formatY: valueText(metric),
+			onCursor: (x) => {
+				c.cursor(x);
+				at.value = x;
+			},
 			onHover: (id) => c.highlight(id),
 			onZoom: (a, b) => (zoom.value = [a, b]), onReset: () => (zoom.value = null),
 			onOpen: () => undefined,
@@ -73,7 +66,7 @@ function useRankChart({ run, metric }: Options, box: RefObject<HTMLDivElement | 
 			chart.current = null;
 		};
 	}, [run, metric]);
-	return { chart, zoom, visible };
+	return { chart, zoom, visible, at };
 }
 
 /** The axis over all points of the lines; a single point stands in its middle. */
@@ -93,12 +86,30 @@ function pictureOf(list: readonly Series[], zoom: [number, number] | null): Line
 	};
 }
 
+/** The values under the cursor of the chart, wherever a pointer or keys have put it. */
+function Readout({ at, list, metric }: { at: Signal<number | null>; list: readonly Series[]; metric: string }) {
+	const x = at.value;
+	const values = x === null ? '' : ranksAt(list.map((t) => ['rank ' + t.rank, valueAt(t, x)]), valueText(metric));
+	return <p class="readout" aria-live="polite">{values && `step ${stepText(x!)}: ${values}`}</p>;
+}
+
+/** A button that opens the values of all ranks as a table. */
+function Table({ metric, all }: { metric: string; all: Signal<Series[]> }) {
+	const open = useSignal(false);
+	const name = `${metric} by rank`;
+	return <span class="numbers"><Opener word="table" open={open} panel={(close) =>
+		<Values name={name} of={metric} each="rank" lines={all.value.map(lineOf)} formatX={stepText}
+			close={close} />} /></span>;
+}
+
 function RankChart(o: Options) {
 	const box = useRef<HTMLDivElement>(null);
 	const series = useSignal<Series[]>([]);
 	const newest = useSignal(o.rev);
 	newest.value = o.rev;
-	const { chart, zoom, visible } = useRankChart(o, box);
+	const { chart, zoom, visible, at } = useRankChart(o, box);
+	const drawn = useComputed(() => drawnRanks(series.value));
+	const words = useId();
 	useSignalEffect(() => {
 		void newest.value;
 		const z = zoom.value;
@@ -109,13 +120,13 @@ function RankChart(o: Options) {
 			.map((t) => seriesOf(t.run, t.key, t.rank, t.columns))), s.report);
 	});
 	useSignalEffect(() => {
-		const list = chosen(series.value);
+		const list = drawn.value;
 		const picture = pictureOf(list, zoom.value);
 		if (list.length) chart.current?.set(picture);
 	});
 	const all = series.value.length;
 	return (
-		<figure class="card chart">
+		<figure class="card chart ranked">
 			<figcaption>
 				<b>{o.metric}</b>
 				{all > HIGH + LOW && (
@@ -123,9 +134,13 @@ function RankChart(o: Options) {
 				)}
 				{zoom.value && <button type="button" class="quiet"
 					onClick={() => (zoom.value = null)}>reset zoom</button>}
+				<span class="grow" />
+				<span class="acts"><Table metric={o.metric} all={series} /></span>
 			</figcaption>
 			<div class="plot" ref={box} tabIndex={0} role="group" data-rank-chart={o.metric}
-				aria-label={`${o.metric} by rank`} />
+				aria-label={`${o.metric} by rank`} aria-describedby={words} />
+			<Readout at={at} list={drawn.value} metric={o.metric} />
+			<p class="said" id={words}>{all > 0 && ranksSaid(series.value, valueText(o.metric))}</p>
 		</figure>
 	);
 }

@@ -1,0 +1,51 @@
+// Curves of one metric by rank: which of many ranks are drawn, and what there is to say of them all.
+import { count } from './format.ts';
+import type { Series } from './types.ts';
+
+/** Lines of one chart: of more ranks those with the highest means, and some with the lowest. */
+export const HIGH = 12;
+export const LOW = 4;
+/** Ranks that a sentence names at most. */
+const NAMED_MAX = 6;
+
+/** The mean of all points that are finite; -Infinity without any. */
+function meanOf(t: Series): number {
+	const n = t.weight.reduce((a, w) => a + w, 0);
+	return n ? t.mean.reduce((a, m, i) => a + m * t.weight[i]!, 0) / n : -Infinity;
+}
+
+/** The ranks that are drawn, by number. */
+export function drawnRanks(list: readonly Series[]): Series[] {
+	if (list.length <= HIGH + LOW) return [...list];
+	const sorted = [...list].sort((a, b) => meanOf(b) - meanOf(a));
+	return [...sorted.slice(0, HIGH), ...sorted.slice(-LOW)].sort((a, b) => a.rank - b.rank);
+}
+
+/** Which ranks stand out, in words. */
+export function ranksSaid(list: readonly Series[], format: (v: number) => string): string {
+	const means = list.map((t) => ({ rank: t.rank, mean: meanOf(t) })).filter((m) => m.mean > -Infinity);
+	means.sort((a, b) => b.mean - a.mean || a.rank - b.rank);
+	const [high, low] = [means[0], means.at(-1)];
+	const bad = list.filter((t) => t.badX !== null).map((t) => `rank ${t.rank} from ${t.badX}`);
+	const said = [`${count(list.length, 'rank')}.`];
+	if (high && low && high.mean > low.mean)
+		said.push(`Highest mean: rank ${high.rank}, ${format(high.mean)};`,
+			`lowest: rank ${low.rank}, ${format(low.mean)}.`);
+	else if (high) said.push(`${means.length > 1 ? 'Every mean' : 'Mean'}: ${format(high.mean)}.`);
+	const more = bad.length > NAMED_MAX ? ` and ${bad.length - NAMED_MAX} more` : '';
+	if (bad.length) said.push(`Not finite: ${bad.slice(0, NAMED_MAX).join(', ')}${more}.`);
+	return said.join(' ');
+}
+
+/**
+ * The values of lines where the cursor stands, the highest first, what is no number behind; of many the highest and the
+ * lowest.
+ */
+export function ranksAt(values: readonly (readonly [string, number | null])[], format: (v: number) => string): string {
+	const weight = (v: number) => (Number.isNaN(v) ? -Number.MAX_VALUE : v);
+	const words = values.filter((v): v is readonly [string, number] => v[1] !== null)
+		.sort((a, b) => weight(b[1]) - weight(a[1]) || 0)
+		.map(([name, v]) => `${name} ${format(v)}`);
+	if (words.length > NAMED_MAX) words.splice(NAMED_MAX - 2, words.length - NAMED_MAX + 1, '…');
+	return words.join(', ');
+}
