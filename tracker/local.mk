@@ -9,6 +9,7 @@ libtrackbase_la_SOURCES = \
 	tracker/base/sha256.c tracker/base/sha256.h tracker/base/sha256_mix.c tracker/base/sha256_mix.h tracker/base/stop.h \
 	tracker/base/err.c tracker/base/err.h \
 	tracker/base/file_map.c tracker/base/file_map.h tracker/base/file_name.c tracker/base/file_name.h \
+	tracker/base/file_nameless.c tracker/base/file_nameless.h \
 	tracker/base/file_read.c tracker/base/file_read.h \
 	tracker/base/log.c tracker/base/log.h \
 	tracker/base/median.c tracker/base/median.h \

@@ -6,13 +6,20 @@
 #include <errno.h>
 #include <cmocka.h>
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tracker/base/arena.h"
 #include "tracker/base/buf.h"
 #include "tracker/base/crc32c.h"
 #include "tracker/base/err.h"
+#include "tracker/base/file_nameless.h"
+#include "tracker/base/file_read.h"
 #include "tracker/base/median.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/sha256_mix.h"
@@ -198,9 +205,74 @@ static void sha_instructions_are_the_definition(void **state)
 	}
 }
 
+static int refuses; /* what a file system answers that knows no files without a name; 0: this one does */
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list more;
+
+	va_start(more, flags);
+	if (flags & (O_CREAT | O_TMPFILE))
+		mode = va_arg(more, mode_t);
+	va_end(more);
+	if (refuses && (flags & O_TMPFILE) == O_TMPFILE) {
+		errno = refuses;
+		return -1;
+	}
+	return __real_open(path, flags, mode);
+}
+
+static int entries_of(const char *folder)
+{
+	DIR *d = opendir(folder);
+	int n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n - 2;
+}
+
+static void nameless_files_are_found_by_nobody(void **state)
+{
+	static const int answers[] = { 0, EOPNOTSUPP, EISDIR, EINVAL };
+	char folder[] = "nameless-XXXXXX", got[6];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
+		struct stat st;
+		int fd;
+
+		refuses = answers[i];
+		fd = file_nameless(folder);
+		assert_true(fd >= 0);
+		assert_int_equal(entries_of(folder), 0);
+		assert_int_equal(fstat(fd, &st), 0);
+		assert_int_equal(st.st_mode & 0777, 0600);
+		assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+		assert_int_equal(pwrite(fd, "bytes", 6, 9), 6);
+		assert_int_equal(file_read(fd, 9, got, 6), 6);
+		assert_string_equal(got, "bytes");
+		close(fd);
+	}
+	refuses = EACCES;
+	assert_int_equal(file_nameless(folder), -1);
+	assert_int_equal(errno, EACCES);
+	refuses = 0;
+	assert_int_equal(rmdir(folder), 0);
+	assert_int_equal(file_nameless(folder), -1);
+	assert_int_equal(errno, ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nameless_files_are_found_by_nobody),
 		cmocka_unit_test(crc_known_values),
 		cmocka_unit_test(crc_every_length_and_split),
 		cmocka_unit_test(crc_of_lanes),

@@ -1,5 +1,6 @@
 # The tracking library: its file format, its behaviour under faults, its way to a server.
 cmocka_tests += tests/tracker/base_test tests/tracker/event_test tests/tracker/run_test tests/tracker/system_test
+tests_tracker_base_test_LDFLAGS = $(AM_LDFLAGS) -static -Wl,--wrap=open
 tests_tracker_base_test_LDADD = libtrackbase.la $(CMOCKA_LIBS)
 tests_tracker_event_test_LDADD = libtracker.la $(CMOCKA_LIBS)
 tests_tracker_run_test_LDADD = libtracker.la $(CMOCKA_LIBS)

@@ -4,32 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "tracker/base/file_nameless.h"
 #include "tracker/base/log.h"
-
-/* Where the file system knows no files without a name, one that is removed at once. */
-static int open_nameless(const char *dir)
-{
-	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	char path[4096];
-
-	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
-		return fd;
-	if ((size_t)snprintf(path, sizeof(path), "%s/dptrain-offload-XXXXXX", dir) >= sizeof(path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd >= 0)
-		unlink(path);
-	return fd;
-}
 
 static void warn_of_memory(int fd, const char *dir)
 {
@@ -41,7 +22,7 @@ static void warn_of_memory(int fd, const char *dir)
 
 int spill_open(void **ret, const char *dir, size_t bytes, struct err *err)
 {
-	int fd = open_nameless(dir), rc;
+	int fd = file_nameless(dir), rc;
 	void *at;
 
 	if (fd < 0)

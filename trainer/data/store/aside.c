@@ -2,13 +2,13 @@
  * written, so that whoever still finds its own place untaken after reading has read what was put there. */
 #include "trainer/data/store/aside.h"
 
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "tracker/base/file_nameless.h"
 #include "tracker/base/file_read.h"
 
 #define SHARE 16 /* of what is free on the disk */
@@ -31,7 +31,7 @@ static uint64_t room_of(int fd)
 
 struct aside *aside_open(const char *folder, uint64_t bytes)
 {
-	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	int fd = file_nameless(folder);
 	uint64_t room = fd < 0 ? 0 : room_of(fd);
 	struct aside *a = room ? calloc(1, sizeof(*a)) : NULL;
 

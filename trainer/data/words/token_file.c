@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tracker/base/crc32c.h"
+#include "tracker/base/file_nameless.h"
 
 #define MAGIC "DPTOKENS"
 #define VERSION 1
@@ -19,6 +20,7 @@
 #define ENDS_MAGIC "DPENDING"
 #define ENDS_HEADER 24
 #define SAMPLE_BYTES ((size_t)16384)
+#define FOLDER_BYTES 4200
 
 static uint64_t get_le(const unsigned char *p, int n)
 {
@@ -158,23 +160,35 @@ static int write_failed(const struct token_writer *w, struct err *err)
 	return err_set_errno(err, errno, "write %.300s", w->path);
 }
 
-/* A file without a name in the folder of path, where its filesystem has such; NULL otherwise. */
-static FILE *open_unnamed(const char *path)
+static void folder_of(const char *path, char ret[FOLDER_BYTES])
 {
-	char folder[4200];
 	char *slash;
-	FILE *f;
-	int fd;
 
-	snprintf(folder, sizeof(folder), "%s", path);
-	slash = strrchr(folder, '/');
+	snprintf(ret, FOLDER_BYTES, "%s", path);
+	slash = strrchr(ret, '/');
 	if (slash)
-		slash[slash == folder] = '\0';
-	fd = open(slash ? folder : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
-	f = fd < 0 ? NULL : fdopen(fd, "w+");
+		slash[slash == ret] = '\0';
+	else
+		snprintf(ret, FOLDER_BYTES, ".");
+}
+
+/* NULL where fd is none. */
+static FILE *file_of(int fd)
+{
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w+");
+
 	if (fd >= 0 && !f)
 		close(fd);
 	return f;
+}
+
+/* A file that has no name yet in the folder of path, where its filesystem has such; NULL otherwise. */
+static FILE *open_unnamed(const char *path)
+{
+	char folder[FOLDER_BYTES];
+
+	folder_of(path, folder);
+	return file_of(open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
 }
 
 /* Gives the file its temporary name; one of that name was left by a process that had our number. */
@@ -195,16 +209,10 @@ static int give_name(struct token_writer *w, struct err *err)
 /* Beside the file, so that it has the room that the tokens have. */
 static FILE *open_ends(const struct token_writer *w)
 {
-	char path[4260];
-	FILE *f = open_unnamed(w->path);
+	char folder[FOLDER_BYTES];
 
-	if (f)
-		return f;
-	snprintf(path, sizeof(path), "%s.ends", w->temporary);
-	f = fopen(path, "w+e");
-	if (f)
-		unlink(path);
-	return f;
+	folder_of(w->path, folder);
+	return file_of(file_nameless(folder));
 }
 
 int token_writer_open(struct token_writer **ret, const struct token_writer_opts *o, struct err *err)
