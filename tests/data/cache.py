@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What was fetched is kept: the stream of the disk's shards whatever the cache holds; nothing is fetched twice by later epochs,
-runs, ranks and jobs; killed writers, flipped bytes, a full disk, a small limit, other people's files; memory that is given back;
+runs, ranks, jobs and trainings; killed writers, flipped bytes, a full disk, a small limit, other people's files; memory that is given back;
 evaluation pictures that are kept decoded."""
+import csv
 import json
 import os
 import random
@@ -13,6 +14,7 @@ import time
 
 SRC = os.environ.get("srcdir", ".")
 BUILD = os.environ.get("builddir", ".")
+DPTRACK = os.path.join(BUILD, "dptrack")
 DPTRAIN = os.path.join(BUILD, "dptrain")
 DELIVER = os.path.join(BUILD, "tests", "data", "deliver")
 sys.path.insert(0, os.path.join(SRC, "tests", "data"))
@@ -85,6 +87,38 @@ def timed(shards, size):
                           capture_output=True, text=True, timeout=100, check=True)
     only = json.loads(done.stdout)["passes"][0]
     assert only["seconds"] >= 66 / 200 and only["local_bytes"] >= only["bytes"] > 0 and only["samples_per_s"] <= 200, only
+    server.stop()
+
+
+def points(runs):
+    """What a run recorded: its losses as they are printed, and the bytes from servers by (rank, step)."""
+    said = subprocess.run([DPTRACK, "export", "--series", "--csv", "--experiment", "cached", "--logdir", runs], capture_output=True, text=True,
+                          timeout=100, check=True).stdout
+    rows = list(csv.DictReader(said.splitlines()))
+    return ([r["value"] for r in rows if r["key"] == "train/loss"],
+            {(r["rank"], int(r["step"])): float(r["value"]) for r in rows if r["key"] == "data/remote_bytes"})
+
+
+def trained(shards, size):
+    """Two trainings of two ranks at the same time fetch each byte once between them, in the first epoch; losses are those of the disk's
+    shards."""
+    server = Counted(shards)
+
+    def start(name, *where):
+        return subprocess.Popen([DPTRAIN, "--model", "resnet20", "--image-size", "16", "-b", "8", "--nproc-per-node", "2", "--threads", "1", "--workers", "1",
+                                 "--deterministic", "--epochs", "2", "--val-split", "0", "--shuffle", "window", "--shuffle-window", "30", "--experiment", "cached",
+                                 "--runs-dir", f"{tmp}/runs-{name}", "--data-path", *where], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, env={**os.environ, "XDG_CACHE_HOME": f"{tmp}/xdg-{name}", "no_proxy": "*"})
+    jobs = [start(name, server.url + "/train.json", "--cache", f"{tmp}/trained") for name in ("a", "b")]
+    for job in [*jobs, start("disk", f"{shards}/train.json")]:
+        end(job)
+    assert server.fetched() == size, "two trainings of two ranks fetch each byte once"
+    (a, from_a), (b, from_b), (disk, _) = (points(f"{tmp}/runs-{name}") for name in ("a", "b", "disk"))
+    steps = len(disk) // 2
+    assert a == b == disk and len(disk) == 2 * steps and steps == 5, (a, b, disk)
+    came = {key: from_a[key] + from_b[key] for key in from_a}
+    assert {rank for rank, _ in came} == {"0", "1"} and max(step for _, step in came) == 2 * steps, came
+    assert sum(came.values()) >= size > 0 and not any(n for (_, step), n in came.items() if step > steps + 1), came
     server.stop()
 
 
@@ -230,6 +264,7 @@ with tempfile.TemporaryDirectory(prefix="dptrain-cache-") as tmp:
     total = sum(os.path.getsize(f"{there}/{n}") for n in os.listdir(there) if n.startswith("train") and n.endswith(".tar"))
     once(there, stream, total)
     timed(there, total)
+    trained(there, total)
     damaged(there, stream, total)
     limits(there, stream, total)
     memory(there, stream, total)
