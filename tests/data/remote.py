@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Shards on an HTTP server: the same stream as from the disk, whatever the server does wrong; a server that is gone, an object
 that changes end in one line."""
+import json
 import os
 import shutil
 import subprocess
@@ -155,6 +156,32 @@ def unread(shards):
     server.stop()
 
 
+def listed(shards, folder):
+    """The ranks of a node ask for a listing once, however many look; a later run asks again, and nobody takes what another wrote or damaged."""
+    server = S3(os.path.dirname(os.path.dirname(shards)))
+    home = os.path.join(tmp, "listed")
+
+    def asked(where, samples):
+        """How often each listing was begun."""
+        server.listings.clear()
+        done = subprocess.run([DPTRAIN, "bench", "--loader", "--data-path", f"s3://{os.path.basename(os.path.dirname(where))}/{os.path.basename(where)}", "-b", "8",
+                               "--image-size", "16", "--val-split", "0", "--nproc-per-node", "4", "--epochs", "1", "--json"], capture_output=True, text=True,
+                              timeout=100, check=False, env={**server.environment(), "XDG_CACHE_HOME": home})
+        assert done.returncode == 0 and json.loads(done.stdout)["passes"][0]["samples"] == samples, done
+        return sorted("delimiter" in query for query in server.listings if "continuation-token" not in query)
+
+    os.mkdir(home)
+    assert asked(shards, 66) == [True], "four ranks, both splits: one listing"
+    assert asked(shards, 66) == [True], "the next run lists anew"
+    assert asked(folder, 66) == [False, True], "pictures: what lies in the folder, and everything below it"
+    kept = [os.path.join(home, "dptrain", n) for n in os.listdir(f"{home}/dptrain") if n.endswith(".list")]
+    assert len(kept) == 3 and all(os.stat(path).st_mode & 0o777 == 0o600 for path in kept), kept
+    for path in kept:
+        os.chmod(path, 0o666)
+    assert asked(shards, 66) == 4 * 2 * [True], "what others may write is not looked at"
+    server.stop()
+
+
 def indexed(*folders):
     """The same by http, where an index names the files; names that mean something in a URL; what an index may not say."""
     server = Server(os.path.dirname(folders[0]))
@@ -257,5 +284,6 @@ with tempfile.TemporaryDirectory(prefix="dptrain-remote-") as tmp:
     faulty(there, streams)
     s3(there, streams)
     pictures(f"{tmp}/folder")
+    listed(there, f"{tmp}/folder")
     refusals(there)
 print("remote: one stream, faults and all")

@@ -23,6 +23,7 @@ class S3(Server):
         super().__init__(folder, **options)
         self.RequestHandlerClass = S3Handler
         self.region, self.page, self.tokens, self.refused = region, page, tokens, 0
+        self.listings = []  # queries
         self.uploads, self.upload_keys = {}, {}  # parts by number, and the key, of what was begun
         self.parts, self.parts_most, self.parts_meet_s = 0, 0, 0  # at once; seconds that a part waits for a second one
         self.parts_told = threading.Condition()
@@ -117,6 +118,7 @@ class S3Handler(Handler):
         root, prefix, slash = os.path.join(self.server.folder, bucket), query.get("prefix", ""), query.get("delimiter", "")
         keys = sorted(os.path.relpath(os.path.join(d, f), root) for d, _, files in os.walk(root) for f in files)
         entries = {}
+        self.server.listings.append(query)
         for key in [k for k in keys if k.startswith(prefix)]:
             cut = key.find(slash, len(prefix)) if slash else -1
             entries[key if cut < 0 else key[:cut + 1]] = cut < 0

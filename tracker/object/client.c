@@ -107,6 +107,14 @@ void object_close(struct object_client *c)
 	free(c);
 }
 
+void object_url(struct object_client *c, char ret[OBJECT_URL_BYTES])
+{
+	_Static_assert(sizeof(c->place.url) + sizeof(c->place.path) <= OBJECT_URL_BYTES, "room for both");
+	pthread_mutex_lock(&c->lock);
+	snprintf(ret, OBJECT_URL_BYTES, "%s%s", c->place.url, c->place.path);
+	pthread_mutex_unlock(&c->lock);
+}
+
 int client_nomem(const struct object_client *c, const char *key, struct err *err)
 {
 	return err_set(err, ERR_NOMEM, "out of memory: " OBJECT_SCHEME "%s/%.300s", c->bucket, key);

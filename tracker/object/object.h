@@ -38,6 +38,10 @@ int object_split(const char *address, char ret_bucket[OBJECT_BUCKET_BYTES], cons
 int object_open(struct object_client **ret, const char *bucket, const struct object_opts *o, struct err *err);
 void object_close(struct object_client *c); /* NULL is fine */
 
+/* Where the bucket is thought to lie, which tells it from others of its name; no secret. */
+#define OBJECT_URL_BYTES 640
+void object_url(struct object_client *c, char ret[OBJECT_URL_BYTES]);
+
 struct object_facts {
 	uint64_t bytes;
 	char etag[OBJECT_ETAG_BYTES]; /* as the server writes it, quotes too */

@@ -21,6 +21,7 @@ libtrainer_la_SOURCES += trainer/data/store/fetch.c trainer/data/store/fetch.h t
 libtrainer_la_SOURCES += trainer/data/store/fetch_block.c trainer/data/store/fetch_block.h
 libtrainer_la_SOURCES += trainer/data/store/fetch_kept.c trainer/data/store/fetch_kept.h
 libtrainer_la_SOURCES += trainer/data/store/fetch_thread.c trainer/data/store/fetch_thread.h
+libtrainer_la_SOURCES += trainer/data/store/listing.c trainer/data/store/listing.h
 libtrainer_la_SOURCES += trainer/data/store/objects.c trainer/data/store/objects.h
 libtrainer_la_SOURCES += trainer/data/store/streams.c trainer/data/store/streams.h
 libtrainer_la_SOURCES += trainer/data/store/transfer.c trainer/data/store/transfer.h

@@ -16,8 +16,10 @@
 #include "tracker/object/object.h"
 #include "trainer/data/store/cache.h"
 #include "trainer/data/store/fetch.h"
+#include "trainer/data/store/listing.h"
 #include "trainer/data/store/streams.h"
 
+#define LISTING_BYTES_MAX ((size_t)8 << 30)
 #define OPEN_MOST 4096
 #define OPEN_LEAST 16
 #define TIMEOUT_S 300.0
@@ -361,22 +363,10 @@ bool objects_want(struct objects *s, const struct objects_range *r)
 }
 
 struct names {
-	size_t folder; /* bytes of its key */
 	int (*name)(void *user, const char *name, struct err *err); /* either of the two */
 	int (*entry)(void *user, const struct objects_entry *e, struct err *err);
 	void *user;
 };
-
-static int take_entry(void *user, const struct object_entry *e, struct err *err)
-{
-	const struct names *n = user;
-	const char *name = e->key + n->folder;
-
-	if (e->shared || !*name)
-		return 0;
-	return n->name ? n->name(n->user, name, err)
-		       : n->entry(n->user, &(struct objects_entry){ name, e->facts.bytes, e->facts.etag }, err);
-}
 
 bool objects_is_folder(const char *address)
 {
@@ -385,22 +375,25 @@ bool objects_is_folder(const char *address)
 	return object_is_address(address) && !strchr(name, '.') && !strstr(name, "-of-");
 }
 
-static int list(const char *address, const struct objects_opts *o, const char *delimiter, struct names *names,
+static int list(const char *address, const struct objects_opts *o, const char *delimiter, const struct names *names,
 		struct err *err)
 {
 	char bucket[OBJECT_BUCKET_BYTES], prefix[OBJECT_KEY_MAX + 2];
-	struct object_client *c;
+	struct listing_entry e;
+	struct buf listing;
 	const char *key;
+	size_t at = 0;
 	int rc = object_split(address, bucket, &key, err);
 
-	if (!rc)
-		rc = object_open(&c, bucket, &(struct object_opts){ .timeout_s = o->timeout_s }, err);
 	if (rc)
 		return rc;
 	snprintf(prefix, sizeof(prefix), "%s%s", key, *key && key[strlen(key) - 1] != '/' ? "/" : "");
-	names->folder = strlen(prefix);
-	rc = object_list(c, &(struct object_list){ prefix, delimiter, take_entry, names }, err);
-	object_close(c);
+	buf_init(&listing, LISTING_BYTES_MAX);
+	rc = listing_take(&listing, &(struct listing_opts){ bucket, prefix, delimiter, o->timeout_s }, err);
+	while (!rc && listing_next(&listing, &at, &e))
+		rc = names->name ? names->name(names->user, e.key, err)
+				 : names->entry(names->user, &(struct objects_entry){ e.key, e.bytes, e.etag }, err);
+	buf_done(&listing);
 	return rc == ERR_NOENT && err ? err_set(err, ERR_USAGE, "%.300s: is not there", address) : rc;
 }
 

@@ -1,0 +1,231 @@
+/* listing.c: a file in the user's cache for each folder, locked while its processes ask or look. */
+#include "trainer/data/store/listing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tracker/base/cache_home.h"
+#include "tracker/base/clock.h"
+#include "tracker/base/crc32c.h"
+#include "tracker/base/file_read.h"
+#include "tracker/base/little.h"
+#include "tracker/base/sha256.h"
+#include "tracker/object/object.h"
+
+#define MAGIC "DPLISTED"
+#define BOOT_BYTES 40
+#define AGE_MOST_S 60.0 /* of a listing that others may still use */
+#define WAIT_S 300.0
+#define POLL_S 0.01
+#define PATH_BYTES 4200
+#define ENTRY_BYTES ((size_t)16) /* in front of its texts */
+
+struct head {
+	char magic[8];
+	char boot[BOOT_BYTES];
+	double began, ended; /* since the machine started */
+	uint64_t bytes;	     /* behind the head */
+	uint32_t crc;	     /* of them */
+	uint32_t zero;
+};
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_BOOTTIME, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The first n - 1 bytes of a small file of the kernel's; "": there is none. */
+static void read_line(const char *path, char *ret, size_t n)
+{
+	FILE *f = fopen(path, "re");
+
+	if (!f || !fgets(ret, (int)n, f))
+		*ret = '\0';
+	if (f)
+		fclose(f);
+}
+
+/* When this process began, since the machine started; 0: nobody says. */
+static double began_s(void)
+{
+	char text[1024], *at;
+	unsigned long long ticks = 0;
+
+	read_line("/proc/self/stat", text, sizeof(text));
+	at = strrchr(text, ')'); /* of the program's name; what is asked for is the 20th word behind it */
+	for (int i = 0; at && i < 20; i++)
+		at = strchr(at + 1, ' ');
+	if (at)
+		ticks = strtoull(at, NULL, 10);
+	return (double)ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
+static bool path_of(const struct listing_opts *o, struct object_client *c, char ret[PATH_BYTES])
+{
+	char url[OBJECT_URL_BYTES], host[128] = "", hex[65];
+	struct sha256 sum;
+	size_t n;
+
+	if (!cache_home(ret, PATH_BYTES))
+		return false;
+	gethostname(host, sizeof(host) - 1);
+	object_url(c, url);
+	sha256_init(&sum);
+	sha256_add(&sum, host, strlen(host) + 1);
+	sha256_add(&sum, url, strlen(url) + 1);
+	sha256_add(&sum, o->prefix, strlen(o->prefix) + 1);
+	sha256_add(&sum, o->delimiter ? o->delimiter : "", o->delimiter ? strlen(o->delimiter) : 0);
+	sha256_end(&sum, hex);
+	n = strlen(ret);
+	return (size_t)snprintf(ret + n, PATH_BYTES - n, "/%.16s.list", hex) < PATH_BYTES - n;
+}
+
+/* Whether it is ours alone in time: who holds it longer than that has stopped. */
+static bool lock(int fd)
+{
+	const double until = clock_mono_s() + WAIT_S;
+
+	while (flock(fd, LOCK_EX | LOCK_NB)) {
+		if ((errno != EWOULDBLOCK && errno != EINTR) || clock_mono_s() > until)
+			return false;
+		clock_sleep_s(POLL_S);
+	}
+	return true;
+}
+
+/* The file, locked; negative: everybody asks for himself. */
+static int open_kept(const struct listing_opts *o, struct object_client *c)
+{
+	char path[PATH_BYTES];
+	struct stat st;
+	int fd = path_of(o, c, path) ? open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022 || !lock(fd)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* What another process was told since this one began. */
+static bool take_kept(int fd, const char *boot, double since, struct buf *ret)
+{
+	struct head h;
+	char *to;
+
+	if (file_read(fd, 0, &h, sizeof(h)) != (ssize_t)sizeof(h) || memcmp(h.magic, MAGIC, sizeof(h.magic)) ||
+	    memcmp(h.boot, boot, BOOT_BYTES) || h.began < since || !(now_s() - h.ended < AGE_MOST_S))
+		return false;
+	to = buf_reserve(ret, h.bytes);
+	if (!to || file_read(fd, sizeof(h), to, h.bytes) != (ssize_t)h.bytes || crc32c(0, to, h.bytes) != h.crc)
+		return false;
+	ret->len += h.bytes;
+	return true;
+}
+
+static bool write_at(int fd, size_t at, const void *bytes, size_t n)
+{
+	for (size_t done = 0; done < n;) {
+		ssize_t put = pwrite(fd, (const char *)bytes + done, n - done, (off_t)(at + done));
+
+		if (put <= 0)
+			return false;
+		done += (size_t)put;
+	}
+	return true;
+}
+
+/* The head last: without it, the file holds nothing. */
+static void keep(int fd, const char *boot, double began, const struct buf *listing)
+{
+	struct head h = { .magic = MAGIC, .began = began, .ended = now_s(), .bytes = listing->len };
+
+	memcpy(h.boot, boot, BOOT_BYTES);
+	h.crc = crc32c(0, listing->data, listing->len);
+	if (ftruncate(fd, 0) || !write_at(fd, sizeof(h), listing->data, listing->len) ||
+	    !write_at(fd, 0, &h, sizeof(h)))
+		(void)!ftruncate(fd, 0);
+}
+
+struct asking {
+	struct buf *to;
+	size_t prefix;
+};
+
+/* Bytes of the object and of both texts with their NULs, and these. */
+static int take_entry(void *user, const struct object_entry *e, struct err *err)
+{
+	struct asking *a = user;
+	const char *key = e->key + a->prefix, *etag = e->facts.etag;
+
+	if (e->shared || !*key)
+		return 0;
+	buf_add_u64le(a->to, e->facts.bytes);
+	buf_add_u32le(a->to, (uint32_t)strlen(key) + 1);
+	buf_add_u32le(a->to, (uint32_t)strlen(etag) + 1);
+	buf_add(a->to, key, strlen(key) + 1);
+	buf_add(a->to, etag, strlen(etag) + 1);
+	return buf_failed(a->to) ? err_set(err, ERR_NOMEM, "out of memory: a listing") : 0;
+}
+
+static int ask(struct object_client *c, const struct listing_opts *o, struct buf *ret, struct err *err)
+{
+	struct asking a = { ret, strlen(o->prefix) };
+
+	return object_list(c, &(struct object_list){ o->prefix, o->delimiter, take_entry, &a }, err);
+}
+
+int listing_take(struct buf *ret, const struct listing_opts *o, struct err *err)
+{
+	char boot[BOOT_BYTES] = "";
+	double since = began_s(), began;
+	struct object_client *c;
+	int fd = -1, rc = object_open(&c, o->bucket, &(struct object_opts){ .timeout_s = o->timeout_s }, err);
+
+	if (rc)
+		return rc;
+	read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	if (since > 0 && *boot)
+		fd = open_kept(o, c);
+	if (fd < 0 || !take_kept(fd, boot, since, ret)) {
+		buf_reset(ret);
+		began = now_s();
+		rc = ask(c, o, ret, err);
+		if (!rc && fd >= 0)
+			keep(fd, boot, began, ret);
+	}
+	if (fd >= 0)
+		close(fd);
+	object_close(c);
+	return rc;
+}
+
+bool listing_next(const struct buf *listing, size_t *at, struct listing_entry *ret)
+{
+	size_t left = listing->len - *at, key, etag;
+	const char *from;
+
+	if (left < ENTRY_BYTES)
+		return false;
+	from = listing->data + *at;
+	key = little_get_u32(from + 8);
+	etag = little_get_u32(from + 12);
+	from += ENTRY_BYTES;
+	if (!key || !etag || key + etag > left - ENTRY_BYTES || from[key - 1] || from[key + etag - 1])
+		return false;
+	*ret = (struct listing_entry){ from, little_get_u64(from - ENTRY_BYTES), from + key };
+	*at += ENTRY_BYTES + key + etag;
+	return true;
+}
