@@ -4,6 +4,7 @@ reference implementation recorded (make_bpe.py); training on a folder of texts, 
 unfit token files: one line, exit code 2."""
 import json
 import os
+import random
 import shutil
 import struct
 import subprocess
@@ -12,7 +13,9 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DPTRAIN = os.path.join(os.path.abspath(os.environ.get("builddir", ".")), "dptrain")
+BUILD = os.path.abspath(os.environ.get("builddir", "."))
+DELIVER = os.path.join(BUILD, "tests", "data", "deliver")
+DPTRAIN = os.path.join(BUILD, "dptrain")
 SMALL = ["--model", "gpt2-124m", "--n-layer", "1", "--n-head", "2", "--n-embd", "16", "--block-size", "32"]
 failures = []
 
@@ -43,6 +46,16 @@ def write_tokens(path, tokens, **lies):
         f.write(struct.pack("<8sIIQQ96s", lies.get("magic", b"DPTOKENS"), lies.get("version", 1), width, vocab,
                             lies.get("count", len(tokens)), lies.get("name", b"bytes")))
         f.write(struct.pack("<%d%s" % (len(tokens), {2: "H", 4: "I"}.get(width, "H")), *tokens))
+
+
+def write_documents(path, documents, **lies):
+    """A token file that says where its documents end."""
+    tokens, ends = [t for d in documents for t in d], []
+    for d in documents:
+        ends.append((ends[-1] if ends else 0) + len(d))
+    write_tokens(path, tokens, **lies)
+    with open(path, "ab") as f:
+        f.write(b"\0" * (-f.tell() % 8) + struct.pack("<8sqQ%dQ" % len(ends), b"DPENDING", lies.get("separator", -1), len(ends), *ends))
 
 
 def write(path, data):
@@ -199,6 +212,42 @@ def killed(tmp):
     check(p.wait() < 0 and os.listdir(out) == [], "left by a process that was killed: %s" % os.listdir(out))
 
 
+def delivered(folder, *how):
+    p = subprocess.run([DELIVER, folder, "batch=1", "text=1", *how], capture_output=True, text=True, timeout=100, check=False)
+    return check(p.returncode == 0, "deliver %s: %s" % (how, p.stderr)) and p.stdout
+
+
+def several(tmp):
+    """Token files of one split, split anywhere between documents, are the one file; windows go over their ends."""
+    draw = random.Random(4)
+    documents = [[draw.randrange(256) for _ in range(draw.randrange(1, 40))] for _ in range(60)]
+    one, many = os.path.join(tmp, "one"), os.path.join(tmp, "many")
+    for folder in (one, many):
+        os.mkdir(folder)
+    for split, all_ in (("train", documents[:50]), ("val", documents[50:])):
+        write_documents("%s/%s.tokens" % (one, split), all_)
+        for name, part in zip(("-000", "-001", "-01", "-1"), (all_[:3], [], all_[3:4], all_[4:])):
+            write_documents("%s/%s%s.tokens" % (many, split, name), part)
+    for how in (["shuffle=0"], ["shuffle=1", "workers=3", "epochs=2"], ["val=1", "shuffle=0"], ["pack=1", "shuffle=0"], ["pack=1", "seq_len=5"]):
+        said = delivered(many, *how)
+        check(said and said == delivered(one, *how), "several token files: another stream than of the one, %s" % how)
+    flat = [t for d in documents[:50] for t in d]
+    first = delivered(many, "shuffle=0", "seq_len=%d" % (len(flat) - 1)).splitlines()[0]
+    check(first == "sample 0: %s | %s" % (" ".join(map(str, flat[:-1])), " ".join(map(str, flat[1:]))), "their tokens one behind the other: %s" % first[:200])
+    train = dptrain(*SMALL, "--data-path", "many", "-b", "4", "--max-steps", "2", "--threads", "1", "--runs-dir", os.path.join(tmp, "runs-many"), cwd=tmp)
+    check(train.returncode == 0, "a training on them: %s" % train.stderr)
+    for name, lies, words in (("train-zz.tokens", {"name": b"other"}, "train-zz.tokens: made with another tokenizer than train-000.tokens"),
+                              ("train.tokens", {}, "holds train.tokens and 4 files train-*.tokens"), ("val-zz.tokens", {"vocab": 300}, "val-zz.tokens: made with another")):
+        path = os.path.join(many, name)
+        write_tokens(path, [1, 2, 3], **lies)
+        p = subprocess.run([DELIVER, many], capture_output=True, text=True, timeout=100, check=False)
+        check(p.returncode == 1 and words in p.stderr and len(p.stderr.splitlines()) == 1, "%s: %s" % (name, p.stderr))
+        os.remove(path)
+    write_tokens(os.path.join(many, "train-zz.tokens"), [1, 2, 3])
+    p = subprocess.run([DELIVER, many, "pack=1"], capture_output=True, text=True, timeout=100, check=False)
+    check("train-*.tokens: does not say where documents end" in p.stderr, "one that has no ends: %s" % p.stderr)
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="dptrain-tokens-") as tmp:
         as_bytes(tmp)
@@ -209,6 +258,7 @@ def main():
         without_val(tmp)
         no_waiting(tmp)
         killed(tmp)
+        several(tmp)
     print("tokens: %s" % ("%d checks failed" % len(failures) if failures else "passed"))
     sys.exit(1 if failures else 0)
 

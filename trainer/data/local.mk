@@ -11,6 +11,7 @@ libtrainer_la_SOURCES += trainer/data/pictures/resize.c trainer/data/pictures/re
 # Texts and tokens.
 libtrainer_la_SOURCES += trainer/data/words/bpe.c trainer/data/words/bpe.h trainer/data/words/merge.c
 libtrainer_la_SOURCES += trainer/data/words/merge.h trainer/data/words/token_file.c trainer/data/words/token_file.h
+libtrainer_la_SOURCES += trainer/data/words/token_set.c trainer/data/words/token_set.h
 libtrainer_la_SOURCES += trainer/data/words/tokenizer.c trainer/data/words/tokenizer.h trainer/data/words/unicode.def trainer/data/words/words.c
 # Bytes behind addresses, and where samples lie in them.
 libtrainer_la_SOURCES += trainer/data/store/cache.c trainer/data/store/cache.h trainer/data/store/cache_inside.h

@@ -10,13 +10,13 @@
 #define LEVELS 4 /* of 64 bits: lengths up to 64^4 */
 
 struct piece {
-	int64_t begin; /* token in the file */
+	int64_t begin; /* token in the row */
 	uint32_t n;    /* of tokens */
 	bool ends;     /* the document */
 };
 
 struct pack {
-	const struct token_file *file;
+	const struct token_set *set;
 	int64_t seq_len;
 	struct piece *piece; /* by sample */
 	int64_t n;
@@ -125,17 +125,15 @@ static int bad_end(const char *path, int64_t i, struct err *err)
 /* Pass one counts the pieces, pass two writes them, the longest first, at `at` (where those of a length go). */
 static int cut_documents(struct pack *p, int64_t *count, int64_t *at, const char *path, struct err *err)
 {
-	const struct token_file *f = p->file;
-	int64_t begin = 0, end;
+	const struct token_set *s = p->set;
 
-	for (int64_t i = 0; i < f->documents; i++, begin = end) {
-		int64_t n, pieces;
+	for (int64_t i = 0; i < s->documents; i++) {
+		int64_t begin, n, pieces, end = token_set_document(s, i, &begin);
 
-		end = token_file_end(f, i);
 		if (end < 0)
 			return bad_end(path, i, err);
 		n = end - begin;
-		pieces = pieces_of(n, p->seq_len, f->separator >= 0);
+		pieces = pieces_of(n, p->seq_len, s->separator >= 0);
 		for (int64_t k = 0; k < pieces; k++) {
 			int64_t from = begin + k * p->seq_len, left = end - from;
 			uint32_t length = (uint32_t)(left < p->seq_len ? left : p->seq_len);
@@ -213,20 +211,20 @@ static bool gather(struct packing *k)
 	return true;
 }
 
-int pack_new(struct pack **ret, const struct token_file *f, int64_t seq_len, const char *path, struct err *err)
+int pack_new(struct pack **ret, const struct token_set *s, int64_t seq_len, const char *path, struct err *err)
 {
 	struct packing k = { .p = NULL };
 	struct pack *p;
 	int rc;
 
-	if (!f->documents)
+	if (!s->documents)
 		return err_set(err, ERR_USAGE,
 			       "%.300s: does not say where documents end; make it anew with dptrain tokenize, or "
 			       "leave out --pack documents", path);
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	p->file = f;
+	p->set = s;
 	p->seq_len = seq_len;
 	rc = sort_pieces(p, path, err);
 	if (!rc) {
@@ -268,21 +266,21 @@ int64_t pack_weight(const struct pack *p, int64_t sample)
 	int64_t sum = 0;
 
 	for (int64_t i = p->first[sample]; i < p->first[sample + 1]; i++)
-		sum += p->piece[i].n - (p->piece[i].ends && p->file->separator < 0);
+		sum += p->piece[i].n - (p->piece[i].ends && p->set->separator < 0);
 	return sum;
 }
 
 static void read_piece(const struct pack *p, const struct piece *piece, int32_t *tokens, int32_t *targets)
 {
-	const struct token_file *f = p->file;
+	const struct token_set *s = p->set;
 
-	token_file_read(f, piece->begin, piece->n, tokens);
+	token_set_read(s, piece->begin, piece->n, tokens);
 	for (uint32_t i = 1; i < piece->n; i++)
 		targets[i - 1] = tokens[i];
 	if (piece->ends)
-		targets[piece->n - 1] = f->separator;
+		targets[piece->n - 1] = s->separator;
 	else
-		token_file_read(f, piece->begin + piece->n, 1, &targets[piece->n - 1]);
+		token_set_read(s, piece->begin + piece->n, 1, &targets[piece->n - 1]);
 }
 
 void pack_read(const struct pack *p, int64_t sample, int32_t *tokens, int32_t *targets)

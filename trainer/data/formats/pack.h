@@ -1,16 +1,16 @@
-/* pack.h: samples out of whole documents of a token file: best fit, so that no document is cut that fits into a sample,
- * and few places stay empty. Knows no splits. */
+/* pack.h: samples out of whole documents of a set of token files: best fit, so that no document is cut that fits into a
+ * sample, and few places stay empty. Knows no splits. */
 #ifndef DPT_DATA_PACK_H
 #define DPT_DATA_PACK_H
 
-#include "trainer/data/words/token_file.h"
+#include "trainer/data/words/token_set.h"
 
 struct pack;
 
 /* Documents are laid into samples of seq_len tokens, the longest first, each where the least room stays; one that is
- * longer is cut into whole samples and a rest. The same file gives the same samples. f: borrowed until free. ERR_USAGE
- * when the file does not say where documents end. */
-int pack_new(struct pack **ret, const struct token_file *f, int64_t seq_len, const char *path, struct err *err);
+ * longer is cut into whole samples and a rest. The same files give the same samples. s: borrowed until free. ERR_USAGE
+ * when one of them does not say where documents end. */
+int pack_new(struct pack **ret, const struct token_set *s, int64_t seq_len, const char *path, struct err *err);
 void pack_free(struct pack *p); /* NULL is fine */
 
 int64_t pack_samples(const struct pack *p);
