@@ -43,6 +43,27 @@ async function watched(t, address) {
 	return { page, asked };
 }
 
+test('the first frame makes the rows that the table shows; others, and groups of charts, come behind it', async (t) => {
+	await (filled ??= fill());
+	const page = await s.open(t, 'health');
+	await page.addInitScript(() => {
+		const count = (q) => document.querySelectorAll(q).length;
+		const look = () => {
+			if (!count('.grid .body .row')) return requestAnimationFrame(look);
+			globalThis.firstFrame = { rows: count('.grid .body .row'), groups: count('.group') };
+		};
+		requestAnimationFrame(look);
+	});
+	await page.goto(s.server.url + '?e=wide');
+	await drawn(page);
+	const { rows, groups } = await page.evaluate(() => globalThis.firstFrame);
+	const shown = await page.$eval('.grid', (el) => Math.ceil(el.clientHeight / 27));
+	assert.ok(rows > shown - 3 && rows <= shown, `${rows} rows made, ${shown} shown`);
+	assert.equal(groups, 0);
+	await until(() => page.$$eval('.grid .body .row', (l) => l.length), (n) => n > shown, 'rows beside those');
+	await until(() => page.$$eval('.group', (l) => l.length), (n) => n > 20, 'groups of charts');
+});
+
 test('an experiment of one run does not pay for the wide one beside it', async (t) => {
 	const { page, asked } = await watched(t, '?e=small');
 	await page.waitForTimeout(300);

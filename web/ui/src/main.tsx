@@ -6,6 +6,8 @@ import * as s from './state/index.ts';
 import { Compare, Header, lazy, theme } from './views/index.ts';
 
 const AHEAD_MS = 300;
+/** So long a first answer, which is mostly here by now, is waited for before a page without it is drawn. */
+const ANSWER_MS = 50;
 const Experiments = lazy(() => import('./views/experiments/experiments.tsx').then((m) => m.Experiments));
 const SideBySide = lazy(() => import('./views/side/side.tsx').then((m) => m.SideBySide));
 const Reports = lazy(() => import('./views/report/report.tsx').then((m) => m.Reports));
@@ -50,6 +52,13 @@ function App() {
 	);
 }
 
+let shown = false;
+
+function show(): void {
+	if (!shown) render(<App />, document.getElementById('app')!);
+	shown = true;
+}
+
 effect(() => {
 	document.documentElement.dataset.theme = theme();
 });
@@ -58,4 +67,7 @@ effect(() => {
 	if (s.settled.value) setTimeout(() => void RunPage.ahead(), AHEAD_MS);
 });
 void s.start();
-render(<App />, document.getElementById('app')!);
+setTimeout(show, ANSWER_MS);
+effect(() => {
+	if (!s.loading.value || s.view.value.page !== 'compare') queueMicrotask(show);
+});

@@ -18,8 +18,17 @@ export function directionOf(key: string): Direction {
 	return HIGHER.test(key) ? 'max' : 'min';
 }
 
+/** Of every key that was asked for: there are thousands, and they are asked for again and again. */
+const merits = new Map<string, number>();
+
 /** How good a key is as a default goal; 0 means never. */
 function merit(key: string): number {
+	let m = merits.get(key);
+	if (m === undefined) merits.set(key, m = meritOf(key));
+	return m;
+}
+
+function meritOf(key: string): number {
 	if (key.startsWith('phase/') || key.startsWith('memory/') || key.startsWith('dptrack/')) return 0;
 	if (key === 'epoch/top1') return 100;
 	if (key === 'val/top1') return 99;
@@ -54,8 +63,13 @@ export function defaultCurve(keys: readonly string[], goal: string | null): stri
 	const rank = (k: string) => k === 'train/loss' ? 5 : k === 'epoch/train_loss' ? 4
 		: LOSS.test(k) && /train/.test(k) ? 3 : LOSS.test(k) ? 2 : k.startsWith('phase/') ? 0 : 1;
 	let best: string | null = null;
-	for (const k of keys)
-		if (k !== goal && rank(k) > 0 && (best === null || rank(k) > rank(best))) best = k;
+	let top = 0;
+	for (const k of keys) {
+		const r = k === goal ? 0 : rank(k);
+		if (r <= top) continue;
+		best = k;
+		top = r;
+	}
 	return best;
 }
 

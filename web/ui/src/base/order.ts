@@ -35,10 +35,11 @@ export function chartOrder(keys: readonly string[], front: readonly (string | nu
 	const first = words ? [] : front.filter((k): k is string => !!k && keys.includes(k));
 	const groups = new Map<string, string[]>();
 	for (const k of keys) {
-		if (first.includes(k) || !matchesWords(words, [k])) continue;
-		const list = groups.get(groupOf(k));
+		if (first.includes(k) || words && !matchesWords(words, [k])) continue;
+		const name = groupOf(k);
+		const list = groups.get(name);
 		if (list) list.push(k);
-		else groups.set(groupOf(k), [k]);
+		else groups.set(name, [k]);
 	}
 	const weight = (n: string) => GROUPS_FIRST.indexOf(n) + 1 || 9;
 	return { first, groups: [...groups].map(([name, list]) => ({ name, keys: list }))

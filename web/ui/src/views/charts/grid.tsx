@@ -1,12 +1,14 @@
 // The charts below the table: the training curve and the goal first, then every other metric in groups by prefix.
 // A group draws a few charts at once; charts off the screen neither draw nor ask for data.
+import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { natural, paramText } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
 import { AT_ONCE, chartOrder, frontKeys, openAtFirst, type ChartGroup } from '../../base/order.ts';
 import { GroupHead, Key } from '../base/bits.tsx';
+import { afterFrame } from '../base/frame.ts';
 import { lazy } from '../base/lazy.tsx';
 import { ChartCard } from './card.tsx';
 
@@ -64,6 +66,15 @@ function Legend() {
 	);
 }
 
+/** The first frame of the page has been drawn. */
+const begun = signal(false);
+
+/** What the table and the charts in front do not wait for when the page begins. */
+function Behind({ of }: { of: () => ComponentChildren }) {
+	useEffect(() => afterFrame(() => (begun.value = true)), []);
+	return <>{begun.value && of()}</>;
+}
+
 const AXIS_HINTS: Record<string, string> =
 	{ time: 'since the start of each run', clock: 'date and time of day' };
 
@@ -95,7 +106,7 @@ export function Toolbar() {
 			{(v.zoom || v.epochZoom) && <button type="button" onClick={s.resetZoom}>reset zoom</button>}
 			{v.page === 'compare' && s.split.value.differ.length > 0 && <Grouping />}
 			<span class="grow" />
-			{!s.isGrouped.value && <Legend />}
+			{!s.isGrouped.value && <Behind of={() => <Legend />} />}
 			<input class="find" type="search" placeholder="find a chart" aria-label="Find a chart"
 				value={v.find} title="every word must occur in the metric's name"
 				onInput={(e) => s.go({ find: e.currentTarget.value })} />
@@ -142,7 +153,7 @@ export function ChartGrid({ keys, after }: { keys: readonly string[]; after?: Co
 			</div>
 			{!words && <Panels />}
 			{!words && after}
-			{groups.map((c) => <Group key={c.name} group={c} />)}
+			<Behind of={() => groups.map((c) => <Group key={c.name} group={c} />)} />
 			{words && !groups.length && <p class="nothing">no metric holds “{words}”</p>}
 		</>
 	);

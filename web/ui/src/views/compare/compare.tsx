@@ -1,13 +1,13 @@
 // The first screen: the runs of an experiment as a table (cards when narrow) and their charts, moving together.
-import { computed, signal, useSignalEffect } from '@preact/signals';
+import { signal, useSignalEffect } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
 import { lazy } from '../base/lazy.tsx';
 import { ChartGrid, Toolbar } from '../charts/grid.tsx';
 import { Header } from '../header/header.tsx';
-import { ROW } from '../table/row.tsx';
+import { setShare, SHARE_MAX, SHARE_MIN, tableHeight, tableShare } from '../table/height.ts';
 import { visibleRows } from '../table/rows.ts';
-import { Table, tableHeight } from '../table/table.tsx';
+import { Table } from '../table/table.tsx';
 import { Facts } from './facts.tsx';
 
 const narrowQuery = matchMedia('(max-width: 720px)');
@@ -20,37 +20,8 @@ const StepTime = lazy(() => import('./steptime.tsx').then((m) => m.StepTime));
 const NoRuns = lazy(() => import('./noruns.tsx').then((m) => m.NoRuns));
 const Why = lazy(() => import('../why/why.tsx').then((m) => m.Why));
 
-/** Share of the height that the table takes when all of its rows fit into it. */
-const SHARE_WHOLE = 0.56;
-/** Share that it takes, and scrolls in itself, when they do not. */
-const SHARE_LONG = 0.4;
-const SHARE_KEPT = 'dptrack-table';
-/** What the reader has made of it with the handle, kept by the browser; null: nothing yet. */
-const chosenShare = signal<number | null>(keptShare());
-const tableShare = computed(() =>
-	chosenShare.value ?? (tableHeight() <= SHARE_WHOLE * innerHeight ? SHARE_WHOLE : SHARE_LONG));
-const SHARE_MIN = 0.15;
-const SHARE_MAX = 0.9;
 /** Runs at the top of the table whose phases are asked for. */
 const PHASES_OF = 40;
-
-function keptShare(): number | null {
-	try {
-		const kept = Number(localStorage.getItem(SHARE_KEPT));
-		return kept > 0 && kept < 1 ? kept : null;
-	} catch {
-		return null;
-	}
-}
-
-function setShare(to: number): void {
-	chosenShare.value = Math.min(SHARE_MAX, Math.max(SHARE_MIN, to));
-	try {
-		localStorage.setItem(SHARE_KEPT, chosenShare.value.toFixed(3));
-	} catch {
-		// without storage it lasts as long as the page
-	}
-}
 
 function Handle() {
 	const drag = (e: PointerEvent) => {
@@ -76,8 +47,7 @@ function Handle() {
 export function Compare() {
 	useSignalEffect(() => s.wantPhases(visibleRows.value.slice(0, PHASES_OF)));
 	useSignalEffect(() => {
-		const h = Math.min(tableHeight(), Math.max(4 * ROW, Math.round(innerHeight * tableShare.value)));
-		document.documentElement.style.setProperty('--table', h + 'px');
+		document.documentElement.style.setProperty('--table', tableHeight() + 'px');
 	});
 	useEffect(() => {
 		document.title = (s.experiment.value ?? 'runs') + ' · dptrack';

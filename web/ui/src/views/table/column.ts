@@ -46,7 +46,8 @@ export function widthOf(title: string, texts: Iterable<string>, max: number): nu
 	for (const line of twoLines(title)) n = Math.max(n, ruler.measureText(line).width + 2);
 	ruler.font = '600 12.5px ' + family;
 	const longest = [...new Set(texts)].sort((a, b) => b.length - a.length).slice(0, MEASURED);
-	for (const t of longest) n = Math.max(n, ruler.measureText(t).width);
+	// digits are of one width: the table asks for such
+	for (const t of new Set(longest.map((l) => l.replace(/\d/g, '0')))) n = Math.max(n, ruler.measureText(t).width);
 	return Math.ceil(Math.min(max, Math.max(34, n + PAD)));
 }
 

@@ -9,10 +9,8 @@ import type { Column } from './column.ts';
 import { columns, shownMetrics } from './columns.tsx';
 import { act, active, focused, fullText, move, tip } from './focus.ts';
 import { HeadCell, Row, ROW } from './row.tsx';
-import { fallenAt, nesting, pinCount, rowCount, visibleRows } from './rows.ts';
-import { made, reveal, scrolled, useScrolled } from './window.ts';
-
-const HEAD = 34;
+import { fallenAt, nesting, pinCount, visibleRows } from './rows.ts';
+import { made, reveal, rowsOfPage, useScrolled } from './window.ts';
 
 /** The key acts on the cell; a row that goes elsewhere by that stays active. True when the key meant something. */
 function actOn(e: KeyboardEvent, at: { row: number; col: number }, chase: { current: boolean }): boolean {
@@ -51,7 +49,7 @@ function useKeys(box: RefObject<HTMLDivElement | null>): (e: KeyboardEvent) => v
 			return e.preventDefault();
 		}
 		if (e.altKey) return;
-		if (move(e.key, Math.floor(scrolled.value.height / ROW) - 2)) {
+		if (move(e.key, rowsOfPage())) {
 			const n = active.value.row;
 			chase.current = n !== at.row || active.value.col !== at.col;
 			if (n >= 0) {
@@ -115,9 +113,4 @@ export function Table() {
 				top: tip.value.top + 'px' }}>{tip.value.text}</div>}
 		</div>
 	);
-}
-
-/** Height of the whole table without scrolling, in pixels. */
-export function tableHeight(): number {
-	return HEAD + rowCount.value * ROW + 2;
 }

@@ -2,25 +2,41 @@
 import { signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
+import { afterFrame } from '../base/frame.ts';
+import { tableHeight } from './height.ts';
 import { ROW } from './row.tsx';
 
 const OVERSCAN = 6;
 
-export const scrolled = signal({ top: 0, height: 600 });
+/** What the element shows; a height of 0: not measured yet. */
+const scrolled = signal({ top: 0, height: 0 });
 
-/** Keeps scrolled at what the element shows. */
+/** Keeps scrolled at what the element shows; before its first frame has been drawn no rows are made beside that. */
 export function useScrolled(box: RefObject<HTMLDivElement | null>): void {
 	useLayoutEffect(() => {
 		const el = box.current!;
 		const measure = () => (scrolled.value = { top: el.scrollTop, height: el.clientHeight });
-		const watch = new ResizeObserver(measure);
+		let later = () => undefined as void;
+		const watch = new ResizeObserver(() => {
+			later();
+			later = afterFrame(measure);
+		});
 		watch.observe(el);
 		el.addEventListener('scroll', measure, { passive: true });
 		return () => {
+			later();
 			watch.disconnect();
 			el.removeEventListener('scroll', measure);
+			scrolled.value = { top: 0, height: 0 };
 		};
 	}, []);
+}
+
+const high = () => scrolled.value.height || tableHeight();
+
+/** Rows that Page Down goes by. */
+export function rowsOfPage(): number {
+	return Math.floor(high() / ROW) - 2;
 }
 
 /** Scrolls a row into sight, below the header and so many rows that stay on top. */
@@ -33,8 +49,9 @@ export function reveal(el: HTMLElement, n: number, above = 0): void {
 /** Places in a list whose rows are made: those on the screen, and that of the active one, which the tab order needs. */
 export function made(count: number, active: number): { from: number; indexes: number[] } {
 	const { top, height } = scrolled.value;
-	const from = Math.max(0, Math.floor(top / ROW) - OVERSCAN);
-	const to = Math.min(count, Math.ceil((top + height) / ROW) + OVERSCAN);
+	const beside = height ? OVERSCAN : 0;
+	const from = Math.max(0, Math.floor(top / ROW) - beside);
+	const to = Math.min(count, Math.ceil((top + high()) / ROW) + beside);
 	const far = active >= 0 && active < count && (active < from || active >= to) ? [active] : [];
 	return { from, indexes: [...far, ...Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i)] };
 }
