@@ -349,7 +349,7 @@ static void other_files_are_refused(void **state)
 	for (i = 0; i < 1000; i++)
 		fputs("this is not a database at all\n", out);
 	fclose(out);
-	assert_int_equal(store_open(&s, &(struct store_opts){ .db_path = path }, &err), ERR_CORRUPT);
+	assert_int_equal(store_open(&s, &(struct store_opts){ .db_path = path }, &err), ERR_DAMAGED);
 	assert_non_null(strstr(err.text, "other.db"));
 	snprintf(path, sizeof path, "%.2000s/missing/other.db", h->folder);
 	assert_int_equal(store_open(&s, &(struct store_opts){ .db_path = path }, &err), ERR_NOENT);

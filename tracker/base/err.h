@@ -13,13 +13,14 @@ enum err_code {
 	ERR_NOMEM = -4,
 	ERR_IO = -5,      /* the system refused a read, write, open, … */
 	ERR_NOSPC = -6,   /* disk full */
-	ERR_CORRUPT = -7, /* bytes that do not follow their format */
+	ERR_CORRUPT = -7, /* bytes that somebody gives do not follow their format */
 	ERR_LIMIT = -8,   /* a maximum of schema/event/limits.def is exceeded */
 	ERR_UNSUPPORTED = -9,
 	ERR_PEER = -10,   /* another rank or host failed */
 	ERR_BUSY = -11,   /* held by another process */
 	ERR_CANCELED = -12,
 	ERR_GONE = -13,   /* was there, and was removed for good */
+	ERR_DAMAGED = -14, /* what the store keeps is lost or damaged: no fault of who asks or sends */
 };
 
 struct err {

@@ -111,6 +111,7 @@ enum call_next call_fail_err(struct call *c, const char *field, const struct err
 		{ ERR_LIMIT, CALL_bad_value },   { ERR_UNSUPPORTED, CALL_not_implemented },
 		{ ERR_BUSY, CALL_busy },         { ERR_CANCELED, CALL_busy },     { ERR_GONE, CALL_gone },
 		{ ERR_IO, CALL_busy }, /* a disk that fails may work again */
+		{ ERR_DAMAGED, CALL_damaged },
 	};
 	enum call_error code = CALL_internal;
 	size_t i;

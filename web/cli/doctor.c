@@ -76,7 +76,7 @@ static int examine(const struct doctor *d, struct err *err)
 	json_t *reply = NULL;
 	int rc = source_open(&s, &d->common.source, &why);
 
-	if (rc == ERR_CORRUPT || rc == ERR_IO || rc == ERR_NOSPC)
+	if (rc == ERR_CORRUPT || rc == ERR_DAMAGED || rc == ERR_IO || rc == ERR_NOSPC)
 		return print_closed(d, &why, err);
 	if (rc) {
 		*err = why;

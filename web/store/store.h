@@ -34,7 +34,7 @@ struct store_opts {
 };
 
 /* ERR_BUSY: another process holds it (the text names its address where it published one).
- * ERR_CORRUPT: not a store, damaged, or made by a newer version. */
+ * ERR_DAMAGED: not a store, or damaged; ERR_CORRUPT: made by a newer version. */
 int store_open(struct store **ret, const struct store_opts *opts, struct err *err);
 
 bool store_only_reads(const struct store *s); /* see read_when_full */

@@ -105,7 +105,7 @@ static int read_whole(struct archiver *a, const struct archive *x, unsigned char
 	}
 	sha256_end(&sha, came);
 	if (!rc && strcmp(came, x->object.sha256))
-		rc = err_set(err, ERR_CORRUPT, "the archive %s in the object store is damaged; put back a copy of it",
+		rc = err_set(err, ERR_DAMAGED, "the archive %s in the object store is damaged; put back a copy of it",
 			     x->object.name);
 	return rc;
 }

@@ -533,7 +533,7 @@ static int pg_blob_open(struct blob **io, struct db *d, const struct blob_column
 	}
 	rc = db_start(d, &q, of->row, err, "i", id);
 	if (rc || (rc = db_next(d, q, err)) <= 0)
-		return rc ? rc : err_set(err, ERR_CORRUPT, "store: row %lld of %s is missing", (long long)id,
+		return rc ? rc : err_set(err, ERR_DAMAGED, "store: row %lld of %s is missing", (long long)id,
 					 of->table);
 	rc = copy_bytes(pg_blob(*io), q, err);
 	db_stop(q);
@@ -556,7 +556,7 @@ static int pg_blob_read(struct blob *blob, void *to, size_t from, size_t n, stru
 	struct pg_blob *b = pg_blob(blob);
 
 	if (from > b->n || n > b->n - from)
-		return err_set(err, ERR_CORRUPT, "store: a row is shorter than it should be");
+		return err_set(err, ERR_DAMAGED, "store: a row is shorter than it should be");
 	memcpy(to, b->bytes + from, n);
 	return 0;
 }

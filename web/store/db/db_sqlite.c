@@ -69,7 +69,7 @@ static int code_of(sqlite3 *h)
 		return why == ENOSPC || why == EDQUOT || why == EFBIG ? ERR_NOSPC : ERR_IO;
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
-		return ERR_CORRUPT;
+		return ERR_DAMAGED;
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return ERR_BUSY;

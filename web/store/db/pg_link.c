@@ -38,7 +38,7 @@ static const struct {
 	{ "55", ERR_BUSY },	{ "57", ERR_BUSY },	/* not at this time; canceled, going down */
 	{ "25", ERR_BUSY },	{ "22012", ERR_BUSY },	/* timed out, a standby; this process is known no more */
 	{ "08", ERR_BUSY },	{ "54", ERR_LIMIT },
-	{ "XX001", ERR_CORRUPT }, { "XX002", ERR_CORRUPT }, { "22021", ERR_USAGE },
+	{ "XX001", ERR_DAMAGED }, { "XX002", ERR_DAMAGED }, { "22021", ERR_USAGE },
 };
 
 static int code_of(const char *state)

@@ -198,8 +198,8 @@ static int is_lost(struct reading *r, struct err *err)
 	if (!said)
 		log_error("the object store has no object %s, which holds points of a run; put back a copy of it",
 			  r->key);
-	return err_set(err, ERR_PEER, "the object %s, which holds points of this run, is not in the object store; put "
-		       "back a copy of it", r->key);
+	return err_set(err, ERR_DAMAGED, "the object %s, which holds points of this run, is not in the object store; "
+		       "put back a copy of it", r->key);
 }
 
 static void fetch(void *arg)

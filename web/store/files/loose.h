@@ -20,7 +20,7 @@ int loose_end(struct loose *l, struct loose_object *ret, struct err *err); /* re
 void loose_free(struct loose *l);					   /* NULL is fine */
 
 /* Any thread: the store is asked by another one. Waits for some seconds at most; when the store was away a moment ago
- * it is not asked. ERR_BUSY; ERR_PEER: it has no such object. */
+ * it is not asked. ERR_BUSY; ERR_DAMAGED: it has no such object. */
 int loose_read(struct artifacts *a, const char *object, uint64_t from, size_t n, void *to, struct err *err);
 
 void loose_stop(struct artifacts *a); /* what waits for the object store ends soon, also what begins to */

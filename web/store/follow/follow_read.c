@@ -252,6 +252,7 @@ static void finish_file(struct follow *f, struct follow_file *file)
 	case ERR_IO:
 	case ERR_BUSY:
 	case ERR_NOMEM:
+	case ERR_DAMAGED: /* of the store: until somebody has put back a copy */
 		refuse(f, file);
 		break;
 	case ERR_CANCELED:

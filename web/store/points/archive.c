@@ -80,7 +80,7 @@ void archive_add_index(struct buf *to, const struct archive_list *l, uint64_t ch
 
 static int is_damaged(const char *object, struct err *err)
 {
-	return err_set(err, ERR_CORRUPT, "store: the archive %s in the object store is damaged; put back a copy of it",
+	return err_set(err, ERR_DAMAGED, "store: the archive %s in the object store is damaged; put back a copy of it",
 		       object);
 }
 
@@ -191,6 +191,20 @@ static void keep_piece(struct archives *s, const char *object, uint64_t from, si
 	free(oldest->bytes);
 	*oldest = (struct piece){ .from = from, .n = n, .bytes = bytes, .used = ++s->now };
 	snprintf(oldest->object, sizeof oldest->object, "%s", object);
+}
+
+/* Bytes that turned out to be damaged: the object's copy may be mended. */
+static void forget_pieces(struct archives *s, const char *object)
+{
+	size_t i;
+
+	pthread_mutex_lock(&s->lock);
+	for (i = 0; i < PIECES; i++)
+		if (s->piece[i].bytes && !strcmp(s->piece[i].object, object)) {
+			free(s->piece[i].bytes);
+			s->piece[i] = (struct piece){ .bytes = NULL };
+		}
+	pthread_mutex_unlock(&s->lock);
 }
 
 /* The piece that `at` lies in, from the store. */
@@ -342,6 +356,8 @@ int archived_object(struct archived *ret, struct archives *s, const char *object
 		x->bytes = bytes;
 		rc = load_index(s, x, err);
 		if (rc) {
+			if (rc == ERR_DAMAGED)
+				forget_pieces(s, object);
 			index_free(x);
 			return rc;
 		}
@@ -363,6 +379,12 @@ void archived_done(struct archived *a)
 	if (last)
 		index_free(a->index);
 	*a = (struct archived){ .of = NULL };
+}
+
+void archived_forget(const struct archived *a)
+{
+	if (a->index)
+		forget_pieces(a->of, a->index->object);
 }
 
 size_t archived_find(const struct archived *a, int64_t id)

@@ -39,8 +39,8 @@ void archive_add_index(struct buf *to, const struct archive_list *l, uint64_t ch
  * Any thread. */
 struct archives;
 
-/* Reads n bytes of an object; waits for some seconds at most. ERR_BUSY: it cannot be had now. ERR_PEER: it
- * is lost. */
+/* Reads n bytes of an object; waits for some seconds at most. ERR_BUSY: it cannot be had now. ERR_DAMAGED:
+ * it is lost. */
 typedef int archives_fetch(void *arg, const char *object, uint64_t from, size_t n, void *to, struct err *err);
 
 struct archives *archives_new(archives_fetch *fetch, void *arg); /* NULL when out of memory */
@@ -57,6 +57,9 @@ struct archived {
 int archived_series(struct archived *ret, struct db *d, int64_t series, struct err *err);
 int archived_object(struct archived *ret, struct archives *s, const char *object, uint64_t bytes, struct err *err);
 void archived_done(struct archived *a); /* one that is all zeros is fine */
+
+/* Its bytes were damaged: they are read from the store next time. Of all zeros is fine. */
+void archived_forget(const struct archived *a);
 
 /* The position of the first chunk whose id is not below. */
 size_t archived_find(const struct archived *a, int64_t id);

@@ -16,7 +16,7 @@ int chunks_start(struct chunks *c, struct db *d, enum chunks_what what, int64_t 
 
 static int is_missing(int64_t series, struct err *err)
 {
-	return err_set(err, ERR_CORRUPT, "store: a chunk of series %lld is missing", (long long)series);
+	return err_set(err, ERR_DAMAGED, "store: a chunk of series %lld is missing", (long long)series);
 }
 
 static int next_row(struct chunks *c, struct err *err)
@@ -175,9 +175,11 @@ int chunks_next(struct chunks *c, struct err *err)
 	return next_archived(c, err);
 }
 
-void chunks_stop(struct chunks *c)
+void chunks_stop(struct chunks *c, int rc)
 {
 	stop_body(c);
+	if (rc == ERR_DAMAGED)
+		archived_forget(&c->archived);
 	if (c->rows)
 		db_stop(c->rows);
 	archived_done(&c->archived);

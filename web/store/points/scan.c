@@ -10,7 +10,7 @@
 
 int scan_damaged(struct err *err, const char *what, int64_t id)
 {
-	return err_set(err, ERR_CORRUPT, "store: %s %lld is damaged; check the disk and put back a copy of the file",
+	return err_set(err, ERR_DAMAGED, "store: %s %lld is damaged; check the disk and put back a copy of the file",
 		       what, (long long)id);
 }
 
@@ -31,7 +31,7 @@ int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *ar
 		return rc;
 	while (!rc && (rc = chunks_next(&w, err)) > 0)
 		rc = give_chunk(&w, fn, arg, err);
-	chunks_stop(&w);
+	chunks_stop(&w, rc);
 	return rc;
 }
 
@@ -59,7 +59,7 @@ int scan_series_window(struct db *d, int64_t series, const struct scan_window *w
 		return rc;
 	while (!rc && (rc = chunks_next(&head, err)) > 0)
 		rc = overlaps(&head, w) ? load_and_give(&head, fn, arg, err) : 0;
-	chunks_stop(&head);
+	chunks_stop(&head, rc);
 	return rc;
 }
 
@@ -230,7 +230,7 @@ static int give_heads(struct scan_group_source *p, int64_t series, int64_t numbe
 		return rc;
 	while (!rc && (rc = chunks_next(&head, err)) > 0)
 		rc = give_head(p, &head, o, err);
-	chunks_stop(&head);
+	chunks_stop(&head, rc);
 	return rc;
 }
 
@@ -250,6 +250,8 @@ int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struc
 	if (!rc && number * CHUNK_POINTS < (int64_t)folded)
 		rc = give_heads(&p, series, number, o, err);
 	blob_close(p.blob);
+	if (rc == ERR_DAMAGED)
+		archived_forget(&p.archived);
 	archived_done(&p.archived);
 	free(p.bytes);
 	return rc;
@@ -268,7 +270,7 @@ static int decode_chunk(void *arg, const struct chunk *c, struct err *err)
 	struct decode *to = arg;
 
 	if (chunk_points(c, to->room))
-		return err_set(err, ERR_CORRUPT,
+		return err_set(err, ERR_DAMAGED,
 			       "store: a chunk is damaged; check the disk and put back a copy of the file");
 	return to->fn(to->arg, to->at, to->room, c->points, err);
 }

@@ -162,7 +162,7 @@ static int prove(struct backup *b, struct err *err)
 	if (!rc && (rc = db_next(b->to, q, err)) > 0) {
 		rc = 0;
 		if (strcmp(db_str(q, COL_quick_check_quick_check), "ok"))
-			rc = err_set(err, ERR_CORRUPT, "the store is damaged (%.200s): dptrack doctor says more",
+			rc = err_set(err, ERR_DAMAGED, "the store is damaged (%.200s): dptrack doctor says more",
 				     db_str(q, COL_quick_check_quick_check));
 		db_stop(q);
 	}

@@ -221,7 +221,7 @@ static int check_structure(struct check *c)
 		if (!rc)
 			rc = canceled(c);
 	}
-	if (rc == ERR_CORRUPT)
+	if (rc == ERR_DAMAGED)
 		return add(c, CHECK_ERROR, "structure", "%.300s: put a backup back (dptrack backup --restore)",
 			   c->err->text);
 	return rc || !good ? rc : add(c, CHECK_OK, "structure", "%d tables are whole", tables);
@@ -233,7 +233,7 @@ static int sum_chunk(void *arg, const struct chunk *k, struct err *err)
 	unsigned i;
 
 	if (chunk_points(k, sc->room))
-		return err_set(err, ERR_CORRUPT, "a chunk fails its checksum");
+		return err_set(err, ERR_DAMAGED, "a chunk fails its checksum");
 	for (i = 0; i < k->points; i++)
 		sum_add(&sc->sum, &sc->room[i]);
 	sc->chunks++;
@@ -275,7 +275,7 @@ static int check_series(struct check *c, struct db *d, int64_t id, struct series
 	if (!c->full && (rc = db_int(d, &archived, DB_archive_has_series, c->err, "i", id)))
 		return rc;
 	rc = scan_series_chunks(d, id, sum_chunk, sc, &why);
-	if (rc == ERR_CORRUPT)
+	if (rc == ERR_DAMAGED)
 		return add(c, CHECK_ERROR, "points", "series %lld: %.200s: put a backup back", (long long)id, why.text);
 	if (rc)
 		return rc;
@@ -359,7 +359,7 @@ int check_store(struct store *s, bool full, struct arena *a, struct check_report
 	memset(ret, 0, sizeof *ret);
 	for (i = 0; i < sizeof checks / sizeof checks[0] && !rc; i++)
 		rc = checks[i](&c);
-	if (rc == ERR_CORRUPT)
+	if (rc == ERR_DAMAGED)
 		rc = add(&c, CHECK_ERROR, "structure", "%.300s", c.err->text);
 	ret->time_ms = clock_wall_ms();
 	return rc;

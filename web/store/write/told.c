@@ -28,7 +28,7 @@ static int content_id(struct db *d, const struct told_media *t, int64_t *ret, st
 	if (rc)
 		return rc < 0 ? rc : 0;
 	if (media_read((struct event_span){ bytes, bytes + t->len }, &m))
-		return err_set(err, ERR_CORRUPT, "store: a content that was read cannot be read again");
+		return err_set(err, ERR_DAMAGED, "store: a content that was read cannot be read again");
 	file = (size_t)(m.bytes.end - m.bytes.at);
 	rc = db_run(d, DB_content_add, err, "ttiiib", t->digest, media_type(&m), (int64_t)(file ? file : t->len),
 		    (int64_t)(m.width & INT32_MAX), (int64_t)(m.height & INT32_MAX), t->bytes, t->len);

@@ -55,7 +55,7 @@ static int open_table(struct call *c, const char *run, const struct stored_media
 	int rc = media_get(c->api->store, run, item->digest, c->arena, &content, err);
 
 	if (!rc && (media_read(content, ret) || ret->width != COLUMNS))
-		rc = err_set(err, ERR_CORRUPT, "the spans of step %lld cannot be read", (long long)item->step);
+		rc = err_set(err, ERR_DAMAGED, "the spans of step %lld cannot be read", (long long)item->step);
 	return rc;
 }
 
