@@ -2,16 +2,20 @@
 """Tar shards: what `dptrain shard` writes beside the folder that it was made of, and what is read of archives by other
 writers (Python's tarfile, GNU tar, webdataset where it is installed), whole and damaged. The grouping is WebDataset's, as its
 1.0.2 does it."""
+import glob
 import hashlib
 import io
 import json
 import os
+import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import zlib
 
 BUILD = os.environ.get("builddir", ".")
@@ -57,6 +61,24 @@ def shard(*args, code=0):
     assert done.returncode == code, done
     assert not code or len(done.stderr.splitlines()) == 1, done.stderr
     return done.stdout + done.stderr
+
+
+def progress():
+    """Who shards for long says how far it is: one that stood still for 5 s after its start does so at once."""
+    folder = f"{tmp}/idx"
+    for name in ("train", "t10k"):
+        write(f"{folder}/{name}-images-idx3-ubyte", struct.pack(">IIII", 0x803, 40000, 4, 4) + bytes(16 * 40000))
+        write(f"{folder}/{name}-labels-idx1-ubyte", struct.pack(">II", 0x801, 40000) + bytes(40000))
+    child = subprocess.Popen([DPTRAIN, "shard", "--data-path", folder, "--out", f"{tmp}/many"], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+    while child.poll() is None and not glob.glob(f"{tmp}/many.*/*"):
+        time.sleep(0.001)
+    child.send_signal(signal.SIGSTOP)
+    time.sleep(5.2)
+    child.send_signal(signal.SIGCONT)
+    said = child.communicate(timeout=60)[1].splitlines()
+    assert child.returncode == 0 and said, said
+    assert all(re.fullmatch(r"dptrain: \d+ of 40000 (training|validation) samples, ETA \d+:\d\d:\d\d", line) for line in said), said
 
 
 def make_folder(root):
@@ -409,5 +431,6 @@ with tempfile.TemporaryDirectory(prefix="dptrain-shards-") as tmp:
     orders(made, dealt_set)
     webdataset(dealt_set)
     kept_index(dealt_set)
+    progress()
 print("shards: written, read, grouped and damaged archives are as they should be")
 sys.exit(0)

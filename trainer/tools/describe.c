@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/log.h"
 #include "trainer/advise/hardware.h"
 #include "trainer/data/corpus/tokenize.h"
 #include "trainer/program/memory.h"
 #include "trainer/program/traffic.h"
 #include "trainer/state/initial.h"
+#include "trainer/tools/progress.h"
 
 #define STAGES_BYTES_MAX 16384 /* of lines about a pipeline's stages */
 
@@ -248,11 +250,26 @@ static void say_tokens(const struct run_config *cfg, const struct texts *texts, 
 		 texts->n != 1 ? "s" : "", (long long)tokenizer_vocab(tokenizer), tokenizer_name(tokenizer));
 }
 
+struct reading {
+	struct progress progress;
+	int files;
+};
+
+static void say_reading(void *user, uint64_t bytes, int file)
+{
+	struct reading *r = user;
+
+	if (progress_due(&r->progress))
+		log_info("%.1f MiB of text, in file %d of %d, %.1f MiB/s", (double)bytes / 1048576, file + 1, r->files,
+			 (double)bytes / 1048576 / (r->progress.said_s - r->progress.begun_s));
+}
+
 int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err *err)
 {
 	struct tokenizer *tokenizer = NULL;
 	struct texts texts = { .n = 0 };
 	struct tokenize_made made;
+	struct reading reading;
 	int rc = 0;
 
 	if (!cfg->data_path || !cfg->out)
@@ -261,13 +278,17 @@ int describe_tokenize(const struct run_config *cfg, struct buf *out, struct err 
 	rc = texts_find(&texts, cfg->data_path, true, err);
 	if (!rc)
 		rc = tokenizer_open(&tokenizer, cfg->tokenizer ? cfg->tokenizer : "bytes", err);
+	progress_begin(&reading.progress);
+	reading.files = texts.n;
 	if (!rc)
 		rc = tokenize(&(struct tokenize_opts){ .texts = &texts,
 						       .tokenizer = tokenizer,
 						       .out = cfg->out,
 						       .val_share = cfg->val_split,
 						       .field = cfg->text_field,
-						       .data_timeout_s = cfg->data_timeout },
+						       .data_timeout_s = cfg->data_timeout,
+						       .progress = say_reading,
+						       .user = &reading },
 			      &made, err);
 	if (!rc)
 		say_tokens(cfg, &texts, tokenizer, &made, out);

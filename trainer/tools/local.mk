@@ -8,5 +8,5 @@ libtrainer_la_SOURCES += trainer/tools/bandwidth.c trainer/tools/bandwidth.h tra
 	trainer/tools/find_batch.c trainer/tools/find_batch.h trainer/tools/real.h \
 	trainer/tools/recorded.c trainer/tools/recorded.h \
 	trainer/tools/probe.c trainer/tools/probe.h \
-	trainer/tools/profile.c trainer/tools/profile.h trainer/tools/roof.c trainer/tools/roof.h \
+	trainer/tools/profile.c trainer/tools/profile.h trainer/tools/progress.c trainer/tools/progress.h trainer/tools/roof.c trainer/tools/roof.h \
 	trainer/tools/sample.c trainer/tools/sample.h trainer/tools/shard.c trainer/tools/shard.h

@@ -19,6 +19,7 @@
 #include "trainer/data/pictures/npy.h"
 #include "trainer/data/pictures/picture.h"
 #include "trainer/data/pictures/restart.h"
+#include "trainer/tools/progress.h"
 
 #define PATH_BYTES 4100
 #define SAMPLE_BYTES_MAX ((size_t)1 << 31)
@@ -200,7 +201,9 @@ static void say_marked(const struct job_of_shards *j)
 static int write_split(struct job_of_shards *j, enum split split, struct err *err)
 {
 	const struct shard_writer_opts o = writer_opts(j, split);
+	const char *what = split == SPLIT_TRAIN ? "training samples" : "validation samples";
 	int64_t n = j->data->n_samples[split];
+	struct progress progress;
 	struct shard_writer *w;
 	struct permute order;
 	int rc = shard_writer_new(&w, &o, err);
@@ -211,17 +214,19 @@ static int write_split(struct job_of_shards *j, enum split split, struct err *er
 	j->lost = 0;
 	permute_init(&order, (struct rng_key){ (uint64_t)j->cfg->seed, rng_stream("shard") ^ (uint64_t)split },
 		     (uint64_t)n);
+	progress_begin(&progress);
 	for (int64_t i = 0; !rc && i < n; i++) {
 		int64_t from = j->cfg->order == CONFIG_ORDER_KEPT ? i : (int64_t)permute_at(&order, (uint64_t)i);
 
 		rc = add_sample(j, w, &(struct dataset_read){ .split = split, .index = from }, err);
+		progress_say(&progress, i + 1, n, what);
 	}
 	if (!rc)
 		rc = shard_writer_end(w, err);
 	if (!rc)
-		buf_addf(j->out, "%s: %lld %s samples in %d shard%s, %.1f MiB\n", j->cfg->out, (long long)(n - j->lost),
-			 split == SPLIT_TRAIN ? "training" : "validation", shard_writer_shards(w),
-			 shard_writer_shards(w) > 1 ? "s" : "", (double)shard_writer_bytes(w) / 1048576);
+		buf_addf(j->out, "%s: %lld %s in %d shard%s, %.1f MiB\n", j->cfg->out, (long long)(n - j->lost), what,
+			 shard_writer_shards(w), shard_writer_shards(w) > 1 ? "s" : "",
+			 (double)shard_writer_bytes(w) / 1048576);
 	if (!rc)
 		say_marked(j);
 	if (!rc && j->lost)

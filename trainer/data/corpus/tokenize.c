@@ -26,7 +26,9 @@ struct job {
 	struct token_writer *to[SPLIT_COUNT];
 	char path[SPLIT_COUNT][PATH_BYTES];
 	struct encode *encode;
-	bool in_val; /* the file is for evaluation */
+	int file;    /* of o->texts */
+	bool in_val; /* it is for evaluation */
+	uint64_t read; /* bytes of text */
 	/* of the document */
 	struct buf text;     /* that was read and not handed over */
 	enum split split;    /* that it belongs to */
@@ -124,10 +126,17 @@ static int add_some(struct job *j, const char *text, size_t n, struct err *err)
 
 static int add_text(void *user, const char *text, size_t n, struct err *err)
 {
+	struct job *j = user;
 	int rc = 0;
 
-	for (size_t at = 0; !rc && at < n; at += PIECE)
-		rc = add_some(user, text + at, n - at < PIECE ? n - at : PIECE, err);
+	for (size_t at = 0; !rc && at < n; at += PIECE) {
+		size_t some = n - at < PIECE ? n - at : PIECE;
+
+		rc = add_some(j, text + at, some, err);
+		j->read += some;
+		if (j->o->progress)
+			j->o->progress(j->o->user, j->read, j->file);
+	}
 	return rc;
 }
 
@@ -146,6 +155,7 @@ static int add_file(struct job *j, int i, struct err *err)
 	const struct tokenize_opts *o = j->o;
 	const struct documents_sink sink = { begin_document, add_text, end_document, j };
 
+	j->file = i;
 	j->in_val = o->texts->has_val && texts_in_val(o->texts, i);
 	return documents_walk(&(struct documents_opts){ .store = j->store,
 							.object = i,

@@ -15,6 +15,10 @@ struct tokenize_opts {
 	double val_share; /* of each document, where no file is for evaluation */
 	const char *field; /* that holds the text of a line or row; NULL: DOCUMENTS_FIELD */
 	double data_timeout_s; /* of remote stores; 0: as usual */
+	/* Called after each piece of text, of a MiB at most: bytes of text read so far, and the file that they end
+	 * in, from 0. May be NULL. */
+	void (*progress)(void *user, uint64_t bytes, int file);
+	void *user;
 };
 
 struct tokenize_made {

@@ -1,0 +1,23 @@
+/* progress.h: how far a long task has come: a line on stderr every PROGRESS_S seconds, so that one that is over before
+ * says nothing. */
+#ifndef DPT_TOOLS_PROGRESS_H
+#define DPT_TOOLS_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PROGRESS_S 5
+
+struct progress {
+	double begun_s, said_s; /* clock_mono_s */
+};
+
+void progress_begin(struct progress *p);
+
+/* Whether it is time for a line. */
+bool progress_due(struct progress *p);
+
+/* "120000 of 1281167 training samples, ETA 0:42": a line where it is time for one. whole >= done. */
+void progress_say(struct progress *p, int64_t done, int64_t whole, const char *what);
+
+#endif
