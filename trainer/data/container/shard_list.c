@@ -80,6 +80,7 @@ char **shard_list_take(struct shard_list *l)
 	for (int i = 0; i < l->n; i++) {
 		free(l->sums[i].at);
 		free(l->sums[i].labels);
+		free(l->sums[i].version);
 	}
 	free(l->sums);
 	*l = (struct shard_list){ .n = 0 };
@@ -168,13 +169,25 @@ static const char *index_of(enum shard_part part)
 	return part == SHARDS_VAL ? "val.json" : "train.json";
 }
 
-static int take_name(void *user, const char *name, struct err *err)
+static int take_name(struct content *c, const char *name, struct err *err)
 {
-	struct content *c = user;
-
 	for (int part = SHARDS_TRAIN; part <= SHARDS_VAL; part++)
 		c->index[part] |= !strcmp(name, index_of((enum shard_part)part));
 	return takes(&c->shards, name) ? add(&c->shards, name, err) : 0;
+}
+
+static int take_listed(void *user, const struct objects_entry *e, struct err *err)
+{
+	struct content *c = user;
+	int before = c->shards.n, rc = take_name(c, e->name, err);
+	struct shard_sums *sums;
+
+	if (rc || c->shards.n == before || !*e->version)
+		return rc;
+	sums = &c->shards.sums[before];
+	sums->listed_bytes = e->bytes;
+	sums->version = strdup(e->version);
+	return sums->version ? 0 : err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", c->shards.n);
 }
 
 static int by_name(const void *a, const void *b)
@@ -230,7 +243,7 @@ static int look_into(struct content *c, const char *folder, double timeout_s, st
 	int rc = 0;
 
 	if (objects_is_folder(folder))
-		return objects_list(folder, &(struct objects_opts){ .timeout_s = timeout_s }, take_name, c, err);
+		return objects_list(folder, &(struct objects_lister){ false, timeout_s, take_listed, c }, err);
 	d = opendir(folder);
 	if (!d)
 		return err_set(err, ERR_USAGE, "%.300s: %s", folder, strerror(errno));
@@ -242,7 +255,14 @@ static int look_into(struct content *c, const char *folder, double timeout_s, st
 	return rc;
 }
 
-static int add_content(struct shard_list *l, const char *folder, enum shard_part part, const struct content *c,
+static void pass_listed(struct shard_sums *to, struct shard_sums *from)
+{
+	to->listed_bytes = from->listed_bytes;
+	to->version = from->version;
+	from->version = NULL;
+}
+
+static int add_content(struct shard_list *l, const char *folder, enum shard_part part, struct content *c,
 		       struct err *err)
 {
 	char path[PATH_MAX];
@@ -255,6 +275,8 @@ static int add_content(struct shard_list *l, const char *folder, enum shard_part
 		if (wanted(part, c->shards.address[i], parted)) {
 			rc = join(path, folder, c->shards.address[i], err);
 			rc = rc ? rc : add(l, path, err);
+			if (!rc)
+				pass_listed(&l->sums[l->n - 1], &c->shards.sums[i]);
 		}
 	if (!rc && l->n == before && part != SHARDS_VAL && !l->may_be_none)
 		return err_set(err, ERR_USAGE,

@@ -20,12 +20,15 @@ struct shard_facts {
 	double mean[4], std[4];
 };
 
-/* What an index says of a shard; zeros where it does not. */
+/* What an index says of a shard, and a listing; zeros where they do not. */
 struct shard_sums {
 	uint32_t *at; /* CRC-32C of each 8 MiB, the last piece being what is left: n of them */
 	size_t n;
 	uint64_t bytes;
 	char *labels; /* of its samples in their order, "0 2 1" */
+	/* What the listing of a store's folder says of it; NULL: it was not listed, or has no version. */
+	char *version;
+	uint64_t listed_bytes;
 };
 
 struct shard_list {

@@ -274,6 +274,7 @@ int folder_remote_find(struct folder_remote *ret, struct objects *store, const s
 {
 	const bool index = folder_remote_is_index(o->address);
 	struct listing l = { .o = o, .root = strlen(o->address), .escapes = !strncmp(o->address, "http", 4) };
+	const struct objects_lister list = { true, o->store.timeout_s, take_file, &l };
 	int rc;
 
 	if (index)
@@ -282,7 +283,7 @@ int folder_remote_find(struct folder_remote *ret, struct objects *store, const s
 	buf_init(&l.names, NAMES_MAX);
 	buf_init(&l.files, NAMES_MAX);
 	samples_init(&ret->samples);
-	rc = index ? read_index(&l, err) : objects_list_all(o->address, &o->store, take_file, &l, err);
+	rc = index ? read_index(&l, err) : objects_list(o->address, &list, err);
 	if (!rc)
 		rc = sort_out(ret, store, &l, err);
 	buf_done(&l.names);

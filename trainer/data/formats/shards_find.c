@@ -38,7 +38,9 @@ static int add_pictures(struct shards *d, const struct dataset_opts *o, int *ret
 
 static int add_shard(struct objects *store, const char *address, const struct shard_sums *sums, struct err *err)
 {
-	int number = objects_add(store, address, err);
+	const struct objects_entry listed = { address, sums->listed_bytes, sums->version };
+	int number = sums->version ? objects_add_listed(store, address, &listed, err)
+				   : objects_add(store, address, err);
 
 	return number < 0 || !sums->n ? number : objects_set_sums(store, number, sums->at, sums->n, err);
 }

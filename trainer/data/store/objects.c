@@ -362,12 +362,6 @@ bool objects_want(struct objects *s, const struct objects_range *r)
 	return s->object[r->object].remote < 0 ? want_file(s, r) : fetch_want(s->fetch, &remote);
 }
 
-struct names {
-	int (*name)(void *user, const char *name, struct err *err); /* either of the two */
-	int (*entry)(void *user, const struct objects_entry *e, struct err *err);
-	void *user;
-};
-
 bool objects_is_folder(const char *address)
 {
 	const char *name = strrchr(address, '/');
@@ -375,8 +369,7 @@ bool objects_is_folder(const char *address)
 	return object_is_address(address) && !strchr(name, '.') && !strstr(name, "-of-");
 }
 
-static int list(const char *address, const struct objects_opts *o, const char *delimiter, const struct names *names,
-		struct err *err)
+int objects_list(const char *address, const struct objects_lister *l, struct err *err)
 {
 	char bucket[OBJECT_BUCKET_BYTES], prefix[OBJECT_KEY_MAX + 2];
 	struct listing_entry e;
@@ -389,25 +382,11 @@ static int list(const char *address, const struct objects_opts *o, const char *d
 		return rc;
 	snprintf(prefix, sizeof(prefix), "%s%s", key, *key && key[strlen(key) - 1] != '/' ? "/" : "");
 	buf_init(&listing, LISTING_BYTES_MAX);
-	rc = listing_take(&listing, &(struct listing_opts){ bucket, prefix, delimiter, o->timeout_s }, err);
+	rc = listing_take(&listing, &(struct listing_opts){ bucket, prefix, l->below ? NULL : "/", l->timeout_s }, err);
 	while (!rc && listing_next(&listing, &at, &e))
-		rc = names->name ? names->name(names->user, e.key, err)
-				 : names->entry(names->user, &(struct objects_entry){ e.key, e.bytes, e.etag }, err);
+		rc = l->each(l->user, &(struct objects_entry){ e.key, e.bytes, e.etag }, err);
 	buf_done(&listing);
 	return rc == ERR_NOENT && err ? err_set(err, ERR_USAGE, "%.300s: is not there", address) : rc;
-}
-
-int objects_list(const char *address, const struct objects_opts *o, int (*each)(void *user, const char *name,
-		 struct err *err), void *user, struct err *err)
-{
-	return list(address, o, "/", &(struct names){ .name = each, .user = user }, err);
-}
-
-int objects_list_all(const char *address, const struct objects_opts *o,
-		     int (*each)(void *user, const struct objects_entry *e, struct err *err), void *user,
-		     struct err *err)
-{
-	return list(address, o, NULL, &(struct names){ .entry = each, .user = user }, err);
 }
 
 struct objects_traffic objects_traffic(const struct objects *s)

@@ -82,15 +82,17 @@ struct objects_entry {
 /* Adds a remote object that was listed: objects_measure need not ask for it. */
 int objects_add_listed(struct objects *s, const char *address, const struct objects_entry *e, struct err *err);
 
-/* Everything below a folder of a remote store, in the order of its keys. */
-int objects_list_all(const char *address, const struct objects_opts *o,
-		     int (*each)(void *user, const struct objects_entry *e, struct err *err), void *user,
-		     struct err *err);
-
-/* The names of what lies in a folder of a remote store, in their order, without the folder's. */
+/* What lies in a folder of a remote store, in the order of names. */
 bool objects_is_folder(const char *address); /* whether the store can say; a name with a dot ends in a slash then */
-int objects_list(const char *address, const struct objects_opts *o, int (*each)(void *user, const char *name,
-		 struct err *err), void *user, struct err *err);
+
+struct objects_lister {
+	bool below;	  /* all that is below the folder; else what lies in it alone */
+	double timeout_s; /* as in struct objects_opts */
+	int (*each)(void *user, const struct objects_entry *e, struct err *err); /* nonzero ends it and is returned */
+	void *user;
+};
+
+int objects_list(const char *address, const struct objects_lister *l, struct err *err);
 
 /* Bytes that readers got, or that came from servers, and requests to these, since the beginning. */
 struct objects_traffic {
