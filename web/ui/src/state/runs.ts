@@ -80,8 +80,6 @@ export function shortKey(key: string): string {
 	return clash || key.startsWith('train/') ? key.replace(/^epoch\//, '') : tail;
 }
 
-export const paramKeys = computed(() => keysOf((r) => r.params));
-
 export const goal = computed<Goal | null>(() => {
 	const v = view.value;
 	if (v.goal !== null) return { key: v.goal, dir: v.dir ?? directionOf(v.goal) };
@@ -109,6 +107,9 @@ export const curve = computed(() => {
 	return keptCurve.key;
 });
 export const split = computed(() => splitParams(runs.value));
+
+export const paramKeys = computed(() =>
+	[...split.value.differ, ...split.value.same.map(([k]) => k)].sort(byName));
 
 /** The tag of runs that were put away. */
 export const ARCHIVED = 'dptrack.archived';
