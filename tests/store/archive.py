@@ -1,6 +1,7 @@
 """Points of ended runs as objects (tests/data/s3server.py): every answer is the one that rows gave, byte for byte; runs that go on
 are rows again, whoever writes and however many at once; the object store away; servers killed in every phase; gc, doctor, moves."""
 import hashlib
+import http.client
 import json
 import os
 import random
@@ -18,6 +19,8 @@ import s3server
 
 ADDRESS = "s3://shop/team"
 NEVER, SOON = ("--archive-after", "0"), ("--archive-after", "1s")
+STREAMS = ("/api/2.0/mlflow/metrics/get-history?run_id={}&metric_key=loss", "/api/v1/export/series.csv?run={}&key=loss",
+           "/api/v1/export/series.tfevents?run={}")
 POINTS = 9000  # several chunks and a piece
 
 
@@ -181,6 +184,7 @@ def lost(folder, s3):
               f"a chart of a lost object: {status} {body}")
     os.rename(path + ".away", path)
     damaged(folder, server, path, name)
+    cut(folder, server, path)
     equal(server.request("GET", chart)[0], 200, "its copy was put back")
     equal(server.stop(), 0, "exit code")
     equal(server.stderr().count(name), 1, "lines of the log that name it")
@@ -197,8 +201,34 @@ def damaged(folder, server, path, name):
             f.write(bad)
         status, _, body = server.request("GET", f"/api/v1/series?run={run}&key=loss&buckets=5")
         check(status == 500 and word in body and json.loads(body)["error"]["code"] == "damaged", f"a damaged object: {status} {body}")
+        for question in STREAMS:
+            status, _, body = server.request("GET", question.format(run))
+            check(status == 500 and word in body, f"a stream of a damaged object: {question}: {status} {body[:300]}")
     with open(path, "wb") as f:
         f.write(good)
+
+
+def cut(folder, server, path):
+    """Damage that shows when bytes have been sent already: the connection ends, the answer does not."""
+    run, series = lib.text(folder, "SELECT r.uuid || ' ' || s.id FROM archive a JOIN run r ON r.id = a.run_id JOIN series s ON s.run_id = r.id "
+                                   "JOIN key k ON k.id = s.key_id WHERE k.name = 'loss'").split()
+    with open(path, "rb") as f:
+        good = f.read()
+    index = int.from_bytes(good[-24:-16], "little")
+    last = [e for e in (good[at:at + 56] for at in range(index, len(good) - 24, 56)) if int.from_bytes(e[:8], "little") >> 20 == int(series)][-1]
+    size, offset = int.from_bytes(last[12:16], "little"), int.from_bytes(last[16:24], "little")
+    with open(path, "wb") as f:
+        f.write(good[:offset] + bytes(size) + good[offset + size:])
+    for question in STREAMS:
+        try:
+            status, _, body = server.request("GET", question.format(run))
+            check(status == 500, f"cut, and as if whole: {question}: {status}, {len(body)} bytes")
+        except http.client.IncompleteRead as e:
+            check(e.partial, f"nothing of {question}")
+    with open(path, "wb") as f:
+        f.write(good)
+    for question in STREAMS:
+        equal(server.request("GET", question.format(run))[0], 200, f"its copy was put back: {question}")
 
 
 def killed(folder, s3, runs, rounds):

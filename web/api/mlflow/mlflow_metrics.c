@@ -32,53 +32,71 @@ struct whole {
 	struct history_sel sel;
 	struct history_place place;
 	struct arena *arena; /* of sel's texts */
-	bool begun;
+	struct arena *page;  /* of the points that were read and not yet written; NULL: none were */
+	struct sum_point *points;
+	size_t n;
+	bool begun, more;
 	struct js js;
 };
+
+static int whole_read(struct whole *w, struct err *err)
+{
+	w->page = arena_new();
+	return w->page ? history_page(w->store, &w->sel, &w->place, w->page, &w->points, &w->n, &w->more, err)
+		       : err_set(err, ERR_NOMEM, "out of memory");
+}
 
 static void whole_release(void *state)
 {
 	struct whole *w = state;
 
+	arena_free(w->page);
 	arena_free(w->arena);
 }
 
-static int whole_fill(void *state, struct buf *out, bool tick)
+static void whole_write(struct whole *w)
 {
-	struct whole *w = state;
-	struct arena *a = arena_new();
-	struct sum_point *points = NULL;
-	struct err err = ERR_INIT;
-	size_t n = 0, i;
-	bool more = false;
-	int rc = a ? history_page(w->store, &w->sel, &w->place, a, &points, &n, &more, &err) : ERR_NOMEM;
+	size_t i;
 
-	(void)tick;
-	w->js.out = out;
-	if (!rc && !w->begun) {
+	if (!w->begun) {
 		js_open(&w->js, '{');
-		if (n) {
+		if (w->n) {
 			js_key(&w->js, "metrics");
 			js_open(&w->js, '[');
 		}
-		more = more && n;
+		w->more = w->more && w->n;
 	}
-	for (i = 0; !rc && i < n; i++)
-		write_point(&w->js, w->sel.key, &points[i], NULL);
-	arena_free(a);
-	if (!rc && !more) {
-		if (n || w->begun)
+	for (i = 0; i < w->n; i++)
+		write_point(&w->js, w->sel.key, &w->points[i], NULL);
+	if (!w->more) {
+		if (w->n || w->begun)
 			js_close(&w->js, ']');
 		js_close(&w->js, '}');
 	}
 	w->begun = true;
-	return rc ? rc : more ? STREAM_MORE : STREAM_END;
+	arena_free(w->page);
+	w->page = NULL;
+}
+
+/* A page that fails cuts the connection: the client sees that the answer is not whole. */
+static int whole_fill(void *state, struct buf *out, bool tick)
+{
+	struct whole *w = state;
+	int rc = w->page ? 0 : whole_read(w, NULL);
+
+	(void)tick;
+	w->js.out = out;
+	if (rc)
+		return rc;
+	whole_write(w);
+	return w->more ? STREAM_MORE : STREAM_END;
 }
 
 static enum call_next reply_whole(struct call *c, const char *run, const char *key)
 {
 	struct arena *a = arena_new();
 	struct whole *w = a ? arena_alloc(a, sizeof(*w)) : NULL;
+	struct err err = ERR_INIT;
 
 	if (!w) {
 		arena_free(a);
@@ -90,6 +108,10 @@ static enum call_next reply_whole(struct call *c, const char *run, const char *k
 	if (!w->sel.run || !w->sel.key) {
 		arena_free(a);
 		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
+	}
+	if (whole_read(w, &err)) { /* the first page, so that what fails at once is said in words */
+		whole_release(w);
+		return ml_fail_err(c, &err);
 	}
 	c->stream = (struct call_stream){ .fill = whole_fill, .release = whole_release, .state = w };
 	return CALL_DONE;

@@ -24,7 +24,8 @@ struct export_events {
 	bool points_left;
 	int64_t media_after; /* id of the last one that was written */
 	struct buf head, tail; /* records in front and at the end */
-	bool begun;
+	bool begun, ahead; /* ahead: rows were read before the first byte, so that what fails is said in words */
+	size_t n;
 	struct arrival_row rows[EVENTS_BATCH];
 };
 
@@ -160,8 +161,10 @@ static int fill(void *state, struct buf *out, bool tick)
 		buf_add(out, e->head.data, e->head.len);
 	e->begun = true;
 	while (e->points_left && out->len < EVENTS_PIECE_BYTES) {
-		if (arrival_next(e->points, e->rows, EVENTS_BATCH, &n, NULL))
+		if (!e->ahead && arrival_next(e->points, e->rows, EVENTS_BATCH, &e->n, NULL))
 			return -1;
+		e->ahead = false;
+		n = e->n;
 		for (i = 0; i < n; i++) {
 			struct encode_scalar s = { .key = text_of(e->rows[i].key), .step = e->rows[i].step,
 						   .wall_time = e->rows[i].wall_time, .value = e->rows[i].value,
@@ -197,6 +200,9 @@ static enum call_next open_stream(struct call *c, const char *id, struct arrival
 	if (query_run(c->api->store, id, c->arena, &run, &err) ||
 	    arrival_open(&e->points, c->api->store, id, part, &err))
 		return call_fail_err(c, "run", &err);
+	if (arrival_next(e->points, e->rows, EVENTS_BATCH, &e->n, &err))
+		return call_fail_err(c, NULL, &err);
+	e->ahead = true;
 	put_ends(e, &run, part, c->arena);
 	if (buf_failed(&e->head) || buf_failed(&e->tail))
 		return call_fail(c, CALL_busy, NULL, "out of memory");

@@ -12,7 +12,8 @@ enum { EXPORT_POINTS_BATCH = 512, EXPORT_PIECE_BYTES = 32768 };
 struct export_series {
 	struct points_cursor *cursor;
 	enum export_format format;
-	bool begun, any;
+	bool begun, any, ahead; /* ahead: rows were read before the first byte, so that what fails is said in words */
+	size_t n;
 	struct points_row rows[EXPORT_POINTS_BATCH];
 };
 
@@ -55,8 +56,10 @@ static int export_series_fill(void *state, struct buf *out, bool tick)
 		buf_adds(out, "[\n");
 	e->begun = true;
 	do {
-		if (points_next(e->cursor, e->rows, EXPORT_POINTS_BATCH, &n, NULL))
+		if (!e->ahead && points_next(e->cursor, e->rows, EXPORT_POINTS_BATCH, &e->n, NULL))
 			return -1;
+		e->ahead = false;
+		n = e->n;
 		for (i = 0; i < n; i++)
 			export_point(e, out, &e->rows[i]);
 	} while (n && out->len < EXPORT_PIECE_BYTES);
@@ -156,6 +159,11 @@ static enum call_next export_series(struct call *c, enum export_format format)
 		free(e);
 		return call_fail_err(c, NULL, &err);
 	}
+	if (points_next(e->cursor, e->rows, EXPORT_POINTS_BATCH, &e->n, &err)) {
+		export_series_release(e);
+		return call_fail_err(c, NULL, &err);
+	}
+	e->ahead = true;
 	c->stream = (struct call_stream){ .fill = export_series_fill, .release = export_series_release, .state = e };
 	c->type = export_type(format);
 	return CALL_DONE;
