@@ -160,6 +160,8 @@ def away(server, folder, s3, runs, going):
     s3.stop()
     began = time.monotonic()
     equal(server.request("GET", f"/api/v1/series?run={runs[1]}&key=loss&buckets=5")[0], 503, "a chart without the object store")
+    for question in STREAMS:
+        equal(server.request("GET", question.format(runs[1]))[0], 503, f"a stream without the object store: {question}")
     equal(post(server, runs[1], points("loss", 99999, 1))[0], 503, "a point of an archived run")
     check(time.monotonic() - began < 25, "answers without the object store")
     equal(post(server, going, points("loss", 99999, 1))[0], 200, "a point of another run")
