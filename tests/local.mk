@@ -62,6 +62,7 @@ dist_programs = tests/tracker/base_test tests/store/chunk_test tests/graph/dump_
 dist_tests = $(dist_programs) tests/tracker/installed.sh tests/tracker/manual.sh tests/store/migrate.py \
 	tests/api/openapi.py tests/cli/upkeep.py tests/data/tokens.py tests/train/refusals.py tests/whole/foreign.py \
 	$(lint_tests)
+dist_built = $(dist_programs) tests/data/deliver
 # Without page and cuda module: what asks for the page, lists the backends, or looks at what was linked.
 plain_tests = tests/api/access.py tests/api/hostile.py tests/api/openapi.py tests/api/paths.py tests/api/tls.py \
 	tests/cli/upkeep.py tests/train/launcher.py tests/train/refusals.py tests/lint/exports.sh tests/lint/calls.py

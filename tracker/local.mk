@@ -10,7 +10,7 @@ libtrackbase_la_SOURCES = \
 	tracker/base/err.c tracker/base/err.h \
 	tracker/base/file_map.c tracker/base/file_map.h tracker/base/file_name.c tracker/base/file_name.h \
 	tracker/base/file_nameless.c tracker/base/file_nameless.h \
-	tracker/base/file_read.c tracker/base/file_read.h \
+	tracker/base/file_read.c tracker/base/file_read.h tracker/base/file_whole.c tracker/base/file_whole.h \
 	tracker/base/log.c tracker/base/log.h \
 	tracker/base/median.c tracker/base/median.h \
 	tracker/base/utf8.c tracker/base/utf8.h \

@@ -9,9 +9,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tracker/base/arena.h"
@@ -20,6 +23,7 @@
 #include "tracker/base/err.h"
 #include "tracker/base/file_nameless.h"
 #include "tracker/base/file_read.h"
+#include "tracker/base/file_whole.h"
 #include "tracker/base/median.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/sha256_mix.h"
@@ -269,10 +273,73 @@ static void nameless_files_are_found_by_nobody(void **state)
 	assert_int_equal(errno, ENOENT);
 }
 
+static void text_is(const char *path, const char *want)
+{
+	char got[16] = "";
+	int fd = open(path, O_RDONLY);
+
+	assert_true(fd >= 0);
+	assert_true(read(fd, got, sizeof(got) - 1) >= 0);
+	assert_string_equal(got, want);
+	close(fd);
+}
+
+/* A process begins such a file, writes some of it, and is killed. */
+static void begin_and_die(const char *part)
+{
+	struct file_whole f;
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		if (!file_whole_open(&f, part) && write(f.fd, "half", 4) == 4)
+			raise(SIGKILL);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status));
+}
+
+static void files_are_whole_or_not_there(void **state)
+{
+	static const int answers[] = { 0, EOPNOTSUPP };
+	char folder[] = "whole-XXXXXX", path[32], part[32];
+	struct file_whole f;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/file", folder);
+	snprintf(part, sizeof(part), "%s/.part", folder);
+	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
+		refuses = answers[i];
+		for (int time = 0; time < 2; time++) { /* the second one takes the first one's place */
+			assert_int_equal(file_whole_open(&f, part), 0);
+			assert_int_equal(write(f.fd, time ? "new" : "old", 3), 3);
+			assert_int_equal(file_whole_keep(&f, path), 0);
+			file_whole_drop(&f);
+			text_is(path, time ? "new" : "old");
+			assert_int_equal(entries_of(folder), 1);
+		}
+		begin_and_die(part);
+		assert_int_equal(entries_of(folder), refuses ? 2 : 1);
+		assert_int_equal(file_whole_open(&f, part), 0);
+		file_whole_drop(&f);
+		assert_int_equal(file_whole_open(&f, part), 0);
+		assert_int_equal(file_whole_keep(&f, "nowhere/file"), -1);
+		assert_int_equal(errno, ENOENT);
+		text_is(path, "new");
+		assert_int_equal(entries_of(folder), 1);
+		assert_int_equal(unlink(path), 0);
+	}
+	refuses = 0;
+	assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nameless_files_are_found_by_nobody),
+		cmocka_unit_test(files_are_whole_or_not_there),
 		cmocka_unit_test(crc_known_values),
 		cmocka_unit_test(crc_every_length_and_split),
 		cmocka_unit_test(crc_of_lanes),

@@ -14,6 +14,7 @@
 
 #include "tracker/base/err.h"
 #include "tracker/base/file_name.h"
+#include "tracker/base/file_whole.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/utf8.h"
 #include "tracker/event/limits.h"
@@ -103,22 +104,19 @@ static int copy_file(struct copy *c, const char *path, const char *to, struct er
 {
 	static atomic_uint copies; /* of this process, whose threads may copy to one name at once */
 	const char *name = strrchr(to, '/') + 1;
-	char part[PATH_MAX + 64];
+	char part[FILE_WHOLE_PART];
+	struct file_whole f;
 	int rc;
 
-	/* hidden: a process that is killed here leaves it */
 	snprintf(part, sizeof(part), "%.*s.%.8s-%u.part", (int)(name - to), to, c->writer_id,
 		 atomic_fetch_add(&copies, 1));
-	c->to = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (c->to < 0)
+	if (file_whole_open(&f, part))
 		return err_set_errno(err, errno, "cannot write %s", to);
+	c->to = f.fd;
 	rc = copy_pieces(c, path, err);
-	if (close(c->to) && !rc)
+	if (!rc && file_whole_keep(&f, to))
 		rc = err_set_errno(err, errno, "cannot write %s", to);
-	if (!rc && rename(part, to))
-		rc = err_set_errno(err, errno, "cannot write %s", to);
-	if (rc)
-		unlink(part);
+	file_whole_drop(&f);
 	return rc;
 }
 

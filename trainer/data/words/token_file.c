@@ -11,6 +11,7 @@
 
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file_nameless.h"
+#include "tracker/base/file_whole.h"
 
 #define MAGIC "DPTOKENS"
 #define VERSION 1
@@ -144,9 +145,9 @@ uint32_t token_file_sum(const struct token_file *f)
 }
 
 struct token_writer {
-	char path[4200], temporary[4240];
-	FILE *file; /* NULL: committed */
-	bool named; /* it is at temporary already; otherwise it is gone with the process until it is committed */
+	char path[4000];
+	struct file_whole whole;
+	FILE *file; /* of its descriptor's copy; NULL: committed */
 	unsigned char header[HEADER_BYTES];
 	int width;
 	int64_t count, vocab;
@@ -182,30 +183,6 @@ static FILE *file_of(int fd)
 	return f;
 }
 
-/* A file that has no name yet in the folder of path, where its filesystem has such; NULL otherwise. */
-static FILE *open_unnamed(const char *path)
-{
-	char folder[FOLDER_BYTES];
-
-	folder_of(path, folder);
-	return file_of(open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
-}
-
-/* Gives the file its temporary name; one of that name was left by a process that had our number. */
-static int give_name(struct token_writer *w, struct err *err)
-{
-	char at[64];
-
-	if (w->named)
-		return 0;
-	snprintf(at, sizeof(at), "/proc/self/fd/%d", fileno(w->file));
-	unlink(w->temporary);
-	if (linkat(AT_FDCWD, at, AT_FDCWD, w->temporary, AT_SYMLINK_FOLLOW))
-		return write_failed(w, err);
-	w->named = true;
-	return 0;
-}
-
 /* Beside the file, so that it has the room that the tokens have. */
 static FILE *open_ends(const struct token_writer *w)
 {
@@ -218,24 +195,24 @@ static FILE *open_ends(const struct token_writer *w)
 int token_writer_open(struct token_writer **ret, const struct token_writer_opts *o, struct err *err)
 {
 	struct token_writer *w = calloc(1, sizeof(*w));
+	char part[FILE_WHOLE_PART];
 
 	if (!w)
 		return err_set(err, ERR_NOMEM, "out of memory: %.300s", o->path);
 	w->vocab = o->vocab;
 	w->separator = o->separator;
 	w->width = o->vocab <= NARROW_VOCAB ? 2 : 4;
+	w->whole.fd = -1;
 	snprintf(w->path, sizeof(w->path), "%s", o->path);
-	snprintf(w->temporary, sizeof(w->temporary), "%s.%ld", w->path, (long)getpid());
+	snprintf(part, sizeof(part), "%s.%ld", w->path, (long)getpid());
 	memcpy(w->header, MAGIC, 8);
 	put_le(w->header + 8, 4, VERSION);
 	put_le(w->header + 12, 4, (uint64_t)w->width);
 	put_le(w->header + 16, 8, (uint64_t)o->vocab);
 	snprintf((char *)w->header + 32, TOKEN_FILE_NAME_BYTES, "%s", o->tokenizer);
-	w->file = open_unnamed(w->path);
-	w->named = !w->file;
+	if (!file_whole_open(&w->whole, part))
+		w->file = file_of(fcntl(w->whole.fd, F_DUPFD_CLOEXEC, 0));
 	w->ends = open_ends(w);
-	if (!w->file)
-		w->file = fopen(w->temporary, "we");
 	if (!w->file || !w->ends || fwrite(w->header, 1, HEADER_BYTES, w->file) != HEADER_BYTES) {
 		int rc = write_failed(w, err);
 
@@ -312,15 +289,12 @@ int token_writer_commit(struct token_writer *w, struct err *err)
 	if ((w->documents && !append_ends(w)) || fseek(file, 0, SEEK_SET) ||
 	    fwrite(w->header, 1, HEADER_BYTES, file) != HEADER_BYTES || fflush(file) || fsync(fileno(file)))
 		rc = write_failed(w, err);
-	if (!rc)
-		rc = give_name(w, err);
 	w->file = NULL;
 	if (fclose(file) && !rc)
 		rc = write_failed(w, err);
-	if (!rc && rename(w->temporary, w->path))
+	if (!rc && file_whole_keep(&w->whole, w->path))
 		rc = write_failed(w, err);
-	if (rc && w->named)
-		unlink(w->temporary);
+	file_whole_drop(&w->whole);
 	return rc;
 }
 
@@ -328,11 +302,9 @@ void token_writer_close(struct token_writer *w)
 {
 	if (!w)
 		return;
-	if (w->file) {
+	if (w->file)
 		fclose(w->file);
-		if (w->named)
-			unlink(w->temporary);
-	}
+	file_whole_drop(&w->whole);
 	if (w->ends)
 		fclose(w->ends);
 	free(w);
