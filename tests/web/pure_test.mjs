@@ -485,6 +485,14 @@ test('side by side: which names differ; packages and diffs taken apart', () => {
 	assert.ok(!p.changeLines(diff).some((l) => /index|@@/.test(l)));
 });
 
+test('what parts of a net say of themselves is no goal, and no curve in front', () => {
+	const inner = ['dead/bn1.relu', 'grad_norm/fc.bias', 'phase/step', 'update_ratio/fc.bias'];
+	assert.equal(p.defaultCurve([...inner, 'train/grad_norm', 'train/loss', 'train/lr'], 'train/loss'),
+		'train/grad_norm');
+	assert.equal(p.defaultCurve([...inner, 'train/loss'], 'train/loss'), null);
+	assert.equal(p.defaultGoal(new Map(inner.map((k) => [k, 1])), 1), null);
+});
+
 test('curves by rank: the highest and lowest of many, what is not finite, values where the cursor stands', () => {
 	const series = (rank, values, badX = null) => ({ rank, mean: values, weight: values.map(() => 1), badX });
 	const say = (list) => p.ranksSaid(list, String);

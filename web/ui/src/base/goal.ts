@@ -14,6 +14,9 @@ const HIGHER =
 const LOSS = /loss|nll|perplexity|error|cer|wer|rmse|mse|mae/i;
 const HELD_OUT = /(^|[/_.\-])(val|valid|validation|test|eval|dev)($|[/_.\-])/i;
 
+/** What a step, a net's parts and the machine say of themselves: never a goal, nor the curve beside it. */
+const INNER = /^(phase|memory|system|data|dptrack|dead|grad_norm|update_ratio)\//;
+
 export function directionOf(key: string): Direction {
 	return HIGHER.test(key) ? 'max' : 'min';
 }
@@ -29,7 +32,7 @@ function merit(key: string): number {
 }
 
 function meritOf(key: string): number {
-	if (key.startsWith('phase/') || key.startsWith('memory/') || key.startsWith('dptrack/')) return 0;
+	if (INNER.test(key)) return 0;
 	if (key === 'epoch/top1') return 100;
 	if (key === 'val/top1') return 99;
 	const held = HELD_OUT.test(key) ? 10 : 0;
@@ -61,7 +64,7 @@ export function isLoss(key: string): boolean {
 /** The training curve that stands beside the goal's on the first screen. */
 export function defaultCurve(keys: readonly string[], goal: string | null): string | null {
 	const rank = (k: string) => k === 'train/loss' ? 5 : k === 'epoch/train_loss' ? 4
-		: LOSS.test(k) && /train/.test(k) ? 3 : LOSS.test(k) ? 2 : k.startsWith('phase/') ? 0 : 1;
+		: LOSS.test(k) && /train/.test(k) ? 3 : LOSS.test(k) ? 2 : INNER.test(k) ? 0 : 1;
 	let best: string | null = null;
 	let top = 0;
 	for (const k of keys) {
