@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The S3 client beside other people's programs: 1,000 random signatures equal botocore's, and moto's server, which checks
-signatures against the keys of its own users, is read, written, listed and trained from; a wrong secret is refused first. The run says what it was trained on, by REST and
-MLflow's routes, and none of its files holds the key."""
+signatures against the keys of its own users, is read, written, listed and trained from; a wrong secret is refused first. The run says
+what it was trained on, by REST and MLflow's routes, and none of its files holds the key."""
 import json
 import os
 import random

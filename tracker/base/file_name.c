@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -27,6 +28,18 @@ void file_name_of(char ret[FILE_NAME_BYTES], const char *text)
 		ret[0] = '_';
 	if (!strncmp(ret, "dptrack.", 8))
 		ret[7] = '_';
+}
+
+void file_name_folder(const char *path, char *ret, size_t n)
+{
+	char *slash;
+
+	snprintf(ret, n, "%s", path);
+	slash = strrchr(ret, '/');
+	if (slash)
+		slash[slash == ret] = '\0';
+	else
+		snprintf(ret, n, ".");
 }
 
 int file_name_folders(const char *path, struct err *err)

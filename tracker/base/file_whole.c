@@ -4,21 +4,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
+
+#include "tracker/base/file_name.h"
 
 #define SELF "/proc/self/fd"
 
 static int open_nameless(const char *part)
 {
 	char folder[FILE_WHOLE_PART];
-	char *slash;
 
-	snprintf(folder, sizeof(folder), "%s", part);
-	slash = strrchr(folder, '/');
-	if (slash)
-		slash[slash == folder] = '\0';
-	return access(SELF, X_OK) ? -1 : open(slash ? folder : ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+	file_name_folder(part, folder, sizeof(folder));
+	return access(SELF, X_OK) ? -1 : open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
 }
 
 int file_whole_open(struct file_whole *ret, const char *part)

@@ -17,7 +17,7 @@ void progress_begin(struct progress *p);
 /* Whether it is time for a line. */
 bool progress_due(struct progress *p);
 
-/* "120000 of 1281167 training samples, ETA 0:42": a line where it is time for one. whole >= done. */
+/* "120000 of 1281167 training samples, ETA 0:00:42": a line where it is time for one. whole >= done. */
 void progress_say(struct progress *p, int64_t done, int64_t whole, const char *what);
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tracker/base/crc32c.h"
+#include "tracker/base/file_name.h"
 #include "tracker/base/file_nameless.h"
 #include "tracker/base/file_whole.h"
 
@@ -21,7 +22,6 @@
 #define ENDS_MAGIC "DPENDING"
 #define ENDS_HEADER 24
 #define SAMPLE_BYTES ((size_t)16384)
-#define FOLDER_BYTES 4200
 
 static uint64_t get_le(const unsigned char *p, int n)
 {
@@ -161,18 +161,6 @@ static int write_failed(const struct token_writer *w, struct err *err)
 	return err_set_errno(err, errno, "write %.300s", w->path);
 }
 
-static void folder_of(const char *path, char ret[FOLDER_BYTES])
-{
-	char *slash;
-
-	snprintf(ret, FOLDER_BYTES, "%s", path);
-	slash = strrchr(ret, '/');
-	if (slash)
-		slash[slash == ret] = '\0';
-	else
-		snprintf(ret, FOLDER_BYTES, ".");
-}
-
 /* NULL where fd is none. */
 static FILE *file_of(int fd)
 {
@@ -186,9 +174,9 @@ static FILE *file_of(int fd)
 /* Beside the file, so that it has the room that the tokens have. */
 static FILE *open_ends(const struct token_writer *w)
 {
-	char folder[FOLDER_BYTES];
+	char folder[sizeof(w->path)];
 
-	folder_of(w->path, folder);
+	file_name_folder(w->path, folder, sizeof(folder));
 	return file_of(file_nameless(folder));
 }
 
