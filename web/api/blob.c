@@ -361,10 +361,9 @@ static void close_file(void *arg)
 	close((int)(intptr_t)arg);
 }
 
-static int object_fill(void *state, struct buf *out, bool tick)
+static int object_fill(void *state, struct buf *out, bool tick, struct err *err)
 {
-	struct err err = ERR_INIT;
-	int rc = artifact_read_next(state, out, &err);
+	int rc = artifact_read_next(state, out, err);
 
 	(void)tick;
 	return rc < 0 ? rc : rc == ARTIFACT_MORE ? STREAM_MORE : rc == ARTIFACT_WAIT ? STREAM_LATER : STREAM_END;

@@ -126,6 +126,19 @@ enum call_next call_fail_err(struct call *c, const char *field, const struct err
 	return call_fail(c, code, field, "%s", err->text);
 }
 
+int call_stream(struct call *c, const struct call_stream *s, struct err *err)
+{
+	int next = s->fill(s->state, &c->out, false, err);
+
+	if (next >= 0 && buf_failed(&c->out))
+		next = err_set(err, ERR_NOMEM, "out of memory");
+	if (next < 0 || next == STREAM_END)
+		s->release(s->state);
+	else
+		c->stream = *s;
+	return next < 0 ? next : 0;
+}
+
 const char *call_arg(struct call *c, const char *name)
 {
 	const char *found = NULL;

@@ -65,9 +65,9 @@ enum stream_next { STREAM_MORE, STREAM_END, STREAM_IDLE, STREAM_LATER };
 /* A reply made piece by piece. fill appends at most about 64 KiB to out; STREAM_IDLE (event streams only) means that
  * nothing is there now: it is called again after the store changed or, with tick set, after 15 s. STREAM_LATER (streams
  * with `later` only): it is called again when later's wake was, which may be at once, on any thread, and never behind
- * release. A negative return cuts the reply off. release runs once, on any thread. */
+ * release. A negative return, with err set, cuts the reply off. release runs once, on any thread. */
 struct call_stream {
-	int (*fill)(void *state, struct buf *out, bool tick);
+	int (*fill)(void *state, struct buf *out, bool tick, struct err *err);
 	void (*later)(void *state, void (*wake)(void *arg), void *arg);
 	void (*release)(void *state);
 	void *state;
@@ -115,7 +115,7 @@ struct call {
 	/* reply */
 	int status;              /* 200 until the handler says otherwise */
 	const char *type;        /* application/json until the handler says otherwise */
-	struct buf out;          /* the body, unless stream or fixed is set */
+	struct buf out;          /* the body, unless fixed is set; before a stream: its first piece */
 	struct call_stream stream;
 	const void *fixed;       /* borrowed bytes that outlive everything (embedded assets) */
 	size_t fixed_len;
@@ -156,6 +156,11 @@ enum call_next call_fail(struct call *c, enum call_error code, const char *field
 
 /* Fails the call with what a library said; ERR_* decides the status. Returns CALL_DONE. */
 enum call_next call_fail_err(struct call *c, const char *field, const struct err *err);
+
+/* Makes s the reply, and its first piece at once: what fails then can still be said in words, and a reply that ends
+ * with its first piece is one like any other, with its length. Takes s over in every case. 0, or the code of err: the
+ * call is to be failed. */
+int call_stream(struct call *c, const struct call_stream *s, struct err *err);
 
 int call_error_status(enum call_error code);
 const char *call_error_name(enum call_error code);

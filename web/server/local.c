@@ -49,23 +49,28 @@ static void local_more(void *arg)
 	local_wake(arg);
 }
 
+static int local_send(const struct buf *b, const struct local_sink *sink, struct err *err)
+{
+	if (buf_failed(b))
+		return err_set(err, ERR_NOMEM, "the reply does not fit into memory");
+	return b->len ? sink->take(sink->arg, b->data, b->len, err) : 0;
+}
+
 static int local_stream(struct local *l, const struct local_sink *sink, struct err *err)
 {
 	struct call_stream *s = &l->call.stream;
-	int next, rc = 0;
+	struct buf *out = &l->call.out;
+	int next = STREAM_MORE, rc = local_send(out, sink, err);
 
-	do {
-		buf_reset(&l->call.out);
-		next = s->fill(s->state, &l->call.out, false);
-		if (next < 0 || buf_failed(&l->call.out))
-			rc = err_set(err, ERR_IO, "the reply broke off");
-		else if (l->call.out.len)
-			rc = sink->take(sink->arg, l->call.out.data, l->call.out.len, err);
+	while (!rc && (next == STREAM_MORE || next == STREAM_LATER)) {
+		buf_reset(out);
+		next = s->fill(s->state, out, false, err);
+		rc = next < 0 ? next : local_send(out, sink, err);
 		if (!rc && next == STREAM_LATER) {
 			s->later(s->state, local_more, l);
 			local_wait(l);
 		}
-	} while (!rc && (next == STREAM_MORE || next == STREAM_LATER));
+	}
 	s->release(s->state);
 	return rc;
 }
@@ -151,10 +156,8 @@ int local_request(const struct api *api, const struct local_opts *o, int *ret_st
 		rc = local_file(&l, sink, err);
 	else if (l.call.fixed)
 		rc = sink->take(sink->arg, l.call.fixed, l.call.fixed_len, err);
-	else if (buf_failed(&l.call.out))
-		rc = err_set(err, ERR_NOMEM, "the reply does not fit into memory");
-	else if (l.call.out.len)
-		rc = sink->take(sink->arg, l.call.out.data, l.call.out.len, err);
+	else
+		rc = local_send(&l.call.out, sink, err);
 	call_finish(&l.call);
 	buf_done(&l.call.out);
 	pthread_cond_destroy(&l.cond);

@@ -76,7 +76,7 @@ static int stream_fill(struct stream *f)
 	buf_reset(&f->piece);
 	f->sent = 0;
 	f->tick = false;
-	rc = f->src.fill(f->src.state, to, tick);
+	rc = f->src.fill(f->src.state, to, tick, NULL);
 	if (rc < 0 || buf_failed(to))
 		return -1;
 	if (f->gzip && !gzip_feed(f->gzip, f->piece.data, f->piece.len, rc == STREAM_END, &f->out))
@@ -168,11 +168,20 @@ void stream_nudge(struct server *s, int how)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* What the call wrote already goes first. */
+static bool stream_begin(struct stream *f, const struct buf *first)
+{
+	if (first->len && f->gzip)
+		return gzip_feed(f->gzip, first->data, first->len, false, &f->out);
+	buf_add(&f->out, first->data, first->len);
+	return !buf_failed(&f->out);
+}
+
 struct MHD_Response *stream_response(struct exchange *x, bool gzip)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(x->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct stream *f = calloc(1, sizeof(*f));
-	struct MHD_Response *r;
+	struct MHD_Response *r = NULL;
 
 	if (!f) {
 		x->call.stream.release(x->call.stream.state);
@@ -198,8 +207,9 @@ struct MHD_Response *stream_response(struct exchange *x, bool gzip)
 		pthread_mutex_unlock(&x->srv->lock);
 		atomic_fetch_add(&x->srv->counters.streams, 1);
 	}
-	r = MHD_create_response_from_callback(f->src.sized ? f->src.bytes : MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES,
-					      stream_read, f, stream_free);
+	if (stream_begin(f, &x->call.out))
+		r = MHD_create_response_from_callback(f->src.sized ? f->src.bytes : MHD_SIZE_UNKNOWN,
+						      STREAM_BLOCK_BYTES, stream_read, f, stream_free);
 	if (!r)
 		stream_free(f);
 	else if (f->gzip)

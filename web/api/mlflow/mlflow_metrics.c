@@ -31,71 +31,60 @@ struct whole {
 	struct store *store;
 	struct history_sel sel;
 	struct history_place place;
-	struct arena *arena; /* of sel's texts */
-	struct arena *page;  /* of the points that were read and not yet written; NULL: none were */
-	struct sum_point *points;
-	size_t n;
-	bool begun, more;
+	struct arena *arena; /* of all this */
+	bool listed; /* its list of points is open */
 	struct js js;
 };
-
-static int whole_read(struct whole *w, struct err *err)
-{
-	w->page = arena_new();
-	return w->page ? history_page(w->store, &w->sel, &w->place, w->page, &w->points, &w->n, &w->more, err)
-		       : err_set(err, ERR_NOMEM, "out of memory");
-}
 
 static void whole_release(void *state)
 {
 	struct whole *w = state;
 
-	arena_free(w->page);
 	arena_free(w->arena);
 }
 
-static void whole_write(struct whole *w)
+/* MLflow leaves out a list without members. */
+static void whole_write(struct whole *w, const struct sum_point *points, size_t n)
 {
 	size_t i;
 
-	if (!w->begun) {
-		js_open(&w->js, '{');
-		if (w->n) {
-			js_key(&w->js, "metrics");
-			js_open(&w->js, '[');
-		}
-		w->more = w->more && w->n;
+	if (n && !w->listed) {
+		js_key(&w->js, "metrics");
+		js_open(&w->js, '[');
+		w->listed = true;
 	}
-	for (i = 0; i < w->n; i++)
-		write_point(&w->js, w->sel.key, &w->points[i], NULL);
-	if (!w->more) {
-		if (w->n || w->begun)
-			js_close(&w->js, ']');
-		js_close(&w->js, '}');
-	}
-	w->begun = true;
-	arena_free(w->page);
-	w->page = NULL;
+	for (i = 0; i < n; i++)
+		write_point(&w->js, w->sel.key, &points[i], NULL);
 }
 
-/* A page that fails cuts the connection: the client sees that the answer is not whole. */
-static int whole_fill(void *state, struct buf *out, bool tick)
+static int whole_fill(void *state, struct buf *out, bool tick, struct err *err)
 {
 	struct whole *w = state;
-	int rc = w->page ? 0 : whole_read(w, NULL);
+	struct arena *page = arena_new();
+	struct sum_point *points;
+	bool more;
+	size_t n;
+	int rc = page ? history_page(w->store, &w->sel, &w->place, page, &points, &n, &more, err)
+		      : err_set(err, ERR_NOMEM, "out of memory");
 
 	(void)tick;
 	w->js.out = out;
-	if (rc)
-		return rc;
-	whole_write(w);
-	return w->more ? STREAM_MORE : STREAM_END;
+	if (!rc)
+		whole_write(w, points, n);
+	arena_free(page);
+	if (rc || (more && n))
+		return rc ? rc : STREAM_MORE;
+	if (w->listed)
+		js_close(&w->js, ']');
+	js_close(&w->js, '}');
+	return STREAM_END;
 }
 
 static enum call_next reply_whole(struct call *c, const char *run, const char *key)
 {
 	struct arena *a = arena_new();
 	struct whole *w = a ? arena_alloc(a, sizeof(*w)) : NULL;
+	struct call_stream s = { .fill = whole_fill, .release = whole_release };
 	struct err err = ERR_INIT;
 
 	if (!w) {
@@ -109,12 +98,10 @@ static enum call_next reply_whole(struct call *c, const char *run, const char *k
 		arena_free(a);
 		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
 	}
-	if (whole_read(w, &err)) { /* the first page, so that what fails at once is said in words */
-		whole_release(w);
-		return ml_fail_err(c, &err);
-	}
-	c->stream = (struct call_stream){ .fill = whole_fill, .release = whole_release, .state = w };
-	return CALL_DONE;
+	w->js.out = &c->out;
+	js_open(&w->js, '{');
+	s.state = w;
+	return call_stream(c, &s, &err) ? ml_fail_err(c, &err) : CALL_DONE;
 }
 
 static bool limit_ok(struct call *c, int64_t limit)

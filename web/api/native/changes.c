@@ -45,17 +45,18 @@ struct events {
 	char token[256]; /* "": the first notice was not sent */
 };
 
-static int events_fill(void *state, struct buf *out, bool tick)
+static int events_fill(void *state, struct buf *out, bool tick, struct err *err)
 {
 	struct events *e = state;
 	struct arena *arena = arena_new();
 	struct query_changes ch;
-	int rc = STREAM_IDLE;
+	int rc = arena ? query_changes(e->store, e->token, arena, &ch, err) : err_set(err, ERR_NOMEM, "out of memory");
 
-	if (!arena || query_changes(e->store, e->token, arena, &ch, NULL)) {
+	if (rc) {
 		arena_free(arena);
-		return -1;
+		return rc;
 	}
+	rc = STREAM_IDLE;
 	if (!e->token[0] || ch.run_count || ch.reset) {
 		buf_addf(out, "event: changes\nid: %s\ndata: ", ch.token);
 		write_changes(out, &ch);

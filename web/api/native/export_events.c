@@ -23,9 +23,7 @@ struct export_events {
 	struct arrival *points;
 	bool points_left;
 	int64_t media_after; /* id of the last one that was written */
-	struct buf head, tail; /* records in front and at the end */
-	bool begun, ahead; /* ahead: rows were read before the first byte, so that what fails is said in words */
-	size_t n;
+	struct buf tail; /* records at the end */
 	struct arrival_row rows[EVENTS_BATCH];
 };
 
@@ -94,29 +92,30 @@ static void put_params(struct buf *b, double time_s, const struct query_run *run
 }
 
 /* The run's own file of its first segment says what the run is, that of its last one how it ended. */
-static void put_ends(struct export_events *e, const struct query_run *run, struct arrival_part part, struct arena *a)
+static void put_ends(struct buf *head, struct buf *tail, const struct query_run *run, struct arrival_part part,
+		     struct arena *a)
 {
 	double start_s = run->start_ms == INT64_MIN ? 0 : (double)run->start_ms / 1e3;
 	double end_s = run->end_ms == INT64_MIN ? start_s : (double)run->end_ms / 1e3;
 	enum event_status status = status_of(run->status);
 	size_t i;
 
-	encode_file_version(&e->head, start_s);
+	encode_file_version(head, start_s);
 	for (i = 0; i < run->segment_count; i++)
 		if (run->segments[i].number == part.segment && run->segments[i].first_step > 0)
-			encode_session_start(&e->head, start_s, run->segments[i].first_step);
+			encode_session_start(head, start_s, run->segments[i].first_step);
 	if (part.rank != EVENT_RANK_RUN)
 		return;
 	if (!run->segment_count || part.segment == run->segments[0].number) {
-		put_params(&e->head, start_s, run, a);
+		put_params(head, start_s, run, a);
 		if (*run->notes)
-			encode_note(&e->head, start_s, text_of(run->notes));
+			encode_note(head, start_s, text_of(run->notes));
 	}
 	if (status == EVENT_RUNNING || status == EVENT_SCHEDULED ||
 	    (run->segment_count && part.segment != run->segments[run->segment_count - 1].number))
 		return;
-	encode_status(&e->tail, end_s, status, text_of(""));
-	encode_hparams_end(&e->tail, end_s, status);
+	encode_status(tail, end_s, status, text_of(""));
+	encode_hparams_end(tail, end_s, status);
 }
 
 static void release(void *state)
@@ -124,20 +123,18 @@ static void release(void *state)
 	struct export_events *e = state;
 
 	arrival_close(e->points);
-	buf_done(&e->head);
 	buf_done(&e->tail);
 	free(e);
 }
 
 /* Appends some of the media that follow the points: 1 when there may be more, 0 at the end, or negative. */
-static int fill_media(struct export_events *e, struct buf *out)
+static int fill_media(struct export_events *e, struct buf *out, struct err *err)
 {
 	struct media_list list = { 0 };
 	struct arena *a = arena_new();
-	int rc = -1;
+	int rc = a ? media_of_part(e->store, e->run, e->part.rank, e->part.segment, e->media_after, a, &list, err)
+		   : err_set(err, ERR_NOMEM, "out of memory");
 
-	if (a)
-		rc = media_of_part(e->store, e->run, e->part.rank, e->part.segment, e->media_after, a, &list, NULL);
 	for (size_t i = 0; !rc && i < list.count; i++) {
 		const struct stored_media *m = &list.items[i];
 
@@ -147,24 +144,20 @@ static int fill_media(struct export_events *e, struct buf *out)
 		e->media_after = m->id;
 	}
 	arena_free(a);
-	return rc ? -1 : list.count > 0;
+	return rc ? rc : list.count > 0;
 }
 
-static int fill(void *state, struct buf *out, bool tick)
+static int fill(void *state, struct buf *out, bool tick, struct err *err)
 {
 	struct export_events *e = state;
 	size_t n, i;
 	int rc;
 
 	(void)tick;
-	if (!e->begun)
-		buf_add(out, e->head.data, e->head.len);
-	e->begun = true;
 	while (e->points_left && out->len < EVENTS_PIECE_BYTES) {
-		if (!e->ahead && arrival_next(e->points, e->rows, EVENTS_BATCH, &e->n, NULL))
-			return -1;
-		e->ahead = false;
-		n = e->n;
+		rc = arrival_next(e->points, e->rows, EVENTS_BATCH, &n, err);
+		if (rc)
+			return rc;
 		for (i = 0; i < n; i++) {
 			struct encode_scalar s = { .key = text_of(e->rows[i].key), .step = e->rows[i].step,
 						   .wall_time = e->rows[i].wall_time, .value = e->rows[i].value,
@@ -176,15 +169,18 @@ static int fill(void *state, struct buf *out, bool tick)
 	}
 	if (e->points_left)
 		return STREAM_MORE;
-	rc = fill_media(e, out);
+	rc = fill_media(e, out, err);
+	if (!rc && buf_failed(&e->tail))
+		return err_set(err, ERR_NOMEM, "out of memory");
 	if (!rc)
 		buf_add(out, e->tail.data, e->tail.len);
-	return rc < 0 ? -1 : rc ? STREAM_MORE : STREAM_END;
+	return rc < 0 ? rc : rc ? STREAM_MORE : STREAM_END;
 }
 
 static enum call_next open_stream(struct call *c, const char *id, struct arrival_part part)
 {
 	struct export_events *e = calloc(1, sizeof(*e));
+	struct call_stream s = { .fill = fill, .release = release, .state = e };
 	struct query_run run;
 	struct err err = ERR_INIT;
 
@@ -194,18 +190,15 @@ static enum call_next open_stream(struct call *c, const char *id, struct arrival
 	e->part = part;
 	e->points_left = true;
 	snprintf(e->run, sizeof(e->run), "%s", id);
-	buf_init(&e->head, 16 << 20);
 	buf_init(&e->tail, 1 << 16);
-	c->stream = (struct call_stream){ .fill = fill, .release = release, .state = e };
 	if (query_run(c->api->store, id, c->arena, &run, &err) ||
-	    arrival_open(&e->points, c->api->store, id, part, &err))
+	    arrival_open(&e->points, c->api->store, id, part, &err)) {
+		release(e);
 		return call_fail_err(c, "run", &err);
-	if (arrival_next(e->points, e->rows, EVENTS_BATCH, &e->n, &err))
+	}
+	put_ends(&c->out, &e->tail, &run, part, c->arena);
+	if (call_stream(c, &s, &err))
 		return call_fail_err(c, NULL, &err);
-	e->ahead = true;
-	put_ends(e, &run, part, c->arena);
-	if (buf_failed(&e->head) || buf_failed(&e->tail))
-		return call_fail(c, CALL_busy, NULL, "out of memory");
 	c->type = "application/octet-stream";
 	c->disposition = arena_printf(c->arena, "attachment; filename=events.out.tfevents.%" PRId64 ".dptrack.%06d",
 				      run.start_ms == INT64_MIN ? 0 : run.start_ms / 1000, part.segment);

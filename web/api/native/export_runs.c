@@ -17,9 +17,8 @@ struct export_runs {
 	enum export_format format;
 	struct query_runs_opts opts;
 	struct query_keys keys;
-	const char *token; /* "": the first page */
-	char token_text[1024];
-	bool begun, ended, any;
+	char token[1024]; /* "": the first page */
+	bool any;
 };
 
 static void export_runs_release(void *state)
@@ -146,36 +145,35 @@ static bool export_run(struct export_runs *e, struct arena *a, struct buf *out, 
 	return true;
 }
 
-static int export_runs_fill(void *state, struct buf *out, bool tick)
+/* One page of runs: STREAM_END after the last. */
+static int export_page(struct export_runs *e, struct arena *a, struct buf *out, struct err *err)
 {
-	struct export_runs *e = state;
-	struct arena *a = arena_new();
 	struct query_runs runs;
-	bool ok;
+	int rc;
 	size_t i;
 
-	(void)tick;
-	if (!e->begun && e->format == EXPORT_CSV)
-		export_runs_head(e, out);
-	if (!e->begun && e->format == EXPORT_JSON)
-		buf_adds(out, "[\n");
-	e->begun = true;
 	e->opts.page_token = e->token;
-	ok = a && !query_runs(e->store, &e->opts, a, &runs, NULL);
-	for (i = 0; ok && i < runs.count; i++)
-		ok = export_run(e, a, out, &runs.items[i]);
-	if (ok)
-		e->ended = !runs.next_page_token;
-	if (ok && runs.next_page_token) {
-		snprintf(e->token_text, sizeof(e->token_text), "%s", runs.next_page_token);
-		e->token = e->token_text;
-	}
-	if (ok && e->ended && e->format == EXPORT_JSON)
+	rc = query_runs(e->store, &e->opts, a, &runs, err);
+	if (rc)
+		return rc;
+	for (i = 0; i < runs.count; i++)
+		if (!export_run(e, a, out, &runs.items[i]))
+			return err_set(err, ERR_NOMEM, "out of memory");
+	if (runs.next_page_token)
+		snprintf(e->token, sizeof(e->token), "%s", runs.next_page_token);
+	else if (e->format == EXPORT_JSON)
 		buf_adds(out, "\n]\n");
+	return runs.next_page_token ? STREAM_MORE : STREAM_END;
+}
+
+static int export_runs_fill(void *state, struct buf *out, bool tick, struct err *err)
+{
+	struct arena *a = arena_new();
+	int rc = a ? export_page(state, a, out, err) : err_set(err, ERR_NOMEM, "out of memory");
+
+	(void)tick;
 	arena_free(a);
-	if (!ok)
-		return -1;
-	return e->ended ? STREAM_END : STREAM_MORE;
+	return rc;
 }
 
 /* Copies what the request named into the export's own arena. */
@@ -198,15 +196,30 @@ static bool export_runs_args(struct call *c, struct export_runs *e)
 		.order_by = order ? arena_strdup(e->arena, order) : NULL,
 		.limit = EXPORT_RUNS_BATCH,
 	};
-	e->token = "";
 	return true;
+}
+
+/* The state of what an export reads, and its columns. A filter that cannot be read fails here. */
+static int export_runs_probe(struct call *c, struct export_runs *e, struct err *err)
+{
+	struct query_runs_opts probe = e->opts;
+	struct query_runs runs;
+	int rc;
+
+	probe.limit = 1;
+	probe.bare = true;
+	rc = query_runs(e->store, &probe, c->arena, &runs, err);
+	if (rc)
+		return rc;
+	export_tag(c, NULL, 0, runs.rev);
+	return query_keys(e->store, e->opts.experiment_count == 1 ? e->opts.experiments[0] : NULL, e->arena, &e->keys,
+			  err);
 }
 
 static enum call_next export_runs(struct call *c, enum export_format format)
 {
 	struct export_runs *e = calloc(1, sizeof(*e));
-	struct query_runs_opts probe;
-	struct query_runs runs;
+	const struct call_stream s = { .fill = export_runs_fill, .release = export_runs_release, .state = e };
 	struct err err = ERR_INIT;
 
 	if (e)
@@ -217,20 +230,21 @@ static enum call_next export_runs(struct call *c, enum export_format format)
 	}
 	e->store = c->api->store;
 	e->format = format;
-	c->stream = (struct call_stream){ .fill = export_runs_fill, .release = export_runs_release, .state = e };
-	c->type = export_type(format);
-	if (!export_runs_args(c, e))
+	if (!export_runs_args(c, e)) {
+		export_runs_release(e);
 		return CALL_DONE;
-	/* a filter that cannot be read must fail before the first byte */
-	probe = e->opts;
-	probe.limit = 1;
-	probe.bare = true;
-	if (query_runs(e->store, &probe, c->arena, &runs, &err))
+	}
+	if (export_runs_probe(c, e, &err)) {
+		export_runs_release(e);
 		return request_refused(c, &err);
-	export_tag(c, NULL, 0, runs.rev);
-	if (query_keys(e->store, e->opts.experiment_count == 1 ? e->opts.experiments[0] : NULL, e->arena, &e->keys,
-		       &err))
+	}
+	if (format == EXPORT_CSV)
+		export_runs_head(e, &c->out);
+	if (format == EXPORT_JSON)
+		buf_adds(&c->out, "[\n");
+	if (call_stream(c, &s, &err))
 		return request_refused(c, &err);
+	c->type = export_type(format);
 	return CALL_DONE;
 }
 

@@ -12,8 +12,7 @@ enum { EXPORT_POINTS_BATCH = 512, EXPORT_PIECE_BYTES = 32768 };
 struct export_series {
 	struct points_cursor *cursor;
 	enum export_format format;
-	bool begun, any, ahead; /* ahead: rows were read before the first byte, so that what fails is said in words */
-	size_t n;
+	bool any;
 	struct points_row rows[EXPORT_POINTS_BATCH];
 };
 
@@ -44,22 +43,17 @@ static void export_point(struct export_series *e, struct buf *out, const struct 
 	export_row_close(&r);
 }
 
-static int export_series_fill(void *state, struct buf *out, bool tick)
+static int export_series_fill(void *state, struct buf *out, bool tick, struct err *err)
 {
 	struct export_series *e = state;
 	size_t n, i;
 
 	(void)tick;
-	if (!e->begun && e->format == EXPORT_CSV)
-		buf_adds(out, "run_id,run_name,key,rank,segment,step,wall_time,value\n");
-	if (!e->begun && e->format == EXPORT_JSON)
-		buf_adds(out, "[\n");
-	e->begun = true;
 	do {
-		if (!e->ahead && points_next(e->cursor, e->rows, EXPORT_POINTS_BATCH, &e->n, NULL))
-			return -1;
-		e->ahead = false;
-		n = e->n;
+		int rc = points_next(e->cursor, e->rows, EXPORT_POINTS_BATCH, &n, err);
+
+		if (rc)
+			return rc;
 		for (i = 0; i < n; i++)
 			export_point(e, out, &e->rows[i]);
 	} while (n && out->len < EXPORT_PIECE_BYTES);
@@ -145,6 +139,7 @@ static bool export_runs_exist(struct call *c, const struct points_sel *sel)
 
 static enum call_next export_series(struct call *c, enum export_format format)
 {
+	struct call_stream s = { .fill = export_series_fill, .release = export_series_release };
 	struct points_sel sel = { 0 };
 	struct export_series *e;
 	struct err err = ERR_INIT;
@@ -159,12 +154,13 @@ static enum call_next export_series(struct call *c, enum export_format format)
 		free(e);
 		return call_fail_err(c, NULL, &err);
 	}
-	if (points_next(e->cursor, e->rows, EXPORT_POINTS_BATCH, &e->n, &err)) {
-		export_series_release(e);
+	s.state = e;
+	if (format == EXPORT_CSV)
+		buf_adds(&c->out, "run_id,run_name,key,rank,segment,step,wall_time,value\n");
+	if (format == EXPORT_JSON)
+		buf_adds(&c->out, "[\n");
+	if (call_stream(c, &s, &err))
 		return call_fail_err(c, NULL, &err);
-	}
-	e->ahead = true;
-	c->stream = (struct call_stream){ .fill = export_series_fill, .release = export_series_release, .state = e };
 	c->type = export_type(format);
 	return CALL_DONE;
 }
