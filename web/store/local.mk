@@ -122,8 +122,8 @@ libwebstore_la_SOURCES = \
 	web/store/write/segment.c web/store/write/segment.h \
 	web/store/write/input.c web/store/write/input.h web/store/write/told.c web/store/write/told.h \
 	web/store/points/spike.c web/store/points/spike.h \
-	web/store/write/state.c web/store/write/state.h \
-	web/store/write/state_inside.h web/store/write/state_run.c web/store/write/state_series.c web/store/write/state_sets.c web/store/write/state_spikes.c \
+	web/store/state/state.c web/store/state/state.h \
+	web/store/state/state_inside.h web/store/state/state_run.c web/store/state/state_series.c web/store/state/state_sets.c web/store/state/state_spikes.c \
 	web/store/store.c web/store/store.h \
 	web/store/points/sum.c web/store/points/sum.h \
 	web/store/points/sum_row.c web/store/points/sum_row.h \
@@ -142,7 +142,11 @@ libwebstore_la_SOURCES = \
 	web/store/base/work.c web/store/base/work.h \
 	web/store/write/waiter.c web/store/write/waiter.h \
 	web/store/write/watchers.c web/store/write/watchers.h \
-	web/store/write/committer.c web/store/write/committer.h
+	web/store/write/committer.c web/store/write/committer.h \
+	web/store/write/folding.c web/store/write/folding.h \
+	web/store/write/lost.c web/store/write/lost.h \
+	web/store/write/spare.c web/store/write/spare.h \
+	web/store/write/transaction.c web/store/write/transaction.h
 libwebstore_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS) $(LIBPQ_CFLAGS)
 libwebstore_la_LIBADD = libobject.la libtracker.la libtrackbase.la $(SQLITE_LIBS) -lm
 

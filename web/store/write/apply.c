@@ -254,6 +254,11 @@ int apply_patch(struct state *st, struct state_run *r, const struct ingest_op *o
 	return segment_status(st, r, r->segment, &news, err);
 }
 
+int apply_expire(struct db *d, struct err *err)
+{
+	return db_run(d, DB_idempotency_expire, err, "i", clock_wall_ms() - APPLY_IDEMPOTENCY_MS);
+}
+
 int apply_untag(struct state *st, struct state_run *r, const char *key, struct err *err)
 {
 	int64_t there;

@@ -6,10 +6,11 @@
 
 #include "web/store/write/ingest.h"
 #include "web/store/write/intake.h"
-#include "web/store/write/state.h"
+#include "web/store/state/state.h"
 
 /* How long the name of a repeatable request is kept. */
 #define APPLY_IDEMPOTENCY_MS (INT64_C(7) * 24 * 3600 * 1000)
+int apply_expire(struct db *d, struct err *err); /* forgets those that are older */
 
 /* A batch of more series takes several rows of the ingest log: folding a row costs about as much as its series. */
 #define APPLY_ROW_SERIES 2000

@@ -9,7 +9,7 @@
 
 #include "web/store/write/ingest.h"
 #include "web/store/write/intake.h"
-#include "web/store/write/state.h"
+#include "web/store/state/state.h"
 
 /* One change on its way: filled by copy on the caller's thread, then the writer's thread's. */
 struct change {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "web/store/write/state.h"
+#include "web/store/state/state.h"
 
 #define SEGMENT_LOST_MS INT64_C(60000) /* a journal of a run that lives speaks every 10 s */
 

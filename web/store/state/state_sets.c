@@ -1,6 +1,6 @@
 /* state_sets.c: what a batch of points will ask for, looked up and made by sets: a fixed number of round trips however
  * many keys it has. Where the database is in this process a look-up costs nothing, and each is made when needed. */
-#include "web/store/write/state_inside.h"
+#include "web/store/state/state_inside.h"
 
 #include <string.h>
 

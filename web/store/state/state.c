@@ -1,5 +1,5 @@
 /* state.c: the writer's memory of rows, loaded when first needed: its life, and the flush of what changed. */
-#include "web/store/write/state_inside.h"
+#include "web/store/state/state_inside.h"
 
 #include <stdlib.h>
 #include <string.h>

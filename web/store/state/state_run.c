@@ -1,5 +1,5 @@
 /* state_run.c: runs with their segments, and experiments by name. */
-#include "web/store/write/state_inside.h"
+#include "web/store/state/state_inside.h"
 
 #include <limits.h>
 #include <string.h>

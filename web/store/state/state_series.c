@@ -1,5 +1,5 @@
 /* state_series.c: what lies below a run: keys, series, visible summaries, journals. */
-#include "web/store/write/state_inside.h"
+#include "web/store/state/state_inside.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* state_spikes.c: spikes are found when points are folded, and where that may be minutes away, when they come. */
-#include "web/store/write/state_inside.h"
+#include "web/store/state/state_inside.h"
 
 #include <string.h>
 

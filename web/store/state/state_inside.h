@@ -4,7 +4,7 @@
 
 #include "web/store/base/map.h"
 #include "web/store/points/spike.h"
-#include "web/store/write/state.h"
+#include "web/store/state/state.h"
 
 #define STATE_FULL_MAX 16 /* that are folded at once */
 

@@ -1,0 +1,190 @@
+/* folding.c: the pace of folding. */
+#include "web/store/write/folding.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "tracker/base/clock.h"
+#include "web/store/points/fold.h"
+#include "web/store/state/state.h"
+#include "web/store/write/apply.h"
+
+#define FOLD_IDLE_S 0.25
+#define FOLD_FEW_POINTS 4096 /* fewer may wait until they are FOLD_AGE_S old */
+#define FOLD_AGE_S 2.0
+#define FOLD_BUSY_AGE_S 5.0
+#define COUNT_EVERY_S 30.0 /* what others log */
+
+void folding_ask(struct folding *f)
+{
+	atomic_store(&f->asked, true);
+}
+
+void folding_done(struct folding *f)
+{
+	atomic_store(&f->asked, false);
+}
+
+int folding_count(struct folding *f, struct err *err)
+{
+	struct db *d = f->t->db;
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_log_totals, err, "");
+
+	f->counted_s = clock_mono_s();
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		f->rows = (uint64_t)db_i64(q, COL_log_totals_rows);
+		f->points = (uint64_t)db_i64(q, COL_log_totals_points);
+		db_stop(q);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static bool others_write(const struct folding *f)
+{
+	return db_shared(f->t->db) && !db_lost(f->t->db);
+}
+
+void folding_look(struct folding *f)
+{
+	if (others_write(f))
+		backlog_look(&f->backlog, f->t->db, clock_mono_s(), NULL);
+}
+
+void folding_recount(struct folding *f)
+{
+	if (others_write(f) && clock_mono_s() >= f->counted_s + COUNT_EVERY_S)
+		folding_count(f, NULL);
+}
+
+static uint64_t less(uint64_t from, uint64_t n)
+{
+	return from > n ? from - n : 0;
+}
+
+void folding_note(struct folding *f, const struct folding_logged *l)
+{
+	if (!f->points && l->points)
+		f->oldest_s = clock_mono_s();
+	f->rows = less(f->rows + l->rows, l->rows_gone);
+	f->points = less(f->points + l->points, l->points_gone);
+}
+
+/* Where others write too. */
+static bool shared_due(const struct folding *f, double now_s)
+{
+	const int64_t *runs;
+
+	return !f->never && now_s >= f->after_s &&
+	       (state_full(f->t->state, &runs) || backlog_due(&f->backlog, now_s) ||
+		(atomic_load(&f->asked) && f->backlog.oldest));
+}
+
+bool folding_due(const struct folding *f, double quiet_s, double now_s)
+{
+	if (db_shared(f->t->db))
+		return shared_due(f, now_s);
+	if (!f->points || f->never || now_s < f->after_s)
+		return false;
+	if (atomic_load(&f->asked))
+		return true;
+	return now_s - quiet_s >= FOLD_IDLE_S && (f->points >= FOLD_FEW_POINTS || now_s - f->oldest_s >= FOLD_AGE_S);
+}
+
+double folding_due_at(const struct folding *f, double quiet_s, double now_s)
+{
+	double at = quiet_s + FOLD_IDLE_S;
+
+	if (folding_due(f, quiet_s, now_s))
+		return now_s;
+	if (db_shared(f->t->db))
+		return db_lost(f->t->db) ? INFINITY : f->backlog.looked_s + BACKLOG_LOOK_S;
+	if (!f->points || f->never)
+		return INFINITY;
+	if (f->points < FOLD_FEW_POINTS && at < f->oldest_s + FOLD_AGE_S)
+		at = f->oldest_s + FOLD_AGE_S;
+	return at < f->after_s ? f->after_s : at;
+}
+
+bool folding_pressing(const struct folding *f, double now_s)
+{
+	if (db_shared(f->t->db))
+		return shared_due(f, now_s);
+	if (!f->points || f->never || now_s < f->after_s)
+		return false;
+	return f->points >= FOLDING_BUSY_POINTS || now_s - f->oldest_s >= FOLD_BUSY_AGE_S;
+}
+
+/* 1: folding is ours as long as this transaction lasts; 0: another process is at it. */
+static int is_ours(struct db *d, struct err *err)
+{
+	int64_t mine = !db_shared(d);
+	int rc = mine ? 0 : db_int(d, &mine, DB_fold_mine, err, "");
+
+	return rc < 0 ? rc : mine != 0;
+}
+
+static void mark_alerted(struct state *st, const struct fold_result *f)
+{
+	struct state_run *r;
+	size_t i;
+
+	for (i = 0; i < f->alerted_count; i++)
+		if (!state_run_by_id(st, f->alerted[i], &r, NULL))
+			state_mark(st, r, true);
+}
+
+/* Inside a transaction. 1: it was ours to do; 0: another process is at it. */
+static int fold(struct folding *f, uint64_t max_points, struct fold_result *done, struct err *err)
+{
+	struct db *d = f->t->db;
+	struct fold_bound bound = { .points = max_points };
+	int rc, ours = is_ours(d, err);
+
+	if (ours < 0)
+		return ours;
+	bound.last_row = atomic_load(&f->asked) ? INT64_MAX : backlog_bound(&f->backlog, clock_mono_s());
+	bound.run_count = state_full(f->t->state, &bound.runs);
+	rc = ours ? fold_some(d, &bound, done, err) : 0;
+	if (!rc && !db_shared(d))
+		rc = apply_expire(d, err);
+	if (!rc)
+		mark_alerted(f->t->state, done);
+	return rc ? rc : ours;
+}
+
+/* After the commit. ours: as fold, or what failed. */
+static void note_folded(struct folding *f, int ours, const struct fold_result *done)
+{
+	double now_s = clock_mono_s();
+
+	f->backlog.looked_s = 0;
+	if (ours <= 0)
+		f->after_s = now_s + (ours ? 5 : 1);
+	if (ours < 0)
+		return;
+	f->rows = less(f->rows, done->rows);
+	f->points = less(f->points, done->points);
+	f->oldest_s = now_s;
+	if (!ours)
+		return;
+	state_folded(f->t->state);
+	if (!done->rows && db_shared(f->t->db))
+		f->after_s = now_s + 0.1; /* its runs are being written to */
+}
+
+int folding_some(struct folding *f, uint64_t max_points, uint64_t *ret_rev, struct err *err)
+{
+	struct fold_result done = { 0 };
+	int rc = transaction_begin(f->t, err), ours = 0;
+
+	*ret_rev = 0;
+	if (!rc)
+		rc = ours = fold(f, max_points, &done, err);
+	if (rc >= 0)
+		rc = state_flush(f->t->state, ret_rev, err);
+	rc = transaction_finish(f->t, rc, err);
+	note_folded(f, rc ? rc : ours, &done);
+	free(done.alerted);
+	return rc;
+}

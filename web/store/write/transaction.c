@@ -1,0 +1,81 @@
+/* transaction.c: begin, commit, undo, and the wait for a database that is away. */
+#include "web/store/write/transaction.h"
+
+#include "tracker/base/clock.h"
+#include "web/store/state/state.h"
+#include "web/store/write/queue.h"
+
+#define AWAY_S 10.0 /* writes wait so long for a database that went away */
+#define AGAIN_S 0.2 /* between two tries to reach it */
+
+/* One try; a new connection trusts nothing that was remembered. */
+static int reach(struct transaction *t, bool *ret_committed, struct err *err)
+{
+	double now_s = clock_mono_s();
+	int rc = db_recover(t->db, ret_committed, err);
+
+	state_drop(t->state);
+	if (!rc)
+		t->away_since_s = 0;
+	else if (!t->away_since_s)
+		t->away_since_s = now_s;
+	return rc;
+}
+
+static int reach_in_time(struct transaction *t, struct err *err)
+{
+	bool committed;
+	int rc;
+
+	while ((rc = reach(t, &committed, err)) && !queue_ended(t->queue) && clock_mono_s() < t->away_since_s + AWAY_S)
+		clock_sleep_s(AGAIN_S);
+	return rc;
+}
+
+bool transaction_look(struct transaction *t)
+{
+	bool committed;
+
+	if (!db_lost(t->db) || db_recover(t->db, &committed, NULL))
+		return false;
+	state_drop(t->state);
+	t->away_since_s = 0;
+	return true;
+}
+
+int transaction_begin(struct transaction *t, struct err *err)
+{
+	int rc = db_lost(t->db) ? reach_in_time(t, err) : db_still_there(t->db, err);
+
+	state_begin(t->state);
+	return rc ? rc : db_run(t->db, DB_begin, err, "");
+}
+
+/* The connection broke while committing: nobody is told anything until it is known whether it was done. */
+static int ask_outcome(struct transaction *t, struct err *err)
+{
+	bool committed = false;
+
+	while (reach(t, &committed, err)) {
+		if (queue_ended(t->queue) && clock_mono_s() > t->away_since_s + AWAY_S)
+			return err->code;
+		clock_sleep_s(AGAIN_S);
+	}
+	return committed ? 0 : err_set(err, ERR_BUSY, "the database went away; nothing of this was stored");
+}
+
+int transaction_finish(struct transaction *t, int rc, struct err *err)
+{
+	bool committing = !rc;
+
+	if (!rc)
+		rc = db_run(t->db, DB_commit, err, "");
+	if (rc && committing && db_lost(t->db))
+		rc = ask_outcome(t, err);
+	if (rc) {
+		if (db_in_transaction(t->db))
+			db_run(t->db, DB_rollback, NULL, "");
+		state_drop(t->state);
+	}
+	return rc;
+}
