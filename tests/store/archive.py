@@ -189,7 +189,8 @@ def lost(folder, s3):
     cut(folder, server, path)
     equal(server.request("GET", chart)[0], 200, "its copy was put back")
     equal(server.stop(), 0, "exit code")
-    equal(server.stderr().count(name), 1, "lines of the log that name it")
+    undumped(folder, s3, path, name)
+    equal(server.stderr().count(f"team/{name}"), 2, "lines of the log that name it: lost, damaged")
 
 
 def damaged(folder, server, path, name):
@@ -198,7 +199,8 @@ def damaged(folder, server, path, name):
     with open(path, "rb") as f:
         good = f.read()
     index = int.from_bytes(good[-24:-16], "little")
-    for bad, word in ((bytes(len(good)), name.encode()), (bytes(index) + good[index:], b"damaged")):
+    word = f"team/{name}".encode()
+    for bad in (bytes(len(good)), bytes(index) + good[index:]):
         with open(path, "wb") as f:
             f.write(bad)
         status, _, body = server.request("GET", f"/api/v1/series?run={run}&key=loss&buckets=5")
@@ -206,6 +208,19 @@ def damaged(folder, server, path, name):
         for question in STREAMS:
             status, _, body = server.request("GET", question.format(run))
             check(status == 500 and word in body, f"a stream of a damaged object: {question}: {status} {body[:300]}")
+    with open(path, "wb") as f:
+        f.write(good)
+
+
+def undumped(folder, s3, path, name):
+    """Damaged points are not carried to another store."""
+    with open(path, "rb") as f:
+        good = f.read()
+    with open(path, "wb") as f:
+        f.write(good[:100] + bytes([good[100] ^ 1]) + good[101:])
+    done = subprocess.run([lib.PROGRAM, "migrate", "--dump", lib.in_database(folder).get("DPTRACK_DB", folder)], capture_output=True,
+                          env=s3.environment(), text=True, timeout=120)
+    check(done.returncode and f"team/{name}" in done.stderr, f"a dump of damaged points: {done.returncode} {done.stderr}")
     with open(path, "wb") as f:
         f.write(good)
 

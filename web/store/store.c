@@ -99,12 +99,14 @@ static int take_lock(struct store *s, struct err *err)
 
 static int keep_folders(struct store *s, const struct store_opts *o, struct err *err)
 {
+	const struct archives_source archives = archiver_source(s);
+
 	s->work = work_new();
 	s->background = work_new();
 	s->columns = columns_new();
 	s->keysets = keysets_new();
 	s->outlines = outlines_new();
-	s->archives = archives_new(archiver_fetch, s);
+	s->archives = archives_new(&archives);
 	pthread_mutex_init(&s->checked_lock, NULL);
 	if (!s->work || !s->background || !s->columns || !s->keysets || !s->outlines || !s->archives)
 		return err_set(err, ERR_NOMEM, "store: out of memory");

@@ -42,11 +42,19 @@ struct archiver {
 	size_t wanted_count;
 };
 
-int archiver_fetch(void *store, const char *object, uint64_t from, size_t n, void *to, struct err *err)
+static int fetch(void *store, const char *object, uint64_t from, size_t n, void *to, struct err *err)
 {
-	struct store *s = store;
+	return loose_read(((struct store *)store)->files, object, from, n, to, err);
+}
 
-	return loose_read(s->files, object, from, n, to, err);
+static void find_key(void *store, const char *object, char *ret, size_t room)
+{
+	loose_key(((struct store *)store)->files, object, ret, room);
+}
+
+struct archives_source archiver_source(struct store *s)
+{
+	return (struct archives_source){ .fetch = fetch, .key = find_key, .arg = s };
 }
 
 static bool goes_on(void *arg)
@@ -105,8 +113,7 @@ static int read_whole(struct archiver *a, const struct archive *x, unsigned char
 	}
 	sha256_end(&sha, came);
 	if (!rc && strcmp(came, x->object.sha256))
-		rc = err_set(err, ERR_DAMAGED, "the archive %s in the object store is damaged; put back a copy of it",
-			     x->object.name);
+		rc = archives_damaged(a->s->archives, x->object.name, err);
 	return rc;
 }
 

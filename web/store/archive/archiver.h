@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
+#include "web/store/points/archive.h"
 
 struct archiver;
 struct store;
@@ -17,7 +18,7 @@ struct store;
 int archiver_start(struct archiver **ret, struct store *s, int64_t after_ms, struct err *err);
 void archiver_stop(struct archiver *a); /* while the writer still runs; NULL is fine */
 
-/* For archives_new, of a store: a part of an object. */
-int archiver_fetch(void *store, const char *object, uint64_t from, size_t n, void *to, struct err *err);
+/* For archives_new, of a store: its objects. */
+struct archives_source archiver_source(struct store *s);
 
 #endif

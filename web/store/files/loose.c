@@ -293,6 +293,16 @@ int loose_read(struct artifacts *a, const char *object, uint64_t from, size_t n,
 	return rc;
 }
 
+void loose_key(struct artifacts *a, const char *object, char *ret, size_t room)
+{
+	const struct objects *o = artifacts_objects(a);
+	char key[OBJECT_KEY_MAX + 1];
+
+	if (o)
+		objects_key(o, object, key);
+	snprintf(ret, room, "%s", o ? key : object);
+}
+
 void loose_stop(struct artifacts *a)
 {
 	if (a && artifacts_objects(a))

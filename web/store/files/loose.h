@@ -23,6 +23,9 @@ void loose_free(struct loose *l);					   /* NULL is fine */
  * it is not asked. ERR_BUSY; ERR_DAMAGED: it has no such object. */
 int loose_read(struct artifacts *a, const char *object, uint64_t from, size_t n, void *to, struct err *err);
 
+/* Its key in the object store; the name where none was named. */
+void loose_key(struct artifacts *a, const char *object, char *ret, size_t room);
+
 void loose_stop(struct artifacts *a); /* what waits for the object store ends soon, also what begins to */
 
 #endif

@@ -1,10 +1,12 @@
 /* walk.c: all rows of a store, and those that archived chunks would be, in one order: so a store is the same text, and
  * fills another one the same, wherever its points lie. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "web/store/move/move_inside.h"
 #include "web/store/points/archive.h"
+#include "web/store/points/chunk.h"
 
 /* A chunk of one of the archives. */
 struct away {
@@ -22,6 +24,7 @@ struct walk {
 	size_t n, at;
 	unsigned char *bytes; /* of one */
 	size_t room;
+	struct sum_point points[CHUNK_POINTS]; /* of the same */
 };
 
 static int no_memory(struct err *err)
@@ -60,8 +63,17 @@ static int fetch(void *arg, const char *object, uint64_t from, size_t n, void *t
 	return rc || f.got == n ? rc : err_set(err, ERR_IO, "%s is shorter than it was", key);
 }
 
+static void find_key(void *arg, const char *object, char *ret, size_t room)
+{
+	char key[OBJECT_KEY_MAX + 1];
+
+	move_key_of(arg, object, key);
+	snprintf(ret, room, "%s", key);
+}
+
 static int open_archive(struct walk *w, struct move_end *e, struct db_rows *q, struct err *err)
 {
+	const struct archives_source source = { .fetch = fetch, .key = find_key, .arg = e };
 	struct archived *grown = realloc(w->archives, (w->archive_count + 1) * sizeof *grown);
 	int rc;
 
@@ -70,7 +82,7 @@ static int open_archive(struct walk *w, struct move_end *e, struct db_rows *q, s
 	w->archives = grown;
 	if (!e->objects)
 		return err_set(err, ERR_USAGE, "points of runs lie in an object store: name it (s3://BUCKET/PREFIX)");
-	if (!e->archives && !(e->archives = archives_new(fetch, e)))
+	if (!e->archives && !(e->archives = archives_new(&source)))
 		return no_memory(err);
 	rc = archived_object(&w->archives[w->archive_count], e->archives, db_str(q, COL_archive_all_object),
 			     (uint64_t)db_i64(q, COL_archive_all_bytes), err);
@@ -113,6 +125,19 @@ static int list_away(struct walk *w, struct err *err)
 	return 0;
 }
 
+/* The chunk's bytes, which are what they were: a row takes its place where they go. */
+static int read_away(struct walk *w, const struct away *a, struct err *err)
+{
+	const struct archived *archive = &w->archives[a->archive];
+	struct chunk c;
+	int rc = archived_read(archive, a->entry, 0, a->entry->bytes, w->bytes, err);
+
+	if (!rc && (chunk_open(&c, w->bytes, a->entry->bytes) || chunk_points(&c, w->points)))
+		rc = err_set(err, ERR_DAMAGED, "chunk %lld is damaged", (long long)a->entry->id);
+	archived_outcome(archive, rc, err);
+	return rc;
+}
+
 static int give_away(struct walk *w, const struct away *a, struct err *err)
 {
 	const struct archive_entry *e = a->entry;
@@ -132,7 +157,7 @@ static int give_away(struct walk *w, const struct away *a, struct err *err)
 		w->room = (size_t)e->bytes + 1;
 	}
 	v[6].at = w->bytes;
-	rc = archived_read(&w->archives[a->archive], e, 0, e->bytes, w->bytes, err);
+	rc = read_away(w, a, err);
 	return rc ? rc : w->row(w->arg, &(struct db_row){ .table = w->chunks, .values = v, .n = 7 }, err);
 }
 
@@ -156,20 +181,27 @@ static int on_row(void *arg, const struct db_row *r, struct err *err)
 int move_walk(struct move_end *from, int (*row)(void *arg, const struct db_row *r, struct err *err), void *arg,
 	      struct err *err)
 {
-	struct walk w = { .row = row, .arg = arg, .chunks = tables_named("chunk") };
+	struct walk *w = calloc(1, sizeof *w);
 	size_t i;
-	int rc = open_archives(&w, from, err);
+	int rc;
 
+	if (!w)
+		return no_memory(err);
+	w->row = row;
+	w->arg = arg;
+	w->chunks = tables_named("chunk");
+	rc = open_archives(w, from, err);
 	if (!rc)
-		rc = list_away(&w, err);
+		rc = list_away(w, err);
 	if (!rc)
-		rc = tables_walk(from->d, on_row, &w, err);
+		rc = tables_walk(from->d, on_row, w, err);
 	if (!rc)
-		rc = give_below(&w, INT64_MAX, err);
-	for (i = 0; i < w.archive_count; i++)
-		archived_done(&w.archives[i]);
-	free(w.archives);
-	free(w.away);
-	free(w.bytes);
+		rc = give_below(w, INT64_MAX, err);
+	for (i = 0; i < w->archive_count; i++)
+		archived_done(&w->archives[i]);
+	free(w->archives);
+	free(w->away);
+	free(w->bytes);
+	free(w);
 	return rc;
 }

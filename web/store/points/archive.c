@@ -8,6 +8,7 @@
 
 #include "tracker/base/crc32c.h"
 #include "tracker/base/little.h"
+#include "tracker/base/log.h"
 #include "web/store/points/scan.h"
 
 #define ENTRY_BYTES 56
@@ -19,6 +20,8 @@
 #define PIECES 64
 #define INDEXES 64
 #define INDEX_IDLE_BYTES ((size_t)64 << 20)
+#define KEY_BYTES 1025 /* of an object store */
+#define DAMAGED "the object %.400s, which holds points of a run, is damaged; put back a copy of it"
 
 /* --- form --------------------------------------------------------------------------------------------------- */
 
@@ -78,12 +81,6 @@ void archive_add_index(struct buf *to, const struct archive_list *l, uint64_t ch
 	buf_add(to, bytes, TAIL_BYTES);
 }
 
-static int is_damaged(const char *object, struct err *err)
-{
-	return err_set(err, ERR_DAMAGED, "store: the archive %s in the object store is damaged; put back a copy of it",
-		       object);
-}
-
 /* Chunks by id, and none of it outside what stands before the index. */
 static bool in_order(const struct archive_list *l, uint64_t chunk_bytes)
 {
@@ -119,22 +116,21 @@ struct piece {
 };
 
 struct archives {
-	archives_fetch *fetch;
-	void *arg;
-	pthread_mutex_t lock;
+	struct archives_source from;
+	pthread_mutex_t lock; /* of all below */
+	char said[ARCHIVE_NAME_BYTES]; /* to be damaged, in the log */
 	uint64_t now;
 	struct piece piece[PIECES];
 	struct archives_index *index[INDEXES];
 };
 
-struct archives *archives_new(archives_fetch *fetch, void *arg)
+struct archives *archives_new(const struct archives_source *from)
 {
 	struct archives *s = calloc(1, sizeof *s);
 
 	if (!s)
 		return NULL;
-	s->fetch = fetch;
-	s->arg = arg;
+	s->from = *from;
 	pthread_mutex_init(&s->lock, NULL);
 	return s;
 }
@@ -193,18 +189,38 @@ static void keep_piece(struct archives *s, const char *object, uint64_t from, si
 	snprintf(oldest->object, sizeof oldest->object, "%s", object);
 }
 
-/* Bytes that turned out to be damaged: the object's copy may be mended. */
+/* Under the lock: the object's copy may be mended. */
 static void forget_pieces(struct archives *s, const char *object)
 {
 	size_t i;
 
-	pthread_mutex_lock(&s->lock);
 	for (i = 0; i < PIECES; i++)
 		if (s->piece[i].bytes && !strcmp(s->piece[i].object, object)) {
 			free(s->piece[i].bytes);
 			s->piece[i] = (struct piece){ .bytes = NULL };
 		}
+}
+
+int archives_damaged(struct archives *s, const char *object, struct err *err)
+{
+	char key[KEY_BYTES];
+	bool said;
+
+	s->from.key(s->from.arg, object, key, sizeof key);
+	pthread_mutex_lock(&s->lock);
+	forget_pieces(s, object);
+	said = !strcmp(s->said, object);
+	snprintf(s->said, sizeof s->said, "%s", object);
 	pthread_mutex_unlock(&s->lock);
+	if (!said)
+		log_error(DAMAGED, key);
+	return err_set(err, ERR_DAMAGED, "store: " DAMAGED, key);
+}
+
+void archived_outcome(const struct archived *a, int rc, struct err *err)
+{
+	if (rc == ERR_DAMAGED && a->index && !(err && strstr(err->text, a->index->object)))
+		archives_damaged(a->of, a->index->object, err);
 }
 
 /* The piece that `at` lies in, from the store. */
@@ -213,7 +229,7 @@ static int fetch_piece(struct archives *s, const struct archives_index *x, uint6
 	uint64_t from = at - at % PIECE_BYTES;
 	size_t n = x->bytes - from < PIECE_BYTES ? (size_t)(x->bytes - from) : PIECE_BYTES;
 	unsigned char *bytes = malloc(n);
-	int rc = bytes ? s->fetch(s->arg, x->object, from, n, bytes, err)
+	int rc = bytes ? s->from.fetch(s->from.arg, x->object, from, n, bytes, err)
 		       : err_set(err, ERR_NOMEM, "store: out of memory");
 
 	if (rc) {
@@ -234,7 +250,7 @@ static int read_object(struct archives *s, const struct archives_index *x, uint6
 	int rc = 0;
 
 	if (from > x->bytes || n > x->bytes - from)
-		return is_damaged(x->object, err);
+		return archives_damaged(s, x->object, err);
 	while (n && !rc) {
 		pthread_mutex_lock(&s->lock);
 		got = copy_known(s, x->object, from, n, at);
@@ -265,7 +281,7 @@ static int load_index(struct archives *s, struct archives_index *x, struct err *
 {
 	unsigned char tail[TAIL_BYTES], *bytes;
 	uint64_t at, n;
-	int rc = x->bytes < TAIL_BYTES ? is_damaged(x->object, err)
+	int rc = x->bytes < TAIL_BYTES ? archives_damaged(s, x->object, err)
 				       : read_object(s, x, x->bytes - TAIL_BYTES, TAIL_BYTES, tail, err);
 
 	if (rc)
@@ -274,15 +290,15 @@ static int load_index(struct archives *s, struct archives_index *x, struct err *
 	n = x->bytes - TAIL_BYTES - at;
 	if (memcmp(tail + 16, MAGIC, 8) || little_get_u32(tail + 12) != VERSION || at > x->bytes - TAIL_BYTES ||
 	    n % ENTRY_BYTES || n / ENTRY_BYTES > ARCHIVE_CHUNKS_MAX)
-		return is_damaged(x->object, err);
+		return archives_damaged(s, x->object, err);
 	bytes = malloc((size_t)n + 1);
 	rc = bytes ? read_object(s, x, at, (size_t)n, bytes, err) : err_set(err, ERR_NOMEM, "store: out of memory");
 	if (!rc && crc32c(0, bytes, (size_t)n) != little_get_u32(tail + 8))
-		rc = is_damaged(x->object, err);
+		rc = archives_damaged(s, x->object, err);
 	if (!rc)
 		rc = parse_index(x, bytes, (size_t)n, err);
 	if (!rc && !in_order(&x->list, at))
-		rc = is_damaged(x->object, err);
+		rc = archives_damaged(s, x->object, err);
 	free(bytes);
 	return rc;
 }
@@ -356,8 +372,6 @@ int archived_object(struct archived *ret, struct archives *s, const char *object
 		x->bytes = bytes;
 		rc = load_index(s, x, err);
 		if (rc) {
-			if (rc == ERR_DAMAGED)
-				forget_pieces(s, object);
 			index_free(x);
 			return rc;
 		}
@@ -379,12 +393,6 @@ void archived_done(struct archived *a)
 	if (last)
 		index_free(a->index);
 	*a = (struct archived){ .of = NULL };
-}
-
-void archived_forget(const struct archived *a)
-{
-	if (a->index)
-		forget_pieces(a->of, a->index->object);
 }
 
 size_t archived_find(const struct archived *a, int64_t id)
@@ -430,6 +438,6 @@ int archived_read(const struct archived *a, const struct archive_entry *e, size_
 		  struct err *err)
 {
 	if (from > e->bytes || n > e->bytes - from)
-		return is_damaged(a->index->object, err);
+		return archives_damaged(a->of, a->index->object, err);
 	return read_object(a->of, a->index, e->offset + from, n, to, err);
 }

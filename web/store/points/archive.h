@@ -39,12 +39,20 @@ void archive_add_index(struct buf *to, const struct archive_list *l, uint64_t ch
  * Any thread. */
 struct archives;
 
-/* Reads n bytes of an object; waits for some seconds at most. ERR_BUSY: it cannot be had now. ERR_DAMAGED:
- * it is lost. */
-typedef int archives_fetch(void *arg, const char *object, uint64_t from, size_t n, void *to, struct err *err);
+/* Where objects lie. */
+struct archives_source {
+	/* Reads n bytes of one; waits for some seconds at most. ERR_BUSY: it cannot be had now. ERR_DAMAGED: it is
+	 * lost. */
+	int (*fetch)(void *arg, const char *object, uint64_t from, size_t n, void *to, struct err *err);
+	void (*key)(void *arg, const char *object, char *ret, size_t room); /* its name in the object store */
+	void *arg;
+};
 
-struct archives *archives_new(archives_fetch *fetch, void *arg); /* NULL when out of memory */
-void archives_free(struct archives *s);				 /* NULL is fine */
+struct archives *archives_new(const struct archives_source *from); /* copied; NULL when out of memory */
+void archives_free(struct archives *s);				   /* NULL is fine */
+
+/* ERR_DAMAGED: err, and once in a row the log, name the object's key; what is kept of it is read anew next time. */
+int archives_damaged(struct archives *s, const char *object, struct err *err);
 
 /* The run's archive, or the part of a series; with its index held until archived_done. */
 struct archived {
@@ -58,8 +66,8 @@ int archived_series(struct archived *ret, struct db *d, int64_t series, struct e
 int archived_object(struct archived *ret, struct archives *s, const char *object, uint64_t bytes, struct err *err);
 void archived_done(struct archived *a); /* one that is all zeros is fine */
 
-/* Its bytes were damaged: they are read from the store next time. Of all zeros is fine. */
-void archived_forget(const struct archived *a);
+/* How reading it ended: what is ERR_DAMAGED is archives_damaged, unless err names it already. Of all zeros is fine. */
+void archived_outcome(const struct archived *a, int rc, struct err *err);
 
 /* The position of the first chunk whose id is not below. */
 size_t archived_find(const struct archived *a, int64_t id);

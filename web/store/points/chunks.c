@@ -175,11 +175,10 @@ int chunks_next(struct chunks *c, struct err *err)
 	return next_archived(c, err);
 }
 
-void chunks_stop(struct chunks *c, int rc)
+void chunks_stop(struct chunks *c, int rc, struct err *err)
 {
 	stop_body(c);
-	if (rc == ERR_DAMAGED)
-		archived_forget(&c->archived);
+	archived_outcome(&c->archived, rc, err);
 	if (c->rows)
 		db_stop(c->rows);
 	archived_done(&c->archived);

@@ -40,8 +40,8 @@ int chunks_start_step(struct chunks *c, struct db *d, int64_t series, int64_t n,
 int chunks_next(struct chunks *c, struct err *err); /* 1 there is one, 0 the end, or negative */
 int chunks_load(struct chunks *c, struct err *err); /* the data of the one that a walk of heads stands at */
 
-/* Always, also behind the end. rc: how it went; what was ERR_DAMAGED in an archive is not kept in memory. */
-void chunks_stop(struct chunks *c, int rc);
+/* Always, also behind the end. rc, err: how it went; damage in an archive names the object (archived_outcome). */
+void chunks_stop(struct chunks *c, int rc, struct err *err);
 
 #define CHUNKS_LAST (((int64_t)1 << 20) - 1)
 

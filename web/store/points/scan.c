@@ -31,7 +31,7 @@ int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *ar
 		return rc;
 	while (!rc && (rc = chunks_next(&w, err)) > 0)
 		rc = give_chunk(&w, fn, arg, err);
-	chunks_stop(&w, rc);
+	chunks_stop(&w, rc, err);
 	return rc;
 }
 
@@ -59,7 +59,7 @@ int scan_series_window(struct db *d, int64_t series, const struct scan_window *w
 		return rc;
 	while (!rc && (rc = chunks_next(&head, err)) > 0)
 		rc = overlaps(&head, w) ? load_and_give(&head, fn, arg, err) : 0;
-	chunks_stop(&head, rc);
+	chunks_stop(&head, rc, err);
 	return rc;
 }
 
@@ -230,7 +230,7 @@ static int give_heads(struct scan_group_source *p, int64_t series, int64_t numbe
 		return rc;
 	while (!rc && (rc = chunks_next(&head, err)) > 0)
 		rc = give_head(p, &head, o, err);
-	chunks_stop(&head, rc);
+	chunks_stop(&head, rc, err);
 	return rc;
 }
 
@@ -250,8 +250,7 @@ int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struc
 	if (!rc && number * CHUNK_POINTS < (int64_t)folded)
 		rc = give_heads(&p, series, number, o, err);
 	blob_close(p.blob);
-	if (rc == ERR_DAMAGED)
-		archived_forget(&p.archived);
+	archived_outcome(&p.archived, rc, err);
 	archived_done(&p.archived);
 	free(p.bytes);
 	return rc;

@@ -104,7 +104,7 @@ static int take_chunks(struct line *l, struct db *d, struct err *err)
 	if (rc)
 		return rc;
 	rc = take_walked(l, &w, err);
-	chunks_stop(&w, rc);
+	chunks_stop(&w, rc, err);
 	if (!rc && l->taken == before)
 		return err_set(err, ERR_GONE,
 			       "points of the run are not there any more: it was removed for good meanwhile, or the "

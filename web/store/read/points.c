@@ -162,11 +162,11 @@ static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 	while (!rc && (rc = chunks_next(&w, err)) > 0) {
 		rc = take_chunk(c, &w, err);
 		if (!rc && enough(c)) {
-			chunks_stop(&w, rc);
+			chunks_stop(&w, rc, err);
 			return 0;
 		}
 	}
-	chunks_stop(&w, rc);
+	chunks_stop(&w, rc, err);
 	c->series_done = !rc;
 	if (!rc)
 		rc = scan_log(d, c->run.id, &s->id, 1, tail_points, &t, err);
