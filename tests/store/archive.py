@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -102,6 +103,14 @@ def folded(folder):
     return lib.number(folder, "SELECT count(*) FROM log") == 0
 
 
+def told(server, **want):
+    """What /metrics says of archives."""
+    text = server.request("GET", "/metrics")[2].decode()
+    got = {name: int(re.search(rf"^dptrack_archive_{name}_total (\d+)$", text, re.M)[1]) for name in want}
+    equal(got, want, "/metrics")
+    check(bool(want["runs"]) == (float(re.search(r"^dptrack_archive_last_timestamp_seconds (\S+)$", text, re.M)[1]) > 1.7e9), text)
+
+
 def moves_there(folder, s3):
     """What rows answered, archives do."""
     server = serve(folder, s3, "--artifacts", ADDRESS, *NEVER)
@@ -117,6 +126,7 @@ def moves_there(folder, s3):
     same(asked(server, runs + [going]), want, "archived")
     same(asked(server, runs + [going]), want, "archived, again")
     equal(len(objects(s3) - kept), 3, "objects of archives")
+    told(server, runs=3, series=9, returns=0, failures=0, bytes=lib.number(folder, "SELECT sum(bytes) FROM archive"))
     alone = lib.number(folder, f"SELECT coalesce(sum(length(c.data)), 0) FROM chunk c JOIN series s ON s.id = c.id / 1048576 "
                            f"JOIN run r ON r.id = s.run_id WHERE r.uuid = '{going}'")
     check(rows_left(folder) == alone and alone < before, f"{rows_left(folder)} bytes of rows, {alone} of the run that goes on, {before}")
@@ -146,6 +156,7 @@ def goes_on(server, folder, runs):
     equal([a for a in answers if a != (200, {"accepted": 10})], [], "new points")
     equal(server.json("POST", "/api/2.0/mlflow/runs/log-batch", repeat)[0], 200, "log-batch")
     equal(archived(folder), n - 1, "it is rows again")
+    told(server, runs=0, returns=1, failures=0)
     got = server.request("GET", f"/api/v1/export/series.jsonl?run={run}&key=loss")[2]
     check(got.startswith(old) and got.count(b"\n") == old.count(b"\n") + 1, f"old points and one: {got[len(old):]}")
     lines = server.request("GET", f"/api/v1/export/series.csv?run={run}&key=more")[2].splitlines()
@@ -164,6 +175,7 @@ def away(server, folder, s3, runs, going):
         equal(server.request("GET", question.format(runs[1]))[0], 503, f"a stream without the object store: {question}")
     equal(post(server, runs[1], points("loss", 99999, 1))[0], 503, "a point of an archived run")
     check(time.monotonic() - began < 25, "answers without the object store")
+    told(server, runs=0, returns=0, failures=1)
     equal(post(server, going, points("loss", 99999, 1))[0], 200, "a point of another run")
     equal(server.request("GET", f"/api/v1/series?run={going}&key=loss&buckets=5")[0], 200, "its chart")
     back = s3server.S3(s3.folder, port=port)

@@ -335,6 +335,21 @@ void store_fold(struct store *s, double wait_s)
 		clock_sleep_s(0.002);
 }
 
+static void add_archive_stats(struct store *s, struct store_stats *ret)
+{
+	struct archiver_stats a;
+
+	archiver_stats(s->archiver, &a);
+	ret->archives = s->archiver;
+	ret->archived_runs = a.runs;
+	ret->archived_series = a.series;
+	ret->archived_points = a.points;
+	ret->archived_bytes = a.bytes;
+	ret->archive_returns = a.returns;
+	ret->archive_failures = a.failures;
+	ret->archived_last_ms = a.last_ms;
+}
+
 void store_stats(struct store *s, struct store_stats *ret)
 {
 	if (s->writer)
@@ -346,6 +361,7 @@ void store_stats(struct store *s, struct store_stats *ret)
 	ret->wal_bytes = file_bytes(s->path, "-wal");
 	ret->sqlite_bytes = db_memory_bytes();
 	ret->outline_bytes = outlines_bytes(s->outlines);
+	add_archive_stats(s, ret);
 	ret->rw_handles = 1;
 	ret->sqlite_version = db_engine(NULL);
 }

@@ -117,6 +117,10 @@ struct store_stats {
 	uint64_t db_bytes, wal_bytes;
 	uint64_t sqlite_bytes, outline_bytes; /* of memory: connections and their pages; outlines of charted chunks */
 	uint64_t records_bad;                /* well framed but not applied, since open */
+	bool archives; /* points of ended runs may move to an object store; what follows is since open */
+	uint64_t archived_runs, archived_series, archived_points, archived_bytes; /* bytes: of their objects */
+	uint64_t archive_returns, archive_failures; /* runs that became rows again; moves that failed, either way */
+	int64_t archived_last_ms; /* 0: none was */
 	int write_error;                     /* enum err_code of the last failed commit; 0 after one that succeeded */
 	char write_error_text[256];
 	int rw_handles;                      /* always 1 */

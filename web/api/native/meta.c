@@ -199,6 +199,22 @@ static void store_metrics(struct buf *out, const struct store_stats *s)
 	metric(out, "dptrack_store_write_error", "gauge", "1 while the last commit failed.", s->write_error ? 1 : 0);
 }
 
+static void archive_metrics(struct buf *out, const struct store_stats *s)
+{
+	metric(out, "dptrack_archive_runs_total", "counter",
+	       "Ended runs whose points this process moved to the object store since start.",
+	       (double)s->archived_runs);
+	metric(out, "dptrack_archive_series_total", "counter", "Their series.", (double)s->archived_series);
+	metric(out, "dptrack_archive_points_total", "counter", "Their points.", (double)s->archived_points);
+	metric(out, "dptrack_archive_bytes_total", "counter", "Bytes of their objects.", (double)s->archived_bytes);
+	metric(out, "dptrack_archive_returns_total", "counter", "Archived runs that went on and are rows again.",
+	       (double)s->archive_returns);
+	metric(out, "dptrack_archive_failures_total", "counter", "Moves to the object store or back that failed.",
+	       (double)s->archive_failures);
+	metric(out, "dptrack_archive_last_timestamp_seconds", "gauge", "When a run was last moved there; 0: none was.",
+	       (double)s->archived_last_ms / 1e3);
+}
+
 enum call_next on_metrics_text_get(struct call *c)
 {
 	struct follow_stats f;
@@ -216,6 +232,8 @@ enum call_next on_metrics_text_get(struct call *c)
 		counter_metrics(&c->out, c->api->counters);
 	store_stats(c->api->store, &s);
 	store_metrics(&c->out, &s);
+	if (s.archives)
+		archive_metrics(&c->out, &s);
 	if (c->api->follow) {
 		follow_stats(c->api->follow, &f);
 		metric(&c->out, "dptrack_follow_files", "gauge", "Files followed.", (double)f.files);

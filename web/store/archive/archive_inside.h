@@ -7,7 +7,7 @@
 #include "web/store/write/ingest.h"
 
 struct archive_totals {
-	int64_t chunks, points, logged;
+	int64_t chunks, points, logged, series;
 };
 
 /* A run's points as an object. */

@@ -9,6 +9,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/cond.h"
+#include "tracker/base/log.h"
 #include "tracker/base/sha256.h"
 #include "web/store/archive/archive_inside.h"
 #include "web/store/base/parts.h"
@@ -40,6 +41,8 @@ struct archiver {
 	bool stop;
 	struct wanted wanted[WANTED_MAX];
 	size_t wanted_count;
+	struct archiver_stats stats;
+	bool failing; /* which was said */
 };
 
 static int fetch(void *store, const char *object, uint64_t from, size_t n, void *to, struct err *err)
@@ -71,6 +74,54 @@ static bool goes_on(void *arg)
 static int submit(struct archiver *a, const struct change_ops *kind, const struct archive *x, struct err *err)
 {
 	return ingest_submit(a->s, &(struct ingest_op){ .kind = kind, .more = x }, NULL, NULL, err);
+}
+
+/* --- what /metrics tells ------------------------------------------------------------------------------------ */
+
+static void note_gone(struct archiver *a, const struct archive *x)
+{
+	struct archiver_stats *s = &a->stats;
+
+	pthread_mutex_lock(&a->lock);
+	s->runs++;
+	s->series += (uint64_t)x->totals.series;
+	s->points += (uint64_t)x->totals.points;
+	s->bytes += x->object.bytes;
+	s->last_ms = clock_wall_ms();
+	a->failing = false;
+	pthread_mutex_unlock(&a->lock);
+}
+
+static void note_return(struct archiver *a)
+{
+	pthread_mutex_lock(&a->lock);
+	a->stats.returns++;
+	a->failing = false;
+	pthread_mutex_unlock(&a->lock);
+}
+
+/* The log hears of the first one in a row. */
+static void note_failure(struct archiver *a, const struct err *why)
+{
+	bool said;
+
+	pthread_mutex_lock(&a->lock);
+	said = a->failing;
+	a->failing = true;
+	a->stats.failures++;
+	pthread_mutex_unlock(&a->lock);
+	if (!said)
+		log_warn("points of ended runs do not move to the object store or back: %s", why->text);
+}
+
+void archiver_stats(struct archiver *a, struct archiver_stats *ret)
+{
+	*ret = (struct archiver_stats){ .runs = 0 };
+	if (!a)
+		return;
+	pthread_mutex_lock(&a->lock);
+	*ret = a->stats;
+	pthread_mutex_unlock(&a->lock);
 }
 
 /* --- points that come back ---------------------------------------------------------------------------------- */
@@ -117,6 +168,7 @@ static int read_whole(struct archiver *a, const struct archive *x, unsigned char
 	return rc;
 }
 
+/* 1: they are rows now; 0: they were. */
 static int bring_back(struct archiver *a, const char *run, struct err *err)
 {
 	struct archive x = { .run_id = 0 };
@@ -139,7 +191,9 @@ static int bring_back(struct archiver *a, const char *run, struct err *err)
 		rc = submit(a, &archive_change_undo, &x, err);
 	archived_done(&index);
 	free(bytes);
-	return rc == ERR_EXISTS ? 0 : rc; /* another process has done it */
+	if (rc == ERR_EXISTS) /* another process has done it */
+		return 0;
+	return rc ? rc : 1;
 }
 
 /* Under the lock. */
@@ -238,7 +292,12 @@ static void bring_wanted(struct archiver *a)
 		int rc = bring_back(a, run, &err);
 
 		/* of a run that is no more, who writes to it hears from its row */
-		settle(a, run, rc == ERR_NOENT || rc == ERR_GONE ? 0 : rc, &err);
+		rc = rc == ERR_NOENT || rc == ERR_GONE ? 0 : rc;
+		if (rc > 0)
+			note_return(a);
+		else if (rc && rc != ERR_CANCELED)
+			note_failure(a, &err);
+		settle(a, run, rc < 0 ? rc : 0, &err);
 	}
 }
 
@@ -263,6 +322,18 @@ static int next_ended(struct archiver *a, int64_t before_ms, struct archive *io,
 	return rc;
 }
 
+/* 0 also where the run goes on, is too large or is no more. */
+static int send_away(struct archiver *a, struct archive *x, struct err *err)
+{
+	int rc = archive_pack(x, a->s, goes_on, a, err);
+
+	if (!rc)
+		rc = submit(a, &archive_change_put, x, err);
+	if (!rc)
+		note_gone(a, x);
+	return rc == ERR_EXISTS || rc == ERR_LIMIT || rc == ERR_NOENT || rc == ERR_GONE ? 0 : rc;
+}
+
 /* Seconds until the next look. */
 static double look(struct archiver *a)
 {
@@ -272,13 +343,12 @@ static double look(struct archiver *a)
 	int rc = lease_take(&a->lease, &err);
 
 	while (rc > 0 && goes_on(a) && (rc = next_ended(a, clock_wall_ms() - a->after_ms, &x, &err)) > 0) {
-		rc = archive_pack(&x, a->s, goes_on, a, &err);
-		if (!rc)
-			rc = submit(a, &archive_change_put, &x, &err);
-		rc = !rc || rc == ERR_EXISTS || rc == ERR_LIMIT || rc == ERR_NOENT || rc == ERR_GONE
-			     ? lease_take(&a->lease, &err) : rc;
+		rc = send_away(a, &x, &err);
+		rc = rc ? rc : lease_take(&a->lease, &err);
 		bring_wanted(a);
 	}
+	if (rc < 0 && rc != ERR_CANCELED)
+		note_failure(a, &err);
 	if (rc < 0 && pause_s < AGAIN_S)
 		pause_s = AGAIN_S;
 	return pause_s < LOOK_LEAST_S ? LOOK_LEAST_S : pause_s > LOOK_MOST_S ? LOOK_MOST_S : pause_s;

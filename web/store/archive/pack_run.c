@@ -31,7 +31,7 @@ int archive_read_totals(struct db *d, int64_t run_id, struct archive_totals *ret
 	if (rc || (rc = db_next(d, q, err)) <= 0)
 		return rc;
 	*ret = (struct archive_totals){ db_i64(q, COL_archive_totals_chunks), db_i64(q, COL_archive_totals_points),
-					db_i64(q, COL_archive_totals_logged) };
+					db_i64(q, COL_archive_totals_logged), 0 };
 	db_stop(q);
 	return 0;
 }
@@ -141,6 +141,7 @@ static int add_all(struct packing *p, struct err *err)
 	int rc;
 
 	while ((rc = next_series(p, after, err)) > 0) {
+		p->a->totals.series += rc;
 		rc = 0;
 		for (i = 0; i < p->series_count && !rc; i++)
 			rc = add_series(p, p->series[i], err);
