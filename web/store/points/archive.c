@@ -219,7 +219,7 @@ int archives_damaged(struct archives *s, const char *object, struct err *err)
 
 void archived_outcome(const struct archived *a, int rc, struct err *err)
 {
-	if (rc == ERR_DAMAGED && a->index && !(err && strstr(err->text, a->index->object)))
+	if (rc == ERR_DAMAGED && a->index)
 		archives_damaged(a->of, a->index->object, err);
 }
 

@@ -66,7 +66,7 @@ int archived_series(struct archived *ret, struct db *d, int64_t series, struct e
 int archived_object(struct archived *ret, struct archives *s, const char *object, uint64_t bytes, struct err *err);
 void archived_done(struct archived *a); /* one that is all zeros is fine */
 
-/* How reading it ended: what is ERR_DAMAGED is archives_damaged, unless err names it already. Of all zeros is fine. */
+/* How reading it ended: what is ERR_DAMAGED is archives_damaged. Of all zeros is fine. */
 void archived_outcome(const struct archived *a, int rc, struct err *err);
 
 /* The position of the first chunk whose id is not below. */
