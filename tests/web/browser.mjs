@@ -7,6 +7,8 @@ import path from 'node:path';
 import { builddir } from './serve.mjs';
 
 const WAIT_MS = 30000;
+/** Pixels from a panel's corner that are its own, round as it is. */
+const CORNER = 8;
 
 export const require = createRequire(path.join(builddir, 'tests/web/work/x.js'));
 const { chromium } = require('playwright-core');
@@ -43,8 +45,22 @@ export async function drawn(page) {
 	}, null, { timeout: WAIT_MS });
 }
 
-/** Fails where axe finds something serious, or the page is wider than its window. */
+/** Fails where an open panel leaves the window, is cut off by what it stands in, or lies behind something. */
+export async function whole(page) {
+	const hidden = await page.evaluate((inset) => [...document.querySelectorAll('.picker')].flatMap((panel) => {
+		panel.scrollIntoView({ block: 'nearest' });
+		const { left, right, top, bottom } = panel.getBoundingClientRect();
+		const heights = [top + inset, Math.min(bottom, innerHeight) - inset];
+		const lost = [left + inset, right - inset].flatMap((x) => heights.map((y) => [x, y]))
+			.filter(([x, y]) => !panel.contains(document.elementFromPoint(x, y)));
+		return lost.map((c) => `${panel.getAttribute('aria-label')}: ${c.map(Math.round)}`);
+	}), CORNER);
+	assert.deepEqual(hidden, [], 'corners of open panels that cannot be seen');
+}
+
+/** Fails where axe finds something serious, the page is wider than its window, or an open panel is not whole. */
 export async function clean(page) {
+	await whole(page);
 	await page.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
 	const { violations } = await page.evaluate(() => globalThis.axe.run(document));
 	assert.deepEqual(violations.filter((v) => ['serious', 'critical'].includes(v.impact))

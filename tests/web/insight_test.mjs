@@ -82,11 +82,13 @@ test('a healthy run says what bounds it, and is compared with another', async (t
 	assert.equal(await img.getAttribute('alt'), w.pairs[0].sentence);
 });
 
-test('a run without steps has no such box', async (t) => {
+test('a run without steps has no such box; its page follows it without a chart', async (t) => {
 	const { id } = await here.ask('POST', 'runs', { experiment: 'speed', name: 'empty' });
 	const page = await here.open(t, '?e=speed&r=' + id);
 	await page.waitForSelector('.runpage h1', WAIT);
-	await page.waitForLoadState('networkidle');
+	await page.waitForSelector('.app[data-ready="true"]', WAIT);
+	await here.ask('PATCH', 'runs/' + id, { notes: 'told later' });
+	await page.waitForSelector('.markdown >> text=told later', WAIT);
 	assert.equal(await page.locator('.speed').count(), 0);
 });
 

@@ -354,8 +354,13 @@ test('rank by step: own time beside the usual rank, the slow one named', () => {
 	assert.deepEqual(h.cells, [[5, 5, 5], [9, 9, 5], [5, 5, 5]]);
 	assert.deepEqual(h.usual, [5, 5, 5]);
 	assert.deepEqual([h.from, h.to], [[1, 3, 5], [2, 4, 6]]);
-	assert.deepEqual(p.mostOftenSlow(h), { rank: 1, share: 2 / 3 });
-	assert.equal(p.mostOftenSlow(p.heatOf([series('phase/step', 0, [1, 1])], sign)), null);
+	const rows = p.rankRows(h);
+	assert.deepEqual(rows.map((r) => [r.rank, r.mean, r.highest, r.more, r.slow]),
+		[[0, 5, 5, 0, 0], [1, 23 / 3, 9, 23 / 15 - 1, 2 / 3], [2, 5, 5, 0, 0]]);
+	assert.equal(p.mostOftenSlow(rows), rows[1]);
+	assert.equal(p.mostOftenSlow(p.rankRows(p.heatOf([series('phase/step', 0, [1, 1])], sign))), null);
+	const part = p.rankRows({ ranks: [0, 1], from: [1, 2], to: [1, 2], cells: [[2, NaN], [2, 4]], usual: [2, 4] });
+	assert.deepEqual(part.map((r) => [r.mean, r.more]), [[2, 0], [3, 0]]);
 	assert.deepEqual(p.heatOf([], sign).ranks, []);
 });
 

@@ -5,7 +5,8 @@
 //
 // k.reach(selector): Tab, until the focus is there; k.enter: and Enter; k.press(key, …); k.type(words).
 // k.at(selector): once the focus is there by itself.
-// k.says(selector, pattern), k.lines(chart, n), k.address(pattern) and k.gone(selector) say that it is done.
+// k.says(selector, pattern), k.lines(chart, n), k.address(pattern) and k.gone(selector) say that it is done;
+// k.whole(): that what a panel holds can be seen.
 export const tasks = [
 	{ name: 'seeds as one line and one row', part: 'groups', at: '?e=sweep', async act(k) {
 		await k.enter('button:text-is("all but seed")');
@@ -18,6 +19,11 @@ export const tasks = [
 	} },
 	{ name: 'any two columns as points, with the Pareto front', part: 'why', at: '?e=sweep', async act(k) {
 		await k.enter('section[aria-label="scatter"] h2 button');
+		await k.enter('.scatter button[aria-label^="colour:"]');
+		await k.whole();
+		await k.type('wd');
+		await k.press('Enter');
+		await k.address(/sc=.*wd/);
 		await k.enter('button:text-is("Pareto front")');
 		await k.address(/front/);
 	} },
@@ -25,6 +31,7 @@ export const tasks = [
 		await k.says('.scatter .said', /^12 points\. (Cannot tell|Higher).*Best acc/);
 		await k.enter('.scatter button:text-is("table")');
 		await k.says('.values caption', /the scatter: 12 runs/);
+		await k.whole();
 		await k.press('Escape');
 		await k.gone('.values');
 	} },
@@ -59,6 +66,9 @@ export const tasks = [
 	} },
 	{ name: 'two metrics in one chart', part: 'panels', at: '?e=sweep', async act(k) {
 		await k.enter('button:text-is("add a panel")');
+		await k.enter('.panel button[aria-label^="metrics:"]');
+		await k.whole();
+		await k.press('Escape');
 		await k.reach('.panel .pattern');
 		await k.type('loss$');
 		await k.press('Enter');
@@ -71,19 +81,21 @@ export const tasks = [
 		await k.press('Enter');
 		await k.lines('panel = train/loss * 2', 12);
 	} },
-	{ name: 'the values of a chart as a table', part: 'panels', at: '?e=sweep', async act(k) {
-		await k.enter('figure:has([data-chart="train/loss"]) button:text-is("table")');
-		await k.says('.values caption', /train\/loss: 12 lines/);
-		await k.press('Escape');
-		await k.gone('.values');
-	} },
 	{ name: 'curves over the time of day', part: 'panels', at: '?e=sweep', async act(k) {
 		await k.enter('[aria-label="x axis"] button:text-is("clock")');
 		await k.address(/x=clock/);
 	} },
+	{ name: 'the values of a chart as a table', part: 'panels', at: '?e=sweep', async act(k) {
+		await k.enter('figure:has([data-chart="train/loss"]) button:text-is("table")');
+		await k.says('.values caption', /train\/loss: 12 lines/);
+		await k.whole();
+		await k.press('Escape');
+		await k.gone('.values');
+	} },
 	{ name: 'the ends of the y axis', part: 'panels', at: '?e=sweep', async act(k) {
 		await k.enter('figure:has([data-chart="train/loss"]) .limits button:text-is("y")');
 		await k.reach('[aria-label="y to"]');
+		await k.whole();
 		await k.type('0.5');
 		await k.press('Tab');
 		await k.address(/y=~0\.5~train/);
@@ -126,6 +138,29 @@ export const tasks = [
 		await k.press('n');
 		await k.says('h1', /previous run/);
 	} },
+	{ name: 'what each rank took at a step, in words and as a table', part: 'run page', at: '?e=ranks&r=RANKED',
+		async act(k) {
+			const card = '.ranked:has([data-rank-chart="phase/forward"])';
+			await k.enter('section[aria-label="By rank"] h2 button');
+			await k.reach('[data-rank-chart="phase/forward"]');
+			await k.lines('phase/forward', 16);
+			await k.press('Home');
+			await k.says(`${card} .readout`, /^step 1: rank 1 0\.7, /);
+			await k.says(`${card} .said`, /^20 ranks\. Highest mean: rank 1/);
+			await k.says(`${card} figcaption`, /the 12 highest and the 4 lowest of 20 ranks/);
+			await k.enter(`${card} button:text-is("table")`);
+			await k.says('.values caption', /phase\/forward by rank: 20 lines/);
+		} },
+	{ name: 'when a rank was slower than the others', part: 'run page', at: '?e=ranks&r=RANKED', async act(k) {
+		await k.reach('.heat canvas');
+		await k.press('ArrowDown');
+		await k.says('.ranks .readout', /^rank 1, step 1: .* 40 % more than the usual rank$/);
+		await k.reach('.ranks input[type=checkbox]');
+		await k.press('Space');
+		await k.enter('.ranks button:text-is("table")');
+		await k.says('.ranks .values caption', /own time .*: 20 ranks/);
+		await k.says('.ranks .values tbody tr:nth-child(2)', /^rank 1700 ms700 ms40 %100 %$/);
+	} },
 	{ name: 'a run as the baseline of the others', part: 'table', at: '?e=sweep', async act(k) {
 		if (k.narrow) {
 			await k.enter('.cards .name');
@@ -142,6 +177,7 @@ export const tasks = [
 	{ name: 'a column that a formula makes', part: 'table', at: '?e=sweep&c=p:lr', async act(k) {
 		await (k.narrow ? k.tool('columns') : k.enter('.head button:text-is("columns")'));
 		await k.reach('[aria-label="Find a column"]');
+		await k.whole();
 		await k.type('= params.lr * 100');
 		await k.press('Enter', 'Escape');
 		if (k.narrow) return k.says('.cards .what', /params\.lr ?\* 100 10/);

@@ -4,16 +4,31 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { test } from 'node:test';
-import { charted, clean, drawn, until } from '../browser.mjs';
+import { charted, clean, drawn, until, whole } from '../browser.mjs';
 import { builddir } from '../serve.mjs';
 import { stage } from '../stage.mjs';
 import { tasks } from './tasks.mjs';
 
 const TABS_MAX = 400;
+/** More than one chart draws. */
+const RANKS = 20;
 const all = process.env.TASKS === 'all';
 const here = stage((logdir) => execFileSync(path.join(builddir, 'tests/web/told_record'), [logdir]));
 
-/** 12 runs of two rates, two decays and three seeds. */
+/** A run of many ranks, one of them slower. */
+async function ranked() {
+	const { id } = await here.ask('POST', 'runs', { experiment: 'ranks', name: 'ranked' });
+	const times = (slow) => [['phase/step', 1], ['phase/forward', slow ? 0.7 : 0.5],
+		['phase/comm_exposed', slow ? 0.3 : 0.5]];
+	const at = (i, rank) => ([key, value]) => ({ key, value, step: i + 1, wall_time: 1.7e9 + i, ...rank });
+	const all = (i) => Array.from({ length: RANKS }, (_, rank) => times(rank === 1).map(at(i, { rank }))).flat();
+	for (let i = 0; i < 40; i++)
+		await here.ask('POST', `runs/${id}/metrics`,
+			{ points: [at(i)(['train/loss', 1 / (i + 1)]), ...all(i)] });
+	return id;
+}
+
+/** 12 runs of two rates, two decays and three seeds; beside them one of many ranks. */
 async function fill() {
 	for (let i = 0; i < 12; i++) {
 		const params = { lr: String([0.1, 1][i % 2]), wd: String([0, 2][(i >> 1) % 2]), seed: String(i >> 2),
@@ -29,9 +44,10 @@ async function fill() {
 	}
 	for (const name of ['one', 'two', 'three', 'four', 'five'])
 		await here.ask('POST', 'runs', { experiment: 'team/' + name, name: 'r' });
+	const RANKED = await ranked();
 	const { runs: told } = await here.ask('GET', 'runs?experiment=told');
 	const { runs: sweep } = await here.ask('GET', 'runs?experiment=sweep&order_by=metrics."val/acc".max+DESC');
-	return { ONE: told.find((r) => r.name === 'one').id, RUN: sweep[0].id };
+	return { ONE: told.find((r) => r.name === 'one').id, RUN: sweep[0].id, RANKED };
 }
 let filled = null;
 
@@ -68,6 +84,7 @@ function keysOf(page, width, colorScheme) {
 		says: (selector, pattern) => until(() => page.locator(selector).first().textContent({ timeout: 1000 })
 			.catch(() => ''), (s) => pattern.test(s), `${selector} says ${pattern}`),
 		lines: (chart, n) => charted(page, chart, (d) => d.lines.length === n),
+		whole: () => whole(page),
 		gone: (selector) => page.waitForSelector(selector, { state: 'detached', timeout: 30000 }),
 		address: (pattern) => until(() => decodeURIComponent(page.url()), (u) => pattern.test(u),
 			String(pattern)),
@@ -80,7 +97,7 @@ async function doTask(t, task, { width, colorScheme }) {
 	const page = await here.open(t, 'health');
 	await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
 	await page.setViewportSize({ width, height: 844 });
-	await page.goto(here.server.url + task.at.replace(/ONE|RUN/, (w) => ids[w]));
+	await page.goto(here.server.url + task.at.replace(/ONE|RUN|RANKED/, (w) => ids[w]));
 	if (/r=|e=sweep(?!.*report)/.test(task.at)) await drawn(page);
 	await task.act(keysOf(page, width, colorScheme));
 	await clean(page);

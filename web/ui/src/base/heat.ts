@@ -51,16 +51,30 @@ export function heatOf(series: readonly RankSeries[], sign: Readonly<Record<stri
 	};
 }
 
-/**
- * The rank that is most often clearly (more than `margin`) above the usual one, and in what share of the columns; null
- * for none.
- */
-export function mostOftenSlow(h: Heat, margin = 0.05): { rank: number; share: number } | null {
-	let best: { rank: number; share: number } | null = null;
-	h.ranks.forEach((rank, r) => {
-		const slow = h.cells[r]!.filter((v, c) => v > h.usual[c]! * (1 + margin)).length;
-		const share = h.usual.length ? slow / h.usual.length : 0;
-		if (share > (best?.share ?? 0)) best = { rank, share };
+/** A rank's row as a whole. */
+export interface RankRow {
+	rank: number;
+	mean: number;
+	highest: number;
+	/** What it has more than the usual rank in the same columns, as a share of that. */
+	more: number;
+	/** The share of all columns in which it is clearly above the usual rank. */
+	slow: number;
+}
+
+/** What each row says as a whole; clearly above is by more than `margin`. */
+export function rankRows(h: Heat, margin = 0.05): RankRow[] {
+	return h.ranks.map((rank, r) => {
+		const row = h.cells[r]!;
+		const at = row.flatMap((v, c) => (Number.isFinite(v) ? [c] : []));
+		const [own, usual] = [row, h.usual].map((values) => at.reduce((a, c) => a + values[c]!, 0));
+		const slow = at.filter((c) => row[c]! > h.usual[c]! * (1 + margin)).length / h.usual.length;
+		return { rank, mean: own! / at.length, highest: Math.max(...at.map((c) => row[c]!)),
+			more: own! / usual! - 1, slow };
 	});
-	return best;
+}
+
+/** The rank that is most often clearly above the usual one; null for none. */
+export function mostOftenSlow(rows: readonly RankRow[]): RankRow | null {
+	return rows.reduce<RankRow | null>((best, r) => (r.slow > (best?.slow ?? 0) ? r : best), null);
 }

@@ -68,6 +68,14 @@ export function unwant(key: string, who: object): void {
 	if (!list?.size) wanted.delete(key);
 }
 
+/** Whether charts have had a frame in which to want their points: none may be within reach of the window. */
+let placed = false;
+
+export function chartsPlaced(): void {
+	placed = true;
+	schedule();
+}
+
 let scheduled = false;
 
 export function schedule(): void {
@@ -126,7 +134,7 @@ export async function fill(): Promise<void> {
 	const todo = missing();
 	if (!todo.length) {
 		const noCharts = !metricKeys.value.length || !['compare', 'run'].includes(view.value.page);
-		if (!asking && !loading.value && (wanted.size || noCharts)) settled.value = true;
+		if (!asking && !loading.value && (wanted.size || placed || noCharts)) settled.value = true;
 		return;
 	}
 	await Promise.all(todo.map(ask));

@@ -6,8 +6,10 @@ import { useEffect, useRef } from 'preact/hooks';
 import type { RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
 import { bytes, count, seconds } from '../../base/format.ts';
-import { heatOf, mostOftenSlow, type Heat, type RankSeries } from '../../base/heat.ts';
+import { heatOf, mostOftenSlow, rankRows, type Heat, type RankRow, type RankSeries } from '../../base/heat.ts';
 import { cellAt, drawHeat } from '../../charts/heat.ts';
+import { Opener } from '../base/bits.tsx';
+import { DataTable } from '../base/datatable.tsx';
 import { theme } from '../base/theme.ts';
 
 /** What can be shown: the series that it is made of, with their signs. */
@@ -111,6 +113,19 @@ function Readout({ at, o }: { at: [number, number] | null; o: MapOptions }) {
 		{at ? words(o.h, o.measure, at) : <span class="dim">{colours}</span>}</p>;
 }
 
+const percent = (v: number) => Math.round(v * 100) + ' %';
+
+/** A button that opens what each rank's row says as a whole. */
+function Table({ rows, measure }: { rows: readonly RankRow[]; measure: string }) {
+	const open = useSignal(false);
+	const row = (r: RankRow) => ({ id: String(r.rank), name: 'rank ' + r.rank, cells: [say(measure, r.mean),
+		say(measure, r.highest), Number.isFinite(r.more) ? percent(r.more) : '–', percent(r.slow)] });
+	const head = ['rank', 'mean', 'highest', 'more than the usual rank', 'of the time by over 5 %'];
+	return <span class="numbers"><Opener word="table" open={open} panel={(close) =>
+		<DataTable name="ranks over steps" head={head} rows={rows} row={row} close={close}
+			caption={`${measureOf(measure).label}: ${count(rows.length, 'rank')}`} />} /></span>;
+}
+
 function Map(o: MapOptions) {
 	const { h, slow } = o;
 	const box = useRef<HTMLCanvasElement>(null);
@@ -170,7 +185,8 @@ export function Ranks({ r }: { r: RunDetail }) {
 	const ranks = Math.max(new Set(r.ranks).size, s.rankPhases(r.id)?.length ?? 0);
 	const h = useRanks(r, measure, ranks).value;
 	if (ranks < 2) return null;
-	const slow = measure.value === 'own' ? mostOftenSlow(h) : null;
+	const rows = rankRows(h);
+	const slow = measure.value === 'own' ? mostOftenSlow(rows) : null;
 	const turn = () => (against.value = !against.value);
 	return (
 		<section class="box ranks" aria-label="Ranks over steps">
@@ -182,10 +198,11 @@ export function Ranks({ r }: { r: RunDetail }) {
 				</select>
 				<label><input type="checkbox" checked={against.value}
 					onChange={turn} /> against the usual rank</label>
+				{rows.length > 0 && <Table rows={rows} measure={measure.value} />}
 				{slow && (
-					<span class={slow.share > 0.5 ? 'warn' : 'dim'}>
+					<span class={slow.slow > 0.5 ? 'warn' : 'dim'}>
 						Rank {slow.rank} was more than 5 % slower than the usual rank
-						in {Math.round(slow.share * 100)} % of the time.</span>
+						in {percent(slow.slow)} of the time.</span>
 				)}
 			</p>
 			{h.ranks.length ? <Map h={h} measure={measure.value} against={against.value}

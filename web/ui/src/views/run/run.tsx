@@ -142,6 +142,10 @@ export function RunPage({ id }: { id: string }) {
 	useEffect(() => {
 		if (run) document.title = `${run.name} · ${run.experiment} · dptrack`;
 	}, [run]);
+	useEffect(() => {
+		// behind the frame in which charts see whether they are on the screen
+		if (run) requestAnimationFrame(() => setTimeout(s.chartsPlaced));
+	}, [run?.id]);
 	if (wrong) return <><main><Empty title="This run cannot be shown"><p>{wrong}</p></Empty></main><Header /></>;
 	if (!run) return <><main class="wait" aria-busy="true" /><Header /></>;
 	return (
