@@ -1,7 +1,8 @@
 # One rank of a training run: set-up, step, loop, evaluation, report.
 libtrainer_la_SOURCES += trainer/run/blame.c trainer/run/blame.h trainer/run/console.c trainer/run/console.h trainer/run/engine.c trainer/run/engine.h trainer/run/evaluate.c \
 	trainer/run/evaluate.h trainer/run/exec.c trainer/run/exec.h trainer/run/exec_host.c \
-	trainer/run/exec_stream.c trainer/run/exec_stream.h trainer/run/exec_time.c trainer/run/exec_time.h trainer/run/exec_value.c trainer/run/exec_value.h trainer/run/hooks.c trainer/run/hooks.h \
+	trainer/run/exec_stream.c trainer/run/exec_stream.h trainer/run/exec_stream_inside.h trainer/run/exec_stream_program.c \
+	trainer/run/exec_stream_time.c trainer/run/exec_time.c trainer/run/exec_time.h trainer/run/exec_value.c trainer/run/exec_value.h trainer/run/hooks.c trainer/run/hooks.h \
 	trainer/run/inputs.c trainer/run/inputs.h \
 	trainer/run/nonfinite.c trainer/run/nonfinite.h \
 	trainer/run/points.c trainer/run/points.h trainer/run/report.c trainer/run/report.h trainer/run/saver.c \
