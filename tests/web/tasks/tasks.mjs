@@ -150,6 +150,7 @@ export const tasks = [
 			await k.says(`${card} figcaption`, /the 12 highest and the 4 lowest of 20 ranks/);
 			await k.enter(`${card} button:text-is("table")`);
 			await k.says('.values caption', /phase\/forward by rank: 20 lines/);
+			await k.says('.values thead', /^ranklowesthighest1581215/);
 		} },
 	{ name: 'when a rank was slower than the others', part: 'run page', at: '?e=ranks&r=RANKED', async act(k) {
 		await k.reach('.heat canvas');

@@ -6,12 +6,16 @@ import { DataTable } from '../base/datatable.tsx';
 
 const PLACES = 12;
 
-/** So many places between the ends of the lines. */
+/** A step or an epoch, as the server tells it in the digits of a chart. */
+const isWhole = (x: number) => Math.abs(x - Math.round(x)) < 1e-6;
+
+/** So many places between the ends of the lines, whole where all their points are. */
 function places(lines: readonly ChartLine[]): number[] {
 	const ends = lines.flatMap((l) => (l.xs.length ? [l.xs[0]!, l.xs[l.xs.length - 1]!] : []));
 	const [from, to] = [Math.min(...ends), Math.max(...ends)];
 	if (!(from <= to)) return [];
-	return [...new Set(Array.from({ length: PLACES }, (_, i) => from + ((to - from) * i) / (PLACES - 1)))];
+	const all = Array.from({ length: PLACES }, (_, i) => from + ((to - from) * i) / (PLACES - 1));
+	return [...new Set(lines.every((l) => l.xs.every(isWhole)) ? all.map(Math.round) : all)];
 }
 
 interface Options {
