@@ -69,6 +69,19 @@ def imported(folder):
     return into, want
 
 
+def beside(folder):
+    """What add_hparams wrote below a run's folder stands with the run, whether the folder is followed or imported."""
+    source, into, made = os.path.join(folder, "beside"), os.path.join(folder, "beside-into"), os.path.join(folder, "foreign")
+    shutil.copytree(os.path.join(made, "vision", "torch"), os.path.join(source, "vision", "torch"))
+    shutil.copytree(os.path.join(made, "sweep", "trial"), os.path.join(source, "vision", "torch", "1795160303.5"))
+    said = run("import", source, "--logdir", into)
+    lib.check(said.startswith("1 run, 2 files,"), said)
+    tables = [list(csv.DictReader(io.StringIO(run("export", "--csv", "--experiment", "vision", "--logdir", where)))) for where in (source, into)]
+    got = [[{k: v for k, v in r.items() if k.startswith(("params.", "metrics."))} for r in t] for t in tables]
+    lib.equal(got[1], got[0], "the runs, their params and metrics")
+    lib.check(len(got[0]) == 1 and any(k.startswith("params.") for k in got[0][0]), f"one run with params: {got[0]}")
+
+
 def deep(folder):
     """A run far below the folder that is named is found as any other."""
     source, into = os.path.join(folder, "deep"), os.path.join(folder, "deep-into")
@@ -186,6 +199,7 @@ def refused(folder):
 def main():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         into, want = imported(folder)
+        beside(folder)
         deep(folder)
         stopped_on_the_way(folder)
         exported(folder, into, want)

@@ -17,6 +17,7 @@
 #include "tracker/event/record.h"
 #include "web/cli/cli.h"
 #include "web/cli/journals.h"
+#include "web/store/follow/beside.h"
 
 #define FILE_MAX ((size_t)8 << 30)
 
@@ -33,11 +34,20 @@ struct import {
 struct import_run {
 	char id[33], writer[33];
 	char experiment[512], name[512];
+	bool beside; /* the file tells of the run of the folder above its own */
 };
+
+/* Where the folder ends that is the run; NULL: it is the one that is imported. */
+static const char *folder_end(const char *path, bool beside)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && beside ? memrchr(path, '/', (size_t)(slash - path)) : slash;
+}
 
 static void name_run(const struct import *im, const char *path, struct import_run *ret)
 {
-	const char *slash = strrchr(path, '/'), *first = strchr(path, '/');
+	const char *slash = folder_end(path, ret->beside), *first = strchr(path, '/');
 	size_t folder = slash ? (size_t)(slash - path) : 0;
 	char key[8192], hex[65];
 
@@ -168,7 +178,7 @@ static int deliver(struct import *im, const struct import_run *run, const char *
 				  .world_size = 1,
 				  .experiment = text_of(run->experiment),
 				  .run_name = text_of(run->name),
-				  .segment = im->segment,
+				  .segment = run->beside ? 0 : im->segment,
 				  .ordered = true,
 				  .first_step = c->restart_step,
 				  .first_epoch = c->restart_step };
@@ -221,8 +231,10 @@ static int import_one(void *user, const char *path, struct err *err)
 	im->ours += c.ours;
 	im->damaged += !rc && !c.records;
 	if (!rc && c.records && !c.ours) {
+		run.beside = beside_find(im->from, path, false) == BESIDE_YES;
 		name_run(im, path, &run);
-		place(im, path, &c);
+		if (!run.beside)
+			place(im, path, &c);
 		rc = deliver(im, &run, path, &records, &c, err);
 		im->files++;
 		im->scalars += c.scalars;

@@ -1,7 +1,7 @@
 /* beside.h: hparams that lie beside their run. `add_hparams` of PyTorch and tensorboardX opens a folder of its own
  * below the run's and writes there what it is given, ended at once, then the metrics: not a run, but words on the one
- * above. Trials of a search look the same and are runs; they come in numbers, or below a folder that holds none.
- * Private to web/store. */
+ * above. Trials of a search look the same and are runs; they come in numbers, or below a folder that holds none. A
+ * followed folder and one that is imported are read alike. */
 #ifndef DPT_STORE_BESIDE_H
 #define DPT_STORE_BESIDE_H
 
