@@ -188,6 +188,19 @@ static void sha_known_values(void **state)
 	}
 }
 
+static void both_are_the_definition(const uint32_t h[8], const uint32_t other[8], const unsigned char *p, size_t blocks)
+{
+	uint32_t got[2][8], want[2][8];
+
+	memcpy(got[0], h, sizeof(got[0]));
+	memcpy(got[1], other, sizeof(got[1]));
+	memcpy(want, got, sizeof(want));
+	sha256_mix_both_best()(got[0], got[1], p, blocks);
+	sha256_mix_plain(want[0], p, blocks);
+	sha256_mix_plain(want[1], p, blocks);
+	assert_memory_equal(got, want, sizeof(got));
+}
+
 static void sha_instructions_are_the_definition(void **state)
 {
 	unsigned char bytes[64 * 9];
@@ -206,6 +219,38 @@ static void sha_instructions_are_the_definition(void **state)
 		sha256_mix_plain(a, bytes + round % 5, (size_t)(round % 9));
 		sha256_mix_best()(b, bytes + round % 5, (size_t)(round % 9));
 		assert_memory_equal(a, b, sizeof(a));
+		memcpy(b, bytes + 100, sizeof(b));
+		both_are_the_definition(a, b, bytes + round % 5, (size_t)(round % 9));
+	}
+}
+
+/* Two sums of the same bytes from different beginnings, cut anywhere, at equal and at different places in a block. */
+static void sha_of_both_is_that_of_each(void **state)
+{
+	unsigned char bytes[1000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(i * 31 >> 2);
+	for (size_t from = 0; from < 200; from++) {
+		struct sha256 whole, rest;
+		char a[65], b[65], want[65];
+		size_t at, n;
+
+		sha256_init(&whole);
+		sha256_init(&rest);
+		sha256_add(&whole, bytes, from);
+		for (at = from, n = from % 7; at < sizeof(bytes); at += n, n = (n * 5 + from) % 190) {
+			n = n < sizeof(bytes) - at ? n : sizeof(bytes) - at;
+			n += !n;
+			sha256_add_both(&whole, &rest, bytes + at, n);
+		}
+		sha256_end(&whole, a);
+		sha256_end(&rest, b);
+		sha256_hex(bytes, sizeof(bytes), want);
+		assert_string_equal(a, want);
+		sha256_hex(bytes + from, sizeof(bytes) - from, want);
+		assert_string_equal(b, want);
 	}
 }
 
@@ -351,6 +396,7 @@ int main(void)
 		cmocka_unit_test(median_is_in_the_middle),
 		cmocka_unit_test(sha_known_values),
 		cmocka_unit_test(sha_instructions_are_the_definition),
+		cmocka_unit_test(sha_of_both_is_that_of_each),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,6 +42,24 @@ void sha256_add(struct sha256 *s, const void *bytes, size_t n)
 	}
 }
 
+void sha256_add_both(struct sha256 *s, struct sha256 *other, const void *bytes, size_t n)
+{
+	size_t have = (size_t)(s->bytes % 64), first = have ? 64 - have : 0, whole;
+
+	first = first < n ? first : n;
+	if (other->bytes % 64 != have)
+		first = n;
+	whole = (n - first) / 64 * 64;
+	sha256_add(s, bytes, first);
+	sha256_add(other, bytes, first);
+	if (whole)
+		sha256_mix_both_best()(s->h, other->h, (const unsigned char *)bytes + first, whole / 64);
+	s->bytes += whole;
+	other->bytes += whole;
+	sha256_add(s, (const unsigned char *)bytes + first + whole, n - first - whole);
+	sha256_add(other, (const unsigned char *)bytes + first + whole, n - first - whole);
+}
+
 static void finish(struct sha256 *s)
 {
 	unsigned char last[128] = { 0 };

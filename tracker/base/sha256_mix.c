@@ -57,46 +57,113 @@ void sha256_mix_plain(uint32_t h[8], const unsigned char *p, size_t blocks)
 		mix_block(h, p);
 }
 
+void sha256_mix_both_plain(uint32_t h[8], uint32_t other[8], const unsigned char *p, size_t blocks)
+{
+	sha256_mix_plain(h, p, blocks);
+	sha256_mix_plain(other, p, blocks);
+}
+
 #if defined(__x86_64__) && defined(__GNUC__)
+#define INSTRUCTIONS __attribute__((target("sha,sse4.1,ssse3")))
 
 /* The state as the instructions have it: two halves of four words, the first word highest. Each pair of them makes four
  * rounds; the words of the message behind the sixteenth are made four at a time. */
-__attribute__((target("sha,sse4.1,ssse3"))) static void mix_instructions(uint32_t h[8], const unsigned char *p,
-									 size_t blocks)
+struct halves {
+	__m128i abef, cdgh;
+};
+
+INSTRUCTIONS static struct halves load(const uint32_t h[8])
 {
-	const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
-	__m128i abef = _mm_set_epi32((int)h[0], (int)h[1], (int)h[4], (int)h[5]);
-	__m128i cdgh = _mm_set_epi32((int)h[2], (int)h[3], (int)h[6], (int)h[7]);
+	return (struct halves){ _mm_set_epi32((int)h[0], (int)h[1], (int)h[4], (int)h[5]),
+				_mm_set_epi32((int)h[2], (int)h[3], (int)h[6], (int)h[7]) };
+}
+
+INSTRUCTIONS static void store(uint32_t h[8], const struct halves *s)
+{
 	uint32_t words[8];
-	int i;
 
-	for (; blocks; blocks--, p += 64) {
-		const __m128i abef_before = abef, cdgh_before = cdgh;
-		__m128i m[4], w;
-
-		for (i = 0; i < 4; i++)
-			m[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i)), swap);
-#pragma GCC unroll 16
-		for (i = 0; i < 16; i++) {
-			if (i >= 4) {
-				w = _mm_alignr_epi8(m[(i + 3) % 4], m[(i + 2) % 4], 4);
-				w = _mm_add_epi32(_mm_sha256msg1_epu32(m[i % 4], m[(i + 1) % 4]), w);
-				m[i % 4] = _mm_sha256msg2_epu32(w, m[(i + 3) % 4]);
-			}
-			w = _mm_loadu_si128((const __m128i *)(const void *)(K + 4 * i));
-			w = _mm_add_epi32(m[i % 4], w);
-			cdgh = _mm_sha256rnds2_epu32(cdgh, abef, w);
-			abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(w, 0x0e));
-		}
-		abef = _mm_add_epi32(abef, abef_before);
-		cdgh = _mm_add_epi32(cdgh, cdgh_before);
-	}
-	_mm_storeu_si128((__m128i *)(void *)words, abef);
-	_mm_storeu_si128((__m128i *)(void *)(words + 4), cdgh);
+	_mm_storeu_si128((__m128i *)(void *)words, s->abef);
+	_mm_storeu_si128((__m128i *)(void *)(words + 4), s->cdgh);
 	memcpy(h, (uint32_t[8]){ words[3], words[2], words[7], words[6], words[1], words[0], words[5], words[4] }, 32);
 }
 
-static bool has_instructions(void)
+INSTRUCTIONS static inline void load_words(__m128i m[4], const unsigned char *p)
+{
+	const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+
+	for (int i = 0; i < 4; i++)
+		m[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i)), swap);
+}
+
+/* The words of the message, with the constants, of four rounds from 4i on. */
+INSTRUCTIONS static inline __m128i next_words(__m128i m[4], int i)
+{
+	__m128i w;
+
+	if (i >= 4) {
+		w = _mm_alignr_epi8(m[(i + 3) % 4], m[(i + 2) % 4], 4);
+		w = _mm_add_epi32(_mm_sha256msg1_epu32(m[i % 4], m[(i + 1) % 4]), w);
+		m[i % 4] = _mm_sha256msg2_epu32(w, m[(i + 3) % 4]);
+	}
+	return _mm_add_epi32(m[i % 4], _mm_loadu_si128((const __m128i *)(const void *)(K + 4 * i)));
+}
+
+INSTRUCTIONS static inline void four_rounds(struct halves *s, __m128i w, __m128i w_high)
+{
+	s->cdgh = _mm_sha256rnds2_epu32(s->cdgh, s->abef, w);
+	s->abef = _mm_sha256rnds2_epu32(s->abef, s->cdgh, w_high);
+}
+
+INSTRUCTIONS static inline void add(struct halves *s, const struct halves *before)
+{
+	s->abef = _mm_add_epi32(s->abef, before->abef);
+	s->cdgh = _mm_add_epi32(s->cdgh, before->cdgh);
+}
+
+INSTRUCTIONS static void mix_instructions(uint32_t h[8], const unsigned char *p, size_t blocks)
+{
+	struct halves s = load(h);
+
+	for (; blocks; blocks--, p += 64) {
+		const struct halves before = s;
+		__m128i m[4], w;
+
+		load_words(m, p);
+#pragma GCC unroll 16
+		for (int i = 0; i < 16; i++) {
+			w = next_words(m, i);
+			four_rounds(&s, w, _mm_shuffle_epi32(w, 0x0e));
+		}
+		add(&s, &before);
+	}
+	store(h, &s);
+}
+
+/* One state waits for its own last rounds: the other one's fill the gaps, and the words are made once. */
+INSTRUCTIONS static void mix_both_instructions(uint32_t h[8], uint32_t other[8], const unsigned char *p, size_t blocks)
+{
+	struct halves s = load(h), o = load(other);
+
+	for (; blocks; blocks--, p += 64) {
+		const struct halves before = s, other_before = o;
+		__m128i m[4], w, high;
+
+		load_words(m, p);
+#pragma GCC unroll 16
+		for (int i = 0; i < 16; i++) {
+			w = next_words(m, i);
+			high = _mm_shuffle_epi32(w, 0x0e);
+			four_rounds(&s, w, high);
+			four_rounds(&o, w, high);
+		}
+		add(&s, &before);
+		add(&o, &other_before);
+	}
+	store(h, &s);
+	store(other, &o);
+}
+
+static bool find_instructions(void)
 {
 	unsigned int a, b, c, d, more;
 
@@ -105,16 +172,26 @@ static bool has_instructions(void)
 }
 
 /* Asked once: a virtual machine's answer takes longer than many blocks. Whoever is first, it is the same. */
+static bool has_instructions(void)
+{
+	static _Atomic int known; /* 1: no, 2: yes */
+	int k = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (!k) {
+		k = 1 + find_instructions();
+		atomic_store_explicit(&known, k, memory_order_relaxed);
+	}
+	return k == 2;
+}
+
 sha256_mix_fn *sha256_mix_best(void)
 {
-	static _Atomic(sha256_mix_fn *) best;
-	sha256_mix_fn *known = atomic_load_explicit(&best, memory_order_relaxed);
+	return has_instructions() ? mix_instructions : sha256_mix_plain;
+}
 
-	if (!known) {
-		known = has_instructions() ? mix_instructions : sha256_mix_plain;
-		atomic_store_explicit(&best, known, memory_order_relaxed);
-	}
-	return known;
+sha256_mix_both_fn *sha256_mix_both_best(void)
+{
+	return has_instructions() ? mix_both_instructions : sha256_mix_both_plain;
 }
 
 #else
@@ -122,6 +199,11 @@ sha256_mix_fn *sha256_mix_best(void)
 sha256_mix_fn *sha256_mix_best(void)
 {
 	return sha256_mix_plain;
+}
+
+sha256_mix_both_fn *sha256_mix_both_best(void)
+{
+	return sha256_mix_both_plain;
 }
 
 #endif

@@ -7,8 +7,13 @@
 #include <stdint.h>
 
 typedef void sha256_mix_fn(uint32_t h[8], const unsigned char *p, size_t blocks);
+typedef void sha256_mix_both_fn(uint32_t h[8], uint32_t other[8], const unsigned char *p, size_t blocks);
 
 sha256_mix_fn sha256_mix_plain;
-sha256_mix_fn *sha256_mix_best(void); /* on this machine */
+sha256_mix_both_fn sha256_mix_both_plain; /* the same blocks into two states */
+
+/* On this machine. */
+sha256_mix_fn *sha256_mix_best(void);
+sha256_mix_both_fn *sha256_mix_both_best(void);
 
 #endif

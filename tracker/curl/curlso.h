@@ -44,6 +44,7 @@ enum curlso_option {
 	CURLSO_HEADERFUNCTION = 20079,
 	CURLSO_XFERINFOFUNCTION = 20219,
 	CURLSO_POSTFIELDSIZE_LARGE = 30120, /* int64_t */
+	CURLSO_UPLOAD_BUFFERSIZE = 280,	    /* bytes; since 7.62, before which it is refused */
 };
 
 enum curlso_info {

@@ -22,6 +22,7 @@
 #define WRONG_MOST 5
 #define RENEW_S 300.0 /* before lent keys run out */
 #define TEXT_MAX ((size_t)32 << 20)
+#define SEND_BYTES (256L << 10) /* at once: whoever receives wakes less often */
 #define LINE_BYTES (PROFILE_VALUE_BYTES + 64)
 #define SIGNED_HEADERS 4
 
@@ -341,6 +342,7 @@ static void set_request(struct try *t, void *e, struct object_signed *s)
 	if (call->bytes) {
 		so->easy_setopt(e, CURLSO_POSTFIELDSIZE_LARGE, (int64_t)call->n);
 		so->easy_setopt(e, CURLSO_POSTFIELDS, call->bytes);
+		so->easy_setopt(e, CURLSO_UPLOAD_BUFFERSIZE, SEND_BYTES);
 		append(t->c, s, "Content-Type", call->type ? call->type : "application/octet-stream");
 		s->headers = so->slist_append(s->headers, "Expect:");
 	}
@@ -473,13 +475,14 @@ static void back_off(struct object_client *c, int tries, double retry_after_s)
 int client_call(struct object_client *c, struct call *call, struct err *err)
 {
 	struct try t = { .c = c, .call = call };
+	const char *given = call->ask.payload;
 	double moved = clock_mono_s();
 	char hex[65];
 	int rc = ERR_BUSY;
 
 	if (!call->text.max)
 		buf_init(&call->text, TEXT_MAX);
-	if (call->bytes) {
+	if (call->bytes && !given) {
 		sha256_hex(call->bytes, call->n, hex);
 		call->ask.payload = hex;
 	}
@@ -498,7 +501,7 @@ int client_call(struct object_client *c, struct call *call, struct err *err)
 		else
 			back_off(c, tries, call->retry_after_s);
 	}
-	call->ask.payload = NULL;
+	call->ask.payload = given;
 	return rc;
 }
 

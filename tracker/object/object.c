@@ -48,7 +48,7 @@ int object_get(struct object_client *c, const struct object_get *g, struct objec
 
 int object_put(struct object_client *c, const struct object_put *p, struct err *err)
 {
-	struct call call = { .ask = { .method = "PUT", .key = p->key },
+	struct call call = { .ask = { .method = "PUT", .key = p->key, .payload = p->sha256 },
 			     .bytes = p->n ? p->bytes : "",
 			     .n = p->n,
 			     .type = p->type,

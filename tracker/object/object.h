@@ -63,8 +63,9 @@ struct object_put {
 	const char *key;
 	const void *bytes;
 	size_t n;
-	const char *type; /* MIME; NULL: application/octet-stream */
-	bool fresh;	  /* ERR_EXISTS where the key is taken */
+	const char *type;   /* MIME; NULL: application/octet-stream */
+	const char *sha256; /* of the bytes in hex, which the signature holds; NULL: it is found out */
+	bool fresh;	    /* ERR_EXISTS where the key is taken */
 };
 
 int object_put(struct object_client *c, const struct object_put *p, struct err *err);
@@ -90,10 +91,17 @@ int object_list(struct object_client *c, const struct object_list *l, struct err
  * and up, in the end without a gap) the caller gives may be sent by several at once. */
 struct object_upload;
 
+struct object_part {
+	int number;
+	const void *bytes;
+	size_t n;
+	const char *sha256; /* see object_put */
+};
+
 int object_upload_begin(struct object_upload **ret, struct object_client *c, const char *key, const char *type,
 			struct err *err);
 int object_upload_part(struct object_upload *u, const void *bytes, size_t n, struct err *err);
-int object_upload_numbered(struct object_upload *u, int number, const void *bytes, size_t n, struct err *err);
+int object_upload_numbered(struct object_upload *u, const struct object_part *p, struct err *err);
 int object_upload_end(struct object_upload *u, struct err *err);
 void object_upload_free(struct object_upload *u); /* what was not ended is taken back; NULL is fine */
 

@@ -110,29 +110,32 @@ static int keep_tag(struct object_upload *u, int number, const char *tag, struct
 	return kept ? 0 : client_nomem(u->c, u->key, err);
 }
 
-int object_upload_numbered(struct object_upload *u, int number, const void *bytes, size_t n, struct err *err)
+int object_upload_numbered(struct object_upload *u, const struct object_part *p, struct err *err)
 {
 	char text[16];
 	struct uri_pair query[2] = { { "partNumber", text }, { "uploadId", u->id } };
-	struct call call = { .ask = { .method = "PUT", .key = u->key, .query = query, .n_query = 2 },
-			     .bytes = n ? bytes : "",
-			     .n = n };
+	struct call call = { .ask = { .method = "PUT", .key = u->key, .query = query, .n_query = 2,
+				      .payload = p->sha256 },
+			     .bytes = p->n ? p->bytes : "",
+			     .n = p->n };
 	int rc;
 
-	if (number < 1 || number > PARTS_MAX)
+	if (p->number < 1 || p->number > PARTS_MAX)
 		return err_set(err, ERR_LIMIT, OBJECT_SCHEME "…/%.300s: an upload has at most %d parts", u->key,
 			       PARTS_MAX);
-	snprintf(text, sizeof(text), "%d", number);
+	snprintf(text, sizeof(text), "%d", p->number);
 	rc = client_call(u->c, &call, err);
 	if (!rc)
-		rc = keep_tag(u, number, call.etag, err);
+		rc = keep_tag(u, p->number, call.etag, err);
 	client_call_done(&call);
 	return rc;
 }
 
 int object_upload_part(struct object_upload *u, const void *bytes, size_t n, struct err *err)
 {
-	return object_upload_numbered(u, u->tags + 1, bytes, n, err); /* one thread: nobody else adds to them */
+	const struct object_part p = { .number = u->tags + 1, .bytes = bytes, .n = n }; /* nobody else adds to them */
+
+	return object_upload_numbered(u, &p, err);
 }
 
 /* XML that names the parts. */
