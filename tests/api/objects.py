@@ -49,9 +49,10 @@ def gc(server, **opts):
 
 
 def files(server, run, s3):
-    small, big = b"hello", random.randbytes(19 * MIB + 12345)
+    small, big = b"hello", random.randbytes(34 * MIB + 12345)  # three parts
     s3.parts_meet_s = 10
-    for path, data in (("a.txt", small), ("empty", b""), ("deep/er/big.bin", big), ("deep-er", b"1"), ("deep/z", b"22")):
+    for path, data in (("a.txt", small), ("empty", b""), ("deep/er/big.bin", big[:30 * MIB]),  # two whole parts
+                       ("deep/er/big.bin", big), ("deep-er", b"1"), ("deep/z", b"22")):
         equal(put(server, run, path, data), 200, f"PUT {path}")
         status, headers, body = get(server, run, path)
         check(status == 200 and body == data, f"GET {path}: {status}, {len(body)} bytes")

@@ -104,7 +104,7 @@ struct artifact_room {
  * path wants a folder. ERR_BUSY: the object store takes nothing now. */
 int artifact_begin(struct artifact_upload **ret, struct artifacts *a, const char *path,
 		   const struct artifact_room *room, struct err *err);
-/* ARTIFACT_WAIT: nothing was taken, room->wake tells when to come again. */
+/* ARTIFACT_WAIT: room->wake tells when to come again, with the same bytes; more may stand behind them. */
 int artifact_write(struct artifact_upload *u, const void *bytes, size_t n, struct err *err);
 int artifact_commit(struct artifact_upload *u, struct artifact_file *ret, struct err *err); /* waits; ret->fd is -1 */
 void artifact_end(struct artifact_upload *u); /* drops what was not committed; NULL is fine */

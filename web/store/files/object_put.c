@@ -1,19 +1,25 @@
 /* object_put.c: a file on its way to the store. What comes is gathered to a part; the crew sends the parts before it,
- * at most UNDER_WAY at once; whoever writes is told to wait when all are full. A file of one part is one request. */
+ * at most UNDER_WAY at once; whoever writes is told to wait when all are full. A file of one part is one request. Bytes
+ * are looked at once: as they come, for the file's digest and for the part's, which signs its request. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "tracker/base/clock.h"
 #include "web/store/files/files.h"
 #include "web/store/files/objects.h"
 
-#define UNDER_WAY 2	     /* parts that are sent at once: the store works at one while another one travels */
-#define PARTS_OF_A_SIZE 1000 /* then parts are twice as large: an object has at most 10,000 */
+#define UNDER_WAY 2 /* parts that are sent at once: the store works at one while another one travels */
+#define BUFFERS 2   /* parts in memory: the next one is gathered while one is sent, or two are sent */
+#define PART ((size_t)21 << 20) /* each costs the store some time beside its bytes: so few, and 64 MiB for a server */
+#define PARTS_OF_A_SIZE 1000	/* then parts are twice as large: an object has at most 10,000 */
 
 struct part {
-	char *bytes;
-	size_t n, room;
+	char *bytes;   /* pages of its own, which are memory when they are written to */
+	size_t mapped; /* how many bytes of them there are */
+	size_t n, room; /* room: what is held of all transfers' memory */
+	char sha256[65];
 };
 
 /* A part that is sent. */
@@ -29,9 +35,9 @@ struct object_sending {
 	struct objects *o;
 	struct artifact_room room;
 	char name[OBJECT_NAME_BYTES], key[OBJECT_KEY_MAX + 1];
-	pthread_mutex_t lock; /* of all below but `sha` and `bytes`, which are the writer's */
+	pthread_mutex_t lock; /* of all below but what is the writer's */
 	pthread_cond_t rests;
-	struct part filling;
+	struct part filling; /* without pages until a lane has some to spare; the writer's until it is full */
 	struct lane lane[UNDER_WAY];
 	int given;	/* parts, to the crew */
 	bool waiting;	/* the writer, for room */
@@ -42,13 +48,15 @@ struct object_sending {
 	struct object_upload *parts; /* NULL: there was no whole part yet, or it begins */
 	int rc; /* the first failure */
 	struct err err;
+	/* the writer's */
 	uint64_t bytes;
-	struct sha256 sha;
+	size_t taken; /* of bytes that have to wait */
+	struct sha256 sha, part_sha;
 };
 
 static size_t part_bytes(const struct object_sending *u)
 {
-	return OBJECTS_PART << u->given / PARTS_OF_A_SIZE;
+	return PART << u->given / PARTS_OF_A_SIZE;
 }
 
 /* --- the crew's side ---------------------------------------------------------------------------------------- */
@@ -69,7 +77,7 @@ static int told(int rc, struct err *err)
 /* What stands before the first part: no other one is under way yet. *ret stays NULL where it is the only one. */
 static int begin(struct object_sending *u, const struct part *p, bool last, struct object_upload **ret, struct err *err)
 {
-	const struct object_put whole = { .key = u->key, .bytes = p->bytes, .n = p->n };
+	const struct object_put whole = { .key = u->key, .bytes = p->bytes, .n = p->n, .sha256 = p->sha256 };
 	int rc = begin_row(u, err);
 
 	if (rc)
@@ -89,15 +97,26 @@ static bool is_busy(const struct object_sending *u, const struct lane *but)
 	return any;
 }
 
+static void drop_part(struct object_sending *u, struct part *p)
+{
+	objects_give(u->o, p->room);
+	if (p->bytes)
+		munmap(p->bytes, p->mapped);
+	*p = (struct part){ .bytes = NULL };
+}
+
+/* Nothing of them is needed any more, nor busy. */
+static void drop_parts(struct object_sending *u)
+{
+	drop_part(u, &u->filling);
+	for (int i = 0; i < UNDER_WAY; i++)
+		drop_part(u, &u->lane[i].part);
+}
+
 static void drop(struct object_sending *u)
 {
 	object_upload_free(u->parts);
-	objects_give(u->o, u->filling.room);
-	free(u->filling.bytes);
-	for (int i = 0; i < UNDER_WAY; i++) {
-		objects_give(u->o, u->lane[i].part.room);
-		free(u->lane[i].part.bytes);
-	}
+	drop_parts(u);
 	pthread_cond_destroy(&u->rests);
 	pthread_mutex_destroy(&u->lock);
 	free(u);
@@ -106,12 +125,12 @@ static void drop(struct object_sending *u)
 /* Under the lock. */
 static void give_lane(struct object_sending *u, struct lane *l)
 {
-	const struct part empty = l->part;
+	const struct part spare = l->part;
 
 	l->part = u->filling;
 	l->number = ++u->given;
 	l->busy = true;
-	u->filling = empty;
+	u->filling = spare;
 	u->filling.n = 0;
 	u->last = u->complete;
 	crew_give(u->o->crew, &l->task);
@@ -137,6 +156,14 @@ static void wake_writer(struct object_sending *u)
 		u->room.wake(u->room.arg);
 }
 
+static int send_one(struct object_upload *parts, const struct lane *l, struct err *err)
+{
+	const struct part *p = &l->part;
+
+	return told(object_upload_numbered(parts, &(struct object_part){ l->number, p->bytes, p->n, p->sha256 }, err),
+		    err);
+}
+
 /* Under the lock, which is let go meanwhile. */
 static int send_lane(struct object_sending *u, struct lane *l, struct err *err)
 {
@@ -154,7 +181,7 @@ static int send_lane(struct object_sending *u, struct lane *l, struct err *err)
 	wake_writer(u);
 	pthread_mutex_unlock(&u->lock);
 	if (l->part.n)
-		rc = told(object_upload_numbered(parts, l->number, l->part.bytes, l->part.n, err), err);
+		rc = send_one(parts, l, err);
 	pthread_mutex_lock(&u->lock);
 	return rc;
 }
@@ -222,6 +249,7 @@ int object_sending_begin(struct object_sending **ret, struct objects *o, const s
 	pthread_mutex_init(&u->lock, NULL);
 	pthread_cond_init(&u->rests, NULL);
 	sha256_init(&u->sha);
+	sha256_init(&u->part_sha);
 	rc = files_draw_name(u->name, err);
 	objects_key(o, u->name, u->key);
 	if (rc)
@@ -231,54 +259,111 @@ int object_sending_begin(struct object_sending **ret, struct objects *o, const s
 	return rc;
 }
 
-/* Under the lock: room for n more bytes of the part. */
+/* Pages for a whole part; what was written stays. */
+static bool map_part(struct part *p, size_t bytes)
+{
+	void *at = p->bytes ? mremap(p->bytes, p->mapped, bytes, MREMAP_MAYMOVE)
+			    : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		return false;
+	p->bytes = at;
+	p->mapped = bytes;
+	return true;
+}
+
+/* Under the lock: whether there are pages to fill, or may be; a lane that rests gives its own. */
+static bool find_pages(struct object_sending *u)
+{
+	int busy = 0;
+
+	for (int i = 0; i < UNDER_WAY && !u->filling.bytes; i++) {
+		busy += u->lane[i].busy;
+		if (u->lane[i].busy || !u->lane[i].part.bytes)
+			continue;
+		u->filling = u->lane[i].part;
+		u->lane[i].part = (struct part){ .bytes = NULL };
+	}
+	return u->filling.bytes || busy < BUFFERS;
+}
+
+/* Under the lock: room for n more bytes, which the part still takes. */
 static int make_room(struct object_sending *u, size_t n, struct err *err)
 {
 	struct part *p = &u->filling;
-	size_t room = p->room ? p->room : 4096, most = part_bytes(u) + n;
-	char *grown;
+	size_t room = p->room ? p->room : 4096;
 
+	if (p->mapped < part_bytes(u) && !map_part(p, part_bytes(u)))
+		return err_set(err, ERR_NOMEM, "out of memory");
 	if (p->n + n <= p->room)
 		return 0;
 	while (room < p->n + n)
 		room *= 2;
-	room = room > most && most >= p->n + n ? most : room;
+	room = room < p->mapped ? room : p->mapped;
 	if (!objects_hold(u->o, room - p->room))
 		return err_set(err, ERR_BUSY, "too many large files are on their way at once");
-	grown = realloc(p->bytes, room);
-	if (!grown) {
-		objects_give(u->o, room - p->room);
-		return err_set(err, ERR_NOMEM, "out of memory");
-	}
-	p->bytes = grown;
 	p->room = room;
 	return 0;
 }
 
-int object_sending_write(struct object_sending *u, const void *bytes, size_t n, struct err *err)
+/* Where the next bytes go, and how many of n: ARTIFACT_WAIT when the part is full. */
+static int find_place(struct object_sending *u, size_t n, char **ret, size_t *ret_n, struct err *err)
 {
+	size_t left;
 	int rc;
 
 	pthread_mutex_lock(&u->lock);
+	left = u->filling.n < part_bytes(u) ? part_bytes(u) - u->filling.n : 0;
+	*ret_n = n < left ? n : left;
 	rc = u->rc;
 	if (rc)
 		*err = u->err;
-	else if (u->filling.n >= part_bytes(u))
-		rc = ARTIFACT_WAIT;
 	else
-		rc = make_room(u, n, err);
+		rc = left && find_pages(u) ? make_room(u, *ret_n, err) : ARTIFACT_WAIT;
+	if (!rc)
+		*ret = u->filling.bytes + u->filling.n;
 	u->waiting = rc == ARTIFACT_WAIT;
-	if (!rc) {
-		memcpy(u->filling.bytes + u->filling.n, bytes, n);
-		u->filling.n += n;
-		pass_on(u);
-	}
 	pthread_mutex_unlock(&u->lock);
-	if (!rc) {
-		sha256_add(&u->sha, bytes, n);
-		u->bytes += n;
-	}
 	return rc;
+}
+
+/* No byte of this part comes any more. */
+static void end_part(struct object_sending *u)
+{
+	sha256_end(&u->part_sha, u->filling.sha256);
+	sha256_init(&u->part_sha);
+}
+
+static void add_bytes(struct object_sending *u, char *to, const char *bytes, size_t n)
+{
+	memcpy(to, bytes, n);
+	sha256_add_both(&u->sha, &u->part_sha, to, n);
+	pthread_mutex_lock(&u->lock);
+	if (u->filling.n + n == part_bytes(u))
+		end_part(u);
+	u->filling.n += n;
+	pass_on(u);
+	pthread_mutex_unlock(&u->lock);
+}
+
+int object_sending_write(struct object_sending *u, const void *bytes, size_t n, struct err *err)
+{
+	size_t some;
+	char *to = NULL;
+	int rc = 0;
+
+	while (u->taken < n && !rc) {
+		rc = find_place(u, n - u->taken, &to, &some, err);
+		if (rc)
+			break;
+		add_bytes(u, to, (const char *)bytes + u->taken, some);
+		u->taken += some;
+	}
+	if (rc)
+		return rc;
+	u->bytes += n;
+	u->taken = 0;
+	return 0;
 }
 
 int object_sending_commit(struct object_sending *u, struct artifact_file *ret, struct err *err)
@@ -288,9 +373,12 @@ int object_sending_commit(struct object_sending *u, struct artifact_file *ret, s
 
 	pthread_mutex_lock(&u->lock);
 	u->complete = true;
+	if (u->filling.n < part_bytes(u))
+		end_part(u);
 	pass_on(u);
 	while (u->rc ? is_busy(u, NULL) : !u->ended)
 		pthread_cond_wait(&u->rests, &u->lock);
+	drop_parts(u);
 	rc = u->rc;
 	if (rc)
 		*err = u->err;
