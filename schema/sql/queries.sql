@@ -155,14 +155,22 @@ SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms,
 -- postgresql:
 SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
 	deleted_ms, keys, version, CAST(EXISTS (SELECT 1 FROM archive a WHERE a.run_id = run.id) AS int) AS archived
-FROM run WHERE uuid = ?1 FOR UPDATE;
+FROM run WHERE uuid = ?1;
 -- name: run_by_id as run_by_uuid
 SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
 	deleted_ms, keys, 0 AS version, EXISTS (SELECT 1 FROM archive a WHERE a.run_id = run.id) AS archived FROM run WHERE id = ?1;
 -- postgresql:
 SELECT id, uuid, experiment_id, name, status, inferred, beats, start_ms, end_ms, last_ms, last_step, segment, world_size,
 	deleted_ms, keys, version, CAST(EXISTS (SELECT 1 FROM archive a WHERE a.run_id = run.id) AS int) AS archived
-FROM run WHERE id = ?1 FOR UPDATE;
+FROM run WHERE id = ?1;
+-- Sent in front of run_by_*: a statement that waits for a row's lock sees that row as it is then, but other tables (archive) as they
+-- were before.
+-- name: run_lock_uuid
+-- postgresql:
+SELECT id FROM run WHERE uuid = ?1 FOR UPDATE;
+-- name: run_lock_id
+-- postgresql:
+SELECT id FROM run WHERE id = ?1 FOR UPDATE;
 -- The runs of a group, always in the same order, so that two groups never wait for each other.
 -- name: run_lock
 -- postgresql:

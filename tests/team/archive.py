@@ -1,8 +1,10 @@
 """Archived runs of several processes on one PostgreSQL and one object store (tests/data/s3server.py): each run moves once, whichever
 process moves it, and every process answers bit for bit as rows did; points through several processes bring a run back once; while
-the object store is away archived points are 503 and all others go on; a killed process leaves its work to another one."""
+the object store is away archived points are 503 and all others go on; a killed process leaves its work to another one; who brings a
+run back and waits for another one that does hears of it."""
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import threading
@@ -137,6 +139,45 @@ def killed(db, team, run):
     victim.start()
 
 
+class Gate:
+    """Holds up who asks the object store for bytes."""
+
+    def __init__(self):
+        self.asked, self.open = threading.Event(), threading.Event()
+        self.get = s3server.S3Handler.do_GET
+
+    def __enter__(self):
+        def held(handler):
+            self.asked.set()
+            self.open.wait(60)
+            self.get(handler)
+        s3server.S3Handler.do_GET = held
+        return self
+
+    def __exit__(self, *_):
+        self.open.set()
+        s3server.S3Handler.do_GET = self.get
+
+
+def overtaken(db, team, run):
+    """A process has read the archive and waits for the run's row; whoever holds that has meanwhile made rows of it (here: of nothing)."""
+    got = []
+    send = threading.Thread(target=lambda: got.append(
+        team[0].request("POST", f"/api/v1/runs/{run}/metrics", {"points": [{"key": "late", "step": 1, "value": 1}]})[0]))
+    with Gate() as gate:
+        send.start()
+        check(gate.asked.wait(60), "the archive is asked for")
+        other = subprocess.Popen(db.psql("t1"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        other.stdin.write(f"BEGIN;\nSELECT id FROM run WHERE uuid = '{run}' FOR UPDATE;\n")
+        other.stdin.flush()
+        row = int(other.stdout.readline())
+    waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    check(until(30, lambda: db.sql("t1", waits) != ["0"]), "it waits for the row")
+    other.communicate(f"DELETE FROM archive WHERE run_id = {row};\nUPDATE run SET version = version + 1 WHERE id = {row};\nCOMMIT;\n")
+    send.join(30)
+    check(got == [200], f"a point of a run that another process brought back: {got or 'no answer'}")
+
+
 def main():
     why = cluster.reason()
     if why:
@@ -156,6 +197,7 @@ def main():
         goes_on(db, team, runs[0])
         s3 = away(s3, team, runs[1], going)
         killed(db, team, going)
+        overtaken(db, team, runs[2])
         for p in team:
             p.stop()
         s3.stop()

@@ -129,10 +129,12 @@ class Cluster:
             return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
         return f"postgresql://postgres@/{database}?host={self.folder}&port={self.port}"
 
+    def psql(self, database):
+        return ["psql", "-h", self.folder, "-p", str(self.port), "-U", "postgres", "-d", database, "-XAtq", "-v", "ON_ERROR_STOP=1"]
+
     def sql(self, database, text):
         """What psql prints of the rows, one a line."""
-        done = subprocess.run(["psql", "-h", self.folder, "-p", str(self.port), "-U", "postgres", "-d", database, "-XAtq", "-v",
-                               "ON_ERROR_STOP=1", "-c", text], capture_output=True, text=True)
+        done = subprocess.run([*self.psql(database), "-c", text], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout.splitlines()
 

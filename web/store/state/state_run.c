@@ -114,6 +114,21 @@ static int fetch_run(struct state *st, struct db_rows *q, struct state_run **ret
 	return rc;
 }
 
+/* Its row, locked where others write too, by a statement of its own. */
+static int start_by_id(struct state *st, int64_t id, struct db_rows **ret, struct err *err)
+{
+	int rc = db_shared(st->db) ? db_run(st->db, DB_run_lock_id, err, "i", id) : 0;
+
+	return rc ? rc : db_start(st->db, ret, DB_run_by_id, err, "i", id);
+}
+
+static int start_by_uuid(struct state *st, const char *uuid, struct db_rows **ret, struct err *err)
+{
+	int rc = db_shared(st->db) ? db_run(st->db, DB_run_lock_uuid, err, "t", uuid) : 0;
+
+	return rc ? rc : db_start(st->db, ret, DB_run_by_uuid, err, "t", uuid);
+}
+
 /* What is remembered of a run holds, or does after this: nobody else has written it, or it is read anew. ERR_NOENT: its
  * row is there no more. */
 static int make_good(struct state *st, struct state_run *r, struct err *err)
@@ -123,7 +138,7 @@ static int make_good(struct state *st, struct state_run *r, struct err *err)
 
 	if (r->group == st->group || !db_shared(st->db))
 		return 0;
-	rc = db_start(st->db, &q, DB_run_by_id, err, "i", r->id);
+	rc = start_by_id(st, r->id, &q, err);
 	if (rc)
 		return rc;
 	rc = db_next(st->db, q, err);
@@ -193,7 +208,7 @@ int state_run(struct state *st, const char *uuid, struct state_run **ret, struct
 		*ret = *known;
 		rc = make_good(st, *known, err);
 	} else {
-		rc = known ? 0 : db_start(st->db, &q, DB_run_by_uuid, err, "t", uuid);
+		rc = known ? 0 : start_by_uuid(st, uuid, &q, err);
 		if (!rc)
 			rc = known ? ERR_NOENT : fetch_run(st, q, ret, err);
 	}
@@ -216,7 +231,7 @@ int state_run_by_id(struct state *st, int64_t id, struct state_run **ret, struct
 		*ret = known;
 		return make_good(st, known, err);
 	}
-	rc = db_start(st->db, &q, DB_run_by_id, err, "i", id);
+	rc = start_by_id(st, id, &q, err);
 	return rc ? rc : fetch_run(st, q, ret, err);
 }
 
