@@ -242,8 +242,34 @@ static void waiting_threads(void **state)
 	put("proc/self/task/3/schedstat", "9000000000 9000000000 9\n"); /* a loader's: it is no compute thread */
 	threads_read(&t, root, 1, &use);
 	assert_true(fabs(use.wait_s - 0.4) < 1e-9);
-	assert_true(use.busy == 1);
+	assert_true(use.busy == 1 && fabs(use.on_core_s - 0.9) < 1e-9);
 	threads_done(&t);
+}
+
+/* What a quota takes from threads, on two cores, of a second. */
+static void throttled_threads(void **state)
+{
+	static const struct {
+		struct threads_use use;
+		double throttled_s, want_s;
+	} cases[] = {
+		{ { .busy = 1, .on_core_s = 0.3 }, 0.7, 0.7 },
+		{ { .busy = 2, .on_core_s = 0.6 }, 1.4, 0.7 },	/* both are stopped */
+		{ { .busy = 2, .on_core_s = 0.6 }, 0.7, 0.7 },	/* each waits while the other is stopped */
+		{ { .busy = 2, .on_core_s = 1.3 }, 0.7, 0.35 }, /* each is stopped for half of it, both at once */
+		{ { .busy = 2, .on_core_s = 0.6 }, 0.1, 0.1 },	/* they wait for something else */
+		{ { .busy = 8, .on_core_s = 1.9 }, 0.1, 0.05 }, /* they wait for cores */
+		{ { .busy = 0 }, 0.2, 0.2 },			/* a loader's are stopped */
+		{ { .busy = 2, .on_core_s = 1.9 }, 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		double got = sample_throttled(&cases[i].use, cases[i].throttled_s, 2, 1);
+
+		if (fabs(got - cases[i].want_s) > 1e-9)
+			fail_msg("case %zu: %g s, not %g", i, got, cases[i].want_s);
+	}
 }
 
 /* 0.3 s of one core, of this process. */
@@ -274,6 +300,7 @@ int main(void)
 		cmocka_unit_test(values),	   cmocka_unit_test(older_groups), cmocka_unit_test(unified_groups),
 		cmocka_unit_test(groups_above),	   cmocka_unit_test(quotas),	   cmocka_unit_test(room),
 		cmocka_unit_test(machine),	   cmocka_unit_test(nothing),	   cmocka_unit_test(waiting_threads),
+		cmocka_unit_test(throttled_threads),
 		cmocka_unit_test(known_load),
 	};
 

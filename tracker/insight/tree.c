@@ -149,13 +149,19 @@ static bool is_evicted(const struct tree_run *run)
 	return is_blocked(run) && run->memory_wait > NO_WAIT && run->major_faults >= 1;
 }
 
-/* Whether loading and computing leave no core: then what computes is slower for it, by 5 to 20 % (caches, the other
- * thread of its core), and how much faster it would be without nothing tells. */
+/* Cores that computing and loading take. */
+static double cores_computing(const struct tree_run *run, double seconds)
+{
+	const double loading = run->load_cpu > 0 ? fmin(run->load_cpu / seconds, run->workers) : 0;
+
+	return run->local_world * (run->threads + loading);
+}
+
+/* Whether these leave no core: then what computes is slower for it, by 5 to 20 % (caches, the other thread of its
+ * core), and how much faster it would be without nothing tells. */
 static bool shares_cores(const struct tree_run *run, double seconds)
 {
-	const double loading = fmin(run->load_cpu / seconds, run->workers);
-
-	return run->local_world * (run->threads + loading) > run->cores - CORES_SPARE;
+	return cores_computing(run, seconds) > run->cores - CORES_SPARE;
 }
 
 /* Without threads of the loader, waiting for data is the work itself. */
@@ -434,14 +440,14 @@ static void walk_memory(struct walk *w)
 		    100 * run->memory_wait, run->major_faults);
 }
 
-/* Writing takes time from the steps where it has no core of its own. */
+/* Writing takes time from the steps by what all threads want beyond the cores that there are. */
 static double saving_share(const struct walk *w)
 {
 	const struct tree_run *run = w->run;
-	const double loading = run->workers > 0 ? run->workers : 0;
-	const bool crowded = run->threads * run->local_world + loading + 1 > run->cores;
+	const double saving = run->saving_cpu / w->seconds;
+	const double beyond = cores_computing(run, w->seconds) + saving - run->cores;
 
-	return crowded && run->saving_cpu > 0 ? run->saving_cpu / w->seconds : 0;
+	return saving > 0 && beyond > 0 ? fmin(saving, beyond) : 0;
 }
 
 static void walk_checkpoints(struct walk *w)

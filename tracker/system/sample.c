@@ -65,10 +65,12 @@ static double percent(double part, double whole)
 	return whole > 0 ? 100 * fmin(1, fmax(0, part / whole)) : NAN;
 }
 
-/* Of what counts over cores as of one, where as many threads as are busy are stopped together. */
-static double throttled(const struct counters *a, const struct counters *b, double busy)
+double sample_throttled(const struct threads_use *use, double throttled_s, double cores, double seconds)
 {
-	return percent((b->throttled_s - a->throttled_s) / fmax(1, fmin(busy, b->cores)), b->at_s - a->at_s);
+	const double together = fmax(1, fmin(use->busy, cores));
+	const double off_s = use->busy > 0 ? seconds - use->on_core_s / together : 0;
+
+	return fmin(throttled_s, fmax(off_s, throttled_s / together));
 }
 
 static void take_gpu(struct sample *s, double seconds, double ret[SAMPLE_SERIES])
@@ -90,30 +92,33 @@ void sample_take(struct sample *s, double ret[SAMPLE_SERIES])
 	const struct counters *a = &s->last, *zero = &s->first;
 	struct threads_use use;
 	struct counters b;
-	double all;
+	double all, seconds, throttled_s;
 
 	counters_read(&b, s->root);
-	threads_read(&s->threads, s->root, b.at_s - a->at_s, &use);
+	seconds = b.at_s - a->at_s;
+	throttled_s = b.throttled_s - a->throttled_s;
+	threads_read(&s->threads, s->root, seconds, &use);
 	all = b.busy_s + b.idle_s + b.steal_s - a->busy_s - a->idle_s - a->steal_s;
 	ret[SAMPLE_cpu_percent] = percent(b.busy_s - a->busy_s, all);
 	ret[SAMPLE_cpu_process_percent] = percent(b.own_s - a->own_s, all);
-	ret[SAMPLE_cpu_wait_percent] = isnan(use.wait_s) ? NAN : percent(use.wait_s, b.at_s - a->at_s);
+	ret[SAMPLE_cpu_wait_percent] = isnan(use.wait_s) ? NAN : percent(use.wait_s, seconds);
 	ret[SAMPLE_cpu_steal_percent] = percent(b.steal_s - a->steal_s, all);
-	ret[SAMPLE_cpu_throttled_percent] = isnan(b.throttled_s) ? NAN : throttled(a, &b, use.busy);
+	ret[SAMPLE_cpu_throttled_percent] =
+		isnan(throttled_s) ? NAN : percent(sample_throttled(&use, throttled_s, b.cores, seconds), seconds);
 	ret[SAMPLE_loop_us] = isinf(s->loop_s) ? NAN : 1e6 * s->loop_s;
 	ret[SAMPLE_clock_mhz] = b.clock_mhz;
-	ret[SAMPLE_power_watts] = (b.energy_j - a->energy_j) / (b.at_s - a->at_s);
+	ret[SAMPLE_power_watts] = (b.energy_j - a->energy_j) / seconds;
 	if (ret[SAMPLE_power_watts] < 0) /* the counter began anew */
 		ret[SAMPLE_power_watts] = NAN;
 	ret[SAMPLE_memory_bytes] = b.memory_bytes;
 	ret[SAMPLE_memory_wait_percent] =
-		isnan(b.memory_wait_s) ? NAN : percent(b.memory_wait_s - a->memory_wait_s, b.at_s - a->at_s);
+		isnan(b.memory_wait_s) ? NAN : percent(b.memory_wait_s - a->memory_wait_s, seconds);
 	ret[SAMPLE_major_faults] = b.major_faults - zero->major_faults;
 	ret[SAMPLE_disk_read_bytes] = b.disk_read - zero->disk_read;
 	ret[SAMPLE_disk_write_bytes] = b.disk_written - zero->disk_written;
 	ret[SAMPLE_net_sent_bytes] = b.net_sent - zero->net_sent;
 	ret[SAMPLE_net_received_bytes] = b.net_received - zero->net_received;
-	take_gpu(s, b.at_s - a->at_s, ret);
+	take_gpu(s, seconds, ret);
 	s->last = b;
 	s->loop_s = INFINITY;
 }

@@ -39,4 +39,9 @@ void sample_loop(struct sample *s); /* runs the fixed loop, about 100 us in all 
 void sample_take(struct sample *s, double ret[SAMPLE_SERIES]);
 void sample_done(struct sample *s);
 
+/* Seconds, of so many, for which a quota kept compute threads from their work. throttled_s: seconds that were taken
+ * away, summed over cores. Threads wait for each other: where one of two is stopped the other's work ends too, and
+ * nobody counts that; so what they were off their cores counts, as far as throttled_s reaches. */
+double sample_throttled(const struct threads_use *use, double throttled_s, double cores, double seconds);
+
 #endif

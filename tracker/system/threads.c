@@ -40,10 +40,14 @@ static void compare(const struct threads *before, const struct threads_seen *now
 		    struct threads_use *use)
 {
 	const struct threads_seen *old = find(before, now->id);
-	double waited = now->wait_s - (old ? old->wait_s : 0);
+	const double waited = now->wait_s - (old ? old->wait_s : 0);
+	const double on_core = now->on_core_s - (old ? old->on_core_s : 0);
 
 	use->wait_s = fmax(use->wait_s, waited); /* of NaN and a number the number */
-	use->busy += now->on_core_s - (old ? old->on_core_s : 0) > BUSY_SHARE * seconds;
+	if (on_core > BUSY_SHARE * seconds) {
+		use->busy++;
+		use->on_core_s += on_core;
+	}
 }
 
 /* From its beginning; NULL: there is none. */

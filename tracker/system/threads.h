@@ -22,6 +22,7 @@ struct threads { /* zeroed at first; nothing in it is for reading */
 struct threads_use {
 	double wait_s; /* of the thread that waited longest; NaN: the kernel does not count it */
 	double busy;   /* threads that were on a core for a twentieth of the time or more */
+	double on_core_s; /* of these together */
 };
 
 /* Since it was last called with t. seconds: the time between; root: as proc.h's, always the same. */
