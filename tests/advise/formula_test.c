@@ -75,7 +75,7 @@ static struct run_config *parse(const char *flags, const char *more, int ranks)
 
 static void plan_rank(struct planned *ret, const struct run_config *cfg, const struct subject *s, int number)
 {
-	struct seat seat = { .world = cfg->world, .local_world = 1, .rank = number, .nodes = 1, .lane_fd = { -1 },
+	struct seat seat = { .world = cfg->world, .local_world = 1, .rank = number, .nodes = 1, .shm_fd = -1,
 			     .signal_fd = -1 };
 	struct rank r = rank_of(cfg, &seat);
 	struct err err = ERR_INIT;

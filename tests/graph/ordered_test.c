@@ -348,7 +348,7 @@ static void check_rank(const char *flags, const struct run_config *cfg, int rank
 				   .world = cfg->world,
 				   .local_world = cfg->world,
 				   .nodes = 1,
-				   .lane_fd = { -1 },
+				   .shm_fd = -1,
 				   .signal_fd = -1,
 				   .board = &board };
 	struct run_config own = *cfg; /* data and model settle what was left open */

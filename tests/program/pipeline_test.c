@@ -76,7 +76,7 @@ static void open_stage(struct line *p, int number)
 	struct course c;
 	struct err err = ERR_INIT;
 
-	s->seat = (struct seat){ .world = p->n, .local_world = 1, .rank = number, .nodes = 1, .lane_fd = { -1 },
+	s->seat = (struct seat){ .world = p->n, .local_world = 1, .rank = number, .nodes = 1, .shm_fd = -1,
 				 .signal_fd = -1 };
 	s->rank = rank_of(p->cfg, &s->seat);
 	s->rank.by_rule = true;

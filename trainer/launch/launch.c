@@ -19,25 +19,20 @@
 #include "tracker/base/log.h"
 #include "trainer/comm/comm.h"
 #include "trainer/launch/nodes.h"
+#include "trainer/launch/relay.h"
 #include "trainer/launch/verdict.h"
 
 #define SILENT_S 3.0
 #define GLANCE_MOST_S 1.0 /* what the time between two looks may count for: a whole job that was stopped is no fault */
 #define FLIGHT_LINES 4	  /* of a rank's last collectives */
 #define GRACE_S 2.0   /* for the other ranks to notice a dead one by themselves */
-#define TAIL_LINES 12 /* of a rank that died */
-#define LINE_BYTES 400
 
 struct child {
 	pid_t pid;
-	int pipe; /* its stderr; -1 once closed */
 	bool ended;
 	uint32_t beats; /* as last seen */
 	double silent_s;
-	char line[LINE_BYTES]; /* not yet complete */
-	size_t line_len;
-	char tail[TAIL_LINES][LINE_BYTES];
-	int n_tail;
+	struct relay words; /* its stderr */
 };
 
 struct launcher {
@@ -47,7 +42,7 @@ struct launcher {
 	struct child *child;
 	struct rank_end *end; /* of each child that has ended */
 	int n;
-	int lane_fd[SEAT_LANES];
+	int shm_fd; /* what the ranks share; -1: nothing */
 	int signal_fd;
 	sigset_t signals;
 	double failed_s; /* when the first rank failed; 0: none did */
@@ -74,8 +69,8 @@ static void set_number(const char *variable, int v)
 static void close_from_child(struct launcher *l, int rank)
 {
 	for (int r = 0; r < rank; r++)
-		if (l->child[r].pipe >= 0)
-			close(l->child[r].pipe);
+		if (l->child[r].words.fd >= 0)
+			close(l->child[r].words.fd);
 	close(l->signal_fd);
 }
 
@@ -115,6 +110,7 @@ static void be_rank(struct launcher *l, int rank, int stderr_fd, pid_t launcher_
 			  .local_world = l->n,
 			  .nodes = 1,
 			  .net = { .listener = -1 },
+			  .shm_fd = l->shm_fd,
 			  .attempt = l->attempt,
 			  .launched = true,
 			  .signal_fd = -1,
@@ -127,7 +123,6 @@ static void be_rank(struct launcher *l, int rank, int stderr_fd, pid_t launcher_
 	close_from_child(l, rank);
 	dup2(stderr_fd, STDERR_FILENO);
 	close(stderr_fd);
-	memcpy(s.lane_fd, l->lane_fd, sizeof(s.lane_fd));
 	find_net(l, &s);
 	set_number("RANK", s.rank);
 	set_number("LOCAL_RANK", rank);
@@ -160,50 +155,8 @@ static int start_rank(struct launcher *l, int rank, struct err *err)
 	if (fcntl(fd[0], F_SETFL, O_NONBLOCK))
 		log_warn("the messages of rank %d may come late", rank);
 	l->child[rank].pid = pid;
-	l->child[rank].pipe = fd[0];
+	relay_begin(&l->child[rank].words, fd[0], world_of(l) > 1 ? first_rank(l) + rank : -1);
 	return 0;
-}
-
-static void keep_line(struct launcher *l, int rank)
-{
-	struct child *c = &l->child[rank];
-
-	c->line[c->line_len] = '\0';
-	if (world_of(l) > 1)
-		fprintf(stderr, "[rank %d] %s\n", first_rank(l) + rank, c->line);
-	else
-		fprintf(stderr, "%s\n", c->line);
-	if (c->n_tail == TAIL_LINES) {
-		memmove(c->tail[0], c->tail[1], sizeof(c->tail[0]) * (TAIL_LINES - 1));
-		c->n_tail--;
-	}
-	memcpy(c->tail[c->n_tail++], c->line, c->line_len + 1);
-	c->line_len = 0;
-}
-
-static void read_stderr(struct launcher *l, int rank)
-{
-	struct child *c = &l->child[rank];
-	char bytes[4096];
-	ssize_t n;
-
-	while (c->pipe >= 0 && (n = read(c->pipe, bytes, sizeof(bytes))) != 0) {
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
-		if (n < 0)
-			break;
-		for (ssize_t i = 0; i < n; i++) {
-			if (bytes[i] != '\n' && c->line_len < LINE_BYTES - 1)
-				c->line[c->line_len++] = bytes[i];
-			if (bytes[i] == '\n' || c->line_len == LINE_BYTES - 1)
-				keep_line(l, rank);
-		}
-	}
-	if (c->line_len)
-		keep_line(l, rank);
-	if (c->pipe >= 0)
-		close(c->pipe);
-	c->pipe = -1;
 }
 
 static void kill_all(struct launcher *l)
@@ -275,7 +228,7 @@ static void keep_end(struct launcher *l, int rank, int status)
 					  .status = status,
 					  .at_s = clock_mono_s(),
 					  .words = atomic_load(&b->said) ? &b->err : NULL };
-	read_stderr(l, rank);
+	relay_read(&l->child[rank].words);
 	j = job_end(l);
 	if (l->failed_s || !verdict_failed(&j, rank))
 		return;
@@ -487,14 +440,13 @@ static void watch(struct launcher *l)
 		}
 		fds[0] = (struct pollfd){ .fd = l->signal_fd, .events = POLLIN };
 		for (int r = 0; r < l->n; r++)
-			fds[r + 1] = (struct pollfd){ .fd = l->child[r].pipe, .events = POLLIN };
+			fds[r + 1] = (struct pollfd){ .fd = l->child[r].words.fd, .events = POLLIN };
 		if (l->nodes)
 			n += nodes_poll(l->nodes, fds + n);
 		poll(fds, (nfds_t)n, 200);
 		read_signal(l);
 		for (int r = 0; r < l->n; r++)
-			if (l->child[r].pipe >= 0)
-				read_stderr(l, r);
+			relay_read(&l->child[r].words);
 	}
 	free(fds);
 }
@@ -502,13 +454,12 @@ static void watch(struct launcher *l)
 /* A rank that said nothing may have left a library's words. */
 static void print_tail(const struct launcher *l, int rank)
 {
-	const struct child *c = &l->child[rank];
+	const struct relay *words = &l->child[rank].words;
 
-	if (l->end[rank].words || !c->n_tail)
+	if (l->end[rank].words || !words->n_tail)
 		return;
 	log_error("last lines of rank %d:", first_rank(l) + rank);
-	for (int i = 0; i < c->n_tail; i++)
-		fprintf(stderr, "    %s\n", c->tail[i]);
+	relay_print_tail(words);
 }
 
 static void print_flight(const struct launcher *l, int rank)
@@ -551,20 +502,23 @@ static int conclude(struct launcher *l)
 	return v.code;
 }
 
-static int make_lanes(struct launcher *l, struct err *err)
+static int make_shm(struct launcher *l, struct err *err)
 {
-	int rc = 0;
-
-	for (int i = 0; !rc && i < SEAT_LANES && world_of(l) > 1; i++)
-		rc = comm_shm_make(&l->lane_fd[i], l->n, err);
-	return rc;
+	return world_of(l) > 1 ? comm_shm_make(&l->shm_fd, l->n, err) : 0;
 }
 
-static void close_lanes(struct launcher *l)
+static void close_shm(struct launcher *l)
 {
-	for (int i = 0; i < SEAT_LANES; i++)
-		if (l->lane_fd[i] >= 0)
-			close(l->lane_fd[i]);
+	if (l->shm_fd >= 0)
+		close(l->shm_fd);
+	l->shm_fd = -1;
+}
+
+static void forget_children(struct launcher *l)
+{
+	memset(l->child, 0, (size_t)l->n * sizeof(*l->child));
+	for (int r = 0; r < l->n; r++)
+		relay_begin(&l->child[r].words, -1, -1);
 }
 
 static int prepare(struct launcher *l, struct err *err)
@@ -581,9 +535,8 @@ static int prepare(struct launcher *l, struct err *err)
 	l->end = calloc((size_t)l->n, sizeof(*l->end));
 	if (!l->child || !l->end)
 		return err_set(err, ERR_NOMEM, "out of memory: %d ranks", l->n);
-	for (int r = 0; r < l->n; r++)
-		l->child[r].pipe = -1;
-	rc = make_lanes(l, err);
+	forget_children(l);
+	rc = make_shm(l, err);
 	if (rc)
 		return rc;
 	seat_stop_signals(&l->signals);
@@ -597,7 +550,7 @@ static int prepare(struct launcher *l, struct err *err)
 
 static void done(struct launcher *l)
 {
-	close_lanes(l);
+	close_shm(l);
 	if (l->signal_fd >= 0)
 		close(l->signal_fd);
 	if (l->board)
@@ -649,16 +602,14 @@ static int begin_again(struct launcher *l, struct err *err)
 	l->others_ended = 0;
 	memset(l->board->rank, 0, (size_t)l->n * sizeof(l->board->rank[0]));
 	memset(l->end, 0, (size_t)l->n * sizeof(*l->end));
-	memset(l->child, 0, (size_t)l->n * sizeof(*l->child));
-	for (int r = 0; r < l->n; r++)
-		l->child[r].pipe = -1;
-	close_lanes(l);
-	return make_lanes(l, err);
+	forget_children(l);
+	close_shm(l);
+	return make_shm(l, err);
 }
 
 int launch_run(const struct launch_opts *o, struct err *err)
 {
-	struct launcher l = { .o = o, .n = o->nproc, .nodes = o->nodes, .lane_fd = { -1 }, .signal_fd = -1 };
+	struct launcher l = { .o = o, .n = o->nproc, .nodes = o->nodes, .shm_fd = -1, .signal_fd = -1 };
 	int rc = prepare(&l, err);
 
 	l.others_count = l.nodes ? nodes_left(l.nodes) - 1 : 0;

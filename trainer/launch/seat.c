@@ -53,7 +53,7 @@ void seat_stop_signals(sigset_t *set)
 }
 
 /* The machine's first rank makes the memory; when it cannot, or has failed already, the others here hear why. */
-static int share_lanes(struct seat *s, const char *job, double wait_s, const struct err *before, struct err *err)
+static int share_memory(struct seat *s, const char *job, double wait_s, const struct err *before, struct err *err)
 {
 	const struct rendezvous_opts o = {
 		.job = job, .rank = s->local_rank, .world = s->local_world, .first = s->rank - s->local_rank,
@@ -61,10 +61,9 @@ static int share_lanes(struct seat *s, const char *job, double wait_s, const str
 	};
 	struct err failure = *before;
 
-	for (int i = 0; i < SEAT_LANES && s->local_rank == 0 && !failure.code; i++)
-		if (comm_shm_make(&s->lane_fd[i], s->local_world, &failure))
-			err_prefix(&failure, "rank %d", s->rank);
-	return rendezvous(&o, &failure, s->lane_fd, SEAT_LANES, err);
+	if (s->local_rank == 0 && !failure.code && comm_shm_make(&s->shm_fd, s->local_world, &failure))
+		err_prefix(&failure, "rank %d", s->rank);
+	return rendezvous(&o, &failure, &s->shm_fd, 1, err);
 }
 
 /* Where all ranks will meet; rank 0 listens there from now on. */
@@ -125,7 +124,7 @@ int seat_open(struct seat *ret, const struct place *p, const struct seat_opts *o
 			  .local_world = p->local_world,
 			  .nodes = p->nodes,
 			  .net = { .listener = -1 },
-			  .lane_fd = { -1 },
+			  .shm_fd = -1,
 			  .signal_fd = -1 };
 	struct err failure = ERR_INIT;
 	cpu_set_t all;
@@ -137,7 +136,7 @@ int seat_open(struct seat *ret, const struct place *p, const struct seat_opts *o
 		return err_set(err, ERR_NOMEM, "out of memory: start of the rank");
 	find_net(&s, p, o, &failure);
 	/* signals still end the process at once: nothing has begun */
-	rc = share_lanes(&s, p->job, o->wait_s, &failure, err);
+	rc = share_memory(&s, p->job, o->wait_s, &failure, err);
 	if (!rc)
 		rc = take_signals(&s, err);
 	if (rc) {
@@ -152,9 +151,8 @@ int seat_open(struct seat *ret, const struct place *p, const struct seat_opts *o
 
 void seat_close(struct seat *s)
 {
-	for (int i = 0; i < SEAT_LANES; i++)
-		if (s->lane_fd[i] >= 0)
-			close(s->lane_fd[i]);
+	if (s->shm_fd >= 0)
+		close(s->shm_fd);
 	if (s->signal_fd >= 0)
 		close(s->signal_fd);
 	if (s->net.listener >= 0)

@@ -13,7 +13,6 @@
 #include "trainer/comm/flight.h"
 
 #define SEAT_PREEMPTED 75 /* exit code: ended on request, after a checkpoint */
-#define SEAT_LANES 1 /* communicators that the ranks meet with; groups and streams are split from it */
 
 struct board_rank {
 	_Atomic int said; /* err is complete */
@@ -39,7 +38,7 @@ struct seat {
 	struct bootstrap_opts net; /* with several: where all ranks meet; what it points to outlives the seat */
 	int attempt;		 /* of the job: 0, or how often its ranks have been started before */
 	bool launched;		 /* by our own launcher, which watches and has the last word on the status */
-	int lane_fd[SEAT_LANES]; /* shared memory of each communicator, of this machine's ranks; -1 on one rank */
+	int shm_fd; /* shared memory of this machine's ranks, which they meet in; -1 on one rank */
 	int signal_fd;		 /* without launcher: where signals arrive; -1 */
 	struct board *board;
 };

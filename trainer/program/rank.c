@@ -189,7 +189,7 @@ static int hold_back(struct rank *r, struct err *err)
 int rank_meet(struct rank *r, struct err *err)
 {
 	const struct seat *s = r->seat;
-	const struct comm_shm_opts o = { .fd = s->lane_fd[0],
+	const struct comm_shm_opts o = { .fd = s->shm_fd,
 					 .rank = s->local_rank,
 					 .world = s->local_world,
 					 .first = s->rank - s->local_rank,

@@ -225,7 +225,7 @@ static int sum_up(struct sums *ret, const struct prepared *p, const struct hardw
 static int open_rank(struct costing *w, int precision, struct err *err)
 {
 	static struct board board; /* nobody stops a plan */
-	static const struct seat seat = { .world = 1, .local_world = 1, .nodes = 1, .lane_fd = { -1 },
+	static const struct seat seat = { .world = 1, .local_world = 1, .nodes = 1, .shm_fd = -1,
 					  .signal_fd = -1, .board = &board };
 	struct run_config cfg = *w->cfg;
 	int rc;
@@ -245,7 +245,7 @@ static int plan_sums(struct costing *w, const struct shape_of *o, struct sums *r
 {
 	struct run_config cfg = *w->cfg;
 	/* On machines of their own: which pages of the other's a rank would touch is not asked for. */
-	struct seat seat = { .world = 2, .local_world = 1, .nodes = 2, .lane_fd = { -1 }, .signal_fd = -1 };
+	struct seat seat = { .world = 2, .local_world = 1, .nodes = 2, .shm_fd = -1, .signal_fd = -1 };
 	struct subject s = *w->subject;
 	struct rank r = w->rank[o->precision];
 	struct prepared p;

@@ -113,7 +113,7 @@ static int describe(const struct job *job, const struct hardware *h, struct buf 
 	struct board board = { .stop_signal = 0 };
 	struct seat seat = { .world = job->cfg->world,
 			     .local_world = job->cfg->world,
-			     .nodes = 1, .lane_fd = { -1 },
+			     .nodes = 1, .shm_fd = -1,
 			     .signal_fd = -1,
 			     .board = &board };
 	struct plan_program list[PROGRAMS_MAX];

@@ -36,7 +36,7 @@ static int plan_largest(struct finding *f, struct err *err)
 	struct board board = { .stop_signal = 0 };
 	struct run_config cfg = *f->job->cfg;
 	struct job job = *f->job;
-	struct seat seat = { .world = cfg.world, .local_world = cfg.world, .nodes = 1, .lane_fd = { -1 },
+	struct seat seat = { .world = cfg.world, .local_world = cfg.world, .nodes = 1, .shm_fd = -1,
 			     .signal_fd = -1, .board = &board };
 	struct engine *e;
 	int64_t samples;

@@ -288,7 +288,7 @@ int sample_main(const struct job *job, struct err *err)
 	static const int64_t sizes[] = { 1, CHUNK };
 	struct sampling s = { .cfg = job->cfg };
 	struct board board = { .stop_signal = 0 };
-	struct seat seat = { .world = 1, .local_world = 1, .nodes = 1, .lane_fd = { -1 },
+	struct seat seat = { .world = 1, .local_world = 1, .nodes = 1, .shm_fd = -1,
 			     .signal_fd = -1, .board = &board };
 	int rc = describe(&s, err);
 

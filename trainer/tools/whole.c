@@ -15,7 +15,7 @@ static int plan_stage(struct advise_cost *ret, const struct job *job, int stage,
 	/* Of the last pipeline: its ranks are not the one that warns. Alone on their machines: which pages of each
 	 * other's they would touch is not asked for. */
 	const struct seat seat = { .world = cfg->world, .rank = cfg->world - (int)config_stages(cfg) + stage,
-				   .local_world = 1, .nodes = cfg->world, .lane_fd = { -1 }, .signal_fd = -1,
+				   .local_world = 1, .nodes = cfg->world, .shm_fd = -1, .signal_fd = -1,
 				   .board = &board };
 	struct engine *e;
 	int rc = engine_open_plan(&e, job, &seat, err);
