@@ -87,7 +87,7 @@ def machines(server):
     lib.equal(machine(server, "waiting", 2, dict(quiet, cpu_wait_percent=30))["verdict"], "cpu", "who has the cores nothing tells")
     lib.equal(machine(server, "crowded", 2, dict(quiet, cpu_wait_percent=30), ready=3)["verdict"], "crowding", "crowded")
     unknown = machine(server, "crowds", 2, dict(quiet, cpu_wait_percent=30), ready=3)["leaves"][0]
-    lib.equal((unknown["gain"], unknown["sentence"]), (None, "crowding: 30 % of the time; what the action brings, dptrain doctor --try measures"),
+    lib.equal((unknown["gain"], unknown["sentence"]), (None, "crowding: 30 % of the time; how much faster without it nothing tells"),
               "a gain that the share does not tell")
     lib.equal(machine(server, "others", 2, dict(quiet, cpu_wait_percent=30, cpu_process_percent=60))["verdict"], "cpu_taken", "others")
     lib.equal(machine(server, "memory", 2, dict(quiet, memory_wait_percent=40, major_faults=90))["leaves"][0]["evidence"],
@@ -149,7 +149,7 @@ def main():
             made(server)
             machines(server)
             lib.check(learnt(server) in show(runs, "epochs"), "dptrack show says it too")
-            lib.check("--try measures" in show(runs, "crowds") and "0.00x" not in show(runs, "crowds"), show(runs, "crowds"))
+            lib.check("nothing tells" in show(runs, "crowds") and "0.00x" not in show(runs, "crowds"), show(runs, "crowds"))
         finally:
             server.stop()
     lib.finish("diagnosis")

@@ -61,7 +61,8 @@ static void make_ranks(struct stage *s, size_t n)
 /* Not where threads wait for each other, nor where another job is advised. */
 static bool promises(const struct tree_run *run, const char *leaf)
 {
-	const bool cores = !strcmp(leaf, "threads") || !strcmp(leaf, "cpu_taken") || !strcmp(leaf, "crowding");
+	const bool cores = !strcmp(leaf, "threads") || !strcmp(leaf, "cpu_taken") || !strcmp(leaf, "crowding") ||
+		!strcmp(leaf, "cpu_quota");
 
 	return strcmp(leaf, "small_batch") && !(cores && run->threads > 1);
 }
@@ -254,6 +255,8 @@ static void cpu(void **state)
 	s.run.threads = 16;
 	judge(&s, "threads", 0.3);
 	s.run.throttled = 0.4;
+	judge(&s, "cpu_quota", 0.4);
+	s.run.threads = 1;
 	judge(&s, "cpu_quota", 0.4);
 	s.run.threads = 4;
 	s.run.throttled = 0.05; /* a little, beside others that have the cores */

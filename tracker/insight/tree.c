@@ -409,7 +409,7 @@ static void walk_cpu(struct walk *w)
 		f->leaf = branches[leaf];
 	say_cpu(run, leaf, f->share, f);
 	/* threads wait for each other: what one of them waits for a core tells too little, or too much */
-	if (leaf == TREE_threads || (leaf != TREE_cpu_quota && run->threads > 1))
+	if (leaf == TREE_threads || run->threads > 1)
 		f->gain = NAN;
 	if (leaf == TREE_threads && run->local_world > 0)
 		ACT(f, "--threads %.0f", fmax(1, floor(run->cores / run->local_world)));
@@ -502,12 +502,14 @@ static int by_share(const void *a, const void *b)
 
 static void say_finding(struct tree_finding *f)
 {
-	char between[40] = "", gain[80] = "what the action brings, dptrain doctor --try measures";
+	char between[40] = "", gain[80] = "how much faster without it nothing tells";
 
 	if (!isnan(f->low))
 		snprintf(between, sizeof(between), " (%.0f-%.0f)", 100 * f->low, 100 * f->high);
 	if (!isnan(f->gain))
 		snprintf(gain, sizeof(gain), "without it up to %.2fx as fast", f->gain);
+	else if (f->flags[0])
+		snprintf(gain, sizeof(gain), "what the action brings, dptrain doctor --try measures");
 	snprintf(f->sentence, sizeof(f->sentence), "%s: %.0f %% of the time%s; %s", f->leaf, 100 * f->share, between,
 		 gain);
 }
