@@ -69,10 +69,13 @@ UPDATE counter SET rev = rev + ?1 RETURNING rev;
 -- what a connection to PostgreSQL says and asks for itself
 
 -- All that a group looks for stands in an index; plans that were made while tables were small must not outlive that.
+-- Between two statements of a pipeline neither of the first two limits counts: of a machine that is silent then TCP tells.
 -- name: pg_write_limits
 -- postgresql:
 SELECT set_config('statement_timeout', '10000', true) AS statement,
 	set_config('idle_in_transaction_session_timeout', '3000', true) AS idle,
+	set_config('tcp_keepalives_idle', '1', true) AS silent, set_config('tcp_keepalives_interval', '1', true) AS asked,
+	set_config('tcp_keepalives_count', '2', true) AS times, set_config('tcp_user_timeout', '3000', true) AS unheard,
 	set_config('enable_seqscan', 'off', true) AS scans, set_config('enable_hashjoin', 'off', true) AS hashes,
 	set_config('enable_mergejoin', 'off', true) AS merges, set_config('jit', 'off', true) AS compiled,
 	set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN 'on'
@@ -80,6 +83,8 @@ SELECT set_config('statement_timeout', '10000', true) AS statement,
 -- name: pg_long_limits
 -- postgresql:
 SELECT set_config('statement_timeout', '0', true) AS statement, set_config('idle_in_transaction_session_timeout', '0', true) AS idle,
+	set_config('tcp_keepalives_idle', '5', true) AS silent, set_config('tcp_keepalives_interval', '2', true) AS asked,
+	set_config('tcp_keepalives_count', '3', true) AS times, set_config('tcp_user_timeout', '10000', true) AS unheard,
 	set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN 'on'
 	ELSE current_setting('synchronous_commit') END, true) AS durable;
 -- name: pg_backend

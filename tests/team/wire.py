@@ -4,8 +4,10 @@ import re
 import socket
 import struct
 import threading
+import time
 
 NO_TLS = (80877103, 80877104)  # SSLRequest, GSSENCRequest
+NOTICED_S = 3  # by PostgreSQL, of a peer that is silent, as dptrack's groups ask for: tests/team/silent.py shows it
 
 
 def messages(data, first):
@@ -22,6 +24,13 @@ def messages(data, first):
     return found, data
 
 
+def shut(s):
+    try:
+        s.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+
+
 class Connection:
     """Two threads, one for each direction; either ends both sockets."""
 
@@ -29,11 +38,13 @@ class Connection:
         self.wire, self.near, self.far, self.commits, self.writes = wire, near, far, set(), False
 
     def close(self):
-        for s in (self.near, self.far):
-            try:
-                s.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+        shut(self.near)
+        shut(self.far)
+
+    def end(self):
+        """Of one side: the other is told, where something passes."""
+        self.wire.flows.wait()
+        self.close()
 
     def forth(self):
         rest, first = b"", True
@@ -51,7 +62,7 @@ class Connection:
                 self.pass_on(self.far, [self.of_client(m) for m in found])
         except OSError:
             pass
-        self.close()
+        self.end()
 
     def back(self):
         rest = b""
@@ -64,7 +75,7 @@ class Connection:
                 self.pass_on(self.near, found)
         except OSError:
             pass
-        self.close()
+        self.end()
 
     def pass_on(self, to, found):
         self.wire.flows.wait()
@@ -120,8 +131,15 @@ class Wire:
                 threading.Thread(target=direction, daemon=True).start()
 
     def cut(self):
-        """From now on nothing passes, and nobody is told."""
+        """From now on nothing passes, and nobody is told; PostgreSQL notices."""
         self.flows.clear()
+        threading.Thread(target=self.notice, daemon=True).start()
+
+    def notice(self):
+        time.sleep(NOTICED_S)
+        with self.lock:
+            for c in self.open if not self.flows.is_set() else ():
+                shut(c.far)
 
     def mend(self):
         """What was under way is lost; new connections pass."""
