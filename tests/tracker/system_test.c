@@ -254,6 +254,7 @@ static void throttled_threads(void **state)
 		double throttled_s, want_s;
 	} cases[] = {
 		{ { .busy = 1, .on_core_s = 0.3 }, 0.7, 0.7 },
+		{ { .busy = 1, .on_core_s = 0.3 }, 0.8, 0.7 }, /* a loader is stopped on another core */
 		{ { .busy = 2, .on_core_s = 0.6 }, 1.4, 0.7 },	/* both are stopped */
 		{ { .busy = 2, .on_core_s = 0.6 }, 0.7, 0.7 },	/* each waits while the other is stopped */
 		{ { .busy = 2, .on_core_s = 1.3 }, 0.7, 0.35 }, /* each is stopped for half of it, both at once */

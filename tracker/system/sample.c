@@ -68,9 +68,8 @@ static double percent(double part, double whole)
 double sample_throttled(const struct threads_use *use, double throttled_s, double cores, double seconds)
 {
 	const double together = fmax(1, fmin(use->busy, cores));
-	const double off_s = use->busy > 0 ? seconds - use->on_core_s / together : 0;
 
-	return fmin(throttled_s, fmax(off_s, throttled_s / together));
+	return use->busy > 0 ? fmin(throttled_s, seconds - use->on_core_s / together) : throttled_s;
 }
 
 static void take_gpu(struct sample *s, double seconds, double ret[SAMPLE_SERIES])
