@@ -96,13 +96,14 @@ class Cluster:
         self.tool("pg_basebackup", "-d", self.replication.address("").rstrip("/"), "-D", self.data, "-R", "-c", "fast", "--no-sync")
         self.start()
 
-    def tool(self, name, *args):
-        done = subprocess.run([*as_nobody(), os.path.join(self.bin, name), *args], capture_output=True, text=True, cwd="/")
+    def tool(self, name, *args, within=()):
+        """within: words before the command, which run it elsewhere."""
+        done = subprocess.run([*within, *as_nobody(), os.path.join(self.bin, name), *args], capture_output=True, text=True, cwd="/")
         assert done.returncode == 0, f"{name}: {done.stdout}{done.stderr}"
 
-    def start(self):
-        options = f"-k {self.folder} -p {self.port} -c listen_addresses=127.0.0.1 " + " ".join(f"-c {s}" for s in self.settings)
-        self.tool("pg_ctl", "-D", self.data, "-o", options, "-l", os.path.join(self.folder, "log"), "-w", "start")
+    def start(self, listen="127.0.0.1", within=()):
+        options = f"-k {self.folder} -p {self.port} -c listen_addresses={listen} " + " ".join(f"-c {s}" for s in self.settings)
+        self.tool("pg_ctl", "-D", self.data, "-o", options, "-l", os.path.join(self.folder, "log"), "-w", "start", within=within)
 
     def pid(self):
         with open(os.path.join(self.data, "postmaster.pid"), encoding="utf-8") as f:

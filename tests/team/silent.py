@@ -17,8 +17,7 @@ import cluster
 from helper import skip
 from spaces import Spaces
 
-NOTICED_S = 4
-SETTLED_S = 2  # what the ones that noticed have left to do, on a loaded machine
+MOST_S = 6  # that others wait: 3 until it is noticed, on a loaded machine
 CLIENT = r"""
 import socket, struct, sys, time
 address, port, limits = sys.argv[1], int(sys.argv[2]), sys.argv[3]
@@ -56,12 +55,8 @@ def move(db, spaces):
     """The database, to the first machine."""
     db.stop("fast")
     with open(os.path.join(db.data, "pg_hba.conf"), "a", encoding="ascii") as f:
-        f.write("host all all 10.77.0.0/24 trust\n")
-    started = subprocess.run(spaces.command(0, *cluster.as_nobody(), os.path.join(db.bin, "pg_ctl"), "-D", db.data, "-l",
-                                            os.path.join(db.folder, "log"), "-w", "-o",
-                                            f"-k {db.folder} -p {db.port} -c listen_addresses=* -c fsync=off", "start"),
-                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd="/", text=True)
-    assert started.returncode == 0, started.stderr
+        f.write(f"host all all {spaces.address[1]}/32 trust\n")
+    db.start("*", spaces.command(0))
 
 
 def others_waited(db, spaces, where):
@@ -74,7 +69,7 @@ def others_waited(db, spaces, where):
         spaces.link(1, "down")
         began = time.monotonic()
         try:
-            db.sql("t1", f"SET lock_timeout = '{NOTICED_S + SETTLED_S}s'; UPDATE counter SET rev = rev")
+            db.sql("t1", f"SET lock_timeout = '{MOST_S}s'; UPDATE counter SET rev = rev")
         except AssertionError as e:
             check(False, f"{where}: {e}")
         return time.monotonic() - began
@@ -95,7 +90,7 @@ def main():
         for where in ("between", "midway"):
             waited_s = others_waited(db, spaces, where)
             check(waited_s > 0.5, f"{where}: nothing was locked ({waited_s:.1f} s)")
-            check(waited_s < NOTICED_S + SETTLED_S, f"{where}: others waited {waited_s:.1f} s")
+            check(waited_s < MOST_S, f"{where}: others waited {waited_s:.1f} s")
             print(f"silent {where} statements of a group: others waited {waited_s:.1f} s")
     lib.finish("silent")
 

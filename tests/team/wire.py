@@ -4,7 +4,6 @@ import re
 import socket
 import struct
 import threading
-import time
 
 NO_TLS = (80877103, 80877104)  # SSLRequest, GSSENCRequest
 NOTICED_S = 3  # by PostgreSQL, of a peer that is silent, as dptrack's groups ask for: tests/team/silent.py shows it
@@ -136,9 +135,10 @@ class Wire:
         threading.Thread(target=self.notice, daemon=True).start()
 
     def notice(self):
-        time.sleep(NOTICED_S)
+        if self.flows.wait(NOTICED_S):
+            return
         with self.lock:
-            for c in self.open if not self.flows.is_set() else ():
+            for c in self.open:
                 shut(c.far)
 
     def mend(self):

@@ -447,7 +447,7 @@ static double saving_share(const struct walk *w)
 	const double saving = run->saving_cpu / w->seconds;
 	const double beyond = cores_computing(run, w->seconds) + saving - run->cores;
 
-	return saving > 0 && beyond > 0 ? fmin(saving, beyond) : 0;
+	return beyond > 0 ? fmin(saving, beyond) : 0;
 }
 
 static void walk_checkpoints(struct walk *w)

@@ -32,7 +32,7 @@ struct child {
 	bool ended;
 	uint32_t beats; /* as last seen */
 	double silent_s;
-	struct relay words; /* its stderr */
+	struct relay relay; /* of its stderr */
 };
 
 struct launcher {
@@ -69,8 +69,8 @@ static void set_number(const char *variable, int v)
 static void close_from_child(struct launcher *l, int rank)
 {
 	for (int r = 0; r < rank; r++)
-		if (l->child[r].words.fd >= 0)
-			close(l->child[r].words.fd);
+		if (l->child[r].relay.fd >= 0)
+			close(l->child[r].relay.fd);
 	close(l->signal_fd);
 }
 
@@ -155,7 +155,7 @@ static int start_rank(struct launcher *l, int rank, struct err *err)
 	if (fcntl(fd[0], F_SETFL, O_NONBLOCK))
 		log_warn("the messages of rank %d may come late", rank);
 	l->child[rank].pid = pid;
-	relay_begin(&l->child[rank].words, fd[0], world_of(l) > 1 ? first_rank(l) + rank : -1);
+	relay_begin(&l->child[rank].relay, fd[0], world_of(l) > 1 ? first_rank(l) + rank : -1);
 	return 0;
 }
 
@@ -228,7 +228,7 @@ static void keep_end(struct launcher *l, int rank, int status)
 					  .status = status,
 					  .at_s = clock_mono_s(),
 					  .words = atomic_load(&b->said) ? &b->err : NULL };
-	relay_read(&l->child[rank].words);
+	relay_read(&l->child[rank].relay);
 	j = job_end(l);
 	if (l->failed_s || !verdict_failed(&j, rank))
 		return;
@@ -440,13 +440,13 @@ static void watch(struct launcher *l)
 		}
 		fds[0] = (struct pollfd){ .fd = l->signal_fd, .events = POLLIN };
 		for (int r = 0; r < l->n; r++)
-			fds[r + 1] = (struct pollfd){ .fd = l->child[r].words.fd, .events = POLLIN };
+			fds[r + 1] = (struct pollfd){ .fd = l->child[r].relay.fd, .events = POLLIN };
 		if (l->nodes)
 			n += nodes_poll(l->nodes, fds + n);
 		poll(fds, (nfds_t)n, 200);
 		read_signal(l);
 		for (int r = 0; r < l->n; r++)
-			relay_read(&l->child[r].words);
+			relay_read(&l->child[r].relay);
 	}
 	free(fds);
 }
@@ -454,12 +454,12 @@ static void watch(struct launcher *l)
 /* A rank that said nothing may have left a library's words. */
 static void print_tail(const struct launcher *l, int rank)
 {
-	const struct relay *words = &l->child[rank].words;
+	const struct relay *relay = &l->child[rank].relay;
 
-	if (l->end[rank].words || !words->n_tail)
+	if (l->end[rank].words || !relay->n_tail)
 		return;
 	log_error("last lines of rank %d:", first_rank(l) + rank);
-	relay_print_tail(words);
+	relay_print_tail(relay);
 }
 
 static void print_flight(const struct launcher *l, int rank)
@@ -518,7 +518,7 @@ static void forget_children(struct launcher *l)
 {
 	memset(l->child, 0, (size_t)l->n * sizeof(*l->child));
 	for (int r = 0; r < l->n; r++)
-		relay_begin(&l->child[r].words, -1, -1);
+		relay_begin(&l->child[r].relay, -1, -1);
 }
 
 static int prepare(struct launcher *l, struct err *err)

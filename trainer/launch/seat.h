@@ -38,7 +38,7 @@ struct seat {
 	struct bootstrap_opts net; /* with several: where all ranks meet; what it points to outlives the seat */
 	int attempt;		 /* of the job: 0, or how often its ranks have been started before */
 	bool launched;		 /* by our own launcher, which watches and has the last word on the status */
-	int shm_fd; /* shared memory of this machine's ranks, which they meet in; -1 on one rank */
+	int shm_fd;		 /* shared memory of this machine's ranks, which they meet in; -1 on one rank */
 	int signal_fd;		 /* without launcher: where signals arrive; -1 */
 	struct board *board;
 };
