@@ -95,9 +95,11 @@ def trained(folder):
         return
     with open(os.path.join(folder, "dptrain", "hardware.json")) as f:
         h = json.load(f)
+    check(h["threads_per_rank"] == 1, "threads: %s" % h["threads_per_rank"])
     check({n["op"] for n in h["nodes"]} >= {"linear", "linear_dgrad", "linear_wgrad", "lmhead", "sgd"}, "nodes: %s" % {n["op"] for n in h["nodes"]})
     check({c["op"] for c in h["collectives"]} == {"allreduce", "all_gather", "reduce_scatter"}, "collectives: %s" % h["collectives"])
     held(h, "the calibrated file")
+    alone(env)
     p = dptrain("train", "--auto", *SMALL, "--global-batch-size", 12, "--nproc-per-node", 2, "--runs-dir", folder, "--report-to", "none", env=env)
     check(p.returncode == 0 and "--auto: --nproc-per-node" in p.stderr and "--global-batch-size 12" in p.stderr, "train --auto: exit %d: %s" %
           (p.returncode, p.stderr))
@@ -105,6 +107,16 @@ def trained(folder):
     for more in (["--grad-accum-steps", 2], ["--activation-checkpointing", "full", "--optim-offload"], ["--opt-level", "O0"]):
         p = dptrain("train", "--auto", *SMALL, "-b", 2, *more, "--nproc-per-node", 2, "--runs-dir", folder, "--report-to", "none", *A100)
         check(p.returncode == 0 and "--auto: --nproc" in p.stderr, "train --auto %s: exit %d: %s" % (more, p.returncode, p.stderr))
+
+
+def alone(env):
+    """One rank where two were timed, of a thread each: it has both cores, unless it is said how many threads it has."""
+    def step_s(*more):
+        p = dptrain("plan", "--auto", "--json", *SMALL, "--nproc-per-node", 2, "-b", 4, "--precision", "fp32", *more, env=env)
+        check(p.returncode == 0, "one rank, %s: exit %d: %s" % (more, p.returncode, p.stderr))
+        return next(one["step_seconds"] for one in json.loads(p.stdout)["plans"] if one["strategy"] == "single")
+    shared, one, two = step_s(), step_s("--threads", 1), step_s("--threads", 2)
+    check(abs(one / shared - 2) < 1e-3 and abs(two / shared - 1) < 1e-3, "one rank: %g s, of one thread %g, of two %g" % (shared, one, two))
 
 
 def held(h, name):

@@ -40,6 +40,7 @@ struct hardware {
 	double memory_bytes;  /* of a device, or of the machine where ranks share it */
 	bool shared;	      /* ranks of a machine share memory_bytes */
 	int ranks_per_node;
+	int threads_per_rank; /* when nodes were timed; 0: not known */
 	double host_bytes;    /* memory of the machine behind its devices; 0: none to offload to */
 	double host_rate;     /* bytes a second between a device and that memory */
 	double overlap;	      /* share of communication that can lie beside computation: 1 where it takes no core */

@@ -66,18 +66,28 @@ static void scale_part(struct advise_part *p, double by)
 	p->update_s *= by;
 }
 
-/* Ranks that share a machine have its cores in equal parts: fewer of them are faster than those that were timed. */
+/* Seconds of a plan's node by those that were timed. Ranks that share a machine have its cores in equal parts: fewer of
+ * them are faster, unless it is said how many threads each has. */
+static double slowness(const struct search_opts *o, const struct search_plan *p)
+{
+	const struct hardware *h = o->hardware;
+	const double local = (double)p->layout.ranks / p->layout.nodes;
+
+	if (!h->shared)
+		return 1;
+	if (!o->threads)
+		return local / h->ranks_per_node;
+	return h->threads_per_rank ? (double)h->threads_per_rank / o->threads : 1;
+}
+
 static struct advise_model scaled(const struct searching *g, const struct search_plan *p)
 {
-	const struct hardware *h = g->o->hardware;
-	const double local = (double)p->layout.ranks / p->layout.nodes;
+	const double by = slowness(g->o, p);
 	struct advise_model m = g->model;
 
-	if (h->shared) {
-		scale_part(&m.front, local / h->ranks_per_node);
-		scale_part(&m.block, local / h->ranks_per_node);
-		scale_part(&m.back, local / h->ranks_per_node);
-	}
+	scale_part(&m.front, by);
+	scale_part(&m.block, by);
+	scale_part(&m.back, by);
 	return m;
 }
 

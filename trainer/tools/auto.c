@@ -196,6 +196,7 @@ static int search_here(struct auto_found *ret, struct costing *work, const struc
 				       .precisions = ret->precisions,
 				       .n_precisions = n_precisions,
 				       .bucket_bytes = cfg->bucket_cap_mb * 1048576,
+				       .threads = config_given(cfg, FLAG_threads) ? (int)cfg->threads : 0,
 				       .memory_bytes = cfg->hardware ? 0 : (double)machine_available_bytes(),
 				       .wanted = config_given(cfg, FLAG_strategy) ? bit_of(cfg->strategy) : ~0u,
 				       .built = built_strategies(),

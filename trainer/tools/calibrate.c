@@ -225,6 +225,7 @@ static json_t *file_of(const struct calibration *c)
 	json_object_set_new(o, "memory_bytes", json_integer(machine_available_bytes()));
 	json_object_set_new(o, "shared_memory", json_true());
 	json_object_set_new(o, "ranks_per_node", json_integer(cfg->nproc_per_node));
+	json_object_set_new(o, "threads_per_rank", json_integer(cfg->threads));
 	json_object_set_new(o, "overlap", json_real(overlap_of(cfg)));
 	json_object_set_new(o, "spread", json_real(spread_of(c->steps_s)));
 	if (c->collectives)
