@@ -143,10 +143,12 @@ def matrix(server, ask):
 
 
 def walls(server):
-    """Whatever was asked of it, the server has loaded nothing that connects to others; its answering threads are confined
-    where the kernel can do that (tests/api/confine_test says what that means)."""
+    """Whatever was asked of it, the server has loaded nothing that connects to others, but where its store is one of them; its
+    answering threads are confined where the kernel can do that (tests/api/confine_test says what that means)."""
     with open(f"/proc/{server.process.pid}/maps", encoding="utf-8") as f:
-        lib.check("libcurl" not in f.read(), "the server has loaded libcurl")
+        loaded = f.read()
+    lib.check("libcurl" not in loaded, "the server has loaded libcurl")
+    lib.equal("libpq" in loaded, lib.IN_DATABASE, "the server has loaded libpq")
     text = server.request("GET", "/metrics")[2].decode()
     confined = re.search(r"^dptrack_http_confined ([01])$", text, re.M)[1]
     threads = 0
