@@ -132,6 +132,14 @@ static double scatter_s(const struct hardware *h, const struct advise_layout *l,
 	return bytes > 0 ? hardware_collective_s(h, "reduce_scatter", bytes, l->shard_degree, l->nodes) : 0;
 }
 
+/* Gathers and scatters have a ring each. */
+static double at_once_s(const struct hardware *h, const struct advise_layout *l, double gathers_s, double scatters_s)
+{
+	const double rings = fmax(1, l->nodes > 1 ? h->between.rings : h->within.rings);
+
+	return fmax(fmax(gathers_s, scatters_s), (gathers_s + scatters_s) / rings);
+}
+
 static void fsdp_time(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l,
 		      const struct hardware *h)
 {
@@ -141,11 +149,11 @@ static void fsdp_time(struct advise_cost *ret, const struct advise_model *m, con
 		scatter_s(h, l, m->master_bytes * m->back.params);
 	const double tail_s = scatter_s(h, l, m->master_bytes * m->front.params);
 	const double gathers = l->zero_stage == 3 ? l->micros : 1, scatters = l->sync_each_batch ? l->micros : 1;
-	double forward_s = gathers * (first_s + blocks_s + last_s), backward_s = scatters * (sums_s + tail_s);
+	const double again_s = l->zero_stage == 3 ? gathers * blocks_s : 0; /* the backward pass gathers once more */
+	double forward_s = gathers * (first_s + blocks_s + last_s);
+	double backward_s = at_once_s(h, l, again_s, scatters * (sums_s + tail_s));
 
 	advise_compute(ret, m, l);
-	if (l->zero_stage == 3)
-		backward_s += gathers * blocks_s;
 	if (l->ranks > l->shard_degree)
 		backward_s += hardware_collective_s(h, "allreduce",
 						    m->master_bytes * advise_params(m) / l->shard_degree,

@@ -33,6 +33,7 @@ struct hardware_collective {
 struct hardware_link {
 	double latency_s; /* of one message */
 	double rate;	  /* bytes a second that one ring gets; 0: there is no such link */
+	double rings;	  /* rate of gathers and scatters at once, by that of one of them; 1 and up, 0 as 1 */
 };
 
 struct hardware {
@@ -41,6 +42,7 @@ struct hardware {
 	bool shared;	      /* ranks of a machine share memory_bytes */
 	int ranks_per_node;
 	int threads_per_rank; /* when nodes were timed; 0: not known */
+	double alone;	      /* seconds of a node beside which no other rank computes, by those that were timed */
 	double host_bytes;    /* memory of the machine behind its devices; 0: none to offload to */
 	double host_rate;     /* bytes a second between a device and that memory */
 	double overlap;	      /* share of communication that can lie beside computation: 1 where it takes no core */

@@ -61,6 +61,7 @@ static void read_link(struct reader *r, json_t *root, const char *name, struct h
 		return;
 	ret->latency_s = number(r, o, name, "latency_s", 0, NAN);
 	ret->rate = 1e9 * number(r, o, name, "gbs", 1e-9, NAN);
+	ret->rings = number(r, o, name, "rings", 1, 1);
 }
 
 /* Nodes are made room for by whoever reads their lists. */
@@ -147,7 +148,7 @@ static void check_members(struct reader *r, json_t *root)
 					     "ranks_per_node", "host_memory_bytes", "host_gbs", "overlap",
 					     "rings",	"spread",	"samples_per_s", "within",
 					     "between", "products",	"bandwidth",	"nodes", "collectives",
-					     "device",	"threads_per_rank" };
+					     "device",	"threads_per_rank", "alone" };
 	const char *key;
 	json_t *v;
 
@@ -169,6 +170,7 @@ static void read_scalars(struct reader *r, json_t *root)
 	h->memory_bytes = number(r, root, "", "memory_bytes", 1, NAN);
 	h->shared = json_is_true(json_object_get(root, "shared_memory"));
 	h->ranks_per_node = (int)number(r, root, "", "ranks_per_node", 1, 1);
+	h->alone = fmin(1, number(r, root, "", "alone", 1e-3, 1));
 	h->threads_per_rank = (int)number(r, root, "", "threads_per_rank", 1, 0);
 	h->host_bytes = number(r, root, "", "host_memory_bytes", 0, 0);
 	h->host_rate = 1e9 * number(r, root, "", "host_gbs", 0, 0);

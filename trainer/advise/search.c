@@ -66,18 +66,19 @@ static void scale_part(struct advise_part *p, double by)
 	p->update_s *= by;
 }
 
-/* Seconds of a plan's node by those that were timed. Ranks that share a machine have its cores in equal parts: fewer of
- * them are faster, unless it is said how many threads each has. */
+/* Seconds of a plan's node by those that were timed. Ranks that share a machine have its cores in equal parts, fewer of
+ * them more; unless it is said how many threads each has: then cores, and their part of the machine, rest. */
 static double slowness(const struct search_opts *o, const struct search_plan *p)
 {
 	const struct hardware *h = o->hardware;
 	const double local = (double)p->layout.ranks / p->layout.nodes;
+	const double rest = h->ranks_per_node > 1 ? fmax(0, (h->ranks_per_node - local) / (h->ranks_per_node - 1)) : 0;
 
 	if (!h->shared)
 		return 1;
 	if (!o->threads)
 		return local / h->ranks_per_node;
-	return h->threads_per_rank ? (double)h->threads_per_rank / o->threads : 1;
+	return (h->threads_per_rank ? (double)h->threads_per_rank / o->threads : 1) * (1 - rest * (1 - h->alone));
 }
 
 static struct advise_model scaled(const struct searching *g, const struct search_plan *p)

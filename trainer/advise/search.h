@@ -37,7 +37,7 @@ struct search_opts {
 	const int *precisions;
 	int n_precisions;
 	double bucket_bytes;
-	int threads; /* that each rank has, however many there are; 0: its part of the cores, of which ranks_per_node have all */
+	int threads; /* that each rank has, however many there are; 0: its part of all, which ranks_per_node have */
 	double memory_bytes; /* of a device, or of the machine where ranks share it; 0: as the hardware says */
 	unsigned wanted;     /* strategies that are looked at, a bit each by enum advise_id */
 	unsigned built;	     /* strategies that the program has */

@@ -1,4 +1,5 @@
-/* calibrate.c: nodes of several shapes, each timed while all ranks compute; a plan finds others between them. */
+/* calibrate.c: nodes of several shapes, each timed while all ranks compute; a plan finds others between them. All is
+ * run several times in turn, and a node's seconds are the median of its timings: others take cores now and then. */
 #include "trainer/tools/calibrate.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 #define OUTPUT_MAX ((size_t)64 << 20)
 #define WORDS_MAX 40
 #define NODES_MOST (HARDWARE_NODES / 2)
-#define REPEATS 3 /* of the first subject, for the spread of equal runs */
+#define REPEATS 3 /* of each subject */
 
 /* What is run: shapes that cover those of usual runs, large and small. */
 static const char *const subjects[] = {
@@ -34,73 +35,111 @@ static const char *const subjects[] = {
 
 struct calibration {
 	const struct job *job;
-	json_t *nodes, *bandwidth, *collectives, *products;
-	double steps_s[REPEATS];
+	/* "seconds" of a node are a rising list until all are there; lone: of a rank that is alone on the machine. */
+	json_t *nodes, *lone, *bandwidth, *products;
+	json_t *collectives, *unheld; /* curves, by --link and without it */
+	double steps_s[REPEATS]; /* of the first subject, for the spread of equal runs */
+};
+
+struct measurement {
+	const char *subject, *precision;
+	int64_t ranks;
+	bool linked; /* by --link, if any */
 };
 
 /* The words of a child's command line, in text. */
-static void words_of(const struct calibration *c, const char *subject, const char *precision, char *text, size_t n,
-		     char **argv)
+static void words_of(const struct calibration *c, const struct measurement *m, char *text, size_t n, char **argv)
 {
 	const struct run_config *cfg = c->job->cfg;
 	char *save = NULL, threads[40] = "", link[100] = "";
 	int argc = 0;
 
-	if (config_given(cfg, FLAG_threads))
+	if (config_given(cfg, FLAG_threads) || m->ranks < cfg->nproc_per_node)
 		snprintf(threads, sizeof(threads), "--threads %lld", (long long)cfg->threads);
-	if (config_given(cfg, FLAG_link))
+	if (config_given(cfg, FLAG_link) && m->linked)
 		snprintf(link, sizeof(link), "--link %s", cfg->link);
 	snprintf(text, n, "%s bench %s --precision %s --nproc-per-node %lld %s %s --steps 5 --profile node --json",
-		 c->job->argv[0], subject, precision, (long long)cfg->nproc_per_node, threads, link);
+		 c->job->argv[0], m->subject, m->precision, (long long)m->ranks, threads, link);
 	for (char *w = strtok_r(text, " ", &save); w && argc < WORDS_MAX - 1; w = strtok_r(NULL, " ", &save))
 		argv[argc++] = w;
 	argv[argc] = NULL;
 }
 
-/* Blocks are alike: one of them is enough. */
-static bool is_known(const struct calibration *c, const char *op, json_t *row, double flops, double bytes)
+/* The node of that shape; NULL: there is none. */
+static json_t *find_node(json_t *nodes, const json_t *like, double flops, double bytes)
 {
+	const char *op = json_string_value(json_object_get(like, "op"));
 	json_t *o;
 	size_t i;
 
-	json_array_foreach(c->nodes, i, o)
+	json_array_foreach(nodes, i, o)
 		if (!strcmp(json_string_value(json_object_get(o, "op")), op) &&
-		    json_equal(json_object_get(o, "dtype"), json_object_get(row, "dtype")) &&
+		    json_equal(json_object_get(o, "dtype"), json_object_get(like, "dtype")) &&
 		    json_number_value(json_object_get(o, "flops")) == flops &&
 		    json_number_value(json_object_get(o, "bytes")) == bytes)
-			return true;
-	return false;
+			return o;
+	return NULL;
 }
 
-static void add_node(struct calibration *c, json_t *row)
+/* Into a list that rises. */
+static void add_seconds(json_t *list, double seconds)
+{
+	size_t at = json_array_size(list);
+
+	while (at && json_real_value(json_array_get(list, at - 1)) > seconds)
+		at--;
+	json_array_insert_new(list, at, json_real(seconds));
+}
+
+/* Blocks are alike: one of them stands for all. */
+static void add_node(json_t *nodes, const json_t *row)
 {
 	const double calls = json_number_value(json_object_get(row, "calls"));
 	const double seconds = json_number_value(json_object_get(row, "seconds")) / calls;
 	const double flops = json_number_value(json_object_get(row, "flops")) / calls;
 	const double bytes = json_number_value(json_object_get(row, "bytes")) / calls;
 	const char *op = json_string_value(json_object_get(row, "op"));
+	json_t *node;
 
-	if (!op || calls < 1 || seconds <= 0 || bytes < 1 || json_array_size(c->nodes) >= NODES_MOST ||
-	    is_known(c, op, row, flops, bytes))
+	if (!op || calls < 1 || seconds <= 0 || bytes < 1)
 		return;
-	json_array_append_new(c->nodes, json_pack("{s:s, s:O, s:f, s:f, s:f}", "op", op, "dtype",
-						  json_object_get(row, "dtype"), "flops", flops, "bytes", bytes,
-						  "seconds", seconds));
+	node = find_node(nodes, row, flops, bytes);
+	if (node)
+		add_seconds(json_object_get(node, "seconds"), seconds);
+	else if (json_array_size(nodes) < NODES_MOST)
+		json_array_append_new(nodes, json_pack("{s:s, s:O, s:f, s:f, s:[f]}", "op", op, "dtype",
+						       json_object_get(row, "dtype"), "flops", flops, "bytes", bytes,
+						       "seconds", seconds));
+}
+
+/* Lists become their medians. */
+static void settle(json_t *nodes)
+{
+	json_t *o;
+	size_t i;
+
+	json_array_foreach(nodes, i, o) {
+		const json_t *list = json_object_get(o, "seconds");
+		const size_t n = json_array_size(list);
+
+		json_object_set_new(o, "seconds", json_real((json_real_value(json_array_get(list, (n - 1) / 2)) +
+							     json_real_value(json_array_get(list, n / 2))) / 2));
+	}
 }
 
 /* The first run's roof and curves stand for all; each type has a product of its own. */
-static void take(struct calibration *c, json_t *root, const char *dtype)
+static void take_roofs(struct calibration *c, const json_t *root, const struct measurement *m)
 {
+	const char *dtype = !strcmp(m->precision, "fp32") ? "f32" : m->precision;
+	json_t **curves = m->linked ? &c->collectives : &c->unheld;
 	json_t *roof = json_object_get(root, "roof"), *row;
 	size_t i;
 	bool known = false;
 
-	json_array_foreach(json_object_get(root, "profile"), i, row)
-		add_node(c, row);
 	if (!c->bandwidth)
 		c->bandwidth = json_incref(json_object_get(roof, "bandwidth"));
-	if (!c->collectives)
-		c->collectives = json_incref(json_object_get(root, "collectives"));
+	if (!*curves)
+		*curves = json_incref(json_object_get(root, "collectives"));
 	json_array_foreach(c->products, i, row)
 		known |= !strcmp(json_string_value(json_object_get(row, "dtype")), dtype);
 	if (!known && json_is_number(json_object_get(roof, "gflops")))
@@ -108,26 +147,37 @@ static void take(struct calibration *c, json_t *root, const char *dtype)
 							     json_object_get(roof, "gflops")));
 }
 
-static int run_one(struct calibration *c, const char *subject, const char *precision, double *ret_step_s,
-		   struct err *err)
+static void take(struct calibration *c, const json_t *root, const struct measurement *m)
+{
+	const bool alone = m->ranks < c->job->cfg->nproc_per_node;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(m->linked ? NULL : json_object_get(root, "profile"), i, row)
+		add_node(alone ? c->lone : c->nodes, row);
+	if (!alone)
+		take_roofs(c, root, m);
+}
+
+static int run_one(struct calibration *c, const struct measurement *m, double *ret_step_s, struct err *err)
 {
 	char text[1000], *argv[WORDS_MAX];
 	struct buf out;
 	json_t *root = NULL;
 	int rc, code = 0;
 
-	words_of(c, subject, precision, text, sizeof(text), argv);
+	words_of(c, m, text, sizeof(text), argv);
 	buf_init(&out, OUTPUT_MAX);
 	rc = child_run(argv, &out, &code, err);
 	if (!rc && code)
 		rc = err_set(err, ERR_USAGE, "a measurement failed (exit code %d): dptrain bench %s --precision %s",
-			     code, subject, precision);
+			     code, m->subject, m->precision);
 	if (!rc)
 		root = json_loadb(out.data ? out.data : "", out.len, 0, NULL);
 	if (!rc && !root)
 		rc = err_set(err, ERR_CORRUPT, "dptrain bench printed no JSON");
 	if (!rc) {
-		take(c, root, !strcmp(precision, "fp32") ? "f32" : precision);
+		take(c, root, m);
 		*ret_step_s = json_number_value(json_object_get(root, "step_seconds"));
 	}
 	json_decref(root);
@@ -147,22 +197,57 @@ static bool takes_bf16(void)
 	       b.backend->takes(&bf16);
 }
 
-static int run_all(struct calibration *c, struct err *err)
+/* Each subject once, as fast as ranks can tell each other things; the first of them on one rank, too, where there are
+ * several, and with what --link holds back. */
+static int run_round(struct calibration *c, int round, bool bf16, struct err *err)
 {
 	const char *hook = getenv("DPTRAIN_TEST_CALIBRATE"); /* so many of the subjects alone */
 	const size_t n = hook ? (size_t)strtoul(hook, NULL, 10) : sizeof(subjects) / sizeof(subjects[0]);
+	const int64_t ranks = c->job->cfg->nproc_per_node;
+	const struct measurement lone = { subjects[0], "fp32", 1, false };
+	const struct measurement linked = { subjects[0], "fp32", ranks, true };
+	double ignored;
+	int rc = ranks > 1 ? run_one(c, &lone, &ignored, err) : 0;
+
+	for (int p = 0; !rc && p <= bf16; p++)
+		for (size_t i = 0; !rc && i < n; i++) {
+			const struct measurement m = { subjects[i], p ? "bf16" : "fp32", ranks, false };
+
+			log_info("calibrating, %d of %d: %s in %s", round + 1, REPEATS, m.subject, m.precision);
+			rc = run_one(c, &m, &ignored, err);
+		}
+	return rc ? rc : run_one(c, &linked, &c->steps_s[round], err);
+}
+
+static int run_all(struct calibration *c, struct err *err)
+{
 	const bool bf16 = takes_bf16();
 	int rc = 0;
-	double ignored;
 
 	for (int i = 0; !rc && i < REPEATS; i++)
-		rc = run_one(c, subjects[0], "fp32", &c->steps_s[i], err);
-	for (int p = 0; !rc && p <= bf16; p++)
-		for (size_t i = !p; !rc && i < n; i++) {
-			log_info("calibrating: %s in %s", subjects[i], p ? "bf16" : "fp32");
-			rc = run_one(c, subjects[i], p ? "bf16" : "fp32", &ignored, err);
-		}
+		rc = run_round(c, i, bf16, err);
+	settle(c->nodes);
+	settle(c->lone);
 	return rc;
+}
+
+/* Seconds of the nodes of a rank that is alone, by those of the same ones beside which all others compute. */
+static double alone_of(const struct calibration *c)
+{
+	double lone_s = 0, busy_s = 0;
+	json_t *o;
+	size_t i;
+
+	json_array_foreach(c->lone, i, o) {
+		const json_t *busy = find_node(c->nodes, o, json_number_value(json_object_get(o, "flops")),
+					       json_number_value(json_object_get(o, "bytes")));
+
+		if (!busy)
+			continue;
+		lone_s += json_number_value(json_object_get(o, "seconds"));
+		busy_s += json_number_value(json_object_get(busy, "seconds"));
+	}
+	return busy_s > 0 ? fmin(1, lone_s / busy_s) : 1;
 }
 
 /* Of equal runs, relative to their mean. */
@@ -177,8 +262,8 @@ static double spread_of(const double *seconds)
 	return sqrt(squares / (REPEATS - 1)) / mean;
 }
 
-/* What the curve of sums says of messages of other numbers of ranks. */
-static json_t *link_of(json_t *collectives)
+/* What the curve of sums says of messages of other numbers of ranks. held: by --link, each ring by itself. */
+static json_t *link_of(json_t *collectives, bool held)
 {
 	double latency_s = 1e-5, rate = 1;
 	json_t *o;
@@ -194,19 +279,31 @@ static json_t *link_of(json_t *collectives)
 		latency_s = i ? latency_s : seconds / 2 / (ranks - 1);
 		rate = 2 * bytes * (ranks - 1) / ranks / seconds;
 	}
-	return json_pack("{s:f, s:f}", "latency_s", latency_s, "gbs", 1e-9 * rate);
+	return json_pack("{s:f, s:f, s:f}", "latency_s", latency_s, "gbs", 1e-9 * rate, "rings", held ? 2.0 : 1.0);
+}
+
+/* Seconds of a sum of the most bytes that were timed; 0: there is none. */
+static double largest_sum_s(const json_t *curves)
+{
+	double seconds = 0;
+	json_t *o;
+	size_t i;
+
+	json_array_foreach(curves, i, o)
+		if (!strcmp(json_string_value(json_object_get(o, "op")), "allreduce"))
+			seconds = json_number_value(json_object_get(o, "seconds"));
+	return seconds;
 }
 
 /* Threads that carry bytes need cores of their own beside those that compute; for what --link holds back they sleep. */
-static double overlap_of(const struct run_config *cfg)
+static double overlap_of(const struct calibration *c)
 {
-	const int64_t ranks = cfg->nproc_per_node;
-	double latency_s = 0, bytes_per_s = 0;
-	struct err ignored = ERR_INIT;
+	const struct run_config *cfg = c->job->cfg;
+	const double held_s = largest_sum_s(c->collectives), unheld_s = largest_sum_s(c->unheld);
 
-	if (!config_link(cfg, &latency_s, &bytes_per_s, &ignored) && (latency_s > 0 || bytes_per_s > 0))
+	if (cfg->threads + 1 <= config_cores(cfg))
 		return 1;
-	return ranks * (cfg->threads + 1) <= ranks * config_cores(cfg) ? 1 : 0;
+	return config_given(cfg, FLAG_link) && held_s > unheld_s ? 1 - unheld_s / held_s : 0;
 }
 
 static json_t *file_of(const struct calibration *c)
@@ -226,10 +323,11 @@ static json_t *file_of(const struct calibration *c)
 	json_object_set_new(o, "shared_memory", json_true());
 	json_object_set_new(o, "ranks_per_node", json_integer(cfg->nproc_per_node));
 	json_object_set_new(o, "threads_per_rank", json_integer(cfg->threads));
-	json_object_set_new(o, "overlap", json_real(overlap_of(cfg)));
+	json_object_set_new(o, "alone", json_real(alone_of(c)));
+	json_object_set_new(o, "overlap", json_real(overlap_of(c)));
 	json_object_set_new(o, "spread", json_real(spread_of(c->steps_s)));
 	if (c->collectives)
-		json_object_set_new(o, "within", link_of(c->collectives));
+		json_object_set_new(o, "within", link_of(c->collectives, config_given(cfg, FLAG_link)));
 	json_object_set(o, "products", c->products);
 	json_object_set(o, "bandwidth", c->bandwidth);
 	json_object_set(o, "nodes", c->nodes);
@@ -295,14 +393,17 @@ static int finish(const struct calibration *c, struct err *err)
 
 int calibrate_main(const struct job *job, struct err *err)
 {
-	struct calibration c = { .job = job, .nodes = json_array(), .products = json_array() };
+	struct calibration c = { .job = job, .nodes = json_array(), .lone = json_array(),
+				 .products = json_array() };
 	int rc = run_all(&c, err);
 
 	if (!rc)
 		rc = finish(&c, err);
 	json_decref(c.nodes);
+	json_decref(c.lone);
 	json_decref(c.products);
 	json_decref(c.bandwidth);
 	json_decref(c.collectives);
+	json_decref(c.unheld);
 	return rc;
 }
