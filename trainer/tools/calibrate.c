@@ -38,6 +38,7 @@ struct calibration {
 	/* "seconds" of a node are a rising list until all are there; lone: of a rank that is alone on the machine. */
 	json_t *nodes, *lone, *bandwidth, *products;
 	json_t *collectives, *unheld; /* curves, by --link and without it */
+	json_t *longer; /* rising: seconds of a run's step without communication, by the sum of its nodes' */
 	double steps_s[REPEATS]; /* of the first subject, for the spread of equal runs */
 };
 
@@ -82,13 +83,20 @@ static json_t *find_node(json_t *nodes, const json_t *like, double flops, double
 }
 
 /* Into a list that rises. */
-static void add_seconds(json_t *list, double seconds)
+static void insert(json_t *list, double value)
 {
 	size_t at = json_array_size(list);
 
-	while (at && json_real_value(json_array_get(list, at - 1)) > seconds)
+	while (at && json_real_value(json_array_get(list, at - 1)) > value)
 		at--;
-	json_array_insert_new(list, at, json_real(seconds));
+	json_array_insert_new(list, at, json_real(value));
+}
+
+static double median_of(const json_t *list)
+{
+	const size_t n = json_array_size(list);
+
+	return (json_real_value(json_array_get(list, (n - 1) / 2)) + json_real_value(json_array_get(list, n / 2))) / 2;
 }
 
 /* Blocks are alike: one of them stands for all. */
@@ -105,26 +113,37 @@ static void add_node(json_t *nodes, const json_t *row)
 		return;
 	node = find_node(nodes, row, flops, bytes);
 	if (node)
-		add_seconds(json_object_get(node, "seconds"), seconds);
+		insert(json_object_get(node, "seconds"), seconds);
 	else if (json_array_size(nodes) < NODES_MOST)
 		json_array_append_new(nodes, json_pack("{s:s, s:O, s:f, s:f, s:[f]}", "op", op, "dtype",
 						       json_object_get(row, "dtype"), "flops", flops, "bytes", bytes,
 						       "seconds", seconds));
 }
 
-/* Lists become their medians. */
-static void settle(json_t *nodes)
+/* Lists become their medians, so many times as long. */
+static void settle(json_t *nodes, double longer)
 {
 	json_t *o;
 	size_t i;
 
-	json_array_foreach(nodes, i, o) {
-		const json_t *list = json_object_get(o, "seconds");
-		const size_t n = json_array_size(list);
+	json_array_foreach(nodes, i, o)
+		json_object_set_new(o, "seconds", json_real(longer * median_of(json_object_get(o, "seconds"))));
+}
 
-		json_object_set_new(o, "seconds", json_real((json_real_value(json_array_get(list, (n - 1) / 2)) +
-							     json_real_value(json_array_get(list, n / 2))) / 2));
-	}
+/* A step takes more than its nodes' seconds at their medians: calls between them, and what interrupts now this node,
+ * now that one. */
+static void add_longer(struct calibration *c, const json_t *root)
+{
+	const double exposed_s = json_number_value(json_object_get(json_object_get(root, "phases"), "comm_exposed"));
+	double nodes_s = 0;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(root, "profile"), i, row)
+		if (strcmp(json_string_value(json_object_get(row, "op")), "allreduce"))
+			nodes_s += json_number_value(json_object_get(row, "seconds"));
+	if (nodes_s > 0)
+		insert(c->longer, (json_number_value(json_object_get(root, "step_seconds")) - exposed_s) / nodes_s);
 }
 
 /* The first run's roof and curves stand for all; each type has a product of its own. */
@@ -157,6 +176,8 @@ static void take(struct calibration *c, const json_t *root, const struct measure
 		add_node(alone ? c->lone : c->nodes, row);
 	if (!alone)
 		take_roofs(c, root, m);
+	if (!alone && !m->linked)
+		add_longer(c, root);
 }
 
 static int run_one(struct calibration *c, const struct measurement *m, double *ret_step_s, struct err *err)
@@ -222,12 +243,14 @@ static int run_round(struct calibration *c, int round, bool bf16, struct err *er
 static int run_all(struct calibration *c, struct err *err)
 {
 	const bool bf16 = takes_bf16();
+	double longer;
 	int rc = 0;
 
 	for (int i = 0; !rc && i < REPEATS; i++)
 		rc = run_round(c, i, bf16, err);
-	settle(c->nodes);
-	settle(c->lone);
+	longer = rc ? 1 : fmax(1, median_of(c->longer));
+	settle(c->nodes, longer);
+	settle(c->lone, longer);
 	return rc;
 }
 
@@ -394,13 +417,14 @@ static int finish(const struct calibration *c, struct err *err)
 int calibrate_main(const struct job *job, struct err *err)
 {
 	struct calibration c = { .job = job, .nodes = json_array(), .lone = json_array(),
-				 .products = json_array() };
+				 .products = json_array(), .longer = json_array() };
 	int rc = run_all(&c, err);
 
 	if (!rc)
 		rc = finish(&c, err);
 	json_decref(c.nodes);
 	json_decref(c.lone);
+	json_decref(c.longer);
 	json_decref(c.products);
 	json_decref(c.bandwidth);
 	json_decref(c.collectives);
