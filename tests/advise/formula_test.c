@@ -174,6 +174,7 @@ static void check(const struct test_case *t, const char *variant, int ranks, con
 	    costing_model(work, micro, cfg->activation_checkpointing, cfg->precision, &m, &err))
 		fail_msg("%s", err.text);
 	advise_cost(&c, t->strategy, &m, &l, h);
+	c.bytes[PLAN_DATA] = (double)s.data->buffer_bytes;
 	plan_all(&p, cfg, &s);
 	snprintf(what, sizeof(what), "%s, %d ranks, %s", t->name, ranks, variant);
 	compare(&c, &p, what);

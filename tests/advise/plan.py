@@ -14,7 +14,7 @@ from helper import Folder, check, dptrain, finish, sanitized
 SOURCE = os.environ.get("srcdir", ".")
 SMALL = ["--model", "gpt2-124m", "--n-layer", 6, "--n-embd", 128, "--n-head", 4, "--vocab-size", 512, "--seq-len", 64, "--synthetic", "--max-steps", 2]
 KEYS = {"strategy", "zero_stage", "pp_stages", "ranks", "nnodes", "batch_size", "microbatches", "activation_checkpointing", "offload", "precision",
-        "fits", "planned_bytes", "step_seconds", "samples_per_s", "aco", "limit", "command", "built"}
+        "fits", "planned_bytes", "peak_bytes", "step_seconds", "samples_per_s", "aco", "limit", "command", "built"}
 A100 = ["--hardware", "a100-40gb-x8"]
 
 
@@ -99,6 +99,7 @@ def trained(folder):
     check({n["op"] for n in h["nodes"]} >= {"linear", "linear_dgrad", "linear_wgrad", "lmhead", "sgd"}, "nodes: %s" % {n["op"] for n in h["nodes"]})
     check({c["op"] for c in h["collectives"]} == {"allreduce", "all_gather", "reduce_scatter"}, "collectives: %s" % h["collectives"])
     held(h, "the calibrated file")
+    beside(env, h["process_bytes"])
     alone(env, h["alone"])
     p = dptrain("train", "--auto", *SMALL, "--global-batch-size", 12, "--nproc-per-node", 2, "--runs-dir", folder, "--report-to", "none", env=env)
     check(p.returncode == 0 and "--auto: --nproc-per-node" in p.stderr and "--global-batch-size 12" in p.stderr, "train --auto: exit %d: %s" %
@@ -107,6 +108,14 @@ def trained(folder):
     for more in (["--grad-accum-steps", 2], ["--activation-checkpointing", "full", "--optim-offload"], ["--opt-level", "O0"]):
         p = dptrain("train", "--auto", *SMALL, "-b", 2, *more, "--nproc-per-node", 2, "--runs-dir", folder, "--report-to", "none", *A100)
         check(p.returncode == 0 and "--auto: --nproc" in p.stderr, "train --auto %s: exit %d: %s" % (more, p.returncode, p.stderr))
+
+
+def beside(env, process_bytes):
+    """What a process holds is what is planned for it, with what it takes beside that."""
+    check(2**20 < process_bytes < 2**29, "a process takes %g bytes beside its plan" % process_bytes)
+    p = dptrain("plan", "--auto", "--json", *SMALL, "--nproc-per-node", 2, "-b", 4, env=env)
+    for plan in json.loads(p.stdout)["plans"]:
+        check(abs(plan["peak_bytes"] - plan["planned_bytes"] - process_bytes) < 2, "%(command)s: %(planned_bytes)d bytes, at most %(peak_bytes)d" % plan)
 
 
 def alone(env, faster):

@@ -43,6 +43,7 @@ struct hardware {
 	int ranks_per_node;
 	int threads_per_rank; /* when nodes were timed; 0: not known */
 	double alone;	      /* seconds of a node beside which no other rank computes, by those that were timed */
+	double process_bytes; /* that a rank's process takes beside what is planned: code, libraries, what they keep */
 	double host_bytes;    /* memory of the machine behind its devices; 0: none to offload to */
 	double host_rate;     /* bytes a second between a device and that memory */
 	double overlap;	      /* share of communication that can lie beside computation: 1 where it takes no core */

@@ -148,7 +148,7 @@ static void check_members(struct reader *r, json_t *root)
 					     "ranks_per_node", "host_memory_bytes", "host_gbs", "overlap",
 					     "rings",	"spread",	"samples_per_s", "within",
 					     "between", "products",	"bandwidth",	"nodes", "collectives",
-					     "device",	"threads_per_rank", "alone" };
+					     "device",	"threads_per_rank", "alone", "process_bytes" };
 	const char *key;
 	json_t *v;
 
@@ -172,6 +172,7 @@ static void read_scalars(struct reader *r, json_t *root)
 	h->ranks_per_node = (int)number(r, root, "", "ranks_per_node", 1, 1);
 	h->alone = fmin(1, number(r, root, "", "alone", 1e-3, 1));
 	h->threads_per_rank = (int)number(r, root, "", "threads_per_rank", 1, 0);
+	h->process_bytes = number(r, root, "", "process_bytes", 0, 0);
 	h->host_bytes = number(r, root, "", "host_memory_bytes", 0, 0);
 	h->host_rate = 1e9 * number(r, root, "", "host_gbs", 0, 0);
 	h->overlap = fmin(1, number(r, root, "", "overlap", 0, 1));

@@ -26,7 +26,7 @@ static bool fits(const struct search_opts *o, const struct search_plan *p)
 {
 	const struct hardware *h = o->hardware;
 	const int local = p->layout.ranks / p->layout.nodes;
-	const double own = p->bytes * (h->shared ? local : 1);
+	const double own = p->peak_bytes * (h->shared ? local : 1);
 
 	return own <= memory_of(o) && (!p->cost.host_bytes || p->cost.host_bytes * local <= h->host_bytes);
 }
@@ -92,20 +92,26 @@ static struct advise_model scaled(const struct searching *g, const struct search
 	return m;
 }
 
+static void take_bytes(struct search_plan *p, const struct search_opts *o)
+{
+	p->bytes = advise_bytes(&p->cost);
+	p->peak_bytes = p->bytes + o->hardware->process_bytes;
+	p->fits = fits(o, p);
+	p->limit = limit_of(p, loader_seconds(o, p));
+}
+
 static void judge(struct searching *g, struct search_plan *p)
 {
 	const struct hardware *h = g->o->hardware;
 	const struct advise_model m = scaled(g, p);
-	const double loader_s = loader_seconds(g->o, p);
 	const double device_batch = (double)g->o->global_batch / p->layout.ranks;
 
 	advise_cost(&p->cost, p->strategy, &m, &p->layout, h);
-	p->bytes = advise_bytes(&p->cost);
-	p->fits = fits(g->o, p);
-	p->seconds = fmax(advise_seconds(&p->cost), loader_s);
+	p->cost.bytes[PLAN_DATA] = g->o->data_bytes;
+	take_bytes(p, g->o);
+	p->seconds = fmax(advise_seconds(&p->cost), loader_seconds(g->o, p));
 	p->samples_per_s = (double)g->o->global_batch / p->seconds;
 	p->aco = p->cost.comm_exposed_s / device_batch;
-	p->limit = limit_of(p, loader_s);
 	p->built = g->o->built >> p->strategy & 1;
 }
 
@@ -314,17 +320,15 @@ int search_all(struct search *ret, const struct search_opts *o, enum search_goal
 	return rc;
 }
 
-void search_correct(struct search *s, const struct search_opts *o, enum search_goal goal,
+void search_correct(struct search *s, int i, const struct search_opts *o, enum search_goal goal,
 		    const struct advise_cost *planned)
 {
-	struct search_plan *p = &s->plans[0];
+	struct search_plan *p = &s->plans[i];
 
 	if (planned) {
 		memcpy(p->cost.bytes, planned->bytes, sizeof(p->cost.bytes));
 		p->cost.host_bytes = planned->host_bytes;
-		p->bytes = advise_bytes(&p->cost);
-		p->fits = fits(o, p);
-		p->limit = limit_of(p, loader_seconds(o, p));
+		take_bytes(p, o);
 		p->whole = true;
 	} else {
 		*p = s->plans[--s->n];
@@ -338,10 +342,25 @@ void search_done(struct search *s)
 	*s = (struct search){ .n = 0 };
 }
 
+static bool same_strategy(const struct search_plan *a, const struct search_plan *b)
+{
+	return a->strategy == b->strategy && a->layout.zero_stage == b->layout.zero_stage &&
+	       a->layout.stages == b->layout.stages;
+}
+
+bool search_is_best_of_kind(const struct search *s, int i)
+{
+	const struct search_plan *p = &s->plans[i];
+
+	for (const struct search_plan *q = s->plans; q < p; q++)
+		if (same_strategy(p, q) && p->layout.ranks == q->layout.ranks && p->recompute == q->recompute)
+			return false;
+	return true;
+}
+
 int search_distance(const struct search_plan *a, const struct search_plan *b)
 {
-	const bool same = a->strategy == b->strategy && a->layout.zero_stage == b->layout.zero_stage &&
-		a->layout.stages == b->layout.stages;
+	const bool same = same_strategy(a, b);
 	const bool micro = a->batch_size == b->batch_size && a->layout.micros == b->layout.micros;
 
 	return !same + (a->layout.ranks != b->layout.ranks) + !micro + (a->recompute != b->recompute) +

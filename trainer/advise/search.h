@@ -21,7 +21,8 @@ struct search_plan {
 	int precision;	    /* number that the caller gave */
 	enum search_offload offload;
 	struct advise_cost cost;
-	double bytes;	    /* of a rank's device */
+	double bytes;	    /* of a rank's device, as planned */
+	double peak_bytes;  /* with what its process takes beside them */
 	double seconds;	    /* of a step; no faster than the loader */
 	double samples_per_s;
 	double aco;	    /* exposed communication seconds by per-device batch */
@@ -37,6 +38,7 @@ struct search_opts {
 	const int *precisions;
 	int n_precisions;
 	double bucket_bytes;
+	double data_bytes; /* that reading the set holds in each rank */
 	int threads; /* that each rank has, however many there are; 0: its part of all, which ranks_per_node have */
 	double memory_bytes; /* of a device, or of the machine where ranks share it; 0: as the hardware says */
 	unsigned wanted;     /* strategies that are looked at, a bit each by enum advise_id */
@@ -55,10 +57,13 @@ struct search {
 int search_all(struct search *ret, const struct search_opts *o, enum search_goal goal, struct err *err);
 void search_done(struct search *s);
 
-/* The first plan's bytes are known now, as the passes plan them: they stand for what the formulas say, and it finds its
+/* The bytes of plan i are known now, as the passes plan them: they stand for what the formulas say, and it finds its
  * place anew. planned NULL: it cannot be had, and is dropped. */
-void search_correct(struct search *s, const struct search_opts *o, enum search_goal goal,
+void search_correct(struct search *s, int i, const struct search_opts *o, enum search_goal goal,
 		    const struct advise_cost *planned);
+
+/* The first of its strategy (with its stage or stages), ranks and recomputation, of those as they stand. */
+bool search_is_best_of_kind(const struct search *s, int i);
 
 /* The number of things in which two plans differ: strategy (with its stage or stages), ranks, micro-batch,
  * recomputation, offload, precision. */

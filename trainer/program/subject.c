@@ -91,7 +91,8 @@ static int open_made_tokens(struct opening *o, struct err *err)
 								  .n = b ? b->n : 0,
 								  .seq_len = b ? b->seq_len : sample_length(cfg, m),
 								  .vocab = given_or(cfg->vocab_size, m->defaults.vocab),
-								  .seed = (uint64_t)cfg->seed },
+								  .seed = (uint64_t)cfg->seed,
+								  .planned = cfg->command == COMMAND_PLAN },
 				   err);
 }
 

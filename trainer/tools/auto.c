@@ -16,7 +16,8 @@
 #include "trainer/tools/costing.h"
 #include "trainer/tools/whole.h"
 
-#define WHOLE_MOST 16 /* plans that are planned in full, before formulas are believed */
+#define WHOLE_MOST 24	   /* plans that are planned in full, before formulas are believed */
+#define WHOLE_WORK 3e7   /* sum of their programs' squared items after which the first alone is: some 0.2 s */
 
 /* The file that --hardware names, else what --calibrate wrote on this machine. */
 static int open_hardware(struct hardware *ret, const struct run_config *cfg, struct err *err)
@@ -152,7 +153,7 @@ static int read_plan(struct run_config **ret, const struct job *job, const struc
 	return rc;
 }
 
-static int plan_whole(struct advise_cost *ret, const struct job *job, const struct search_plan *p,
+static int plan_whole(struct advise_cost *ret, double *work, const struct job *job, const struct search_plan *p,
 		      int64_t global_batch, struct err *err)
 {
 	struct job whole = *job;
@@ -160,32 +161,45 @@ static int plan_whole(struct advise_cost *ret, const struct job *job, const stru
 
 	if (rc)
 		return rc;
-	rc = whole_plan(ret, &whole, p->cost.stage, err);
+	whole.cfg->command = COMMAND_PLAN;
+	rc = whole_plan(ret, work, &whole, p->cost.stage, err);
 	config_free(whole.cfg);
 	return rc;
 }
 
-/* Blocks cost alike, nearly: the best is planned in full, until what stands first is what the passes say of it. */
+/* The plan that is to be planned in full next; -1: none. */
+static int next_whole(const struct search *s)
+{
+	for (int i = 0; i < s->n && s->plans[i].fits && s->plans[i].built; i++)
+		if (!s->plans[i].whole && search_is_best_of_kind(s, i))
+			return i;
+	return -1;
+}
+
+/* Blocks cost alike, nearly: the best of each kind is planned in full, so that what stands first, and what somebody
+ * would take instead, is what the passes say of it; of large models that would take long, so the best alone. */
 static int settle(struct auto_found *f, const struct search_opts *o, const struct job *job, struct err *err)
 {
 	const enum search_goal goal = (enum search_goal)job->cfg->goal;
 
-	for (int i = 0; i < WHOLE_MOST && f->search.n; i++) {
-		const struct search_plan *first = &f->search.plans[0];
+	double work = 0;
+
+	for (int turn = 0; turn < WHOLE_MOST; turn++) {
+		const int i = next_whole(&f->search);
 		struct advise_cost planned;
 		int rc;
 
-		if (first->whole || !first->fits || !first->built)
+		if (i < 0 || (i > 0 && work >= WHOLE_WORK))
 			return 0;
-		rc = plan_whole(&planned, job, first, f->global_batch, err);
+		rc = plan_whole(&planned, &work, job, &f->search.plans[i], f->global_batch, err);
 		if (rc && rc != ERR_USAGE && rc != ERR_UNSUPPORTED)
 			return rc;
-		search_correct(&f->search, o, goal, rc ? NULL : &planned);
+		search_correct(&f->search, i, o, goal, rc ? NULL : &planned);
 	}
 	return 0;
 }
 
-static int search_here(struct auto_found *ret, struct costing *work, const struct job *job, int n_precisions,
+static int search_here(struct auto_found *ret, struct costing *work, const struct job *job, const struct subject *s,
 		       struct err *err)
 {
 	const struct run_config *cfg = job->cfg;
@@ -194,7 +208,8 @@ static int search_here(struct auto_found *ret, struct costing *work, const struc
 				       .ranks_per_node = ranks_of(cfg, &ret->hardware),
 				       .global_batch = ret->global_batch,
 				       .precisions = ret->precisions,
-				       .n_precisions = n_precisions,
+				       .n_precisions = find_precisions(cfg, ret->precisions),
+				       .data_bytes = (double)s->data->buffer_bytes,
 				       .bucket_bytes = cfg->bucket_cap_mb * 1048576,
 				       .threads = config_given(cfg, FLAG_threads) ? (int)cfg->threads : 0,
 				       .memory_bytes = cfg->hardware ? 0 : (double)machine_available_bytes(),
@@ -214,7 +229,7 @@ static int find_plans(struct auto_found *ret, const struct job *job, struct err 
 	struct run_config *cfg = job->cfg;
 	struct subject s = { .data = NULL };
 	struct costing *work = NULL;
-	int rc = open_hardware(&ret->hardware, cfg, err), n = find_precisions(cfg, ret->precisions);
+	int rc = open_hardware(&ret->hardware, cfg, err);
 
 	if (rc)
 		return rc;
@@ -226,7 +241,7 @@ static int find_plans(struct auto_found *ret, const struct job *job, struct err 
 	ret->global_batch = batch_of(cfg, &ret->hardware);
 	ret->per_sample = !rc && s.model->reads_tokens ? s.config.seq_len : 1;
 	if (!rc)
-		rc = search_here(ret, work, job, n, err);
+		rc = search_here(ret, work, job, &s, err);
 	if (!rc && !ret->search.n)
 		rc = err_set(err, ERR_USAGE, "no plan: the global batch of %lld has no sample for each rank",
 			     (long long)ret->global_batch);

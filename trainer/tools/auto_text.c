@@ -194,6 +194,9 @@ static void add_parts(const struct search_plan *p, struct buf *out)
 		if (c->bytes[i] > 0)
 			buf_addf(out, "  %-12s %10.1f MiB\n", plan_category_name((enum plan_category)i),
 				 c->bytes[i] / MIB);
+	if (p->peak_bytes > p->bytes)
+		buf_addf(out, "  %-12s %10.1f MiB of its process: code, libraries and what they keep\n", "beside",
+			 (p->peak_bytes - p->bytes) / MIB);
 	if (c->host_bytes > 0)
 		buf_addf(out, "  %-12s %10.1f MiB of the machine's\n", "offloaded", c->host_bytes / MIB);
 }
@@ -216,7 +219,7 @@ static void add_difference(const struct search_plan *best, const struct search_p
 	for (int i = 1; i < (int)(sizeof(parts) / sizeof(parts[0])); i++)
 		most = parts[i].more > parts[most].more ? i : most;
 	if (!p->fits)
-		buf_addf(out, "does not fit: %.0f MiB a rank", p->bytes / MIB);
+		buf_addf(out, "does not fit: %.0f MiB a rank", p->peak_bytes / MIB);
 	else if (p->seconds > best->seconds)
 		buf_addf(out, "%.3gx as slow: %.3g s more of %s a step", p->seconds / best->seconds, parts[most].more,
 			 parts[most].name);
@@ -285,6 +288,7 @@ static json_t *json_plan(const struct auto_found *f, const struct run_config *cf
 	json_object_set_new(o, "fits", json_boolean(p->fits));
 	json_object_set_new(o, "built", json_boolean(p->built));
 	json_object_set_new(o, "planned_bytes", json_integer((json_int_t)p->bytes));
+	json_object_set_new(o, "peak_bytes", json_integer((json_int_t)p->peak_bytes));
 	json_object_set_new(o, "step_seconds", real_or_null(p->seconds));
 	json_object_set_new(o, "samples_per_s", real_or_null(p->samples_per_s * (double)f->per_sample));
 	json_object_set_new(o, "aco", real_or_null(p->aco));

@@ -24,6 +24,7 @@ struct bench {
 	struct step_result *steps;
 	int64_t n;
 	int64_t peak_bytes, planned_bytes; /* of the rank that uses most */
+	int64_t peers_bytes;		   /* likewise, that it touches of other ranks' shared memory */
 	int64_t early_bytes, device_bytes; /* likewise, of its device: after the second step, at the end; 0: hosts */
 	double flops;			   /* of a step, all ranks: matrix products and convolutions */
 	double peak_flops;		   /* a second, all ranks: of a large matrix product by itself */
@@ -36,7 +37,7 @@ struct bench {
 
 struct share { /* of one rank */
 	double sent, sent_nodes;
-	int64_t peak_bytes, planned_bytes, device_bytes;
+	int64_t peak_bytes, planned_bytes, peers_bytes, device_bytes;
 	double flops, peak_flops;
 };
 
@@ -125,6 +126,7 @@ static int gather_shares(struct bench *b, struct err *err)
 		all[c->rank].sent_nodes += (double)b->steps[i].sent_nodes / (double)b->n;
 	}
 	all[c->rank].planned_bytes = memory_planned(&b->e->prepared.plan);
+	all[c->rank].peers_bytes = (int64_t)b->e->prepared.plan.peers_bytes;
 	all[c->rank].device_bytes = memory_on_device(&b->e->rank);
 	rc = c->ops->barrier(c, err); /* all ranks measure at once, as they compute */
 	if (!rc)
@@ -134,6 +136,7 @@ static int gather_shares(struct bench *b, struct err *err)
 	for (int r = 0; !rc && r < c->world; r++) {
 		b->peak_bytes = all[r].peak_bytes > b->peak_bytes ? all[r].peak_bytes : b->peak_bytes;
 		b->planned_bytes = all[r].planned_bytes > b->planned_bytes ? all[r].planned_bytes : b->planned_bytes;
+		b->peers_bytes = all[r].peers_bytes > b->peers_bytes ? all[r].peers_bytes : b->peers_bytes;
 		b->device_bytes = all[r].device_bytes > b->device_bytes ? all[r].device_bytes : b->device_bytes;
 		b->flops += all[r].flops;
 		b->sent = fmax(b->sent, all[r].sent);
@@ -261,6 +264,7 @@ static void print_json(const struct bench *b)
 	json_object_set_new(o, "all_phases", json_all_phases(b));
 	json_object_set_new(o, "peak_bytes", json_integer(b->peak_bytes));
 	json_object_set_new(o, "planned_bytes", json_integer(b->planned_bytes));
+	json_object_set_new(o, "peers_bytes", json_integer(b->peers_bytes));
 	if (b->e->rank.backend->room) {
 		json_object_set_new(o, "device_bytes", json_integer(b->device_bytes));
 		json_object_set_new(o, "device_bytes_step_2", json_integer(b->early_bytes));

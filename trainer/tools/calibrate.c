@@ -38,6 +38,7 @@ struct calibration {
 	/* "seconds" of a node are a rising list until all are there; lone: of a rank that is alone on the machine. */
 	json_t *nodes, *lone, *bandwidth, *products;
 	json_t *collectives, *unheld; /* curves, by --link and without it */
+	json_t *beside; /* rising: bytes that a run's process took beside those planned */
 	json_t *longer; /* rising: seconds of a run's step without communication, by the sum of its nodes' */
 	double steps_s[REPEATS]; /* of the first subject, for the spread of equal runs */
 };
@@ -146,6 +147,12 @@ static void add_longer(struct calibration *c, const json_t *root)
 		insert(c->longer, (json_number_value(json_object_get(root, "step_seconds")) - exposed_s) / nodes_s);
 }
 
+static void add_beside(struct calibration *c, const json_t *root)
+{
+	insert(c->beside, fmax(0, json_number_value(json_object_get(root, "peak_bytes")) -
+				  json_number_value(json_object_get(root, "planned_bytes"))));
+}
+
 /* The first run's roof and curves stand for all; each type has a product of its own. */
 static void take_roofs(struct calibration *c, const json_t *root, const struct measurement *m)
 {
@@ -178,6 +185,7 @@ static void take(struct calibration *c, const json_t *root, const struct measure
 		take_roofs(c, root, m);
 	if (!alone && !m->linked)
 		add_longer(c, root);
+	add_beside(c, root);
 }
 
 static int run_one(struct calibration *c, const struct measurement *m, double *ret_step_s, struct err *err)
@@ -347,6 +355,7 @@ static json_t *file_of(const struct calibration *c)
 	json_object_set_new(o, "ranks_per_node", json_integer(cfg->nproc_per_node));
 	json_object_set_new(o, "threads_per_rank", json_integer(cfg->threads));
 	json_object_set_new(o, "alone", json_real(alone_of(c)));
+	json_object_set_new(o, "process_bytes", json_real(median_of(c->beside)));
 	json_object_set_new(o, "overlap", json_real(overlap_of(c)));
 	json_object_set_new(o, "spread", json_real(spread_of(c->steps_s)));
 	if (c->collectives)
@@ -417,7 +426,8 @@ static int finish(const struct calibration *c, struct err *err)
 int calibrate_main(const struct job *job, struct err *err)
 {
 	struct calibration c = { .job = job, .nodes = json_array(), .lone = json_array(),
-				 .products = json_array(), .longer = json_array() };
+				 .products = json_array(), .longer = json_array(),
+				 .beside = json_array() };
 	int rc = run_all(&c, err);
 
 	if (!rc)
@@ -425,6 +435,7 @@ int calibrate_main(const struct job *job, struct err *err)
 	json_decref(c.nodes);
 	json_decref(c.lone);
 	json_decref(c.longer);
+	json_decref(c.beside);
 	json_decref(c.products);
 	json_decref(c.bandwidth);
 	json_decref(c.collectives);

@@ -16,7 +16,7 @@
 
 static double planned_mib(const struct plan *p)
 {
-	size_t total = 0;
+	size_t total = p->data_bytes;
 
 	for (int s = 0; s < SPACE_COUNT; s++)
 		total += s == SPACE_OFFLOAD ? memory_offloaded(p) : p->slab_bytes[s];

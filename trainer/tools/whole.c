@@ -1,14 +1,32 @@
 /* whole.c: see whole.h. */
 #include "trainer/tools/whole.h"
 
+/* What lies unused between tensors is counted to activations, which make it. */
 static void fill(struct advise_cost *ret, const struct plan *p)
 {
+	size_t placed = p->data_bytes, known = 0;
+
 	*ret = (struct advise_cost){ .host_bytes = (double)p->category_bytes[PLAN_OFFLOADED] };
-	for (int i = 0; i < PLAN_CATEGORY_COUNT; i++)
+	for (int s = 0; s < SPACE_OFFLOAD; s++)
+		placed += p->slab_bytes[s];
+	for (int i = 0; i < PLAN_CATEGORY_COUNT; i++) {
+		known += i == PLAN_OFFLOADED ? 0 : p->category_bytes[i];
 		ret->bytes[i] = i == PLAN_OFFLOADED || i == PLAN_SNAPSHOT ? 0 : (double)p->category_bytes[i];
+	}
+	if (placed > known)
+		ret->bytes[PLAN_ACTIVATIONS] += (double)(placed - known);
 }
 
-static int plan_stage(struct advise_cost *ret, const struct job *job, int stage, struct err *err)
+static double work_of(const struct prepared *p)
+{
+	double work = 0;
+
+	for (int i = 0; i < p->n_programs; i++)
+		work += (double)p->program[i]->schedule.n * p->program[i]->schedule.n;
+	return work;
+}
+
+static int plan_stage(struct advise_cost *ret, double *work, const struct job *job, int stage, struct err *err)
 {
 	const struct run_config *cfg = job->cfg;
 	struct board board = { .stop_signal = 0 }; /* nobody stops a plan */
@@ -23,11 +41,12 @@ static int plan_stage(struct advise_cost *ret, const struct job *job, int stage,
 	if (rc)
 		return rc;
 	fill(ret, &e->prepared.plan);
+	*work += work_of(&e->prepared);
 	engine_close(e);
 	return 0;
 }
 
-int whole_plan(struct advise_cost *ret, const struct job *job, int stage, struct err *err)
+int whole_plan(struct advise_cost *ret, double *work, const struct job *job, int stage, struct err *err)
 {
 	const int last = (int)config_stages(job->cfg) - 1, stages[] = { stage, 0, last };
 	int rc = 0;
@@ -38,7 +57,7 @@ int whole_plan(struct advise_cost *ret, const struct job *job, int stage, struct
 
 		if ((i > 0 && stages[i] == stage) || (i == 2 && !last))
 			continue;
-		rc = plan_stage(&one, job, stages[i], err);
+		rc = plan_stage(&one, work, job, stages[i], err);
 		if (!rc && advise_bytes(&one) > advise_bytes(ret))
 			*ret = one;
 	}

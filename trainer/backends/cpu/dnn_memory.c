@@ -106,19 +106,27 @@ static struct block *find(size_t bytes)
 	return found;
 }
 
+static size_t up_to(size_t bytes, size_t page)
+{
+	return (bytes + page - 1) / page * page;
+}
+
+/* Whole huge pages are mapped where one fits, so that it lies on one; what is left of the last is given back, as a huge
+ * page is there as a whole once any of it is touched. */
 static bool grow(struct block *b, size_t bytes)
 {
-	const size_t page = bytes < HUGE_PAGE ? PAGE : HUGE_PAGE;
-	void *p;
+	const size_t mapped = up_to(bytes, bytes < HUGE_PAGE ? PAGE : HUGE_PAGE);
+	char *p;
 
 	if (b->at)
 		munmap(b->at, b->bytes);
-	*b = (struct block){ .bytes = (bytes + page - 1) / page * page };
-	p = mmap(NULL, b->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED) {
-		b->bytes = 0;
+	*b = (struct block){ .bytes = 0 };
+	p = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
 		return false;
-	}
+	b->bytes = up_to(bytes, PAGE);
+	if (mapped > b->bytes)
+		munmap(p + b->bytes, mapped - b->bytes);
 	madvise(p, b->bytes, MADV_HUGEPAGE);
 	b->at = p;
 	return true;

@@ -33,6 +33,7 @@ struct dataset_tokens_opts {
 	const int32_t *tokens;
 	int64_t n, seq_len, vocab;
 	uint64_t seed;
+	bool planned; /* none will be read: random ones are not made, and the set has no hash */
 };
 
 int dataset_tokens_open(struct dataset **ret, const struct dataset_tokens_opts *o, struct err *err);

@@ -59,20 +59,23 @@ const struct dataset_ops dataset_memory_tokens = {
 	.name = "memory", .read = made_read, .close = made_close, .weight = made_weight
 };
 
-static int draw(struct made_tokens *d, uint64_t seed, struct err *err)
+static int draw(struct made_tokens *d, const struct dataset_tokens_opts *o, struct err *err)
 {
 	int64_t each = d->base.seq_len + 1, n = POOL_BYTES_MAX / (each * (int64_t)sizeof(int32_t));
-	struct rng_key key = { seed, rng_stream("synthetic tokens") };
+	struct rng_key key = { o->seed, rng_stream("synthetic tokens") };
 
 	n = n < 1 ? 1 : n > POOL_SAMPLES_MAX ? POOL_SAMPLES_MAX : n;
+	d->base.ops = &dataset_synthetic_tokens;
+	d->base.n_samples[SPLIT_TRAIN] = n;
+	d->base.buffer_bytes = (uint64_t)(n * each) * sizeof(int32_t);
+	if (o->planned)
+		return 0;
 	d->tokens = d->owned = malloc((size_t)(n * each) * sizeof(int32_t));
 	if (!d->owned)
 		return err_set(err, ERR_NOMEM, "--synthetic: no memory for %lld samples of %lld tokens", (long long)n,
 			       (long long)each);
 	for (int64_t i = 0; i < n * each; i++)
 		d->owned[i] = (int32_t)rng_below(key, (uint64_t)i, (uint64_t)d->base.vocab);
-	d->base.ops = &dataset_synthetic_tokens;
-	d->base.n_samples[SPLIT_TRAIN] = n;
 	snprintf(d->base.hash, sizeof(d->base.hash), "synthetic-%08x", crc32c(0, d->owned, (size_t)(n * each) * 4));
 	return 0;
 }
@@ -117,7 +120,7 @@ int dataset_tokens_open(struct dataset **ret, const struct dataset_tokens_opts *
 			 crc32c(0, o->tokens, (size_t)(o->n * (o->seq_len + 1)) * sizeof(int32_t)));
 		rc = check(d, o, err);
 	} else {
-		rc = draw(d, o->seed, err);
+		rc = draw(d, o, err);
 	}
 	if (rc) {
 		made_close(&d->base);
