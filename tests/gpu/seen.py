@@ -11,6 +11,7 @@ from helper import Folder, check, dptrain, finish, read_run, skip
 ENV = {**ENV, "DPTRAIN_FAKE_DEVICES": "4", "LD_LIBRARY_PATH": FAKE}
 NET = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--block-size", 8, "--vocab-size", 32, "--synthetic",
        "--seq-len", 8, "-b", 4, "--backend", "cuda", "--threads", 1]
+DRAWN = 4096 * (8 + 1) * 4  # bytes that --synthetic draws, which lie in the machine's memory
 LOOKS = 1500  # more than a run takes on a machine that is busy
 # utilisation, bytes, milliwatts, degrees, MHz, nanoseconds throttled by power, by heat
 SCRIPT = ";".join("%d,%d,%d,%d,%d,%d,%d" % (i, i << 20, 1000 * i + 500, 30 + i, 1000 + i, i * 10**6, i * 10**6) for i in range(LOOKS))
@@ -61,7 +62,8 @@ def memory():
         series = train(runs, "--max-steps", 5)["series"]
     used = series.get(("memory/device_bytes", 0), {})
     check(sorted(used) == [2, 5] and used[2] == used[5], "device memory after step 2 and at the end: %s" % used)
-    check(used[5] >= 0.9 * series[("memory/planned_bytes", 0)][5], "it holds the plan: %s" % used)
+    planned = series[("memory/planned_bytes", 0)][5] - DRAWN
+    check(used[5] >= 0.9 * planned, "it holds the plan: %s, %d planned" % (used, planned))
 
 
 def ranges_of(path):
