@@ -57,6 +57,7 @@ struct dataset { /* first member of each format's own struct */
 	 * last of n_pieces; NULL: it has none. */
 	const int64_t *piece[SPLIT_COUNT];
 	int64_t n_pieces[SPLIT_COUNT];
+	uint64_t drawn_bytes;	      /* of buffer_bytes: there since it was opened */
 	uint64_t buffer_bytes;	      /* that reading holds at most, beside what each thread has: plans count them */
 	bool far;                     /* is best read in the order it lies in: on a network disk, or farther */
 	bool remote;                  /* comes from servers: what is announced is fetched by our own threads */

@@ -69,7 +69,7 @@ static int plan(struct engine *e, struct err *err)
 		rc = agree_collectives(&e->prepared, &e->rank, err);
 	if (!rc && e->rank.seat->local_rank == 0)
 		rc = memory_check(&e->prepared.plan, &e->rank, &e->subject, err);
-	e->resident_before = memory_begin();
+	e->resident_before = memory_begin() - (int64_t)e->subject.data->drawn_bytes;
 	if (!rc)
 		rc = initial_check_freeze(e->prepared.model, cfg, e->subject.model, err);
 	return rc ? rc : course_check_best(&e->course, cfg, e->subject.data, err);

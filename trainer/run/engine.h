@@ -44,7 +44,7 @@ struct engine {
 	struct step_queue *queue; /* … and have not ended (step.h) */
 	double mark_s;		 /* when the last step ended */
 	double until_s;		 /* when the run shall end; INFINITY: when its steps are done */
-	int64_t resident_before; /* of memory_begin */
+	int64_t resident_before; /* of memory_begin, less what the set drew for itself */
 	bool stats_shared;	 /* running statistics are rank 0's on every rank */
 };
 

@@ -112,7 +112,7 @@ int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_
 		made_close(&d->base);
 		return err_set(err, ERR_NOMEM, "--synthetic: no memory for %zu bytes", n * each);
 	}
-	d->base.buffer_bytes = n * each;
+	d->base.buffer_bytes = d->base.drawn_bytes = n * each;
 	draw_all(d, o->seed, n * each, (int64_t)n);
 	pixels_stats(&d->base, d->images, (int64_t)n);
 	snprintf(d->base.hash, sizeof(d->base.hash), "synthetic-%08x", crc32c(0, d->images, n * each));

@@ -76,6 +76,7 @@ static int draw(struct made_tokens *d, const struct dataset_tokens_opts *o, stru
 			       (long long)each);
 	for (int64_t i = 0; i < n * each; i++)
 		d->owned[i] = (int32_t)rng_below(key, (uint64_t)i, (uint64_t)d->base.vocab);
+	d->base.drawn_bytes = d->base.buffer_bytes;
 	snprintf(d->base.hash, sizeof(d->base.hash), "synthetic-%08x", crc32c(0, d->owned, (size_t)(n * each) * 4));
 	return 0;
 }
