@@ -160,6 +160,10 @@ static void communication(void **state)
 	judge(&s, "bucket", 0.32); /* as much as the backward pass lasts, 65 ms of 200 */
 	s.run.comm_total = 0.06;
 	judge(&s, "bucket", 0.26); /* all but the last bucket */
+	s.run.comm_total = 0.11;
+	judge(&s, "bucket", 0.27); /* 10 ms of it are hidden by now */
+	s.run.comm_total = 0.13;
+	judge(&s, "link", 0.49); /* 30 ms: little is left to hide behind */
 	s.run.comm_total = 0.1;
 	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
 	assert_string_equal(r.findings[0].flags, "--bucket-cap-mb 4.8"); /* an eighth of all */

@@ -217,13 +217,15 @@ static double bucket_mb(const struct tree_run *run)
 }
 
 /* Of the communication that lies open, what smaller buckets would hide behind the backward pass: all but the last of
- * them, as long as that pass lasts. A share of the time. */
+ * them, as long as that pass lasts, less what it hides by now (one bucket is two: the first fills at 1 MB). A share of
+ * the time. */
 static double hidden_share(const struct walk *w)
 {
 	const struct tree_run *run = w->run;
+	const double exposed = share_of(w, PACE_comm_exposed), total = run->comm_total / w->seconds;
+	const double most = fmin(share_of(w, PACE_backward), total * (BUCKETS - 1) / BUCKETS);
 
-	return fmin(fmin(share_of(w, PACE_comm_exposed), share_of(w, PACE_backward)),
-		    run->comm_total * (BUCKETS - 1) / BUCKETS / w->seconds);
+	return fmin(exposed, most - fmax(0, total - exposed));
 }
 
 static enum tree_leaf communication_leaf(const struct walk *w)
