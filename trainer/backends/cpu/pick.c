@@ -2,6 +2,7 @@
  * are appended whole, so ranks may share the file. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@
 #define TRIES 3 /* of a round */
 #define HOPELESS 1.5
 #define CLOSE 1.15
+#define SHORT 1e-3 /* seconds: a run that a cold cache or an interrupt can double */
+#define ROUNDS_SHORT 6
 #define BUSY 0.7
 
 struct pick_entry {
@@ -69,7 +72,7 @@ static void file_path(char *path, size_t n)
 	const bool home = cache_home(path, n);
 	const size_t length = home ? strlen(path) : 0;
 
-	snprintf(path + length, n - length, "%s", home ? "/cpu-picks-8" : "");
+	snprintf(path + length, n - length, "%s", home ? "/cpu-picks-9" : "");
 }
 
 static struct pick_entry *remember(struct cpu_picks *p, const char *key, const char *name)
@@ -267,34 +270,39 @@ static struct timing time_one(int i, int threads, double (*run)(void *arg, int i
 	return t;
 }
 
-/* One run of each, which touches memory and code. Who then takes more than HOPELESS times the best is not run again;
- * of the others nothing is known yet. False where every one was disturbed. */
-static bool time_first(struct timing *first, int n, int threads, double (*run)(void *arg, int i), void *arg)
+/* One run of each, which touches memory and code; one more of a short one, of which that may be the most. Who then
+ * takes more than HOPELESS times the best is not run again; of the others nothing is known yet. The seconds of the
+ * quickest; infinite where every one was disturbed. */
+static double time_first(struct timing *first, int n, int threads, double (*run)(void *arg, int i), void *arg)
 {
 	double quickest = 1e9;
 	bool calm = false;
 
 	for (int i = 0; i < n; i++) {
 		first[i] = time_once(i, threads, run, arg);
+		if (first[i].s < SHORT)
+			first[i] = time_once(i, threads, run, arg);
 		quickest = first[i].s < quickest ? first[i].s : quickest;
 		calm = calm || !first[i].disturbed;
 	}
 	for (int i = 0; i < n; i++)
 		if (first[i].disturbed || first[i].s <= HOPELESS * quickest)
 			first[i] = (struct timing){ 1e9, true };
-	return calm;
+	return calm ? quickest : INFINITY;
 }
 
 /* Rounds over all candidates, so that a disturbance hits each alike; who is far behind drops out. */
 bool cpu_pick_fastest(int *best, int n, int threads, double (*run)(void *arg, int i), void *arg)
 {
 	struct timing least[PICK_CANDIDATES];
+	const double quickest = time_first(least, n, threads, run, arg);
+	const int rounds = quickest < SHORT ? ROUNDS_SHORT : ROUNDS;
 	bool clear = true;
 
 	*best = 0;
-	if (!time_first(least, n, threads, run, arg))
+	if (isinf(quickest))
 		return false;
-	for (int round = 0; round < ROUNDS; round++)
+	for (int round = 0; round < rounds; round++)
 		for (int i = 0; i < n; i++) {
 			struct timing t;
 

@@ -1,4 +1,4 @@
-/* pick_conv.c: times the candidates for a convolution on buffers that the caches no longer hold. */
+/* pick_conv.c: times the candidates for a convolution on operands that the private caches no longer hold. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,15 +22,21 @@ static void key_of(char *key, const struct cpu_module *m, const struct dnn_conv_
 	cpu_pick_key(key, m, threads, what);
 }
 
-/* Buffers of one convolution. */
+/* Buffers of one convolution. Each run takes the next of several copies of its operands: as in a training step others
+ * have gone through the caches since these were used, while code and workspace, which nodes of one shape share, have
+ * not left them. */
 struct trial {
-	char *memory;
-	size_t bytes, a, b, out, workspace, flush;
+	char *memory; /* the workspace, then the copies */
+	size_t a, b, out, copy_bytes, copies, next, workspace;
 	struct cpu_conv *list[PICK_CANDIDATES];
 	int threads;
 };
 
-#define FLUSH_BYTES ((size_t)8 << 20) /* more than the private caches hold */
+/* Of all copies: a step of small nodes leaves the private caches, but not the one that cores share; of a node as large
+ * as this the step leaves both. */
+#define COPIES_BYTES ((size_t)8 << 20)
+#define LARGE_BYTES ((size_t)1 << 20)
+#define COPIES_BYTES_LARGE ((size_t)32 << 20)
 
 static size_t up(size_t bytes)
 {
@@ -48,26 +54,25 @@ static int trial_open(struct trial *t, struct cpu_picks *picks, const struct dnn
 	t->a = 0;
 	t->b = s->pass == DNN_DGRAD ? y : x;
 	t->out = t->b + (s->pass == DNN_WGRAD ? y : packed);
-	t->workspace = t->out + (s->pass == DNN_FORWARD ? y : s->pass == DNN_DGRAD ? x : packed);
-	t->flush = t->workspace + up(workspace);
-	t->bytes = t->flush + FLUSH_BYTES;
-	t->memory = cpu_pick_room(picks, t->bytes);
+	t->copy_bytes = t->out + (s->pass == DNN_FORWARD ? y : s->pass == DNN_DGRAD ? x : packed);
+	t->copies = 1 + (t->copy_bytes < LARGE_BYTES ? COPIES_BYTES : COPIES_BYTES_LARGE) / t->copy_bytes;
+	t->workspace = up(workspace);
+	t->memory = cpu_pick_room(picks, t->workspace + t->copies * t->copy_bytes);
 	if (!t->memory)
 		return -1;
-	memset(t->memory, PICK_FILL, t->out);
+	memset(t->memory + t->workspace, PICK_FILL, t->copies * t->copy_bytes);
 	return 0;
 }
 
 static double run_once(void *arg, int i)
 {
 	struct trial *t = arg;
-	const struct dnn_conv_args args = { t->memory + t->a, t->memory + t->b, t->memory + t->out,
-					    t->memory + t->workspace };
+	char *copy = t->memory + t->workspace + t->next * t->copy_bytes;
+	const struct dnn_conv_args args = { copy + t->a, copy + t->b, copy + t->out, t->memory };
 	struct err err = ERR_INIT;
-	double start;
+	const double start = cpu_pick_clock(t->threads);
 
-	memset(t->memory + t->flush, PICK_FILL, FLUSH_BYTES);
-	start = cpu_pick_clock(t->threads);
+	t->next = (t->next + 1) % t->copies;
 	if (cpu_conv_run(t->list[i], &args, &err))
 		return 1e9;
 	return cpu_pick_clock(t->threads) - start;
