@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/median.h"
+
 struct vitals {
 	struct vitals_point *points;
 	size_t n, room, next; /* next: which gives way once there is no more room to be had */
@@ -168,6 +170,23 @@ static double taken(const struct vitals *v, int64_t from, int local_world)
 	return share < 0 ? 0 : share;
 }
 
+#define HELD 5 /* samples */
+
+/* The best clock that was held: the least median of HELD samples in a row. A boost of one sample, as while the other
+ * cores still idle, is none that the work could have had. */
+static double least_held(const struct row *r)
+{
+	const size_t width = r->n < HELD ? r->n : HELD;
+	double least = NAN, held[HELD];
+
+	for (size_t i = 0; width && i + width <= r->n; i++) {
+		for (size_t k = 0; k < width; k++)
+			held[k] = r->points[i + k].value;
+		least = fmin(least, median_of(held, width));
+	}
+	return least;
+}
+
 /* How much longer the time took than it would have at the best clock: of each sample the share that was lost counts, as
  * samples lie apart by time, not by work. */
 static double slowdown(const struct vitals *v, int64_t from)
@@ -176,11 +195,10 @@ static double slowdown(const struct vitals *v, int64_t from)
 
 	for (int rank = 0; rank < v->ranks; rank++) {
 		struct row r = find_row(v, VITALS_LOOP, rank);
+		const double least = least_held(&r);
 		size_t begin = begin_of(&r, from);
-		double least = NAN, kept = 0;
+		double kept = 0;
 
-		for (size_t i = 0; i < r.n; i++)
-			least = fmin(least, r.points[i].value);
 		for (size_t i = begin; i < r.n; i++)
 			kept += least / r.points[i].value / (double)(r.n - begin);
 		most = r.n ? fmax(most, 1 / kept) : most;
