@@ -284,8 +284,8 @@ static void walk_communication(struct walk *w)
 		SAY(f, "all ranks wait for communication %.0f %% of the time", 100 * share);
 	} else if (leaf == TREE_bucket) {
 		SAY(f,
-		    "one bucket of %.0f MB holds all gradients: waiting for it takes %.0f %% of the time; the backward "
-		    "pass, which could hide it, %.0f %%", run->parameters * 4e-6, 100 * share,
+		    "one bucket holds nearly all %.0f MB of gradients: waiting for it takes %.0f %% of the time; the "
+		    "backward pass, which could hide it, %.0f %%", run->parameters * 4e-6, 100 * share,
 		    100 * share_of(w, PACE_backward));
 	} else {
 		SAY(f, "all ranks wait for communication %.0f %% of the time; gradients travel at %.2f GB/s",
