@@ -7,7 +7,7 @@
 #include "trainer/graph/kernel.h"
 #include "trainer/ops/ops.h"
 
-#define BACKEND_ABI 14
+#define BACKEND_ABI 15
 #define BACKEND_SYMBOL "dptrain_backend_v1"
 #define BACKEND_EXPORT __attribute__((visibility("default")))
 
@@ -61,6 +61,8 @@ struct backend {
 	void (*close)(void *module);
 	/* Optional: what it goes without on this machine and what that costs, in one line; NULL: nothing. */
 	const char *(*lacks)(void *module);
+	/* Optional: why computing in these types brings no speed on this machine, in one line; NULL: it does. */
+	const char *(*slow)(void *module, const struct precision *p);
 
 	/* zeroed, 64-byte aligned */
 	int (*alloc)(void *module, enum space space, size_t bytes, void **ret, struct err *err);

@@ -73,6 +73,7 @@ void console_heading(struct console *c, const char *run_dir)
 	const struct run_config *cfg = c->e->rank.cfg;
 	const struct dataset *d = c->e->subject.data;
 	char version[160] = "";
+	const char *slow;
 
 	if (c->e->rank.backend->version)
 		c->e->rank.backend->version(version, sizeof(version));
@@ -88,9 +89,10 @@ void console_heading(struct console *c, const char *run_dir)
 	       version[0] ? " (" : "", version, version[0] ? ")" : "", dtype_name(c->e->prepared.opts.precision.low),
 	       c->e->rank.seat->world, c->e->rank.seat->world > 1 ? "s" : "", (long long)cfg->threads,
 	       cfg->threads > 1 ? "s" : "", (long long)cfg->global_batch_size);
-	if (c->e->prepared.opts.precision.low == DTYPE_F16 && c->e->rank.backend->emulate_f16)
-		printf("fp16 is emulated here, for correctness only: values are rounded to fp16, the arithmetic is "
-		       "f32\n");
+	slow = c->e->rank.backend->slow ? c->e->rank.backend->slow(c->e->rank.module, &c->e->prepared.opts.precision) :
+					  NULL;
+	if (slow)
+		printf("%s\n", slow);
 	if (run_dir)
 		printf("recorded in %s\n", run_dir);
 	print_plan(c->e);

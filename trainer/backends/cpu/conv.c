@@ -1,10 +1,12 @@
 /* conv.c: one convolution in one implementation. It must not know how implementations are chosen. */
 #include <omp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/cpu/conv.h"
 #include "trainer/backends/cpu/wgrad_bf16.h"
+#include "trainer/backends/cpu/widen.h"
 #include "trainer/backends/cpu/winograd/winograd.h"
 
 /* An implementation of this module's own. All read plain weights. */
@@ -35,6 +37,8 @@ struct cpu_conv {
 	int threads;
 	const struct own *own; /* NULL: the library's */
 	struct dnn_conv *dnn;
+	struct widen_copies copies; /* that the library's computes with */
+	char impl[80];
 };
 
 /* The library asks OpenMP how many threads it may use; that number belongs to the calling thread. */
@@ -60,6 +64,41 @@ static const struct own *own_by_name(const struct cpu_module *m, const struct dn
 	return NULL;
 }
 
+struct dnn_conv_spec cpu_conv_computed(const struct cpu_module *m, const struct dnn_conv_spec *spec)
+{
+	struct dnn_conv_spec computed = *spec;
+
+	computed.bf16 = spec->bf16 && !m->widens;
+	return computed;
+}
+
+static struct widen_copies copies_of(const struct cpu_module *m, const struct dnn_conv_spec *s, int threads)
+{
+	const struct widen_rows x = { s->n * s->h * s->w, s->c, 0 }, y = { s->n * s->p * s->q, s->k, 0 };
+	struct widen_copies c = { .module = m, .threads = threads, .a = s->pass == DNN_DGRAD ? y : x };
+
+	if (s->pass == DNN_WGRAD)
+		c.b = y;
+	else
+		c.out = s->pass == DNN_DGRAD ? x : y;
+	return c;
+}
+
+static int make_library(struct cpu_conv *c, const struct cpu_module *m, const char *name, struct err *err)
+{
+	const struct dnn_conv_spec computed = cpu_conv_computed(m, &c->spec);
+	const bool widened = computed.bf16 != c->spec.bf16;
+	int rc;
+
+	if (widened)
+		c->copies = copies_of(m, &c->spec, c->threads);
+	use_threads(c);
+	rc = dnn_conv_new(&c->dnn, m->dnn, &computed, name[0] ? name : NULL, err);
+	if (!rc)
+		snprintf(c->impl, sizeof(c->impl), "%s%s", dnn_conv_impl(c->dnn), widened ? " in f32" : "");
+	return rc;
+}
+
 int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads,
 		  const char *name, struct err *err)
 {
@@ -73,12 +112,7 @@ int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_
 	c->spec.n = c->empty ? 1 : spec->n;
 	c->threads = threads;
 	c->own = own_by_name(m, &c->spec, name);
-	if (c->own) {
-		*ret = c;
-		return 0;
-	}
-	use_threads(c);
-	rc = dnn_conv_new(&c->dnn, m->dnn, &c->spec, name[0] ? name : NULL, err);
+	rc = c->own ? 0 : make_library(c, m, name, err);
 	if (rc)
 		cpu_conv_free(c);
 	else
@@ -103,12 +137,27 @@ size_t cpu_conv_workspace_bytes(const struct cpu_conv *c)
 {
 	if (c->empty)
 		return 0;
-	return c->own ? c->own->workspace_bytes(&c->spec, c->threads) : dnn_conv_workspace_bytes(c->dnn);
+	if (c->own)
+		return c->own->workspace_bytes(&c->spec, c->threads);
+	return dnn_conv_workspace_bytes(c->dnn) + widen_bytes(&c->copies);
 }
 
 const char *cpu_conv_impl(const struct cpu_conv *c)
 {
-	return c->own ? c->own->impl : dnn_conv_impl(c->dnn);
+	return c->own ? c->own->impl : c->impl;
+}
+
+static int run_library(struct cpu_conv *c, const struct dnn_conv_args *args, struct err *err)
+{
+	struct widen_operands o = { args->a, args->b, args->out };
+	int rc;
+
+	widen_in(&c->copies, (char *)args->workspace + dnn_conv_workspace_bytes(c->dnn), &o);
+	use_threads(c);
+	rc = dnn_conv_run(c->dnn, &(struct dnn_conv_args){ o.a, o.b, o.out, args->workspace }, err);
+	if (!rc)
+		widen_out(&c->copies, &o, args->out);
+	return rc;
 }
 
 int cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args, struct err *err)
@@ -124,12 +173,16 @@ int cpu_conv_run(struct cpu_conv *c, const struct dnn_conv_args *args, struct er
 		c->own->run(s, c->threads, args);
 		return 0;
 	}
-	use_threads(c);
-	return dnn_conv_run(c->dnn, args, err);
+	return run_library(c, args, err);
 }
 
 int cpu_conv_pack(struct cpu_conv *c, const void *krsc_f32, void *packed, struct err *err)
 {
+	int rc;
+
 	use_threads(c);
-	return dnn_conv_pack(c->dnn, krsc_f32, packed, err);
+	rc = dnn_conv_pack(c->dnn, krsc_f32, packed, err);
+	if (!rc && c->copies.a.rows)
+		widen_round(&c->copies, packed, (int64_t)(dnn_conv_packed_bytes(c->dnn) / sizeof(float)));
+	return rc;
 }

@@ -12,6 +12,9 @@ int cpu_conv_make(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_
 		  const char *name, struct err *err);
 void cpu_conv_free(struct cpu_conv *c);
 
+/* The convolution that the library computes for that one. */
+struct dnn_conv_spec cpu_conv_computed(const struct cpu_module *m, const struct dnn_conv_spec *spec);
+
 /* The name of own implementation i of those that can, the preferred one first; NULL beyond the last. */
 const char *cpu_conv_own(const struct cpu_module *m, const struct dnn_conv_spec *spec, int i);
 

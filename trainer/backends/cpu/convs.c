@@ -63,7 +63,7 @@ static bool spec_equal(const struct dnn_conv_spec *a, const struct dnn_conv_spec
 static int make_picked(struct cpu_conv **ret, struct cpu_module *m, const struct dnn_conv_spec *spec, int threads,
 		       struct err *err)
 {
-	struct dnn_conv_spec filled = *spec;
+	struct dnn_conv_spec filled = cpu_conv_computed(m, spec);
 	char name[PICK_NAME_BYTES];
 
 	filled.n = spec->n ? spec->n : 1;

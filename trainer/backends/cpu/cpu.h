@@ -15,6 +15,7 @@ enum cpu_tiles { CPU_TILES_NONE, CPU_TILES_EMULATED, CPU_TILES_AMX };
 struct dnn;
 struct cpu_convs;
 struct cpu_matmul;
+struct cpu_product;
 struct cpu_picks;
 
 struct cpu_module { /* what backend->open returns */
@@ -22,9 +23,11 @@ struct cpu_module { /* what backend->open returns */
 	enum cpu_tiles tiles;
 	int threads;
 	bool deterministic, direct, split; /* as in struct backend_opts */
+	bool widens; /* bf16 products are computed in f32 (widen.h): the library has none for the processor */
 	struct dnn *dnn;
 	struct cpu_convs *convs;	 /* every convolution prepared so far, shared by nodes alike */
 	struct cpu_matmul *matmuls; /* likewise */
+	struct cpu_product *products; /* of which those are made */
 	struct cpu_picks *picks; /* implementations chosen so far; NULL when there is no memory for them */
 };
 

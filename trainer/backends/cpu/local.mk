@@ -22,8 +22,12 @@ cpu_sources = \
 	trainer/backends/cpu/emulate.h \
 	trainer/backends/cpu/few_rows.c \
 	trainer/backends/cpu/few_rows.h \
+	trainer/backends/cpu/widen.c \
+	trainer/backends/cpu/widen.h \
 	trainer/backends/cpu/matmul.c \
 	trainer/backends/cpu/matmul.h \
+	trainer/backends/cpu/product.c \
+	trainer/backends/cpu/product.h \
 	trainer/backends/cpu/module.c \
 	trainer/backends/cpu/pick.c \
 	trainer/backends/cpu/pick.h \

@@ -1,210 +1,135 @@
-/* matmul.c: keeps the matrix products of a module, picks their implementations and runs them. */
+/* matmul.c: a product is one of product.h's, or, in bf16 where the processor has none, f32 ones of its panels: copies
+ * of large operands (a language model's head has one of the vocabulary) would take more memory than bf16 saves. */
 #include "trainer/backends/cpu/matmul.h"
 
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "trainer/backends/cpu/few_rows.h"
-#include "trainer/backends/cpu/pick.h"
-#include "trainer/backends/cpu/tiles.h"
+#include "trainer/backends/cpu/product.h"
+#include "trainer/backends/cpu/widen.h"
 
-#define SMALL_PRODUCT (INT64_C(1) << 26) /* multiplications */
-#define OWN_TILES "own:tiles"
+#define PANEL_ELEMENTS (INT64_C(4) << 20) /* of its largest operand */
+#define PANEL_GRAIN 64			  /* panels are so many rows or columns, or a multiple */
 
-enum product_by { BY_NOBODY, BY_FEW_ROWS, BY_TILES, BY_LIBRARY }; /* nobody: a size is 0 */
+enum cut { CUT_M, CUT_N, CUT_K };
+enum place { FIRST, BETWEEN, LAST, PLACES }; /* of a panel; a lone one is the first */
 
 struct cpu_matmul {
 	struct cpu_matmul *next;
 	struct dnn_matmul_spec spec;
 	int threads;
 	const struct cpu_module *module;
-	enum product_by by;
-	struct dnn_matmul *dnn; /* of the library's */
+	bool widened;
+	enum cut cut;
+	int64_t length, size;		    /* of the dimension that is cut, of a panel */
+	struct cpu_product *product[PLACES]; /* the first alone where it is not widened */
+	size_t product_bytes, copies_bytes; /* of the workspace, in this order */
+	char impl[80];
 };
+
+struct panel {
+	struct dnn_matmul_spec spec; /* f32 */
+	struct widen_copies copies;
+	int64_t a, b, bias, out; /* elements in front of the panel's */
+};
+
+static bool takes_panels(const struct cpu_module *m, const struct dnn_matmul_spec *s)
+{
+	return s->bf16 && m->widens && s->m > 0 && s->n > 0 && s->k > 0 && !few_rows_takes(m, s);
+}
+
+static int64_t larger(int64_t x, int64_t y)
+{
+	return x > y ? x : y;
+}
+
+/* Along the longest dimension, so that the largest operands become small. */
+static void cut(struct cpu_matmul *c)
+{
+	const struct dnn_matmul_spec *s = &c->spec;
+	int64_t largest = larger(larger(s->m * s->k, s->k * s->n), s->out_bf16 ? s->m * s->n : 0);
+	int64_t panels = (largest + PANEL_ELEMENTS - 1) / PANEL_ELEMENTS;
+
+	c->length = larger(larger(s->m, s->n), s->k);
+	c->cut = c->length == s->m ? CUT_M : c->length == s->n ? CUT_N : CUT_K;
+	c->size = ((c->length + panels - 1) / panels + PANEL_GRAIN - 1) / PANEL_GRAIN * PANEL_GRAIN;
+}
+
+static enum place place_of(const struct cpu_matmul *c, int64_t at)
+{
+	return at == 0 ? FIRST : at + c->size >= c->length ? LAST : BETWEEN;
+}
+
+/* The sizes of the panel that begins there; sums along k go on with what the panels before left. */
+static struct dnn_matmul_spec panel_spec(const struct cpu_matmul *c, int64_t at)
+{
+	struct dnn_matmul_spec s = c->spec;
+	int64_t size = c->size < c->length - at ? c->size : c->length - at;
+
+	*(c->cut == CUT_M ? &s.m : c->cut == CUT_N ? &s.n : &s.k) = size;
+	s.bf16 = s.out_bf16 = false;
+	s.a_step = 0;
+	s.out_step = c->spec.out_bf16 ? 0 : c->spec.out_step ? c->spec.out_step : c->spec.n;
+	if (c->cut == CUT_K && at > 0) {
+		s.add = true;
+		s.bias = false;
+	}
+	return s;
+}
+
+static struct panel panel_of(const struct cpu_matmul *c, int64_t at)
+{
+	const struct dnn_matmul_spec *s = &c->spec;
+	const int64_t m = c->cut == CUT_M ? at : 0, n = c->cut == CUT_N ? at : 0, k = c->cut == CUT_K ? at : 0;
+	const int64_t a_step = s->a_step ? s->a_step : s->a_turned ? s->m : s->k, b_step = s->b_turned ? s->k : s->n;
+	const int64_t out_step = s->out_step ? s->out_step : s->n;
+	struct panel p = { .spec = panel_spec(c, at), .bias = n, .out = m * out_step + n };
+	const struct dnn_matmul_spec *q = &p.spec;
+
+	p.a = s->a_turned ? k * a_step + m : m * a_step + k;
+	p.b = s->b_turned ? n * b_step + k : k * b_step + n;
+	p.copies = (struct widen_copies){ .module = c->module, .threads = c->threads, .add = s->add && k == 0 };
+	p.copies.a = (struct widen_rows){ q->a_turned ? q->k : q->m, q->a_turned ? q->m : q->k, a_step };
+	p.copies.b = (struct widen_rows){ q->b_turned ? q->n : q->k, q->b_turned ? q->k : q->n, b_step };
+	if (s->out_bf16)
+		p.copies.out = (struct widen_rows){ q->m, q->n, out_step };
+	return p;
+}
+
+static int get_product(struct cpu_matmul *c, const struct kernel_env *env, enum place place,
+		       const struct dnn_matmul_spec *spec, struct err *err)
+{
+	int rc = cpu_product_get(&c->product[place], env, spec, err);
+	size_t bytes = rc ? 0 : cpu_product_workspace_bytes(c->product[place]);
+
+	c->product_bytes = bytes > c->product_bytes ? bytes : c->product_bytes;
+	return rc;
+}
+
+static int get_products(struct cpu_matmul *c, const struct kernel_env *env, struct err *err)
+{
+	int rc = 0;
+
+	c->widened = takes_panels(c->module, &c->spec);
+	if (!c->widened)
+		return get_product(c, env, FIRST, &c->spec, err);
+	cut(c);
+	for (int64_t at = 0; !rc && at < c->length; at += c->size) {
+		const struct panel p = panel_of(c, at);
+		size_t bytes = widen_bytes(&p.copies);
+
+		rc = get_product(c, env, place_of(c, at), &p.spec, err);
+		c->copies_bytes = bytes > c->copies_bytes ? bytes : c->copies_bytes;
+	}
+	return rc;
+}
 
 static bool spec_equal(const struct dnn_matmul_spec *a, const struct dnn_matmul_spec *b)
 {
 	return a->m == b->m && a->n == b->n && a->k == b->k && a->bf16 == b->bf16 && a->out_bf16 == b->out_bf16 &&
 	       a->a_turned == b->a_turned && a->b_turned == b->b_turned && a->bias == b->bias && a->add == b->add &&
 	       a->a_step == b->a_step && a->out_step == b->out_step;
-}
-
-static void use_threads(int threads)
-{
-	if (omp_get_max_threads() != threads)
-		omp_set_num_threads(threads);
-}
-
-/* The library's gemm allocates, at every call, the memory that it packs into; small products gain nothing by it. */
-static bool is_small(const struct dnn_matmul_spec *s)
-{
-	return s->m * s->n * s->k < SMALL_PRODUCT;
-}
-
-/* What timing found: tiles where there are some, and without a turned b, and for long sums of turned a, copying into
- * panels pays off. */
-static void pick_by_rule(struct cpu_module *m, const struct dnn_matmul_spec *s, char *name)
-{
-	name[0] = '\0';
-	if (tiles_takes(m, s) && !is_small(s)) {
-		snprintf(name, PICK_NAME_BYTES, OWN_TILES);
-		return;
-	}
-	for (int i = 0; !s->b_turned && !is_small(s) && dnn_matmul_candidate(m->dnn, s, i, name, PICK_NAME_BYTES); i++)
-		if (strstr(name, "gemm"))
-			return;
-	name[0] = '\0';
-}
-
-static int64_t out_elements(const struct dnn_matmul_spec *s)
-{
-	return s->m * (s->out_step ? s->out_step : s->n);
-}
-
-struct trial {
-	const struct cpu_module *module;
-	const struct dnn_matmul_spec *spec;
-	int threads;
-	char *memory;
-	size_t bytes, a, b, bias, out, workspace;
-	struct dnn_matmul *list[PICK_CANDIDATES]; /* NULL: own tiles */
-};
-
-static size_t up(int64_t elements, size_t item)
-{
-	return ((size_t)elements * item + 4095) / 4096 * 4096;
-}
-
-static int trial_open(struct trial *t, size_t workspace)
-{
-	const struct dnn_matmul_spec *s = t->spec;
-	int64_t a_rows = s->a_turned ? s->k : s->m;
-	size_t item = s->bf16 ? 2 : 4;
-
-	t->b = up(s->a_step ? a_rows * s->a_step : s->m * s->k, item);
-	t->bias = t->b + up(s->k * s->n, item);
-	t->out = t->bias + up(s->n, 4);
-	t->workspace = t->out + up(out_elements(s), 4);
-	t->bytes = t->workspace + workspace + 4096;
-	t->memory = cpu_pick_room(t->module->picks, t->bytes);
-	if (!t->memory)
-		return -1;
-	memset(t->memory, PICK_FILL, t->out);
-	return 0;
-}
-
-static double run_once(void *arg, int i)
-{
-	struct trial *t = arg;
-	const struct dnn_matmul_args args = { t->memory, t->memory + t->b,
-					      t->spec->bias ? (const float *)(t->memory + t->bias) : NULL,
-					      t->memory + t->out, t->memory + t->workspace };
-	struct err err = ERR_INIT;
-	double start = cpu_pick_clock(t->threads);
-
-	if (!t->list[i])
-		tiles_run(t->module, t->spec, t->threads, &args);
-	else if (dnn_matmul_run(t->list[i], &args, &err))
-		return 1e9;
-	return cpu_pick_clock(t->threads) - start;
-}
-
-/* Candidates worth their trial, by name; returns how many. Widens the workspace to what each of them needs. */
-static int list_candidates(struct trial *t, struct dnn *dnn, char names[][PICK_NAME_BYTES], size_t *workspace)
-{
-	const struct dnn_matmul_spec *s = t->spec;
-	int n = 0;
-
-	if (tiles_takes(t->module, s)) {
-		*workspace = tiles_workspace_bytes(s, t->threads);
-		snprintf(names[n++], PICK_NAME_BYTES, OWN_TILES);
-	}
-	for (int i = 0; n < PICK_CANDIDATES && dnn_matmul_candidate(dnn, s, i, names[n], PICK_NAME_BYTES); i++) {
-		if (!cpu_pick_worth_trying(t->module, names[n]) || (is_small(s) && strstr(names[n], "gemm")) ||
-		    dnn_matmul_new(&t->list[n], dnn, s, names[n], NULL))
-			continue;
-		if (dnn_matmul_workspace_bytes(t->list[n]) > *workspace)
-			*workspace = dnn_matmul_workspace_bytes(t->list[n]);
-		n++;
-	}
-	return n;
-}
-
-/* False where the machine is too busy to tell. */
-static bool time_candidates(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, char *name)
-{
-	char names[PICK_CANDIDATES][PICK_NAME_BYTES];
-	struct trial t = { .module = m, .spec = s, .threads = threads };
-	size_t workspace = 0;
-	int n = list_candidates(&t, m->dnn, names, &workspace), best = 0;
-	bool clear = true;
-
-	if (n > 0)
-		snprintf(name, PICK_NAME_BYTES, "%s", names[0]);
-	if (n > 1 && trial_open(&t, workspace) == 0) {
-		clear = cpu_pick_fastest(&best, n, threads, run_once, &t);
-		snprintf(name, PICK_NAME_BYTES, "%s", names[best]);
-	}
-	for (int i = 0; i < n; i++)
-		dnn_matmul_free(t.list[i]);
-	return clear;
-}
-
-/* What a choice is remembered under. */
-static void describe(const struct cpu_module *m, const struct dnn_matmul_spec *s, char *what, size_t n)
-{
-	char steps[48] = "";
-
-	if (s->a_step || s->out_step)
-		snprintf(steps, sizeof(steps), " step %lld,%lld", (long long)s->a_step, (long long)s->out_step);
-	snprintf(what, n, "matmul %s%s %lldx%lldx%lld%s%s%s%s%s", s->bf16 ? "bf16" : m->split ? "f32 split" : "f32",
-		 s->out_bf16 ? ">bf16" : ">f32", (long long)s->m, (long long)s->n, (long long)s->k,
-		 s->a_turned ? " at" : "", s->b_turned ? " bt" : "", s->bias ? " bias" : "", s->add ? " add" : "",
-		 steps);
-}
-
-static void pick(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, char *name)
-{
-	char key[PICK_KEY_BYTES], what[160];
-	struct dnn_matmul_spec share = *s;
-
-	if (m->deterministic || !m->picks) {
-		pick_by_rule(m, s, name);
-		return;
-	}
-	describe(m, s, what, sizeof(what));
-	cpu_pick_key(key, m, threads, what);
-	name[0] = '\0';
-	if (cpu_pick_recall(m, key, name))
-		return;
-	if (!time_candidates(m, s, threads, name)) {
-		share.m = s->m > threads ? s->m / threads : 1;
-		use_threads(1);
-		time_candidates(m, &share, 1, name);
-		use_threads(threads);
-	}
-	cpu_pick_keep(m, key, name);
-}
-
-/* A name that was remembered may have left the library since: then its first choice does. */
-static int make(struct cpu_matmul *c, struct cpu_module *m, struct err *err)
-{
-	char name[PICK_NAME_BYTES];
-
-	c->by = few_rows_takes(m, &c->spec) ? BY_FEW_ROWS : BY_LIBRARY;
-	if (c->by == BY_FEW_ROWS)
-		return 0;
-	use_threads(c->threads);
-	pick(m, &c->spec, c->threads, name);
-	if (strcmp(name, OWN_TILES) == 0 && tiles_takes(m, &c->spec)) {
-		c->by = BY_TILES;
-		return 0;
-	}
-	if (name[0] && dnn_matmul_new(&c->dnn, m->dnn, &c->spec, name, NULL) == 0)
-		return 0;
-	return dnn_matmul_new(&c->dnn, m->dnn, &c->spec, NULL, err);
 }
 
 int cpu_matmul_get(struct cpu_matmul **ret, const struct kernel_env *env, const struct dnn_matmul_spec *spec,
@@ -225,11 +150,12 @@ int cpu_matmul_get(struct cpu_matmul **ret, const struct kernel_env *env, const 
 	c->spec = *spec;
 	c->module = m;
 	c->threads = env->threads;
-	rc = spec->m > 0 && spec->n > 0 && spec->k > 0 ? make(c, m, err) : 0;
+	rc = get_products(c, env, err);
 	if (rc) {
 		free(c);
 		return rc;
 	}
+	snprintf(c->impl, sizeof(c->impl), "%s%s", cpu_product_impl(c->product[FIRST]), c->widened ? " in f32" : "");
 	c->next = m->matmuls;
 	m->matmuls = c;
 	*ret = c;
@@ -242,40 +168,48 @@ void cpu_matmul_free_all(struct cpu_module *m)
 		struct cpu_matmul *c = m->matmuls;
 
 		m->matmuls = c->next;
-		dnn_matmul_free(c->dnn);
 		free(c);
 	}
+	cpu_product_free_all(m);
 }
 
 size_t cpu_matmul_workspace_bytes(const struct cpu_matmul *c)
 {
-	if (c->by == BY_TILES)
-		return tiles_workspace_bytes(&c->spec, c->threads);
-	return c->dnn ? dnn_matmul_workspace_bytes(c->dnn) : 0;
+	return c->product_bytes + c->copies_bytes;
 }
 
 const char *cpu_matmul_impl(const struct cpu_matmul *c)
 {
-	static const char *const own[] = { "none", "own:few_rows", OWN_TILES };
+	return c->impl;
+}
 
-	return c->by == BY_LIBRARY ? dnn_matmul_impl(c->dnn) : own[c->by];
+/* Sums along k stay in the copy until the last panel. */
+static int run_panel(struct cpu_matmul *c, int64_t at, const struct dnn_matmul_args *args, struct err *err)
+{
+	const struct panel p = panel_of(c, at);
+	void *out = (char *)args->out + p.out * (c->spec.out_bf16 ? 2 : 4);
+	struct widen_operands o = { (const uint16_t *)args->a + p.a, (const uint16_t *)args->b + p.b, out };
+	struct dnn_matmul_args in_f32 = { .bias = p.spec.bias ? args->bias + p.bias : NULL,
+					  .workspace = args->workspace };
+	int rc;
+
+	widen_in(&p.copies, (char *)args->workspace + c->product_bytes, &o);
+	in_f32.a = o.a;
+	in_f32.b = o.b;
+	in_f32.out = o.out;
+	rc = cpu_product_run(c->product[place_of(c, at)], &in_f32, err);
+	if (!rc && (c->cut != CUT_K || at + c->size >= c->length))
+		widen_out(&p.copies, &o, out);
+	return rc;
 }
 
 int cpu_matmul_run(struct cpu_matmul *c, const struct dnn_matmul_args *args, struct err *err)
 {
-	switch (c->by) {
-	case BY_FEW_ROWS:
-		few_rows_run(c->module, &c->spec, c->threads, args);
-		return 0;
-	case BY_TILES:
-		tiles_run(c->module, &c->spec, c->threads, args);
-		return 0;
-	case BY_NOBODY:
-		if (!c->spec.add)
-			memset(args->out, 0, (size_t)out_elements(&c->spec) * (c->spec.out_bf16 ? 2 : 4));
-		return 0;
-	default:
-		use_threads(c->threads);
-		return dnn_matmul_run(c->dnn, args, err);
-	}
+	int rc = 0;
+
+	if (!c->widened)
+		return cpu_product_run(c->product[FIRST], args, err);
+	for (int64_t at = 0; !rc && at < c->length; at += c->size)
+		rc = run_panel(c, at, args, err);
+	return rc;
 }

@@ -1,5 +1,5 @@
-/* matmul.h: products of plain matrices on the cpu: which implementation computes one, and running it. Kernels alike
- * share one product, which the module keeps until it is closed. */
+/* matmul.h: products of plain matrices on the cpu. Kernels alike share one, which the module keeps until it is closed.
+ * Knows nothing of how an implementation is chosen (product.h). */
 #ifndef DPT_BACKENDS_CPU_MATMUL_H
 #define DPT_BACKENDS_CPU_MATMUL_H
 

@@ -35,19 +35,7 @@ static int cpu_probe(char *reason, size_t n)
 
 static bool cpu_takes(const struct precision *p)
 {
-	struct err err = ERR_INIT;
-	struct dnn *d;
-	bool takes;
-
-	if (p->master != DTYPE_F32 || (p->low != DTYPE_F32 && p->low != DTYPE_BF16 && p->low != DTYPE_F16))
-		return false;
-	if (p->low != DTYPE_BF16)
-		return true;
-	if (dnn_new(&d, &err))
-		return false;
-	takes = dnn_takes_bf16(d);
-	dnn_free(d);
-	return takes;
+	return p->master == DTYPE_F32 && (p->low == DTYPE_F32 || p->low == DTYPE_BF16 || p->low == DTYPE_F16);
 }
 
 static void cpu_close(void *module)
@@ -77,6 +65,8 @@ static int cpu_open(const struct backend_opts *o, void **ret_module, struct err 
 	m->isa = cpu_isa_detect();
 	m->tiles = cpu_tiles_detect(m->isa);
 	rc = dnn_new(&m->dnn, err);
+	if (!rc)
+		m->widens = m->isa < CPU_AVX512 || !dnn_takes_bf16(m->dnn);
 	if (!rc && !m->deterministic)
 		m->picks = cpu_picks_open();
 	if (rc) {
@@ -85,6 +75,17 @@ static int cpu_open(const struct backend_opts *o, void **ret_module, struct err 
 	}
 	*ret_module = m;
 	return 0;
+}
+
+static const char *cpu_slow(void *module, const struct precision *p)
+{
+	const struct cpu_module *m = module;
+
+	if (p->low == DTYPE_F16)
+		return "fp16 is emulated here, for correctness only: values are rounded to fp16, the arithmetic is f32";
+	if (p->low == DTYPE_BF16 && m->widens)
+		return "bf16 brings no speed here: this processor has no products of it, they are computed in f32";
+	return NULL;
 }
 
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
@@ -158,6 +159,7 @@ BACKEND_EXPORT const struct backend dptrain_backend_v1 = {
 	.takes = cpu_takes,
 	.open = cpu_open,
 	.close = cpu_close,
+	.slow = cpu_slow,
 	.alloc = cpu_alloc,
 	.release = cpu_release,
 	.copy = cpu_copy,

@@ -7,6 +7,8 @@
 
 /* Opens the library for a module; err says in one line why it cannot be used. */
 int dnn_open(struct cuda_module *m, struct err *err);
+/* For plans without a device: json describes one as cuDNN's own device properties do. They cannot be run. */
+int dnn_open_for(struct cuda_module *m, const char *json, struct err *err);
 void dnn_close(struct cuda_module *m);
 
 /* See backend.h: plans that are asked for in between are made at the end, in so many threads, each with a handle of its
@@ -15,9 +17,6 @@ void dnn_ahead_begin(void *module);
 void dnn_ahead_end(void *module, int threads);
 
 #ifdef HAVE_CUDNN
-
-/* For plans without a device: json describes one as cuDNN's own device properties do. They cannot be run. */
-int dnn_open_for(struct cuda_module *m, const char *json, struct err *err);
 
 #define DNN_DESCRIPTORS_MAX 96
 #define DNN_OPS_MAX 24

@@ -1,0 +1,282 @@
+/* product.c: keeps the matrix products that a module computes as they are, picks their implementations and runs
+ * them. */
+#include "trainer/backends/cpu/product.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/backends/cpu/few_rows.h"
+#include "trainer/backends/cpu/pick.h"
+#include "trainer/backends/cpu/tiles.h"
+
+#define SMALL_PRODUCT (INT64_C(1) << 26) /* multiplications */
+#define OWN_TILES "own:tiles"
+
+enum product_by { BY_NOBODY, BY_FEW_ROWS, BY_TILES, BY_LIBRARY }; /* nobody: a size is 0 */
+
+struct cpu_product {
+	struct cpu_product *next;
+	struct dnn_matmul_spec spec;
+	int threads;
+	const struct cpu_module *module;
+	enum product_by by;
+	struct dnn_matmul *dnn; /* of the library's */
+};
+
+static bool spec_equal(const struct dnn_matmul_spec *a, const struct dnn_matmul_spec *b)
+{
+	return a->m == b->m && a->n == b->n && a->k == b->k && a->bf16 == b->bf16 && a->out_bf16 == b->out_bf16 &&
+	       a->a_turned == b->a_turned && a->b_turned == b->b_turned && a->bias == b->bias && a->add == b->add &&
+	       a->a_step == b->a_step && a->out_step == b->out_step;
+}
+
+static void use_threads(int threads)
+{
+	if (omp_get_max_threads() != threads)
+		omp_set_num_threads(threads);
+}
+
+/* The library's gemm allocates, at every call, the memory that it packs into; small products gain nothing by it. */
+static bool is_small(const struct dnn_matmul_spec *s)
+{
+	return s->m * s->n * s->k < SMALL_PRODUCT;
+}
+
+/* What timing found: tiles where there are some, and without a turned b, and for long sums of turned a, copying into
+ * panels pays off. */
+static void pick_by_rule(struct cpu_module *m, const struct dnn_matmul_spec *s, char *name)
+{
+	name[0] = '\0';
+	if (tiles_takes(m, s) && !is_small(s)) {
+		snprintf(name, PICK_NAME_BYTES, OWN_TILES);
+		return;
+	}
+	for (int i = 0; !s->b_turned && !is_small(s) && dnn_matmul_candidate(m->dnn, s, i, name, PICK_NAME_BYTES); i++)
+		if (strstr(name, "gemm"))
+			return;
+	name[0] = '\0';
+}
+
+static int64_t out_elements(const struct dnn_matmul_spec *s)
+{
+	return s->m * (s->out_step ? s->out_step : s->n);
+}
+
+struct trial {
+	const struct cpu_module *module;
+	const struct dnn_matmul_spec *spec;
+	int threads;
+	char *memory;
+	size_t bytes, a, b, bias, out, workspace;
+	struct dnn_matmul *list[PICK_CANDIDATES]; /* NULL: own tiles */
+};
+
+static size_t up(int64_t elements, size_t item)
+{
+	return ((size_t)elements * item + 4095) / 4096 * 4096;
+}
+
+static int trial_open(struct trial *t, size_t workspace)
+{
+	const struct dnn_matmul_spec *s = t->spec;
+	int64_t a_rows = s->a_turned ? s->k : s->m;
+	size_t item = s->bf16 ? 2 : 4;
+
+	t->b = up(s->a_step ? a_rows * s->a_step : s->m * s->k, item);
+	t->bias = t->b + up(s->k * s->n, item);
+	t->out = t->bias + up(s->n, 4);
+	t->workspace = t->out + up(out_elements(s), 4);
+	t->bytes = t->workspace + workspace + 4096;
+	t->memory = cpu_pick_room(t->module->picks, t->bytes);
+	if (!t->memory)
+		return -1;
+	memset(t->memory, PICK_FILL, t->out);
+	return 0;
+}
+
+static double run_once(void *arg, int i)
+{
+	struct trial *t = arg;
+	const struct dnn_matmul_args args = { t->memory, t->memory + t->b,
+					      t->spec->bias ? (const float *)(t->memory + t->bias) : NULL,
+					      t->memory + t->out, t->memory + t->workspace };
+	struct err err = ERR_INIT;
+	double start = cpu_pick_clock(t->threads);
+
+	if (!t->list[i])
+		tiles_run(t->module, t->spec, t->threads, &args);
+	else if (dnn_matmul_run(t->list[i], &args, &err))
+		return 1e9;
+	return cpu_pick_clock(t->threads) - start;
+}
+
+/* Candidates worth their trial, by name; returns how many. Widens the workspace to what each of them needs. */
+static int list_candidates(struct trial *t, struct dnn *dnn, char names[][PICK_NAME_BYTES], size_t *workspace)
+{
+	const struct dnn_matmul_spec *s = t->spec;
+	int n = 0;
+
+	if (tiles_takes(t->module, s)) {
+		*workspace = tiles_workspace_bytes(s, t->threads);
+		snprintf(names[n++], PICK_NAME_BYTES, OWN_TILES);
+	}
+	for (int i = 0; n < PICK_CANDIDATES && dnn_matmul_candidate(dnn, s, i, names[n], PICK_NAME_BYTES); i++) {
+		if (!cpu_pick_worth_trying(t->module, names[n]) || (is_small(s) && strstr(names[n], "gemm")) ||
+		    dnn_matmul_new(&t->list[n], dnn, s, names[n], NULL))
+			continue;
+		if (dnn_matmul_workspace_bytes(t->list[n]) > *workspace)
+			*workspace = dnn_matmul_workspace_bytes(t->list[n]);
+		n++;
+	}
+	return n;
+}
+
+/* False where the machine is too busy to tell. */
+static bool time_candidates(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, char *name)
+{
+	char names[PICK_CANDIDATES][PICK_NAME_BYTES];
+	struct trial t = { .module = m, .spec = s, .threads = threads };
+	size_t workspace = 0;
+	int n = list_candidates(&t, m->dnn, names, &workspace), best = 0;
+	bool clear = true;
+
+	if (n > 0)
+		snprintf(name, PICK_NAME_BYTES, "%s", names[0]);
+	if (n > 1 && trial_open(&t, workspace) == 0) {
+		clear = cpu_pick_fastest(&best, n, threads, run_once, &t);
+		snprintf(name, PICK_NAME_BYTES, "%s", names[best]);
+	}
+	for (int i = 0; i < n; i++)
+		dnn_matmul_free(t.list[i]);
+	return clear;
+}
+
+/* What a choice is remembered under. */
+static void describe(const struct cpu_module *m, const struct dnn_matmul_spec *s, char *what, size_t n)
+{
+	char steps[48] = "";
+
+	if (s->a_step || s->out_step)
+		snprintf(steps, sizeof(steps), " step %lld,%lld", (long long)s->a_step, (long long)s->out_step);
+	snprintf(what, n, "matmul %s%s %lldx%lldx%lld%s%s%s%s%s", s->bf16 ? "bf16" : m->split ? "f32 split" : "f32",
+		 s->out_bf16 ? ">bf16" : ">f32", (long long)s->m, (long long)s->n, (long long)s->k,
+		 s->a_turned ? " at" : "", s->b_turned ? " bt" : "", s->bias ? " bias" : "", s->add ? " add" : "",
+		 steps);
+}
+
+static void pick(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, char *name)
+{
+	char key[PICK_KEY_BYTES], what[160];
+	struct dnn_matmul_spec share = *s;
+
+	if (m->deterministic || !m->picks) {
+		pick_by_rule(m, s, name);
+		return;
+	}
+	describe(m, s, what, sizeof(what));
+	cpu_pick_key(key, m, threads, what);
+	name[0] = '\0';
+	if (cpu_pick_recall(m, key, name))
+		return;
+	if (!time_candidates(m, s, threads, name)) {
+		share.m = s->m > threads ? s->m / threads : 1;
+		use_threads(1);
+		time_candidates(m, &share, 1, name);
+		use_threads(threads);
+	}
+	cpu_pick_keep(m, key, name);
+}
+
+/* A name that was remembered may have left the library since: then its first choice does. */
+static int make(struct cpu_product *c, struct cpu_module *m, struct err *err)
+{
+	char name[PICK_NAME_BYTES];
+
+	c->by = few_rows_takes(m, &c->spec) ? BY_FEW_ROWS : BY_LIBRARY;
+	if (c->by == BY_FEW_ROWS)
+		return 0;
+	use_threads(c->threads);
+	pick(m, &c->spec, c->threads, name);
+	if (strcmp(name, OWN_TILES) == 0 && tiles_takes(m, &c->spec)) {
+		c->by = BY_TILES;
+		return 0;
+	}
+	if (name[0] && dnn_matmul_new(&c->dnn, m->dnn, &c->spec, name, NULL) == 0)
+		return 0;
+	return dnn_matmul_new(&c->dnn, m->dnn, &c->spec, NULL, err);
+}
+
+int cpu_product_get(struct cpu_product **ret, const struct kernel_env *env, const struct dnn_matmul_spec *spec,
+		    struct err *err)
+{
+	struct cpu_module *m = env->module;
+	struct cpu_product *c;
+	int rc;
+
+	for (c = m->products; c; c = c->next)
+		if (c->threads == env->threads && spec_equal(&c->spec, spec)) {
+			*ret = c;
+			return 0;
+		}
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return err_set(err, ERR_NOMEM, "backend cpu: out of memory while preparing a matrix product");
+	c->spec = *spec;
+	c->module = m;
+	c->threads = env->threads;
+	rc = spec->m > 0 && spec->n > 0 && spec->k > 0 ? make(c, m, err) : 0;
+	if (rc) {
+		free(c);
+		return rc;
+	}
+	c->next = m->products;
+	m->products = c;
+	*ret = c;
+	return 0;
+}
+
+void cpu_product_free_all(struct cpu_module *m)
+{
+	while (m->products) {
+		struct cpu_product *c = m->products;
+
+		m->products = c->next;
+		dnn_matmul_free(c->dnn);
+		free(c);
+	}
+}
+
+size_t cpu_product_workspace_bytes(const struct cpu_product *c)
+{
+	if (c->by == BY_TILES)
+		return tiles_workspace_bytes(&c->spec, c->threads);
+	return c->dnn ? dnn_matmul_workspace_bytes(c->dnn) : 0;
+}
+
+const char *cpu_product_impl(const struct cpu_product *c)
+{
+	static const char *const own[] = { "none", "own:few_rows", OWN_TILES };
+
+	return c->by == BY_LIBRARY ? dnn_matmul_impl(c->dnn) : own[c->by];
+}
+
+int cpu_product_run(struct cpu_product *c, const struct dnn_matmul_args *args, struct err *err)
+{
+	switch (c->by) {
+	case BY_FEW_ROWS:
+		few_rows_run(c->module, &c->spec, c->threads, args);
+		return 0;
+	case BY_TILES:
+		tiles_run(c->module, &c->spec, c->threads, args);
+		return 0;
+	case BY_NOBODY:
+		if (!c->spec.add)
+			memset(args->out, 0, (size_t)out_elements(&c->spec) * (c->spec.out_bf16 ? 2 : 4));
+		return 0;
+	default:
+		use_threads(c->threads);
+		return dnn_matmul_run(c->dnn, args, err);
+	}
+}
