@@ -11,7 +11,8 @@ from helper import BUILD, Folder, check, dptrain, environment, finish, make_set,
 
 COUNTER = os.path.join(BUILD, "tests", "train", ".libs", "alloc_count.so")
 RESNET = ["--model", "resnet20", "-b", 8]
-BOTTLENECKS = ["--model", "resnet50", "--image-size", 32, "-b", 2, "--synthetic", "--lr", 1e-3]
+# Of two samples of one pixel batch norm makes anything: longer steps end in numbers that are not finite.
+BOTTLENECKS = ["--model", "resnet50", "--image-size", 32, "-b", 2, "--synthetic", "--lr", 1e-6]
 GPT = ["--model", "gpt2-124m", "--n-layer", 2, "--n-head", 2, "--n-embd", 64, "--synthetic", "--seq-len", 64, "-b", 4, "--opt", "adamw",
        "--lr", 1e-3, "--clip-grad-norm", 1]
 # Products large enough for the library's gemm, which --deterministic chooses by rule.

@@ -22,6 +22,7 @@
 #pragma GCC push_options
 #pragma GCC target("avx2,fma,bmi,bmi2")
 #define CPU_SUFFIX _avx2
+#define CPU_HAS_AVX2 1
 #include "trainer/backends/cpu/simd.h"
 #include CPU_BODY
 #undef CPU_SUFFIX
@@ -43,9 +44,11 @@
 #include "trainer/backends/cpu/simd.h"
 #include CPU_BODY
 #undef CPU_SUFFIX
+#undef CPU_HAS_AVX2
 #undef CPU_HAS_AVX512
 #undef CPU_HAS_BF16
 #pragma GCC pop_options
 #endif
 #undef CPU_PASS
+#undef LANES
 /* clang-format on */

@@ -19,7 +19,7 @@ struct few_rows {
 bool few_rows_takes(const struct cpu_module *m, const struct dnn_matmul_spec *s)
 {
 	return m->isa >= CPU_AVX2 && s->m <= ROWS_MOST && s->b_turned && !s->a_turned && !s->add &&
-	       s->k % (2 * LANES) == 0;
+	       s->k % (2 * LANES_MOST) == 0;
 }
 
 void few_rows_run(const struct cpu_module *m, const struct dnn_matmul_spec *s, int threads,
@@ -34,12 +34,12 @@ void few_rows_run(const struct cpu_module *m, const struct dnn_matmul_spec *s, i
 
 #else
 
-/* Adds what the next 32 elements of a row of a and of a row of b give. */
-VEC_INLINE v16 V(few_rows_add)(v16 sum, const void *a, const void *b, const bool bf)
+/* Adds what the next 2 LANES elements of a row of a and of a row of b give. */
+VEC_INLINE vf V(few_rows_add)(vf sum, const void *a, const void *b, const bool bf)
 {
 #ifdef CPU_HAS_BF16
 	if (bf)
-		return (v16)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_loadu_si512(a),
+		return (vf)_mm512_dpbf16_ps((__m512)sum, (__m512bh)_mm512_loadu_si512(a),
 					     (__m512bh)_mm512_loadu_si512(b));
 #endif
 	sum += vload(a, 0, bf) * vload(b, 0, bf);
@@ -47,13 +47,13 @@ VEC_INLINE v16 V(few_rows_add)(v16 sum, const void *a, const void *b, const bool
 }
 
 /* Sums of the rows of a with row n of b, lane by lane: of row i to sums[i * LANES]. */
-VEC_INLINE void V(few_rows_sums)(const struct few_rows *f, int64_t n, v16 *sums, const int rows, const bool bf)
+VEC_INLINE void V(few_rows_sums)(const struct few_rows *f, int64_t n, vf *sums, const int rows, const bool bf)
 {
 	const struct dnn_matmul_spec *s = f->s;
 	const int64_t item = bf ? 2 : 4, a_step = (s->a_step ? s->a_step : s->k) * item, b_step = s->k * item;
 	const int64_t next = 2 * LANES * item;
 	const char *a = f->args->a, *b = (const char *)f->args->b + n * b_step;
-	v16 sum[ROWS_MOST * CHAINS] = { 0 };
+	vf sum[ROWS_MOST * CHAINS] = { 0 };
 	int64_t at = 0;
 
 	for (; at + CHAINS * next <= b_step; at += CHAINS * next)
@@ -70,19 +70,19 @@ VEC_INLINE void V(few_rows_sums)(const struct few_rows *f, int64_t n, v16 *sums,
 			sum[i * CHAINS] = V(few_rows_add)(sum[i * CHAINS], a + i * a_step + at, b + at, bf);
 #pragma GCC unroll 4
 	for (int i = 0; i < rows; i++) {
-		const v16 *of = sum + i * CHAINS;
+		const vf *of = sum + i * CHAINS;
 
 		sums[i * LANES] = of[0] + of[1] + (of[2] + of[3]);
 	}
 }
 
 /* The results of columns n.. from their lanes' sums. */
-VEC_INLINE void V(few_rows_put)(const struct few_rows *f, int64_t n, v16 *sums, const int rows)
+VEC_INLINE void V(few_rows_put)(const struct few_rows *f, int64_t n, vf *sums, const int rows)
 {
 	const struct dnn_matmul_spec *s = f->s;
 
 	for (int i = 0; i < rows; i++, sums += LANES) {
-		v16 y = { 0 };
+		vf y = { 0 };
 
 		vturn(sums);
 #pragma GCC unroll 16
@@ -96,7 +96,7 @@ VEC_INLINE void V(few_rows_put)(const struct few_rows *f, int64_t n, v16 *sums, 
 
 VEC_INLINE void V(few_rows_range)(const struct few_rows *f, struct cpu_range r, const int rows, const bool bf)
 {
-	v16 sums[ROWS_MOST * LANES] = { 0 };
+	vf sums[ROWS_MOST * LANES] = { 0 };
 
 	for (int64_t n = r.begin; n < r.end; n += LANES) {
 		for (int j = 0; j < LANES && n + j < f->s->n; j++)

@@ -1,51 +1,90 @@
-/* simd.h: loads, stores and arithmetic on 16 lanes, compiled once per instruction set by each.h (no include guard on
- * purpose). Elements are f32, or bf16 (`bf`) widened on load and rounded to nearest even on store. `bf` and the like
- * are constants at every call, so each use costs what its type costs. */
+/* simd.h: vectors of LANES elements, as many as a register of the instruction set has (larger ones the compiler
+ * keeps in memory, at a third of the speed and less): types, loads, stores and arithmetic, compiled once per set
+ * by each.h (no include guard on purpose). Elements are f32, or bf16 (`bf`) widened on load and rounded to nearest
+ * even on store. `bf` and the like are constants at every call, so each use costs what its type costs. A file
+ * whose data come in 16 lanes whatever the set defines CPU_LANES as that. */
 
-VEC_INLINE v16 vset(float x)
+#undef LANES
+#undef VEC_NUMBERS
+#if defined(CPU_HAS_AVX512) || defined(CPU_LANES)
+#define LANES 16
+#define VEC_NUMBERS { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 }
+#elif defined(CPU_HAS_AVX2)
+#define LANES 8
+#define VEC_NUMBERS { 0, 1, 2, 3, 4, 5, 6, 7 }
+#else
+#define LANES 4
+#define VEC_NUMBERS { 0, 1, 2, 3 }
+#endif
+
+typedef float vf __attribute__((vector_size(4 * LANES)));
+typedef int32_t vi __attribute__((vector_size(4 * LANES)));
+typedef uint32_t vu __attribute__((vector_size(4 * LANES)));
+typedef uint16_t vh __attribute__((vector_size(2 * LANES)));
+typedef uint8_t vb __attribute__((vector_size(LANES)));
+typedef float vhalf __attribute__((vector_size(2 * LANES))); /* half as many elements */
+typedef double vd __attribute__((vector_size(4 * LANES)));   /* likewise */
+
+typedef float vf_u __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef uint16_t vh_u __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+typedef uint8_t vb_u __attribute__((vector_size(LANES), aligned(1), may_alias));
+
+/* 0, 1, 2 ... */
+VEC_INLINE vi vlane(void)
 {
-	return x - (v16){ 0 };
+	return (vi)VEC_NUMBERS;
+}
+
+VEC_INLINE vf vset(float x)
+{
+	return x - (vf){ 0 };
 }
 
 /* Lanes of a where the mask's are all ones, of b where they are zero. */
-VEC_INLINE v16 vblend(v16i mask, v16 a, v16 b)
+VEC_INLINE vf vblend(vi mask, vf a, vf b)
 {
-	return (v16)((mask & (v16i)a) | (~mask & (v16i)b));
+	return (vf)((mask & (vi)a) | (~mask & (vi)b));
 }
 
 /* b when one of them is NaN; likewise vmax. */
-VEC_INLINE v16 vmin(v16 a, v16 b)
+VEC_INLINE vf vmin(vf a, vf b)
 {
 #ifdef CPU_HAS_AVX512
-	return (v16)_mm512_min_ps((__m512)a, (__m512)b);
+	return (vf)_mm512_min_ps((__m512)a, (__m512)b);
+#elif defined(CPU_HAS_AVX2) && !defined(CPU_LANES)
+	return (vf)_mm256_min_ps((__m256)a, (__m256)b);
 #else
 	return vblend(a < b, a, b);
 #endif
 }
 
-VEC_INLINE v16 vmax(v16 a, v16 b)
+VEC_INLINE vf vmax(vf a, vf b)
 {
 #ifdef CPU_HAS_AVX512
-	return (v16)_mm512_max_ps((__m512)a, (__m512)b);
+	return (vf)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(CPU_HAS_AVX2) && !defined(CPU_LANES)
+	return (vf)_mm256_max_ps((__m256)a, (__m256)b);
 #else
 	return vblend(a > b, a, b);
 #endif
 }
 
 /* v where a > b, else 0. */
-VEC_INLINE v16 vkeep_gt(v16 v, v16 a, v16 b)
+VEC_INLINE vf vkeep_gt(vf v, vf a, vf b)
 {
 #ifdef CPU_HAS_AVX512
-	return (v16)_mm512_maskz_mov_ps(_mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ), (__m512)v);
+	return (vf)_mm512_maskz_mov_ps(_mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_GT_OQ), (__m512)v);
 #else
-	return (v16)((v16i)v & (a > b));
+	return (vf)((vi)v & (a > b));
 #endif
 }
 
-VEC_INLINE v16 vsqrt(v16 v)
+VEC_INLINE vf vsqrt(vf v)
 {
 #ifdef CPU_HAS_AVX512
-	return (v16)_mm512_sqrt_ps((__m512)v);
+	return (vf)_mm512_sqrt_ps((__m512)v);
+#elif defined(CPU_HAS_AVX2) && !defined(CPU_LANES)
+	return (vf)_mm256_sqrt_ps((__m256)v);
 #else
 	for (int i = 0; i < LANES; i++)
 		v[i] = __builtin_sqrtf(v[i]);
@@ -54,26 +93,26 @@ VEC_INLINE v16 vsqrt(v16 v)
 }
 
 /* max(v, 0), NaN stays NaN. */
-VEC_INLINE v16 vrelu(v16 v)
+VEC_INLINE vf vrelu(vf v)
 {
 #ifdef CPU_HAS_AVX512
-	return (v16)_mm512_maskz_mov_ps(_mm512_cmp_ps_mask((__m512)v, _mm512_setzero_ps(), _CMP_NLE_UQ), (__m512)v);
+	return (vf)_mm512_maskz_mov_ps(_mm512_cmp_ps_mask((__m512)v, _mm512_setzero_ps(), _CMP_NLE_UQ), (__m512)v);
 #else
-	return (v16)((v16i)v & ~(v <= 0));
+	return (vf)((vi)v & ~(v <= 0));
 #endif
 }
 
 /* Where x is larger than *best, or NaN while *best is not: x becomes the best and `place` its place. */
-VEC_INLINE void vbest(v16 *best, v16i *where, v16 x, int place)
+VEC_INLINE void vbest(vf *best, vi *where, vf x, int place)
 {
 #ifdef CPU_HAS_AVX512
 	__mmask16 number = _mm512_cmp_ps_mask((__m512)*best, (__m512)*best, _CMP_ORD_Q);
 	__mmask16 wins = _mm512_mask_cmp_ps_mask(number, (__m512)x, (__m512)*best, _CMP_NLE_UQ);
 
-	*best = (v16)_mm512_mask_mov_ps((__m512)*best, wins, (__m512)x);
-	*where = (v16i)_mm512_mask_set1_epi32((__m512i)*where, wins, place);
+	*best = (vf)_mm512_mask_mov_ps((__m512)*best, wins, (__m512)x);
+	*where = (vi)_mm512_mask_set1_epi32((__m512i)*where, wins, place);
 #else
-	v16i wins = ~(x <= *best) & (*best == *best);
+	vi wins = ~(x <= *best) & (*best == *best);
 
 	*best = vblend(wins, x, *best);
 	*where = (wins & place) | (~wins & *where);
@@ -81,51 +120,51 @@ VEC_INLINE void vbest(v16 *best, v16i *where, v16 x, int place)
 }
 
 /* sum + v in the lanes where the byte is `place`. */
-VEC_INLINE v16 vadd_where(v16 sum, v16b bytes, int place, v16 v)
+VEC_INLINE vf vadd_where(vf sum, vb bytes, int place, vf v)
 {
 #ifdef CPU_HAS_AVX512
 	__mmask16 mine = _mm_cmpeq_epi8_mask((__m128i)bytes, _mm_set1_epi8((char)place));
 
-	return (v16)_mm512_mask_add_ps((__m512)sum, mine, (__m512)sum, (__m512)v);
+	return (vf)_mm512_mask_add_ps((__m512)sum, mine, (__m512)sum, (__m512)v);
 #else
-	v16i mine = __builtin_convertvector(bytes, v16i) == place;
+	vi mine = __builtin_convertvector(bytes, vi) == place;
 
-	return sum + (v16)((v16i)v & mine);
+	return sum + (vf)((vi)v & mine);
 #endif
 }
 
-VEC_INLINE v16h vto_bf16(v16 v)
+VEC_INLINE vh vto_bf16(vf v)
 {
 #ifdef CPU_HAS_BF16
-	return (v16h)_mm512_cvtneps_pbh((__m512)v);
+	return (vh)_mm512_cvtneps_pbh((__m512)v);
 #else
-	v16u u = (v16u)v;
-	v16u even = u + 0x7fff + ((u >> 16) & 1);
-	v16u nan = u | 0x400000;
-	v16u is_nan = (v16u)(v != v);
+	vu u = (vu)v;
+	vu even = u + 0x7fff + ((u >> 16) & 1);
+	vu nan = u | 0x400000;
+	vu is_nan = (vu)(v != v);
 
-	return __builtin_convertvector(((is_nan & nan) | (~is_nan & even)) >> 16, v16h);
+	return __builtin_convertvector(((is_nan & nan) | (~is_nan & even)) >> 16, vh);
 #endif
 }
 
-VEC_INLINE v16 vload(const void *p, int64_t i, bool bf)
+VEC_INLINE vf vload(const void *p, int64_t i, bool bf)
 {
 	if (bf)
-		return (v16)(__builtin_convertvector(*(const v16h_u *)((const uint16_t *)p + i), v16u) << 16);
-	return *(const v16_u *)((const float *)p + i);
+		return (vf)(__builtin_convertvector(*(const vh_u *)((const uint16_t *)p + i), vu) << 16);
+	return *(const vf_u *)((const float *)p + i);
 }
 
-VEC_INLINE void vstore(void *p, int64_t i, v16 v, bool bf)
+VEC_INLINE void vstore(void *p, int64_t i, vf v, bool bf)
 {
 	if (bf)
-		*(v16h_u *)((uint16_t *)p + i) = vto_bf16(v);
+		*(vh_u *)((uint16_t *)p + i) = vto_bf16(v);
 	else
-		*(v16_u *)((float *)p + i) = v;
+		*(vf_u *)((float *)p + i) = v;
 }
 
 /* As vstore, past the caches, to where a vector is aligned: what is written is not read from memory first. vpast_end
  * ends such a loop, before others read. */
-VEC_INLINE void vstore_past(void *p, int64_t i, v16 v, bool bf)
+VEC_INLINE void vstore_past(void *p, int64_t i, vf v, bool bf)
 {
 #ifdef CPU_HAS_AVX512
 	if (bf)
@@ -144,16 +183,16 @@ VEC_INLINE void vpast_end(void)
 #endif
 }
 
-/* The first n lanes (0 < n < 16); the others read as zero and are not written. */
-VEC_INLINE v16 vload_n(const void *p, int64_t i, int n, bool bf)
+/* The first n lanes (0 < n < LANES); the others read as zero and are not written. */
+VEC_INLINE vf vload_n(const void *p, int64_t i, int n, bool bf)
 {
 #ifdef CPU_HAS_AVX512
 	__mmask16 m = (__mmask16)((1u << n) - 1);
 
 	if (bf)
-		return (v16)_mm512_slli_epi32(
+		return (vf)_mm512_slli_epi32(
 			_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(m, (const uint16_t *)p + i)), 16);
-	return (v16)_mm512_maskz_loadu_ps(m, (const float *)p + i);
+	return (vf)_mm512_maskz_loadu_ps(m, (const float *)p + i);
 #else
 	if (bf) {
 		uint16_t h[LANES] = { 0 };
@@ -168,7 +207,7 @@ VEC_INLINE v16 vload_n(const void *p, int64_t i, int n, bool bf)
 #endif
 }
 
-VEC_INLINE void vstore_n(void *p, int64_t i, v16 v, int n, bool bf)
+VEC_INLINE void vstore_n(void *p, int64_t i, vf v, int n, bool bf)
 {
 	if (bf) {
 		uint16_t h[LANES];
@@ -183,13 +222,13 @@ VEC_INLINE void vstore_n(void *p, int64_t i, v16 v, int n, bool bf)
 	}
 }
 
-/* n >= 16: a whole vector. */
-VEC_INLINE v16 vload_any(const void *p, int64_t i, int64_t n, bool bf)
+/* n >= LANES: a whole vector. */
+VEC_INLINE vf vload_any(const void *p, int64_t i, int64_t n, bool bf)
 {
 	return n >= LANES ? vload(p, i, bf) : vload_n(p, i, (int)n, bf);
 }
 
-VEC_INLINE void vstore_any(void *p, int64_t i, v16 v, int64_t n, bool bf)
+VEC_INLINE void vstore_any(void *p, int64_t i, vf v, int64_t n, bool bf)
 {
 	if (n >= LANES)
 		vstore(p, i, v, bf);
@@ -197,7 +236,7 @@ VEC_INLINE void vstore_any(void *p, int64_t i, v16 v, int64_t n, bool bf)
 		vstore_n(p, i, v, (int)n, bf);
 }
 
-VEC_INLINE float vsum(v16 v)
+VEC_INLINE float vsum(vf v)
 {
 	float s = 0, f[LANES];
 
@@ -209,7 +248,21 @@ VEC_INLINE float vsum(v16 v)
 	return s;
 }
 
-VEC_INLINE float vmax_lane(v16 v)
+/* Halves are added, then neighbours. */
+VEC_INLINE double vsum_d(vd v)
+{
+	double d[LANES / 2];
+
+	memcpy(d, &v, sizeof(d));
+	for (int i = 0; i < LANES / 4; i++)
+		d[i] += d[i + LANES / 4];
+	for (int n = LANES / 8; n > 0; n /= 2)
+		for (int i = 0; i < n; i++)
+			d[i] = d[2 * i] + d[2 * i + 1];
+	return d[0];
+}
+
+VEC_INLINE float vmax_lane(vf v)
 {
 	float f[LANES];
 
@@ -220,24 +273,24 @@ VEC_INLINE float vmax_lane(v16 v)
 }
 
 /* x 2^n for whole n in [-151, 129]. */
-VEC_INLINE v16 vscale(v16 x, v16 n)
+VEC_INLINE vf vscale(vf x, vf n)
 {
 #ifdef CPU_HAS_AVX512
-	return (v16)_mm512_scalef_ps((__m512)x, (__m512)n);
+	return (vf)_mm512_scalef_ps((__m512)x, (__m512)n);
 #else
 	/* in two factors, which stay within the exponent's range */
-	v16i e = __builtin_convertvector(n, v16i), half = e >> 1;
+	vi e = __builtin_convertvector(n, vi), half = e >> 1;
 
-	return x * (v16)((half + 127) << 23) * (v16)((e - half + 127) << 23);
+	return x * (vf)((half + 127) << 23) * (vf)((e - half + 127) << 23);
 #endif
 }
 
 /* e^x within 1 ulp or so; 0 and infinity where it leaves the range of normal numbers; NaN stays NaN. x = n ln 2 + r,
  * |r| <= ln 2 / 2, e^r by its Taylor polynomial of degree 7 (remainder below 6e-9 of the value). */
-VEC_INLINE v16 vexp(v16 x)
+VEC_INLINE vf vexp(vf x)
 {
-	const v16 magic = vset(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
-	v16 n, r, p;
+	const vf magic = vset(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer */
+	vf n, r, p;
 
 	x = vmin(vset(89), vmax(vset(-104), x));
 	n = x * 1.44269504f + magic - magic;
@@ -256,16 +309,17 @@ VEC_INLINE v16 vexp(v16 x)
 #define VTURN_STEP(m, w, ...)                                                                                          \
 	for (int i = 0; i < LANES; i++)                                                                                \
 		if (!(i & (w))) {                                                                                      \
-			const v16i from[2] = { __VA_ARGS__ };                                                          \
-			v16 a = (m)[i], b = (m)[i + (w)];                                                              \
+			const vi from[2] = { __VA_ARGS__ };                                                          \
+			vf a = (m)[i], b = (m)[i + (w)];                                                              \
                                                                                                                        \
 			(m)[i] = __builtin_shuffle(a, b, from[0]);                                                     \
 			(m)[i + (w)] = __builtin_shuffle(a, b, from[1]);                                               \
 		}
 
-/* A matrix of 16 x 16, transposed. */
-VEC_INLINE void vturn(v16 m[LANES])
+/* A matrix of LANES x LANES, transposed. */
+VEC_INLINE void vturn(vf m[LANES])
 {
+#if LANES == 16
 #pragma GCC unroll 16
 	VTURN_STEP(m, 1, { 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30 },
 		   { 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31 })
@@ -278,5 +332,18 @@ VEC_INLINE void vturn(v16 m[LANES])
 #pragma GCC unroll 16
 	VTURN_STEP(m, 8, { 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23 },
 		   { 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31 })
+#elif LANES == 8
+#pragma GCC unroll 8
+	VTURN_STEP(m, 1, { 0, 8, 2, 10, 4, 12, 6, 14 }, { 1, 9, 3, 11, 5, 13, 7, 15 })
+#pragma GCC unroll 8
+	VTURN_STEP(m, 2, { 0, 1, 8, 9, 4, 5, 12, 13 }, { 2, 3, 10, 11, 6, 7, 14, 15 })
+#pragma GCC unroll 8
+	VTURN_STEP(m, 4, { 0, 1, 2, 3, 8, 9, 10, 11 }, { 4, 5, 6, 7, 12, 13, 14, 15 })
+#else
+#pragma GCC unroll 4
+	VTURN_STEP(m, 1, { 0, 4, 2, 6 }, { 1, 5, 3, 7 })
+#pragma GCC unroll 4
+	VTURN_STEP(m, 2, { 0, 1, 4, 5 }, { 2, 3, 6, 7 })
+#endif
 }
 #undef VTURN_STEP

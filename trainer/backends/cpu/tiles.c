@@ -30,7 +30,7 @@
 #define GROUP_MAX 32		 /* panels of the shared side that are laid out at a time */
 #define GROUP_BYTES (768 << 10) /* of these, about: they stay in the second-level cache */
 #define PANEL_BYTES (32 << 10)	 /* of a panel that stays in the first-level cache while it meets a group */
-#define SUMS (LANES * LANES)	 /* of a tile */
+#define SUMS (LANES_MOST * LANES_MOST)	 /* of a tile */
 #define ACC (SIDE * SIDE)	 /* sums of 32 x 32 results, tile by tile */
 #define LINE 64
 #define AHEAD 64 /* terms that are asked for before they are laid out, where each is a stored row */
@@ -325,6 +325,7 @@ static struct side side_of(const struct tiles *t, bool a)
 			      .by_term = !s->b_turned };
 }
 
+#define CPU_LANES 16
 #define CPU_BODY "trainer/backends/cpu/tiles.c"
 #include "trainer/backends/cpu/each.h"
 

@@ -1,5 +1,5 @@
-/* vec.h: vectors of 16 lanes in the compiler's own notation, which it lowers to whatever the target has. The _u types
- * may lie at any element's address. */
+/* vec.h: vectors in the compiler's own notation: those of simd.h under names without an instruction set, and those
+ * of 16 lanes, for code of AVX-512. The _u types may lie at any element's address. */
 #ifndef DPT_BACKENDS_CPU_VEC_H
 #define DPT_BACKENDS_CPU_VEC_H
 
@@ -24,10 +24,22 @@ typedef uint16_t v16h_u __attribute__((vector_size(32), aligned(2), may_alias));
 typedef uint16_t v32h_u __attribute__((vector_size(64), aligned(2), may_alias));
 typedef uint8_t v16b_u __attribute__((vector_size(16), aligned(1), may_alias));
 
-#define LANES 16
+#define LANES_MOST 16 /* of simd.h's LANES, for what is laid out before a set is chosen */
 #define VEC_INLINE static inline __attribute__((always_inline, unused))
 
-/* The functions of simd.h under short names; V() gives each instruction set its own. */
+/* The types and functions of simd.h under short names; V() gives each instruction set its own. */
+#define vf V(vf)
+#define vi V(vi)
+#define vu V(vu)
+#define vh V(vh)
+#define vb V(vb)
+#define vd V(vd)
+#define vhalf V(vhalf)
+#define vf_u V(vf_u)
+#define vh_u V(vh_u)
+#define vb_u V(vb_u)
+#define vlane V(vlane)
+#define vsum_d V(vsum_d)
 #define vset V(vset)
 #define vload V(vload)
 #define vstore V(vstore)
@@ -57,8 +69,8 @@ typedef uint8_t v16b_u __attribute__((vector_size(16), aligned(1), may_alias));
 	VEC_INLINE void V(name##_range)(const struct cpu_elems *e, struct cpu_range r, bool bf, bool two)              \
 	{                                                                                                              \
 		for (int64_t i = r.begin; i < r.end; i += LANES) {                                                     \
-			v16 a = vload_any(e->a, i, r.end - i, bf);                                                     \
-			v16 b = two ? vload_any(e->b, i, r.end - i, bf) : a;                                           \
+			vf a = vload_any(e->a, i, r.end - i, bf);                                                     \
+			vf b = two ? vload_any(e->b, i, r.end - i, bf) : a;                                           \
                                                                                                                        \
 			vstore_any(e->y, i, V(name##_one)(a, b), r.end - i, bf);                                       \
 		}                                                                                                      \

@@ -83,10 +83,10 @@ VEC_INLINE void V(widen_row)(const struct widening *w, int64_t row, struct cpu_r
 	const int64_t from = row * w->from_step, to = row * w->to_step;
 
 	for (int64_t i = r.begin; i < r.end; i += LANES) {
-		v16 v = vload_any(w->from, from + i, r.end - i, way == WIDEN);
+		vf v = vload_any(w->from, from + i, r.end - i, way == WIDEN);
 
 		if (way == ROUND)
-			v = (v16)(__builtin_convertvector(vto_bf16(v), v16u) << 16);
+			v = (vf)(__builtin_convertvector(vto_bf16(v), vu) << 16);
 		vstore_any(w->to, to + i, v, r.end - i, way == NARROW);
 	}
 }

@@ -70,7 +70,7 @@ static void V(accumulate_loop)(void *arg, int part, int parts)
 	struct cpu_range r = cpu_split(s->count, LANES, part, parts);
 
 	for (int64_t i = r.begin; i < r.end; i += LANES) {
-		v16 x = vload_any(s->x, i, r.end - i, false);
+		vf x = vload_any(s->x, i, r.end - i, false);
 
 		if (!s->first)
 			x += vload_any(s->s, i, r.end - i, false);

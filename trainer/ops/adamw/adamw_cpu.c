@@ -62,9 +62,9 @@ static void V(adamw_loop)(void *arg, int part, int parts)
 
 	for (int64_t i = r.begin; i < r.end; i += LANES) {
 		int64_t n = r.end - i;
-		v16 p = vload_any(s->p, i, n, false), m = vload_any(s->m, i, n, false),
+		vf p = vload_any(s->p, i, n, false), m = vload_any(s->m, i, n, false),
 			v = vload_any(s->v, i, n, false);
-		v16 d = vload_any(s->g, i, n, false) * s->grad_scale + decay * p;
+		vf d = vload_any(s->g, i, n, false) * s->grad_scale + decay * p;
 
 		m += share1 * (d - m);
 		v = beta2 * v + share2 * d * d;

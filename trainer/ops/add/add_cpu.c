@@ -16,7 +16,7 @@ const struct kernel add_cpu = { .prepare = add_prepare, .run = cpu_elems_run, .r
 
 #else
 
-VEC_INLINE v16 V(add_loop_one)(v16 a, v16 b)
+VEC_INLINE vf V(add_loop_one)(vf a, vf b)
 {
 	return a + b;
 }

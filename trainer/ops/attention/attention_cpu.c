@@ -49,7 +49,7 @@ static int attention_new(const struct kernel_env *env, struct node *n, int n_low
 	s->parts = cpu_parts(env, s->n_heads * s->seq * s->seq * s->d / 16);
 	s->bf16_products = attention_bf16_takes(env, s);
 	s->tiles = ((const struct cpu_module *)env->module)->tiles;
-	wide = s->bf16_products ? ATTENTION_BF16_WIDE : LANES;
+	wide = s->bf16_products ? ATTENTION_BF16_WIDE : LANES_MOST;
 	s->width = (s->d + wide - 1) / wide * wide;
 	s->scratch_bytes = (size_t)(4 * s->keys * s->width + 2 * s->keys * QUERIES + 5 * QUERIES * s->width) * 4;
 	if (s->bf16_products)
@@ -132,30 +132,40 @@ struct V(product) {
 	bool add;
 };
 
-VEC_INLINE void V(tile)(const struct V(product) * p, const int nv)
+/* Rows whose sums and operands fit in the registers. */
+#undef TILE_ROWS
+#define TILE_ROWS (LANES == 16 ? ROWS : ROWS / 2)
+
+VEC_INLINE void V(tile_rows)(const struct V(product) * p, const int first, const int nv)
 {
-	v16 acc[ROWS][2] = { 0 };
+	vf acc[TILE_ROWS][2] = { 0 };
 
 	for (int64_t k = 0; k < p->k; k++) {
-		v16 b[2];
+		vf b[2];
 
 #pragma GCC unroll 2
 		for (int v = 0; v < nv; v++)
 			b[v] = vload(p->b, k * p->b_k + v * LANES, false);
 #pragma GCC unroll 8
-		for (int i = 0; i < ROWS; i++)
+		for (int i = 0; i < TILE_ROWS; i++)
 #pragma GCC unroll 2
 			for (int v = 0; v < nv; v++)
-				acc[i][v] += b[v] * p->a[i * p->a_row + k * p->a_k];
+				acc[i][v] += b[v] * p->a[(first + i) * p->a_row + k * p->a_k];
 	}
 #pragma GCC unroll 8
-	for (int i = 0; i < ROWS; i++)
+	for (int i = 0; i < TILE_ROWS; i++)
 #pragma GCC unroll 2
 		for (int v = 0; v < nv; v++) {
-			float *c = p->c + i * p->c_row + v * LANES;
+			float *c = p->c + (first + i) * p->c_row + v * LANES;
 
 			vstore(c, 0, p->add ? acc[i][v] + vload(c, 0, false) : acc[i][v], false);
 		}
+}
+
+VEC_INLINE void V(tile)(const struct V(product) * p, const int nv)
+{
+	for (int first = 0; first < ROWS; first += TILE_ROWS)
+		V(tile_rows)(p, first, nv);
 }
 
 /* All of `columns` (a multiple of LANES). */
@@ -185,11 +195,13 @@ struct V(rows) {
 VEC_INLINE void V(rows_load)(const struct attention_state *s, const struct V(rows) * r, float *to, const bool bf)
 {
 	for (int64_t i = r->begin; i < r->end; i++, to += s->width)
-		for (int64_t e = 0; e < s->width; e += LANES)
-			vstore(to, e,
-			       i < s->seq ? vload_any(r->from, r->at + i * r->stride + e, s->d - e, bf) * r->factor
-					  : vset(0),
-			       false);
+		for (int64_t e = 0; e < s->width; e += LANES) {
+			vf v = vset(0);
+
+			if (i < s->seq && e < s->d)
+				v = vload_any(r->from, r->at + i * r->stride + e, s->d - e, bf) * r->factor;
+			vstore(to, e, v, false);
+		}
 }
 
 static inline __attribute__((unused)) void V(load)(const struct attention_state *s, const struct V(rows) r, float *to)
@@ -202,8 +214,8 @@ static inline __attribute__((unused)) void V(store)(const struct attention_state
 						    const float *from)
 {
 	for (int64_t i = r.begin; i < r.end && i < s->seq; i++, from += s->width)
-		for (int64_t e = 0; e < s->width; e += LANES) {
-			v16 v = vload(from, e, false) * r.factor;
+		for (int64_t e = 0; e < s->d; e += LANES) {
+			vf v = vload(from, e, false) * r.factor;
 
 			s->bf16 ? vstore_any(to, r.at + i * r.stride + e, v, s->d - e, true)
 				: vstore_any(to, r.at + i * r.stride + e, v, s->d - e, false);
@@ -215,7 +227,7 @@ static inline __attribute__((unused)) void V(turn)(const struct attention_state 
 {
 	for (int64_t i = 0; i < QUERIES; i += LANES)
 		for (int64_t e = 0; e < s->width; e += LANES) {
-			v16 m[LANES];
+			vf m[LANES];
 
 			for (int l = 0; l < LANES; l++)
 				m[l] = vload(from, (i + l) * s->width + e, false);
@@ -265,7 +277,7 @@ static inline __attribute__((unused)) void V(scores)(const struct attention_stat
 		struct V(product) p = { .a = a + j * s->width, .b = b, .c = to + j * QUERIES };
 
 		p.a_row = s->width, p.a_k = 1, p.b_k = QUERIES, p.c_row = QUERIES, p.k = s->d;
-		V(tile)(&p, 2);
+		V(tiles)(p, QUERIES);
 	}
 }
 
@@ -294,15 +306,13 @@ static inline __attribute__((unused)) void V(scatter)(const struct attention_sta
 }
 
 /* Ones in the lanes whose query, i + lane, may look at key j. */
-VEC_INLINE v16i V(sees)(int64_t i, int64_t j)
+VEC_INLINE vi V(sees)(int64_t i, int64_t j)
 {
-	const v16i lane = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
-
-	return lane >= (int)(j - i < -1 ? -1 : j - i > LANES ? LANES : j - i);
+	return vlane() >= (int)(j - i < -1 ? -1 : j - i > LANES ? LANES : j - i);
 }
 
 /* Factors of the probabilities of queries i.. at key j: 0 where dropped. */
-static inline __attribute__((unused)) v16 V(mask)(const struct attention_state *s, const struct attention_head *h,
+static inline __attribute__((unused)) vf V(mask)(const struct attention_state *s, const struct attention_head *h,
 						  int64_t i, int64_t j)
 {
 	float m[LANES];
@@ -312,25 +322,25 @@ static inline __attribute__((unused)) v16 V(mask)(const struct attention_state *
 	return vload(m, 0, false);
 }
 
-/* Scores of 16 queries become probabilities that are not yet divided by their sum; returns it, and the maximum. */
-static inline __attribute__((unused)) v16 V(softmax)(const struct attention_state *s, const struct attention_head *h,
-						     int64_t i, float *p, v16 *ret_max)
+/* Scores of LANES queries become probabilities that are not yet divided by their sum; returns it, and the maximum. */
+static inline __attribute__((unused)) vf V(softmax)(const struct attention_state *s, const struct attention_head *h,
+						     int64_t i, float *p, vf *ret_max)
 {
-	v16 max = vset(-__builtin_inff()), sum = { 0 };
+	vf max = vset(-__builtin_inff()), sum = { 0 };
 	int64_t block = i / QUERIES * QUERIES, end = block + QUERIES;
 
 	for (int64_t j = 0; j < end; j++) {
-		v16 x = vload(p, j * QUERIES, false);
+		vf x = vload(p, j * QUERIES, false);
 
 		if (j > block)
 			x = vblend(V(sees)(i, j), x, vset(-__builtin_inff()));
 		max = vmax(x, max);
 	}
 	for (int64_t j = 0; j < end; j++) {
-		v16 x = vexp(vload(p, j * QUERIES, false) - max);
+		vf x = vexp(vload(p, j * QUERIES, false) - max);
 
 		if (j > block)
-			x = (v16)((v16i)x & V(sees)(i, j));
+			x = (vf)((vi)x & V(sees)(i, j));
 		sum += x;
 		vstore(p, j * QUERIES, s->attr->dropout.p > 0 ? x * V(mask)(s, h, i, j) : x, false);
 	}
@@ -348,7 +358,7 @@ static inline __attribute__((unused)) void V(forward_block)(const struct attenti
 	V(turn)(s, h->q, h->q_turned);
 	V(scores)(s, h->k, h->q_turned, i, h->p);
 	for (int64_t l = 0; l < QUERIES; l += LANES) {
-		v16 max, sum = V(softmax)(s, h, i + l, h->p + l, &max);
+		vf max, sum = V(softmax)(s, h, i + l, h->p + l, &max);
 
 		vstore(sums, l, sum, false);
 		vstore(maxima, l, max, false);
@@ -375,9 +385,9 @@ static void V(attention_loop)(void *arg, int part, int parts)
 	}
 }
 
-/* p becomes the probabilities after dropout, ds (holding dy.v) the gradients of the scores, for 16 queries. */
+/* p becomes the probabilities after dropout, ds (holding dy.v) the gradients of the scores, for LANES queries. */
 static inline __attribute__((unused)) void V(softmax_grad)(const struct attention_state *s,
-							   const struct attention_head *h, int64_t i, v16 inner)
+							   const struct attention_head *h, int64_t i, vf inner)
 {
 	int64_t block = i / QUERIES * QUERIES;
 	float *p = h->p + (i - block), *ds = h->ds + (i - block), lse[LANES] = { 0 };
@@ -385,14 +395,14 @@ static inline __attribute__((unused)) void V(softmax_grad)(const struct attentio
 	for (int64_t l = 0; l < LANES && i + l < s->seq; l++)
 		lse[l] = s->lse_in[(h->row + i + l) * s->heads + h->number % s->heads];
 	for (int64_t j = 0; j < block + QUERIES; j++) {
-		v16 x = vexp(vload(p, j * QUERIES, false) - vload(lse, 0, false)), d = vload(ds, j * QUERIES, false);
-		v16 kept;
+		vf x = vexp(vload(p, j * QUERIES, false) - vload(lse, 0, false)), d = vload(ds, j * QUERIES, false);
+		vf kept;
 
 		if (j > block)
-			x = (v16)((v16i)x & V(sees)(i, j));
+			x = (vf)((vi)x & V(sees)(i, j));
 		kept = x;
 		if (s->attr->dropout.p > 0) {
-			v16 m = V(mask)(s, h, i, j);
+			vf m = V(mask)(s, h, i, j);
 
 			kept *= m;
 			d *= m;
@@ -412,7 +422,7 @@ static inline __attribute__((unused)) void V(backward_block)(const struct attent
 	y.from = s->dy;
 	V(load)(s, y, h->dy);
 	for (int64_t l = 0; l < QUERIES; l++) {
-		v16 sum = { 0 };
+		vf sum = { 0 };
 
 		for (int64_t e = 0; e < s->width; e += LANES)
 			sum += vload(h->out, l * s->width + e, false) * vload(h->dy, l * s->width + e, false);

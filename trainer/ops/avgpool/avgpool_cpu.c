@@ -73,7 +73,7 @@ VEC_INLINE void V(avgpool_samples)(const struct avgpool_state *s, struct cpu_ran
 {
 	for (int64_t n = r.begin; n < r.end; n++)
 		for (int64_t c = 0; c < s->c; c += LANES) {
-			v16 sum = { 0 };
+			vf sum = { 0 };
 
 			for (int64_t i = 0; i < s->pixels; i++)
 				sum += vload_any(s->in, (n * s->pixels + i) * s->c + c, s->c - c, bf);
@@ -93,7 +93,7 @@ VEC_INLINE void V(avgpool_grad_samples)(const struct avgpool_state *s, struct cp
 {
 	for (int64_t n = r.begin; n < r.end; n++)
 		for (int64_t c = 0; c < s->c; c += LANES) {
-			v16 g = vload_any(s->in, n * s->c + c, s->c - c, bf) / (float)s->pixels;
+			vf g = vload_any(s->in, n * s->c + c, s->c - c, bf) / (float)s->pixels;
 
 			for (int64_t i = 0; i < s->pixels; i++)
 				vstore_any(s->out, (n * s->pixels + i) * s->c + c, g, s->c - c, bf);

@@ -26,7 +26,7 @@ int bn_cpu_new(const struct kernel_env *env, struct node *n, struct cpu_operands
 	s->attr = *(const struct bn_attr *)n->attr;
 	s->c = shape->dim[shape->ndim - 1];
 	s->rows = s->c ? shape_count(shape) / s->c : 0;
-	s->padded = (s->c + LANES - 1) / LANES * LANES;
+	s->padded = (s->c + LANES_MOST - 1) / LANES_MOST * LANES_MOST;
 	s->parts = cpu_parts(env, shape_count(shape));
 	s->bf16 = bf16;
 	*ret = s;

@@ -9,12 +9,6 @@
 
 #define BN_NARROW 4 /* vectors */
 
-/* Rows fill whole groups of vectors, so that each vector of a group always holds the same channels. */
-static inline bool bn_narrow(const struct bn_state *s)
-{
-	return s->c == LANES || s->c == 2 * LANES || s->c == BN_NARROW * LANES;
-}
-
 #define CPU_BODY "trainer/ops/bn/bn_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
@@ -118,7 +112,7 @@ const struct kernel bn_grad_apply_cpu = { .prepare = bn_grad_apply_prepare,
 VEC_INLINE void V(bn_normalise_one)(const struct bn_state *s, int64_t i, int64_t n, const struct V(bn_coef) * f,
 				    const struct V(tile) k, const bool residual)
 {
-	v16 y = V(bn_load)(s->x, i, n, k) * f->scale + f->shift;
+	vf y = V(bn_load)(s->x, i, n, k) * f->scale + f->shift;
 
 	if (residual)
 		y += V(bn_load)(s->residual, i, n, k);
@@ -138,7 +132,13 @@ VEC_INLINE void V(bn_normalise_rows)(const struct bn_state *s, struct cpu_range 
 		}
 }
 
-/* Of 16, 32 or 64 channels: coefficients stay in registers. */
+/* Rows fill whole groups of vectors, so that each vector of a group always holds the same channels. */
+VEC_INLINE bool V(bn_narrow)(const struct bn_state *s)
+{
+	return s->c == LANES || s->c == 2 * LANES || s->c == BN_NARROW * LANES;
+}
+
+/* Coefficients stay in registers. */
 VEC_INLINE void V(bn_normalise_narrow)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k,
 				       const bool residual)
 {
@@ -160,7 +160,7 @@ VEC_INLINE void V(bn_normalise_narrow)(const struct bn_state *s, struct cpu_rang
 VEC_INLINE void V(bn_normalise_full)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k,
 				     const bool residual)
 {
-	if (bn_narrow(s))
+	if (V(bn_narrow)(s))
 		V(bn_normalise_narrow)(s, r, k, residual);
 	else
 		V(bn_normalise_rows)(s, r, k, residual);
@@ -187,7 +187,7 @@ static void V(bn_normalise)(void *arg, int part, int parts)
 
 /* dx = scale g + slope (x - mean) + offset. */
 struct V(bn_slope) {
-	v16 slope, offset;
+	vf slope, offset;
 };
 
 VEC_INLINE struct V(bn_slope) V(bn_slope_at)(const struct bn_state *s, int64_t c)
@@ -198,7 +198,7 @@ VEC_INLINE struct V(bn_slope) V(bn_slope_at)(const struct bn_state *s, int64_t c
 VEC_INLINE void V(bn_grad_x_one)(const struct bn_state *s, int64_t i, int64_t n, const struct V(bn_coef) * f,
 				 const struct V(bn_slope) * l, const struct V(tile) k)
 {
-	v16 x = V(bn_load)(s->x, i, n, k), g = V(bn_masked)(s, i, n, x, f, k);
+	vf x = V(bn_load)(s->x, i, n, k), g = V(bn_masked)(s, i, n, x, f, k);
 
 	V(bn_store)(s->out, i, g * f->scale + ((x - f->mean) * l->slope + l->offset), n, k);
 }
@@ -236,7 +236,7 @@ VEC_INLINE void V(bn_grad_x_narrow)(const struct bn_state *s, struct cpu_range r
 
 VEC_INLINE void V(bn_grad_x_full)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k)
 {
-	bn_narrow(s) ? V(bn_grad_x_narrow)(s, r, k) : V(bn_grad_x_rows)(s, r, k);
+	V(bn_narrow)(s) ? V(bn_grad_x_narrow)(s, r, k) : V(bn_grad_x_rows)(s, r, k);
 }
 
 VEC_INLINE void V(bn_grad_x_any)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k)

@@ -20,7 +20,7 @@ static inline int bn_mask(const struct bn_state *s)
 
 static bool sums_wide(const struct bn_state *s)
 {
-	return s->c > 4 * LANES && s->c % LANES == 0;
+	return s->c > 4 * LANES_MOST && s->c % LANES_MOST == 0;
 }
 
 static size_t sums_bytes(const struct bn_state *s)
@@ -120,10 +120,10 @@ const struct kernel bn_grad_stats_cpu = { .prepare = bn_grad_stats_prepare,
 
 #define TILE_VECTORS 4
 
-static inline __attribute__((unused)) void V(bn_fold)(double *sums, v16 acc, int64_t width)
+static inline __attribute__((unused)) void V(bn_fold)(double *sums, vf acc, int64_t width)
 {
-	v8 half[2];
-	v8d sum[2];
+	vhalf half[2];
+	vd sum[2];
 
 	if (width < LANES) {
 		for (int64_t i = 0; i < width; i++)
@@ -133,22 +133,22 @@ static inline __attribute__((unused)) void V(bn_fold)(double *sums, v16 acc, int
 	memcpy(half, &acc, sizeof(acc));
 	memcpy(sum, sums, sizeof(sum));
 	for (int i = 0; i < 2; i++)
-		sum[i] += __builtin_convertvector(half[i], v8d);
+		sum[i] += __builtin_convertvector(half[i], vd);
 	memcpy(sums, sum, sizeof(sum));
 }
 
 /* One vector of channels of one row: a and b gain x and x*x, or g and g*(x - mean). */
-VEC_INLINE void V(bn_step)(const struct bn_state *s, int64_t i, int64_t n, const struct V(bn_coef) * f, v16 *a, v16 *b,
+VEC_INLINE void V(bn_step)(const struct bn_state *s, int64_t i, int64_t n, const struct V(bn_coef) * f, vf *a, vf *b,
 			   const struct V(tile) k, const bool grad)
 {
-	v16 x = V(bn_load)(s->x, i, n, k);
+	vf x = V(bn_load)(s->x, i, n, k);
 
 	if (!grad) {
 		*a += x;
 		*b += x * x;
 		return;
 	}
-	v16 g = V(bn_masked)(s, i, n, x, f, k);
+	vf g = V(bn_masked)(s, i, n, x, f, k);
 
 	if (k.write)
 		V(bn_store)(s->out, i, g, n, k);
@@ -163,7 +163,7 @@ VEC_INLINE struct V(bn_coef) V(bn_step_coef)(const struct bn_state *s, int64_t c
 }
 
 /* The sums of one vector of channels join the part's. */
-VEC_INLINE void V(bn_keep_sums)(const struct bn_state *s, int64_t c, double *sums, v16 a, v16 b, const bool grad)
+VEC_INLINE void V(bn_keep_sums)(const struct bn_state *s, int64_t c, double *sums, vf a, vf b, const bool grad)
 {
 	if (grad)
 		b *= vload(s->rstd, c, false);
@@ -171,14 +171,14 @@ VEC_INLINE void V(bn_keep_sums)(const struct bn_state *s, int64_t c, double *sum
 	V(bn_fold)(sums + s->c + c, b, s->c - c);
 }
 
-/* Rows r of the channels [c, c + 64 / deep): `deep` rows by 4 / deep vectors at a time, so that four independent sums
- * run side by side. */
+/* Rows r of the channels [c, c + 4 LANES / deep): `deep` rows by 4 / deep vectors at a time, so that four independent
+ * sums run side by side. */
 VEC_INLINE void V(bn_sum_tile)(const struct bn_state *s, struct cpu_range r, int64_t c, double *sums, const int deep,
 			       const struct V(tile) k, const bool grad)
 {
 	const int wide = TILE_VECTORS / deep;
 	const struct bn_state own = *s; /* not reached through what is written */
-	v16 a[TILE_VECTORS] = { 0 }, b[TILE_VECTORS] = { 0 };
+	vf a[TILE_VECTORS] = { 0 }, b[TILE_VECTORS] = { 0 };
 	struct V(bn_coef) f[TILE_VECTORS];
 	int64_t row = r.begin;
 
@@ -198,7 +198,7 @@ VEC_INLINE void V(bn_sum_tile)(const struct bn_state *s, struct cpu_range r, int
 			V(bn_step)(&own, row * own.c + c + w * LANES, LANES, &f[w], &a[w], &b[w], k, grad);
 #pragma GCC unroll 4
 	for (int w = 0; w < wide; w++) {
-		v16 ta = a[w], tb = b[w];
+		vf ta = a[w], tb = b[w];
 
 #pragma GCC unroll 4
 		for (int d = 1; d < deep; d++)
@@ -217,7 +217,7 @@ VEC_INLINE void V(bn_sum_wide)(const struct bn_state *s, struct cpu_range r, dou
 	memset(a, 0, (size_t)(2 * s->padded) * sizeof(*a));
 	for (int64_t row = r.begin; row < r.end; row++)
 		for (int64_t c = 0; c < s->c; c += LANES) {
-			v16 ta = vload(a, c, false), tb = vload(b, c, false);
+			vf ta = vload(a, c, false), tb = vload(b, c, false);
 			struct V(bn_coef) f = V(bn_step_coef)(s, c, grad);
 
 			V(bn_step)(s, row * s->c + c, LANES, &f, &ta, &tb, k, grad);
@@ -234,7 +234,7 @@ VEC_INLINE void V(bn_sum_wide)(const struct bn_state *s, struct cpu_range r, dou
 static __attribute__((noinline)) void V(bn_sum_rest)(const struct bn_state *s, struct cpu_range r, int64_t c,
 						     double *sums, const struct V(tile) * k, const bool grad)
 {
-	v16 a = { 0 }, b = { 0 };
+	vf a = { 0 }, b = { 0 };
 	struct V(bn_coef) f = V(bn_step_coef)(s, c, grad);
 
 	for (int64_t row = r.begin; row < r.end; row++)
@@ -290,7 +290,7 @@ static void V(bn_sum_x)(void *arg, int part, int parts)
 }
 
 /* The shapes that a network's blocks have are compiled each for itself, and in a function of its own, which the
- * compiler is done with in a third of the time. bf16 has them only where the machine computes in it. */
+ * compiler is done with in a third of the time. bf16 has them only on machines of today. */
 #define GRAD_ROWS(name, ...)                                                                                           \
 	static __attribute__((noinline)) void V(name)(const struct bn_state *s, struct cpu_range r, double *sums)      \
 	{                                                                                                              \
@@ -301,7 +301,7 @@ GRAD_ROWS(bn_grad_plain, .mask = MASK_NONE)
 GRAD_ROWS(bn_grad_relu, .mask = MASK_FROM_X)
 GRAD_ROWS(bn_grad_join, .mask = MASK_FROM_Y, .join = true, .write = true)
 GRAD_ROWS(bn_grad_last, .mask = MASK_FROM_Y, .write = true)
-#ifdef CPU_HAS_AVX512
+#if LANES > 4
 GRAD_ROWS(bn_grad_plain_low, .bf = true, .mask = MASK_NONE)
 GRAD_ROWS(bn_grad_relu_low, .bf = true, .mask = MASK_FROM_X)
 GRAD_ROWS(bn_grad_join_low, .bf = true, .mask = MASK_FROM_Y, .join = true, .write = true)
@@ -330,7 +330,7 @@ static void V(bn_sum_grad_rows)(const struct bn_state *s, struct cpu_range r, do
 {
 	static void (*const shapes[2][4])(const struct bn_state *, struct cpu_range, double *) = {
 		{ V(bn_grad_plain), V(bn_grad_relu), V(bn_grad_join), V(bn_grad_last) },
-#ifdef CPU_HAS_AVX512
+#if LANES > 4
 		{ V(bn_grad_plain_low), V(bn_grad_relu_low), V(bn_grad_join_low), V(bn_grad_last_low) },
 #else
 		{ V(bn_grad_any), V(bn_grad_any), V(bn_grad_any), V(bn_grad_any) },

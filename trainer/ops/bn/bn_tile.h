@@ -1,7 +1,7 @@
 /* bn_tile.h: how loops of batch norm read and write, compiled once per instruction set by each.h (no include guard on
  * purpose). */
 
-/* What a loop over a tile is compiled for: `full` means that all 16 lanes exist. */
+/* What a loop over a tile is compiled for: `full` means that all lanes exist. */
 struct V(tile) {
 	bool bf, full;
 	int mask; /* MASK_* */
@@ -9,12 +9,12 @@ struct V(tile) {
 	bool past; /* what is written goes past the caches */
 };
 
-VEC_INLINE v16 V(bn_load)(const void *p, int64_t i, int64_t width, const struct V(tile) k)
+VEC_INLINE vf V(bn_load)(const void *p, int64_t i, int64_t width, const struct V(tile) k)
 {
 	return k.full ? vload(p, i, k.bf) : vload_any(p, i, width, k.bf);
 }
 
-VEC_INLINE void V(bn_store)(void *p, int64_t i, v16 v, int64_t width, const struct V(tile) k)
+VEC_INLINE void V(bn_store)(void *p, int64_t i, vf v, int64_t width, const struct V(tile) k)
 {
 	if (k.full && k.past)
 		vstore_past(p, i, v, k.bf);
@@ -26,7 +26,7 @@ VEC_INLINE void V(bn_store)(void *p, int64_t i, v16 v, int64_t width, const stru
 
 /* The coefficients of one vector of channels. */
 struct V(bn_coef) {
-	v16 scale, shift, mean;
+	vf scale, shift, mean;
 };
 
 VEC_INLINE struct V(bn_coef) V(bn_coef_at)(const struct bn_state *s, int64_t c)
@@ -36,10 +36,10 @@ VEC_INLINE struct V(bn_coef) V(bn_coef_at)(const struct bn_state *s, int64_t c)
 
 /* The gradient before the activation: what arrives, joined, where the output was positive. n: channels that there are
  * from i on. */
-VEC_INLINE v16 V(bn_masked)(const struct bn_state *s, int64_t i, int64_t n, v16 x, const struct V(bn_coef) * f,
+VEC_INLINE vf V(bn_masked)(const struct bn_state *s, int64_t i, int64_t n, vf x, const struct V(bn_coef) * f,
 			    const struct V(tile) k)
 {
-	v16 g = V(bn_load)(s->dy, i, n, k);
+	vf g = V(bn_load)(s->dy, i, n, k);
 
 	if (k.join)
 		g += V(bn_load)(s->dy2, i, n, k);

@@ -76,7 +76,7 @@ static void V(cast_f64)(const struct cast_state *s, struct cpu_range r)
 		if (s->from == DTYPE_F64) {
 			memcpy(d, (const double *)s->x + i, (size_t)n * sizeof(*d));
 		} else {
-			v16 v = vload_any(s->x, i, n, s->from == DTYPE_BF16);
+			vf v = vload_any(s->x, i, n, s->from == DTYPE_BF16);
 			float f[LANES];
 
 			memcpy(f, &v, sizeof(f));
@@ -86,7 +86,7 @@ static void V(cast_f64)(const struct cast_state *s, struct cpu_range r)
 		if (s->to == DTYPE_F64) {
 			memcpy((double *)s->y + i, d, (size_t)n * sizeof(*d));
 		} else {
-			v16 v = { 0 };
+			vf v = { 0 };
 
 			for (int64_t j = 0; j < n; j++)
 				v[j] = (float)d[j];

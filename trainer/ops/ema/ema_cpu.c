@@ -48,7 +48,7 @@ static void V(ema_loop)(void *arg, int part, int parts)
 	struct cpu_range r = cpu_split(s->u.count, LANES, part, parts);
 
 	for (int64_t i = r.begin; i < r.end; i += LANES) {
-		v16 x = vload_any(s->x, i, r.end - i, false);
+		vf x = vload_any(s->x, i, r.end - i, false);
 
 		if (s->keep > 0)
 			x = s->keep * vload_any(s->ema, i, r.end - i, false) + s->share * x;

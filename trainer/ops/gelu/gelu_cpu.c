@@ -31,12 +31,12 @@ const struct kernel gelu_grad_cpu = { .prepare = gelu_grad_prepare,
 #define GELU_CUBIC 0.044715f
 
 /* e^(-2u), kept finite; vmin with the constant first lets NaN through. */
-VEC_INLINE v16 V(gelu_exp)(v16 x)
+VEC_INLINE vf V(gelu_exp)(vf x)
 {
 	return vexp(vmin(vset(88), -(GELU_TWO_ROOT * x * (1 + GELU_CUBIC * x * x))));
 }
 
-VEC_INLINE v16 V(gelu_loop_one)(v16 x, v16 same)
+VEC_INLINE vf V(gelu_loop_one)(vf x, vf same)
 {
 	(void)same;
 	return x / (1 + V(gelu_exp)(x));
@@ -44,12 +44,12 @@ VEC_INLINE v16 V(gelu_loop_one)(v16 x, v16 same)
 
 /* 1 - s is taken as e s: the difference itself would lose its digits where s is near 1. Far out it is zero, and the
  * polynomial beside it must not make that NaN. */
-VEC_INLINE v16 V(gelu_grad_loop_one)(v16 dy, v16 x)
+VEC_INLINE vf V(gelu_grad_loop_one)(vf dy, vf x)
 {
-	v16 e = V(gelu_exp)(x);
-	v16 s = 1 / (1 + e);
-	v16 t = vmin(vmax(x, vset(-64)), vset(64));
-	v16 du = GELU_TWO_ROOT * (1 + 3 * GELU_CUBIC * t * t);
+	vf e = V(gelu_exp)(x);
+	vf s = 1 / (1 + e);
+	vf t = vmin(vmax(x, vset(-64)), vset(64));
+	vf du = GELU_TWO_ROOT * (1 + 3 * GELU_CUBIC * t * t);
 
 	return dy * (s + t * s * (e * s) * du);
 }

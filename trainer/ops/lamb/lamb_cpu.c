@@ -90,10 +90,10 @@ static void V(update_loop)(void *arg, int part, int parts)
 
 	for (int64_t i = r.begin; i < r.end; i += LANES) {
 		int64_t n = r.end - i;
-		v16 d = vload_any(s->g, i, n, false) * s->grad_scale;
-		v16 m = beta1 * vload_any(s->m, i, n, false) + share1 * d;
-		v16 v = beta2 * vload_any(s->v, i, n, false) + share2 * d * d;
-		v16 u = m * s->mean_scale / (vsqrt(v) * s->root_scale + eps);
+		vf d = vload_any(s->g, i, n, false) * s->grad_scale;
+		vf m = beta1 * vload_any(s->m, i, n, false) + share1 * d;
+		vf v = beta2 * vload_any(s->v, i, n, false) + share2 * d * d;
+		vf u = m * s->mean_scale / (vsqrt(v) * s->root_scale + eps);
 
 		vstore_any(s->m, i, m, n, false);
 		vstore_any(s->v, i, v, n, false);
@@ -107,7 +107,7 @@ static void V(lamb_loop)(void *arg, int part, int parts)
 	struct cpu_range r = cpu_split(s->u.count, LANES, part, parts);
 
 	for (int64_t i = r.begin; i < r.end; i += LANES) {
-		v16 u = vload_any(s->u_in, i, r.end - i, false);
+		vf u = vload_any(s->u_in, i, r.end - i, false);
 
 		vstore_any(s->p, i, vload_any(s->p, i, r.end - i, false) - s->rate * u, r.end - i, false);
 	}

@@ -53,8 +53,8 @@ static void V(lars_loop)(void *arg, int part, int parts)
 
 	for (int64_t i = r.begin; i < r.end; i += LANES) {
 		int64_t n = r.end - i;
-		v16 p = vload_any(s->p, i, n, false);
-		v16 d = (vload_any(s->g, i, n, false) * s->grad_scale + decay * p) * s->rate;
+		vf p = vload_any(s->p, i, n, false);
+		vf d = (vload_any(s->g, i, n, false) * s->grad_scale + decay * p) * s->rate;
 
 		if (s->m) {
 			d = momentum * vload_any(s->m, i, n, false) + d;

@@ -138,11 +138,11 @@ VEC_INLINE double V(row_sum)(const struct layernorm_state *s, int64_t at, float 
 	double sum = 0;
 
 	for (int64_t i0 = 0; i0 < s->c; i0 += FOLD * LANES) {
-		v16 acc = { 0 };
+		vf acc = { 0 };
 
 		for (int64_t i = i0; i < s->c && i < i0 + FOLD * LANES; i += LANES) {
 			int64_t left = s->c - i;
-			v16 x = vload_any(s->x, at + i, left, bf);
+			vf x = vload_any(s->x, at + i, left, bf);
 
 			if (s->delta)
 				x += vload_any(s->delta, at + i, left, bf);
@@ -162,10 +162,10 @@ VEC_INLINE double V(row_squares)(const struct layernorm_state *s, const float *v
 	double sum = 0;
 
 	for (int64_t i0 = 0; i0 < s->c; i0 += FOLD * LANES) {
-		v16 acc = { 0 };
+		vf acc = { 0 };
 
 		for (int64_t i = i0; i < s->c && i < i0 + FOLD * LANES; i += LANES) {
-			v16 d = vload_any(v, i, s->c - i, false) - mean;
+			vf d = vload_any(v, i, s->c - i, false) - mean;
 
 			for (int64_t l = s->c - i; l < LANES; l++)
 				d[l] = 0;
@@ -187,7 +187,7 @@ VEC_INLINE void V(layernorm_row)(const struct layernorm_state *s, int64_t row, f
 	s->stats[2 * row + 1] = rstd;
 	for (int64_t i = 0; i < s->c; i += LANES) {
 		int64_t left = s->c - i;
-		v16 h = (vload_any(v, i, left, false) - (float)mean) * rstd;
+		vf h = (vload_any(v, i, left, false) - (float)mean) * rstd;
 
 		vstore_any(s->y, row * s->c + i,
 			   h * vload_any(s->gamma, i, left, false) + vload_any(s->beta, i, left, false), left, bf);
@@ -211,11 +211,11 @@ VEC_INLINE struct V(pair) V(grad_sums)(const struct layernorm_state *s, int64_t 
 	struct V(pair) sum = { 0, 0 };
 
 	for (int64_t i0 = 0; i0 < s->c; i0 += FOLD * LANES) {
-		v16 a = { 0 }, b = { 0 };
+		vf a = { 0 }, b = { 0 };
 
 		for (int64_t i = i0; i < s->c && i < i0 + FOLD * LANES; i += LANES) {
 			int64_t left = s->c - i, at = row * s->c + i;
-			v16 d = vload_any(s->dy, at, left, bf) * vload_any(s->gamma, i, left, false);
+			vf d = vload_any(s->dy, at, left, bf) * vload_any(s->gamma, i, left, false);
 
 			a += d;
 			b += d * ((vload_any(s->x, at, left, bf) - mean) * rstd);
@@ -235,8 +235,8 @@ VEC_INLINE void V(grad_row)(const struct layernorm_state *s, int64_t row, float 
 
 	for (int64_t i = 0; i < s->c; i += LANES) {
 		int64_t left = s->c - i, at = row * s->c + i;
-		v16 dy = vload_any(s->dy, at, left, bf), h = (vload_any(s->x, at, left, bf) - mean) * rstd;
-		v16 ds = rstd * (dy * vload_any(s->gamma, i, left, false) - mean_d - h * mean_dh);
+		vf dy = vload_any(s->dy, at, left, bf), h = (vload_any(s->x, at, left, bf) - mean) * rstd;
+		vf ds = rstd * (dy * vload_any(s->gamma, i, left, false) - mean_d - h * mean_dh);
 
 		if (s->skip)
 			ds += vload_any(s->skip, at, left, bf);

@@ -167,7 +167,7 @@ const struct kernel linear_wgrad_cpu = {
 /* db[k..] += the sums of `rows` rows from n on, over at most COLUMNS columns. */
 VEC_INLINE void V(bias_block)(const struct linear_state *s, int64_t n, int64_t rows, struct cpu_range k, const bool bf)
 {
-	v16 acc[COLUMNS / LANES] = { 0 };
+	vf acc[COLUMNS / LANES] = { 0 };
 	int64_t whole = (k.end - k.begin) / LANES;
 
 	for (int64_t i = n; i < n + rows; i++) {

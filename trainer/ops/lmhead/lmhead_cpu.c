@@ -300,7 +300,7 @@ const struct kernel lmhead_cpu = {
 /* A NaN anywhere makes the row's loss NaN: where it is not the maximum it comes out of the exponentials. */
 VEC_INLINE float V(lmhead_max)(const struct lmhead_state *s, const float *l)
 {
-	v16 most = vset(-__builtin_inff());
+	vf most = vset(-__builtin_inff());
 
 	for (int64_t j = 0; j + LANES <= s->v; j += LANES)
 		most = vmax(vload(l, j, false), most);
@@ -317,17 +317,17 @@ VEC_INLINE double V(lmhead_exp)(const struct lmhead_state *s, const float *l, fl
 
 	for (int64_t j0 = 0; j0 < s->v; j0 += FOLD * LANES) {
 		int64_t end = s->v - j0 < FOLD * LANES ? s->v : j0 + FOLD * LANES, j = j0;
-		v16 part = { 0 };
+		vf part = { 0 };
 
 		for (; j + LANES <= end; j += LANES) {
-			v16 e = vexp(vload(l, j, false) - max);
+			vf e = vexp(vload(l, j, false) - max);
 
 			vstore(to, j, e, false);
 			part += e;
 		}
 		sum += (double)vsum(part);
 		if (j < end) {
-			v16 e = vexp(vload_n(l, j, (int)(end - j), false) - max);
+			vf e = vexp(vload_n(l, j, (int)(end - j), false) - max);
 
 			vstore_n(to, j, e, (int)(end - j), false);
 			for (; j < end; j++)

@@ -106,12 +106,12 @@ const struct kernel maxpool_grad_cpu = { .prepare = maxpool_grad_prepare,
 #else
 
 /* The winners of `lanes` channels; a copy of variable length would cost a call each time. */
-VEC_INLINE v16b V(maxpool_bytes)(const uint8_t *p, int64_t lanes)
+VEC_INLINE vb V(maxpool_bytes)(const uint8_t *p, int64_t lanes)
 {
-	v16b bytes = { 0 };
+	vb bytes = { 0 };
 
 	if (lanes == LANES)
-		return *(const v16b_u *)p;
+		return *(const vb_u *)p;
 	memcpy(&bytes, p, (size_t)lanes);
 	return bytes;
 }
@@ -125,17 +125,17 @@ VEC_INLINE void V(maxpool_pixel)(const struct maxpool_state *s, int64_t n, int64
 
 	for (int64_t c = 0; c < s->c; c += LANES) {
 		int64_t lanes = s->c - c < LANES ? s->c - c : LANES, first = ((n * s->h + h0) * s->w + w0) * s->c + c;
-		v16 best = vload_any(s->in, first + (r0 * s->w + t0) * s->c, lanes, bf);
-		v16i where = (v16i){ 0 } + (r0 * s->kernel + t0);
+		vf best = vload_any(s->in, first + (r0 * s->w + t0) * s->c, lanes, bf);
+		vi where = (vi){ 0 } + (r0 * s->kernel + t0);
 
 		for (int r = r0; r < r1; r++)
 			for (int t = t0; t < t1; t++)
 				vbest(&best, &where, vload_any(s->in, first + (r * s->w + t) * s->c, lanes, bf),
 				      r * s->kernel + t);
 		vstore_any(s->out, o + c, best, lanes, bf);
-		v16b bytes = __builtin_convertvector(where, v16b);
+		vb bytes = __builtin_convertvector(where, vb);
 		if (lanes == LANES)
-			*(v16b_u *)(s->index + o + c) = bytes;
+			*(vb_u *)(s->index + o + c) = bytes;
 		else
 			memcpy(s->index + o + c, &bytes, (size_t)lanes);
 	}
@@ -172,12 +172,12 @@ struct V(maxpool_cover) {
 VEC_INLINE void V(maxpool_grad_lanes)(const struct maxpool_state *s, const struct V(maxpool_cover) * w, int64_t to,
 				      int64_t lanes, const bool bf)
 {
-	v16 sum = { 0 };
+	vf sum = { 0 };
 
 	for (int p = 0; p < w->p; p++)
 		for (int q = 0; q < w->q; q++) {
 			int64_t o = w->at + p * w->p_step + q * w->q_step;
-			v16b winner = V(maxpool_bytes)(s->winner + o, lanes);
+			vb winner = V(maxpool_bytes)(s->winner + o, lanes);
 
 			sum = vadd_where(sum, winner, w->place - p * w->place_p - q * w->place_q,
 					 vload_any(s->in, o, lanes, bf));

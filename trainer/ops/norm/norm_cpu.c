@@ -102,12 +102,12 @@ const struct kernel norm_cpu = NORM_KERNEL;
 /* A gradient of 1e20 squares to infinity in f32: squares are taken of the f64 value then. */
 VEC_INLINE double V(sumsq_run_of)(const struct sumsq_state *s, struct cpu_range r, const bool bf)
 {
-	v16 acc = { 0 }, acc2 = { 0 };
+	vf acc = { 0 }, acc2 = { 0 };
 	double sum;
 
 	for (int64_t i = r.begin; i < r.end; i += 2 * LANES) {
-		v16 a = vload_any(s->g, i, r.end - i, bf);
-		v16 b = i + LANES < r.end ? vload_any(s->g, i + LANES, r.end - i - LANES, bf) : (v16){ 0 };
+		vf a = vload_any(s->g, i, r.end - i, bf);
+		vf b = i + LANES < r.end ? vload_any(s->g, i + LANES, r.end - i - LANES, bf) : (vf){ 0 };
 
 		acc += a * a;
 		acc2 += b * b;
@@ -117,7 +117,7 @@ VEC_INLINE double V(sumsq_run_of)(const struct sumsq_state *s, struct cpu_range 
 		return sum;
 	sum = 0;
 	for (int64_t i = r.begin; i < r.end; i += LANES) {
-		v16 a = vload_any(s->g, i, r.end - i, bf);
+		vf a = vload_any(s->g, i, r.end - i, bf);
 
 		for (int j = 0; j < LANES; j++)
 			sum += (double)a[j] * (double)a[j];
@@ -142,21 +142,20 @@ static void V(sumsq_loop)(void *arg, int part, int parts)
 /* Exact products, in f64: no gradient is too large for its square. */
 VEC_INLINE double V(square_block)(const float *g, int64_t n)
 {
-	v8d low = { 0 }, high = { 0 };
+	vd low = { 0 }, high = { 0 };
 
 	for (int64_t i = 0; i < n; i += LANES) {
-		const v16 x = vload_any(g, i, n - i, false);
-		v8 half[2];
-		v8d a, b;
+		const vf x = vload_any(g, i, n - i, false);
+		vhalf half[2];
+		vd a, b;
 
 		memcpy(half, &x, sizeof(half));
-		a = __builtin_convertvector(half[0], v8d);
-		b = __builtin_convertvector(half[1], v8d);
+		a = __builtin_convertvector(half[0], vd);
+		b = __builtin_convertvector(half[1], vd);
 		low += a * a;
 		high += b * b;
 	}
-	low += high;
-	return ((low[0] + low[4]) + (low[1] + low[5])) + ((low[2] + low[6]) + (low[3] + low[7]));
+	return vsum_d(low + high);
 }
 
 static void V(squares_loop)(void *arg, int part, int parts)

@@ -26,13 +26,13 @@ const struct kernel relu_grad_cpu = { .prepare = relu_grad_prepare,
 
 #else
 
-VEC_INLINE v16 V(relu_loop_one)(v16 x, v16 same)
+VEC_INLINE vf V(relu_loop_one)(vf x, vf same)
 {
 	(void)same;
 	return vrelu(x);
 }
 
-VEC_INLINE v16 V(relu_grad_loop_one)(v16 dy, v16 y)
+VEC_INLINE vf V(relu_grad_loop_one)(vf dy, vf y)
 {
 	return vkeep_gt(dy, y, vset(0));
 }

@@ -53,11 +53,11 @@ static void V(sgd_loop)(void *arg, int part, int parts)
 
 	for (int64_t i = r.begin; i < r.end; i += LANES) {
 		int64_t n = r.end - i;
-		v16 p = vload_any(s->p, i, n, false);
-		v16 d = vload_any(s->g, i, n, false) * s->grad_scale + decay * p;
+		vf p = vload_any(s->p, i, n, false);
+		vf d = vload_any(s->g, i, n, false) * s->grad_scale + decay * p;
 
 		if (s->m) {
-			v16 m = momentum * vload_any(s->m, i, n, false) + d;
+			vf m = momentum * vload_any(s->m, i, n, false) + d;
 
 			vstore_any(s->m, i, m, n, false);
 			d = a->nesterov ? d + momentum * m : m;

@@ -141,33 +141,33 @@ const struct kernel watch_hold_cpu = { .prepare = hold_prepare, .run = hold_run,
 #else
 
 /* Squares in f64: exact, and as large as they come. */
-VEC_INLINE v8d V(square)(v8 half)
+VEC_INLINE vd V(square)(vhalf half)
 {
-	const v8d x = __builtin_convertvector(half, v8d);
+	const vd x = __builtin_convertvector(half, vd);
 
 	return x * x;
 }
 
 VEC_INLINE void V(watch_range)(const struct watch_state *s, struct cpu_range r, const bool bf, struct tally *t)
 {
-	const v16u magnitude = (v16u){ 0 } + 0x7fffffff, all = (v16u){ 0 } + (EXPONENTS - 1);
-	v16 largest = { 0 };
-	v16i zeros = { 0 };
-	v8d low = { 0 }, high = { 0 };
+	const vu magnitude = (vu){ 0 } + 0x7fffffff, all = (vu){ 0 } + (EXPONENTS - 1);
+	vf largest = { 0 };
+	vi zeros = { 0 };
+	vd low = { 0 }, high = { 0 };
 
 	for (int64_t i = r.begin; i < r.end; i += LANES) {
-		v16 x = vload_any(s->x, i, r.end - i, bf);
-		v16u bits, exponent;
-		v8 half[2];
+		vf x = vload_any(s->x, i, r.end - i, bf);
+		vu bits, exponent;
+		vhalf half[2];
 
 		if (s->before)
 			x -= vload_any(s->before, i, r.end - i, bf);
-		bits = (v16u)x & magnitude;
+		bits = (vu)x & magnitude;
 		exponent = bits >> 23;
 		for (int k = 0; k < LANES; k++)
 			t->by_exponent[k % TABLES][exponent[k]]++;
-		zeros -= (v16i)(bits == 0);
-		x = (v16)(bits & (v16u)(exponent != all));
+		zeros -= (vi)(bits == 0);
+		x = (vf)(bits & (vu)(exponent != all));
 		largest = vmax(largest, x);
 		memcpy(half, &x, sizeof(half));
 		low += V(square)(half[0]);

@@ -117,31 +117,30 @@ const struct kernel xent_grad_cpu = { .prepare = xent_grad_prepare,
 
 #else
 
-#ifndef XENT_TAIL
-#define XENT_TAIL
 /* Lanes that lie within a row of n more elements. */
-#define xent_lanes(n)                                                                                                  \
-	(((v16i){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 }) < (int)((n) < LANES ? (n) : LANES))
-#endif
+VEC_INLINE vi V(xent_lanes)(int64_t n)
+{
+	return vlane() < (int)(n < LANES ? n : LANES);
+}
 
 static inline __attribute__((unused)) double V(xent_sum_exp)(const float *l, int64_t k, float most)
 {
 	double sum = 0;
 
 	for (int64_t c = 0; c < k; c += LANES) {
-		v16 e = vexp(vload_any(l, c, k - c, false) - most);
+		vf e = vexp(vload_any(l, c, k - c, false) - most);
 
-		sum += (double)vsum((v16)((v16i)e & xent_lanes(k - c)));
+		sum += (double)vsum((vf)((vi)e & V(xent_lanes)(k - c)));
 	}
 	return sum;
 }
 
 static inline __attribute__((unused)) float V(xent_max)(const float *l, int64_t k)
 {
-	v16 most = vset(l[0]);
+	vf most = vset(l[0]);
 
 	for (int64_t c = 0; c < k; c += LANES)
-		most = vmax(most, vblend(xent_lanes(k - c), vload_any(l, c, k - c, false), most));
+		most = vmax(most, vblend(V(xent_lanes)(k - c), vload_any(l, c, k - c, false), most));
 	return vmax_lane(most);
 }
 
@@ -188,7 +187,7 @@ static void V(xent_grad_loop)(void *arg, int part, int parts)
 		}
 		own = expf(l[label] - s->lse_in[n]);
 		for (int64_t c = 0; c < s->k; c += LANES) {
-			v16 softmax = vexp(vload_any(l, c, s->k - c, false) - s->lse_in[n]);
+			vf softmax = vexp(vload_any(l, c, s->k - c, false) - s->lse_in[n]);
 
 			vstore_any(d, c, (softmax - even) * scale, s->k - c, false);
 		}
