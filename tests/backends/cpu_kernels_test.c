@@ -593,6 +593,17 @@ static void test_linear(void **state)
 	each_way(*state, check_linears);
 }
 
+/* Of operands that are computed with panel by panel where bf16 is computed in f32: three of w, two of dy. */
+static void test_linear_large(void **state)
+{
+	struct fixture *f = *state;
+
+	open_with(f, "avx2", 2);
+	check_linear(f, DTYPE_BF16, 8, 64, 140000);
+	check_linear(f, DTYPE_BF16, 40, 8, 120000);
+	f->b->close(f->module);
+}
+
 static int setup(void **state)
 {
 	static struct fixture f = { .seed = 1 };
@@ -619,6 +630,7 @@ int main(void)
 		cmocka_unit_test(test_bn_large),
 		cmocka_unit_test(test_gelu),
 		cmocka_unit_test(test_linear),
+		cmocka_unit_test(test_linear_large),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
