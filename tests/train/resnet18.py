@@ -1,6 +1,6 @@
 """dptrain against PyTorch's recorded numbers for ResNet-18 on 32-pixel images (reference/make_resnet18.py): on ref, in f64,
 gradients of step 1 and 20 losses; on cpu the gradients of the smooth net (GELU), f32 held to f64 and bf16 to PyTorch's own
-distance from it. Weights and images come from pattern.py."""
+distance from it, also as processors without bf16 compute it. Weights and images come from pattern.py."""
 import json
 import os
 
@@ -26,10 +26,12 @@ def write_inputs(tmp):
     return ["--model", "resnet18", "--init-from", paths[0], "--batch-from", paths[1], "--lr", 0.01, "--lr-scheduler", "constant"]
 
 
-def run(tmp, base, name, steps, *flags):
-    """Picked gradients by name, and the losses."""
+def run(tmp, base, name, steps, *flags, isa=None, says=""):
+    """Picked gradients by name, and the losses. isa: a lesser instruction set; says: what the run has to say."""
     grads, runs = os.path.join(tmp, "g.safetensors"), os.path.join(tmp, name)
-    p = dptrain(*base, *flags, "--max-steps", steps, "--save-total-limit", 0, "--dump-grads", grads, "--runs-dir", runs, timeout=300)
+    p = dptrain(*base, *flags, "--max-steps", steps, "--save-total-limit", 0, "--dump-grads", grads, "--runs-dir", runs, timeout=300,
+                env={"DPTRAIN_CPU_ISA": isa} if isa else None)
+    check(says in p.stdout, "%s: it does not say %r: %s" % (name, says, p.stdout))
     if not check(p.returncode == 0, "%s: exit %d: %s" % (name, p.returncode, p.stderr)):
         return {}, {}
     return {k: pattern.spread(v[1]) for k, v in safetensors(grads).items()}, read_run(runs)["series"][("train/loss", -1)]
@@ -54,11 +56,13 @@ def main():
         for step, loss in enumerate(recorded["losses"], 1):
             check(abs(losses.get(step, 0) - loss) <= 1e-8 * loss, "loss of step %d is %.17g, PyTorch's %.17g" % (step, losses.get(step, 0), loss))
         offered = dptrain("backends").stdout
-        for kind, limits in (("fp32", dict.fromkeys(want["gelu"], 3e-4)),
-                             ("bf16", {k: 1.5 * d for k, d in recorded["torch_bf16_distance"].items()})):
+        limits = {"fp32": dict.fromkeys(want["gelu"], 3e-4),
+                  "bf16": {k: 1.5 * d for k, d in recorded["torch_bf16_distance"].items()}}
+        for kind, isa, says in (("fp32", None, ""), ("bf16", None, ""), ("fp32", "avx2", ""), ("bf16", "avx2", "bf16 brings no speed here")):
+            name = "%s on %s" % (kind, isa or "this machine")
             if kind in next((line for line in offered.splitlines() if line.startswith("cpu")), ""):
-                got, _ = run(tmp, base, kind, 1, "--backend", "cpu", "--precision", kind, "--act", "gelu")
-                same_gradients(kind, got, want["gelu"], limits)
+                got, _ = run(tmp, base, name, 1, "--backend", "cpu", "--precision", kind, "--act", "gelu", isa=isa, says=says)
+                same_gradients(name, got, want["gelu"], limits[kind])
             else:
                 print(kind + ": not offered by this machine")
     finish("resnet18")

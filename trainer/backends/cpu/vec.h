@@ -11,18 +11,12 @@
 #endif
 
 typedef float v16 __attribute__((vector_size(64)));
-typedef int32_t v16i __attribute__((vector_size(64)));
 typedef uint32_t v16u __attribute__((vector_size(64)));
 typedef uint16_t v16h __attribute__((vector_size(32)));
 typedef uint16_t v32h __attribute__((vector_size(64)));
-typedef uint8_t v16b __attribute__((vector_size(16)));
-typedef double v8d __attribute__((vector_size(64)));
-typedef float v8 __attribute__((vector_size(32)));
 
-typedef float v16_u __attribute__((vector_size(64), aligned(4), may_alias));
 typedef uint16_t v16h_u __attribute__((vector_size(32), aligned(2), may_alias));
 typedef uint16_t v32h_u __attribute__((vector_size(64), aligned(2), may_alias));
-typedef uint8_t v16b_u __attribute__((vector_size(16), aligned(1), may_alias));
 
 #define LANES_MOST 16 /* of simd.h's LANES, for what is laid out before a set is chosen */
 #define VEC_INLINE static inline __attribute__((always_inline, unused))
