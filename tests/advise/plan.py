@@ -90,7 +90,7 @@ def refusals(folder):
 def trained(folder):
     """Measured and used: the whole way, on this machine."""
     env = {"XDG_CONFIG_HOME": folder, "DPTRAIN_TEST_CALIBRATE": "1"}
-    p = dptrain("bench", "--calibrate", "--nproc-per-node", 2, "--threads", 1, env=env)
+    p = dptrain("bench", "--calibrate", "--nproc-per-node", 2, "--threads", 1, env=env, timeout=300)
     if not check(p.returncode == 0, "--calibrate: exit %d: %s" % (p.returncode, p.stderr)):
         return
     with open(os.path.join(folder, "dptrain", "hardware.json")) as f:
