@@ -63,6 +63,8 @@ struct dnn_matmul_spec {
 	bool add; /* to what out holds */
 };
 
+bool dnn_matmul_alike(const struct dnn_matmul_spec *a, const struct dnn_matmul_spec *b);
+
 /* As their namesakes of convolutions. */
 int dnn_matmul_new(struct dnn_matmul **ret, struct dnn *d, const struct dnn_matmul_spec *spec, const char *impl,
 		   struct err *err);

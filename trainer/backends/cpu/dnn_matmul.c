@@ -114,6 +114,13 @@ static dnnl_status_t walk_start(struct pd_walk *w, struct dnn *d, const struct d
 	return st;
 }
 
+bool dnn_matmul_alike(const struct dnn_matmul_spec *a, const struct dnn_matmul_spec *b)
+{
+	return a->m == b->m && a->n == b->n && a->k == b->k && a->bf16 == b->bf16 && a->out_bf16 == b->out_bf16 &&
+	       a->a_turned == b->a_turned && a->b_turned == b->b_turned && a->bias == b->bias && a->add == b->add &&
+	       a->a_step == b->a_step && a->out_step == b->out_step;
+}
+
 bool dnn_matmul_candidate(struct dnn *d, const struct dnn_matmul_spec *spec, int i, char *name, size_t n)
 {
 	struct pd_walk w;

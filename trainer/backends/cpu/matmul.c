@@ -125,13 +125,6 @@ static int get_products(struct cpu_matmul *c, const struct kernel_env *env, stru
 	return rc;
 }
 
-static bool spec_equal(const struct dnn_matmul_spec *a, const struct dnn_matmul_spec *b)
-{
-	return a->m == b->m && a->n == b->n && a->k == b->k && a->bf16 == b->bf16 && a->out_bf16 == b->out_bf16 &&
-	       a->a_turned == b->a_turned && a->b_turned == b->b_turned && a->bias == b->bias && a->add == b->add &&
-	       a->a_step == b->a_step && a->out_step == b->out_step;
-}
-
 int cpu_matmul_get(struct cpu_matmul **ret, const struct kernel_env *env, const struct dnn_matmul_spec *spec,
 		   struct err *err)
 {
@@ -140,7 +133,7 @@ int cpu_matmul_get(struct cpu_matmul **ret, const struct kernel_env *env, const 
 	int rc;
 
 	for (c = m->matmuls; c; c = c->next)
-		if (c->threads == env->threads && spec_equal(&c->spec, spec)) {
+		if (c->threads == env->threads && dnn_matmul_alike(&c->spec, spec)) {
 			*ret = c;
 			return 0;
 		}

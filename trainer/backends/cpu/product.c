@@ -25,13 +25,6 @@ struct cpu_product {
 	struct dnn_matmul *dnn; /* of the library's */
 };
 
-static bool spec_equal(const struct dnn_matmul_spec *a, const struct dnn_matmul_spec *b)
-{
-	return a->m == b->m && a->n == b->n && a->k == b->k && a->bf16 == b->bf16 && a->out_bf16 == b->out_bf16 &&
-	       a->a_turned == b->a_turned && a->b_turned == b->b_turned && a->bias == b->bias && a->add == b->add &&
-	       a->a_step == b->a_step && a->out_step == b->out_step;
-}
-
 static void use_threads(int threads)
 {
 	if (omp_get_max_threads() != threads)
@@ -216,7 +209,7 @@ int cpu_product_get(struct cpu_product **ret, const struct kernel_env *env, cons
 	int rc;
 
 	for (c = m->products; c; c = c->next)
-		if (c->threads == env->threads && spec_equal(&c->spec, spec)) {
+		if (c->threads == env->threads && dnn_matmul_alike(&c->spec, spec)) {
 			*ret = c;
 			return 0;
 		}
