@@ -15,7 +15,6 @@ enum cpu_tiles { CPU_TILES_NONE, CPU_TILES_EMULATED, CPU_TILES_AMX };
 struct dnn;
 struct cpu_convs;
 struct cpu_matmul;
-struct cpu_product;
 struct cpu_picks;
 
 struct cpu_module { /* what backend->open returns */
@@ -27,7 +26,6 @@ struct cpu_module { /* what backend->open returns */
 	struct dnn *dnn;
 	struct cpu_convs *convs;	 /* every convolution prepared so far, shared by nodes alike */
 	struct cpu_matmul *matmuls; /* likewise */
-	struct cpu_product *products; /* of which those are made */
 	struct cpu_picks *picks; /* implementations chosen so far; NULL when there is no memory for them */
 };
 

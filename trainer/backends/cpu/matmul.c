@@ -97,32 +97,40 @@ static struct panel panel_of(const struct cpu_matmul *c, int64_t at)
 	return p;
 }
 
-static int get_product(struct cpu_matmul *c, const struct kernel_env *env, enum place place,
-		       const struct dnn_matmul_spec *spec, struct err *err)
+/* Panels of one place are alike. */
+static int make_product(struct cpu_matmul *c, const struct kernel_env *env, enum place place,
+			const struct dnn_matmul_spec *spec, struct err *err)
 {
-	int rc = cpu_product_get(&c->product[place], env, spec, err);
+	int rc = c->product[place] ? 0 : cpu_product_new(&c->product[place], env, spec, err);
 	size_t bytes = rc ? 0 : cpu_product_workspace_bytes(c->product[place]);
 
 	c->product_bytes = bytes > c->product_bytes ? bytes : c->product_bytes;
 	return rc;
 }
 
-static int get_products(struct cpu_matmul *c, const struct kernel_env *env, struct err *err)
+static int make_products(struct cpu_matmul *c, const struct kernel_env *env, struct err *err)
 {
 	int rc = 0;
 
 	c->widened = takes_panels(c->module, &c->spec);
 	if (!c->widened)
-		return get_product(c, env, FIRST, &c->spec, err);
+		return make_product(c, env, FIRST, &c->spec, err);
 	cut(c);
 	for (int64_t at = 0; !rc && at < c->length; at += c->size) {
 		const struct panel p = panel_of(c, at);
 		size_t bytes = widen_bytes(&p.copies);
 
-		rc = get_product(c, env, place_of(c, at), &p.spec, err);
+		rc = make_product(c, env, place_of(c, at), &p.spec, err);
 		c->copies_bytes = bytes > c->copies_bytes ? bytes : c->copies_bytes;
 	}
 	return rc;
+}
+
+static void drop(struct cpu_matmul *c)
+{
+	for (int i = 0; i < PLACES; i++)
+		cpu_product_free(c->product[i]);
+	free(c);
 }
 
 int cpu_matmul_get(struct cpu_matmul **ret, const struct kernel_env *env, const struct dnn_matmul_spec *spec,
@@ -143,9 +151,9 @@ int cpu_matmul_get(struct cpu_matmul **ret, const struct kernel_env *env, const 
 	c->spec = *spec;
 	c->module = m;
 	c->threads = env->threads;
-	rc = get_products(c, env, err);
+	rc = make_products(c, env, err);
 	if (rc) {
-		free(c);
+		drop(c);
 		return rc;
 	}
 	snprintf(c->impl, sizeof(c->impl), "%s%s", cpu_product_impl(c->product[FIRST]), c->widened ? " in f32" : "");
@@ -161,9 +169,8 @@ void cpu_matmul_free_all(struct cpu_module *m)
 		struct cpu_matmul *c = m->matmuls;
 
 		m->matmuls = c->next;
-		free(c);
+		drop(c);
 	}
-	cpu_product_free_all(m);
 }
 
 size_t cpu_matmul_workspace_bytes(const struct cpu_matmul *c)

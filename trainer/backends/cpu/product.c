@@ -1,5 +1,4 @@
-/* product.c: keeps the matrix products that a module computes as they are, picks their implementations and runs
- * them. */
+/* product.c: picks the implementation of a matrix product that the processor has, and runs it. */
 #include "trainer/backends/cpu/product.h"
 
 #include <omp.h>
@@ -17,7 +16,6 @@
 enum product_by { BY_NOBODY, BY_FEW_ROWS, BY_TILES, BY_LIBRARY }; /* nobody: a size is 0 */
 
 struct cpu_product {
-	struct cpu_product *next;
 	struct dnn_matmul_spec spec;
 	int threads;
 	const struct cpu_module *module;
@@ -201,44 +199,30 @@ static int make(struct cpu_product *c, struct cpu_module *m, struct err *err)
 	return dnn_matmul_new(&c->dnn, m->dnn, &c->spec, NULL, err);
 }
 
-int cpu_product_get(struct cpu_product **ret, const struct kernel_env *env, const struct dnn_matmul_spec *spec,
+int cpu_product_new(struct cpu_product **ret, const struct kernel_env *env, const struct dnn_matmul_spec *spec,
 		    struct err *err)
 {
-	struct cpu_module *m = env->module;
-	struct cpu_product *c;
+	struct cpu_product *c = calloc(1, sizeof(*c));
 	int rc;
 
-	for (c = m->products; c; c = c->next)
-		if (c->threads == env->threads && dnn_matmul_alike(&c->spec, spec)) {
-			*ret = c;
-			return 0;
-		}
-	c = calloc(1, sizeof(*c));
 	if (!c)
 		return err_set(err, ERR_NOMEM, "backend cpu: out of memory while preparing a matrix product");
 	c->spec = *spec;
-	c->module = m;
+	c->module = env->module;
 	c->threads = env->threads;
-	rc = spec->m > 0 && spec->n > 0 && spec->k > 0 ? make(c, m, err) : 0;
-	if (rc) {
-		free(c);
-		return rc;
-	}
-	c->next = m->products;
-	m->products = c;
-	*ret = c;
-	return 0;
+	rc = spec->m > 0 && spec->n > 0 && spec->k > 0 ? make(c, env->module, err) : 0;
+	if (rc)
+		cpu_product_free(c);
+	else
+		*ret = c;
+	return rc;
 }
 
-void cpu_product_free_all(struct cpu_module *m)
+void cpu_product_free(struct cpu_product *c)
 {
-	while (m->products) {
-		struct cpu_product *c = m->products;
-
-		m->products = c->next;
+	if (c)
 		dnn_matmul_free(c->dnn);
-		free(c);
-	}
+	free(c);
 }
 
 size_t cpu_product_workspace_bytes(const struct cpu_product *c)

@@ -1,5 +1,5 @@
-/* product.h: products of plain matrices in types that the processor computes in: which implementation computes one, and
- * running it. The module keeps each until it is closed; products alike are one. */
+/* product.h: a product of plain matrices in types that the processor computes in: which implementation computes it, and
+ * running it. */
 #ifndef DPT_BACKENDS_CPU_PRODUCT_H
 #define DPT_BACKENDS_CPU_PRODUCT_H
 
@@ -8,10 +8,10 @@
 
 struct cpu_product;
 
-/* Borrowed. A spec with a size of 0 is legal: nothing to compute, or zeros where k is 0. */
-int cpu_product_get(struct cpu_product **ret, const struct kernel_env *env, const struct dnn_matmul_spec *spec,
+/* The caller frees. A spec with a size of 0 is legal: nothing to compute, or zeros where k is 0. */
+int cpu_product_new(struct cpu_product **ret, const struct kernel_env *env, const struct dnn_matmul_spec *spec,
 		    struct err *err);
-void cpu_product_free_all(struct cpu_module *m);
+void cpu_product_free(struct cpu_product *c);
 
 size_t cpu_product_workspace_bytes(const struct cpu_product *c);
 const char *cpu_product_impl(const struct cpu_product *c);
