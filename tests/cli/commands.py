@@ -18,23 +18,7 @@ import termios
 import unicodedata
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
 import lib
-
-
-def run(*args):
-    return subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=60, env=lib.environment_of(args))
-
-
-def good(*args):
-    r = run(*args)
-    lib.equal((r.returncode, r.stderr), (0, ""), " ".join(args))
-    return r.stdout
-
-
-def bad(words, *args, code=2):
-    r = run(*args)
-    lib.equal((r.returncode, r.stdout, r.stderr.count("\n")), (code, "", 1), f"{' '.join(args)}: {r.stderr!r}")
-    for word in words:
-        lib.check(word in r.stderr, f"{' '.join(args)}: {word!r} is not in {r.stderr!r}")
+from calls import bad, good, run
 
 
 def fill(server):
@@ -262,35 +246,6 @@ def main():
     lib.finish("commands")
 
 
-def codes(runs):
-    """The same mistake has the same exit code wherever it is made; what could go well another time is no misuse."""
-    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
-        copy = os.path.join(folder, "copy")
-        good("backup", copy, "--logdir", runs)
-        bad(["is there already"], "backup", copy + "/dptrack.db", "--logdir", runs)
-        bad(["holds a store already"], "migrate", runs, copy)
-    for args in (("db", "status"), ("db", "upgrade"), ("ls",)):
-        r = run(*args, "--db", "postgresql://nobody@127.0.0.1:1/none")
-        lib.check("without PostgreSQL" in r.stderr or (r.returncode == 1 and "cannot be reached" in r.stderr), f"{args}: {r}")
-
-
-def no_stores():
-    """What lies in the store's place and is none is named, with what to do."""
-    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
-        db = os.path.join(folder, "dptrack.db")
-        os.mkdir(db)
-        bad([db, "unable to open"], "ls", "--logdir", folder, code=1)
-        os.rmdir(db)
-        with open(db, "w", encoding="ascii") as f:
-            f.write("this is no database\n")
-        bad([db, "not a database", "backup --restore"], "ls", "--logdir", folder, code=1)
-        os.unlink(db)
-        good("ls", "--logdir", folder)
-        bad([__file__, "folder"], "serve", "--port", "0", "--logdir", folder, "--artifacts", __file__)
-        bad([f"{__file__}/x", "Not a directory"], "serve", "--port", "0", "--logdir", folder, "--artifacts", __file__ + "/x", code=1)
-        bad(["s3://", "BUCKET"], "migrate", folder, folder + "/to", "--artifacts", "s3://")
-
-
 def rest():
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
         runs = os.path.join(folder, "runs")
@@ -306,9 +261,6 @@ def rest():
         lib.equal([n for n in sorted(os.listdir(runs)) if n not in before], [], "a command leaves nothing behind")
         change(("--logdir", runs), ids)
         misuse(runs)
-        if not lib.IN_DATABASE:
-            no_stores()
-            codes(runs)
         completion()
         server = lib.Server(runs)
         quoted(server, ("--logdir", runs))

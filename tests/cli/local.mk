@@ -1,7 +1,7 @@
 # The commands of dptrack.
-cli_tests = tests/cli/commands.py tests/cli/upkeep.py tests/cli/bring.py tests/cli/roundtrip.py \
+cli_tests = tests/cli/commands.py tests/cli/stores.py tests/cli/upkeep.py tests/cli/bring.py tests/cli/roundtrip.py \
 	tests/cli/bring/from_lines.py tests/cli/bring/from_mlflow.py tests/cli/bring/from_wandb.py
-EXTRA_DIST += $(cli_tests)
+EXTRA_DIST += $(cli_tests) tests/cli/calls.py
 TESTS += $(cli_tests)
 # Made by other trackers, with the scripts that make them again.
 EXTRA_DIST += tests/cli/bring/make_mlflow.py tests/cli/bring/mlflow.json tests/cli/bring/mlflow.sql tests/cli/bring/files \

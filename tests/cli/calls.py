@@ -1,0 +1,20 @@
+"""One command of dptrack, and what is expected of it."""
+import subprocess
+import lib
+
+
+def run(*args):
+    return subprocess.run([lib.PROGRAM, *args], capture_output=True, text=True, timeout=60, env=lib.environment_of(args))
+
+
+def good(*args):
+    r = run(*args)
+    lib.equal((r.returncode, r.stderr), (0, ""), " ".join(args))
+    return r.stdout
+
+
+def bad(words, *args, code=2):
+    r = run(*args)
+    lib.equal((r.returncode, r.stdout, r.stderr.count("\n")), (code, "", 1), f"{' '.join(args)}: {r.stderr!r}")
+    for word in words:
+        lib.check(word in r.stderr, f"{' '.join(args)}: {word!r} is not in {r.stderr!r}")

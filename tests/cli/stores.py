@@ -1,0 +1,52 @@
+"""What lies where a store should be, or where one should be made: named in a line with what to do, and the same mistake has the same
+exit code. Files alone: a store in PostgreSQL has no such place."""
+import sys
+sys.dont_write_bytecode = True
+import os
+import tempfile
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "api"))
+import lib
+from calls import bad, good, run
+
+
+def codes(runs):
+    """The same mistake has the same exit code wherever it is made; what could go well another time is no misuse."""
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        copy = os.path.join(folder, "copy")
+        good("backup", copy, "--logdir", runs)
+        bad(["is there already"], "backup", copy + "/dptrack.db", "--logdir", runs)
+        bad(["holds a store already"], "migrate", runs, copy)
+    for args in (("db", "status"), ("db", "upgrade"), ("ls",)):
+        r = run(*args, "--db", "postgresql://nobody@127.0.0.1:1/none")
+        lib.check("without PostgreSQL" in r.stderr or (r.returncode == 1 and "cannot be reached" in r.stderr), f"{args}: {r}")
+
+
+def no_stores():
+    """What lies in the store's place and is none is named, with what to do."""
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        db = os.path.join(folder, "dptrack.db")
+        os.mkdir(db)
+        bad([db, "unable to open"], "ls", "--logdir", folder, code=1)
+        os.rmdir(db)
+        with open(db, "w", encoding="ascii") as f:
+            f.write("this is no database\n")
+        bad([db, "not a database", "backup --restore"], "ls", "--logdir", folder, code=1)
+        os.unlink(db)
+        good("ls", "--logdir", folder)
+        bad([__file__, "folder"], "serve", "--port", "0", "--logdir", folder, "--artifacts", __file__)
+        bad([f"{__file__}/x", "Not a directory"], "serve", "--port", "0", "--logdir", folder, "--artifacts", __file__ + "/x", code=1)
+        bad(["s3://", "BUCKET"], "migrate", folder, folder + "/to", "--artifacts", "s3://")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        runs = os.path.join(folder, "runs")
+        server = lib.Server(runs)
+        lib.make_run(server, "digits", "one", {"lr": 0.1})
+        lib.equal(server.stop(), 0, "exit code")
+        no_stores()
+        codes(runs)
+    lib.finish("stores")
+
+
+main()
