@@ -99,6 +99,7 @@ def stopped_on_the_way(folder):
     os.mkdir(tmp)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         command = [lib.PROGRAM, "import", os.path.join(folder, "foreign"), "--url", "http://127.0.0.1:%d" % silent.getsockname()[1]]
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # what a script begins with & ignores it, and its children do
         p = subprocess.Popen(command, env=dict(os.environ, TMPDIR=tmp), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         silent.settimeout(60)
         peer, _ = silent.accept()

@@ -232,15 +232,11 @@ static void put(struct cell *b, double x, double v)
 	b->finite++;
 }
 
-static double place_of(const struct points_chart *c, double x)
-{
-	return c->log ? log(x) : x;
-}
-
 void points_spread(struct points_chart *c, uint32_t buckets)
 {
 	c->bucket_count = buckets;
-	c->width = (place_of(c, c->to) - place_of(c, c->from)) / buckets;
+	c->begin = c->log ? log(c->from) : c->from;
+	c->width = ((c->log ? log(c->to) : c->to) - c->begin) / buckets;
 	if (!(c->width > 0) || !isfinite(c->width))
 		c->width = 0;
 }
@@ -250,15 +246,6 @@ double points_edge(const struct points_chart *c, uint32_t i)
 	if (i == c->bucket_count)
 		return c->to;
 	return c->log ? c->from * exp(i * c->width) : c->from + i * c->width;
-}
-
-uint32_t points_bucket_of(const struct points_chart *c, double x)
-{
-	double last = c->bucket_count - 1, at = 0;
-
-	if (c->width > 0)
-		at = floor((place_of(c, x) - place_of(c, c->from)) / c->width);
-	return (uint32_t)(at < last ? at : last);
 }
 
 static int put_points(void *arg, const struct sum_point *points, size_t n, struct err *err)

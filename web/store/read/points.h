@@ -4,6 +4,7 @@
 #ifndef DPT_STORE_POINTS_H
 #define DPT_STORE_POINTS_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -104,6 +105,7 @@ struct points_chart {
 	double from, to;          /* the edges used, shared by all lines */
 	bool log;
 	uint32_t bucket_count;
+	double begin;             /* `from`; with log its logarithm */
 	double width;             /* of a bucket; with log the logarithm of its factor; 0: all lies in the first */
 	struct points_line *lines;
 	size_t line_count;
@@ -114,13 +116,18 @@ struct points_chart {
 int points_chart(struct store *s, const struct points_chart_opts *o, struct arena *a, struct points_chart *ret,
 		 struct err *err);
 
-/* Sets bucket_count and width by the edges. */
+/* Sets bucket_count, begin and width by the edges. */
 void points_spread(struct points_chart *c, uint32_t buckets);
 
 /* Where bucket i begins; that of bucket_count is the end. */
 double points_edge(const struct points_chart *c, uint32_t i);
 
 /* The bucket of an x that lies between the edges. */
-uint32_t points_bucket_of(const struct points_chart *c, double x);
+static inline uint32_t points_bucket_of(const struct points_chart *c, double x)
+{
+	double at = c->width > 0 ? ((c->log ? log(x) : x) - c->begin) / c->width : 0;
+
+	return at < c->bucket_count - 1 ? (uint32_t)at : c->bucket_count - 1;
+}
 
 #endif
