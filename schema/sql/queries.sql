@@ -441,12 +441,14 @@ SELECT count(*) AS rows, CAST(coalesce(sum(points), 0) AS BIGINT) AS points FROM
 SELECT coalesce(min(id), 0) AS oldest, coalesce(max(id), 0) AS newest FROM log;
 -- name: log_oldest
 SELECT id, points, data FROM log ORDER BY id;
--- Of runs that nobody writes to now: who does waits for this transaction's end, so they are few.
+-- Of runs that nobody writes to now: who does waits for this transaction's end, so they are few. Each run's rows are looked
+-- up for themselves: joined, the whole log was read in the order that is asked for, and the runs were looked for in it.
 -- name: log_due as log_oldest
 -- postgresql:
 WITH free AS MATERIALIZED (SELECT id FROM run WHERE id = ANY (ARRAY(SELECT run_id FROM (SELECT run_id FROM log WHERE id <= ?1
 	ORDER BY id LIMIT 32) AS oldest UNION SELECT unnest(CAST(?2 AS bigint[])))) ORDER BY id FOR UPDATE SKIP LOCKED)
-SELECT l.id, l.points, l.data FROM free f JOIN log l ON l.run_id = f.id ORDER BY l.run_id, l.id LIMIT 1000;
+SELECT l.id, l.points, l.data FROM free f CROSS JOIN LATERAL (SELECT id, points, data FROM log WHERE run_id = f.id ORDER BY id
+	LIMIT 1000) AS l LIMIT 1000;
 -- One process folds at a time, as long as this transaction lasts.
 -- name: fold_mine
 SELECT 1;
@@ -459,6 +461,9 @@ SELECT id, data FROM log WHERE run_id = ?1 ORDER BY id;
 SELECT id, data FROM (SELECT id, data FROM log WHERE run_id = ?1 ORDER BY id DESC LIMIT 64) AS newest ORDER BY id;
 -- name: log_delete
 DELETE FROM log WHERE id BETWEEN ?1 AND ?2;
+-- name: log_delete_all
+-- postgresql:
+DELETE FROM log WHERE id = ANY (CAST(?1 AS bigint[]));
 -- name: chunk_get
 SELECT data FROM chunk WHERE id = ?1;
 -- name: chunk_newest as chunk_get

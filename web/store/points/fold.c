@@ -76,12 +76,31 @@ static int note_row(struct fold *f, int64_t id)
 	return 0;
 }
 
+/* Where runs take turns in the log hardly two of a run's rows are neighbours. */
+static int delete_shared(struct fold *f)
+{
+	struct buf ids;
+	int64_t id;
+	size_t i;
+	int rc;
+
+	array_begin(&ids);
+	for (i = 0; i < f->read_count; i++)
+		for (id = f->read[i].first; id <= f->read[i].last; id++)
+			array_int(&ids, id);
+	rc = array_end(&ids) ? db_run(f->db, DB_log_delete_all, f->err, "t", ids.data) : no_memory(f->err);
+	buf_done(&ids);
+	return rc;
+}
+
 /* Those alone: what came into the log meanwhile is folded later. */
 static int delete_rows(struct fold *f)
 {
 	size_t i;
 	int rc = 0;
 
+	if (db_shared(f->db))
+		return delete_shared(f);
 	for (i = 0; i < f->read_count && !rc; i++)
 		rc = db_run(f->db, DB_log_delete, f->err, "ii", f->read[i].first, f->read[i].last);
 	return rc;
