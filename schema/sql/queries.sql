@@ -657,14 +657,34 @@ SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.
 	coalesce(n.text, (SELECT t.value FROM tag t WHERE t.run_id = r.id AND t.key_id =
 		(SELECT id FROM key WHERE name = 'mlflow.note.content'))) AS notes, r."user" AS user, e.location
 FROM run r JOIN experiment e ON e.id = r.experiment_id LEFT JOIN note n ON n.run_id = r.id WHERE r.id = ?1;
+-- The same of the runs of an array, which run behind what the query of one run gives.
+-- name: run_detail_all
+-- postgresql:
+SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.inferred, r.deleted_ms IS NOT NULL AS deleted,
+	r.start_ms, r.end_ms, r.last_step, r.world_size, r.rev,
+	coalesce(n.text, (SELECT t.value FROM tag t WHERE t.run_id = r.id AND t.key_id =
+		(SELECT id FROM key WHERE name = 'mlflow.note.content'))) AS notes, r."user" AS user, e.location, r.id AS run
+FROM run r JOIN experiment e ON e.id = r.experiment_id LEFT JOIN note n ON n.run_id = r.id WHERE r.id = ANY (CAST(?1 AS bigint[]));
 -- name: run_by_prefix
 SELECT id, uuid FROM run WHERE uuid >= ?1 AND uuid < ?2 LIMIT 2;
 -- name: params_of_run
 SELECT k.name, p.value FROM param p JOIN key k ON k.id = p.key_id WHERE p.run_id = ?1 ORDER BY k.name;
+-- name: params_of_runs
+-- postgresql:
+SELECT k.name, p.value, p.run_id AS run FROM param p JOIN key k ON k.id = p.key_id WHERE p.run_id = ANY (CAST(?1 AS bigint[]))
+ORDER BY k.name;
 -- name: param_ids_of_run
 SELECT key_id, value FROM param WHERE run_id = ?1;
+-- name: param_ids_of_runs
+-- postgresql:
+SELECT p.key_id, p.value, w.place FROM unnest(CAST(?1 AS bigint[])) WITH ORDINALITY AS w (id, place)
+	JOIN param p ON p.run_id = w.id ORDER BY w.place;
 -- name: tags_of_run as params_of_run
 SELECT k.name, t.value FROM tag t JOIN key k ON k.id = t.key_id WHERE t.run_id = ?1 ORDER BY k.name;
+-- name: tags_of_runs as params_of_runs
+-- postgresql:
+SELECT k.name, t.value, t.run_id AS run FROM tag t JOIN key k ON k.id = t.key_id WHERE t.run_id = ANY (CAST(?1 AS bigint[]))
+ORDER BY k.name;
 -- name: environment_of_run as params_of_run
 SELECT k.name, v.value FROM environment v JOIN key k ON k.id = v.key_id WHERE v.run_id = ?1 ORDER BY k.name;
 -- name: segment_params_of_run as params_of_run
@@ -678,6 +698,17 @@ FROM metric m INDEXED BY metric_by_run JOIN key k ON k.id = m.key_id WHERE m.run
 SELECT k.name, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step, m.last_step, m.min_step, m.max_step,
 	m.first_time, m.last_time, m.nonfinite_step
 FROM metric m JOIN key k ON k.id = m.key_id WHERE m.run_id = ?1 ORDER BY k.name;
+-- name: metrics_of_runs
+-- postgresql:
+SELECT k.name, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step, m.last_step, m.min_step, m.max_step,
+	m.first_time, m.last_time, m.nonfinite_step, m.run_id AS run
+FROM metric m JOIN key k ON k.id = m.key_id WHERE m.run_id = ANY (CAST(?1 AS bigint[])) ORDER BY k.name;
+-- name: some_metrics_of_runs as metrics_of_runs
+-- postgresql:
+SELECT k.name, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step, m.last_step, m.min_step, m.max_step,
+	m.first_time, m.last_time, m.nonfinite_step, m.run_id AS run
+FROM metric m JOIN key k ON k.id = m.key_id
+WHERE m.run_id = ANY (CAST(?1 AS bigint[])) AND m.key_id = ANY (CAST(?2 AS bigint[])) ORDER BY k.name;
 -- name: metric_keys_of_run
 SELECT key_id FROM metric INDEXED BY metric_by_run WHERE run_id = ?1 ORDER BY key_id;
 -- postgresql:
@@ -725,6 +756,10 @@ JOIN content c ON c.id = m.content_id WHERE m.run_id = ?1 AND m.rank = ?2 AND m.
 ORDER BY m.id LIMIT ?5;
 -- name: alerts_of_run
 SELECT k.name, a.kind, a.step, a.value FROM alert a JOIN key k ON k.id = a.key_id WHERE a.run_id = ?1 ORDER BY k.name;
+-- name: alerts_of_runs
+-- postgresql:
+SELECT k.name, a.kind, a.step, a.value, a.run_id AS run FROM alert a JOIN key k ON k.id = a.key_id
+WHERE a.run_id = ANY (CAST(?1 AS bigint[])) ORDER BY k.name;
 -- name: ranks_of_run
 SELECT rank, max(segment) AS segment, host, pid, max(last_ms) AS last_ms FROM writer WHERE run_id = ?1 AND rank >= 0 GROUP BY rank ORDER BY rank;
 -- postgresql:

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
+#include "web/store/db/array.h"
 #include "web/store/points/sum_row.h"
 #include "web/store/read/keysets.h"
 #include "web/store/read/metric.h"
@@ -241,6 +242,14 @@ int chosen_load(const struct chosen *c, struct db *d, int64_t run_id, struct are
 	if (!rc && r->metric_count)
 		qsort(r->metrics, r->metric_count, sizeof *r->metrics, by_key);
 	return rc;
+}
+
+void chosen_list_wanted(const struct chosen *c, struct buf *b)
+{
+	size_t i;
+
+	for (i = 0; i < c->wanted_count; i++)
+		array_int(b, c->wanted[i]->id);
 }
 
 static bool is_asked(const struct chosen *c, const char *name)

@@ -6,6 +6,7 @@
 #include "web/store/db/db.h"
 #include "web/store/read/query.h"
 
+struct buf;
 struct keysets;
 struct map;
 
@@ -33,6 +34,9 @@ void chosen_end(struct chosen *c); /* zeroed is fine */
 /* Fills r->metrics with the marked ones that the run has, sorted by key. */
 int chosen_load(const struct chosen *c, struct db *d, int64_t run_id, struct arena *a, struct query_run *r,
 		struct err *err);
+
+/* Adds the ids of the marked ones' keys to an array (array.h). */
+void chosen_list_wanted(const struct chosen *c, struct buf *b);
 
 /* Leaves only those that were asked for. */
 void chosen_trim(const struct chosen *c, struct query_run *r);

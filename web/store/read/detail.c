@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/map.h"
+#include "web/store/db/array.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/spike.h"
 #include "web/store/points/sum_row.h"
@@ -16,6 +18,37 @@
 static int no_memory(struct err *err)
 {
 	return err_set(err, ERR_NOMEM, "out of memory");
+}
+
+/* The runs that are loaded: one, or all of an array. */
+struct runs {
+	struct db *db;
+	struct arena *a;
+	struct err *err;
+	int64_t id;
+	struct query_run *one;
+	struct map *places; /* int64 id -> struct query_run *; NULL: it is one */
+	struct buf ids;     /* as array.h has them */
+};
+
+static int start(const struct runs *o, struct db_rows **ret, enum db_query of_one, enum db_query of_all)
+{
+	if (!o->places)
+		return db_start(o->db, ret, of_one, o->err, "i", o->id);
+	return db_start(o->db, ret, of_all, o->err, "t", o->ids.data);
+}
+
+/* Whose row it is; column: what tells where there are several. */
+static struct query_run *run_of(const struct runs *o, struct db_rows *q, enum db_column column)
+{
+	struct query_run **place;
+	int64_t id;
+
+	if (!o->places)
+		return o->one;
+	id = db_i64(q, column);
+	place = map_get(o->places, &id, sizeof id);
+	return place ? *place : NULL;
 }
 
 /* Room for one more item in an arena array that doubles. */
@@ -33,44 +66,96 @@ static void *more(struct arena *a, void *items, size_t count, size_t bytes_each)
 	return grown;
 }
 
+static int add_pair(struct db_rows *q, struct arena *a, struct query_kv **items, size_t *count)
+{
+	*items = more(a, *items, *count, sizeof **items);
+	if (!*items)
+		return ERR_NOMEM;
+	(*items)[*count].key = db_text(a, q, COL_params_of_run_name);
+	(*items)[(*count)++].value = db_text(a, q, COL_params_of_run_value);
+	return 0;
+}
+
 static int load_pairs(struct db *d, struct db_rows *q, struct arena *a, struct query_kv **ret, size_t *ret_count,
 		      struct err *err)
 {
-	struct query_kv *items = NULL;
-	size_t n = 0;
 	int rc;
 
-	while ((rc = db_next(d, q, err)) > 0) {
-		items = more(a, items, n, sizeof *items);
-		if (!items) {
-			db_stop(q);
-			return no_memory(err);
-		}
-		items[n].key = db_text(a, q, COL_params_of_run_name);
-		items[n++].value = db_text(a, q, COL_params_of_run_value);
-	}
-	*ret = items;
-	*ret_count = n;
+	while ((rc = db_next(d, q, err)) > 0)
+		if (add_pair(q, a, ret, ret_count))
+			return db_no_memory(q, err);
 	return rc;
 }
 
-static int load_metrics(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
+/* Params, or tags. */
+static int load_words(const struct runs *o, bool tags)
 {
+	struct query_run *r;
 	struct db_rows *q;
-	struct sum s;
-	int rc = db_start(d, &q, DB_metrics_of_run, err, "i", id);
+	int rc = tags ? start(o, &q, DB_tags_of_run, DB_tags_of_runs)
+		      : start(o, &q, DB_params_of_run, DB_params_of_runs);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		r->metrics = more(a, r->metrics, r->metric_count, sizeof *r->metrics);
-		if (!r->metrics) {
-			db_stop(q);
-			return no_memory(err);
-		}
-		sum_row_read(q, COL_metrics_of_run_count, &s);
-		metric_of(&r->metrics[r->metric_count++], db_text(a, q, COL_metrics_of_run_name), &s);
+	while (!rc && (rc = db_next(o->db, q, o->err)) > 0) {
+		r = run_of(o, q, COL_params_of_runs_run);
+		if (r && add_pair(q, o->a, tags ? &r->tags : &r->params, tags ? &r->tag_count : &r->param_count))
+			return db_no_memory(q, o->err);
 		rc = 0;
 	}
 	return rc;
+}
+
+static int add_metric(const struct runs *o, struct query_run *r, struct db_rows *q)
+{
+	struct sum s;
+
+	r->metrics = more(o->a, r->metrics, r->metric_count, sizeof *r->metrics);
+	if (!r->metrics)
+		return ERR_NOMEM;
+	sum_row_read(q, COL_metrics_of_run_count, &s);
+	metric_of(&r->metrics[r->metric_count++], db_text(o->a, q, COL_metrics_of_run_name), &s);
+	return 0;
+}
+
+/* The rows of q, which was started with rc. */
+static int take_metrics(const struct runs *o, struct db_rows *q, int rc)
+{
+	struct query_run *r;
+
+	while (!rc && (rc = db_next(o->db, q, o->err)) > 0) {
+		r = run_of(o, q, COL_metrics_of_runs_run);
+		if (r && add_metric(o, r, q))
+			return db_no_memory(q, o->err);
+		rc = 0;
+	}
+	return rc;
+}
+
+static int load_chosen(const struct runs *o, const struct chosen *c)
+{
+	struct db_rows *q;
+	struct buf keys;
+	int rc;
+
+	if (!o->places)
+		return chosen_load(c, o->db, o->id, o->a, o->one, o->err);
+	array_begin(&keys);
+	chosen_list_wanted(c, &keys);
+	rc = array_end(&keys) ? db_start(o->db, &q, DB_some_metrics_of_runs, o->err, "tt", o->ids.data, keys.data)
+			      : no_memory(o->err);
+	rc = take_metrics(o, q, rc);
+	buf_done(&keys);
+	return rc;
+}
+
+static int load_metrics(const struct runs *o, const struct chosen *c)
+{
+	struct db_rows *q;
+	int rc;
+
+	if (c && !c->all)
+		return load_chosen(o, c);
+	rc = start(o, &q, DB_metrics_of_run, DB_metrics_of_runs);
+	return take_metrics(o, q, rc);
 }
 
 static int add_alert(struct query_run *r, struct arena *a, const struct query_alert *alert, struct err *err)
@@ -113,19 +198,21 @@ static bool has_diverged(const struct query_metric *m)
 	       m->last > 1.5 * m->first && m->last > 3 * m->min;
 }
 
-static int alert_stored(struct db *d, int64_t id, struct query_run *r, struct arena *a, struct err *err)
+static int load_spikes(const struct runs *o)
 {
+	struct query_run *r;
 	struct db_rows *q;
-	int rc = db_start(d, &q, DB_alerts_of_run, err, "i", id);
+	int rc = start(o, &q, DB_alerts_of_run, DB_alerts_of_runs);
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
+	while (!rc && (rc = db_next(o->db, q, o->err)) > 0) {
 		struct query_alert alert = { .kind = QUERY_ALERT_SPIKE, .kind_name = "spike",
-					     .key = db_text(a, q, COL_alerts_of_run_name),
+					     .key = db_text(o->a, q, COL_alerts_of_run_name),
 					     .step = db_i64(q, COL_alerts_of_run_step),
 					     .value = db_f64(q, COL_alerts_of_run_value) };
 
-		alert.text = arena_printf(a, "spike %.4g at step %lld", alert.value, (long long)alert.step);
-		rc = add_alert(r, a, &alert, err);
+		r = run_of(o, q, COL_alerts_of_runs_run);
+		alert.text = arena_printf(o->a, "spike %.4g at step %lld", alert.value, (long long)alert.step);
+		rc = r ? add_alert(r, o->a, &alert, o->err) : 0;
 		if (rc)
 			db_stop(q);
 	}
@@ -147,7 +234,8 @@ static int64_t failed_step(const struct query_run *r)
 	return last < 0 || last == INT64_MAX ? -1 : last + 1;
 }
 
-static int load_alerts(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
+/* Those that its status and its metrics give. */
+static int make_alerts(struct query_run *r, struct arena *a, struct err *err)
 {
 	int64_t step = failed_step(r);
 	struct query_alert failed = { .kind = QUERY_ALERT_FAILED, .kind_name = "failed", .key = "", .step = step,
@@ -173,16 +261,11 @@ static int load_alerts(struct db *d, int64_t id, struct arena *a, struct query_r
 				.text = arena_printf(a, "diverged: %.4g after %.4g at step %lld", m->last, m->min,
 						     (long long)m->min_step) }, err);
 	}
-	return rc ? rc : alert_stored(d, id, r, a, err);
+	return rc;
 }
 
-static int load_row(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
+static void read_row(struct db_rows *q, struct arena *a, struct query_run *r)
 {
-	struct db_rows *q;
-	int rc = db_start(d, &q, DB_run_detail, err, "i", id);
-
-	if (rc || (rc = db_next(d, q, err)) <= 0)
-		return rc ? rc : ERR_NOENT;
 	*r = (struct query_run){
 		.id = db_text(a, q, COL_run_detail_uuid), .name = db_text(a, q, COL_run_detail_name),
 		.experiment = db_text(a, q, COL_run_detail_experiment),
@@ -194,33 +277,92 @@ static int load_row(struct db *d, int64_t id, struct arena *a, struct query_run 
 		.rev = (uint64_t)db_i64(q, COL_run_detail_rev), .notes = db_text(a, q, COL_run_detail_notes),
 		.user = db_text(a, q, COL_run_detail_user), .location = db_text(a, q, COL_run_detail_location),
 	};
-	db_stop(q);
-	return 0;
+}
+
+/* *ret: how many there were. */
+static int load_rows(const struct runs *o, size_t *ret)
+{
+	struct query_run *r;
+	struct db_rows *q;
+	int rc = start(o, &q, DB_run_detail, DB_run_detail_all);
+
+	*ret = 0;
+	while (!rc && (rc = db_next(o->db, q, o->err)) > 0) {
+		r = run_of(o, q, COL_run_detail_all_run);
+		if (r) {
+			read_row(q, o->a, r);
+			++*ret;
+		}
+		rc = 0;
+	}
+	return rc;
+}
+
+/* n of them, which lie one behind the other. */
+static int load(const struct runs *o, const struct detail_want *want, struct query_run *items, size_t n)
+{
+	size_t found, i;
+	int rc = load_rows(o, &found);
+
+	if (!rc && found < n)
+		rc = ERR_NOENT;
+	if (!rc && want->parts & QUERY_PARAMS)
+		rc = load_words(o, false);
+	if (!rc && want->parts & QUERY_TAGS)
+		rc = load_words(o, true);
+	if (!rc && want->parts & (QUERY_METRICS | QUERY_ALERTS))
+		rc = load_metrics(o, want->chosen);
+	for (i = 0; i < n && !rc && want->parts & QUERY_ALERTS; i++)
+		rc = make_alerts(&items[i], o->a, o->err);
+	if (!rc && want->parts & QUERY_ALERTS)
+		rc = load_spikes(o);
+	for (i = 0; i < n && !rc; i++) {
+		if (want->chosen)
+			chosen_trim(want->chosen, &items[i]);
+		if (!(want->parts & QUERY_METRICS))
+			items[i].metric_count = 0;
+	}
+	return rc;
 }
 
 int detail_load(struct db *d, int64_t run_id, const struct detail_want *want, struct arena *a, struct query_run *ret,
 		struct err *err)
 {
-	struct db_rows *q;
-	int rc = load_row(d, run_id, a, ret, err);
+	return load(&(struct runs){ .db = d, .a = a, .err = err, .id = run_id, .one = ret }, want, ret, 1);
+}
 
-	if (!rc && want->parts & QUERY_PARAMS) {
-		rc = db_start(d, &q, DB_params_of_run, err, "i", run_id);
-		rc = rc ? rc : load_pairs(d, q, a, &ret->params, &ret->param_count, err);
+static int load_array(struct runs *o, const int64_t *ids, const struct detail_want *want, struct query_runs *ret)
+{
+	struct query_run **place;
+	size_t i;
+
+	for (i = 0; i < ret->count; i++) {
+		place = map_put(o->places, &ids[i], sizeof ids[i]);
+		if (!place)
+			return no_memory(o->err);
+		*place = &ret->items[i];
+		array_int(&o->ids, ids[i]);
 	}
-	if (!rc && want->parts & QUERY_TAGS) {
-		rc = db_start(d, &q, DB_tags_of_run, err, "i", run_id);
-		rc = rc ? rc : load_pairs(d, q, a, &ret->tags, &ret->tag_count, err);
+	return array_end(&o->ids) ? load(o, want, ret->items, ret->count) : no_memory(o->err);
+}
+
+int detail_load_all(struct db *d, const int64_t *ids, const struct detail_want *want, struct arena *a,
+		    struct query_runs *ret, struct err *err)
+{
+	struct runs o = { .db = d, .a = a, .err = err };
+	size_t i;
+	int rc = 0;
+
+	if (!db_shared(d)) {
+		for (i = 0; i < ret->count && !rc; i++)
+			rc = detail_load(d, ids[i], want, a, &ret->items[i], err);
+		return rc;
 	}
-	if (!rc && want->parts & (QUERY_METRICS | QUERY_ALERTS))
-		rc = want->chosen && !want->chosen->all ? chosen_load(want->chosen, d, run_id, a, ret, err)
-							: load_metrics(d, run_id, a, ret, err);
-	if (!rc && want->parts & QUERY_ALERTS)
-		rc = load_alerts(d, run_id, a, ret, err);
-	if (want->chosen)
-		chosen_trim(want->chosen, ret);
-	if (!(want->parts & QUERY_METRICS))
-		ret->metric_count = 0;
+	o.places = map_new(sizeof(struct query_run *));
+	array_begin(&o.ids);
+	rc = o.places ? load_array(&o, ids, want, ret) : no_memory(err);
+	map_free(o.places);
+	buf_done(&o.ids);
 	return rc;
 }
 

@@ -17,6 +17,10 @@ struct detail_want {
 int detail_load(struct db *d, int64_t run_id, const struct detail_want *want, struct arena *a, struct query_run *ret,
 		struct err *err);
 
+/* The same for many: where a query is a way to another machine, by a few of them. ERR_NOENT when one is missing. */
+int detail_load_all(struct db *d, const int64_t *ids, const struct detail_want *want, struct arena *a,
+		    struct query_runs *ret, struct err *err);
+
 /* What only the page of one run shows: environment, segments, ranks, problems. */
 int detail_load_rest(struct db *d, int64_t run_id, struct arena *a, struct query_run *run, struct err *err);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
+#include "web/store/db/array.h"
 
 /* What is known of a key. */
 struct params_key {
@@ -88,6 +89,40 @@ static int read_run(struct params *p, int64_t run)
 	return rc;
 }
 
+/* Runs of an array: their rows come in its order. */
+static int read_array(struct params *p, const char *ids, size_t n)
+{
+	size_t at = 0, place;
+	struct db_rows *q;
+	int rc = ids ? db_start(p->d, &q, DB_param_ids_of_runs, p->err, "t", ids) : no_memory(p);
+
+	while (!rc && (rc = db_next(p->d, q, p->err)) > 0) {
+		place = (size_t)db_i64(q, COL_param_ids_of_runs_place) - 1;
+		for (; at < place; at++)
+			p->ends[at] = p->cell_count;
+		rc = take_row(p, q);
+		if (rc)
+			db_stop(q);
+	}
+	for (; at < n; at++)
+		p->ends[at] = p->cell_count;
+	return rc;
+}
+
+static int read_all(struct params *p, const int64_t *ids, size_t n)
+{
+	struct buf list;
+	size_t i;
+	int rc;
+
+	array_begin(&list);
+	for (i = 0; i < n; i++)
+		array_int(&list, ids[i]);
+	rc = read_array(p, array_end(&list), n);
+	buf_done(&list);
+	return rc;
+}
+
 static int read_runs(struct params *p, const int64_t *ids, size_t n)
 {
 	size_t i;
@@ -96,6 +131,8 @@ static int read_runs(struct params *p, const int64_t *ids, size_t n)
 	p->ends = calloc(n + 1, sizeof *p->ends);
 	if (!p->ends)
 		return no_memory(p);
+	if (db_shared(p->d))
+		return read_all(p, ids, n);
 	for (i = 0; i < n && !rc; i++) {
 		rc = read_run(p, ids[i]);
 		p->ends[i] = p->cell_count;

@@ -542,11 +542,10 @@ static int load_runs(struct search *s, const int64_t *ids, struct arena *a, stru
 	struct chosen chosen = { 0 };
 	bool some = o->params_max && parts & QUERY_PARAMS;
 	struct detail_want want = { some ? parts & ~QUERY_PARAMS : parts, choose ? &chosen : NULL };
-	size_t i;
 	int rc = choose ? chosen_begin(&chosen, s->keysets, s->d, &list, s->err) : 0;
 
-	for (i = 0; i < ret->count && !rc; i++)
-		rc = detail_load(s->d, ids[i], &want, a, &ret->items[i], s->err);
+	if (!rc)
+		rc = detail_load_all(s->d, ids, &want, a, ret, s->err);
 	if (!rc && some)
 		rc = params_load(s->d, o, ids, a, ret, s->err);
 	if (!rc && o->with_keys)
