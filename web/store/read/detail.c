@@ -132,7 +132,7 @@ static int take_metrics(const struct runs *o, struct db_rows *q, int rc)
 
 static int load_chosen(const struct runs *o, const struct chosen *c)
 {
-	struct db_rows *q;
+	struct db_rows *q = NULL;
 	struct buf keys;
 	int rc;
 
@@ -149,7 +149,7 @@ static int load_chosen(const struct runs *o, const struct chosen *c)
 
 static int load_metrics(const struct runs *o, const struct chosen *c)
 {
-	struct db_rows *q;
+	struct db_rows *q = NULL;
 	int rc;
 
 	if (c && !c->all)
