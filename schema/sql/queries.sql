@@ -657,7 +657,8 @@ SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.
 	coalesce(n.text, (SELECT t.value FROM tag t WHERE t.run_id = r.id AND t.key_id =
 		(SELECT id FROM key WHERE name = 'mlflow.note.content'))) AS notes, r."user" AS user, e.location
 FROM run r JOIN experiment e ON e.id = r.experiment_id LEFT JOIN note n ON n.run_id = r.id WHERE r.id = ?1;
--- The same of the runs of an array, which run behind what the query of one run gives.
+-- The same of the runs of an array, which run behind what the query of one run gives. Each run's rows are looked up for
+-- themselves (LATERAL): tables that grew since they were counted were read whole.
 -- name: run_detail_all
 -- postgresql:
 SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.inferred, r.deleted_ms IS NOT NULL AS deleted,
@@ -671,8 +672,8 @@ SELECT id, uuid FROM run WHERE uuid >= ?1 AND uuid < ?2 LIMIT 2;
 SELECT k.name, p.value FROM param p JOIN key k ON k.id = p.key_id WHERE p.run_id = ?1 ORDER BY k.name;
 -- name: params_of_runs
 -- postgresql:
-SELECT k.name, p.value, p.run_id AS run FROM param p JOIN key k ON k.id = p.key_id WHERE p.run_id = ANY (CAST(?1 AS bigint[]))
-ORDER BY k.name;
+SELECT l.name, l.value, w.id AS run FROM unnest(CAST(?1 AS bigint[])) AS w (id) CROSS JOIN LATERAL (
+	SELECT k.name, p.value FROM param p JOIN key k ON k.id = p.key_id WHERE p.run_id = w.id ORDER BY k.name) AS l;
 -- name: param_ids_of_run
 SELECT key_id, value FROM param WHERE run_id = ?1;
 -- name: param_ids_of_runs
@@ -683,8 +684,8 @@ SELECT p.key_id, p.value, w.place FROM unnest(CAST(?1 AS bigint[])) WITH ORDINAL
 SELECT k.name, t.value FROM tag t JOIN key k ON k.id = t.key_id WHERE t.run_id = ?1 ORDER BY k.name;
 -- name: tags_of_runs as params_of_runs
 -- postgresql:
-SELECT k.name, t.value, t.run_id AS run FROM tag t JOIN key k ON k.id = t.key_id WHERE t.run_id = ANY (CAST(?1 AS bigint[]))
-ORDER BY k.name;
+SELECT l.name, l.value, w.id AS run FROM unnest(CAST(?1 AS bigint[])) AS w (id) CROSS JOIN LATERAL (
+	SELECT k.name, t.value FROM tag t JOIN key k ON k.id = t.key_id WHERE t.run_id = w.id ORDER BY k.name) AS l;
 -- name: environment_of_run as params_of_run
 SELECT k.name, v.value FROM environment v JOIN key k ON k.id = v.key_id WHERE v.run_id = ?1 ORDER BY k.name;
 -- name: segment_params_of_run as params_of_run
@@ -700,15 +701,17 @@ SELECT k.name, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step
 FROM metric m JOIN key k ON k.id = m.key_id WHERE m.run_id = ?1 ORDER BY k.name;
 -- name: metrics_of_runs
 -- postgresql:
-SELECT k.name, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step, m.last_step, m.min_step, m.max_step,
-	m.first_time, m.last_time, m.nonfinite_step, m.run_id AS run
-FROM metric m JOIN key k ON k.id = m.key_id WHERE m.run_id = ANY (CAST(?1 AS bigint[])) ORDER BY k.name;
+SELECT l.name, l.count, l.nonfinite, l.first, l.last, l.min, l.max, l.first_step, l.last_step, l.min_step, l.max_step,
+	l.first_time, l.last_time, l.nonfinite_step, w.id AS run
+FROM unnest(CAST(?1 AS bigint[])) AS w (id) CROSS JOIN LATERAL (
+	SELECT k.name, m.* FROM metric m JOIN key k ON k.id = m.key_id WHERE m.run_id = w.id ORDER BY k.name) AS l;
 -- name: some_metrics_of_runs as metrics_of_runs
 -- postgresql:
-SELECT k.name, m.count, m.nonfinite, m.first, m.last, m.min, m.max, m.first_step, m.last_step, m.min_step, m.max_step,
-	m.first_time, m.last_time, m.nonfinite_step, m.run_id AS run
-FROM metric m JOIN key k ON k.id = m.key_id
-WHERE m.run_id = ANY (CAST(?1 AS bigint[])) AND m.key_id = ANY (CAST(?2 AS bigint[])) ORDER BY k.name;
+SELECT l.name, l.count, l.nonfinite, l.first, l.last, l.min, l.max, l.first_step, l.last_step, l.min_step, l.max_step,
+	l.first_time, l.last_time, l.nonfinite_step, w.id AS run
+FROM unnest(CAST(?1 AS bigint[])) AS w (id) CROSS JOIN LATERAL (
+	SELECT k.name, m.* FROM metric m JOIN key k ON k.id = m.key_id
+	WHERE m.run_id = w.id AND m.key_id = ANY (CAST(?2 AS bigint[])) ORDER BY k.name) AS l;
 -- name: metric_keys_of_run
 SELECT key_id FROM metric INDEXED BY metric_by_run WHERE run_id = ?1 ORDER BY key_id;
 -- postgresql:
