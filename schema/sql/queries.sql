@@ -678,8 +678,8 @@ SELECT l.name, l.value, w.id AS run FROM unnest(CAST(?1 AS bigint[])) AS w (id) 
 SELECT key_id, value FROM param WHERE run_id = ?1;
 -- name: param_ids_of_runs
 -- postgresql:
-SELECT p.key_id, p.value, w.place FROM unnest(CAST(?1 AS bigint[])) WITH ORDINALITY AS w (id, place)
-	JOIN param p ON p.run_id = w.id ORDER BY w.place;
+SELECT l.key_id, l.value, w.place FROM unnest(CAST(?1 AS bigint[])) WITH ORDINALITY AS w (id, place)
+	CROSS JOIN LATERAL (SELECT key_id, value FROM param WHERE run_id = w.id OFFSET 0) AS l ORDER BY w.place;
 -- name: tags_of_run as params_of_run
 SELECT k.name, t.value FROM tag t JOIN key k ON k.id = t.key_id WHERE t.run_id = ?1 ORDER BY k.name;
 -- name: tags_of_runs as params_of_runs
@@ -761,8 +761,8 @@ ORDER BY m.id LIMIT ?5;
 SELECT k.name, a.kind, a.step, a.value FROM alert a JOIN key k ON k.id = a.key_id WHERE a.run_id = ?1 ORDER BY k.name;
 -- name: alerts_of_runs
 -- postgresql:
-SELECT k.name, a.kind, a.step, a.value, a.run_id AS run FROM alert a JOIN key k ON k.id = a.key_id
-WHERE a.run_id = ANY (CAST(?1 AS bigint[])) ORDER BY k.name;
+SELECT l.name, l.kind, l.step, l.value, w.id AS run FROM unnest(CAST(?1 AS bigint[])) AS w (id) CROSS JOIN LATERAL (
+	SELECT k.name, a.kind, a.step, a.value FROM alert a JOIN key k ON k.id = a.key_id WHERE a.run_id = w.id ORDER BY k.name) AS l;
 -- name: ranks_of_run
 SELECT rank, max(segment) AS segment, host, pid, max(last_ms) AS last_ms FROM writer WHERE run_id = ?1 AND rank >= 0 GROUP BY rank ORDER BY rank;
 -- postgresql:

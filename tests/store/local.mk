@@ -25,8 +25,12 @@ tests_store_gc_test_SOURCES = tests/store/gc_test.c $(store_test_helper)
 tests_store_gc_test_LDADD = $(store_test_libs)
 
 # A store of the first version, migrated.
-EXTRA_DIST += tests/store/migrate.py tests/store/old_1.sql tests/store/old_1.csv tests/store/lists.py
-TESTS += tests/store/migrate.py tests/store/lists.py
+EXTRA_DIST += tests/store/migrate.py tests/store/old_1.sql tests/store/old_1.csv
+TESTS += tests/store/migrate.py
+
+# Lists of runs beside each run alone.
+EXTRA_DIST += tests/store/lists.py
+TESTS += tests/store/lists.py
 
 # Points of ended runs as objects.
 EXTRA_DIST += tests/store/archive.py

@@ -235,8 +235,8 @@ static void put(struct cell *b, double x, double v)
 void points_spread(struct points_chart *c, uint32_t buckets)
 {
 	c->bucket_count = buckets;
-	c->begin = c->log ? log(c->from) : c->from;
-	c->width = ((c->log ? log(c->to) : c->to) - c->begin) / buckets;
+	c->begin = points_place(c, c->from);
+	c->width = (points_place(c, c->to) - c->begin) / buckets;
 	if (!(c->width > 0) || !isfinite(c->width))
 		c->width = 0;
 }

@@ -25,8 +25,9 @@ struct runs {
 	struct db *db;
 	struct arena *a;
 	struct err *err;
-	int64_t id;
-	struct query_run *one;
+	struct query_run *items;
+	size_t count;
+	int64_t id;         /* of the one */
 	struct map *places; /* int64 id -> struct query_run *; NULL: it is one */
 	struct buf ids;     /* as array.h has them */
 };
@@ -45,7 +46,7 @@ static struct query_run *run_of(const struct runs *o, struct db_rows *q, enum db
 	int64_t id;
 
 	if (!o->places)
-		return o->one;
+		return o->items;
 	id = db_i64(q, column);
 	place = map_get(o->places, &id, sizeof id);
 	return place ? *place : NULL;
@@ -137,7 +138,7 @@ static int load_chosen(const struct runs *o, const struct chosen *c)
 	int rc;
 
 	if (!o->places)
-		return chosen_load(c, o->db, o->id, o->a, o->one, o->err);
+		return chosen_load(c, o->db, o->id, o->a, o->items, o->err);
 	array_begin(&keys);
 	chosen_list_wanted(c, &keys);
 	rc = array_end(&keys) ? db_start(o->db, &q, DB_some_metrics_of_runs, o->err, "tt", o->ids.data, keys.data)
@@ -298,13 +299,12 @@ static int load_rows(const struct runs *o, size_t *ret)
 	return rc;
 }
 
-/* n of them, which lie one behind the other. */
-static int load(const struct runs *o, const struct detail_want *want, struct query_run *items, size_t n)
+static int load(const struct runs *o, const struct detail_want *want)
 {
 	size_t found, i;
 	int rc = load_rows(o, &found);
 
-	if (!rc && found < n)
+	if (!rc && found < o->count)
 		rc = ERR_NOENT;
 	if (!rc && want->parts & QUERY_PARAMS)
 		rc = load_words(o, false);
@@ -312,15 +312,15 @@ static int load(const struct runs *o, const struct detail_want *want, struct que
 		rc = load_words(o, true);
 	if (!rc && want->parts & (QUERY_METRICS | QUERY_ALERTS))
 		rc = load_metrics(o, want->chosen);
-	for (i = 0; i < n && !rc && want->parts & QUERY_ALERTS; i++)
-		rc = make_alerts(&items[i], o->a, o->err);
+	for (i = 0; i < o->count && !rc && want->parts & QUERY_ALERTS; i++)
+		rc = make_alerts(&o->items[i], o->a, o->err);
 	if (!rc && want->parts & QUERY_ALERTS)
 		rc = load_spikes(o);
-	for (i = 0; i < n && !rc; i++) {
+	for (i = 0; i < o->count && !rc; i++) {
 		if (want->chosen)
-			chosen_trim(want->chosen, &items[i]);
+			chosen_trim(want->chosen, &o->items[i]);
 		if (!(want->parts & QUERY_METRICS))
-			items[i].metric_count = 0;
+			o->items[i].metric_count = 0;
 	}
 	return rc;
 }
@@ -328,28 +328,28 @@ static int load(const struct runs *o, const struct detail_want *want, struct que
 int detail_load(struct db *d, int64_t run_id, const struct detail_want *want, struct arena *a, struct query_run *ret,
 		struct err *err)
 {
-	return load(&(struct runs){ .db = d, .a = a, .err = err, .id = run_id, .one = ret }, want, ret, 1);
+	return load(&(struct runs){ .db = d, .a = a, .err = err, .items = ret, .count = 1, .id = run_id }, want);
 }
 
-static int load_array(struct runs *o, const int64_t *ids, const struct detail_want *want, struct query_runs *ret)
+static int load_array(struct runs *o, const int64_t *ids, const struct detail_want *want)
 {
 	struct query_run **place;
 	size_t i;
 
-	for (i = 0; i < ret->count; i++) {
+	for (i = 0; i < o->count; i++) {
 		place = map_put(o->places, &ids[i], sizeof ids[i]);
 		if (!place)
 			return no_memory(o->err);
-		*place = &ret->items[i];
+		*place = &o->items[i];
 		array_int(&o->ids, ids[i]);
 	}
-	return array_end(&o->ids) ? load(o, want, ret->items, ret->count) : no_memory(o->err);
+	return array_end(&o->ids) ? load(o, want) : no_memory(o->err);
 }
 
 int detail_load_all(struct db *d, const int64_t *ids, const struct detail_want *want, struct arena *a,
 		    struct query_runs *ret, struct err *err)
 {
-	struct runs o = { .db = d, .a = a, .err = err };
+	struct runs o = { .db = d, .a = a, .err = err, .items = ret->items, .count = ret->count };
 	size_t i;
 	int rc = 0;
 
@@ -360,7 +360,7 @@ int detail_load_all(struct db *d, const int64_t *ids, const struct detail_want *
 	}
 	o.places = map_new(sizeof(struct query_run *));
 	array_begin(&o.ids);
-	rc = o.places ? load_array(&o, ids, want, ret) : no_memory(err);
+	rc = o.places ? load_array(&o, ids, want) : no_memory(err);
 	map_free(o.places);
 	buf_done(&o.ids);
 	return rc;

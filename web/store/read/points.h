@@ -105,7 +105,7 @@ struct points_chart {
 	double from, to;          /* the edges used, shared by all lines */
 	bool log;
 	uint32_t bucket_count;
-	double begin;             /* `from`; with log its logarithm */
+	double begin;             /* the place of `from` */
 	double width;             /* of a bucket; with log the logarithm of its factor; 0: all lies in the first */
 	struct points_line *lines;
 	size_t line_count;
@@ -116,6 +116,12 @@ struct points_chart {
 int points_chart(struct store *s, const struct points_chart_opts *o, struct arena *a, struct points_chart *ret,
 		 struct err *err);
 
+/* Where x lies on the axis: buckets are equally wide there. */
+static inline double points_place(const struct points_chart *c, double x)
+{
+	return c->log ? log(x) : x;
+}
+
 /* Sets bucket_count, begin and width by the edges. */
 void points_spread(struct points_chart *c, uint32_t buckets);
 
@@ -125,7 +131,7 @@ double points_edge(const struct points_chart *c, uint32_t i);
 /* The bucket of an x that lies between the edges. */
 static inline uint32_t points_bucket_of(const struct points_chart *c, double x)
 {
-	double at = c->width > 0 ? ((c->log ? log(x) : x) - c->begin) / c->width : 0;
+	double at = c->width > 0 ? (points_place(c, x) - c->begin) / c->width : 0;
 
 	return at < c->bucket_count - 1 ? (uint32_t)at : c->bucket_count - 1;
 }
