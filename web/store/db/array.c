@@ -30,3 +30,13 @@ const char *array_end(struct buf *b)
 	buf_addc(b, '}');
 	return buf_failed(b) ? NULL : b->data;
 }
+
+const char *array_of(struct buf *b, const int64_t *v, size_t n)
+{
+	size_t i;
+
+	array_begin(b);
+	for (i = 0; i < n; i++)
+		array_int(b, v[i]);
+	return array_end(b);
+}

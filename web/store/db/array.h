@@ -3,6 +3,7 @@
 #ifndef DPT_STORE_ARRAY_H
 #define DPT_STORE_ARRAY_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "tracker/base/buf.h"
@@ -11,5 +12,8 @@ void array_begin(struct buf *b); /* the caller's, for buf_done */
 void array_text(struct buf *b, const char *text);
 void array_int(struct buf *b, int64_t v);
 const char *array_end(struct buf *b); /* borrowed from b; NULL: out of memory */
+
+/* All three: n numbers. */
+const char *array_of(struct buf *b, const int64_t *v, size_t n);
 
 #endif

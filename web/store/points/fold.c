@@ -109,17 +109,14 @@ static int delete_rows(struct fold *f)
 /* The rows that are folded, of each run from its oldest on. */
 static int start_rows(struct fold *f, const struct fold_bound *bound, struct db_rows **ret)
 {
+	const char *ids;
 	struct buf runs;
-	size_t i;
 	int rc;
 
 	if (!db_shared(f->db))
 		return db_start(f->db, ret, DB_log_oldest, f->err, "");
-	array_begin(&runs);
-	for (i = 0; i < bound->run_count; i++)
-		array_int(&runs, bound->runs[i]);
-	rc = array_end(&runs) ? db_start(f->db, ret, DB_log_due, f->err, "it", bound->last_row, runs.data)
-			      : no_memory(f->err);
+	ids = array_of(&runs, bound->runs, bound->run_count);
+	rc = ids ? db_start(f->db, ret, DB_log_due, f->err, "it", bound->last_row, ids) : no_memory(f->err);
 	buf_done(&runs);
 	return rc;
 }

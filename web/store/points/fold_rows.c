@@ -227,10 +227,7 @@ int fold_rows_ahead(struct fold_rows *f, const int64_t *series, size_t n, struct
 	int rc;
 
 	forget_ahead(f);
-	array_begin(&first);
-	for (i = 0; i < n; i++)
-		array_int(&first, series[i]);
-	rc = series_ahead(f, array_end(&first), err);
+	rc = series_ahead(f, array_of(&first, series, n), err);
 	buf_done(&first);
 	array_begin(&first);
 	array_begin(&last);
@@ -253,15 +250,11 @@ int fold_rows_chunks_ahead(struct fold_rows *f, const int64_t *chunks, size_t n,
 {
 	struct db_rows *q;
 	struct buf ids;
-	size_t i;
 	int rc;
 
 	if (!n)
 		return 0;
-	array_begin(&ids);
-	for (i = 0; i < n; i++)
-		array_int(&ids, chunks[i]);
-	rc = array_end(&ids) ? db_start(f->db, &q, DB_chunk_get_all, err, "t", ids.data) : no_memory(err);
+	rc = array_of(&ids, chunks, n) ? db_start(f->db, &q, DB_chunk_get_all, err, "t", ids.data) : no_memory(err);
 	buf_done(&ids);
 	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_chunk_range_id);

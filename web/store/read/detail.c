@@ -341,9 +341,8 @@ static int load_array(struct runs *o, const int64_t *ids, const struct detail_wa
 		if (!place)
 			return no_memory(o->err);
 		*place = &o->items[i];
-		array_int(&o->ids, ids[i]);
 	}
-	return array_end(&o->ids) ? load(o, want) : no_memory(o->err);
+	return load(o, want);
 }
 
 int detail_load_all(struct db *d, const int64_t *ids, const struct detail_want *want, struct arena *a,
@@ -359,8 +358,7 @@ int detail_load_all(struct db *d, const int64_t *ids, const struct detail_want *
 		return rc;
 	}
 	o.places = map_new(sizeof(struct query_run *));
-	array_begin(&o.ids);
-	rc = o.places ? load_array(&o, ids, want) : no_memory(err);
+	rc = array_of(&o.ids, ids, o.count) && o.places ? load_array(&o, ids, want) : no_memory(err);
 	map_free(o.places);
 	buf_done(&o.ids);
 	return rc;

@@ -112,13 +112,8 @@ static int read_array(struct params *p, const char *ids, size_t n)
 static int read_all(struct params *p, const int64_t *ids, size_t n)
 {
 	struct buf list;
-	size_t i;
-	int rc;
+	int rc = read_array(p, array_of(&list, ids, n), n);
 
-	array_begin(&list);
-	for (i = 0; i < n; i++)
-		array_int(&list, ids[i]);
-	rc = read_array(p, array_end(&list), n);
 	buf_done(&list);
 	return rc;
 }
