@@ -471,6 +471,8 @@ SELECT data FROM chunk WHERE id = ?1;
 SELECT data FROM chunk WHERE id BETWEEN ?1 AND ?2 ORDER BY id DESC LIMIT 1;
 -- name: chunk_range
 SELECT id, data FROM chunk WHERE id BETWEEN ?1 AND ?2 ORDER BY id;
+-- name: chunk_ahead as chunk_range
+SELECT id, data FROM chunk WHERE id BETWEEN ?1 AND ?2 ORDER BY id;
 -- name: chunk_get_all as chunk_range
 -- postgresql:
 SELECT id, data FROM chunk WHERE id = ANY (CAST(?1 AS bigint[]));
@@ -643,8 +645,12 @@ DELETE FROM idempotency WHERE run_id = ?1 AND name IN (SELECT name FROM idempote
 SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, "user" AS user FROM run ORDER BY id;
 -- name: runs_since as runs_all
 SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, "user" AS user FROM run WHERE rev > ?1 ORDER BY id;
--- name: gone_rev_get
-SELECT coalesce(max(rev), 0) FROM gone;
+-- name: outlines_of
+SELECT coalesce(max(rev), 0) AS rev, coalesce((SELECT value FROM meta WHERE name = 'rows_of'), '') AS rows_of FROM gone;
+-- postgresql:
+SELECT coalesce((SELECT max(rev) FROM gone), 0) AS rev, concat_ws(' ', s.system_identifier,
+	substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), (SELECT oid FROM pg_database WHERE datname = current_database()),
+	pg_relation_filenode('counter')) AS rows_of FROM pg_control_system() s;
 -- name: gone_since
 SELECT run_id FROM gone WHERE rev > ?1;
 -- name: changed_since

@@ -223,7 +223,7 @@ static void pages(void **state)
 			 ERR_USAGE);
 }
 
-#define POINTS_MAX 12000
+#define POINTS_MAX 80000
 
 struct truth {
 	struct ingest_point p[POINTS_MAX];
@@ -365,11 +365,16 @@ static void check_bucket(const struct truth *t, const struct points_chart *chart
 	assert_true(b->max.x == high.x && b->max.value == high.value);
 }
 
-static void check_chart(struct helper *h, const char *run, const struct truth *t, uint32_t buckets, bool time, bool cut)
+struct view {
+	uint32_t buckets;
+	bool time;
+	double from, to; /* NaN: the series' ends */
+};
+
+static void check_chart(struct helper *h, const char *run, const struct truth *t, const struct view *v)
 {
-	struct points_chart_opts o = { .sel = { .runs = &run, .run_count = 1, .rank = -1 }, .buckets = buckets,
-				       .x = time ? POINTS_X_TIME : POINTS_X_STEP, .from = cut ? 10 : NAN,
-				       .to = cut ? 33 : NAN };
+	struct points_chart_opts o = { .sel = { .runs = &run, .run_count = 1, .rank = -1 }, .buckets = v->buckets,
+				       .x = v->time ? POINTS_X_TIME : POINTS_X_STEP, .from = v->from, .to = v->to };
 	struct arena *a = arena_new();
 	struct points_chart chart;
 	struct err err = ERR_INIT;
@@ -379,15 +384,15 @@ static void check_chart(struct helper *h, const char *run, const struct truth *t
 	if (points_chart(h->s, &o, a, &chart, &err))
 		fail_msg("%s", err.text);
 	for (i = 0; i < t->count; i++) {
-		double x = time ? t->p[i].wall_time : (double)t->p[i].step;
+		double x = v->time ? t->p[i].wall_time : (double)t->p[i].step;
 
 		want += x >= chart.from && x <= chart.to;
-		if (!cut)
+		if (isnan(v->from))
 			assert_true(x >= chart.from && x <= chart.to);
 	}
 	assert_int_equal(chart.line_count, want > 0);
 	for (i = 0; chart.line_count && i < chart.lines[0].bucket_count; i++) {
-		check_bucket(t, &chart, &chart.lines[0].buckets[i], time);
+		check_bucket(t, &chart, &chart.lines[0].buckets[i], v->time);
 		inside += chart.lines[0].buckets[i].count;
 	}
 	assert_int_equal(inside, want);
@@ -415,8 +420,38 @@ static void charts(void **state)
 			helper_reopen(h);
 		}
 		log_points(h, run, &t, 1 + draw() % 60, kind);
-		for (view = 0; view < (t.count > 1000 ? 12 : 34); view++)
-			check_chart(h, run, &t, 1 + (uint32_t)(draw() % 40), draw() & 1, draw() & 1);
+		for (view = 0; view < (t.count > 1000 ? 12 : 34); view++) {
+			bool cut = draw() & 1;
+
+			check_chart(h, run, &t, &(struct view){ .buckets = 1 + (uint32_t)(draw() % 40),
+								.time = draw() & 1, .from = cut ? 10 : NAN,
+								.to = cut ? 33 : NAN });
+		}
+	}
+}
+
+/* Chunks are read one by one or several ahead, are kept, and make room for others: in an address of which nearly
+ * nothing is kept, too. */
+static void charts_of_many_chunks(void **state)
+{
+	static struct truth t;
+	struct helper *h = *state;
+	struct ingest_result res;
+	char run[40];
+	int view;
+
+	put(h, (struct ingest_op){ .kind = &change_run_new, .name = "r" }, &res);
+	memcpy(run, res.id, sizeof run);
+	for (t.count = 0; t.count + 4000 <= sizeof t.p / sizeof t.p[0];)
+		log_points(h, run, &t, 4000, 3);
+	for (view = 0; view < 40; view++) {
+		double a = (double)(draw() % (2 * t.count)), b = (double)(draw() % (2 * t.count));
+
+		if (view % 20 == 0)
+			helper_reopen_with(h, &(struct store_opts){ .cache_mib = view ? 1 : 64 });
+		check_chart(h, run, &t, &(struct view){ .buckets = 1 + (uint32_t)(draw() % 60),
+							.from = view % 5 ? fmin(a, b) : NAN,
+							.to = view % 5 ? fmax(a, b) : NAN });
 	}
 }
 
@@ -588,6 +623,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(pages, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(raw_points, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(charts, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(charts_of_many_chunks, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(charts_join_segments, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(searches_take_any_new_id, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(many_restarts_hide_alike, helper_setup, helper_teardown),

@@ -310,8 +310,8 @@ static int serve_run(int argc, char **argv, struct err *err)
 		{ "max-artifact-mib", FLAG_NUMBER, "N", "largest artifact taken, in MiB (default: 1048576)",
 		  &o.artifact_mib, 1, 1048576 },
 		{ "cache-mib", FLAG_NUMBER, "N",
-		  "about what is remembered of the rows of a store in PostgreSQL, in MiB (default: 256)", &o.cache_mib,
-		  1, 65536 },
+		  "about what is remembered of the rows of a store in PostgreSQL, in MiB (default: 256), and half "
+		  "as much again of the points that charts show", &o.cache_mib, 1, 65536 },
 		{ "tls-cert", FLAG_PATH, "FILE", "serve HTTPS with this certificate (PEM, its chain behind it)",
 		  &o.tls_cert, 0, 0 },
 		{ "tls-key", FLAG_PATH, "FILE", "the certificate's private key (PEM)", &o.tls_key, 0, 0 },

@@ -48,7 +48,7 @@ libwebstore_la_SOURCES = \
 	web/store/read/columns.c web/store/read/columns.h \
 	web/store/db/array.c web/store/db/array.h \
 	web/store/db/batch.c web/store/db/batch.h \
-	web/store/db/blob_sqlite.c web/store/db/blob.h \
+	web/store/db/blob_sqlite.c web/store/db/blob_pg.c web/store/db/blob.h \
 	web/store/db/copy.c web/store/db/copy.h \
 	web/store/db/db.c web/store/db/db.h web/store/db/db_open.c web/store/db/engine.h \
 	web/store/db/db_pg.c web/store/db/pg_inside.h web/store/db/pg_link.c \

@@ -97,6 +97,14 @@ static int take_lock(struct store *s, struct err *err)
 	return 0;
 }
 
+/* A store in a file has its chunks at hand. */
+static uint64_t chunk_bytes(const struct store_opts *o)
+{
+	uint64_t mib = o->cache_mib > 0 ? (uint64_t)o->cache_mib : STORE_CACHE_MIB;
+
+	return db_is_address(o->db_path) ? mib << 19 : 0;
+}
+
 static int keep_folders(struct store *s, const struct store_opts *o, struct err *err)
 {
 	const struct archives_source archives = archiver_source(s);
@@ -105,7 +113,7 @@ static int keep_folders(struct store *s, const struct store_opts *o, struct err 
 	s->background = work_new();
 	s->columns = columns_new();
 	s->keysets = keysets_new();
-	s->outlines = outlines_new();
+	s->outlines = outlines_new(chunk_bytes(o));
 	s->archives = archives_new(&archives);
 	pthread_mutex_init(&s->checked_lock, NULL);
 	if (!s->work || !s->background || !s->columns || !s->keysets || !s->outlines || !s->archives)

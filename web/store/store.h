@@ -14,6 +14,8 @@
 
 struct store;
 
+#define STORE_CACHE_MIB 256
+
 struct store_opts {
 	/* required; file and lock are made when absent, the folder must exist; or postgresql://…, the address of a
 	 * database where several processes keep one store */
@@ -27,7 +29,9 @@ struct store_opts {
 	uint64_t artifact_max; /* bytes of one; 0: 1 TiB */
 	int max_readers;       /* read-only connections kept; 0: 4 */
 	int wal_limit_bytes;   /* checkpoint when the log file is longer; 0: 8 MiB */
-	int cache_mib;         /* about what is remembered of the rows of an address; 0: 256 */
+	/* about what is remembered of the rows of an address, and half as much again of the points that its charts
+	 * show; 0: STORE_CACHE_MIB */
+	int cache_mib;
 	size_t queue_bytes;    /* of operations that wait for the disk; beyond it callers wait too; 0: 32 MiB */
 	bool read_when_full;   /* when the disk has no room to open it, only read: changes are ERR_NOSPC */
 	bool no_fold;          /* tests only: leave the ingest log unfolded */
@@ -115,7 +119,7 @@ struct store_stats {
 	uint64_t commits, batches, points;   /* since open */
 	uint64_t log_rows, log_points;       /* accepted, not folded yet */
 	uint64_t db_bytes, wal_bytes;
-	uint64_t sqlite_bytes, outline_bytes; /* of memory: connections and their pages; outlines of charted chunks */
+	uint64_t sqlite_bytes, outline_bytes; /* of memory: connections and their pages; what charts keep */
 	uint64_t records_bad;                /* well framed but not applied, since open */
 	bool archives; /* points of ended runs may move to an object store; what follows is since open */
 	uint64_t archived_runs, archived_series, archived_points, archived_bytes; /* bytes: of their objects */

@@ -193,7 +193,8 @@ static void store_metrics(struct buf *out, const struct store_stats *s)
 	metric(out, "dptrack_store_sqlite_memory_bytes", "gauge",
 	       "Memory of SQLite: connections and the pages they keep.", (double)s->sqlite_bytes);
 	metric(out, "dptrack_store_outline_memory_bytes", "gauge",
-	       "Memory of what charts keep of folded points; at most 48 MB.", (double)s->outline_bytes);
+	       "Memory of what charts keep of folded points; at most 48 MB, with PostgreSQL half of --cache-mib more.",
+	       (double)s->outline_bytes);
 	metric(out, "dptrack_store_records_bad_total", "counter", "Journal records kept but not applied.",
 	       (double)s->records_bad);
 	metric(out, "dptrack_store_write_error", "gauge", "1 while the last commit failed.", s->write_error ? 1 : 0);

@@ -1,5 +1,6 @@
 /* blob.h: parts of the bytes in one column of one row, without reading the rest of them. Used as its connection is,
- * inside one snapshot. Knows nothing of what the bytes mean. */
+ * inside one snapshot. Knows nothing of what the bytes mean. Where a row costs a round trip all its bytes are read, and
+ * more rows with it when rows are asked for in their order. */
 #ifndef DPT_STORE_BLOB_H
 #define DPT_STORE_BLOB_H
 
@@ -10,10 +11,10 @@
 
 struct blob;
 
-/* Where it lies; row: the query that reads all of it as its first column, by the row's id. */
+/* Where it lies; rows: the query of the ids from ?1 to ?2 in their order: the id, then all bytes. */
 struct blob_column {
 	const char *table, *column;
-	enum db_query row;
+	enum db_query rows;
 };
 
 /* *io is NULL or a blob of the same column, which moves to the row, cheaply. On failure it still wants blob_close. */

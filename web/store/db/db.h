@@ -28,6 +28,7 @@ enum db_column {
 };
 
 #define DB_PAGE_BYTES 4096 /* what the query free_pages counts */
+#define DB_ROWS_OF_BYTES 160 /* room for what changes_now says of whose rows these are */
 
 struct db;
 struct db_rows; /* of one query of a connection, which can be under way once at a time */

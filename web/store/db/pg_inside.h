@@ -58,6 +58,12 @@ static inline struct pg_rows *pg_rows(struct db_rows *q)
 
 extern const struct db_engine pg_engine;
 
+/* blob_pg.c */
+int pg_blob_open(struct blob **io, struct db *d, const struct blob_column *of, int64_t id, struct err *err);
+void pg_blob_close(struct blob *b);
+size_t pg_blob_bytes(const struct blob *b);
+int pg_blob_read(struct blob *b, void *to, size_t from, size_t n, struct err *err);
+
 /* pg_link.c: a connection to the address, in pipeline mode, in p, whose other members stay. */
 int pg_connect(struct pg_db *p, struct err *err);
 void pg_disconnect(struct pg_db *p);

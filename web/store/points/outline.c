@@ -3,19 +3,29 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "web/store/db/db.h"
 
 #define PLACES 10000 /* 48 MB at most: the chunks of 20 million points */
 
 struct kept {
 	int64_t chunk;
 	struct outline *outline;
+	unsigned char *bytes; /* of the chunk; NULL: not kept */
+	size_t len;
 };
 
 struct outlines {
 	pthread_rwlock_t lock;
 	int64_t rev;
+	char rows_of[DB_ROWS_OF_BYTES];
+	uint64_t generation;
+	uint64_t chunk_bytes, chunk_bytes_max;
 	size_t count;
+	size_t hand; /* the place whose bytes go next */
 	struct kept places[PLACES];
 };
 
@@ -87,13 +97,24 @@ void outline_describe(struct outline *ret, const struct chunk *c, const struct s
 	}
 }
 
-struct outlines *outlines_new(void)
+struct outlines *outlines_new(uint64_t chunk_bytes)
 {
 	struct outlines *o = calloc(1, sizeof *o);
 
-	if (o)
-		pthread_rwlock_init(&o->lock, NULL);
+	if (!o)
+		return NULL;
+	pthread_rwlock_init(&o->lock, NULL);
+	o->chunk_bytes_max = chunk_bytes;
+	o->generation = 1;
 	return o;
+}
+
+static void drop_bytes(struct outlines *o, struct kept *p)
+{
+	free(p->bytes);
+	o->chunk_bytes -= p->len;
+	p->bytes = NULL;
+	p->len = 0;
 }
 
 static void forget(struct outlines *o)
@@ -101,6 +122,7 @@ static void forget(struct outlines *o)
 	size_t i;
 
 	for (i = 0; i < PLACES; i++) {
+		drop_bytes(o, &o->places[i]);
 		free(o->places[i].outline);
 		o->places[i].outline = NULL;
 	}
@@ -116,21 +138,47 @@ void outlines_free(struct outlines *o)
 	free(o);
 }
 
+uint64_t outlines_generation(struct outlines *o, int64_t rev, const char *rows_of)
+{
+	uint64_t generation;
+	bool other;
+
+	pthread_rwlock_wrlock(&o->lock);
+	other = strcmp(o->rows_of, rows_of) != 0;
+	if (other || rev > o->rev) {
+		forget(o);
+		snprintf(o->rows_of, sizeof o->rows_of, "%s", rows_of);
+		o->rev = rev;
+		o->generation++;
+	}
+	generation = rev == o->rev ? o->generation : 0;
+	pthread_rwlock_unlock(&o->lock);
+	return generation;
+}
+
 /* Chunks of one series lie side by side. */
 static size_t stored_path(int64_t chunk)
 {
 	return (size_t)((uint64_t)chunk + ((uint64_t)chunk >> 20) * 2654435761u) % PLACES;
 }
 
-const struct outline *outlines_get(struct outlines *o, const struct outline_key *k)
+/* Under the lock. */
+static bool has(const struct outlines *o, const struct kept *p, const struct outline_key *k)
+{
+	return p->outline && p->chunk == k->chunk && o->generation == k->generation;
+}
+
+bool outlines_get(struct outlines *o, const struct outline_key *k, struct outline_known *ret)
 {
 	const struct kept *p = &o->places[stored_path(k->chunk)];
 
 	pthread_rwlock_rdlock(&o->lock);
-	if (p->outline && p->chunk == k->chunk && o->rev == k->rev)
-		return p->outline;
+	if (has(o, p, k)) {
+		*ret = (struct outline_known){ p->outline, p->bytes, p->len };
+		return true;
+	}
 	pthread_rwlock_unlock(&o->lock);
-	return NULL;
+	return false;
 }
 
 void outlines_release(struct outlines *o)
@@ -138,12 +186,17 @@ void outlines_release(struct outlines *o)
 	pthread_rwlock_unlock(&o->lock);
 }
 
+bool outlines_want_bytes(const struct outlines *o)
+{
+	return o->chunk_bytes_max > 0;
+}
+
 uint64_t outlines_bytes(struct outlines *o)
 {
 	uint64_t bytes;
 
 	pthread_rwlock_rdlock(&o->lock);
-	bytes = o->count * sizeof(struct outline);
+	bytes = o->count * sizeof(struct outline) + o->chunk_bytes;
 	pthread_rwlock_unlock(&o->lock);
 	return bytes;
 }
@@ -153,16 +206,41 @@ void outlines_put(struct outlines *o, const struct outline_key *k, struct outlin
 	struct kept *p = &o->places[stored_path(k->chunk)];
 
 	pthread_rwlock_wrlock(&o->lock);
-	if (k->rev > o->rev) {
-		forget(o);
-		o->rev = k->rev;
-	}
-	if (k->rev == o->rev) {
+	if (k->generation == o->generation) {
 		o->count += !p->outline;
+		drop_bytes(o, p);
 		free(p->outline);
-		*p = (struct kept){ k->chunk, outline };
+		*p = (struct kept){ .chunk = k->chunk, .outline = outline };
 		outline = NULL;
 	}
 	pthread_rwlock_unlock(&o->lock);
 	free(outline);
+}
+
+static void make_room(struct outlines *o, size_t len)
+{
+	while (o->chunk_bytes + len > o->chunk_bytes_max) {
+		drop_bytes(o, &o->places[o->hand]);
+		o->hand = (o->hand + 1) % PLACES;
+	}
+}
+
+void outlines_put_bytes(struct outlines *o, const struct outline_key *k, const void *bytes, size_t len)
+{
+	struct kept *p = &o->places[stored_path(k->chunk)];
+	unsigned char *copy = len && len <= o->chunk_bytes_max ? malloc(len) : NULL;
+
+	if (!copy)
+		return;
+	memcpy(copy, bytes, len);
+	pthread_rwlock_wrlock(&o->lock);
+	if (has(o, p, k) && !p->bytes) {
+		make_room(o, len);
+		p->bytes = copy;
+		p->len = len;
+		o->chunk_bytes += len;
+		copy = NULL;
+	}
+	pthread_rwlock_unlock(&o->lock);
+	free(copy);
 }

@@ -1,7 +1,7 @@
 /* outline.h: what a chart needs to know of a chunk without its points: of each group of 64, and of all of them, the
  * ends and extremes, by step and by time. Outlines of full chunks (which never change) are kept in memory, so that a
- * chart of a long series decodes only the groups that the edge of a bucket cuts. Bounded; any thread. Private to
- * web/store. */
+ * chart of a long series decodes only the groups that the edge of a bucket cuts. Where a store is an address, the bytes
+ * of those chunks are kept, too, which spares a round trip each. Bounded; any thread. Private to web/store. */
 #ifndef DPT_STORE_OUTLINE_H
 #define DPT_STORE_OUTLINE_H
 
@@ -39,22 +39,41 @@ void outline_describe(struct outline *ret, const struct chunk *c, const struct s
 
 struct outlines;
 
-struct outlines *outlines_new(void);    /* NULL when out of memory */
+/* chunk_bytes: of chunks kept beside their outlines; 0: none are. NULL when out of memory. */
+struct outlines *outlines_new(uint64_t chunk_bytes);
 void outlines_free(struct outlines *o); /* NULL is fine */
 
-/* Ids of series may be given anew after a removal: rev is that of the newest removal in the caller's snapshot. Outlines
- * of another rev are not given, and not kept. */
+/* Ids of series may be given anew after a removal, or by a database that went back to an earlier state: rev is that of
+ * the newest removal in the caller's snapshot, rows_of says whose rows these are (the query outlines_of). Returns what
+ * its keys begin with (0: a newer snapshot is known); what a newer one makes invalid is forgotten. */
+uint64_t outlines_generation(struct outlines *o, int64_t rev, const char *rows_of);
+
+/* Outlines of another generation are not given, and not kept. */
 struct outline_key {
-	int64_t rev, chunk;
+	uint64_t generation;
+	int64_t chunk;
 };
 
-/* Borrowed until outlines_release, which is only called after one was given; NULL: not known. */
-const struct outline *outlines_get(struct outlines *o, const struct outline_key *k);
+/* An outline, and the chunk's bytes if those are kept. */
+struct outline_known {
+	const struct outline *outline;
+	const unsigned char *bytes; /* NULL: not kept */
+	size_t len;
+};
+
+/* *ret is borrowed until outlines_release, which is only called after true; false: not known. */
+bool outlines_get(struct outlines *o, const struct outline_key *k, struct outline_known *ret);
 void outlines_release(struct outlines *o);
 
-uint64_t outlines_bytes(struct outlines *o); /* at most 10,000 outlines: the chunks of 20 million points */
+bool outlines_want_bytes(const struct outlines *o); /* whether it keeps chunks, too */
+
+/* Of memory: at most 10,000 outlines (the chunks of 20 million points), and chunk_bytes. */
+uint64_t outlines_bytes(struct outlines *o);
 
 /* Takes outline (from malloc) over. */
 void outlines_put(struct outlines *o, const struct outline_key *k, struct outline *outline);
+
+/* Copies the bytes of a chunk whose outline is there; others make room. */
+void outlines_put_bytes(struct outlines *o, const struct outline_key *k, const void *bytes, size_t len);
 
 #endif

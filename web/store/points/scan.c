@@ -68,7 +68,10 @@ struct scan_group_source {
 	struct db *d;
 	int64_t id;
 	struct blob *blob;
-	bool open, whole; /* blob, or entry, is that of id; all of it lies in bytes */
+	bool open; /* blob, or entry, is that of id */
+	const unsigned char *whole; /* all of it; NULL: not read, or in part */
+	size_t len;                 /* of whole */
+	bool wants_whole;           /* chunks that were read are kept */
 	unsigned char *bytes;
 	size_t cap;
 	struct archived archived; /* of the series, once it is known that it lies there */
@@ -102,7 +105,7 @@ static int open_archived(struct scan_group_source *p, int rc, struct err *err)
 
 static int open_bytes(struct scan_group_source *p, struct err *err)
 {
-	static const struct blob_column data = { "chunk", "data", DB_chunk_get };
+	static const struct blob_column data = { "chunk", "data", DB_chunk_ahead };
 	int rc = 0;
 
 	if (!p->open && p->archived.index)
@@ -136,26 +139,11 @@ static int read_bytes(struct scan_group_source *p, size_t from, size_t n, struct
 static void next_chunk(struct scan_group_source *p, int64_t id)
 {
 	p->id = id;
-	p->open = p->whole = false;
+	p->open = false;
+	p->whole = NULL;
 }
 
-int scan_group(struct scan_group_source *from, const struct outline *o, unsigned group, struct sum_point *ret,
-	       struct err *err)
-{
-	const struct chunk_span *at = &o->span[group];
-	int rc;
-
-	if (from->whole)
-		return chunk_span_points(at, from->bytes + at->offset, ret) ? scan_damaged(err, "chunk", from->id) : 0;
-	rc = open_bytes(from, err);
-	if (!rc && count_bytes(from) < (size_t)at->offset + at->len + CHUNK_PAD)
-		rc = scan_damaged(err, "chunk", from->id);
-	if (!rc)
-		rc = read_bytes(from, at->offset, at->len + CHUNK_PAD, err);
-	return !rc && chunk_span_points(at, from->bytes, ret) ? scan_damaged(err, "chunk", from->id) : rc;
-}
-
-static int read_chunk(struct scan_group_source *p, struct chunk *ret, struct sum_point *points, struct err *err)
+static int read_whole(struct scan_group_source *p, struct err *err)
 {
 	int rc = open_bytes(p, err);
 	size_t len;
@@ -166,13 +154,62 @@ static int read_chunk(struct scan_group_source *p, struct chunk *ret, struct sum
 	rc = read_bytes(p, 0, len, err);
 	if (rc)
 		return rc;
-	p->whole = true;
-	return chunk_open(ret, p->bytes, len) || chunk_points(ret, points) ? scan_damaged(err, "chunk", p->id) : 0;
+	p->whole = p->bytes;
+	p->len = len;
+	return 0;
+}
+
+static int read_span(struct scan_group_source *p, const struct chunk_span *at, struct err *err)
+{
+	int rc = open_bytes(p, err);
+
+	if (!rc && count_bytes(p) < (size_t)at->offset + at->len + CHUNK_PAD)
+		rc = scan_damaged(err, "chunk", p->id);
+	return rc ? rc : read_bytes(p, at->offset, at->len + CHUNK_PAD, err);
+}
+
+int scan_group(struct scan_group_source *from, const struct outline *o, unsigned group, struct sum_point *ret,
+	       struct err *err)
+{
+	const struct chunk_span *at = &o->span[group];
+	const unsigned char *bytes;
+	int rc = 0;
+
+	if (!from->whole)
+		rc = from->wants_whole ? read_whole(from, err) : read_span(from, at, err);
+	if (rc)
+		return rc;
+	if (from->whole && from->len < (size_t)at->offset + at->len + CHUNK_PAD)
+		return scan_damaged(err, "chunk", from->id);
+	bytes = from->whole ? from->whole + at->offset : from->bytes;
+	return chunk_span_points(at, bytes, ret) ? scan_damaged(err, "chunk", from->id) : 0;
+}
+
+static int read_chunk(struct scan_group_source *p, struct chunk *ret, struct sum_point *points, struct err *err)
+{
+	int rc = read_whole(p, err);
+
+	if (rc)
+		return rc;
+	return chunk_open(ret, p->whole, p->len) || chunk_points(ret, points) ? scan_damaged(err, "chunk", p->id) : 0;
+}
+
+static struct outline_key key_of(const struct scan_group_source *p, const struct scan_parts *o)
+{
+	return (struct outline_key){ o->outlines_generation, p->id };
+}
+
+static void keep_whole(const struct scan_group_source *p, const struct scan_parts *o)
+{
+	const struct outline_key key = key_of(p, o);
+
+	if (p->wants_whole && p->whole)
+		outlines_put_bytes(o->outlines, &key, p->whole, p->len);
 }
 
 static int give_read(struct scan_group_source *p, bool full, const struct scan_parts *o, struct err *err)
 {
-	const struct outline_key key = { o->outlines_rev, p->id };
+	const struct outline_key key = key_of(p, o);
 	struct sum_point points[CHUNK_POINTS];
 	struct outline *outline;
 	struct chunk c;
@@ -186,23 +223,30 @@ static int give_read(struct scan_group_source *p, bool full, const struct scan_p
 	outline_describe(outline, &c, points);
 	rc = o->outline(o->arg, outline, p, err);
 	outlines_put(o->outlines, &key, outline);
+	keep_whole(p, o);
 	return rc;
 }
 
 /* 1 when it was given (or is not wanted), 0 when its outline is not known. */
 static int give_known(struct scan_group_source *p, const struct scan_parts *o, struct err *err)
 {
-	const struct outline *k = outlines_get(o->outlines, &(struct outline_key){ o->outlines_rev, p->id });
+	const struct outline_key key = key_of(p, o);
+	struct outline_known k;
 	struct sum_point low, high;
 	int rc = 0;
 
-	if (!k)
+	if (!outlines_get(o->outlines, &key, &k))
 		return 0;
-	low = (struct sum_point){ k->all.min_step, k->min_time, 0 };
-	high = (struct sum_point){ k->all.max_step, k->max_time, 0 };
+	p->whole = k.bytes;
+	p->len = k.len;
+	low = (struct sum_point){ k.outline->all.min_step, k.outline->min_time, 0 };
+	high = (struct sum_point){ k.outline->all.max_step, k.outline->max_time, 0 };
 	if (o->want(o->arg, &low, &high))
-		rc = o->outline(o->arg, k, p, err);
+		rc = o->outline(o->arg, k.outline, p, err);
 	outlines_release(o->outlines);
+	if (!k.bytes)
+		keep_whole(p, o);
+	p->whole = NULL; /* may be gone by now */
 	return rc ? rc : 1;
 }
 
@@ -237,7 +281,7 @@ static int give_heads(struct scan_group_source *p, int64_t series, int64_t numbe
 /* Outlines that are known cost no look at the file; from the first unknown one on the rows are walked. */
 int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struct scan_parts *o, struct err *err)
 {
-	struct scan_group_source p = { .d = d };
+	struct scan_group_source p = { .d = d, .wants_whole = outlines_want_bytes(o->outlines) };
 	int64_t number = 0, full = (int64_t)(folded / CHUNK_POINTS);
 	int rc = 1;
 

@@ -33,7 +33,7 @@ struct scan_parts {
 	int (*points)(void *arg, const struct sum_point *points, size_t n, struct err *err);
 	void *arg;
 	struct outlines *outlines;
-	int64_t outlines_rev; /* of the newest removal in d's snapshot */
+	uint64_t outlines_generation; /* that of d's snapshot */
 };
 
 /* folded: how many points of the series lie in chunks. */

@@ -32,7 +32,7 @@ struct chart {
 	const struct points_chart_opts *o;
 	struct db *d;
 	struct outlines *outlines;
-	int64_t outlines_rev;
+	uint64_t outlines_generation; /* of d's snapshot */
 	struct arena *a;
 	struct pick_run *runs;
 	struct tail **tails; /* of each run's series: what is not folded yet */
@@ -151,7 +151,7 @@ static int scan_parts(struct sweep *f, const struct pick_series *s, struct scan_
 
 	o.arg = f;
 	o.outlines = c->outlines;
-	o.outlines_rev = c->outlines_rev;
+	o.outlines_generation = c->outlines_generation;
 	return scan_series_parts(c->d, s->id, s->folded.count, &o, c->err);
 }
 
@@ -513,6 +513,19 @@ static int draw(struct chart *c, struct points_chart *ret)
 	return rc;
 }
 
+static int find_generation(struct chart *c)
+{
+	struct db_rows *q;
+	int rc = db_start(c->d, &q, DB_outlines_of, c->err, "");
+
+	if (rc || (rc = db_next(c->d, q, c->err)) <= 0)
+		return rc;
+	c->outlines_generation = outlines_generation(c->outlines, db_i64(q, COL_outlines_of_rev),
+						     db_str(q, COL_outlines_of_rows_of));
+	db_stop(q);
+	return 0;
+}
+
 int points_chart(struct store *s, const struct points_chart_opts *o, struct arena *a, struct points_chart *ret,
 		 struct err *err)
 {
@@ -527,8 +540,7 @@ int points_chart(struct store *s, const struct points_chart_opts *o, struct aren
 	if (rc)
 		return rc;
 	c.outlines = s->outlines;
-	rc = db_int(c.d, &c.outlines_rev, DB_gone_rev_get, c.err, "");
-	rc = rc < 0 ? rc : 0;
+	rc = find_generation(&c);
 	if (!rc)
 		rc = draw(&c, &chart);
 	readers_give(s, c.d);

@@ -27,7 +27,7 @@ struct columns {
 	pthread_mutex_t lock;
 	bool loaded;
 	uint64_t rev, clock;
-	char rows_of[160]; /* whose rows these are (the query changes_now) */
+	char rows_of[DB_ROWS_OF_BYTES]; /* whose rows these are (the query changes_now) */
 	struct columns_row *rows;
 	size_t count, cap;
 	size_t changes; /* since everything was read: their old texts still take room */

@@ -11,7 +11,6 @@
 
 #define BYTES_MAX ((size_t)64 << 20) /* of ids; beyond that everything is forgotten */
 #define RUNS_MAX 200000
-#define ROWS_OF_BYTES 160
 
 struct seen {
 	uint64_t rev;
@@ -23,7 +22,7 @@ struct keysets {
 	struct map *sets; /* ids -> struct keyset * */
 	struct map *runs; /* int64 id of a run -> struct seen */
 	size_t bytes;
-	char rows_of[ROWS_OF_BYTES]; /* whose sets these are */
+	char rows_of[DB_ROWS_OF_BYTES]; /* whose sets these are */
 };
 
 static int no_memory(struct err *err)
@@ -157,7 +156,7 @@ static struct keyset *known(struct keysets *k, int64_t run, uint64_t rev)
 
 int keysets_renew(struct keysets *k, struct db *d, struct err *err)
 {
-	char rows_of[ROWS_OF_BYTES] = "";
+	char rows_of[DB_ROWS_OF_BYTES] = "";
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_changes_now, err, "");
 

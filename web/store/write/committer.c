@@ -23,7 +23,6 @@
 
 #define QUEUE_BYTES ((size_t)32 << 20)
 #define LOST_EVERY_S 5.0 /* under a lease that lasts longer */
-#define CACHE_MIB 256
 #define WAL_LIMIT (8 << 20)
 #define TRIES 8 /* of a group that lost to another process's */
 
@@ -47,6 +46,11 @@ struct committer {
 	struct store_stats stats;
 };
 
+static size_t cache_bytes(const struct store_opts *o)
+{
+	return (size_t)(o->cache_mib > 0 ? o->cache_mib : STORE_CACHE_MIB) << 20;
+}
+
 static int open_db(struct committer *w, const struct store_opts *opts, struct err *err)
 {
 	const char *path = opts->db_path;
@@ -67,8 +71,7 @@ static int open_db(struct committer *w, const struct store_opts *opts, struct er
 		rc = err_set(err, ERR_USAGE, "%s is half a store: finish the dptrack migrate that was filling it",
 			     shown);
 	}
-	return rc < 0 ? rc : state_new(&w->tx.state, w->tx.db,
-					     (size_t)(opts->cache_mib > 0 ? opts->cache_mib : CACHE_MIB) << 20, err);
+	return rc < 0 ? rc : state_new(&w->tx.state, w->tx.db, cache_bytes(opts), err);
 }
 
 /* Nobody may be left who writes, and finds that the database is back. */

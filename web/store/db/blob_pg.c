@@ -1,0 +1,137 @@
+/* blob_pg.c: bytes of rows of PostgreSQL. A row is a round trip, so rows are read ahead: one, and twice as many each
+ * time when the next one asked for lies close behind those that were read. */
+#include "config.h"
+
+#include "web/store/db/pg_inside.h"
+
+#ifdef HAVE_LIBPQ
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/buf.h"
+
+#define AHEAD_MAX 64
+#define AHEAD_BYTES ((size_t)1 << 30)
+
+struct ahead_row {
+	int64_t id;
+	size_t from, n; /* in bytes */
+};
+
+struct pg_blob {
+	struct blob blob; /* first: a blob is cast back to this */
+	struct buf bytes;
+	struct ahead_row row[AHEAD_MAX];
+	int count, now; /* rows that were read; the one that the blob stands at */
+	int64_t first;  /* these ids were asked for */
+	int asked;
+};
+
+static struct pg_blob *pg_blob(struct blob *b)
+{
+	return (struct pg_blob *)(void *)b;
+}
+
+static bool find(struct pg_blob *b, int64_t id)
+{
+	for (int i = 0; i < b->count; i++) {
+		if (b->row[i].id == id) {
+			b->now = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static int keep_row(struct pg_blob *b, struct db_rows *q, struct err *err)
+{
+	struct ahead_row *r = &b->row[b->count];
+
+	r->id = db_i64(q, 0);
+	r->from = b->bytes.len;
+	r->n = db_bytes(q, 1);
+	if (r->n)
+		buf_add(&b->bytes, db_blob(q, 1), r->n);
+	if (buf_failed(&b->bytes))
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	b->count++;
+	return 0;
+}
+
+/* How many rows the next query takes. */
+static int rows_from(const struct pg_blob *b, int64_t id)
+{
+	int64_t gap = id - (b->first + b->asked);
+
+	if (!b->asked || gap < 0 || gap > b->asked)
+		return 1;
+	return b->asked < AHEAD_MAX ? b->asked * 2 : AHEAD_MAX;
+}
+
+static int read_ahead(struct pg_blob *b, struct db *d, enum db_query rows, int64_t id, struct err *err)
+{
+	int n = rows_from(b, id), rc;
+	struct db_rows *q;
+
+	b->first = id;
+	b->asked = n;
+	b->count = 0;
+	buf_reset(&b->bytes);
+	rc = db_start(d, &q, rows, err, "ii", id, id + n - 1);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		rc = b->count < n ? keep_row(b, q, err) : 0;
+		if (rc)
+			db_stop(q);
+	}
+	return rc;
+}
+
+int pg_blob_open(struct blob **io, struct db *d, const struct blob_column *of, int64_t id, struct err *err)
+{
+	struct pg_blob *b = *io ? pg_blob(*io) : calloc(1, sizeof *b);
+	int rc;
+
+	if (!b)
+		return err_set(err, ERR_NOMEM, "store: out of memory");
+	if (!*io) {
+		b->blob.engine = d->engine;
+		buf_init(&b->bytes, AHEAD_BYTES);
+		*io = &b->blob;
+	}
+	if (find(b, id))
+		return 0;
+	rc = read_ahead(b, d, of->rows, id, err);
+	if (!rc && !find(b, id))
+		rc = err_set(err, ERR_DAMAGED, "store: row %lld of %s is missing", (long long)id, of->table);
+	return rc;
+}
+
+void pg_blob_close(struct blob *blob)
+{
+	struct pg_blob *b = pg_blob(blob);
+
+	buf_done(&b->bytes);
+	free(b);
+}
+
+size_t pg_blob_bytes(const struct blob *blob)
+{
+	const struct pg_blob *b = (const struct pg_blob *)(const void *)blob;
+
+	return b->row[b->now].n;
+}
+
+int pg_blob_read(struct blob *blob, void *to, size_t from, size_t n, struct err *err)
+{
+	const struct pg_blob *b = pg_blob(blob);
+	const struct ahead_row *r = &b->row[b->now];
+
+	if (from > r->n || n > r->n - from)
+		return err_set(err, ERR_DAMAGED, "store: a row is shorter than it should be");
+	if (n)
+		memcpy(to, b->bytes.data + r->from + from, n);
+	return 0;
+}
+
+#endif
