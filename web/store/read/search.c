@@ -1,16 +1,14 @@
 /* search.c: query_runs. Rows of the runs and one column a field named in filter or order come from the store's columns
  * (searches that name their runs read them one by one); filter, order and page are decided in memory, and only the
  * page's runs are loaded whole. Points are never touched. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/base/buf.h"
-#include "web/store/base/location.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/filter/filter.h"
+#include "web/store/read/cells.h"
 #include "web/store/read/chosen.h"
 #include "web/store/read/columns.h"
 #include "web/store/read/detail.h"
@@ -21,21 +19,25 @@
 #define LIMIT_DEFAULT 100
 #define LIMIT_MAX 50000
 
+/* A run that may be on the page. */
+struct hit {
+	const struct columns_row *row;
+	struct filter_value *values; /* one a field */
+};
+
 struct search {
 	const struct query_runs_opts *o;
 	struct db *d;
 	struct arena *a;    /* the search's own, freed at its end */
 	struct filter *f;
 	struct keysets *keysets;
-	struct columns *columns; /* held; NULL: rows and cells were read for this search */
-	const struct columns_row *base; /* of the held ones */
-	const struct columns_cell *cells[FILTER_MAX_FIELDS]; /* by field; NULL: the matrix has it, or no run */
+	struct columns *columns; /* held; NULL: rows were read for this search */
 	const struct columns_row **rows; /* by id */
 	size_t row_count, row_cap;
-	struct filter_value *values; /* [row][field] */
-	size_t fields;
-	size_t *hits;
+	struct cells cells;
+	struct hit *hits;
 	size_t hit_count;
+	struct filter_value *values; /* of all hits */
 	struct page_place after; /* of the page token */
 	bool has_after;
 	uint32_t plan;
@@ -188,6 +190,7 @@ static void give_columns(struct search *s)
 static int load_rows(struct search *s, struct store *store)
 {
 	int64_t *ids = arena_array(s->a, s->o->experiment_count + 1, sizeof *ids);
+	const struct columns_row *base;
 	size_t count, i;
 	int rc = ids ? experiment_ids(s, ids) : no_memory(s);
 
@@ -197,178 +200,11 @@ static int load_rows(struct search *s, struct store *store)
 		rc = take_columns(s, store);
 	if (rc)
 		return rc;
-	s->base = columns_rows(s->columns, &count);
+	base = columns_rows(s->columns, &count);
 	for (i = 0; i < count && !rc; i++)
-		if (!s->base[i].gone && (!has_experiments(s->o) ||
-					 wanted_experiment(ids, s->o->experiment_count, s->base[i].experiment_id)))
-			rc = keep_row(s, &s->base[i]);
-	return rc;
-}
-
-static void put_cell(struct search *s, size_t row, size_t field, struct db_rows *q)
-{
-	const struct filter_field *ff = filter_field(s->f, field);
-	struct filter_value *v = &s->values[row * s->fields + field];
-
-	v->present = true;
-	if (ff->entity == FILTER_METRIC) {
-		v->is_number = true;
-		v->number = columns_number(q, ff->aggregate);
-		return;
-	}
-	v->text = db_text(s->a, q, COL_param_column_value);
-	v->is_number = !s->o->mlflow && ff->entity == FILTER_PARAM && filter_number(v->text, &v->number);
-}
-
-static int load_column(struct search *s, size_t field)
-{
-	static const enum db_query cells[] = { DB_version_get, DB_param_cell, DB_tag_cell, DB_metric_cell };
-	const struct filter_field *ff = filter_field(s->f, field);
-	struct db_rows *q;
-	int64_t key;
-	size_t i;
-	int rc;
-
-	if (s->columns)
-		return columns_get(s->columns, s->d, ff->entity, ff->key, &s->cells[field], s->err);
-	rc = db_int(s->d, &key, DB_key_by_name, s->err, "t", ff->key);
-	if (rc <= 0)
-		return rc;
-	for (i = 0, rc = 0; i < s->row_count && rc >= 0; i++) {
-		rc = db_start(s->d, &q, cells[ff->entity], s->err, "ii", key, s->rows[i]->id);
-		if (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
-			put_cell(s, i, field, q);
-			db_stop(q);
-		}
-	}
-	return rc < 0 ? rc : 0;
-}
-
-static int experiment_column(struct search *s, size_t field)
-{
-	struct db_rows *q;
-	size_t i;
-	int rc = db_start(s->d, &q, DB_experiment_list, s->err, "");
-
-	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
-		int64_t id = db_i64(q, COL_experiment_list_id);
-		const char *name = db_text(s->a, q, COL_experiment_list_name);
-
-		for (i = 0; i < s->row_count; i++)
-			if (s->rows[i]->experiment_id == id)
-				s->values[i * s->fields + field] = (struct filter_value){ .present = true,
-											  .text = name };
-		rc = 0;
-	}
-	return rc;
-}
-
-/* Every data set of the run is one value. */
-static int dataset_cell(struct search *s, size_t row, size_t field)
-{
-	const char *key = filter_field(s->f, field)->key;
-	enum db_column column = !strcmp(key, "name") ? COL_dataset_cells_name :
-				!strcmp(key, "digest") ? COL_dataset_cells_digest : COL_dataset_cells_context;
-	struct filter_value *v = &s->values[row * s->fields + field];
-	struct db_rows *q;
-	int rc;
-
-	rc = db_start(s->d, &q, DB_dataset_cells, s->err, "i", s->rows[row]->id);
-	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
-		struct filter_value *more = v->present ? arena_alloc(s->a, sizeof *more) : NULL;
-
-		rc = 0;
-		if (db_null(q, column))
-			continue;
-		if (v->present && !more) {
-			db_stop(q);
-			return no_memory(s);
-		}
-		if (more)
-			*more = *v;
-		*v = (struct filter_value){ .present = true, .text = db_text(s->a, q, column), .more = more };
-	}
-	return rc;
-}
-
-static int dataset_column(struct search *s, size_t field)
-{
-	size_t i;
-	int rc = 0;
-
-	for (i = 0; i < s->row_count && !rc; i++)
-		rc = dataset_cell(s, i, field);
-	return rc;
-}
-
-static const char *artifact_uri(struct search *s, const struct columns_row *r)
-{
-	const char *location = "";
-	struct db_rows *q;
-
-	if (!db_start(s->d, &q, DB_experiment_location, s->err, "i", r->experiment_id) &&
-	    db_next(s->d, q, s->err) > 0) {
-		location = db_text(s->a, q, COL_experiment_location_location);
-		db_stop(q);
-	}
-	return location_of(s->a, location ? location : "", r->experiment_id,
-			   arena_printf(s->a, "%s/artifacts", r->uuid));
-}
-
-static const char *attribute_text(struct search *s, const struct columns_row *r, enum filter_attribute which)
-{
-	switch (which) {
-	case FILTER_RUN_ID:
-		return r->uuid;
-	case FILTER_NAME:
-		return r->name;
-	case FILTER_STATUS:
-		return s->o->mlflow ? query_mlflow_status(r->status) : r->status;
-	case FILTER_USER:
-		return r->user;
-	case FILTER_ARTIFACT_URI:
-		return artifact_uri(s, r);
-	default:
-		return NULL;
-	}
-}
-
-static void attribute_cell(struct search *s, const struct columns_row *r, enum filter_attribute which,
-			   struct filter_value *v)
-{
-	int64_t time = which == FILTER_START_TIME ? r->start_ms : r->end_ms;
-
-	v->present = true;
-	v->text = attribute_text(s, r, which);
-	if (!v->text) {
-		v->present = time != INT64_MIN;
-		v->is_number = true;
-		v->number = (double)time;
-	}
-}
-
-static int load_columns(struct search *s)
-{
-	size_t field, i;
-	int rc = 0;
-
-	s->fields = filter_field_count(s->f);
-	s->values = calloc(s->row_count * s->fields + 1, sizeof *s->values);
-	if (!s->values)
-		return no_memory(s);
-	for (field = 0; field < s->fields && !rc; field++) {
-		const struct filter_field *ff = filter_field(s->f, field);
-
-		if (ff->entity == FILTER_DATASET)
-			rc = dataset_column(s, field);
-		else if (ff->entity != FILTER_ATTRIBUTE)
-			rc = load_column(s, field);
-		else if (ff->attribute == FILTER_EXPERIMENT)
-			rc = experiment_column(s, field);
-		else
-			for (i = 0; i < s->row_count; i++)
-				attribute_cell(s, s->rows[i], ff->attribute, &s->values[i * s->fields + field]);
-	}
+		if (!base[i].gone && (!has_experiments(s->o) ||
+				      wanted_experiment(ids, s->o->experiment_count, base[i].experiment_id)))
+			rc = keep_row(s, &base[i]);
 	return rc;
 }
 
@@ -388,77 +224,68 @@ static int compare_start(int64_t a, int64_t b)
 	return (a < b) - (a > b);
 }
 
-static int compare_hits(const void *x, const void *y, void *arg)
+static int compare_rows(const struct columns_row *r, int64_t start_ms, const char *uuid)
 {
-	struct search *s = arg;
-	size_t a = *(const size_t *)x, b = *(const size_t *)y, i;
-	int order;
+	int order = compare_start(r->start_ms, start_ms);
 
-	for (i = 0; i < filter_order_count(s->f); i++) {
-		const struct filter_order *o = filter_order(s->f, i);
-
-		order = compare_text_cut(&s->values[a * s->fields + o->field], &s->values[b * s->fields + o->field],
-					 o->descending);
-		if (order)
-			return order;
-	}
-	order = compare_start(s->rows[a]->start_ms, s->rows[b]->start_ms);
-	return order ? order : strcmp(s->rows[a]->uuid, s->rows[b]->uuid);
+	return order ? order : strcmp(r->uuid, uuid);
 }
 
-/* Whether a row comes after the last one of the page before. */
-static bool is_after(const struct search *s, size_t row)
+static int compare(const struct search *s, const struct hit *a, const struct hit *b)
 {
-	const struct columns_row *r = s->rows[row];
 	size_t i;
 	int order;
 
 	for (i = 0; i < filter_order_count(s->f); i++) {
 		const struct filter_order *o = filter_order(s->f, i);
 
-		order = compare_text_cut(&s->values[row * s->fields + o->field], &s->after.keys[i], o->descending);
+		order = compare_text_cut(&a->values[o->field], &b->values[o->field], o->descending);
+		if (order)
+			return order;
+	}
+	return compare_rows(a->row, b->row->start_ms, b->row->uuid);
+}
+
+static int compare_hits(const void *x, const void *y, void *arg)
+{
+	return compare(arg, x, y);
+}
+
+static bool before(const struct search *s, const struct hit *a, const struct hit *b)
+{
+	return compare(s, a, b) < 0;
+}
+
+/* Whether a run comes after the last one of the page before. */
+static bool is_after(const struct search *s, const struct hit *h)
+{
+	size_t i;
+	int order;
+
+	for (i = 0; i < filter_order_count(s->f); i++) {
+		const struct filter_order *o = filter_order(s->f, i);
+
+		order = compare_text_cut(&h->values[o->field], &s->after.keys[i], o->descending);
 		if (order)
 			return order > 0;
 	}
-	order = compare_start(r->start_ms, s->after.start_ms);
-	return order ? order > 0 : strcmp(r->uuid, s->after.uuid) > 0;
-}
-
-static void fill_row(struct search *s, size_t row)
-{
-	struct filter_value *values = s->values + row * s->fields;
-	size_t field;
-
-	for (field = 0; field < s->fields; field++) {
-		const struct filter_field *ff = filter_field(s->f, field);
-		const struct columns_cell *cell = s->cells[field] ? &s->cells[field][s->rows[row] - s->base] : NULL;
-
-		if (!cell || !cell->present)
-			continue;
-		values[field].present = true;
-		values[field].text = cell->text;
-		values[field].is_number = cell->is_number && (ff->entity == FILTER_METRIC || !s->o->mlflow);
-		values[field].number = cell->number[ff->entity == FILTER_METRIC ? ff->aggregate : 0];
-	}
-}
-
-static bool before(struct search *s, size_t a, size_t b)
-{
-	return compare_hits(&a, &b, s) < 0;
+	return compare_rows(h->row, s->after.start_ms, s->after.uuid) > 0;
 }
 
 /* The best n of the hits come first, in any order (quickselect); the rest is dropped. */
 static void keep_best(struct search *s, size_t n)
 {
-	size_t lo = 0, hi = s->hit_count, *h = s->hits;
+	size_t lo = 0, hi = s->hit_count;
+	struct hit *h = s->hits;
 
 	while (hi - lo > 1) {
-		size_t pivot = h[lo + (hi - lo - 1) / 2], i = lo, j = hi - 1, swap;
+		struct hit pivot = h[lo + (hi - lo - 1) / 2], swap;
+		size_t i = lo, j = hi - 1;
 
 		for (;; i++, j--) {
-			while (before(s, h[i], pivot))
+			while (before(s, &h[i], &pivot))
 				i++;
-			while (before(s, pivot, h[j]))
+			while (before(s, &pivot, &h[j]))
 				j--;
 			if (i >= j)
 				break;
@@ -483,42 +310,66 @@ static size_t page_limit(const struct search *s)
 	return limit < LIMIT_MAX ? limit : LIMIT_MAX;
 }
 
-/* One hit more than the page holds tells that there is a next one. */
-static int select_hits(struct search *s)
+static int make_hits(struct search *s, size_t room)
 {
-	size_t want = page_limit(s) + 1, room = 2 * want + 4096, i, k, worst = SIZE_MAX;
+	size_t fields = filter_field_count(s->f), i;
 
 	s->hits = calloc(room, sizeof *s->hits);
-	if (!s->hits)
+	s->values = calloc(room * fields + 1, sizeof *s->values);
+	if (!s->hits || !s->values)
 		return no_memory(s);
-	for (i = 0; i < s->row_count; i++) {
-		if (s->columns)
-			fill_row(s, i);
-		if (!filter_match(s->f, s->values + i * s->fields) || (s->has_after && !is_after(s, i)) ||
-		    (worst != SIZE_MAX && !before(s, i, worst)))
-			continue;
-		s->hits[s->hit_count++] = i;
-		if (s->hit_count < room)
-			continue;
-		keep_best(s, want);
-		for (k = 0, worst = s->hits[0]; k < want; k++)
-			worst = before(s, worst, s->hits[k]) ? s->hits[k] : worst;
-	}
-	if (s->hit_count > want)
-		keep_best(s, want);
-	qsort_r(s->hits, s->hit_count, sizeof *s->hits, compare_hits, s);
+	for (i = 0; i < room; i++)
+		s->hits[i].values = s->values + i * fields;
 	return 0;
 }
 
-static struct page_place stored_path(const struct search *s, size_t row)
+static const struct hit *find_worst(const struct search *s)
 {
-	const struct columns_row *r = s->rows[row];
-	struct page_place p = { .start_ms = r->start_ms };
+	const struct hit *worst = s->hits;
 	size_t i;
 
-	memcpy(p.uuid, r->uuid, sizeof p.uuid);
+	for (i = 1; i < s->hit_count; i++)
+		worst = before(s, worst, &s->hits[i]) ? &s->hits[i] : worst;
+	return worst;
+}
+
+/* One hit more than the page holds tells that there is a next one. */
+static int select_hits(struct search *s)
+{
+	size_t want = page_limit(s) + 1, room = 2 * want + 4096, i;
+	const struct hit *worst = NULL; /* of a page that is full */
+	int rc;
+
+	room = room > s->row_count ? s->row_count + 1 : room;
+	rc = make_hits(s, room);
+	for (i = 0; i < s->row_count && !rc; i++) {
+		struct hit *h = &s->hits[s->hit_count];
+
+		h->row = s->rows[i];
+		rc = cells_fill(&s->cells, h->row, h->values, s->err);
+		if (rc || !filter_match(s->f, h->values) || (s->has_after && !is_after(s, h)) ||
+		    (worst && !before(s, h, worst)) || ++s->hit_count < room)
+			continue;
+		keep_best(s, want);
+		worst = find_worst(s);
+	}
+	if (rc)
+		return rc;
+	if (s->hit_count > want)
+		keep_best(s, want);
+	if (s->hit_count)
+		qsort_r(s->hits, s->hit_count, sizeof *s->hits, compare_hits, s);
+	return 0;
+}
+
+static struct page_place stored_path(const struct search *s, const struct hit *h)
+{
+	struct page_place p = { .start_ms = h->row->start_ms };
+	size_t i;
+
+	memcpy(p.uuid, h->row->uuid, sizeof p.uuid);
 	for (i = 0; i < filter_order_count(s->f); i++)
-		p.keys[i] = s->values[row * s->fields + filter_order(s->f, i)->field];
+		p.keys[i] = h->values[filter_order(s->f, i)->field];
 	return p;
 }
 
@@ -569,15 +420,21 @@ static int load_page(struct search *s, struct arena *a, struct query_runs *ret)
 	ret->count = s->hit_count < limit ? s->hit_count : limit;
 	ret->items = arena_array(a, ret->count ? ret->count : 1, sizeof *ret->items);
 	if (s->hit_count > limit) {
-		last = stored_path(s, s->hits[limit - 1]);
+		last = stored_path(s, &s->hits[limit - 1]);
 		ret->next_page_token = page_write(s->plan, &last, filter_order_count(s->f), a);
 	}
 	if (!ids || !ret->items || (s->hit_count > limit && !ret->next_page_token))
 		return no_memory(s);
 	for (i = 0; i < ret->count; i++)
-		ids[i] = s->rows[s->hits[i]]->id;
+		ids[i] = s->hits[i].row->id;
 	give_columns(s);
 	return load_runs(s, ids, a, ret);
+}
+
+static int find_cells(struct search *s)
+{
+	s->cells = (struct cells){ .d = s->d, .a = s->a, .f = s->f, .mlflow = s->o->mlflow != NULL };
+	return cells_begin(&s->cells, s->columns, s->err);
 }
 
 int query_runs(struct store *store, const struct query_runs_opts *o, struct arena *a, struct query_runs *ret,
@@ -598,7 +455,7 @@ int query_runs(struct store *store, const struct query_runs_opts *o, struct aren
 	if (!rc)
 		rc = load_rows(&s, store);
 	if (!rc)
-		rc = load_columns(&s);
+		rc = find_cells(&s);
 	if (!rc)
 		rc = select_hits(&s);
 	if (!rc)

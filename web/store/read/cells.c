@@ -1,0 +1,228 @@
+/* cells.c: one run's values at a time, so that a search keeps only those of the runs that it may show. */
+#include "web/store/read/cells.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/base/list.h"
+#include "web/store/base/location.h"
+#include "web/store/read/query.h"
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "out of memory");
+}
+
+static int add_experiment(struct cells *c, struct db_rows *q, struct err *err)
+{
+	struct cells_experiment *room = list_room(c->a, c->experiments, c->experiment_count, sizeof *room);
+
+	if (!room)
+		return no_memory(err);
+	c->experiments = room;
+	room[c->experiment_count++] = (struct cells_experiment){ db_i64(q, COL_experiment_list_id),
+								 db_text(c->a, q, COL_experiment_list_name) };
+	return 0;
+}
+
+static int by_id(const void *x, const void *y)
+{
+	const struct cells_experiment *a = x, *b = y;
+
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+static int read_experiments(struct cells *c, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(c->d, &q, DB_experiment_list, err, "");
+
+	while (!rc && (rc = db_next(c->d, q, err)) > 0) {
+		rc = add_experiment(c, q, err);
+		if (rc)
+			db_stop(q);
+	}
+	if (c->experiment_count)
+		qsort(c->experiments, c->experiment_count, sizeof *c->experiments, by_id);
+	return rc;
+}
+
+static bool is_column(const struct filter_field *ff)
+{
+	return ff->entity == FILTER_PARAM || ff->entity == FILTER_TAG || ff->entity == FILTER_METRIC;
+}
+
+static int find_column(struct cells *c, struct columns *columns, size_t field, struct err *err)
+{
+	const struct filter_field *ff = filter_field(c->f, field);
+	int rc;
+
+	if (columns)
+		return columns_get(columns, c->d, ff->entity, ff->key, &c->columns[field], err);
+	rc = db_int(c->d, &c->key[field], DB_key_by_name, err, "t", ff->key);
+	return rc < 0 ? rc : 0;
+}
+
+int cells_begin(struct cells *c, struct columns *columns, struct err *err)
+{
+	size_t field, count;
+	int rc = 0;
+
+	c->base = columns ? columns_rows(columns, &count) : NULL;
+	for (field = 0; field < filter_field_count(c->f) && !rc; field++) {
+		const struct filter_field *ff = filter_field(c->f, field);
+
+		if (is_column(ff))
+			rc = find_column(c, columns, field, err);
+		else if (ff->entity == FILTER_ATTRIBUTE && ff->attribute == FILTER_EXPERIMENT && !c->experiments)
+			rc = read_experiments(c, err);
+	}
+	return rc;
+}
+
+static void fill_experiment(const struct cells *c, const struct columns_row *r, struct filter_value *v)
+{
+	size_t at = list_find(c->experiments, c->experiment_count, sizeof *c->experiments, r->experiment_id);
+
+	if (at < c->experiment_count && c->experiments[at].id == r->experiment_id)
+		*v = (struct filter_value){ .present = true, .text = c->experiments[at].name };
+}
+
+static const char *artifact_uri(struct cells *c, const struct columns_row *r)
+{
+	const char *location = "";
+	struct db_rows *q;
+
+	if (!db_start(c->d, &q, DB_experiment_location, NULL, "i", r->experiment_id) && db_next(c->d, q, NULL) > 0) {
+		location = db_text(c->a, q, COL_experiment_location_location);
+		db_stop(q);
+	}
+	return location_of(c->a, location ? location : "", r->experiment_id,
+			   arena_printf(c->a, "%s/artifacts", r->uuid));
+}
+
+static const char *attribute_text(struct cells *c, const struct columns_row *r, enum filter_attribute which)
+{
+	switch (which) {
+	case FILTER_RUN_ID:
+		return r->uuid;
+	case FILTER_NAME:
+		return r->name;
+	case FILTER_STATUS:
+		return c->mlflow ? query_mlflow_status(r->status) : r->status;
+	case FILTER_USER:
+		return r->user;
+	case FILTER_ARTIFACT_URI:
+		return artifact_uri(c, r);
+	default:
+		return NULL;
+	}
+}
+
+static void fill_attribute(struct cells *c, const struct columns_row *r, enum filter_attribute which,
+			   struct filter_value *v)
+{
+	int64_t time = which == FILTER_START_TIME ? r->start_ms : r->end_ms;
+
+	if (which == FILTER_EXPERIMENT) {
+		fill_experiment(c, r, v);
+		return;
+	}
+	v->present = true;
+	v->text = attribute_text(c, r, which);
+	if (!v->text) {
+		v->present = time != INT64_MIN;
+		v->is_number = true;
+		v->number = (double)time;
+	}
+}
+
+/* Every data set of the run is one value. */
+static int fill_datasets(struct cells *c, const struct columns_row *r, const char *key, struct filter_value *v,
+			 struct err *err)
+{
+	enum db_column column = !strcmp(key, "name") ? COL_dataset_cells_name :
+				!strcmp(key, "digest") ? COL_dataset_cells_digest : COL_dataset_cells_context;
+	struct db_rows *q;
+	int rc = db_start(c->d, &q, DB_dataset_cells, err, "i", r->id);
+
+	while (!rc && (rc = db_next(c->d, q, err)) > 0) {
+		struct filter_value *more = v->present ? arena_alloc(c->a, sizeof *more) : NULL;
+
+		rc = 0;
+		if (db_null(q, column))
+			continue;
+		if (v->present && !more) {
+			db_stop(q);
+			return no_memory(err);
+		}
+		if (more)
+			*more = *v;
+		*v = (struct filter_value){ .present = true, .text = db_text(c->a, q, column), .more = more };
+	}
+	return rc;
+}
+
+static void put_row(struct cells *c, const struct filter_field *ff, struct db_rows *q, struct filter_value *v)
+{
+	v->present = true;
+	if (ff->entity == FILTER_METRIC) {
+		v->is_number = true;
+		v->number = columns_number(q, ff->aggregate);
+		return;
+	}
+	v->text = db_text(c->a, q, COL_param_column_value);
+	v->is_number = !c->mlflow && ff->entity == FILTER_PARAM && filter_number(v->text, &v->number);
+}
+
+static int fill_read(struct cells *c, const struct columns_row *r, size_t field, struct filter_value *v,
+		     struct err *err)
+{
+	static const enum db_query cells[] = { DB_version_get, DB_param_cell, DB_tag_cell, DB_metric_cell };
+	const struct filter_field *ff = filter_field(c->f, field);
+	struct db_rows *q;
+	int rc;
+
+	if (!c->key[field])
+		return 0;
+	rc = db_start(c->d, &q, cells[ff->entity], err, "ii", c->key[field], r->id);
+	if (rc || (rc = db_next(c->d, q, err)) <= 0)
+		return rc;
+	put_row(c, ff, q, v);
+	db_stop(q);
+	return 0;
+}
+
+static void fill_column(const struct cells *c, const struct columns_row *r, size_t field, struct filter_value *v)
+{
+	const struct filter_field *ff = filter_field(c->f, field);
+	const struct columns_cell *cell = c->columns[field] ? &c->columns[field][r - c->base] : NULL;
+
+	if (!cell || !cell->present)
+		return;
+	v->present = true;
+	v->text = cell->text;
+	v->is_number = cell->is_number && (ff->entity == FILTER_METRIC || !c->mlflow);
+	v->number = cell->number[ff->entity == FILTER_METRIC ? ff->aggregate : 0];
+}
+
+int cells_fill(struct cells *c, const struct columns_row *r, struct filter_value *ret, struct err *err)
+{
+	size_t field, count = filter_field_count(c->f);
+	int rc = 0;
+
+	for (field = 0; field < count && !rc; field++) {
+		const struct filter_field *ff = filter_field(c->f, field);
+
+		ret[field] = (struct filter_value){ 0 };
+		if (ff->entity == FILTER_ATTRIBUTE)
+			fill_attribute(c, r, ff->attribute, &ret[field]);
+		else if (ff->entity == FILTER_DATASET)
+			rc = fill_datasets(c, r, ff->key, &ret[field], err);
+		else if (c->base)
+			fill_column(c, r, field, &ret[field]);
+		else
+			rc = fill_read(c, r, field, &ret[field], err);
+	}
+	return rc;
+}
