@@ -45,7 +45,7 @@ SELECT 'ok' AS quick_check;
 -- name: store_id
 SELECT value FROM meta WHERE name = 'store_id';
 -- name: rev_get
-SELECT max((SELECT coalesce(max(rev), 0) FROM run), (SELECT coalesce(max(rev), 0) FROM gone));
+SELECT max((SELECT coalesce(max(rev), 0) FROM run), (SELECT coalesce(max(rev), 0) FROM gone)) AS rev;
 -- postgresql:
 SELECT rev FROM counter;
 -- The newest change, and which rows these are: those of a backup or a dump that was put back, or of a standby that took over,
@@ -654,7 +654,7 @@ SELECT coalesce((SELECT max(rev) FROM gone), 0) AS rev, concat_ws(' ', s.system_
 -- name: gone_since
 SELECT run_id FROM gone WHERE rev > ?1;
 -- name: changed_since
-SELECT (SELECT count(*) FROM run WHERE rev > ?1) + (SELECT count(*) FROM gone WHERE rev > ?1);
+SELECT (SELECT count(*) FROM run WHERE rev > ?1) + (SELECT count(*) FROM gone WHERE rev > ?1) AS runs;
 -- name: run_row as runs_all
 SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, "user" AS user FROM run WHERE uuid = ?1;
 -- name: run_detail
@@ -810,15 +810,19 @@ SELECT run_id, value FROM param WHERE run_id = ?2 AND key_id = ?1;
 SELECT run_id, value FROM tag WHERE run_id = ?2 AND key_id = ?1;
 -- name: metric_cell as metric_column
 SELECT run_id, last, first, min, max FROM metric WHERE key_id = ?1 AND run_id = ?2;
--- name: param_cells as param_column
+-- Those of the keys ?1 and of the runs that changed after ?2; they begin as a column does.
+-- name: param_cells
 -- postgresql:
-SELECT run_id, value FROM param WHERE key_id = ?1 AND run_id = ANY (CAST(?2 AS bigint[])) ORDER BY run_id;
--- name: tag_cells as param_column
+SELECT l.run_id, l.value, l.key_id FROM (SELECT id FROM run WHERE rev > ?2) AS w CROSS JOIN LATERAL (
+	SELECT * FROM param WHERE run_id = w.id AND key_id = ANY (CAST(?1 AS bigint[])) OFFSET 0) AS l;
+-- name: tag_cells as param_cells
 -- postgresql:
-SELECT run_id, value FROM tag WHERE key_id = ?1 AND run_id = ANY (CAST(?2 AS bigint[])) ORDER BY run_id;
--- name: metric_cells as metric_column
+SELECT l.run_id, l.value, l.key_id FROM (SELECT id FROM run WHERE rev > ?2) AS w CROSS JOIN LATERAL (
+	SELECT * FROM tag WHERE run_id = w.id AND key_id = ANY (CAST(?1 AS bigint[])) OFFSET 0) AS l;
+-- name: metric_cells
 -- postgresql:
-SELECT run_id, last, first, min, max FROM metric WHERE key_id = ?1 AND run_id = ANY (CAST(?2 AS bigint[])) ORDER BY run_id;
+SELECT l.run_id, l.last, l.first, l.min, l.max, l.key_id FROM (SELECT id FROM run WHERE rev > ?2) AS w CROSS JOIN LATERAL (
+	SELECT * FROM metric WHERE run_id = w.id AND key_id = ANY (CAST(?1 AS bigint[])) OFFSET 0) AS l;
 -- name: changes_since
 SELECT uuid, rev FROM run WHERE rev > ?1 UNION ALL SELECT uuid, rev FROM gone WHERE rev > ?1 ORDER BY rev LIMIT 1001;
 -- name: experiment_counts

@@ -1,9 +1,7 @@
 /* js.c: JSON out, straight into a buffer. Knows nothing of calls, routes or the store. */
 #include "web/api/js.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "web/api/double.h"
@@ -49,28 +47,43 @@ static size_t utf8_length(const unsigned char *s, size_t n)
 	return 0;
 }
 
+/* How many bytes at s stand in a string as they are, one character each. */
+static size_t plain_length(const unsigned char *s, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n && s[i] >= 0x20 && s[i] < 0x7f && s[i] != '"' && s[i] != '\\'; i++)
+		;
+	return i;
+}
+
+/* The character at s; its length. */
+static size_t quote_other(struct buf *out, const unsigned char *s, size_t n)
+{
+	size_t len = utf8_length(s, n);
+
+	if (!len)
+		buf_adds(out, "\xef\xbf\xbd");
+	else if (*s == '"' || *s == '\\')
+		buf_addf(out, "\\%c", *s);
+	else if (*s == '\n')
+		buf_adds(out, "\\n");
+	else if (*s < 0x20 || *s == 0x7f)
+		buf_addf(out, "\\u%04x", *s);
+	else
+		buf_add(out, s, len);
+	return len ? len : 1;
+}
+
 static void js_quote(struct buf *out, const char *text, size_t n)
 {
 	const unsigned char *s = (const unsigned char *)text;
-	size_t i = 0, len;
+	size_t i, plain;
 
 	buf_addc(out, '"');
-	while (i < n) {
-		len = utf8_length(s + i, n - i);
-		if (!len) {
-			buf_adds(out, "\xef\xbf\xbd");
-			i++;
-			continue;
-		}
-		if (s[i] == '"' || s[i] == '\\')
-			buf_addf(out, "\\%c", s[i]);
-		else if (s[i] == '\n')
-			buf_adds(out, "\\n");
-		else if (s[i] < 0x20 || s[i] == 0x7f)
-			buf_addf(out, "\\u%04x", s[i]);
-		else
-			buf_add(out, s + i, len);
-		i += len;
+	for (i = 0; i < n; i += plain ? plain : quote_other(out, s + i, n - i)) {
+		plain = plain_length(s + i, n - i);
+		buf_add(out, s + i, plain);
 	}
 	buf_addc(out, '"');
 }
@@ -99,11 +112,17 @@ void js_str(struct js *j, const char *text)
 
 void js_int(struct js *j, int64_t v)
 {
-	char text[24];
-	int n = snprintf(text, sizeof(text), "%" PRId64, v);
+	uint64_t left = v < 0 ? -(uint64_t)v : (uint64_t)v;
+	char text[24], *at = text + sizeof(text);
 
+	do {
+		*--at = (char)('0' + left % 10);
+		left /= 10;
+	} while (left);
+	if (v < 0)
+		*--at = '-';
 	js_value(j);
-	buf_add(j->out, text, (size_t)n);
+	buf_add(j->out, at, (size_t)(text + sizeof(text) - at));
 }
 
 size_t js_print_double(char *text, double v)

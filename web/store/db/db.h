@@ -71,7 +71,8 @@ struct db_value {
 #define DB_VALUES_MAX 24
 int db_run_values(struct db *d, enum db_query q, const struct db_value *v, int n, struct err *err);
 
-/* Binds; db_next then steps: 1 a row, 0 the end (the statement is reset), negative failed. */
+/* Binds; db_next then steps: 1 a row, 0 the end (the statement is reset), negative failed. At an address queries that
+ * were started before the first of their rows is asked for take one round trip together. */
 int db_start(struct db *d, struct db_rows **ret, enum db_query q, struct err *err, const char *fmt, ...);
 int db_next(struct db *d, struct db_rows *q, struct err *err);
 void db_stop(struct db_rows *q); /* before the end was reached */

@@ -1,5 +1,6 @@
 /* db_pg.c: PostgreSQL as a store's engine. In a transaction a query without rows is only sent; its failure is told by
- * whoever reads next, at the latest by the commit. So a group costs as many round trips as it has reads, and one. */
+ * whoever reads next, at the latest by the commit. Queries with rows are only sent, too, until a row is asked for: so a
+ * group costs as many round trips as it has reads that follow from one another, and one. */
 #include "config.h"
 
 #include "web/store/db/engine.h"
@@ -40,11 +41,11 @@ static int pg_start(struct db *d, struct db_rows **ret, enum db_query q, struct 
 	struct pg_db *p = pg_db(d);
 	int rc = pg_send(p, q, err, fmt, ap);
 
-	if (!rc)
-		rc = pg_settle(p, err);
-	if (!rc)
-		*ret = &p->rows[q].rows;
-	return rc;
+	if (rc)
+		return rc;
+	p->rows[q].asked = true;
+	*ret = &p->rows[q].rows;
+	return 0;
 }
 
 /* What was outstanding fails or is undone with it. */
@@ -112,6 +113,7 @@ static int pg_run_values(struct db *d, enum db_query q, const struct db_value *v
 
 static void pg_stop(struct db_rows *q)
 {
+	pg_rows(q)->asked = false;
 	pg_rows(q)->at = INT_MAX;
 }
 
@@ -119,8 +121,10 @@ static int pg_next(struct db *d, struct db_rows *q, struct err *err)
 {
 	struct pg_db *p = pg_db(d);
 	struct pg_rows *r = pg_rows(q);
+	int rc = r->asked ? pg_settle(p, err) : 0;
 
-	(void)err;
+	if (rc)
+		return rc;
 	if (r->res && r->at < INT_MAX && ++r->at < p->pq.ntuples(r->res))
 		return 1;
 	p->pq.clear(r->res);

@@ -15,6 +15,7 @@ struct pg_rows {
 	struct db_rows rows; /* first: rows are cast back to this */
 	const struct pgso *pq;
 	enum pg_prepared prepared;
+	bool asked;    /* for rows whose answer was not read yet */
 	PGresult *res; /* NULL: none, or given back */
 	int at;
 	char number[24]; /* an integer that was asked for as text */
@@ -68,8 +69,8 @@ int pg_blob_read(struct blob *b, void *to, size_t from, size_t n, struct err *er
 int pg_connect(struct pg_db *p, struct err *err);
 void pg_disconnect(struct pg_db *p);
 
-/* pg_link.c: sends a query without reading its answer; reads all outstanding answers, the last one's rows going to its
- * query. */
+/* pg_link.c: sends a query without reading its answer; reads all outstanding answers: rows that were asked for go to
+ * their queries, as do the last one's. */
 int pg_send(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, va_list ap);
 int pg_send_values(struct pg_db *p, enum db_query q, const struct db_value *v, int n, struct err *err);
 int pg_send_plain(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, ...);

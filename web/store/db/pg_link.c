@@ -358,6 +358,7 @@ static PGresult *get_result(struct pg_db *p)
 
 static void keep_rows(struct pg_db *p, const struct pg_sent *s, PGresult *r, bool last)
 {
+	struct pg_rows *rows = &p->rows[s->q];
 	const char *tuples = p->pq.cmdTuples(r);
 
 	p->changed = tuples && *tuples ? strtoll(tuples, NULL, 10) : 0;
@@ -367,12 +368,13 @@ static void keep_rows(struct pg_db *p, const struct pg_sent *s, PGresult *r, boo
 		memcpy(&bits, p->pq.getvalue(r, 0, 0), sizeof bits);
 		p->last_id = (int64_t)be64toh(bits);
 	}
-	if (!last) {
+	if (!last && !rows->asked) {
 		p->pq.clear(r);
 		return;
 	}
-	p->rows[s->q].res = r;
-	p->rows[s->q].at = -1;
+	p->pq.clear(rows->res);
+	rows->res = r;
+	rows->at = -1;
 }
 
 static void read_answer(struct pg_db *p, const struct pg_sent *s, bool last)
@@ -410,6 +412,8 @@ int pg_settle(struct pg_db *p, struct err *err)
 		if (!p->lost)
 			p->pq.clear(get_result(p)); /* the sync's own */
 	}
+	for (i = 0; i < n; i++)
+		p->rows[p->sent[i].q].asked = false;
 	p->sent_count = 0;
 	return p->lost || p->untold ? err ? tell(p, err) : p->error.code : 0;
 }

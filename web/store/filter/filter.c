@@ -48,6 +48,11 @@ size_t filter_field_count(const struct filter *f)
 	return f->field_count;
 }
 
+size_t filter_tested_count(const struct filter *f)
+{
+	return f->tested_count;
+}
+
 const struct filter_field *filter_field(const struct filter *f, size_t i)
 {
 	return &f->fields[i];

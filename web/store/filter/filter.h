@@ -94,6 +94,8 @@ const struct filter_field *filter_field(const struct filter *f, size_t i);
 size_t filter_order_count(const struct filter *f);
 const struct filter_order *filter_order(const struct filter *f, size_t i);
 
+size_t filter_tested_count(const struct filter *f); /* filter_match looks at the first so many fields alone */
+
 /* values: one for each field. */
 bool filter_match(const struct filter *f, const struct filter_value *values);
 

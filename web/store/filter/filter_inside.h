@@ -25,7 +25,7 @@ struct node {
 struct filter {
 	struct node *root;
 	struct filter_field fields[FILTER_MAX_FIELDS];
-	size_t field_count;
+	size_t field_count, tested_count; /* the fields of root come first */
 	struct filter_order order[FILTER_MAX_ORDER];
 	size_t order_count;
 	bool mlflow; /* texts compare as texts */

@@ -602,6 +602,7 @@ int filter_parse_mlflow(struct filter **ret, struct arena *a, const struct filte
 		p.at = text->filter;
 		rc = parse_all(&p);
 	}
+	p.f->tested_count = p.f->field_count;
 	p.ordering = true;
 	for (i = 0; i < text->order_count && !rc; i++)
 		rc = strlen(text->order[i]) > FILTER_MAX_TEXT

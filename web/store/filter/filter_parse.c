@@ -493,6 +493,7 @@ static int parse_both(struct parser *p, const char *filter, const char *order)
 		if (!rc && p->kind != T_END)
 			rc = fail(p, "AND, OR or the end");
 	}
+	p->f->tested_count = p->f->field_count;
 	if (!rc && order && *order) {
 		rc = parse_text(p, "order_by", order);
 		if (!rc && p->kind != T_END)

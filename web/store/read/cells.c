@@ -1,4 +1,5 @@
-/* cells.c: one run's values at a time, so that a search keeps only those of the runs that it may show. */
+/* cells.c: one value at a time, so that a search looks at no more than it needs and keeps those of the runs that it may
+ * show. */
 #include "web/store/read/cells.h"
 
 #include <stdlib.h>
@@ -206,23 +207,18 @@ static void fill_column(const struct cells *c, const struct columns_row *r, size
 	v->number = cell->number[ff->entity == FILTER_METRIC ? ff->aggregate : 0];
 }
 
-int cells_fill(struct cells *c, const struct columns_row *r, struct filter_value *ret, struct err *err)
+int cells_get(struct cells *c, const struct columns_row *r, size_t field, struct filter_value *ret, struct err *err)
 {
-	size_t field, count = filter_field_count(c->f);
-	int rc = 0;
+	const struct filter_field *ff = filter_field(c->f, field);
 
-	for (field = 0; field < count && !rc; field++) {
-		const struct filter_field *ff = filter_field(c->f, field);
-
-		ret[field] = (struct filter_value){ 0 };
-		if (ff->entity == FILTER_ATTRIBUTE)
-			fill_attribute(c, r, ff->attribute, &ret[field]);
-		else if (ff->entity == FILTER_DATASET)
-			rc = fill_datasets(c, r, ff->key, &ret[field], err);
-		else if (c->base)
-			fill_column(c, r, field, &ret[field]);
-		else
-			rc = fill_read(c, r, field, &ret[field], err);
-	}
-	return rc;
+	*ret = (struct filter_value){ 0 };
+	if (ff->entity == FILTER_DATASET)
+		return fill_datasets(c, r, ff->key, ret, err);
+	if (ff->entity != FILTER_ATTRIBUTE && !c->base)
+		return fill_read(c, r, field, ret, err);
+	if (ff->entity == FILTER_ATTRIBUTE)
+		fill_attribute(c, r, ff->attribute, ret);
+	else
+		fill_column(c, r, field, ret);
+	return 0;
 }

@@ -1,5 +1,5 @@
-/* cells.h: what the fields of a search say of a run: from the store's columns, or by a query each where the search
- * names its runs. Private to web/store. */
+/* cells.h: what a field of a search says of a run: from the store's columns, or by a query where the search names its
+ * runs. Private to web/store. */
 #ifndef DPT_STORE_CELLS_H
 #define DPT_STORE_CELLS_H
 
@@ -25,10 +25,10 @@ struct cells {
 	size_t experiment_count;
 };
 
-/* columns: held, until the last row was filled; NULL: cells are read from d. */
+/* columns: held, until the last cell was read; NULL: cells are read from d. */
 int cells_begin(struct cells *c, struct columns *columns, struct err *err);
 
-/* ret: one value a field; texts are those of the columns, or the arena's. */
-int cells_fill(struct cells *c, const struct columns_row *r, struct filter_value *ret, struct err *err);
+/* Texts are those of the columns, or the arena's. */
+int cells_get(struct cells *c, const struct columns_row *r, size_t field, struct filter_value *ret, struct err *err);
 
 #endif

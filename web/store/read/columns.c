@@ -29,6 +29,7 @@ struct columns {
 	uint64_t rev, clock;
 	char rows_of[DB_ROWS_OF_BYTES]; /* whose rows these are (the query changes_now) */
 	struct columns_row *rows;
+	struct columns_mark *marks;
 	size_t count, cap;
 	size_t changes; /* since everything was read: their old texts still take room */
 	struct arena *texts;
@@ -62,7 +63,9 @@ static void drop_all(struct columns *c)
 	while (c->column_count)
 		drop_column(c, c->column_count - 1);
 	free(c->rows);
+	free(c->marks);
 	c->rows = NULL;
+	c->marks = NULL;
 	c->count = c->cap = c->changes = 0;
 	arena_free(c->texts);
 	c->texts = NULL;
@@ -107,18 +110,29 @@ bool columns_read_row(struct db_rows *q, struct arena *a, struct columns_row *re
 	return ret->name && ret->status && ret->user;
 }
 
+static int grow(struct columns *c)
+{
+	size_t cap = c->cap ? c->cap * 2 : 256;
+	void *grown = realloc(c->rows, cap * sizeof *c->rows);
+
+	if (!grown)
+		return ERR_NOMEM;
+	c->rows = grown;
+	grown = realloc(c->marks, cap * sizeof *c->marks);
+	if (!grown)
+		return ERR_NOMEM;
+	c->marks = grown;
+	c->cap = cap;
+	return 0;
+}
+
 static int add_row(struct columns *c)
 {
-	size_t cap = c->cap ? c->cap * 2 : 256, i;
 	void *grown;
+	size_t i;
 
-	if (c->count == c->cap) {
-		grown = realloc(c->rows, cap * sizeof *c->rows);
-		if (!grown)
-			return ERR_NOMEM;
-		c->rows = grown;
-		c->cap = cap;
-	}
+	if (c->count == c->cap && grow(c))
+		return ERR_NOMEM;
 	for (i = 0; i < c->column_count; i++) {
 		struct column *col = &c->columns[i];
 
@@ -144,6 +158,7 @@ static int insert_row(struct columns *c, size_t row)
 		return ERR_NOMEM;
 	memmove(&c->rows[row + 1], &c->rows[row], behind * sizeof *c->rows);
 	memset(&c->rows[row], 0, sizeof c->rows[row]);
+	memmove(&c->marks[row + 1], &c->marks[row], behind * sizeof *c->marks);
 	for (i = 0; i < c->column_count; i++) {
 		struct columns_cell *cells = c->columns[i].cells;
 
@@ -178,7 +193,7 @@ static int put_cell(struct columns *c, const struct column *col, size_t row, str
 	return cell->text ? 0 : ERR_NOMEM;
 }
 
-enum part { CELL, CELLS, WHOLE }; /* of a column: one run's, those of some runs, all */
+enum part { CELL, CELLS, WHOLE }; /* of a column: one run's, those of the runs that changed, all */
 
 static enum db_query query_of(enum filter_entity entity, enum part part)
 {
@@ -194,7 +209,6 @@ static int load_cell(struct columns *c, struct db *d, const struct column *col, 
 	struct db_rows *q;
 	int rc = db_start(d, &q, query_of(col->entity, CELL), err, "ii", col->key_id, c->rows[row].id);
 
-	memset(&col->cells[row], 0, sizeof col->cells[row]);
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = put_cell(c, col, row, q) ? no_memory(err) : 0;
 		db_stop(q);
@@ -202,13 +216,11 @@ static int load_cell(struct columns *c, struct db *d, const struct column *col, 
 	return rc;
 }
 
-/* Of the runs of an array, or of all where that is NULL. */
-static int load_cells(struct columns *c, struct db *d, const struct column *col, const char *runs, struct err *err)
+static int load_column(struct columns *c, struct db *d, const struct column *col, struct err *err)
 {
 	size_t row = 0;
 	struct db_rows *q;
-	int rc = runs ? db_start(d, &q, query_of(col->entity, CELLS), err, "it", col->key_id, runs)
-		      : db_start(d, &q, query_of(col->entity, WHOLE), err, "i", col->key_id);
+	int rc = db_start(d, &q, query_of(col->entity, WHOLE), err, "i", col->key_id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_param_column_run_id);
@@ -224,6 +236,16 @@ static int load_cells(struct columns *c, struct db *d, const struct column *col,
 	return rc;
 }
 
+static int read_row(struct columns *c, struct db_rows *q, size_t row)
+{
+	struct columns_row *r = &c->rows[row];
+
+	if (!columns_read_row(q, c->texts, r))
+		return ERR_NOMEM;
+	c->marks[row] = (struct columns_mark){ .experiment_id = r->experiment_id, .deleted = r->deleted };
+	return 0;
+}
+
 static int load_all(struct columns *c, struct db *d, struct err *err)
 {
 	struct db_rows *q;
@@ -236,7 +258,7 @@ static int load_all(struct columns *c, struct db *d, struct err *err)
 	rc = db_start(d, &q, DB_runs_all, err, "");
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
-		if (add_row(c) || !columns_read_row(q, c->texts, &c->rows[c->count - 1])) {
+		if (add_row(c) || read_row(c, q, c->count - 1)) {
 			db_stop(q);
 			rc = no_memory(err);
 		}
@@ -245,108 +267,195 @@ static int load_all(struct columns *c, struct db *d, struct err *err)
 	return rc;
 }
 
-/* together: its cells are only emptied, and the run is added to those that are read in one go. */
-static int refresh_run(struct columns *c, struct db *d, struct db_rows *q, struct buf *together, struct err *err)
+/* Its cells are empty then. *ret: where it lies. */
+static int refresh_row(struct columns *c, struct db_rows *q, size_t *ret)
 {
 	int64_t id = db_i64(q, COL_runs_all_id);
 	size_t row = list_find(c->rows, c->count, sizeof *c->rows, id), i;
-	int rc = 0;
 
 	if ((row == c->count || c->rows[row].id != id) && insert_row(c, row))
-		return no_memory(err);
-	if (!columns_read_row(q, c->texts, &c->rows[row]))
-		return no_memory(err);
+		return ERR_NOMEM;
+	if (read_row(c, q, row))
+		return ERR_NOMEM;
+	for (i = 0; i < c->column_count; i++)
+		memset(&c->columns[i].cells[row], 0, sizeof *c->columns[i].cells);
 	c->changes++;
-	if (together)
-		array_int(together, id);
-	for (i = 0; i < c->column_count && !rc; i++)
-		if (together)
-			memset(&c->columns[i].cells[row], 0, sizeof *c->columns[i].cells);
-		else
+	*ret = row;
+	return 0;
+}
+
+/* cells: each by a query of its own. */
+static int refresh_rows(struct columns *c, struct db *d, struct db_rows *q, bool cells, struct err *err)
+{
+	size_t row = 0, i;
+	int rc;
+
+	while ((rc = db_next(d, q, err)) > 0) {
+		rc = refresh_row(c, q, &row) ? no_memory(err) : 0;
+		for (i = 0; i < c->column_count && !rc && cells; i++)
 			rc = load_cell(c, d, &c->columns[i], row, err);
+		if (rc) {
+			db_stop(q);
+			break;
+		}
+	}
 	return rc;
+}
+
+static int refresh_gone(struct columns *c, struct db *d, struct db_rows *q, struct err *err)
+{
+	size_t row;
+	int rc;
+
+	while ((rc = db_next(d, q, err)) > 0) {
+		row = list_find(c->rows, c->count, sizeof *c->rows, db_i64(q, COL_gone_since_run_id));
+		if (row < c->count && c->rows[row].id == db_i64(q, COL_gone_since_run_id))
+			c->marks[row].gone = true;
+	}
+	return rc;
+}
+
+/* *ret: NULL where no column is of that kind. */
+static int start_cells(const struct columns *c, struct db *d, enum filter_entity entity, struct db_rows **ret,
+		       struct err *err)
+{
+	const char *text;
+	struct buf keys;
+	bool any = false;
+	size_t i;
+	int rc = 0;
+
+	array_begin(&keys);
+	for (i = 0; i < c->column_count; i++)
+		if (c->columns[i].entity == entity) {
+			array_int(&keys, c->columns[i].key_id);
+			any = true;
+		}
+	text = array_end(&keys);
+	*ret = NULL;
+	if (!text)
+		rc = no_memory(err);
+	else if (any)
+		rc = db_start(d, ret, query_of(entity, CELLS), err, "ti", text, (int64_t)c->rev);
+	buf_done(&keys);
+	return rc;
+}
+
+static const struct column *column_of(const struct columns *c, enum filter_entity entity, int64_t key)
+{
+	size_t i;
+
+	for (i = 0; i < c->column_count; i++)
+		if (c->columns[i].entity == entity && c->columns[i].key_id == key)
+			return &c->columns[i];
+	return NULL;
+}
+
+static int read_cells(struct columns *c, struct db *d, enum filter_entity entity, struct db_rows *q, struct err *err)
+{
+	enum db_column key = entity == FILTER_METRIC ? COL_metric_cells_key_id : COL_param_cells_key_id;
+	int rc = 0;
+
+	while (q && (rc = db_next(d, q, err)) > 0) {
+		int64_t id = db_i64(q, COL_param_cells_run_id);
+		size_t row = list_find(c->rows, c->count, sizeof *c->rows, id);
+		const struct column *col = column_of(c, entity, db_i64(q, key));
+
+		if (col && row < c->count && c->rows[row].id == id && put_cell(c, col, row, q)) {
+			db_stop(q);
+			return no_memory(err);
+		}
+	}
+	return rc;
+}
+
+/* Where each query is a round trip: all of them take one. */
+static int refresh_together(struct columns *c, struct db *d, struct err *err)
+{
+	static const enum filter_entity kinds[] = { FILTER_PARAM, FILTER_TAG, FILTER_METRIC };
+	struct db_rows *rows, *gone, *cells[3];
+	int rc = db_start(d, &rows, DB_runs_since, err, "i", (int64_t)c->rev), i;
+
+	for (i = 0; i < 3 && !rc; i++)
+		rc = start_cells(c, d, kinds[i], &cells[i], err);
+	if (!rc)
+		rc = db_start(d, &gone, DB_gone_since, err, "i", (int64_t)c->rev);
+	if (!rc)
+		rc = refresh_rows(c, d, rows, false, err);
+	for (i = 0; i < 3 && !rc; i++)
+		rc = read_cells(c, d, kinds[i], cells[i], err);
+	return rc ? rc : refresh_gone(c, d, gone, err);
 }
 
 /* Where the database is in this process a query a cell costs less than one for all. */
-static int refresh_runs(struct columns *c, struct db *d, struct err *err)
-{
-	struct buf runs, *together = db_shared(d) ? &runs : NULL;
-	const char *text;
-	struct db_rows *q;
-	size_t i;
-	int rc = db_start(d, &q, DB_runs_since, err, "i", (int64_t)c->rev);
-
-	array_begin(&runs);
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		rc = refresh_run(c, d, q, together, err);
-		if (rc)
-			db_stop(q);
-	}
-	text = array_end(&runs);
-	if (!rc && !text)
-		rc = no_memory(err);
-	for (i = 0; together && i < c->column_count && !rc; i++)
-		rc = load_cells(c, d, &c->columns[i], text, err);
-	buf_done(&runs);
-	return rc;
-}
-
 static int refresh(struct columns *c, struct db *d, struct err *err)
 {
 	struct db_rows *q;
-	size_t row;
-	int rc = refresh_runs(c, d, err);
+	int rc;
 
+	if (db_shared(d))
+		return refresh_together(c, d, err);
+	rc = db_start(d, &q, DB_runs_since, err, "i", (int64_t)c->rev);
+	if (!rc)
+		rc = refresh_rows(c, d, q, true, err);
 	if (!rc)
 		rc = db_start(d, &q, DB_gone_since, err, "i", (int64_t)c->rev);
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		row = list_find(c->rows, c->count, sizeof *c->rows, db_i64(q, COL_gone_since_run_id));
-		if (row < c->count && c->rows[row].id == db_i64(q, COL_gone_since_run_id))
-			c->rows[row].gone = true;
+	return rc ? rc : refresh_gone(c, d, q, err);
+}
+
+struct news {
+	int64_t rev;     /* the newest change of the snapshot */
+	int64_t changed; /* runs that changed since the columns' own */
+};
+
+/* Under the lock. Of other rows than before nothing is good: a standby that took over may lack some, and count on. */
+static int read_news(struct columns *c, struct db *d, struct news *ret, struct err *err)
+{
+	struct db_rows *now, *since;
+	int rc = db_start(d, &now, DB_changes_now, err, "");
+
+	*ret = (struct news){ 0 };
+	if (!rc)
+		rc = db_start(d, &since, DB_changed_since, err, "i", (int64_t)c->rev);
+	if (!rc && (rc = db_next(d, now, err)) > 0) {
+		ret->rev = db_i64(now, COL_changes_now_rev);
+		if (strcmp(c->rows_of, db_str(now, COL_changes_now_rows_of)))
+			drop_all(c);
+		snprintf(c->rows_of, sizeof c->rows_of, "%s", db_str(now, COL_changes_now_rows_of));
+		db_stop(now);
+		rc = 0;
+	}
+	if (!rc && (rc = db_next(d, since, err)) > 0) {
+		ret->changed = db_i64(since, COL_changed_since_runs);
+		db_stop(since);
 		rc = 0;
 	}
 	return rc;
 }
 
-/* Under the lock: the newest change of d's snapshot. Of other rows than before nothing is good: a standby that took
- * over may lack some, and count on. */
-static int read_rev(struct columns *c, struct db *d, int64_t *ret, struct err *err)
+/* Brings what is there to the snapshot's state. */
+static int renew(struct columns *c, struct db *d, const struct news *n, struct err *err)
 {
-	struct db_rows *q;
-	int rc = db_start(d, &q, DB_changes_now, err, "");
-
-	if (rc || (rc = db_next(d, q, err)) <= 0)
-		return rc;
-	*ret = db_i64(q, COL_changes_now_rev);
-	if (strcmp(c->rows_of, db_str(q, COL_changes_now_rows_of)))
-		drop_all(c);
-	snprintf(c->rows_of, sizeof c->rows_of, "%s", db_str(q, COL_changes_now_rows_of));
-	db_stop(q);
-	return 0;
+	if (!c->loaded || (size_t)n->changed > CHANGED_MAX + c->count / 4 || c->changes > 1000 + 4 * c->count)
+		return load_all(c, d, err);
+	return n->changed ? refresh(c, d, err) : 0;
 }
 
 int columns_take(struct columns *c, struct db *d, struct err *err)
 {
-	int64_t rev = 0, changed = 0;
+	struct news n;
 	int rc;
 
 	pthread_mutex_lock(&c->lock);
-	rc = read_rev(c, d, &rev, err);
+	rc = read_news(c, d, &n, err);
+	if (!rc && c->loaded && (uint64_t)n.rev < c->rev)
+		rc = err_set(err, ERR_BUSY, "store: an old snapshot");
 	if (rc) {
 		pthread_mutex_unlock(&c->lock);
 		return rc;
 	}
-	if (c->loaded && (uint64_t)rev < c->rev) {
-		pthread_mutex_unlock(&c->lock);
-		return err_set(err, ERR_BUSY, "store: an old snapshot");
-	}
-	if (c->loaded && (uint64_t)rev > c->rev && db_int(d, &changed, DB_changed_since, err, "i", (int64_t)c->rev) < 0)
-		rc = err ? err->code : ERR_IO;
-	if (!rc && (!c->loaded || (size_t)changed > CHANGED_MAX + c->count / 4 || c->changes > 1000 + 4 * c->count))
-		rc = load_all(c, d, err);
-	else if (!rc && changed)
-		rc = refresh(c, d, err);
-	c->rev = (uint64_t)rev;
+	rc = renew(c, d, &n, err);
+	c->rev = (uint64_t)n.rev;
 	c->clock++;
 	if (rc) {
 		drop_all(c);
@@ -364,6 +473,11 @@ const struct columns_row *columns_rows(const struct columns *c, size_t *ret_coun
 {
 	*ret_count = c->count;
 	return c->rows;
+}
+
+const struct columns_mark *columns_marks(const struct columns *c)
+{
+	return c->marks;
 }
 
 /* Room for one more; columns of the search under way stay. */
@@ -402,7 +516,7 @@ int columns_get(struct columns *c, struct db *d, enum filter_entity entity, cons
 	make_room(c);
 	col.cells = calloc(c->cap ? c->cap : 1, sizeof *col.cells);
 	col.key = strdup(key);
-	rc = col.cells && col.key ? load_cells(c, d, &col, NULL, err) : no_memory(err);
+	rc = col.cells && col.key ? load_column(c, d, &col, err) : no_memory(err);
 	if (rc) {
 		free(col.cells);
 		free(col.key);

@@ -88,19 +88,16 @@ static int load_pairs(struct db *d, struct db_rows *q, struct arena *a, struct q
 	return rc;
 }
 
-/* Params, or tags. */
-static int load_words(const struct runs *o, bool tags)
+/* Params, or tags; q, as in all that take rows: NULL where nobody wants them. */
+static int take_words(const struct runs *o, struct db_rows *q, bool tags)
 {
 	struct query_run *r;
-	struct db_rows *q;
-	int rc = tags ? start(o, &q, DB_tags_of_run, DB_tags_of_runs)
-		      : start(o, &q, DB_params_of_run, DB_params_of_runs);
+	int rc = 0;
 
-	while (!rc && (rc = db_next(o->db, q, o->err)) > 0) {
+	while (q && (rc = db_next(o->db, q, o->err)) > 0) {
 		r = run_of(o, q, COL_params_of_runs_run);
 		if (r && add_pair(q, o->a, tags ? &r->tags : &r->params, tags ? &r->tag_count : &r->param_count))
 			return db_no_memory(q, o->err);
-		rc = 0;
 	}
 	return rc;
 }
@@ -117,46 +114,43 @@ static int add_metric(const struct runs *o, struct query_run *r, struct db_rows 
 	return 0;
 }
 
-/* The rows of q, which was started with rc. */
-static int take_metrics(const struct runs *o, struct db_rows *q, int rc)
+static int take_metrics(const struct runs *o, struct db_rows *q)
 {
 	struct query_run *r;
+	int rc = 0;
 
-	while (!rc && (rc = db_next(o->db, q, o->err)) > 0) {
+	while (q && (rc = db_next(o->db, q, o->err)) > 0) {
 		r = run_of(o, q, COL_metrics_of_runs_run);
 		if (r && add_metric(o, r, q))
 			return db_no_memory(q, o->err);
-		rc = 0;
 	}
 	return rc;
 }
 
-static int load_chosen(const struct runs *o, const struct chosen *c)
+static bool some_metrics(const struct chosen *c)
 {
-	struct db_rows *q = NULL;
+	return c && !c->all;
+}
+
+static int start_some(const struct runs *o, const struct chosen *c, struct db_rows **ret)
+{
 	struct buf keys;
 	int rc;
 
-	if (!o->places)
-		return chosen_load(c, o->db, o->id, o->a, o->items, o->err);
 	array_begin(&keys);
 	chosen_list_wanted(c, &keys);
-	rc = array_end(&keys) ? db_start(o->db, &q, DB_some_metrics_of_runs, o->err, "tt", o->ids.data, keys.data)
+	rc = array_end(&keys) ? db_start(o->db, ret, DB_some_metrics_of_runs, o->err, "tt", o->ids.data, keys.data)
 			      : no_memory(o->err);
-	rc = take_metrics(o, q, rc);
 	buf_done(&keys);
 	return rc;
 }
 
-static int load_metrics(const struct runs *o, const struct chosen *c)
+/* Some metrics of one run are read by chosen_load: nothing is started. */
+static int start_metrics(const struct runs *o, const struct chosen *c, struct db_rows **ret)
 {
-	struct db_rows *q = NULL;
-	int rc;
-
-	if (c && !c->all)
-		return load_chosen(o, c);
-	rc = start(o, &q, DB_metrics_of_run, DB_metrics_of_runs);
-	return take_metrics(o, q, rc);
+	if (!some_metrics(c))
+		return start(o, ret, DB_metrics_of_run, DB_metrics_of_runs);
+	return o->places ? start_some(o, c, ret) : 0;
 }
 
 static int add_alert(struct query_run *r, struct arena *a, const struct query_alert *alert, struct err *err)
@@ -199,13 +193,12 @@ static bool has_diverged(const struct query_metric *m)
 	       m->last > 1.5 * m->first && m->last > 3 * m->min;
 }
 
-static int load_spikes(const struct runs *o)
+static int take_spikes(const struct runs *o, struct db_rows *q)
 {
 	struct query_run *r;
-	struct db_rows *q;
-	int rc = start(o, &q, DB_alerts_of_run, DB_alerts_of_runs);
+	int rc = 0;
 
-	while (!rc && (rc = db_next(o->db, q, o->err)) > 0) {
+	while (q && !rc && (rc = db_next(o->db, q, o->err)) > 0) {
 		struct query_alert alert = { .kind = QUERY_ALERT_SPIKE, .kind_name = "spike",
 					     .key = db_text(o->a, q, COL_alerts_of_run_name),
 					     .step = db_i64(q, COL_alerts_of_run_step),
@@ -280,42 +273,64 @@ static void read_row(struct db_rows *q, struct arena *a, struct query_run *r)
 	};
 }
 
-/* *ret: how many there were. */
-static int load_rows(const struct runs *o, size_t *ret)
+/* ERR_NOENT: some run is missing. */
+static int take_rows(const struct runs *o, struct db_rows *q)
 {
 	struct query_run *r;
-	struct db_rows *q;
-	int rc = start(o, &q, DB_run_detail, DB_run_detail_all);
+	size_t found = 0;
+	int rc;
 
-	*ret = 0;
-	while (!rc && (rc = db_next(o->db, q, o->err)) > 0) {
+	while ((rc = db_next(o->db, q, o->err)) > 0) {
 		r = run_of(o, q, COL_run_detail_all_run);
 		if (r) {
 			read_row(q, o->a, r);
-			++*ret;
+			found++;
 		}
-		rc = 0;
 	}
+	return rc ? rc : found < o->count ? ERR_NOENT : 0;
+}
+
+/* What is read of them, in that order; NULL: it is not wanted. */
+struct parts {
+	struct db_rows *rows, *params, *tags, *metrics, *spikes;
+};
+
+/* All of it before the first row is asked for: at an address that is one round trip. */
+static int start_parts(const struct runs *o, const struct detail_want *want, struct parts *p)
+{
+	int rc = start(o, &p->rows, DB_run_detail, DB_run_detail_all);
+
+	if (!rc && want->parts & QUERY_PARAMS)
+		rc = start(o, &p->params, DB_params_of_run, DB_params_of_runs);
+	if (!rc && want->parts & QUERY_TAGS)
+		rc = start(o, &p->tags, DB_tags_of_run, DB_tags_of_runs);
+	if (!rc && want->parts & (QUERY_METRICS | QUERY_ALERTS))
+		rc = start_metrics(o, want->chosen, &p->metrics);
+	if (!rc && want->parts & QUERY_ALERTS)
+		rc = start(o, &p->spikes, DB_alerts_of_run, DB_alerts_of_runs);
 	return rc;
 }
 
 static int load(const struct runs *o, const struct detail_want *want)
 {
-	size_t found, i;
-	int rc = load_rows(o, &found);
+	struct parts p = { 0 };
+	size_t i;
+	int rc = start_parts(o, want, &p);
 
-	if (!rc && found < o->count)
-		rc = ERR_NOENT;
-	if (!rc && want->parts & QUERY_PARAMS)
-		rc = load_words(o, false);
-	if (!rc && want->parts & QUERY_TAGS)
-		rc = load_words(o, true);
-	if (!rc && want->parts & (QUERY_METRICS | QUERY_ALERTS))
-		rc = load_metrics(o, want->chosen);
+	if (!rc)
+		rc = take_rows(o, p.rows);
+	if (!rc)
+		rc = take_words(o, p.params, false);
+	if (!rc)
+		rc = take_words(o, p.tags, true);
+	if (!rc)
+		rc = take_metrics(o, p.metrics);
+	if (!rc && !o->places && want->parts & (QUERY_METRICS | QUERY_ALERTS) && some_metrics(want->chosen))
+		rc = chosen_load(want->chosen, o->db, o->id, o->a, o->items, o->err);
 	for (i = 0; i < o->count && !rc && want->parts & QUERY_ALERTS; i++)
 		rc = make_alerts(&o->items[i], o->a, o->err);
-	if (!rc && want->parts & QUERY_ALERTS)
-		rc = load_spikes(o);
+	if (!rc)
+		rc = take_spikes(o, p.spikes);
 	for (i = 0; i < o->count && !rc; i++) {
 		if (want->chosen)
 			chosen_trim(want->chosen, &o->items[i]);

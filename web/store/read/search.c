@@ -49,13 +49,16 @@ static int no_memory(struct search *s)
 	return err_set(s->err, ERR_NOMEM, "out of memory");
 }
 
+static bool is_shown(const struct query_runs_opts *o, bool deleted)
+{
+	return o->only_deleted ? deleted : !deleted || o->with_deleted;
+}
+
 static int keep_row(struct search *s, const struct columns_row *r)
 {
 	const struct columns_row **grown;
 	size_t cap;
 
-	if (s->o->only_deleted ? !r->deleted : r->deleted && !s->o->with_deleted)
-		return 0;
 	if (s->row_count == s->row_cap) {
 		cap = s->row_cap ? s->row_cap * 2 : 256;
 		grown = realloc(s->rows, cap * sizeof *grown);
@@ -72,7 +75,9 @@ static int add_row(struct search *s, struct db_rows *q)
 {
 	struct columns_row *r = arena_alloc(s->a, sizeof *r);
 
-	return r && columns_read_row(q, s->a, r) ? keep_row(s, r) : no_memory(s);
+	if (!r || !columns_read_row(q, s->a, r))
+		return no_memory(s);
+	return is_shown(s->o, r->deleted) ? keep_row(s, r) : 0;
 }
 
 static int read_rows(struct search *s, struct db_rows *q)
@@ -190,6 +195,7 @@ static void give_columns(struct search *s)
 static int load_rows(struct search *s, struct store *store)
 {
 	int64_t *ids = arena_array(s->a, s->o->experiment_count + 1, sizeof *ids);
+	const struct columns_mark *marks;
 	const struct columns_row *base;
 	size_t count, i;
 	int rc = ids ? experiment_ids(s, ids) : no_memory(s);
@@ -201,9 +207,11 @@ static int load_rows(struct search *s, struct store *store)
 	if (rc)
 		return rc;
 	base = columns_rows(s->columns, &count);
+	marks = columns_marks(s->columns);
 	for (i = 0; i < count && !rc; i++)
-		if (!base[i].gone && (!has_experiments(s->o) ||
-				      wanted_experiment(ids, s->o->experiment_count, base[i].experiment_id)))
+		if (!marks[i].gone && is_shown(s->o, marks[i].deleted) &&
+		    (!has_experiments(s->o) ||
+		     wanted_experiment(ids, s->o->experiment_count, marks[i].experiment_id)))
 			rc = keep_row(s, &base[i]);
 	return rc;
 }
@@ -333,11 +341,55 @@ static const struct hit *find_worst(const struct search *s)
 	return worst;
 }
 
+static int fill(struct search *s, struct hit *h, size_t from, size_t to)
+{
+	size_t field;
+	int rc = 0;
+
+	for (field = from; field < to && !rc; field++)
+		rc = cells_get(&s->cells, h->row, field, &h->values[field], s->err);
+	return rc;
+}
+
+/* Whether what the order asks for first places a run behind the worst of a full page: most are told by that alone. */
+static int is_beyond(struct search *s, struct hit *h, const struct hit *worst, bool *ret)
+{
+	const struct filter_order *o = filter_order_count(s->f) ? filter_order(s->f, 0) : NULL;
+	int rc = 0;
+
+	*ret = false;
+	if (o)
+		rc = fill(s, h, o->field, o->field + 1);
+	if (o && !rc)
+		*ret = compare_text_cut(&h->values[o->field], &worst->values[o->field], o->descending) > 0;
+	return rc;
+}
+
+/* Whether a run may be on the page. worst: of a full page, or NULL. */
+static int judge(struct search *s, struct hit *h, const struct hit *worst, bool *ret)
+{
+	size_t tested = filter_tested_count(s->f);
+	bool beyond = false;
+	int rc = fill(s, h, 0, tested);
+
+	*ret = false;
+	if (rc || !filter_match(s->f, h->values))
+		return rc;
+	if (worst)
+		rc = is_beyond(s, h, worst, &beyond);
+	if (rc || beyond)
+		return rc;
+	rc = fill(s, h, tested, filter_field_count(s->f));
+	*ret = !rc && !(s->has_after && !is_after(s, h)) && !(worst && !before(s, h, worst));
+	return rc;
+}
+
 /* One hit more than the page holds tells that there is a next one. */
 static int select_hits(struct search *s)
 {
 	size_t want = page_limit(s) + 1, room = 2 * want + 4096, i;
 	const struct hit *worst = NULL; /* of a page that is full */
+	bool hit;
 	int rc;
 
 	room = room > s->row_count ? s->row_count + 1 : room;
@@ -346,9 +398,8 @@ static int select_hits(struct search *s)
 		struct hit *h = &s->hits[s->hit_count];
 
 		h->row = s->rows[i];
-		rc = cells_fill(&s->cells, h->row, h->values, s->err);
-		if (rc || !filter_match(s->f, h->values) || (s->has_after && !is_after(s, h)) ||
-		    (worst && !before(s, h, worst)) || ++s->hit_count < room)
+		rc = judge(s, h, worst, &hit);
+		if (rc || !hit || ++s->hit_count < room)
 			continue;
 		keep_best(s, want);
 		worst = find_worst(s);
@@ -411,12 +462,8 @@ static int load_page(struct search *s, struct arena *a, struct query_runs *ret)
 {
 	size_t limit = page_limit(s), i;
 	struct page_place last;
-	int64_t rev = 0, *ids = arena_array(s->a, s->hit_count + 1, sizeof *ids);
-	int rc = db_int(s->d, &rev, DB_rev_get, s->err, "");
+	int64_t *ids = arena_array(s->a, s->hit_count + 1, sizeof *ids);
 
-	if (rc < 0)
-		return rc;
-	ret->rev = (uint64_t)rev;
 	ret->count = s->hit_count < limit ? s->hit_count : limit;
 	ret->items = arena_array(a, ret->count ? ret->count : 1, sizeof *ret->items);
 	if (s->hit_count > limit) {
@@ -431,6 +478,17 @@ static int load_page(struct search *s, struct arena *a, struct query_runs *ret)
 	return load_runs(s, ids, a, ret);
 }
 
+static int read_rev(struct search *s, struct db_rows *q, struct query_runs *ret)
+{
+	int rc = db_next(s->d, q, s->err);
+
+	if (rc <= 0)
+		return rc;
+	ret->rev = (uint64_t)db_i64(q, COL_rev_get_rev);
+	db_stop(q);
+	return 0;
+}
+
 static int find_cells(struct search *s)
 {
 	s->cells = (struct cells){ .d = s->d, .a = s->a, .f = s->f, .mlflow = s->o->mlflow != NULL };
@@ -442,6 +500,7 @@ int query_runs(struct store *store, const struct query_runs_opts *o, struct aren
 {
 	struct search s = { .o = o, .a = arena_new(), .keysets = store->keysets, .err = err };
 	struct query_runs page = { 0 };
+	struct db_rows *rev;
 	int rc = s.a ? 0 : no_memory(&s);
 
 	if (!rc && o->mlflow)
@@ -459,7 +518,11 @@ int query_runs(struct store *store, const struct query_runs_opts *o, struct aren
 	if (!rc)
 		rc = select_hits(&s);
 	if (!rc)
+		rc = db_start(s.d, &rev, DB_rev_get, err, "");
+	if (!rc)
 		rc = load_page(&s, a, &page);
+	if (!rc)
+		rc = read_rev(&s, rev, &page);
 	give_columns(&s);
 	readers_give(store, s.d);
 	free(s.rows);
