@@ -722,10 +722,22 @@ FROM unnest(CAST(?1 AS bigint[])) AS w (id) CROSS JOIN LATERAL (
 SELECT key_id FROM metric INDEXED BY metric_by_run WHERE run_id = ?1 ORDER BY key_id;
 -- postgresql:
 SELECT key_id FROM metric WHERE run_id = ?1 ORDER BY key_id;
+-- name: metric_keys_of_runs
+-- postgresql:
+SELECT w.place, l.key_id FROM unnest(CAST(?1 AS bigint[])) WITH ORDINALITY AS w (id, place)
+	CROSS JOIN LATERAL (SELECT key_id FROM metric WHERE run_id = w.id OFFSET 0) AS l ORDER BY w.place, l.key_id;
 -- name: run_rev
 SELECT rev FROM run WHERE id = ?1;
+-- name: run_revs
+-- postgresql:
+SELECT w.place, l.rev FROM unnest(CAST(?1 AS bigint[])) WITH ORDINALITY AS w (id, place)
+	CROSS JOIN LATERAL (SELECT rev FROM run WHERE id = w.id) AS l;
 -- name: key_name
 SELECT name FROM key WHERE id = ?1;
+-- name: key_names
+-- postgresql:
+SELECT w.place, l.name FROM unnest(CAST(?1 AS bigint[])) WITH ORDINALITY AS w (id, place)
+	CROSS JOIN LATERAL (SELECT name FROM key WHERE id = w.id) AS l;
 -- name: console_parts
 SELECT rank, segment, max(first_line + lines) AS lines FROM console WHERE run_id = ?1 GROUP BY rank, segment;
 -- name: console_before

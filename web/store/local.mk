@@ -45,6 +45,7 @@ libwebstore_la_SOURCES = \
 	web/store/points/chunk.c web/store/points/chunk.h \
 	web/store/points/chunks.c web/store/points/chunks.h \
 	web/store/read/cells.c web/store/read/cells.h \
+	web/store/read/names.c web/store/read/names.h \
 	web/store/read/chosen.c web/store/read/chosen.h \
 	web/store/read/columns.c web/store/read/columns.h \
 	web/store/db/array.c web/store/db/array.h \

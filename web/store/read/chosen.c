@@ -9,6 +9,7 @@
 #include "web/store/points/sum_row.h"
 #include "web/store/read/keysets.h"
 #include "web/store/read/metric.h"
+#include "web/store/read/names.h"
 
 struct chosen_key {
 	int64_t id;
@@ -55,40 +56,42 @@ struct use {
 	uint32_t runs;
 };
 
-/* The run's set, held until the end. */
-static int hold_set(struct chosen *c, struct db *d, int64_t run, struct keyset **ret, struct err *err)
+/* The run's set is held until the end, once. */
+static int hold_set(struct chosen *c, int64_t run, struct keyset *set)
 {
-	struct keyset **held;
-	int rc = keysets_take(c->sets, d, run, ret, err);
+	struct keyset **held = map_put(c->of_runs, &run, sizeof run);
 
-	if (rc)
-		return rc;
-	held = map_put(c->of_runs, &run, sizeof run);
 	if (!held || *held)
-		keysets_give(c->sets, *ret);
+		keysets_give(c->sets, set);
 	else
-		*held = *ret;
-	return held ? 0 : no_memory(err);
+		*held = set;
+	return held ? 0 : ERR_NOMEM;
+}
+
+static int count_use(struct map *uses, const struct keyset *set)
+{
+	struct use *u = map_put(uses, &set, sizeof set);
+
+	if (!u)
+		return ERR_NOMEM;
+	u->set = set;
+	u->runs++;
+	return 0;
 }
 
 static int use_sets(struct chosen *c, struct map *uses, struct db *d, const struct chosen_list *l, struct err *err)
 {
-	struct keyset *set;
-	struct use *u;
+	struct keyset **sets = calloc(l->run_count + 1, sizeof(struct keyset *));
+	bool full = false;
 	size_t i;
-	int rc = keysets_renew(c->sets, d, err);
+	int rc = sets ? keysets_renew(c->sets, d, err) : no_memory(err);
 
-	for (i = 0; i < l->run_count && !rc; i++) {
-		rc = hold_set(c, d, l->runs[i], &set, err);
-		if (rc)
-			return rc;
-		u = map_put(uses, &set, sizeof set);
-		if (!u)
-			return no_memory(err);
-		u->set = set;
-		u->runs++;
-	}
-	return rc;
+	if (!rc)
+		rc = keysets_take(c->sets, d, &(struct keysets_want){ l->runs, l->run_count }, sets, err);
+	for (i = 0; i < l->run_count && !rc; i++)
+		full |= hold_set(c, l->runs[i], sets[i]) || count_use(uses, sets[i]);
+	free(sets);
+	return full ? no_memory(err) : rc;
 }
 
 static int count_set(struct chosen *c, const struct use *u, struct err *err)
@@ -119,24 +122,29 @@ static int count_runs(struct chosen *c, struct db *d, const struct chosen_list *
 	return rc;
 }
 
+static int take_name(void *arg, size_t at, const char *name)
+{
+	struct chosen *c = arg;
+	struct chosen_key *k = map_at(c->keys, at);
+
+	k->name = map_text(c->keys, name);
+	k->watched = k->name && metric_is_loss(k->name);
+	return k->name ? 0 : ERR_NOMEM;
+}
+
 static int name_keys(struct chosen *c, struct db *d, struct err *err)
 {
-	struct db_rows *q;
-	size_t i;
-	int rc = 0;
+	size_t n = map_count(c->keys), i;
+	int64_t *ids = calloc(n + 1, sizeof *ids);
+	int rc;
 
-	for (i = 0; i < map_count(c->keys) && !rc; i++) {
-		struct chosen_key *k = map_at(c->keys, i);
-
-		rc = db_start(d, &q, DB_key_name, err, "i", k->id);
-		if (rc || (rc = db_next(d, q, err)) <= 0)
-			continue;
-		k->name = map_text(c->keys, db_str(q, COL_key_name_name));
-		db_stop(q);
-		k->watched = k->name && metric_is_loss(k->name);
-		rc = k->name ? 0 : no_memory(err);
-	}
-	return rc;
+	if (!ids)
+		return no_memory(err);
+	for (i = 0; i < n; i++)
+		ids[i] = ((struct chosen_key *)map_at(c->keys, i))->id;
+	rc = names_read(d, ids, n, take_name, c, err);
+	free(ids);
+	return rc == ERR_NOMEM ? no_memory(err) : rc;
 }
 
 /* Whose summaries are loaded. */

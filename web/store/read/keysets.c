@@ -8,6 +8,7 @@
 
 #include "tracker/base/buf.h"
 #include "web/store/base/map.h"
+#include "web/store/db/array.h"
 
 #define BYTES_MAX ((size_t)64 << 20) /* of ids; beyond that everything is forgotten */
 #define RUNS_MAX 200000
@@ -174,7 +175,7 @@ int keysets_renew(struct keysets *k, struct db *d, struct err *err)
 	return 0;
 }
 
-int keysets_take(struct keysets *k, struct db *d, int64_t run, struct keyset **ret, struct err *err)
+static int take_one(struct keysets *k, struct db *d, int64_t run, struct keyset **ret, struct err *err)
 {
 	struct buf ids;
 	int64_t rev = 0;
@@ -191,6 +192,121 @@ int keysets_take(struct keysets *k, struct db *d, int64_t run, struct keyset **r
 	if (!rc && !*ret)
 		rc = no_memory(err);
 	buf_done(&ids);
+	return rc;
+}
+
+/* Of runs of a database elsewhere: a query for all revs, and one for the keys of runs whose set is not known. */
+struct taking {
+	struct keysets *k;
+	struct db *d;
+	const struct keysets_want *w;
+	struct keyset **sets;
+	int64_t *revs, *missing; /* missing: runs, in their order */
+	size_t missing_count;
+	struct err *err;
+};
+
+static int take_known(struct taking *t)
+{
+	struct db_rows *q;
+	struct buf list;
+	const char *runs = array_of(&list, t->w->runs, t->w->count);
+	int rc = runs ? db_start(t->d, &q, DB_run_revs, t->err, "t", runs) : no_memory(t->err);
+	size_t i;
+
+	while (!rc && (rc = db_next(t->d, q, t->err)) > 0) {
+		t->revs[db_i64(q, COL_run_revs_place) - 1] = db_i64(q, COL_run_revs_rev);
+		rc = 0;
+	}
+	buf_done(&list);
+	for (i = 0; i < t->w->count && !rc; i++) {
+		t->sets[i] = known(t->k, t->w->runs[i], (uint64_t)t->revs[i]);
+		if (!t->sets[i])
+			t->missing[t->missing_count++] = t->w->runs[i];
+	}
+	return rc;
+}
+
+/* Keys of the missing run at this place, at which q stands or which has none. *at: where q stands, SIZE_MAX at its
+ * end. */
+static int read_ids_of(struct taking *t, struct db_rows *q, size_t place, size_t *at, struct buf *ids)
+{
+	int64_t id;
+	int rc = 0;
+
+	buf_reset(ids);
+	while (*at == place && rc >= 0) {
+		id = db_i64(q, COL_metric_keys_of_runs_key_id);
+		buf_add(ids, &id, sizeof id);
+		rc = db_next(t->d, q, t->err);
+		*at = rc > 0 ? (size_t)db_i64(q, COL_metric_keys_of_runs_place) - 1 : SIZE_MAX;
+	}
+	return rc < 0 ? rc : buf_failed(ids) ? no_memory(t->err) : 0;
+}
+
+static int read_missing(struct taking *t, struct db_rows *q)
+{
+	size_t i, place = 0, at;
+	struct buf ids;
+	int rc = db_next(t->d, q, t->err);
+
+	at = rc > 0 ? (size_t)db_i64(q, COL_metric_keys_of_runs_place) - 1 : SIZE_MAX;
+	rc = rc < 0 ? rc : 0;
+	buf_init(&ids, SIZE_MAX);
+	for (i = 0; i < t->w->count && !rc; i++) {
+		if (t->sets[i])
+			continue;
+		rc = read_ids_of(t, q, place++, &at, &ids);
+		if (!rc)
+			t->sets[i] = remember(t->k, t->w->runs[i], (uint64_t)t->revs[i], &ids);
+		if (!rc && !t->sets[i])
+			rc = no_memory(t->err);
+	}
+	if (rc && at != SIZE_MAX)
+		db_stop(q);
+	buf_done(&ids);
+	return rc;
+}
+
+static int take_missing(struct taking *t)
+{
+	struct db_rows *q;
+	struct buf list;
+	const char *runs = array_of(&list, t->missing, t->missing_count);
+	int rc = runs ? db_start(t->d, &q, DB_metric_keys_of_runs, t->err, "t", runs) : no_memory(t->err);
+
+	buf_done(&list);
+	return rc ? rc : read_missing(t, q);
+}
+
+static int take_together(struct taking *t)
+{
+	int rc = no_memory(t->err);
+
+	t->revs = calloc(t->w->count + 1, sizeof *t->revs);
+	t->missing = calloc(t->w->count + 1, sizeof *t->missing);
+	if (t->revs && t->missing)
+		rc = take_known(t);
+	if (!rc && t->missing_count)
+		rc = take_missing(t);
+	free(t->revs);
+	free(t->missing);
+	return rc;
+}
+
+int keysets_take(struct keysets *k, struct db *d, const struct keysets_want *w, struct keyset **ret, struct err *err)
+{
+	size_t i;
+	int rc = 0;
+
+	memset(ret, 0, w->count * sizeof(struct keyset *));
+	if (db_shared(d))
+		rc = take_together(&(struct taking){ .k = k, .d = d, .w = w, .sets = ret, .err = err });
+	for (i = 0; i < w->count && !rc && !db_shared(d); i++)
+		rc = take_one(k, d, w->runs[i], &ret[i], err);
+	for (i = 0; i < w->count && rc; i++)
+		if (ret[i])
+			keysets_give(k, ret[i]);
 	return rc;
 }
 

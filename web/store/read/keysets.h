@@ -21,9 +21,14 @@ void keysets_free(struct keysets *k); /* NULL is fine */
  * (a standby took over, and may lack some), all are forgotten. */
 int keysets_renew(struct keysets *k, struct db *d, struct err *err);
 
-/* The keys that a run has in the snapshot of d; runs with the same keys mostly share one set. It stays as it is until
- * keysets_give. */
-int keysets_take(struct keysets *k, struct db *d, int64_t run, struct keyset **ret, struct err *err);
+/* The keys that each of the runs has in the snapshot of d; runs with the same keys mostly share one set. */
+struct keysets_want {
+	const int64_t *runs;
+	size_t count;
+};
+
+/* ret: a set a run. Each stays as it is until keysets_give; after a failure there is none. */
+int keysets_take(struct keysets *k, struct db *d, const struct keysets_want *w, struct keyset **ret, struct err *err);
 void keysets_give(struct keysets *k, struct keyset *s);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "web/store/base/map.h"
 #include "web/store/db/array.h"
+#include "web/store/read/names.h"
 
 /* What is known of a key. */
 struct params_key {
@@ -144,25 +145,32 @@ static size_t place_of(const struct query_runs_opts *o, const char *name)
 	return i;
 }
 
+static int take_name(void *arg, size_t at, const char *name)
+{
+	struct params *p = arg;
+	struct params_key *k = map_at(p->keys, at);
+
+	k->name = arena_strdup(p->a, name);
+	if (!k->name)
+		return no_memory(p);
+	k->named = place_of(p->o, k->name);
+	return 0;
+}
+
 static int name_keys(struct params *p, size_t run_count)
 {
-	struct db_rows *q;
-	size_t i;
-	int rc = 0;
+	size_t n = map_count(p->keys), i;
+	int64_t *ids = arena_array(p->a, n + 1, sizeof *ids);
 
-	for (i = 0; i < map_count(p->keys) && !rc; i++) {
+	if (!ids)
+		return no_memory(p);
+	for (i = 0; i < n; i++) {
 		struct params_key *k = map_at(p->keys, i);
 
-		rc = db_start(p->d, &q, DB_key_name, p->err, "i", k->id);
-		if (rc || (rc = db_next(p->d, q, p->err)) <= 0)
-			continue;
-		k->name = db_text(p->a, q, COL_key_name_name);
-		db_stop(q);
-		rc = k->name ? 0 : no_memory(p);
-		k->named = rc ? 0 : place_of(p->o, k->name);
+		ids[i] = k->id;
 		k->differs = k->differs || k->runs < run_count;
 	}
-	return rc;
+	return names_read(p->d, ids, n, take_name, p, p->err);
 }
 
 static int by_choice(const void *x, const void *y)
