@@ -372,11 +372,12 @@ CROSS JOIN LATERAL (SELECT id FROM series WHERE run_id = ?1 AND segment = ?2 AND
 SELECT w.key_id FROM unnest(CAST(?2 AS bigint[])) AS w (key_id) CROSS JOIN LATERAL (SELECT 1 FROM part p CROSS JOIN LATERAL
 	(SELECT 1 FROM series WHERE run_id = ?1 AND rank = p.rank AND segment = p.segment AND key_id = w.key_id LIMIT 1) s
 	WHERE p.run_id = ?1 LIMIT 1) s;
+-- Under the lock of the run's row, after a look for them: nobody else can have made them.
 -- name: series_add_all as series_find_all
 -- postgresql:
 WITH made AS (INSERT INTO series (run_id, segment, key_id, rank) SELECT ?1, ?2, w.key_id, w.rank
 	FROM unnest(CAST(?3 AS bigint[]), CAST(?4 AS bigint[])) WITH ORDINALITY AS w (key_id, rank, n) ORDER BY w.n
-	ON CONFLICT DO NOTHING RETURNING id, key_id, rank) SELECT id, key_id, rank FROM made;
+	RETURNING id, key_id, rank) SELECT id, key_id, rank FROM made;
 -- name: series_get
 SELECT s.id, s.run_id, s.key_id, s.rank, s.ordered, s.chunks, k.name, s.count, s.nonfinite, s.first, s.last, s.min, s.max,
 	s.first_step, s.last_step, s.min_step, s.max_step, s.first_time, s.last_time, s.nonfinite_step
