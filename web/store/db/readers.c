@@ -11,6 +11,8 @@
 
 #define MAX_READERS 64
 
+#define REST_S 4    /* of a file's connections that nobody needed so long all but one are closed: each holds 0.3 MB, and
+		       * another one is open in a millisecond */
 #define AGAIN_S 0.5 /* after an address could not be reached */
 
 struct readers {
@@ -18,6 +20,7 @@ struct readers {
 	pthread_mutex_t lock;
 	pthread_cond_t given;
 	struct db *idle[MAX_READERS];
+	double given_s[MAX_READERS]; /* when each of them was given back: the first one longest ago */
 	int idle_count, open_count, max;
 	/* an address's */
 	bool connects, stop;
@@ -26,6 +29,13 @@ struct readers {
 	int wanted_count, waiting; /* connections to be made; takers that wait for any */
 	struct err away;           /* why the last one could not be made; its code is 0 when it was */
 };
+
+/* Under the lock: it has become idle. */
+static void put(struct readers *p, struct db *d)
+{
+	p->given_s[p->idle_count] = clock_mono_s();
+	p->idle[p->idle_count++] = d;
+}
 
 /* Under the lock. */
 static void connect_one(struct readers *p)
@@ -43,7 +53,7 @@ static void connect_one(struct readers *p)
 	if (rc)
 		p->open_count--;
 	else
-		p->idle[p->idle_count++] = d;
+		put(p, d);
 	p->away = err;
 	p->away.code = rc;
 	pthread_cond_broadcast(&p->given);
@@ -97,7 +107,7 @@ int readers_new_alone(struct readers **ret, const char *path, struct err *err)
 		db_close(d);
 		return rc;
 	}
-	p->idle[p->idle_count++] = d;
+	put(p, d);
 	p->open_count = 1;
 	*ret = p;
 	return 0;
@@ -217,10 +227,28 @@ int readers_take(struct store *s, struct db **ret, struct err *err)
 	return rc;
 }
 
+/* Under the lock: idle connections that have rested, how many. */
+static int take_rested(struct readers *p, struct db *ret[])
+{
+	double until = clock_mono_s() - REST_S;
+	int n = 0;
+
+	while (!p->connects && n + 1 < p->idle_count && p->given_s[n] < until)
+		n++;
+	memcpy(ret, p->idle, (size_t)n * sizeof *ret);
+	p->idle_count -= n;
+	p->open_count -= n;
+	memmove(p->idle, p->idle + n, (size_t)p->idle_count * sizeof *p->idle);
+	memmove(p->given_s, p->given_s + n, (size_t)p->idle_count * sizeof *p->given_s);
+	return n;
+}
+
 void readers_give(struct store *s, struct db *d)
 {
 	struct readers *p = s->readers;
+	struct db *rested[MAX_READERS];
 	bool lost;
+	int n;
 
 	if (!d)
 		return;
@@ -233,9 +261,12 @@ void readers_give(struct store *s, struct db *d)
 	if (lost)
 		p->open_count--;
 	else
-		p->idle[p->idle_count++] = d;
+		put(p, d);
+	n = take_rested(p, rested);
 	pthread_cond_signal(&p->given);
 	pthread_mutex_unlock(&p->lock);
+	while (n)
+		db_close(rested[--n]);
 }
 
 int readers_missing(struct db *d, const char *uuid, struct err *err)
