@@ -11,6 +11,7 @@ libtrackbase_la_SOURCES = \
 	tracker/base/file_map.c tracker/base/file_map.h tracker/base/file_name.c tracker/base/file_name.h \
 	tracker/base/file_nameless.c tracker/base/file_nameless.h \
 	tracker/base/file_read.c tracker/base/file_read.h tracker/base/file_whole.c tracker/base/file_whole.h \
+	tracker/base/library.c tracker/base/library.h \
 	tracker/base/log.c tracker/base/log.h \
 	tracker/base/median.c tracker/base/median.h \
 	tracker/base/utf8.c tracker/base/utf8.h \
@@ -25,6 +26,7 @@ noinst_LTLIBRARIES += libobject.la
 libobject_la_SOURCES = \
 	tracker/object/answer.c tracker/object/answer.h \
 	tracker/object/client.c tracker/object/client.h \
+	tracker/object/expatso.c tracker/object/expatso.h \
 	tracker/object/identity.c tracker/object/identity.h tracker/object/role.c \
 	tracker/object/object.c tracker/object/object.h \
 	tracker/object/profile.c tracker/object/profile.h \
@@ -33,7 +35,7 @@ libobject_la_SOURCES = \
 	tracker/object/upload.c \
 	tracker/object/uri.c tracker/object/uri.h
 libobject_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(EXPAT_CFLAGS)
-libobject_la_LIBADD = libtrackbase.la $(JANSSON_LIBS) $(EXPAT_LIBS)
+libobject_la_LIBADD = libtrackbase.la $(JANSSON_LIBS)
 
 # libinsight: statistics of runs and what they say, for dptrain and dptrack.
 noinst_LTLIBRARIES += libinsight.la

@@ -309,7 +309,7 @@ static void healthy(void **state)
 	s.run.bucket_cap_mb = 1000;
 	s.run.evaluation = s.run.checkpoint = 0.003;
 	s.run.run_wait = s.run.taken = s.run.throttled = 0.01;
-	s.run.clock = 1.02;
+	s.run.clock = 1.06;
 	judge(&s, "healthy", 0);
 	s.run.threads = 16; /* nothing tells that they wait */
 	s.run.run_wait = NAN;

@@ -1,12 +1,13 @@
-/* curlso.c: dlopen of libcurl. */
+/* curlso.c: libcurl's functions and numbers. */
 #include "tracker/curl/curlso.h"
 
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#include "tracker/base/library.h"
 
 #if __has_include(<curl/curl.h>)
 #define CURL_DISABLE_DEPRECATION 1
@@ -67,56 +68,39 @@ _Static_assert(sizeof(CURLMsg) == sizeof(struct curlso_message) &&
 	       offsetof(CURLMsg, data) == offsetof(struct curlso_message, result), "CURLMsg");
 #endif
 
-static int symbol(void *so, const char *name, void *to, struct err *err)
-{
-	void *at = dlsym(so, name);
+#define FILE_NAME "libcurl.so.4"
 
-	if (!at)
-		return err_set(err, ERR_UNSUPPORTED, "libcurl.so.4 lacks %s", name);
-	memcpy(to, &at, sizeof(at));
-	return 0;
-}
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Newer than the rest: what needs them asks whether they are there. */
 static void load_multi(void *so, struct curlso *c)
 {
-	const struct {
-		const char *name;
-		void *to;
-	} wanted[] = {
+	const struct library_function wanted[] = {
 		{ "curl_multi_init", &c->multi_init },	       { "curl_multi_cleanup", &c->multi_cleanup },
 		{ "curl_multi_add_handle", &c->multi_add },    { "curl_multi_remove_handle", &c->multi_remove },
 		{ "curl_multi_perform", &c->multi_perform },   { "curl_multi_poll", &c->multi_poll },
 		{ "curl_multi_info_read", &c->multi_info_read }, { "curl_multi_wakeup", &c->multi_wakeup },
 	};
-	bool all = true;
 
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		all = !symbol(so, wanted[i].name, wanted[i].to, NULL) && all;
-	if (!all)
+	if (library_find(so, FILE_NAME, wanted, COUNT(wanted), NULL))
 		c->multi_init = NULL;
 }
 
 int curlso_load(struct curlso *ret, struct err *err)
 {
 	struct curlso c = { .multi_init = NULL };
-	const struct {
-		const char *name;
-		void *to;
-	} wanted[] = {
+	const struct library_function wanted[] = {
 		{ "curl_global_init", &c.global_init },       { "curl_easy_init", &c.easy_init },
 		{ "curl_easy_setopt", &c.easy_setopt },       { "curl_easy_perform", &c.easy_perform },
 		{ "curl_easy_getinfo", &c.easy_getinfo },     { "curl_easy_strerror", &c.easy_strerror },
 		{ "curl_easy_reset", &c.easy_reset },         { "curl_easy_cleanup", &c.easy_cleanup },
 		{ "curl_slist_append", &c.slist_append },     { "curl_slist_free_all", &c.slist_free_all },
 	};
-	void *so = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+	void *so = library_open(FILE_NAME, "HTTP needs libcurl (Debian: libcurl4)", err);
+	int rc = so ? library_find(so, FILE_NAME, wanted, COUNT(wanted), err) : ERR_UNSUPPORTED;
 
-	if (!so)
-		return err_set(err, ERR_UNSUPPORTED, "HTTP needs libcurl (Debian: libcurl4): %s", dlerror());
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
-		if (symbol(so, wanted[i].name, wanted[i].to, err))
-			return ERR_UNSUPPORTED;
+	if (rc)
+		return rc;
 	load_multi(so, &c);
 	if (c.global_init(CURLSO_GLOBAL_DEFAULT))
 		return err_set(err, ERR_UNSUPPORTED, "libcurl cannot be initialised");

@@ -27,9 +27,10 @@ void object_code(const char *xml, size_t n, char ret[OBJECT_CODE_BYTES])
 }
 
 #ifdef HAVE_EXPAT
-#include <expat.h>
+#include "tracker/object/expatso.h"
 
 struct reading {
+	struct expatso so;
 	const struct answer_reader *to;
 	XML_Parser parser;
 	char path[PATH_BYTES];
@@ -42,7 +43,7 @@ struct reading {
 static void stop(struct reading *r, int rc)
 {
 	r->rc = r->rc ? r->rc : rc;
-	XML_StopParser(r->parser, XML_FALSE);
+	r->so.StopParser(r->parser, XML_FALSE);
 }
 
 static void on_start(void *user, const char *name, const char **attributes)
@@ -92,26 +93,41 @@ static void on_doctype(void *user, const char *name, const char *system, const c
 	stop(r, err_set(r->err, ERR_CORRUPT, "the answer brings a document type of its own"));
 }
 
+void answer_prepare(void)
+{
+	struct expatso so;
+
+	expatso_load(&so, NULL);
+}
+
 int answer_read(const char *xml, size_t n, const struct answer_reader *to, struct err *err)
 {
-	struct reading r = { .to = to, .parser = XML_ParserCreate(NULL), .err = err };
+	struct reading r = { .to = to, .err = err };
+	int rc = expatso_load(&r.so, err);
 
+	if (rc)
+		return rc;
+	r.parser = r.so.ParserCreate(NULL);
 	if (!r.parser)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	buf_init(&r.text, TEXT_MAX);
-	XML_SetUserData(r.parser, &r);
-	XML_SetElementHandler(r.parser, on_start, on_end);
-	XML_SetCharacterDataHandler(r.parser, on_text);
-	XML_SetStartDoctypeDeclHandler(r.parser, on_doctype);
-	if (XML_Parse(r.parser, xml, (int)n, 1) != XML_STATUS_OK && !r.rc)
+	r.so.SetUserData(r.parser, &r);
+	r.so.SetElementHandler(r.parser, on_start, on_end);
+	r.so.SetCharacterDataHandler(r.parser, on_text);
+	r.so.SetStartDoctypeDeclHandler(r.parser, on_doctype);
+	if (r.so.Parse(r.parser, xml, (int)n, 1) != XML_STATUS_OK && !r.rc)
 		r.rc = err_set(err, ERR_CORRUPT, "the answer is no XML: %s in line %lu",
-			       XML_ErrorString(XML_GetErrorCode(r.parser)),
-			       (unsigned long)XML_GetCurrentLineNumber(r.parser));
-	XML_ParserFree(r.parser);
+			       r.so.ErrorString(r.so.GetErrorCode(r.parser)),
+			       (unsigned long)r.so.GetCurrentLineNumber(r.parser));
+	r.so.ParserFree(r.parser);
 	buf_done(&r.text);
 	return r.rc;
 }
 #else
+void answer_prepare(void)
+{
+}
+
 int answer_read(const char *xml, size_t n, const struct answer_reader *to, struct err *err)
 {
 	(void)xml, (void)n, (void)to;

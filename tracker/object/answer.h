@@ -14,6 +14,10 @@ struct answer_reader {
 	void *user;
 };
 
+/* Opens the parser while files can be opened: who reads answers may be shut off from them. What fails is told by
+ * answer_read. */
+void answer_prepare(void);
+
 /* ERR_CORRUPT for what is no XML, ERR_UNSUPPORTED without expat; else what `element` returned. */
 int answer_read(const char *xml, size_t n, const struct answer_reader *r, struct err *err);
 

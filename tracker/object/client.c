@@ -8,6 +8,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/sha256.h"
+#include "tracker/object/answer.h"
 #include "tracker/object/identity.h"
 #include "tracker/object/sign.h"
 
@@ -84,6 +85,7 @@ int object_open(struct object_client **ret, const char *bucket, const struct obj
 		free(c);
 		return rc;
 	}
+	answer_prepare();
 	c->o = *o;
 	c->o.timeout_s = o->timeout_s > 0 ? o->timeout_s : TIMEOUT_S;
 	snprintf(c->bucket, sizeof(c->bucket), "%s", bucket);

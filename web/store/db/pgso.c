@@ -1,27 +1,22 @@
-/* pgso.c: dlopen of libpq. */
+/* pgso.c: libpq's functions. */
 #include "config.h"
 
 #ifdef HAVE_LIBPQ
 
 #include "web/store/db/pgso.h"
 
-#include <dlfcn.h>
-#include <string.h>
+#include "tracker/base/library.h"
+
+#define FILE_NAME "libpq.so.5"
 
 int pgso_load(struct pgso *ret, struct err *err)
 {
-	void *so = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE), *at;
+#define PGSO_FUNCTION(name) { "PQ" #name, &ret->name },
+	const struct library_function wanted[] = { PGSO_FUNCTIONS(PGSO_FUNCTION) };
+#undef PGSO_FUNCTION
+	void *so = library_open(FILE_NAME, "PostgreSQL needs libpq, version 14 or newer (Debian: libpq5)", err);
 
-	if (!so)
-		return err_set(err, ERR_UNSUPPORTED, "PostgreSQL needs libpq (Debian: libpq5): %s", dlerror());
-#define PGSO_FIND(name)                                                                                             \
-	at = dlsym(so, "PQ" #name);                                                                                 \
-	if (!at)                                                                                                    \
-		return err_set(err, ERR_UNSUPPORTED, "libpq.so.5 lacks PQ" #name ": version 14 or newer is wanted"); \
-	memcpy(&ret->name, &at, sizeof at);
-	PGSO_FUNCTIONS(PGSO_FIND)
-#undef PGSO_FIND
-	return 0;
+	return so ? library_find(so, FILE_NAME, wanted, sizeof wanted / sizeof wanted[0], err) : ERR_UNSUPPORTED;
 }
 
 #endif
