@@ -1012,6 +1012,11 @@ FROM run_dataset rd JOIN dataset d ON d.id = rd.dataset_id WHERE rd.run_id = ?1 
 SELECT name, value FROM run_dataset_tag WHERE run_id = ?1 AND dataset_id = ?2 ORDER BY name;
 -- name: run_models
 SELECT model, step, direction FROM run_model WHERE run_id = ?1 ORDER BY direction, step, model;
+-- name: runs_linked
+-- postgresql:
+SELECT w.place, l.id FROM unnest(CAST(?1 AS text[])) WITH ORDINALITY AS w (uuid, place)
+	CROSS JOIN LATERAL (SELECT id FROM run WHERE uuid = w.uuid OFFSET 0) AS l
+WHERE EXISTS (SELECT 1 FROM run_dataset WHERE run_id = l.id) OR EXISTS (SELECT 1 FROM run_model WHERE run_id = l.id);
 -- name: dataset_summaries
 SELECT DISTINCT d.experiment_id, d.name, d.digest, (SELECT t.value FROM run_dataset_tag t WHERE t.run_id = rd.run_id
 	AND t.dataset_id = d.id AND t.name = 'mlflow.data.context') AS context

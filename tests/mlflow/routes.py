@@ -356,6 +356,12 @@ def inputs(m, experiment):
     run = m.ok("GET", "/runs/get", run_id=id)["run"]
     lib.equal(run["inputs"], {"dataset_inputs": [one], "model_inputs": [{"model_id": "m-in"}]}, "inputs; the first tags hold")
     lib.equal(run["outputs"], {"model_outputs": [{"model_id": "m-out", "step": 3}]}, "outputs")
+    make(m, experiment)  # without any
+    m.ok("POST", "/runs/outputs", {"run_id": make(m, experiment), "models": [{"model_id": "m-other", "step": 1}]})
+    listed = m.ok("POST", "/runs/search", {"experiment_ids": [experiment]})["runs"]
+    lib.check(sum("model_outputs" in run["outputs"] for run in listed) >= 2, "outputs in a search")
+    for run in listed:
+        lib.equal(run, m.ok("GET", "/runs/get", run_id=run["info"]["run_id"])["run"], "a run of a search is what it is alone")
     for field, n in (("name", 501), ("digest", 37), ("source", 65536)):
         m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/log-inputs", {"run_id": id, "datasets": [{"dataset": dict(one["dataset"], **{field: "x" * n})}]}, f"'{field}' exceeds")
     large = dict(one["dataset"], name="large", profile="x" * 8000000)

@@ -85,11 +85,11 @@ void ml_write_tag_list(struct js *j, const char *key, const struct query_kv *kv,
 bool ml_find_run(struct call *c, const char *id, struct query_run *ret);
 int ml_lookup_run(struct call *c, const char *id, struct query_run *ret, struct err *err); /* 1, 0 none, negative */
 
-/* {"run_id", …}; then the members info and data of a run; then inputs and outputs (false after failing the call). */
+/* {"run_id", …}; then the members info and data of a run; then inputs and outputs. */
 const char *ml_run_location(struct call *c, const struct query_run *run); /* of its artifacts */
 void ml_write_info(struct call *c, struct js *j, const struct query_run *run);
 void ml_write_run(struct call *c, struct js *j, const struct query_run *run);
-bool ml_write_links(struct call *c, struct js *j, const struct query_run *run);
+void ml_write_links(struct js *j, const struct run_links *l);
 
 int64_t ml_time_ms(double wall_s);
 

@@ -145,30 +145,23 @@ static void write_models(struct js *j, const char *key, const struct run_links *
 		js_close(j, ']');
 }
 
-bool ml_write_links(struct call *c, struct js *j, const struct query_run *run)
+void ml_write_links(struct js *j, const struct run_links *l)
 {
-	struct run_links l;
-	struct err err = ERR_INIT;
 	size_t i;
 
-	if (run_links(c->api->store, run->id, c->arena, &l, &err)) {
-		ml_fail_err(c, &err);
-		return false;
-	}
 	js_key(j, "inputs");
 	js_open(j, '{');
-	if (l.dataset_count) {
+	if (l->dataset_count) {
 		js_key(j, "dataset_inputs");
 		js_open(j, '[');
-		for (i = 0; i < l.dataset_count; i++)
-			write_dataset(j, &l.datasets[i]);
+		for (i = 0; i < l->dataset_count; i++)
+			write_dataset(j, &l->datasets[i]);
 		js_close(j, ']');
 	}
-	write_models(j, "model_inputs", &l, false);
+	write_models(j, "model_inputs", l, false);
 	js_close(j, '}');
 	js_key(j, "outputs");
 	js_open(j, '{');
-	write_models(j, "model_outputs", &l, true);
+	write_models(j, "model_outputs", l, true);
 	js_close(j, '}');
-	return true;
 }

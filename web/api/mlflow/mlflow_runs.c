@@ -87,16 +87,19 @@ enum call_next on_ml_run_get(struct call *c)
 	const char *id = NULL;
 	const struct ml_field fields[] = { { "run_id", ML_STRING, true, &id, NULL }, { 0 } };
 	struct js j = { .out = &c->out };
+	struct err err = ERR_INIT;
+	struct run_links links;
 	struct query_run run;
 
 	if (!ml_args(c, fields) || !ml_run_id_ok(c, id) || !ml_find_run(c, id, &run))
 		return CALL_DONE;
+	if (run_links(c->api->store, run.id, c->arena, &links, &err))
+		return ml_fail_err(c, &err);
 	js_open(&j, '{');
 	js_key(&j, "run");
 	js_open(&j, '{');
 	ml_write_run(c, &j, &run);
-	if (!ml_write_links(c, &j, &run))
-		return CALL_DONE;
+	ml_write_links(&j, &links);
 	js_close(&j, '}');
 	js_close(&j, '}');
 	return CALL_DONE;

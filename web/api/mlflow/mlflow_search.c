@@ -42,11 +42,31 @@ static bool experiments_ok(struct call *c, const struct ml_strings *ids, struct 
 	return true;
 }
 
+/* Of each run; NULL after failing the call. */
+static const struct run_links *links_of(struct call *c, const struct query_runs *runs)
+{
+	const char **ids = arena_array(c->arena, runs->count + 1, sizeof(*ids));
+	struct run_links *links = arena_array(c->arena, runs->count + 1, sizeof(*links));
+	struct err err = ERR_INIT;
+	size_t i;
+
+	if (!ids || !links)
+		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory"), NULL;
+	for (i = 0; i < runs->count; i++)
+		ids[i] = runs->items[i].id;
+	if (runs->count && runs_links(c->api->store, &(struct runs_linked){ ids, runs->count, links }, c->arena, &err))
+		return ml_fail_err(c, &err), NULL;
+	return links;
+}
+
 static enum call_next reply(struct call *c, const struct query_runs *runs)
 {
+	const struct run_links *links = links_of(c, runs);
 	struct js j = { .out = &c->out };
 	size_t i;
 
+	if (!links)
+		return CALL_DONE;
 	js_open(&j, '{');
 	if (runs->count) {
 		js_key(&j, "runs");
@@ -54,8 +74,7 @@ static enum call_next reply(struct call *c, const struct query_runs *runs)
 		for (i = 0; i < runs->count; i++) {
 			js_open(&j, '{');
 			ml_write_run(c, &j, &runs->items[i]);
-			if (!ml_write_links(c, &j, &runs->items[i]))
-				return CALL_DONE;
+			ml_write_links(&j, &links[i]);
 			js_close(&j, '}');
 		}
 		js_close(&j, ']');

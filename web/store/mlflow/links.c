@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "web/store/base/list.h"
+#include "web/store/db/array.h"
 #include "web/store/db/readers.h"
 #include "web/store/mlflow/models.h"
 
@@ -82,25 +83,65 @@ static int load_models(struct db *d, int64_t run, struct arena *a, struct run_li
 	return rc;
 }
 
-int run_links(struct store *s, const char *run, struct arena *a, struct run_links *ret, struct err *err)
+static int load_links(struct db *d, int64_t run, struct arena *a, struct run_links *l, struct err *err)
 {
-	struct run_links l = { 0 };
-	struct db *d;
+	int rc = load_datasets(d, run, a, l, err);
+
+	return rc ? rc : load_models(d, run, a, l, err);
+}
+
+static int load_each(struct db *d, const struct runs_linked *r, struct arena *a, struct err *err)
+{
 	int64_t id;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < r->count && !rc; i++) {
+		rc = db_int(d, &id, DB_run_id_of, err, "t", r->runs[i]);
+		if (rc > 0)
+			rc = load_links(d, id, a, &r->links[i], err);
+	}
+	return rc;
+}
+
+/* One query says which runs have any: few do. */
+static int load_linked(struct db *d, const struct runs_linked *r, struct arena *a, struct err *err)
+{
+	struct db_rows *q;
+	struct buf ids;
+	size_t i;
+	int rc;
+
+	array_begin(&ids);
+	for (i = 0; i < r->count; i++)
+		array_text(&ids, r->runs[i]);
+	rc = array_end(&ids) ? db_start(d, &q, DB_runs_linked, err, "t", ids.data) : no_memory(err);
+	buf_done(&ids);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		i = (size_t)db_i64(q, COL_runs_linked_place) - 1;
+		rc = load_links(d, db_i64(q, COL_runs_linked_id), a, &r->links[i], err);
+		if (rc)
+			db_stop(q);
+	}
+	return rc;
+}
+
+int runs_links(struct store *s, const struct runs_linked *r, struct arena *a, struct err *err)
+{
+	struct db *d;
 	int rc = readers_take(s, &d, err);
 
 	if (rc)
 		return rc;
-	rc = db_int(d, &id, DB_run_id_of, err, "t", run);
-	if (rc > 0) {
-		rc = load_datasets(d, id, a, &l, err);
-		if (!rc)
-			rc = load_models(d, id, a, &l, err);
-	}
+	memset(r->links, 0, r->count * sizeof *r->links);
+	rc = db_shared(d) ? load_linked(d, r, a, err) : load_each(d, r, a, err);
 	readers_give(s, d);
-	if (!rc)
-		*ret = l;
 	return rc;
+}
+
+int run_links(struct store *s, const char *run, struct arena *a, struct run_links *ret, struct err *err)
+{
+	return runs_links(s, &(struct runs_linked){ &run, 1, ret }, a, err);
 }
 
 static struct dataset_summary summary_of(struct arena *a, struct db_rows *q)

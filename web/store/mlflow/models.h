@@ -87,6 +87,14 @@ struct run_links {
 
 int run_links(struct store *s, const char *run, struct arena *a, struct run_links *ret, struct err *err);
 
+/* Of many runs, by one query where most have none. */
+struct runs_linked {
+	const char *const *runs; /* uuids */
+	size_t count;
+	struct run_links *links; /* of each, filled */
+};
+int runs_links(struct store *s, const struct runs_linked *r, struct arena *a, struct err *err);
+
 /* Data sets of experiments by name, digest and context; at most 1000. */
 struct dataset_summary {
 	const char *experiment, *name, *digest;
