@@ -372,7 +372,7 @@ CROSS JOIN LATERAL (SELECT id FROM series WHERE run_id = ?1 AND segment = ?2 AND
 SELECT w.key_id FROM unnest(CAST(?2 AS bigint[])) AS w (key_id) CROSS JOIN LATERAL (SELECT 1 FROM part p CROSS JOIN LATERAL
 	(SELECT 1 FROM series WHERE run_id = ?1 AND rank = p.rank AND segment = p.segment AND key_id = w.key_id LIMIT 1) s
 	WHERE p.run_id = ?1 LIMIT 1) s;
--- Under the lock of the run's row, after a look for them: nobody else can have made them.
+-- Under the lock of the run's row, which says that it has none, or after a look for them: nobody else can have made them.
 -- name: series_add_all as series_find_all
 -- postgresql:
 WITH made AS (INSERT INTO series (run_id, segment, key_id, rank) SELECT ?1, ?2, w.key_id, w.rank

@@ -4,22 +4,18 @@
 #include <dlfcn.h>
 #include <string.h>
 
-void *library_open(const char *file, const char *need, struct err *err)
+int library_load(const struct library *l, const struct library_function *all, size_t n, struct err *err)
 {
-	void *so = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	void *so = dlopen(l->file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 
 	if (!so)
-		err_set(err, ERR_UNSUPPORTED, "%s: %s", need, dlerror());
-	return so;
-}
-
-int library_find(void *so, const char *file, const struct library_function *all, size_t n, struct err *err)
-{
+		return err_set(err, ERR_UNSUPPORTED, "%s: %s", l->need, dlerror());
 	for (size_t i = 0; i < n; i++) {
 		void *at = dlsym(so, all[i].name);
 
 		if (!at)
-			return err_set(err, ERR_UNSUPPORTED, "%s lacks %s: a newer one is needed", file, all[i].name);
+			return err_set(err, ERR_UNSUPPORTED, "%s lacks %s: a newer one is needed", l->file,
+				       all[i].name);
 		memcpy(all[i].to, &at, sizeof(at));
 	}
 	return 0;

@@ -6,16 +6,18 @@
 
 #include "tracker/base/err.h"
 
+struct library {
+	const char *file; /* "libcurl.so.4" */
+	const char *need; /* said before the loader's reason: "HTTP needs libcurl (Debian: libcurl4)" */
+};
+
 struct library_function {
 	const char *name;
 	void *to; /* a pointer to a function, which is filled */
 };
 
-/* NULL: ERR_UNSUPPORTED, `need` ("HTTP needs libcurl (Debian: libcurl4)") with the loader's reason. It stays loaded as
+/* Fills them all. ERR_UNSUPPORTED: there is no such library, or it lacks the function that is named. It stays loaded as
  * long as the process lives. */
-void *library_open(const char *file, const char *need, struct err *err);
-
-/* ERR_UNSUPPORTED names the first that the library lacks. */
-int library_find(void *so, const char *file, const struct library_function *all, size_t n, struct err *err);
+int library_load(const struct library *l, const struct library_function *all, size_t n, struct err *err);
 
 #endif

@@ -68,12 +68,12 @@ _Static_assert(sizeof(CURLMsg) == sizeof(struct curlso_message) &&
 	       offsetof(CURLMsg, data) == offsetof(struct curlso_message, result), "CURLMsg");
 #endif
 
-#define FILE_NAME "libcurl.so.4"
+static const struct library library = { "libcurl.so.4", "HTTP needs libcurl (Debian: libcurl4)" };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Newer than the rest: what needs them asks whether they are there. */
-static void load_multi(void *so, struct curlso *c)
+static void load_multi(struct curlso *c)
 {
 	const struct library_function wanted[] = {
 		{ "curl_multi_init", &c->multi_init },	       { "curl_multi_cleanup", &c->multi_cleanup },
@@ -82,7 +82,7 @@ static void load_multi(void *so, struct curlso *c)
 		{ "curl_multi_info_read", &c->multi_info_read }, { "curl_multi_wakeup", &c->multi_wakeup },
 	};
 
-	if (library_find(so, FILE_NAME, wanted, COUNT(wanted), NULL))
+	if (library_load(&library, wanted, COUNT(wanted), NULL))
 		c->multi_init = NULL;
 }
 
@@ -96,12 +96,11 @@ int curlso_load(struct curlso *ret, struct err *err)
 		{ "curl_easy_reset", &c.easy_reset },         { "curl_easy_cleanup", &c.easy_cleanup },
 		{ "curl_slist_append", &c.slist_append },     { "curl_slist_free_all", &c.slist_free_all },
 	};
-	void *so = library_open(FILE_NAME, "HTTP needs libcurl (Debian: libcurl4)", err);
-	int rc = so ? library_find(so, FILE_NAME, wanted, COUNT(wanted), err) : ERR_UNSUPPORTED;
+	int rc = library_load(&library, wanted, COUNT(wanted), err);
 
 	if (rc)
 		return rc;
-	load_multi(so, &c);
+	load_multi(&c);
 	if (c.global_init(CURLSO_GLOBAL_DEFAULT))
 		return err_set(err, ERR_UNSUPPORTED, "libcurl cannot be initialised");
 	*ret = c;
