@@ -186,6 +186,9 @@ SELECT id FROM run WHERE uuid = ?1;
 SELECT 1 + max((SELECT coalesce(max(id), 0) FROM run), (SELECT coalesce(max(run_id), 0) FROM gone));
 -- postgresql:
 SELECT nextval('run_id');
+-- name: run_next_ids
+-- postgresql:
+SELECT nextval('run_id') AS id FROM generate_series(1, ?1);
 -- name: run_add
 INSERT INTO run (id, uuid, experiment_id, name, status, start_ms, rev, "user") VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7);
 -- name: run_put
@@ -244,12 +247,21 @@ WITH made AS (INSERT INTO key (name) SELECT DISTINCT n COLLATE "C" AS n FROM unn
 	ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id, name) SELECT id, name FROM made;
 -- name: param_by_name
 SELECT value FROM param WHERE run_id = ?1 AND key_id = (SELECT id FROM key WHERE name = ?2);
+-- name: params_by_names
+-- postgresql:
+SELECT w.place, l.value FROM unnest(CAST(?2 AS text[])) WITH ORDINALITY AS w (name, place)
+	CROSS JOIN LATERAL (SELECT id FROM key WHERE name = w.name OFFSET 0) AS k
+	CROSS JOIN LATERAL (SELECT value FROM param WHERE run_id = ?1 AND key_id = k.id OFFSET 0) AS l;
 -- name: param_by_key
 SELECT value FROM param WHERE run_id = ?1 AND key_id = ?2;
 -- name: params_of_run_count
 SELECT count(*) FROM param WHERE run_id = ?1;
 -- name: param_add
 INSERT INTO param (run_id, key_id, segment, value) VALUES (?1, ?2, -1, ?3) ON CONFLICT DO NOTHING;
+-- name: params_add
+-- postgresql:
+INSERT INTO param (run_id, key_id, segment, value) SELECT run_id, key_id, -1, value FROM unnest(?1, ?2, ?3)
+	AS n (run_id, key_id, value) ON CONFLICT DO NOTHING;
 -- name: segment_param_put
 INSERT INTO segment_param (run_id, segment, key_id, value) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT DO NOTHING;
@@ -672,7 +684,9 @@ SELECT r.uuid, r.name, e.name AS experiment, e.id AS experiment_id, r.status, r.
 	r.start_ms, r.end_ms, r.last_step, r.world_size, r.rev,
 	coalesce(n.text, (SELECT t.value FROM tag t WHERE t.run_id = r.id AND t.key_id =
 		(SELECT id FROM key WHERE name = 'mlflow.note.content'))) AS notes, r."user" AS user, e.location, r.id AS run
-FROM run r JOIN experiment e ON e.id = r.experiment_id LEFT JOIN note n ON n.run_id = r.id WHERE r.id = ANY (CAST(?1 AS bigint[]));
+FROM unnest(CAST(?1 AS bigint[])) AS w (id) CROSS JOIN LATERAL (SELECT * FROM run WHERE id = w.id OFFSET 0) AS r
+	CROSS JOIN LATERAL (SELECT id, name, location FROM experiment WHERE id = r.experiment_id OFFSET 0) AS e
+	LEFT JOIN LATERAL (SELECT text FROM note WHERE run_id = r.id OFFSET 0) AS n ON true;
 -- name: run_by_prefix
 SELECT id, uuid FROM run WHERE uuid >= ?1 AND uuid < ?2 LIMIT 2;
 -- name: params_of_run

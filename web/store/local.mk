@@ -17,6 +17,7 @@ libwebstore_la_SOURCES = \
 	web/store/base/location.c web/store/base/location.h \
 	web/store/base/crew.c web/store/base/crew.h \
 	web/store/write/apply.c web/store/write/apply.h \
+	web/store/write/params.c web/store/write/params.h \
 	web/store/points/archive.c web/store/points/archive.h \
 	web/store/points/backlog.c web/store/points/backlog.h \
 	web/store/write/change.c web/store/write/change.h web/store/write/changes.def \

@@ -48,6 +48,25 @@ static int pg_start(struct db *d, struct db_rows **ret, enum db_query q, struct 
 	return 0;
 }
 
+/* Before a transaction is undone: what failed in it is no matter any more. */
+static void let_go(struct pg_db *p)
+{
+	pg_settle(p, NULL);
+	p->untold = p->lost;
+}
+
+/* Who read has nothing to lose: nobody waits for the answer, which is read with those of the next transaction. */
+static int end_read(struct pg_db *p, struct err *err)
+{
+	int rc;
+
+	let_go(p);
+	rc = pg_send_plain(p, DB_rollback, err, "");
+	pg_push(p);
+	p->open = false;
+	return rc;
+}
+
 /* What was outstanding fails or is undone with it. */
 static int end(struct pg_db *p, enum db_query q, struct err *err)
 {
@@ -56,12 +75,12 @@ static int end(struct pg_db *p, enum db_query q, struct err *err)
 
 	if (!p->open || p->lost)
 		return commit ? pg_settle(p, err) : 0;
+	if (p->reading && !commit)
+		return end_read(p, err);
 	if (commit && p->process)
 		rc = pg_send_plain(p, DB_pg_process_done, err, "ii", p->process, p->group);
 	if (!commit)
-		pg_settle(p, NULL);
-	if (!commit)
-		p->untold = p->lost;
+		let_go(p);
 	if (!rc)
 		rc = pg_send_plain(p, q, err, "");
 	p->committing = commit && !rc;
@@ -78,11 +97,15 @@ static int end(struct pg_db *p, enum db_query q, struct err *err)
 
 static int begin(struct pg_db *p, enum db_query q, struct err *err)
 {
-	int rc = pg_send_plain(p, q, err, "");
+	int rc;
 
+	if (q == DB_begin_read)
+		pg_look(p);
+	rc = pg_send_plain(p, q, err, "");
 	if (rc)
 		return rc;
 	p->open = true;
+	p->reading = q == DB_begin_read;
 	if (q == DB_begin_read)
 		return 0;
 	p->group++;

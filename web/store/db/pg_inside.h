@@ -25,6 +25,7 @@ struct pg_rows {
 struct pg_sent {
 	enum db_query q;
 	bool prepare;
+	bool synced; /* a sync went behind it, which has an answer too */
 };
 
 struct pg_db {
@@ -35,6 +36,7 @@ struct pg_db {
 	char name[300];         /* host and database, for messages */
 	int answer_s;           /* the longest that an answer is waited for */
 	bool writes, open, lost; /* open: in a transaction */
+	bool reading;            /* which was begun to read */
 	bool pooled; /* by pgbouncer: each transaction may have another connection, which knows no statement of ours */
 	struct pg_sent sent[PG_SENT_MAX];
 	size_t sent_count;
@@ -65,15 +67,18 @@ void pg_blob_close(struct blob *b);
 size_t pg_blob_bytes(const struct blob *b);
 int pg_blob_read(struct blob *b, void *to, size_t from, size_t n, struct err *err);
 
-/* pg_link.c: a connection to the address, in pipeline mode, in p, whose other members stay. */
+/* pg_link.c: a connection to the address, in pipeline mode, in p, whose other members stay. pg_look notices, without
+ * asking, that the other end has closed it (p->lost). */
 int pg_connect(struct pg_db *p, struct err *err);
+void pg_look(struct pg_db *p);
 void pg_disconnect(struct pg_db *p);
 
-/* pg_link.c: sends a query without reading its answer; reads all outstanding answers: rows that were asked for go to
- * their queries, as do the last one's. */
+/* pg_link.c: sends a query without reading its answer; sees to it that what was sent is on its way; reads all
+ * outstanding answers: rows that were asked for go to their queries, as do the last one's. */
 int pg_send(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, va_list ap);
 int pg_send_values(struct pg_db *p, enum db_query q, const struct db_value *v, int n, struct err *err);
 int pg_send_plain(struct pg_db *p, enum db_query q, struct err *err, const char *fmt, ...);
+void pg_push(struct pg_db *p);
 int pg_settle(struct pg_db *p, struct err *err);
 
 #endif

@@ -279,7 +279,7 @@ static void read_values(struct values *v, const char *fmt, va_list ap)
 
 static void note_sent(struct pg_db *p, enum db_query q, bool prepare)
 {
-	p->sent[p->sent_count++] = (struct pg_sent){ q, prepare };
+	p->sent[p->sent_count++] = (struct pg_sent){ q, prepare, false };
 }
 
 static int send_query(struct pg_db *p, enum db_query q, const struct values *v, struct err *err)
@@ -400,22 +400,41 @@ static void read_answer(struct pg_db *p, const struct pg_sent *s, bool last)
 		p->pq.clear(more);
 }
 
+void pg_push(struct pg_db *p)
+{
+	struct pg_sent *last = p->sent_count ? &p->sent[p->sent_count - 1] : NULL;
+
+	if (p->lost || !last || last->synced)
+		return;
+	last->synced = p->pq.pipelineSync(p->c);
+	if (!last->synced)
+		note_lost(p);
+}
+
 int pg_settle(struct pg_db *p, struct err *err)
 {
 	size_t i, n = p->sent_count;
 
-	if (n && !p->lost) {
-		if (!p->pq.pipelineSync(p->c))
-			note_lost(p);
-		for (i = 0; i < n && !p->lost; i++)
-			read_answer(p, &p->sent[i], i + 1 == n);
-		if (!p->lost)
+	pg_push(p);
+	for (i = 0; i < n && !p->lost; i++) {
+		read_answer(p, &p->sent[i], i + 1 == n);
+		if (p->sent[i].synced && !p->lost)
 			p->pq.clear(get_result(p)); /* the sync's own */
 	}
 	for (i = 0; i < n; i++)
 		p->rows[p->sent[i].q].asked = false;
 	p->sent_count = 0;
 	return p->lost || p->untold ? err ? tell(p, err) : p->error.code : 0;
+}
+
+void pg_look(struct pg_db *p)
+{
+	struct pollfd fd = { .fd = p->lost ? -1 : p->pq.socket(p->c), .events = POLLIN };
+
+	/* What it said before it closed comes first. */
+	while (!p->lost && poll(&fd, 1, 0) > 0)
+		if (!p->pq.consumeInput(p->c))
+			note_lost(p);
 }
 
 #endif

@@ -201,8 +201,9 @@ static int take_snapshot(struct store *s, struct db **ret, struct err *err)
 		return rc;
 	db_attach(d, s->archives);
 	rc = db_run(d, DB_begin_read, err, "");
-	/* A deferred transaction gets its snapshot with the first read. */
-	if (!rc && (rc = db_int(d, &rev, DB_rev_get, err, "")) > 0)
+	/* A file's deferred transaction gets its snapshot with the first read. So does an address's, where that would
+	 * be a round trip of its own: what the taker asks first will do. */
+	if (!rc && !db_shared(d) && (rc = db_int(d, &rev, DB_rev_get, err, "")) > 0)
 		rc = 0;
 	*ret = d;
 	return rc;

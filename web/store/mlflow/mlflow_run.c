@@ -7,6 +7,7 @@
 #include "web/store/mlflow/mlflow_inside.h"
 #include "web/store/mlflow/mlflow_repeat.h"
 #include "web/store/write/apply.h"
+#include "web/store/write/params.h"
 #include "web/store/write/segment.h"
 
 #define NAME_TAG "mlflow.runName"
@@ -52,49 +53,41 @@ static int make(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : apply_tags(st, r, op->tags, op->tag_count, err);
 }
 
-const struct change_ops mlflow_run_new = { .name = "mlflow_run_new", .copy = mlflow_copy, .apply = make };
+const struct change_ops mlflow_run_new = { .name = "mlflow_run_new", .makes_run = true, .copy = mlflow_copy,
+					   .apply = make };
 
-/* Texts of a contradiction; params that are stored with another value. */
-static int contradicts(struct state *st, struct state_run *r, const struct mlflow_op *op, struct buf *list,
-		       struct err *err)
+/* Texts of a contradiction; params that are stored with another value, of which these are the values. */
+static void list_contradictions(const struct state_run *r, const struct mlflow_op *op, const char *const *values,
+				struct buf *list)
 {
-	struct db *d = state_db(st);
-	struct db_rows *q;
 	size_t i;
-	int rc = 0;
 
-	for (i = 0; i < op->param_count && rc >= 0; i++) {
+	for (i = 0; i < op->param_count; i++) {
 		const struct ingest_kv *kv = &op->params[i];
 
-		rc = db_start(d, &q, DB_param_by_name, err, "it", r->id, kv->key);
-		if (rc || (rc = db_next(d, q, err)) <= 0)
+		if (!values[i] || !strcmp(values[i], kv->value))
 			continue;
-		if (strcmp(db_str(q, COL_param_by_name_value), kv->value)) {
-			const char *old = db_str(q, COL_param_by_name_value);
-
-			if (op->single)
-				buf_addf(list,
-					 "Param with key='%.100s' was already logged with value='%.100s' for run "
-					 "ID='%s'. "
-					 "Attempted logging new value '%.100s'.",
-					 kv->key, old, r->uuid, kv->value);
-			else
-				buf_addf(list, "%s{'key': '%.100s', 'old_value': '%.100s', 'new_value': '%.100s'}",
-					 list->len ? ", " : "", kv->key, old, kv->value);
-		}
-		db_stop(q);
+		if (op->single)
+			buf_addf(list,
+				 "Param with key='%.100s' was already logged with value='%.100s' for run ID='%s'. "
+				 "Attempted logging new value '%.100s'.",
+				 kv->key, values[i], r->uuid, kv->value);
+		else
+			buf_addf(list, "%s{'key': '%.100s', 'old_value': '%.100s', 'new_value': '%.100s'}",
+				 list->len ? ", " : "", kv->key, values[i], kv->value);
 	}
-	return rc < 0 ? rc : 0;
 }
 
 static int check_params(struct state *st, struct change *c, struct state_run *r, const struct mlflow_op *op,
 			struct err *err)
 {
+	const char **values;
 	struct buf list;
-	int rc;
+	int rc = params_find(st, r, op->params, op->param_count, c->in.arena, &values, err);
 
 	buf_init(&list, 1 << 20);
-	rc = contradicts(st, r, op, &list, err);
+	if (!rc)
+		list_contradictions(r, op, values, &list);
 	if (!rc && list.len && op->single)
 		change_refuse(c, ERR_USAGE, "Changing param values is not allowed. %s", list.data);
 	else if (!rc && list.len)
@@ -157,7 +150,7 @@ static int write_all(struct state *st, struct change *c, struct err *err)
 		rc = check_params(st, c, r, op, err);
 	if (rc <= 0)
 		return rc;
-	rc = apply_params(st, r, op->params, op->param_count, err);
+	rc = params_add(st, r, op->params, op->param_count, err);
 	if (!rc)
 		rc = put_points(st, c, r, op, err);
 	return rc ? rc : put_rest(st, r, op, err);

@@ -75,6 +75,9 @@ void state_drop(struct state *st);
  * all; a run that was not named is locked when it is first looked for. */
 void state_begin(struct state *st);
 int state_lock(struct state *st, const char *const *uuids, size_t n, struct err *err);
+
+/* So many runs are about to be made: their numbers come with what is asked next. */
+int state_expect_runs(struct state *st, size_t n, struct err *err);
 void state_trim(struct state *st); /* drops only when it has grown beyond its bound; nothing may be marked */
 
 /* ERR_NOENT when there is no such run, ERR_GONE when it was removed for good. */

@@ -33,6 +33,7 @@ struct state {
 	size_t full_count;
 	int64_t rev; /* the number that was given last; -1: it stands in the rows alone */
 	int64_t slots, group; /* given so far; of this transaction */
+	struct db_rows *next_runs; /* numbers of runs to be made in this transaction; NULL: none */
 	bool out_of_memory;
 };
 

@@ -157,6 +157,7 @@ static int make_good(struct state *st, struct state_run *r, struct err *err)
 void state_begin(struct state *st)
 {
 	st->group++;
+	st->next_runs = NULL;
 }
 
 static void text_of_ids(struct buf *b, const char *const *uuids, size_t n)
@@ -243,6 +244,22 @@ static int next_id(struct db *d, enum db_query above, int64_t *ret, struct err *
 	return rc < 0 ? rc : 0;
 }
 
+int state_expect_runs(struct state *st, size_t n, struct err *err)
+{
+	return n && db_shared(st->db) ? db_start(st->db, &st->next_runs, DB_run_next_ids, err, "i", (int64_t)n) : 0;
+}
+
+static int next_run(struct state *st, int64_t *ret, struct err *err)
+{
+	int rc = st->next_runs ? db_next(st->db, st->next_runs, err) : 0;
+
+	if (rc > 0)
+		*ret = db_i64(st->next_runs, COL_run_next_ids_id);
+	else
+		st->next_runs = NULL;
+	return rc ? rc < 0 ? rc : 0 : next_id(st->db, DB_run_next_id, ret, err);
+}
+
 int state_run_add(struct state *st, const struct state_new_run *n, struct state_run **ret, struct err *err)
 {
 	struct state_run *r;
@@ -252,7 +269,7 @@ int state_run_add(struct state *st, const struct state_new_run *n, struct state_
 	int rc = n->experiment ? state_experiment(st, n->experiment, &experiment, &existed, err) : 0;
 
 	if (!rc)
-		rc = next_id(st->db, DB_run_next_id, &id, err);
+		rc = next_run(st, &id, err);
 	if (!rc)
 		rc = db_run(st->db, DB_run_add, err, "itittit", id, n->uuid, experiment, n->name, n->status,
 			    n->start_ms, n->user ? n->user : "");
@@ -270,6 +287,7 @@ int state_run_add(struct state *st, const struct state_new_run *n, struct state_
 	r->deleted_ms = INT64_MIN;
 	r->last_ms = n->beats ? 0 : clock_wall_ms();
 	r->last_step = -1;
+	r->params = 0;
 	if (!r->name)
 		return state_no_memory(err);
 	state_mark(st, r, true);

@@ -8,7 +8,7 @@
 #include "web/store/db/array.h"
 #include "web/store/points/sum_row.h"
 
-#define SMALL 2 /* so few are looked up one by one */
+#define SMALL 2 /* so few are looked up one by one, of a run that has some */
 
 /* --- keys --------------------------------------------------------------------------------------------------- */
 
@@ -264,7 +264,7 @@ int state_expect(struct state *st, struct state_run *r, const struct state_expec
 	size_t i;
 	int rc;
 
-	if (!db_shared(st->db) || n <= SMALL)
+	if (!db_shared(st->db) || (n <= SMALL && !e.first))
 		return 0;
 	a = arena_new();
 	names = a ? arena_array(a, n, sizeof *names) : NULL;

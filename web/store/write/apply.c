@@ -144,7 +144,7 @@ int apply_problem(struct state *st, struct state_run *r, const char *text, uint6
 	return db_run(state_db(st), DB_problem_add, err, "itii", r->id, text, clock_wall_ms(), (int64_t)count);
 }
 
-static int expect_keys(struct state *st, const struct ingest_kv *kv, size_t n, struct err *err)
+int apply_expect_keys(struct state *st, const struct ingest_kv *kv, size_t n, struct err *err)
 {
 	const char **names = calloc(n + 1, sizeof *names);
 	size_t i;
@@ -159,37 +159,13 @@ static int expect_keys(struct state *st, const struct ingest_kv *kv, size_t n, s
 	return rc;
 }
 
-int apply_params(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err)
-{
-	size_t i;
-	int rc = n ? state_count_params(st, r, err) : 0;
-
-	if (!rc)
-		rc = expect_keys(st, kv, n, err);
-	for (i = 0; i < n && !rc; i++) {
-		int64_t key;
-
-		rc = state_key(st, kv[i].key, &key, err);
-		if (!rc)
-			rc = db_run(state_db(st), DB_param_add, err, "iit", r->id, key, kv[i].value);
-		if (!rc)
-			r->params += db_changed(state_db(st));
-		if (!rc && r->params > LIMIT_params_per_run)
-			rc = err_set(err, ERR_LIMIT, "run %s would have more than %d params", r->uuid,
-				     (int)LIMIT_params_per_run);
-	}
-	if (n)
-		state_mark(st, r, true);
-	return rc;
-}
-
 /* MLflow's clients keep the run's note in this tag: each changes the other. */
 #define NOTE_TAG "mlflow.note.content"
 
 int apply_tags(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err)
 {
 	size_t i;
-	int rc = expect_keys(st, kv, n, err);
+	int rc = apply_expect_keys(st, kv, n, err);
 
 	for (i = 0; i < n && !rc; i++) {
 		int64_t key;

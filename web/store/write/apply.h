@@ -35,7 +35,8 @@ int apply_problem(struct state *st, struct state_run *r, const char *text, uint6
 
 void apply_draw_id(char to[33]); /* 32 random hex digits */
 
-int apply_params(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err);
+/* Says which keys of params or tags will be asked for. */
+int apply_expect_keys(struct state *st, const struct ingest_kv *kv, size_t n, struct err *err);
 int apply_tags(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err);
 
 /* name, status, end_ms and notes of op, where given. */

@@ -26,6 +26,7 @@ struct change {
 struct change_ops {
 	const char *name;
 	bool never_waits; /* for room in the queue: what waits there may wait for it */
+	bool makes_run;
 	bool after_all; /* answered when all that was put before it is stored: nothing goes ahead of it */
 
 	/* Caller's thread, before anything is copied: what the kind itself requires of op. NULL: nothing; what is given

@@ -118,6 +118,7 @@ static int put_param(struct state *st, struct state_run *r, const struct state_w
 	if (rc)
 		return rc;
 	if (it->segment) {
+		r->params = -1; /* to be counted anew: it may be one more */
 		rc = db_run(d, DB_segment_param_put, err, "iiit", r->id, (int64_t)w->segment, key, it->text);
 		return rc ? rc
 			  : db_run(d, DB_param_segment_put, err, "iiit", r->id, key, (int64_t)w->segment, it->text);

@@ -4,6 +4,7 @@
 #include "tracker/base/clock.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/change.h"
+#include "web/store/write/params.h"
 #include "web/store/write/segment.h"
 
 /* --- made --------------------------------------------------------------------------------------------------- */
@@ -64,11 +65,12 @@ static int make(struct state *st, struct change *c, struct err *err)
 	if (!rc)
 		rc = segment_open(st, r, &(struct segment_open){ .start_ms = start, .status = status }, err);
 	if (!rc)
-		rc = apply_params(st, r, op->params, op->param_count, err);
+		rc = params_add(st, r, op->params, op->param_count, err);
 	return rc ? rc : apply_tags(st, r, op->tags, op->tag_count, err);
 }
 
-const struct change_ops change_run_new = { .name = "run_new", .check = check_new, .copy = copy_new, .apply = make };
+const struct change_ops change_run_new = { .name = "run_new", .makes_run = true, .check = check_new, .copy = copy_new,
+					  .apply = make };
 
 /* --- written to --------------------------------------------------------------------------------------------- */
 
@@ -105,33 +107,30 @@ static int patch(struct state *st, struct change *c, struct err *err)
 
 const struct change_ops change_run_patch = { .name = "run_patch", .check = check_patch, .apply = patch };
 
-/* 1: the param is new, or has that value; 0 refused. */
-static int agrees(struct state *st, struct change *c, const struct state_run *r, const struct ingest_kv *kv,
-		  struct err *err)
+/* 1: each param is new, or has that value; 0 refused. */
+static int agree(struct state *st, struct change *c, const struct state_run *r, struct err *err)
 {
-	const char *value;
-	struct db_rows *q;
-	int rc = db_start(state_db(st), &q, DB_param_by_name, err, "it", r->id, kv->key);
+	const struct ingest_op *op = &c->op;
+	const char **values;
+	size_t i;
+	int rc = params_find(st, r, op->params, op->param_count, c->in.arena, &values, err);
 
-	if (rc || (rc = db_next(state_db(st), q, err)) <= 0)
-		return rc ? rc : 1;
-	value = db_str(q, COL_param_by_name_value);
-	if (strcmp(value, kv->value))
-		rc = change_refuse(c, ERR_EXISTS, "param '%.100s' is '%.100s' already; a param's first value holds",
-				   kv->key, value);
-	db_stop(q);
-	return rc;
+	for (i = 0; i < op->param_count && !rc; i++)
+		if (values[i] && strcmp(values[i], op->params[i].value))
+			return change_refuse(c, ERR_EXISTS,
+					     "param '%.100s' is '%.100s' already; a param's first value holds",
+					     op->params[i].key, values[i]);
+	return rc ? rc : 1;
 }
 
 static int add_params(struct state *st, struct change *c, struct err *err)
 {
 	struct state_run *r;
-	size_t i;
 	int rc = change_need_run(st, c, &r, err);
 
-	for (i = 0; i < c->op.param_count && rc > 0; i++)
-		rc = agrees(st, c, r, &c->op.params[i], err);
-	return rc <= 0 ? rc : apply_params(st, r, c->op.params, c->op.param_count, err);
+	if (rc > 0)
+		rc = agree(st, c, r, err);
+	return rc <= 0 ? rc : params_add(st, r, c->op.params, c->op.param_count, err);
 }
 
 const struct change_ops change_run_params = { .name = "run_params", .check = change_check_run, .apply = add_params };

@@ -147,24 +147,28 @@ static void answer(struct committer *w, struct queue_job *jobs)
 	}
 }
 
-/* The runs that the group names. */
-static int lock_runs(struct committer *w, const struct queue_job *jobs, struct err *err)
+/* The runs that the group names, and numbers for those that it makes. */
+static int take_runs(struct committer *w, const struct queue_job *jobs, struct err *err)
 {
 	const struct queue_job *j;
 	const char **uuids;
-	size_t n = 0;
+	size_t n = 0, made = 0;
 	int rc;
 
 	if (!db_shared(w->tx.db))
 		return 0;
-	for (j = jobs; j; j = j->next)
+	for (j = jobs; j; j = j->next) {
 		n++;
+		made += j->change.op.kind->makes_run;
+	}
 	uuids = calloc(n, sizeof *uuids);
 	if (!uuids)
 		return err_set(err, ERR_NOMEM, "store: out of memory");
 	for (j = jobs, n = 0; j; j = j->next)
 		uuids[n++] = j->change.op.run;
-	rc = state_lock(w->tx.state, uuids, n, err);
+	rc = state_expect_runs(w->tx.state, made, err);
+	if (!rc)
+		rc = state_lock(w->tx.state, uuids, n, err);
 	free(uuids);
 	return rc;
 }
@@ -222,7 +226,7 @@ static int commit_group(struct committer *w, struct queue_job *jobs, struct err 
 		j->held = false;
 	rc = transaction_begin(&w->tx, err);
 	if (!rc)
-		rc = lock_runs(w, jobs, err);
+		rc = take_runs(w, jobs, err);
 	for (j = jobs; j && !rc; j = j->next) {
 		struct change *c = &j->change;
 

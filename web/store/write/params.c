@@ -1,0 +1,120 @@
+/* params.c: params one by one where the database is in this process, else all together: two round trips however many
+ * there are. */
+#include "web/store/write/params.h"
+
+#include "tracker/event/limits.h"
+#include "web/store/db/array.h"
+#include "web/store/db/batch.h"
+#include "web/store/write/apply.h"
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "store: out of memory");
+}
+
+static int find_one(struct db *d, const struct state_run *r, const char *name, struct arena *a, const char **ret,
+		    struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_param_by_name, err, "it", r->id, name);
+
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc;
+	*ret = db_text(a, q, COL_param_by_name_value);
+	db_stop(q);
+	return *ret ? 0 : no_memory(err);
+}
+
+static int find_together(struct db *d, const struct state_run *r, const char *names, struct arena *a, const char **ret,
+			 struct err *err)
+{
+	struct db_rows *q;
+	int rc = names ? db_start(d, &q, DB_params_by_names, err, "it", r->id, names) : no_memory(err);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		const char *value = db_text(a, q, COL_params_by_names_value);
+
+		if (!value)
+			return db_no_memory(q, err);
+		ret[db_i64(q, COL_params_by_names_place) - 1] = value;
+		rc = 0;
+	}
+	return rc;
+}
+
+int params_find(struct state *st, const struct state_run *r, const struct ingest_kv *kv, size_t n, struct arena *a,
+		const char ***ret, struct err *err)
+{
+	const char **values = arena_array(a, n + 1, sizeof *values);
+	struct db *d = state_db(st);
+	struct buf names;
+	size_t i;
+	int rc = values ? 0 : no_memory(err);
+
+	for (i = 0; i < n && !rc; i++)
+		values[i] = NULL;
+	*ret = values;
+	if (rc || !n || !r->params)
+		return rc;
+	array_begin(&names);
+	for (i = 0; i < n && !rc; i++) {
+		if (db_shared(d))
+			array_text(&names, kv[i].key);
+		else
+			rc = find_one(d, r, kv[i].key, a, &values[i], err);
+	}
+	if (db_shared(d))
+		rc = find_together(d, r, array_end(&names), a, values, err);
+	buf_done(&names);
+	return rc;
+}
+
+static int add_one(struct state *st, struct state_run *r, int64_t key, const char *value, struct err *err)
+{
+	int rc = db_run(state_db(st), DB_param_add, err, "iit", r->id, key, value);
+
+	if (!rc)
+		r->params += db_changed(state_db(st));
+	return rc;
+}
+
+static int add_together(struct state *st, struct state_run *r, struct db_batch *b, struct err *err)
+{
+	int rc;
+
+	if (!b->rows)
+		return 0;
+	rc = db_batch_run(b, state_db(st), DB_params_add, err);
+	if (!rc)
+		r->params += db_changed(state_db(st));
+	return rc;
+}
+
+int params_add(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err)
+{
+	struct db_batch b;
+	size_t i;
+	int rc = n ? state_count_params(st, r, err) : 0;
+
+	if (!rc)
+		rc = apply_expect_keys(st, kv, n, err);
+	db_batch_init(&b, "iit");
+	for (i = 0; i < n && !rc; i++) {
+		int64_t key;
+
+		rc = state_key(st, kv[i].key, &key, err);
+		if (!rc && db_shared(state_db(st)))
+			db_batch_add(&b, r->id, key, kv[i].value);
+		else if (!rc)
+			rc = add_one(st, r, key, kv[i].value, err);
+	}
+	if (!rc)
+		rc = add_together(st, r, &b, err);
+	db_batch_drop(&b);
+	if (!rc && r->params > LIMIT_params_per_run)
+		rc = err_set(err, ERR_LIMIT, "run %s would have more than %d params", r->uuid,
+			     (int)LIMIT_params_per_run);
+	if (n)
+		state_mark(st, r, true);
+	return rc;
+}
