@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "trainer/ops/ops.h"
-#include "trainer/run/exec.h"
+#include "trainer/run/exec/exec.h"
 
 #define VALUES 64
 #define RUNS 40 /* each in another order */

@@ -14,7 +14,7 @@
 
 #include "trainer/ops/accumulate/accumulate.h"
 #include "trainer/ops/ops.h"
-#include "trainer/run/exec.h"
+#include "trainer/run/exec/exec.h"
 
 #define VALUES XENT_RESULTS
 #define RUNS 6

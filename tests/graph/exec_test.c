@@ -13,7 +13,7 @@
 #include "trainer/ops/add/add.h"
 #include "trainer/ops/allreduce/allreduce.h"
 #include "trainer/ops/ops.h"
-#include "trainer/run/exec.h"
+#include "trainer/run/exec/exec.h"
 
 /* An executor that runs nothing and counts. */
 struct fake {

@@ -23,6 +23,13 @@ def doctor(folder, *flags, environment=None, code=0):
     return r
 
 
+def bare_steps(run):
+    """How often each rank tells what a step takes that waits for nothing; less than one that waits 20 ms."""
+    told = [(rank, value) for j in journal.journals(run) for key, rank, _, _, value in j.points if key == "doctor/bare_step"]
+    lib.check(all(0 < value < 0.02 for _, value in told), told)
+    return {rank: sum(r == rank for r, _ in told) for rank, _ in told}
+
+
 def live(folder):
     """A slow loader, one rank slower than the other: named in words and in JSON, and again from the journals."""
     flags = [*MODEL, "--data-path", "text", "--max-steps", "60", "-j", "1"]
@@ -40,8 +47,10 @@ def live(folder):
         newest = doctor(folder, "--run", place, "--json")
         lib.equal(json.loads(newest.stdout), slow, place)
         lib.check("no run's folder: the newest run in it is " + place.rstrip("/") in newest.stderr, newest.stderr)
+    lib.equal(bare_steps(run), {0: 1}, "steps on a batch that is there")
     two = doctor(folder, *flags, "--nproc-per-node", "2", "--system-interval", "0.1", "--experiment", "two", "--json",
                  environment={"DPTRAIN_TEST_SLOW_RANK": "1:20"})
+    lib.equal(bare_steps(*glob.glob(os.path.join(folder, "runs", "two", "*"))), {0: 1, 1: 1}, "of both ranks")
     lib.check("straggler" in {leaf["leaf"] for leaf in json.loads(two.stdout)["leaves"]}, two.stdout)
     lib.check(not glob.glob(os.path.join(folder, "runs", "doctor", "*", "checkpoints")), "no checkpoint")
 

@@ -115,6 +115,51 @@ static void loader(void **state)
 	judge(&s, "copy", 0.33);
 }
 
+static double gain_of(const struct stage *s, const char *verdict)
+{
+	struct tree_report r;
+	struct err err = ERR_INIT;
+
+	assert_int_equal(tree_judge(&s->run, &r, &err), 0);
+	assert_string_equal(r.verdict, verdict);
+	return r.findings[0].gain;
+}
+
+/* Steps without waits tell what waits cost besides their own time; promised is what takes both away. */
+static void cooling(void **state)
+{
+	struct tree_report r;
+	struct err err = ERR_INIT;
+	double seconds = 0, apart;
+	struct stage s;
+
+	(void)state;
+	make(&s, PACE_data_wait, 0.1);
+	s.run.load = 0.2;
+	s.run.load_cpu = 0.01;
+	for (int i = 0; i < STEPS; i++)
+		seconds += s.steps[i].seconds / STEPS;
+	apart = gain_of(&s, "disk");
+	s.run.bare = 0.095; /* of 105 ms */
+	assert_true(fabs(gain_of(&s, "disk") - seconds / 0.095) < 0.01);
+	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_non_null(strstr(r.findings[0].evidence, "caches"));
+	s.run.run_wait = 0.04; /* waiting for a core is no cache's doing */
+	assert_true(fabs(gain_of(&s, "disk") - seconds / (0.095 + 0.04 * seconds)) < 0.01);
+	s.run.run_wait = NAN;
+	s.run.bare = 0.04; /* not more than half of the waits */
+	assert_true(fabs(gain_of(&s, "disk") - seconds / (seconds - 0.15)) < 0.02);
+	s.run.bare = 0.12; /* a machine that became slower tells nothing */
+	assert_true(fabs(gain_of(&s, "disk") - apart) < 1e-9);
+	for (int i = 0; i < STEPS; i++) /* of two pauses each gets its part */
+		s.steps[i].phase[PACE_h2d] = 0.05;
+	for (int i = 0; i < STEPS; i++)
+		s.steps[i].seconds += 0.05;
+	s.run.bare = 0.09;
+	seconds += 0.05;
+	assert_true(fabs(gain_of(&s, "disk") - seconds / (seconds - 0.1 - 0.015 * 2 / 3)) < 0.02);
+}
+
 /* Where the last core decodes, what computes beside that would be faster without, too, by nobody knows what. */
 static void decoding(void **state)
 {
@@ -353,7 +398,8 @@ static void clock_of_samples(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(loader), cmocka_unit_test(communication), cmocka_unit_test(ranks),
+		cmocka_unit_test(loader), cmocka_unit_test(cooling), cmocka_unit_test(communication),
+		cmocka_unit_test(ranks),
 		cmocka_unit_test(cpu),	  cmocka_unit_test(others),	   cmocka_unit_test(between),
 		cmocka_unit_test(healthy), cmocka_unit_test(fixed),	   cmocka_unit_test(decoding),
 		cmocka_unit_test(clock_of_samples),

@@ -130,6 +130,13 @@ def runs(m, experiment):
                "artifact_uri": f"mlflow-artifacts:/{experiment}/{id}/artifacts"}, "info")
     lib.check(info["run_uuid"] == id and len(id) == 32 and tags == {"a": "1", "mlflow.runName": info["run_name"]}, f"{info} {tags}")
     lib.equal((run["inputs"], "outputs" in run), ({}, False), "runs/create has inputs alone")
+    pairs = [{"key": k, "value": v} for k, v in (("b", "1"), ("a", "2"), ("b", "3"), ("mlflow.user", "u"), ("b", ""), ("B", "4"))]
+    away = m.ok("POST", "/experiments/create", {"name": "made away", "artifact_location": "s3://far/place?x=1"})["experiment_id"]
+    for where, named in ((experiment, {}), (away, {"run_name": "n " * 300}), (away, {})):
+        made = m.ok("POST", "/runs/create", {"experiment_id": where, "user_id": "me", "start_time": 77, "tags": pairs, **named})["run"]
+        read = m.ok("GET", "/runs/get?run_id=" + made["info"]["run_id"])["run"]
+        lib.equal((made["info"], made["data"]), (read["info"], read["data"]), "runs/create tells what runs/get reads")
+        m.ok("POST", "/runs/delete", {"run_id": made["info"]["run_id"]})
     m.bad("BAD_REQUEST", "POST", "/runs/create", {})
     m.bad("RESOURCE_DOES_NOT_EXIST", "POST", "/runs/create", {"experiment_id": "777"}, "No Experiment with id=777 exists")
     m.bad("INVALID_PARAMETER_VALUE", "POST", "/runs/create", {"experiment_id": experiment, "run_name": "x", "tags": [{"key": "mlflow.runName", "value": "y"}]})

@@ -92,6 +92,7 @@ static void fill_run(struct tree_run *t, const struct judge_input *in, int64_t f
 	t->checkpoint = steps_mean(in->steps, STEPS_COPY, from);
 	if (!isnan(waits))
 		t->checkpoint += waits;
+	t->bare = steps_most(in->steps, STEPS_BARE);
 	t->saving_cpu = steps_mean(in->steps, STEPS_SAVE_CPU, from);
 	if (in->vitals)
 		vitals_fill(in->vitals, from, f->local_world > 0 ? (int)f->local_world : 1, t);

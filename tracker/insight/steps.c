@@ -72,6 +72,7 @@ static const char *const keys[STEPS_MARK] = {
 	[STEPS_COPY] = "checkpoint/copy",
 	[STEPS_WAIT] = "checkpoint/wait",
 	[STEPS_SAVE_CPU] = "checkpoint/cpu",
+	[STEPS_BARE] = "doctor/bare_step",
 };
 
 const char *steps_key(int series)
@@ -305,4 +306,14 @@ double steps_mean(const struct steps *s, int series, int64_t from)
 		n += any;
 	}
 	return n ? sum / n / (double)(s->span - place_of(s, from)) : 0;
+}
+
+double steps_most(const struct steps *s, int series)
+{
+	const int at = series - STEPS_WORKERS;
+	double most = -INFINITY;
+
+	for (size_t i = 0; i < s->span * s->lanes; i++)
+		most = fmax(most, s->cells[i].beside[at]);
+	return s->has[at] ? most : NAN;
 }

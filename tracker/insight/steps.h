@@ -27,6 +27,7 @@ enum {
 	STEPS_COPY,
 	STEPS_WAIT,
 	STEPS_SAVE_CPU,
+	STEPS_BARE,
 	STEPS_MARK,
 	STEPS_SERIES
 };
@@ -80,6 +81,9 @@ bool steps_rank(const struct steps *s, int rank, int64_t from, double *ret_secon
 /* The same of one of the series behind STEPS_WORKERS: mean over the ranks that have it; NaN: none has. Steps without a
  * point count as 0. */
 double steps_mean(const struct steps *s, int series, int64_t from);
+
+/* The largest value of such a series, of any rank and step; NaN: none has one. */
+double steps_most(const struct steps *s, int series);
 
 int64_t steps_settled(const struct steps *s); /* INT64_MIN: never changed */
 

@@ -37,6 +37,7 @@ struct tree_run {
 	/* seconds a step, means: comm_total of the rank that is waited for; evaluation, checkpoints (copying and
 	 * waiting) */
 	double comm_total, evaluation, checkpoint;
+	double bare;       /* seconds of a step on a batch that is there already, with nothing beside or before it */
 	double saving_cpu; /* seconds a step on a core, of the thread that writes checkpoints */
 	/* the loader, a step: seconds of its threads, of these on a core, batches ready */
 	double load, load_cpu, ready;

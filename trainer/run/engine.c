@@ -8,6 +8,7 @@
 #include "trainer/program/agree.h"
 #include "trainer/program/loading.h"
 #include "trainer/program/memory.h"
+#include "trainer/run/bare.h"
 #include "trainer/run/spike.h"
 #include "trainer/run/step.h"
 #include "trainer/run/watch.h"
@@ -203,7 +204,7 @@ int engine_begin(struct engine *e, struct err *err)
 		rc = step_queue_restart(e, err);
 	rank_limit(&e->rank, e->rank.cfg->ddp_timeout);
 	e->mark_s = clock_mono_s();
-	e->until_s = e->rank.cfg->command == COMMAND_DOCTOR ? e->mark_s + e->rank.cfg->seconds : INFINITY;
+	e->until_s = e->bare ? e->mark_s + fmax(e->rank.cfg->seconds - BARE_S, e->rank.cfg->seconds / 2) : INFINITY;
 	return rc;
 }
 
@@ -217,6 +218,7 @@ void engine_close(struct engine *e)
 	trace_free(e->trace);
 	watch_free(e->watch);
 	spike_free(e->spike);
+	bare_free(e->bare);
 	step_queue_free(e->queue);
 	prepare_done(&e->prepared);
 	subject_close(&e->subject);

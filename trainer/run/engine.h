@@ -5,7 +5,7 @@
 #include "trainer/data/loader/loader.h"
 #include "trainer/program/planning.h"
 #include "trainer/program/workers.h"
-#include "trainer/run/exec.h"
+#include "trainer/run/exec/exec.h"
 #include "trainer/run/hooks.h"
 #include "trainer/state/tensors.h"
 
@@ -19,6 +19,7 @@ struct job {
 	char run_id[33]; /* in the launcher, once the ranks have ended: of the run that they recorded; "": of none */
 };
 
+struct bare;
 struct nonfinite_watch;
 struct step_queue;
 struct watch;
@@ -40,6 +41,7 @@ struct engine {
 	struct nonfinite_watch *suspects; /* of a step that is made again; NULL: none is */
 	struct watch *watch; /* of --watch-steps; NULL: nothing is watched */
 	struct spike *spike; /* … and no losses of samples are kept */
+	struct bare *bare;   /* of dptrain doctor; NULL: no batch is kept */
 	int64_t step;		 /* optimiser steps that were begun */
 	struct step_queue *queue; /* … and have not ended (step.h) */
 	double mark_s;		 /* when the last step ended */

@@ -3,7 +3,7 @@
 #ifndef DPT_RUN_NONFINITE_H
 #define DPT_RUN_NONFINITE_H
 
-#include "trainer/run/exec.h"
+#include "trainer/run/exec/exec.h"
 
 enum nonfinite_kind {
 	NONFINITE_NONE,	   /* every result was finite */

@@ -403,6 +403,11 @@ void report_step(struct report *r, const struct step_result *s)
 	report_data(r, s->step);
 }
 
+void report_bare(struct report *r, int64_t step, double seconds)
+{
+	point(r, SERIES_doctor_bare_step, step, seconds);
+}
+
 void report_memory(struct report *r, int64_t step)
 {
 	point(r, SERIES_memory_planned_bytes, step, (double)memory_planned(&r->e->prepared.plan));

@@ -19,6 +19,7 @@ void report_step(struct report *r, const struct step_result *s);
 /* Says what the set has to say that no step has told so far. NULL is fine. */
 void report_notices(const struct report *r);
 void report_points(struct report *r, const struct points *p); /* of the run as a whole: rank 0 records them */
+void report_bare(struct report *r, int64_t step, double seconds); /* of bare_run */
 void report_memory(struct report *r, int64_t step); /* planned and used, at the end */
 void report_epoch(struct report *r, const struct points *p); /* the end of one: its points, and each rank's own */
 

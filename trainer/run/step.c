@@ -8,6 +8,7 @@
 
 #include "tracker/base/clock.h"
 #include "trainer/ops/guard/guard.h"
+#include "trainer/run/bare.h"
 #include "trainer/run/nonfinite.h"
 #include "trainer/run/spike.h"
 #include "trainer/run/watch.h"
@@ -283,7 +284,9 @@ static int begin_run(struct engine *e, const struct program *p, const struct loa
 		r->seconds[TIME_H2D] += spent(e, "h2d", start);
 	if (e->suspects)
 		call.look = nonfinite_look(e->suspects, p);
-	rc = exec_begin(e->exec, p, &call, err);
+	rc = e->bare ? bare_keep(e->bare, b, p, &call, err) : 0;
+	if (!rc)
+		rc = exec_begin(e->exec, p, &call, err);
 	return rc ? rc : exec_fed(e->exec, err);
 }
 

@@ -11,6 +11,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "tracker/insight/range.h"
+#include "trainer/run/bare.h"
 #include "trainer/run/blame.h"
 #include "trainer/run/console.h"
 #include "trainer/run/saver.h"
@@ -444,12 +445,28 @@ static bool has_console(const struct run_config *cfg)
 	return cfg->command != COMMAND_DOCTOR && cfg->command != COMMAND_FIND;
 }
 
+static int open_bare(struct training *t)
+{
+	return t->e->rank.cfg->command == COMMAND_DOCTOR ? bare_new(&t->e->bare, t->err) : 0;
+}
+
 static int open_range(struct training *t)
 {
 	if (!config_finds(t->e->rank.cfg, "lr"))
 		return 0;
 	t->range = calloc(1, sizeof(*t->range));
 	return t->range ? 0 : err_set(t->err, ERR_NOMEM, "out of memory: losses by learning rate");
+}
+
+/* Behind all that a run leaves: its parameters are of no use any more. */
+static int tell_bare(struct training *t)
+{
+	double seconds;
+	int rc = t->e->bare ? bare_run(t->e, &seconds, t->err) : 0;
+
+	if (!rc && t->e->bare && t->at.step && !isnan(seconds))
+		report_bare(t->report, t->at.step, seconds);
+	return rc;
 }
 
 /* The answer, as the run's own text: rank 0. */
@@ -477,6 +494,8 @@ static int run(struct training *t)
 	rc = restore(t);
 	if (!rc)
 		rc = open_range(t);
+	if (!rc)
+		rc = open_bare(t);
 	if (rc)
 		return rc;
 	rc = t->e->rank.cfg->test_only ? 0 : open_record(t);
@@ -502,7 +521,8 @@ static int run(struct training *t)
 	report_memory(t->report, t->at.step);
 	if (t->console)
 		console_memory(t->console);
-	return t->stopped ? end_stopped(t) : end_finished(t);
+	rc = t->stopped ? end_stopped(t) : end_finished(t);
+	return rc || t->stopped ? rc : tell_bare(t);
 }
 
 static enum dptrack_status status_of(const struct training *t, int rc)

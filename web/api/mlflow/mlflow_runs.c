@@ -1,9 +1,11 @@
 /* mlflow_runs.c: MLflow's /runs: made, read, changed, deleted. */
 #include "web/api/mlflow/mlflow.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "web/api/handlers.h"
+#include "web/store/mlflow/experiments.h"
 
 enum { KEY_CHARS = 250, TAG_CHARS = 8000, PARAM_CHARS = 6000 };
 enum { BATCH_METRICS = 1000, BATCH_PARAMS = 100, BATCH_TAGS = 100, BATCH_ALL = 1000 };
@@ -12,12 +14,62 @@ enum { BATCH_METRICS = 1000, BATCH_PARAMS = 100, BATCH_TAGS = 100, BATCH_ALL = 1
 
 /* --- made --------------------------------------------------------------------------------------------------- */
 
+static int by_key(const void *a, const void *b)
+{
+	const struct ingest_kv *const *x = a, *const *y = b;
+	int order = strcmp((*x)->key, (*y)->key);
+
+	return order ? order : (*x > *y) - (*x < *y);
+}
+
+/* Tags as they are stored: in order, of a key that was given twice the later value. False: out of memory. */
+static bool store_tags(struct call *c, const struct mlflow_op *op, struct query_run *ret)
+{
+	const struct ingest_kv **order = arena_array(c->arena, op->tag_count + 1, sizeof(*order));
+	size_t i;
+
+	ret->tags = arena_array(c->arena, op->tag_count + 1, sizeof(*ret->tags));
+	if (!order || !ret->tags)
+		return false;
+	for (i = 0; i < op->tag_count; i++)
+		order[i] = &op->tags[i];
+	qsort(order, op->tag_count, sizeof(*order), by_key);
+	for (i = 0; i < op->tag_count; i++) {
+		if (i + 1 < op->tag_count && !strcmp(order[i]->key, order[i + 1]->key))
+			continue;
+		ret->tags[ret->tag_count++] = (struct query_kv){ order[i]->key, order[i]->value };
+	}
+	return true;
+}
+
+/* What was asked for is what the run is: of the store only its experiment's place is asked. */
+static bool made_run(struct call *c, const struct ingest_result *res, struct query_run *ret)
+{
+	const struct mlflow_op *op = c->own;
+	struct err err = ERR_INIT;
+
+	*ret = (struct query_run){ .id = arena_strdup(c->arena, res->id),
+				   .name = op->name,
+				   .experiment_id = arena_printf(c->arena, "%lld", (long long)op->experiment),
+				   .user = op->user,
+				   .status = "running",
+				   .start_ms = op->start_ms,
+				   .end_ms = INT64_MIN };
+	if (!ret->id || !ret->experiment_id || !store_tags(c, op, ret))
+		err_set(&err, ERR_NOMEM, "out of memory");
+	else
+		experiment_location(c->api->store, op->experiment, c->arena, &ret->location, &err);
+	if (err.code)
+		ml_fail_err(c, &err);
+	return !err.code;
+}
+
 static enum call_next created(struct call *c, const struct ingest_result *res)
 {
 	struct js j = { .out = &c->out };
 	struct query_run run;
 
-	if (!ml_find_run(c, arena_strdup(c->arena, res->id), &run))
+	if (!made_run(c, res, &run))
 		return CALL_DONE;
 	js_open(&j, '{');
 	js_key(&j, "run");
@@ -56,7 +108,7 @@ static bool name_run(struct call *c, struct mlflow_op *op, struct ingest_kv *kv)
 
 enum call_next on_ml_run_create(struct call *c)
 {
-	struct mlflow_op op = { .kind = &mlflow_run_new, .user = "" };
+	struct mlflow_op op = { .kind = &mlflow_run_new, .user = "" }, *kept;
 	const char *experiment = NULL;
 	json_t *tags = NULL;
 	struct ingest_kv *kv;
@@ -77,7 +129,14 @@ enum call_next on_ml_run_create(struct call *c)
 		return CALL_DONE;
 	op.tags = kv;
 	op.tag_count = json_array_size(tags);
-	return name_run(c, &op, kv) ? ml_submit(c, &op, created) : CALL_DONE;
+	if (!name_run(c, &op, kv))
+		return CALL_DONE;
+	kept = arena_alloc(c->arena, sizeof(*kept));
+	if (!kept)
+		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
+	*kept = op;
+	c->own = kept;
+	return ml_submit(c, &op, created);
 }
 
 /* --- read --------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* exec_stream_time.c: what events say of a run that is over: phases, nodes, spans of a trace. */
-#include "trainer/run/exec_stream_inside.h"
+#include "trainer/run/exec/exec_stream_inside.h"
 
 #include "tracker/base/clock.h"
 

@@ -6,7 +6,7 @@
  * whole run (ring.h), and a run may be begun while the one before is under way. Phases are timed by events of the
  * compute stream, at the places where the kind of work changes; as a device would record over those of the run before,
  * each slot of the ring has events of its own, and a graph that records them. */
-#include "trainer/run/exec_stream_inside.h"
+#include "trainer/run/exec/exec_stream_inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>

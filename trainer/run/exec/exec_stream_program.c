@@ -1,6 +1,6 @@
 /* exec_stream_program.c: a schedule as what its streams are sent: operands, events where one waits for another, and
  * marks where the compute stream turns to another kind of work. */
-#include "trainer/run/exec_stream_inside.h"
+#include "trainer/run/exec/exec_stream_inside.h"
 
 #include <stdlib.h>
 

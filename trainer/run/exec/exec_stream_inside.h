@@ -2,9 +2,9 @@
 #ifndef DPT_EXEC_STREAM_INSIDE_H
 #define DPT_EXEC_STREAM_INSIDE_H
 
-#include "trainer/run/exec_stream.h"
-#include "trainer/run/exec_time.h"
-#include "trainer/run/ring.h"
+#include "trainer/run/exec/exec_stream.h"
+#include "trainer/run/exec/exec_time.h"
+#include "trainer/run/exec/ring.h"
 
 struct stream_mark { /* the kind of work that begins there; the last one ends a run */
 	struct event_handle *event[RING_SLOTS];

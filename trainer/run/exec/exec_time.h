@@ -2,7 +2,7 @@
 #ifndef DPT_RUN_EXEC_TIME_H
 #define DPT_RUN_EXEC_TIME_H
 
-#include "trainer/run/exec.h"
+#include "trainer/run/exec/exec.h"
 
 enum exec_time exec_time_of(const struct node *n);
 

@@ -2,7 +2,7 @@
 #ifndef DPT_RUN_EXEC_VALUE_H
 #define DPT_RUN_EXEC_VALUE_H
 
-#include "trainer/run/exec.h"
+#include "trainer/run/exec/exec.h"
 
 /* Values that runs leave, as the host reads them: tensor of a program, where in the results, and how many bytes. */
 struct exec_value {

@@ -1,12 +1,12 @@
 /* ring.c: see ring.h. Copies of a run's own values are enqueued on the stream of the runs, so that no other run comes
  * between them. Two events order the batches: a batch is brought when the one before has been
  * taken, and taken when it has been brought. */
-#include "trainer/run/ring.h"
+#include "trainer/run/exec/ring.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/run/exec_value.h"
+#include "trainer/run/exec/exec_value.h"
 
 struct sent { /* beside the pages */
 	double vote;

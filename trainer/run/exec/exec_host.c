@@ -2,7 +2,7 @@
  * the caller's thread, every other's in a thread of its own, which is there when some program uses the stream. An item
  * that must wait for another stream waits for that stream's counter to pass the item it depends on. Time is read only
  * where the kind of work changes. */
-#include "trainer/run/exec.h"
+#include "trainer/run/exec/exec.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -12,8 +12,8 @@
 
 #include "tracker/base/clock.h"
 #include "trainer/comm/flight.h"
-#include "trainer/run/exec_time.h"
-#include "trainer/run/exec_value.h"
+#include "trainer/run/exec/exec_time.h"
+#include "trainer/run/exec/exec_value.h"
 #include "trainer/run/hooks.h"
 
 #define SPINS 400

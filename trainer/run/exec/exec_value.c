@@ -1,5 +1,5 @@
 /* exec_value.c: see exec_value.h. */
-#include "trainer/run/exec_value.h"
+#include "trainer/run/exec/exec_value.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* exec_time.c: times of nodes. */
-#include "trainer/run/exec_time.h"
+#include "trainer/run/exec/exec_time.h"
 
 #include <stdlib.h>
 #include <string.h>

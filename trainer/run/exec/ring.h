@@ -6,7 +6,7 @@
 #ifndef DPT_RUN_RING_H
 #define DPT_RUN_RING_H
 
-#include "trainer/run/exec.h"
+#include "trainer/run/exec/exec.h"
 
 #define RING_SLOTS (EXEC_AHEAD_MAX + 1)
 
