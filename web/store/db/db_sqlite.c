@@ -353,11 +353,28 @@ static int keep_copy(struct sqlite_db *d, const char *path, int step, struct err
 	return err_prefix(err, "copying before an upgrade");
 }
 
+/* All that are missing or none, and waiting for the disk once. */
+static int migrate_from(struct sqlite_db *d, size_t first, struct err *err)
+{
+	size_t i;
+	int rc = db_run(&d->db, DB_begin_exclusive, err, "");
+
+	if (rc)
+		return rc;
+	for (i = first; i < MIGRATION_COUNT && !rc; i++)
+		rc = script(d, migrations[i].text, err, "upgrading the store");
+	if (!rc)
+		rc = db_run(&d->db, DB_commit, err, "");
+	if (rc)
+		db_run(&d->db, DB_rollback, NULL, "");
+	sqlite3_db_release_memory(d->h); /* pages that nobody reads again soon */
+	return rc;
+}
+
 static int migrate(struct sqlite_db *d, const char *path, struct err *err)
 {
 	int64_t version = 0;
-	bool kept = false;
-	size_t i;
+	size_t first = 0;
 	int rc;
 
 	if ((rc = db_int(&d->db, &version, DB_version_get, err, "")) < 0)
@@ -366,23 +383,12 @@ static int migrate(struct sqlite_db *d, const char *path, struct err *err)
 		return err_set(err, ERR_CORRUPT,
 			       "%s was written by a newer dptrack (store version %lld, this one knows %d)", path,
 			       (long long)version, migrations[MIGRATION_COUNT - 1].number);
-	for (i = 0; i < MIGRATION_COUNT; i++) {
-		if (migrations[i].number <= version)
-			continue;
-		if (version > 0 && !kept && (rc = keep_copy(d, path, migrations[i].number, err)))
-			return rc;
-		kept = true;
-		if ((rc = db_run(&d->db, DB_begin_exclusive, err, "")))
-			return rc;
-		rc = script(d, migrations[i].text, err, "upgrading the store");
-		if (!rc)
-			rc = db_run(&d->db, DB_commit, err, "");
-		if (rc) {
-			db_run(&d->db, DB_rollback, NULL, "");
-			return rc;
-		}
-	}
-	return 0;
+	while (first < MIGRATION_COUNT && migrations[first].number <= version)
+		first++;
+	if (first == MIGRATION_COUNT)
+		return 0;
+	rc = version > 0 ? keep_copy(d, path, migrations[first].number, err) : 0;
+	return rc ? rc : migrate_from(d, first, err);
 }
 
 static void close_db(struct sqlite_db *d)
