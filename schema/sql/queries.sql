@@ -1023,14 +1023,29 @@ ORDER BY name, time_ms, step;
 SELECT d.id, d.name, d.digest, d.source_type, d.source, d.schema, d.profile
 FROM run_dataset rd JOIN dataset d ON d.id = rd.dataset_id WHERE rd.run_id = ?1 ORDER BY rd.number;
 -- name: run_dataset_tags
-SELECT name, value FROM run_dataset_tag WHERE run_id = ?1 AND dataset_id = ?2 ORDER BY name;
+SELECT dataset_id, name, value FROM run_dataset_tag WHERE run_id = ?1 ORDER BY name;
 -- name: run_models
 SELECT model, step, direction FROM run_model WHERE run_id = ?1 ORDER BY direction, step, model;
--- name: runs_linked
+-- The same of the runs of an array of uuids, whose place in it stands behind what the query of one run gives.
+-- name: runs_datasets
 -- postgresql:
-SELECT w.place, l.id FROM unnest(CAST(?1 AS text[])) WITH ORDINALITY AS w (uuid, place)
-	CROSS JOIN LATERAL (SELECT id FROM run WHERE uuid = w.uuid OFFSET 0) AS l
-WHERE EXISTS (SELECT 1 FROM run_dataset WHERE run_id = l.id) OR EXISTS (SELECT 1 FROM run_model WHERE run_id = l.id);
+SELECT d.id, d.name, d.digest, d.source_type, d.source, d.schema, d.profile, w.place
+FROM unnest(CAST(?1 AS text[])) WITH ORDINALITY AS w (uuid, place)
+	CROSS JOIN LATERAL (SELECT id FROM run WHERE uuid = w.uuid OFFSET 0) AS r
+	CROSS JOIN LATERAL (SELECT dataset_id, number FROM run_dataset WHERE run_id = r.id OFFSET 0) AS rd
+	CROSS JOIN LATERAL (SELECT * FROM dataset WHERE id = rd.dataset_id OFFSET 0) AS d ORDER BY w.place, rd.number;
+-- name: runs_dataset_tags
+-- postgresql:
+SELECT t.dataset_id, t.name, t.value, w.place FROM unnest(CAST(?1 AS text[])) WITH ORDINALITY AS w (uuid, place)
+	CROSS JOIN LATERAL (SELECT id FROM run WHERE uuid = w.uuid OFFSET 0) AS r
+	CROSS JOIN LATERAL (SELECT dataset_id, name, value FROM run_dataset_tag WHERE run_id = r.id OFFSET 0) AS t
+ORDER BY w.place, t.name;
+-- name: runs_models
+-- postgresql:
+SELECT m.model, m.step, m.direction, w.place FROM unnest(CAST(?1 AS text[])) WITH ORDINALITY AS w (uuid, place)
+	CROSS JOIN LATERAL (SELECT id FROM run WHERE uuid = w.uuid OFFSET 0) AS r
+	CROSS JOIN LATERAL (SELECT model, step, direction FROM run_model WHERE run_id = r.id OFFSET 0) AS m
+ORDER BY w.place, m.direction, m.step, m.model;
 -- name: dataset_summaries
 SELECT DISTINCT d.experiment_id, d.name, d.digest, (SELECT t.value FROM run_dataset_tag t WHERE t.run_id = rd.run_id
 	AND t.dataset_id = d.id AND t.name = 'mlflow.data.context') AS context

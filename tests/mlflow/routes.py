@@ -364,6 +364,10 @@ def inputs(m, experiment):
     lib.equal(run["inputs"], {"dataset_inputs": [one], "model_inputs": [{"model_id": "m-in"}]}, "inputs; the first tags hold")
     lib.equal(run["outputs"], {"model_outputs": [{"model_id": "m-out", "step": 3}]}, "outputs")
     make(m, experiment)  # without any
+    for i in range(4):  # one set of each run's own, and one that all share, each with tags of its own
+        tagged = [[{"key": k, "value": f"{k}{i}{n}"} for k in "zab"[:i]] for n in range(2)]
+        sets = [{"dataset": dict(one["dataset"], digest=digest), "tags": tags} for digest, tags in zip((f"own{i}", "d"), tagged)]
+        m.ok("POST", "/runs/log-inputs", {"run_id": make(m, experiment), "datasets": sets})
     m.ok("POST", "/runs/outputs", {"run_id": make(m, experiment), "models": [{"model_id": "m-other", "step": 1}]})
     listed = m.ok("POST", "/runs/search", {"experiment_ids": [experiment]})["runs"]
     lib.check(sum("model_outputs" in run["outputs"] for run in listed) >= 2, "outputs in a search")

@@ -508,11 +508,12 @@ static bool is_pause(const struct tree_finding *f)
 }
 
 /* What pauses cost besides their own time, a share: what lay in caches has gone meanwhile, and steps without pauses
- * compute that much faster. Not more than half of the pauses. */
+ * compute that much faster. Not what is waited for a core while computing: as much of the waiting as of the time. Not
+ * more than half of the pauses. */
 static double cooled_share(const struct walk *w, double pauses)
 {
 	const struct tree_run *run = w->run;
-	const double waiting = run->run_wait > 0 ? run->run_wait : 0;
+	const double waiting = run->run_wait > 0 ? run->run_wait * (1 - pauses) : 0;
 	const double slower = 1 - pauses - waiting - run->bare / w->seconds;
 
 	return run->bare > 0 ? fmin(fmax(0, slower), pauses / 2) : 0;

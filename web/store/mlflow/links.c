@@ -18,96 +18,119 @@ static const char *or_null(struct arena *a, struct db_rows *q, enum db_column co
 	return db_null(q, column) ? NULL : db_text(a, q, column);
 }
 
-static int load_tags(struct db *d, int64_t run, int64_t dataset, struct arena *a, struct run_dataset *s,
-		     struct err *err)
-{
-	struct db_rows *q;
-	int rc = db_start(d, &q, DB_run_dataset_tags, err, "ii", run, dataset);
+/* Rows of the queries of one run, or of the same ones of many. */
+struct reading {
+	struct db *d;
+	struct arena *a;
+	struct run_links *links; /* of the one run; of many: by the row's place */
+	bool many;
+	struct err *err;
+};
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		s->tags = list_room(a, s->tags, s->tag_count, sizeof *s->tags);
-		if (!s->tags) {
-			db_stop(q);
-			return no_memory(err);
-		}
-		s->tags[s->tag_count++] = (struct query_kv){ db_text(a, q, COL_run_dataset_tags_name),
-							     db_text(a, q, COL_run_dataset_tags_value) };
-		rc = 0;
+static struct run_links *links_of(const struct reading *w, struct db_rows *q, enum db_column place)
+{
+	return w->many ? &w->links[db_i64(q, place) - 1] : w->links;
+}
+
+static int add_dataset(const struct reading *w, struct db_rows *q, struct run_links *l)
+{
+	l->datasets = list_room(w->a, l->datasets, l->dataset_count, sizeof *l->datasets);
+	if (!l->datasets)
+		return ERR_NOMEM;
+	l->datasets[l->dataset_count++] = (struct run_dataset){
+		.id = db_i64(q, COL_run_datasets_id),
+		.name = db_text(w->a, q, COL_run_datasets_name),
+		.digest = db_text(w->a, q, COL_run_datasets_digest),
+		.source_type = db_text(w->a, q, COL_run_datasets_source_type),
+		.source = db_text(w->a, q, COL_run_datasets_source),
+		.schema = or_null(w->a, q, COL_run_datasets_schema),
+		.profile = or_null(w->a, q, COL_run_datasets_profile),
+	};
+	return 0;
+}
+
+static int take_datasets(const struct reading *w, struct db_rows *q)
+{
+	int rc;
+
+	while ((rc = db_next(w->d, q, w->err)) > 0)
+		if (add_dataset(w, q, links_of(w, q, COL_runs_datasets_place)))
+			return db_no_memory(q, w->err);
+	return rc;
+}
+
+static int add_tag(const struct reading *w, struct db_rows *q, struct run_dataset *s)
+{
+	s->tags = list_room(w->a, s->tags, s->tag_count, sizeof *s->tags);
+	if (!s->tags)
+		return ERR_NOMEM;
+	s->tags[s->tag_count++] = (struct query_kv){ db_text(w->a, q, COL_run_dataset_tags_name),
+						     db_text(w->a, q, COL_run_dataset_tags_value) };
+	return 0;
+}
+
+/* Behind the data sets that they belong to. */
+static int take_tags(const struct reading *w, struct db_rows *q)
+{
+	int rc;
+
+	while ((rc = db_next(w->d, q, w->err)) > 0) {
+		const struct run_links *l = links_of(w, q, COL_runs_dataset_tags_place);
+		int64_t id = db_i64(q, COL_run_dataset_tags_dataset_id);
+		size_t i = 0;
+
+		while (i < l->dataset_count && l->datasets[i].id != id)
+			i++;
+		if (i < l->dataset_count && add_tag(w, q, &l->datasets[i]))
+			return db_no_memory(q, w->err);
 	}
 	return rc;
 }
 
-static int load_datasets(struct db *d, int64_t run, struct arena *a, struct run_links *l, struct err *err)
+static int take_models(const struct reading *w, struct db_rows *q)
 {
-	struct db_rows *q;
-	int rc = db_start(d, &q, DB_run_datasets, err, "i", run);
+	int rc;
 
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		struct run_dataset *s;
+	while ((rc = db_next(w->d, q, w->err)) > 0) {
+		struct run_links *l = links_of(w, q, COL_runs_models_place);
 
-		l->datasets = list_room(a, l->datasets, l->dataset_count, sizeof *l->datasets);
-		if (!l->datasets) {
-			db_stop(q);
-			return no_memory(err);
-		}
-		s = &l->datasets[l->dataset_count++];
-		*s = (struct run_dataset){ .name = db_text(a, q, COL_run_datasets_name),
-					   .digest = db_text(a, q, COL_run_datasets_digest),
-					   .source_type = db_text(a, q, COL_run_datasets_source_type),
-					   .source = db_text(a, q, COL_run_datasets_source),
-					   .schema = or_null(a, q, COL_run_datasets_schema),
-					   .profile = or_null(a, q, COL_run_datasets_profile) };
-		rc = load_tags(d, run, db_i64(q, COL_run_datasets_id), a, s, err);
-		if (rc)
-			db_stop(q);
-	}
-	return rc;
-}
-
-static int load_models(struct db *d, int64_t run, struct arena *a, struct run_links *l, struct err *err)
-{
-	struct db_rows *q;
-	int rc = db_start(d, &q, DB_run_models, err, "i", run);
-
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		l->models = list_room(a, l->models, l->model_count, sizeof *l->models);
-		if (!l->models) {
-			db_stop(q);
-			return no_memory(err);
-		}
-		l->models[l->model_count++] = (struct run_model){ db_text(a, q, COL_run_models_model),
+		l->models = list_room(w->a, l->models, l->model_count, sizeof *l->models);
+		if (!l->models)
+			return db_no_memory(q, w->err);
+		l->models[l->model_count++] = (struct run_model){ db_text(w->a, q, COL_run_models_model),
 								  db_i64(q, COL_run_models_step),
 								  db_i32(q, COL_run_models_direction) };
-		rc = 0;
 	}
 	return rc;
 }
 
-static int load_links(struct db *d, int64_t run, struct arena *a, struct run_links *l, struct err *err)
+static int load_each(struct reading *w, const struct runs_linked *r)
 {
-	int rc = load_datasets(d, run, a, l, err);
-
-	return rc ? rc : load_models(d, run, a, l, err);
-}
-
-static int load_each(struct db *d, const struct runs_linked *r, struct arena *a, struct err *err)
-{
+	struct db_rows *q;
 	int64_t id;
 	size_t i;
 	int rc = 0;
 
-	for (i = 0; i < r->count && !rc; i++) {
-		rc = db_int(d, &id, DB_run_id_of, err, "t", r->runs[i]);
-		if (rc > 0)
-			rc = load_links(d, id, a, &r->links[i], err);
+	for (i = 0; i < r->count && rc >= 0; i++) {
+		w->links = &r->links[i];
+		rc = db_int(w->d, &id, DB_run_id_of, w->err, "t", r->runs[i]);
+		if (rc <= 0)
+			continue;
+		rc = db_start(w->d, &q, DB_run_datasets, w->err, "i", id);
+		rc = rc ? rc : take_datasets(w, q);
+		if (!rc && w->links->dataset_count)
+			rc = db_start(w->d, &q, DB_run_dataset_tags, w->err, "i", id);
+		if (!rc && w->links->dataset_count)
+			rc = take_tags(w, q);
+		rc = rc ? rc : db_start(w->d, &q, DB_run_models, w->err, "i", id);
+		rc = rc ? rc : take_models(w, q);
 	}
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
-/* One query says which runs have any: few do. */
-static int load_linked(struct db *d, const struct runs_linked *r, struct arena *a, struct err *err)
+static int load_together(struct reading *w, const struct runs_linked *r)
 {
-	struct db_rows *q;
+	struct db_rows *datasets, *tags, *models;
 	struct buf ids;
 	size_t i;
 	int rc;
@@ -115,26 +138,26 @@ static int load_linked(struct db *d, const struct runs_linked *r, struct arena *
 	array_begin(&ids);
 	for (i = 0; i < r->count; i++)
 		array_text(&ids, r->runs[i]);
-	rc = array_end(&ids) ? db_start(d, &q, DB_runs_linked, err, "t", ids.data) : no_memory(err);
+	rc = array_end(&ids) ? db_start(w->d, &datasets, DB_runs_datasets, w->err, "t", ids.data) : no_memory(w->err);
+	rc = rc ? rc : db_start(w->d, &tags, DB_runs_dataset_tags, w->err, "t", ids.data);
+	rc = rc ? rc : db_start(w->d, &models, DB_runs_models, w->err, "t", ids.data);
 	buf_done(&ids);
-	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		i = (size_t)db_i64(q, COL_runs_linked_place) - 1;
-		rc = load_links(d, db_i64(q, COL_runs_linked_id), a, &r->links[i], err);
-		if (rc)
-			db_stop(q);
-	}
-	return rc;
+	rc = rc ? rc : take_datasets(w, datasets);
+	rc = rc ? rc : take_tags(w, tags);
+	return rc ? rc : take_models(w, models);
 }
 
 int runs_links(struct store *s, const struct runs_linked *r, struct arena *a, struct err *err)
 {
+	struct reading w;
 	struct db *d;
 	int rc = readers_take(s, &d, err);
 
 	if (rc)
 		return rc;
+	w = (struct reading){ .d = d, .a = a, .links = r->links, .many = db_shared(d), .err = err };
 	memset(r->links, 0, r->count * sizeof *r->links);
-	rc = db_shared(d) ? load_linked(d, r, a, err) : load_each(d, r, a, err);
+	rc = w.many ? load_together(&w, r) : load_each(&w, r);
 	readers_give(s, d);
 	return rc;
 }

@@ -66,6 +66,7 @@ int models_search(struct store *s, const struct models_opts *o, struct arena *a,
 /* --- what runs read and made ---------------------------------------------------------------------------------- */
 
 struct run_dataset {
+	int64_t id;
 	const char *name, *digest, *source_type, *source;
 	const char *schema, *profile; /* NULL: none */
 	struct query_kv *tags;
@@ -87,7 +88,7 @@ struct run_links {
 
 int run_links(struct store *s, const char *run, struct arena *a, struct run_links *ret, struct err *err);
 
-/* Of many runs, by one query where most have none. */
+/* Of many runs; of a database elsewhere all are asked for at once. */
 struct runs_linked {
 	const char *const *runs; /* uuids */
 	size_t count;
