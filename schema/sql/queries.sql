@@ -668,6 +668,9 @@ SELECT coalesce((SELECT max(rev) FROM gone), 0) AS rev, concat_ws(' ', s.system_
 SELECT run_id FROM gone WHERE rev > ?1;
 -- name: changed_since
 SELECT (SELECT count(*) FROM run WHERE rev > ?1) + (SELECT count(*) FROM gone WHERE rev > ?1) AS runs;
+-- postgresql:
+SELECT CASE WHEN (SELECT rev FROM counter) > ?1 THEN (SELECT count(*) FROM run WHERE rev > ?1)
+	+ (SELECT count(*) FROM gone WHERE rev > ?1) ELSE 0 END AS runs;
 -- name: run_row as runs_all
 SELECT id, uuid, name, status, start_ms, end_ms, deleted_ms IS NOT NULL AS deleted, experiment_id, "user" AS user FROM run WHERE uuid = ?1;
 -- name: run_detail
