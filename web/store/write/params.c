@@ -25,12 +25,30 @@ static int find_one(struct db *d, const struct state_run *r, const char *name, s
 	return *ret ? 0 : no_memory(err);
 }
 
-static int find_together(struct db *d, const struct state_run *r, const char *names, struct arena *a, const char **ret,
-			 struct err *err)
+static int find_each(struct db *d, const struct state_run *r, const struct ingest_kv *kv, size_t n, struct arena *a,
+		     const char **ret, struct err *err)
+{
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < n && !rc; i++)
+		rc = find_one(d, r, kv[i].key, a, &ret[i], err);
+	return rc;
+}
+
+static int find_together(struct db *d, const struct state_run *r, const struct ingest_kv *kv, size_t n,
+			 struct arena *a, const char **ret, struct err *err)
 {
 	struct db_rows *q;
-	int rc = names ? db_start(d, &q, DB_params_by_names, err, "it", r->id, names) : no_memory(err);
+	struct buf names;
+	size_t i;
+	int rc;
 
+	array_begin(&names);
+	for (i = 0; i < n; i++)
+		array_text(&names, kv[i].key);
+	rc = array_end(&names) ? db_start(d, &q, DB_params_by_names, err, "it", r->id, names.data) : no_memory(err);
+	buf_done(&names);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		const char *value = db_text(a, q, COL_params_by_names_value);
 
@@ -47,26 +65,16 @@ int params_find(struct state *st, const struct state_run *r, const struct ingest
 {
 	const char **values = arena_array(a, n + 1, sizeof *values);
 	struct db *d = state_db(st);
-	struct buf names;
 	size_t i;
-	int rc = values ? 0 : no_memory(err);
 
-	for (i = 0; i < n && !rc; i++)
+	if (!values)
+		return no_memory(err);
+	for (i = 0; i < n; i++)
 		values[i] = NULL;
 	*ret = values;
-	if (rc || !n || !r->params)
-		return rc;
-	array_begin(&names);
-	for (i = 0; i < n && !rc; i++) {
-		if (db_shared(d))
-			array_text(&names, kv[i].key);
-		else
-			rc = find_one(d, r, kv[i].key, a, &values[i], err);
-	}
-	if (db_shared(d))
-		rc = find_together(d, r, array_end(&names), a, values, err);
-	buf_done(&names);
-	return rc;
+	if (!n || !r->params)
+		return 0;
+	return db_shared(d) ? find_together(d, r, kv, n, a, values, err) : find_each(d, r, kv, n, a, values, err);
 }
 
 static int add_one(struct state *st, struct state_run *r, int64_t key, const char *value, struct err *err)
