@@ -161,6 +161,7 @@ uninstall-completion:
 bin_PROGRAMS += dptrack
 dptrack_SOURCES = web/main.c
 dptrack_LDADD = libwebcli.la
+dptrack_LDFLAGS = $(AM_LDFLAGS) $(RELOCATION_FLAGS)
 
 # Manual pages of the programs, from their --help.
 nodist_man_MANS += dptrack.1 dptrain.1

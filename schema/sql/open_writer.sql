@@ -1,5 +1,4 @@
--- Settings of the one read-write connection. auto_vacuum must come before the first table.
-PRAGMA auto_vacuum = INCREMENTAL;
+-- Settings of the one read-write connection.
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
 PRAGMA wal_autocheckpoint = 0;

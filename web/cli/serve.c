@@ -210,8 +210,6 @@ static int start(struct serve *o, bool *ret_stop, struct err *err)
 	if (!rc)
 		rc = server_run(o->server, &api, err);
 	if (!rc)
-		rc = check_background(o->store, err);
-	if (!rc)
 		rc = store_publish(o->store, server_address(o->server), o->owner_token, err);
 	return rc || !o->follow ? rc : scan(o, ret_stop, err);
 }
@@ -262,22 +260,33 @@ static void drain(struct serve *o)
 	sigtimedwait(&o->signals, NULL, &wait);
 }
 
+/* Whoever waits for the line waits for no check. */
+static int answer(struct serve *o, struct err *err)
+{
+	int sig = 0, rc;
+
+	printf("dptrack: serving %s\n", server_address(o->server));
+	fflush(stdout);
+	rc = check_background(o->store, err);
+	if (rc)
+		return rc;
+	say_who_may(o);
+	sigwait(&o->signals, &sig);
+	drain(o);
+	return 0;
+}
+
 static int serve_until_signal(struct serve *o, struct err *err)
 {
 	bool stop = false;
-	int sig = 0, rc;
+	int rc;
 
 	raise_file_limit();
 	signal(SIGPIPE, SIG_IGN); /* a client that goes away is no reason to end */
 	block_signals(o);
 	rc = start(o, &stop, err);
-	if (!rc && !stop) {
-		printf("dptrack: serving %s\n", server_address(o->server));
-		fflush(stdout);
-		say_who_may(o);
-		sigwait(&o->signals, &sig);
-		drain(o);
-	}
+	if (!rc && !stop)
+		rc = answer(o, err);
 	/* a second signal ends at once; what was acknowledged is safe then too */
 	pthread_sigmask(SIG_UNBLOCK, &o->signals, NULL);
 	store_work_stop(o->store); /* a backup may be under way */

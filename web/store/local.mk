@@ -9,7 +9,7 @@ store_sql = schema/sql/0001_start.sql schema/sql/0002_token.sql schema/sql/0003_
 store_pg_sql = schema/sql/postgresql/0011_kept.sql schema/sql/postgresql/0012_objects.sql \
 	schema/sql/postgresql/0013_session.sql schema/sql/postgresql/0014_alert.sql schema/sql/postgresql/0015_file.sql \
 	schema/sql/postgresql/0016_room.sql schema/sql/postgresql/0017_archive.sql
-store_scripts = schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
+store_scripts = schema/sql/open_new.sql schema/sql/open_writer.sql schema/sql/open_reader.sql schema/sql/open_backup.sql \
 	schema/sql/open_alone.sql
 EXTRA_DIST += $(store_sql) $(store_pg_sql) $(store_scripts) schema/sql/postgresql.sql schema/sql/queries.sql schema/sql/mlflow.sql schema/gen/sql.awk schema/gen/tables.awk
 

@@ -16,7 +16,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), os.path.join(HERE, "..", "..", "bench", "parts")]
 import results
-from helper import Folder, check, dptrain, fast, finish, read_run, sanitized, start
+from helper import Folder, check, dptrain, fast, finish, sanitized, start
 
 SMALL = "--model gpt2-124m --n-layer 6 --n-head 8 --n-embd 512 --vocab-size 2048 -b 4 --seq-len 128 --opt adamw"
 TINY = "--model gpt2-124m --n-layer 1 --n-head 1 --n-embd 16 --vocab-size 64 -b 1 --seq-len 8 --opt adamw"
@@ -26,6 +26,7 @@ WAYS = [" --strategy ddp", " --strategy fsdp --zero-stage 1", " --strategy fsdp 
         " --strategy pdp"]
 OFFLOADS = ["", " --activation-offload", " --param-offload", " --optim-offload", ALL]
 FILE = " --offload-dir " + tempfile.gettempdir()
+WATCHED = ["--synthetic", "--watch-steps", 1]
 MIB = 1048576
 
 
@@ -61,40 +62,35 @@ def pss(pid):
 
 
 def measure(line):
-    """Most PSS of all of the job's processes at one moment (a page that they share is there once, and each has its part of it),
-    and what all ranks planned; None when it failed. Steps are watched: what they need for it, a parameter as it was, is planned
-    too."""
+    """Most PSS of all of the job's processes at one moment (a page that they share is there once, and each has its part of it);
+    None when it failed. Steps are watched: what they need for it, a parameter as it was, is planned too."""
     with Folder() as runs:
-        p = start(*line.split(), "--synthetic", "--max-steps", 3, "--watch-steps", 1, "--print-freq", 1, *fast(), "--runs-dir", runs)
+        p = start(*line.split(), *WATCHED, "--max-steps", 3, "--print-freq", 1, *fast(), "--runs-dir", runs)
         most = 0
         while p.poll() is None:
             most = max(most, sum(pss(each) for each in ranks_of(p.pid)))
             time.sleep(0.03)
         out, said = p.communicate()
-        if not check(p.returncode == 0, "%s: exit %d: %s" % (line, p.returncode, said)):
-            return None
-        planned = [max(v.values()) for (key, _), v in read_run(runs)["series"].items() if key == "memory/planned_bytes"]
-        return most, planned
+        return most if check(p.returncode == 0, "%s: exit %d: %s" % (line, p.returncode, said)) else None
 
 
-def shared(planned, ranks, peers):
-    """Each rank's plan has room for what it touches of the others' shared memory, which is there once."""
-    return sum(planned) - ranks * peers
+def planned(line, ranks):
+    """Of all ranks together, as `dptrain plan` says it: of a pipeline stage by stage."""
+    said = dptrain("plan", *line.split(), *WATCHED, *fast()).stdout
+    stages = re.findall(r"^stage \d+ of \d+: ([\d.]+) MiB planned", said, re.M)
+    whole = re.findall(r"^memory of a rank: ([\d.]+) MiB planned", said, re.M)
+    return MIB * sum(map(float, stages or whole * ranks))
 
 
 def bytes_of(line, ranks):
     """What a line's ranks plan, and what they have; None where it failed."""
-    tiny = measure(TINY + " --nproc-per-node %d" % ranks)
-    got = measure(line)
-    if not tiny or not got:
-        return None
-    plain = dptrain("plan", *line.split(), "--synthetic", *fast()[:2], "--dump", "plan").stdout
-    peers = sum(map(int, re.findall(r" peers=(\d+)", plain)))
-    return shared(got[1], ranks, peers), got[0] - (tiny[0] - sum(tiny[1]))
+    small = TINY + " --nproc-per-node %d" % ranks
+    tiny, got = measure(small), measure(line)
+    return (planned(line, ranks), got - (tiny - planned(small, ranks))) if tiny and got else None
 
 
-def compare(line, planned_and_had, beside=0):
-    want, have = planned_and_had
+def compare(line, plan_and_had, beside=0):
+    want, have = plan_and_had
     print("planned %7.1f MiB, PSS %7.1f MiB, %+5.1f %%: %s" % (want / MIB, have / MIB, 100 * (have - want) / want, line), flush=True)
     check(abs(have - want) <= 0.05 * want + beside, "PSS %.1f MiB, planned %.1f: %s" % (have / MIB, want / MIB, line))
     return have

@@ -56,12 +56,12 @@ static void *main_loop(void *arg)
 {
 	struct watch *w = arg;
 
-	do {
+	while (wait_for_news(w)) {
 		if (w->post)
 			lease_take(&w->posting, NULL);
 		if (lease_take(&w->lease, NULL) > 0)
 			judge_look(w->judge, clock_wall_ms(), NULL);
-	} while (wait_for_news(w));
+	}
 	lease_give(&w->lease);
 	return NULL;
 }
@@ -75,6 +75,7 @@ int watch_start(struct watch **ret, struct store *s, bool post, struct err *err)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	w->s = s;
 	w->post = post;
+	w->news = true; /* what there is already: looked at once the server has started */
 	lease_init(&w->lease, s, "alerts");
 	lease_init(&w->posting, s, JUDGE_POSTING);
 	rc = judge_new(&w->judge, s, post, err);

@@ -106,6 +106,12 @@ int db_still_there(struct db *d, struct err *err)
 	return d->engine->still_there(d, err);
 }
 
+void db_rest(struct db *d)
+{
+	if (d->engine->rest)
+		d->engine->rest(d);
+}
+
 int64_t db_wal_bytes(struct db *d)
 {
 	return d->engine->wal_bytes ? d->engine->wal_bytes(d) : 0;

@@ -302,6 +302,11 @@ static int on_wal(void *arg, sqlite3 *h, const char *name, int pages)
 	return SQLITE_OK;
 }
 
+static void sqlite_rest(struct db *d)
+{
+	sqlite3_db_release_memory(sqlite_db(d)->h);
+}
+
 static int64_t sqlite_wal_bytes(struct db *d)
 {
 	return (int64_t)sqlite_db(d)->wal_pages * DB_PAGE_BYTES;
@@ -367,7 +372,7 @@ static int migrate_from(struct sqlite_db *d, size_t first, struct err *err)
 		rc = db_run(&d->db, DB_commit, err, "");
 	if (rc)
 		db_run(&d->db, DB_rollback, NULL, "");
-	sqlite3_db_release_memory(d->h); /* pages that nobody reads again soon */
+	sqlite_rest(&d->db);
 	return rc;
 }
 
@@ -415,7 +420,7 @@ static const struct db_engine sqlite_engine = {
 	.next = sqlite_next, .stop = sqlite_stop,
 	.i64 = sqlite_i64, .f64 = sqlite_f64, .str = sqlite_str, .bytes = sqlite_bytes, .null = sqlite_null,
 	.last_id = sqlite_last_id, .changed = sqlite_changed, .in_transaction = sqlite_in_transaction,
-	.failed = sqlite_failed, .still_there = sqlite_still_there, .wal_bytes = sqlite_wal_bytes,
+	.failed = sqlite_failed, .still_there = sqlite_still_there, .rest = sqlite_rest, .wal_bytes = sqlite_wal_bytes,
 	.checkpoint = sqlite_checkpoint, .blob_open = sqlite_blob_open, .blob_close = sqlite_blob_close,
 	.blob_bytes = sqlite_blob_bytes, .blob_read = sqlite_blob_read,
 };
@@ -457,12 +462,22 @@ static int know_file(struct sqlite_db *d, const char *path, struct err *err)
 	return 0;
 }
 
+static bool is_new(const char *path)
+{
+	struct stat sb;
+
+	return stat(path, &sb) || !sb.st_size;
+}
+
 int sqlite_open_writer(struct db **ret, const char *path, struct err *err)
 {
 	struct sqlite_db *d = NULL;
 	mode_t mask = umask(077);
+	bool begins = is_new(path);
 	int rc = open_any(&d, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
 
+	if (!rc && begins)
+		rc = script(d, script_open_new, err, "opening");
 	if (!rc)
 		rc = script(d, script_open_writer, err, "opening");
 	if (!rc)

@@ -25,6 +25,7 @@ struct db_engine {
 	bool (*in_transaction)(struct db *d);
 	int (*failed)(struct db *d, struct err *err, const char *doing);
 	int (*still_there)(struct db *d, struct err *err);
+	void (*rest)(struct db *d);                       /* NULL: it holds nothing */
 	int64_t (*wal_bytes)(struct db *d);               /* NULL: the engine keeps its log by itself */
 	void (*checkpoint)(struct db *d, bool everything); /* NULL as above */
 	struct db *(*alone)(struct db *d);                /* NULL: the connection itself */

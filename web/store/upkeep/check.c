@@ -187,6 +187,14 @@ static int next_table(struct check *c, struct db *d, const char *after, const ch
 	return rc;
 }
 
+/* A check reads what nobody else does soon. */
+static void give_back(struct check *c, struct db *d)
+{
+	if (d)
+		db_rest(d);
+	readers_give(c->s, d);
+}
+
 static int canceled(struct check *c)
 {
 	return work_canceled(c->s->work) ? err_set(c->err, ERR_CANCELED, "the store is closing") : 0;
@@ -216,7 +224,7 @@ static int check_structure(struct check *c)
 		skip = !rc && table && !c->full && !strcmp(table, "chunk") && too_long(c->path);
 		if (!rc && table && !skip)
 			rc = check_table(c, d, table, &good);
-		readers_give(c->s, d);
+		give_back(c, d);
 		tables++;
 		if (!rc)
 			rc = canceled(c);
@@ -308,7 +316,7 @@ static int check_points(struct check *c)
 			bad = check_series(c, d, id, sc);
 			id += stride - 1;
 		}
-		readers_give(c->s, d);
+		give_back(c, d);
 		if (rc <= 0 || bad < 0)
 			break;
 		seen++;
@@ -343,7 +351,7 @@ static int check_rows(struct check *c)
 	if (!rc && db_int(d, &left, DB_check_unfinished, c->err, "") > 0 && left)
 		rc = add(c, CHECK_NOTE, "rows", "%lld runs are removed in part: dptrack gc finishes it",
 			 (long long)left);
-	readers_give(c->s, d);
+	give_back(c, d);
 	return rc || !good ? rc : add(c, CHECK_OK, "rows", "all rows belong to a run");
 }
 
