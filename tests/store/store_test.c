@@ -630,6 +630,32 @@ static void changes_tell_once(void **state)
 	buf_done(&b);
 }
 
+/* Counted in the file's header (sqlite.org/fileformat2.html, 1.3.6) whenever something was written to it. */
+static uint32_t times_written(const char *path)
+{
+	unsigned char count[4] = { 0 };
+	FILE *f = fopen(path, "rb");
+
+	assert_non_null(f);
+	assert_int_equal(fseek(f, 24, SEEK_SET), 0);
+	assert_int_equal(fread(count, 1, sizeof(count), f), sizeof(count));
+	fclose(f);
+	return (uint32_t)count[0] << 24 | (uint32_t)count[1] << 16 | (uint32_t)count[2] << 8 | count[3];
+}
+
+static void opening_writes_nothing(void **state)
+{
+	struct helper *h = *state;
+	uint32_t first;
+
+	helper_needs_file();
+	helper_reopen(h); /* what making it wrote is in the file */
+	first = times_written(h->db);
+	helper_reopen(h);
+	helper_reopen(h);
+	assert_int_equal(times_written(h->db), first);
+}
+
 static void one_process_holds_it(void **state)
 {
 	struct helper *h = *state;
@@ -671,6 +697,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nonfinite_words, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(bad_records_are_listed, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(changes_tell_once, helper_setup, helper_teardown),
+		cmocka_unit_test_setup_teardown(opening_writes_nothing, helper_setup, helper_teardown),
 		cmocka_unit_test_setup_teardown(one_process_holds_it, helper_setup, helper_teardown),
 	};
 
