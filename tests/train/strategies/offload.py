@@ -75,18 +75,20 @@ def measure(line):
 
 
 def planned(line, ranks):
-    """Of all ranks together, as `dptrain plan` says it: of a pipeline stage by stage."""
-    said = dptrain("plan", *line.split(), *WATCHED, *fast()).stdout
-    stages = re.findall(r"^stage \d+ of \d+: ([\d.]+) MiB planned", said, re.M)
-    whole = re.findall(r"^memory of a rank: ([\d.]+) MiB planned", said, re.M)
+    """Of all ranks together, as `dptrain plan` says it: of a pipeline stage by stage. None when it failed."""
+    p = dptrain("plan", *line.split(), *WATCHED, *fast())
+    stages = re.findall(r"^stage \d+ of \d+: ([\d.]+) MiB planned", p.stdout, re.M)
+    whole = re.findall(r"^memory of a rank: ([\d.]+) MiB planned", p.stdout, re.M)
+    if not check(p.returncode == 0 and (stages or whole), "plan %s: exit %d: %s" % (line, p.returncode, p.stderr)):
+        return None
     return MIB * sum(map(float, stages or whole * ranks))
 
 
 def bytes_of(line, ranks):
     """What a line's ranks plan, and what they have; None where it failed."""
     small = TINY + " --nproc-per-node %d" % ranks
-    tiny, got = measure(small), measure(line)
-    return (planned(line, ranks), got - (tiny - planned(small, ranks))) if tiny and got else None
+    had, want = [measure(each) for each in (small, line)], [planned(each, ranks) for each in (small, line)]
+    return (want[1], had[1] - (had[0] - want[0])) if all(had + want) else None
 
 
 def compare(line, plan_and_had, beside=0):

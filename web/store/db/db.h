@@ -120,9 +120,11 @@ void db_wait(struct db *d, int fd, int ms);
  * open: what is written from then on would be lost. */
 int db_still_there(struct db *d, struct err *err);
 
+/* Nobody needs it for a while: what it holds of the database in memory is freed. */
+void db_rest(struct db *d);
+
 /* What the writer committed to its log and no checkpoint brought into the file yet. */
 int64_t db_wal_bytes(struct db *d);
-void db_rest(struct db *d); /* nobody needs it for a while: what it holds of the database in memory is freed */
 void db_checkpoint(struct db *d, bool everything); /* everything: waits for readers and empties the log */
 
 /* The engine: its version, what is known against it, and the memory that all connections take. */

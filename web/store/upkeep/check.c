@@ -316,9 +316,11 @@ static int check_points(struct check *c)
 			bad = check_series(c, d, id, sc);
 			id += stride - 1;
 		}
-		give_back(c, d);
-		if (rc <= 0 || bad < 0)
+		if (rc <= 0 || bad < 0) {
+			give_back(c, d);
 			break;
+		}
+		readers_give(c->s, d); /* the next one lies below the same pages */
 		seen++;
 		good += bad;
 		if ((rc = canceled(c)))
