@@ -109,6 +109,11 @@ static void loader(void **state)
 	s.run.memory_wait = 0.1; /* what was in memory is read again */
 	s.run.major_faults = 8;
 	judge(&s, "memory", 0.49);
+	s.run.load_cpu = 0.11; /* reading back takes a core as well */
+	judge(&s, "memory", 0.49);
+	s.run.load_cpu = 0.18;
+	judge(&s, "decode", 0.49);
+	s.run.load_cpu = 0.01;
 	s.run.memory_wait = 0; /* a file that is read for the first time */
 	judge(&s, "disk", 0.49);
 	make(&s, PACE_h2d, 0.05);

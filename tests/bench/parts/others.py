@@ -1,4 +1,5 @@
 """What ran on the cores beside a measurement, and a measurement made again while that was much."""
+import glob
 import os
 import resource
 import sys
@@ -19,15 +20,30 @@ def own_seconds():
     return sum(r.ru_utime + r.ru_stime for r in (resource.getrusage(resource.RUSAGE_CHILDREN), resource.getrusage(resource.RUSAGE_SELF)))
 
 
+def kernel_seconds():
+    """Processor time of the kernel's threads, which read, write and free memory for whoever asks: the children of kthreadd."""
+    ticks = 0
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as f:
+                fields = f.read().rpartition(")")[2].split()
+        except OSError:  # ended meanwhile
+            continue
+        ticks += int(fields[11]) + int(fields[12]) if fields[1] == "2" else 0
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 class Watch:
-    """others(): the share of all cores' time that others took since it was made. What was started since has ended."""
+    """others(): the share of all cores' time that others took since it was made. What was started since has ended.
+    Known beside them is what this process and the kernel took."""
 
     def __init__(self):
-        self.busy, self.whole, self.own = *busy_seconds(), own_seconds()
+        self.busy, self.whole, self.known = *busy_seconds(), own_seconds() + kernel_seconds()
 
     def others(self):
         busy, whole = busy_seconds()
-        return max(0.0, (busy - self.busy - (own_seconds() - self.own)) / max(whole - self.whole, 1e-3))
+        known = own_seconds() + kernel_seconds() - self.known
+        return max(0.0, (busy - self.busy - known) / max(whole - self.whole, 1e-3))
 
 
 def measured(make, tries=3):
