@@ -3,7 +3,7 @@
 team_tests = tests/team/together.py tests/team/pooled.py tests/team/rolling.py \
 	tests/team/migrate.py tests/team/leases.py tests/team/exact.py tests/team/archive.py tests/team/silent.py
 EXTRA_DIST += $(team_tests) tests/team/flow.py web/deploy/dptrack@.service web/deploy/haproxy.cfg tests/team/cluster.py tests/team/lib.py \
-	tests/team/wire.py tests/team/clients.py tests/team/faults.py tests/team/swift.py
+	tests/team/wire.py tests/team/clients.py tests/team/faults.py tests/team/load.py tests/team/swift.py
 CHECK_EXTRA += $(team_tests)
 
 if HAVE_CMOCKA

@@ -27,8 +27,13 @@ def start_pooler(db, folder):
     return process, f"postgresql://postgres@127.0.0.1:{port}/t1"
 
 
+def reason():
+    """Why there can be none, or None."""
+    return cluster.reason() or (None if os.path.exists("/usr/sbin/pgbouncer") else "pgbouncer is not installed (Debian: pgbouncer)")
+
+
 def main():
-    why = cluster.reason() or (None if os.path.exists("/usr/sbin/pgbouncer") else "pgbouncer is not installed (Debian: pgbouncer)")
+    why = reason()
     if why:
         print(f"pooled: {why}")
         sys.exit(77)
@@ -50,4 +55,5 @@ def main():
     lib.finish("pooled")
 
 
-main()
+if __name__ == "__main__":
+    main()

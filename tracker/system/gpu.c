@@ -2,12 +2,10 @@
  * documentation gives them; their binary interface has not changed since their names (_v2) are there. */
 #include "tracker/system/gpu.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define LIBRARY "libnvidia-ml.so.1"
+#include "tracker/base/library.h"
 
 struct nvmlDevice_st;
 
@@ -25,7 +23,7 @@ struct nvml_violation { /* nvmlViolationTime_t: microseconds, nanoseconds */
 
 enum { NVML_TEMPERATURE_GPU = 0, NVML_CLOCK_SM = 1, NVML_POLICY_POWER = 0, NVML_POLICY_THERMAL = 1 };
 
-struct nvml { /* each gives 0 on success; in the order of `names` */
+struct nvml { /* each gives 0 on success */
 	int (*init)(void);
 	int (*shutdown)(void);
 	int (*by_uuid)(const char *uuid, struct nvmlDevice_st **ret);
@@ -37,30 +35,28 @@ struct nvml { /* each gives 0 on success; in the order of `names` */
 	int (*violation)(struct nvmlDevice_st *d, int policy, struct nvml_violation *ret);
 };
 
-static const char *const names[] = {
-	"nvmlInit_v2",		      "nvmlShutdown",		    "nvmlDeviceGetHandleByUUID",
-	"nvmlDeviceGetUtilizationRates", "nvmlDeviceGetMemoryInfo",   "nvmlDeviceGetPowerUsage",
-	"nvmlDeviceGetTemperature",   "nvmlDeviceGetClockInfo",	    "nvmlDeviceGetViolationStatus",
-};
-
-_Static_assert(sizeof(struct nvml) == sizeof(names) / sizeof(names[0]) * sizeof(void *), "a name for each call");
-
 struct gpu {
-	void *library;
 	struct nvml nvml;
 	struct nvmlDevice_st *device;
 };
 
-static int find_calls(struct gpu *g)
+/* Where it cannot, nothing is read. */
+static int load(struct nvml *n)
 {
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		void *address = dlsym(g->library, names[i]);
+	const struct library nvml = { "libnvidia-ml.so.1", "what a GPU does is read by NVML" };
+	const struct library_function calls[] = {
+		{ "nvmlInit_v2", &n->init },
+		{ "nvmlShutdown", &n->shutdown },
+		{ "nvmlDeviceGetHandleByUUID", &n->by_uuid },
+		{ "nvmlDeviceGetUtilizationRates", &n->rates },
+		{ "nvmlDeviceGetMemoryInfo", &n->memory },
+		{ "nvmlDeviceGetPowerUsage", &n->power },
+		{ "nvmlDeviceGetTemperature", &n->temperature },
+		{ "nvmlDeviceGetClockInfo", &n->clock },
+		{ "nvmlDeviceGetViolationStatus", &n->violation },
+	};
 
-		if (!address)
-			return -1;
-		memcpy((char *)&g->nvml + i * sizeof(address), &address, sizeof(address));
-	}
-	return 0;
+	return library_load(&nvml, calls, sizeof(calls) / sizeof(calls[0]), NULL);
 }
 
 struct gpu *gpu_open(const char *uuid)
@@ -69,10 +65,7 @@ struct gpu *gpu_open(const char *uuid)
 
 	if (!g)
 		return NULL;
-	g->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	if (!g->library || find_calls(g) || g->nvml.init()) {
-		if (g->library)
-			dlclose(g->library);
+	if (load(&g->nvml) || g->nvml.init()) {
 		free(g);
 		return NULL;
 	}
@@ -88,7 +81,6 @@ void gpu_close(struct gpu *g)
 	if (!g)
 		return;
 	g->nvml.shutdown();
-	dlclose(g->library);
 	free(g);
 }
 
