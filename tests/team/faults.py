@@ -30,18 +30,17 @@ class Site:
         self.db.close()
 
 
-class Pair:
-    """Three processes, a primary and its standby, whose answer commits wait for."""
+class Databases:
+    """A primary and its standby, whose answer commits wait for. make: makes the database t1 on the primary."""
 
-    def __init__(self, process, folder, synchronous=True):
+    def __init__(self, make, synchronous=True):
         self.synchronous = synchronous
         self.primary = cluster.Cluster(fsync=True)
-        self.primary.store("t1")
+        make(self.primary)
         self.standby = cluster.Cluster(fsync=True, follows=self.primary)
         both = (self.primary, self.standby)
         self.address = f"postgresql://postgres@/t1?host={both[0].folder},{both[1].folder}&port={both[0].port},{both[1].port}"
         self.wait_for_standby()
-        self.team = [process(self.address, os.path.join(folder, "artifacts")) for _ in range(3)]
 
     def wait_for_standby(self):
         self.primary.sql("postgres", SYNCHRONOUS[0] % ("*" if self.synchronous else ""))
@@ -51,10 +50,21 @@ class Pair:
         check(until(30, lambda: self.primary.sql("postgres", query) == [want]), "the standby follows")
 
     def close(self):
-        for p in self.team:
-            p.stop()
         for c in (self.primary, self.standby):
             c.close()
+
+
+class Pair(Databases):
+    """Three processes on both."""
+
+    def __init__(self, process, folder, synchronous=True):
+        super().__init__(lambda primary: primary.store("t1"), synchronous)
+        self.team = [process(self.address, os.path.join(folder, "artifacts")) for _ in range(3)]
+
+    def close(self):
+        for p in self.team:
+            p.stop()
+        super().close()
 
 
 def kill_process(site):

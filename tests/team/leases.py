@@ -127,13 +127,14 @@ def posted(db, poster, judge, fired):
         secret.write("sixteen letters.\n")
         secret.flush()
         poster.stop()
+        plain = poster.args
         poster.args += ("--webhook", f"http://127.0.0.1:{receiver.server_address[1]}/", "--webhook-secret-file", secret.name)
         poster.start()
         check(until(30, lambda: holder(db, "webhook") == poster.process.pid), "who posts does not say so")
         check(holder(db, "alerts") == judge.process.pid, "who judges beside one that posts")
         fired("three")
         check(until(30, lambda: taken) and taken == ["three"], f"posts: {taken}")
-        poster.args = poster.args[:-4]  # whoever starts it again has no receiver and no secret
+        poster.args = plain  # whoever starts it again has no receiver and no secret
     receiver.shutdown()
     receiver.server_close()
 

@@ -1,5 +1,6 @@
 """Several processes through pgbouncer, which gives each transaction another connection: what one takes the others answer, one run is
 written from all sides, a revoked token is refused."""
+import contextlib
 import os
 import shutil
 import signal
@@ -15,7 +16,9 @@ from ports import free_port
 import together
 
 
-def start_pooler(db, folder):
+@contextlib.contextmanager
+def pooler(db, folder):
+    """pgbouncer before a cluster, once it answers; the address of its store t1."""
     port = free_port()
     path = os.path.join(folder, "pgbouncer.ini")
     with open(path, "w", encoding="utf-8") as f:
@@ -24,7 +27,14 @@ def start_pooler(db, folder):
     os.chmod(folder, 0o755)
     process = subprocess.Popen([*cluster.as_nobody(), shutil.which("pgbouncer") or "/usr/sbin/pgbouncer", "-q", path], cwd="/",
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return process, f"postgresql://postgres@127.0.0.1:{port}/t1"
+    address = f"postgresql://postgres@127.0.0.1:{port}/t1"
+    status = [cluster.PROGRAM, "db", "status", "--db", address]
+    try:
+        check(until(10, lambda: subprocess.run(status, capture_output=True, check=False).returncode == 0), "pgbouncer does not answer")
+        yield address
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
 
 
 def reason():
@@ -39,19 +49,15 @@ def main():
         sys.exit(77)
     with cluster.Cluster() as db, tempfile.TemporaryDirectory(prefix="dptrack-team.") as folder:
         db.store("t1")
-        pooler, address = start_pooler(db, folder)
-        status = lambda: subprocess.run([cluster.PROGRAM, "db", "status", "--db", address], capture_output=True, check=False).returncode
-        check(until(10, lambda: status() == 0), "pgbouncer does not answer")
-        team = [lib.Process(address, os.path.join(folder, "artifacts")) for _ in range(3)]
-        together.read_everywhere(team)
-        together.one_run_from_all_sides(team, db)
-        together.changes_miss_nothing(team)
-        together.streams_wake(team)
-        together.tokens_are_everybodys(team)
-        for p in team:
-            p.stop()
-        pooler.send_signal(signal.SIGTERM)
-        pooler.wait(20)
+        with pooler(db, folder) as address:
+            team = [lib.Process(address, os.path.join(folder, "artifacts")) for _ in range(3)]
+            together.read_everywhere(team)
+            together.one_run_from_all_sides(team, db)
+            together.changes_miss_nothing(team)
+            together.streams_wake(team)
+            together.tokens_are_everybodys(team)
+            for p in team:
+                p.stop()
     lib.finish("pooled")
 
 

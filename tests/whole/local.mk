@@ -3,7 +3,7 @@ whole_tests = tests/whole/report.py tests/whole/foreign.py tests/whole/moved.sh
 whole_tests += tests/whole/tour.py
 TESTS += $(whole_tests)
 CHECK_EXTRA += tests/whole/tensorboard.py tests/whole/team.py
-EXTRA_DIST += $(whole_tests) tests/whole/tensorboard.py tests/whole/team.py tests/whole/serve.py \
+EXTRA_DIST += $(whole_tests) tests/whole/tensorboard.py tests/whole/team.py tests/whole/serve.py tests/whole/readme.py \
 	tests/whole/foreign/make_foreign.py tests/whole/foreign/expected.json tests/whole/foreign/runs
 
 # Both install TensorBoard into one environment: one after the other.

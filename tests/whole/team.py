@@ -32,27 +32,13 @@ import cluster
 import faults
 import helper
 import load
+import readme
 import swift
 
 PAUSE_S = 0.02  # of a client: the machine is small
 ADDITIVE = """CREATE TABLE later (run_id bigint PRIMARY KEY, text text NOT NULL);
     CREATE INDEX artifact_later ON artifact (object); ALTER TABLE run ADD COLUMN later bigint;
     ALTER TABLE artifact ADD COLUMN later text NOT NULL DEFAULT ''"""
-
-
-def readme(start, end):
-    """The indented lines of a part of README."""
-    with open(os.path.join(SRC, "README.md"), encoding="utf-8") as f:
-        part = f.read().split(start)[1].split(end)[0]
-    return "".join(line[4:] + "\n" for line in part.splitlines() if line.startswith("    "))
-
-
-def replaced(text, *changes):
-    """Each of them once; nothing else."""
-    for old, new in changes:
-        text, n = re.subn(old, lambda _, new=new: new, text, flags=re.M)
-        assert n == 1, f"README.md: {old!r} stands there {n} times"
-    return text
 
 
 def bash(script, folder, env, timeout=60):
@@ -62,13 +48,14 @@ def bash(script, folder, env, timeout=60):
     return done.stdout
 
 
-class Site(faults.Pair):
+class Site(faults.Databases):
     """The team server as README makes it; what stands elsewhere there is here."""
 
     def __init__(self, folder):
-        self.synchronous, self.folder, self.ending = True, folder, contextlib.ExitStack()
+        super().__init__(lambda primary: primary.sql("postgres", "CREATE DATABASE t1"))
+        self.folder, self.ending = folder, contextlib.ExitStack()
+        self.ending.callback(super().close)
         with self.ending:  # unless all went well
-            self.databases()
             args, self.token = self.make()
             self.team = [self.process(args) for _ in range(2)]
             self.proxy = lib.Proxy(self.team)
@@ -76,19 +63,9 @@ class Site(faults.Pair):
             self.url = f"http://127.0.0.1:{self.proxy.port}"
             self.ending = self.ending.pop_all()
 
-    def databases(self):
-        self.primary = cluster.Cluster(fsync=True)
-        self.ending.callback(self.primary.close)
-        self.primary.sql("postgres", "CREATE DATABASE t1")
-        self.standby = cluster.Cluster(fsync=True, follows=self.primary)
-        self.ending.callback(self.standby.close)
-        both = (self.primary, self.standby)
-        self.address = f"postgresql://postgres@/t1?host={both[0].folder},{both[1].folder}&port={both[0].port},{both[1].port}"
-        self.wait_for_standby()
-
     def make(self):
         """All of README's lines but the last, which is how a process is started: its flags."""
-        script = replaced(readme("**A team**", "`web/deploy`"), (r"postgresql://\S+", f"'{self.address}'"), (r"0\.0\.0\.0", "127.0.0.1"),
+        script = readme.replaced(readme.commands("**A team**", "`web/deploy`"), (r"postgresql://\S+", f"'{self.address}'"), (r"0\.0\.0\.0", "127.0.0.1"),
                           (r"--drain 3", "--drain 2"))
         first, last = script.split("dptrack serve ")
         said = bash(first, self.folder, {**os.environ, "PATH": BUILD + ":" + os.environ["PATH"]})
@@ -108,10 +85,10 @@ class Site(faults.Pair):
     def load(self):
         return load.Load(self.proxy.port, self.token, PAUSE_S)
 
-    def tool(self, *args, program="dptrack", code=0):
+    def tool(self, *args, code=0):
         """A command on the database; what it says."""
         env = {**os.environ, "DPTRACK_DB": self.address}
-        done = subprocess.run([os.path.join(BUILD, program), *args], env=env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([os.path.join(BUILD, "dptrack"), *args], env=env, capture_output=True, text=True, timeout=60)
         check(done.returncode == code, f"{' '.join(args)}: exit {done.returncode} {done.stdout}{done.stderr}")
         return done.stdout + done.stderr
 
@@ -131,15 +108,15 @@ def train(folder, env):
     data = os.path.join(folder, "data")
     os.mkdir(data)
     helper.make_set(data, 512, 64)
-    fashion = readme("**Launch runs.**", "build/dptrain --experiment text").replace("/usr/share/datasets/fashion-mnist", data)
-    day = replaced(readme("\n## A training day\n", "Take the weights away"), (r"^DATA=.*$", "DATA=" + data),
+    fashion = readme.commands("**Launch runs.**", "build/dptrain --experiment text").replace("/usr/share/datasets/fashion-mnist", data)
+    day = readme.replaced(readme.commands("\n## A training day\n", "Take the weights away"), (r"^DATA=.*$", "DATA=" + data),
                    (r"^timeout ", "DPTRAIN_TEST_DIE=launcher:5 timeout "), (r"--save-steps \d+", "--save-steps 2"))
     check("killed" in bash(fashion + day, folder, env), "the run that is killed")
 
 
 def asked(folder, env):
     """What README's export and the commands say; each address has to say the same."""
-    script = readme("**Export** over REST", "**TensorBoard**") + """
+    script = readme.commands("**Export** over REST", "**TensorBoard**") + """
         curl -s "$ADDRESS/api/v1/export/runs.json?experiment=fashion"
         curl -s "$ADDRESS/api/v1/export/series.json?run=$RUN&key=train/loss"
         build/dptrack ls --url $ADDRESS

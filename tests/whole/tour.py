@@ -13,26 +13,14 @@ SRC = os.path.abspath(os.environ.get("srcdir", "."))
 BUILD = os.path.abspath(os.environ.get("builddir", "build"))
 sys.path.insert(0, os.path.join(SRC, "tests", "train"))
 import helper  # noqa: E402
+import readme  # noqa: E402
 
 
-def section():
-    with open(os.path.join(SRC, "README.md"), encoding="utf-8") as f:
-        text = f.read()
-    return text.split("\n## A training day\n")[1].split("\n## ")[0]
-
-
-def commands():
-    """The indented blocks, one after the other."""
-    return "\n".join(line[4:] for line in section().splitlines() if line.startswith("    ")) + "\n"
-
-
-def replaced(script, data, other):
+def small(script, data, other):
     """Smaller data, and a death at a known step; nothing else."""
-    changes = ((r"^DATA=.*$", "DATA=" + data), (r"^OTHER=.*$", "OTHER=" + other), (r"^timeout ", "DPTRAIN_TEST_DIE=launcher:5 timeout "), (r"--save-steps \d+", "--save-steps 2"), (r"--max-steps \d+", "--max-steps 5"))
-    for old, new in changes:
-        script, n = re.subn(old, new, script, flags=re.M)
-        assert n == 1, "README.md: %r stands there %d times" % (old, n)
-    return script
+    return readme.replaced(script, (r"^DATA=.*$", "DATA=" + data), (r"^OTHER=.*$", "OTHER=" + other),
+                           (r"^timeout ", "DPTRAIN_TEST_DIE=launcher:5 timeout "), (r"--save-steps \d+", "--save-steps 2"),
+                           (r"--max-steps \d+", "--max-steps 5"))
 
 
 def without_torch(script):
@@ -52,7 +40,7 @@ def main():
         shutil.copy(os.path.join(SRC, "README.md"), tmp)
         helper.make_set(data, 512, 64)
         helper.make_set(other, 256, 64, classes=5)
-        script = without_torch(replaced(commands(), data, other))
+        script = without_torch(small(readme.commands("\n## A training day\n", "\n## "), data, other))
         p = subprocess.run(["bash", "-e"], input=script, cwd=tmp, env=helper.environment(), timeout=280, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, universal_newlines=True, errors="replace")
         assert p.returncode == 0, "exit %d\n%s\n%s" % (p.returncode, script, p.stdout)

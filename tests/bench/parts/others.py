@@ -33,17 +33,21 @@ def kernel_seconds():
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def others_seconds():
+    """Of all cores: taken by others than this process, what it started and the kernel; and all there were."""
+    busy, whole = busy_seconds()
+    return busy - own_seconds() - kernel_seconds(), whole
+
+
 class Watch:
-    """others(): the share of all cores' time that others took since it was made. What was started since has ended.
-    Known beside them is what this process and the kernel took."""
+    """others(): the share of all cores' time that others took since it was made. What was started since has ended."""
 
     def __init__(self):
-        self.busy, self.whole, self.known = *busy_seconds(), own_seconds() + kernel_seconds()
+        self.theirs, self.whole = others_seconds()
 
     def others(self):
-        busy, whole = busy_seconds()
-        known = own_seconds() + kernel_seconds() - self.known
-        return max(0.0, (busy - self.busy - known) / max(whole - self.whole, 1e-3))
+        theirs, whole = others_seconds()
+        return max(0.0, (theirs - self.theirs) / max(whole - self.whole, 1e-3))
 
 
 def measured(make, tries=3):
