@@ -340,6 +340,8 @@ DELETE FROM idempotency WHERE created_ms < ?1;
 
 -- name: token_list
 SELECT name, hash, scope, created_ms, expires_ms, revoked_ms FROM token ORDER BY created_ms, name;
+-- name: token_find
+SELECT 1 FROM token WHERE hash = ?1;
 -- name: token_in_force
 SELECT 1 FROM token WHERE name = ?1 AND revoked_ms IS NULL;
 -- name: token_put

@@ -7,11 +7,10 @@ answer may be 503, and is asked for again. With --install what Swift needs is in
 
 Of an upgrade there is only one program here, and no notion of an additive change in it. Covered: `dptrack db upgrade` where there is
 nothing to do; a change of the tables as an additive one makes (a table, an index, columns) under the processes that run, and a
-restart of each on what it made; with --newer also the next version's number: the processes that run serve on, one of the version
-before that is started is refused in a line, and in each restart this program plays the newer one while the number is put back for
-it. Not covered: what a real newer program asks of the tables, and stores of older versions (tests/team/together.py, migrate.py).
---newer is left out unless asked for: a process that runs makes connections for reading as it needs them, each looks at the number,
-and then answers are 400."""
+restart of each on what it made; the next version's number: the processes that run serve on, also on connections that they make
+later, one of the version before that is started is refused in a line, and in each restart this program plays the newer one while the
+number is put back for it. Not covered: what a real newer program asks of the tables, and stores of older versions
+(tests/team/together.py, migrate.py)."""
 import contextlib
 import os
 import re
@@ -82,8 +81,8 @@ class Site(faults.Databases):
     def ports(self):
         return [self.proxy.port] + [p.port for p in self.team]
 
-    def load(self):
-        return load.Load(self.proxy.port, self.token, PAUSE_S)
+    def load(self, count=4):
+        return load.Load(self.proxy.port, self.token, PAUSE_S, count)
 
     def tool(self, *args, code=0):
         """A command on the database; what it says."""
@@ -159,7 +158,7 @@ def rolling(site):
             time.sleep(0.5)
             load.restart(process)
         clients.go_on(10)
-    return clients
+    return (clients,)
 
 
 def upgrade(site):
@@ -172,7 +171,7 @@ def upgrade(site):
         for process in site.team:
             load.restart(process)
             clients.go_on(10)
-    return clients
+    return (clients,)
 
 
 def version(site, number):
@@ -180,10 +179,12 @@ def version(site, number):
 
 
 def newer(site):
-    """The number is another one, too."""
+    """The number is another one, too, while more clients than before make the processes connect again."""
     known = int(re.search(r"store version (\d+)", site.tool("db", "status"))[1])
     with site.load() as clients:
         version(site, known + 1)
+        with site.load(12) as more:
+            more.go_on(10)
         clients.go_on(10)
         said = site.tool("serve", "--port", "0", code=2)
         check(f"store of version {known + 1}" in said and said.count("\n") == 1, f"started behind the upgrade: {said}")
@@ -192,7 +193,7 @@ def newer(site):
             clients.go_on(10)
         version(site, known)
         clients.go_on(10)
-    return clients
+    return clients, more
 
 
 def as_newer(site, known, start):
@@ -211,7 +212,7 @@ def promote(site):
         time.sleep(0.5)  # the last request without a key is answered
         faults.promote_standby(site)
         clients.go_on(30)
-    return clients
+    return (clients,)
 
 
 def main():
@@ -234,9 +235,8 @@ def whole(site, folder):
     tour(site, folder)
     print(f"team: README's tour after {time.monotonic() - began_s:.1f} s", flush=True)
     for part in (rolling, upgrade, newer, promote):
-        if part is not newer or "--newer" in sys.argv[1:]:
-            loads.append(part(site))
-            print(f"team: {part.__name__} after {time.monotonic() - began_s:.1f} s", flush=True)
+        loads.extend(part(site))
+        print(f"team: {part.__name__} after {time.monotonic() - began_s:.1f} s", flush=True)
     for clients in loads:
         for process in site.team:
             clients.judge(process.port)

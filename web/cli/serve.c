@@ -194,7 +194,7 @@ static int start(struct serve *o, bool *ret_stop, struct err *err)
 	if (!rc)
 		rc = fix_tokens(o, err);
 	if (!rc)
-		so.has_token = token_needed(o->store);
+		so.has_token = token_needed(o->store) != 0;
 	if (!rc)
 		rc = server_bind(&o->server, &so, err);
 	if (!rc && o->logdir)

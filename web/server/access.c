@@ -201,6 +201,9 @@ static struct access_answer credentials_refusal(enum token_scope has, enum call_
 	if (wait_s)
 		return (struct access_answer){ has, CALL_too_many,
 					       "too many wrong tokens from this address: wait a moment", wait_s };
+	if (has == TOKEN_UNKNOWN)
+		return (struct access_answer){ TOKEN_NONE, CALL_busy,
+					       "the store cannot be reached; it is tried again soon", 1 };
 	if (has == TOKEN_NONE)
 		return (struct access_answer){ has, CALL_unauthorized,
 					       "a token is needed: Authorization: Bearer TOKEN (programs "
@@ -213,6 +216,7 @@ bool access_check(const struct access *a, const struct access_query *q, struct a
 {
 	const struct gate_header *auth = gate_find(q->req, "Authorization");
 	struct token_try t = { .from = q->from };
+	int needed = 0;
 
 	*ret = (struct access_answer){ .code = CALL_forbidden };
 	if (q->pass->host && !host_allowed(a, q->pass->host)) {
@@ -223,15 +227,14 @@ bool access_check(const struct access *a, const struct access_query *q, struct a
 		ret->why = "requests of foreign web pages are refused";
 		return false;
 	}
-	if (q->scope == SCOPE_OPEN || !token_needed(a->store))
+	if (q->scope != SCOPE_OPEN)
+		needed = token_needed(a->store);
+	if (!needed)
 		return true;
-	ret->has = auth ? header_scope(a, auth->value, &t) : cookie_scope(a, q);
+	ret->has = needed < 0 ? TOKEN_UNKNOWN : auth ? header_scope(a, auth->value, &t) : cookie_scope(a, q);
 	if ((int)ret->has >= (int)q->scope)
 		return true;
 	*ret = credentials_refusal(ret->has, q->scope, t.wait_s);
-	if (!token_known(a->store))
-		*ret = (struct access_answer){ TOKEN_NONE, CALL_busy,
-					       "the store cannot be reached; it is tried again soon", 1 };
 	return false;
 }
 

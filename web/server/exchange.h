@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <microhttpd.h>
 #include <pthread.h>
+#include <semaphore.h>
 
 #include "web/server/access.h"
 #include "web/server/conns.h"
@@ -32,6 +33,7 @@ struct server {
 	atomic_size_t bodies; /* bytes of request bodies held now */
 	atomic_int in_flight; /* requests between their head and their end */
 	atomic_bool changed, stopping, drained;
+	sem_t news; /* something changed */
 	pthread_mutex_t lock; /* streams and what they say of themselves */
 	struct stream *streams;
 };

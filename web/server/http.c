@@ -18,6 +18,8 @@ enum {
 	HTTP_IDLE_TIMEOUT_S = 70,
 	HTTP_TICK_MS = 250,
 	HTTP_PROBE_TICKS = 4,
+	HTTP_TELL_MS = 50,
+	HTTP_TELLS_PER_S = 1000, /* of all event streams together: each asks the store */
 	HTTP_DRAIN_S = 10,
 	HTTP_HURRY_S = 40, /* a database that falls silent is given up after less */
 };
@@ -47,20 +49,48 @@ static size_t keep_escaped(void *cls, struct MHD_Connection *conn, char *text)
 	return strlen(text);
 }
 
+static void look_after(struct server *s, unsigned tick)
+{
+	if (!(tick % HTTP_PROBE_TICKS))
+		stream_nudge(s, STREAM_NUDGE_PROBE);
+	conns_tick(s->conns);
+}
+
+static void tell(struct server *s)
+{
+	double pause_ms = HTTP_TELL_MS + 1e3 * (double)atomic_load(&s->counters.streams) / HTTP_TELLS_PER_S;
+
+	stream_nudge(s, STREAM_NUDGE_ALL);
+	clock_sleep_s((pause_ms < HTTP_TICK_MS ? pause_ms : HTTP_TICK_MS) * 1e-3);
+}
+
+/* Until a change, or the time (clock_mono_s). */
+static void await_change(struct server *s, double until_s)
+{
+	double part_s = until_s - (double)(time_t)until_s;
+	struct timespec until = { .tv_sec = (time_t)until_s, .tv_nsec = (long)(part_s * 1e9) };
+
+	sem_clockwait(&s->news, CLOCK_MONOTONIC, &until);
+}
+
+/* Event streams hear of a change at once, but not often; clients are looked after each tick. */
 static void *ticker_main(void *arg)
 {
 	struct server *s = arg;
-	struct timespec pause = { .tv_nsec = HTTP_TICK_MS * 1000000l };
-	unsigned ticks = 0, tokens = token_generation(s->api.store);
+	unsigned tick = 0, tokens = token_generation(s->api.store);
+	double tick_at_s = clock_mono_s();
 
 	while (!atomic_load(&s->drained)) {
 		unsigned now = token_generation(s->api.store);
-		bool all = atomic_exchange(&s->changed, false) || atomic_load(&s->stopping) || now != tokens;
 
+		if (atomic_exchange(&s->changed, false) || atomic_load(&s->stopping) || now != tokens)
+			tell(s);
 		tokens = now;
-		stream_nudge(s, (all ? STREAM_NUDGE_ALL : 0) | (++ticks % HTTP_PROBE_TICKS ? 0 : STREAM_NUDGE_PROBE));
-		conns_tick(s->conns);
-		nanosleep(&pause, NULL);
+		if (clock_mono_s() >= tick_at_s) {
+			look_after(s, ++tick);
+			tick_at_s = clock_mono_s() + HTTP_TICK_MS * 1e-3;
+		}
+		await_change(s, tick_at_s);
 	}
 	return NULL;
 }
@@ -70,7 +100,8 @@ static void on_change(void *arg, uint64_t rev)
 	struct server *s = arg;
 
 	(void)rev;
-	atomic_store(&s->changed, true);
+	if (!atomic_exchange(&s->changed, true))
+		sem_post(&s->news);
 }
 
 int server_bind(struct server **ret, const struct server_opts *o, struct err *err)
@@ -83,6 +114,7 @@ int server_bind(struct server **ret, const struct server_opts *o, struct err *er
 	s->watch = -1;
 	s->max_connections = o->max_connections > 0 ? (size_t)o->max_connections : 500;
 	pthread_mutex_init(&s->lock, NULL);
+	sem_init(&s->news, 0, 0);
 	snprintf(s->access.host, sizeof(s->access.host), "%s", o->host);
 	s->listen.fd = -1;
 	if (o->db_path && o->artifacts_path) {
@@ -241,5 +273,6 @@ void server_stop(struct server *s)
 	listen_close(&s->listen);
 	conns_free(s->conns);
 	pthread_mutex_destroy(&s->lock);
+	sem_destroy(&s->news);
 	free(s);
 }

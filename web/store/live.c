@@ -1,5 +1,5 @@
-/* live.c: a notice tells at once that there is something new, one row what; without notices the row is read each
- * second. A notice goes out in a transaction of its own and not often: inside a write it would hold up every other
+/* live.c: a notice tells at once that there is something new, one row what; without notices the row is read twice
+ * a second. A notice goes out in a transaction of its own and not often: inside a write it would hold up every other
  * commit. */
 #include "web/store/live.h"
 
@@ -17,7 +17,7 @@
 #include "web/store/db/db.h"
 #include "web/store/write/committer.h"
 
-#define POLL_MS 1000
+#define POLL_MS 500
 #define TELL_MS 50   /* between two notices */
 #define AGAIN_S 0.5  /* after the database could not be reached */
 

@@ -79,6 +79,7 @@ try {
 	await sleep(1);
 	const sent = await send(id);
 	await page.waitForFunction((last) => Object.values(globalThis.seen).every((l) => l.at(-1)?.[0] >= last), BEFORE + points, WAIT);
+	while (!(told.at(-1)?.[1] > sent.at(-1).began)) await sleep(0.05);
 	const seen = await page.evaluate(() => globalThis.seen);
 	for (const p of sent) console.log(JSON.stringify({ taken: p.taken, told: after(p, told), chart: after(p, seen.chart),
 		table: after(p, seen.table) }));

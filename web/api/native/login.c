@@ -93,7 +93,7 @@ enum call_next on_login_post(struct call *c)
 		return go_on(c, query);
 	if (token_session(c->api->store, &try, session, &row, &err)) {
 		session_form(c, query, err.text);
-		c->status = try.wait_s ? 429 : c->status;
+		c->status = try.wait_s ? 429 : err.code == ERR_BUSY ? 503 : c->status;
 		c->retry_after_s = try.wait_s;
 		return CALL_DONE;
 	}
@@ -120,7 +120,7 @@ enum call_next on_session_get(struct call *c)
 	c->cache = "no-store";
 	js_open(&j, '{');
 	js_key(&j, "signed_in");
-	js_bool(&j, id && token_session_check(c->api->store, id, n) != TOKEN_NONE);
+	js_bool(&j, id && token_session_check(c->api->store, id, n) > TOKEN_NONE);
 	if (c->has != TOKEN_NONE)
 		js_key_str(&j, "scope", token_scope_name(c->has));
 	js_close(&j, '}');

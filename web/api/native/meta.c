@@ -90,7 +90,7 @@ enum call_next on_ready_get(struct call *c)
 		buf_adds(&c->out, "stopping\n");
 	else if (s.write_error)
 		buf_addf(&c->out, "writes fail: %s\n", s.write_error_text);
-	else if (!token_known(c->api->store))
+	else if (token_needed(c->api->store) < 0)
 		buf_adds(&c->out, "the store cannot be read\n");
 	c->status = c->out.len ? 503 : 200;
 	if (!c->out.len)

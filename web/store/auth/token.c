@@ -147,24 +147,56 @@ static enum token_scope scope_of(const struct tokens *t, const char *hash)
 	return scope;
 }
 
-bool token_known(struct store *s)
+int token_needed(struct store *s)
 {
-	bool known;
+	int needed;
 
 	pthread_mutex_lock(&s->tokens->lock);
-	known = fresh(s);
-	pthread_mutex_unlock(&s->tokens->lock);
-	return known;
-}
-
-bool token_needed(struct store *s)
-{
-	bool needed;
-
-	pthread_mutex_lock(&s->tokens->lock);
-	needed = !fresh(s) || s->tokens->needed || s->tokens->row_count;
+	needed = !fresh(s) ? ERR_BUSY : s->tokens->needed || s->tokens->row_count;
 	pthread_mutex_unlock(&s->tokens->lock);
 	return needed;
+}
+
+/* Under the lock: another process may have made it a moment ago. */
+static bool may_be_new(const struct tokens *t, const char *hash)
+{
+	size_t i;
+
+	for (i = 0; i < t->row_count; i++)
+		if (same_hash(t->rows[i].hash, hash))
+			return false;
+	return t->heard_s > 0;
+}
+
+/* Under the lock. */
+static enum token_scope look_up(struct store *s, const char *hash, bool *ret_ask)
+{
+	enum token_scope scope = fresh(s) ? scope_of(s->tokens, hash) : TOKEN_UNKNOWN;
+
+	*ret_ask = scope == TOKEN_NONE && may_be_new(s->tokens, hash);
+	return scope;
+}
+
+/* What is not known here, by its row. */
+static enum token_scope ask_scope(struct store *s, const char *hash)
+{
+	enum token_scope scope;
+	struct db *d;
+	int64_t n = 0;
+	bool ask;
+	int rc = readers_take(s, &d, NULL);
+
+	if (rc)
+		return TOKEN_UNKNOWN;
+	rc = db_int(d, &n, DB_token_find, NULL, "t", hash);
+	readers_give(s, d);
+	if (rc <= 0)
+		return rc ? TOKEN_UNKNOWN : TOKEN_NONE;
+	atomic_store(&s->tokens->stale, true);
+	pthread_mutex_lock(&s->tokens->lock);
+	scope = look_up(s, hash, &ask);
+	pthread_mutex_unlock(&s->tokens->lock);
+	return scope;
 }
 
 /* Many hex digits, behind dpt_ or not, as token_draw and the lock file have them; one that was cut off or typed wrong
@@ -183,7 +215,7 @@ static bool is_drawn(const struct token_try *t)
 
 enum token_scope token_check(struct store *s, struct token_try *t)
 {
-	bool limited = t->from && t->len && !is_drawn(t);
+	bool drawn = is_drawn(t), limited = t->from && t->len && !drawn, ask = false;
 	struct throttle *throttle = &s->tokens->throttle;
 	enum token_scope scope = TOKEN_NONE;
 	double now_s = clock_mono_s();
@@ -192,12 +224,12 @@ enum token_scope token_check(struct store *s, struct token_try *t)
 	sha256_hex(t->text, t->len, hash);
 	pthread_mutex_lock(&s->tokens->lock);
 	t->wait_s = limited ? throttle_wait_s(throttle, t->from, now_s) : 0;
-	if (!t->wait_s && fresh(s))
-		scope = scope_of(s->tokens, hash);
+	if (!t->wait_s)
+		scope = look_up(s, hash, &ask);
 	if (limited && !t->wait_s && scope == TOKEN_NONE)
 		throttle_wrong(throttle, t->from, now_s);
 	pthread_mutex_unlock(&s->tokens->lock);
-	return scope;
+	return ask && drawn ? ask_scope(s, hash) : scope;
 }
 
 int token_fix(struct store *s, const char *text, enum token_scope scope, bool needed, struct err *err)
@@ -323,9 +355,12 @@ int token_session(struct store *s, struct token_try *given, char ret[TOKEN_TEXT_
 		  struct err *err)
 {
 	struct session_new row = { .until_ms = clock_wall_ms() + SESSION_MS };
+	enum token_scope scope = token_check(s, given);
 	int rc;
 
-	if (token_check(s, given) == TOKEN_NONE)
+	if (scope == TOKEN_UNKNOWN)
+		return err_set(err, ERR_BUSY, "the store cannot be read now: try again soon");
+	if (scope == TOKEN_NONE)
 		return given->wait_s
 			? err_set(err, ERR_BUSY, "too many wrong tokens from this address: wait %d s", given->wait_s) :
 				       err_set(err, ERR_USAGE, "this token is not known here, or no longer good");
@@ -338,16 +373,18 @@ int token_session(struct store *s, struct token_try *given, char ret[TOKEN_TEXT_
 	return 0;
 }
 
-/* Of a session that another process made, or that fell out of memory: its row. */
-static bool read_session(struct store *s, const char *hash, struct session_new *ret)
+/* Of a session that another process made, or that fell out of memory: its row. 1, 0: there is none; negative. */
+static int read_session(struct store *s, const char *hash, struct session_new *ret)
 {
 	struct session_new row = { .until_ms = 0 };
 	struct db_rows *q;
 	struct db *d;
+	int rc = readers_take(s, &d, NULL);
 
-	if (readers_take(s, &d, NULL))
-		return false;
-	if (!db_start(d, &q, DB_session_get, NULL, "t", hash) && db_next(d, q, NULL) > 0) {
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_session_get, NULL, "t", hash);
+	if (!rc && (rc = db_next(d, q, NULL)) > 0) {
 		snprintf(row.hash, sizeof row.hash, "%s", hash);
 		snprintf(row.token, sizeof row.token, "%s", db_str(q, COL_session_get_token));
 		row.until_ms = db_i64(q, COL_session_get_until_ms);
@@ -355,7 +392,7 @@ static bool read_session(struct store *s, const char *hash, struct session_new *
 	}
 	readers_give(s, d);
 	*ret = row;
-	return row.until_ms > clock_wall_ms();
+	return rc < 0 ? rc : row.until_ms > clock_wall_ms();
 }
 
 enum token_scope token_session_check(struct store *s, const char *id, size_t n)
@@ -364,7 +401,8 @@ enum token_scope token_session_check(struct store *s, const char *id, size_t n)
 	const struct session_new *found;
 	char hash[TOKEN_HASH_MAX];
 	struct session_new row;
-	bool known;
+	bool known, ask;
+	int rc;
 
 	sha256_hex(id, n, hash);
 	pthread_mutex_lock(&s->tokens->lock);
@@ -373,13 +411,16 @@ enum token_scope token_session_check(struct store *s, const char *id, size_t n)
 	if (found)
 		scope = scope_of(s->tokens, found->token);
 	pthread_mutex_unlock(&s->tokens->lock);
-	if (!known || found || !read_session(s, hash, &row))
+	if (found)
 		return scope;
+	rc = known ? read_session(s, hash, &row) : ERR_BUSY;
+	if (rc <= 0)
+		return rc ? TOKEN_UNKNOWN : TOKEN_NONE;
 	keep_session(s->tokens, &row);
 	pthread_mutex_lock(&s->tokens->lock);
-	scope = fresh(s) ? scope_of(s->tokens, row.token) : TOKEN_NONE;
+	scope = look_up(s, row.token, &ask);
 	pthread_mutex_unlock(&s->tokens->lock);
-	return scope;
+	return ask ? ask_scope(s, row.token) : scope;
 }
 
 static const char *const scope_names[] = { "none", "read", "write", "admin" };

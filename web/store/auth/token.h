@@ -12,7 +12,8 @@
 #include "tracker/base/err.h"
 #include "web/store/write/ingest.h"
 
-enum token_scope { TOKEN_NONE, TOKEN_READ, TOKEN_WRITE, TOKEN_ADMIN };
+/* TOKEN_UNKNOWN: the rows cannot be read now, so that nobody is let in. */
+enum token_scope { TOKEN_UNKNOWN = -1, TOKEN_NONE, TOKEN_READ, TOKEN_WRITE, TOKEN_ADMIN };
 
 #define TOKEN_TEXT_MAX 72 /* dpt_ and 64 hex digits */
 #define TOKEN_HASH_MAX 65
@@ -52,15 +53,14 @@ struct token_new {
 void token_changed(struct store *s);
 /* Within a change: other processes hear of it with the commit. */
 int token_tell(struct db *d, struct err *err);
-bool token_known(struct store *s); /* false: the rows cannot be read now, so that nobody is let in */
 void token_heard(struct store *s); /* where others change tokens too: they have not, until now */
 
 /* A token that is no row; needed: from now on everybody needs one. Before threads ask. */
 int token_fix(struct store *s, const char *text, enum token_scope scope, bool needed, struct err *err);
 void token_need(struct store *s); /* as if a row existed */
 
-/* Whether a token is needed: once a row exists, revoked or not. */
-bool token_needed(struct store *s);
+/* Whether a token is needed: once a row exists, revoked or not. Negative: the rows cannot be read now. */
+int token_needed(struct store *s);
 
 /* What somebody says is a token. Who is often wrong must wait (see throttle.h) and is not heard meanwhile; but not who
  * shows a token of the form that token_draw makes: those cannot be guessed, so their owners are never locked out. */
@@ -71,12 +71,12 @@ struct token_try {
 	int wait_s;    /* set: 0, or the seconds until the next try is heard */
 };
 
-/* What a token allows now; TOKEN_NONE when it is unknown, revoked or expired. */
+/* What a token allows now; TOKEN_NONE when there is no such row, or it is revoked or expired. */
 enum token_scope token_check(struct store *s, struct token_try *t);
 
 /* A session of 12 hours that allows what the token allows at each moment: what its cookie holds, and the row for
  * session_change_new. This process knows it at once, so that a disk that is full keeps nobody out. ERR_USAGE: the token
- * is not valid; ERR_BUSY: see t->wait_s. */
+ * is not valid; ERR_BUSY: see t->wait_s; when that is 0 the rows cannot be read now. */
 struct session_new {
 	char hash[TOKEN_HASH_MAX], token[TOKEN_HASH_MAX];
 	int64_t until_ms;

@@ -39,7 +39,8 @@ bool db_is_address(const char *place); /* NULL is fine */
 void db_shown(char *ret, size_t room, const char *place);
 
 /* The read-write connection makes the file and brings it to the newest version (one copy FILE.before-N beside it
- * first, unless it was empty). At an address the tables must be there, in this program's version. */
+ * first, unless it was empty). At an address the tables must be there, in this program's version; connections for
+ * reading that are made later do not ask again: what is open goes on while a newer program upgrades the tables. */
 int db_open_writer(struct db **ret, const char *place, struct err *err);
 int db_open_reader(struct db **ret, const char *place, struct err *err);
 int db_open_backup(struct db **ret, const char *path, struct err *err); /* an empty file, to be filled by a copy */

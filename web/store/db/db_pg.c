@@ -355,15 +355,9 @@ int pg_open_reader(struct db **ret, const char *address, struct err *err)
 	struct pg_db *p;
 	int rc = make(&p, address, false, err);
 
-	if (rc)
-		return rc;
-	rc = check_version(p, err);
-	if (rc) {
-		pg_close(&p->db);
-		return rc;
-	}
-	*ret = &p->db;
-	return 0;
+	if (!rc)
+		*ret = &p->db;
+	return rc;
 }
 
 int pg_open_writer(struct db **ret, const char *address, struct err *err)

@@ -54,7 +54,7 @@ struct blob {
 int sqlite_open_writer(struct db **ret, const char *path, struct err *err);
 int sqlite_open_reader(struct db **ret, const char *path, struct err *err);
 
-/* Of an address. The schema's version must be this program's. */
+/* Of an address. */
 int pg_open_writer(struct db **ret, const char *address, struct err *err);
 int pg_open_reader(struct db **ret, const char *address, struct err *err);
 int pg_version(const char *address, int *ret, struct err *err); /* 0: there are no tables yet */

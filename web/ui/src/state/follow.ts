@@ -6,9 +6,12 @@ import { refresh, serverFilter } from './load.ts';
 import { away, countKeys, experiment, heldMetrics, keyRuns, liveRev, problem, report, runs } from './runs.ts';
 import { grow, wantedKeys } from './series.ts';
 
-/** Changes are taken at once, but not more often than this. */
-const LIVE_MS = 1000;
+/** Changes are taken at once, but not more often than this, nor for more than a share of the time. */
+const LIVE_MS = 400;
+const LIVE_SHARE = 0.25;
 const SOON_MS = 60;
+/** Without events. */
+const POLL_MS = 2000;
 /** A server that starts again is not worth a word. */
 const PATIENCE_MS = 2000;
 /** Runs that are asked for at once: their ids stand in the address. */
@@ -16,20 +19,20 @@ const AT_ONCE = 100;
 
 const changed = new Set<string>();
 let liveTimer = 0;
-let tookAt = 0;
+let nextAt = 0;
 
 /** Of these something is new. */
 export function onRuns(ids: string[]): void {
 	ids.forEach((id) => changed.add(id));
 	if (!liveTimer) liveTimer =
-		window.setTimeout(() => void takeChanges(), Math.max(SOON_MS, tookAt + LIVE_MS - Date.now()));
+		window.setTimeout(() => void takeChanges(), Math.max(SOON_MS, nextAt - Date.now()));
 }
 
 /** Reads the runs that changed and the points they have gained. */
 async function takeChanges(): Promise<void> {
 	const ids = [...changed].slice(0, AT_ONCE);
 	ids.forEach((id) => changed.delete(id));
-	tookAt = Date.now();
+	const began = Date.now();
 	try {
 		const held = heldMetrics.value;
 		const metrics = held ? [...new Set([...held, ...wantedKeys()])] : undefined;
@@ -44,7 +47,8 @@ async function takeChanges(): Promise<void> {
 	} catch (e) {
 		report(e);
 	} finally {
-		liveTimer = changed.size ? window.setTimeout(() => void takeChanges(), LIVE_MS) : 0;
+		nextAt = began + Math.max(LIVE_MS, (Date.now() - began) / LIVE_SHARE);
+		liveTimer = changed.size ? window.setTimeout(() => void takeChanges(), nextAt - Date.now()) : 0;
 		liveRev.value++;
 	}
 }
@@ -86,7 +90,7 @@ async function poll(): Promise<void> {
 		}
 	}
 	if (runs.value.some((r) => r.status === 'running'))
-		pollTimer = window.setTimeout(() => void poll(), 2 * LIVE_MS);
+		pollTimer = window.setTimeout(() => void poll(), POLL_MS);
 }
 
 /** Follows for the first time; what the runs that go on have gained since they were read is asked for. */
