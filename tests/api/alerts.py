@@ -8,7 +8,6 @@ import hmac
 import http.server
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +15,9 @@ import tempfile
 import threading
 import time
 import lib
+
+sys.path.append(os.path.join(lib.SOURCE, "tests"))
+import strace
 
 WAIT_S = 60
 SECRET = "0123456789abcdef-the-secret"
@@ -200,31 +202,20 @@ def flags_are_checked(folder):
 
 def connects_to_nobody(folder):
     """Without the flag: no call of connect to an address of a network, by strace."""
-    if not shutil.which("strace"):
-        print("not looked at: whom a server without --webhook connects to (strace is not installed)")
+    why = strace.reason(folder)
+    if why:
+        print(f"not looked at: whom a server without --webhook connects to ({why})")
         return
-    trace = os.path.join(folder, "trace")
-    probe = subprocess.run(["strace", "-o", trace, "true"], capture_output=True, text=True)
-    if probe.returncode:
-        print("not looked at: whom a server connects to (strace may not trace here: " + probe.stderr.strip()[:80] + ")")
-        return
-    program, lib.PROGRAM = lib.PROGRAM, os.path.join(folder, "traced")
-    with open(lib.PROGRAM, "w", encoding="utf-8") as f:
-        f.write(f'#!/bin/sh\nexec strace -D -f -o {trace} -e trace=connect {program} "$@"\n')
-    os.chmod(lib.PROGRAM, 0o755)
-    server = lib.Server(os.path.join(folder, "alone"), env={"ASAN_OPTIONS": "detect_leaks=0"})  # it cannot look for them under strace
+    program, trace = lib.PROGRAM, strace.Traced(lib.PROGRAM, folder)
+    lib.PROGRAM = trace.program
+    server = lib.Server(os.path.join(folder, "alone"))
     lib.PROGRAM = program
     rule(server, kind="done")
     run(server, "a", "x", [], "finished")
     until(lambda: found(server), lambda seen: len(seen) == 1, "an alert under strace")
     lib.equal(server.stop(), 0, "exit code under strace")
-
-    def traced():
-        with open(trace, encoding="utf-8", errors="replace") as f:
-            return f.read().splitlines()
-    lines = until(traced, lambda seen: seen and "exited with 0" in seen[-1], "the end of the trace")
-    reached = [line for line in lines if "connect(" in line and "AF_INET" in line]
-    lib.equal(reached, [], "a server without --webhook connects to nobody")
+    until(trace.ended, bool, "the end of the trace")
+    lib.equal(trace.reached(), set(), "a server without --webhook connects to nobody")
 
 
 def main():

@@ -9,12 +9,14 @@ import os
 import random
 import shutil
 import ssl
-import subprocess
 import tempfile
 import threading
 import time
 import urllib.parse
 import lib
+
+sys.path.append(os.path.join(lib.SOURCE, "tests"))
+import certificate
 
 
 class Worker(threading.Thread):
@@ -164,18 +166,16 @@ class Load:
         time.sleep(0.05)
 
 
-def certificate(folder):
+def encrypted(folder):
     """The options of a server that speaks TLS, and the context of its clients."""
-    cert, key = os.path.join(folder, "cert.pem"), os.path.join(folder, "key.pem")
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", cert, "-days", "2",
-                    "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"], check=True, capture_output=True, timeout=60)
+    cert, key = certificate.make(folder, "cert")
     return ["--tls-cert", cert, "--tls-key", key], ssl.create_default_context(cafile=cert)
 
 
 def main():
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 2
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
-        options, context = certificate(folder) if "tls" in sys.argv else ([], None)
+        options, context = encrypted(folder) if "tls" in sys.argv else ([], None)
         with lib.fresh(*options) as server:
             server.tls = context
             under_load(server, seconds)

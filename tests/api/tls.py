@@ -11,16 +11,8 @@ import tempfile
 import warnings
 import lib
 
-
-def openssl(*args):
-    subprocess.run(["openssl", *args], check=True, capture_output=True, timeout=60)
-
-
-def make_certificate(folder, name):
-    cert, key = os.path.join(folder, name + ".pem"), os.path.join(folder, name + ".key")
-    openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", cert, "-days", "2",
-            "-subj", "/CN=dptrack test", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
-    return cert, key
+sys.path.append(os.path.join(lib.SOURCE, "tests"))
+import certificate
 
 
 def tool(*args, env=None):
@@ -140,8 +132,8 @@ def main():
         print("tls: openssl is not installed, which makes the certificate")
         sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
-        cert, key = make_certificate(folder, "a")
-        _, other = make_certificate(folder, "b")
+        cert, key = certificate.make(folder, "a")
+        _, other = certificate.make(folder, "b")
         place = ("--logdir", os.path.join(folder, "runs"))
         refused(["--behind-proxy", "token"], *place, "--behind-proxy")
         if "without TLS" in tool("serve", "--port", "0", *place, "--tls-cert", "/", "--tls-key", "/").stderr:

@@ -100,14 +100,18 @@ def proxy_reason():
     return cluster.reason() or (None if shutil.which("haproxy") else "haproxy is not installed (Debian: haproxy)")
 
 
-def ready(port):
-    """The status of /ready; 0: nobody answers."""
+def status(port, path):
+    """Of a GET; 0: nobody answers."""
     try:
         c = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-        c.request("GET", "/ready")
+        c.request("GET", path)
         return c.getresponse().status
     except OSError:
         return 0
+
+
+def ready(port):
+    return status(port, "/ready")
 
 
 def until(seconds, what):
