@@ -31,9 +31,9 @@ class Traced:
             return f.read().splitlines()
 
     def ended(self):
-        """Whether the trace is whole."""
+        """Whether the trace is whole, of a program that ended well."""
         lines = self.lines()
-        return bool(lines) and "exited with" in lines[-1]
+        return bool(lines) and "exited with 0" in lines[-1]
 
     def reached(self):
         """Addresses of networks, HOST:PORT."""

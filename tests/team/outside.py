@@ -140,8 +140,7 @@ def outside(site, folder):
         check(boss["Authorization"][7:] not in reply, f"the token is in the reply of {name}")
     with open(f"/proc/{process.process.pid}/cmdline", encoding="utf-8") as f:
         spoken(f.read(), "its arguments")
-    process.process.terminate()
-    process.process.wait(60)
+    process.stop()
     process.errors.seek(0)
     spoken(process.errors.read(), "what it logs")
     check(until(10, trace.ended), "the end of the trace")

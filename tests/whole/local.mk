@@ -3,10 +3,10 @@ whole_tests = tests/whole/report.py tests/whole/foreign.py tests/whole/moved.sh
 whole_tests += tests/whole/tour.py
 TESTS += $(whole_tests)
 CHECK_EXTRA += tests/whole/tensorboard.py tests/whole/team.py tests/whole/deploy.py
-EXTRA_DIST += $(whole_tests) tests/whole/tensorboard.py tests/whole/team.py tests/whole/deploy.py tests/whole/image.sh tests/whole/serve.py \
-	tests/whole/readme.py \
-	web/deploy/dptrack@.service web/deploy/haproxy.cfg web/deploy/Containerfile \
-	web/deploy/compose.yaml web/deploy/kubernetes.yaml .dockerignore tests/whole/foreign/make_foreign.py tests/whole/foreign/expected.json tests/whole/foreign/runs
+EXTRA_DIST += $(whole_tests) tests/whole/tensorboard.py tests/whole/team.py tests/whole/deploy.py tests/whole/image.sh \
+	tests/whole/serve.py tests/whole/readme.py web/deploy/dptrack@.service web/deploy/haproxy.cfg web/deploy/Containerfile \
+	web/deploy/compose.yaml web/deploy/kubernetes.yaml .dockerignore \
+	tests/whole/foreign/make_foreign.py tests/whole/foreign/expected.json tests/whole/foreign/runs
 
 # Both install TensorBoard into one environment: one after the other.
 tests/whole/tensorboard.log: tests/tracker/tensorboard_reader.log

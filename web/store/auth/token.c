@@ -177,10 +177,19 @@ static enum token_scope look_up(struct store *s, const char *hash, bool *ret_ask
 	return scope;
 }
 
+static enum token_scope known_scope(struct store *s, const char *hash, bool *ret_ask)
+{
+	enum token_scope scope;
+
+	pthread_mutex_lock(&s->tokens->lock);
+	scope = look_up(s, hash, ret_ask);
+	pthread_mutex_unlock(&s->tokens->lock);
+	return scope;
+}
+
 /* What is not known here, by its row. */
 static enum token_scope ask_scope(struct store *s, const char *hash)
 {
-	enum token_scope scope;
 	struct db *d;
 	int64_t n = 0;
 	bool ask;
@@ -193,10 +202,7 @@ static enum token_scope ask_scope(struct store *s, const char *hash)
 	if (rc <= 0)
 		return rc ? TOKEN_UNKNOWN : TOKEN_NONE;
 	atomic_store(&s->tokens->stale, true);
-	pthread_mutex_lock(&s->tokens->lock);
-	scope = look_up(s, hash, &ask);
-	pthread_mutex_unlock(&s->tokens->lock);
-	return scope;
+	return known_scope(s, hash, &ask);
 }
 
 /* Many hex digits, behind dpt_ or not, as token_draw and the lock file have them; one that was cut off or typed wrong
@@ -417,9 +423,7 @@ enum token_scope token_session_check(struct store *s, const char *id, size_t n)
 	if (rc <= 0)
 		return rc ? TOKEN_UNKNOWN : TOKEN_NONE;
 	keep_session(s->tokens, &row);
-	pthread_mutex_lock(&s->tokens->lock);
-	scope = look_up(s, row.token, &ask);
-	pthread_mutex_unlock(&s->tokens->lock);
+	scope = known_scope(s, row.token, &ask);
 	return ask ? ask_scope(s, row.token) : scope;
 }
 

@@ -24,8 +24,11 @@ let nextAt = 0;
 /** Of these something is new. */
 export function onRuns(ids: string[]): void {
 	ids.forEach((id) => changed.add(id));
-	if (!liveTimer) liveTimer =
-		window.setTimeout(() => void takeChanges(), Math.max(SOON_MS, nextAt - Date.now()));
+	if (!liveTimer) takeSoon();
+}
+
+function takeSoon(): void {
+	liveTimer = window.setTimeout(() => void takeChanges(), Math.max(SOON_MS, nextAt - Date.now()));
 }
 
 /** Reads the runs that changed and the points they have gained. */
@@ -48,7 +51,8 @@ async function takeChanges(): Promise<void> {
 		report(e);
 	} finally {
 		nextAt = began + Math.max(LIVE_MS, (Date.now() - began) / LIVE_SHARE);
-		liveTimer = changed.size ? window.setTimeout(() => void takeChanges(), nextAt - Date.now()) : 0;
+		liveTimer = 0;
+		if (changed.size) takeSoon();
 		liveRev.value++;
 	}
 }
