@@ -21,6 +21,7 @@ class Site:
         self.db.store("t1")
         if first:
             self.db.sql("t1", first)
+        self.instead = instead
         self.wires = [wire.Wire(self.db.folder, self.db.port, instead) for _ in range(3)]
         self.team = [process(w.address("t1"), os.path.join(folder, "artifacts")) for w in self.wires]
 
@@ -28,6 +29,8 @@ class Site:
         for p in self.team:
             p.stop()
         self.db.close()
+        for old, _ in self.instead:
+            assert any(old in w.found for w in self.wires), f"no statement was sent in which {old} stands"
 
 
 class Databases:
@@ -136,7 +139,7 @@ FAULTS = {f.__name__: (f, kind, stall_s) for f, kind, stall_s in (
 # What keeps the promises, left out: the fault that shows it, how it is left out, and what is then found.
 ASYNCHRONOUS = (r"set_config\('synchronous_commit'.*, true\)", "set_config('synchronous_commit', 'off', true)")
 UNDONE = (r"(DELETE FROM process WHERE id = \$1 RETURNING) done", r"\1 CAST(-1 AS bigint) AS done")
-BY_NUMBER = (r"DELETE FROM log WHERE id BETWEEN \$1 AND \$2", "DELETE FROM log WHERE id <= $2 AND $1::bigint > 0")
+BY_NUMBER = (r"DELETE FROM log WHERE id = ANY \((CAST\(\$1 AS bigint\[\]\))\)", r"DELETE FROM log WHERE id <= (SELECT max(i) FROM unnest(\1) AS i)")
 SEQUENCE = [(r"UPDATE counter SET rev = rev \+ \$1 RETURNING rev", "SELECT nextval('hook_rev') WHERE $1::bigint > 0"),
             ("SELECT rev FROM counter", "SELECT last_value AS rev FROM hook_rev"),
             ("FROM counter c", "FROM (SELECT last_value AS rev FROM hook_rev) c")]
