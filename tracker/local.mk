@@ -11,6 +11,7 @@ libtrackbase_la_SOURCES = \
 	tracker/base/file_map.c tracker/base/file_map.h tracker/base/file_name.c tracker/base/file_name.h \
 	tracker/base/file_nameless.c tracker/base/file_nameless.h \
 	tracker/base/file_read.c tracker/base/file_read.h tracker/base/file_whole.c tracker/base/file_whole.h \
+	tracker/base/file_write.c tracker/base/file_write.h \
 	tracker/base/library.c tracker/base/library.h \
 	tracker/base/log.c tracker/base/log.h \
 	tracker/base/median.c tracker/base/median.h \

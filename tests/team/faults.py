@@ -139,7 +139,8 @@ FAULTS = {f.__name__: (f, kind, stall_s) for f, kind, stall_s in (
 # What keeps the promises, left out: the fault that shows it, how it is left out, and what is then found.
 ASYNCHRONOUS = (r"set_config\('synchronous_commit'.*, true\)", "set_config('synchronous_commit', 'off', true)")
 UNDONE = (r"(DELETE FROM process WHERE id = \$1 RETURNING) done", r"\1 CAST(-1 AS bigint) AS done")
-BY_NUMBER = (r"DELETE FROM log WHERE id = ANY \((CAST\(\$1 AS bigint\[\]\))\)", r"DELETE FROM log WHERE id <= (SELECT max(i) FROM unnest(\1) AS i)")
+BY_NUMBER = (r"DELETE FROM log WHERE id = ANY \((CAST\(\$1 AS bigint\[\]\))\)",
+             r"DELETE FROM log WHERE id <= (SELECT max(i) FROM unnest(\1) AS i)")
 SEQUENCE = [(r"UPDATE counter SET rev = rev \+ \$1 RETURNING rev", "SELECT nextval('hook_rev') WHERE $1::bigint > 0"),
             ("SELECT rev FROM counter", "SELECT last_value AS rev FROM hook_rev"),
             ("FROM counter c", "FROM (SELECT last_value AS rev FROM hook_rev) c")]

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@
 #include "tracker/base/file_nameless.h"
 #include "tracker/base/file_read.h"
 #include "tracker/base/file_whole.h"
+#include "tracker/base/file_write.h"
 #include "tracker/base/median.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/sha256_mix.h"
@@ -318,6 +320,30 @@ static void nameless_files_are_found_by_nobody(void **state)
 	assert_int_equal(errno, ENOENT);
 }
 
+/* All of them, or an error that says why the rest is missing. */
+static void bytes_are_all_written(void **state)
+{
+	char path[] = "/tmp/base_test_XXXXXX", bytes[] = "ten bytes", got[16];
+	struct rlimit all, few;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(file_write(fd, bytes, sizeof(bytes)), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
+	few = (struct rlimit){ .rlim_cur = sizeof(bytes) + 4, .rlim_max = all.rlim_max };
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+	assert_int_equal(file_write(fd, bytes, sizeof(bytes)), -1);
+	assert_int_equal(errno, EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	assert_int_equal(file_read(fd, 0, got, sizeof(got)), sizeof(bytes) + 4);
+	assert_memory_equal(got, "ten bytes\0ten ", sizeof(bytes) + 4);
+	close(fd);
+	assert_int_equal(unlink(path), 0);
+}
+
 static void text_is(const char *path, const char *want)
 {
 	char got[16] = "";
@@ -385,6 +411,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nameless_files_are_found_by_nobody),
 		cmocka_unit_test(files_are_whole_or_not_there),
+		cmocka_unit_test(bytes_are_all_written),
 		cmocka_unit_test(crc_known_values),
 		cmocka_unit_test(crc_every_length_and_split),
 		cmocka_unit_test(crc_of_lanes),

@@ -15,6 +15,7 @@
 #include "tracker/base/err.h"
 #include "tracker/base/file_name.h"
 #include "tracker/base/file_whole.h"
+#include "tracker/base/file_write.h"
 #include "tracker/base/sha256.h"
 #include "tracker/base/utf8.h"
 #include "tracker/event/limits.h"
@@ -53,19 +54,6 @@ struct copy {
 	uint64_t bytes;
 };
 
-static int write_all(int fd, const char *bytes, size_t n)
-{
-	while (n) {
-		ssize_t done = write(fd, bytes, n);
-
-		if (done < 0 && errno != EINTR)
-			return -1;
-		bytes += done > 0 ? done : 0;
-		n -= done > 0 ? (size_t)done : 0;
-	}
-	return 0;
-}
-
 static int copy_pieces(struct copy *c, const char *path, struct err *err)
 {
 	for (;;) {
@@ -79,7 +67,7 @@ static int copy_pieces(struct copy *c, const char *path, struct err *err)
 			return 0;
 		sha256_add(&c->sha256, c->piece, (size_t)n);
 		c->bytes += (uint64_t)n;
-		if (write_all(c->to, c->piece, (size_t)n))
+		if (file_write(c->to, c->piece, (size_t)n))
 			return err_set_errno(err, errno, "cannot write the copy of %s", path);
 	}
 }

@@ -14,6 +14,7 @@
 
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file_map.h"
+#include "tracker/base/file_write.h"
 #include "trainer/weights/state.h"
 
 #define STATE "state.json"
@@ -112,18 +113,12 @@ static int sync_folder(const char *path, struct err *err)
 
 static int write_text(const char *path, const char *text, struct err *err)
 {
-	size_t n = strlen(text), done = 0;
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), rc = 0;
 
 	if (fd < 0)
 		return err_set_errno(err, errno, "create %.300s", path);
-	while (!rc && done < n) {
-		ssize_t k = write(fd, text + done, n - done);
-
-		if (k < 0 && errno != EINTR)
-			rc = err_set_errno(err, errno, "write %.300s", path);
-		done += k > 0 ? (size_t)k : 0;
-	}
+	if (file_write(fd, text, strlen(text)))
+		rc = err_set_errno(err, errno, "write %.300s", path);
 	if (!rc && fsync(fd))
 		rc = err_set_errno(err, errno, "fsync %.300s", path);
 	if (close(fd) && !rc)

@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "tracker/base/crc32c.h"
+#include "tracker/base/file_write.h"
 #include "trainer/weights/safetensors.h"
 
 #define CHUNK_BYTES ((size_t)1 << 20) /* still in the cache when its checksum is made */
@@ -87,16 +88,14 @@ static int write_all(struct out *out, const void *bytes, size_t n, struct err *e
 	const char *at = bytes;
 
 	while (n > 0) {
-		ssize_t done = write(out->fd, at, n > CHUNK_BYTES ? CHUNK_BYTES : n);
+		const size_t some = n > CHUNK_BYTES ? CHUNK_BYTES : n;
 
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
+		if (file_write(out->fd, at, some))
 			return err_set_errno(err, errno, "write %.300s", out->path);
-		out->sum.crc32c = crc32c(out->sum.crc32c, at, (size_t)done);
-		out->sum.bytes += (uint64_t)done;
-		at += done;
-		n -= (size_t)done;
+		out->sum.crc32c = crc32c(out->sum.crc32c, at, some);
+		out->sum.bytes += some;
+		at += some;
+		n -= some;
 	}
 	return 0;
 }

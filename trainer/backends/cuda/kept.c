@@ -16,6 +16,7 @@
 
 #include "tracker/base/cache_home.h"
 #include "tracker/base/crc32c.h"
+#include "tracker/base/file_write.h"
 
 #define FILES_MAX 4096
 #define BYTES_MAX ((size_t)8 << 20) /* of one; a compiled kernel has a tenth of a megabyte */
@@ -153,32 +154,15 @@ static void read_folder(struct kept *k)
 		k->folder[0] = '\0';
 }
 
-static bool write_all(int fd, const void *bytes, size_t n)
-{
-	const char *at = bytes;
-
-	while (n) {
-		ssize_t done = write(fd, at, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return false;
-		at += done;
-		n -= (size_t)done;
-	}
-	return true;
-}
-
 static bool write_file(const struct kept *k, int fd, const char *key, const void *bytes, size_t n)
 {
 	char sum[16];
 	const uint32_t crc = crc32c(crc32c(0, key, strlen(key)), bytes, n);
 	const int length = snprintf(sum, sizeof(sum), "%08x\n", (unsigned)crc);
 
-	return write_all(fd, k->owner, strlen(k->owner)) && write_all(fd, "\n", 1) &&
-	       write_all(fd, key, strlen(key)) && write_all(fd, "\n", 1) && write_all(fd, sum, (size_t)length) &&
-	       write_all(fd, bytes, n);
+	return !file_write(fd, k->owner, strlen(k->owner)) && !file_write(fd, "\n", 1) &&
+	       !file_write(fd, key, strlen(key)) && !file_write(fd, "\n", 1) && !file_write(fd, sum, (size_t)length) &&
+	       !file_write(fd, bytes, n);
 }
 
 /* Under a name of its own first. A disk that is full keeps nothing. */

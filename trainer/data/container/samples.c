@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "tracker/base/crc32c.h"
+#include "tracker/base/file_write.h"
 
 #define MAGIC "DPTsmp1\n"
 #define BYTES_MAX ((size_t)1 << 38)
@@ -103,21 +104,6 @@ const char *samples_name(const struct samples *s, int64_t i)
 	return s->names + s->at[i].key;
 }
 
-static bool write_all(int fd, const void *bytes, size_t n)
-{
-	const char *at = bytes;
-
-	while (n) {
-		ssize_t put = write(fd, at, n);
-
-		if (put <= 0)
-			return false;
-		at += put;
-		n -= (size_t)put;
-	}
-	return true;
-}
-
 bool samples_keep(const struct samples *s, const char *path)
 {
 	struct head h = { .n = (uint64_t)s->n, .name_bytes = s->text.len, .line_bytes = s->lines.len, .lost = s->lost };
@@ -134,8 +120,8 @@ bool samples_keep(const struct samples *s, const char *path)
 	h.crc = crc32c(h.crc, s->rows.data, s->rows.len);
 	h.crc = crc32c(h.crc, s->text.data, s->text.len);
 	h.crc = crc32c(h.crc, s->lines.data, s->lines.len);
-	whole = write_all(fd, &h, sizeof(h)) && write_all(fd, s->rows.data, s->rows.len) &&
-		write_all(fd, s->text.data, s->text.len) && write_all(fd, s->lines.data, s->lines.len) &&
+	whole = !file_write(fd, &h, sizeof(h)) && !file_write(fd, s->rows.data, s->rows.len) &&
+		!file_write(fd, s->text.data, s->text.len) && !file_write(fd, s->lines.data, s->lines.len) &&
 		!fchmod(fd, 0644);
 	whole = !close(fd) && whole && !rename(temporary, path);
 	if (!whole)

@@ -18,6 +18,8 @@
 
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file_read.h"
+#include "tracker/base/file_whole.h"
+#include "tracker/base/file_write.h"
 #include "tracker/base/sha256.h"
 #include "trainer/data/store/cache_inside.h"
 
@@ -312,48 +314,25 @@ void cache_release(struct cache *c, const struct cache_block *b)
 
 /* ---- keeping ---- */
 
-static bool write_all(int fd, const void *bytes, size_t n)
+/* Beside the blocks' folders, where the sweep finds what somebody who was killed left. */
+static bool open_new(struct cache *c, struct file_whole *ret)
 {
-	const char *at = bytes;
+	char part[CACHE_PATH_BYTES];
 
-	while (n) {
-		ssize_t put = write(fd, at, n);
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			return false;
-		at += put;
-		n -= (size_t)put;
-	}
-	return true;
-}
-
-/* A file without a name where the disk can make one; else one with a name that nobody looks for. */
-static int open_new(struct cache *c, char ret_path[CACHE_PATH_BYTES])
-{
-	int fd = open(c->folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-
-	ret_path[0] = '\0';
-	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-		return fd;
-	snprintf(ret_path, CACHE_PATH_BYTES, "%.4000s/new-%ld-%llu", c->folder, (long)getpid(),
+	snprintf(part, sizeof(part), "%.4000s/new-%ld-%llu", c->folder, (long)getpid(),
 		 (unsigned long long)atomic_fetch_add(&c->numbers, 1));
-	return open(ret_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	return !file_whole_open(ret, part);
 }
 
-static bool give_name(const struct cache *c, int fd, const char *from, const struct cache_block *b)
+static bool give_name(const struct cache *c, struct file_whole *f, const struct cache_block *b)
 {
-	char path[CACHE_PATH_BYTES], self[64];
-	int rc;
+	char path[CACHE_PATH_BYTES];
 
 	snprintf(path, sizeof(path), "%.4000s/%.2s", c->folder, b->name);
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return false;
 	path_of(c, b, path);
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	rc = *from ? rename(from, path) : linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
-	return !rc || errno == EEXIST;
+	return !file_whole_keep(f, path);
 }
 
 static bool write_block(int fd, const void *bytes, size_t n)
@@ -364,7 +343,8 @@ static bool write_block(int fd, const void *bytes, size_t n)
 	for (size_t i = 0; i < t.pieces; i++)
 		crc[i] = crc32c(0, (const char *)bytes + i * PIECE, n - i * PIECE < PIECE ? n - i * PIECE : PIECE);
 	t.crc = crc32c(0, crc, t.pieces * sizeof(*crc));
-	return write_all(fd, bytes, n) && write_all(fd, crc, t.pieces * sizeof(*crc)) && write_all(fd, &t, sizeof(t));
+	return !file_write(fd, bytes, n) && !file_write(fd, crc, t.pieces * sizeof(*crc)) &&
+	       !file_write(fd, &t, sizeof(t));
 }
 
 static void note(struct cache *c, int why)
@@ -380,8 +360,7 @@ static void note(struct cache *c, int why)
 void cache_keep(struct cache *c, const struct cache_block *b, const void *bytes, size_t n)
 {
 	uint64_t more = n + pieces_of(n) * sizeof(uint32_t) + sizeof(struct tail);
-	char path[CACHE_PATH_BYTES];
-	int fd;
+	struct file_whole f;
 
 	if (!n || pieces_of(n) > PIECES_MAX)
 		return;
@@ -389,16 +368,12 @@ void cache_keep(struct cache *c, const struct cache_block *b, const void *bytes,
 		cache_sweep(c, more);
 	if (c->most_bytes && c->shared->used + more > c->most_bytes)
 		return;
-	fd = open_new(c, path);
-	if (fd >= 0 && write_block(fd, bytes, n) && give_name(c, fd, path, b)) {
+	if (open_new(c, &f) && write_block(f.fd, bytes, n) && give_name(c, &f, b)) {
 		atomic_fetch_add(&c->shared->used, more);
 	} else {
 		note(c, errno);
-		if (*path)
-			unlink(path);
+		file_whole_drop(&f);
 	}
-	if (fd >= 0)
-		close(fd);
 }
 
 void cache_sweep(struct cache *c, uint64_t more)

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tracker/base/file_write.h"
 #include "tracker/base/sha256.h"
 #include "web/store/files/entries.h"
 #include "web/store/files/files.h"
@@ -267,17 +268,8 @@ int disk_receiving_begin(struct disk_receiving **ret, struct disk *k, const char
 
 int disk_receiving_write(struct disk_receiving *u, const void *bytes, size_t n, struct err *err)
 {
-	const char *at = bytes;
-	size_t left = n;
-	ssize_t done;
-
-	for (; left; at += done, left -= (size_t)done) {
-		done = write(u->fd, at, left);
-		if (done < 0 && errno == EINTR)
-			done = 0;
-		if (done < 0)
-			return err_set_errno(err, errno, "writing the artifact %.200s", u->path);
-	}
+	if (file_write(u->fd, bytes, n))
+		return err_set_errno(err, errno, "writing the artifact %.200s", u->path);
 	sha256_add(&u->sha, bytes, n);
 	u->bytes += n;
 	return 0;

@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tracker/base/file_write.h"
+
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define MAX_DEPTH 64
 
@@ -116,17 +118,14 @@ static int copy_any(const struct copy *c, const char *from, const char *to, int 
 
 static int copy_bytes(const struct copy *c, int in, int out, const char *to)
 {
-	size_t room = (size_t)1 << 20, done;
+	size_t room = (size_t)1 << 20;
 	char *bytes = malloc(room);
-	ssize_t n = bytes ? 1 : 0, part;
+	ssize_t n = bytes ? 1 : 0;
 	int rc = bytes ? 0 : err_set(c->err, ERR_NOMEM, "out of memory");
 
 	while (!rc && (n = read(in, bytes, room)) > 0) {
-		for (done = 0; done < (size_t)n && !rc; done += part > 0 ? (size_t)part : 0) {
-			part = write(out, bytes + done, (size_t)n - done);
-			if (part < 0 && errno != EINTR)
-				rc = err_set_errno(c->err, errno, "%s", to);
-		}
+		if (file_write(out, bytes, (size_t)n))
+			rc = err_set_errno(c->err, errno, "%s", to);
 		c->sum->bytes += (uint64_t)n;
 		if (c->stop && c->stop(c->arg))
 			rc = err_set(c->err, ERR_CANCELED, "copying was ended");

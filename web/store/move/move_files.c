@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "tracker/base/file_write.h"
 #include "web/store/files/files.h"
 #include "web/store/move/move_inside.h"
 
@@ -232,17 +233,7 @@ int move_files_read(struct move_files *f, struct move_end *e, struct err *err)
 
 static int write_all(void *arg, const void *bytes, size_t n, struct err *err)
 {
-	const char *at = bytes;
-	ssize_t done;
-
-	for (; n; at += done, n -= (size_t)done) {
-		done = write(*(int *)arg, at, n);
-		if (done < 0 && errno == EINTR)
-			done = 0;
-		if (done < 0)
-			return err_set_errno(err, errno, "writing a file");
-	}
-	return 0;
+	return file_write(*(int *)arg, bytes, n) ? err_set_errno(err, errno, "writing a file") : 0;
 }
 
 /* The folders above path. */
