@@ -2,11 +2,13 @@
 once: every point once, nobody a deadlock's victim. Then writes through one process after the other, each read through another one
 by one of all reading routes: none is stale.
 
-usage: tests/team/exact.py [--seconds 4] [--writes 240]; the long run: --seconds 60 --writes 10000"""
+usage: tests/team/exact.py [--seconds 4] [--writes 240] [--mlflow]; the long run: --seconds 60 --writes 10000 --mlflow
+--mlflow: the 16 clients once more, at MLflow's own server on the same PostgreSQL, whose deadlocks are printed"""
 import argparse
 import http.client
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -18,9 +20,14 @@ from lib import check
 
 import cluster
 
+for room in ("", "parts"):
+    sys.path.append(os.path.join(cluster.SOURCE, "tests", "bench", room))
+import mlflow_server  # noqa: E402
+
 RECORD = os.path.join(cluster.BUILD, "tests", "tracker", "record")
 PROCESSES, RANKS, CLIENTS, KEYS = 3, 8, 16, 20
 PER_RUN = 120  # writes
+MLFLOW = "/api/2.0/mlflow"
 
 
 class Connection:
@@ -77,8 +84,24 @@ class Client(threading.Thread):
         while time.monotonic() < end_s:
             step = self.batches * CLIENTS + self.number
             metrics = [{"key": k, "step": step, "timestamp": 1795000000000 + step, "value": step / 4} for k in keys]
-            self.connection.json("POST", "/api/2.0/mlflow/runs/log-batch", {"run_id": self.run_id, "metrics": metrics, "params": [], "tags": []})
+            self.send({"run_id": self.run_id, "metrics": metrics, "params": [], "tags": []})
             self.batches += 1
+
+    def send(self, batch):
+        self.connection.json("POST", f"{MLFLOW}/runs/log-batch", batch)
+
+
+class Impatient(Client):
+    """One of a server that may refuse."""
+
+    refused = 0
+
+    def send(self, batch):
+        try:
+            super().send(batch)
+        except (AssertionError, OSError, http.client.HTTPException):
+            self.refused += 1
+            self.connection.c.close()
 
 
 def points_of(process, run, key, rank=None):
@@ -90,6 +113,10 @@ def points_of(process, run, key, rank=None):
         rows += [(r["step"], r["value"]) for r in reply["points"]]
         page = f"&page_token={reply['next_page_token']}" if reply.get("next_page_token") else None
     return rows
+
+
+def deadlocks_of(db, name):
+    return int(db.sql("postgres", f"SELECT deadlocks FROM pg_stat_database WHERE datname = '{name}'")[0])
 
 
 def one_run(team, db, folder, seconds):
@@ -113,10 +140,42 @@ def one_run(team, db, folder, seconds):
         metrics = p.json("GET", f"/api/v1/runs/{run}")[1]["metrics"]
         counts = {metrics[f"k{n:02}"]["count"] for n in range(KEYS)}
         check(counts == {len(want)}, f"summaries: {counts}, {len(want)} points")
-    deadlocks = db.sql("t1", "SELECT deadlocks FROM pg_stat_database WHERE datname = 't1'")
-    check(deadlocks == ["0"], f"deadlocks: {deadlocks}")
+    deadlocks = deadlocks_of(db, "t1")
+    check(deadlocks == 0, f"deadlocks: {deadlocks}")
     print(f"exact: {len(want) * KEYS + sum(r.points for r in ranks)} points of one run in {seconds:g} s through {PROCESSES} processes, "
-          f"deadlocks {deadlocks[0]}", flush=True)
+          f"deadlocks {deadlocks}", flush=True)
+
+
+class Theirs:
+    """MLflow's server, two workers."""
+
+    def __init__(self, db, folder):
+        self.port, python = lib.free_port(), mlflow_server.python(cluster.BUILD, postgresql=True)
+        command, variables = mlflow_server.command(python, self.port, mlflow_server.database(db), folder)
+        self.process = subprocess.Popen(command, env={**os.environ, **variables}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                        start_new_session=True)
+        check(lib.until(120, lambda: lib.status(self.port, "/health") == 200), "MLflow's server did not start")
+
+    def stop(self):
+        os.killpg(self.process.pid, signal.SIGTERM)
+        self.process.wait(60)
+
+
+def of_mlflow(db, folder, seconds):
+    """The same clients at MLflow's server: nothing is asked of it."""
+    theirs = Theirs(db, folder)
+    try:
+        run = Connection(theirs).json("POST", f"{MLFLOW}/runs/create", {"experiment_id": "0", "start_time": 1795000000000})["run"]["info"]["run_id"]
+        clients = [Impatient(run, n, theirs, seconds) for n in range(CLIENTS)]
+        for c in clients:
+            c.start()
+        for c in clients:
+            c.join()
+    finally:
+        theirs.stop()
+    refused = sum(c.refused for c in clients)
+    print(f"exact: MLflow on the same PostgreSQL: {KEYS * (sum(c.batches for c in clients) - refused)} points by the same {CLIENTS} clients in "
+          f"{seconds:g} s, {refused} batches refused, deadlocks {deadlocks_of(db, 'mlflow')}", flush=True)
 
 
 # --- written here, read there ----------------------------------------------------------------------------------
@@ -191,6 +250,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--writes", type=int, default=240)
+    parser.add_argument("--mlflow", action="store_true")
     args = parser.parse_args()
     why = cluster.reason() or (None if os.path.exists(RECORD) else f"{RECORD} is not built")
     if why:
@@ -201,6 +261,8 @@ def main():
         team = [lib.Process(address, os.path.join(folder, "artifacts")) for _ in range(PROCESSES)]
         try:
             one_run(team, db, os.path.join(folder, "runs"), args.seconds)
+            if args.mlflow:
+                of_mlflow(db, os.path.join(folder, "mlflow"), args.seconds)
             written_and_read(team, args.writes)
         finally:
             for p in team:

@@ -21,7 +21,6 @@ class Site:
         self.db.store("t1")
         if first:
             self.db.sql("t1", first)
-        self.instead = instead
         self.wires = [wire.Wire(self.db.folder, self.db.port, instead) for _ in range(3)]
         self.team = [process(w.address("t1"), os.path.join(folder, "artifacts")) for w in self.wires]
 
@@ -29,8 +28,6 @@ class Site:
         for p in self.team:
             p.stop()
         self.db.close()
-        for old, _ in self.instead:
-            assert any(old in w.found for w in self.wires), f"no statement was sent in which {old} stands"
 
 
 class Databases:

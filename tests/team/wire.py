@@ -92,10 +92,7 @@ class Connection:
                 self.commits.add(name)
             self.writes = self.writes or text.startswith(b"WITH known AS (UPDATE process")
             for old, new in self.wire.instead:
-                changed, times = re.subn(old, new, text.decode(), flags=re.S)
-                text = changed.encode()
-                if times:
-                    self.wire.found.add(old)
+                text = re.sub(old, new, text.decode(), flags=re.S).encode()
             body = b"\0".join((name, text, rest))
             return b"P" + struct.pack(">I", len(body) + 4) + body
         if m[:1] == b"B" and self.writes and m[5:].split(b"\0", 2)[1] in self.commits:
@@ -104,11 +101,10 @@ class Connection:
 
 
 class Wire:
-    """Listens on a port of its own; instead: pairs of a pattern and what stands in a statement in its place. found: the patterns that
-    statements had."""
+    """Listens on a port of its own; instead: pairs of a pattern and what stands in a statement in its place."""
 
     def __init__(self, folder, port, instead=()):
-        self.far, self.instead, self.found, self.flows = f"{folder}/.s.PGSQL.{port}", instead, set(), threading.Event()
+        self.far, self.instead, self.flows = f"{folder}/.s.PGSQL.{port}", instead, threading.Event()
         self.flows.set()
         self.lock, self.trap, self.sprung, self.open = threading.Lock(), None, threading.Event(), []
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
