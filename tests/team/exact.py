@@ -154,7 +154,16 @@ class Theirs:
         command, variables = mlflow_server.command(python, self.port, mlflow_server.database(db), folder)
         self.process = subprocess.Popen(command, env={**os.environ, **variables}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                         start_new_session=True)
-        check(lib.until(120, lambda: lib.status(self.port, "/health") == 200), "MLflow's server did not start")
+        check(lib.until(120, self.make_run), "MLflow's server did not start")
+
+    def make_run(self):
+        """Whether there is one: a worker that answers does not mean that the other one does."""
+        try:
+            made = Connection(self).json("POST", f"{MLFLOW}/runs/create", {"experiment_id": "0", "start_time": 1795000000000})
+        except (AssertionError, OSError, http.client.HTTPException):
+            return False
+        self.run = made["run"]["info"]["run_id"]
+        return True
 
     def stop(self):
         os.killpg(self.process.pid, signal.SIGTERM)
@@ -165,8 +174,7 @@ def of_mlflow(db, folder, seconds):
     """The same clients at MLflow's server: nothing is asked of it."""
     theirs = Theirs(db, folder)
     try:
-        run = Connection(theirs).json("POST", f"{MLFLOW}/runs/create", {"experiment_id": "0", "start_time": 1795000000000})["run"]["info"]["run_id"]
-        clients = [Impatient(run, n, theirs, seconds) for n in range(CLIENTS)]
+        clients = [Impatient(theirs.run, n, theirs, seconds) for n in range(CLIENTS)]
         for c in clients:
             c.start()
         for c in clients:
