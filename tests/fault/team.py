@@ -36,7 +36,7 @@ def one_round(site, fault):
     """Acknowledged batches, the longest wait of those that it was not done to, and seconds until all wrote again."""
     stop = threading.Event()
     probes = [clients.Probe(site.team, i, stop) for i in range(3)]
-    kinds = [kind(site.team, i, stop) for i, kind in enumerate(KINDS)]
+    kinds = [kind(site.team, i, stop) for i, kind in enumerate(KINDS + ((clients.Filler,) if site.filled else ()))]
     everybody = probes + kinds
     for c in everybody:
         c.start()
@@ -150,7 +150,7 @@ def main():
         sys.exit(77)
     rounds = 200 if args.full else args.rounds
     if args.hooks or args.hook:
-        hooked(args.hook or list(faults.HOOKS), rounds or 5)
+        hooked(args.hook or list(faults.HOOKS), rounds or 10)
     else:
         names = args.only or (list(faults.FAULTS) if rounds else ["kill_process", "kill_database"])
         whole = run(names, rounds or 1, rounds is not None, Results(args.results, args.minutes))

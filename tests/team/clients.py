@@ -24,6 +24,8 @@ AGAIN = (ConnectionError, http.client.HTTPException, OSError)
 class Client(threading.Thread):
     """Of a run of its own. A batch is five points with the numbers that follow."""
 
+    batch = BATCH
+
     def __init__(self, team, number, stop):
         super().__init__(daemon=True)
         self.team, self.stop, self.done, self.name = team, stop, 0, f"{type(self).__name__}-{number}"
@@ -59,7 +61,7 @@ class Client(threading.Thread):
 
     def judge(self):
         """Exactly what was acknowledged, for a client that repeats until it is."""
-        steps, want = self.steps(), BATCH * self.done
+        steps, want = self.steps(), self.batch * self.done
         twice = [s for s, n in collections.Counter(steps).items() if n > 1]
         check(not twice, f"{self.name}: {len(twice)} points are there twice")
         lost = set(range(want)) - set(steps)
@@ -72,10 +74,16 @@ class Keyed(Client):
 
     def run(self):
         while not self.stop.is_set():
-            first = self.done * BATCH
-            points = [{"key": "a", "step": first + i, "value": first + i} for i in range(BATCH)]
+            first = self.done * self.batch
+            points = [{"key": "a", "step": first + i, "value": first + i} for i in range(self.batch)]
             if self.send(f"/api/v1/runs/{self.run_id}/metrics", {"points": points}, {"Idempotency-Key": f"b{self.done}"}):
                 self.done += 1
+
+
+class Filler(Keyed):
+    """Its run has so many points that the log is folded again and again."""
+
+    batch = 10000
 
 
 class Mlflow(Client):

@@ -14,9 +14,10 @@ SYNCHRONOUS = ("ALTER SYSTEM SET synchronous_standby_names = '%s'", "SELECT pg_r
 
 
 class Site:
-    """Three processes, each with a wire to one PostgreSQL."""
+    """Three processes, each with a wire to one PostgreSQL. filled: somebody writes so much that the log is folded meanwhile."""
 
-    def __init__(self, process, folder, instead=(), settings=(), first=None):
+    def __init__(self, process, folder, instead=(), settings=(), first=None, filled=False):
+        self.filled = filled
         self.db = cluster.Cluster(fsync=True, settings=settings)
         self.db.store("t1")
         if first:
@@ -56,6 +57,8 @@ class Databases:
 
 class Pair(Databases):
     """Three processes on both."""
+
+    filled = False
 
     def __init__(self, process, folder, synchronous=True):
         super().__init__(lambda primary: primary.store("t1"), synchronous)
@@ -147,7 +150,7 @@ HOOKS = {
     "async-commit": ("kill_database", {"instead": [ASYNCHRONOUS], "settings": UNWRITTEN}, "lost"),
     "async-standby": ("promote_standby", {"synchronous": False}, "lost"),
     "blind-repeat": ("swallow_commit", {"instead": [UNDONE]}, "twice"),
-    "log-by-number": ("stop_process", {"instead": [BY_NUMBER], "settings": SLOW}, "lost"),  # long enough for the log to be folded meanwhile
+    "log-by-number": ("stop_process", {"instead": [BY_NUMBER], "settings": SLOW, "filled": True}, "lost"),
     "rev-sequence": ("kill_process", {"instead": SEQUENCE, "settings": SLOW,
                                       "first": "CREATE SEQUENCE hook_rev INCREMENT 1000 START 1000000"}, "never told"),
 }
