@@ -62,6 +62,7 @@ def once(shards, local, size):
     spec, cache = server.url + "/train.json", f"{tmp}/once"
     assert deliver(spec, f"cache={cache}") == local
     assert server.fetched() == size, "two epochs fetch the set once"
+    assert {os.stat(b).st_mode & 0o777 for b in blocks(cache)} == {0o600}, "this user's alone"
     for more in (["workers=0"], ["workers=7"], ["ranks=4", "workers=1"], ["shuffle=2", "workers=2"]):
         got = deliver(spec, f"cache={cache}", *more)
         assert got[0] == local[0] and (got == local or "shuffle=2" in more), (more, got)

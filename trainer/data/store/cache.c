@@ -314,14 +314,15 @@ void cache_release(struct cache *c, const struct cache_block *b)
 
 /* ---- keeping ---- */
 
-/* Beside the blocks' folders, where the sweep finds what somebody who was killed left. */
+/* Beside the blocks' folders, where the sweep finds what somebody who was killed left. Of this user alone, as the
+ * blocks are. */
 static bool open_new(struct cache *c, struct file_whole *ret)
 {
 	char part[CACHE_PATH_BYTES];
 
 	snprintf(part, sizeof(part), "%.4000s/new-%ld-%llu", c->folder, (long)getpid(),
 		 (unsigned long long)atomic_fetch_add(&c->numbers, 1));
-	return !file_whole_open(ret, part);
+	return !file_whole_open(ret, part) && !fchmod(ret->fd, 0600);
 }
 
 static bool give_name(const struct cache *c, struct file_whole *f, const struct cache_block *b)
