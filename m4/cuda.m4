@@ -45,7 +45,7 @@ AC_DEFUN([AX_DPT_CUDA_TOOLKIT], [
   AC_MSG_RESULT([${cuda_top:-none}])
   AS_IF([test $have_cuda = yes], [
     CUDA_CPPFLAGS="-isystem $cuda_top/include"
-    CUDA_LIBS="-Wl,$cuda_lib/libcudart_static.a -lpthread -ldl -lrt"
+    CUDA_LIBS="-L$cuda_lib -lcudart_static -lpthread -ldl -lrt"
     AS_IF([test -z "$NVCCFLAGS"],
       [NVCCFLAGS='-O3 -gencode arch=compute_80,code=sm_80 -gencode arch=compute_80,code=sm_90 -gencode arch=compute_80,code=sm_100 -gencode arch=compute_80,code=compute_80'])
     cuda_reason=`$NVCC --version | $SED -n 's/.*release \([[0-9.]]*\),.*/nvcc \1/p'`
