@@ -2,10 +2,10 @@
 import os
 import subprocess
 import sys
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench"))
+BENCH = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench")
+sys.path[:0] = [BENCH, os.path.join(BENCH, "parts")]
 import packages  # noqa: E402
-
-VERSION = "3.17.2"
+from mlflow_server import MLFLOW  # noqa: E402
 
 
 def skip(reason):
@@ -16,7 +16,7 @@ def skip(reason):
 def client(build):
     """The Python that has it."""
     try:
-        return packages.python(build, "mlflow", [f"mlflow=={VERSION}", "pandas", "scikit-learn", "psutil", "matplotlib"])
+        return packages.python(build, "mlflow", [MLFLOW, "pandas", "scikit-learn", "psutil", "matplotlib"])
     except packages.Unavailable as e:
         skip(str(e))
 
