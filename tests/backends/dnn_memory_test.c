@@ -1,6 +1,7 @@
 /* dnn_memory_test.c: the pool that oneDNN's calls are served from: pieces of every size are apart, aligned and kept;
  * threads that pass pieces to one another never hold the same one; blocks are as many as are out at a time, and grow;
- * what is asked for outside calls, or beyond what there is, is the system's; so is what came from elsewhere. */
+ * what is asked for outside calls, or beyond what there is, is the system's; so is what came from elsewhere. What is
+ * large lies in the room of a call, alone. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,14 +26,14 @@ static _Atomic(unsigned char *) slots[SLOTS]; /* pieces on their way from thread
 static int begin(void **state)
 {
 	(void)state;
-	dnn_memory_begin();
+	dnn_memory_begin(NULL, 0);
 	return 0;
 }
 
 static int end(void **state)
 {
 	(void)state;
-	dnn_memory_end();
+	dnn_memory_end(NULL);
 	return 0;
 }
 
@@ -43,10 +44,10 @@ static void test_outside(void **state)
 	(void)state;
 	assert_null(dnn_memory_piece(16));
 	assert_null(dnn_memory_block(BLOCK));
-	dnn_memory_begin();
+	dnn_memory_begin(NULL, 0);
 	p = dnn_memory_piece(16);
 	b = dnn_memory_block(BLOCK);
-	dnn_memory_end();
+	dnn_memory_end(NULL);
 	assert_non_null(p);
 	assert_non_null(b);
 	assert_null(dnn_memory_piece(16));
@@ -204,6 +205,57 @@ static void test_blocks_all_out(void **state)
 	assert_true(dnn_memory_give_block(out[0]));
 }
 
+static bool lies_in(const void *p, const unsigned char *room, size_t bytes)
+{
+	return (uintptr_t)p - (uintptr_t)room < bytes;
+}
+
+static void test_room(void **state)
+{
+	unsigned char *room, *a, *b, *small, *more;
+	size_t bytes;
+
+	(void)state;
+	dnn_memory_begin(NULL, 0);
+	dnn_memory_most();
+	a = dnn_memory_block(BLOCK);
+	b = dnn_memory_block(BLOCK + 1);
+	assert_true(dnn_memory_give_block(a));
+	assert_true(dnn_memory_give_block(b));
+	dnn_memory_end(NULL);
+	bytes = dnn_memory_most();
+	assert_in_range(bytes, 2 * BLOCK + 1, 2 * BLOCK + 3 * 4096);
+	assert_int_equal(dnn_memory_most(), 0);
+
+	room = malloc(bytes + 64);
+	assert_non_null(room);
+	dnn_memory_begin(room + 64, bytes);
+	for (int round = 0; round < 2; round++) {
+		a = dnn_memory_block(BLOCK);
+		b = dnn_memory_block(BLOCK + 1);
+		assert_true(lies_in(a, room + 64, bytes) && lies_in(b + BLOCK, room + 64, bytes));
+		assert_true(a + BLOCK <= b || b + BLOCK + 1 <= a);
+		more = dnn_memory_block(BLOCK); /* than was lent */
+		small = dnn_memory_block(4096);
+		assert_false(lies_in(more, room, bytes + 64) || lies_in(small, room, bytes + 64));
+		assert_true(dnn_memory_give_block(a) && dnn_memory_give_block(more));
+		assert_true(dnn_memory_give_block(b) && dnn_memory_give_block(small));
+		assert_false(dnn_memory_give_block(room + 64));
+	}
+	dnn_memory_begin(NULL, 0); /* another call: nobody knows whose ask it is */
+	a = dnn_memory_block(BLOCK);
+	assert_false(lies_in(a, room, bytes + 64));
+	dnn_memory_end(NULL);
+	dnn_memory_end(room + 64);
+	assert_true(dnn_memory_give_block(a));
+	dnn_memory_begin(NULL, 0);
+	a = dnn_memory_block(BLOCK);
+	assert_false(lies_in(a, room, bytes + 64));
+	assert_true(dnn_memory_give_block(a));
+	dnn_memory_end(NULL);
+	free(room);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +266,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_threads, begin, end),
 		cmocka_unit_test_setup_teardown(test_pieces_all_out, begin, end),
 		cmocka_unit_test_setup_teardown(test_blocks, begin, end),
+		cmocka_unit_test(test_room),
 		cmocka_unit_test_setup_teardown(test_blocks_all_out, begin, end),
 	};
 

@@ -117,7 +117,9 @@ static void *run(const struct cpu_module *m, const struct product *p, int thread
 	assert_true(workspace && out);
 	memset(workspace, 0xff, tiles_workspace_bytes(&p->s, threads));
 	memcpy(out, p->before, p->out_bytes);
-	tiles_run(m, &p->s, threads, &(struct dnn_matmul_args){ p->a, p->b, p->bias, out, workspace });
+	tiles_run(m, &p->s, threads,
+		  &(struct dnn_matmul_args){
+			  .a = p->a, .b = p->b, .bias = p->bias, .out = out, .workspace = workspace });
 	free(workspace);
 	return out;
 }

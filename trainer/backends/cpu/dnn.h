@@ -77,6 +77,7 @@ struct dnn_matmul_args {
 	const void *a, *b;
 	const float *bias; /* NULL without one */
 	void *out, *workspace;
+	size_t packing; /* bytes of workspace behind dnn_matmul_workspace_bytes, for what the library packs */
 };
 
 int dnn_matmul_run(struct dnn_matmul *m, const struct dnn_matmul_args *args, struct err *err);

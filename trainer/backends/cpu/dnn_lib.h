@@ -169,15 +169,22 @@ static inline dnnl_primitive_desc_t walk_find(struct pd_walk *w, const char *imp
 	return pd;
 }
 
-/* As dnnl_primitive_execute; what it asks for meanwhile is kept for the next call. */
-static inline dnnl_status_t dnn_execute(const struct dnn *d, dnnl_primitive_t prim, int n, const dnnl_exec_arg_t *args)
+/* As dnnl_primitive_execute; what it asks for meanwhile is kept for the next call, or lies in a room of this one's
+ * (NULL: it has none). */
+static inline dnnl_status_t dnn_execute_in(void *room, size_t bytes, const struct dnn *d, dnnl_primitive_t prim, int n,
+					   const dnnl_exec_arg_t *args)
 {
 	dnnl_status_t st;
 
-	dnn_memory_begin();
+	dnn_memory_begin(room, bytes);
 	st = dnnl_primitive_execute(prim, d->stream, n, args);
-	dnn_memory_end();
+	dnn_memory_end(room);
 	return st;
+}
+
+static inline dnnl_status_t dnn_execute(const struct dnn *d, dnnl_primitive_t prim, int n, const dnnl_exec_arg_t *args)
+{
+	return dnn_execute_in(NULL, 0, d, prim, n, args);
 }
 
 static inline int dnn_fail(struct err *err, const char *what, dnnl_status_t st)

@@ -12,9 +12,13 @@
  * asking the system). Whoever calls it first decides; the module that this is part of then stays loaded. */
 bool dnn_memory_serve(const void *code);
 
-/* Between these two, in any thread, asks are served from what is kept: what is made outside lives long. */
-void dnn_memory_begin(void);
-void dnn_memory_end(void);
+/* Between these two, in any thread, asks are served from what is kept: what is made outside lives long. of: memory of
+ * this call from which large asks are served as far as they fit; NULL: none. */
+void dnn_memory_begin(void *of, size_t bytes);
+void dnn_memory_end(const void *of);
+
+/* Bytes of such memory that would have served what was out at a time since this was last asked; 0: nothing large. */
+size_t dnn_memory_most(void);
 
 /* What the library's operator new and posix_memalign take, and give back. Any thread. NULL: ask the system; false: it
  * is the system's. */

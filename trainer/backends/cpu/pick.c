@@ -72,7 +72,7 @@ static void file_path(char *path, size_t n)
 	const bool home = cache_home(path, n);
 	const size_t length = home ? strlen(path) : 0;
 
-	snprintf(path + length, n - length, "%s", home ? "/cpu-picks-9" : "");
+	snprintf(path + length, n - length, "%s", home ? "/cpu-picks-10" : "");
 }
 
 static struct pick_entry *remember(struct cpu_picks *p, const char *key, const char *name)

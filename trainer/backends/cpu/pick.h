@@ -1,6 +1,6 @@
 /* pick.h: which implementation computes a convolution or a matrix product best. Chosen by timing once per machine,
- * library, shape, type and thread count, and remembered in a file ($XDG_CACHE_HOME/dptrain/cpu-picks-9, else
- * ~/.cache/dptrain/cpu-picks-9); with --deterministic by rule alone, never by the clock or the file. */
+ * library, shape, type and thread count, and remembered in a file ($XDG_CACHE_HOME/dptrain/cpu-picks-10, else
+ * ~/.cache/dptrain/cpu-picks-10); with --deterministic by rule alone, never by the clock or the file. */
 #ifndef DPT_BACKENDS_CPU_PICK_H
 #define DPT_BACKENDS_CPU_PICK_H
 

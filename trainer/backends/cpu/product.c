@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trainer/backends/cpu/dnn_memory.h"
 #include "trainer/backends/cpu/few_rows.h"
 #include "trainer/backends/cpu/pick.h"
 #include "trainer/backends/cpu/tiles.h"
 
 #define SMALL_PRODUCT (INT64_C(1) << 26) /* multiplications */
 #define OWN_TILES "own:tiles"
+#define PACKING_MOST (1LL << 32)
 
 enum product_by { BY_NOBODY, BY_FEW_ROWS, BY_TILES, BY_LIBRARY }; /* nobody: a size is 0 */
 
@@ -21,6 +23,7 @@ struct cpu_product {
 	const struct cpu_module *module;
 	enum product_by by;
 	struct dnn_matmul *dnn; /* of the library's */
+	size_t packing;		/* bytes of workspace behind its own that it packs operands into; 0: not known */
 };
 
 static void use_threads(int threads)
@@ -62,6 +65,7 @@ struct trial {
 	char *memory;
 	size_t bytes, a, b, bias, out, workspace;
 	struct dnn_matmul *list[PICK_CANDIDATES]; /* NULL: own tiles */
+	size_t packing[PICK_CANDIDATES];	  /* of the last run */
 };
 
 static size_t up(int64_t elements, size_t item)
@@ -90,17 +94,23 @@ static int trial_open(struct trial *t, size_t workspace)
 static double run_once(void *arg, int i)
 {
 	struct trial *t = arg;
-	const struct dnn_matmul_args args = { t->memory, t->memory + t->b,
-					      t->spec->bias ? (const float *)(t->memory + t->bias) : NULL,
-					      t->memory + t->out, t->memory + t->workspace };
+	const struct dnn_matmul_args args = { .a = t->memory,
+					      .b = t->memory + t->b,
+					      .bias = t->spec->bias ? (const float *)(t->memory + t->bias) : NULL,
+					      .out = t->memory + t->out,
+					      .workspace = t->memory + t->workspace };
 	struct err err = ERR_INIT;
-	double start = cpu_pick_clock(t->threads);
+	double seconds;
 
+	dnn_memory_most();
+	seconds = -cpu_pick_clock(t->threads);
 	if (!t->list[i])
 		tiles_run(t->module, t->spec, t->threads, &args);
 	else if (dnn_matmul_run(t->list[i], &args, &err))
 		return 1e9;
-	return cpu_pick_clock(t->threads) - start;
+	seconds += cpu_pick_clock(t->threads);
+	t->packing[i] = dnn_memory_most();
+	return seconds;
 }
 
 /* Candidates worth their trial, by name; returns how many. Widens the workspace to what each of them needs. */
@@ -124,8 +134,28 @@ static int list_candidates(struct trial *t, struct dnn *dnn, char names[][PICK_N
 	return n;
 }
 
-/* False where the machine is too busy to tell. */
-static bool time_candidates(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, char *name)
+/* "NAME BYTES": what it packs is a part of the choice. copies: as many as will be at it at a time. */
+static void put_name(char *ret, const char *name, size_t packing, int copies)
+{
+	if (packing)
+		snprintf(ret, PICK_NAME_BYTES, "%.40s %zu", name, packing * (size_t)copies);
+	else
+		snprintf(ret, PICK_NAME_BYTES, "%s", name);
+}
+
+/* What put_name made becomes the name alone. */
+static size_t take_packing(char *name)
+{
+	char *space = strchr(name, ' ');
+	long long bytes = space ? strtoll(space, NULL, 10) : 0;
+
+	if (space)
+		*space = '\0';
+	return bytes > 0 && bytes < PACKING_MOST ? (size_t)bytes : 0;
+}
+
+/* False where the machine is too busy to tell. copies: of the spec, that will run beside one another. */
+static bool time_candidates(struct cpu_module *m, const struct dnn_matmul_spec *s, int threads, int copies, char *name)
 {
 	char names[PICK_CANDIDATES][PICK_NAME_BYTES];
 	struct trial t = { .module = m, .spec = s, .threads = threads };
@@ -137,7 +167,7 @@ static bool time_candidates(struct cpu_module *m, const struct dnn_matmul_spec *
 		snprintf(name, PICK_NAME_BYTES, "%s", names[0]);
 	if (n > 1 && trial_open(&t, workspace) == 0) {
 		clear = cpu_pick_fastest(&best, n, threads, run_once, &t);
-		snprintf(name, PICK_NAME_BYTES, "%s", names[best]);
+		put_name(name, names[best], t.packing[best], copies);
 	}
 	for (int i = 0; i < n; i++)
 		dnn_matmul_free(t.list[i]);
@@ -171,10 +201,10 @@ static void pick(struct cpu_module *m, const struct dnn_matmul_spec *s, int thre
 	name[0] = '\0';
 	if (cpu_pick_recall(m, key, name))
 		return;
-	if (!time_candidates(m, s, threads, name)) {
+	if (!time_candidates(m, s, threads, 1, name)) {
 		share.m = s->m > threads ? s->m / threads : 1;
 		use_threads(1);
-		time_candidates(m, &share, 1, name);
+		time_candidates(m, &share, 1, threads, name);
 		use_threads(threads);
 	}
 	cpu_pick_keep(m, key, name);
@@ -190,6 +220,7 @@ static int make(struct cpu_product *c, struct cpu_module *m, struct err *err)
 		return 0;
 	use_threads(c->threads);
 	pick(m, &c->spec, c->threads, name);
+	c->packing = take_packing(name);
 	if (strcmp(name, OWN_TILES) == 0 && tiles_takes(m, &c->spec)) {
 		c->by = BY_TILES;
 		return 0;
@@ -229,7 +260,7 @@ size_t cpu_product_workspace_bytes(const struct cpu_product *c)
 {
 	if (c->by == BY_TILES)
 		return tiles_workspace_bytes(&c->spec, c->threads);
-	return c->dnn ? dnn_matmul_workspace_bytes(c->dnn) : 0;
+	return c->dnn ? dnn_matmul_workspace_bytes(c->dnn) + c->packing : 0;
 }
 
 const char *cpu_product_impl(const struct cpu_product *c)
@@ -237,6 +268,15 @@ const char *cpu_product_impl(const struct cpu_product *c)
 	static const char *const own[] = { "none", "own:few_rows", OWN_TILES };
 
 	return c->by == BY_LIBRARY ? dnn_matmul_impl(c->dnn) : own[c->by];
+}
+
+static int run_library(const struct cpu_product *c, const struct dnn_matmul_args *args, struct err *err)
+{
+	struct dnn_matmul_args with = *args;
+
+	with.packing = c->packing;
+	use_threads(c->threads);
+	return dnn_matmul_run(c->dnn, &with, err);
 }
 
 int cpu_product_run(struct cpu_product *c, const struct dnn_matmul_args *args, struct err *err)
@@ -253,7 +293,6 @@ int cpu_product_run(struct cpu_product *c, const struct dnn_matmul_args *args, s
 			memset(args->out, 0, (size_t)out_elements(&c->spec) * (c->spec.out_bf16 ? 2 : 4));
 		return 0;
 	default:
-		use_threads(c->threads);
-		return dnn_matmul_run(c->dnn, args, err);
+		return run_library(c, args, err);
 	}
 }
