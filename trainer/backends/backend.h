@@ -18,6 +18,7 @@ struct backend_opts {
 	const char *device; /* a comma list of numbers and UUIDs, one a rank; NULL, "auto": by local_rank */
 	bool share;	   /* several ranks may have one device */
 	bool deterministic;
+	bool dry;	   /* nothing will run, and a run would choose by the clock: room for whatever it may choose */
 	bool direct;	   /* convolutions as sums of plain products alone */
 	bool split;	   /* products of f32 matrices as three of bf16 halves, where that is faster */
 	bool tf32;	   /* products in fp32 may round their factors to TF32 */

@@ -12,6 +12,7 @@
 
 #define GROUP 64
 #define NEXT_TO_NOTHING 10000 /* this part of the bound */
+#define MANY 30000 /* ranges: a pipeline of many micro-batches */
 
 enum order { ORDER_SIZE, ORDER_AREA, ORDER_LENGTH, ORDER_START, ORDER_COUNT };
 
@@ -249,11 +250,17 @@ size_t slab_align(size_t bytes, size_t align)
 	return (bytes + align - 1) / align * align;
 }
 
+/* Pipelines mostly meet the bound by area, other programs by size. */
+static enum order nth_order(const struct placer *p, int i)
+{
+	return (enum order)(p->n > MANY && i <= ORDER_AREA ? ORDER_AREA - i : i);
+}
+
 /* Tries every order, until one is as small as can be; offsets of the best one go into ranges. */
 static void try_orders(struct placer *p, struct slab_range *ranges, size_t bound)
 {
 	for (int o = 0; o < ORDER_COUNT && bound < p->best; o++) {
-		size_t size = place_all(p, (enum order)o);
+		size_t size = place_all(p, nth_order(p, o));
 
 		if (size >= p->best)
 			continue;

@@ -289,6 +289,7 @@ static struct backend_opts rank_backend_opts(const struct rank *r)
 				      .device = r->cfg->device,
 				      .share = r->cfg->share_gpu,
 				      .deterministic = r->by_rule,
+				      .dry = r->by_rule && !r->cfg->deterministic,
 				      .direct = r->cfg->conv_algo == CONFIG_CONV_DIRECT,
 				      .split = r->cfg->fp32_matmul == CONFIG_FP32_HIGH,
 				      .tf32 = r->cfg->tf32,

@@ -21,7 +21,7 @@ struct cpu_module { /* what backend->open returns */
 	enum cpu_isa isa;
 	enum cpu_tiles tiles;
 	int threads;
-	bool deterministic, direct, split; /* as in struct backend_opts */
+	bool deterministic, dry, direct, split; /* as in struct backend_opts */
 	bool widens; /* bf16 products are computed in f32 (widen.h): the library has none for the processor */
 	struct dnn *dnn;
 	struct cpu_convs *convs;	 /* every convolution prepared so far, shared by nodes alike */

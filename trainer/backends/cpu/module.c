@@ -60,6 +60,7 @@ static int cpu_open(const struct backend_opts *o, void **ret_module, struct err 
 		return err_set(err, ERR_NOMEM, "backend cpu: out of memory");
 	m->threads = o->threads > 0 ? o->threads : 1;
 	m->deterministic = o->deterministic;
+	m->dry = o->dry;
 	m->direct = o->direct;
 	m->split = o->split;
 	m->isa = cpu_isa_detect();

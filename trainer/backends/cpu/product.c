@@ -14,6 +14,11 @@
 #define SMALL_PRODUCT (INT64_C(1) << 26) /* multiplications */
 #define OWN_TILES "own:tiles"
 #define PACKING_MOST (1LL << 32)
+#define GEMM_PANEL 9984 /* columns of b, rows of a, terms that oneDNN's gemm packs at a time on AVX-512 */
+#define GEMM_ROWS 384
+#define GEMM_TERMS 384
+#define GEMM_ASIDE (32 << 10) /* bytes that it asks for beside them */
+#define GEMM_PART 8 /* packing below this part of the operands is not expected: a plan is made sooner without */
 
 enum product_by { BY_NOBODY, BY_FEW_ROWS, BY_TILES, BY_LIBRARY }; /* nobody: a size is 0 */
 
@@ -56,6 +61,17 @@ static void pick_by_rule(struct cpu_module *m, const struct dnn_matmul_spec *s, 
 static int64_t out_elements(const struct dnn_matmul_spec *s)
 {
 	return s->m * (s->out_step ? s->out_step : s->n);
+}
+
+/* What the library's gemm packs, where the clock may choose it. */
+static size_t packing_expected(const struct cpu_module *m, const struct dnn_matmul_spec *s, int threads)
+{
+	const int64_t item = s->bf16 ? 2 : 4, operands = (s->m + s->n) * s->k * item + out_elements(s) * 4;
+	const int64_t columns = s->n < GEMM_PANEL ? s->n : GEMM_PANEL, rows = s->m < GEMM_ROWS ? s->m : GEMM_ROWS;
+	const int64_t terms = s->k < GEMM_TERMS ? s->k : GEMM_TERMS;
+	const int64_t bytes = (columns + threads * rows) * terms * item + GEMM_ASIDE;
+
+	return is_small(s) || tiles_takes(m, s) || bytes * GEMM_PART < operands ? 0 : (size_t)bytes;
 }
 
 struct trial {
@@ -220,7 +236,7 @@ static int make(struct cpu_product *c, struct cpu_module *m, struct err *err)
 		return 0;
 	use_threads(c->threads);
 	pick(m, &c->spec, c->threads, name);
-	c->packing = take_packing(name);
+	c->packing = m->dry ? packing_expected(m, &c->spec, c->threads) : take_packing(name);
 	if (strcmp(name, OWN_TILES) == 0 && tiles_takes(m, &c->spec)) {
 		c->by = BY_TILES;
 		return 0;
