@@ -141,7 +141,7 @@ void why_markdown(struct call *c, const struct why_report *r)
 	buf_adds(out, "\n");
 }
 
-enum { SVG_WIDTH = 960, SVG_LEFT = 200, SVG_BARS = 480, SVG_ROW = 34, SVG_TOP = 50 };
+enum { SVG_WIDTH = 960, SVG_LEFT = 200, SVG_BARS = 480, SVG_ROW = 34, SVG_TOP = 50, SVG_LETTER = 7 };
 
 static const char *const colours[PACE_PHASES] = {
 	[PACE_data_wait] = "#c9820a", [PACE_h2d] = "#8e6bbf",	       [PACE_forward] = "#2f7ec2",
@@ -167,12 +167,32 @@ static void svg_text(struct buf *out, double x, double y, const char *text)
 	buf_adds(out, "</text>\n");
 }
 
-static void svg_legend(struct buf *out)
+/* Seconds of a sample, of the mean run. */
+static double phase_of(const struct why_side *s, int k)
 {
+	double seconds = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		seconds += s->paces[i].phase[k] / (double)s->n;
+	return seconds;
+}
+
+/* Of the phases that a bar has. */
+static void svg_legend(struct buf *out, const struct why_report *r)
+{
+	double x = 10;
+
 	for (int k = 0; k < PACE_PHASES; k++) {
-		buf_addf(out, "<rect x=\"%d\" y=\"12\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", 10 + 94 * k,
-			 colours[k]);
-		svg_text(out, 24 + 94 * k, 21, pace_phase_name((enum pace_phase)k));
+		const char *name = pace_phase_name((enum pace_phase)k);
+		bool drawn = false;
+
+		for (size_t i = 0; i < r->why->n; i++)
+			drawn |= phase_of(&r->why->sides[i], k) > 0;
+		if (!drawn)
+			continue;
+		buf_addf(out, "<rect x=\"%.0f\" y=\"12\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", x, colours[k]);
+		svg_text(out, x + 14, 21, name);
+		x += 30 + SVG_LETTER * (double)strlen(name);
 	}
 }
 
@@ -187,10 +207,8 @@ static void svg_row(struct call *c, const struct why_side *s, const struct why_p
 	buf_adds(out, "</title>\n");
 	svg_text(out, 10, y + 15, s->run->name);
 	for (int k = 0; k < PACE_PHASES; k++) {
-		double width = 0;
+		const double width = phase_of(s, k) * scale;
 
-		for (size_t i = 0; i < s->n; i++)
-			width += s->paces[i].phase[k] * scale / (double)s->n;
 		if (width <= 0)
 			continue;
 		buf_addf(out, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"20\" fill=\"%s\"/>\n", x, y, width,
@@ -218,7 +236,7 @@ void why_svg(struct call *c, const struct why_report *r)
 		 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
 		 "font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
 		 SVG_WIDTH, height);
-	svg_legend(&c->out);
+	svg_legend(&c->out, r);
 	for (size_t i = 0; i < r->why->n; i++)
 		svg_row(c, &r->why->sides[i], i ? &r->pairs[i - 1] : NULL, SVG_TOP + SVG_ROW * (double)i,
 			SVG_BARS / longest);
