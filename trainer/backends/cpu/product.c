@@ -37,7 +37,7 @@ static void use_threads(int threads)
 		omp_set_num_threads(threads);
 }
 
-/* The library's gemm allocates, at every call, the memory that it packs into; small products gain nothing by it. */
+/* The library's gemm packs operands at every call; small products gain nothing by it. */
 static bool is_small(const struct dnn_matmul_spec *s)
 {
 	return s->m * s->n * s->k < SMALL_PRODUCT;

@@ -122,15 +122,6 @@ static bool find_report(struct call *c, struct why *w, struct why_report *r)
 	return true;
 }
 
-static double side_mean(const struct why_side *s, int phase)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < s->n; i++)
-		sum += phase < PACE_PHASES ? s->paces[i].phase[phase] : s->paces[i].seconds;
-	return sum / (double)s->n;
-}
-
 static void write_pace(struct js *j, const char *id, const struct pace *p)
 {
 	js_open(j, '{');
@@ -147,11 +138,11 @@ static void write_side(struct js *j, const struct why_side *s)
 	js_open(j, '{');
 	js_key_str(j, "id", s->run->id);
 	js_key_str(j, "name", s->run->name);
-	js_key_number(j, "seconds", side_mean(s, PACE_PHASES));
+	js_key_number(j, "seconds", why_mean(s, PACE_PHASES));
 	js_key(j, "phases");
 	js_open(j, '{');
 	for (int k = 0; k < PACE_PHASES; k++)
-		js_key_number(j, pace_phase_name((enum pace_phase)k), side_mean(s, k));
+		js_key_number(j, pace_phase_name((enum pace_phase)k), why_mean(s, k));
 	js_close(j, '}');
 	js_key(j, "repeats");
 	js_open(j, '[');

@@ -291,3 +291,12 @@ int why_read(struct call *c, const char *const *ids, size_t n, struct why *ret)
 	*ret = w;
 	return 0;
 }
+
+double why_mean(const struct why_side *s, int phase)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		sum += phase < PACE_PHASES ? s->paces[i].phase[phase] : s->paces[i].seconds;
+	return sum / (double)s->n;
+}

@@ -31,4 +31,7 @@ const char *why_param(const struct query_run *run, const char *key); /* NULL: no
 /* ids: at least two. 0, or negative after failing the call. Everything lives in the call's arena. */
 int why_read(struct call *c, const char *const *ids, size_t n, struct why *ret);
 
+/* Mean seconds a sample of a side's runs: of a phase (enum pace_phase); PACE_PHASES: of all. */
+double why_mean(const struct why_side *s, int phase);
+
 #endif

@@ -167,16 +167,6 @@ static void svg_text(struct buf *out, double x, double y, const char *text)
 	buf_adds(out, "</text>\n");
 }
 
-/* Seconds of a sample, of the mean run. */
-static double phase_of(const struct why_side *s, int k)
-{
-	double seconds = 0;
-
-	for (size_t i = 0; i < s->n; i++)
-		seconds += s->paces[i].phase[k] / (double)s->n;
-	return seconds;
-}
-
 /* Of the phases that a bar has. */
 static void svg_legend(struct buf *out, const struct why_report *r)
 {
@@ -187,7 +177,7 @@ static void svg_legend(struct buf *out, const struct why_report *r)
 		bool drawn = false;
 
 		for (size_t i = 0; i < r->why->n; i++)
-			drawn |= phase_of(&r->why->sides[i], k) > 0;
+			drawn |= why_mean(&r->why->sides[i], k) > 0;
 		if (!drawn)
 			continue;
 		buf_addf(out, "<rect x=\"%.0f\" y=\"12\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", x, colours[k]);
@@ -207,7 +197,7 @@ static void svg_row(struct call *c, const struct why_side *s, const struct why_p
 	buf_adds(out, "</title>\n");
 	svg_text(out, 10, y + 15, s->run->name);
 	for (int k = 0; k < PACE_PHASES; k++) {
-		const double width = phase_of(s, k) * scale;
+		const double width = why_mean(s, k) * scale;
 
 		if (width <= 0)
 			continue;
