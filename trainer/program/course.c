@@ -25,7 +25,8 @@ static enum sampler_order order_of(const struct run_config *cfg, const struct da
 {
 	static const enum sampler_order orders[] = { [CONFIG_SHUFFLE_GLOBAL] = SAMPLER_GLOBAL,
 						     [CONFIG_SHUFFLE_WINDOW] = SAMPLER_WINDOW,
-						     [CONFIG_SHUFFLE_TABLE] = SAMPLER_TABLE };
+						     [CONFIG_SHUFFLE_TABLE] = SAMPLER_TABLE,
+						     [CONFIG_SHUFFLE_NONE] = SAMPLER_NATURAL };
 
 	return d->part ? SAMPLER_MIX : orders[cfg->shuffle];
 }

@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #define PLACES 128
-#define GAP ((uint64_t)256 << 10) /* between two ranges of a stream: headers, labels, samples of the other split */
+#define GAP ((uint64_t)1 << 20) /* from a stream's end: headers, labels, samples that other threads read */
 
 struct stream {
 	int object, fd; /* -1: none */
-	bool taken;
-	uint64_t next; /* byte behind its last range */
+	int users;
+	uint64_t end;  /* of its farthest range */
 	uint64_t turn; /* when it was used */
 };
 
@@ -45,30 +45,56 @@ void streams_free(struct streams *s)
 	free(s);
 }
 
-/* Under the lock: the stream that the range goes on with, or the place where one begins; NULL: all are taken. */
+/* Bytes between a range and the end of a stream, which several threads may go along. */
+static uint64_t distance(const struct stream *one, const struct objects_range *r)
+{
+	if (one->object != r->object)
+		return UINT64_MAX;
+	return r->at > one->end ? r->at - one->end : one->end - r->at;
+}
+
+/* Under the lock: the stream that the range goes on with, or the place where one begins; NULL: all are used. */
 static struct stream *find(struct streams *s, const struct objects_range *r, bool *ret_follows)
 {
-	struct stream *oldest = NULL;
+	struct stream *nearest = &s->stream[0], *oldest = NULL;
 
 	for (int i = 0; i < PLACES; i++) {
 		struct stream *one = &s->stream[i];
 
-		if (one->taken)
-			continue;
-		*ret_follows = one->object == r->object && r->at >= one->next && r->at - one->next <= GAP;
-		if (*ret_follows)
-			return one;
-		if (!oldest || one->turn < oldest->turn)
+		if (distance(one, r) < distance(nearest, r))
+			nearest = one;
+		if (!one->users && (!oldest || one->turn < oldest->turn))
 			oldest = one;
 	}
-	return oldest;
+	*ret_follows = distance(nearest, r) <= GAP;
+	return *ret_follows ? nearest : oldest;
 }
 
-static void go_on(struct streams *s, struct stream *one, const struct objects_range *r)
+static void go_on(struct streams *s, struct stream *one, const struct objects_range *r, bool follows)
 {
+	const uint64_t end = r->at + r->n;
+
 	one->object = r->object;
-	one->next = r->at + r->n;
+	one->end = follows && one->end > end ? one->end : end;
 	one->turn = ++s->turn;
+}
+
+/* The stream's descriptor, from its second range on; whoever opens it last keeps another's. */
+static int open_stream(struct streams *s, struct stream *one, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), kept;
+
+	if (fd < 0)
+		return -1;
+	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	pthread_mutex_lock(&s->lock);
+	kept = one->fd;
+	if (kept < 0)
+		one->fd = fd;
+	pthread_mutex_unlock(&s->lock);
+	if (kept >= 0)
+		close(fd);
+	return kept < 0 ? fd : kept;
 }
 
 void streams_take(struct streams *s, const struct objects_range *r, const char *path, struct stream_place *ret)
@@ -83,22 +109,18 @@ void streams_take(struct streams *s, const struct objects_range *r, const char *
 	pthread_mutex_lock(&s->lock);
 	one = find(s, r, &follows);
 	if (one) {
-		one->taken = true;
-		go_on(s, one, r);
+		one->users++;
+		go_on(s, one, r, follows);
 		ret->number = (int)(one - s->stream);
 		old = one->fd;
+		if (!follows)
+			one->fd = -1;
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (!one || (follows && old >= 0)) {
-		ret->fd = old;
-		return;
-	}
-	if (old >= 0)
-		close(old);
-	one->fd = follows ? open(path, O_RDONLY | O_CLOEXEC) : -1; /* the place is taken: nobody else's */
-	if (one->fd >= 0)
-		posix_fadvise(one->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-	ret->fd = one->fd;
+	if (follows)
+		ret->fd = old >= 0 ? old : open_stream(s, one, path);
+	else if (old >= 0)
+		close(old); /* of the stream that was there: nobody uses it */
 }
 
 void streams_give(struct streams *s, const struct stream_place *p)
@@ -106,7 +128,7 @@ void streams_give(struct streams *s, const struct stream_place *p)
 	if (p->number < 0)
 		return;
 	pthread_mutex_lock(&s->lock);
-	s->stream[p->number].taken = false;
+	s->stream[p->number].users--;
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -118,7 +140,7 @@ bool streams_follow(struct streams *s, const struct objects_range *r)
 	pthread_mutex_lock(&s->lock);
 	one = find(s, r, &follows);
 	if (one)
-		go_on(s, one, r);
+		go_on(s, one, r, follows);
 	pthread_mutex_unlock(&s->lock);
 	return follows;
 }

@@ -1,5 +1,6 @@
-/* streams.h: places of files that are read one range after the other. Each gets a descriptor of its own, so that the
- * system, which keeps with it how far it has read ahead, sees each stream as one. Any thread. */
+/* streams.h: places of files that are read one range after the other, by one thread or by several near each other.
+ * Each gets a descriptor of its own, so that the system, which keeps with it how far it has read ahead, sees each
+ * stream as one. Any thread. */
 #ifndef DPT_DATA_STREAMS_H
 #define DPT_DATA_STREAMS_H
 
@@ -12,7 +13,7 @@ struct streams;
 struct streams *streams_new(void); /* NULL: out of memory */
 void streams_free(struct streams *s); /* NULL is fine */
 
-/* The stream that a range goes on with, nobody else's until streams_give. */
+/* The stream that a range goes on with; it stays one until streams_give. */
 struct stream_place {
 	int number; /* -1: none */
 	int fd;	    /* of the file; -1: the caller's own is to be used */
