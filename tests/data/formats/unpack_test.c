@@ -73,11 +73,33 @@ static void make(struct packed *p, size_t n)
 	}
 }
 
+struct given {
+	const char *bytes;
+	size_t n;
+};
+
+/* No more than is promised. */
+static const unsigned char *given_at(void *user, size_t place, size_t *ret_n)
+{
+	const struct given *g = user;
+
+	assert_in_range(place, 0, g->n - 1);
+	*ret_n = g->n - place < UNPACK_LOOK ? g->n - place : UNPACK_LOOK;
+	return (const unsigned char *)g->bytes + place;
+}
+
+static bool map(const char *bytes, size_t n, size_t to_n, struct unpack_block *ret)
+{
+	struct given g = { bytes, n };
+
+	return unpack_snappy_map(&(struct unpack_look){ given_at, &g }, n, to_n, ret);
+}
+
 static void any_blocks_alone(void **state)
 {
 	static const size_t lengths[] = { 1, 100, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK, 5 * BLOCK + 777 };
 	static unsigned char got[6 * BLOCK];
-	uint32_t block[8];
+	struct unpack_block block[8];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
@@ -85,8 +107,8 @@ static void any_blocks_alone(void **state)
 		struct packed p;
 
 		make(&p, n);
-		assert_true(unpack_snappy_map(p.bytes.data, p.bytes.len, n, block));
-		assert_int_equal(block[blocks], p.bytes.len);
+		assert_true(map(p.bytes.data, p.bytes.len, n, block));
+		assert_int_equal(block[blocks].at, p.bytes.len);
 		if (unpack_can(UNPACK_SNAPPY)) {
 			assert_true(unpack(UNPACK_SNAPPY, p.bytes.data, p.bytes.len, got, n));
 			assert_memory_equal(got, p.plain, n);
@@ -95,8 +117,8 @@ static void any_blocks_alone(void **state)
 			for (size_t to = from + 1; to <= blocks; to++) {
 				size_t begin = from * BLOCK, end = to * BLOCK < n ? to * BLOCK : n;
 
-				assert_true(unpack_snappy_blocks(p.bytes.data + block[from], block[to] - block[from],
-								 got, end - begin));
+				assert_true(unpack_snappy_blocks(p.bytes.data + block[from].at,
+								 block[to].at - block[from].at, got, end - begin));
 				assert_memory_equal(got, p.plain + begin, end - begin);
 			}
 		free(p.plain);
@@ -107,7 +129,7 @@ static void any_blocks_alone(void **state)
 /* Whatever is changed or cut off: nothing beyond the room is written, nothing beyond the input read. */
 static void damaged_ones_end(void **state)
 {
-	uint32_t block[8];
+	struct unpack_block block[8];
 	struct packed p;
 
 	(void)state;
@@ -119,8 +141,8 @@ static void damaged_ones_end(void **state)
 
 		memcpy(bytes, p.bytes.data, cut);
 		bytes[at] = (char)draw(&p, 256);
-		if (unpack_snappy_map(bytes, cut, 2 * BLOCK + 5, block))
-			unpack_snappy_blocks(bytes + block[1], block[2] - block[1], to, BLOCK);
+		if (map(bytes, cut, 2 * BLOCK + 5, block))
+			unpack_snappy_blocks(bytes + block[1].at, block[2].at - block[1].at, to, BLOCK);
 		free(bytes);
 		free(to);
 	}
@@ -128,10 +150,36 @@ static void damaged_ones_end(void **state)
 	buf_done(&p.bytes);
 }
 
+/* Of a block in one piece the bytes themselves lie in front of the next one. */
+static void raw_blocks_are_told(void **state)
+{
+	struct unpack_block block[3];
+	struct packed p = { .plain = malloc(BLOCK + 70) };
+
+	(void)state;
+	buf_init(&p.bytes, 1 << 20);
+	buf_add(&p.bytes, "\xc6\x80\x04", 3); /* BLOCK + 70, seven bits a byte */
+	add_literal(&p, BLOCK);
+	add_literal(&p, 60);
+	add_copy(&p, 10, 20, 2);
+	assert_true(map(p.bytes.data, p.bytes.len, BLOCK + 70, block));
+	assert_true(block[0].raw && !block[1].raw);
+	assert_memory_equal(p.bytes.data + block[1].at - BLOCK, p.plain, BLOCK);
+
+	p.bytes.len = block[1].at;
+	p.n = BLOCK;
+	add_literal(&p, 70);
+	assert_true(map(p.bytes.data, p.bytes.len, BLOCK + 70, block));
+	assert_true(block[0].raw && block[1].raw);
+	assert_memory_equal(p.bytes.data + block[2].at - 70, p.plain + BLOCK, 70);
+	free(p.plain);
+	buf_done(&p.bytes);
+}
+
 static void copies_of_other_blocks_are_refused(void **state)
 {
 	static unsigned char got[BLOCK];
-	uint32_t block[4];
+	struct unpack_block block[4];
 	struct packed p;
 	size_t n = BLOCK + 70, first;
 
@@ -143,7 +191,7 @@ static void copies_of_other_blocks_are_refused(void **state)
 	first = p.bytes.len;
 	add_copy(&p, 60, BLOCK, 3);
 	add_literal(&p, 10);
-	assert_false(unpack_snappy_map(p.bytes.data, p.bytes.len, n, block));
+	assert_false(map(p.bytes.data, p.bytes.len, n, block));
 	assert_false(unpack_snappy_blocks(p.bytes.data + first, p.bytes.len - first, got, 70));
 	free(p.plain);
 	buf_done(&p.bytes);
@@ -154,6 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_blocks_alone),
 		cmocka_unit_test(damaged_ones_end),
+		cmocka_unit_test(raw_blocks_are_told),
 		cmocka_unit_test(copies_of_other_blocks_are_refused),
 	};
 

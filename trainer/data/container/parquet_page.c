@@ -6,9 +6,9 @@
 #include <zlib.h>
 
 #include "trainer/data/container/thrift.h"
-#include "trainer/data/container/unpack.h"
 
 #define HEAD_FIRST ((size_t)4 << 10) /* bytes of a header that are read at first */
+#define WINDOW_BYTES ((size_t)256 << 10) /* of a page that is only looked through */
 #define HEAD_MOST ((size_t)4 << 20)  /* it may hold the least and the greatest value */
 
 struct head {
@@ -168,12 +168,63 @@ static size_t blocks_of(size_t n)
 	return (n + UNPACK_SNAPPY_BLOCK - 1) / UNPACK_SNAPPY_BLOCK;
 }
 
+/* A page's packed bytes as they pass by. */
+struct window {
+	const struct byte_source *file;
+	uint64_t begin; /* of them in the file */
+	size_t n;
+	unsigned char *bytes; /* WINDOW_BYTES; from `first` on `have` of them are there */
+	size_t first, have;
+	int rc;
+	struct err *err;
+};
+
+/* Goes on where it ended, nothing left out, so that the system reads ahead. */
+static const unsigned char *window_at(void *user, size_t place, size_t *ret_n)
+{
+	struct window *w = user;
+	size_t end = w->first + w->have;
+
+	if (place + UNPACK_LOOK > end && end < w->n) {
+		w->first = place < end ? place : end;
+		w->have = w->n - w->first < WINDOW_BYTES ? w->n - w->first : WINDOW_BYTES;
+		w->rc = w->file->read(w->file->user, w->begin + w->first, w->bytes, w->have, w->err);
+	}
+	*ret_n = w->first + w->have - place;
+	return w->rc ? NULL : w->bytes + (place - w->first);
+}
+
+/* What a page says of its packed bytes is checked, where it says something. */
+static int check_packed(const struct byte_source *file, uint64_t at, const struct head *h, struct err *err)
+{
+	unsigned char *packed;
+	int rc = h->has_crc ? read_packed(&packed, file, at, h, err) : 0;
+
+	if (h->has_crc && !rc)
+		free(packed);
+	return rc;
+}
+
+static int map_blocks(struct parquet_page_map *m, const struct byte_source *file, size_t packed, struct err *err)
+{
+	struct window w = { .file = file, .begin = m->begin, .n = packed, .bytes = malloc(WINDOW_BYTES), .err = err };
+	bool sound;
+
+	m->block = malloc((blocks_of(m->n - m->levels) + 1) * sizeof(*m->block));
+	if (!w.bytes || !m->block) {
+		free(w.bytes);
+		return err_set(err, ERR_NOMEM, "out of memory: where a page of %u bytes lies", m->n);
+	}
+	sound = unpack_snappy_map(&(struct unpack_look){ window_at, &w }, packed, m->n - m->levels, m->block);
+	free(w.bytes);
+	return w.rc ? w.rc : !sound;
+}
+
 int parquet_page_map(struct parquet_page_map *ret, const struct byte_source *file, uint64_t at, uint32_t least,
 		     struct err *err)
 {
 	struct parquet_page_map m = { .begin = 0 };
 	struct head h = { .packed = -1 };
-	unsigned char *packed = NULL;
 	int rc = read_head(&h, file, at, file->bytes, err);
 
 	if (rc)
@@ -183,12 +234,9 @@ int parquet_page_map(struct parquet_page_map *ret, const struct byte_source *fil
 	m.levels = h.page.levels[0] + h.page.levels[1];
 	m.begin = at + h.bytes + m.levels;
 	m.n = (uint32_t)h.unpacked;
-	m.block = malloc((blocks_of(m.n - m.levels) + 1) * sizeof(*m.block));
-	rc = m.block ? read_packed(&packed, file, at + h.bytes, &h, err)
-		     : err_set(err, ERR_NOMEM, "out of memory: where a page of %u bytes lies", m.n);
+	rc = check_packed(file, at + h.bytes, &h, err);
 	if (!rc)
-		rc = !unpack_snappy_map(packed + m.levels, (size_t)h.packed - m.levels, m.n - m.levels, m.block);
-	free(packed);
+		rc = map_blocks(&m, file, (size_t)h.packed - m.levels, err);
 	if (rc)
 		free(m.block);
 	else
@@ -196,28 +244,59 @@ int parquet_page_map(struct parquet_page_map *ret, const struct byte_source *fil
 	return rc;
 }
 
+/* A block in the file. */
+struct block {
+	uint64_t at;
+	size_t packed, n; /* bytes of it there, and unpacked */
+	bool raw;
+};
+
+static struct block block_of(const struct parquet_page_map *m, size_t k)
+{
+	size_t left = m->n - m->levels - k * UNPACK_SNAPPY_BLOCK;
+
+	return (struct block){ .at = m->begin + m->block[k].at,
+			       .packed = m->block[k + 1].at - m->block[k].at,
+			       .n = left < UNPACK_SNAPPY_BLOCK ? left : UNPACK_SNAPPY_BLOCK,
+			       .raw = m->block[k].raw };
+}
+
+/* n bytes of a block, from `skip` on. */
+static int read_block(const struct block *b, const struct byte_source *file, size_t skip, size_t n, void *to,
+		      struct err *err)
+{
+	unsigned char *packed;
+	int rc;
+
+	if (b->raw)
+		return file->read(file->user, b->at + b->packed - b->n + skip, to, n, err);
+	packed = malloc(b->packed + b->n + 1);
+	if (!packed)
+		return err_set(err, ERR_NOMEM, "out of memory: a part of a page");
+	rc = file->read(file->user, b->at, packed, b->packed, err);
+	if (!rc && !unpack_snappy_blocks(packed, b->packed, packed + b->packed, b->n))
+		rc = damaged("a page cannot be unpacked", err);
+	if (!rc)
+		memcpy(to, packed + b->packed + skip, n);
+	free(packed);
+	return rc;
+}
+
 int parquet_page_part(const struct parquet_page_map *m, const struct byte_source *file, uint32_t at, size_t n, void *to,
 		      struct err *err)
 {
-	size_t from = at - m->levels, first = from / UNPACK_SNAPPY_BLOCK, last = blocks_of(from + n);
-	size_t whole = m->n - m->levels, begin = first * UNPACK_SNAPPY_BLOCK, end = last * UNPACK_SNAPPY_BLOCK;
-	unsigned char *packed, *bytes;
-	size_t packed_n;
+	unsigned char *into = to;
+	size_t from = at - m->levels;
 	int rc = 0;
 
 	if (at < m->levels || n > m->n - at || !n)
 		return damaged("a page is not as it was", err);
-	end = end < whole ? end : whole;
-	packed_n = m->block[last] - m->block[first];
-	packed = malloc(packed_n + 1 + end - begin);
-	if (!packed)
-		return err_set(err, ERR_NOMEM, "out of memory: a part of a page");
-	bytes = packed + packed_n;
-	rc = file->read(file->user, m->begin + m->block[first], packed, packed_n, err);
-	if (!rc && !unpack_snappy_blocks(packed, packed_n, bytes, end - begin))
-		rc = damaged("a page cannot be unpacked", err);
-	if (!rc)
-		memcpy(to, bytes + (from - begin), n);
-	free(packed);
+	for (size_t done = 0, part; !rc && done < n; done += part) {
+		const struct block b = block_of(m, (from + done) / UNPACK_SNAPPY_BLOCK);
+		const size_t skip = (from + done) % UNPACK_SNAPPY_BLOCK;
+
+		part = n - done < b.n - skip ? n - done : b.n - skip;
+		rc = read_block(&b, file, skip, part, into + done, err);
+	}
 	return rc;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "trainer/data/container/byte_source.h"
+#include "trainer/data/container/unpack.h"
 
 #define PARQUET_PAGE_MAX (((uint32_t)1 << 28) - 1) /* bytes of a page, unpacked */
 
@@ -42,7 +43,7 @@ struct parquet_page_map {
 	uint64_t begin;	 /* of the packed bytes, in the file */
 	uint32_t levels; /* bytes in front of them, which are not packed */
 	uint32_t n;	 /* bytes of the page, unpacked */
-	uint32_t *block; /* unpack_snappy_map's; the caller's to free */
+	struct unpack_block *block; /* unpack_snappy_map's; the caller's to free */
 };
 
 /* For a page of at least `least` bytes. 1: it is smaller, or cannot be read in parts; ERR_CORRUPT: it is damaged. */

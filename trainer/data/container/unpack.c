@@ -65,10 +65,10 @@ static bool inflate_all(const void *from, size_t n, void *to, size_t to_n)
 	return rc == Z_STREAM_END && !z.avail_out;
 }
 
-/* What the packed bytes of Snappy consist of: bytes as they are, or a copy of earlier ones
+/* What the packed bytes of Snappy consist of: bytes as they are, which follow, or a copy of earlier ones
  * (github.com/google/snappy, format_description.txt). */
 struct element {
-	const unsigned char *literal; /* NULL: a copy */
+	bool literal;
 	size_t n, back;
 };
 
@@ -87,16 +87,12 @@ static bool take_literal(const unsigned char **at, const unsigned char *end, siz
 
 	if ((size_t)(end - *at) < more)
 		return false;
-	ret->n = (more ? little(*at, more) : length) + 1;
+	*ret = (struct element){ true, (more ? little(*at, more) : length) + 1, 0 };
 	*at += more;
-	ret->literal = *at;
-	if ((size_t)(end - *at) < ret->n)
-		return false;
-	*at += ret->n;
 	return true;
 }
 
-/* The element at *at, which moves behind it. */
+/* The element at *at, which moves behind what tells it. */
 static bool take_element(const unsigned char **at, const unsigned char *end, struct element *ret)
 {
 	static const size_t backs[] = { 0, 1, 2, 4 };
@@ -107,7 +103,7 @@ static bool take_element(const unsigned char **at, const unsigned char *end, str
 		return take_literal(at, end, upper, ret);
 	if ((size_t)(end - *at) < backs[kind])
 		return false;
-	*ret = (struct element){ NULL, upper + 1, little(*at, backs[kind]) };
+	*ret = (struct element){ false, upper + 1, little(*at, backs[kind]) };
 	if (kind == 1) {
 		ret->n = (upper & 7) + 4;
 		ret->back |= upper >> 3 << 8;
@@ -131,25 +127,38 @@ static bool take_length(const unsigned char **at, const unsigned char *end, size
 	return false;
 }
 
-bool unpack_snappy_map(const void *from, size_t n, size_t to_n, uint32_t *ret)
+static bool ends_in_block(const struct element *e, size_t done)
 {
-	const unsigned char *at = from, *end = at + n;
-	struct element e;
-	size_t done = 0;
+	const size_t inside = done % UNPACK_SNAPPY_BLOCK;
 
-	if (n > UINT32_MAX || !take_length(&at, end, to_n))
+	return inside + e->n <= UNPACK_SNAPPY_BLOCK && (e->literal || e->back <= inside);
+}
+
+/* Of the block that begins with e. */
+static struct unpack_block block_at(size_t at, const struct element *e, size_t left)
+{
+	return (struct unpack_block){ .at = (uint32_t)at & INT32_MAX,
+				      .raw = e->literal && (e->n == left || e->n == UNPACK_SNAPPY_BLOCK) };
+}
+
+bool unpack_snappy_map(const struct unpack_look *from, size_t n, size_t to_n, struct unpack_block *ret)
+{
+	size_t have = 0, at, done = 0;
+	const unsigned char *first = n && n <= INT32_MAX ? from->at(from->user, 0, &have) : NULL, *next = first;
+	struct element e;
+
+	if (!first || !take_length(&next, first + have, to_n))
 		return false;
-	while (at < end) {
-		if (done % UNPACK_SNAPPY_BLOCK == 0)
-			ret[done / UNPACK_SNAPPY_BLOCK] = (uint32_t)(at - (const unsigned char *)from);
-		if (!take_element(&at, end, &e) || e.n > to_n - done ||
-		    done % UNPACK_SNAPPY_BLOCK + e.n > UNPACK_SNAPPY_BLOCK ||
-		    (!e.literal && e.back > done % UNPACK_SNAPPY_BLOCK))
+	for (at = (size_t)(next - first); at < n; done += e.n) {
+		first = next = from->at(from->user, at, &have);
+		if (!first || !take_element(&next, first + have, &e) || e.n > to_n - done || !ends_in_block(&e, done))
 			return false;
-		done += e.n;
+		if (done % UNPACK_SNAPPY_BLOCK == 0)
+			ret[done / UNPACK_SNAPPY_BLOCK] = block_at(at, &e, to_n - done);
+		at += (size_t)(next - first) + (e.literal ? e.n : 0);
 	}
-	ret[(done + UNPACK_SNAPPY_BLOCK - 1) / UNPACK_SNAPPY_BLOCK] = (uint32_t)n;
-	return done == to_n && done;
+	ret[(done + UNPACK_SNAPPY_BLOCK - 1) / UNPACK_SNAPPY_BLOCK] = (struct unpack_block){ n & INT32_MAX, false };
+	return at == n && done == to_n && done;
 }
 
 bool unpack_snappy_blocks(const void *from, size_t n, void *to, size_t to_n)
@@ -159,14 +168,16 @@ bool unpack_snappy_blocks(const void *from, size_t n, void *to, size_t to_n)
 	struct element e;
 	size_t done = 0;
 
-	while (at < end) {
-		if (!take_element(&at, end, &e) || e.n > to_n - done || (!e.literal && e.back > done))
+	for (; at < end; done += e.n) {
+		if (!take_element(&at, end, &e) || e.n > to_n - done ||
+		    (e.literal ? e.n > (size_t)(end - at) : e.back > done))
 			return false;
-		if (e.literal)
-			memcpy(into + done, e.literal, e.n);
+		if (e.literal) {
+			memcpy(into + done, at, e.n);
+			at += e.n;
+		}
 		for (size_t i = 0; !e.literal && i < e.n; i++)
 			into[done + i] = into[done + i - e.back];
-		done += e.n;
 	}
 	return done == to_n;
 }

@@ -29,9 +29,26 @@ bool unpack(int kind, const void *from, size_t n, void *to, size_t to_n);
 /* Snappy's writers begin anew with each block of unpacked bytes: any of them can be unpacked without the others. */
 #define UNPACK_SNAPPY_BLOCK ((size_t)65536)
 
-/* Where each block of to_n unpacked bytes begins in the packed ones, the end of the last one behind them: one number
- * more than there are blocks. False: they are damaged, or blocks do not begin anew. */
-bool unpack_snappy_map(const void *from, size_t n, size_t to_n, uint32_t *ret);
+#define UNPACK_LOOK 5 /* bytes that tell an element of Snappy's, or how many bytes are packed */
+
+/* Packed bytes that are looked at here and there, from front to back. */
+struct unpack_look {
+	/* Those from a place on: *ret_n, UNPACK_LOOK or as many as there are at least, until the next call; NULL: they
+	 * cannot be read. */
+	const unsigned char *(*at)(void *user, size_t place, size_t *ret_n);
+	void *user;
+};
+
+/* Where a block begins in the packed bytes. */
+struct unpack_block {
+	uint32_t at : 31;
+	uint32_t raw : 1; /* in one piece, as it is: its bytes are the last ones in front of the next block */
+};
+
+/* Where each block of to_n unpacked bytes begins in the n packed ones, and their end: one more than there are blocks.
+ * Places that are looked at are at most a block apart. False: they are damaged or cannot be read, or blocks do not
+ * begin anew. */
+bool unpack_snappy_map(const struct unpack_look *from, size_t n, size_t to_n, struct unpack_block *ret);
 
 /* Some blocks one after the other, to_n bytes unpacked. False: they are damaged, or need what lies before them. */
 bool unpack_snappy_blocks(const void *from, size_t n, void *to, size_t to_n);
