@@ -37,6 +37,7 @@ static struct loader_opts opts(int world, int rank, int workers)
 				     .rank = rank,
 				     .dtype = DTYPE_F32,
 				     .workers = workers,
+				     .helpers = workers - 1, /* of 0 or 1 none */
 				     .epochs = 3 };
 }
 

@@ -17,6 +17,12 @@ int loading_workers(const struct run_config *cfg)
 	return most < WORKERS_LEAST ? WORKERS_LEAST : most < WORKERS_MOST ? most : WORKERS_MOST;
 }
 
+/* The caller fills, too: no more threads than cores, where nobody has asked for them. */
+static int helpers(const struct run_config *cfg)
+{
+	return cfg->workers < 0 ? config_cores(cfg) - 1 : loading_workers(cfg);
+}
+
 static bool rank_is_to_end(void *rank)
 {
 	return seat_stop(((const struct rank *)rank)->seat) != 0;
@@ -34,6 +40,7 @@ static struct loader_opts opts_of(const struct loading_opts *o)
 				     .rank = rank_share(o->rank),
 				     .dtype = rank_precision(o->rank).master,
 				     .workers = loading_workers(cfg),
+				     .helpers = helpers(cfg),
 				     .fewer = cfg->workers < 0,
 				     .slots = cfg->workers < 0 ? AUTO_SLOTS : 0,
 				     .augment = training ? cfg->augment : 0,

@@ -374,6 +374,11 @@ static bool works_ahead(const struct loader *l, int number)
 	return number < l->active && (l->current >= 0 || !is_idle(l, l->epoch, l->step));
 }
 
+static bool helps(const struct loader *l, int number)
+{
+	return number < l->o.helpers && l->waiting && first_is_open(l);
+}
+
 static void *worker_main(void *arg)
 {
 	struct loader *l = arg;
@@ -385,7 +390,7 @@ static void *worker_main(void *arg)
 	number = l->n_begun++;
 	hand = &l->hands[number];
 	while (!l->stop.now)
-		if (!(works_ahead(l, number) || (l->waiting && first_is_open(l))) || !work_once(l, hand))
+		if (!(works_ahead(l, number) || helps(l, number)) || !work_once(l, hand))
 			pthread_cond_wait(&l->work, &l->lock);
 	pthread_mutex_unlock(&l->lock);
 	return NULL;

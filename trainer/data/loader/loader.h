@@ -25,6 +25,7 @@ struct loader_opts {
 	int rank;
 	enum dtype dtype;     /* of the delivered images: DTYPE_F32 or DTYPE_F64; nothing to token sets */
 	int workers;          /* threads; 0: loader_next does the work itself */
+	int helpers; /* of the threads: fill a batch that is waited for, though they do not work ahead */
 	bool fewer;           /* makes do with as many threads as the system gives */
 	/* batches in flight, those that the caller holds included; 0: enough for all workers, at least 4 */
 	int slots;
