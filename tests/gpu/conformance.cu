@@ -77,6 +77,7 @@ struct stand { /* two streams and memory for rows; device memory is zero at firs
 		cudaMalloc((void **)&device, VALUES * sizeof(int));
 		cudaMallocHost((void **)&pinned, VALUES * sizeof(int));
 		cudaMemset(device, 0, VALUES * sizeof(int));
+		cudaStreamSynchronize(nullptr);
 		cudaGetLastError();
 	}
 	stand(const stand &) = delete;
@@ -225,6 +226,23 @@ const char *copies_on_the_device(void)
 	return found;
 }
 
+/* Streams that do not block the legacy one begin before it is done; the host waits for it. */
+const char *legacy_stream_is_waited_for(void)
+{
+	stand t;
+	int values[VALUES];
+
+	for (int i = 0; i < VALUES; i++)
+		values[i] = 6;
+	cudaMemcpy(t.device, values, VALUES * sizeof(int), cudaMemcpyDefault);
+	cudaMemset(t.device, 0, sizeof(int));
+	cudaStreamSynchronize(nullptr);
+	t.add(0, 1);
+	cudaMemcpyAsync(t.pinned, t.device, VALUES * sizeof(int), cudaMemcpyDefault, t.s[0]);
+	cudaStreamSynchronize(t.s[0]);
+	return unless(t.pinned[0] == 1 && t.pinned[VALUES - 1] == 7, "a copy or bytes that were set came later");
+}
+
 const char *bytes_are_set(void)
 {
 	stand t;
@@ -278,7 +296,7 @@ const char *launch_fails(dim3 grid, int threads)
 	const struct kernel_args a = t.on(0);
 
 	launch(&a, grid, threads, add_kernel, t.device, VALUES, 1);
-	const char *found = differs(cudaGetLastError(), cudaErrorInvalidConfiguration);
+	const char *found = differs(cudaGetLastError(), cudaErrorInvalidValue);
 
 	if (!found)
 		found = differs(cudaGetLastError(), cudaSuccess);
@@ -648,6 +666,7 @@ extern const struct conformance_row conformance_runtime[] = {
 	{ "copies of pinned memory arrive in both directions", copies_arrive },
 	{ "copies on the device keep their stream's order", copies_on_the_device },
 	{ "bytes are set in the order of a stream", bytes_are_set },
+	{ "what the legacy stream was asked for is there once the host has waited for it", legacy_stream_is_waited_for },
 	{ "a launch copies its operands", operands_are_copied },
 	{ "a block shares memory across a barrier", shared_memory_and_barrier },
 	{ "lanes of a warp exchange values", lanes_exchange },

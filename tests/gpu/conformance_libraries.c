@@ -175,7 +175,7 @@ static const char *product_new(struct product *p)
 	fill(p, values);
 	if (cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking) ||
 	    cudaMalloc((void **)&p->memory, sizeof(values)) ||
-	    cudaMemcpy(p->memory, values, sizeof(values), cudaMemcpyDefault))
+	    cudaMemcpy(p->memory, values, sizeof(values), cudaMemcpyDefault) || cudaStreamSynchronize(NULL))
 		return "no memory on the device";
 	if (calls.cublasLtCreate(&p->handle) || describe(p))
 		return "the product cannot be described";
@@ -339,7 +339,7 @@ static const char *images_new(struct images *m, size_t room)
 	if (cudaStreamCreateWithFlags(&m->stream, cudaStreamNonBlocking) || cudaMalloc((void **)&m->x, PIXELS * 4) ||
 	    cudaMalloc((void **)&m->w, WEIGHTS * 4) || cudaMalloc((void **)&m->y, PIXELS * 4) ||
 	    cudaMalloc(&m->room, room + 1) || cudaMemcpy(m->x, ones, PIXELS * 4, cudaMemcpyDefault) ||
-	    cudaMemcpy(m->w, ones, WEIGHTS * 4, cudaMemcpyDefault))
+	    cudaMemcpy(m->w, ones, WEIGHTS * 4, cudaMemcpyDefault) || cudaStreamSynchronize(NULL))
 		return "no memory on the device";
 	return NULL;
 }
@@ -452,7 +452,8 @@ static const char *lone_new(struct lone *l)
 	config.blocking = 0;
 	if (cudaStreamCreateWithFlags(&l->stream, cudaStreamNonBlocking) ||
 	    cudaMalloc((void **)&l->from, sizeof(values)) || cudaMalloc((void **)&l->to, sizeof(values)) ||
-	    cudaMemcpy(l->from, values, sizeof(values), cudaMemcpyDefault) || cudaMemset(l->to, 0, sizeof(values)))
+	    cudaMemcpy(l->from, values, sizeof(values), cudaMemcpyDefault) || cudaMemset(l->to, 0, sizeof(values)) ||
+	    cudaStreamSynchronize(NULL))
 		return "no memory on the device";
 	if (calls.ncclGetUniqueId(&id))
 		return "no id";

@@ -142,7 +142,6 @@ const char *cudaGetErrorString(cudaError_t rc)
 	       : rc == cudaErrorStreamCaptureUnsupported   ? "operation not permitted when stream is capturing"
 	       : rc == cudaErrorStreamCaptureUnjoined	   ? "unjoined work in a captured stream"
 	       : rc == cudaErrorStreamCaptureInvalidated   ? "operation failed due to a previous error during capture"
-	       : rc == cudaErrorInvalidConfiguration	   ? "invalid configuration argument"
 	       : rc == cudaErrorInvalidValue		   ? "invalid argument"
 	       : rc == cudaErrorIllegalAddress		   ? "an illegal memory access was encountered"
 							   : "an error of the fake device";
@@ -191,23 +190,16 @@ cudaError_t cudaFreeHost(void *p)
 	return drop(p);
 }
 
-/* At once, in front of everything that is queued: streams that do not block the legacy one leave that open. */
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind)
+/* CUDA's legacy stream, for which those that do not block it do not wait. */
+static cudaStream_t legacy(void)
 {
-	if (forbidden("cudaMemcpy"))
-		return cudaErrorStreamCaptureUnsupported;
-	memory_open();
-	memcpy(to, from, bytes);
-	memory_shut();
-	return keep(cudaSuccess);
-}
+	static cudaStream_t s;
 
-cudaError_t cudaMemset(void *p, int value, size_t bytes)
-{
-	memory_open();
-	memset(p, value, bytes);
-	memory_shut();
-	return cudaSuccess;
+	if (!s) {
+		s = new CUstream_st{};
+		queue_add_stream(s);
+	}
+	return s;
 }
 
 struct copying : work {
@@ -227,6 +219,36 @@ struct copying : work {
 static bool reachable(const void *p)
 {
 	return memory_is_device(p) || memory_is_pinned(p);
+}
+
+/* What the driver has taken from pageable memory, on its way to the device. */
+struct staged : work {
+	void *to;
+	std::vector<char> bytes;
+
+	staged(void *t, const void *f, size_t n) : to(t), bytes((const char *)f, (const char *)f + n)
+	{
+	}
+	void run() override
+	{
+		memcpy(to, bytes.data(), bytes.size());
+	}
+};
+
+/* From pageable memory to the device: over for the host once the driver has its bytes. All else: once they are there. */
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind)
+{
+	if (forbidden("cudaMemcpy"))
+		return cudaErrorStreamCaptureUnsupported;
+	if (memory_is_device(to) && !reachable(from)) {
+		queue_work(legacy(), std::make_shared<staged>(to, from, bytes));
+		return keep(cudaSuccess);
+	}
+	queue_sync_stream(legacy());
+	memory_open();
+	memcpy(to, from, bytes);
+	memory_shut();
+	return keep(cudaSuccess);
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind, cudaStream_t stream)
@@ -256,6 +278,15 @@ struct setting : work {
 cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream)
 {
 	queue_work(stream, std::make_shared<setting>(p, value, bytes));
+	return cudaSuccess;
+}
+
+/* The host does not wait for the device's memory. */
+cudaError_t cudaMemset(void *p, int value, size_t bytes)
+{
+	if (memory_is_device(p))
+		return cudaMemsetAsync(p, value, bytes, legacy());
+	memset(p, value, bytes);
 	return cudaSuccess;
 }
 
@@ -304,7 +335,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
 	if (forbidden("cudaStreamSynchronize"))
 		return cudaErrorStreamCaptureUnsupported;
-	queue_sync_stream(s);
+	queue_sync_stream(s ? s : legacy());
 	return cudaSuccess;
 }
 
@@ -437,7 +468,7 @@ void emulated_enqueue(cudaStream_t stream, const struct emulated_launch *l)
 			  l->grid.x <= 2147483647u && l->threads >= 1 && l->threads <= 1024;
 
 	if (!fits)
-		keep(cudaErrorInvalidConfiguration);
+		keep(cudaErrorInvalidValue);
 	else
 		queue_work(stream, std::make_shared<kernel_run>(l));
 	if (fake_number("CUDA_LAUNCH_BLOCKING", 0) && !queue_captures())

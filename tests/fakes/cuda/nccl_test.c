@@ -65,6 +65,7 @@ static void put(const struct rank *r, double first)
 	for (int i = 0; i < COUNT; i++)
 		values[i] = first + i;
 	MUST(cudaMemcpy(r->memory, values, sizeof(values), cudaMemcpyDefault) == cudaSuccess);
+	MUST(cudaStreamSynchronize(NULL) == cudaSuccess);
 }
 
 static double get(const struct rank *r, int i)

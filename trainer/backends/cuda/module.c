@@ -194,6 +194,13 @@ static void cuda_close(void *module)
 	free(m);
 }
 
+/* Until what was asked of CUDA's legacy stream is done, which the streams of runs do not wait for: bytes set, and what a
+ * copy of pageable memory has left in the driver's own. */
+static cudaError_t settled(cudaError_t rc)
+{
+	return rc == cudaSuccess ? cudaStreamSynchronize(NULL) : rc;
+}
+
 static int cuda_alloc(void *module, enum space space, size_t bytes, void **ret, struct err *err)
 {
 	size_t room = 0, all = 0;
@@ -210,7 +217,7 @@ static int cuda_alloc(void *module, enum space space, size_t bytes, void **ret, 
 			       (double)bytes / 0x1p20, (double)room / 0x1p20, (double)all / 0x1p20);
 	}
 	if (rc == cudaSuccess)
-		rc = cudaMemset(memory, 0, bytes);
+		rc = settled(cudaMemset(memory, 0, bytes));
 	if (rc != cudaSuccess)
 		return cuda_fail(err, rc, "allocating a slab");
 	*ret = memory;
@@ -240,7 +247,7 @@ static void cuda_release(void *module, enum space space, void *memory, size_t by
 
 static int cuda_copy(void *module, void *to, const void *from, size_t bytes, struct err *err)
 {
-	cudaError_t rc = cudaMemcpy(to, from, bytes, cudaMemcpyDefault);
+	cudaError_t rc = settled(cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
 
 	(void)module;
 	return rc == cudaSuccess ? 0 : cuda_fail(err, rc, "copying");
