@@ -18,6 +18,7 @@
 #include "trainer/tools/real.h"
 
 #define OPS_SHOWN 10
+#define PROFILED_STEPS 3 /* of a device */
 
 struct bench {
 	struct engine *e;
@@ -29,8 +30,10 @@ struct bench {
 	double flops;			   /* of a step, all ranks: matrix products and convolutions */
 	double peak_flops;		   /* a second, all ranks: of a large matrix product by itself */
 	struct profile profile;		   /* of --profile */
-	struct bench_ops ops;		   /* of this rank, without the first step when there are more */
-	double op_step_seconds;		   /* mean of the steps behind ops */
+	bool stopped;			   /* somebody asked for it */
+	struct bench_ops ops;		   /* of this rank */
+	int64_t op_steps;		   /* behind ops */
+	double op_step_seconds;		   /* mean of them */
 	double ready_s;			   /* from where bench began until its first step could */
 	double sent, sent_nodes;	   /* bytes a step of the rank that sends most: in all, to other machines */
 };
@@ -59,56 +62,100 @@ static double rate(const struct bench *b)
 	return b->n ? (double)b->steps[0].count / median(b, TIME_STEP) : NAN;
 }
 
-/* The first step touches memory for the first time; it counts among the ops only when it is the only one. */
-static int profile(struct bench *b, struct err *err)
+static bool on_device(const struct bench *b)
 {
-	return b->n <= 1 ? exec_profile(b->e->exec, err) : 0;
+	return b->e->rank.backend->streams != NULL;
 }
 
-static int run_steps(struct bench *b, struct err *err)
+/* A host's first step touches memory for the first time; it counts among the ops only when it is the only one. */
+static int profile_host(struct bench *b, struct err *err)
 {
-	int rc = engine_begin(b->e, err);
+	return !on_device(b) && b->n <= 1 ? exec_profile(b->e->exec, err) : 0;
+}
 
-	b->steps = calloc((size_t)b->e->rank.cfg->steps, sizeof(*b->steps));
-	if (!rc && !b->steps)
-		rc = err_set(err, ERR_NOMEM, "out of memory: %lld steps", (long long)b->e->rank.cfg->steps);
-	while (!rc && b->n < b->e->rank.cfg->steps) {
-		struct step_result *r = &b->steps[b->n];
+static int keep_step(struct bench *b, const struct step_result *r, struct err *err)
+{
+	b->steps[b->n++] = *r;
+	b->stopped = r->stop;
+	if (b->n == 2)
+		b->early_bytes = memory_on_device(&b->e->rank);
+	return blame_check(b->e, r, err);
+}
 
-		rc = profile(b, err);
-		if (!rc)
-			rc = step_run(b->e, r, err);
-		if (rc <= 0)
-			break;
-		b->n++;
-		if (b->n == 2)
-			b->early_bytes = memory_on_device(&b->e->rank);
-		rc = blame_check(b->e, r, err);
-		if (r->stop)
-			break;
+/* Keeps steps that are over; all: none is left under way. */
+static int end_steps(struct bench *b, bool all, struct err *err)
+{
+	struct step_result r;
+	int rc;
+
+	while ((rc = step_end(b->e, all, &r, err)) == 1) {
+		rc = keep_step(b, &r, err);
+		if (rc)
+			return rc;
 	}
 	return rc;
 }
 
-/* The steps that are told apart by op: all but the first, where there are more. */
-static int64_t measured_steps(const struct bench *b)
+/* As training runs them: a device works on one while the next is on its way. */
+static int run_steps(struct bench *b, struct err *err)
 {
-	return b->n > 1 ? b->n - 1 : 1;
+	const int64_t wanted = b->e->rank.cfg->steps;
+	int begun = 1, rc = engine_begin(b->e, err);
+
+	b->steps = calloc((size_t)wanted, sizeof(*b->steps));
+	if (!rc && !b->steps)
+		rc = err_set(err, ERR_NOMEM, "out of memory: %lld steps", (long long)wanted);
+	for (int64_t n = 0; !rc && begun && !b->stopped && n < wanted; n++) {
+		rc = profile_host(b, err);
+		begun = rc ? 0 : step_begin(b->e, err);
+		if (!rc)
+			rc = begun < 0 ? begun : end_steps(b, n + 1 == wanted, err);
+	}
+	return rc ? rc : end_steps(b, true, err);
+}
+
+/* What a device's nodes take shows in further steps, which it runs node by node. */
+static int profile_device(struct bench *b, struct err *err)
+{
+	struct step_result r;
+	int rc = exec_profile(b->e->exec, err);
+
+	for (b->op_steps = 0; !rc && b->op_steps < PROFILED_STEPS; b->op_steps++) {
+		rc = step_run(b->e, &r, err);
+		if (rc <= 0)
+			break;
+		rc = 0;
+		b->op_step_seconds += r.seconds[TIME_STEP] / PROFILED_STEPS;
+	}
+	return rc;
+}
+
+/* All of a host's steps but the first, where there are more. */
+static void profiled_host(struct bench *b)
+{
+	const int64_t first = b->n > 1 ? 1 : 0;
+
+	b->op_steps = b->n > 1 ? b->n - 1 : 1;
+	for (int64_t i = first; i < b->n; i++)
+		b->op_step_seconds += b->steps[i].seconds[TIME_STEP] / (double)(b->n - first);
+}
+
+static int tell_ops_apart(struct bench *b, struct err *err)
+{
+	int rc = 0;
+
+	if (!on_device(b))
+		profiled_host(b);
+	else if (!b->stopped && b->n)
+		rc = profile_device(b, err);
+	bench_ops_collect(&b->ops, b->e, b->op_steps ? b->op_steps : 1);
+	return rc;
 }
 
 static int make_profile(struct bench *b, struct err *err)
 {
 	return b->e->rank.cfg->profile == CONFIG_PROFILE_NONE ? 0
-		: profile_make(&b->profile, b->e, measured_steps(b), err);
-}
-
-static void collect_ops(struct bench *b)
-{
-	int64_t first = b->n > 1 ? 1 : 0;
-
-	for (int64_t i = first; i < b->n; i++)
-		b->op_step_seconds += b->steps[i].seconds[TIME_STEP] / (double)(b->n - first);
-	bench_ops_collect(&b->ops, b->e, measured_steps(b));
+		: profile_make(&b->profile, b->e, b->op_steps, err);
 }
 
 static int gather_shares(struct bench *b, struct err *err)
@@ -361,10 +408,10 @@ int bench_main(const struct job *job, struct seat *seat)
 	b.ready_s = clock_mono_s() - begin;
 	if (!rc)
 		rc = run_steps(&b, &err);
-	if (!rc) {
-		collect_ops(&b);
+	if (!rc)
+		rc = tell_ops_apart(&b, &err);
+	if (!rc)
 		rc = gather_shares(&b, &err);
-	}
 	if (!rc) /* behind the peak of memory, to which its probes do not belong */
 		rc = make_profile(&b, &err);
 	if (!rc && engine_is_root(b.e)) {

@@ -135,22 +135,18 @@ static int wait_host(struct streams *e, struct event_handle *event, struct err *
 	}
 }
 
-/* One that is timed on its stream, or looked at when it has run. */
+/* One that is looked at when it has run, on the compute stream. */
 static int enqueue_alone(struct streams *e, struct stream_program *sp, int index, const struct exec_look *look,
 			 struct err *err)
 {
 	struct stream_item *it = &sp->items[index];
-	const bool sees = look->see && it->stream == STREAM_COMPUTE;
-	int rc = record(e, it->stream, e->node_from, err);
+	const bool sees = it->stream == STREAM_COMPUTE;
+	int rc = enqueue_item(e, it, err);
 
-	if (!rc)
-		rc = enqueue_item(e, it, err);
-	if (!rc)
-		rc = record(e, it->stream, e->node_to, err);
-	if (!rc && (e->profiled || sees))
-		rc = wait_host(e, e->node_to, err);
-	if (!rc && e->profiled)
-		rc = stream_node_seconds(e, sp, it->node, err);
+	if (!rc && sees)
+		rc = record(e, it->stream, e->looked, err);
+	if (!rc && sees)
+		rc = wait_host(e, e->looked, err);
 	if (!rc && sees)
 		look->see(look->user, it->node, sp->program->schedule.items[index].slot, &it->args);
 	return rc;
@@ -168,7 +164,6 @@ static int enqueue_apart(struct streams *e, struct stream_program *sp, const str
 /* A run of the program, behind those that are under way. */
 static int enqueue_run(struct streams *e, struct stream_program *sp, const struct exec_call *call, struct err *err)
 {
-	const bool apart = e->profiled || call->look.see;
 	struct graph_handle *graph = e->traced ? NULL : sp->graph[e->slot];
 	char name[80];
 	int rc;
@@ -178,7 +173,7 @@ static int enqueue_run(struct streams *e, struct stream_program *sp, const struc
 	rc = record_mark(e, &sp->marks[0], err);
 	if (!rc)
 		rc = ring_send(e->ring, e->slot, sp->program, call, err);
-	if (!rc && apart)
+	if (!rc && call->look.see)
 		rc = enqueue_apart(e, sp, &call->look, err);
 	else if (!rc && graph)
 		rc = e->ops->graph_launch(e->module, e->stream[STREAM_COMPUTE], graph, err);
@@ -214,14 +209,6 @@ static int refuse(struct err *err)
 	return err_set(err, ERR_IO, "the device failed before");
 }
 
-/* Of a node that is timed or looked at; made when somebody first asks. */
-static int node_events(struct streams *e, struct err *err)
-{
-	int rc = stream_event(e, &e->node_from, true, err);
-
-	return rc ? rc : stream_event(e, &e->node_to, true, err);
-}
-
 /* One that is alone always takes the first slot: programs that never run ahead need one graph. */
 static int streams_begin(struct exec *exec, const struct program *p, const struct exec_call *call, struct err *err)
 {
@@ -234,11 +221,11 @@ static int streams_begin(struct exec *exec, const struct program *p, const struc
 	if (!e->n)
 		e->first = 0;
 	e->slot = (e->first + e->n) % RING_SLOTS;
-	e->traced = trace_on(call->trace);
-	e->run[e->slot] = (struct stream_run){ sp, e->traced ? call->trace : NULL };
+	e->run[e->slot] = (struct stream_run){ sp, trace_on(call->trace) ? call->trace : NULL };
+	e->traced = e->run[e->slot].trace || e->profiled;
 	rc = e->traced ? stream_trace_begin(e, sp, err) : 0;
 	if (!rc && call->look.see)
-		rc = node_events(e, err);
+		rc = stream_event(e, &e->looked, false, err);
 	if (!rc)
 		rc = enqueue_run(e, sp, call, err);
 	if (rc)
@@ -265,6 +252,8 @@ static int end_run(struct streams *e, int slot, struct exec_done *ret, struct er
 
 	if (!rc && run->trace)
 		rc = stream_trace_end(e, slot, err);
+	if (!rc && e->profiled)
+		rc = stream_node_seconds(e, run->program, err);
 	if (!rc)
 		rc = stream_times(e, run->program, slot, &ret->times, err);
 	if (!rc)
@@ -364,7 +353,7 @@ static void let_finish(struct streams *e)
 static void streams_close(struct exec *exec)
 {
 	struct streams *e = (struct streams *)exec;
-	struct event_handle *const own[] = { e->begin, e->node_from, e->node_to };
+	struct event_handle *const own[] = { e->begin, e->looked };
 
 	if (e->failed || e->n)
 		let_finish(e);
@@ -426,7 +415,7 @@ static int streams_open(struct exec **ret, const struct prepared *p, struct err 
 static int streams_profile(struct exec *exec, struct err *err)
 {
 	struct streams *e = (struct streams *)exec;
-	int rc = node_events(e, err);
+	int rc = 0;
 
 	for (int i = 0; !rc && i < e->n_programs; i++)
 		rc = exec_time_begin(&e->programs[i].node_seconds, e->programs[i].program, err);

@@ -49,12 +49,12 @@ struct streams {
 	struct stream_program *programs;
 	int n_programs;
 	struct event_handle *begin; /* of a run, for streams that fork */
-	struct event_handle *node_from, *node_to; /* of node_events; NULL until somebody asks */
+	struct event_handle *looked; /* behind a node that is looked at; NULL until somebody looks */
 	struct ring *ring;
 	struct stream_run run[RING_SLOTS]; /* by slot */
 	int first, n;			   /* slots of those under way */
 	int slot;			   /* of the run that is being enqueued or recorded */
-	bool traced;			   /* … node by node, with an event at both ends of each */
+	bool traced;			   /* … node by node, with an event at both ends of each: its time is asked for */
 	bool graphs, profiled, failed;
 };
 
@@ -74,11 +74,11 @@ void stream_program_free(struct streams *e, struct stream_program *sp);
 /* The phases of the run of that slot, which is over. */
 int stream_times(struct streams *e, const struct stream_program *sp, int slot, struct exec_times *ret, struct err *err);
 
-/* Adds what an item took between node_from and node_to. */
-int stream_node_seconds(struct streams *e, struct stream_program *sp, const struct node *n, struct err *err);
-
 /* Events at both ends of every item, made in the first step that is traced; the spans of such a run, which is over. */
 int stream_trace_begin(struct streams *e, struct stream_program *sp, struct err *err);
 int stream_trace_end(struct streams *e, int slot, struct err *err);
+
+/* Adds what each item of the last run took, which is over and had these events. */
+int stream_node_seconds(struct streams *e, struct stream_program *sp, struct err *err);
 
 #endif

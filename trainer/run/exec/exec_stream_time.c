@@ -3,15 +3,6 @@
 
 #include "tracker/base/clock.h"
 
-int stream_node_seconds(struct streams *e, struct stream_program *sp, const struct node *n, struct err *err)
-{
-	double s = 0;
-	int rc = e->ops->seconds(e->module, e->node_from, e->node_to, &s, err);
-
-	sp->node_seconds[n->id] += s;
-	return rc;
-}
-
 int stream_times(struct streams *e, const struct stream_program *sp, int slot, struct exec_times *ret,
 		      struct err *err)
 {
@@ -85,6 +76,20 @@ int stream_trace_end(struct streams *e, int slot, struct err *err)
 			      (struct trace_span){ stream_name(it->stream), 0, it->node->name, phase, it->node->id, 0,
 						   0 },
 			      it->from, it->to, err);
+	}
+	return rc;
+}
+
+int stream_node_seconds(struct streams *e, struct stream_program *sp, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && i < sp->n; i++) {
+		const struct stream_item *it = &sp->items[i];
+		double s = 0;
+
+		rc = e->ops->seconds(e->module, it->from, it->to, &s, err);
+		sp->node_seconds[it->node->id] += s;
 	}
 	return rc;
 }
