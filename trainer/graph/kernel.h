@@ -55,6 +55,11 @@ struct kernel {
 	 * gradients and sums must then come out as zeros. */
 	int (*run)(void *state, const struct kernel_args *args, struct err *err);
 
+	/* Optional: run of n nodes, none of which touches what another one writes; they may have one workspace. All of
+	 * them have this kernel, stream and page, and operands of the same types; states and args by node. The same
+	 * bits as one by one. */
+	int (*run_many)(void *const *states, const struct kernel_args *args, int n, struct err *err);
+
 	void (*release)(void *state); /* NULL state is fine */
 
 	/* Optional: name of the implementation that was chosen, for bench and dumps. */

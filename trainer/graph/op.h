@@ -48,6 +48,9 @@ struct op {
 	/* Ranks meet in it: its time is communication, and kernel_env.comm is what they meet by. */
 	bool collective;
 
+	/* It acts in watched steps alone (page.watch). */
+	bool watches;
+
 	/* Appends attributes to a dump line (" stride=2"). NULL: none. */
 	void (*dump)(const struct node *n, struct buf *out);
 

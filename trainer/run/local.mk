@@ -9,7 +9,8 @@ libtrainer_la_SOURCES += trainer/run/bare.c trainer/run/bare.h trainer/run/blame
 	trainer/run/trace_report.c trainer/run/trace_report.h trainer/run/train.c trainer/run/train.h \
 	trainer/run/watch.c trainer/run/watch.h trainer/run/exec/exec.c trainer/run/exec/exec.h \
 	trainer/run/exec/exec_host.c trainer/run/exec/exec_stream.c trainer/run/exec/exec_stream.h \
-	trainer/run/exec/exec_stream_inside.h trainer/run/exec/exec_stream_program.c \
+	trainer/run/exec/exec_stream_group.c trainer/run/exec/exec_stream_inside.h \
+	trainer/run/exec/exec_stream_program.c \
 	trainer/run/exec/exec_stream_time.c trainer/run/exec/exec_time.c trainer/run/exec/exec_time.h \
 	trainer/run/exec/exec_value.c trainer/run/exec/exec_value.h trainer/run/exec/ring.c \
 	trainer/run/exec/ring.h

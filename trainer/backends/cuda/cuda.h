@@ -13,8 +13,16 @@ extern "C" {
 	extern "C" const struct kernel op##_cuda = { .pack_bytes = nullptr,                                        \
 						     .prepare = (prepare_function),                                \
 						     .run = (run_function),                                        \
+						     .run_many = nullptr,                                          \
 						     .release = (release_function),                                \
 						     .impl = (impl_function) }
+#define CUDA_KERNEL_MANY(op, prepare_function, run_function, many_function)                                         \
+	extern "C" const struct kernel op##_cuda = { .pack_bytes = nullptr,                                        \
+						     .prepare = (prepare_function),                                \
+						     .run = (run_function),                                        \
+						     .run_many = (many_function),                                  \
+						     .release = nullptr,                                           \
+						     .impl = nullptr }
 #define CUDA_KERNEL(op, prepare_function, run_function)                                                            \
 	CUDA_KERNEL_OF(op, prepare_function, run_function, nullptr, nullptr)
 

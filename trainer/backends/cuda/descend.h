@@ -6,7 +6,7 @@
 #ifndef DPT_BACKENDS_CUDA_DESCEND_H
 #define DPT_BACKENDS_CUDA_DESCEND_H
 
-#include "trainer/backends/cuda/cuda.h"
+#include "trainer/backends/cuda/many.h"
 
 extern "C" {
 #include "trainer/ops/guard/guard.h"
@@ -56,14 +56,20 @@ template <typename T, class R> struct descend {
 /* Of a node whose operands are parameter, gradient and moments, and whose results are parameter and moments. step:
  * which operand is guard's. */
 template <typename T, class R>
-static inline int descend_run(const struct node *n, const struct kernel_args *a, const R &rule, int step,
-			      struct err *err)
+static inline struct descend<T, R> descend_of(const struct kernel_args *a, const R &rule, int step)
 {
 	struct descend<T, R> d = { rule, a->page, cuda_in<double>(a, step), cuda_in<T>(a, 1), cuda_out<T>(a, 0), {} };
 
 	for (int j = 0; j < R::moments; j++)
 		d.m[j] = cuda_out<T>(a, 1 + j);
-	return cuda_each(n, a, d, cuda_count(n->in[0]), 0, err);
+	return d;
+}
+
+template <typename T, class R>
+static inline int descend_run(const struct node *n, const struct kernel_args *a, const R &rule, int step,
+			      struct err *err)
+{
+	return cuda_each(n, a, descend_of<T>(a, rule, step), cuda_count(n->in[0]), 0, err);
 }
 
 #endif

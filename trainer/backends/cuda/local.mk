@@ -23,7 +23,7 @@ cuda_module = \
 	trainer/backends/cuda/kept.c \
 	trainer/backends/cuda/kept.h \
 	trainer/backends/cuda/matmul.c \
-	trainer/backends/cuda/matmul.h \
+	trainer/backends/cuda/many.h trainer/backends/cuda/matmul.h \
 	trainer/backends/cuda/meet.h \
 	trainer/backends/cuda/module.c \
 	trainer/backends/cuda/module.h \

@@ -62,6 +62,7 @@ static inline void meet_release(void *state)
 	extern "C" const struct kernel op##_cuda = { .pack_bytes = nullptr,                                        \
 						     .prepare = (prepare_function),                                \
 						     .run = (run_function),                                        \
+						     .run_many = nullptr,                                          \
 						     .release = meet_release,                                      \
 						     .impl = nullptr }
 

@@ -34,14 +34,29 @@ template <typename T> struct adapt {
 	}
 };
 
+template <typename T> struct adapt<T> rule_of(const struct node *n)
+{
+	return { *static_cast<const struct adamw_attr *>(n->attr) };
+}
+
 int adamw_run(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
-	const struct adamw_attr attr = *static_cast<const struct adamw_attr *>(n->attr);
 
-	BY_MASTER(n->in[0]->dtype, T, return descend_run<T>(n, a, adapt<T>{ attr }, 4, err));
+	BY_MASTER(n->in[0]->dtype, T, return descend_run<T>(n, a, rule_of<T>(n), 4, err));
+}
+
+int adamw_many(void *const *states, const struct kernel_args *args, int n, struct err *err)
+{
+	BY_MASTER(cuda_node(states[0])->in[0]->dtype, T,
+		  return many_each<descend<T, adapt<T>>>(
+			  states, args, n,
+			  [](const struct node *node, const struct kernel_args *a) {
+				  return descend_of<T>(a, rule_of<T>(node), 4);
+			  },
+			  err));
 }
 
 } // namespace
 
-CUDA_KERNEL(adamw, cuda_prepare, adamw_run);
+CUDA_KERNEL_MANY(adamw, cuda_prepare, adamw_run, adamw_many);

@@ -1,5 +1,5 @@
-/* norm_cuda.cu: sums of squares, in f64 and in a fixed order: a block sums a part of the tensor, one block the parts;
- * exact sums, a thread for each word; and the root of their sum. */
+/* norm_cuda.cu: sums of squares, in f64 and in a fixed order: a block sums a small tensor, or a part of a larger one, of
+ * which one block sums the parts; exact sums, a thread for each word; and the root of their sum. */
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
@@ -11,13 +11,16 @@ namespace {
 
 constexpr int parts_max = 1024;
 constexpr int sums_each = 256; /* operands of one launch */
+constexpr int64_t whole_max = 1 << 20; /* elements that one block sums, beside blocks of other tensors */
+constexpr int whole_threads = 512;
+constexpr int wholes_each = 160; /* tensors of one launch */
 
-template <int W, typename T> __global__ void square_parts(const T *x, int64_t n, double *part)
+/* What the thread's elements add up to: W at a time, from its own first ones on. */
+template <int W, typename T> __device__ double squares_of(const T *x, int64_t n, int64_t first, int64_t stride)
 {
-	const int64_t stride = (int64_t)gridDim.x * blockDim.x * W;
 	double sum = 0;
 
-	for (int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * W; i < n; i += stride) {
+	for (int64_t i = first * W; i < n; i += stride * W) {
 		acc_t<T> v[W];
 
 		for (int k = 0; k < W && i + W > n; k++)
@@ -27,9 +30,35 @@ template <int W, typename T> __global__ void square_parts(const T *x, int64_t n,
 		for (int k = 0; k < W; k++)
 			sum += (double)v[k] * (double)v[k];
 	}
-	sum = block_sum(sum);
+	return sum;
+}
+
+template <int W, typename T> __global__ void square_parts(const T *x, int64_t n, double *part)
+{
+	const double sum = block_sum(squares_of<W>(x, n, (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+						   (int64_t)gridDim.x * blockDim.x));
+
 	if (threadIdx.x == 0)
 		part[blockIdx.x] = sum;
+}
+
+/* A tensor a block. */
+template <typename T> struct wholes {
+	int n;
+	struct {
+		const T *x;
+		int64_t count;
+		double *sum;
+	} of[wholes_each];
+};
+
+template <int W, typename T> __global__ void square_wholes(wholes<T> w)
+{
+	const int k = (int)blockIdx.x;
+	const double sum = block_sum(squares_of<W>(w.of[k].x, w.of[k].count, threadIdx.x, blockDim.x));
+
+	if (threadIdx.x == 0)
+		*w.of[k].sum = sum;
 }
 
 __global__ void sum_parts(const double *part, int n, double *ret)
@@ -50,16 +79,41 @@ int sumsq_prepare(const struct kernel_env *, struct node *n, void **ret_state, s
 	return 0;
 }
 
+template <typename T> void wholes_send(const struct kernel_args *a, wholes<T> *w, bool wide)
+{
+	const dim3 grid((unsigned)w->n);
+
+	if (w->n && wide)
+		launch(a, grid, whole_threads, square_wholes<vector_width<T>, T>, *w);
+	else if (w->n)
+		launch(a, grid, whole_threads, square_wholes<1, T>, *w);
+	w->n = 0;
+}
+
+template <typename T> void wholes_add(const struct kernel_args *args, wholes<T> *w, const struct node *n,
+				      const struct kernel_args *a)
+{
+	if (w->n == wholes_each)
+		wholes_send(args, w, true);
+	w->of[w->n++] = { cuda_in<T>(a, 0), cuda_count(n->in[0]), cuda_out<double>(a, 0) };
+}
+
 template <typename T> int sumsq(const struct node *n, const struct kernel_args *a, struct err *err)
 {
 	constexpr int width = vector_width<T>;
 	const int64_t count = cuda_count(n->in[0]);
+	wholes<T> alone = {};
 	const unsigned wanted = cuda_blocks(count, 8 * BLOCK_THREADS), blocks = wanted < parts_max ? wanted : parts_max;
 	double *part = static_cast<double *>(a->workspace);
 
-	if (blocks && cuda_aligned(n, a))
+	if (count <= whole_max) {
+		wholes_add(a, &alone, n, a);
+		wholes_send(a, &alone, cuda_aligned(n, a));
+		return cuda_launched(n, err);
+	}
+	if (cuda_aligned(n, a))
 		launch(a, dim3(blocks), BLOCK_THREADS, square_parts<width, T>, cuda_in<T>(a, 0), count, part);
-	else if (blocks)
+	else
 		launch(a, dim3(blocks), BLOCK_THREADS, square_parts<1, T>, cuda_in<T>(a, 0), count, part);
 	launch(a, dim3(1), BLOCK_THREADS, sum_parts, part, (int)blocks, cuda_out<double>(a, 0));
 	return cuda_launched(n, err);
@@ -70,6 +124,30 @@ int sumsq_run(void *state, const struct kernel_args *a, struct err *err)
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[0]->dtype, T, return sumsq<T>(n, a, err));
+}
+
+/* Small tensors share launches. */
+template <typename T>
+int sumsq_each(void *const *states, const struct kernel_args *args, int nodes, struct err *err)
+{
+	wholes<T> w = {};
+	int rc = 0;
+
+	for (int i = 0; !rc && i < nodes; i++) {
+		const struct node *n = cuda_node(states[i]);
+
+		if (cuda_count(n->in[0]) <= whole_max && cuda_aligned(n, &args[i]))
+			wholes_add(args, &w, n, &args[i]);
+		else
+			rc = sumsq<T>(n, &args[i], err);
+	}
+	wholes_send(args, &w, true);
+	return rc ? rc : cuda_launched(cuda_node(states[0]), err);
+}
+
+int sumsq_many(void *const *states, const struct kernel_args *args, int n, struct err *err)
+{
+	BY_TYPE(cuda_node(states[0])->in[0]->dtype, T, return sumsq_each<T>(states, args, n, err));
 }
 
 /* ---- squares: a warp for each block of elements ---- */
@@ -233,7 +311,7 @@ int norm_run(void *state, const struct kernel_args *a, struct err *err)
 
 } // namespace
 
-CUDA_KERNEL(sumsq, sumsq_prepare, sumsq_run);
+CUDA_KERNEL_MANY(sumsq, sumsq_prepare, sumsq_run, sumsq_many);
 CUDA_KERNEL(squares, cuda_prepare, squares_run);
 CUDA_KERNEL(exact, exact_prepare, exact_run);
 CUDA_KERNEL(norm, norm_prepare, norm_run);

@@ -31,15 +31,29 @@ template <typename T> struct by_gradient {
 	}
 };
 
+template <typename T> struct by_gradient<T> rule_of(const struct node *n, const struct kernel_args *a)
+{
+	return { *static_cast<const struct sgd_attr *>(n->attr), a->out[1] != nullptr };
+}
+
 int sgd_run(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
-	const struct sgd_attr attr = *static_cast<const struct sgd_attr *>(n->attr);
 
-	BY_MASTER(n->in[0]->dtype, T,
-		  return descend_run<T>(n, a, by_gradient<T>{ attr, a->out[1] != nullptr }, 3, err));
+	BY_MASTER(n->in[0]->dtype, T, return descend_run<T>(n, a, rule_of<T>(n, a), 3, err));
+}
+
+int sgd_many(void *const *states, const struct kernel_args *args, int n, struct err *err)
+{
+	BY_MASTER(cuda_node(states[0])->in[0]->dtype, T,
+		  return many_each<descend<T, by_gradient<T>>>(
+			  states, args, n,
+			  [](const struct node *node, const struct kernel_args *a) {
+				  return descend_of<T>(a, rule_of<T>(node, a), 3);
+			  },
+			  err));
 }
 
 } // namespace
 
-CUDA_KERNEL(sgd, cuda_prepare, sgd_run);
+CUDA_KERNEL_MANY(sgd, cuda_prepare, sgd_run, sgd_many);

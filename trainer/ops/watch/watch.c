@@ -50,6 +50,7 @@ const struct op op_watch = {
 	.name = "watch",
 	.id = OP_watch,
 	.recompute = RECOMPUTE_NEVER,
+	.watches = true,
 	.shape = watch_shape,
 	.dtype = op_dtype_keep,
 };
@@ -58,6 +59,7 @@ const struct op op_watch_hold = {
 	.name = "watch_hold",
 	.id = OP_watch_hold,
 	.recompute = RECOMPUTE_NEVER,
+	.watches = true,
 	.shape = watch_hold_shape,
 	.dtype = op_dtype_keep,
 };

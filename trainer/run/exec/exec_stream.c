@@ -1,6 +1,7 @@
 /* exec_stream.c: the executor of backends with streams: a schedule is enqueued, with an event wherever one stream waits
  * for another, and recorded once as a graph, so that a step costs one launch. Events are made at set-up. Every program
- * is rehearsed first: what libraries and drivers do at a first time happens there.
+ * is rehearsed first: what libraries and drivers do at a first time happens there. A watched step runs node by node;
+ * graphs leave out the nodes that watch.
  *
  * All other streams begin behind the compute stream's start and end in front of its end, so one event stands for a
  * whole run (ring.h), and a run may be begun while the one before is under way. Phases are timed by events of the
@@ -54,6 +55,18 @@ static int record_mark(struct streams *e, const struct stream_mark *m, struct er
 	return m ? record(e, STREAM_COMPUTE, m->event[e->slot], err) : 0;
 }
 
+/* Nothing where the node watches and nobody asks, or where the item's group has run. */
+static int run_item(const struct streams *e, struct stream_item *it, struct err *err)
+{
+	const bool alone = !it->group || e->traced || e->watched || e->looks;
+
+	if (it->node->op->watches && !e->watched)
+		return 0;
+	if (alone)
+		return it->kernel->run(it->state, &it->args, err);
+	return it->leads ? it->kernel->run_many(it->group->states, it->group->args, it->group->n, err) : 0;
+}
+
 static int enqueue_item(struct streams *e, struct stream_item *it, struct err *err)
 {
 	int rc = record_mark(e, it->before, err);
@@ -65,7 +78,7 @@ static int enqueue_item(struct streams *e, struct stream_item *it, struct err *e
 	if (!rc && e->traced)
 		rc = record(e, it->stream, it->from, err);
 	if (!rc)
-		rc = it->kernel->run(it->state, &it->args, err);
+		rc = run_item(e, it, err);
 	if (rc)
 		err_prefix(err, "enqueueing %s", it->node->name);
 	if (!rc && e->traced)
@@ -164,7 +177,7 @@ static int enqueue_apart(struct streams *e, struct stream_program *sp, const str
 /* A run of the program, behind those that are under way. */
 static int enqueue_run(struct streams *e, struct stream_program *sp, const struct exec_call *call, struct err *err)
 {
-	struct graph_handle *graph = e->traced ? NULL : sp->graph[e->slot];
+	struct graph_handle *graph = e->traced || e->watched ? NULL : sp->graph[e->slot];
 	char name[80];
 	int rc;
 
@@ -223,6 +236,8 @@ static int streams_begin(struct exec *exec, const struct program *p, const struc
 	e->slot = (e->first + e->n) % RING_SLOTS;
 	e->run[e->slot] = (struct stream_run){ sp, trace_on(call->trace) ? call->trace : NULL };
 	e->traced = e->run[e->slot].trace || e->profiled;
+	e->watched = call->page->watch;
+	e->looks = call->look.see != NULL;
 	rc = e->traced ? stream_trace_begin(e, sp, err) : 0;
 	if (!rc && call->look.see)
 		rc = stream_event(e, &e->looked, false, err);
@@ -294,6 +309,7 @@ static int capture(struct streams *e, struct stream_program *sp, int slot, struc
 	int rc = e->ops->capture_begin(e->module, s, err);
 
 	e->slot = slot;
+	e->watched = e->looks = false;
 	if (!rc)
 		rc = enqueue(e, sp, err);
 	return rc ? rc : e->ops->capture_end(e->module, s, &sp->graph[slot], err);
@@ -311,7 +327,7 @@ static int clear_input(const struct streams *e, const struct tensor *t, int slot
 	return rc;
 }
 
-/* Tokens and labels are numbers of rows: what another program left in their memory is none. */
+/* Tokens and labels are numbers of rows: what another run left in their memory is none. */
 static int clear_inputs(const struct streams *e, const struct program *p, struct err *err)
 {
 	const struct graph *g = p->graph;
@@ -326,15 +342,19 @@ static int clear_inputs(const struct streams *e, const struct program *p, struct
 
 static int rehearse(struct streams *e, struct stream_program *sp, struct err *err)
 {
-	const struct step_page page = { .rehearsal = 1, .inv_count = 1, .loss_scale = 1 };
 	const int slots = sp->program->kind == PROGRAM_EVAL ? 1 : RING_SLOTS;
-	struct exec_done ignored;
-	int rc = clear_inputs(e, sp->program, err);
+	int rc = 0;
 
-	if (!rc)
-		rc = streams_begin(&e->exec, sp->program, &(struct exec_call){ .page = &page }, err);
-	if (!rc)
-		rc = streams_end(&e->exec, &ignored, err);
+	for (int watch = 1; !rc && watch >= 0; watch--) {
+		const struct step_page page = { .rehearsal = 1, .watch = watch, .inv_count = 1, .loss_scale = 1 };
+		struct exec_done ignored;
+
+		rc = clear_inputs(e, sp->program, err);
+		if (!rc)
+			rc = streams_begin(&e->exec, sp->program, &(struct exec_call){ .page = &page }, err);
+		if (!rc)
+			rc = streams_end(&e->exec, &ignored, err);
+	}
 	for (int slot = 0; !rc && e->graphs && slot < slots; slot++)
 		rc = capture(e, sp, slot, err);
 	return rc;

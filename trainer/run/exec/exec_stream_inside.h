@@ -11,6 +11,13 @@ struct stream_mark { /* the kind of work that begins there; the last one ends a 
 	enum exec_time kind;
 };
 
+/* Items behind each other that one call of their kernel runs: kernel.h, run_many. */
+struct stream_group {
+	void **states;
+	struct kernel_args *args;
+	int n;
+};
+
 struct stream_item {
 	const struct kernel *kernel;
 	void *state;
@@ -21,6 +28,8 @@ struct stream_item {
 	struct stream_mark *before, *begins;	 /* in front of its waits and behind them; NULL: no turn there */
 	struct event_handle *from, *to;		 /* timed, behind its waits and itself; NULL: never traced */
 	const struct node *node;
+	struct stream_group *group; /* NULL: it runs by itself */
+	bool leads;		    /* the group runs where it stands; the others' turns are empty */
 };
 
 struct stream_program {
@@ -55,6 +64,7 @@ struct streams {
 	int first, n;			   /* slots of those under way */
 	int slot;			   /* of the run that is being enqueued or recorded */
 	bool traced;			   /* … node by node, with an event at both ends of each: its time is asked for */
+	bool watched, looks;		   /* … in which nodes that watch act; each node of which is looked at */
 	bool graphs, profiled, failed;
 };
 
@@ -68,6 +78,9 @@ int stream_event(struct streams *e, struct event_handle **ret, bool timed, struc
  * in every case. */
 int stream_program_fill(struct streams *e, struct stream_program *sp, const struct program *p, struct err *err);
 void stream_program_free(struct streams *e, struct stream_program *sp);
+
+/* exec_stream_group.c: finds the program's groups, once its items have waits, events and marks. */
+int stream_program_group(struct stream_program *sp, struct err *err);
 
 /* exec_stream_time.c */
 

@@ -163,7 +163,9 @@ int stream_program_fill(struct streams *e, struct stream_program *sp, const stru
 	}
 	if (!rc)
 		rc = fill_ends(e, sp, err);
-	return rc ? rc : fill_marks(e, sp, err);
+	if (!rc)
+		rc = fill_marks(e, sp, err);
+	return rc ? rc : stream_program_group(sp, err);
 }
 
 void stream_program_free(struct streams *e, struct stream_program *sp)
