@@ -87,6 +87,23 @@ template <typename T> T __shfl_xor_sync(unsigned mask, T v, int lanes)
 	return __shfl_sync(mask, v, (int)(threadIdx.x % 32 ^ (unsigned)lanes));
 }
 
+/* Of whole warps. */
+static inline unsigned __ballot_sync(unsigned, bool v)
+{
+	const uint64_t *brought = emulated_met(v);
+	unsigned lanes = 0;
+
+	for (int lane = 0; lane < 32; lane++)
+		lanes |= (unsigned)brought[lane] << lane;
+	emulated_parted();
+	return lanes;
+}
+
+static inline int __popc(unsigned v)
+{
+	return __builtin_popcount(v);
+}
+
 template <typename... P> struct emulated_call {
 	void (*kernel)(P...);
 	std::tuple<P...> operands;

@@ -2,7 +2,9 @@
 #include "trainer/ops/cases.h"
 #include "trainer/ops/embed/embed.h"
 
-enum { N, T, V, P, C, MORE };
+enum { N, T, V, P, C, MORE, KIND };
+
+enum { SPREAD, EQUAL, SKEWED };
 
 static struct node *build(struct graph *g, const struct op_case *c)
 {
@@ -29,13 +31,20 @@ static struct node *build_grad(struct graph *g, const struct op_case *c)
 						       case_input(g, "tokens", DTYPE_I32, SHAPE(s[N], s[T])), more) });
 }
 
-/* Every third token is the same one: a row with many summands. */
+/* Every third token is the same one: a row with many summands. Or all are; or one in seven is drawn from all and the
+ * others from few. */
 static void fill(const struct op_case *c, struct case_values *v)
 {
 	double *tokens = v->node->op == &op_embed ? v->in[0] : v->in[1];
+	const int64_t words = c->size[V], kind = c->size[KIND];
 
-	for (int64_t i = 0; i < c->size[N] * c->size[T]; i++)
-		tokens[i] = (double)(i % 3 ? i * 7 % c->size[V] : c->size[V] / 2);
+	for (int64_t i = 0; i < c->size[N] * c->size[T]; i++) {
+		const int64_t drawn = (i * 7919 + 13) % 10007;
+
+		tokens[i] = (double)(i % 3 && kind == SPREAD ? i * 7 % words : words / 2);
+		if (kind == SKEWED)
+			tokens[i] = (double)(drawn % (drawn % 7 ? words < 5 ? words : 5 : words));
+	}
 }
 
 #define TABLES(b)                                                                                                      \
@@ -45,6 +54,10 @@ static void fill(const struct op_case *c, struct case_values *v)
 		{ "odd sizes, tied", .build = (b), .fill = fill, .size = { 3, 7, 11, 9, 19, 1 } },                     \
 		{ "many tokens", .build = (b), .fill = fill, .size = { 4, 50, 12, 50, 8 } },                           \
 		{ "wide", .build = (b), .fill = fill, .size = { 2, 33, 50, 40, 160, 1 } },                             \
+		{ "one token, often", .build = (b), .fill = fill, .size = { 7, 97, 9, 97, 16, 1, EQUAL } },            \
+		{ "few tokens, often", .build = (b), .fill = fill, .size = { 9, 131, 600, 140, 24, 0, SKEWED } },      \
+		{ "few tokens, often, odd", .build = (b), .fill = fill, .size = { 31, 43, 70, 43, 5, 1, SKEWED } },    \
+		{ "wider than a block", .build = (b), .fill = fill, .size = { 1, 3, 3, 3, 2056 } },                    \
 	{                                                                                                              \
 		NULL                                                                                                   \
 	}

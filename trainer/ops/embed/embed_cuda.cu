@@ -1,5 +1,6 @@
-/* embed_cuda.cu: the embedding, and its gradient without atomics: the block of a token's first place in the batch adds
- * the rows of all its places, in their order; the blocks of later places find that it is not theirs to do. */
+/* embed_cuda.cu: the embedding, and its gradient without atomics. The places of the batch are put in the order of their
+ * tokens, those of one token, a run, in the order of the batch. Each block adds the rows of as many places of that
+ * order, however long runs are; what of a run lies in later parts than its beginning joins it in another launch. */
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
@@ -8,7 +9,10 @@ extern "C" {
 
 namespace {
 
-constexpr int threads = 128;
+constexpr int order_threads = 1024;
+constexpr int order_ahead = 4; /* places that a lane reads at once */
+constexpr int part_places = 64;
+constexpr int rows_ahead = 8; /* that a thread reads at once; divides part_places */
 
 template <typename T, typename E> struct look_up {
 	static constexpr int width = vector_width<T> < vector_width<E> ? vector_width<T> : vector_width<E>;
@@ -66,61 +70,200 @@ template <typename M> struct begin_with {
 	}
 };
 
-/* Whether the token stands at any of the places [0, end); the same in every thread. */
-__device__ bool stands_before(const int32_t *tokens, int end, int32_t token)
-{
-	for (int from = 0; from < end; from += threads * 4) {
-		int found = 0;
+struct alignas(8) place {
+	int32_t token, row;
+};
 
-		for (int k = 0; k < 4; k++) {
-			const int i = from + k * threads + (int)threadIdx.x;
+/* One pass of a stable sort: by the bits of tokens from shift on. */
+struct order_pass {
+	const int32_t *tokens;
+	const place *from; /* NULL: the batch as it stands */
+	place *to;
+	int rows, shift, mask;
 
-			found |= inside(i < end) && tokens[i] == token;
-		}
-		if (block_sum(found))
-			return true;
+	__device__ place at(int i) const
+	{
+		return from ? from[i] : place{ tokens[i], i };
 	}
-	return false;
+
+	__device__ bool before(int32_t token, unsigned digit) const
+	{
+		return (unsigned)((token >> shift) & mask) < digit;
+	}
+
+	__device__ bool of(int32_t token, unsigned digit) const
+	{
+		return (unsigned)((token >> shift) & mask) == digit;
+	}
+};
+
+/* Writes the places of a digit among begin to end to at and on; by a whole warp. */
+__device__ void write_places(const order_pass &o, unsigned digit, int begin, int end, int at)
+{
+	const int lane = (int)threadIdx.x % WARP;
+	const unsigned lower = (1u << lane) - 1;
+
+	for (int from = begin + lane; from - lane < end; from += order_ahead * WARP) {
+		place p[order_ahead];
+		bool own[order_ahead];
+
+		for (int k = 0; k < order_ahead; k++) {
+			own[k] = inside(from + k * WARP < end);
+			if (own[k])
+				p[k] = o.at(from + k * WARP);
+		}
+		for (int k = 0; k < order_ahead; k++) {
+			const bool writes = own[k] && o.of(p[k].token, digit);
+			const unsigned lanes = __ballot_sync(WHOLE_WARP, writes);
+
+			if (writes)
+				o.to[at + __popc(lanes & lower)] = p[k];
+			at += __popc(lanes);
+		}
+	}
 }
 
-/* Block (r, y): adds the rows of the token at place r to columns y * threads … of its row. */
-template <typename T>
-__global__ void add_rows(const T *dx, const int32_t *tokens, int rows, int c, acc_t<T> *dwte)
+/* Block d writes the places of digit d behind those of smaller digits, which it counts; a warp those of a stretch. */
+__global__ void __launch_bounds__(order_threads) order_places(order_pass o)
 {
-	SHARED(int, same, threads);
-	const int first = (int)blockIdx.x, at = (int)(blockIdx.y * threads + threadIdx.x);
-	const int32_t token = tokens[first];
-	acc_t<T> sum;
+	SHARED(int, of_warp, WARP);
+	const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
+	const int each = (o.rows + order_threads - 1) / order_threads * WARP, begin = warp * each;
+	const int end = begin + each < o.rows ? begin + each : o.rows;
+	int before = 0, own = 0, at;
 
-	if (stands_before(tokens, first, token))
-		return;
-	sum = at < c ? dwte[(int64_t)token * c + at] : 0;
-	for (int from = first; from < rows; from += threads) {
-		const int i = from + (int)threadIdx.x;
+	for (int i = begin + lane; i < end; i += WARP) {
+		const int32_t token = o.at(i).token;
 
-		__syncthreads();
-		same[threadIdx.x] = inside(i < rows) && tokens[i] == token;
-		__syncthreads();
-		for (int k = 0; k < threads && at < c; k++)
-			if (same[k])
-				sum += widen(dx[(int64_t)(from + k) * c + at]);
+		before += o.before(token, blockIdx.x);
+		own += o.of(token, blockIdx.x);
 	}
-	if (inside(at < c))
-		dwte[(int64_t)token * c + at] = sum;
+	own = warp_sum(own);
+	at = block_sum(before);
+	if (lane == 0)
+		of_warp[warp] = own;
+	__syncthreads();
+	for (int w = 0; w < warp; w++)
+		at += of_warp[w];
+	write_places(o, blockIdx.x, begin, end, at);
+}
+
+template <typename T> struct adding {
+	const T *dx;
+	const place *order;
+	acc_t<T> *dwte;
+	acc_t<T> *joins; /* [parts][c]: what a part has of a run that begins in an earlier one */
+	int rows, c;
+
+	/* Whether place i of the order stands in the run of the place before it. */
+	__device__ bool follows(int i) const
+	{
+		return i > 0 && order[i].token == order[i - 1].token;
+	}
+};
+
+/* The rows of places that stand beside each other, in columns at to at + W. */
+template <int W, typename T> struct rows_read {
+	pack<T, W> v[rows_ahead];
+	int32_t token[rows_ahead];
+	bool there[rows_ahead];
+
+	__device__ rows_read(const adding<T> &a, int first, int at)
+	{
+		for (int k = 0; k < rows_ahead; k++) {
+			there[k] = inside(first + k < a.rows);
+			if (!there[k])
+				continue;
+			const place p = a.order[first + k];
+
+			token[k] = p.token;
+			v[k] = *reinterpret_cast<const pack<T, W> *>(a.dx + (int64_t)p.row * a.c + at);
+		}
+	}
+};
+
+/* What a part has of a run. */
+template <int W, typename T> struct run_sum {
+	int32_t token;
+	bool joins; /* the run begins in an earlier part */
+	acc_t<T> sum[W];
+
+	__device__ void put(const adding<T> &a, int at)
+	{
+		acc_t<T> *to = joins ? a.joins + (int64_t)blockIdx.x * a.c + at : a.dwte + (int64_t)token * a.c + at;
+		acc_t<T> past[W] = {};
+
+		if (!joins)
+			load(past, to);
+		for (int w = 0; w < W; w++)
+			sum[w] += past[w];
+		store(to, sum);
+	}
+};
+
+/* Block (p, y): adds the rows of part p, in columns y * blockDim.x * W and on. */
+template <int W, typename T> __global__ void add_rows(adding<T> a)
+{
+	const int at = (int)(blockIdx.y * blockDim.x + threadIdx.x) * W, begin = (int)blockIdx.x * part_places;
+	run_sum<W, T> run = { a.order[begin].token, a.follows(begin), {} };
+
+	if (!inside(at < a.c))
+		return;
+	for (int i = begin; i < begin + part_places; i += rows_ahead) {
+		const rows_read<W, T> r(a, i, at);
+
+		for (int k = 0; k < rows_ahead; k++) {
+			if (!r.there[k])
+				continue;
+			if (r.token[k] != run.token) {
+				run.put(a, at);
+				run = { r.token[k], false, {} };
+			}
+			for (int w = 0; w < W; w++)
+				run.sum[w] += widen(r.v[k].v[w]);
+		}
+	}
+	run.put(a, at);
+}
+
+/* Block (p - 1, y): where a run goes on in part p for the first time, adds what that part and later ones have of it. */
+template <int W, typename T> __global__ void join_parts(adding<T> a)
+{
+	using M = acc_t<T>;
+	const int at = (int)(blockIdx.y * blockDim.x + threadIdx.x) * W, first = (int)blockIdx.x + 1;
+	const int parts = (a.rows + part_places - 1) / part_places;
+	const int32_t token = a.order[first * part_places].token;
+	M sum[W];
+
+	if (!inside(at < a.c) || !a.follows(first * part_places) ||
+	    (a.follows((first - 1) * part_places) && a.order[(first - 1) * part_places].token == token))
+		return;
+	load(sum, a.dwte + (int64_t)token * a.c + at);
+	for (int p = first; p < parts && a.order[p * part_places].token == token; p += rows_ahead)
+		for (int k = 0; k < rows_ahead; k++) {
+			M v[W] = {};
+
+			if (p + k < parts && a.order[(p + k) * part_places].token == token)
+				load(v, a.joins + (int64_t)(p + k) * a.c + at);
+			for (int w = 0; w < W; w++)
+				sum[w] += v[w];
+		}
+	store(a.dwte + (int64_t)token * a.c + at, sum);
 }
 
 template <typename T> struct add_positions {
-	static constexpr int width = vector_width<acc_t<T>>;
+	static constexpr int width = vector_width<T>;
 	const T *dx;
 	acc_t<T> *dwpe;
 	int64_t rows, c, positions;
 
 	template <int W> __device__ void at(int64_t i) const
 	{
+		const int64_t position = i / c;
 		acc_t<T> sum[W] = {}, v[W];
 
-		for (int64_t r = i / c; i / c < positions && r < rows; r += positions) {
-			load(v, dx + r * c + i % c);
+		for (int64_t r = position; position < positions && r < rows; r += positions) {
+			load(v, dx + (r - position) * c + i);
 			for (int k = 0; k < W; k++)
 				sum[k] += v[k];
 		}
@@ -128,16 +271,74 @@ template <typename T> struct add_positions {
 	}
 };
 
+int parts_of(int64_t rows)
+{
+	return (int)cuda_blocks(rows, part_places);
+}
+
+/* Of one list of places; what follows begins at a multiple of 16 bytes. */
+size_t list_room(int64_t rows)
+{
+	return (size_t)(rows + rows % 2) * sizeof(place);
+}
+
+/* Workspace: places half in order, places in order, what parts have to join. */
+int embed_grad_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
+{
+	const int64_t rows = n->in[0]->shape.dim[0], c = n->in[0]->shape.dim[1];
+
+	n->workspace_bytes =
+		2 * list_room(rows) + (size_t)(parts_of(rows) * c) * dtype_bytes(n->out[0]->dtype);
+	*ret_state = n;
+	return 0;
+}
+
+/* By the lower and then the upper half of tokens' bits. Returns the places in order. */
+const place *order_by_token(const struct kernel_args *a, int rows, int64_t vocab)
+{
+	place *half = static_cast<place *>(a->workspace), *whole = half + list_room(rows) / sizeof(place);
+	const int32_t *tokens = cuda_in<int32_t>(a, 1);
+	int bits = 0;
+
+	while ((vocab - 1) >> 2 * bits)
+		bits++;
+	launch(a, dim3(1u << bits), order_threads, order_places,
+	       order_pass{ tokens, nullptr, half, rows, 0, (1 << bits) - 1 });
+	launch(a, dim3((unsigned)((vocab - 1) >> bits) + 1), order_threads, order_places,
+	       order_pass{ tokens, half, whole, rows, bits, -1 });
+	return whole;
+}
+
+template <int W, typename T> void add_tokens(const struct kernel_args *a, const adding<T> &f)
+{
+	const unsigned across = cuda_blocks(f.c, W), whole_warps = (across + WARP - 1) / WARP * WARP;
+	const int threads = whole_warps < BLOCK_THREADS ? (int)whole_warps : BLOCK_THREADS;
+	const dim3 grid((unsigned)parts_of(f.rows), cuda_blocks(across, threads));
+
+	launch(a, grid, threads, add_rows<W, T>, f);
+	if (grid.x > 1)
+		launch(a, dim3(grid.x - 1, grid.y), threads, join_parts<W, T>, f);
+}
+
 template <typename T> int embed_grad(const struct node *n, const struct kernel_args *a, struct err *err)
 {
 	using M = acc_t<T>;
 	const int64_t rows = n->in[0]->shape.dim[0], c = n->in[0]->shape.dim[1], positions = n->in[1]->shape.dim[1];
-	const dim3 grid((unsigned)rows, cuda_blocks(c, threads));
-	int rc = cuda_each(n, a, begin_with<M>{ cuda_in<M>(a, 2), cuda_out<M>(a, 0) }, cuda_count(n->out[0]), 0, err);
+	int rc = 0;
 
-	if (!rc && rows)
-		launch(a, grid, threads, add_rows<T>, cuda_in<T>(a, 0), cuda_in<int32_t>(a, 1), (int)rows, (int)c,
-		       cuda_out<M>(a, 0));
+	if (a->in[2] != a->out[0])
+		rc = cuda_each(n, a, begin_with<M>{ cuda_in<M>(a, 2), cuda_out<M>(a, 0) }, cuda_count(n->out[0]), 0,
+			       err);
+	if (!rc && rows) {
+		const place *order = order_by_token(a, (int)rows, n->out[0]->shape.dim[0]);
+		M *joins = reinterpret_cast<M *>(static_cast<char *>(a->workspace) + 2 * list_room(rows));
+		const adding<T> f = { cuda_in<T>(a, 0), order, cuda_out<M>(a, 0), joins, (int)rows, (int)c };
+
+		if (c % vector_width<T> == 0 && cuda_aligned(n, a))
+			add_tokens<vector_width<T>>(a, f);
+		else
+			add_tokens<1>(a, f);
+	}
 	return rc ? rc
 		  : cuda_each(n, a, add_positions<T>{ cuda_in<T>(a, 0), cuda_out<M>(a, 1), rows, c, positions },
 			      cuda_count(n->out[1]), c, err);
@@ -153,4 +354,4 @@ int embed_grad_run(void *state, const struct kernel_args *a, struct err *err)
 } // namespace
 
 CUDA_KERNEL(embed, cuda_prepare, embed_run);
-CUDA_KERNEL(embed_grad, cuda_prepare, embed_grad_run);
+CUDA_KERNEL(embed_grad, embed_grad_prepare, embed_grad_run);
