@@ -1,5 +1,6 @@
 /* lmhead_cuda.cu: the classifier with its loss, a block of rows at a time: their logits lie in the workspace and become
  * their gradients there, in the type of x, from which dx and dw are made at once. */
+#include <float.h>
 #include <stdlib.h>
 
 #include "trainer/backends/cuda/cuda.h"
@@ -12,9 +13,15 @@ extern "C" {
 
 namespace {
 
-constexpr int64_t logits_bytes = 256 << 20; /* about what the logits of one block of rows take */
-constexpr int64_t rows_least = 64;	    /* of a block */
-constexpr int64_t pitch_of = 64;	    /* rows of logits begin at multiples of so many elements */
+/* What the logits of one block of rows may take: so much for each row of the batch, within bounds. Of a small block dx
+ * has too few tiles for a large GPU (5056 rows of 768: 40 by 3 tiles of 128 by 256), and each block reads and writes all
+ * of dw once more. */
+constexpr int64_t logits_bytes_each = 16 << 10;
+constexpr int64_t logits_bytes_least = 256 << 20;
+constexpr int64_t logits_bytes_most = 1 << 30;
+constexpr int64_t rows_unit = 64; /* a block has a multiple of so many */
+constexpr int64_t pitch_of = 64;  /* rows of logits begin at multiples of so many elements */
+constexpr int row_threads = 1024; /* few rows at a time: most are in the cache until their gradients are made */
 
 struct sizes {
 	int64_t rows, c, v;
@@ -27,12 +34,14 @@ struct sizes sizes_of(const struct node *n)
 {
 	struct sizes z = { n->in[0]->shape.dim[0], n->in[0]->shape.dim[1], n->in[1]->shape.dim[0], 0, 0,
 			   n->in[0]->dtype == DTYPE_F64 ? sizeof(double) : sizeof(float) };
-	int64_t fit;
+	int64_t room = z.rows * logits_bytes_each, fit, blocks;
 
+	room = room < logits_bytes_least ? logits_bytes_least : room < logits_bytes_most ? room : logits_bytes_most;
 	z.pitch = (z.v + pitch_of - 1) / pitch_of * pitch_of;
-	fit = logits_bytes / (z.pitch * (int64_t)z.acc) / rows_least * rows_least;
-	z.each = fit < rows_least ? rows_least : fit;
-	z.each = z.rows < z.each ? z.rows : z.each;
+	fit = room / (z.pitch * (int64_t)z.acc) / rows_unit * rows_unit;
+	fit = fit < rows_unit ? rows_unit : fit;
+	blocks = (z.rows + fit - 1) / fit;
+	z.each = blocks > 1 ? ((z.rows + blocks - 1) / blocks + rows_unit - 1) / rows_unit * rows_unit : z.rows;
 	return z;
 }
 
@@ -133,37 +142,72 @@ template <typename T> struct rows_of_losses {
 	bool gradients;
 };
 
+template <typename M> constexpr M lowest = -FLT_MAX;
+template <> constexpr double lowest<double> = -DBL_MAX;
+
+/* Logits j to j + W; those behind the row's end weigh nothing. */
+template <int W, typename M> __device__ void load_logits(M (&x)[W], const M *row, int j, int v)
+{
+	load(x, row + j);
+	if (inside(j + W <= v))
+		return;
+	for (int k = 0; k < W; k++)
+		x[k] = j + k < v ? x[k] : lowest<M>;
+}
+
+/* log sum exp of a row, in every thread of the block: each keeps the largest of what it has seen, and a sum in units of
+ * its exponential. The lowest number stands for nothing seen; -inf would leave -inf - -inf. */
+template <int W, typename M> __device__ M log_sum_exp(const M *row, int v)
+{
+	M max = lowest<M>, sum = 0, all;
+
+	for (int j = (int)threadIdx.x * W; j < v; j += (int)blockDim.x * W) {
+		M x[W], past = max;
+
+		load_logits(x, row, j, v);
+		for (int k = 0; k < W; k++)
+			max = fmax(max, x[k]);
+		sum *= exp(past - max);
+		for (int k = 0; k < W; k++)
+			sum += exp(x[k] - max);
+	}
+	all = block_max(max);
+	return all + log(block_sum(sum * exp(max - all)));
+}
+
 /* In place: a gradient may be half as wide as the logit that it replaces, so that those of a round lie where logits of
- * this round and earlier ones lay. */
+ * this round and earlier ones lay. Up to the end of a vector what lies behind the row becomes 0. */
 template <typename T>
 __device__ void turn_to_gradients(acc_t<T> *row, int v, int32_t target, acc_t<T> lse, acc_t<T> scale)
 {
+	constexpr int W = vector_width<T>;
 	using M = acc_t<T>;
 	T *to = reinterpret_cast<T *>(row);
 
-	for (int from = 0; from < v; from += (int)blockDim.x) {
-		const int j = from + (int)threadIdx.x;
-		const M g = j < v && target >= 0 ? scale * (exp(row[j] - lse) - (M)(j == target)) : M(0);
+	for (int from = 0; from < v; from += (int)blockDim.x * W) {
+		const int j = from + (int)threadIdx.x * W;
+		const bool mine = inside(j < v);
+		M g[W];
 
+		if (mine) {
+			load_logits(g, row, j, v);
+			for (int k = 0; k < W; k++)
+				g[k] = target >= 0 ? scale * (exp(g[k] - lse) - (M)(j + k == target)) : M(0);
+		}
 		if (sizeof(T) < sizeof(M))
 			__syncthreads();
-		if (inside(j < v))
-			to[j] = narrow<T>(g);
+		if (mine)
+			store(to + j, g);
 	}
 }
 
-template <typename T> __global__ void row_losses(rows_of_losses<T> r)
+template <typename T> __global__ void __launch_bounds__(row_threads) row_losses(rows_of_losses<T> r)
 {
 	using M = acc_t<T>;
 	const int32_t target = r.targets[blockIdx.x];
-	M *row = r.logits + (int64_t)blockIdx.x * r.pitch, max = -INFINITY, sum = 0, lse;
+	M *row = r.logits + (int64_t)blockIdx.x * r.pitch;
+	const M lse = log_sum_exp<vector_width<T>>(row, r.v);
 
-	for (int j = (int)threadIdx.x; j < r.v; j += (int)blockDim.x)
-		max = !(row[j] <= max) ? row[j] : max;
-	max = block_max(max);
-	for (int j = (int)threadIdx.x; j < r.v; j += (int)blockDim.x)
-		sum += exp(row[j] - max);
-	lse = max + log(block_sum(sum));
 	if (threadIdx.x == 0) {
 		r.losses[2 * blockIdx.x] = target < 0 ? 0 : (double)lse - (double)row[target];
 		r.losses[2 * blockIdx.x + 1] = target >= 0;
@@ -251,7 +295,7 @@ int block_of_rows(const struct classifier *l, const struct kernel_args *a, const
 			       b.rows * z.v, 0, err);
 	if (rc)
 		return rc;
-	launch(a, dim3((unsigned)b.rows), BLOCK_THREADS, row_losses<T>,
+	launch(a, dim3((unsigned)b.rows), row_threads, row_losses<T>,
 	       rows_of_losses<T>{ logits, cuda_in<int32_t>(a, 2) + b.first, losses + 2 * b.first, a->page, (int)z.v,
 				  z.pitch, wants });
 	return gradients<T>(l, a, b, err);
