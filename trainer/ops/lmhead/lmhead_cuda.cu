@@ -21,6 +21,7 @@ constexpr int64_t logits_bytes_least = 256 << 20;
 constexpr int64_t logits_bytes_most = 1 << 30;
 constexpr int64_t rows_unit = 64; /* a block has a multiple of so many */
 constexpr int64_t pitch_of = 64;  /* rows of logits begin at multiples of so many elements */
+constexpr int64_t even_unit = 8;  /* words: products of other numbers of them run at an eighth of the rate on an H100 */
 constexpr int row_threads = 1024; /* few rows at a time: most are in the cache until their gradients are made */
 
 struct sizes {
@@ -62,18 +63,29 @@ size_t losses_room(const struct sizes &z)
 
 enum product { LOGITS, DX, DW, PRODUCTS };
 enum block { WHOLE, LAST, BLOCKS }; /* the last block of rows may be smaller */
+enum part { EVEN, REST, PARTS };    /* of the vocabulary: a multiple of even_unit words, and fewer than one unit */
 
 struct classifier {
 	const struct node *n;
 	struct sizes z;
-	struct matmul *product[BLOCKS][PRODUCTS]; /* NULL: not asked for */
+	struct matmul *product[BLOCKS][PARTS][PRODUCTS]; /* NULL: not asked for, or of no words */
 };
 
-/* logits = x w^T; dx = g w; dw = g^T x, with g, the gradients of the logits, where these lay. */
-struct matmul_spec spec_of(const struct classifier &l, enum product product, int64_t rows)
+int64_t first_word(const struct sizes &z, int part)
+{
+	return part == EVEN ? 0 : z.v / even_unit * even_unit;
+}
+
+int64_t words_of(const struct sizes &z, int part)
+{
+	return part == EVEN ? z.v / even_unit * even_unit : z.v % even_unit;
+}
+
+/* logits = x w^T; dx = g w; dw = g^T x, with g, the gradients of the logits, where these lay; v: of the words. */
+struct matmul_spec spec_of(const struct classifier &l, enum product product, int64_t rows, int64_t v)
 {
 	const enum dtype low = l.n->in[0]->dtype, master = low == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
-	const int64_t g_pitch = l.z.pitch * (int64_t)(l.z.acc / dtype_bytes(low)), v = l.z.v, c = l.z.c;
+	const int64_t g_pitch = l.z.pitch * (int64_t)(l.z.acc / dtype_bytes(low)), c = l.z.c;
 
 	if (product == LOGITS)
 		return { rows, v, c, low, master, false, true, c, c, l.z.pitch, false };
@@ -82,51 +94,77 @@ struct matmul_spec spec_of(const struct classifier &l, enum product product, int
 	return { v, c, rows, low, master, true, false, g_pitch, c, c, false };
 }
 
-/* Workspace: logits, loss and count of each row, what products want. */
-int plan_products(struct classifier *l, const struct kernel_env *env, size_t *ret_most, struct err *err)
+int plan_part(struct classifier *l, const struct kernel_env *env, int64_t rows, int part, struct matmul **ret,
+	      struct err *err)
+{
+	const bool wanted[PRODUCTS] = { true, l->n->out[LMHEAD_DX] != nullptr, l->n->out[LMHEAD_DW] != nullptr };
+	const int64_t words = words_of(l->z, part);
+	int rc = 0;
+
+	for (int p = 0; !rc && rows && words && p < PRODUCTS; p++) {
+		const struct matmul_spec s = spec_of(*l, (enum product)p, rows, words);
+
+		rc = wanted[p] ? matmul_new(&ret[p], env, l->n, &s, err) : 0;
+	}
+	return rc;
+}
+
+int plan_products(struct classifier *l, const struct kernel_env *env, struct err *err)
 {
 	const int64_t rows[BLOCKS] = { l->z.each, l->z.each ? l->z.rows % l->z.each : 0 };
-	const bool wanted[PRODUCTS] = { true, l->n->out[LMHEAD_DX] != nullptr, l->n->out[LMHEAD_DW] != nullptr };
+	int rc = 0;
 
+	for (int b = 0; !rc && b < BLOCKS; b++)
+		for (int part = 0; !rc && part < PARTS; part++)
+			rc = plan_part(l, env, rows[b], part, l->product[b][part], err);
+	return rc;
+}
+
+/* f(product) of each. */
+template <class F> void each_product(const struct classifier *l, const F &f)
+{
 	for (int b = 0; b < BLOCKS; b++)
-		for (int p = 0; p < PRODUCTS; p++) {
-			const struct matmul_spec s = spec_of(*l, (enum product)p, rows[b]);
-			int rc = rows[b] && wanted[p] ? matmul_new(&l->product[b][p], env, l->n, &s, err) : 0;
-
-			if (rc)
-				return rc;
-			if (l->product[b][p] && matmul_workspace(l->product[b][p]) > *ret_most)
-				*ret_most = matmul_workspace(l->product[b][p]);
-		}
-	return 0;
+		for (int part = 0; part < PARTS; part++)
+			for (int p = 0; p < PRODUCTS; p++)
+				if (l->product[b][part][p])
+					f(l->product[b][part][p]);
 }
 
 void lmhead_release(void *state)
 {
 	struct classifier *l = static_cast<struct classifier *>(state);
 
-	for (int b = 0; l && b < BLOCKS; b++)
-		for (int p = 0; p < PRODUCTS; p++)
-			matmul_free(l->product[b][p]);
+	if (l)
+		each_product(l, [](struct matmul *m) { matmul_free(m); });
 	free(l);
+}
+
+/* Workspace: logits, loss and count of each row, what products want. */
+size_t workspace_of(const struct classifier *l)
+{
+	size_t most = 0;
+
+	each_product(l, [&most](const struct matmul *m) {
+		most = matmul_workspace(m) > most ? matmul_workspace(m) : most;
+	});
+	return logits_room(l->z) + losses_room(l->z) + most;
 }
 
 int lmhead_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct classifier *l = static_cast<struct classifier *>(calloc(1, sizeof(*l)));
-	size_t most = 0;
 	int rc;
 
 	if (!l)
 		return err_set(err, ERR_NOMEM, "cuda: out of memory: %s", n->name);
 	l->n = n;
 	l->z = sizes_of(n);
-	rc = plan_products(l, env, &most, err);
+	rc = plan_products(l, env, err);
 	if (rc) {
 		lmhead_release(l);
 		return rc;
 	}
-	n->workspace_bytes = logits_room(l->z) + losses_room(l->z) + most;
+	n->workspace_bytes = workspace_of(l);
 	*ret_state = l;
 	return 0;
 }
@@ -251,30 +289,46 @@ template <typename M> struct copy {
 /* Rows first to first + rows of the batch. */
 struct rows_block {
 	int64_t first, rows;
-	struct matmul *const *product;
-	void *room; /* of products */
+	struct matmul *const (*product)[PRODUCTS]; /* by part */
+	void *room;				   /* of products */
 };
 
+/* Those of all rows of the block for some words; of dx what the other words have brought is kept. */
 template <typename T>
-int gradients(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, struct err *err)
+int gradients(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, int part,
+	      struct err *err)
 {
-	const struct node *n = l->n;
-	const T *x = cuda_in<T>(a, 0) + b.first * l->z.c;
+	const int64_t c = l->z.c, word = first_word(l->z, part);
+	const T *x = cuda_in<T>(a, 0) + b.first * c, *w = cuda_in<T>(a, 1) + word * c;
+	const T *g = static_cast<const T *>(a->workspace) + word;
+	struct matmul *const *product = b.product[part];
 	int rc = 0;
 
-	if (n->out[LMHEAD_DX]) {
-		const struct matmul_operands o = { a->workspace, a->in[1], cuda_out<T>(a, LMHEAD_DX) + b.first * l->z.c,
-						   nullptr, false, b.room, a->stream };
+	if (product[DX]) {
+		const struct matmul_operands o = { g, w, cuda_out<T>(a, LMHEAD_DX) + b.first * c, nullptr,
+						   part == REST && b.product[EVEN][DX], b.room, a->stream };
 
-		rc = matmul_run(b.product[DX], &o, err);
+		rc = matmul_run(product[DX], &o, err);
 	}
-	if (!rc && n->out[LMHEAD_DW]) {
-		const struct matmul_operands o = { a->workspace, x, a->out[LMHEAD_DW], nullptr, b.first > 0, b.room,
-						   a->stream };
+	if (!rc && product[DW]) {
+		const struct matmul_operands o = { g, x, cuda_out<acc_t<T>>(a, LMHEAD_DW) + word * c, nullptr,
+						   b.first > 0, b.room, a->stream };
 
-		rc = matmul_run(b.product[DW], &o, err);
+		rc = matmul_run(product[DW], &o, err);
 	}
 	return rc;
+}
+
+template <typename T>
+int logits_of(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, int part,
+	      struct err *err)
+{
+	const int64_t c = l->z.c, word = first_word(l->z, part);
+	const struct matmul_operands o = { cuda_in<T>(a, 0) + b.first * c, cuda_in<T>(a, 1) + word * c,
+					   static_cast<acc_t<T> *>(a->workspace) + word, nullptr, false, b.room,
+					   a->stream };
+
+	return b.product[part][LOGITS] ? matmul_run(b.product[part][LOGITS], &o, err) : 0;
 }
 
 template <typename T>
@@ -286,10 +340,10 @@ int block_of_rows(const struct classifier *l, const struct kernel_args *a, const
 	const struct node *n = l->n;
 	const bool wants = n->out[LMHEAD_DX] || n->out[LMHEAD_DW];
 	M *logits = static_cast<M *>(a->workspace);
-	const struct matmul_operands o = { cuda_in<T>(a, 0) + b.first * z.c, a->in[1], logits, nullptr, false, b.room,
-					   a->stream };
-	int rc = matmul_run(b.product[LOGITS], &o, err);
+	int rc = 0;
 
+	for (int part = 0; !rc && part < PARTS; part++)
+		rc = logits_of<T>(l, a, b, part, err);
 	if (!rc && n->out[LMHEAD_LOGITS])
 		rc = cuda_each(n, a, copy<M>{ logits, cuda_out<M>(a, LMHEAD_LOGITS) + b.first * z.v, z.v, z.pitch },
 			       b.rows * z.v, 0, err);
@@ -298,7 +352,9 @@ int block_of_rows(const struct classifier *l, const struct kernel_args *a, const
 	launch(a, dim3((unsigned)b.rows), row_threads, row_losses<T>,
 	       rows_of_losses<T>{ logits, cuda_in<int32_t>(a, 2) + b.first, losses + 2 * b.first, a->page, (int)z.v,
 				  z.pitch, wants });
-	return gradients<T>(l, a, b, err);
+	for (int part = 0; !rc && part < PARTS; part++)
+		rc = gradients<T>(l, a, b, part, err);
+	return rc;
 }
 
 template <typename T> int lmhead(const struct classifier *l, const struct kernel_args *a, struct err *err)
@@ -333,7 +389,7 @@ int lmhead_run(void *state, const struct kernel_args *a, struct err *err)
 
 const char *lmhead_impl(const void *state)
 {
-	const struct matmul *m = static_cast<const struct classifier *>(state)->product[WHOLE][LOGITS];
+	const struct matmul *m = static_cast<const struct classifier *>(state)->product[WHOLE][EVEN][LOGITS];
 
 	return m ? matmul_impl(m) : nullptr;
 }
