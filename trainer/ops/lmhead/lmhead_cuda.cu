@@ -14,8 +14,8 @@ extern "C" {
 namespace {
 
 /* What the logits of one block of rows may take: so much for each row of the batch, within bounds. Of a small block dx
- * has too few tiles for a large GPU (5056 rows of 768: 40 by 3 tiles of 128 by 256), and each block reads and writes all
- * of dw once more. */
+ * has too few tiles for a large GPU (5056 rows of 768: 40 by 3 tiles of 128 by 256), and each block reads and writes
+ * all of dw once more. */
 constexpr int64_t logits_bytes_each = 16 << 10;
 constexpr int64_t logits_bytes_least = 256 << 20;
 constexpr int64_t logits_bytes_most = 1 << 30;
