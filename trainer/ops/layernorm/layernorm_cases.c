@@ -121,6 +121,8 @@ const struct op_case cases_layernorm[] = {
 	{ "odd sizes, joined", .build = build, .bound = bound, .size = { 7, 37, 1 } },
 	{ "far mean", .build = build, .fill = offset, .bound = bound, .size = { 5, 64, 0, 100 } },
 	{ "wide, joined", .build = build, .bound = bound, .size = { 33, 768, 1 } },
+	{ "wider, odd", .build = build, .bound = bound, .size = { 3, 1037, 1 } },
+	{ "wider", .build = build, .bound = bound, .size = { 3, 2064 } },
 	{ NULL },
 };
 
@@ -130,5 +132,8 @@ const struct op_case cases_layernorm_grad[] = {
 	{ "odd sizes", .build = build_grad, .fill = fill_stats, .bound = bound_grad, .size = { 7, 37 } },
 	{ "odd sizes, joined", .build = build_grad, .fill = fill_stats, .bound = bound_grad, .size = { 7, 37, 1 } },
 	{ "wide, joined", .build = build_grad, .fill = fill_stats, .bound = bound_grad, .size = { 33, 768, 1 } },
+	{ "many rows", .build = build_grad, .fill = fill_stats, .bound = bound_grad, .size = { 1234, 24, 1 } },
+	{ "wider, odd", .build = build_grad, .fill = fill_stats, .bound = bound_grad, .size = { 3, 1037, 1 } },
+	{ "wider, joined", .build = build_grad, .fill = fill_stats, .bound = bound_grad, .size = { 35, 2064, 1 } },
 	{ NULL },
 };
