@@ -11,6 +11,8 @@
 #include <math.h>
 #include <stdint.h>
 
+#include <type_traits>
+
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -118,12 +120,30 @@ template <typename T, int W> struct alignas(sizeof(T) * W < 16 ? sizeof(T) * W :
 /* Elements that make one access of 16 bytes. */
 template <typename T> constexpr int vector_width = 16 / (int)sizeof(T);
 
+/* The same on its way from memory, in whole registers: two elements of 16 bits in one. */
+template <typename T, int W> struct bits {
+	static constexpr int each = sizeof(T) == 2 && W > 1 ? 2 : 1; /* elements of a word */
+	using word = std::conditional_t<each == 2, uint32_t, T>;
+	pack<word, W / each> words;
+};
+
+template <int W, typename T> __device__ inline bits<T, W> fetch(const T *from)
+{
+	return *reinterpret_cast<const bits<T, W> *>(from);
+}
+
+template <int W, typename A, typename T> __device__ inline void unpack(A (&to)[W], const bits<T, W> &from)
+{
+	for (int k = 0; k < W; k++)
+		if constexpr (bits<T, W>::each == 2)
+			to[k] = (A)widen(T{ (uint16_t)(from.words.v[k / 2] >> k % 2 * 16) });
+		else
+			to[k] = (A)widen(from.words.v[k]);
+}
+
 template <int W, typename A, typename T> __device__ inline void load(A (&to)[W], const T *from)
 {
-	const pack<T, W> p = *reinterpret_cast<const pack<T, W> *>(from);
-
-	for (int k = 0; k < W; k++)
-		to[k] = (A)widen(p.v[k]);
+	unpack(to, fetch<W>(from));
 }
 
 template <int W, typename A, typename T> __device__ inline void store(T *to, const A (&from)[W])

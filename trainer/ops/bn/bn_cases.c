@@ -336,12 +336,14 @@ static double bound_params(const struct case_values *v, int k, double *terms)
 		{ "plain", .build = (b), .fill = (f), .bound = (bd), .size = { 4, 7, 5, 64 } },                        \
 		{ "odd channels", .build = (b), .fill = (f), .bound = (bd), .size = { 3, 5, 7, 29, [OTHERS] = 31 } },  \
 		{ "many channels", .build = (b), .fill = (f), .bound = (bd), .size = { 2, 3, 3, 2048 } },              \
+		{ "many odd channels", .build = (b), .fill = (f), .bound = (bd), .size = { 1, 16, 15, 2049 } },        \
 	{                                                                                                              \
 		"many pixels", .build = (b), .fill = (f), .bound = (bd), .size = { 8, 28, 28, 16 }                     \
 	}
 
 const struct op_case cases_bn_stats[] = {
 	SHAPES(build_stats, NULL, NULL),
+	{ "very many pixels", .build = build_stats, .size = { 11, 28, 28, 64 } },
 	{ NULL },
 };
 

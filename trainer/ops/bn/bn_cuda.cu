@@ -1,5 +1,5 @@
-/* bn_cuda.cu: batch normalisation. Sums over pixels are sums over the rows of [pixels, C] (columns.h); what is applied
- * to every pixel of a channel is worked out once a channel, into the workspace. */
+/* bn_cuda.cu: batch normalisation: sums over the rows of [pixels, C], and loops over its elements with numbers of each
+ * channel (columns.h). */
 #include "trainer/backends/cuda/columns.h"
 
 extern "C" {
@@ -20,65 +20,42 @@ struct bn_attr attr_of(const struct node *n)
 	return *static_cast<const struct bn_attr *>(n->attr);
 }
 
-/* Workspace: mean and rstd of each channel, in doubles so that both types fit, then what columns.h needs. */
-size_t channel_bytes(int64_t channels)
+/* Numbers of a channel, and what all kernels make of them: a rectifier lets a gradient through where it let the value
+ * through, to the last bit. */
+enum { MEAN, SCALE /* gamma * rstd */, BETA, OF_CHANNEL };
+
+template <typename A, int N> __device__ void channel_numbers(A (&number)[N], const bn_channel &ch, A gamma, A beta)
 {
-	return (2 * (size_t)channels * sizeof(double) + 63) / 64 * 64;
+	number[MEAN] = (A)ch.mean;
+	number[SCALE] = (A)(gamma * ch.rstd);
+	number[BETA] = beta;
 }
 
-void *columns_room(const struct kernel_args *a, int64_t channels)
+template <typename A, int N, int W> __device__ A normal(A x, const A (&number)[N][W], int w)
 {
-	return static_cast<char *>(a->workspace) + channel_bytes(channels);
-}
-
-/* mean [C] and rstd [C], from stat, or from running statistics where stat is NULL. */
-template <typename M>
-__global__ void channel_values(const double *stat, const M *mean, const M *var, int channels, double eps, M *values)
-{
-	const int c = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-	struct bn_channel ch;
-
-	if (!inside(c < channels))
-		return;
-	if (stat)
-		ch = bn_channel_of(stat, channels, c, eps);
-	else
-		ch = { (double)mean[c], 1 / sqrt((double)var[c] + eps) };
-	values[c] = (M)ch.mean;
-	values[channels + c] = (M)ch.rstd;
-}
-
-template <typename M>
-M *channel_launch(const struct kernel_args *a, const double *stat, const M *mean, const M *var, int channels,
-		  double eps)
-{
-	M *values = static_cast<M *>(a->workspace);
-
-	launch(a, dim3(cuda_blocks(channels, WARP)), WARP, channel_values<M>, stat, mean, var, channels, eps, values);
-	return values;
-}
-
-int channels_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
-{
-	n->workspace_bytes = channel_bytes(n->out[0]->shape.dim[3]);
-	*ret_state = n;
-	return 0;
+	return number[SCALE][w] * (x - number[MEAN][w]) + number[BETA][w];
 }
 
 /* ---- forward ---- */
 
 template <typename T> struct pixel_sums {
-	static constexpr int sums = 2, width = vector_width<T>;
+	static constexpr int sums = 2, width = vector_width<T>, ahead = 8, numbers = 0;
 	using acc = acc_t<T>;
 	const T *x;
 	int64_t channels, pixels;
 	double *stat;
 
-	template <int W> __device__ void row(int64_t r, int64_t c, acc (&v)[2][W]) const
+	template <int W> __device__ bits<T, W> read(int64_t r, int64_t c) const
+	{
+		return fetch<W>(x + r * channels + c);
+	}
+
+	template <int W>
+	__device__ void row(int64_t, int64_t, const bits<T, W> &in, const acc (&)[1][W], acc (&v)[2][W]) const
 	{
 		acc u[W];
 
-		load(u, x + r * channels + c);
+		unpack(u, in);
 		for (int w = 0; w < W; w++) {
 			v[0][w] += u[w];
 			v[1][w] += u[w] * u[w];
@@ -96,7 +73,9 @@ template <typename T> struct pixel_sums {
 
 int stats_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
 {
-	n->workspace_bytes = columns_workspace(n->in[0]->shape.dim[3], 2);
+	const struct tensor *x = n->in[0];
+
+	n->workspace_bytes = columns_workspace(x->dtype, pixels_of(x), x->shape.dim[3], 2);
 	*ret_state = n;
 	return 0;
 }
@@ -113,77 +92,92 @@ int stats_run(void *state, const struct kernel_args *a, struct err *err)
 }
 
 template <typename T> struct normalise {
-	static constexpr int width = vector_width<T>;
-	using A = acc_t<T>;
+	static constexpr int width = vector_width<T>, ahead = 4, numbers = OF_CHANNEL;
+	using acc = acc_t<T>;
 	const T *x, *residual; /* residual: or NULL */
-	const A *values, *gamma, *beta;
+	const double *stat;    /* or NULL: mean and var stand in for it */
+	const acc *mean, *var, *gamma, *beta;
 	T *y;
-	int channels;
+	int64_t channels;
+	double eps;
 	bool relu;
 
-	template <int W> __device__ void at(int64_t i) const
+	__device__ void column(int64_t c, acc (&number)[OF_CHANNEL]) const
 	{
-		const int c = (int)(i % channels);
-		A v[W], more[W] = {};
+		const bn_channel ch = stat ? bn_channel_of(stat, channels, c, eps)
+					   : bn_channel{ (double)mean[c], 1 / sqrt((double)var[c] + eps) };
 
-		load(v, x + i);
-		if (residual)
-			load(more, residual + i);
-		for (int k = 0; k < W; k++) {
-			const A xhat = (v[k] - values[c + k]) * values[channels + c + k];
+		channel_numbers(number, ch, gamma[c], beta[c]);
+	}
 
-			v[k] = gamma[c + k] * xhat + beta[c + k] + more[k];
-			v[k] = relu && v[k] <= 0 ? 0 : v[k];
+	template <int W> struct elements {
+		bits<T, W> x, residual;
+	};
+
+	template <int W> __device__ elements<W> read(int64_t r, int64_t c) const
+	{
+		const int64_t i = r * channels + c;
+
+		return { fetch<W>(x + i), residual ? fetch<W>(residual + i) : bits<T, W>{} };
+	}
+
+	template <int W>
+	__device__ void row(int64_t r, int64_t c, const elements<W> &in, const acc (&number)[OF_CHANNEL][W]) const
+	{
+		acc v[W], more[W];
+
+		unpack(v, in.x);
+		unpack(more, in.residual);
+		for (int w = 0; w < W; w++) {
+			v[w] = normal(v[w], number, w) + more[w];
+			v[w] = relu && v[w] <= 0 ? 0 : v[w];
 		}
-		store(y + i, v);
+		store(y + r * channels + c, v);
 	}
 };
 
-template <typename T>
-int apply(const struct node *n, const struct kernel_args *a, const normalise<T> &f, struct err *err)
-{
-	return cuda_each(n, a, f, cuda_count(n->out[0]), f.channels, err);
-}
-
-template <typename T> int apply_batch(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename T> void apply_batch(const struct node *n, const struct kernel_args *a)
 {
 	using M = acc_t<T>;
-	const int channels = (int)n->in[0]->shape.dim[3];
+	const struct tensor *x = n->in[0];
+	const int64_t channels = x->shape.dim[3];
 	const struct bn_attr attr = attr_of(n);
-	const M *none = nullptr, *values = channel_launch(a, cuda_in<double>(a, 1), none, none, channels, attr.eps);
 
-	return apply(n, a,
-		     normalise<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 4), values, cuda_in<M>(a, 2), cuda_in<M>(a, 3),
-				   cuda_out<T>(a, 0), channels, attr.relu },
-		     err);
+	columns_each(a,
+		     normalise<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 4), cuda_in<double>(a, 1), nullptr, nullptr,
+				   cuda_in<M>(a, 2), cuda_in<M>(a, 3), cuda_out<T>(a, 0), channels, attr.eps,
+				   attr.relu },
+		     pixels_of(x), channels, cuda_aligned(n, a));
 }
 
-template <typename T> int apply_running(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename T> void apply_running(const struct node *n, const struct kernel_args *a)
 {
 	using M = acc_t<T>;
-	const int channels = (int)n->in[0]->shape.dim[3];
+	const struct tensor *x = n->in[0];
+	const int64_t channels = x->shape.dim[3];
 	const struct bn_attr attr = attr_of(n);
-	const double *none = nullptr;
-	const M *values = channel_launch(a, none, cuda_in<M>(a, 3), cuda_in<M>(a, 4), channels, attr.eps);
 
-	return apply(n, a,
-		     normalise<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 5), values, cuda_in<M>(a, 1), cuda_in<M>(a, 2),
-				   cuda_out<T>(a, 0), channels, attr.relu },
-		     err);
+	columns_each(a,
+		     normalise<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 5), nullptr, cuda_in<M>(a, 3), cuda_in<M>(a, 4),
+				   cuda_in<M>(a, 1), cuda_in<M>(a, 2), cuda_out<T>(a, 0), channels, attr.eps,
+				   attr.relu },
+		     pixels_of(x), channels, cuda_aligned(n, a));
 }
 
 int apply_run(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_TYPE(n->in[0]->dtype, T, return apply_batch<T>(n, a, err));
+	BY_TYPE(n->in[0]->dtype, T, apply_batch<T>(n, a));
+	return cuda_launched(n, err);
 }
 
 int infer_run(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_TYPE(n->in[0]->dtype, T, return apply_running<T>(n, a, err));
+	BY_TYPE(n->in[0]->dtype, T, apply_running<T>(n, a));
+	return cuda_launched(n, err);
 }
 
 /* ---- running statistics: a thread a channel ---- */
@@ -261,135 +255,177 @@ int fixed_run(void *state, const struct kernel_args *a, struct err *err)
 
 /* ---- backward ---- */
 
-template <typename T> struct gradient_sums {
-	static constexpr int sums = 2, width = vector_width<T>;
+/* Sums of g and of g * (x - mean); the second becomes that of g * xhat when it is whole. plain: dy and x are read and
+ * nothing is written, which leaves registers for more rows. */
+template <typename T, bool plain> struct gradient_sums {
+	static constexpr int sums = 2, width = vector_width<T>, ahead = plain ? 4 : 2, numbers = OF_CHANNEL;
 	using acc = acc_t<T>;
 	const T *dy, *dy2, *x, *y; /* dy2, y: or NULL */
-	const acc *values, *gamma, *beta;
+	const double *stat;
+	const acc *gamma, *beta;
 	double *dstat;
 	T *g; /* NULL: not wanted */
 	int64_t channels;
+	double eps;
 	bool relu, residual;
 
-	/* Whether what the rectifier let through at this element was positive. */
-	__device__ bool passes(acc out, acc xhat, int64_t c) const
+	__device__ void column(int64_t c, acc (&number)[OF_CHANNEL]) const
 	{
-		return residual ? !y || !(out <= 0) : !(gamma[c] * xhat + beta[c] <= 0);
+		channel_numbers(number, bn_channel_of(stat, channels, c, eps), gamma[c], beta[c]);
 	}
 
-	template <int W> __device__ void row(int64_t r, int64_t c, acc (&v)[2][W]) const
+	template <int W> struct elements {
+		bits<T, W> dy, dy2, x, y;
+	};
+
+	template <int W> __device__ elements<W> read(int64_t r, int64_t c) const
 	{
 		const int64_t i = r * channels + c;
-		acc d[W], more[W] = {}, u[W], out[W] = {};
 
-		load(d, dy + i);
-		load(u, x + i);
-		if (dy2)
-			load(more, dy2 + i);
-		if (residual && y)
-			load(out, y + i);
+		return { fetch<W>(dy + i), !plain && dy2 ? fetch<W>(dy2 + i) : bits<T, W>{}, fetch<W>(x + i),
+			 !plain && y ? fetch<W>(y + i) : bits<T, W>{} };
+	}
+
+	/* Whether what the rectifier let through at this element was positive; normal: without what was added to it. */
+	__device__ bool passes(acc out, acc normal) const
+	{
+		return !plain && residual ? !y || !(out <= 0) : !(normal <= 0);
+	}
+
+	template <int W>
+	__device__ void row(int64_t r, int64_t c, const elements<W> &in, const acc (&number)[OF_CHANNEL][W],
+			    acc (&v)[2][W]) const
+	{
+		acc d[W], more[W], u[W], out[W];
+
+		unpack(d, in.dy);
+		unpack(more, in.dy2);
+		unpack(u, in.x);
+		unpack(out, in.y);
 		for (int w = 0; w < W; w++) {
-			const acc xhat = (u[w] - values[c + w]) * values[channels + c + w];
-
 			d[w] += more[w];
-			if (relu && !passes(out[w], xhat, c + w))
+			if (relu && !passes(out[w], normal(u[w], number, w)))
 				d[w] = 0;
 			v[0][w] += d[w];
-			v[1][w] += d[w] * xhat;
+			v[1][w] += d[w] * (u[w] - number[MEAN][w]);
 		}
-		if (g)
-			store(g + i, d);
+		if (!plain && g)
+			store(g + r * channels + c, d);
 	}
 
 	__device__ void done(int64_t c, const double *sum) const
 	{
 		dstat[c] = sum[0];
-		dstat[channels + c] = sum[1];
+		dstat[channels + c] = sum[1] * bn_channel_of(stat, channels, c, eps).rstd;
 	}
 };
 
 int grad_stats_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
 {
-	const int64_t channels = n->in[2]->shape.dim[3];
+	const struct tensor *x = n->in[2];
 
-	n->workspace_bytes = channel_bytes(channels) + columns_workspace(channels, 2);
+	n->workspace_bytes = columns_workspace(x->dtype, pixels_of(x), x->shape.dim[3], 2);
 	*ret_state = n;
 	return 0;
 }
 
-template <typename T> int grad_stats(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename T, bool plain> void grad_stats(const struct node *n, const struct kernel_args *a)
 {
 	using M = acc_t<T>;
-	const int64_t channels = n->in[2]->shape.dim[3];
+	const struct tensor *x = n->in[2];
+	const int64_t channels = x->shape.dim[3];
 	const struct bn_attr attr = attr_of(n);
-	const double *stat = cuda_in<double>(a, 3);
-	const M *none = nullptr, *values = channel_launch(a, stat, none, none, (int)channels, attr.eps);
 	T *g = attr.write_g ? cuda_out<T>(a, 1) : nullptr;
 
 	columns_run(a,
-		    gradient_sums<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_in<T>(a, 2), cuda_in<T>(a, 6), values,
-				      cuda_in<M>(a, 4), cuda_in<M>(a, 5), cuda_out<double>(a, 0), g, channels,
-				      attr.relu, attr.residual },
-		    pixels_of(n->in[2]), channels, cuda_aligned(n, a), columns_room(a, channels));
-	return cuda_launched(n, err);
+		    gradient_sums<T, plain>{ cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_in<T>(a, 2), cuda_in<T>(a, 6),
+					     cuda_in<double>(a, 3), cuda_in<M>(a, 4), cuda_in<M>(a, 5),
+					     cuda_out<double>(a, 0), g, channels, attr.eps, attr.relu, attr.residual },
+		    pixels_of(x), channels, cuda_aligned(n, a), a->workspace);
 }
 
 int grad_stats_run(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_TYPE(n->in[2]->dtype, T, return grad_stats<T>(n, a, err));
+	BY_TYPE(n->in[2]->dtype, T,
+		if (attr_of(n).residual || attr_of(n).write_g || n->in[1])
+			grad_stats<T, false>(n, a);
+		else
+			grad_stats<T, true>(n, a));
+	return cuda_launched(n, err);
 }
 
 template <typename T> struct denormalise {
-	static constexpr int width = vector_width<T>;
-	using A = acc_t<T>;
+	enum { MEAN_G = OF_CHANNEL, SLOPE /* mean of g * xhat, times rstd */, NUMBERS };
+	static constexpr int width = vector_width<T>, ahead = 4, numbers = NUMBERS;
+	using acc = acc_t<T>;
 	const T *g, *x;
-	const A *values, *gamma, *beta;
 	const double *stat, *dstat;
+	const acc *gamma, *beta;
 	T *dx;
-	int channels;
+	int64_t channels;
+	double eps;
 	bool relu;
 
-	template <int W> __device__ void at(int64_t i) const
+	__device__ void column(int64_t c, acc (&number)[NUMBERS]) const
 	{
-		const int c = (int)(i % channels);
+		const bn_channel ch = bn_channel_of(stat, channels, c, eps);
 		const double per = 1 / stat[2 * channels];
-		A d[W], u[W];
 
-		load(d, g + i);
-		load(u, x + i);
-		for (int k = 0; k < W; k++) {
-			const A rstd = values[channels + c + k], xhat = (u[k] - values[c + k]) * rstd;
-			const A mean_g = (A)(dstat[c + k] * per), mean_gx = (A)(dstat[channels + c + k] * per);
+		channel_numbers(number, ch, gamma[c], beta[c]);
+		number[MEAN_G] = (acc)(dstat[c] * per);
+		number[SLOPE] = (acc)(dstat[channels + c] * per * ch.rstd);
+	}
 
-			if (relu && gamma[c + k] * xhat + beta[c + k] <= 0)
-				d[k] = 0;
-			d[k] = gamma[c + k] * rstd * (d[k] - mean_g - xhat * mean_gx);
+	template <int W> struct elements {
+		bits<T, W> g, x;
+	};
+
+	template <int W> __device__ elements<W> read(int64_t r, int64_t c) const
+	{
+		const int64_t i = r * channels + c;
+
+		return { fetch<W>(g + i), fetch<W>(x + i) };
+	}
+
+	template <int W>
+	__device__ void row(int64_t r, int64_t c, const elements<W> &in, const acc (&number)[NUMBERS][W]) const
+	{
+		acc d[W], u[W];
+
+		unpack(d, in.g);
+		unpack(u, in.x);
+		for (int w = 0; w < W; w++) {
+			if (relu && normal(u[w], number, w) <= 0)
+				d[w] = 0;
+			d[w] -= number[MEAN_G][w] + (u[w] - number[MEAN][w]) * number[SLOPE][w];
+			d[w] *= number[SCALE][w];
 		}
-		store(dx + i, d);
+		store(dx + r * channels + c, d);
 	}
 };
 
-template <typename T> int grad_apply(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename T> void grad_apply(const struct node *n, const struct kernel_args *a)
 {
 	using M = acc_t<T>;
-	const int channels = (int)n->in[1]->shape.dim[3];
+	const struct tensor *x = n->in[1];
+	const int64_t channels = x->shape.dim[3];
 	const struct bn_attr attr = attr_of(n);
-	const double *stat = cuda_in<double>(a, 2);
-	const M *none = nullptr, *values = channel_launch(a, stat, none, none, channels, attr.eps);
 
-	return cuda_each(n, a,
-			 denormalise<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 1), values, cuda_in<M>(a, 4), cuda_in<M>(a, 5),
-					 stat, cuda_in<double>(a, 3), cuda_out<T>(a, 0), channels, attr.relu },
-			 cuda_count(n->in[1]), channels, err);
+	columns_each(a,
+		     denormalise<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_in<double>(a, 2), cuda_in<double>(a, 3),
+				     cuda_in<M>(a, 4), cuda_in<M>(a, 5), cuda_out<T>(a, 0), channels, attr.eps,
+				     attr.relu },
+		     pixels_of(x), channels, cuda_aligned(n, a));
 }
 
 int grad_apply_run(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_TYPE(n->in[1]->dtype, T, return grad_apply<T>(n, a, err));
+	BY_TYPE(n->in[1]->dtype, T, grad_apply<T>(n, a));
+	return cuda_launched(n, err);
 }
 
 template <typename M> __global__ void parameter_gradients(const double *dstat, int channels, M *dgamma, M *dbeta)
@@ -416,11 +452,11 @@ int grad_params_run(void *state, const struct kernel_args *a, struct err *err)
 } // namespace
 
 CUDA_KERNEL(bn_stats, stats_prepare, stats_run);
-CUDA_KERNEL(bn_apply, channels_prepare, apply_run);
+CUDA_KERNEL(bn_apply, cuda_prepare, apply_run);
 CUDA_KERNEL(bn_running, cuda_prepare, running_run);
 CUDA_KERNEL(bn_keep, cuda_prepare, keep_run);
 CUDA_KERNEL(bn_fixed, cuda_prepare, fixed_run);
-CUDA_KERNEL(bn_infer, channels_prepare, infer_run);
+CUDA_KERNEL(bn_infer, cuda_prepare, infer_run);
 CUDA_KERNEL(bn_grad_stats, grad_stats_prepare, grad_stats_run);
-CUDA_KERNEL(bn_grad_apply, channels_prepare, grad_apply_run);
+CUDA_KERNEL(bn_grad_apply, cuda_prepare, grad_apply_run);
 CUDA_KERNEL(bn_grad_params, cuda_prepare, grad_params_run);

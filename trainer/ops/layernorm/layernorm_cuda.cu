@@ -310,21 +310,32 @@ template <int W, typename T> __global__ void backward_rows(backward<T> f)
 }
 
 template <typename T> struct gain_sums {
-	static constexpr int sums = 2, width = vector_width<T>;
+	static constexpr int sums = 2, width = vector_width<T>, ahead = 4, numbers = 0;
 	using acc = acc_t<T>;
 	const T *dy, *s;
 	const acc *stats;
 	int64_t c;
 	acc *dgamma, *dbeta;
 
-	template <int W> __device__ void row(int64_t r, int64_t at, acc (&v)[2][W]) const
+	template <int W> struct elements {
+		bits<T, W> dy, s;
+		acc mean, rstd;
+	};
+
+	template <int W> __device__ elements<W> read(int64_t r, int64_t at) const
+	{
+		return { fetch<W>(dy + r * c + at), fetch<W>(s + r * c + at), stats[2 * r], stats[2 * r + 1] };
+	}
+
+	template <int W>
+	__device__ void row(int64_t, int64_t, const elements<W> &in, const acc (&)[1][W], acc (&v)[2][W]) const
 	{
 		acc d[W], u[W];
 
-		load(d, dy + r * c + at);
-		load(u, s + r * c + at);
+		unpack(d, in.dy);
+		unpack(u, in.s);
 		for (int w = 0; w < W; w++) {
-			v[0][w] += d[w] * (u[w] - stats[2 * r]) * stats[2 * r + 1];
+			v[0][w] += d[w] * (u[w] - in.mean) * in.rstd;
 			v[1][w] += d[w];
 		}
 	}
@@ -338,18 +349,28 @@ template <typename T> struct gain_sums {
 
 /* Of what parts have. */
 template <typename A> struct part_sums {
-	static constexpr int sums = 2, width = 2;
+	static constexpr int sums = 2, width = 2, ahead = 4, numbers = 0;
 	using acc = double;
 	const double *parts;
 	int64_t c;
 	A *dgamma, *dbeta;
 
-	template <int W> __device__ void row(int64_t r, int64_t at, double (&v)[2][W]) const
+	template <int W> struct elements {
+		bits<double, W> of[2];
+	};
+
+	template <int W> __device__ elements<W> read(int64_t r, int64_t at) const
+	{
+		return { { fetch<W>(parts + 2 * r * c + at), fetch<W>(parts + (2 * r + 1) * c + at) } };
+	}
+
+	template <int W>
+	__device__ void row(int64_t, int64_t, const elements<W> &in, const double (&)[1][W], double (&v)[2][W]) const
 	{
 		for (int k = 0; k < 2; k++) {
 			double sum[W];
 
-			load(sum, parts + (2 * r + k) * c + at);
+			unpack(sum, in.of[k]);
 			for (int w = 0; w < W; w++)
 				v[k][w] += sum[w];
 		}
@@ -377,9 +398,12 @@ size_t parts_room(int64_t rows, int64_t c)
 /* Workspace: gains of parts, which columns.h sums or, where rows are long, makes. */
 int layernorm_grad_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
 {
-	const int64_t rows = n->in[1]->shape.dim[0], c = n->in[1]->shape.dim[1];
+	const struct tensor *x = n->in[1];
+	const int64_t rows = x->shape.dim[0], c = x->shape.dim[1];
+	const size_t of_rows = columns_workspace(x->dtype, rows, c, 2);
+	const size_t of_parts = columns_workspace(DTYPE_F64, parts_of(rows), c, 2);
 
-	n->workspace_bytes = n->out[1] ? parts_room(rows, c) + columns_workspace(c, 2) : 0;
+	n->workspace_bytes = n->out[1] ? parts_room(rows, c) + (of_rows > of_parts ? of_rows : of_parts) : 0;
 	*ret_state = n;
 	return 0;
 }

@@ -67,7 +67,7 @@ int dgrad_run(void *state, const struct kernel_args *a, struct err *err)
 int wgrad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	const int64_t c = n->in[0]->shape.dim[1], k = n->in[1]->shape.dim[1];
-	const size_t bias = n->out[1] ? columns_workspace(k, 1) : 0;
+	const size_t bias = n->out[1] ? columns_workspace(n->in[1]->dtype, n->in[1]->shape.dim[0], k, 1) : 0;
 	struct matmul_spec s = {};
 	int rc;
 
@@ -84,17 +84,23 @@ int wgrad_prepare(const struct kernel_env *env, struct node *n, void **ret_state
 }
 
 template <typename T> struct bias_sum {
-	static constexpr int sums = 1, width = vector_width<T>;
+	static constexpr int sums = 1, width = vector_width<T>, ahead = 8, numbers = 0;
 	using acc = acc_t<T>;
 	const T *dy;
 	int64_t pitch;
 	acc *db;
 
-	template <int W> __device__ void row(int64_t r, int64_t c, acc (&v)[1][W]) const
+	template <int W> __device__ bits<T, W> read(int64_t r, int64_t c) const
+	{
+		return fetch<W>(dy + r * pitch + c);
+	}
+
+	template <int W>
+	__device__ void row(int64_t, int64_t, const bits<T, W> &in, const acc (&)[1][W], acc (&v)[1][W]) const
 	{
 		acc d[W];
 
-		load(d, dy + r * pitch + c);
+		unpack(d, in);
 		for (int w = 0; w < W; w++)
 			v[0][w] += d[w];
 	}
