@@ -80,6 +80,8 @@ const struct op_case cases_maxpool[] = {
 	{ "3x3/2", .build = build, .exact = true, .size = { 2, 16, 16, 64, 3, 2, 1 } },
 	{ "3x3/2, odd image and channels", .build = build, .exact = true, .size = { 2, 15, 13, 19, 3, 2, 1 } },
 	{ "2x2/2", .build = build, .exact = true, .size = { 1, 9, 8, 16, 2, 2, 0 } },
+	{ "3x3/1", .build = build, .exact = true, .size = { 1, 9, 8, 16, 3, 1, 1 } },
+	{ "5x5/2", .build = build, .exact = true, .size = { 2, 11, 8, 16, 5, 2, 2 } },
 	{ "ties", .build = build, .fill = ties, .exact = true, .size = { 2, 11, 11, 24, 3, 2, 1 } },
 	{ "NaN and infinities", .build = build, .fill = with_nan, .exact = true, .size = { 2, 11, 11, 24, 3, 2, 1 } },
 	{ NULL },
@@ -90,5 +92,8 @@ const struct op_case cases_maxpool_grad[] = {
 	{ "3x3/2", .build = build_grad, .fill = winners, .size = { 2, 16, 16, 64, 3, 2, 1 } },
 	{ "3x3/2, odd image and channels", .build = build_grad, .fill = winners, .size = { 2, 15, 13, 19, 3, 2, 1 } },
 	{ "2x2/2", .build = build_grad, .fill = winners, .size = { 1, 9, 8, 16, 2, 2, 0 } },
+	{ "1x1/2", .build = build_grad, .fill = winners, .size = { 1, 9, 8, 16, 1, 2, 0 } },
+	{ "3x3/1", .build = build_grad, .fill = winners, .size = { 1, 9, 8, 16, 3, 1, 1 } },
+	{ "5x5/2", .build = build_grad, .fill = winners, .size = { 2, 11, 8, 16, 5, 2, 2 } },
 	{ NULL },
 };
