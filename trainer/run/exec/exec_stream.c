@@ -58,7 +58,7 @@ static int record_mark(struct streams *e, const struct stream_mark *m, struct er
 /* Nothing where the node watches and nobody asks, or where the item's group has run. */
 static int run_item(const struct streams *e, struct stream_item *it, struct err *err)
 {
-	const bool alone = !it->group || e->traced || e->watched || e->looks;
+	const bool alone = !it->group || e->watched || e->looks;
 
 	if (it->node->op->watches && !e->watched)
 		return 0;
