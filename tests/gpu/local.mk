@@ -25,7 +25,8 @@ tests_gpu_calls_test_SOURCES = tests/gpu/calls_test.c trainer/backends/cuda/call
 	trainer/backends/cuda/calls.h
 tests_gpu_calls_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DREAL_FOLDERS='"$(CUDA_FOLDERS)"'
 tests_gpu_judge_test_SOURCES = tests/gpu/judge_test.c $(graph_test_net) trainer/backends/cuda/calls.c \
-	trainer/backends/cuda/conv_plan.c trainer/backends/cuda/dnn.c trainer/backends/cuda/kept.c
+	trainer/backends/cuda/conv_plan.c trainer/backends/cuda/dnn.c trainer/backends/cuda/kept.c \
+	trainer/backends/cuda/trial.c
 tests_gpu_judge_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DDPT_CUDA_FOLDERS='"$(CUDA_FOLDERS)"'
 tests_gpu_judge_test_LDADD = $(LDADD) $(CUDA_LIBS)
 tests_gpu_libcuda_la_SOURCES = tests/gpu/libcuda.c
@@ -33,17 +34,18 @@ tests_gpu_libcuda_la_LDFLAGS = $(AM_LDFLAGS) -no-undefined -rpath /nowhere -vers
 
 # What the fakes claim, on the fake device and (tests/gpu/all) on a GPU.
 conformance_sources = tests/gpu/conformance_libraries.c tests/gpu/conformance.h trainer/backends/cuda/calls.c \
-	trainer/backends/cuda/conv_plan.c trainer/backends/cuda/dnn.c trainer/backends/cuda/kept.c
+	trainer/backends/cuda/conv_plan.c trainer/backends/cuda/dnn.c trainer/backends/cuda/kept.c \
+	trainer/backends/cuda/trial.c
 EXTRA_DIST += tests/gpu/conformance.cu $(conformance_sources)
 tests_gpu_libconformance_la_SOURCES = tests/gpu/conformance.cu
 tests/gpu/conformance.lo: trainer/backends/cuda/device.h
 tests_gpu_conformance_SOURCES = $(conformance_sources)
 tests_gpu_conformance_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) -DDPT_CUDA_FOLDERS='"$(CUDA_FOLDERS)"'
-tests_gpu_conformance_LDADD = tests/gpu/libconformance.la libtrackbase.la $(CUDA_LIBS)
+tests_gpu_conformance_LDADD = tests/gpu/libconformance.la libgraph.la libtrackbase.la $(CUDA_LIBS)
 tests_gpu_conformance_fake_SOURCES = $(conformance_sources)
 tests_gpu_conformance_fake_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS) \
 	-DDPT_CUDA_FOLDERS='"$(abs_builddir)/tests/fakes/cuda/.libs"'
-tests_gpu_conformance_fake_LDADD = tests/fakes/cuda/kernels/gpu/conformance.lo libtrackbase.la tests/fakes/cuda/libdevice.la
+tests_gpu_conformance_fake_LDADD = tests/fakes/cuda/kernels/gpu/conformance.lo libgraph.la libtrackbase.la tests/fakes/cuda/libdevice.la
 
 # What tests/gpu/all needs on another machine.
 if HAVE_CUDA

@@ -2,11 +2,13 @@
  * D^T = B^T A^T: its first operand is our B. */
 #include "trainer/backends/cuda/blas.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "trainer/backends/cuda/kept.h"
+#include "trainer/backends/cuda/trial.h"
 
 #ifdef HAVE_CUBLASLT
 
@@ -142,21 +144,94 @@ static cublasStatus_t make_preference(const struct blas_plan *p, cublasLtMatmulP
 	return status;
 }
 
-/* The first that the library offers. */
-static void choose(struct blas_plan *p, enum fit fit, uint32_t align, bool deterministic)
+/* What a product is multiplied with, for the sake of its time. */
+struct attempt {
+	const struct blas_plan *plan;
+	const cublasLtMatmulHeuristicResult_t *way;
+	void *a, *b, *d, *room;
+};
+
+static cublasStatus_t multiply(const struct blas_plan *p, const struct matmul_operands *o,
+			       const cublasLtMatmulAlgo_t *algorithm, size_t workspace)
+{
+	static const double one64 = 1, zero64 = 0;
+	static const float one32 = 1, zero32 = 0;
+	const bool f64 = p->in == DTYPE_F64;
+	const void *one = f64 ? (const void *)&one64 : &one32, *zero = f64 ? (const void *)&zero64 : &zero32;
+
+	return p->module->calls.cublasLtMatmul(p->module->blas, p->desc, one, o->b, p->b, o->a, p->a,
+					       o->adds ? one : zero, o->d, p->d, o->d, p->d, algorithm, o->workspace,
+					       workspace, (cudaStream_t)o->stream);
+}
+
+static int attempt_run(void *user, cudaStream_t stream)
+{
+	const struct attempt *t = user;
+	const struct matmul_operands o = { t->a, t->b, t->d, NULL, false, t->room, (struct stream_handle *)stream };
+
+	return (int)multiply(t->plan, &o, &t->way->algo, t->way->workspaceSize);
+}
+
+/* Bytes of A, B and D, the bias in front of them, and the room that ways may take. */
+static size_t attempt_bytes(const struct matmul_spec *s, size_t (*ret)[3])
+{
+	const size_t in = dtype_bytes(s->in);
+
+	(*ret)[0] = (size_t)((s->a_turned ? s->k : s->m) * s->a_pitch) * in;
+	(*ret)[1] = (size_t)((s->b_turned ? s->n : s->k) * s->b_pitch) * in;
+	(*ret)[2] = (size_t)(s->m * s->d_pitch) * dtype_bytes(s->out);
+	return trial_room((*ret)[0]) + trial_room((*ret)[1]) + trial_room((*ret)[2]) +
+	       trial_room((size_t)s->n * sizeof(double)) + WORKSPACE_MAX;
+}
+
+/* The fastest of n ways, which the library ranks by what it expects. */
+static int fastest(struct blas_plan *p, const struct matmul_spec *s, const cublasLtMatmulHeuristicResult_t *ways, int n)
+{
+	size_t bytes[3], used = 0;
+	struct trial t;
+	struct attempt a = { .plan = p };
+	double best_ms = INFINITY;
+	int best = 0;
+
+	if (n < 2 || !trial_open(&t, attempt_bytes(s, &bytes)))
+		return 0;
+	if (p->choice.adds_bias)
+		set_bias(p, trial_piece(&t, (size_t)s->n * sizeof(double), &used));
+	a.a = trial_piece(&t, bytes[0], &used);
+	a.b = trial_piece(&t, bytes[1], &used);
+	a.d = trial_piece(&t, bytes[2], &used);
+	a.room = trial_piece(&t, WORKSPACE_MAX, &used);
+	for (int i = 0; i < n; i++) {
+		double ms;
+
+		a.way = &ways[i];
+		ms = ways[i].state == CUBLAS_STATUS_SUCCESS ? trial_ms(&t, attempt_run, &a) : INFINITY;
+		if (ms < best_ms)
+			best = i;
+		best_ms = fmin(ms, best_ms);
+	}
+	trial_close(&t);
+	return best;
+}
+
+/* Of what the library offers. Operands that are not aligned are rare: the first will do. */
+static void choose(struct blas_plan *p, const struct matmul_spec *s, enum fit fit, uint32_t align, bool deterministic)
 {
 	const struct cuda_calls *c = &p->module->calls;
+	const int asked = fit == FIT_WIDE && !deterministic ? TRIALS_MAX : 1;
 	cublasLtMatmulPreference_t preference = NULL;
-	cublasLtMatmulHeuristicResult_t first = { 0 };
+	cublasLtMatmulHeuristicResult_t way[TRIALS_MAX] = { 0 };
 	int found = 0;
 
 	if (!make_preference(p, &preference, align, deterministic) &&
-	    !c->cublasLtMatmulAlgoGetHeuristic(p->module->blas, p->desc, p->b, p->a, p->d, p->d, preference, 1, &first,
+	    !c->cublasLtMatmulAlgoGetHeuristic(p->module->blas, p->desc, p->b, p->a, p->d, p->d, preference, asked, way,
 					       &found) &&
-	    found == 1 && first.state == CUBLAS_STATUS_SUCCESS) {
+	    found > 0 && way[0].state == CUBLAS_STATUS_SUCCESS) {
+		const cublasLtMatmulHeuristicResult_t *best = &way[fastest(p, s, way, found)];
+
 		p->choice.has[fit] = true;
-		p->choice.algorithm[fit] = first.algo;
-		p->choice.workspace[fit] = first.workspaceSize;
+		p->choice.algorithm[fit] = best->algo;
+		p->choice.workspace[fit] = best->workspaceSize;
 	}
 	if (preference)
 		c->cublasLtMatmulPreferenceDestroy(preference);
@@ -174,9 +249,9 @@ static void expect_bias(const struct blas_plan *p, const struct matmul_spec *s, 
 static void choose_both(struct blas_plan *p, const struct matmul_spec *s, bool deterministic)
 {
 	expect_bias(p, s, FIT_WIDE);
-	choose(p, FIT_WIDE, BLAS_ALIGN, deterministic);
+	choose(p, s, FIT_WIDE, BLAS_ALIGN, deterministic);
 	expect_bias(p, s, FIT_ANY);
-	choose(p, FIT_ANY, (uint32_t)dtype_bytes(s->in), deterministic);
+	choose(p, s, FIT_ANY, (uint32_t)dtype_bytes(s->in), deterministic);
 }
 
 static cublasStatus_t set_epilogue(struct blas_plan *p, bool bias)
@@ -327,19 +402,14 @@ void blas_plan_free(struct blas_plan *p)
 int blas_plan_run(struct blas_plan *p, const struct node *n, const struct matmul_operands *o, bool wide,
 		  struct err *err)
 {
-	static const double one64 = 1, zero64 = 0;
-	static const float one32 = 1, zero32 = 0;
-	const bool f64 = p->in == DTYPE_F64;
-	const void *one = f64 ? (const void *)&one64 : &one32, *zero = f64 ? (const void *)&zero64 : &zero32;
 	const uintptr_t room = ((uintptr_t)o->workspace + WORKSPACE_ALIGN - 1) / WORKSPACE_ALIGN * WORKSPACE_ALIGN;
 	const enum fit fit = wide ? FIT_WIDE : FIT_ANY;
+	struct matmul_operands aligned = *o;
 	cublasStatus_t status = p->choice.adds_bias ? set_bias(p, o->bias) : CUBLAS_STATUS_SUCCESS;
 
+	aligned.workspace = (void *)room;
 	if (!status)
-		status = p->module->calls.cublasLtMatmul(p->module->blas, p->desc, one, o->b, p->b, o->a, p->a,
-							 o->adds ? one : zero, o->d, p->d, o->d, p->d,
-							 &p->choice.algorithm[fit], (void *)room,
-							 p->choice.workspace[fit], (cudaStream_t)o->stream);
+		status = multiply(p, &aligned, &p->choice.algorithm[fit], p->choice.workspace[fit]);
 	return status ? refused(p->module, status, n->name, err) : 0;
 }
 

@@ -99,8 +99,15 @@ int conv_plan_new(struct dnn_plan **ret, const struct kernel_env *env, const str
 	struct dnn_wish wishes[2] = { any, any };
 	struct dnn_graph g = { .module = m,
 			       .key = { 'c', spec->pass, spec->type, spec->n, spec->h, spec->w, spec->c, spec->k,
-					spec->p, spec->q, spec->kernel, spec->stride, spec->pad } };
+					spec->p, spec->q, spec->kernel, spec->stride, spec->pad },
+			       .n_operands = 3,
+			       .uid = { UID_X, UID_W, UID_Y },
+			       .bytes = { (size_t)(spec->n * spec->h * spec->w * spec->c),
+					  (size_t)(spec->k * spec->kernel * spec->kernel * spec->c),
+					  (size_t)(spec->n * spec->p * spec->q * spec->k) } };
 
+	for (int k = 0; k < g.n_operands; k++)
+		g.bytes[k] *= dtype_bytes(spec->type);
 	if (!m || (!m->dnn && !m->dnn_device))
 		return err_set(err, ERR_UNSUPPORTED, "cuDNN is not open");
 	if (plain)

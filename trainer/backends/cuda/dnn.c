@@ -1,6 +1,7 @@
 /* dnn.c: see dnn.h. */
 #include "trainer/backends/cuda/dnn.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "trainer/backends/cuda/kept.h"
+#include "trainer/backends/cuda/trial.h"
 
 #ifdef HAVE_CUDNN
 
@@ -230,6 +232,13 @@ static bool suits(unsigned notes, const struct dnn_wish *w)
 	       !(w->deterministic && notes & 1u << CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
 }
 
+/* An engine as it is configured, and what it was made into. */
+struct way {
+	cudnnBackendDescriptor_t config, plan;
+	size_t workspace;
+	bool tensor_cores;
+};
+
 /* A graph with its plan, for all nodes that would make the same. */
 struct dnn_engine {
 	struct dnn_engine *next;
@@ -237,10 +246,10 @@ struct dnn_engine {
 	struct dnn_graph graph;
 	struct dnn_wish wishes[WISHES_MAX];
 	int n_wishes;
-	cudnnBackendDescriptor_t config, plan; /* plan NULL: there is none, as why says */
+	struct way way[TRIALS_MAX]; /* the first is the engine's; the others wait for a trial */
+	int n_ways;		    /* 0: there is none, as why says */
 	struct err why;
-	size_t workspace;
-	bool tensor_cores, recalled, ahead;
+	bool recalled, ahead;
 	int64_t key[KEY_MAX]; /* the graph's, then the wishes */
 };
 
@@ -273,6 +282,15 @@ static bool read_workspace(const struct cuda_calls *c, cudnnBackendDescriptor_t 
 					    ret);
 }
 
+static void way_done(const struct cuda_calls *c, struct way *w)
+{
+	if (w->plan)
+		c->cudnnBackendDestroyDescriptor(w->plan);
+	if (w->config)
+		c->cudnnBackendDestroyDescriptor(w->config);
+	*w = (struct way){ 0 };
+}
+
 /* Makes the plan of one configuration and takes it when it fits. */
 static bool try_config(struct dnn_engine *p, cudnnBackendDescriptor_t config, const struct dnn_wish *w)
 {
@@ -290,26 +308,29 @@ static bool try_config(struct dnn_engine *p, cudnnBackendDescriptor_t config, co
 		m->calls.cudnnBackendDestroyDescriptor(plan);
 		return false;
 	}
-	p->plan = plan;
-	p->workspace = (size_t)bytes;
-	p->tensor_cores = notes & 1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+	p->way[p->n_ways++] = (struct way){ config, plan, (size_t)bytes,
+					    notes & 1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE };
 	return true;
+}
+
+/* How many ways are worth knowing. */
+static int ways_wanted(const struct dnn_engine *p, const struct dnn_wish *w)
+{
+	return p->graph.n_operands && p->graph.handle && !w->deterministic ? TRIALS_MAX : 1;
 }
 
 static void choose(struct dnn_engine *p, cudnnBackendDescriptor_t graph, const struct dnn_wish *w)
 {
 	static const cudnnBackendHeurMode_t modes[] = { CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK };
 
-	for (int i = 0; i < 2 && !p->plan; i++) {
+	for (int i = 0; i < 2 && !p->n_ways; i++) {
 		struct configs found = { 0 };
 
 		if (recommend(&p->graph, graph, modes[i], &found))
 			found.n = 0;
-		for (int64_t k = 0; k < found.n && !p->plan; k++)
-			if (try_config(p, found.at[k], w)) {
-				p->config = found.at[k];
+		for (int64_t k = 0; k < found.n && p->n_ways < ways_wanted(p, w); k++)
+			if (try_config(p, found.at[k], w))
 				found.at[k] = NULL;
-			}
 		configs_done(&p->graph.module->calls, &found);
 	}
 }
@@ -327,7 +348,7 @@ static void kept_key(char (*ret)[KEPT_KEY_BYTES], const struct dnn_engine *e)
 }
 
 /* Of the library's words for it, a plan of e's handle. */
-static bool read_plan(struct dnn_engine *e, const char *text, size_t n)
+static bool read_plan(const struct dnn_engine *e, struct way *ret, const char *text, size_t n)
 {
 	const struct cuda_calls *c = &e->graph.module->calls;
 	const struct dnn_attr attrs[] = {
@@ -342,8 +363,8 @@ static bool read_plan(struct dnn_engine *e, const char *text, size_t n)
 		c->cudnnBackendDestroyDescriptor(plan);
 		return false;
 	}
-	e->plan = plan;
-	e->workspace = (size_t)bytes;
+	ret->plan = plan;
+	ret->workspace = (size_t)bytes;
 	return true;
 }
 
@@ -355,24 +376,25 @@ static void recall(struct dnn_engine *e)
 
 	kept_key(&key, e);
 	known = kept_find(e->graph.module->kept, key, &n);
-	if (n < 2 || !read_plan(e, known + 1, n - 1))
+	if (n < 2 || !read_plan(e, &e->way[0], known + 1, n - 1))
 		return;
 	e->recalled = true;
-	e->tensor_cores = known[0] == '1';
+	e->n_ways = 1;
+	e->way[0].tensor_cores = known[0] == '1';
 }
 
 /* The library's words for the plan, behind one byte that is the caller's; NULL: it has none. */
-static char *words_of(const struct dnn_engine *e, size_t *ret_n)
+static char *words_of(const struct dnn_engine *e, const struct way *w, size_t *ret_n)
 {
 	const struct cuda_calls *c = &e->graph.module->calls;
 	int64_t n = 0, got = 0;
 	char *text;
 
-	if (c->cudnnBackendGetAttribute(e->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, 0, &n,
+	if (c->cudnnBackendGetAttribute(w->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, 0, &n,
 					NULL))
 		return NULL;
 	text = malloc((size_t)n + 1);
-	if (text && c->cudnnBackendGetAttribute(e->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+	if (text && c->cudnnBackendGetAttribute(w->plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
 						n, &got, text + 1)) {
 		free(text);
 		return NULL;
@@ -388,10 +410,10 @@ static void keep(const struct dnn_engine *e)
 
 	if (!e->graph.module->kept)
 		return;
-	text = words_of(e, &n);
+	text = words_of(e, &e->way[0], &n);
 	if (!text)
 		return;
-	text[0] = e->tensor_cores ? '1' : '0';
+	text[0] = e->way[0].tensor_cores ? '1' : '0';
 	kept_key(&key, e);
 	kept_put(e->graph.module->kept, key, text, n);
 	free(text);
@@ -412,10 +434,8 @@ static void engine_free(struct dnn_engine *e)
 {
 	const struct cuda_calls *c = &e->graph.module->calls;
 
-	if (e->plan)
-		c->cudnnBackendDestroyDescriptor(e->plan);
-	if (e->config)
-		c->cudnnBackendDestroyDescriptor(e->config);
+	for (int i = 0; i < TRIALS_MAX; i++)
+		way_done(c, &e->way[i]);
 	graph_done(&e->graph);
 	free(e);
 }
@@ -437,7 +457,7 @@ static void search(struct dnn_engine *e)
 {
 	cudnnBackendDescriptor_t graph = operation_graph(&e->graph);
 
-	for (int i = 0; graph && i < e->n_wishes && !e->plan; i++)
+	for (int i = 0; graph && i < e->n_wishes && !e->n_ways; i++)
 		choose(e, graph, &e->wishes[i]);
 }
 
@@ -462,9 +482,9 @@ static struct dnn_engine *engine_new(struct dnn_graph *g, const struct dnn_wish 
 static void find_plan(struct dnn_engine *e)
 {
 	recall(e);
-	if (!e->plan)
+	if (!e->n_ways)
 		search(e);
-	if (!e->plan)
+	if (!e->n_ways)
 		refused(e->graph.module, ERR_UNSUPPORTED,
 			e->graph.status ? e->graph.status : CUDNN_STATUS_NOT_SUPPORTED, "no engine", &e->why);
 }
@@ -475,6 +495,92 @@ static void engine_list(struct dnn_engine *e)
 
 	e->next = m->dnn_engines;
 	m->dnn_engines = e;
+}
+
+/* ---- trials ---- */
+
+struct attempt {
+	const struct cuda_module *module;
+	cudnnBackendDescriptor_t plan, pack;
+};
+
+static int attempt_run(void *user, cudaStream_t stream)
+{
+	const struct attempt *a = user;
+	cudnnStatus_t status = a->module->calls.cudnnSetStream(a->module->dnn, stream);
+
+	return (int)(status ? status : a->module->calls.cudnnBackendExecute(a->module->dnn, a->plan, a->pack));
+}
+
+static double way_ms(const struct dnn_engine *e, const struct way *w, const struct trial *t)
+{
+	const struct cuda_calls *c = &e->graph.module->calls;
+	struct attempt a = { .module = e->graph.module, .plan = w->plan };
+	void *address[DNN_TRIED_MAX], *room;
+	size_t used = 0;
+	double ms;
+
+	for (int k = 0; k < e->graph.n_operands; k++)
+		address[k] = trial_piece(t, e->graph.bytes[k], &used);
+	room = trial_piece(t, w->workspace, &used);
+
+	const struct dnn_attr attrs[] = {
+		ATTR(VARIANT_PACK_UNIQUE_IDS, INT64, e->graph.n_operands, e->graph.uid),
+		ATTR(VARIANT_PACK_DATA_POINTERS, VOID_PTR, e->graph.n_operands, address),
+		ATTR(VARIANT_PACK_WORKSPACE, VOID_PTR, 1, &room),
+	};
+
+	if (make(c, &a.pack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, attrs, 3))
+		return INFINITY;
+	ms = trial_ms(t, attempt_run, &a);
+	c->cudnnBackendDestroyDescriptor(a.pack);
+	return ms;
+}
+
+static size_t trial_bytes(const struct dnn_engine *e)
+{
+	size_t room = 0, bytes = 0;
+
+	for (int i = 0; i < e->n_ways; i++)
+		room = e->way[i].workspace > room ? e->way[i].workspace : room;
+	for (int k = 0; k < e->graph.n_operands; k++)
+		bytes += trial_room(e->graph.bytes[k]);
+	return bytes + trial_room(room);
+}
+
+static int fastest(const struct dnn_engine *e)
+{
+	struct trial t;
+	double best_ms = INFINITY;
+	int best = 0;
+
+	if (e->n_ways < 2 || !trial_open(&t, trial_bytes(e)))
+		return 0;
+	for (int i = 0; i < e->n_ways; i++) {
+		const double ms = way_ms(e, &e->way[i], &t);
+
+		if (ms < best_ms)
+			best = i;
+		best_ms = fmin(ms, best_ms);
+	}
+	trial_close(&t);
+	return best;
+}
+
+/* Of the ways that were found one remains, which later runs may take. */
+static void settle(struct dnn_engine *e)
+{
+	const int best = fastest(e);
+	const struct way first = e->way[0];
+
+	e->way[0] = e->way[best];
+	if (best)
+		e->way[best] = first;
+	for (int i = 1; i < e->n_ways; i++)
+		way_done(&e->graph.module->calls, &e->way[i]);
+	e->n_ways = e->n_ways ? 1 : 0;
+	if (e->n_ways && !e->recalled)
+		keep(e);
 }
 
 /* ---- plans made ahead ---- */
@@ -524,23 +630,34 @@ static void *find_with_own_handle(void *ahead)
 }
 
 /* Plans are run with the module's handle: what another one has made is read from its words, as in a later run. */
+static void adopt_way(const struct dnn_engine *e, struct way *w)
+{
+	const struct way made = *w;
+	size_t n = 0;
+	char *text = words_of(e, w, &n);
+
+	*w = (struct way){ .tensor_cores = made.tensor_cores };
+	if (text)
+		read_plan(e, w, text + 1, n - 1);
+	free(text);
+	way_done(&e->graph.module->calls, &(struct way){ made.config, made.plan, 0, false });
+}
+
 static void adopt(struct dnn_engine *e)
 {
-	struct cuda_module *m = e->graph.module;
-	cudnnBackendDescriptor_t made = e->plan;
-	size_t n = 0;
-	char *text = made ? words_of(e, &n) : NULL;
+	const int made = e->n_ways;
 
-	if (e->config)
-		m->calls.cudnnBackendDestroyDescriptor(e->config);
-	e->config = e->plan = NULL;
-	e->graph.handle = m->dnn;
-	if (text)
-		read_plan(e, text + 1, n - 1);
-	free(text);
-	if (made)
-		m->calls.cudnnBackendDestroyDescriptor(made);
-	if (made && !e->plan)
+	e->graph.handle = e->graph.module->dnn;
+	e->n_ways = 0;
+	for (int i = 0; i < made; i++) {
+		struct way w = e->way[i];
+
+		e->way[i] = (struct way){ 0 };
+		adopt_way(e, &w);
+		if (w.plan)
+			e->way[e->n_ways++] = w;
+	}
+	if (made && !e->n_ways)
 		find_plan(e);
 }
 
@@ -573,8 +690,7 @@ static void list_found(struct dnn_ahead *a)
 
 		if (e->graph.handle != a->module->dnn)
 			adopt(e);
-		if (e->plan && !e->recalled)
-			keep(e);
+		settle(e);
 		e->ahead = true;
 		e->users = 1;
 		engine_list(e);
@@ -630,12 +746,11 @@ static int find_engine(struct dnn_engine **ret, struct dnn_graph *g, const struc
 		if (!e)
 			return err_set(err, ERR_NOMEM, "cuda: out of memory: plan of cuDNN");
 		find_plan(e);
-		if (e->plan && !e->recalled)
-			keep(e);
-		if (e->plan)
+		settle(e);
+		if (e->n_ways)
 			engine_list(e);
 	}
-	if (!e->plan) {
+	if (!e->n_ways) {
 		int rc = err_set(err, e->why.code, "%s", e->why.text);
 
 		if (!e->ahead)
@@ -677,12 +792,12 @@ void dnn_plan_free(struct dnn_plan *p)
 
 size_t dnn_plan_workspace(const struct dnn_plan *p)
 {
-	return p->engine->workspace;
+	return p->engine->way[0].workspace;
 }
 
 bool dnn_plan_uses_tensor_cores(const struct dnn_plan *p)
 {
-	return p->engine->tensor_cores;
+	return p->engine->way[0].tensor_cores;
 }
 
 bool dnn_plan_recalled(const struct dnn_plan *p)
@@ -721,7 +836,7 @@ int dnn_plan_run(struct dnn_plan *p, const struct node *n, const struct dnn_oper
 	if (!status)
 		status = m->calls.cudnnSetStream(m->dnn, (cudaStream_t)o->stream);
 	if (!status)
-		status = m->calls.cudnnBackendExecute(m->dnn, p->engine->plan, p->pack);
+		status = m->calls.cudnnBackendExecute(m->dnn, p->engine->way[0].plan, p->pack);
 	return status ? refused(m, ERR_IO, status, n->name, err) : 0;
 }
 

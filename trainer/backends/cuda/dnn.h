@@ -21,12 +21,16 @@ void dnn_ahead_end(void *module, int threads);
 #define DNN_DESCRIPTORS_MAX 96
 #define DNN_OPS_MAX 24
 #define DNN_KEY_MAX 16
+#define DNN_TRIED_MAX 4
 
 /* What is made joins the graph and dies with it. After a failure nothing more is made; dnn_plan_new tells. */
 struct dnn_graph {
 	struct cuda_module *module;
 	cudnnHandle_t handle;	  /* that it is planned with; set by dnn_plan_new */
 	int64_t key[DNN_KEY_MAX]; /* what the graph was made from: equal numbers make equal graphs */
+	int n_operands;		  /* what engines are tried on; 0: they are not */
+	int64_t uid[DNN_TRIED_MAX];
+	size_t bytes[DNN_TRIED_MAX];
 	int n, n_ops;
 	cudnnBackendDescriptor_t made[DNN_DESCRIPTORS_MAX], ops[DNN_OPS_MAX];
 	cudnnStatus_t status;
@@ -67,9 +71,10 @@ struct dnn_wish {
 
 struct dnn_plan;
 
-/* Of the engines that the library recommends, the first that fits the first of n (one or two) wishes that any fits. A
- * plan that lives already for the same key and wishes is shared, and one that was kept is read: to compile one takes up
- * to seconds. Takes over the graph's descriptors, also when it fails: ERR_UNSUPPORTED, with the library's words. */
+/* Of the engines that the library recommends those that fit the first of n (one or two) wishes that any fits: the first,
+ * or the fastest of a few where the graph says on what to try them and no wish is for what is deterministic. A plan
+ * that lives already for the same key and wishes is shared, and one that was kept is read: to compile one takes up to
+ * seconds. Takes over the graph's descriptors, also when it fails: ERR_UNSUPPORTED, with the library's words. */
 int dnn_plan_new(struct dnn_plan **ret, struct dnn_graph *g, const struct dnn_wish *wishes, int n, struct err *err);
 void dnn_plan_free(struct dnn_plan *p); /* NULL is fine */
 size_t dnn_plan_workspace(const struct dnn_plan *p);

@@ -35,7 +35,9 @@ cuda_module = \
 	trainer/backends/cuda/stage.h \
 	trainer/backends/cuda/staging.c \
 	trainer/backends/cuda/staging.h \
-	trainer/backends/cuda/streams.c
+	trainer/backends/cuda/streams.c \
+	trainer/backends/cuda/trial.c \
+	trainer/backends/cuda/trial.h
 cuda_kernels = trainer/backends/cuda/matmul_own.cu $(op_cuda)
 cuda_sources = $(cuda_module) $(cuda_kernels)
 EXTRA_DIST += $(cuda_sources)
