@@ -67,7 +67,7 @@ void bench_ops_collect(struct bench_ops *ret, const struct engine *e, int64_t st
 	qsort(ret->op, (size_t)ret->n, sizeof(ret->op[0]), slower);
 }
 
-/* A product of size x size matrices of zeros: the same work as of any others. */
+/* A product of size x size matrices. */
 static int time_product(double *ret_best_s, const struct program_opts *o, int64_t size, double seconds,
 			struct err *err)
 {
@@ -101,15 +101,9 @@ static double operations(int64_t size)
 int bench_matmul(double *ret, const struct engine *e, struct err *err)
 {
 	const struct program_opts *o = &e->prepared.opts;
-	static const int64_t large[] = { 512, 1024, 2048 }; /* which is fastest depends on caches and tiles */
+	static const int64_t large[] = { 512, 1024, 2048, 8192 }; /* which is fastest depends on caches and tiles */
 	double best_s;
-	int rc;
-
-	if (o->backend->streams) { /* a product's run would only enqueue it */
-		*ret = NAN;
-		return 0;
-	}
-	rc = time_product(&best_s, o, PROBE_SIZE, FIRST_S, err);
+	int rc = time_product(&best_s, o, PROBE_SIZE, FIRST_S, err);
 	if (!rc)
 		*ret = operations(PROBE_SIZE) / best_s;
 	for (size_t i = 0; !rc && i < sizeof(large) / sizeof(*large); i++) {

@@ -1,10 +1,15 @@
 /* probe.c: the operands lie behind each other, then the workspace. */
 #include "trainer/tools/probe.h"
 
-#include "tracker/base/clock.h"
+#include <math.h>
+#include <stdlib.h>
 
-#define ALIGN 64
+#include "tracker/base/clock.h"
+#include "trainer/ops/cast/float16.h"
+
+#define ALIGN 256
 #define RUNS_LEAST 10
+#define NUMBERS_BYTES ((size_t)1 << 20)
 #define PATIENCE 5 /* times as long as was asked for, at most */
 
 static size_t room_of(const struct tensor *t)
@@ -14,8 +19,8 @@ static size_t room_of(const struct tensor *t)
 
 int probe_init(struct probe *p, const struct program_opts *o, struct err *err)
 {
-	*p = (struct probe){ .opts = o, .graph = graph_new(false) };
-	return p->graph ? 0 : err_set(err, ERR_NOMEM, "out of memory: bench");
+	*p = (struct probe){ .opts = o, .graph = graph_new(false), .numbers = malloc(NUMBERS_BYTES) };
+	return p->graph && p->numbers ? 0 : err_set(err, ERR_NOMEM, "out of memory: bench");
 }
 
 static size_t place(struct probe *p, struct tensor *const *tensors, int n, void **ret, size_t at)
@@ -28,14 +33,39 @@ static size_t place(struct probe *p, struct tensor *const *tensors, int n, void 
 }
 
 /* Pages that nobody has written are all one page of zeros, which lies in every cache. */
-static int touch(struct probe *p, size_t bytes, struct err *err)
+static int fill(struct probe *p, const struct tensor *t, void *to, struct err *err)
 {
-	static const char zeros[65536];
+	const int64_t width = (int64_t)dtype_bytes(t->dtype), count = NUMBERS_BYTES / width;
+	const size_t bytes = tensor_bytes(t);
 	int rc = 0;
 
-	for (size_t at = 0; !rc && at < bytes; at += sizeof(zeros))
-		rc = p->opts->backend->copy(p->opts->module, (char *)p->memory + at, zeros,
-					    bytes - at < sizeof(zeros) ? bytes - at : sizeof(zeros), err);
+	for (int64_t i = 0; i < count; i++)
+		float_put(p->numbers, t->dtype, i, (double)(i * 2654435761 % 1999) / 1999 - 0.5);
+	for (size_t at = 0; !rc && at < bytes; at += NUMBERS_BYTES)
+		rc = p->opts->backend->copy(p->opts->module, (char *)to + at, p->numbers,
+					    bytes - at < NUMBERS_BYTES ? bytes - at : NUMBERS_BYTES, err);
+	return rc;
+}
+
+static int fill_all(struct probe *p, struct tensor *const *tensors, int n, void *const *to, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && i < n; i++)
+		rc = tensors[i] ? fill(p, tensors[i], to[i], err) : 0;
+	return rc;
+}
+
+/* A device's stream and events that take the time. */
+static int open_stream(struct probe *p, struct err *err)
+{
+	const struct backend_streams *s = p->opts->backend->streams;
+	int rc = s ? s->stream_new(p->opts->module, &p->args.stream, err) : 0;
+
+	if (s && !rc)
+		rc = s->event_new(p->opts->module, true, &p->from, err);
+	if (s && !rc)
+		rc = s->event_new(p->opts->module, true, &p->to, err);
 	return rc;
 }
 
@@ -59,24 +89,46 @@ int probe_prepare(struct probe *p, struct node *n, struct err *err)
 		return rc;
 	at = place(p, n->in, n->n_in, p->in, 0);
 	at = place(p, n->out, n->n_out, p->out, at);
-	rc = touch(p, at, err);
-	if (rc)
-		return rc;
 	p->args = (struct kernel_args){ .in = p->in, .out = p->out, .workspace = (char *)p->memory + at };
-	return 0;
+	rc = fill_all(p, n->in, n->n_in, p->in, err);
+	if (!rc)
+		rc = fill_all(p, n->out, n->n_out, p->out, err);
+	return rc ? rc : open_stream(p, err);
+}
+
+static int run_host(struct probe *p, double *ret_s, struct err *err)
+{
+	const double before = clock_mono_s();
+	int rc = p->kernel->run(p->state, &p->args, err);
+
+	*ret_s = clock_mono_s() - before;
+	return rc;
+}
+
+static int run_device(struct probe *p, double *ret_s, struct err *err)
+{
+	const struct backend_streams *s = p->opts->backend->streams;
+	void *m = p->opts->module;
+	int rc = s->record(m, p->args.stream, p->from, err);
+
+	if (!rc)
+		rc = p->kernel->run(p->state, &p->args, err);
+	if (!rc)
+		rc = s->record(m, p->args.stream, p->to, err);
+	if (!rc)
+		rc = s->event_sync(m, p->to, err);
+	return rc ? rc : s->seconds(m, p->from, p->to, ret_s, err);
 }
 
 int probe_best(struct probe *p, double seconds, double *ret_s, struct err *err)
 {
-	double start = clock_mono_s(), now, best = 1e9;
+	double start = clock_mono_s(), now, took, best = INFINITY;
 	int rc, runs = 0;
 
 	do {
-		double before = clock_mono_s();
-
-		rc = p->kernel->run(p->state, &p->args, err);
+		rc = p->opts->backend->streams ? run_device(p, &took, err) : run_host(p, &took, err);
 		now = clock_mono_s();
-		best = now - before < best ? now - before : best;
+		best = rc ? best : fmin(best, took);
 		runs++;
 	} while (!rc && now - start < (runs < RUNS_LEAST ? PATIENCE : 1) * seconds);
 	if (!rc)
@@ -86,8 +138,17 @@ int probe_best(struct probe *p, double seconds, double *ret_s, struct err *err)
 
 void probe_done(struct probe *p)
 {
-	if (p->state)
+	const struct backend_streams *s = p->opts->backend->streams;
+
+	if (p->from)
+		s->event_free(p->opts->module, p->from);
+	if (p->to)
+		s->event_free(p->opts->module, p->to);
+	if (p->args.stream)
+		s->stream_free(p->opts->module, p->args.stream);
+	if (p->state && p->kernel->release)
 		p->kernel->release(p->state);
+	free(p->numbers);
 	if (p->memory)
 		p->opts->backend->release(p->opts->module, SPACE_PRIVATE, p->memory, p->bytes);
 	graph_free(p->graph);
