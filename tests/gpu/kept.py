@@ -1,6 +1,7 @@
 """Plans of cuDNN and cuBLASLt are kept on disk: a later run asks neither library for engines and algorithms and has the same
 losses, of several ranks too; one of another version asks. Files that are damaged or none of dptrain's are told of in one line, and
-the next run has mended them; a disk that is full keeps nothing and ends no run. On the fake device, which counts the questions."""
+the next run has mended them; a disk that is full keeps nothing and ends no run. What is kept is the fastest. On the fake device, which
+counts the questions."""
 import glob
 import os
 import subprocess
@@ -55,6 +56,15 @@ def in_threads():
             check(handles >= threads, "%d threads: %d handles" % (threads, handles))
             found.append((losses, {os.path.basename(f): open(f, "rb").read() for f in files(home)}))
     check(found[0] == found[1], "4 threads: other losses or plans than one: %s, %s" % tuple((f[0], sorted(f[1])) for f in found))
+
+
+def fastest():
+    """Of the engines that take a convolution the one is kept that was not slow; where no clock may choose, the first."""
+    for slow, flags, want in ((0, [], b'"engine": 1'), (1, [], b'"engine": 0'), (1, ["--deterministic"], b'"engine": 1')):
+        with Folder() as home:
+            train("engine %d is slow" % slow, [*RESNET, "--precision", "bf16", *flags], home, DPTRAIN_FAKE_CUDNN_SLOW=str(slow))
+            plans = [text for text in (open(f, "rb").read() for f in files(home)) if b'"engine"' in text]
+            check(plans and all(want in text for text in plans), "engine %d is slow %s: plans are not %s" % (slow, flags, want))
 
 
 def other_version(home, want):
@@ -114,6 +124,7 @@ def main():
         kept_and_found("ResNet", RESNET, home)
         kept_and_found("two ranks", FSDP, home)
     in_threads()
+    fastest()
     with Folder() as home:
         no_room(home, want)
     finish("kept plans")

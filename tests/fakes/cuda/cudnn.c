@@ -229,6 +229,7 @@ struct convolution {
 	bool tf32;
 	void *address[OPERANDS], *workspace;
 	int64_t workspace_bytes;
+	bool slow;
 };
 
 bool read_operand(struct operand *ret, const struct descriptor *d)
@@ -383,6 +384,8 @@ static void convolve(const void *operands)
 	const int64_t h = tx->dim[2], v = tx->dim[3], p = ty->dim[2], q = ty->dim[3], channels = tx->dim[1];
 	float *all[OPERANDS];
 
+	if (c->slow)
+		usleep(5000);
 	memset(c->workspace, 0xff, (size_t)c->workspace_bytes);
 	for (int i = 0; i < OPERANDS; i++)
 		all[i] = unpacked(c, i);
@@ -581,6 +584,14 @@ static void enqueue_steps(cudaStream_t stream, const struct descriptor *graph, c
 	fake_enqueue(stream, steps_run, &s, sizeof(s));
 }
 
+/* $DPTRAIN_FAKE_CUDNN_SLOW: the number of an engine that takes its time. */
+static int slow_engine(void)
+{
+	const char *given = getenv("DPTRAIN_FAKE_CUDNN_SLOW");
+
+	return given ? atoi(given) : -1;
+}
+
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack)
 {
 	const struct descriptor *config = config_of(plan);
@@ -599,6 +610,7 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t
 	read_convolution(&c, inner(config->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS));
 	c.tf32 = config->engine < 2 && c.t[0].type == CUDNN_DATA_FLOAT;
 	c.workspace_bytes = engines[config->engine].workspace;
+	c.slow = config->engine == slow_engine();
 	bind(&c, &given);
 	fake_enqueue(handle->stream, convolve, &c, sizeof(c));
 	return CUDNN_STATUS_SUCCESS;
