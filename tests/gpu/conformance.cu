@@ -666,7 +666,7 @@ extern const struct conformance_row conformance_runtime[] = {
 	{ "copies of pinned memory arrive in both directions", copies_arrive },
 	{ "copies on the device keep their stream's order", copies_on_the_device },
 	{ "bytes are set in the order of a stream", bytes_are_set },
-	{ "what the legacy stream was asked for is there once the host has waited for it", legacy_stream_is_waited_for },
+	{ "what the legacy stream was asked for is there once it was waited for", legacy_stream_is_waited_for },
 	{ "a launch copies its operands", operands_are_copied },
 	{ "a block shares memory across a barrier", shared_memory_and_barrier },
 	{ "lanes of a warp exchange values", lanes_exchange },

@@ -589,7 +589,7 @@ static int slow_engine(void)
 {
 	const char *given = getenv("DPTRAIN_FAKE_CUDNN_SLOW");
 
-	return given ? atoi(given) : -1;
+	return given ? (int)strtol(given, NULL, 10) : -1;
 }
 
 cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack)

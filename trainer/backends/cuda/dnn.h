@@ -71,10 +71,10 @@ struct dnn_wish {
 
 struct dnn_plan;
 
-/* Of the engines that the library recommends those that fit the first of n (one or two) wishes that any fits: the first,
- * or the fastest of a few where the graph says on what to try them and no wish is for what is deterministic. A plan
- * that lives already for the same key and wishes is shared, and one that was kept is read: to compile one takes up to
- * seconds. Takes over the graph's descriptors, also when it fails: ERR_UNSUPPORTED, with the library's words. */
+/* Of the engines that the library recommends, and that fit the first of n (one or two) wishes which any fits, the
+ * first; or the fastest of a few, where the graph says on what to try them and no wish is for what is deterministic. A
+ * plan that lives already for the same key and wishes is shared, and one that was kept is read: to compile one takes up
+ * to seconds. Takes over the graph's descriptors, also when it fails: ERR_UNSUPPORTED, with the library's words. */
 int dnn_plan_new(struct dnn_plan **ret, struct dnn_graph *g, const struct dnn_wish *wishes, int n, struct err *err);
 void dnn_plan_free(struct dnn_plan *p); /* NULL is fine */
 size_t dnn_plan_workspace(const struct dnn_plan *p);

@@ -194,8 +194,8 @@ static void cuda_close(void *module)
 	free(m);
 }
 
-/* Until what was asked of CUDA's legacy stream is done, which the streams of runs do not wait for: bytes set, and what a
- * copy of pageable memory has left in the driver's own. */
+/* Until what was asked of CUDA's legacy stream is done, for which the streams of runs do not wait: bytes set, and what
+ * a copy of pageable memory has left in the driver's own. */
 static cudaError_t settled(cudaError_t rc)
 {
 	return rc == cudaSuccess ? cudaStreamSynchronize(NULL) : rc;

@@ -1,5 +1,5 @@
-/* trial.h: what a library's way of doing something takes on this device, by trying it on memory of its own, before there
- * is a step to wait for. Nothing is tried under --deterministic, whose choices must not hang on a clock. */
+/* trial.h: what a library's way of doing something takes on this device, by trying it on memory of its own, before
+ * there is a step to wait for. Nothing is tried under --deterministic, whose choices must not hang on a clock. */
 #ifndef DPT_BACKENDS_CUDA_TRIAL_H
 #define DPT_BACKENDS_CUDA_TRIAL_H
 

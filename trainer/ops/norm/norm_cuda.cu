@@ -1,5 +1,5 @@
-/* norm_cuda.cu: sums of squares, in f64 and in a fixed order: a block sums a small tensor, or a part of a larger one, of
- * which one block sums the parts; exact sums, a thread for each word; and the root of their sum. */
+/* norm_cuda.cu: sums of squares, in f64 and in a fixed order: a block sums a small tensor, or a part of a larger one,
+ * of which one block sums the parts; exact sums, a thread for each word; and the root of their sum. */
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {

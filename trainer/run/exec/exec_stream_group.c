@@ -1,5 +1,5 @@
-/* exec_stream_group.c: items that may share launches: of one kernel that can run many, behind each other on a stream but
- * for nodes that watch, with nothing between them that somebody waits for or that takes the time. */
+/* exec_stream_group.c: items that may share launches: of one kernel that can run many, behind each other on a stream
+ * but for nodes that watch, with nothing between them that somebody waits for or that takes the time. */
 #include "trainer/run/exec/exec_stream_inside.h"
 
 #include <stdlib.h>

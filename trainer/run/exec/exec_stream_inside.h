@@ -63,7 +63,7 @@ struct streams {
 	struct stream_run run[RING_SLOTS]; /* by slot */
 	int first, n;			   /* slots of those under way */
 	int slot;			   /* of the run that is being enqueued or recorded */
-	bool traced;			   /* … node by node, with an event at both ends of each: its time is asked for */
+	bool traced;			   /* … node by node, with an event at both ends of each */
 	bool watched, looks;		   /* … in which nodes that watch act; each node of which is looked at */
 	bool graphs, profiled, failed;
 };
