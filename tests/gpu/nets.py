@@ -90,7 +90,8 @@ def same_bits():
     """Neither how a step is enqueued nor the order in which a device works shows in the results."""
     flags = [*gpt(reference("gpt.json")["runs"]["tied"]), "--precision", "fp32", "--dropout", 0.1]
     want = train("graphs", flags, 3)
-    others = [("without graphs", [*flags, "--no-cuda-graphs"], {})]
+    others = [("without graphs", [*flags, "--no-cuda-graphs"], {}),
+              ("watched, each node by itself", [*flags, "--watch-steps", 1], {})]
     if not REAL:
         others += [("order %s" % order, flags, {"DPTRAIN_FAKE_ORDER": order, "DPTRAIN_FAKE_SEED": seed})
                    for order, seed in (("down", "2"), ("7", "3"))]

@@ -1,6 +1,7 @@
 /* bn_cuda.cu: batch normalisation: sums over the rows of [pixels, C], and loops over its elements with numbers of each
  * channel (columns.h). */
 #include "trainer/backends/cuda/columns.h"
+#include "trainer/backends/cuda/many.h"
 
 extern "C" {
 #include "trainer/ops/bn/bn.h"
@@ -199,15 +200,29 @@ __global__ void update_running(const double *stat, const M *mean, const M *var, 
 	next_var[c] = (M)v;
 }
 
-template <typename M>
-__global__ void keep_running(const double *step, const M *next_mean, const M *next_var, int channels, M *mean, M *var)
-{
-	const int c = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+/* Unless the step is skipped. */
+template <typename M> struct keep {
+	static constexpr int width = vector_width<M>;
+	const double *step;
+	const M *next_mean, *next_var;
+	M *mean, *var;
 
-	if (!inside(c < channels) || step[GUARD_SKIP] != 0)
-		return;
-	mean[c] = next_mean[c];
-	var[c] = next_var[c];
+	template <int W> __device__ void at(int64_t c) const
+	{
+		M v[W];
+
+		if (step[GUARD_SKIP] != 0)
+			return;
+		load(v, next_mean + c);
+		store(mean + c, v);
+		load(v, next_var + c);
+		store(var + c, v);
+	}
+};
+
+template <typename M> struct keep<M> keep_of(const struct kernel_args *a)
+{
+	return { cuda_in<double>(a, 0), cuda_in<M>(a, 1), cuda_in<M>(a, 2), cuda_out<M>(a, 0), cuda_out<M>(a, 1) };
 }
 
 template <typename M> __global__ void fix_statistics(const M *mean, const M *var, int channels, double *stat)
@@ -234,12 +249,16 @@ int running_run(void *state, const struct kernel_args *a, struct err *err)
 int keep_run(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
-	const int channels = (int)n->in[1]->shape.dim[0];
 
-	BY_MASTER(n->in[1]->dtype, M,
-		  launch(a, dim3(cuda_blocks(channels, WARP)), WARP, keep_running<M>, cuda_in<double>(a, 0),
-			 cuda_in<M>(a, 1), cuda_in<M>(a, 2), channels, cuda_out<M>(a, 0), cuda_out<M>(a, 1)));
-	return cuda_launched(n, err);
+	BY_MASTER(n->in[1]->dtype, M, return cuda_each(n, a, keep_of<M>(a), cuda_count(n->out[0]), 0, err));
+}
+
+int keep_many(void *const *states, const struct kernel_args *args, int n, struct err *err)
+{
+	BY_MASTER(cuda_node(states[0])->in[1]->dtype, M,
+		  return many_each<keep<M>>(
+			  states, args, n,
+			  [](const struct node *, const struct kernel_args *a) { return keep_of<M>(a); }, err));
 }
 
 int fixed_run(void *state, const struct kernel_args *a, struct err *err)
@@ -454,7 +473,7 @@ int grad_params_run(void *state, const struct kernel_args *a, struct err *err)
 CUDA_KERNEL(bn_stats, stats_prepare, stats_run);
 CUDA_KERNEL(bn_apply, cuda_prepare, apply_run);
 CUDA_KERNEL(bn_running, cuda_prepare, running_run);
-CUDA_KERNEL(bn_keep, cuda_prepare, keep_run);
+CUDA_KERNEL_MANY(bn_keep, cuda_prepare, keep_run, keep_many);
 CUDA_KERNEL(bn_fixed, cuda_prepare, fixed_run);
 CUDA_KERNEL(bn_infer, cuda_prepare, infer_run);
 CUDA_KERNEL(bn_grad_stats, grad_stats_prepare, grad_stats_run);
