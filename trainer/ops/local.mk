@@ -37,6 +37,7 @@ libtrainer_la_SOURCES += trainer/ops/attention/attention_ref.c
 op_cpu += trainer/ops/attention/attention_bf16_cpu.c trainer/ops/attention/attention_cpu.c
 op_cpu += trainer/ops/attention/attention_cpu.h
 op_cuda += trainer/ops/attention/attention_cuda.cu trainer/ops/attention/flash_cuda.cu
+op_cuda += trainer/ops/attention/tiled_cuda.cu
 EXTRA_DIST += trainer/ops/attention/attention_cuda.h
 op_cases += trainer/ops/attention/attention_cases.c
 

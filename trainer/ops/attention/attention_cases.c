@@ -178,7 +178,8 @@ static double bound_grad(const struct case_values *v, int k, double *terms)
 		CASE("longer than a tile", b, f, t, 1, 150, 1, 32), CASE("heads of 16", b, f, t, 1, 50, 1, 16),        \
 		CASE("heads of 128", b, f, t, 1, 90, 1, 128), CASE("heads of 24", b, f, t, 2, 65, 2, 24, 10),          \
 		CASE("heads of 136", b, f, t, 1, 9, 1, 136), CASE("heads of 20", b, f, t, 1, 70, 3, 20),               \
-		CASE("heads of 80", b, f, t, 1, 40, 2, 80),                                                            \
+		CASE("heads of 80", b, f, t, 1, 40, 2, 80), CASE("heads of 96", b, f, t, 2, 33, 1, 96),                \
+		CASE("three tiles, heads of 64", b, f, t, 1, 130, 1, 64, 10),                                          \
 		CASE("dropout", b, f, t, 2, 37, 2, 8, 10), CASE("dropout, heads of 32", b, f, t, 2, 37, 2, 32, 10),    \
 	{                                                                                                              \
 		NULL                                                                                                   \

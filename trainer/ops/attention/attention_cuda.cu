@@ -1,6 +1,6 @@
-/* attention_cuda.cu: causal attention: in 16 bits by cuDNN where it may be, else by tiles (flash_cuda.cu); in other
- * types and head sizes a warp a query forward and for dq, a warp a key for dk and dv. No seq x seq matrix lies in
- * memory. */
+/* attention_cuda.cu: causal attention: in 16 bits by cuDNN where it may be, else by tiles (flash_cuda.cu), in f32 by
+ * tiles too (tiled_cuda.cu); in f64 and other head sizes a warp a query forward and for dq, a warp a key for dk and dv.
+ * No seq x seq matrix lies in memory. */
 #include "trainer/ops/attention/attention_cuda.h"
 
 #include <stdlib.h>
@@ -184,7 +184,9 @@ const char *attention_impl(const void *state)
 
 	if (l->plan)
 		return "cuDNN on tensor cores";
-	return flash_takes(l->z, l->type) ? "tiles on tensor cores" : "a warp a row";
+	if (flash_takes(l->z, l->type))
+		return "tiles on tensor cores";
+	return tiled_takes(l->z, l->type) ? "tiles" : "a warp a row";
 }
 
 int prepare(const struct kernel_env *env, struct node *n, bool backward, void **ret_state, struct err *err)
@@ -237,6 +239,8 @@ int attention_run(void *state, const struct kernel_args *a, struct err *err)
 	}
 	if (flash_takes(z, l->type) && aligned)
 		flash_forward(z, l->type, a);
+	else if (tiled_takes(z, l->type) && aligned)
+		tiled_forward(z, a);
 	else
 		BY_TYPE(l->type, T,
 			launch(a, dim3(cuda_blocks(z.rows, QUERIES_EACH)), QUERIES_EACH * WARP, forward<T>, z, a->page,

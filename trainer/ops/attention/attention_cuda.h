@@ -1,5 +1,5 @@
-/* attention_cuda.h: what the two ways of computing attention on a GPU share: where heads lie and what dropout does to a
- * probability; and the way by tiles. */
+/* attention_cuda.h: what the ways of computing attention on a GPU share: where heads lie and what dropout does to a
+ * probability; and the ways by tiles. */
 #ifndef DPT_OPS_ATTENTION_CUDA_H
 #define DPT_OPS_ATTENTION_CUDA_H
 
@@ -80,5 +80,12 @@ void flash_forward(const struct attention_sizes &z, enum dtype type, const struc
 
 /* workspace: a float for each head of each position. */
 void flash_backward(const struct attention_sizes &z, enum dtype type, const struct kernel_args *a);
+
+/* ---- by tiles, in f32 (tiled_cuda.cu) ---- */
+
+/* f32, heads of 4, 8, … 128 numbers. Operands must begin at multiples of 16 bytes. */
+bool tiled_takes(const struct attention_sizes &z, enum dtype type);
+
+void tiled_forward(const struct attention_sizes &z, const struct kernel_args *a);
 
 #endif

@@ -1,0 +1,273 @@
+/* tiled_cuda.cu: causal attention in f32 by tiles, with a running maximum (Dao et al. 2022), in IEEE arithmetic: tensor
+ * cores would round the operands. A block has a tile of rows, a thread a grid of numbers of each product, which it sums
+ * from 16 bytes at a time of either side: eight threads down, `across` threads along. Every sum belongs to one thread
+ * and goes along its tiles in their order, so scores are computed once more backward and nothing is added by atomics.
+ *
+ * Tiles lie in shared memory without gaps, the 16-byte pieces of row r exchanged by the last bits of r: neither eight
+ * rows at one piece nor eight pieces of one row share a bank. Heads shorter than `wide`, and rows behind the sequence,
+ * are zeros there. */
+#include "trainer/ops/attention/attention_cuda.h"
+
+namespace {
+
+constexpr int down = 8, each = vector_width<float>;
+
+/* Where a piece of a row begins in a tile of `wide` columns. */
+template <int wide> __device__ int piece_at(int row, int piece)
+{
+	constexpr int mixed = (wide / each < 8 ? wide / each : 8) - 1;
+
+	return row * wide + (piece ^ (row & mixed)) * each;
+}
+
+/* Row k of a thread's grid, or column k of the scores'. */
+template <int across> __device__ int row_of(int k)
+{
+	return (int)threadIdx.x / across + k * down;
+}
+
+template <int across> __device__ int column_of(int k)
+{
+	return (int)threadIdx.x % across + k * across;
+}
+
+/* The rows of a head, `step` apart in memory: `count` of them, then zeros. All threads call it. */
+template <int wide, int rows, int across>
+__device__ void share(float *to, const float *from, int64_t step, int count, int d)
+{
+	for (int e = (int)threadIdx.x; e < rows * wide / each; e += down * across) {
+		const int row = e / (wide / each), piece = e % (wide / each);
+		float p[each] = {};
+
+		if (inside(row < count && piece * each < d))
+			load(p, from + row * step + piece * each);
+		store(to + piece_at<wide>(row, piece), p);
+	}
+}
+
+/* sums[i][j] += the product of row i of a and row j of b, all `wide` columns of them. */
+template <int wide, int across, int m, int n>
+__device__ void multiply(float (&sums)[m][n], const float *a, const float *b)
+{
+	float x[m][each], y[each];
+
+	for (int k = 0; k < wide / each; k++) {
+		for (int i = 0; i < m; i++)
+			load(x[i], a + piece_at<wide>(row_of<across>(i), k));
+		for (int j = 0; j < n; j++) {
+			load(y, b + piece_at<wide>(column_of<across>(j), k));
+			for (int e = 0; e < each; e++)
+				for (int i = 0; i < m; i++)
+					sums[i][j] += x[i][e] * y[e];
+		}
+	}
+}
+
+/* sums += a [rows][n] times b [n][wide]. A thread has the pieces of sums that column_of tells. */
+template <int wide, int n, int across, int m, int c>
+__device__ void multiply_rows(float (&sums)[m][c], const float *a, const float *b)
+{
+	float x[m][each], y[each];
+
+	for (int k = 0; k < n / each; k++) {
+		for (int i = 0; i < m; i++)
+			load(x[i], a + piece_at<n>(row_of<across>(i), k));
+		for (int e = 0; e < each; e++)
+			for (int j = 0; j < c; j += each) {
+				load(y, b + piece_at<wide>(k * each + e, column_of<across>(j / each)));
+				for (int v = 0; v < each; v++)
+					for (int i = 0; i < m; i++)
+						sums[i][j + v] += x[i][e] * y[v];
+			}
+	}
+}
+
+/* Scores into a tile of n columns. */
+template <int across, int m, int n> __device__ void share_scores(float *to, const float (&s)[m][n])
+{
+	for (int i = 0; i < m; i++)
+		for (int j = 0; j < n; j++) {
+			const int column = column_of<across>(j);
+
+			to[piece_at<n * across>(row_of<across>(i), column / each) + column % each] = s[i][j];
+		}
+}
+
+/* Over the threads that share a row. */
+template <int across> __device__ float row_sum(float v)
+{
+	for (int lanes = across / 2; lanes > 0; lanes /= 2)
+		v += __shfl_xor_sync(WHOLE_WARP, v, lanes);
+	return v;
+}
+
+template <int across> __device__ float row_max(float v)
+{
+	for (int lanes = across / 2; lanes > 0; lanes /= 2)
+		v = fmaxf(v, __shfl_xor_sync(WHOLE_WARP, v, lanes));
+	return v;
+}
+
+/* A block's rows, from `first` of the sequence on, times by[row of the thread]. */
+template <int across, int m, int c>
+__device__ void put_rows(float *to, int64_t step, const float (&sums)[m][c], const float (&by)[m], int first,
+			 const struct attention_sizes &z)
+{
+	for (int i = 0; i < m; i++)
+		for (int j = 0; j < c; j += each) {
+			const int row = first + row_of<across>(i), column = column_of<across>(j / each) * each;
+			float of_piece[each];
+
+			for (int v = 0; v < each; v++)
+				of_piece[v] = sums[i][j + v] * by[i];
+			if (inside(row < z.seq && column < z.d))
+				store(to + row * step + column, of_piece);
+		}
+}
+
+/* Blocks of all heads of the longest rows come first. */
+__device__ struct spot spot_of(const struct attention_sizes &z, int rows, bool last_is_longest)
+{
+	const int64_t heads = z.rows / z.seq, head = blockIdx.x % heads;
+	const int tiles = (z.seq + rows - 1) / rows, tile = (int)(blockIdx.x / heads);
+
+	return { head / z.heads, head % z.heads, (last_is_longest ? tiles - 1 - tile : tile) * rows };
+}
+
+dim3 grid_of(const struct attention_sizes &z, int rows)
+{
+	return dim3((unsigned)(z.rows / z.seq * ((z.seq + rows - 1) / rows)));
+}
+
+/* Bit n i + j: whether dropout keeps number [i][j] of a thread's probabilities. A loop of its own, as numbers in
+ * registers cannot be counted through. */
+template <bool by_key, int across, int m, int n>
+__device__ uint32_t kept_bits(const struct mask &mask, int row, int from)
+{
+	uint32_t bits = 0;
+
+	for (int k = 0; k < m * n; k++) {
+		const int mine = row + row_of<across>(k / n), other = from + column_of<across>(k % n);
+
+		bits |= (uint32_t)(by_key ? mask(other, mine) > 0 : mask(mine, other) > 0) << k;
+	}
+	return bits;
+}
+
+/* ---- forward ---- */
+
+/* Queries of a block and keys of a step: 48 KB hold a tile of each and one of values. */
+template <int wide> constexpr int tile = wide > 64 ? 32 : 64;
+
+constexpr int forward_across = 16, forward_threads = down * forward_across;
+
+/* What a thread keeps of its rows: the largest score so far and its own part of the sum. */
+template <int m> struct softmax {
+	float max[m], sum[m];
+};
+
+/* Scores become probabilities, as far as the maximum is known; answers shrink. diagonal: query i is blind to the keys
+ * behind i, row and column counted from the same position. */
+template <int across, int m, int n, int c>
+__device__ void soften(softmax<m> &f, float (&s)[m][n], float (&out)[m][c], bool diagonal, float scale)
+{
+	for (int i = 0; i < m; i++) {
+		float next = f.max[i], shrink;
+
+		for (int j = 0; j < n; j++) {
+			s[i][j] = diagonal && column_of<across>(j) > row_of<across>(i) ? -INFINITY : s[i][j] * scale;
+			next = fmaxf(next, s[i][j]);
+		}
+		next = row_max<across>(next);
+		shrink = expf(f.max[i] - next);
+		f.max[i] = next;
+		f.sum[i] *= shrink;
+		for (int j = 0; j < n; j++) {
+			s[i][j] = expf(s[i][j] - next);
+			f.sum[i] += s[i][j];
+		}
+		for (int j = 0; j < c; j++)
+			out[i][j] *= shrink;
+	}
+}
+
+template <int across, int m, int n> __device__ void drop(float (&p)[m][n], const struct mask &mask, int row, int from)
+{
+	const uint32_t bits = kept_bits<false, across, m, n>(mask, row, from);
+
+	for (int k = 0; k < m * n; k++)
+		p[k / n][k % n] *= bits >> k & 1 ? (float)mask.draw.scale : 0;
+}
+
+/* Log sum exp of a thread's rows, from `first` on; returns in `inverse` what their answers are multiplied by. */
+template <int across, int m>
+__device__ void finish_rows(const softmax<m> &f, float (&inverse)[m], float *lse, const struct spot &s,
+			    const struct attention_sizes &z)
+{
+	for (int i = 0; i < m; i++) {
+		const float sum = row_sum<across>(f.sum[i]);
+		const int row = s.i + row_of<across>(i);
+
+		inverse[i] = 1 / sum;
+		if (threadIdx.x % across == 0 && inside(row < z.seq))
+			lse[lse_at(z, s, row)] = f.max[i] + logf(sum);
+	}
+}
+
+template <int wide>
+__global__ void __launch_bounds__(forward_threads, wide > 64 ? 3 : 4)
+	forward(struct attention_sizes z, const step_page *page, const float *qkv, float *y, float *lse)
+{
+	constexpr int rows = tile<wide>, across = forward_across, m = rows / down;
+	SHARED(float, queries, rows * wide);
+	SHARED(float, keys, rows * wide);
+	SHARED(float, values, rows * wide);
+	float *const weights = keys; /* which are done with once the scores are known */
+	const struct spot s = spot_of(z, rows, true);
+	const struct mask mask = mask_of(z, s, page);
+	const float *of_head = qkv + qkv_at(z, s, 0);
+	const int64_t step = 3 * z.c;
+	const float scale = 1 / sqrtf((float)z.d);
+	softmax<m> f = {};
+	float out[m][wide / across] = {}, inverse[m];
+
+	for (int i = 0; i < m; i++)
+		f.max[i] = -INFINITY;
+	share<wide, rows, across>(queries, of_head + s.i * step, step, z.seq - s.i, z.d);
+	for (int from = 0; from <= s.i; from += rows) {
+		float p[m][rows / across] = {};
+
+		__syncthreads();
+		share<wide, rows, across>(keys, of_head + z.c + from * step, step, z.seq - from, z.d);
+		share<wide, rows, across>(values, of_head + 2 * z.c + from * step, step, z.seq - from, z.d);
+		__syncthreads();
+		multiply<wide, across>(p, queries, keys);
+		soften<across>(f, p, out, from == s.i, scale);
+		if (mask.drops)
+			drop<across>(p, mask, s.i, from);
+		__syncthreads();
+		share_scores<across>(weights, p);
+		__syncthreads();
+		multiply_rows<wide, rows, across>(out, weights, values);
+	}
+	finish_rows<across>(f, inverse, lse, s, z);
+	put_rows<across>(y + y_at(z, s, 0), z.c, out, inverse, s.i, z);
+}
+
+template <int wide> void forward_of(const struct attention_sizes &z, const struct kernel_args *a)
+{
+	launch(a, grid_of(z, tile<wide>), forward_threads, forward<wide>, z, a->page, cuda_in<float>(a, 0),
+	       cuda_out<float>(a, 0), cuda_out<float>(a, 1));
+}
+
+} // namespace
+
+bool tiled_takes(const struct attention_sizes &z, enum dtype type)
+{
+	return type == DTYPE_F32 && z.d % each == 0 && z.d <= 128;
+}
+
+void tiled_forward(const struct attention_sizes &z, const struct kernel_args *a)
+{
+	z.d <= 64 ? forward_of<64>(z, a) : forward_of<128>(z, a);
+}
