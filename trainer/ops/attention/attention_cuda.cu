@@ -57,16 +57,8 @@ __global__ void forward(sizes z, const step_page *page, const T *qkv, T *y, acc_
 		lse[lse_at(z, s, s.i)] = of_row;
 }
 
-template <typename T> struct backward {
-	using A = acc_t<T>;
-	const T *dy, *qkv, *y;
-	const A *lse;
-	A *inner; /* dy . y of each row */
-	T *dqkv;
-};
-
 /* ds = p (mask dp - dy . y) / sqrt(d), with dp = dy . v. */
-template <typename T> __global__ void by_query(sizes z, const step_page *page, backward<T> b)
+template <typename T> __global__ void by_query(sizes z, const step_page *page, gradient<T> b)
 {
 	using A = acc_t<T>;
 	SHARED(A, shared, 2 * QUERIES_EACH * HEAD_MAX);
@@ -102,7 +94,7 @@ template <typename T> __global__ void by_query(sizes z, const step_page *page, b
 }
 
 /* The queries that see key s.i: it and all behind it. */
-template <typename T> __global__ void by_key(sizes z, const step_page *page, backward<T> b)
+template <typename T> __global__ void by_key(sizes z, const step_page *page, gradient<T> b)
 {
 	using A = acc_t<T>;
 	SHARED(A, shared, 2 * QUERIES_EACH * HEAD_MAX);
@@ -251,8 +243,7 @@ int attention_run(void *state, const struct kernel_args *a, struct err *err)
 template <typename T> void backward_of(const sizes &z, const struct kernel_args *a)
 {
 	const dim3 grid(cuda_blocks(z.rows, QUERIES_EACH));
-	const backward<T> b = { cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_in<T>(a, 2), cuda_in<acc_t<T>>(a, 3),
-				static_cast<acc_t<T> *>(a->workspace), cuda_out<T>(a, 0) };
+	const gradient<T> b = gradient_of<T>(a);
 
 	launch(a, grid, QUERIES_EACH * WARP, by_query<T>, z, a->page, b);
 	launch(a, grid, QUERIES_EACH * WARP, by_key<T>, z, a->page, b);
@@ -274,6 +265,8 @@ int attention_grad_run(void *state, const struct kernel_args *a, struct err *err
 	}
 	if (flash_takes(z, l->type) && aligned)
 		flash_backward(z, l->type, a);
+	else if (tiled_takes(z, l->type) && aligned)
+		tiled_backward(z, a);
 	else
 		BY_TYPE(l->type, T, backward_of<T>(z, a));
 	return cuda_launched(l->n, err);

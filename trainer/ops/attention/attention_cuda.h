@@ -71,6 +71,82 @@ __device__ inline struct mask mask_of(const struct attention_sizes &z, const str
 	return m;
 }
 
+/* What the gradient is made of and goes to. */
+template <typename T> struct gradient {
+	const T *dy, *qkv, *y;
+	const acc_t<T> *lse;
+	acc_t<T> *inner; /* dy . y of each row: the workspace */
+	T *dqkv;
+};
+
+template <typename T> static inline gradient<T> gradient_of(const struct kernel_args *a)
+{
+	return { cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_in<T>(a, 2), cuda_in<acc_t<T>>(a, 3),
+		 static_cast<acc_t<T> *>(a->workspace), cuda_out<T>(a, 0) };
+}
+
+/* ---- by tiles ---- */
+
+/* The first of the `rows` positions that a block has. Blocks of all heads of the longest rows come first. */
+__device__ inline struct spot tile_spot(const struct attention_sizes &z, int rows, bool last_is_longest)
+{
+	const int64_t heads = z.rows / z.seq, head = blockIdx.x % heads;
+	const int tiles = (z.seq + rows - 1) / rows, tile = (int)(blockIdx.x / heads);
+
+	return { head / z.heads, head % z.heads, (last_is_longest ? tiles - 1 - tile : tile) * rows };
+}
+
+static inline dim3 tile_grid(const struct attention_sizes &z, int rows)
+{
+	return dim3((unsigned)(z.rows / z.seq * ((z.seq + rows - 1) / rows)));
+}
+
+/* `together` lanes have a head, `each` numbers a lane. */
+template <int each, int together, typename T> __global__ void inner_products(struct attention_sizes z, gradient<T> b)
+{
+	const int64_t number = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / together;
+	const int first = (int)threadIdx.x % together * each;
+	float sum = 0, dy[each], y[each];
+
+	if (inside(number < z.rows && first < z.d)) {
+		load(dy, b.dy + number * z.d + first);
+		load(y, b.y + number * z.d + first);
+		for (int k = 0; k < each; k++)
+			sum += dy[k] * y[k];
+	}
+	for (int lanes = together / 2; lanes > 0; lanes /= 2)
+		sum += __shfl_xor_sync(WHOLE_WARP, sum, lanes);
+	if (first == 0 && inside(number < z.rows))
+		b.inner[number] = sum;
+}
+
+/* The first kernel of a gradient by tiles. */
+template <int each, int together, typename T>
+static void launch_inner(const struct attention_sizes &z, const struct kernel_args *a, const gradient<T> &b)
+{
+	launch(a, dim3(cuda_blocks(z.rows * together, BLOCK_THREADS)), BLOCK_THREADS,
+	       inner_products<each, together, T>, z, b);
+}
+
+/* Rows or columns of the products that a gradient needs. first: q or k, second: dy or v. */
+template <typename T> struct side {
+	const T *first, *second;
+	int64_t first_step, second_step;
+};
+
+/* by_key: a block's own rows are keys, the others queries; else the other way round. */
+template <bool by_key, typename T>
+__device__ inline void sides_of(const struct attention_sizes &z, const struct spot &s, const gradient<T> &b,
+				side<T> &mine, side<T> &other)
+{
+	const T *qkv = b.qkv + qkv_at(z, s, 0);
+	const side<T> queries = { qkv, b.dy + y_at(z, s, 0), 3 * z.c, z.c };
+	const side<T> keys = { qkv + z.c, qkv + 2 * z.c, 3 * z.c, 3 * z.c };
+
+	mine = by_key ? keys : queries;
+	other = by_key ? queries : keys;
+}
+
 /* ---- by tiles, on tensor cores (flash_cuda.cu) ---- */
 
 /* 16 bits, heads of 8, 16, … 128 numbers. Operands must begin at multiples of 16 bytes. */
@@ -87,5 +163,8 @@ void flash_backward(const struct attention_sizes &z, enum dtype type, const stru
 bool tiled_takes(const struct attention_sizes &z, enum dtype type);
 
 void tiled_forward(const struct attention_sizes &z, const struct kernel_args *a);
+
+/* workspace: a float for each head of each position. */
+void tiled_backward(const struct attention_sizes &z, const struct kernel_args *a);
 
 #endif

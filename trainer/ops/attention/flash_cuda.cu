@@ -131,15 +131,6 @@ __device__ void put_rows(T *to, int64_t step, const float (&sums)[wide / 8][4], 
 		}
 }
 
-/* Blocks of all heads of the longest rows come first. */
-__device__ struct spot spot_of(const struct attention_sizes &z, bool last_is_longest)
-{
-	const int64_t heads = z.rows / z.seq, head = blockIdx.x % heads;
-	const int tiles = (z.seq + tile_rows - 1) / tile_rows, tile = (int)(blockIdx.x / heads);
-
-	return { head / z.heads, head % z.heads, (last_is_longest ? tiles - 1 - tile : tile) * tile_rows };
-}
-
 /* Bit 4 j + e: whether dropout keeps the lane's e-th number of column block j of a warp's 16 x 8 n probabilities. A
  * loop of its own, as numbers in registers cannot be counted through. */
 template <bool by_key, int n> __device__ uint32_t kept_bits(const struct mask &m, int row, int from)
@@ -202,7 +193,7 @@ __global__ void __launch_bounds__(warps *WARP)
 {
 	SHARED(T, keys, tile_rows * pitch<wide>);
 	SHARED(T, values, tile_rows * pitch<wide>);
-	const struct spot s = spot_of(z, true);
+	const struct spot s = tile_spot(z, tile_rows, true);
 	const struct mask m = mask_of(z, s, page);
 	const T *of_head = qkv + qkv_at(z, s, 0);
 	const int64_t step = 3 * z.c;
@@ -242,39 +233,13 @@ __global__ void __launch_bounds__(warps *WARP)
 
 /* ---- backward ---- */
 
-template <typename T> struct operands {
-	const T *dy, *qkv, *y;
-	const float *lse;
-	float *inner; /* dy . y of each row */
-	T *dqkv;
-};
-
-/* `together` lanes have a head, 8 numbers each at a time. */
-template <typename T, int together> __global__ void inner_products(struct attention_sizes z, operands<T> b)
-{
-	const int64_t number = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / together;
-	const int first = (int)threadIdx.x % together * 8;
-	float sum = 0, dy[8], y[8];
-
-	if (inside(number < z.rows && first < z.d)) {
-		load(dy, b.dy + number * z.d + first);
-		load(y, b.y + number * z.d + first);
-		for (int k = 0; k < 8; k++)
-			sum += dy[k] * y[k];
-	}
-	for (int lanes = together / 2; lanes > 0; lanes /= 2)
-		sum += __shfl_xor_sync(WHOLE_WARP, sum, lanes);
-	if (first == 0 && inside(number < z.rows))
-		b.inner[number] = sum;
-}
-
 /* The log sum exp, in powers of two, and dy . y of one query. */
 struct statistics {
 	float lse, inner;
 };
 
 template <typename T>
-__device__ struct statistics statistics_of(const struct attention_sizes &z, const struct spot &s, const operands<T> &b,
+__device__ struct statistics statistics_of(const struct attention_sizes &z, const struct spot &s, const gradient<T> &b,
 					   int i)
 {
 	struct statistics of = { 0, 0 };
@@ -310,24 +275,6 @@ __device__ void differentiate(float (&s)[n][4], float (&dp)[n][4], const struct 
 /* Columns that meet a block's rows at a time: as many as shared memory and registers have room for. */
 template <int wide> constexpr int columns_each = wide > 64 ? 16 : 32;
 
-/* Rows and columns of the products, and what they are summed into. first: q or k, second: dy or v. */
-template <typename T> struct side {
-	const T *first, *second;
-	int64_t first_step, second_step;
-};
-
-template <bool by_key, typename T>
-__device__ void sides_of(const struct attention_sizes &z, const struct spot &s, const operands<T> &b, side<T> &mine,
-			 side<T> &other)
-{
-	const T *qkv = b.qkv + qkv_at(z, s, 0);
-	const side<T> queries = { qkv, b.dy + y_at(z, s, 0), 3 * z.c, z.c };
-	const side<T> keys = { qkv + z.c, qkv + 2 * z.c, 3 * z.c, 3 * z.c };
-
-	mine = by_key ? keys : queries;
-	other = by_key ? queries : keys;
-}
-
 template <int wide, int rows, typename T>
 __device__ void share_side(T *first, T *second, const side<T> &of, int from, const struct attention_sizes &z)
 {
@@ -338,7 +285,7 @@ __device__ void share_side(T *first, T *second, const side<T> &of, int from, con
 /* dq of 64 queries, or dk and dv of 64 keys. */
 template <typename T, int wide, bool by_key>
 __global__ void __launch_bounds__(warps *WARP, wide > 64 ? 2 : 3)
-	backward(struct attention_sizes z, const step_page *page, operands<T> b)
+	backward(struct attention_sizes z, const step_page *page, gradient<T> b)
 {
 	constexpr int n = columns_each<wide>;
 	SHARED(T, first, tile_rows * pitch<wide>);
@@ -346,7 +293,7 @@ __global__ void __launch_bounds__(warps *WARP, wide > 64 ? 2 : 3)
 	SHARED(T, other_first, n * pitch<wide>);
 	SHARED(T, other_second, n * pitch<wide>);
 	SHARED(struct statistics, of_columns, n);
-	const struct spot s = spot_of(z, !by_key);
+	const struct spot s = tile_spot(z, tile_rows, !by_key);
 	const struct mask m = mask_of(z, s, page);
 	const int own = (int)threadIdx.x / WARP * rows_each, row = s.i + own;
 	const float root = 1 / sqrtf((float)z.d), of_rows[2] = { root, root }, one[2] = { 1, 1 };
@@ -383,28 +330,18 @@ __global__ void __launch_bounds__(warps *WARP, wide > 64 ? 2 : 3)
 		put_rows<wide>(b.dqkv + qkv_at(z, s, 0) + 2 * z.c, 3 * z.c, d_second, one, row, z);
 }
 
-dim3 grid_of(const struct attention_sizes &z)
-{
-	return dim3((unsigned)(z.rows / z.seq * ((z.seq + tile_rows - 1) / tile_rows)));
-}
-
 template <typename T, int wide> void forward_of(const struct attention_sizes &z, const struct kernel_args *a)
 {
-	launch(a, grid_of(z), warps * WARP, forward<T, wide>, z, a->page, cuda_in<T>(a, 0), cuda_out<T>(a, 0),
-	       cuda_out<float>(a, 1));
+	launch(a, tile_grid(z, tile_rows), warps * WARP, forward<T, wide>, z, a->page, cuda_in<T>(a, 0),
+	       cuda_out<T>(a, 0), cuda_out<float>(a, 1));
 }
 
 template <typename T, int wide> void backward_of(const struct attention_sizes &z, const struct kernel_args *a)
 {
-	const operands<T> b = { cuda_in<T>(a, 0),     cuda_in<T>(a, 1),
-				cuda_in<T>(a, 2),     cuda_in<float>(a, 3),
-				static_cast<float *>(a->workspace), cuda_out<T>(a, 0) };
-	constexpr int together = wide / 8;
-
-	launch(a, dim3(cuda_blocks(z.rows * together, BLOCK_THREADS)), BLOCK_THREADS, inner_products<T, together>, z,
-	       b);
-	launch(a, grid_of(z), warps * WARP, backward<T, wide, false>, z, a->page, b);
-	launch(a, grid_of(z), warps * WARP, backward<T, wide, true>, z, a->page, b);
+	const gradient<T> b = gradient_of<T>(a);
+	launch_inner<8, wide / 8>(z, a, b);
+	launch(a, tile_grid(z, tile_rows), warps * WARP, backward<T, wide, false>, z, a->page, b);
+	launch(a, tile_grid(z, tile_rows), warps * WARP, backward<T, wide, true>, z, a->page, b);
 }
 
 } // namespace

@@ -108,9 +108,9 @@ template <int across> __device__ float row_max(float v)
 	return v;
 }
 
-/* A block's rows, from `first` of the sequence on, times by[row of the thread]. */
+/* A block's rows, from `first` of the sequence on, times `by`. */
 template <int across, int m, int c>
-__device__ void put_rows(float *to, int64_t step, const float (&sums)[m][c], const float (&by)[m], int first,
+__device__ void put_rows(float *to, int64_t step, const float (&sums)[m][c], float by, int first,
 			 const struct attention_sizes &z)
 {
 	for (int i = 0; i < m; i++)
@@ -119,24 +119,10 @@ __device__ void put_rows(float *to, int64_t step, const float (&sums)[m][c], con
 			float of_piece[each];
 
 			for (int v = 0; v < each; v++)
-				of_piece[v] = sums[i][j + v] * by[i];
+				of_piece[v] = sums[i][j + v] * by;
 			if (inside(row < z.seq && column < z.d))
 				store(to + row * step + column, of_piece);
 		}
-}
-
-/* Blocks of all heads of the longest rows come first. */
-__device__ struct spot spot_of(const struct attention_sizes &z, int rows, bool last_is_longest)
-{
-	const int64_t heads = z.rows / z.seq, head = blockIdx.x % heads;
-	const int tiles = (z.seq + rows - 1) / rows, tile = (int)(blockIdx.x / heads);
-
-	return { head / z.heads, head % z.heads, (last_is_longest ? tiles - 1 - tile : tile) * rows };
-}
-
-dim3 grid_of(const struct attention_sizes &z, int rows)
-{
-	return dim3((unsigned)(z.rows / z.seq * ((z.seq + rows - 1) / rows)));
 }
 
 /* Bit n i + j: whether dropout keeps number [i][j] of a thread's probabilities. A loop of its own, as numbers in
@@ -199,16 +185,17 @@ template <int across, int m, int n> __device__ void drop(float (&p)[m][n], const
 		p[k / n][k % n] *= bits >> k & 1 ? (float)mask.draw.scale : 0;
 }
 
-/* Log sum exp of a thread's rows, from `first` on; returns in `inverse` what their answers are multiplied by. */
-template <int across, int m>
-__device__ void finish_rows(const softmax<m> &f, float (&inverse)[m], float *lse, const struct spot &s,
+/* Answers become means; log sum exp of the rows. */
+template <int across, int m, int c>
+__device__ void finish_rows(const softmax<m> &f, float (&out)[m][c], float *lse, const struct spot &s,
 			    const struct attention_sizes &z)
 {
 	for (int i = 0; i < m; i++) {
 		const float sum = row_sum<across>(f.sum[i]);
 		const int row = s.i + row_of<across>(i);
 
-		inverse[i] = 1 / sum;
+		for (int j = 0; j < c; j++)
+			out[i][j] /= sum;
 		if (threadIdx.x % across == 0 && inside(row < z.seq))
 			lse[lse_at(z, s, row)] = f.max[i] + logf(sum);
 	}
@@ -223,13 +210,13 @@ __global__ void __launch_bounds__(forward_threads, wide > 64 ? 3 : 4)
 	SHARED(float, keys, rows * wide);
 	SHARED(float, values, rows * wide);
 	float *const weights = keys; /* which are done with once the scores are known */
-	const struct spot s = spot_of(z, rows, true);
+	const struct spot s = tile_spot(z, rows, true);
 	const struct mask mask = mask_of(z, s, page);
 	const float *of_head = qkv + qkv_at(z, s, 0);
 	const int64_t step = 3 * z.c;
 	const float scale = 1 / sqrtf((float)z.d);
 	softmax<m> f = {};
-	float out[m][wide / across] = {}, inverse[m];
+	float out[m][wide / across] = {};
 
 	for (int i = 0; i < m; i++)
 		f.max[i] = -INFINITY;
@@ -250,14 +237,126 @@ __global__ void __launch_bounds__(forward_threads, wide > 64 ? 3 : 4)
 		__syncthreads();
 		multiply_rows<wide, rows, across>(out, weights, values);
 	}
-	finish_rows<across>(f, inverse, lse, s, z);
-	put_rows<across>(y + y_at(z, s, 0), z.c, out, inverse, s.i, z);
+	finish_rows<across>(f, out, lse, s, z);
+	put_rows<across>(y + y_at(z, s, 0), z.c, out, 1, s.i, z);
+}
+
+/* ---- backward ---- */
+
+/* Rows of a block, and rows of the other side that meet them at a time: as shared memory has room for. */
+constexpr int own_rows = 32, backward_across = 8, backward_threads = down * backward_across;
+template <int wide> constexpr int other_rows = wide > 64 ? 8 : 32;
+
+/* The log sum exp and dy . y of one query. */
+struct statistics {
+	float lse, inner;
+};
+
+/* Of n queries from `from` on. Behind the sequence they are the last one's, and what becomes of them goes nowhere. */
+template <int n>
+__device__ void share_statistics(struct statistics *to, const struct attention_sizes &z, const struct spot &s,
+				 const gradient<float> &b, int from)
+{
+	const int i = from + (int)threadIdx.x;
+	const int64_t at = lse_at(z, s, i < z.seq ? i : z.seq - 1);
+
+	if (threadIdx.x < n)
+		to[threadIdx.x] = { b.lse[at], b.inner[at] };
+}
+
+/* Of the products s = q . k and dp = dy . v: s becomes p m, dp becomes ds = p (m dp - dy . y). Rows are queries,
+ * columns keys; by_key the other way round. `of`: the queries' statistics. */
+template <bool by_key, int across, int m, int n>
+__device__ void differentiate(float (&s)[m][n], float (&dp)[m][n], const struct statistics *of, const struct mask &mask,
+			      int row, int from, float scale)
+{
+	const uint32_t bits = mask.drops ? kept_bits<by_key, across, m, n>(mask, row, from) : 0;
+	const float grows = mask.drops ? (float)mask.draw.scale : 1;
+
+	for (int k = 0; k < m; k++)
+		for (int j = 0; j < n; j++) {
+			const int mine = row + row_of<across>(k), other = from + column_of<across>(j);
+			const struct statistics q = of[by_key ? column_of<across>(j) : row_of<across>(k)];
+			const bool seen = by_key ? mine <= other && other < mask.seq : other <= mine;
+			const float p = seen ? expf(s[k][j] * scale - q.lse) : 0;
+			const float kept = mask.drops && !(bits >> (n * k + j) & 1) ? 0 : grows;
+
+			s[k][j] = p * kept;
+			dp[k][j] = p * (kept * dp[k][j] - q.inner);
+		}
+}
+
+template <int wide, int rows, int across>
+__device__ void share_side(float *first, float *second, const side<float> &of, int from,
+			   const struct attention_sizes &z)
+{
+	share<wide, rows, across>(first, of.first + from * of.first_step, of.first_step, z.seq - from, z.d);
+	share<wide, rows, across>(second, of.second + from * of.second_step, of.second_step, z.seq - from, z.d);
+}
+
+/* dq of 32 queries, or dk and dv of 32 keys. */
+template <int wide, bool by_key>
+__global__ void __launch_bounds__(backward_threads, wide > 64 ? 4 : 6)
+	backward(struct attention_sizes z, const step_page *page, gradient<float> b)
+{
+	constexpr int n = other_rows<wide>, across = backward_across, m = own_rows / down, c = wide / across;
+	SHARED(float, first, own_rows * wide);
+	SHARED(float, second, own_rows * wide);
+	SHARED(float, other_first, n * wide);
+	SHARED(float, other_second, n * wide);
+	SHARED(float, weights, own_rows * n);
+	SHARED(struct statistics, of, by_key ? n : own_rows);
+	const struct spot s = tile_spot(z, own_rows, !by_key);
+	const struct mask mask = mask_of(z, s, page);
+	const float root = 1 / sqrtf((float)z.d);
+	const int end = by_key || z.seq < s.i + own_rows ? z.seq : s.i + own_rows;
+	float d_first[m][c] = {}, d_second[m][c] = {};
+	side<float> mine, other;
+
+	sides_of<by_key>(z, s, b, mine, other);
+	share_side<wide, own_rows, across>(first, second, mine, s.i, z);
+	if (!by_key)
+		share_statistics<own_rows>(of, z, s, b, s.i);
+	for (int from = by_key ? s.i : 0; from < end; from += n) {
+		float p[m][n / across] = {}, ds[m][n / across] = {};
+
+		__syncthreads();
+		share_side<wide, n, across>(other_first, other_second, other, from, z);
+		if (by_key)
+			share_statistics<n>(of, z, s, b, from);
+		__syncthreads();
+		multiply<wide, across>(p, first, other_first);
+		multiply<wide, across>(ds, second, other_second);
+		differentiate<by_key, across>(p, ds, of, mask, s.i, from, root);
+		share_scores<across>(weights, ds);
+		__syncthreads();
+		multiply_rows<wide, n, across>(d_first, weights, other_first);
+		if (by_key) {
+			__syncthreads();
+			share_scores<across>(weights, p);
+			__syncthreads();
+			multiply_rows<wide, n, across>(d_second, weights, other_second);
+		}
+	}
+	put_rows<across>(b.dqkv + qkv_at(z, s, 0) + (by_key ? z.c : 0), 3 * z.c, d_first, root, s.i, z);
+	if (by_key)
+		put_rows<across>(b.dqkv + qkv_at(z, s, 0) + 2 * z.c, 3 * z.c, d_second, 1, s.i, z);
 }
 
 template <int wide> void forward_of(const struct attention_sizes &z, const struct kernel_args *a)
 {
-	launch(a, grid_of(z, tile<wide>), forward_threads, forward<wide>, z, a->page, cuda_in<float>(a, 0),
+	launch(a, tile_grid(z, tile<wide>), forward_threads, forward<wide>, z, a->page, cuda_in<float>(a, 0),
 	       cuda_out<float>(a, 0), cuda_out<float>(a, 1));
+}
+
+template <int wide> void backward_of(const struct attention_sizes &z, const struct kernel_args *a)
+{
+	const gradient<float> b = gradient_of<float>(a);
+	const dim3 grid = tile_grid(z, own_rows);
+
+	launch_inner<each, wide / each>(z, a, b);
+	launch(a, grid, backward_threads, backward<wide, false>, z, a->page, b);
+	launch(a, grid, backward_threads, backward<wide, true>, z, a->page, b);
 }
 
 } // namespace
@@ -270,4 +369,9 @@ bool tiled_takes(const struct attention_sizes &z, enum dtype type)
 void tiled_forward(const struct attention_sizes &z, const struct kernel_args *a)
 {
 	z.d <= 64 ? forward_of<64>(z, a) : forward_of<128>(z, a);
+}
+
+void tiled_backward(const struct attention_sizes &z, const struct kernel_args *a)
+{
+	z.d <= 64 ? backward_of<64>(z, a) : backward_of<128>(z, a);
 }
