@@ -31,18 +31,20 @@ template <int across> __device__ int column_of(int k)
 	return (int)threadIdx.x % across + k * across;
 }
 
-/* The rows of a head, `step` apart in memory: `count` of them, then zeros. All threads call it. */
+/* The rows of a head, `step` apart in memory: `count` of them, then zeros. A thread's loads are all under way before
+ * the first is stored. All threads call it. */
 template <int wide, int rows, int across>
 __device__ void share(float *to, const float *from, int64_t step, int count, int d)
 {
-	for (int e = (int)threadIdx.x; e < rows * wide / each; e += down * across) {
-		const int row = e / (wide / each), piece = e % (wide / each);
-		float p[each] = {};
+	constexpr int pieces = wide / each, together = down * across / pieces;
+	const int first = (int)threadIdx.x / pieces, piece = (int)threadIdx.x % pieces;
+	float p[rows / together][each] = {};
 
-		if (inside(row < count && piece * each < d))
-			load(p, from + row * step + piece * each);
-		store(to + piece_at<wide>(row, piece), p);
-	}
+	for (int k = 0; k < rows / together; k++)
+		if (inside(first + k * together < count && piece * each < d))
+			load(p[k], from + (first + k * together) * step + piece * each);
+	for (int k = 0; k < rows / together; k++)
+		store(to + piece_at<wide>(first + k * together, piece), p[k]);
 }
 
 /* sums[i][j] += the product of row i of a and row j of b, all `wide` columns of them. */
@@ -63,23 +65,28 @@ __device__ void multiply(float (&sums)[m][n], const float *a, const float *b)
 	}
 }
 
-/* sums += a [rows][n] times b [n][wide]. A thread has the pieces of sums that column_of tells. */
+/* sums += a [rows][n] times b [n][wide]. A thread has the pieces of sums that column_of tells: multiples of eight
+ * apart, so they lie as far apart in any row. Eight rows of b at a time: how their pieces are exchanged is known then,
+ * unless so many sums would not be unrolled. */
 template <int wide, int n, int across, int m, int c>
 __device__ void multiply_rows(float (&sums)[m][c], const float *a, const float *b)
 {
+	constexpr int at_once = c > 8 ? each : 8;
 	float x[m][each], y[each];
 
-	for (int k = 0; k < n / each; k++) {
-		for (int i = 0; i < m; i++)
-			load(x[i], a + piece_at<n>(row_of<across>(i), k));
-		for (int e = 0; e < each; e++)
+	for (int from = 0; from < n; from += at_once)
+		for (int e = 0; e < at_once; e++) {
+			const float *row = b + piece_at<wide>(from + e, column_of<across>(0));
+
+			for (int i = 0; i < m && e % each == 0; i++)
+				load(x[i], a + piece_at<n>(row_of<across>(i), (from + e) / each));
 			for (int j = 0; j < c; j += each) {
-				load(y, b + piece_at<wide>(k * each + e, column_of<across>(j / each)));
+				load(y, row + j * across);
 				for (int v = 0; v < each; v++)
 					for (int i = 0; i < m; i++)
-						sums[i][j + v] += x[i][e] * y[v];
+						sums[i][j + v] += x[i][e % each] * y[v];
 			}
-	}
+		}
 }
 
 /* Scores into a tile of n columns. */
@@ -125,19 +132,26 @@ __device__ void put_rows(float *to, int64_t step, const float (&sums)[m][c], flo
 		}
 }
 
-/* Bit n i + j: whether dropout keeps number [i][j] of a thread's probabilities. A loop of its own, as numbers in
- * registers cannot be counted through. */
+/* What dropout does to a thread's probabilities: number [i][j] is kept where bit n i + j is set, and multiplied. */
+struct kept {
+	uint32_t bits;
+	float by;
+};
+
+/* Rows from s.i on, columns from `from` on. The draw is made anew for every tile, so that it has no registers where
+ * there is no dropout. A loop of its own, as numbers in registers cannot be counted through. */
 template <bool by_key, int across, int m, int n>
-__device__ uint32_t kept_bits(const struct mask &mask, int row, int from)
+__device__ struct kept kept_of(const struct attention_sizes &z, const struct spot &s, const step_page *page, int from)
 {
-	uint32_t bits = 0;
+	const struct mask mask = mask_of(z, s, page);
+	struct kept kept = { 0, (float)mask.draw.scale };
 
 	for (int k = 0; k < m * n; k++) {
-		const int mine = row + row_of<across>(k / n), other = from + column_of<across>(k % n);
+		const int mine = s.i + row_of<across>(k / n), other = from + column_of<across>(k % n);
 
-		bits |= (uint32_t)(by_key ? mask(other, mine) > 0 : mask(mine, other) > 0) << k;
+		kept.bits |= (uint32_t)(by_key ? mask(other, mine) > 0 : mask(mine, other) > 0) << k;
 	}
-	return bits;
+	return kept;
 }
 
 /* ---- forward ---- */
@@ -177,12 +191,10 @@ __device__ void soften(softmax<m> &f, float (&s)[m][n], float (&out)[m][c], bool
 	}
 }
 
-template <int across, int m, int n> __device__ void drop(float (&p)[m][n], const struct mask &mask, int row, int from)
+template <int m, int n> __device__ void drop(float (&p)[m][n], const struct kept &kept)
 {
-	const uint32_t bits = kept_bits<false, across, m, n>(mask, row, from);
-
 	for (int k = 0; k < m * n; k++)
-		p[k / n][k % n] *= bits >> k & 1 ? (float)mask.draw.scale : 0;
+		p[k / n][k % n] *= kept.bits >> k & 1 ? kept.by : 0;
 }
 
 /* Answers become means; log sum exp of the rows. */
@@ -211,7 +223,6 @@ __global__ void __launch_bounds__(forward_threads, wide > 64 ? 3 : 4)
 	SHARED(float, values, rows * wide);
 	float *const weights = keys; /* which are done with once the scores are known */
 	const struct spot s = tile_spot(z, rows, true);
-	const struct mask mask = mask_of(z, s, page);
 	const float *of_head = qkv + qkv_at(z, s, 0);
 	const int64_t step = 3 * z.c;
 	const float scale = 1 / sqrtf((float)z.d);
@@ -230,8 +241,8 @@ __global__ void __launch_bounds__(forward_threads, wide > 64 ? 3 : 4)
 		__syncthreads();
 		multiply<wide, across>(p, queries, keys);
 		soften<across>(f, p, out, from == s.i, scale);
-		if (mask.drops)
-			drop<across>(p, mask, s.i, from);
+		if (z.drops)
+			drop(p, kept_of<false, across, m, rows / across>(z, s, page, from));
 		__syncthreads();
 		share_scores<across>(weights, p);
 		__syncthreads();
@@ -265,24 +276,22 @@ __device__ void share_statistics(struct statistics *to, const struct attention_s
 }
 
 /* Of the products s = q . k and dp = dy . v: s becomes p m, dp becomes ds = p (m dp - dy . y). Rows are queries,
- * columns keys; by_key the other way round. `of`: the queries' statistics. */
+ * columns keys; by_key the other way round. `of`: the queries' statistics; column 0 is `behind` row 0; `left`: columns
+ * before the sequence's end. */
 template <bool by_key, int across, int m, int n>
-__device__ void differentiate(float (&s)[m][n], float (&dp)[m][n], const struct statistics *of, const struct mask &mask,
-			      int row, int from, float scale)
+__device__ void differentiate(float (&s)[m][n], float (&dp)[m][n], const struct statistics *of, const struct kept &kept,
+			      int behind, int left, float scale)
 {
-	const uint32_t bits = mask.drops ? kept_bits<by_key, across, m, n>(mask, row, from) : 0;
-	const float grows = mask.drops ? (float)mask.draw.scale : 1;
-
 	for (int k = 0; k < m; k++)
 		for (int j = 0; j < n; j++) {
-			const int mine = row + row_of<across>(k), other = from + column_of<across>(j);
-			const struct statistics q = of[by_key ? column_of<across>(j) : row_of<across>(k)];
-			const bool seen = by_key ? mine <= other && other < mask.seq : other <= mine;
+			const int row = row_of<across>(k), column = column_of<across>(j);
+			const struct statistics q = of[by_key ? column : row];
+			const bool seen = by_key ? row <= column + behind && column < left : column + behind <= row;
 			const float p = seen ? expf(s[k][j] * scale - q.lse) : 0;
-			const float kept = mask.drops && !(bits >> (n * k + j) & 1) ? 0 : grows;
+			const float by = kept.bits >> (n * k + j) & 1 ? kept.by : 0;
 
-			s[k][j] = p * kept;
-			dp[k][j] = p * (kept * dp[k][j] - q.inner);
+			s[k][j] = p * by;
+			dp[k][j] = p * (by * dp[k][j] - q.inner);
 		}
 }
 
@@ -307,7 +316,6 @@ __global__ void __launch_bounds__(backward_threads, wide > 64 ? 4 : 6)
 	SHARED(float, weights, own_rows * n);
 	SHARED(struct statistics, of, by_key ? n : own_rows);
 	const struct spot s = tile_spot(z, own_rows, !by_key);
-	const struct mask mask = mask_of(z, s, page);
 	const float root = 1 / sqrtf((float)z.d);
 	const int end = by_key || z.seq < s.i + own_rows ? z.seq : s.i + own_rows;
 	float d_first[m][c] = {}, d_second[m][c] = {};
@@ -319,6 +327,7 @@ __global__ void __launch_bounds__(backward_threads, wide > 64 ? 4 : 6)
 		share_statistics<own_rows>(of, z, s, b, s.i);
 	for (int from = by_key ? s.i : 0; from < end; from += n) {
 		float p[m][n / across] = {}, ds[m][n / across] = {};
+		struct kept kept = { ~0u, 1 };
 
 		__syncthreads();
 		share_side<wide, n, across>(other_first, other_second, other, from, z);
@@ -327,7 +336,9 @@ __global__ void __launch_bounds__(backward_threads, wide > 64 ? 4 : 6)
 		__syncthreads();
 		multiply<wide, across>(p, first, other_first);
 		multiply<wide, across>(ds, second, other_second);
-		differentiate<by_key, across>(p, ds, of, mask, s.i, from, root);
+		if (z.drops)
+			kept = kept_of<by_key, across, m, n / across>(z, s, page, from);
+		differentiate<by_key, across>(p, ds, of, kept, from - s.i, z.seq - from, root);
 		share_scores<across>(weights, ds);
 		__syncthreads();
 		multiply_rows<wide, n, across>(d_first, weights, other_first);
