@@ -32,6 +32,7 @@ struct exec {
 	struct stream_handle *stream; /* of backends that have them */
 	struct event_handle *done;
 	struct memory page;
+	bool many; /* nodes run by run_many */
 };
 
 int rig_open(struct rig *ret, const struct backend *b, int threads, const struct precision *p, struct err *err)
@@ -197,6 +198,7 @@ int exec_new(struct exec **ret, struct graph *g, const struct rig *r, bool in_pl
 		return err_set(err, ERR_NOMEM, "out of memory");
 	e->g = g;
 	e->rig = r;
+	e->many = in_place;
 	e->tensors = calloc((size_t)g->n_tensors + 1, sizeof(*e->tensors));
 	e->in = calloc((size_t)g->n_tensors + 1, sizeof(*e->in));
 	e->workspaces = calloc((size_t)g->n_nodes + 1, sizeof(*e->workspaces));
@@ -279,6 +281,7 @@ static int copy_all(const struct exec *e, bool to_device, struct err *err)
 static int run_node(struct exec *e, int i, const struct step_page *page, struct err *err)
 {
 	const struct node *n = e->g->nodes[i];
+	const struct kernel *kernel;
 	void *in[OPERANDS_MAX], *out[OPERANDS_MAX];
 	struct kernel_args args = {
 		.in = in, .out = out, .workspace = e->workspaces[i].device, .page = page, .stream = e->stream
@@ -288,7 +291,9 @@ static int run_node(struct exec *e, int i, const struct step_page *page, struct 
 		in[k] = n->in[k] ? e->tensors[e->in[n->in[k]->id]].device : NULL;
 	for (int k = 0; k < n->n_out; k++)
 		out[k] = n->out[k] ? e->tensors[e->in[n->out[k]->id]].device : NULL;
-	return backend_kernel(e->rig->backend, n)->run(e->states[i], &args, err);
+	kernel = backend_kernel(e->rig->backend, n);
+	return e->many && kernel->run_many ? kernel->run_many(&e->states[i], &args, 1, err)
+					   : kernel->run(e->states[i], &args, err);
 }
 
 static int wait_for_device(struct exec *e, struct err *err)

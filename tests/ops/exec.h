@@ -18,7 +18,7 @@ void rig_close(struct rig *r);
 struct exec;
 
 /* Prepares every node. in_place: outputs take their input's memory wherever the op says that they may and both have
- * the same size. g outlives it. */
+ * the same size, and a kernel that can run many nodes runs its own so. g outlives it. */
 int exec_new(struct exec **ret, struct graph *g, const struct rig *r, bool in_place, struct err *err);
 void exec_free(struct exec *e);
 
