@@ -240,6 +240,8 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
 {
 	if (forbidden("cudaMemcpy"))
 		return cudaErrorStreamCaptureUnsupported;
+	if (!bytes)
+		return keep(cudaSuccess);
 	if (memory_is_device(to) && !reachable(from)) {
 		queue_work(legacy(), std::make_shared<staged>(to, from, bytes));
 		return keep(cudaSuccess);
