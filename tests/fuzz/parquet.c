@@ -29,7 +29,8 @@ static void look_at_part(const struct byte_source *source, const struct sample *
 		free(part);
 		return;
 	}
-	if (one->bytes && !parquet_page_part(&map, source, at, one->bytes, part, &err))
+	if (one->bytes && !parquet_page_grow(&map, source, at, one->bytes, &err) &&
+	    !parquet_page_part(&map, source, at, one->bytes, part, &err))
 		FUZZ_HOLDS(!memcmp(part, whole + at, one->bytes));
 	free(map.block);
 	free(part);

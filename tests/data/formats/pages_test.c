@@ -1,5 +1,6 @@
 /* pages_test.c: pages of one Parquet file, packed by gzip, far more of them than memory is given for, read in the order
- * of a window. The truth is what was packed; what is unpacked is counted where pages read it. */
+ * of a window; and a large one of Snappy's, read in parts. The truth is what was packed; what is unpacked is counted
+ * where pages read it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -14,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "tracker/base/buf.h"
 #include "trainer/data/container/parquet_page.h"
 #include "trainer/data/container/unpack.h"
 #include "trainer/data/formats/pages.h"
@@ -61,21 +63,26 @@ static void put_number(FILE *f, uint8_t field, uint32_t v)
 	fputc((int)v, f);
 }
 
-/* A header by Thrift's compact protocol (github.com/apache/parquet-format, parquet.thrift), then the values. */
+/* By Thrift's compact protocol (github.com/apache/parquet-format, parquet.thrift); the values follow. */
+static void write_head(FILE *f, uint32_t unpacked_n, uint32_t packed_n)
+{
+	put_number(f, 1, 0);
+	put_number(f, 1, unpacked_n);
+	put_number(f, 1, packed_n);
+	fputc(2 << 4 | 12, f);
+	put_number(f, 1, SAMPLES);
+	put_number(f, 1, 0);
+	fputc(0, f);
+	fputc(0, f);
+}
+
 static void write_page(FILE *f, const unsigned char *plain)
 {
 	static unsigned char packed[2 * PAGE];
 	uLongf n = sizeof(packed);
 
 	assert_int_equal(compress(packed, &n, plain, PAGE), Z_OK);
-	put_number(f, 1, 0);
-	put_number(f, 1, PAGE);
-	put_number(f, 1, (uint32_t)n);
-	fputc(2 << 4 | 12, f);
-	put_number(f, 1, SAMPLES);
-	put_number(f, 1, 0);
-	fputc(0, f);
-	fputc(0, f);
+	write_head(f, PAGE, (uint32_t)n);
 	assert_int_equal(fwrite(packed, 1, n, f), n);
 }
 
@@ -209,12 +216,128 @@ static void test_little_room(void **state)
 	}
 }
 
+/* ---- a page that is read in parts ---- */
+
+#define BLOCKS 40 /* enough to be read so */
+#define LARGE ((uint32_t)(BLOCKS * UNPACK_SNAPPY_BLOCK))
+#define CROSSING 30 /* the block that copies of the one before it, in one variant */
+#define COPIED 60
+#define PART 100000
+#define READS 60
+
+/* Literals of up to a block; copies of COPIED bytes. Snappy's format_description.txt. */
+static void add_literal(struct buf *b, const unsigned char *from, size_t n)
+{
+	const char head[] = { 61 << 2, (char)((n - 1) & 255), (char)((n - 1) >> 8) };
+
+	buf_add(b, head, sizeof(head));
+	buf_add(b, from, n);
+}
+
+static void add_blocks(struct buf *b, const unsigned char *plain, bool crosses)
+{
+	static const char copy[] = { 3 | (COPIED - 1) << 2, 0, 0, 1, 0 }; /* of what lies a block before */
+
+	for (uint32_t left = LARGE; left || b->len == 0; left >>= 7)
+		buf_addc(b, (char)((left & 127) | (left >> 7 ? 128 : 0)));
+	for (size_t k = 0; k < BLOCKS; k++) {
+		const size_t skip = crosses && k == CROSSING ? COPIED : 0;
+
+		if (skip)
+			buf_add(b, copy, sizeof(copy));
+		add_literal(b, plain + k * UNPACK_SNAPPY_BLOCK + skip, UNPACK_SNAPPY_BLOCK - skip);
+	}
+}
+
+static void make_large(struct set *s, bool crosses)
+{
+	struct err err = ERR_INIT;
+	struct buf b;
+	FILE *f;
+
+	*s = (struct set){ .path = "pages-XXXXXX", .plain = malloc(LARGE) };
+	for (uint32_t i = 0; i < LARGE; i++)
+		s->plain[i] = (unsigned char)(i * 2654435761u >> 13);
+	if (crosses)
+		memcpy(s->plain + CROSSING * UNPACK_SNAPPY_BLOCK, s->plain + (CROSSING - 1) * UNPACK_SNAPPY_BLOCK,
+		       COPIED);
+	buf_init(&b, 2 * LARGE);
+	add_blocks(&b, s->plain, crosses);
+	f = fdopen(mkstemp(s->path), "wb");
+	assert_non_null(f);
+	write_head(f, LARGE, (uint32_t)b.len);
+	assert_int_equal(fwrite(b.data, 1, b.len, f), b.len);
+	assert_int_equal(fclose(f), 0);
+	buf_done(&b);
+	assert_int_equal(objects_open(&s->store, &(struct objects_opts){ .timeout_s = 10 }, &err), 0);
+	assert_int_equal(objects_add(s->store, s->path, &err), 0);
+	assert_int_equal(pages_new(&s->pages,
+				   &(struct pages_opts){ .store = s->store, .memory_bytes = 2 * LARGE }, &err), 0);
+}
+
+static void *read_parts(void *arg)
+{
+	struct set *s = arg;
+	unsigned char *got = malloc(PART);
+	uint32_t at;
+
+	while ((at = atomic_fetch_add(&s->next, 1)) < READS) {
+		const uint32_t inside = at * 2654435761u % (LARGE - PART);
+		struct sample one = { .bytes = PART, .packed = samples_packed(UNPACK_SNAPPY, inside) };
+		struct err err = ERR_INIT;
+
+		if (pages_read(s->pages, &one, NULL, got, &err) || memcmp(got, s->plain + inside, PART) != 0)
+			s->wrong = true;
+	}
+	free(got);
+	return NULL;
+}
+
+/* Bytes that were unpacked for it. */
+static uint64_t pass_parts(struct set *s)
+{
+	uint64_t before = atomic_load(&unpacked);
+	pthread_t thread[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, read_parts, s), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	assert_false(s->wrong);
+	return atomic_load(&unpacked) - before;
+}
+
+static void test_parts(void **state)
+{
+	struct set s;
+
+	(void)state;
+	make_large(&s, false);
+	assert_int_equal(pass_parts(&s), 0);
+	end(&s);
+}
+
+/* Parts in front of what cannot be read alone come from the map, the others from the page as a whole, unpacked once. */
+static void test_parts_that_cross(void **state)
+{
+	struct set s;
+
+	(void)state;
+	if (!unpack_can(UNPACK_SNAPPY))
+		skip();
+	make_large(&s, true);
+	assert_int_equal(pass_parts(&s), LARGE);
+	end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_window_over_all),
 		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_little_room),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_parts_that_cross),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,8 +91,25 @@ static const unsigned char *given_at(void *user, size_t place, size_t *ret_n)
 static bool map(const char *bytes, size_t n, size_t to_n, struct unpack_block *ret)
 {
 	struct given g = { bytes, n };
+	struct unpack_walk walk = { 0 };
 
-	return unpack_snappy_map(&(struct unpack_look){ given_at, &g }, n, to_n, ret);
+	return unpack_snappy_walk(&(struct unpack_look){ given_at, &g }, n, to_n, to_n, &walk, ret);
+}
+
+/* A map that grows block by block is that which was made at once; it goes no further than it has to. */
+static void same_in_steps(const struct packed *p, size_t n, const struct unpack_block *want)
+{
+	struct given g = { p->bytes.data, p->bytes.len };
+	struct unpack_walk walk = { 0 };
+	struct unpack_block block[8];
+	size_t blocks = (n + BLOCK - 1) / BLOCK;
+
+	for (size_t k = 1; k <= blocks; k++) {
+		assert_true(unpack_snappy_walk(&(struct unpack_look){ given_at, &g }, p->bytes.len, n, k * BLOCK, &walk,
+					       block));
+		assert_int_equal(walk.known, k + 1);
+		assert_memory_equal(block, want, (k + 1) * sizeof(*want));
+	}
 }
 
 static void any_blocks_alone(void **state)
@@ -108,6 +125,7 @@ static void any_blocks_alone(void **state)
 
 		make(&p, n);
 		assert_true(map(p.bytes.data, p.bytes.len, n, block));
+		same_in_steps(&p, n, block);
 		assert_int_equal(block[blocks].at, p.bytes.len);
 		if (unpack_can(UNPACK_SNAPPY)) {
 			assert_true(unpack(UNPACK_SNAPPY, p.bytes.data, p.bytes.len, got, n));

@@ -8,7 +8,8 @@
 #include "trainer/data/container/thrift.h"
 
 #define HEAD_FIRST ((size_t)4 << 10) /* bytes of a header that are read at first */
-#define WINDOW_BYTES ((size_t)256 << 10) /* of a page that is only looked through */
+#define WINDOW_BYTES ((size_t)256 << 10) /* of a page that is only looked through, at most */
+#define WINDOW_SLACK ((size_t)256)	 /* what tells elements, behind the bytes that are wanted */
 #define HEAD_MOST ((size_t)4 << 20)  /* it may hold the least and the greatest value */
 
 struct head {
@@ -173,8 +174,8 @@ struct window {
 	const struct byte_source *file;
 	uint64_t begin; /* of them in the file */
 	size_t n;
-	unsigned char *bytes; /* WINDOW_BYTES; from `first` on `have` of them are there */
-	size_t first, have;
+	unsigned char *bytes; /* `most`; from `first` on `have` of them are there */
+	size_t most, first, have;
 	int rc;
 	struct err *err;
 };
@@ -187,7 +188,7 @@ static const unsigned char *window_at(void *user, size_t place, size_t *ret_n)
 
 	if (place + UNPACK_LOOK > end && end < w->n) {
 		w->first = place < end ? place : end;
-		w->have = w->n - w->first < WINDOW_BYTES ? w->n - w->first : WINDOW_BYTES;
+		w->have = w->n - w->first < w->most ? w->n - w->first : w->most;
 		w->rc = w->file->read(w->file->user, w->begin + w->first, w->bytes, w->have, w->err);
 	}
 	*ret_n = w->first + w->have - place;
@@ -205,21 +206,6 @@ static int check_packed(const struct byte_source *file, uint64_t at, const struc
 	return rc;
 }
 
-static int map_blocks(struct parquet_page_map *m, const struct byte_source *file, size_t packed, struct err *err)
-{
-	struct window w = { .file = file, .begin = m->begin, .n = packed, .bytes = malloc(WINDOW_BYTES), .err = err };
-	bool sound;
-
-	m->block = malloc((blocks_of(m->n - m->levels) + 1) * sizeof(*m->block));
-	if (!w.bytes || !m->block) {
-		free(w.bytes);
-		return err_set(err, ERR_NOMEM, "out of memory: where a page of %u bytes lies", m->n);
-	}
-	sound = unpack_snappy_map(&(struct unpack_look){ window_at, &w }, packed, m->n - m->levels, m->block);
-	free(w.bytes);
-	return w.rc ? w.rc : !sound;
-}
-
 int parquet_page_map(struct parquet_page_map *ret, const struct byte_source *file, uint64_t at, uint32_t least,
 		     struct err *err)
 {
@@ -234,14 +220,47 @@ int parquet_page_map(struct parquet_page_map *ret, const struct byte_source *fil
 	m.levels = h.page.levels[0] + h.page.levels[1];
 	m.begin = at + h.bytes + m.levels;
 	m.n = (uint32_t)h.unpacked;
+	m.packed = (uint32_t)(h.packed - m.levels);
 	rc = check_packed(file, at + h.bytes, &h, err);
-	if (!rc)
-		rc = map_blocks(&m, file, (size_t)h.packed - m.levels, err);
 	if (rc)
-		free(m.block);
-	else
-		*ret = m;
-	return rc;
+		return rc;
+	m.block = malloc((blocks_of(m.n - m.levels) + 1) * sizeof(*m.block));
+	if (!m.block)
+		return err_set(err, ERR_NOMEM, "out of memory: where a page of %u bytes lies", m.n);
+	*ret = m;
+	return 0;
+}
+
+/* Blocks that hold the n bytes at a place, from the first one on. */
+static size_t blocks_until(const struct parquet_page_map *m, uint32_t at, size_t n)
+{
+	const size_t room = m->n - m->levels, begin = at < m->levels ? 0 : at - m->levels;
+
+	return blocks_of(n < room - (begin < room ? begin : room) ? begin + n : room);
+}
+
+bool parquet_page_reaches(const struct parquet_page_map *m, uint32_t at, size_t n)
+{
+	return m->walk.known > blocks_until(m, at, n);
+}
+
+int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file, uint32_t at, size_t n,
+		      struct err *err)
+{
+	const size_t until = blocks_until(m, at, n) * UNPACK_SNAPPY_BLOCK;
+	struct window w = { .file = file, .begin = m->begin, .n = m->packed, .err = err };
+	bool sound;
+
+	w.most = until - m->walk.done + WINDOW_SLACK;
+	w.most = w.most < WINDOW_BYTES ? w.most : WINDOW_BYTES;
+	w.bytes = malloc(w.most);
+	if (!w.bytes)
+		return err_set(err, ERR_NOMEM, "out of memory: a part of a page");
+	w.first = m->walk.at;
+	sound = unpack_snappy_walk(&(struct unpack_look){ window_at, &w }, m->packed, m->n - m->levels, until, &m->walk,
+				   m->block);
+	free(w.bytes);
+	return w.rc ? w.rc : !sound;
 }
 
 /* A block in the file. */

@@ -43,14 +43,26 @@ struct parquet_page_map {
 	uint64_t begin;	 /* of the packed bytes, in the file */
 	uint32_t levels; /* bytes in front of them, which are not packed */
 	uint32_t n;	 /* bytes of the page, unpacked */
-	struct unpack_block *block; /* unpack_snappy_map's; the caller's to free */
+	uint32_t packed; /* of them those that are packed, as they lie in the file */
+	struct unpack_walk walk;    /* how far it goes */
+	struct unpack_block *block; /* unpack_snappy_walk's; the caller's to free */
 };
 
-/* For a page of at least `least` bytes. 1: it is smaller, or cannot be read in parts; ERR_CORRUPT: it is damaged. */
+/* For a page of at least `least` bytes: one that goes nowhere so far. 1: it is smaller, or cannot be read in parts;
+ * ERR_CORRUPT: it is damaged. */
 int parquet_page_map(struct parquet_page_map *ret, const struct byte_source *file, uint64_t at, uint32_t least,
 		     struct err *err);
 
-/* The n bytes at a place of the page (parquet_page's bytes). ERR_CORRUPT: they leave it, or are damaged. */
+/* Whether the map goes as far as the n bytes at a place of the page. Where it does, it stays as it is for them while it
+ * grows further. */
+bool parquet_page_reaches(const struct parquet_page_map *m, uint32_t at, size_t n);
+
+/* Makes it go so far, by one thread at a time. 1: what was looked at cannot be read in parts. */
+int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file, uint32_t at, size_t n,
+		      struct err *err);
+
+/* The n bytes at a place of the page (parquet_page's bytes) that the map reaches. ERR_CORRUPT: they leave it, or are
+ * damaged. */
 int parquet_page_part(const struct parquet_page_map *m, const struct byte_source *file, uint32_t at, size_t n, void *to,
 		      struct err *err);
 

@@ -141,24 +141,49 @@ static struct unpack_block block_at(size_t at, const struct element *e, size_t l
 				      .raw = e->literal && (e->n == left || e->n == UNPACK_SNAPPY_BLOCK) };
 }
 
-bool unpack_snappy_map(const struct unpack_look *from, size_t n, size_t to_n, struct unpack_block *ret)
+static bool begin_walk(const struct unpack_look *from, size_t n, size_t to_n, struct unpack_walk *walk)
 {
-	size_t have = 0, at, done = 0;
+	size_t have = 0;
 	const unsigned char *first = n && n <= INT32_MAX ? from->at(from->user, 0, &have) : NULL, *next = first;
-	struct element e;
 
 	if (!first || !take_length(&next, first + have, to_n))
 		return false;
-	for (at = (size_t)(next - first); at < n; done += e.n) {
-		first = next = from->at(from->user, at, &have);
-		if (!first || !take_element(&next, first + have, &e) || e.n > to_n - done || !ends_in_block(&e, done))
+	walk->at = (size_t)(next - first);
+	return true;
+}
+
+static bool end_walk(size_t n, size_t to_n, struct unpack_walk *walk, struct unpack_block *ret)
+{
+	const size_t blocks = (to_n + UNPACK_SNAPPY_BLOCK - 1) / UNPACK_SNAPPY_BLOCK;
+
+	if (walk->at != n || walk->done != to_n || !to_n)
+		return false;
+	if (walk->known == blocks)
+		ret[walk->known++] = (struct unpack_block){ n & INT32_MAX, false };
+	return true;
+}
+
+bool unpack_snappy_walk(const struct unpack_look *from, size_t n, size_t to_n, size_t until, struct unpack_walk *walk,
+			struct unpack_block *ret)
+{
+	if (!walk->at && !begin_walk(from, n, to_n, walk))
+		return false;
+	while (walk->at < n) {
+		size_t have = 0;
+		const unsigned char *first = from->at(from->user, walk->at, &have), *next = first;
+		struct element e;
+
+		if (!first || !take_element(&next, first + have, &e) || e.n > to_n - walk->done ||
+		    !ends_in_block(&e, walk->done))
 			return false;
-		if (done % UNPACK_SNAPPY_BLOCK == 0)
-			ret[done / UNPACK_SNAPPY_BLOCK] = block_at(at, &e, to_n - done);
-		at += (size_t)(next - first) + (e.literal ? e.n : 0);
+		if (walk->done == walk->known * UNPACK_SNAPPY_BLOCK)
+			ret[walk->known++] = block_at(walk->at, &e, to_n - walk->done);
+		if (walk->done >= until && walk->done % UNPACK_SNAPPY_BLOCK == 0)
+			return true;
+		walk->at += (size_t)(next - first) + (e.literal ? e.n : 0);
+		walk->done += e.n;
 	}
-	ret[(done + UNPACK_SNAPPY_BLOCK - 1) / UNPACK_SNAPPY_BLOCK] = (struct unpack_block){ n & INT32_MAX, false };
-	return at == n && done == to_n && done;
+	return end_walk(n, to_n, walk, ret);
 }
 
 bool unpack_snappy_blocks(const void *from, size_t n, void *to, size_t to_n)

@@ -45,10 +45,17 @@ struct unpack_block {
 	uint32_t raw : 1; /* in one piece, as it is: its bytes are the last ones in front of the next block */
 };
 
-/* Where each block of to_n unpacked bytes begins in the n packed ones, and their end: one more than there are blocks.
- * Places that are looked at are at most a block apart. False: they are damaged or cannot be read, or blocks do not
- * begin anew. */
-bool unpack_snappy_map(const struct unpack_look *from, size_t n, size_t to_n, struct unpack_block *ret);
+/* How far packed bytes were walked through: zeros at first. */
+struct unpack_walk {
+	size_t at, done; /* packed bytes, and the unpacked ones that they make */
+	size_t known;	 /* blocks whose begin is known, the end of all like one more; none of them changes again */
+};
+
+/* Goes on until it is known where the blocks of the first `until` of to_n unpacked bytes begin in the n packed ones,
+ * and where the last of these ends; ret has room for one more than there are blocks. Places that are looked at are at
+ * most a block apart. False: they are damaged or cannot be read, or blocks do not begin anew. */
+bool unpack_snappy_walk(const struct unpack_look *from, size_t n, size_t to_n, size_t until, struct unpack_walk *walk,
+			struct unpack_block *ret);
 
 /* Some blocks one after the other, to_n bytes unpacked. False: they are damaged, or need what lies before them. */
 bool unpack_snappy_blocks(const void *from, size_t n, void *to, size_t to_n);

@@ -1,6 +1,7 @@
 /* pages.c: a list of pages in memory, the last used behind. A page is unpacked once: who wants one that another thread
  * is at waits for it. A window may go over more pages than memory has room for: of large ones that can be read in parts
- * only where these lie is kept, and every other is put aside as soon as it is unpacked. */
+ * only where these lie is kept, as far as somebody wanted one, and every other is put aside as soon as it is unpacked.
+ * One of which parts turn out not to be read alone makes way for itself, whole. */
 #include "trainer/data/formats/pages.h"
 
 #include <pthread.h>
@@ -30,6 +31,8 @@ struct page {
 	uint32_t n; /* bytes, unpacked; of one that is read in parts 0 */
 	int uses; /* threads that copy of it, or fill it */
 	bool filled;
+	bool grows;  /* a thread looks where further parts lie */
+	bool is_out; /* nobody finds it any more: it goes with its last use */
 };
 
 TAILQ_HEAD(page_list, page);
@@ -37,7 +40,7 @@ TAILQ_HEAD(page_list, page);
 struct pages {
 	struct pages_opts o;
 	pthread_mutex_t lock;
-	pthread_cond_t filled; /* a page is, or could not be */
+	pthread_cond_t filled; /* a page is, or could not be; it has grown */
 	struct page_list list; /* those in memory, filled */
 	uint64_t bytes; /* of all of them */
 	struct page *hashed[BUCKETS];
@@ -184,15 +187,16 @@ static struct byte_source file_of(struct source *s)
 				     objects_name(s->store, s->object) };
 }
 
-/* Of Parquet or of Arrow, as its kind says. */
-static int unpack_page(struct page *page, const struct byte_source *file, const struct sample *one, struct err *err)
+/* Of Parquet or of Arrow, as its kind says. whole: not in parts. */
+static int unpack_page(struct page *page, const struct byte_source *file, const struct sample *one, bool whole,
+		       struct err *err)
 {
 	int kind = samples_kind(one->packed), rc;
 	struct parquet_page raw;
 
 	if (kind >= ARROW_LZ4)
 		return arrow_buffer_whole(file, one->offset, kind, &page->bytes, &page->n, err);
-	rc = kind == UNPACK_SNAPPY ? parquet_page_map(&page->map, file, one->offset, PARTS_LEAST, err) : 1;
+	rc = kind == UNPACK_SNAPPY && !whole ? parquet_page_map(&page->map, file, one->offset, PARTS_LEAST, err) : 1;
 	if (rc <= 0)
 		return rc;
 	rc = parquet_page_read(&raw, file, one->offset, file->bytes, kind, err);
@@ -203,18 +207,26 @@ static int unpack_page(struct page *page, const struct byte_source *file, const 
 	return 0;
 }
 
+/* What a thread is after. */
+struct wanted {
+	const struct sample *one;
+	const struct stop *stop;
+	bool whole; /* its page is not to be read in parts */
+};
+
 /* Called and left with the lock held, which is free while the page is unpacked. One use of it is the caller's. A page
  * that could not be read is in the list no more. */
-static int fill(struct pages *p, struct page *page, const struct sample *one, const struct stop *stop, struct err *err)
+static int fill(struct pages *p, struct page *page, const struct wanted *w, struct err *err)
 {
-	struct source source = { p->o.store, (int)one->object, stop };
+	const struct sample *one = w->one;
+	struct source source = { p->o.store, (int)one->object, w->stop };
 	struct byte_source file = file_of(&source);
 	int rc;
 
 	*page = (struct page){ .object = one->object, .offset = one->offset, .uses = 1 };
 	add(p, page);
 	pthread_mutex_unlock(&p->lock);
-	rc = unpack_page(page, &file, one, err);
+	rc = unpack_page(page, &file, one, w->whole, err);
 	if (!rc && page->bytes && p->o.aside)
 		page->aside = aside_put(p->o.aside, page->bytes, page->n);
 	pthread_mutex_lock(&p->lock);
@@ -230,18 +242,27 @@ static int fill(struct pages *p, struct page *page, const struct sample *one, co
 	return rc;
 }
 
+/* Under the lock. */
+static int wait_for_others(struct pages *p, const struct wanted *w, struct err *err)
+{
+	if (stop_asked(w->stop))
+		return err_set(err, ERR_CANCELED, "%.250s: nobody waits for it any more",
+			       objects_name(p->o.store, (int)w->one->object));
+	cond_wait_until(&p->filled, &p->lock, clock_mono_s() + LOOK_S);
+	return 0;
+}
+
 /* Under the lock. A page that could not be read by another thread is read once more: its error may have been that
  * nobody waited for it there. */
-static int take(struct pages *p, const struct sample *one, const struct stop *stop, struct page **ret, struct err *err)
+static int take(struct pages *p, const struct wanted *w, struct page **ret, struct err *err)
 {
 	struct page *page;
 	int rc;
 
-	while ((page = find(p, one)) && !page->filled) {
-		if (stop_asked(stop))
-			return err_set(err, ERR_CANCELED, "%.250s: nobody waits for it any more",
-				       objects_name(p->o.store, (int)one->object));
-		cond_wait_until(&p->filled, &p->lock, clock_mono_s() + LOOK_S);
+	while ((page = find(p, w->one)) && !page->filled) {
+		rc = wait_for_others(p, w, err);
+		if (rc)
+			return rc;
 	}
 	if (page) {
 		page->uses++;
@@ -251,7 +272,7 @@ static int take(struct pages *p, const struct sample *one, const struct stop *st
 	page = malloc(sizeof(*page));
 	if (!page)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	rc = fill(p, page, one, stop, err);
+	rc = fill(p, page, w, err);
 	if (rc)
 		free(page);
 	else
@@ -275,25 +296,80 @@ static int copy(struct pages *p, struct page *page, const struct sample *one, co
 	return 0;
 }
 
+/* Called and left with the lock held, which is free while the page is looked through. A page that is read in parts goes
+ * as far as what is wanted behind it. 1: it cannot be read in parts, and is out. */
+static int reach(struct pages *p, struct page *page, const struct wanted *w, const struct byte_source *file,
+		 struct err *err)
+{
+	const uint32_t inside = samples_inside(w->one->packed);
+	struct parquet_page_map grown;
+	int rc = 0;
+
+	while (!rc && page->map.block && !page->is_out && !parquet_page_reaches(&page->map, inside, w->one->bytes)) {
+		if (page->grows) {
+			rc = wait_for_others(p, w, err);
+			continue;
+		}
+		page->grows = true;
+		grown = page->map; /* with the same blocks, of which others know so many */
+		pthread_mutex_unlock(&p->lock);
+		rc = parquet_page_grow(&grown, file, inside, w->one->bytes, err);
+		pthread_mutex_lock(&p->lock);
+		page->map.walk = grown.walk;
+		page->grows = false;
+		if (rc > 0) {
+			take_out(p, page);
+			page->is_out = true;
+		}
+		pthread_cond_broadcast(&p->filled);
+	}
+	return rc ? rc : page->is_out;
+}
+
+/* Under the lock. lost: what was put aside is there no more. */
+static void let_go(struct page *page, bool lost)
+{
+	if (lost)
+		page->aside = 0;
+	if (!--page->uses && page->is_out)
+		page_free(page);
+}
+
+/* 1: another try is needed, *w says of what. */
+static int try_read(struct pages *p, struct wanted *w, const struct byte_source *file, void *to, struct err *err)
+{
+	struct page *page = NULL;
+	bool lost = false;
+	int rc;
+
+	pthread_mutex_lock(&p->lock);
+	rc = take(p, w, &page, err);
+	if (rc) {
+		pthread_mutex_unlock(&p->lock);
+		return rc;
+	}
+	rc = reach(p, page, w, file, err);
+	w->whole |= rc > 0;
+	pthread_mutex_unlock(&p->lock);
+	if (!rc) {
+		rc = copy(p, page, w->one, file, to, err);
+		lost = rc > 0;
+	}
+	pthread_mutex_lock(&p->lock);
+	let_go(page, lost);
+	pthread_mutex_unlock(&p->lock);
+	return rc;
+}
+
 int pages_read(struct pages *p, const struct sample *one, const struct stop *stop, void *to, struct err *err)
 {
 	struct source source = { p->o.store, (int)one->object, stop };
 	const struct byte_source file = file_of(&source);
-	struct page *page = NULL;
+	struct wanted w = { one, stop, false };
 	int rc;
 
-	do {
-		pthread_mutex_lock(&p->lock);
-		rc = take(p, one, stop, &page, err);
-		pthread_mutex_unlock(&p->lock);
-		if (rc)
-			return rc;
-		rc = copy(p, page, one, &file, to, err);
-		pthread_mutex_lock(&p->lock);
-		page->uses--;
-		if (rc > 0)
-			page->aside = 0;
-		pthread_mutex_unlock(&p->lock);
-	} while (rc > 0);
+	do
+		rc = try_read(p, &w, &file, to, err);
+	while (rc > 0);
 	return rc;
 }
