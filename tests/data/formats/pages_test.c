@@ -157,19 +157,24 @@ static void *read_on(void *arg)
 	return NULL;
 }
 
-/* Bytes that were unpacked for a pass over all samples. */
-static uint64_t pass(struct set *s, int threads)
+/* Bytes that were unpacked for a pass of so many threads. */
+static uint64_t pass_by(struct set *s, void *(*read)(void *), int threads)
 {
 	uint64_t before = atomic_load(&unpacked);
 	pthread_t thread[THREADS];
 
 	atomic_store(&s->next, 0);
 	for (int i = 0; i < threads; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, read_on, s), 0);
+		assert_int_equal(pthread_create(&thread[i], NULL, read, s), 0);
 	for (int i = 0; i < threads; i++)
 		pthread_join(thread[i], NULL);
 	assert_false(s->wrong);
 	return atomic_load(&unpacked) - before;
+}
+
+static uint64_t pass(struct set *s, int threads)
+{
+	return pass_by(s, read_on, threads);
 }
 
 static void test_window_over_all(void **state)
@@ -293,27 +298,13 @@ static void *read_parts(void *arg)
 	return NULL;
 }
 
-/* Bytes that were unpacked for it. */
-static uint64_t pass_parts(struct set *s)
-{
-	uint64_t before = atomic_load(&unpacked);
-	pthread_t thread[THREADS];
-
-	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, read_parts, s), 0);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(thread[i], NULL);
-	assert_false(s->wrong);
-	return atomic_load(&unpacked) - before;
-}
-
 static void test_parts(void **state)
 {
 	struct set s;
 
 	(void)state;
 	make_large(&s, false);
-	assert_int_equal(pass_parts(&s), 0);
+	assert_int_equal(pass_by(&s, read_parts, THREADS), 0);
 	end(&s);
 }
 
@@ -326,7 +317,7 @@ static void test_parts_that_cross(void **state)
 	if (!unpack_can(UNPACK_SNAPPY))
 		skip();
 	make_large(&s, true);
-	assert_int_equal(pass_parts(&s), LARGE);
+	assert_int_equal(pass_by(&s, read_parts, THREADS), LARGE);
 	end(&s);
 }
 

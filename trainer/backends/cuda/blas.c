@@ -147,7 +147,8 @@ static cublasStatus_t make_preference(const struct blas_plan *p, cublasLtMatmulP
 /* What a product is multiplied with, for the sake of its time. */
 struct attempt {
 	const struct blas_plan *plan;
-	const cublasLtMatmulHeuristicResult_t *way;
+	const cublasLtMatmulHeuristicResult_t *ways, *way;
+	struct trial trial;
 	void *a, *b, *d, *room;
 };
 
@@ -184,33 +185,31 @@ static size_t attempt_bytes(const struct matmul_spec *s, size_t (*ret)[3])
 	       trial_room((size_t)s->n * sizeof(double)) + WORKSPACE_MAX;
 }
 
+static double way_ms(void *user, int k)
+{
+	struct attempt *t = user;
+
+	t->way = &t->ways[k];
+	return t->way->state == CUBLAS_STATUS_SUCCESS ? trial_ms(&t->trial, attempt_run, t) : INFINITY;
+}
+
 /* The fastest of n ways, which the library ranks by what it expects. */
 static int fastest(struct blas_plan *p, const struct matmul_spec *s, const cublasLtMatmulHeuristicResult_t *ways, int n)
 {
 	size_t bytes[3], used = 0;
-	struct trial t;
-	struct attempt a = { .plan = p };
-	double best_ms = INFINITY;
-	int best = 0;
+	struct attempt t = { .plan = p, .ways = ways };
+	int best;
 
-	if (n < 2 || !trial_open(&t, attempt_bytes(s, &bytes)))
+	if (n < 2 || !trial_open(&t.trial, attempt_bytes(s, &bytes)))
 		return 0;
 	if (p->choice.adds_bias)
-		set_bias(p, trial_piece(&t, (size_t)s->n * sizeof(double), &used));
-	a.a = trial_piece(&t, bytes[0], &used);
-	a.b = trial_piece(&t, bytes[1], &used);
-	a.d = trial_piece(&t, bytes[2], &used);
-	a.room = trial_piece(&t, WORKSPACE_MAX, &used);
-	for (int i = 0; i < n; i++) {
-		double ms;
-
-		a.way = &ways[i];
-		ms = ways[i].state == CUBLAS_STATUS_SUCCESS ? trial_ms(&t, attempt_run, &a) : INFINITY;
-		if (ms < best_ms)
-			best = i;
-		best_ms = fmin(ms, best_ms);
-	}
-	trial_close(&t);
+		set_bias(p, trial_piece(&t.trial, (size_t)s->n * sizeof(double), &used));
+	t.a = trial_piece(&t.trial, bytes[0], &used);
+	t.b = trial_piece(&t.trial, bytes[1], &used);
+	t.d = trial_piece(&t.trial, bytes[2], &used);
+	t.room = trial_piece(&t.trial, WORKSPACE_MAX, &used);
+	best = trial_fastest(n, way_ms, &t);
+	trial_close(&t.trial);
 	return best;
 }
 

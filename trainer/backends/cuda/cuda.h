@@ -118,14 +118,14 @@ static inline int cuda_launched(const struct node *n, struct err *err)
 /* ---- loops over elements ---- */
 
 /* f.at<W>(i) does elements i to i + W; with W > 1 i is a multiple of W. f.begin(), where there is one, runs once a
- * thread before. */
-template <int W, class F> __global__ void each_kernel(F f, int64_t n)
+ * thread before. By a block of so many that share n elements out. */
+template <int W, class F> __device__ inline void each_of(F &f, int64_t n, unsigned block, unsigned blocks)
 {
-	const int64_t stride = (int64_t)gridDim.x * blockDim.x * W;
+	const int64_t stride = (int64_t)blocks * blockDim.x * W;
 
 	if constexpr (requires { f.begin(); })
 		f.begin();
-	for (int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * W; i < n; i += stride) {
+	for (int64_t i = ((int64_t)block * blockDim.x + threadIdx.x) * W; i < n; i += stride) {
 		if (inside(i + W <= n)) {
 			f.template at<W>(i);
 			continue;
@@ -133,6 +133,11 @@ template <int W, class F> __global__ void each_kernel(F f, int64_t n)
 		for (int64_t k = i; k < n; k++)
 			f.template at<1>(k);
 	}
+}
+
+template <int W, class F> __global__ void each_kernel(F f, int64_t n)
+{
+	each_of<W>(f, n, blockIdx.x, gridDim.x);
 }
 
 /* Runs f over n elements, F::width at a time where the operands' alignment and the row length (0: no rows; a vector

@@ -497,43 +497,53 @@ static void engine_list(struct dnn_engine *e)
 	m->dnn_engines = e;
 }
 
+static cudnnStatus_t make_pack(const struct cuda_calls *c, cudnnBackendDescriptor_t *ret, const struct dnn_operands *o)
+{
+	const struct dnn_attr attrs[] = {
+		ATTR(VARIANT_PACK_UNIQUE_IDS, INT64, o->n, o->uid),
+		ATTR(VARIANT_PACK_DATA_POINTERS, VOID_PTR, o->n, o->address),
+		ATTR(VARIANT_PACK_WORKSPACE, VOID_PTR, 1, &o->workspace),
+	};
+
+	return make(c, ret, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, attrs, 3);
+}
+
 /* ---- trials ---- */
 
 struct attempt {
-	const struct cuda_module *module;
+	const struct dnn_engine *engine;
+	struct trial trial;
 	cudnnBackendDescriptor_t plan, pack;
 };
 
 static int attempt_run(void *user, cudaStream_t stream)
 {
 	const struct attempt *a = user;
-	cudnnStatus_t status = a->module->calls.cudnnSetStream(a->module->dnn, stream);
+	const struct cuda_module *m = a->engine->graph.module;
+	cudnnStatus_t status = m->calls.cudnnSetStream(m->dnn, stream);
 
-	return (int)(status ? status : a->module->calls.cudnnBackendExecute(a->module->dnn, a->plan, a->pack));
+	return (int)(status ? status : m->calls.cudnnBackendExecute(m->dnn, a->plan, a->pack));
 }
 
-static double way_ms(const struct dnn_engine *e, const struct way *w, const struct trial *t)
+static double way_ms(void *user, int k)
 {
-	const struct cuda_calls *c = &e->graph.module->calls;
-	struct attempt a = { .module = e->graph.module, .plan = w->plan };
-	void *address[DNN_TRIED_MAX], *room;
+	struct attempt *a = user;
+	const struct dnn_graph *g = &a->engine->graph;
+	const struct way *w = &a->engine->way[k];
+	struct dnn_operands o = { .n = g->n_operands };
 	size_t used = 0;
 	double ms;
 
-	for (int k = 0; k < e->graph.n_operands; k++)
-		address[k] = trial_piece(t, e->graph.bytes[k], &used);
-	room = trial_piece(t, w->workspace, &used);
-
-	const struct dnn_attr attrs[] = {
-		ATTR(VARIANT_PACK_UNIQUE_IDS, INT64, e->graph.n_operands, e->graph.uid),
-		ATTR(VARIANT_PACK_DATA_POINTERS, VOID_PTR, e->graph.n_operands, address),
-		ATTR(VARIANT_PACK_WORKSPACE, VOID_PTR, 1, &room),
-	};
-
-	if (make(c, &a.pack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, attrs, 3))
+	for (int i = 0; i < o.n; i++) {
+		o.uid[i] = g->uid[i];
+		o.address[i] = trial_piece(&a->trial, g->bytes[i], &used);
+	}
+	o.workspace = trial_piece(&a->trial, w->workspace, &used);
+	if (make_pack(&g->module->calls, &a->pack, &o))
 		return INFINITY;
-	ms = trial_ms(t, attempt_run, &a);
-	c->cudnnBackendDestroyDescriptor(a.pack);
+	a->plan = w->plan;
+	ms = trial_ms(&a->trial, attempt_run, a);
+	g->module->calls.cudnnBackendDestroyDescriptor(a->pack);
 	return ms;
 }
 
@@ -550,20 +560,13 @@ static size_t trial_bytes(const struct dnn_engine *e)
 
 static int fastest(const struct dnn_engine *e)
 {
-	struct trial t;
-	double best_ms = INFINITY;
-	int best = 0;
+	struct attempt a = { .engine = e };
+	int best;
 
-	if (e->n_ways < 2 || !trial_open(&t, trial_bytes(e)))
+	if (e->n_ways < 2 || !trial_open(&a.trial, trial_bytes(e)))
 		return 0;
-	for (int i = 0; i < e->n_ways; i++) {
-		const double ms = way_ms(e, &e->way[i], &t);
-
-		if (ms < best_ms)
-			best = i;
-		best_ms = fmin(ms, best_ms);
-	}
-	trial_close(&t);
+	best = trial_fastest(e->n_ways, way_ms, &a);
+	trial_close(&a.trial);
 	return best;
 }
 
@@ -811,11 +814,6 @@ bool dnn_plan_recalled(const struct dnn_plan *p)
 static cudnnStatus_t pack(struct dnn_plan *p, const struct dnn_operands *o)
 {
 	const struct cuda_calls *c = &p->engine->graph.module->calls;
-	const struct dnn_attr attrs[] = {
-		ATTR(VARIANT_PACK_UNIQUE_IDS, INT64, o->n, o->uid),
-		ATTR(VARIANT_PACK_DATA_POINTERS, VOID_PTR, o->n, o->address),
-		ATTR(VARIANT_PACK_WORKSPACE, VOID_PTR, 1, &o->workspace),
-	};
 
 	if (p->pack && o->workspace == p->room &&
 	    !memcmp(p->address, o->address, (size_t)o->n * sizeof(o->address[0])))
@@ -825,7 +823,7 @@ static cudnnStatus_t pack(struct dnn_plan *p, const struct dnn_operands *o)
 	p->pack = NULL;
 	p->room = o->workspace;
 	memcpy(p->address, o->address, sizeof(p->address));
-	return make(c, &p->pack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, attrs, 3);
+	return make_pack(c, &p->pack, o);
 }
 
 int dnn_plan_run(struct dnn_plan *p, const struct node *n, const struct dnn_operands *o, struct err *err)

@@ -27,21 +27,10 @@ template <class F> __device__ inline int many_find(const many<F> &m, int block)
 
 template <class F> __global__ void many_kernel(many<F> m)
 {
-	constexpr int W = F::width;
-	const int k = many_find(m, (int)blockIdx.x), blocks = m.first[k + 1] - m.first[k];
-	const int64_t n = m.count[k], stride = (int64_t)blocks * blockDim.x * W;
+	const int k = many_find(m, (int)blockIdx.x);
 	F f = m.f[k];
 
-	if constexpr (requires { f.begin(); })
-		f.begin();
-	for (int64_t i = ((int64_t)((int)blockIdx.x - m.first[k]) * blockDim.x + threadIdx.x) * W; i < n; i += stride) {
-		if (inside(i + W <= n)) {
-			f.template at<W>(i);
-			continue;
-		}
-		for (int64_t j = i; j < n; j++)
-			f.template at<1>(j);
-	}
+	each_of<F::width>(f, m.count[k], blockIdx.x - (unsigned)m.first[k], (unsigned)(m.first[k + 1] - m.first[k]));
 }
 
 /* Nodes that wait for a launch together. */

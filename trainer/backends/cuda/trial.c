@@ -21,16 +21,17 @@ void trial_close(struct trial *t)
 bool trial_open(struct trial *t, size_t bytes)
 {
 	void *memory = NULL;
+	bool opened;
 
-	*t = (struct trial){ .bytes = bytes };
-	if (cudaMalloc(&memory, bytes) == cudaSuccess) {
-		t->memory = memory;
-		if (cudaStreamCreateWithFlags(&t->stream, cudaStreamNonBlocking) == cudaSuccess &&
-		    cudaEventCreateWithFlags(&t->from, cudaEventDefault) == cudaSuccess &&
-		    cudaEventCreateWithFlags(&t->to, cudaEventDefault) == cudaSuccess &&
-		    cudaMemsetAsync(memory, FILL, bytes, t->stream) == cudaSuccess)
-			return true;
-	}
+	*t = (struct trial){ .memory = NULL };
+	opened = cudaMalloc(&memory, bytes) == cudaSuccess &&
+		 cudaStreamCreateWithFlags(&t->stream, cudaStreamNonBlocking) == cudaSuccess &&
+		 cudaEventCreateWithFlags(&t->from, cudaEventDefault) == cudaSuccess &&
+		 cudaEventCreateWithFlags(&t->to, cudaEventDefault) == cudaSuccess &&
+		 cudaMemsetAsync(memory, FILL, bytes, t->stream) == cudaSuccess;
+	t->memory = memory;
+	if (opened)
+		return true;
 	trial_close(t);
 	cudaGetLastError(); /* it is nobody's failure */
 	return false;
@@ -71,6 +72,21 @@ double trial_ms(const struct trial *t, int (*run)(void *user, cudaStream_t strea
 			return ms;
 		if (i > 0)
 			best = fmin(best, ms);
+	}
+	return best;
+}
+
+int trial_fastest(int n, double (*ms)(void *user, int way), void *user)
+{
+	double best_ms = INFINITY;
+	int best = 0;
+
+	for (int i = 0; i < n; i++) {
+		const double took = ms(user, i);
+
+		if (took < best_ms)
+			best = i;
+		best_ms = fmin(took, best_ms);
 	}
 	return best;
 }

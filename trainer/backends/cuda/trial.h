@@ -12,7 +12,6 @@
 
 struct trial {
 	char *memory; /* numbers of ordinary size in every type */
-	size_t bytes;
 	cudaStream_t stream;
 	cudaEvent_t from, to;
 };
@@ -29,5 +28,8 @@ size_t trial_room(size_t bytes);
 
 /* Milliseconds of the fastest of a few runs; INFINITY: it failed. run enqueues, and returns 0. */
 double trial_ms(const struct trial *t, int (*run)(void *user, cudaStream_t stream), void *user);
+
+/* The one of n ways, by number, of which ms says least; the first where all of them fail. */
+int trial_fastest(int n, double (*ms)(void *user, int way), void *user);
 
 #endif
