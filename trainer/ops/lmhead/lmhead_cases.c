@@ -110,7 +110,7 @@ const struct op_case cases_lmhead[] = {
 	CASE("evaluation", .size = { 7, 12, 29 }),
 	CASE("evaluation, logits kept", .size = { 7, 12, 29, 0, 1 }),
 	CASE("odd sizes", .size = { 13, 19, 37, 1 }),
-	CASE("more rows than a block", .size = { 1100, 16, 33, 1 }),
+	CASE("groups of rows, tiles of words", .size = { 1030, 8, 1000, 1, 1 }),
 	CASE("many words", .size = { 9, 48, 1000, 1 }),
 	{ "nothing counts", .build = build, .fill = ignored, .bound = bound, .size = { 6, 8, 5, 1 } },
 	{ NULL },
