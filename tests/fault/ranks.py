@@ -1,7 +1,7 @@
 """Ranks, launchers, wires and disks that fail while a job runs on two machines (network namespaces), 2 ranks each, placed by our
 launcher or by another: the right one is named, with the collective, everywhere and in time, and nothing is left.
 
-    ranks.py [--long N [--results FILE] [--minutes M]]
+    ranks.py [--only CAUSE]... [--long N [--results FILE] [--minutes M]]
 
 --long: each cause N times, a round of all about a minute; the same command goes on where the one before stopped, and each
 ends with how often every cause was seen."""
@@ -231,6 +231,15 @@ def wait_for(found, seconds):
     return found()
 
 
+def fill(f):
+    """Until its disk has no room left."""
+    try:
+        while f.write(bytes(4096)):
+            pass
+    except OSError:
+        pass
+
+
 def disk_full(folder, spaces):
     """Shards stream to rank 0, which cannot write them any more: said once with the file, no rank waits, and there is a
     checkpoint again once there is room."""
@@ -242,12 +251,9 @@ def disk_full(folder, spaces):
         job = Job(folder, spaces, 29722, "--strategy", "fsdp", "--save-steps", 5, "--save-total-limit", 1)
         if job.wait_for_steps():
             with open(os.path.join(disk, "filler"), "wb", buffering=0) as f:
-                try:
-                    while f.write(bytes(4096)):
-                        pass
-                except OSError:
-                    pass
-            check(wait_for(lambda: "training goes on" in job.words(0), 8), "disk full: said within 8 s: %s" % job.words(0))
+                # again and again: a checkpoint that was just complete makes room as it takes the older one's place
+                said = wait_for(lambda: fill(f) or "training goes on" in job.words(0), 8)
+            check(said, "disk full: said within 8 s: %s" % job.words(0))
             job.says("disk full", 0, "No space left on device", "checkpoints")
             steps = job.words(0).count("step ")
             check(wait_for(lambda: job.words(0).count("step ") > steps + 3, 20), "disk full: training goes on: %s" % job.words(0))
@@ -333,6 +339,7 @@ def seen(rows):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--only", action="append", choices=CAUSES)
     p.add_argument("--long", type=int, default=1, metavar="N")
     results.add_arguments(p)
     o = p.parse_args()
@@ -340,12 +347,12 @@ def main():
         once(alone, None)
         skip("the ucx transport is not built (Debian: libucx-dev)")
     kept = results.Results(o.results, o.minutes, lambda row: "; ".join(row) or "as promised")
-    turns = {"%s, %d" % (name, k + 1): (name, k) for k in range(o.long) for name in CAUSES}
+    turns = {"%s, %d" % (name, k + 1): (name, k) for k in range(o.long) for name in o.only or CAUSES}
     with Spaces() as spaces:
         rows = {turns[key]: row for key, row in kept.each(turns, lambda key: once(CAUSES[turns[key][0]], spaces))}
     failures.extend(f for row in rows.values() for f in row if f not in failures)
     if o.long > 1:
-        print("; ".join("%s %d of %d%s" % (name, n, o.long, ", %d failed" % bad if bad else "") for name, (n, bad) in seen(rows).items()))
+        print("; ".join("%s %d of %d%s" % (name, n, o.long, ", %d failed" % bad if bad else "") for name, (n, bad) in seen(rows).items() if n))
     finish("ranks")
 
 
