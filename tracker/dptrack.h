@@ -155,7 +155,7 @@ int dptrack_read(const char *dir, const struct dptrack_reader *reader, struct dp
 int dptrack_run_close(struct dptrack_run *run, enum dptrack_status status);
 
 /* Waits until everything logged before is in the journal file (for a follower to see); at most wait_s seconds.
- * 0, or DPTRACK_IO when that time is over first. */
+ * 0, or DPTRACK_IO when that time is over first or the disk refuses now (what is queued stays so). */
 int dptrack_flush(struct dptrack_run *run, double wait_s);
 
 /* Borrowed until close. */

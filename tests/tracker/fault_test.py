@@ -53,8 +53,10 @@ def short_writes(runs):
 
 
 def full_for_a_while(runs):
-    r = record(runs, 'burst 2000 x 1\nsleep 1\nburst 2000 x 2001\nsleep 1.5\nclose 1\n', 'full=5000,1.5')
+    """A flush does not wait for room."""
+    r = record(runs, 'burst 2000 x 1\nsleep 1\nflush 9\nburst 2000 x 2001\nsleep 1.5\nflush 9\nclose 1\n', 'full=5000,1.5')
     j, = r.journals
+    assert r.flushed == [-5, 0], r.flushed
     assert r.code == 0 and j.whole == len(j.data) and r.dropped == 0
     assert steps(r, 'x') == list(range(1, 4001)) and j.statuses == [(1, '')]
     assert any('No space left' in w for w in r.warnings), r.warnings

@@ -25,8 +25,8 @@ struct writer {
 	pthread_t thread;
 	/* shared */
 	pthread_mutex_t lock;
-	pthread_cond_t moved; /* flush_done or through changed */
-	uint64_t flush_wanted, flush_done;
+	pthread_cond_t moved; /* flush_done, flush_refused or through changed */
+	uint64_t flush_wanted, flush_done, flush_refused; /* refused: by the disk */
 	bool stop, through; /* the thread is to end, and has done all that it does */
 	enum event_status status;
 	/* the thread's own */
@@ -204,12 +204,11 @@ static void *writer_main(void *arg)
 		wanted = w->flush_wanted;
 		pthread_mutex_unlock(&w->lock);
 		whole = round_once(w, wanted != w->flush_done, stop);
-		if (whole) {
-			pthread_mutex_lock(&w->lock);
-			w->flush_done = wanted;
-			pthread_cond_broadcast(&w->moved);
-			pthread_mutex_unlock(&w->lock);
-		} else if (stop && clock_mono_s() - w->stuck_s > GIVE_UP_S) {
+		pthread_mutex_lock(&w->lock);
+		*(whole ? &w->flush_done : &w->flush_refused) = wanted;
+		pthread_cond_broadcast(&w->moved);
+		pthread_mutex_unlock(&w->lock);
+		if (!whole && stop && clock_mono_s() - w->stuck_s > GIVE_UP_S) {
 			give_up(w);
 			break;
 		}
@@ -265,7 +264,7 @@ int writer_flush(struct writer *w, double wait_s)
 	pthread_mutex_lock(&w->lock);
 	wanted = ++w->flush_wanted;
 	lanes_wake(w->o.lanes);
-	while (w->flush_done < wanted && cond_wait_until(&w->moved, &w->lock, until_s))
+	while (w->flush_done < wanted && w->flush_refused < wanted && cond_wait_until(&w->moved, &w->lock, until_s))
 		;
 	rc = w->flush_done < wanted ? ERR_BUSY : 0;
 	pthread_mutex_unlock(&w->lock);

@@ -31,7 +31,8 @@ struct writer_opts {
 
 int writer_start(struct writer **ret, const struct writer_opts *opts, struct err *err);
 
-/* Any thread: waits until what was queued before is in the file; ERR_BUSY when wait_s is over first. */
+/* Any thread: waits until what was queued before is in the file; ERR_BUSY when wait_s is over first, or the disk
+ * refuses it. */
 int writer_flush(struct writer *w, double wait_s);
 
 /* Writes the rest and the status (EVENT_RUNNING: none), syncs, ends the thread and frees w. Where the disk does not
