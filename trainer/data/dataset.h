@@ -140,6 +140,7 @@ struct dataset_opts {
 	bool strict;      /* a file that cannot be read ends everything (ERR_USAGE) */
 	double data_timeout_s; /* of remote stores: without progress; 0: 300 */
 	int read_ahead;	       /* requests in flight; 0: as many as are useful */
+	int parts; /* that the set is read in, each by a process; 0: one */
 	const char *cache; /* folder that keeps what comes from remote stores, or "ram"; NULL: none */
 	uint64_t cache_bytes; /* … at most; 0: as there is room */
 	uint64_t memory_bytes; /* that are free for one in memory; 0: not known */

@@ -115,6 +115,7 @@ static int open_folder(struct opening *opening, struct err *err)
 				  .max_broken = cfg->max_broken,
 				  .data_timeout_s = cfg->data_timeout,
 				  .read_ahead = cfg->read_ahead > 0 ? (int)cfg->read_ahead : 0,
+				  .parts = cfg->world,
 				  .cache = cfg->cache,
 				  .cache_decoded = cfg->cache_decoded,
 				  .memory_bytes = (uint64_t)machine_available_bytes(),

@@ -83,6 +83,7 @@ static int shards_open(struct dataset **ret, const struct dataset_opts *o, struc
 		rc = objects_open(&d->store,
 				  &(struct objects_opts){ .timeout_s = o->data_timeout_s,
 							  .requests = o->read_ahead,
+							  .parts = o->parts,
 							  .cache = o->cache,
 							  .cache_bytes = o->cache_bytes,
 							  .memory_bytes = o->memory_bytes },

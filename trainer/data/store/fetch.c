@@ -34,6 +34,7 @@ int fetch_new(struct fetch **ret, const struct fetch_opts *o, struct err *err)
 	}
 	f->o = *o;
 	f->o.room_bytes = o->room_bytes ? o->room_bytes : ROOM_BYTES;
+	f->o.parts = o->parts > 0 ? o->parts : 1;
 	f->going_most = o->requests > 0 && o->requests < FETCH_SLOTS ? o->requests : FETCH_SLOTS;
 	TAILQ_INIT(&f->queue);
 	TAILQ_INIT(&f->idle);
@@ -160,6 +161,7 @@ void fetch_set_known(struct fetch *f, int object, uint64_t bytes, const char *et
 {
 	struct object *o = &f->object[object];
 
+	f->all_bytes += bytes - o->bytes;
 	o->bytes = bytes;
 	snprintf(o->etag, sizeof(o->etag), "%s", etag);
 	o->known = true;
@@ -330,12 +332,13 @@ static int read_fetched(struct fetch *f, const struct fetch_range *r, const stru
 		pthread_mutex_unlock(&f->lock);
 		memcpy(to, b->bytes + p->skip, p->take);
 		pthread_mutex_lock(&f->lock);
+		block_count_read(b, p->take);
 	}
 	b->readers--;
 	if (b->uses && !--b->uses)
 		f->due_bytes -= b->n;
 	block_rest(f, b);
-	if (f->starved && !TAILQ_EMPTY(&f->idle))
+	if (block_may_have_room(f))
 		fetcher_start(f, NULL);
 out:
 	pthread_mutex_unlock(&f->lock);

@@ -20,6 +20,7 @@ struct fetch_opts {
 	double timeout_s;  /* without any progress: the end; > 0 */
 	int requests;	   /* in flight, at most; 0: 16 of a whole block, more of smaller ranges */
 	struct cache *cache; /* whole blocks are kept there and read from there; borrowed; NULL: none */
+	int parts; /* that the objects are read in, each by a process; 0: one */
 	size_t room_bytes; /* for what is held, at most, but for what somebody waits for; 0: 1 GiB */
 };
 

@@ -7,6 +7,7 @@
 #include "tracker/base/clock.h"
 
 #define LARGE_PAGE ((size_t)2 << 20)
+#define BETWEEN_BYTES ((size_t)2048) /* headers and padding between two samples, which nobody reads */
 
 static struct block **bucket_of(struct fetch *f, int object, uint64_t begin)
 {
@@ -32,7 +33,7 @@ struct block *block_queue(struct fetch *f, int object, uint64_t begin, size_t n)
 		return NULL;
 	b->object = object;
 	b->begin = begin;
-	b->n = n;
+	b->n = b->unread = n;
 	b->asked = clock_mono_s();
 	b->next = *at;
 	*at = b;
@@ -75,20 +76,24 @@ static void drop(struct fetch *f, struct block *b)
 	free(b);
 }
 
-/* Gives up what is held for nobody, the oldest first, until n more bytes fit or nothing is left to give up. */
+/* Gives up what is held for nobody, the oldest first, until n more bytes fit, the memory of a whole block can be used
+ * again or nothing is left to give up. */
 static void make_room(struct fetch *f, size_t n)
 {
-	while (f->held_bytes + n > f->o.room_bytes && !TAILQ_EMPTY(&f->idle)) {
-		struct block *b = TAILQ_FIRST(&f->idle);
+	while (f->held_bytes + n > f->o.room_bytes) {
+		struct block *oldest = TAILQ_FIRST(&f->idle);
 
-		TAILQ_REMOVE(&f->idle, b, link);
-		drop(f, b);
-		if (n == FETCH_BLOCK && f->n_spares)
-			return; /* which is used again */
-	}
-	while (f->held_bytes + n > f->o.room_bytes && f->n_spares && n != FETCH_BLOCK) {
-		free(f->spare[--f->n_spares]);
-		f->held_bytes -= FETCH_BLOCK;
+		if (f->n_spares && n == FETCH_BLOCK)
+			return;
+		if (f->n_spares) {
+			free(f->spare[--f->n_spares]);
+			f->held_bytes -= FETCH_BLOCK;
+		} else if (oldest) {
+			TAILQ_REMOVE(&f->idle, oldest, link);
+			drop(f, oldest);
+		} else {
+			return;
+		}
 	}
 }
 
@@ -107,6 +112,12 @@ bool block_take_memory(struct fetch *f, struct block *b)
 	return b->bytes != NULL;
 }
 
+bool block_may_have_room(const struct fetch *f)
+{
+	return f->starved &&
+	       (f->n_spares || !TAILQ_EMPTY(&f->idle) || f->held_bytes + FETCH_BLOCK <= f->o.room_bytes);
+}
+
 void block_free_all(struct fetch *f)
 {
 	for (int i = 0; i < FETCH_BUCKETS; i++)
@@ -119,12 +130,25 @@ void block_free_all(struct fetch *f)
 		free(f->spare[--f->n_spares]);
 }
 
+void block_count_read(struct block *b, size_t n)
+{
+	n += BETWEEN_BYTES;
+	b->unread -= n < b->unread ? n : b->unread;
+}
+
+/* Read to its end in this pass, and gone before the next where this process's part does not fit into the room: its
+ * memory is better than pages that the system has to clear first. */
+static bool is_spent(const struct fetch *f, const struct block *b)
+{
+	return !b->unread && f->all_bytes / (uint64_t)f->o.parts > f->o.room_bytes;
+}
+
 /* Held or failed, and of no use to anybody now: the oldest of them go first. */
 void block_rest(struct fetch *f, struct block *b)
 {
 	if (b->uses || b->readers || b->state == QUEUED || b->state == GOING)
 		return;
-	if (b->state == FAILED || b->state == CACHED)
+	if (b->state == FAILED || b->state == CACHED || is_spent(f, b))
 		drop(f, b);
 	else
 		TAILQ_INSERT_TAIL(&f->idle, b, link);

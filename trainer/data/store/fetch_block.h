@@ -14,7 +14,12 @@ struct block *block_queue(struct fetch *f, int object, uint64_t begin, size_t n)
  * what somebody waits for. */
 bool block_take_memory(struct fetch *f, struct block *b);
 
+/* Whether a block that got no memory may get some now. */
+bool block_may_have_room(const struct fetch *f);
+
 void block_free_all(struct fetch *f); /* at the end */
+
+void block_count_read(struct block *b, size_t n); /* bytes that somebody has read of it */
 
 /* A use or a reader less: b may be freed. */
 void block_rest(struct fetch *f, struct block *b);

@@ -15,7 +15,7 @@
 
 #define FETCH_BUCKETS 4096
 #define FETCH_SLOTS 64
-#define FETCH_SPARES 4
+#define FETCH_SPARES 128
 #define FETCH_STALL_MOST_S 60.0
 
 enum block_state { QUEUED, GOING, HELD, FAILED, CACHED };
@@ -25,7 +25,7 @@ struct block {
 	struct block *next;	 /* in its bucket */
 	int object;
 	uint64_t begin;
-	size_t n;
+	size_t n, unread; /* bytes; no more than once each is read of a block in a pass */
 	enum block_state state;
 	int uses;    /* announced reads to come */
 	int readers; /* that wait for it or copy */
@@ -78,6 +78,7 @@ struct fetch {
 	pthread_cond_t arrived, kept;
 	struct object *object;
 	int n, cap;
+	uint64_t all_bytes; /* of the objects whose sizes are known */
 	struct block *hashed[FETCH_BUCKETS];
 	struct bucket *bucket;
 	int n_buckets;

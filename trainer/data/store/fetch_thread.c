@@ -175,6 +175,7 @@ static void arrive(struct fetch *f, struct block *b, const struct transfer *t)
 	if (!o->etag[0])
 		snprintf(o->etag, sizeof(o->etag), "%s", t->etag);
 	if (b->probe) {
+		f->all_bytes += t->total - o->bytes;
 		o->bytes = t->total;
 		o->known = true;
 		memcpy(o->modified, t->modified, sizeof(o->modified));

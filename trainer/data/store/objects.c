@@ -104,7 +104,8 @@ static int grow(struct objects *s, struct err *err)
 static int start_fetch(struct objects *s, struct err *err)
 {
 	struct fetch_opts o = { .timeout_s = s->o.timeout_s > 0 ? s->o.timeout_s : TIMEOUT_S,
-				.requests = s->o.requests };
+				.requests = s->o.requests,
+				.parts = s->o.parts };
 	int rc = s->o.cache ? cache_open(&s->cache, &(struct cache_opts){ s->o.cache, s->o.cache_bytes }, err) : 0;
 
 	o.cache = s->cache;

@@ -17,6 +17,7 @@ struct objects;
 struct objects_opts {
 	double timeout_s; /* of remote ones: without any progress; 0: 300 */
 	int requests;	  /* … in flight at most; 0: as many as are useful */
+	int parts;	  /* that the objects are read in, each by a process; 0: one */
 	const char *cache; /* folder that keeps them, or "ram" (cache.h); NULL: none */
 	uint64_t cache_bytes; /* … at most; 0: as there is room */
 	uint64_t memory_bytes; /* that are free for one in memory; 0: not known */
