@@ -64,10 +64,11 @@ static void crc_every_length_and_split(void **state)
 			assert_int_equal(crc32c(crc32c(0, bytes, cut), bytes + cut, n - cut), crc_bitwise(bytes, n));
 }
 
-/* As long as several lanes of the instruction, and a little more or less. */
+/* As long as several lanes of the instruction or folds, and a little more or less. */
 static void crc_of_lanes(void **state)
 {
-	static const size_t lengths[] = { 2047, 2048, 4096, 6143, 6144, 6145, 6151, 12287, 12288, 12289, 20000, 99991 };
+	static const size_t lengths[] = { 1023, 1024, 1025, 1279,  1280,  1536,	 2047,	2048, 4096,
+					  6143, 6144, 6145, 6151, 12287, 12288, 12289, 20000, 99991 };
 	static unsigned char bytes[100000];
 
 	(void)state;

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "tracker/base/crc32c.h"
 #include "trainer/data/store/fetch_block.h"
 #include "trainer/data/store/fetch_kept.h"
 
@@ -74,6 +73,15 @@ static void fail(struct fetch *f, struct block *b, const char *why)
 	pthread_cond_broadcast(&f->arrived);
 }
 
+/* Whether the object's index says what the block has to be. */
+static bool has_sum(const struct object *o, const struct block *b)
+{
+	uint64_t left = o->bytes - b->begin;
+
+	return !b->probe && o->n_sums == (o->bytes + FETCH_BLOCK - 1) / FETCH_BLOCK && b->begin % FETCH_BLOCK == 0 &&
+	       b->n == (left < FETCH_BLOCK ? left : FETCH_BLOCK);
+}
+
 static bool begin(struct fetch *f, struct slot *s, struct block *b)
 {
 	struct object *o = &f->object[b->object];
@@ -108,7 +116,8 @@ static bool begin(struct fetch *f, struct slot *s, struct block *b)
 						.headers = s->headers,
 						.follows = !o->client,
 						.ca = s->sign.ca,
-						.to = b->bytes });
+						.to = b->bytes,
+						.sums = has_sum(o, b) });
 	s->transfer.user = s;
 	f->so.multi_add(f->multi, s->transfer.easy);
 	return true;
@@ -195,14 +204,9 @@ static bool may_sign_anew(const struct object *o, const struct transfer *t)
 }
 
 /* What arrived whole but is not what the object's index says: somebody on the way changed it, or the store did. */
-static bool is_altered(const struct object *o, const struct block *b)
+static bool is_altered(const struct object *o, const struct block *b, const struct transfer *t)
 {
-	uint64_t number = b->begin / FETCH_BLOCK, left = o->bytes - b->begin;
-
-	if (b->probe || o->n_sums != (o->bytes + FETCH_BLOCK - 1) / FETCH_BLOCK || b->begin % FETCH_BLOCK ||
-	    b->n != (left < FETCH_BLOCK ? left : FETCH_BLOCK))
-		return false;
-	return crc32c(0, b->bytes, b->n) != o->sum[number];
+	return t->want.sums && t->sum != o->sum[b->begin / FETCH_BLOCK];
 }
 
 static void finish(struct fetch *f, struct slot *s, int code)
@@ -214,7 +218,7 @@ static void finish(struct fetch *f, struct slot *s, int code)
 
 	if (end == TRANSFER_REFUSED && may_sign_anew(&f->object[b->object], t))
 		end = TRANSFER_AGAIN;
-	if (end == TRANSFER_DONE && is_altered(&f->object[b->object], b)) {
+	if (end == TRANSFER_DONE && is_altered(&f->object[b->object], b, t)) {
 		snprintf(why, sizeof(why), "bytes %llu-%llu have another CRC-32C than its index says",
 			 (unsigned long long)b->begin, (unsigned long long)(b->begin + b->n - 1));
 		end = TRANSFER_WRONG;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tracker/base/crc32c.h"
 #include "tracker/object/object.h"
 
 #define CONNECT_S 10L
@@ -27,6 +28,8 @@ static size_t take_body(char *bytes, size_t size, size_t n, void *user)
 		return 0;
 	}
 	memcpy(t->want.to + t->got, bytes, n);
+	if (t->want.sums) /* while they lie in the processor's cache */
+		t->sum = crc32c(t->sum, bytes, n);
 	t->got += n;
 	return n;
 }
@@ -77,6 +80,7 @@ void transfer_begin(struct transfer *t, const struct curlso *so, const struct tr
 
 	t->want = *w;
 	t->got = t->begin = t->total = 0;
+	t->sum = 0;
 	t->too_long = t->has_range = false;
 	t->status = 0;
 	t->retry_after_s = 0;
@@ -98,7 +102,7 @@ void transfer_begin(struct transfer *t, const struct curlso *so, const struct tr
 	so->easy_setopt(e, CURLSO_CONNECTTIMEOUT, CONNECT_S);
 	so->easy_setopt(e, CURLSO_LOW_SPEED_LIMIT, 1L);
 	so->easy_setopt(e, CURLSO_LOW_SPEED_TIME, w->stall_s < 1 ? 1L : (long)w->stall_s);
-	so->easy_setopt(e, CURLSO_BUFFERSIZE, 256L << 10);
+	so->easy_setopt(e, CURLSO_BUFFERSIZE, 512L << 10);
 	so->easy_setopt(e, CURLSO_HTTPHEADER, w->headers);
 	so->easy_setopt(e, CURLSO_ERRORBUFFER, t->error);
 	if (w->ca)

@@ -22,6 +22,7 @@ struct transfer_want {
 	bool follows;	     /* redirects */
 	const char *ca;	     /* file of certificates to trust; NULL: the usual ones */
 	char *to;	     /* n bytes */
+	bool sums;	     /* what arrives */
 };
 
 enum transfer_end {
@@ -37,6 +38,7 @@ struct transfer {
 	void *easy;
 	void *user; /* the caller's */
 	uint64_t got;
+	uint32_t sum; /* its CRC-32C, if wanted */
 	bool too_long;
 	/* of the answer */
 	long status;
