@@ -1,7 +1,7 @@
 /* plain_curl.c: objects on a server fetched by bare libcurl, the limit of what a reader of them can reach: in ranges of
  * 8 MiB, 16 of them at once, each into memory that is used again.
- *   plain_curl [URL BYTES]...
- * Prints bytes, seconds and seconds of processor time. */
+ *   plain_curl PASSES [URL BYTES]...
+ * Prints bytes, seconds and seconds of processor time of the last pass over all of them. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,18 +93,26 @@ static bool finish(struct job *j)
 	return true;
 }
 
-static bool fetch(struct job *j)
+static bool ready(struct job *j)
 {
-	int running = 1;
-
 	j->multi = j->so.multi_init();
 	for (int i = 0; i < AT_ONCE; i++) {
 		j->slot[i].easy = j->so.easy_init();
 		j->slot[i].room = malloc(RANGE);
-		if (!j->slot[i].room)
+		if (!j->slot[i].easy || !j->slot[i].room)
 			return false;
-		ask(j, &j->slot[i]);
 	}
+	return j->multi != NULL;
+}
+
+static bool fetch(struct job *j)
+{
+	int running = 1;
+
+	j->at = 0;
+	j->begin = j->bytes = 0;
+	for (int i = 0; i < AT_ONCE; i++)
+		ask(j, &j->slot[i]);
 	while (running) {
 		j->so.multi_perform(j->multi, &running);
 		if (!finish(j))
@@ -120,17 +128,22 @@ static bool fetch(struct job *j)
 
 int main(int argc, char **argv)
 {
-	struct job j = { .pair = argv + 1, .n = (argc - 1) / 2 };
+	struct job j = { .pair = argv + 2, .n = (argc - 2) / 2 };
 	struct err err = ERR_INIT;
-	double began, cpu;
+	double began = 0, cpu = 0;
+	bool done;
 
 	if (j.n < 1 || curlso_load(&j.so, &err) || !j.so.multi_init) {
-		fprintf(stderr, "plain_curl [URL BYTES]...: %s\n", err.text);
+		fprintf(stderr, "plain_curl PASSES [URL BYTES]...: %s\n", err.text);
 		return 2;
 	}
-	began = now_s(CLOCK_MONOTONIC);
-	cpu = now_s(CLOCK_PROCESS_CPUTIME_ID);
-	if (!fetch(&j)) {
+	done = ready(&j);
+	for (long left = strtol(argv[1], NULL, 10); done && left > 0; left--) {
+		began = now_s(CLOCK_MONOTONIC);
+		cpu = now_s(CLOCK_PROCESS_CPUTIME_ID);
+		done = fetch(&j);
+	}
+	if (!done) {
 		fprintf(stderr, "plain_curl: an object cannot be fetched\n");
 		return 2;
 	}
