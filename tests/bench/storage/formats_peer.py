@@ -128,7 +128,7 @@ class Set:
 def why_not(kind, address, cache):
     if "://" not in address:
         return None
-    if kind in ("lmdb", "tfrecord"):
+    if kind in ("lmdb", "tfrecord") or (kind == "parquet" and PARQUET != "datasets"):
         return "its Python library reads files of this machine alone"
     return "reads single files without a cache" if cache and kind == "folder" else None
 
