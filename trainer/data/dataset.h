@@ -123,6 +123,14 @@ struct dataset_facts {
 	uint64_t cached_bytes; /* of both splits' files that lay in the cache when the set was opened */
 };
 
+/* Training reads windows of so many samples, one behind the other, each in any order: what one process reads of them,
+ * in so many places of the set. */
+struct dataset_windows {
+	int64_t samples;
+	int places;
+	uint64_t memory_bytes; /* that may be held of them; 0: as many as are wanted */
+};
+
 struct dataset_opts {
 	const char *path; /* folder; shards: as shard_list.h says */
 	int classes;      /* 0: as many as the labels say; else labels at or above it are refused */
@@ -182,6 +190,8 @@ struct dataset_ops {
 	void (*sum)(const struct dataset *d, enum split split, struct sha256 *to);
 	/* Optional: where a sample lies, for people to find it: its file, or its archive and its name there. */
 	void (*where)(const struct dataset *d, enum split split, int64_t index, char *ret, size_t bytes);
+	/* Optional, once, before anything is read: what reading holds is made as large as windows need it. */
+	void (*hold)(struct dataset *d, const struct dataset_windows *w);
 	/* Optional: what a sample counts for in a mean: its targets. NULL: 1 for images, seq_len for tokens. */
 	int64_t (*weight)(const struct dataset *d, enum split split, int64_t index);
 };

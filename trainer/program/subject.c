@@ -7,6 +7,7 @@
 #include "trainer/data/formats/formats.h"
 #include "trainer/data/formats/made.h"
 #include "trainer/data/loader/mix.h"
+#include "trainer/data/loader/window.h"
 #include "trainer/data/words/tokenizer.h"
 #include "trainer/launch/machine.h"
 
@@ -294,6 +295,18 @@ static int settle_words(struct run_config *cfg, const struct subject *s, struct 
 	return rc;
 }
 
+/* Half of what is free may be held by the ranks of this machine. */
+static void tell_windows(const struct run_config *cfg, struct dataset *d)
+{
+	const int64_t parts = cfg->world / config_stages(cfg);
+	const int64_t lanes = cfg->global_batch_size < WINDOW_LANES ? cfg->global_batch_size : WINDOW_LANES;
+
+	d->ops->hold(d, &(struct dataset_windows){ .samples = cfg->shuffle_window / parts,
+						   .places = (int)(lanes / parts) + 1,
+						   .memory_bytes = (uint64_t)machine_available_bytes() / 2 /
+								   (uint64_t)cfg->local_world });
+}
+
 static int settle(struct run_config *cfg, const struct subject *s, struct err *err)
 {
 	int rc = refuse_foreign(cfg, s->model, err);
@@ -306,6 +319,8 @@ static int settle(struct run_config *cfg, const struct subject *s, struct err *e
 		cfg->shuffle = s->data->far ? CONFIG_SHUFFLE_WINDOW : CONFIG_SHUFFLE_GLOBAL;
 		cfg->origin[FLAG_shuffle] = ORIGIN_DERIVED;
 	}
+	if (cfg->shuffle == CONFIG_SHUFFLE_WINDOW && s->data->ops->hold)
+		tell_windows(cfg, s->data);
 	return s->model->reads_tokens ? settle_words(cfg, s, err) : settle_images(cfg, s->data, err);
 }
 

@@ -161,6 +161,29 @@ static void shards_facts(const struct dataset *base, enum split split, struct da
 	ret->cached_bytes = d->cached_bytes;
 }
 
+static void shards_hold(struct dataset *base, const struct dataset_windows *w)
+{
+	struct shards *d = (struct shards *)base;
+	const int64_t n = base->n_samples[SPLIT_TRAIN], samples = w->samples < n ? w->samples : n;
+	const uint64_t before = objects_buffer_bytes(d->store);
+	struct objects_windows windows = { .places = w->places, .memory_bytes = w->memory_bytes };
+	struct dataset_facts facts = { 0 };
+	char text[256];
+
+	if (n < 1 || is_packed(d)) /* pages are unpacked once, and kept (pages.h) */
+		return;
+	shards_facts(base, SPLIT_TRAIN, &facts);
+	windows.bytes = facts.bytes / (uint64_t)n * (uint64_t)samples;
+	if (!objects_hold_windows(d->store, &windows)) {
+		snprintf(text, sizeof(text), "a window of %lld samples takes %llu MiB of a process's memory, which has "
+			 "%llu for it: parts of the set will be fetched several times; lower --shuffle-window, or use "
+			 "--cache DIR", (long long)samples, (unsigned long long)(windows.bytes >> 20),
+			 (unsigned long long)(w->memory_bytes >> 20));
+		image_set_note(&d->set, text);
+	}
+	base->buffer_bytes += objects_buffer_bytes(d->store) - before;
+}
+
 static void shards_sum(const struct dataset *base, enum split split, struct sha256 *to)
 {
 	const struct shards *d = (const struct shards *)base;
@@ -190,6 +213,7 @@ const struct dataset_ops dataset_shards = {
 	.ahead = shards_ahead,
 	.traffic = shards_traffic,
 	.facts = shards_facts,
+	.hold = shards_hold,
 	.where = shards_where,
 	.sum = shards_sum,
 };
@@ -205,6 +229,7 @@ static const struct dataset_ops raw_ops = {
 	.ahead = shards_ahead,
 	.traffic = shards_traffic,
 	.facts = shards_facts,
+	.hold = shards_hold,
 	.where = shards_where,
 	.sum = shards_sum,
 };

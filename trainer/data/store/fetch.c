@@ -56,6 +56,11 @@ uint64_t fetch_room(const struct fetch *f)
 	return f->o.room_bytes;
 }
 
+void fetch_set_room(struct fetch *f, uint64_t bytes)
+{
+	f->o.room_bytes = (size_t)bytes;
+}
+
 static void free_objects(struct fetch *f)
 {
 	for (int i = 0; i < f->n; i++) {

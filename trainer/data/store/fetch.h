@@ -34,6 +34,7 @@ bool fetch_is_remote(const char *address); /* http:// https:// s3:// */
 int fetch_add(struct fetch *f, const char *url, struct err *err);
 
 uint64_t fetch_room(const struct fetch *f); /* bytes that it holds at most */
+void fetch_set_room(struct fetch *f, uint64_t bytes); /* not while others read */
 
 /* What a listing says of an object: it is not asked for then. */
 void fetch_set_known(struct fetch *f, int object, uint64_t bytes, const char *etag);

@@ -219,6 +219,22 @@ uint64_t objects_buffer_bytes(const struct objects *s)
 	return all < room ? all : room;
 }
 
+bool objects_hold_windows(struct objects *s, const struct objects_windows *w)
+{
+	const uint64_t ends = (uint64_t)w->places * FETCH_BLOCK;
+	uint64_t want = 2 * w->bytes + ends, all = 0;
+
+	if (!s->fetch || s->cache)
+		return true;
+	for (int i = 0; i < s->n; i++)
+		all += s->object[i].remote < 0 ? 0 : s->object[i].bytes;
+	if (w->memory_bytes && want > w->memory_bytes)
+		want = w->memory_bytes;
+	if (want > fetch_room(s->fetch))
+		fetch_set_room(s->fetch, want);
+	return fetch_room(s->fetch) >= (all < w->bytes + ends ? all : w->bytes + ends);
+}
+
 static bool is_far(const char *path)
 {
 	static const unsigned long kinds[] = { 0x6969 /* NFS */, 0x65735546 /* FUSE */, 0xff534d42 /* CIFS */,

@@ -40,6 +40,18 @@ uint64_t objects_bytes(const struct objects *s, int object);
 /* What reading remote objects holds of them in memory at most. */
 uint64_t objects_buffer_bytes(const struct objects *s);
 
+/* A process reads its part of the objects by windows, one behind the other, each in any order. */
+struct objects_windows {
+	uint64_t bytes; /* of one, in this process */
+	int places; /* of the objects that it consists of, whose ends lie in blocks of other windows too */
+	uint64_t memory_bytes; /* that may be held; 0: as many as are wanted */
+};
+
+/* Remote objects without a cache: as much is held as lets each block of a window, and of the next, which is fetched
+ * meanwhile, arrive once. False: memory does not allow it for one window, so blocks will be fetched again and again.
+ * Not while others read. */
+bool objects_hold_windows(struct objects *s, const struct objects_windows *w);
+
 #define OBJECTS_SUM_BYTES ((uint64_t)8 << 20)
 
 /* CRC-32C of each OBJECTS_SUM_BYTES of an object, the last piece being what is left: n of them, copied. A remote one's
