@@ -331,6 +331,39 @@ static void orders_are_unrelated(void **state)
 
 /* What a run that goes on at some step reads, in blocks of neighbours as stores deliver them, though it had read it
  * before: the samples of one window, and of each lane the block in which that window begins. */
+/* Those whose lane no whole batch of the rank takes from. */
+static void the_last_batch_takes_from_other_lanes(void **state)
+{
+	static const struct {
+		int64_t n, global;
+		int world;
+	} rows[] = { { 12000, 128, 4 }, { 1000, 96, 3 }, { 700, 24, 2 },
+		     { 640, 64, 4 },	{ 50, 64, 2 },	 { 999, 100, 1 } };
+	int64_t alone = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		for (int rank = 0; rank < rows[i].world; rank++) {
+			const struct sampler s = { .n_samples = rows[i].n, .global_batch = rows[i].global,
+						   .world = rows[i].world, .order = SAMPLER_WINDOW, .window = 100 };
+			bool own[WINDOW_LANES] = { false };
+
+			for (int64_t step = 0; step < sampler_steps(&s); step++) {
+				const struct range r = sampler_part(&s, step, rank);
+				const bool whole = (step + 1) * s.global_batch <= s.n_samples || step == 0;
+
+				for (int64_t at = r.begin; at < r.end; at++) {
+					int64_t lane = window_lane_number(at % s.global_batch, s.global_batch);
+
+					own[lane] |= whole;
+					assert_int_equal(sampler_is_alone(&s, rank, at), !own[lane]);
+					alone += !own[lane];
+				}
+			}
+		}
+	assert_int_equal(alone, 48 + 26 + 2); /* of the first three rows */
+}
+
 static void a_restart_reads_one_window_again(void **state)
 {
 	enum { N = 300000, SHARDS = 116, WINDOW = 10000, BLOCK = 84, RESTARTS = 20 };
@@ -466,6 +499,7 @@ int main(void)
 		cmocka_unit_test(order_is_fair),
 		cmocka_unit_test(orders_are_unrelated),
 		cmocka_unit_test(windows_are_lanes_that_are_mixed),
+		cmocka_unit_test(the_last_batch_takes_from_other_lanes),
 		cmocka_unit_test(a_restart_reads_one_window_again),
 		cmocka_unit_test(endless_goes_round),
 		cmocka_unit_test(mixes_keep_their_weights_in_every_prefix),

@@ -81,7 +81,7 @@ static int fill_image(const struct fill *f, const struct fill_hand *h, const str
 				  .index = p->index,
 				  .pixels = d->ops->peek ? NULL : h->scratch,
 				  .label = p->target,
-				  .alone = f->alone,
+				  .alone = p->alone,
 				  .stop = h->stop,
 				  .sight = &sight,
 				  .hand = h->dataset_hand };
@@ -99,7 +99,7 @@ static int fill_image(const struct fill *f, const struct fill_hand *h, const str
 
 static int read_undecoded(const struct fill *f, struct fill_hand *h, const struct fill_place *p, struct err *err)
 {
-	struct dataset_read r = { .split = f->split, .index = p->index, .alone = f->alone, .stop = h->stop,
+	struct dataset_read r = { .split = f->split, .index = p->index, .alone = p->alone, .stop = h->stop,
 				  .hand = h->dataset_hand };
 	int rc = f->dataset->ops->file(f->dataset, &r, &h->file, err);
 
@@ -121,7 +121,7 @@ int fill_sample(const struct fill *f, struct fill_hand *h, const struct fill_pla
 				    .index = p->index,
 				    .tokens = p->input,
 				    .targets = p->target,
-				    .alone = f->alone,
+				    .alone = p->alone,
 				    .stop = h->stop },
 			    err);
 }

@@ -13,7 +13,6 @@ struct fill {
 	enum dtype dtype; /* of delivered images: DTYPE_F32 or DTYPE_F64 */
 	unsigned augment; /* bits of enum dataset_augment */
 	uint64_t seed;
-	bool alone; /* as in struct dataset_read */
 	_Atomic uint64_t *undecoded; /* as in struct loader_opts */
 	struct pixels_table table;
 };
@@ -36,6 +35,7 @@ void fill_hand_done(const struct fill *f, struct fill_hand *h); /* a zeroed hand
 
 struct fill_place {
 	int64_t index, epoch; /* sample; epoch from 0 */
+	bool alone; /* as in struct dataset_read */
 	void *input;
 	int32_t *target;
 };

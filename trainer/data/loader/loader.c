@@ -151,7 +151,7 @@ static bool next_ahead(struct loader *l, struct dataset_read *ret)
 		order_make(&a->order, s, a->epoch);
 		*ret = (struct dataset_read){ .split = l->o.split,
 					      .index = order_at(&a->order, s, r.begin + a->place),
-					      .alone = l->fill.alone,
+					      .alone = sampler_is_alone(s, l->o.rank, r.begin + a->place),
 					      .epoch = a->epoch };
 		return true;
 	}
@@ -289,6 +289,7 @@ static int fill_one(struct loader *l, struct slot *slot, int64_t i, struct fill_
 {
 	struct fill_place p = { .index = slot->index[i],
 				.epoch = slot->batch.epoch,
+				.alone = sampler_is_alone(&l->o.sampler, l->o.rank, slot->first + i),
 				.input = slot->inputs + (size_t)i * l->size.sample_bytes,
 				.target = slot->targets + (size_t)i * fill_targets(l->o.dataset) };
 	int rc = fill_sample(&l->fill, hand, &p, err);

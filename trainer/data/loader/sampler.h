@@ -61,6 +61,10 @@ struct range sampler_micro(const struct sampler *s, int64_t step, int rank, int6
  * rank where the micro-batch is empty; without leaves `micro`. */
 int64_t sampler_leaf(const struct sampler *s, int64_t step, int rank, int64_t micro);
 
+/* Whether what lies around the sample at this position of the rank's is not read soon: where the order mixes the whole
+ * set, and of windows where the last batch, which is smaller, takes from lanes that the rank's other batches do not. */
+bool sampler_is_alone(const struct sampler *s, int rank, int64_t position);
+
 /* Every shape that a micro-batch of any rank can have with this sampler, without repetition, the last ones of a step
  * first: for planning each before the first step. Returns how many. */
 #define SAMPLER_SHAPES_MAX 16

@@ -16,8 +16,7 @@ struct fill slots_fill(const struct loader_opts *o)
 			      .dtype = o->dtype,
 			      .augment = o->augment,
 			      .seed = o->sampler.seed,
-			      .undecoded = o->undecoded,
-			      .alone = o->sampler.order == SAMPLER_TABLE || o->sampler.order == SAMPLER_GLOBAL };
+			      .undecoded = o->undecoded };
 }
 
 /* One batch with the caller, one that is ready, and as many as it takes to give every worker a chunk. */

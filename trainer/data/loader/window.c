@@ -29,7 +29,7 @@ static int64_t places_before(const struct window *w, int64_t lane)
 
 static struct lane lane_of(const struct window *w, int64_t place)
 {
-	int64_t number = (int64_t)((__int128)place * WINDOW_LANES / w->o.global);
+	int64_t number = window_lane_number(place, w->o.global);
 	int64_t first = places_before(w, number), next = places_before(w, number + 1);
 	int64_t whole = w->o.n / w->o.global, rest = w->o.n % w->o.global; /* batches */
 

@@ -25,6 +25,11 @@ struct window {
 	int64_t batches; /* of a window, >= 1 */
 };
 
+static inline int64_t window_lane_number(int64_t place, int64_t global)
+{
+	return (int64_t)((__int128)place * WINDOW_LANES / global);
+}
+
 void window_init(struct window *w, const struct window_opts *o);
 
 /* What position (of the epoch: batch * G + j) takes, from 0 to n - 1; or, for skip > 0, the position that is `skip`
