@@ -97,6 +97,12 @@ static int open_made_tokens(struct opening *o, struct err *err)
 				   err);
 }
 
+/* That a set is read in: the ranks of a pipeline read the same one. */
+static int parts_of(const struct run_config *cfg)
+{
+	return cfg->world / (int)config_stages(cfg);
+}
+
 static int open_folder(struct opening *opening, struct err *err)
 {
 	struct run_config *cfg = opening->cfg;
@@ -116,7 +122,7 @@ static int open_folder(struct opening *opening, struct err *err)
 				  .max_broken = cfg->max_broken,
 				  .data_timeout_s = cfg->data_timeout,
 				  .read_ahead = cfg->read_ahead > 0 ? (int)cfg->read_ahead : 0,
-				  .parts = cfg->world,
+				  .parts = parts_of(cfg),
 				  .cache = cfg->cache,
 				  .cache_decoded = cfg->cache_decoded,
 				  .memory_bytes = (uint64_t)machine_available_bytes(),
@@ -298,7 +304,7 @@ static int settle_words(struct run_config *cfg, const struct subject *s, struct 
 /* Half of what is free may be held by the ranks of this machine. */
 static void tell_windows(const struct run_config *cfg, struct dataset *d)
 {
-	const int64_t parts = cfg->world / config_stages(cfg);
+	const int parts = parts_of(cfg);
 	const int64_t lanes = cfg->global_batch_size < WINDOW_LANES ? cfg->global_batch_size : WINDOW_LANES;
 
 	d->ops->hold(d, &(struct dataset_windows){ .samples = cfg->shuffle_window / parts,
