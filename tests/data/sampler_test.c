@@ -329,8 +329,6 @@ static void orders_are_unrelated(void **state)
 		}
 }
 
-/* What a run that goes on at some step reads, in blocks of neighbours as stores deliver them, though it had read it
- * before: the samples of one window, and of each lane the block in which that window begins. */
 /* Those whose lane no whole batch of the rank takes from. */
 static void the_last_batch_takes_from_other_lanes(void **state)
 {
@@ -364,6 +362,8 @@ static void the_last_batch_takes_from_other_lanes(void **state)
 	assert_int_equal(alone, 48 + 26 + 2); /* of the first three rows */
 }
 
+/* What a run that goes on at some step reads, in blocks of neighbours as stores deliver them, though it had read it
+ * before: the samples of one window, and of each lane the block in which that window begins. */
 static void a_restart_reads_one_window_again(void **state)
 {
 	enum { N = 300000, SHARDS = 116, WINDOW = 10000, BLOCK = 84, RESTARTS = 20 };

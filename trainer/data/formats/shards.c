@@ -170,7 +170,7 @@ static void shards_hold(struct dataset *base, const struct dataset_windows *w)
 	struct dataset_facts facts = { 0 };
 	char text[256];
 
-	if (n < 1 || is_packed(d)) /* pages are unpacked once, and kept (pages.h) */
+	if (n < 1 || !base->remote || is_packed(d)) /* pages are unpacked once, and kept (pages.h) */
 		return;
 	shards_facts(base, SPLIT_TRAIN, &facts);
 	windows.bytes = facts.bytes / (uint64_t)n * (uint64_t)samples;

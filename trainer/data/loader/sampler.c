@@ -111,13 +111,17 @@ int64_t sampler_leaf(const struct sampler *s, int64_t step, int rank, int64_t mi
 
 bool sampler_is_alone(const struct sampler *s, int rank, int64_t position)
 {
-	const struct range usual = sampler_part(s, 0, rank);
-	const int64_t global = s->global_batch, lane = window_lane_number(position % global, global);
+	const int64_t global = s->global_batch;
+	struct range usual;
+	int64_t lane;
 
 	if (s->order != SAMPLER_WINDOW)
 		return s->order == SAMPLER_TABLE || s->order == SAMPLER_GLOBAL;
-	return position / global == s->n_samples / global &&
-	       (lane < window_lane_number(usual.begin, global) || lane > window_lane_number(usual.end - 1, global));
+	if (position / global != s->n_samples / global)
+		return false;
+	usual = sampler_part(s, 0, rank);
+	lane = window_lane_number(position % global, global);
+	return lane < window_lane_number(usual.begin, global) || lane > window_lane_number(usual.end - 1, global);
 }
 
 static int add_shape(struct micro_shape *shapes, int n, struct micro_shape shape)

@@ -210,29 +210,35 @@ uint64_t objects_bytes(const struct objects *s, int object)
 	return s->object[object].bytes;
 }
 
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t remote_bytes(const struct objects *s)
+{
+	uint64_t all = 0;
+
+	for (int i = 0; i < s->n; i++)
+		all += s->object[i].remote < 0 ? 0 : s->object[i].bytes;
+	return all;
+}
+
 uint64_t objects_buffer_bytes(const struct objects *s)
 {
-	uint64_t room = s->fetch ? fetch_room(s->fetch) : 0, all = 0;
-
-	for (int i = 0; i < s->n && all < room; i++)
-		all += s->object[i].remote < 0 ? 0 : s->object[i].bytes;
-	return all < room ? all : room;
+	return s->fetch ? smaller(fetch_room(s->fetch), remote_bytes(s)) : 0;
 }
 
 bool objects_hold_windows(struct objects *s, const struct objects_windows *w)
 {
-	const uint64_t ends = (uint64_t)w->places * FETCH_BLOCK;
-	uint64_t want = 2 * w->bytes + ends, all = 0;
+	const uint64_t ends = (uint64_t)w->places * FETCH_BLOCK, two = 2 * w->bytes + ends;
+	const uint64_t held = w->memory_bytes ? smaller(two, w->memory_bytes) : two;
 
 	if (!s->fetch || s->cache)
 		return true;
-	for (int i = 0; i < s->n; i++)
-		all += s->object[i].remote < 0 ? 0 : s->object[i].bytes;
-	if (w->memory_bytes && want > w->memory_bytes)
-		want = w->memory_bytes;
-	if (want > fetch_room(s->fetch))
-		fetch_set_room(s->fetch, want);
-	return fetch_room(s->fetch) >= (all < w->bytes + ends ? all : w->bytes + ends);
+	if (held > fetch_room(s->fetch))
+		fetch_set_room(s->fetch, held);
+	return fetch_room(s->fetch) >= smaller(remote_bytes(s), w->bytes + ends);
 }
 
 static bool is_far(const char *path)

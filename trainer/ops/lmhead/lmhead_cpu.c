@@ -52,6 +52,19 @@ struct lmhead_state {
 	void *grads;		/* in the operands' type: [n][step] */
 };
 
+static inline size_t item_bytes(const struct lmhead_state *s)
+{
+	return s->bf16 ? sizeof(uint16_t) : sizeof(float);
+}
+
+/* The last tile has fewer than the others. */
+static inline int64_t words_of(const struct lmhead_state *s, int64_t tile)
+{
+	int64_t left = s->v - tile * s->words;
+
+	return left < s->words ? left : s->words;
+}
+
 #define CPU_BODY "trainer/ops/lmhead/lmhead_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
@@ -61,17 +74,16 @@ static void want_scratch(size_t *most, const struct cpu_matmul *m)
 		*most = cpu_matmul_workspace_bytes(m);
 }
 
-/* The products of a group of so many rows; none without rows. */
 static int logits_get(struct lmhead_products *ret, const struct kernel_env *env, const struct lmhead_state *s,
 		      int64_t rows, struct err *err)
 {
 	struct dnn_matmul_spec spec = {
 		.m = rows, .n = s->words, .k = s->c, .bf16 = s->bf16, .b_turned = true, .out_step = s->tile_step
 	};
-	int rc = rows > 0 ? cpu_matmul_get(&ret->logits, env, &spec, err) : 0;
+	int rc = cpu_matmul_get(&ret->logits, env, &spec, err);
 
-	spec.n = s->v - (s->tiles - 1) * s->words;
-	return !rc && rows > 0 ? cpu_matmul_get(&ret->logits_last, env, &spec, err) : rc;
+	spec.n = words_of(s, s->tiles - 1);
+	return rc ? rc : cpu_matmul_get(&ret->logits_last, env, &spec, err);
 }
 
 static int dx_get(struct lmhead_products *ret, const struct kernel_env *env, const struct lmhead_state *s, int64_t rows,
@@ -81,7 +93,7 @@ static int dx_get(struct lmhead_products *ret, const struct kernel_env *env, con
 		.m = rows, .n = s->c, .k = s->v, .bf16 = s->bf16, .out_bf16 = s->bf16, .a_step = s->step
 	};
 
-	return rows > 0 ? cpu_matmul_get(&ret->dx, env, &spec, err) : 0;
+	return cpu_matmul_get(&ret->dx, env, &spec, err);
 }
 
 static int dw_get(struct lmhead_products *ret, const struct kernel_env *env, const struct lmhead_state *s, int64_t rows,
@@ -90,17 +102,21 @@ static int dw_get(struct lmhead_products *ret, const struct kernel_env *env, con
 	struct dnn_matmul_spec spec = {
 		.m = s->v, .n = s->c, .k = rows, .bf16 = s->bf16, .a_turned = true, .a_step = s->step
 	};
-	int rc = rows > 0 ? cpu_matmul_get(&ret->dw, env, &spec, err) : 0;
+	int rc = cpu_matmul_get(&ret->dw, env, &spec, err);
 
 	spec.add = true;
-	return !rc && rows > 0 ? cpu_matmul_get(&ret->dw_more, env, &spec, err) : rc;
+	return rc ? rc : cpu_matmul_get(&ret->dw_more, env, &spec, err);
 }
 
+/* The products of a group of so many rows; none without rows. */
 static int products_of(struct lmhead_products *ret, const struct kernel_env *env, const struct lmhead_state *s,
 		       const struct node *n, int64_t rows, struct err *err)
 {
-	int rc = logits_get(ret, env, s, rows, err);
+	int rc = 0;
 
+	if (rows == 0)
+		return 0;
+	rc = logits_get(ret, env, s, rows, err);
 	if (!rc && n->out[LMHEAD_DX])
 		rc = dx_get(ret, env, s, rows, err);
 	if (!rc && n->out[LMHEAD_DW])
@@ -130,7 +146,7 @@ static int64_t within(int64_t n, int64_t least, int64_t most)
  * little work. */
 static void share_out(struct lmhead_state *s, bool grads)
 {
-	int64_t row_bytes = s->step * (s->bf16 ? 2 : 4);
+	int64_t row_bytes = s->step * (int64_t)item_bytes(s);
 	int64_t most = grads ? within(GRADS_BYTES / row_bytes, ROWS_MIN, ROWS_MAX) : ROWS_MAX;
 
 	s->group = s->rows;
@@ -146,7 +162,7 @@ static void share_out(struct lmhead_state *s, bool grads)
 
 static size_t round_up(size_t bytes)
 {
-	return (bytes + 63) / 64 * 64;
+	return (size_t)round_to((int64_t)bytes, 64);
 }
 
 static size_t most_scratch(const struct lmhead_state *s)
@@ -162,11 +178,6 @@ static size_t most_scratch(const struct lmhead_state *s)
 		want_scratch(&most, p[i]->dw_more);
 	}
 	return most;
-}
-
-static size_t item_bytes(const struct lmhead_state *s)
-{
-	return s->bf16 ? sizeof(uint16_t) : sizeof(float);
 }
 
 static void lay_out(struct lmhead_state *s, struct node *n, bool grads)
@@ -199,9 +210,8 @@ static int lmhead_prepare(const struct kernel_env *env, struct node *n, void **r
 	s->step = round_to(s->v, LINE);
 	share_out(s, grads);
 	s->parts = cpu_parts(env, s->group * s->words);
-	if (s->rows > 0)
-		rc = products_of(&s->whole, env, s, n, s->group, err);
-	if (!rc && s->rows > 0)
+	rc = products_of(&s->whole, env, s, n, s->group, err);
+	if (!rc && s->group > 0)
 		rc = products_of(&s->tail, env, s, n, s->rows % s->group, err);
 	if (rc) {
 		cpu_state_release(s);
@@ -379,7 +389,7 @@ VEC_INLINE void V(lmhead_join)(struct lmhead_row *row, float max, double sum)
 /* Row i of a tile. A NaN anywhere makes the row's sum NaN; a tile of nothing but -infinity adds 0. */
 static void V(lmhead_row)(const struct lmhead_state *s, int64_t i)
 {
-	int64_t word = s->tile * s->words, n = s->v - word < s->words ? s->v - word : s->words, at = i * s->step + word;
+	int64_t word = s->tile * s->words, n = words_of(s, s->tile), at = i * s->step + word;
 	const float *l = s->logits + i * s->tile_step;
 	float max = V(lmhead_max)(l, n), beside = max == -__builtin_inff() ? 0 : max;
 	int64_t target = s->targets[s->first + i] - word;
@@ -418,11 +428,11 @@ static void V(lmhead_grads)(const struct lmhead_state *s, int64_t i)
 	double own = exp((double)(row->own - row->max));
 
 	if (target < 0) {
-		memset((char *)s->grads + (size_t)at * (s->bf16 ? 2 : 4), 0, (size_t)s->v * (s->bf16 ? 2 : 4));
+		memset((char *)s->grads + (size_t)at * item_bytes(s), 0, (size_t)s->v * item_bytes(s));
 		return;
 	}
-	for (int64_t word = 0, t = 0; word < s->v; word += s->words, t++) {
-		int64_t n = s->v - word < s->words ? s->v - word : s->words;
+	for (int64_t t = 0; t < s->tiles; t++) {
+		int64_t word = t * s->words, n = words_of(s, t);
 		float factor = (float)(s->scale / row->sum * exp((double)(s->tops[i * s->tiles + t] - row->max)));
 
 		if (s->bf16)
