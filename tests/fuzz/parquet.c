@@ -24,13 +24,15 @@ static void look_at_part(const struct byte_source *source, const struct sample *
 	struct err err = ERR_INIT;
 	unsigned char *part = malloc(one->bytes + 1);
 	uint32_t at = samples_inside(one->packed);
+	int rc = 0;
 
 	if (!part || parquet_page_map(&map, source, one->offset, 0, &err)) {
 		free(part);
 		return;
 	}
-	if (one->bytes && !parquet_page_grow(&map, source, at, one->bytes, &err) &&
-	    !parquet_page_part(&map, source, at, one->bytes, part, &err))
+	while (!rc && one->bytes && !parquet_page_reaches(&map, at, one->bytes))
+		rc = parquet_page_grow(&map, source, at, one->bytes, &err);
+	if (!rc && !parquet_page_part(&map, source, at, one->bytes, part, &err))
 		FUZZ_HOLDS(!memcmp(part, whole + at, one->bytes));
 	free(map.block);
 	free(part);

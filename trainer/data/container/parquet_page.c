@@ -8,8 +8,9 @@
 #include "trainer/data/container/thrift.h"
 
 #define HEAD_FIRST ((size_t)4 << 10) /* bytes of a header that are read at first */
-#define WINDOW_BYTES ((size_t)256 << 10) /* of a page that is only looked through, at most */
-#define WINDOW_SLACK ((size_t)256)	 /* what tells elements, behind the bytes that are wanted */
+#define STEP_BYTES ((size_t)512 << 10) /* of a page, unpacked, that are looked through at a time */
+#define JUMP_BYTES ((size_t)256)       /* that are looked at behind what is left out */
+#define WINDOW_BYTES (STEP_BYTES + JUMP_BYTES)
 #define HEAD_MOST ((size_t)4 << 20)  /* it may hold the least and the greatest value */
 
 struct head {
@@ -174,21 +175,31 @@ struct window {
 	const struct byte_source *file;
 	uint64_t begin; /* of them in the file */
 	size_t n;
-	unsigned char *bytes; /* `most`; from `first` on `have` of them are there */
-	size_t most, first, have;
+	unsigned char *bytes; /* WINDOW_BYTES; from `first` on `have` of them are there */
+	size_t first, have;
+	bool whole; /* nothing is left out: the way is long, and the system reads ahead */
 	int rc;
 	struct err *err;
 };
 
-/* Goes on where it ended, nothing left out, so that the system reads ahead. */
+/* Where it jumps, it goes on with few bytes; twice as many each time that it does not. */
+static void move(struct window *w, size_t place)
+{
+	const size_t end = w->first + w->have;
+	size_t most = WINDOW_BYTES;
+
+	if (!w->whole)
+		most = place > end || !w->have ? JUMP_BYTES : 2 * w->have < most ? 2 * w->have : most;
+	w->first = w->whole && place > end ? end : place;
+	w->have = w->n - w->first < most ? w->n - w->first : most;
+}
+
 static const unsigned char *window_at(void *user, size_t place, size_t *ret_n)
 {
 	struct window *w = user;
-	size_t end = w->first + w->have;
 
-	if (place + UNPACK_LOOK > end && end < w->n) {
-		w->first = place < end ? place : end;
-		w->have = w->n - w->first < w->most ? w->n - w->first : w->most;
+	while (!w->rc && place + UNPACK_LOOK > w->first + w->have && w->first + w->have < w->n) {
+		move(w, place);
 		w->rc = w->file->read(w->file->user, w->begin + w->first, w->bytes, w->have, w->err);
 	}
 	*ret_n = w->first + w->have - place;
@@ -247,18 +258,16 @@ bool parquet_page_reaches(const struct parquet_page_map *m, uint32_t at, size_t 
 int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file, uint32_t at, size_t n,
 		      struct err *err)
 {
-	const size_t until = blocks_until(m, at, n) * UNPACK_SNAPPY_BLOCK;
-	struct window w = { .file = file, .begin = m->begin, .n = m->packed, .err = err };
+	const size_t left = blocks_until(m, at, n) * UNPACK_SNAPPY_BLOCK - m->walk.done;
+	struct window w = { .file = file, .begin = m->begin, .n = m->packed, .first = m->walk.at,
+			    .whole = left > STEP_BYTES, .err = err };
 	bool sound;
 
-	w.most = until - m->walk.done + WINDOW_SLACK;
-	w.most = w.most < WINDOW_BYTES ? w.most : WINDOW_BYTES;
-	w.bytes = malloc(w.most);
+	w.bytes = malloc(WINDOW_BYTES);
 	if (!w.bytes)
 		return err_set(err, ERR_NOMEM, "out of memory: a part of a page");
-	w.first = m->walk.at;
-	sound = unpack_snappy_walk(&(struct unpack_look){ window_at, &w }, m->packed, m->n - m->levels, until, &m->walk,
-				   m->block);
+	sound = unpack_snappy_walk(&(struct unpack_look){ window_at, &w }, m->packed, m->n - m->levels,
+				   m->walk.done + (w.whole ? STEP_BYTES : left), &m->walk, m->block);
 	free(w.bytes);
 	return w.rc ? w.rc : !sound;
 }

@@ -57,7 +57,7 @@ int parquet_page_map(struct parquet_page_map *ret, const struct byte_source *fil
  * grows further. */
 bool parquet_page_reaches(const struct parquet_page_map *m, uint32_t at, size_t n);
 
-/* Makes it go so far, by one thread at a time. 1: what was looked at cannot be read in parts. */
+/* Makes it go a step towards that, by one thread at a time. 1: what was looked at cannot be read in parts. */
 int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file, uint32_t at, size_t n,
 		      struct err *err);
 

@@ -37,7 +37,8 @@ int slots_measure(struct slots *ret, const struct loader_opts *o)
 
 	if (o->sampler.micro && o->sampler.micro < s.capacity)
 		s.capacity = o->sampler.micro;
-	s.chunk = CHUNK_NUMBERS / (int64_t)(s.sample_bytes / sizeof(int32_t) + 1) + 1;
+	s.chunk = CHUNK_NUMBERS / (int64_t)(s.sample_bytes / sizeof(int32_t) + 1);
+	s.chunk = s.chunk ? s.chunk : 1;
 	s.n = count(o, &s);
 	if (__builtin_mul_overflow((size_t)s.capacity, s.sample_bytes, &inputs) ||
 	    __builtin_mul_overflow((size_t)s.capacity, fill_targets(o->dataset) * sizeof(int32_t), &targets) ||
