@@ -74,9 +74,9 @@ def measure(line):
         return most if check(p.returncode == 0, "%s: exit %d: %s" % (line, p.returncode, said)) else None
 
 
-def planned(line, ranks):
+def planned(line, ranks, data=WATCHED):
     """Of all ranks together, as `dptrain plan` says it: of a pipeline stage by stage. None when it failed."""
-    p = dptrain("plan", *line.split(), *WATCHED, *fast())
+    p = dptrain("plan", *line.split(), *data, *fast())
     stages = re.findall(r"^stage \d+ of \d+: ([\d.]+) MiB planned", p.stdout, re.M)
     whole = re.findall(r"^memory of a rank: ([\d.]+) MiB planned", p.stdout, re.M)
     if not check(p.returncode == 0 and (stages or whole), "plan %s: exit %d: %s" % (line, p.returncode, p.stderr)):
