@@ -155,6 +155,24 @@ static void every_division(void **state)
 	assert_int_equal(leaves_room(1 << 20, 1024), 10);
 }
 
+/* A sum that was put elsewhere, put into one of its sources and another place: the same bits. */
+static void check_in_place(const struct sum_job *j, int k)
+{
+	const size_t bytes = j->count * dtype_bytes(j->dtype);
+	unsigned char *source = (unsigned char *)(uintptr_t)j->from[k], *kept = malloc(bytes), *other = malloc(bytes);
+	struct sum_job both = *j;
+
+	memcpy(kept, source, bytes);
+	both.to = (void *const[]){ source, other };
+	both.n_to = 2;
+	sum_run(&both);
+	assert_memory_equal(source, j->to[0], bytes);
+	assert_memory_equal(other, j->to[0], bytes);
+	memcpy(source, kept, bytes);
+	free(kept);
+	free(other);
+}
+
 /* The same with numbers, many blocks of them, in both types: bits. */
 static void check_sums(int all, enum dtype type)
 {
@@ -177,6 +195,8 @@ static void check_sums(int all, enum dtype type)
 		from[i] = leaf + (size_t)i * bytes;
 	assert_int_equal(leaves_order(adds, all, all), all);
 	sum_run(&(struct sum_job){ from, &to, all, 1, N, type, adds });
+	for (int i = 0; i < all; i++)
+		check_in_place(&(struct sum_job){ from, &to, all, 1, N, type, adds }, i);
 	for (int step = 1; step < all; step *= 2) /* pairs of neighbours, in place */
 		for (int i = 0; i + step < all; i += 2 * step)
 			for (int k = 0; k < N; k++) {

@@ -50,6 +50,14 @@ CLONED static void add_two_f32(float *to, const float *x, const float *y, size_t
 		to[i] = x[i] + y[i];
 }
 
+/* Unsigned, because a sum that wraps must not be undefined. */
+CLONED static void add_two_i64(uint64_t *to, const uint64_t *x, const uint64_t *y, size_t n)
+{
+#pragma GCC ivdep
+	for (size_t i = 0; i < n; i++)
+		to[i] = x[i] + y[i];
+}
+
 /* Into both; reading the sum again to copy it would take as long as adding. */
 CLONED static void add_two_into_two_f32(float *to, float *other, const float *x, const float *y, size_t n)
 {
@@ -58,7 +66,6 @@ CLONED static void add_two_into_two_f32(float *to, float *other, const float *x,
 		to[i] = other[i] = x[i] + y[i];
 }
 
-/* Unsigned, because a sum that wraps must not be undefined. */
 CLONED static void add_i64(uint64_t *acc, const uint64_t *x, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -139,9 +146,19 @@ static void sum_block(const struct sum_job *j, size_t byte, size_t n, union bloc
 		add_into(out, source(j, k, byte), n, j->dtype);
 }
 
+static void add_two(void *to, const void *x, const void *y, size_t n, enum dtype dtype)
+{
+	if (dtype == DTYPE_F32)
+		add_two_f32(to, x, y, n);
+	else if (dtype == DTYPE_F64)
+		add_two_f64(to, x, y, n);
+	else
+		add_two_i64(to, x, y, n); /* unsigned: the same storage */
+}
+
 static bool is_of_two(const struct sum_job *j)
 {
-	return j->n_from == 2 && !j->adds && (j->dtype == DTYPE_F32 || j->dtype == DTYPE_F64);
+	return j->n_from == 2 && j->dtype != DTYPE_BF16;
 }
 
 /* Two ranks: the block of the first destination holds the sum at once, whichever of them is a source too. */
@@ -149,10 +166,7 @@ static const void *sum_two(const struct sum_job *j, size_t byte, size_t n)
 {
 	void *to = (char *)j->to[0] + byte;
 
-	if (j->dtype == DTYPE_F32)
-		add_two_f32(to, (const float *)source(j, 0, byte), (const float *)source(j, 1, byte), n);
-	else
-		add_two_f64(to, (const double *)source(j, 0, byte), (const double *)source(j, 1, byte), n);
+	add_two(to, source(j, 0, byte), source(j, 1, byte), n, j->dtype);
 	return to;
 }
 
@@ -164,25 +178,26 @@ union tree_block {
 	int64_t i64[TREE_ELEMENTS];
 };
 
-/* A block along a tree: what waits for its right neighbour lies in a stack. Adding is symmetric, so a term that is
- * added at once is added to its left neighbour in place. */
-static void sum_tree(const struct sum_job *j, size_t byte, size_t n, union block *out)
+/* A block along a tree: what waits for its right neighbour lies in a stack, terms where they are, sums in a room of
+ * their own. The last sum is the whole: it is put into the first destination, which may be a source, too. */
+static const void *sum_tree(const struct sum_job *j, size_t byte, size_t n)
 {
-	union tree_block stack[LEAVES_ROOTS_MAX];
-	const size_t bytes = n * dtype_bytes(j->dtype);
+	const void *waits[LEAVES_ROOTS_MAX + 1];
+	union tree_block room[LEAVES_ROOTS_MAX];
 	int top = 0;
 
 	for (int k = 0; k < j->n_from; k++) {
-		const bool at_once = j->adds[k] > 0;
+		waits[top] = source(j, k, byte);
+		for (int i = 0; i < j->adds[k]; i++, top--) {
+			const bool is_last = k == j->n_from - 1 && top == 1;
+			void *to = is_last ? (char *)j->to[0] + byte : (void *)&room[top - 1];
 
-		if (at_once)
-			add_into(&stack[top - 1], source(j, k, byte), n, j->dtype);
-		else
-			memcpy(&stack[top++], source(j, k, byte), bytes);
-		for (int i = at_once; i < j->adds[k]; i++, top--)
-			add_into(&stack[top - 2], &stack[top - 1], n, j->dtype);
+			add_two(to, waits[top - 1], waits[top], n, j->dtype);
+			waits[top - 1] = to;
+		}
+		top++;
 	}
-	memcpy(out, &stack[0], bytes);
+	return waits[0];
 }
 
 bool sum_takes(enum dtype t)
@@ -196,15 +211,14 @@ static const void *sum_once(const struct sum_job *j, size_t byte, size_t n, unio
 	if (is_of_two(j))
 		return sum_two(j, byte, n);
 	if (j->adds)
-		sum_tree(j, byte, n, scratch);
-	else
-		sum_block(j, byte, n, scratch);
+		return sum_tree(j, byte, n);
+	sum_block(j, byte, n, scratch);
 	return scratch;
 }
 
 void sum_run(const struct sum_job *j)
 {
-	const size_t each = dtype_bytes(j->dtype), block = j->adds ? TREE_ELEMENTS : BLOCK_ELEMENTS;
+	const size_t each = dtype_bytes(j->dtype), block = j->adds && j->n_from > 2 ? TREE_ELEMENTS : BLOCK_ELEMENTS;
 	union block scratch;
 
 	if (is_of_two(j) && j->n_to == 2 && j->dtype == DTYPE_F32) {
