@@ -30,7 +30,7 @@ libobject_la_SOURCES = \
 	tracker/object/expatso.c tracker/object/expatso.h \
 	tracker/object/identity.c tracker/object/identity.h tracker/object/role.c \
 	tracker/object/object.c tracker/object/object.h \
-	tracker/object/profile.c tracker/object/profile.h \
+	tracker/object/aws_profile.c tracker/object/aws_profile.h \
 	tracker/object/settings.c tracker/object/settings.h \
 	tracker/object/sign.c tracker/object/sign.h \
 	tracker/object/upload.c \
@@ -42,16 +42,16 @@ libobject_la_LIBADD = libtrackbase.la $(JANSSON_LIBS)
 noinst_LTLIBRARIES += libinsight.la
 libinsight_la_SOURCES = \
 	schema/insight/phases.def schema/insight/goals.def schema/insight/leaves.def \
-	tracker/insight/change.c tracker/insight/change.h \
-	tracker/insight/judge.c tracker/insight/judge.h tracker/insight/learning.c tracker/insight/learning.h \
-	tracker/insight/pace.c tracker/insight/pace.h tracker/insight/range.c tracker/insight/range.h \
-	tracker/insight/batch.c tracker/insight/batch.h \
-	tracker/insight/sentence.c tracker/insight/sentence.h \
+	tracker/insight/run_change.c tracker/insight/run_change.h \
+	tracker/insight/run_diagnosis.c tracker/insight/run_diagnosis.h tracker/insight/learning.c tracker/insight/learning.h \
+	tracker/insight/step_time.c tracker/insight/step_time.h tracker/insight/lr_range.c tracker/insight/lr_range.h \
+	tracker/insight/batch_size.c tracker/insight/batch_size.h \
+	tracker/insight/change_text.c tracker/insight/change_text.h \
 	tracker/insight/spread.c tracker/insight/spread.h \
 	tracker/insight/steps.c tracker/insight/steps.h \
-	tracker/insight/student.c tracker/insight/student.h \
-	tracker/insight/tree.c tracker/insight/tree.h \
-	tracker/insight/vitals.c tracker/insight/vitals.h \
+	tracker/insight/t_distribution.c tracker/insight/t_distribution.h \
+	tracker/insight/bottleneck_tree.c tracker/insight/bottleneck_tree.h \
+	tracker/insight/system_stats.c tracker/insight/system_stats.h \
 	tracker/insight/warmup.c tracker/insight/warmup.h
 libinsight_la_LIBADD = libtrackbase.la -lm
 
@@ -59,27 +59,27 @@ libinsight_la_LIBADD = libtrackbase.la -lm
 noinst_LTLIBRARIES += libtracker.la
 libtracker_la_SOURCES = \
 	tracker/dptrack.h \
-	tracker/event/console.c tracker/event/console.h \
-	tracker/event/encode.c tracker/event/encode.h \
+	tracker/event/event_console.c tracker/event/event_console.h \
+	tracker/event/event_encode.c tracker/event/event_encode.h \
 	tracker/event/event.c tracker/event/event.h \
 	tracker/event/extension.c tracker/event/extension.h \
 	tracker/event/fields.h \
 	tracker/event/hparams.c tracker/event/hparams.h \
 	tracker/event/key.c tracker/event/key.h \
 	tracker/event/limits.h \
-	tracker/event/media.c tracker/event/media_make.c tracker/event/media.h \
+	tracker/event/event_media.c tracker/event/media_make.c tracker/event/event_media.h \
 	tracker/event/record.c tracker/event/record.h \
 	tracker/event/summary.c tracker/event/summary.h \
 	tracker/event/tensorboard.h \
 	tracker/event/tensorproto.c tracker/event/tensorproto.h \
 	tracker/event/wire.c tracker/event/wire.h \
-	tracker/run/folder.c tracker/run/folder.h \
-	tracker/run/journal.c tracker/run/journal.h \
+	tracker/run/run_folder.c tracker/run/run_folder.h \
+	tracker/run/journal_file.c tracker/run/journal_file.h \
 	tracker/run/keys.c tracker/run/keys.h \
-	tracker/run/lanes.c tracker/run/lanes.h \
-	tracker/run/names.c tracker/run/names.h \
+	tracker/run/log_queue.c tracker/run/log_queue.h \
+	tracker/run/run_names.c tracker/run/run_names.h \
 	tracker/run/opts.c tracker/run/opts.h \
-	tracker/run/printed.c tracker/run/printed.h \
+	tracker/run/console_capture.c tracker/run/console_capture.h \
 	tracker/run/records.c tracker/run/records.h \
 	tracker/run/run.c tracker/run/run_inside.h \
 	tracker/run/run_facts.c \
@@ -87,19 +87,19 @@ libtracker_la_SOURCES = \
 	tracker/run/run_media.c \
 	tracker/run/run_points.c \
 	tracker/run/run_read.c \
-	tracker/run/sampler.c tracker/run/sampler.h \
+	tracker/run/system_sampler.c tracker/run/system_sampler.h \
 	tracker/run/syncer.c tracker/run/syncer.h \
 	tracker/run/warn.c tracker/run/warn.h \
 	tracker/run/writer.c tracker/run/writer.h \
 	tracker/system/counters.c tracker/system/counters.h \
 	tracker/system/gpu.c tracker/system/gpu.h \
-	tracker/system/sample.c tracker/system/sample.h \
+	tracker/system/system_sample.c tracker/system/system_sample.h \
 	tracker/system/threads.c tracker/system/threads.h \
-	tracker/sink/courier.c tracker/sink/courier.h \
-	tracker/sink/http.c tracker/sink/http.h \
+	tracker/sink/file_uploader.c tracker/sink/file_uploader.h \
+	tracker/sink/http_client.c tracker/sink/http_client.h \
 	tracker/sink/sender.c tracker/sink/sender.h \
 	tracker/sink/worker.c tracker/sink/worker.h \
-	tracker/sink/uplink.c tracker/sink/uplink.h
+	tracker/sink/journal_uploader.c tracker/sink/journal_uploader.h
 libtracker_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(CURL_CFLAGS)
 libtracker_la_LIBADD = libtrackbase.la $(ZLIB_LIBS) -lm
 include_HEADERS += tracker/dptrack.h
@@ -139,17 +139,17 @@ CLEANFILES += tracker/man/stamp
 
 # The Python package lies over the library; pip builds it by build_dptrack.py, make takes no part.
 EXTRA_DIST += tracker/python/build_dptrack.py tracker/python/pyproject.toml tracker/python/dptrack/__init__.py \
-	tracker/python/dptrack/bring/__init__.py tracker/python/dptrack/bring/__main__.py tracker/python/dptrack/bring/aim.py \
-	tracker/python/dptrack/bring/neptune.py tracker/python/dptrack/bring/wandb.py \
+	tracker/python/dptrack/importers/__init__.py tracker/python/dptrack/importers/__main__.py tracker/python/dptrack/importers/aim.py \
+	tracker/python/dptrack/importers/neptune.py tracker/python/dptrack/importers/wandb.py \
 	tracker/python/dptrack/accelerate.py \
 	tracker/python/dptrack/as_wandb.py tracker/python/dptrack/keras.py tracker/python/dptrack/_read.py tracker/python/dptrack/_watch.py \
-	tracker/python/dptrack/stand_in/wandb-0.31.0.dist-info/METADATA tracker/python/dptrack/stand_in/wandb/__init__.py \
-	tracker/python/dptrack/stand_in/wandb/_media.py tracker/python/dptrack/stand_in/wandb/_run.py \
-	tracker/python/dptrack/stand_in/wandb/util.py tracker/python/dptrack/stand_in/wandb/wandb_run.py \
-	tracker/python/dptrack/stand_in/wandb/integration/__init__.py tracker/python/dptrack/stand_in/wandb/integration/keras.py \
-	tracker/python/dptrack/stand_in/wandb/sdk/__init__.py tracker/python/dptrack/stand_in/wandb/sdk/wandb_run.py \
-	tracker/python/dptrack/stand_in/wandb/sdk/lib/__init__.py tracker/python/dptrack/stand_in/wandb/sdk/lib/config_util.py \
-	tracker/python/dptrack/_code.py tracker/python/dptrack/_console.py tracker/python/dptrack/_ends.py tracker/python/dptrack/_facts.py tracker/python/dptrack/_init.py \
+	tracker/python/dptrack/wandb_shim/wandb-0.31.0.dist-info/METADATA tracker/python/dptrack/wandb_shim/wandb/__init__.py \
+	tracker/python/dptrack/wandb_shim/wandb/_media.py tracker/python/dptrack/wandb_shim/wandb/_run.py \
+	tracker/python/dptrack/wandb_shim/wandb/util.py tracker/python/dptrack/wandb_shim/wandb/wandb_run.py \
+	tracker/python/dptrack/wandb_shim/wandb/integration/__init__.py tracker/python/dptrack/wandb_shim/wandb/integration/keras.py \
+	tracker/python/dptrack/wandb_shim/wandb/sdk/__init__.py tracker/python/dptrack/wandb_shim/wandb/sdk/wandb_run.py \
+	tracker/python/dptrack/wandb_shim/wandb/sdk/lib/__init__.py tracker/python/dptrack/wandb_shim/wandb/sdk/lib/config_util.py \
+	tracker/python/dptrack/_code.py tracker/python/dptrack/_console.py tracker/python/dptrack/_atexit.py tracker/python/dptrack/_environment.py tracker/python/dptrack/_init.py \
 	tracker/python/dptrack/_job.py tracker/python/dptrack/_library.py tracker/python/dptrack/_media.py tracker/python/dptrack/_query.py \
 	tracker/python/dptrack/_run.py tracker/python/dptrack/_secrets.py tracker/python/dptrack/_values.py \
 	tracker/python/dptrack/lightning.py tracker/python/dptrack/optuna.py tracker/python/dptrack/torch.py \

@@ -9,14 +9,14 @@
 #include "tracker/base/log.h"
 #include "trainer/backends/backend.h"
 #include "trainer/launch/launch.h"
-#include "trainer/launch/nodes.h"
-#include "trainer/launch/place.h"
+#include "trainer/launch/node_group.h"
+#include "trainer/launch/rank_env.h"
 #include "trainer/run/report.h"
 #include "trainer/run/train.h"
 #include "trainer/state/initial.h"
 #include "trainer/state/resume.h"
 #include "trainer/sweep/sweep.h"
-#include "trainer/tools/against.h"
+#include "trainer/tools/bench_compare.h"
 #include "trainer/tools/auto.h"
 #include "trainer/tools/bandwidth.h"
 #include "trainer/tools/bench.h"
@@ -25,8 +25,8 @@
 #include "trainer/tools/describe.h"
 #include "trainer/tools/doctor.h"
 #include "trainer/tools/find.h"
-#include "trainer/tools/links.h"
-#include "trainer/tools/sample.h"
+#include "trainer/tools/bench_links.h"
+#include "trainer/tools/sample_text.h"
 #include "trainer/tools/shard.h"
 
 #define TEXT_MAX ((size_t)1 << 30)
@@ -34,7 +34,7 @@
 static int say(const struct err *e)
 {
 	log_error("%s", e->text);
-	return seat_exit_code(e);
+	return rank_context_exit_code(e);
 }
 
 static int print_text(struct buf *b)
@@ -52,7 +52,7 @@ static int print_text(struct buf *b)
 	return rc;
 }
 
-static int rank_main(void *user, struct seat *seat)
+static int rank_main(void *user, struct rank_context *seat)
 {
 	struct job *job = user;
 
@@ -67,7 +67,7 @@ static enum dptrack_status status_of(const struct board *board, int code)
 {
 	if (code == 0)
 		return DPTRACK_FINISHED;
-	if (code == SEAT_PREEMPTED)
+	if (code == RANK_CONTEXT_PREEMPTED)
 		return DPTRACK_PREEMPTED;
 	return code == 130 || (code == 1 && atomic_load(&board->stop_signal)) ? DPTRACK_KILLED : DPTRACK_FAILED;
 }
@@ -117,12 +117,12 @@ static const char *job_key(const struct run_config *cfg, const char *other)
 }
 
 /* One of the ranks that torchrun, mpirun or srun started. */
-static int run_placed(struct job *job, const struct place *place, struct err *err)
+static int run_placed(struct job *job, const struct rank_env *place, struct err *err)
 {
 	const struct run_config *cfg = job->cfg;
-	struct seat seat;
-	int rc = seat_open(&seat, place,
-			   &(struct seat_opts){ .threads = (int)cfg->threads,
+	struct rank_context seat;
+	int rc = rank_context_open(&seat, place,
+			   &(struct rank_context_opts){ .threads = (int)cfg->threads,
 						.host = cfg->master_addr,
 						.port = config_given(cfg, FLAG_master_port) || !place->port
 								? (int)cfg->master_port : 0,
@@ -136,11 +136,11 @@ static int run_placed(struct job *job, const struct place *place, struct err *er
 	code = rank_main(job, &seat);
 	if (atomic_load(&seat.board->rank[0].said))
 		log_error("rank %d: %s", place->rank, seat.board->rank[0].err.text);
-	seat_close(&seat);
+	rank_context_close(&seat);
 	return code;
 }
 
-static int run_job(struct job *job, const struct place *place, struct nodes *nodes, struct err *err)
+static int run_job(struct job *job, const struct rank_env *place, struct node_group *nodes, struct err *err)
 {
 	int least = 1, count;
 
@@ -235,10 +235,10 @@ static int print_backends(const struct run_config *cfg, struct err *err)
 static void tell_ranks(const struct err *why)
 {
 	struct err ignored = ERR_INIT;
-	struct place place;
+	struct rank_env place;
 
-	if (!place_find(&place, &ignored) && place.found && place.world > 1)
-		seat_refuse(&place, why);
+	if (!rank_env_find(&place, &ignored) && place.found && place.world > 1)
+		rank_context_refuse(&place, why);
 }
 
 /* "HOST[:PORT]", "[::1]:PORT": ret gets the host. */
@@ -262,10 +262,10 @@ static int split_endpoint(const char *text, char *ret, size_t n, int *port, stru
 }
 
 /* Finds the other machines' launchers, where there are some and no other program started the ranks. */
-static int meet_nodes(const struct run_config *cfg, int least, int count, struct nodes **ret, struct err *err)
+static int meet_nodes(const struct run_config *cfg, int least, int count, struct node_group **ret, struct err *err)
 {
 	char host[256];
-	struct nodes_opts o = { .count = count,
+	struct node_group_opts o = { .count = count,
 				.least = least,
 				.self = config_given(cfg, FLAG_node_rank) ? (int)cfg->node_rank : -1,
 				.host = host,
@@ -287,16 +287,16 @@ static int meet_nodes(const struct run_config *cfg, int least, int count, struct
 		rc = split_endpoint(cfg->rdzv_endpoint, host, sizeof(host), &o.port, err);
 	else
 		snprintf(host, sizeof(host), "%s", cfg->master_addr);
-	return rc ? rc : nodes_open(ret, &o, err);
+	return rc ? rc : node_group_open(ret, &o, err);
 }
 
 /* Machines that did not come in time are as good as lost: the global batch is that of all. */
-static int begin_with_fewer(struct job *job, struct nodes *nodes, struct err *err)
+static int begin_with_fewer(struct job *job, struct node_group *nodes, struct err *err)
 {
 	log_warn("%d of %d machines came within %.0f s (--rdzv-timeout): the job begins with them (--nnodes %s)",
-		 nodes_left(nodes), nodes_count(nodes), job->cfg->rdzv_timeout, job->cfg->nnodes);
-	nodes_shrink(nodes);
-	return job_resized(job, nodes_world(nodes), err);
+		 node_group_left(nodes), node_group_count(nodes), job->cfg->rdzv_timeout, job->cfg->nnodes);
+	node_group_shrink(nodes);
+	return job_resized(job, node_group_world(nodes), err);
 }
 
 static bool will_train(const struct run_config *cfg)
@@ -305,7 +305,7 @@ static bool will_train(const struct run_config *cfg)
 }
 
 /* --nproc-per-node gpu. Ranks that something else has started are as many as they are. */
-static int count_ranks(struct run_config *cfg, const struct place *place, struct err *err)
+static int count_ranks(struct run_config *cfg, const struct rank_env *place, struct err *err)
 {
 	int gpus = 0, rc = 0;
 
@@ -321,11 +321,11 @@ static int count_ranks(struct run_config *cfg, const struct place *place, struct
 }
 
 /* How many ranks there are, and all that follows from it. */
-static int resolve(struct job *job, struct place *place, struct nodes **nodes, struct err *err)
+static int resolve(struct job *job, struct rank_env *place, struct node_group **nodes, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
 	struct config_world w = { .world = 0 };
-	int least = 1, count = 1, rc = place_find(place, err);
+	int least = 1, count = 1, rc = rank_env_find(place, err);
 
 	if (!rc)
 		rc = count_ranks(cfg, place, err);
@@ -343,7 +343,7 @@ static int resolve(struct job *job, struct place *place, struct nodes **nodes, s
 		rc = meet_nodes(cfg, least, count, nodes, err);
 		if (rc)
 			return rc;
-		w.world = nodes_world(*nodes);
+		w.world = node_group_world(*nodes);
 	}
 	if (place->found && config_given(cfg, FLAG_nproc_per_node) && cfg->nproc_per_node != place->local_world)
 		return err_set(err, ERR_USAGE,
@@ -360,7 +360,7 @@ static int resolve(struct job *job, struct place *place, struct nodes **nodes, s
 		w.batch_from_samples = job->batch->n;
 	}
 	rc = config_resolve(cfg, &w, err);
-	if (!rc && *nodes && nodes_left(*nodes) < count)
+	if (!rc && *nodes && node_group_left(*nodes) < count)
 		return begin_with_fewer(job, *nodes, err);
 	if (!rc)
 		rc = resume_settle(cfg, err);
@@ -386,9 +386,9 @@ static int run_sweep(struct job *job, struct err *err)
 static int run_anew(struct job *job, struct err *err)
 {
 	const struct run_config *cfg = job->cfg;
-	const bool links = links_wanted(cfg), against = against_wanted(cfg);
-	struct place place;
-	int rc = place_find(&place, err);
+	const bool links = bench_links_wanted(cfg), against = bench_compare_wanted(cfg);
+	struct rank_env place;
+	int rc = rank_env_find(&place, err);
 
 	if (!rc && place.found)
 		rc = err_set(err, ERR_USAGE, "%s starts its ranks itself: leave %s away",
@@ -402,12 +402,12 @@ static int run_anew(struct job *job, struct err *err)
 						  "--profile");
 	if (rc)
 		return rc;
-	return links ? links_main(job, err) : against_main(job, err);
+	return links ? bench_links_main(job, err) : bench_compare_main(job, err);
 }
 
 static int run_calibrate(struct job *job, struct err *err)
 {
-	const struct place none = { .found = false };
+	const struct rank_env none = { .found = false };
 	int rc = count_ranks(job->cfg, &none, err);
 
 	if (!rc)
@@ -416,7 +416,7 @@ static int run_calibrate(struct job *job, struct err *err)
 }
 
 /* A run, and what is to be said of it. One machine: that of another has journals that are not here. */
-static int run_judged(struct job *job, const struct place *place, struct err *err)
+static int run_judged(struct job *job, const struct rank_env *place, struct err *err)
 {
 	const bool finds = job->cfg->command == COMMAND_FIND;
 	int code;
@@ -434,8 +434,8 @@ static int run_judged(struct job *job, const struct place *place, struct err *er
 static int run(struct job *job, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
-	struct nodes *nodes = NULL;
-	struct place place;
+	struct node_group *nodes = NULL;
+	struct rank_env place;
 	int rc;
 
 	if (cfg->help || cfg->version)
@@ -448,7 +448,7 @@ static int run(struct job *job, struct err *err)
 		return run_sample(job, err);
 	if (cfg->command == COMMAND_SWEEP)
 		return run_sweep(job, err);
-	if (against_wanted(cfg) || links_wanted(cfg))
+	if (bench_compare_wanted(cfg) || bench_links_wanted(cfg))
 		return run_anew(job, err);
 	if (cfg->command == COMMAND_BENCH && cfg->calibrate)
 		return run_calibrate(job, err);
@@ -468,7 +468,7 @@ static int run(struct job *job, struct err *err)
 		rc = run_judged(job, &place, err);
 	else if (!rc)
 		rc = run_job(job, &place, nodes, err);
-	nodes_close(nodes);
+	node_group_close(nodes);
 	return rc;
 }
 

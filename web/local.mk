@@ -14,28 +14,28 @@ libwebapi_la_SOURCES = \
 	web/api/json.c web/api/json.h \
 	web/api/session.c web/api/session.h \
 	web/api/handlers.h \
-	web/api/native/artifacts.c \
+	web/api/native/api_artifacts.c \
 	web/api/native/changes.c \
-	web/api/native/compare.c \
-	web/api/native/experiments.c \
-	web/api/native/export.c web/api/native/export.h \
-	web/api/native/export_events.c \
+	web/api/native/api_compare.c \
+	web/api/native/api_experiments.c \
+	web/api/native/api_export.c web/api/native/api_export.h \
+	web/api/native/api_export_events.c \
 	web/api/native/export_runs.c \
 	web/api/native/export_series.c \
 	web/api/native/findings.c web/api/native/findings.h \
-	web/api/native/insight/diagnosis.c \
+	web/api/native/insight/api_diagnosis.c \
 	web/api/native/insight/overfit.c web/api/native/insight/overfit.h \
 	web/api/native/insight/timing.c web/api/native/insight/timing.h \
-	web/api/native/insight/trace.c \
-	web/api/native/insight/why.c web/api/native/insight/why.h \
+	web/api/native/insight/api_trace.c \
+	web/api/native/insight/api_why.c web/api/native/insight/api_why.h \
 	web/api/native/insight/why_read.c web/api/native/insight/why_read.h \
 	web/api/native/insight/why_text.c \
-	web/api/native/journal.c web/api/native/spoken.c \
-	web/api/native/kept/alerts.c web/api/native/kept/kept.c \
+	web/api/native/api_journal.c web/api/native/api_run_records.c \
+	web/api/native/saved_view/api_alerts.c web/api/native/saved_view/api_saved_views.c \
 	web/api/native/login.c \
 	web/api/native/meta.c \
 	web/api/native/metrics.c \
-	web/api/native/page.c \
+	web/api/native/api_page.c \
 	web/api/native/request.c web/api/native/request.h \
 	web/api/native/run_json.c web/api/native/run_json.h \
 	web/api/native/runs.c \
@@ -43,15 +43,15 @@ libwebapi_la_SOURCES = \
 	web/api/native/formula/formula.c web/api/native/formula/formula.h \
 	web/api/native/groups/groups.c web/api/native/groups/groups.h \
 	web/api/native/groups/runs_group.c web/api/native/groups/runs_group.h \
-	web/api/native/series.c \
+	web/api/native/api_series.c \
 	web/api/native/groups/series_group.c web/api/native/groups/series_group.h \
 	web/api/native/series_line.c web/api/native/series_line.h \
-	web/api/native/tokens.c \
-	web/api/native/upkeep.c \
-	web/api/mlflow/mlflow.c \
+	web/api/native/api_tokens.c \
+	web/api/native/api_maintenance.c \
+	web/api/mlflow/mlflow_errors.c \
 	web/api/mlflow/mlflow_artifacts.c \
 	web/api/mlflow/mlflow_experiments.c \
-	web/api/mlflow/mlflow_inputs.c \
+	web/api/mlflow/mlflow_inputs_route.c \
 	web/api/mlflow/mlflow_metrics.c \
 	web/api/mlflow/mlflow_models.c \
 	web/api/mlflow/mlflow_names.c \
@@ -64,14 +64,14 @@ libwebapi_la_SOURCES = \
 	web/api/mlflow/mlflow_search.c \
 	web/api/mlflow/mlflow_sources.c \
 	web/api/mlflow/mlflow_versions.c \
-	web/api/mlflow/mlflow.h
+	web/api/mlflow/mlflow_errors.h
 libwebapi_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 libwebapi_la_LIBADD = libwebstore.la libinsight.la $(JANSSON_LIBS)
 
 libwebserver_la_SOURCES = \
 	web/assets/asset.c web/assets/asset.h \
 	web/server/access.c web/server/access.h \
-	web/server/confine.c web/server/confine.h \
+	web/server/sandbox.c web/server/sandbox.h \
 	web/server/conns.c web/server/conns.h \
 	web/server/exchange.c web/server/exchange.h \
 	web/server/stream.c web/server/stream.h \
@@ -89,51 +89,51 @@ libwebserver_la_CPPFLAGS = $(AM_CPPFLAGS) $(MHD_CFLAGS) $(GNUTLS_CFLAGS) $(ZLIB_
 libwebserver_la_LIBADD = libwebapi.la $(MHD_LIBS) $(GNUTLS_LIBS) $(ZLIB_LIBS)
 
 libwebcli_la_SOURCES = \
-	web/cli/backup.c \
-	web/cli/bring/bring.c web/cli/bring/bring.h web/cli/bring/later.c \
-	web/cli/bring/content.c web/cli/bring/content.h \
-	web/cli/bring/events.c web/cli/bring/events.h \
-	web/cli/bring/import.c \
-	web/cli/bring/lines.c web/cli/bring/lines.h \
-	web/cli/bring/kept.c web/cli/bring/kept.h \
-	web/cli/bring/mlflow.c web/cli/bring/mlflow.h web/cli/bring/mlflow_db.c web/cli/bring/mlruns.c \
-	web/cli/bring/sync.c \
-	web/cli/bring/wandb.c web/cli/bring/wandb.h \
-	web/cli/bring/wandb_file.c web/cli/bring/wandb_file.h \
-	web/cli/bring/wandb_items.c web/cli/bring/wandb_items.h \
-	web/cli/bring/blocks.c web/cli/bring/blocks.h \
-	web/cli/bring/folder.c web/cli/bring/folder.h web/cli/bring/yaml.c web/cli/bring/yaml.h \
+	web/cli/cmd_backup.c \
+	web/cli/import/importer.c web/cli/import/importer.h web/cli/import/later.c \
+	web/cli/import/content.c web/cli/import/content.h \
+	web/cli/import/import_events.c web/cli/import/import_events.h \
+	web/cli/import/cmd_import.c \
+	web/cli/import/json_lines.c web/cli/import/json_lines.h \
+	web/cli/import/run_files.c web/cli/import/run_files.h \
+	web/cli/import/import_mlflow.c web/cli/import/import_mlflow.h web/cli/import/import_mlflow_db.c web/cli/import/import_mlruns.c \
+	web/cli/import/sync.c \
+	web/cli/import/import_wandb.c web/cli/import/import_wandb.h \
+	web/cli/import/wandb_file.c web/cli/import/wandb_file.h \
+	web/cli/import/wandb_items.c web/cli/import/wandb_items.h \
+	web/cli/import/blocks.c web/cli/import/blocks.h \
+	web/cli/import/import_folder.c web/cli/import/import_folder.h web/cli/import/yaml.c web/cli/import/yaml.h \
 	web/cli/cli.c web/cli/cli.h \
 	web/cli/commands.c web/cli/commands.h web/cli/commands.def \
-	web/cli/compare.c \
-	web/cli/diagnosis.c web/cli/diagnosis.h \
-	web/cli/db.c \
-	web/cli/migrate.c \
-	web/cli/doctor.c \
-	web/cli/export.c \
-	web/cli/export_events.c web/cli/export_events.h \
-	web/cli/flags.c web/cli/flags.h \
-	web/cli/gc.c \
+	web/cli/cmd_compare.c \
+	web/cli/cmd_diagnosis.c web/cli/cmd_diagnosis.h \
+	web/cli/cmd_db.c \
+	web/cli/cmd_migrate.c \
+	web/cli/cmd_doctor.c \
+	web/cli/cmd_export.c \
+	web/cli/cmd_export_events.c web/cli/cmd_export_events.h \
+	web/cli/cli_flags.c web/cli/cli_flags.h \
+	web/cli/cmd_gc.c \
 	web/cli/journals.c web/cli/journals.h \
-	web/cli/ls.c \
+	web/cli/cmd_ls.c \
 	web/cli/choose.c web/cli/choose.h \
-	web/cli/rm.c \
-	web/cli/serve.c \
+	web/cli/cmd_rm.c \
+	web/cli/cmd_serve.c \
 	web/webhook/webhook.c web/webhook/webhook.h \
-	web/cli/show.c \
+	web/cli/cmd_show.c \
 	web/cli/source.c web/cli/source.h \
 	web/cli/table.c web/cli/table.h \
-	web/cli/tag.c \
-	web/cli/token.c \
-	web/cli/trace.c \
-	web/cli/why.c web/cli/why.h
+	web/cli/cmd_tag.c \
+	web/cli/cmd_token.c \
+	web/cli/cmd_trace.c \
+	web/cli/cmd_why.c web/cli/cmd_why.h
 libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS)
 libwebcli_la_LIBADD = libwebserver.la libtracker.la $(ZLIB_LIBS)
 $(libwebcli_la_OBJECTS): $(store_defs)
 
 # The page and openapi.json travel inside the program.
 noinst_PROGRAMS += web/assets/embed
-web_assets_embed_SOURCES = web/assets/embed.c
+web_assets_embed_SOURCES = web/assets/embed_assets.c
 web_assets_embed_LDADD = $(ZLIB_LIBS)
 if WITH_UI
 embed_page = $(UI_DIST_DIR)

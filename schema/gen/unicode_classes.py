@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes trainer/data/words/unicode.def: letters (category L*), numbers (N*) and White_Space of Unicode as ranges, for the splitting
+"""Writes trainer/data/tokenizer/unicode.def: letters (category L*), numbers (N*) and White_Space of Unicode as ranges, for the splitting
 of text into words. Run it in the top folder; the version of Unicode is that of the Python that runs it."""
 import sys
 import unicodedata
@@ -24,7 +24,7 @@ def ranges():
 
 
 def main():
-    with open("trainer/data/words/unicode.def", "w", encoding="ascii") as out:
+    with open("trainer/data/tokenizer/unicode.def", "w", encoding="ascii") as out:
         out.write("/* Letters, numbers and white space of Unicode %s as RANGE(first, last, kind), ascending; written by\n"
                   " * schema/gen/unicode_classes.py. */\n" % unicodedata.unidata_version)
         for first, last, name in ranges():

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "trainer/advise/search.h"
+#include "trainer/advise/plan_search.h"
 #include "trainer/program/memory.h"
 #include "trainer/program/planning.h"
-#include "trainer/program/traffic.h"
+#include "trainer/program/comm_volume.h"
 #include "trainer/tools/costing.h"
 
 #define ARGS_MAX 48
@@ -51,7 +51,7 @@ static const char *const variants[] = {
 };
 
 struct planned {
-	double bytes[PLAN_CATEGORY_COUNT], sent[TRAFFIC_KINDS];
+	double bytes[PLAN_CATEGORY_COUNT], sent[COMM_VOLUME_KINDS];
 	bool widened; /* this processor computes bf16 in f32, on copies in the workspace */
 };
 
@@ -76,22 +76,22 @@ static struct run_config *parse(const char *flags, const char *more, int ranks)
 	return cfg;
 }
 
-static void plan_rank(struct planned *ret, const struct run_config *cfg, const struct subject *s, int number)
+static void plan_rank(struct planned *ret, const struct run_config *cfg, const struct workload *s, int number)
 {
-	struct seat seat = { .world = cfg->world, .local_world = 1, .rank = number, .nodes = 1, .shm_fd = -1,
+	struct rank_context seat = { .world = cfg->world, .local_world = 1, .rank = number, .nodes = 1, .shm_fd = -1,
 			     .signal_fd = -1 };
 	struct rank r = rank_of(cfg, &seat);
 	const struct precision type = rank_precision(&r);
 	struct err err = ERR_INIT;
 	struct prepared p;
-	struct course c;
+	struct train_schedule c;
 
 	r.by_rule = true;
 	if (rank_open_backend(&r, &err) || planning_make(&c, &p, &r, s, &err))
 		fail_msg("%s", err.text);
 	for (int i = 0; i < PLAN_CATEGORY_COUNT; i++)
 		ret->bytes[i] = (double)p.plan.category_bytes[i];
-	traffic_sent(&p, cfg->grad_accum_steps, ret->sent);
+	comm_volume_sent(&p, cfg->grad_accum_steps, ret->sent);
 	ret->widened = r.backend->slow && r.backend->slow(r.module, &type);
 	prepare_done(&p);
 	rank_close(&r);
@@ -119,7 +119,7 @@ static double distance(const double *bytes, const struct advise_cost *c)
 
 /* The rank that needs most, of several that need as much the one that the formula is about; and what most of them
  * send. */
-static void plan_all(struct planned *ret, const struct run_config *cfg, const struct subject *s,
+static void plan_all(struct planned *ret, const struct run_config *cfg, const struct workload *s,
 		     const struct advise_cost *c)
 {
 	struct planned one[RANKS_MOST];
@@ -130,7 +130,7 @@ static void plan_all(struct planned *ret, const struct run_config *cfg, const st
 		plan_rank(&one[i], cfg, s, i);
 		most = fmax(most, total(one[i].bytes));
 		ret->widened = one[i].widened;
-		for (int k = 0; k < TRAFFIC_KINDS; k++)
+		for (int k = 0; k < COMM_VOLUME_KINDS; k++)
 			ret->sent[k] = fmax(ret->sent[k], one[i].sent[k]);
 	}
 	for (int i = 0; i < cfg->world; i++)
@@ -164,7 +164,7 @@ static void compare(const struct advise_cost *c, const struct planned *p, const 
 		       bytes / 1048576, p->bytes[i] / 1048576);
 		bad = 1;
 	}
-	for (int k = 0; k < TRAFFIC_KINDS; k++) {
+	for (int k = 0; k < COMM_VOLUME_KINDS; k++) {
 		if (fabs(c->sent[k] - p->sent[k]) <= 0.01 * fmax(p->sent[k], all_sent) + 4096)
 			continue;
 		printf("%s: %s: %.0f bytes by formula, %.0f planned\n", what, sent[k], c->sent[k], p->sent[k]);
@@ -177,7 +177,7 @@ static void compare(const struct advise_cost *c, const struct planned *p, const 
 static void check(const struct test_case *t, const char *variant, int ranks, const struct hardware *h)
 {
 	struct run_config *cfg = parse(t->flags, variant, ranks);
-	struct subject s;
+	struct workload s;
 	struct costing *work;
 	struct err err = ERR_INIT;
 	struct advise_layout l = { .ranks = ranks, .nodes = 1, .micros = (int)cfg->grad_accum_steps,
@@ -201,7 +201,7 @@ static void check(const struct test_case *t, const char *variant, int ranks, con
 		l.devices = ranks;
 		micro = cfg->batch_size / ranks;
 	}
-	if (subject_open(&s, cfg, NULL, &err) || costing_new(&work, cfg, &s, h, &err) ||
+	if (workload_open(&s, cfg, NULL, &err) || costing_new(&work, cfg, &s, h, &err) ||
 	    costing_model(work, micro, cfg->activation_checkpointing, cfg->precision, &m, &err))
 		fail_msg("%s", err.text);
 	advise_cost(&c, t->strategy, &m, &l, h);
@@ -210,7 +210,7 @@ static void check(const struct test_case *t, const char *variant, int ranks, con
 	snprintf(what, sizeof(what), "%s, %d ranks, %s", t->name, ranks, variant);
 	compare(&c, &p, what);
 	costing_free(work);
-	subject_close(&s);
+	workload_close(&s);
 	config_free(cfg);
 }
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "web/server/confine.h"
+#include "web/server/sandbox.h"
 
 struct place {
 	char top[64], inside[128], beside[128], readable[128], seen[128];
@@ -82,12 +82,12 @@ static void *child_main(void *arg)
 static void *confined_main(void *arg)
 {
 	struct place *p = arg;
-	const struct confine_path paths[] = { { .path = p->inside, .write = true }, { .path = p->readable },
+	const struct sandbox_path paths[] = { { .path = p->inside, .write = true }, { .path = p->readable },
 					      { .path = p->seen, .names = true },
 					      { .path = "/nowhere/at/all", .write = true } };
 	pthread_t child;
 
-	p->confined = confine_thread(paths, sizeof(paths) / sizeof(paths[0]));
+	p->confined = sandbox_thread(paths, sizeof(paths) / sizeof(paths[0]));
 	if (!p->confined)
 		return NULL;
 	if (!p->child)

@@ -18,7 +18,7 @@
 
 #include "tracker/base/clock.h"
 #include "web/store/alert/alert.h"
-#include "web/store/alert/judge.h"
+#include "web/store/alert/alert_eval.h"
 #include "web/store/store.h"
 #include "web/store/write/ingest.h"
 #include "web/webhook/webhook.h"
@@ -30,7 +30,7 @@
 struct stage {
 	char folder[64], secret[128];
 	struct store *s;
-	struct judge *judge;
+	struct alert_eval *judge;
 	struct webhook *hook;
 	int64_t now_ms;
 	/* the receiver */
@@ -46,14 +46,14 @@ static void open_store(struct stage *t)
 	snprintf(path, sizeof path, "%s/dptrack.db", t->folder);
 	snprintf(url, sizeof url, "http://127.0.0.1:%d/hook", t->port);
 	assert_int_equal(store_open(&t->s, &(struct store_opts){ .db_path = path }, NULL), 0);
-	assert_int_equal(judge_new(&t->judge, t->s, true, NULL), 0);
+	assert_int_equal(alert_eval_new(&t->judge, t->s, true, NULL), 0);
 	assert_int_equal(webhook_new(&t->hook, t->s, url, t->secret, NULL), 0);
 }
 
 static void close_store(struct stage *t)
 {
 	webhook_free(t->hook);
-	judge_free(t->judge);
+	alert_eval_free(t->judge);
 	store_close(t->s);
 }
 
@@ -152,7 +152,7 @@ static void rule(struct stage *t, const char *kind, double bound)
 /* One second of the test's clock. */
 static void second(struct stage *t)
 {
-	assert_int_equal(judge_look(t->judge, t->now_ms, NULL), 0);
+	assert_int_equal(alert_eval_look(t->judge, t->now_ms, NULL), 0);
 	assert_int_equal(webhook_turn(t->hook, t->now_ms, NULL), 0);
 	t->now_ms += 1000;
 }
@@ -220,7 +220,7 @@ static void claimed_once(void **state)
 	submit(t, &(struct ingest_op){ .kind = &change_run_new, .name = "done", .run = RUN });
 	submit(t, &(struct ingest_op){ .kind = &change_run_patch, .run = RUN, .status = "finished",
 				       .end_ms = INGEST_NO_TIME });
-	assert_int_equal(judge_look(t->judge, t->now_ms, NULL), 0);
+	assert_int_equal(alert_eval_look(t->judge, t->now_ms, NULL), 0);
 	op.due_ms = t->now_ms;
 	op.time_ms = t->now_ms + MINUTE_MS;
 	assert_int_equal(ingest_submit(t->s, &ingest, NULL, &res, NULL), 0);

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "trainer/backends/cpu/dnn_memory.h"
+#include "trainer/backends/cpu/onednn_memory.h"
 
 #define THREADS 4
 #define SLOTS 64

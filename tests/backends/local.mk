@@ -6,7 +6,7 @@ EXTRA_DIST += tests/backends/allocations.py
 if HAVE_ONEDNN
 cmocka_tests += tests/backends/cpu_kernels_test tests/backends/tiles_test tests/backends/winograd_test \
 	tests/backends/dnn_memory_test
-tests_backends_dnn_memory_test_SOURCES = tests/backends/dnn_memory_test.c trainer/backends/cpu/dnn_memory.c
+tests_backends_dnn_memory_test_SOURCES = tests/backends/dnn_memory_test.c trainer/backends/cpu/onednn_memory.c
 tests_backends_dnn_memory_test_LDADD = $(CMOCKA_LIBS)
 tests_backends_cpu_kernels_test_LDADD = libgraph.la $(CMOCKA_LIBS) -lm
 tests_backends_tiles_test_SOURCES = tests/backends/tiles_test.c trainer/backends/cpu/amx.c trainer/backends/cpu/tiles.c \
@@ -15,8 +15,8 @@ tests_backends_tiles_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(OPENMP_CFLAGS
 	-fno-trapping-math
 tests_backends_tiles_test_LDADD = libgraph.la $(CMOCKA_LIBS) -lm
 tests_backends_winograd_test_SOURCES = tests/backends/winograd_test.c $(winograd_sources) \
-	trainer/backends/cpu/team.c trainer/backends/cpu/dnn.c trainer/backends/cpu/dnn_conv.c trainer/backends/cpu/dnn_import.c \
-	trainer/backends/cpu/dnn_memory.c
+	trainer/backends/cpu/team.c trainer/backends/cpu/onednn.c trainer/backends/cpu/onednn_conv.c trainer/backends/cpu/onednn_import.c \
+	trainer/backends/cpu/onednn_memory.c
 tests_backends_winograd_test_CPPFLAGS = $(AM_CPPFLAGS) $(ONEDNN_CPPFLAGS)
 tests_backends_winograd_test_CFLAGS = $(AM_CFLAGS) $(CMOCKA_CFLAGS) $(OPENMP_CFLAGS) -Wno-psabi -fno-math-errno \
 	-fno-trapping-math

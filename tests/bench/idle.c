@@ -18,7 +18,7 @@
 #include "tests/bench/parts/client.h"
 #include "tests/bench/parts/rows.h"
 #include "tracker/base/clock.h"
-#include "tracker/event/encode.h"
+#include "tracker/event/event_encode.h"
 
 #define A_FOLDER 1000 /* runs */
 #define POINTS 5

@@ -14,7 +14,7 @@
 #include "tests/bench/parts/client.h"
 #include "tests/bench/parts/rows.h"
 #include "tracker/base/clock.h"
-#include "tracker/event/encode.h"
+#include "tracker/event/event_encode.h"
 
 #define RANGE_BYTES ((size_t)1 << 20)
 #define SERIES 200

@@ -20,7 +20,7 @@
 #include "trainer/ops/avgpool/avgpool.h"
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/conv/conv.h"
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/maxpool/maxpool.h"
 #include "trainer/ops/sgd/sgd.h"
 #include "trainer/ops/xent/xent.h"
@@ -243,7 +243,7 @@ static struct cell *unit_back(struct bench *b, struct unit *u, struct grads dy, 
 		    *dbeta = cell(b, DTYPE_F32, SHAPE(k));
 	struct cell *g = NULL, *dconv = cell(b, b->low, u->y->t.shape), *dx = NULL;
 	struct sgd_attr *sgd = calloc(1, sizeof(*sgd));
-	struct cell *m = cell(b, DTYPE_F32, u->w->t.shape), *step = cell(b, DTYPE_F64, SHAPE(GUARD_STEP_VALUES));
+	struct cell *m = cell(b, DTYPE_F32, u->w->t.shape), *step = cell(b, DTYPE_F64, SHAPE(STEP_GUARD_STEP_VALUES));
 
 	u->bn.write_g = u->bn.residual || dy.b;
 	if (u->bn.write_g)

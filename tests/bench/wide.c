@@ -15,7 +15,7 @@
 #include "tests/bench/parts/client.h"
 #include "tests/bench/parts/rows.h"
 #include "tracker/base/clock.h"
-#include "tracker/event/encode.h"
+#include "tracker/event/event_encode.h"
 
 #define RUN "00000000000000000000000000000d1d"
 #define WORKERS_MAX 32

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "trainer/graph/leaves.h"
+#include "trainer/graph/reduction_tree.h"
 
 /* Value of element i at rank r: small enough for exact sums of 8 ranks in bf16 (8 bits of mantissa). */
 static int value(int r, size_t i)
@@ -148,10 +148,10 @@ static float tree(int64_t first, int64_t n, size_t i)
 	return tree(first, left, i) + tree(first + left, n - left, i);
 }
 
-static void put_terms(float *data, size_t count, const struct leaves *l)
+static void put_terms(float *data, size_t count, const struct reduction_tree *l)
 {
-	uint8_t level[LEAVES_ROOTS_MAX];
-	const int roots = leaves_roots(l->first, l->n, level);
+	uint8_t level[REDUCTION_TREE_ROOTS_MAX];
+	const int roots = reduction_tree_roots(l->first, l->n, level);
 	int64_t at = l->first;
 
 	for (int k = 0; k < roots; k++, at += INT64_C(1) << level[k - 1])
@@ -164,7 +164,7 @@ static int sum_terms(struct comm *c, float *data, size_t count, int64_t leaves)
 	const void *from[16 * TERMS_ROOM];
 	uint8_t adds[16 * TERMS_ROOM];
 	const struct comm_terms t = { data, (int64_t)count, TERMS_ROOM, leaves, DTYPE_F32, from, adds };
-	const struct leaves own = leaves_part(leaves, c->rank, c->world);
+	const struct reduction_tree own = reduction_tree_part(leaves, c->rank, c->world);
 	const size_t each = count / (size_t)c->world, first = each * (size_t)c->rank;
 	struct err err = ERR_INIT;
 

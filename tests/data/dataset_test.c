@@ -13,7 +13,7 @@
 
 #include "tests/data/idx_make.h"
 #include "trainer/data/formats/formats.h"
-#include "trainer/data/formats/made.h"
+#include "trainer/data/formats/synthetic.h"
 
 static char dir[64];
 

@@ -20,7 +20,7 @@
 #include "tracker/base/file_map.h"
 #include "trainer/data/container/shard_writer.h"
 #include "trainer/data/formats/formats.h"
-#include "trainer/data/words/token_file.h"
+#include "trainer/data/tokenizer/token_file.h"
 
 #define THREADS 4
 #define SIDE 24

@@ -18,9 +18,9 @@
 #include "tests/data/idx_make.h"
 #include "trainer/config/config.h"
 #include "trainer/data/formats/formats.h"
-#include "trainer/data/formats/made.h"
+#include "trainer/data/formats/synthetic.h"
 #include "trainer/data/loader/loader.h"
-#include "trainer/weights/batch.h"
+#include "trainer/weights/batch_file.h"
 #include "trainer/weights/weights.h"
 
 #define ALLOCATIONS_MAX 5000

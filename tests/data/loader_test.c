@@ -18,7 +18,7 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
 #include "trainer/data/formats/formats.h"
-#include "trainer/data/formats/made.h"
+#include "trainer/data/formats/synthetic.h"
 #include "trainer/data/loader/loader.h"
 #include "trainer/data/pictures/pixels.h"
 

@@ -81,7 +81,7 @@ static void check_leaves(const struct sampler *s, int64_t step, int64_t begin, i
 	int n_shapes = sampler_shapes(s, shapes);
 
 	for (int r = 0; r < s->world; r++) {
-		struct leaves own = sampler_leaves(s, step, r);
+		struct reduction_tree own = sampler_leaves(s, step, r);
 		int64_t made = 0, used = 0;
 
 		assert_int_equal(own.first, leaf);

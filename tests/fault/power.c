@@ -17,7 +17,7 @@
 #include "tests/store/helper.h"
 #include "tracker/base/clock.h"
 #include "tracker/event/record.h"
-#include "web/store/upkeep/upkeep.h"
+#include "web/store/maintenance/maintenance.h"
 
 #define JOURNALS 2
 #define JOURNAL_POINTS 100000

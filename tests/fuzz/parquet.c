@@ -8,7 +8,7 @@
 #include "tracker/base/buf.h"
 #include "trainer/data/container/parquet_page.h"
 #include "trainer/data/container/parquet_set.h"
-#include "trainer/data/container/unpack.h"
+#include "trainer/data/container/decompress.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -50,7 +50,7 @@ static void look(const struct byte_source *source, const struct sample *one)
 	}
 	FUZZ_HOLDS(!parquet_page_read(&page, source, one->offset, source->bytes, samples_kind(one->packed), &err));
 	FUZZ_HOLDS(samples_inside(one->packed) <= page.n && one->bytes <= page.n - samples_inside(one->packed));
-	if (samples_kind(one->packed) == UNPACK_SNAPPY)
+	if (samples_kind(one->packed) == DECOMPRESS_SNAPPY)
 		look_at_part(source, one, page.bytes);
 	free(page.bytes);
 }

@@ -6,8 +6,8 @@
 #include <zlib.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "web/cli/bring/blocks.h"
-#include "web/cli/bring/wandb_file.h"
+#include "web/cli/import/blocks.h"
+#include "web/cli/import/wandb_file.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -36,12 +36,12 @@ static void mend(uint8_t *bytes, size_t n)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
 	static const unsigned char head[BLOCKS_HEAD_BYTES] = { ':', 'W', '&', 'B', 0xe1, 0xbe, 0 };
-	const struct bring_target nowhere = { 0 };
+	const struct importer_target nowhere = { 0 };
 	uint8_t *whole = malloc(n + sizeof(head));
 	struct wandb_file file = { .bytes = whole, .n = n + sizeof(head), .session = "fuzz" };
-	struct bring b;
+	struct importer b;
 
-	FUZZ_HOLDS(whole && !bring_init(&b, &nowhere, NULL));
+	FUZZ_HOLDS(whole && !importer_init(&b, &nowhere, NULL));
 	memcpy(whole, head, sizeof(head));
 	memcpy(whole + sizeof(head), bytes, n);
 	mend(whole, n + sizeof(head));
@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 		file.bytes = bytes; /* and as it came */
 		file.n = n;
 	}
-	bring_done(&b);
+	importer_done(&b);
 	free(whole);
 	return 0;
 }

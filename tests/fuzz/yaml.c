@@ -5,7 +5,7 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "tracker/base/arena.h"
-#include "web/cli/bring/yaml.h"
+#include "web/cli/import/yaml.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {

@@ -8,8 +8,8 @@
 #include "tests/gpu/conformance.h"
 #include "trainer/backends/cuda/calls.h"
 #include "trainer/backends/cuda/conv_plan.h"
-#include "trainer/backends/cuda/dnn.h"
-#include "trainer/backends/cuda/kept.h"
+#include "trainer/backends/cuda/cudnn_plan.h"
+#include "trainer/backends/cuda/plan_cache.h"
 
 #define TEXT_BYTES 300
 
@@ -409,12 +409,12 @@ static const char *plan_by_text(void)
 		found = "no handle";
 	if (found)
 		return found;
-	m.kept = kept_open(NULL, &err);
+	m.kept = plan_cache_open(NULL, &err);
 	found = convolve(&m, false);
 	if (!found)
 		found = convolve(&m, true);
 	dnn_close(&m);
-	kept_close(m.kept);
+	plan_cache_close(m.kept);
 	return found;
 }
 

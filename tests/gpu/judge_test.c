@@ -17,8 +17,8 @@
 #include "tests/graph/net.h"
 #include "trainer/advise/hardware.h"
 #include "trainer/backends/cuda/conv_plan.h"
-#include "trainer/backends/cuda/dnn.h"
-#include "trainer/backends/cuda/kept.h"
+#include "trainer/backends/cuda/cudnn_plan.h"
+#include "trainer/backends/cuda/plan_cache.h"
 #include "trainer/ops/conv/conv.h"
 
 #define SHAPES_MAX 1024
@@ -212,7 +212,7 @@ static void plans_are_read_again(void **state)
 	(void)state;
 	if (!without_device.dnn_device)
 		skip();
-	without_device.kept = kept_open(NULL, &err);
+	without_device.kept = plan_cache_open(NULL, &err);
 	for (int again = 0; again < 2; again++) {
 		struct dnn_plan *plan = NULL;
 
@@ -224,7 +224,7 @@ static void plans_are_read_again(void **state)
 		conv_plan_free(plan);
 	}
 	assert_int_equal(workspace[0], workspace[1]);
-	kept_close(without_device.kept);
+	plan_cache_close(without_device.kept);
 	without_device.kept = NULL;
 }
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "trainer/comm/sum.h"
-#include "trainer/graph/leaves.h"
+#include "trainer/graph/reduction_tree.h"
 #include "trainer/ops/norm/exact.h"
 
 #define TEXT 1024
@@ -37,7 +37,7 @@ static int define(char *to, int first, int n)
 
 /* A rank's terms, as texts. */
 struct rank {
-	char term[LEAVES_ROOTS_MAX][TEXT];
+	char term[REDUCTION_TREE_ROOTS_MAX][TEXT];
 	int n;
 };
 
@@ -50,22 +50,22 @@ static void join(char *left, const char *right)
 	memcpy(left, text, TEXT);
 }
 
-static void push(struct rank *r, const struct leaves *l, int64_t leaf, int room)
+static void push(struct rank *r, const struct reduction_tree *l, int64_t leaf, int room)
 {
-	const int merges = leaves_merges(l->first, leaf);
+	const int merges = reduction_tree_merges(l->first, leaf);
 
 	snprintf(r->term[r->n++], TEXT, "%d", (int)leaf);
 	for (int i = 0; i < merges; i++) {
 		join(r->term[r->n - 2], r->term[r->n - 1]);
 		r->n--;
 	}
-	assert_int_equal(r->n, leaves_roots(l->first, leaf + 1 - l->first, NULL));
+	assert_int_equal(r->n, reduction_tree_roots(l->first, leaf + 1 - l->first, NULL));
 	assert_true(r->n <= room);
 }
 
 static void add_up(char *ret, const struct rank *ranks, const uint8_t *adds, int world)
 {
-	static char stack[LEAVES_ROOTS_MAX][TEXT];
+	static char stack[REDUCTION_TREE_ROOTS_MAX][TEXT];
 	int top = 0, term = 0;
 
 	for (int r = 0; r < world; r++)
@@ -79,10 +79,10 @@ static void add_up(char *ret, const struct rank *ranks, const uint8_t *adds, int
 }
 
 /* What is left of a run's terms when they are added without the others. */
-static void fold_run(struct rank *ret, const struct rank *ranks, int all, int world, struct leaves_run run)
+static void fold_run(struct rank *ret, const struct rank *ranks, int all, int world, struct reduction_tree_run run)
 {
-	uint8_t adds[MOST * LEAVES_ROOTS_MAX];
-	int begin[LEAVES_ROOTS_MAX + 1], roots = leaves_order_run(adds, begin, all, world, run), at = 0;
+	uint8_t adds[MOST * REDUCTION_TREE_ROOTS_MAX];
+	int begin[REDUCTION_TREE_ROOTS_MAX + 1], roots = reduction_tree_order_run(adds, begin, all, world, run), at = 0;
 
 	for (ret->n = 0; ret->n < roots; ret->n++) {
 		struct rank own = { .n = 0 };
@@ -101,17 +101,17 @@ static void fold_run(struct rank *ret, const struct rank *ranks, int all, int wo
 static void check_runs(const char *want, const struct rank *ranks, int all, int world, int each)
 {
 	static struct rank machine[MOST];
-	struct leaves_run run[MOST];
-	uint8_t adds[MOST * LEAVES_ROOTS_MAX];
+	struct reduction_tree_run run[MOST];
+	uint8_t adds[MOST * REDUCTION_TREE_ROOTS_MAX];
 	char got[TEXT];
 	int n = 0, terms = 0;
 
 	for (int r = 0; r < world; r += each, n++) {
-		run[n] = (struct leaves_run){ r, r + each < world ? each : world - r };
+		run[n] = (struct reduction_tree_run){ r, r + each < world ? each : world - r };
 		fold_run(&machine[n], ranks, all, world, run[n]);
 		terms += machine[n].n;
 	}
-	assert_int_equal(leaves_order_runs(adds, all, world, run, n), terms);
+	assert_int_equal(reduction_tree_order_runs(adds, all, world, run, n), terms);
 	add_up(got, machine, adds, n);
 	assert_string_equal(got, want);
 }
@@ -119,14 +119,14 @@ static void check_runs(const char *want, const struct rank *ranks, int all, int 
 static void check_world(int all, int world)
 {
 	static struct rank ranks[MOST];
-	uint8_t adds[MOST * LEAVES_ROOTS_MAX];
-	const int room = leaves_room(all, world);
+	uint8_t adds[MOST * REDUCTION_TREE_ROOTS_MAX];
+	const int room = reduction_tree_room(all, world);
 	char want[TEXT], got[TEXT];
 	int64_t next = 0;
 	int terms = 0;
 
 	for (int r = 0; r < world; r++) {
-		const struct leaves l = leaves_part(all, r, world);
+		const struct reduction_tree l = reduction_tree_part(all, r, world);
 
 		assert_int_equal(l.first, next);
 		ranks[r].n = 0;
@@ -136,7 +136,7 @@ static void check_world(int all, int world)
 		next += l.n;
 	}
 	assert_int_equal(next, all);
-	assert_int_equal(leaves_order(adds, all, world), terms);
+	assert_int_equal(reduction_tree_order(adds, all, world), terms);
 	add_up(got, ranks, adds, world);
 	define(want, 0, all);
 	assert_string_equal(got, want);
@@ -150,9 +150,9 @@ static void every_division(void **state)
 	for (int all = 1; all <= MOST; all++)
 		for (int world = 1; world <= 9; world++)
 			check_world(all, world);
-	assert_int_equal(leaves_room(8, 8), 1); /* one leaf each needs no room beside its own */
-	assert_int_equal(leaves_room(8, 1), 3);
-	assert_int_equal(leaves_room(1 << 20, 1024), 10);
+	assert_int_equal(reduction_tree_room(8, 8), 1); /* one leaf each needs no room beside its own */
+	assert_int_equal(reduction_tree_room(8, 1), 3);
+	assert_int_equal(reduction_tree_room(1 << 20, 1024), 10);
 }
 
 /* A sum that was put elsewhere, put into one of its sources and another place: the same bits. */
@@ -180,7 +180,7 @@ static void check_sums(int all, enum dtype type)
 	const size_t bytes = N * dtype_bytes(type);
 	unsigned char *leaf = malloc(bytes * (size_t)all), want[N * sizeof(double)], got[N * sizeof(double)];
 	const void *from[MOST];
-	uint8_t adds[MOST * LEAVES_ROOTS_MAX];
+	uint8_t adds[MOST * REDUCTION_TREE_ROOTS_MAX];
 	void *to = want;
 
 	for (int i = 0; i < N * all; i++) {
@@ -193,7 +193,7 @@ static void check_sums(int all, enum dtype type)
 	}
 	for (int i = 0; i < all; i++)
 		from[i] = leaf + (size_t)i * bytes;
-	assert_int_equal(leaves_order(adds, all, all), all);
+	assert_int_equal(reduction_tree_order(adds, all, all), all);
 	sum_run(&(struct sum_job){ from, &to, all, 1, N, type, adds });
 	for (int i = 0; i < all; i++)
 		check_in_place(&(struct sum_job){ from, &to, all, 1, N, type, adds }, i);

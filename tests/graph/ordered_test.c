@@ -344,7 +344,7 @@ static int split_words(char *text, char **argv)
 static void check_rank(const char *flags, const struct run_config *cfg, int rank, bool without, struct totals *total)
 {
 	struct board board = { .stop_signal = 0 };
-	const struct seat seat = { .rank = rank,
+	const struct rank_context seat = { .rank = rank,
 				   .world = cfg->world,
 				   .local_world = cfg->world,
 				   .nodes = 1,
@@ -353,13 +353,13 @@ static void check_rank(const char *flags, const struct run_config *cfg, int rank
 				   .board = &board };
 	struct run_config own = *cfg; /* data and model settle what was left open */
 	struct rank r = rank_of(&own, &seat);
-	struct subject subject;
+	struct workload subject;
 	struct prepared prepared;
-	struct course course;
+	struct train_schedule course;
 	struct err err = ERR_INIT;
 
 	r.by_rule = true; /* a plan times nothing */
-	if (subject_open(&subject, &own, NULL, &err) != 0 || rank_open_backend(&r, &err) != 0 ||
+	if (workload_open(&subject, &own, NULL, &err) != 0 || rank_open_backend(&r, &err) != 0 ||
 	    planning_make(&course, &prepared, &r, &subject, &err) != 0)
 		fail_msg("%s: %s", flags, err.text);
 	expect_rings_apart(&prepared);
@@ -368,7 +368,7 @@ static void check_rank(const char *flags, const struct run_config *cfg, int rank
 		check_program(flags, prepared.program[i], without, total);
 	}
 	prepare_done(&prepared);
-	subject_close(&subject);
+	workload_close(&subject);
 	if (r.backend->close)
 		r.backend->close(r.module);
 }

@@ -1,4 +1,4 @@
-/* range_test.c: learning-rate tests of a loss whose best rate is known, and of losses that no rate lowers. */
+/* lr_range_test.c: learning-rate tests of a loss whose best rate is known, and of losses that no rate lowers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/insight/range.h"
+#include "tracker/insight/lr_range.h"
 
 enum { STEPS = 100 };
 
@@ -20,17 +20,17 @@ static double noise(uint64_t *state)
 }
 
 /* Descends in w^2 curvature / 2 from w = 1, rates up to `most` over seven decades; the loss scatters so much. */
-static void descend(struct range_test *r, double curvature, double most, double scatter)
+static void descend(struct lr_range_test *r, double curvature, double most, double scatter)
 {
 	uint64_t state = 5;
 	double w = 1;
 
-	*r = (struct range_test){ .n = 0 };
+	*r = (struct lr_range_test){ .n = 0 };
 	for (int i = 0; i < STEPS; i++) {
 		const double lr = most * pow(1e7, (i + 1.0) / STEPS - 1);
 		const double loss = 1 + curvature * w * w / 2;
 
-		if (range_add(r, lr, loss * (1 + scatter * noise(&state))))
+		if (lr_range_add(r, lr, loss * (1 + scatter * noise(&state))))
 			break;
 		w -= lr * curvature * w;
 	}
@@ -39,15 +39,15 @@ static void descend(struct range_test *r, double curvature, double most, double 
 /* Beyond 2 / curvature descent explodes: advised is below that, and enough to descend by. */
 static void test_quadratic(void **unused)
 {
-	struct range_test *r = malloc(sizeof(*r));
-	struct range_answer a;
+	struct lr_range_test *r = malloc(sizeof(*r));
+	struct lr_range_answer a;
 
 	(void)unused;
 	for (int k = -2; k <= 2; k++) {
 		const double curvature = 20 * pow(10, k), limit = 2 / curvature;
 
 		descend(r, curvature, 1e3 / curvature, 0.02);
-		assert_true(range_answer(r, &a));
+		assert_true(lr_range_answer(r, &a));
 		assert_true(a.lr < limit && a.lr > limit / 2000);
 		assert_true(a.lr < a.lowest && a.steepest <= a.lowest && a.least < a.first);
 		assert_true(a.exploded > limit && a.exploded < 10 * limit && !a.open);
@@ -57,16 +57,16 @@ static void test_quadratic(void **unused)
 
 static void test_still_falling(void **unused)
 {
-	struct range_test *r = malloc(sizeof(*r));
-	struct range_answer a;
+	struct lr_range_test *r = malloc(sizeof(*r));
+	struct lr_range_answer a;
 	struct buf text;
 
 	(void)unused;
 	descend(r, 20, 0.02, 0);
-	assert_true(range_answer(r, &a));
+	assert_true(lr_range_answer(r, &a));
 	assert_true(a.open && !(a.exploded > 0));
 	buf_init(&text, 4096);
-	range_sentence(&text, r);
+	lr_range_sentence(&text, r);
 	buf_addc(&text, '\0');
 	assert_non_null(strstr(text.data, "a higher --lr looks further"));
 	buf_done(&text);
@@ -75,32 +75,32 @@ static void test_still_falling(void **unused)
 
 static void test_no_answer(void **unused)
 {
-	struct range_test *r = calloc(1, sizeof(*r));
-	struct range_answer a;
+	struct lr_range_test *r = calloc(1, sizeof(*r));
+	struct lr_range_answer a;
 
 	(void)unused;
 	for (int i = 0; i < STEPS; i++)
-		assert_false(range_add(r, i + 1, 2 + 0.001 * i));
-	assert_false(range_answer(r, &a));
-	*r = (struct range_test){ .n = 0 };
-	assert_false(range_add(r, 0.1, 3));
-	assert_true(range_add(r, 0.2, NAN));
-	assert_true(range_add(r, 0.3, 1)); /* it ends once */
+		assert_false(lr_range_add(r, i + 1, 2 + 0.001 * i));
+	assert_false(lr_range_answer(r, &a));
+	*r = (struct lr_range_test){ .n = 0 };
+	assert_false(lr_range_add(r, 0.1, 3));
+	assert_true(lr_range_add(r, 0.2, NAN));
+	assert_true(lr_range_add(r, 0.3, 1)); /* it ends once */
 	assert_int_equal(r->n, 1);
 	assert_true(r->exploded == 0.2);
-	assert_false(range_answer(r, &a));
+	assert_false(lr_range_answer(r, &a));
 	free(r);
 }
 
 static void test_room(void **unused)
 {
-	struct range_test *r = calloc(1, sizeof(*r));
+	struct lr_range_test *r = calloc(1, sizeof(*r));
 
 	(void)unused;
-	for (int i = 0; i < RANGE_STEPS_MAX; i++)
-		assert_false(range_add(r, i + 1, 1));
-	assert_true(range_add(r, 1e6, 1));
-	assert_int_equal(r->n, RANGE_STEPS_MAX);
+	for (int i = 0; i < LR_RANGE_STEPS_MAX; i++)
+		assert_false(lr_range_add(r, i + 1, 1));
+	assert_true(lr_range_add(r, 1e6, 1));
+	assert_int_equal(r->n, LR_RANGE_STEPS_MAX);
 	free(r);
 }
 

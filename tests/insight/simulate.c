@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tracker/insight/change.h"
-#include "tracker/insight/student.h"
+#include "tracker/insight/run_change.h"
+#include "tracker/insight/t_distribution.h"
 
 #define STEP_NOISE 0.05
 #define SPIKE 9.0 /* what a spike adds, in steps */
@@ -33,9 +33,9 @@ static double normal(uint64_t *state)
 	return radius * cos(6.283185307179586 * uniform(state));
 }
 
-static void draw_run(const struct simulate *s, double seconds, uint64_t *state, struct pace *ret)
+static void draw_run(const struct simulate *s, double seconds, uint64_t *state, struct step_time *ret)
 {
-	static struct pace_step steps[STEPS_MAX];
+	static struct step_time_step steps[STEPS_MAX];
 	double phi = s->autocorrelation, at = normal(state), fresh = sqrt(1 - phi * phi);
 	double own = seconds * exp(s->run_noise * normal(state)), warm = s->warmup * s->steps;
 
@@ -44,11 +44,11 @@ static void draw_run(const struct simulate *s, double seconds, uint64_t *state, 
 
 		if (s->spikes && uniform(state) < SPIKE_SHARE)
 			v += SPIKE;
-		steps[i] = (struct pace_step){ .step = i + 1, .samples = 1, .seconds = own * v };
-		steps[i].phase[PACE_backward] = own * v;
+		steps[i] = (struct step_time_step){ .step = i + 1, .samples = 1, .seconds = own * v };
+		steps[i].phase[STEP_TIME_backward] = own * v;
 		at = phi * at + fresh * normal(state);
 	}
-	if (pace_of(steps, (size_t)s->steps, INT64_MIN, ret, NULL))
+	if (step_time_of(steps, (size_t)s->steps, INT64_MIN, ret, NULL))
 		abort();
 }
 
@@ -119,7 +119,7 @@ static bool naive_holds(const struct simulate *s, struct change_side a, struct c
 
 static void draw_pair(const struct simulate *s, uint64_t *state, struct simulate_tally *t)
 {
-	struct pace a[RUNS_MAX], b[RUNS_MAX], other[CALIBRATION];
+	struct step_time a[RUNS_MAX], b[RUNS_MAX], other[CALIBRATION];
 	struct change_side sides[2] = { { a, (size_t)s->repeats }, { b, (size_t)s->repeats } };
 	struct change_pool pool = { .df = 0 };
 	struct change c;
@@ -141,7 +141,7 @@ static void draw_pair(const struct simulate *s, uint64_t *state, struct simulate
 	if (isnan(c.low))
 		return;
 	t->held += holds(c.low, c.high);
-	ideal = student_quantile(CHANGE_CONFIDENCE, df_of(s, sides[0], sides[1])) * sqrt(true_variance(s));
+	ideal = t_distribution_quantile(CHANGE_CONFIDENCE, df_of(s, sides[0], sides[1])) * sqrt(true_variance(s));
 	t->widths[t->given++] = log(c.high / c.factor) / ideal;
 }
 

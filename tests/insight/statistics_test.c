@@ -9,9 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tracker/insight/change.h"
+#include "tracker/insight/run_change.h"
 #include "tracker/insight/spread.h"
-#include "tracker/insight/student.h"
+#include "tracker/insight/t_distribution.h"
 #include "tracker/insight/warmup.h"
 
 static void equals_scipy(void **state)
@@ -24,7 +24,7 @@ static void equals_scipy(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		double t = student_quantile(rows[i][0], rows[i][1]);
+		double t = t_distribution_quantile(rows[i][0], rows[i][1]);
 
 		if (!(fabs(t / rows[i][2] - 1) < 1e-9))
 			fail_msg("%g, df %g: %.17g, scipy has %.17g", rows[i][0], rows[i][1], t, rows[i][2]);
@@ -140,45 +140,45 @@ static void finds_warmup(void **state)
 /* 100 steps of 2 samples; the loader settles after the 10th, and every 10th step has an evaluation behind it. */
 static void paces(void **state)
 {
-	struct pace_step steps[100] = { { 0 } };
-	struct pace p;
+	struct step_time_step steps[100] = { { 0 } };
+	struct step_time p;
 	double sum = 0;
 
 	(void)state;
 	for (int i = 0; i < 100; i++) {
-		steps[i] = (struct pace_step){ .step = i + 1, .samples = 2 };
-		steps[i].phase[PACE_backward] = 3;
-		steps[i].phase[PACE_data_wait] = i < 10 ? 7 : 1;
-		steps[i].phase[PACE_between] = i % 10 == 0 ? 5 : 0;
-		for (int k = 0; k < PACE_PHASES; k++)
+		steps[i] = (struct step_time_step){ .step = i + 1, .samples = 2 };
+		steps[i].phase[STEP_TIME_backward] = 3;
+		steps[i].phase[STEP_TIME_data_wait] = i < 10 ? 7 : 1;
+		steps[i].phase[STEP_TIME_between] = i % 10 == 0 ? 5 : 0;
+		for (int k = 0; k < STEP_TIME_PHASES; k++)
 			steps[i].seconds += steps[i].phase[k];
 	}
-	assert_int_equal(pace_of(steps, 100, 10, &p, NULL), 0);
+	assert_int_equal(step_time_of(steps, 100, 10, &p, NULL), 0);
 	assert_int_equal(p.warmup, 10);
 	assert_int_equal(p.steps, 90);
 	assert_true(fabs(p.seconds - 2.25) < 1e-12); /* (90 * 4 + 9 * 5) / 180 */
-	for (int k = 0; k < PACE_PHASES; k++)
+	for (int k = 0; k < STEP_TIME_PHASES; k++)
 		sum += p.phase[k];
 	assert_true(fabs(sum - p.seconds) < 1e-12);
-	assert_true(fabs(p.phase[PACE_between] - 0.25) < 1e-12);
-	assert_int_equal(pace_of(steps, 0, 10, &p, NULL), 0);
+	assert_true(fabs(p.phase[STEP_TIME_between] - 0.25) < 1e-12);
+	assert_int_equal(step_time_of(steps, 0, 10, &p, NULL), 0);
 	assert_true(p.steps == 0 && isnan(p.seconds));
 }
 
-static struct pace made(double seconds, double wait)
+static struct step_time made(double seconds, double wait)
 {
-	struct pace p = { .steps = 100, .samples = 100, .seconds = seconds, .effective = 90, .block = 2 };
+	struct step_time p = { .steps = 100, .samples = 100, .seconds = seconds, .effective = 90, .block = 2 };
 
 	p.variance = 1e-6;
-	p.phase[PACE_data_wait] = wait;
-	p.phase[PACE_backward] = seconds - wait;
+	p.phase[STEP_TIME_data_wait] = wait;
+	p.phase[STEP_TIME_backward] = seconds - wait;
 	return p;
 }
 
 /* scipy.stats.ttest_ind(numpy.log([2, 2.1, 1.9]), numpy.log([1.5, 1.6]), equal_var=False).confidence_interval() */
 static void equals_welch(void **state)
 {
-	struct pace a[] = { made(2, 1), made(2.1, 1.1), made(1.9, 0.9) }, b[] = { made(1.5, 0.5), made(1.6, 0.6) };
+	struct step_time a[] = { made(2, 1), made(2.1, 1.1), made(1.9, 0.9) }, b[] = { made(1.5, 0.5), made(1.6, 0.6) };
 	struct change_pool pool = { .df = 0 };
 	struct change c;
 	double sum = 0;
@@ -187,8 +187,8 @@ static void equals_welch(void **state)
 	change_of((struct change_side){ a, 3 }, (struct change_side){ b, 2 }, &pool, &c);
 	assert_int_equal(c.basis, CHANGE_REPEATS);
 	assert_true(fabs(log(c.low) - 0.097773919683979) < 1e-9 && fabs(log(c.high) - 0.4113829506032659) < 1e-9);
-	assert_true(fabs(c.phase[PACE_data_wait].seconds + 0.45) < 1e-12);
-	for (int k = 0; k < PACE_PHASES; k++)
+	assert_true(fabs(c.phase[STEP_TIME_data_wait].seconds + 0.45) < 1e-12);
+	for (int k = 0; k < STEP_TIME_PHASES; k++)
 		sum += c.phase[k].seconds;
 	assert_true(fabs(sum - c.whole.seconds) < 1e-12);
 }
@@ -196,8 +196,8 @@ static void equals_welch(void **state)
 /* One run a side: no interval without other equal runs, the t of their spread with them. */
 static void borrows(void **state)
 {
-	struct pace a = made(2, 1), b = made(1.5, 0.5);
-	struct pace others[] = { made(3, 1), made(3.1, 1), made(2.9, 1) };
+	struct step_time a = made(2, 1), b = made(1.5, 0.5);
+	struct step_time others[] = { made(3, 1), made(3.1, 1), made(2.9, 1) };
 	struct change_pool pool = { .df = 0 };
 	struct change c;
 	double half;

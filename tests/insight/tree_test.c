@@ -8,30 +8,30 @@
 #include <math.h>
 #include <string.h>
 
-#include "tracker/insight/tree.h"
-#include "tracker/insight/vitals.h"
+#include "tracker/insight/bottleneck_tree.h"
+#include "tracker/insight/system_stats.h"
 
 enum { STEPS = 100 };
 
 struct stage {
-	struct pace_step steps[STEPS];
-	struct tree_rank ranks[4];
-	struct tree_run run;
+	struct step_time_step steps[STEPS];
+	struct bottleneck_rank ranks[4];
+	struct bottleneck_run run;
 };
 
 /* Steps of 100 ms on 8 cores, with that much of a phase besides. */
 static void make(struct stage *s, int phase, double seconds)
 {
-	*s = (struct stage){ .run = tree_unknown() };
+	*s = (struct stage){ .run = bottleneck_unknown() };
 	for (int i = 0; i < STEPS; i++) {
-		struct pace_step *p = &s->steps[i];
+		struct step_time_step *p = &s->steps[i];
 
-		*p = (struct pace_step){ .step = i + 1, .samples = 8 };
-		p->phase[PACE_forward] = 0.03;
-		p->phase[PACE_backward] = 0.06 + 0.001 * (i * 7 % 11);
-		p->phase[PACE_optimizer] = 0.01;
+		*p = (struct step_time_step){ .step = i + 1, .samples = 8 };
+		p->phase[STEP_TIME_forward] = 0.03;
+		p->phase[STEP_TIME_backward] = 0.06 + 0.001 * (i * 7 % 11);
+		p->phase[STEP_TIME_optimizer] = 0.01;
 		p->phase[phase] += seconds * (1 + 0.1 * (i * 3 % 5 - 2));
-		for (int k = 0; k < PACE_PHASES; k++)
+		for (int k = 0; k < STEP_TIME_PHASES; k++)
 			p->seconds += p->phase[k];
 	}
 	s->run.steps = s->steps;
@@ -49,7 +49,7 @@ static void make(struct stage *s, int phase, double seconds)
 static void make_ranks(struct stage *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		s->ranks[i] = (struct tree_rank){ .rank = (int)i, .seconds = s->steps[0].seconds };
+		s->ranks[i] = (struct bottleneck_rank){ .rank = (int)i, .seconds = s->steps[0].seconds };
 		memcpy(s->ranks[i].phase, s->steps[0].phase, sizeof(s->ranks[i].phase));
 	}
 	s->run.ranks = s->ranks;
@@ -59,7 +59,7 @@ static void make_ranks(struct stage *s, size_t n)
 }
 
 /* Not where threads wait for each other, nor where another job is advised. */
-static bool promises(const struct tree_run *run, const char *leaf)
+static bool promises(const struct bottleneck_run *run, const char *leaf)
 {
 	const bool cores = !strcmp(leaf, "threads") || !strcmp(leaf, "cpu_taken") || !strcmp(leaf, "crowding") ||
 		!strcmp(leaf, "cpu_quota");
@@ -69,10 +69,10 @@ static bool promises(const struct tree_run *run, const char *leaf)
 
 static void judge(const struct stage *s, const char *verdict, double share)
 {
-	struct tree_report r;
+	struct bottleneck_report r;
 	struct err err = ERR_INIT;
 
-	assert_int_equal(tree_judge(&s->run, &r, &err), 0);
+	assert_int_equal(bottleneck_judge(&s->run, &r, &err), 0);
 	if (strcmp(r.verdict, verdict))
 		fail_msg("verdict %s, want %s: %s", r.verdict, verdict, r.n ? r.findings[0].evidence : r.bound);
 	if (!share)
@@ -93,7 +93,7 @@ static void loader(void **state)
 	struct stage s;
 
 	(void)state;
-	make(&s, PACE_data_wait, 0.1);
+	make(&s, STEP_TIME_data_wait, 0.1);
 	judge(&s, "loader", 0.49); /* no series tells which of the two */
 	s.run.load = 0.2;
 	s.run.load_cpu = 0.01;
@@ -116,16 +116,16 @@ static void loader(void **state)
 	s.run.load_cpu = 0.01;
 	s.run.memory_wait = 0; /* a file that is read for the first time */
 	judge(&s, "disk", 0.49);
-	make(&s, PACE_h2d, 0.05);
+	make(&s, STEP_TIME_h2d, 0.05);
 	judge(&s, "copy", 0.33);
 }
 
 static double gain_of(const struct stage *s, const char *verdict)
 {
-	struct tree_report r;
+	struct bottleneck_report r;
 	struct err err = ERR_INIT;
 
-	assert_int_equal(tree_judge(&s->run, &r, &err), 0);
+	assert_int_equal(bottleneck_judge(&s->run, &r, &err), 0);
 	assert_string_equal(r.verdict, verdict);
 	return r.findings[0].gain;
 }
@@ -133,13 +133,13 @@ static double gain_of(const struct stage *s, const char *verdict)
 /* Steps without waits tell what waits cost besides their own time; promised is what takes both away. */
 static void cooling(void **state)
 {
-	struct tree_report r;
+	struct bottleneck_report r;
 	struct err err = ERR_INIT;
 	double seconds = 0, apart;
 	struct stage s;
 
 	(void)state;
-	make(&s, PACE_data_wait, 0.1);
+	make(&s, STEP_TIME_data_wait, 0.1);
 	s.run.load = 0.2;
 	s.run.load_cpu = 0.01;
 	for (int i = 0; i < STEPS; i++)
@@ -147,7 +147,7 @@ static void cooling(void **state)
 	apart = gain_of(&s, "disk");
 	s.run.bare = 0.095; /* of 105 ms */
 	assert_true(fabs(gain_of(&s, "disk") - seconds / 0.095) < 0.01);
-	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
 	assert_non_null(strstr(r.findings[0].evidence, "caches"));
 	s.run.run_wait = 0.04; /* waiting for a core is no cache's doing */
 	assert_true(fabs(gain_of(&s, "disk") - seconds / (0.095 + 0.04 * (seconds - 0.1))) < 0.01);
@@ -157,7 +157,7 @@ static void cooling(void **state)
 	s.run.bare = 0.12; /* a machine that became slower tells nothing */
 	assert_true(fabs(gain_of(&s, "disk") - apart) < 1e-9);
 	for (int i = 0; i < STEPS; i++) /* of two pauses each gets its part */
-		s.steps[i].phase[PACE_h2d] = 0.05;
+		s.steps[i].phase[STEP_TIME_h2d] = 0.05;
 	for (int i = 0; i < STEPS; i++)
 		s.steps[i].seconds += 0.05;
 	s.run.bare = 0.09;
@@ -168,36 +168,36 @@ static void cooling(void **state)
 /* Where the last core decodes, what computes beside that would be faster without, too, by nobody knows what. */
 static void decoding(void **state)
 {
-	struct tree_report r;
+	struct bottleneck_report r;
 	struct err err = ERR_INIT;
 	struct stage s;
 
 	(void)state;
-	make(&s, PACE_data_wait, 0.1);
+	make(&s, STEP_TIME_data_wait, 0.1);
 	s.run.load = 0.2;
 	s.run.load_cpu = 0.19;
 	judge(&s, "decode", 0.49);
 	s.run.threads = 7; /* and 0.95 that load, of 8 cores */
-	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
 	assert_string_equal(r.verdict, "decode");
 	assert_true(isnan(r.findings[0].gain));
 	assert_non_null(strstr(r.sentence, "--try measures"));
 	s.run.workers = NAN; /* -j auto */
-	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
 	assert_true(isnan(r.findings[0].gain));
 	s.run.workers = 0; /* one after the other */
-	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
 	assert_true(fabs(r.findings[0].gain - 1 / (1 - r.findings[0].share)) < 1e-9);
 }
 
 static void communication(void **state)
 {
-	struct tree_report r;
+	struct bottleneck_report r;
 	struct err err = ERR_INIT;
 	struct stage s;
 
 	(void)state;
-	make(&s, PACE_comm_exposed, 0.1);
+	make(&s, STEP_TIME_comm_exposed, 0.1);
 	judge(&s, "healthy", 0); /* one rank waits for nobody */
 	make_ranks(&s, 2);
 	judge(&s, "communication", 0.49);
@@ -215,13 +215,13 @@ static void communication(void **state)
 	s.run.comm_total = 0.13;
 	judge(&s, "link", 0.49); /* 30 ms: little is left to hide behind */
 	s.run.comm_total = 0.1;
-	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
 	assert_string_equal(r.findings[0].flags, "--bucket-cap-mb 4.8"); /* an eighth of all */
 	s.run.parameters = 1e9;
-	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
 	assert_string_equal(r.findings[0].leaf, "small_batch"); /* several buckets by now */
 	s.run.bucket_cap_mb = 5000;
-	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
 	assert_string_equal(r.findings[0].flags, "--bucket-cap-mb 25");
 }
 
@@ -231,14 +231,14 @@ static void fixed(void **state)
 	struct stage s;
 
 	(void)state;
-	make(&s, PACE_other, 0);
+	make(&s, STEP_TIME_other, 0);
 	s.run.nodes = 3000; /* 4 ms, and 10 of the update */
 	judge(&s, "healthy", 0);
 	s.run.nodes = 40000; /* 52 ms, and 10 of the update */
 	judge(&s, "small_batch", 0.59);
-	make(&s, PACE_optimizer, 0.1);
+	make(&s, STEP_TIME_optimizer, 0.1);
 	judge(&s, "small_batch", 0.54);
-	make(&s, PACE_comm_exposed, 0.1);
+	make(&s, STEP_TIME_comm_exposed, 0.1);
 	make_ranks(&s, 2);
 	s.run.comm_total = 0.02;
 	s.run.nodes = 40000;
@@ -250,19 +250,19 @@ static void fixed(void **state)
 static void ranks(void **state)
 {
 	struct stage s;
-	struct tree_report r;
+	struct bottleneck_report r;
 
 	(void)state;
-	make(&s, PACE_forward, 0.05);
+	make(&s, STEP_TIME_forward, 0.05);
 	make_ranks(&s, 4);
 	for (int i = 0; i < 4; i++) {
 		if (i == 2)
 			continue;
-		s.ranks[i].phase[PACE_forward] -= 0.05;
-		s.ranks[i].phase[PACE_comm_exposed] += 0.05;
+		s.ranks[i].phase[STEP_TIME_forward] -= 0.05;
+		s.ranks[i].phase[STEP_TIME_comm_exposed] += 0.05;
 	}
 	judge(&s, "straggler", 0.32);
-	assert_int_equal(tree_judge(&s.run, &r, NULL), 0);
+	assert_int_equal(bottleneck_judge(&s.run, &r, NULL), 0);
 	assert_non_null(strstr(r.findings[0].evidence, "rank 2 "));
 	assert_non_null(strstr(r.findings[0].evidence, "in forward"));
 }
@@ -270,21 +270,21 @@ static void ranks(void **state)
 /* What is said of cores that others have: nothing of a machine below that takes none, no fewer than one thread. */
 static void others(void **state)
 {
-	struct tree_report r;
+	struct bottleneck_report r;
 	struct err err = ERR_INIT;
 	struct stage s;
 
 	(void)state;
-	make(&s, PACE_other, 0);
+	make(&s, STEP_TIME_other, 0);
 	s.run.run_wait = 0.3;
 	s.run.taken = 0.25;
 	s.run.steal = 0;
-	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
 	assert_null(strstr(r.findings[0].evidence, "machine below"));
 	assert_non_null(strstr(r.findings[0].action, "--threads 3"));
 	s.run.steal = 0.1;
 	s.run.threads = 1;
-	assert_int_equal(tree_judge(&s.run, &r, &err), 0);
+	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
 	assert_non_null(strstr(r.findings[0].evidence, ", the machine below 10 %"));
 	assert_null(strstr(r.findings[0].action, "--threads"));
 }
@@ -294,7 +294,7 @@ static void cpu(void **state)
 	struct stage s;
 
 	(void)state;
-	make(&s, PACE_other, 0);
+	make(&s, STEP_TIME_other, 0);
 	s.run.run_wait = 0.3;
 	s.run.taken = s.run.steal = s.run.throttled = 0;
 	s.run.ready = 4;
@@ -315,10 +315,10 @@ static void cpu(void **state)
 	s.run.threads = 4;
 	s.run.throttled = 0.05; /* a little, beside others that have the cores */
 	judge(&s, "cpu_taken", 0.3);
-	make(&s, PACE_other, 0);
+	make(&s, STEP_TIME_other, 0);
 	s.run.clock = 1.5;
 	judge(&s, "clock", 1 / 3.0);
-	make(&s, PACE_other, 0);
+	make(&s, STEP_TIME_other, 0);
 	s.run.memory_wait = 0.5;
 	judge(&s, "memory", 0.5);
 }
@@ -328,11 +328,11 @@ static void between(void **state)
 	struct stage s;
 
 	(void)state;
-	make(&s, PACE_between, 0.1);
+	make(&s, STEP_TIME_between, 0.1);
 	judge(&s, "between", 0.49);
 	s.run.evaluation = 0.1;
 	judge(&s, "evaluation", 0.49);
-	make(&s, PACE_other, 0.1);
+	make(&s, STEP_TIME_other, 0.1);
 	s.run.checkpoint = 0.1;
 	s.run.saving_cpu = 0.05; /* on a core of its own */
 	judge(&s, "checkpoint", 0.49);
@@ -347,11 +347,11 @@ static void between(void **state)
 static void healthy(void **state)
 {
 	struct stage s;
-	struct tree_report r;
+	struct bottleneck_report r;
 	struct err err = ERR_INIT;
 
 	(void)state;
-	make(&s, PACE_data_wait, 0.004);
+	make(&s, STEP_TIME_data_wait, 0.004);
 	make_ranks(&s, 2);
 	s.run.load = 0.2;
 	s.run.load_cpu = 0.01;
@@ -365,22 +365,22 @@ static void healthy(void **state)
 	s.run.run_wait = NAN;
 	judge(&s, "healthy", 0);
 	s.run.n = 0;
-	assert_int_equal(tree_judge(&s.run, &r, &err), ERR_USAGE);
+	assert_int_equal(bottleneck_judge(&s.run, &r, &err), ERR_USAGE);
 }
 
 /* What the diagnosis makes of samples of the loop, in us. */
 static double slowdown_of(const double *us, int n)
 {
-	struct tree_run run = tree_unknown();
+	struct bottleneck_run run = bottleneck_unknown();
 	struct err err = ERR_INIT;
-	struct vitals *v;
+	struct system_stats *v;
 
-	assert_int_equal(vitals_new(&v, 1, &err), 0);
+	assert_int_equal(system_stats_new(&v, 1, &err), 0);
 	for (int i = 0; i < n; i++)
-		assert_int_equal(vitals_add(v, &(struct vitals_point){ vitals_series("system/loop_us"), 0, i, i,
+		assert_int_equal(system_stats_add(v, &(struct system_stats_point){ system_stats_series("system/loop_us"), 0, i, i,
 								       us[i] }, &err), 0);
-	vitals_fill(v, 0, 1, &run);
-	vitals_free(v);
+	system_stats_fill(v, 0, 1, &run);
+	system_stats_free(v);
 	return run.clock;
 }
 

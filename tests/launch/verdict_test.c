@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "trainer/launch/verdict.h"
+#include "trainer/launch/job_result.h"
 
 #define EXITS(code) ((code) << 8) /* as waitpid tells it */
 #define DIES(number) (number)
@@ -71,12 +71,12 @@ static void endings(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct job_end j = { cases[i].rank, 0, RANKS, cases[i].stop_signal, cases[i].killed, 0 };
-		struct verdict v;
+		struct job_result v;
 
 		for (int r = 0; r < RANKS; r++) /* as the launcher notes it */
-			if (verdict_failed(&j, r) && (!j.failed_s || j.rank[r].at_s < j.failed_s))
+			if (job_result_failed(&j, r) && (!j.failed_s || j.rank[r].at_s < j.failed_s))
 				j.failed_s = j.rank[r].at_s;
-		v = verdict_of(&j);
+		v = job_result_of(&j);
 		if (v.code != cases[i].code || v.culprit != cases[i].culprit || !strstr(v.reason, cases[i].reason))
 			fail_msg("%s: code %d, rank %d: %s", cases[i].name, v.code, v.culprit, v.reason);
 		assert_int_equal(!v.reason[0], !cases[i].reason[0]);

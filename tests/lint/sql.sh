@@ -34,7 +34,7 @@ for f in "$work"/*.q; do
 	printf '%s\n' "$text" | sqlite3 -bail "$work/t.db" >/dev/null || { echo "sql: query $(basename "$f" .q) does not prepare"; exit 1; }
 	grep -rq "DB_$(basename "$f" .q)\b" web/store || { echo "sql: query $(basename "$f" .q) is used nowhere"; exit 1; }
 done
-# What is read of other programs' files prepares on samples of theirs, in tests/cli/bring.
+# What is read of other programs' files prepares on samples of theirs, in tests/cli/import.
 for name in $(sed -n 's/^-- name: \([a-z_]*\).*/\1/p' schema/sql/mlflow.sql); do
 	grep -rq "FOREIGN_$name\b" web || { echo "sql: query $name of mlflow.sql is used nowhere"; exit 1; }
 done

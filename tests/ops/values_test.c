@@ -14,7 +14,7 @@
 #include "trainer/ops/cast/float16.h"
 #include "trainer/ops/conv/conv.h"
 #include "trainer/ops/gelu/gelu.h"
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/maxpool/maxpool.h"
 #include "trainer/ops/norm/norm.h"
 #include "trainer/ops/sgd/sgd.h"
@@ -203,7 +203,7 @@ static void test_sgd(void **state)
 	struct tensor *p = tensor(f, "p", DTYPE_F64, SHAPE(1)), *m, *step;
 
 	p->grad = tensor(f, "p.grad", DTYPE_F64, SHAPE(1));
-	step = tensor(f, "step", DTYPE_F64, SHAPE(GUARD_STEP_VALUES));
+	step = tensor(f, "step", DTYPE_F64, SHAPE(STEP_GUARD_STEP_VALUES));
 	assert_non_null(sgd_add(f->g, p, step, &attr));
 	m = graph_find(f->g, "p.momentum");
 	assert_non_null(m);
@@ -228,22 +228,22 @@ static void test_sgd(void **state)
 static void test_guard(void **state)
 {
 	struct fixture *f = *state;
-	const struct guard_attr attr = { .scaling = false };
+	const struct step_guard_attr attr = { .scaling = false };
 	struct tensor *norm = tensor(f, "norm", DTYPE_F64, SHAPE(1));
 	struct tensor *losses = tensor(f, "losses", DTYPE_F64, SHAPE(1));
 	struct tensor *votes = tensor(f, "votes", DTYPE_F64, SHAPE(1));
-	struct tensor *step = guard_add(f->g, &(struct guard_in){ norm, losses, votes }, &attr), *kept;
+	struct tensor *step = step_guard_add(f->g, &(struct step_guard_in){ norm, losses, votes }, &attr), *kept;
 
 	assert_non_null(step);
-	kept = graph_find(f->g, GUARD_STATE_NAME);
+	kept = graph_find(f->g, STEP_GUARD_STATE_NAME);
 	ready(f);
-	exec_put(f->e, kept, (double[GUARD_STATE_VALUES]){ 0 });
+	exec_put(f->e, kept, (double[STEP_GUARD_STATE_VALUES]){ 0 });
 	exec_put(f->e, norm, (double[]){ 2 });
 	exec_put(f->e, losses, (double[]){ 1 });
 	exec_put(f->e, votes, (double[]){ 2 });
 	run(f);
 	expect(f, kept, (double[]){ 1, 0, 0, 0, 0 });
-	exec_put(f->e, votes, (double[]){ 1 + GUARD_BLANK });
+	exec_put(f->e, votes, (double[]){ 1 + STEP_GUARD_BLANK });
 	exec_put(f->e, losses, (double[]){ NAN });
 	run(f);
 	expect(f, step, (double[]){ 0, 1, 1 });
@@ -252,11 +252,11 @@ static void test_guard(void **state)
 	exec_put(f->e, losses, (double[]){ NAN });
 	run(f);
 	expect(f, step, (double[]){ 0, 1, 1 });
-	expect(f, kept, (double[]){ 1, 1, 1, 0, GUARD_ENDED });
+	expect(f, kept, (double[]){ 1, 1, 1, 0, STEP_GUARD_ENDED });
 	exec_put(f->e, losses, (double[]){ 1 });
 	run(f);
 	expect(f, step, (double[]){ 0, 1, 1 });
-	expect(f, kept, (double[]){ 1, 2, 2, 0, GUARD_ENDED });
+	expect(f, kept, (double[]){ 1, 2, 2, 0, STEP_GUARD_ENDED });
 }
 
 static void test_norm(void **state)

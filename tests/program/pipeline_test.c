@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "trainer/ops/ops.h"
-#include "trainer/ops/peer/peer.h"
+#include "trainer/ops/sendrecv/sendrecv.h"
 #include "trainer/program/planning.h"
 
 #define ARGS_MAX 48
@@ -54,7 +54,7 @@ static struct run_config *parse(const struct kind *s)
 }
 
 struct stage {
-	struct seat seat;
+	struct rank_context seat;
 	struct rank rank;
 	struct prepared prepared;
 	const struct schedule *schedule;
@@ -64,7 +64,7 @@ struct stage {
 
 struct line {
 	struct run_config *cfg;
-	struct subject subject;
+	struct workload subject;
 	struct stage stage[STAGES_MOST];
 	int n;
 	double message[2][STAGES_MOST][STAGES_MOST][MICROS_MOST * 8]; /* when it is there: by direction, from, to */
@@ -73,10 +73,10 @@ struct line {
 static void open_stage(struct line *p, int number)
 {
 	struct stage *s = &p->stage[number];
-	struct course c;
+	struct train_schedule c;
 	struct err err = ERR_INIT;
 
-	s->seat = (struct seat){ .world = p->n, .local_world = 1, .rank = number, .nodes = 1, .shm_fd = -1,
+	s->seat = (struct rank_context){ .world = p->n, .local_world = 1, .rank = number, .nodes = 1, .shm_fd = -1,
 				 .signal_fd = -1 };
 	s->rank = rank_of(p->cfg, &s->seat);
 	s->rank.by_rule = true;
@@ -95,7 +95,7 @@ static struct line *line_open(const struct kind *kind)
 
 	p->n = kind->stages;
 	p->cfg = parse(kind);
-	if (subject_open(&p->subject, p->cfg, NULL, &err))
+	if (workload_open(&p->subject, p->cfg, NULL, &err))
 		fail_msg("%s", err.text);
 	for (int i = 0; i < p->n; i++)
 		open_stage(p, i);
@@ -109,7 +109,7 @@ static void line_close(struct line *p)
 		rank_close(&p->stage[i].rank);
 		free(p->stage[i].end);
 	}
-	subject_close(&p->subject);
+	workload_close(&p->subject);
 	config_free(p->cfg);
 	free(p);
 }
@@ -141,7 +141,7 @@ static double begin_of(const struct stage *s, int i)
 /* Messages of a pair and direction are told apart by their order. */
 static double exchange(struct line *p, int self, const struct node *n, double begin)
 {
-	const int peer = ((const struct peer_attr *)n->attr)->rank, sends = n->op == &op_send;
+	const int peer = ((const struct sendrecv_attr *)n->attr)->rank, sends = n->op == &op_send;
 	const int from = sends ? self : peer, to = sends ? peer : self, direction = from < to;
 	int *count = sends ? &p->stage[self].sent[direction][peer] : &p->stage[self].received[direction][peer];
 	double *there = &p->message[direction][from][to][*count];

@@ -14,9 +14,9 @@
 #include <cmocka.h>
 
 #include "tracker/base/file_map.h"
-#include "trainer/data/formats/made.h"
+#include "trainer/data/formats/synthetic.h"
 #include "trainer/state/draw.h"
-#include "trainer/state/files.h"
+#include "trainer/state/tensor_files.h"
 #include "trainer/state/snapshot.h"
 
 #define CHECK(x)                                                                        \
@@ -59,7 +59,7 @@ static const struct strategy parts[] = { { .rewrite = rewrite_nothing, .holds = 
 					 { .rewrite = rewrite_nothing, .holds = elsewhere } };
 
 struct held { /* by one rank, or by one that is alone */
-	struct subject subject;
+	struct workload subject;
 	struct prepared prepared;
 	struct tensors tensors;
 };
@@ -96,7 +96,7 @@ static void close_held(struct held *h)
 	void *module = h->prepared.opts.module;
 
 	prepare_done(&h->prepared);
-	subject_close(&h->subject);
+	workload_close(&h->subject);
 	if (backend_ref.close)
 		backend_ref.close(module);
 }

@@ -18,7 +18,7 @@
 #include "web/store/files/artifacts.h"
 #include "web/store/follow/follow.h"
 #include "web/store/mlflow/mlflow.h"
-#include "web/store/upkeep/upkeep.h"
+#include "web/store/maintenance/maintenance.h"
 
 #define OTHER "fedcba9876543210fedcba9876543210"
 

@@ -9,7 +9,7 @@
 
 #include "tracker/base/arena.h"
 #include "tracker/base/buf.h"
-#include "tracker/event/encode.h"
+#include "tracker/event/event_encode.h"
 #include "web/store/read/points.h"
 #include "web/store/read/query.h"
 #include "web/store/store.h"

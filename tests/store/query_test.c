@@ -223,10 +223,10 @@ static void pages(void **state)
 			 ERR_USAGE);
 }
 
-#define POINTS_MAX 80000
+#define EVAL_METRICS_MAX 80000
 
 struct truth {
-	struct ingest_point p[POINTS_MAX];
+	struct ingest_point p[EVAL_METRICS_MAX];
 	size_t count;
 };
 

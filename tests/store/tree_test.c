@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
-#include "web/store/follow/tree.h"
+#include "web/store/follow/folder_tree.h"
 
 struct fixture {
 	char root[200];

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tracker/base/buf.h"
-#include "tracker/event/encode.h"
+#include "tracker/event/event_encode.h"
 #include "tracker/event/event.h"
 #include "tracker/event/key.h"
 #include "tracker/event/record.h"

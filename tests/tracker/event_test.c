@@ -11,7 +11,7 @@
 
 #include "tracker/base/err.h"
 #include "tracker/base/utf8.h"
-#include "tracker/event/encode.h"
+#include "tracker/event/event_encode.h"
 #include "tracker/event/event.h"
 #include "tracker/event/fields.h"
 #include "tracker/event/key.h"

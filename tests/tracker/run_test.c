@@ -18,8 +18,8 @@
 #include "tracker/event/limits.h"
 #include "tracker/event/record.h"
 #include "tracker/run/keys.h"
-#include "tracker/run/lanes.h"
-#include "tracker/run/names.h"
+#include "tracker/run/log_queue.h"
+#include "tracker/run/run_names.h"
 #include "tracker/run/records.h"
 #include "tracker/run/warn.h"
 
@@ -28,25 +28,25 @@
 
 static void lanes_hold_what_they_promise(void **state)
 {
-	struct lanes *l = lanes_new(4096);
+	struct log_queue *l = log_queue_new(4096);
 	const struct point *p;
 	int64_t want = 0;
 
 	(void)state;
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < 4096; i++)
-			assert_true(lanes_push(l, &(struct point){ .step = i }));
-		assert_false(lanes_push(l, &(struct point){ .step = 4096 }));
-		lanes_take(l);
-		for (want = 0; (p = lanes_next(l)); want++)
+			assert_true(log_queue_push(l, &(struct point){ .step = i }));
+		assert_false(log_queue_push(l, &(struct point){ .step = 4096 }));
+		log_queue_take(l);
+		for (want = 0; (p = log_queue_next(l)); want++)
 			assert_int_equal(p->step, want);
 		assert_int_equal(want, 4096);
 	}
-	lanes_free(l);
+	log_queue_free(l);
 }
 
 struct pusher {
-	struct lanes *lanes;
+	struct log_queue *lanes;
 	int who;
 	uint64_t refused;
 };
@@ -56,14 +56,14 @@ static void *push_points(void *arg)
 	struct pusher *p = arg;
 
 	for (int i = 0; i < POINTS; i++)
-		if (!lanes_push(p->lanes, &(struct point){ .step = i, .rank = p->who, .wall_time = i }))
+		if (!log_queue_push(p->lanes, &(struct point){ .step = i, .rank = p->who, .wall_time = i }))
 			p->refused++;
 	return NULL;
 }
 
 static void lanes_keep_each_threads_order(void **state)
 {
-	struct lanes *l = lanes_new(64 * 1024);
+	struct log_queue *l = log_queue_new(64 * 1024);
 	struct pusher pushers[THREADS];
 	pthread_t threads[THREADS];
 	int64_t last[THREADS];
@@ -82,41 +82,41 @@ static void lanes_keep_each_threads_order(void **state)
 				pthread_join(threads[i], NULL);
 				refused += pushers[i].refused;
 			}
-		lanes_wait(l, 0);
-		lanes_take(l);
-		for (; (p = lanes_next(l)); got++) {
+		log_queue_wait(l, 0);
+		log_queue_take(l);
+		for (; (p = log_queue_next(l)); got++) {
 			assert_true(p->step > last[p->rank]);
 			last[p->rank] = p->step;
 		}
 	}
 	assert_int_equal(got + refused, THREADS * POINTS);
-	lanes_free(l);
+	log_queue_free(l);
 }
 
 static void *push_two(void *arg)
 {
-	struct lanes *l = arg;
+	struct log_queue *l = arg;
 
-	lanes_push(l, &(struct point){ .wall_time = 1, .step = 1 });
-	lanes_push(l, &(struct point){ .wall_time = 4, .step = 4 });
+	log_queue_push(l, &(struct point){ .wall_time = 1, .step = 1 });
+	log_queue_push(l, &(struct point){ .wall_time = 4, .step = 4 });
 	return NULL;
 }
 
 static void lanes_merge_by_time(void **state)
 {
-	struct lanes *l = lanes_new(4096);
+	struct log_queue *l = log_queue_new(4096);
 	pthread_t other;
 
 	(void)state;
 	assert_int_equal(pthread_create(&other, NULL, push_two, l), 0);
-	lanes_push(l, &(struct point){ .wall_time = 2, .step = 2 });
-	lanes_push(l, &(struct point){ .wall_time = 3, .step = 3 });
+	log_queue_push(l, &(struct point){ .wall_time = 2, .step = 2 });
+	log_queue_push(l, &(struct point){ .wall_time = 3, .step = 3 });
 	pthread_join(other, NULL);
-	lanes_take(l);
+	log_queue_take(l);
 	for (int64_t want = 1; want <= 4; want++)
-		assert_int_equal(lanes_next(l)->step, want);
-	assert_null(lanes_next(l));
-	lanes_free(l);
+		assert_int_equal(log_queue_next(l)->step, want);
+	assert_null(log_queue_next(l));
+	log_queue_free(l);
 }
 
 static void *get_keys(void *arg)

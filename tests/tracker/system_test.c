@@ -17,7 +17,7 @@
 #include "tracker/system/cgroup.h"
 #include "tracker/system/counters.h"
 #include "tracker/system/proc.h"
-#include "tracker/system/sample.h"
+#include "tracker/system/system_sample.h"
 #include "tracker/system/threads.h"
 
 static char root[] = "/tmp/dptrack-system-XXXXXX";

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "trainer/weights/batch.h"
+#include "trainer/weights/batch_file.h"
 #include "trainer/weights/weights.h"
 
 enum { K = 4, C = 3, R = 2, S = 5, N_CONV = K * C * R * S, N_FC = 6, MAX = N_CONV };

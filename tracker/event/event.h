@@ -55,7 +55,7 @@ enum event_kind {
 	EVENT_HPARAMS_START, /* value = start time in seconds, text = group name; its EVENT_PARAM items follow */
 	EVENT_HPARAMS_END,  /* value = end time in seconds (0: unknown), status */
 	EVENT_TEXT,         /* key, text: first string of a text summary; raw, rank */
-	EVENT_CONSOLE,      /* text = lines, for console_next (console.h); wall_time is the first one's */
+	EVENT_CONSOLE,      /* text = lines, for console_next (event_console.h); wall_time is the first one's */
 	EVENT_CODE,         /* key, text: what ran: "commit", "diff", "packages", … */
 	EVENT_ALERT,        /* integer = level, key = title, text; step of the event */
 	EVENT_INPUT,        /* input: a data set that the run reads */
@@ -102,7 +102,7 @@ struct event_item {
 	enum event_status status;
 	int rank;     /* EVENT_RANK_DEFAULT, EVENT_RANK_RUN or a rank */
 	bool segment; /* a param of the segment */
-	struct event_span raw; /* the Summary.Value as it came, for media.h; empty where there is none */
+	struct event_span raw; /* the Summary.Value as it came, for event_media.h; empty where there is none */
 	const struct event_header *header; /* inside struct event */
 	struct event_input input;
 };

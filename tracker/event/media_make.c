@@ -1,7 +1,7 @@
 /* media_make.c: makes contents, and records of them. Pictures and sounds go into the messages that every reader of
  * TensorBoard's files knows; histograms, texts and tables into the tensors of their plugins. */
 #include "tracker/event/fields.h"
-#include "tracker/event/media.h"
+#include "tracker/event/event_media.h"
 #include "tracker/event/record.h"
 #include "tracker/event/tensorboard.h"
 #include "tracker/event/wire.h"

@@ -10,7 +10,7 @@ struct cell {
 	bool stepped, marked;
 	int segment;
 	double seconds, wall;
-	double phase[PACE_PHASES];
+	double phase[STEP_TIME_PHASES];
 	double beside[STEPS_MARK - STEPS_WORKERS]; /* series that are no part of the step */
 };
 
@@ -60,7 +60,7 @@ size_t steps_span(const struct steps *s)
 }
 
 static const char *const keys[STEPS_MARK] = {
-#define PHASE(name, help) [PACE_##name] = "phase/" #name,
+#define PHASE(name, help) [STEP_TIME_##name] = "phase/" #name,
 #include "schema/insight/phases.def"
 #undef PHASE
 	[STEPS_STEP] = "phase/step",
@@ -77,7 +77,7 @@ static const char *const keys[STEPS_MARK] = {
 
 const char *steps_key(int series)
 {
-	if (series < 0 || series >= STEPS_MARK || series == PACE_other || series == PACE_between)
+	if (series < 0 || series >= STEPS_MARK || series == STEP_TIME_other || series == STEP_TIME_between)
 		return NULL; /* other is what is left, as is whatever else a run calls a phase */
 	return keys[series];
 }
@@ -153,7 +153,7 @@ static size_t critical(const struct steps *s, size_t at)
 
 	for (size_t lane = 0; lane < s->lanes; lane++) {
 		const struct cell *c = cell_of(s, at, lane);
-		double own = c->seconds - c->phase[PACE_comm_exposed];
+		double own = c->seconds - c->phase[STEP_TIME_comm_exposed];
 
 		if (c->stepped && own > longest) {
 			longest = own;
@@ -170,36 +170,36 @@ static double samples_of(const struct steps_batch *b, int64_t step)
 	return last ? b->last : b->global;
 }
 
-static void fill_row(const struct steps *s, size_t at, double between, struct pace_step *row)
+static void fill_row(const struct steps *s, size_t at, double between, struct step_time_step *row)
 {
 	size_t lane = critical(s, at);
 	const struct cell *c = cell_of(s, at, lane);
 	double known = 0;
 
 	row->rank = (int)lane - 1;
-	for (int k = 0; k < PACE_PHASES; k++) {
+	for (int k = 0; k < STEP_TIME_PHASES; k++) {
 		row->phase[k] = c->phase[k];
 		known += c->phase[k];
 	}
-	row->phase[PACE_other] = c->seconds - known;
-	row->phase[PACE_between] = between;
+	row->phase[STEP_TIME_other] = c->seconds - known;
+	row->phase[STEP_TIME_between] = between;
 	row->seconds = c->seconds + between;
 }
 
 /* Clocks of runs that were copied or imported may tell nothing: then nothing lies between. */
-static void drop_between(struct pace_step *rows, size_t n)
+static void drop_between(struct step_time_step *rows, size_t n)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < n; i++)
-		sum += rows[i].phase[PACE_between];
+		sum += rows[i].phase[STEP_TIME_between];
 	for (size_t i = 0; sum < 0 && i < n; i++) {
-		rows[i].seconds -= rows[i].phase[PACE_between];
-		rows[i].phase[PACE_between] = 0;
+		rows[i].seconds -= rows[i].phase[STEP_TIME_between];
+		rows[i].phase[STEP_TIME_between] = 0;
 	}
 }
 
-static size_t take_steps(const struct steps *s, const struct steps_batch *batch, struct pace_step *ret)
+static size_t take_steps(const struct steps *s, const struct steps_batch *batch, struct step_time_step *ret)
 {
 	const struct cell *before = NULL, *c;
 	size_t n = 0;
@@ -212,7 +212,7 @@ static size_t take_steps(const struct steps *s, const struct steps_batch *batch,
 			continue;
 		if (before && before->segment == c->segment)
 			between = c->wall - before->wall - c->seconds;
-		ret[n] = (struct pace_step){ .step = s->first + (int64_t)at };
+		ret[n] = (struct step_time_step){ .step = s->first + (int64_t)at };
 		ret[n].samples = samples_of(batch, ret[n].step);
 		fill_row(s, at, between, &ret[n++]);
 	}
@@ -221,7 +221,7 @@ static size_t take_steps(const struct steps *s, const struct steps_batch *batch,
 }
 
 /* From mark to mark. */
-static size_t take_marks(const struct steps *s, const struct steps_batch *batch, struct pace_step *ret)
+static size_t take_marks(const struct steps *s, const struct steps_batch *batch, struct step_time_step *ret)
 {
 	const struct cell *before = NULL;
 	int64_t last = 0;
@@ -235,9 +235,9 @@ static size_t take_marks(const struct steps *s, const struct steps_batch *batch,
 			continue;
 		seconds = before && before->segment == c->segment ? c->wall - before->wall : 0;
 		if (seconds > 0) {
-			ret[n] = (struct pace_step){ .step = s->first + (int64_t)at, .rank = -1, .seconds = seconds };
+			ret[n] = (struct step_time_step){ .step = s->first + (int64_t)at, .rank = -1, .seconds = seconds };
 			ret[n].samples = batch->global * (double)(s->first + (int64_t)at - last);
-			ret[n++].phase[PACE_other] = seconds;
+			ret[n++].phase[STEP_TIME_other] = seconds;
 		}
 		before = c;
 		last = s->first + (int64_t)at;
@@ -245,7 +245,7 @@ static size_t take_marks(const struct steps *s, const struct steps_batch *batch,
 	return n;
 }
 
-size_t steps_take(const struct steps *s, const struct steps_batch *batch, struct pace_step *ret)
+size_t steps_take(const struct steps *s, const struct steps_batch *batch, struct step_time_step *ret)
 {
 	size_t n = take_steps(s, batch, ret);
 
@@ -262,11 +262,11 @@ static size_t place_of(const struct steps *s, int64_t step)
 	return step > s->first ? (size_t)(step - s->first) : 0;
 }
 
-bool steps_rank(const struct steps *s, int rank, int64_t from, double *ret_seconds, double ret_phase[PACE_PHASES])
+bool steps_rank(const struct steps *s, int rank, int64_t from, double *ret_seconds, double ret_phase[STEP_TIME_PHASES])
 {
 	double n = 0, seconds = 0, known = 0;
 
-	memset(ret_phase, 0, PACE_PHASES * sizeof(*ret_phase));
+	memset(ret_phase, 0, STEP_TIME_PHASES * sizeof(*ret_phase));
 	for (size_t at = place_of(s, from); rank >= -1 && rank + 1 < (int)s->lanes && at < s->span; at++) {
 		const struct cell *c = cell_of(s, at, (size_t)(rank + 1));
 
@@ -274,17 +274,17 @@ bool steps_rank(const struct steps *s, int rank, int64_t from, double *ret_secon
 			continue;
 		n++;
 		seconds += c->seconds;
-		for (int k = 0; k < PACE_PHASES; k++)
+		for (int k = 0; k < STEP_TIME_PHASES; k++)
 			ret_phase[k] += c->phase[k];
 	}
 	if (!n)
 		return false;
 	*ret_seconds = seconds / n;
-	for (int k = 0; k < PACE_PHASES; k++) {
+	for (int k = 0; k < STEP_TIME_PHASES; k++) {
 		ret_phase[k] /= n;
 		known += ret_phase[k];
 	}
-	ret_phase[PACE_other] = *ret_seconds - known;
+	ret_phase[STEP_TIME_other] = *ret_seconds - known;
 	return true;
 }
 

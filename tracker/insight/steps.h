@@ -3,7 +3,7 @@
  *	rc = steps_new(&s, &(struct steps_opts){ .first = 1, .last = 400, .ranks = 2 }, &err);
  *	…for each point of a key with steps_series(key) >= 0: steps_add(s, &point)…
  *	n = steps_take(s, &batch, rows);            (room for steps_span(s) rows)
- *	rc = pace_of(rows, n, steps_settled(s), &pace, &err);
+ *	rc = step_time_of(rows, n, steps_settled(s), &pace, &err);
  *	steps_free(s);
  */
 #ifndef DPT_INSIGHT_STEPS_H
@@ -11,14 +11,14 @@
 
 #include <stdbool.h>
 
-#include "tracker/insight/pace.h"
+#include "tracker/insight/step_time.h"
 
 /* Steps and cells (steps x ranks) that are looked at; callers take the last ones of longer runs. */
 enum { STEPS_MAX = 10000, STEPS_CELLS_MAX = 200000 };
 
 /* Series that are asked for besides those of the phases. */
 enum {
-	STEPS_STEP = PACE_PHASES,
+	STEPS_STEP = STEP_TIME_PHASES,
 	STEPS_WORKERS,
 	STEPS_COMM_TOTAL,
 	STEPS_LOAD,
@@ -72,11 +72,11 @@ void steps_add(struct steps *s, const struct steps_point *p);
 /* How many steps there are, in order. What of a step is no known part of it is other; what lies between its begin and
  * the end of the one before, by the clock of the lowest rank, is between. Without phase/step all time from one mark to
  * the next is other. */
-size_t steps_take(const struct steps *s, const struct steps_batch *batch, struct pace_step *ret);
+size_t steps_take(const struct steps *s, const struct steps_batch *batch, struct step_time_step *ret);
 
 /* Of the steps from `from` on, a step: seconds and phases of one rank (-1: of the run as a whole); false: it has
  * none. */
-bool steps_rank(const struct steps *s, int rank, int64_t from, double *ret_seconds, double ret_phase[PACE_PHASES]);
+bool steps_rank(const struct steps *s, int rank, int64_t from, double *ret_seconds, double ret_phase[STEP_TIME_PHASES]);
 
 /* The same of one of the series behind STEPS_WORKERS: mean over the ranks that have it; NaN: none has. Steps without a
  * point count as 0. */

@@ -24,7 +24,7 @@
 #define RENEW_S 300.0 /* before lent keys run out */
 #define TEXT_MAX ((size_t)32 << 20)
 #define SEND_BYTES (256L << 10) /* at once: whoever receives wakes less often */
-#define LINE_BYTES (PROFILE_VALUE_BYTES + 64)
+#define LINE_BYTES (AWS_PROFILE_VALUE_BYTES + 64)
 #define SIGNED_HEADERS 4
 
 struct object_client {

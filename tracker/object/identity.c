@@ -27,7 +27,7 @@ static int take_three(struct identity *ret, const char *id, const char *secret, 
 static int refuse_other_ways(const struct settings *s, struct err *err)
 {
 	static const char *const way[] = { "credential_process", "sso_session", "sso_start_url", "role_arn" };
-	char value[PROFILE_VALUE_BYTES];
+	char value[AWS_PROFILE_VALUE_BYTES];
 
 	for (size_t i = 0; i < sizeof(way) / sizeof(*way); i++)
 		if (settings_get(s, way[i], value))
@@ -44,7 +44,7 @@ static int refuse_other_ways(const struct settings *s, struct err *err)
 
 static int from_profile(struct identity *ret, const struct settings *s, struct err *err)
 {
-	char id[PROFILE_VALUE_BYTES], secret[PROFILE_VALUE_BYTES], token[PROFILE_VALUE_BYTES] = "";
+	char id[AWS_PROFILE_VALUE_BYTES], secret[AWS_PROFILE_VALUE_BYTES], token[AWS_PROFILE_VALUE_BYTES] = "";
 	int rc;
 
 	if (!settings_get(s, "aws_access_key_id", id)) {

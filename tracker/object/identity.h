@@ -8,7 +8,7 @@
 
 struct identity {
 	char id[256], secret[256];
-	char token[PROFILE_VALUE_BYTES]; /* of keys that are lent; "" */
+	char token[AWS_PROFILE_VALUE_BYTES]; /* of keys that are lent; "" */
 	double until_s;			 /* wall clock; 0: for good */
 	bool given;			 /* by a container or an instance: may be asked for again */
 };

@@ -14,7 +14,7 @@
 #define CONTAINERS "http://169.254.170.2"
 #define INSTANCES "http://169.254.169.254"
 #define ROLES "/latest/meta-data/iam/security-credentials/"
-#define LINE_BYTES (PROFILE_VALUE_BYTES + 64)
+#define LINE_BYTES (AWS_PROFILE_VALUE_BYTES + 64)
 #define TOKEN_S "21600"
 
 struct ask {
@@ -91,8 +91,8 @@ static bool container_token(char ret[LINE_BYTES])
 		   *token = settings_env("AWS_CONTAINER_AUTHORIZATION_TOKEN");
 	struct buf text;
 
-	buf_init(&text, PROFILE_VALUE_BYTES);
-	if (path && !profile_load(&text, path, NULL) && text.len) {
+	buf_init(&text, AWS_PROFILE_VALUE_BYTES);
+	if (path && !aws_profile_load(&text, path, NULL) && text.len) {
 		text.data[strcspn(text.data, "\r\n")] = '\0';
 		token = text.data;
 	}
@@ -106,7 +106,7 @@ static int from_container(struct identity *ret, const struct curlso *so, struct 
 {
 	const char *relative = settings_env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
 		   *full = settings_env("AWS_CONTAINER_CREDENTIALS_FULL_URI");
-	char url[PROFILE_VALUE_BYTES], header[LINE_BYTES];
+	char url[AWS_PROFILE_VALUE_BYTES], header[LINE_BYTES];
 	bool known = container_token(header);
 	long status;
 
@@ -124,7 +124,7 @@ static int from_instance(struct identity *ret, const struct curlso *so, struct b
 {
 	const char *off = settings_env("AWS_EC2_METADATA_DISABLED"),
 		   *base = settings_env("AWS_EC2_METADATA_SERVICE_ENDPOINT");
-	char url[PROFILE_VALUE_BYTES], header[LINE_BYTES];
+	char url[AWS_PROFILE_VALUE_BYTES], header[LINE_BYTES];
 	int n;
 
 	if (off && !strcasecmp(off, "true"))

@@ -21,7 +21,7 @@ static int load(struct buf *ret, const char *variable, const char *usual, struct
 	const char *path = settings_env(variable), *home = settings_env("HOME");
 	char text[PATH_BYTES];
 
-	buf_init(ret, PROFILE_FILE_MAX);
+	buf_init(ret, AWS_PROFILE_FILE_MAX);
 	if (!path && !home)
 		return 0;
 	if (path && !strncmp(path, "~/", 2) && home)
@@ -30,7 +30,7 @@ static int load(struct buf *ret, const char *variable, const char *usual, struct
 		snprintf(text, sizeof(text), "%s", path);
 	else
 		snprintf(text, sizeof(text), "%s/.aws/%s", home, usual);
-	return profile_load(ret, text, err);
+	return aws_profile_load(ret, text, err);
 }
 
 /* In the second file sections of profiles say so, but for the default's. */
@@ -39,13 +39,13 @@ static void config_section(const struct settings *s, char ret[256])
 	snprintf(ret, 256, "%s%.200s", strcmp(s->profile, "default") ? "profile " : "", s->profile);
 }
 
-bool settings_get(const struct settings *s, const char *name, char ret[PROFILE_VALUE_BYTES])
+bool settings_get(const struct settings *s, const char *name, char ret[AWS_PROFILE_VALUE_BYTES])
 {
 	char section[256];
 
 	config_section(s, section);
-	return profile_find(&s->credentials, &(struct profile_place){ .section = s->profile, .name = name }, ret) ||
-		profile_find(&s->config, &(struct profile_place){ .section = section, .name = name }, ret);
+	return aws_profile_find(&s->credentials, &(struct aws_profile_place){ .section = s->profile, .name = name }, ret) ||
+		aws_profile_find(&s->config, &(struct aws_profile_place){ .section = section, .name = name }, ret);
 }
 
 /* Whether the profile that AWS_PROFILE names is there at all. */
@@ -54,7 +54,7 @@ static bool has_profile(const struct settings *s)
 	char section[256];
 
 	config_section(s, section);
-	return profile_has(&s->credentials, s->profile) || profile_has(&s->config, section);
+	return aws_profile_has(&s->credentials, s->profile) || aws_profile_has(&s->config, section);
 }
 
 int settings_load(struct settings *s, struct err *err)
@@ -89,21 +89,21 @@ static const char *first_env(const char *one, const char *other)
 }
 
 /* Of the profile's services section, or of the profile itself. */
-static bool endpoint_of(const struct settings *s, char ret[PROFILE_VALUE_BYTES])
+static bool endpoint_of(const struct settings *s, char ret[AWS_PROFILE_VALUE_BYTES])
 {
 	const char *ignored = settings_env("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"),
 		   *variable = first_env("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL");
-	char services[PROFILE_VALUE_BYTES], section[256];
+	char services[AWS_PROFILE_VALUE_BYTES], section[256];
 
 	if (ignored && !strcasecmp(ignored, "true"))
 		return false;
 	if (variable) {
-		snprintf(ret, PROFILE_VALUE_BYTES, "%s", variable);
+		snprintf(ret, AWS_PROFILE_VALUE_BYTES, "%s", variable);
 		return true;
 	}
 	if (settings_get(s, "services", services)) {
 		snprintf(section, sizeof(section), "services %.200s", services);
-		if (profile_find(&s->config, &(struct profile_place){ section, "s3", "endpoint_url" }, ret))
+		if (aws_profile_find(&s->config, &(struct aws_profile_place){ section, "s3", "endpoint_url" }, ret))
 			return true;
 	}
 	return settings_get(s, "endpoint_url", ret);
@@ -151,7 +151,7 @@ int settings_place(const struct settings *s, const char *bucket, const char *reg
 		   struct err *err)
 {
 	const char *variable = region ? region : first_env("AWS_REGION", "AWS_DEFAULT_REGION");
-	char value[PROFILE_VALUE_BYTES] = REGION;
+	char value[AWS_PROFILE_VALUE_BYTES] = REGION;
 
 	*ret = (struct settings_place){ .region = "" };
 	if (!variable)

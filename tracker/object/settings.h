@@ -3,7 +3,7 @@
 #ifndef DPT_OBJECT_SETTINGS_H
 #define DPT_OBJECT_SETTINGS_H
 
-#include "tracker/object/profile.h"
+#include "tracker/object/aws_profile.h"
 
 struct settings {
 	struct buf credentials, config;
@@ -18,7 +18,7 @@ void settings_done(struct settings *s);
 const char *settings_env(const char *name);
 
 /* A value of the profile. */
-bool settings_get(const struct settings *s, const char *name, char ret[PROFILE_VALUE_BYTES]);
+bool settings_get(const struct settings *s, const char *name, char ret[AWS_PROFILE_VALUE_BYTES]);
 
 #define SETTINGS_URL_BYTES 512
 

@@ -5,7 +5,7 @@
 
 #include "tracker/base/utf8.h"
 #include "tracker/event/limits.h"
-#include "tracker/run/names.h"
+#include "tracker/run/run_names.h"
 
 static int check_name(const char *what, const char *name, struct err *err)
 {

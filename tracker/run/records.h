@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 #include "tracker/base/buf.h"
-#include "tracker/event/encode.h"
-#include "tracker/event/media.h"
+#include "tracker/event/event_encode.h"
+#include "tracker/event/event_media.h"
 
 enum record_pair { RECORD_TAG, RECORD_ENV };
 

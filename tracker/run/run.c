@@ -10,7 +10,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/err.h"
 #include "tracker/event/limits.h"
-#include "tracker/run/names.h"
+#include "tracker/run/run_names.h"
 #include "tracker/run/opts.h"
 #include "tracker/run/run_inside.h"
 #include "tracker/run/writer.h"
@@ -52,8 +52,8 @@ static int open_folder(struct dptrack_run *run, const struct dptrack_run_opts *o
 	else if (names_draw_id(run->id))
 		return err_set(err, ERR_IO, "the system gives no random numbers");
 	names_from_id(made, run->id);
-	rc = folder_open(&run->folder, run->arena,
-			 &(struct folder_opts){ .runs_dir = opts_runs_dir(o),
+	rc = run_folder_open(&run->folder, run->arena,
+			 &(struct run_folder_opts){ .runs_dir = opts_runs_dir(o),
 						.experiment = opts_experiment(o),
 						.run_name = o->run_name ? o->run_name : made,
 						.run_id = run->id,
@@ -71,10 +71,10 @@ static int open_parts(struct dptrack_run *run, const struct dptrack_run_opts *o,
 {
 	run->arena = arena_new();
 	run->keys = keys_new();
-	run->lanes = lanes_new(LIMIT_queue_points);
+	run->lanes = log_queue_new(LIMIT_queue_points);
 	run->warn = warn_new(o->warn, o->warn_user);
 	run->records = records_new(run->rank == 0);
-	run->printed = printed_new();
+	run->printed = console_capture_new();
 	if (!run->arena || !run->keys || !run->lanes || !run->warn || !run->records || !run->printed)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	return open_here_page(run, err);
@@ -117,8 +117,8 @@ static void open_uplink(struct dptrack_run *run, const struct dptrack_run_opts *
 		return;
 	run->url = arena_strdup(run->arena, url);
 	run->token = token ? arena_strdup(run->arena, token) : NULL;
-	if (uplink_start(&run->uplink,
-			 &(struct uplink_opts){ .url = url,
+	if (journal_uploader_start(&run->uplink,
+			 &(struct journal_uploader_opts){ .url = url,
 						.token = token,
 						.run_id = run->id,
 						.notice = server_notice,
@@ -126,13 +126,13 @@ static void open_uplink(struct dptrack_run *run, const struct dptrack_run_opts *
 			 &err))
 		warn_post(run->warn, WARN_SERVER, "nothing is sent to a server: %s", err.text);
 	else
-		uplink_advance(run->uplink, journal_path(run->journal), journal_writer_id(run->journal),
+		journal_uploader_advance(run->uplink, journal_path(run->journal), journal_writer_id(run->journal),
 			       journal_bytes(run->journal));
 }
 
 static void adopt(void *user, const char *path, const char *writer_id, uint64_t bytes)
 {
-	uplink_adopt(((struct dptrack_run *)user)->uplink, path, writer_id, bytes);
+	journal_uploader_adopt(((struct dptrack_run *)user)->uplink, path, writer_id, bytes);
 }
 
 /* What processes that are gone could not send any more: those of earlier segments when a run is reopened, those that
@@ -140,7 +140,7 @@ static void adopt(void *user, const char *path, const char *writer_id, uint64_t 
 static void send_for_others(struct dptrack_run *run)
 {
 	if (run->uplink)
-		folder_journals(run->folder.dir, run->id, adopt, run);
+		run_folder_journals(run->folder.dir, run->id, adopt, run);
 }
 
 static void run_free(struct dptrack_run *run)
@@ -149,9 +149,9 @@ static void run_free(struct dptrack_run *run)
 		return;
 	journal_close(run->journal);
 	records_free(run->records);
-	printed_free(run->printed);
+	console_capture_free(run->printed);
 	warn_free(run->warn);
-	lanes_free(run->lanes);
+	log_queue_free(run->lanes);
 	keys_free(run->keys);
 	arena_free(run->arena);
 	pthread_mutex_destroy(&run->files_lock);
@@ -201,7 +201,7 @@ int dptrack_run_open(struct dptrack_run **ret, const struct dptrack_run_opts *op
 						 .journal_rank = run->rank },
 			  &err);
 	if (rc && run->uplink)
-		uplink_stop(run->uplink, -1);
+		journal_uploader_stop(run->uplink, -1);
 	if (rc)
 		goto out;
 	*ret = run;
@@ -215,14 +215,14 @@ out:
 
 static int find_run(struct dptrack_found *ret, const struct dptrack_run_opts *o, struct arena *arena, struct err *err)
 {
-	struct folder f;
+	struct run_folder f;
 	int rc = opts_check(o, err);
 
 	if (!rc && !o->run_id && !o->run_name && o->experiment)
 		rc = err_set(err, ERR_USAGE, "looking for a run in an experiment needs its name");
 	if (!rc)
-		rc = folder_find(&f, ret->id, arena,
-				 &(struct folder_opts){ .runs_dir = opts_runs_dir(o),
+		rc = run_folder_find(&f, ret->id, arena,
+				 &(struct run_folder_opts){ .runs_dir = opts_runs_dir(o),
 							.experiment = opts_experiment(o),
 							.run_name = o->run_name,
 							.run_id = o->run_id,
@@ -271,7 +271,7 @@ int dptrack_system(struct dptrack_run *run, double interval_s)
 		return DPTRACK_FORKED;
 	if (!(interval_s >= SYSTEM_LEAST_S) || run->sampler)
 		return DPTRACK_USAGE;
-	rc = sampler_start(&run->sampler, run, interval_s, &err);
+	rc = system_sampler_start(&run->sampler, run, interval_s, &err);
 	if (rc)
 		warn_post(run->warn, WARN_SYSTEM, "no series system/… is recorded: %s", err.text);
 	return rc;
@@ -283,8 +283,8 @@ int dptrack_system(struct dptrack_run *run, double interval_s)
 static int close_server(struct dptrack_run *run)
 {
 	double until_s = clock_mono_s() + run->close_wait_s;
-	uint64_t unsent = run->uplink ? uplink_stop(run->uplink, run->close_wait_s) : 0;
-	size_t lacking = courier_stop(run->courier, until_s - clock_mono_s());
+	uint64_t unsent = run->uplink ? journal_uploader_stop(run->uplink, run->close_wait_s) : 0;
+	size_t lacking = file_uploader_stop(run->courier, until_s - clock_mono_s());
 
 	run->uplink = NULL;
 	run->courier = NULL;
@@ -311,7 +311,7 @@ int dptrack_run_close(struct dptrack_run *run, enum dptrack_status status)
 		return DPTRACK_FORKED;
 	if ((unsigned)status > DPTRACK_SCHEDULED)
 		status = DPTRACK_RUNNING;
-	sampler_stop(run->sampler);
+	system_sampler_stop(run->sampler);
 	rc = writer_stop(run->writer, (enum event_status)status, &lost, &err);
 	if (lost || rc == ERR_BUSY) /* the rest has been told already */
 		warn_post(run->warn, WARN_DISK, "%s; %llu points or more were lost", err.text,

@@ -10,7 +10,7 @@
 #include "tracker/base/utf8.h"
 #include "tracker/event/key.h"
 #include "tracker/event/limits.h"
-#include "tracker/run/printed.h"
+#include "tracker/run/console_capture.h"
 #include "tracker/run/run_inside.h"
 
 static int refuse(struct dptrack_run *run, const char *what, const char *key, int rc)
@@ -195,7 +195,7 @@ int dptrack_console(struct dptrack_run *run, int stream, const char *bytes, size
 		return DPTRACK_FORKED;
 	if (stream < 1 || stream > 2)
 		return DPTRACK_USAGE;
-	return printed_add(run->printed, stream, bytes, n) ? 0 : DPTRACK_LIMIT;
+	return console_capture_add(run->printed, stream, bytes, n) ? 0 : DPTRACK_LIMIT;
 }
 
 int dptrack_set_status(struct dptrack_run *run, enum dptrack_status status, const char *reason)

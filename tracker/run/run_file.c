@@ -123,11 +123,11 @@ static void send(struct dptrack_run *run, const char *path, const char *name)
 		return;
 	pthread_mutex_lock(&run->files_lock);
 	if (!run->courier)
-		rc = courier_start(&run->courier,
-				   &(struct courier_opts){ .url = run->url, .token = run->token, .run_id = run->id,
+		rc = file_uploader_start(&run->courier,
+				   &(struct file_uploader_opts){ .url = run->url, .token = run->token, .run_id = run->id,
 							   .notice = file_notice, .user = run },
 				   &err);
-	rc = rc ? rc : courier_send(run->courier, path, name);
+	rc = rc ? rc : file_uploader_send(run->courier, path, name);
 	pthread_mutex_unlock(&run->files_lock);
 	if (rc)
 		warn_post(run->warn, WARN_FILE, "file \"%s\" is not sent: %s", name,

@@ -9,17 +9,17 @@
 
 #include "tracker/base/arena.h"
 #include "tracker/dptrack.h"
-#include "tracker/run/folder.h"
-#include "tracker/run/journal.h"
+#include "tracker/run/run_folder.h"
+#include "tracker/run/journal_file.h"
 #include "tracker/run/keys.h"
-#include "tracker/run/lanes.h"
-#include "tracker/run/names.h"
-#include "tracker/run/printed.h"
+#include "tracker/run/log_queue.h"
+#include "tracker/run/run_names.h"
+#include "tracker/run/console_capture.h"
 #include "tracker/run/records.h"
-#include "tracker/run/sampler.h"
+#include "tracker/run/system_sampler.h"
 #include "tracker/run/warn.h"
-#include "tracker/sink/courier.h"
-#include "tracker/sink/uplink.h"
+#include "tracker/sink/file_uploader.h"
+#include "tracker/sink/journal_uploader.h"
 
 #define RUN_FILES "files" /* in the folder of a run: what dptrack_file keeps */
 
@@ -27,7 +27,7 @@ struct dptrack_run {
 	/* 1 in the process that opened the run; the page reads as 0 in a child of fork(). */
 	_Atomic(int) *here;
 	struct arena *arena;
-	struct folder folder;
+	struct run_folder folder;
 	char id[NAMES_ID_BYTES];
 	int rank;   /* EVENT_RANK_LAUNCHER for the launcher */
 	int series; /* rank of the series that dptrack_log writes */
@@ -35,16 +35,16 @@ struct dptrack_run {
 	double close_wait_s;
 	const char *url, *token; /* of the server; NULL: none */
 	struct keys *keys;
-	struct lanes *lanes;
+	struct log_queue *lanes;
 	struct records *records;
-	struct printed *printed;
+	struct console_capture *printed;
 	struct warn *warn;
 	struct journal *journal;
-	struct uplink *uplink;
+	struct journal_uploader *uplink;
 	struct writer *writer;
 	pthread_mutex_t files_lock;
-	struct courier *courier; /* under it; NULL: no file was kept yet, or there is no server */
-	struct sampler *sampler; /* NULL: dptrack_system was not called */
+	struct file_uploader *courier; /* under it; NULL: no file was kept yet, or there is no server */
+	struct system_sampler *sampler; /* NULL: dptrack_system was not called */
 	char gpu[48];		 /* UUID of the one that the sampler looks at; "": none */
 	_Atomic(int64_t) newest_step; /* largest that was logged; -1: none yet */
 	_Atomic(uint64_t) dropped;

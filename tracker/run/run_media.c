@@ -11,7 +11,7 @@
 #include "tracker/base/utf8.h"
 #include "tracker/event/key.h"
 #include "tracker/event/limits.h"
-#include "tracker/event/media.h"
+#include "tracker/event/event_media.h"
 #include "tracker/run/run_inside.h"
 
 static int refuse(struct dptrack_run *run, const char *key, const char *why, int rc)

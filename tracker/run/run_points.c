@@ -33,7 +33,7 @@ static int push(struct dptrack_run *run, const char *key, struct point *p)
 		atomic_store_explicit(&run->newest_step, p->step, memory_order_relaxed);
 	if (rc)
 		return refuse_key(run, key, rc, why);
-	if (lanes_push(run->lanes, p))
+	if (log_queue_push(run->lanes, p))
 		return 0;
 	atomic_fetch_add_explicit(&run->dropped, 1, memory_order_relaxed);
 	return DPTRACK_LIMIT;

@@ -10,8 +10,8 @@
 #include "tracker/event/event.h"
 #include "tracker/event/limits.h"
 #include "tracker/event/record.h"
-#include "tracker/run/folder.h"
-#include "tracker/run/names.h"
+#include "tracker/run/run_folder.h"
+#include "tracker/run/run_names.h"
 
 struct reading {
 	const struct dptrack_reader *reader;
@@ -128,7 +128,7 @@ int dptrack_read(const char *dir, const struct dptrack_reader *reader, struct dp
 {
 	struct reading r = { .reader = reader, .err = ERR_INIT };
 
-	folder_journals(dir, NULL, read_journal, &r);
+	run_folder_journals(dir, NULL, read_journal, &r);
 	if (!r.err.code && !r.journals)
 		err_set(&r.err, ERR_NOENT, "%s is no run's folder: it has no journal", dir);
 	if (r.err.code && error) {

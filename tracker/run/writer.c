@@ -8,7 +8,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/cond.h"
-#include "tracker/event/encode.h"
+#include "tracker/event/event_encode.h"
 #include "tracker/run/keys.h"
 #include "tracker/run/syncer.h"
 
@@ -86,7 +86,7 @@ static bool put(struct writer *w)
 	}
 	w->dirty = true;
 	if (w->o.uplink)
-		uplink_advance(w->o.uplink, journal_path(j), journal_writer_id(j), journal_bytes(j));
+		journal_uploader_advance(w->o.uplink, journal_path(j), journal_writer_id(j), journal_bytes(j));
 	return true;
 }
 
@@ -100,14 +100,14 @@ static void drain(struct writer *w, bool complete)
 		return;
 	if (!w->draining) {
 		/* Points first: whatever was told before a point that is taken here is then among the records. */
-		lanes_take(w->o.lanes);
-		p = lanes_next(w->o.lanes);
+		log_queue_take(w->o.lanes);
+		p = log_queue_next(w->o.lanes);
 		records_take(w->o.records, b, p || complete);
 		w->draining = true;
 	} else {
-		p = lanes_next(w->o.lanes);
+		p = log_queue_next(w->o.lanes);
 	}
-	for (; p; p = lanes_next(w->o.lanes)) {
+	for (; p; p = log_queue_next(w->o.lanes)) {
 		add_point(w, p);
 		if (b->len >= WRITE_BYTES && !put(w))
 			return;
@@ -167,7 +167,7 @@ static bool round_once(struct writer *w, bool flush, bool stop)
 	drain(w, flush || stop);
 	if (!w->draining && !w->stuck) {
 		say_dropped(w, now, flush || stop);
-		printed_take(w->o.printed, journal_buf(w->o.journal), stop);
+		console_capture_take(w->o.printed, journal_buf(w->o.journal), stop);
 		if (stop)
 			end_records(w);
 		else
@@ -181,10 +181,10 @@ static bool round_once(struct writer *w, bool flush, bool stop)
 /* What is still queued when the disk has refused for too long. */
 static void give_up(struct writer *w)
 {
-	while (lanes_next(w->o.lanes))
+	while (log_queue_next(w->o.lanes))
 		w->lost++;
-	lanes_take(w->o.lanes);
-	while (lanes_next(w->o.lanes))
+	log_queue_take(w->o.lanes);
+	while (log_queue_next(w->o.lanes))
 		w->lost++;
 }
 
@@ -198,7 +198,7 @@ static void *writer_main(void *arg)
 	while (!stop || !whole) {
 		uint64_t wanted;
 
-		lanes_wait(w->o.lanes, w->stuck ? RETRY_S : BATCH_S);
+		log_queue_wait(w->o.lanes, w->stuck ? RETRY_S : BATCH_S);
 		pthread_mutex_lock(&w->lock);
 		stop = w->stop;
 		wanted = w->flush_wanted;
@@ -263,7 +263,7 @@ int writer_flush(struct writer *w, double wait_s)
 
 	pthread_mutex_lock(&w->lock);
 	wanted = ++w->flush_wanted;
-	lanes_wake(w->o.lanes);
+	log_queue_wake(w->o.lanes);
 	while (w->flush_done < wanted && w->flush_refused < wanted && cond_wait_until(&w->moved, &w->lock, until_s))
 		;
 	rc = w->flush_done < wanted ? ERR_BUSY : 0;
@@ -293,7 +293,7 @@ int writer_stop(struct writer *w, enum event_status status, uint64_t *ret_lost, 
 	w->stop = true;
 	w->status = status;
 	pthread_mutex_unlock(&w->lock);
-	lanes_wake(w->o.lanes);
+	log_queue_wake(w->o.lanes);
 	if (!join_in_time(w))
 		return err_set(err, ERR_BUSY, "the disk of %s does not answer", journal_path(w->o.journal));
 	if (w->stuck || w->sync_rc) {

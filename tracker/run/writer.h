@@ -8,23 +8,23 @@
 
 #include "tracker/base/err.h"
 #include "tracker/event/event.h"
-#include "tracker/run/journal.h"
-#include "tracker/run/lanes.h"
-#include "tracker/run/printed.h"
+#include "tracker/run/journal_file.h"
+#include "tracker/run/log_queue.h"
+#include "tracker/run/console_capture.h"
 #include "tracker/run/records.h"
 #include "tracker/run/warn.h"
-#include "tracker/sink/uplink.h"
+#include "tracker/sink/journal_uploader.h"
 
 struct writer;
 
 /* All borrowed until writer_stop. */
 struct writer_opts {
 	struct journal *journal;
-	struct lanes *lanes;
+	struct log_queue *lanes;
 	struct records *records;
-	struct printed *printed;
+	struct console_capture *printed;
 	struct warn *warn;
-	struct uplink *uplink; /* NULL: no server */
+	struct journal_uploader *uplink; /* NULL: no server */
 	_Atomic(uint64_t) *dropped;
 	int journal_rank;
 };

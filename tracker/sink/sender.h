@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
-#include "tracker/sink/http.h"
+#include "tracker/sink/http_client.h"
 
 struct sender;
 

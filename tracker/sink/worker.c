@@ -5,7 +5,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/cond.h"
-#include "tracker/sink/http.h"
+#include "tracker/sink/http_client.h"
 
 #define CANCEL_GRACE_S 2.0
 

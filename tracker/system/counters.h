@@ -1,5 +1,5 @@
 /* counters.h: what the kernel has counted so far of the machine and of this process. Two of them and the time between
- * give the series of schema/event/system.def (sample.h). */
+ * give the series of schema/event/system.def (system_sample.h). */
 #ifndef DPT_SYSTEM_COUNTERS_H
 #define DPT_SYSTEM_COUNTERS_H
 

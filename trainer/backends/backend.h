@@ -165,9 +165,9 @@ struct backend_comms {
 	struct backend_sent (*sent)(const void *module);
 };
 
-extern const struct backend backend_ref; /* trainer/backends/ref.c */
+extern const struct backend backend_ref; /* trainer/backends/ref_backend.c */
 
-/* loader.c: "ref", "cpu", "cuda"; for "auto" cuda, then cpu, then ref, and *ret_why says what was skipped. */
+/* backend_loader.c: "ref", "cpu", "cuda"; for "auto" cuda, then cpu, then ref, and *ret_why says what was skipped. */
 struct backend_choice {
 	const struct backend *backend;
 	char why[512];

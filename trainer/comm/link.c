@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/comm/module.h"
+#include "trainer/comm/comm_module.h"
 
 /* UCX reads these while it is loaded: a rank that ends is told by us, once, and signals are none of its business; long
  * messages over TCP take few large pieces, which costs the ranks less of their cores: what is sent from where it lies,

@@ -1,6 +1,6 @@
 /* link.h: what carries bytes between ranks of different machines, and the ABI of the modules that do (dptrain_ucx.so,
  * dptrain_mpi.so). A module knows ranks, addresses and messages; what they mean, and in which order sums run, is
- * nodes.c's. A link belongs to one communicator and is used by one thread at a time.
+ * hier.c's. A link belongs to one communicator and is used by one thread at a time.
  *
  * Messages between two ranks arrive in the order in which they were started, whole, into buffers that were named before
  * or after they came. Buffers stay untouched until poll says so. */

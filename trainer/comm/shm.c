@@ -8,7 +8,7 @@
 #include "trainer/comm/shm.h"
 #include "trainer/comm/shm_area.h"
 #include "trainer/comm/sum.h"
-#include "trainer/graph/leaves.h"
+#include "trainer/graph/reduction_tree.h"
 
 #define SMALL_BYTES ((size_t)16384) /* every rank adds everything itself: one meeting instead of two */
 #define SLICE_ALIGN 16		    /* elements: ranks do not share a cache line of f32 */
@@ -269,9 +269,9 @@ static int shm_reduce_scatter(struct comm *c, void *data, int64_t count_each, en
 /* One rank's roots of the leaves. */
 static int roots_of(const struct comm_terms *t, int rank, int world)
 {
-	const struct leaves l = leaves_part(t->leaves, rank, world);
+	const struct reduction_tree l = reduction_tree_part(t->leaves, rank, world);
 
-	return leaves_roots(l.first, l.n, NULL);
+	return reduction_tree_roots(l.first, l.n, NULL);
 }
 
 /* Lists all terms and their order; buffer: each rank's first one. Returns how many there are. */
@@ -283,7 +283,7 @@ static int list_terms(const struct comm_terms *t, unsigned char *const *buffer, 
 	for (int r = 0; r < world; r++)
 		for (int k = 0; k < roots_of(t, r, world); k++)
 			t->from[n++] = buffer[r] + (size_t)k * bytes + at;
-	return leaves_order(t->adds, t->leaves, world);
+	return reduction_tree_order(t->adds, t->leaves, world);
 }
 
 static int allreduce_terms_small(struct shm *s, const struct comm_terms *t, const struct shm_call *call,

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "trainer/graph/leaves.h"
+#include "trainer/graph/reduction_tree.h"
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define CLONED __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -170,20 +170,20 @@ static const void *sum_two(const struct sum_job *j, size_t byte, size_t n)
 	return to;
 }
 
-#define TREE_ELEMENTS 256 /* of a block, so that all that wait for others stay in the cache */
+#define BOTTLENECK_ELEMENTS 256 /* of a block, so that all that wait for others stay in the cache */
 
 union tree_block {
-	double f64[TREE_ELEMENTS];
-	float f32[TREE_ELEMENTS];
-	int64_t i64[TREE_ELEMENTS];
+	double f64[BOTTLENECK_ELEMENTS];
+	float f32[BOTTLENECK_ELEMENTS];
+	int64_t i64[BOTTLENECK_ELEMENTS];
 };
 
 /* A block along a tree: what waits for its right neighbour lies in a stack, terms where they are, sums in a room of
  * their own. The last sum is the whole: it is put into the first destination, which may be a source, too. */
 static const void *sum_tree(const struct sum_job *j, size_t byte, size_t n)
 {
-	const void *waits[LEAVES_ROOTS_MAX + 1];
-	union tree_block room[LEAVES_ROOTS_MAX];
+	const void *waits[REDUCTION_TREE_ROOTS_MAX + 1];
+	union tree_block room[REDUCTION_TREE_ROOTS_MAX];
 	int top = 0;
 
 	for (int k = 0; k < j->n_from; k++) {
@@ -218,7 +218,7 @@ static const void *sum_once(const struct sum_job *j, size_t byte, size_t n, unio
 
 void sum_run(const struct sum_job *j)
 {
-	const size_t each = dtype_bytes(j->dtype), block = j->adds && j->n_from > 2 ? TREE_ELEMENTS : BLOCK_ELEMENTS;
+	const size_t each = dtype_bytes(j->dtype), block = j->adds && j->n_from > 2 ? BOTTLENECK_ELEMENTS : BLOCK_ELEMENTS;
 	union block scratch;
 
 	if (is_of_two(j) && j->n_to == 2 && j->dtype == DTYPE_F32) {

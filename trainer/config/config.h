@@ -79,7 +79,7 @@ struct run_config {
 	 * (0: no limit), epochs (0: no limit). workers: -1 is auto. What files say is put between config_resolve and
 	 * the start of the ranks (runs_dir, init_from, the model and its sizes: config_put). What data and model say is
 	 * settled in each rank while these are opened (classes, in_channels, image_size, seq_len, the sizes of a
-	 * language model, augment: config_settle, by trainer/program/subject.h); from then on the configuration is
+	 * language model, augment: config_settle, by trainer/program/workload.h); from then on the configuration is
 	 * final. report_to: a URL (DPTRACK_URL's included), "none" for no server, or NULL. */
 #define FLAG(field, kind, ...) FLAG_TYPE_##kind field;
 #include "trainer/config/flags.def"

@@ -8,7 +8,7 @@
 #include "tracker/base/address.h"
 #include "tracker/base/utf8.h"
 #include "trainer/config/flags.h"
-#include "trainer/config/series.h"
+#include "trainer/config/train_series.h"
 
 #define VALUE_BYTES_MAX (FLAG_TEXT_MAX + 1)
 #define HELP_COLUMN 34

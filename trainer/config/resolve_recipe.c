@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "trainer/config/resolve_inside.h"
-#include "trainer/config/series.h"
+#include "trainer/config/train_series.h"
 
 #define FIND_LR 10 /* the highest rate that `dptrain find lr` tries */
 

@@ -2,34 +2,34 @@
 # What a set is.
 libtrainer_la_SOURCES += trainer/data/dataset.c trainer/data/dataset.h trainer/data/digest.c trainer/data/permute.c trainer/data/permute.h
 # Pixels and pictures.
-libtrainer_la_SOURCES += trainer/data/pictures/array.c trainer/data/pictures/npy.c trainer/data/pictures/npy.h
+libtrainer_la_SOURCES += trainer/data/pictures/npy_array.c trainer/data/pictures/npy.c trainer/data/pictures/npy.h
 libtrainer_la_SOURCES += trainer/data/pictures/codec.h trainer/data/pictures/grow.c trainer/data/pictures/grow.h
 libtrainer_la_SOURCES += trainer/data/pictures/picture.c trainer/data/pictures/picture.h
 libtrainer_la_SOURCES += trainer/data/pictures/pixels.c trainer/data/pictures/pixels.h
 libtrainer_la_SOURCES += trainer/data/pictures/restart.c trainer/data/pictures/restart.h
 libtrainer_la_SOURCES += trainer/data/pictures/resize.c trainer/data/pictures/resize.h trainer/data/pictures/simd.h
 # Texts and tokens.
-libtrainer_la_SOURCES += trainer/data/words/bpe.c trainer/data/words/bpe.h trainer/data/words/merge.c
-libtrainer_la_SOURCES += trainer/data/words/merge.h trainer/data/words/token_file.c trainer/data/words/token_file.h
-libtrainer_la_SOURCES += trainer/data/words/token_set.c trainer/data/words/token_set.h
-libtrainer_la_SOURCES += trainer/data/words/tokenizer.c trainer/data/words/tokenizer.h trainer/data/words/unicode.def trainer/data/words/words.c
+libtrainer_la_SOURCES += trainer/data/tokenizer/bpe.c trainer/data/tokenizer/bpe.h trainer/data/tokenizer/merge.c
+libtrainer_la_SOURCES += trainer/data/tokenizer/merge.h trainer/data/tokenizer/token_file.c trainer/data/tokenizer/token_file.h
+libtrainer_la_SOURCES += trainer/data/tokenizer/token_set.c trainer/data/tokenizer/token_set.h
+libtrainer_la_SOURCES += trainer/data/tokenizer/tokenizer.c trainer/data/tokenizer/tokenizer.h trainer/data/tokenizer/unicode.def trainer/data/tokenizer/words.c
 # Bytes behind addresses, and where samples lie in them.
 libtrainer_la_SOURCES += trainer/data/store/cache.c trainer/data/store/cache.h trainer/data/store/cache_inside.h
 libtrainer_la_SOURCES += trainer/data/store/cache_ram.c trainer/data/store/cache_sweep.c
-libtrainer_la_SOURCES += trainer/data/store/aside.c trainer/data/store/aside.h
-libtrainer_la_SOURCES += trainer/data/store/derived.c trainer/data/store/derived.h
+libtrainer_la_SOURCES += trainer/data/store/ring_file.c trainer/data/store/ring_file.h
+libtrainer_la_SOURCES += trainer/data/store/decoded_cache.c trainer/data/store/decoded_cache.h
 libtrainer_la_SOURCES += trainer/data/store/fetch.c trainer/data/store/fetch.h trainer/data/store/fetch_inside.h
 libtrainer_la_SOURCES += trainer/data/store/fetch_block.c trainer/data/store/fetch_block.h
 libtrainer_la_SOURCES += trainer/data/store/fetch_kept.c trainer/data/store/fetch_kept.h
 libtrainer_la_SOURCES += trainer/data/store/fetch_thread.c trainer/data/store/fetch_thread.h
 libtrainer_la_SOURCES += trainer/data/store/listing.c trainer/data/store/listing.h
-libtrainer_la_SOURCES += trainer/data/store/objects.c trainer/data/store/objects.h
-libtrainer_la_SOURCES += trainer/data/store/streams.c trainer/data/store/streams.h
+libtrainer_la_SOURCES += trainer/data/store/data_objects.c trainer/data/store/data_objects.h
+libtrainer_la_SOURCES += trainer/data/store/readahead.c trainer/data/store/readahead.h
 libtrainer_la_SOURCES += trainer/data/store/transfer.c trainer/data/store/transfer.h
 libtrainer_la_SOURCES += trainer/data/container/arrow.c trainer/data/container/arrow.h
 libtrainer_la_SOURCES += trainer/data/container/arrow_buffer.c trainer/data/container/arrow_buffer.h
 libtrainer_la_SOURCES += trainer/data/container/byte_source.h
-libtrainer_la_SOURCES += trainer/data/container/flat.c trainer/data/container/flat.h
+libtrainer_la_SOURCES += trainer/data/container/flatbuffer.c trainer/data/container/flatbuffer.h
 libtrainer_la_SOURCES += trainer/data/container/lmdb.c trainer/data/container/lmdb.h trainer/data/container/md5.c trainer/data/container/md5.h
 libtrainer_la_SOURCES += trainer/data/container/object_source.c trainer/data/container/object_source.h
 libtrainer_la_SOURCES += trainer/data/container/parquet.c trainer/data/container/parquet.h
@@ -46,13 +46,13 @@ libtrainer_la_SOURCES += trainer/data/container/tar_block.c trainer/data/contain
 libtrainer_la_SOURCES += trainer/data/container/tar_walk.c trainer/data/container/tar_walk.h
 libtrainer_la_SOURCES += trainer/data/container/tfrecord.c trainer/data/container/tfrecord.h
 libtrainer_la_SOURCES += trainer/data/container/thrift.c trainer/data/container/thrift.h
-libtrainer_la_SOURCES += trainer/data/container/unpack.c trainer/data/container/unpack.h
+libtrainer_la_SOURCES += trainer/data/container/decompress.c trainer/data/container/decompress.h
 libtrainer_la_SOURCES += trainer/data/container/webdataset.c trainer/data/container/webdataset.h
 # Documents of files to token files.
 libtrainer_la_SOURCES += trainer/data/corpus/documents.c trainer/data/corpus/documents.h
-libtrainer_la_SOURCES += trainer/data/corpus/encode.c trainer/data/corpus/encode.h
+libtrainer_la_SOURCES += trainer/data/corpus/encode_documents.c trainer/data/corpus/encode_documents.h
 libtrainer_la_SOURCES += trainer/data/corpus/json_member.c trainer/data/corpus/json_member.h
-libtrainer_la_SOURCES += trainer/data/corpus/stream.c trainer/data/corpus/stream.h
+libtrainer_la_SOURCES += trainer/data/corpus/token_stream.c trainer/data/corpus/token_stream.h
 libtrainer_la_SOURCES += trainer/data/corpus/texts.c trainer/data/corpus/texts.h
 libtrainer_la_SOURCES += trainer/data/corpus/tokenize.c trainer/data/corpus/tokenize.h
 # One file a format, or a few; formats.def lists them.
@@ -61,17 +61,17 @@ libtrainer_la_SOURCES += trainer/data/formats/folder_remote.c trainer/data/forma
 libtrainer_la_SOURCES += trainer/data/formats/folder_scan.c trainer/data/formats/formats.c
 libtrainer_la_SOURCES += trainer/data/formats/formats.def trainer/data/formats/formats.h trainer/data/formats/idx.c
 libtrainer_la_SOURCES += trainer/data/formats/image_set.c trainer/data/formats/image_set.h
-libtrainer_la_SOURCES += trainer/data/formats/keep.c trainer/data/formats/keep.h
+libtrainer_la_SOURCES += trainer/data/formats/cache_dir.c trainer/data/formats/cache_dir.h
 libtrainer_la_SOURCES += trainer/data/formats/shards.c trainer/data/formats/shards_inside.h
 libtrainer_la_SOURCES += trainer/data/formats/shards_describe.c trainer/data/formats/shards_find.c
 libtrainer_la_SOURCES += trainer/data/formats/shards_read.c
-libtrainer_la_SOURCES += trainer/data/formats/idx_file.c trainer/data/formats/idx_file.h trainer/data/formats/made.c
-libtrainer_la_SOURCES += trainer/data/formats/pack.c trainer/data/formats/pack.h
-libtrainer_la_SOURCES += trainer/data/formats/pages.c trainer/data/formats/pages.h
-libtrainer_la_SOURCES += trainer/data/formats/made.h trainer/data/formats/mix.c trainer/data/formats/mix.h
+libtrainer_la_SOURCES += trainer/data/formats/idx_file.c trainer/data/formats/idx_file.h trainer/data/formats/synthetic.c
+libtrainer_la_SOURCES += trainer/data/formats/document_pack.c trainer/data/formats/document_pack.h
+libtrainer_la_SOURCES += trainer/data/formats/page_cache.c trainer/data/formats/page_cache.h
+libtrainer_la_SOURCES += trainer/data/formats/synthetic.h trainer/data/formats/token_mix.c trainer/data/formats/token_mix.h
 libtrainer_la_SOURCES += trainer/data/formats/made_tokens.c trainer/data/formats/tar.c
-libtrainer_la_SOURCES += trainer/data/formats/tar.h trainer/data/formats/text.c trainer/data/formats/tokens.c
-libtrainer_la_SOURCES += trainer/data/formats/tokens.h
+libtrainer_la_SOURCES += trainer/data/formats/tar.h trainer/data/formats/text.c trainer/data/formats/token_folder.c
+libtrainer_la_SOURCES += trainer/data/formats/token_folder.h
 # Batches: order, slots, threads.
 libtrainer_la_SOURCES += trainer/data/loader/fill.c trainer/data/loader/fill.h trainer/data/loader/loader.c
 libtrainer_la_SOURCES += trainer/data/loader/loader.h trainer/data/loader/sampler.c trainer/data/loader/sampler.h

@@ -4,7 +4,7 @@
 #define DPT_GRAPH_KERNEL_H
 
 #include "trainer/graph/graph.h"
-#include "trainer/graph/leaves.h"
+#include "trainer/graph/reduction_tree.h"
 
 struct comm;
 struct device_comm;
@@ -15,7 +15,7 @@ struct step_page {
 	int64_t step;      /* optimiser step, from 1 */
 	int64_t epoch;     /* from 1 */
 	int64_t micro;     /* micro-batch of the step, from 0 */
-	struct leaves leaves; /* where each micro-batch is one (--deterministic): the rank's; this one is leaf
+	struct reduction_tree leaves; /* where each micro-batch is one (--deterministic): the rank's; this one is leaf
 			       * leaves.first + micro, or none when the rank has no more; else all 0 */
 	uint64_t seed;
 	double lr;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/graph/live.h"
+#include "trainer/graph/liveness.h"
 #include "trainer/graph/slab.h"
 
 struct peak { /* when most is live */
@@ -341,8 +341,8 @@ void plan_dump(const struct plan *p, const struct plan_program *programs, int n_
 		 p->persistent_bytes, p->lower_bound_bytes);
 	if (p->slab_bytes[SPACE_OFFLOAD])
 		buf_addf(out, " offload=%zu", p->slab_bytes[SPACE_OFFLOAD]);
-	if (p->peers_bytes)
-		buf_addf(out, " peers=%zu", p->peers_bytes);
+	if (p->shm_usage_bytes)
+		buf_addf(out, " peers=%zu", p->shm_usage_bytes);
 	buf_addc(out, '\n');
 	for (int c = 0; c < PLAN_CATEGORY_COUNT; c++)
 		if (c <= PLAN_INPUTS || p->category_bytes[c])

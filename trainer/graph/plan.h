@@ -39,7 +39,7 @@ struct plan {
 	size_t category_bytes[PLAN_CATEGORY_COUNT];
 	size_t lower_bound_bytes;                     /* their sum: no placement needs less */
 	size_t data_bytes; /* of PLAN_DATA; set by the caller */
-	size_t peers_bytes; /* of other ranks' SPACE_COMM on this machine, that are touched; set by the caller */
+	size_t shm_usage_bytes; /* of other ranks' SPACE_COMM on this machine, that are touched; set by the caller */
 	bool offload_in_file; /* the bytes of SPACE_OFFLOAD are none of the machine's memory; set by the caller */
 };
 

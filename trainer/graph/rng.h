@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "trainer/graph/both.h"
+#include "trainer/graph/host_device.h"
 
 #define PHILOX_ROUNDS 10
 
@@ -21,7 +21,7 @@ double rng_normal(struct rng_key key, uint64_t counter);        /* Box-Muller on
 uint64_t rng_below(struct rng_key key, uint64_t counter, uint64_t n); /* [0, n), n > 0, unbiased to 2^-64 */
 
 /* 128 bits for one counter value. The seed is the key; the stream fills the upper half of the 128-bit counter. */
-BOTH_INLINE void rng_block(struct rng_key key, uint64_t counter, uint32_t out[4])
+HOST_DEVICE_INLINE void rng_block(struct rng_key key, uint64_t counter, uint32_t out[4])
 {
 	uint32_t k0 = (uint32_t)key.seed, k1 = (uint32_t)(key.seed >> 32);
 	uint32_t c0 = (uint32_t)counter, c1 = (uint32_t)(counter >> 32);

@@ -18,9 +18,9 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
 #include "trainer/comm/comm.h"
-#include "trainer/launch/nodes.h"
-#include "trainer/launch/relay.h"
-#include "trainer/launch/verdict.h"
+#include "trainer/launch/node_group.h"
+#include "trainer/launch/output_relay.h"
+#include "trainer/launch/job_result.h"
 
 #define SILENT_S 3.0
 #define GLANCE_MOST_S 1.0 /* what the time between two looks may count for: a whole job that was stopped is no fault */
@@ -32,7 +32,7 @@ struct child {
 	bool ended;
 	uint32_t beats; /* as last seen */
 	double silent_s;
-	struct relay relay; /* of its stderr */
+	struct output_relay relay; /* of its stderr */
 };
 
 struct launcher {
@@ -49,8 +49,8 @@ struct launcher {
 	int stop_signal, stop_count;
 	double looked_s; /* for signs of life */
 	bool killed; /* the ranks were told to die at once */
-	struct nodes *nodes; /* other machines' launchers; NULL: there are none */
-	struct verdict others;	/* the worst that came from them so far */
+	struct node_group *nodes; /* other machines' launchers; NULL: there are none */
+	struct job_result others;	/* the worst that came from them so far */
 	int others_count, others_ended;
 	bool lost;	/* one of them is gone */
 	int attempt;
@@ -76,35 +76,35 @@ static void close_from_child(struct launcher *l, int rank)
 
 static int first_rank(const struct launcher *l)
 {
-	return l->nodes ? nodes_first(l->nodes) : 0;
+	return l->nodes ? node_group_first(l->nodes) : 0;
 }
 
 static int world_of(const struct launcher *l)
 {
-	return l->nodes ? nodes_world(l->nodes) : l->n;
+	return l->nodes ? node_group_world(l->nodes) : l->n;
 }
 
 /* Where this rank will meet those of other machines. */
-static void find_net(const struct launcher *l, struct seat *s)
+static void find_net(const struct launcher *l, struct rank_context *s)
 {
 	if (!l->nodes)
 		return;
-	s->nodes = nodes_left(l->nodes);
-	snprintf(s->node, sizeof(s->node), "node %d", nodes_self(l->nodes));
+	s->nodes = node_group_left(l->nodes);
+	snprintf(s->node, sizeof(s->node), "node %d", node_group_self(l->nodes));
 	s->net = (struct bootstrap_opts){ .what = "rank",
-					 .host = nodes_host(l->nodes),
-					 .port = nodes_ranks_port(l->nodes),
-					 .listener = s->rank == 0 ? nodes_ranks_listener(l->nodes) : -1,
+					 .host = node_group_host(l->nodes),
+					 .port = node_group_ranks_port(l->nodes),
+					 .listener = s->rank == 0 ? node_group_ranks_listener(l->nodes) : -1,
 					 .self = s->rank,
 					 .count = s->world,
-					 .key = nodes_key(l->nodes),
-					 .wait_s = NODES_WAIT_S };
+					 .key = node_group_key(l->nodes),
+					 .wait_s = NODE_GROUP_WAIT_S };
 }
 
 /* In the child: never returns. */
 static void be_rank(struct launcher *l, int rank, int stderr_fd, pid_t launcher_pid)
 {
-	struct seat s = { .rank = first_rank(l) + rank,
+	struct rank_context s = { .rank = first_rank(l) + rank,
 			  .world = world_of(l),
 			  .local_rank = rank,
 			  .local_world = l->n,
@@ -128,7 +128,7 @@ static void be_rank(struct launcher *l, int rank, int stderr_fd, pid_t launcher_
 	set_number("LOCAL_RANK", rank);
 	set_number("WORLD_SIZE", s.world);
 	set_number("LOCAL_WORLD_SIZE", l->n);
-	seat_bind(&s, l->o->threads);
+	rank_context_bind(&s, l->o->threads);
 	code = l->o->rank_main(l->o->user, &s);
 	fflush(NULL);
 	_exit(code);
@@ -155,7 +155,7 @@ static int start_rank(struct launcher *l, int rank, struct err *err)
 	if (fcntl(fd[0], F_SETFL, O_NONBLOCK))
 		log_warn("the messages of rank %d may come late", rank);
 	l->child[rank].pid = pid;
-	relay_begin(&l->child[rank].relay, fd[0], world_of(l) > 1 ? first_rank(l) + rank : -1);
+	output_relay_begin(&l->child[rank].relay, fd[0], world_of(l) > 1 ? first_rank(l) + rank : -1);
 	return 0;
 }
 
@@ -167,10 +167,10 @@ static void kill_all(struct launcher *l)
 			kill(l->child[r].pid, SIGKILL);
 }
 
-static void say(struct launcher *l, enum nodes_kind kind, int number)
+static void say(struct launcher *l, enum node_group_kind kind, int number)
 {
 	if (l->nodes)
-		nodes_say(l->nodes, &(struct nodes_word){ .kind = (int)kind, .number = number });
+		node_group_say(l->nodes, &(struct node_group_word){ .kind = (int)kind, .number = number });
 }
 
 /* Of the ranks that still run. */
@@ -201,7 +201,7 @@ static void read_signal(struct launcher *l)
 			log_warn("%s: %s", strsignal(l->stop_signal),
 				 ends_at_once(l) ? "no step has begun; it ends at once"
 						 : "the step is finished first; once more ends at once");
-			say(l, NODES_STOP, l->stop_signal);
+			say(l, NODE_GROUP_STOP, l->stop_signal);
 		} else {
 			kill_all(l);
 		}
@@ -228,18 +228,18 @@ static void keep_end(struct launcher *l, int rank, int status)
 					  .status = status,
 					  .at_s = clock_mono_s(),
 					  .words = atomic_load(&b->said) ? &b->err : NULL };
-	relay_read(&l->child[rank].relay);
+	output_relay_read(&l->child[rank].relay);
 	j = job_end(l);
-	if (l->failed_s || !verdict_failed(&j, rank))
+	if (l->failed_s || !job_result_failed(&j, rank))
 		return;
 	l->failed_s = l->end[rank].at_s;
-	say(l, NODES_FAILED, first_rank(l) + rank);
+	say(l, NODE_GROUP_FAILED, first_rank(l) + rank);
 }
 
 /* ---- other machines ---- */
 
 /* Keeps the worst: the first failure of its own before those who were only told. */
-static void weigh(struct launcher *l, const struct verdict *v)
+static void weigh(struct launcher *l, const struct job_result *v)
 {
 	bool worse = v->code && (!l->others.code || (v->reason[0] && v->blame > l->others.blame));
 
@@ -247,40 +247,40 @@ static void weigh(struct launcher *l, const struct verdict *v)
 		l->others = *v;
 }
 
-static void heed(struct launcher *l, const struct nodes_word *w)
+static void heed(struct launcher *l, const struct node_group_word *w)
 {
 	switch (w->kind) {
-	case NODES_STOP:
+	case NODE_GROUP_STOP:
 		if (l->stop_count++)
 			break;
 		l->stop_signal = w->number;
 		atomic_store(&l->board->stop_signal, w->number);
 		break;
-	case NODES_LOST:
+	case NODE_GROUP_LOST:
 		if (l->concluded) /* it has said how the job ended, and gone */
 			break;
 		weigh(l, &w->verdict);
 		l->others_ended++;
 		l->lost = true;
-		say(l, NODES_FAILED, -1);
+		say(l, NODE_GROUP_FAILED, -1);
 		/* fall through */
-	case NODES_FAILED:
+	case NODE_GROUP_FAILED:
 		if (!l->failed_s)
 			l->failed_s = clock_mono_s();
 		break;
-	case NODES_ENDED:
+	case NODE_GROUP_ENDED:
 		weigh(l, &w->verdict);
 		l->others_ended++;
 		break;
-	case NODES_GONE:
-		nodes_lose(l->nodes, w->number);
+	case NODE_GROUP_GONE:
+		node_group_lose(l->nodes, w->number);
 		break;
-	case NODES_VERDICT:
+	case NODE_GROUP_VERDICT:
 		l->others = w->verdict;
 		l->again = w->number == 1;
 		l->concluded = true;
 		break;
-	case NODES_SILENT:
+	case NODE_GROUP_SILENT:
 		log_warn("%s", w->verdict.reason);
 		break;
 	}
@@ -288,16 +288,16 @@ static void heed(struct launcher *l, const struct nodes_word *w)
 
 static void hear_others(struct launcher *l)
 {
-	struct nodes_word w;
+	struct node_group_word w;
 
-	while (l->nodes && nodes_hear(l->nodes, l->o->heartbeat_s, &w))
+	while (l->nodes && node_group_hear(l->nodes, l->o->heartbeat_s, &w))
 		heed(l, &w);
 }
 
 /* Not when somebody asked for the end, nor when what was asked of the ranks cannot be. */
-static bool may_restart(const struct launcher *l, const struct verdict *v)
+static bool may_restart(const struct launcher *l, const struct job_result *v)
 {
-	bool enough = !l->lost || nodes_left(l->nodes) >= l->o->nodes_least;
+	bool enough = !l->lost || node_group_left(l->nodes) >= l->o->nodes_least;
 
 	return v->code == 1 && !l->stop_signal && enough && l->attempt < l->o->max_restarts;
 }
@@ -305,24 +305,24 @@ static bool may_restart(const struct launcher *l, const struct verdict *v)
 /* Node 0: who is not there any more. */
 static void say_who_is_gone(struct launcher *l)
 {
-	for (int i = 0; i < nodes_count(l->nodes); i++)
-		if (nodes_lost(l->nodes, i))
-			say(l, NODES_GONE, i);
+	for (int i = 0; i < node_group_count(l->nodes); i++)
+		if (node_group_lost(l->nodes, i))
+			say(l, NODE_GROUP_GONE, i);
 }
 
 /* How the whole job ended: node 0 hears all, weighs and says so. A machine that is lost ends the wait. */
-static struct verdict agree(struct launcher *l, const struct verdict *own)
+static struct job_result agree(struct launcher *l, const struct job_result *own)
 {
-	struct nodes_word w = { .kind = NODES_ENDED, .verdict = *own };
-	bool root = nodes_self(l->nodes) == 0;
+	struct node_group_word w = { .kind = NODE_GROUP_ENDED, .verdict = *own };
+	bool root = node_group_self(l->nodes) == 0;
 	int awaited = root ? l->others_count : 1;
-	struct pollfd *fds = calloc((size_t)nodes_count(l->nodes), sizeof(*fds));
+	struct pollfd *fds = calloc((size_t)node_group_count(l->nodes), sizeof(*fds));
 
 	if (!root)
-		nodes_say(l->nodes, &w);
+		node_group_say(l->nodes, &w);
 	while (!l->concluded && l->others_ended < awaited) {
 		if (fds)
-			poll(fds, (nfds_t)nodes_poll(l->nodes, fds), 100);
+			poll(fds, (nfds_t)node_group_poll(l->nodes, fds), 100);
 		else
 			clock_sleep_s(0.05);
 		hear_others(l);
@@ -334,13 +334,13 @@ static struct verdict agree(struct launcher *l, const struct verdict *own)
 	if (l->concluded)
 		return l->others;
 	w.verdict = own->code && (own->blame >= l->others.blame || !l->others.code) ? *own : l->others;
-	w.kind = NODES_VERDICT;
+	w.kind = NODE_GROUP_VERDICT;
 	l->again = root && may_restart(l, &w.verdict);
 	w.number = l->again;
 	if (l->again)
 		say_who_is_gone(l);
 	if (root)
-		nodes_say(l->nodes, &w);
+		node_group_say(l->nodes, &w);
 	return w.verdict;
 }
 
@@ -421,7 +421,7 @@ static void check_pulses(struct launcher *l)
 
 static void watch(struct launcher *l)
 {
-	size_t most = (size_t)l->n + 1 + (l->nodes ? (size_t)nodes_count(l->nodes) : 0);
+	size_t most = (size_t)l->n + 1 + (l->nodes ? (size_t)node_group_count(l->nodes) : 0);
 	struct pollfd *fds = calloc(most, sizeof(*fds));
 
 	while (reap(l) > 0) {
@@ -442,11 +442,11 @@ static void watch(struct launcher *l)
 		for (int r = 0; r < l->n; r++)
 			fds[r + 1] = (struct pollfd){ .fd = l->child[r].relay.fd, .events = POLLIN };
 		if (l->nodes)
-			n += nodes_poll(l->nodes, fds + n);
+			n += node_group_poll(l->nodes, fds + n);
 		poll(fds, (nfds_t)n, 200);
 		read_signal(l);
 		for (int r = 0; r < l->n; r++)
-			relay_read(&l->child[r].relay);
+			output_relay_read(&l->child[r].relay);
 	}
 	free(fds);
 }
@@ -454,12 +454,12 @@ static void watch(struct launcher *l)
 /* A rank that said nothing may have left a library's words. */
 static void print_tail(const struct launcher *l, int rank)
 {
-	const struct relay *relay = &l->child[rank].relay;
+	const struct output_relay *relay = &l->child[rank].relay;
 
 	if (l->end[rank].words || !relay->n_tail)
 		return;
 	log_error("last lines of rank %d:", first_rank(l) + rank);
-	relay_print_tail(relay);
+	output_relay_print_tail(relay);
 }
 
 static void print_flight(const struct launcher *l, int rank)
@@ -480,21 +480,21 @@ static void print_flight(const struct launcher *l, int rank)
 static int conclude(struct launcher *l)
 {
 	const struct job_end j = job_end(l);
-	const struct verdict own = verdict_of(&j), v = l->nodes ? agree(l, &own) : own;
+	const struct job_result own = job_result_of(&j), v = l->nodes ? agree(l, &own) : own;
 
 	if (!l->nodes)
 		l->again = may_restart(l, &own);
 
-	if (v.code && v.blame != VERDICT_KILLED)
+	if (v.code && v.blame != JOB_RESULT_KILLED)
 		log_error("%s", v.reason);
-	if (own.culprit >= 0 && own.blame == VERDICT_OWN) {
+	if (own.culprit >= 0 && own.blame == JOB_RESULT_OWN) {
 		print_tail(l, own.culprit);
 		if (WIFSIGNALED(l->end[own.culprit].status))
 			print_flight(l, own.culprit);
 	}
-	if (l->again && l->nodes && nodes_left(l->nodes) < nodes_count(l->nodes))
+	if (l->again && l->nodes && node_group_left(l->nodes) < node_group_count(l->nodes))
 		log_warn("the ranks start again (%d of %d) on %d of %d machines", l->attempt + 1, l->o->max_restarts,
-			 nodes_left(l->nodes), nodes_count(l->nodes));
+			 node_group_left(l->nodes), node_group_count(l->nodes));
 	else if (l->again)
 		log_warn("the ranks start again (%d of %d)", l->attempt + 1, l->o->max_restarts);
 	else if (l->o->ended)
@@ -518,7 +518,7 @@ static void forget_children(struct launcher *l)
 {
 	memset(l->child, 0, (size_t)l->n * sizeof(*l->child));
 	for (int r = 0; r < l->n; r++)
-		relay_begin(&l->child[r].relay, -1, -1);
+		output_relay_begin(&l->child[r].relay, -1, -1);
 }
 
 static int prepare(struct launcher *l, struct err *err)
@@ -539,7 +539,7 @@ static int prepare(struct launcher *l, struct err *err)
 	rc = make_shm(l, err);
 	if (rc)
 		return rc;
-	seat_stop_signals(&l->signals);
+	rank_context_stop_signals(&l->signals);
 	sigprocmask(SIG_BLOCK, &l->signals, NULL); /* the ranks keep these blocked */
 	sigaddset(&l->signals, SIGCHLD);
 	l->signal_fd = signalfd(-1, &l->signals, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -582,8 +582,8 @@ static int shrink(struct launcher *l, struct err *err)
 
 	if (!l->nodes)
 		return 0;
-	nodes_shrink(l->nodes);
-	l->others_count = nodes_left(l->nodes) - 1;
+	node_group_shrink(l->nodes);
+	l->others_count = node_group_left(l->nodes) - 1;
 	l->lost = false;
 	return world_of(l) == before ? 0 : l->o->resized(l->o->user, world_of(l), err);
 }
@@ -598,7 +598,7 @@ static int begin_again(struct launcher *l, struct err *err)
 	l->attempt++;
 	l->again = l->killed = l->concluded = false;
 	l->failed_s = 0;
-	l->others = (struct verdict){ .culprit = -1 };
+	l->others = (struct job_result){ .culprit = -1 };
 	l->others_ended = 0;
 	memset(l->board->rank, 0, (size_t)l->n * sizeof(l->board->rank[0]));
 	memset(l->end, 0, (size_t)l->n * sizeof(*l->end));
@@ -612,7 +612,7 @@ int launch_run(const struct launch_opts *o, struct err *err)
 	struct launcher l = { .o = o, .n = o->nproc, .nodes = o->nodes, .shm_fd = -1, .signal_fd = -1 };
 	int rc = prepare(&l, err);
 
-	l.others_count = l.nodes ? nodes_left(l.nodes) - 1 : 0;
+	l.others_count = l.nodes ? node_group_left(l.nodes) - 1 : 0;
 	do {
 		if (!rc && l.again)
 			rc = begin_again(&l, err);

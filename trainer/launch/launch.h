@@ -4,17 +4,17 @@
 #ifndef DPT_LAUNCH_LAUNCH_H
 #define DPT_LAUNCH_LAUNCH_H
 
-#include "trainer/launch/seat.h"
+#include "trainer/launch/rank_context.h"
 
 struct launch_opts {
 	int nproc;	     /* ranks of this machine */
-	struct nodes *nodes; /* the other machines' launchers (nodes.h); NULL: there are none. Borrowed */
+	struct node_group *nodes; /* the other machines' launchers (node_group.h); NULL: there are none. Borrowed */
 	int nodes_least;     /* machines that a job may go on with, when others are lost and max_restarts allows it */
 	double heartbeat_s;  /* a rank or another machine's launcher that is silent for longer is given up */
 	int max_restarts;    /* of all ranks, when one has failed */
 	int threads; /* of a rank: ranks are bound to their share of the cores when it holds so many */
 	/* The rank's whole life, in its own process; returns its exit code. */
-	int (*rank_main)(void *user, struct seat *seat);
+	int (*rank_main)(void *user, struct rank_context *seat);
 	/* Machines are lost, and the job starts again as so many ranks; rank_main knows from then on. */
 	int (*resized)(void *user, int world, struct err *err);
 	/* Once all ranks have ended: the run is open (board->run_open), status and a line that says why. */

@@ -1,7 +1,7 @@
 # Who starts the ranks, where they sit, how they end.
 libtrainer_la_SOURCES += trainer/launch/launch.c trainer/launch/launch.h trainer/launch/machine.c trainer/launch/machine.h \
-	trainer/launch/nodes.c trainer/launch/nodes.h \
-	trainer/launch/place.c trainer/launch/place.h trainer/launch/relay.c trainer/launch/relay.h \
-	trainer/launch/seat.c trainer/launch/seat.h \
+	trainer/launch/node_group.c trainer/launch/node_group.h \
+	trainer/launch/rank_env.c trainer/launch/rank_env.h trainer/launch/output_relay.c trainer/launch/output_relay.h \
+	trainer/launch/rank_context.c trainer/launch/rank_context.h \
 	trainer/launch/slurm.c trainer/launch/slurm.h \
-	trainer/launch/verdict.c trainer/launch/verdict.h
+	trainer/launch/job_result.c trainer/launch/job_result.h

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "trainer/models/models.h"
-#include "trainer/ops/attend/attend.h"
+#include "trainer/ops/attention_decode/attention_decode.h"
 #include "trainer/ops/attention/attention.h"
 #include "trainer/ops/embed/embed.h"
 #include "trainer/ops/gelu/gelu.h"
@@ -83,13 +83,13 @@ static struct tensor *kept(const struct build *b, const char *name)
 static struct tensor *attend(const struct build *b, struct tensor *qkv, const char *name)
 {
 	struct attention_attr attr = { .heads = b->c->heads, .seq = b->c->seq_len, .dropout.p = b->c->dropout };
-	struct attend_tensors t = { .first = b->first };
+	struct attention_decode_tensors t = { .first = b->first };
 
 	if (!b->first)
 		return attention_add(b->g, qkv, &attr, name);
 	t.keys = kept(b, graph_printf(b->g, "%s.keys", name));
 	t.values = kept(b, graph_printf(b->g, "%s.values", name));
-	return attend_add(b->g, qkv, &t, b->c->heads, name);
+	return attention_decode_add(b->g, qkv, &t, b->c->heads, name);
 }
 
 /* One block: *x is the residual stream before `delta`, which is what the block before adds to it. Returns what this one

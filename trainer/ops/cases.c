@@ -1,7 +1,7 @@
 /* cases.c: what the case tables share. */
 #include "trainer/ops/cases.h"
 
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 
 struct tensor *case_input(struct graph *g, const char *name, enum dtype dtype, struct shape shape)
 {
@@ -17,7 +17,7 @@ int64_t case_count(const struct tensor *t)
 
 void case_step(double *step, double updates)
 {
-	step[GUARD_FACTOR] = updates > 0 ? 0.5 : 0;
-	step[GUARD_SKIP] = updates <= 0;
-	step[GUARD_UPDATES] = updates;
+	step[STEP_GUARD_FACTOR] = updates > 0 ? 0.5 : 0;
+	step[STEP_GUARD_SKIP] = updates <= 0;
+	step[STEP_GUARD_UPDATES] = updates;
 }

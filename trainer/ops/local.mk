@@ -1,6 +1,6 @@
 # One folder per op, one paragraph each: what every program has, what the cpu module has, the cases that tests have.
 # The kernels of the cuda module are listed with it (op_cuda).
-libtrainer_la_SOURCES += trainer/ops/ops.h trainer/ops/ops.def trainer/ops/ops.c trainer/ops/ref.h trainer/ops/ref.c
+libtrainer_la_SOURCES += trainer/ops/ops.h trainer/ops/ops.def trainer/ops/ops.c trainer/ops/ref_kernel.h trainer/ops/ref_kernel.c
 op_cpu =
 op_cuda =
 op_cases = trainer/ops/cases.h trainer/ops/cases.c
@@ -27,10 +27,10 @@ op_cpu += trainer/ops/allreduce/allreduce_cpu.c
 op_cuda += trainer/ops/allreduce/allreduce_cuda.cu
 op_cases += trainer/ops/allreduce/allreduce_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/attend/attend.h trainer/ops/attend/attend.c trainer/ops/attend/attend_ref.c
-op_cpu += trainer/ops/attend/attend_cpu.c
-op_cuda += trainer/ops/attend/attend_cuda.cu
-op_cases += trainer/ops/attend/attend_cases.c
+libtrainer_la_SOURCES += trainer/ops/attention_decode/attention_decode.h trainer/ops/attention_decode/attention_decode.c trainer/ops/attention_decode/attention_decode_ref.c
+op_cpu += trainer/ops/attention_decode/attention_decode_cpu.c
+op_cuda += trainer/ops/attention_decode/attention_decode_cuda.cu
+op_cases += trainer/ops/attention_decode/attention_decode_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/attention/attention.h trainer/ops/attention/attention.c
 libtrainer_la_SOURCES += trainer/ops/attention/attention_ref.c
@@ -91,11 +91,11 @@ op_cpu += trainer/ops/gelu/gelu_cpu.c
 op_cuda += trainer/ops/gelu/gelu_cuda.cu
 op_cases += trainer/ops/gelu/gelu_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/guard/guard.h trainer/ops/guard/guard_math.h trainer/ops/guard/guard.c
-libtrainer_la_SOURCES += trainer/ops/guard/guard_ref.c
-op_cpu += trainer/ops/guard/guard_cpu.c
-op_cuda += trainer/ops/guard/guard_cuda.cu
-op_cases += trainer/ops/guard/guard_cases.c
+libtrainer_la_SOURCES += trainer/ops/step_guard/step_guard.h trainer/ops/step_guard/step_guard_math.h trainer/ops/step_guard/step_guard.c
+libtrainer_la_SOURCES += trainer/ops/step_guard/step_guard_ref.c
+op_cpu += trainer/ops/step_guard/step_guard_cpu.c
+op_cuda += trainer/ops/step_guard/step_guard_cuda.cu
+op_cases += trainer/ops/step_guard/step_guard_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/lamb/lamb.h trainer/ops/lamb/lamb_math.h trainer/ops/lamb/lamb.c
 libtrainer_la_SOURCES += trainer/ops/lamb/lamb_ref.c
@@ -142,11 +142,11 @@ op_cpu += trainer/ops/pack/pack_cpu.c
 op_cuda += trainer/ops/pack/pack_cuda.cu
 op_cases += trainer/ops/pack/pack_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/peer/peer.h trainer/ops/peer/peer_host.h trainer/ops/peer/peer.c
-libtrainer_la_SOURCES += trainer/ops/peer/peer_ref.c
-op_cpu += trainer/ops/peer/peer_cpu.c
-op_cuda += trainer/ops/peer/peer_cuda.cu
-op_cases += trainer/ops/peer/peer_cases.c
+libtrainer_la_SOURCES += trainer/ops/sendrecv/sendrecv.h trainer/ops/sendrecv/sendrecv_host.h trainer/ops/sendrecv/sendrecv.c
+libtrainer_la_SOURCES += trainer/ops/sendrecv/sendrecv_ref.c
+op_cpu += trainer/ops/sendrecv/sendrecv_cpu.c
+op_cuda += trainer/ops/sendrecv/sendrecv_cuda.cu
+op_cases += trainer/ops/sendrecv/sendrecv_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/relu/relu.h trainer/ops/relu/relu.c trainer/ops/relu/relu_ref.c
 op_cpu += trainer/ops/relu/relu_cpu.c
@@ -158,17 +158,17 @@ op_cpu += trainer/ops/sgd/sgd_cpu.c
 op_cuda += trainer/ops/sgd/sgd_cuda.cu
 op_cases += trainer/ops/sgd/sgd_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/shares/shares.h trainer/ops/shares/shares_host.h trainer/ops/shares/shares.c
-libtrainer_la_SOURCES += trainer/ops/shares/shares_ref.c
-op_cpu += trainer/ops/shares/shares_cpu.c
-op_cuda += trainer/ops/shares/shares_cuda.cu
-op_cases += trainer/ops/shares/shares_cases.c
+libtrainer_la_SOURCES += trainer/ops/shard_collectives/shard_collectives.h trainer/ops/shard_collectives/shard_collectives_host.h trainer/ops/shard_collectives/shard_collectives.c
+libtrainer_la_SOURCES += trainer/ops/shard_collectives/shard_collectives_ref.c
+op_cpu += trainer/ops/shard_collectives/shard_collectives_cpu.c
+op_cuda += trainer/ops/shard_collectives/shard_collectives_cuda.cu
+op_cases += trainer/ops/shard_collectives/shard_collectives_cases.c
 
-libtrainer_la_SOURCES += trainer/ops/terms/terms.h trainer/ops/terms/terms_host.h trainer/ops/terms/terms.c
-libtrainer_la_SOURCES += trainer/ops/terms/terms_ref.c
-op_cpu += trainer/ops/terms/terms_cpu.c
-op_cuda += trainer/ops/terms/terms_cuda.cu
-op_cases += trainer/ops/terms/terms_cases.c
+libtrainer_la_SOURCES += trainer/ops/partial_sums/partial_sums.h trainer/ops/partial_sums/partial_sums_host.h trainer/ops/partial_sums/partial_sums.c
+libtrainer_la_SOURCES += trainer/ops/partial_sums/partial_sums_ref.c
+op_cpu += trainer/ops/partial_sums/partial_sums_cpu.c
+op_cuda += trainer/ops/partial_sums/partial_sums_cuda.cu
+op_cases += trainer/ops/partial_sums/partial_sums_cases.c
 
 libtrainer_la_SOURCES += trainer/ops/watch/watch.h trainer/ops/watch/watch.c trainer/ops/watch/watch_ref.c
 op_cpu += trainer/ops/watch/watch_cpu.c

@@ -25,7 +25,7 @@ static int helpers(const struct run_config *cfg)
 
 static bool rank_is_to_end(void *rank)
 {
-	return seat_stop(((const struct rank *)rank)->seat) != 0;
+	return rank_context_stop(((const struct rank *)rank)->seat) != 0;
 }
 
 static struct loader_opts opts_of(const struct loading_opts *o)

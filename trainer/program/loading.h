@@ -3,16 +3,16 @@
 #define DPT_PROGRAM_LOADING_H
 
 #include "trainer/data/loader/loader.h"
-#include "trainer/program/course.h"
+#include "trainer/program/train_schedule.h"
 #include "trainer/program/rank.h"
-#include "trainer/program/subject.h"
+#include "trainer/program/workload.h"
 
 int loading_workers(const struct run_config *cfg); /* threads, at most */
 
 struct loading_opts {
 	const struct rank *rank;
-	const struct subject *subject;
-	const struct course *course;
+	const struct workload *subject;
+	const struct train_schedule *course;
 	enum split split; /* of training: on and on from step; of evaluation: once through */
 	bool resting;	  /* as loader_opts has it */
 	int64_t step;	  /* optimiser steps that are done */

@@ -24,7 +24,7 @@ size_t memory_offloaded(const struct plan *p)
 int64_t memory_planned(const struct plan *p)
 {
 	return (int64_t)(p->slab_bytes[SPACE_PRIVATE] + p->slab_bytes[SPACE_PINNED] + p->slab_bytes[SPACE_COMM] +
-			 p->data_bytes + p->peers_bytes + memory_offloaded(p));
+			 p->data_bytes + p->shm_usage_bytes + memory_offloaded(p));
 }
 
 /* Of all ranks on this machine, whose shared memory is there once for each; of a rank's own device. */
@@ -41,7 +41,7 @@ static int64_t needed(const struct plan *p, const struct rank *r)
 
 /* For all ranks. A process that may map little (ulimit -v) maps the others' shared memory too, and each loader thread a
  * stack: those are not reckoned with, so that nothing is refused that would run. */
-static int64_t available_on_host(const struct seat *seat, const char **ret_whose)
+static int64_t available_on_host(const struct rank_context *seat, const char **ret_whose)
 {
 	const char *hook = getenv("DPTRAIN_TEST_MEMORY");
 	int64_t machine = hook ? strtoll(hook, NULL, 10) : machine_available_bytes(), own = machine_mappable_bytes();
@@ -86,12 +86,12 @@ static void say_room(char *text, size_t n, const struct rank *r, int64_t need, i
 }
 
 /* Bytes that the run would need with other settings; -1 when they cannot be planned. */
-static int64_t needed_with(const struct rank *like, const struct subject *s, const struct run_config *cfg)
+static int64_t needed_with(const struct rank *like, const struct workload *s, const struct run_config *cfg)
 {
 	struct rank r = { .cfg = cfg, .seat = like->seat, .backend = like->backend, .by_rule = true };
 	struct err ignored = ERR_INIT;
 	struct prepared p;
-	struct course c;
+	struct train_schedule c;
 	int64_t bytes = -1;
 
 	if (rank_open_module(&r, &ignored))
@@ -107,7 +107,7 @@ static int64_t needed_with(const struct rank *like, const struct subject *s, con
 
 struct advice {
 	const struct rank *rank;
-	const struct subject *subject;
+	const struct workload *subject;
 	int64_t limit;
 	char text[ADVICE_BYTES];
 	size_t used;
@@ -172,7 +172,7 @@ static void find_advice(struct advice *a)
 		advise_batch(a, &cfg, " --activation-checkpointing full");
 }
 
-int memory_check(const struct plan *p, const struct rank *r, const struct subject *s, struct err *err)
+int memory_check(const struct plan *p, const struct rank *r, const struct workload *s, struct err *err)
 {
 	const char *whose = "";
 	const bool on_device = r->backend->room;
@@ -193,7 +193,7 @@ int memory_check(const struct plan *p, const struct rank *r, const struct subjec
 }
 
 /* Bytes with that batch size; -1: it cannot be planned, or does not fit. */
-static int64_t bytes_that_fit(const struct rank *r, const struct subject *s, int64_t size, int64_t limit)
+static int64_t bytes_that_fit(const struct rank *r, const struct workload *s, int64_t size, int64_t limit)
 {
 	struct run_config cfg = *r->cfg;
 	int64_t bytes;
@@ -204,7 +204,7 @@ static int64_t bytes_that_fit(const struct rank *r, const struct subject *s, int
 	return limit > 0 && bytes > limit ? -1 : bytes;
 }
 
-int64_t memory_largest_batch(const struct rank *r, const struct subject *s, int64_t most, int64_t *ret_bytes)
+int64_t memory_largest_batch(const struct rank *r, const struct workload *s, int64_t most, int64_t *ret_bytes)
 {
 	const char *whose = "";
 	const int64_t limit = r->backend->room ? room_on_device(r) : available_on_host(r->seat, &whose);

@@ -3,7 +3,7 @@
 
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/ema/ema.h"
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/norm/norm.h"
 #include "trainer/ops/ops.h"
 #include "trainer/program/watching.h"
@@ -68,14 +68,14 @@ static void keep_statistics(struct graph *g, struct tensor *step)
 
 int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *err)
 {
-	const struct guard_attr guard = { .max_norm = o->max_grad_norm, .scaling = o->scaling };
+	const struct step_guard_attr guard = { .max_norm = o->max_grad_norm, .scaling = o->scaling };
 	const struct ema_attr ema = { o->ema_decay };
 	enum phase before = g->phase;
 	struct tensor *step;
 	int n;
 
 	g->phase = PHASE_OPTIMIZER;
-	step = guard_add(g, &(struct guard_in){ norm_add_all(g, o->pipeline), o->losses, o->votes }, &guard);
+	step = step_guard_add(g, &(struct step_guard_in){ norm_add_all(g, o->pipeline), o->losses, o->votes }, &guard);
 	n = g->n_tensors; /* moments come behind */
 	for (int i = 0; i < n && !graph_failed(g); i++)
 		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)

@@ -24,7 +24,7 @@ struct optimizer_opts {
 struct optimizer_opts optimizer_opts_of(const struct run_config *cfg);
 
 /* Appends them, behind what a strategy did to the gradients: the norm of all gradients ("grad_norm"), the decision on
- * the step (trainer/ops/guard), then one step per parameter that has a gradient, the running statistics, the averages.
+ * the step (trainer/ops/step_guard), then one step per parameter that has a gradient, the running statistics, the averages.
  */
 int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *err);
 

@@ -7,30 +7,30 @@
 #include "trainer/program/loading.h"
 
 /* A seat of a plan has a rank alone. */
-static struct neighbours neighbours_of(const struct seat *s)
+static struct neighbours neighbours_of(const struct rank_context *s)
 {
 	return s->nodes > 1 ? (struct neighbours){ s->rank - s->local_rank, s->local_world }
 			    : (struct neighbours){ 0, s->world };
 }
 
 /* Room for the terms of every step: full ones, and the last of an epoch. */
-static void set_leaves(struct strategy_opts *ret, const struct rank *r, const struct course *c)
+static void set_leaves(struct strategy_opts *ret, const struct rank *r, const struct train_schedule *c)
 {
 	const int64_t steps = sampler_steps(&c->train);
-	const struct leaves full = sampler_leaves(&c->train, 0, rank_share(r));
-	const struct leaves last = c->train.endless ? full : sampler_leaves(&c->train, steps - 1, rank_share(r));
+	const struct reduction_tree full = sampler_leaves(&c->train, 0, rank_share(r));
+	const struct reduction_tree last = c->train.endless ? full : sampler_leaves(&c->train, steps - 1, rank_share(r));
 	int least;
 
 	if (r->cfg->test_only || !c->train.leaf)
 		return;
 	ret->leaf = c->train.leaf;
-	ret->room = leaves_room(full.all, full.parts);
-	least = leaves_room(last.all, last.parts);
+	ret->room = reduction_tree_room(full.all, full.parts);
+	least = reduction_tree_room(last.all, last.parts);
 	ret->room = least > ret->room ? least : ret->room;
-	ret->roots = leaves_roots(full.first, full.n, NULL);
+	ret->roots = reduction_tree_roots(full.first, full.n, NULL);
 }
 
-static struct program_opts opts_of(const struct rank *r, const struct subject *s, const struct course *c)
+static struct program_opts opts_of(const struct rank *r, const struct workload *s, const struct train_schedule *c)
 {
 	const struct run_config *cfg = r->cfg;
 	struct program_opts o = {
@@ -63,7 +63,7 @@ static struct program_opts opts_of(const struct rank *r, const struct subject *s
 	return o;
 }
 
-static struct prepare_shapes shapes_of(const struct rank *r, const struct subject *s, const struct course *c)
+static struct prepare_shapes shapes_of(const struct rank *r, const struct workload *s, const struct train_schedule *c)
 {
 	const struct run_config *cfg = r->cfg;
 	bool saves_on_the_way = c->saves && (cfg->save_steps || cfg->save_best);
@@ -84,13 +84,13 @@ static struct prepare_shapes shapes_of(const struct rank *r, const struct subjec
 	return shapes;
 }
 
-int planning_make(struct course *ret_course, struct prepared *ret, const struct rank *r, const struct subject *s,
+int planning_make(struct train_schedule *ret_course, struct prepared *ret, const struct rank *r, const struct workload *s,
 		  struct err *err)
 {
 	struct program_opts o;
 	struct prepare_shapes shapes;
-	struct course c;
-	int rc = course_make(&c, r->cfg, s->data, err);
+	struct train_schedule c;
+	int rc = train_schedule_make(&c, r->cfg, s->data, err);
 
 	if (rc)
 		return rc;
@@ -100,7 +100,7 @@ int planning_make(struct course *ret_course, struct prepared *ret, const struct 
 	return prepare_programs(ret, &o, &shapes, err);
 }
 
-int planning_together(struct course *ret_course, struct prepared *ret, const struct rank *r, const struct subject *s,
+int planning_together(struct train_schedule *ret_course, struct prepared *ret, const struct rank *r, const struct workload *s,
 		      struct err *err)
 {
 	struct buf text;
@@ -121,7 +121,7 @@ int planning_together(struct course *ret_course, struct prepared *ret, const str
 	return rc;
 }
 
-int planning_evaluation(struct prepared *ret, const struct rank *r, const struct subject *s,
+int planning_evaluation(struct prepared *ret, const struct rank *r, const struct workload *s,
 			const struct planning_sizes *sizes, struct err *err)
 {
 	struct prepare_shapes shapes = { .n_eval = sizes->n };

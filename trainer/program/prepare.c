@@ -6,8 +6,8 @@
 
 #include "trainer/graph/slab.h"
 #include "trainer/ops/copy/copy_file.h"
-#include "trainer/program/peers.h"
-#include "trainer/program/spill.h"
+#include "trainer/program/shm_usage.h"
+#include "trainer/program/slab_file.h"
 
 struct program *prepared_program(const struct prepared *p, enum program_kind kind, int64_t batch)
 {
@@ -141,7 +141,7 @@ int prepare_programs(struct prepared *ret, const struct program_opts *opts, cons
 		rc = plan_make(&ret->plan, list, ret->n_programs, err);
 	ret->plan.offload_in_file = opts->offload.file;
 	if (!rc)
-		rc = peers_bytes(ret, &ret->plan.peers_bytes, err);
+		rc = shm_usage_bytes(ret, &ret->plan.shm_usage_bytes, err);
 	if (!rc)
 		plan_feed(ret);
 	if (!rc)
@@ -266,7 +266,7 @@ static int open_slab(struct prepared *p, enum space s, struct err *err)
 	if (s == SPACE_COMM && o->comm && !o->backend->streams) {
 		rc = o->comm->ops->alloc(o->comm, bytes, &memory, err);
 	} else if (bytes) {
-		rc = is_file(p, s) ? spill_open(&memory, o->offload_dir, bytes, err)
+		rc = is_file(p, s) ? slab_file_open(&memory, o->offload_dir, bytes, err)
 				   : o->backend->alloc(o->module, kind_of(s), bytes, &memory, err);
 		p->slab_bytes[s] = rc ? 0 : bytes; /* ours to release */
 	}
@@ -298,7 +298,7 @@ void prepare_done(struct prepared *p)
 	p->model = NULL;
 	for (int s = 0; s < SPACE_COUNT; s++)
 		if (is_file(p, (enum space)s))
-			spill_close(p->slab[s], p->slab_bytes[s]);
+			slab_file_close(p->slab[s], p->slab_bytes[s]);
 		else if (p->slab[s] && p->slab_bytes[s])
 			p->opts.backend->release(p->opts.module, kind_of((enum space)s), p->slab[s],
 						 p->slab_bytes[s]);

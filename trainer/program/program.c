@@ -6,9 +6,9 @@
 
 #include "trainer/graph/pass.h"
 #include "trainer/ops/accumulate/accumulate.h"
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/ops.h"
-#include "trainer/program/fault.h"
+#include "trainer/program/test_hooks.h"
 #include "trainer/program/watching.h"
 
 struct build {
@@ -120,7 +120,7 @@ static int run_optimizer(struct build *b, struct err *err)
 
 static int run_fault(struct build *b, struct err *err)
 {
-	return fault_plant(b->g) ? err_set(err, b->g->err.code, "%s", b->g->err.text) : 0;
+	return test_hooks_plant(b->g) ? err_set(err, b->g->err.code, "%s", b->g->err.text) : 0;
 }
 
 static int run_averages(struct build *b, struct err *err)
@@ -242,7 +242,7 @@ static int run_schedule(struct build *b, struct err *err)
 	s->turns(turn, &b->o->sharing, micros);
 	rc = schedule_make_turns(&b->p->schedule, b->g, &o, err);
 	if (!rc)
-		fault_plant_turns(&b->p->schedule);
+		test_hooks_plant_turns(&b->p->schedule);
 	return rc;
 }
 
@@ -323,7 +323,7 @@ static void find_tensors(struct program *p)
 	if (!p->result_sum)
 		p->result_sum = p->result;
 	p->grad_norm = graph_find(g, "grad_norm");
-	p->optimizer = graph_find(g, GUARD_STATE_NAME);
+	p->optimizer = graph_find(g, STEP_GUARD_STATE_NAME);
 	p->vote = graph_find(g, STRATEGY_VOTE);
 	p->votes = graph_find(g, STRATEGY_VOTES);
 }

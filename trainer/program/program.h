@@ -64,7 +64,7 @@ struct program {
 	struct tensor *result_sum; /* of all ranks (PROGRAM_STEP); result itself when there is one rank */
 	struct tensor *losses;	   /* of each row of a micro-batch (watching.h) */
 	struct tensor *grad_norm;
-	struct tensor *optimizer; /* state of trainer/ops/guard */
+	struct tensor *optimizer; /* state of trainer/ops/step_guard */
 	struct tensor *vote, *votes;
 };
 

@@ -8,13 +8,13 @@
 
 #include "tracker/base/log.h"
 #include "trainer/comm/bootstrap.h"
-#include "trainer/comm/held.h"
-#include "trainer/comm/nodes.h"
+#include "trainer/comm/link_emulation.h"
+#include "trainer/comm/hier.h"
 #include "trainer/program/same_flags.h"
 
 #define SETUP_LIMIT_S 600.0 /* rank 0 may time kernels and read data meanwhile */
 
-struct rank rank_of(const struct run_config *cfg, const struct seat *seat)
+struct rank rank_of(const struct run_config *cfg, const struct rank_context *seat)
 {
 	return (struct rank){ .cfg = cfg, .seat = seat, .by_rule = cfg->deterministic };
 }
@@ -155,7 +155,7 @@ static void say_transport(const struct rank *r, const char *why)
 
 static int open_nodes(struct rank *r, const struct comm_shm_opts *so, struct err *err)
 {
-	struct comm_nodes_opts o = { .bootstrap = r->net,
+	struct comm_hier_opts o = { .bootstrap = r->net,
 				     .node = r->seat->node,
 				     .sockets = (int)r->cfg->comm_sockets,
 				     .timeout_s = so->timeout_s };
@@ -169,7 +169,7 @@ static int open_nodes(struct rank *r, const struct comm_shm_opts *so, struct err
 		bootstrap_round(r->net, NULL, 0, err, &told); /* who waits for this rank hears why */
 		return rc;
 	}
-	rc = comm_nodes_open(&r->comm, &o, err);
+	rc = comm_hier_open(&r->comm, &o, err);
 	if (rc)
 		return rc;
 	r->link = o.link->name;
@@ -180,15 +180,15 @@ static int open_nodes(struct rank *r, const struct comm_shm_opts *so, struct err
 /* --link */
 static int hold_back(struct rank *r, struct err *err)
 {
-	struct held_link link;
+	struct link_emulation_link link;
 	int rc = config_link(r->cfg, &link.latency_s, &link.bytes_per_s, err);
 
-	return rc || (link.latency_s <= 0 && link.bytes_per_s <= 0) ? rc : held_comm(&r->comm, r->comm, &link, err);
+	return rc || (link.latency_s <= 0 && link.bytes_per_s <= 0) ? rc : link_emulation_comm(&r->comm, r->comm, &link, err);
 }
 
 int rank_meet(struct rank *r, struct err *err)
 {
-	const struct seat *s = r->seat;
+	const struct rank_context *s = r->seat;
 	const struct comm_shm_opts o = { .fd = s->shm_fd,
 					 .rank = s->local_rank,
 					 .world = s->local_world,
@@ -207,16 +207,16 @@ int rank_meet(struct rank *r, struct err *err)
 	if (!rc)
 		rc = hold_back(r, err);
 	if (!rc)
-		rc = flight_comm(&r->comm, r->comm, &seat_own(s)->flight, "all ranks", err);
+		rc = flight_comm(&r->comm, r->comm, &rank_context_own(s)->flight, "all ranks", err);
 	if (!rc)
-		rc = flight_pulse_start(&r->pulse, &seat_own(s)->flight, err);
+		rc = flight_pulse_start(&r->pulse, &rank_context_own(s)->flight, err);
 	return rc ? rc : open_lanes(r, err);
 }
 
 void rank_at_step(struct rank *r, int64_t step)
 {
 	if (r->pulse)
-		atomic_store(&seat_own(r->seat)->flight.step, step);
+		atomic_store(&rank_context_own(r->seat)->flight.step, step);
 }
 
 void rank_limit(struct rank *r, double seconds)

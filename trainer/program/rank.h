@@ -7,13 +7,13 @@
 #include "trainer/comm/comm.h"
 #include "trainer/comm/flight.h"
 #include "trainer/config/config.h"
-#include "trainer/launch/seat.h"
+#include "trainer/launch/rank_context.h"
 #include "trainer/program/devices.h"
 #include "trainer/strategies/strategy.h"
 
 struct rank {
 	const struct run_config *cfg;
-	const struct seat *seat;
+	const struct rank_context *seat;
 	struct comm *comm; /* of all ranks; NULL: it meets no others (a plan) */
 	struct comm *lane[STREAM_COUNT][GROUP_COUNT]; /* split from it, as the strategy asks; else NULL */
 	struct flight_pulse *pulse; /* with several ranks: its sign of life */
@@ -29,7 +29,7 @@ struct rank {
 	bool by_rule; /* kernels are never chosen by the clock: --deterministic, or nothing will be run */
 };
 
-struct rank rank_of(const struct run_config *cfg, const struct seat *seat); /* both are borrowed; nothing is open yet */
+struct rank rank_of(const struct run_config *cfg, const struct rank_context *seat); /* both are borrowed; nothing is open yet */
 /* Opens the communicators: a rank that ends is missed by the others from now on. */
 int rank_meet(struct rank *r, struct err *err);
 int rank_open_backend(struct rank *r, struct err *err);

@@ -3,7 +3,7 @@
 #ifndef DPT_RUN_CONSOLE_H
 #define DPT_RUN_CONSOLE_H
 
-#include "trainer/run/points.h"
+#include "trainer/run/eval_metrics.h"
 #include "trainer/run/step.h"
 
 struct console;

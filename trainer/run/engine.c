@@ -5,15 +5,15 @@
 #include <stdlib.h>
 
 #include "tracker/base/clock.h"
-#include "trainer/program/agree.h"
+#include "trainer/program/collective_check.h"
 #include "trainer/program/loading.h"
 #include "trainer/program/memory.h"
-#include "trainer/run/bare.h"
-#include "trainer/run/spike.h"
+#include "trainer/run/cached_step.h"
+#include "trainer/run/loss_spike.h"
 #include "trainer/run/step.h"
-#include "trainer/run/watch.h"
+#include "trainer/run/watch_record.h"
 #include "trainer/state/draw.h"
-#include "trainer/state/files.h"
+#include "trainer/state/tensor_files.h"
 #include "trainer/state/initial.h"
 #include "trainer/state/resume.h"
 
@@ -23,7 +23,7 @@ bool engine_is_root(const struct engine *e)
 }
 
 /* NULL, and err says so, when out of memory. */
-static struct engine *engine_new(const struct job *job, const struct seat *seat, struct err *err)
+static struct engine *engine_new(const struct job *job, const struct rank_context *seat, struct err *err)
 {
 	struct engine *e = calloc(1, sizeof(*e));
 
@@ -48,7 +48,7 @@ static int finish(struct engine **ret, struct engine *e, int rc)
 
 static int open_subject(struct engine *e, struct err *err)
 {
-	int rc = subject_open(&e->subject, e->job->cfg, e->job->batch, err);
+	int rc = workload_open(&e->subject, e->job->cfg, e->job->batch, err);
 	char text[512];
 
 	if (rc)
@@ -67,13 +67,13 @@ static int plan(struct engine *e, struct err *err)
 	if (!rc)
 		rc = planning_together(&e->course, &e->prepared, &e->rank, &e->subject, err);
 	if (!rc)
-		rc = agree_collectives(&e->prepared, &e->rank, err);
+		rc = collective_check_collectives(&e->prepared, &e->rank, err);
 	if (!rc && e->rank.seat->local_rank == 0)
 		rc = memory_check(&e->prepared.plan, &e->rank, &e->subject, err);
 	e->resident_before = memory_begin() - (int64_t)e->subject.data->drawn_bytes;
 	if (!rc)
 		rc = initial_check_freeze(e->prepared.model, cfg, e->subject.model, err);
-	return rc ? rc : course_check_best(&e->course, cfg, e->subject.data, err);
+	return rc ? rc : train_schedule_check_best(&e->course, cfg, e->subject.data, err);
 }
 
 static int take_memory(struct engine *e, struct err *err)
@@ -88,7 +88,7 @@ static int open_watching(struct engine *e, struct err *err)
 {
 	int rc = watch_new(&e->watch, e->job->cfg->watch_steps, &e->prepared, rank_comm(&e->rank), err);
 
-	return rc ? rc : spike_new(&e->spike, err);
+	return rc ? rc : loss_spike_new(&e->spike, err);
 }
 
 static int open_trace(struct engine *e, struct err *err)
@@ -98,7 +98,7 @@ static int open_trace(struct engine *e, struct err *err)
 	return config_trace_steps(e->rank.cfg, &first, &last) ? trace_new(&e->trace, first, last, err) : 0;
 }
 
-int engine_open(struct engine **ret, const struct job *job, const struct seat *seat, struct err *err)
+int engine_open(struct engine **ret, const struct job *job, const struct rank_context *seat, struct err *err)
 {
 	struct engine *e = engine_new(job, seat, err);
 	int rc;
@@ -153,7 +153,7 @@ int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *
 	return finish(ret, e, rc);
 }
 
-int engine_open_plan(struct engine **ret, const struct job *job, const struct seat *seat, struct err *err)
+int engine_open_plan(struct engine **ret, const struct job *job, const struct rank_context *seat, struct err *err)
 {
 	struct engine *e = engine_new(job, seat, err);
 	int rc;
@@ -204,7 +204,7 @@ int engine_begin(struct engine *e, struct err *err)
 		rc = step_queue_restart(e, err);
 	rank_limit(&e->rank, e->rank.cfg->ddp_timeout);
 	e->mark_s = clock_mono_s();
-	e->until_s = e->bare ? e->mark_s + fmax(e->rank.cfg->seconds - BARE_S, e->rank.cfg->seconds / 2) : INFINITY;
+	e->until_s = e->bare ? e->mark_s + fmax(e->rank.cfg->seconds - CACHED_STEP_S, e->rank.cfg->seconds / 2) : INFINITY;
 	return rc;
 }
 
@@ -217,11 +217,11 @@ void engine_close(struct engine *e)
 	exec_free(e->exec);
 	trace_free(e->trace);
 	watch_free(e->watch);
-	spike_free(e->spike);
-	bare_free(e->bare);
+	loss_spike_free(e->spike);
+	cached_step_free(e->bare);
 	step_queue_free(e->queue);
 	prepare_done(&e->prepared);
-	subject_close(&e->subject);
+	workload_close(&e->subject);
 	rank_close(&e->rank);
 	free(e);
 }

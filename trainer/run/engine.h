@@ -19,17 +19,17 @@ struct job {
 	char run_id[33]; /* in the launcher, once the ranks have ended: of the run that they recorded; "": of none */
 };
 
-struct bare;
+struct cached_step;
 struct nonfinite_watch;
 struct step_queue;
 struct watch;
-struct spike;
+struct loss_spike;
 
 struct engine {
 	const struct job *job;
 	struct rank rank;
-	struct subject subject;
-	struct course course;
+	struct workload subject;
+	struct train_schedule course;
 	struct prepared prepared;
 	struct tensors tensors;
 	struct exec *exec;
@@ -40,8 +40,8 @@ struct engine {
 	struct trace *trace; /* of --trace-steps; NULL: none */
 	struct nonfinite_watch *suspects; /* of a step that is made again; NULL: none is */
 	struct watch *watch; /* of --watch-steps; NULL: nothing is watched */
-	struct spike *spike; /* … and no losses of samples are kept */
-	struct bare *bare;   /* of dptrain doctor; NULL: no batch is kept */
+	struct loss_spike *spike; /* … and no losses of samples are kept */
+	struct cached_step *bare;   /* of dptrain doctor; NULL: no batch is kept */
 	int64_t step;		 /* optimiser steps that were begun */
 	struct step_queue *queue; /* … and have not ended (step.h) */
 	double mark_s;		 /* when the last step ended */
@@ -51,21 +51,21 @@ struct engine {
 };
 
 /* Collective. Opens communicators, backend, data; prepares every program; loads --init-from. */
-int engine_open(struct engine **ret, const struct job *job, const struct seat *seat, struct err *err);
+int engine_open(struct engine **ret, const struct job *job, const struct rank_context *seat, struct err *err);
 void engine_close(struct engine *e); /* NULL is fine */
 
 /* Opens a backend without data or ranks, with evaluation programs of the given sizes, and loads --init-from. */
 struct engine_evaluation {
 	const struct job *job;
-	const struct seat *seat;
-	struct subject subject; /* model and its sizes, no data */
+	const struct rank_context *seat;
+	struct workload subject; /* model and its sizes, no data */
 	struct planning_sizes sizes;
 };
 
 int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *o, struct err *err);
 
 /* Opens only what a plan needs: no ranks, no tensor memory, no training data read but its shape. */
-int engine_open_plan(struct engine **ret, const struct job *job, const struct seat *seat, struct err *err);
+int engine_open_plan(struct engine **ret, const struct job *job, const struct rank_context *seat, struct err *err);
 
 int engine_begin(struct engine *e, struct err *err); /* starts the loaders; the first step's clock */
 

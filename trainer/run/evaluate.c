@@ -7,7 +7,7 @@
 
 #include "tracker/base/clock.h"
 #include "trainer/ops/xent/xent.h"
-#include "trainer/state/files.h"
+#include "trainer/state/tensor_files.h"
 
 /* What is added over the ranks: the results, and how many ranks were asked to stop. */
 enum { SUM_STOPPED = XENT_RESULTS, SUMS };
@@ -17,7 +17,7 @@ int64_t evaluate_outputs(const struct engine *e)
 {
 	const struct model_config *c = &e->subject.config;
 
-	return subject_reads_words(&e->subject) ? c->seq_len * c->vocab : e->subject.data->classes;
+	return workload_reads_words(&e->subject) ? c->seq_len * c->vocab : e->subject.data->classes;
 }
 
 int evaluate_share_stats(struct engine *e, struct err *err)
@@ -86,7 +86,7 @@ static int vote_to_stop(const struct engine *e, double *stopped, struct err *err
 {
 	struct comm *c = rank_comm(&e->rank);
 
-	*stopped = seat_stop(e->rank.seat) != 0;
+	*stopped = rank_context_stop(e->rank.seat) != 0;
 	return prepared_meets(&e->prepared, PROGRAM_EVAL) ?
 		       c->ops->allreduce(c, stopped, 1, DTYPE_F64, err) : 0;
 }

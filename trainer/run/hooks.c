@@ -81,7 +81,7 @@ void hooks_spoil(const struct node *n, const struct kernel_args *args)
 		((double *)args->out[0])[last] = NAN;
 }
 
-void hooks_after_step(const struct hooks *h, const struct seat *seat, int64_t step)
+void hooks_after_step(const struct hooks *h, const struct rank_context *seat, int64_t step)
 {
 	if (h->die_step != step)
 		return;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "tracker/base/clock.h"
-#include "trainer/launch/seat.h"
+#include "trainer/launch/rank_context.h"
 #include "trainer/program/prepare.h"
 
 struct hooks {
@@ -29,6 +29,6 @@ void hooks_spin(const struct clock_hook *c, double start_s); /* behind a node's 
 bool hooks_spoils(const struct node *n, int rank);
 void hooks_spoil(const struct node *n, const struct kernel_args *args);
 
-void hooks_after_step(const struct hooks *h, const struct seat *seat, int64_t step);
+void hooks_after_step(const struct hooks *h, const struct rank_context *seat, int64_t step);
 
 #endif

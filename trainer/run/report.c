@@ -12,7 +12,7 @@
 #include "tracker/base/log.h"
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
-#include "trainer/run/inputs.h"
+#include "trainer/run/log_datasets.h"
 
 #define NEW_LOCK_WAIT_S 1.0 /* for a folder that nobody can know yet */
 #define SYSTEM_LEAST_S 0.1
@@ -223,7 +223,7 @@ static int open_run(struct report *r, const struct resume *resume, struct err *e
 	if (r->rank > 0)
 		return join_run(r, &o, err);
 	record_params(r);
-	rc = inputs_record(r->run, r->e, r->has_params, err);
+	rc = log_datasets_record(r->run, r->e, r->has_params, err);
 	if (rc)
 		return rc;
 	record_environment(r);
@@ -415,13 +415,13 @@ void report_memory(struct report *r, int64_t step)
 	record_device_memory(r, step);
 }
 
-void report_points(struct report *r, const struct points *p)
+void report_points(struct report *r, const struct eval_metrics *p)
 {
 	for (int i = 0; r->rank == 0 && i < p->n; i++)
 		point(r, p->point[i].id, p->at, p->point[i].value);
 }
 
-void report_epoch(struct report *r, const struct points *p)
+void report_epoch(struct report *r, const struct eval_metrics *p)
 {
 	point(r, SERIES_memory_peak_bytes, p->at, (double)machine_peak_bytes());
 	report_data(r, r->e->step);

@@ -4,7 +4,7 @@
 #define DPT_RUN_REPORT_H
 
 #include "tracker/dptrack.h"
-#include "trainer/run/points.h"
+#include "trainer/run/eval_metrics.h"
 #include "trainer/run/step.h"
 #include "trainer/state/resume.h"
 
@@ -18,10 +18,10 @@ void report_step(struct report *r, const struct step_result *s);
 
 /* Says what the set has to say that no step has told so far. NULL is fine. */
 void report_notices(const struct report *r);
-void report_points(struct report *r, const struct points *p); /* of the run as a whole: rank 0 records them */
-void report_bare(struct report *r, int64_t step, double seconds); /* of bare_run */
+void report_points(struct report *r, const struct eval_metrics *p); /* of the run as a whole: rank 0 records them */
+void report_bare(struct report *r, int64_t step, double seconds); /* of cached_step_run */
 void report_memory(struct report *r, int64_t step); /* planned and used, at the end */
-void report_epoch(struct report *r, const struct points *p); /* the end of one: its points, and each rank's own */
+void report_epoch(struct report *r, const struct eval_metrics *p); /* the end of one: its points, and each rank's own */
 
 struct dptrack_run *report_run(struct report *r); /* borrowed */
 const char *report_dir(const struct report *r); /* the run's folder */

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
-#include "trainer/ops/guard/guard.h"
-#include "trainer/run/bare.h"
+#include "trainer/ops/step_guard/step_guard.h"
+#include "trainer/run/cached_step.h"
 #include "trainer/run/nonfinite.h"
-#include "trainer/run/spike.h"
-#include "trainer/run/watch.h"
+#include "trainer/run/loss_spike.h"
+#include "trainer/run/watch_record.h"
 
 enum series_id step_time_series(enum step_time t)
 {
@@ -71,19 +71,19 @@ void step_queue_free(struct step_queue *s)
 /* What the losses' gradients are multiplied by in the next step; the optimiser's state says it from its start on. */
 static int read_scale(struct engine *e, double *ret, struct err *err)
 {
-	const struct tensor *t = prepared_own(&e->prepared, GUARD_STATE_NAME);
-	double state[GUARD_STATE_VALUES];
+	const struct tensor *t = prepared_own(&e->prepared, STEP_GUARD_STATE_NAME);
+	double state[STEP_GUARD_STATE_VALUES];
 	int rc;
 
 	*ret = 1;
 	if (!e->prepared.opts.optimizer.scaling || !t)
 		return 0;
 	rc = prepared_get(&e->prepared, t, state, sizeof(state), err);
-	if (!rc && !(state[GUARD_STATE_SCALE] > 0)) {
-		state[GUARD_STATE_SCALE] = GUARD_SCALE_START;
+	if (!rc && !(state[STEP_GUARD_STATE_SCALE] > 0)) {
+		state[STEP_GUARD_STATE_SCALE] = STEP_GUARD_SCALE_START;
 		rc = prepared_put(&e->prepared, t, state, sizeof(state), err);
 	}
-	*ret = state[GUARD_STATE_SCALE];
+	*ret = state[STEP_GUARD_STATE_SCALE];
 	return rc;
 }
 
@@ -175,7 +175,7 @@ static int watch_part(struct engine *e, const struct run *run, const struct step
 
 static void keep_losses(struct engine *e, const struct run *run, const double *losses)
 {
-	spike_micro(e->spike, &(struct spike_micro){ run->program, losses, run->step, run->position, run->samples,
+	loss_spike_micro(e->spike, &(struct loss_spike_micro){ run->program, losses, run->step, run->position, run->samples,
 						     run->micro == 0 });
 }
 
@@ -197,12 +197,12 @@ static void keep_results(struct engine *e, struct step_result *r, const struct p
 	r->own_sum = of->own[XENT_LOSS_SUM];
 	r->loss = r->loss_sum / (double)r->count;
 	r->grad_norm = p->grad_norm ? of->grad_norm : NAN;
-	r->skipped = (int64_t)of->state[GUARD_STATE_SKIPPED];
-	r->in_a_row = (int64_t)of->state[GUARD_STATE_ROW];
+	r->skipped = (int64_t)of->state[STEP_GUARD_STATE_SKIPPED];
+	r->in_a_row = (int64_t)of->state[STEP_GUARD_STATE_ROW];
 	r->stop = p->votes ? of->votes > 0 : r->stop;
-	r->blank = p->votes && of->votes >= GUARD_BLANK;
+	r->blank = p->votes && of->votes >= STEP_GUARD_BLANK;
 	if (e->prepared.opts.optimizer.scaling && p->optimizer)
-		e->queue->loss_scale = of->state[GUARD_STATE_SCALE];
+		e->queue->loss_scale = of->state[STEP_GUARD_STATE_SCALE];
 }
 
 /* The oldest run. */
@@ -272,7 +272,7 @@ static int begin_run(struct engine *e, const struct program *p, const struct loa
 	struct exec_call call = { .page = &page,
 				  .inputs = b->inputs,
 				  .targets = b->targets,
-				  .vote = r->blank ? GUARD_BLANK : r->stop ? 1 : 0,
+				  .vote = r->blank ? STEP_GUARD_BLANK : r->stop ? 1 : 0,
 				  .trace = e->trace };
 	double start = clock_mono_s();
 	int rc;
@@ -284,7 +284,7 @@ static int begin_run(struct engine *e, const struct program *p, const struct loa
 		r->seconds[TIME_H2D] += spent(e, "h2d", start);
 	if (e->suspects)
 		call.look = nonfinite_look(e->suspects, p);
-	rc = e->bare ? bare_keep(e->bare, b, p, &call, err) : 0;
+	rc = e->bare ? cached_step_keep(e->bare, b, p, &call, err) : 0;
 	if (!rc)
 		rc = exec_begin(e->exec, p, &call, err);
 	return rc ? rc : exec_fed(e->exec, err);
@@ -316,7 +316,7 @@ static struct step_result first_of(struct engine *e, const struct loader_batch *
 				 .count = b->global_weight,
 				 .ready = b->ready,
 				 .epoch_ends = b->step + 1 == e->course.steps_per_epoch,
-				 .stop = seat_stop(e->rank.seat) != 0 || clock_mono_s() >= e->until_s,
+				 .stop = rank_context_stop(e->rank.seat) != 0 || clock_mono_s() >= e->until_s,
 				 .loss_scale = e->queue->loss_scale,
 				 .grad_norm = NAN,
 				 .sent = -rank_sent(&e->rank),

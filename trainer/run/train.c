@@ -10,16 +10,16 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
-#include "tracker/insight/range.h"
-#include "trainer/run/bare.h"
-#include "trainer/run/blame.h"
+#include "tracker/insight/lr_range.h"
+#include "trainer/run/cached_step.h"
+#include "trainer/run/nonfinite_search.h"
 #include "trainer/run/console.h"
-#include "trainer/run/saver.h"
-#include "trainer/run/spike.h"
+#include "trainer/run/checkpoint_writer.h"
+#include "trainer/run/loss_spike.h"
 #include "trainer/run/trace_report.h"
-#include "trainer/run/watch.h"
+#include "trainer/run/watch_record.h"
 #include "trainer/state/draw.h"
-#include "trainer/state/files.h"
+#include "trainer/state/tensor_files.h"
 
 #define RANGE_TEXT_MAX 4096
 
@@ -28,7 +28,7 @@ struct training {
 	struct resume resume;
 	struct report *report;
 	struct console *console; /* rank 0 */
-	struct saver *saver;	 /* rank 0, and those that hold parts, when checkpoints are written */
+	struct checkpoint_writer *saver;	 /* rank 0, and those that hold parts, when checkpoints are written */
 	struct err *err;
 
 	struct checkpoint_state at; /* where the run stands; its seconds are those before epoch_start_s */
@@ -37,7 +37,7 @@ struct training {
 	int64_t val_step;      /* 0: none yet */
 	bool has_metric; /* --save-best's series has got a point since a checkpoint was last thought of: metric */
 	double metric;
-	struct range_test *range; /* of dptrain find lr; NULL: others */
+	struct lr_range_test *range; /* of dptrain find lr; NULL: others */
 	bool stopped; /* somebody asked for it, or the time is over */
 	int stop_code;
 };
@@ -63,11 +63,11 @@ static bool of_words(const struct training *t)
 }
 
 /* --save-best chooses by points that are recorded, but not through the record. */
-static void note_metric(struct training *t, const struct points *p)
+static void note_metric(struct training *t, const struct eval_metrics *p)
 {
 	const char *key = t->e->rank.cfg->save_best;
 
-	if (key && points_find(p, key, &t->metric))
+	if (key && eval_metrics_find(p, key, &t->metric))
 		t->has_metric = true;
 }
 
@@ -85,7 +85,7 @@ static int evaluate_when_due(struct training *t)
 {
 	int64_t every = t->e->rank.cfg->eval_steps;
 	double start = clock_mono_s();
-	struct points points;
+	struct eval_metrics points;
 	int rc;
 
 	if (!every || t->at.step % every)
@@ -95,7 +95,7 @@ static int evaluate_when_due(struct training *t)
 	if (rc || t->stopped)
 		return rc;
 	t->at.evaluation_is_open = false;
-	points = points_of_evaluation(&t->val, of_words(t), t->at.step);
+	points = eval_metrics_of_evaluation(&t->val, of_words(t), t->at.step);
 	report_points(t->report, &points);
 	note_metric(t, &points);
 	if (t->console)
@@ -106,7 +106,7 @@ static int evaluate_when_due(struct training *t)
 static int end_epoch(struct training *t)
 {
 	struct epoch_summary s = { .epoch = t->at.epoch + 1 };
-	struct points points;
+	struct eval_metrics points;
 	int rc = 0;
 
 	s.seconds = epoch_seconds(t);
@@ -118,7 +118,7 @@ static int end_epoch(struct training *t)
 	s.val = t->val;
 	if (rc || t->stopped)
 		return rc;
-	points = points_of_epoch(&s, of_words(t));
+	points = eval_metrics_of_epoch(&s, of_words(t));
 	report_epoch(t->report, &points);
 	note_metric(t, &points);
 	if (t->console)
@@ -170,7 +170,7 @@ static int save_when_due(struct training *t)
 	if (!t->saver)
 		return 0;
 	at = standing(t);
-	return saver_save(t->saver, &at, t->err);
+	return checkpoint_writer_save(t->saver, &at, t->err);
 }
 
 static int watch(struct training *t, const struct step_result *r)
@@ -215,9 +215,9 @@ static int after_step(struct training *t, const struct step_result *r)
 		console_step(t->console, r);
 	hooks_after_step(&t->e->hooks, t->e->rank.seat, r->step);
 	if (!rc && !t->range) /* whose loss shall explode */
-		rc = blame_check(t->e, r, t->err);
+		rc = nonfinite_search_check(t->e, r, t->err);
 	if (!rc && !t->range)
-		rc = spike_check(t->e, report_run(t->report), r, t->err);
+		rc = loss_spike_check(t->e, report_run(t->report), r, t->err);
 	if (rc)
 		return rc;
 	if (r->step == 1 && t->e->rank.cfg->dump_grads)
@@ -225,7 +225,7 @@ static int after_step(struct training *t, const struct step_result *r)
 				      t->err);
 	if (rc)
 		return rc;
-	t->stopped |= r->stop || (t->range && range_add(t->range, r->lr, r->loss));
+	t->stopped |= r->stop || (t->range && lr_range_add(t->range, r->lr, r->loss));
 	if (!t->stopped)
 		rc = evaluate_when_due(t);
 	if (!rc && r->epoch_ends && !t->stopped)
@@ -249,7 +249,7 @@ static int catch_up(struct training *t)
 static bool is_due(const struct training *t, int64_t step)
 {
 	const struct run_config *cfg = t->e->rank.cfg;
-	const struct course *c = &t->e->course;
+	const struct train_schedule *c = &t->e->course;
 
 	return (cfg->eval_steps && step % cfg->eval_steps == 0) || (cfg->save_steps && step % cfg->save_steps == 0) ||
 	       (cfg->dump_grads && step == 1) || step % c->steps_per_epoch == 0 || step >= c->steps_end || t->range;
@@ -327,7 +327,7 @@ static int code_of(int signal_number, bool saved)
 {
 	if (signal_number == 0 || signal_number == SIGINT)
 		return 130;
-	return saved ? SEAT_PREEMPTED : 1;
+	return saved ? RANK_CONTEXT_PREEMPTED : 1;
 }
 
 static int test_only(struct training *t)
@@ -336,7 +336,7 @@ static int test_only(struct training *t)
 	int rc = evaluate_run(t->e, NULL, &s.val, t->err);
 
 	t->stopped = s.val.stopped;
-	t->stop_code = code_of(seat_stop(t->e->rank.seat), false);
+	t->stop_code = code_of(rank_context_stop(t->e->rank.seat), false);
 	if (rc || t->stopped)
 		return rc;
 	if (t->console)
@@ -352,7 +352,7 @@ static bool save_last(struct training *t)
 
 	if (!t->e->course.saves)
 		return false;
-	if (!(t->saver ? saver_finish(t->saver, &at, &err) : tensors_help(&t->e->tensors, &err)))
+	if (!(t->saver ? checkpoint_writer_finish(t->saver, &at, &err) : tensors_help(&t->e->tensors, &err)))
 		return t->saver != NULL;
 	log_warn("no checkpoint of step %lld: %s", (long long)at.step, err.text);
 	return false;
@@ -379,7 +379,7 @@ static int end_stopped(struct training *t)
 
 	if (!all)
 		return err_set(t->err, ERR_NOMEM, "out of memory: end of the run");
-	all[2 * c->rank] = seat_stop(t->e->rank.seat);
+	all[2 * c->rank] = rank_context_stop(t->e->rank.seat);
 	all[2 * c->rank + 1] = save_last(t);
 	rc = c->ops->all_gather(c, all, 2 * sizeof(*all), t->err);
 	for (int r = 0; r < c->world; r++)
@@ -407,7 +407,7 @@ static int open_record(struct training *t)
 	struct engine *e = t->e;
 	int rc;
 
-	atomic_store(&seat_own(e->rank.seat)->idle, 0);
+	atomic_store(&rank_context_own(e->rank.seat)->idle, 0);
 	rc = report_open(&t->report, e, &t->resume, t->err);
 	if (rc)
 		return rc;
@@ -421,7 +421,7 @@ static int open_record(struct training *t)
 	t->at.global_batch = e->rank.cfg->global_batch_size;
 	t->at.seed = (uint64_t)e->rank.cfg->seed;
 	if (e->course.saves && (engine_is_root(e) || e->rank.saving))
-		rc = saver_open(&t->saver, e, t->report, t->resume.loads && t->resume.reopens ? t->at.step : -1,
+		rc = checkpoint_writer_open(&t->saver, e, t->report, t->resume.loads && t->resume.reopens ? t->at.step : -1,
 				t->err);
 	return rc;
 }
@@ -447,7 +447,7 @@ static bool has_console(const struct run_config *cfg)
 
 static int open_bare(struct training *t)
 {
-	return t->e->rank.cfg->command == COMMAND_DOCTOR ? bare_new(&t->e->bare, t->err) : 0;
+	return t->e->rank.cfg->command == COMMAND_DOCTOR ? cached_step_new(&t->e->bare, t->err) : 0;
 }
 
 static int open_range(struct training *t)
@@ -462,7 +462,7 @@ static int open_range(struct training *t)
 static int tell_bare(struct training *t)
 {
 	double seconds;
-	int rc = t->e->bare ? bare_run(t->e, &seconds, t->err) : 0;
+	int rc = t->e->bare ? cached_step_run(t->e, &seconds, t->err) : 0;
 
 	if (!rc && t->e->bare && t->at.step && !isnan(seconds))
 		report_bare(t->report, t->at.step, seconds);
@@ -475,7 +475,7 @@ static void record_range(struct training *t)
 	struct buf text;
 
 	buf_init(&text, RANGE_TEXT_MAX);
-	range_sentence(&text, t->range);
+	lr_range_sentence(&text, t->range);
 	buf_addc(&text, '\0');
 	if (engine_is_root(t->e) && !buf_failed(&text))
 		dptrack_text(report_run(t->report), t->at.step, "find/answer", text.data);
@@ -531,28 +531,28 @@ static enum dptrack_status status_of(const struct training *t, int rc)
 		return DPTRACK_FAILED;
 	if (!t->stopped)
 		return DPTRACK_FINISHED;
-	return t->stop_code == SEAT_PREEMPTED ? DPTRACK_PREEMPTED : DPTRACK_KILLED;
+	return t->stop_code == RANK_CONTEXT_PREEMPTED ? DPTRACK_PREEMPTED : DPTRACK_KILLED;
 }
 
-int train_main(const struct job *job, struct seat *seat)
+int train_main(const struct job *job, struct rank_context *seat)
 {
 	struct err err = ERR_INIT;
 	struct training t = { .err = &err, .resume = { .lock_fd = -1 } };
 	int rc, code = 0;
 
-	atomic_store(&seat_own(seat)->idle, 1);
+	atomic_store(&rank_context_own(seat)->idle, 1);
 	rc = engine_open(&t.e, job, seat, &err);
 	if (!rc)
 		rc = run(&t);
 	if (rc)
 		report_notices(t.report); /* the samples that were one too many, of which the error speaks */
 	if (rc)
-		code = seat_fail(seat, &err);
+		code = rank_context_fail(seat, &err);
 	else if (t.stopped)
 		code = t.stop_code;
 	if (rc && t.e && err.code != ERR_PEER && err.code != ERR_CANCELED) /* what the others do not know yet */
 		rank_abort(&t.e->rank);
-	saver_close(t.saver);
+	checkpoint_writer_close(t.saver);
 	report_close(t.report, status_of(&t, rc));
 	resume_close(&t.resume);
 	free(t.range);

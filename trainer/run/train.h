@@ -4,6 +4,6 @@
 
 #include "trainer/run/engine.h"
 
-int train_main(const struct job *job, struct seat *seat); /* the exit code; a failure is left on the seat's board */
+int train_main(const struct job *job, struct rank_context *seat); /* the exit code; a failure is left on the seat's board */
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "tracker/base/arena.h"
 #include "trainer/weights/checkpoint.h"
-#include "trainer/state/files.h"
+#include "trainer/state/tensor_files.h"
 
 static bool is_file(const char *path)
 {
@@ -168,7 +168,7 @@ static int read_given(const struct given *g, double *to, struct err *err)
 	return 0;
 }
 
-int initial_given(struct subject *s, const struct run_config *cfg, struct err *err)
+int initial_given(struct workload *s, const struct run_config *cfg, struct err *err)
 {
 	const struct dataset *d = s->data;
 	int rc = 0;
@@ -185,7 +185,7 @@ int initial_given(struct subject *s, const struct run_config *cfg, struct err *e
 }
 
 /* Texts of a file's metadata. */
-static int take_norm(struct subject *s, const char *path, const char *mean, const char *std, struct err *err)
+static int take_norm(struct workload *s, const char *path, const char *mean, const char *std, struct err *err)
 {
 	const int channels = s->data->channels;
 	struct dataset_norm norm = s->norm;
@@ -201,7 +201,7 @@ static int take_norm(struct subject *s, const char *path, const char *mean, cons
 	return 0;
 }
 
-int initial_normalize(struct subject *s, const struct run_config *cfg, const char *path, struct err *err)
+int initial_normalize(struct workload *s, const struct run_config *cfg, const char *path, struct err *err)
 {
 	const struct dataset *d = s->data;
 	struct safetensors *file;
@@ -233,7 +233,7 @@ bool initial_gives(const struct run_config *cfg, const struct model *m, const st
 	return cfg->init_from && is_subject(t) && !(anew && !strncmp(t->name, anew, strlen(anew)));
 }
 
-int initial_load(const struct tensors *s, const struct run_config *cfg, struct subject *subject, struct err *err)
+int initial_load(const struct tensors *s, const struct run_config *cfg, struct workload *subject, struct err *err)
 {
 	const char *head = subject->model->head;
 	int rc;

@@ -3,7 +3,7 @@
 #ifndef DPT_STATE_INITIAL_H
 #define DPT_STATE_INITIAL_H
 
-#include "trainer/program/subject.h"
+#include "trainer/program/workload.h"
 #include "trainer/state/tensors.h"
 
 /* A folder that --init-from names becomes the file in it: a run's weights.safetensors, a checkpoint's (or Hugging
@@ -15,7 +15,7 @@ int initial_locate(struct run_config *cfg, struct err *err);
 int initial_settle(struct run_config *cfg, struct err *err);
 
 /* Loads --init-from, into every rank what it holds; images are then normalised as they were for those weights. */
-int initial_load(const struct tensors *s, const struct run_config *cfg, struct subject *subject, struct err *err);
+int initial_load(const struct tensors *s, const struct run_config *cfg, struct workload *subject, struct err *err);
 
 /* Whether initial_load fills this tensor. */
 bool initial_gives(const struct run_config *cfg, const struct model *m, const struct tensor *t);
@@ -24,9 +24,9 @@ bool initial_gives(const struct run_config *cfg, const struct model *m, const st
 int initial_check_freeze(const struct graph *g, const struct run_config *cfg, const struct model *m, struct err *err);
 
 /* --mean and --std; with neither of them nothing happens. */
-int initial_given(struct subject *s, const struct run_config *cfg, struct err *err);
+int initial_given(struct workload *s, const struct run_config *cfg, struct err *err);
 
 /* Takes the normalisation from a weights file that tells one, unless --mean or --std does. */
-int initial_normalize(struct subject *s, const struct run_config *cfg, const char *path, struct err *err);
+int initial_normalize(struct workload *s, const struct run_config *cfg, const char *path, struct err *err);
 
 #endif

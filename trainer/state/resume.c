@@ -14,7 +14,7 @@
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
 #include "trainer/program/kernels.h"
-#include "trainer/state/files.h"
+#include "trainer/state/tensor_files.h"
 #include "trainer/state/initial.h"
 
 #define LOCK "lock"
@@ -398,7 +398,7 @@ static void say_where(const struct resume *r)
 		log_info("run %s has no checkpoint that can be used: it begins again", r->run_id);
 }
 
-static int normalize(struct subject *subject, const struct run_config *cfg, const struct resume *r, struct err *err)
+static int normalize(struct workload *subject, const struct run_config *cfg, const struct resume *r, struct err *err)
 {
 	char file[4200];
 
@@ -407,7 +407,7 @@ static int normalize(struct subject *subject, const struct run_config *cfg, cons
 	return initial_normalize(subject, cfg, file, err);
 }
 
-static int find_root(struct search *s, struct subject *subject)
+static int find_root(struct search *s, struct workload *subject)
 {
 	const struct resume *r = s->r;
 	int rc = 0;
@@ -427,7 +427,7 @@ static int find_root(struct search *s, struct subject *subject)
 }
 
 /* What rank 0 finds, on every rank. */
-static int find_together(struct finding *f, const struct rank *r, struct subject *subject, const struct tensors *s,
+static int find_together(struct finding *f, const struct rank *r, struct workload *subject, const struct tensors *s,
 			 struct err *err)
 {
 	const struct board *board = r->seat->board;
@@ -481,7 +481,7 @@ static int load_together(const struct tensors *s, const char *path, struct err *
 	return rc ? rc : tensors_end(s, NULL, err);
 }
 
-int resume_open(struct resume *ret, const struct rank *r, struct subject *subject, const struct tensors *s,
+int resume_open(struct resume *ret, const struct rank *r, struct workload *subject, const struct tensors *s,
 		struct err *err)
 {
 	struct finding *f;

@@ -2,7 +2,7 @@
 #ifndef DPT_STATE_RESUME_H
 #define DPT_STATE_RESUME_H
 
-#include "trainer/program/subject.h"
+#include "trainer/program/workload.h"
 #include "trainer/state/tensors.h"
 #include "trainer/weights/checkpoint.h"
 
@@ -26,7 +26,7 @@ int resume_kernels(const struct rank *r, struct err *err);
 /* Collective. Finds and checks what --resume asks for, and where a checkpoint can be used loads it into every rank,
  * with the normalisation that it was trained with; zeroed without --resume. Damaged and foreign checkpoints are skipped
  * with a warning (auto, or a run's folder) or refused (a checkpoint by its path). */
-int resume_open(struct resume *ret, const struct rank *r, struct subject *subject, const struct tensors *s,
+int resume_open(struct resume *ret, const struct rank *r, struct workload *subject, const struct tensors *s,
 		struct err *err);
 void resume_close(struct resume *r); /* lets go of the run's folder */
 

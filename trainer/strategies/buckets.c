@@ -6,7 +6,7 @@
 #include "trainer/ops/allreduce/allreduce.h"
 #include "trainer/ops/ops.h"
 #include "trainer/strategies/share.h"
-#include "trainer/strategies/terms.h"
+#include "trainer/strategies/strategy_sums.h"
 
 #define VIEW_ALIGN 64u
 #define FIRST_BUCKET_BYTES ((size_t)1 << 20) /* small, so that the first sum starts early */

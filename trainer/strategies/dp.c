@@ -4,7 +4,7 @@
  * gradients. Those of a host are its cores, which every device's kernels use in turn. */
 #include "trainer/ops/copy/copy.h"
 #include "trainer/strategies/share.h"
-#include "trainer/strategies/terms.h"
+#include "trainer/strategies/strategy_sums.h"
 
 /* Every device's own parameters; what steps them, behind this pass, takes device 0's. */
 static void broadcast(struct graph *g, struct tensor *p)

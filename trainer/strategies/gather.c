@@ -5,7 +5,7 @@
 #include "trainer/strategies/gather.h"
 
 #include "trainer/ops/ops.h"
-#include "trainer/ops/shares/shares.h"
+#include "trainer/ops/shard_collectives/shard_collectives.h"
 
 struct region {
 	const struct unit *unit;

@@ -7,13 +7,13 @@
 #include "trainer/ops/allreduce/allreduce.h"
 #include "trainer/ops/layernorm/layernorm.h"
 #include "trainer/ops/ops.h"
-#include "trainer/ops/peer/peer.h"
+#include "trainer/ops/sendrecv/sendrecv.h"
 #include "trainer/strategies/buckets.h"
 #include "trainer/strategies/gather.h"
 #include "trainer/strategies/scatter.h"
 #include "trainer/strategies/share.h"
 #include "trainer/strategies/stages.h"
-#include "trainer/strategies/terms.h"
+#include "trainer/strategies/strategy_sums.h"
 
 #define NO_LOSS "loss.none" /* an input of zeros: the loss of stages that have none */
 

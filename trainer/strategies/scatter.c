@@ -6,9 +6,9 @@
 
 #include "trainer/ops/allreduce/allreduce.h"
 #include "trainer/ops/ops.h"
-#include "trainer/ops/shares/shares.h"
+#include "trainer/ops/shard_collectives/shard_collectives.h"
 #include "trainer/strategies/share.h"
-#include "trainer/strategies/terms.h"
+#include "trainer/strategies/strategy_sums.h"
 
 struct bucket {
 	const struct unit *unit;

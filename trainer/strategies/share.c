@@ -6,7 +6,7 @@
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/ops.h"
 #include "trainer/strategies/share.h"
-#include "trainer/strategies/terms.h"
+#include "trainer/strategies/strategy_sums.h"
 
 int share_failed(const struct graph *g, struct err *err)
 {

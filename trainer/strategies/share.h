@@ -17,7 +17,7 @@ int share_batch_norms(struct graph *g, struct err *err);
 int share_results(struct graph *g, const struct strategy_opts *o, struct err *err);
 
 /* Of a training graph whose micro-batches are turns of one schedule: every node's part, and the sums of every gradient,
- * and of the loss where there is one, over the micro-batches; not where these are leaves (terms.h adds them). */
+ * and of the loss where there is one, over the micro-batches; not where these are leaves (strategy_sums.h adds them). */
 void share_micros(struct graph *g, const struct strategy_opts *o);
 
 /* The gradient becomes the view of flat at that byte, on the way to the sum of that number. */

@@ -1,7 +1,7 @@
 /* single.c: one rank: nothing to share. Where ranks would make no difference, none does: the terms of its micro-batches
  * are added like those of many ranks. */
 #include "trainer/strategies/share.h"
-#include "trainer/strategies/terms.h"
+#include "trainer/strategies/strategy_sums.h"
 
 static int single_rewrite(struct graph *g, const struct strategy_opts *o, struct err *err)
 {

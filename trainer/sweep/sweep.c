@@ -16,7 +16,7 @@
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
 #include "trainer/state/resume.h"
-#include "trainer/sweep/plan.h"
+#include "trainer/sweep/sweep_plan.h"
 #include "trainer/sweep/trial.h"
 
 #define WORDS_MAX 256

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "tracker/base/log.h"
-#include "trainer/advise/search.h"
+#include "trainer/advise/plan_search.h"
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
 #include "trainer/state/initial.h"
@@ -199,7 +199,7 @@ static int settle(struct auto_found *f, const struct search_opts *o, const struc
 	return 0;
 }
 
-static int search_here(struct auto_found *ret, struct costing *work, const struct job *job, const struct subject *s,
+static int search_here(struct auto_found *ret, struct costing *work, const struct job *job, const struct workload *s,
 		       struct err *err)
 {
 	const struct run_config *cfg = job->cfg;
@@ -227,13 +227,13 @@ static int search_here(struct auto_found *ret, struct costing *work, const struc
 static int find_plans(struct auto_found *ret, const struct job *job, struct err *err)
 {
 	struct run_config *cfg = job->cfg;
-	struct subject s = { .data = NULL };
+	struct workload s = { .data = NULL };
 	struct costing *work = NULL;
 	int rc = open_hardware(&ret->hardware, cfg, err);
 
 	if (rc)
 		return rc;
-	rc = subject_open(&s, cfg, job->batch, err);
+	rc = workload_open(&s, cfg, job->batch, err);
 	if (!rc)
 		rc = initial_given(&s, cfg, err);
 	if (!rc)
@@ -246,7 +246,7 @@ static int find_plans(struct auto_found *ret, const struct job *job, struct err 
 		rc = err_set(err, ERR_USAGE, "no plan: the global batch of %lld has no sample for each rank",
 			     (long long)ret->global_batch);
 	costing_free(work);
-	subject_close(&s);
+	workload_close(&s);
 	return rc;
 }
 

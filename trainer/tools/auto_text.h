@@ -3,7 +3,7 @@
 #define DPT_TOOLS_AUTO_TEXT_H
 
 #include "tracker/base/buf.h"
-#include "trainer/advise/search.h"
+#include "trainer/advise/plan_search.h"
 #include "trainer/config/config.h"
 
 struct auto_found {

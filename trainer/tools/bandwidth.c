@@ -196,7 +196,7 @@ static void print_json(const struct rank *r, const struct row *rows, size_t n)
 	json_decref(o);
 }
 
-int bandwidth_main(const struct job *job, struct seat *seat)
+int bandwidth_main(const struct job *job, struct rank_context *seat)
 {
 	struct rank r = rank_of(job->cfg, seat);
 	struct row rows[COLLECTIVES * SIZES];
@@ -217,7 +217,7 @@ int bandwidth_main(const struct job *job, struct seat *seat)
 			print_rows(&r, rows, n);
 	}
 	if (rc)
-		code = seat_fail(seat, &err);
+		code = rank_context_fail(seat, &err);
 	rank_close(&r);
 	return code;
 }

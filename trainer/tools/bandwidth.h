@@ -5,6 +5,6 @@
 
 #include "trainer/run/engine.h"
 
-int bandwidth_main(const struct job *job, struct seat *seat); /* the exit code; a failure is left on the seat's board */
+int bandwidth_main(const struct job *job, struct rank_context *seat); /* the exit code; a failure is left on the seat's board */
 
 #endif

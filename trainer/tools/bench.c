@@ -12,9 +12,9 @@
 #include "tracker/base/median.h"
 #include "trainer/launch/machine.h"
 #include "trainer/program/memory.h"
-#include "trainer/run/blame.h"
+#include "trainer/run/nonfinite_search.h"
 #include "trainer/tools/bench_ops.h"
-#include "trainer/tools/profile.h"
+#include "trainer/tools/step_profile.h"
 #include "trainer/tools/real.h"
 
 #define OPS_SHOWN 10
@@ -25,7 +25,7 @@ struct bench {
 	struct step_result *steps;
 	int64_t n;
 	int64_t peak_bytes, planned_bytes; /* of the rank that uses most */
-	int64_t peers_bytes;		   /* likewise, that it touches of other ranks' shared memory */
+	int64_t shm_usage_bytes;		   /* likewise, that it touches of other ranks' shared memory */
 	int64_t early_bytes, device_bytes; /* likewise, of its device: after the second step, at the end; 0: hosts */
 	double flops;			   /* of a step, all ranks: matrix products and convolutions */
 	double peak_flops;		   /* a second, all ranks: of a large matrix product by itself */
@@ -40,7 +40,7 @@ struct bench {
 
 struct share { /* of one rank */
 	double sent, sent_nodes;
-	int64_t peak_bytes, planned_bytes, peers_bytes, device_bytes;
+	int64_t peak_bytes, planned_bytes, shm_usage_bytes, device_bytes;
 	double flops, peak_flops;
 };
 
@@ -79,7 +79,7 @@ static int keep_step(struct bench *b, const struct step_result *r, struct err *e
 	b->stopped = r->stop;
 	if (b->n == 2)
 		b->early_bytes = memory_on_device(&b->e->rank);
-	return blame_check(b->e, r, err);
+	return nonfinite_search_check(b->e, r, err);
 }
 
 /* Keeps steps that are over; all: none is left under way. */
@@ -173,7 +173,7 @@ static int gather_shares(struct bench *b, struct err *err)
 		all[c->rank].sent_nodes += (double)b->steps[i].sent_nodes / (double)b->n;
 	}
 	all[c->rank].planned_bytes = memory_planned(&b->e->prepared.plan);
-	all[c->rank].peers_bytes = (int64_t)b->e->prepared.plan.peers_bytes;
+	all[c->rank].shm_usage_bytes = (int64_t)b->e->prepared.plan.shm_usage_bytes;
 	all[c->rank].device_bytes = memory_on_device(&b->e->rank);
 	rc = c->ops->barrier(c, err); /* all ranks measure at once, as they compute */
 	if (!rc)
@@ -183,7 +183,7 @@ static int gather_shares(struct bench *b, struct err *err)
 	for (int r = 0; !rc && r < c->world; r++) {
 		b->peak_bytes = all[r].peak_bytes > b->peak_bytes ? all[r].peak_bytes : b->peak_bytes;
 		b->planned_bytes = all[r].planned_bytes > b->planned_bytes ? all[r].planned_bytes : b->planned_bytes;
-		b->peers_bytes = all[r].peers_bytes > b->peers_bytes ? all[r].peers_bytes : b->peers_bytes;
+		b->shm_usage_bytes = all[r].shm_usage_bytes > b->shm_usage_bytes ? all[r].shm_usage_bytes : b->shm_usage_bytes;
 		b->device_bytes = all[r].device_bytes > b->device_bytes ? all[r].device_bytes : b->device_bytes;
 		b->flops += all[r].flops;
 		b->sent = fmax(b->sent, all[r].sent);
@@ -311,7 +311,7 @@ static void print_json(const struct bench *b)
 	json_object_set_new(o, "all_phases", json_all_phases(b));
 	json_object_set_new(o, "peak_bytes", json_integer(b->peak_bytes));
 	json_object_set_new(o, "planned_bytes", json_integer(b->planned_bytes));
-	json_object_set_new(o, "peers_bytes", json_integer(b->peers_bytes));
+	json_object_set_new(o, "shm_usage_bytes", json_integer(b->shm_usage_bytes));
 	if (b->e->rank.backend->room) {
 		json_object_set_new(o, "device_bytes", json_integer(b->device_bytes));
 		json_object_set_new(o, "device_bytes_step_2", json_integer(b->early_bytes));
@@ -397,7 +397,7 @@ static void print_table(const struct bench *b)
 	       b->n ? b->steps[b->n - 1].loss : NAN);
 }
 
-int bench_main(const struct job *job, struct seat *seat)
+int bench_main(const struct job *job, struct rank_context *seat)
 {
 	struct err err = ERR_INIT;
 	struct bench b = { .n = 0 };
@@ -421,7 +421,7 @@ int bench_main(const struct job *job, struct seat *seat)
 			print_table(&b);
 	}
 	if (rc)
-		code = seat_fail(seat, &err);
+		code = rank_context_fail(seat, &err);
 	else if (b.n < job->cfg->steps)
 		code = 130;
 	profile_done(&b.profile);

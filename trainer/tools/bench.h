@@ -4,6 +4,6 @@
 
 #include "trainer/run/engine.h"
 
-int bench_main(const struct job *job, struct seat *seat); /* the exit code; a failure is left on the seat's board */
+int bench_main(const struct job *job, struct rank_context *seat); /* the exit code; a failure is left on the seat's board */
 
 #endif

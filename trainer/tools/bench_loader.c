@@ -23,8 +23,8 @@ struct pass { /* over the set, or as many steps of it as are wanted; of one rank
 
 struct bench {
 	struct rank rank;
-	struct subject subject;
-	struct course course;
+	struct workload subject;
+	struct train_schedule course;
 	struct loader *loader;
 	struct workers workers; /* of --workers auto */
 	_Atomic uint64_t undecoded; /* bytes */
@@ -67,9 +67,9 @@ static int open_bench(struct bench *b, const struct job *job, struct err *err)
 		return err_set(err, ERR_USAGE, "dptrain bench --loader needs --data-path");
 	rc = rank_meet(&b->rank, err);
 	if (!rc)
-		rc = subject_open(&b->subject, job->cfg, job->batch, err);
+		rc = workload_open(&b->subject, job->cfg, job->batch, err);
 	if (!rc)
-		rc = course_make(&b->course, job->cfg, b->subject.data, err);
+		rc = train_schedule_make(&b->course, job->cfg, b->subject.data, err);
 	while (!rc && rank_is_root(&b->rank) && dataset_notice(b->subject.data, text, sizeof(text)))
 		log_warn("%s", text);
 	return rc;
@@ -126,7 +126,7 @@ static int run_pass(struct bench *b, int64_t steps, struct pass *p, struct err *
 	b->undecoded = 0;
 	if (!b->loader && open_loader(b, err)) /* which begins to read at once */
 		return err->code;
-	for (int64_t i = 0; rc == 1 && (!steps || i < steps) && !seat_stop(b->rank.seat); i++) {
+	for (int64_t i = 0; rc == 1 && (!steps || i < steps) && !rank_context_stop(b->rank.seat); i++) {
 		struct loader_batch batch;
 		double now;
 		bool ends;
@@ -198,7 +198,7 @@ static int run_passes(struct bench *b, struct err *err)
 	b->pass = calloc((size_t)n, sizeof(*b->pass));
 	if (!b->pass)
 		return err_set(err, ERR_NOMEM, "out of memory: %lld passes", (long long)n);
-	for (; !rc && b->n < n && !seat_stop(b->rank.seat); b->n++) {
+	for (; !rc && b->n < n && !rank_context_stop(b->rank.seat); b->n++) {
 		rc = c->ops->barrier(c, err);
 		if (!rc)
 			rc = run_pass(b, steps, &b->pass[b->n], err);
@@ -255,7 +255,7 @@ static void print_table(const struct bench *b)
 	}
 }
 
-int bench_loader_main(const struct job *job, struct seat *seat)
+int bench_loader_main(const struct job *job, struct rank_context *seat)
 {
 	struct bench b = { .rank = rank_of(job->cfg, seat) };
 	struct err err = ERR_INIT;
@@ -270,11 +270,11 @@ int bench_loader_main(const struct job *job, struct seat *seat)
 			print_table(&b);
 	}
 	if (rc)
-		code = seat_fail(seat, &err);
-	else if (seat_stop(seat))
+		code = rank_context_fail(seat, &err);
+	else if (rank_context_stop(seat))
 		code = 130;
 	loader_close(b.loader);
-	subject_close(&b.subject);
+	workload_close(&b.subject);
 	rank_close(&b.rank);
 	free(b.pass);
 	return code;

@@ -2,10 +2,10 @@
 #ifndef DPT_TOOLS_BENCH_LOADER_H
 #define DPT_TOOLS_BENCH_LOADER_H
 
-#include "trainer/launch/seat.h"
+#include "trainer/launch/rank_context.h"
 #include "trainer/run/engine.h"
 
 /* One rank's part. Rank 0 prints a line for each pass over the set, or with --json one object. The exit code. */
-int bench_loader_main(const struct job *job, struct seat *seat);
+int bench_loader_main(const struct job *job, struct rank_context *seat);
 
 #endif

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "tracker/base/log.h"
-#include "trainer/launch/seat.h"
+#include "trainer/launch/rank_context.h"
 
 struct child {
 	pid_t pid;
@@ -85,7 +85,7 @@ int child_run(char *const *argv, struct buf *out, int *ret_code, struct err *err
 	sigset_t stops;
 	int status = 0, rc;
 
-	seat_stop_signals(&stops);
+	rank_context_stop_signals(&stops);
 	sigprocmask(SIG_BLOCK, &stops, &c.before);
 	c.signals = signalfd(-1, &stops, SFD_NONBLOCK | SFD_CLOEXEC);
 	rc = c.signals < 0 ? err_set_errno(err, errno, "cannot receive signals") : start(&c, argv, err);
@@ -109,28 +109,28 @@ static double at(json_t *list, size_t i)
 	return json_number_value(json_array_get(list, i));
 }
 
-static void fill_step(json_t *root, size_t i, struct pace_step *s)
+static void fill_step(json_t *root, size_t i, struct step_time_step *s)
 {
 	json_t *phases = json_object_get(root, "all_phases");
 	double known = 0;
 
-	*s = (struct pace_step){ .step = (int64_t)i + 1 };
+	*s = (struct step_time_step){ .step = (int64_t)i + 1 };
 	s->samples = json_number_value(json_object_get(root, "global_batch_size"));
 	s->seconds = at(json_object_get(root, "all_step_seconds"), i);
-	for (int k = 0; k < PACE_PHASES; k++) {
-		if (k == PACE_other)
+	for (int k = 0; k < STEP_TIME_PHASES; k++) {
+		if (k == STEP_TIME_other)
 			continue;
-		s->phase[k] = at(json_object_get(phases, pace_phase_name((enum pace_phase)k)), i);
+		s->phase[k] = at(json_object_get(phases, step_time_phase_name((enum step_time_phase)k)), i);
 		known += s->phase[k];
 	}
-	s->phase[PACE_other] = s->seconds - known;
+	s->phase[STEP_TIME_other] = s->seconds - known;
 }
 
-int child_pace(const struct buf *text, struct pace *ret, struct err *err)
+int child_pace(const struct buf *text, struct step_time *ret, struct err *err)
 {
 	json_t *root = json_loadb(text->data ? text->data : "", text->len, 0, NULL);
 	size_t n = json_array_size(json_object_get(root, "all_step_seconds"));
-	struct pace_step *steps = calloc(n + 1, sizeof(*steps));
+	struct step_time_step *steps = calloc(n + 1, sizeof(*steps));
 	int rc = 0;
 
 	if (!steps)
@@ -140,7 +140,7 @@ int child_pace(const struct buf *text, struct pace *ret, struct err *err)
 	for (size_t i = 0; !rc && i < n; i++)
 		fill_step(root, i, &steps[i]);
 	if (!rc)
-		rc = pace_of(steps, n, INT64_MIN, ret, err);
+		rc = step_time_of(steps, n, INT64_MIN, ret, err);
 	free(steps);
 	json_decref(root);
 	return rc;

@@ -19,7 +19,7 @@ struct known {
 
 struct costing {
 	const struct run_config *cfg;
-	const struct subject *subject;
+	const struct workload *subject;
 	const struct hardware *h;
 	struct rank rank[PRECISIONS]; /* opened when first needed */
 	bool open[PRECISIONS];
@@ -225,7 +225,7 @@ static int sum_up(struct sums *ret, const struct prepared *p, const struct hardw
 static int open_rank(struct costing *w, int precision, struct err *err)
 {
 	static struct board board; /* nobody stops a plan */
-	static const struct seat seat = { .world = 1, .local_world = 1, .nodes = 1, .shm_fd = -1,
+	static const struct rank_context seat = { .world = 1, .local_world = 1, .nodes = 1, .shm_fd = -1,
 					  .signal_fd = -1, .board = &board };
 	struct run_config cfg = *w->cfg;
 	int rc;
@@ -245,11 +245,11 @@ static int plan_sums(struct costing *w, const struct shape_of *o, struct sums *r
 {
 	struct run_config cfg = *w->cfg;
 	/* On machines of their own: which pages of the other's a rank would touch is not asked for. */
-	struct seat seat = { .world = 2, .local_world = 1, .nodes = 2, .shm_fd = -1, .signal_fd = -1 };
-	struct subject s = *w->subject;
+	struct rank_context seat = { .world = 2, .local_world = 1, .nodes = 2, .shm_fd = -1, .signal_fd = -1 };
+	struct workload s = *w->subject;
 	struct rank r = w->rank[o->precision];
 	struct prepared p;
-	struct course c;
+	struct train_schedule c;
 	int rc;
 
 	cfg.command = COMMAND_BENCH; /* neither evaluates nor saves */
@@ -357,7 +357,7 @@ static void add_stage(struct advise_model *m, const struct sums *stage)
 
 static int make_model(struct costing *w, const struct shape_of *o, struct advise_model *ret, struct err *err)
 {
-	const bool grows = subject_reads_words(w->subject);
+	const bool grows = workload_reads_words(w->subject);
 	struct shape_of few = *o, more = *o, pipe = *o;
 	struct sums a, b, stage;
 	struct err ignored = ERR_INIT;
@@ -417,7 +417,7 @@ int costing_model(void *user, int64_t micro, int recompute, int precision, struc
 	return k->rc;
 }
 
-int costing_new(struct costing **ret, const struct run_config *cfg, const struct subject *s, const struct hardware *h,
+int costing_new(struct costing **ret, const struct run_config *cfg, const struct workload *s, const struct hardware *h,
 	     struct err *err)
 {
 	struct costing *w = calloc(1, sizeof(*w));

@@ -5,12 +5,12 @@
 
 #include "trainer/advise/advise.h"
 #include "trainer/program/rank.h"
-#include "trainer/program/subject.h"
+#include "trainer/program/workload.h"
 
 struct costing;
 
 /* cfg: resolved; s is open and borrowed, as cfg and h are. */
-int costing_new(struct costing **ret, const struct run_config *cfg, const struct subject *s, const struct hardware *h,
+int costing_new(struct costing **ret, const struct run_config *cfg, const struct workload *s, const struct hardware *h,
 	     struct err *err);
 void costing_free(struct costing *w); /* NULL is fine */
 

@@ -8,7 +8,7 @@
 #include "trainer/advise/hardware.h"
 #include "trainer/data/corpus/tokenize.h"
 #include "trainer/program/memory.h"
-#include "trainer/program/traffic.h"
+#include "trainer/program/comm_volume.h"
 #include "trainer/state/initial.h"
 #include "trainer/tools/progress.h"
 
@@ -40,11 +40,11 @@ static void summarize(const struct engine *e, struct buf *out)
 	if (p->offload_in_file)
 		buf_addf(out, "  file         %10.1f MiB in %s\n", (double)p->slab_bytes[SPACE_OFFLOAD] / 1048576,
 			 e->rank.cfg->offload_dir);
-	traffic_table(&e->prepared, e->rank.cfg->grad_accum_steps, out);
+	comm_volume_table(&e->prepared, e->rank.cfg->grad_accum_steps, out);
 }
 
 /* A line for every stage of a pipeline; seat->rank: of the one that needs most. */
-static int describe_stages(const struct job *job, struct seat *seat, struct buf *out, struct err *err)
+static int describe_stages(const struct job *job, struct rank_context *seat, struct buf *out, struct err *err)
 {
 	const int stages = (int)config_stages(job->cfg);
 	double most = 0;
@@ -83,7 +83,7 @@ static void say_fits(const struct engine *e, const struct hardware *h, struct bu
 }
 
 /* h: of the GPU that is planned for; NULL: what is here. */
-static int describe_whole(const struct job *job, struct seat *seat, const struct hardware *h, struct buf *out,
+static int describe_whole(const struct job *job, struct rank_context *seat, const struct hardware *h, struct buf *out,
 			  struct err *err)
 {
 	struct buf stages;
@@ -111,7 +111,7 @@ static int describe_whole(const struct job *job, struct seat *seat, const struct
 static int describe(const struct job *job, const struct hardware *h, struct buf *out, struct err *err)
 {
 	struct board board = { .stop_signal = 0 };
-	struct seat seat = { .world = job->cfg->world,
+	struct rank_context seat = { .world = job->cfg->world,
 			     .local_world = job->cfg->world,
 			     .nodes = 1, .shm_fd = -1,
 			     .signal_fd = -1,
@@ -163,8 +163,8 @@ int describe_plan(const struct job *job, struct buf *out, struct err *err)
 int describe_parameters(const struct job *job, int64_t *ret, struct err *err)
 {
 	struct graph *g = graph_new(false);
-	struct subject s = { .data = NULL };
-	int rc = g ? subject_open(&s, job->cfg, job->batch, err) : err_set(err, ERR_NOMEM, "out of memory: graph");
+	struct workload s = { .data = NULL };
+	int rc = g ? workload_open(&s, job->cfg, job->batch, err) : err_set(err, ERR_NOMEM, "out of memory: graph");
 
 	if (!rc)
 		rc = initial_given(&s, job->cfg, err);
@@ -173,7 +173,7 @@ int describe_parameters(const struct job *job, int64_t *ret, struct err *err)
 	if (!rc)
 		*ret = model_parameter_count(g);
 	graph_free(g);
-	subject_close(&s);
+	workload_close(&s);
 	return rc;
 }
 

@@ -10,10 +10,10 @@
 
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
-#include "tracker/insight/judge.h"
+#include "tracker/insight/run_diagnosis.h"
 #include "tracker/insight/learning.h"
-#include "tracker/insight/sentence.h"
-#include "trainer/tools/against.h"
+#include "tracker/insight/change_text.h"
+#include "trainer/tools/bench_compare.h"
 #include "trainer/tools/real.h"
 #include "trainer/tools/recorded.h"
 
@@ -27,13 +27,13 @@ struct validated { /* a point of a series that learning_validates */
 };
 
 struct doctor {
-	struct judge_facts facts;
+	struct diagnosis_facts facts;
 	int segment;         /* the newest: its ranks are counted */
 	char host[256];      /* of the first of them */
 	char name[1001];
 	int64_t last;        /* step; -1: none */
 	struct steps *steps;
-	struct vitals *vitals;
+	struct system_stats *vitals;
 	unsigned losses;     /* of learning_see */
 	const struct learning_series *pair; /* of these; NULL: nothing is validated */
 	struct learning *learning;
@@ -41,10 +41,10 @@ struct doctor {
 	size_t n_validated, validated_room;
 	struct learning_overfit overfit;
 	bool overfits;
-	struct pace_step *rows;
+	struct step_time_step *rows;
 	size_t n;
-	struct pace pace;
-	struct tree_report report;
+	struct step_time pace;
+	struct bottleneck_report report;
 	struct err err;      /* of a point that could not be kept */
 };
 
@@ -91,7 +91,7 @@ static void see_point(void *user, const struct dptrack_point *p)
 	struct doctor *d = user;
 
 	keep_validation(d, p);
-	judge_series(&d->facts, p->key);
+	diagnosis_series(&d->facts, p->key);
 	learning_see(&d->losses, p->key);
 	if (steps_series(p->key) >= 0 && p->step > d->last)
 		d->last = p->step;
@@ -102,9 +102,9 @@ static void see_fact(void *user, enum dptrack_fact kind, const char *key, const 
 	struct doctor *d = user;
 
 	if (kind == DPTRACK_FACT_PARAM)
-		judge_param(&d->facts, key, value);
+		diagnosis_param(&d->facts, key, value);
 	else if (kind == DPTRACK_FACT_ENVIRONMENT)
-		judge_environment(&d->facts, key, value);
+		diagnosis_environment(&d->facts, key, value);
 }
 
 /* ---- its losses ---- */
@@ -147,8 +147,8 @@ static void take_point(void *user, const struct dptrack_point *p)
 	steps_add(d->steps,
 		  &(struct steps_point){ steps_series(p->key), p->rank, p->segment, p->step, p->wall_time, p->value });
 	if (!d->err.code && p->segment == d->segment)
-		vitals_add(d->vitals,
-			   &(struct vitals_point){ vitals_series(p->key), p->rank, p->step, p->wall_time, p->value },
+		system_stats_add(d->vitals,
+			   &(struct system_stats_point){ system_stats_series(p->key), p->rank, p->step, p->wall_time, p->value },
 			   &d->err);
 }
 
@@ -169,7 +169,7 @@ static int open_steps(struct doctor *d, struct err *err)
 	const struct steps_opts o = { .first = 0, .last = d->last, .ranks = d->facts.world };
 	int rc = steps_new(&d->steps, &o, err);
 
-	return rc ? rc : vitals_new(&d->vitals, o.ranks, err);
+	return rc ? rc : system_stats_new(&d->vitals, o.ranks, err);
 }
 
 /* What there is in the run's folder f->dir, or where that is none but holds runs, in the newest of them: then f names
@@ -217,15 +217,15 @@ static int judge(struct doctor *d, struct err *err)
 	if (!d->rows)
 		return err_set(err, ERR_NOMEM, "out of memory: steps of a run");
 	d->n = steps_take(d->steps, &batch, d->rows);
-	rc = pace_of(d->rows, d->n, steps_settled(d->steps), &d->pace, err);
+	rc = step_time_of(d->rows, d->n, steps_settled(d->steps), &d->pace, err);
 	if (rc)
 		return rc;
-	return judge_run(&(struct judge_input){ &d->facts, d->steps, d->rows, &d->pace, d->vitals }, &d->report, err);
+	return diagnosis_run(&(struct diagnosis_input){ &d->facts, d->steps, d->rows, &d->pace, d->vitals }, &d->report, err);
 }
 
 /* ---- words ---- */
 
-static json_t *json_finding(const struct tree_finding *f)
+static json_t *json_finding(const struct bottleneck_finding *f)
 {
 	json_t *o = json_object();
 
@@ -241,26 +241,26 @@ static json_t *json_finding(const struct tree_finding *f)
 	return o;
 }
 
-/* The steps in the form of `dptrain bench --json`, which against.c reads. */
+/* The steps in the form of `dptrain bench --json`, which bench_compare.c reads. */
 static void add_steps(const struct doctor *d, json_t *o)
 {
 	json_t *seconds = json_array(), *phases = json_object();
 
 	for (size_t i = 0; i < d->n; i++)
 		json_array_append_new(seconds, real_or_null(d->rows[i].seconds));
-	for (int k = 0; k < PACE_PHASES; k++) {
+	for (int k = 0; k < STEP_TIME_PHASES; k++) {
 		json_t *list = json_array();
 
 		for (size_t i = 0; i < d->n; i++)
 			json_array_append_new(list, real_or_null(d->rows[i].phase[k]));
-		json_object_set_new(phases, pace_phase_name((enum pace_phase)k), list);
+		json_object_set_new(phases, step_time_phase_name((enum step_time_phase)k), list);
 	}
 	json_object_set_new(o, "global_batch_size", real_or_null(d->facts.global_batch_size));
 	json_object_set_new(o, "all_step_seconds", seconds);
 	json_object_set_new(o, "all_phases", phases);
 }
 
-static json_t *json_tried(const struct tree_finding *f, const struct change *found)
+static json_t *json_tried(const struct bottleneck_finding *f, const struct change *found)
 {
 	json_t *o = json_object();
 
@@ -309,12 +309,12 @@ static void print_json(const struct doctor *d, const struct change *found)
 	json_decref(o);
 }
 
-static void print_tried(const struct tree_finding *f, const struct change *found)
+static void print_tried(const struct bottleneck_finding *f, const struct change *found)
 {
 	struct buf text;
 
 	buf_init(&text, TEXT_MAX);
-	sentence_change(&text, found, "the run without", f->flags);
+	change_text_change(&text, found, "the run without", f->flags);
 	printf("tried: %s", text.data ? text.data : "");
 	if (!isnan(f->gain))
 		printf("; promised was up to %.2fx", f->gain);
@@ -327,7 +327,7 @@ static void print_text(const struct doctor *d, const struct change *found)
 	struct buf text;
 
 	buf_init(&text, TEXT_MAX);
-	tree_print(&text, &d->report);
+	bottleneck_print(&text, &d->report);
 	if (d->overfits) {
 		learning_sentence(&text, &d->overfit);
 		buf_addc(&text, '\n');
@@ -345,11 +345,11 @@ static void print_text(const struct doctor *d, const struct change *found)
 /* 0: *ret is filled; 1: there is nothing to be tried, and why was said; negative with err. */
 static int try_first(const struct doctor *d, const struct job *job, struct change *ret, struct err *err)
 {
-	const struct tree_finding *f = d->report.n ? &d->report.findings[0] : NULL;
+	const struct bottleneck_finding *f = d->report.n ? &d->report.findings[0] : NULL;
 
 	if (!f || !f->flags[0])
 		log_info("--try: %s", f ? "no flags stand for the first action" : "nothing is to be mended");
-	return f && f->flags[0] ? against_try(job, f->flags, ret, err) : 1;
+	return f && f->flags[0] ? bench_compare_try(job, f->flags, ret, err) : 1;
 }
 
 static int report(struct doctor *d, const struct job *job, struct err *err)
@@ -368,7 +368,7 @@ static int report(struct doctor *d, const struct job *job, struct err *err)
 
 int doctor_main(const struct job *job, const char *run_id, struct err *err)
 {
-	struct doctor d = { .facts = judge_unknown(), .last = -1 };
+	struct doctor d = { .facts = diagnosis_unknown(), .last = -1 };
 	struct dptrack_found found;
 	int rc = 0;
 
@@ -383,7 +383,7 @@ int doctor_main(const struct job *job, const char *run_id, struct err *err)
 	if (!rc)
 		rc = report(&d, job, err);
 	free(d.rows);
-	vitals_free(d.vitals);
+	system_stats_free(d.vitals);
 	learning_free(d.learning);
 	free(d.validated);
 	steps_free(d.steps);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tracker/insight/range.h"
+#include "tracker/insight/lr_range.h"
 #include "trainer/tools/find_batch.h"
 #include "trainer/tools/real.h"
 #include "trainer/tools/recorded.h"
@@ -16,14 +16,14 @@
 #define TEXT_MAX 4096
 
 struct curve { /* by step */
-	double lr[RANGE_STEPS_MAX + 1], loss[RANGE_STEPS_MAX + 1];
+	double lr[LR_RANGE_STEPS_MAX + 1], loss[LR_RANGE_STEPS_MAX + 1];
 };
 
 static void take(void *user, const struct dptrack_point *p)
 {
 	struct curve *c = user;
 
-	if (p->rank >= 0 || p->step < 1 || p->step > RANGE_STEPS_MAX)
+	if (p->rank >= 0 || p->step < 1 || p->step > LR_RANGE_STEPS_MAX)
 		return;
 	if (!strcmp(p->key, "train/lr"))
 		c->lr[p->step] = p->value;
@@ -31,7 +31,7 @@ static void take(void *user, const struct dptrack_point *p)
 		c->loss[p->step] = p->value;
 }
 
-static int read_range(const char *dir, struct range_test *ret, struct err *err)
+static int read_range(const char *dir, struct lr_range_test *ret, struct err *err)
 {
 	struct curve *c = calloc(1, sizeof(*c));
 	const struct dptrack_reader reader = { c, NULL, take, NULL, { NULL } };
@@ -42,18 +42,18 @@ static int read_range(const char *dir, struct range_test *ret, struct err *err)
 		return err_set(err, ERR_NOMEM, "out of memory: losses by learning rate");
 	if (dptrack_read(dir, &reader, &error))
 		rc = err_set(err, ERR_IO, "%s", error.text);
-	for (int step = 1; !rc && step <= RANGE_STEPS_MAX && c->lr[step] > 0; step++)
-		if (range_add(ret, c->lr[step], c->loss[step]))
+	for (int step = 1; !rc && step <= LR_RANGE_STEPS_MAX && c->lr[step] > 0; step++)
+		if (lr_range_add(ret, c->lr[step], c->loss[step]))
 			break;
 	free(c);
 	return rc;
 }
 
-static void print_json(const struct range_test *r, const char *sentence)
+static void print_json(const struct lr_range_test *r, const char *sentence)
 {
 	json_t *o = json_object(), *curve = json_array();
-	struct range_answer a;
-	const bool found = range_answer(r, &a);
+	struct lr_range_answer a;
+	const bool found = lr_range_answer(r, &a);
 
 	json_object_set_new(o, "lr", real_or_null(found ? a.lr : NAN));
 	json_object_set_new(o, "lowest", real_or_null(found ? a.lowest : NAN));
@@ -68,13 +68,13 @@ static void print_json(const struct range_test *r, const char *sentence)
 	json_decref(o);
 }
 
-static int print(const struct job *job, const char *dir, const struct range_test *r, struct err *err)
+static int print(const struct job *job, const char *dir, const struct lr_range_test *r, struct err *err)
 {
 	struct buf text;
 	int rc = 0;
 
 	buf_init(&text, TEXT_MAX);
-	range_sentence(&text, r);
+	lr_range_sentence(&text, r);
 	buf_addc(&text, '\0');
 	if (buf_failed(&text))
 		rc = err_set(err, ERR_NOMEM, "out of memory: the answer");
@@ -88,7 +88,7 @@ static int print(const struct job *job, const char *dir, const struct range_test
 
 static int find_lr(const struct job *job, const char *dir, struct err *err)
 {
-	struct range_test *r = calloc(1, sizeof(*r));
+	struct lr_range_test *r = calloc(1, sizeof(*r));
 	int rc = r ? read_range(dir, r, err) : err_set(err, ERR_NOMEM, "out of memory: the answer");
 
 	if (!rc)

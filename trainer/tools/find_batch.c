@@ -11,7 +11,7 @@
 
 #include "tracker/base/log.h"
 #include "tracker/dptrack.h"
-#include "tracker/insight/batch.h"
+#include "tracker/insight/batch_size.h"
 #include "trainer/program/memory.h"
 #include "trainer/tools/child.h"
 #include "trainer/tools/real.h"
@@ -36,7 +36,7 @@ static int plan_largest(struct finding *f, struct err *err)
 	struct board board = { .stop_signal = 0 };
 	struct run_config cfg = *f->job->cfg;
 	struct job job = *f->job;
-	struct seat seat = { .world = cfg.world, .local_world = cfg.world, .nodes = 1, .shm_fd = -1,
+	struct rank_context seat = { .world = cfg.world, .local_world = cfg.world, .nodes = 1, .shm_fd = -1,
 			     .signal_fd = -1, .board = &board };
 	struct engine *e;
 	int64_t samples;
@@ -85,7 +85,7 @@ static int measuring_line(const struct job *job, const char *size, const char *n
 static int measure(const struct job *job, int64_t size, double *ret, int *ret_code, struct err *err)
 {
 	char text[32], name[40], **argv = NULL;
-	struct pace pace;
+	struct step_time pace;
 	struct buf out;
 	int rc;
 

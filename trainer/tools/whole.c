@@ -32,7 +32,7 @@ static int plan_stage(struct advise_cost *ret, double *work, const struct job *j
 	struct board board = { .stop_signal = 0 }; /* nobody stops a plan */
 	/* Of the last pipeline: its ranks are not the one that warns. Alone on their machines: which pages of each
 	 * other's they would touch is not asked for. */
-	const struct seat seat = { .world = cfg->world, .rank = cfg->world - (int)config_stages(cfg) + stage,
+	const struct rank_context seat = { .world = cfg->world, .rank = cfg->world - (int)config_stages(cfg) + stage,
 				   .local_world = 1, .nodes = cfg->world, .shm_fd = -1, .signal_fd = -1,
 				   .board = &board };
 	struct engine *e;

@@ -15,7 +15,7 @@
 #include "tracker/base/crc32c.h"
 #include "tracker/base/file_map.h"
 #include "tracker/base/file_write.h"
-#include "trainer/weights/state.h"
+#include "trainer/weights/state_json.h"
 
 #define STATE "state.json"
 #define STATE_BYTES_MAX (16u << 20)

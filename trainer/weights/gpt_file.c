@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/weights/layout.h"
+#include "trainer/weights/weight_layout.h"
 
 #define LAYERS_MAX 100000
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tracker/base/buf.h"
-#include "trainer/weights/layout.h"
+#include "trainer/weights/weight_layout.h"
 
 #define NAMES_SHOWN_BYTES 300
 #define PART_BYTES ((size_t)8 << 20) /* of a tensor, that is read or written at once */

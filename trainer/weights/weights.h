@@ -1,5 +1,5 @@
 /* weights.h: a graph's parameters and statistics from and to safetensors files. Names and shapes in files are
- * torchvision's and Hugging Face's (layout.h). Memory is reached through callbacks, so that it may lie on a device. */
+ * torchvision's and Hugging Face's (weight_layout.h). Memory is reached through callbacks, so that it may lie on a device. */
 #ifndef DPT_WEIGHTS_WEIGHTS_H
 #define DPT_WEIGHTS_WEIGHTS_H
 
@@ -40,7 +40,7 @@ struct weights_load_opts {
 	const char *head; /* the same prefix of tensors that --reset-head is for, to say so; NULL: none */
 };
 
-/* Loads every tensor of the part. F64, F32, F16 and BF16 are converted; What layout.h calls
+/* Loads every tensor of the part. F64, F32, F16 and BF16 are converted; What weight_layout.h calls
  * ignorable is. Names that are missing, not expected or of another shape: ERR_USAGE, one line with the first and how
  * many; nothing is put then. */
 int weights_load(const struct graph *g, const struct weights_load_opts *o, const struct weights_access *a,

@@ -39,7 +39,7 @@ static void *work_main(void *arg)
 }
 
 /* Runs w->run elsewhere, then resume here. */
-static enum call_next work_start(struct work *w, enum call_next (*resume)(struct call *c))
+static enum call_next background_job_start(struct work *w, enum call_next (*resume)(struct call *c))
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -120,7 +120,7 @@ static enum call_next put_whole(struct call *c)
 	struct work *w = c->own;
 
 	w->run = put_commit;
-	return work_start(w, put_committed);
+	return background_job_start(w, put_committed);
 }
 
 /* So that what is too large is refused before it has been sent. */
@@ -183,7 +183,7 @@ enum call_next blob_remove(struct call *c, const struct blob_remove *remove)
 		return out_of_memory(c, remove->fail);
 	*w = (struct work){ .c = c, .remove = *remove, .run = remove_now };
 	c->own = w;
-	return work_start(w, removed);
+	return background_job_start(w, removed);
 }
 
 /* --- out ---------------------------------------------------------------------------------------------------- */

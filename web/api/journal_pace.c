@@ -8,7 +8,7 @@ static uint64_t interval_of(struct journal_pace *p)
 {
 	uint64_t ms = atomic_load(&p->interval_ms);
 
-	return ms ? ms : PACE_LEAST_MS;
+	return ms ? ms : STEP_TIME_LEAST_MS;
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -19,11 +19,11 @@ static uint64_t larger(uint64_t a, uint64_t b)
 /* Down by half at most: a pause of all senders is not their end. */
 static uint64_t next_interval(uint64_t before, uint64_t window_ms, uint64_t posts, uint64_t waited_ms)
 {
-	uint64_t senders = posts * before / window_ms, want = senders * 1000 / PACE_POSTS_PER_S;
+	uint64_t senders = posts * before / window_ms, want = senders * 1000 / STEP_TIME_POSTS_PER_S;
 
 	want = larger(want, posts ? WAITS * (waited_ms / posts) : 0);
-	want = larger(larger(want, before / 2), PACE_LEAST_MS);
-	return want < PACE_MOST_MS ? want : PACE_MOST_MS;
+	want = larger(larger(want, before / 2), STEP_TIME_LEAST_MS);
+	return want < STEP_TIME_MOST_MS ? want : STEP_TIME_MOST_MS;
 }
 
 void journal_pace_note(struct journal_pace *p, uint64_t now_ms, uint64_t waited_ms)

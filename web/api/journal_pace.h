@@ -9,12 +9,12 @@
 /* All zeros at first. */
 struct journal_pace {
 	atomic_ullong since_ms, posts, waited_ms; /* of the present window: its begin, what came in it */
-	atomic_ullong interval_ms;                /* 0: PACE_LEAST_MS */
+	atomic_ullong interval_ms;                /* 0: STEP_TIME_LEAST_MS */
 };
 
-#define PACE_LEAST_MS 500
-#define PACE_MOST_MS 30000
-#define PACE_POSTS_PER_S 250 /* that a process is to get, of all senders together */
+#define STEP_TIME_LEAST_MS 500
+#define STEP_TIME_MOST_MS 30000
+#define STEP_TIME_POSTS_PER_S 250 /* that a process is to get, of all senders together */
 
 /* A range was stored waited_ms after it had come. */
 void journal_pace_note(struct journal_pace *p, uint64_t now_ms, uint64_t waited_ms);

@@ -1,5 +1,5 @@
 /* asset.h: the files that the program carries in itself (the page, openapi.json); the table is made by
- * web/assets/embed.c while building. */
+ * web/assets/embed_assets.c while building. */
 #ifndef DPT_API_ASSET_H
 #define DPT_API_ASSET_H
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "tracker/base/err.h"
-#include "web/cli/flags.h"
+#include "web/cli/cli_flags.h"
 #include "web/cli/source.h"
 
 /* One command; run gets what follows its name and returns 0 or a negative code with err filled. */

@@ -12,7 +12,7 @@
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
 #include "tracker/sink/sender.h"
-#include "web/store/follow/tree.h"
+#include "web/store/follow/folder_tree.h"
 
 #define FIRST_RECORD_MAX 65536
 #define REQUEST_LIMIT_S 60.0

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "tracker/base/err.h"
-#include "tracker/sink/http.h"
+#include "tracker/sink/http_client.h"
 
 /* Who writes a journal, from its first record. */
 struct journal_id {

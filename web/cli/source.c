@@ -8,7 +8,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/base/log.h"
-#include "tracker/sink/http.h"
+#include "tracker/sink/http_client.h"
 #include "web/store/follow/follow.h"
 #include "web/store/store.h"
 

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "tracker/base/clock.h"
-#include "web/server/confine.h"
+#include "web/server/sandbox.h"
 #include "web/server/stream.h"
 #include "web/store/auth/token.h"
 
@@ -186,14 +186,14 @@ static void start_daemon(struct server *s)
 static void *starter_main(void *arg)
 {
 	struct server *s = arg;
-	const struct confine_path paths[] = {
+	const struct sandbox_path paths[] = {
 		{ .path = s->files[0], .write = true }, { .path = s->files[1], .write = true },
 		{ .path = s->files[2], .write = true }, { .path = s->files[3], .write = true },
 		{ .path = s->logdir, .names = true },
 		{ .path = "/proc/self/statm" }, { .path = "/etc/localtime" },
 	};
 
-	atomic_store(&s->counters.confined, confine_thread(paths, sizeof(paths) / sizeof(paths[0])));
+	atomic_store(&s->counters.confined, sandbox_thread(paths, sizeof(paths) / sizeof(paths[0])));
 	start_daemon(s);
 	return NULL;
 }

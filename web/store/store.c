@@ -14,7 +14,7 @@
 #include "web/store/archive/archiver.h"
 #include "web/store/auth/token.h"
 #include "web/store/base/parts.h"
-#include "web/store/base/work.h"
+#include "web/store/base/background_job.h"
 #include "web/store/db/readers.h"
 #include "web/store/files/artifacts.h"
 #include "web/store/live.h"
@@ -109,8 +109,8 @@ static int keep_folders(struct store *s, const struct store_opts *o, struct err 
 {
 	const struct archives_source archives = archiver_source(s);
 
-	s->work = work_new();
-	s->background = work_new();
+	s->work = background_job_new();
+	s->background = background_job_new();
 	s->columns = columns_new();
 	s->keysets = keysets_new();
 	s->outlines = outlines_new(chunk_bytes(o));
@@ -238,8 +238,8 @@ void store_close(struct store *s)
 	tokens_free(s->tokens);
 	store_work_stop(s);
 	archiver_stop(s->archiver);
-	work_free(s->background);
-	work_free(s->work);
+	background_job_free(s->background);
+	background_job_free(s->work);
 	arena_free(s->checked_arena);
 	artifacts_free(s->files);
 	columns_free(s->columns);
@@ -263,17 +263,17 @@ void store_hurry(struct store *s)
 
 int store_work(struct store *s, void (*fn)(void *arg), void (*then)(void *arg), void *arg, struct err *err)
 {
-	return work_start(s->work, fn, then, arg, err);
+	return background_job_start(s->work, fn, then, arg, err);
 }
 
 void store_work_stop(struct store *s)
 {
 	if (!s || !s->work)
 		return;
-	work_cancel(s->work);
+	background_job_cancel(s->work);
 	if (s->background)
-		work_end(s->background);
-	work_end(s->work);
+		background_job_end(s->background);
+	background_job_end(s->work);
 }
 
 int store_publish(struct store *s, const char *address, const char *token, struct err *err)

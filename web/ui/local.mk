@@ -23,13 +23,13 @@ ui_files = \
 	web/ui/src/charts/line/marks.ts web/ui/src/charts/line/names.ts web/ui/src/charts/line/pane.ts \
 	web/ui/src/charts/line/picture.ts \
 	web/ui/src/state/axis.ts web/ui/src/state/follow.ts \
-	web/ui/src/state/kept/alerts.ts web/ui/src/state/kept/experiments.ts web/ui/src/state/kept/many.ts web/ui/src/state/kept/registry.ts \
-	web/ui/src/state/kept/reports.ts web/ui/src/state/kept/saved.ts web/ui/src/state/server/api.ts \
+	web/ui/src/state/saved/alerts.ts web/ui/src/state/saved/experiments.ts web/ui/src/state/saved/bulk.ts web/ui/src/state/saved/registry.ts \
+	web/ui/src/state/saved/reports.ts web/ui/src/state/saved/saved.ts web/ui/src/state/server/api.ts \
 	web/ui/src/state/groups.ts web/ui/src/state/index.ts web/ui/src/state/insight.ts web/ui/src/state/live.ts \
 	web/ui/src/state/load.ts web/ui/src/state/parts.ts web/ui/src/state/phases.ts web/ui/src/state/points.ts \
 	web/ui/src/state/removal.ts web/ui/src/state/run.ts web/ui/src/state/runs.ts web/ui/src/state/series.ts \
-	web/ui/src/state/side.ts web/ui/src/state/tagging.ts web/ui/src/state/tags.ts web/ui/src/state/takenback.ts \
-	web/ui/src/state/told.ts web/ui/src/state/view.ts \
+	web/ui/src/state/side.ts web/ui/src/state/tagging.ts web/ui/src/state/tags.ts web/ui/src/state/rolled_back.ts \
+	web/ui/src/state/records.ts web/ui/src/state/view.ts \
 	web/ui/src/views/index.ts \
 	web/ui/src/views/alerts/alerts.tsx \
 	web/ui/src/views/base/bits.tsx web/ui/src/views/base/chooser.tsx web/ui/src/views/base/copytext.tsx web/ui/src/views/base/datatable.tsx \
@@ -68,12 +68,12 @@ ui_files = \
 	web/ui/src/views/table/grouped.tsx web/ui/src/views/table/height.ts web/ui/src/views/table/picker.tsx web/ui/src/views/table/readout.ts \
 	web/ui/src/views/table/row.tsx web/ui/src/views/table/rows.ts web/ui/src/views/table/table.tsx \
 	web/ui/src/views/table/values.tsx web/ui/src/views/table/window.ts \
-	web/ui/src/views/told/code.tsx web/ui/src/views/told/console.tsx web/ui/src/views/told/content.tsx \
-	web/ui/src/views/told/edits.tsx web/ui/src/views/told/heat.tsx web/ui/src/views/told/media.tsx \
-	web/ui/src/views/told/styles.ts web/ui/src/views/told/told.part.css \
-	web/ui/src/views/why/axes.ts web/ui/src/views/why/grade.ts web/ui/src/views/why/importance.tsx \
-	web/ui/src/views/why/parallel.tsx web/ui/src/views/why/pivot.tsx web/ui/src/views/why/said.tsx web/ui/src/views/why/scatter.tsx web/ui/src/views/why/styles.ts \
-	web/ui/src/views/why/why.part.css web/ui/src/views/why/why.tsx
+	web/ui/src/views/records/code.tsx web/ui/src/views/records/console.tsx web/ui/src/views/records/content.tsx \
+	web/ui/src/views/records/edits.tsx web/ui/src/views/records/heat.tsx web/ui/src/views/records/media.tsx \
+	web/ui/src/views/records/styles.ts web/ui/src/views/records/told.part.css \
+	web/ui/src/views/analysis/axes.ts web/ui/src/views/analysis/grade.ts web/ui/src/views/analysis/importance.tsx \
+	web/ui/src/views/analysis/parallel.tsx web/ui/src/views/analysis/pivot.tsx web/ui/src/views/analysis/said.tsx web/ui/src/views/analysis/scatter.tsx web/ui/src/views/analysis/styles.ts \
+	web/ui/src/views/analysis/why.part.css web/ui/src/views/analysis/why.tsx
 EXTRA_DIST += $(ui_files) \
 	web/ui/pictures/compare.png web/ui/pictures/compare-dark.png web/ui/pictures/compare-hover.png \
 	web/ui/pictures/run.png web/ui/pictures/phone.png

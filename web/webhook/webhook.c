@@ -15,7 +15,7 @@
 #include "tracker/base/cond.h"
 #include "tracker/base/log.h"
 #include "tracker/base/sha256.h"
-#include "tracker/sink/http.h"
+#include "tracker/sink/http_client.h"
 #include "web/api/api.h"
 #include "web/store/alert/alert.h"
 

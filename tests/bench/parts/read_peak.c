@@ -75,7 +75,7 @@ read_all(const struct way *w, const line *p, size_t n)
 	}
 }
 
-/* Large pages, as tensors have them (trainer/backends/cpu/module.c). NULL when there is no memory. */
+/* Large pages, as tensors have them (trainer/backends/cpu/cpu_module.c). NULL when there is no memory. */
 static line *memory_of(size_t bytes)
 {
 	void *p = NULL;

@@ -17,9 +17,9 @@
 
 #include "tracker/base/buf.h"
 #include "trainer/data/container/parquet_page.h"
-#include "trainer/data/container/unpack.h"
-#include "trainer/data/formats/pages.h"
-#include "trainer/data/store/aside.h"
+#include "trainer/data/container/decompress.h"
+#include "trainer/data/formats/page_cache.h"
+#include "trainer/data/store/ring_file.h"
 
 #define PAGES 32
 #define SAMPLES 16 /* of a page */
@@ -47,7 +47,7 @@ int __wrap_parquet_page_read(struct parquet_page *ret, const struct byte_source 
 struct set {
 	char path[32];
 	struct objects *store;
-	struct pages *pages;
+	struct page_cache *pages;
 	unsigned char *plain; /* [ALL] */
 	uint64_t page_at[PAGES];
 	uint32_t order[PAGES * SAMPLES];
@@ -107,7 +107,7 @@ static void shuffle(struct set *s, uint32_t window)
 static bool make(struct set *s, uint32_t window, uint64_t aside_bytes)
 {
 	struct err err = ERR_INIT;
-	struct aside *aside = aside_open(".", aside_bytes);
+	struct ring_file *aside = ring_file_open(".", aside_bytes);
 	FILE *f;
 
 	*s = (struct set){ .path = "pages-XXXXXX", .plain = malloc(ALL) };
@@ -122,8 +122,8 @@ static bool make(struct set *s, uint32_t window, uint64_t aside_bytes)
 	assert_int_equal(fclose(f), 0);
 	assert_int_equal(objects_open(&s->store, &(struct objects_opts){ .timeout_s = 10 }, &err), 0);
 	assert_int_equal(objects_add(s->store, s->path, &err), 0);
-	assert_int_equal(pages_new(&s->pages,
-				   &(struct pages_opts){ .store = s->store, .memory_bytes = ALL / 8, .aside = aside },
+	assert_int_equal(page_cache_new(&s->pages,
+				   &(struct page_cache_opts){ .store = s->store, .memory_bytes = ALL / 8, .aside = aside },
 				   &err), 0);
 	shuffle(s, window);
 	return aside != NULL;
@@ -131,7 +131,7 @@ static bool make(struct set *s, uint32_t window, uint64_t aside_bytes)
 
 static void end(struct set *s)
 {
-	pages_free(s->pages);
+	page_cache_free(s->pages);
 	objects_close(s->store);
 	unlink(s->path);
 	free(s->plain);
@@ -147,10 +147,10 @@ static void *read_on(void *arg)
 		uint32_t number = s->order[at], inside = number % SAMPLES * BYTES;
 		struct sample one = { .offset = s->page_at[number / SAMPLES],
 				      .bytes = BYTES,
-				      .packed = samples_packed(UNPACK_GZIP, inside) };
+				      .packed = samples_packed(DECOMPRESS_GZIP, inside) };
 		struct err err = ERR_INIT;
 
-		if (pages_read(s->pages, &one, NULL, got, &err) ||
+		if (page_cache_read(s->pages, &one, NULL, got, &err) ||
 		    memcmp(got, s->plain + (size_t)number * BYTES, BYTES) != 0)
 			s->wrong = true;
 	}
@@ -224,7 +224,7 @@ static void test_little_room(void **state)
 /* ---- a page that is read in parts ---- */
 
 #define BLOCKS 40 /* enough to be read so */
-#define LARGE ((uint32_t)(BLOCKS * UNPACK_SNAPPY_BLOCK))
+#define LARGE ((uint32_t)(BLOCKS * DECOMPRESS_SNAPPY_BLOCK))
 #define CROSSING 30 /* the block that copies of the one before it, in one variant */
 #define COPIED 60
 #define PART 100000
@@ -250,7 +250,7 @@ static void add_blocks(struct buf *b, const unsigned char *plain, bool crosses)
 
 		if (skip)
 			buf_add(b, copy, sizeof(copy));
-		add_literal(b, plain + k * UNPACK_SNAPPY_BLOCK + skip, UNPACK_SNAPPY_BLOCK - skip);
+		add_literal(b, plain + k * DECOMPRESS_SNAPPY_BLOCK + skip, DECOMPRESS_SNAPPY_BLOCK - skip);
 	}
 }
 
@@ -264,7 +264,7 @@ static void make_large(struct set *s, bool crosses)
 	for (uint32_t i = 0; i < LARGE; i++)
 		s->plain[i] = (unsigned char)(i * 2654435761u >> 13);
 	if (crosses)
-		memcpy(s->plain + CROSSING * UNPACK_SNAPPY_BLOCK, s->plain + (CROSSING - 1) * UNPACK_SNAPPY_BLOCK,
+		memcpy(s->plain + CROSSING * DECOMPRESS_SNAPPY_BLOCK, s->plain + (CROSSING - 1) * DECOMPRESS_SNAPPY_BLOCK,
 		       COPIED);
 	buf_init(&b, 2 * LARGE);
 	add_blocks(&b, s->plain, crosses);
@@ -276,8 +276,8 @@ static void make_large(struct set *s, bool crosses)
 	buf_done(&b);
 	assert_int_equal(objects_open(&s->store, &(struct objects_opts){ .timeout_s = 10 }, &err), 0);
 	assert_int_equal(objects_add(s->store, s->path, &err), 0);
-	assert_int_equal(pages_new(&s->pages,
-				   &(struct pages_opts){ .store = s->store, .memory_bytes = 2 * LARGE }, &err), 0);
+	assert_int_equal(page_cache_new(&s->pages,
+				   &(struct page_cache_opts){ .store = s->store, .memory_bytes = 2 * LARGE }, &err), 0);
 }
 
 static void *read_parts(void *arg)
@@ -288,10 +288,10 @@ static void *read_parts(void *arg)
 
 	while ((at = atomic_fetch_add(&s->next, 1)) < READS) {
 		const uint32_t inside = at * 2654435761u % (LARGE - PART);
-		struct sample one = { .bytes = PART, .packed = samples_packed(UNPACK_SNAPPY, inside) };
+		struct sample one = { .bytes = PART, .packed = samples_packed(DECOMPRESS_SNAPPY, inside) };
 		struct err err = ERR_INIT;
 
-		if (pages_read(s->pages, &one, NULL, got, &err) || memcmp(got, s->plain + inside, PART) != 0)
+		if (page_cache_read(s->pages, &one, NULL, got, &err) || memcmp(got, s->plain + inside, PART) != 0)
 			s->wrong = true;
 	}
 	free(got);
@@ -314,7 +314,7 @@ static void test_parts_that_cross(void **state)
 	struct set s;
 
 	(void)state;
-	if (!unpack_can(UNPACK_SNAPPY))
+	if (!decompress_can(DECOMPRESS_SNAPPY))
 		skip();
 	make_large(&s, true);
 	assert_int_equal(pass_by(&s, read_parts, THREADS), LARGE);

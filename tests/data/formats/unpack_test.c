@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "tracker/base/buf.h"
-#include "trainer/data/container/unpack.h"
+#include "trainer/data/container/decompress.h"
 
-#define BLOCK UNPACK_SNAPPY_BLOCK
+#define BLOCK DECOMPRESS_SNAPPY_BLOCK
 
 struct packed {
 	struct buf bytes;
@@ -84,28 +84,28 @@ static const unsigned char *given_at(void *user, size_t place, size_t *ret_n)
 	const struct given *g = user;
 
 	assert_in_range(place, 0, g->n - 1);
-	*ret_n = g->n - place < UNPACK_LOOK ? g->n - place : UNPACK_LOOK;
+	*ret_n = g->n - place < DECOMPRESS_LOOK ? g->n - place : DECOMPRESS_LOOK;
 	return (const unsigned char *)g->bytes + place;
 }
 
-static bool map(const char *bytes, size_t n, size_t to_n, struct unpack_block *ret)
+static bool map(const char *bytes, size_t n, size_t to_n, struct decompress_block *ret)
 {
 	struct given g = { bytes, n };
-	struct unpack_walk walk = { 0 };
+	struct decompress_walk walk = { 0 };
 
-	return unpack_snappy_walk(&(struct unpack_look){ given_at, &g }, n, to_n, to_n, &walk, ret);
+	return decompress_snappy_walk(&(struct decompress_look){ given_at, &g }, n, to_n, to_n, &walk, ret);
 }
 
 /* A map that grows block by block is that which was made at once; it goes no further than it has to. */
-static void same_in_steps(const struct packed *p, size_t n, const struct unpack_block *want)
+static void same_in_steps(const struct packed *p, size_t n, const struct decompress_block *want)
 {
 	struct given g = { p->bytes.data, p->bytes.len };
-	struct unpack_walk walk = { 0 };
-	struct unpack_block block[8];
+	struct decompress_walk walk = { 0 };
+	struct decompress_block block[8];
 	size_t blocks = (n + BLOCK - 1) / BLOCK;
 
 	for (size_t k = 1; k <= blocks; k++) {
-		assert_true(unpack_snappy_walk(&(struct unpack_look){ given_at, &g }, p->bytes.len, n, k * BLOCK, &walk,
+		assert_true(decompress_snappy_walk(&(struct decompress_look){ given_at, &g }, p->bytes.len, n, k * BLOCK, &walk,
 					       block));
 		assert_int_equal(walk.known, k + 1);
 		assert_memory_equal(block, want, (k + 1) * sizeof(*want));
@@ -116,7 +116,7 @@ static void any_blocks_alone(void **state)
 {
 	static const size_t lengths[] = { 1, 100, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK, 5 * BLOCK + 777 };
 	static unsigned char got[6 * BLOCK];
-	struct unpack_block block[8];
+	struct decompress_block block[8];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
@@ -127,15 +127,15 @@ static void any_blocks_alone(void **state)
 		assert_true(map(p.bytes.data, p.bytes.len, n, block));
 		same_in_steps(&p, n, block);
 		assert_int_equal(block[blocks].at, p.bytes.len);
-		if (unpack_can(UNPACK_SNAPPY)) {
-			assert_true(unpack(UNPACK_SNAPPY, p.bytes.data, p.bytes.len, got, n));
+		if (decompress_can(DECOMPRESS_SNAPPY)) {
+			assert_true(decompress(DECOMPRESS_SNAPPY, p.bytes.data, p.bytes.len, got, n));
 			assert_memory_equal(got, p.plain, n);
 		}
 		for (size_t from = 0; from < blocks; from++)
 			for (size_t to = from + 1; to <= blocks; to++) {
 				size_t begin = from * BLOCK, end = to * BLOCK < n ? to * BLOCK : n;
 
-				assert_true(unpack_snappy_blocks(p.bytes.data + block[from].at,
+				assert_true(decompress_snappy_blocks(p.bytes.data + block[from].at,
 								 block[to].at - block[from].at, got, end - begin));
 				assert_memory_equal(got, p.plain + begin, end - begin);
 			}
@@ -147,7 +147,7 @@ static void any_blocks_alone(void **state)
 /* Whatever is changed or cut off: nothing beyond the room is written, nothing beyond the input read. */
 static void damaged_ones_end(void **state)
 {
-	struct unpack_block block[8];
+	struct decompress_block block[8];
 	struct packed p;
 
 	(void)state;
@@ -160,7 +160,7 @@ static void damaged_ones_end(void **state)
 		memcpy(bytes, p.bytes.data, cut);
 		bytes[at] = (char)draw(&p, 256);
 		if (map(bytes, cut, 2 * BLOCK + 5, block))
-			unpack_snappy_blocks(bytes + block[1].at, block[2].at - block[1].at, to, BLOCK);
+			decompress_snappy_blocks(bytes + block[1].at, block[2].at - block[1].at, to, BLOCK);
 		free(bytes);
 		free(to);
 	}
@@ -171,7 +171,7 @@ static void damaged_ones_end(void **state)
 /* Of a block in one piece the bytes themselves lie in front of the next one. */
 static void raw_blocks_are_told(void **state)
 {
-	struct unpack_block block[3];
+	struct decompress_block block[3];
 	struct packed p = { .plain = malloc(BLOCK + 70) };
 
 	(void)state;
@@ -197,7 +197,7 @@ static void raw_blocks_are_told(void **state)
 static void copies_of_other_blocks_are_refused(void **state)
 {
 	static unsigned char got[BLOCK];
-	struct unpack_block block[4];
+	struct decompress_block block[4];
 	struct packed p;
 	size_t n = BLOCK + 70, first;
 
@@ -210,7 +210,7 @@ static void copies_of_other_blocks_are_refused(void **state)
 	add_copy(&p, 60, BLOCK, 3);
 	add_literal(&p, 10);
 	assert_false(map(p.bytes.data, p.bytes.len, n, block));
-	assert_false(unpack_snappy_blocks(p.bytes.data + first, p.bytes.len - first, got, 70));
+	assert_false(decompress_snappy_blocks(p.bytes.data + first, p.bytes.len - first, got, 70));
 	free(p.plain);
 	buf_done(&p.bytes);
 }

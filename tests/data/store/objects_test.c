@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "trainer/data/store/objects.h"
+#include "trainer/data/store/data_objects.h"
 
 #define GIB ((uint64_t)1 << 30)
 #define SHARD GIB /* bytes of an object */

@@ -7,26 +7,26 @@
 
 #include <fcntl.h>
 
-#include "trainer/data/store/streams.h"
+#include "trainer/data/store/readahead.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define STREAMS 300 /* more than there are places */
 
 static const char *const file = "/dev/null";
 
-static struct stream_place take(struct streams *s, uint64_t at, size_t n)
+static struct stream_place take(struct readahead *s, uint64_t at, size_t n)
 {
 	struct stream_place ret;
 
-	streams_take(s, &(struct objects_range){ .object = 3, .at = at, .n = n }, file, &ret);
+	readahead_take(s, &(struct objects_range){ .object = 3, .at = at, .n = n }, file, &ret);
 	return ret;
 }
 
-static int read_one(struct streams *s, uint64_t at, size_t n)
+static int read_one(struct readahead *s, uint64_t at, size_t n)
 {
 	struct stream_place p = take(s, at, n);
 
-	streams_give(s, &p);
+	readahead_give(s, &p);
 	return p.fd;
 }
 
@@ -48,19 +48,19 @@ static void test_follows(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct streams *s = streams_new();
+		struct readahead *s = readahead_new();
 
 		print_message("%s\n", rows[i].what);
 		assert_int_equal(read_one(s, 10 * MIB - 100, 100), -1);
 		assert_int_equal(read_one(s, rows[i].at, 100) >= 0, rows[i].follows);
-		streams_free(s);
+		readahead_free(s);
 	}
 }
 
 /* Threads beside each other read through one descriptor, also where the later range comes first. */
 static void test_shared(void **state)
 {
-	struct streams *s = streams_new();
+	struct readahead *s = readahead_new();
 	struct stream_place first, second;
 
 	(void)state;
@@ -69,16 +69,16 @@ static void test_shared(void **state)
 	first = take(s, 1000, 1000);
 	assert_true(first.fd >= 0);
 	assert_int_equal(first.fd, second.fd);
-	streams_give(s, &first);
-	streams_give(s, &second);
+	readahead_give(s, &first);
+	readahead_give(s, &second);
 	assert_int_equal(read_one(s, 3000, 1000), first.fd);
-	streams_free(s);
+	readahead_free(s);
 }
 
 /* Two lanes of a small file do not become one. */
 static void test_nearest(void **state)
 {
-	struct streams *s = streams_new();
+	struct readahead *s = readahead_new();
 	int low, high;
 
 	(void)state;
@@ -89,12 +89,12 @@ static void test_nearest(void **state)
 	assert_true(low >= 0 && high >= 0 && low != high);
 	assert_int_equal(read_one(s, MIB, 100), low);
 	assert_int_equal(read_one(s, 3 * MIB / 2 + 200, 100), high);
-	streams_free(s);
+	readahead_free(s);
 }
 
 static void test_replaced(void **state)
 {
-	struct streams *s = streams_new();
+	struct readahead *s = readahead_new();
 	struct stream_place held;
 	int lowest = open(file, O_RDONLY | O_CLOEXEC);
 
@@ -106,9 +106,9 @@ static void test_replaced(void **state)
 		assert_true(read_one(s, i * 10 * MIB + 100, 100) >= 0);
 	}
 	assert_true(fcntl(held.fd, F_GETFD) >= 0); /* in use, it outlived them */
-	streams_give(s, &held);
+	readahead_give(s, &held);
 	assert_int_equal(read_one(s, 200, 100), held.fd);
-	streams_free(s);
+	readahead_free(s);
 	assert_int_equal(open(file, O_RDONLY | O_CLOEXEC), lowest + 1); /* none is left open */
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/backends/cpu/pick.h"
+#include "trainer/backends/cpu/cpu_pick.h"
 #include "trainer/ops/conv/conv.h"
 #include "trainer/ops/ops.h"
 

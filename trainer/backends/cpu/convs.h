@@ -2,7 +2,7 @@
 #ifndef DPT_BACKENDS_CPU_CONVS_H
 #define DPT_BACKENDS_CPU_CONVS_H
 
-#include "trainer/backends/cpu/conv.h"
+#include "trainer/backends/cpu/cpu_conv.h"
 
 /* n is a conv, conv_dgrad or conv_wgrad node; nodes alike share one. Borrowed from the module, which frees them when it
  * is closed. */

@@ -5,7 +5,7 @@
 #define DPT_BACKENDS_CPU_FEW_ROWS_H
 
 #include "trainer/backends/cpu/cpu.h"
-#include "trainer/backends/cpu/dnn.h"
+#include "trainer/backends/cpu/onednn.h"
 
 bool few_rows_takes(const struct cpu_module *m, const struct dnn_matmul_spec *s);
 

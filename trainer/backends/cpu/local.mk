@@ -4,19 +4,19 @@ winograd_sources = trainer/backends/cpu/winograd/forward.c trainer/backends/cpu/
 cpu_sources = \
 	trainer/backends/cpu/amx.c \
 	trainer/backends/cpu/amx.h \
-	trainer/backends/cpu/conv.c \
-	trainer/backends/cpu/conv.h \
+	trainer/backends/cpu/cpu_conv.c \
+	trainer/backends/cpu/cpu_conv.h \
 	trainer/backends/cpu/convs.c \
 	trainer/backends/cpu/convs.h \
 	trainer/backends/cpu/cpu.h \
-	trainer/backends/cpu/dnn.c \
-	trainer/backends/cpu/dnn.h \
-	trainer/backends/cpu/dnn_conv.c \
-	trainer/backends/cpu/dnn_import.c \
-	trainer/backends/cpu/dnn_lib.h \
-	trainer/backends/cpu/dnn_matmul.c \
-	trainer/backends/cpu/dnn_memory.c \
-	trainer/backends/cpu/dnn_memory.h \
+	trainer/backends/cpu/onednn.c \
+	trainer/backends/cpu/onednn.h \
+	trainer/backends/cpu/onednn_conv.c \
+	trainer/backends/cpu/onednn_import.c \
+	trainer/backends/cpu/onednn_lib.h \
+	trainer/backends/cpu/onednn_matmul.c \
+	trainer/backends/cpu/onednn_memory.c \
+	trainer/backends/cpu/onednn_memory.h \
 	trainer/backends/cpu/each.h \
 	trainer/backends/cpu/emulate.c \
 	trainer/backends/cpu/emulate.h \
@@ -24,13 +24,13 @@ cpu_sources = \
 	trainer/backends/cpu/few_rows.h \
 	trainer/backends/cpu/widen.c \
 	trainer/backends/cpu/widen.h \
-	trainer/backends/cpu/matmul.c \
-	trainer/backends/cpu/matmul.h \
+	trainer/backends/cpu/cpu_matmul.c \
+	trainer/backends/cpu/cpu_matmul.h \
 	trainer/backends/cpu/product.c \
 	trainer/backends/cpu/product.h \
-	trainer/backends/cpu/module.c \
-	trainer/backends/cpu/pick.c \
-	trainer/backends/cpu/pick.h \
+	trainer/backends/cpu/cpu_module.c \
+	trainer/backends/cpu/cpu_pick.c \
+	trainer/backends/cpu/cpu_pick.h \
 	trainer/backends/cpu/pick_conv.c \
 	trainer/backends/cpu/simd.h \
 	trainer/backends/cpu/team.c \

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trainer/backends/cpu/conv.h"
-#include "trainer/backends/cpu/pick.h"
+#include "trainer/backends/cpu/cpu_conv.h"
+#include "trainer/backends/cpu/cpu_pick.h"
 
 /* Of one timed run, about: a part of a large batch tells as much as the whole. Of a gradient of weights a larger part,
  * as the sums over threads and the order of the result cost the same for any batch. */

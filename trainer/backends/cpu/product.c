@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/backends/cpu/dnn_memory.h"
+#include "trainer/backends/cpu/onednn_memory.h"
 #include "trainer/backends/cpu/few_rows.h"
-#include "trainer/backends/cpu/pick.h"
+#include "trainer/backends/cpu/cpu_pick.h"
 #include "trainer/backends/cpu/tiles.h"
 
 #define SMALL_PRODUCT (INT64_C(1) << 26) /* multiplications */

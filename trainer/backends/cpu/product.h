@@ -4,7 +4,7 @@
 #define DPT_BACKENDS_CPU_PRODUCT_H
 
 #include "trainer/backends/cpu/cpu.h"
-#include "trainer/backends/cpu/dnn.h"
+#include "trainer/backends/cpu/onednn.h"
 
 struct cpu_product;
 

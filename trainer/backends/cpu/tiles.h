@@ -4,7 +4,7 @@
 #define DPT_BACKENDS_CPU_TILES_H
 
 #include "trainer/backends/cpu/cpu.h"
-#include "trainer/backends/cpu/dnn.h"
+#include "trainer/backends/cpu/onednn.h"
 
 bool tiles_takes(const struct cpu_module *m, const struct dnn_matmul_spec *s);
 size_t tiles_workspace_bytes(const struct dnn_matmul_spec *s, int threads);

@@ -4,7 +4,7 @@
 #define DPT_BACKENDS_CPU_WGRAD_BF16_H
 
 #include "trainer/backends/cpu/cpu.h"
-#include "trainer/backends/cpu/dnn.h"
+#include "trainer/backends/cpu/onednn.h"
 
 bool wgrad_bf16_takes(const struct cpu_module *m, const struct dnn_conv_spec *s);
 size_t wgrad_bf16_workspace_bytes(const struct dnn_conv_spec *s, int threads);

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "trainer/backends/cuda/dnn.h"
+#include "trainer/backends/cuda/cudnn_plan.h"
 
 #ifdef HAVE_CUDNN
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/backends/cuda/kept.h"
-#include "trainer/backends/cuda/trial.h"
+#include "trainer/backends/cuda/plan_cache.h"
+#include "trainer/backends/cuda/kernel_trial.h"
 
 #ifdef HAVE_CUBLASLT
 
@@ -300,7 +300,7 @@ static bool is_valid(const struct blas_plan *p, const struct matmul_spec *s, enu
 static bool recall(struct blas_plan *p, const struct matmul_spec *s, const char *key)
 {
 	size_t n = 0;
-	const void *known = kept_find(p->module->kept, key, &n);
+	const void *known = plan_cache_find(p->module->kept, key, &n);
 	bool valid = known && n == sizeof(p->choice);
 
 	if (valid) {
@@ -325,7 +325,7 @@ static cublasStatus_t choose_once(struct blas_plan *p, const struct matmul_spec 
 		return CUBLAS_STATUS_SUCCESS;
 	status = choose_epilogue(p, s, deterministic);
 	if (!status)
-		kept_put(p->module->kept, key, &p->choice, sizeof(p->choice));
+		plan_cache_put(p->module->kept, key, &p->choice, sizeof(p->choice));
 	return status;
 }
 

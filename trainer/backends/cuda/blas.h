@@ -2,8 +2,8 @@
 #ifndef DPT_BACKENDS_CUDA_BLAS_H
 #define DPT_BACKENDS_CUDA_BLAS_H
 
-#include "trainer/backends/cuda/matmul.h"
-#include "trainer/backends/cuda/module.h"
+#include "trainer/backends/cuda/cuda_matmul.h"
+#include "trainer/backends/cuda/cuda_module.h"
 
 /* Opens the library for a module; err says in one line why it cannot be used. */
 int blas_open(struct cuda_module *m, struct err *err);

@@ -1,7 +1,7 @@
 /* conv_plan.c: see conv_plan.h. */
 #include "trainer/backends/cuda/conv_plan.h"
 
-#include "trainer/backends/cuda/dnn.h"
+#include "trainer/backends/cuda/cudnn_plan.h"
 
 #ifdef HAVE_CUDNN
 

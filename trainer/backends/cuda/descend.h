@@ -9,7 +9,7 @@
 #include "trainer/backends/cuda/many.h"
 
 extern "C" {
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 }
 
 template <typename T, class R> struct descend {
@@ -27,10 +27,10 @@ template <typename T, class R> struct descend {
 
 	template <int W> __device__ void at(int64_t i) const
 	{
-		const T factor = (T)step[GUARD_FACTOR];
+		const T factor = (T)step[STEP_GUARD_FACTOR];
 		T d[W], w[W], v[R::moments][W] = {};
 
-		if (step[GUARD_SKIP] != 0)
+		if (step[STEP_GUARD_SKIP] != 0)
 			return;
 		load(d, g + i);
 		load(w, p + i);

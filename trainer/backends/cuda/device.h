@@ -132,7 +132,7 @@ template <int W, typename T> __device__ inline bits<T, W> fetch(const T *from)
 	return *reinterpret_cast<const bits<T, W> *>(from);
 }
 
-template <int W, typename A, typename T> __device__ inline void unpack(A (&to)[W], const bits<T, W> &from)
+template <int W, typename A, typename T> __device__ inline void decompress(A (&to)[W], const bits<T, W> &from)
 {
 	for (int k = 0; k < W; k++)
 		if constexpr (bits<T, W>::each == 2)
@@ -143,7 +143,7 @@ template <int W, typename A, typename T> __device__ inline void unpack(A (&to)[W
 
 template <int W, typename A, typename T> __device__ inline void load(A (&to)[W], const T *from)
 {
-	unpack(to, fetch<W>(from));
+	decompress(to, fetch<W>(from));
 }
 
 template <int W, typename A, typename T> __device__ inline void store(T *to, const A (&from)[W])

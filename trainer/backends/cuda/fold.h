@@ -15,7 +15,7 @@ template <typename T> struct fold {
 
 	__device__ void begin()
 	{
-		roots = leaves_roots(page->leaves.first, page->leaves.n, nullptr);
+		roots = reduction_tree_roots(page->leaves.first, page->leaves.n, nullptr);
 	}
 
 	template <int W> __device__ void at(int64_t i) const

@@ -13,31 +13,31 @@ cuda_module = \
 	trainer/backends/cuda/cuda.h \
 	trainer/backends/cuda/descend.h \
 	trainer/backends/cuda/device.h \
-	trainer/backends/cuda/dnn.c \
-	trainer/backends/cuda/dnn.h \
+	trainer/backends/cuda/cudnn_plan.c \
+	trainer/backends/cuda/cudnn_plan.h \
 	trainer/backends/cuda/conv_plan.c \
 	trainer/backends/cuda/conv_plan.h \
 	trainer/backends/cuda/fail.c \
 	trainer/backends/cuda/fail.h \
 	trainer/backends/cuda/fold.h \
-	trainer/backends/cuda/kept.c \
-	trainer/backends/cuda/kept.h \
-	trainer/backends/cuda/matmul.c \
-	trainer/backends/cuda/many.h trainer/backends/cuda/matmul.h \
+	trainer/backends/cuda/plan_cache.c \
+	trainer/backends/cuda/plan_cache.h \
+	trainer/backends/cuda/cuda_matmul.c \
+	trainer/backends/cuda/many.h trainer/backends/cuda/cuda_matmul.h \
 	trainer/backends/cuda/meet.h \
-	trainer/backends/cuda/module.c \
-	trainer/backends/cuda/module.h \
-	trainer/backends/cuda/pick.c \
-	trainer/backends/cuda/pick.h \
+	trainer/backends/cuda/cuda_module.c \
+	trainer/backends/cuda/cuda_module.h \
+	trainer/backends/cuda/cuda_pick.c \
+	trainer/backends/cuda/cuda_pick.h \
 	trainer/backends/cuda/product.h \
 	trainer/backends/cuda/ranks.c \
 	trainer/backends/cuda/ranks.h \
 	trainer/backends/cuda/stage.h \
 	trainer/backends/cuda/staging.c \
 	trainer/backends/cuda/staging.h \
-	trainer/backends/cuda/streams.c \
-	trainer/backends/cuda/trial.c \
-	trainer/backends/cuda/trial.h
+	trainer/backends/cuda/cuda_streams.c \
+	trainer/backends/cuda/kernel_trial.c \
+	trainer/backends/cuda/kernel_trial.h
 cuda_kernels = trainer/backends/cuda/matmul_own.cu $(op_cuda)
 cuda_sources = $(cuda_module) $(cuda_kernels)
 EXTRA_DIST += $(cuda_sources)

@@ -2,7 +2,7 @@
 #include "trainer/backends/cuda/product.h"
 
 extern "C" {
-#include "trainer/backends/cuda/matmul.h"
+#include "trainer/backends/cuda/cuda_matmul.h"
 }
 
 namespace {

@@ -77,9 +77,9 @@ template <typename T> struct tree {
 	const struct step_page *page;
 
 	struct stack {
-		T sum[LEAVES_ROOTS_MAX];
-		int64_t first[LEAVES_ROOTS_MAX];
-		int level[LEAVES_ROOTS_MAX];
+		T sum[REDUCTION_TREE_ROOTS_MAX];
+		int64_t first[REDUCTION_TREE_ROOTS_MAX];
+		int level[REDUCTION_TREE_ROOTS_MAX];
 		int n;
 	};
 
@@ -107,12 +107,12 @@ template <typename T> struct tree {
 
 		s.n = 0;
 		for (int p = 0; p < world; p++) {
-			const struct leaves l = leaves_part(page->leaves.all, p, world);
+			const struct reduction_tree l = reduction_tree_part(page->leaves.all, p, world);
 			const T *term = terms + p * room * count + i;
 			int64_t first = l.first;
 
 			for (; first < l.first + l.n; term += count) {
-				const int level = leaves_level(first, l.first + l.n - first);
+				const int level = reduction_tree_level(first, l.first + l.n - first);
 
 				put(s, *term, first, level);
 				first += (int64_t)1 << level;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "trainer/backends/cuda/module.h"
+#include "trainer/backends/cuda/cuda_module.h"
 
 #ifdef HAVE_NCCL
 

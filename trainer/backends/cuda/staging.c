@@ -2,7 +2,7 @@
 #include "trainer/backends/cuda/staging.h"
 
 #include "trainer/backends/cuda/fail.h"
-#include "trainer/backends/cuda/module.h"
+#include "trainer/backends/cuda/cuda_module.h"
 
 int staging_get(void *module, enum staging which, void **ret, struct err *err)
 {

@@ -8,7 +8,7 @@
 
 #include "tracker/base/little.h"
 #include "trainer/data/container/arrow_buffer.h"
-#include "trainer/data/container/flat.h"
+#include "trainer/data/container/flatbuffer.h"
 
 #define FILE_MAGIC "ARROW1\0\0"
 #define MESSAGE_MAX ((uint32_t)64 << 20)
@@ -109,23 +109,23 @@ static int own_buffers(int64_t type)
 	}
 }
 
-static bool walk_field(struct scan *s, const struct flat *f, uint32_t field, const struct path *above);
+static bool walk_field(struct scan *s, const struct flatbuffer *f, uint32_t field, const struct path *above);
 
-static bool walk_members(struct scan *s, const struct flat *f, uint32_t field, const struct path *p)
+static bool walk_members(struct scan *s, const struct flatbuffer *f, uint32_t field, const struct path *p)
 {
-	uint32_t n, children = flat_vector(f, field, 5, 4, &n);
+	uint32_t n, children = flatbuffer_vector(f, field, 5, 4, &n);
 
 	for (uint32_t i = 0; i < n; i++)
-		if (!walk_field(s, f, flat_member(f, children, i), p))
+		if (!walk_field(s, f, flatbuffer_member(f, children, i), p))
 			return false;
 	return true;
 }
 
-static bool walk_field(struct scan *s, const struct flat *f, uint32_t field, const struct path *above)
+static bool walk_field(struct scan *s, const struct flatbuffer *f, uint32_t field, const struct path *above)
 {
-	uint32_t n, name = flat_vector(f, field, 0, 1, &n), what = flat_table(f, field, 3);
-	int64_t type = flat_number(f, field, 2, 1, 0);
-	struct column c = { .buffer = s->buffers, .coded = flat_table(f, field, 4) != 0 };
+	uint32_t n, name = flatbuffer_vector(f, field, 0, 1, &n), what = flatbuffer_table(f, field, 3);
+	int64_t type = flatbuffer_number(f, field, 2, 1, 0);
+	struct column c = { .buffer = s->buffers, .coded = flatbuffer_table(f, field, 4) != 0 };
 	struct path p = *above;
 	int own = c.coded ? 2 : own_buffers(type);
 
@@ -134,8 +134,8 @@ static bool walk_field(struct scan *s, const struct flat *f, uint32_t field, con
 	snprintf(p.name, sizeof(p.name), "%.120s%s%.*s", above->name, *above->name ? "." : "",
 		 (int)(n < 120 ? n : 120), (const char *)f->bytes + name);
 	s->buffers += own;
-	c.width = type == INT ? (int)flat_number(f, what, 0, 4, 0) : type == LARGE_BINARY ? 64 : 32;
-	c.is_signed = flat_number(f, what, 1, 1, 0) != 0;
+	c.width = type == INT ? (int)flatbuffer_number(f, what, 0, 4, 0) : type == LARGE_BINARY ? 64 : 32;
+	c.is_signed = flatbuffer_number(f, what, 1, 1, 0) != 0;
 	if (type == INT && (c.width == 8 || c.width == 16 || c.width == 32 || c.width == 64))
 		take_column(&s->label, &p, s->label_names, &c);
 	if (type == BINARY || type == LARGE_BINARY)
@@ -161,17 +161,17 @@ static int check_column(const struct scan *s, const struct column *c, const char
 	return refuse(s, text, err);
 }
 
-static int take_schema(struct scan *s, const struct flat *f, uint32_t schema, struct err *err)
+static int take_schema(struct scan *s, const struct flatbuffer *f, uint32_t schema, struct err *err)
 {
-	uint32_t n, fields = flat_vector(f, schema, 1, 4, &n);
+	uint32_t n, fields = flatbuffer_vector(f, schema, 1, 4, &n);
 	struct path top = { .name = "" };
 	int rc;
 
-	if (flat_number(f, schema, 0, 2, 0))
+	if (flatbuffer_number(f, schema, 0, 2, 0))
 		return refuse(s, "was written with the highest byte first, which is not read", err);
 	s->has_schema = true;
 	for (uint32_t i = 0; i < n; i++)
-		if (!walk_field(s, f, flat_member(f, fields, i), &top))
+		if (!walk_field(s, f, flatbuffer_member(f, fields, i), &top))
 			return refuse(s, "its schema is damaged, or has columns (unions, views) that are not read",
 				      err);
 	rc = check_column(s, &s->image, "pictures' files as binary (--image-field)", err);
@@ -181,7 +181,7 @@ static int take_schema(struct scan *s, const struct flat *f, uint32_t schema, st
 /* ---- batches ---- */
 
 struct batch {
-	const struct flat *f;
+	const struct flatbuffer *f;
 	uint32_t buffers, n_buffers; /* the vector of them */
 	int64_t rows;
 	uint64_t body, body_bytes; /* where it lies in the file */
@@ -379,22 +379,22 @@ static int take_rows(struct scan *s, const struct batch *b, struct err *err)
 	return rc;
 }
 
-static int take_batch(struct scan *s, const struct flat *f, uint32_t table, const struct batch *where, struct err *err)
+static int take_batch(struct scan *s, const struct flatbuffer *f, uint32_t table, const struct batch *where, struct err *err)
 {
 	struct batch b = *where;
 	int rc;
 
-	uint32_t packed = flat_table(f, table, 3);
+	uint32_t packed = flatbuffer_table(f, table, 3);
 
 	if (packed)
-		b.packing = arrow_packing_of(flat_number(f, packed, 0, 1, 0));
+		b.packing = arrow_packing_of(flatbuffer_number(f, packed, 0, 1, 0));
 	if (b.packing < 0)
 		return refuse(s,
-			      "its batches are packed in a way that this build does not unpack (it may lack lz4 or "
+			      "its batches are packed in a way that this build does not decompress (it may lack lz4 or "
 			      "zstd); write them with compression='uncompressed', or as Parquet", err);
 	b.f = f;
-	b.rows = flat_number(f, table, 0, 8, 0);
-	b.buffers = flat_vector(f, table, 2, 16, &b.n_buffers);
+	b.rows = flatbuffer_number(f, table, 0, 8, 0);
+	b.buffers = flatbuffer_vector(f, table, 2, 16, &b.n_buffers);
 	if (!s->has_schema || b.rows < 0 || b.rows > ROWS_MAX)
 		return refuse(s, "a batch has no schema, or more than 16 million rows", err);
 	rc = take_rows(s, &b, err);
@@ -404,11 +404,11 @@ static int take_batch(struct scan *s, const struct flat *f, uint32_t table, cons
 
 /* ---- messages ---- */
 
-static int take_message(struct scan *s, const struct flat *f, struct batch *where, struct err *err)
+static int take_message(struct scan *s, const struct flatbuffer *f, struct batch *where, struct err *err)
 {
-	uint32_t root = flat_root(f), header = flat_table(f, root, 2);
+	uint32_t root = flatbuffer_root(f), header = flatbuffer_table(f, root, 2);
 
-	switch (flat_number(f, root, 1, 1, 0)) {
+	switch (flatbuffer_number(f, root, 1, 1, 0)) {
 	case SCHEMA:
 		return s->has_schema ? 0 : take_schema(s, f, header, err);
 	case BATCH:
@@ -430,7 +430,7 @@ static int read_message(struct scan *s, uint64_t *at, bool *ret_more, struct err
 {
 	const struct byte_source *file = s->file;
 	unsigned char head[8], *bytes;
-	struct flat f = { .n = 0 };
+	struct flatbuffer f = { .n = 0 };
 	struct batch where = { .packing = 0 };
 	int64_t body;
 	int rc;
@@ -452,7 +452,7 @@ static int read_message(struct scan *s, uint64_t *at, bool *ret_more, struct err
 	f.bytes = bytes;
 	where.body = *at + sizeof(head) + f.n;
 	rc = file->read(file->user, *at + sizeof(head), bytes, f.n, err);
-	body = rc ? 0 : flat_number(&f, flat_root(&f), 3, 8, 0);
+	body = rc ? 0 : flatbuffer_number(&f, flatbuffer_root(&f), 3, 8, 0);
 	if (!rc && (body < 0 || (uint64_t)body > file->bytes - where.body)) {
 		rc = cut_off(s, *at);
 	} else if (!rc) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tracker/base/little.h"
-#include "trainer/data/container/unpack.h"
+#include "trainer/data/container/decompress.h"
 
 #define PIECE ((size_t)256 << 10)
 
@@ -19,9 +19,9 @@ struct reading {
 
 int arrow_packing_of(int64_t n)
 {
-	if (n == 0 && unpack_can(UNPACK_LZ4_FRAME))
+	if (n == 0 && decompress_can(DECOMPRESS_LZ4_FRAME))
 		return ARROW_LZ4;
-	return n == 1 && unpack_can(UNPACK_ZSTD) ? ARROW_ZSTD : -1;
+	return n == 1 && decompress_can(DECOMPRESS_ZSTD) ? ARROW_ZSTD : -1;
 }
 
 int arrow_buffer_size(const struct byte_source *file, uint64_t at, int64_t *ret, struct err *err)
@@ -54,12 +54,12 @@ static size_t next_piece(void *user, const void **ret)
 int arrow_buffer_read(const struct byte_source *file, uint64_t at, int packing, void *to, size_t n, struct err *err)
 {
 	struct reading r = { .file = file, .at = at + ARROW_BUFFER_HEAD, .err = err, .piece = malloc(PIECE) };
-	const struct unpack_source from = { next_piece, &r };
+	const struct decompress_source from = { next_piece, &r };
 	bool whole;
 
 	if (!r.piece)
 		return err_set(err, ERR_NOMEM, "out of memory: a packed buffer");
-	whole = unpack_frame(packing == ARROW_ZSTD ? UNPACK_ZSTD : UNPACK_LZ4_FRAME, &from, to, n);
+	whole = decompress_frame(packing == ARROW_ZSTD ? DECOMPRESS_ZSTD : DECOMPRESS_LZ4_FRAME, &from, to, n);
 	free(r.piece);
 	if (whole || r.rc)
 		return r.rc;

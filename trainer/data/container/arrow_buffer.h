@@ -6,13 +6,13 @@
 
 #include "trainer/data/container/byte_source.h"
 
-/* How a buffer is packed, as samples_packed takes it: above the numbers of enum unpack_kind. */
+/* How a buffer is packed, as samples_packed takes it: above the numbers of enum decompress_kind. */
 enum arrow_packing { ARROW_LZ4 = 8, ARROW_ZSTD = 9 };
 
 #define ARROW_BUFFER_HEAD 8
 #define ARROW_BUFFER_MAX (((uint32_t)1 << 28) - 1) /* bytes of one that samples lie in, unpacked */
 
-/* Number n of Arrow's CompressionType as an enum arrow_packing; negative: this build cannot unpack it. */
+/* Number n of Arrow's CompressionType as an enum arrow_packing; negative: this build cannot decompress it. */
 int arrow_packing_of(int64_t n);
 
 /* The eight bytes in front of the buffer that begins at `at`. */

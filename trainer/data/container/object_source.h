@@ -3,7 +3,7 @@
 #define DPT_DATA_OBJECT_SOURCE_H
 
 #include "trainer/data/container/byte_source.h"
-#include "trainer/data/store/objects.h"
+#include "trainer/data/store/data_objects.h"
 
 struct object_source {
 	struct objects *store;

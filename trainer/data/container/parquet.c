@@ -7,7 +7,7 @@
 #include "tracker/base/little.h"
 #include "trainer/data/container/parquet_inside.h"
 #include "trainer/data/container/samples.h"
-#include "trainer/data/container/unpack.h"
+#include "trainer/data/container/decompress.h"
 
 #define MAGIC "PAR1"
 #define TAIL 8 /* bytes of the footer, and the magic once more */
@@ -363,10 +363,10 @@ int parquet_walk(struct parquet *p, int group, int column,
 			  .user = user, .rows = p->group[group].rows };
 	int rc = 0;
 
-	if (!unpack_can(w.chunk->codec))
+	if (!decompress_can(w.chunk->codec))
 		return err_set(err, ERR_USAGE,
-			       "is packed by %s, which this build does not unpack; write it by zstd, gzip or snappy",
-			       unpack_name(w.chunk->codec));
+			       "is packed by %s, which this build does not decompress; write it by zstd, gzip or snappy",
+			       decompress_name(w.chunk->codec));
 	w.page_at = w.chunk->begin;
 	while (!rc && w.row < w.rows && w.page_at < w.chunk->end)
 		rc = take_page(&w, err);

@@ -113,7 +113,7 @@ static bool unpack_page(const struct head *h, int codec, const unsigned char *pa
 	size_t levels = (size_t)h->page.levels[0] + h->page.levels[1];
 
 	memcpy(to, packed, levels);
-	return unpack(h->is_packed ? codec : UNPACK_NONE, packed + levels, (size_t)h->packed - levels, to + levels,
+	return decompress(h->is_packed ? codec : DECOMPRESS_NONE, packed + levels, (size_t)h->packed - levels, to + levels,
 		      (size_t)h->unpacked - levels);
 }
 
@@ -161,13 +161,13 @@ int parquet_page_read(struct parquet_page *ret, const struct byte_source *file, 
 	ret->bytes = to;
 	ret->n = (uint32_t)h.unpacked;
 	ret->next = at + h.bytes + (uint64_t)h.packed;
-	ret->plain = codec == UNPACK_NONE || !h.is_packed ? at + h.bytes : 0;
+	ret->plain = codec == DECOMPRESS_NONE || !h.is_packed ? at + h.bytes : 0;
 	return 0;
 }
 
 static size_t blocks_of(size_t n)
 {
-	return (n + UNPACK_SNAPPY_BLOCK - 1) / UNPACK_SNAPPY_BLOCK;
+	return (n + DECOMPRESS_SNAPPY_BLOCK - 1) / DECOMPRESS_SNAPPY_BLOCK;
 }
 
 /* A page's packed bytes as they pass by. */
@@ -198,7 +198,7 @@ static const unsigned char *window_at(void *user, size_t place, size_t *ret_n)
 {
 	struct window *w = user;
 
-	while (!w->rc && place + UNPACK_LOOK > w->first + w->have && w->first + w->have < w->n) {
+	while (!w->rc && place + DECOMPRESS_LOOK > w->first + w->have && w->first + w->have < w->n) {
 		move(w, place);
 		w->rc = w->file->read(w->file->user, w->begin + w->first, w->bytes, w->have, w->err);
 	}
@@ -258,7 +258,7 @@ bool parquet_page_reaches(const struct parquet_page_map *m, uint32_t at, size_t 
 int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file, uint32_t at, size_t n,
 		      struct err *err)
 {
-	const size_t left = blocks_until(m, at, n) * UNPACK_SNAPPY_BLOCK - m->walk.done;
+	const size_t left = blocks_until(m, at, n) * DECOMPRESS_SNAPPY_BLOCK - m->walk.done;
 	struct window w = { .file = file, .begin = m->begin, .n = m->packed, .first = m->walk.at,
 			    .whole = left > STEP_BYTES, .err = err };
 	bool sound;
@@ -266,7 +266,7 @@ int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file
 	w.bytes = malloc(WINDOW_BYTES);
 	if (!w.bytes)
 		return err_set(err, ERR_NOMEM, "out of memory: a part of a page");
-	sound = unpack_snappy_walk(&(struct unpack_look){ window_at, &w }, m->packed, m->n - m->levels,
+	sound = decompress_snappy_walk(&(struct decompress_look){ window_at, &w }, m->packed, m->n - m->levels,
 				   m->walk.done + (w.whole ? STEP_BYTES : left), &m->walk, m->block);
 	free(w.bytes);
 	return w.rc ? w.rc : !sound;
@@ -281,11 +281,11 @@ struct block {
 
 static struct block block_of(const struct parquet_page_map *m, size_t k)
 {
-	size_t left = m->n - m->levels - k * UNPACK_SNAPPY_BLOCK;
+	size_t left = m->n - m->levels - k * DECOMPRESS_SNAPPY_BLOCK;
 
 	return (struct block){ .at = m->begin + m->block[k].at,
 			       .packed = m->block[k + 1].at - m->block[k].at,
-			       .n = left < UNPACK_SNAPPY_BLOCK ? left : UNPACK_SNAPPY_BLOCK,
+			       .n = left < DECOMPRESS_SNAPPY_BLOCK ? left : DECOMPRESS_SNAPPY_BLOCK,
 			       .raw = m->block[k].raw };
 }
 
@@ -302,7 +302,7 @@ static int read_block(const struct block *b, const struct byte_source *file, siz
 	if (!packed)
 		return err_set(err, ERR_NOMEM, "out of memory: a part of a page");
 	rc = file->read(file->user, b->at, packed, b->packed, err);
-	if (!rc && !unpack_snappy_blocks(packed, b->packed, packed + b->packed, b->n))
+	if (!rc && !decompress_snappy_blocks(packed, b->packed, packed + b->packed, b->n))
 		rc = damaged("a page cannot be unpacked", err);
 	if (!rc)
 		memcpy(to, packed + b->packed + skip, n);
@@ -320,8 +320,8 @@ int parquet_page_part(const struct parquet_page_map *m, const struct byte_source
 	if (at < m->levels || n > m->n - at || !n)
 		return damaged("a page is not as it was", err);
 	for (size_t done = 0, part; !rc && done < n; done += part) {
-		const struct block b = block_of(m, (from + done) / UNPACK_SNAPPY_BLOCK);
-		const size_t skip = (from + done) % UNPACK_SNAPPY_BLOCK;
+		const struct block b = block_of(m, (from + done) / DECOMPRESS_SNAPPY_BLOCK);
+		const size_t skip = (from + done) % DECOMPRESS_SNAPPY_BLOCK;
 
 		part = n - done < b.n - skip ? n - done : b.n - skip;
 		rc = read_block(&b, file, skip, part, into + done, err);

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "trainer/data/container/byte_source.h"
-#include "trainer/data/container/unpack.h"
+#include "trainer/data/container/decompress.h"
 
 #define PARQUET_PAGE_MAX (((uint32_t)1 << 28) - 1) /* bytes of a page, unpacked */
 
@@ -44,8 +44,8 @@ struct parquet_page_map {
 	uint32_t levels; /* bytes in front of them, which are not packed */
 	uint32_t n;	 /* bytes of the page, unpacked */
 	uint32_t packed; /* of them those that are packed, as they lie in the file */
-	struct unpack_walk walk;    /* how far it goes */
-	struct unpack_block *block; /* unpack_snappy_walk's; the caller's to free */
+	struct decompress_walk walk;    /* how far it goes */
+	struct decompress_block *block; /* decompress_snappy_walk's; the caller's to free */
 };
 
 /* For a page of at least `least` bytes: one that goes nowhere so far. 1: it is smaller, or cannot be read in parts;

@@ -22,7 +22,7 @@ struct sample {
 
 #define SAMPLES_INSIDE_BITS 28
 
-/* By enum unpack_kind; the bytes begin below 2^28. */
+/* By enum decompress_kind; the bytes begin below 2^28. */
 static inline uint32_t samples_packed(int kind, uint32_t inside)
 {
 	return (uint32_t)kind << SAMPLES_INSIDE_BITS | inside;

@@ -5,7 +5,7 @@
 #include "trainer/data/container/samples.h"
 #include "trainer/data/container/shard_list.h"
 #include "trainer/data/container/webdataset.h"
-#include "trainer/data/store/objects.h"
+#include "trainer/data/store/data_objects.h"
 
 struct shard_index_opts {
 	const struct webdataset_fields *fields;

@@ -13,7 +13,7 @@
 
 #include <jansson.h>
 
-#include "trainer/data/store/objects.h"
+#include "trainer/data/store/data_objects.h"
 
 #define KIND "wids-shard-index-v1"
 #define DIGITS_MAX 18
@@ -447,7 +447,7 @@ static int add_one(struct shard_list *l, const char *spec, enum shard_part part,
 	if (!l->takes && ends_in(spec, ".json"))
 		return read_index(l, spec, NOT_LISTED, err);
 	if (!l->takes && (ends_in(spec, ".gz") || ends_in(spec, ".zst") || ends_in(spec, ".tgz")))
-		return err_set(err, ERR_USAGE, "%.300s: is packed; shards are read in place: unpack it first", spec);
+		return err_set(err, ERR_USAGE, "%.300s: is packed; shards are read in place: decompress it first", spec);
 	return add(l, spec, err);
 }
 

@@ -8,7 +8,7 @@
 #include "trainer/data/container/object_source.h"
 #include "trainer/data/container/parquet.h"
 #include "trainer/data/corpus/json_member.h"
-#include "trainer/data/corpus/stream.h"
+#include "trainer/data/corpus/token_stream.h"
 
 #define PART ((size_t)1 << 20)
 

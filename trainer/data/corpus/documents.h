@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trainer/data/store/objects.h"
+#include "trainer/data/store/data_objects.h"
 
 #define DOCUMENTS_FIELD "text"
 #define DOCUMENTS_LINE_MAX ((size_t)256 << 20)

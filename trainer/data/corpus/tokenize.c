@@ -11,9 +11,9 @@
 
 #include "tracker/base/buf.h"
 #include "trainer/data/corpus/documents.h"
-#include "trainer/data/corpus/encode.h"
-#include "trainer/data/store/objects.h"
-#include "trainer/data/words/token_file.h"
+#include "trainer/data/corpus/encode_documents.h"
+#include "trainer/data/store/data_objects.h"
+#include "trainer/data/tokenizer/token_file.h"
 
 #define PATH_BYTES 4200
 #define PIECE ((size_t)1 << 20)	    /* of a long text: it is cut where words end, from here on */

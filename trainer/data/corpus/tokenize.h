@@ -5,7 +5,7 @@
 
 #include "trainer/data/corpus/texts.h"
 #include "trainer/data/dataset.h"
-#include "trainer/data/words/tokenizer.h"
+#include "trainer/data/tokenizer/tokenizer.h"
 
 struct tokenize_opts {
 	const struct texts *texts;

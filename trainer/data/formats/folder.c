@@ -93,7 +93,7 @@ static int describe(struct folder *d, const struct dataset_opts *o, struct err *
 	return note_missing(d, err);
 }
 
-static int folder_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
+static int run_folder_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
 	struct folder *d = calloc(1, sizeof(*d));
 	int rc;
@@ -130,7 +130,7 @@ static bool say_version(const char *path, char *ret, size_t bytes)
 static int read_file(const struct folder *d, const struct dataset_read *r, struct err *err)
 {
 	char path[PATH_MAX], version[PATH_MAX + 100];
-	struct derived_name kept = { .of = version };
+	struct decoded_cache_name kept = { .of = version };
 	struct picture_size size;
 	bool keeps;
 	int rc;
@@ -259,7 +259,7 @@ const struct dataset_ops dataset_folder = {
 	.name = "folder",
 	.expects = "train/CLASS/*.jpg and val/CLASS/*.jpg, or CLASS/*.jpg (images by class; .jpeg and .png too)",
 	.probe = folder_probe,
-	.open = folder_open,
+	.open = run_folder_open,
 	.read = folder_read,
 	.close = folder_close,
 	.hand_new = folder_hand,

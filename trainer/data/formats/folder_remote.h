@@ -7,7 +7,7 @@
 #define DPT_DATA_FOLDER_REMOTE_H
 
 #include "trainer/data/container/samples.h"
-#include "trainer/data/store/objects.h"
+#include "trainer/data/store/data_objects.h"
 
 struct folder_remote {
 	struct samples samples; /* those of training first; objects are numbered as they are */

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "tracker/base/buf.h"
-#include "trainer/data/formats/mix.h"
+#include "trainer/data/formats/token_mix.h"
 
 const struct dataset_ops *const formats_table[FORMATS_COUNT] = {
 #define FORMAT(name) [FORMATS_##name] = &dataset_##name,
@@ -34,7 +34,7 @@ int formats_open(struct dataset **ret, const struct dataset_opts *o, struct err 
 	bool folder = !stat(o->path, &st) && S_ISDIR(st.st_mode);
 
 	if (o->mix)
-		return mix_open(ret, o, formats_open, err);
+		return token_mix_open(ret, o, formats_open, err);
 	for (int i = 0; i < FORMATS_COUNT; i++)
 		if ((folder || i == FORMATS_shards) && formats_table[i]->probe && formats_table[i]->probe(o->path))
 			return o->val_path && i != FORMATS_shards

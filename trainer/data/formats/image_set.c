@@ -24,7 +24,7 @@ void image_set_done(struct image_set *s)
 {
 	for (int i = 0; i < SPLIT_COUNT; i++)
 		free((void *)s->broken[i]);
-	derived_close(s->kept);
+	decoded_cache_close(s->kept);
 	pthread_mutex_destroy(&s->lock);
 	free(s->base.path);
 }
@@ -55,7 +55,7 @@ bool image_set_notice(struct dataset *base, char *ret, size_t bytes)
 		s->n_unsaid = 0;
 	}
 	pthread_mutex_unlock(&s->lock);
-	return any || (s->kept && derived_notice(s->kept, ret, bytes));
+	return any || (s->kept && decoded_cache_notice(s->kept, ret, bytes));
 }
 
 int64_t image_set_broken(const struct dataset *base)
@@ -171,7 +171,7 @@ static size_t pixel_bytes(const struct dataset *b)
 int image_set_open_kept(struct image_set *s, const struct dataset_opts *o, uint64_t others_bytes, struct err *err)
 {
 	const struct dataset *b = &s->base;
-	const struct derived_opts opts = { .cache = o->cache,
+	const struct decoded_cache_opts opts = { .cache = o->cache,
 					   .cache_bytes = o->cache_bytes,
 					   .memory_bytes = o->memory_bytes,
 					   .keeps_bytes = others_bytes +
@@ -181,7 +181,7 @@ int image_set_open_kept(struct image_set *s, const struct dataset_opts *o, uint6
 		return 0;
 	snprintf(s->how, sizeof(s->how), "picture %s %dx%d %s %d", PACKAGE_VERSION, b->height, b->width,
 		 s->squeeze ? "squeezed" : "middle", s->squeeze ? 0 : s->resize);
-	return derived_open(&s->kept, &opts, err);
+	return decoded_cache_open(&s->kept, &opts, err);
 }
 
 bool image_set_keeps(const struct image_set *s, const struct dataset_read *r)
@@ -189,22 +189,22 @@ bool image_set_keeps(const struct image_set *s, const struct dataset_read *r)
 	return s->kept && r->split == SPLIT_VAL && !(r->sight && (r->sight->random || r->sight->flip));
 }
 
-bool image_set_take(const struct image_set *s, const struct dataset_read *r, struct derived_name *from)
+bool image_set_take(const struct image_set *s, const struct dataset_read *r, struct decoded_cache_name *from)
 {
 	from->how = s->how;
-	return derived_read(s->kept, from, r->pixels, pixel_bytes(&s->base));
+	return decoded_cache_read(s->kept, from, r->pixels, pixel_bytes(&s->base));
 }
 
-bool image_set_holds(const struct image_set *s, struct derived_name *from)
+bool image_set_holds(const struct image_set *s, struct decoded_cache_name *from)
 {
 	from->how = s->how;
-	return derived_holds(s->kept, from);
+	return decoded_cache_holds(s->kept, from);
 }
 
-void image_set_keep(const struct image_set *s, const struct dataset_read *r, struct derived_name *from)
+void image_set_keep(const struct image_set *s, const struct dataset_read *r, struct decoded_cache_name *from)
 {
 	from->how = s->how;
-	derived_keep(s->kept, from, r->pixels, pixel_bytes(&s->base));
+	decoded_cache_keep(s->kept, from, r->pixels, pixel_bytes(&s->base));
 }
 
 int image_set_lost(struct image_set *s, int64_t n, struct err *err)

@@ -8,7 +8,7 @@
 
 #include "trainer/data/dataset.h"
 #include "trainer/data/pictures/picture.h"
-#include "trainer/data/store/derived.h"
+#include "trainer/data/store/decoded_cache.h"
 
 #define IMAGE_SET_NOTICES 16
 
@@ -19,7 +19,7 @@ struct image_set {
 	double max_broken;		      /* share of the set, at least 10 of it */
 	_Atomic uint8_t *broken[SPLIT_COUNT]; /* [sample]: already counted */
 	_Atomic int64_t n_broken;
-	struct derived *kept; /* evaluation pictures as they were delivered; NULL: none are kept */
+	struct decoded_cache *kept; /* evaluation pictures as they were delivered; NULL: none are kept */
 	char how[80]; /* … and what they depend on besides their files */
 	pthread_mutex_t lock; /* of the notices */
 	char notice[IMAGE_SET_NOTICES][512];
@@ -55,9 +55,9 @@ bool image_set_keeps(const struct image_set *s, const struct dataset_read *r);
 
 /* Delivers it from there; `from` names the file that it was made of (its member how is set here). False: it is not
  * there. image_set_keep puts it there, when r was delivered. */
-bool image_set_take(const struct image_set *s, const struct dataset_read *r, struct derived_name *from);
-bool image_set_holds(const struct image_set *s, struct derived_name *from); /* whether it is, unread */
-void image_set_keep(const struct image_set *s, const struct dataset_read *r, struct derived_name *from);
+bool image_set_take(const struct image_set *s, const struct dataset_read *r, struct decoded_cache_name *from);
+bool image_set_holds(const struct image_set *s, struct decoded_cache_name *from); /* whether it is, unread */
+void image_set_keep(const struct image_set *s, const struct dataset_read *r, struct decoded_cache_name *from);
 
 /* What becomes of a sample that failed with rc and `why`: a broken one is noted once and counted, and ERR_CORRUPT; with
  * --strict, or above --max-broken, the end. */

@@ -5,7 +5,7 @@
 
 #include "tracker/base/crc32c.h"
 #include "trainer/data/formats/formats.h"
-#include "trainer/data/formats/made.h"
+#include "trainer/data/formats/synthetic.h"
 #include "trainer/graph/rng.h"
 
 #define POOL_BYTES_MAX (INT64_C(64) << 20)

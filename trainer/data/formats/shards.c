@@ -8,9 +8,9 @@
 
 #include "tracker/base/sha256.h"
 #include "trainer/data/formats/formats.h"
-#include "trainer/data/formats/keep.h"
+#include "trainer/data/formats/cache_dir.h"
 #include "trainer/data/formats/shards_inside.h"
-#include "trainer/data/store/aside.h"
+#include "trainer/data/store/ring_file.h"
 
 static const struct dataset_ops raw_ops;
 
@@ -26,7 +26,7 @@ static void shards_close(struct dataset *base)
 		free(d->classes[i]);
 	free(d->classes);
 	samples_done(&d->samples);
-	pages_free(d->pages);
+	page_cache_free(d->pages);
 	objects_close(d->store);
 	image_set_done(&d->set);
 	free(d);
@@ -44,30 +44,30 @@ static bool is_packed(const struct shards *d)
 }
 
 /* On the disk that is given for a cache, or the user's own. */
-static struct aside *open_aside(const struct dataset_opts *o, uint64_t bytes)
+static struct ring_file *open_aside(const struct dataset_opts *o, uint64_t bytes)
 {
-	char folder[KEEP_PATH_BYTES];
+	char folder[CACHE_DIR_PATH_BYTES];
 	bool given = o->cache && strcmp(o->cache, "ram") != 0;
 
-	if (!given && !keep_in_cache(o->path, folder))
+	if (!given && !cache_dir_in_cache(o->path, folder))
 		return NULL;
-	return aside_open(given ? o->cache : folder, bytes < PAGES_ASIDE_BYTES ? bytes : PAGES_ASIDE_BYTES);
+	return ring_file_open(given ? o->cache : folder, bytes < PAGE_CACHE_ASIDE_BYTES ? bytes : PAGE_CACHE_ASIDE_BYTES);
 }
 
 /* Room for as many pages as may be kept, or for all: with what else lies in them. */
 static int open_pages(struct shards *d, const struct dataset_opts *o, struct err *err)
 {
-	struct pages_opts opts = { .store = d->store, .memory_bytes = PAGES_BYTES };
+	struct page_cache_opts opts = { .store = d->store, .memory_bytes = PAGE_CACHE_BYTES };
 	uint64_t bytes = 0;
 
 	for (int64_t i = 0; i < d->samples.n; i++)
 		bytes += d->samples.at[i].packed ? d->samples.at[i].bytes + d->samples.at[i].bytes / 8 + 64 : 0;
-	if (bytes < PAGES_BYTES)
+	if (bytes < PAGE_CACHE_BYTES)
 		opts.memory_bytes = bytes;
 	else
 		opts.aside = open_aside(o, bytes);
 	d->set.base.buffer_bytes = objects_buffer_bytes(d->store) + opts.memory_bytes;
-	return pages_new(&d->pages, &opts, err);
+	return page_cache_new(&d->pages, &opts, err);
 }
 
 static int shards_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
@@ -141,10 +141,10 @@ static bool shards_notice(struct dataset *base, char *ret, size_t bytes)
 static void shards_traffic(const struct dataset *base, struct dataset_traffic *ret)
 {
 	struct objects_traffic t = objects_traffic(((const struct shards *)base)->store);
-	const struct derived *kept = ((const struct shards *)base)->set.kept;
+	const struct decoded_cache *kept = ((const struct shards *)base)->set.kept;
 
 	*ret = (struct dataset_traffic){ .remote_bytes = t.remote_bytes,
-					 .cache_bytes = t.cache_bytes + (kept ? derived_bytes(kept) : 0),
+					 .cache_bytes = t.cache_bytes + (kept ? decoded_cache_bytes(kept) : 0),
 					 .local_bytes = t.local_bytes,
 					 .requests = t.requests,
 					 .retries = t.retries };
@@ -170,7 +170,7 @@ static void shards_hold(struct dataset *base, const struct dataset_windows *w)
 	struct dataset_facts facts = { 0 };
 	char text[256];
 
-	if (n < 1 || !base->remote || is_packed(d)) /* pages are unpacked once, and kept (pages.h) */
+	if (n < 1 || !base->remote || is_packed(d)) /* pages are unpacked once, and kept (page_cache.h) */
 		return;
 	shards_facts(base, SPLIT_TRAIN, &facts);
 	windows.bytes = facts.bytes / (uint64_t)n * (uint64_t)samples;

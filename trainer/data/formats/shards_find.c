@@ -1,4 +1,4 @@
-/* shards_find.c: which objects a set is made of, and where each sample lies in them: found once and kept (keep.h). */
+/* shards_find.c: which objects a set is made of, and where each sample lies in them: found once and kept (cache_dir.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "tracker/base/sha256.h"
 #include "trainer/data/container/shard_index.h"
 #include "trainer/data/formats/folder_remote.h"
-#include "trainer/data/formats/keep.h"
+#include "trainer/data/formats/cache_dir.h"
 #include "trainer/data/formats/shards_inside.h"
 #include "trainer/graph/rng.h"
 
@@ -110,19 +110,19 @@ static int find_samples(struct shards *d, const struct dataset_opts *o, const st
 {
 	struct webdataset_fields f = { o->image_field ? o->image_field : "jpg;jpeg;png;npy",
 				       o->label_field ? o->label_field : "cls" };
-	char folder[KEEP_PATH_BYTES], path[KEEP_PATH_BYTES], name[32];
+	char folder[CACHE_DIR_PATH_BYTES], path[CACHE_DIR_PATH_BYTES], name[32];
 	int rc = table_name(d, &f, name, err), lock = -1, whole = 0;
 	bool kept;
 
 	if (rc)
 		return rc;
-	kept = keep_beside(o->path, folder) && keep_join(path, folder, name);
+	kept = cache_dir_beside(o->path, folder) && cache_dir_join(path, folder, name);
 	if (!kept)
-		kept = keep_in_cache(o->path, folder) && keep_join(path, folder, name);
+		kept = cache_dir_in_cache(o->path, folder) && cache_dir_join(path, folder, name);
 	if (kept && take_kept(d, path))
 		return 0;
 	if (kept)
-		lock = keep_lock(folder);
+		lock = cache_dir_lock(folder);
 	if (!kept || !take_kept(d, path)) {
 		rc = shard_index(&d->samples, d->store,
 				 &(struct shard_index_opts){ &f, known, o->data_timeout_s }, &whole, err);

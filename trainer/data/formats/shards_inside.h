@@ -7,13 +7,13 @@
 #include "trainer/data/container/shard_list.h"
 #include "trainer/data/formats/image_set.h"
 #include "trainer/data/pictures/npy.h"
-#include "trainer/data/formats/pages.h"
-#include "trainer/data/store/objects.h"
+#include "trainer/data/formats/page_cache.h"
+#include "trainer/data/store/data_objects.h"
 
 struct shards {
 	struct image_set set;
 	struct objects *store;
-	struct pages *pages;
+	struct page_cache *pages;
 	struct samples samples;
 	char **classes; /* of single pictures, which lie in folders by class; NULL: of shards */
 	int n_classes;

@@ -32,7 +32,7 @@ static struct objects_range range_of(const struct shards *d, const struct datase
 }
 
 /* The picture of a sample by the bytes that it is made of; false: it is not kept. */
-static bool name_kept(const struct shards *d, const struct dataset_read *r, struct buf *stamp, struct derived_name *ret)
+static bool name_kept(const struct shards *d, const struct dataset_read *r, struct buf *stamp, struct decoded_cache_name *ret)
 {
 	const struct sample *one = shards_sample(d, r->split, r->index);
 
@@ -41,7 +41,7 @@ static bool name_kept(const struct shards *d, const struct dataset_read *r, stru
 	buf_reset(stamp);
 	objects_stamp(d->store, (int)one->object, stamp);
 	buf_addc(stamp, '\0');
-	*ret = (struct derived_name){ .of = stamp->data,
+	*ret = (struct decoded_cache_name){ .of = stamp->data,
 				      .at = one->offset,
 				      .bytes = (uint64_t)one->packed << 32 | one->bytes };
 	return !buf_failed(stamp);
@@ -50,7 +50,7 @@ static bool name_kept(const struct shards *d, const struct dataset_read *r, stru
 /* What is kept is not fetched again. */
 static bool is_kept(const struct shards *d, const struct dataset_read *r)
 {
-	struct derived_name kept;
+	struct decoded_cache_name kept;
 	struct buf stamp;
 	bool is;
 
@@ -73,7 +73,7 @@ int shards_read_bytes(const struct shards *d, const struct dataset_read *r, void
 	const struct sample *one = shards_sample(d, r->split, r->index);
 	const struct objects_range range = range_of(d, r);
 
-	return one->packed ? pages_read(d->pages, one, r->stop, to, err) : objects_read(d->store, &range, to, err);
+	return one->packed ? page_cache_read(d->pages, one, r->stop, to, err) : objects_read(d->store, &range, to, err);
 }
 
 int shards_fetch(const struct shards *d, const struct dataset_read *r, struct err *err)
@@ -102,7 +102,7 @@ static int read_picture(const struct shards *d, const struct dataset_read *r, st
 {
 	struct shards_hand *h = r->hand;
 	struct picture_size size;
-	struct derived_name kept;
+	struct decoded_cache_name kept;
 	bool keeps = name_kept(d, r, &h->stamp, &kept);
 	char name[320];
 	int rc;

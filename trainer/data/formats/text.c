@@ -12,10 +12,10 @@
 #include "tracker/base/sha256.h"
 #include "trainer/data/corpus/tokenize.h"
 #include "trainer/data/formats/formats.h"
-#include "trainer/data/formats/keep.h"
-#include "trainer/data/formats/tokens.h"
+#include "trainer/data/formats/cache_dir.h"
+#include "trainer/data/formats/token_folder.h"
 
-#define PATH_BYTES KEEP_PATH_BYTES
+#define PATH_BYTES CACHE_DIR_PATH_BYTES
 
 static bool text_probe(const char *path)
 {
@@ -64,11 +64,11 @@ static int fill_cache(const struct tokenize_opts *o, const char *parent, struct 
 	struct tokenize_made made;
 	int fd, rc = 0;
 
-	if (!keep_join(train, o->out, TOKENS_TRAIN))
+	if (!cache_dir_join(train, o->out, TOKENS_TRAIN))
 		return err_set(err, ERR_USAGE, "%.300s…: the path is too long", parent);
 	if (access(train, F_OK) == 0)
 		return 0;
-	fd = keep_lock(parent);
+	fd = cache_dir_lock(parent);
 	if (fd < 0)
 		rc = err_set_errno(err, errno, "lock %.300s/lock", parent);
 	if (!rc && access(train, F_OK))
@@ -91,12 +91,12 @@ static int tokens_of(const struct dataset_opts *o, const struct texts *t, char r
 	rc = cache_key(t, tokenizer, o, key, err);
 	if (rc)
 		goto out;
-	beside = keep_beside(o->path, parent);
-	if (!keep_join(ret, parent, key) || !keep_join(train, ret, TOKENS_TRAIN)) {
+	beside = cache_dir_beside(o->path, parent);
+	if (!cache_dir_join(ret, parent, key) || !cache_dir_join(train, ret, TOKENS_TRAIN)) {
 		rc = err_set(err, ERR_USAGE, "%.300s…: the path is too long", o->path);
 		goto out;
 	}
-	if (!beside && access(train, F_OK) && !(keep_in_cache(o->path, parent) && keep_join(ret, parent, key))) {
+	if (!beside && access(train, F_OK) && !(cache_dir_in_cache(o->path, parent) && cache_dir_join(ret, parent, key))) {
 		rc = err_set(err, ERR_USAGE,
 			     "%.200s: its tokens can be kept neither there nor in the user's cache; make one of them "
 			     "writable, or run dptrain tokenize",

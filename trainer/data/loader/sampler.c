@@ -41,17 +41,17 @@ struct range sampler_global(const struct sampler *s, int64_t step)
 	return (struct range){ begin, smaller(begin + s->global_batch, s->n_samples) };
 }
 
-struct leaves sampler_leaves(const struct sampler *s, int64_t step, int rank)
+struct reduction_tree sampler_leaves(const struct sampler *s, int64_t step, int rank)
 {
 	struct range r = sampler_global(s, step);
 
-	return s->leaf ? leaves_part(ceil_div(r.end - r.begin, s->leaf), rank, s->world) : (struct leaves){ 0 };
+	return s->leaf ? reduction_tree_part(ceil_div(r.end - r.begin, s->leaf), rank, s->world) : (struct reduction_tree){ 0 };
 }
 
 struct range sampler_part(const struct sampler *s, int64_t step, int rank)
 {
 	struct range r = sampler_global(s, step);
-	struct leaves l = sampler_leaves(s, step, rank);
+	struct reduction_tree l = sampler_leaves(s, step, rank);
 
 	if (!s->leaf)
 		return range_part(r, rank, s->world);

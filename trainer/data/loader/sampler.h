@@ -17,7 +17,7 @@
 #include "trainer/data/dataset.h"
 #include "trainer/data/loader/window.h"
 #include "trainer/data/permute.h"
-#include "trainer/graph/leaves.h"
+#include "trainer/graph/reduction_tree.h"
 
 enum sampler_order {
 	SAMPLER_NATURAL,
@@ -53,7 +53,7 @@ struct range {
 int64_t sampler_steps(const struct sampler *s); /* per epoch: ceil(N/G); INT64_MAX when endless */
 struct range sampler_global(const struct sampler *s, int64_t step);            /* positions of the whole step */
 struct range sampler_part(const struct sampler *s, int64_t step, int rank);    /* positions of one rank; may be empty */
-struct leaves sampler_leaves(const struct sampler *s, int64_t step, int rank); /* with leaves; else all 0 */
+struct reduction_tree sampler_leaves(const struct sampler *s, int64_t step, int rank); /* with leaves; else all 0 */
 /* micro-batches of the step: the same on every rank, >= 1 */
 int64_t sampler_micros(const struct sampler *s, int64_t step);
 struct range sampler_micro(const struct sampler *s, int64_t step, int rank, int64_t micro); /* may be empty */

@@ -1,5 +1,5 @@
 /* codec.h: what picture.c asks of a file format: the header, then some rows of some columns as RGBX. Private to the
- * decoders (jpeg.c, png.c, array.c) and picture.c. */
+ * decoders (jpeg.c, png.c, npy_array.c) and picture.c. */
 #ifndef DPT_DATA_CODEC_H
 #define DPT_DATA_CODEC_H
 

@@ -1,6 +1,6 @@
 /* accumulate_ref.c: a sum over micro-batches, element by element. */
 #include "trainer/ops/accumulate/accumulate.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 
 static int accumulate_run(void *state, const struct kernel_args *args, struct err *err)
 {

@@ -3,7 +3,7 @@
 
 #include "trainer/ops/adamw/adamw.h"
 #include "trainer/ops/cases.h"
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 
 /* size: elements, ppm of weight decay, coupled, updates so far with this one; 0: skipped. */
 static struct node *build(struct graph *g, const struct op_case *c)
@@ -16,7 +16,7 @@ static struct node *build(struct graph *g, const struct op_case *c)
 	struct shape shape = SHAPE(c->size[0]);
 	struct tensor *p = case_input(g, "p", DTYPE_F32, shape), *grad = case_input(g, "g", DTYPE_F32, shape);
 	struct tensor *m = case_input(g, "m", DTYPE_F32, shape), *v = case_input(g, "v", DTYPE_F32, shape);
-	struct tensor *step = case_input(g, "step", DTYPE_F64, SHAPE(GUARD_STEP_VALUES));
+	struct tensor *step = case_input(g, "step", DTYPE_F64, SHAPE(STEP_GUARD_STEP_VALUES));
 
 	return graph_node(g, &(struct node_spec){ .op = &op_adamw,
 						  NODE_IN(p, grad, m, v, step),
@@ -34,7 +34,7 @@ static void fill(const struct op_case *c, struct case_values *v)
 static double bound(const struct case_values *v, int k, double *terms)
 {
 	const struct adamw_attr *a = v->node->attr;
-	double factor = v->in[4][GUARD_FACTOR], t = v->in[4][GUARD_UPDATES], lr = v->page->lr;
+	double factor = v->in[4][STEP_GUARD_FACTOR], t = v->in[4][STEP_GUARD_UPDATES], lr = v->page->lr;
 
 	for (int64_t i = 0; i < case_count(v->node->in[0]); i++) {
 		double p = fabs(v->in[0][i]), d = fabs(v->in[1][i]) * factor + (a->coupled ? a->weight_decay * p : 0);

@@ -5,7 +5,7 @@
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/adamw/adamw.h"
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 
 struct adamw_state {
 	struct cpu_update u;
@@ -30,16 +30,16 @@ static int adamw_run(void *state, const struct kernel_args *args, struct err *er
 	struct adamw_state s = *(const struct adamw_state *)state;
 	const struct adamw_attr *a = s.u.attr;
 	const double *step = args->in[4];
-	double lr = args->page->lr, t = step[GUARD_UPDATES];
+	double lr = args->page->lr, t = step[STEP_GUARD_UPDATES];
 
 	(void)err;
-	if (step[GUARD_SKIP] != 0)
+	if (step[STEP_GUARD_SKIP] != 0)
 		return 0;
 	s.p = args->out[0];
 	s.g = args->in[1];
 	s.m = args->out[1];
 	s.v = args->out[2];
-	s.grad_scale = (float)step[GUARD_FACTOR];
+	s.grad_scale = (float)step[STEP_GUARD_FACTOR];
 	s.keep = a->coupled ? 1 : (float)(1 - lr * a->weight_decay);
 	s.rate = (float)(lr / (1 - pow(a->beta1, t)));
 	s.root_scale = (float)(1 / sqrt(1 - pow(a->beta2, t)));

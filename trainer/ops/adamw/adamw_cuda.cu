@@ -15,8 +15,8 @@ template <typename T> struct adapt {
 	__device__ void begin(const step_page *page, const double *step)
 	{
 		lr = (T)page->lr;
-		rate = (T)(page->lr / (1 - pow(attr.beta1, step[GUARD_UPDATES])));
-		root = (T)sqrt(1 - pow(attr.beta2, step[GUARD_UPDATES]));
+		rate = (T)(page->lr / (1 - pow(attr.beta1, step[STEP_GUARD_UPDATES])));
+		root = (T)sqrt(1 - pow(attr.beta2, step[STEP_GUARD_UPDATES]));
 	}
 
 	__device__ void one(T d, T &w, T (&v)[2]) const

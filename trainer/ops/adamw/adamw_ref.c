@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "trainer/ops/adamw/adamw.h"
-#include "trainer/ops/guard/guard.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/step_guard/step_guard.h"
+#include "trainer/ops/ref_kernel.h"
 
 static int adamw_run(void *state, const struct kernel_args *args, struct err *err)
 {
@@ -11,14 +11,14 @@ static int adamw_run(void *state, const struct kernel_args *args, struct err *er
 	const struct adamw_attr *a = n->attr;
 	const double *grad = args->in[1], *step = args->in[4];
 	double *p = args->out[0], *m = args->out[1], *v = args->out[2];
-	double lr = args->page->lr, t = step[GUARD_UPDATES];
+	double lr = args->page->lr, t = step[STEP_GUARD_UPDATES];
 	double c1 = 1 - pow(a->beta1, t), c2 = sqrt(1 - pow(a->beta2, t));
 
 	(void)err;
-	if (step[GUARD_SKIP] != 0)
+	if (step[STEP_GUARD_SKIP] != 0)
 		return 0;
 	for (int64_t i = 0; i < shape_count(&n->in[0]->shape); i++) {
-		double d = grad[i] * step[GUARD_FACTOR];
+		double d = grad[i] * step[STEP_GUARD_FACTOR];
 
 		if (a->coupled)
 			d += a->weight_decay * p[i];

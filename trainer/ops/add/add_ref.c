@@ -1,6 +1,6 @@
 /* add_ref.c: the elementwise sum. */
 #include "trainer/ops/add/add.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 
 static int add_run(void *state, const struct kernel_args *args, struct err *err)
 {

@@ -2,9 +2,9 @@
 #include "trainer/ops/allreduce/allreduce.h"
 
 #include "trainer/ops/ops.h"
-#include "trainer/ops/terms/terms.h"
+#include "trainer/ops/partial_sums/partial_sums.h"
 
-static struct node *add(struct graph *g, struct tensor *t, enum stream stream, const struct terms_attr *attr)
+static struct node *add(struct graph *g, struct tensor *t, enum stream stream, const struct partial_sums_attr *attr)
 {
 	struct node *n;
 
@@ -30,7 +30,7 @@ struct node *allreduce_add(struct graph *g, struct tensor *t, enum stream stream
 
 struct node *allreduce_terms_add(struct graph *g, struct tensor *terms, int room, enum stream stream)
 {
-	return add(g, terms, stream, &(struct terms_attr){ room });
+	return add(g, terms, stream, &(struct partial_sums_attr){ room });
 }
 
 static int allreduce_shape(struct graph *g, struct node *n)

@@ -3,14 +3,14 @@
 #include "trainer/backends/cuda/meet.h"
 
 extern "C" {
-#include "trainer/ops/terms/terms.h"
+#include "trainer/ops/partial_sums/partial_sums.h"
 }
 
 namespace {
 
 int allreduce_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	const struct terms_attr *terms = static_cast<const struct terms_attr *>(n->attr);
+	const struct partial_sums_attr *terms = static_cast<const struct partial_sums_attr *>(n->attr);
 
 	return meet_prepare_sum(env, n, terms ? terms->room : 0, ret_state, err);
 }

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trainer/ops/terms/terms_host.h"
+#include "trainer/ops/partial_sums/partial_sums_host.h"
 
 struct allreduce_host {
 	struct comm *comm; /* NULL: one rank */
 	int64_t count;	   /* of terms: of one */
 	enum dtype dtype;
-	struct terms_sum *terms; /* NULL: a plain sum */
+	struct partial_sums_sum *terms; /* NULL: a plain sum */
 };
 
 static inline void allreduce_release(void *state)
@@ -19,7 +19,7 @@ static inline void allreduce_release(void *state)
 	struct allreduce_host *s = state;
 
 	if (s)
-		terms_sum_free(s->terms);
+		partial_sums_sum_free(s->terms);
 	free(s);
 }
 
@@ -33,7 +33,7 @@ static inline int allreduce_prepare(const struct kernel_env *env, struct node *n
 				      .count = shape_count(&n->in[0]->shape),
 				      .dtype = n->in[0]->dtype };
 	if (n->attr) {
-		s->terms = terms_sum_new(n, env->comm);
+		s->terms = partial_sums_sum_new(n, env->comm);
 		if (!s->terms) {
 			free(s);
 			return err_set(err, ERR_NOMEM, "out of memory for %s", n->name);
@@ -51,7 +51,7 @@ static inline int allreduce_run(void *state, const struct kernel_args *args, str
 
 	if (args->out[0] != args->in[0])
 		memcpy(args->out[0], args->in[0], (size_t)s->count * dtype_bytes(s->dtype));
-	if (s->terms && terms_sum_begin(s->terms, s->comm, args, &t))
+	if (s->terms && partial_sums_sum_begin(s->terms, s->comm, args, &t))
 		return s->comm->ops->allreduce_terms(s->comm, &t, err);
 	if (!s->comm || s->comm->world == 1 || s->count == 0)
 		return 0;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "trainer/ops/attention/attention.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 
 /* One head of one sequence. Strides: 3C between positions of qkv and dqkv, C of y and dy, heads of lse. */
 struct head {

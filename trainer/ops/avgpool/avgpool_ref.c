@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "trainer/ops/avgpool/avgpool.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 
 static int avgpool_run(void *state, const struct kernel_args *args, struct err *err)
 {

@@ -14,7 +14,7 @@
  * (var*count/(count-1); count 1: the biased one).
  * The running statistics that a step would leave are made beside those that count (next, from mean and var at the
  * first micro-batch, from itself at later ones; where mean and var stand in its place, from these always) and take
- * their place at the end of the step, unless trainer/ops/guard skips it: a batch whose gradients are not finite moves
+ * their place at the end of the step, unless trainer/ops/step_guard skips it: a batch whose gradients are not finite moves
  * nothing.
  * bn_fixed gives the stat of a batch so large (2^100) that this one changes nothing: sums of mean*count, so that
  * normalising with it is normalising with the running statistics, and a gradient that does not flow through them.

@@ -5,7 +5,7 @@
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/bn/bn_math.h"
 #include "trainer/ops/cases.h"
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 
 #define BN_ROUNDINGS 12
 #define BN_EPS 1e-5
@@ -89,7 +89,7 @@ static struct node *build_keep(struct graph *g, const struct op_case *c)
 
 	return graph_node(g, &(struct node_spec){ .op = &op_bn_keep,
 						  NODE_OUT(mean, var),
-						  NODE_IN(sums(g, "step", GUARD_STEP_VALUES),
+						  NODE_IN(sums(g, "step", STEP_GUARD_STEP_VALUES),
 							  vector(g, "next_mean", ch), vector(g, "next_var", ch), mean,
 							  var) });
 }
@@ -207,7 +207,7 @@ static void fill_running(const struct op_case *c, struct case_values *v)
 static void fill_keep(const struct op_case *c, struct case_values *v)
 {
 	case_step(v->in[0], 3);
-	v->in[0][GUARD_SKIP] = (double)c->size[1];
+	v->in[0][STEP_GUARD_SKIP] = (double)c->size[1];
 }
 
 static void fill_fixed(const struct op_case *c, struct case_values *v)

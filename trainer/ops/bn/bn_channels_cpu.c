@@ -6,7 +6,7 @@
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/bn/bn_cpu.h"
 #include "trainer/ops/bn/bn_math.h"
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/ops.h"
 
 int bn_cpu_new(const struct kernel_env *env, struct node *n, struct cpu_operands large, struct bn_state **ret,
@@ -125,7 +125,7 @@ static int bn_keep_run(void *state, const struct kernel_args *args, struct err *
 	const double *step = args->in[0];
 
 	(void)err;
-	for (int k = 0; k < 2 && step[GUARD_SKIP] == 0; k++)
+	for (int k = 0; k < 2 && step[STEP_GUARD_SKIP] == 0; k++)
 		memcpy(args->out[k], args->in[k + 1], (size_t)s->c * sizeof(float));
 	return 0;
 }

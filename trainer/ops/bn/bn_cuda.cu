@@ -6,7 +6,7 @@
 extern "C" {
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/bn/bn_math.h"
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 }
 
 namespace {
@@ -56,7 +56,7 @@ template <typename T> struct pixel_sums {
 	{
 		acc u[W];
 
-		unpack(u, in);
+		decompress(u, in);
 		for (int w = 0; w < W; w++) {
 			v[0][w] += u[w];
 			v[1][w] += u[w] * u[w];
@@ -127,8 +127,8 @@ template <typename T> struct normalise {
 	{
 		acc v[W], more[W];
 
-		unpack(v, in.x);
-		unpack(more, in.residual);
+		decompress(v, in.x);
+		decompress(more, in.residual);
 		for (int w = 0; w < W; w++) {
 			v[w] = normal(v[w], number, w) + more[w];
 			v[w] = relu && v[w] <= 0 ? 0 : v[w];
@@ -211,7 +211,7 @@ template <typename M> struct keep {
 	{
 		M v[W];
 
-		if (step[GUARD_SKIP] != 0)
+		if (step[STEP_GUARD_SKIP] != 0)
 			return;
 		load(v, next_mean + c);
 		store(mean + c, v);
@@ -317,10 +317,10 @@ template <typename T, bool plain> struct gradient_sums {
 	{
 		acc d[W], more[W], u[W], out[W];
 
-		unpack(d, in.dy);
-		unpack(more, in.dy2);
-		unpack(u, in.x);
-		unpack(out, in.y);
+		decompress(d, in.dy);
+		decompress(more, in.dy2);
+		decompress(u, in.x);
+		decompress(out, in.y);
 		for (int w = 0; w < W; w++) {
 			d[w] += more[w];
 			if (relu && !passes(out[w], normal(u[w], number, w)))
@@ -413,8 +413,8 @@ template <typename T> struct denormalise {
 	{
 		acc d[W], u[W];
 
-		unpack(d, in.g);
-		unpack(u, in.x);
+		decompress(d, in.g);
+		decompress(u, in.x);
 		for (int w = 0; w < W; w++) {
 			if (relu && normal(u[w], number, w) <= 0)
 				d[w] = 0;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "trainer/graph/both.h"
+#include "trainer/graph/host_device.h"
 
 struct bn_channel {
 	double mean, rstd; /* rstd = 1 / sqrt(var + eps) */
@@ -13,7 +13,7 @@ struct bn_channel {
 
 /* Of channel c from stat [2C+1]. A batch without samples has mean 0 and variance 0: nothing is normalised with them,
  * but nothing becomes NaN either. */
-BOTH_INLINE struct bn_channel bn_channel_of(const double *stat, int64_t channels, int64_t c, double eps)
+HOST_DEVICE_INLINE struct bn_channel bn_channel_of(const double *stat, int64_t channels, int64_t c, double eps)
 {
 	double count = stat[2 * channels], mean, var;
 
@@ -27,7 +27,7 @@ BOTH_INLINE struct bn_channel bn_channel_of(const double *stat, int64_t channels
 #define BN_FIXED_COUNT 0x1p100
 
 /* stat [2C+1] that bn_channel_of reads as the running statistics of channel c. */
-BOTH_INLINE void bn_fix(double *stat, int64_t channels, int64_t c, double mean, double var)
+HOST_DEVICE_INLINE void bn_fix(double *stat, int64_t channels, int64_t c, double mean, double var)
 {
 	stat[c] = mean * BN_FIXED_COUNT;
 	stat[channels + c] = (var + mean * mean) * BN_FIXED_COUNT;
@@ -35,7 +35,7 @@ BOTH_INLINE void bn_fix(double *stat, int64_t channels, int64_t c, double mean, 
 }
 
 /* The new running statistics of channel c; a batch without samples leaves them as they are. */
-BOTH_INLINE void bn_running_update(const double *stat, int64_t channels, int64_t c, double momentum, double *mean,
+HOST_DEVICE_INLINE void bn_running_update(const double *stat, int64_t channels, int64_t c, double momentum, double *mean,
 				     double *var)
 {
 	double count = stat[2 * channels], batch_mean, batch_var;

@@ -3,8 +3,8 @@
 
 #include "trainer/ops/bn/bn.h"
 #include "trainer/ops/bn/bn_math.h"
-#include "trainer/ops/guard/guard.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/step_guard/step_guard.h"
+#include "trainer/ops/ref_kernel.h"
 
 static int64_t pixels_of(const struct tensor *x)
 {
@@ -146,7 +146,7 @@ static int keep_run(void *state, const struct kernel_args *args, struct err *err
 	const double *step = args->in[0];
 
 	(void)err;
-	for (int k = 0; k < 2 && step[GUARD_SKIP] == 0; k++)
+	for (int k = 0; k < 2 && step[STEP_GUARD_SKIP] == 0; k++)
 		memcpy(args->out[k], args->in[k + 1], tensor_bytes(n->out[k]));
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* cast_ref.c: between any two float types. */
 #include "trainer/ops/cast/cast.h"
 #include "trainer/ops/cast/float16.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 
 static int cast_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {

@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "trainer/graph/both.h"
+#include "trainer/graph/host_device.h"
 #include "trainer/graph/graph.h"
 
-BOTH_INLINE uint32_t float_bits(float f)
+HOST_DEVICE_INLINE uint32_t float_bits(float f)
 {
 	uint32_t u;
 
@@ -17,7 +17,7 @@ BOTH_INLINE uint32_t float_bits(float f)
 	return u;
 }
 
-BOTH_INLINE float float_from_bits(uint32_t u)
+HOST_DEVICE_INLINE float float_from_bits(uint32_t u)
 {
 	float f;
 
@@ -25,12 +25,12 @@ BOTH_INLINE float float_from_bits(uint32_t u)
 	return f;
 }
 
-BOTH_INLINE float bf16_to_float(uint16_t b)
+HOST_DEVICE_INLINE float bf16_to_float(uint16_t b)
 {
 	return float_from_bits((uint32_t)b << 16);
 }
 
-BOTH_INLINE uint16_t bf16_from_float(float f)
+HOST_DEVICE_INLINE uint16_t bf16_from_float(float f)
 {
 	uint32_t u = float_bits(f);
 
@@ -39,7 +39,7 @@ BOTH_INLINE uint16_t bf16_from_float(float f)
 	return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-BOTH_INLINE float f16_to_float(uint16_t h)
+HOST_DEVICE_INLINE float f16_to_float(uint16_t h)
 {
 	uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31, mantissa = h & 0x3ff;
 
@@ -50,7 +50,7 @@ BOTH_INLINE float f16_to_float(uint16_t h)
 	return float_from_bits(sign | (exponent + 112) << 23 | mantissa << 13);
 }
 
-BOTH_INLINE uint16_t f16_from_float(float f)
+HOST_DEVICE_INLINE uint16_t f16_from_float(float f)
 {
 	uint32_t u = float_bits(f), a = u & 0x7fffffffu;
 	uint16_t sign = (uint16_t)(u >> 16 & 0x8000);

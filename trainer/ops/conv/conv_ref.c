@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "trainer/ops/conv/conv.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 
 struct sizes {
 	int64_t n, h, w, c, k, p, q;

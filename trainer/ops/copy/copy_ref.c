@@ -1,5 +1,5 @@
 /* copy_ref.c: see copy_host.h. */
 #include "trainer/ops/copy/copy_host.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 
 const struct kernel copy_ref = COPY_KERNEL;

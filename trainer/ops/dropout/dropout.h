@@ -6,7 +6,7 @@
 #ifndef DPT_OPS_DROPOUT_H
 #define DPT_OPS_DROPOUT_H
 
-#include "trainer/graph/both.h"
+#include "trainer/graph/host_device.h"
 #include "trainer/graph/kernel.h"
 #include "trainer/graph/rng.h"
 
@@ -27,7 +27,7 @@ struct dropout_draw {
 	double scale;
 };
 
-BOTH_INLINE struct dropout_draw dropout_draw(const struct dropout_attr *a, const struct step_page *page)
+HOST_DEVICE_INLINE struct dropout_draw dropout_draw(const struct dropout_attr *a, const struct step_page *page)
 {
 	return (struct dropout_draw){
 		.key = { page->seed, a->stream ^ (uint64_t)page->step * UINT64_C(0x9E3779B97F4A7C15) },
@@ -38,7 +38,7 @@ BOTH_INLINE struct dropout_draw dropout_draw(const struct dropout_attr *a, const
 }
 
 /* Word (number & 3) of block (number / 4) decides about an element; number = first + its index in the micro-batch. */
-BOTH_INLINE bool dropout_keeps(const struct dropout_draw *d, uint64_t index)
+HOST_DEVICE_INLINE bool dropout_keeps(const struct dropout_draw *d, uint64_t index)
 {
 	uint64_t number = d->first + index;
 	uint32_t word[4];

@@ -1,6 +1,6 @@
 /* dropout_ref.c: dropout, element by element. */
 #include "trainer/ops/dropout/dropout.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 
 static int dropout_run(void *state, const struct kernel_args *args, struct err *err)
 {

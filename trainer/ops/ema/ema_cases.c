@@ -3,7 +3,7 @@
 
 #include "trainer/ops/cases.h"
 #include "trainer/ops/ema/ema.h"
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 
 /* size: elements, updates so far with this one, skipped. */
 static struct node *build(struct graph *g, const struct op_case *c)
@@ -11,7 +11,7 @@ static struct node *build(struct graph *g, const struct op_case *c)
 	struct ema_attr attr = { .decay = 0.75 };
 	struct tensor *x = case_input(g, "x", DTYPE_F32, SHAPE(c->size[0]));
 	struct tensor *ema = case_input(g, "ema", DTYPE_F32, SHAPE(c->size[0]));
-	struct tensor *step = case_input(g, "step", DTYPE_F64, SHAPE(GUARD_STEP_VALUES));
+	struct tensor *step = case_input(g, "step", DTYPE_F64, SHAPE(STEP_GUARD_STEP_VALUES));
 
 	return graph_node(g,
 			  &(struct node_spec){ .op = &op_ema, NODE_IN(x, ema, step), NODE_OUT(ema), NODE_ATTR(attr) });
@@ -20,7 +20,7 @@ static struct node *build(struct graph *g, const struct op_case *c)
 static void fill(const struct op_case *c, struct case_values *v)
 {
 	case_step(v->in[2], (double)c->size[1]);
-	v->in[2][GUARD_SKIP] = (double)c->size[2];
+	v->in[2][STEP_GUARD_SKIP] = (double)c->size[2];
 }
 
 static double bound(const struct case_values *v, int k, double *terms)

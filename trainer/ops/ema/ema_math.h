@@ -2,15 +2,15 @@
 #ifndef DPT_OPS_EMA_MATH_H
 #define DPT_OPS_EMA_MATH_H
 
-#include "trainer/graph/both.h"
+#include "trainer/graph/host_device.h"
 #include "trainer/ops/ema/ema.h"
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 
-BOTH_INLINE double ema_keep(const struct ema_attr *a, const double *step)
+HOST_DEVICE_INLINE double ema_keep(const struct ema_attr *a, const double *step)
 {
-	if (step[GUARD_UPDATES] <= 1)
+	if (step[STEP_GUARD_UPDATES] <= 1)
 		return 0;
-	return step[GUARD_SKIP] != 0 ? 1 : a->decay;
+	return step[STEP_GUARD_SKIP] != 0 ? 1 : a->decay;
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* ema_ref.c: one update of an average, element by element. */
 #include "trainer/ops/ema/ema_math.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 
 static int ema_run(void *state, const struct kernel_args *args, struct err *err)
 {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "trainer/ops/embed/embed.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 
 static int embed_run(void *state, const struct kernel_args *args, struct err *err)
 {

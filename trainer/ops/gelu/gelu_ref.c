@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "trainer/ops/gelu/gelu.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 
 #define SQRT_2_OVER_PI 0.79788456080286535588
 #define CUBIC 0.044715

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "trainer/ops/cases.h"
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/lamb/lamb.h"
 #include "trainer/ops/lamb/lamb_math.h"
 
@@ -15,7 +15,7 @@ static struct node *build_update(struct graph *g, const struct op_case *c)
 	struct shape shape = SHAPE(c->size[0]);
 	struct tensor *grad = case_input(g, "g", DTYPE_F32, shape), *p = case_input(g, "p", DTYPE_F32, shape);
 	struct tensor *m = case_input(g, "m", DTYPE_F32, shape), *v = case_input(g, "v", DTYPE_F32, shape);
-	struct tensor *step = case_input(g, "step", DTYPE_F64, SHAPE(GUARD_STEP_VALUES));
+	struct tensor *step = case_input(g, "step", DTYPE_F64, SHAPE(STEP_GUARD_STEP_VALUES));
 
 	return graph_node(g, &(struct node_spec){ .op = &op_lamb_update,
 						  NODE_IN(grad, p, m, v, step),
@@ -33,7 +33,7 @@ static void fill_update(const struct op_case *c, struct case_values *v)
 static double bound_update(const struct case_values *v, int k, double *terms)
 {
 	const struct lamb_attr *a = v->node->attr;
-	double factor = v->in[4][GUARD_FACTOR], t = v->in[4][GUARD_UPDATES];
+	double factor = v->in[4][STEP_GUARD_FACTOR], t = v->in[4][STEP_GUARD_UPDATES];
 
 	for (int64_t i = 0; i < case_count(v->node->in[0]); i++) {
 		double d = fabs(v->in[0][i]) * factor, m = a->beta1 * fabs(v->in[2][i]) + (1 - a->beta1) * d;
@@ -53,7 +53,7 @@ static struct node *build_lamb(struct graph *g, const struct op_case *c)
 {
 	struct shape shape = SHAPE(c->size[0]);
 	struct tensor *p = case_input(g, "p", DTYPE_F32, shape), *u = case_input(g, "u", DTYPE_F32, shape);
-	struct tensor *step = case_input(g, "step", DTYPE_F64, SHAPE(GUARD_STEP_VALUES));
+	struct tensor *step = case_input(g, "step", DTYPE_F64, SHAPE(STEP_GUARD_STEP_VALUES));
 	struct tensor *psum = c->size[1] ? case_input(g, "psum", DTYPE_F64, SHAPE(1)) : NULL;
 	struct tensor *usum = c->size[1] ? case_input(g, "usum", DTYPE_F64, SHAPE(1)) : NULL;
 

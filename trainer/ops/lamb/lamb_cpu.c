@@ -5,7 +5,7 @@
 
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/lamb/lamb.h"
 #include "trainer/ops/lamb/lamb_math.h"
 
@@ -32,11 +32,11 @@ static int update_run(void *state, const struct kernel_args *args, struct err *e
 	struct lamb_state s = *(const struct lamb_state *)state;
 	const double *step = args->in[4];
 	const struct lamb_attr *a = s.u.attr;
-	double t = step[GUARD_UPDATES];
+	double t = step[STEP_GUARD_UPDATES];
 
 	(void)err;
 	s.out = args->out[0];
-	if (step[GUARD_SKIP] != 0) {
+	if (step[STEP_GUARD_SKIP] != 0) {
 		memset(s.out, 0, (size_t)s.u.count * sizeof(*s.out));
 		return 0;
 	}
@@ -44,7 +44,7 @@ static int update_run(void *state, const struct kernel_args *args, struct err *e
 	s.p_in = args->in[1];
 	s.m = args->out[1];
 	s.v = args->out[2];
-	s.grad_scale = (float)step[GUARD_FACTOR];
+	s.grad_scale = (float)step[STEP_GUARD_FACTOR];
 	s.mean_scale = (float)(1 / (1 - pow(a->beta1, t)));
 	s.root_scale = (float)(1 / sqrt(1 - pow(a->beta2, t)));
 	cpu_parallel(s.u.parts, s.u.loop, &s);
@@ -64,7 +64,7 @@ static int lamb_run(void *state, const struct kernel_args *args, struct err *err
 	const double *step = args->in[2];
 
 	(void)err;
-	if (step[GUARD_SKIP] != 0)
+	if (step[STEP_GUARD_SKIP] != 0)
 		return 0;
 	s.p = args->out[0];
 	s.u_in = args->in[1];

@@ -3,7 +3,7 @@
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/lamb/lamb.h"
 #include "trainer/ops/lamb/lamb_math.h"
 }
@@ -20,18 +20,18 @@ template <typename T> struct propose {
 
 	__device__ void begin()
 	{
-		share1 = (T)(1 / (1 - pow(attr.beta1, step[GUARD_UPDATES])));
-		share2 = (T)(1 / (1 - pow(attr.beta2, step[GUARD_UPDATES])));
+		share1 = (T)(1 / (1 - pow(attr.beta1, step[STEP_GUARD_UPDATES])));
+		share2 = (T)(1 / (1 - pow(attr.beta2, step[STEP_GUARD_UPDATES])));
 	}
 
 	template <int W> __device__ void at(int64_t i) const
 	{
-		const T factor = (T)step[GUARD_FACTOR], decay = (T)attr.weight_decay;
+		const T factor = (T)step[STEP_GUARD_FACTOR], decay = (T)attr.weight_decay;
 		const T keep1 = (T)attr.beta1, rest1 = (T)(1 - attr.beta1);
 		const T keep2 = (T)attr.beta2, rest2 = (T)(1 - attr.beta2);
 		T d[W] = {}, w[W], first[W], second[W];
 
-		if (step[GUARD_SKIP] != 0) {
+		if (step[STEP_GUARD_SKIP] != 0) {
 			store(u + i, d);
 			return;
 		}
@@ -68,7 +68,7 @@ template <typename T> struct descend {
 	{
 		T d[W], w[W];
 
-		if (step[GUARD_SKIP] != 0)
+		if (step[STEP_GUARD_SKIP] != 0)
 			return;
 		load(d, u + i);
 		load(w, p + i);

@@ -4,10 +4,10 @@
 
 #include <math.h>
 
-#include "trainer/graph/both.h"
+#include "trainer/graph/host_device.h"
 
 /* NULL where the ratio is 1. */
-BOTH_INLINE double lamb_ratio(const double *psum, const double *usum)
+HOST_DEVICE_INLINE double lamb_ratio(const double *psum, const double *usum)
 {
 	return psum && usum && *psum > 0 && *usum > 0 ? sqrt(*psum / *usum) : 1;
 }

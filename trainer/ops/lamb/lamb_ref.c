@@ -1,27 +1,27 @@
 /* lamb_ref.c: one LAMB step, element by element. */
 #include <string.h>
 
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/lamb/lamb.h"
 #include "trainer/ops/lamb/lamb_math.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 
 static int update_run(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const struct lamb_attr *a = n->attr;
 	const double *grad = args->in[0], *p = args->in[1], *step = args->in[4];
-	double *u = args->out[0], *m = args->out[1], *v = args->out[2], t = step[GUARD_UPDATES];
+	double *u = args->out[0], *m = args->out[1], *v = args->out[2], t = step[STEP_GUARD_UPDATES];
 	double c1 = 1 - pow(a->beta1, t), c2 = 1 - pow(a->beta2, t);
 	int64_t count = shape_count(&n->in[1]->shape);
 
 	(void)err;
-	if (step[GUARD_SKIP] != 0) {
+	if (step[STEP_GUARD_SKIP] != 0) {
 		memset(u, 0, (size_t)count * sizeof(*u));
 		return 0;
 	}
 	for (int64_t i = 0; i < count; i++) {
-		double d = grad[i] * step[GUARD_FACTOR];
+		double d = grad[i] * step[STEP_GUARD_FACTOR];
 
 		m[i] = a->beta1 * m[i] + (1 - a->beta1) * d;
 		v[i] = a->beta2 * v[i] + (1 - a->beta2) * d * d;
@@ -36,7 +36,7 @@ static int lamb_run(void *state, const struct kernel_args *args, struct err *err
 	const double *u = args->in[1], *step = args->in[2];
 
 	(void)err;
-	if (step[GUARD_SKIP] == 0)
+	if (step[STEP_GUARD_SKIP] == 0)
 		ref_axpy(args->out[0], -args->page->lr * lamb_ratio(args->in[3], args->in[4]), u,
 			 shape_count(&n->in[0]->shape));
 	return 0;

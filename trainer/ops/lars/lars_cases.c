@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "trainer/ops/cases.h"
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/lars/lars_math.h"
 
 /* size: elements, percent of momentum, ppm of weight decay, norms (0 absent, 1 there, 2 zero), skipped. */
@@ -14,7 +14,7 @@ static struct node *build(struct graph *g, const struct op_case *c)
 	struct shape shape = SHAPE(c->size[0]);
 	struct tensor *p = case_input(g, "p", DTYPE_F32, shape), *grad = case_input(g, "g", DTYPE_F32, shape);
 	struct tensor *m = c->size[1] ? case_input(g, "m", DTYPE_F32, shape) : NULL;
-	struct tensor *step = case_input(g, "step", DTYPE_F64, SHAPE(GUARD_STEP_VALUES));
+	struct tensor *step = case_input(g, "step", DTYPE_F64, SHAPE(STEP_GUARD_STEP_VALUES));
 	struct tensor *psum = c->size[3] ? case_input(g, "psum", DTYPE_F64, SHAPE(1)) : NULL;
 	struct tensor *gsum = c->size[3] ? case_input(g, "gsum", DTYPE_F64, SHAPE(1)) : NULL;
 
@@ -34,7 +34,7 @@ static void fill(const struct op_case *c, struct case_values *v)
 static double bound(const struct case_values *v, int k, double *terms)
 {
 	const struct lars_attr *a = v->node->attr;
-	double factor = v->in[3][GUARD_FACTOR], rate = v->page->lr * lars_ratio(a, v->in[4], v->in[5], factor);
+	double factor = v->in[3][STEP_GUARD_FACTOR], rate = v->page->lr * lars_ratio(a, v->in[4], v->in[5], factor);
 
 	for (int64_t i = 0; i < case_count(v->node->in[0]); i++) {
 		double p = fabs(v->in[0][i]), d = rate * (fabs(v->in[1][i]) * factor + a->weight_decay * p);

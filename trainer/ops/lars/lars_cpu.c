@@ -2,7 +2,7 @@
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/lars/lars_math.h"
 
 struct lars_state {
@@ -28,13 +28,13 @@ static int lars_run(void *state, const struct kernel_args *args, struct err *err
 	const double *step = args->in[3];
 
 	(void)err;
-	if (step[GUARD_SKIP] != 0)
+	if (step[STEP_GUARD_SKIP] != 0)
 		return 0;
 	s.p = args->out[0];
 	s.g = args->in[1];
 	s.m = args->out[1];
-	s.grad_scale = (float)step[GUARD_FACTOR];
-	s.rate = (float)(args->page->lr * lars_ratio(s.u.attr, args->in[4], args->in[5], step[GUARD_FACTOR]));
+	s.grad_scale = (float)step[STEP_GUARD_FACTOR];
+	s.rate = (float)(args->page->lr * lars_ratio(s.u.attr, args->in[4], args->in[5], step[STEP_GUARD_FACTOR]));
 	cpu_parallel(s.u.parts, s.u.loop, &s);
 	return 0;
 }

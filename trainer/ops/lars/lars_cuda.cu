@@ -16,7 +16,7 @@ template <typename T> struct by_ratio {
 
 	__device__ void begin(const step_page *page, const double *step)
 	{
-		rate = (T)(page->lr * lars_ratio(&attr, psum, gsum, step[GUARD_FACTOR]));
+		rate = (T)(page->lr * lars_ratio(&attr, psum, gsum, step[STEP_GUARD_FACTOR]));
 	}
 
 	__device__ void one(T d, T &w, T (&v)[1]) const

@@ -4,11 +4,11 @@
 
 #include <math.h>
 
-#include "trainer/graph/both.h"
+#include "trainer/graph/host_device.h"
 #include "trainer/ops/lars/lars.h"
 
 /* psum, gsum: NULL where the ratio is 1. factor: of the gradient. */
-BOTH_INLINE double lars_ratio(const struct lars_attr *a, const double *psum, const double *gsum, double factor)
+HOST_DEVICE_INLINE double lars_ratio(const struct lars_attr *a, const double *psum, const double *gsum, double factor)
 {
 	double p = psum ? sqrt(*psum) : 0, g = gsum ? sqrt(*gsum) * factor : 0;
 

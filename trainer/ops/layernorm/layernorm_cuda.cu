@@ -332,8 +332,8 @@ template <typename T> struct gain_sums {
 	{
 		acc d[W], u[W];
 
-		unpack(d, in.dy);
-		unpack(u, in.s);
+		decompress(d, in.dy);
+		decompress(u, in.s);
 		for (int w = 0; w < W; w++) {
 			v[0][w] += d[w] * (u[w] - in.mean) * in.rstd;
 			v[1][w] += d[w];
@@ -370,7 +370,7 @@ template <typename A> struct part_sums {
 		for (int k = 0; k < 2; k++) {
 			double sum[W];
 
-			unpack(sum, in.of[k]);
+			decompress(sum, in.of[k]);
 			for (int w = 0; w < W; w++)
 				v[k][w] += sum[w];
 		}

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "trainer/ops/layernorm/layernorm.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 
 /* Mean and rstd of a row, in two passes. */
 static void row_stats(const double *s, int64_t c, double stats[2])

@@ -1,7 +1,7 @@
 /* linear_cpu.c: y = x w^T + b and its gradients as products of plain matrices: packing weights costs more than it
  * gains. The gradient of the bias is a pass of its own over dy, in sums of at most ROWS. */
 #ifndef CPU_PASS
-#include "trainer/backends/cpu/matmul.h"
+#include "trainer/backends/cpu/cpu_matmul.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/linear/linear.h"
 

@@ -2,7 +2,7 @@
 #include "trainer/backends/cuda/columns.h"
 
 extern "C" {
-#include "trainer/backends/cuda/matmul.h"
+#include "trainer/backends/cuda/cuda_matmul.h"
 }
 
 namespace {
@@ -100,7 +100,7 @@ template <typename T> struct bias_sum {
 	{
 		acc d[W];
 
-		unpack(d, in);
+		decompress(d, in);
 		for (int w = 0; w < W; w++)
 			v[0][w] += d[w];
 	}

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "trainer/ops/linear/linear.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 
 static int linear_run(void *state, const struct kernel_args *args, struct err *err)
 {

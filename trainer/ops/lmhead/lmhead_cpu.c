@@ -5,7 +5,7 @@
 #ifndef CPU_PASS
 #include <math.h>
 
-#include "trainer/backends/cpu/matmul.h"
+#include "trainer/backends/cpu/cpu_matmul.h"
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/lmhead/lmhead.h"
 #include "trainer/ops/xent/xent.h"

@@ -6,7 +6,7 @@
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
-#include "trainer/backends/cuda/matmul.h"
+#include "trainer/backends/cuda/cuda_matmul.h"
 #include "trainer/ops/lmhead/lmhead.h"
 #include "trainer/ops/xent/xent.h"
 }

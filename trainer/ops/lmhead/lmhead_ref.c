@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "trainer/ops/lmhead/lmhead.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 #include "trainer/ops/xent/xent.h"
 
 static int lmhead_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)

@@ -64,7 +64,7 @@ template <typename T> struct forward {
 		{
 			acc_t<T> u[W];
 
-			unpack(u, pixel);
+			decompress(u, pixel);
 			for (int i = 0; i < W; i++)
 				if (index[i] < 0 || u[i] > v[i] || (u[i] != u[i] && v[i] == v[i])) {
 					index[i] = k;
@@ -147,7 +147,7 @@ template <typename T> struct backward {
 				const bool there = inside(q + j <= last);
 				acc_t<T> v[W];
 
-				unpack(v, d[j]);
+				decompress(v, d[j]);
 				for (int w = 0; w < W; w++)
 					sum[w] += there && won[j].v[w] == k - (q + j) * z.stride ? v[w] : 0;
 			}

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "trainer/ops/maxpool/maxpool.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 
 /* First row and column under the window of output pixel (p, q); may lie outside the image. */
 static int64_t start(const struct maxpool_attr *a, int64_t p)

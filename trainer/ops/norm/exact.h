@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "trainer/graph/both.h"
+#include "trainer/graph/host_device.h"
 
 #define EXACT_LIMBS 68 /* of 2^(32 i - 1074) each */
 #define EXACT_ODD 68   /* word that counts NaNs, and in its upper half infinities */
@@ -21,7 +21,7 @@ struct exact_term {
 	int64_t add[3];
 };
 
-BOTH_INLINE struct exact_term exact_term_of(double v)
+HOST_DEVICE_INLINE struct exact_term exact_term_of(double v)
 {
 	struct exact_term t = { EXACT_ODD, { 0, 0, 0 } };
 	uint64_t bits, exponent, fraction, lower;
@@ -53,7 +53,7 @@ static inline void exact_add(int64_t *w, double v)
 }
 
 /* To the nearest double. */
-BOTH_INLINE double exact_value(const int64_t *w)
+HOST_DEVICE_INLINE double exact_value(const int64_t *w)
 {
 	uint64_t limb[EXACT_LIMBS + 2] = { 0 }, carry = 0; /* two zeros in front */
 	uint64_t upper, rest = 0;

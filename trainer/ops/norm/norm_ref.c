@@ -1,6 +1,6 @@
 /* norm_ref.c: sums of squares and their root. */
 #include "trainer/ops/norm/norm_host.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 
 static int sumsq_run(void *state, const struct kernel_args *args, struct err *err)
 {

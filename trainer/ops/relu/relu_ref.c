@@ -1,5 +1,5 @@
 /* relu_ref.c: the rectifier element by element; NaN passes. */
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 #include "trainer/ops/relu/relu.h"
 
 static int relu_run(void *state, const struct kernel_args *args, struct err *err)

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "trainer/ops/cases.h"
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/sgd/sgd.h"
 
 /* size: elements, percent of momentum, ppm of weight decay, nesterov, skipped. */
@@ -14,7 +14,7 @@ static struct node *build(struct graph *g, const struct op_case *c)
 	struct shape shape = SHAPE(c->size[0]);
 	struct tensor *p = case_input(g, "p", DTYPE_F32, shape), *grad = case_input(g, "g", DTYPE_F32, shape);
 	struct tensor *m = c->size[1] ? case_input(g, "m", DTYPE_F32, shape) : NULL;
-	struct tensor *step = case_input(g, "step", DTYPE_F64, SHAPE(GUARD_STEP_VALUES));
+	struct tensor *step = case_input(g, "step", DTYPE_F64, SHAPE(STEP_GUARD_STEP_VALUES));
 
 	return graph_node(g,
 			  &(struct node_spec){ .op = &op_sgd, NODE_IN(p, grad, m, step), NODE_OUT(p, m),
@@ -29,7 +29,7 @@ static void fill(const struct op_case *c, struct case_values *v)
 static double bound(const struct case_values *v, int k, double *terms)
 {
 	const struct sgd_attr *a = v->node->attr;
-	double scale = v->in[3][GUARD_FACTOR];
+	double scale = v->in[3][STEP_GUARD_FACTOR];
 
 	for (int64_t i = 0; i < case_count(v->node->in[0]); i++) {
 		double p = fabs(v->in[0][i]), d = fabs(v->in[1][i]) * scale + a->weight_decay * p;

@@ -2,7 +2,7 @@
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/sgd/sgd.h"
 
 struct sgd_state {
@@ -28,13 +28,13 @@ static int sgd_run(void *state, const struct kernel_args *args, struct err *err)
 	const double *step = args->in[3];
 
 	(void)err;
-	if (step[GUARD_SKIP] != 0)
+	if (step[STEP_GUARD_SKIP] != 0)
 		return 0;
 	s.p = args->out[0];
 	s.g = args->in[1];
 	s.m = ((const struct sgd_attr *)s.u.attr)->momentum != 0 ? args->out[1] : NULL;
 	s.lr = (float)args->page->lr;
-	s.grad_scale = (float)step[GUARD_FACTOR];
+	s.grad_scale = (float)step[STEP_GUARD_FACTOR];
 	cpu_parallel(s.u.parts, s.u.loop, &s);
 	return 0;
 }

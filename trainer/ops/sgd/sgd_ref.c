@@ -1,6 +1,6 @@
 /* sgd_ref.c: one SGD step, element by element. */
-#include "trainer/ops/guard/guard.h"
-#include "trainer/ops/ref.h"
+#include "trainer/ops/step_guard/step_guard.h"
+#include "trainer/ops/ref_kernel.h"
 #include "trainer/ops/sgd/sgd.h"
 
 static int sgd_run(void *state, const struct kernel_args *args, struct err *err)
@@ -11,10 +11,10 @@ static int sgd_run(void *state, const struct kernel_args *args, struct err *err)
 	double *p = args->out[0], *m = args->out[1];
 
 	(void)err;
-	if (step[GUARD_SKIP] != 0)
+	if (step[STEP_GUARD_SKIP] != 0)
 		return 0;
 	for (int64_t i = 0; i < shape_count(&n->in[0]->shape); i++) {
-		double d = grad[i] * step[GUARD_FACTOR] + a->weight_decay * p[i];
+		double d = grad[i] * step[STEP_GUARD_FACTOR] + a->weight_decay * p[i];
 
 		if (m) {
 			m[i] = a->momentum * m[i] + d;

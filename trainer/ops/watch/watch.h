@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "trainer/graph/both.h"
+#include "trainer/graph/host_device.h"
 #include "trainer/graph/graph.h"
 
 /* Bucket k counts numbers with 2^(WATCH_EXPONENT + k) <= |x| < twice that; the first also what is smaller but not zero,
@@ -26,7 +26,7 @@ enum {
 };
 
 /* exponent: of 2, of the largest power that is not above the number. */
-BOTH_INLINE int watch_bucket(int exponent)
+HOST_DEVICE_INLINE int watch_bucket(int exponent)
 {
 	const int k = exponent - WATCH_EXPONENT;
 
@@ -34,7 +34,7 @@ BOTH_INLINE int watch_bucket(int exponent)
 }
 
 /* The exponent of a finite number that is not zero; of a denormal one some number below all others. */
-BOTH_INLINE int watch_exponent(double v)
+HOST_DEVICE_INLINE int watch_exponent(double v)
 {
 	uint64_t bits;
 

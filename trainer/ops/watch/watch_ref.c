@@ -1,7 +1,7 @@
 /* watch_ref.c: number by number. */
 #include <math.h>
 
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 #include "trainer/ops/watch/watch.h"
 
 static void look(double *out, double v)

@@ -11,7 +11,7 @@
 #ifndef DPT_OPS_XENT_H
 #define DPT_OPS_XENT_H
 
-#include "trainer/graph/both.h"
+#include "trainer/graph/host_device.h"
 #include "trainer/graph/graph.h"
 
 enum { XENT_OUT_RESULT, XENT_OUT_LSE, XENT_OUT_LOSSES, XENT_OUTPUTS };
@@ -23,7 +23,7 @@ struct xent_attr {
 };
 
 /* Whether another logit ranks before the label's. Written so that a NaN on either side does. */
-BOTH_INLINE bool xent_before(double other, double label, bool lower_index)
+HOST_DEVICE_INLINE bool xent_before(double other, double label, bool lower_index)
 {
 	return !(other <= label) || (other == label && lower_index);
 }

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "trainer/ops/ref.h"
+#include "trainer/ops/ref_kernel.h"
 #include "trainer/ops/xent/xent.h"
 
 static double log_sum_exp(const double *row, int64_t k)

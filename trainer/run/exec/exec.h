@@ -7,7 +7,7 @@
 #ifndef DPT_RUN_EXEC_H
 #define DPT_RUN_EXEC_H
 
-#include "trainer/ops/guard/guard.h"
+#include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/xent/xent.h"
 #include "trainer/program/prepare.h"
 #include "trainer/run/trace.h"
@@ -57,7 +57,7 @@ struct exec_call {
 struct exec_results {
 	double own[XENT_RESULTS], sum[XENT_RESULTS]; /* program.result, program.result_sum */
 	double grad_norm;
-	double state[GUARD_STATE_VALUES]; /* program.optimizer */
+	double state[STEP_GUARD_STATE_VALUES]; /* program.optimizer */
 	double votes;
 };
 

@@ -31,7 +31,7 @@ struct ring {
 	size_t slot_bytes;
 	int micros;		/* slots for micro-batches, at most */
 	struct step_page *page; /* the device's */
-	const struct tensor *state; /* of trainer/ops/guard, where it keeps the loss scale; NULL: there is none */
+	const struct tensor *state; /* of trainer/ops/step_guard, where it keeps the loss scale; NULL: there is none */
 	struct event_handle *brought, *taken; /* the last batch: to the device; into its place */
 };
 
@@ -87,7 +87,7 @@ int ring_open(struct ring **ret, const struct prepared *p, struct stream_handle 
 	r->ops = r->backend->streams;
 	r->module = p->opts.module;
 	r->compute = compute;
-	r->state = p->opts.optimizer.scaling ? prepared_own(p, GUARD_STATE_NAME) : NULL;
+	r->state = p->opts.optimizer.scaling ? prepared_own(p, STEP_GUARD_STATE_NAME) : NULL;
 	for (int i = 0; i < p->n_programs; i++)
 		r->micros = p->program[i]->schedule.slots > r->micros ? p->program[i]->schedule.slots : r->micros;
 	rc = open_all(r, err);
@@ -146,7 +146,7 @@ static int send_pages(struct ring *r, struct slot *s, const struct program *p, c
 		const double *state = prepared_address(r->prepared, r->state);
 
 		rc = copy(r, r->compute,
-			  (struct backend_copy){ &r->page[i].loss_scale, state + GUARD_STATE_SCALE, sizeof(double) },
+			  (struct backend_copy){ &r->page[i].loss_scale, state + STEP_GUARD_STATE_SCALE, sizeof(double) },
 			  err);
 	}
 	return rc;

@@ -1,5 +1,5 @@
 /* mlflow_artifacts.c: MLflow's artifact routes: through the proxy, of a run, of a logged model. */
-#include "web/api/mlflow/mlflow.h"
+#include "web/api/mlflow/mlflow_errors.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "web/api/handlers.h"
 #include "web/store/base/location.h"
 #include "web/store/mlflow/experiments.h"
-#include "web/store/mlflow/models.h"
+#include "web/store/mlflow/logged_models.h"
 
 /* "" is the root. False after failing the call. */
 static bool path_ok(struct call *c, const char *path)

@@ -1,5 +1,5 @@
 /* mlflow_experiments.c: MLflow's /experiments. */
-#include "web/api/mlflow/mlflow.h"
+#include "web/api/mlflow/mlflow_errors.h"
 
 #include <limits.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* mlflow_metrics.c: MLflow's histories of metrics: pages, several runs at once, samples. */
-#include "web/api/mlflow/mlflow.h"
+#include "web/api/mlflow/mlflow_errors.h"
 
 #include <string.h>
 

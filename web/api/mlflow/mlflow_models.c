@@ -1,5 +1,5 @@
 /* mlflow_models.c: MLflow's logged models; and what its clients ask of a server as such. */
-#include "web/api/mlflow/mlflow.h"
+#include "web/api/mlflow/mlflow_errors.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "web/api/handlers.h"
 #include "web/store/base/location.h"
 #include "web/store/mlflow/experiments.h"
-#include "web/store/mlflow/models.h"
+#include "web/store/mlflow/logged_models.h"
 
 enum { MODEL_NAME_CHARS = 500, SEARCH_PAGE = 50, SEARCH_MAX = 50000 };
 

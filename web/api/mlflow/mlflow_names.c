@@ -1,5 +1,5 @@
 /* mlflow_names.c: what MLflow lets a param, metric, tag, run or experiment be called. */
-#include "web/api/mlflow/mlflow.h"
+#include "web/api/mlflow/mlflow_errors.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* mlflow_registry.c: MLflow's registered models: their names, tags and aliases. */
-#include "web/api/mlflow/mlflow.h"
+#include "web/api/mlflow/mlflow_errors.h"
 
 #include <string.h>
 

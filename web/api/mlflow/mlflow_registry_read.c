@@ -1,6 +1,6 @@
 /* mlflow_registry_read.c: registered models and versions looked up by what a request calls them, and a version written.
  * Knows no route. */
-#include "web/api/mlflow/mlflow.h"
+#include "web/api/mlflow/mlflow_errors.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* mlflow_registry_rules.c: what MLflow's registry lets a model, a version, an alias, a stage, a tag and a page be.
  * Knows no route. */
-#include "web/api/mlflow/mlflow.h"
+#include "web/api/mlflow/mlflow_errors.h"
 
 #include <ctype.h>
 #include <errno.h>

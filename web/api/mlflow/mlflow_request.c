@@ -1,6 +1,6 @@
 /* mlflow_request.c: MLflow's requests, read as protobuf's JSON is: numbers as text, names in two spellings, unknown
  * members passed over. Knows no route. */
-#include "web/api/mlflow/mlflow.h"
+#include "web/api/mlflow/mlflow_errors.h"
 
 #include <ctype.h>
 #include <errno.h>

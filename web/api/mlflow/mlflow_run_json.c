@@ -1,11 +1,11 @@
 /* mlflow_run_json.c: a run as MLflow's routes write it, with what it read and made. Knows no route. */
-#include "web/api/mlflow/mlflow.h"
+#include "web/api/mlflow/mlflow_errors.h"
 
 #include <stdlib.h>
 
 #include "web/store/base/location.h"
 #include "web/store/filter/filter.h"
-#include "web/store/mlflow/models.h"
+#include "web/store/mlflow/logged_models.h"
 
 void ml_write_tag_list(struct js *j, const char *key, const struct query_kv *kv, size_t n)
 {

@@ -1,5 +1,5 @@
 /* mlflow_runs.c: MLflow's /runs: made, read, changed, deleted. */
-#include "web/api/mlflow/mlflow.h"
+#include "web/api/mlflow/mlflow_errors.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* mlflow_search.c: MLflow's /runs/search. */
-#include "web/api/mlflow/mlflow.h"
+#include "web/api/mlflow/mlflow_errors.h"
 
 #include "web/api/handlers.h"
 #include "web/store/filter/filter.h"

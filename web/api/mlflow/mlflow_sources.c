@@ -1,6 +1,6 @@
 /* mlflow_sources.c: where a version of a registered model comes from: which addresses are taken, where they lead, and
  * the files there. A client's address never names a file of this server outside the artifacts. */
-#include "web/api/mlflow/mlflow.h"
+#include "web/api/mlflow/mlflow_errors.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* mlflow_versions.c: MLflow's versions of registered models: numbered, described, staged, tagged, found. */
-#include "web/api/mlflow/mlflow.h"
+#include "web/api/mlflow/mlflow_errors.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* export_runs.c: /export/runs.*: the whole table of runs, streamed. */
-#include "web/api/native/export.h"
+#include "web/api/native/api_export.h"
 
 #include <math.h>
 #include <stdio.h>

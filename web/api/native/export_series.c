@@ -1,5 +1,5 @@
 /* export_series.c: /export/series.*: every point of runs, streamed. */
-#include "web/api/native/export.h"
+#include "web/api/native/api_export.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "web/api/js.h"
-#include "web/store/upkeep/check.h"
+#include "web/store/maintenance/check.h"
 
 /* The members worst, checked_time and findings; without texts for those who may only know how it is. */
 void findings_write(struct js *j, const struct check_report *r, bool texts);

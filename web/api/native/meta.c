@@ -11,7 +11,7 @@
 #include "web/assets/asset.h"
 #include "web/api/handlers.h"
 #include "web/api/native/findings.h"
-#include "web/store/upkeep/check.h"
+#include "web/store/maintenance/check.h"
 
 static void write_folder(struct js *j, struct follow *follow)
 {

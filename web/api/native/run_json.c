@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "web/store/mlflow/models.h"
-#include "web/store/read/spoken.h"
+#include "web/store/mlflow/logged_models.h"
+#include "web/store/read/run_records.h"
 
 void run_json_time(struct js *j, const char *key, int64_t ms)
 {
@@ -248,11 +248,11 @@ static bool write_inputs(struct call *c, struct js *j, const struct query_run *r
 /* What its program kept with it; false after failing the call. */
 static bool write_kept(struct call *c, struct js *j, const struct query_run *run)
 {
-	struct spoken_file *list;
+	struct run_records_file *list;
 	struct err err = ERR_INIT;
 	size_t n, i;
 
-	if (spoken_files(c->api->store, run->id, c->arena, &list, &n, &err)) {
+	if (run_records_files(c->api->store, run->id, c->arena, &list, &n, &err)) {
 		call_fail_err(c, NULL, &err);
 		return false;
 	}

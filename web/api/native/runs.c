@@ -8,7 +8,7 @@
 #include "web/api/native/request.h"
 #include "web/api/native/run_json.h"
 #include "web/api/native/groups/runs_group.h"
-#include "web/store/kept/kept.h"
+#include "web/store/saved_view/saved_view.h"
 
 /* Which parts of the runs and which of their metrics are given. */
 static bool list_columns(struct call *c, struct query_runs_opts *o)
@@ -84,14 +84,14 @@ static void write_default_view(struct call *c, struct js *j, const struct query_
 {
 	const char *experiment = o->experiment_count == 1 ? o->experiments[0] : NULL;
 	struct err err = ERR_INIT;
-	struct kept k;
+	struct saved_view k;
 	int rc;
 
 	if (!experiment && runs->count)
 		experiment = runs->items[0].experiment;
 	if (!experiment || o->experiment_count > 1 || o->page_token || o->id_count)
 		return;
-	rc = kept_preferred(c->api->store, KEPT_VIEW, experiment, c->arena, &k, &err);
+	rc = saved_view_preferred(c->api->store, SAVED_VIEW_VIEW, experiment, c->arena, &k, &err);
 	if (rc && rc != ERR_NOENT)
 		call_fail_err(c, NULL, &err);
 	if (rc)

@@ -2,7 +2,7 @@
 #ifndef DPT_STORE_ARCHIVE_INSIDE_H
 #define DPT_STORE_ARCHIVE_INSIDE_H
 
-#include "web/store/files/loose.h"
+#include "web/store/files/orphan_blobs.h"
 #include "web/store/points/archive.h"
 #include "web/store/write/ingest.h"
 
@@ -15,7 +15,7 @@ struct archive {
 	char run[33];
 	int64_t run_id;
 	struct archive_totals totals; /* of the rows that went into it */
-	struct loose_object object;
+	struct orphan_blobs_object object;
 	/* To become rows again. */
 	struct archive_list list;
 	const unsigned char *bytes; /* the whole object */

@@ -47,12 +47,12 @@ struct archiver {
 
 static int fetch(void *store, const char *object, uint64_t from, size_t n, void *to, struct err *err)
 {
-	return loose_read(((struct store *)store)->files, object, from, n, to, err);
+	return orphan_blobs_read(((struct store *)store)->files, object, from, n, to, err);
 }
 
 static void find_key(void *store, const char *object, char *ret, size_t room)
 {
-	loose_key(((struct store *)store)->files, object, ret, room);
+	orphan_blobs_key(((struct store *)store)->files, object, ret, room);
 }
 
 struct archives_source archiver_source(struct store *s)
@@ -157,7 +157,7 @@ static int read_whole(struct archiver *a, const struct archive *x, unsigned char
 	sha256_init(&sha);
 	for (at = 0; at < x->object.bytes && !rc; at += n) {
 		n = x->object.bytes - at < PIECE_BYTES ? (size_t)(x->object.bytes - at) : PIECE_BYTES;
-		rc = goes_on(a) ? loose_read(a->s->files, x->object.name, at, n, to + at, err)
+		rc = goes_on(a) ? orphan_blobs_read(a->s->files, x->object.name, at, n, to + at, err)
 				: err_set(err, ERR_CANCELED, "the store is closing");
 		if (!rc)
 			sha256_add(&sha, to + at, n);
@@ -426,7 +426,7 @@ void archiver_stop(struct archiver *a)
 	a->stop = true;
 	pthread_cond_signal(&a->told);
 	pthread_mutex_unlock(&a->lock);
-	loose_stop(a->s->files);
+	orphan_blobs_stop(a->s->files);
 	pthread_join(a->thread, NULL);
 	pthread_cond_destroy(&a->told);
 	pthread_mutex_destroy(&a->lock);

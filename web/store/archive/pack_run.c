@@ -13,7 +13,7 @@
 struct packing {
 	struct store *s;
 	struct archive *a;
-	struct loose *to;
+	struct orphan_blobs *to;
 	struct archive_entry *entries;
 	size_t n, cap;
 	uint64_t at; /* bytes so far */
@@ -76,7 +76,7 @@ static int add_row(struct packing *p, struct db_rows *q, struct err *err)
 	};
 	p->n++;
 	p->at += e->bytes;
-	return loose_add(p->to, db_blob(q, COL_archive_chunks_data), e->bytes, err);
+	return orphan_blobs_add(p->to, db_blob(q, COL_archive_chunks_data), e->bytes, err);
 }
 
 /* Some rows of a series, from *io_first on: 1 when there may be more. */
@@ -161,7 +161,7 @@ static int add_index(struct packing *p, struct err *err)
 
 	buf_init(&index, ARCHIVE_CHUNKS_MAX * 64);
 	archive_add_index(&index, &(struct archive_list){ p->entries, p->n }, p->at);
-	rc = buf_failed(&index) ? no_memory(err) : loose_add(p->to, index.data, index.len, err);
+	rc = buf_failed(&index) ? no_memory(err) : orphan_blobs_add(p->to, index.data, index.len, err);
 	buf_done(&index);
 	return rc;
 }
@@ -173,14 +173,14 @@ int archive_pack(struct archive *a, struct store *s, bool (*goes_on)(void *arg),
 	int rc = p.series ? read_totals(&p, err) : no_memory(err);
 
 	if (!rc)
-		rc = loose_begin(&p.to, s->files, err);
+		rc = orphan_blobs_begin(&p.to, s->files, err);
 	if (!rc)
 		rc = add_all(&p, err);
 	if (!rc)
 		rc = add_index(&p, err);
 	if (!rc)
-		rc = loose_end(p.to, &a->object, err);
-	loose_free(p.to);
+		rc = orphan_blobs_end(p.to, &a->object, err);
+	orphan_blobs_free(p.to);
 	free(p.entries);
 	free(p.series);
 	return rc;

@@ -14,7 +14,7 @@ struct store {
 	char id[40];
 	char logdir[PATH_MAX], artifacts[PATH_MAX]; /* "": none */
 	int lock_fd;
-	struct work *work, *background;
+	struct background_job *work, *background;
 	pthread_mutex_t checked_lock; /* of the last background check */
 	const struct check_report *checked; /* NULL: there was none yet */
 	struct arena *checked_arena;        /* in which it lies */

@@ -1,5 +1,5 @@
 /* readers.c: a stack of idle connections behind a lock. Those to an address are made by a thread of their own: threads
- * that answer requests may connect to nothing (web/server/confine.c). */
+ * that answer requests may connect to nothing (web/server/sandbox.c). */
 #include "web/store/db/readers.h"
 
 #include <pthread.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "web/store/files/artifacts.h"
-#include "web/store/files/picture.h"
+#include "web/store/files/logged_image.h"
 #include "web/store/write/change.h"
 
 /* NULL stays NULL. */
@@ -32,7 +32,7 @@ static int copy_put(struct change *c, const struct ingest_op *op, struct err *er
 		c->text_bytes = d->content ? (size_t)from->bytes : 0;
 	}
 	c->op = (struct ingest_op){ .kind = op->kind, .more = d };
-	if (picture_run(from->path, run)) /* which is locked with the others of its group */
+	if (logged_image_run(from->path, run)) /* which is locked with the others of its group */
 		c->op.run = change_dup(c->in.arena, run, &failed);
 	return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
 }
@@ -71,12 +71,12 @@ static int put(struct state *st, struct change *c, struct err *err)
 	}
 	if (!rc)
 		rc = db_run(db, DB_artifact_put, err, "tiitt", d->path, d->bytes, d->time_ns, d->sha256, d->object);
-	return rc ? rc : picture_put(st, d, err);
+	return rc ? rc : logged_image_put(st, d, err);
 }
 
 static int delete(struct state *st, struct change *c, struct err *err)
 {
-	int rc = picture_remove(st, c->op.name, err);
+	int rc = logged_image_remove(st, c->op.name, err);
 
 	return rc ? rc : db_run(state_db(st), DB_artifact_delete, err, "t", c->op.name);
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "web/store/base/parts.h"
-#include "web/store/base/work.h"
+#include "web/store/base/background_job.h"
 #include "web/store/db/readers.h"
 #include "web/store/files/objects.h"
 
@@ -57,7 +57,7 @@ int artifact_sweep(struct store *s, int64_t before_ms, bool dry, uint64_t *ret_o
 	if (rc || !o)
 		return rc;
 	while ((rc = next_object(s, before_ms, name, err)) > 0) {
-		if (work_canceled(s->work))
+		if (background_job_canceled(s->work))
 			return err_set(err, ERR_CANCELED, "the store is closing; the rest is left for the next gc");
 		rc = dry ? 0 : remove_object(o, name, err);
 		if (rc)

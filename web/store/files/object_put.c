@@ -28,7 +28,7 @@ struct lane {
 	struct part part;
 	int number; /* 1 and up */
 	bool busy;  /* the crew has it: then `part` is the crew's */
-	struct crew_task task;
+	struct thread_pool_task task;
 };
 
 struct object_sending {
@@ -133,7 +133,7 @@ static void give_lane(struct object_sending *u, struct lane *l)
 	u->filling = spare;
 	u->filling.n = 0;
 	u->last = u->complete;
-	crew_give(u->o->crew, &l->task);
+	thread_pool_give(u->o->crew, &l->task);
 }
 
 /* Under the lock: what is full goes to the crew, as far as it may; the second part when the first one has begun. */

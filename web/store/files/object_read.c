@@ -24,7 +24,7 @@ struct artifact_read {
 	void *wake_arg;
 	int rc;
 	struct err err;
-	struct crew_task task;
+	struct thread_pool_task task;
 };
 
 static void drop(struct artifact_read *r)
@@ -100,7 +100,7 @@ static void turn(struct artifact_read *r)
 		return;
 	r->piece = OBJECTS_PART;
 	r->busy = true;
-	crew_give(r->o->crew, &r->task);
+	thread_pool_give(r->o->crew, &r->task);
 }
 
 int artifact_read_begin(struct artifact_read **ret, struct artifacts *a, const struct artifact_read_opts *opts,
@@ -128,10 +128,10 @@ int artifact_read_begin(struct artifact_read **ret, struct artifacts *a, const s
 	}
 	pthread_mutex_init(&r->lock, NULL);
 	objects_key(o, opts->file->object, r->key);
-	r->task = (struct crew_task){ .fn = fetch_piece, .arg = r };
+	r->task = (struct thread_pool_task){ .fn = fetch_piece, .arg = r };
 	r->busy = opts->n > 0;
 	if (r->busy)
-		crew_give(o->crew, &r->task);
+		thread_pool_give(o->crew, &r->task);
 	*ret = r;
 	return 0;
 }

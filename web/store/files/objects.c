@@ -40,7 +40,7 @@ void objects_free(struct objects *o)
 	if (!o)
 		return;
 	atomic_store(&o->stop, true);
-	crew_free(o->crew);
+	thread_pool_free(o->crew);
 	object_close(o->client);
 	pthread_mutex_destroy(&o->lock);
 	free(o);
@@ -55,7 +55,7 @@ int objects_ready(struct objects *o, struct err *err)
 	if (!o->client)
 		rc = object_open(&o->client, o->bucket, &opts, err);
 	if (!rc && !o->crew)
-		rc = crew_new(&o->crew, THREADS, err);
+		rc = thread_pool_new(&o->crew, THREADS, err);
 	pthread_mutex_unlock(&o->lock);
 	return rc;
 }

@@ -12,7 +12,7 @@
 
 #include "tracker/base/sha256.h"
 #include "tracker/object/object.h"
-#include "web/store/base/crew.h"
+#include "web/store/base/thread_pool.h"
 #include "web/store/files/artifacts.h"
 
 #define OBJECT_NAME_BYTES 33
@@ -28,7 +28,7 @@ struct objects {
 	const char *prefix; /* in address */
 	pthread_mutex_t lock; /* of the next two while they are made, and of the two behind them */
 	struct object_client *client; /* NULL: nobody has asked for anything yet */
-	struct crew *crew;
+	struct thread_pool *crew;
 	double away_until_s; /* it did not answer a moment ago */
 	char lost[OBJECT_KEY_MAX + 1]; /* the object that was last found missing, where rows say that it is there */
 	_Atomic bool stop;

@@ -8,7 +8,7 @@
 
 #include "web/store/follow/follow.h"
 #include "web/store/follow/origin.h"
-#include "web/store/follow/tree.h"
+#include "web/store/follow/folder_tree.h"
 #include "web/store/write/lease.h"
 
 /* When a file is read: it moves forward when it is wanted sooner. */

@@ -12,7 +12,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/event/record.h"
-#include "web/store/follow/beside.h"
+#include "web/store/follow/tb_hparams.h"
 #include "web/store/write/ingest.h"
 
 #define RANGE_BYTES_MAX ((size_t)96 << 20) /* a longer record ends its file */
@@ -120,15 +120,15 @@ static ssize_t read_at(int fd, void *bytes, size_t n, uint64_t offset)
 /* Hparams may belong to the run above. */
 static void place_foreign(struct follow *f, struct follow_file *file)
 {
-	switch (beside_find(f->root, file->path, !f->once)) {
-	case BESIDE_YES:
+	switch (tb_hparams_find(f->root, file->path, !f->once)) {
+	case TB_HPARAMS_YES:
 		origin_lift(&file->origin, file->path);
 		break;
-	case BESIDE_LATER:
+	case TB_HPARAMS_LATER:
 		file->origin.known = false;
 		refuse(f, file);
 		break;
-	case BESIDE_NO:
+	case TB_HPARAMS_NO:
 		break;
 	}
 }

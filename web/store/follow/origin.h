@@ -11,7 +11,7 @@
 
 struct origin {
 	bool known, foreign;
-	bool beside; /* of the run of the folder above (beside.h) */
+	bool beside; /* of the run of the folder above (tb_hparams.h) */
 	char run[33], writer[33];
 };
 

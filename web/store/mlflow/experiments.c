@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tracker/base/crc32c.h"
-#include "web/store/base/place.h"
+#include "web/store/base/list_token.h"
 #include "web/store/db/readers.h"
 #include "web/store/filter/filter.h"
 
@@ -214,14 +214,14 @@ static int compare_hits(const void *x, const void *y, void *arg)
 
 static uint32_t plan_of(const struct experiments_opts *o)
 {
-	return crc32c(place_made_for(o->filter, o->order, o->order_count), (unsigned char[]){ o->active, o->deleted },
+	return crc32c(list_token_made_for(o->filter, o->order, o->order_count), (unsigned char[]){ o->active, o->deleted },
 		      2);
 }
 
 static int take_page(struct search *s, struct arena *a, struct experiments *ret)
 {
 	size_t place = 0, i;
-	int rc = place_read(s->o->page_token, plan_of(s->o), &place, s->err);
+	int rc = list_token_read(s->o->page_token, plan_of(s->o), &place, s->err);
 
 	if (rc)
 		return rc;
@@ -238,7 +238,7 @@ static int take_page(struct search *s, struct arena *a, struct experiments *ret)
 								  : no_memory(s->err);
 	}
 	if (place + ret->count < s->count)
-		ret->next_page_token = place_write(a, plan_of(s->o), place + ret->count);
+		ret->next_page_token = list_token_write(a, plan_of(s->o), place + ret->count);
 	return rc;
 }
 

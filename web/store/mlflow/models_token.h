@@ -4,7 +4,7 @@
 #ifndef WEB_STORE_MLFLOW_MODELS_TOKEN_H
 #define WEB_STORE_MLFLOW_MODELS_TOKEN_H
 
-#include "web/store/mlflow/models.h"
+#include "web/store/mlflow/logged_models.h"
 
 /* In the arena; NULL when out of memory. */
 const char *models_token_write(struct arena *a, const struct models_opts *o, size_t place);

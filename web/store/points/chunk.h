@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "tracker/base/buf.h"
-#include "web/store/points/sum.h"
+#include "web/store/points/series_summary.h"
 
 #define CHUNK_POINTS 2048
 #define CHUNK_GROUP 64

@@ -8,7 +8,7 @@
 #include "web/store/db/array.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/fold_rows.h"
-#include "web/store/points/pack.h"
+#include "web/store/points/log_row.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/spike.h"
 #include "web/store/points/tail.h"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "web/store/db/db.h"
-#include "web/store/points/sum.h"
+#include "web/store/points/series_summary.h"
 #include "web/store/points/tail.h"
 
 #define FOLD_AHEAD 256 /* series whose rows are read, and written, at once */

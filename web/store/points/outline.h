@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "web/store/points/chunk.h"
-#include "web/store/points/sum.h"
+#include "web/store/points/series_summary.h"
 
 /* Points along one axis. Of equal places the first point counts at the low end, the last one at the high end, and the
  * lowest place of equal extremes. low is NaN when a place is. */

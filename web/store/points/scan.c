@@ -6,7 +6,7 @@
 #include "web/store/base/list.h"
 #include "web/store/db/blob.h"
 #include "web/store/points/chunks.h"
-#include "web/store/points/pack.h"
+#include "web/store/points/log_row.h"
 
 int scan_damaged(struct err *err, const char *what, int64_t id)
 {

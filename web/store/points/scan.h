@@ -11,7 +11,7 @@
 #include "web/store/db/db.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/outline.h"
-#include "web/store/points/sum.h"
+#include "web/store/points/series_summary.h"
 
 #define SCAN_CHUNK_ID(series, number) ((series) * (INT64_C(1) << 20) + (number))
 #define SCAN_CHUNK_SERIES(id) ((id) >> 20)

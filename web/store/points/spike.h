@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "web/store/points/sum.h"
+#include "web/store/points/series_summary.h"
 
 #define SPIKE_CONTEXT 40 /* points before the new ones that a search wants to see */
 

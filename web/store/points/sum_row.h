@@ -3,7 +3,7 @@
 #define DPT_STORE_SUM_ROW_H
 
 #include "web/store/db/db.h"
-#include "web/store/points/sum.h"
+#include "web/store/points/series_summary.h"
 
 /* count: the column so called; schema/gen/sql.awk sees to the order of the other 12 behind it. */
 void sum_row_read(struct db_rows *q, enum db_column count, struct sum *ret);

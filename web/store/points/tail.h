@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "web/store/points/sum.h"
+#include "web/store/points/series_summary.h"
 
 struct tail {
 	struct sum_point *points;

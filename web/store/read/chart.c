@@ -10,7 +10,7 @@
 #include "web/store/points/outline.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/tail.h"
-#include "web/store/read/pick.h"
+#include "web/store/read/series_select.h"
 #include "web/store/read/points.h"
 
 #define CELLS_MAX 4000000u /* lines * buckets of one answer */
@@ -24,7 +24,7 @@ struct cell {
 
 /* One line: a range of a run's picked series. */
 struct line {
-	const struct pick_run *run;
+	const struct series_select_run *run;
 	size_t from, to;
 };
 
@@ -34,7 +34,7 @@ struct chart {
 	struct outlines *outlines;
 	uint64_t outlines_generation; /* of d's snapshot */
 	struct arena *a;
-	struct pick_run *runs;
+	struct series_select_run *runs;
 	struct tail **tails; /* of each run's series: what is not folded yet */
 	size_t run_count;
 	struct line *lines;
@@ -145,7 +145,7 @@ static int edge_outline(void *arg, const struct outline *o, struct scan_group_so
 	return rc;
 }
 
-static int scan_parts(struct sweep *f, const struct pick_series *s, struct scan_parts o)
+static int scan_parts(struct sweep *f, const struct series_select_series *s, struct scan_parts o)
 {
 	struct chart *c = f->c;
 
@@ -155,7 +155,7 @@ static int scan_parts(struct sweep *f, const struct pick_series *s, struct scan_
 	return scan_series_parts(c->d, s->id, s->folded.count, &o, c->err);
 }
 
-static int edge_chunks(struct sweep *f, const struct pick_series *s)
+static int edge_chunks(struct sweep *f, const struct series_select_series *s)
 {
 	/* The summary knows the ends by step. */
 	if (!f->axis.time && s->folded.count && !hide_has(s->hide, s->folded.last.step) &&
@@ -179,7 +179,7 @@ static int line_edges(struct chart *c, const struct line *l, double *low, double
 	int rc = 0;
 
 	for (i = l->from; i < l->to && !rc; i++) {
-		const struct pick_series *s = &l->run->series[i];
+		const struct series_select_series *s = &l->run->series[i];
 
 		f.hide = s->hide;
 		rc = edge_chunks(&f, s);
@@ -342,7 +342,7 @@ static int fill_cells(struct chart *c, const struct line *l, uint64_t *ret_insid
 
 	memset(c->cells, 0, c->o->buckets * sizeof *c->cells);
 	for (i = l->from; i < l->to && !rc; i++) {
-		const struct pick_series *s = &l->run->series[i];
+		const struct series_select_series *s = &l->run->series[i];
 
 		f.hide = s->hide;
 		rc = scan_parts(&f, s,
@@ -356,7 +356,7 @@ static int fill_cells(struct chart *c, const struct line *l, uint64_t *ret_insid
 
 static int give_line(struct chart *c, const struct line *l, struct points_line *ret)
 {
-	const struct pick_series *newest = &l->run->series[l->to - 1];
+	const struct series_select_series *newest = &l->run->series[l->to - 1];
 	static const struct points_at none = { NAN, NAN };
 	uint32_t i, n = 0;
 	int rc;
@@ -404,7 +404,7 @@ static int by_id(const void *x, const void *y)
 }
 
 /* The log is walked once for all series of a run. */
-static int load_tails(struct chart *c, const struct pick_run *r)
+static int load_tails(struct chart *c, const struct series_select_run *r)
 {
 	struct tail *tails = arena_array(c->a, r->count + 1, sizeof *tails);
 	struct tail **order = arena_array(c->a, r->count + 1, sizeof *order);
@@ -437,7 +437,7 @@ static void free_tails(struct chart *c)
 			tail_done(&c->tails[run][i]);
 }
 
-static int add_lines(struct chart *c, const struct pick_run *r)
+static int add_lines(struct chart *c, const struct series_select_run *r)
 {
 	size_t i, from = 0;
 
@@ -473,7 +473,7 @@ static int choose_lines(struct chart *c)
 	for (i = 0; i < sel->run_count && rc >= 0; i++) {
 		const char *uuid = arena_strdup(c->a, sel->runs[i]);
 
-		rc = uuid ? pick_run(c->d, sel, uuid, c->a, &c->runs[c->run_count], c->err) : no_memory(c->err);
+		rc = uuid ? series_select_run(c->d, sel, uuid, c->a, &c->runs[c->run_count], c->err) : no_memory(c->err);
 		if (rc > 0)
 			rc = add_lines(c, &c->runs[c->run_count++]);
 	}

@@ -10,7 +10,7 @@
 #include "web/store/points/scan.h"
 #include "web/store/points/spike.h"
 #include "web/store/points/sum_row.h"
-#include "web/store/read/chosen.h"
+#include "web/store/read/metric_select.h"
 #include "web/store/read/metric.h"
 
 #define DIVERGED_POINTS 20
@@ -127,26 +127,26 @@ static int take_metrics(const struct runs *o, struct db_rows *q)
 	return rc;
 }
 
-static bool some_metrics(const struct chosen *c)
+static bool some_metrics(const struct metric_select *c)
 {
 	return c && !c->all;
 }
 
-static int start_some(const struct runs *o, const struct chosen *c, struct db_rows **ret)
+static int start_some(const struct runs *o, const struct metric_select *c, struct db_rows **ret)
 {
 	struct buf keys;
 	int rc;
 
 	array_begin(&keys);
-	chosen_list_wanted(c, &keys);
+	metric_select_list_wanted(c, &keys);
 	rc = array_end(&keys) ? db_start(o->db, ret, DB_some_metrics_of_runs, o->err, "tt", o->ids.data, keys.data)
 			      : no_memory(o->err);
 	buf_done(&keys);
 	return rc;
 }
 
-/* Some metrics of one run are read by chosen_load: nothing is started. */
-static int start_metrics(const struct runs *o, const struct chosen *c, struct db_rows **ret)
+/* Some metrics of one run are read by metric_select_load: nothing is started. */
+static int start_metrics(const struct runs *o, const struct metric_select *c, struct db_rows **ret)
 {
 	if (!some_metrics(c))
 		return start(o, ret, DB_metrics_of_run, DB_metrics_of_runs);
@@ -326,14 +326,14 @@ static int load(const struct runs *o, const struct detail_want *want)
 	if (!rc)
 		rc = take_metrics(o, p.metrics);
 	if (!rc && !o->places && want->parts & (QUERY_METRICS | QUERY_ALERTS) && some_metrics(want->chosen))
-		rc = chosen_load(want->chosen, o->db, o->id, o->a, o->items, o->err);
+		rc = metric_select_load(want->chosen, o->db, o->id, o->a, o->items, o->err);
 	for (i = 0; i < o->count && !rc && want->parts & QUERY_ALERTS; i++)
 		rc = make_alerts(&o->items[i], o->a, o->err);
 	if (!rc)
 		rc = take_spikes(o, p.spikes);
 	for (i = 0; i < o->count && !rc; i++) {
 		if (want->chosen)
-			chosen_trim(want->chosen, &o->items[i]);
+			metric_select_trim(want->chosen, &o->items[i]);
 		if (!(want->parts & QUERY_METRICS))
 			o->items[i].metric_count = 0;
 	}

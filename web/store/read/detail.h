@@ -5,12 +5,12 @@
 #include "web/store/db/db.h"
 #include "web/store/read/query.h"
 
-struct chosen;
+struct metric_select;
 
 /* What of a run is loaded besides its own columns. */
 struct detail_want {
 	unsigned parts;              /* of enum query_part */
-	const struct chosen *chosen; /* NULL: every metric */
+	const struct metric_select *chosen; /* NULL: every metric */
 };
 
 /* ERR_NOENT without text when there is none. */

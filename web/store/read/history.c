@@ -11,14 +11,14 @@
 #include "web/store/db/readers.h"
 #include "web/store/points/hide.h"
 #include "web/store/points/scan.h"
-#include "web/store/read/pick.h"
+#include "web/store/read/series_select.h"
 
 struct heap {
 	struct sum_point *points; /* the largest first */
 	size_t count, cap, max;
 	struct history_place after;
 	struct scan_window window;
-	const struct pick_series *series;
+	const struct series_select_series *series;
 };
 
 static int no_memory(struct err *err)
@@ -137,7 +137,7 @@ static int put(struct heap *h, const struct sum_point *p)
 	return 0;
 }
 
-static int take(struct heap *h, const struct pick_series *s, const struct sum_point *p, size_t n, struct err *err)
+static int take(struct heap *h, const struct series_select_series *s, const struct sum_point *p, size_t n, struct err *err)
 {
 	const struct history_place *after = &h->after;
 	size_t i;
@@ -165,7 +165,7 @@ static int take_chunk(void *arg, const struct chunk *c, struct err *err)
 
 struct log_arg {
 	struct heap *h;
-	const struct pick_run *run;
+	const struct series_select_run *run;
 	size_t *order; /* positions in run->series by ascending id */
 };
 
@@ -178,13 +178,13 @@ static int take_log(void *arg, size_t at, const struct sum_point *points, size_t
 
 static int by_series_id(const void *x, const void *y, void *series)
 {
-	const struct pick_series *s = series;
+	const struct series_select_series *s = series;
 	int64_t a = s[*(const size_t *)x].id, b = s[*(const size_t *)y].id;
 
 	return (a > b) - (a < b);
 }
 
-static int collect(struct db *d, struct heap *h, const struct pick_run *run, struct arena *a, struct err *err)
+static int collect(struct db *d, struct heap *h, const struct series_select_run *run, struct arena *a, struct err *err)
 {
 	int64_t *ids = arena_array(a, run->count + 1, sizeof *ids);
 	struct log_arg l = { h, run, arena_array(a, run->count + 1, sizeof *l.order) };
@@ -240,12 +240,12 @@ static int load(struct store *s, const char *run_id, const char *key, struct hea
 {
 	struct points_sel sel = { .keys = &key, .key_count = 1, .rank = -1 };
 	struct arena *a = arena_new();
-	struct pick_run run;
+	struct series_select_run run;
 	struct db *d = NULL;
 	int rc = a ? readers_take(s, &d, err) : no_memory(err);
 
 	if (!rc)
-		rc = pick_run(d, &sel, run_id, a, &run, err);
+		rc = series_select_run(d, &sel, run_id, a, &run, err);
 	if (rc > 0)
 		rc = run.count ? collect(d, h, &run, a, err) : 0;
 	if (d)

@@ -6,7 +6,7 @@
 
 #include "tracker/base/arena.h"
 #include "tracker/base/err.h"
-#include "web/store/points/sum.h"
+#include "web/store/points/series_summary.h"
 
 struct store;
 

@@ -9,7 +9,7 @@
 
 #include "tracker/base/arena.h"
 #include "tracker/base/err.h"
-#include "tracker/event/media.h"
+#include "tracker/event/event_media.h"
 
 struct store;
 

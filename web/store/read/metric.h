@@ -2,7 +2,7 @@
 #ifndef DPT_STORE_METRIC_H
 #define DPT_STORE_METRIC_H
 
-#include "web/store/points/sum.h"
+#include "web/store/points/series_summary.h"
 #include "web/store/read/query.h"
 
 /* key is kept. */

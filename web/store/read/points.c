@@ -16,7 +16,7 @@
 #include "web/store/points/hide.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/tail.h"
-#include "web/store/read/pick.h"
+#include "web/store/read/series_select.h"
 
 #define REFILL_POINTS 16384
 
@@ -26,7 +26,7 @@ struct points_cursor {
 	struct points_sel sel;
 	size_t run_at;          /* in sel.runs, of the present run */
 	bool run_loaded, at_end;
-	struct pick_run run;
+	struct series_select_run run;
 	size_t series_at;
 	bool series_begun, heavy, series_done;
 	int64_t step;           /* next point has this step or a later one */
@@ -114,7 +114,7 @@ static int take_all(void *arg, size_t at, const struct sum_point *points, size_t
 /* Drops what lies before the cursor's place, outside the range or hidden; the buffer is in order. */
 static void trim(struct points_cursor *c)
 {
-	const struct pick_series *s = &c->run.series[c->series_at];
+	const struct series_select_series *s = &c->run.series[c->series_at];
 	int64_t shown = hide_last(s->hide), to = shown < c->sel.to_step ? shown : c->sel.to_step;
 	size_t i, n = 0;
 
@@ -152,7 +152,7 @@ static int take_chunk(struct points_cursor *c, const struct chunks *w, struct er
 
 static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 {
-	const struct pick_series *s = &c->run.series[c->series_at];
+	const struct series_select_series *s = &c->run.series[c->series_at];
 	struct tail_scan t = { .c = c, .last_step = INT64_MIN };
 	struct chunks w;
 	int rc = chunks_start_step(&w, d, s->id, s->chunks, c->step, err);
@@ -176,7 +176,7 @@ static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 /* Decides, when a series is begun, whether it can be read piece by piece. */
 static int begin_series(struct points_cursor *c, struct db *d, struct err *err)
 {
-	const struct pick_series *s = &c->run.series[c->series_at];
+	const struct series_select_series *s = &c->run.series[c->series_at];
 	struct tail_scan t = { .c = c, .last_step = s->folded.count ? s->folded.last.step : INT64_MIN };
 	int rc = 0;
 
@@ -192,7 +192,7 @@ static int begin_series(struct points_cursor *c, struct db *d, struct err *err)
 
 static int load_series(struct points_cursor *c, struct db *d, struct err *err)
 {
-	const struct pick_series *s = &c->run.series[c->series_at];
+	const struct series_select_series *s = &c->run.series[c->series_at];
 	int rc = 0;
 
 	if (!c->series_begun)
@@ -244,7 +244,7 @@ static int next_run(struct points_cursor *c, struct db *d, struct err *err)
 		c->run_arena = arena_new();
 		if (!c->run_arena)
 			return no_memory(err);
-		rc = pick_run(d, &c->sel, c->sel.runs[c->run_at], c->run_arena, &c->run, err);
+		rc = series_select_run(d, &c->sel, c->sel.runs[c->run_at], c->run_arena, &c->run, err);
 		if (rc < 0)
 			return rc;
 		if (!rc || !c->run.count)
@@ -287,7 +287,7 @@ static int refill(struct points_cursor *c, struct err *err)
 
 static void give_row(struct points_cursor *c, struct points_row *row)
 {
-	const struct pick_series *s = &c->run.series[c->series_at];
+	const struct series_select_series *s = &c->run.series[c->series_at];
 	const struct sum_point *p = &c->buffer.points[c->at++];
 
 	if (p->step != c->step) {

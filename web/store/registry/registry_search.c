@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "web/store/base/list.h"
-#include "web/store/base/place.h"
+#include "web/store/base/list_token.h"
 #include "web/store/db/readers.h"
 #include "web/store/filter/filter.h"
 #include "web/store/registry/rows.h"
@@ -229,8 +229,8 @@ struct page {
 
 static int turn_to(struct search *s, struct arena *a, struct page *p)
 {
-	uint32_t made_for = place_made_for(s->o->filter, s->o->order, s->o->order_count);
-	int rc = place_read(s->o->page_token, made_for, &p->from, s->err);
+	uint32_t made_for = list_token_made_for(s->o->filter, s->o->order, s->o->order_count);
+	int rc = list_token_read(s->o->page_token, made_for, &p->from, s->err);
 
 	if (rc)
 		return rc;
@@ -238,7 +238,7 @@ static int turn_to(struct search *s, struct arena *a, struct page *p)
 		qsort_r(s->hits, s->count, sizeof *s->hits, compare_hits, s);
 	p->from = p->from < s->count ? p->from : s->count;
 	p->count = s->count - p->from < s->o->limit ? s->count - p->from : s->o->limit;
-	p->next = p->from + p->count < s->count ? place_write(a, made_for, p->from + p->count) : NULL;
+	p->next = p->from + p->count < s->count ? list_token_write(a, made_for, p->from + p->count) : NULL;
 	return p->from + p->count < s->count && !p->next ? no_memory(s) : 0;
 }
 

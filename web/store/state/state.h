@@ -10,7 +10,7 @@
 #include "tracker/base/err.h"
 #include "web/store/db/db.h"
 #include "web/store/points/hide.h"
-#include "web/store/points/sum.h"
+#include "web/store/points/series_summary.h"
 
 #define STATE_RUN_LEVEL (-1) /* rank of a series of the run as a whole */
 

@@ -8,7 +8,7 @@
 
 #include "tracker/base/clock.h"
 #include "tracker/event/limits.h"
-#include "web/store/points/pack.h"
+#include "web/store/points/log_row.h"
 #include "web/store/points/spike.h"
 #include "web/store/write/segment.h"
 

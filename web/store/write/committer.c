@@ -14,9 +14,9 @@
 #include "web/store/write/apply.h"
 #include "web/store/write/folding.h"
 #include "web/store/write/lease_row.h"
-#include "web/store/write/lost.h"
+#include "web/store/write/stale_runs.h"
 #include "web/store/write/queue.h"
-#include "web/store/write/spare.h"
+#include "web/store/write/trim.h"
 #include "web/store/write/transaction.h"
 #include "web/store/write/waiter.h"
 #include "web/store/write/watchers.h"
@@ -37,7 +37,7 @@ struct committer {
 	/* the thread's own */
 	struct transaction tx;
 	struct folding folding;
-	struct spare spare;
+	struct trim spare;
 	char id[40];
 	int wal_limit_bytes;
 	char holder[128];
@@ -327,7 +327,7 @@ static void look_around(struct committer *w)
 		apply_expire(w->tx.db, &err);
 	if (db_lost(w->tx.db))
 		return;
-	rc = lost_mark(&w->tx, &more, &rev, &err);
+	rc = stale_runs_mark(&w->tx, &more, &rev, &err);
 	if (rc)
 		note_commit(w, rc < 0 ? rc : 0, &err, rev, 0);
 	if (more)
@@ -376,7 +376,7 @@ static void housekeep(struct committer *w)
 	}
 	state_trim(w->tx.state);
 	if (w->spare.some && now - w->last_commit_s >= 1 && !db_wal_bytes(w->tx.db))
-		spare_give_back(&w->spare, w->tx.db);
+		trim_give_back(&w->spare, w->tx.db);
 }
 
 static void run_step(struct committer *w, struct queue_job *job)
@@ -408,7 +408,7 @@ static void *main_loop(void *arg)
 			if (db_wal_bytes(w->tx.db) >= w->wal_limit_bytes)
 				db_checkpoint(w->tx.db, false);
 			state_trim(w->tx.state);
-			spare_trim(&w->spare);
+			trim_trim(&w->spare);
 			if (clock_mono_s() >= w->next_lost_s)
 				look_around(w);
 		} else if (!stop) {
@@ -419,7 +419,7 @@ static void *main_loop(void *arg)
 	while (w->folding.points && !w->folding.never && !db_shared(w->tx.db) && !fold(w, FOLDING_BUSY_POINTS))
 		;
 	if (!w->folding.never)
-		spare_shrink(w->tx.db);
+		trim_shrink(w->tx.db);
 	db_checkpoint(w->tx.db, true);
 	return NULL;
 }

@@ -12,7 +12,7 @@
 #include "tracker/base/arena.h"
 #include "tracker/base/err.h"
 #include "tracker/event/event.h"
-#include "web/store/points/sum.h"
+#include "web/store/points/series_summary.h"
 #include "web/store/write/ingest.h"
 
 struct intake_series {

@@ -1,7 +1,7 @@
 /* params.h: params of runs: the values that some have already, and new ones. On the writer's thread, inside its
  * transaction. */
-#ifndef DPT_STORE_PARAMS_H
-#define DPT_STORE_PARAMS_H
+#ifndef DPT_STORE_RUN_PARAMS_H
+#define DPT_STORE_RUN_PARAMS_H
 
 #include "tracker/base/arena.h"
 #include "web/store/state/state.h"

@@ -2,7 +2,7 @@
 #include "web/store/write/told.h"
 
 #include "tracker/base/sha256.h"
-#include "tracker/event/media.h"
+#include "tracker/event/event_media.h"
 
 static int put_console(struct state *st, const struct state_run *r, const struct state_writer *w,
 		       const struct intake_item *it, struct err *err)

@@ -6,7 +6,7 @@
 #define DPT_BACKENDS_CPU_WINOGRAD_H
 
 #include "trainer/backends/cpu/cpu.h"
-#include "trainer/backends/cpu/dnn.h"
+#include "trainer/backends/cpu/onednn.h"
 
 bool winograd_takes(const struct cpu_module *m, const struct dnn_conv_spec *s);
 size_t winograd_workspace_bytes(const struct dnn_conv_spec *s, int threads);

@@ -130,7 +130,7 @@ int timing_read(struct call *c, const struct query_run *run, struct timing *ret)
 		rc = fill_steps(c, t.steps, run);
 	if (!rc) {
 		t.n = steps_take(t.steps, &batch, t.rows);
-		rc = pace_of(t.rows, t.n, steps_settled(t.steps), &t.pace, &err);
+		rc = step_time_of(t.rows, t.n, steps_settled(t.steps), &t.pace, &err);
 		if (rc)
 			call_fail_err(c, NULL, &err);
 	}

@@ -7,9 +7,9 @@
 
 struct timing {
 	struct steps *steps;
-	struct pace_step *rows; /* in order, warm-up included */
+	struct step_time_step *rows; /* in order, warm-up included */
 	size_t n;               /* 0: the run has none that can be timed */
-	struct pace pace;
+	struct step_time pace;
 };
 
 /* 0, or negative after failing the call; timing_done in either case. */

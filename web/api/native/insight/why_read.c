@@ -67,7 +67,7 @@ static bool same_place(const struct query_run *a, const struct query_run *b, boo
 }
 
 /* Its steps are 0 when the run has none that can be timed. */
-static int read_pace(struct call *c, const struct query_run *run, struct pace *ret)
+static int read_pace(struct call *c, const struct query_run *run, struct step_time *ret)
 {
 	struct timing t;
 	int rc = timing_read(c, run, &t);
@@ -190,7 +190,7 @@ static bool may_count(const struct query_run *run)
 /* Reads a run that may be one more of the group around `like`. 1: it is; 0: it is of another machine or program, too
  * short, or enough runs were read; negative after failing the call. */
 static int take_run(struct call *c, struct why *w, const struct query_run *like, struct query_run *run,
-		    struct pace *ret)
+		    struct step_time *ret)
 {
 	if (w->reads++ >= WHY_READS_MAX)
 		return 0;
@@ -230,7 +230,7 @@ static int find_repeats(struct call *c, struct why *w, size_t side, const struct
 /* One more group of equal runs on the named runs' machine, of which the candidate `first` is one. */
 static int pool_group(struct call *c, struct why *w, size_t first, const struct query_runs *all, bool *used)
 {
-	struct pace paces[WHY_POOL_MAX];
+	struct step_time paces[WHY_POOL_MAX];
 	struct query_run leader, run;
 	size_t n = 0;
 	int taken;
@@ -297,6 +297,6 @@ double why_mean(const struct why_side *s, int phase)
 	double sum = 0;
 
 	for (size_t i = 0; i < s->n; i++)
-		sum += phase < PACE_PHASES ? s->paces[i].phase[phase] : s->paces[i].seconds;
+		sum += phase < STEP_TIME_PHASES ? s->paces[i].phase[phase] : s->paces[i].seconds;
 	return sum / (double)s->n;
 }

@@ -2,14 +2,14 @@
 #ifndef DPT_NATIVE_WHY_READ_H
 #define DPT_NATIVE_WHY_READ_H
 
-#include "tracker/insight/change.h"
+#include "tracker/insight/run_change.h"
 #include "web/api/api.h"
 
 /* A named run and its repeats. */
 struct why_side {
 	const struct query_run *run; /* the one that was named */
 	const char **repeats;        /* ids of the others that count with it */
-	struct pace *paces;          /* the run's own first */
+	struct step_time *paces;          /* the run's own first */
 	double *metrics;             /* their best value of the goal, NaN where one has none */
 	size_t n;
 };
@@ -31,7 +31,7 @@ const char *why_param(const struct query_run *run, const char *key); /* NULL: no
 /* ids: at least two. 0, or negative after failing the call. Everything lives in the call's arena. */
 int why_read(struct call *c, const char *const *ids, size_t n, struct why *ret);
 
-/* Mean seconds a sample of a side's runs: of a phase (enum pace_phase); PACE_PHASES: of all. */
+/* Mean seconds a sample of a side's runs: of a phase (enum step_time_phase); STEP_TIME_PHASES: of all. */
 double why_mean(const struct why_side *s, int phase);
 
 #endif

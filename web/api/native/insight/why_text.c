@@ -1,11 +1,11 @@
 /* why_text.c: /compare/why for other programs and for documents: CSV, a Markdown table, a waterfall as SVG. The numbers
  * are those of the JSON. */
-#include "web/api/native/insight/why.h"
+#include "web/api/native/insight/api_why.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "web/api/native/export.h"
+#include "web/api/native/api_export.h"
 
 static void row_number(struct export_row *r, double v)
 {
@@ -40,8 +40,8 @@ static const char *params_text(struct call *c, const struct why_pair *p)
 void why_csv(struct call *c, const struct why_report *r)
 {
 	buf_adds(&c->out, "a,b,a_name,b_name,factor,low,high,product,a_seconds,b_seconds,difference");
-	for (int k = 0; k < PACE_PHASES; k++)
-		buf_addf(&c->out, ",%s", pace_phase_name((enum pace_phase)k));
+	for (int k = 0; k < STEP_TIME_PHASES; k++)
+		buf_addf(&c->out, ",%s", step_time_phase_name((enum step_time_phase)k));
 	buf_adds(&c->out, ",params,metric,a_metric,b_metric,worse,sentence\n");
 	for (size_t i = 0; i < r->n; i++) {
 		const struct why_pair *p = &r->pairs[i];
@@ -57,7 +57,7 @@ void why_csv(struct call *c, const struct why_report *r)
 		export_row_text(&row, "", p->b->run->name);
 		for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
 			row_number(&row, numbers[k]);
-		for (int k = 0; k < PACE_PHASES; k++)
+		for (int k = 0; k < STEP_TIME_PHASES; k++)
 			row_number(&row, p->change.phase[k].seconds);
 		export_row_text(&row, "", params_text(c, p));
 		export_row_text(&row, "", r->why->metric);
@@ -91,10 +91,10 @@ static void add_phases(struct buf *out, const struct change *c)
 {
 	bool any = false;
 
-	for (int k = 0; k < PACE_PHASES; k++) {
+	for (int k = 0; k < STEP_TIME_PHASES; k++) {
 		if (!(fabs(c->phase[k].seconds) >= 0.05 * fabs(c->whole.seconds)) || c->phase[k].seconds == 0)
 			continue;
-		buf_addf(out, "%s%s %+.4g", any ? ", " : "", pace_phase_name((enum pace_phase)k),
+		buf_addf(out, "%s%s %+.4g", any ? ", " : "", step_time_phase_name((enum step_time_phase)k),
 			 1e3 * c->phase[k].seconds);
 		any = true;
 	}
@@ -143,11 +143,11 @@ void why_markdown(struct call *c, const struct why_report *r)
 
 enum { SVG_WIDTH = 960, SVG_LEFT = 200, SVG_BARS = 480, SVG_ROW = 34, SVG_TOP = 50, SVG_LETTER = 7 };
 
-static const char *const colours[PACE_PHASES] = {
-	[PACE_data_wait] = "#c9820a", [PACE_h2d] = "#8e6bbf",	       [PACE_forward] = "#2f7ec2",
-	[PACE_backward] = "#1b4f8a",  [PACE_comm_exposed] = "#c4462f", [PACE_optimizer] = "#2a9a78",
-	[PACE_bubble] = "#cc79a7",    [PACE_copy_exposed] = "#882255", [PACE_other] = "#b9c1ca",
-	[PACE_between] = "#7f8b99",
+static const char *const colours[STEP_TIME_PHASES] = {
+	[STEP_TIME_data_wait] = "#c9820a", [STEP_TIME_h2d] = "#8e6bbf",	       [STEP_TIME_forward] = "#2f7ec2",
+	[STEP_TIME_backward] = "#1b4f8a",  [STEP_TIME_comm_exposed] = "#c4462f", [STEP_TIME_optimizer] = "#2a9a78",
+	[STEP_TIME_bubble] = "#cc79a7",    [STEP_TIME_copy_exposed] = "#882255", [STEP_TIME_other] = "#b9c1ca",
+	[STEP_TIME_between] = "#7f8b99",
 };
 
 static void add_xml(struct buf *out, const char *text)
@@ -172,8 +172,8 @@ static void svg_legend(struct buf *out, const struct why_report *r)
 {
 	double x = 10;
 
-	for (int k = 0; k < PACE_PHASES; k++) {
-		const char *name = pace_phase_name((enum pace_phase)k);
+	for (int k = 0; k < STEP_TIME_PHASES; k++) {
+		const char *name = step_time_phase_name((enum step_time_phase)k);
 		bool drawn = false;
 
 		for (size_t i = 0; i < r->why->n; i++)
@@ -196,7 +196,7 @@ static void svg_row(struct call *c, const struct why_side *s, const struct why_p
 	add_xml(out, to ? to->sentence : s->run->name);
 	buf_adds(out, "</title>\n");
 	svg_text(out, 10, y + 15, s->run->name);
-	for (int k = 0; k < PACE_PHASES; k++) {
+	for (int k = 0; k < STEP_TIME_PHASES; k++) {
 		const double width = why_mean(s, k) * scale;
 
 		if (width <= 0)

@@ -13,7 +13,7 @@ import { fill, grow, unwant, want } from './series.ts';
 import { go, view } from './view.ts';
 
 /**
- * The first question, as in web/api/native/page.c: how many runs, how many metrics and params all come with it, and
+ * The first question, as in web/api/native/api_page.c: how many runs, how many metrics and params all come with it, and
  * which metrics come where there are more.
  */
 const FIRST_PAGE = 200;

@@ -8,7 +8,7 @@ import { appendBuckets } from '../base/series.ts';
 import { zoomOf } from './axis.ts';
 import { askCurves, askNewer, type CurveQuestion } from './points.ts';
 import { drawn, heldMetrics, loading, mayHave, metricKeys, report } from './runs.ts';
-import { takenBack } from './takenback.ts';
+import { takenBack } from './rolled_back.ts';
 import { isGrouped, view } from './view.ts';
 
 /** Grows with every change of the series below. */

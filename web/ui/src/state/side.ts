@@ -4,7 +4,7 @@ import type { SideFile } from '../base/side.ts';
 import type { Artifact, RunDetail } from '../base/types.ts';
 import { report } from './runs.ts';
 import { getArtifacts, getRun } from './run.ts';
-import { getCode } from './told.ts';
+import { getCode } from './records.ts';
 
 /** Runs beside each other at most: more columns than can be read. */
 export const SIDE_MAX = 12;

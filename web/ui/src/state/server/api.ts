@@ -142,7 +142,7 @@ interface RunList {
 	view: { id: string; query: string } | null;
 }
 
-/** The first question of a page: web/api/native/page.c tells the browser to begin with it. */
+/** The first question of a page: web/api/native/api_page.c tells the browser to begin with it. */
 export async function getRuns(q: RunQuery): Promise<RunList> {
 	const p = new URLSearchParams({ limit: String(q.limit) });
 	if (q.deleted) p.set('deleted', 'only');
@@ -168,7 +168,7 @@ export async function getRuns(q: RunQuery): Promise<RunList> {
 
 /** The run that logged a model, null when none did. */
 export async function runOfModel(model: string): Promise<string | null> {
-	const r = await request('../../ajax-api/2.0/mlflow/logged-models/' + encodeURIComponent(model));
+	const r = await request('../../ajax-api/2.0/mlflow/logged-models' + encodeURIComponent(model));
 	return ((r.model as Json | undefined)?.info as Json | undefined)?.source_run_id as string | undefined ?? null;
 }
 

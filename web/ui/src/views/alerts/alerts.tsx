@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { when } from '../../base/format.ts';
-import { dropRule, found, loadAlerts, makeRule, rules, type RuleKind, type RuleWish } from '../../state/kept/alerts.ts';
+import { dropRule, found, loadAlerts, makeRule, rules, type RuleKind, type RuleWish } from '../../state/saved/alerts.ts';
 import * as s from '../../state/index.ts';
 import { followed, Panel } from '../base/bits.tsx';
 import '../base/later.ts';

@@ -18,7 +18,7 @@ const Grouped = lazy(() => import('../table/grouped.tsx').then((m) => m.Grouped)
 const Cards = lazy(() => import('../table/cards.tsx').then((m) => m.Cards));
 const StepTime = lazy(() => import('./steptime.tsx').then((m) => m.StepTime));
 const NoRuns = lazy(() => import('./noruns.tsx').then((m) => m.NoRuns));
-const Why = lazy(() => import('../why/why.tsx').then((m) => m.Why));
+const Why = lazy(() => import('../analysis/why.tsx').then((m) => m.Why));
 
 /** Runs at the top of the table whose phases are asked for. */
 const PHASES_OF = 40;

@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { fixed } from '../../base/format.ts';
 import type { Experiment } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { bestOfExperiment, type Best } from '../../state/kept/experiments.ts';
+import { bestOfExperiment, type Best } from '../../state/saved/experiments.ts';
 import { followed } from '../base/bits.tsx';
 
 /** By experiment and its last change; null: none, or on its way. */

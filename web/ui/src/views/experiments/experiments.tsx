@@ -2,7 +2,7 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
-import { archiveExperiment, deleteExperiment, renameExperiment } from '../../state/kept/experiments.ts';
+import { archiveExperiment, deleteExperiment, renameExperiment } from '../../state/saved/experiments.ts';
 import { count, when } from '../../base/format.ts';
 import { treeOf, type Branch } from '../../base/tree.ts';
 import type { Experiment } from '../../base/types.ts';

@@ -2,7 +2,7 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import * as s from '../../state/index.ts';
-import { loadTrash, restore, restoreAll, trash } from '../../state/kept/experiments.ts';
+import { loadTrash, restore, restoreAll, trash } from '../../state/saved/experiments.ts';
 import { when } from '../../base/format.ts';
 import { followed, GroupHead } from '../base/bits.tsx';
 

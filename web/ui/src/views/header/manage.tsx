@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { count } from '../../base/format.ts';
 import type { Run } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { archiveRuns, deleteRuns, moveRuns, type Outcome } from '../../state/kept/many.ts';
+import { archiveRuns, deleteRuns, moveRuns, type Outcome } from '../../state/saved/bulk.ts';
 import { Panel } from '../base/bits.tsx';
 import { meant, Which } from './which.tsx';
 

@@ -6,7 +6,7 @@ import { decimalsFor, fixed, signed, when } from '../../base/format.ts';
 import { directionOf, type Direction } from '../../base/goal.ts';
 import { versionLines, type Change, type VersionLine } from '../../base/registry.ts';
 import * as s from '../../state/index.ts';
-import { dropAlias, getModel, setAlias, type Model } from '../../state/kept/registry.ts';
+import { dropAlias, getModel, setAlias, type Model } from '../../state/saved/registry.ts';
 import { Empty, followed, NameForm } from '../base/bits.tsx';
 import { Chooser } from '../base/chooser.tsx';
 import { lazy } from '../base/lazy.tsx';

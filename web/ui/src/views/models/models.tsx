@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { when } from '../../base/format.ts';
 import * as s from '../../state/index.ts';
-import { loadModels, models, type ModelHead } from '../../state/kept/registry.ts';
+import { loadModels, models, type ModelHead } from '../../state/saved/registry.ts';
 import { Empty, followed } from '../base/bits.tsx';
 import '../base/later.ts';
 import { addStyles } from '../base/styles.ts';

@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { when } from '../../base/format.ts';
 import { readReport, withFrozen } from '../../base/report.ts';
 import * as s from '../../state/index.ts';
-import { changeReport, freeze, frozenData, getReport, type Report } from '../../state/kept/reports.ts';
+import { changeReport, freeze, frozenData, getReport, type Report } from '../../state/saved/reports.ts';
 import { Empty, followed, NameForm } from '../base/bits.tsx';
 import { Markdown } from '../base/markdown.tsx';
 import { Editor } from './editor.tsx';

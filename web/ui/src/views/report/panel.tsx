@@ -8,7 +8,7 @@ import { seriesOf } from '../../base/series.ts';
 import type { BucketColumns } from '../../base/types.ts';
 import { lastPoint, LineChart, type ChartLine } from '../../charts/line/index.ts';
 import * as s from '../../state/index.ts';
-import { panelNow, type PanelData } from '../../state/kept/reports.ts';
+import { panelNow, type PanelData } from '../../state/saved/reports.ts';
 import { followed, Key } from '../base/bits.tsx';
 import { colourOf, theme } from '../base/theme.ts';
 

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Run, RunDetail } from '../../base/types.ts';
 import * as s from '../../state/index.ts';
-import { archiveRuns } from '../../state/kept/many.ts';
+import { archiveRuns } from '../../state/saved/bulk.ts';
 import { bringBack, changeRun, removeRun, seriesAddress } from '../../state/run.ts';
 import { followed, Key, NameForm } from '../base/bits.tsx';
 import { Says } from '../base/jump.tsx';

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { emptyView } from '../../base/url.ts';
 import * as s from '../../state/index.ts';
-import { versionsOf } from '../../state/kept/registry.ts';
+import { versionsOf } from '../../state/saved/registry.ts';
 import { followed } from '../base/bits.tsx';
 
 export function Registered({ id }: { id: string }) {

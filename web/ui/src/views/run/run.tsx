@@ -27,10 +27,10 @@ import { Speed, Traced } from './speed.tsx';
 import { Tags } from './tags.tsx';
 import '../base/later.ts';
 
-const Media = lazy(() => import('../told/media.tsx').then((m) => m.Media));
-const Console = lazy(() => import('../told/console.tsx').then((m) => m.Console));
-const Code = lazy(() => import('../told/code.tsx').then((m) => m.Code));
-const Alerts = lazy(() => import('../told/code.tsx').then((m) => m.Alerts));
+const Media = lazy(() => import('../records/media.tsx').then((m) => m.Media));
+const Console = lazy(() => import('../records/console.tsx').then((m) => m.Console));
+const Code = lazy(() => import('../records/code.tsx').then((m) => m.Code));
+const Alerts = lazy(() => import('../records/code.tsx').then((m) => m.Alerts));
 
 /** More pairs than this can be searched. */
 const SEARCHED_FROM = 8;

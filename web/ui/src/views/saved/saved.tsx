@@ -3,8 +3,8 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import * as s from '../../state/index.ts';
-import { deleteView, isChanged, preferView, renameView, replaceView, saveView } from '../../state/kept/saved.ts';
-import { loadSaved, savedNow, savedViews, type Saved } from '../../state/kept/saved.ts';
+import { deleteView, isChanged, preferView, renameView, replaceView, saveView } from '../../state/saved/saved.ts';
+import { loadSaved, savedNow, savedViews, type Saved } from '../../state/saved/saved.ts';
 import { emptyView, PLAIN } from '../../base/url.ts';
 import { followed, NameForm, Panel } from '../base/bits.tsx';
 import '../base/later.ts';

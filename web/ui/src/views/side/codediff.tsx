@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { changeLines, diffSize } from '../../base/side.ts';
 import * as s from '../../state/index.ts';
 import type { Side } from '../../state/side.ts';
-import { Lines } from '../told/edits.tsx';
+import { Lines } from '../records/edits.tsx';
 
 function sizeText(diff: string | undefined): string {
 	if (!diff) return 'as committed';

@@ -1,0 +1,144 @@
+"""Runs told as lines of JSON (web/cli/import/json_lines.h), brought in by `dptrack import FILE` and from standard input: what every kind
+of line says is there, a repeat changes nothing, a run that went on gains what is new, and whatever is wrong with a line is said
+with its number, nothing of its run taken."""
+import sys
+sys.dont_write_bytecode = True
+import base64
+import json
+import os
+import subprocess
+import tempfile
+import time
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "api"))
+import lib
+
+RUN = "ab" * 16
+PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAIAAAABCAIAAAB7QOjdAAAAD0lEQVR4nGNk+M/AwMAAAAUGAQJ2cvFQAAAAAElFTkSuQmCC")
+HEAD = {"dptrack_runs": 1}
+BEGIN = {"run": {"id": RUN, "experiment": "told", "name": "first", "start": 1700000000}}
+END = {"end": ["failed", 1700000100.5]}
+
+
+def bring(into, *lines, code=0, path="-"):
+    text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+    if path != "-":
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+    environment = {k: v for k, v in os.environ.items() if k not in ("DPTRACK_TOKEN", "DPTRACK_URL")}
+    r = subprocess.run([lib.PROGRAM, "import", path, "--logdir", into], input=text, capture_output=True, text=True, timeout=120, env=environment)
+    lib.equal(r.returncode, code, f"{lines[-1]}: {r.stdout} {r.stderr}")
+    return r.stdout if code == 0 else r.stderr
+
+
+def get(server, target):
+    status, _, body = server.request("GET", target)
+    lib.equal(status, 200, f"{target}: {body[:200]!r}")
+    return body
+
+
+def points(server):
+    rows = get(server, f"/api/v1/export/series.jsonl?run={RUN}").decode().splitlines()
+    return [(p["key"], p["step"], p["wall_time"], p["value"]) for p in map(json.loads, rows)]
+
+
+def all_kinds(folder):
+    picture, note = os.path.join(folder, "picture.png"), os.path.join(folder, "note.txt")
+    for path, data in ((picture, PNG), (note, b"kept\n")):
+        with open(path, "wb") as f:
+            f.write(data)
+    at = 1700000001.25
+    return [HEAD, BEGIN,
+            {"param": ["lr", 0.1]}, {"param": ["deep.list", [1, "x"]]}, {"param": ["name", "ünï"]}, {"tag": ["team", "a"]},
+            {"environment": ["host", "there"]}, {"code": ["commit", "0123abc"]}, {"note": "# said"},
+            {"points": [["loss", 1, at, 0.1], ["loss", 2, at + 1, "NaN"], ["odd", -3, at + 1, "-Infinity"], ["loss", 3, at + 2, True]]},
+            {"image": ["picture", 2, at, {"file": picture, "width": 2, "height": 1}]},
+            {"image": ["lost", 2, at, {"file": picture + "x", "width": 2, "height": 1}]},
+            {"text": ["words", 2, at, {"text": "a *b*"}]},
+            {"histogram": ["weights", 2, at, {"values": [1, 2], "bins": [0, 0.5, 1]}]},
+            {"table": ["rows", 2, at, {"columns": ["a", "b"], "data": [[1, "x"], [None, 2.5]]}]},
+            {"console": [2, at, "a line"]}, {"file": ["notes/note.txt", note]},
+            {"left_out": "something of theirs"}, {"end": ["running", 1700000010]}]
+
+
+def said(server):
+    run = json.loads(get(server, "/api/v1/runs/" + RUN))
+    media = sorted((m["key"], m["kind"], m["step"]) for m in json.loads(get(server, f"/api/v1/runs/{RUN}/media"))["media"])
+    console = [(x["stream"], x["text"]) for x in json.loads(get(server, f"/api/v1/runs/{RUN}/console"))["lines"]]
+    return {k: run.get(k) for k in ("name", "experiment", "status", "start_time", "end_time", "params", "tags", "notes")}, media, console, sorted(points(server), key=str)
+
+
+def brought(folder):
+    into, lines = os.path.join(folder, "into"), all_kinds(folder)
+    out = bring(into, *lines)
+    lib.check("1 run, 4 points, 1 file" in out and "something of theirs" in out and "lost" in out, out)
+    lib.check("0 files" in bring(into, *lines, path=os.path.join(folder, "told.jsonl")), "a repeat, of a file")
+    server = lib.Server(into)
+    facts, media, console, got = said(server)
+    lib.equal(facts, {"name": "first", "experiment": "told", "status": "running", "start_time": 1700000000000, "end_time": None,
+                      "params": {"lr": "0.1", "deep.list": '[1,"x"]', "name": "ünï"}, "tags": {"team": "a"}, "notes": "# said"}, "the run")
+    lib.equal(media, [("picture", "image", 2), ("rows", "table", 2), ("weights", "histogram", 2), ("words", "text", 2)], "media")
+    lib.equal(console, [("stderr", "a line")], "the console")
+    lib.equal(got, sorted([("loss", 1, 1700000001.25, 0.1), ("loss", 2, 1700000002.25, "NaN"),
+                           ("loss", 3, 1700000003.25, 1), ("odd", -3, 1700000002.25, "-Infinity")], key=str), "points")
+    lib.equal(get(server, f"/api/v1/runs/{RUN}/artifacts/notes/note.txt"), b"kept\n", "the file")
+    bring(into, *lines)
+    lib.equal(said(server), (facts, media, console, got), "a repeat while a server holds the store")
+    more = lines[:-1] + [{"points": [["loss", 4, 1700000009, 0.25]]}, {"final": ["best", 4, 1700000100, 0.05]}, END]
+    bring(into, *more)
+    until = time.monotonic() + 120
+    while json.loads(get(server, "/api/v1/runs/" + RUN))["status"] == "running" and time.monotonic() < until:
+        time.sleep(0.05)  # the server follows the folder
+    facts, _, _, now = said(server)
+    lib.equal(sorted(set(now) - set(got), key=str), [("best", 4, 1700000100, 0.05), ("loss", 4, 1700000009, 0.25)], "what is new of a run that went on")
+    lib.equal((len(now), facts["status"], facts["end_time"]), (len(got) + 2, "failed", 1700000100500), "its end")
+    other = "cd" * 16
+    bring(into, HEAD, {"run": dict(BEGIN["run"], id=other)}, {"deleted": True}, END)
+    lib.check(json.loads(get(server, "/api/v1/runs/" + other))["deleted"], "a run that was deleted there")
+    lib.equal(server.stop(), 0, "exit code")
+
+
+def refused(folder):
+    into = os.path.join(folder, "refused")
+    cases = [(["{}"], 2, "first is not"), ([HEAD, BEGIN], 1, "has no \"end\""), ([HEAD, BEGIN, BEGIN], 1, "line 3: the run before"),
+             ([HEAD, {"tag": ["a", "b"]}], 1, "line 2: \"tag\" belongs to a run"), ([HEAD, BEGIN, "{torn"], 1, "line 3: no JSON"),
+             ([HEAD, BEGIN, {"what": 1}], 1, "\"what\" is no kind of line"), ([HEAD, BEGIN, {"a": 1, "b": 2}], 1, "one member"),
+             ([HEAD, {"run": {"id": "x", "experiment": "", "name": "", "start": 0}}], 1, "is no id of a run"), ([HEAD, {"run": {}}], 1, "is needed there"),
+             ([HEAD, BEGIN, {"points": [["k", "s", 0, 0]]}], 1, "[key, step, time, number] is needed"), ([HEAD, BEGIN, {"points": 1}], 1, "a list of points"),
+             ([HEAD, BEGIN, {"console": [3, 0, "x"]}], 1, "[1 or 2, time, line]"), ([HEAD, BEGIN, {"end": ["odd", 0]}], 1, "a run's status"),
+             ([HEAD, BEGIN, {"param": ["a"]}], 1, "[name, value]"), ([HEAD, BEGIN, {"note": 1}], 1, "a text"), ([HEAD, BEGIN, {"file": [1, 2]}], 1, "path on this machine"),
+             ([HEAD, BEGIN, {"image": ["k"]}], 1, "[key, step, time, content]"), ([HEAD, BEGIN, {"left_out": 1}], 1, "a text")]
+    for lines, code, words in cases:
+        error = bring(into, *lines, code=code)
+        lib.check(words in error, f"{lines[-1]}: {error!r}, want {words!r}")
+    lib.check(not os.path.exists(os.path.join(into, "told")), "nothing of them is taken")
+
+
+def odd_names(folder):
+    """Names that are no file names stay below the folder, are seen there, and leave the server's own files alone."""
+    into, out = os.path.join(folder, "odd", "into"), os.path.join(folder, "odd", "out")
+    os.makedirs(into)
+    pairs = [("..", ".."), (".hidden", ".hidden"), ("dptrack.artifacts", "a"), ("x" * 490, "y" * 490), ("a/b", "../../c"), ("-x", "--y")]
+    lines = [HEAD]
+    for i, (experiment, name) in enumerate(pairs):
+        lines += [{"run": {"id": f"{i:032x}", "experiment": experiment, "name": name, "start": 1700000000}},
+                  {"points": [["loss", 1, 1700000001, i]]}, END]
+    bring(into, *lines)
+    server = lib.Server(into)
+    runs = json.loads(get(server, "/api/v1/runs"))["runs"]
+    lib.equal(sorted((r["experiment"], r["name"]) for r in runs), sorted(pairs), "runs with odd names")
+    lib.equal(server.stop(), 0, "exit code")
+    r = subprocess.run([lib.PROGRAM, "export", "--events", out, "--logdir", into], capture_output=True, text=True, timeout=120)
+    lib.equal((r.returncode, r.stderr), (0, ""), "export --events")
+    lib.equal(len([f for _, _, files in os.walk(out) for f in files]), len(pairs), "event files")
+    lib.equal(sorted(os.listdir(os.path.join(folder, "odd"))), ["into", "out"], "what lies beside the folder")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="dptrack-test.") as folder:
+        brought(folder)
+        refused(folder)
+        odd_names(folder)
+    lib.finish("bring/lines")
+
+
+main()

@@ -1,0 +1,300 @@
+/* event_media.c: reads contents. Plugins store in tensors what older writers store in messages of their own; both are
+ * read. */
+#include "tracker/event/event_media.h"
+
+#include "tracker/event/fields.h"
+#include "tracker/event/tensorboard.h"
+#include "tracker/event/tensorproto.h"
+#include "tracker/event/wire.h"
+
+#define BIN_BYTES 24u
+
+static const char *const kind_names[MEDIA_KINDS] = { NULL, "image", "histogram", "text", "table", "audio" };
+
+const char *media_kind_name(enum media_kind kind)
+{
+	return (unsigned)kind < MEDIA_KINDS ? kind_names[kind] : NULL;
+}
+
+static size_t span_len(struct event_span s)
+{
+	return (size_t)(s.end - s.at);
+}
+
+struct tensor {
+	unsigned dtype, dims;
+	uint64_t dim[2];
+	struct event_span content, doubles, all;
+};
+
+static int read_shape(struct event_span s, struct tensor *t)
+{
+	uint64_t size;
+	int rc;
+
+	for (; (rc = tensorproto_next_dim(&s, &size)) > 0; t->dims++)
+		if (t->dims < 2)
+			t->dim[t->dims] = size;
+	return rc;
+}
+
+static int read_tensor(struct event_span s, struct tensor *t)
+{
+	struct wire_field f;
+	int rc;
+
+	*t = (struct tensor){ .all = s };
+	while ((rc = wire_next(&s, &f)) > 0) {
+		if (f.number == TB_TENSOR_DTYPE && f.type == WIRE_VARINT)
+			t->dtype = (unsigned)f.value;
+		else if (f.number == TB_TENSOR_SHAPE)
+			rc = read_shape(wire_span(&f), t);
+		else if (f.number == TB_TENSOR_CONTENT)
+			t->content = wire_span(&f);
+		else if (f.number == TB_TENSOR_DOUBLE)
+			t->doubles = wire_span(&f);
+		if (rc < 0)
+			return rc;
+	}
+	return rc;
+}
+
+bool media_string(struct event_span *strings, struct event_text *ret)
+{
+	struct wire_field f;
+
+	while (wire_next(strings, &f) > 0)
+		if (f.number == TB_TENSOR_STRING && f.type == WIRE_BYTES) {
+			*ret = wire_text(&f);
+			return true;
+		}
+	return false;
+}
+
+static uint64_t text_number(struct event_text t)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < t.len && i < 9 && t.at[i] >= '0' && t.at[i] <= '9'; i++)
+		n = n * 10 + (uint64_t)(t.at[i] - '0');
+	return n;
+}
+
+/* Width and height as digits, then files, of which the first counts. */
+static int read_image_tensor(const struct tensor *t, struct media *m)
+{
+	struct event_span rest = t->all;
+	struct event_text width, height, file;
+
+	if (!media_string(&rest, &width) || !media_string(&rest, &height) || !media_string(&rest, &file))
+		return ERR_CORRUPT;
+	m->width = text_number(width);
+	m->height = text_number(height);
+	m->bytes = (struct event_span){ (const unsigned char *)file.at, (const unsigned char *)file.at + file.len };
+	return 0;
+}
+
+static int read_audio_tensor(const struct tensor *t, struct media *m)
+{
+	struct event_span rest = t->all;
+	struct event_text file;
+
+	if (!media_string(&rest, &file))
+		return ERR_CORRUPT;
+	m->bytes = (struct event_span){ (const unsigned char *)file.at, (const unsigned char *)file.at + file.len };
+	return 0;
+}
+
+static int read_histogram_tensor(const struct tensor *t, struct media *m)
+{
+	m->bins = span_len(t->content) ? t->content : t->doubles;
+	return t->dtype == TB_DT_DOUBLE && span_len(m->bins) % BIN_BYTES == 0 ? 0 : ERR_CORRUPT;
+}
+
+static int read_image(struct event_span s, struct media *m)
+{
+	struct wire_field f;
+	int rc;
+
+	while ((rc = wire_next(&s, &f)) > 0) {
+		if (f.number == TB_IMAGE_WIDTH && f.type == WIRE_VARINT)
+			m->width = f.value;
+		else if (f.number == TB_IMAGE_HEIGHT && f.type == WIRE_VARINT)
+			m->height = f.value;
+		else if (f.number == TB_IMAGE_BYTES)
+			m->bytes = wire_span(&f);
+	}
+	return rc;
+}
+
+static int read_audio(struct event_span s, struct media *m)
+{
+	struct wire_field f;
+	int rc;
+
+	while ((rc = wire_next(&s, &f)) > 0)
+		if (f.number == TB_AUDIO_BYTES)
+			m->bytes = wire_span(&f);
+	return rc;
+}
+
+static int read_histo(struct event_span s, struct media *m)
+{
+	struct wire_field f;
+	int rc;
+
+	while ((rc = wire_next(&s, &f)) > 0) {
+		if (f.number == TB_HISTO_MIN && f.type == WIRE_FIXED64)
+			m->min = wire_double(f.value);
+		else if (f.number == TB_HISTO_MAX && f.type == WIRE_FIXED64)
+			m->max = wire_double(f.value);
+		else if (f.number == TB_HISTO_LIMITS)
+			m->limits = wire_span(&f);
+		else if (f.number == TB_HISTO_COUNTS)
+			m->counts = wire_span(&f);
+	}
+	if (rc || span_len(m->limits) % 8 || span_len(m->limits) != span_len(m->counts))
+		return ERR_CORRUPT;
+	return 0;
+}
+
+static int read_plugin(struct event_span s, struct event_text *ret)
+{
+	struct wire_field f, p;
+	int rc;
+
+	while ((rc = wire_next(&s, &f)) > 0) {
+		struct event_span plugin = wire_span(&f);
+
+		if (f.number != TB_METADATA_PLUGIN)
+			continue;
+		while ((rc = wire_next(&plugin, &p)) > 0)
+			if (p.number == TB_PLUGIN_NAME && p.type == WIRE_BYTES)
+				*ret = wire_text(&p);
+		if (rc)
+			return rc;
+	}
+	return rc;
+}
+
+/* What a tensor is, by its plugin, or by itself where none is named. */
+static int read_by_plugin(struct event_text plugin, const struct tensor *t, struct media *m)
+{
+	if (event_text_equal(plugin, "images")) {
+		m->kind = MEDIA_IMAGE;
+		return read_image_tensor(t, m);
+	}
+	if (event_text_equal(plugin, "audio")) {
+		m->kind = MEDIA_AUDIO;
+		return read_audio_tensor(t, m);
+	}
+	if (event_text_equal(plugin, "histograms")) {
+		m->kind = MEDIA_HISTOGRAM;
+		return read_histogram_tensor(t, m);
+	}
+	if (t->dtype != TB_DT_STRING || (plugin.len && !event_text_equal(plugin, "text")))
+		return 0;
+	m->kind = t->dims == 2 ? MEDIA_TABLE : MEDIA_TEXT;
+	m->strings = t->all;
+	m->height = t->dim[0];
+	m->width = t->dim[1];
+	return 0;
+}
+
+int media_read(struct event_span content, struct media *ret)
+{
+	struct event_text plugin = { "", 0 };
+	struct media m = { .kind = MEDIA_NONE };
+	struct tensor t = { 0 };
+	struct wire_field f;
+	int rc, tensor = 0;
+
+	while ((rc = wire_next(&content, &f)) > 0) {
+		if (f.number == TB_VALUE_METADATA)
+			rc = read_plugin(wire_span(&f), &plugin);
+		else if (f.number == TB_VALUE_TENSOR)
+			rc = read_tensor(wire_span(&f), &t), tensor = 1;
+		else if (f.number == TB_VALUE_IMAGE)
+			rc = read_image(wire_span(&f), &m), m.kind = MEDIA_IMAGE;
+		else if (f.number == TB_VALUE_AUDIO)
+			rc = read_audio(wire_span(&f), &m), m.kind = MEDIA_AUDIO;
+		else if (f.number == TB_VALUE_HISTO)
+			rc = read_histo(wire_span(&f), &m), m.kind = MEDIA_HISTOGRAM;
+		if (rc < 0)
+			return rc;
+	}
+	if (!rc && tensor && !m.kind)
+		rc = read_by_plugin(plugin, &t, &m);
+	if (!rc)
+		*ret = m;
+	return rc;
+}
+
+static double double_at(struct event_span s, size_t i)
+{
+	uint64_t bits;
+
+	memcpy(&bits, s.at + 8 * i, sizeof(bits));
+	return wire_double(le64toh(bits));
+}
+
+size_t media_bins(const struct media *m)
+{
+	return span_len(m->bins) ? span_len(m->bins) / BIN_BYTES : span_len(m->limits) / 8;
+}
+
+struct media_bin media_bin(const struct media *m, size_t i)
+{
+	size_t n = media_bins(m);
+
+	if (span_len(m->bins))
+		return (struct media_bin){ double_at(m->bins, 3 * i), double_at(m->bins, 3 * i + 1),
+					   double_at(m->bins, 3 * i + 2) };
+	return (struct media_bin){ i ? double_at(m->limits, i - 1) : m->min,
+				   i + 1 < n ? double_at(m->limits, i) : m->max, double_at(m->counts, i) };
+}
+
+enum media_kind media_content(struct event_span value, struct buf *to)
+{
+	const unsigned char *begin = value.at;
+	struct event_span all = value;
+	struct wire_field f;
+	struct media m;
+
+	if (media_read(value, &m) || !m.kind)
+		return MEDIA_NONE;
+	while (to && wire_next(&all, &f) > 0) {
+		if (f.number != TB_VALUE_TAG && f.number != FIELD_value_rank)
+			buf_add(to, begin, (size_t)(all.at - begin));
+		begin = all.at;
+	}
+	return m.kind;
+}
+
+static bool begins(struct event_span s, const char *magic, size_t n)
+{
+	return (size_t)(s.end - s.at) >= n && !memcmp(s.at, magic, n);
+}
+
+const char *media_type(const struct media *m)
+{
+	struct event_span file = m->bytes;
+
+	if (m->kind == MEDIA_HISTOGRAM || m->kind == MEDIA_TABLE)
+		return "application/json";
+	if (m->kind == MEDIA_TEXT)
+		return "text/plain; charset=utf-8";
+	if (begins(file, "\x89PNG", 4))
+		return "image/png";
+	if (begins(file, "\xff\xd8\xff", 3))
+		return "image/jpeg";
+	if (begins(file, "GIF8", 4))
+		return "image/gif";
+	if (begins(file, "RIFF", 4) && (size_t)(file.end - file.at) >= 12)
+		return memcmp(file.at + 8, "WEBP", 4) ? "audio/wav" : "image/webp";
+	if (begins(file, "OggS", 4))
+		return "audio/ogg";
+	if (begins(file, "fLaC", 4))
+		return "audio/flac";
+	return begins(file, "ID3", 3) || begins(file, "\xff\xfb", 2) ? "audio/mpeg" : "application/octet-stream";
+}

@@ -1,0 +1,91 @@
+/* lr_range.c: losses are smoothed over a twentieth of the steps, centred, so that the rate is not taken too high. */
+#include "tracker/insight/lr_range.h"
+
+#include <math.h>
+
+#define FORGETS 0.8	  /* of the mean that is followed step by step */
+#define EXPLODED_TIMES 4  /* the lowest mean */
+#define FELL_LEAST 0.01	  /* of the first loss */
+#define SAFETY 10	  /* what is advised lies so far below the rate of the lowest loss */
+
+bool lr_range_add(struct lr_range_test *r, double lr, double loss)
+{
+	double mean;
+
+	if (r->n == LR_RANGE_STEPS_MAX || r->exploded > 0)
+		return true;
+	if (!isfinite(loss)) {
+		r->exploded = lr;
+		return true;
+	}
+	r->lr[r->n] = lr;
+	r->loss[r->n++] = loss;
+	r->mean = FORGETS * r->mean + (1 - FORGETS) * loss;
+	r->weight = FORGETS * r->weight + (1 - FORGETS);
+	mean = r->mean / r->weight;
+	if (r->n == 1 || mean < r->best)
+		r->best = mean;
+	if (mean > EXPLODED_TIMES * fabs(r->best))
+		r->exploded = lr;
+	return r->exploded > 0;
+}
+
+/* Mean of the losses around step i. */
+static double smooth(const struct lr_range_test *r, int i, int half)
+{
+	const int from = i - half < 0 ? 0 : i - half, to = i + half >= r->n ? r->n - 1 : i + half;
+	double sum = 0;
+
+	for (int k = from; k <= to; k++)
+		sum += r->loss[k] / (to - from + 1);
+	return sum;
+}
+
+bool lr_range_answer(const struct lr_range_test *r, struct lr_range_answer *ret)
+{
+	const int half = r->n / 40 + 1;
+	int lowest = 0, steepest = 0;
+	double fall = 0;
+
+	if (r->n < LR_RANGE_STEPS_LEAST)
+		return false;
+	for (int i = 1; i < r->n; i++)
+		lowest = smooth(r, i, half) < smooth(r, lowest, half) ? i : lowest;
+	for (int i = half; i + half <= lowest; i++) {
+		const double change = smooth(r, i + half, half) - smooth(r, i - half, half);
+
+		steepest = change < fall ? i : steepest;
+		fall = fmin(change, fall);
+	}
+	*ret = (struct lr_range_answer){ .lr = r->lr[lowest] / SAFETY,
+				      .lowest = r->lr[lowest],
+				      .steepest = r->lr[steepest],
+				      .first = smooth(r, 0, half),
+				      .least = smooth(r, lowest, half),
+				      .exploded = r->exploded,
+				      .open = !(r->exploded > 0) && lowest + 2 * half >= r->n };
+	return ret->least < ret->first - FELL_LEAST * fabs(ret->first);
+}
+
+void lr_range_sentence(struct buf *out, const struct lr_range_test *r)
+{
+	struct lr_range_answer a;
+
+	if (!lr_range_answer(r, &a)) {
+		if (r->n < LR_RANGE_STEPS_LEAST)
+			buf_addf(out, "no learning rate can be advised: the test ended after %d steps, %d are needed",
+				 r->n, LR_RANGE_STEPS_LEAST);
+		else
+			buf_addf(out,
+				 "no learning rate from %.3g to %.3g lowered the loss in this test; more steps "
+				 "(--max-steps) or a larger batch may show one", r->lr[0], r->lr[r->n - 1]);
+		return;
+	}
+	buf_addf(out,
+		 "--lr %.2g: a tenth of %.2g, where the loss was lowest (%.4g, from %.4g); it fell fastest at %.2g",
+		 a.lr, a.lowest, a.least, a.first, a.steepest);
+	if (a.exploded > 0)
+		buf_addf(out, " and exploded at %.2g", a.exploded);
+	else if (a.open)
+		buf_addf(out, "; it was still falling at the highest rate: a higher --lr looks further");
+}

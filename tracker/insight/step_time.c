@@ -1,0 +1,79 @@
+/* step_time.c: from the steps of a run to seconds a sample. Knows no series and no second run. */
+#include "tracker/insight/step_time.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "tracker/insight/spread.h"
+#include "tracker/insight/warmup.h"
+
+const char *step_time_phase_name(enum step_time_phase p)
+{
+	static const char *const names[] = {
+#define PHASE(name, help) #name,
+#include "schema/insight/phases.def"
+#undef PHASE
+	};
+
+	return names[p];
+}
+
+/* The first step that counts. values, scratch: room for n. */
+static size_t begin_of(const struct step_time_step *steps, size_t n, int64_t settled, double *values)
+{
+	double *scratch = values + n;
+	size_t first = n > 1 ? 1 : 0;
+
+	while (first < n / 2 && steps[first].step <= settled)
+		first++;
+	for (size_t i = first; i < n; i++)
+		values[i] = steps[i].seconds / steps[i].samples;
+	return first + warmup_length(values + first, n - first, scratch);
+}
+
+static void add_up(const struct step_time_step *steps, size_t n, struct step_time *p)
+{
+	double seconds = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		p->samples += steps[i].samples;
+		seconds += steps[i].seconds;
+		for (int k = 0; k < STEP_TIME_PHASES; k++)
+			p->phase[k] += steps[i].phase[k];
+	}
+	p->seconds = seconds / p->samples;
+	for (int k = 0; k < STEP_TIME_PHASES; k++)
+		p->phase[k] /= p->samples;
+}
+
+/* The ratio's linearisation: what each step deviates from its samples' share, relative to the mean step. */
+static void find_spread(const struct step_time_step *steps, struct step_time *p, double *values)
+{
+	double mean = p->seconds * p->samples / (double)p->steps;
+	struct spread s;
+
+	for (size_t i = 0; i < p->steps; i++)
+		values[i] = (steps[i].seconds - p->seconds * steps[i].samples) / mean;
+	spread_of(values, p->steps, &s);
+	p->variance = s.variance;
+	p->effective = s.effective;
+	p->block = s.block;
+}
+
+int step_time_of(const struct step_time_step *steps, size_t n, int64_t settled, struct step_time *ret, struct err *err)
+{
+	double *values = calloc(2 * n + 1, sizeof(*values));
+	struct step_time p = { .seconds = NAN, .variance = NAN };
+
+	if (!values)
+		return err_set(err, ERR_NOMEM, "out of memory: %zu steps", n);
+	p.warmup = begin_of(steps, n, settled, values);
+	p.steps = n - p.warmup;
+	if (p.steps) {
+		add_up(steps + p.warmup, p.steps, &p);
+		find_spread(steps + p.warmup, &p, values);
+	}
+	free(values);
+	*ret = p;
+	return 0;
+}

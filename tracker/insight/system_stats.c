@@ -1,0 +1,224 @@
+/* system_stats.c: keeps the points, and sorts them when they are asked for. */
+#include "tracker/insight/system_stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/median.h"
+
+struct system_stats {
+	struct system_stats_point *points;
+	size_t n, room, next; /* next: which gives way once there is no more room to be had */
+	int ranks;
+};
+
+/* Samples of one series and rank, in the order of time. */
+struct row {
+	const struct system_stats_point *points;
+	size_t n;
+};
+
+static const char *const keys[SYSTEM_STATS_SERIES] = {
+	[SYSTEM_STATS_CPU_PERCENT] = "system/cpu_percent",
+	[SYSTEM_STATS_PROCESS] = "system/cpu_process_percent",
+	[SYSTEM_STATS_WAIT] = "system/cpu_wait_percent",
+	[SYSTEM_STATS_STEAL] = "system/cpu_steal_percent",
+	[SYSTEM_STATS_THROTTLED] = "system/cpu_throttled_percent",
+	[SYSTEM_STATS_LOOP] = "system/loop_us",
+	[SYSTEM_STATS_MEMORY_WAIT] = "system/memory_wait_percent",
+	[SYSTEM_STATS_FAULTS] = "system/major_faults",
+};
+
+int system_stats_series(const char *key)
+{
+	for (int i = 0; i < SYSTEM_STATS_SERIES; i++)
+		if (!strcmp(keys[i], key))
+			return i;
+	return -1;
+}
+
+const char *system_stats_key(int series)
+{
+	return keys[series];
+}
+
+int system_stats_new(struct system_stats **ret, int ranks, struct err *err)
+{
+	struct system_stats *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return err_set(err, ERR_NOMEM, "out of memory: samples of the machine");
+	v->ranks = ranks;
+	*ret = v;
+	return 0;
+}
+
+void system_stats_free(struct system_stats *v)
+{
+	if (v)
+		free(v->points);
+	free(v);
+}
+
+int system_stats_add(struct system_stats *v, const struct system_stats_point *p, struct err *err)
+{
+	if (p->series < 0 || p->rank < 0 || p->rank >= v->ranks || !isfinite(p->value) || !isfinite(p->wall_time))
+		return 0;
+	if (v->n == SYSTEM_STATS_MAX) {
+		v->points[v->next++ % SYSTEM_STATS_MAX] = *p;
+		return 0;
+	}
+	if (v->n == v->room) {
+		size_t room = v->room ? 2 * v->room : 256;
+		struct system_stats_point *more;
+
+		room = room < SYSTEM_STATS_MAX ? room : SYSTEM_STATS_MAX;
+		more = realloc(v->points, room * sizeof(*more));
+		if (!more)
+			return err_set(err, ERR_NOMEM, "out of memory: samples of the machine");
+		v->points = more;
+		v->room = room;
+	}
+	v->points[v->n++] = *p;
+	return 0;
+}
+
+static int by_row(const void *a, const void *b)
+{
+	const struct system_stats_point *x = a, *y = b;
+
+	if (x->series != y->series)
+		return x->series - y->series;
+	if (x->rank != y->rank)
+		return x->rank - y->rank;
+	return (x->wall_time > y->wall_time) - (x->wall_time < y->wall_time);
+}
+
+static struct row find_row(const struct system_stats *v, int series, int rank)
+{
+	struct row r = { NULL, 0 };
+
+	for (size_t i = 0; i < v->n; i++) {
+		if (v->points[i].series != series || v->points[i].rank != rank)
+			continue;
+		r.points = r.n ? r.points : &v->points[i];
+		r.n++;
+	}
+	return r;
+}
+
+/* Where what counts begins: a sample tells of the time since the one before, which has to lie behind the warm-up; where
+ * there are too few samples for that, all count. */
+static size_t begin_of(const struct row *r, int64_t from)
+{
+	size_t at = 0;
+
+	while (at < r->n && r->points[at].step < from)
+		at++;
+	return at + 1 < r->n ? at + 1 : 0;
+}
+
+static double mean_of(const struct row *r, int64_t from)
+{
+	double sum = 0;
+	size_t begin = begin_of(r, from);
+
+	for (size_t i = begin; i < r->n; i++)
+		sum += r->points[i].value;
+	return r->n > begin ? sum / (double)(r->n - begin) : NAN;
+}
+
+/* The largest of the ranks' means, as a share. */
+static double worst(const struct system_stats *v, enum system_stats_series series, int64_t from)
+{
+	double most = NAN;
+
+	for (int rank = 0; rank < v->ranks; rank++) {
+		struct row r = find_row(v, series, rank);
+
+		most = fmax(most, mean_of(&r, from) / 100); /* of NaN and a number the number */
+	}
+	return most;
+}
+
+/* By how much a sum that began with the run grew a step. */
+static double growth(const struct row *r, int64_t from)
+{
+	static const struct system_stats_point zero = { .step = 0 };
+	size_t begin = begin_of(r, from);
+	const struct system_stats_point *a = begin ? &r->points[begin - 1] : &zero, *b;
+
+	if (!r->n)
+		return NAN;
+	b = &r->points[r->n - 1];
+	return b->step > a->step ? (b->value - a->value) / (double)(b->step - a->step) : NAN;
+}
+
+/* The share of all cores that neither idled nor worked for the ranks of the first machine. */
+static double taken(const struct system_stats *v, int64_t from, int local_world)
+{
+	struct row busy = find_row(v, SYSTEM_STATS_CPU_PERCENT, 0);
+	double own = 0, share;
+
+	for (int rank = 0; rank < local_world && rank < v->ranks; rank++) {
+		struct row r = find_row(v, SYSTEM_STATS_PROCESS, rank);
+
+		own += mean_of(&r, from);
+	}
+	share = (mean_of(&busy, from) - own) / 100;
+	return share < 0 ? 0 : share;
+}
+
+#define HELD 5 /* samples */
+
+/* The best clock that was held: the least median of HELD samples in a row. A boost of one sample, as while the other
+ * cores still idle, is none that the work could have had. */
+static double least_held(const struct row *r)
+{
+	const size_t width = r->n < HELD ? r->n : HELD;
+	double least = NAN, held[HELD];
+
+	for (size_t i = 0; width && i + width <= r->n; i++) {
+		for (size_t k = 0; k < width; k++)
+			held[k] = r->points[i + k].value;
+		least = fmin(least, median_of(held, width));
+	}
+	return least;
+}
+
+/* How much longer the time took than it would have at the best clock: of each sample the share that was lost counts, as
+ * samples lie apart by time, not by work. */
+static double slowdown(const struct system_stats *v, int64_t from)
+{
+	double most = NAN;
+
+	for (int rank = 0; rank < v->ranks; rank++) {
+		struct row r = find_row(v, SYSTEM_STATS_LOOP, rank);
+		const double least = least_held(&r);
+		size_t begin = begin_of(&r, from);
+		double kept = 0;
+
+		for (size_t i = begin; i < r.n; i++)
+			kept += least / r.points[i].value / (double)(r.n - begin);
+		most = r.n ? fmax(most, 1 / kept) : most;
+	}
+	return most;
+}
+
+void system_stats_fill(struct system_stats *v, int64_t from, int local_world, struct bottleneck_run *run)
+{
+	struct row faults;
+
+	if (!v->n)
+		return;
+	qsort(v->points, v->n, sizeof(*v->points), by_row);
+	faults = find_row(v, SYSTEM_STATS_FAULTS, 0);
+	run->run_wait = worst(v, SYSTEM_STATS_WAIT, from);
+	run->steal = worst(v, SYSTEM_STATS_STEAL, from);
+	run->throttled = worst(v, SYSTEM_STATS_THROTTLED, from);
+	run->memory_wait = worst(v, SYSTEM_STATS_MEMORY_WAIT, from);
+	run->major_faults = growth(&faults, from);
+	run->taken = taken(v, from, local_world);
+	run->clock = slowdown(v, from);
+}

@@ -1,0 +1,159 @@
+"""Brings in the runs of trackers that `dptrack import` cannot read by itself, through what reads them in Python:
+
+    python -m dptrack.bring aim REPOSITORY
+    python -m dptrack.bring neptune DATA --files FILES
+    python -m dptrack.bring wandb ENTITY/PROJECT
+
+A module per tracker tells its runs; Told words them as the lines of JSON that `dptrack import` takes (web/cli/import/json_lines.h
+says what they are). Ids follow from the tracker's own, and points come in the order of time, so that a repeat adds nothing."""
+import hashlib
+import json
+import math
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
+
+BATCH = 1000
+_WORDS = {math.inf: 'Infinity', -math.inf: '-Infinity'}
+SPOOL_BYTES = 64 << 20  # of a run's lines in memory
+SUFFIXES = {b'\x89PNG': '.png', b'\xff\xd8\xff': '.jpg', b'GIF8': '.gif', b'RIFF': '.wav'}
+
+
+class Refused(Exception):
+    """What was asked for cannot be read; one line for people."""
+
+
+def run_id(*words):
+    """32 hex digits that follow from what a tracker calls a run."""
+    return hashlib.sha256(' '.join(words).encode()).hexdigest()[:32]
+
+
+def number(value):
+    """As the lines have it: what JSON has no number for as a word."""
+    value = float(value)
+    return 'NaN' if math.isnan(value) else _WORDS.get(value, value)
+
+
+def text(value):
+    """A setting as `dptrack import` prints it."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(',', ':'), ensure_ascii=False, default=str)
+
+
+def flat(mapping, prefix=''):
+    """(key, leaf) of nested mappings; names are joined by dots."""
+    for key, value in mapping.items():
+        if isinstance(value, dict) and value:
+            yield from flat(value, '%s%s.' % (prefix, key))
+        else:
+            yield '%s%s' % (prefix, key), value
+
+
+def local_path(uri):
+    """The path that a file: address or a plain path names; None for what lies elsewhere."""
+    from urllib.parse import unquote, urlsplit
+    parts = urlsplit(uri)
+    return unquote(parts.path) if parts.scheme == 'file' else None if parts.scheme else uri
+
+
+class Told:
+    """Writes lines; folder: for files until they are read. Each run is filled within `one_run` and ended there; it is handed
+    on when it is whole."""
+
+    def __init__(self, stream, folder):
+        self._stream, self.folder, self._made = stream, folder, 0
+        self._events, self._spool = [], None
+        self._line('dptrack_runs', 1)
+
+    def _line(self, kind, value):
+        (self._spool or self._stream).write(json.dumps({kind: value}, ensure_ascii=False, allow_nan=False, separators=(',', ':')) + '\n')
+
+    @contextmanager
+    def one_run(self, called):
+        """A run that cannot be read to its end is left out, which is said; the others are not touched by that."""
+        self._events = []
+        with tempfile.SpooledTemporaryFile(SPOOL_BYTES, 'w+', encoding='utf-8') as self._spool:
+            try:
+                yield
+            except Exception as error:  # whatever the tracker's own reader raises
+                self._spool = None
+                self.left_out('run %s, which cannot be read: %s: %s' % (called, type(error).__name__, str(error).split('\n')[0][:200]))
+                return
+            whole, self._spool = self._spool, None
+            whole.seek(0)
+            shutil.copyfileobj(whole, self._stream)
+
+    def run(self, id, experiment, name, start):
+        self._line('run', {'id': id, 'experiment': experiment or 'default', 'name': name or '', 'start': float(start)})
+
+    def param(self, key, value):
+        self._line('param', [key, text(value)])
+
+    def tag(self, key, value=''):
+        self._line('tag', [key, str(value)])
+
+    def environment(self, key, value):
+        self._line('environment', [key, str(value)])
+
+    def code(self, name, value):
+        self._line('code', [name, value])
+
+    def note(self, markdown):
+        self._line('note', markdown)
+
+    def final(self, key, step, at, value):
+        self._line('final', [key, step, at, number(value)])
+
+    def file(self, path, source):
+        self._line('file', [path, os.path.abspath(source)])
+
+    def left_out(self, what):
+        self._line('left_out', what)
+
+    # ---- what has a time ----
+
+    def point(self, key, step, at, value):
+        self._events.append((at, len(self._events), 'points', [key, step, at, number(value)]))
+
+    def media(self, kind, key, step, at, content):
+        """content: as lines.h has it of an image, audio, histogram, text or table."""
+        self._events.append((at, len(self._events), kind, [key, step, at, content]))
+
+    def console(self, stream, at, line):
+        self._events.append((at, len(self._events), 'console', [stream, at, line]))
+
+    def keep(self, data):
+        """The path of a file with these bytes, until all is read."""
+        suffix = next((s for head, s in SUFFIXES.items() if data.startswith(head)), '')
+        self._made += 1
+        path = os.path.join(self.folder, '%d%s' % (self._made, suffix))
+        with open(path, 'wb') as f:
+            f.write(data)
+        return path
+
+    def image(self, key, step, at, data, size=None):
+        """The bytes of a picture's file; one that browsers do not show is left out."""
+        from dptrack._media import _size
+        try:
+            width, height = size or _size(data)
+        except ValueError as error:
+            self.left_out('%s: %s' % (key, error))
+            return
+        self.media('image', key, step, at, {'file': self.keep(data), 'width': int(width), 'height': int(height)})
+
+    def end(self, status, at):
+        """status: 'finished', 'failed', 'killed', 'preempted', or 'running' where the run goes on."""
+        points = []
+        for _, _, kind, value in sorted(self._events, key=lambda event: event[:2]):
+            if kind == 'points':
+                points.append(value)
+            if points and (kind != 'points' or len(points) == BATCH):
+                self._line('points', points)
+                points = []
+            if kind != 'points':
+                self._line(kind, value)
+        if points:
+            self._line('points', points)
+        self._events = []
+        self._line('end', [status, float(at)])
+

@@ -1,0 +1,37 @@
+/* journal_file.h: the file that this process appends to. Bytes at an offset never change once a reader may have seen them: a
+ * short write is continued where it stopped; where that cannot be done (an I/O error), a new file with a new writer id
+ * begins with the first record that is not whole in the old one. One thread. */
+#ifndef DPT_RUN_JOURNAL_FILE_H
+#define DPT_RUN_JOURNAL_FILE_H
+
+#include <stdint.h>
+
+#include "tracker/base/buf.h"
+#include "tracker/base/err.h"
+#include "tracker/event/event.h"
+
+struct journal;
+
+struct journal_opts {
+	const char *dir;
+	/* Texts are borrowed for the journal's life; writer_id, host, pid and version are filled in here. */
+	struct event_header header;
+};
+
+/* Makes the file and writes the header (and SessionLog START, but for the launcher). */
+int journal_open(struct journal **ret, const struct journal_opts *opts, struct err *err);
+void journal_close(struct journal *j); /* NULL is fine; what is not written is lost */
+
+/* Where the caller appends whole records; journal_write empties it. */
+struct buf *journal_buf(struct journal *j);
+
+/* Writes what is in the buffer. 0, or ERR_NOSPC or ERR_IO: then nothing may be appended until a later call has
+ * succeeded. */
+int journal_write(struct journal *j, struct err *err);
+int journal_dup(const struct journal *j); /* another descriptor of the current file, for a sync; the caller closes it */
+
+const char *journal_path(const struct journal *j);      /* of the current file; changes when a new one is begun */
+const char *journal_writer_id(const struct journal *j); /* the same */
+uint64_t journal_bytes(const struct journal *j);        /* whole records in the current file */
+
+#endif

@@ -1,0 +1,242 @@
+/* log_queue.c: per-thread chains of chunks. Room is granted a chunk at a time, so that the shared counter is touched once
+ * in 1024 points. */
+#include "tracker/run/log_queue.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/cond.h"
+
+#define LANES 256u
+#define CHUNK_POINTS 1024u
+#define POOL_CHUNKS_MAX 64u  /* kept for reuse: bursts of 65,536 points do not allocate */
+#define WAKE_CHUNKS 8u       /* granted since the last wait, beyond which the writer is woken early */
+#define CACHE_LINE_BYTES 128 /* pairs of lines are fetched together */
+
+struct chunk {
+	struct chunk *next;
+	unsigned filled;
+	struct point points[CHUNK_POINTS];
+};
+
+struct lane {
+	_Alignas(CACHE_LINE_BYTES) _Atomic(uintptr_t) thread; /* whose lane; 0: nobody's yet */
+	pthread_mutex_t lock;
+	struct chunk *head, *tail; /* NULL when empty */
+	/* the consumer's side */
+	struct chunk *taken;
+	unsigned at; /* next point in taken */
+};
+
+struct log_queue {
+	struct lane lane[LANES];
+	pthread_mutex_t lock; /* pool, room, wake */
+	pthread_cond_t woken;
+	struct chunk *pool;
+	unsigned pooled;
+	size_t room; /* chunks that may still be handed out */
+	unsigned granted;
+	bool wake;
+	struct lane *active[LANES]; /* lanes with something taken */
+	unsigned active_n;
+	struct lane *last; /* whose point log_queue_next returned last */
+};
+
+struct log_queue *log_queue_new(size_t capacity_points)
+{
+	struct log_queue *l = aligned_alloc(CACHE_LINE_BYTES, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	*l = (struct log_queue){ .room = capacity_points / CHUNK_POINTS };
+	pthread_mutex_init(&l->lock, NULL);
+	cond_init(&l->woken);
+	for (unsigned i = 0; i < LANES; i++)
+		pthread_mutex_init(&l->lane[i].lock, NULL);
+	return l;
+}
+
+static void chain_free(struct chunk *c)
+{
+	for (struct chunk *next; c; c = next) {
+		next = c->next;
+		free(c);
+	}
+}
+
+void log_queue_free(struct log_queue *l)
+{
+	if (!l)
+		return;
+	for (unsigned i = 0; i < LANES; i++) {
+		chain_free(l->lane[i].head);
+		chain_free(l->lane[i].taken);
+		pthread_mutex_destroy(&l->lane[i].lock);
+	}
+	chain_free(l->pool);
+	pthread_cond_destroy(&l->woken);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+/* The calling thread's lane. Its thread pointer is unique among living threads; a later thread with the same one takes
+ * the lane over. When all lanes have owners, several threads share one. */
+static struct lane *lane_get(struct log_queue *l)
+{
+	uintptr_t self = (uintptr_t)__builtin_thread_pointer();
+	unsigned first = (unsigned)((uint64_t)(self >> 6) * 0x9e3779b97f4a7c15u >> 56);
+
+	for (unsigned i = 0; i < LANES; i++) {
+		struct lane *lane = &l->lane[(first + i) % LANES];
+		uintptr_t owner = atomic_load_explicit(&lane->thread, memory_order_relaxed);
+
+		if (owner == self)
+			return lane;
+		if (!owner && atomic_compare_exchange_strong(&lane->thread, &owner, self))
+			return lane;
+	}
+	return &l->lane[first];
+}
+
+/* A fresh chunk, or NULL when the queue is full (or memory is). */
+static struct chunk *chunk_get(struct log_queue *l)
+{
+	struct chunk *c = NULL;
+	bool wake = false;
+
+	pthread_mutex_lock(&l->lock);
+	if (l->room) {
+		l->room--;
+		c = l->pool;
+		if (c) {
+			l->pool = c->next;
+			l->pooled--;
+		} else {
+			c = malloc(sizeof(*c));
+		}
+		if (!c)
+			l->room++;
+		if (++l->granted > WAKE_CHUNKS)
+			wake = l->wake = true;
+	}
+	pthread_mutex_unlock(&l->lock);
+	if (wake)
+		pthread_cond_signal(&l->woken);
+	if (c) {
+		c->next = NULL;
+		c->filled = 0;
+	}
+	return c;
+}
+
+static void chunk_put(struct log_queue *l, struct chunk *c)
+{
+	pthread_mutex_lock(&l->lock);
+	l->room++;
+	if (l->pooled < POOL_CHUNKS_MAX) {
+		c->next = l->pool;
+		l->pool = c;
+		l->pooled++;
+		c = NULL;
+	}
+	pthread_mutex_unlock(&l->lock);
+	free(c);
+}
+
+bool log_queue_push(struct log_queue *l, const struct point *p)
+{
+	struct lane *lane = lane_get(l);
+	struct chunk *c;
+
+	pthread_mutex_lock(&lane->lock);
+	c = lane->tail;
+	if (!c || c->filled == CHUNK_POINTS) {
+		c = chunk_get(l);
+		if (!c) {
+			pthread_mutex_unlock(&lane->lock);
+			return false;
+		}
+		if (lane->tail)
+			lane->tail->next = c;
+		else
+			lane->head = c;
+		lane->tail = c;
+	}
+	c->points[c->filled++] = *p;
+	pthread_mutex_unlock(&lane->lock);
+	return true;
+}
+
+void log_queue_wait(struct log_queue *l, double wait_s)
+{
+	double until_s = clock_mono_s() + wait_s;
+
+	pthread_mutex_lock(&l->lock);
+	while (!l->wake && cond_wait_until(&l->woken, &l->lock, until_s))
+		;
+	l->wake = false;
+	l->granted = 0;
+	pthread_mutex_unlock(&l->lock);
+}
+
+void log_queue_wake(struct log_queue *l)
+{
+	pthread_mutex_lock(&l->lock);
+	l->wake = true;
+	pthread_mutex_unlock(&l->lock);
+	pthread_cond_signal(&l->woken);
+}
+
+void log_queue_take(struct log_queue *l)
+{
+	l->active_n = 0;
+	l->last = NULL;
+	for (unsigned i = 0; i < LANES; i++) {
+		struct lane *lane = &l->lane[i];
+
+		if (!atomic_load_explicit(&lane->thread, memory_order_acquire))
+			continue;
+		pthread_mutex_lock(&lane->lock);
+		lane->taken = lane->head;
+		lane->head = lane->tail = NULL;
+		pthread_mutex_unlock(&lane->lock);
+		lane->at = 0;
+		if (lane->taken)
+			l->active[l->active_n++] = lane;
+	}
+}
+
+static const struct point *lane_peek(const struct lane *lane)
+{
+	return &lane->taken->points[lane->at];
+}
+
+/* Steps over the point that was handed out; it was read in place until now. */
+static void lane_advance(struct log_queue *l, struct lane *lane)
+{
+	struct chunk *done = lane->taken;
+
+	if (++lane->at < done->filled)
+		return;
+	lane->taken = done->next;
+	lane->at = 0;
+	chunk_put(l, done);
+	for (unsigned i = 0; !lane->taken && i < l->active_n; i++)
+		if (l->active[i] == lane) {
+			l->active[i] = l->active[--l->active_n];
+			break;
+		}
+}
+
+const struct point *log_queue_next(struct log_queue *l)
+{
+	if (l->last)
+		lane_advance(l, l->last);
+	l->last = NULL;
+	for (unsigned i = 0; i < l->active_n; i++)
+		if (!l->last || lane_peek(l->active[i])->wall_time < lane_peek(l->last)->wall_time)
+			l->last = l->active[i];
+	return l->last ? lane_peek(l->last) : NULL;
+}

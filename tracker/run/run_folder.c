@@ -1,0 +1,288 @@
+/* run_folder.c: looks for journals of a run id; makes folders. */
+#include "tracker/run/run_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/base/file_name.h"
+#include "tracker/event/event.h"
+#include "tracker/event/record.h"
+#include "tracker/run/run_names.h"
+
+#define HEADER_BYTES_MAX 16384u
+#define ID_DIGITS 8
+
+struct journal_file {
+	const char *path;
+	uint64_t bytes;
+	double begun_s; /* wall time of its first record */
+	const struct event_header *header;
+};
+
+/* Calls visit when the file at path is a journal of the run (NULL: of any). */
+static bool visit_file(const char *path, const char *run_id,
+		       void (*visit)(void *user, const struct journal_file *f), void *user)
+{
+	unsigned char bytes[HEADER_BYTES_MAX];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = fd < 0 ? -1 : read(fd, bytes, sizeof(bytes));
+	struct event ev;
+	struct event_item item;
+	struct record rec;
+	struct stat st = { .st_size = 0 };
+	size_t at = 0;
+
+	if (fd >= 0) {
+		if (fstat(fd, &st))
+			n = -1;
+		close(fd);
+	}
+	if (n <= 0 || record_next(bytes, (size_t)n, &at, &rec) != RECORD_OK ||
+	    event_open(&ev, rec.payload, rec.payload_bytes) || event_next(&ev, &item) != 1 ||
+	    item.kind != EVENT_HEADER || (run_id && !event_text_equal(ev.header.run_id, run_id)))
+		return false;
+	visit(user, &(struct journal_file){ path, (uint64_t)st.st_size, ev.wall_time, &ev.header });
+	return true;
+}
+
+static bool is_journal(const char *name)
+{
+	size_t n = strlen(name);
+
+	return strstr(name, "tfevents") || (n > 8 && !strcmp(name + n - 8, ".journal"));
+}
+
+/* Looks at every journal in dir; true when one is of the run. */
+static bool visit_folder(const char *dir, const char *run_id,
+			 void (*visit)(void *user, const struct journal_file *f), void *user)
+{
+	char path[4096];
+	DIR *d = opendir(dir);
+	const struct dirent *e;
+	bool found = false;
+
+	while (d && (e = readdir(d)))
+		if (is_journal(e->d_name) &&
+		    (size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < sizeof(path))
+			found |= visit_file(path, run_id, visit, user);
+	if (d)
+		closedir(d);
+	return found;
+}
+
+struct learning {
+	struct arena *arena;
+	struct run_folder *folder;
+};
+
+static void learn_names(void *user, const struct journal_file *f)
+{
+	struct learning *l = user;
+
+	if (f->header->segment > l->folder->newest_segment)
+		l->folder->newest_segment = f->header->segment;
+	l->folder->experiment =
+		arena_printf(l->arena, "%.*s", (int)f->header->experiment.len, f->header->experiment.at);
+	l->folder->run_name = arena_printf(l->arena, "%.*s", (int)f->header->run_name.len, f->header->run_name.at);
+}
+
+static bool scan_run(const char *dir, const char *run_id, struct arena *arena, struct run_folder *ret)
+{
+	ret->newest_segment = -1;
+	if (!visit_folder(dir, run_id, learn_names, &(struct learning){ arena, ret }))
+		return false;
+	ret->dir = arena_strdup(arena, dir);
+	return true;
+}
+
+struct telling {
+	void (*found)(void *user, const char *path, const char *writer_id, uint64_t bytes);
+	void *user;
+};
+
+static void tell(void *user, const struct journal_file *f)
+{
+	const struct telling *t = user;
+	char writer_id[NAMES_ID_BYTES];
+
+	snprintf(writer_id, sizeof(writer_id), "%.*s", (int)f->header->writer_id.len, f->header->writer_id.at);
+	t->found(t->user, f->path, writer_id, f->bytes);
+}
+
+void run_folder_journals(const char *dir, const char *run_id,
+		     void (*found)(void *user, const char *path, const char *writer_id, uint64_t bytes), void *user)
+{
+	visit_folder(dir, run_id, tell, &(struct telling){ found, user });
+}
+
+static bool scan_experiment(const char *dir, const char *run_id, struct arena *arena, struct run_folder *ret)
+{
+	char path[4096];
+	DIR *d = opendir(dir);
+	const struct dirent *e;
+	bool found = false;
+
+	while (d && !found && (e = readdir(d))) {
+		size_t n = strlen(e->d_name);
+
+		if (n <= ID_DIGITS || e->d_name[n - ID_DIGITS - 1] != '-' ||
+		    strncmp(e->d_name + n - ID_DIGITS, run_id, ID_DIGITS) != 0)
+			continue;
+		if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < sizeof(path))
+			found = scan_run(path, run_id, arena, ret);
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+static int find(struct run_folder *ret, struct arena *arena, const struct run_folder_opts *opts, struct err *err)
+{
+	char path[4096];
+	DIR *d = opendir(opts->runs_dir);
+	const struct dirent *e;
+	bool found = false;
+
+	while (d && !found && (e = readdir(d))) {
+		if (e->d_name[0] == '.')
+			continue;
+		if ((size_t)snprintf(path, sizeof(path), "%s/%s", opts->runs_dir, e->d_name) < sizeof(path))
+			found = scan_experiment(path, opts->run_id, arena, ret);
+	}
+	if (d)
+		closedir(d);
+	if (!found)
+		return err_set(err, ERR_NOENT, "no run %s below %s to reopen", opts->run_id, opts->runs_dir);
+	if (!ret->dir || !ret->experiment || !ret->run_name)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	return 0;
+}
+
+/* ---- the newest run ---- */
+
+struct newest {
+	const struct run_folder_opts *opts; /* run_name NULL: of any name, in any experiment */
+	char id[NAMES_ID_BYTES];	/* of the folder that is looked at; "" when it is of another name */
+	double begun_s;			/* when that run's first journal was begun */
+	char best_id[NAMES_ID_BYTES];	/* "": none so far */
+	char best_dir[4096];
+	double best_s;
+};
+
+static void see_name(void *user, const struct journal_file *f)
+{
+	struct newest *n = user;
+
+	if (n->opts->run_name && (!event_text_equal(f->header->run_name, n->opts->run_name) ||
+				  !event_text_equal(f->header->experiment, n->opts->experiment)))
+		return;
+	if (!n->id[0] || f->begun_s < n->begun_s)
+		n->begun_s = f->begun_s;
+	snprintf(n->id, sizeof(n->id), "%.*s", (int)f->header->run_id.len, f->header->run_id.at);
+}
+
+/* Folders in dir whose names begin with prefix, of a run's length where there is a prefix; and where not, depth levels
+ * further down as well. */
+static void find_newest(struct newest *n, const char *dir, const char *prefix, int depth)
+{
+	char path[4096];
+	DIR *d = opendir(dir);
+	const struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		if (e->d_name[0] == '.' || strncmp(e->d_name, prefix, strlen(prefix)) ||
+		    (*prefix && strlen(e->d_name) != strlen(prefix) + ID_DIGITS) ||
+		    (size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) >= sizeof(path))
+			continue;
+		n->id[0] = '\0';
+		visit_folder(path, NULL, see_name, n);
+		if (n->id[0] && (!n->best_id[0] || n->begun_s > n->best_s)) {
+			n->best_s = n->begun_s;
+			memcpy(n->best_id, n->id, sizeof(n->id));
+			memcpy(n->best_dir, path, sizeof(path));
+		} else if (!n->id[0] && depth > 0) {
+			find_newest(n, path, prefix, depth - 1);
+		}
+	}
+	if (d)
+		closedir(d);
+}
+
+/* By its name in its experiment, or whichever below runs_dir. */
+static int find_latest(struct newest *n, const struct run_folder_opts *opts, struct err *err)
+{
+	char experiment[FILE_NAME_BYTES], name[FILE_NAME_BYTES], prefix[FILE_NAME_BYTES + 1];
+	char dir[4096];
+
+	*n = (struct newest){ .opts = opts };
+	if (!opts->run_name) {
+		find_newest(n, opts->runs_dir, "", 1);
+		return n->best_id[0] ? 0 : err_set(err, ERR_NOENT, "no run lies in %.200s", opts->runs_dir);
+	}
+	file_name_of(experiment, opts->experiment);
+	file_name_of(name, opts->run_name);
+	snprintf(prefix, sizeof(prefix), "%s-", name);
+	if ((size_t)snprintf(dir, sizeof(dir), "%s/%s", opts->runs_dir, experiment) >= sizeof(dir))
+		return err_set(err, ERR_USAGE, "%.100s…: path is too long", opts->runs_dir);
+	find_newest(n, dir, prefix, 0);
+	return n->best_id[0] ? 0 : err_set(err, ERR_NOENT, "no run named %.100s in %.200s", opts->run_name, dir);
+}
+
+int run_folder_find(struct run_folder *ret, char *ret_id, struct arena *arena, const struct run_folder_opts *opts, struct err *err)
+{
+	struct run_folder f = { .newest_segment = -1 };
+	struct newest n;
+	int rc;
+
+	if (opts->must_exist) {
+		rc = find(&f, arena, opts, err);
+		memmove(ret_id, opts->run_id, NAMES_ID_BYTES);
+	} else {
+		rc = find_latest(&n, opts, err);
+		if (!rc && (!scan_run(n.best_dir, n.best_id, arena, &f) || !f.dir || !f.experiment || !f.run_name))
+			rc = err_set(err, ERR_NOMEM, "out of memory");
+		memcpy(ret_id, n.best_id, NAMES_ID_BYTES);
+	}
+	if (!rc)
+		*ret = f;
+	return rc;
+}
+
+static int make_folder(const char *dir, struct err *err)
+{
+	int rc = file_name_folders(dir, err);
+
+	if (!rc && mkdir(dir, 0777) && errno != EEXIST)
+		rc = err_set_errno(err, errno, "cannot make the run's folder %s", dir);
+	return rc;
+}
+
+int run_folder_open(struct run_folder *ret, struct arena *arena, const struct run_folder_opts *opts, struct err *err)
+{
+	char experiment[FILE_NAME_BYTES], run_name[FILE_NAME_BYTES];
+	struct run_folder f = { .newest_segment = -1 };
+	int rc;
+
+	if (opts->must_exist) {
+		rc = find(&f, arena, opts, err);
+		if (!rc)
+			*ret = f;
+		return rc;
+	}
+	file_name_of(experiment, opts->experiment);
+	file_name_of(run_name, opts->run_name);
+	f.dir = arena_printf(arena, "%s/%s/%s-%.8s", opts->runs_dir, experiment, run_name, opts->run_id);
+	f.experiment = arena_strdup(arena, opts->experiment);
+	f.run_name = arena_strdup(arena, opts->run_name);
+	if (!f.dir || !f.experiment || !f.run_name)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	rc = make_folder(f.dir, err);
+	if (!rc)
+		*ret = f;
+	return rc;
+}

@@ -1,0 +1,17 @@
+/* system_sampler.h: the thread that records what the machine says of itself (schema/event/system.def) every so many seconds.
+ * It logs as any thread of the caller's does. */
+#ifndef DPT_RUN_SYSTEM_SAMPLER_H
+#define DPT_RUN_SYSTEM_SAMPLER_H
+
+#include "tracker/base/err.h"
+
+struct system_sampler;
+struct dptrack_run;
+
+/* run: borrowed until system_sampler_stop; its rank's series are written, numbered by its newest step. */
+int system_sampler_start(struct system_sampler **ret, struct dptrack_run *run, double interval_s, struct err *err);
+
+/* Takes a last sample, where one is worth it, and ends the thread. NULL is fine. */
+void system_sampler_stop(struct system_sampler *s);
+
+#endif

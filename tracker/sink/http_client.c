@@ -1,0 +1,322 @@
+/* http_client.c: requests through libcurl's easy interface. */
+#include "tracker/sink/http_client.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "config.h"
+#include "tracker/base/clock.h"
+#include "tracker/curl/curlso.h"
+
+#define REPLY_BYTES_MAX (64u << 20)
+#define URL_BYTES_MAX 4096u
+#define CONNECT_MS 5000L
+#define STALLED_S 30L
+#define GZIP_WINDOW_BITS (15 + 16)
+
+struct http {
+	struct curlso so;
+	void *easy;
+	char *url;   /* without a slash at its end */
+	char *shown; /* the same for messages, without user and password */
+	char *authorization; /* whole header line, or NULL */
+	char *ca;             /* file of certificates to trust, or NULL */
+	bool trusting;        /* any certificate will do */
+	_Atomic(int) canceled;
+	/* of the request under way */
+	const struct http_request *req;
+	struct http_reply *reply;
+	char message[CURLSO_ERROR_BYTES];
+};
+
+static char *printed(const char *fmt, const char *text, int n)
+{
+	struct buf b;
+
+	buf_init(&b, URL_BYTES_MAX);
+	buf_addf(&b, fmt, n, text);
+	return buf_take(&b, NULL);
+}
+
+static char *shown_url(const char *url, size_t n)
+{
+	size_t scheme = strstr(url, "://") + 3 - url, host = scheme;
+
+	for (size_t i = scheme; i < n && url[i] != '/'; i++)
+		if (url[i] == '@')
+			host = i + 1;
+	return printed(host > scheme ? "(with a password) %.*s" : "%.*s", url + (host > scheme ? host : 0),
+		       (int)(n - (host > scheme ? host : 0)));
+}
+
+int http_open(struct http **ret, const char *url, const char *token, struct err *err)
+{
+	const char *ca = getenv("DPTRACK_CA");
+	struct http *h;
+	size_t n = strlen(url);
+	int rc;
+
+	if ((strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) || n >= URL_BYTES_MAX / 2)
+		return err_set(err, ERR_USAGE, "\"%.200s\" is no http:// or https:// address", url);
+	if (token && strpbrk(token, "\r\n"))
+		return err_set(err, ERR_USAGE, "the token holds a line break");
+	while (n && url[n - 1] == '/')
+		n--;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	rc = curlso_load(&h->so, err);
+	if (rc)
+		goto out;
+	h->easy = h->so.easy_init();
+	h->url = printed("%.*s", url, (int)n);
+	h->shown = shown_url(url, n);
+	h->ca = ca && *ca ? strdup(ca) : NULL;
+	if (token && *token)
+		h->authorization = printed("Authorization: Bearer %.*s", token, (int)strlen(token));
+	rc = ERR_NOMEM;
+	if (!h->easy || !h->url || !h->shown || (token && *token && !h->authorization)) {
+		err_set(err, rc, "out of memory");
+		goto out;
+	}
+	*ret = h;
+	h = NULL;
+	rc = 0;
+out:
+	http_close(h);
+	return rc;
+}
+
+void http_close(struct http *h)
+{
+	if (!h)
+		return;
+	if (h->easy)
+		h->so.easy_cleanup(h->easy);
+	free(h->url);
+	free(h->shown);
+	free(h->authorization);
+	free(h->ca);
+	free(h);
+}
+
+void http_trust(struct http *h)
+{
+	h->trusting = true;
+}
+
+const char *http_url(const struct http *h)
+{
+	return h->shown;
+}
+
+void http_cancel(struct http *h)
+{
+	atomic_store(&h->canceled, 1);
+}
+
+static size_t on_body(char *bytes, size_t one, size_t n, void *user)
+{
+	struct http *h = user;
+	long status = 0;
+
+	n *= one;
+	h->so.easy_getinfo(h->easy, CURLSO_RESPONSE_CODE, &status);
+	if (h->req->piece && status >= 200 && status < 300)
+		return h->req->piece(h->req->user, bytes, n) ? 0 : n;
+	buf_add(&h->reply->body, bytes, n);
+	return buf_failed(&h->reply->body) ? 0 : n;
+}
+
+static bool over(const struct http *h, const struct http_request *req)
+{
+	return atomic_load(&h->canceled) || (req->deadline_s > 0 && clock_mono_s() >= req->deadline_s);
+}
+
+static int on_progress(void *user, int64_t a, int64_t b, int64_t c, int64_t d)
+{
+	struct http *h = user;
+
+	(void)a, (void)b, (void)c, (void)d;
+	return over(h, h->req);
+}
+
+static int compress_body(struct buf *to, const void *body, size_t n, struct err *err)
+{
+	z_stream z = { 0 };
+	size_t bound;
+	char *at;
+	int rc;
+
+	if (n > UINT32_MAX / 2 || deflateInit2(&z, 1, Z_DEFLATED, GZIP_WINDOW_BITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return err_set(err, ERR_NOMEM, "cannot compress %zu bytes", n);
+	bound = deflateBound(&z, n);
+	buf_init(to, bound);
+	at = buf_reserve(to, bound);
+	z.next_in = (Bytef *)(uintptr_t)body;
+	z.avail_in = (uInt)n;
+	z.next_out = (Bytef *)at;
+	z.avail_out = (uInt)bound;
+	rc = at ? deflate(&z, Z_FINISH) : Z_MEM_ERROR;
+	to->len = z.total_out;
+	deflateEnd(&z);
+	return rc == Z_STREAM_END ? 0 : err_set(err, ERR_NOMEM, "cannot compress %zu bytes", n);
+}
+
+static int add_line(struct http *h, struct curl_slist **lines, const char *line)
+{
+	struct curl_slist *grown = h->so.slist_append(*lines, line);
+
+	if (grown)
+		*lines = grown;
+	return grown ? 0 : ERR_NOMEM;
+}
+
+static int headers_make(struct http *h, const struct http_request *req, struct curl_slist **ret)
+{
+	char line[256];
+	int rc = add_line(h, ret, "Expect:"); /* no round trip before the body */
+
+	if (!rc && h->authorization)
+		rc = add_line(h, ret, h->authorization);
+	if (!rc && req->body) {
+		snprintf(line, sizeof(line), "Content-Type: %s",
+			 req->content_type ? req->content_type : "application/octet-stream");
+		rc = add_line(h, ret, line);
+	}
+	if (!rc && req->body && req->gzip)
+		rc = add_line(h, ret, "Content-Encoding: gzip");
+	for (const char *const *more = req->headers; !rc && more && *more; more++)
+		rc = add_line(h, ret, *more);
+	return rc;
+}
+
+static void set_options(struct http *h, const char *url, struct curl_slist *headers)
+{
+	int (*set)(void *easy, int option, ...) = h->so.easy_setopt;
+	void *c = h->easy;
+
+	h->so.easy_reset(c); /* keeps the connection */
+	set(c, CURLSO_URL, url);
+	set(c, CURLSO_HTTPHEADER, headers);
+	set(c, CURLSO_CUSTOMREQUEST, h->req->method);
+	set(c, CURLSO_NOBODY, !strcmp(h->req->method, "HEAD") ? 1L : 0L);
+	set(c, CURLSO_PROTOCOLS, (long)CURLSO_HTTP_AND_HTTPS);
+	set(c, CURLSO_NOSIGNAL, 1L);
+	set(c, CURLSO_USERAGENT, "libdptrack/" PACKAGE_VERSION);
+	set(c, CURLSO_ERRORBUFFER, h->message);
+	set(c, CURLSO_WRITEFUNCTION, on_body);
+	set(c, CURLSO_WRITEDATA, h);
+	set(c, CURLSO_NOPROGRESS, 0L);
+	set(c, CURLSO_XFERINFOFUNCTION, on_progress);
+	set(c, CURLSO_XFERINFODATA, h);
+	set(c, CURLSO_CONNECTTIMEOUT_MS, CONNECT_MS);
+	set(c, CURLSO_LOW_SPEED_LIMIT, 1L);
+	set(c, CURLSO_LOW_SPEED_TIME, STALLED_S);
+	if (h->ca)
+		set(c, CURLSO_CAINFO, h->ca);
+	set(c, CURLSO_SSL_VERIFYPEER, h->trusting ? 0L : 1L);
+	set(c, CURLSO_SSL_VERIFYHOST, h->trusting ? 0L : 2L);
+}
+
+static int perform(struct http *h, const char *url, struct curl_slist *headers, const struct buf *body,
+		   struct err *err)
+{
+	int64_t after = 0, sent = 0;
+	int code;
+
+	set_options(h, url, headers);
+	if (h->req->body) {
+		h->so.easy_setopt(h->easy, CURLSO_POSTFIELDSIZE_LARGE, (int64_t)body->len);
+		h->so.easy_setopt(h->easy, CURLSO_POSTFIELDS, body->data);
+	}
+	h->message[0] = '\0';
+	code = h->so.easy_perform(h->easy);
+	if (code == CURLSO_ABORTED)
+		return err_set(err, ERR_CANCELED, "%s: no answer in time", h->shown);
+	if (code == CURLSO_TIMED_OUT &&
+	    h->so.easy_getinfo(h->easy, CURLSO_PRETRANSFER_TIME, &sent) == CURLSO_OK && sent > 0)
+		return err_set(err, ERR_PEER, "%s: no answer for %ld s: the server is stopped, or has too much to do",
+			       h->shown, STALLED_S);
+	if (code)
+		return err_set(err, ERR_PEER, "%s: %s", h->shown,
+			       h->message[0] ? h->message : h->so.easy_strerror(code));
+	h->so.easy_getinfo(h->easy, CURLSO_RESPONSE_CODE, &h->reply->status);
+	if (!h->so.easy_getinfo(h->easy, CURLSO_RETRY_AFTER, &after) && after > 0)
+		h->reply->retry_after_s = (double)after;
+	return 0;
+}
+
+int http_send(struct http *h, const struct http_request *req, struct http_reply *ret, struct err *err)
+{
+	struct http_reply reply = { 0 };
+	struct curl_slist *headers = NULL;
+	struct buf packed = { 0 }, body = { .data = (char *)(uintptr_t)req->body, .len = req->body_bytes };
+	char url[URL_BYTES_MAX];
+	int rc = 0;
+
+	if (over(h, req))
+		return err_set(err, ERR_CANCELED, "%s: no time left", h->shown);
+	if ((size_t)snprintf(url, sizeof(url), "%s%s", h->url, req->path) >= sizeof(url))
+		return err_set(err, ERR_USAGE, "%s: address is too long", h->shown);
+	buf_init(&reply.body, REPLY_BYTES_MAX);
+	h->req = req;
+	h->reply = &reply;
+	if (req->body && req->gzip)
+		rc = compress_body(&packed, req->body, req->body_bytes, err);
+	if (!rc && headers_make(h, req, &headers))
+		rc = err_set(err, ERR_NOMEM, "out of memory");
+	if (!rc)
+		rc = perform(h, url, headers, packed.data ? &packed : &body, err);
+	h->so.slist_free_all(headers);
+	buf_done(&packed);
+	h->req = NULL;
+	h->reply = NULL;
+	if (rc)
+		buf_done(&reply.body);
+	else
+		*ret = reply;
+	return rc;
+}
+
+void http_reply_done(struct http_reply *reply)
+{
+	buf_done(&reply->body);
+}
+
+void http_reply_reason(const struct http_reply *reply, char *to, size_t cap)
+{
+	static const char name[] = "\"message\":";
+	const char *at = reply->body.data ? strstr(reply->body.data, name) : NULL;
+	size_t n = 0;
+
+	if (at) {
+		at += sizeof(name) - 1;
+		at += strspn(at, " ");
+	}
+	if (!at || *at != '"') {
+		snprintf(to, cap, "status %ld", reply->status);
+		return;
+	}
+	for (at++; *at && *at != '"' && n + 1 < cap; at++) {
+		if (*at == '\\' && at[1])
+			at++;
+		to[n++] = (unsigned char)*at < 0x20 ? ' ' : *at;
+	}
+	to[n] = '\0';
+}
+
+void http_add_path(struct buf *path, const char *text)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
+
+	for (; *text; text++) {
+		if (strchr(plain, *text))
+			buf_addc(path, *text);
+		else
+			buf_addf(path, "%%%02X", (unsigned char)*text);
+	}
+}

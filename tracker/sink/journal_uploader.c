@@ -1,0 +1,257 @@
+/* journal_uploader.c: the thread that sends. Its state is shared under one lock; requests are made outside it. */
+#include "tracker/sink/journal_uploader.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/cond.h"
+#include "tracker/sink/http_client.h"
+#include "tracker/sink/sender.h"
+#include "tracker/sink/worker.h"
+
+#define EAGER_BYTES (256u << 10)
+#define BACKOFF_FIRST_S 0.5
+#define BACKOFF_MAX_S 30.0
+#define RETRY_AFTER_MAX_S 120.0
+#define CLOSING_BACKOFF_S 0.5 /* while somebody waits in close */
+#define IDLE_S 60.0
+
+struct spooled {
+	struct sender *sender; /* the thread's own */
+	char writer_id[33];
+	uint64_t bytes;   /* in the file */
+	uint64_t durable; /* acknowledged */
+	bool adopted;     /* may end in a torn record */
+};
+
+struct journal_uploader {
+	struct worker worker;
+	char run_id[33];
+	struct http *http;
+	/* under the worker's lock */
+	struct spooled *journal;
+	unsigned journals;
+	/* the thread's own */
+	double backoff_s;
+	bool failing;
+};
+
+static void uplink_free(void *own)
+{
+	struct journal_uploader *u = own;
+
+	for (unsigned i = 0; i < u->journals; i++)
+		sender_free(u->journal[i].sender);
+	free(u->journal);
+	http_close(u->http);
+	worker_done(&u->worker);
+	free(u);
+}
+
+/* With the lock held: how much is waiting, and in which journal first. */
+static uint64_t pending(const struct journal_uploader *u, unsigned *ret_first)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = u->journals; i-- > 0;) {
+		if (u->journal[i].durable >= u->journal[i].bytes)
+			continue;
+		*ret_first = i;
+		sum += u->journal[i].bytes - u->journal[i].durable;
+	}
+	return sum;
+}
+
+static void say_failing(struct journal_uploader *u, const struct err *err)
+{
+	char text[640];
+
+	if (u->failing)
+		return;
+	u->failing = true;
+	snprintf(text, sizeof(text), "%s; the journal is kept and sent again later", err->text);
+	worker_say(&u->worker, text);
+}
+
+static void say_back(struct journal_uploader *u)
+{
+	char text[320];
+
+	if (!u->failing)
+		return;
+	u->failing = false;
+	snprintf(text, sizeof(text), "the server %s takes the journal again", http_url(u->http));
+	worker_say(&u->worker, text);
+}
+
+/* By chance, a quarter more or less: many ranks spread out. */
+static double about(double s)
+{
+	return s * (0.75 + 0.5 * (double)(clock_mono_ns() / 1000 % 1000) / 1000);
+}
+
+/* How long to leave the server alone after a failure: doubling. */
+static double next_backoff(struct journal_uploader *u, enum sender_step step, double asked_s)
+{
+	double wait_s = about(u->backoff_s);
+
+	u->backoff_s = u->backoff_s * 2 > BACKOFF_MAX_S ? BACKOFF_MAX_S : u->backoff_s * 2;
+	if (step != SENDER_RETRY)
+		wait_s = BACKOFF_MAX_S;
+	if (asked_s > wait_s)
+		wait_s = asked_s > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S : asked_s;
+	return wait_s;
+}
+
+/* One request; the lock is given up meanwhile. Returns when to make the next one. */
+static double send_one(struct journal_uploader *u, unsigned which)
+{
+	struct sender *s = u->journal[which].sender;
+	double deadline_s = u->worker.stop ? u->worker.deadline_s : 0, asked_s = 0, next_s;
+	bool adopted = u->journal[which].adopted;
+	struct err err = ERR_INIT;
+	enum sender_step step;
+
+	sender_limit(s, u->journal[which].bytes);
+	pthread_mutex_unlock(&u->worker.lock);
+	step = sender_step(s, u->http, deadline_s, &asked_s, &err);
+	next_s = clock_mono_s();
+	if (step == SENDER_SENT) {
+		next_s += about(sender_interval_s(s)); /* while little is waiting */
+		u->backoff_s = BACKOFF_FIRST_S;
+		say_back(u);
+	} else if (step != SENDER_LOCAL || !adopted) {
+		say_failing(u, &err);
+		next_s += next_backoff(u, step, asked_s);
+	} else {
+		next_s += SENDER_INTERVAL_S;
+	}
+	pthread_mutex_lock(&u->worker.lock);
+	u->journal[which].durable = sender_durable(s);
+	if (step == SENDER_LOCAL && adopted)
+		u->journal[which].bytes = u->journal[which].durable;
+	return next_s;
+}
+
+static double closing_due(double next_s, double paused_s)
+{
+	return paused_s + CLOSING_BACKOFF_S < next_s ? paused_s + CLOSING_BACKOFF_S : next_s;
+}
+
+/* With the lock held: waits until there is a reason to send; false when the thread shall end. */
+static bool wait_for_work(struct journal_uploader *u, double next_s, bool backing_off, unsigned *ret_which)
+{
+	double paused_s = clock_mono_s();
+
+	for (;;) {
+		double now = clock_mono_s();
+		uint64_t waiting = pending(u, ret_which);
+		double due_s = next_s, until_s;
+
+		if (u->worker.stop && (!waiting || now >= u->worker.deadline_s))
+			return false;
+		if (u->worker.stop)
+			due_s = closing_due(next_s, backing_off ? paused_s : now - CLOSING_BACKOFF_S);
+		else if (!backing_off && waiting >= EAGER_BYTES)
+			due_s = now;
+		if (waiting && now >= due_s)
+			return true;
+		until_s = u->worker.stop && u->worker.deadline_s < due_s ? u->worker.deadline_s : due_s;
+		cond_wait_until(&u->worker.changed, &u->worker.lock, waiting ? until_s : now + IDLE_S);
+	}
+}
+
+static void uplink_run(void *own)
+{
+	struct journal_uploader *u = own;
+	double next_s = 0;
+	unsigned which = 0;
+
+	u->backoff_s = BACKOFF_FIRST_S;
+	while (wait_for_work(u, next_s, u->failing, &which))
+		next_s = send_one(u, which);
+}
+
+int journal_uploader_start(struct journal_uploader **ret, const struct journal_uploader_opts *opts, struct err *err)
+{
+	struct journal_uploader *u = calloc(1, sizeof(*u));
+	int rc;
+
+	if (!u)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	worker_init(&u->worker, &(struct worker_opts){ .name = "dptrack-send", .own = u, .run = uplink_run,
+						       .free = uplink_free, .notice = opts->notice,
+						       .user = opts->user });
+	snprintf(u->run_id, sizeof(u->run_id), "%s", opts->run_id);
+	rc = http_open(&u->http, opts->url, opts->token, err);
+	if (!rc)
+		rc = worker_start(&u->worker, err);
+	if (rc) {
+		uplink_free(u);
+		return rc;
+	}
+	*ret = u;
+	return 0;
+}
+
+/* With the lock held: the journal of this writer, a new one where there is none; NULL when memory is short. */
+static struct spooled *find_journal(struct journal_uploader *u, const char *path, const char *writer_id)
+{
+	struct spooled *grown, *j;
+	struct err err;
+
+	for (unsigned i = u->journals; i-- > 0;)
+		if (!strcmp(u->journal[i].writer_id, writer_id))
+			return &u->journal[i];
+	grown = realloc(u->journal, (u->journals + 1) * sizeof(*grown));
+	if (!grown)
+		return NULL;
+	u->journal = grown;
+	j = &grown[u->journals];
+	*j = (struct spooled){ NULL };
+	if (sender_new(&j->sender, path, u->run_id, writer_id, &err))
+		return NULL;
+	snprintf(j->writer_id, sizeof(j->writer_id), "%s", writer_id);
+	u->journals++;
+	return j;
+}
+
+void journal_uploader_advance(struct journal_uploader *u, const char *path, const char *writer_id, uint64_t bytes)
+{
+	struct spooled *j;
+
+	pthread_mutex_lock(&u->worker.lock);
+	j = find_journal(u, path, writer_id);
+	if (j)
+		j->bytes = bytes;
+	pthread_cond_broadcast(&u->worker.changed);
+	pthread_mutex_unlock(&u->worker.lock);
+}
+
+void journal_uploader_adopt(struct journal_uploader *u, const char *path, const char *writer_id, uint64_t bytes)
+{
+	struct spooled *j;
+
+	pthread_mutex_lock(&u->worker.lock);
+	j = find_journal(u, path, writer_id);
+	if (j && !j->bytes) { /* not one that is sent anyway */
+		j->adopted = true;
+		j->bytes = bytes;
+	}
+	pthread_cond_broadcast(&u->worker.changed);
+	pthread_mutex_unlock(&u->worker.lock);
+}
+
+uint64_t journal_uploader_stop(struct journal_uploader *u, double wait_s)
+{
+	uint64_t unsent;
+	unsigned first;
+
+	worker_end(&u->worker, u->http, wait_s);
+	unsent = pending(u, &first);
+	worker_leave(&u->worker);
+	return unsent;
+}

@@ -1,0 +1,79 @@
+/* ddp_cost.c: everything on every rank; gradients lie in buckets that are summed beside the backward pass, one after the
+ * other, each once its last gradient is there: what comes in the end has nothing left to hide it. */
+#include "trainer/advise/parts.h"
+
+#include <math.h>
+
+#define FIRST_BUCKET_BYTES 1048576.0 /* strategies/buckets.c */
+
+static bool ddp_takes(const struct advise_model *m, const struct advise_layout *l)
+{
+	(void)m;
+	return l->ranks > 1;
+}
+
+static void ddp_state(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l, int stage)
+{
+	const double params = m->master_bytes * advise_params(m);
+
+	(void)stage;
+	advise_activations(ret, m, true);
+	ret->bytes[PLAN_PARAMETERS] = params;
+	ret->bytes[PLAN_GRADIENTS] = params;
+	if (l->micros > 1) /* the first one lies beside the sum that it is added to; a tied table's does to the end */
+		ret->bytes[PLAN_GRADIENTS] = params + m->master_bytes * (m->tied_params + m->back.largest);
+	ret->bytes[PLAN_OPTIMIZER] = m->moments * params;
+	ret->stays_bytes = m->master_bytes * (advise_turn_params(m) + m->block.params);
+	ret->sent[ADVISE_ALLREDUCE] = advise_ring(params, l->ranks, true);
+}
+
+/* Buckets as they fill along a backward pass (strategies/buckets.h). */
+struct filling {
+	const struct advise_layout *l;
+	const struct hardware *h;
+	double bytes, cap; /* of the bucket that fills */
+	double now_s;	   /* when the gradient before was there */
+	double sent_s;	   /* when all buckets before are summed */
+	double comm_s;	   /* that they take */
+};
+
+static void send_bucket(struct filling *f)
+{
+	const double s = hardware_collective_s(f->h, "allreduce", f->bytes, f->l->ranks, f->l->nodes);
+
+	f->sent_s = fmax(f->sent_s, f->now_s) + s;
+	f->comm_s += s;
+	f->bytes = 0;
+	f->cap = f->l->bucket_bytes;
+}
+
+/* Gradients of a part, all as large as its largest one, nearly. */
+static void fill(struct filling *f, const struct advise_model *m, const struct advise_part *part)
+{
+	const int n = part->largest > 0 ? (int)fmax(1, round(part->params / part->largest)) : 1;
+	const double each = m->master_bytes * part->params / n;
+
+	for (int i = 0; i < n; i++) {
+		if (f->bytes > 0 && f->bytes + each > f->cap)
+			send_bucket(f);
+		f->bytes += each;
+		f->now_s += part->backward_s / n;
+	}
+}
+
+static void ddp_time(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l,
+		     const struct hardware *h)
+{
+	struct filling f = { .l = l, .h = h, .cap = fmin(FIRST_BUCKET_BYTES, l->bucket_bytes) };
+
+	advise_compute(ret, m, l);
+	fill(&f, m, &m->back);
+	for (int i = 0; i < m->blocks; i++)
+		fill(&f, m, &m->block);
+	fill(&f, m, &m->front);
+	send_bucket(&f);
+	ret->comm_s = f.comm_s;
+	ret->comm_exposed_s = f.comm_s - h->overlap * (f.comm_s - fmax(0, f.sent_s - f.now_s));
+}
+
+const struct advise advise_ddp = { "ddp", ddp_takes, ddp_state, ddp_time };

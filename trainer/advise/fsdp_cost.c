@@ -1,0 +1,167 @@
+/* fsdp_cost.c: ranks hold ranges of moments (stage 1), of gradients too (2), of parameters too (3). Units are the parts of
+ * the model; at stage 3 those of the part that is computed and of the next ones lie gathered, and of gradients two
+ * parts' are there at most. */
+#include "trainer/advise/parts.h"
+
+#include <math.h>
+
+static bool fsdp_takes(const struct advise_model *m, const struct advise_layout *l)
+{
+	(void)m;
+	return l->ranks > 1 && l->ranks % l->shard_degree == 0;
+}
+
+/* Parts in the order in which a step visits them: forward 0 … blocks + 1, then back to block 1. What stands behind the
+ * blocks is visited once for both; tables in front of them are not read in the backward pass. */
+static int visits_of(const struct advise_model *m)
+{
+	return 2 * m->blocks + 2;
+}
+
+static int part_at(const struct advise_model *m, int visit)
+{
+	return visit <= m->blocks + 1 ? visit : 2 * m->blocks + 2 - visit;
+}
+
+static double read_at(const struct advise_model *m, int visit)
+{
+	const int part = visit < visits_of(m) ? part_at(m, visit) : -1;
+
+	if (part < 0)
+		return 0;
+	if (part == 0)
+		return m->front.read_bytes;
+	if (part <= m->blocks)
+		return m->block.read_bytes;
+	return m->back.read_bytes; /* a tied table's too */
+}
+
+/* Of the gradients that are made at a visit of the backward pass. */
+static double made_at(const struct advise_model *m, int visit)
+{
+	if (visit < m->blocks + 1)
+		return 0;
+	if (visit == m->blocks + 1)
+		return m->master_bytes * m->back.params;
+	return m->master_bytes * (visit < visits_of(m) ? m->block.params : m->front.params);
+}
+
+/* What the back adds to a tied table lies in the table's place in its bucket; at stage 3 in memory of its own. */
+static double tied_in_bucket(const struct advise_model *m, const struct advise_layout *l)
+{
+	return l->zero_stage < 3 ? m->master_bytes * m->tied_params : 0;
+}
+
+/* A visit's buckets, those of the one before, which travel, and from its first use on a tied table's. */
+static double buckets_at(const struct advise_model *m, const struct advise_layout *l, int visit)
+{
+	const bool waits = visit > m->blocks && visit < visits_of(m);
+
+	return made_at(m, visit) + made_at(m, visit - 1) + (waits ? tied_in_bucket(m, l) : 0);
+}
+
+/* Gathered parts and buckets when most of both is there. */
+static void find_peak(const struct advise_model *m, const struct advise_layout *l, double *ret_gathered,
+		      double *ret_buckets)
+{
+	double most = -1;
+
+	for (int v = 0; v <= visits_of(m); v++) {
+		double gathered = 0, buckets = 0;
+
+		for (int k = v; k <= v + l->prefetch; k++)
+			gathered += l->zero_stage == 3 ? read_at(m, k) : 0;
+		if (l->zero_stage >= 2)
+			buckets = buckets_at(m, l, v);
+		if (gathered + buckets <= most)
+			continue;
+		most = gathered + buckets;
+		*ret_gathered = gathered;
+		*ret_buckets = buckets;
+	}
+}
+
+static double read_all(const struct advise_model *m)
+{
+	return m->front.read_bytes + m->blocks * m->block.read_bytes + m->back.read_bytes;
+}
+
+/* At stages 1 and 2 a tied table is read in one type and gathered once. */
+static double kept_all(const struct advise_model *m)
+{
+	return m->tied_params > 0 ? read_all(m) - m->back.read_bytes + m->master_bytes * m->back.params : read_all(m);
+}
+
+static void fsdp_state(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l, int stage)
+{
+	const double params = m->master_bytes * advise_params(m), s = l->shard_degree, copies = l->ranks / s;
+	const bool whole = l->zero_stage == 1 || (l->micros > 1 && !l->sync_each_batch);
+	const double times = l->zero_stage >= 2 && l->sync_each_batch ? l->micros : 1;
+
+	(void)stage;
+	advise_activations(ret, m, false);
+	find_peak(m, l, &ret->bytes[PLAN_GATHERED], &ret->bytes[PLAN_BUCKETS]);
+	ret->bytes[PLAN_OPTIMIZER] = m->moments * params / s;
+	ret->stays_bytes = 2 * m->master_bytes * m->block.params / s;
+	ret->bytes[PLAN_SHARDS] = l->zero_stage == 3 || m->low ? params / s : 0;
+	if (l->zero_stage < 3)
+		ret->bytes[PLAN_GATHERED] = kept_all(m);
+	ret->bytes[PLAN_GRADIENTS] = (whole ? params : 0) + m->master_bytes * m->tied_params;
+	if (!whole || l->micros == 1) /* where it is added to a sum, it lies beside that to the end */
+		ret->bytes[PLAN_GRADIENTS] -= tied_in_bucket(m, l);
+	if (!whole && l->micros > 1) /* sums of the own ranges */
+		ret->bytes[PLAN_GRADIENTS] += params / s;
+	if (whole)
+		ret->bytes[PLAN_BUCKETS] = 0;
+	else if (l->micros == 1) /* of all blocks but the two whose activations are there and the one that travels */
+		ret->late_bytes = m->master_bytes * (m->back.params + fmax(0, m->blocks - 3) * m->block.params) / s;
+	ret->sent[ADVISE_REDUCE_SCATTER] = times * advise_ring(params, s, false);
+	ret->sent[ADVISE_ALL_GATHER] = l->zero_stage < 3 ? advise_ring(kept_all(m), s, false)
+		: l->micros * advise_ring(read_all(m) + m->blocks * m->block.read_bytes, s, false);
+	ret->sent[ADVISE_ALLREDUCE] = times * advise_ring(params / s, copies, true);
+}
+
+/* Of the parts one by one, as they travel. */
+static double gather_s(const struct hardware *h, const struct advise_layout *l, double bytes)
+{
+	return bytes > 0 ? hardware_collective_s(h, "all_gather", bytes, l->shard_degree, l->nodes) : 0;
+}
+
+static double scatter_s(const struct hardware *h, const struct advise_layout *l, double bytes)
+{
+	return bytes > 0 ? hardware_collective_s(h, "reduce_scatter", bytes, l->shard_degree, l->nodes) : 0;
+}
+
+/* Gathers and scatters have a ring each. */
+static double at_once_s(const struct hardware *h, const struct advise_layout *l, double gathers_s, double scatters_s)
+{
+	const double rings = fmax(1, l->nodes > 1 ? h->between.rings : h->within.rings);
+
+	return fmax(fmax(gathers_s, scatters_s), (gathers_s + scatters_s) / rings);
+}
+
+static void fsdp_time(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l,
+		      const struct hardware *h)
+{
+	const double blocks_s = m->blocks * gather_s(h, l, m->block.read_bytes);
+	const double first_s = gather_s(h, l, m->front.read_bytes), last_s = gather_s(h, l, m->back.read_bytes);
+	const double sums_s = m->blocks * scatter_s(h, l, m->master_bytes * m->block.params) +
+		scatter_s(h, l, m->master_bytes * m->back.params);
+	const double tail_s = scatter_s(h, l, m->master_bytes * m->front.params);
+	const double gathers = l->zero_stage == 3 ? l->micros : 1, scatters = l->sync_each_batch ? l->micros : 1;
+	const double again_s = l->zero_stage == 3 ? gathers * blocks_s : 0; /* the backward pass gathers once more */
+	double forward_s = gathers * (first_s + blocks_s + last_s);
+	double backward_s = at_once_s(h, l, again_s, scatters * (sums_s + tail_s));
+
+	advise_compute(ret, m, l);
+	if (l->ranks > l->shard_degree)
+		backward_s += hardware_collective_s(h, "allreduce",
+						    m->master_bytes * advise_params(m) / l->shard_degree,
+						    l->ranks / l->shard_degree, l->nodes);
+	ret->optimizer_s /= l->shard_degree;
+	ret->comm_s = forward_s + backward_s;
+	ret->comm_exposed_s = advise_exposed(h, forward_s, gathers * advise_forward_s(m), gathers * first_s) +
+		advise_exposed(h, backward_s, scatters * advise_backward_s(m), scatters * tail_s);
+}
+
+const struct advise advise_fsdp = { "fsdp", fsdp_takes, fsdp_state, fsdp_time };

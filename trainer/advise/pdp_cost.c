@@ -1,0 +1,130 @@
+/* pdp_cost.c: pipelines of stages beside each other. A stage has a part of the blocks; 1F1B keeps as many micro-batches as
+ * there are stages from it to the last, GPipe all of them. Before the first and behind the last micro-batch stages wait
+ * for each other: the bubble. Every stage sums its own gradients, over a ring of its own. */
+#include "trainer/advise/parts.h"
+
+#include <math.h>
+
+static bool pdp_takes(const struct advise_model *m, const struct advise_layout *l)
+{
+	return l->stages > 1 && l->ranks % l->stages == 0 && l->stages <= m->blocks && l->micros > 0;
+}
+
+/* Blocks of the last stage: it has the loss too, so that the slowest stage is fastest with as many as this. */
+static int last_blocks(const struct advise_model *m, const struct advise_layout *l)
+{
+	const double front = m->front.forward_s + m->front.backward_s, back = m->back.forward_s + m->back.backward_s;
+	const double block = m->block.forward_s + m->block.backward_s;
+	double best = INFINITY;
+	int found = 1;
+
+	for (int last = 1; last <= m->blocks - l->stages + 1; last++) {
+		double others = ceil((double)(m->blocks - last) / (l->stages - 1)) * block + front;
+		double most = fmax(others, last * block + back);
+
+		if (most >= best)
+			continue;
+		best = most;
+		found = last;
+	}
+	return found;
+}
+
+/* What the last one leaves is dealt evenly, the later ones get more. */
+int advise_stage_blocks(int blocks, int last_blocks, int stages, int stage)
+{
+	const int rest = blocks - last_blocks, n = stages - 1;
+
+	return stage == n ? last_blocks : rest / n + (stage >= n - rest % n);
+}
+
+static int blocks_of(const struct advise_model *m, const struct advise_layout *l, int stage)
+{
+	return advise_stage_blocks(m->blocks, last_blocks(m, l), l->stages, stage);
+}
+
+static double params_of(const struct advise_model *m, const struct advise_layout *l, int stage)
+{
+	return blocks_of(m, l, stage) * m->block.params + (stage == 0 ? m->front.params : 0) +
+	       (stage == l->stages - 1 ? m->back.params + m->tied_params : 0);
+}
+
+static int in_flight(const struct advise_layout *l, int stage)
+{
+	const int waits = l->stages - stage;
+
+	return l->gpipe || waits > l->micros ? l->micros : waits;
+}
+
+static void pdp_state(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l, int stage)
+{
+	const double params = m->master_bytes * params_of(m, l, stage), slots = in_flight(l, stage);
+	const bool last = stage == l->stages - 1;
+	/* Each micro-batch that waits has its own copies of what its nodes read in another type. */
+	const double kept = blocks_of(m, l, stage) * (m->block.kept_bytes + m->block.cast_bytes) +
+		(stage == 0 ? m->front.kept_bytes : 0) + (last ? m->back.kept_bytes + m->back.cast_bytes : 0);
+	const double ends = m->master_bytes * m->tied_params;
+
+	ret->blocks = m->blocks;
+	ret->last_blocks = last_blocks(m, l);
+	ret->bytes[PLAN_PARAMETERS] = params;
+	ret->bytes[PLAN_OPTIMIZER] = m->moments * params;
+	ret->stays_bytes = 3 * m->master_bytes * m->block.params;
+	/* Beside the sums: the first gradient of a micro-batch, until it is added to its sum. */
+	ret->bytes[PLAN_GRADIENTS] =
+		params + m->master_bytes * (last ? fmax(m->back.largest, m->tied_params) : m->block.largest);
+	ret->bytes[PLAN_ACTIVATIONS] = slots * kept + (last ? m->work_bytes : m->stage_bytes);
+	ret->bytes[PLAN_WORKSPACE] = last ? m->workspace_bytes : m->stage_workspace_bytes;
+	ret->bytes[PLAN_INPUTS] = l->micros * m->input_bytes;
+	ret->sent[ADVISE_ALLREDUCE] = advise_ring(params, (double)l->ranks / l->stages, true);
+	if (stage == 0 || last)
+		ret->sent[ADVISE_ALLREDUCE] += advise_ring(ends, 2, true);
+	ret->sent[ADVISE_PEER] = l->micros * (m->cross_back_bytes * (stage > 0) + m->cross_bytes * !last);
+}
+
+static double stage_s(const struct advise_model *m, const struct advise_layout *l, int stage, bool forward)
+{
+	const int n = blocks_of(m, l, stage);
+	double s = n * (forward ? m->block.forward_s : m->block.backward_s);
+
+	if (stage == 0)
+		s += forward ? m->front.forward_s : m->front.backward_s;
+	if (stage == l->stages - 1)
+		s += forward ? m->back.forward_s : m->back.backward_s;
+	return s;
+}
+
+/* Rings of several stages travel at once over what machines share. */
+static double sum_s(const struct advise_model *m, const struct advise_layout *l, const struct hardware *h, int stage)
+{
+	const int replicas = l->ranks / l->stages;
+	const double bytes = m->master_bytes * params_of(m, l, stage);
+
+	if (replicas == 1)
+		return 0;
+	return hardware_collective_s(h, "allreduce", bytes, replicas, l->nodes < replicas ? l->nodes : replicas) /
+	       (l->nodes > 1 ? fmin(1, h->rings / l->stages) : 1);
+}
+
+static void pdp_time(struct advise_cost *ret, const struct advise_model *m, const struct advise_layout *l,
+		     const struct hardware *h)
+{
+	double forward_s = 0, backward_s = 0, comm_s = 0, update_s = 0, peer_s;
+
+	for (int s = 0; s < l->stages; s++) {
+		forward_s = fmax(forward_s, stage_s(m, l, s, true));
+		backward_s = fmax(backward_s, stage_s(m, l, s, false));
+		comm_s = fmax(comm_s, sum_s(m, l, h, s));
+		update_s = fmax(update_s, advise_update_s(m) * params_of(m, l, s) / advise_params(m));
+	}
+	/* A pipeline that is longer than a machine has ranks crosses to the next one. */
+	peer_s = hardware_collective_s(h, "send", m->cross_bytes, 2, l->stages > l->ranks / l->nodes ? 2 : 1);
+	ret->forward_s = l->micros * forward_s;
+	ret->backward_s = l->micros * backward_s;
+	ret->bubble_s = (l->stages - 1) * (forward_s + backward_s + 2 * peer_s);
+	ret->optimizer_s = update_s;
+	ret->comm_s = comm_s + 2 * l->micros * peer_s;
+	ret->comm_exposed_s = advise_exposed(h, comm_s, backward_s, 0);
+}
+
+const struct advise advise_pdp = { "pdp", pdp_takes, pdp_state, pdp_time };

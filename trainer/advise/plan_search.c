@@ -1,0 +1,368 @@
+/* plan_search.c: the candidates, one list for each question, and their order. */
+#include "trainer/advise/plan_search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MICROS_TRIED 8 /* halvings of a rank's part of the batch */
+#define RECOMPUTES 3
+
+struct searching {
+	const struct search_opts *o;
+	struct search *s;
+	int room;
+	struct search_plan at; /* what is settled so far */
+	struct advise_model model;
+	struct err *err;
+};
+
+static double memory_of(const struct search_opts *o)
+{
+	return o->memory_bytes > 0 ? o->memory_bytes : o->hardware->memory_bytes;
+}
+
+static bool fits(const struct search_opts *o, const struct search_plan *p)
+{
+	const struct hardware *h = o->hardware;
+	const int local = p->layout.ranks / p->layout.nodes;
+	const double own = p->peak_bytes * (h->shared ? local : 1);
+
+	return own <= memory_of(o) && (!p->cost.host_bytes || p->cost.host_bytes * local <= h->host_bytes);
+}
+
+/* Least seconds of a step that its loaders need. */
+static double loader_seconds(const struct search_opts *o, const struct search_plan *p)
+{
+	const double rate = o->hardware->samples_per_s * p->layout.nodes;
+
+	return rate > 0 ? (double)o->global_batch / rate : 0;
+}
+
+static const char *limit_of(const struct search_plan *p, double loader_s)
+{
+	const struct advise_cost *c = &p->cost;
+	const struct {
+		const char *name;
+		double seconds;
+	} parts[] = { { "compute", c->forward_s + c->backward_s }, { "communication", c->comm_exposed_s },
+		      { "bubble", c->bubble_s },		   { "optimizer", c->optimizer_s },
+		      { "copies", c->copy_exposed_s } };
+	int most = 0;
+
+	if (!p->fits)
+		return "memory";
+	if (loader_s > advise_seconds(c))
+		return "loader";
+	for (int i = 1; i < (int)(sizeof(parts) / sizeof(parts[0])); i++)
+		most = parts[i].seconds > parts[most].seconds ? i : most;
+	return parts[most].name;
+}
+
+static void scale_part(struct advise_part *p, double by)
+{
+	p->forward_s *= by;
+	p->backward_s *= by;
+	p->update_s *= by;
+}
+
+/* Seconds of a plan's node by those that were timed. Ranks that share a machine have its cores in equal parts, fewer of
+ * them more; unless it is said how many threads each has: then cores, and their part of the machine, rest. */
+static double slowness(const struct search_opts *o, const struct search_plan *p)
+{
+	const struct hardware *h = o->hardware;
+	const double local = (double)p->layout.ranks / p->layout.nodes;
+	const double rest = h->ranks_per_node > 1 ? fmax(0, (h->ranks_per_node - local) / (h->ranks_per_node - 1)) : 0;
+
+	if (!h->shared)
+		return 1;
+	if (!o->threads)
+		return local / h->ranks_per_node;
+	return (h->threads_per_rank ? (double)h->threads_per_rank / o->threads : 1) * (1 - rest * (1 - h->alone));
+}
+
+static struct advise_model scaled(const struct searching *g, const struct search_plan *p)
+{
+	const double by = slowness(g->o, p);
+	struct advise_model m = g->model;
+
+	scale_part(&m.front, by);
+	scale_part(&m.block, by);
+	scale_part(&m.back, by);
+	return m;
+}
+
+static void take_bytes(struct search_plan *p, const struct search_opts *o)
+{
+	p->bytes = advise_bytes(&p->cost);
+	p->peak_bytes = p->bytes + o->hardware->process_bytes;
+	p->fits = fits(o, p);
+	p->limit = limit_of(p, loader_seconds(o, p));
+}
+
+static void judge(struct searching *g, struct search_plan *p)
+{
+	const struct hardware *h = g->o->hardware;
+	const struct advise_model m = scaled(g, p);
+	const double device_batch = (double)g->o->global_batch / p->layout.ranks;
+
+	advise_cost(&p->cost, p->strategy, &m, &p->layout, h);
+	p->cost.bytes[PLAN_DATA] = g->o->data_bytes;
+	take_bytes(p, g->o);
+	p->seconds = fmax(advise_seconds(&p->cost), loader_seconds(g->o, p));
+	p->samples_per_s = (double)g->o->global_batch / p->seconds;
+	p->aco = p->cost.comm_exposed_s / device_batch;
+	p->built = g->o->built >> p->strategy & 1;
+}
+
+static int add(struct searching *g)
+{
+	struct search *s = g->s;
+
+	if (!(g->o->wanted >> g->at.strategy & 1) ||
+	    !advise_table[g->at.strategy]->takes(&g->model, &g->at.layout))
+		return 0;
+	if (s->n == g->room) {
+		const int room = g->room ? 2 * g->room : 256;
+		struct search_plan *more = realloc(s->plans, (size_t)room * sizeof(*more));
+
+		if (!more)
+			return err_set(g->err, ERR_NOMEM, "out of memory: plans");
+		s->plans = more;
+		g->room = room;
+	}
+	s->plans[s->n] = g->at;
+	judge(g, &s->plans[s->n++]);
+	return 0;
+}
+
+static int add_offloads(struct searching *g)
+{
+	int rc = 0;
+
+	for (int i = OFFLOAD_NONE; !rc && i < OFFLOAD_COUNT; i++) {
+		g->at.offload = (enum search_offload)i;
+		g->at.layout.offload_optimizer = i >= OFFLOAD_OPTIMIZER;
+		g->at.layout.offload_params = i >= OFFLOAD_STATE;
+		if (i == OFFLOAD_STATE && g->at.strategy == ADVISE_fsdp && g->at.layout.zero_stage < 3)
+			continue; /* the parameters are gathered as long as the run lives */
+		if (i == OFFLOAD_STATE && g->at.strategy == ADVISE_pdp)
+			continue; /* stays of two turns are there at once: mostly more than a stage has */
+		if (i == OFFLOAD_NONE || (g->o->hardware->host_bytes > 0 && g->o->hardware->host_rate > 0))
+			rc = add(g);
+	}
+	return rc;
+}
+
+/* Stages of ZeRO where there are several ranks; everything else has one way. */
+static int add_stages(struct searching *g)
+{
+	const bool fsdp = g->at.strategy == ADVISE_fsdp;
+	int rc = 0;
+
+	for (int stage = 1; !rc && stage <= (fsdp ? 3 : 1); stage++) {
+		g->at.layout.zero_stage = fsdp ? stage : 0;
+		g->at.layout.sync_each_batch = fsdp && stage >= 2;
+		rc = add_offloads(g);
+	}
+	return rc;
+}
+
+static int load_model(struct searching *g, int64_t micro)
+{
+	return g->o->model(g->o->user, micro, g->at.recompute, g->at.precision, &g->model, g->err);
+}
+
+/* A model that cannot be had so is none; other failures end the search. */
+static int left_out(int rc)
+{
+	return rc == ERR_USAGE || rc == ERR_UNSUPPORTED ? 0 : rc;
+}
+
+static int add_batches(struct searching *g)
+{
+	const int64_t part = (g->o->global_batch + g->at.layout.ranks - 1) / g->at.layout.ranks;
+	int rc = 0, tried = 0;
+
+	for (int64_t b = part, last = 0; !rc && b != last && tried < MICROS_TRIED; last = b, b = (b + 1) / 2, tried++) {
+		g->at.batch_size = b;
+		g->at.accum = (part + b - 1) / b;
+		g->at.layout.micros = (int)g->at.accum;
+		rc = load_model(g, b);
+		if (rc) {
+			rc = left_out(rc);
+			continue;
+		}
+		for (int i = 0; !rc && i < ADVISE_COUNT; i++) {
+			g->at.strategy = (enum advise_id)i;
+			if (i != ADVISE_pdp)
+				rc = add_stages(g);
+		}
+	}
+	return rc;
+}
+
+/* Pipelines cut what all of their ranks would have; micro-batches are equal. */
+static int add_pipelines(struct searching *g)
+{
+	const int ranks = g->at.layout.ranks;
+	const int64_t part = (g->o->global_batch + ranks - 1) / ranks;
+	int rc = 0;
+
+	g->at.strategy = ADVISE_pdp;
+	g->at.batch_size = part;
+	g->at.accum = 1;
+	for (int stages = 2; !rc && stages <= ranks && stages <= 64; stages *= 2) {
+		const int64_t samples = part * stages;
+
+		for (int64_t micros = stages; !rc && micros <= samples && micros <= 8 * stages; micros *= 2) {
+			if (ranks % stages || samples % micros)
+				continue;
+			g->at.layout.stages = stages;
+			g->at.layout.micros = (int)micros;
+			rc = load_model(g, samples / micros);
+			rc = rc ? left_out(rc) : add_stages(g);
+		}
+	}
+	g->at.layout.stages = 0;
+	return rc;
+}
+
+static int add_ranks(struct searching *g, int ranks, int nodes)
+{
+	int rc = 0;
+
+	if (g->o->global_batch < ranks)
+		return 0;
+	for (int p = 0; !rc && p < g->o->n_precisions; p++)
+		for (int r = 0; !rc && r < RECOMPUTES; r++) {
+			g->at = (struct search_plan){ .recompute = r, .precision = g->o->precisions[p] };
+			g->at.layout = (struct advise_layout){ .ranks = ranks, .nodes = nodes,
+							       .shard_degree = ranks, .prefetch = 1,
+							       .bucket_bytes = g->o->bucket_bytes };
+			rc = add_batches(g);
+			if (!rc && ranks > 1)
+				rc = add_pipelines(g);
+		}
+	return rc;
+}
+
+/* ---- order ---- */
+
+/* Plans that can be started come before those that cannot, and both before those that do not fit. */
+static int standing(const struct search_plan *p)
+{
+	return p->fits ? (p->built ? 0 : 1) : 2;
+}
+
+static int by(double x, double y)
+{
+	return (x > y) - (x < y);
+}
+
+/* Of equally fast ones, what leaves things where they are. */
+static int faster(const struct search_plan *a, const struct search_plan *b)
+{
+	const int c = by(a->seconds, b->seconds), moved = (int)a->offload - (int)b->offload;
+
+	return c ? c : moved ? moved : by(a->bytes, b->bytes);
+}
+
+static int by_speed(const void *x, const void *y)
+{
+	const struct search_plan *a = x, *b = y;
+
+	return standing(a) != standing(b) ? standing(a) - standing(b) : faster(a, b);
+}
+
+static int by_memory(const void *x, const void *y)
+{
+	const struct search_plan *a = x, *b = y;
+	const int c = standing(a) != standing(b) ? standing(a) - standing(b) : by(a->bytes, b->bytes);
+
+	return c ? c : faster(a, b);
+}
+
+static int by_ranks(const void *x, const void *y)
+{
+	const struct search_plan *a = x, *b = y;
+	const int c = standing(a) != standing(b) ? standing(a) - standing(b) : a->layout.ranks - b->layout.ranks;
+
+	return c ? c : faster(a, b);
+}
+
+static void order(struct search *s, enum search_goal goal)
+{
+	static int (*const orders[])(const void *, const void *) = { [SEARCH_SPEED] = by_speed,
+								     [SEARCH_MEMORY] = by_memory,
+								     [SEARCH_RANKS] = by_ranks };
+
+	if (s->n)
+		qsort(s->plans, (size_t)s->n, sizeof(*s->plans), orders[goal]);
+}
+
+int search_all(struct search *ret, const struct search_opts *o, enum search_goal goal, struct err *err)
+{
+	struct searching g = { .o = o, .s = ret, .err = err };
+	const int most = o->nodes * o->ranks_per_node;
+	int rc = 0;
+
+	*ret = (struct search){ .n = 0 };
+	for (int ranks = 1; !rc && ranks < o->ranks_per_node && ranks < most; ranks *= 2)
+		rc = add_ranks(&g, ranks, 1);
+	for (int nodes = 1; !rc && nodes < o->nodes; nodes *= 2)
+		rc = add_ranks(&g, nodes * o->ranks_per_node, nodes);
+	if (!rc)
+		rc = add_ranks(&g, most, o->nodes);
+	order(ret, goal);
+	if (rc)
+		search_done(ret);
+	return rc;
+}
+
+void search_correct(struct search *s, int i, const struct search_opts *o, enum search_goal goal,
+		    const struct advise_cost *planned)
+{
+	struct search_plan *p = &s->plans[i];
+
+	if (planned) {
+		memcpy(p->cost.bytes, planned->bytes, sizeof(p->cost.bytes));
+		p->cost.host_bytes = planned->host_bytes;
+		take_bytes(p, o);
+		p->whole = true;
+	} else {
+		*p = s->plans[--s->n];
+	}
+	order(s, goal);
+}
+
+void search_done(struct search *s)
+{
+	free(s->plans);
+	*s = (struct search){ .n = 0 };
+}
+
+static bool same_strategy(const struct search_plan *a, const struct search_plan *b)
+{
+	return a->strategy == b->strategy && a->layout.zero_stage == b->layout.zero_stage &&
+	       a->layout.stages == b->layout.stages;
+}
+
+bool search_is_best_of_kind(const struct search *s, int i)
+{
+	const struct search_plan *p = &s->plans[i];
+
+	for (const struct search_plan *q = s->plans; q < p; q++)
+		if (same_strategy(p, q) && p->layout.ranks == q->layout.ranks && p->recompute == q->recompute)
+			return false;
+	return true;
+}
+
+int search_distance(const struct search_plan *a, const struct search_plan *b)
+{
+	const bool same = same_strategy(a, b);
+	const bool micro = a->batch_size == b->batch_size && a->layout.micros == b->layout.micros;
+
+	return !same + (a->layout.ranks != b->layout.ranks) + !micro + (a->recompute != b->recompute) +
+	       (a->offload != b->offload) + (a->precision != b->precision);
+}

@@ -1,0 +1,325 @@
+/* cpu_pick.c: compares the times of candidates, and keeps the choices in a text file, one line each: key, tab, name. Lines
+ * are appended whole, so ranks may share the file. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "tracker/base/cache_home.h"
+#include "trainer/backends/cpu/onednn.h"
+#include "trainer/backends/cpu/cpu_pick.h"
+
+#define FILE_BYTES_MAX ((size_t)4 << 20)
+#define ROUNDS 2
+#define TRIES 3 /* of a round */
+#define HOPELESS 1.5
+#define CLOSE 1.15
+#define SHORT 1e-3 /* seconds: a run that a cold cache or an interrupt can double */
+#define ROUNDS_SHORT 6
+#define BUSY 0.7
+
+struct pick_entry {
+	struct pick_entry *next;
+	char key[PICK_KEY_BYTES];
+	char name[PICK_NAME_BYTES];
+	bool used;
+};
+
+struct cpu_picks {
+	struct pick_entry *first;
+	char machine[128]; /* start of every key */
+	char path[4096];   /* "" when there is no place for the file */
+	char *room;	   /* for trials */
+	size_t room_bytes;
+};
+
+/* Family, model and name of the processor, spaces turned into underscores. */
+static void machine_name(char *text, size_t n)
+{
+	char brand[49] = "unknown";
+	unsigned signature = 0;
+	char lib[48];
+
+#if defined(__x86_64__)
+	unsigned r[4];
+
+	if (__get_cpuid(1, &r[0], &r[1], &r[2], &r[3]))
+		signature = r[0];
+	for (unsigned leaf = 0; leaf < 3; leaf++)
+		if (__get_cpuid(0x80000002u + leaf, &r[0], &r[1], &r[2], &r[3]))
+			memcpy(brand + leaf * 16, r, 16);
+	brand[48] = '\0';
+#endif
+	dnn_version(lib, sizeof(lib));
+	snprintf(text, n, "%s/%x/%s", brand, signature, lib);
+	for (char *p = text; *p; p++)
+		if (*p == ' ' || *p == '\t')
+			*p = '_';
+}
+
+/* "" when there is no home. */
+static void file_path(char *path, size_t n)
+{
+	const bool home = cache_home(path, n);
+	const size_t length = home ? strlen(path) : 0;
+
+	snprintf(path + length, n - length, "%s", home ? "/cpu-picks-10" : "");
+}
+
+static struct pick_entry *remember(struct cpu_picks *p, const char *key, const char *name)
+{
+	struct pick_entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	snprintf(e->key, sizeof(e->key), "%s", key);
+	snprintf(e->name, sizeof(e->name), "%s", name);
+	e->next = p->first;
+	p->first = e;
+	return e;
+}
+
+static void file_read(struct cpu_picks *p)
+{
+	char line[PICK_KEY_BYTES + PICK_NAME_BYTES + 8];
+	FILE *f = p->path[0] ? fopen(p->path, "re") : NULL;
+	size_t total = 0, same = strlen(p->machine);
+
+	while (f && total < FILE_BYTES_MAX && fgets(line, sizeof(line), f)) {
+		char *tab = strchr(line, '\t'), *end = strchr(line, '\n');
+
+		total += strlen(line);
+		if (!tab || !end || strncmp(line, p->machine, same) != 0)
+			continue;
+		*tab = *end = '\0';
+		if (tab[1] && strlen(line) < PICK_KEY_BYTES && strlen(tab + 1) < PICK_NAME_BYTES)
+			remember(p, line, tab + 1);
+	}
+	if (f)
+		fclose(f);
+}
+
+static void file_append(const struct cpu_picks *p, const char *key, const char *name)
+{
+	char line[PICK_KEY_BYTES + PICK_NAME_BYTES + 8];
+	int n = snprintf(line, sizeof(line), "%s\t%s\n", key, name), fd;
+
+	if (!p->path[0])
+		return;
+	fd = open(p->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return;
+	/* a line that did not fit on the disk is skipped by the reader; nothing is lost but the timing */
+	if (write(fd, line, (size_t)n) != n)
+		errno = 0;
+	close(fd);
+}
+
+struct cpu_picks *cpu_picks_open(void)
+{
+	struct cpu_picks *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	machine_name(p->machine, sizeof(p->machine));
+	file_path(p->path, sizeof(p->path));
+	file_read(p);
+	return p;
+}
+
+void cpu_picks_free(struct cpu_picks *p)
+{
+	while (p && p->first) {
+		struct pick_entry *e = p->first;
+
+		p->first = e->next;
+		free(e);
+	}
+	if (p)
+		cpu_pick_leave(p);
+	free(p);
+}
+
+char *cpu_pick_room(struct cpu_picks *p, size_t bytes)
+{
+	const size_t had = p->room_bytes;
+	char *room;
+
+	if (bytes <= had)
+		return p->room;
+	room = had ? mremap(p->room, had, bytes, MREMAP_MAYMOVE)
+		   : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (room == MAP_FAILED)
+		return NULL;
+	p->room = room;
+	p->room_bytes = bytes;
+	madvise(room, bytes, MADV_HUGEPAGE);
+	memset(room + had, PICK_FILL, bytes - had);
+	return room;
+}
+
+void cpu_pick_leave(struct cpu_picks *p)
+{
+	if (p->room)
+		munmap(p->room, p->room_bytes);
+	p->room = NULL;
+	p->room_bytes = 0;
+}
+
+void cpu_pick_key(char *key, const struct cpu_module *m, int threads, const char *what)
+{
+	snprintf(key, PICK_KEY_BYTES, "%s %s t%d %s", m->picks->machine, cpu_isa_name(m->isa), threads, what);
+}
+
+bool cpu_pick_recall(struct cpu_module *m, const char *key, char *name)
+{
+	for (struct pick_entry *e = m->picks->first; e; e = e->next)
+		if (strcmp(e->key, key) == 0) {
+			snprintf(name, PICK_NAME_BYTES, "%s", e->name);
+			e->used = true;
+			return true;
+		}
+	return false;
+}
+
+void cpu_pick_keep(struct cpu_module *m, const char *key, const char *name)
+{
+	struct pick_entry *e = remember(m->picks, key, name);
+
+	if (e)
+		e->used = true;
+	file_append(m->picks, key, name);
+}
+
+void cpu_pick_choices(void *module, void (*fn)(void *user, const char *key, const char *name), void *user)
+{
+	const struct cpu_module *m = module;
+
+	for (const struct pick_entry *e = m->picks ? m->picks->first : NULL; e; e = e->next)
+		if (e->used)
+			fn(user, e->key, e->name);
+}
+
+int cpu_pick_choose(void *module, const char *key, const char *name, struct err *err)
+{
+	struct cpu_module *m = module;
+
+	if (!m->picks || strlen(key) >= PICK_KEY_BYTES || strlen(name) >= PICK_NAME_BYTES)
+		return 0; /* of another program: it will be timed */
+	return remember(m->picks, key, name) ? 0 : err_set(err, ERR_NOMEM, "out of memory: kernel choices");
+}
+
+bool cpu_pick_worth_trying(const struct cpu_module *m, const char *name)
+{
+	return m->isa < CPU_AVX512 || strstr(name, "avx512") || strstr(name, "gemm");
+}
+
+/* How often a processor was taken from one of this process's threads. */
+static long interruptions(void)
+{
+	struct rusage u;
+
+	return getrusage(RUSAGE_SELF, &u) ? 0 : u.ru_nivcsw;
+}
+
+struct timing {
+	double s;
+	bool disturbed;
+};
+
+static double clock_s(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* With several threads, who work or wait for one another at full speed: somebody was taken off its processor, or not
+ * given one when its share was to begin. */
+static struct timing time_once(int i, int threads, double (*run)(void *arg, int i), void *arg)
+{
+	const long switches = interruptions();
+	const double wall = clock_s(CLOCK_MONOTONIC), cpu = clock_s(CLOCK_PROCESS_CPUTIME_ID), s = run(arg, i);
+	const double around = clock_s(CLOCK_MONOTONIC) - wall - s; /* of one thread */
+	const double worked = clock_s(CLOCK_PROCESS_CPUTIME_ID) - cpu - around;
+
+	return (struct timing){ s, threads > 1 && (interruptions() != switches || worked < BUSY * threads * s) };
+}
+
+/* The first of some tries during which nobody came between. */
+static struct timing time_one(int i, int threads, double (*run)(void *arg, int i), void *arg)
+{
+	struct timing t = { 1e9, threads > 1 };
+
+	for (int try = 0; try < TRIES && (t.disturbed || try == 0); try++) {
+		const struct timing now = time_once(i, threads, run, arg);
+
+		t.s = now.s < t.s ? now.s : t.s;
+		t.disturbed = now.disturbed;
+	}
+	return t;
+}
+
+/* One run of each, which touches memory and code; one more of a short one, of which that may be the most. Who then
+ * takes more than HOPELESS times the best is not run again; of the others nothing is known yet. The seconds of the
+ * quickest; infinite where every one was disturbed. */
+static double time_first(struct timing *first, int n, int threads, double (*run)(void *arg, int i), void *arg)
+{
+	double quickest = 1e9;
+	bool calm = false;
+
+	for (int i = 0; i < n; i++) {
+		first[i] = time_once(i, threads, run, arg);
+		if (first[i].s < SHORT)
+			first[i] = time_once(i, threads, run, arg);
+		quickest = first[i].s < quickest ? first[i].s : quickest;
+		calm = calm || !first[i].disturbed;
+	}
+	for (int i = 0; i < n; i++)
+		if (first[i].disturbed || first[i].s <= HOPELESS * quickest)
+			first[i] = (struct timing){ 1e9, true };
+	return calm ? quickest : INFINITY;
+}
+
+/* Rounds over all candidates, so that a disturbance hits each alike; who is far behind drops out. */
+bool cpu_pick_fastest(int *best, int n, int threads, double (*run)(void *arg, int i), void *arg)
+{
+	struct timing least[PICK_CANDIDATES];
+	const double quickest = time_first(least, n, threads, run, arg);
+	const int rounds = quickest < SHORT ? ROUNDS_SHORT : ROUNDS;
+	bool clear = true;
+
+	*best = 0;
+	if (isinf(quickest))
+		return false;
+	for (int round = 0; round < rounds; round++)
+		for (int i = 0; i < n; i++) {
+			struct timing t;
+
+			if (least[i].s < 1e9 && (round == 0 || least[i].s > CLOSE * least[*best].s))
+				continue;
+			t = time_one(i, threads, run, arg);
+			least[i].s = t.s < least[i].s ? t.s : least[i].s;
+			least[i].disturbed = least[i].disturbed && t.disturbed;
+			if (least[i].s < least[*best].s)
+				*best = i;
+		}
+	for (int i = 0; i < n; i++)
+		clear = clear && !least[i].disturbed;
+	return clear;
+}
+
+double cpu_pick_clock(int threads)
+{
+	return clock_s(threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
+}

@@ -1,0 +1,47 @@
+/* cpu_pick.h: which implementation computes a convolution or a matrix product best. Chosen by timing once per machine,
+ * library, shape, type and thread count, and remembered in a file ($XDG_CACHE_HOME/dptrain/cpu-picks-10, else
+ * ~/.cache/dptrain/cpu-picks-10); with --deterministic by rule alone, never by the clock or the file. */
+#ifndef DPT_BACKENDS_CPU_CPU_PICK_H
+#define DPT_BACKENDS_CPU_CPU_PICK_H
+
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/onednn.h"
+
+#define PICK_NAME_BYTES 64
+#define PICK_KEY_BYTES 256
+#define PICK_CANDIDATES 9
+
+struct cpu_picks *cpu_picks_open(void); /* NULL when out of memory */
+void cpu_picks_free(struct cpu_picks *p);
+
+/* Into name: one that cpu_conv_make takes; "" for the library's first choice. */
+void cpu_pick_conv(struct cpu_module *m, const struct dnn_conv_spec *spec, int threads, char *name);
+
+/* What choosing is made of. The module has picks. what: the computation, its shape and types; no tabs. */
+void cpu_pick_key(char *key, const struct cpu_module *m, int threads, const char *what);
+bool cpu_pick_recall(struct cpu_module *m, const char *key, char *name);
+void cpu_pick_keep(struct cpu_module *m, const char *key, const char *name);
+
+/* The choices that were recalled or kept since the module was opened; and one that is recalled from now on, whatever
+ * the file says. Of struct backend. */
+void cpu_pick_choices(void *module, void (*fn)(void *user, const char *key, const char *name), void *user);
+int cpu_pick_choose(void *module, const char *key, const char *name, struct err *err);
+
+/* Those made for a lesser instruction set than the machine's lose always and by far. */
+bool cpu_pick_worth_trying(const struct cpu_module *m, const char *name);
+
+/* Into best the fastest of n <= PICK_CANDIDATES; run does candidate i once, in so many threads, and returns its seconds
+ * by cpu_pick_clock. False where other programs took processors from threads whenever the clock ran: then the times say
+ * more of those than of the candidates, and the share of one thread, by its own processor time, tells better. */
+bool cpu_pick_fastest(int *best, int n, int threads, double (*run)(void *arg, int i), void *arg);
+
+/* Memory for a trial, of pages that are there, aligned to them; at first every byte is PICK_FILL, later what trials
+ * left. Kept from trial to trial until cpu_pick_leave; NULL: none to be had. */
+#define PICK_FILL 0x3c /* 0x3c3c: 0.0115 in either type, so that nothing is denormal or infinite */
+char *cpu_pick_room(struct cpu_picks *p, size_t bytes);
+void cpu_pick_leave(struct cpu_picks *p);
+
+/* Seconds; with one thread of its own processor time, which other programs on the machine disturb less. */
+double cpu_pick_clock(int threads);
+
+#endif

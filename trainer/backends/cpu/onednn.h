@@ -1,0 +1,85 @@
+/* onednn.h: the module's only door to oneDNN (dnnl.h is included by dnn*.c alone, which hide the differences between its
+ * versions 2 and 3). Convolutions on NHWC activations, with weights in whatever layout an implementation likes;
+ * products of plain matrices. */
+#ifndef DPT_BACKENDS_CPU_ONEDNN_H
+#define DPT_BACKENDS_CPU_ONEDNN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/err.h"
+
+struct dnn;	 /* the library's engine and stream */
+struct dnn_conv; /* one implementation of one convolution, with the reorder of its weights */
+
+enum dnn_pass { DNN_FORWARD, DNN_DGRAD, DNN_WGRAD };
+
+struct dnn_conv_spec {
+	enum dnn_pass pass;
+	bool bf16; /* activations and packed weights; gradients of weights are f32 always */
+	int64_t n, h, w, c, k, p, q;
+	int64_t kernel, stride, pad;
+};
+
+int dnn_new(struct dnn **ret, struct err *err);
+void dnn_free(struct dnn *d);
+void dnn_version(char *text, size_t n); /* "oneDNN 2.6.3" */
+bool dnn_takes_bf16(struct dnn *d);	/* tried, not guessed from the processor */
+
+/* impl: the implementation's name, NULL for the library's first choice. Fails when there is none, or only one of the
+ * library's reference loops. */
+int dnn_conv_new(struct dnn_conv **ret, struct dnn *d, const struct dnn_conv_spec *spec, const char *impl,
+		 struct err *err);
+void dnn_conv_free(struct dnn_conv *c);
+
+/* Name of candidate i, in the library's order; false beyond the last one. Reference loops are left out. */
+bool dnn_conv_candidate(struct dnn *d, const struct dnn_conv_spec *spec, int i, char *name, size_t n);
+
+const char *dnn_conv_impl(const struct dnn_conv *c);
+size_t dnn_conv_packed_bytes(const struct dnn_conv *c); /* of the weights, for forward and dgrad */
+size_t dnn_conv_workspace_bytes(const struct dnn_conv *c);
+
+/* a, b, out: forward x, packed w, y; dgrad dy, packed w, dx; wgrad x, dy, dw (f32, KRSC). Threads: OpenMP's current
+ * number. One caller at a time per dnn. */
+struct dnn_conv_args {
+	const void *a, *b;
+	void *out, *workspace;
+};
+
+int dnn_conv_run(struct dnn_conv *c, const struct dnn_conv_args *args, struct err *err);
+int dnn_conv_pack(struct dnn_conv *c, const void *krsc_f32, void *packed, struct err *err);
+
+/* out [m,n] = a [m,k] b [k,n] (+ bias [n]), all row-major; a_turned: a is stored as [k,m], b_turned: b as [n,k]. */
+struct dnn_matmul; /* one implementation of one product */
+
+struct dnn_matmul_spec {
+	int64_t m, n, k; /* each at least 1 */
+	bool bf16;	 /* a and b; else f32. The sum and the bias are f32 */
+	bool out_bf16;
+	bool a_turned, b_turned;
+	int64_t a_step, out_step; /* elements from one stored row to the next; 0: no gaps */
+	bool bias;
+	bool add; /* to what out holds */
+};
+
+bool dnn_matmul_alike(const struct dnn_matmul_spec *a, const struct dnn_matmul_spec *b);
+
+/* As their namesakes of convolutions. */
+int dnn_matmul_new(struct dnn_matmul **ret, struct dnn *d, const struct dnn_matmul_spec *spec, const char *impl,
+		   struct err *err);
+void dnn_matmul_free(struct dnn_matmul *m);
+bool dnn_matmul_candidate(struct dnn *d, const struct dnn_matmul_spec *spec, int i, char *name, size_t n);
+const char *dnn_matmul_impl(const struct dnn_matmul *m);
+size_t dnn_matmul_workspace_bytes(const struct dnn_matmul *m);
+
+struct dnn_matmul_args {
+	const void *a, *b;
+	const float *bias; /* NULL without one */
+	void *out, *workspace;
+	size_t packing; /* bytes of workspace behind dnn_matmul_workspace_bytes, for what the library packs */
+};
+
+int dnn_matmul_run(struct dnn_matmul *m, const struct dnn_matmul_args *args, struct err *err);
+
+#endif

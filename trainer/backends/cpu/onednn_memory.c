@@ -1,0 +1,243 @@
+/* onednn_memory.c: small pieces are cut from a fixed room, and wait for the next ask of their size on a stack; a block is
+ * mapped for itself, and grows with what is asked of it, so that there are as many as are out at a time; little is kept
+ * out of large ones, as some of it never comes back. What is large is cut from the room of the call, while no other
+ * call is on: whose ask it is nobody says. */
+#include "trainer/backends/cpu/onednn_memory.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+#define GRAIN ((size_t)16) /* sizes of pieces are its multiples, the head included */
+#define SIZES 64
+#define ROOM ((size_t)1 << 20)
+#define BLOCKS 64
+#define SPARE 4 /* times as many pages as are asked for, that a block has at most */
+#define LARGE ((size_t)512 << 10) /* only what a call gives back before it ends is */
+#define PAGE ((size_t)4096)
+#define HUGE_PAGE ((size_t)2 << 20)
+
+struct piece { /* its head, before what its user has */
+	struct piece *below; /* while it is free */
+	size_t size;	     /* grains */
+};
+
+struct block {
+	void *at; /* NULL: not mapped */
+	size_t bytes;
+	size_t asked; /* whole pages */
+	bool out;
+};
+
+struct room {
+	const void *of; /* as the call named it; NULL: none */
+	char *at;	/* its first whole page */
+	size_t bytes, used;
+	int out;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
+static _Alignas(16) unsigned char room[ROOM];
+static size_t room_used;
+static struct piece *free_pieces[SIZES + 1];
+static struct block blocks[BLOCKS];
+static struct room lent;
+static size_t large_out, large_most; /* bytes of blocks */
+
+static _Atomic int running; /* changes under the lock */
+
+static size_t up_to(size_t bytes, size_t page)
+{
+	return (bytes + page - 1) / page * page;
+}
+
+void dnn_memory_begin(void *of, size_t bytes)
+{
+	const size_t skip = up_to((uintptr_t)of, PAGE) - (uintptr_t)of;
+
+	pthread_mutex_lock(&lock);
+	if (atomic_fetch_add_explicit(&running, 1, memory_order_relaxed) == 0 && of && bytes > skip)
+		lent = (struct room){ .of = of, .at = (char *)of + skip, .bytes = bytes - skip };
+	pthread_mutex_unlock(&lock);
+}
+
+void dnn_memory_end(const void *of)
+{
+	pthread_mutex_lock(&lock);
+	atomic_fetch_sub_explicit(&running, 1, memory_order_relaxed);
+	if (lent.of == of)
+		lent = (struct room){ .of = NULL };
+	pthread_mutex_unlock(&lock);
+}
+
+size_t dnn_memory_most(void)
+{
+	size_t most;
+
+	pthread_mutex_lock(&lock);
+	most = large_most;
+	large_most = large_out;
+	pthread_mutex_unlock(&lock);
+	return most ? most + PAGE : 0;
+}
+
+static bool is_running(void)
+{
+	return atomic_load_explicit(&running, memory_order_relaxed) > 0;
+}
+
+static struct piece *cut(size_t size)
+{
+	struct piece *p = (struct piece *)(void *)(room + room_used);
+
+	if (room_used + size * GRAIN > ROOM)
+		return NULL;
+	room_used += size * GRAIN;
+	p->size = size;
+	return p;
+}
+
+void *dnn_memory_piece(size_t bytes)
+{
+	const size_t size = 1 + (bytes + GRAIN - 1) / GRAIN;
+	struct piece *p;
+
+	if (!is_running() || bytes > (SIZES - 1) * GRAIN)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	p = free_pieces[size];
+	if (p)
+		free_pieces[size] = p->below;
+	else
+		p = cut(size);
+	pthread_mutex_unlock(&lock);
+	return p ? p + 1 : NULL;
+}
+
+bool dnn_memory_give_piece(void *user)
+{
+	struct piece *p;
+
+	if ((uintptr_t)user - (uintptr_t)room >= ROOM)
+		return false;
+	p = (struct piece *)user - 1;
+	pthread_mutex_lock(&lock);
+	p->below = free_pieces[p->size];
+	free_pieces[p->size] = p;
+	pthread_mutex_unlock(&lock);
+	return true;
+}
+
+/* Of whole pages. The smallest free block that is large enough; else the largest of those that are too small, which
+ * grows, or one that was never used. NULL: there is none. */
+static struct block *find(size_t bytes)
+{
+	struct block *found = NULL;
+
+	for (struct block *b = blocks; b < blocks + BLOCKS; b++) {
+		const bool enough = b->bytes >= bytes, had = found && found->bytes >= bytes;
+
+		if (!b->out && b->bytes <= SPARE * bytes &&
+		    (!found || (enough && (!had || b->bytes < found->bytes)) ||
+		     (!enough && !had && b->bytes > found->bytes)))
+			found = b;
+	}
+	return found;
+}
+
+/* Whole huge pages are mapped where one fits, so that it lies on one; what is left of the last is given back, as a huge
+ * page is there as a whole once any of it is touched. */
+static bool grow(struct block *b, size_t bytes)
+{
+	const size_t mapped = up_to(bytes, bytes < HUGE_PAGE ? PAGE : HUGE_PAGE);
+	char *p;
+
+	if (b->at)
+		munmap(b->at, b->bytes);
+	*b = (struct block){ .bytes = 0 };
+	p = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return false;
+	b->bytes = bytes;
+	if (mapped > b->bytes)
+		munmap(p + b->bytes, mapped - b->bytes);
+	madvise(p, b->bytes, MADV_HUGEPAGE);
+	b->at = p;
+	return true;
+}
+
+/* Under the lock; NULL: it does not fit, or might be another call's. */
+static void *cut_lent(size_t bytes)
+{
+	void *at;
+
+	if (!lent.of || bytes < LARGE || bytes > lent.bytes - lent.used ||
+	    atomic_load_explicit(&running, memory_order_relaxed) != 1)
+		return NULL;
+	at = lent.at + lent.used;
+	lent.used += bytes;
+	lent.out++;
+	return at;
+}
+
+static bool give_lent(const void *p)
+{
+	if (!lent.of || (uintptr_t)p - (uintptr_t)lent.at >= lent.bytes)
+		return false;
+	if (!--lent.out)
+		lent.used = 0;
+	return true;
+}
+
+static void *take(struct block *b, size_t bytes)
+{
+	b->out = true;
+	b->asked = bytes;
+	if (bytes >= LARGE)
+		large_out += bytes;
+	if (large_out > large_most)
+		large_most = large_out;
+	return b->at;
+}
+
+static void give(struct block *b)
+{
+	b->out = false;
+	if (b->asked >= LARGE)
+		large_out -= b->asked;
+}
+
+void *dnn_memory_block(size_t bytes)
+{
+	const size_t whole = up_to(bytes, PAGE);
+	struct block *b;
+	void *at;
+
+	if (!is_running() || bytes == 0 || bytes > SIZE_MAX / 2)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	at = cut_lent(whole);
+	b = at ? NULL : find(whole);
+	if (b && (b->bytes >= whole || grow(b, whole)))
+		at = take(b, whole);
+	pthread_mutex_unlock(&lock);
+	return at;
+}
+
+bool dnn_memory_give_block(void *p)
+{
+	bool found;
+
+	if ((uintptr_t)p % PAGE)
+		return false;
+	pthread_mutex_lock(&lock);
+	found = give_lent(p);
+	for (struct block *b = blocks; !found && b < blocks + BLOCKS; b++)
+		if (b->out && b->at == p) {
+			give(b);
+			found = true;
+		}
+	pthread_mutex_unlock(&lock);
+	return found;
+}

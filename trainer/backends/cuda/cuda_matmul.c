@@ -1,0 +1,113 @@
+/* cuda_matmul.c: who computes a product. */
+#include "trainer/backends/cuda/cuda_matmul.h"
+
+#include <stdlib.h>
+
+#include "trainer/backends/cuda/blas.h"
+
+struct matmul {
+	const struct node *node;
+	struct matmul_spec spec;
+	struct blas_plan *plan; /* NULL: tiles */
+	struct blas_offer offer;
+};
+
+/* Whether the tiles can count that far. */
+static int check_sizes(const struct node *n, const struct matmul_spec *s, struct err *err)
+{
+	const int64_t rows_max = 64 * (int64_t)65535;
+
+	if (s->m <= rows_max && s->n <= INT32_MAX && s->k <= INT32_MAX)
+		return 0;
+	return err_set(err, ERR_UNSUPPORTED, "cuda: %s: a product of %lld x %lld x %lld is too large", n->name,
+		       (long long)s->m, (long long)s->n, (long long)s->k);
+}
+
+int matmul_new(struct matmul **ret, const struct kernel_env *env, const struct node *n, const struct matmul_spec *spec,
+	       struct err *err)
+{
+	int rc = check_sizes(n, spec, err);
+	struct matmul *m;
+
+	if (rc)
+		return rc;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return err_set(err, ERR_NOMEM, "cuda: out of memory: %s", n->name);
+	m->node = n;
+	m->spec = *spec;
+	if (spec->m && spec->n && spec->k)
+		rc = blas_plan_new(&m->plan, &m->offer, env, spec, err);
+	if (rc && rc != ERR_UNSUPPORTED) {
+		free(m);
+		return rc;
+	}
+	*ret = m;
+	return 0;
+}
+
+void matmul_free(void *matmul)
+{
+	struct matmul *m = matmul;
+
+	if (m)
+		blas_plan_free(m->plan);
+	free(m);
+}
+
+/* Room at the start of the workspace for the bias in D's type, where that is another than its own. */
+static size_t bias_room(const struct matmul *m)
+{
+	const bool other = m->spec.out == DTYPE_BF16 || m->spec.out == DTYPE_F16;
+	const size_t bytes = (size_t)m->spec.n * dtype_bytes(m->spec.out);
+
+	return m->spec.bias && m->offer.adds_bias && other ? (bytes + BLAS_ALIGN - 1) / BLAS_ALIGN * BLAS_ALIGN : 0;
+}
+
+size_t matmul_workspace(const struct matmul *m)
+{
+	const size_t own = m->offer.any ? 0 : matmul_own_workspace(&m->spec);
+	const size_t library = bias_room(m) + m->offer.workspace;
+
+	return own > library ? own : library;
+}
+
+const struct node *matmul_node(const void *m)
+{
+	return ((const struct matmul *)m)->node;
+}
+
+const char *matmul_impl(const void *m)
+{
+	return ((const struct matmul *)m)->plan ? "cuBLASLt" : "tiles";
+}
+
+static int run_plan(const struct matmul *m, const struct matmul_operands *o, bool wide, struct err *err)
+{
+	const size_t room = bias_room(m);
+	struct matmul_operands in = *o;
+	int rc = 0;
+
+	if (room) {
+		rc = matmul_own_round(m->node, &m->spec, o, o->workspace, err);
+		in.bias = o->workspace;
+		in.workspace = (char *)o->workspace + room;
+	}
+	if (!rc)
+		rc = blas_plan_run(m->plan, m->node, &in, wide, err);
+	if (!rc && m->spec.bias && !m->offer.adds_bias)
+		rc = matmul_own_bias(m->node, &m->spec, o, err);
+	return rc;
+}
+
+int matmul_run(const struct matmul *m, const struct matmul_operands *o, struct err *err)
+{
+	const uintptr_t all = (uintptr_t)o->a | (uintptr_t)o->b | (uintptr_t)o->d | (uintptr_t)o->bias;
+	const bool wide = all % BLAS_ALIGN == 0;
+
+	if (!m->spec.m || !m->spec.n)
+		return 0;
+	if (wide ? m->offer.wide : m->offer.any)
+		return run_plan(m, o, wide, err);
+	return matmul_own_run(m->node, &m->spec, o, err);
+}

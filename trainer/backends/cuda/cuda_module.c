@@ -1,0 +1,288 @@
+/* cuda_module.c: the cuda backend: probe, device and memory, and the table of kernels, which stand beside their ops
+ * (<op>_cuda.cu). Uses the statically linked runtime, so that the module loads on a machine without a driver and says
+ * so. */
+#include "trainer/backends/cuda/cuda_module.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/backends/cuda/blas.h"
+#include "trainer/backends/cuda/cudnn_plan.h"
+#include "trainer/backends/cuda/fail.h"
+#include "trainer/backends/cuda/plan_cache.h"
+#include "trainer/backends/cuda/cuda_pick.h"
+
+#define DRIVER_MIN 13000 /* CUDA 13.0: driver 580 */
+
+/* What of the libraries can be had here. */
+static void libraries(char *text, size_t n)
+{
+	struct cuda_calls calls = { 0 };
+	size_t used = 0;
+
+	for (int k = 0; k < CUDA_LIBRARIES && used < n; k++) {
+		char version[64];
+
+		if (cuda_calls_open(&calls, (enum cuda_library)k, NULL) == 0)
+			cuda_library_version(&calls, (enum cuda_library)k, version, sizeof(version));
+		else
+			snprintf(version, sizeof(version), "no %s", cuda_library_name((enum cuda_library)k));
+		used += (size_t)snprintf(text + used, n - used, ", %s", version);
+	}
+}
+
+static void cuda_version(char *text, size_t n)
+{
+	char rest[256] = "";
+	int driver = 0, runtime = 0;
+
+	cudaDriverGetVersion(&driver);
+	cudaRuntimeGetVersion(&runtime);
+	libraries(rest, sizeof(rest));
+	snprintf(text, n, "CUDA runtime %d.%d, driver %d.%d%s", runtime / 1000, runtime % 1000 / 10, driver / 1000,
+		 driver % 1000 / 10, rest);
+}
+
+static int cuda_probe(char *reason, size_t n)
+{
+	int count = 0, driver = 0, found;
+	cudaError_t rc = cudaDriverGetVersion(&driver);
+
+	if (rc != cudaSuccess || !driver) {
+		snprintf(reason, n, "no NVIDIA driver is installed; install driver 580 or newer");
+		return -1;
+	}
+	if (driver < DRIVER_MIN) {
+		snprintf(reason, n, "the NVIDIA driver is made for CUDA %d.%d; CUDA 13.0 needs driver 580 or newer",
+			 driver / 1000, driver % 1000 / 10);
+		return -1;
+	}
+	rc = cudaGetDeviceCount(&count);
+	if (rc != cudaSuccess || !count) {
+		snprintf(reason, n, "no usable GPU (%s)", rc == cudaSuccess ? "none found" : cudaGetErrorString(rc));
+		return -1;
+	}
+	found = pick_capability(0);
+	if (found < PICK_CAPABILITY_MIN) {
+		snprintf(reason, n, "device 0 has compute capability %d.%d; 8.0 or newer is needed", found / 10,
+			 found % 10);
+		return -1;
+	}
+	return 0;
+}
+
+static int cuda_count_devices(void)
+{
+	int count = 0;
+
+	return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
+static int cuda_probe_ranks(int ranks, char *reason, size_t n)
+{
+	const int count = cuda_count_devices();
+	struct cuda_calls calls = { 0 };
+	struct err err = ERR_INIT;
+
+	if (count < ranks) {
+		snprintf(reason, n, "there %s %d GPU%s for %d ranks", count == 1 ? "is" : "are", count,
+			 count == 1 ? "" : "s", ranks);
+		return -1;
+	}
+	if (cuda_calls_open(&calls, CUDA_NCCL, &err)) {
+		snprintf(reason, n, "%s", err.text);
+		return -1;
+	}
+	return 0;
+}
+
+static int cuda_device(void *module)
+{
+	return ((const struct cuda_module *)module)->device;
+}
+
+static bool cuda_takes(const struct precision *p)
+{
+	return p->master == (p->low == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32);
+}
+
+/* what: "…: " or "". */
+static void lack(struct cuda_module *m, const char *what, const struct err *why)
+{
+	const size_t used = strlen(m->lacks);
+
+	snprintf(m->lacks + used, sizeof(m->lacks) - used, "%s%s%s", used ? "; " : "", what, why->text);
+}
+
+/* NVRTC comes first: cuDNN asks the loader for it by name. json: of a device that is not here; NULL. */
+static void open_libraries(struct cuda_module *m, const char *json)
+{
+	struct err err = ERR_INIT;
+
+	cuda_calls_open(&m->calls, CUDA_NVRTC, NULL);
+	if (!m->described && blas_open(m, &err))
+		lack(m, "products without cuBLASLt are far slower: ", &err);
+	if (m->described ? dnn_open_for(m, json, &err) : dnn_open(m, &err))
+		lack(m, "convolutions without cuDNN are far slower: ", &err);
+}
+
+/* Plans hold for this kind of GPU, its driver (of both its properties tell) and these libraries. */
+static void open_kept(struct cuda_module *m)
+{
+	static const enum cuda_library of[] = { CUDA_NVRTC, CUDA_CUBLASLT, CUDA_CUDNN };
+	struct backend_device device;
+	struct err err = ERR_INIT;
+	char owner[sizeof(device.properties) + 256];
+	size_t used;
+
+	if (pick_describe(m->device, &device, &err))
+		return;
+	used = (size_t)snprintf(owner, sizeof(owner), "%s", device.properties);
+	for (int i = 0; i < 3; i++) {
+		char version[64];
+
+		cuda_library_version(&m->calls, of[i], version, sizeof(version));
+		used += (size_t)snprintf(owner + used, sizeof(owner) - used, ", %s", version);
+	}
+	m->kept = plan_cache_open(owner, &err);
+	if (err.text[0])
+		lack(m, "", &err);
+}
+
+static const char *cuda_lacks(void *module)
+{
+	const struct cuda_module *m = module;
+
+	return m->lacks[0] ? m->lacks : NULL;
+}
+
+static int cuda_open(const struct backend_opts *o, void **ret_module, struct err *err)
+{
+	struct cuda_module *m = calloc(1, sizeof(*m));
+	cudaError_t set;
+	int rc;
+
+	if (!m)
+		return err_set(err, ERR_NOMEM, "cuda: out of memory");
+	m->described = o->described;
+	rc = m->described ? 0 : pick_device(o, &m->device, err);
+	set = rc || m->described ? cudaSuccess : cudaSetDevice(m->device);
+	if (set != cudaSuccess)
+		rc = cuda_fail(err, set, "choosing the device of this rank");
+	if (rc) {
+		free(m);
+		return rc;
+	}
+	m->tf32 = o->tf32;
+	m->direct = o->direct;
+	open_libraries(m, o->described);
+	if (!m->described)
+		open_kept(m);
+	*ret_module = m;
+	return 0;
+}
+
+static void cuda_close(void *module)
+{
+	struct cuda_module *m = module;
+
+	staging_done(m);
+	dnn_close(m);
+	blas_close(m);
+	plan_cache_close(m->kept);
+	free(m);
+}
+
+/* Until what was asked of CUDA's legacy stream is done, for which the streams of runs do not wait: bytes set, and what
+ * a copy of pageable memory has left in the driver's own. */
+static cudaError_t settled(cudaError_t rc)
+{
+	return rc == cudaSuccess ? cudaStreamSynchronize(NULL) : rc;
+}
+
+static int cuda_alloc(void *module, enum space space, size_t bytes, void **ret, struct err *err)
+{
+	size_t room = 0, all = 0;
+	void *memory = NULL;
+	cudaError_t rc;
+
+	(void)module;
+	rc = space == SPACE_PINNED ? cudaMallocHost(&memory, bytes) : cudaMalloc(&memory, bytes);
+	if (rc == cudaErrorMemoryAllocation && space != SPACE_PINNED) {
+		cudaMemGetInfo(&room, &all);
+		return err_set(err, ERR_NOMEM,
+			       "cuda: the plan needs %.0f MiB on the GPU, which has %.0f of %.0f MiB free by now: "
+			       "other processes take memory of it (nvidia-smi names them)",
+			       (double)bytes / 0x1p20, (double)room / 0x1p20, (double)all / 0x1p20);
+	}
+	if (rc == cudaSuccess)
+		rc = settled(cudaMemset(memory, 0, bytes));
+	if (rc != cudaSuccess)
+		return cuda_fail(err, rc, "allocating a slab");
+	*ret = memory;
+	return 0;
+}
+
+static int cuda_room(void *module, int64_t *ret, struct err *err)
+{
+	size_t room = 0, all = 0;
+	cudaError_t rc = cudaMemGetInfo(&room, &all);
+
+	(void)module;
+	if (rc != cudaSuccess)
+		return cuda_fail(err, rc, "asking for free memory");
+	*ret = (int64_t)room;
+	return 0;
+}
+
+static void cuda_release(void *module, enum space space, void *memory, size_t bytes)
+{
+	(void)module, (void)bytes;
+	if (space == SPACE_PINNED)
+		cudaFreeHost(memory);
+	else
+		cudaFree(memory);
+}
+
+static int cuda_copy(void *module, void *to, const void *from, size_t bytes, struct err *err)
+{
+	cudaError_t rc = settled(cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
+
+	(void)module;
+	return rc == cudaSuccess ? 0 : cuda_fail(err, rc, "copying");
+}
+
+#define OP(op) extern const struct kernel op##_cuda;
+#include "trainer/ops/ops.def"
+#undef OP
+
+extern const struct backend dptrain_backend_v1;
+BACKEND_EXPORT const struct backend dptrain_backend_v1 = {
+	.abi = BACKEND_ABI,
+	.op_count = OP_COUNT,
+	.name = "cuda",
+	.version = cuda_version,
+	.probe = cuda_probe,
+	.probe_ranks = cuda_probe_ranks,
+	.count = cuda_count_devices,
+	.describe = pick_describe,
+	.device = cuda_device,
+	.takes = cuda_takes,
+	.open = cuda_open,
+	.close = cuda_close,
+	.lacks = cuda_lacks,
+	.alloc = cuda_alloc,
+	.release = cuda_release,
+	.room = cuda_room,
+	.copy = cuda_copy,
+	.ahead_begin = dnn_ahead_begin,
+	.ahead_end = dnn_ahead_end,
+	.streams = &cuda_streams,
+	.comms = &cuda_comms,
+	.kernel = {
+#define OP(op) [OP_##op] = &op##_cuda,
+#include "trainer/ops/ops.def"
+#undef OP
+	},
+};

@@ -1,0 +1,202 @@
+/* cuda_pick.c: see cuda_pick.h. Every rank of a machine looks at the whole list, so that all of them refuse it alike. */
+#include "trainer/backends/cuda/cuda_pick.h"
+
+#include <ctype.h>
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/backends/cuda/fail.h"
+
+#define RANKS_MAX 256
+#define UUID_BYTES sizeof(((struct backend_device *)0)->uuid)
+
+struct list {
+	int device[RANKS_MAX]; /* by the list's place */
+	int n, count;	       /* devices there are */
+};
+
+int pick_capability(int device)
+{
+	int major = 0, minor = 0;
+
+	if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
+	    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) != cudaSuccess)
+		return 0;
+	return 10 * major + minor;
+}
+
+/* As nvidia-smi -L prints it. */
+static void print_uuid(const struct cudaDeviceProp *p, char text[UUID_BYTES])
+{
+	const unsigned char *b = (const unsigned char *)p->uuid.bytes;
+	size_t used = (size_t)snprintf(text, UUID_BYTES, "GPU");
+
+	for (int i = 0; i < 16; i++)
+		used += (size_t)snprintf(text + used, UUID_BYTES - used, "%s%02x",
+					 i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", b[i]);
+}
+
+static int attribute(enum cudaDeviceAttr which, int device)
+{
+	int v = 0;
+
+	return cudaDeviceGetAttribute(&v, which, device) == cudaSuccess ? v : 0;
+}
+
+/* As cuDNN's CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION wants it. */
+static void print_properties(const struct cudaDeviceProp *p, int device, char *text, size_t n)
+{
+	int driver = 0;
+
+	cudaDriverGetVersion(&driver);
+	snprintf(text, n,
+		 "{\"deviceName\": \"%.100s\", \"deviceVer\": %d, \"driverVer\": %d, \"cudaDeviceId\": %d, "
+		 "\"pciDeviceId\": %d, \"isTccDriver\": %d, \"multiProcessorCount\": %d, \"warpSize\": %d, "
+		 "\"totalGlobalMem\": %zu, "
+		 "\"l2CacheSize\": %d, \"maxGridSize\": [%d, %d, %d], \"maxBlockSize\": [%d, %d, %d], "
+		 "\"maxThreadsPerBlock\": %d, \"maxThreadsPerSM\": %d, \"maxCtasPerSM\": %d, \"regsPerBlock\": %d, "
+		 "\"maxRegistersPerSM\": %d, \"maxSharedMemoryPerBlock\": %zu, \"maxSharedMemoryPerBlockOptin\": %zu, "
+		 "\"reservedSharedMemoryPerBlock\": %zu, \"supportCoopLaunch\": %d, \"smClockRateKHz\": %d, "
+		 "\"memClockRateKHz\": %d}",
+		 p->name, 100 * p->major + 10 * p->minor, driver, device, p->pciDeviceID, p->tccDriver,
+		 p->multiProcessorCount, p->warpSize, p->totalGlobalMem, p->l2CacheSize, p->maxGridSize[0],
+		 p->maxGridSize[1], p->maxGridSize[2], p->maxThreadsDim[0], p->maxThreadsDim[1], p->maxThreadsDim[2],
+		 p->maxThreadsPerBlock, p->maxThreadsPerMultiProcessor, p->maxBlocksPerMultiProcessor, p->regsPerBlock,
+		 p->regsPerMultiprocessor, p->sharedMemPerBlock, p->sharedMemPerBlockOptin,
+		 p->reservedSharedMemPerBlock, p->cooperativeLaunch, attribute(cudaDevAttrClockRate, device),
+		 attribute(cudaDevAttrMemoryClockRate, device));
+}
+
+int pick_describe(int device, struct backend_device *ret, struct err *err)
+{
+	struct cudaDeviceProp p;
+	cudaError_t rc = cudaGetDeviceProperties(&p, device);
+
+	if (rc != cudaSuccess)
+		return cuda_fail(err, rc, "asking what a GPU is");
+	*ret = (struct backend_device){ .capability = 10 * p.major + p.minor,
+					.multiprocessors = p.multiProcessorCount,
+					.memory_bytes = (int64_t)p.totalGlobalMem,
+					.l2_bytes = p.l2CacheSize,
+					.shared_bytes = (int64_t)p.sharedMemPerBlockOptin };
+	snprintf(ret->name, sizeof(ret->name), "%.63s", p.name);
+	print_uuid(&p, ret->uuid);
+	print_properties(&p, device, ret->properties, sizeof(ret->properties));
+	return 0;
+}
+
+static int find_uuid(const struct list *l, const char *word, struct err *err)
+{
+	struct backend_device device;
+
+	for (int d = 0; d < l->count; d++)
+		if (!pick_describe(d, &device, NULL) && !strncmp(device.uuid, word, strlen(word)))
+			return d;
+	return err_set(err, ERR_USAGE, "--device %s: no GPU here has this UUID; see nvidia-smi -L", word);
+}
+
+static int find_word(const struct list *l, const char *word, struct err *err)
+{
+	char *end = NULL;
+	long v = isdigit((unsigned char)*word) ? strtol(word, &end, 10) : -1;
+
+	if (!strncmp(word, "GPU-", 4))
+		return find_uuid(l, word, err);
+	if (!end || *end)
+		return err_set(err, ERR_USAGE, "--device %s: numbers of GPUs, UUIDs (GPU-...) or auto are needed",
+			       word);
+	if (v >= l->count)
+		return err_set(err, ERR_USAGE, "--device %ld: there %s %d GPU%s, numbered from 0", v,
+			       l->count == 1 ? "is" : "are", l->count, l->count == 1 ? "" : "s");
+	return (int)v;
+}
+
+static int read_list(struct list *l, const char *text, struct err *err)
+{
+	char word[80];
+
+	while (l->n < RANKS_MAX) {
+		const size_t bytes = strcspn(text, ",");
+		int device;
+
+		snprintf(word, sizeof(word), "%.*s", (int)bytes, text);
+		device = find_word(l, word, err);
+		if (device < 0)
+			return device;
+		l->device[l->n++] = device;
+		if (!text[bytes])
+			break;
+		text += bytes + 1;
+	}
+	return 0;
+}
+
+static void take_all(struct list *l)
+{
+	while (l->n < l->count && l->n < RANKS_MAX) {
+		l->device[l->n] = l->n;
+		l->n++;
+	}
+}
+
+static int devices_for_ranks(const struct list *l, const struct backend_opts *o, bool all, struct err *err)
+{
+	if (!all && l->n > o->local_world)
+		return err_set(err, ERR_USAGE, "--device %s: names %d GPUs for %d rank%s; add --nproc-per-node %d",
+			       o->device, l->n, o->local_world, o->local_world == 1 ? "" : "s", l->n);
+	if (o->share || l->n >= o->local_world)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "backend cuda: there %s %d GPU%s for %d ranks; use --nproc-per-node %d, or --share-gpu, which "
+		       "is correct and slow",
+		       l->n == 1 ? "is" : "are", l->n, l->n == 1 ? "" : "s", o->local_world, l->n);
+}
+
+/* Whether some rank has the same one as another. */
+static bool shares(const struct list *l, int ranks)
+{
+	for (int r = 0; r < ranks; r++)
+		for (int k = 0; k < r; k++)
+			if (l->device[r % l->n] == l->device[k % l->n])
+				return true;
+	return false;
+}
+
+static void be_own_host(int rank)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "dptrain-rank-%d", rank);
+	setenv("NCCL_HOSTID", name, 0);
+}
+
+int pick_device(const struct backend_opts *o, int *ret, struct err *err)
+{
+	const bool all = !o->device || !strcmp(o->device, "auto");
+	const int ranks = o->local_world > 0 ? o->local_world : 1;
+	struct list l = { .n = 0 };
+	cudaError_t found = cudaGetDeviceCount(&l.count);
+	int rc = found == cudaSuccess ? 0 : cuda_fail(err, found, "counting the GPUs");
+
+	if (!rc && all)
+		take_all(&l);
+	else if (!rc)
+		rc = read_list(&l, o->device, err);
+	if (!rc)
+		rc = devices_for_ranks(&l, o, all, err);
+	if (rc)
+		return rc;
+	if (shares(&l, ranks) && !o->share)
+		return err_set(err, ERR_USAGE,
+			       "--device %s: names a GPU twice; add --share-gpu, which is correct and slow", o->device);
+	if (shares(&l, ranks))
+		be_own_host(o->local_rank);
+	*ret = l.device[o->local_rank % l.n];
+	if (pick_capability(*ret) < PICK_CAPABILITY_MIN)
+		return err_set(err, ERR_UNSUPPORTED,
+			       "backend cuda: device %d has compute capability %d.%d; 8.0 or newer is needed", *ret,
+			       pick_capability(*ret) / 10, pick_capability(*ret) % 10);
+	return 0;
+}

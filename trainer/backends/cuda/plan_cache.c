@@ -1,0 +1,256 @@
+/* plan_cache.c: see plan_cache.h. A file is the owner's line, the key's line, a line with the CRC-32C of key and bytes, and the
+ * bytes. */
+#include "trainer/backends/cuda/plan_cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tracker/base/cache_home.h"
+#include "tracker/base/crc32c.h"
+#include "tracker/base/file_write.h"
+
+#define FILES_MAX 4096
+#define BYTES_MAX ((size_t)8 << 20) /* of one; a compiled kernel has a tenth of a megabyte */
+#define HALF_DONE_S 3600	    /* a file that was begun so long ago is nobody's */
+
+struct entry {
+	struct entry *next;
+	char *key;
+	void *bytes;
+	size_t n;
+};
+
+struct plan_cache {
+	struct entry *first;
+	char *owner;
+	char folder[4096]; /* "": nothing is kept on disk */
+	int files;
+	int strange; /* files that are none of ours, or damaged */
+};
+
+static uint64_t digest(const char *text)
+{
+	uint64_t sum = 14695981039346656037u;
+
+	for (; *text; text++)
+		sum = (sum ^ (unsigned char)*text) * 1099511628211u;
+	return sum;
+}
+
+/* Takes over nothing. */
+static bool add(struct plan_cache *k, const char *key, const void *bytes, size_t n)
+{
+	struct entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return false;
+	e->key = strdup(key);
+	e->bytes = malloc(n + 1);
+	if (!e->key || !e->bytes) {
+		free(e->key);
+		free(e->bytes);
+		free(e);
+		return false;
+	}
+	memcpy(e->bytes, bytes, n);
+	e->n = n;
+	e->next = k->first;
+	k->first = e;
+	return true;
+}
+
+/* ---- files ---- */
+
+/* The next line of a text, ended; NULL: there is none. */
+static char *take_line(char **at, const char *end)
+{
+	char *line = *at, *stop = memchr(line, '\n', (size_t)(end - line));
+
+	if (!stop)
+		return NULL;
+	*stop = '\0';
+	*at = stop + 1;
+	return line;
+}
+
+/* Whether it is whole and ours. */
+static bool take_file(struct plan_cache *k, char *text, size_t n)
+{
+	char *at = text, *const end = text + n;
+	const char *owner = take_line(&at, end), *key = owner ? take_line(&at, end) : NULL;
+	const char *sum = key ? take_line(&at, end) : NULL;
+	const size_t bytes = (size_t)(end - at);
+
+	if (!sum || strcmp(owner, k->owner) != 0)
+		return false;
+	if (strtoul(sum, NULL, 16) != crc32c(crc32c(0, key, strlen(key)), at, bytes))
+		return false;
+	return plan_cache_find(k, key, &(size_t){ 0 }) || add(k, key, at, bytes);
+}
+
+/* false: it cannot be read, or is too large. */
+static bool read_all(int fd, char **ret, size_t *ret_n)
+{
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || (size_t)st.st_size > BYTES_MAX)
+		return false;
+	*ret = malloc((size_t)st.st_size + 1);
+	n = *ret ? read(fd, *ret, (size_t)st.st_size) : -1;
+	*ret_n = n > 0 ? (size_t)n : 0;
+	return n == st.st_size;
+}
+
+static void read_file(struct plan_cache *k, int folder, const char *name)
+{
+	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char *text = NULL;
+	size_t n = 0;
+
+	k->files++;
+	if (fd < 0 && errno == ENOENT) /* another rank has just put another in its place */
+		return;
+	if (fd < 0 || !read_all(fd, &text, &n) || !take_file(k, text, n))
+		k->strange++;
+	free(text);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* What a process that was killed has left. */
+static void sweep(int folder, const char *name)
+{
+	struct stat st;
+
+	if (!fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) &&
+	    st.st_mtime < time(NULL) - HALF_DONE_S)
+		unlinkat(folder, name, 0);
+}
+
+static void read_folder(struct plan_cache *k)
+{
+	DIR *d = opendir(k->folder);
+	struct dirent *e;
+
+	while (d && k->files < FILES_MAX && (e = readdir(d))) {
+		if (e->d_name[0] == '.')
+			sweep(dirfd(d), e->d_name);
+		else
+			read_file(k, dirfd(d), e->d_name);
+	}
+	if (d)
+		closedir(d);
+	else
+		k->folder[0] = '\0';
+}
+
+static bool write_file(const struct plan_cache *k, int fd, const char *key, const void *bytes, size_t n)
+{
+	char sum[16];
+	const uint32_t crc = crc32c(crc32c(0, key, strlen(key)), bytes, n);
+	const int length = snprintf(sum, sizeof(sum), "%08x\n", (unsigned)crc);
+
+	return !file_write(fd, k->owner, strlen(k->owner)) && !file_write(fd, "\n", 1) &&
+	       !file_write(fd, key, strlen(key)) && !file_write(fd, "\n", 1) && !file_write(fd, sum, (size_t)length) &&
+	       !file_write(fd, bytes, n);
+}
+
+/* Under a name of its own first. A disk that is full keeps nothing. */
+static void keep_file(struct plan_cache *k, const char *key, const void *bytes, size_t n)
+{
+	char path[sizeof(k->folder) + 64], begun[sizeof(k->folder) + 64];
+	bool done;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%016llx", k->folder, (unsigned long long)digest(key));
+	snprintf(begun, sizeof(begun), "%s/.%016llx-%ld", k->folder, (unsigned long long)digest(key), (long)getpid());
+	fd = open(begun, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return;
+	done = write_file(k, fd, key, bytes, n);
+	done = !close(fd) && done;
+	if (!done || rename(begun, path))
+		unlink(begun);
+	else
+		k->files++;
+}
+
+/* ---- face ---- */
+
+static void find_folder(struct plan_cache *k)
+{
+	size_t n;
+
+	if (!cache_home(k->folder, sizeof(k->folder) - 32)) {
+		k->folder[0] = '\0';
+		return;
+	}
+	n = strlen(k->folder);
+	snprintf(k->folder + n, sizeof(k->folder) - n, "/cuda-plans-1");
+	mkdir(k->folder, 0755);
+	n = strlen(k->folder);
+	snprintf(k->folder + n, sizeof(k->folder) - n, "/%016llx", (unsigned long long)digest(k->owner));
+	mkdir(k->folder, 0755);
+}
+
+struct plan_cache *plan_cache_open(const char *owner, struct err *err)
+{
+	struct plan_cache *k = calloc(1, sizeof(*k));
+
+	if (!k || !owner)
+		return k;
+	k->owner = strdup(owner);
+	if (!k->owner) {
+		free(k);
+		return NULL;
+	}
+	find_folder(k);
+	if (k->folder[0])
+		read_folder(k);
+	if (k->strange)
+		err_set(err, ERR_IO, "%d of the files in %s are damaged or none of dptrain's, and ignored", k->strange,
+			k->folder);
+	return k;
+}
+
+void plan_cache_close(struct plan_cache *k)
+{
+	while (k && k->first) {
+		struct entry *e = k->first;
+
+		k->first = e->next;
+		free(e->key);
+		free(e->bytes);
+		free(e);
+	}
+	if (k)
+		free(k->owner);
+	free(k);
+}
+
+const void *plan_cache_find(const struct plan_cache *k, const char *key, size_t *ret_bytes)
+{
+	for (const struct entry *e = k ? k->first : NULL; e; e = e->next)
+		if (!strcmp(e->key, key)) {
+			*ret_bytes = e->n;
+			return e->bytes;
+		}
+	return NULL;
+}
+
+void plan_cache_put(struct plan_cache *k, const char *key, const void *bytes, size_t n)
+{
+	if (!k || !add(k, key, bytes, n) || !k->folder[0] || k->files >= FILES_MAX)
+		return;
+	keep_file(k, key, bytes, n);
+}

@@ -1,0 +1,85 @@
+/* comm_module.c: finds and loads. */
+#include "trainer/comm/comm_module.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef DPTRAIN_MODULE_DIR
+#define DPTRAIN_MODULE_DIR "/usr/local/lib/dptrack"
+#endif
+
+#define PATH_BYTES sizeof(((struct module *)0)->path)
+#define NAME_ROOM 64 /* for what is put behind a folder */
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* Folder of the running executable, without a slash at the end; "" when unknown. */
+static void exe_folder(char *dir, size_t n)
+{
+	ssize_t len = readlink("/proc/self/exe", dir, n - 1);
+
+	dir[len > 0 ? len : 0] = '\0';
+	if (strrchr(dir, '/'))
+		*strrchr(dir, '/') = '\0';
+}
+
+/* The first folder that holds the module. A build tree has it in .libs, beside libtool's wrapper or the program; an
+ * installed tree, wherever it was moved to, in lib/dptrack beside bin. */
+static bool find_module(const char *name, char *path, size_t n)
+{
+	const char *given = getenv("DPTRAIN_BACKEND_PATH");
+	char exe[PATH_BYTES - NAME_ROOM];
+
+	if (given && given[0]) {
+		snprintf(path, n, "%s/dptrain_%s.so", given, name);
+		return is_file(path);
+	}
+	exe_folder(exe, sizeof(exe));
+	static const char *const below[] = { "/.libs", "", "/../lib/dptrack", "/../.libs", "/../../.libs",
+					     "/../../../.libs" };
+	for (size_t i = 0; exe[0] && i < sizeof(below) / sizeof(below[0]); i++) {
+		snprintf(path, n, "%s%s/dptrain_%.8s.so", exe, below[i], name);
+		if (is_file(path))
+			return true;
+	}
+	snprintf(path, n, DPTRAIN_MODULE_DIR "/dptrain_%s.so", name);
+	return is_file(path);
+}
+
+int module_load(struct module *ret, const char *kind, const char *name, const char *symbol, struct err *err)
+{
+	struct module m;
+
+	if (!find_module(name, m.path, sizeof(m.path)))
+		return err_set(err, ERR_NOENT,
+			       "%s %s is not installed (no dptrain_%s.so beside the program, in %s or "
+			       "$DPTRAIN_BACKEND_PATH)",
+			       kind, name, name, DPTRAIN_MODULE_DIR);
+	m.handle = dlopen(m.path, RTLD_NOW | RTLD_LOCAL);
+	if (!m.handle)
+		return err_set(err, ERR_UNSUPPORTED, "%s module %s does not load: %s", kind, m.path, dlerror());
+	m.symbol = dlsym(m.handle, symbol);
+	if (!m.symbol) {
+		dlclose(m.handle);
+		return err_set(err, ERR_UNSUPPORTED, "%s module %s has no symbol %s: it is of another version", kind,
+			       m.path, symbol);
+	}
+	*ret = m;
+	return 0;
+}
+
+void module_drop(struct module *m)
+{
+	dlclose(m->handle);
+	m->handle = NULL;
+}

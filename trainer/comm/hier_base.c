@@ -1,0 +1,263 @@
+/* hier_base.c: see hier_base.h. */
+#include "trainer/comm/hier_base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- life ---- */
+
+int hier_begin_life(struct hier **ret, struct comm *local, const struct link_module *link,
+		     const struct link_opts *lo, struct err *err)
+{
+	struct hier *x = calloc(1, sizeof(*x));
+	int rc;
+
+	if (!x) {
+		local->ops->close(local);
+		return err_set(err, ERR_NOMEM, "out of memory: communicator");
+	}
+	x->comm = (struct comm){ .rank = lo->rank, .world = lo->world, .terms = true };
+	x->local = local;
+	x->sockets = lo->sockets;
+	snprintf(x->interface, sizeof(x->interface), "%s", lo->interface);
+	rc = link->open(&x->link, lo, err);
+	if (rc)
+		return hier_give_up(x, rc);
+	*ret = x;
+	return 0;
+}
+
+void hier_free(struct hier *x)
+{
+	struct err ignored;
+
+	if (!x)
+		return;
+	if (x->link) /* where the job was aborted nobody waits for what is still under way */
+		x->link->module->close(x->link, !x->broken && x->local && !shm_check(x->local, &ignored));
+	if (x->local) {
+		shm_while_waiting(x->local, NULL, NULL);
+		x->local->ops->close(x->local);
+	}
+	for (int b = 0; x->rank && b < x->n_nodes; b++)
+		free(x->rank[b]);
+	free(x->rank);
+	free(x->size);
+	free(x->place);
+	free(x->number);
+	requests_free(&x->messages);
+	free(x->scratch);
+	free(x->piece);
+	free(x->from);
+	free(x->run);
+	free(x->run_node);
+	free(x->shown);
+	free(x->roots);
+	free(x);
+}
+
+int hier_give_up(struct hier *x, int rc)
+{
+	if (x)
+		x->broken = true;
+	hier_free(x);
+	return rc;
+}
+
+/* Machines are numbered in the order of their first rank. */
+static int find_places(struct hier *x, const struct hier_said *said, struct err *err)
+{
+	int world = x->comm.world;
+
+	x->place = calloc((size_t)world, sizeof(*x->place));
+	x->size = calloc((size_t)world, sizeof(*x->size));
+	x->rank = calloc((size_t)world, sizeof(*x->rank));
+	x->number = calloc((size_t)world, sizeof(*x->number));
+	if (!x->place || !x->size || !x->rank || !x->number)
+		return err_set(err, ERR_NOMEM, "out of memory: %d ranks", world);
+	for (int r = 0; r < world; r++) {
+		int like = 0, b;
+
+		while (said[like].node != said[r].node)
+			like++;
+		b = like == r ? x->n_nodes++ : x->place[like].node;
+		if (like == r)
+			x->rank[b] = calloc((size_t)world, sizeof(*x->rank[b]));
+		if (!x->rank[b])
+			return err_set(err, ERR_NOMEM, "out of memory: %d ranks", world);
+		x->place[r] = (struct hier_place){ b, x->size[b] };
+		x->number[r] = said[r].number;
+		x->rank[b][x->size[b]++] = r;
+	}
+	x->node = x->place[x->comm.rank].node;
+	x->least = x->size[0];
+	for (int b = 0; b < x->n_nodes; b++)
+		x->least = x->size[b] < x->least ? x->size[b] : x->least;
+	if (x->size[x->node] != x->local->world || x->place[x->comm.rank].local != x->local->rank)
+		return err_set(err, ERR_USAGE,
+			       "rank %d is number %d of %d on this machine, but of those that have come it is number "
+			       "%d of %d: does another machine bear the same name?",
+			       x->comm.rank, x->local->rank, x->local->world, x->place[x->comm.rank].local,
+			       x->size[x->node]);
+	return 0;
+}
+
+/* Beside a wait for ranks of this machine: those of others may be ahead, and connect or send meanwhile. */
+static void move_on(void *user)
+{
+	struct link *l = user;
+
+	l->module->progress(l);
+}
+
+static int take_memory(struct hier *x, struct err *err)
+{
+	size_t world = (size_t)x->comm.world, nodes = (size_t)x->n_nodes;
+
+	x->piece = calloc(world, sizeof(*x->piece));
+	x->from = calloc(nodes, sizeof(*x->from));
+	x->roots = calloc(HIER_AHEAD * nodes, sizeof(*x->roots));
+	x->shown = calloc(world, sizeof(*x->shown));
+	x->run = calloc(world, sizeof(*x->run));
+	x->run_node = calloc(world, sizeof(*x->run_node));
+	x->scratch = malloc(HIER_AHEAD * nodes * HIER_PART_BYTES);
+	x->messages.link = x->link;
+	x->messages.local = x->local;
+	shm_while_waiting(x->local, move_on, x->link);
+	x->messages.number = x->number;
+	if (x->piece && x->from && x->scratch && x->roots && x->shown && x->run && x->run_node)
+		return requests_take_memory(&x->messages,
+					    HIER_AHEAD * x->comm.world + (4 * HIER_AHEAD + 2) * x->n_nodes, err);
+	return err_set(err, ERR_NOMEM, "out of memory: communicator between %d machines", x->n_nodes);
+}
+
+/* Neighbours that are on one machine. */
+static void find_runs(struct hier *x)
+{
+	for (int r = 0; r < x->comm.world; r++) {
+		const int node = x->place[r].node;
+
+		if (!x->n_runs || x->run_node[x->n_runs - 1] != node) {
+			x->run_node[x->n_runs] = node;
+			x->run[x->n_runs++] = (struct reduction_tree_run){ r, 0 };
+		}
+		x->run[x->n_runs - 1].n++;
+	}
+}
+
+int hier_set_up(struct hier *x, const struct hier_said *said, struct err *err)
+{
+	int rc = find_places(x, said, err);
+
+	if (!rc)
+		rc = take_memory(x, err);
+	if (!rc)
+		find_runs(x);
+	for (int r = 0; !rc && r < x->comm.world; r++)
+		if (x->place[r].node != x->node)
+			rc = x->link->module->connect(x->link, r, said[r].address, said[r].bytes, err);
+	return rc;
+}
+
+/* ---- collectives ---- */
+
+int hier_enter(struct hier *x, const char *what, struct err *err)
+{
+	x->messages.what = what;
+	x->messages.rests = false;
+	if (!x->broken)
+		return 0;
+	return err_set(err, ERR_PEER, "%s: the job's ranks have lost each other", what);
+}
+
+int hier_enter_resting(struct hier *x, const char *what, struct err *err)
+{
+	const int rc = hier_enter(x, what, err);
+
+	x->messages.rests = true;
+	return rc;
+}
+
+int hier_end(struct hier *x, int rc)
+{
+	x->comm.sent_nodes = x->messages.sent;
+	x->comm.sent = x->local->sent + x->comm.sent_nodes;
+	if (rc) {
+		x->broken = true;
+		requests_drop(&x->messages);
+		x->local->ops->abort(x->local);
+	}
+	return rc;
+}
+
+int hier_message(struct hier *x, bool sends, int peer, void *data, size_t bytes, struct err *err)
+{
+	return requests_begin(&x->messages, &(struct message_opts){ peer, sends, data, bytes, 0 }, err);
+}
+
+int hier_finish(struct hier *x, struct err *err)
+{
+	return requests_await_all(&x->messages, err);
+}
+
+int hier_holder(const struct hier *x, int node, int r)
+{
+	return x->place[r].node == node ? x->place[r].local : x->place[r].local % x->size[node];
+}
+
+struct shm_pieces hier_slices(struct hier *x, size_t bytes_each)
+{
+	for (int r = 0; r < x->comm.world; r++)
+		x->piece[r] = (struct shm_piece){ (size_t)r * bytes_each, bytes_each, hier_holder(x, x->node, r) };
+	return (struct shm_pieces){ x->piece, x->comm.world, (size_t)x->comm.world * bytes_each };
+}
+
+struct hier_slice hier_slice_of(size_t count, int i, int n)
+{
+	size_t each = (count + (size_t)n - 1) / (size_t)n, first;
+
+	each = (each + HIER_ALIGN - 1) / HIER_ALIGN * HIER_ALIGN;
+	first = each * (size_t)i;
+	if (first >= count)
+		return (struct hier_slice){ count, 0 };
+	return (struct hier_slice){ first, count - first < each ? count - first : each };
+}
+
+unsigned char *hier_scratch(const struct hier *x, size_t at)
+{
+	return x->scratch + at % HIER_AHEAD * (size_t)x->n_nodes * HIER_PART_BYTES;
+}
+
+int hier_begin_gather(struct hier *x, const struct hier_chunk *c, bool sends, struct err *err)
+{
+	const size_t each = dtype_bytes(c->dtype), due = c->at + HIER_AHEAD;
+	const int me = x->place[x->comm.rank].local;
+	int rc = 0;
+
+	for (int b = 0; !rc && b < x->n_nodes; b++) {
+		const struct hier_slice s = hier_slice_of(c->count, sends ? x->node : b, x->n_nodes);
+
+		if (b != x->node)
+			rc = requests_begin(&x->messages, &(struct message_opts){ x->rank[b][me], sends,
+					    c->data + s.first * each, s.count * each, due }, err);
+	}
+	return rc;
+}
+
+/* All ranks begin their messages in one order: those of chunks 0 to HIER_AHEAD - 1, what adding 0 begins, those of
+ * HIER_AHEAD, what adding 1 begins, and so on. */
+int hier_in_turns(struct hier *x, size_t chunks, const struct hier_turns *t, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t at = 0; !rc && at < chunks && at < HIER_AHEAD; at++)
+		rc = t->begin(t->user, at, err);
+	for (size_t at = 0; !rc && at < chunks; at++) {
+		rc = requests_await(&x->messages, at, err);
+		if (!rc)
+			rc = t->add(t->user, at, err);
+		if (!rc && at + HIER_AHEAD < chunks)
+			rc = t->begin(t->user, at + HIER_AHEAD, err);
+	}
+	return rc ? rc : hier_finish(x, err);
+}

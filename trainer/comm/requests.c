@@ -1,0 +1,175 @@
+/* requests.c: the list of what is under way, and waits for it: a while awake, then asleep until the link stirs. */
+#include "trainer/comm/requests.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "tracker/base/clock.h"
+#include "trainer/comm/shm.h"
+
+#define SPINS 200
+#define NAP_S 0.05
+#define NAP_MOST_S 1.0 /* what a nap may count for: after ctrl-Z and fg the others have not been late */
+#define REST_LEAST_S 0.0002
+#define REST_MOST_S 0.003		 /* by then the buffers of a fast wire may be full */
+#define LONG_BYTES ((size_t)512 << 10) /* that tell a rate */
+#define RATE_KEPT 0.8			 /* of a rate, where the next one is lower: then a peer was late */
+
+struct message {
+	struct link_transfer transfer;
+	size_t due;
+};
+
+int requests_take_memory(struct requests *m, int room, struct err *err)
+{
+	m->list = calloc((size_t)room, sizeof(*m->list));
+	m->room = room;
+	return m->list ? 0 : err_set(err, ERR_NOMEM, "out of memory: %d messages", room);
+}
+
+int requests_begin(struct requests *m, const struct message_opts *o, struct err *err)
+{
+	struct message *w = &m->list[m->n];
+
+	if (!o->bytes)
+		return 0;
+	assert(m->n < m->room);
+	if (!m->n)
+		m->pace.began_s = clock_mono_s(), m->pace.heard = 0;
+	m->pace.heard += o->sends ? 0 : o->bytes;
+	*w = (struct message){ { .peer = o->peer, .sends = o->sends, .data = o->data, .bytes = o->bytes }, o->due };
+	m->n++;
+	m->sent += o->sends ? (int64_t)o->bytes : 0;
+	return m->link->module->start(m->link, &w->transfer, err);
+}
+
+/* Takes what is done out of the list. *ret_peer: one of those that are waited for, or -1. */
+static int sweep(struct requests *m, size_t due, int *ret_peer, struct err *err)
+{
+	*ret_peer = -1;
+	m->link->module->progress(m->link);
+	for (int i = 0; i < m->n;) {
+		struct message *w = &m->list[i];
+		const int rc = m->link->module->poll(m->link, &w->transfer, err);
+
+		if (rc == ERR_PEER)
+			return err_set(err, ERR_PEER, "the connection to rank %d broke (%s)",
+				       m->number[w->transfer.peer], m->what);
+		if (rc < 0)
+			return rc;
+		if (rc == 1) {
+			*w = m->list[--m->n];
+			continue;
+		}
+		if (w->due <= due)
+			*ret_peer = w->transfer.peer;
+		i++;
+	}
+	return 0;
+}
+
+/* All has come that was under way. */
+static void note_rate(struct requests_pace *p)
+{
+	const double rate = (double)p->heard / (clock_mono_s() - p->began_s + 1e-9);
+
+	if (p->heard >= LONG_BYTES)
+		p->rate = rate > p->rate ? rate : RATE_KEPT * p->rate + (1 - RATE_KEPT) * rate;
+	p->heard = 0;
+}
+
+/* Seconds until what is due by then should be here, at the rate of former ones from when the first was begun. */
+static double left_s(const struct requests *m, size_t due)
+{
+	size_t later = 0;
+
+	for (int i = 0; i < m->n; i++)
+		if (m->list[i].due > due && !m->list[i].transfer.sends)
+			later += m->list[i].transfer.bytes;
+	return m->pace.began_s + (double)(m->pace.heard - later) / m->pace.rate - clock_mono_s();
+}
+
+static void rest(double seconds)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = (long)(seconds * 1e9) }, NULL);
+}
+
+static bool may_rest(const struct requests *m)
+{
+	return m->rests && m->link->module->arrives_alone;
+}
+
+/* For how long to rest: half of the time that is left, so that the end is not slept over; 0: it is not worth while. */
+static double rest_s(const struct requests *m, size_t due)
+{
+	const double s = may_rest(m) && m->pace.rate > 0 ? left_s(m, due) / 2 : 0;
+
+	return s < REST_LEAST_S ? 0 : s < REST_MOST_S ? s : REST_MOST_S;
+}
+
+/* Sleeps until the link stirs; where long messages come in pieces, until there are some more. */
+static void wait_for_link(const struct requests *m)
+{
+	m->link->module->wait(m->link, NAP_S);
+	if (may_rest(m) && m->pace.heard >= LONG_BYTES)
+		rest(REST_LEAST_S);
+}
+
+/* Rests, or (0 s) waits for the link; adds to *waited_s. */
+static int nap(struct requests *m, int peer, double seconds, double *waited_s, struct err *err)
+{
+	double nap_s;
+	int rc = shm_check(m->local, err);
+
+	if (!rc && m->timeout_s > 0 && *waited_s > m->timeout_s)
+		rc = err_set(err, ERR_PEER, "rank %d did not come to %s within %.0f s", m->number[peer], m->what,
+			     m->timeout_s);
+	if (rc)
+		return rc;
+	nap_s = clock_mono_s();
+	if (seconds > 0)
+		rest(seconds);
+	else
+		wait_for_link(m);
+	nap_s = clock_mono_s() - nap_s;
+	*waited_s += nap_s < NAP_MOST_S ? nap_s : NAP_MOST_S;
+	return 0;
+}
+
+int requests_await(struct requests *m, size_t due, struct err *err)
+{
+	double waited_s = 0;
+
+	for (int spins = 0;; spins++) {
+		int peer, rc = sweep(m, due, &peer, err);
+		double seconds;
+
+		if (!rc && !m->n)
+			note_rate(&m->pace);
+		if (rc || peer < 0)
+			return rc;
+		seconds = rest_s(m, due);
+		if (seconds > 0 || spins >= SPINS)
+			rc = nap(m, peer, seconds, &waited_s, err);
+		if (seconds > 0)
+			spins = 0;
+		if (rc)
+			return rc;
+	}
+}
+
+int requests_await_all(struct requests *m, struct err *err)
+{
+	return requests_await(m, SIZE_MAX, err);
+}
+
+void requests_drop(struct requests *m)
+{
+	m->n = 0;
+}
+
+void requests_free(struct requests *m)
+{
+	free(m->list);
+}

@@ -1,0 +1,414 @@
+/* ucx_module.c: messages between machines over UCX: TCP, or RDMA where there is. Each socket is a worker of its own, with
+ * connections of its own; a long message is cut into as many parts. Matching is by the sender's rank: UCX keeps the
+ * order of messages between two workers. */
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <ucp/api/ucp.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+#include "trainer/comm/link.h"
+
+#define PART_BYTES ((size_t)256 << 10) /* at least, of a message that is spread */
+#define PROGRESS_MOST 64	       /* steps of one look: one takes a piece of each connection */
+#define DEVICE_TRIES 20		       /* of 0.1 s */
+#define REFUSED_S 1.0		       /* for what a rank that is gone has left on the way */
+#define CLOSE_TRIES 1000	       /* of 1 ms, for the last bytes to leave */
+#define CLOSE_TRIES_BROKEN 50	       /* nothing has to arrive any more */
+
+extern const struct link_module dptrain_link_v3;
+
+struct socket {
+	ucp_worker_h worker;
+	ucp_address_t *address;
+	size_t address_bytes;
+	int fd;
+	ucp_ep_h *ep; /* by rank; NULL: not yet */
+};
+
+struct ucx {
+	struct link link;
+	struct link_opts o;
+	ucp_context_h context;
+	struct socket socket[LINK_SOCKETS_MAX];
+	unsigned char *address; /* of all sockets: (size_t length, bytes) each */
+	size_t address_bytes;
+	unsigned char **theirs; /* by rank, as address */
+	size_t *theirs_bytes;
+	bool *gone; /* by rank */
+	double *refused_s; /* by rank: when it did not take a connection any more; 0: never */
+};
+
+static int say(struct err *err, const char *what, ucs_status_t s)
+{
+	return err_set(err, ERR_IO, "transport ucx: %s: %s", what, ucs_status_string(s));
+}
+
+static bool set_in_environment(const char *name)
+{
+	const char *v = getenv(name);
+
+	return v && *v;
+}
+
+/* Between machines only: the ranks of one use shared memory, and two containers of one machine must not be taken for
+ * one. Without RDMA devices the one interface that leads to the others is used, and messages are sent at once: asking
+ * first whether the other end has room for them takes a way there and back behind all that the wire still holds, and
+ * TCP stops a sender that is too far ahead anyway. And they are sent from where they lie: what UCX copies it calls
+ * sent, though bytes of it are still ours and leave only while somebody calls UCX, which a rank that then waits
+ * elsewhere does not. A user's own settings win. */
+static void configure(ucp_config_t *config, const struct link_opts *o)
+{
+	struct stat st;
+	const bool tcp = stat("/sys/class/infiniband", &st) != 0;
+
+	if (!set_in_environment("UCX_TLS"))
+		ucp_config_modify(config, "TLS", tcp ? "tcp" : "rc,dc,ud,tcp");
+	if (!set_in_environment("UCX_RNDV_THRESH") && tcp)
+		ucp_config_modify(config, "RNDV_THRESH", "inf");
+	if (!set_in_environment("UCX_ZCOPY_THRESH") && tcp)
+		ucp_config_modify(config, "ZCOPY_THRESH", "1");
+	if (!set_in_environment("UCX_NET_DEVICES") && o->interface[0] && tcp)
+		ucp_config_modify(config, "NET_DEVICES", o->interface);
+}
+
+static int open_context(struct ucx *u, struct err *err)
+{
+	const ucp_params_t params = { .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
+				      .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP,
+				      .estimated_num_eps = (size_t)u->o.world };
+	ucp_config_t *config;
+	ucs_status_t s;
+
+	s = ucp_config_read(NULL, NULL, &config);
+	if (s != UCS_OK)
+		return say(err, "its settings", s);
+	configure(config, &u->o);
+	for (int i = 0; i < DEVICE_TRIES; i++) { /* an interface that has just come up is seen a moment later */
+		s = ucp_init(&params, config, &u->context);
+		if (s != UCS_ERR_NO_DEVICE)
+			break;
+		usleep(100000);
+	}
+	ucp_config_release(config);
+	return s == UCS_OK ? 0 : say(err, "cannot start", s);
+}
+
+static int open_socket(struct ucx *u, struct socket *k, struct err *err)
+{
+	const ucp_worker_params_t params = { .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+					     .thread_mode = UCS_THREAD_MODE_SERIALIZED };
+	ucs_status_t s = ucp_worker_create(u->context, &params, &k->worker);
+
+	if (s == UCS_OK)
+		s = ucp_worker_get_address(k->worker, &k->address, &k->address_bytes);
+	if (s == UCS_OK)
+		s = ucp_worker_get_efd(k->worker, &k->fd);
+	if (s != UCS_OK)
+		return say(err, "cannot make a worker", s);
+	k->ep = calloc((size_t)u->o.world, sizeof(ucp_ep_h));
+	return k->ep ? 0 : err_set(err, ERR_NOMEM, "out of memory: connections");
+}
+
+static int write_address(struct ucx *u, struct err *err)
+{
+	unsigned char *at;
+
+	for (int i = 0; i < u->o.sockets; i++)
+		u->address_bytes += sizeof(size_t) + u->socket[i].address_bytes;
+	u->address = at = malloc(u->address_bytes);
+	if (!at)
+		return err_set(err, ERR_NOMEM, "out of memory: addresses");
+	for (int i = 0; i < u->o.sockets; i++) {
+		memcpy(at, &u->socket[i].address_bytes, sizeof(size_t));
+		memcpy(at + sizeof(size_t), u->socket[i].address, u->socket[i].address_bytes);
+		at += sizeof(size_t) + u->socket[i].address_bytes;
+	}
+	return 0;
+}
+
+static void ucx_close(struct link *l, bool orderly);
+
+static int ucx_open(struct link **ret, const struct link_opts *o, struct err *err)
+{
+	struct ucx *u = calloc(1, sizeof(*u));
+	int rc;
+
+	if (!u)
+		return err_set(err, ERR_NOMEM, "out of memory: transport ucx");
+	u->o = *o;
+	u->theirs = calloc((size_t)o->world, sizeof(*u->theirs));
+	u->theirs_bytes = calloc((size_t)o->world, sizeof(*u->theirs_bytes));
+	u->gone = calloc((size_t)o->world, sizeof(*u->gone));
+	u->refused_s = calloc((size_t)o->world, sizeof(*u->refused_s));
+	rc = u->theirs && u->theirs_bytes && u->gone && u->refused_s ? open_context(u, err)
+		: err_set(err, ERR_NOMEM, "out of memory: transport ucx");
+	for (int i = 0; !rc && i < o->sockets; i++)
+		rc = open_socket(u, &u->socket[i], err);
+	if (!rc)
+		rc = write_address(u, err);
+	if (rc) {
+		ucx_close(&u->link, false);
+		return rc;
+	}
+	u->link.module = &dptrain_link_v3;
+	*ret = &u->link;
+	return 0;
+}
+
+static const void *ucx_address(struct link *l, size_t *ret_n)
+{
+	*ret_n = ((struct ucx *)l)->address_bytes;
+	return ((struct ucx *)l)->address;
+}
+
+static int ucx_connect(struct link *l, int rank, const void *address, size_t n, struct err *err)
+{
+	struct ucx *u = (struct ucx *)l;
+
+	u->theirs[rank] = malloc(n ? n : 1);
+	if (!u->theirs[rank])
+		return err_set(err, ERR_NOMEM, "out of memory: addresses");
+	memcpy(u->theirs[rank], address, n);
+	u->theirs_bytes[rank] = n;
+	return 0;
+}
+
+static void on_fault(void *user, ucp_ep_h ep, ucs_status_t status)
+{
+	(void)ep, (void)status;
+	*(bool *)user = true;
+}
+
+/* The part of a rank's address that belongs to socket i; NULL: it has none. */
+static const ucp_address_t *address_of(const struct ucx *u, int rank, int i)
+{
+	const unsigned char *at = u->theirs[rank], *end = at + u->theirs_bytes[rank];
+
+	for (;; i--) {
+		size_t n;
+
+		if (!at || (size_t)(end - at) < sizeof(n))
+			return NULL;
+		memcpy(&n, at, sizeof(n));
+		at += sizeof(n);
+		if ((size_t)(end - at) < n)
+			return NULL;
+		if (i == 0)
+			return (const ucp_address_t *)(const void *)at;
+		at += n;
+	}
+}
+
+/* A rank that has sent its last message may have ended before this one first asks for it: what it said still comes. */
+static int refused(struct ucx *u, int rank)
+{
+	if (u->refused_s[rank] == 0)
+		u->refused_s[rank] = clock_mono_s();
+	return ERR_PEER;
+}
+
+static bool is_gone(const struct ucx *u, int rank)
+{
+	return u->gone[rank] || (u->refused_s[rank] > 0 && clock_mono_s() - u->refused_s[rank] > REFUSED_S);
+}
+
+/* Connections are made when they are first used: each rank talks to few of the others. ERR_PEER, and nothing is said:
+ * it is gone. */
+static int need_endpoint(struct ucx *u, int rank, int i, struct err *err)
+{
+	const ucp_address_t *address = address_of(u, rank, i);
+	ucp_ep_params_t params = { .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+						 UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+						 UCP_EP_PARAM_FIELD_ERR_HANDLER,
+				   .address = address,
+				   .err_mode = UCP_ERR_HANDLING_MODE_PEER,
+				   .err_handler = { on_fault, &u->gone[rank] } };
+	ucs_status_t s;
+
+	if (u->socket[i].ep[rank])
+		return 0;
+	if (!address)
+		return err_set(err, ERR_USAGE, "transport ucx: rank %d has no address for socket %d; give all nodes "
+			       "the same --comm-sockets", rank, i);
+	s = ucp_ep_create(u->socket[i].worker, &params, &u->socket[i].ep[rank]);
+	if (s == UCS_OK)
+		return 0;
+	u->socket[i].ep[rank] = NULL;
+	return s == UCS_ERR_UNREACHABLE ? refused(u, rank) : say(err, "cannot connect", s);
+}
+
+static int parts_of(const struct ucx *u, size_t bytes)
+{
+	size_t n = bytes / PART_BYTES;
+
+	return n < 1 ? 1 : n < (size_t)u->o.sockets ? (int)n : u->o.sockets;
+}
+
+static int start_part(struct ucx *u, struct link_transfer *t, int i, int parts, struct err *err)
+{
+	static const ucp_request_param_t plain = { .op_attr_mask = 0 };
+	size_t from = t->bytes / (size_t)parts * (size_t)i;
+	size_t n = i == parts - 1 ? t->bytes - from : t->bytes / (size_t)parts;
+	char *at = (char *)t->data + from;
+	int rc = need_endpoint(u, t->peer, i, err);
+
+	if (rc == ERR_PEER && t->sends)
+		return err_set(err, rc, "the connection to rank %d broke", t->peer);
+	if (rc && rc != ERR_PEER)
+		return rc;
+	if (t->sends)
+		t->request[i] = ucp_tag_send_nbx(u->socket[i].ep[t->peer], at, n, (ucp_tag_t)u->o.rank, &plain);
+	else
+		t->request[i] = ucp_tag_recv_nbx(u->socket[i].worker, at, n, (ucp_tag_t)t->peer, UINT64_MAX, &plain);
+	if (!UCS_PTR_IS_ERR(t->request[i]))
+		return 0;
+	t->request[i] = NULL;
+	return err_set(err, ERR_PEER, "the connection to rank %d broke", t->peer);
+}
+
+static int ucx_start(struct link *l, struct link_transfer *t, struct err *err)
+{
+	struct ucx *u = (struct ucx *)l;
+	int parts = parts_of(u, t->bytes), rc = 0;
+
+	memset(t->request, 0, sizeof(t->request));
+	for (int i = 0; !rc && i < parts; i++)
+		rc = start_part(u, t, i, parts, err);
+	return rc;
+}
+
+static bool progress(struct ucx *u)
+{
+	unsigned did = 0;
+
+	for (int i = 0; i < u->o.sockets; i++)
+		did += u->socket[i].worker ? ucp_worker_progress(u->socket[i].worker) : 0;
+	return did > 0;
+}
+
+static void ucx_progress(struct link *l)
+{
+	for (int i = 0; i < PROGRESS_MOST && progress((struct ucx *)l); i++)
+		;
+}
+
+static int ucx_poll(struct link *l, struct link_transfer *t, struct err *err)
+{
+	struct ucx *u = (struct ucx *)l;
+	bool done = true, failed = false;
+
+	for (int i = 0; i < u->o.sockets; i++) {
+		ucs_status_t s = t->request[i] ? ucp_request_check_status(t->request[i]) : UCS_OK;
+
+		if (s == UCS_INPROGRESS) {
+			done = false;
+			continue;
+		}
+		if (t->request[i])
+			ucp_request_free(t->request[i]);
+		t->request[i] = NULL;
+		failed = failed || s != UCS_OK;
+	}
+	if (failed || (!done && is_gone(u, t->peer))) /* one that has ended after it said all is no fault */
+		return err_set(err, ERR_PEER, "the connection to rank %d broke", t->peer);
+	return done;
+}
+
+static void ucx_wait(struct link *l, double seconds)
+{
+	struct ucx *u = (struct ucx *)l;
+	struct pollfd p[LINK_SOCKETS_MAX];
+
+	for (int i = 0; i < u->o.sockets; i++) {
+		if (ucp_worker_arm(u->socket[i].worker) != UCS_OK) /* there is something to do already */
+			return;
+		p[i] = (struct pollfd){ .fd = u->socket[i].fd, .events = POLLIN };
+	}
+	poll(p, (nfds_t)u->o.sockets, (int)(seconds * 1000) + 1);
+}
+
+/* Begins to close one connection; NULL: that is all. */
+static void *begin_close(struct ucx *u, int i, int rank, bool orderly)
+{
+	static const ucp_request_param_t gently = { .op_attr_mask = 0 },
+					 at_once = { .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+						     .flags = UCP_EP_CLOSE_FLAG_FORCE };
+	bool gentle = orderly && !u->gone[rank];
+	void *request = u->socket[i].ep[rank]
+		? ucp_ep_close_nbx(u->socket[i].ep[rank], gentle ? &gently : &at_once) : NULL;
+
+	return UCS_PTR_IS_PTR(request) ? request : NULL;
+}
+
+/* All together, because each end waits for the other's. */
+static void close_endpoints(struct ucx *u, bool orderly)
+{
+	void **request = calloc((size_t)u->o.sockets * (size_t)u->o.world, sizeof(*request));
+	int n = 0;
+
+	for (int i = 0; request && i < u->o.sockets; i++)
+		for (int r = 0; u->socket[i].ep && r < u->o.world; r++) {
+			request[n] = begin_close(u, i, r, orderly);
+			n += request[n] != NULL;
+		}
+	for (int tries = 0; n > 0 && tries < (orderly ? CLOSE_TRIES : CLOSE_TRIES_BROKEN); tries++) {
+		if (!progress(u))
+			ucx_wait(&u->link, 0.001);
+		for (int k = 0; k < n;) {
+			if (ucp_request_check_status(request[k]) == UCS_INPROGRESS) {
+				k++;
+				continue;
+			}
+			ucp_request_free(request[k]);
+			request[k] = request[--n];
+		}
+	}
+	for (int k = 0; k < n; k++)
+		ucp_request_free(request[k]);
+	free(request);
+}
+
+static void ucx_close(struct link *l, bool orderly)
+{
+	struct ucx *u = (struct ucx *)l;
+
+	close_endpoints(u, orderly);
+	for (int i = 0; i < u->o.sockets; i++) {
+		struct socket *k = &u->socket[i];
+
+		if (k->address)
+			ucp_worker_release_address(k->worker, k->address);
+		if (k->worker)
+			ucp_worker_destroy(k->worker);
+		free(k->ep);
+	}
+	if (u->context)
+		ucp_cleanup(u->context);
+	for (int r = 0; u->theirs && r < u->o.world; r++)
+		free(u->theirs[r]);
+	free(u->theirs);
+	free(u->theirs_bytes);
+	free(u->gone);
+	free(u->refused_s);
+	free(u->address);
+	free(u);
+}
+
+__attribute__((visibility("default"))) const struct link_module dptrain_link_v3 = {
+	.abi = LINK_ABI,
+	.name = "ucx",
+	.arrives_alone = true,
+	.open = ucx_open,
+	.address = ucx_address,
+	.connect = ucx_connect,
+	.start = ucx_start,
+	.progress = ucx_progress,
+	.poll = ucx_poll,
+	.wait = ucx_wait,
+	.close = ucx_close,
+};

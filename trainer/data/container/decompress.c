@@ -1,0 +1,307 @@
+/* decompress.c: the libraries' own calls, each bounded by the room that is given. */
+#include "config.h"
+
+#include "trainer/data/container/decompress.h"
+
+#include <string.h>
+#include <zlib.h>
+
+#ifdef HAVE_SNAPPY
+#include <snappy-c.h>
+#endif
+#ifdef HAVE_ZSTD
+#include <zstd.h>
+#endif
+#ifdef HAVE_LZ4
+#include <lz4.h>
+#include <lz4frame.h>
+#endif
+
+#define GZIP_OR_ZLIB (15 + 32) /* inflateInit2: by the header */
+#define LZ4_MOST 0x7E000000u
+
+const char *decompress_name(int kind)
+{
+	static const char *const names[DECOMPRESS_END] = { "none",	 "snappy",	   "gzip", "lzo",
+						       "brotli", "lz4 (Hadoop's)", "zstd", "lz4" };
+
+	return kind >= 0 && kind < DECOMPRESS_END ? names[kind] : "an unknown way";
+}
+
+bool decompress_can(int kind)
+{
+	switch (kind) {
+	case DECOMPRESS_NONE:
+	case DECOMPRESS_GZIP:
+		return true;
+#ifdef HAVE_SNAPPY
+	case DECOMPRESS_SNAPPY:
+		return true;
+#endif
+#ifdef HAVE_ZSTD
+	case DECOMPRESS_ZSTD:
+		return true;
+#endif
+#ifdef HAVE_LZ4
+	case DECOMPRESS_LZ4:
+	case DECOMPRESS_LZ4_FRAME:
+		return true;
+#endif
+	default:
+		return false;
+	}
+}
+
+static bool inflate_all(const void *from, size_t n, void *to, size_t to_n)
+{
+	z_stream z = { .next_in = (unsigned char *)from, .avail_in = (unsigned)n, .next_out = to,
+		       .avail_out = (unsigned)to_n };
+	int rc;
+
+	if (n != z.avail_in || to_n != z.avail_out || inflateInit2(&z, GZIP_OR_ZLIB) != Z_OK)
+		return false;
+	rc = inflate(&z, Z_FINISH);
+	inflateEnd(&z);
+	return rc == Z_STREAM_END && !z.avail_out;
+}
+
+/* What the packed bytes of Snappy consist of: bytes as they are, which follow, or a copy of earlier ones
+ * (github.com/google/snappy, format_description.txt). */
+struct element {
+	bool literal;
+	size_t n, back;
+};
+
+static size_t little(const unsigned char *at, size_t n)
+{
+	size_t v = 0;
+
+	while (n-- > 0)
+		v = v << 8 | at[n];
+	return v;
+}
+
+static bool take_literal(const unsigned char **at, const unsigned char *end, size_t length, struct element *ret)
+{
+	size_t more = length < 60 ? 0 : length - 59;
+
+	if ((size_t)(end - *at) < more)
+		return false;
+	*ret = (struct element){ true, (more ? little(*at, more) : length) + 1, 0 };
+	*at += more;
+	return true;
+}
+
+/* The element at *at, which moves behind what tells it. */
+static bool take_element(const unsigned char **at, const unsigned char *end, struct element *ret)
+{
+	static const size_t backs[] = { 0, 1, 2, 4 };
+	size_t kind = **at & 3, upper = **at >> 2;
+
+	++*at;
+	if (!kind)
+		return take_literal(at, end, upper, ret);
+	if ((size_t)(end - *at) < backs[kind])
+		return false;
+	*ret = (struct element){ false, upper + 1, little(*at, backs[kind]) };
+	if (kind == 1) {
+		ret->n = (upper & 7) + 4;
+		ret->back |= upper >> 3 << 8;
+	}
+	*at += backs[kind];
+	return ret->back > 0;
+}
+
+/* How many bytes they say that they are. */
+static bool take_length(const unsigned char **at, const unsigned char *end, size_t to_n)
+{
+	size_t says = 0;
+
+	for (int shift = 0; shift < 32 && *at < end; shift += 7) {
+		unsigned char byte = *(*at)++;
+
+		says |= (size_t)(byte & 127) << shift;
+		if (byte < 128)
+			return says == to_n;
+	}
+	return false;
+}
+
+static bool ends_in_block(const struct element *e, size_t done)
+{
+	const size_t inside = done % DECOMPRESS_SNAPPY_BLOCK;
+
+	return inside + e->n <= DECOMPRESS_SNAPPY_BLOCK && (e->literal || e->back <= inside);
+}
+
+/* Of the block that begins with e. */
+static struct decompress_block block_at(size_t at, const struct element *e, size_t left)
+{
+	return (struct decompress_block){ .at = (uint32_t)at & INT32_MAX,
+				      .raw = e->literal && (e->n == left || e->n == DECOMPRESS_SNAPPY_BLOCK) };
+}
+
+static bool begin_walk(const struct decompress_look *from, size_t n, size_t to_n, struct decompress_walk *walk)
+{
+	size_t have = 0;
+	const unsigned char *first = n && n <= INT32_MAX ? from->at(from->user, 0, &have) : NULL, *next = first;
+
+	if (!first || !take_length(&next, first + have, to_n))
+		return false;
+	walk->at = (size_t)(next - first);
+	return true;
+}
+
+static bool end_walk(size_t n, size_t to_n, struct decompress_walk *walk, struct decompress_block *ret)
+{
+	const size_t blocks = (to_n + DECOMPRESS_SNAPPY_BLOCK - 1) / DECOMPRESS_SNAPPY_BLOCK;
+
+	if (walk->at != n || walk->done != to_n || !to_n)
+		return false;
+	if (walk->known == blocks)
+		ret[walk->known++] = (struct decompress_block){ n & INT32_MAX, false };
+	return true;
+}
+
+bool decompress_snappy_walk(const struct decompress_look *from, size_t n, size_t to_n, size_t until, struct decompress_walk *walk,
+			struct decompress_block *ret)
+{
+	if (!walk->at && !begin_walk(from, n, to_n, walk))
+		return false;
+	while (walk->at < n) {
+		size_t have = 0;
+		const unsigned char *first = from->at(from->user, walk->at, &have), *next = first;
+		struct element e;
+
+		if (!first || !take_element(&next, first + have, &e) || e.n > to_n - walk->done ||
+		    !ends_in_block(&e, walk->done))
+			return false;
+		if (walk->done == walk->known * DECOMPRESS_SNAPPY_BLOCK)
+			ret[walk->known++] = block_at(walk->at, &e, to_n - walk->done);
+		if (walk->done >= until && walk->done % DECOMPRESS_SNAPPY_BLOCK == 0)
+			return true;
+		walk->at += (size_t)(next - first) + (e.literal ? e.n : 0);
+		walk->done += e.n;
+	}
+	return end_walk(n, to_n, walk, ret);
+}
+
+bool decompress_snappy_blocks(const void *from, size_t n, void *to, size_t to_n)
+{
+	const unsigned char *at = from, *end = at + n;
+	unsigned char *into = to;
+	struct element e;
+	size_t done = 0;
+
+	for (; at < end; done += e.n) {
+		if (!take_element(&at, end, &e) || e.n > to_n - done ||
+		    (e.literal ? e.n > (size_t)(end - at) : e.back > done))
+			return false;
+		if (e.literal) {
+			memcpy(into + done, at, e.n);
+			at += e.n;
+		}
+		for (size_t i = 0; !e.literal && i < e.n; i++)
+			into[done + i] = into[done + i - e.back];
+	}
+	return done == to_n;
+}
+
+#ifdef HAVE_SNAPPY
+static bool unsnap(const void *from, size_t n, void *to, size_t to_n)
+{
+	size_t says = 0;
+
+	return snappy_uncompressed_length(from, n, &says) == SNAPPY_OK && says == to_n &&
+	       snappy_uncompress(from, n, to, &says) == SNAPPY_OK && says == to_n;
+}
+#endif
+
+bool decompress(int kind, const void *from, size_t n, void *to, size_t to_n)
+{
+	switch (kind) {
+	case DECOMPRESS_NONE:
+		if (n == to_n)
+			memcpy(to, from, n);
+		return n == to_n;
+	case DECOMPRESS_GZIP:
+		return inflate_all(from, n, to, to_n);
+#ifdef HAVE_SNAPPY
+	case DECOMPRESS_SNAPPY:
+		return unsnap(from, n, to, to_n);
+#endif
+#ifdef HAVE_ZSTD
+	case DECOMPRESS_ZSTD:
+		return ZSTD_decompress(to, to_n, from, n) == to_n;
+#endif
+#ifdef HAVE_LZ4
+	case DECOMPRESS_LZ4:
+		return n <= LZ4_MOST && to_n <= LZ4_MOST &&
+		       LZ4_decompress_safe(from, to, (int)n, (int)to_n) == (int)to_n;
+#endif
+	default:
+		return false;
+	}
+}
+
+#ifdef HAVE_ZSTD
+static bool unpack_zstd(const struct decompress_source *from, void *to, size_t to_n)
+{
+	ZSTD_outBuffer out = { to, to_n, 0 };
+	ZSTD_inBuffer in = { NULL, 0, 0 };
+	ZSTD_DStream *z = ZSTD_createDStream();
+	bool sound = z != NULL;
+
+	while (sound && out.pos < to_n) {
+		if (in.pos == in.size) {
+			in.size = from->next(from->user, &in.src);
+			in.pos = 0;
+		}
+		sound = in.size && !ZSTD_isError(ZSTD_decompressStream(z, &out, &in));
+	}
+	ZSTD_freeDStream(z);
+	return sound;
+}
+#endif
+
+#ifdef HAVE_LZ4
+static bool unpack_lz4(const struct decompress_source *from, void *to, size_t to_n)
+{
+	LZ4F_dctx *z = NULL;
+	const void *piece = NULL;
+	size_t n = 0, used = 0, done = 0;
+	bool sound = !LZ4F_isError(LZ4F_createDecompressionContext(&z, LZ4F_VERSION));
+
+	while (sound && done < to_n) {
+		size_t made = to_n - done, taken;
+
+		if (used == n) {
+			n = from->next(from->user, &piece);
+			used = 0;
+		}
+		taken = n - used;
+		sound = n && !LZ4F_isError(LZ4F_decompress(z, (char *)to + done, &made, (const char *)piece + used,
+							   &taken, NULL)) && (made || taken);
+		used += taken;
+		done += made;
+	}
+	LZ4F_freeDecompressionContext(z);
+	return sound;
+}
+#endif
+
+bool decompress_frame(int kind, const struct decompress_source *from, void *to, size_t to_n)
+{
+	switch (kind) {
+#ifdef HAVE_ZSTD
+	case DECOMPRESS_ZSTD:
+		return unpack_zstd(from, to, to_n);
+#endif
+#ifdef HAVE_LZ4
+	case DECOMPRESS_LZ4_FRAME:
+		return unpack_lz4(from, to, to_n);
+#endif
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,71 @@
+/* flatbuffer.c: see flatbuffer.h. */
+#include "trainer/data/container/flatbuffer.h"
+
+#include "tracker/base/little.h"
+
+
+/* The table that an offset at a place leads to. */
+static uint32_t follow(const struct flatbuffer *f, uint32_t at)
+{
+	uint32_t to;
+
+	if (!at || f->n < 4 || at > f->n - 4)
+		return 0;
+	to = little_get_u32(f->bytes + at);
+	return to && to <= f->n - at && f->n - at - to >= 4 ? at + to : 0;
+}
+
+uint32_t flatbuffer_root(const struct flatbuffer *f)
+{
+	uint32_t at = f->n < 8 ? 0 : little_get_u32(f->bytes);
+
+	return at >= 4 && at <= f->n - 4 ? at : 0;
+}
+
+/* Where a field's value or offset lies: the table begins with the distance back to its list of places. */
+static uint32_t field_at(const struct flatbuffer *f, uint32_t table, int field, uint32_t bytes)
+{
+	int64_t list;
+	uint32_t size, place, slot = 4 + 2 * (uint32_t)field;
+
+	if (!table || table > f->n - 4)
+		return 0;
+	list = (int64_t)table - (int32_t)little_get_u32(f->bytes + table);
+	if (list < 0 || list + 4 > f->n)
+		return 0;
+	size = little_get_u16(f->bytes + list);
+	if (slot + 2 > size || list + slot + 2 > f->n)
+		return 0;
+	place = little_get_u16(f->bytes + list + slot);
+	return place && bytes <= f->n && place <= f->n - table && table + place <= f->n - bytes ? table + place : 0;
+}
+
+uint32_t flatbuffer_table(const struct flatbuffer *f, uint32_t table, int field)
+{
+	return follow(f, field_at(f, table, field, 4));
+}
+
+int64_t flatbuffer_number(const struct flatbuffer *f, uint32_t table, int field, int bytes, int64_t fallback)
+{
+	uint32_t at = field_at(f, table, field, (uint32_t)bytes);
+
+	if (!at)
+		return fallback;
+	return bytes == 8   ? (int64_t)little_get_u64(f->bytes + at)
+	       : bytes == 4 ? (int32_t)little_get_u32(f->bytes + at)
+	       : bytes == 2 ? (int16_t)little_get_u16(f->bytes + at)
+			    : f->bytes[at];
+}
+
+uint32_t flatbuffer_vector(const struct flatbuffer *f, uint32_t table, int field, uint32_t each, uint32_t *ret_n)
+{
+	uint32_t at = flatbuffer_table(f, table, field), n = at ? little_get_u32(f->bytes + at) : 0;
+
+	*ret_n = at && n <= (f->n - at - 4) / each ? n : 0;
+	return at + 4;
+}
+
+uint32_t flatbuffer_member(const struct flatbuffer *f, uint32_t vector, uint32_t i)
+{
+	return follow(f, vector + 4 * i);
+}

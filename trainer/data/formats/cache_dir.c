@@ -1,0 +1,58 @@
+/* cache_dir.c: the two places for what is kept of a set. */
+#include "trainer/data/formats/cache_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/base/sha256.h"
+
+static bool can_make(const char *folder)
+{
+	return (mkdir(folder, 0777) == 0 || errno == EEXIST) && access(folder, W_OK | X_OK) == 0;
+}
+
+bool cache_dir_join(char ret[CACHE_DIR_PATH_BYTES], const char *folder, const char *name)
+{
+	return snprintf(ret, CACHE_DIR_PATH_BYTES, "%s/%s", folder, name) < CACHE_DIR_PATH_BYTES;
+}
+
+bool cache_dir_beside(const char *path, char ret[CACHE_DIR_PATH_BYTES])
+{
+	return cache_dir_join(ret, path, ".dptrain") && can_make(ret);
+}
+
+bool cache_dir_in_cache(const char *path, char ret[CACHE_DIR_PATH_BYTES])
+{
+	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	char *real = realpath(path, NULL), hex[65], base[CACHE_DIR_PATH_BYTES], ours[CACHE_DIR_PATH_BYTES];
+
+	sha256_hex(real ? real : path, strlen(real ? real : path), hex);
+	free(real);
+	hex[16] = '\0';
+	if (xdg && *xdg ? !cache_dir_join(base, xdg, "") : !cache_dir_join(base, home ? home : "", ".cache"))
+		return false;
+	return can_make(base) && cache_dir_join(ours, base, "dptrain") && can_make(ours) && cache_dir_join(ret, ours, hex) &&
+		can_make(ret);
+}
+
+int cache_dir_lock(const char *folder)
+{
+	char path[CACHE_DIR_PATH_BYTES];
+	int fd, rc;
+
+	if (!cache_dir_join(path, folder, "lock"))
+		return -1;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	do
+		rc = fd < 0 ? -1 : flock(fd, LOCK_EX);
+	while (rc && fd >= 0 && errno == EINTR);
+	if (rc && fd >= 0)
+		close(fd);
+	return rc ? -1 : fd;
+}

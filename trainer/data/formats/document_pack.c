@@ -1,0 +1,296 @@
+/* document_pack.c: best-fit decreasing. Pieces are sorted by length (counted, as lengths are small numbers); samples that have
+ * room stand in lists by how much, and a tree of bits finds the smallest room that suffices. */
+#include "trainer/data/formats/document_pack.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#define NONE UINT32_MAX
+#define WORD 64
+#define LEVELS 4 /* of 64 bits: lengths up to 64^4 */
+
+struct piece {
+	int64_t begin; /* token in the row */
+	uint32_t n;    /* of tokens */
+	bool ends;     /* the document */
+};
+
+struct document_pack {
+	const struct token_set *set;
+	int64_t seq_len;
+	struct piece *piece; /* by sample */
+	int64_t n;
+	int64_t *first; /* [sample]: its first piece; n behind the last */
+	int64_t samples;
+};
+
+/* Which rooms there are: bit i of level 0 says that some sample has room for i tokens, a bit of the next level that
+ * a word of the one below is not empty. */
+struct rooms {
+	uint64_t *level[LEVELS];
+	uint32_t *head; /* [room]: first sample that has it */
+	uint32_t *next; /* [sample] */
+};
+
+struct packing {
+	struct document_pack *p;
+	uint32_t *sample; /* [piece] */
+	struct rooms rooms;
+};
+
+static void room_set(struct rooms *r, size_t room, bool on)
+{
+	for (int k = 0; k < LEVELS; k++, room /= WORD) {
+		uint64_t *w = &r->level[k][room / WORD], bit = (uint64_t)1 << room % WORD;
+
+		*w = on ? *w | bit : *w & ~bit;
+		on = *w != 0;
+	}
+}
+
+/* The smallest room of at least n; SIZE_MAX: there is none. */
+static size_t room_find(const struct rooms *r, size_t n, size_t words)
+{
+	size_t at = n;
+
+	for (int k = 0; k < LEVELS; k++, words = words / WORD + 1) {
+		uint64_t w = at / WORD < words ? r->level[k][at / WORD] >> at % WORD : 0;
+
+		if (!w) { /* the words behind this one, by the level above */
+			at = at / WORD + 1;
+			continue;
+		}
+		at += (size_t)__builtin_ctzll(w);
+		while (k-- > 0)
+			at = at * WORD + (size_t)__builtin_ctzll(r->level[k][at]);
+		return at;
+	}
+	return SIZE_MAX;
+}
+
+static void add_room(struct rooms *r, uint32_t sample, size_t room)
+{
+	r->next[sample] = r->head[room];
+	r->head[room] = sample;
+	if (r->next[sample] == NONE)
+		room_set(r, room, true);
+}
+
+static uint32_t take_room(struct rooms *r, size_t room)
+{
+	uint32_t sample = r->head[room];
+
+	r->head[room] = r->next[sample];
+	if (r->head[room] == NONE)
+		room_set(r, room, false);
+	return sample;
+}
+
+static void rooms_done(struct rooms *r)
+{
+	for (int k = 0; k < LEVELS; k++)
+		free(r->level[k]);
+	free(r->head);
+	free(r->next);
+}
+
+static bool rooms_init(struct rooms *r, int64_t seq_len, int64_t pieces)
+{
+	size_t words = (size_t)seq_len / WORD + 1;
+	bool good = true;
+
+	for (int k = 0; k < LEVELS; k++, words = words / WORD + 1)
+		good &= (r->level[k] = calloc(words + 1, sizeof(uint64_t))) != NULL;
+	r->head = malloc(((size_t)seq_len + 1) * sizeof(*r->head));
+	r->next = malloc(((size_t)pieces + 1) * sizeof(*r->next));
+	for (int64_t i = 0; r->head && i <= seq_len; i++)
+		r->head[i] = NONE;
+	return good && r->head && r->next;
+}
+
+/* A last token without one behind it teaches nothing and is left out. */
+static int64_t pieces_of(int64_t n, int64_t seq_len, bool separated)
+{
+	int64_t rest = n % seq_len;
+
+	return n / seq_len + (rest > 1 || (rest && separated));
+}
+
+static int bad_end(const char *path, int64_t i, struct err *err)
+{
+	return err_set(err, ERR_USAGE, "%.300s: is damaged: document %lld does not end where it can", path,
+		       (long long)i);
+}
+
+/* Pass one counts the pieces, pass two writes them, the longest first, at `at` (where those of a length go). */
+static int cut_documents(struct document_pack *p, int64_t *count, int64_t *at, const char *path, struct err *err)
+{
+	const struct token_set *s = p->set;
+
+	for (int64_t i = 0; i < s->documents; i++) {
+		int64_t begin, n, pieces, end = token_set_document(s, i, &begin);
+
+		if (end < 0)
+			return bad_end(path, i, err);
+		n = end - begin;
+		pieces = pieces_of(n, p->seq_len, s->separator >= 0);
+		for (int64_t k = 0; k < pieces; k++) {
+			int64_t from = begin + k * p->seq_len, left = end - from;
+			uint32_t length = (uint32_t)(left < p->seq_len ? left : p->seq_len);
+
+			if (at)
+				p->piece[at[length]++] = (struct piece){ from, length, length == left };
+			else
+				count[length]++;
+		}
+		p->n += at ? 0 : pieces;
+	}
+	return 0;
+}
+
+static int sort_pieces(struct document_pack *p, const char *path, struct err *err)
+{
+	int64_t *count = calloc((size_t)p->seq_len + 2, sizeof(*count)), sum = 0;
+	int rc = count ? cut_documents(p, count, NULL, path, err) : ERR_NOMEM;
+
+	if (!rc && p->n >= (int64_t)NONE)
+		rc = err_set(err, ERR_USAGE, "%.300s: %lld documents are more than can be packed", path,
+			     (long long)p->n);
+	if (!rc && !(p->piece = malloc(((size_t)p->n + 1) * sizeof(*p->piece))))
+		rc = ERR_NOMEM;
+	for (int64_t length = p->seq_len; !rc && length >= 0; length--) {
+		sum += count[length];
+		count[length] = sum - count[length];
+	}
+	if (!rc)
+		rc = cut_documents(p, count, count, path, err);
+	free(count);
+	return rc == ERR_NOMEM ? err_set(err, rc, "out of memory: the documents of %.300s", path) : rc;
+}
+
+static void fit(struct packing *k)
+{
+	struct document_pack *p = k->p;
+	size_t words = (size_t)p->seq_len / WORD + 1;
+
+	for (int64_t i = 0; i < p->n; i++) {
+		size_t room = room_find(&k->rooms, p->piece[i].n, words);
+		uint32_t sample;
+
+		if (room == SIZE_MAX) {
+			room = (size_t)p->seq_len;
+			sample = (uint32_t)p->samples++;
+		} else {
+			sample = take_room(&k->rooms, room);
+		}
+		k->sample[i] = sample;
+		if (room > p->piece[i].n)
+			add_room(&k->rooms, sample, room - p->piece[i].n);
+	}
+}
+
+/* Pieces by sample; those of one sample stay in their order. */
+static bool gather(struct packing *k)
+{
+	struct document_pack *p = k->p;
+	struct piece *by = malloc(((size_t)p->n + 1) * sizeof(*by));
+
+	p->first = calloc((size_t)p->samples + 2, sizeof(*p->first));
+	if (!by || !p->first) {
+		free(by);
+		return false;
+	}
+	for (int64_t i = 0; i < p->n; i++)
+		p->first[k->sample[i] + 2]++;
+	for (int64_t s = 2; s <= p->samples; s++)
+		p->first[s] += p->first[s - 1];
+	for (int64_t i = 0; i < p->n; i++)
+		by[p->first[k->sample[i] + 1]++] = p->piece[i];
+	free(p->piece);
+	p->piece = by;
+	return true;
+}
+
+int document_pack_new(struct document_pack **ret, const struct token_set *s, int64_t seq_len, const char *path, struct err *err)
+{
+	struct packing k = { .p = NULL };
+	struct document_pack *p;
+	int rc;
+
+	if (!s->documents)
+		return err_set(err, ERR_USAGE,
+			       "%.300s: does not say where documents end; make it anew with dptrain tokenize, or "
+			       "leave out --pack documents", path);
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	p->set = s;
+	p->seq_len = seq_len;
+	rc = sort_pieces(p, path, err);
+	if (!rc) {
+		k.p = p;
+		k.sample = malloc(((size_t)p->n + 1) * sizeof(*k.sample));
+		if (!k.sample || !rooms_init(&k.rooms, seq_len, p->n))
+			rc = err_set(err, ERR_NOMEM, "out of memory: the documents of %.300s", path);
+	}
+	if (!rc) {
+		fit(&k);
+		rc = gather(&k) ? 0 : err_set(err, ERR_NOMEM, "out of memory: the documents of %.300s", path);
+	}
+	rooms_done(&k.rooms);
+	free(k.sample);
+	if (rc) {
+		document_pack_free(p);
+		return rc;
+	}
+	*ret = p;
+	return 0;
+}
+
+void document_pack_free(struct document_pack *p)
+{
+	if (!p)
+		return;
+	free(p->piece);
+	free(p->first);
+	free(p);
+}
+
+int64_t document_pack_samples(const struct document_pack *p)
+{
+	return p->samples;
+}
+
+int64_t document_pack_weight(const struct document_pack *p, int64_t sample)
+{
+	int64_t sum = 0;
+
+	for (int64_t i = p->first[sample]; i < p->first[sample + 1]; i++)
+		sum += p->piece[i].n - (p->piece[i].ends && p->set->separator < 0);
+	return sum;
+}
+
+static void read_piece(const struct document_pack *p, const struct piece *piece, int32_t *tokens, int32_t *targets)
+{
+	const struct token_set *s = p->set;
+
+	token_set_read(s, piece->begin, piece->n, tokens);
+	for (uint32_t i = 1; i < piece->n; i++)
+		targets[i - 1] = tokens[i];
+	if (piece->ends)
+		targets[piece->n - 1] = s->separator;
+	else
+		token_set_read(s, piece->begin + piece->n, 1, &targets[piece->n - 1]);
+}
+
+void document_pack_read(const struct document_pack *p, int64_t sample, int32_t *tokens, int32_t *targets)
+{
+	int64_t at = 0;
+
+	for (int64_t i = p->first[sample]; i < p->first[sample + 1]; at += p->piece[i++].n)
+		read_piece(p, &p->piece[i], tokens + at, targets + at);
+	for (; at < p->seq_len; at++) {
+		tokens[at] = 0;
+		targets[at] = -1;
+	}
+}

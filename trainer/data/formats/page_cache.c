@@ -1,0 +1,375 @@
+/* page_cache.c: a list of pages in memory, the last used behind. A page is unpacked once: who wants one that another thread
+ * is at waits for it. A window may go over more pages than memory has room for: of large ones that can be read in parts
+ * only where these lie is kept, as far as somebody wanted one, and every other is put aside as soon as it is unpacked.
+ * One of which parts turn out not to be read alone makes way for itself, whole. */
+#include "trainer/data/formats/page_cache.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/cond.h"
+#include "trainer/data/container/arrow_buffer.h"
+#include "trainer/data/container/parquet_page.h"
+#include "trainer/data/container/decompress.h"
+#include "trainer/data/store/ring_file.h"
+
+#define PARTS_LEAST ((uint32_t)2 << 20) /* bytes of a page that is read in parts */
+#define BUCKETS 4096
+#define LOOK_S 0.1 /* between two looks at whether somebody still waits */
+
+struct page {
+	TAILQ_ENTRY(page) link; /* of those in memory */
+	struct page *next;	/* in its bucket */
+	uint32_t object;
+	uint64_t offset;
+	unsigned char *bytes; /* NULL: not in memory */
+	_Atomic uint64_t aside; /* its place there; 0: none */
+	struct parquet_page_map map; /* of one that is read in parts */
+	uint32_t n; /* bytes, unpacked; of one that is read in parts 0 */
+	int uses; /* threads that copy of it, or fill it */
+	bool filled;
+	bool grows;  /* a thread looks where further parts lie */
+	bool is_out; /* nobody finds it any more: it goes with its last use */
+};
+
+TAILQ_HEAD(page_list, page);
+
+struct page_cache {
+	struct page_cache_opts o;
+	pthread_mutex_t lock;
+	pthread_cond_t filled; /* a page is, or could not be; it has grown */
+	struct page_list list; /* those in memory, filled */
+	uint64_t bytes; /* of all of them */
+	struct page *hashed[BUCKETS];
+};
+
+struct source {
+	struct objects *store;
+	int object;
+	const struct stop *stop;
+};
+
+int page_cache_new(struct page_cache **ret, const struct page_cache_opts *o, struct err *err)
+{
+	struct page_cache *p = calloc(1, sizeof(*p));
+
+	if (!p) {
+		ring_file_close(o->aside);
+		return err_set(err, ERR_NOMEM, "out of memory");
+	}
+	p->o = *o;
+	pthread_mutex_init(&p->lock, NULL);
+	cond_init(&p->filled);
+	TAILQ_INIT(&p->list);
+	*ret = p;
+	return 0;
+}
+
+static void page_free(struct page *page)
+{
+	free(page->bytes);
+	free(page->map.block);
+	free(page);
+}
+
+static struct page **bucket_of(struct page_cache *p, uint32_t object, uint64_t offset)
+{
+	uint64_t x = (offset ^ (uint64_t)object << 40) * 0x9e3779b97f4a7c15u;
+
+	return &p->hashed[x >> 52];
+}
+
+/* Under the lock. */
+static void add(struct page_cache *p, struct page *page)
+{
+	struct page **at = bucket_of(p, page->object, page->offset);
+
+	page->next = *at;
+	*at = page;
+}
+
+/* Under the lock. */
+static void leave_memory(struct page_cache *p, struct page *page)
+{
+	if (!page->bytes)
+		return;
+	TAILQ_REMOVE(&p->list, page, link);
+	p->bytes -= page->n;
+	free(page->bytes);
+	page->bytes = NULL;
+}
+
+/* Under the lock; nobody finds it any more. */
+static void take_out(struct page_cache *p, struct page *page)
+{
+	struct page **at = bucket_of(p, page->object, page->offset);
+
+	while (*at != page)
+		at = &(*at)->next;
+	*at = page->next;
+	leave_memory(p, page);
+}
+
+void page_cache_free(struct page_cache *p)
+{
+	if (!p)
+		return;
+	for (int i = 0; i < BUCKETS; i++)
+		for (struct page *page; (page = p->hashed[i]);) {
+			p->hashed[i] = page->next;
+			page_free(page);
+		}
+	ring_file_close(p->o.aside);
+	pthread_cond_destroy(&p->filled);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+static int read_source(void *user, uint64_t at, void *to, size_t n, struct err *err)
+{
+	const struct source *s = user;
+
+	return objects_read(s->store,
+			    &(struct objects_range){ .object = s->object, .at = at, .n = n, .stop = s->stop }, to, err);
+}
+
+/* Under the lock: what was put aside was overwritten since then. */
+static bool is_lost(struct page_cache *p, const struct page *page)
+{
+	const bool whole = page->filled && !page->map.block;
+
+	return whole && !page->bytes && !(p->o.aside && ring_file_holds(p->o.aside, page->aside));
+}
+
+/* Under the lock: the page, behind the others; NULL: nobody has read it, or it is there no more. */
+static struct page *find(struct page_cache *p, const struct sample *one)
+{
+	struct page *page;
+
+	for (page = *bucket_of(p, one->object, one->offset); page; page = page->next)
+		if (page->offset == one->offset && page->object == one->object)
+			break;
+	if (page && !page->uses && is_lost(p, page)) {
+		take_out(p, page);
+		page_free(page);
+		return NULL;
+	}
+	if (page && page->filled && page->bytes) {
+		TAILQ_REMOVE(&p->list, page, link);
+		TAILQ_INSERT_TAIL(&p->list, page, link);
+	}
+	return page;
+}
+
+/* Under the lock: what is more than there is room for goes, the oldest first, but for pages in use. */
+static void make_room(struct page_cache *p)
+{
+	struct page *page, *next;
+
+	for (page = TAILQ_FIRST(&p->list); page && p->bytes > p->o.memory_bytes; page = next) {
+		next = TAILQ_NEXT(page, link);
+		if (page->uses)
+			continue;
+		leave_memory(p, page);
+		if (is_lost(p, page)) {
+			take_out(p, page);
+			page_free(page);
+		}
+	}
+}
+
+static struct byte_source file_of(struct source *s)
+{
+	return (struct byte_source){ objects_bytes(s->store, s->object), read_source, s,
+				     objects_name(s->store, s->object) };
+}
+
+/* Of Parquet or of Arrow, as its kind says. whole: not in parts. */
+static int unpack_page(struct page *page, const struct byte_source *file, const struct sample *one, bool whole,
+		       struct err *err)
+{
+	int kind = samples_kind(one->packed), rc;
+	struct parquet_page raw;
+
+	if (kind >= ARROW_LZ4)
+		return arrow_buffer_whole(file, one->offset, kind, &page->bytes, &page->n, err);
+	rc = kind == DECOMPRESS_SNAPPY && !whole ? parquet_page_map(&page->map, file, one->offset, PARTS_LEAST, err) : 1;
+	if (rc <= 0)
+		return rc;
+	rc = parquet_page_read(&raw, file, one->offset, file->bytes, kind, err);
+	if (rc)
+		return rc;
+	page->bytes = raw.bytes;
+	page->n = raw.n;
+	return 0;
+}
+
+/* What a thread is after. */
+struct wanted {
+	const struct sample *one;
+	const struct stop *stop;
+	bool whole; /* its page is not to be read in parts */
+};
+
+/* Called and left with the lock held, which is free while the page is unpacked. One use of it is the caller's. A page
+ * that could not be read is in the list no more. */
+static int fill(struct page_cache *p, struct page *page, const struct wanted *w, struct err *err)
+{
+	const struct sample *one = w->one;
+	struct source source = { p->o.store, (int)one->object, w->stop };
+	struct byte_source file = file_of(&source);
+	int rc;
+
+	*page = (struct page){ .object = one->object, .offset = one->offset, .uses = 1 };
+	add(p, page);
+	pthread_mutex_unlock(&p->lock);
+	rc = unpack_page(page, &file, one, w->whole, err);
+	if (!rc && page->bytes && p->o.aside)
+		page->aside = ring_file_put(p->o.aside, page->bytes, page->n);
+	pthread_mutex_lock(&p->lock);
+	page->filled = !rc;
+	if (rc)
+		take_out(p, page);
+	else if (page->bytes) {
+		TAILQ_INSERT_TAIL(&p->list, page, link);
+		p->bytes += page->n;
+		make_room(p);
+	}
+	pthread_cond_broadcast(&p->filled);
+	return rc;
+}
+
+/* Under the lock. */
+static int wait_for_others(struct page_cache *p, const struct wanted *w, struct err *err)
+{
+	if (stop_asked(w->stop))
+		return err_set(err, ERR_CANCELED, "%.250s: nobody waits for it any more",
+			       objects_name(p->o.store, (int)w->one->object));
+	cond_wait_until(&p->filled, &p->lock, clock_mono_s() + LOOK_S);
+	return 0;
+}
+
+/* Under the lock. A page that could not be read by another thread is read once more: its error may have been that
+ * nobody waited for it there. */
+static int take(struct page_cache *p, const struct wanted *w, struct page **ret, struct err *err)
+{
+	struct page *page;
+	int rc;
+
+	while ((page = find(p, w->one)) && !page->filled) {
+		rc = wait_for_others(p, w, err);
+		if (rc)
+			return rc;
+	}
+	if (page) {
+		page->uses++;
+		*ret = page;
+		return 0;
+	}
+	page = malloc(sizeof(*page));
+	if (!page)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	rc = fill(p, page, w, err);
+	if (rc)
+		free(page);
+	else
+		*ret = page;
+	return rc;
+}
+
+/* Of a page that is the caller's to use. 1: it was put aside, and is there no more. */
+static int copy(struct page_cache *p, struct page *page, const struct sample *one, const struct byte_source *file, void *to,
+		struct err *err)
+{
+	uint32_t inside = samples_inside(one->packed);
+
+	if (page->map.block)
+		return parquet_page_part(&page->map, file, inside, one->bytes, to, err);
+	if (inside > page->n || one->bytes > page->n - inside)
+		return err_set(err, ERR_CORRUPT, "%.200s: a page is not as it was", file->name);
+	if (!page->bytes)
+		return !ring_file_read(p->o.aside, page->aside, inside, to, one->bytes);
+	memcpy(to, page->bytes + inside, one->bytes);
+	return 0;
+}
+
+/* Called and left with the lock held, which is free while the page is looked through. A page that is read in parts goes
+ * as far as what is wanted behind it. 1: it cannot be read in parts, and is out. */
+static int reach(struct page_cache *p, struct page *page, const struct wanted *w, const struct byte_source *file,
+		 struct err *err)
+{
+	const uint32_t inside = samples_inside(w->one->packed);
+	struct parquet_page_map grown;
+	int rc = 0;
+
+	while (!rc && page->map.block && !page->is_out && !parquet_page_reaches(&page->map, inside, w->one->bytes)) {
+		if (page->grows) {
+			rc = wait_for_others(p, w, err);
+			continue;
+		}
+		page->grows = true;
+		grown = page->map; /* with the same blocks, of which others know so many */
+		pthread_mutex_unlock(&p->lock);
+		rc = parquet_page_grow(&grown, file, inside, w->one->bytes, err);
+		pthread_mutex_lock(&p->lock);
+		page->map.walk = grown.walk;
+		page->grows = false;
+		if (rc > 0) {
+			take_out(p, page);
+			page->is_out = true;
+		}
+		pthread_cond_broadcast(&p->filled);
+	}
+	return rc ? rc : page->is_out;
+}
+
+/* Under the lock. lost: what was put aside is there no more. */
+static void let_go(struct page *page, bool lost)
+{
+	if (lost)
+		page->aside = 0;
+	if (!--page->uses && page->is_out)
+		page_free(page);
+}
+
+/* 1: another try is needed, *w says of what. */
+static int try_read(struct page_cache *p, struct wanted *w, const struct byte_source *file, void *to, struct err *err)
+{
+	struct page *page = NULL;
+	bool lost = false;
+	int rc;
+
+	pthread_mutex_lock(&p->lock);
+	rc = take(p, w, &page, err);
+	if (rc) {
+		pthread_mutex_unlock(&p->lock);
+		return rc;
+	}
+	rc = reach(p, page, w, file, err);
+	w->whole |= rc > 0;
+	pthread_mutex_unlock(&p->lock);
+	if (!rc) {
+		rc = copy(p, page, w->one, file, to, err);
+		lost = rc > 0;
+	}
+	pthread_mutex_lock(&p->lock);
+	let_go(page, lost);
+	pthread_mutex_unlock(&p->lock);
+	return rc;
+}
+
+int page_cache_read(struct page_cache *p, const struct sample *one, const struct stop *stop, void *to, struct err *err)
+{
+	struct source source = { p->o.store, (int)one->object, stop };
+	const struct byte_source file = file_of(&source);
+	struct wanted w = { one, stop, false };
+	int rc;
+
+	do
+		rc = try_read(p, &w, &file, to, err);
+	while (rc > 0);
+	return rc;
+}

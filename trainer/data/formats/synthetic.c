@@ -1,0 +1,156 @@
+/* synthetic.c: data sets without files: random images, and samples that a caller holds in memory. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/crc32c.h"
+#include "trainer/data/formats/formats.h"
+#include "trainer/data/formats/synthetic.h"
+#include "trainer/data/pictures/pixels.h"
+
+#define POOL_BYTES_MAX (64u << 20)
+#define POOL_SAMPLES_MAX 4096
+
+struct made {
+	struct dataset base;
+	const void *images;
+	const int32_t *labels;
+	void *owned_images, *owned_labels; /* NULL for borrowed ones */
+};
+
+static void made_close(struct dataset *base)
+{
+	struct made *d = (struct made *)base;
+
+	free(d->owned_images);
+	free(d->owned_labels);
+	free(d->base.path);
+	free(d);
+}
+
+static const void *made_peek(const struct dataset *base, enum split s, int64_t index)
+{
+	const struct made *d = (const struct made *)base;
+
+	(void)s;
+	return (const char *)d->images + (size_t)index * pixels_count(base) * dtype_bytes(base->dtype);
+}
+
+static int made_read(const struct dataset *base, const struct dataset_read *r, struct err *err)
+{
+	const struct made *d = (const struct made *)base;
+
+	(void)err;
+	if (r->pixels)
+		memcpy(r->pixels, made_peek(base, r->split, r->index), pixels_count(base) * dtype_bytes(base->dtype));
+	*r->label = d->labels[r->index];
+	return 0;
+}
+
+const struct dataset_ops dataset_synthetic = { .name = "synthetic", .read = made_read, .close = made_close,
+					       .peek = made_peek };
+const struct dataset_ops dataset_memory = { .name = "memory", .read = made_read, .close = made_close,
+					    .peek = made_peek };
+
+static struct made *made_new(const char *path, int height, int width, int channels)
+{
+	struct made *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->base.path = strdup(path);
+	d->base.height = height;
+	d->base.width = width;
+	d->base.channels = channels;
+	d->base.endless = true;
+	if (d->base.path)
+		return d;
+	free(d);
+	return NULL;
+}
+
+static void draw_all(struct made *d, uint64_t seed, size_t bytes, int64_t n)
+{
+	struct rng_key pixels = { seed, rng_stream("synthetic images") },
+		labels = { seed, rng_stream("synthetic labels") };
+	uint8_t *images = d->owned_images;
+	int32_t *label = d->owned_labels;
+
+	for (size_t i = 0; i < bytes; i += 16) {
+		uint32_t block[4];
+
+		rng_block(pixels, i / 16, block);
+		memcpy(images + i, block, bytes - i < 16 ? bytes - i : 16);
+	}
+	for (int64_t i = 0; i < n; i++)
+		label[i] = (int32_t)rng_below(labels, (uint64_t)i, (uint64_t)d->base.classes);
+}
+
+int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_opts *o, struct err *err)
+{
+	struct made *d;
+	size_t each, n;
+
+	if (o->height < 1 || o->width < 1 || o->channels < 1 || o->channels > DATASET_CHANNELS_MAX || o->classes < 1 ||
+	    o->height > 65535 || o->width > 65535)
+		return err_set(err, ERR_USAGE,
+			       "--synthetic: images of %d x %d x %d in %d classes cannot be made; at most %d channels",
+			       o->height, o->width, o->channels, o->classes, DATASET_CHANNELS_MAX);
+	d = made_new("--synthetic", o->height, o->width, o->channels);
+	if (!d)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	d->base.ops = &dataset_synthetic;
+	d->base.dtype = DTYPE_U8;
+	d->base.classes = o->classes;
+	each = pixels_count(&d->base);
+	n = each > POOL_BYTES_MAX ? 1 : POOL_BYTES_MAX / each;
+	n = n > POOL_SAMPLES_MAX ? POOL_SAMPLES_MAX : n;
+	d->base.n_samples[SPLIT_TRAIN] = (int64_t)n;
+	d->images = d->owned_images = malloc(n * each);
+	d->labels = d->owned_labels = calloc(n, sizeof(int32_t));
+	if (!d->images || !d->labels) {
+		made_close(&d->base);
+		return err_set(err, ERR_NOMEM, "--synthetic: no memory for %zu bytes", n * each);
+	}
+	d->base.buffer_bytes = d->base.drawn_bytes = n * each;
+	draw_all(d, o->seed, n * each, (int64_t)n);
+	pixels_stats(&d->base, d->images, (int64_t)n);
+	snprintf(d->base.hash, sizeof(d->base.hash), "synthetic-%08x", crc32c(0, d->images, n * each));
+	*ret = &d->base;
+	return 0;
+}
+
+int dataset_memory_open(struct dataset **ret, const struct dataset_memory_opts *o, struct err *err)
+{
+	struct made *d;
+	size_t bytes;
+
+	if (o->channels < 1 || o->channels > DATASET_CHANNELS_MAX)
+		return err_set(err, ERR_USAGE, "%.200s: images of %d channels; at most %d are known", o->path,
+			       o->channels, DATASET_CHANNELS_MAX);
+	d = made_new(o->path, o->height, o->width, o->channels);
+	if (!d)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	d->base.ops = &dataset_memory;
+	d->base.dtype = o->dtype;
+	d->base.n_samples[SPLIT_TRAIN] = d->base.n_samples[SPLIT_VAL] = o->n;
+	d->images = o->images;
+	d->labels = o->labels;
+	d->base.classes = o->classes;
+	for (int64_t i = 0; i < o->n; i++) {
+		if (o->labels[i] >= 0 && !o->classes && o->labels[i] >= d->base.classes)
+			d->base.classes = o->labels[i] + 1;
+		if (o->labels[i] >= 0 && o->labels[i] < d->base.classes)
+			continue;
+		made_close(&d->base);
+		return err_set(err, ERR_USAGE, "%.200s: label %d of sample %lld: must be from 0 and below %d classes",
+			       o->path, o->labels[i], (long long)i, o->classes);
+	}
+	for (int c = 0; c < o->channels && c < DATASET_CHANNELS_MAX; c++)
+		d->base.std[c] = 1;
+	bytes = (size_t)o->n * pixels_count(&d->base) * dtype_bytes(o->dtype);
+	snprintf(d->base.hash, sizeof(d->base.hash), "memory-%08x-%08x", crc32c(0, o->images, bytes),
+		 crc32c(0, o->labels, (size_t)o->n * sizeof(int32_t)));
+	*ret = &d->base;
+	return 0;
+}

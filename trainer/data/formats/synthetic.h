@@ -1,0 +1,41 @@
+/* synthetic.h: sets that no folder holds: random samples, and samples that lie in memory. */
+#ifndef DPT_DATA_SYNTHETIC_H
+#define DPT_DATA_SYNTHETIC_H
+
+#include "trainer/data/dataset.h"
+
+struct dataset_synthetic_opts {
+	int height, width, channels, classes;
+	uint64_t seed;
+};
+
+/* Endless: up to 64 MiB of random u8 images and labels, made once; the same for every rank. */
+int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_opts *o, struct err *err);
+
+/* Samples that lie in memory (a batch from a file), as both the training and the validation split; used as they are,
+ * neither normalised nor shuffled (endless). images: n*h*w*c elements of dtype (F32 or F64), NHWC. */
+struct dataset_memory_opts {
+	const char *path; /* where they came from, for messages; copied */
+	const void *images;    /* borrowed until close */
+	const int32_t *labels; /* borrowed until close */
+	enum dtype dtype;
+	int64_t n;
+	int height, width, channels;
+	int classes; /* 0: largest label + 1 */
+};
+
+int dataset_memory_open(struct dataset **ret, const struct dataset_memory_opts *o, struct err *err);
+
+/* The same two kinds of sets for tokens. tokens: n rows of seq_len + 1, borrowed until close; NULL: random ones, made
+ * from seed. A token of -1 is padding: nothing is learnt from what stands before it. */
+struct dataset_tokens_opts {
+	const char *path;
+	const int32_t *tokens;
+	int64_t n, seq_len, vocab;
+	uint64_t seed;
+	bool planned; /* none will be read: random ones are not made, and the set has no hash */
+};
+
+int dataset_tokens_open(struct dataset **ret, const struct dataset_tokens_opts *o, struct err *err);
+
+#endif

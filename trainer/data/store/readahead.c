@@ -1,0 +1,146 @@
+/* readahead.c: as many places as lanes of an order need, the one that was used longest ago going first. */
+#include "trainer/data/store/readahead.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define PLACES 128
+#define GAP ((uint64_t)1 << 20) /* from a stream's end: headers, labels, samples that other threads read */
+
+struct stream {
+	int object, fd; /* -1: none */
+	int users;
+	uint64_t end;  /* of its farthest range */
+	uint64_t turn; /* when it was used */
+};
+
+struct readahead {
+	pthread_mutex_t lock;
+	uint64_t turn;
+	struct stream stream[PLACES];
+};
+
+struct readahead *readahead_new(void)
+{
+	struct readahead *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	pthread_mutex_init(&s->lock, NULL);
+	for (int i = 0; i < PLACES; i++)
+		s->stream[i].object = s->stream[i].fd = -1;
+	return s;
+}
+
+void readahead_free(struct readahead *s)
+{
+	if (!s)
+		return;
+	for (int i = 0; i < PLACES; i++)
+		if (s->stream[i].fd >= 0)
+			close(s->stream[i].fd);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* Bytes between a range and the end of a stream, which several threads may go along. */
+static uint64_t distance(const struct stream *one, const struct objects_range *r)
+{
+	if (one->object != r->object)
+		return UINT64_MAX;
+	return r->at > one->end ? r->at - one->end : one->end - r->at;
+}
+
+/* Under the lock: the stream that the range goes on with, or the place where one begins; NULL: all are used. */
+static struct stream *find(struct readahead *s, const struct objects_range *r, bool *ret_follows)
+{
+	struct stream *nearest = &s->stream[0], *oldest = NULL;
+
+	for (int i = 0; i < PLACES; i++) {
+		struct stream *one = &s->stream[i];
+
+		if (distance(one, r) < distance(nearest, r))
+			nearest = one;
+		if (!one->users && (!oldest || one->turn < oldest->turn))
+			oldest = one;
+	}
+	*ret_follows = distance(nearest, r) <= GAP;
+	return *ret_follows ? nearest : oldest;
+}
+
+static void go_on(struct readahead *s, struct stream *one, const struct objects_range *r, bool follows)
+{
+	const uint64_t end = r->at + r->n;
+
+	one->object = r->object;
+	one->end = follows && one->end > end ? one->end : end;
+	one->turn = ++s->turn;
+}
+
+/* The stream's descriptor, from its second range on; whoever opens it last keeps another's. */
+static int open_stream(struct readahead *s, struct stream *one, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), kept;
+
+	if (fd < 0)
+		return -1;
+	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	pthread_mutex_lock(&s->lock);
+	kept = one->fd;
+	if (kept < 0)
+		one->fd = fd;
+	pthread_mutex_unlock(&s->lock);
+	if (kept >= 0)
+		close(fd);
+	return kept < 0 ? fd : kept;
+}
+
+void readahead_take(struct readahead *s, const struct objects_range *r, const char *path, struct stream_place *ret)
+{
+	struct stream *one;
+	bool follows = false;
+	int old = -1;
+
+	*ret = (struct stream_place){ .number = -1, .fd = -1 };
+	if (r->alone)
+		return;
+	pthread_mutex_lock(&s->lock);
+	one = find(s, r, &follows);
+	if (one) {
+		one->users++;
+		go_on(s, one, r, follows);
+		ret->number = (int)(one - s->stream);
+		old = one->fd;
+		if (!follows)
+			one->fd = -1;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (follows)
+		ret->fd = old >= 0 ? old : open_stream(s, one, path);
+	else if (old >= 0)
+		close(old); /* of the stream that was there: nobody uses it */
+}
+
+void readahead_give(struct readahead *s, const struct stream_place *p)
+{
+	if (p->number < 0)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->stream[p->number].users--;
+	pthread_mutex_unlock(&s->lock);
+}
+
+bool readahead_follow(struct readahead *s, const struct objects_range *r)
+{
+	struct stream *one;
+	bool follows = false;
+
+	pthread_mutex_lock(&s->lock);
+	one = find(s, r, &follows);
+	if (one)
+		go_on(s, one, r, follows);
+	pthread_mutex_unlock(&s->lock);
+	return follows;
+}

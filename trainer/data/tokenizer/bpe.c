@@ -1,0 +1,300 @@
+/* bpe.c: GPT-2's vocabulary files and the merging of words. In both files a byte stands as a printable character: those
+ * that print in Latin-1 as themselves, the others as U+0100 and on, in their order. */
+#include "trainer/data/tokenizer/bpe.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "tracker/base/arena.h"
+#include "tracker/base/buf.h"
+#include "tracker/base/crc32c.h"
+#include "tracker/base/sha256.h"
+#include "trainer/data/tokenizer/merge.h"
+
+#define FILE_BYTES_MAX ((size_t)1 << 28)
+#define VOCAB_MAX (1 << 24)
+#define SHIFTED 0x100 /* where the characters begin that stand for bytes without one */
+
+struct piece { /* the bytes of a token */
+	const char *bytes;
+	uint32_t n;
+};
+
+struct bpe {
+	struct arena *arena;
+	struct piece *pieces; /* by token */
+	int32_t *index;	      /* open addressing over pieces: token or -1 */
+	size_t n_index;
+	int32_t vocab, separator;
+	int16_t byte_of[SHIFTED * 2]; /* by character; -1: stands for none */
+	int32_t of_byte[256];
+	struct merges *merges;
+	char hash[65];
+};
+
+static void map_characters(struct bpe *b)
+{
+	int next = SHIFTED;
+
+	memset(b->byte_of, -1, sizeof(b->byte_of));
+	for (int i = 0; i < 256; i++) {
+		bool prints = (i > 32 && i < 127) || (i > 160 && i != 173);
+
+		b->byte_of[prints ? i : next++] = (int16_t)i;
+	}
+}
+
+/* Characters to the bytes that they stand for, into the arena; false when one stands for none. */
+static bool unmap(struct bpe *b, const char *text, size_t n, struct piece *ret)
+{
+	char *bytes = arena_alloc(b->arena, n + 1);
+
+	*ret = (struct piece){ bytes, 0 };
+	for (size_t at = 0; bytes && at < n;) {
+		int32_t code;
+
+		at += words_char(text + at, n - at, &code);
+		if (code < 0 || code >= SHIFTED * 2 || b->byte_of[code] < 0)
+			return false;
+		bytes[ret->n++] = (char)b->byte_of[code];
+	}
+	return bytes != NULL;
+}
+
+static int32_t *slot(const struct bpe *b, const char *bytes, size_t n)
+{
+	size_t i = crc32c(0, bytes, n) & (b->n_index - 1);
+
+	for (;; i = (i + 1) & (b->n_index - 1)) {
+		const struct piece *p = b->index[i] < 0 ? NULL : &b->pieces[b->index[i]];
+
+		if (!p || (p->n == n && !memcmp(p->bytes, bytes, n)))
+			return &b->index[i];
+	}
+}
+
+static int read_file(struct buf *to, const char *folder, const char *name, struct err *err)
+{
+	char path[4200], chunk[65536];
+	size_t n;
+	FILE *f;
+	int rc = 0;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "re");
+	if (!f)
+		return err_set(err, ERR_USAGE,
+			       "tokenizer %.300s: %s (a folder with vocab.json and merges.txt, or the word "
+			       "bytes, is needed)",
+			       path, strerror(errno));
+	while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
+		buf_add(to, chunk, n);
+	if (ferror(f))
+		rc = err_set_errno(err, errno, "read %.300s", path);
+	else if (buf_failed(to))
+		rc = err_set(err, ERR_USAGE, "%.300s: too large for a tokenizer's file", path);
+	fclose(f);
+	return rc;
+}
+
+static int alloc_vocab(struct bpe *b, size_t n, const char *folder, struct err *err)
+{
+	if (n < 256 || n > VOCAB_MAX)
+		return err_set(err, ERR_USAGE, "%.300s/vocab.json: %zu tokens: from 256 to %d are possible", folder, n,
+			       VOCAB_MAX);
+	b->vocab = (int32_t)n;
+	for (b->n_index = 1024; b->n_index < 2 * n;)
+		b->n_index *= 2;
+	b->pieces = arena_array(b->arena, n, sizeof(*b->pieces));
+	b->index = arena_array(b->arena, b->n_index, sizeof(*b->index));
+	if (!b->pieces || !b->index)
+		return err_set(err, ERR_NOMEM, "out of memory: a vocabulary of %zu tokens", n);
+	memset(b->index, -1, b->n_index * sizeof(*b->index));
+	return 0;
+}
+
+static int add_token(struct bpe *b, const char *text, const json_t *id, const char *folder, struct err *err)
+{
+	json_int_t v = json_is_integer(id) ? json_integer_value(id) : -1;
+	struct piece p;
+
+	if (v < 0 || v >= b->vocab || b->pieces[v].bytes)
+		return err_set(err, ERR_USAGE,
+			       "%.300s/vocab.json: token '%.60s' has number %lld, which is another's or not "
+			       "below %d",
+			       folder, text, (long long)v, b->vocab);
+	if (!unmap(b, text, strlen(text), &p))
+		return err_set(err, ERR_USAGE,
+			       "%.300s/vocab.json: token '%.60s' holds a character that stands for no byte", folder,
+			       text);
+	b->pieces[v] = p;
+	*slot(b, p.bytes, p.n) = (int32_t)v;
+	if (!strcmp(text, "<|endoftext|>"))
+		b->separator = (int32_t)v;
+	return 0;
+}
+
+static int read_vocab(struct bpe *b, const struct buf *text, const char *folder, struct err *err)
+{
+	json_error_t why;
+	json_t *root = json_loadb(text->data ? text->data : "", text->len, 0, &why), *id;
+	const char *key;
+	int rc = 0;
+
+	if (!json_is_object(root)) {
+		json_decref(root);
+		return err_set(err, ERR_USAGE, "%.300s/vocab.json:%d: not a JSON object of tokens and numbers%s%.80s",
+			       folder, root ? 1 : why.line, root ? "" : ": ", root ? "" : why.text);
+	}
+	rc = alloc_vocab(b, json_object_size(root), folder, err);
+	json_object_foreach(root, key, id) if (!rc) rc = add_token(b, key, id, folder, err);
+	json_decref(root);
+	for (int i = 0; !rc && i < 256; i++) {
+		char byte = (char)i;
+
+		b->of_byte[i] = *slot(b, &byte, 1);
+		if (b->of_byte[i] < 0)
+			rc = err_set(err, ERR_USAGE, "%.300s/vocab.json: byte %d has no token", folder, i);
+	}
+	return rc;
+}
+
+/* One line "A B": the tokens of both and of their sum. */
+static int add_merge(struct bpe *b, const char *line, size_t n, struct merge *ret)
+{
+	const char *space = memchr(line, ' ', n);
+	struct piece left, right;
+	char *both;
+
+	if (!space || !unmap(b, line, (size_t)(space - line), &left) ||
+	    !unmap(b, space + 1, n - (size_t)(space - line) - 1, &right) || !left.n || !right.n)
+		return -1;
+	both = arena_alloc(b->arena, left.n + right.n);
+	if (!both)
+		return -1;
+	memcpy(both, left.bytes, left.n);
+	memcpy(both + left.n, right.bytes, right.n);
+	ret->left = *slot(b, left.bytes, left.n);
+	ret->right = *slot(b, right.bytes, right.n);
+	ret->to = *slot(b, both, left.n + right.n);
+	return ret->left < 0 || ret->right < 0 || ret->to < 0 ? -1 : 0;
+}
+
+static int read_merges(struct bpe *b, const struct buf *text, const char *folder, struct err *err)
+{
+	const char *at = text->data, *end = at + text->len;
+	int line = 0, rc = merges_new(&b->merges, b->vocab);
+
+	while (!rc && at && at < end) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+		size_t n = (size_t)((stop ? stop : end) - at);
+		struct merge m;
+
+		line++;
+		n -= n && at[n - 1] == '\r';
+		if (n && !(line == 1 && at[0] == '#')) {
+			if (add_merge(b, at, n, &m))
+				return err_set(err, ERR_USAGE,
+					       "%.300s/merges.txt:%d: not two tokens of the vocabulary whose sum is "
+					       "one too",
+					       folder, line);
+			rc = merges_add(b->merges, &m);
+		}
+		at = stop ? stop + 1 : end;
+	}
+	return rc ? err_set(err, ERR_NOMEM, "out of memory: merges") : 0;
+}
+
+int bpe_open(struct bpe **ret, const char *folder, struct err *err)
+{
+	struct arena *arena = arena_new();
+	struct bpe *b = arena ? arena_alloc(arena, sizeof(*b)) : NULL;
+	struct buf vocab, merges;
+	int rc;
+
+	if (!b) {
+		arena_free(arena);
+		return err_set(err, ERR_NOMEM, "out of memory: tokenizer");
+	}
+	buf_init(&vocab, FILE_BYTES_MAX);
+	buf_init(&merges, FILE_BYTES_MAX);
+	b->arena = arena;
+	b->separator = -1;
+	map_characters(b);
+	rc = read_file(&vocab, folder, "vocab.json", err);
+	if (!rc)
+		rc = read_file(&merges, folder, "merges.txt", err);
+	if (!rc)
+		rc = read_vocab(b, &vocab, folder, err);
+	if (!rc)
+		rc = read_merges(b, &merges, folder, err);
+	if (!rc) {
+		buf_add(&vocab, merges.data, merges.len);
+		rc = buf_failed(&vocab) ? err_set(err, ERR_NOMEM, "out of memory: tokenizer") : 0;
+	}
+	if (!rc)
+		sha256_hex(vocab.data, vocab.len, b->hash);
+	buf_done(&vocab);
+	buf_done(&merges);
+	if (rc) {
+		bpe_close(b);
+		return rc;
+	}
+	*ret = b;
+	return 0;
+}
+
+void bpe_close(struct bpe *b)
+{
+	if (!b)
+		return;
+	merges_free(b->merges);
+	arena_free(b->arena);
+}
+
+const char *bpe_hash(const struct bpe *b)
+{
+	return b->hash;
+}
+
+int64_t bpe_vocab(const struct bpe *b)
+{
+	return b->vocab;
+}
+
+int32_t bpe_separator(const struct bpe *b)
+{
+	return b->separator;
+}
+
+const char *bpe_bytes(const struct bpe *b, int32_t token, size_t *ret_n)
+{
+	if (token < 0 || token >= b->vocab)
+		return NULL;
+	*ret_n = b->pieces[token].n;
+	return b->pieces[token].bytes;
+}
+
+int bpe_encode(const struct bpe *b, const char *text, size_t n, const struct tokenizer_sink *to, struct err *err)
+{
+	struct merger *m;
+	int rc = merger_new(&m, b->merges);
+
+	if (rc)
+		return err_set(err, ERR_NOMEM, "out of memory: words");
+	for (size_t at = 0; !rc && at < n;) {
+		size_t bytes = words_next(text + at, n - at), n_tokens;
+		const int32_t *tokens = merger_word(m, b->of_byte, text + at, bytes, &n_tokens);
+
+		rc = tokens ? to->emit(to->user, tokens, n_tokens, err)
+			    : err_set(err, ERR_NOMEM, "out of memory: a word of %zu bytes", bytes);
+		at += bytes;
+	}
+	merger_free(m);
+	return rc;
+}

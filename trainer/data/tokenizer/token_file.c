@@ -1,0 +1,299 @@
+/* token_file.c: reading and writing flat token files. */
+#include "trainer/data/tokenizer/token_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tracker/base/crc32c.h"
+#include "tracker/base/file_name.h"
+#include "tracker/base/file_nameless.h"
+#include "tracker/base/file_whole.h"
+
+#define MAGIC "DPTOKENS"
+#define VERSION 1
+#define HEADER_BYTES 128
+#define NARROW_VOCAB 65536 /* up to here two bytes do */
+#define SAMPLES 64
+#define ENDS_MAGIC "DPENDING"
+#define ENDS_HEADER 24
+#define SAMPLE_BYTES ((size_t)16384)
+
+static uint64_t get_le(const unsigned char *p, int n)
+{
+	uint64_t v = 0;
+
+	for (int i = n - 1; i >= 0; i--)
+		v = v << 8 | p[i];
+	return v;
+}
+
+static void put_le(unsigned char *p, int n, uint64_t v)
+{
+	for (int i = 0; i < n; i++, v >>= 8)
+		p[i] = (unsigned char)v;
+}
+
+static int read_header(struct token_file *f, const char *path, struct err *err)
+{
+	const unsigned char *h = f->map.bytes;
+	uint64_t vocab, count, width;
+
+	if (f->map.n < HEADER_BYTES)
+		return err_set(err, ERR_USAGE, "%.300s: no token file: shorter than its header of %d bytes", path,
+			       HEADER_BYTES);
+	vocab = get_le(h + 16, 8);
+	count = get_le(h + 24, 8);
+	width = get_le(h + 12, 4);
+	if (memcmp(h, MAGIC, 8))
+		return err_set(err, ERR_USAGE, "%.300s: no token file: it does not begin with %s", path, MAGIC);
+	if (get_le(h + 8, 4) != VERSION)
+		return err_set(err, ERR_USAGE, "%.300s: a token file of version %u; this program reads version %d",
+			       path, (unsigned)get_le(h + 8, 4), VERSION);
+	if ((width != 2 && width != 4) || vocab < 1 || vocab > INT32_MAX || h[HEADER_BYTES - 1])
+		return err_set(err, ERR_USAGE, "%.300s: damaged header: tokens of %u bytes, vocabulary of %llu", path,
+			       (unsigned)width, (unsigned long long)vocab);
+	if (count > (f->map.n - HEADER_BYTES) / width)
+		return err_set(err, ERR_USAGE,
+			       "%.300s: holds %zu bytes of tokens, its header promises %llu tokens of %u bytes", path,
+			       f->map.n - HEADER_BYTES, (unsigned long long)count, (unsigned)width);
+	f->width = (int)width;
+	f->vocab = (int64_t)vocab;
+	f->count = (int64_t)count;
+	f->tokens = h + HEADER_BYTES;
+	memcpy(f->tokenizer, h + 32, TOKEN_FILE_NAME_BYTES);
+	return 0;
+}
+
+static size_t padded(size_t bytes)
+{
+	return (bytes + 7) / 8 * 8;
+}
+
+/* Files of before have no ends, nor have those that were cut behind their tokens. */
+static void read_ends(struct token_file *f)
+{
+	size_t at = padded(HEADER_BYTES + (size_t)f->count * (size_t)f->width);
+	const unsigned char *h = f->map.bytes + at;
+	int64_t separator;
+	uint64_t n;
+
+	f->separator = -1;
+	if (at > f->map.n || f->map.n - at < ENDS_HEADER || memcmp(h, ENDS_MAGIC, 8))
+		return;
+	separator = (int64_t)get_le(h + 8, 8);
+	n = get_le(h + 16, 8);
+	if (n > (f->map.n - at - ENDS_HEADER) / 8)
+		return;
+	f->separator = separator >= 0 && separator < f->vocab ? (int32_t)separator : -1;
+	f->documents = (int64_t)n;
+	f->ends = h + ENDS_HEADER;
+}
+
+int64_t token_file_end(const struct token_file *f, int64_t i)
+{
+	uint64_t end = get_le(f->ends + 8 * i, 8), before = i ? get_le(f->ends + 8 * (i - 1), 8) : 0;
+
+	return end > before && end <= (uint64_t)f->count ? (int64_t)end : -1;
+}
+
+int token_file_open(struct token_file *ret, const char *path, struct err *err)
+{
+	struct token_file f = { .count = 0 };
+	int rc = file_map_open(&f.map, path, err);
+
+	if (!rc)
+		rc = read_header(&f, path, err);
+	if (rc) {
+		token_file_close(&f);
+		return rc;
+	}
+	read_ends(&f);
+	*ret = f;
+	return 0;
+}
+
+void token_file_close(struct token_file *f)
+{
+	file_map_close(&f->map);
+	*f = (struct token_file){ .count = 0 };
+}
+
+void token_file_read(const struct token_file *f, int64_t first, int64_t n, int32_t *ret)
+{
+	const unsigned char *p = f->tokens + first * f->width;
+
+	for (int64_t i = 0; i < n; i++, p += f->width)
+		ret[i] = f->width == 2 ? p[0] | p[1] << 8 : (int32_t)get_le(p, 4);
+}
+
+uint32_t token_file_sum(const struct token_file *f)
+{
+	const unsigned char *bytes = f->map.bytes;
+	size_t n = f->map.n, step = n / SAMPLES;
+	uint32_t sum = crc32c(0, bytes, HEADER_BYTES);
+
+	if (step <= SAMPLE_BYTES)
+		return crc32c(sum, bytes, n);
+	for (size_t i = 0; i < SAMPLES; i++)
+		sum = crc32c(sum, bytes + i * step, SAMPLE_BYTES);
+	return crc32c(sum, bytes + n - SAMPLE_BYTES, SAMPLE_BYTES);
+}
+
+struct token_writer {
+	char path[4000];
+	struct file_whole whole;
+	FILE *file; /* of its descriptor's copy; NULL: committed */
+	unsigned char header[HEADER_BYTES];
+	int width;
+	int64_t count, vocab;
+	FILE *ends; /* of documents, as they will stand behind the tokens; without a name */
+	int64_t documents, last_end;
+	int32_t separator;
+};
+
+static int write_failed(const struct token_writer *w, struct err *err)
+{
+	return err_set_errno(err, errno, "write %.300s", w->path);
+}
+
+/* NULL where fd is none. */
+static FILE *file_of(int fd)
+{
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w+");
+
+	if (fd >= 0 && !f)
+		close(fd);
+	return f;
+}
+
+/* Beside the file, so that it has the room that the tokens have. */
+static FILE *open_ends(const struct token_writer *w)
+{
+	char folder[sizeof(w->path)];
+
+	file_name_folder(w->path, folder, sizeof(folder));
+	return file_of(file_nameless(folder));
+}
+
+int token_writer_open(struct token_writer **ret, const struct token_writer_opts *o, struct err *err)
+{
+	struct token_writer *w = calloc(1, sizeof(*w));
+	char part[FILE_WHOLE_PART];
+
+	if (!w)
+		return err_set(err, ERR_NOMEM, "out of memory: %.300s", o->path);
+	w->vocab = o->vocab;
+	w->separator = o->separator;
+	w->width = o->vocab <= NARROW_VOCAB ? 2 : 4;
+	w->whole.fd = -1;
+	snprintf(w->path, sizeof(w->path), "%s", o->path);
+	snprintf(part, sizeof(part), "%s.%ld", w->path, (long)getpid());
+	memcpy(w->header, MAGIC, 8);
+	put_le(w->header + 8, 4, VERSION);
+	put_le(w->header + 12, 4, (uint64_t)w->width);
+	put_le(w->header + 16, 8, (uint64_t)o->vocab);
+	snprintf((char *)w->header + 32, TOKEN_FILE_NAME_BYTES, "%s", o->tokenizer);
+	if (!file_whole_open(&w->whole, part))
+		w->file = file_of(fcntl(w->whole.fd, F_DUPFD_CLOEXEC, 0));
+	w->ends = open_ends(w);
+	if (!w->file || !w->ends || fwrite(w->header, 1, HEADER_BYTES, w->file) != HEADER_BYTES) {
+		int rc = write_failed(w, err);
+
+		token_writer_close(w);
+		return rc;
+	}
+	*ret = w;
+	return 0;
+}
+
+int token_writer_add(struct token_writer *w, const int32_t *tokens, size_t n, struct err *err)
+{
+	unsigned char bytes[4096 * 4];
+
+	for (size_t at = 0; at < n; at += 4096) {
+		size_t k = n - at < 4096 ? n - at : 4096;
+
+		for (size_t i = 0; i < k; i++)
+			put_le(bytes + i * (size_t)w->width, w->width, (uint32_t)tokens[at + i]);
+		if (fwrite(bytes, (size_t)w->width, k, w->file) != k)
+			return write_failed(w, err);
+	}
+	w->count += (int64_t)n;
+	return 0;
+}
+
+int token_writer_end(struct token_writer *w, struct err *err)
+{
+	unsigned char bytes[8];
+
+	if (w->count == w->last_end)
+		return 0;
+	put_le(bytes, 8, (uint64_t)w->count);
+	if (fwrite(bytes, 1, 8, w->ends) != 8)
+		return write_failed(w, err);
+	w->last_end = w->count;
+	w->documents++;
+	return 0;
+}
+
+int64_t token_writer_documents(const struct token_writer *w)
+{
+	return w->documents;
+}
+
+/* Behind the tokens: where documents end. False: errno. */
+static bool append_ends(struct token_writer *w)
+{
+	unsigned char head[8 + ENDS_HEADER] = { 0 }, piece[8192];
+	size_t tokens = HEADER_BYTES + (size_t)w->count * (size_t)w->width, gap = padded(tokens) - tokens, n;
+
+	memcpy(head + gap, ENDS_MAGIC, 8);
+	put_le(head + gap + 8, 8, (uint64_t)(int64_t)w->separator);
+	put_le(head + gap + 16, 8, (uint64_t)w->documents);
+	if (fwrite(head, 1, gap + ENDS_HEADER, w->file) != gap + ENDS_HEADER || fseek(w->ends, 0, SEEK_SET))
+		return false;
+	while ((n = fread(piece, 1, sizeof(piece), w->ends)) > 0)
+		if (fwrite(piece, 1, n, w->file) != n)
+			return false;
+	return !ferror(w->ends);
+}
+
+int64_t token_writer_count(const struct token_writer *w)
+{
+	return w->count;
+}
+
+int token_writer_commit(struct token_writer *w, struct err *err)
+{
+	FILE *file = w->file;
+	int rc = 0;
+
+	put_le(w->header + 24, 8, (uint64_t)w->count);
+	if ((w->documents && !append_ends(w)) || fseek(file, 0, SEEK_SET) ||
+	    fwrite(w->header, 1, HEADER_BYTES, file) != HEADER_BYTES || fflush(file) || fsync(fileno(file)))
+		rc = write_failed(w, err);
+	w->file = NULL;
+	if (fclose(file) && !rc)
+		rc = write_failed(w, err);
+	if (!rc && file_whole_keep(&w->whole, w->path))
+		rc = write_failed(w, err);
+	file_whole_drop(&w->whole);
+	return rc;
+}
+
+void token_writer_close(struct token_writer *w)
+{
+	if (!w)
+		return;
+	if (w->file)
+		fclose(w->file);
+	file_whole_drop(&w->whole);
+	if (w->ends)
+		fclose(w->ends);
+	free(w);
+}

@@ -1,0 +1,353 @@
+/* node_group.c: the meeting of launchers (bootstrap.h), and afterwards messages of one size on its connections. */
+#include "trainer/launch/node_group.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+#include "trainer/comm/bootstrap.h"
+
+#define ALIVE_S 1.0
+#define SILENT_S 3.0
+#define GLANCE_MOST_S 1.0 /* what the time between two looks may count for: a whole job that was stopped is no fault */
+#define SAY_S 2.0
+#define PART_S 2.0
+
+struct peer {
+	bool lost, warned;
+	bool gone; /* its ranks do not count any more */
+	double silent_s;
+	size_t have; /* bytes of word */
+	struct node_group_word word;
+	char address[TCP_NAME_BYTES];
+	int nproc;
+};
+
+/* Both travel as they lie in memory; BOOTSTRAP_VERSION tells what changes them. */
+_Static_assert(sizeof(struct node_group_word) == 6 * sizeof(int32_t) + JOB_RESULT_REASON_BYTES, "a word has no gaps");
+
+struct roll { /* what each says at the start */
+	int32_t nproc, ranks_port;
+};
+
+struct node_group {
+	struct bootstrap *x;
+	struct node_group_opts o;
+	char host[256], key[BOOTSTRAP_KEY_BYTES];
+	int ranks_listener, ranks_port;
+	struct peer *peer; /* by node */
+	double said_s, looked_s;
+};
+
+static int take_roll(struct node_group *n, struct err *err)
+{
+	struct roll own = { .nproc = n->o.nproc, .ranks_port = n->ranks_port };
+	int rc = bootstrap_round(n->x, &own, sizeof(own), NULL, err);
+
+	for (int i = 0; !rc && i < n->o.count; i++) {
+		struct roll r = { 0 };
+		size_t bytes;
+		const void *said = bootstrap_said(n->x, i, &bytes);
+
+		if (bytes == sizeof(r))
+			memcpy(&r, said, sizeof(r));
+		n->peer[i].lost = bytes == 0;
+		if (n->peer[i].lost)
+			r = (struct roll){ .nproc = n->peer[0].nproc };
+		if (r.nproc < 1)
+			return err_set(err, ERR_PEER, "node %d does not say how many ranks it has", i);
+		n->peer[i].nproc = r.nproc;
+		if (i == 0)
+			n->ranks_port = r.ranks_port;
+		if (bootstrap_fd(n->x, i) >= 0)
+			tcp_peer_name(bootstrap_fd(n->x, i), n->peer[i].address);
+	}
+	return rc;
+}
+
+/* Whether this machine is node 0: told so, or (first come) the address is its own and the port free. */
+static int find_listener(const struct node_group_opts *o, int *ret_fd, struct err *err)
+{
+	int rc;
+
+	*ret_fd = -1;
+	if (o->self > 0)
+		return 0;
+	rc = tcp_listen(o->host, o->port, ret_fd, err);
+	if (rc == ERR_NOENT && o->self == 0)
+		return err_set(err, ERR_USAGE, "%.200s is no address of this machine, which is node 0: give node 0's "
+			       "own to all nodes", o->host);
+	if (o->self < 0 && (rc == ERR_NOENT || rc == ERR_EXISTS)) {
+		*err = (struct err)ERR_INIT;
+		return 0;
+	}
+	return rc;
+}
+
+int node_group_open(struct node_group **ret, const struct node_group_opts *o, struct err *err)
+{
+	struct node_group *n = calloc(1, sizeof(*n));
+	struct bootstrap_opts e = { .what = "node", .count = o->count, .least = o->least, .wait_s = o->wait_s,
+				    .port = o->port };
+	int rc = 0;
+
+	if (!n)
+		return err_set(err, ERR_NOMEM, "out of memory: %d nodes", o->count);
+	*n = (struct node_group){ .o = *o, .ranks_listener = -1 };
+	snprintf(n->host, sizeof(n->host), "%s", o->host);
+	snprintf(n->key, sizeof(n->key), "%s", o->key);
+	n->o.host = e.host = n->host;
+	n->o.key = e.key = n->key;
+	n->peer = calloc((size_t)o->count, sizeof(*n->peer));
+	rc = n->peer ? find_listener(o, &e.listener, err) : 
+		err_set(err, ERR_NOMEM, "out of memory: %d nodes", o->count);
+	e.self = e.listener >= 0 ? 0 : o->self;
+	if (!rc && e.listener >= 0) {
+		rc = tcp_listen(o->host, 0, &n->ranks_listener, err);
+		n->ranks_port = tcp_port(n->ranks_listener);
+	}
+	if (!rc)
+		rc = bootstrap_open(&n->x, &e, err);
+	if (n->peer && e.listener >= 0)
+		close(e.listener);
+	if (!rc)
+		rc = take_roll(n, err);
+	if (rc) {
+		node_group_close(n);
+		return rc;
+	}
+	n->looked_s = clock_mono_s();
+	*ret = n;
+	return 0;
+}
+
+/* Bytes that nobody reads would take with them what was said last: read until the others have gone. */
+static void part(struct node_group *n)
+{
+	double until_s = clock_mono_s() + PART_S;
+	char rest[4096];
+
+	for (int i = 0; i < n->o.count; i++)
+		if (bootstrap_fd(n->x, i) >= 0)
+			shutdown(bootstrap_fd(n->x, i), SHUT_WR);
+	for (int i = 0; i < n->o.count; i++) {
+		struct pollfd p = { .fd = bootstrap_fd(n->x, i), .events = POLLIN };
+		double left_s = until_s - clock_mono_s();
+
+		while (p.fd >= 0 && left_s > 0 && poll(&p, 1, (int)(left_s * 1000)) > 0 &&
+		       recv(p.fd, rest, sizeof(rest), 0) > 0)
+			left_s = until_s - clock_mono_s();
+	}
+}
+
+void node_group_close(struct node_group *n)
+{
+	if (!n)
+		return;
+	if (n->x)
+		part(n);
+	if (n->ranks_listener >= 0)
+		close(n->ranks_listener);
+	bootstrap_close(n->x);
+	free(n->peer);
+	free(n);
+}
+
+int node_group_self(const struct node_group *n)
+{
+	return bootstrap_self(n->x);
+}
+
+int node_group_count(const struct node_group *n)
+{
+	return n->o.count;
+}
+
+static int ranks_before(const struct node_group *n, int node)
+{
+	int sum = 0;
+
+	for (int i = 0; i < node; i++)
+		sum += n->peer[i].gone ? 0 : n->peer[i].nproc;
+	return sum;
+}
+
+int node_group_left(const struct node_group *n)
+{
+	int left = 0;
+
+	for (int i = 0; i < n->o.count; i++)
+		left += !n->peer[i].lost;
+	return left;
+}
+
+void node_group_lose(struct node_group *n, int node)
+{
+	if (node >= 0 && node < n->o.count)
+		n->peer[node].lost = true;
+}
+
+bool node_group_lost(const struct node_group *n, int node)
+{
+	return n->peer[node].lost;
+}
+
+void node_group_shrink(struct node_group *n)
+{
+	for (int i = 0; i < n->o.count; i++)
+		n->peer[i].gone = n->peer[i].lost;
+}
+
+int node_group_world(const struct node_group *n)
+{
+	return ranks_before(n, n->o.count);
+}
+
+int node_group_first(const struct node_group *n)
+{
+	return ranks_before(n, node_group_self(n));
+}
+
+const char *node_group_key(const struct node_group *n)
+{
+	return n->key;
+}
+
+const char *node_group_host(const struct node_group *n)
+{
+	return n->host;
+}
+
+int node_group_ranks_port(const struct node_group *n)
+{
+	return n->ranks_port;
+}
+
+int node_group_ranks_listener(const struct node_group *n)
+{
+	return n->ranks_listener;
+}
+
+/* ---- while the job runs ---- */
+
+static void send_to(struct node_group *n, int node, const struct node_group_word *w)
+{
+	struct err ignored;
+	int fd = bootstrap_fd(n->x, node);
+
+	if (fd >= 0 && !n->peer[node].lost)
+		tcp_send(fd, w, sizeof(*w), clock_mono_s() + SAY_S, &ignored);
+}
+
+void node_group_say(struct node_group *n, const struct node_group_word *w)
+{
+	struct node_group_word own = *w;
+
+	own.node = node_group_self(n);
+	for (int i = 0; i < n->o.count; i++)
+		send_to(n, i, &own);
+}
+
+static void lose(struct node_group *n, int i, const char *how, struct node_group_word *ret)
+{
+	struct peer *p = &n->peer[i];
+
+	p->lost = true;
+	*ret = (struct node_group_word){ .kind = NODE_GROUP_LOST, .node = i };
+	ret->verdict = (struct job_result){ .code = 1, .culprit = -1, .blame = JOB_RESULT_OWN };
+	snprintf(ret->verdict.reason, sizeof(ret->verdict.reason), "node %d (%s) is lost: %s", i, p->address, how);
+}
+
+/* What node 0 hears from one node is for the others too. */
+static void hand_on(struct node_group *n, const struct node_group_word *w)
+{
+	if (node_group_self(n) != 0 || w->kind == NODE_GROUP_ALIVE || w->kind == NODE_GROUP_ENDED)
+		return;
+	for (int i = 1; i < n->o.count; i++)
+		if (i != w->node)
+			send_to(n, i, w);
+}
+
+/* true: there is something to say of it in *ret. */
+static bool hear_peer(struct node_group *n, int i, struct node_group_word *ret)
+{
+	struct peer *p = &n->peer[i];
+	ssize_t got = recv(bootstrap_fd(n->x, i), (char *)&p->word + p->have, sizeof(p->word) - p->have, 0);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (got <= 0) {
+		lose(n, i, "its launcher ended", ret);
+		return true;
+	}
+	p->silent_s = 0;
+	p->warned = false;
+	p->have += (size_t)got;
+	if (p->have < sizeof(p->word))
+		return false;
+	p->have = 0;
+	p->word.verdict.reason[sizeof(p->word.verdict.reason) - 1] = '\0';
+	if (node_group_self(n) == 0)
+		p->word.node = i;
+	hand_on(n, &p->word);
+	*ret = p->word;
+	return true;
+}
+
+static bool notice_silence(struct node_group *n, int i, double silent_s, struct node_group_word *ret)
+{
+	struct peer *p = &n->peer[i];
+	char how[64];
+
+	if (p->silent_s > silent_s) {
+		snprintf(how, sizeof(how), "nothing was heard from it for %.0f s", silent_s);
+		lose(n, i, how, ret);
+		return true;
+	}
+	if (p->silent_s < SILENT_S || p->warned)
+		return false;
+	p->warned = true;
+	*ret = (struct node_group_word){ .kind = NODE_GROUP_SILENT, .node = i };
+	snprintf(ret->verdict.reason, sizeof(ret->verdict.reason), "node %d (%s) has been silent for %.0f s", i,
+		 p->address, SILENT_S);
+	return true;
+}
+
+bool node_group_hear(struct node_group *n, double silent_s, struct node_group_word *ret)
+{
+	double now_s = clock_mono_s(), passed_s = now_s - n->looked_s;
+
+	n->looked_s = now_s;
+	if (now_s - n->said_s >= ALIVE_S) {
+		n->said_s = now_s;
+		node_group_say(n, &(struct node_group_word){ .kind = NODE_GROUP_ALIVE });
+	}
+	for (int i = 0; i < n->o.count; i++)
+		if (bootstrap_fd(n->x, i) >= 0 && !n->peer[i].lost)
+			n->peer[i].silent_s += passed_s < GLANCE_MOST_S ? passed_s : GLANCE_MOST_S;
+	for (int i = 0; i < n->o.count; i++) {
+		if (bootstrap_fd(n->x, i) < 0 || n->peer[i].lost)
+			continue;
+		while (hear_peer(n, i, ret))
+			if (ret->kind != NODE_GROUP_ALIVE)
+				return true;
+		if (!n->peer[i].lost && notice_silence(n, i, silent_s, ret))
+			return true;
+	}
+	return false;
+}
+
+int node_group_poll(const struct node_group *n, struct pollfd *p)
+{
+	int used = 0;
+
+	for (int i = 0; i < n->o.count; i++)
+		if (bootstrap_fd(n->x, i) >= 0 && !n->peer[i].lost)
+			p[used++] = (struct pollfd){ .fd = bootstrap_fd(n->x, i), .events = POLLIN };
+	return used;
+}

@@ -1,0 +1,194 @@
+/* rank_context.c: what a rank sits on: cores, signals, shared memory, last words. */
+#include "trainer/launch/rank_context.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "trainer/comm/comm.h"
+#include "trainer/comm/rendezvous.h"
+#include "trainer/launch/machine.h"
+#include "trainer/launch/rank_env.h"
+
+#define REFUSE_WAIT_S 3.0  /* for a rank 0 that could be told */
+
+void rank_context_bind(const struct rank_context *s, int threads)
+{
+	cpu_set_t all, own;
+	int n, first, last, seen = 0;
+
+	if (sched_getaffinity(0, sizeof(all), &all))
+		return;
+	n = CPU_COUNT(&all);
+	first = (int)((long)s->local_rank * n / s->local_world);
+	last = (int)((long)(s->local_rank + 1) * n / s->local_world);
+	if (s->local_world <= 1 || last - first < threads || last == first)
+		return;
+	CPU_ZERO(&own);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &all))
+			continue;
+		if (seen >= first && seen < last)
+			CPU_SET(cpu, &own);
+		seen++;
+	}
+	sched_setaffinity(0, sizeof(own), &own);
+}
+
+void rank_context_stop_signals(sigset_t *set)
+{
+	struct sigaction hangup;
+
+	signal(SIGPIPE, SIG_IGN);
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGUSR1);
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN) /* nohup */
+		sigaddset(set, SIGHUP);
+}
+
+/* The machine's first rank makes the memory; when it cannot, or has failed already, the others here hear why. */
+static int share_memory(struct rank_context *s, const char *job, double wait_s, const struct err *before, struct err *err)
+{
+	const struct rendezvous_opts o = {
+		.job = job, .rank = s->local_rank, .world = s->local_world, .first = s->rank - s->local_rank,
+		.wait_s = wait_s
+	};
+	struct err failure = *before;
+
+	if (s->local_rank == 0 && !failure.code && comm_shm_make(&s->shm_fd, s->local_world, &failure))
+		err_prefix(&failure, "rank %d", s->rank);
+	return rendezvous(&o, &failure, &s->shm_fd, 1, err);
+}
+
+/* Where all ranks will meet; rank 0 listens there from now on. */
+static int find_net(struct rank_context *s, const struct rank_env *p, const struct rank_context_opts *o, struct err *err)
+{
+	const char *host = o->host ? o->host : p->master;
+	int rc;
+
+	if (p->nodes == 1)
+		return 0;
+	if (!host[0])
+		return err_set(err, ERR_USAGE, "%s started %d ranks on several machines and does not say where rank 0 "
+			       "is: add --master-addr ADDRESS", p->source, p->world);
+	s->net = (struct bootstrap_opts){ .what = "rank",
+					 .host = host,
+					 .port = o->port ? o->port : p->port,
+					 .listener = -1,
+					 .self = p->rank,
+					 .count = p->world,
+					 .key = o->key ? o->key : p->job,
+					 .wait_s = o->wait_s };
+	if (p->rank > 0)
+		return 0;
+	rc = tcp_listen(host, s->net.port, &s->net.listener, err);
+	if (rc == ERR_NOENT)
+		return err_set(err, ERR_USAGE, 
+			       "rank 0: %.200s is no address of this machine; --master-addr gives another", host);
+	return rc ? err_prefix(err, "rank 0") : 0;
+}
+
+void rank_context_refuse(const struct rank_env *p, const struct err *why)
+{
+	const struct rendezvous_opts o = {
+		.job = p->job, .rank = p->local_rank, .world = p->local_world, .first = p->rank - p->local_rank,
+		.wait_s = REFUSE_WAIT_S
+	};
+	struct err told = ERR_INIT;
+
+	if (p->local_world > 1)
+		rendezvous(&o, why, NULL, 0, &told);
+}
+
+static int take_signals(struct rank_context *s, struct err *err)
+{
+	sigset_t set;
+
+	rank_context_stop_signals(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	s->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	return s->signal_fd < 0 ? err_set_errno(err, errno, "cannot receive signals") : 0;
+}
+
+int rank_context_open(struct rank_context *ret, const struct rank_env *p, const struct rank_context_opts *o, struct err *err)
+{
+	struct rank_context s = { .rank = p->rank,
+			  .world = p->world,
+			  .local_rank = p->local_rank,
+			  .local_world = p->local_world,
+			  .nodes = p->nodes,
+			  .net = { .listener = -1 },
+			  .shm_fd = -1,
+			  .signal_fd = -1 };
+	struct err failure = ERR_INIT;
+	cpu_set_t all;
+	int rc;
+
+	machine_node(s.node, sizeof(s.node));
+	s.board = calloc(1, sizeof(*s.board) + sizeof(struct board_rank));
+	if (!s.board)
+		return err_set(err, ERR_NOMEM, "out of memory: start of the rank");
+	find_net(&s, p, o, &failure);
+	/* signals still end the process at once: nothing has begun */
+	rc = share_memory(&s, p->job, o->wait_s, &failure, err);
+	if (!rc)
+		rc = take_signals(&s, err);
+	if (rc) {
+		rank_context_close(&s);
+		return rc;
+	}
+	if (sched_getaffinity(0, sizeof(all), &all) == 0 && CPU_COUNT(&all) == sysconf(_SC_NPROCESSORS_ONLN))
+		rank_context_bind(&s, o->threads); /* nobody has bound the ranks yet */
+	*ret = s;
+	return 0;
+}
+
+void rank_context_close(struct rank_context *s)
+{
+	if (s->shm_fd >= 0)
+		close(s->shm_fd);
+	if (s->signal_fd >= 0)
+		close(s->signal_fd);
+	if (s->net.listener >= 0)
+		close(s->net.listener);
+	free(s->board);
+}
+
+int rank_context_stop(const struct rank_context *s)
+{
+	struct signalfd_siginfo info;
+	sigset_t set;
+
+	if (s->signal_fd >= 0 && read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		atomic_store(&s->board->stop_signal, (int)info.ssi_signo);
+		rank_context_stop_signals(&set);
+		sigdelset(&set, SIGHUP); /* a terminal that goes away may say so twice */
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+	}
+	return atomic_load(&s->board->stop_signal);
+}
+
+int rank_context_exit_code(const struct err *e)
+{
+	return e->code == ERR_USAGE ? 2 : 1;
+}
+
+struct board_rank *rank_context_own(const struct rank_context *s)
+{
+	return &s->board->rank[s->launched ? s->local_rank : 0];
+}
+
+int rank_context_fail(const struct rank_context *s, const struct err *e)
+{
+	struct board_rank *b = rank_context_own(s);
+
+	b->err = *e;
+	atomic_store(&b->said, 1);
+	return rank_context_exit_code(e);
+}

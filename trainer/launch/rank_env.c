@@ -1,0 +1,210 @@
+/* rank_env.c: one table row per kind of launcher; a source that says "one rank" claims nothing. */
+#include "trainer/launch/rank_env.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "trainer/launch/slurm.h"
+
+#define RANKS_MAX 65536
+#define JOB_VARIABLES 4
+
+struct source {
+	const char *name;
+	const char *rank, *world, *local_rank, *local_world;
+	const char *job[JOB_VARIABLES]; /* what tells two jobs apart */
+};
+
+static const struct source sources[] = {
+	{ "torchrun",
+	  "RANK",
+	  "WORLD_SIZE",
+	  "LOCAL_RANK",
+	  "LOCAL_WORLD_SIZE",
+	  { "TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT" } },
+	{ "Open MPI",
+	  "OMPI_COMM_WORLD_RANK",
+	  "OMPI_COMM_WORLD_SIZE",
+	  "OMPI_COMM_WORLD_LOCAL_RANK",
+	  "OMPI_COMM_WORLD_LOCAL_SIZE",
+	  { "PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_hnp_uri", NULL } },
+	{ "PMI",
+	  "PMI_RANK",
+	  "PMI_SIZE",
+	  "MPI_LOCALRANKID",
+	  "MPI_LOCALNRANKS",
+	  { "PMI_ID", "PMI_JOBID", "HYDI_CONTROL_FD", NULL } },
+	{ "Slurm",
+	  "SLURM_PROCID",
+	  "SLURM_NTASKS",
+	  "SLURM_LOCALID",
+	  NULL,
+	  { "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_CLUSTER_NAME", NULL } },
+};
+
+/* 1: read; 0: not set; negative: not a number in range. */
+static int read_number(const char *variable, int *ret, struct err *err)
+{
+	const char *text = variable ? getenv(variable) : NULL;
+	char *end;
+	long v;
+
+	if (!text || !*text)
+		return 0;
+	errno = 0;
+	v = strtol(text, &end, 10);
+	if (errno || *end || v < 0 || v > RANKS_MAX)
+		return err_set(err, ERR_USAGE, "environment variable %s=%.40s is not a number from 0 to %d", variable,
+			       text, RANKS_MAX);
+	*ret = (int)v;
+	return 1;
+}
+
+/* A batch script of Slurm bears the variables of its first task without being one. */
+static bool in_batch_script(const struct source *s)
+{
+	const char *kind = getenv("ENVIRONMENT");
+
+	return !strcmp(s->name, "Slurm") && kind && !strcmp(kind, "BATCH") && !getenv("SLURM_STEP_ID");
+}
+
+static void name_job(const struct source *s, struct rank_env *p)
+{
+	uint64_t hash = UINT64_C(14695981039346656037);
+
+	for (int i = 0; i < JOB_VARIABLES; i++) {
+		const char *v = s->job[i] ? getenv(s->job[i]) : NULL;
+
+		for (; v && *v; v++)
+			hash = (hash ^ (unsigned char)*v) * UINT64_C(1099511628211);
+		hash = (hash ^ 0xffu) * UINT64_C(1099511628211);
+	}
+	snprintf(p->job, sizeof(p->job), "%u-%d-%016llx", (unsigned)getuid(), p->world, (unsigned long long)hash);
+}
+
+static int read_source(const struct source *s, struct rank_env *ret, struct err *err)
+{
+	struct rank_env p = { .source = s->name };
+	int rc = read_number(s->rank, &p.rank, err);
+
+	if (rc <= 0 || in_batch_script(s))
+		return rc < 0 ? rc : 0;
+	rc = read_number(s->world, &p.world, err);
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		return err_set(err, ERR_USAGE, "%s is set but %s is not; set both, or neither", s->rank, s->world);
+	p.local_rank = p.rank;
+	p.local_world = p.world;
+	rc = read_number(s->local_rank, &p.local_rank, err);
+	if (rc >= 0)
+		rc = read_number(s->local_world, &p.local_world, err);
+	if (rc < 0)
+		return rc;
+	if (p.rank >= p.world || p.local_rank >= p.local_world)
+		return err_set(err, ERR_USAGE, "%s=%d is not below %s=%d", s->rank, p.rank, s->world, p.world);
+	p.found = p.world > 1;
+	name_job(s, &p);
+	*ret = p;
+	return 0;
+}
+
+static const char *either(const char *a, const char *b)
+{
+	const char *v = getenv(a);
+
+	return v && *v ? v : getenv(b);
+}
+
+/* Slurm tells ranks of a machine by a list with one entry a machine, and rank 0 is on the first of its list. A port
+ * that two jobs of a machine share by chance is refused, and --master-port helps. */
+static int find_slurm_nodes(struct rank_env *p, struct err *err)
+{
+	const char *tasks = either("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
+	const char *list = either("SLURM_STEP_NODELIST", "SLURM_NODELIST");
+	int node = 0, job = 0, rc = read_number("SLURM_STEP_NUM_NODES", &p->nodes, err);
+
+	if (rc == 0)
+		rc = read_number("SLURM_NNODES", &p->nodes, err);
+	if (rc >= 0)
+		rc = read_number("SLURM_NODEID", &node, err);
+	if (rc < 0)
+		return rc;
+	if (p->nodes <= 1)
+		return 0;
+	p->local_world = tasks ? slurm_number(tasks, node) : -1;
+	if (p->local_world < 1)
+		return err_set(err, ERR_USAGE, "SLURM_STEP_TASKS_PER_NODE=%.100s does not tell the tasks of node %d",
+			       tasks ? tasks : "", node);
+	if (p->local_rank >= p->local_world)
+		return err_set(err, ERR_USAGE, "SLURM_LOCALID=%d is not below the %d tasks of node %d", p->local_rank,
+			       p->local_world, node);
+	if (list && !slurm_name(list, 0, p->master, sizeof(p->master)))
+		return err_set(err, ERR_USAGE, "SLURM_STEP_NODELIST=%.200s is not a list of nodes", list);
+	for (const char *c = getenv("SLURM_JOB_ID"); c && *c >= '0' && *c <= '9'; c++)
+		job = (job * 10 + (*c - '0')) % 10000;
+	p->port = 20000 + job;
+	return 0;
+}
+
+/* The agents of torchrun keep MASTER_PORT for themselves: the next one is ours. */
+static int find_torch_nodes(struct rank_env *p, struct err *err)
+{
+	const char *master = getenv("MASTER_ADDR"), *agent = getenv("TORCHELASTIC_USE_AGENT_STORE");
+	int rc;
+
+	p->nodes = p->local_world < p->world ? (p->world + p->local_world - 1) / p->local_world : 1;
+	if (p->nodes == 1)
+		return 0;
+	snprintf(p->master, sizeof(p->master), "%s", master ? master : "");
+	rc = read_number("MASTER_PORT", &p->port, err);
+	p->port += rc > 0 && agent && !strcmp(agent, "True");
+	return rc < 0 ? rc : 0;
+}
+
+static int find_nodes(struct rank_env *p, struct err *err)
+{
+	p->nodes = 1;
+	if (!strcmp(p->source, "Slurm"))
+		return find_slurm_nodes(p, err);
+	if (!strcmp(p->source, "torchrun"))
+		return find_torch_nodes(p, err);
+	if (p->local_world < p->world)
+		p->nodes = (p->world + p->local_world - 1) / p->local_world;
+	return 0;
+}
+
+int rank_env_find(struct rank_env *ret, struct err *err)
+{
+	struct rank_env best = { .found = false, .source = "alone", .world = 1, .local_world = 1, .nodes = 1 };
+
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+		struct rank_env p = { .found = false };
+		int rc = read_source(&sources[i], &p, err);
+
+		if (rc)
+			return rc;
+		if (!p.found)
+			continue;
+		if (best.found && (best.rank != p.rank || best.world != p.world))
+			return err_set(
+				err, ERR_USAGE,
+				"%s says rank %d of %d, %s says rank %d of %d: start dptrain with one of them only",
+				best.source, best.rank, best.world, p.source, p.rank, p.world);
+		if (!best.found)
+			best = p;
+	}
+	if (best.found) {
+		int rc = find_nodes(&best, err);
+
+		if (rc)
+			return rc;
+	}
+	*ret = best;
+	return 0;
+}

@@ -1,0 +1,171 @@
+/* attention_decode_cpu.c: attention to what is kept; heads are shared out. One pass over the keys with a running maximum, all
+ * heads of a part at each position: what is kept is read in the order in which it lies, at the rate of memory. */
+#ifndef CPU_PASS
+#include <math.h>
+
+#include "trainer/backends/cpu/cpu.h"
+#include "trainer/backends/cpu/vec.h"
+#include "trainer/ops/attention_decode/attention_decode.h"
+#include "trainer/ops/cast/float16.h"
+
+struct attend_state {
+	int64_t rows, c, d, heads;
+	cpu_part_fn *loop;
+	int parts;
+	bool bf16;
+	/* of one run */
+	int64_t first;
+	const void *qkv;
+	float *keys, *values;
+	float *query, *mixed; /* C each: scaled; values weighed so far */
+	float *max, *sum;     /* of each head: largest score, weights so far */
+	void *y;
+};
+
+static float get(const struct attend_state *s, int64_t i)
+{
+	return s->bf16 ? bf16_to_float(((const uint16_t *)s->qkv)[i]) : ((const float *)s->qkv)[i];
+}
+
+static void begin_head(const struct attend_state *s, int64_t row, int64_t head)
+{
+	float scale = 1 / sqrtf((float)s->d);
+
+	s->max[head] = -INFINITY;
+	s->sum[head] = 0;
+	for (int64_t i = head * s->d; i < (head + 1) * s->d; i++) {
+		s->query[i] = get(s, row * 3 * s->c + i) * scale;
+		s->mixed[i] = 0;
+	}
+}
+
+static void end_head(const struct attend_state *s, int64_t row, int64_t head)
+{
+	for (int64_t i = head * s->d; i < (head + 1) * s->d; i++) {
+		if (s->bf16)
+			((uint16_t *)s->y)[row * s->c + i] = bf16_from_float(s->mixed[i] / s->sum[head]);
+		else
+			((float *)s->y)[row * s->c + i] = s->mixed[i] / s->sum[head];
+	}
+}
+
+#define CPU_BODY "trainer/ops/attention_decode/attention_decode_cpu.c"
+#include "trainer/backends/cpu/each.h"
+
+static int attend_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+{
+	struct attend_state *s;
+	void *state;
+	bool bf16;
+	int rc = cpu_one_type(n, (struct cpu_operands){ 1, 1 }, &bf16, err);
+
+	if (!rc)
+		rc = cpu_want(n, n->in[1], DTYPE_F32, err);
+	if (!rc)
+		rc = cpu_want(n, n->in[2], DTYPE_F32, err);
+	if (!rc)
+		rc = cpu_state_new(sizeof(*s), &state, err);
+	if (rc)
+		return rc;
+	s = state;
+	s->bf16 = bf16;
+	s->rows = n->in[0]->shape.dim[0];
+	s->c = n->in[1]->shape.dim[1];
+	s->heads = ((const struct attention_decode_attr *)n->attr)->heads;
+	s->d = s->c / s->heads;
+	s->loop = CPU_PICK(env, attend_loop);
+	s->parts = cpu_parts(env, s->rows * s->c * n->in[1]->shape.dim[0] / 4);
+	n->workspace_bytes = 2 * (size_t)(s->c + s->heads) * sizeof(float);
+	*ret_state = s;
+	return 0;
+}
+
+static int attend_run(void *state, const struct kernel_args *args, struct err *err)
+{
+	struct attend_state s = *(const struct attend_state *)state;
+
+	(void)err;
+	s.qkv = args->in[0];
+	s.first = *(const int32_t *)args->in[3];
+	s.y = args->out[0];
+	s.keys = args->out[1];
+	s.values = args->out[2];
+	s.query = args->workspace;
+	s.mixed = s.query + s.c;
+	s.max = s.mixed + s.c;
+	s.sum = s.max + s.heads;
+	for (int64_t row = 0; row < s.rows; row++)
+		for (int64_t i = 0; i < s.c; i++) {
+			s.keys[(s.first + row) * s.c + i] = get(&s, row * 3 * s.c + s.c + i);
+			s.values[(s.first + row) * s.c + i] = get(&s, row * 3 * s.c + 2 * s.c + i);
+		}
+	cpu_parallel(s.parts, s.loop, &s);
+	return 0;
+}
+
+extern const struct kernel attention_decode_cpu;
+const struct kernel attention_decode_cpu = { .prepare = attend_prepare, .run = attend_run, .release = cpu_state_release };
+
+#else
+
+VEC_INLINE float V(dot)(const float *a, const float *b, int64_t n)
+{
+	vf sum = { 0 };
+	float rest = 0;
+	int64_t i = 0;
+
+	for (; i + LANES <= n; i += LANES)
+		sum += vload(a, i, false) * vload(b, i, false);
+	for (; i < n; i++)
+		rest += a[i] * b[i];
+	return rest + vsum(sum);
+}
+
+/* y = y * keep + v * p */
+VEC_INLINE void V(mix)(float *y, float keep, const float *v, float p, int64_t n)
+{
+	int64_t i = 0;
+
+	for (; i + LANES <= n; i += LANES)
+		vstore(y, i, vload(y, i, false) * keep + vload(v, i, false) * p, false);
+	for (; i < n; i++)
+		y[i] = y[i] * keep + v[i] * p;
+}
+
+/* Of one position. */
+VEC_INLINE void V(weigh)(const struct attend_state *s, int64_t position, int64_t head)
+{
+	int64_t at = head * s->d, from = position * s->c + at;
+	float score = V(dot)(s->query + at, s->keys + from, s->d), keep = 1, p = 1;
+
+	if (!(score <= s->max[head])) {
+		keep = expf(s->max[head] - score);
+		s->max[head] = score;
+	} else {
+		p = expf(score - s->max[head]);
+	}
+	s->sum[head] = s->sum[head] * keep + p;
+	V(mix)(s->mixed + at, keep, s->values + from, p, s->d);
+}
+
+static void V(attend_row)(const struct attend_state *s, int64_t row, struct cpu_range heads)
+{
+	for (int64_t head = heads.begin; head < heads.end; head++)
+		begin_head(s, row, head);
+	for (int64_t position = 0; position <= s->first + row; position++)
+		for (int64_t head = heads.begin; head < heads.end; head++)
+			V(weigh)(s, position, head);
+	for (int64_t head = heads.begin; head < heads.end; head++)
+		end_head(s, row, head);
+}
+
+static void V(attend_loop)(void *arg, int part, int parts)
+{
+	const struct attend_state *s = arg;
+	struct cpu_range heads = cpu_split(s->heads, 1, part, parts);
+
+	for (int64_t row = 0; row < s->rows; row++)
+		V(attend_row)(s, row, heads);
+}
+
+#endif

@@ -1,0 +1,90 @@
+/* attention_decode_cuda.cu: attention of new positions to what is kept: the new keys and values are written first. */
+#include "trainer/backends/cuda/attend.h"
+
+extern "C" {
+#include "trainer/ops/attention_decode/attention_decode.h"
+}
+
+namespace {
+
+template <typename T> struct keep {
+	static constexpr int width = vector_width<T>;
+	const T *qkv;
+	const int32_t *first;
+	acc_t<T> *keys, *values;
+	int64_t c;
+
+	template <int W> __device__ void at(int64_t i) const
+	{
+		const int64_t row = i / c, at = i % c, to = (*first + row) * c + at;
+		acc_t<T> v[W];
+
+		load(v, qkv + row * 3 * c + c + at);
+		store(keys + to, v);
+		load(v, qkv + row * 3 * c + 2 * c + at);
+		store(values + to, v);
+	}
+};
+
+template <typename T> struct question {
+	const T *qkv;
+	const int32_t *first;
+	const acc_t<T> *keys, *values;
+	T *y;
+	int64_t rows; /* heads of all new positions */
+	int c, d, heads;
+};
+
+template <typename T> __global__ void answer(question<T> a)
+{
+	using A = acc_t<T>;
+	SHARED(A, queries, QUERIES_EACH * HEAD_MAX);
+	const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
+	const int64_t number = (int64_t)blockIdx.x * QUERIES_EACH + warp, row = number / a.heads;
+	const int at = (int)(number % a.heads) * a.d;
+	A *q = queries + warp * HEAD_MAX, out[HEAD_EACH] = {};
+
+	for (int i = lane; i < a.d && number < a.rows; i += WARP)
+		q[i] = (A)widen(a.qkv[row * 3 * a.c + at + i]) / (A)sqrt((double)a.d);
+	__syncthreads();
+	if (!inside(number < a.rows))
+		return;
+	warp_answer(q, a.keys + at, a.values + at, a.c, (int)(*a.first + row + 1), a.d, [](int) { return A(1); }, out);
+	head_put(a.y + row * a.c + at, out, A(1), a.d);
+}
+
+int attend_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *err)
+{
+	const int64_t heads = static_cast<const struct attention_decode_attr *>(n->attr)->heads;
+
+	*ret_state = n;
+	return n->in[1]->shape.dim[1] / heads <= HEAD_MAX
+		       ? 0
+		       : err_set(err, ERR_UNSUPPORTED, "cuda: %s: heads of more than %d numbers", n->name, HEAD_MAX);
+}
+
+template <typename T> int attend(const struct node *n, const struct kernel_args *a, struct err *err)
+{
+	using A = acc_t<T>;
+	const int heads = (int)static_cast<const struct attention_decode_attr *>(n->attr)->heads, c = (int)n->in[1]->shape.dim[1];
+	const int64_t rows = n->in[0]->shape.dim[0];
+	const question<T> q = { cuda_in<T>(a, 0), cuda_in<int32_t>(a, 3), cuda_out<A>(a, 1), cuda_out<A>(a, 2),
+				cuda_out<T>(a, 0), rows * heads, c, c / heads, heads };
+	int rc = cuda_each(n, a, keep<T>{ q.qkv, q.first, cuda_out<A>(a, 1), cuda_out<A>(a, 2), c }, rows * c, c, err);
+
+	if (rc || !rows)
+		return rc;
+	launch(a, dim3(cuda_blocks(q.rows, QUERIES_EACH)), QUERIES_EACH * WARP, answer<T>, q);
+	return cuda_launched(n, err);
+}
+
+int attend_run(void *state, const struct kernel_args *a, struct err *err)
+{
+	const struct node *n = cuda_node(state);
+
+	BY_TYPE(n->in[0]->dtype, T, return attend<T>(n, a, err));
+}
+
+} // namespace
+
+CUDA_KERNEL(attend, attend_prepare, attend_run);

@@ -1,6 +1,0 @@
-/* shares_cpu.c: hands the flat tensor to the communicator, in the type that it has. */
-#include "trainer/ops/shares/shares_host.h"
-
-extern const struct kernel all_gather_cpu, reduce_scatter_cpu;
-const struct kernel all_gather_cpu = SHARES_KERNEL(all_gather_run);
-const struct kernel reduce_scatter_cpu = SHARES_KERNEL(reduce_scatter_run);

@@ -1,0 +1,57 @@
+/* step_guard.c: one node per training graph, between the gradients' norm and the optimiser. */
+#include "trainer/ops/step_guard/step_guard.h"
+
+#include "trainer/ops/ops.h"
+
+struct tensor *step_guard_add(struct graph *g, const struct step_guard_in *in, const struct step_guard_attr *attr)
+{
+	struct tensor like = { .name = STEP_GUARD_STATE_NAME,
+			       .kind = TENSOR_MOMENT,
+			       .dtype = DTYPE_F64,
+			       .shape = SHAPE(STEP_GUARD_STATE_VALUES),
+			       .life = LIFE_PERSISTENT };
+	struct tensor *state = graph_tensor(g, &like);
+	struct node *n = graph_node(g, &(struct node_spec){ .op = &op_step_guard,
+							    .name = "optimizer.step",
+							    NODE_IN(in->norm, in->losses, state, in->votes),
+							    NODE_OUT(NULL, state),
+							    .attr = attr,
+							    .attr_bytes = sizeof(*attr) });
+
+	return n ? n->out[0] : NULL;
+}
+
+static int guard_shape(struct graph *g, struct node *n)
+{
+	if (graph_expect(g, n,
+			 shape_count(&n->in[0]->shape) == 1 && n->out[1] == n->in[2] &&
+				 shape_count(&n->in[2]->shape) == STEP_GUARD_STATE_VALUES,
+			 "one norm and the state are expected"))
+		return g->err.code;
+	return graph_out(g, n, 0, DTYPE_F64, SHAPE(STEP_GUARD_STEP_VALUES), "");
+}
+
+static int guard_inplace(const struct node *n, int out)
+{
+	(void)n;
+	return out == 1 ? 2 : -1;
+}
+
+static void guard_dump(const struct node *n, struct buf *out)
+{
+	const struct step_guard_attr *a = n->attr;
+
+	if (a->max_norm > 0)
+		buf_addf(out, " max_norm=%g", a->max_norm);
+	if (a->scaling)
+		buf_adds(out, " scaling");
+}
+
+const struct op op_step_guard = {
+	.name = "guard",
+	.id = OP_step_guard,
+	.shape = guard_shape,
+	.dtype = op_dtype_keep,
+	.inplace = guard_inplace,
+	.dump = guard_dump,
+};

@@ -1,0 +1,306 @@
+/* collective_check.c: hashes first; only where these differ do two ranks say what they have. Every rank hears the same and comes
+ * to the same verdict. */
+#include "trainer/program/collective_check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/ops/ops.h"
+#include "trainer/ops/sendrecv/sendrecv.h"
+
+#define TEXT_BYTES 200
+#define HASH_BEGIN UINT64_C(14695981039346656037)
+
+/* FNV-1a. */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
+{
+	const unsigned char *b = bytes;
+
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ b[i]) * UINT64_C(1099511628211);
+	return hash;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	return hash_bytes(hash, text, strlen(text) + 1);
+}
+
+/* What ranks must have alike is a column: the collectives that all members of a group meet in, and for each other
+ * member the messages to and from it. */
+struct item {
+	const struct node *node;
+	const char *program;
+	int column;
+	uint64_t hash;
+};
+
+struct list { /* of one lane (the communicator of a stream and group), in the order in which its nodes run */
+	enum stream stream;
+	enum group group;
+	struct comm *comm;
+	struct item *item;
+	size_t n;
+	int columns;
+};
+
+static int column_to(int peer)
+{
+	return 1 + peer;
+}
+
+static int column_from(const struct list *l, int peer)
+{
+	return 1 + l->comm->world + peer;
+}
+
+static int column_of(const struct list *l, const struct node *n)
+{
+	const struct sendrecv_attr *a = n->attr;
+
+	return n->op == &op_send ? column_to(a->rank) : n->op == &op_recv ? column_from(l, a->rank) : 0;
+}
+
+static const struct tensor *operand_of(const struct node *n)
+{
+	return n->n_in ? n->in[0] : n->out[0];
+}
+
+/* Stages of a pipeline call what they share by names of their own, and number their nodes apart ("allreduce.72"). */
+static bool has_common_name(const struct node *n)
+{
+	size_t op = strlen(n->op->name);
+	bool numbered = !strncmp(n->name, n->op->name, op) && n->name[op] == '.';
+
+	return !numbered && n->group != GROUP_PIPELINE && n->group != GROUP_ENDS;
+}
+
+static uint64_t hash_node(const struct node *n, int column)
+{
+	const struct tensor *t = operand_of(n);
+	int64_t what[2] = { (int64_t)t->dtype, (int64_t)tensor_bytes(t) };
+	uint64_t hash = hash_bytes(HASH_BEGIN, what, sizeof(what));
+
+	if (!column)
+		hash = hash_text(hash, n->op->name);
+	return has_common_name(n) ? hash_text(hash, n->name) : hash;
+}
+
+static bool is_on(const struct list *l, const struct node *n)
+{
+	return n->op->collective && n->group == l->group && stream_meets(n->stream) == l->stream;
+}
+
+static bool same_items(const struct item *a, const struct item *b, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (a[i].column != b[i].column || a[i].hash != b[i].hash)
+			return false;
+	return true;
+}
+
+/* Whether the items from `at` on stood there before, for another batch size of the same kind: of these ranks may have
+ * other ones. */
+static bool is_repeated(const struct list *l, size_t kind_at, size_t at)
+{
+	size_t n = l->n - at;
+
+	for (size_t i = kind_at; i + n <= at; i++)
+		if ((i == kind_at || l->item[i].program != l->item[i - 1].program) &&
+		    (i + n == at || l->item[i + n].program != l->item[i + n - 1].program) &&
+		    same_items(l->item + i, l->item + at, n))
+			return true;
+	return false;
+}
+
+static void add_items(struct list *l, const struct program *p)
+{
+	for (int k = 0; k < p->schedule.n; k++) {
+		const struct node *n = p->schedule.items[k].node;
+		int column = is_on(l, n) ? column_of(l, n) : 0;
+
+		if (is_on(l, n))
+			l->item[l->n++] = (struct item){ n, p->name, column, hash_node(n, column) };
+	}
+}
+
+static int make_list(struct list *l, const struct prepared *p, struct err *err)
+{
+	size_t most = 0;
+
+	l->columns = l->group == GROUP_PIPELINE ? 1 + 2 * l->comm->world : 1;
+	for (int i = 0; i < p->n_programs; i++)
+		most += (size_t)p->program[i]->schedule.n;
+	l->item = calloc(most + 1, sizeof(*l->item));
+	if (!l->item)
+		return err_set(err, ERR_NOMEM, "out of memory: list of collectives");
+	for (int kind = PROGRAM_STEP; kind <= PROGRAM_EVAL; kind++) {
+		size_t kind_at = l->n;
+
+		for (int i = 0; i < p->n_programs; i++) {
+			size_t at = l->n;
+
+			if ((int)p->program[i]->kind == kind)
+				add_items(l, p->program[i]);
+			if (l->n > at && is_repeated(l, kind_at, at))
+				l->n = at;
+		}
+	}
+	return 0;
+}
+
+/* What a member says: its number in the job, then a hash for each column. */
+static uint64_t *swap_hashes(const struct list *l, const struct rank *r, struct err *err)
+{
+	size_t each = 1 + (size_t)l->columns;
+	uint64_t *all = calloc((size_t)l->comm->world * each, sizeof(*all));
+	uint64_t *own = all ? all + (size_t)l->comm->rank * each : NULL;
+
+	if (!all) {
+		err_set(err, ERR_NOMEM, "out of memory: hashes of collectives");
+		return NULL;
+	}
+	own[0] = (uint64_t)r->seat->rank;
+	for (int c = 0; c < l->columns; c++)
+		own[1 + c] = HASH_BEGIN;
+	for (size_t i = 0; i < l->n; i++)
+		own[1 + l->item[i].column] = hash_bytes(own[1 + l->item[i].column], &l->item[i].hash,
+							sizeof(l->item[i].hash));
+	if (!l->comm->ops->all_gather(l->comm, all, (int64_t)(each * sizeof(*all)), err))
+		return all;
+	free(all);
+	return NULL;
+}
+
+struct side { /* of a difference */
+	int member, number; /* in the group, in the job */
+	int column;
+	int64_t n;
+	uint64_t *hash;
+	char text[TEXT_BYTES];
+};
+
+/* false: all agree. */
+static bool find_difference(const struct list *l, const uint64_t *all, struct side *a, struct side *b)
+{
+	size_t each = 1 + (size_t)l->columns;
+	int world = l->comm->world;
+
+	*a = (struct side){ .member = 0, .number = (int)all[0] };
+	for (int r = 1; r < world; r++)
+		if (all[(size_t)r * each + 1] != all[1]) {
+			*b = (struct side){ .member = r, .number = (int)all[(size_t)r * each] };
+			return true;
+		}
+	for (int from = 0; l->columns > 1 && from < world; from++)
+		for (int to = 0; to < world; to++) {
+			*a = (struct side){ from, (int)all[(size_t)from * each], column_to(to), 0, NULL, "" };
+			*b = (struct side){ to, (int)all[(size_t)to * each], column_from(l, from), 0, NULL, "" };
+			if (all[(size_t)from * each + 1 + (size_t)a->column] !=
+			    all[(size_t)to * each + 1 + (size_t)b->column])
+				return true;
+		}
+	return false;
+}
+
+/* The i-th item of a column; NULL: it has no more. */
+static const struct item *item_at(const struct list *l, int column, int64_t i)
+{
+	for (size_t k = 0; k < l->n; k++)
+		if (l->item[k].column == column && i-- == 0)
+			return &l->item[k];
+	return NULL;
+}
+
+/* One side's hashes, told to all members. */
+static int tell_hashes(const struct list *l, struct side *s, struct err *err)
+{
+	struct comm *c = l->comm;
+	int rc;
+
+	while (c->rank == s->member && item_at(l, s->column, s->n))
+		s->n++;
+	rc = c->ops->broadcast(c, &s->n, sizeof(s->n), s->member, err);
+	if (rc)
+		return rc;
+	s->hash = calloc((size_t)s->n + 1, sizeof(*s->hash));
+	if (!s->hash)
+		return err_set(err, ERR_NOMEM, "out of memory: hashes of collectives");
+	for (int64_t i = 0; c->rank == s->member && i < s->n; i++)
+		s->hash[i] = item_at(l, s->column, i)->hash;
+	return s->n ? c->ops->broadcast(c, s->hash, (size_t)s->n * sizeof(*s->hash), s->member, err) : 0;
+}
+
+/* What one side has at that place, told to all. */
+static int tell_item(const struct list *l, struct side *s, int64_t at, struct err *err)
+{
+	const struct item *k = item_at(l, s->column, at);
+
+	if (l->comm->rank == s->member && k) {
+		const struct tensor *t = operand_of(k->node);
+
+		snprintf(s->text, sizeof(s->text), "%s (%s, %s, %zu bytes, %s)", k->node->name, k->node->op->name,
+			 dtype_name(t->dtype), tensor_bytes(t), k->program);
+	} else {
+		snprintf(s->text, sizeof(s->text), "no more");
+	}
+	return l->comm->ops->broadcast(l->comm, s->text, sizeof(s->text), s->member, err);
+}
+
+/* The first difference between two sides, on all members. */
+static int name_difference(const struct list *l, struct side *a, struct side *b, struct err *err)
+{
+	int64_t at = 0;
+	int rc = tell_hashes(l, a, err);
+
+	if (!rc)
+		rc = tell_hashes(l, b, err);
+	while (!rc && at < a->n && at < b->n && a->hash[at] == b->hash[at])
+		at++;
+	if (!rc)
+		rc = tell_item(l, a, at, err);
+	if (!rc)
+		rc = tell_item(l, b, at, err);
+	if (!rc)
+		rc = err_set(err, ERR_UNSUPPORTED,
+			     "ranks %d and %d would never meet: number %lld of group %s, stream %s, is %.*s on rank %d "
+			     "and %.*s on rank %d; start the same program on all machines",
+			     a->number, b->number, (long long)at + 1, group_name(l->group), stream_name(l->stream),
+			     TEXT_BYTES - 1, a->text, a->number, TEXT_BYTES - 1, b->text, b->number);
+	free(a->hash);
+	free(b->hash);
+	return rc;
+}
+
+static int agree_lane(const struct prepared *p, const struct rank *r, struct list *l, struct err *err)
+{
+	struct side a, b;
+	uint64_t *all;
+	int rc = make_list(l, p, err);
+
+	if (!rc) {
+		all = swap_hashes(l, r, err);
+		rc = all ? 0 : err->code;
+		if (!rc && find_difference(l, all, &a, &b))
+			rc = name_difference(l, &a, &b, err);
+		free(all);
+	}
+	free(l->item);
+	return rc;
+}
+
+int collective_check_collectives(const struct prepared *p, const struct rank *r, struct err *err)
+{
+	int rc = 0;
+
+	for (int i = 0; !rc && i < STREAM_COUNT * GROUP_COUNT; i++) {
+		struct list l = { .stream = (enum stream)(i / GROUP_COUNT),
+				  .group = (enum group)(i % GROUP_COUNT),
+				  .comm = r->lane[i / GROUP_COUNT][i % GROUP_COUNT] };
+
+		if (l.comm && l.comm->world > 1)
+			rc = agree_lane(p, r, &l, err);
+	}
+	return rc;
+}

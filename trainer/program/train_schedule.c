@@ -1,0 +1,100 @@
+/* train_schedule.c: samplers and lengths. */
+#include "trainer/program/train_schedule.h"
+
+#include <string.h>
+
+#include "trainer/strategies/strategy.h"
+
+static bool evaluates(const struct run_config *cfg, const struct dataset *d)
+{
+	if (!d->n_samples[SPLIT_VAL] || cfg->command == COMMAND_BENCH || cfg->command == COMMAND_FIND)
+		return false;
+	return !d->endless || cfg->test_only || cfg->save_outputs;
+}
+
+static bool saves(const struct run_config *cfg)
+{
+	bool none = config_given(cfg, FLAG_save_total_limit) && !cfg->save_total_limit;
+
+	if (cfg->command == COMMAND_DOCTOR) /* what it trained is of no use */
+		return cfg->save_steps && !none;
+	return cfg->command != COMMAND_BENCH && cfg->command != COMMAND_FIND && !cfg->test_only && !none;
+}
+
+static enum sampler_order order_of(const struct run_config *cfg, const struct dataset *d)
+{
+	static const enum sampler_order orders[] = { [CONFIG_SHUFFLE_GLOBAL] = SAMPLER_GLOBAL,
+						     [CONFIG_SHUFFLE_WINDOW] = SAMPLER_WINDOW,
+						     [CONFIG_SHUFFLE_TABLE] = SAMPLER_TABLE,
+						     [CONFIG_SHUFFLE_NONE] = SAMPLER_NATURAL };
+
+	return d->part ? SAMPLER_MIX : orders[cfg->shuffle];
+}
+
+/* What is made in one go: a batch, or each part that the strategy cuts it into. */
+static int64_t leaf_of(const struct run_config *cfg)
+{
+	const struct strategy *s = strategies_table[cfg->strategy];
+	const struct strategy_opts o = { .devices = (int)cfg->dp_devices, .micros = (int)cfg->microbatches };
+	const int64_t batch = cfg->batch_size * config_stages(cfg);
+
+	return s->micro ? s->micro(&o, batch) : batch;
+}
+
+int train_schedule_make(struct train_schedule *ret, const struct run_config *cfg, const struct dataset *d, struct err *err)
+{
+	struct train_schedule c = { .evaluates = evaluates(cfg, d), .saves = saves(cfg) };
+	int rc;
+
+	c.train = (struct sampler){ .n_samples = d->part ? d->epoch_samples : d->n_samples[SPLIT_TRAIN],
+				    .global_batch = cfg->global_batch_size,
+				    .micro = cfg->batch_size * config_stages(cfg),
+				    .leaf = cfg->deterministic ? leaf_of(cfg) : 0,
+				    .world = cfg->world / (int)config_stages(cfg),
+				    .seed = (uint64_t)cfg->seed,
+				    .order = order_of(cfg, d),
+				    .window = cfg->shuffle_window,
+				    .piece = d->piece[SPLIT_TRAIN],
+				    .n_pieces = d->n_pieces[SPLIT_TRAIN],
+				    .part = d->part,
+				    .n_parts = d->n_parts,
+				    .endless = d->endless };
+	c.eval = (struct sampler){ .n_samples = d->n_samples[SPLIT_VAL],
+				   .global_batch = cfg->batch_size * cfg->world,
+				   .micro = cfg->batch_size * config_stages(cfg),
+				   .world = cfg->world / (int)config_stages(cfg) };
+	c.steps_per_epoch = cfg->test_only ? 1 : sampler_steps(&c.train);
+	c.lr = lr_schedule_make(cfg, c.steps_per_epoch);
+	c.steps_total = lr_schedule_steps_total(cfg, c.steps_per_epoch);
+	c.steps_end = c.steps_total;
+	if (cfg->stop_epoch && c.steps_per_epoch <= INT64_MAX / cfg->stop_epoch &&
+	    cfg->stop_epoch * c.steps_per_epoch < c.steps_total)
+		c.steps_end = cfg->stop_epoch * c.steps_per_epoch;
+	rc = lr_schedule_check(cfg, c.steps_per_epoch, err);
+	if (!rc)
+		*ret = c;
+	return rc;
+}
+
+int train_schedule_check_best(const struct train_schedule *c, const struct run_config *cfg, const struct dataset *d, struct err *err)
+{
+	const char *series = cfg->save_best;
+
+	if (!series || c->evaluates || !strcmp(series, "epoch/train_loss"))
+		return 0;
+	return err_set(err, ERR_USAGE, "--save-best %s: %.200s has nothing to evaluate", series, d->path);
+}
+
+int64_t train_schedule_sample(const struct train_schedule *c, int64_t epoch, int64_t position)
+{
+	struct order order;
+	struct err ignored = ERR_INIT;
+	int64_t number;
+
+	if (order_init(&order, &c->train, &ignored))
+		return -1;
+	order_make(&order, &c->train, epoch);
+	number = order_at(&order, &c->train, position);
+	order_done(&order);
+	return number;
+}

@@ -1,0 +1,388 @@
+/* workload.c: model and data of a run. */
+#include "trainer/program/workload.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "trainer/data/formats/formats.h"
+#include "trainer/data/formats/synthetic.h"
+#include "trainer/data/loader/mix.h"
+#include "trainer/data/loader/window.h"
+#include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/launch/machine.h"
+
+static const struct model *find_model(const char *name, struct err *err)
+{
+	const struct model *m = model_find(name);
+	const char *names[MODEL_COUNT], *near;
+
+	if (m)
+		return m;
+	for (int i = 0; i < MODEL_COUNT; i++)
+		names[i] = models_table[i]->name;
+	near = config_nearest(name, names, MODEL_COUNT);
+	err_set(err, ERR_USAGE, "--model %.60s: no such model%s%s%s", name, near ? "; did you mean " : "",
+		near ? near : "", near ? "?" : "; dptrain --help lists them");
+	return NULL;
+}
+
+/* What is being opened. */
+struct opening {
+	struct workload *s;
+	struct run_config *cfg;
+	const struct batch_file *batch;
+};
+
+static int open_image_batch(struct opening *o, struct err *err)
+{
+	const struct run_config *cfg = o->cfg;
+	const struct model *m = o->s->model;
+	const struct batch_file *b = o->batch;
+	int classes = cfg->classes ? (int)cfg->classes : b->classes > 2 ? b->classes : 2;
+
+	if (!cfg->classes && b->classes < m->defaults.classes)
+		classes = m->defaults.classes;
+	return dataset_memory_open(&o->s->data,
+				   &(struct dataset_memory_opts){ .path = cfg->batch_from,
+								  .images = b->images,
+								  .labels = b->labels,
+								  .dtype = b->dtype,
+								  .n = b->n,
+								  .height = b->height,
+								  .width = b->width,
+								  .channels = b->channels,
+								  .classes = classes },
+				   err);
+}
+
+static int open_random_images(struct opening *o, struct err *err)
+{
+	const struct run_config *cfg = o->cfg;
+	const struct model_config *d = &o->s->model->defaults;
+
+	return dataset_synthetic_open(
+		&o->s->data,
+		&(struct dataset_synthetic_opts){ .height = cfg->image_size ? (int)cfg->image_size : d->image_h,
+						  .width = cfg->image_size ? (int)cfg->image_size : d->image_w,
+						  .channels = cfg->in_channels ? (int)cfg->in_channels : d->in_channels,
+						  .classes = cfg->classes ? (int)cfg->classes : d->classes,
+						  .seed = (uint64_t)cfg->seed },
+		err);
+}
+
+static int64_t given_or(int64_t given, int64_t fallback)
+{
+	return given ? given : fallback;
+}
+
+static int64_t sample_length(const struct run_config *cfg, const struct model *m)
+{
+	return given_or(cfg->seq_len, given_or(cfg->block_size, m->defaults.context));
+}
+
+static int open_made_tokens(struct opening *o, struct err *err)
+{
+	const struct run_config *cfg = o->cfg;
+	const struct model *m = o->s->model;
+	const struct batch_file *b = o->batch;
+
+	return dataset_tokens_open(&o->s->data,
+				   &(struct dataset_tokens_opts){ .path = b ? cfg->batch_from : "--synthetic",
+								  .tokens = b ? b->tokens : NULL,
+								  .n = b ? b->n : 0,
+								  .seq_len = b ? b->seq_len : sample_length(cfg, m),
+								  .vocab = given_or(cfg->vocab_size, m->defaults.vocab),
+								  .seed = (uint64_t)cfg->seed,
+								  .planned = cfg->command == COMMAND_PLAN },
+				   err);
+}
+
+/* That a set is read in: the ranks of a pipeline read the same one. */
+static int parts_of(const struct run_config *cfg)
+{
+	return cfg->world / (int)config_stages(cfg);
+}
+
+static int open_folder(struct opening *opening, struct err *err)
+{
+	struct run_config *cfg = opening->cfg;
+	const struct model *m = opening->s->model;
+	struct dataset **data = &opening->s->data;
+	struct dataset_opts o = { .path = cfg->data_path,
+				  .classes = (int)cfg->classes,
+				  .seq_len = m->reads_tokens ? sample_length(cfg, m) : 0,
+				  .image_size = (int)given_or(cfg->image_size, m->defaults.image_h),
+				  .eval_resize = (int)cfg->eval_resize,
+				  .squeeze = cfg->eval_transform == CONFIG_EVAL_RESIZE,
+				  .val_share = cfg->val_split,
+				  .tokenizer = cfg->tokenizer,
+				  .epoch_samples = cfg->epoch_samples,
+				  .pack_documents = cfg->pack == CONFIG_PACK_DOCUMENTS,
+				  .strict = cfg->strict,
+				  .max_broken = cfg->max_broken,
+				  .data_timeout_s = cfg->data_timeout,
+				  .read_ahead = cfg->read_ahead > 0 ? (int)cfg->read_ahead : 0,
+				  .parts = parts_of(cfg),
+				  .cache = cfg->cache,
+				  .cache_decoded = cfg->cache_decoded,
+				  .memory_bytes = (uint64_t)machine_available_bytes(),
+				  .val_path = cfg->val_path,
+				  .image_field = cfg->image_field,
+				  .label_field = cfg->label_field };
+	uint32_t mix[MIX_PARTS_MAX];
+	int rc = cfg->mix ? mix_parse(mix, &o.n_mix, "--mix", cfg->mix, err) : 0;
+
+	if (rc)
+		return rc;
+	o.mix = cfg->mix ? mix : NULL;
+	if (cfg->epoch_samples && !cfg->mix)
+		return err_set(err, ERR_USAGE, "--epoch-samples goes with --mix");
+	if (cfg->cache_size && !cfg->cache)
+		return err_set(err, ERR_USAGE, "--cache-size goes with --cache DIR or --cache ram");
+	if (cfg->cache_decoded && !cfg->cache)
+		return err_set(err, ERR_USAGE, "--cache-decoded goes with --cache DIR or --cache ram");
+	if (cfg->cache_size)
+		rc = config_bytes(cfg, FLAG_cache_size, cfg->cache_size, &o.cache_bytes, err);
+	if (rc)
+		return rc;
+	if (!(cfg->eval_transform & CONFIG_EVAL_RESIZE))
+		return err_set(err, ERR_USAGE, "--eval-transform: resize, or resize,center-crop");
+	rc = formats_open(data, &o, err);
+	if (rc)
+		return rc;
+	if ((*data)->ops->hand_new && !config_given(cfg, FLAG_augment)) {
+		cfg->augment = CONFIG_AUGMENT_RRC | CONFIG_AUGMENT_FLIP;
+		cfg->origin[FLAG_augment] = ORIGIN_DERIVED;
+	}
+	if (cfg->cache_decoded && !(*data)->ops->hand_new)
+		return err_set(err, ERR_USAGE, "--cache-decoded is for pictures; %.200s holds nothing that is decoded",
+			       cfg->data_path);
+	if (cfg->augment & CONFIG_AUGMENT_RRC && !(*data)->ops->hand_new)
+		return err_set(err, ERR_USAGE,
+			       "--augment rrc is for folders of pictures; %.200s holds images of one size",
+			       cfg->data_path);
+	return 0;
+}
+
+static int check_kind(const struct model *m, bool tokens, const char *path, struct err *err)
+{
+	if (m->reads_tokens == tokens)
+		return 0;
+	return err_set(err, ERR_USAGE, "%.200s holds %s, but %s is a model of %s; choose another --model", path,
+		       sample_kind_name(tokens ? SAMPLE_TOKENS : SAMPLE_IMAGE), m->name,
+		       sample_kind_name(m->reads_tokens ? SAMPLE_TOKENS : SAMPLE_IMAGE));
+}
+
+static int open_data(struct opening *o, struct err *err)
+{
+	const struct run_config *cfg = o->cfg;
+	const struct model *m = o->s->model;
+	int rc = 0;
+
+	if (cfg->data_path)
+		rc = open_folder(o, err);
+	else if (o->batch)
+		rc = check_kind(m, o->batch->tokens != NULL, cfg->batch_from, err);
+	if (rc)
+		return rc;
+	if (o->s->data)
+		return check_kind(m, o->s->data->kind == SAMPLE_TOKENS, cfg->data_path, err);
+	if (m->reads_tokens)
+		return open_made_tokens(o, err);
+	return o->batch ? open_image_batch(o, err) : open_random_images(o, err);
+}
+
+static int check_amount(const struct run_config *cfg, const struct dataset *d, struct err *err)
+{
+	if (!d->endless && d->n_samples[SPLIT_TRAIN] < cfg->global_batch_size && !cfg->test_only)
+		return err_set(err, ERR_USAGE,
+			       "a global batch of %lld samples is larger than the training set of %s (%lld samples); "
+			       "lower --batch-size",
+			       (long long)cfg->global_batch_size, d->path, (long long)d->n_samples[SPLIT_TRAIN]);
+	if (cfg->eval_steps && !d->n_samples[SPLIT_VAL] && !cfg->test_only)
+		return err_set(err, ERR_USAGE, "--eval-steps: %s has no samples to evaluate", d->path);
+	if (cfg->test_only && !d->n_samples[SPLIT_VAL])
+		return err_set(err, ERR_USAGE, "--test-only: %s has no samples to evaluate", d->path);
+	return 0;
+}
+
+/* Flags that say nothing to the other family are refused: silently ignored, they would mislead. A configuration file
+ * may hold them: it holds every flag. */
+static int refuse_foreign(const struct run_config *cfg, const struct model *m, struct err *err)
+{
+	static const enum flag_id words[] = { FLAG_n_layer,    FLAG_n_head,	FLAG_n_embd,
+					      FLAG_block_size, FLAG_vocab_size, FLAG_tie_weights,
+					      FLAG_dropout,    FLAG_seq_len,	FLAG_tokenizer,
+					      FLAG_pack,       FLAG_mix };
+	static const enum flag_id images[] = {
+		FLAG_classes,	      FLAG_in_channels,	   FLAG_image_size,  FLAG_act,	  FLAG_augment,
+		FLAG_label_smoothing, FLAG_eval_transform, FLAG_eval_resize, FLAG_strict, FLAG_zero_init_residual
+	};
+	const enum flag_id *foreign = m->reads_tokens ? images : words;
+	char label[300];
+	size_t n = m->reads_tokens ? sizeof(images) / sizeof(*images) : sizeof(words) / sizeof(*words);
+
+	for (size_t i = 0; i < n; i++)
+		if (cfg->origin[foreign[i]] == ORIGIN_FLAG)
+			return err_set(err, ERR_USAGE, "%s means nothing to %s, a model of %s; leave it away",
+				       config_label(cfg, foreign[i], label, sizeof(label)), m->name,
+				       sample_kind_name(m->reads_tokens ? SAMPLE_TOKENS : SAMPLE_IMAGE));
+	return 0;
+}
+
+static int settle_images(struct run_config *cfg, const struct dataset *d, struct err *err)
+{
+	char source[240];
+	int rc;
+
+	snprintf(source, sizeof(source), "the images of %.200s", d->path);
+	rc = config_settle(cfg, FLAG_classes, d->classes, source, err);
+	if (!rc)
+		rc = config_settle(cfg, FLAG_in_channels, d->channels, source, err);
+	if (!rc && d->height == d->width)
+		rc = config_settle(cfg, FLAG_image_size, d->height, source, err);
+	return rc;
+}
+
+/* Tokens that were made before keep the tokenizer that made them. */
+static int check_tokenizer(const struct run_config *cfg, const struct dataset *d, struct err *err)
+{
+	struct tokenizer *t;
+	bool same;
+	int rc;
+
+	if (!cfg->tokenizer || !d->tokenizer[0])
+		return 0;
+	rc = tokenizer_open(&t, cfg->tokenizer, err);
+	if (rc)
+		return rc;
+	same = !strcmp(tokenizer_name(t), d->tokenizer);
+	tokenizer_close(t);
+	return same ? 0
+		    : err_set(err, ERR_USAGE,
+			      "--tokenizer %.200s: the tokens of %.200s were made with another one (%s)",
+			      cfg->tokenizer, d->path, d->tokenizer);
+}
+
+static int settle_words(struct run_config *cfg, const struct workload *s, struct err *err)
+{
+	const struct model_config *d = &s->model->defaults;
+	const struct dataset *data = s->data;
+	const struct {
+		enum flag_id id;
+		int64_t given, fallback;
+	} sizes[] = { { FLAG_n_layer, cfg->n_layer, d->layers },
+		      { FLAG_n_head, cfg->n_head, d->heads },
+		      { FLAG_n_embd, cfg->n_embd, d->width },
+		      { FLAG_block_size, cfg->block_size, d->context },
+		      { FLAG_vocab_size, cfg->vocab_size, data->vocab } };
+	char source[240];
+	int rc;
+
+	if (cfg->vocab_size && cfg->vocab_size < data->vocab)
+		return err_set(err, ERR_USAGE, "--vocab-size %lld: the tokens of %.200s reach up to %lld",
+			       (long long)cfg->vocab_size, data->path, (long long)data->vocab);
+	snprintf(source, sizeof(source), "the tokens of %.200s", data->path);
+	rc = config_settle(cfg, FLAG_seq_len, data->seq_len, source, err);
+	for (size_t i = 0; !rc && i < sizeof(sizes) / sizeof(*sizes); i++)
+		rc = config_settle(cfg, sizes[i].id, given_or(sizes[i].given, sizes[i].fallback), s->model->name, err);
+	if (!rc && cfg->seq_len > cfg->block_size)
+		return err_set(
+			err, ERR_USAGE,
+			"samples of %lld tokens are longer than the context of %lld; raise --block-size or lower "
+			"--seq-len",
+			(long long)cfg->seq_len, (long long)cfg->block_size);
+	if (!rc)
+		rc = check_tokenizer(cfg, data, err);
+	if (cfg->origin[FLAG_tie_weights] == ORIGIN_DEFAULT) {
+		cfg->tie_weights = d->tied;
+		cfg->origin[FLAG_tie_weights] = ORIGIN_DERIVED;
+	}
+	return rc;
+}
+
+/* Half of what is free may be held by the ranks of this machine. */
+static void tell_windows(const struct run_config *cfg, struct dataset *d)
+{
+	const int parts = parts_of(cfg);
+	const int64_t lanes = cfg->global_batch_size < WINDOW_LANES ? cfg->global_batch_size : WINDOW_LANES;
+
+	d->ops->hold(d, &(struct dataset_windows){ .samples = cfg->shuffle_window / parts,
+						   .places = (int)(lanes / parts) + 1,
+						   .memory_bytes = (uint64_t)machine_available_bytes() / 2 /
+								   (uint64_t)cfg->local_world });
+}
+
+static int settle(struct run_config *cfg, const struct workload *s, struct err *err)
+{
+	int rc = refuse_foreign(cfg, s->model, err);
+
+	if (rc)
+		return rc;
+	if (s->data->part && config_given(cfg, FLAG_shuffle))
+		return err_set(err, ERR_USAGE, "--shuffle: a mix has an order of its own; leave it away");
+	if (cfg->origin[FLAG_shuffle] == ORIGIN_DEFAULT) {
+		cfg->shuffle = s->data->far ? CONFIG_SHUFFLE_WINDOW : CONFIG_SHUFFLE_GLOBAL;
+		cfg->origin[FLAG_shuffle] = ORIGIN_DERIVED;
+	}
+	if (cfg->shuffle == CONFIG_SHUFFLE_WINDOW && s->data->ops->hold)
+		tell_windows(cfg, s->data);
+	return s->model->reads_tokens ? settle_words(cfg, s, err) : settle_images(cfg, s->data, err);
+}
+
+static struct model_config config_of(const struct run_config *cfg, const struct workload *s)
+{
+	struct model_config c = s->model->defaults;
+
+	if (!s->model->reads_tokens) {
+		c.classes = s->data->classes;
+		c.in_channels = s->data->channels;
+		c.image_h = s->data->height;
+		c.image_w = s->data->width;
+		c.act = cfg->act == CONFIG_ACT_GELU ? MODEL_GELU : MODEL_RELU;
+		c.label_smoothing = cfg->label_smoothing;
+		c.zero_init_residual = cfg->zero_init_residual;
+		return c;
+	}
+	c.layers = cfg->n_layer;
+	c.heads = cfg->n_head;
+	c.width = cfg->n_embd;
+	c.context = cfg->block_size;
+	c.seq_len = cfg->seq_len;
+	c.vocab = cfg->vocab_size;
+	c.tied = cfg->tie_weights;
+	c.dropout = cfg->dropout;
+	c.keep_logits = cfg->save_outputs != NULL;
+	return c;
+}
+
+int workload_open(struct workload *ret, struct run_config *cfg, const struct batch_file *batch, struct err *err)
+{
+	struct workload s = { .model = find_model(cfg->model, err) };
+	struct opening o = { &s, cfg, batch };
+	int rc = s.model ? open_data(&o, err) : err->code;
+
+	if (!rc)
+		rc = check_amount(cfg, s.data, err);
+	if (!rc)
+		rc = settle(cfg, &s, err);
+	if (rc) {
+		workload_close(&s);
+		return rc;
+	}
+	s.norm = dataset_norm(s.data);
+	s.config = config_of(cfg, &s);
+	*ret = s;
+	return 0;
+}
+
+void workload_close(struct workload *s)
+{
+	dataset_close(s->data);
+	s->data = NULL;
+}
+
+bool workload_reads_words(const struct workload *s)
+{
+	return s->model->reads_tokens;
+}

@@ -1,0 +1,308 @@
+/* checkpoint_writer.c: checkpoints, on a thread of their own while training goes on. */
+#include "trainer/run/checkpoint_writer.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "tracker/base/arena.h"
+#include "tracker/base/clock.h"
+#include "tracker/base/log.h"
+#include "trainer/state/tensor_files.h"
+#include "trainer/state/snapshot.h"
+
+#define FLUSH_WAIT_S 10.0
+#define NICE 10 /* of the writing thread: computing threads wait for each other, so one that is held up holds up all */
+
+struct checkpoint_writer {
+	struct engine *e;
+	struct report *report;
+	char folder[4096];
+	struct arena *arena; /* texts of what follows; fixed once open */
+	struct st_meta *config, *kernels;
+	size_t n_config, n_kernels;
+
+	pthread_t thread;
+	bool has_thread;
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+	bool busy, quit;	      /* under lock */
+	struct checkpoint_state next; /* what the thread writes while busy */
+	double copy_s;		      /* that its snapshot took */
+
+	/* Of whoever writes: the thread while busy, else the caller. */
+	int64_t newest_step; /* written by this process or resumed from; -1 none */
+	bool warned;
+};
+
+/* ---- what is written ---- */
+
+static const void *peek_snapshot(void *user, const struct tensor *t)
+{
+	return snapshot_peek(user, t);
+}
+
+/* The points up to this step reach the journal before the checkpoint has its name: a run that goes on from here lacks
+ * none. */
+static void points_first(void *user)
+{
+	report_flush(((struct checkpoint_writer *)user)->report, FLUSH_WAIT_S);
+}
+
+static void prune(struct checkpoint_writer *s, const struct checkpoint_state *at)
+{
+	const struct run_config *cfg = s->e->rank.cfg;
+	struct checkpoint_entry *list;
+	struct err err = ERR_INIT;
+	int64_t kept = 0;
+	size_t n;
+
+	if (!cfg->save_total_limit)
+		return;
+	if (checkpoint_list(&list, &n, s->folder, &err)) {
+		log_warn("older checkpoints stay: %s", err.text);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		bool best = at->has_best && list[i].step == at->best_step;
+
+		if (list[i].segment < 0 || kept++ < cfg->save_total_limit || best)
+			continue;
+		if (checkpoint_remove(s->folder, list[i].step, &err))
+			log_warn("an older checkpoint stays: %s", err.text);
+	}
+	free(list);
+}
+
+static int write_now(struct checkpoint_writer *s, const struct checkpoint_state *at, const struct weights_access *access,
+		     struct err *err)
+{
+	struct files_meta meta;
+	int rc;
+
+	files_meta(&s->e->subject, s->e->rank.cfg, false, &meta);
+	rc = checkpoint_write(&(struct checkpoint_write_opts){ .folder = s->folder,
+							       .state = at,
+							       .config = s->config,
+							       .n_config = s->n_config,
+							       .kernels = s->kernels,
+							       .n_kernels = s->n_kernels,
+							       .meta = meta.entry,
+							       .n_meta = meta.n,
+							       .graph = files_graph(&s->e->tensors),
+							       .access = access,
+							       .ready = points_first,
+							       .user = s },
+			      err);
+	if (rc)
+		return rc;
+	s->newest_step = at->step;
+	s->warned = false;
+	prune(s, at);
+	return 0;
+}
+
+static void write_snapshot(struct checkpoint_writer *s)
+{
+	const struct tensors copy = snapshot_tensors(&s->e->tensors, s->e->rank.saving);
+	const struct weights_access peek = { .peek = peek_snapshot, .user = &s->e->tensors };
+	const struct weights_access access = copy.comm ? files_access(&copy) : peek;
+	double cpu_s = clock_thread_s(), start_s = clock_mono_s();
+	struct err err = ERR_INIT;
+	int rc;
+
+	if (copy.comm && copy.comm->rank > 0) {
+		tensors_help(&copy, &err); /* what goes wrong there rank 0 tells */
+		return;
+	}
+	rc = write_now(s, &s->next, &access, &err);
+	if (copy.comm)
+		rc = tensors_helped(&copy, rc, &err);
+	if (!rc) {
+		report_saved(s->report, s->next.step, s->copy_s, clock_thread_s() - cpu_s, clock_mono_s() - start_s);
+		return;
+	}
+	if (s->warned)
+		return;
+	s->warned = true;
+	log_warn("no checkpoint of step %lld, training goes on: %s", (long long)s->next.step, err.text);
+}
+
+static void *thread_main(void *user)
+{
+	struct checkpoint_writer *s = user;
+
+	pthread_setname_np(pthread_self(), "dptrain-save");
+	setpriority(PRIO_PROCESS, 0, NICE); /* 0: this thread */
+	pthread_mutex_lock(&s->lock);
+	for (;;) {
+		while (!s->busy && !s->quit)
+			pthread_cond_wait(&s->change, &s->lock);
+		if (!s->busy)
+			break;
+		pthread_mutex_unlock(&s->lock);
+		write_snapshot(s);
+		pthread_mutex_lock(&s->lock);
+		s->busy = false;
+		pthread_cond_broadcast(&s->change);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+static void wait_idle(struct checkpoint_writer *s)
+{
+	pthread_mutex_lock(&s->lock);
+	while (s->busy)
+		pthread_cond_wait(&s->change, &s->lock);
+	pthread_mutex_unlock(&s->lock);
+}
+
+int checkpoint_writer_save(struct checkpoint_writer *s, const struct checkpoint_state *at, struct err *err)
+{
+	double start_s = clock_mono_s();
+	int rc;
+
+	wait_idle(s);
+	if (engine_is_root(s->e))
+		report_waited(s->report, at->step, clock_mono_s() - start_s);
+	start_s = clock_mono_s();
+	rc = snapshot_take(&s->e->tensors, err);
+	if (rc)
+		return rc;
+	s->copy_s = clock_mono_s() - start_s;
+	pthread_mutex_lock(&s->lock);
+	s->next = *at;
+	s->busy = true;
+	pthread_cond_broadcast(&s->change);
+	pthread_mutex_unlock(&s->lock);
+	return 0;
+}
+
+int checkpoint_writer_finish(struct checkpoint_writer *s, const struct checkpoint_state *at, struct err *err)
+{
+	const struct weights_access access = files_access(&s->e->tensors);
+	int rc = 0;
+
+	wait_idle(s);
+	if (!engine_is_root(s->e))
+		return tensors_help(&s->e->tensors, err);
+	if (s->newest_step != at->step)
+		rc = write_now(s, at, &access, err);
+	return tensors_helped(&s->e->tensors, rc, err);
+}
+
+/* ---- open, close ---- */
+
+struct collecting {
+	struct checkpoint_writer *s;
+	bool failed;
+};
+
+static bool add_entry(struct checkpoint_writer *s, struct st_meta *to, const char *key, const char *value)
+{
+	to->key = arena_strdup(s->arena, key);
+	to->value = arena_strdup(s->arena, value);
+	return to->key && to->value;
+}
+
+static void add_config(void *user, const struct config_item *item)
+{
+	struct collecting *c = user;
+
+	if (!add_entry(c->s, &c->s->config[c->s->n_config++], item->name, item->value))
+		c->failed = true;
+}
+
+static void count_kernel(void *user, const char *key, const char *name)
+{
+	(void)key, (void)name;
+	++*(size_t *)user;
+}
+
+static void add_kernel(void *user, const char *key, const char *name)
+{
+	struct collecting *c = user;
+
+	if (!add_entry(c->s, &c->s->kernels[c->s->n_kernels++], key, name))
+		c->failed = true;
+}
+
+static int collect(struct checkpoint_writer *s, struct err *err)
+{
+	struct collecting c = { .s = s };
+	const struct backend *b = s->e->rank.backend;
+	size_t n = 0;
+
+	if (b->choices)
+		b->choices(s->e->rank.module, count_kernel, &n);
+	s->config = arena_array(s->arena, FLAG_COUNT, sizeof(*s->config));
+	s->kernels = arena_array(s->arena, n + 1, sizeof(*s->kernels));
+	if (s->kernels && b->choices)
+		b->choices(s->e->rank.module, add_kernel, &c);
+	if (!s->config || !s->kernels || config_each(s->e->rank.cfg, add_config, &c) || c.failed)
+		return err_set(err, ERR_NOMEM, "out of memory: checkpoints");
+	return 0;
+}
+
+static int start_thread(struct checkpoint_writer *s, struct err *err)
+{
+	int failure = pthread_create(&s->thread, NULL, thread_main, s);
+
+	if (failure)
+		return err_set_errno(err, failure, "cannot start a thread for checkpoints");
+	s->has_thread = true;
+	return 0;
+}
+
+int checkpoint_writer_open(struct checkpoint_writer **ret, struct engine *e, struct report *report, int64_t have_step, struct err *err)
+{
+	struct checkpoint_writer *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (!s)
+		return err_set(err, ERR_NOMEM, "out of memory: checkpoints");
+	s->e = e;
+	s->report = report;
+	s->newest_step = have_step;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->change, NULL);
+	s->arena = arena_new();
+	if (!s->arena)
+		rc = err_set(err, ERR_NOMEM, "out of memory: checkpoints");
+	if (!rc && (size_t)snprintf(s->folder, sizeof(s->folder), "%s/checkpoints", report_dir(report)) >=
+			   sizeof(s->folder))
+		rc = err_set(err, ERR_USAGE, "%.200s…: the path is too long", report_dir(report));
+	if (!rc)
+		rc = collect(s, err);
+	if (!rc && e->prepared.snapshot_bytes)
+		rc = start_thread(s, err);
+	if (rc) {
+		checkpoint_writer_close(s);
+		return rc;
+	}
+	if (engine_is_root(e))
+		checkpoint_sweep(s->folder);
+	*ret = s;
+	return 0;
+}
+
+void checkpoint_writer_close(struct checkpoint_writer *s)
+{
+	if (!s)
+		return;
+	if (s->has_thread) {
+		pthread_mutex_lock(&s->lock);
+		s->quit = true;
+		pthread_cond_broadcast(&s->change);
+		pthread_mutex_unlock(&s->lock);
+		pthread_join(s->thread, NULL);
+	}
+	pthread_mutex_destroy(&s->lock);
+	pthread_cond_destroy(&s->change);
+	arena_free(s->arena);
+	free(s);
+}

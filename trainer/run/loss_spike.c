@@ -1,0 +1,165 @@
+/* loss_spike.c: each rank keeps the worst samples of its part of the step; all ranks see the same loss, so that they agree
+ * that it is a spike without asking. */
+#include "trainer/run/loss_spike.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/log.h"
+#include "tracker/insight/learning.h"
+
+#define SAMPLES 5    /* that are named */
+#define SPIKES_MAX 20 /* a run that told of so many is not calm: more would say nothing new */
+
+struct bad_sample {
+	double loss; /* sum over its rows; -INFINITY: there is none */
+	int64_t position;
+};
+
+struct loss_spike {
+	struct bad_sample worst[2][SAMPLES]; /* by step: of it so far, largest loss first; of the one behind it */
+	struct learning_usual usual;
+	int told;
+};
+
+/* One of a rank's samples, as it is told to the others. */
+struct suspect {
+	double loss; /* mean over its targets */
+	int64_t number;
+	char where[240];
+};
+
+int loss_spike_new(struct loss_spike **ret, struct err *err)
+{
+	*ret = calloc(1, sizeof(**ret));
+	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory: losses of samples");
+}
+
+void loss_spike_free(struct loss_spike *s)
+{
+	free(s);
+}
+
+static void keep(struct bad_sample *worst, double loss, int64_t position)
+{
+	int at = SAMPLES;
+
+	if (!isfinite(loss) || loss <= worst[SAMPLES - 1].loss)
+		return;
+	while (at > 0 && loss > worst[at - 1].loss)
+		at--;
+	memmove(worst + at + 1, worst + at, (size_t)(SAMPLES - 1 - at) * sizeof(*worst));
+	worst[at] = (struct bad_sample){ loss, position };
+}
+
+/* The micro-batch of a slot of the program. */
+static void look_at(struct bad_sample *worst, const struct loss_spike_micro *m, int slot)
+{
+	const int64_t all = shape_count(&m->program->losses->shape);
+	const int64_t micro = m->program->micro, rows = micro ? all / micro : 0;
+	const int64_t first = slot * micro;
+
+	for (int64_t i = 0; i < micro && first + i < m->samples; i++) {
+		double sum = 0;
+
+		for (int64_t k = 0; k < rows; k++)
+			sum += m->losses[slot * all + i * rows + k];
+		keep(worst, sum, m->position + first + i);
+	}
+}
+
+void loss_spike_micro(struct loss_spike *s, const struct loss_spike_micro *m)
+{
+	struct bad_sample *worst;
+
+	if (!s)
+		return;
+	worst = s->worst[m->step % 2];
+	for (int i = 0; m->begins && i < SAMPLES; i++)
+		worst[i] = (struct bad_sample){ -INFINITY, -1 };
+	for (int slot = 0; m->losses && slot < m->program->schedule.slots; slot++)
+		look_at(worst, m, slot);
+}
+
+/* This rank's worst samples, named. */
+static void name_samples(const struct engine *e, const struct step_result *r, struct suspect *ret)
+{
+	const struct dataset *d = e->subject.data;
+
+	for (int i = 0; i < SAMPLES; i++) {
+		const struct bad_sample *b = &e->spike->worst[r->step % 2][i];
+
+		ret[i] = (struct suspect){ .loss = b->loss, .number = -1 };
+		if (b->position < 0)
+			continue;
+		ret[i].number = train_schedule_sample(&e->course, r->epoch - 1, b->position);
+		if (ret[i].number < 0)
+			continue;
+		ret[i].loss /= fmax(1, (double)dataset_weight(d, SPLIT_TRAIN, ret[i].number));
+		dataset_where(d, SPLIT_TRAIN, ret[i].number, ret[i].where, sizeof(ret[i].where));
+	}
+}
+
+static int by_loss(const void *a, const void *b)
+{
+	double x = ((const struct suspect *)a)->loss, y = ((const struct suspect *)b)->loss;
+
+	return (x < y) - (x > y);
+}
+
+static void tell(struct dptrack_run *run, const struct step_result *r, double usual, const struct suspect *all)
+{
+	char title[200], text[SAMPLES * 320 + 1];
+	size_t n = 0;
+
+	snprintf(title, sizeof(title), "the loss of step %lld stands out: %.4g, usually %.4g", (long long)r->step,
+		 r->loss, usual);
+	text[0] = '\0';
+	for (int i = 0; i < SAMPLES && all[i].number >= 0; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%ssample %lld%s%s%s: loss %.4g", i ? "; " : "",
+				      (long long)all[i].number, all[i].where[0] ? " (" : "", all[i].where,
+				      all[i].where[0] ? ")" : "", all[i].loss);
+	dptrack_alert(run, DPTRACK_WARNING, r->step, title, text);
+	log_warn("%s%s%s", title, n ? "; its largest losses: " : "", text);
+}
+
+/* What all ranks found, largest loss first, on every rank. */
+static int gather(struct engine *e, const struct step_result *r, struct suspect *all, struct err *err)
+{
+	struct comm *c = rank_comm(&e->rank);
+	int rc;
+
+	name_samples(e, r, all + (size_t)c->rank * SAMPLES);
+	rc = c->ops->all_gather(c, all, (int64_t)(SAMPLES * sizeof(*all)), err);
+	qsort(all, (size_t)c->world * SAMPLES, sizeof(*all), by_loss);
+	return rc;
+}
+
+/* The rest at the end of an epoch scatters more than whole batches do. */
+static bool is_small(const struct engine *e, const struct step_result *r)
+{
+	const struct range all = sampler_global(&e->course.train, r->in_epoch - 1);
+
+	return 2 * (all.end - all.begin) < e->course.train.global_batch;
+}
+
+int loss_spike_check(struct engine *e, struct dptrack_run *run, const struct step_result *r, struct err *err)
+{
+	struct loss_spike *s = e->spike;
+	struct suspect *all;
+	double usual;
+	int rc;
+
+	if (!s || is_small(e, r) || !learning_spikes(&s->usual, r->loss, &usual) || s->told++ >= SPIKES_MAX)
+		return 0;
+	all = calloc((size_t)e->rank.seat->world * SAMPLES, sizeof(*all));
+	if (!all)
+		return err_set(err, ERR_NOMEM, "out of memory: samples of a spike");
+	rc = gather(e, r, all, err);
+	if (!rc && rank_is_root(&e->rank))
+		tell(run, r, usual, all);
+	free(all);
+	return rc;
+}

@@ -1,0 +1,175 @@
+/* nonfinite_search.c: every rank looks at its own nodes; the first rank that did not get it from another one is named. */
+#include "trainer/run/nonfinite_search.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/run/nonfinite.h"
+
+/* Steps in a row that may change nothing before the run is given up. */
+#define SKIPPED_MAX 100	/* while a loss scale is searched */
+#define SKIPPED_MAX_UNSCALED 10 /* nothing that a later step could mend */
+
+struct finding { /* of one rank, as it is told to the others */
+	int kind; /* enum nonfinite_kind */
+	char text[500];
+};
+
+/* The number of the set's sample that is this rank's so-and-so-many-th of a micro-batch. */
+static int64_t sample_number(const struct engine *e, const struct step_result *r, const struct nonfinite *f)
+{
+	const struct sampler *s = &e->course.train;
+	const struct range own = sampler_micro(s, r->in_epoch - 1, rank_share(&e->rank), 0);
+
+	if (f->sample < 0 || own.begin + f->sample >= own.end || sampler_micros(s, r->in_epoch - 1) > 1)
+		return -1;
+	return train_schedule_sample(&e->course, r->epoch - 1, own.begin + f->sample);
+}
+
+static void say_sample(const struct engine *e, const struct step_result *r, const struct nonfinite *f, char *text,
+		       size_t n)
+{
+	const int64_t number = sample_number(e, r, f);
+
+	text[0] = '\0';
+	if (number >= 0)
+		snprintf(text, n, ", in sample %lld of its batch (number %lld of the set)", (long long)f->sample,
+			 (long long)number);
+	else if (f->sample >= 0)
+		snprintf(text, n, ", in sample %lld of micro-batch %lld", (long long)f->sample, (long long)f->micro);
+}
+
+static void say(const struct engine *e, const struct step_result *r, const struct nonfinite *f, struct finding *ret)
+{
+	const char *what = f->is_nan ? "nan" : "an infinite number";
+	char sample[120];
+
+	ret->kind = f->kind;
+	say_sample(e, r, f, sample, sizeof(sample));
+	if (f->kind == NONFINITE_READ)
+		snprintf(ret->text, sizeof(ret->text), "%s hold%s %s on rank %d%s, which %s (%s, %s) reads first",
+			 f->tensor, f->tensor[strlen(f->tensor) - 1] == 's' ? "" : "s", what, e->rank.seat->rank,
+			 sample, f->node, f->op, f->backward ? "backward" : "forward");
+	else
+		snprintf(ret->text, sizeof(ret->text), "%s (%s, %s) was the first to make %s of finite numbers, on "
+			 "rank %d%s", f->node, f->op, f->backward ? "backward" : "forward", what, e->rank.seat->rank,
+			 sample);
+}
+
+/* The first rank's that made or read it itself; *ret stays empty when none did. */
+static int agree(const struct engine *e, const struct finding *own, char *ret, size_t n, struct err *err)
+{
+	struct comm *c = rank_comm(&e->rank);
+	struct finding *all = calloc((size_t)c->world, sizeof(*all));
+	int rc;
+
+	if (!all)
+		return err_set(err, ERR_NOMEM, "out of memory: what the ranks found");
+	all[c->rank] = *own;
+	rc = c->ops->all_gather(c, all, (int64_t)sizeof(*all), err);
+	for (int k = c->world - 1; !rc && k >= 0; k--)
+		if (all[k].kind == NONFINITE_MADE || all[k].kind == NONFINITE_READ)
+			snprintf(ret, n, "%s", all[k].text);
+	free(all);
+	return rc;
+}
+
+/* The step once more, with its batch loaded anew. */
+static int again(struct engine *e, const struct step_result *r, struct nonfinite_watch *w, struct err *err)
+{
+	struct step_result ignored;
+	int rc;
+
+	loader_close(e->loader);
+	e->loader = NULL;
+	e->step = r->step - 1;
+	rc = engine_begin(e, err);
+	e->suspects = w;
+	if (!rc)
+		rc = step_run(e, &ignored, err);
+	e->suspects = NULL;
+	return rc < 0 ? rc : 0;
+}
+
+/* Who did it, in words; "" where nobody can tell: when all numbers are finite this time. */
+static int find(struct engine *e, const struct step_result *r, char *ret, size_t n, struct err *err)
+{
+	struct nonfinite_watch *w;
+	struct finding own = { .kind = NONFINITE_NONE };
+	int rc;
+
+	ret[0] = '\0';
+	w = nonfinite_new(&e->prepared);
+	if (!w)
+		return err_set(err, ERR_NOMEM, "out of memory: a step that is looked at");
+	rc = again(e, r, w, err);
+	if (!rc && nonfinite_first(w)->kind != NONFINITE_NONE)
+		say(e, r, nonfinite_first(w), &own);
+	if (!rc)
+		rc = agree(e, &own, ret, n, err);
+	nonfinite_free(w);
+	return rc;
+}
+
+/* The lowest rank whose own loss is not finite; -1: none is, or it is another stage's. */
+static int rank_of_loss(const struct engine *e, const struct step_result *r, int *ret, struct err *err)
+{
+	struct comm *c = rank_comm(&e->rank);
+	double *loss = calloc((size_t)c->world, sizeof(*loss));
+	int rc;
+
+	*ret = -1;
+	if (!loss)
+		return err_set(err, ERR_NOMEM, "out of memory: losses");
+	loss[c->rank] = r->own_sum;
+	rc = c->ops->all_gather(c, loss, sizeof(*loss), err);
+	for (int k = c->world - 1; !rc && k >= 0; k--)
+		*ret = isfinite(loss[k]) ? *ret : k;
+	free(loss);
+	return rc;
+}
+
+static int explain_loss(struct engine *e, const struct step_result *r, struct err *err)
+{
+	char who[500];
+	int rank, rc = rank_of_loss(e, r, &rank, err);
+
+	if (!rc)
+		rc = find(e, r, who, sizeof(who), err);
+	if (rc)
+		return rc;
+	return err_set(
+		err, ERR_CANCELED,
+		"the loss is %s at step %lld, in the samples of rank %d of batch %lld of epoch %lld; the step "
+		"changed nothing.%s%s%s A lower --lr or a warm-up may help, or the data hold values that are not "
+		"finite",
+		isnan(r->loss) ? "nan" : "infinite", (long long)r->step, rank, (long long)r->in_epoch,
+		(long long)r->epoch, *who ? " Made again, " : "", who, *who ? "." : "");
+}
+
+static int explain_gradients(struct engine *e, const struct step_result *r, struct err *err)
+{
+	char who[500];
+	int rc = find(e, r, who, sizeof(who), err);
+
+	if (rc)
+		return rc;
+	return err_set(
+		err, ERR_CANCELED,
+		"the gradients were not finite in %lld steps in a row, the last of them step %lld (epoch %lld), "
+		"loss %g; nothing was changed by them.%s%s%s A lower --lr, --clip-grad-norm or another --precision may "
+		"help", (long long)r->in_a_row, (long long)r->step, (long long)r->epoch, r->loss,
+		*who ? " Made again, " : "", who, *who ? "." : "");
+}
+
+int nonfinite_search_check(struct engine *e, const struct step_result *r, struct err *err)
+{
+	bool scaling = e->prepared.opts.optimizer.scaling;
+	int64_t most = scaling ? SKIPPED_MAX : SKIPPED_MAX_UNSCALED;
+
+	if (!isfinite(r->loss) && (!scaling || r->in_a_row >= most))
+		return explain_loss(e, r, err);
+	return r->in_a_row < most ? 0 : explain_gradients(e, r, err);
+}

@@ -1,0 +1,236 @@
+/* tensor_files.c: weights, gradients and outputs to and from safetensors files. */
+#include "config.h"
+
+#include "trainer/state/tensor_files.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "trainer/weights/hf_config.h"
+
+const struct graph *files_graph(const struct tensors *s)
+{
+	return s->prepared->model;
+}
+
+static int put_part(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err)
+{
+	return tensors_put(user, t, (struct strategy_part){ part->begin, part->end }, part->data, err);
+}
+
+static int get_tensor(void *user, const struct tensor *t, void *data, struct err *err)
+{
+	return tensors_get(user, t, tensors_all(t), data, err);
+}
+
+static int get_part(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err)
+{
+	return tensors_get(user, t, (struct strategy_part){ part->begin, part->end }, part->data, err);
+}
+
+struct weights_access files_access(const struct tensors *s)
+{
+	return (struct weights_access){ .put = put_part, .get = get_tensor, .get_part = get_part, .user = (void *)s };
+}
+
+/* A parameter's or statistic's average in the place of its value. */
+static int get_average(void *user, const struct tensor *t, void *data, struct err *err)
+{
+	const struct tensor *average = tensors_average(user, t);
+
+	return get_tensor(user, average ? average : t, data, err);
+}
+
+static int get_part_of_average(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err)
+{
+	const struct tensor *average = tensors_average(user, t);
+
+	return get_part(user, average ? average : t, part, err);
+}
+
+int files_load_weights(const struct tensors *s, const struct weights_load_opts *o, struct err *err)
+{
+	const struct weights_access access = files_access(s);
+
+	return weights_load(files_graph(s), o, &access, err);
+}
+
+/* One entry, its value in what is left of ret->text. */
+__attribute__((format(printf, 4, 5))) static void say(struct files_meta *ret, size_t *used, const char *key,
+						       const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(ret->text + *used, sizeof(ret->text) - *used, fmt, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= sizeof(ret->text) - *used)
+		return;
+	ret->entry[ret->n++] = (struct st_meta){ key, ret->text + *used };
+	*used += (size_t)n + 1;
+}
+
+static void say_channels(struct files_meta *ret, size_t *used, const char *key, const double *v, int n)
+{
+	char text[DATASET_CHANNELS_MAX * 30] = "";
+	size_t at = 0;
+
+	for (int i = 0; i < n && at < sizeof(text); i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, i ? ",%.17g" : "%.17g", v[i]);
+	say(ret, used, key, "%s", text);
+}
+
+static void say_images(const struct workload *s, struct files_meta *ret, size_t *used)
+{
+	const struct dataset *d = s->data;
+
+	say(ret, used, "act", "%s", s->config.act == MODEL_GELU ? "gelu" : "relu");
+	say(ret, used, "classes", "%d", d->classes);
+	say(ret, used, "in_channels", "%d", d->channels);
+	say(ret, used, "image_size", "%dx%d", d->height, d->width);
+	if (d->dtype == DTYPE_U8) {
+		say_channels(ret, used, "mean", s->norm.mean, d->channels);
+		say_channels(ret, used, "std", s->norm.std, d->channels);
+	}
+}
+
+static void say_words(const struct workload *s, struct files_meta *ret, size_t *used)
+{
+	const struct model_config *c = &s->config;
+
+	say(ret, used, "n_layer", "%lld", (long long)c->layers);
+	say(ret, used, "heads", "%lld", (long long)c->heads);
+	say(ret, used, "n_embd", "%lld", (long long)c->width);
+	say(ret, used, "block_size", "%lld", (long long)c->context);
+	say(ret, used, "vocab_size", "%lld", (long long)c->vocab);
+	say(ret, used, "tie_weights", "%s", c->tied ? "yes" : "no");
+	if (s->data->tokenizer[0])
+		say(ret, used, "tokenizer", "%s", s->data->tokenizer);
+}
+
+void files_meta(const struct workload *subject, const struct run_config *cfg, bool averages, struct files_meta *ret)
+{
+	size_t used = 0;
+
+	ret->n = 0;
+	say(ret, &used, "format", "pt"); /* whose names and shapes: other readers ask for it */
+	say(ret, &used, "dptrain", "%s", PACKAGE_VERSION);
+	say(ret, &used, "model", "%s", cfg->model);
+	say(ret, &used, "weights", "%s", averages ? "ema" : "raw");
+	if (averages)
+		say(ret, &used, "ema_decay", "%.17g", cfg->model_ema_decay);
+	if (workload_reads_words(subject))
+		say_words(subject, ret, &used);
+	else
+		say_images(subject, ret, &used);
+}
+
+static int save_description(const struct model_config *c, const char *path, struct err *err)
+{
+	return hf_config_write(&(struct hf_config){ .layers = c->layers,
+						    .heads = c->heads,
+						    .width = c->width,
+						    .context = c->context,
+						    .vocab = c->vocab,
+						    .tied = c->tied,
+						    .dropout = c->dropout },
+			       path, err);
+}
+
+static int save_values(const struct files_weights *w, const char *path, bool averages, struct err *err)
+{
+	struct weights_save_opts o = { .path = path };
+	struct weights_access access = files_access(w->tensors);
+	struct files_meta meta;
+
+	if (averages) {
+		access.get = get_average;
+		access.get_part = get_part_of_average;
+	}
+	files_meta(w->subject, w->cfg, averages, &meta);
+	o.meta = meta.entry;
+	o.n_meta = meta.n;
+	return weights_save(files_graph(w->tensors), &o, &access, err);
+}
+
+/* "-ema" in front of the ending of path's last component. */
+static int save_averages(const struct files_weights *w, const char *path, struct err *err)
+{
+	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
+	const size_t stem = dot ? (size_t)(dot - path) : strlen(path);
+	char other[4200];
+	int n = snprintf(other, sizeof(other), "%.*s-ema%s", (int)stem, path, path + stem);
+
+	if (n < 0 || (size_t)n >= sizeof(other))
+		return err_set(err, ERR_USAGE, "%.300s…: the name is too long", path);
+	return save_values(w, other, true, err);
+}
+
+int files_check(const struct run_config *cfg, struct err *err)
+{
+	const char *const paths[] = { cfg->save_weights, cfg->save_outputs, cfg->dump_grads };
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < sizeof(paths) / sizeof(*paths); i++)
+		if (paths[i])
+			rc = safetensors_check_target(paths[i], err);
+	return rc;
+}
+
+static int save_all(const struct files_weights *w, const char *path, struct err *err)
+{
+	int rc = save_values(w, path, false, err);
+
+	if (!rc && w->tensors->prepared->opts.optimizer.ema_decay > 0)
+		rc = save_averages(w, path, err);
+	if (!rc && workload_reads_words(w->subject))
+		rc = save_description(&w->subject->config, path, err);
+	return rc;
+}
+
+int files_save_weights(const struct files_weights *w, const char *path, struct err *err)
+{
+	if (w->tensors->comm->rank > 0)
+		return tensors_help(w->tensors, err);
+	return tensors_helped(w->tensors, save_all(w, path, err), err);
+}
+
+int files_save_grads(const struct tensors *tensors, const struct graph *g, const char *path, struct err *err)
+{
+	const struct weights_save_opts o = { .path = path };
+	struct tensors s = *tensors;
+	struct weights_access access;
+
+	s.grads = g;
+	if (s.comm->rank > 0)
+		return tensors_help(&s, err);
+	access = files_access(&s);
+	return tensors_helped(&s, weights_save(files_graph(&s), &o, &access, err), err);
+}
+
+static int fetch_outputs(void *user, size_t i, const void **ret, struct err *err)
+{
+	(void)i, (void)err;
+	*ret = user;
+	return 0;
+}
+
+int files_save_outputs(const struct workload *subject, const double *outputs, int64_t n, const char *path,
+		       struct err *err)
+{
+	const bool words = workload_reads_words(subject);
+	struct st_tensor t = { .name = "logits", .dtype = ST_F64 };
+
+	t.dim[t.ndim++] = n;
+	if (words)
+		t.dim[t.ndim++] = subject->config.seq_len;
+	t.dim[t.ndim++] = words ? subject->config.vocab : subject->data->classes;
+	return safetensors_write(&(struct st_write_opts){ .path = path,
+							  .tensors = &t,
+							  .n_tensors = 1,
+							  .fetch = fetch_outputs,
+							  .user = (void *)outputs },
+				 err);
+}

@@ -1,0 +1,25 @@
+/* sweep_plan.h: what the file of a sweep says. */
+#ifndef DPT_SWEEP_SWEEP_PLAN_H
+#define DPT_SWEEP_SWEEP_PLAN_H
+
+#include "trainer/sweep/asha.h"
+#include "trainer/sweep/space.h"
+
+struct sweep_plan {
+	json_t *root;
+	const char *name, *metric, *experiment; /* experiment NULL: not said */
+	json_t *flags;       /* that all trials have: {FLAG: value} */
+	bool grid, maximize;
+	size_t trials;
+	int rungs;           /* 1: every trial runs to its end */
+	int64_t epochs[ASHA_RUNGS]; /* until a trial has a rung */
+	double eta;
+	char sha256[65];     /* of what decides the settings: all but the flags */
+	struct search_space *space;
+};
+
+/* ERR_USAGE names the member that is wrong. sweep_plan_done also after a failure. */
+int sweep_plan_read(struct sweep_plan *ret, const char *path, struct err *err);
+void sweep_plan_done(struct sweep_plan *p);
+
+#endif

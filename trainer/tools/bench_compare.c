@@ -1,0 +1,289 @@
+/* bench_compare.c: `dptrain bench --against FLAGS --rounds R`, and what `dptrain doctor --try` measures: both sides in fresh
+ * processes, in turn, so that a machine that gets faster or slower meanwhile does so for both. Knows no model and no
+ * engine: it reads the steps that these commands print with --json. */
+#include "trainer/tools/bench_compare.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/log.h"
+#include "tracker/insight/change_text.h"
+#include "tracker/insight/warmup.h"
+#include "trainer/tools/child.h"
+#include "trainer/tools/real.h"
+
+#define OUTPUT_MAX ((size_t)256 << 20)
+#define SIDE_A "without"
+#define TRY_SECONDS "8" /* of a run of dptrain doctor --try */
+#define TRY_ROUNDS 3
+
+struct against {
+	const struct job *job;
+	const char *flags;        /* that the second side has besides */
+	const char *const *both;  /* words behind the command line of both sides, up to a NULL */
+	char **words; /* of flags */
+	size_t n_words;
+	char *text; /* that the words lie in */
+	struct step_time *paces[2];
+	int64_t rounds;
+};
+
+/* Words as a shell would part them: at blanks, with '…' and "…" kept whole. */
+static int split_words(struct against *a, struct err *err)
+{
+	const char *flags = a->flags;
+	char *to, quote = '\0';
+
+	a->text = strdup(flags);
+	a->words = calloc(strlen(flags) + 1, sizeof(*a->words));
+	if (!a->text || !a->words)
+		return err_set(err, ERR_NOMEM, "out of memory: --against");
+	to = a->text;
+	for (const char *at = flags; *at;) {
+		at += strspn(at, " \t");
+		if (!*at)
+			break;
+		a->words[a->n_words++] = to;
+		for (; *at && (quote || !strchr(" \t", *at)); at++) {
+			if (quote ? *at == quote : *at == '\'' || *at == '"')
+				quote = quote ? '\0' : *at;
+			else
+				*to++ = *at;
+		}
+		at += *at != '\0';
+		*to++ = '\0';
+	}
+	if (quote)
+		return err_set(err, ERR_USAGE, "--against: a quotation mark has no partner in %.200s", flags);
+	return a->n_words ? 0 : err_set(err, ERR_USAGE, "--against: name the flags that the second side has");
+}
+
+/* The command line of one side. *ret is freed by the caller. */
+static int side_line(const struct against *a, int side, char ***ret, struct err *err)
+{
+	size_t n = 0, n_both = 0;
+	char **argv;
+
+	while (a->both[n_both])
+		n_both++;
+	argv = calloc((size_t)a->job->argc + a->n_words + n_both + 2, sizeof(*argv));
+
+	if (!argv)
+		return err_set(err, ERR_NOMEM, "out of memory: --against");
+	for (int i = 0; i < a->job->argc; i++)
+		argv[n++] = a->job->argv[i];
+	for (size_t i = 0; side == 1 && i < a->n_words; i++)
+		argv[n++] = a->words[i];
+	for (size_t i = 0; i < n_both; i++)
+		argv[n++] = (char *)(uintptr_t)a->both[i];
+	argv[n++] = "--json";
+	*ret = argv;
+	return (int)n;
+}
+
+/* What the second side cannot read is said before the first is measured. */
+static int check_line(const struct against *a, struct err *err)
+{
+	struct run_config *cfg = NULL;
+	char **argv = NULL;
+	int rc = side_line(a, 1, &argv, err);
+
+	if (rc > 0)
+		rc = config_parse(&cfg, rc, argv, err);
+	if (rc)
+		err_prefix(err, "--against");
+	config_free(cfg);
+	free(argv);
+	return rc;
+}
+
+/* One side, once. */
+static int run_process(const struct against *a, int side, struct buf *out, int *ret_code, struct err *err)
+{
+	char **argv;
+	int rc = side_line(a, side, &argv, err);
+
+	if (rc < 0)
+		return rc;
+	rc = child_run(argv, out, ret_code, err);
+	free(argv);
+	return rc;
+}
+
+static int run_side(struct against *a, int64_t round, int side, int *ret_code, struct err *err)
+{
+	struct buf out;
+	int rc;
+
+	buf_init(&out, OUTPUT_MAX);
+	rc = run_process(a, side, &out, ret_code, err);
+	if (!rc && !*ret_code)
+		rc = child_pace(&out, &a->paces[side][round], err);
+	buf_done(&out);
+	if (!rc && !*ret_code)
+		log_info("round %lld of %lld, %s: %.5g ms a sample", (long long)round + 1, (long long)a->rounds,
+			 side ? a->flags : SIDE_A, 1e3 * a->paces[side][round].seconds);
+	return rc;
+}
+
+/* First A B, then B A, and so on. */
+static int run_rounds(struct against *a, int *ret_code, struct err *err)
+{
+	int rc = 0;
+
+	for (int side = 0; side < 2; side++) {
+		a->paces[side] = calloc((size_t)a->rounds, sizeof(*a->paces[side]));
+		if (!a->paces[side])
+			return err_set(err, ERR_NOMEM, "out of memory: rounds");
+	}
+	for (int64_t r = 0; !rc && !*ret_code && r < a->rounds; r++)
+		for (int i = 0; !rc && !*ret_code && i < 2; i++)
+			rc = run_side(a, r, (int)((r + i) % 2), ret_code, err);
+	return rc;
+}
+
+static double side_mean(const struct against *a, int side, int phase)
+{
+	double sum = 0;
+
+	for (int64_t r = 0; r < a->rounds; r++)
+		sum += phase < STEP_TIME_PHASES ? a->paces[side][r].phase[phase] : a->paces[side][r].seconds;
+	return sum / (double)a->rounds;
+}
+
+static void print_row(const struct against *a, const char *name, int phase, const struct change_part *p)
+{
+	double x = side_mean(a, 0, phase), y = side_mean(a, 1, phase);
+
+	if (x == 0 && y == 0)
+		return;
+	printf("  %-14s %12.5g %12.5g %+12.4g", name, 1e3 * x, 1e3 * y, 1e3 * p->seconds);
+	if (isnan(p->low))
+		printf("\n");
+	else
+		printf("   (%+.3g to %+.3g)\n", 1e3 * p->low, 1e3 * p->high);
+}
+
+static void print_table(const struct against *a, const struct change *c, const char *sentence)
+{
+	printf("%s\n", sentence);
+	printf("  %-14s %12s %12s %12s\n", "ms a sample", SIDE_A, "with", "difference");
+	for (int k = 0; k < STEP_TIME_PHASES; k++)
+		print_row(a, step_time_phase_name((enum step_time_phase)k), k, &c->phase[k]);
+	print_row(a, "all", STEP_TIME_PHASES, &c->whole);
+	printf("%lld rounds; left out as warm-up: %s\n", (long long)a->rounds, WARMUP_RULE);
+}
+
+static json_t *json_part(const struct change_part *p)
+{
+	json_t *o = json_object();
+
+	json_object_set_new(o, "seconds", real_or_null(p->seconds));
+	json_object_set_new(o, "low", real_or_null(p->low));
+	json_object_set_new(o, "high", real_or_null(p->high));
+	return o;
+}
+
+static void print_json(const struct against *a, const struct change *c, const char *sentence)
+{
+	json_t *o = json_object(), *phases = json_object(), *sides = json_array();
+
+	for (int side = 0; side < 2; side++) {
+		json_t *list = json_array();
+
+		for (int64_t r = 0; r < a->rounds; r++)
+			json_array_append_new(list, real_or_null(a->paces[side][r].seconds));
+		json_array_append_new(sides, list);
+	}
+	for (int k = 0; k < STEP_TIME_PHASES; k++)
+		json_object_set_new(phases, step_time_phase_name((enum step_time_phase)k), json_part(&c->phase[k]));
+	json_object_set_new(o, "against", json_string(a->flags));
+	json_object_set_new(o, "rounds", json_integer(a->rounds));
+	json_object_set_new(o, "factor", real_or_null(c->factor));
+	json_object_set_new(o, "low", real_or_null(c->low));
+	json_object_set_new(o, "high", real_or_null(c->high));
+	json_object_set_new(o, "difference", json_part(&c->whole));
+	json_object_set_new(o, "phases", phases);
+	json_object_set_new(o, "seconds", sides);
+	json_object_set_new(o, "sentence", json_string(sentence));
+	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+	putchar('\n');
+	json_decref(o);
+}
+
+static void report(const struct against *a, const struct change *c)
+{
+	struct buf text;
+
+	buf_init(&text, 65536);
+	change_text_change(&text, c, SIDE_A, a->flags);
+	if (a->job->cfg->json)
+		print_json(a, c, text.data ? text.data : "");
+	else
+		print_table(a, c, text.data ? text.data : "");
+	buf_done(&text);
+}
+
+bool bench_compare_wanted(const struct run_config *cfg)
+{
+	return cfg->command == COMMAND_BENCH && cfg->against && cfg->against[strspn(cfg->against, " ")];
+}
+
+static void compare(const struct against *a, struct change *ret)
+{
+	const struct change_side sides[2] = { { a->paces[0], (size_t)a->rounds }, { a->paces[1], (size_t)a->rounds } };
+	const struct change_pool none = { .df = 0 };
+
+	change_of(sides[0], sides[1], &none, ret);
+}
+
+/* The exit code; 0: there are paces. */
+static int measure(struct against *a, struct err *err)
+{
+	int code = 0, rc = split_words(a, err);
+
+	if (!rc)
+		rc = check_line(a, err);
+	if (!rc)
+		rc = run_rounds(a, &code, err);
+	return rc ? rc : code;
+}
+
+static void against_done(struct against *a)
+{
+	free(a->paces[0]);
+	free(a->paces[1]);
+	free(a->words);
+	free(a->text);
+}
+
+int bench_compare_main(const struct job *job, struct err *err)
+{
+	static const char *const none[] = { "--against= ", NULL }; /* the last one wins: a blank one is none */
+	struct against a = { .job = job, .flags = job->cfg->against, .both = none, .rounds = job->cfg->rounds };
+	struct change c;
+	int code = measure(&a, err);
+
+	if (!code) {
+		compare(&a, &c);
+		report(&a, &c);
+	}
+	against_done(&a);
+	return code;
+}
+
+int bench_compare_try(const struct job *job, const char *flags, struct change *ret, struct err *err)
+{
+	static const char *const brief[] = { "--no-try", "--seconds", TRY_SECONDS, NULL };
+	struct against a = { .job = job, .flags = flags, .both = brief, .rounds = TRY_ROUNDS };
+	int code = measure(&a, err);
+
+	if (!code)
+		compare(&a, ret);
+	against_done(&a);
+	return code;
+}

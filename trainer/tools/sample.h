@@ -1,9 +1,0 @@
-/* sample.h: `dptrain sample`: a text from a trained language model. Without ranks. */
-#ifndef DPT_TOOLS_SAMPLE_H
-#define DPT_TOOLS_SAMPLE_H
-
-#include "trainer/run/engine.h"
-
-int sample_main(const struct job *job, struct err *err); /* 0, or a negative code */
-
-#endif

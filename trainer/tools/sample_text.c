@@ -1,0 +1,319 @@
+/* sample_text.c: `dptrain sample`: a text from a trained language model, token by token, on programs that keep the keys and
+ * values of what has been read. When the context is full, the later half of the text is read anew. */
+#include "trainer/tools/sample_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/data/tokenizer/tokenizer.h"
+#include "trainer/graph/rng.h"
+#include "trainer/state/initial.h"
+#include "trainer/weights/gpt_file.h"
+
+#define CHUNK 32 /* positions that are read at once */
+
+struct sampling {
+	struct run_config *cfg;
+	struct engine *e;
+	struct tokenizer *tokenizer;
+	struct model_config model;
+	int32_t *text; /* every token so far */
+	int64_t n, cap;
+	int64_t begin, at; /* text[begin] stands at position 0; positions before `at` have been read */
+	char *positions;   /* the position table, in the run's type */
+	void *raw;	   /* logits of one row, in their type */
+	double *logits, *sorted;
+};
+
+static int append(void *user, const int32_t *tokens, size_t n, struct err *err)
+{
+	struct sampling *s = user;
+
+	if (s->n + (int64_t)n > s->cap) {
+		int64_t cap = 2 * (s->n + (int64_t)n) + 256;
+		int32_t *bigger = realloc(s->text, (size_t)cap * sizeof(*bigger));
+
+		if (!bigger)
+			return err_set(err, ERR_NOMEM, "out of memory: a text of %lld tokens", (long long)cap);
+		s->text = bigger;
+		s->cap = cap;
+	}
+	memcpy(s->text + s->n, tokens, n * sizeof(*tokens));
+	s->n += (int64_t)n;
+	return 0;
+}
+
+static int put_inputs(struct sampling *s, const struct program *p, int64_t n, struct err *err)
+{
+	const struct prepared *prepared = &s->e->prepared;
+	const struct tensor *positions = graph_find(p->graph, "positions"), *first = graph_find(p->graph, "first");
+	size_t row = (size_t)s->model.width * dtype_bytes(positions->dtype);
+	int32_t at = (int32_t)s->at, none[CHUNK];
+	int rc = prepared_put(prepared, p->inputs, s->text + s->begin + s->at, (size_t)n * sizeof(int32_t), err);
+
+	for (int i = 0; i < CHUNK; i++)
+		none[i] = -1;
+	if (!rc)
+		rc = prepared_put(prepared, p->targets, none, (size_t)n * sizeof(int32_t), err);
+	if (!rc)
+		rc = prepared_put(prepared, first, &at, sizeof(at), err);
+	if (!rc)
+		rc = prepared_put(prepared, positions, s->positions + (size_t)s->at * row, (size_t)n * row, err);
+	return rc;
+}
+
+/* Logits behind the last of n positions. */
+static int get_logits(struct sampling *s, const struct program *p, int64_t n, struct err *err)
+{
+	const struct tensor *t = p->logits;
+	size_t bytes = (size_t)s->model.vocab * dtype_bytes(t->dtype);
+	const char *from = (const char *)prepared_address(&s->e->prepared, t) + (size_t)(n - 1) * bytes;
+	int rc = s->e->rank.backend->copy(s->e->rank.module, s->raw, from, bytes, err);
+
+	for (int64_t i = 0; !rc && i < s->model.vocab; i++)
+		s->logits[i] = t->dtype == DTYPE_F64 ? ((double *)s->raw)[i] : (double)((float *)s->raw)[i];
+	return rc;
+}
+
+/* Reads what has not been read; leaves the logits behind it. */
+static int read_text(struct sampling *s, struct err *err)
+{
+	const struct step_page page = { .seed = (uint64_t)s->cfg->seed, .loss_scale = 1 };
+	struct exec_done done;
+	int rc = 0;
+
+	while (!rc && s->begin + s->at < s->n) {
+		int64_t left = s->n - s->begin - s->at, n = left >= CHUNK && s->model.context >= CHUNK ? CHUNK : 1;
+		const struct program *p = prepared_program(&s->e->prepared, PROGRAM_EVAL, n);
+
+		rc = put_inputs(s, p, n, err);
+		if (!rc)
+			rc = exec_run(s->e->exec, p, &(struct exec_call){ .page = &page }, &done, err);
+		if (!rc && left == n)
+			rc = get_logits(s, p, n, err);
+		s->at += n;
+	}
+	return rc;
+}
+
+/* The k-th largest of n values, 1 <= k <= n, which are put in another order (Hoare, "Algorithm 65: find", 1961). */
+static double kth_largest(double *v, int64_t n, int64_t k)
+{
+	int64_t first = 0, last = n - 1;
+
+	while (first < last) {
+		double pivot = v[first + (last - first) / 2];
+		int64_t i = first, j = last;
+
+		while (i <= j) {
+			while (v[i] > pivot)
+				i++;
+			while (v[j] < pivot)
+				j--;
+			if (i <= j) {
+				double swapped = v[i];
+
+				v[i++] = v[j];
+				v[j--] = swapped;
+			}
+		}
+		if (k - 1 <= j)
+			last = j;
+		else if (k - 1 >= i)
+			first = i;
+		else
+			break;
+	}
+	return v[k - 1];
+}
+
+/* The smallest logit that is still among the k largest. */
+static double cut_of(struct sampling *s, int64_t k)
+{
+	if (k <= 0 || k >= s->model.vocab)
+		return -INFINITY;
+	memcpy(s->sorted, s->logits, (size_t)s->model.vocab * sizeof(double));
+	return kth_largest(s->sorted, s->model.vocab, k);
+}
+
+/* A token by its probability at this temperature; the likeliest at temperature 0. Tokens that the tokenizer does not
+ * know (a table that was rounded up) are never drawn. */
+static int32_t draw(struct sampling *s, int64_t number)
+{
+	const struct rng_key key = { (uint64_t)s->cfg->seed, rng_stream("sample") };
+	int64_t words = tokenizer_vocab(s->tokenizer), best = 0;
+	double cut = cut_of(s, s->cfg->top_k), sum = 0, left, t = s->cfg->temperature;
+
+	for (int64_t i = 1; i < words; i++)
+		if (s->logits[i] > s->logits[best])
+			best = i;
+	if (t <= 0)
+		return (int32_t)best;
+	for (int64_t i = 0; i < words; i++) {
+		s->sorted[i] = s->logits[i] < cut ? 0 : exp((s->logits[i] - s->logits[best]) / t);
+		sum += s->sorted[i];
+	}
+	left = rng_uniform(key, (uint64_t)number) * sum;
+	for (int64_t i = 0; i < words; i++) {
+		left -= s->sorted[i];
+		if (left < 0)
+			return (int32_t)i;
+	}
+	return (int32_t)best;
+}
+
+static int say(const struct sampling *s, int32_t token, struct err *err)
+{
+	size_t n;
+	const char *bytes = tokenizer_bytes(s->tokenizer, token, &n);
+
+	if (fwrite(bytes, 1, n, stdout) != n || fflush(stdout))
+		return err_set(err, ERR_IO, "cannot write to stdout");
+	return 0;
+}
+
+static int speak(struct sampling *s, struct err *err)
+{
+	int rc = 0;
+
+	for (int64_t i = 0; !rc && i < s->n; i++)
+		rc = i || s->text[0] != tokenizer_separator(s->tokenizer) ? say(s, s->text[i], err) : 0;
+	for (int64_t i = 0; !rc && i < s->cfg->max_tokens; i++) {
+		int32_t token;
+
+		if (s->n - s->begin > s->model.context) {
+			s->begin = s->n - (s->model.context + 1) / 2;
+			s->at = 0;
+		}
+		rc = read_text(s, err);
+		if (rc)
+			break;
+		token = draw(s, i);
+		if (token == tokenizer_separator(s->tokenizer))
+			break;
+		rc = append(s, &token, 1, err);
+		if (!rc)
+			rc = say(s, token, err);
+	}
+	if (!rc && (putchar('\n') == EOF || fflush(stdout)))
+		rc = err_set(err, ERR_IO, "cannot write to stdout");
+	return rc;
+}
+
+/* A text must begin with something: the separator of texts, or a line's end. */
+static int begin_text(struct sampling *s, struct err *err)
+{
+	int32_t separator = tokenizer_separator(s->tokenizer);
+	const struct tokenizer_sink sink = { append, s };
+	const char *prompt = s->cfg->prompt ? s->cfg->prompt : "";
+	int rc = 0;
+
+	if (!*prompt && separator >= 0)
+		rc = append(s, &separator, 1, err);
+	else
+		rc = tokenizer_encode(s->tokenizer, *prompt ? prompt : "\n", *prompt ? strlen(prompt) : 1, &sink, err);
+	return rc;
+}
+
+static int open_tokenizer(struct sampling *s, const struct gpt_file *f, struct err *err)
+{
+	const char *spec = s->cfg->tokenizer, *file = s->cfg->init_from;
+	int rc;
+
+	if (!spec && strcmp(f->tokenizer, "bytes"))
+		return err_set(err, ERR_USAGE,
+			       "%.200s does not say how text becomes tokens%s; --tokenizer bytes or "
+			       "--tokenizer DIR (vocab.json, merges.txt) is needed",
+			       file, f->tokenizer[0] ? ", but a checksum" : "");
+	rc = tokenizer_open(&s->tokenizer, spec ? spec : "bytes", err);
+	if (rc)
+		return rc;
+	if (f->tokenizer[0] && strcmp(f->tokenizer, tokenizer_name(s->tokenizer)))
+		return err_set(err, ERR_USAGE, "--tokenizer %.200s: %.200s was trained with another one (%s)", spec,
+			       file, f->tokenizer);
+	if (tokenizer_vocab(s->tokenizer) > f->config.vocab)
+		return err_set(err, ERR_USAGE, "--tokenizer %.200s: has %lld tokens, the model of %.200s knows %lld",
+			       spec, (long long)tokenizer_vocab(s->tokenizer), file, (long long)f->config.vocab);
+	return 0;
+}
+
+static int describe(struct sampling *s, struct err *err)
+{
+	struct run_config *cfg = s->cfg;
+	struct gpt_file f;
+	int rc;
+
+	rc = initial_locate(cfg, err);
+	if (rc)
+		return rc;
+	if (!cfg->init_from)
+		return err_set(err, ERR_USAGE, "dptrain sample needs --init-from FILE, a GPT's weights");
+	rc = gpt_file_describe(&f, cfg->init_from, err);
+	if (rc)
+		return rc;
+	if (!f.config.heads && !cfg->n_head)
+		return err_set(err, ERR_USAGE,
+			       "%.200s does not say how many heads its attention has; --n-head N is needed",
+			       cfg->init_from);
+	s->model = (struct model_config){ .layers = f.config.layers,
+					  .heads = cfg->n_head ? cfg->n_head : f.config.heads,
+					  .width = f.config.width,
+					  .context = f.config.context,
+					  .seq_len = 1,
+					  .vocab = f.config.vocab,
+					  .tied = f.config.tied,
+					  .decode = true,
+					  .keep_logits = true };
+	return open_tokenizer(s, &f, err);
+}
+
+/* The position table, which the host hands to the programs row by row. */
+static int read_positions(struct sampling *s, struct err *err)
+{
+	const struct tensor *t = graph_find(s->e->prepared.model, "transformer.wpe.weight");
+
+	s->positions = malloc(tensor_bytes(t));
+	s->raw = malloc((size_t)s->model.vocab * sizeof(double));
+	s->logits = malloc((size_t)s->model.vocab * sizeof(double));
+	s->sorted = malloc((size_t)s->model.vocab * sizeof(double));
+	if (!s->positions || !s->raw || !s->logits || !s->sorted)
+		return err_set(err, ERR_NOMEM, "out of memory: a vocabulary of %lld", (long long)s->model.vocab);
+	return tensors_get(&s->e->tensors, t, tensors_all(t), s->positions, err);
+}
+
+int sample_main(const struct job *job, struct err *err)
+{
+	static const int64_t sizes[] = { 1, CHUNK };
+	struct sampling s = { .cfg = job->cfg };
+	struct board board = { .stop_signal = 0 };
+	struct rank_context seat = { .world = 1, .local_world = 1, .nodes = 1, .shm_fd = -1,
+			     .signal_fd = -1, .board = &board };
+	int rc = describe(&s, err);
+
+	if (!rc)
+		rc = begin_text(&s, err);
+	if (!rc)
+		rc = engine_open_evaluation(
+			&s.e,
+			&(struct engine_evaluation){ .job = job,
+						     .seat = &seat,
+						     .subject = { .model = &model_gpt2_124m, .config = s.model },
+						     .sizes = { sizes, s.model.context < CHUNK ? 1 : 2 } },
+			err);
+	if (!rc)
+		rc = read_positions(&s, err);
+	if (!rc && s.n > s.model.context)
+		s.begin = s.n - s.model.context;
+	if (!rc)
+		rc = speak(&s, err);
+	engine_close(s.e);
+	tokenizer_close(s.tokenizer);
+	free(s.text);
+	free(s.positions);
+	free(s.raw);
+	free(s.logits);
+	free(s.sorted);
+	return rc;
+}

@@ -1,0 +1,161 @@
+/* step_profile.c: adds nodes up to rows. */
+#include "trainer/tools/step_profile.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trainer/tools/costing.h"
+
+struct adding {
+	struct profile *p;
+	const struct engine *e;
+	int64_t steps;
+	size_t room;
+};
+
+static void name_of(const struct node *n, int by, char *ret, size_t size)
+{
+	if (by == CONFIG_PROFILE_NODE)
+		snprintf(ret, size, "%s", n->name);
+	else if (by == CONFIG_PROFILE_OP)
+		snprintf(ret, size, "%s", n->op->name);
+	else if (n->block)
+		snprintf(ret, size, "block %d %s", n->block, phase_name(n->phase));
+	else
+		snprintf(ret, size, "no block, %s", phase_name(n->phase));
+}
+
+/* The row of that name; NULL: out of memory. */
+static struct profile_row *find_row(struct adding *a, const char *name)
+{
+	struct profile *p = a->p;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (!strcmp(p->rows[i].name, name))
+			return &p->rows[i];
+	if (p->n == a->room) {
+		size_t room = a->room ? 2 * a->room : 64;
+		struct profile_row *more = realloc(p->rows, room * sizeof(*more));
+
+		if (!more)
+			return NULL;
+		p->rows = more;
+		a->room = room;
+	}
+	p->rows[p->n] = (struct profile_row){ .calls = 0 };
+	snprintf(p->rows[p->n].name, sizeof(p->rows[0].name), "%s", name);
+	return &p->rows[p->n++];
+}
+
+static const char *impl_of(const struct adding *a, const struct program *p, const struct node *n)
+{
+	const struct kernel *k = program_kernel(&a->e->prepared.opts, n);
+	const char *impl = k->impl ? k->impl(p->state[n->id]) : NULL;
+
+	return impl ? impl : "";
+}
+
+/* Products that an implementation makes for each one of the plain formula. */
+static double share_made(const char *impl)
+{
+	static const struct {
+		const char *word;
+		double share;
+	} algorithms[] = { { "winograd_4x3", 1 / 4.0 }, /* F(4x4, 3x3): 36 products for 16 sums of 9 */
+			   { "wino_4x3", 1 / 4.0 },
+			   { "wino_2x3", 4 / 9.0 } };
+
+	for (size_t i = 0; i < sizeof(algorithms) / sizeof(algorithms[0]); i++)
+		if (strstr(impl, algorithms[i].word))
+			return algorithms[i].share;
+	return 1;
+}
+
+/* A node that was called so often in a step. */
+static int add_node(struct adding *a, const struct program *p, const struct node *n, int64_t calls, double seconds)
+{
+	const struct costing_node w = costing_node(n);
+	const char *impl = impl_of(a, p, n);
+	const double work = w.flops * share_made(impl), bytes = op_touched(n);
+	double work_s = work / a->p->roof.flops, bytes_s = bytes / roof_rate(&a->p->roof, bytes);
+	struct profile_row *r;
+	char name[80];
+
+	name_of(n, a->e->rank.cfg->profile, name, sizeof(name));
+	r = find_row(a, name);
+	if (!r)
+		return ERR_NOMEM;
+	r->op = n->op->name;
+	r->dtype = w.dtype;
+	r->impl = !r->calls || !strcmp(r->impl, impl) ? impl : "";
+	r->calls += (int)calls;
+	r->seconds += seconds;
+	r->flops += op_counted(n) * (double)calls;
+	r->work += work * (double)calls;
+	r->bytes += bytes * (double)calls;
+	r->roof_s += fmax(work_s, bytes_s) * (double)calls;
+	r->by_flops = r->work / a->p->roof.flops > r->roof_s / 2;
+	return 0;
+}
+
+/* How often a step runs the program: once, or for each of its micro-batches of that size. */
+static int64_t runs_of(const struct engine *e, const struct program *p)
+{
+	int64_t micros = sampler_micros(&e->course.train, 0), n = 0;
+
+	for (int64_t m = 0; m < micros; m++) {
+		struct range r = sampler_micro(&e->course.train, 0, rank_share(&e->rank), m);
+
+		n += p == prepared_program(&e->prepared, m + 1 < micros ? PROGRAM_MICRO : PROGRAM_STEP,
+					   r.end - r.begin);
+	}
+	return n;
+}
+
+static int add_program(struct adding *a, const struct program *p)
+{
+	const double *seconds = exec_node_seconds(a->e->exec, p);
+	int64_t calls = runs_of(a->e, p);
+	int rc = 0;
+
+	for (int i = 0; calls && seconds && !rc && i < p->graph->n_nodes; i++) {
+		const struct node *n = p->graph->nodes[i];
+
+		rc = add_node(a, p, n, calls, seconds[n->id] / (double)a->steps);
+	}
+	return rc;
+}
+
+static int slower(const void *a, const void *b)
+{
+	double x = ((const struct profile_row *)a)->seconds, y = ((const struct profile_row *)b)->seconds;
+
+	return (x < y) - (x > y);
+}
+
+int profile_make(struct profile *ret, const struct engine *e, int64_t steps, struct err *err)
+{
+	struct adding a = { .p = ret, .e = e, .steps = steps };
+	int rc;
+
+	*ret = (struct profile){ .n = 0 };
+	rc = roof_measure(&ret->roof, e, err);
+	if (!rc)
+		rc = curve_measure(ret->curve, &ret->n_curve, e, err);
+	if (rc)
+		return rc;
+	for (int i = 0; !rc && i < e->prepared.n_programs; i++)
+		rc = add_program(&a, e->prepared.program[i]);
+	if (rc)
+		return err_set(err, ERR_NOMEM, "out of memory: profile");
+	if (ret->n)
+		qsort(ret->rows, ret->n, sizeof(*ret->rows), slower);
+	return 0;
+}
+
+void profile_done(struct profile *p)
+{
+	free(p->rows);
+}

@@ -1,0 +1,47 @@
+/* weight_layout.h: how tensors are named and lie in files of torchvision and Hugging Face, where that differs from ours:
+ *   convolutions are OIHW there, KRSC here;
+ *   GPT-2's products within its blocks ("Conv1D") are [in, out] there, [out, in] here;
+ *   GPT-2's names may lack their "transformer." there; buffers that hold no weights may stand beside them.
+ * Knows nothing of files' bytes but their element types. */
+#ifndef DPT_WEIGHTS_WEIGHT_LAYOUT_H
+#define DPT_WEIGHTS_WEIGHT_LAYOUT_H
+
+#include "trainer/graph/graph.h"
+#include "trainer/weights/safetensors.h"
+
+bool layout_differs(const struct tensor *t);
+int64_t layout_dim(const struct tensor *t, int i); /* dimension i as files have it */
+bool layout_same_shape(const struct tensor *t, const struct st_tensor *f);
+
+const struct st_tensor *layout_find(const struct safetensors *s, const char *name); /* in the file; NULL when absent */
+struct tensor *layout_owner(const struct graph *g, const char *file_name);	    /* in the graph; NULL */
+
+/* A name that is nobody's weight: "*.num_batches_tracked"; for language models the buffers "*.attn.bias" and
+ * "*.attn.masked_bias", and a classifier that repeats the table that it is tied to. */
+bool layout_ignorable(const struct graph *g, const struct safetensors *s, const char *file_name);
+
+/* Whether the file's lm_head.weight is its token table again. */
+bool layout_repeats_table(const struct safetensors *s);
+
+/* Of t as this graph has it: how many rows (its first dimension; 1 of a scalar) and elements in each. */
+struct layout_rows {
+	int64_t n, each;
+};
+
+struct layout_rows layout_rows(const struct tensor *t);
+
+/* Rows [begin, end) from the file's order and types to ours, t's type; scratch holds layout_scratch() doubles for as
+ * many, `to` begins with the first. */
+struct layout_piece {
+	int64_t begin, end;
+	double *scratch;
+	void *to;
+};
+
+size_t layout_scratch(const struct tensor *t, int64_t rows);
+void layout_from_file(const struct tensor *t, const struct st_tensor *f, const struct layout_piece *p);
+
+/* From our order to the file's; the type stays. */
+void layout_to_file(const struct tensor *t, const void *from, void *to);
+
+#endif

@@ -1,0 +1,255 @@
+/* api_compare.c: /compare: in which params runs differ, and their metrics side by side. */
+#include "web/api/api.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/api/handlers.h"
+#include "web/api/native/request.h"
+#include "web/api/native/run_json.h"
+
+enum { COMPARE_RUNS_MAX = 1000 };
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Sorts and drops repeats; returns how many are left. */
+static size_t unique(const char **names, size_t n)
+{
+	size_t i, kept = 0;
+
+	qsort(names, n, sizeof(*names), by_text);
+	for (i = 0; i < n; i++)
+		if (!kept || strcmp(names[kept - 1], names[i]))
+			names[kept++] = names[i];
+	return kept;
+}
+
+static const char *param_value(const struct query_run *run, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < run->param_count; i++)
+		if (!strcmp(run->params[i].key, key))
+			return run->params[i].value;
+	return NULL;
+}
+
+static const struct query_metric *metric_of(const struct query_run *run, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < run->metric_count; i++)
+		if (!strcmp(run->metrics[i].key, key))
+			return &run->metrics[i];
+	return NULL;
+}
+
+static bool param_differs(const struct query_runs *runs, const char *key)
+{
+	const char *first = param_value(&runs->items[0], key), *other;
+	size_t i;
+
+	for (i = 1; i < runs->count; i++) {
+		other = param_value(&runs->items[i], key);
+		if (!first != !other || (first && strcmp(first, other)))
+			return true;
+	}
+	return false;
+}
+
+static void write_heads(struct js *j, const struct query_runs *runs)
+{
+	size_t i;
+
+	js_key(j, "runs");
+	js_open(j, '[');
+	for (i = 0; i < runs->count; i++) {
+		const struct query_run *r = &runs->items[i];
+
+		js_open(j, '{');
+		js_key_str(j, "id", r->id);
+		js_key_str(j, "name", r->name);
+		js_key_str(j, "experiment", r->experiment);
+		js_key_str(j, "status", r->status);
+		run_json_time(j, "start_time", r->start_ms);
+		run_json_time(j, "end_time", r->end_ms);
+		run_json_alerts(j, r);
+		js_close(j, '}');
+	}
+	js_close(j, ']');
+}
+
+static void write_param(struct js *j, const struct query_runs *runs, const char *key)
+{
+	size_t i;
+
+	js_open(j, '{');
+	js_key_str(j, "key", key);
+	js_key(j, "differs");
+	js_bool(j, param_differs(runs, key));
+	js_key(j, "values");
+	js_open(j, '[');
+	for (i = 0; i < runs->count; i++)
+		js_str(j, param_value(&runs->items[i], key));
+	js_close(j, ']');
+	js_close(j, '}');
+}
+
+/* Those that differ come first. */
+static bool write_params(struct call *c, struct js *j, const struct query_runs *runs)
+{
+	const char **keys;
+	size_t total = 0, n = 0, i, k;
+	int differs;
+
+	for (i = 0; i < runs->count; i++)
+		total += runs->items[i].param_count;
+	keys = arena_array(c->arena, total + 1, sizeof(*keys));
+	if (!keys)
+		return false;
+	for (i = 0; i < runs->count; i++)
+		for (k = 0; k < runs->items[i].param_count; k++)
+			keys[n++] = runs->items[i].params[k].key;
+	n = unique(keys, n);
+	js_key(j, "params");
+	js_open(j, '[');
+	for (differs = 1; differs >= 0; differs--)
+		for (i = 0; i < n; i++)
+			if (param_differs(runs, keys[i]) == differs)
+				write_param(j, runs, keys[i]);
+	js_close(j, ']');
+	return true;
+}
+
+static double metric_number(const struct query_metric *m, int column)
+{
+	const double values[] = { m->last, m->min, m->max };
+
+	return values[column];
+}
+
+static void write_metric(struct js *j, const struct query_runs *runs, const char *key)
+{
+	static const char *const columns[] = { "last", "min", "max" };
+	size_t i;
+	int k;
+
+	js_open(j, '{');
+	js_key_str(j, "key", key);
+	for (k = 0; k < 3; k++) {
+		js_key(j, columns[k]);
+		js_open(j, '[');
+		for (i = 0; i < runs->count; i++) {
+			const struct query_metric *m = metric_of(&runs->items[i], key);
+
+			if (!m || (k && isnan(metric_number(m, k))))
+				js_null(j);
+			else
+				js_double(j, metric_number(m, k));
+		}
+		js_close(j, ']');
+	}
+	js_close(j, '}');
+}
+
+static bool write_metrics(struct call *c, struct js *j, const struct query_runs *runs)
+{
+	const char **keys;
+	size_t total = 0, n = 0, i, k;
+
+	for (i = 0; i < runs->count; i++)
+		total += runs->items[i].metric_count;
+	keys = arena_array(c->arena, total + 1, sizeof(*keys));
+	if (!keys)
+		return false;
+	for (i = 0; i < runs->count; i++)
+		for (k = 0; k < runs->items[i].metric_count; k++)
+			keys[n++] = runs->items[i].metrics[k].key;
+	n = unique(keys, n);
+	js_key(j, "metrics");
+	js_open(j, '[');
+	for (i = 0; i < n; i++)
+		write_metric(j, runs, keys[i]);
+	js_close(j, ']');
+	return true;
+}
+
+/* Puts the runs into the order in which they were asked for; names the first that does not exist. */
+static const char *order_as_asked(struct call *c, struct query_runs *runs, const char *const *ids, size_t n)
+{
+	struct query_run *items = arena_array(c->arena, n + 1, sizeof(*items));
+	size_t i, k;
+
+	for (i = 0; items && i < n; i++) {
+		for (k = 0; k < runs->count && strcmp(runs->items[k].id, ids[i]); k++)
+			;
+		if (k == runs->count)
+			return ids[i];
+		items[i] = runs->items[k];
+	}
+	runs->items = items;
+	runs->count = items ? n : 0;
+	return NULL;
+}
+
+static enum call_next compare(struct call *c, const char *const *ids, size_t n, const char *field)
+{
+	struct query_runs_opts o = { .ids = ids, .id_count = n, .limit = COMPARE_RUNS_MAX, .with_deleted = true };
+	struct js j = { .out = &c->out };
+	const char *missing;
+	struct query_runs runs;
+	struct err err = ERR_INIT;
+
+	if (n > COMPARE_RUNS_MAX)
+		return call_fail(c, CALL_bad_value, field, "%s: at most %d runs", field, COMPARE_RUNS_MAX);
+	if (!request_run_ids(c, field, ids, n))
+		return CALL_DONE;
+	if (query_runs(c->api->store, &o, c->arena, &runs, &err))
+		return request_refused(c, &err);
+	missing = order_as_asked(c, &runs, ids, n);
+	if (missing)
+		return call_fail(c, CALL_not_found, field, "no run %s", missing);
+	js_open(&j, '{');
+	write_heads(&j, &runs);
+	if (!runs.count || !write_params(c, &j, &runs) || !write_metrics(c, &j, &runs))
+		return call_fail(c, CALL_busy, NULL, "out of memory");
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+enum call_next on_compare_get(struct call *c)
+{
+	const char *const *ids;
+	size_t n = call_arg_all(c, "run", &ids);
+
+	return call_args_done(c) ? compare(c, ids, n, "run") : CALL_DONE;
+}
+
+enum call_next on_compare_post(struct call *c)
+{
+	json_t *array = NULL, *body = json_body(c);
+	const struct json_field fields[] = { { "runs", JSON_KIND_ARRAY, true, &array, NULL }, { 0 } };
+	enum call_next next = CALL_DONE;
+	const char **ids;
+	size_t i, n;
+
+	if (!body)
+		return CALL_DONE;
+	if (call_args_done(c) && json_read(c, body, "", fields)) {
+		n = json_array_size(array);
+		ids = arena_array(c->arena, n + 1, sizeof(*ids));
+		for (i = 0; ids && i < n; i++) {
+			const char *id = json_string_value(json_array_get(array, i));
+
+			ids[i] = id ? id : "";
+		}
+		next = compare(c, ids, n, "runs");
+	}
+	json_decref(body);
+	return next;
+}

@@ -1,0 +1,211 @@
+/* api_experiments.c: /experiments and /keys. */
+#include "web/api/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/api/handlers.h"
+#include "web/api/native/request.h"
+#include "web/api/native/run_json.h"
+#include "web/store/mlflow/mlflow.h"
+
+#define ARCHIVED_TAG "dptrack.archived" /* of runs too, where clients set it as any tag */
+
+static void write_experiment(struct js *j, const struct query_experiment *e)
+{
+	js_open(j, '{');
+	js_key_str(j, "id", e->id);
+	js_key_str(j, "name", e->name);
+	js_key_int(j, "run_count", (int64_t)e->run_count);
+	js_key_int(j, "running_count", (int64_t)e->running_count);
+	js_key_int(j, "failed_count", (int64_t)e->failed_count);
+	js_key_str(j, "description", e->description);
+	js_key(j, "archived");
+	js_bool(j, e->archived);
+	run_json_time(j, "created_time", e->created_ms);
+	run_json_time(j, "changed_time", e->changed_ms);
+	js_close(j, '}');
+}
+
+enum call_next on_experiment_list(struct call *c)
+{
+	static const char *const words[] = { "no", "only", NULL };
+	struct js j = { .out = &c->out };
+	struct query_experiments list;
+	struct err err = ERR_INIT;
+	int deleted = 0;
+	size_t i;
+
+	if (!call_arg_word(c, "deleted", words, &deleted) || !call_args_done(c))
+		return CALL_DONE;
+	if ((deleted ? query_experiments_deleted : query_experiments)(c->api->store, c->arena, &list, &err))
+		return call_fail_err(c, NULL, &err);
+	js_open(&j, '{');
+	js_key(&j, "experiments");
+	js_open(&j, '[');
+	for (i = 0; i < list.count; i++)
+		write_experiment(&j, &list.items[i]);
+	js_close(&j, ']');
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+/* Replies with one experiment out of those that are there, or of the deleted ones. */
+static enum call_next reply_one(struct call *c, const char *id)
+{
+	struct js j = { .out = &c->out };
+	struct query_experiments list;
+	struct err err = ERR_INIT;
+	size_t i;
+	int deleted;
+
+	for (deleted = 0; deleted < 2; deleted++) {
+		if ((deleted ? query_experiments_deleted : query_experiments)(c->api->store, c->arena, &list, &err))
+			return call_fail_err(c, NULL, &err);
+		for (i = 0; i < list.count && strcmp(list.items[i].id, id); i++)
+			;
+		if (i == list.count)
+			continue;
+		write_experiment(&j, &list.items[i]);
+		buf_addc(&c->out, '\n');
+		return CALL_DONE;
+	}
+	return call_fail(c, CALL_internal, NULL, "the experiment is stored but not listed");
+}
+
+static enum call_next experiment_created(struct call *c, const struct ingest_result *res)
+{
+	c->status = res->existed ? 200 : 201;
+	return reply_one(c, res->id);
+}
+
+static enum call_next experiment_changed(struct call *c, const struct ingest_result *res)
+{
+	(void)res;
+	return reply_one(c, c->vars[0]);
+}
+
+/* The path's experiment id; false after failing the call. */
+static bool experiment_id(struct call *c, int64_t *ret)
+{
+	const char *text = c->vars[0];
+	size_t n = strlen(text);
+
+	if (!n || n > 18 || strspn(text, "0123456789") != n || (n > 1 && *text == '0'))
+		return call_fail(c, CALL_not_found, "experiment", "there is no experiment with this id"), false;
+	*ret = strtoll(text, NULL, 10);
+	return true;
+}
+
+static enum call_next change(struct call *c, const struct mlflow_op *op)
+{
+	struct ingest_op ingest = mlflow_op(op);
+
+	return api_submit(c, &(struct api_change){ .op = &ingest, .field = op->name ? "name" : "experiment",
+						   .then = experiment_changed });
+}
+
+static enum call_next simple(struct call *c, const struct change_ops *kind)
+{
+	struct mlflow_op op = { .kind = kind };
+
+	if (!experiment_id(c, &op.experiment) || !call_args_done(c))
+		return CALL_DONE;
+	if (!op.experiment)
+		return call_fail(c, CALL_bad_value, "experiment", "the experiment Default cannot be deleted");
+	return change(c, &op);
+}
+
+enum call_next on_experiment_delete(struct call *c)
+{
+	return simple(c, &mlflow_experiment_delete);
+}
+
+enum call_next on_experiment_restore(struct call *c)
+{
+	return simple(c, &mlflow_experiment_restore);
+}
+
+/* Another name, or whether it is put away: tags keep that, which MLflow's clients see too. */
+static enum call_next patch(struct call *c, struct mlflow_op *op, const json_t *archived)
+{
+	const struct ingest_kv tag = { ARCHIVED_TAG, json_is_true(archived) ? "true" : "false" };
+
+	if (!op->name == !archived)
+		return call_fail(c, CALL_bad_value, "name", "want either name or archived");
+	if (op->name && (!*op->name || strlen(op->name) > 250))
+		return call_fail(c, CALL_bad_value, "name", "name: want 1 to 250 bytes");
+	if (archived && !json_is_boolean(archived))
+		return call_fail(c, CALL_bad_value, "archived", "archived: want true or false");
+	op->kind = op->name ? &mlflow_experiment_rename : &mlflow_experiment_tag;
+	op->tags = &tag;
+	op->tag_count = op->name ? 0 : 1;
+	return change(c, op);
+}
+
+enum call_next on_experiment_patch(struct call *c)
+{
+	struct mlflow_op op = { 0 };
+	json_t *archived = NULL, *body = experiment_id(c, &op.experiment) ? json_body(c) : NULL;
+	const struct json_field fields[] = { { "name", JSON_KIND_STRING, false, &op.name, NULL },
+					     { "archived", JSON_KIND_ANY, false, &archived, NULL }, { 0 } };
+	enum call_next next = CALL_DONE;
+
+	if (!body)
+		return CALL_DONE;
+	if (call_args_done(c) && json_read(c, body, "", fields))
+		next = patch(c, &op, archived);
+	json_decref(body);
+	return next;
+}
+
+enum call_next on_experiment_create(struct call *c)
+{
+	const char *name = NULL;
+	const struct json_field fields[] = { { "name", JSON_KIND_STRING, true, &name, NULL }, { 0 } };
+	json_t *body = json_body(c);
+	enum call_next next = CALL_DONE;
+
+	if (!body)
+		return CALL_DONE;
+	if (call_args_done(c) && json_read(c, body, "", fields))
+		next = api_submit(c, &(struct api_change){
+					     .op = &(struct ingest_op){ .kind = &change_experiment, .name = name },
+					     .field = "name",
+					     .then = experiment_created,
+				     });
+	json_decref(body);
+	return next;
+}
+
+static void write_names(struct js *j, const char *key, const char *const *names, size_t n)
+{
+	size_t i;
+
+	js_key(j, key);
+	js_open(j, '[');
+	for (i = 0; i < n; i++)
+		js_str(j, names[i]);
+	js_close(j, ']');
+}
+
+enum call_next on_key_list(struct call *c)
+{
+	struct js j = { .out = &c->out };
+	const char *experiment = call_arg(c, "experiment");
+	struct query_keys keys;
+	struct err err = ERR_INIT;
+
+	if (!call_args_done(c))
+		return CALL_DONE;
+	if (query_keys(c->api->store, experiment, c->arena, &keys, &err))
+		return request_refused(c, &err);
+	js_open(&j, '{');
+	write_names(&j, "params", keys.params, keys.param_count);
+	write_names(&j, "tags", keys.tags, keys.tag_count);
+	write_names(&j, "metrics", keys.metrics, keys.metric_count);
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}

@@ -1,0 +1,217 @@
+/* api_export_events.c: /export/parts.json and /export/series.tfevents: a run back as event files that TensorBoard and
+ * others read, one for each rank and segment, every bit of every scalar in it. Params become hparams, notes a text. */
+#include "web/api/api.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/event/event_encode.h"
+#include "tracker/event/limits.h"
+#include "tracker/event/event_media.h"
+#include "web/api/handlers.h"
+#include "web/api/native/request.h"
+#include "web/store/read/export_order.h"
+#include "web/store/read/media.h"
+
+enum { EVENTS_BATCH = 256, EVENTS_PIECE_BYTES = 32768, EVENTS_PARAMS_MAX = 1000 };
+
+struct export_events {
+	struct store *store;
+	char run[33];
+	struct export_order_part part;
+	struct export_order *points;
+	bool points_left;
+	int64_t media_after; /* id of the last one that was written */
+	struct buf tail; /* records at the end */
+	struct export_order_row rows[EVENTS_BATCH];
+};
+
+/* The run that the request names; false after failing the call. */
+static bool read_run(struct call *c, const char **ret)
+{
+	*ret = call_arg(c, "run");
+	if (!*ret)
+		return call_fail(c, CALL_bad_value, "run", "run: name a run"), false;
+	return request_run_ids(c, "run", ret, 1);
+}
+
+enum call_next on_export_parts_json(struct call *c)
+{
+	struct js j = { .out = &c->out };
+	struct export_order_part *parts = NULL;
+	struct err err = ERR_INIT;
+	const char *run;
+	size_t n = 0, i;
+
+	if (!read_run(c, &run) || !call_args_done(c))
+		return CALL_DONE;
+	if (export_order_parts(c->api->store, run, c->arena, &parts, &n, &err))
+		return call_fail_err(c, "run", &err);
+	js_open(&j, '{');
+	js_key(&j, "parts");
+	js_open(&j, '[');
+	for (i = 0; i < n; i++) {
+		js_open(&j, '{');
+		js_key_int(&j, "rank", parts[i].rank);
+		js_key_int(&j, "segment", parts[i].segment);
+		js_close(&j, '}');
+	}
+	js_close(&j, ']');
+	js_close(&j, '}');
+	return CALL_DONE;
+}
+
+static struct event_text text_of(const char *s)
+{
+	return (struct event_text){ s, strlen(s) };
+}
+
+static enum event_status status_of(const char *name)
+{
+	int s;
+
+	for (s = EVENT_RUNNING; s <= EVENT_SCHEDULED; s++)
+		if (!strcmp(name, event_status_name((enum event_status)s)))
+			return (enum event_status)s;
+	return EVENT_RUNNING;
+}
+
+static void put_params(struct buf *b, double time_s, const struct query_run *run, struct arena *a)
+{
+	size_t n = run->param_count < EVENTS_PARAMS_MAX ? run->param_count : EVENTS_PARAMS_MAX, i;
+	struct encode_param *list = arena_array(a, n + 1, sizeof(*list));
+
+	for (i = 0; list && i < n; i++) {
+		list[i] = (struct encode_param){ .key = text_of(run->params[i].key), .type = EVENT_TYPE_TEXT,
+						 .text = text_of(run->params[i].value) };
+		encode_param(b, time_s, &list[i]);
+	}
+	if (list && n) /* for TensorBoard's table */
+		encode_hparams_start(b, time_s, list, n);
+}
+
+/* The run's own file of its first segment says what the run is, that of its last one how it ended. */
+static void put_ends(struct buf *head, struct buf *tail, const struct query_run *run, struct export_order_part part,
+		     struct arena *a)
+{
+	double start_s = run->start_ms == INT64_MIN ? 0 : (double)run->start_ms / 1e3;
+	double end_s = run->end_ms == INT64_MIN ? start_s : (double)run->end_ms / 1e3;
+	enum event_status status = status_of(run->status);
+	size_t i;
+
+	encode_file_version(head, start_s);
+	for (i = 0; i < run->segment_count; i++)
+		if (run->segments[i].number == part.segment && run->segments[i].first_step > 0)
+			encode_session_start(head, start_s, run->segments[i].first_step);
+	if (part.rank != EVENT_RANK_RUN)
+		return;
+	if (!run->segment_count || part.segment == run->segments[0].number) {
+		put_params(head, start_s, run, a);
+		if (*run->notes)
+			encode_note(head, start_s, text_of(run->notes));
+	}
+	if (status == EVENT_RUNNING || status == EVENT_SCHEDULED ||
+	    (run->segment_count && part.segment != run->segments[run->segment_count - 1].number))
+		return;
+	encode_status(tail, end_s, status, text_of(""));
+	encode_hparams_end(tail, end_s, status);
+}
+
+static void release(void *state)
+{
+	struct export_events *e = state;
+
+	export_order_close(e->points);
+	buf_done(&e->tail);
+	free(e);
+}
+
+/* Appends some of the media that follow the points: 1 when there may be more, 0 at the end, or negative. */
+static int fill_media(struct export_events *e, struct buf *out, struct err *err)
+{
+	struct media_list list = { 0 };
+	struct arena *a = arena_new();
+	int rc = a ? media_of_part(e->store, e->run, e->part.rank, e->part.segment, e->media_after, a, &list, err)
+		   : err_set(err, ERR_NOMEM, "out of memory");
+
+	for (size_t i = 0; !rc && i < list.count; i++) {
+		const struct stored_media *m = &list.items[i];
+
+		media_encode(out, &(struct media_place){ .key = text_of(m->key), .step = m->step,
+							 .wall_time = m->wall_time, .rank = EVENT_RANK_RUN },
+			     m->content);
+		e->media_after = m->id;
+	}
+	arena_free(a);
+	return rc ? rc : list.count > 0;
+}
+
+static int fill(void *state, struct buf *out, bool tick, struct err *err)
+{
+	struct export_events *e = state;
+	size_t n, i;
+	int rc;
+
+	(void)tick;
+	while (e->points_left && out->len < EVENTS_PIECE_BYTES) {
+		rc = export_order_next(e->points, e->rows, EVENTS_BATCH, &n, err);
+		if (rc)
+			return rc;
+		for (i = 0; i < n; i++) {
+			struct encode_scalar s = { .key = text_of(e->rows[i].key), .step = e->rows[i].step,
+						   .wall_time = e->rows[i].wall_time, .value = e->rows[i].value,
+						   .rank = EVENT_RANK_RUN };
+
+			encode_scalar(out, &s);
+		}
+		e->points_left = n > 0;
+	}
+	if (e->points_left)
+		return STREAM_MORE;
+	rc = fill_media(e, out, err);
+	if (!rc && buf_failed(&e->tail))
+		return err_set(err, ERR_NOMEM, "out of memory");
+	if (!rc)
+		buf_add(out, e->tail.data, e->tail.len);
+	return rc < 0 ? rc : rc ? STREAM_MORE : STREAM_END;
+}
+
+static enum call_next open_stream(struct call *c, const char *id, struct export_order_part part)
+{
+	struct export_events *e = calloc(1, sizeof(*e));
+	struct call_stream s = { .fill = fill, .release = release, .state = e };
+	struct query_run run;
+	struct err err = ERR_INIT;
+
+	if (!e)
+		return call_fail(c, CALL_busy, NULL, "out of memory");
+	e->store = c->api->store;
+	e->part = part;
+	e->points_left = true;
+	snprintf(e->run, sizeof(e->run), "%s", id);
+	buf_init(&e->tail, 1 << 16);
+	if (query_run(c->api->store, id, c->arena, &run, &err) ||
+	    export_order_open(&e->points, c->api->store, id, part, &err)) {
+		release(e);
+		return call_fail_err(c, "run", &err);
+	}
+	put_ends(&c->out, &e->tail, &run, part, c->arena);
+	if (call_stream(c, &s, &err))
+		return call_fail_err(c, NULL, &err);
+	c->type = "application/octet-stream";
+	c->disposition = arena_printf(c->arena, "attachment; filename=events.out.tfevents.%" PRId64 ".dptrack.%06d",
+				      run.start_ms == INT64_MIN ? 0 : run.start_ms / 1000, part.segment);
+	return CALL_DONE;
+}
+
+enum call_next on_export_series_tfevents(struct call *c)
+{
+	int64_t rank = EVENT_RANK_RUN, segment = 0;
+	const char *run;
+
+	if (!read_run(c, &run) || !call_arg_int(c, "rank", &rank, EVENT_RANK_RUN, LIMIT_rank) ||
+	    !call_arg_int(c, "segment", &segment, 0, LIMIT_segment) || !call_args_done(c))
+		return CALL_DONE;
+	return open_stream(c, run, (struct export_order_part){ (int)rank, (int)segment });
+}

@@ -1,0 +1,79 @@
+/* api_page.c: the files of the page, and what the browser is told to ask for while it reads the first of them. */
+#include "web/api/api.h"
+
+#include <string.h>
+
+#include "web/assets/asset.h"
+#include "web/api/handlers.h"
+
+/* What the page asks for first (getRuns, FIRST and firstPage in web/ui/src), as URLSearchParams has it;
+ * before the list of experiments (?all) that list. */
+#define EXPERIMENTS "api/v1/experiments"
+#define FIRST \
+	"api/v1/runs?limit=200&include=keys&metrics_max=48&params_max=32&params=model&params=arch&params=strategy" \
+	"&params=world_size&params=precision&params=batch_size&params=global_batch_size&params=opt&params=optimizer" \
+	"&params=lr&params=learning_rate&params=lr_scheduler&params=wd&params=weight_decay&params=epochs&params=seed"
+#define FRONT \
+	"&metrics=train%2Floss&metrics=loss&metrics=val%2Floss&metrics=val_loss&metrics=eval%2Floss" \
+	"&metrics=epoch%2Fval_loss&metrics=epoch%2Ftop1&metrics=val%2Ftop1"
+
+static const char *form_encoded(struct call *c, const char *text)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	char *out = arena_array(c->arena, strlen(text) * 3 + 1, 1);
+	size_t n = 0;
+
+	for (; out && *text; text++) {
+		unsigned char b = (unsigned char)*text;
+
+		if ((b >= '0' && b <= '9') || (b >= 'a' && b <= 'z') || (b >= 'A' && b <= 'Z') || strchr("*-._", b)) {
+			out[n++] = (char)b;
+		} else if (b == ' ') {
+			out[n++] = '+';
+		} else {
+			out[n++] = '%';
+			out[n++] = hex[b >> 4];
+			out[n++] = hex[b & 15];
+		}
+	}
+	if (out)
+		out[n] = '\0';
+	return out;
+}
+
+/* A filter is asked for with other words, which the page alone knows. */
+static void ask_ahead(struct call *c)
+{
+	const char *experiment = call_arg(c, "e"), *name;
+
+	if (call_arg(c, "q"))
+		return;
+	if (call_arg(c, "all")) {
+		call_header(c, "Link", "<" EXPERIMENTS ">; rel=preload; as=fetch; crossorigin");
+		return;
+	}
+	name = experiment ? form_encoded(c, experiment) : "";
+	if (name)
+		call_header(c, "Link", arena_printf(c->arena, "<" FIRST "%s%s%s>; rel=preload; as=fetch; crossorigin",
+						    experiment ? "&experiment=" : "", name, FRONT));
+}
+
+enum call_next on_page_get(struct call *c)
+{
+	const char *path = c->rest[0] ? arena_printf(c->arena, "/%s", c->rest) : "/index.html";
+	const struct asset *a = path ? asset_find(path) : NULL;
+
+	/* openapi.json has a route of its own */
+	if (!a || !strncmp(path, "/api/", 5))
+		return call_fail(c, CALL_not_found, NULL, "no such address");
+	if (!strcmp(path, "/index.html"))
+		ask_ahead(c);
+	c->type = a->mime;
+	c->etag = a->etag;
+	c->page = true;
+	c->cache = a->immutable ? "public, max-age=31536000, immutable" : "no-cache";
+	c->fixed_gzip = a->gz && c->accepts_gzip;
+	c->fixed = c->fixed_gzip ? a->gz : a->raw;
+	c->fixed_len = c->fixed_gzip ? a->gz_len : a->raw_len;
+	return CALL_DONE;
+}

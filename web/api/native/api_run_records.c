@@ -1,0 +1,303 @@
+/* api_run_records.c: /runs/{run}/console, code, alerts and media: what a run told besides numbers and settings. */
+#include "web/store/read/run_records.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "web/api/api.h"
+#include "web/api/handlers.h"
+#include "web/api/native/request.h"
+#include "web/store/read/media.h"
+
+enum { LINES = 1000, LINES_MAX = 50000 };
+
+static void write_line(struct js *j, const struct run_records_line *l)
+{
+	js_open(j, '{');
+	js_key_int(j, "n", l->number);
+	js_key_int(j, "time", l->time_ms);
+	js_key_str(j, "stream", l->stream == 2 ? "stderr" : "stdout");
+	if (l->again) {
+		js_key(j, "again");
+		js_bool(j, true);
+	}
+	js_key(j, "text");
+	js_strn(j, l->text, l->text_len);
+	js_close(j, '}');
+}
+
+static void write_console(struct call *c, const struct run_records_console *console)
+{
+	struct js j = { .out = &c->out };
+
+	js_open(&j, '{');
+	js_key_int(&j, "rank", console->part.rank);
+	js_key_int(&j, "segment", console->part.segment);
+	js_key_int(&j, "total", console->part.lines);
+	js_key(&j, "parts");
+	js_open(&j, '[');
+	for (size_t i = 0; i < console->part_count; i++) {
+		js_open(&j, '{');
+		js_key_int(&j, "rank", console->parts[i].rank);
+		js_key_int(&j, "segment", console->parts[i].segment);
+		js_key_int(&j, "lines", console->parts[i].lines);
+		js_close(&j, '}');
+	}
+	js_close(&j, ']');
+	js_key(&j, "lines");
+	js_open(&j, '[');
+	for (size_t i = 0; i < console->line_count; i++)
+		write_line(&j, &console->lines[i]);
+	js_close(&j, ']');
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+}
+
+enum call_next on_console_get(struct call *c)
+{
+	struct run_records_console_opts o = { .run = call_run_id(c, 0), .search = call_arg(c, "search") };
+	int64_t rank = INT_MIN, segment = -1, limit = LINES;
+	struct run_records_console console;
+	struct err err = ERR_INIT;
+
+	o.at_ms = INT64_MIN;
+	if (!o.run || !call_arg_int(c, "rank", &rank, 0, INT_MAX) ||
+	    !call_arg_int(c, "segment", &segment, 0, INT_MAX) ||
+	    !call_arg_int(c, "from", &o.from, INT_MIN, INT64_MAX / 2) ||
+	    !call_arg_int(c, "at", &o.at_ms, 0, INT64_MAX / 2) || !call_arg_int(c, "limit", &limit, 1, LINES_MAX) ||
+	    !call_args_done(c))
+		return CALL_DONE;
+	if (o.search && !*o.search)
+		o.search = NULL;
+	o.rank = (int)rank;
+	o.segment = (int)segment;
+	o.limit = (size_t)limit;
+	if (run_records_console(c->api->store, &o, c->arena, &console, &err))
+		return call_fail_err(c, "run", &err);
+	write_console(c, &console);
+	return CALL_DONE;
+}
+
+enum call_next on_code_get(struct call *c)
+{
+	const char *run = call_run_id(c, 0);
+	struct run_records_code *list = NULL;
+	struct js j = { .out = &c->out };
+	struct err err = ERR_INIT;
+	size_t n = 0;
+
+	if (!run || !call_args_done(c))
+		return CALL_DONE;
+	if (run_records_code(c->api->store, run, c->arena, &list, &n, &err))
+		return call_fail_err(c, "run", &err);
+	js_open(&j, '{');
+	js_key(&j, "code");
+	js_open(&j, '[');
+	for (size_t i = 0; i < n; i++) {
+		js_open(&j, '{');
+		js_key_int(&j, "segment", list[i].segment);
+		js_key_str(&j, "name", list[i].name);
+		js_key_str(&j, "text", list[i].text);
+		js_close(&j, '}');
+	}
+	js_close(&j, ']');
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+static void write_alert(struct js *j, const struct run_records_alert *a)
+{
+	static const char *const levels[] = { "info", "info", "warning", "error" };
+
+	js_open(j, '{');
+	js_key_int(j, "rank", a->rank);
+	js_key_int(j, "segment", a->segment);
+	js_key_int(j, "step", a->step);
+	js_key_int(j, "time", a->time_ms);
+	js_key_str(j, "level", levels[a->level & 3]);
+	js_key_str(j, "title", a->title);
+	js_key_str(j, "text", a->text);
+	js_close(j, '}');
+}
+
+enum call_next on_alerts_get(struct call *c)
+{
+	const char *run = call_run_id(c, 0);
+	struct run_records_alert *list = NULL;
+	struct js j = { .out = &c->out };
+	struct err err = ERR_INIT;
+	size_t n = 0;
+
+	if (!run || !call_args_done(c))
+		return CALL_DONE;
+	if (run_records_alerts(c->api->store, run, c->arena, &list, &n, &err))
+		return call_fail_err(c, "run", &err);
+	js_open(&j, '{');
+	js_key(&j, "alerts");
+	js_open(&j, '[');
+	for (size_t i = 0; i < n; i++)
+		write_alert(&j, &list[i]);
+	js_close(&j, ']');
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+/* ---- media ---- */
+
+enum { ITEMS = 1000, ITEMS_MAX = 50000 };
+
+static const char *const kind_words[] = { "any", "image", "histogram", "text", "table", "audio", NULL };
+
+static void write_item(struct js *j, const struct stored_media *m)
+{
+	js_open(j, '{');
+	js_key_str(j, "key", m->key);
+	js_key_str(j, "kind", media_kind_name(m->kind));
+	js_key_int(j, "rank", m->rank);
+	js_key_int(j, "segment", m->segment);
+	js_key_int(j, "step", m->step);
+	js_key_double(j, "wall_time", m->wall_time);
+	js_key_str(j, "content", m->digest);
+	js_key_str(j, "type", m->type);
+	js_key_int(j, "bytes", m->bytes);
+	if (m->kind == MEDIA_IMAGE || m->kind == MEDIA_TABLE) {
+		js_key_int(j, "width", m->width);
+		js_key_int(j, "height", m->height);
+	}
+	js_close(j, '}');
+}
+
+static void write_list(struct call *c, const struct media_list *l)
+{
+	struct js j = { .out = &c->out };
+
+	js_open(&j, '{');
+	js_key(&j, "keys");
+	js_open(&j, '[');
+	for (size_t i = 0; i < l->key_count; i++) {
+		js_open(&j, '{');
+		js_key_str(&j, "key", l->keys[i].key);
+		js_key_str(&j, "kind", media_kind_name(l->keys[i].kind));
+		js_key_int(&j, "count", l->keys[i].count);
+		js_key_int(&j, "first_step", l->keys[i].first_step);
+		js_key_int(&j, "last_step", l->keys[i].last_step);
+		js_close(&j, '}');
+	}
+	js_close(&j, ']');
+	js_key(&j, "media");
+	js_open(&j, '[');
+	for (size_t i = 0; i < l->count; i++)
+		write_item(&j, &l->items[i]);
+	js_close(&j, ']');
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+}
+
+enum call_next on_media_list(struct call *c)
+{
+	struct media_opts o = { .run = call_run_id(c, 0), .from = INT64_MIN, .to = INT64_MAX };
+	int64_t limit = ITEMS;
+	struct media_list list;
+	struct err err = ERR_INIT;
+	int kind = 0;
+
+	if (!o.run)
+		return CALL_DONE;
+	o.key = call_arg(c, "key");
+	if (!call_arg_word(c, "kind", kind_words, &kind) || !request_segments(c, call_arg(c, "segments"), &o.hidden) ||
+	    !call_arg_int(c, "from", &o.from, INT64_MIN, INT64_MAX) ||
+	    !call_arg_int(c, "to", &o.to, INT64_MIN, INT64_MAX) ||
+	    !call_arg_int(c, "limit", &limit, 0, ITEMS_MAX) || !call_args_done(c))
+		return CALL_DONE;
+	o.kind = (enum media_kind)kind;
+	o.limit = (size_t)limit;
+	if (media_of_run(c->api->store, &o, c->arena, &list, &err))
+		return call_fail_err(c, "run", &err);
+	write_list(c, &list);
+	return CALL_DONE;
+}
+
+static void write_histogram(struct call *c, const struct media *m)
+{
+	struct js j = { .out = &c->out };
+	size_t n = media_bins(m);
+
+	js_open(&j, '{');
+	js_key(&j, "edges");
+	js_open(&j, '[');
+	for (size_t i = 0; i < n; i++)
+		js_double(&j, media_bin(m, i).left);
+	if (n)
+		js_double(&j, media_bin(m, n - 1).right);
+	js_close(&j, ']');
+	js_key(&j, "counts");
+	js_open(&j, '[');
+	for (size_t i = 0; i < n; i++)
+		js_double(&j, media_bin(m, i).count);
+	js_close(&j, ']');
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+}
+
+static void write_table(struct call *c, struct media m)
+{
+	struct js j = { .out = &c->out };
+	struct event_text cell;
+	uint64_t at = 0;
+
+	js_open(&j, '{');
+	js_key(&j, "rows");
+	js_open(&j, '[');
+	for (; media_string(&m.strings, &cell); at++) {
+		if (m.width && at % m.width == 0) {
+			if (at)
+				js_close(&j, ']');
+			js_open(&j, '[');
+		}
+		js_strn(&j, cell.at, cell.len);
+	}
+	if (at && m.width)
+		js_close(&j, ']');
+	js_close(&j, ']');
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+}
+
+static void write_text(struct call *c, struct media m)
+{
+	struct event_text text;
+
+	for (bool first = true; media_string(&m.strings, &text); first = false) {
+		if (!first)
+			buf_adds(&c->out, "\n\n");
+		buf_add(&c->out, text.at, text.len);
+	}
+}
+
+enum call_next on_media_get(struct call *c)
+{
+	const char *run = call_run_id(c, 0), *digest = c->vars[1];
+	struct err err = ERR_INIT;
+	struct event_span content;
+	struct media m;
+
+	if (!run || !call_args_done(c))
+		return CALL_DONE;
+	if (media_get(c->api->store, run, digest, c->arena, &content, &err))
+		return call_fail_err(c, "content", &err);
+	if (media_read(content, &m))
+		return call_fail(c, CALL_not_found, "content", "the content cannot be read");
+	c->type = media_type(&m);
+	c->cache = "private, max-age=31536000, immutable";
+	if (m.kind == MEDIA_HISTOGRAM)
+		write_histogram(c, &m);
+	else if (m.kind == MEDIA_TABLE)
+		write_table(c, m);
+	else if (m.kind == MEDIA_TEXT)
+		write_text(c, m);
+	else
+		buf_add(&c->out, m.bytes.at, (size_t)(m.bytes.end - m.bytes.at));
+	return CALL_DONE;
+}

@@ -1,0 +1,413 @@
+/* api_series.c: /series: M4 buckets for charts, and raw points in pages. */
+#include "web/api/api.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/api/handlers.h"
+#include "web/api/native/formula/derived.h"
+#include "web/api/native/request.h"
+#include "web/api/native/groups/series_group.h"
+#include "web/api/native/series_line.h"
+
+enum { SERIES_PAGE_DEFAULT = 10000, SERIES_PAGE_MAX = 100000, SERIES_BATCH = 512 };
+
+static const char *const series_forms[] = { "buckets", "line", NULL };
+static const char *const series_x_names[] = { "step", "time", "elapsed", "epoch", NULL };
+static const char *const series_spacings[] = { "even", "log", NULL };
+
+/* What both forms of the request say. */
+struct series_query {
+	struct points_sel sel;
+	int x, form, spacing;
+	int64_t buckets; /* 0: raw points */
+	double from, to; /* NaN: open */
+	int64_t limit;
+	const char *page_token;
+	const char *const *group_by; /* NULL: no groups */
+	size_t group_count;
+	int band;
+	const char *formula; /* instead of keys; NULL: none */
+};
+
+/* With buckets the bounds are in units of x; without, they are steps. */
+static int64_t series_step(double v, int64_t open, bool up)
+{
+	if (isnan(v))
+		return open;
+	v = up ? ceil(v) : floor(v);
+	if (v >= 9223372036854775807.0)
+		return INT64_MAX;
+	return v <= -9223372036854775808.0 ? INT64_MIN : (int64_t)v;
+}
+
+static void write_column(struct js *j, const char *key, const struct points_line *l,
+			 double (*pick)(const struct points_bucket *b))
+{
+	size_t i;
+
+	js_key(j, key);
+	js_open(j, '[');
+	for (i = 0; i < l->bucket_count; i++)
+		js_number(j, pick(&l->buckets[i])); /* without a finite point there is nothing to compare */
+	js_close(j, ']');
+}
+
+#define PICK(name, expression)                                      \
+	static double pick_##name(const struct points_bucket *b)    \
+	{                                                           \
+		return b->nonfinite == b->count ? NAN : expression; \
+	}
+
+PICK(x_first, b->first.x)
+PICK(first, b->first.value)
+PICK(x_min, b->min.x)
+PICK(min, b->min.value)
+PICK(x_max, b->max.x)
+PICK(max, b->max.value)
+PICK(x_last, b->last.x)
+PICK(last, b->last.value)
+
+static double pick_index(const struct points_bucket *b)
+{
+	return b->index;
+}
+
+static double pick_sum(const struct points_bucket *b)
+{
+	return b->sum;
+}
+
+static double pick_count(const struct points_bucket *b)
+{
+	return b->count;
+}
+
+static double pick_nonfinite(const struct points_bucket *b)
+{
+	return b->nonfinite;
+}
+
+static double pick_x_nonfinite(const struct points_bucket *b)
+{
+	return b->nonfinite ? b->first_nonfinite_x : NAN;
+}
+
+static void write_buckets(struct js *j, const struct points_line *l)
+{
+	static const struct {
+		const char *key;
+		double (*pick)(const struct points_bucket *b);
+	} columns[] = {
+		{ "i", pick_index },       { "x_first", pick_x_first }, { "first", pick_first },
+		{ "x_min", pick_x_min },   { "min", pick_min },         { "x_max", pick_x_max },
+		{ "max", pick_max },       { "x_last", pick_x_last },   { "last", pick_last },
+		{ "sum", pick_sum },       { "count", pick_count },     { "nonfinite", pick_nonfinite },
+		{ "x_nonfinite", pick_x_nonfinite },
+	};
+	size_t i;
+
+	js_key(j, "buckets");
+	js_open(j, '{');
+	for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		write_column(j, columns[i].key, l, columns[i].pick);
+	js_close(j, '}');
+}
+
+static void write_line(struct call *c, struct js *j, const struct series_query *q, const struct points_chart *chart,
+		       const struct points_line *l)
+{
+	js_open(j, '{');
+	js_key_str(j, "run", l->run);
+	js_key_str(j, "key", l->key);
+	js_key_int(j, "rank", l->rank);
+	js_key_int(j, "segment", l->segment);
+	js_key_int(j, "count", (int64_t)l->point_count);
+	if (!q->form)
+		write_buckets(j, l);
+	else if (!series_line_write(j, l, chart, !q->x, c->arena))
+		call_fail(c, CALL_busy, NULL, "out of memory");
+	js_close(j, '}');
+}
+
+static void write_edges(struct js *j, const struct points_chart *chart)
+{
+	uint32_t i;
+
+	js_key(j, "edges");
+	js_open(j, '[');
+	for (i = 0; chart->line_count && i <= chart->bucket_count; i++)
+		js_double(j, points_edge(chart, i));
+	js_close(j, ']');
+}
+
+/* The runs with what they are grouped by, in the order asked; false after failing the call. */
+static bool series_runs(struct call *c, const struct series_query *q, struct query_runs *runs, struct groups *g)
+{
+	struct query_runs_opts o = { .ids = q->sel.runs, .id_count = q->sel.run_count, .with_deleted = true,
+				     .limit = q->sel.run_count, .parts = QUERY_PARAMS | QUERY_TAGS };
+	struct err err = ERR_INIT;
+
+	if (query_runs(c->api->store, &o, c->arena, runs, &err))
+		return call_fail_err(c, NULL, &err), false;
+	return groups_make(c, q->group_by, q->group_count, runs, g);
+}
+
+static enum call_next series_groups(struct call *c, const struct series_query *q, const struct points_chart *chart)
+{
+	struct js j = { .out = &c->out };
+	struct query_runs runs;
+	struct groups g;
+
+	if (!series_runs(c, q, &runs, &g))
+		return CALL_DONE;
+	js_open(&j, '{');
+	js_key_str(&j, "x", series_x_names[q->x]);
+	js_key_str(&j, "band", series_band_names[q->band]);
+	write_edges(&j, chart);
+	if (!series_group_write(c, &j, chart, &g, &runs, (enum series_band)q->band))
+		return CALL_DONE;
+	js_key_int(&j, "rev", (int64_t)chart->rev);
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+static enum call_next series_chart(struct call *c, const struct series_query *q)
+{
+	static const enum points_x xs[] = { POINTS_X_STEP, POINTS_X_TIME, POINTS_X_ELAPSED, POINTS_X_EPOCH };
+	struct points_chart_opts o = {
+		.sel = q->sel, .x = xs[q->x], .from = q->from, .to = q->to, .buckets = (uint32_t)q->buckets,
+		.log = q->spacing == 1,
+	};
+	struct js j = { .out = &c->out };
+	struct points_chart chart;
+	struct err err = ERR_INIT;
+	size_t i;
+
+	if (q->formula && !derived_chart(c, q->formula, &o, &chart))
+		return CALL_DONE;
+	if (!q->formula && points_chart(c->api->store, &o, c->arena, &chart, &err))
+		return call_fail_err(c, NULL, &err);
+	if (q->group_by)
+		return series_groups(c, q, &chart);
+	js_open(&j, '{');
+	js_key_str(&j, "x", series_x_names[q->x]);
+	if (!q->form)
+		write_edges(&j, &chart);
+	js_key(&j, "series");
+	js_open(&j, '[');
+	for (i = 0; i < chart.line_count; i++)
+		write_line(c, &j, q, &chart, &chart.lines[i]);
+	js_close(&j, ']');
+	js_key_int(&j, "rev", (int64_t)chart.rev);
+	js_close(&j, '}');
+	if (c->status < 300)
+		buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+static void write_row(struct js *j, const struct points_row *r)
+{
+	js_open(j, '{');
+	js_key_str(j, "run", r->run);
+	js_key_str(j, "key", r->key);
+	js_key_int(j, "rank", r->rank);
+	js_key_int(j, "segment", r->segment);
+	js_key_int(j, "step", r->step);
+	js_key_double(j, "wall_time", r->wall_time);
+	js_key_double(j, "value", r->value);
+	js_close(j, '}');
+}
+
+/* Writes at most limit points; negative after failing the call. */
+static int write_page(struct call *c, struct js *j, struct points_cursor *cursor, size_t limit)
+{
+	struct points_row *rows = arena_array(c->arena, SERIES_BATCH, sizeof(*rows));
+	struct err err = ERR_INIT;
+	size_t left = limit, n = 1, i;
+
+	while (rows && left && n) {
+		if (points_next(cursor, rows, left < SERIES_BATCH ? left : SERIES_BATCH, &n, &err)) {
+			call_fail_err(c, NULL, &err);
+			return -1;
+		}
+		for (i = 0; i < n; i++)
+			write_row(j, &rows[i]);
+		left -= n;
+	}
+	return 0;
+}
+
+static enum call_next series_raw(struct call *c, struct series_query *q)
+{
+	struct js j = { .out = &c->out };
+	struct points_cursor *cursor;
+	struct err err = ERR_INIT;
+	char token[256];
+
+	q->sel.from_step = series_step(q->from, INT64_MIN, true);
+	q->sel.to_step = series_step(q->to, INT64_MAX, false);
+	if (points_open(&cursor, c->api->store, &q->sel, q->page_token, &err))
+		return err.code == ERR_USAGE ? call_fail_err(c, "page_token", &err) : call_fail_err(c, NULL, &err);
+	js_open(&j, '{');
+	js_key(&j, "points");
+	js_open(&j, '[');
+	if (!write_page(c, &j, cursor, (size_t)q->limit)) {
+		js_close(&j, ']');
+		js_key_str(&j, "next_page_token", points_token(cursor, token, sizeof(token)) ? token : NULL);
+		js_close(&j, '}');
+		buf_addc(&c->out, '\n');
+	}
+	points_close(cursor);
+	return CALL_DONE;
+}
+
+static enum call_next series_answer(struct call *c, struct series_query *q)
+{
+	if (q->group_by && (!q->buckets || q->form || q->sel.all_segments))
+		return call_fail(c, CALL_bad_value, "group_by",
+				 "group_by: groups are made of buckets of the visible segments");
+	if (q->formula && (!q->buckets || q->sel.key_count || q->sel.all_segments))
+		return call_fail(c, CALL_bad_value, "formula",
+				 "formula: it is drawn in buckets, of visible segments, and without keys");
+	if ((q->group_by || q->formula) && q->sel.rank == POINTS_ALL_RANKS)
+		q->sel.rank = -1; /* a run counts once */
+	if (!q->buckets && q->x)
+		return call_fail(c, CALL_bad_value, "x", "x: raw points come by step; ask for buckets with another x");
+	if (!q->buckets && q->spacing)
+		return call_fail(c, CALL_bad_value, "spacing", "spacing: raw points have no edges; ask for buckets");
+	if (!q->buckets && q->form)
+		return call_fail(c, CALL_bad_value, "form", "form: raw points have one form; ask for buckets");
+	if (q->buckets && q->page_token)
+		return call_fail(c, CALL_bad_value, "page_token", "page_token: buckets come in one reply");
+	return q->buckets ? series_chart(c, q) : series_raw(c, q);
+}
+
+enum call_next on_series_get(struct call *c)
+{
+	struct series_query q = { .sel.rank = POINTS_ALL_RANKS, .from = NAN, .to = NAN, .limit = SERIES_PAGE_DEFAULT };
+	const char *const *values;
+	bool given;
+
+	q.sel.run_count = call_arg_all(c, "run", &values);
+	q.sel.runs = values;
+	q.sel.key_count = call_arg_all(c, "key", &values);
+	q.sel.keys = q.sel.key_count ? values : NULL;
+	q.page_token = call_arg(c, "page_token");
+	q.formula = call_arg(c, "formula");
+	if (!request_rank(c, call_arg(c, "rank"), &q.sel.rank) ||
+	    !request_segments(c, call_arg(c, "segments"), &q.sel.all_segments) ||
+	    !call_arg_word(c, "x", series_x_names, &q.x) || !call_arg_word(c, "form", series_forms, &q.form) ||
+	    !call_arg_word(c, "spacing", series_spacings, &q.spacing) ||
+	    !call_arg_int(c, "buckets", &q.buckets, 1, 10000) ||
+	    !call_arg_int(c, "limit", &q.limit, 1, SERIES_PAGE_MAX) || !call_arg_double(c, "from", &q.from, &given) ||
+	    !call_arg_double(c, "to", &q.to, &given) || !call_args_done(c) ||
+	    !request_run_ids(c, "run", q.sel.runs, q.sel.run_count))
+		return CALL_DONE;
+	return series_answer(c, &q);
+}
+
+/* An array of strings, copied to the arena; false after failing the call. */
+static bool read_names(struct call *c, const char *field, json_t *array, const char *const **ret, size_t *ret_count)
+{
+	size_t n = json_array_size(array), i;
+	const char **all = arena_array(c->arena, n + 1, sizeof(*all));
+
+	for (i = 0; all && i < n; i++) {
+		const char *text = json_string_value(json_array_get(array, i));
+
+		if (!text)
+			return call_fail(c, CALL_bad_value, field, "%s: want an array of strings", field), false;
+		all[i] = arena_strdup(c->arena, text);
+	}
+	*ret = n ? all : NULL;
+	*ret_count = n;
+	return true;
+}
+
+struct series_body {
+	json_t *runs, *keys, *rank, *group_by;
+	const char *x, *form, *spacing, *band, *segments, *page_token;
+};
+
+static bool series_read(struct call *c, json_t *body, struct series_body *b, struct series_query *q)
+{
+	const struct json_field fields[] = {
+		{ "runs", JSON_KIND_ARRAY, true, &b->runs, NULL },
+		{ "keys", JSON_KIND_ARRAY, false, &b->keys, NULL },
+		{ "formula", JSON_KIND_STRING, false, &q->formula, NULL },
+		{ "rank", JSON_KIND_ANY, false, &b->rank, NULL },
+		{ "buckets", JSON_KIND_INT, false, &q->buckets, NULL },
+		{ "x", JSON_KIND_STRING, false, &b->x, NULL },
+		{ "form", JSON_KIND_STRING, false, &b->form, NULL },
+		{ "spacing", JSON_KIND_STRING, false, &b->spacing, NULL },
+		{ "group_by", JSON_KIND_ARRAY, false, &b->group_by, NULL },
+		{ "band", JSON_KIND_STRING, false, &b->band, NULL },
+		{ "from", JSON_KIND_DOUBLE, false, &q->from, NULL },
+		{ "to", JSON_KIND_DOUBLE, false, &q->to, NULL },
+		{ "segments", JSON_KIND_STRING, false, &b->segments, NULL },
+		{ "limit", JSON_KIND_INT, false, &q->limit, NULL },
+		{ "page_token", JSON_KIND_STRING, false, &b->page_token, NULL },
+		{ 0 },
+	};
+	const char *rank = NULL;
+
+	if (!json_read(c, body, "", fields))
+		return false;
+	if (b->rank)
+		rank = json_is_integer(b->rank) ? arena_printf(c->arena, "%lld", (long long)json_integer_value(b->rank))
+						: json_string_value(b->rank);
+	if (b->rank && !rank)
+		rank = "?";
+	return read_names(c, "runs", b->runs, &q->sel.runs, &q->sel.run_count) &&
+	       read_names(c, "group_by", b->group_by, &q->group_by, &q->group_count) &&
+	       read_names(c, "keys", b->keys, &q->sel.keys, &q->sel.key_count) &&
+	       request_rank(c, rank, &q->sel.rank) && request_segments(c, b->segments, &q->sel.all_segments) &&
+	       request_run_ids(c, "runs", q->sel.runs, q->sel.run_count);
+}
+
+/* False: the word is none. */
+static bool read_band(const struct series_body *b, struct series_query *q)
+{
+	const char *const *names = series_band_names;
+
+	for (q->band = 0; b->band && names[q->band] && strcmp(names[q->band], b->band); q->band++)
+		;
+	return names[q->band] != NULL;
+}
+
+enum call_next on_series_query(struct call *c)
+{
+	struct series_query q = { .sel.rank = POINTS_ALL_RANKS, .from = NAN, .to = NAN, .limit = SERIES_PAGE_DEFAULT };
+	struct series_body b = { 0 };
+	json_t *body = json_body(c);
+	enum call_next next = CALL_DONE;
+
+	if (!body)
+		return CALL_DONE;
+	if (call_args_done(c) && series_read(c, body, &b, &q)) {
+		q.page_token = b.page_token;
+		q.form = b.form && !strcmp(b.form, "line");
+		q.spacing = b.spacing && !strcmp(b.spacing, "log");
+		for (q.x = 0; b.x && series_x_names[q.x] && strcmp(series_x_names[q.x], b.x); q.x++)
+			;
+		if (!series_x_names[q.x])
+			call_fail(c, CALL_bad_value, "x", "x: want step, time, elapsed or epoch");
+		else if (b.form && !q.form && strcmp(b.form, "buckets"))
+			call_fail(c, CALL_bad_value, "form", "form: want buckets or line");
+		else if (b.spacing && !q.spacing && strcmp(b.spacing, "even"))
+			call_fail(c, CALL_bad_value, "spacing", "spacing: want even or log");
+		else if (!read_band(&b, &q))
+			call_fail(c, CALL_bad_value, "band", "band: want minmax, std, se or t95");
+		else if (q.buckets < 0 || q.buckets > 10000)
+			call_fail(c, CALL_bad_value, "buckets", "buckets: want 1 to 10000, or none for raw points");
+		else if (q.limit < 1 || q.limit > SERIES_PAGE_MAX)
+			call_fail(c, CALL_bad_value, "limit", "limit: want 1 to %d", SERIES_PAGE_MAX);
+		else
+			next = series_answer(c, &q);
+	}
+	json_decref(body);
+	return next;
+}

@@ -1,0 +1,202 @@
+/* api_alerts.c: /alerts: what rules found in runs, and the rules. No rule names whom to tell: whoever starts the server
+ * does. */
+#include "web/store/alert/alert.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/api/api.h"
+#include "web/api/handlers.h"
+#include "web/api/native/run_json.h"
+
+#define LISTED 100 /* where nobody says how many */
+#define LISTED_MAX 1000
+#define SILENCE_MIN_S 10.0
+#define SILENCE_MAX_S 31536000.0
+
+static void write_id(struct js *j, const char *key, int64_t id)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%" PRId64, id);
+	js_key_str(j, key, text);
+}
+
+static void write_rule(struct js *j, const struct alert_rule *r)
+{
+	js_open(j, '{');
+	write_id(j, "id", r->id);
+	js_key_str(j, "experiment", r->experiment_id < 0 ? NULL : r->experiment);
+	js_key_str(j, "kind", r->kind);
+	if (*r->metric)
+		js_key_str(j, "metric", r->metric);
+	if (!strcmp(r->kind, "metric"))
+		js_key_double(j, r->above ? "above" : "below", r->bound);
+	if (!strcmp(r->kind, "silent"))
+		js_key_double(j, "seconds", r->bound);
+	run_json_time(j, "created_time", r->created_ms);
+	js_close(j, '}');
+}
+
+static void write_fired(struct js *j, const struct alert_fired *f)
+{
+	js_open(j, '{');
+	write_id(j, "id", f->id);
+	write_id(j, "rule", f->rule);
+	js_key_str(j, "kind", f->kind);
+	js_key_str(j, "text", f->text);
+	js_key_str(j, "experiment", f->experiment);
+	js_key_str(j, "run", f->run);
+	js_key_str(j, "run_name", f->run_name);
+	js_key_str(j, "metric", f->metric);
+	js_key_int(j, "step", f->step);
+	js_key_number(j, "value", f->value);
+	run_json_time(j, "time", f->time_ms);
+	run_json_time(j, "due_time", f->due_ms);
+	run_json_time(j, "posted_time", f->posted_ms);
+	js_key_int(j, "tries", f->tries);
+	js_close(j, '}');
+}
+
+enum call_next on_alert_list(struct call *c)
+{
+	struct alert_page page = { .experiment = call_arg(c, "experiment") };
+	int64_t limit = LISTED;
+	struct js j = { .out = &c->out };
+	struct err err = ERR_INIT;
+	struct alerts all;
+	size_t i;
+
+	if (!call_arg_int(c, "limit", &limit, 1, LISTED_MAX) ||
+	    !call_arg_int(c, "before", &page.before, 1, INT64_MAX) || !call_args_done(c))
+		return CALL_DONE;
+	page.limit = (size_t)limit;
+	if (alert_list(c->api->store, &page, c->arena, &all, &err))
+		return call_fail_err(c, NULL, &err);
+	js_open(&j, '{');
+	js_key(&j, "alerts");
+	js_open(&j, '[');
+	for (i = 0; i < all.count; i++)
+		write_fired(&j, &all.items[i]);
+	js_close(&j, ']');
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+enum call_next on_alert_rule_list(struct call *c)
+{
+	struct js j = { .out = &c->out };
+	struct err err = ERR_INIT;
+	struct alert_rule *rules;
+	size_t n, i;
+
+	if (!call_args_done(c))
+		return CALL_DONE;
+	if (alert_rules(c->api->store, c->arena, &rules, &n, &err))
+		return call_fail_err(c, NULL, &err);
+	js_open(&j, '{');
+	js_key(&j, "rules");
+	js_open(&j, '[');
+	for (i = 0; i < n; i++)
+		write_rule(&j, &rules[i]);
+	js_close(&j, ']');
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+static enum call_next made(struct call *c, const struct ingest_result *res)
+{
+	int64_t id = strtoll(res->id, NULL, 10);
+	struct js j = { .out = &c->out };
+	struct err err = ERR_INIT;
+	struct alert_rule *rules;
+	size_t n, i;
+
+	if (alert_rules(c->api->store, c->arena, &rules, &n, &err))
+		return call_fail_err(c, NULL, &err);
+	for (i = 0; i < n && rules[i].id != id; i++)
+		;
+	if (i == n)
+		return call_fail(c, CALL_not_found, NULL, "the rule is gone already");
+	c->status = 201;
+	write_rule(&j, &rules[i]);
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+/* Which of the bounds were given. */
+struct given {
+	bool above, below, seconds;
+};
+
+/* What the kind wants besides its name; false after failing the call. */
+static bool fits(struct call *c, const struct alert_op *op, struct given g)
+{
+	bool metric = !strcmp(op->rule_kind, "metric"), silent = !strcmp(op->rule_kind, "silent");
+
+	if (metric ? g.above == g.below : g.above || g.below)
+		call_fail(c, CALL_bad_value, "above", metric ? "above: a rule of a metric has either above or below" :
+			  "above: only a rule of the kind metric has a bound");
+	else if (silent ? !(g.seconds && op->bound >= SILENCE_MIN_S && op->bound <= SILENCE_MAX_S) : g.seconds)
+		call_fail(c, CALL_bad_value, "seconds", silent ? "seconds: silence is 10 s or longer, a year at most" :
+			  "seconds: only a rule of the kind silent has them");
+	else if (*op->metric && !metric && strcmp(op->rule_kind, "nan"))
+		call_fail(c, CALL_bad_value, "metric", "metric: a rule of this kind is about no metric");
+	else
+		return true;
+	return false;
+}
+
+enum call_next on_alert_rule_create(struct call *c)
+{
+	struct alert_op op = { .kind = &alert_change_rule, .metric = "", .rule_kind = "" };
+	double above = 0, below = 0, seconds = 0;
+	struct given g = { 0 };
+	json_t *body = json_body(c);
+	const struct json_field fields[] = {
+		{ "kind", JSON_KIND_STRING, true, &op.rule_kind, NULL },
+		{ "experiment", JSON_KIND_STRING, false, &op.experiment, NULL },
+		{ "metric", JSON_KIND_STRING, false, &op.metric, NULL },
+		{ "above", JSON_KIND_DOUBLE, false, &above, &g.above },
+		{ "below", JSON_KIND_DOUBLE, false, &below, &g.below },
+		{ "seconds", JSON_KIND_DOUBLE, false, &seconds, &g.seconds },
+		{ 0 },
+	};
+	const struct ingest_op ingest = alert_ingest(&op);
+	enum call_next next = CALL_DONE;
+
+	if (!body)
+		return CALL_DONE;
+	if (call_args_done(c) && json_read(c, body, "", fields)) {
+		op.above = g.above;
+		op.bound = g.above ? above : g.below ? below : seconds;
+		if (fits(c, &op, g))
+			next = api_submit(c, &(struct api_change){ .op = &ingest, .field = "kind", .then = made });
+	}
+	json_decref(body);
+	return next;
+}
+
+static enum call_next gone(struct call *c, const struct ingest_result *res)
+{
+	(void)res;
+	buf_adds(&c->out, "{}\n");
+	return CALL_DONE;
+}
+
+enum call_next on_alert_rule_delete(struct call *c)
+{
+	const char *text = c->vars[0];
+	size_t n = strlen(text);
+	const struct alert_op op = { .kind = &alert_change_unrule, .id = strtoll(text, NULL, 10) };
+	const struct ingest_op ingest = alert_ingest(&op);
+
+	if (!call_args_done(c))
+		return CALL_DONE;
+	if (!n || n > 18 || strspn(text, "0123456789") != n || *text == '0')
+		return call_fail(c, CALL_not_found, NULL, "there is no rule %.40s", text);
+	return api_submit(c, &(struct api_change){ .op = &ingest, .then = gone });
+}

@@ -1,0 +1,275 @@
+/* api_saved_views.c: /views and /reports: what readers keep by name. The two differ in the name of their text and in that lists
+ * have it of views alone. */
+#include "web/store/saved_view/saved_view.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/api/api.h"
+#include "web/api/handlers.h"
+#include "web/api/native/run_json.h"
+
+/* What the routes say of one shelf; one of these is the call's own. */
+struct shelf {
+	const char *name, *list; /* of one, of all */
+	const char *text;        /* member of the request and the reply */
+	bool listed;             /* lists have the text */
+};
+
+static const struct shelf views = { SAVED_VIEW_VIEW, "views", "query", true };
+static const struct shelf reports = { SAVED_VIEW_REPORT, "reports", "text", false };
+
+static void write_id(struct js *j, int64_t id)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%" PRId64, id);
+	js_key_str(j, "id", text);
+}
+
+static void write_kept(struct js *j, const struct shelf *shelf, const struct saved_view *k, bool whole)
+{
+	size_t i;
+
+	js_open(j, '{');
+	write_id(j, k->id);
+	js_key_str(j, "name", k->name);
+	js_key_str(j, "experiment", k->experiment);
+	if (whole || shelf->listed)
+		js_key_str(j, shelf->text, k->text);
+	js_key(j, "default");
+	js_bool(j, k->preferred);
+	js_key_int(j, "edition", k->edition);
+	run_json_time(j, "created_time", k->created_ms);
+	run_json_time(j, "changed_time", k->updated_ms);
+	if (whole) {
+		js_key(j, "editions");
+		js_open(j, '[');
+		for (i = 0; i < k->edition_count; i++) {
+			js_open(j, '{');
+			js_key_int(j, "edition", k->editions[i].number);
+			run_json_time(j, "time", k->editions[i].written_ms);
+			js_close(j, '}');
+		}
+		js_close(j, ']');
+	}
+	js_close(j, '}');
+}
+
+static enum call_next list(struct call *c, const struct shelf *shelf)
+{
+	const char *experiment = call_arg(c, "experiment");
+	struct js j = { .out = &c->out };
+	struct err err = ERR_INIT;
+	struct saved_view *all;
+	size_t n, i;
+
+	if (!call_args_done(c))
+		return CALL_DONE;
+	if (saved_view_list(c->api->store, shelf->name, experiment, c->arena, &all, &n, &err))
+		return call_fail_err(c, NULL, &err);
+	js_open(&j, '{');
+	js_key(&j, shelf->list);
+	js_open(&j, '[');
+	for (i = 0; i < n; i++)
+		write_kept(&j, shelf, &all[i], false);
+	js_close(&j, ']');
+	js_close(&j, '}');
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+/* The path's id; 0 after failing the call. */
+static int64_t path_id(struct call *c, const struct shelf *shelf)
+{
+	const char *text = c->vars[0];
+	size_t n = strlen(text);
+
+	if (n && n <= 18 && strspn(text, "0123456789") == n && *text != '0')
+		return strtoll(text, NULL, 10);
+	call_fail(c, CALL_not_found, NULL, "there is no %s %.40s", shelf->name, text);
+	return 0;
+}
+
+/* Reads one into *ret; false after failing the call. */
+static bool read_one(struct call *c, const struct shelf *shelf, int64_t id, int64_t edition, struct saved_view *ret)
+{
+	struct err err = ERR_INIT;
+	int rc = saved_view_get(c->api->store, shelf->name, id, edition, c->arena, ret, &err);
+
+	if (rc == ERR_NOENT && edition)
+		call_fail(c, CALL_not_found, "edition", "there is no %s %" PRId64 " with this edition", shelf->name,
+			  id);
+	else if (rc == ERR_NOENT)
+		call_fail(c, CALL_not_found, NULL, "there is no %s %" PRId64, shelf->name, id);
+	else if (rc)
+		call_fail_err(c, NULL, &err);
+	return !rc;
+}
+
+static enum call_next reply(struct call *c, const struct shelf *shelf, const struct saved_view *k)
+{
+	struct js j = { .out = &c->out };
+
+	write_kept(&j, shelf, k, true);
+	buf_addc(&c->out, '\n');
+	return CALL_DONE;
+}
+
+static enum call_next get(struct call *c, const struct shelf *shelf)
+{
+	int64_t edition = 0, id = path_id(c, shelf);
+	struct saved_view k;
+
+	if (!id || !call_arg_int(c, "edition", &edition, 1, INT64_MAX) || !call_args_done(c) ||
+	    !read_one(c, shelf, id, edition, &k))
+		return CALL_DONE;
+	return reply(c, shelf, &k);
+}
+
+static enum call_next changed(struct call *c, const struct ingest_result *res)
+{
+	const struct shelf *shelf = c->own;
+	struct saved_view k;
+
+	return read_one(c, shelf, strtoll(res->id, NULL, 10), 0, &k) ? reply(c, shelf, &k) : CALL_DONE;
+}
+
+static enum call_next made(struct call *c, const struct ingest_result *res)
+{
+	enum call_next next = changed(c, res);
+
+	if (c->status == 200)
+		c->status = 201;
+	return next;
+}
+
+/* A yes or no out of JSON; false after failing the call. */
+static bool read_preferred(struct call *c, json_t *value, int *ret)
+{
+	*ret = value ? json_is_true(value) : -1;
+	if (value && !json_is_boolean(value))
+		call_fail(c, CALL_bad_value, "default", "default: want true or false");
+	return !value || json_is_boolean(value);
+}
+
+/* Submits what the body says: a new one, or a change of the one that op names. */
+static enum call_next put(struct call *c, const struct shelf *shelf, struct saved_view_op *op)
+{
+	bool isnew = op->kind == &kept_change_new;
+	json_t *preferred = NULL, *body = json_body(c);
+	struct json_field fields[] = {
+		{ "name", JSON_KIND_STRING, isnew, &op->name, NULL },
+		{ shelf->text, JSON_KIND_STRING, isnew, &op->text, NULL },
+		{ "default", JSON_KIND_ANY, false, &preferred, NULL },
+		{ isnew ? "experiment" : NULL, JSON_KIND_STRING, false, &op->experiment, NULL },
+		{ 0 },
+	};
+	enum call_next next = CALL_DONE;
+	struct ingest_op ingest = saved_view_ingest(op);
+
+	if (!body)
+		return CALL_DONE;
+	op->shelf = shelf->name;
+	c->own = (void *)shelf;
+	if (call_args_done(c) && json_read(c, body, "", fields) && read_preferred(c, preferred, &op->preferred))
+		next = api_submit(c, &(struct api_change){ .op = &ingest, .field = "name",
+							   .then = isnew ? made : changed });
+	json_decref(body);
+	return next;
+}
+
+static enum call_next create(struct call *c, const struct shelf *shelf)
+{
+	return put(c, shelf, &(struct saved_view_op){ .kind = &kept_change_new });
+}
+
+static enum call_next edit(struct call *c, const struct shelf *shelf)
+{
+	struct saved_view_op op = { .kind = &kept_change_edit, .id = path_id(c, shelf) };
+
+	return op.id ? put(c, shelf, &op) : CALL_DONE;
+}
+
+/* What was deleted, so that it can be made again. */
+struct deleted {
+	const struct shelf *shelf;
+	struct saved_view kept;
+};
+
+static enum call_next gone(struct call *c, const struct ingest_result *res)
+{
+	const struct deleted *d = c->own;
+
+	(void)res;
+	return reply(c, d->shelf, &d->kept);
+}
+
+static enum call_next delete(struct call *c, const struct shelf *shelf)
+{
+	struct deleted *d = arena_alloc(c->arena, sizeof *d);
+	int64_t id = path_id(c, shelf);
+	struct saved_view_op op = { .kind = &kept_change_delete, .shelf = shelf->name, .id = id, .preferred = -1 };
+	struct ingest_op ingest = saved_view_ingest(&op);
+
+	if (!id || !call_args_done(c))
+		return CALL_DONE;
+	if (!d)
+		return call_fail(c, CALL_busy, NULL, "out of memory");
+	if (!read_one(c, shelf, id, 0, &d->kept))
+		return CALL_DONE;
+	d->shelf = shelf;
+	c->own = d;
+	return api_submit(c, &(struct api_change){ .op = &ingest, .then = gone });
+}
+
+enum call_next on_view_list(struct call *c)
+{
+	return list(c, &views);
+}
+
+enum call_next on_view_create(struct call *c)
+{
+	return create(c, &views);
+}
+
+enum call_next on_view_get(struct call *c)
+{
+	return get(c, &views);
+}
+
+enum call_next on_view_patch(struct call *c)
+{
+	return edit(c, &views);
+}
+
+enum call_next on_view_delete(struct call *c)
+{
+	return delete(c, &views);
+}
+
+enum call_next on_report_list(struct call *c)
+{
+	return list(c, &reports);
+}
+
+enum call_next on_report_create(struct call *c)
+{
+	return create(c, &reports);
+}
+
+enum call_next on_report_get(struct call *c)
+{
+	return get(c, &reports);
+}
+
+enum call_next on_report_patch(struct call *c)
+{
+	return edit(c, &reports);
+}
+
+enum call_next on_report_delete(struct call *c)
+{
+	return delete(c, &reports);
+}

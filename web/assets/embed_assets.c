@@ -1,0 +1,213 @@
+/* embed_assets.c: build tool. Writes the table of web/assets/asset.h as C:
+ *   embed OUT.c [DIR] [/address=FILE]...
+ * Every file below DIR is served under its relative name; text is also kept compressed when that saves a tenth. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+enum { EMBED_FILES_MAX = 1000, EMBED_PATH_MAX = 1024 };
+
+struct embed_file {
+	char path[EMBED_PATH_MAX]; /* as served */
+	char name[EMBED_PATH_MAX]; /* on disk */
+};
+
+struct embed_bytes {
+	unsigned char *data;
+	size_t len;
+};
+
+static void die(const char *what, const char *name)
+{
+	fprintf(stderr, "embed: %s %s: %s\n", what, name, strerror(errno));
+	exit(1);
+}
+
+static const char *mime_of(const char *path)
+{
+	static const char *const types[][2] = {
+		{ ".html", "text/html; charset=utf-8" }, { ".js", "text/javascript; charset=utf-8" },
+		{ ".css", "text/css; charset=utf-8" },   { ".svg", "image/svg+xml" },
+		{ ".json", "application/json" },         { ".png", "image/png" },
+		{ ".ico", "image/x-icon" },              { ".woff2", "font/woff2" },
+		{ ".txt", "text/plain; charset=utf-8" }, { ".webmanifest", "application/manifest+json" },
+	};
+	const char *dot = strrchr(path, '.');
+	size_t i;
+
+	for (i = 0; dot && i < sizeof(types) / sizeof(types[0]); i++)
+		if (!strcmp(dot, types[i][0]))
+			return types[i][1];
+	return "application/octet-stream";
+}
+
+/* The bundler puts a hash of at least eight letters and digits before the extension. */
+static int is_hashed(const char *path)
+{
+	const char *dot = strrchr(path, '.'), *at = dot;
+	int digits_or_caps = 0;
+
+	while (at && at > path && isalnum((unsigned char)at[-1])) {
+		at--;
+		digits_or_caps += isdigit((unsigned char)*at) || isupper((unsigned char)*at);
+	}
+	return at && at > path && dot - at >= 8 && digits_or_caps >= 4 && (at[-1] == '-' || at[-1] == '.');
+}
+
+static struct embed_bytes read_all(const char *name)
+{
+	struct embed_bytes b = { 0 };
+	struct stat st;
+	FILE *f = fopen(name, "rb");
+
+	if (!f || fstat(fileno(f), &st))
+		die("cannot open", name);
+	b.len = (size_t)st.st_size;
+	b.data = malloc(b.len + 1);
+	if (!b.data || fread(b.data, 1, b.len, f) != b.len)
+		die("cannot read", name);
+	fclose(f);
+	return b;
+}
+
+static struct embed_bytes gzip_all(const struct embed_bytes *raw)
+{
+	struct embed_bytes gz = { 0 };
+	z_stream z = { 0 };
+
+	if (deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
+		die("zlib", "deflateInit2");
+	gz.len = deflateBound(&z, raw->len) + 32;
+	gz.data = malloc(gz.len);
+	if (!gz.data)
+		die("cannot compress", "file");
+	z.next_in = raw->data;
+	z.avail_in = (uInt)raw->len;
+	z.next_out = gz.data;
+	z.avail_out = (uInt)gz.len;
+	if (deflate(&z, Z_FINISH) != Z_STREAM_END)
+		die("zlib", "deflate");
+	gz.len -= z.avail_out;
+	deflateEnd(&z);
+	return gz;
+}
+
+static void write_array(FILE *out, const char *kind, size_t index, const struct embed_bytes *b)
+{
+	size_t i;
+
+	fprintf(out, "static const unsigned char %s_%zu[] = {", kind, index);
+	for (i = 0; i < b->len; i++)
+		fprintf(out, "%s%u,", i % 24 ? "" : "\n", b->data[i]);
+	fprintf(out, "%s};\n", b->len ? "\n" : "0");
+}
+
+static size_t add_file(struct embed_file *files, size_t n, const char *path, const char *name)
+{
+	if (n == EMBED_FILES_MAX) {
+		errno = E2BIG;
+		die("too many files at", name);
+	}
+	snprintf(files[n].path, sizeof(files[n].path), "%s", path);
+	snprintf(files[n].name, sizeof(files[n].name), "%s", name);
+	return n + 1;
+}
+
+static size_t add_dir(struct embed_file *files, size_t n, const char *dir, const char *prefix)
+{
+	char name[EMBED_PATH_MAX], path[EMBED_PATH_MAX];
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	struct stat st;
+
+	if (!d)
+		die("cannot open", dir);
+	while ((e = readdir(d))) {
+		if (e->d_name[0] == '.')
+			continue;
+		if ((size_t)snprintf(name, sizeof(name), "%s/%s", dir, e->d_name) >= sizeof(name) ||
+		    (size_t)snprintf(path, sizeof(path), "%s/%s", prefix, e->d_name) >= sizeof(path) || stat(name, &st))
+			die("cannot look at", e->d_name);
+		n = S_ISDIR(st.st_mode) ? add_dir(files, n, name, path) : add_file(files, n, path, name);
+	}
+	closedir(d);
+	return n;
+}
+
+static int by_path(const void *a, const void *b)
+{
+	return strcmp(((const struct embed_file *)a)->path, ((const struct embed_file *)b)->path);
+}
+
+static uint64_t hash_of(const struct embed_bytes *b)
+{
+	uint64_t h = 14695981039346656037u; /* FNV-1a */
+	size_t i;
+
+	for (i = 0; i < b->len; i++)
+		h = (h ^ b->data[i]) * 1099511628211u;
+	return h;
+}
+
+static void write_file(FILE *out, FILE *table, const struct embed_file *f, size_t index)
+{
+	struct embed_bytes raw = read_all(f->name), gz = gzip_all(&raw);
+	int keep = gz.len < raw.len - raw.len / 10;
+
+	write_array(out, "raw", index, &raw);
+	if (keep)
+		write_array(out, "gz", index, &gz);
+	fprintf(table, "\t{ \"%s\", \"%s\", \"\\\"%016llx\\\"\", raw_%zu, %zu, ", f->path, mime_of(f->path),
+		(unsigned long long)hash_of(&raw), index, raw.len);
+	if (keep)
+		fprintf(table, "gz_%zu, %zu, ", index, gz.len);
+	else
+		fprintf(table, "NULL, 0, ");
+	fprintf(table, "%s },\n", is_hashed(f->path) ? "true" : "false");
+	free(raw.data);
+	free(gz.data);
+}
+
+int main(int argc, char **argv)
+{
+	static struct embed_file files[EMBED_FILES_MAX];
+	char *table_text = NULL;
+	size_t table_len = 0, n = 0, i;
+	FILE *out, *table;
+	int arg;
+
+	if (argc < 3) {
+		fprintf(stderr, "usage: embed OUT.c [DIR] [/address=FILE]...\n");
+		return 2;
+	}
+	for (arg = 2; arg < argc; arg++) {
+		char *eq = argv[arg][0] == '/' ? strchr(argv[arg], '=') : NULL;
+
+		if (!eq) {
+			n = add_dir(files, n, argv[arg], "");
+			continue;
+		}
+		*eq = '\0';
+		n = add_file(files, n, argv[arg], eq + 1);
+	}
+	qsort(files, n, sizeof(files[0]), by_path);
+	out = fopen(argv[1], "w");
+	table = open_memstream(&table_text, &table_len);
+	if (!out || !table)
+		die("cannot write", argv[1]);
+	fprintf(out, "/* Made by web/assets/embed_assets.c. */\n#include \"web/assets/asset.h\"\n");
+	for (i = 0; i < n; i++)
+		write_file(out, table, &files[i], i);
+	fclose(table);
+	fprintf(out, "const struct asset asset_table[] = {\n%s};\nconst size_t asset_count = %zu;\n", table_text, n);
+	free(table_text);
+	if (fclose(out))
+		die("cannot write", argv[1]);
+	return 0;
+}

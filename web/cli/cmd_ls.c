@@ -1,0 +1,188 @@
+/* cmd_ls.c: `dptrack ls`: experiments and runs in a table. */
+#include "web/cli/cli.h"
+
+#include <string.h>
+
+#include "web/cli/table.h"
+
+enum { PAGE_RUNS = 500 };
+
+struct ls {
+	struct cli_common common;
+	const char *experiment, *filter, *order_by;
+	int limit;
+	bool experiments, deleted;
+};
+
+static void run_row(struct table *t, json_t *run)
+{
+	json_t *start = json_object_get(run, "start_time"), *end = json_object_get(run, "end_time");
+	double took = json_is_integer(start) && json_is_integer(end) ?
+			      (double)(json_integer_value(end) - json_integer_value(start)) / 1000 : -1;
+	json_t *step = json_object_get(run, "last_step");
+	char text[256];
+
+	table_cellf(t, "%.8s", cli_text(run, "id"));
+	table_cell(t, cli_text(run, "name"));
+	table_cell(t, cli_text(run, "experiment"));
+	table_cell(t, table_time(text, json_integer_value(start)));
+	table_cell(t, table_duration(text, took));
+	if (json_integer_value(step) >= 0)
+		table_cellf(t, "%lld", (long long)json_integer_value(step));
+	else
+		table_cell(t, NULL);
+	table_cell(t, cli_status_words(run, text));
+}
+
+static struct table *runs_table(void)
+{
+	static const struct {
+		const char *title;
+		bool right;
+	} columns[] = { { "id", false },    { "name", false }, { "experiment", false }, { "started", false },
+			{ "took", true }, { "step", true },  { "status", false } };
+	struct table *t = table_new();
+	size_t i;
+
+	for (i = 0; t && i < sizeof(columns) / sizeof(columns[0]); i++)
+		table_column(t, columns[i].title, columns[i].right);
+	return t;
+}
+
+/* Page by page: a row of the table is small, a run with thousands of metrics is not. */
+static int print_runs(struct source *s, struct buf *target, int limit, struct err *err)
+{
+	size_t base = target->len, i;
+	struct table *t = runs_table();
+	char count[16], token[256] = "";
+	json_t *root, *run;
+	int left = limit, rc = t ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+
+	while (!rc && left > 0) {
+		snprintf(count, sizeof(count), "%d", left < PAGE_RUNS ? left : PAGE_RUNS);
+		target->len = base;
+		target->data[base] = '\0';
+		source_arg(target, "limit", count);
+		if (*token)
+			source_arg(target, "page_token", token);
+		rc = cli_get_json(s, target->data, &root, err);
+		if (rc)
+			break;
+		json_array_foreach(json_object_get(root, "runs"), i, run)
+			run_row(t, run);
+		snprintf(token, sizeof(token), "%s", cli_text(root, "next_page_token"));
+		json_decref(root);
+		left -= PAGE_RUNS;
+		if (!*token)
+			break;
+	}
+	if (!rc) {
+		table_print(t, stdout, false);
+		if (*token)
+			printf("(the first %d; --limit shows more)\n", limit);
+	}
+	table_free(t);
+	return rc;
+}
+
+static void print_experiments(json_t *list, bool csv)
+{
+	struct table *t = table_new();
+	char text[32];
+	json_t *e;
+	size_t i;
+
+	if (!t)
+		return;
+	table_column(t, "id", true);
+	table_column(t, "experiment", false);
+	table_column(t, "runs", true);
+	table_column(t, "running", true);
+	table_column(t, "changed", false);
+	json_array_foreach(list, i, e) {
+		table_cell(t, cli_text(e, "id"));
+		table_cell(t, cli_text(e, "name"));
+		table_cellf(t, "%lld", (long long)json_integer_value(json_object_get(e, "run_count")));
+		table_cellf(t, "%lld", (long long)json_integer_value(json_object_get(e, "running_count")));
+		table_cell(t, table_time(text, json_integer_value(json_object_get(e, "changed_time"))));
+	}
+	table_print(t, stdout, csv);
+	table_free(t);
+}
+
+static int list_experiments(struct source *s, const struct ls *o, struct err *err)
+{
+	json_t *root;
+	int rc;
+
+	if (o->common.json)
+		return cli_get_print(s, "/api/v1/experiments", err);
+	rc = cli_get_json(s, "/api/v1/experiments", &root, err);
+	if (rc)
+		return rc;
+	print_experiments(json_object_get(root, "experiments"), o->common.csv);
+	json_decref(root);
+	return 0;
+}
+
+static int list_runs(struct source *s, const struct ls *o, struct err *err)
+{
+	struct buf target;
+	char limit[16];
+	int rc;
+
+	buf_init(&target, 65536);
+	buf_adds(&target, o->common.csv ? "/api/v1/export/runs.csv" : "/api/v1/runs");
+	if (o->experiment)
+		source_arg(&target, "experiment", o->experiment);
+	if (o->filter)
+		source_arg(&target, "filter", o->filter);
+	if (o->order_by)
+		source_arg(&target, "order_by", o->order_by);
+	if (o->deleted)
+		source_arg(&target, "deleted", "only");
+	snprintf(limit, sizeof(limit), "%d", o->limit);
+	if (o->common.json)
+		source_arg(&target, "limit", limit);
+	rc = o->common.csv || o->common.json ? cli_get_print(s, target.data, err)
+					     : print_runs(s, &target, o->limit, err);
+	buf_done(&target);
+	return rc;
+}
+
+static int ls_run(int argc, char **argv, struct err *err)
+{
+	struct ls o = { .limit = 100 };
+	const struct flag table[] = {
+		{ "experiments", FLAG_SWITCH, "", "list experiments instead of runs", &o.experiments, 0, 0 },
+		{ "deleted", FLAG_SWITCH, "", "list deleted runs, which restore brings back", &o.deleted, 0, 0 },
+		{ "experiment", FLAG_TEXT, "NAME", "the same as the word", &o.experiment, 0, 0 },
+		{ "filter", FLAG_TEXT, "TEXT", "such as: metrics.\"epoch/top1\".max > 90 AND params.lr = '0.1'",
+		  &o.filter, 0, 0 },
+		{ "order-by", FLAG_TEXT, "KEYS", "such as: metrics.\"epoch/top1\".max DESC", &o.order_by, 0, 0 },
+		{ "limit", FLAG_NUMBER, "N", "at most N runs (default: 100); --csv writes all", &o.limit, 1, 50000 },
+		CLI_COMMON_FLAGS(&o.common),
+		{ 0 },
+	};
+	struct cli_line line = { .cmd = &cli_ls, .table = table, .help = &o.common.help, .words_max = 1 };
+	struct source *s = NULL;
+	int rc = cli_line_read(&line, argc, argv, err);
+
+	if (!rc && o.deleted && o.common.csv)
+		rc = err_set(err, ERR_USAGE, "ls: --deleted has no CSV; --json lists everything");
+	if (!rc && line.words.count)
+		o.experiment = line.words.items[0];
+	if (!rc)
+		rc = source_open(&s, &o.common.source, err);
+	if (!rc && o.experiments)
+		rc = list_experiments(s, &o, err);
+	else if (!rc)
+		rc = list_runs(s, &o, err);
+	source_close(s);
+	cli_line_done(&line);
+	return rc > 0 ? 0 : rc;
+}
+
+const struct cli_command cli_ls = {
+	.name = "ls", .group = "Look", .words = "[EXPERIMENT]", .summary = "list runs, or experiments", .run = ls_run
+};

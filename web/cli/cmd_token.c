@@ -1,0 +1,190 @@
+/* cmd_token.c: `dptrack token add|list|revoke`: who may use the server. */
+#include "web/cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/log.h"
+#include "web/cli/table.h"
+
+struct token {
+	struct cli_common common;
+	const char *scope, *expires;
+	bool all;
+};
+
+/* "30d", "12h", "8w" from now, or the end of a day "2027-01-31" here. */
+static int read_expiry(const char *text, int64_t *ret_ms, struct err *err)
+{
+	struct tm tm = { .tm_hour = 23, .tm_min = 59, .tm_sec = 59, .tm_isdst = -1 };
+	int64_t span_ms;
+	char *end;
+
+	if (cli_span(text, &span_ms) && span_ms > 0) {
+		*ret_ms = clock_wall_ms() + span_ms;
+		return 0;
+	}
+	end = strptime(text, "%Y-%m-%d", &tm);
+	if (!end || *end)
+		return err_set(err, ERR_USAGE,
+			       "--expires %s: want a time such as 12h, 30d or 8w, or a date such as 2027-01-31", text);
+	*ret_ms = (int64_t)mktime(&tm) * 1000;
+	if (*ret_ms <= clock_wall_ms())
+		return err_set(err, ERR_USAGE, "--expires %s lies in the past", text);
+	return 0;
+}
+
+static int send(struct source *s, const struct local_opts *o, const struct token *t, json_t **ret, struct err *err)
+{
+	*ret = NULL;
+	return t->common.json ? cli_print(s, o, err) : source_json(s, o, ret, err);
+}
+
+static bool scope_known(const char *scope)
+{
+	return !strcmp(scope, "read") || !strcmp(scope, "write") || !strcmp(scope, "admin");
+}
+
+static int add(struct source *s, const struct token *t, const char *name, struct err *err)
+{
+	struct local_opts o = { .method = "POST", .target = "/api/v1/tokens" };
+	json_t *body, *reply;
+	int64_t expires_ms = 0;
+	char *text;
+	int rc;
+
+	rc = t->expires ? read_expiry(t->expires, &expires_ms, err) : 0;
+	if (rc)
+		return rc;
+	body = json_pack("{s:s, s:s}", "name", name, "scope", t->scope);
+	if (t->expires && body)
+		json_object_set_new(body, "expires_time", json_integer(expires_ms));
+	text = body ? json_dumps(body, 0) : NULL;
+	json_decref(body);
+	if (!text)
+		return err_set(err, ERR_USAGE, "token add: the name must be UTF-8");
+	o.body = text;
+	rc = send(s, &o, t, &reply, err);
+	free(text);
+	if (rc || !reply)
+		return rc;
+	printf("%s\n", cli_text(reply, "token"));
+	fflush(stdout);
+	log_info("this is token %s (%s); it is shown this once: keep it where programs find it as DPTRACK_TOKEN", name,
+		 t->scope);
+	json_decref(reply);
+	return 0;
+}
+
+static int list(struct source *s, const struct token *t, struct err *err)
+{
+	static const char *const titles[] = { "name", "scope", "state", "created", "expires" };
+	static const char *const members[] = { "created_time", "expires_time" };
+	struct local_opts o = { .method = "GET", .target = "/api/v1/tokens" };
+	struct table *table;
+	json_t *reply, *row;
+	char text[32];
+	size_t i, k;
+	int rc = send(s, &o, t, &reply, err);
+
+	if (rc || !reply)
+		return rc;
+	table = table_new();
+	for (i = 0; table && i < sizeof(titles) / sizeof(titles[0]); i++)
+		table_column(table, titles[i], false);
+	json_array_foreach(json_object_get(reply, "tokens"), i, row) {
+		if (!table)
+			break;
+		for (k = 0; k < 3; k++)
+			table_cell(table, cli_text(row, titles[k]));
+		for (k = 0; k < 2; k++)
+			table_cell(table, table_time(text, json_integer_value(json_object_get(row, members[k]))));
+	}
+	if (table)
+		table_print(table, stdout, t->common.csv);
+	table_free(table);
+	json_decref(reply);
+	return 0;
+}
+
+static int revoke(struct source *s, const struct token *t, const char *name, struct err *err)
+{
+	struct local_opts o = { .method = "DELETE" };
+	struct buf target;
+	json_t *reply;
+	int rc;
+
+	buf_init(&target, 65536);
+	buf_adds(&target, "/api/v1/tokens");
+	if (name) {
+		buf_addc(&target, '/');
+		source_escape(&target, name);
+	}
+	o.target = target.data;
+	rc = target.data ? send(s, &o, t, &reply, err) : err_set(err, ERR_NOMEM, "out of memory");
+	buf_done(&target);
+	if (rc || !reply)
+		return rc;
+	if (name)
+		log_info("token %s is revoked", name);
+	else
+		log_info("every token is forgotten; on a loopback address nobody needs one any more");
+	json_decref(reply);
+	return 0;
+}
+
+static int act(const struct token *t, const struct flag_list *words, struct err *err)
+{
+	const char *verb = words->count ? words->items[0] : "", *name = words->count > 1 ? words->items[1] : NULL;
+	bool adds = !strcmp(verb, "add"), lists = !strcmp(verb, "list"), revokes = !strcmp(verb, "revoke");
+	struct source *s = NULL;
+	int rc = 0;
+
+	if (!adds && !lists && !revokes)
+		return err_set(err, ERR_USAGE, "token: want add NAME --scope SCOPE, list, or revoke NAME");
+	if ((adds && !name) || (revokes && !name && !t->all))
+		return err_set(err, ERR_USAGE, "token %s: name the token", verb);
+	if ((lists && name) || (name && t->all))
+		return err_set(err, ERR_USAGE, "token %s: unexpected word %s", verb, name);
+	if (adds && !t->scope)
+		return err_set(err, ERR_USAGE, "token add %s: choose --scope read, write or admin", name);
+	if (adds && !scope_known(t->scope))
+		return err_set(err, ERR_USAGE, "--scope %s: want read, write (and read) or admin (everything)",
+			       t->scope);
+	rc = source_open(&s, &t->common.source, err);
+	if (!rc)
+		rc = adds ? add(s, t, name, err) : lists ? list(s, t, err) : revoke(s, t, name, err);
+	source_close(s);
+	return rc;
+}
+
+static int token_run(int argc, char **argv, struct err *err)
+{
+	struct token t = { 0 };
+	const struct flag table[] = {
+		{ "scope", FLAG_TEXT, "SCOPE", "add: read, write (and read) or admin (everything)", &t.scope, 0, 0 },
+		{ "expires", FLAG_TEXT, "WHEN",
+		  "add: 12h, 30d, 8w or a date; without it the token holds until it is revoked", &t.expires, 0, 0 },
+		{ "all", FLAG_SWITCH, "", "revoke: forget every token, so that none is needed on a loopback address",
+		  &t.all, 0, 0 },
+		CLI_COMMON_FLAGS(&t.common),
+		{ 0 },
+	};
+	struct cli_line line = { .cmd = &cli_token, .table = table, .help = &t.common.help, .words_max = 2 };
+	int rc = cli_line_read(&line, argc, argv, err);
+
+	if (!rc)
+		rc = act(&t, &line.words, err);
+	cli_line_done(&line);
+	return rc > 0 ? 0 : rc;
+}
+
+const struct cli_command cli_token = {
+	.name = "token",
+	.group = "Serve",
+	.words = "add NAME | list | revoke NAME",
+	.summary = "make, list and revoke the tokens that the server asks for",
+	.run = token_run
+};

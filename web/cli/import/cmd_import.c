@@ -1,0 +1,109 @@
+/* cmd_import.c: `dptrack import`: what other trackers kept becomes runs. What a path holds is known by its content. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "web/cli/import/importer.h"
+#include "web/cli/import/import_events.h"
+#include "web/cli/import/json_lines.h"
+#include "web/cli/import/import_mlflow.h"
+#include "web/cli/import/import_wandb.h"
+#include "web/cli/cli.h"
+#include "web/store/db/foreign.h"
+
+typedef int reader(struct importer *b, const char *path, struct err *err);
+
+/* A tracker's store at the path, or in the folder under its usual name: who reads it, and where it is. */
+static reader *find_store(const char *path, char *ret, size_t room)
+{
+	struct stat st;
+
+	snprintf(ret, room, "%s", path);
+	if (foreign_is_sqlite(ret))
+		return mlflow_db_read;
+	if (wandb_is(path))
+		return wandb_read;
+	if (!strcmp(path, "-") || json_lines_is(path))
+		return json_lines_read;
+	if (stat(path, &st) || !S_ISDIR(st.st_mode))
+		return NULL;
+	if (mlruns_is(path))
+		return mlruns_read;
+	snprintf(ret, room, "%.4000s/mlflow.db", path);
+	if (foreign_is_sqlite(ret))
+		return mlflow_db_read;
+	snprintf(ret, room, "%.4000s/mlruns", path);
+	if (mlruns_is(ret))
+		return mlruns_read;
+	snprintf(ret, room, "%.4000s/wandb", path);
+	return wandb_is(ret) ? wandb_read : NULL;
+}
+
+static int import_store(struct importer *b, reader *read, const char *path, struct err *err)
+{
+	char x[64], y[64], z[64];
+	int rc = read(b, path, err);
+
+	rc = rc ? rc : importer_finish(b, err);
+	if (rc)
+		return rc;
+	printf("%s, %s, %s from %s\n", cli_count(x, b->runs, "run"), cli_count(y, b->points, "point"),
+	       cli_count(z, b->files, "file"), strcmp(path, "-") ? path : "standard input");
+	importer_say_left_out(b, "left out:");
+	return 0;
+}
+
+static int import_any(struct importer *b, const char *from, struct err *err)
+{
+	char path[4096];
+	struct stat st;
+	reader *read;
+
+	if (strcmp(from, "-") && stat(from, &st))
+		return err_set_errno(err, errno, "cannot read %s", from);
+	read = find_store(from, path, sizeof(path));
+	if (read)
+		return import_store(b, read, path, err);
+	if (S_ISDIR(st.st_mode))
+		return events_import(b, from, err);
+	return err_set(err, ERR_USAGE,
+		       "%s: neither a folder, nor MLflow's SQLite file, nor W&B's .wandb, nor runs as lines of JSON",
+		       from);
+}
+
+static int import_run(int argc, char **argv, struct err *err)
+{
+	struct importer_target target = { .into = "runs" };
+	struct importer b = { .spool_fd = -1 };
+	bool help = false;
+	const struct flag table[] = {
+		{ "logdir", FLAG_PATH, "DIR", "folder of runs that they are put into (default: runs)", &target.into, 0,
+		  0 },
+		{ "url", FLAG_TEXT, "URL", "send them to the server there instead", &target.url, 0, 0 },
+		{ "experiment", FLAG_TEXT, "NAME",
+		  "of all of them (default: their own; of event files the first part of a run's path)",
+		  &target.experiment, 0, 0 },
+		{ "help", FLAG_SWITCH, "", "this text", &help, 0, 0 },
+		{ 0 },
+	};
+	struct cli_line line = { .cmd = &cli_import, .table = table, .help = &help, .words_max = 1 };
+	int rc = cli_line_read(&line, argc, argv, err);
+
+	if (!rc && !line.words.count)
+		rc = err_set(err, ERR_USAGE, "import: which folder? dptrack import PATH");
+	if (!rc)
+		rc = importer_init(&b, &target, err);
+	if (!rc)
+		rc = import_any(&b, line.words.items[0], err);
+	importer_done(&b);
+	cli_line_done(&line);
+	return rc > 0 ? 0 : rc;
+}
+
+const struct cli_command cli_import = {
+	.name = "import", .group = "Bring in", .words = "PATH",
+	.summary = "make runs of what MLflow (mlflow.db, mlruns), W&B (wandb) or TensorBoard kept, or of lines (-)",
+	.run = import_run
+};

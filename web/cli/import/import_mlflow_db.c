@@ -1,0 +1,285 @@
+/* import_mlflow_db.c: reads a store that MLflow keeps in SQLite. */
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/cli/import/import_mlflow.h"
+#include "web/store/db/foreign.h"
+
+struct mlflow_db {
+	struct foreign *db;
+	struct importer *b;
+	char beside[PATH_MAX]; /* the folder that holds the file */
+	bool inputs;           /* it has these tables */
+	struct map *places;    /* id of a run → its artifact_uri, of the arena */
+};
+
+/* All rows of a query as [{"key","value"}]. */
+static int pairs(struct mlflow_db *m, enum foreign_query q, const char *of, int64_t number, json_t **ret,
+		 struct err *err)
+{
+	json_t *list = json_array();
+	struct foreign_rows *r;
+	int rc = foreign_start(m->db, &r, q, of, number, err);
+
+	while (!rc && (rc = foreign_next(r, err)) > 0) {
+		mlflow_pair(list, foreign_str(r, FOREIGN_ml_tags_key), foreign_str(r, FOREIGN_ml_tags_value));
+		rc = 0;
+	}
+	*ret = list;
+	return rc;
+}
+
+/* --- runs ------------------------------------------------------------------------------------------------------- */
+
+static int read_points(struct mlflow_db *m, struct importer_run *run, struct err *err)
+{
+	struct foreign_rows *r;
+	int rc = foreign_start(m->db, &r, FOREIGN_ml_metrics, run->id, 0, err);
+
+	while (!rc && (rc = foreign_next(r, err)) > 0) {
+		bool nan = foreign_i64(r, FOREIGN_ml_metrics_is_nan);
+		double value = nan ? NAN : foreign_f64(r, FOREIGN_ml_metrics_value);
+
+		importer_point(run, foreign_str(r, FOREIGN_ml_metrics_key), foreign_i64(r, FOREIGN_ml_metrics_step),
+			    (double)foreign_i64(r, FOREIGN_ml_metrics_timestamp) / 1e3, value);
+		rc = 0;
+	}
+	return rc;
+}
+
+static int read_pairs(struct mlflow_db *m, struct importer_run *run, enum foreign_query q,
+		      void (*take)(struct importer_run *run, const char *key, const char *value), struct err *err)
+{
+	struct foreign_rows *r;
+	int rc = foreign_start(m->db, &r, q, run->id, 0, err);
+
+	while (!rc && (rc = foreign_next(r, err)) > 0) {
+		take(run, foreign_str(r, FOREIGN_ml_tags_key), foreign_str(r, FOREIGN_ml_tags_value));
+		rc = 0;
+	}
+	return rc;
+}
+
+static json_t *text_or_null(struct foreign_rows *r, enum foreign_column column)
+{
+	return foreign_null(r, column) ? json_null() : json_string(foreign_str(r, column));
+}
+
+static json_t *dataset_of(struct foreign_rows *r, json_t *tags)
+{
+	json_t *data = json_pack("{s:s, s:s, s:s, s:s}", "name", foreign_str(r, FOREIGN_ml_inputs_name), "digest",
+				 foreign_str(r, FOREIGN_ml_inputs_digest), "source_type",
+				 foreign_str(r, FOREIGN_ml_inputs_source_type), "source",
+				 foreign_str(r, FOREIGN_ml_inputs_source));
+
+	json_object_set_new(data, "schema", text_or_null(r, FOREIGN_ml_inputs_schema));
+	json_object_set_new(data, "profile", text_or_null(r, FOREIGN_ml_inputs_profile));
+	return json_pack("{s:o, s:O}", "dataset", data, "tags", tags);
+}
+
+static int read_inputs(struct mlflow_db *m, const char *run, struct err *err)
+{
+	json_t *list = json_array(), *tags;
+	struct foreign_rows *r;
+	int rc = foreign_start(m->db, &r, FOREIGN_ml_inputs, run, 0, err);
+
+	while (!rc && (rc = foreign_next(r, err)) > 0) {
+		rc = pairs(m, FOREIGN_ml_input_tags, foreign_str(r, FOREIGN_ml_inputs_input_uuid), 0, &tags, err);
+		json_array_append_new(list, dataset_of(r, tags));
+		json_decref(tags);
+	}
+	if (!rc && json_array_size(list))
+		return mlflow_inputs(m->b, json_pack("{s:s, s:o}", "run_id", run, "datasets", list), err);
+	json_decref(list);
+	return rc;
+}
+
+/* What is asked of the store for a run, when it is there. */
+static int after_run(struct mlflow_db *m, struct foreign_rows *r, const char *id, struct err *err)
+{
+	const char *uri = foreign_str(r, FOREIGN_ml_runs_artifact_uri);
+	char **place = map_put(m->places, id, 32);
+	int rc;
+
+	if (place)
+		*place = arena_strdup(m->b->kept, uri);
+	rc = mlflow_files(m->b, id, uri, m->beside, err);
+	if (!rc && m->inputs)
+		rc = read_inputs(m, id, err);
+	if (!rc && !strcmp(foreign_str(r, FOREIGN_ml_runs_lifecycle_stage), "deleted"))
+		rc = importer_delete_run(m->b, id, err);
+	return rc;
+}
+
+static int read_run(struct mlflow_db *m, struct foreign_rows *r, struct err *err)
+{
+	enum event_status status = mlflow_status(foreign_str(r, FOREIGN_ml_runs_status));
+	struct importer_run run;
+	int rc = importer_run_begin(&run, m->b, foreign_str(r, FOREIGN_ml_runs_run_uuid),
+				 foreign_str(r, FOREIGN_ml_runs_experiment), foreign_str(r, FOREIGN_ml_runs_name),
+				 (double)foreign_i64(r, FOREIGN_ml_runs_start_time) / 1e3, err);
+
+	rc = rc ? rc : read_points(m, &run, err);
+	rc = rc ? rc : read_pairs(m, &run, FOREIGN_ml_params, importer_param, err);
+	rc = rc ? rc : read_pairs(m, &run, FOREIGN_ml_tags, mlflow_tag, err);
+	if (rc) {
+		importer_run_drop(&run);
+		return rc;
+	}
+	importer_status(&run, status, (double)foreign_i64(r, FOREIGN_ml_runs_end_time) / 1e3);
+	rc = importer_run_end(&run, err);
+	return rc ? rc : after_run(m, r, run.id, err);
+}
+
+static int read_runs(struct mlflow_db *m, struct err *err)
+{
+	struct foreign_rows *r;
+	int rc = foreign_start(m->db, &r, FOREIGN_ml_runs, NULL, 0, err);
+
+	while (!rc && (rc = foreign_next(r, err)) > 0)
+		rc = read_run(m, r, err);
+	return rc;
+}
+
+/* --- experiments, the registry ---------------------------------------------------------------------------------- */
+
+static int read_experiments(struct mlflow_db *m, struct err *err)
+{
+	struct foreign_rows *r;
+	int rc = foreign_start(m->db, &r, FOREIGN_ml_experiments, NULL, 0, err);
+
+	while (!rc && (rc = foreign_next(r, err)) > 0) {
+		bool deleted = !strcmp(foreign_str(r, FOREIGN_ml_experiments_lifecycle_stage), "deleted");
+		json_t *tags;
+
+		rc = pairs(m, FOREIGN_ml_experiment_tags, NULL, foreign_i64(r, FOREIGN_ml_experiments_experiment_id),
+			   &tags, err);
+		if (!rc)
+			rc = mlflow_experiment(m->b, json_pack("{s:s, s:b, s:O}", "name",
+							       foreign_str(r, FOREIGN_ml_experiments_name), "deleted",
+							       deleted, "tags", tags), err);
+		json_decref(tags);
+	}
+	return rc;
+}
+
+/* A version of a model as mlflow_registered wants it; NULL: it was deleted. */
+static json_t *version_of(struct mlflow_db *m, struct foreign_rows *r, json_t *tags)
+{
+	const char *run = foreign_str(r, FOREIGN_ml_versions_run_id);
+	const char *source = foreign_str(r, FOREIGN_ml_versions_source);
+	char **place = strlen(run) == 32 ? map_get(m->places, run, 32) : NULL;
+	const char *path = place && *place ? mlflow_below(source, *place) : NULL;
+	char number[24];
+
+	if (!strcmp(foreign_str(r, FOREIGN_ml_versions_stage), "Deleted_Internal"))
+		return NULL;
+	snprintf(number, sizeof(number), "%lld", (long long)foreign_i64(r, FOREIGN_ml_versions_version));
+	return json_pack("{s:s, s:s, s:s, s:s, s:s?, s:s, s:O}", "version", number, "description",
+			 foreign_str(r, FOREIGN_ml_versions_description), "stage",
+			 foreign_str(r, FOREIGN_ml_versions_stage), "run_id", run, "path", path, "source", source,
+			 "tags", tags);
+}
+
+static int read_versions(struct mlflow_db *m, const char *name, json_t *ret, struct err *err)
+{
+	struct foreign_rows *r;
+	int rc = foreign_start(m->db, &r, FOREIGN_ml_versions, name, 0, err);
+
+	while (!rc && (rc = foreign_next(r, err)) > 0) {
+		json_t *tags, *version;
+
+		rc = pairs(m, FOREIGN_ml_version_tags, name, foreign_i64(r, FOREIGN_ml_versions_version), &tags, err);
+		version = rc ? NULL : version_of(m, r, tags);
+		if (version)
+			json_array_append_new(ret, version);
+		json_decref(tags);
+	}
+	return rc;
+}
+
+static int read_aliases(struct mlflow_db *m, const char *name, json_t *ret, struct err *err)
+{
+	struct foreign_rows *r;
+	int rc = foreign_start(m->db, &r, FOREIGN_ml_aliases, name, 0, err);
+
+	while (!rc && (rc = foreign_next(r, err)) > 0) {
+		json_object_set_new(ret, foreign_str(r, FOREIGN_ml_aliases_alias),
+				    json_string(foreign_str(r, FOREIGN_ml_aliases_version)));
+		rc = 0;
+	}
+	return rc;
+}
+
+static int read_registry(struct mlflow_db *m, struct err *err)
+{
+	bool with_aliases = foreign_has(m->db, "registered_model_aliases");
+	struct foreign_rows *r;
+	int rc = foreign_start(m->db, &r, FOREIGN_ml_registered, NULL, 0, err);
+
+	while (!rc && (rc = foreign_next(r, err)) > 0) {
+		const char *name = foreign_str(r, FOREIGN_ml_registered_name);
+		json_t *tags, *versions = json_array(), *aliases = json_object();
+
+		rc = pairs(m, FOREIGN_ml_registered_tags, name, 0, &tags, err);
+		rc = rc ? rc : read_versions(m, name, versions, err);
+		rc = rc || !with_aliases ? rc : read_aliases(m, name, aliases, err);
+		if (!rc)
+			rc = mlflow_registered(m->b, json_pack("{s:s, s:s, s:O, s:O, s:O}", "name", name, "description",
+							       foreign_str(r, FOREIGN_ml_registered_description),
+							       "tags", tags, "versions", versions, "aliases", aliases),
+					       err);
+		json_decref(tags);
+		json_decref(versions);
+		json_decref(aliases);
+	}
+	return rc;
+}
+
+/* --- the whole -------------------------------------------------------------------------------------------------- */
+
+/* What we have no place for. */
+static int say_lost(struct mlflow_db *m, const char *table, enum foreign_query q, const char *what, struct err *err)
+{
+	struct foreign_rows *r;
+	int rc;
+
+	if (!foreign_has(m->db, table))
+		return 0;
+	rc = foreign_start(m->db, &r, q, NULL, 0, err);
+	while (!rc && (rc = foreign_next(r, err)) > 0) {
+		for (int64_t n = foreign_i64(r, FOREIGN_ml_traces_lost); n > 0; n--)
+			importer_leave_out(m->b, "%s", what);
+		rc = 0;
+	}
+	return rc;
+}
+
+int mlflow_db_read(struct importer *b, const char *path, struct err *err)
+{
+	struct mlflow_db m = { .b = b };
+	const char *slash = strrchr(path, '/');
+	int rc = foreign_open(&m.db, path, err);
+
+	if (rc)
+		return rc;
+	snprintf(m.beside, sizeof(m.beside), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+	m.places = map_new(sizeof(char *));
+	if (!m.places)
+		rc = err_set(err, ERR_NOMEM, "out of memory");
+	else if (!foreign_has(m.db, "runs") || !foreign_has(m.db, "metrics"))
+		rc = err_set(err, ERR_USAGE, "%s: a SQLite file, but no store of MLflow (it has no table runs)", path);
+	m.inputs = foreign_has(m.db, "inputs");
+	rc = rc ? rc : read_runs(&m, err);
+	rc = rc ? rc : read_experiments(&m, err);
+	if (!rc && foreign_has(m.db, "registered_models"))
+		rc = read_registry(&m, err);
+	rc = rc ? rc : say_lost(&m, "trace_info", FOREIGN_ml_traces, "a trace", err);
+	rc = rc ? rc : say_lost(&m, "logged_models", FOREIGN_ml_models, "a logged model", err);
+	map_free(m.places);
+	foreign_close(m.db);
+	return rc;
+}

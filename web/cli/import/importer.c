@@ -1,0 +1,340 @@
+/* importer.c: runs to journals, and journals into a folder or to a server. */
+#include "web/cli/import/importer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/base/file_name.h"
+#include "tracker/base/sha256.h"
+#include "tracker/base/utf8.h"
+#include "tracker/event/key.h"
+#include "tracker/event/limits.h"
+#include "tracker/event/record.h"
+#include "tracker/sink/http_client.h"
+#include "web/cli/cli.h"
+#include "web/cli/journals.h"
+
+#define LEFT_SHOWN 100
+#define JOURNAL_MAX ((size_t)8 << 30)
+
+int importer_init(struct importer *b, const struct importer_target *target, struct err *err)
+{
+	*b = (struct importer){ .target = target, .spool_fd = -1 };
+	b->later_end = &b->later;
+	b->left_out = map_new(sizeof(uint64_t));
+	b->kept = arena_new();
+	if (!b->left_out || !b->kept)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	if (!target->url)
+		return 0;
+	b->spool_fd = memfd_create("journal", MFD_CLOEXEC);
+	if (b->spool_fd < 0)
+		return err_set_errno(err, errno, "cannot make a file in memory");
+	return journals_server(&b->http, target->url, err);
+}
+
+void importer_done(struct importer *b)
+{
+	if (b->spool_fd >= 0)
+		close(b->spool_fd);
+	map_free(b->left_out);
+	arena_free(b->kept);
+	http_close(b->http);
+}
+
+/* --- what is left out ------------------------------------------------------------------------------------------- */
+
+void importer_leave_out(struct importer *b, const char *fmt, ...)
+{
+	char text[400], key[sizeof(text)];
+	uint64_t *n;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	utf8_copy(key, sizeof(key), text, strlen(text), NULL);
+	for (char *p = key; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = ' ';
+	n = map_put(b->left_out, key, strlen(key) + 1);
+	if (n)
+		++*n;
+}
+
+void importer_say_left_out(const struct importer *b, const char *how)
+{
+	size_t n = map_count(b->left_out), len;
+
+	for (size_t i = 0; i < n && i < LEFT_SHOWN; i++)
+		printf("%s %" PRIu64 " times %s\n", how, *(uint64_t *)map_at(b->left_out, i),
+		       (const char *)map_key_at(b->left_out, i, &len));
+	if (n > LEFT_SHOWN)
+		printf("… and %zu more of the kind\n", n - LEFT_SHOWN);
+}
+
+/* --- journals --------------------------------------------------------------------------------------------------- */
+
+void importer_id(char ret[33], const char *fmt, ...)
+{
+	char text[8192], hex[65];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	sha256_hex(text, strlen(text), hex);
+	snprintf(ret, 33, "%.32s", hex);
+}
+
+static bool put(FILE *f, const struct buf *head, const struct buf *records)
+{
+	return fwrite(head->data, 1, head->len, f) != head->len ||
+	       (records->len && fwrite(records->data, 1, records->len, f) != records->len) || fflush(f);
+}
+
+/* Not synced one by one, which would take milliseconds each: importer_finish syncs them together. */
+static int write_journal(const char *path, const struct buf *head, const struct buf *records, struct err *err)
+{
+	char temporary[4200];
+	FILE *f;
+	bool failed;
+
+	snprintf(temporary, sizeof(temporary), "%s.part", path);
+	f = fopen(temporary, "wbe");
+	if (!f)
+		return err_set_errno(err, errno, "cannot write %s", temporary);
+	failed = put(f, head, records);
+	failed = fclose(f) || failed;
+	if (!failed && !rename(temporary, path))
+		return 0;
+	err_set_errno(err, errno, "cannot write %s", path);
+	unlink(temporary);
+	return err ? err->code : ERR_IO;
+}
+
+static int keep(const struct importer *b, const struct importer_journal *j, const struct buf *head,
+		const struct buf *records, struct err *err)
+{
+	char experiment[FILE_NAME_BYTES], name[FILE_NAME_BYTES], to[4096];
+	int rc;
+
+	file_name_of(experiment, j->experiment);
+	file_name_of(name, j->name);
+	snprintf(to, sizeof(to), "%.2000s/%s/%s-%.8s/%.500s", b->target->into, experiment, name, j->run, j->file);
+	rc = file_name_folders(to, err);
+	return rc ? rc : write_journal(to, head, records, err);
+}
+
+static int send(const struct importer *b, const struct importer_journal *j, const struct buf *head,
+		const struct buf *records, struct err *err)
+{
+	char path[64];
+	struct journal_push push = {
+		.http = b->http, .path = path, .run = j->run, .writer = j->writer, .patience_s = 60
+	};
+	uint64_t bytes;
+	bool failed;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", b->spool_fd);
+	f = fopen(path, "wbe");
+	failed = !f || put(f, head, records);
+	failed = (f && fclose(f)) || failed;
+	if (failed)
+		return err_set_errno(err, errno, "cannot keep the journal of %s in memory until it is sent", j->name);
+	return journal_push(&push, &bytes, err);
+}
+
+int importer_deliver(struct importer *b, const struct importer_journal *j, const struct buf *head, const struct buf *records,
+		  struct err *err)
+{
+	if (buf_failed(head) || buf_failed(records))
+		return err_set(err, ERR_NOMEM, "run %s is too large to bring in", j->name);
+	if (b->http)
+		return send(b, j, head, records, err);
+	return b->target->into ? keep(b, j, head, records, err) : 0;
+}
+
+/* --- a run from somewhere else ---------------------------------------------------------------------------------- */
+
+static struct event_text text_of(const char *s)
+{
+	return (struct event_text){ s, strlen(s) };
+}
+
+/* At most so many bytes of the text, as UTF-8, in the arena. */
+static const char *fitting(struct importer *b, const char *text, size_t most)
+{
+	size_t n = strlen(text), room = n * 3 + 1 < most + 1 ? n * 3 + 1 : most + 1;
+	char *to = arena_alloc(b->kept, room);
+	bool cut = false;
+
+	if (to)
+		utf8_copy(to, room, text, n, &cut);
+	if (cut)
+		importer_leave_out(b, "the end of a text of more than %zu bytes", most);
+	return to ? to : "";
+}
+
+int importer_run_begin(struct importer_run *r, struct importer *b, const char *id, const char *experiment, const char *name,
+		    double start_s, struct err *err)
+{
+	*r = (struct importer_run){ .of = b, .start_s = start_s, .part = "" };
+	snprintf(r->id, sizeof(r->id), "%s", id);
+	r->experiment = fitting(b, b->target->experiment ? b->target->experiment : experiment, LIMIT_name_chars);
+	r->name = fitting(b, *name ? name : "run", LIMIT_name_chars);
+	buf_init(&r->points, JOURNAL_MAX);
+	buf_init(&r->facts, JOURNAL_MAX);
+	if (strlen(id) == 32 && strspn(id, "0123456789abcdef") == 32)
+		return 0;
+	return err_set(err, ERR_CORRUPT, "'%.60s' is no id of a run (32 hex digits)", id);
+}
+
+static bool key_ok(struct importer_run *r, const char *key, const char *what)
+{
+	const char *wrong = key_check(key, strlen(key));
+
+	if (wrong)
+		importer_leave_out(r->of, "a %s whose name %s: %.100s", what, wrong, key);
+	return !wrong;
+}
+
+void importer_point(struct importer_run *r, const char *key, int64_t step, double wall_s, double value)
+{
+	if (!key_ok(r, key, "metric"))
+		return;
+	encode_scalar(&r->points, &(struct encode_scalar){ .key = text_of(key), .step = step, .wall_time = wall_s,
+							    .value = value, .rank = EVENT_RANK_RUN });
+	r->count++;
+}
+
+void importer_param(struct importer_run *r, const char *key, const char *value)
+{
+	struct encode_param p = { .key = text_of(key), .type = EVENT_TYPE_TEXT };
+
+	if (!key_ok(r, key, "param"))
+		return;
+	p.text = text_of(fitting(r->of, value, LIMIT_value_bytes));
+	encode_param(&r->facts, r->start_s, &p);
+}
+
+void importer_tag(struct importer_run *r, const char *key, const char *value)
+{
+	if (key_ok(r, key, "tag"))
+		encode_tag(&r->facts, r->start_s, text_of(key), text_of(fitting(r->of, value, LIMIT_value_bytes)));
+}
+
+void importer_env(struct importer_run *r, const char *key, const char *value)
+{
+	if (key_ok(r, key, "fact"))
+		encode_env(&r->facts, r->start_s, text_of(key), text_of(fitting(r->of, value, LIMIT_value_bytes)));
+}
+
+void importer_code(struct importer_run *r, const char *name, const char *text)
+{
+	encode_code(&r->facts, r->start_s, text_of(name), text_of(fitting(r->of, text, LIMIT_code_bytes)));
+}
+
+void importer_alert(struct importer_run *r, double wall_s, const struct encode_alert *a)
+{
+	encode_alert(&r->points, wall_s, a);
+}
+
+void importer_lines(struct importer_run *r, double wall_s, const struct buf *lines)
+{
+	if (lines->len)
+		encode_console(&r->points, wall_s, lines);
+}
+
+void importer_media(struct importer_run *r, const char *key, int64_t step, double wall_s, const struct buf *content)
+{
+	const unsigned char *at = (const unsigned char *)content->data;
+
+	if (content->len > LIMIT_media_bytes || buf_failed(content))
+		importer_leave_out(r->of, "a picture, table or sound of more than %d bytes: %.100s",
+				(int)LIMIT_media_bytes, key);
+	else if (key_ok(r, key, "picture"))
+		media_encode(&r->points,
+			     &(struct media_place){ text_of(key), step, wall_s, EVENT_RANK_RUN, 0 },
+			     (struct event_span){ at, at + content->len });
+}
+
+void importer_final(struct importer_run *r, const char *key, int64_t step, double wall_s, double value)
+{
+	if (!key_ok(r, key, "metric"))
+		return;
+	encode_scalar(&r->facts, &(struct encode_scalar){ .key = text_of(key), .step = step, .wall_time = wall_s,
+							   .value = value, .rank = EVENT_RANK_RUN });
+	r->count++;
+}
+
+void importer_note(struct importer_run *r, const char *markdown)
+{
+	encode_note(&r->facts, r->start_s, text_of(fitting(r->of, markdown, LIMIT_note_bytes)));
+}
+
+void importer_status(struct importer_run *r, enum event_status status, double end_s)
+{
+	encode_status(&r->facts, end_s, status, text_of(""));
+}
+
+void importer_run_drop(struct importer_run *r)
+{
+	buf_done(&r->points);
+	buf_done(&r->facts);
+}
+
+/* One of the two journals; settled: what tells one state of its content from another, "" for one that only grows. */
+static int deliver_half(struct importer_run *r, const char *settled, const char *file, const struct buf *records,
+			struct err *err)
+{
+	struct importer_journal j = { .run = r->id, .experiment = r->experiment, .name = r->name, .file = file };
+	struct event_header h = { .format = 1, .run_id = text_of(r->id), .world_size = 1,
+				  .experiment = text_of(r->experiment), .run_name = text_of(r->name),
+				  .segment = r->segment, .first_step = r->first_step,
+				  .first_epoch = r->first_step };
+	char writer[33];
+	struct buf head;
+	int rc;
+
+	importer_id(writer, "import %s %s%s", r->id, r->part, settled);
+	j.writer = writer;
+	h.writer_id = text_of(writer);
+	buf_init(&head, LIMIT_record_bytes);
+	encode_header(&head, r->start_s, &h);
+	/* nobody is alive behind it: silence does not mean that the run was killed */
+	encode_status(&head, r->start_s, EVENT_RUNNING, text_of(""));
+	rc = importer_deliver(r->of, &j, &head, records, err);
+	buf_done(&head);
+	return rc;
+}
+
+int importer_run_end(struct importer_run *r, struct err *err)
+{
+	char points[80], facts[80], digest[65];
+	int rc;
+
+	sha256_hex(r->facts.len ? r->facts.data : "", r->facts.len, digest);
+	/* two sessions may begin in one second */
+	snprintf(points, sizeof(points), "events.out.tfevents.%010" PRId64 ".import.0.%d", (int64_t)r->start_s,
+		 r->segment);
+	snprintf(facts, sizeof(facts), "rank-0.%010" PRId64 ".import.0.%d.journal", (int64_t)r->start_s, r->segment);
+	rc = deliver_half(r, "", points, &r->points, err);
+	if (!rc)
+		rc = deliver_half(r, digest, facts, &r->facts, err);
+	if (!rc) {
+		r->of->runs++;
+		r->of->points += r->count;
+	}
+	importer_run_drop(r);
+	return rc;
+}

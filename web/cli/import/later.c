@@ -1,0 +1,275 @@
+/* later.c: what is asked of the store when the runs are there: files, and whatever no journal holds. */
+#include <errno.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/file_map.h"
+#include "web/cli/import/importer.h"
+
+#define PATIENCE_S 60.0 /* for a server to find the journals that were put into its folder */
+#define LOOK_S 0.2
+
+struct importer_later {
+	importer_fn *fn;
+	void *arg;
+	struct importer_later *next;
+};
+
+int importer_then(struct importer *b, importer_fn *fn, void *arg, struct err *err)
+{
+	struct importer_later *l = arena_alloc(b->kept, sizeof(*l));
+
+	if (!l || !arg)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	*l = (struct importer_later){ fn, arg, NULL };
+	*b->later_end = l;
+	b->later_end = &l->next;
+	return 0;
+}
+
+/* --- requests --------------------------------------------------------------------------------------------------- */
+
+static int ask(struct importer_store *s, const struct local_opts *o, json_t **ret, struct err *err)
+{
+	json_t *reply = NULL;
+	int rc = source_json(s->source, o, &reply, err);
+
+	if (!rc && ret)
+		*ret = reply;
+	else
+		json_decref(reply);
+	return rc;
+}
+
+/* Replies without a body are as good. */
+static int swallow(void *arg, const char *bytes, size_t n, struct err *err)
+{
+	(void)arg;
+	(void)bytes;
+	(void)n;
+	(void)err;
+	return 0;
+}
+
+int importer_ask(struct importer_store *s, const char *method, const char *target, json_t *body, json_t **ret,
+	      struct err *err)
+{
+	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+	struct local_opts o = { .method = method, .target = target, .body = text };
+	int rc = body && !text ? err_set(err, ERR_NOMEM, "out of memory") : 0;
+
+	if (!rc && ret)
+		rc = ask(s, &o, ret, err);
+	else if (!rc)
+		rc = source_send(s->source, &o, &(struct local_sink){ swallow, NULL }, err);
+	free(text);
+	json_decref(body);
+	return rc;
+}
+
+/* The run as the store has it. A server that follows the folder may be about to find it. */
+static int know_run(struct importer_store *s, const char *id, json_t **ret, struct err *err)
+{
+	double until = clock_mono_s() + PATIENCE_S;
+	char target[64];
+	int rc;
+
+	snprintf(target, sizeof(target), "/api/v1/runs/%s", id);
+	while ((rc = importer_ask(s, "GET", target, NULL, ret, err)) == ERR_NOENT && clock_mono_s() < until)
+		clock_sleep_s(LOOK_S);
+	return rc ? err_prefix(err, "run brought in") : 0;
+}
+
+static bool is_deleted(json_t *run)
+{
+	return json_is_true(json_object_get(run, "deleted"));
+}
+
+static int delete_run(struct importer_store *s, void *arg, struct err *err)
+{
+	char target[64];
+	json_t *run = NULL;
+	int rc = know_run(s, arg, &run, err);
+
+	snprintf(target, sizeof(target), "/api/v1/runs/%s", (const char *)arg);
+	if (!rc && !is_deleted(run))
+		rc = importer_ask(s, "DELETE", target, NULL, NULL, err);
+	json_decref(run);
+	return rc;
+}
+
+int importer_delete_run(struct importer *b, const char *run, struct err *err)
+{
+	return importer_then(b, delete_run, arena_strdup(b->kept, run), err);
+}
+
+/* --- files ------------------------------------------------------------------------------------------------------ */
+
+struct bring_folder {
+	const char *run, *path, *from;
+};
+
+/* Each segment of a path, escaped. */
+static void escape_path(struct buf *to, const char *path)
+{
+	char segment[1024];
+
+	while (*path) {
+		size_t n = strcspn(path, "/");
+
+		snprintf(segment, sizeof(segment), "%.*s", (int)n, path);
+		buf_addc(to, '/');
+		source_escape(to, segment);
+		path += n + (path[n] == '/');
+	}
+}
+
+/* Whether the store has a file of that size there. */
+static bool has_file(struct importer_store *s, const struct bring_folder *f, uint64_t bytes)
+{
+	const char *slash = strrchr(f->path, '/');
+	json_t *list = NULL, *item;
+	struct buf target;
+	bool has = false;
+	size_t i;
+
+	buf_init(&target, 1 << 16);
+	buf_addf(&target, "/api/v1/runs/%s/artifacts", f->run);
+	if (slash) {
+		char folder[4096];
+
+		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - f->path), f->path);
+		source_arg(&target, "path", folder);
+	}
+	if (!importer_ask(s, "GET", target.data, NULL, &list, NULL))
+		json_array_foreach(json_object_get(list, "files"), i, item)
+			if (!strcmp(f->path, json_string_value(json_object_get(item, "path"))))
+				has = json_integer_value(json_object_get(item, "bytes")) == (json_int_t)bytes;
+	json_decref(list);
+	buf_done(&target);
+	return has;
+}
+
+static int put_file(struct importer_store *s, const struct bring_folder *f, struct err *err)
+{
+	struct file_map map = { 0 };
+	struct local_opts o = { .method = "PUT", .file = "" };
+	struct buf target;
+	int rc = file_map_open(&map, f->from, err);
+
+	buf_init(&target, 1 << 16);
+	buf_addf(&target, "/api/v1/runs/%s/artifacts", f->run);
+	escape_path(&target, f->path);
+	o.target = target.data;
+	o.file = map.n ? (const void *)map.bytes : "";
+	o.file_bytes = map.n;
+	if (!rc && !has_file(s, f, map.n)) {
+		rc = source_send(s->source, &o, &(struct local_sink){ swallow, NULL }, err);
+		s->of->files += !rc;
+	}
+	buf_done(&target);
+	file_map_close(&map);
+	return rc;
+}
+
+static int put_tree(struct importer_store *s, const struct bring_folder *f, int depth, struct err *err);
+
+static int put_entry(struct importer_store *s, const struct bring_folder *of, const char *name, int depth, struct err *err)
+{
+	char path[4096], from[4096];
+	struct bring_folder f = { of->run, path, from };
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s%s%s", of->path, *of->path ? "/" : "", name);
+	snprintf(from, sizeof(from), "%s/%s", of->from, name);
+	if (stat(from, &st))
+		return err_set_errno(err, errno, "cannot read %s", from);
+	if (S_ISDIR(st.st_mode))
+		return put_tree(s, &f, depth + 1, err);
+	if (S_ISREG(st.st_mode))
+		return put_file(s, &f, err);
+	importer_leave_out(s->of, "a file that is no regular one: %s", path);
+	return 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int put_tree(struct importer_store *s, const struct bring_folder *f, int depth, struct err *err)
+{
+	struct dirent **names = NULL;
+	int n = depth < 64 ? scandir(f->from, &names, NULL, by_name) : -1, rc = 0;
+
+	if (n < 0)
+		return depth < 64 ? err_set_errno(err, errno, "cannot read %s", f->from) :
+				    err_set(err, ERR_USAGE, "%s: folders are nested too deep", f->from);
+	for (int i = 0; i < n; i++) {
+		if (!rc && strcmp(names[i]->d_name, ".") && strcmp(names[i]->d_name, ".."))
+			rc = put_entry(s, f, names[i]->d_name, depth, err);
+		free(names[i]);
+	}
+	free(names);
+	return rc;
+}
+
+static int put_files(struct importer_store *s, void *arg, struct err *err)
+{
+	const struct bring_folder *f = arg;
+	json_t *run = NULL;
+	struct stat st;
+	int rc = know_run(s, f->run, &run, err);
+
+	if (!rc && stat(f->from, &st))
+		rc = err_set_errno(err, errno, "cannot read %s", f->from);
+	if (!rc)
+		rc = S_ISDIR(st.st_mode) ? put_tree(s, f, 0, err) : put_file(s, f, err);
+	json_decref(run);
+	return rc;
+}
+
+int importer_files(struct importer *b, const char *run, const char *path, const char *from, struct err *err)
+{
+	struct bring_folder *f = arena_alloc(b->kept, sizeof(*f));
+
+	if (f)
+		*f = (struct bring_folder){ arena_strdup(b->kept, run), arena_strdup(b->kept, path),
+					    arena_strdup(b->kept, from) };
+	return importer_then(b, put_files, f, err);
+}
+
+/* --- the end ---------------------------------------------------------------------------------------------------- */
+
+/* What was written is on the disk before anybody hears that it was brought in. */
+static int sync_folder(const char *folder, struct err *err)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+
+	if (fd < 0 || syncfs(fd))
+		rc = err_set_errno(err, errno, "cannot write %s to the disk", folder);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+int importer_finish(struct importer *b, struct err *err)
+{
+	struct source_opts o = { .logdir = b->http ? NULL : b->target->into, .url = b->target->url };
+	struct importer_store s = { .of = b };
+	int rc = b->http || !b->runs ? 0 : sync_folder(b->target->into, err);
+
+	if (rc || !b->later)
+		return rc;
+	rc = source_open(&s.source, &o, err);
+	for (struct importer_later *l = b->later; l && !rc; l = l->next)
+		rc = l->fn(&s, l->arg, err);
+	source_close(s.source);
+	return rc;
+}

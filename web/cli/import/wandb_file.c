@@ -1,0 +1,412 @@
+/* wandb_file.c: reads the records of a .wandb file (wandb_internal.proto) in the order in which they were written. What
+ * is logged comes as JSON by path; wandb_items.c makes points and pictures of it. */
+#include "web/cli/import/wandb_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/utf8.h"
+#include "tracker/event/event_console.h"
+#include "tracker/event/wire.h"
+#include "web/cli/import/blocks.h"
+#include "web/cli/import/content.h"
+#include "web/cli/import/wandb_items.h"
+
+/* Records: numbers of wandb_internal.proto. */
+enum { RECORD_HISTORY = 2, RECORD_SUMMARY = 3, RECORD_OUTPUT = 4, RECORD_CONFIG = 5, RECORD_STATS = 7,
+       RECORD_ARTIFACT = 8, RECORD_TENSORBOARD = 9, RECORD_ALERT = 10, RECORD_OUTPUT_RAW = 13, RECORD_RUN = 17,
+       RECORD_EXIT = 18, RECORD_ENVIRONMENT = 26 };
+enum { STREAM_OUT = 1, STREAM_ERR = 2, LINES_KEPT = 256 };
+
+struct wandb {
+	struct importer *b;
+	const struct wandb_file *file;
+	struct importer_run run;
+	bool begun, ended;
+	int exit_code;
+	double last_s;                /* wall time of what came last */
+	int64_t samples;              /* of the machine so far */
+	struct wandb_items items;
+	json_t *config, *summary;
+	struct buf line[3];           /* what stands behind the last line end, by stream */
+	struct buf lines;             /* whole ones, not handed on yet, */
+	double lines_s;               /* from then on */
+	int line_count;
+};
+
+/* A text field of the arena, as UTF-8. */
+static const char *text_of(struct wandb *w, const struct wire_field *f)
+{
+	struct event_text t = wire_text(f);
+	size_t room = f->type == WIRE_BYTES ? t.len * 3 + 1 : 1;
+	char *to = arena_alloc(w->b->kept, room);
+
+	if (to && f->type == WIRE_BYTES)
+		utf8_copy(to, room, t.at, t.len, NULL);
+	return to ? to : "";
+}
+
+/* google.protobuf.Timestamp */
+static double time_of(struct event_span s)
+{
+	struct wire_field f;
+	double seconds = 0;
+
+	while (wire_next(&s, &f) > 0)
+		seconds += f.number == 1 ? (double)(int64_t)f.value : f.number == 2 ? (double)f.value / 1e9 : 0;
+	return seconds;
+}
+
+/* --- whose run -------------------------------------------------------------------------------------------------- */
+
+struct identity {
+	const char *id, *entity, *project, *name, *notes, *group, *job;
+	struct event_span config;
+	int64_t starting_step;
+	double start_s;
+};
+
+static void read_identity(struct wandb *w, struct event_span s, struct identity *ret)
+{
+	const char **texts[11] = { [1] = &ret->id, [2] = &ret->entity, [3] = &ret->project, [6] = &ret->group,
+				   [7] = &ret->job, [8] = &ret->name, [9] = &ret->notes };
+	struct wire_field f;
+
+	*ret = (struct identity){ "", "", "", "", "", "", "", { NULL, NULL }, 0, 0 };
+	while (wire_next(&s, &f) > 0) {
+		if (f.number < 11 && texts[f.number])
+			*texts[f.number] = text_of(w, &f);
+		else if (f.number == 4)
+			ret->config = wire_span(&f);
+		else if (f.number == 14)
+			ret->starting_step = (int64_t)f.value;
+		else if (f.number == 17)
+			ret->start_s = time_of(wire_span(&f));
+	}
+}
+
+/* What the record says that others may repeat: words as tags. */
+static void read_labels(struct wandb *w, struct event_span s, const struct identity *of)
+{
+	struct wire_field f;
+
+	while (wire_next(&s, &f) > 0)
+		if (f.number == 10)
+			importer_tag(&w->run, text_of(w, &f), "");
+	importer_tag(&w->run, "wandb.run_id", of->id);
+	if (*of->entity)
+		importer_tag(&w->run, "wandb.entity", of->entity);
+	if (*of->group)
+		importer_tag(&w->run, "wandb.group", of->group);
+	if (*of->job)
+		importer_tag(&w->run, "wandb.job_type", of->job);
+	if (*of->notes)
+		importer_note(&w->run, of->notes);
+}
+
+static void read_git(struct wandb *w, struct event_span s)
+{
+	struct wire_field f;
+
+	while (wire_next(&s, &f) > 0)
+		if (f.number == 1 || f.number == 2)
+			importer_code(&w->run, f.number == 1 ? "remote" : "commit", text_of(w, &f));
+}
+
+/* A run that was resumed is a further segment; W&B's steps only rise, so nothing of the ones before is hidden unless
+ * it says at which step it goes on. */
+static void count_session(struct wandb *w, const struct identity *id)
+{
+	int *n = w->file->sessions ? map_put(w->file->sessions, w->run.id, 32) : NULL;
+
+	w->run.part = w->file->session;
+	if (!n || !(*n)++)
+		return;
+	w->run.segment = *n - 1;
+	w->run.first_step = id->starting_step > 0 ? id->starting_step : INT64_MAX / 2;
+}
+
+static int take_run(struct wandb *w, struct event_span s, struct err *err)
+{
+	struct identity id;
+	struct wire_field f;
+	char ours[33];
+	int rc;
+
+	read_identity(w, s, &id);
+	if (w->begun || !*id.id)
+		return 0; /* said again, with what was learnt since */
+	importer_id(ours, "wandb %s/%s/%s", id.entity, id.project, id.id);
+	rc = importer_run_begin(&w->run, w->b, ours, *id.project ? id.project : "uncategorized",
+			     *id.name ? id.name : id.id, id.start_s, err);
+	if (rc)
+		return rc;
+	w->begun = true;
+	w->last_s = id.start_s;
+	w->items = (struct wandb_items){ .run = &w->run, .files = w->file->files, .seen = w->items.seen };
+	count_session(w, &id);
+	read_labels(w, s, &id);
+	wandb_merge(w->config, id.config);
+	while (wire_next(&s, &f) > 0)
+		if (f.number == 21)
+			read_git(w, wire_span(&f));
+	return 0;
+}
+
+static void take_environment(struct wandb *w, struct event_span s)
+{
+	static const char *const names[] = { [1] = "os", [2] = "python", [6] = "program", [12] = "host",
+					     [14] = "executable", [18] = "gpu", [25] = "cuda" };
+	struct wire_field f;
+
+	while (wire_next(&s, &f) > 0) {
+		if (f.number < sizeof(names) / sizeof(names[0]) && names[f.number] && f.type == WIRE_BYTES)
+			importer_env(&w->run, names[f.number], text_of(w, &f));
+		else if (f.number == 9)
+			read_git(w, wire_span(&f));
+	}
+}
+
+/* --- what it measured ------------------------------------------------------------------------------------------- */
+
+static void take_history(struct wandb *w, struct event_span s)
+{
+	json_t *row = json_object();
+	struct event_span step = { NULL, NULL };
+	struct wire_field f;
+	double at;
+
+	wandb_merge(row, s);
+	while (wire_next(&s, &f) > 0)
+		if (f.number == 2)
+			step = wire_span(&f);
+	while (wire_next(&step, &f) > 0)
+		if (f.number == 1)
+			w->items.step = (int64_t)f.value;
+	at = content_number(json_object_get(row, "_timestamp"));
+	w->items.wall_s = at > 0 ? at : w->last_s;
+	w->last_s = w->items.wall_s;
+	wandb_row(&w->items, row);
+	json_decref(row);
+}
+
+/* A sample of the machine: W&B's names below ours for that, sample by sample. */
+static void take_stats(struct wandb *w, struct event_span s)
+{
+	struct event_span all = s;
+	struct wire_field f;
+	double at = w->last_s;
+	json_t *row, *value;
+	const char *name;
+	char key[300];
+
+	while (wire_next(&s, &f) > 0)
+		if (f.number == 2)
+			at = time_of(wire_span(&f));
+	row = json_object();
+	wandb_merge_from(row, all, 3);
+	w->samples++;
+	json_object_foreach(row, name, value) {
+		snprintf(key, sizeof(key), "system/%.240s", name);
+		importer_point(&w->run, key, w->samples, at, content_number(value));
+	}
+	w->last_s = at > w->last_s ? at : w->last_s;
+	json_decref(row);
+}
+
+static void hand_on_lines(struct wandb *w)
+{
+	importer_lines(&w->run, w->lines_s, &w->lines);
+	buf_reset(&w->lines);
+	w->line_count = 0;
+}
+
+static void add_line(struct wandb *w, int stream, double at, bool again)
+{
+	struct console_line line = { .stream = stream, .again = again,
+				     .text = { w->line[stream].len ? w->line[stream].data : "", w->line[stream].len } };
+
+	if (!w->line_count)
+		w->lines_s = at;
+	line.ms = at > w->lines_s ? (int64_t)((at - w->lines_s) * 1e3) : 0;
+	console_add(&w->lines, &line);
+	buf_reset(&w->line[stream]);
+	if (++w->line_count == LINES_KEPT)
+		hand_on_lines(w);
+}
+
+/* Pieces as they were written; a line ends with its line feed, or is printed over behind a carriage return. */
+static void take_output(struct wandb *w, struct event_span s)
+{
+	struct event_span text = { NULL, NULL };
+	struct wire_field f;
+	double at = w->last_s;
+	int stream = STREAM_ERR; /* 0 in the enumeration, which is not written */
+
+	while (wire_next(&s, &f) > 0) {
+		if (f.number == 1)
+			stream = f.value == 1 ? STREAM_OUT : STREAM_ERR;
+		else if (f.number == 2)
+			at = time_of(wire_span(&f));
+		else if (f.number == 3)
+			text = wire_span(&f);
+	}
+	for (; text.at < text.end; text.at++) {
+		if (*text.at == '\n')
+			add_line(w, stream, at, false);
+		else if (*text.at == '\r' && text.at + 1 < text.end && text.at[1] != '\n')
+			add_line(w, stream, at, true);
+		else if (*text.at != '\r')
+			buf_addc(&w->line[stream], (char)*text.at);
+	}
+	w->last_s = at > w->last_s ? at : w->last_s;
+}
+
+static void take_alert(struct wandb *w, struct event_span s)
+{
+	struct encode_alert a = { .level = 1, .step = w->items.step };
+	struct wire_field f;
+
+	while (wire_next(&s, &f) > 0) {
+		const char *text = text_of(w, &f);
+
+		if (f.number == 1)
+			a.title = (struct event_text){ text, strlen(text) };
+		else if (f.number == 2)
+			a.text = (struct event_text){ text, strlen(text) };
+		else if (f.number == 3)
+			a.level = !strcmp(text, "ERROR") ? 3 : !strcmp(text, "WARN") ? 2 : 1;
+	}
+	importer_alert(&w->run, w->last_s, &a);
+}
+
+static void take_exit(struct wandb *w, struct event_span s)
+{
+	struct wire_field f;
+
+	w->ended = true;
+	while (wire_next(&s, &f) > 0)
+		if (f.number == 1)
+			w->exit_code = (int)f.value;
+}
+
+/* --- records ---------------------------------------------------------------------------------------------------- */
+
+static void take_other(struct wandb *w, unsigned number, struct event_span s)
+{
+	struct wire_field f;
+	const char *name = "";
+
+	if (number != RECORD_ARTIFACT && number != RECORD_TENSORBOARD)
+		return; /* settings, telemetry, requests */
+	while (wire_next(&s, &f) > 0)
+		if (f.number == 5)
+			name = text_of(w, &f);
+	if (number == RECORD_ARTIFACT)
+		importer_leave_out(w->b, "an artifact of W&B, whose files lie in its own cache: %.100s", name);
+	else
+		importer_leave_out(w->b, "a folder of TensorBoard's: bring that in by itself");
+}
+
+static int take_field(struct wandb *w, const struct wire_field *f, struct err *err)
+{
+	struct event_span s = wire_span(f);
+
+	if (f->number == RECORD_RUN)
+		return take_run(w, s, err);
+	if (!w->begun)
+		return 0;
+	switch (f->number) {
+	case RECORD_HISTORY:
+		take_history(w, s);
+		break;
+	case RECORD_SUMMARY:
+		wandb_merge(w->summary, s);
+		break;
+	case RECORD_CONFIG:
+		wandb_merge(w->config, s);
+		break;
+	case RECORD_STATS:
+		take_stats(w, s);
+		break;
+	case RECORD_OUTPUT_RAW:
+	case RECORD_OUTPUT:
+		take_output(w, s);
+		break;
+	case RECORD_ALERT:
+		take_alert(w, s);
+		break;
+	case RECORD_EXIT:
+		take_exit(w, s);
+		break;
+	case RECORD_ENVIRONMENT:
+		take_environment(w, s);
+		break;
+	default:
+		take_other(w, f->number, s);
+	}
+	return 0;
+}
+
+static int end_run(struct wandb *w, struct err *err)
+{
+	for (int stream = STREAM_OUT; stream <= STREAM_ERR; stream++)
+		if (w->line[stream].len)
+			add_line(w, stream, w->last_s, false);
+	hand_on_lines(w);
+	wandb_params(&w->items, w->config);
+	if (w->ended) /* before that its rows may still be on their way */
+		wandb_finals(&w->items, w->summary);
+	/* one that does not say how it ended was killed; W&B calls it crashed */
+	importer_status(&w->run, !w->ended ? EVENT_KILLED : w->exit_code ? EVENT_FAILED : EVENT_FINISHED, w->last_s);
+	return importer_run_end(&w->run, err);
+}
+
+static int take_records(struct wandb *w, struct blocks *blocks, struct err *err)
+{
+	struct event_span record;
+	int rc = 0;
+
+	while (!rc && blocks_next(blocks, &record) > 0) {
+		struct wire_field f;
+		int got;
+
+		while (!rc && (got = wire_next(&record, &f)) > 0)
+			rc = take_field(w, &f, err);
+	}
+	for (uint64_t i = 0; i < blocks->damaged; i++)
+		importer_leave_out(w->b, "a damaged record of %s", w->file->session);
+	return rc;
+}
+
+int wandb_take(struct importer *b, const struct wandb_file *file, struct err *err)
+{
+	struct wandb w = { .b = b, .file = file, .config = json_object(), .summary = json_object() };
+	struct blocks blocks;
+	int rc = blocks_init(&blocks, file->bytes, file->n);
+
+	for (int i = 0; i < 3; i++)
+		buf_init(&w.line[i], 1 << 20);
+	buf_init(&w.lines, 64 << 20);
+	w.items.seen = map_new(1);
+	if (rc)
+		err_set(err, rc, "no .wandb file");
+	rc = rc ? rc : take_records(&w, &blocks, err);
+	if (!rc && !w.begun)
+		rc = err_set(err, ERR_CORRUPT, "its run's record is not there, or not whole");
+	else if (!rc)
+		rc = end_run(&w, err);
+	else if (w.begun)
+		importer_run_drop(&w.run);
+	if (!rc && file->files)
+		rc = importer_files(b, w.run.id, "", file->files, err);
+	for (int i = 0; i < 3; i++)
+		buf_done(&w.line[i]);
+	buf_done(&w.lines);
+	map_free(w.items.seen);
+	json_decref(w.config);
+	json_decref(w.summary);
+	blocks_done(&blocks);
+	return rc;
+}

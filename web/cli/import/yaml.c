@@ -1,0 +1,317 @@
+/* yaml.c: scalars as PyYAML's emitter writes them (style of safe_dump: block mappings, width 80). */
+#include "web/cli/import/yaml.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/buf.h"
+
+#define TEXT_MAX ((size_t)64 << 20)
+
+struct yaml {
+	const char *at;
+	int line;
+	struct arena *arena;
+	const char *parent;
+	struct yaml_pair **end;
+	struct err *err;
+};
+
+static int wrong(struct yaml *y, const char *what)
+{
+	return err_set(y->err, ERR_CORRUPT, "line %d: %s", y->line, what);
+}
+
+static size_t indent_of(const char *line)
+{
+	return strspn(line, " ");
+}
+
+static void next_line(struct yaml *y)
+{
+	y->at += strcspn(y->at, "\n");
+	if (*y->at)
+		y->at++;
+	y->line++;
+}
+
+/* --- scalars ---------------------------------------------------------------------------------------------------- */
+
+/* A line break inside a quoted or plain scalar: one is a space, each further one a line feed. Stands at the break;
+ * moves behind the next line's indentation. */
+static void fold(struct yaml *y, struct buf *to)
+{
+	int breaks = 0;
+
+	while (to->len && to->data[to->len - 1] == ' ')
+		to->data[--to->len] = 0;
+	while (*y->at == '\n') {
+		breaks++;
+		y->line++;
+		y->at++;
+		y->at += indent_of(y->at);
+	}
+	if (breaks == 1)
+		buf_addc(to, ' ');
+	for (; breaks > 1; breaks--)
+		buf_addc(to, '\n');
+}
+
+static void add_utf8(struct buf *to, uint32_t c)
+{
+	if (c < 0x80) {
+		buf_addc(to, (char)c);
+	} else if (c < 0x800) {
+		buf_addc(to, (char)(0xc0 | c >> 6));
+		buf_addc(to, (char)(0x80 | (c & 0x3f)));
+	} else if (c < 0x10000) {
+		buf_addc(to, (char)(0xe0 | c >> 12));
+		buf_addc(to, (char)(0x80 | (c >> 6 & 0x3f)));
+		buf_addc(to, (char)(0x80 | (c & 0x3f)));
+	} else {
+		buf_addc(to, (char)(0xf0 | c >> 18));
+		buf_addc(to, (char)(0x80 | (c >> 12 & 0x3f)));
+		buf_addc(to, (char)(0x80 | (c >> 6 & 0x3f)));
+		buf_addc(to, (char)(0x80 | (c & 0x3f)));
+	}
+}
+
+/* What stands behind a backslash. */
+static int escape(struct yaml *y, struct buf *to)
+{
+	static const char letters[] = "0abtnvfre\"/\\ N_LP";
+	static const uint32_t codes[] = { 0,  7,   8,   9,    10,  11,   12,   13,     27,
+					  '"', '/', '\\', ' ', 0x85, 0xa0, 0x2028, 0x2029 };
+	char c = *y->at, hex[9] = "";
+	const char *known = c ? strchr(letters, c) : NULL;
+	int digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
+
+	if (c == '\n') { /* no break at all */
+		y->line++;
+		y->at += 1 + indent_of(y->at + 1);
+		return 0;
+	}
+	if (known) {
+		y->at++;
+		add_utf8(to, codes[known - letters]);
+		return 0;
+	}
+	if (!digits || strnlen(y->at + 1, 8) < (size_t)digits)
+		return wrong(y, "a backslash in front of nothing known");
+	memcpy(hex, y->at + 1, (size_t)digits);
+	y->at += 1 + digits;
+	add_utf8(to, (uint32_t)strtoul(hex, NULL, 16) & 0x1fffff);
+	return 0;
+}
+
+static int double_quoted(struct yaml *y, struct buf *to)
+{
+	int rc = 0;
+
+	for (y->at++; *y->at && *y->at != '"' && !rc;) {
+		if (*y->at == '\n') {
+			fold(y, to);
+		} else if (*y->at == '\\') {
+			y->at++;
+			rc = escape(y, to);
+		} else {
+			buf_addc(to, *y->at++);
+		}
+	}
+	if (rc)
+		return rc;
+	return *y->at++ == '"' ? 0 : wrong(y, "a quoted text has no end");
+}
+
+static int single_quoted(struct yaml *y, struct buf *to)
+{
+	for (y->at++; *y->at; ) {
+		if (*y->at == '\'' && y->at[1] != '\'')
+			break;
+		if (*y->at == '\n') {
+			fold(y, to);
+			continue;
+		}
+		y->at += *y->at == '\'';
+		buf_addc(to, *y->at++);
+	}
+	return *y->at++ == '\'' ? 0 : wrong(y, "a quoted text has no end");
+}
+
+/* Ends with the last line that is indented further than its key. */
+static void plain(struct yaml *y, struct buf *to, size_t indent)
+{
+	for (;;) {
+		size_t n = strcspn(y->at, "\n");
+		const char *next = y->at + n;
+
+		buf_add(to, y->at, n);
+		y->at = next;
+		while (*next == '\n' && next[1] == '\n')
+			next++;
+		if (*next != '\n' || !next[1] || indent_of(next + 1) <= indent)
+			return;
+		fold(y, to);
+	}
+}
+
+/* A literal block: its lines as they are, without their indentation. */
+static void literal(struct yaml *y, struct buf *to, size_t indent)
+{
+	bool strip = y->at[1] == '-', keep = y->at[1] == '+';
+	size_t own = 0;
+
+	next_line(y);
+	while (*y->at && (indent_of(y->at) > indent || *y->at == '\n')) {
+		size_t has = indent_of(y->at), n;
+
+		own = own || *y->at == '\n' ? own : has;
+		y->at += has < own ? has : own;
+		n = strcspn(y->at, "\n");
+		buf_add(to, y->at, n);
+		buf_addc(to, '\n');
+		next_line(y);
+	}
+	while (!keep && to->len > (strip ? 0u : 1u) && to->data[to->len - 1] == '\n' &&
+	       (strip || to->data[to->len - 2] == '\n'))
+		to->data[--to->len] = 0;
+}
+
+/* The value behind a colon, of a key that stands so far in. Leaves y at the next line. */
+static int scalar(struct yaml *y, size_t indent, const char **ret)
+{
+	struct buf to;
+	bool is_plain = !strchr("'\"|", *y->at) || !*y->at;
+	int rc = 0;
+
+	buf_init(&to, TEXT_MAX);
+	buf_adds(&to, "");
+	if (*y->at == '"')
+		rc = double_quoted(y, &to);
+	else if (*y->at == '\'')
+		rc = single_quoted(y, &to);
+	else if (*y->at == '|')
+		literal(y, &to, indent);
+	else
+		plain(y, &to, indent);
+	if (!rc && !(to.len == 0 && !is_plain) && is_plain &&
+	    (!to.len || !strcmp(to.data, "null") || !strcmp(to.data, "~")))
+		*ret = NULL;
+	else if (!rc)
+		*ret = arena_strdup(y->arena, to.len ? to.data : "");
+	if (!rc && y->at[-1] != '\n')
+		next_line(y);
+	buf_done(&to);
+	return rc;
+}
+
+/* --- mappings --------------------------------------------------------------------------------------------------- */
+
+static int key(struct yaml *y, const char **ret)
+{
+	struct buf to;
+	size_t n;
+	int rc = 0;
+
+	buf_init(&to, TEXT_MAX);
+	buf_adds(&to, "");
+	if (*y->at == '"') {
+		rc = double_quoted(y, &to);
+	} else if (*y->at == '\'') {
+		rc = single_quoted(y, &to);
+	} else {
+		const char *end = strstr(y->at, ": "), *line = y->at + strcspn(y->at, "\n");
+
+		if (!end || end > line)
+			end = line > y->at && line[-1] == ':' ? line - 1 : NULL;
+		n = end ? (size_t)(end - y->at) : 0;
+		buf_add(&to, y->at, n);
+		y->at += n;
+	}
+	if (!rc && *y->at != ':')
+		rc = wrong(y, "no key and colon");
+	if (!rc) {
+		y->at++;
+		y->at += indent_of(y->at);
+		*ret = arena_strdup(y->arena, to.len ? to.data : "");
+	}
+	buf_done(&to);
+	return rc;
+}
+
+static int add(struct yaml *y, const char *name, const char *value)
+{
+	struct yaml_pair *p = arena_alloc(y->arena, sizeof(*p));
+
+	if (!p || !name)
+		return err_set(y->err, ERR_NOMEM, "out of memory");
+	*p = (struct yaml_pair){ y->parent, name, value, NULL };
+	*y->end = p;
+	y->end = &p->next;
+	return 0;
+}
+
+/* Lines further in than the key, and sequences' own, which stand as far in as it. */
+static void step_over(struct yaml *y, size_t indent)
+{
+	while (*y->at && (indent_of(y->at) > indent || (indent_of(y->at) == indent && y->at[indent] == '-')))
+		next_line(y);
+}
+
+static int mapping(struct yaml *y, size_t indent)
+{
+	int rc = 0;
+
+	while (!rc && *y->at) {
+		const char *name = NULL, *value = NULL;
+		size_t in = indent_of(y->at);
+
+		if (y->at[in] == '\n' || y->at[in] == '#' || !strncmp(y->at, "---", 3)) {
+			next_line(y);
+			continue;
+		}
+		if (in != indent)
+			return in < indent ? 0 : wrong(y, "unexpected indentation");
+		y->at += in;
+		rc = key(y, &name);
+		if (rc)
+			return rc;
+		if (*y->at == '\n' || !*y->at) {
+			next_line(y);
+			if (indent || indent_of(y->at) <= indent || y->at[indent_of(y->at)] == '-') {
+				step_over(y, indent);
+				continue;
+			}
+			y->parent = name;
+			rc = mapping(y, indent_of(y->at));
+			y->parent = "";
+		} else if (*y->at == '[' || *y->at == '{') {
+			next_line(y); /* empty ones; others come in lines of their own */
+		} else {
+			rc = scalar(y, indent, &value);
+			rc = rc ? rc : add(y, name, value);
+		}
+	}
+	return rc;
+}
+
+int yaml_read(const char *text, struct arena *a, struct yaml_pair **ret, struct err *err)
+{
+	struct yaml_pair *first = NULL;
+	struct yaml y = { .at = text, .line = 1, .arena = a, .parent = "", .end = &first, .err = err };
+	int rc = mapping(&y, 0);
+
+	if (!rc)
+		*ret = first;
+	return rc;
+}
+
+const char *yaml_get(const struct yaml_pair *pairs, const char *name)
+{
+	for (; pairs; pairs = pairs->next)
+		if (!*pairs->parent && !strcmp(pairs->key, name))
+			return pairs->value ? pairs->value : "";
+	return "";
+}

@@ -1,0 +1,117 @@
+/* background_job.c: the thread of long work and its end. It is there from the start: a thread that an answering thread made would
+ * inherit the walls around that one. */
+#include "web/store/base/background_job.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+struct background_job {
+	pthread_mutex_t lock;
+	pthread_cond_t news;
+	pthread_t thread;
+	bool started; /* to be joined */
+	bool running; /* fn is to run, or runs */
+	bool ending;
+	_Atomic bool canceled;
+	void (*fn)(void *arg), (*then)(void *arg);
+	void *arg;
+};
+
+static void *work_thread(void *arg)
+{
+	struct background_job *w = arg;
+	void (*then)(void *arg);
+	void *done;
+
+	pthread_mutex_lock(&w->lock);
+	while (w->running || !w->ending) {
+		if (!w->running) {
+			pthread_cond_wait(&w->news, &w->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&w->lock);
+		w->fn(w->arg);
+		pthread_mutex_lock(&w->lock);
+		w->running = false;
+		then = w->then;
+		done = w->arg;
+		if (!then)
+			continue;
+		/* Whoever hears of the end may begin the next piece of work at once. */
+		pthread_mutex_unlock(&w->lock);
+		then(done);
+		pthread_mutex_lock(&w->lock);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return NULL;
+}
+
+struct background_job *background_job_new(void)
+{
+	struct background_job *w = calloc(1, sizeof *w);
+
+	if (!w)
+		return NULL;
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->news, NULL);
+	w->started = !pthread_create(&w->thread, NULL, work_thread, w);
+	return w;
+}
+
+bool background_job_canceled(const struct background_job *w)
+{
+	return atomic_load(&w->canceled);
+}
+
+int background_job_start(struct background_job *w, void (*fn)(void *arg), void (*then)(void *arg), void *arg, struct err *err)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&w->lock);
+	if (w->ending) {
+		rc = err_set(err, ERR_CANCELED, "the store is closing");
+	} else if (w->running) {
+		rc = err_set(err, ERR_BUSY, "another gc, backup or check is under way; try again when it has ended");
+	} else if (!w->started) {
+		rc = err_set(err, ERR_IO, "cannot start a thread");
+	} else {
+		w->fn = fn;
+		w->then = then;
+		w->arg = arg;
+		w->running = true;
+		pthread_cond_signal(&w->news);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return rc;
+}
+
+void background_job_cancel(struct background_job *w)
+{
+	atomic_store(&w->canceled, true);
+}
+
+void background_job_end(struct background_job *w)
+{
+	bool join;
+
+	background_job_cancel(w);
+	pthread_mutex_lock(&w->lock);
+	w->ending = true;
+	join = w->started;
+	w->started = false;
+	pthread_cond_signal(&w->news);
+	pthread_mutex_unlock(&w->lock);
+	if (join)
+		pthread_join(w->thread, NULL);
+}
+
+void background_job_free(struct background_job *w)
+{
+	if (!w)
+		return;
+	background_job_end(w);
+	pthread_cond_destroy(&w->news);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}

@@ -1,0 +1,175 @@
+/* folder_files.c: which folder is a run's, and what of it is shown. */
+#include "web/store/files/folder_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/base/sha256.h"
+#include "web/store/base/parts.h"
+#include "web/store/db/db.h"
+#include "web/store/db/readers.h"
+#include "web/store/files/entries.h"
+#include "web/store/files/files.h"
+
+static const char *folder_of(struct arena *a, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? arena_printf(a, "%.*s", (int)(slash - path), path) : ".";
+}
+
+/* Event files that others wrote give their folder's digest to the run as its id. */
+static bool is_foreign(const char *run, const char *folder)
+{
+	char hex[65];
+
+	sha256_hex(folder, strlen(folder), hex);
+	return !memcmp(hex, run, 32);
+}
+
+/* Where its journals lie; of several folders the one that its id is made of, or the first. */
+static int find_folder(struct store *s, const char *run, struct arena *a, const char **ret, struct err *err)
+{
+	const char *folder;
+	struct db_rows *q;
+	struct db *d;
+	int64_t id;
+	int rc = readers_take_run(s, &d, run, &id, err);
+
+	if (rc)
+		return rc;
+	*ret = NULL;
+	rc = db_start(d, &q, DB_paths_of_run, err, "i", id);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		folder = folder_of(a, db_str(q, COL_paths_of_run_path));
+		if (folder && (!*ret || is_foreign(run, folder)))
+			*ret = folder;
+		rc = folder ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+		if (rc)
+			db_stop(q);
+	}
+	readers_give(s, d);
+	return rc;
+}
+
+static bool has_word(const char *name, const char *const *words)
+{
+	while (*words && !strcasestr(name, *words))
+		words++;
+	return *words != NULL;
+}
+
+static bool ends_so(const char *name, const char *const *ends)
+{
+	size_t n = strlen(name);
+
+	while (*ends && (n < strlen(*ends) || strcasecmp(name + n - strlen(*ends), *ends)))
+		ends++;
+	return *ends != NULL;
+}
+
+/* What training programs call what they keep. */
+static bool is_kept(const char *name, bool folder)
+{
+	static const char *const places[] = { "checkpoint", "ckpt", "weights", "model", NULL };
+	static const char *const weights[] = { ".safetensors", ".pt", ".pth", ".ckpt", ".bin", ".h5", ".keras", ".onnx",
+					       ".npz", ".gguf", ".pkl", ".weights", NULL };
+
+	return folder ? has_word(name, places) : ends_so(name, weights);
+}
+
+static bool is_shown(const char *name, bool folder, bool foreign)
+{
+	static const char *const not_files[] = { "lock", NULL };
+
+	if (name[0] == '.' || (!folder && (strstr(name, "tfevents") || ends_so(name, not_files))))
+		return false;
+	return foreign ? is_kept(name, folder) : folder || !strstr(name, ".journal");
+}
+
+static int list_folder(int fd, bool foreign, struct entries *list)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *e;
+	struct stat st;
+	int rc = 0;
+
+	if (!dir) {
+		close(fd);
+		return ERR_NOMEM;
+	}
+	while (!rc && list->n < FOLDER_FILES_MAX && (e = readdir(dir))) {
+		if (fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) ||
+		    !is_shown(e->d_name, S_ISDIR(st.st_mode), foreign))
+			continue;
+		rc = entries_add(list, (struct artifact_entry){ arena_strdup(list->arena, e->d_name),
+								S_ISDIR(st.st_mode), (uint64_t)st.st_size, NULL });
+	}
+	closedir(dir);
+	return rc;
+}
+
+/* -1: not there. Never through a symbolic link. */
+static int open_folder(const char *root, const char *folder, const char *path, struct arena *a)
+{
+	int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), parent, fd = -1;
+	const char *whole = *path ? arena_printf(a, "%s/%s", folder, path) : folder, *name;
+
+	if (whole && !strncmp(whole, "./", 2))
+		whole += 2;
+	if (root_fd >= 0 && whole) {
+		parent = files_parent(root_fd, whole, false, &name);
+		if (parent >= 0) {
+			fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			close(parent);
+		}
+	}
+	if (root_fd >= 0)
+		close(root_fd);
+	return fd;
+}
+
+/* Every folder on the way is one that is shown. */
+static bool may_enter(const char *path, bool foreign)
+{
+	char name[NAME_MAX + 1];
+	size_t n;
+
+	for (; *path; path += n + (path[n] == '/')) {
+		n = strcspn(path, "/");
+		if (n >= sizeof name)
+			return false;
+		snprintf(name, sizeof name, "%.*s", (int)n, path);
+		if (!is_shown(name, true, foreign))
+			return false;
+	}
+	return true;
+}
+
+int folder_files_list(struct store *s, const char *run, const char *path, struct arena *a, struct folder_files *ret, struct err *err)
+{
+	struct entries list = { .arena = a };
+	bool foreign;
+	int rc, fd;
+
+	*ret = (struct folder_files){ 0 };
+	rc = find_folder(s, run, a, &ret->folder, err);
+	if (rc || !ret->folder || !*s->logdir)
+		return rc;
+	foreign = is_foreign(run, ret->folder);
+	fd = may_enter(path, foreign) ? open_folder(s->logdir, ret->folder, path, a) : -1;
+	if (fd >= 0 && list_folder(fd, foreign, &list))
+		return err_set(err, ERR_NOMEM, "out of memory");
+	entries_sort(&list);
+	ret->list = list.list;
+	ret->count = list.n;
+	return 0;
+}

@@ -1,0 +1,153 @@
+/* logged_image.c: reads key, step and time out of the names; the rest is as with media of journals. */
+#include "web/store/files/logged_image.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/event/limits.h"
+#include "tracker/event/event_media.h"
+#include "web/store/write/told.h"
+
+#define PNG_HEAD_BYTES 24
+#define RUN_CHARS 32
+#define PATH_ROOM 4200
+
+struct picture {
+	char run[RUN_CHARS + 1], key[LIMIT_key_bytes + 1];
+	int64_t step, ms;
+};
+
+/* Takes a name and a whole number off the end of the text: KEY+NAME+N. */
+static bool take_number(char *text, const char *name, int64_t *ret)
+{
+	char *at = strrchr(text, '+'), *end;
+	size_t n = strlen(name);
+
+	if (!at || at <= text + n || !at[1] || memcmp(at - n, name, n) != 0 || *(at - n - 1) != '+')
+		return false;
+	*ret = strtoll(at + 1, &end, 10);
+	*(at - n - 1) = '\0';
+	return !*end;
+}
+
+/* False: the path is no picture's. */
+static bool picture_of(const char *path, struct picture *ret)
+{
+	static const char below[] = "/artifacts/images/";
+	const char *run = strchr(path, '/'), *name = strstr(path, below);
+	char text[LIMIT_key_bytes + 200], *ending;
+
+	if (!run || !name || name != run + 1 + RUN_CHARS || strchr(name + sizeof(below) - 1, '/'))
+		return false;
+	memcpy(ret->run, run + 1, RUN_CHARS);
+	ret->run[RUN_CHARS] = '\0';
+	if ((size_t)snprintf(text, sizeof text, "%s", name + sizeof(below) - 1) >= sizeof text)
+		return false;
+	ending = strrchr(text, '+');
+	if (!ending || strlen(ending) < 4 || strcmp(ending + strlen(ending) - 4, ".png") != 0)
+		return false;
+	*ending = '\0';
+	if (!take_number(text, "timestamp", &ret->ms) || !take_number(text, "step", &ret->step) || !*text ||
+	    strlen(text) > LIMIT_key_bytes)
+		return false;
+	for (char *p = text; *p; p++)
+		if (*p == '~') /* MLflow's slash */
+			*p = '/';
+	snprintf(ret->key, sizeof ret->key, "%.*s", LIMIT_key_bytes, text);
+	return true;
+}
+
+size_t artifact_picture_room(const char *path)
+{
+	struct picture p;
+
+	return picture_of(path, &p) ? LIMIT_media_bytes : 0;
+}
+
+bool logged_image_run(const char *path, char ret[33])
+{
+	struct picture p;
+
+	if (!picture_of(path, &p))
+		return false;
+	memcpy(ret, p.run, sizeof(p.run));
+	return true;
+}
+
+static unsigned u32(const unsigned char *at)
+{
+	return (unsigned)at[0] << 24 | (unsigned)at[1] << 16 | (unsigned)at[2] << 8 | at[3];
+}
+
+static int remove_one(struct state *st, const char *path, struct state_run **ret, struct picture *p, struct err *err)
+{
+	struct err why = ERR_INIT;
+	int64_t key;
+	int rc;
+
+	*ret = NULL;
+	if (!picture_of(path, p))
+		return 0;
+	rc = state_run(st, p->run, ret, &why);
+	if (rc == ERR_NOENT || rc == ERR_GONE)
+		return *ret = NULL, 0;
+	if (rc)
+		return *err = why, rc;
+	rc = state_key(st, p->key, &key, err);
+	if (!rc)
+		rc = db_run(state_db(st), DB_media_delete, err, "iiiid", (*ret)->id, key, (int64_t)MEDIA_IMAGE,
+			    p->step, (double)p->ms / 1000);
+	if (!rc)
+		state_mark(st, *ret, true);
+	return rc;
+}
+
+int logged_image_put(struct state *st, const struct artifact_digest *d, struct err *err)
+{
+	static const unsigned char png[] = "\x89PNG\r\n\x1a\n";
+	const unsigned char *bytes = d->content;
+	struct state_run *r;
+	struct picture p;
+	struct buf content;
+	int rc = remove_one(st, d->path, &r, &p, err);
+
+	if (rc || !r || !bytes || d->bytes < PNG_HEAD_BYTES || memcmp(bytes, png, sizeof(png) - 1) != 0)
+		return rc;
+	buf_init(&content, LIMIT_media_bytes);
+	media_add_image(&content, (struct event_span){ bytes, bytes + d->bytes }, u32(bytes + 16), u32(bytes + 20));
+	if (!buf_failed(&content)) /* else too large: a file it remains */
+		rc = told_media(st, r, &(struct told_media){ .key = p.key, .kind = MEDIA_IMAGE, .rank = STATE_RUN_LEVEL,
+							     .segment = r->segment, .step = p.step,
+							     .wall_time = (double)p.ms / 1000, .bytes = content.data,
+							     .len = content.len }, err);
+	buf_done(&content);
+	return rc;
+}
+
+/* 1 with the next file behind at that may be a picture, before the end, 0 when there is none. */
+static int next_file(struct db *db, char *at, size_t room, const char *end, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(db, &q, DB_artifact_picture_next, err, "tt", at, end);
+
+	if (!rc && (rc = db_next(db, q, err)) > 0) {
+		snprintf(at, room, "%s", db_str(q, COL_artifact_picture_next_path));
+		db_stop(q);
+	}
+	return rc;
+}
+
+int logged_image_remove(struct state *st, const char *path, struct err *err)
+{
+	char at[PATH_ROOM], end[PATH_ROOM];
+	struct state_run *r;
+	struct picture p;
+	int rc = remove_one(st, path, &r, &p, err);
+
+	snprintf(at, sizeof at, "%s/", path);
+	snprintf(end, sizeof end, "%s0", path);
+	while (!rc && (rc = next_file(state_db(st), at, sizeof at, end, err)) > 0)
+		rc = remove_one(st, at, &r, &p, err);
+	return rc;
+}

@@ -1,0 +1,310 @@
+/* orphan_blobs.c: a loose object is sent part by part, and read in ranges by the crew. */
+#include "web/store/files/orphan_blobs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/base/cond.h"
+#include "tracker/base/log.h"
+#include "web/store/files/files.h"
+#include "web/store/files/objects.h"
+
+#define WAIT_S 10.0
+#define AWAY_S 1.0 /* after a failure nobody else waits to see the same */
+
+/* --- writing ------------------------------------------------------------------------------------------------ */
+
+struct orphan_blobs {
+	struct objects *o;
+	struct orphan_blobs_object of;
+	char key[OBJECT_KEY_MAX + 1];
+	struct object_upload *parts; /* NULL: there was no whole part yet */
+	unsigned char *bytes;	     /* OBJECTS_PART */
+	size_t n;
+	struct sha256 sha;
+};
+
+int orphan_blobs_begin(struct orphan_blobs **ret, struct artifacts *a, struct err *err)
+{
+	struct objects *o = artifacts_objects(a);
+	struct orphan_blobs *l;
+	int rc = o ? objects_ready(o, err) : err_set(err, ERR_UNSUPPORTED, "no object store was named (--artifacts)");
+
+	if (rc)
+		return rc;
+	if (!objects_hold(o, OBJECTS_PART))
+		return err_set(err, ERR_BUSY, "too many large files are on their way at once");
+	l = calloc(1, sizeof *l);
+	if (l)
+		*l = (struct orphan_blobs){ .o = o, .bytes = malloc(OBJECTS_PART) };
+	if (!l || !l->bytes) {
+		objects_give(o, OBJECTS_PART);
+		free(l);
+		return err_set(err, ERR_NOMEM, "out of memory");
+	}
+	sha256_init(&l->sha);
+	rc = files_draw_name(l->of.name, err);
+	objects_key(o, l->of.name, l->key);
+	if (!rc)
+		rc = ingest_submit(o->store, &(struct ingest_op){ .kind = &object_change_begin, .name = l->of.name },
+				   NULL, NULL, err);
+	if (rc)
+		orphan_blobs_free(l);
+	else
+		*ret = l;
+	return rc;
+}
+
+static int send_part(struct orphan_blobs *l, struct err *err)
+{
+	int rc = l->parts ? 0 : object_upload_begin(&l->parts, l->o->client, l->key, NULL, err);
+
+	if (!rc)
+		rc = object_upload_part(l->parts, l->bytes, l->n, err);
+	l->n = 0;
+	return rc ? objects_failed("the object store does not take an archive", rc, err) : 0;
+}
+
+int orphan_blobs_add(struct orphan_blobs *l, const void *bytes, size_t n, struct err *err)
+{
+	const unsigned char *at = bytes;
+	size_t take;
+	int rc = 0;
+
+	sha256_add(&l->sha, bytes, n);
+	l->of.bytes += n;
+	for (; n && !rc; at += take, n -= take) {
+		take = n < OBJECTS_PART - l->n ? n : OBJECTS_PART - l->n;
+		memcpy(l->bytes + l->n, at, take);
+		l->n += take;
+		if (l->n == OBJECTS_PART)
+			rc = send_part(l, err);
+	}
+	return rc;
+}
+
+static int send_rest(struct orphan_blobs *l, struct err *err)
+{
+	const struct object_put whole = { .key = l->key, .bytes = l->bytes, .n = l->n };
+	int rc;
+
+	if (!l->parts)
+		rc = object_put(l->o->client, &whole, err);
+	else
+		rc = l->n ? object_upload_part(l->parts, l->bytes, l->n, err) : 0;
+	if (!rc && l->parts)
+		rc = object_upload_end(l->parts, err);
+	return rc ? objects_failed("the object store does not take an archive", rc, err) : 0;
+}
+
+static int add_digest(void *user, const void *bytes, size_t n)
+{
+	sha256_add(user, bytes, n);
+	return 0;
+}
+
+static int read_back(struct orphan_blobs *l, struct err *err)
+{
+	struct object_facts facts;
+	struct sha256 sha;
+	char came[65];
+	int rc;
+
+	sha256_init(&sha);
+	rc = object_get(l->o->client, &(struct object_get){ .key = l->key, .piece = add_digest, .user = &sha }, &facts,
+			err);
+	if (rc)
+		return objects_failed("the object store does not give an archive back", rc, err);
+	sha256_end(&sha, came);
+	return strcmp(came, l->of.sha256) ? err_set(err, ERR_BUSY, "the object %s is not what was sent", l->key) : 0;
+}
+
+int orphan_blobs_end(struct orphan_blobs *l, struct orphan_blobs_object *ret, struct err *err)
+{
+	int rc = send_rest(l, err);
+
+	sha256_end(&l->sha, l->of.sha256);
+	if (!rc)
+		rc = read_back(l, err);
+	if (!rc)
+		*ret = l->of;
+	return rc;
+}
+
+void orphan_blobs_free(struct orphan_blobs *l)
+{
+	if (!l)
+		return;
+	object_upload_free(l->parts);
+	objects_give(l->o, OBJECTS_PART);
+	free(l->bytes);
+	free(l);
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------ */
+
+struct reading {
+	struct objects *o;
+	char key[OBJECT_KEY_MAX + 1];
+	uint64_t from;
+	size_t n, got;
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t ended;
+	unsigned char *bytes; /* the crew's until it is done */
+	bool done, left;      /* left: nobody waits any more */
+	int rc;
+	struct err err;
+	struct thread_pool_task task;
+};
+
+static void drop(struct reading *r)
+{
+	pthread_cond_destroy(&r->ended);
+	pthread_mutex_destroy(&r->lock);
+	objects_give(r->o, r->n);
+	free(r->bytes);
+	free(r);
+}
+
+static int take(void *user, const void *bytes, size_t n)
+{
+	struct reading *r = user;
+
+	if (n > r->n - r->got)
+		return -1;
+	memcpy(r->bytes + r->got, bytes, n);
+	r->got += n;
+	return 0;
+}
+
+static void note_outcome(struct objects *o, int rc)
+{
+	pthread_mutex_lock(&o->lock);
+	o->away_until_s = rc ? clock_mono_s() + AWAY_S : 0;
+	pthread_mutex_unlock(&o->lock);
+}
+
+/* It answered, and has lost it: nothing that goes by. Said once per object in a row. */
+static int is_lost(struct reading *r, struct err *err)
+{
+	bool said;
+
+	pthread_mutex_lock(&r->o->lock);
+	said = !strcmp(r->o->lost, r->key);
+	snprintf(r->o->lost, sizeof r->o->lost, "%s", r->key);
+	pthread_mutex_unlock(&r->o->lock);
+	if (!said)
+		log_error("the object store has no object %s, which holds points of a run; put back a copy of it",
+			  r->key);
+	return err_set(err, ERR_DAMAGED, "the object %s, which holds points of this run, is not in the object store; "
+		       "put back a copy of it", r->key);
+}
+
+static void fetch(void *arg)
+{
+	struct reading *r = arg;
+	struct err err = ERR_INIT;
+	struct object_facts facts;
+	int rc = object_get(r->o->client, &(struct object_get){ .key = r->key, .begin = r->from, .n = r->n,
+								.piece = take, .user = r }, &facts, &err);
+	bool left;
+
+	if (!rc && r->got != r->n)
+		rc = err_set(&err, ERR_IO, "%s is shorter than it was", r->key);
+	note_outcome(r->o, rc == ERR_NOENT ? 0 : rc);
+	if (rc)
+		rc = rc == ERR_NOENT ? is_lost(r, &err)
+				     : objects_failed("the object store does not give an archive", rc, &err);
+	pthread_mutex_lock(&r->lock);
+	r->done = true;
+	r->rc = rc;
+	r->err = err;
+	left = r->left;
+	pthread_cond_signal(&r->ended);
+	pthread_mutex_unlock(&r->lock);
+	if (left)
+		drop(r);
+}
+
+static int begin_reading(struct reading **ret, struct objects *o, const char *object, uint64_t from, size_t n,
+			 struct err *err)
+{
+	struct reading *r;
+
+	if (!objects_hold(o, n))
+		return err_set(err, ERR_BUSY, "too many large files are on their way at once");
+	r = calloc(1, sizeof *r);
+	if (r)
+		*r = (struct reading){ .o = o, .from = from, .n = n, .bytes = malloc(n) };
+	if (!r || !r->bytes) {
+		objects_give(o, n);
+		free(r);
+		return err_set(err, ERR_NOMEM, "out of memory");
+	}
+	pthread_mutex_init(&r->lock, NULL);
+	cond_init(&r->ended);
+	objects_key(o, object, r->key);
+	r->task = (struct thread_pool_task){ .fn = fetch, .arg = r };
+	thread_pool_give(o->crew, &r->task);
+	*ret = r;
+	return 0;
+}
+
+static bool was_away(struct objects *o)
+{
+	bool away;
+
+	pthread_mutex_lock(&o->lock);
+	away = clock_mono_s() < o->away_until_s;
+	pthread_mutex_unlock(&o->lock);
+	return away;
+}
+
+int orphan_blobs_read(struct artifacts *a, const char *object, uint64_t from, size_t n, void *to, struct err *err)
+{
+	struct objects *o = artifacts_objects(a);
+	double until_s = clock_mono_s() + WAIT_S;
+	struct reading *r = NULL;
+	bool done;
+	int rc = o ? objects_ready(o, err) : err_set(err, ERR_BUSY, "the points lie in an object store; name it with "
+						     "--artifacts");
+
+	if (!rc && (was_away(o) || atomic_load(&o->stop)))
+		rc = err_set(err, ERR_BUSY, "the object store that holds the points does not answer");
+	if (!rc)
+		rc = begin_reading(&r, o, object, from, n, err);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&r->lock);
+	while (!r->done && cond_wait_until(&r->ended, &r->lock, until_s))
+		;
+	done = r->done;
+	r->left = !done;
+	rc = done ? r->rc : err_set(err, ERR_BUSY, "the object store that holds the points is too slow");
+	if (done && !rc)
+		memcpy(to, r->bytes, n);
+	else if (done && err)
+		*err = r->err;
+	pthread_mutex_unlock(&r->lock);
+	if (done)
+		drop(r);
+	return rc;
+}
+
+void orphan_blobs_key(struct artifacts *a, const char *object, char *ret, size_t room)
+{
+	const struct objects *o = artifacts_objects(a);
+	char key[OBJECT_KEY_MAX + 1];
+
+	if (o)
+		objects_key(o, object, key);
+	snprintf(ret, room, "%s", o ? key : object);
+}
+
+void orphan_blobs_stop(struct artifacts *a)
+{
+	if (a && artifacts_objects(a))
+		atomic_store(&artifacts_objects(a)->stop, true);
+}

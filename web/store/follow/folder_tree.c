@@ -1,0 +1,447 @@
+/* folder_tree.c: walks with one inotify watch a folder (none a file: idle files cost nothing). A folder is watched as soon as
+ * it is found, long before a large walk comes to list it: what grows in it is heard of from then on. */
+#include "web/store/follow/folder_tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/base/arena.h"
+#include "tracker/base/clock.h"
+#include "web/store/base/map.h"
+
+#define WATCH_MASK (IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_ONLYDIR)
+
+/* A folder that is to be looked at. */
+struct pending {
+	int64_t time_ns; /* of its last change */
+	uint64_t number; /* of equal times the first that was found comes first */
+	const char *path;
+	int depth;
+};
+
+struct entry {
+	const char *path, *name; /* name: the end of path */
+	ino_t inode;
+	bool folder; /* false: a file, or only a stat tells */
+	struct entry *next;
+};
+
+struct walk {
+	struct pending *heap;
+	size_t count, cap;
+	uint64_t number;
+	struct map *seen;    /* (device, inode) of folders: a link may lead back */
+	struct arena *paths; /* until the walk ends */
+	DIR *dir;            /* the folder that is being looked at; NULL: none */
+	int depth;           /* of it */
+	struct entry **entries;
+	size_t entry_count, entry_at;
+};
+
+struct tree {
+	char root[PATH_MAX];
+	int fd;
+	bool watch_failed, overflow;
+	struct map *folders; /* watch descriptor -> struct folder */
+	struct arena *names; /* paths of watched folders */
+	struct walk scan, news;
+	tree_found *fn;
+	void *arg;
+	uint64_t folder_count;
+	int root_errno;      /* why the root could not be read */
+};
+
+struct folder {
+	const char *path;
+};
+
+static bool is_run_file(const char *name)
+{
+	size_t n = strlen(name);
+
+	return strstr(name, "tfevents") || (n > 8 && !strcmp(name + n - 8, ".journal"));
+}
+
+/* The store's own files beside the runs. */
+static bool is_ours(const char *path)
+{
+	return !strcmp(path, "dptrack.artifacts") || !strncmp(path, "dptrack.db", 10);
+}
+
+static int join(char *to, size_t room, const char *folder, const char *name)
+{
+	return snprintf(to, room, "%s%s%s", folder, *folder ? "/" : "", name) >= (int)room ? -1 : 0;
+}
+
+static int full_path(const struct tree *t, const char *path, char ret[PATH_MAX])
+{
+	return join(ret, PATH_MAX, t->root, *path ? path : ".");
+}
+
+static void watch(struct tree *t, const char *path)
+{
+	char full[PATH_MAX];
+	struct folder *f;
+	int wd;
+
+	if (t->fd < 0 || full_path(t, path, full))
+		return;
+	wd = inotify_add_watch(t->fd, full, WATCH_MASK);
+	if (wd < 0) {
+		t->watch_failed = t->watch_failed || errno == ENOSPC || errno == ENOMEM;
+		return;
+	}
+	f = map_put(t->folders, &wd, sizeof wd);
+	if (!f) {
+		t->watch_failed = true;
+		return;
+	}
+	if (!f->path || strcmp(f->path, path))
+		f->path = arena_strdup(t->names, path);
+}
+
+/* --- folders to look at ------------------------------------------------------------------------------------ */
+
+/* Level by level: all folders are watched before the many at the bottom are listed. */
+static bool comes_before(const struct pending *a, const struct pending *b)
+{
+	if (a->depth != b->depth)
+		return a->depth < b->depth;
+	return a->time_ns != b->time_ns ? a->time_ns > b->time_ns : a->number < b->number;
+}
+
+static int heap_push(struct walk *w, struct pending p)
+{
+	struct pending *grown;
+	size_t at = w->count, cap = w->cap ? w->cap * 2 : 64;
+
+	if (w->count == w->cap) {
+		grown = realloc(w->heap, cap * sizeof *grown);
+		if (!grown)
+			return ERR_NOMEM;
+		w->heap = grown;
+		w->cap = cap;
+	}
+	w->count++;
+	p.number = w->number++;
+	for (; at && comes_before(&p, &w->heap[(at - 1) / 2]); at = (at - 1) / 2)
+		w->heap[at] = w->heap[(at - 1) / 2];
+	w->heap[at] = p;
+	return 0;
+}
+
+static struct pending heap_pop(struct walk *w)
+{
+	struct pending top = w->heap[0], last = w->heap[--w->count];
+	size_t at = 0, below;
+
+	while ((below = 2 * at + 1) < w->count) {
+		below += below + 1 < w->count && comes_before(&w->heap[below + 1], &w->heap[below]);
+		if (!comes_before(&w->heap[below], &last))
+			break;
+		w->heap[at] = w->heap[below];
+		at = below;
+	}
+	w->heap[at] = last;
+	return top;
+}
+
+static void walk_clear(struct walk *w)
+{
+	if (w->dir)
+		closedir(w->dir);
+	arena_free(w->paths);
+	map_free(w->seen);
+	free(w->heap);
+	*w = (struct walk){ 0 };
+}
+
+static int walk_ready(struct walk *w)
+{
+	w->paths = w->paths ? w->paths : arena_new();
+	w->seen = w->seen ? w->seen : map_new(1);
+	return w->paths && w->seen ? 0 : ERR_NOMEM;
+}
+
+/* Watches it before it is listed: what is made in between is seen twice, never missed. Once a walk; path lies in its
+ * arena. */
+static void walk_add(struct tree *t, struct walk *w, const char *path, const struct stat *sb, int depth)
+{
+	uint64_t id[2] = { (uint64_t)sb->st_dev, (uint64_t)sb->st_ino };
+
+	if (map_get(w->seen, id, sizeof id) || !map_put(w->seen, id, sizeof id))
+		return;
+	watch(t, path);
+	heap_push(w, (struct pending){ .time_ns = (int64_t)sb->st_mtim.tv_sec * 1000000000 + sb->st_mtim.tv_nsec,
+				       .path = path,
+				       .depth = depth });
+}
+
+/* --- looking ----------------------------------------------------------------------------------------------- */
+
+static bool is_wanted(const struct dirent *e)
+{
+	if (e->d_name[0] == '.')
+		return false;
+	return e->d_type == DT_DIR || e->d_type == DT_LNK || e->d_type == DT_UNKNOWN || is_run_file(e->d_name);
+}
+
+/* Files by name, then folders as they lie on the disk. */
+static int by_place(const void *x, const void *y)
+{
+	const struct entry *a = *(const struct entry *const *)x, *b = *(const struct entry *const *)y;
+
+	if (a->folder != b->folder)
+		return a->folder ? 1 : -1;
+	if (a->folder && a->inode != b->inode)
+		return a->inode < b->inode ? -1 : 1;
+	return strcmp(a->path, b->path);
+}
+
+/* A file is told of, a folder kept for later. */
+static void look_at_entry(struct tree *t, struct walk *w, const struct entry *e)
+{
+	int folder_fd = dirfd(w->dir);
+	struct stat sb, target;
+
+	if (is_ours(e->path) || fstatat(folder_fd, e->name, &sb, AT_SYMLINK_NOFOLLOW))
+		return;
+	target = sb;
+	if (S_ISLNK(sb.st_mode) && fstatat(folder_fd, e->name, &target, 0))
+		return;
+	if (S_ISDIR(target.st_mode))
+		walk_add(t, w, e->path, &target, w->depth + 1);
+	else if (S_ISREG(target.st_mode) && is_run_file(e->name))
+		t->fn(t->arg, &(struct tree_file){ .path = e->path, .bytes = target.st_size,
+						   .time_s = target.st_mtim.tv_sec,
+						   .linked = S_ISLNK(sb.st_mode), .scanned = w == &t->scan });
+}
+
+static int list_entries(struct walk *w, const char *path)
+{
+	struct entry *first = NULL, *e;
+	struct dirent *found;
+	size_t n = 0;
+
+	while ((found = readdir(w->dir))) {
+		if (!is_wanted(found))
+			continue;
+		e = arena_alloc(w->paths, sizeof *e);
+		if (!e || !(e->path = *path ? arena_printf(w->paths, "%s/%s", path, found->d_name)
+			    : arena_strdup(w->paths, found->d_name)))
+			return ERR_NOMEM;
+		e->name = e->path + (*path ? strlen(path) + 1 : 0);
+		e->inode = found->d_ino;
+		e->folder = found->d_type == DT_DIR;
+		e->next = first;
+		first = e;
+		n++;
+	}
+	w->entries = arena_array(w->paths, n + 1, sizeof(struct entry *));
+	if (!w->entries)
+		return ERR_NOMEM;
+	for (w->entry_count = 0; first; first = first->next)
+		w->entries[w->entry_count++] = first;
+	qsort(w->entries, n, sizeof(struct entry *), by_place);
+	return 0;
+}
+
+static void open_folder(struct tree *t, struct walk *w, const struct pending *p)
+{
+	char full[PATH_MAX];
+
+	w->entry_at = w->entry_count = 0;
+	w->depth = p->depth;
+	w->dir = full_path(t, p->path, full) ? NULL : opendir(full);
+	if (!w->dir && !*p->path)
+		t->root_errno = errno;
+	if (!w->dir)
+		return;
+	t->folder_count += w == &t->scan;
+	if (list_entries(w, p->path))
+		w->entry_count = 0;
+}
+
+/* 1 when more is left. */
+static int walk_some(struct tree *t, struct walk *w, double until_s)
+{
+	struct pending p;
+
+	while (w->count || w->dir) {
+		if (w->dir && w->entry_at < w->entry_count) {
+			look_at_entry(t, w, w->entries[w->entry_at++]);
+		} else if (w->dir) {
+			closedir(w->dir);
+			w->dir = NULL;
+			continue;
+		} else {
+			p = heap_pop(w);
+			open_folder(t, w, &p);
+		}
+		if (clock_mono_s() >= until_s)
+			return 1;
+	}
+	walk_clear(w);
+	return 0;
+}
+
+int tree_open(struct tree **ret, const char *root, bool watch_it, tree_found *fn, void *arg, struct err *err)
+{
+	struct tree *t = calloc(1, sizeof *t);
+
+	if (!t)
+		return err_set(err, ERR_NOMEM, "out of memory");
+	snprintf(t->root, sizeof t->root, "%s", root);
+	t->fn = fn;
+	t->arg = arg;
+	t->fd = watch_it ? inotify_init1(IN_NONBLOCK | IN_CLOEXEC) : -1;
+	t->watch_failed = t->fd < 0;
+	t->folders = map_new(sizeof(struct folder));
+	t->names = arena_new();
+	if (!t->folders || !t->names) {
+		tree_close(t);
+		return err_set(err, ERR_NOMEM, "out of memory");
+	}
+	*ret = t;
+	return 0;
+}
+
+void tree_close(struct tree *t)
+{
+	if (!t)
+		return;
+	if (t->fd >= 0)
+		close(t->fd);
+	walk_clear(&t->scan);
+	walk_clear(&t->news);
+	map_free(t->folders);
+	arena_free(t->names);
+	free(t);
+}
+
+void tree_watch_file(struct tree *t, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX];
+
+	snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 0, path);
+	watch(t, folder);
+}
+
+void tree_scan_begin(struct tree *t)
+{
+	struct stat sb;
+
+	walk_clear(&t->scan);
+	t->folder_count = 0;
+	t->overflow = false;
+	t->root_errno = walk_ready(&t->scan) ? ENOMEM : stat(t->root, &sb) ? errno : 0;
+	if (!t->root_errno)
+		walk_add(t, &t->scan, "", &sb, 0);
+}
+
+int tree_step(struct tree *t, double for_s, struct err *err)
+{
+	double until_s = clock_mono_s() + for_s;
+	int left = walk_some(t, &t->news, until_s), why;
+
+	if (!left)
+		left = walk_some(t, &t->scan, until_s);
+	why = t->root_errno;
+	if (left || !why)
+		return left;
+	t->root_errno = 0;
+	return err_set_errno(err, why, "reading %s", t->root);
+}
+
+int tree_scan(struct tree *t, struct err *err)
+{
+	int rc;
+
+	tree_scan_begin(t);
+	while ((rc = tree_step(t, 1, err)) > 0)
+		;
+	return rc;
+}
+
+/* --- events ------------------------------------------------------------------------------------------------ */
+
+/* Something new has this name: a folder is kept for the next step, a file is told of. */
+static void look_at_new(struct tree *t, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char full[PATH_MAX];
+	struct stat sb, target;
+	char *copy;
+
+	if (join(full, sizeof full, t->root, path) || lstat(full, &sb))
+		return;
+	target = sb;
+	if (S_ISLNK(sb.st_mode) && stat(full, &target))
+		return;
+	if (S_ISDIR(target.st_mode) && !walk_ready(&t->news) && (copy = arena_strdup(t->news.paths, path)))
+		walk_add(t, &t->news, copy, &target, 0);
+	else if (S_ISREG(target.st_mode) && is_run_file(slash ? slash + 1 : path))
+		t->fn(t->arg, &(struct tree_file){ .path = path, .bytes = target.st_size,
+						   .time_s = target.st_mtim.tv_sec,
+						   .linked = S_ISLNK(sb.st_mode) });
+}
+
+static void handle(struct tree *t, const struct inotify_event *e)
+{
+	const struct folder *f = map_get(t->folders, &e->wd, sizeof e->wd);
+	char path[PATH_MAX];
+
+	if (e->mask & IN_Q_OVERFLOW)
+		t->overflow = true;
+	if (!f || !f->path || !e->len || e->name[0] == '.' || join(path, sizeof path, f->path, e->name) ||
+	    is_ours(path))
+		return;
+	if (e->mask & (IN_ISDIR | IN_CREATE | IN_MOVED_TO))
+		look_at_new(t, path);
+	else if (is_run_file(e->name))
+		t->fn(t->arg, &(struct tree_file){ .path = path, .bytes = -1 });
+}
+
+void tree_events(struct tree *t)
+{
+	char room[16384] __attribute__((aligned(8)));
+	ssize_t n, at;
+
+	if (t->fd < 0)
+		return;
+	while ((n = read(t->fd, room, sizeof room)) > 0) {
+		for (at = 0; at < n;) {
+			const struct inotify_event *e = (const struct inotify_event *)(room + at);
+
+			handle(t, e);
+			at += (ssize_t)sizeof *e + e->len;
+		}
+	}
+	/* Events were lost: everything is looked at once more. */
+	if (t->overflow)
+		tree_scan_begin(t);
+}
+
+int tree_fd(const struct tree *t)
+{
+	return t->fd;
+}
+
+bool tree_watching(const struct tree *t)
+{
+	return t->fd >= 0 && !t->watch_failed;
+}
+
+uint64_t tree_folders(const struct tree *t)
+{
+	return t->folder_count;
+}

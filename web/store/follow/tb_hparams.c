@@ -1,0 +1,158 @@
+/* tb_hparams.c: what event files begin with, in the file's folder, in the one above and in those next to it. */
+#include "web/store/follow/tb_hparams.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+#include "tracker/event/event.h"
+#include "tracker/event/record.h"
+
+#define HEAD_BYTES ((size_t)64 << 10) /* hparams that take more are taken for a run's */
+#define SILENT_S 150                  /* PyTorch's writer keeps its first points for up to 120 s */
+
+/* What a file begins with; of several files the largest counts. */
+enum head {
+	HEAD_NOTHING, /* the file's version at most */
+	HEAD_BEGUN,   /* hparams, and no end so far */
+	HEAD_NOTE,    /* hparams that were ended before anything else came */
+	HEAD_RUN,
+	HEAD_OURS /* a journal, which names its run itself */
+};
+
+static enum head after(enum head before, const struct event_item *item)
+{
+	switch (item->kind) {
+	case EVENT_HEADER:
+		return HEAD_OURS;
+	case EVENT_FILE_VERSION:
+	case EVENT_PARAM:
+		return before;
+	case EVENT_HPARAMS_START:
+		return HEAD_BEGUN;
+	case EVENT_HPARAMS_END:
+		return before == HEAD_BEGUN ? HEAD_NOTE : HEAD_RUN;
+	case EVENT_OTHER: /* a description of all trials */
+		return event_text_equal(item->text, "hparams") ? HEAD_BEGUN : HEAD_RUN;
+	default:
+		return HEAD_RUN;
+	}
+}
+
+static enum head head_of(const void *bytes, size_t n)
+{
+	enum head head = HEAD_NOTHING;
+	struct event_item item;
+	struct record rec;
+	struct event ev;
+	size_t at = 0;
+
+	while (head < HEAD_NOTE && record_next(bytes, n, &at, &rec) == RECORD_OK) {
+		if (event_open(&ev, rec.payload, rec.payload_bytes))
+			return HEAD_RUN;
+		while (head < HEAD_NOTE && event_next(&ev, &item) > 0)
+			head = after(head, &item);
+	}
+	return head < HEAD_NOTE && n == HEAD_BYTES ? HEAD_RUN : head;
+}
+
+static enum head head_at(int folder_fd, const char *name)
+{
+	int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char *bytes = fd < 0 ? NULL : malloc(HEAD_BYTES);
+	ssize_t n = bytes ? pread(fd, bytes, HEAD_BYTES, 0) : 0;
+	enum head head = n > 0 ? head_of(bytes, (size_t)n) : HEAD_NOTHING;
+
+	free(bytes);
+	if (fd >= 0)
+		close(fd);
+	return head;
+}
+
+/* -1: the folder has no event files. */
+static int head_in(int at_fd, const char *name)
+{
+	int fd = openat(at_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), head = -1, one;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	while (dir && head < HEAD_OURS && (e = readdir(dir)))
+		if (strstr(e->d_name, "tfevents")) {
+			one = (int)head_at(fd, e->d_name);
+			head = one > head ? one : head;
+		}
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	return head;
+}
+
+/* Notes in folders next to the one of this name; earlier: those before it by name only, which is by time as well where
+ * the writer chose it. */
+static bool has_other(int above_fd, const char *name, bool earlier)
+{
+	int fd = openat(above_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	bool found = false;
+
+	while (dir && !found && (e = readdir(dir)))
+		found = e->d_name[0] != '.' && e->d_type != DT_REG && (earlier ? strcmp(e->d_name, name) < 0
+								      : strcmp(e->d_name, name) != 0) &&
+			head_in(fd, e->d_name) == HEAD_NOTE;
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+static bool is_young(int above_fd, const char *name)
+{
+	struct stat sb;
+
+	return !fstatat(above_fd, name, &sb, 0) && clock_wall_s() - (double)sb.st_mtim.tv_sec < SILENT_S;
+}
+
+/* name: the file's folder, in the one that is open. */
+static enum tb_hparams look_above(int above_fd, const char *name, enum head head, bool wait)
+{
+	int above = head_in(above_fd, ".");
+	bool later;
+
+	if (above == HEAD_RUN && head == HEAD_NOTE)
+		return has_other(above_fd, name, true) ? TB_HPARAMS_NO : TB_HPARAMS_YES;
+	later = wait && above == HEAD_RUN;
+	later |= wait && above == HEAD_NOTHING && !has_other(above_fd, name, false);
+	return later && is_young(above_fd, name) ? TB_HPARAMS_LATER : TB_HPARAMS_NO;
+}
+
+enum tb_hparams tb_hparams_find(const char *root, const char *path, bool wait)
+{
+	const char *slash = strrchr(path, '/'), *first = strchr(path, '/'), *name;
+	char folder[PATH_MAX], above[2 * PATH_MAX];
+	enum tb_hparams answer = TB_HPARAMS_NO;
+	enum head head;
+	int fd;
+
+	if (!slash)
+		return TB_HPARAMS_NO;
+	snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+	name = first == slash ? folder : strrchr(folder, '/') + 1;
+	snprintf(above, sizeof above, "%s/%.*s", root, (int)(name - folder), folder);
+	fd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return TB_HPARAMS_NO;
+	head = (enum head)head_at(fd, path + (name - folder));
+	if (head == HEAD_BEGUN || head == HEAD_NOTE)
+		answer = look_above(fd, name, head, wait);
+	close(fd);
+	return answer;
+}

@@ -1,0 +1,380 @@
+/* backup.c: the store's file is copied page by page through the writer's own connection, which carries over what it
+ * commits meanwhile, so that a backup under load ends (a database's rows come from one snapshot: backup_rows.c); then
+ * the artifacts. The copy gets its name when all is synced. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+#include "web/store/base/parts.h"
+#include "web/store/base/background_job.h"
+#include "web/store/db/copy_rows.h"
+#include "web/store/files/files.h"
+#include "web/store/store.h"
+#include "web/store/maintenance/backup_rows.h"
+#include "web/store/maintenance/maintenance.h"
+#include "web/store/write/committer.h"
+
+#define STEP_S 0.005 /* commits wait for so much of a backup, about */
+
+struct backup {
+	struct store *s;
+	char db[PATH_MAX], partial[PATH_MAX + 16], artifacts[PATH_MAX];
+	bool made_folder;
+	struct db *to;
+	struct copy *copy;
+	int pages; /* of the next step */
+	bool done;
+	double last_step_s;
+};
+
+static int ends_in(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n > m && !strcmp(text + n - m, end);
+}
+
+/* Whether path's folder is the artifacts' or lies below it: a copy there would hold itself. */
+static bool among_artifacts(const struct store *s, const char *path)
+{
+	char folder[PATH_MAX], at[PATH_MAX], artifacts[PATH_MAX];
+	size_t n;
+
+	snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path + 1), path);
+	if (!realpath(folder, at) || !realpath(s->artifacts, artifacts))
+		return false;
+	n = strlen(artifacts);
+	return !strncmp(at, artifacts, n) && (!at[n] || at[n] == '/');
+}
+
+static int name_files(struct backup *b, const char *path, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	bool file = ends_in(path, ".db");
+	char folder[PATH_MAX];
+	int n;
+
+	if (*path != '/' || strlen(path) > PATH_MAX - 64) {
+		err_set(err, ERR_USAGE, "path: want an absolute path%s",
+			b->s->live ? "" : ", or a name beside the store that begins with dptrack.db.");
+		return err_field(err, "path");
+	}
+	if (among_artifacts(b->s, path))
+		return err_set(err, ERR_USAGE, "%s lies among the artifacts that are to be copied; name another place",
+			       path);
+	if (!file && mkdir(path, 0700))
+		return errno == EEXIST ? err_set(err, ERR_EXISTS, "%s is there already; name a new place", path)
+				       : err_set_errno(err, errno, "making the folder %s", path);
+	b->made_folder = !file;
+	n = snprintf(folder, sizeof folder, "%.*s", file ? (int)(slash - path) : (int)strlen(path), path);
+	if (n < 0 || n >= PATH_MAX - 64)
+		return err_set(err, ERR_USAGE, "the path is too long");
+	snprintf(b->db, sizeof b->db, "%.4000s%s", path, file ? "" : "/dptrack.db");
+	snprintf(b->partial, sizeof b->partial, "%s.partial", b->db);
+	snprintf(b->artifacts, sizeof b->artifacts, "%.*s/dptrack.artifacts", PATH_MAX - 32, folder);
+	if (!access(b->db, F_OK) || !access(b->artifacts, F_OK))
+		return err_set(err, ERR_EXISTS, "%s is there already; name a new place",
+			       access(b->db, F_OK) ? b->artifacts : b->db);
+	return 0;
+}
+
+static int check_room(const struct backup *b, struct err *err)
+{
+	struct stat sb;
+	struct statvfs fs;
+	char folder[PATH_MAX];
+
+	snprintf(folder, sizeof folder, "%s", b->db);
+	*strrchr(folder, '/') = '\0';
+	if (b->s->live) /* nobody can say how large its rows will be in a file */
+		return 0;
+	if (stat(b->s->path, &sb) || statvfs(*folder ? folder : "/", &fs))
+		return err_set_errno(err, errno, "%s", b->db);
+	if ((uint64_t)fs.f_bavail * fs.f_frsize < (uint64_t)sb.st_size)
+		return err_set(err, ERR_NOSPC, "%s: the store takes %.1f MB, %.1f MB are free there", b->db,
+			       (double)sb.st_size * 1e-6, (double)fs.f_bavail * (double)fs.f_frsize * 1e-6);
+	return 0;
+}
+
+static int begin(void *arg, struct db *d, struct err *err)
+{
+	struct backup *b = arg;
+
+	return copy_new(&b->copy, b->to, d, err);
+}
+
+static int step(void *arg, struct db *d, struct err *err)
+{
+	struct backup *b = arg;
+	double began = clock_mono_s();
+	int rc = copy_step(b->copy, b->pages, &b->done, err);
+
+	(void)d;
+	b->last_step_s = clock_mono_s() - began;
+	return rc ? err_prefix(err, "%s", b->partial) : 0;
+}
+
+static int end(void *arg, struct db *d, struct err *err)
+{
+	struct backup *b = arg;
+
+	(void)d;
+	(void)err;
+	copy_free(b->copy);
+	b->copy = NULL;
+	return 0;
+}
+
+static int copy_pages(struct backup *b, struct err *err)
+{
+	struct err late = ERR_INIT;
+	int rc = committer_step(b->s->writer, begin, b, err);
+
+	if (rc)
+		return rc;
+	for (b->pages = 64; !rc && !b->done;) {
+		if (background_job_canceled(b->s->work))
+			rc = err_set(err, ERR_CANCELED, "the store is closing; the backup is not made");
+		else
+			rc = committer_step(b->s->writer, step, b, err);
+		if (b->last_step_s < STEP_S / 2 && b->pages < 4096)
+			b->pages *= 2;
+		else if (b->last_step_s > STEP_S && b->pages > 16)
+			b->pages /= 2;
+	}
+	if (committer_step(b->s->writer, end, b, &late) && b->copy)
+		copy_free(b->copy);
+	return rc;
+}
+
+/* A backup that cannot be read is none. */
+static int prove(struct backup *b, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(b->to, &q, DB_quick_check, err, "");
+
+	if (!rc && (rc = db_next(b->to, q, err)) > 0) {
+		rc = 0;
+		if (strcmp(db_str(q, COL_quick_check_quick_check), "ok"))
+			rc = err_set(err, ERR_DAMAGED, "the store is damaged (%.200s): dptrack doctor says more",
+				     db_str(q, COL_quick_check_quick_check));
+		db_stop(q);
+	}
+	return rc;
+}
+
+static int copy_db(struct backup *b, struct err *err)
+{
+	int fd = open(b->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), rc;
+
+	if (fd < 0)
+		return err_set_errno(err, errno, "%s", b->partial);
+	rc = b->s->live ? backup_rows(b->s, b->partial, err) : 0;
+	if (!rc)
+		rc = db_open_backup(&b->to, b->partial, err);
+	if (!rc && !b->s->live)
+		rc = copy_pages(b, err);
+	if (!rc)
+		rc = prove(b, err);
+	db_close(b->to);
+	if (!rc && fsync(fd))
+		rc = err_set_errno(err, errno, "%s", b->partial);
+	close(fd);
+	return rc;
+}
+
+static int name_db(const struct backup *b, struct err *err)
+{
+	if (rename(b->partial, b->db))
+		return err_set_errno(err, errno, "%s", b->db);
+	return files_sync_parent(b->db, err);
+}
+
+static int stop_asked(void *arg)
+{
+	return background_job_canceled(arg);
+}
+
+static int copy_artifacts(struct backup *b, struct store_backup_result *ret, struct err *err)
+{
+	struct files_sum sum = { 0 };
+	int rc;
+
+	if (!*b->s->artifacts || access(b->s->artifacts, F_OK))
+		return 0;
+	rc = files_copy(b->s->artifacts, b->artifacts, &sum, stop_asked, b->s, err);
+	ret->artifacts = sum.files;
+	ret->artifact_bytes = sum.bytes;
+	return rc;
+}
+
+static void clean_up(const struct backup *b)
+{
+	struct files_sum sum = { 0 };
+	char folder[PATH_MAX];
+
+	unlink(b->partial);
+	unlink(b->db);
+	files_remove(AT_FDCWD, b->artifacts, 0, &sum);
+	snprintf(folder, sizeof folder, "%s", b->db);
+	*strrchr(folder, '/') = '\0';
+	if (b->made_folder)
+		rmdir(folder);
+}
+
+/* Beside the store, where the follower does not look. */
+static const char *beside_store(const struct store *s, const char *path, char room[PATH_MAX])
+{
+	const char *slash = strrchr(s->path, '/');
+
+	if (s->live || strncmp(path, "dptrack.db.", 11) || strchr(path, '/') || !slash ||
+	    strlen(s->path) + strlen(path) > PATH_MAX - 64)
+		return path;
+	snprintf(room, PATH_MAX, "%.*s/%s", (int)(slash - s->path), s->path, path);
+	return room;
+}
+
+int store_backup(struct store *s, const char *name, struct store_backup_result *ret, struct err *err)
+{
+	char room[PATH_MAX];
+	const char *path = beside_store(s, name, room);
+	struct backup b = { .s = s };
+	struct store_backup_result res = { 0 };
+	double began = clock_mono_s();
+	struct stat sb;
+	int rc = name_files(&b, path, err);
+
+	if (rc) {
+		if (b.made_folder)
+			rmdir(path);
+		return rc;
+	}
+	rc = check_room(&b, err);
+	if (!rc)
+		rc = copy_db(&b, err);
+	if (!rc)
+		rc = copy_artifacts(&b, &res, err);
+	if (!rc)
+		rc = name_db(&b, err);
+	if (rc) {
+		clean_up(&b);
+		return rc;
+	}
+	res.bytes = stat(b.db, &sb) ? 0 : (uint64_t)sb.st_size;
+	res.seconds = clock_mono_s() - began;
+	*ret = res;
+	return 0;
+}
+
+/* --- putting one back -------------------------------------------------------------------------------------- */
+
+static int find_backup(const char *path, char db[PATH_MAX], char artifacts[PATH_MAX], struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	bool file = ends_in(path, ".db");
+
+	if (strlen(path) > PATH_MAX - 64)
+		return err_set(err, ERR_USAGE, "the path is too long");
+	snprintf(db, PATH_MAX, "%s%s", path, file ? "" : "/dptrack.db");
+	if (file)
+		snprintf(artifacts, PATH_MAX, "%.*s/dptrack.artifacts", slash ? (int)(slash - path) : 1,
+			 slash ? path : ".");
+	else
+		snprintf(artifacts, PATH_MAX, "%s/dptrack.artifacts", path);
+	if (!access(db, R_OK))
+		return 0;
+	if (errno != ENOENT && errno != ENOTDIR)
+		return err_set_errno(err, errno, "%s", db);
+	return err_set(err, ERR_USAGE, "%.1000s is no backup: want the folder that dptrack backup made, or its file "
+		       "*.db", path);
+}
+
+static int put_aside(const char *path, const char *suffix, int64_t now_ms, struct err *err)
+{
+	char from[PATH_MAX + 16], to[PATH_MAX + 64];
+
+	snprintf(from, sizeof from, "%s%s", path, suffix);
+	snprintf(to, sizeof to, "%s.before-restore-%lld%s", path, (long long)now_ms, suffix);
+	if (rename(from, to) && errno != ENOENT)
+		return err_set_errno(err, errno, "%s", from);
+	return 0;
+}
+
+/* The copy is proved, beside which SQLite may make files. Its rows are others than those that pages and scripts have
+ * heard of, even when as many changes were made to them. */
+static int ready_copy(const char *path, struct err *err)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC), rc = fd < 0 ? err_set_errno(err, errno, "%s", path) : 0;
+	struct backup b = { 0 };
+
+	if (!rc)
+		rc = db_open_backup(&b.to, path, err);
+	if (!rc)
+		rc = prove(&b, err);
+	if (!rc)
+		rc = db_run(b.to, DB_rows_of_draw, err, "");
+	db_close(b.to);
+	if (!rc && fsync(fd))
+		rc = err_set_errno(err, errno, "%s", path);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int put_back(const char *db, const char *artifacts, const struct store_paths *to, struct err *err)
+{
+	struct files_sum sum = { 0 };
+	int64_t now_ms = clock_wall_ms();
+	char partial[PATH_MAX + 16];
+	int rc;
+
+	snprintf(partial, sizeof partial, "%s.partial", to->db);
+	unlink(partial);
+	rc = files_copy(db, partial, &sum, NULL, NULL, err);
+	if (!rc && (rc = ready_copy(partial, err)))
+		err_prefix(err, "%.300s", db);
+	if (rc) {
+		unlink(partial);
+		return rc;
+	}
+	rc = put_aside(to->db, "", now_ms, err);
+	if (!rc)
+		rc = put_aside(to->db, "-wal", now_ms, err);
+	if (!rc)
+		rc = put_aside(to->artifacts, "", now_ms, err);
+	if (!rc && rename(partial, to->db))
+		rc = err_set_errno(err, errno, "%s", to->db);
+	if (!rc && !access(artifacts, F_OK))
+		rc = files_copy(artifacts, to->artifacts, &sum, NULL, NULL, err);
+	return rc ? rc : files_sync_parent(to->db, err);
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat sa, sb;
+
+	return !stat(a, &sa) && !stat(b, &sb) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
+int store_restore(const char *backup, const struct store_paths *to, struct err *err)
+{
+	char db[PATH_MAX], artifacts[PATH_MAX];
+	struct store *lock;
+	int rc = find_backup(backup, db, artifacts, err);
+
+	if (!rc && same_file(db, to->db))
+		rc = err_set(err, ERR_USAGE, "%s is the store itself; name a backup of it", db);
+	if (!rc)
+		rc = store_lock(&lock, to->db, err);
+	if (rc)
+		return rc;
+	rc = put_back(db, artifacts, to, err);
+	store_close(lock);
+	return rc;
+}

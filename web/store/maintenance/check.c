@@ -1,0 +1,437 @@
+/* check.c: the checks, one function each. */
+#include "web/store/maintenance/check.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "tracker/base/clock.h"
+#include "web/store/base/parts.h"
+#include "web/store/base/background_job.h"
+#include "web/store/db/readers.h"
+#include "web/store/points/chunk.h"
+#include "web/store/points/log_row.h"
+#include "web/store/points/scan.h"
+#include "web/store/points/sum_row.h"
+#include "web/store/store.h"
+
+#define SAMPLED_SERIES 200
+#define SAMPLED_CHUNKS 200 /* of one series */
+#define LOG_POINTS_MANY 5000000u
+#define CHUNKS_BYTES_MAX (INT64_C(2) << 30) /* of a file whose chunks a sample of points stands for */
+
+struct check {
+	struct store *s;
+	const char *path;
+	bool full;
+	struct arena *a;
+	struct check_report *r;
+	struct err *err;
+};
+
+/* One series while its chunks come by. */
+struct series_check {
+	int64_t id, chunks, bad_chunk;
+	struct sum sum;
+	struct sum_point room[CHUNK_POINTS];
+};
+
+const char *check_level_name(enum check_level level)
+{
+	static const char *const names[] = { "ok", "note", "warning", "error" };
+
+	return names[level];
+}
+
+__attribute__((format(printf, 4, 5))) static int add(struct check *c, enum check_level level, const char *name,
+						      const char *fmt, ...)
+{
+	struct check_report *r = c->r;
+	char text[600];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (r->count == r->cap) {
+		size_t cap = r->cap ? 2 * r->cap : 16;
+		struct check_finding *grown = arena_array(c->a, cap, sizeof *grown);
+
+		if (!grown)
+			return err_set(c->err, ERR_NOMEM, "out of memory");
+		if (r->count)
+			memcpy(grown, r->items, r->count * sizeof *grown);
+		r->items = grown;
+		r->cap = cap;
+	}
+	r->items[r->count].level = level;
+	r->items[r->count].name = name;
+	r->items[r->count].text = arena_strdup(c->a, text);
+	if (!r->items[r->count++].text)
+		return err_set(c->err, ERR_NOMEM, "out of memory");
+	r->worst = level > r->worst ? level : r->worst;
+	return 0;
+}
+
+static int check_sqlite(struct check *c)
+{
+	enum db_flaw flaw;
+	const char *version = db_engine(&flaw);
+
+	if (flaw == DB_NO_THREADS)
+		return add(c, CHECK_ERROR, "sqlite",
+			   "SQLite %s was built without threads; install the distribution's library", version);
+	if (flaw == DB_FLAWLESS)
+		return add(c, CHECK_OK, "sqlite", "SQLite %s", version);
+	return add(c, CHECK_NOTE, "sqlite",
+		   "SQLite %s can damage a file that two connections write at once; dptrack has one. Do "
+		   "not write to the file with other programs while it is served", version);
+}
+
+static int check_mode(struct check *c, const char *path)
+{
+	struct stat sb;
+
+	if (stat(path, &sb))
+		return 0;
+	if (sb.st_mode & 077)
+		return add(c, CHECK_WARNING, "place", "%s can be read by others (mode %03o): chmod 600", path,
+			   (unsigned)(sb.st_mode & 0777));
+	if (sb.st_uid != geteuid())
+		return add(c, CHECK_WARNING, "place", "%s belongs to user %u, not to you (%u)", path,
+			   (unsigned)sb.st_uid, (unsigned)geteuid());
+	return 0;
+}
+
+static int check_place(struct check *c)
+{
+	char wal[PATH_MAX + 16], folder[PATH_MAX];
+	struct statvfs fs;
+	struct stat sb;
+	double free_bytes, wants;
+	int rc = check_mode(c, c->path);
+
+	snprintf(wal, sizeof wal, "%s-wal", c->path);
+	if (!rc)
+		rc = check_mode(c, wal);
+	snprintf(folder, sizeof folder, "%s", c->path);
+	if (strrchr(folder, '/'))
+		strrchr(folder, '/')[1] = '\0';
+	else
+		snprintf(folder, sizeof folder, ".");
+	if (rc || statvfs(folder, &fs) || stat(c->path, &sb))
+		return rc;
+	free_bytes = (double)fs.f_bavail * (double)fs.f_frsize;
+	wants = 64e6 + 0.05 * (double)sb.st_size;
+	if (access(folder, W_OK))
+		return add(c, CHECK_ERROR, "place", "%s cannot be written", folder);
+	if (free_bytes < wants)
+		return add(c, free_bytes < 16e6 ? CHECK_ERROR : CHECK_WARNING, "place",
+			   "%.0f MB are free where the store lies (%.0f MB): make room, or dptrack gc",
+			   free_bytes * 1e-6, (double)sb.st_size * 1e-6);
+	return add(c, CHECK_OK, "place", "%s: %.1f MB, %.0f MB are free", c->path, (double)sb.st_size * 1e-6,
+		   free_bytes * 1e-6);
+}
+
+static int check_writes(struct check *c)
+{
+	struct store_stats st;
+
+	store_stats(c->s, &st);
+	if (st.write_error)
+		return add(c, CHECK_ERROR, "writes", "the last commit failed: %s", st.write_error_text);
+	if (st.log_points > LOG_POINTS_MANY)
+		return add(c, CHECK_WARNING, "log",
+			   "%llu points wait to be folded: more arrive than this machine keeps up with",
+			   (unsigned long long)st.log_points);
+	return add(c, CHECK_OK, "log", "%llu points in %llu batches wait to be folded",
+		   (unsigned long long)st.log_points, (unsigned long long)st.log_rows);
+}
+
+static int check_table(struct check *c, struct db *d, const char *table, bool *ret_good)
+{
+	struct db_rows *q;
+	int rc = db_start(d, &q, c->full ? DB_check_table_whole : DB_check_table, c->err, "t", table);
+
+	while (!rc && (rc = db_next(d, q, c->err)) > 0) {
+		const char *text = db_str(q, COL_check_table_text);
+
+		rc = 0;
+		if (!text || !strcmp(text, "ok"))
+			continue;
+		*ret_good = false;
+		rc = add(c, CHECK_ERROR, "structure", "table %s: %.200s: put a backup back (dptrack backup --restore)",
+			 table, text);
+		db_stop(q);
+		break;
+	}
+	return rc;
+}
+
+/* The name behind `after`; *ret NULL at the end. */
+static int next_table(struct check *c, struct db *d, const char *after, const char **ret)
+{
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_check_tables, c->err, "t", after);
+
+	*ret = NULL;
+	if (!rc && (rc = db_next(d, q, c->err)) > 0) {
+		*ret = db_text(c->a, q, COL_check_tables_name);
+		db_stop(q);
+		rc = 0;
+	}
+	return rc;
+}
+
+/* A check reads what nobody else does soon. */
+static void give_back(struct check *c, struct db *d)
+{
+	if (d)
+		db_rest(d);
+	readers_give(c->s, d);
+}
+
+static int canceled(struct check *c)
+{
+	return background_job_canceled(c->s->work) ? err_set(c->err, ERR_CANCELED, "the store is closing") : 0;
+}
+
+/* Reading all of a long file takes minutes and everybody's disk. */
+static bool too_long(const char *path)
+{
+	struct stat sb;
+
+	return !stat(path, &sb) && sb.st_size > CHUNKS_BYTES_MAX;
+}
+
+/* A table at a time, each in a snapshot of its own: a long one would keep the log file from shrinking. */
+static int check_structure(struct check *c)
+{
+	const char *table = "";
+	bool good = true, skip;
+	int tables = -1, rc = 0;
+
+	while (!rc && table) {
+		struct db *d = NULL;
+
+		rc = readers_take(c->s, &d, c->err);
+		if (!rc)
+			rc = next_table(c, d, table, &table);
+		skip = !rc && table && !c->full && !strcmp(table, "chunk") && too_long(c->path);
+		if (!rc && table && !skip)
+			rc = check_table(c, d, table, &good);
+		give_back(c, d);
+		tables++;
+		if (!rc)
+			rc = canceled(c);
+	}
+	if (rc == ERR_DAMAGED)
+		return add(c, CHECK_ERROR, "structure", "%.300s: put a backup back (dptrack backup --restore)",
+			   c->err->text);
+	return rc || !good ? rc : add(c, CHECK_OK, "structure", "%d tables are whole", tables);
+}
+
+static int sum_chunk(void *arg, const struct chunk *k, struct err *err)
+{
+	struct series_check *sc = arg;
+	unsigned i;
+
+	if (chunk_points(k, sc->room))
+		return err_set(err, ERR_DAMAGED, "a chunk fails its checksum");
+	for (i = 0; i < k->points; i++)
+		sum_add(&sc->sum, &sc->room[i]);
+	sc->chunks++;
+	return 0;
+}
+
+static bool same(double a, double b)
+{
+	return a == b || (isnan(a) && isnan(b));
+}
+
+static bool same_sum(const struct sum *a, const struct sum *b)
+{
+	if (a->count != b->count || a->nonfinite != b->nonfinite)
+		return false;
+	return !a->count || (same(a->min, b->min) && same(a->max, b->max) && same(a->first.value, b->first.value) &&
+			     same(a->last.value, b->last.value) && a->first.step == b->first.step &&
+			     a->last.step == b->last.step);
+}
+
+/* Every point of one series against what the series says of itself. 1 it is well, 0 it is not. */
+static int check_series(struct check *c, struct db *d, int64_t id, struct series_check *sc)
+{
+	struct err why = ERR_INIT;
+	struct sum stored = { 0 };
+	struct db_rows *q;
+	int64_t chunks = 0, archived;
+	int rc = db_start(d, &q, DB_series_get, c->err, "i", id);
+
+	if (rc || (rc = db_next(d, q, c->err)) <= 0)
+		return rc;
+	chunks = db_i64(q, COL_series_get_chunks);
+	sum_row_read(q, COL_series_get_count, &stored);
+	db_stop(q);
+	sum_init(&sc->sum);
+	sc->chunks = 0;
+	if (!c->full && chunks > SAMPLED_CHUNKS)
+		return 1;
+	if (!c->full && (rc = db_int(d, &archived, DB_archive_has_series, c->err, "i", id)))
+		return rc;
+	rc = scan_series_chunks(d, id, sum_chunk, sc, &why);
+	if (rc == ERR_DAMAGED)
+		return add(c, CHECK_ERROR, "points", "series %lld: %.200s: put a backup back", (long long)id, why.text);
+	if (rc)
+		return rc;
+	if (sc->chunks != chunks || !same_sum(&sc->sum, &stored))
+		return add(c, CHECK_ERROR, "points",
+			   "series %lld says %llu points in %lld chunks, %llu in %lld are there, or its summary "
+			   "differs: put a backup back", (long long)id, (unsigned long long)stored.count,
+				   (long long)chunks,
+			   (unsigned long long)sc->sum.count, (long long)sc->chunks);
+	return 1;
+}
+
+static int check_points(struct check *c)
+{
+	struct series_check *sc = arena_alloc(c->a, sizeof *sc);
+	int64_t id = 0, last = 0, seen = 0, good = 0, stride = 1;
+	int rc = sc ? 0 : err_set(c->err, ERR_NOMEM, "out of memory");
+
+	while (rc >= 0) {
+		struct db *d;
+		int bad = 0;
+
+		rc = readers_take(c->s, &d, c->err);
+		if (rc)
+			return rc;
+		if (!seen && db_int(d, &last, DB_check_last_series, c->err, "") > 0 && !c->full)
+			stride = last / SAMPLED_SERIES + 1;
+		rc = db_int(d, &id, DB_check_next_series, c->err, "i", id);
+		if (rc > 0) {
+			bad = check_series(c, d, id, sc);
+			id += stride - 1;
+		}
+		if (rc <= 0 || bad < 0) {
+			give_back(c, d);
+			break;
+		}
+		readers_give(c->s, d); /* the next one lies below the same pages */
+		seen++;
+		good += bad;
+		if ((rc = canceled(c)))
+			return rc;
+	}
+	return rc < 0 || good < seen ? rc : add(c, CHECK_OK, "points",
+						"%lld series%s have the points and summaries that they say",
+						(long long)seen, c->full ? "" : " (a sample)");
+}
+
+static int check_rows(struct check *c)
+{
+	struct db *d;
+	struct db_rows *q;
+	int64_t left = 0;
+	bool good = true;
+	int rc = readers_take(c->s, &d, c->err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, c->full ? DB_check_orphans_whole : DB_check_orphans, c->err, "");
+	while (!rc && (rc = db_next(d, q, c->err)) > 0) {
+		rc = 0;
+		if (!db_i64(q, COL_check_orphans_rows))
+			continue;
+		good = false;
+		rc = add(c, CHECK_WARNING, "rows", "table %s: %lld rows belong to nothing",
+			 db_str(q, COL_check_orphans_name), (long long)db_i64(q, COL_check_orphans_rows));
+	}
+	if (!rc && db_int(d, &left, DB_check_unfinished, c->err, "") > 0 && left)
+		rc = add(c, CHECK_NOTE, "rows", "%lld runs are removed in part: dptrack gc finishes it",
+			 (long long)left);
+	give_back(c, d);
+	return rc || !good ? rc : add(c, CHECK_OK, "rows", "all rows belong to a run");
+}
+
+int check_store(struct store *s, bool full, struct arena *a, struct check_report *ret, struct err *err)
+{
+	static int (*const checks[])(struct check *c) = { check_sqlite, check_place, check_writes, check_structure,
+							   check_rows, check_points };
+	struct err local = ERR_INIT;
+	struct check c = { .s = s, .path = s->path, .full = full, .a = a, .r = ret, .err = err ? err : &local };
+	size_t i;
+	int rc = 0;
+
+	memset(ret, 0, sizeof *ret);
+	for (i = 0; i < sizeof checks / sizeof checks[0] && !rc; i++)
+		rc = checks[i](&c);
+	if (rc == ERR_DAMAGED)
+		rc = add(&c, CHECK_ERROR, "structure", "%.300s", c.err->text);
+	ret->time_ms = clock_wall_ms();
+	return rc;
+}
+
+int check_file(const char *db_path, struct arena *a, struct check_report *ret, struct err *err)
+{
+	struct check c = { .path = db_path, .a = a, .r = ret, .err = err };
+	int rc;
+
+	memset(ret, 0, sizeof *ret);
+	rc = check_sqlite(&c);
+	if (!rc)
+		rc = check_place(&c);
+	ret->time_ms = clock_wall_ms();
+	return rc;
+}
+
+/* --- in the background ------------------------------------------------------------------------------------- */
+
+static void background(void *arg)
+{
+	struct store *s = arg;
+	struct arena *a = arena_new(), *old;
+	struct err err = ERR_INIT;
+	struct check_report *r = a ? arena_alloc(a, sizeof *r) : NULL;
+
+	if (!r || check_store(s, false, a, r, &err)) {
+		arena_free(a);
+		return;
+	}
+	pthread_mutex_lock(&s->checked_lock);
+	old = s->checked_arena;
+	s->checked_arena = a;
+	s->checked = r;
+	pthread_mutex_unlock(&s->checked_lock);
+	arena_free(old);
+}
+
+int check_background(struct store *s, struct err *err)
+{
+	return background_job_start(s->background, background, NULL, s, err);
+}
+
+int check_last(struct store *s, struct arena *a, struct check_report *ret)
+{
+	struct check_report r = { 0 };
+	size_t i;
+	int rc = 0;
+
+	pthread_mutex_lock(&s->checked_lock);
+	if (s->checked)
+		r = *s->checked;
+	r.items = arena_array(a, r.count ? r.count : 1, sizeof *r.items);
+	for (i = 0; i < r.count && r.items && !rc; i++) {
+		r.items[i] = s->checked->items[i];
+		r.items[i].text = arena_strdup(a, s->checked->items[i].text);
+		rc = r.items[i].text ? 0 : ERR_NOMEM;
+	}
+	pthread_mutex_unlock(&s->checked_lock);
+	if (!r.items || rc)
+		return ERR_NOMEM;
+	*ret = r;
+	return 0;
+}

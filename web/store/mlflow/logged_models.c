@@ -1,0 +1,422 @@
+/* logged_models.c: logged models: one, and a search over those of some experiments. */
+#include "web/store/mlflow/logged_models.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/base/list.h"
+#include "web/store/db/readers.h"
+#include "web/store/filter/filter.h"
+#include "web/store/mlflow/models_token.h"
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "out of memory");
+}
+
+static int load_pairs(struct db *d, enum db_query which, int64_t id, struct arena *a, struct query_kv **ret,
+		      size_t *ret_count, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(d, &q, which, err, "i", id);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		*ret = list_room(a, *ret, *ret_count, sizeof **ret);
+		if (!*ret) {
+			db_stop(q);
+			return no_memory(err);
+		}
+		(*ret)[(*ret_count)++] = (struct query_kv){ db_text(a, q, COL_model_params_name),
+							    db_text(a, q, COL_model_params_value) };
+		rc = 0;
+	}
+	return rc;
+}
+
+static int load_metrics(struct db *d, int64_t id, struct arena *a, struct model *m, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_model_metrics, err, "i", id);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		m->metrics = list_room(a, m->metrics, m->metric_count, sizeof *m->metrics);
+		if (!m->metrics) {
+			db_stop(q);
+			return no_memory(err);
+		}
+		m->metrics[m->metric_count++] = (struct model_metric){
+			.key = db_text(a, q, COL_model_metrics_name), .time_ms = db_i64(q, COL_model_metrics_time_ms),
+			.step = db_i64(q, COL_model_metrics_step),
+			.run = db_text(a, q, COL_model_metrics_run), .value = db_f64(q, COL_model_metrics_value),
+			.dataset_name = db_text(a, q, COL_model_metrics_dataset_name),
+			.dataset_digest = db_text(a, q, COL_model_metrics_dataset_digest),
+		};
+		rc = 0;
+	}
+	return rc;
+}
+
+static int load_parts(struct db *d, int64_t id, struct arena *a, struct model *m, struct err *err)
+{
+	int rc = load_pairs(d, DB_model_params, id, a, &m->params, &m->param_count, err);
+
+	if (!rc)
+		rc = load_pairs(d, DB_model_tags, id, a, &m->tags, &m->tag_count, err);
+	return rc ? rc : load_metrics(d, id, a, m, err);
+}
+
+static struct model row_of(struct arena *a, struct db_rows *q)
+{
+	return (struct model){
+		.id = db_text(a, q, COL_model_row_uuid), .experiment = db_i64(q, COL_model_row_experiment_id),
+		.name = db_text(a, q, COL_model_row_name), .type = db_text(a, q, COL_model_row_type),
+		.source_run = db_text(a, q, COL_model_row_source_run), .status = db_text(a, q, COL_model_row_status),
+		.created_ms = db_i64(q, COL_model_row_created_ms),
+		.updated_ms = db_i64(q, COL_model_row_updated_ms),
+	};
+}
+
+int model_get(struct store *s, const char *id, bool with_deleted, struct arena *a, struct model *ret, struct err *err)
+{
+	struct model m;
+	struct db_rows *q;
+	struct db *d;
+	int64_t row;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_model_row, err, "ti", id, (int64_t)with_deleted);
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		row = db_i64(q, COL_model_row_id);
+		m = row_of(a, q);
+		db_stop(q);
+		rc = load_parts(d, row, a, &m, err);
+		if (!rc)
+			*ret = m;
+	} else if (!rc) {
+		rc = ERR_NOENT;
+	}
+	readers_give(s, d);
+	return rc;
+}
+
+int models_folders(struct store *s, const char *run, struct arena *a, const char ***ret, size_t *ret_count,
+		   struct err *err)
+{
+	const char **list = NULL;
+	struct db_rows *q;
+	struct db *d;
+	size_t n = 0;
+	int rc = readers_take(s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_models_of_run, err, "t", run);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		list = list_room(a, list, n, sizeof *list);
+		if (list)
+			list[n] = arena_printf(a, "%lld/models/%s/artifacts",
+					       (long long)db_i64(q, COL_models_of_run_experiment_id),
+					       db_str(q, COL_models_of_run_uuid));
+		rc = list && list[n++] ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+		if (rc)
+			db_stop(q);
+	}
+	readers_give(s, d);
+	*ret = list;
+	*ret_count = n;
+	return rc;
+}
+
+/* --- search ------------------------------------------------------------------------------------------------- */
+
+struct hit {
+	struct model m;
+	struct filter_value *values, *order;
+};
+
+struct search {
+	const struct models_opts *o;
+	struct db *d;
+	struct arena *a;
+	struct filter *f;
+	struct hit *hits;
+	size_t count;
+	size_t place; /* the models before the page */
+	struct err *err;
+};
+
+static bool on_dataset(const struct model_metric *m, const struct models_dataset *d)
+{
+	return (!d->name || !strcmp(m->dataset_name, d->name)) &&
+	       (!d->digest || !strcmp(m->dataset_digest, d->digest));
+}
+
+static bool on_any(const struct search *s, const struct model_metric *m)
+{
+	size_t i;
+
+	for (i = 0; i < s->o->dataset_count; i++)
+		if (on_dataset(m, &s->o->datasets[i]))
+			return true;
+	return !s->o->dataset_count;
+}
+
+static void attribute_value(const struct model *m, enum filter_attribute which, struct filter_value *v)
+{
+	v->present = true;
+	v->text = which == FILTER_RUN_ID ? m->id : which == FILTER_NAME ? m->name : which == FILTER_TYPE ? m->type :
+		  which == FILTER_STATUS ? m->status : which == FILTER_SOURCE_RUN ? m->source_run : NULL;
+	v->is_number = !v->text;
+	v->number = (double)(which == FILTER_CREATED ? m->created_ms : m->updated_ms);
+	v->present = !v->text || *v->text;
+}
+
+/* Every point of the metric is a value of its own. */
+static int metric_values(struct search *s, const struct model *m, const char *key, struct filter_value *v)
+{
+	struct filter_value *more;
+	size_t i;
+
+	for (i = 0; i < m->metric_count; i++) {
+		if (strcmp(m->metrics[i].key, key) || !on_any(s, &m->metrics[i]))
+			continue;
+		more = v->present ? arena_alloc(s->a, sizeof *more) : NULL;
+		if (v->present && !more)
+			return no_memory(s->err);
+		if (more)
+			*more = *v;
+		*v = (struct filter_value){
+			.present = true, .is_number = true, .number = m->metrics[i].value, .more = more
+		};
+	}
+	return 0;
+}
+
+static int fill(struct search *s, struct hit *h)
+{
+	size_t n = filter_field_count(s->f), i, k;
+	int rc = 0;
+
+	h->values = arena_array(s->a, n + 1, sizeof *h->values);
+	if (!h->values)
+		return no_memory(s->err);
+	for (i = 0; i < n && !rc; i++) {
+		const struct filter_field *ff = filter_field(s->f, i);
+		const struct query_kv *kv = ff->entity == FILTER_PARAM ? h->m.params : h->m.tags;
+		size_t pairs = ff->entity == FILTER_PARAM ? h->m.param_count : h->m.tag_count;
+
+		if (ff->entity == FILTER_ATTRIBUTE)
+			attribute_value(&h->m, ff->attribute, &h->values[i]);
+		else if (ff->entity == FILTER_METRIC)
+			rc = metric_values(s, &h->m, ff->key, &h->values[i]);
+		else
+			for (k = 0; k < pairs; k++)
+				if (!strcmp(kv[k].key, ff->key))
+					h->values[i] = (struct filter_value){ .present = true, .text = kv[k].value };
+	}
+	return rc;
+}
+
+/* Without a test of a metric, data sets ask for any metric on them. */
+static bool datasets_match(const struct search *s, const struct model *m)
+{
+	size_t i;
+
+	for (i = 0; i < filter_field_count(s->f); i++)
+		if (filter_field(s->f, i)->entity == FILTER_METRIC)
+			return true;
+	for (i = 0; i < m->metric_count && s->o->dataset_count; i++)
+		if (on_any(s, &m->metrics[i]))
+			return true;
+	return !s->o->dataset_count;
+}
+
+/* --- order -------------------------------------------------------------------------------------------------- */
+
+static bool later(const struct model_metric *a, const struct model_metric *b)
+{
+	if (a->time_ms != b->time_ms)
+		return a->time_ms > b->time_ms;
+	return a->step != b->step ? a->step > b->step : strcmp(a->run, b->run) < 0;
+}
+
+static void order_metric(const struct model *m, const struct models_order *o, struct filter_value *v)
+{
+	const struct model_metric *last = NULL;
+	size_t i;
+
+	for (i = 0; i < m->metric_count; i++) {
+		const struct model_metric *p = &m->metrics[i];
+
+		if (!strcmp(p->key, o->field + 8) && on_dataset(p, &o->dataset) && (!last || later(p, last)))
+			last = p;
+	}
+	if (last)
+		*v = (struct filter_value){ .present = true, .is_number = true, .number = last->value };
+}
+
+static const struct {
+	const char *name;
+	enum filter_attribute attribute;
+} order_names[] = {
+	{ "name", FILTER_NAME },
+	{ "model_id", FILTER_RUN_ID },
+	{ "model_type", FILTER_TYPE },
+	{ "status", FILTER_STATUS },
+	{ "source_run_id", FILTER_SOURCE_RUN },
+	{ "creation_time", FILTER_CREATED },
+	{ "creation_timestamp", FILTER_CREATED },
+	{ "creation_timestamp_ms", FILTER_CREATED },
+	{ "last_updated_time", FILTER_UPDATED },
+	{ "last_updated_timestamp", FILTER_UPDATED },
+	{ "last_updated_timestamp_ms", FILTER_UPDATED },
+};
+
+static int order_attribute(const char *field)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof order_names / sizeof order_names[0]; i++)
+		if (!strcmp(order_names[i].name, field))
+			return (int)order_names[i].attribute;
+	return -1;
+}
+
+static int check_order(const struct models_opts *o, struct err *err)
+{
+	size_t i;
+
+	for (i = 0; i < o->order_count; i++) {
+		if (!strncmp(o->order[i].field, "metrics.", 8))
+			continue;
+		if (strchr(o->order[i].field, '.'))
+			return err_set(err, ERR_USAGE,
+				       "Invalid order by field name: %.100s. Only metrics are supported.",
+				       o->order[i].field);
+		if (order_attribute(o->order[i].field) < 0)
+			return err_set(err, ERR_USAGE, "Invalid order by field name: %.100s", o->order[i].field);
+	}
+	return 0;
+}
+
+static int fill_order(struct search *s, struct hit *h)
+{
+	size_t i;
+
+	h->order = arena_array(s->a, s->o->order_count + 1, sizeof *h->order);
+	if (!h->order)
+		return no_memory(s->err);
+	for (i = 0; i < s->o->order_count; i++) {
+		const struct models_order *o = &s->o->order[i];
+
+		if (!strncmp(o->field, "metrics.", 8))
+			order_metric(&h->m, o, &h->order[i]);
+		else
+			attribute_value(&h->m, (enum filter_attribute)order_attribute(o->field), &h->order[i]);
+	}
+	return 0;
+}
+
+static int compare_hits(const void *x, const void *y, void *arg)
+{
+	const struct models_opts *o = arg;
+	const struct hit *a = x, *b = y;
+	size_t i;
+	int order;
+
+	for (i = 0; i < o->order_count; i++) {
+		order = filter_compare(&a->order[i], &b->order[i], o->order[i].descending);
+		if (order)
+			return order;
+	}
+	if (a->m.created_ms != b->m.created_ms)
+		return a->m.created_ms < b->m.created_ms ? 1 : -1;
+	return strcmp(a->m.id, b->m.id);
+}
+
+/* --- pages -------------------------------------------------------------------------------------------------- */
+
+static int load_experiment(struct search *s, int64_t experiment)
+{
+	int64_t *ids = NULL;
+	size_t first = s->count, i, n;
+	struct db_rows *q;
+	int rc = db_start(s->d, &q, DB_model_rows, s->err, "i", experiment);
+
+	while (!rc && (rc = db_next(s->d, q, s->err)) > 0) {
+		s->hits = list_room(s->a, s->hits, s->count, sizeof *s->hits);
+		ids = list_room(s->a, ids, s->count - first, sizeof *ids);
+		if (!s->hits || !ids) {
+			db_stop(q);
+			return no_memory(s->err);
+		}
+		ids[s->count - first] = db_i64(q, COL_model_row_id);
+		s->hits[s->count++] = (struct hit){ .m = row_of(s->a, q) };
+		rc = 0;
+	}
+	for (i = n = first; i < s->count && !rc; i++) {
+		struct hit *h = &s->hits[i];
+
+		rc = load_parts(s->d, ids[i - first], s->a, &h->m, s->err);
+		if (!rc)
+			rc = fill(s, h);
+		if (!rc && filter_match(s->f, h->values) && datasets_match(s, &h->m)) {
+			rc = fill_order(s, h);
+			s->hits[n++] = *h;
+		}
+	}
+	s->count = n;
+	return rc;
+}
+
+static int take_page(struct search *s, struct arena *a, struct models *ret)
+{
+	size_t place = s->place < s->count ? s->place : s->count, i;
+
+	if (s->count)
+		qsort_r(s->hits, s->count, sizeof *s->hits, compare_hits, (void *)(uintptr_t)s->o);
+	ret->count = s->count - place < s->o->limit ? s->count - place : s->o->limit;
+	ret->items = arena_array(a, ret->count + 1, sizeof *ret->items);
+	if (!ret->items)
+		return no_memory(s->err);
+	for (i = 0; i < ret->count; i++)
+		ret->items[i] = s->hits[place + i].m;
+	if (place + ret->count < s->count)
+		ret->next_page_token = models_token_write(a, s->o, place + ret->count);
+	return 0;
+}
+
+int models_search(struct store *store, const struct models_opts *o, struct arena *a, struct models *ret,
+		  struct err *err)
+{
+	struct filter_mlflow text = { FILTER_MODELS, o->filter, NULL, 0 };
+	struct search s = { .o = o, .a = a, .err = err };
+	struct models page = { 0 };
+	size_t i, k;
+	int rc = models_token_read(&s.place, o, err);
+
+	if (!rc)
+		rc = check_order(o, err);
+	if (!rc)
+		rc = filter_parse_mlflow(&s.f, s.a, &text, err);
+	if (!rc)
+		rc = readers_take(store, &s.d, err);
+	if (rc)
+		return rc;
+	for (i = 0; i < o->experiment_count && !rc; i++) {
+		for (k = 0; k < i && o->experiments[k] != o->experiments[i]; k++)
+			;
+		if (k == i)
+			rc = load_experiment(&s, o->experiments[i]);
+	}
+	readers_give(store, s.d);
+	if (!rc)
+		rc = take_page(&s, a, &page);
+	if (!rc)
+		*ret = page;
+	return rc;
+}

@@ -1,0 +1,450 @@
+/* export_order.c: one line of points a series; what is folded comes from its chunks window by window, what is not is taken
+ * along at the start. Folding only appends, so a place in a series stays right while the compactor works. */
+#include "web/store/read/export_order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/base/list.h"
+#include "web/store/db/readers.h"
+#include "web/store/points/chunks.h"
+#include "web/store/points/order.h"
+#include "web/store/points/scan.h"
+#include "web/store/points/tail.h"
+
+#define WINDOW_POINTS 512
+#define TAIL_POINTS_MAX ((uint64_t)8 << 20)
+
+struct line {
+	int64_t id; /* first: they are looked for by it */
+	const char *key;
+	uint64_t folded, taken; /* points in chunks; points that went into a window */
+	int64_t chunk;          /* number of the one that holds the next point, */
+	uint64_t chunk_from;    /* and the place of its first */
+	struct sum_point *window;
+	size_t count, at;
+	struct tail tail;
+	size_t tail_at;
+};
+
+struct export_order {
+	struct store *s;
+	struct arena *arena;
+	int64_t run_id;
+	struct line *lines; /* by id */
+	size_t line_count;
+	uint64_t tail_points;
+	int64_t order_at, order_last; /* rows of the table arrival: the one that is walked, the newest */
+	struct order *order;
+	bool merging;
+	uint32_t *heap; /* lines that have points left; the earliest first */
+	size_t heap_count;
+};
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "store: out of memory");
+}
+
+/* --- a line ----------------------------------------------------------------------------------------------- */
+
+/* As much of the chunk as the window takes. from: the place of its first point. */
+static int take_groups(struct line *l, const struct chunk *c, uint64_t from)
+{
+	struct sum_point room[CHUNK_GROUP];
+	struct chunk_group head;
+	size_t skip, n;
+	unsigned g;
+
+	for (g = 0; g < c->groups && l->count < WINDOW_POINTS && l->taken < l->folded; g++, from += head.points) {
+		chunk_group_get(c, g, &head);
+		if (from + head.points <= l->taken)
+			continue;
+		if (chunk_group_points(c, g, room))
+			return ERR_CORRUPT;
+		skip = (size_t)(l->taken - from);
+		n = head.points - skip;
+		if (n > WINDOW_POINTS - l->count)
+			n = WINDOW_POINTS - l->count;
+		if (n > l->folded - l->taken)
+			n = (size_t)(l->folded - l->taken);
+		memcpy(l->window + l->count, room + skip, n * sizeof room[0]);
+		l->count += n;
+		l->taken += n;
+		if (n < head.points - skip)
+			break;
+	}
+	return 0;
+}
+
+static int take_walked(struct line *l, struct chunks *w, struct err *err)
+{
+	uint64_t from = l->chunk_from;
+	struct chunk c;
+	int rc = 0;
+
+	while (!rc && l->count < WINDOW_POINTS && l->taken < l->folded && (rc = chunks_next(w, err)) > 0) {
+		if (chunk_open(&c, w->data, w->bytes) || take_groups(l, &c, from))
+			return scan_damaged(err, "chunk", w->id);
+		from += c.points;
+		rc = 0;
+	}
+	return rc;
+}
+
+/* The chunk where it stopped; of pieces, which stand behind the full chunks and which folding puts together meanwhile,
+ * all from the first on. */
+static int take_chunks(struct line *l, struct db *d, struct err *err)
+{
+	bool full = (uint64_t)l->chunk < l->folded / CHUNK_POINTS;
+	uint64_t before = l->taken;
+	struct chunks w;
+	int rc = chunks_start(&w, d, CHUNKS_DATA, l->id, l->chunk, full ? l->chunk : CHUNKS_LAST, err);
+
+	if (rc)
+		return rc;
+	rc = take_walked(l, &w, err);
+	chunks_stop(&w, rc, err);
+	if (!rc && l->taken == before)
+		return err_set(err, ERR_GONE,
+			       "points of the run are not there any more: it was removed for good meanwhile, or the "
+			       "store is damaged (dptrack doctor)");
+	if (full && l->taken >= l->chunk_from + CHUNK_POINTS) {
+		l->chunk_from += CHUNK_POINTS;
+		l->chunk++;
+	}
+	return rc;
+}
+
+static int fill_window(struct export_order *a, struct line *l, struct db *given, struct err *err)
+{
+	struct db *d = given;
+	int rc = given ? 0 : readers_take(a->s, &d, err);
+
+	if (rc)
+		return rc;
+	if (!l->window)
+		l->window = malloc((l->folded < WINDOW_POINTS ? (size_t)l->folded : WINDOW_POINTS) * sizeof *l->window);
+	l->count = l->at = 0;
+	rc = l->window ? 0 : no_memory(err);
+	while (!rc && l->count < WINDOW_POINTS && l->taken < l->folded)
+		rc = take_chunks(l, d, err);
+	if (!given)
+		readers_give(a->s, d);
+	if (!rc && !l->count)
+		rc = scan_damaged(err, "series", l->id);
+	return rc;
+}
+
+/* The next point, which stays; 1, 0 at the end, or negative. d: NULL: takes a reader when it needs one. */
+static int peek(struct export_order *a, struct line *l, struct db *d, const struct sum_point **ret, struct err *err)
+{
+	int rc = 0;
+
+	if (l->at == l->count && l->taken < l->folded)
+		rc = fill_window(a, l, d, err);
+	if (rc)
+		return rc;
+	if (l->at < l->count)
+		*ret = &l->window[l->at];
+	else if (l->tail_at < l->tail.count)
+		*ret = &l->tail.points[l->tail_at];
+	else
+		return 0;
+	return 1;
+}
+
+static void step(struct line *l)
+{
+	if (l->at < l->count)
+		l->at++;
+	else
+		l->tail_at++;
+}
+
+/* --- by time ---------------------------------------------------------------------------------------------- */
+
+static const struct sum_point *head_of(const struct line *l)
+{
+	return l->at < l->count ? &l->window[l->at] : &l->tail.points[l->tail_at];
+}
+
+/* A time that is no number comes at once; of equal ones the line that was there first. */
+static bool before(const struct export_order *a, uint32_t x, uint32_t y)
+{
+	double tx = head_of(&a->lines[x])->time, ty = head_of(&a->lines[y])->time;
+
+	if (tx != tx || ty != ty)
+		return tx != tx && (ty == ty || x < y);
+	return tx < ty || (tx == ty && x < y);
+}
+
+static void sift(struct export_order *a, size_t i)
+{
+	for (;;) {
+		size_t child = 2 * i + 1;
+		uint32_t line;
+
+		if (child >= a->heap_count)
+			return;
+		if (child + 1 < a->heap_count && before(a, a->heap[child + 1], a->heap[child]))
+			child++;
+		if (!before(a, a->heap[child], a->heap[i]))
+			return;
+		line = a->heap[i];
+		a->heap[i] = a->heap[child];
+		a->heap[child] = line;
+		i = child;
+	}
+}
+
+static int begin_merge(struct export_order *a, struct err *err)
+{
+	const struct sum_point *p;
+	struct db *d;
+	size_t i;
+	int rc = readers_take(a->s, &d, err);
+
+	a->merging = true;
+	for (i = 0; !rc && i < a->line_count; i++) {
+		rc = peek(a, &a->lines[i], d, &p, err);
+		if (rc > 0) {
+			a->heap[a->heap_count++] = (uint32_t)i;
+			rc = 0;
+		}
+	}
+	readers_give(a->s, d);
+	for (i = a->heap_count / 2; i-- > 0;)
+		sift(a, i);
+	return rc;
+}
+
+static void give(struct line *l, const struct sum_point *p, struct export_order_row *row)
+{
+	*row = (struct export_order_row){ l->key, p->step, p->time, p->value };
+	step(l);
+}
+
+static int next_by_time(struct export_order *a, struct export_order_row *row, struct err *err)
+{
+	const struct sum_point *p;
+	struct line *l;
+	int rc = a->merging ? 0 : begin_merge(a, err);
+
+	if (rc || !a->heap_count)
+		return rc;
+	l = &a->lines[a->heap[0]];
+	give(l, head_of(l), row);
+	rc = peek(a, l, NULL, &p, err);
+	if (rc < 0)
+		return rc;
+	if (!rc)
+		a->heap[0] = a->heap[--a->heap_count];
+	sift(a, 0);
+	return 1;
+}
+
+/* --- as an imported file had them ------------------------------------------------------------------------- */
+
+static struct line *line_of(const struct export_order *a, int64_t id)
+{
+	size_t at = list_find(a->lines, a->line_count, sizeof *a->lines, id);
+
+	return at < a->line_count && a->lines[at].id == id ? &a->lines[at] : NULL;
+}
+
+/* 1, 0 when there are no more rows, or negative. */
+static int next_order(struct export_order *a, struct err *err)
+{
+	struct db_rows *q;
+	struct db *d;
+	int rc = readers_take(a->s, &d, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_arrival_next, err, "iii", a->run_id, a->order_at, a->order_last);
+	if (!rc && (rc = db_next(d, q, err)) > 0) {
+		a->order_at = db_i64(q, COL_arrival_next_id);
+		rc = order_open(&a->order, db_blob(q, COL_arrival_next_data), db_bytes(q, COL_arrival_next_data));
+		if (rc)
+			rc = rc == ERR_NOMEM ? no_memory(err) : scan_damaged(err, "arrival", a->order_at);
+		else
+			rc = 1;
+		db_stop(q);
+	}
+	readers_give(a->s, d);
+	return rc;
+}
+
+/* 1, 0 when no order is known of what is left, or negative. */
+static int next_by_order(struct export_order *a, struct export_order_row *row, struct err *err)
+{
+	const struct sum_point *p;
+	struct line *l;
+	int64_t id;
+	int rc;
+
+	for (;;) {
+		if (!a->order && (rc = next_order(a, err)) <= 0)
+			return rc;
+		rc = order_next(a->order, &id);
+		if (rc < 0)
+			return scan_damaged(err, "arrival", a->order_at);
+		if (!rc) {
+			order_close(a->order);
+			a->order = NULL;
+			continue;
+		}
+		l = line_of(a, id); /* NULL: of another part */
+		rc = l ? peek(a, l, NULL, &p, err) : 0;
+		if (rc < 0)
+			return rc;
+		if (rc) {
+			give(l, p, row);
+			return 1;
+		}
+	}
+}
+
+int export_order_next(struct export_order *a, struct export_order_row *rows, size_t max, size_t *ret_count, struct err *err)
+{
+	size_t n = 0;
+	int rc = 1;
+
+	while (n < max && rc > 0) {
+		rc = a->merging ? 0 : next_by_order(a, &rows[n], err);
+		if (!rc)
+			rc = next_by_time(a, &rows[n], err);
+		n += rc > 0;
+	}
+	if (rc >= 0)
+		*ret_count = n;
+	return rc < 0 ? rc : 0;
+}
+
+/* --- open and close --------------------------------------------------------------------------------------- */
+
+static int take_tail(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+{
+	struct export_order *a = arg;
+
+	a->tail_points += n;
+	if (a->tail_points > TAIL_POINTS_MAX)
+		return err_set(err, ERR_BUSY, "the run is written faster than it is folded: try again in a minute");
+	return tail_add(&a->lines[at].tail, points, n) ? no_memory(err) : 0;
+}
+
+static int load_lines(struct export_order *a, struct db *d, struct export_order_part part, struct err *err)
+{
+	struct db_rows *q;
+	struct line *l;
+	int rc = db_start(d, &q, DB_series_of_part, err, "iii", a->run_id, (int64_t)part.rank, (int64_t)part.segment);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		l = list_room(a->arena, a->lines, a->line_count, sizeof *a->lines);
+		if (l) {
+			a->lines = l;
+			l = &a->lines[a->line_count++];
+			*l = (struct line){ .id = db_i64(q, COL_series_of_part_id),
+					    .key = db_text(a->arena, q, COL_series_of_part_name),
+					    .folded = (uint64_t)db_i64(q, COL_series_of_part_count) };
+		}
+		rc = l && l->key ? 0 : no_memory(err);
+		if (rc)
+			db_stop(q);
+	}
+	return rc;
+}
+
+static int load(struct export_order *a, struct db *d, const char *run, struct export_order_part part, struct err *err)
+{
+	int64_t *ids;
+	size_t i;
+	int rc = db_int(d, &a->run_id, DB_run_head, err, "t", run);
+
+	if (rc <= 0)
+		return rc ? rc : readers_missing(d, run, err);
+	rc = load_lines(a, d, part, err);
+	ids = rc ? NULL : arena_array(a->arena, a->line_count + 1, sizeof *ids);
+	a->heap = rc ? NULL : arena_array(a->arena, a->line_count + 1, sizeof *a->heap);
+	if (!rc && (!ids || !a->heap))
+		rc = no_memory(err);
+	if (rc)
+		return rc;
+	for (i = 0; i < a->line_count; i++)
+		ids[i] = a->lines[i].id;
+	rc = scan_log(d, a->run_id, ids, a->line_count, take_tail, a, err);
+	if (!rc)
+		rc = db_int(d, &a->order_last, DB_arrival_last, err, "i", a->run_id);
+	return rc < 0 ? rc : 0;
+}
+
+int export_order_open(struct export_order **ret, struct store *s, const char *run, struct export_order_part part, struct err *err)
+{
+	struct export_order *a = calloc(1, sizeof *a);
+	struct db *d;
+	int rc;
+
+	if (!a)
+		return no_memory(err);
+	a->s = s;
+	a->arena = arena_new();
+	rc = a->arena ? readers_take(s, &d, err) : no_memory(err);
+	if (!rc) {
+		rc = load(a, d, run, part, err);
+		readers_give(s, d);
+	}
+	if (rc) {
+		export_order_close(a);
+		return rc;
+	}
+	*ret = a;
+	return 0;
+}
+
+void export_order_close(struct export_order *a)
+{
+	size_t i;
+
+	if (!a)
+		return;
+	for (i = 0; i < a->line_count; i++) {
+		free(a->lines[i].window);
+		tail_done(&a->lines[i].tail);
+	}
+	order_close(a->order);
+	arena_free(a->arena);
+	free(a);
+}
+
+int export_order_parts(struct store *s, const char *run, struct arena *a, struct export_order_part **ret, size_t *ret_count,
+		  struct err *err)
+{
+	struct export_order_part *list = NULL, *room;
+	size_t n = 0;
+	struct db_rows *q;
+	struct db *d;
+	int64_t id;
+	int rc = readers_take_run(s, &d, run, &id, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_parts_of_run, err, "i", id);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		room = list_room(a, list, n, sizeof *list);
+		rc = room ? 0 : no_memory(err);
+		if (room) {
+			list = room;
+			list[n++] = (struct export_order_part){ db_i32(q, COL_parts_of_run_rank),
+							   db_i32(q, COL_parts_of_run_segment) };
+		} else {
+			db_stop(q);
+		}
+	}
+	readers_give(s, d);
+	if (rc)
+		return rc;
+	*ret = list;
+	*ret_count = n;
+	return 0;
+}

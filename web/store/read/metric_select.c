@@ -1,0 +1,314 @@
+/* metric_select.c: keys of runs by their ids, and the summaries of the few that are wanted. Knows no filter and no order. */
+#include "web/store/read/metric_select.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "web/store/base/map.h"
+#include "web/store/db/array.h"
+#include "web/store/points/sum_row.h"
+#include "web/store/read/keysets.h"
+#include "web/store/read/metric.h"
+#include "web/store/read/key_names.h"
+
+struct metric_select_key {
+	int64_t id;
+	const char *name; /* the map's; NULL: not looked up yet */
+	uint32_t runs;
+	bool asked, watched; /* watched: alerts are made of it */
+};
+
+static int no_memory(struct err *err)
+{
+	return err_set(err, ERR_NOMEM, "out of memory");
+}
+
+static struct metric_select_key *key_of(struct metric_select *c, int64_t id)
+{
+	struct metric_select_key *k = map_put(c->keys, &id, sizeof id);
+
+	if (k)
+		k->id = id;
+	return k;
+}
+
+static int ask(struct metric_select *c, struct db *d, const struct query_runs_opts *o, struct err *err)
+{
+	struct metric_select_key *k;
+	int64_t id;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < o->metric_count && rc >= 0; i++) {
+		rc = db_int(d, &id, DB_key_by_name, err, "t", o->metrics[i]);
+		k = rc > 0 ? key_of(c, id) : NULL;
+		if (rc > 0 && !k)
+			rc = no_memory(err);
+		if (k)
+			k->asked = true;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+/* How many of the runs have a set of keys. */
+struct use {
+	const struct keyset *set;
+	uint32_t runs;
+};
+
+/* The run's set is held until the end, once. */
+static int hold_set(struct metric_select *c, int64_t run, struct keyset *set)
+{
+	struct keyset **held = map_put(c->of_runs, &run, sizeof run);
+
+	if (!held || *held)
+		keysets_give(c->sets, set);
+	else
+		*held = set;
+	return held ? 0 : ERR_NOMEM;
+}
+
+static int count_use(struct map *uses, const struct keyset *set)
+{
+	struct use *u = map_put(uses, &set, sizeof set);
+
+	if (!u)
+		return ERR_NOMEM;
+	u->set = set;
+	u->runs++;
+	return 0;
+}
+
+static int use_sets(struct metric_select *c, struct map *uses, struct db *d, const struct metric_select_list *l, struct err *err)
+{
+	struct keyset **sets = calloc(l->run_count + 1, sizeof(struct keyset *));
+	bool full = false;
+	size_t i;
+	int rc = sets ? keysets_renew(c->sets, d, err) : no_memory(err);
+
+	if (!rc)
+		rc = keysets_take(c->sets, d, &(struct keysets_want){ l->runs, l->run_count }, sets, err);
+	for (i = 0; i < l->run_count && !rc; i++)
+		full |= hold_set(c, l->runs[i], sets[i]) || count_use(uses, sets[i]);
+	free(sets);
+	return full ? no_memory(err) : rc;
+}
+
+static int count_set(struct metric_select *c, const struct use *u, struct err *err)
+{
+	struct metric_select_key *k;
+	size_t i;
+
+	for (i = 0; i < u->set->count; i++) {
+		k = key_of(c, u->set->ids[i]);
+		if (!k)
+			return no_memory(err);
+		k->runs += u->runs;
+	}
+	return 0;
+}
+
+static int count_runs(struct metric_select *c, struct db *d, const struct metric_select_list *l, struct err *err)
+{
+	struct map *uses = map_new(sizeof(struct use));
+	size_t i;
+	int rc;
+
+	c->of_runs = map_new(sizeof(struct keyset *));
+	rc = uses && c->of_runs ? use_sets(c, uses, d, l, err) : no_memory(err);
+	for (i = 0; !rc && i < map_count(uses); i++)
+		rc = count_set(c, map_at(uses, i), err);
+	map_free(uses);
+	return rc;
+}
+
+static int take_name(void *arg, size_t at, const char *name)
+{
+	struct metric_select *c = arg;
+	struct metric_select_key *k = map_at(c->keys, at);
+
+	k->name = map_text(c->keys, name);
+	k->watched = k->name && metric_is_loss(k->name);
+	return k->name ? 0 : ERR_NOMEM;
+}
+
+static int name_keys(struct metric_select *c, struct db *d, struct err *err)
+{
+	size_t n = map_count(c->keys), i;
+	int64_t *ids = calloc(n + 1, sizeof *ids);
+	int rc;
+
+	if (!ids)
+		return no_memory(err);
+	for (i = 0; i < n; i++)
+		ids[i] = ((struct metric_select_key *)map_at(c->keys, i))->id;
+	rc = key_names_read(d, ids, n, take_name, c, err);
+	free(ids);
+	return rc == ERR_NOMEM ? no_memory(err) : rc;
+}
+
+/* Whose summaries are loaded. */
+static int list_wanted(struct metric_select *c, struct err *err)
+{
+	size_t n = map_count(c->keys), i;
+
+	c->wanted = calloc(n + 1, sizeof(struct metric_select_key *));
+	if (!c->wanted)
+		return no_memory(err);
+	for (i = 0; i < n; i++) {
+		struct metric_select_key *k = map_at(c->keys, i);
+
+		if (k->name && (k->asked || k->watched))
+			c->wanted[c->wanted_count++] = k;
+	}
+	return 0;
+}
+
+int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db *d, const struct metric_select_list *l, struct err *err)
+{
+	size_t i, have = 0;
+	int rc;
+
+	c->keys = map_new(sizeof(struct metric_select_key));
+	if (!c->keys)
+		return no_memory(err);
+	rc = ask(c, d, l->o, err);
+	c->sets = l->keys ? sets : NULL;
+	if (!rc && l->keys)
+		rc = count_runs(c, d, l, err);
+	if (!rc)
+		rc = name_keys(c, d, err);
+	for (i = 0; i < map_count(c->keys); i++)
+		have += ((struct metric_select_key *)map_at(c->keys, i))->runs > 0;
+	c->all = l->o->metrics_max ? have <= l->o->metrics_max : !l->o->some_metrics;
+	return rc ? rc : list_wanted(c, err);
+}
+
+void metric_select_end(struct metric_select *c)
+{
+	size_t i;
+
+	for (i = 0; c->of_runs && i < map_count(c->of_runs); i++)
+		keysets_give(c->sets, *(struct keyset **)map_at(c->of_runs, i));
+	map_free(c->of_runs);
+	c->of_runs = NULL;
+	free(c->wanted);
+	c->wanted = NULL;
+	map_free(c->keys);
+	c->keys = NULL;
+}
+
+static int by_key(const void *x, const void *y)
+{
+	return strcmp(((const struct query_metric *)x)->key, ((const struct query_metric *)y)->key);
+}
+
+static int by_id(const void *x, const void *y)
+{
+	const int64_t *a = x, *b = y;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static bool has_key(const struct keyset *s, int64_t id)
+{
+	return !s || (s->count && bsearch(&id, s->ids, s->count, sizeof id, by_id));
+}
+
+static int load_wanted(const struct metric_select *c, struct db *d, int64_t run_id, const struct keyset *has, struct arena *a,
+		       struct query_run *r, struct err *err)
+{
+	struct db_rows *q;
+	struct sum sum;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < c->wanted_count && !rc; i++) {
+		if (!has_key(has, c->wanted[i]->id))
+			continue;
+		rc = db_start(d, &q, DB_metric_get, err, "ii", c->wanted[i]->id, run_id);
+		if (rc || (rc = db_next(d, q, err)) <= 0)
+			continue;
+		sum_row_read(q, COL_metric_get_count, &sum);
+		db_stop(q);
+		metric_of(&r->metrics[r->metric_count++], arena_strdup(a, c->wanted[i]->name), &sum);
+		rc = r->metrics[r->metric_count - 1].key ? 0 : no_memory(err);
+	}
+	return rc;
+}
+
+int metric_select_load(const struct metric_select *c, struct db *d, int64_t run_id, struct arena *a, struct query_run *r,
+		struct err *err)
+{
+	struct keyset *const *has = c->of_runs ? map_get(c->of_runs, &run_id, sizeof run_id) : NULL;
+	int rc;
+
+	r->metrics = arena_array(a, c->wanted_count + 1, sizeof *r->metrics);
+	if (!r->metrics)
+		return no_memory(err);
+	rc = load_wanted(c, d, run_id, has ? *has : NULL, a, r, err);
+	if (!rc && r->metric_count)
+		qsort(r->metrics, r->metric_count, sizeof *r->metrics, by_key);
+	return rc;
+}
+
+void metric_select_list_wanted(const struct metric_select *c, struct buf *b)
+{
+	size_t i;
+
+	for (i = 0; i < c->wanted_count; i++)
+		array_int(b, c->wanted[i]->id);
+}
+
+static bool is_asked(const struct metric_select *c, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < map_count(c->keys); i++) {
+		const struct metric_select_key *k = map_at(c->keys, i);
+
+		if (!k->asked)
+			return false; /* those that are asked for were put first */
+		if (k->name && !strcmp(k->name, name))
+			return true;
+	}
+	return false;
+}
+
+void metric_select_trim(const struct metric_select *c, struct query_run *r)
+{
+	size_t i, n = 0;
+
+	if (c->all)
+		return;
+	for (i = 0; i < r->metric_count; i++)
+		if (is_asked(c, r->metrics[i].key))
+			r->metrics[n++] = r->metrics[i];
+	r->metric_count = n;
+}
+
+static int by_name(const void *x, const void *y)
+{
+	return strcmp(((const struct query_key_runs *)x)->key, ((const struct query_key_runs *)y)->key);
+}
+
+int metric_select_keys(const struct metric_select *c, struct arena *a, struct query_runs *ret, struct err *err)
+{
+	size_t i;
+
+	ret->keys = arena_array(a, map_count(c->keys) + 1, sizeof *ret->keys);
+	if (!ret->keys)
+		return no_memory(err);
+	for (i = 0; i < map_count(c->keys); i++) {
+		const struct metric_select_key *k = map_at(c->keys, i);
+
+		if (!k->runs || !k->name)
+			continue;
+		ret->keys[ret->key_count] = (struct query_key_runs){ arena_strdup(a, k->name), k->runs };
+		if (!ret->keys[ret->key_count++].key)
+			return no_memory(err);
+	}
+	if (ret->key_count)
+		qsort(ret->keys, ret->key_count, sizeof *ret->keys, by_name);
+	return 0;
+}

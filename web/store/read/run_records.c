@@ -1,0 +1,256 @@
+/* run_records.c: rows of the console are decoded where they may hold what was asked for; the others are passed over. */
+#include "web/store/read/run_records.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "tracker/event/event_console.h"
+#include "web/store/base/list.h"
+#include "web/store/db/readers.h"
+
+static int load_parts(struct db *d, int64_t id, struct arena *a, struct run_records_console *c, struct err *err)
+{
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_console_parts, err, "i", id);
+
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		c->parts = list_room(a, c->parts, c->part_count, sizeof *c->parts);
+		if (!c->parts)
+			return db_no_memory(q, err);
+		c->parts[c->part_count++] = (struct run_records_part){
+			db_i32(q, COL_console_parts_rank), db_i32(q, COL_console_parts_segment),
+			db_i64(q, COL_console_parts_lines),
+		};
+		rc = 0;
+	}
+	return rc;
+}
+
+/* The lowest rank that printed, in the newest segment in which it did, unless others are asked for. */
+static void choose_part(const struct run_records_console_opts *o, struct run_records_console *c)
+{
+	const struct run_records_part *found = NULL;
+
+	for (size_t i = 0; i < c->part_count; i++) {
+		const struct run_records_part *p = &c->parts[i];
+
+		if ((o->rank != INT_MIN && p->rank != o->rank) || (o->segment >= 0 && p->segment != o->segment))
+			continue;
+		if (!found || p->rank == found->rank)
+			found = p;
+	}
+	if (found)
+		c->part = *found;
+}
+
+/* Reading of one part. */
+struct lines {
+	const struct run_records_console_opts *o;
+	struct run_records_console *c;
+	struct arena *a;
+	int64_t from;
+	size_t search_len;
+};
+
+static int keep_line(struct lines *l, const struct console_line *line, int64_t number, int64_t time_ms)
+{
+	struct run_records_console *c = l->c;
+	char *text = arena_alloc(l->a, line->text.len + 1);
+
+	c->lines = list_room(l->a, c->lines, c->line_count, sizeof *c->lines);
+	if (!c->lines || !text)
+		return ERR_NOMEM;
+	memcpy(text, line->text.at, line->text.len);
+	c->lines[c->line_count++] = (struct run_records_line){
+		.number = number, .time_ms = time_ms + line->ms, .stream = line->stream, .again = line->again,
+		.text = text, .text_len = line->text.len,
+	};
+	return 0;
+}
+
+static int take_row(struct lines *l, int64_t number, int64_t time_ms, struct event_span bytes)
+{
+	const struct run_records_console_opts *o = l->o;
+	struct console_line line;
+	int rc = 0;
+
+	if (o->search && !memmem(bytes.at, (size_t)(bytes.end - bytes.at), o->search, l->search_len))
+		return 0;
+	for (; !rc && l->c->line_count < o->limit && console_next(&bytes, &line) > 0; number++) {
+		if (number < l->from || (o->search && !memmem(line.text.at, line.text.len, o->search, l->search_len)))
+			continue;
+		rc = keep_line(l, &line, number, time_ms);
+	}
+	return rc;
+}
+
+static struct event_span row_bytes(struct db_rows *q)
+{
+	const unsigned char *bytes = db_blob(q, COL_console_from_bytes);
+
+	return (struct event_span){ bytes, bytes + db_bytes(q, COL_console_from_bytes) };
+}
+
+/* The number of the last line that was printed by at_ms, 0 without one. */
+static int line_at(struct db *d, int64_t id, struct lines *l, int64_t *ret, struct err *err)
+{
+	const struct run_records_part *p = &l->c->part;
+	int64_t first = 0, begun, at_ms = l->o->at_ms;
+	struct console_line line;
+	struct event_span rest;
+	struct db_rows *q;
+	int rc = db_int(d, &first, DB_console_before, err, "iiii", id, (int64_t)p->rank, (int64_t)p->segment, at_ms);
+
+	*ret = first;
+	if (rc <= 0)
+		return rc;
+	rc = db_start(d, &q, DB_console_from, err, "iiii", id, (int64_t)p->rank, (int64_t)p->segment, first);
+	if (rc || (rc = db_next(d, q, err)) <= 0)
+		return rc;
+	rest = row_bytes(q);
+	begun = db_i64(q, COL_console_from_time_ms);
+	for (; console_next(&rest, &line) > 0 && begun + line.ms <= at_ms; first++)
+		*ret = first;
+	db_stop(q);
+	return 0;
+}
+
+static int load_lines(struct db *d, int64_t id, struct lines *l, struct err *err)
+{
+	const struct run_records_part *p = &l->c->part;
+	struct db_rows *q;
+	int rc = db_start(d, &q, DB_console_from, err, "iiii", id, (int64_t)p->rank, (int64_t)p->segment, l->from);
+
+	while (!rc && l->c->line_count < l->o->limit && (rc = db_next(d, q, err)) > 0) {
+		rc = take_row(l, db_i64(q, COL_console_from_first_line), db_i64(q, COL_console_from_time_ms),
+			      row_bytes(q));
+		if (rc)
+			return db_no_memory(q, err);
+		if (l->c->line_count == l->o->limit)
+			db_stop(q);
+	}
+	return rc;
+}
+
+static int load_console(struct db *d, int64_t id, struct lines *l, struct err *err)
+{
+	int64_t at = 0;
+	int rc = load_parts(d, id, l->a, l->c, err);
+
+	choose_part(l->o, l->c);
+	if (rc || !l->c->part.lines)
+		return rc;
+	if (l->o->at_ms != INT64_MIN)
+		rc = line_at(d, id, l, &at, err);
+	else if (l->o->from < 0)
+		at = l->c->part.lines;
+	l->from = at + l->o->from < 0 ? 0 : at + l->o->from;
+	return rc ? rc : load_lines(d, id, l, err);
+}
+
+int run_records_console(struct store *s, const struct run_records_console_opts *o, struct arena *a, struct run_records_console *ret,
+		   struct err *err)
+{
+	struct run_records_console c = { .part = { .rank = o->rank == INT_MIN ? 0 : o->rank, .segment = o->segment } };
+	struct lines l = { .o = o, .c = &c, .a = a, .search_len = o->search ? strlen(o->search) : 0 };
+	struct db *d;
+	int64_t id;
+	int rc = readers_take_run(s, &d, o->run, &id, err);
+
+	if (rc)
+		return rc;
+	rc = load_console(d, id, &l, err);
+	readers_give(s, d);
+	if (!rc)
+		*ret = c;
+	return rc;
+}
+
+int run_records_code(struct store *s, const char *run, struct arena *a, struct run_records_code **ret, size_t *ret_count,
+		struct err *err)
+{
+	struct run_records_code *list = NULL;
+	struct db_rows *q;
+	size_t n = 0;
+	struct db *d;
+	int64_t id;
+	int rc = readers_take_run(s, &d, run, &id, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_code_of_run, err, "i", id);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		list = list_room(a, list, n, sizeof *list);
+		rc = list ? 0 : db_no_memory(q, err);
+		if (list)
+			list[n++] = (struct run_records_code){ db_i32(q, COL_code_of_run_segment),
+							  db_text(a, q, COL_code_of_run_name),
+							  db_text(a, q, COL_code_of_run_text) };
+	}
+	readers_give(s, d);
+	*ret = list;
+	*ret_count = n;
+	return rc;
+}
+
+int run_records_files(struct store *s, const char *run, struct arena *a, struct run_records_file **ret, size_t *ret_count,
+		 struct err *err)
+{
+	struct run_records_file *list = NULL;
+	struct db_rows *q;
+	size_t n = 0;
+	struct db *d;
+	int64_t id;
+	int rc = readers_take_run(s, &d, run, &id, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_files_of_run, err, "i", id);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		list = list_room(a, list, n, sizeof *list);
+		rc = list ? 0 : db_no_memory(q, err);
+		if (list)
+			list[n++] = (struct run_records_file){ db_text(a, q, COL_files_of_run_name),
+							  db_text(a, q, COL_files_of_run_sha256),
+							  db_i64(q, COL_files_of_run_bytes) };
+	}
+	readers_give(s, d);
+	*ret = list;
+	*ret_count = n;
+	return rc;
+}
+
+static struct run_records_alert read_alert(struct db_rows *q, struct arena *a)
+{
+	return (struct run_records_alert){
+		.rank = db_i32(q, COL_told_of_run_rank), .segment = db_i32(q, COL_told_of_run_segment),
+		.level = db_i32(q, COL_told_of_run_level), .step = db_i64(q, COL_told_of_run_step),
+		.time_ms = db_i64(q, COL_told_of_run_time_ms), .title = db_text(a, q, COL_told_of_run_title),
+		.text = db_text(a, q, COL_told_of_run_text),
+	};
+}
+
+int run_records_alerts(struct store *s, const char *run, struct arena *a, struct run_records_alert **ret, size_t *ret_count,
+		  struct err *err)
+{
+	struct run_records_alert *list = NULL;
+	struct db_rows *q;
+	size_t n = 0;
+	struct db *d;
+	int64_t id;
+	int rc = readers_take_run(s, &d, run, &id, err);
+
+	if (rc)
+		return rc;
+	rc = db_start(d, &q, DB_told_of_run, err, "i", id);
+	while (!rc && (rc = db_next(d, q, err)) > 0) {
+		list = list_room(a, list, n, sizeof *list);
+		rc = list ? 0 : db_no_memory(q, err);
+		if (list)
+			list[n++] = read_alert(q, a);
+	}
+	readers_give(s, d);
+	*ret = list;
+	*ret_count = n;
+	return rc;
+}

@@ -1,0 +1,76 @@
+/* run_records.h: what a run told besides numbers and settings, read back: lines of the console, what ran, files, alerts.
+ * Everything
+ * lies in the caller's arena. ERR_NOENT, ERR_GONE: no such run. */
+#ifndef DPT_STORE_RUN_RECORDS_H
+#define DPT_STORE_RUN_RECORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/arena.h"
+#include "tracker/base/err.h"
+
+struct store;
+
+struct run_records_part { /* of the console */
+	int rank, segment;
+	int64_t lines;
+};
+
+struct run_records_line {
+	int64_t number; /* from 0 in its part */
+	int64_t time_ms;
+	int stream; /* 1 standard output, 2 standard error */
+	bool again; /* the next line of the stream was printed over it */
+	const char *text; /* not NUL-terminated; UTF-8 is not guaranteed */
+	size_t text_len;
+};
+
+struct run_records_console_opts {
+	const char *run;
+	int rank;       /* INT_MIN: the lowest that printed */
+	int segment;    /* -1: the newest in which it printed */
+	int64_t from;   /* first line; negative: so many before the end */
+	int64_t at_ms;  /* INT64_MIN, or: from is counted from the last line printed by then */
+	size_t limit;
+	const char *search; /* NULL, or: only lines that contain it */
+};
+
+struct run_records_console {
+	struct run_records_part *parts; /* by rank and segment */
+	size_t part_count;
+	struct run_records_part part; /* the one that was read; lines 0: nothing was printed */
+	struct run_records_line *lines;
+	size_t line_count;
+};
+
+int run_records_console(struct store *s, const struct run_records_console_opts *o, struct arena *a, struct run_records_console *ret,
+		   struct err *err);
+
+struct run_records_code {
+	int segment;
+	const char *name, *text;
+};
+
+int run_records_code(struct store *s, const char *run, struct arena *a, struct run_records_code **ret, size_t *ret_count,
+		struct err *err);
+
+struct run_records_file { /* that is kept with the run, by name */
+	const char *name, *sha256;
+	int64_t bytes;
+};
+
+int run_records_files(struct store *s, const char *run, struct arena *a, struct run_records_file **ret, size_t *ret_count,
+		 struct err *err);
+
+struct run_records_alert {
+	int rank, segment, level;
+	int64_t step, time_ms;
+	const char *title, *text;
+};
+
+int run_records_alerts(struct store *s, const char *run, struct arena *a, struct run_records_alert **ret, size_t *ret_count,
+		  struct err *err);
+
+#endif

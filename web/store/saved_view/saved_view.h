@@ -1,0 +1,59 @@
+/* saved_view.h: what readers keep by name in an experiment: views of the page and reports, each with its last editions. A
+ * text is theirs: nothing here reads it. Changes go through the one door, ingest_submit. */
+#ifndef DPT_STORE_SAVED_VIEW_H
+#define DPT_STORE_SAVED_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tracker/base/arena.h"
+#include "web/store/write/ingest.h"
+
+#define CHANGE(name) extern const struct change_ops name;
+#include "web/store/saved_view/changes.def"
+#undef CHANGE
+
+#define SAVED_VIEW_VIEW "view"
+#define SAVED_VIEW_REPORT "report"
+
+struct saved_view_op {
+	const struct change_ops *kind;
+	const char *shelf;      /* SAVED_VIEW_VIEW or SAVED_VIEW_REPORT */
+	int64_t id;
+	const char *experiment; /* by name; NULL or "": Default */
+	const char *name, *text; /* NULL: as they are */
+	int preferred;          /* 1: what its experiment opens with, 0: no longer, -1: as it is */
+};
+
+/* op as ingest_submit takes it; borrows it. */
+struct ingest_op saved_view_ingest(const struct saved_view_op *op);
+
+struct saved_view_edition {
+	int64_t number, written_ms;
+};
+
+struct saved_view {
+	int64_t id;
+	const char *experiment, *name;
+	const char *text; /* of reports in a list: "" */
+	bool preferred;
+	int64_t edition; /* that text is */
+	int64_t created_ms, updated_ms;
+	struct saved_view_edition *editions; /* those that are there, the oldest first; saved_view_get alone */
+	size_t edition_count;
+};
+
+/* All of a shelf by experiment and name; of deleted experiments nothing. experiment NULL: of all. */
+int saved_view_list(struct store *s, const char *shelf, const char *experiment, struct arena *a, struct saved_view **ret,
+	      size_t *ret_count, struct err *err);
+
+/* What an experiment opens with. ERR_NOENT without a text: nothing of its own. */
+int saved_view_preferred(struct store *s, const char *shelf, const char *experiment, struct arena *a, struct saved_view *ret,
+		   struct err *err);
+
+/* edition 0: the newest. ERR_NOENT without a text: there is none. */
+int saved_view_get(struct store *s, const char *shelf, int64_t id, int64_t edition, struct arena *a, struct saved_view *ret,
+	     struct err *err);
+
+#endif

@@ -1,0 +1,94 @@
+// Changes of experiments, and what is deleted; loaded with the page that shows them.
+import { batch, signal } from '@preact/signals';
+import { bestOf, bestRun, defaultGoal, type Goal } from '../../base/goal.ts';
+import type { Experiment, Run } from '../../base/types.ts';
+import { experimentsOf, getRuns, request, restoreRun } from '../server/api.ts';
+import { done, experiments, go, loadExperiments, reloadRuns, report, view } from '../index.ts';
+import { takeBack } from './bulk.ts';
+
+const RUNS_MAX = 200;
+/** Runs of an experiment among which its best is looked for. */
+const BEST_OF = 200;
+
+interface Trash {
+	experiments: Experiment[];
+	runs: Run[];
+	/** There are more runs than these. */
+	more: boolean;
+}
+
+/** null until it is known. */
+export const trash = signal<Trash | null>(null);
+
+const addressOf = (id: string) => 'experiments/' + encodeURIComponent(id);
+
+export async function renameExperiment(e: Experiment, name: string): Promise<void> {
+	await request(addressOf(e.id), { name }, 'PATCH');
+	batch(() => {
+		experiments.value = experiments.value?.map((o) => (o.id === e.id ? { ...o, name } : o)) ?? null;
+		if (view.value.experiment === e.name) go({ experiment: name });
+	});
+}
+
+export async function deleteExperiment(e: Experiment): Promise<void> {
+	await request(addressOf(e.id), undefined, 'DELETE');
+	batch(() => {
+		experiments.value = experiments.value?.filter((o) => o.id !== e.id) ?? null;
+		if (view.value.experiment === e.name) go({ experiment: null });
+	});
+	if (trash.value) await loadTrash();
+	done.value = { text: `${e.name} is deleted, with its runs.`, undo: () => restore('experiment', e.id) };
+}
+
+/** Puts an experiment away, or takes it out again; it stays whole. */
+export async function archiveExperiment(e: Experiment, archived: boolean): Promise<void> {
+	const put = async (to: boolean) => {
+		await request(addressOf(e.id), { archived: to }, 'PATCH');
+		experiments.value = experiments.value?.map((o) => (o.id === e.id ? { ...o, archived: to } : o)) ?? null;
+	};
+	await put(archived);
+	done.value = { text: `${e.name} is ${archived ? 'put away' : 'taken out'}.`, undo: () => put(!archived) };
+}
+
+export interface Best {
+	goal: Goal;
+	run: Run;
+	value: number;
+}
+
+/** The best of an experiment's newest runs by the goal that it opens with; null where there is none. */
+export async function bestOfExperiment(e: Experiment): Promise<Best | null> {
+	const all = { experiment: e.name, limit: BEST_OF };
+	const { keys, runs } = await getRuns({ ...all, keys: true, metrics: [''], fields: ['alerts'] });
+	const goal = defaultGoal(keys, runs.length);
+	const run = goal && bestRun((await getRuns({ ...all, metrics: [goal.key] })).runs, goal);
+	const value = run && bestOf(run.metrics[goal.key], goal.dir);
+	return goal && run && value !== null && value !== undefined ? { goal, run, value } : null;
+}
+
+export async function loadTrash(): Promise<void> {
+	try {
+		const [gone, runs] = await Promise.all([request('experiments?deleted=only'),
+			getRuns({ limit: RUNS_MAX, deleted: true, metrics: [''], fields: ['alerts'] })]);
+		const ids = new Set(experimentsOf(gone).map((e) => e.name));
+		trash.value = { experiments: experimentsOf(gone), runs: runs.runs.filter((r) => !ids.has(r.experiment)),
+			more: runs.next !== null };
+	} catch (e) {
+		report(e);
+	}
+}
+
+export async function restore(kind: 'experiment' | 'run', id: string): Promise<void> {
+	if (kind === 'run') await restoreRun(id);
+	else await request(addressOf(id) + '/restore', {});
+	await Promise.all([loadTrash(), loadExperiments(), reloadRuns()]);
+}
+
+/** All runs of the trash that it shows. */
+export async function restoreAll(): Promise<void> {
+	try {
+		await takeBack(trash.value?.runs ?? [], (r) => restoreRun(r.id));
+	} finally {
+		await loadTrash();
+	}
+}

@@ -1,0 +1,134 @@
+// The registry: models, their versions, and the names that stand for a version. Its routes are MLflow's; loaded with
+// the page of models.
+import { signal } from '@preact/signals';
+import { defaultGoal, directionOf, type Goal } from '../../base/goal.ts';
+import type { Version } from '../../base/registry.ts';
+import type { Run } from '../../base/types.ts';
+import { ApiError, getRuns, request, type Json } from '../server/api.ts';
+import { report, view } from '../index.ts';
+
+const MODELS_MAX = 500;
+/** Versions that are asked for at once, with their runs. */
+const VERSIONS_MAX = 100;
+
+export interface ModelHead {
+	name: string;
+	description: string;
+	changed: number;
+	/** The highest number of a version, 0 without any. */
+	newest: number;
+	aliases: { alias: string; version: number }[];
+	tags: Record<string, string>;
+}
+
+export interface Model extends ModelHead {
+	/** The newest ones. */
+	versions: Version[];
+	/** There are older ones. */
+	more: boolean;
+	/** Runs that made these versions, by id. */
+	runs: ReadonlyMap<string, Run>;
+	/** How many of these runs have each metric. */
+	keys: ReadonlyMap<string, number>;
+	/** What versions are measured by. */
+	goal: Goal | null;
+}
+
+interface ModelList {
+	models: ModelHead[];
+	/** There are more than these. */
+	more: boolean;
+}
+
+/** Those whose name holds the words, null until they are here. */
+export const models = signal<ModelList | null>(null);
+
+const ask = (path: string, body?: unknown, method?: string) =>
+	request('../../ajax-api/2.0/mlflow' + path, body, method);
+
+const list = (v: unknown) => (v ?? []) as Json[];
+
+function tagsOf(v: unknown): Record<string, string> {
+	return Object.fromEntries(list(v).map((t) => [String(t.key), String(t.value)]));
+}
+
+function headOf(m: Json): ModelHead {
+	const newest = list(m.latest_versions).map((v) => Number(v.version));
+	return {
+		name: String(m.name), description: String(m.description ?? ''),
+		changed: Number(m.last_updated_timestamp),
+		newest: Math.max(0, ...newest), tags: tagsOf(m.tags),
+		aliases: list(m.aliases).map((a) => ({ alias: String(a.alias), version: Number(a.version) })),
+	};
+}
+
+/** Aliases stand with the model. */
+function versionOf(v: Json, aliases: ModelHead['aliases']): Version {
+	const version = Number(v.version);
+	return {
+		version, stage: String(v.current_stage ?? 'None'), source: String(v.source ?? ''),
+		run: (v.run_id as string) || null, description: String(v.description ?? ''),
+		user: String(v.user_id ?? ''),
+		status: String(v.status ?? ''), created: Number(v.creation_timestamp),
+		aliases: aliases.filter((a) => a.version === version).map((a) => a.alias), tags: tagsOf(v.tags),
+	};
+}
+
+/** A text as a filter takes it; one that holds both kinds of quotes cannot be said. */
+function quoted(text: string): string {
+	if (!text.includes("'")) return `'${text}'`;
+	if (text.includes('"'))
+		throw new ApiError(`A name with both kinds of quotes cannot be looked for: ${text}`, 0, null);
+	return `"${text}"`;
+}
+
+const search = (of: string, filter: string, most: number, order: string) => ask(`${of}/search?`
+	+ new URLSearchParams({ max_results: String(most), order_by: order, ...(filter && { filter }) }));
+
+export async function loadModels(words: string): Promise<void> {
+	try {
+		const filter = words && `name ILIKE ${quoted(`%${words}%`)}`;
+		const r = await search('registered-models', filter, MODELS_MAX, 'name');
+		models.value = { models: list(r.registered_models).map(headOf), more: r.next_page_token !== undefined };
+	} catch (e) {
+		report(e);
+	}
+}
+
+/** Runs by id, with the metric that the view names or, without one, the one that most of them are measured by. */
+async function runsBehind(ids: readonly string[]): Promise<Pick<Model, 'runs' | 'keys' | 'goal'>> {
+	if (!ids.length) return { runs: new Map(), keys: new Map(), goal: null };
+	const asked = { ids, limit: ids.length };
+	const { runs, keys } = await getRuns({ ...asked, keys: true, metrics: [''] });
+	const { goal: key, dir } = view.value;
+	const goal = key === null ? defaultGoal(keys, runs.length) : { key, dir: dir ?? directionOf(key) };
+	const measured = goal ? (await getRuns({ ...asked, metrics: [goal.key], fields: ['metrics'] })).runs : [];
+	const metrics = new Map(measured.map((r) => [r.id, r.metrics]));
+	return { keys, goal, runs: new Map(runs.map((r) => [r.id, { ...r, metrics: metrics.get(r.id) ?? {} }])) };
+}
+
+/** A model with its newest versions and the runs behind them. Throws what the server refuses, as all of these do. */
+export async function getModel(name: string): Promise<Model> {
+	const [got, found] = await Promise.all([ask('registered-models/get?' + new URLSearchParams({ name })),
+		search('model-versions', `name = ${quoted(name)}`, VERSIONS_MAX, 'version_number DESC')]);
+	const head = headOf(got.registered_model as Json);
+	const versions = list(found.model_versions).map((v) => versionOf(v, head.aliases));
+	const ids = new Set(versions.flatMap((v) => v.run ?? []));
+	return { ...head, versions, more: found.next_page_token !== undefined,
+		...(await runsBehind([...ids])) };
+}
+
+/** Versions that a run made, by their models' names. */
+export async function versionsOf(run: string): Promise<{ name: string; version: number }[]> {
+	const r = await search('model-versions', `run_id = '${run}'`, VERSIONS_MAX, 'version_number DESC');
+	return list(r.model_versions).map((v) => ({ name: String(v.name), version: Number(v.version) }));
+}
+
+/** Lets an alias stand for a version, whatever it stood for before. */
+export async function setAlias(name: string, alias: string, version: number): Promise<void> {
+	await ask('registered-models/alias', { name, alias, version: String(version) });
+}
+
+export async function dropAlias(name: string, alias: string): Promise<void> {
+	await ask('registered-models/alias', { name, alias }, 'DELETE');
+}

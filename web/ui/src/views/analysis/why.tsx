@@ -1,0 +1,69 @@
+// What makes runs good: params and goal as parallel coordinates, any two columns as points or as rows and columns of a
+// table, the importance of params; and the media of the runs beside each other.
+import type { ComponentChildren } from 'preact';
+import { emptyPivot, emptyScatter } from '../../base/url.ts';
+import * as s from '../../state/index.ts';
+import { GroupHead } from '../base/bits.tsx';
+import { lazy } from '../base/lazy.tsx';
+import { Importance } from './importance.tsx';
+import { Parallel } from './parallel.tsx';
+import { Pivot } from './pivot.tsx';
+import { Scatter } from './scatter.tsx';
+import './styles.ts';
+
+const Media = lazy(() => import('../records/media.tsx').then((m) => m.Cards));
+/** Runs whose media stand side by side at most. */
+const MEDIA_RUNS = 12;
+const MEDIA = 'media:';
+
+interface PartOptions {
+	name: string;
+	count: number | string;
+	open: boolean;
+	toggle: () => void;
+	children: () => ComponentChildren;
+}
+
+function Part({ name, count, open, toggle, children }: PartOptions) {
+	return (
+		<section class="group" aria-label={name}>
+			<GroupHead open={open} toggle={toggle} name={name} count={count} />
+			{open && children()}
+		</section>
+	);
+}
+
+function MediaOfRuns() {
+	const { groups } = s.view.value;
+	const open = (groups[MEDIA] ?? 0) > 0;
+	const runs = s.shown.value.slice(0, MEDIA_RUNS);
+	return (
+		<Part name="media" count="of the runs in the charts, side by side" open={open}
+			toggle={() => s.go({ groups: { ...groups, [MEDIA]: open ? 0 : 1 } })}>
+			{() => <Media runs={runs} />}</Part>
+	);
+}
+
+export function Why() {
+	const { parallel, scatter, pivot, importance } = s.view.value;
+	const runs = s.rows.value.length;
+	const differ = s.split.value.differ.length;
+	return (
+		<>
+			{runs > 1 && differ > 0 && <>
+				<Part name="params and goal" count={runs} open={parallel}
+					toggle={() => s.go({ parallel: !parallel })}>{() => <Parallel />}</Part>
+				<Part name="scatter" count="any two columns" open={scatter !== null}
+					toggle={() => s.go({ scatter: scatter ? null : emptyScatter })}>{() =>
+						<Scatter />}</Part>
+				<Part name="pivot" count="two params as rows and columns" open={pivot !== null}
+					toggle={() => s.go({ pivot: pivot ? null : emptyPivot })}>{() =>
+						<Pivot />}</Part>
+				{s.goal.value && <Part name="importance" count={`of ${differ} params for the goal`}
+					open={importance}
+					toggle={() => s.go({ importance: !importance })}>{() => <Importance />}</Part>}
+			</>}
+			<MediaOfRuns />
+		</>
+	);
+}

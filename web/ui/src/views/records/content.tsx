@@ -1,0 +1,115 @@
+// One picture, histogram, text, table or sound.
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { short } from '../../base/format.ts';
+import { contentAddress, getHistogram, getMediaText, getTable, type Histogram, type Media } from '../../state/records.ts';
+import { Words } from './edits.tsx';
+import { Heat } from './heat.tsx';
+
+const ROWS_MAX = 200;
+/** Pictures narrower than this are shown larger, pixel by pixel. */
+const SMALL = 64;
+const WIDTH = 300;
+const HEIGHT = 96;
+
+/** Asks for a content and says why it cannot be had; null until it is there. */
+function useContent<T>(m: Media | null, ask: (m: Media) => Promise<T>): { value: T | null; wrong: string } {
+	const got = useSignal<{ of: string; value: T } | null>(null);
+	const wrong = useSignal('');
+	useEffect(() => {
+		let here = true;
+		if (m) ask(m).then((value) => {
+			if (!here) return;
+			got.value = { of: m.content, value };
+			wrong.value = '';
+		}, (e: Error) => here && (wrong.value = e.message));
+		return () => {
+			here = false;
+		};
+	}, [m?.run, m?.content]);
+	// the one before stands until the next is there: a slider must not flicker
+	return { value: got.value?.value ?? null, wrong: wrong.value };
+}
+
+function Wrong({ text }: { text: string }) {
+	return text ? <p class="problem" role="alert">{text}</p> : null;
+}
+
+function Picture({ m }: { m: Media }) {
+	return <a href={contentAddress(m)} target="_blank" rel="noreferrer"><img src={contentAddress(m)}
+		class={m.width && m.width < SMALL ? 'small' : ''} width={m.width || undefined} height={m.height
+			|| undefined}
+		style={{ height: 'auto' }} alt={`step ${m.step}`} /></a>;
+}
+
+function Bars({ h }: { h: Histogram }) {
+	const top = Math.max(...h.counts, 1);
+	const [lo, hi] = [h.edges[0] ?? 0, h.edges.at(-1) ?? 1];
+	const x = (v: number) => ((v - lo) / (hi - lo || 1)) * WIDTH;
+	const total = h.counts.reduce((a, n) => a + n, 0);
+	return (
+		<><svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img"
+			aria-label={`${total} values from ${short(lo)} to ${short(hi)}`}>
+			{h.counts.map((n, i) => <rect key={i} x={x(h.edges[i]!)} y={HEIGHT * (1 - n / top)}
+				height={HEIGHT * n / top}
+				width={Math.max(0.5, x(h.edges[i + 1]!) - x(h.edges[i]!) - 0.4)} />)}
+		</svg><p class="ends dim"><span>{short(lo)}</span><span>{short(hi)}</span></p></>
+	);
+}
+
+function HistogramOf({ m, all }: { m: Media; all: readonly Media[] }) {
+	const { value, wrong } = useContent(m, getHistogram);
+	return <>{value && <Bars h={value} />}<Wrong text={wrong} />
+		{all.length > 1 && <Heat list={all.filter((o) => o.rank === m.rank)} step={m.step} />}</>;
+}
+
+function TextOf({ m, before }: { m: Media; before: Media | null }) {
+	const { value, wrong } = useContent(m, getMediaText);
+	const was = useContent(before, getMediaText).value;
+	const changes = useSignal(false);
+	return (
+		<>
+			<div class="text" tabIndex={0}>{value === null ? '…'
+				: changes.value && was !== null ? <Words from={was} to={value} /> : value}</div>
+			{before && <label class="dim"><input type="checkbox" checked={changes.value}
+				onChange={() => (changes.value = !changes.value)} /> what changed since
+					step {before.step}</label>}
+			<Wrong text={wrong} />
+		</>
+	);
+}
+
+function TableOf({ m }: { m: Media }) {
+	const { value, wrong } = useContent(m, getTable);
+	const [head, ...body] = value ?? [];
+	return (
+		<>
+			<div class="long" tabIndex={0} role="region" aria-label={`table at step ${m.step}`}><table>
+				<thead><tr>{head?.map((c, i) => <th key={i}>{c}</th>)}</tr></thead>
+				<tbody>{body.slice(0, ROWS_MAX).map((row, n) => (
+					<tr key={n}>{row.map((c, i) => <td key={i}>{c}</td>)}</tr>))}</tbody>
+			</table></div>
+			{body.length > ROWS_MAX && <p class="dim">the first {ROWS_MAX} of {body.length} rows</p>}
+			<Wrong text={wrong} />
+		</>
+	);
+}
+
+interface Options {
+	m: Media;
+	/** The run's one of the step before; null for the first. */
+	before: Media | null;
+	/** Every one of the key. */
+	all: readonly Media[];
+}
+
+export function Content({ m, before, all }: Options) {
+	switch (m.kind) {
+	case 'image': return <Picture m={m} />;
+	case 'histogram': return <HistogramOf m={m} all={all} />;
+	case 'text': return <TextOf m={m} before={before} />;
+	case 'table': return <TableOf m={m} />;
+	case 'audio': return <audio controls preload="none" src={contentAddress(m)} aria-label={`step ${m.step}`} />;
+	default: return null;
+	}
+}

@@ -1,0 +1,187 @@
+// Media of one or several runs over their steps: a card for each key with a slider, which moves with the charts'
+// cursor and moves it; the runs side by side.
+import { computed, signal, useComputed, useSignal, useSignalEffect, type Signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { byName, count } from '../../base/format.ts';
+import type { Run } from '../../base/types.ts';
+import * as s from '../../state/index.ts';
+import { getMedia, getMediaKeys, type Media as Item, type MediaKey } from '../../state/records.ts';
+import { GroupHead, Key, Name } from '../base/bits.tsx';
+import { Content } from './content.tsx';
+import './styles.ts';
+
+/** Keys that are shown before somebody asks for more. */
+const FIRST = 12;
+/** The place of the charts' cursor that a slider has made. */
+let own: { key: string; x: number } | null = null;
+
+/** Keys of any of the runs, with how many items the one has that has most. */
+function merged(lists: readonly MediaKey[][]): MediaKey[] {
+	const by = new Map<string, MediaKey>();
+	for (const k of lists.flat()) {
+		const own = by.get(k.key);
+		by.set(k.key, own ? { ...own, count: Math.max(own.count, k.count) } : k);
+	}
+	return [...by.values()].sort((a, b) => byName(a.key, b.key));
+}
+
+/** Where the charts' cursor stands as a step; null where it does not count steps, or the sliders have put it there. */
+const pointed = computed(() => {
+	const c = s.cursor.value;
+	return c && c !== own && s.unitOf(c.key) === 'step' ? c.x : null;
+});
+
+/** The last of the steps up to one; the first where all are later. */
+function lastUpTo(steps: readonly number[], step: number): number {
+	let [lo, hi] = [0, steps.length - 1];
+	while (lo < hi) {
+		const mid = (lo + hi + 1) >> 1;
+		if (steps[mid]! <= step) lo = mid;
+		else hi = mid - 1;
+	}
+	return lo;
+}
+
+interface SliderOptions {
+	name: string;
+	steps: readonly number[];
+	at: Signal<number>;
+}
+
+function Slider({ name, steps, at }: SliderOptions) {
+	const move = (i: number) => {
+		at.value = i;
+		const key = s.curve.value ?? s.goal.value?.key ?? null;
+		if (s.view.value.x !== 'step' || key === null || s.unitOf(key) !== 'step') return;
+		own = { key, x: steps[i]! };
+		s.cursor.value = own;
+	};
+	if (steps.length < 2) return <span class="dim">step {steps[0]}</span>;
+	return (
+		<>
+			<input type="range" min="0" max={steps.length - 1} step="1" value={at.value}
+				aria-label={`step of ${name}`}
+				aria-valuetext={`step ${steps[at.value]}`} onInput={(e) =>
+					move(Number(e.currentTarget.value))} />
+			<span class="dim">step <b>{steps[at.value]}</b>, {at.value + 1} of {steps.length}</span>
+		</>
+	);
+}
+
+/** What a run has at a step or the last before it, of every rank. */
+function atStep(list: readonly Item[], step: number): { now: Item[]; before: Item | null } {
+	const upTo = list.filter((m) => m.step <= step);
+	const last = upTo.at(-1)?.step;
+	return { now: upTo.filter((m) => m.step === last), before: upTo.filter((m) => m.step !== last).at(-1) ?? null };
+}
+
+interface RunItemsOptions {
+	run: Run;
+	many: boolean;
+	list: readonly Item[];
+	step: number;
+}
+
+function RunItems({ run, many, list, step }: RunItemsOptions) {
+	const { now, before } = atStep(list, step);
+	return (
+		<>{now.length ? now.map((m) => (
+			<div key={m.content + m.rank} class="item">
+				{many && <p><Key look={s.looks.value.byRun.get(run.id)} on /><Name
+					text={s.nameOf(run.id, run)} /></p>}
+				{(m.rank >= 0 && now.length > 1 || m.step !== step) && <p class="dim">
+					{m.rank >= 0 && now.length > 1 ? `rank ${m.rank}` : ''} {m.step !== step
+						? `step ${m.step}` : ''}</p>}
+				<Content m={m} before={before} all={list} />
+			</div>
+		)) : many && <div class="item"><p><Key look={s.looks.value.byRun.get(run.id)} on />
+			<Name text={s.nameOf(run.id, run)} /></p><p class="dim">none yet</p></div>}</>
+	);
+}
+
+function Card({ of, runs }: { of: MediaKey; runs: readonly Run[] }) {
+	const items = useSignal<Item[][] | null>(null);
+	const wrong = useSignal('');
+	const at = useSignal(-1);
+	const ids = runs.map((r) => r.id).join();
+	useEffect(() => {
+		let here = true;
+		Promise.all(runs.map((r) => getMedia(r.id, of.key))).then((l) => here && (items.value = l),
+			(e: Error) => here && (wrong.value = e.message));
+		return () => {
+			here = false;
+		};
+	}, [ids, of.key, of.count]);
+	// thousands of them are not gathered anew for each move of the slider
+	const steps = useComputed(() =>
+		[...new Set((items.value ?? []).flat().map((m) => m.step))].sort((a, b) => a - b)).value;
+	const last = steps.length - 1;
+	useSignalEffect(() => {
+		const x = pointed.value;
+		if (x !== null && last > 0) at.value = lastUpTo(steps, x);
+	});
+	const chosen = useSignal(0);
+	chosen.value = at.value < 0 || at.value > last ? Math.max(0, last) : at.value;
+	const place = { get value() { return chosen.value; }, set value(i: number) {
+		at.value = i; } } as Signal<number>;
+	const broad = of.kind !== 'image';
+	return (
+		<figure class={'card' + (of.kind === 'table' ? ' wide' : '')} data-media={of.key}>
+			<figcaption><b>{of.key}</b> <span class="dim">{of.kind}</span></figcaption>
+			{wrong.value && <p class="problem" role="alert">{wrong.value}</p>}
+			{last >= 0 && <Slider name={of.key} steps={steps} at={place} />}
+			<div class={'items' + (broad && runs.length < 2 ? ' broad' : '')}>{last >= 0 && runs.map((r,
+				i) => (
+				<RunItems key={r.id} run={r} many={runs.length > 1} list={items.value![i] ?? []}
+					step={steps[chosen.value]!} />
+			))}</div>
+		</figure>
+	);
+}
+
+/** How many media the runs have by key, read again when something of them changes; null as long as it is not known. */
+function useKeys(runs: readonly Run[]): MediaKey[] | null {
+	const keys = useSignal<MediaKey[] | null>(null);
+	const ids = runs.map((r) => r.id).join();
+	const live = runs.some((r) => r.status === 'running') ? s.liveRev.value : 0;
+	useEffect(() => {
+		let here = true;
+		Promise.all(runs.map((r) => getMediaKeys(r.id).catch(() => []))).then((l) => here
+			&& (keys.value = merged(l)));
+		return () => {
+			here = false;
+		};
+	}, [ids, live]);
+	return keys.value;
+}
+
+/** The cards of the runs' keys. */
+export function Cards({ runs }: { runs: readonly Run[] }) {
+	const keys = useKeys(runs);
+	const most = useSignal(FIRST);
+	if (!keys) return <p class="dim">…</p>;
+	if (!keys.length) return <p class="dim">These runs told no images, histograms, texts, tables or sounds.</p>;
+	return (
+		<>
+			<div class="media">{keys.slice(0, most.value).map((k) => <Card key={k.key} of={k}
+				runs={runs} />)}</div>
+			{keys.length > most.value && <button type="button" onClick={() => (most.value += FIRST)}>
+				{count(keys.length - most.value, 'more key')}</button>}
+		</>
+	);
+}
+
+const open = signal(true);
+
+/** Of one run; nothing where it has none. */
+export function Media({ r }: { r: Run }) {
+	const keys = useKeys([r]);
+	if (!keys?.length) return null;
+	return (
+		<section class="group" aria-label="Media">
+			<GroupHead open={open.value} toggle={() => (open.value = !open.value)} name="media"
+				count={keys.length} />
+			{open.value && <Cards runs={[r]} />}
+		</section>
+	);
+}
