@@ -9,24 +9,24 @@
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 
 /* What one sample is read into. */
-struct room {
+struct digest_scratch {
 	void *pixels;
 	int32_t *tokens, *targets;
 	struct dataset_file file;
 };
 
-static int room_init(struct room *r, const struct dataset *d, struct err *err)
+static int digest_scratch_init(struct digest_scratch *r, const struct dataset *d, struct err *err)
 {
 	size_t n = d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len : 0;
 
-	*r = (struct room){ .pixels = malloc((n ? 0 : pixels_count(d) * dtype_bytes(d->dtype)) + 1),
-			    .tokens = malloc((n + 1) * sizeof(*r->tokens)),
-			    .targets = malloc((n + 1) * sizeof(*r->targets)) };
+	*r = (struct digest_scratch){ .pixels = malloc((n ? 0 : pixels_count(d) * dtype_bytes(d->dtype)) + 1),
+				      .tokens = malloc((n + 1) * sizeof(*r->tokens)),
+				      .targets = malloc((n + 1) * sizeof(*r->targets)) };
 	buf_init(&r->file.bytes, FILE_BYTES_MAX);
 	return r->pixels && r->tokens && r->targets ? 0 : err_set(err, ERR_NOMEM, "out of memory: a sample");
 }
 
-static void room_done(struct room *r)
+static void digest_scratch_done(struct digest_scratch *r)
 {
 	free(r->pixels);
 	free(r->tokens);
@@ -35,21 +35,21 @@ static void room_done(struct room *r)
 }
 
 /* A sample with its length in front, so that no two sets run together; and its label. */
-static int add_sample(const struct dataset *d, const struct dataset_read *r, struct room *room, struct sha256 *to,
-		      struct err *err)
+static int hash_sample(const struct dataset *d, const struct dataset_read *r, struct digest_scratch *scratch,
+		       struct sha256 *to, struct err *err)
 {
-	const void *bytes = d->kind == SAMPLE_TOKENS ? (void *)room->tokens : room->pixels;
+	const void *bytes = d->kind == SAMPLE_TOKENS ? (void *)scratch->tokens : scratch->pixels;
 	uint64_t n = d->kind == SAMPLE_TOKENS ? (uint64_t)d->seq_len * sizeof(int32_t)
 					      : (uint64_t)pixels_count(d) * dtype_bytes(d->dtype);
 	int32_t label = *r->label;
-	int rc = d->ops->file ? d->ops->file(d, r, &room->file, err) : dataset_read(d, r, err);
+	int rc = d->ops->file ? d->ops->file(d, r, &scratch->file, err) : dataset_read(d, r, err);
 
 	if (rc)
 		return rc;
 	if (d->ops->file) {
-		bytes = room->file.bytes.data;
-		n = room->file.bytes.len;
-		label = room->file.label;
+		bytes = scratch->file.bytes.data;
+		n = scratch->file.bytes.len;
+		label = scratch->file.label;
 	} else if (d->kind == SAMPLE_IMAGE) {
 		label = *r->label;
 	}
@@ -59,19 +59,19 @@ static int add_sample(const struct dataset *d, const struct dataset_read *r, str
 	return 0;
 }
 
-static int add_content(const struct dataset *d, enum split split, struct sha256 *to, struct err *err)
+static int hash_all_samples(const struct dataset *d, enum split split, struct sha256 *to, struct err *err)
 {
 	int32_t label = 0;
 	struct dataset_read r = { .split = split, .label = &label };
-	struct room room;
-	int rc = room_init(&room, d, err);
+	struct digest_scratch scratch;
+	int rc = digest_scratch_init(&scratch, d, err);
 
-	r.pixels = room.pixels;
-	r.tokens = room.tokens;
-	r.targets = room.targets;
+	r.pixels = scratch.pixels;
+	r.tokens = scratch.tokens;
+	r.targets = scratch.targets;
 	for (r.index = 0; !rc && r.index < d->n_samples[split]; r.index++)
-		rc = add_sample(d, &r, &room, to, err);
-	room_done(&room);
+		rc = hash_sample(d, &r, &scratch, to, err);
+	digest_scratch_done(&scratch);
 	return rc;
 }
 
@@ -85,7 +85,7 @@ int dataset_digest(const struct dataset *d, enum split split, bool whole, char r
 	snprintf(head, sizeof(head), "%s %lld\n", split_name(split), (long long)d->n_samples[split]);
 	sha256_add(&sum, head, strlen(head));
 	if (whole)
-		rc = add_content(d, split, &sum, err);
+		rc = hash_all_samples(d, split, &sum, err);
 	else if (d->ops->sum)
 		d->ops->sum(d, split, &sum);
 	else

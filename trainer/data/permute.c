@@ -11,19 +11,19 @@ void permute_init(struct permute *p, struct rng_key key, uint64_t n)
 }
 
 /* Every bit of x changes half of the result's (the finaliser of SplitMix64, Steele et al. 2014). */
-static uint64_t mix(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
 	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
 	return x ^ x >> 31;
 }
 
-static uint64_t once(const struct permute *p, uint64_t x)
+static uint64_t apply_feistel(const struct permute *p, uint64_t x)
 {
 	uint64_t mask = (UINT64_C(1) << p->half) - 1, left = x >> p->half, right = x & mask;
 
 	for (int i = 0; i < PERMUTE_ROUNDS; i++) {
-		uint64_t next = left ^ (mix(right + p->key[i]) & mask);
+		uint64_t next = left ^ (mix_bits(right + p->key[i]) & mask);
 
 		left = right;
 		right = next;
@@ -36,7 +36,7 @@ uint64_t permute_at(const struct permute *p, uint64_t place)
 	if (p->n < 2)
 		return 0;
 	do
-		place = once(p, place);
+		place = apply_feistel(p, place);
 	while (place >= p->n);
 	return place;
 }

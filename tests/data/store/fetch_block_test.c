@@ -23,9 +23,9 @@ static struct fetch *room_for(size_t blocks, uint64_t all_blocks)
 	return f;
 }
 
-static struct block *arrived(struct fetch *f, uint64_t number)
+static struct fetched_block *arrived(struct fetch *f, uint64_t number)
 {
-	struct block *b = block_queue(f, 0, number * FETCH_BLOCK, FETCH_BLOCK);
+	struct fetched_block *b = block_queue(f, 0, number * FETCH_BLOCK, FETCH_BLOCK);
 
 	assert_non_null(b);
 	assert_true(block_take_memory(f, b));
@@ -35,7 +35,7 @@ static struct block *arrived(struct fetch *f, uint64_t number)
 }
 
 /* But for so many samples: all, with the headers between them. */
-static void read_but(struct fetch *f, struct block *b, size_t left)
+static void read_but(struct fetch *f, struct fetched_block *b, size_t left)
 {
 	for (size_t i = left; i < b->n / (SAMPLE + 1700); i++)
 		block_count_read(b, SAMPLE);
@@ -62,7 +62,7 @@ static void test_next(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct fetch *f = room_for(4, rows[i].all_blocks);
-		struct block *first = arrived(f, 0), *next;
+		struct fetched_block *first = arrived(f, 0), *next;
 		const char *bytes = first->bytes;
 
 		f->o.parts = rows[i].parts;
@@ -81,7 +81,7 @@ static void test_next(void **state)
 static void test_room(void **state)
 {
 	struct fetch *f = room_for(2, 5);
-	struct block *b[2] = { arrived(f, 0), arrived(f, 1) }, *third = block_queue(f, 0, 2 * FETCH_BLOCK, FETCH_BLOCK);
+	struct fetched_block *b[2] = { arrived(f, 0), arrived(f, 1) }, *third = block_queue(f, 0, 2 * FETCH_BLOCK, FETCH_BLOCK);
 
 	(void)state;
 	assert_non_null(third);
@@ -104,7 +104,7 @@ static void test_room(void **state)
 static void test_small(void **state)
 {
 	struct fetch *f = room_for(3, 5);
-	struct block *small;
+	struct fetched_block *small;
 
 	(void)state;
 	for (uint64_t i = 0; i < 3; i++)

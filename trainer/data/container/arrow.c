@@ -23,22 +23,22 @@ enum type { INT = 2, BINARY = 4, UTF8 = 5, STRUCT = 13, UNION = 14, FIXED_LIST =
 	    LARGE_BINARY = 19, LARGE_UTF8 = 20, RUN_ENDS = 22 };
 
 /* A column that is read. */
-struct column {
+struct arrow_column {
 	int rank;		/* in the list of names, the best so far */
 	int buffer;		/* its first one: which rows are there */
-	int around[DEPTH_MAX];	/* the same of the structs that it lies in */
-	int n_around;
+	int parents[DEPTH_MAX]; /* the same of the structs that it lies in */
+	int n_parents;
 	int width;		/* bits of a number; of bytes: 32 or 64 of their offsets */
 	bool is_signed, listed, coded;
 };
 
-struct scan {
+struct arrow_reader {
 	struct samples *to;
 	const struct byte_source *file;
 	uint32_t object;
 	char image_names[NAMES_BYTES], label_names[NAMES_BYTES];
 	bool has_schema;
-	struct column image, label;
+	struct arrow_column image, label;
 	int buffers; /* of a batch, by the schema */
 	int64_t row; /* of the next batch's first row in the file */
 };
@@ -52,7 +52,7 @@ bool arrow_probe(const void *head)
 	       (little_get_u32(at) == UINT32_MAX && n && n <= MESSAGE_MAX && n % 8 == 0);
 }
 
-static int refuse(const struct scan *s, const char *why, struct err *err)
+static int refuse_arrow(const struct arrow_reader *s, const char *why, struct err *err)
 {
 	return err_set(err, ERR_USAGE, "%.150s: %s", s->file->name, why);
 }
@@ -62,12 +62,12 @@ static int refuse(const struct scan *s, const char *why, struct err *err)
 /* Where a field of the schema lies. */
 struct path {
 	char name[256];
-	int around[DEPTH_MAX];
+	int parents[DEPTH_MAX];
 	int depth;
 	bool listed;
 };
 
-static int rank_of(const char *list, const char *column)
+static int rank_arrow_column(const char *list, const char *column)
 {
 	char name[256];
 	size_t n = strlen(column);
@@ -76,21 +76,22 @@ static int rank_of(const char *list, const char *column)
 	return webdataset_rank(list, name);
 }
 
-static void take_column(struct column *c, const struct path *p, const char *names, const struct column *found)
+static void choose_arrow_column(struct arrow_column *c, const struct path *p, const char *names,
+				const struct arrow_column *found)
 {
-	int rank = rank_of(names, p->name);
+	int rank = rank_arrow_column(names, p->name);
 
 	if (rank >= c->rank)
 		return;
 	*c = *found;
 	c->rank = rank;
 	c->listed = p->listed;
-	c->n_around = p->depth;
-	memcpy(c->around, p->around, sizeof(c->around));
+	c->n_parents = p->depth;
+	memcpy(c->parents, p->parents, sizeof(c->parents));
 }
 
 /* How many buffers a field has of its own; -1: of a kind whose buffers are not known here. */
-static int own_buffers(int64_t type)
+static int count_field_buffers(int64_t type)
 {
 	switch (type) {
 	case 1: /* nothing at all */
@@ -109,25 +110,25 @@ static int own_buffers(int64_t type)
 	}
 }
 
-static bool walk_field(struct scan *s, const struct flatbuffer *f, uint32_t field, const struct path *above);
+static bool walk_schema_field(struct arrow_reader *s, const struct flatbuffer *f, uint32_t field, const struct path *above);
 
-static bool walk_members(struct scan *s, const struct flatbuffer *f, uint32_t field, const struct path *p)
+static bool walk_field_members(struct arrow_reader *s, const struct flatbuffer *f, uint32_t field, const struct path *p)
 {
 	uint32_t n, children = flatbuffer_vector(f, field, 5, 4, &n);
 
 	for (uint32_t i = 0; i < n; i++)
-		if (!walk_field(s, f, flatbuffer_member(f, children, i), p))
+		if (!walk_schema_field(s, f, flatbuffer_member(f, children, i), p))
 			return false;
 	return true;
 }
 
-static bool walk_field(struct scan *s, const struct flatbuffer *f, uint32_t field, const struct path *above)
+static bool walk_schema_field(struct arrow_reader *s, const struct flatbuffer *f, uint32_t field, const struct path *above)
 {
 	uint32_t n, name = flatbuffer_vector(f, field, 0, 1, &n), what = flatbuffer_table(f, field, 3);
 	int64_t type = flatbuffer_number(f, field, 2, 1, 0);
-	struct column c = { .buffer = s->buffers, .coded = flatbuffer_table(f, field, 4) != 0 };
+	struct arrow_column c = { .buffer = s->buffers, .coded = flatbuffer_table(f, field, 4) != 0 };
 	struct path p = *above;
-	int own = c.coded ? 2 : own_buffers(type);
+	int own = c.coded ? 2 : count_field_buffers(type);
 
 	if (!field || own < 0 || p.depth == DEPTH_MAX || s->buffers > 1 << 20)
 		return false;
@@ -137,17 +138,18 @@ static bool walk_field(struct scan *s, const struct flatbuffer *f, uint32_t fiel
 	c.width = type == INT ? (int)flatbuffer_number(f, what, 0, 4, 0) : type == LARGE_BINARY ? 64 : 32;
 	c.is_signed = flatbuffer_number(f, what, 1, 1, 0) != 0;
 	if (type == INT && (c.width == 8 || c.width == 16 || c.width == 32 || c.width == 64))
-		take_column(&s->label, &p, s->label_names, &c);
+		choose_arrow_column(&s->label, &p, s->label_names, &c);
 	if (type == BINARY || type == LARGE_BINARY)
-		take_column(&s->image, &p, s->image_names, &c);
+		choose_arrow_column(&s->image, &p, s->image_names, &c);
 	if (type == STRUCT)
-		p.around[p.depth++] = c.buffer;
-	else if (own_buffers(type) >= 0)
+		p.parents[p.depth++] = c.buffer;
+	else if (count_field_buffers(type) >= 0)
 		p.listed = true;
-	return c.coded || walk_members(s, f, field, &p);
+	return c.coded || walk_field_members(s, f, field, &p);
 }
 
-static int check_column(const struct scan *s, const struct column *c, const char *what, struct err *err)
+static int check_arrow_column(const struct arrow_reader *s, const struct arrow_column *c, const char *what,
+			      struct err *err)
 {
 	char text[200];
 
@@ -158,24 +160,24 @@ static int check_column(const struct scan *s, const struct column *c, const char
 			 c->listed ? "holds lists" : "is coded by a dictionary");
 	else
 		return 0;
-	return refuse(s, text, err);
+	return refuse_arrow(s, text, err);
 }
 
-static int take_schema(struct scan *s, const struct flatbuffer *f, uint32_t schema, struct err *err)
+static int read_arrow_schema(struct arrow_reader *s, const struct flatbuffer *f, uint32_t schema, struct err *err)
 {
 	uint32_t n, fields = flatbuffer_vector(f, schema, 1, 4, &n);
 	struct path top = { .name = "" };
 	int rc;
 
 	if (flatbuffer_number(f, schema, 0, 2, 0))
-		return refuse(s, "was written with the highest byte first, which is not read", err);
+		return refuse_arrow(s, "was written with the highest byte first, which is not read", err);
 	s->has_schema = true;
 	for (uint32_t i = 0; i < n; i++)
-		if (!walk_field(s, f, flatbuffer_member(f, fields, i), &top))
-			return refuse(s, "its schema is damaged, or has columns (unions, views) that are not read",
-				      err);
-	rc = check_column(s, &s->image, "pictures' files as binary (--image-field)", err);
-	return rc ? rc : check_column(s, &s->label, "labels that are whole numbers (--label-field)", err);
+		if (!walk_schema_field(s, f, flatbuffer_member(f, fields, i), &top))
+			return refuse_arrow(
+				s, "its schema is damaged, or has columns (unions, views) that are not read", err);
+	rc = check_arrow_column(s, &s->image, "pictures' files as binary (--image-field)", err);
+	return rc ? rc : check_arrow_column(s, &s->label, "labels that are whole numbers (--label-field)", err);
 }
 
 /* ---- batches ---- */
@@ -189,7 +191,7 @@ struct batch {
 };
 
 /* A buffer's place in the file; false: it leaves the body. */
-static bool buffer_at(const struct batch *b, int i, uint64_t *ret_at, uint64_t *ret_n)
+static bool locate_buffer(const struct batch *b, int i, uint64_t *ret_at, uint64_t *ret_n)
 {
 	uint64_t at, n;
 
@@ -203,26 +205,27 @@ static bool buffer_at(const struct batch *b, int i, uint64_t *ret_at, uint64_t *
 }
 
 /* Where a buffer's values are. */
-struct place {
+struct arrow_extent {
 	uint64_t at, bytes; /* packed: where it begins, with its eight bytes, and how many there are unpacked */
 	int packing;
 };
 
 /* No bytes: it leaves the body. */
-static int place_of(const struct scan *s, const struct batch *b, int i, struct place *ret, struct err *err)
+static int locate_buffer_values(const struct arrow_reader *s, const struct batch *b, int i, struct arrow_extent *ret,
+				struct err *err)
 {
-	struct place p = { .packing = b->packing };
+	struct arrow_extent p = { .packing = b->packing };
 	int64_t unpacked;
 	int rc;
 
-	*ret = (struct place){ 0 };
-	if (!buffer_at(b, i, &p.at, &p.bytes) || (p.packing && p.bytes < ARROW_BUFFER_HEAD))
+	*ret = (struct arrow_extent){ 0 };
+	if (!locate_buffer(b, i, &p.at, &p.bytes) || (p.packing && p.bytes < ARROW_BUFFER_HEAD))
 		return 0;
 	rc = p.packing ? arrow_buffer_size(s->file, p.at, &unpacked, err) : 0;
 	if (rc)
 		return rc;
 	if (p.packing && unpacked == -1)
-		p = (struct place){ p.at + ARROW_BUFFER_HEAD, p.bytes - ARROW_BUFFER_HEAD, 0 };
+		p = (struct arrow_extent){ p.at + ARROW_BUFFER_HEAD, p.bytes - ARROW_BUFFER_HEAD, 0 };
 	else if (p.packing)
 		p.bytes = unpacked < 0 ? 0 : (uint64_t)unpacked;
 	*ret = p;
@@ -230,14 +233,15 @@ static int place_of(const struct scan *s, const struct batch *b, int i, struct p
 }
 
 /* The first n bytes of a buffer; *ret NULL with 0: it is shorter, or leaves the body. */
-static int load(const struct scan *s, const struct batch *b, int i, uint64_t n, unsigned char **ret, struct err *err)
+static int load_buffer(const struct arrow_reader *s, const struct batch *b, int i, uint64_t n, unsigned char **ret,
+		       struct err *err)
 {
 	struct err why = ERR_INIT;
-	struct place p;
+	struct arrow_extent p;
 	int rc;
 
 	*ret = NULL;
-	rc = place_of(s, b, i, &p, err);
+	rc = locate_buffer_values(s, b, i, &p, err);
 	if (rc || p.bytes < n)
 		return rc;
 	*ret = malloc((size_t)n + 1);
@@ -255,33 +259,34 @@ static int load(const struct scan *s, const struct batch *b, int i, uint64_t n, 
 }
 
 /* Clears the rows that a column's list of what is there leaves out; no list: all are there. False: it is damaged. */
-static int mask(const struct scan *s, const struct batch *b, int i, bool *there, bool *good, struct err *err)
+static int apply_validity_bitmap(const struct arrow_reader *s, const struct batch *b, int i, bool *valid, bool *good,
+				 struct err *err)
 {
 	unsigned char *bits;
 	uint64_t at, n;
 	int rc;
 
-	if (buffer_at(b, i, &at, &n) && !n)
+	if (locate_buffer(b, i, &at, &n) && !n)
 		return 0;
-	rc = load(s, b, i, ((uint64_t)b->rows + 7) / 8, &bits, err);
+	rc = load_buffer(s, b, i, ((uint64_t)b->rows + 7) / 8, &bits, err);
 	*good &= bits != NULL;
 	for (int64_t row = 0; bits && row < b->rows; row++)
-		there[row] &= bits[row / 8] >> row % 8 & 1;
+		valid[row] &= bits[row / 8] >> row % 8 & 1;
 	free(bits);
 	return rc;
 }
 
-static int mask_all(const struct scan *s, const struct batch *b, const struct column *c, bool *there, bool *good,
-		    struct err *err)
+static int apply_validity_bitmaps(const struct arrow_reader *s, const struct batch *b, const struct arrow_column *c,
+				  bool *valid, bool *good, struct err *err)
 {
-	int rc = mask(s, b, c->buffer, there, good, err);
+	int rc = apply_validity_bitmap(s, b, c->buffer, valid, good, err);
 
-	for (int i = 0; !rc && i < c->n_around; i++)
-		rc = mask(s, b, c->around[i], there, good, err);
+	for (int i = 0; !rc && i < c->n_parents; i++)
+		rc = apply_validity_bitmap(s, b, c->parents[i], valid, good, err);
 	return rc;
 }
 
-static int64_t number_at(const unsigned char *bytes, const struct column *c, int64_t row)
+static int64_t decode_integer(const unsigned char *bytes, const struct arrow_column *c, int64_t row)
 {
 	const unsigned char *at = bytes + row * (c->width / 8);
 
@@ -298,22 +303,22 @@ static int64_t number_at(const unsigned char *bytes, const struct column *c, int
 }
 
 /* What of a batch is looked at. */
-struct rows {
-	bool *there[2]; /* pictures, labels */
+struct arrow_rows {
+	bool *valid[2]; /* pictures, labels */
 	unsigned char *offsets, *labels;
-	struct place data;	   /* of all pictures */
+	struct arrow_extent data; /* of all pictures */
 };
 
-static void take_row(struct scan *s, const struct rows *r, int64_t row)
+static void add_arrow_row(struct arrow_reader *s, const struct arrow_rows *r, int64_t row)
 {
-	const struct column offset = { .width = s->image.width, .is_signed = true };
-	int64_t begin = number_at(r->offsets, &offset, row), end = number_at(r->offsets, &offset, row + 1);
-	int64_t label = number_at(r->labels, &s->label, row);
+	const struct arrow_column offset = { .width = s->image.width, .is_signed = true };
+	int64_t begin = decode_integer(r->offsets, &offset, row), end = decode_integer(r->offsets, &offset, row + 1);
+	int64_t label = decode_integer(r->labels, &s->label, row);
 	int packing = r->data.packing;
-	bool lies = begin >= 0 && end >= begin && (uint64_t)end <= r->data.bytes && end - begin <= UINT32_MAX;
-	const char *wrong = !r->there[0][row] || begin == end ? "has no picture"
-			    : !lies			      ? "its picture leaves the file"
-			    : !r->there[1][row]		      ? "has no label"
+	bool inside = begin >= 0 && end >= begin && (uint64_t)end <= r->data.bytes && end - begin <= UINT32_MAX;
+	const char *wrong = !r->valid[0][row] || begin == end ? "has no picture"
+			    : !inside			      ? "its picture leaves the file"
+			    : !r->valid[1][row]		      ? "has no label"
 			    : label < 0 || label >= INT32_MAX ? "its label is no whole number from 0"
 							      : NULL;
 	char name[WEBDATASET_NAME_MAX];
@@ -332,54 +337,59 @@ static void take_row(struct scan *s, const struct rows *r, int64_t row)
 		    name);
 }
 
-static int read_rows(const struct scan *s, const struct batch *b, struct rows *r, bool *good, struct err *err)
+static int read_arrow_rows(const struct arrow_reader *s, const struct batch *b, struct arrow_rows *r, bool *good,
+			   struct err *err)
 {
-	int rc = mask_all(s, b, &s->image, r->there[0], good, err);
+	int rc = apply_validity_bitmaps(s, b, &s->image, r->valid[0], good, err);
 
 	if (!rc)
-		rc = mask_all(s, b, &s->label, r->there[1], good, err);
+		rc = apply_validity_bitmaps(s, b, &s->label, r->valid[1], good, err);
 	if (!rc)
-		rc = load(s, b, s->image.buffer + 1, (uint64_t)(b->rows + 1) * (unsigned)s->image.width / 8,
-			  &r->offsets, err);
+		rc = load_buffer(s, b, s->image.buffer + 1, (uint64_t)(b->rows + 1) * (unsigned)s->image.width / 8,
+				 &r->offsets, err);
 	if (!rc)
-		rc = load(s, b, s->label.buffer + 1, (uint64_t)b->rows * (unsigned)s->label.width / 8, &r->labels, err);
+		rc = load_buffer(s, b, s->label.buffer + 1, (uint64_t)b->rows * (unsigned)s->label.width / 8,
+				 &r->labels, err);
 	if (!rc)
-		rc = place_of(s, b, s->image.buffer + 2, &r->data, err);
+		rc = locate_buffer_values(s, b, s->image.buffer + 2, &r->data, err);
 	if (!rc && r->data.packing && r->data.bytes > ARROW_BUFFER_MAX)
-		return refuse(s, "a batch holds more than 256 MiB of pictures packed as one; write smaller batches "
-				 "(max_chunksize), or without packing (compression='uncompressed')", err);
+		return refuse_arrow(s,
+				    "a batch holds more than 256 MiB of pictures packed as one; write smaller batches "
+				    "(max_chunksize), or without packing (compression='uncompressed')",
+				    err);
 	*good &= r->offsets && r->labels;
 	return rc;
 }
 
-static int take_rows(struct scan *s, const struct batch *b, struct err *err)
+static int add_arrow_rows(struct arrow_reader *s, const struct batch *b, struct err *err)
 {
-	struct rows r = { .offsets = NULL };
+	struct arrow_rows r = { .offsets = NULL };
 	bool good = true;
 	int rc = 0;
 
 	for (int i = 0; i < 2; i++) {
-		r.there[i] = malloc((size_t)b->rows + 1);
-		if (!r.there[i])
+		r.valid[i] = malloc((size_t)b->rows + 1);
+		if (!r.valid[i])
 			rc = err_set(err, ERR_NOMEM, "out of memory: %lld rows", (long long)b->rows);
 		else
-			memset(r.there[i], 1, (size_t)b->rows);
+			memset(r.valid[i], 1, (size_t)b->rows);
 	}
 	if (!rc && b->rows)
-		rc = read_rows(s, b, &r, &good, err);
+		rc = read_arrow_rows(s, b, &r, &good, err);
 	for (int64_t row = 0; !rc && good && row < b->rows; row++)
-		take_row(s, &r, row);
+		add_arrow_row(s, &r, row);
 	if (!rc && !good)
 		samples_lose(s->to, "%.200s: the batch at byte %llu is damaged: its rows are lost", s->file->name,
 			     (unsigned long long)b->body);
-	free(r.there[0]);
-	free(r.there[1]);
+	free(r.valid[0]);
+	free(r.valid[1]);
 	free(r.offsets);
 	free(r.labels);
 	return rc;
 }
 
-static int take_batch(struct scan *s, const struct flatbuffer *f, uint32_t table, const struct batch *where, struct err *err)
+static int read_record_batch(struct arrow_reader *s, const struct flatbuffer *f, uint32_t table, const struct batch *where,
+			     struct err *err)
 {
 	struct batch b = *where;
 	int rc;
@@ -389,36 +399,38 @@ static int take_batch(struct scan *s, const struct flatbuffer *f, uint32_t table
 	if (packed)
 		b.packing = arrow_packing_of(flatbuffer_number(f, packed, 0, 1, 0));
 	if (b.packing < 0)
-		return refuse(s,
-			      "its batches are packed in a way that this build does not decompress (it may lack lz4 or "
-			      "zstd); write them with compression='uncompressed', or as Parquet", err);
+		return refuse_arrow(
+			s,
+			"its batches are packed in a way that this build does not decompress (it may lack lz4 or "
+			"zstd); write them with compression='uncompressed', or as Parquet",
+			err);
 	b.f = f;
 	b.rows = flatbuffer_number(f, table, 0, 8, 0);
 	b.buffers = flatbuffer_vector(f, table, 2, 16, &b.n_buffers);
 	if (!s->has_schema || b.rows < 0 || b.rows > ROWS_MAX)
-		return refuse(s, "a batch has no schema, or more than 16 million rows", err);
-	rc = take_rows(s, &b, err);
+		return refuse_arrow(s, "a batch has no schema, or more than 16 million rows", err);
+	rc = add_arrow_rows(s, &b, err);
 	s->row += b.rows;
 	return rc;
 }
 
 /* ---- messages ---- */
 
-static int take_message(struct scan *s, const struct flatbuffer *f, struct batch *where, struct err *err)
+static int dispatch_arrow_message(struct arrow_reader *s, const struct flatbuffer *f, struct batch *where, struct err *err)
 {
 	uint32_t root = flatbuffer_root(f), header = flatbuffer_table(f, root, 2);
 
 	switch (flatbuffer_number(f, root, 1, 1, 0)) {
 	case SCHEMA:
-		return s->has_schema ? 0 : take_schema(s, f, header, err);
+		return s->has_schema ? 0 : read_arrow_schema(s, f, header, err);
 	case BATCH:
-		return take_batch(s, f, header, where, err);
+		return read_record_batch(s, f, header, where, err);
 	default: /* dictionaries of columns that are not read */
 		return 0;
 	}
 }
 
-static int cut_off(struct scan *s, uint64_t at)
+static int note_truncated_arrow(struct arrow_reader *s, uint64_t at)
 {
 	samples_lose(s->to, "%.200s: damaged or cut off at byte %llu: the rows from there on are lost", s->file->name,
 		     (unsigned long long)at);
@@ -426,7 +438,7 @@ static int cut_off(struct scan *s, uint64_t at)
 }
 
 /* The message at *at, which moves behind it; *ret_more false: it was the last one. */
-static int read_message(struct scan *s, uint64_t *at, bool *ret_more, struct err *err)
+static int read_arrow_message(struct arrow_reader *s, uint64_t *at, bool *ret_more, struct err *err)
 {
 	const struct byte_source *file = s->file;
 	unsigned char head[8], *bytes;
@@ -437,7 +449,7 @@ static int read_message(struct scan *s, uint64_t *at, bool *ret_more, struct err
 
 	*ret_more = false;
 	if (file->bytes - *at < sizeof(head)) /* a stream may end without a word */
-		return file->bytes == *at ? 0 : cut_off(s, *at);
+		return file->bytes == *at ? 0 : note_truncated_arrow(s, *at);
 	rc = file->read(file->user, *at, head, sizeof(head), err);
 	if (rc)
 		return rc;
@@ -445,7 +457,7 @@ static int read_message(struct scan *s, uint64_t *at, bool *ret_more, struct err
 	if (little_get_u32(head) == UINT32_MAX && !f.n)
 		return 0;
 	if (little_get_u32(head) != UINT32_MAX || f.n > MESSAGE_MAX || f.n > file->bytes - *at - sizeof(head))
-		return cut_off(s, *at);
+		return note_truncated_arrow(s, *at);
 	bytes = malloc((size_t)f.n + 1);
 	if (!bytes)
 		return err_set(err, ERR_NOMEM, "out of memory: a message of %u bytes", f.n);
@@ -454,10 +466,10 @@ static int read_message(struct scan *s, uint64_t *at, bool *ret_more, struct err
 	rc = file->read(file->user, *at + sizeof(head), bytes, f.n, err);
 	body = rc ? 0 : flatbuffer_number(&f, flatbuffer_root(&f), 3, 8, 0);
 	if (!rc && (body < 0 || (uint64_t)body > file->bytes - where.body)) {
-		rc = cut_off(s, *at);
+		rc = note_truncated_arrow(s, *at);
 	} else if (!rc) {
 		where.body_bytes = (uint64_t)body;
-		rc = take_message(s, &f, &where, err);
+		rc = dispatch_arrow_message(s, &f, &where, err);
 		*at = where.body + (uint64_t)body;
 		*ret_more = true;
 	}
@@ -468,7 +480,7 @@ static int read_message(struct scan *s, uint64_t *at, bool *ret_more, struct err
 int arrow_scan(struct samples *to, const struct byte_source *file, uint32_t object, const struct webdataset_fields *f,
 	       struct err *err)
 {
-	struct scan *s = calloc(1, sizeof(*s));
+	struct arrow_reader *s = calloc(1, sizeof(*s));
 	char head[8] = "";
 	uint64_t at = 0;
 	bool more = true;
@@ -487,7 +499,7 @@ int arrow_scan(struct samples *to, const struct byte_source *file, uint32_t obje
 	if (!memcmp(head, FILE_MAGIC, sizeof(head)))
 		at = sizeof(head);
 	while (!rc && more)
-		rc = read_message(s, &at, &more, err);
+		rc = read_arrow_message(s, &at, &more, err);
 	free(s);
 	return rc;
 }

@@ -9,7 +9,7 @@
 
 #define PIECE ((size_t)256 << 10)
 
-struct reading {
+struct frame_reader {
 	const struct byte_source *file;
 	uint64_t at;
 	unsigned char *piece;
@@ -37,9 +37,9 @@ int arrow_buffer_size(const struct byte_source *file, uint64_t at, int64_t *ret,
 	return rc;
 }
 
-static size_t next_piece(void *user, const void **ret)
+static size_t read_frame_piece(void *user, const void **ret)
 {
-	struct reading *r = user;
+	struct frame_reader *r = user;
 	uint64_t left = r->file->bytes - r->at;
 	size_t n = left < PIECE ? (size_t)left : PIECE;
 
@@ -53,8 +53,8 @@ static size_t next_piece(void *user, const void **ret)
 
 int arrow_buffer_read(const struct byte_source *file, uint64_t at, int packing, void *to, size_t n, struct err *err)
 {
-	struct reading r = { .file = file, .at = at + ARROW_BUFFER_HEAD, .err = err, .piece = malloc(PIECE) };
-	const struct decompress_source from = { next_piece, &r };
+	struct frame_reader r = { .file = file, .at = at + ARROW_BUFFER_HEAD, .err = err, .piece = malloc(PIECE) };
+	const struct decompress_source from = { read_frame_piece, &r };
 	bool whole;
 
 	if (!r.piece)

@@ -67,12 +67,12 @@ static bool inflate_all(const void *from, size_t n, void *to, size_t to_n)
 
 /* What the packed bytes of Snappy consist of: bytes as they are, which follow, or a copy of earlier ones
  * (github.com/google/snappy, format_description.txt). */
-struct element {
+struct snappy_element {
 	bool literal;
 	size_t n, back;
 };
 
-static size_t little(const unsigned char *at, size_t n)
+static size_t get_little_endian(const unsigned char *at, size_t n)
 {
 	size_t v = 0;
 
@@ -81,29 +81,30 @@ static size_t little(const unsigned char *at, size_t n)
 	return v;
 }
 
-static bool take_literal(const unsigned char **at, const unsigned char *end, size_t length, struct element *ret)
+static bool parse_snappy_literal(const unsigned char **at, const unsigned char *end, size_t length,
+				 struct snappy_element *ret)
 {
 	size_t more = length < 60 ? 0 : length - 59;
 
 	if ((size_t)(end - *at) < more)
 		return false;
-	*ret = (struct element){ true, (more ? little(*at, more) : length) + 1, 0 };
+	*ret = (struct snappy_element){ true, (more ? get_little_endian(*at, more) : length) + 1, 0 };
 	*at += more;
 	return true;
 }
 
 /* The element at *at, which moves behind what tells it. */
-static bool take_element(const unsigned char **at, const unsigned char *end, struct element *ret)
+static bool parse_snappy_element(const unsigned char **at, const unsigned char *end, struct snappy_element *ret)
 {
 	static const size_t backs[] = { 0, 1, 2, 4 };
 	size_t kind = **at & 3, upper = **at >> 2;
 
 	++*at;
 	if (!kind)
-		return take_literal(at, end, upper, ret);
+		return parse_snappy_literal(at, end, upper, ret);
 	if ((size_t)(end - *at) < backs[kind])
 		return false;
-	*ret = (struct element){ false, upper + 1, little(*at, backs[kind]) };
+	*ret = (struct snappy_element){ false, upper + 1, get_little_endian(*at, backs[kind]) };
 	if (kind == 1) {
 		ret->n = (upper & 7) + 4;
 		ret->back |= upper >> 3 << 8;
@@ -113,7 +114,7 @@ static bool take_element(const unsigned char **at, const unsigned char *end, str
 }
 
 /* How many bytes they say that they are. */
-static bool take_length(const unsigned char **at, const unsigned char *end, size_t to_n)
+static bool check_snappy_length(const unsigned char **at, const unsigned char *end, size_t to_n)
 {
 	size_t says = 0;
 
@@ -127,7 +128,7 @@ static bool take_length(const unsigned char **at, const unsigned char *end, size
 	return false;
 }
 
-static bool ends_in_block(const struct element *e, size_t done)
+static bool fits_in_block(const struct snappy_element *e, size_t done)
 {
 	const size_t inside = done % DECOMPRESS_SNAPPY_BLOCK;
 
@@ -135,24 +136,24 @@ static bool ends_in_block(const struct element *e, size_t done)
 }
 
 /* Of the block that begins with e. */
-static struct decompress_block block_at(size_t at, const struct element *e, size_t left)
+static struct decompress_block make_unpack_block(size_t at, const struct snappy_element *e, size_t left)
 {
 	return (struct decompress_block){ .at = (uint32_t)at & INT32_MAX,
 				      .raw = e->literal && (e->n == left || e->n == DECOMPRESS_SNAPPY_BLOCK) };
 }
 
-static bool begin_walk(const struct decompress_look *from, size_t n, size_t to_n, struct decompress_walk *walk)
+static bool begin_snappy_walk(const struct decompress_look *from, size_t n, size_t to_n, struct decompress_walk *walk)
 {
 	size_t have = 0;
 	const unsigned char *first = n && n <= INT32_MAX ? from->at(from->user, 0, &have) : NULL, *next = first;
 
-	if (!first || !take_length(&next, first + have, to_n))
+	if (!first || !check_snappy_length(&next, first + have, to_n))
 		return false;
 	walk->at = (size_t)(next - first);
 	return true;
 }
 
-static bool end_walk(size_t n, size_t to_n, struct decompress_walk *walk, struct decompress_block *ret)
+static bool end_snappy_walk(size_t n, size_t to_n, struct decompress_walk *walk, struct decompress_block *ret)
 {
 	const size_t blocks = (to_n + DECOMPRESS_SNAPPY_BLOCK - 1) / DECOMPRESS_SNAPPY_BLOCK;
 
@@ -166,35 +167,35 @@ static bool end_walk(size_t n, size_t to_n, struct decompress_walk *walk, struct
 bool decompress_snappy_walk(const struct decompress_look *from, size_t n, size_t to_n, size_t until, struct decompress_walk *walk,
 			struct decompress_block *ret)
 {
-	if (!walk->at && !begin_walk(from, n, to_n, walk))
+	if (!walk->at && !begin_snappy_walk(from, n, to_n, walk))
 		return false;
 	while (walk->at < n) {
 		size_t have = 0;
 		const unsigned char *first = from->at(from->user, walk->at, &have), *next = first;
-		struct element e;
+		struct snappy_element e;
 
-		if (!first || !take_element(&next, first + have, &e) || e.n > to_n - walk->done ||
-		    !ends_in_block(&e, walk->done))
+		if (!first || !parse_snappy_element(&next, first + have, &e) || e.n > to_n - walk->done ||
+		    !fits_in_block(&e, walk->done))
 			return false;
 		if (walk->done == walk->known * DECOMPRESS_SNAPPY_BLOCK)
-			ret[walk->known++] = block_at(walk->at, &e, to_n - walk->done);
+			ret[walk->known++] = make_unpack_block(walk->at, &e, to_n - walk->done);
 		if (walk->done >= until && walk->done % DECOMPRESS_SNAPPY_BLOCK == 0)
 			return true;
 		walk->at += (size_t)(next - first) + (e.literal ? e.n : 0);
 		walk->done += e.n;
 	}
-	return end_walk(n, to_n, walk, ret);
+	return end_snappy_walk(n, to_n, walk, ret);
 }
 
 bool decompress_snappy_blocks(const void *from, size_t n, void *to, size_t to_n)
 {
 	const unsigned char *at = from, *end = at + n;
 	unsigned char *into = to;
-	struct element e;
+	struct snappy_element e;
 	size_t done = 0;
 
 	for (; at < end; done += e.n) {
-		if (!take_element(&at, end, &e) || e.n > to_n - done ||
+		if (!parse_snappy_element(&at, end, &e) || e.n > to_n - done ||
 		    (e.literal ? e.n > (size_t)(end - at) : e.back > done))
 			return false;
 		if (e.literal) {
@@ -208,7 +209,7 @@ bool decompress_snappy_blocks(const void *from, size_t n, void *to, size_t to_n)
 }
 
 #ifdef HAVE_SNAPPY
-static bool unsnap(const void *from, size_t n, void *to, size_t to_n)
+static bool unpack_whole_snappy(const void *from, size_t n, void *to, size_t to_n)
 {
 	size_t says = 0;
 
@@ -228,7 +229,7 @@ bool decompress(int kind, const void *from, size_t n, void *to, size_t to_n)
 		return inflate_all(from, n, to, to_n);
 #ifdef HAVE_SNAPPY
 	case DECOMPRESS_SNAPPY:
-		return unsnap(from, n, to, to_n);
+		return unpack_whole_snappy(from, n, to, to_n);
 #endif
 #ifdef HAVE_ZSTD
 	case DECOMPRESS_ZSTD:
@@ -245,7 +246,7 @@ bool decompress(int kind, const void *from, size_t n, void *to, size_t to_n)
 }
 
 #ifdef HAVE_ZSTD
-static bool unpack_zstd(const struct decompress_source *from, void *to, size_t to_n)
+static bool unpack_zstd_frame(const struct decompress_source *from, void *to, size_t to_n)
 {
 	ZSTD_outBuffer out = { to, to_n, 0 };
 	ZSTD_inBuffer in = { NULL, 0, 0 };
@@ -265,7 +266,7 @@ static bool unpack_zstd(const struct decompress_source *from, void *to, size_t t
 #endif
 
 #ifdef HAVE_LZ4
-static bool unpack_lz4(const struct decompress_source *from, void *to, size_t to_n)
+static bool unpack_lz4_frame(const struct decompress_source *from, void *to, size_t to_n)
 {
 	LZ4F_dctx *z = NULL;
 	const void *piece = NULL;
@@ -295,11 +296,11 @@ bool decompress_frame(int kind, const struct decompress_source *from, void *to, 
 	switch (kind) {
 #ifdef HAVE_ZSTD
 	case DECOMPRESS_ZSTD:
-		return unpack_zstd(from, to, to_n);
+		return unpack_zstd_frame(from, to, to_n);
 #endif
 #ifdef HAVE_LZ4
 	case DECOMPRESS_LZ4_FRAME:
-		return unpack_lz4(from, to, to_n);
+		return unpack_lz4_frame(from, to, to_n);
 #endif
 	default:
 		return false;

@@ -5,7 +5,7 @@
 
 
 /* The table that an offset at a place leads to. */
-static uint32_t follow(const struct flatbuffer *f, uint32_t at)
+static uint32_t follow_flat_offset(const struct flatbuffer *f, uint32_t at)
 {
 	uint32_t to;
 
@@ -23,7 +23,7 @@ uint32_t flatbuffer_root(const struct flatbuffer *f)
 }
 
 /* Where a field's value or offset lies: the table begins with the distance back to its list of places. */
-static uint32_t field_at(const struct flatbuffer *f, uint32_t table, int field, uint32_t bytes)
+static uint32_t locate_flat_field(const struct flatbuffer *f, uint32_t table, int field, uint32_t bytes)
 {
 	int64_t list;
 	uint32_t size, place, slot = 4 + 2 * (uint32_t)field;
@@ -42,12 +42,12 @@ static uint32_t field_at(const struct flatbuffer *f, uint32_t table, int field, 
 
 uint32_t flatbuffer_table(const struct flatbuffer *f, uint32_t table, int field)
 {
-	return follow(f, field_at(f, table, field, 4));
+	return follow_flat_offset(f, locate_flat_field(f, table, field, 4));
 }
 
 int64_t flatbuffer_number(const struct flatbuffer *f, uint32_t table, int field, int bytes, int64_t fallback)
 {
-	uint32_t at = field_at(f, table, field, (uint32_t)bytes);
+	uint32_t at = locate_flat_field(f, table, field, (uint32_t)bytes);
 
 	if (!at)
 		return fallback;
@@ -67,5 +67,5 @@ uint32_t flatbuffer_vector(const struct flatbuffer *f, uint32_t table, int field
 
 uint32_t flatbuffer_member(const struct flatbuffer *f, uint32_t vector, uint32_t i)
 {
-	return follow(f, vector + 4 * i);
+	return follow_flat_offset(f, vector + 4 * i);
 }

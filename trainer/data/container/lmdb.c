@@ -28,7 +28,7 @@ enum node_flag { BIG = 1, SUB = 2, MANY = 4 };
 enum tree_flag { DUPLICATES = 4 };
 enum kind { UNKNOWN, ENTRIES, DATUMS };
 
-struct walk {
+struct lmdb_walk {
 	struct samples *to;
 	const struct byte_source *file;
 	uint32_t object;
@@ -44,7 +44,7 @@ struct walk {
 
 struct meta {
 	uint32_t page_bytes;
-	uint64_t root, last, turn; /* NONE: an empty tree; its last page; of two the higher one is newer */
+	uint64_t root, last, transaction; /* NONE: an empty tree; its last page; of two the higher one is newer */
 	uint32_t flags;
 	bool good;
 };
@@ -54,17 +54,17 @@ bool lmdb_probe(const void *head)
 	return little_get_u32((const unsigned char *)head + HEAD) == MAGIC;
 }
 
-static int refuse(const struct walk *w, const char *why, struct err *err)
+static int refuse_lmdb(const struct lmdb_walk *w, const char *why, struct err *err)
 {
 	return err_set(err, ERR_USAGE, "%.150s: %s", w->file->name, why);
 }
 
 /* ---- where the tree begins ---- */
 
-static int read_meta(const struct walk *w, uint64_t at, struct meta *ret, struct err *err)
+static int read_lmdb_meta(const struct lmdb_walk *w, uint64_t at, struct meta *ret, struct err *err)
 {
 	unsigned char b[META_BYTES];
-	const unsigned char *free_tree = b + HEAD + 24, *main_tree = free_tree + 48, *behind = main_tree + 48;
+	const unsigned char *free_tree = b + HEAD + 24, *main_tree = free_tree + 48, *last_page = main_tree + 48;
 	int rc;
 
 	*ret = (struct meta){ .good = false };
@@ -74,34 +74,36 @@ static int read_meta(const struct walk *w, uint64_t at, struct meta *ret, struct
 	if (rc || little_get_u32(b + HEAD) != MAGIC)
 		return rc;
 	if (little_get_u32(b + HEAD + 4) != VERSION)
-		return refuse(w,
-			      "is no database of LMDB 0.9; of LMDB 1.0 write it anew: mdb_dump -f d OLD with 1.0's "
-			      "program, then mdb_load -f d NEW with 0.9's (Debian: lmdb-utils)", err);
+		return refuse_lmdb(
+			w,
+			"is no database of LMDB 0.9; of LMDB 1.0 write it anew: mdb_dump -f d OLD with 1.0's "
+			"program, then mdb_load -f d NEW with 0.9's (Debian: lmdb-utils)",
+			err);
 	*ret = (struct meta){ .page_bytes = little_get_u32(free_tree),
 			      .flags = little_get_u16(main_tree + 4),
 			      .root = little_get_u64(main_tree + 40),
-			      .last = little_get_u64(behind),
-			      .turn = little_get_u64(behind + 8) };
+			      .last = little_get_u64(last_page),
+			      .transaction = little_get_u64(last_page + 8) };
 	ret->good = ret->page_bytes >= PAGE_LEAST && ret->page_bytes <= PAGE_MOST &&
 		    !(ret->page_bytes & (ret->page_bytes - 1));
 	return 0;
 }
 
-static int find_root(struct walk *w, uint64_t *ret, struct err *err)
+static int find_lmdb_root(struct lmdb_walk *w, uint64_t *ret, struct err *err)
 {
 	struct meta m[2];
-	int rc = read_meta(w, 0, &m[0], err);
+	int rc = read_lmdb_meta(w, 0, &m[0], err);
 
 	if (!rc && !m[0].good)
-		return refuse(w, "its first page is damaged: no page size", err);
+		return refuse_lmdb(w, "its first page is damaged: no page size", err);
 	if (!rc)
-		rc = read_meta(w, m[0].page_bytes, &m[1], err);
+		rc = read_lmdb_meta(w, m[0].page_bytes, &m[1], err);
 	if (rc)
 		return rc;
-	if (m[1].good && m[1].page_bytes == m[0].page_bytes && m[1].turn > m[0].turn)
+	if (m[1].good && m[1].page_bytes == m[0].page_bytes && m[1].transaction > m[0].transaction)
 		m[0] = m[1];
 	if (m[0].flags & DUPLICATES)
-		return refuse(w, "a key has several values (MDB_DUPSORT): samples have one each", err);
+		return refuse_lmdb(w, "a key has several values (MDB_DUPSORT): samples have one each", err);
 	w->page_bytes = m[0].page_bytes;
 	w->pages = w->file->bytes / w->page_bytes;
 	w->left = w->pages;
@@ -120,7 +122,7 @@ struct value {
 };
 
 /* The n bytes at a place of a value, in the walk's window. */
-static int peek(struct walk *w, const struct value *v, uint64_t at, size_t *ret, struct err *err)
+static int read_value_window(struct lmdb_walk *w, const struct value *v, uint64_t at, size_t *ret, struct err *err)
 {
 	*ret = v->bytes - at < PEEK ? (size_t)(v->bytes - at) : PEEK;
 	return w->file->read(w->file->user, v->offset + at, w->peek, *ret, err);
@@ -134,7 +136,7 @@ struct datum {
 
 /* Fields are met in their order; pixels are stepped over. Number 4 is the data, 5 the label, 6 floats, 7 whether data
  * are an encoded picture. */
-static int read_datum(struct walk *w, const struct value *v, struct datum *ret, struct err *err)
+static int read_datum(struct lmdb_walk *w, const struct value *v, struct datum *ret, struct err *err)
 {
 	uint64_t at = 0;
 
@@ -143,7 +145,7 @@ static int read_datum(struct walk *w, const struct value *v, struct datum *ret, 
 		struct proto_field f;
 		struct proto_span s;
 		size_t n;
-		int rc = peek(w, v, at, &n, err);
+		int rc = read_value_window(w, v, at, &n, err);
 
 		if (rc)
 			return rc;
@@ -168,7 +170,7 @@ static int read_datum(struct walk *w, const struct value *v, struct datum *ret, 
 	return 0;
 }
 
-static int take_datum(struct walk *w, const struct value *v, struct err *err)
+static int add_datum_sample(struct lmdb_walk *w, const struct value *v, struct err *err)
 {
 	char name[WEBDATASET_NAME_MAX];
 	struct datum d;
@@ -177,9 +179,11 @@ static int take_datum(struct walk *w, const struct value *v, struct err *err)
 	if (rc)
 		return rc;
 	if (d.whole && !d.encoded)
-		return refuse(w,
-			      "its pixels are raw (Datum without encoded): make it anew by convert_imageset -encoded "
-			      "-encode_type jpg", err);
+		return refuse_lmdb(
+			w,
+			"its pixels are raw (Datum without encoded): make it anew by convert_imageset -encoded "
+			"-encode_type jpg",
+			err);
 	if (!d.whole || d.label > INT32_MAX - 1 || d.bytes > UINT32_MAX) {
 		samples_lose(w->to, "%.150s: %.200s: %s", w->file->name, v->key,
 			     !d.whole ? "is no Datum" : "its label is no whole number from 0");
@@ -197,20 +201,20 @@ static int take_datum(struct walk *w, const struct value *v, struct err *err)
 	return rc;
 }
 
-static int label_text(void *user, uint64_t offset, size_t n, const char **ret, struct err *err)
+static int read_lmdb_label(void *user, uint64_t offset, size_t n, const char **ret, struct err *err)
 {
-	struct walk *w = user;
+	struct lmdb_walk *w = user;
 
 	*ret = w->label;
 	return w->file->read(w->file->user, offset, w->label, n, err);
 }
 
 /* What Python's pickle writes begins with its version and ends with a stop. */
-static int is_pickled(struct walk *w, const struct value *v, bool *ret, struct err *err)
+static int is_pickled(struct lmdb_walk *w, const struct value *v, bool *ret, struct err *err)
 {
 	unsigned char last;
 	size_t n;
-	int rc = peek(w, v, 0, &n, err);
+	int rc = read_value_window(w, v, 0, &n, err);
 
 	*ret = false;
 	if (rc || n < 3 || w->peek[0] != 0x80 || w->peek[1] < 2 || w->peek[1] > 5)
@@ -221,7 +225,7 @@ static int is_pickled(struct walk *w, const struct value *v, bool *ret, struct e
 }
 
 /* By the first value that is an entry of some kind: keys alone say nothing, Caffe's are names of files too. */
-static int find_kind(struct walk *w, const struct value *v, struct err *err)
+static int detect_value_kind(struct lmdb_walk *w, const struct value *v, struct err *err)
 {
 	char field[WEBDATASET_FIELD_MAX];
 	bool pickled;
@@ -230,10 +234,12 @@ static int find_kind(struct walk *w, const struct value *v, struct err *err)
 	int rc = is_pickled(w, v, &pickled, err);
 
 	if (!rc && pickled)
-		return refuse(w,
-			      "values are pickled, which may run code when loaded; write what they hold as entries: "
-			      "for i, v in enumerate(old): x, y = pickle.loads(v); new.put(b'%09d.jpg' % i, x); "
-			      "new.put(b'%09d.cls' % i, b'%d' % y)", err);
+		return refuse_lmdb(
+			w,
+			"values are pickled, which may run code when loaded; write what they hold as entries: "
+			"for i, v in enumerate(old): x, y = pickle.loads(v); new.put(b'%09d.jpg' % i, x); "
+			"new.put(b'%09d.cls' % i, b'%d' % y)",
+			err);
 	if (!rc)
 		rc = read_datum(w, v, &d, err);
 	if (rc)
@@ -245,33 +251,33 @@ static int find_kind(struct walk *w, const struct value *v, struct err *err)
 	return 0;
 }
 
-static int take_value(struct walk *w, const struct value *v, struct err *err)
+static int add_lmdb_value(struct lmdb_walk *w, const struct value *v, struct err *err)
 {
-	int rc = w->kind == UNKNOWN ? find_kind(w, v, err) : 0;
+	int rc = w->kind == UNKNOWN ? detect_value_kind(w, v, err) : 0;
 
 	if (rc)
 		return rc;
 	if (w->kind == DATUMS)
-		return take_datum(w, v, err);
+		return add_datum_sample(w, v, err);
 	return webdataset_groups_entry(w->groups, &(struct webdataset_entry){ v->key, v->offset, v->bytes }, err);
 }
 
 /* ---- pages ---- */
 
-static void lose_page(struct walk *w, uint64_t number, const char *what)
+static void note_lost_page(struct lmdb_walk *w, uint64_t number, const char *what)
 {
 	samples_lose(w->to, "%.150s: page %llu %s: the samples there are lost", w->file->name,
 		     (unsigned long long)number, what);
 }
 
 /* A node of the page that has this number and lies in a buffer. */
-struct place {
+struct lmdb_node {
 	uint64_t number;
 	const unsigned char *page, *node;
 	uint32_t room; /* behind the node's head */
 };
 
-static int take_leaf(struct walk *w, const struct place *p, struct err *err)
+static int read_leaf_node(struct lmdb_walk *w, const struct lmdb_node *p, struct err *err)
 {
 	const unsigned char *node = p->node;
 	uint32_t key = little_get_u16(node + 6), flags = little_get_u16(node + 4);
@@ -279,7 +285,7 @@ static int take_leaf(struct walk *w, const struct place *p, struct err *err)
 	const unsigned char *data = node + NODE + key;
 
 	if (key > KEY_MAX || key > p->room || (flags & BIG ? 8 : v.bytes) > p->room - key) {
-		lose_page(w, p->number, "is damaged");
+		note_lost_page(w, p->number, "is damaged");
 		return 0;
 	}
 	if (flags & (SUB | MANY)) { /* a database in the database */
@@ -298,46 +304,47 @@ static int take_leaf(struct walk *w, const struct place *p, struct err *err)
 		}
 		v.offset = first * w->page_bytes + HEAD;
 	}
-	return take_value(w, &v, err);
+	return add_lmdb_value(w, &v, err);
 }
 
 /* The number of the page that a branch's node leads to. */
-static uint64_t child_of(const unsigned char *node)
+static uint64_t branch_child_page(const unsigned char *node)
 {
 	return little_get_u32(node) | (uint64_t)little_get_u16(node + 4) << 32;
 }
 
-static int walk_page(struct walk *w, uint64_t number, int depth, struct err *err);
+static int walk_lmdb_page(struct lmdb_walk *w, uint64_t number, int depth, struct err *err);
 
-static int walk_nodes(struct walk *w, uint64_t number, int depth, struct err *err)
+static int walk_lmdb_nodes(struct lmdb_walk *w, uint64_t number, int depth, struct err *err)
 {
 	const unsigned char *page = w->page[depth];
 	uint32_t flags = little_get_u16(page + 10), lower = little_get_u16(page + 12), n;
 	int rc = 0;
 
 	if (!(flags & (BRANCH | LEAF)) || flags & LEAF2 || lower < HEAD || lower > w->page_bytes) {
-		lose_page(w, number, "is no page of the tree");
+		note_lost_page(w, number, "is no page of the tree");
 		return 0;
 	}
 	n = (lower - HEAD) / 2;
 	for (uint32_t i = 0; !rc && i < n; i++) {
 		uint32_t offset = little_get_u16(page + HEAD + 2 * i);
-		struct place p = { number, page, page + offset, w->page_bytes - offset - NODE };
+		struct lmdb_node p = { number, page, page + offset, w->page_bytes - offset - NODE };
 
 		if (offset < HEAD || offset + NODE > w->page_bytes)
-			lose_page(w, number, "is damaged");
+			note_lost_page(w, number, "is damaged");
 		else
-			rc = flags & LEAF ? take_leaf(w, &p, err) : walk_page(w, child_of(p.node), depth + 1, err);
+			rc = flags & LEAF ? read_leaf_node(w, &p, err)
+					  : walk_lmdb_page(w, branch_child_page(p.node), depth + 1, err);
 	}
 	return rc;
 }
 
-static int walk_page(struct walk *w, uint64_t number, int depth, struct err *err)
+static int walk_lmdb_page(struct lmdb_walk *w, uint64_t number, int depth, struct err *err)
 {
 	int rc;
 
 	if (depth == DEPTH_MAX || !w->left || number >= w->pages) {
-		lose_page(w, number, number >= w->pages ? "lies behind the end of the file" : "is met again");
+		note_lost_page(w, number, number >= w->pages ? "lies behind the end of the file" : "is met again");
 		return 0;
 	}
 	w->left--;
@@ -346,13 +353,13 @@ static int walk_page(struct walk *w, uint64_t number, int depth, struct err *err
 	if (!w->page[depth])
 		return err_set(err, ERR_NOMEM, "out of memory: %.200s", w->file->name);
 	rc = w->file->read(w->file->user, number * w->page_bytes, w->page[depth], w->page_bytes, err);
-	return rc ? rc : walk_nodes(w, number, depth, err);
+	return rc ? rc : walk_lmdb_nodes(w, number, depth, err);
 }
 
 int lmdb_scan(struct samples *to, const struct byte_source *file, uint32_t object, const struct webdataset_fields *f,
 	      struct err *err)
 {
-	struct walk *w = calloc(1, sizeof(*w));
+	struct lmdb_walk *w = calloc(1, sizeof(*w));
 	uint64_t root = NONE;
 	int rc = w ? 0 : err_set(err, ERR_NOMEM, "out of memory");
 
@@ -361,12 +368,12 @@ int lmdb_scan(struct samples *to, const struct byte_source *file, uint32_t objec
 	w->to = to;
 	w->file = file;
 	w->object = object;
-	rc = webdataset_groups_new(&w->groups, &(struct webdataset_into){ to, file->name, f, object, label_text, w },
-				   err);
+	rc = webdataset_groups_new(&w->groups,
+				   &(struct webdataset_into){ to, file->name, f, object, read_lmdb_label, w }, err);
 	if (!rc)
-		rc = find_root(w, &root, err);
+		rc = find_lmdb_root(w, &root, err);
 	if (!rc && root != NONE)
-		rc = walk_page(w, root, 0, err);
+		rc = walk_lmdb_page(w, root, 0, err);
 	if (!rc)
 		webdataset_groups_end(w->groups);
 	webdataset_groups_free(w->groups);

@@ -6,19 +6,21 @@
 
 #define BLOCK 64
 
-static const unsigned char turns[4][4] = { { 7, 12, 17, 22 }, { 5, 9, 14, 20 }, { 4, 11, 16, 23 }, { 6, 10, 15, 21 } };
+static const unsigned char rotations[4][4] = {
+	{ 7, 12, 17, 22 }, { 5, 9, 14, 20 }, { 4, 11, 16, 23 }, { 6, 10, 15, 21 }
+};
 
 void md5_init(struct md5 *m)
 {
 	*m = (struct md5){ .h = { 0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476 } };
 }
 
-static uint32_t word(const unsigned char *at)
+static uint32_t load_md5_word(const unsigned char *at)
 {
 	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-static uint32_t choose(int round, const uint32_t v[4])
+static uint32_t mix_md5_round(int round, const uint32_t v[4])
 {
 	switch (round) {
 	case 0:
@@ -44,21 +46,21 @@ static const uint32_t sines[64] = {
 	0x6fa87e4f, 0xfe2ce6e0, 0xa3014314, 0x4e0811a1, 0xf7537e82, 0xbd3af235, 0x2ad7d2bb, 0xeb86d391,
 };
 
-static void block(struct md5 *m, const unsigned char *at)
+static void hash_md5_block(struct md5 *m, const unsigned char *at)
 {
 	static const int step[4] = { 1, 5, 3, 7 }, first[4] = { 0, 1, 5, 0 };
 	uint32_t v[4];
 
 	memcpy(v, m->h, sizeof(v));
 	for (int i = 0; i < 64; i++) {
-		int round = i / 16, turn = turns[round][i % 4];
+		int round = i / 16, rotation = rotations[round][i % 4];
 		int place = (first[round] + step[round] * i) % 16;
-		uint32_t sum = v[0] + choose(round, v) + sines[i] + word(at + 4 * place);
+		uint32_t sum = v[0] + mix_md5_round(round, v) + sines[i] + load_md5_word(at + 4 * place);
 
 		v[0] = v[3];
 		v[3] = v[2];
 		v[2] = v[1];
-		v[1] += sum << turn | sum >> (32 - turn);
+		v[1] += sum << rotation | sum >> (32 - rotation);
 	}
 	for (int i = 0; i < 4; i++)
 		m->h[i] += v[i];
@@ -76,12 +78,12 @@ void md5_add(struct md5 *m, const void *bytes, size_t n)
 	}
 	if (have) {
 		memcpy(m->rest + have, at, BLOCK - have);
-		block(m, m->rest);
+		hash_md5_block(m, m->rest);
 		at += BLOCK - have;
 		n -= BLOCK - have;
 	}
 	for (; n >= BLOCK; at += BLOCK, n -= BLOCK)
-		block(m, at);
+		hash_md5_block(m, at);
 	memcpy(m->rest, at, n);
 }
 

@@ -1,7 +1,7 @@
 /* object_source.c: reads of a container become reads of its object. */
 #include "trainer/data/container/object_source.h"
 
-static int read_object(void *user, uint64_t at, void *to, size_t n, struct err *err)
+static int read_source_object(void *user, uint64_t at, void *to, size_t n, struct err *err)
 {
 	const struct object_source *s = user;
 
@@ -11,7 +11,7 @@ static int read_object(void *user, uint64_t at, void *to, size_t n, struct err *
 struct byte_source object_source_of(struct object_source *s)
 {
 	return (struct byte_source){ .bytes = objects_bytes(s->store, s->object),
-				     .read = read_object,
+				     .read = read_source_object,
 				     .user = s,
 				     .name = objects_name(s->store, s->object) };
 }

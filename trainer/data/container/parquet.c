@@ -18,7 +18,7 @@ bool parquet_probe(const void *head)
 	return !memcmp(head, MAGIC, 4);
 }
 
-static int read_footer(struct parquet *p, struct err *err)
+static int read_parquet_footer(struct parquet *p, struct err *err)
 {
 	const struct byte_source *f = p->file;
 	unsigned char tail[TAIL], *bytes;
@@ -50,7 +50,7 @@ int parquet_open(struct parquet **ret, const struct byte_source *file, struct er
 	if (!p)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	p->file = file;
-	rc = read_footer(p, err);
+	rc = read_parquet_footer(p, err);
 	if (rc) {
 		parquet_close(p);
 		return rc;
@@ -103,37 +103,37 @@ int64_t parquet_rows(const struct parquet *p, int group)
 /* ---- values ---- */
 
 /* A value that a page holds. */
-struct held {
+struct parquet_value {
 	int64_t number;
 	uint32_t begin, n; /* of bytes, in the page */
 };
 
-struct walk {
+struct parquet_column_walk {
 	struct parquet *p;
 	int column;
 	const struct parquet_chunk *chunk;
 	struct parquet_page page, dictionary;
 	uint64_t page_at, dictionary_at;
-	struct held *word; /* of the dictionary */
-	uint32_t n_words;
-	struct held *value; /* of the page, nulls left out */
+	struct parquet_value *dictionary_value; /* of the dictionary */
+	uint32_t n_dictionary;
+	struct parquet_value *value; /* of the page, nulls left out */
 	uint32_t n_values;
 	int64_t row, rows; /* that were told; of the group */
 	int (*each)(void *user, int64_t row, const struct parquet_cell *cell, struct err *err);
 	void *user;
 };
 
-static int damaged(struct err *err)
+static int fail_damaged_values(struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "a page's values are damaged");
 }
 
-static bool plain_bytes(const struct parquet_page *page, uint32_t at, struct held *ret, uint32_t n)
+static bool decode_plain_bytes(const struct parquet_page *page, uint32_t at, struct parquet_value *ret, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		if (page->n - at < 4)
 			return false;
-		ret[i] = (struct held){ .begin = at + 4, .n = little_get_u32(page->bytes + at) };
+		ret[i] = (struct parquet_value){ .begin = at + 4, .n = little_get_u32(page->bytes + at) };
 		if (ret[i].n > page->n - at - 4)
 			return false;
 		at += 4 + ret[i].n;
@@ -141,7 +141,8 @@ static bool plain_bytes(const struct parquet_page *page, uint32_t at, struct hel
 	return true;
 }
 
-static bool plain_numbers(const struct parquet_page *page, uint32_t at, struct held *ret, uint32_t n, bool wide)
+static bool decode_plain_numbers(const struct parquet_page *page, uint32_t at, struct parquet_value *ret, uint32_t n,
+				 bool wide)
 {
 	uint32_t each = wide ? 8 : 4;
 
@@ -153,7 +154,8 @@ static bool plain_numbers(const struct parquet_page *page, uint32_t at, struct h
 	return true;
 }
 
-static bool delta_values(const struct parquet_page *page, uint32_t at, struct held *ret, uint32_t n, bool lengths)
+static bool decode_delta_values(const struct parquet_page *page, uint32_t at, struct parquet_value *ret, uint32_t n,
+				bool lengths)
 {
 	const unsigned char *from = page->bytes + at, *end = page->bytes + page->n;
 	int64_t *numbers = malloc(((size_t)n + 1) * sizeof(*numbers));
@@ -165,15 +167,15 @@ static bool delta_values(const struct parquet_page *page, uint32_t at, struct he
 		if (!lengths)
 			continue;
 		good = numbers[i] >= 0 && (uint64_t)numbers[i] <= page->n - begin;
-		ret[i] = (struct held){ .begin = (uint32_t)begin, .n = (uint32_t)numbers[i] };
+		ret[i] = (struct parquet_value){ .begin = (uint32_t)begin, .n = (uint32_t)numbers[i] };
 		begin += good ? (uint64_t)numbers[i] : 0;
 	}
 	free(numbers);
 	return good;
 }
 
-/* Values of dictionary pages are told apart from a page's own by where they lie: see cell_of. */
-static bool dictionary_values(struct walk *w, uint32_t at)
+/* Values of dictionary pages are told apart from a page's own by where they lie: see make_parquet_cell. */
+static bool decode_dictionary_values(struct parquet_column_walk *w, uint32_t at)
 {
 	struct parquet_runs r = { .at = w->page.bytes + at + 1, .end = w->page.bytes + w->page.n };
 	uint32_t index;
@@ -184,58 +186,58 @@ static bool dictionary_values(struct walk *w, uint32_t at)
 	if (r.width > 32)
 		return false;
 	for (uint32_t i = 0; i < w->n_values; i++) {
-		if (!parquet_runs_next(&r, &index) || index >= w->n_words)
+		if (!parquet_runs_next(&r, &index) || index >= w->n_dictionary)
 			return false;
-		w->value[i] = w->word[index];
+		w->value[i] = w->dictionary_value[index];
 	}
 	return true;
 }
 
-static bool from_dictionary(const struct walk *w)
+static bool uses_dictionary(const struct parquet_column_walk *w)
 {
 	return w->page.encoding == PARQUET_RLE_DICTIONARY || w->page.encoding == PARQUET_PLAIN_DICTIONARY;
 }
 
-static int unread(const char *what, struct err *err)
+static int refuse_encoding(const char *what, struct err *err)
 {
 	return err_set(err, ERR_USAGE,
 		       "is kept in the encoding %s, which is not read; write it with PLAIN or a dictionary", what);
 }
 
-static int read_values(struct walk *w, uint32_t at, struct err *err)
+static int decode_page_values(struct parquet_column_walk *w, uint32_t at, struct err *err)
 {
 	bool bytes = w->p->column[w->column].type == PARQUET_BYTES, wide = w->p->wide[w->column], good;
 
 	switch (w->page.encoding) {
 	case PARQUET_PLAIN:
-		good = bytes ? plain_bytes(&w->page, at, w->value, w->n_values)
-			     : plain_numbers(&w->page, at, w->value, w->n_values, wide);
+		good = bytes ? decode_plain_bytes(&w->page, at, w->value, w->n_values)
+			     : decode_plain_numbers(&w->page, at, w->value, w->n_values, wide);
 		break;
 	case PARQUET_PLAIN_DICTIONARY:
 	case PARQUET_RLE_DICTIONARY:
-		good = dictionary_values(w, at);
+		good = decode_dictionary_values(w, at);
 		break;
 	case PARQUET_DELTA_NUMBERS:
-		good = !bytes && delta_values(&w->page, at, w->value, w->n_values, false);
+		good = !bytes && decode_delta_values(&w->page, at, w->value, w->n_values, false);
 		break;
 	case PARQUET_DELTA_LENGTHS:
-		good = bytes && delta_values(&w->page, at, w->value, w->n_values, true);
+		good = bytes && decode_delta_values(&w->page, at, w->value, w->n_values, true);
 		break;
 	case PARQUET_DELTA_BYTES:
-		return unread("DELTA_BYTE_ARRAY", err);
+		return refuse_encoding("DELTA_BYTE_ARRAY", err);
 	case PARQUET_SPLIT:
-		return unread("BYTE_STREAM_SPLIT", err);
+		return refuse_encoding("BYTE_STREAM_SPLIT", err);
 	default:
-		return unread("of an unknown number", err);
+		return refuse_encoding("of an unknown number", err);
 	}
-	return good ? 0 : damaged(err);
+	return good ? 0 : fail_damaged_values(err);
 }
 
 /* ---- rows ---- */
 
 /* Where levels of definition and values begin; false: they leave the page. Columns are not repeated, so that there are
  * no others. */
-static bool find_levels(const struct walk *w, struct parquet_runs *ret, uint32_t *ret_values)
+static bool locate_levels(const struct parquet_column_walk *w, struct parquet_runs *ret, uint32_t *ret_values)
 {
 	const struct parquet_page *page = &w->page;
 	int levels = w->p->levels[w->column];
@@ -257,22 +259,22 @@ static bool find_levels(const struct walk *w, struct parquet_runs *ret, uint32_t
 	return true;
 }
 
-static struct parquet_cell cell_of(const struct walk *w, const struct held *h)
+static struct parquet_cell make_parquet_cell(const struct parquet_column_walk *w, const struct parquet_value *h)
 {
-	bool word = from_dictionary(w);
-	const struct parquet_page *page = word ? &w->dictionary : &w->page;
+	bool dictionary_value = uses_dictionary(w);
+	const struct parquet_page *page = dictionary_value ? &w->dictionary : &w->page;
 	struct parquet_cell c = { .number = h->number };
 
 	if (w->p->column[w->column].type != PARQUET_BYTES)
 		return c;
 	c.bytes = page->bytes + h->begin;
 	c.n = h->n;
-	c.offset = page->plain ? page->plain + h->begin : word ? w->dictionary_at : w->page_at;
+	c.offset = page->plain ? page->plain + h->begin : dictionary_value ? w->dictionary_at : w->page_at;
 	c.packed = page->plain ? 0 : samples_packed(w->chunk->codec, h->begin);
 	return c;
 }
 
-static int tell_rows(struct walk *w, struct parquet_runs levels, struct err *err)
+static int deliver_rows(struct parquet_column_walk *w, struct parquet_runs levels, struct err *err)
 {
 	uint32_t whole = (uint32_t)w->p->levels[w->column], level = whole, next = 0;
 	int rc = 0;
@@ -281,18 +283,18 @@ static int tell_rows(struct walk *w, struct parquet_runs levels, struct err *err
 		struct parquet_cell c = { .null = true };
 
 		if (whole && !parquet_runs_next(&levels, &level))
-			return damaged(err);
+			return fail_damaged_values(err);
 		if (level == whole && next == w->n_values)
-			return damaged(err);
+			return fail_damaged_values(err);
 		if (level == whole)
-			c = cell_of(w, &w->value[next++]);
+			c = make_parquet_cell(w, &w->value[next++]);
 		rc = w->each(w->user, w->row++, &c, err);
 	}
 	return rc;
 }
 
 /* How many of a page's values are there. */
-static bool count_values(struct walk *w, struct parquet_runs levels)
+static bool count_present_values(struct parquet_column_walk *w, struct parquet_runs levels)
 {
 	uint32_t whole = (uint32_t)w->p->levels[w->column], level = whole;
 
@@ -305,51 +307,52 @@ static bool count_values(struct walk *w, struct parquet_runs levels)
 	return true;
 }
 
-static int take_data(struct walk *w, struct err *err)
+static int decode_data_page(struct parquet_column_walk *w, struct err *err)
 {
 	struct parquet_runs levels;
 	uint32_t at;
 	int rc;
 
-	if (w->page.values > w->rows - w->row || !find_levels(w, &levels, &at) ||
-	    !count_values(w, levels))
-		return damaged(err);
+	if (w->page.values > w->rows - w->row || !locate_levels(w, &levels, &at) || !count_present_values(w, levels))
+		return fail_damaged_values(err);
 	free(w->value);
 	w->value = calloc((size_t)w->n_values + 1, sizeof(*w->value));
 	if (!w->value)
 		return err_set(err, ERR_NOMEM, "out of memory: %u values", w->n_values);
-	rc = read_values(w, at, err);
-	return rc ? rc : tell_rows(w, levels, err);
+	rc = decode_page_values(w, at, err);
+	return rc ? rc : deliver_rows(w, levels, err);
 }
 
-static int take_dictionary(struct walk *w, struct err *err)
+static int decode_dictionary_page(struct parquet_column_walk *w, struct err *err)
 {
 	bool bytes = w->p->column[w->column].type == PARQUET_BYTES;
 
 	if (w->dictionary.bytes || w->page.values > PARQUET_ROWS_MAX)
-		return damaged(err);
+		return fail_damaged_values(err);
 	w->dictionary = w->page;
 	w->dictionary_at = w->page_at;
 	w->page.bytes = NULL;
-	w->n_words = w->dictionary.values;
-	w->word = calloc((size_t)w->n_words + 1, sizeof(*w->word));
-	if (!w->word)
-		return err_set(err, ERR_NOMEM, "out of memory: %u words", w->n_words);
-	return (bytes ? plain_bytes(&w->dictionary, 0, w->word, w->n_words)
-		      : plain_numbers(&w->dictionary, 0, w->word, w->n_words, w->p->wide[w->column]))
-		       ? 0 : damaged(err);
+	w->n_dictionary = w->dictionary.values;
+	w->dictionary_value = calloc((size_t)w->n_dictionary + 1, sizeof(*w->dictionary_value));
+	if (!w->dictionary_value)
+		return err_set(err, ERR_NOMEM, "out of memory: %u words", w->n_dictionary);
+	return (bytes ? decode_plain_bytes(&w->dictionary, 0, w->dictionary_value, w->n_dictionary)
+		      : decode_plain_numbers(&w->dictionary, 0, w->dictionary_value, w->n_dictionary,
+					     w->p->wide[w->column]))
+		       ? 0
+		       : fail_damaged_values(err);
 }
 
-static int take_page(struct walk *w, struct err *err)
+static int decode_next_page(struct parquet_column_walk *w, struct err *err)
 {
 	int rc = parquet_page_read(&w->page, w->p->file, w->page_at, w->chunk->end, w->chunk->codec, err);
 
 	if (rc)
 		return rc;
 	if (w->page.kind == PARQUET_DICTIONARY)
-		rc = take_dictionary(w, err);
+		rc = decode_dictionary_page(w, err);
 	else if (w->page.kind != PARQUET_INDEX)
-		rc = take_data(w, err);
+		rc = decode_data_page(w, err);
 	free(w->page.bytes);
 	w->page_at = w->page.next;
 	return rc;
@@ -359,8 +362,12 @@ int parquet_walk(struct parquet *p, int group, int column,
 		 int (*each)(void *user, int64_t row, const struct parquet_cell *cell, struct err *err), void *user,
 		 struct err *err)
 {
-	struct walk w = { .p = p, .column = column, .chunk = &p->group[group].chunk[column], .each = each,
-			  .user = user, .rows = p->group[group].rows };
+	struct parquet_column_walk w = { .p = p,
+					 .column = column,
+					 .chunk = &p->group[group].chunk[column],
+					 .each = each,
+					 .user = user,
+					 .rows = p->group[group].rows };
 	int rc = 0;
 
 	if (!decompress_can(w.chunk->codec))
@@ -369,10 +376,10 @@ int parquet_walk(struct parquet *p, int group, int column,
 			       decompress_name(w.chunk->codec));
 	w.page_at = w.chunk->begin;
 	while (!rc && w.row < w.rows && w.page_at < w.chunk->end)
-		rc = take_page(&w, err);
+		rc = decode_next_page(&w, err);
 	if (!rc && w.row != w.rows)
-		rc = damaged(err);
-	free(w.word);
+		rc = fail_damaged_values(err);
+	free(w.dictionary_value);
 	free(w.value);
 	free(w.dictionary.bytes);
 	return rc;

@@ -13,18 +13,18 @@
 enum repetition { REQUIRED = 0, OPTIONAL = 1, REPEATED = 2 };
 enum physical { INT32 = 1, INT64 = 2, BYTE_ARRAY = 6 };
 
-struct element {
+struct schema_element {
 	char name[PARQUET_NAME_MAX];
 	int64_t type, repetition, children; /* type: -1 of a struct */
 };
 
-static void read_element(struct thrift *t, struct element *ret)
+static void read_schema_element(struct thrift *t, struct schema_element *ret)
 {
 	struct thrift_field f = { 0, THRIFT_STOP };
 	const unsigned char *bytes;
 	size_t n;
 
-	*ret = (struct element){ .type = -1 };
+	*ret = (struct schema_element){ .type = -1 };
 	while (thrift_next(t, &f)) {
 		if (f.id == 4 && f.type == THRIFT_BYTES) {
 			bytes = thrift_bytes(t, &n);
@@ -42,14 +42,14 @@ static void read_element(struct thrift *t, struct element *ret)
 }
 
 /* What the elements around one make of it. */
-struct around {
+struct schema_parent {
 	char name[PARQUET_NAME_MAX];
 	int levels;
 	bool repeated;
 	int64_t left; /* children that are still to come */
 };
 
-static void add_column(struct parquet *p, const struct element *e, const struct around *a)
+static void add_parquet_column(struct parquet *p, const struct schema_element *e, const struct schema_parent *a)
 {
 	int i = p->n_columns++;
 
@@ -62,9 +62,9 @@ static void add_column(struct parquet *p, const struct element *e, const struct 
 }
 
 /* The schema is a tree, written from its root down, each element with the number of its children. */
-static bool read_schema(struct parquet *p, struct thrift *t)
+static bool read_parquet_schema(struct parquet *p, struct thrift *t)
 {
-	struct around stack[DEPTH_MAX + 1];
+	struct schema_parent stack[DEPTH_MAX + 1];
 	enum thrift_type type;
 	size_t n = thrift_list(t, &type);
 	int depth = -1;
@@ -75,10 +75,10 @@ static bool read_schema(struct parquet *p, struct thrift *t)
 	p->levels = calloc(n + 1, sizeof(*p->levels));
 	p->wide = calloc(n + 1, sizeof(*p->wide));
 	for (size_t i = 0; p->column && p->levels && p->wide && i < n && !t->bad; i++) {
-		struct element e;
-		struct around a = { .left = 0 };
+		struct schema_element e;
+		struct schema_parent a = { .left = 0 };
 
-		read_element(t, &e);
+		read_schema_element(t, &e);
 		while (depth > 0 && !stack[depth].left)
 			depth--;
 		if (depth >= 0) {
@@ -94,12 +94,12 @@ static bool read_schema(struct parquet *p, struct thrift *t)
 		if (e.children || depth < 0)
 			stack[++depth] = a;
 		else
-			add_column(p, &e, &a);
+			add_parquet_column(p, &e, &a);
 	}
 	return p->column && p->levels && p->wide && !t->bad;
 }
 
-static void read_meta(struct thrift *t, struct parquet_chunk *c)
+static void read_chunk_metadata(struct thrift *t, struct parquet_chunk *c)
 {
 	struct thrift_field f = { 0, THRIFT_STOP };
 	int64_t data = -1, dictionary = -1, bytes = -1;
@@ -125,14 +125,14 @@ static void read_meta(struct thrift *t, struct parquet_chunk *c)
 	c->end = (uint64_t)data + (uint64_t)bytes;
 }
 
-static void read_chunk(struct thrift *t, struct parquet_chunk *c)
+static void read_column_chunk(struct thrift *t, struct parquet_chunk *c)
 {
 	struct thrift_field f = { 0, THRIFT_STOP };
 	bool found = false;
 
 	while (thrift_next(t, &f)) {
 		if (f.id == 3 && f.type == THRIFT_STRUCT) {
-			read_meta(t, c);
+			read_chunk_metadata(t, c);
 			found = true;
 		} else {
 			thrift_skip(t, f.type);
@@ -141,7 +141,7 @@ static void read_chunk(struct thrift *t, struct parquet_chunk *c)
 	t->bad |= !found;
 }
 
-static bool read_chunks(struct parquet *p, struct thrift *t, struct parquet_group *g)
+static bool read_column_chunks(struct parquet *p, struct thrift *t, struct parquet_group *g)
 {
 	enum thrift_type type;
 	size_t n = thrift_list(t, &type);
@@ -150,19 +150,19 @@ static bool read_chunks(struct parquet *p, struct thrift *t, struct parquet_grou
 		return false;
 	g->chunk = calloc(n + 1, sizeof(*g->chunk));
 	for (size_t i = 0; g->chunk && i < n && !t->bad; i++) {
-		read_chunk(t, &g->chunk[i]);
+		read_column_chunk(t, &g->chunk[i]);
 		t->bad |= g->chunk[i].end > p->file->bytes;
 	}
 	return g->chunk && !t->bad;
 }
 
-static bool read_group(struct parquet *p, struct thrift *t, struct parquet_group *g)
+static bool read_row_group(struct parquet *p, struct thrift *t, struct parquet_group *g)
 {
 	struct thrift_field f = { 0, THRIFT_STOP };
 
 	while (thrift_next(t, &f)) {
 		if (f.id == 1 && f.type == THRIFT_LIST) {
-			if (!read_chunks(p, t, g))
+			if (!read_column_chunks(p, t, g))
 				return false;
 		} else if (f.id == 3 && f.type == THRIFT_I64) {
 			g->rows = thrift_number(t, f.type);
@@ -173,7 +173,7 @@ static bool read_group(struct parquet *p, struct thrift *t, struct parquet_group
 	return !t->bad && g->chunk && g->rows >= 0 && g->rows <= PARQUET_ROWS_MAX;
 }
 
-static bool read_groups(struct parquet *p, struct thrift *t)
+static bool read_row_groups(struct parquet *p, struct thrift *t)
 {
 	enum thrift_type type;
 	size_t n = thrift_list(t, &type);
@@ -182,7 +182,7 @@ static bool read_groups(struct parquet *p, struct thrift *t)
 		return false;
 	p->group = calloc(n + 1, sizeof(*p->group));
 	for (p->n_groups = 0; p->group && (size_t)p->n_groups < n; p->n_groups++)
-		if (!read_group(p, t, &p->group[p->n_groups])) {
+		if (!read_row_group(p, t, &p->group[p->n_groups])) {
 			p->n_groups++; /* its chunks are there to be freed */
 			return false;
 		}
@@ -198,9 +198,9 @@ bool parquet_footer(struct parquet *ret, const unsigned char *bytes, size_t n)
 		bool good = true;
 
 		if (f.id == 2 && f.type == THRIFT_LIST && !ret->column)
-			good = read_schema(ret, &t);
+			good = read_parquet_schema(ret, &t);
 		else if (f.id == 4 && f.type == THRIFT_LIST)
-			good = read_groups(ret, &t);
+			good = read_row_groups(ret, &t);
 		else
 			thrift_skip(&t, f.type);
 		if (!good)

@@ -13,7 +13,7 @@
 #define WINDOW_BYTES (STEP_BYTES + JUMP_BYTES)
 #define HEAD_MOST ((size_t)4 << 20)  /* it may hold the least and the greatest value */
 
-struct head {
+struct page_header {
 	struct parquet_page page;
 	int64_t packed, unpacked; /* bytes */
 	uint32_t crc;
@@ -22,7 +22,7 @@ struct head {
 };
 
 /* The members of one of the three headers in a header, by number: which is a page's, and what is no count. */
-static void read_kind(struct thrift *t, enum parquet_page_kind kind, struct head *h)
+static void read_kind_header(struct thrift *t, enum parquet_page_kind kind, struct page_header *h)
 {
 	static const int encodings[] = { [PARQUET_DATA] = 2, [PARQUET_DICTIONARY] = 2, [PARQUET_DATA_2] = 4 };
 	struct thrift_field f = { 0, THRIFT_STOP };
@@ -46,15 +46,19 @@ static void read_kind(struct thrift *t, enum parquet_page_kind kind, struct head
 	}
 }
 
-static bool parse(const unsigned char *bytes, size_t n, struct head *ret)
+static bool parse_page_header(const unsigned char *bytes, size_t n, struct page_header *ret)
 {
 	struct thrift t = { bytes, bytes + n, false };
 	struct thrift_field f = { 0, THRIFT_STOP };
-	struct head h = { .is_packed = true, .page = { .encoding = -1, .values = UINT32_MAX } };
+	struct page_header h = { .is_packed = true, .page = { .encoding = -1, .values = UINT32_MAX } };
 
 	while (thrift_next(&t, &f)) {
 		if (f.type == THRIFT_STRUCT && (f.id == 5 || f.id == 7 || f.id == 8))
-			read_kind(&t, f.id == 5 ? PARQUET_DATA : f.id == 7 ? PARQUET_DICTIONARY : PARQUET_DATA_2, &h);
+			read_kind_header(&t,
+					 f.id == 5   ? PARQUET_DATA
+					 : f.id == 7 ? PARQUET_DICTIONARY
+						     : PARQUET_DATA_2,
+					 &h);
 		else if (f.id == 1)
 			h.page.kind = (enum parquet_page_kind)thrift_number(&t, f.type);
 		else if (f.id == 2)
@@ -72,13 +76,14 @@ static bool parse(const unsigned char *bytes, size_t n, struct head *ret)
 	return !t.bad;
 }
 
-static int damaged(const char *why, struct err *err)
+static int fail_damaged_page(const char *why, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "%s", why);
 }
 
 /* A header's length is known when it is read: first a little, then more. */
-static int read_head(struct head *ret, const struct byte_source *file, uint64_t at, uint64_t end, struct err *err)
+static int read_page_header(struct page_header *ret, const struct byte_source *file, uint64_t at, uint64_t end,
+			    struct err *err)
 {
 	bool whole = false;
 	int rc = 0;
@@ -90,15 +95,15 @@ static int read_head(struct head *ret, const struct byte_source *file, uint64_t 
 		if (!bytes)
 			return err_set(err, ERR_NOMEM, "out of memory: the header of a page");
 		rc = file->read(file->user, at, bytes, got, err);
-		whole = !rc && parse(bytes, got, ret);
+		whole = !rc && parse_page_header(bytes, got, ret);
 		free(bytes);
 		if (got < n)
 			break;
 	}
-	return rc ? rc : whole ? 0 : damaged("the header of a page is damaged", err);
+	return rc ? rc : whole ? 0 : fail_damaged_page("the header of a page is damaged", err);
 }
 
-static bool is_sound(const struct head *h, uint64_t room)
+static bool is_sound_page_header(const struct page_header *h, uint64_t room)
 {
 	const struct parquet_page *p = &h->page;
 
@@ -108,7 +113,7 @@ static bool is_sound(const struct head *h, uint64_t room)
 	       (uint64_t)p->levels[0] + p->levels[1] <= (uint64_t)h->packed;
 }
 
-static bool unpack_page(const struct head *h, int codec, const unsigned char *packed, unsigned char *to)
+static bool unpack_parquet_page(const struct page_header *h, int codec, const unsigned char *packed, unsigned char *to)
 {
 	size_t levels = (size_t)h->page.levels[0] + h->page.levels[1];
 
@@ -118,15 +123,15 @@ static bool unpack_page(const struct head *h, int codec, const unsigned char *pa
 }
 
 /* The page's bytes as the file holds them; *ret is the caller's to free. */
-static int read_packed(unsigned char **ret, const struct byte_source *file, uint64_t at, const struct head *h,
-		       struct err *err)
+static int read_packed_page(unsigned char **ret, const struct byte_source *file, uint64_t at,
+			    const struct page_header *h, struct err *err)
 {
 	unsigned char *packed = malloc((size_t)h->packed + 1);
 	int rc = packed ? file->read(file->user, at, packed, (size_t)h->packed, err)
 			: err_set(err, ERR_NOMEM, "out of memory: a page of %lld bytes", (long long)h->packed);
 
 	if (!rc && h->has_crc && crc32(0, packed, (unsigned)h->packed) != h->crc)
-		rc = damaged("the checksum of a page is wrong", err);
+		rc = fail_damaged_page("the checksum of a page is wrong", err);
 	if (rc)
 		free(packed);
 	else
@@ -138,20 +143,20 @@ int parquet_page_read(struct parquet_page *ret, const struct byte_source *file, 
 		      struct err *err)
 {
 	unsigned char *packed = NULL, *to;
-	struct head h = { .packed = -1 };
-	int rc = read_head(&h, file, at, end, err);
+	struct page_header h = { .packed = -1 };
+	int rc = read_page_header(&h, file, at, end, err);
 
 	if (rc)
 		return rc;
-	if (!is_sound(&h, end - at - h.bytes))
-		return damaged("a page leaves its column, or is larger than 256 MiB", err);
+	if (!is_sound_page_header(&h, end - at - h.bytes))
+		return fail_damaged_page("a page leaves its column, or is larger than 256 MiB", err);
 	to = malloc((size_t)h.unpacked + 1);
 	if (!to)
 		rc = err_set(err, ERR_NOMEM, "out of memory: a page of %lld bytes", (long long)h.unpacked);
 	if (!rc)
-		rc = read_packed(&packed, file, at + h.bytes, &h, err);
-	if (!rc && !unpack_page(&h, codec, packed, to))
-		rc = damaged("a page cannot be unpacked", err);
+		rc = read_packed_page(&packed, file, at + h.bytes, &h, err);
+	if (!rc && !unpack_parquet_page(&h, codec, packed, to))
+		rc = fail_damaged_page("a page cannot be unpacked", err);
 	free(packed);
 	if (rc) {
 		free(to);
@@ -165,13 +170,13 @@ int parquet_page_read(struct parquet_page *ret, const struct byte_source *file, 
 	return 0;
 }
 
-static size_t blocks_of(size_t n)
+static size_t count_snappy_blocks(size_t n)
 {
 	return (n + DECOMPRESS_SNAPPY_BLOCK - 1) / DECOMPRESS_SNAPPY_BLOCK;
 }
 
 /* A page's packed bytes as they pass by. */
-struct window {
+struct packed_window {
 	const struct byte_source *file;
 	uint64_t begin; /* of them in the file */
 	size_t n;
@@ -183,7 +188,7 @@ struct window {
 };
 
 /* Where it jumps, it goes on with few bytes; twice as many each time that it does not. */
-static void move(struct window *w, size_t place)
+static void move_packed_window(struct packed_window *w, size_t place)
 {
 	const size_t end = w->first + w->have;
 	size_t most = WINDOW_BYTES;
@@ -194,12 +199,12 @@ static void move(struct window *w, size_t place)
 	w->have = w->n - w->first < most ? w->n - w->first : most;
 }
 
-static const unsigned char *window_at(void *user, size_t place, size_t *ret_n)
+static const unsigned char *view_packed_bytes(void *user, size_t place, size_t *ret_n)
 {
-	struct window *w = user;
+	struct packed_window *w = user;
 
 	while (!w->rc && place + DECOMPRESS_LOOK > w->first + w->have && w->first + w->have < w->n) {
-		move(w, place);
+		move_packed_window(w, place);
 		w->rc = w->file->read(w->file->user, w->begin + w->first, w->bytes, w->have, w->err);
 	}
 	*ret_n = w->first + w->have - place;
@@ -207,10 +212,10 @@ static const unsigned char *window_at(void *user, size_t place, size_t *ret_n)
 }
 
 /* What a page says of its packed bytes is checked, where it says something. */
-static int check_packed(const struct byte_source *file, uint64_t at, const struct head *h, struct err *err)
+static int check_packed_page(const struct byte_source *file, uint64_t at, const struct page_header *h, struct err *err)
 {
 	unsigned char *packed;
-	int rc = h->has_crc ? read_packed(&packed, file, at, h, err) : 0;
+	int rc = h->has_crc ? read_packed_page(&packed, file, at, h, err) : 0;
 
 	if (h->has_crc && !rc)
 		free(packed);
@@ -221,21 +226,21 @@ int parquet_page_map(struct parquet_page_map *ret, const struct byte_source *fil
 		     struct err *err)
 {
 	struct parquet_page_map m = { .begin = 0 };
-	struct head h = { .packed = -1 };
-	int rc = read_head(&h, file, at, file->bytes, err);
+	struct page_header h = { .packed = -1 };
+	int rc = read_page_header(&h, file, at, file->bytes, err);
 
 	if (rc)
 		return rc;
-	if (!is_sound(&h, file->bytes - at - h.bytes) || h.unpacked < (int64_t)least || !h.is_packed)
+	if (!is_sound_page_header(&h, file->bytes - at - h.bytes) || h.unpacked < (int64_t)least || !h.is_packed)
 		return 1;
 	m.levels = h.page.levels[0] + h.page.levels[1];
 	m.begin = at + h.bytes + m.levels;
 	m.n = (uint32_t)h.unpacked;
 	m.packed = (uint32_t)(h.packed - m.levels);
-	rc = check_packed(file, at + h.bytes, &h, err);
+	rc = check_packed_page(file, at + h.bytes, &h, err);
 	if (rc)
 		return rc;
-	m.block = malloc((blocks_of(m.n - m.levels) + 1) * sizeof(*m.block));
+	m.block = malloc((count_snappy_blocks(m.n - m.levels) + 1) * sizeof(*m.block));
 	if (!m.block)
 		return err_set(err, ERR_NOMEM, "out of memory: where a page of %u bytes lies", m.n);
 	*ret = m;
@@ -243,55 +248,59 @@ int parquet_page_map(struct parquet_page_map *ret, const struct byte_source *fil
 }
 
 /* Blocks that hold the n bytes at a place, from the first one on. */
-static size_t blocks_until(const struct parquet_page_map *m, uint32_t at, size_t n)
+static size_t count_blocks_until(const struct parquet_page_map *m, uint32_t at, size_t n)
 {
 	const size_t room = m->n - m->levels, begin = at < m->levels ? 0 : at - m->levels;
 
-	return blocks_of(n < room - (begin < room ? begin : room) ? begin + n : room);
+	return count_snappy_blocks(n < room - (begin < room ? begin : room) ? begin + n : room);
 }
 
 bool parquet_page_reaches(const struct parquet_page_map *m, uint32_t at, size_t n)
 {
-	return m->walk.known > blocks_until(m, at, n);
+	return m->walk.known > count_blocks_until(m, at, n);
 }
 
 int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file, uint32_t at, size_t n,
 		      struct err *err)
 {
-	const size_t left = blocks_until(m, at, n) * DECOMPRESS_SNAPPY_BLOCK - m->walk.done;
-	struct window w = { .file = file, .begin = m->begin, .n = m->packed, .first = m->walk.at,
-			    .whole = left > STEP_BYTES, .err = err };
+	const size_t left = count_blocks_until(m, at, n) * DECOMPRESS_SNAPPY_BLOCK - m->walk.done;
+	struct packed_window w = { .file = file,
+				   .begin = m->begin,
+				   .n = m->packed,
+				   .first = m->walk.at,
+				   .whole = left > STEP_BYTES,
+				   .err = err };
 	bool sound;
 
 	w.bytes = malloc(WINDOW_BYTES);
 	if (!w.bytes)
 		return err_set(err, ERR_NOMEM, "out of memory: a part of a page");
-	sound = decompress_snappy_walk(&(struct decompress_look){ window_at, &w }, m->packed, m->n - m->levels,
+	sound = decompress_snappy_walk(&(struct decompress_look){ view_packed_bytes, &w }, m->packed, m->n - m->levels,
 				   m->walk.done + (w.whole ? STEP_BYTES : left), &m->walk, m->block);
 	free(w.bytes);
 	return w.rc ? w.rc : !sound;
 }
 
 /* A block in the file. */
-struct block {
+struct snappy_block {
 	uint64_t at;
 	size_t packed, n; /* bytes of it there, and unpacked */
 	bool raw;
 };
 
-static struct block block_of(const struct parquet_page_map *m, size_t k)
+static struct snappy_block locate_snappy_block(const struct parquet_page_map *m, size_t k)
 {
 	size_t left = m->n - m->levels - k * DECOMPRESS_SNAPPY_BLOCK;
 
-	return (struct block){ .at = m->begin + m->block[k].at,
-			       .packed = m->block[k + 1].at - m->block[k].at,
-			       .n = left < DECOMPRESS_SNAPPY_BLOCK ? left : DECOMPRESS_SNAPPY_BLOCK,
-			       .raw = m->block[k].raw };
+	return (struct snappy_block){ .at = m->begin + m->block[k].at,
+				      .packed = m->block[k + 1].at - m->block[k].at,
+				      .n = left < DECOMPRESS_SNAPPY_BLOCK ? left : DECOMPRESS_SNAPPY_BLOCK,
+				      .raw = m->block[k].raw };
 }
 
 /* n bytes of a block, from `skip` on. */
-static int read_block(const struct block *b, const struct byte_source *file, size_t skip, size_t n, void *to,
-		      struct err *err)
+static int read_snappy_block(const struct snappy_block *b, const struct byte_source *file, size_t skip, size_t n,
+			     void *to, struct err *err)
 {
 	unsigned char *packed;
 	int rc;
@@ -303,7 +312,7 @@ static int read_block(const struct block *b, const struct byte_source *file, siz
 		return err_set(err, ERR_NOMEM, "out of memory: a part of a page");
 	rc = file->read(file->user, b->at, packed, b->packed, err);
 	if (!rc && !decompress_snappy_blocks(packed, b->packed, packed + b->packed, b->n))
-		rc = damaged("a page cannot be unpacked", err);
+		rc = fail_damaged_page("a page cannot be unpacked", err);
 	if (!rc)
 		memcpy(to, packed + b->packed + skip, n);
 	free(packed);
@@ -318,13 +327,13 @@ int parquet_page_part(const struct parquet_page_map *m, const struct byte_source
 	int rc = 0;
 
 	if (at < m->levels || n > m->n - at || !n)
-		return damaged("a page is not as it was", err);
+		return fail_damaged_page("a page is not as it was", err);
 	for (size_t done = 0, part; !rc && done < n; done += part) {
-		const struct block b = block_of(m, (from + done) / DECOMPRESS_SNAPPY_BLOCK);
+		const struct snappy_block b = locate_snappy_block(m, (from + done) / DECOMPRESS_SNAPPY_BLOCK);
 		const size_t skip = (from + done) % DECOMPRESS_SNAPPY_BLOCK;
 
 		part = n - done < b.n - skip ? n - done : b.n - skip;
-		rc = read_block(&b, file, skip, part, into + done, err);
+		rc = read_snappy_block(&b, file, skip, part, into + done, err);
 	}
 	return rc;
 }

@@ -4,7 +4,7 @@
 #define MINIBLOCKS_MAX 64
 #define VARINT_BYTES 10
 
-static bool varint(const unsigned char **at, const unsigned char *end, uint64_t *ret)
+static bool read_run_varint(const unsigned char **at, const unsigned char *end, uint64_t *ret)
 {
 	*ret = 0;
 	for (int i = 0; i < VARINT_BYTES && *at < end; i++) {
@@ -17,13 +17,13 @@ static bool varint(const unsigned char **at, const unsigned char *end, uint64_t 
 	return false;
 }
 
-static int64_t unzigzag(uint64_t v)
+static int64_t decode_zigzag64(uint64_t v)
 {
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
 
 /* `width` bits (at most 64) from a bit on, the lowest first; what would lie behind the end reads as 0. */
-static uint64_t bits(const unsigned char *at, const unsigned char *end, uint64_t bit, int width)
+static uint64_t extract_bits(const unsigned char *at, const unsigned char *end, uint64_t bit, int width)
 {
 	uint64_t v = 0;
 
@@ -40,12 +40,12 @@ static uint64_t bits(const unsigned char *at, const unsigned char *end, uint64_t
 
 /* The head of the next run: an even number is twice the length of a run of one value, an odd one says how many groups
  * of eight packed ones follow. */
-static bool begin_run(struct parquet_runs *r)
+static bool begin_parquet_run(struct parquet_runs *r)
 {
 	uint64_t head;
 	size_t bytes = ((size_t)r->width + 7) / 8;
 
-	if (!varint(&r->at, r->end, &head) || head < 2)
+	if (!read_run_varint(&r->at, r->end, &head) || head < 2)
 		return false;
 	if (head & 1) {
 		r->packed = (head >> 1) > UINT32_MAX ? 0 : (head >> 1) * 8;
@@ -55,14 +55,14 @@ static bool begin_run(struct parquet_runs *r)
 	if ((size_t)(r->end - r->at) < bytes)
 		return false;
 	r->run = head >> 1;
-	r->value = (uint32_t)bits(r->at, r->end, 0, r->width);
+	r->value = (uint32_t)extract_bits(r->at, r->end, 0, r->width);
 	r->at += bytes;
 	return true;
 }
 
 bool parquet_runs_next(struct parquet_runs *r, uint32_t *ret)
 {
-	if (!r->run && !r->packed && !begin_run(r))
+	if (!r->run && !r->packed && !begin_parquet_run(r))
 		return false;
 	if (r->run) {
 		r->run--;
@@ -71,7 +71,7 @@ bool parquet_runs_next(struct parquet_runs *r, uint32_t *ret)
 	}
 	if (r->width && r->at >= r->end)
 		return false;
-	*ret = (uint32_t)bits(r->at, r->end, (uint64_t)r->bit, r->width);
+	*ret = (uint32_t)extract_bits(r->at, r->end, (uint64_t)r->bit, r->width);
 	r->bit += r->width;
 	r->at += r->bit / 8 < r->end - r->at ? r->bit / 8 : r->end - r->at;
 	r->bit %= 8;
@@ -80,28 +80,29 @@ bool parquet_runs_next(struct parquet_runs *r, uint32_t *ret)
 }
 
 struct deltas {
-	uint64_t block, blocks_of, each; /* values of a block, its parts, values of a part */
+	uint64_t block, miniblocks, each; /* values of a block, its parts, values of a part */
 	uint64_t value;			 /* the last one; differences wrap around */
 };
 
 /* One block; `left` values of it are wanted, into ret. */
-static bool delta_block(struct deltas *d, const unsigned char **at, const unsigned char *end, int64_t *ret,
-			uint64_t left)
+static bool decode_delta_block(struct deltas *d, const unsigned char **at, const unsigned char *end, int64_t *ret,
+			       uint64_t left)
 {
 	unsigned char widths[MINIBLOCKS_MAX];
 	uint64_t least;
 
-	if (!varint(at, end, &least) || (uint64_t)(end - *at) < d->blocks_of)
+	if (!read_run_varint(at, end, &least) || (uint64_t)(end - *at) < d->miniblocks)
 		return false;
-	for (uint64_t i = 0; i < d->blocks_of; i++)
+	for (uint64_t i = 0; i < d->miniblocks; i++)
 		widths[i] = *(*at)++;
-	for (uint64_t part = 0; part < d->blocks_of && left; part++) {
+	for (uint64_t part = 0; part < d->miniblocks && left; part++) {
 		uint64_t bytes = d->each * widths[part] / 8, n = left < d->each ? left : d->each;
 
 		if (widths[part] > 64 || bytes > (uint64_t)(end - *at))
 			return false;
 		for (uint64_t i = 0; i < n; i++) {
-			d->value += (uint64_t)unzigzag(least) + bits(*at, end, i * widths[part], widths[part]);
+			d->value += (uint64_t)decode_zigzag64(least) +
+				    extract_bits(*at, end, i * widths[part], widths[part]);
 			*ret++ = (int64_t)d->value;
 		}
 		left -= n;
@@ -115,21 +116,21 @@ bool parquet_deltas(const unsigned char **at, const unsigned char *end, int64_t 
 	struct deltas d;
 	uint64_t count, first;
 
-	if (!varint(at, end, &d.block) || !varint(at, end, &d.blocks_of) || !varint(at, end, &count) ||
-	    !varint(at, end, &first) || count != n)
+	if (!read_run_varint(at, end, &d.block) || !read_run_varint(at, end, &d.miniblocks) ||
+	    !read_run_varint(at, end, &count) || !read_run_varint(at, end, &first) || count != n)
 		return false;
-	if (!d.blocks_of || d.blocks_of > MINIBLOCKS_MAX || d.block % d.blocks_of || d.block > 1 << 20)
+	if (!d.miniblocks || d.miniblocks > MINIBLOCKS_MAX || d.block % d.miniblocks || d.block > 1 << 20)
 		return false;
-	d.each = d.block / d.blocks_of;
+	d.each = d.block / d.miniblocks;
 	if (!d.each || d.each % 8)
 		return false;
-	d.value = (uint64_t)unzigzag(first);
+	d.value = (uint64_t)decode_zigzag64(first);
 	if (n)
 		ret[0] = (int64_t)d.value;
 	for (uint64_t done = 1; done < n;) {
 		uint64_t left = n - done < d.block ? n - done : d.block;
 
-		if (!delta_block(&d, at, end, ret + done, left))
+		if (!decode_delta_block(&d, at, end, ret + done, left))
 			return false;
 		done += left;
 	}

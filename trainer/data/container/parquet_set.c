@@ -13,7 +13,7 @@
 #define NAMES_BYTES 1024
 #define NO_LABEL INT64_MIN
 
-struct scan {
+struct parquet_reader {
 	struct samples *to;
 	const struct byte_source *file;
 	uint32_t object;
@@ -24,7 +24,7 @@ struct scan {
 };
 
 /* "image.bytes" is what "image" stands for. */
-static int rank_of(const char *list, const char *column)
+static int rank_parquet_column(const char *list, const char *column)
 {
 	char name[PARQUET_NAME_MAX];
 	size_t n = strlen(column);
@@ -35,12 +35,12 @@ static int rank_of(const char *list, const char *column)
 	return webdataset_rank(list, name);
 }
 
-static int find_column(const struct parquet *p, const char *list, enum parquet_type type)
+static int find_best_column(const struct parquet *p, const char *list, enum parquet_type type)
 {
 	int best = -1, rank = WEBDATASET_NO_RANK;
 
 	for (int i = 0; i < parquet_columns(p); i++) {
-		int r = parquet_column(p, i)->type == type ? rank_of(list, parquet_column(p, i)->name)
+		int r = parquet_column(p, i)->type == type ? rank_parquet_column(list, parquet_column(p, i)->name)
 							   : WEBDATASET_NO_RANK;
 
 		if (r < rank) {
@@ -52,7 +52,7 @@ static int find_column(const struct parquet *p, const char *list, enum parquet_t
 }
 
 /* The line names the columns that there are. */
-static int no_column(const struct scan *s, const char *what, struct err *err)
+static int refuse_missing_column(const struct parquet_reader *s, const char *what, struct err *err)
 {
 	struct buf names;
 	int rc;
@@ -68,18 +68,18 @@ static int no_column(const struct scan *s, const char *what, struct err *err)
 	return rc;
 }
 
-static int find_columns(struct scan *s, const struct webdataset_fields *f, struct err *err)
+static int find_sample_columns(struct parquet_reader *s, const struct webdataset_fields *f, struct err *err)
 {
 	char image[NAMES_BYTES], label[NAMES_BYTES];
 
 	snprintf(image, sizeof(image), "%.900s" IMAGE, f->image);
 	snprintf(label, sizeof(label), "%.900s" LABEL, f->label);
-	s->image = find_column(s->p, image, PARQUET_BYTES);
-	s->label = find_column(s->p, label, PARQUET_NUMBER);
+	s->image = find_best_column(s->p, image, PARQUET_BYTES);
+	s->label = find_best_column(s->p, label, PARQUET_NUMBER);
 	if (s->image < 0)
-		return no_column(s, "holds pictures' files (--image-field)", err);
+		return refuse_missing_column(s, "holds pictures' files (--image-field)", err);
 	if (s->label < 0)
-		return no_column(s, "holds labels that are whole numbers (--label-field)", err);
+		return refuse_missing_column(s, "holds labels that are whole numbers (--label-field)", err);
 	for (int i = 0; i < 2; i++)
 		if (parquet_column(s->p, i ? s->label : s->image)->repeated)
 			return err_set(err, ERR_USAGE, "%.150s: column %.100s holds lists, which are not read",
@@ -87,18 +87,18 @@ static int find_columns(struct scan *s, const struct webdataset_fields *f, struc
 	return 0;
 }
 
-static int take_label(void *user, int64_t row, const struct parquet_cell *cell, struct err *err)
+static int store_row_label(void *user, int64_t row, const struct parquet_cell *cell, struct err *err)
 {
-	struct scan *s = user;
+	struct parquet_reader *s = user;
 
 	(void)err;
 	s->labels[row] = cell->null ? NO_LABEL : cell->number;
 	return 0;
 }
 
-static int take_picture(void *user, int64_t row, const struct parquet_cell *cell, struct err *err)
+static int add_parquet_row(void *user, int64_t row, const struct parquet_cell *cell, struct err *err)
 {
-	struct scan *s = user;
+	struct parquet_reader *s = user;
 	int64_t label = s->labels[row];
 	char name[WEBDATASET_NAME_MAX];
 
@@ -123,7 +123,7 @@ static int take_picture(void *user, int64_t row, const struct parquet_cell *cell
 }
 
 /* A damaged group loses its rows from the damage on. */
-static int take_group(struct scan *s, int group, struct err *err)
+static int add_row_group(struct parquet_reader *s, int group, struct err *err)
 {
 	int64_t rows = parquet_rows(s->p, group);
 	struct err why = ERR_INIT;
@@ -132,9 +132,9 @@ static int take_group(struct scan *s, int group, struct err *err)
 	s->labels = malloc(((size_t)rows + 1) * sizeof(*s->labels));
 	if (!s->labels)
 		return err_set(err, ERR_NOMEM, "out of memory: %lld labels", (long long)rows);
-	rc = parquet_walk(s->p, group, column, take_label, s, &why);
+	rc = parquet_walk(s->p, group, column, store_row_label, s, &why);
 	if (!rc)
-		rc = parquet_walk(s->p, group, column = s->image, take_picture, s, &why);
+		rc = parquet_walk(s->p, group, column = s->image, add_parquet_row, s, &why);
 	free(s->labels);
 	s->first += rows;
 	if (rc == ERR_CORRUPT) {
@@ -151,13 +151,13 @@ static int take_group(struct scan *s, int group, struct err *err)
 int parquet_scan(struct samples *to, const struct byte_source *file, uint32_t object,
 		 const struct webdataset_fields *f, struct err *err)
 {
-	struct scan s = { .to = to, .file = file, .object = object };
+	struct parquet_reader s = { .to = to, .file = file, .object = object };
 	int rc = parquet_open(&s.p, file, err);
 
 	if (!rc)
-		rc = find_columns(&s, f, err);
+		rc = find_sample_columns(&s, f, err);
 	for (int g = 0; !rc && g < parquet_groups(s.p); g++)
-		rc = take_group(&s, g, err);
+		rc = add_row_group(&s, g, err);
 	parquet_close(s.p);
 	return rc;
 }

@@ -16,7 +16,7 @@
 #define MAGIC "DPTsmp1\n"
 #define BYTES_MAX ((size_t)1 << 38)
 
-struct head {
+struct samples_header {
 	char magic[8];
 	uint32_t crc, zero; /* of everything, itself counted as zero */
 	uint64_t n, name_bytes, line_bytes;
@@ -61,7 +61,7 @@ void samples_lose(struct samples *s, const char *fmt, ...)
 	buf_addc(&s->lines, '\n');
 }
 
-static void append_lines(struct samples *s, const struct samples *more)
+static void append_sample_notes(struct samples *s, const struct samples *more)
 {
 	const char *line = more->lines.data, *end;
 
@@ -83,7 +83,7 @@ void samples_append(struct samples *s, const struct samples *more)
 	}
 	buf_add(&s->text, more->text.data, more->text.len);
 	s->rows.failed |= more->rows.failed || more->text.failed || more->lines.failed;
-	append_lines(s, more);
+	append_sample_notes(s, more);
 }
 
 int samples_end(struct samples *s, struct err *err)
@@ -106,7 +106,9 @@ const char *samples_name(const struct samples *s, int64_t i)
 
 bool samples_keep(const struct samples *s, const char *path)
 {
-	struct head h = { .n = (uint64_t)s->n, .name_bytes = s->text.len, .line_bytes = s->lines.len, .lost = s->lost };
+	struct samples_header h = {
+		.n = (uint64_t)s->n, .name_bytes = s->text.len, .line_bytes = s->lines.len, .lost = s->lost
+	};
 	char temporary[4300];
 	bool whole;
 	int fd;
@@ -130,10 +132,10 @@ bool samples_keep(const struct samples *s, const char *path)
 }
 
 /* Lengths that add up, and the sum over what they span. */
-static bool is_whole(const struct file_map *m, const struct head *h)
+static bool is_whole_table(const struct file_map *m, const struct samples_header *h)
 {
 	size_t left = m->n - sizeof(*h);
-	struct head summed = *h;
+	struct samples_header summed = *h;
 
 	if (memcmp(h->magic, MAGIC, sizeof(h->magic)) || h->n > left / sizeof(struct sample))
 		return false;
@@ -147,14 +149,14 @@ static bool is_whole(const struct file_map *m, const struct head *h)
 bool samples_take(struct samples *ret, const char *path)
 {
 	struct samples s;
-	struct head h;
+	struct samples_header h;
 
 	samples_init(&s);
 	if (file_map_open(&s.map, path, NULL))
 		return false;
 	if (s.map.n > sizeof(h))
 		memcpy(&h, s.map.bytes, sizeof(h));
-	if (s.map.n <= sizeof(h) || !is_whole(&s.map, &h)) {
+	if (s.map.n <= sizeof(h) || !is_whole_table(&s.map, &h)) {
 		samples_done(&s);
 		return false;
 	}

@@ -21,11 +21,11 @@
 #define IDX_BYTES_MAX ((size_t)256 << 20)
 #define READ_BYTES ((uint64_t)8 << 20) /* that remote objects are read by */
 
-struct scan {
+struct shard_scan {
 	struct objects *store;
 	const struct shard_index_opts *o;
 	struct samples *part; /* [object] */
-	_Atomic int next, whole;
+	_Atomic int next, read_whole;
 	pthread_mutex_t lock;
 	int failed; /* first object that could not be read, by number; -1 */
 	struct err err;
@@ -35,7 +35,7 @@ typedef int scan_function(struct samples *to, const struct byte_source *file, ui
 			  const struct webdataset_fields *f, struct err *err);
 
 /* By its first bytes: names say little of objects behind addresses. */
-static int find_kind(const struct byte_source *file, scan_function **ret, struct err *err)
+static int detect_container(const struct byte_source *file, scan_function **ret, struct err *err)
 {
 	char head[HEAD];
 	int rc;
@@ -56,7 +56,7 @@ static int find_kind(const struct byte_source *file, scan_function **ret, struct
 }
 
 /* By what stands beside a remote shard; false: it has to be read. */
-static bool take_idx(struct scan *s, int object)
+static bool load_dali_index(struct shard_scan *s, int object)
 {
 	const struct shard_sums *known = s->o->known ? &s->o->known[object] : NULL;
 	const char *address = objects_address(s->store, object);
@@ -80,11 +80,11 @@ static bool take_idx(struct scan *s, int object)
 		return true;
 	samples_done(&s->part[object]);
 	samples_init(&s->part[object]);
-	atomic_fetch_add(&s->whole, 1);
+	atomic_fetch_add(&s->read_whole, 1);
 	return false;
 }
 
-static void scan_one(struct scan *s, int object)
+static void scan_shard(struct shard_scan *s, int object)
 {
 	struct object_source source = { s->store, object };
 	struct byte_source archive = object_source_of(&source);
@@ -92,12 +92,12 @@ static void scan_one(struct scan *s, int object)
 	scan_function *scan;
 	int rc;
 
-	if (take_idx(s, object))
+	if (load_dali_index(s, object))
 		return;
 	for (uint64_t at = 0; at < archive.bytes; at += READ_BYTES) /* in its order, from its beginning to its end */
 		if (!objects_want(s->store, &(struct objects_range){ .object = object, .at = at, .n = 1 }))
 			break;
-	rc = find_kind(&archive, &scan, &err);
+	rc = detect_container(&archive, &scan, &err);
 	if (!rc)
 		rc = scan(&s->part[object], &archive, (uint32_t)object, s->o->fields, &err);
 	if (!rc)
@@ -110,25 +110,25 @@ static void scan_one(struct scan *s, int object)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void *scan_some(void *arg)
+static void *run_scan_thread(void *arg)
 {
-	struct scan *s = arg;
+	struct shard_scan *s = arg;
 	int object;
 
 	while ((object = atomic_fetch_add(&s->next, 1)) < objects_count(s->store))
-		scan_one(s, object);
+		scan_shard(s, object);
 	return NULL;
 }
 
-static void scan_all(struct scan *s)
+static void scan_all_shards(struct shard_scan *s)
 {
 	pthread_t thread[THREADS_MAX];
 	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 	int n = 0, most = cores < 1 ? 1 : cores > THREADS_MAX ? THREADS_MAX : (int)cores;
 
-	while (n < most - 1 && n < objects_count(s->store) - 1 && !pthread_create(&thread[n], NULL, scan_some, s))
+	while (n < most - 1 && n < objects_count(s->store) - 1 && !pthread_create(&thread[n], NULL, run_scan_thread, s))
 		n++;
-	scan_some(s);
+	run_scan_thread(s);
 	while (n-- > 0)
 		pthread_join(thread[n], NULL);
 }
@@ -137,7 +137,7 @@ int shard_index(struct samples *ret, struct objects *store, const struct shard_i
 		struct err *err)
 {
 	int n = objects_count(store), rc = 0;
-	struct scan s = { .store = store, .o = o, .failed = -1 };
+	struct shard_scan s = { .store = store, .o = o, .failed = -1 };
 
 	s.part = calloc((size_t)n + 1, sizeof(*s.part));
 	if (!s.part)
@@ -145,7 +145,7 @@ int shard_index(struct samples *ret, struct objects *store, const struct shard_i
 	for (int i = 0; i < n; i++)
 		samples_init(&s.part[i]);
 	pthread_mutex_init(&s.lock, NULL);
-	scan_all(&s);
+	scan_all_shards(&s);
 	samples_init(ret);
 	for (int i = 0; i < n; i++) {
 		samples_append(ret, &s.part[i]);
@@ -153,7 +153,7 @@ int shard_index(struct samples *ret, struct objects *store, const struct shard_i
 	}
 	free(s.part);
 	pthread_mutex_destroy(&s.lock);
-	*ret_whole = s.whole;
+	*ret_whole = s.read_whole;
 	if (s.failed >= 0)
 		rc = err_set(err, s.err.code, "%s", s.err.text);
 	return rc ? rc : samples_end(ret, err);

@@ -21,21 +21,21 @@
 #define INDEX_BYTES_MAX ((size_t)256 << 20)
 #define NOT_LISTED (-1)
 
-static bool ends_in(const char *text, const char *end)
+static bool name_ends_in(const char *text, const char *end)
 {
 	size_t n = strlen(text), m = strlen(end);
 
 	return n >= m && !strcmp(text + n - m, end);
 }
 
-static bool is_folder(const char *path)
+static bool is_shard_folder(const char *path)
 {
 	struct stat st;
 
 	return objects_is_folder(path) || (!stat(path, &st) && S_ISDIR(st.st_mode));
 }
 
-static int grow(struct shard_list *l)
+static int grow_shard_list(struct shard_list *l)
 {
 	size_t cap = l->cap ? 2 * (size_t)l->cap : 64;
 	char **address = realloc(l->address, cap * sizeof(*address));
@@ -52,11 +52,11 @@ static int grow(struct shard_list *l)
 	return 0;
 }
 
-static int add(struct shard_list *l, const char *address, struct err *err)
+static int append_shard(struct shard_list *l, const char *address, struct err *err)
 {
 	if (l->n >= SHARD_LIST_MAX)
 		return err_set(err, ERR_USAGE, "%.200s: more than %d shards", address, SHARD_LIST_MAX);
-	if (l->n == l->cap && grow(l))
+	if (l->n == l->cap && grow_shard_list(l))
 		return err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", l->n + 1);
 	l->sums[l->n] = (struct shard_sums){ .n = 0 };
 	l->address[l->n] = strdup(address);
@@ -100,22 +100,22 @@ static bool is_numbered(const char *name)
 
 static bool is_records(const char *name)
 {
-	return ends_in(name, ".tfrecord") || ends_in(name, ".tfrecords") || is_numbered(name);
+	return name_ends_in(name, ".tfrecord") || name_ends_in(name, ".tfrecords") || is_numbered(name);
 }
 
 static bool is_lmdb(const char *name)
 {
-	return (ends_in(name, ".mdb") || ends_in(name, ".lmdb")) && strcmp(name, "lock.mdb");
+	return (name_ends_in(name, ".mdb") || name_ends_in(name, ".lmdb")) && strcmp(name, "lock.mdb");
 }
 
 static bool is_parquet(const char *name)
 {
-	return ends_in(name, ".parquet");
+	return name_ends_in(name, ".parquet");
 }
 
 static bool is_arrow(const char *name)
 {
-	return ends_in(name, ".arrow") || ends_in(name, ".feather");
+	return name_ends_in(name, ".arrow") || name_ends_in(name, ".feather");
 }
 
 const char *shard_list_format(const char *name)
@@ -129,16 +129,16 @@ const char *shard_list_format(const char *name)
 
 static bool is_shard(const char *name)
 {
-	return name[0] != '.' && (ends_in(name, SHARD_SUFFIX) || is_records(name) || is_lmdb(name) ||
+	return name[0] != '.' && (name_ends_in(name, SHARD_SUFFIX) || is_records(name) || is_lmdb(name) ||
 				  is_parquet(name) || is_arrow(name));
 }
 
-static bool takes(const struct shard_list *l, const char *name)
+static bool accepts_shard_name(const struct shard_list *l, const char *name)
 {
 	return l->takes ? l->takes(name) : is_shard(name);
 }
 
-static enum shard_part part_of(const char *name)
+static enum shard_part part_by_name(const char *name)
 {
 	static const char *const val[] = { "val", "valid", "validation", "test" };
 
@@ -151,12 +151,12 @@ static enum shard_part part_of(const char *name)
 }
 
 /* A folder without shards that are named after a part is one of training. */
-static bool wanted(enum shard_part part, const char *name, bool parted)
+static bool belongs_to_part(enum shard_part part, const char *name, bool parted)
 {
-	return part == SHARDS_ALL || (parted ? part_of(name) == part : part == SHARDS_TRAIN);
+	return part == SHARDS_ALL || (parted ? part_by_name(name) == part : part == SHARDS_TRAIN);
 }
 
-static int read_index(struct shard_list *l, const char *path, int listed, struct err *err);
+static int read_shard_index(struct shard_list *l, const char *path, int listed, struct err *err);
 
 /* What a folder holds of shards, here or in a store, in the order of names; and its index files. */
 struct content {
@@ -164,22 +164,22 @@ struct content {
 	bool index[3];		  /* [part]: `dptrain shard` wrote one beside the shards */
 };
 
-static const char *index_of(enum shard_part part)
+static const char *index_file_name(enum shard_part part)
 {
 	return part == SHARDS_VAL ? "val.json" : "train.json";
 }
 
-static int take_name(struct content *c, const char *name, struct err *err)
+static int collect_shard_name(struct content *c, const char *name, struct err *err)
 {
 	for (int part = SHARDS_TRAIN; part <= SHARDS_VAL; part++)
-		c->index[part] |= !strcmp(name, index_of((enum shard_part)part));
-	return takes(&c->shards, name) ? add(&c->shards, name, err) : 0;
+		c->index[part] |= !strcmp(name, index_file_name((enum shard_part)part));
+	return accepts_shard_name(&c->shards, name) ? append_shard(&c->shards, name, err) : 0;
 }
 
-static int take_listed(void *user, const struct objects_entry *e, struct err *err)
+static int collect_listed_entry(void *user, const struct objects_entry *e, struct err *err)
 {
 	struct content *c = user;
-	int before = c->shards.n, rc = take_name(c, e->name, err);
+	int before = c->shards.n, rc = collect_shard_name(c, e->name, err);
 	struct shard_sums *sums;
 
 	if (rc || c->shards.n == before || !*e->version)
@@ -190,93 +190,94 @@ static int take_listed(void *user, const struct objects_entry *e, struct err *er
 	return sums->version ? 0 : err_set(err, ERR_NOMEM, "out of memory: the names of %d shards", c->shards.n);
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_shard_names(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int join(char ret[PATH_MAX], const char *folder, const char *name, struct err *err)
+static int join_shard_path(char ret[PATH_MAX], const char *folder, const char *name, struct err *err)
 {
-	int n = snprintf(ret, PATH_MAX, "%s%s%s", folder, ends_in(folder, "/") ? "" : "/", name);
+	int n = snprintf(ret, PATH_MAX, "%s%s%s", folder, name_ends_in(folder, "/") ? "" : "/", name);
 
 	return n < PATH_MAX ? 0 : err_set(err, ERR_USAGE, "%.300s: a shard's name is too long", folder);
 }
 
 /* The shards of a folder in the folder that is named after a part or a database: train/data.mdb, val/000.tar. */
-static int take_folder(struct content *c, const char *folder, const char *name, struct err *err)
+static int collect_subfolder(struct content *c, const char *folder, const char *name, struct err *err)
 {
 	char path[PATH_MAX];
 	struct dirent *e;
 	DIR *d;
-	int rc = join(path, folder, name, err);
+	int rc = join_shard_path(path, folder, name, err);
 
 	d = rc ? NULL : opendir(path);
 	while (!rc && d && (e = readdir(d)))
-		if (takes(&c->shards, e->d_name)) {
-			rc = join(path, name, e->d_name, err);
-			rc = rc ? rc : add(&c->shards, path, err);
+		if (accepts_shard_name(&c->shards, e->d_name)) {
+			rc = join_shard_path(path, name, e->d_name, err);
+			rc = rc ? rc : append_shard(&c->shards, path, err);
 		}
 	if (d)
 		closedir(d);
 	return rc;
 }
 
-static int take_entry(struct content *c, const char *folder, const struct dirent *e, struct err *err)
+static int collect_dirent(struct content *c, const char *folder, const struct dirent *e, struct err *err)
 {
 	struct stat st;
 	char path[PATH_MAX];
 	int rc;
 
-	if (e->d_type == DT_REG || (part_of(e->d_name) == SHARDS_ALL && !takes(&c->shards, e->d_name)))
-		return take_name(c, e->d_name, err);
-	rc = join(path, folder, e->d_name, err);
+	if (e->d_type == DT_REG ||
+	    (part_by_name(e->d_name) == SHARDS_ALL && !accepts_shard_name(&c->shards, e->d_name)))
+		return collect_shard_name(c, e->d_name, err);
+	rc = join_shard_path(path, folder, e->d_name, err);
 	if (rc)
 		return rc;
-	return !stat(path, &st) && S_ISDIR(st.st_mode) ? take_folder(c, folder, e->d_name, err)
-							: take_name(c, e->d_name, err);
+	return !stat(path, &st) && S_ISDIR(st.st_mode) ? collect_subfolder(c, folder, e->d_name, err)
+						       : collect_shard_name(c, e->d_name, err);
 }
 
-static int look_into(struct content *c, const char *folder, double timeout_s, struct err *err)
+static int collect_folder(struct content *c, const char *folder, double timeout_s, struct err *err)
 {
 	struct dirent *e;
 	DIR *d;
 	int rc = 0;
 
 	if (objects_is_folder(folder))
-		return objects_list(folder, &(struct objects_lister){ false, timeout_s, take_listed, c }, err);
+		return objects_list(folder, &(struct objects_lister){ false, timeout_s, collect_listed_entry, c }, err);
 	d = opendir(folder);
 	if (!d)
 		return err_set(err, ERR_USAGE, "%.300s: %s", folder, strerror(errno));
 	while (!rc && (e = readdir(d)))
-		rc = take_entry(c, folder, e, err);
+		rc = collect_dirent(c, folder, e, err);
 	closedir(d);
 	if (c->shards.n)
-		qsort(c->shards.address, (size_t)c->shards.n, sizeof(*c->shards.address), by_name);
+		qsort(c->shards.address, (size_t)c->shards.n, sizeof(*c->shards.address), compare_shard_names);
 	return rc;
 }
 
-static void pass_listed(struct shard_sums *to, struct shard_sums *from)
+static void move_listed_version(struct shard_sums *to, struct shard_sums *from)
 {
 	to->listed_bytes = from->listed_bytes;
 	to->version = from->version;
 	from->version = NULL;
 }
 
-static int add_content(struct shard_list *l, const char *folder, enum shard_part part, struct content *c,
-		       struct err *err)
+static int add_folder_shards(struct shard_list *l, const char *folder, enum shard_part part, struct content *c,
+			     struct err *err)
 {
 	char path[PATH_MAX];
 	int before = l->n, rc = 0;
 	bool parted = false;
 
 	for (int i = 0; i < c->shards.n; i++)
-		parted |= part_of(c->shards.address[i]) == SHARDS_TRAIN;
+		parted |= part_by_name(c->shards.address[i]) == SHARDS_TRAIN;
 	for (int i = 0; !rc && i < c->shards.n; i++)
-		if (wanted(part, c->shards.address[i], parted)) {
-			rc = join(path, folder, c->shards.address[i], err);
-			rc = rc ? rc : add(l, path, err);
+		if (belongs_to_part(part, c->shards.address[i], parted)) {
+			rc = join_shard_path(path, folder, c->shards.address[i], err);
+			rc = rc ? rc : append_shard(l, path, err);
 			if (!rc)
-				pass_listed(&l->sums[l->n - 1], &c->shards.sums[i]);
+				move_listed_version(&l->sums[l->n - 1], &c->shards.sums[i]);
 		}
 	if (!rc && l->n == before && part != SHARDS_VAL && !l->may_be_none)
 		return err_set(err, ERR_USAGE,
@@ -286,21 +287,21 @@ static int add_content(struct shard_list *l, const char *folder, enum shard_part
 			       part == SHARDS_TRAIN ? "train on" : "read");
 	if (rc || l->takes || !c->index[part])
 		return rc;
-	rc = join(path, folder, index_of(part), err);
-	return rc ? rc : read_index(l, path, before, err);
+	rc = join_shard_path(path, folder, index_file_name(part), err);
+	return rc ? rc : read_shard_index(l, path, before, err);
 }
 
-static int add_folder(struct shard_list *l, const char *folder, enum shard_part part, struct err *err)
+static int add_shard_folder(struct shard_list *l, const char *folder, enum shard_part part, struct err *err)
 {
 	struct content c = { .shards = { .takes = l->takes } };
-	int rc = look_into(&c, folder, l->timeout_s, err);
+	int rc = collect_folder(&c, folder, l->timeout_s, err);
 
-	rc = rc ? rc : add_content(l, folder, part, &c, err);
+	rc = rc ? rc : add_folder_shards(l, folder, part, &c, err);
 	shard_list_done(&c.shards);
 	return rc;
 }
 
-static void take_numbers(const json_t *from, const char *name, double ret[4])
+static void read_json_numbers(const json_t *from, const char *name, double ret[4])
 {
 	const json_t *list = json_object_get(from, name);
 
@@ -308,7 +309,7 @@ static void take_numbers(const json_t *from, const char *name, double ret[4])
 		ret[i] = json_number_value(json_array_get(list, i));
 }
 
-static void take_facts(struct shard_list *l, const json_t *root)
+static void read_index_facts(struct shard_list *l, const json_t *root)
 {
 	const json_t *ours = json_object_get(root, "dptrain");
 	size_t classes = json_array_size(json_object_get(root, "classes")),
@@ -317,15 +318,15 @@ static void take_facts(struct shard_list *l, const json_t *root)
 	l->facts = (struct shard_facts){ .classes = classes < INT_MAX ? (int)classes : 0,
 					 .decoded = json_is_true(json_object_get(ours, "decoded")),
 					 .channels = channels <= 4 ? (int)channels : 0 };
-	take_numbers(ours, "mean", l->facts.mean);
-	take_numbers(ours, "std", l->facts.std);
+	read_json_numbers(ours, "mean", l->facts.mean);
+	read_json_numbers(ours, "std", l->facts.std);
 	for (int i = 0; i < l->facts.channels; i++)
 		if (!(l->facts.std[i] > 0 && l->facts.std[i] < 1e6 && fabs(l->facts.mean[i]) < 1e6))
 			l->facts.channels = 0;
 }
 
 /* Names in an index are relative to its folder. */
-static int address_of(char ret[PATH_MAX], const char *index, const char *url, struct err *err)
+static int resolve_shard_url(char ret[PATH_MAX], const char *index, const char *url, struct err *err)
 {
 	const char *slash = strrchr(index, '/');
 	int folder = slash && *url != '/' && !strstr(url, "://") ? (int)(slash + 1 - index) : 0;
@@ -336,7 +337,7 @@ static int address_of(char ret[PATH_MAX], const char *index, const char *url, st
 }
 
 /* Checksums that an index does not have, or not as numbers, are none. */
-static int take_sums(struct shard_sums *ret, const json_t *entry, struct err *err)
+static int read_shard_crcs(struct shard_sums *ret, const json_t *entry, struct err *err)
 {
 	const json_t *list = json_object_get(entry, "crc32c");
 	size_t n = json_array_size(list);
@@ -363,7 +364,7 @@ static int take_sums(struct shard_sums *ret, const json_t *entry, struct err *er
 	return 0;
 }
 
-static int take_facts_of_shard(struct shard_sums *ret, const json_t *entry, struct err *err)
+static int read_shard_facts(struct shard_sums *ret, const json_t *entry, struct err *err)
 {
 	const char *labels = json_string_value(json_object_get(entry, "labels"));
 	json_int_t bytes = json_integer_value(json_object_get(entry, "filesize"));
@@ -371,32 +372,33 @@ static int take_facts_of_shard(struct shard_sums *ret, const json_t *entry, stru
 	ret->bytes = bytes > 0 ? (uint64_t)bytes : 0;
 	if (labels && !ret->labels && !(ret->labels = strdup(labels)))
 		return err_set(err, ERR_NOMEM, "out of memory: the labels of a shard");
-	return take_sums(ret, entry, err);
+	return read_shard_crcs(ret, entry, err);
 }
 
 /* A shard of an index joins the list, or, where a folder was listed from `*at` on, is looked for there. The list is in
  * the order of names; where an index is not, some of its sums are of no use. */
-static int take_shard(struct shard_list *l, const char *index, const json_t *entry, int *at, struct err *err)
+static int merge_index_shard(struct shard_list *l, const char *index, const json_t *entry, int *at, struct err *err)
 {
 	const char *url = json_string_value(json_object_get(entry, "url"));
 	char path[PATH_MAX];
-	int rc = url ? address_of(path, index, url, err)
-		     : err_set(err, ERR_USAGE, "%.300s: a shard has no url", index), i = *at;
+	int rc = url ? resolve_shard_url(path, index, url, err)
+		     : err_set(err, ERR_USAGE, "%.300s: a shard has no url", index),
+	    i = *at;
 
 	if (rc)
 		return rc;
 	if (*at == NOT_LISTED) {
-		rc = add(l, path, err);
-		return rc ? rc : take_facts_of_shard(&l->sums[l->n - 1], entry, err);
+		rc = append_shard(l, path, err);
+		return rc ? rc : read_shard_facts(&l->sums[l->n - 1], entry, err);
 	}
 	while (i < l->n && strcmp(l->address[i], path) < 0)
 		i++;
 	*at = i;
-	return i < l->n && !strcmp(l->address[i], path) ? take_facts_of_shard(&l->sums[i], entry, err) : 0;
+	return i < l->n && !strcmp(l->address[i], path) ? read_shard_facts(&l->sums[i], entry, err) : 0;
 }
 
 /* Adds the shards of an index; listed: those of its folder were, from that number on. */
-static int read_index(struct shard_list *l, const char *path, int listed, struct err *err)
+static int read_shard_index(struct shard_list *l, const char *path, int listed, struct err *err)
 {
 	json_error_t where = { .text = "" };
 	struct buf text;
@@ -419,9 +421,9 @@ static int read_index(struct shard_list *l, const char *path, int listed, struct
 		rc = err_set(err, ERR_USAGE,
 			     "%.300s: is no index of shards (__kind__ is not " KIND ", or no shardlist)", path);
 	for (size_t i = 0; !rc && i < json_array_size(list); i++)
-		rc = take_shard(l, path, json_array_get(list, i), &listed, err);
+		rc = merge_index_shard(l, path, json_array_get(list, i), &listed, err);
 	if (!rc)
-		take_facts(l, root);
+		read_index_facts(l, root);
 	json_decref(root);
 	return rc;
 }
@@ -438,21 +440,21 @@ int shard_list_check(const char *spec, struct err *err)
 		       "~/.netrc, signed addresses into an index file of shards");
 }
 
-static int add_one(struct shard_list *l, const char *spec, enum shard_part part, struct err *err)
+static int add_shard_spec(struct shard_list *l, const char *spec, enum shard_part part, struct err *err)
 {
-	if (is_folder(spec))
-		return add_folder(l, spec, part, err);
+	if (is_shard_folder(spec))
+		return add_shard_folder(l, spec, part, err);
 	if (part == SHARDS_VAL) /* shards that are named one by one have no part */
 		return 0;
-	if (!l->takes && ends_in(spec, ".json"))
-		return read_index(l, spec, NOT_LISTED, err);
-	if (!l->takes && (ends_in(spec, ".gz") || ends_in(spec, ".zst") || ends_in(spec, ".tgz")))
+	if (!l->takes && name_ends_in(spec, ".json"))
+		return read_shard_index(l, spec, NOT_LISTED, err);
+	if (!l->takes && (name_ends_in(spec, ".gz") || name_ends_in(spec, ".zst") || name_ends_in(spec, ".tgz")))
 		return err_set(err, ERR_USAGE, "%.300s: is packed; shards are read in place: decompress it first", spec);
-	return add(l, spec, err);
+	return append_shard(l, spec, err);
 }
 
 /* A range "000..146" at text: its ends, and how many digits its numbers have at least. */
-static bool is_range(const char *text, size_t n, uint64_t ret[2], int *ret_digits)
+static bool parse_brace_range(const char *text, size_t n, uint64_t ret[2], int *ret_digits)
 {
 	size_t first = strspn(text, "0123456789"), second;
 
@@ -467,10 +469,11 @@ static bool is_range(const char *text, size_t n, uint64_t ret[2], int *ret_digit
 	return true;
 }
 
-static int add_braced(struct shard_list *l, const char *spec, enum shard_part part, struct err *err);
+static int expand_braces(struct shard_list *l, const char *spec, enum shard_part part, struct err *err);
 
 /* head, one choice of the braces, and what stands behind them. */
-static int add_choice(struct shard_list *l, const char *spec, const char *choice, enum shard_part part, struct err *err)
+static int expand_brace_choice(struct shard_list *l, const char *spec, const char *choice, enum shard_part part,
+			       struct err *err)
 {
 	const char *open = strchr(spec, '{');
 	char text[PATH_MAX];
@@ -478,10 +481,11 @@ static int add_choice(struct shard_list *l, const char *spec, const char *choice
 	if (snprintf(text, sizeof(text), "%.*s%s%s", (int)(open - spec), spec, choice, strchr(open, '}') + 1) >=
 	    (int)sizeof(text))
 		return err_set(err, ERR_USAGE, "%.300s: is too long", spec);
-	return add_braced(l, text, part, err);
+	return expand_braces(l, text, part, err);
 }
 
-static int add_range(struct shard_list *l, const char *spec, const uint64_t ends[2], int digits, struct err *err)
+static int expand_brace_range(struct shard_list *l, const char *spec, const uint64_t ends[2], int digits,
+			      struct err *err)
 {
 	char choice[32];
 	int rc = 0;
@@ -490,12 +494,12 @@ static int add_range(struct shard_list *l, const char *spec, const uint64_t ends
 		return err_set(err, ERR_USAGE, "%.300s: a range goes up, over %d shards at most", spec, SHARD_LIST_MAX);
 	for (uint64_t i = ends[0]; !rc && i <= ends[1]; i++) {
 		snprintf(choice, sizeof(choice), "%0*llu", digits, (unsigned long long)i);
-		rc = add_choice(l, spec, choice, SHARDS_ALL, err);
+		rc = expand_brace_choice(l, spec, choice, SHARDS_ALL, err);
 	}
 	return rc;
 }
 
-static int add_braced(struct shard_list *l, const char *spec, enum shard_part part, struct err *err)
+static int expand_braces(struct shard_list *l, const char *spec, enum shard_part part, struct err *err)
 {
 	const char *open = strchr(spec, '{'), *close = open ? strchr(open, '}') : NULL;
 	char choice[PATH_MAX];
@@ -503,14 +507,14 @@ static int add_braced(struct shard_list *l, const char *spec, enum shard_part pa
 	int digits, rc = 0;
 
 	if (!open)
-		return add_one(l, spec, part, err);
+		return add_shard_spec(l, spec, part, err);
 	if (!close)
 		return err_set(err, ERR_USAGE, "%.300s: a brace is not closed", spec);
-	if (is_range(open + 1, (size_t)(close - open - 1), ends, &digits))
-		return add_range(l, spec, ends, digits, err);
+	if (parse_brace_range(open + 1, (size_t)(close - open - 1), ends, &digits))
+		return expand_brace_range(l, spec, ends, digits, err);
 	for (const char *at = open + 1; !rc && at <= close; at += strcspn(at, ",}") + 1) {
 		snprintf(choice, sizeof(choice), "%.*s", (int)strcspn(at, ",}"), at);
-		rc = add_choice(l, spec, choice, part, err);
+		rc = expand_brace_choice(l, spec, choice, part, err);
 	}
 	return rc;
 }
@@ -530,15 +534,15 @@ int shard_list_add(struct shard_list *l, const char *spec, enum shard_part part,
 		memcpy(one, spec, n);
 		one[n] = '\0';
 		if (n)
-			rc = add_braced(l, one, part, err);
+			rc = expand_braces(l, one, part, err);
 		spec += end ? n + 2 : n;
 	}
 	return rc;
 }
 
-static bool is_index(const char *path)
+static bool is_shard_index(const char *path)
 {
-	json_t *root = ends_in(path, ".json") ? json_load_file(path, 0, NULL) : NULL;
+	json_t *root = name_ends_in(path, ".json") ? json_load_file(path, 0, NULL) : NULL;
 	const char *kind = json_string_value(json_object_get(root, "__kind__"));
 	bool found = kind && !strcmp(kind, KIND);
 
@@ -553,11 +557,11 @@ bool shard_list_probe(const char *spec)
 
 	if (strstr(spec, "::") || strchr(spec, '{') || strstr(spec, "://"))
 		return true;
-	if (!is_folder(spec))
+	if (!is_shard_folder(spec))
 		return is_shard(strrchr(spec, '/') ? strrchr(spec, '/') + 1 : spec) ||
-		       ends_in(spec, SHARD_SUFFIX ".gz") ||
-		       ends_in(spec, SHARD_SUFFIX ".zst") || is_index(spec);
-	any = !look_into(&c, spec, 0, NULL) && c.shards.n;
+		       name_ends_in(spec, SHARD_SUFFIX ".gz") || name_ends_in(spec, SHARD_SUFFIX ".zst") ||
+		       is_shard_index(spec);
+	any = !collect_folder(&c, spec, 0, NULL) && c.shards.n;
 	shard_list_done(&c.shards);
 	return any;
 }

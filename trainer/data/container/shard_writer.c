@@ -80,7 +80,7 @@ uint64_t shard_writer_bytes(const struct shard_writer *w)
 }
 
 /* On the disk, then closed. */
-static int finish_file(FILE *f, const char *path, struct err *err)
+static int sync_and_close_file(FILE *f, const char *path, struct err *err)
 {
 	int rc = fflush(f) || fsync(fileno(f)) ? err_set_errno(err, errno, "write %.300s", path) : 0;
 
@@ -89,7 +89,7 @@ static int finish_file(FILE *f, const char *path, struct err *err)
 	return rc;
 }
 
-static int write_text(const char *path, const void *text, size_t n, struct err *err)
+static int write_index_text(const char *path, const void *text, size_t n, struct err *err)
 {
 	FILE *f = fopen(path, "wbe");
 
@@ -100,10 +100,10 @@ static int write_text(const char *path, const void *text, size_t n, struct err *
 		fclose(f);
 		return ERR_IO;
 	}
-	return finish_file(f, path, err);
+	return sync_and_close_file(f, path, err);
 }
 
-static void add_crc(struct shard_writer *w)
+static void append_piece_crc(struct shard_writer *w)
 {
 	char hex[9];
 
@@ -112,7 +112,7 @@ static void add_crc(struct shard_writer *w)
 	w->crc = 0;
 }
 
-static int put(struct shard_writer *w, const void *bytes, size_t n, struct err *err)
+static int put_shard_bytes(struct shard_writer *w, const void *bytes, size_t n, struct err *err)
 {
 	const char *at = bytes;
 
@@ -128,12 +128,12 @@ static int put(struct shard_writer *w, const void *bytes, size_t n, struct err *
 		at += now;
 		n -= now;
 		if (now == room)
-			add_crc(w);
+			append_piece_crc(w);
 	}
 	return 0;
 }
 
-static int begin(struct shard_writer *w, struct err *err)
+static int begin_shard(struct shard_writer *w, struct err *err)
 {
 	snprintf(w->path, sizeof(w->path), "%.4000s/%.60s-%06d.tar", w->o.folder, w->o.part, w->n++);
 	w->file = fopen(w->path, "wbe");
@@ -148,7 +148,7 @@ static int begin(struct shard_writer *w, struct err *err)
 }
 
 /* DALI's index, version 1.2: how many samples, then for each the fields with their offsets, sizes and names. */
-static int write_idx(struct shard_writer *w, struct err *err)
+static int write_dali_index(struct shard_writer *w, struct err *err)
 {
 	char path[PATH_BYTES];
 	struct buf text;
@@ -159,27 +159,27 @@ static int write_idx(struct shard_writer *w, struct err *err)
 	buf_add(&text, w->idx.data, w->idx.len);
 	snprintf(path, sizeof(path), "%.*s.idx", (int)(strlen(w->path) - strlen(".tar")), w->path);
 	rc = buf_failed(&text) || buf_failed(&w->idx) ? err_set(err, ERR_NOMEM, "out of memory: %.300s", path)
-		: write_text(path, text.data, text.len, err);
+						      : write_index_text(path, text.data, text.len, err);
 	buf_done(&text);
 	buf_reset(&w->idx);
 	return rc;
 }
 
-static int finish(struct shard_writer *w, struct err *err)
+static int finish_shard(struct shard_writer *w, struct err *err)
 {
 	static const char zeros[END_BYTES];
 	char md5[33];
 	FILE *f = w->file;
 	json_t *entry;
-	int rc = put(w, zeros, sizeof(zeros), err);
+	int rc = put_shard_bytes(w, zeros, sizeof(zeros), err);
 
 	if (rc)
 		return rc;
 	if (w->bytes % SHARD_WRITER_CRC_BYTES)
-		add_crc(w);
+		append_piece_crc(w);
 	md5_end(&w->md5, md5);
 	w->file = NULL;
-	rc = finish_file(f, w->path, err);
+	rc = sync_and_close_file(f, w->path, err);
 	if (rc)
 		return rc;
 	w->all_bytes += w->bytes;
@@ -191,10 +191,10 @@ static int finish(struct shard_writer *w, struct err *err)
 	    json_object_set_new(entry, "labels", json_string(w->labels.data)) || json_array_append_new(w->list, entry))
 		return err_set(err, ERR_NOMEM, "out of memory: the index of the shards");
 	buf_reset(&w->labels);
-	return write_idx(w, err);
+	return write_dali_index(w, err);
 }
 
-static int put_item(struct shard_writer *w, const char *key, const struct shard_item *i, struct err *err)
+static int put_shard_item(struct shard_writer *w, const char *key, const struct shard_item *i, struct err *err)
 {
 	static const char zeros[TAR_BLOCK];
 	char header[TAR_BLOCK], name[100];
@@ -203,16 +203,16 @@ static int put_item(struct shard_writer *w, const char *key, const struct shard_
 	if (snprintf(name, sizeof(name), "%s.%s", key, i->field) >= (int)sizeof(name))
 		return err_set(err, ERR_USAGE, "%.200s.%.20s: the name is too long for a shard", key, i->field);
 	tar_block_make(header, name, i->n);
-	rc = put(w, header, sizeof(header), err);
+	rc = put_shard_bytes(w, header, sizeof(header), err);
 	buf_addf(&w->idx, "%s%s %llu %zu %s", w->idx.len && w->idx.data[w->idx.len - 1] != '\n' ? " " : "", i->field,
 		 (unsigned long long)w->bytes, i->n, name);
 	if (!rc)
-		rc = put(w, i->bytes, i->n, err);
-	return rc ? rc : put(w, zeros, (size_t)(tar_block_padded(i->n) - i->n), err);
+		rc = put_shard_bytes(w, i->bytes, i->n, err);
+	return rc ? rc : put_shard_bytes(w, zeros, (size_t)(tar_block_padded(i->n) - i->n), err);
 }
 
 /* By the first sample: a shard for each would be a set of countless small files. */
-static int check_size(const struct shard_writer *w, uint64_t sample, struct err *err)
+static int check_shard_size(const struct shard_writer *w, uint64_t sample, struct err *err)
 {
 	if (w->file || w->n || END_BYTES + 2 * sample <= w->o.shard_bytes)
 		return 0;
@@ -228,15 +228,15 @@ int shard_writer_add(struct shard_writer *w, const char *key, const struct shard
 
 	for (int i = 0; i < n; i++)
 		need += TAR_BLOCK + tar_block_padded(items[i].n);
-	rc = check_size(w, need - END_BYTES, err);
+	rc = check_shard_size(w, need - END_BYTES, err);
 	if (!rc && w->file && w->samples && w->bytes + need > w->o.shard_bytes)
-		rc = finish(w, err);
+		rc = finish_shard(w, err);
 	if (!rc && !w->file)
-		rc = begin(w, err);
+		rc = begin_shard(w, err);
 	if (rc)
 		return rc;
 	for (int i = 0; !rc && i < n; i++) {
-		rc = put_item(w, key, &items[i], err);
+		rc = put_shard_item(w, key, &items[i], err);
 		if (!strcmp(items[i].field, "cls"))
 			buf_addf(&w->labels, "%s%.*s", w->labels.len ? " " : "", (int)items[i].n,
 				 (const char *)items[i].bytes);
@@ -246,7 +246,7 @@ int shard_writer_add(struct shard_writer *w, const char *key, const struct shard
 	return rc;
 }
 
-static json_t *numbers(const double v[4], int n)
+static json_t *make_json_numbers(const double v[4], int n)
 {
 	json_t *list = json_array();
 
@@ -256,7 +256,7 @@ static json_t *numbers(const double v[4], int n)
 }
 
 /* A folder's name need not be UTF-8. */
-static json_t *name_of(const char *class_name, int i)
+static json_t *make_class_name(const char *class_name, int i)
 {
 	json_t *name = json_string(class_name);
 	char number[16];
@@ -265,19 +265,20 @@ static json_t *name_of(const char *class_name, int i)
 	return name ? name : json_string(number);
 }
 
-static json_t *index_of(const struct shard_writer *w)
+static json_t *make_wids_index(const struct shard_writer *w)
 {
 	json_t *root = json_pack("{s:s, s:i, s:O}", "__kind__", "wids-shard-index-v1", "wids_version", 1, "shardlist",
 				 w->list);
 	json_t *names = w->o.classes && root ? json_array() : NULL;
 
 	for (int i = 0; names && i < w->o.n_classes; i++)
-		json_array_append_new(names, name_of(w->o.classes[i], i));
+		json_array_append_new(names, make_class_name(w->o.classes[i], i));
 	if (names)
 		json_object_set_new(root, "classes", names);
 	if (root && w->o.channels)
-		json_object_set_new(root, "dptrain", json_pack("{s:o, s:o}", "mean", numbers(w->o.mean, w->o.channels),
-							       "std", numbers(w->o.std, w->o.channels)));
+		json_object_set_new(root, "dptrain",
+				    json_pack("{s:o, s:o}", "mean", make_json_numbers(w->o.mean, w->o.channels), "std",
+					      make_json_numbers(w->o.std, w->o.channels)));
 	else if (root && w->decoded)
 		json_object_set_new(root, "dptrain", json_pack("{s:b}", "decoded", 1));
 	return root;
@@ -287,14 +288,15 @@ int shard_writer_end(struct shard_writer *w, struct err *err)
 {
 	char path[PATH_BYTES], *text;
 	json_t *root;
-	int rc = w->file ? finish(w, err) : 0;
+	int rc = w->file ? finish_shard(w, err) : 0;
 
 	if (rc)
 		return rc;
-	root = index_of(w);
+	root = make_wids_index(w);
 	text = root ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
 	snprintf(path, sizeof(path), "%.4000s/%.60s.json", w->o.folder, w->o.part);
-	rc = text ? write_text(path, text, strlen(text), err) : err_set(err, ERR_NOMEM, "out of memory: %.300s", path);
+	rc = text ? write_index_text(path, text, strlen(text), err)
+		  : err_set(err, ERR_NOMEM, "out of memory: %.300s", path);
 	free(text);
 	json_decref(root);
 	return rc;

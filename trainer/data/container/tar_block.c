@@ -8,7 +8,7 @@ enum { AT_MODE = 100, AT_UID = 108, AT_GID = 116, AT_BYTES = 124, AT_TIME = 136,
        AT_MAGIC = 257, AT_PREFIX = 345 };
 
 /* Octal digits up to a space or NUL; false when something else stands there. */
-static bool octal(const char *text, size_t n, uint64_t *ret)
+static bool parse_octal_field(const char *text, size_t n, uint64_t *ret)
 {
 	uint64_t v = 0;
 	size_t i = 0;
@@ -25,12 +25,12 @@ static bool octal(const char *text, size_t n, uint64_t *ret)
 }
 
 /* Octal, or GNU's big-endian number behind a set high bit. */
-static bool number(const char *text, size_t n, uint64_t *ret)
+static bool parse_size_field(const char *text, size_t n, uint64_t *ret)
 {
 	uint64_t v = 0;
 
 	if ((unsigned char)text[0] != 0x80)
-		return octal(text, n, ret);
+		return parse_octal_field(text, n, ret);
 	for (size_t i = 1; i < n; i++) {
 		if (v >> 55)
 			return false;
@@ -41,7 +41,7 @@ static bool number(const char *text, size_t n, uint64_t *ret)
 }
 
 /* All bytes of the header, the checksum's own counted as spaces. */
-static uint64_t sum_of(const char *block)
+static uint64_t sum_tar_header(const char *block)
 {
 	uint64_t sum = 0;
 
@@ -50,7 +50,7 @@ static uint64_t sum_of(const char *block)
 	return sum;
 }
 
-static bool all_zero(const char *block)
+static bool is_zero_block(const char *block)
 {
 	for (int i = 0; i < TAR_BLOCK; i++)
 		if (block[i])
@@ -58,7 +58,7 @@ static bool all_zero(const char *block)
 	return true;
 }
 
-static enum tar_kind kind_of(char type, const char *name)
+static enum tar_kind tar_kind_of_type(char type, const char *name)
 {
 	switch (type) {
 	case '\0': /* v7's: folders end in a slash */
@@ -82,15 +82,15 @@ void tar_block_parse(const void *block, struct tar_block *ret)
 	uint64_t sum;
 
 	*ret = (struct tar_block){ .kind = TAR_DAMAGED };
-	if (all_zero(b)) {
+	if (is_zero_block(b)) {
 		ret->kind = TAR_END;
 		return;
 	}
-	if (!octal(b + AT_SUM, 8, &sum) || sum != sum_of(b) || !number(b + AT_BYTES, 12, &ret->bytes) ||
-	    ret->bytes > TAR_BYTES_MAX)
+	if (!parse_octal_field(b + AT_SUM, 8, &sum) || sum != sum_tar_header(b) ||
+	    !parse_size_field(b + AT_BYTES, 12, &ret->bytes) || ret->bytes > TAR_BYTES_MAX)
 		return;
 	snprintf(ret->name, sizeof(ret->name), "%.155s%s%.100s", prefixed ? b + AT_PREFIX : "", prefixed ? "/" : "", b);
-	ret->kind = kind_of(b[AT_TYPE], ret->name);
+	ret->kind = tar_kind_of_type(b[AT_TYPE], ret->name);
 	if (strchr("12345", b[AT_TYPE]) && b[AT_TYPE])
 		ret->bytes = 0; /* links, devices and folders have none, whatever they say */
 }
@@ -114,6 +114,6 @@ void tar_block_make(void *block, const char *name, uint64_t bytes)
 	memcpy(b + AT_TIME, "00000000000", 11);
 	b[AT_TYPE] = '0';
 	memcpy(b + AT_MAGIC, "ustar\00000", 8);
-	snprintf(b + AT_SUM, 8, "%06o", (unsigned)sum_of(b));
+	snprintf(b + AT_SUM, 8, "%06o", (unsigned)sum_tar_header(b));
 	b[AT_SUM + 7] = ' ';
 }

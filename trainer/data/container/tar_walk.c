@@ -67,7 +67,7 @@ int tar_walk_bytes(struct tar_walk *w, uint64_t offset, size_t n, const char **r
 }
 
 /* A run of digits up to `end`; false when there is anything else. */
-static bool digits(const char *at, const char *end, uint64_t *ret)
+static bool parse_decimal_run(const char *at, const char *end, uint64_t *ret)
 {
 	uint64_t v = 0;
 
@@ -82,7 +82,7 @@ static bool digits(const char *at, const char *end, uint64_t *ret)
 	return true;
 }
 
-static bool take_name(struct tar_walk *w, const char *text, size_t n)
+static bool store_entry_name(struct tar_walk *w, const char *text, size_t n)
 {
 	n = strnlen(text, n);
 	if (!n || n > TAR_WALK_NAME_MAX)
@@ -94,7 +94,7 @@ static bool take_name(struct tar_walk *w, const char *text, size_t n)
 }
 
 /* "LENGTH KEY=VALUE\n", LENGTH being that of the whole record. Of its keys only two matter here. */
-static bool take_record(struct tar_walk *w, const char *record, size_t n)
+static bool apply_pax_record(struct tar_walk *w, const char *record, size_t n)
 {
 	const char *key = memchr(record, ' ', n), *value, *end = record + n - 1;
 
@@ -102,20 +102,20 @@ static bool take_record(struct tar_walk *w, const char *record, size_t n)
 		return false;
 	value++;
 	if (value - key == 5 && !memcmp(key, "path=", 5))
-		return take_name(w, value, (size_t)(end - value));
+		return store_entry_name(w, value, (size_t)(end - value));
 	if (value - key == 5 && !memcmp(key, "size=", 5))
-		return w->has_bytes = digits(value, end, &w->bytes);
+		return w->has_bytes = parse_decimal_run(value, end, &w->bytes);
 	return true;
 }
 
-static bool take_records(struct tar_walk *w, const char *text, size_t n)
+static bool apply_pax_records(struct tar_walk *w, const char *text, size_t n)
 {
 	while (n) {
 		const char *space = memchr(text, ' ', n);
 		uint64_t length;
 
-		if (!space || !digits(text, space, &length) || length > n || length < (uint64_t)(space - text) + 3 ||
-		    !take_record(w, text, (size_t)length))
+		if (!space || !parse_decimal_run(text, space, &length) || length > n ||
+		    length < (uint64_t)(space - text) + 3 || !apply_pax_record(w, text, (size_t)length))
 			return false;
 		text += length;
 		n -= (size_t)length;
@@ -124,7 +124,7 @@ static bool take_records(struct tar_walk *w, const char *text, size_t n)
 }
 
 /* An entry that says something of the one behind it. false: it is damaged. */
-static int take_extension(struct tar_walk *w, const struct tar_block *b, bool *ret_whole, struct err *err)
+static int read_extension_entry(struct tar_walk *w, const struct tar_block *b, bool *ret_whole, struct err *err)
 {
 	const char *text;
 	int rc;
@@ -135,26 +135,26 @@ static int take_extension(struct tar_walk *w, const struct tar_block *b, bool *r
 	rc = tar_walk_bytes(w, w->at + TAR_BLOCK, (size_t)b->bytes, &text, err);
 	if (rc)
 		return rc;
-	*ret_whole = b->kind == TAR_PAX ? take_records(w, text, (size_t)b->bytes)
-					: take_name(w, text, (size_t)b->bytes);
+	*ret_whole = b->kind == TAR_PAX ? apply_pax_records(w, text, (size_t)b->bytes)
+					: store_entry_name(w, text, (size_t)b->bytes);
 	return 0;
 }
 
-static void give_damage(struct tar_walk *w, struct tar_walk_entry *ret)
+static void return_damage(struct tar_walk *w, struct tar_walk_entry *ret)
 {
 	*ret = (struct tar_walk_entry){ .offset = w->damage, .bytes = w->at - w->damage };
 	w->damage = UINT64_MAX;
 }
 
 /* A header that is whole: 1 when *ret is filled, 0 when there is nothing to give yet. */
-static int take_block(struct tar_walk *w, struct tar_block *b, struct tar_walk_entry *ret, struct err *err)
+static int consume_header(struct tar_walk *w, struct tar_block *b, struct tar_walk_entry *ret, struct err *err)
 {
 	uint64_t room = w->s.bytes - w->at - TAR_BLOCK;
 	bool whole = true, extends = b->kind == TAR_PAX || b->kind == TAR_LONG_NAME;
 	int rc;
 
 	if (extends) {
-		rc = take_extension(w, b, &whole, err);
+		rc = read_extension_entry(w, b, &whole, err);
 		if (rc)
 			return rc;
 	} else if (w->has_bytes) {
@@ -178,7 +178,7 @@ static int take_block(struct tar_walk *w, struct tar_block *b, struct tar_walk_e
 }
 
 /* Where zeros end: at the end of the archive, if nothing stands behind its last entry. */
-static int skip_zeros(struct tar_walk *w, struct err *err)
+static int skip_zero_blocks(struct tar_walk *w, struct err *err)
 {
 	uint64_t began = w->at;
 	const char *text;
@@ -210,18 +210,18 @@ int tar_walk_next(struct tar_walk *w, struct tar_walk_entry *ret, struct err *er
 			return rc;
 		tar_block_parse(block, &b);
 		if (w->damage != UINT64_MAX && b.kind != TAR_DAMAGED && b.kind != TAR_END) {
-			give_damage(w, ret);
+			return_damage(w, ret);
 			return 1;
 		}
 		if (b.kind == TAR_END) {
-			rc = skip_zeros(w, err);
+			rc = skip_zero_blocks(w, err);
 		} else if (b.kind == TAR_DAMAGED) {
 			w->damage = w->damage == UINT64_MAX ? w->at : w->damage;
 			w->at += TAR_BLOCK;
 			w->small = true;
 			w->has_name = w->has_bytes = false;
 		} else {
-			rc = take_block(w, &b, ret, err);
+			rc = consume_header(w, &b, ret, err);
 		}
 		if (rc)
 			return rc;
@@ -231,6 +231,6 @@ int tar_walk_next(struct tar_walk *w, struct tar_walk_entry *ret, struct err *er
 	w->at = w->s.bytes;
 	if (w->damage == UINT64_MAX)
 		return 0;
-	give_damage(w, ret);
+	return_damage(w, ret);
 	return 1;
 }

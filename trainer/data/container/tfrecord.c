@@ -17,7 +17,7 @@
 
 /* ---- an Example ---- */
 
-struct scan {
+struct tfrecord_reader {
 	struct samples *to;
 	const struct byte_source *file;
 	uint32_t object;
@@ -27,7 +27,7 @@ struct scan {
 	int64_t records;
 };
 
-struct found {
+struct example_match {
 	struct proto_span image;
 	int64_t label;
 	int image_rank, label_rank;
@@ -35,7 +35,7 @@ struct found {
 };
 
 /* Feature: 1 a BytesList, 3 an Int64List; each has its values in field 1, numbers packed or not. */
-static bool first_value(struct proto_span feature, uint64_t list, struct proto_field *ret)
+static bool find_first_value(struct proto_span feature, uint64_t list, struct proto_field *ret)
 {
 	struct proto_field f, value;
 
@@ -53,16 +53,17 @@ static bool first_value(struct proto_span feature, uint64_t list, struct proto_f
 	return false;
 }
 
-static void take_feature(struct found *found, const struct scan *s, const char *name, struct proto_span feature)
+static void match_feature(struct example_match *found, const struct tfrecord_reader *s, const char *name,
+			  struct proto_span feature)
 {
 	int image = webdataset_rank(s->image, name), label = webdataset_rank(s->label, name);
 	struct proto_field value;
 
-	if (image < found->image_rank && first_value(feature, 1, &value) && value.wire == PROTO_BYTES) {
+	if (image < found->image_rank && find_first_value(feature, 1, &value) && value.wire == PROTO_BYTES) {
 		found->image_rank = image;
 		found->image = value.bytes;
 	}
-	if (label >= found->label_rank || !first_value(feature, 3, &value))
+	if (label >= found->label_rank || !find_first_value(feature, 3, &value))
 		return;
 	found->label_rank = label;
 	if (value.wire == PROTO_BYTES && !proto_varint(&value.bytes, &value.value)) /* packed, and empty */
@@ -71,7 +72,7 @@ static void take_feature(struct found *found, const struct scan *s, const char *
 }
 
 /* An entry of the map: 1 its name, 2 the feature. */
-static void take_entry(struct found *found, const struct scan *s, struct proto_span entry)
+static void read_feature_entry(struct example_match *found, const struct tfrecord_reader *s, struct proto_span entry)
 {
 	char name[WEBDATASET_FIELD_MAX] = "";
 	struct proto_span feature = { NULL, NULL };
@@ -89,12 +90,12 @@ static void take_entry(struct found *found, const struct scan *s, struct proto_s
 	}
 	found->broken |= !entry.at;
 	if (feature.at)
-		take_feature(found, s, name, feature);
+		match_feature(found, s, name, feature);
 }
 
-static struct found read_example(const struct scan *s, struct proto_span record)
+static struct example_match read_example(const struct tfrecord_reader *s, struct proto_span record)
 {
-	struct found found = { .image_rank = WEBDATASET_NO_RANK, .label_rank = WEBDATASET_NO_RANK };
+	struct example_match found = { .image_rank = WEBDATASET_NO_RANK, .label_rank = WEBDATASET_NO_RANK };
 	struct proto_field f, entry;
 
 	while (proto_next(&record, &f)) {
@@ -102,7 +103,7 @@ static struct found read_example(const struct scan *s, struct proto_span record)
 
 		while (f.number == 1 && f.wire == PROTO_BYTES && proto_next(&features, &entry))
 			if (entry.number == 1 && entry.wire == PROTO_BYTES)
-				take_entry(&found, s, entry.bytes);
+				read_feature_entry(&found, s, entry.bytes);
 		found.broken |= !features.at;
 	}
 	found.broken |= !record.at;
@@ -110,9 +111,9 @@ static struct found read_example(const struct scan *s, struct proto_span record)
 }
 
 /* Where the record's bytes lie in the file says where the picture's do. */
-static void take_record(struct scan *s, uint64_t offset, size_t n)
+static void add_record_sample(struct tfrecord_reader *s, uint64_t offset, size_t n)
 {
-	struct found found = read_example(s, (struct proto_span){ s->bytes, s->bytes + n });
+	struct example_match found = read_example(s, (struct proto_span){ s->bytes, s->bytes + n });
 	size_t image = (size_t)(found.image.end - found.image.at);
 	const char *wrong = found.broken ? "is no Example"
 			    : found.image_rank == WEBDATASET_NO_RANK
@@ -144,7 +145,7 @@ bool tfrecord_probe(const void *head)
 	return little_get_u32((const unsigned char *)head + 8) == crc32c_mask(crc32c(0, head, 8));
 }
 
-static int read_bytes(struct scan *s, uint64_t at, size_t n, struct err *err)
+static int read_record_bytes(struct tfrecord_reader *s, uint64_t at, size_t n, struct err *err)
 {
 	unsigned char *more;
 
@@ -159,7 +160,7 @@ static int read_bytes(struct scan *s, uint64_t at, size_t n, struct err *err)
 }
 
 /* One record at *at, which moves behind it. */
-static int read_record(struct scan *s, uint64_t *at, struct err *err)
+static int read_record(struct tfrecord_reader *s, uint64_t *at, struct err *err)
 {
 	uint64_t left = s->file->bytes - *at, n;
 	unsigned char head[TFRECORD_HEAD];
@@ -179,12 +180,12 @@ static int read_record(struct scan *s, uint64_t *at, struct err *err)
 		samples_lose(s->to, "%.200s: record %lld: %llu bytes are too many", s->file->name,
 			     (long long)s->records, (unsigned long long)n);
 	} else {
-		rc = read_bytes(s, *at, (size_t)n + TAIL, err);
+		rc = read_record_bytes(s, *at, (size_t)n + TAIL, err);
 		if (!rc && little_get_u32(s->bytes + n) != crc32c_mask(crc32c(0, s->bytes, (size_t)n)))
 			samples_lose(s->to, "%.200s: record %lld: its checksum is wrong", s->file->name,
 				     (long long)s->records);
 		else if (!rc)
-			take_record(s, *at, (size_t)n);
+			add_record_sample(s, *at, (size_t)n);
 	}
 	*at += n + TAIL;
 	s->records++;
@@ -194,7 +195,7 @@ static int read_record(struct scan *s, uint64_t *at, struct err *err)
 int tfrecord_scan(struct samples *to, const struct byte_source *file, uint32_t object,
 		  const struct webdataset_fields *f, struct err *err)
 {
-	struct scan *s = calloc(1, sizeof(*s));
+	struct tfrecord_reader *s = calloc(1, sizeof(*s));
 	int rc = s ? 0 : err_set(err, ERR_NOMEM, "out of memory");
 
 	if (rc)

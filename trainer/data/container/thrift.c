@@ -5,7 +5,7 @@
 #define VARINT_BYTES 10
 #define LONG_LIST 15
 
-static uint64_t varint(struct thrift *t)
+static uint64_t read_thrift_varint(struct thrift *t)
 {
 	uint64_t v = 0;
 
@@ -20,14 +20,14 @@ static uint64_t varint(struct thrift *t)
 	return 0;
 }
 
-static int64_t zigzag(struct thrift *t)
+static int64_t read_thrift_zigzag(struct thrift *t)
 {
-	uint64_t v = varint(t);
+	uint64_t v = read_thrift_varint(t);
 
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
 
-static unsigned char byte(struct thrift *t)
+static unsigned char read_thrift_byte(struct thrift *t)
 {
 	if (t->at < t->end)
 		return *t->at++;
@@ -37,14 +37,14 @@ static unsigned char byte(struct thrift *t)
 
 bool thrift_next(struct thrift *t, struct thrift_field *f)
 {
-	unsigned char head = t->bad ? 0 : byte(t);
+	unsigned char head = t->bad ? 0 : read_thrift_byte(t);
 
 	f->type = (enum thrift_type)(head & 15);
 	if (f->type == THRIFT_STOP || f->type > THRIFT_STRUCT) {
 		t->bad |= head != 0;
 		return false;
 	}
-	f->id = head >> 4 ? f->id + (head >> 4) : (int)(int16_t)zigzag(t);
+	f->id = head >> 4 ? f->id + (head >> 4) : (int)(int16_t)read_thrift_zigzag(t);
 	return !t->bad;
 }
 
@@ -56,11 +56,11 @@ int64_t thrift_number(struct thrift *t, enum thrift_type type)
 	case THRIFT_FALSE:
 		return 0;
 	case THRIFT_BYTE:
-		return (signed char)byte(t);
+		return (signed char)read_thrift_byte(t);
 	case THRIFT_I16:
 	case THRIFT_I32:
 	case THRIFT_I64:
-		return zigzag(t);
+		return read_thrift_zigzag(t);
 	default:
 		t->bad = true;
 		return 0;
@@ -69,7 +69,7 @@ int64_t thrift_number(struct thrift *t, enum thrift_type type)
 
 const unsigned char *thrift_bytes(struct thrift *t, size_t *ret_n)
 {
-	uint64_t n = varint(t);
+	uint64_t n = read_thrift_varint(t);
 	const unsigned char *at = t->at;
 
 	t->bad |= n > (uint64_t)(t->end - t->at);
@@ -80,38 +80,38 @@ const unsigned char *thrift_bytes(struct thrift *t, size_t *ret_n)
 
 size_t thrift_list(struct thrift *t, enum thrift_type *ret_type)
 {
-	unsigned char head = byte(t);
-	uint64_t n = head >> 4 == LONG_LIST ? varint(t) : head >> 4;
+	unsigned char head = read_thrift_byte(t);
+	uint64_t n = head >> 4 == LONG_LIST ? read_thrift_varint(t) : head >> 4;
 
 	*ret_type = (enum thrift_type)(head & 15);
 	t->bad |= n > (uint64_t)(t->end - t->at); /* each has a byte at least */
 	return t->bad ? 0 : (size_t)n;
 }
 
-static void skip(struct thrift *t, enum thrift_type type, int depth);
+static void skip_thrift_value(struct thrift *t, enum thrift_type type, int depth);
 
 /* Truths of lists and maps have a byte each, those of structs none. */
-static void skip_member(struct thrift *t, enum thrift_type type, int depth)
+static void skip_thrift_member(struct thrift *t, enum thrift_type type, int depth)
 {
 	if (type == THRIFT_TRUE || type == THRIFT_FALSE)
-		byte(t);
+		read_thrift_byte(t);
 	else
-		skip(t, type, depth);
+		skip_thrift_value(t, type, depth);
 }
 
-static void skip_map(struct thrift *t, int depth)
+static void skip_thrift_map(struct thrift *t, int depth)
 {
-	uint64_t n = varint(t);
-	unsigned char types = n ? byte(t) : 0;
+	uint64_t n = read_thrift_varint(t);
+	unsigned char types = n ? read_thrift_byte(t) : 0;
 
 	t->bad |= n > (uint64_t)(t->end - t->at);
 	for (; !t->bad && n; n--) {
-		skip_member(t, (enum thrift_type)(types >> 4), depth);
-		skip_member(t, (enum thrift_type)(types & 15), depth);
+		skip_thrift_member(t, (enum thrift_type)(types >> 4), depth);
+		skip_thrift_member(t, (enum thrift_type)(types & 15), depth);
 	}
 }
 
-static void skip(struct thrift *t, enum thrift_type type, int depth)
+static void skip_thrift_value(struct thrift *t, enum thrift_type type, int depth)
 {
 	struct thrift_field f = { 0, THRIFT_STOP };
 	enum thrift_type member;
@@ -124,7 +124,7 @@ static void skip(struct thrift *t, enum thrift_type type, int depth)
 	switch (type) {
 	case THRIFT_DOUBLE:
 		for (int i = 0; i < 8; i++)
-			byte(t);
+			read_thrift_byte(t);
 		break;
 	case THRIFT_BYTES:
 		thrift_bytes(t, &n);
@@ -132,14 +132,14 @@ static void skip(struct thrift *t, enum thrift_type type, int depth)
 	case THRIFT_LIST:
 	case THRIFT_SET:
 		for (n = thrift_list(t, &member); !t->bad && n; n--)
-			skip_member(t, member, depth + 1);
+			skip_thrift_member(t, member, depth + 1);
 		break;
 	case THRIFT_MAP:
-		skip_map(t, depth + 1);
+		skip_thrift_map(t, depth + 1);
 		break;
 	case THRIFT_STRUCT:
 		while (thrift_next(t, &f))
-			skip(t, f.type, depth + 1);
+			skip_thrift_value(t, f.type, depth + 1);
 		break;
 	default:
 		thrift_number(t, type);
@@ -148,5 +148,5 @@ static void skip(struct thrift *t, enum thrift_type type, int depth)
 
 void thrift_skip(struct thrift *t, enum thrift_type type)
 {
-	skip(t, type, 0);
+	skip_thrift_value(t, type, 0);
 }

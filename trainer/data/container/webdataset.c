@@ -12,7 +12,7 @@
 #include "trainer/data/container/tar_walk.h"
 
 /* The sample whose entries are being met. */
-struct group {
+struct sample_group {
 	char key[WEBDATASET_NAME_MAX + 1];
 	char name[WEBDATASET_NAME_MAX + 1]; /* of its picture's entry */
 	bool open, twice;
@@ -24,7 +24,7 @@ struct group {
 
 struct webdataset_groups {
 	struct webdataset_into into;
-	struct group group;
+	struct sample_group group;
 };
 
 /* "__x__": what programs write beside samples. */
@@ -49,7 +49,7 @@ bool webdataset_split(const char *name, size_t *ret_key, char ret_field[WEBDATAS
 
 /* Place of a field in a list, WEBDATASET_NO_RANK when it is not there. *ret_member: what stands behind its colon, ""
  * nothing. */
-static int rank_of(const char *list, const char *field, char ret_member[WEBDATASET_FIELD_MAX])
+static int rank_field(const char *list, const char *field, char ret_member[WEBDATASET_FIELD_MAX])
 {
 	size_t n = strlen(field);
 
@@ -70,11 +70,11 @@ static int rank_of(const char *list, const char *field, char ret_member[WEBDATAS
 
 int webdataset_rank(const char *list, const char *field)
 {
-	return rank_of(list, field, NULL);
+	return rank_field(list, field, NULL);
 }
 
 /* A whole number from 0, with spaces around it. */
-static bool number(const char *text, size_t n, int32_t *ret)
+static bool parse_label_number(const char *text, size_t n, int32_t *ret)
 {
 	int64_t v = 0;
 	size_t i = 0, digits = 0;
@@ -89,7 +89,7 @@ static bool number(const char *text, size_t n, int32_t *ret)
 	return digits && i == n && v < INT32_MAX;
 }
 
-static bool json_number(const char *text, size_t n, const char *member, int32_t *ret)
+static bool parse_json_label(const char *text, size_t n, const char *member, int32_t *ret)
 {
 	json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL), *v = json_object_get(root, member);
 	json_int_t i = json_integer_value(v);
@@ -100,10 +100,10 @@ static bool json_number(const char *text, size_t n, const char *member, int32_t 
 	return fits;
 }
 
-static int take_label(struct webdataset_groups *s, const struct webdataset_entry *e, const char *member,
-		      struct err *err)
+static int read_sample_label(struct webdataset_groups *s, const struct webdataset_entry *e, const char *member,
+			     struct err *err)
 {
-	struct group *g = &s->group;
+	struct sample_group *g = &s->group;
 	const char *text;
 	bool good;
 	int rc;
@@ -114,16 +114,16 @@ static int take_label(struct webdataset_groups *s, const struct webdataset_entry
 	rc = s->into.text(s->into.user, e->offset, (size_t)e->bytes, &text, err);
 	if (rc)
 		return rc;
-	good = *member ? json_number(text, (size_t)e->bytes, member, &g->sample.label)
-		       : number(text, (size_t)e->bytes, &g->sample.label);
+	good = *member ? parse_json_label(text, (size_t)e->bytes, member, &g->sample.label)
+		       : parse_label_number(text, (size_t)e->bytes, &g->sample.label);
 	g->wrong = good ? NULL : *member ? "its JSON has no such label, a whole number from 0"
 					 : "its label is no whole number from 0";
 	return 0;
 }
 
-static void finish(struct webdataset_groups *s)
+static void finish_group(struct webdataset_groups *s)
 {
-	struct group *g = &s->group;
+	struct sample_group *g = &s->group;
 	const char *wrong = g->twice ? "a field is there twice"
 			    : g->image_rank == WEBDATASET_NO_RANK ? "has no picture (--image-field)"
 			    : g->label_rank == WEBDATASET_NO_RANK ? "has no label (--label-field)"
@@ -136,7 +136,7 @@ static void finish(struct webdataset_groups *s)
 	g->open = false;
 }
 
-static void begin(struct group *g, const char *name, size_t key, uint32_t object)
+static void begin_group(struct sample_group *g, const char *name, size_t key, uint32_t object)
 {
 	g->open = true;
 	g->twice = false;
@@ -149,7 +149,7 @@ static void begin(struct group *g, const char *name, size_t key, uint32_t object
 }
 
 /* Remembers a field; true when the sample has it already. Beyond the room for names nothing is found to be twice. */
-static bool seen(struct group *g, const char *field)
+static bool remember_field(struct sample_group *g, const char *field)
 {
 	char word[WEBDATASET_FIELD_MAX + 2];
 	size_t n = strlen(g->fields);
@@ -164,7 +164,7 @@ static bool seen(struct group *g, const char *field)
 
 int webdataset_groups_entry(struct webdataset_groups *s, const struct webdataset_entry *e, struct err *err)
 {
-	struct group *g = &s->group;
+	struct sample_group *g = &s->group;
 	char field[WEBDATASET_FIELD_MAX], member[WEBDATASET_FIELD_MAX];
 	size_t key;
 	int rank;
@@ -172,22 +172,22 @@ int webdataset_groups_entry(struct webdataset_groups *s, const struct webdataset
 	if (!webdataset_split(e->name, &key, field))
 		return 0;
 	if (!g->open || strncmp(g->key, e->name, key) || g->key[key]) {
-		finish(s);
-		begin(g, e->name, key, s->into.object);
+		finish_group(s);
+		begin_group(g, e->name, key, s->into.object);
 	}
-	g->twice |= seen(g, field);
-	rank = rank_of(s->into.fields->image, field, NULL);
+	g->twice |= remember_field(g, field);
+	rank = rank_field(s->into.fields->image, field, NULL);
 	if (rank < g->image_rank && e->bytes <= UINT32_MAX) {
 		g->image_rank = rank;
 		g->sample.offset = e->offset;
 		g->sample.bytes = (uint32_t)e->bytes;
 		snprintf(g->name, sizeof(g->name), "%s", e->name);
 	}
-	rank = rank_of(s->into.fields->label, field, member);
+	rank = rank_field(s->into.fields->label, field, member);
 	if (rank >= g->label_rank)
 		return 0;
 	g->label_rank = rank;
-	return take_label(s, e, member, err);
+	return read_sample_label(s, e, member, err);
 }
 
 int webdataset_groups_new(struct webdataset_groups **ret, const struct webdataset_into *into, struct err *err)
@@ -203,7 +203,7 @@ int webdataset_groups_new(struct webdataset_groups **ret, const struct webdatase
 
 void webdataset_groups_end(struct webdataset_groups *s)
 {
-	finish(s);
+	finish_group(s);
 }
 
 void webdataset_groups_free(struct webdataset_groups *s)
@@ -213,12 +213,12 @@ void webdataset_groups_free(struct webdataset_groups *s)
 
 /* ---- of a tar archive ---- */
 
-static int label_text(void *user, uint64_t offset, size_t n, const char **ret, struct err *err)
+static int read_tar_label(void *user, uint64_t offset, size_t n, const char **ret, struct err *err)
 {
 	return tar_walk_bytes(user, offset, n, ret, err);
 }
 
-static int walk_archive(struct tar_walk *w, struct webdataset_groups *s, struct err *err)
+static int group_tar_entries(struct tar_walk *w, struct webdataset_groups *s, struct err *err)
 {
 	struct tar_walk_entry e;
 	int rc;
@@ -248,10 +248,10 @@ int webdataset_scan(struct samples *to, const struct byte_source *archive, uint3
 	int rc = tar_walk_new(&w, archive, err);
 
 	if (!rc)
-		rc = webdataset_groups_new(&s, &(struct webdataset_into){ to, archive->name, f, object, label_text, w },
-					   err);
+		rc = webdataset_groups_new(
+			&s, &(struct webdataset_into){ to, archive->name, f, object, read_tar_label, w }, err);
 	if (!rc)
-		rc = walk_archive(w, s, err);
+		rc = group_tar_entries(w, s, err);
 	webdataset_groups_free(s);
 	tar_walk_free(w);
 	return rc;
@@ -260,7 +260,7 @@ int webdataset_scan(struct samples *to, const struct byte_source *archive, uint3
 /* ---- of an index ---- */
 
 /* "jpg 512 1234 000.jpg cls 2048 1 000.cls": the field that is wanted most. */
-static bool take_idx_line(char *line, const struct webdataset_fields *f, struct sample *ret, const char **ret_name)
+static bool parse_idx_line(char *line, const struct webdataset_fields *f, struct sample *ret, const char **ret_name)
 {
 	int best = WEBDATASET_NO_RANK;
 	char *rest;
@@ -299,7 +299,7 @@ bool webdataset_take_idx(struct samples *to, char *idx, const char *labels, uint
 		long label = strtol(labels, &end, 10);
 
 		line = strtok_r(NULL, "\n", &rest);
-		if (end == labels || label < 0 || label >= INT32_MAX || !line || !take_idx_line(line, f, &one, &name))
+		if (end == labels || label < 0 || label >= INT32_MAX || !line || !parse_idx_line(line, f, &one, &name))
 			return false;
 		one.label = (int32_t)label;
 		samples_add(to, &one, name);

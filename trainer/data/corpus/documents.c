@@ -12,18 +12,18 @@
 
 #define PART ((size_t)1 << 20)
 
-struct walk {
+struct document_walk {
 	const struct documents_opts *o;
 	const struct documents_sink *to;
 	const char *name; /* of the file, for messages */
 	const char *field;
 	struct stream *stream;
 	struct buf line, text; /* of JSON: what is read of a line; the document in it */
-	size_t looked;	/* bytes of the line that is open, among which no newline is */
+	size_t searched;       /* bytes of the line that is open, among which no newline is */
 	int64_t number; /* of the line, from 1; of the row, from 0 */
 };
 
-static int whole(const struct walk *w, const char *text, size_t n, struct err *err)
+static int emit_whole_document(const struct document_walk *w, const char *text, size_t n, struct err *err)
 {
 	int rc = n ? w->to->begin(w->to->user, n, err) : 0;
 
@@ -34,7 +34,8 @@ static int whole(const struct walk *w, const char *text, size_t n, struct err *e
 
 /* ---- plain texts ---- */
 
-static int count_bytes(struct objects *store, int object, enum text_packing packing, uint64_t *ret, struct err *err)
+static int count_unpacked_bytes(struct objects *store, int object, enum text_packing packing, uint64_t *ret,
+				struct err *err)
 {
 	char *part = malloc(PART);
 	struct stream *s;
@@ -52,7 +53,7 @@ static int count_bytes(struct objects *store, int object, enum text_packing pack
 	return rc;
 }
 
-static int walk_plain(struct walk *w, enum text_packing packing, struct err *err)
+static int walk_plain_text(struct document_walk *w, enum text_packing packing, struct err *err)
 {
 	uint64_t bytes = objects_bytes(w->o->store, w->o->object);
 	char *part = malloc(PART);
@@ -61,7 +62,7 @@ static int walk_plain(struct walk *w, enum text_packing packing, struct err *err
 	int rc = part ? 0 : err_set(err, ERR_NOMEM, "out of memory: %.300s", w->name);
 
 	if (!rc && packing != TEXT_UNPACKED && w->o->sizes)
-		rc = count_bytes(w->o->store, w->o->object, packing, &bytes, err);
+		rc = count_unpacked_bytes(w->o->store, w->o->object, packing, &bytes, err);
 	while (!rc && n) {
 		rc = stream_read(w->stream, part, PART, &n, err);
 		if (!rc && n && !begun)
@@ -76,7 +77,7 @@ static int walk_plain(struct walk *w, enum text_packing packing, struct err *err
 
 /* ---- lines of JSON ---- */
 
-static int take_line(struct walk *w, const char *line, size_t n, struct err *err)
+static int emit_json_line(struct document_walk *w, const char *line, size_t n, struct err *err)
 {
 	w->number++;
 	if (strspn(line, " \t\r") >= n)
@@ -84,7 +85,7 @@ static int take_line(struct walk *w, const char *line, size_t n, struct err *err
 	buf_reset(&w->text);
 	switch (json_member(line, n, w->field, &w->text)) {
 	case JSON_MEMBER_FOUND:
-		return whole(w, w->text.data, w->text.len, err);
+		return emit_whole_document(w, w->text.data, w->text.len, err);
 	case JSON_MEMBER_NULL:
 		return 0;
 	case JSON_MEMBER_NONE:
@@ -99,21 +100,21 @@ static int take_line(struct walk *w, const char *line, size_t n, struct err *err
 }
 
 /* The whole lines of what was read; the rest moves to the front. */
-static int take_lines(struct walk *w, bool last, struct err *err)
+static int emit_json_lines(struct document_walk *w, bool last, struct err *err)
 {
 	size_t at = 0;
 	int rc = 0;
 
 	while (!rc && at < w->line.len) {
-		char *from = w->line.data + at, *end = memchr(from + w->looked, '\n', w->line.len - at - w->looked);
+		char *from = w->line.data + at, *end = memchr(from + w->searched, '\n', w->line.len - at - w->searched);
 		size_t n = end ? (size_t)(end - from) : w->line.len - at;
 
-		w->looked = end || last ? 0 : n;
+		w->searched = end || last ? 0 : n;
 		if (!end && !last)
 			break;
 		if (end)
 			*end = '\0';
-		rc = take_line(w, from, n, err);
+		rc = emit_json_line(w, from, n, err);
 		at += n + (end != NULL);
 	}
 	if (!rc)
@@ -121,7 +122,7 @@ static int take_lines(struct walk *w, bool last, struct err *err)
 	return rc;
 }
 
-static int walk_lines(struct walk *w, struct err *err)
+static int walk_json_lines(struct document_walk *w, struct err *err)
 {
 	size_t n = 1;
 	int rc = 0;
@@ -136,22 +137,22 @@ static int walk_lines(struct walk *w, struct err *err)
 		to[rc ? 0 : n] = '\0';
 		w->line.len += rc ? 0 : n;
 		if (!rc)
-			rc = take_lines(w, !n, err);
+			rc = emit_json_lines(w, !n, err);
 	}
 	return rc;
 }
 
 /* ---- tables ---- */
 
-static int take_row(void *user, int64_t row, const struct parquet_cell *cell, struct err *err)
+static int emit_table_row(void *user, int64_t row, const struct parquet_cell *cell, struct err *err)
 {
-	struct walk *w = user;
+	struct document_walk *w = user;
 
 	(void)row;
-	return cell->null ? 0 : whole(w, (const char *)cell->bytes, cell->n, err);
+	return cell->null ? 0 : emit_whole_document(w, (const char *)cell->bytes, cell->n, err);
 }
 
-static int find_column(const struct walk *w, const struct parquet *p, int *ret, struct err *err)
+static int find_text_column(const struct document_walk *w, const struct parquet *p, int *ret, struct err *err)
 {
 	struct buf names;
 	int i = parquet_find(p, w->field), rc;
@@ -170,7 +171,7 @@ static int find_column(const struct walk *w, const struct parquet *p, int *ret, 
 	return rc;
 }
 
-static int walk_table(struct walk *w, struct err *err)
+static int walk_parquet_table(struct document_walk *w, struct err *err)
 {
 	struct object_source source = { w->o->store, w->o->object };
 	const struct byte_source file = object_source_of(&source);
@@ -180,20 +181,20 @@ static int walk_table(struct walk *w, struct err *err)
 
 	if (rc)
 		return rc;
-	rc = find_column(w, p, &column, err);
+	rc = find_text_column(w, p, &column, err);
 	if (rc) {
 		parquet_close(p);
 		return rc;
 	}
 	for (int g = 0; !rc && g < parquet_groups(p); g++)
-		rc = parquet_walk(p, g, column, take_row, w, &why);
+		rc = parquet_walk(p, g, column, emit_table_row, w, &why);
 	parquet_close(p);
 	if (rc != ERR_USAGE && rc != ERR_CORRUPT)
 		return rc ? err_set(err, rc, "%s", why.text) : 0;
 	return err_set(err, ERR_USAGE, "%.200s: column %.60s: %.250s", w->name, w->field, why.text);
 }
 
-static int walk_stream(struct walk *w, enum text_kind kind, enum text_packing packing, struct err *err)
+static int walk_text_stream(struct document_walk *w, enum text_kind kind, enum text_packing packing, struct err *err)
 {
 	int rc = stream_open(&w->stream, w->o->store, w->o->object, packing, err);
 
@@ -201,7 +202,7 @@ static int walk_stream(struct walk *w, enum text_kind kind, enum text_packing pa
 		return rc;
 	buf_init(&w->line, DOCUMENTS_LINE_MAX + 2 * PART);
 	buf_init(&w->text, DOCUMENTS_LINE_MAX + 2 * PART);
-	rc = kind == TEXT_LINES ? walk_lines(w, err) : walk_plain(w, packing, err);
+	rc = kind == TEXT_LINES ? walk_json_lines(w, err) : walk_plain_text(w, packing, err);
 	buf_done(&w->line);
 	buf_done(&w->text);
 	stream_close(w->stream);
@@ -210,12 +211,12 @@ static int walk_stream(struct walk *w, enum text_kind kind, enum text_packing pa
 
 int documents_walk(const struct documents_opts *o, const struct documents_sink *to, struct err *err)
 {
-	struct walk w = { .o = o,
-			  .to = to,
-			  .name = objects_address(o->store, o->object),
-			  .field = o->field ? o->field : DOCUMENTS_FIELD };
+	struct document_walk w = { .o = o,
+				   .to = to,
+				   .name = objects_address(o->store, o->object),
+				   .field = o->field ? o->field : DOCUMENTS_FIELD };
 	enum text_packing packing;
 	enum text_kind kind = texts_kind(objects_name(o->store, o->object), &packing);
 
-	return kind == TEXT_TABLE ? walk_table(&w, err) : walk_stream(&w, kind, packing, err);
+	return kind == TEXT_TABLE ? walk_parquet_table(&w, err) : walk_text_stream(&w, kind, packing, err);
 }

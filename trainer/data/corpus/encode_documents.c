@@ -14,7 +14,7 @@
 #define TOKENS_MAX ((size_t)1 << 33)
 #define THREADS_MAX 256
 
-struct piece {
+struct encoder_piece {
 	enum split split;
 	bool begins, ends;
 	size_t n;	 /* bytes of text */
@@ -23,7 +23,7 @@ struct piece {
 
 enum job_state { JOB_EMPTY, JOB_WAITING, JOB_DONE };
 
-struct job {
+struct encoder_job {
 	enum job_state state;
 	struct buf text, tokens, pieces; /* bytes; int32_t; struct piece; one behind the other */
 	int rc;
@@ -32,7 +32,7 @@ struct job {
 
 struct encode {
 	struct encode_opts o;
-	struct job *job; /* a ring of n */
+	struct encoder_job *job; /* a ring of n */
 	int n;
 	int filling;		/* job that the caller is at */
 	int next, waiting;	/* first job that no thread has taken, and how many wait from there on */
@@ -43,7 +43,7 @@ struct encode {
 	int n_threads;
 };
 
-static int add_tokens(void *user, const int32_t *tokens, size_t n, struct err *err)
+static int append_job_tokens(void *user, const int32_t *tokens, size_t n, struct err *err)
 {
 	struct buf *to = user;
 
@@ -51,10 +51,10 @@ static int add_tokens(void *user, const int32_t *tokens, size_t n, struct err *e
 	return buf_failed(to) ? err_set(err, ERR_NOMEM, "out of memory: tokens of a text") : 0;
 }
 
-static int encode_job(const struct encode *e, struct job *j, struct err *err)
+static int run_encoder_job(const struct encode *e, struct encoder_job *j, struct err *err)
 {
-	const struct tokenizer_sink sink = { add_tokens, &j->tokens };
-	struct piece *piece = (struct piece *)(void *)j->pieces.data;
+	const struct tokenizer_sink sink = { append_job_tokens, &j->tokens };
+	struct encoder_piece *piece = (struct encoder_piece *)(void *)j->pieces.data;
 	size_t n = j->pieces.len / sizeof(*piece), at = 0, before;
 	int32_t separator = tokenizer_separator(e->o.tokenizer);
 	int rc = 0;
@@ -62,7 +62,7 @@ static int encode_job(const struct encode *e, struct job *j, struct err *err)
 	for (size_t i = 0; !rc && i < n; at += piece[i++].n) {
 		before = j->tokens.len;
 		if (piece[i].begins && separator >= 0) /* in front of each text, as GPT-2 was trained */
-			rc = add_tokens(&j->tokens, &separator, 1, err);
+			rc = append_job_tokens(&j->tokens, &separator, 1, err);
 		if (!rc)
 			rc = tokenizer_encode(e->o.tokenizer, j->text.data + at, piece[i].n, &sink, err);
 		piece[i].n_tokens = (j->tokens.len - before) / sizeof(int32_t);
@@ -70,13 +70,13 @@ static int encode_job(const struct encode *e, struct job *j, struct err *err)
 	return rc;
 }
 
-static void *encode_jobs(void *arg)
+static void *run_encoder_thread(void *arg)
 {
 	struct encode *e = arg;
 
 	pthread_mutex_lock(&e->lock);
 	while (!e->stop) {
-		struct job *j = &e->job[e->next];
+		struct encoder_job *j = &e->job[e->next];
 
 		if (!e->waiting) {
 			pthread_cond_wait(&e->work, &e->lock);
@@ -85,7 +85,7 @@ static void *encode_jobs(void *arg)
 		e->next = (e->next + 1) % e->n;
 		e->waiting--;
 		pthread_mutex_unlock(&e->lock);
-		j->rc = encode_job(e, j, &j->err);
+		j->rc = run_encoder_job(e, j, &j->err);
 		pthread_mutex_lock(&e->lock);
 		j->state = JOB_DONE;
 		pthread_cond_signal(&e->done);
@@ -114,7 +114,7 @@ int encode_new(struct encode **ret, const struct encode_opts *o, struct err *err
 		buf_init(&e->job[i].tokens, TOKENS_MAX);
 		buf_init(&e->job[i].pieces, TEXT_MAX);
 	}
-	while (e->job && e->n_threads < most && !pthread_create(&e->thread[e->n_threads], NULL, encode_jobs, e))
+	while (e->job && e->n_threads < most && !pthread_create(&e->thread[e->n_threads], NULL, run_encoder_thread, e))
 		e->n_threads++;
 	if (!e->n_threads) {
 		encode_free(e);
@@ -146,9 +146,9 @@ void encode_free(struct encode *e)
 	free(e);
 }
 
-static int write_job(const struct encode *e, const struct job *j, struct err *err)
+static int write_job_tokens(const struct encode *e, const struct encoder_job *j, struct err *err)
 {
-	const struct piece *piece = (const struct piece *)(const void *)j->pieces.data;
+	const struct encoder_piece *piece = (const struct encoder_piece *)(const void *)j->pieces.data;
 	const int32_t *tokens = (const int32_t *)(const void *)j->tokens.data;
 	int rc = j->rc;
 
@@ -165,7 +165,7 @@ static int write_job(const struct encode *e, const struct job *j, struct err *er
 }
 
 /* Waits until a job's tokens are made, writes them, and empties it. */
-static int drain(struct encode *e, struct job *j, struct err *err)
+static int drain_encoder_job(struct encode *e, struct encoder_job *j, struct err *err)
 {
 	int rc;
 
@@ -173,7 +173,7 @@ static int drain(struct encode *e, struct job *j, struct err *err)
 	while (j->state == JOB_WAITING)
 		pthread_cond_wait(&e->done, &e->lock);
 	pthread_mutex_unlock(&e->lock);
-	rc = j->state == JOB_DONE ? write_job(e, j, err) : 0;
+	rc = j->state == JOB_DONE ? write_job_tokens(e, j, err) : 0;
 	buf_reset(&j->text);
 	buf_reset(&j->tokens);
 	buf_reset(&j->pieces);
@@ -182,7 +182,7 @@ static int drain(struct encode *e, struct job *j, struct err *err)
 }
 
 /* The job that is being filled goes to the threads; the next one, which is the oldest, is made free. */
-static int hand_over(struct encode *e, struct err *err)
+static int submit_encoder_job(struct encode *e, struct err *err)
 {
 	pthread_mutex_lock(&e->lock);
 	e->job[e->filling].state = JOB_WAITING;
@@ -190,26 +190,26 @@ static int hand_over(struct encode *e, struct err *err)
 	pthread_cond_signal(&e->work);
 	pthread_mutex_unlock(&e->lock);
 	e->filling = (e->filling + 1) % e->n;
-	return drain(e, &e->job[e->filling], err);
+	return drain_encoder_job(e, &e->job[e->filling], err);
 }
 
 int encode_add(struct encode *e, const struct encode_piece *p, struct err *err)
 {
-	struct job *j = &e->job[e->filling];
-	struct piece piece = { .split = p->split, .begins = p->begins, .ends = p->ends, .n = p->n };
+	struct encoder_job *j = &e->job[e->filling];
+	struct encoder_piece piece = { .split = p->split, .begins = p->begins, .ends = p->ends, .n = p->n };
 
 	buf_add(&j->text, p->text, p->n);
 	buf_add(&j->pieces, &piece, sizeof(piece));
 	if (buf_failed(&j->text) || buf_failed(&j->pieces))
 		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes of text", p->n);
-	return j->text.len < JOB_BYTES ? 0 : hand_over(e, err);
+	return j->text.len < JOB_BYTES ? 0 : submit_encoder_job(e, err);
 }
 
 int encode_finish(struct encode *e, struct err *err)
 {
-	int rc = hand_over(e, err);
+	int rc = submit_encoder_job(e, err);
 
 	for (int i = 1; !rc && i < e->n; i++)
-		rc = drain(e, &e->job[(e->filling + i) % e->n], err);
+		rc = drain_encoder_job(e, &e->job[(e->filling + i) % e->n], err);
 	return rc;
 }

@@ -7,31 +7,31 @@
 
 #define DEPTH_MAX 200
 
-struct scan {
+struct json_scan {
 	const char *at, *end;
 	struct buf *to;
 	enum json_member_result result;
 	int depth;
 };
 
-static bool value(struct scan *s, const char *name);
+static bool scan_json_value(struct json_scan *s, const char *name);
 
-static void space(struct scan *s)
+static void skip_json_space(struct json_scan *s)
 {
 	while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r'))
 		s->at++;
 }
 
-static bool take(struct scan *s, char c)
+static bool consume_json_char(struct json_scan *s, char c)
 {
-	space(s);
+	skip_json_space(s);
 	if (s->at == s->end || *s->at != c)
 		return false;
 	s->at++;
 	return true;
 }
 
-static bool word(struct scan *s, const char *w)
+static bool match_json_word(struct json_scan *s, const char *w)
 {
 	size_t n = strlen(w);
 
@@ -41,7 +41,7 @@ static bool word(struct scan *s, const char *w)
 	return true;
 }
 
-static size_t digits(struct scan *s)
+static size_t skip_json_digits(struct json_scan *s)
 {
 	const char *from = s->at;
 
@@ -50,29 +50,29 @@ static size_t digits(struct scan *s)
 	return (size_t)(s->at - from);
 }
 
-static bool number(struct scan *s)
+static bool skip_json_number(struct json_scan *s)
 {
 	if (s->at < s->end && *s->at == '-')
 		s->at++;
 	if (s->at < s->end && *s->at == '0')
 		s->at++;
-	else if (!digits(s))
+	else if (!skip_json_digits(s))
 		return false;
 	if (s->at < s->end && *s->at == '.') {
 		s->at++;
-		if (!digits(s))
+		if (!skip_json_digits(s))
 			return false;
 	}
 	if (s->at < s->end && (*s->at == 'e' || *s->at == 'E')) {
 		s->at++;
 		if (s->at < s->end && (*s->at == '+' || *s->at == '-'))
 			s->at++;
-		return digits(s) > 0;
+		return skip_json_digits(s) > 0;
 	}
 	return true;
 }
 
-static bool hex4(struct scan *s, uint32_t *ret)
+static bool parse_hex4(struct json_scan *s, uint32_t *ret)
 {
 	*ret = 0;
 	if (s->end - s->at < 4)
@@ -90,7 +90,7 @@ static bool hex4(struct scan *s, uint32_t *ret)
 	return true;
 }
 
-static void add_code(struct buf *to, uint32_t c)
+static void append_utf8(struct buf *to, uint32_t c)
 {
 	char b[4];
 	size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -102,29 +102,29 @@ static void add_code(struct buf *to, uint32_t c)
 }
 
 /* Behind "\u": one code, of a pair of surrogates where two follow each other. */
-static bool code(struct scan *s, struct buf *to)
+static bool decode_unicode_escape(struct json_scan *s, struct buf *to)
 {
-	const char *behind;
+	const char *after_first;
 	uint32_t c, low;
 
-	if (!hex4(s, &c))
+	if (!parse_hex4(s, &c))
 		return false;
 	if (c >= 0xD800 && c < 0xDC00 && s->end - s->at >= 6 && s->at[0] == '\\' && s->at[1] == 'u') {
-		behind = s->at;
+		after_first = s->at;
 		s->at += 2;
-		if (!hex4(s, &low))
+		if (!parse_hex4(s, &low))
 			return false;
 		if (low >= 0xDC00 && low < 0xE000)
 			c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
 		else
-			s->at = behind;
+			s->at = after_first;
 	}
 	if (to)
-		add_code(to, c >= 0xD800 && c < 0xE000 ? 0xFFFD : c);
+		append_utf8(to, c >= 0xD800 && c < 0xE000 ? 0xFFFD : c);
 	return true;
 }
 
-static bool escape(struct scan *s, struct buf *to)
+static bool decode_json_escape(struct json_scan *s, struct buf *to)
 {
 	static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
 	const char *found;
@@ -133,7 +133,7 @@ static bool escape(struct scan *s, struct buf *to)
 		return false;
 	if (*s->at == 'u') {
 		s->at++;
-		return code(s, to);
+		return decode_unicode_escape(s, to);
 	}
 	found = memchr(from, *s->at++, sizeof(from) - 1);
 	if (found && to)
@@ -142,7 +142,7 @@ static bool escape(struct scan *s, struct buf *to)
 }
 
 /* Behind the first quote. */
-static bool string(struct scan *s, struct buf *to)
+static bool scan_json_string(struct json_scan *s, struct buf *to)
 {
 	while (s->at < s->end) {
 		const char *from = s->at;
@@ -155,98 +155,98 @@ static bool string(struct scan *s, struct buf *to)
 			return false;
 		if (*s->at++ == '"')
 			return true;
-		if (!escape(s, to))
+		if (!decode_json_escape(s, to))
 			return false;
 	}
 	return false;
 }
 
 /* What is left of the name when a member of this key has been gone into; NULL: it is another one. */
-static const char *below(const char *name, const char *key, size_t n)
+static const char *strip_name_prefix(const char *name, const char *key, size_t n)
 {
 	if (!name || strncmp(name, key, n) || (name[n] && name[n] != '.'))
 		return NULL;
 	return name[n] ? name + n + 1 : name + n;
 }
 
-static bool member(struct scan *s, const char *name)
+static bool scan_json_member(struct json_scan *s, const char *name)
 {
 	const char *key;
 
-	if (!take(s, '"'))
+	if (!consume_json_char(s, '"'))
 		return false;
 	key = s->at;
-	if (!string(s, NULL))
+	if (!scan_json_string(s, NULL))
 		return false;
-	name = below(name, key, (size_t)(s->at - 1 - key));
-	return take(s, ':') && value(s, s->result == JSON_MEMBER_NONE ? name : NULL);
+	name = strip_name_prefix(name, key, (size_t)(s->at - 1 - key));
+	return consume_json_char(s, ':') && scan_json_value(s, s->result == JSON_MEMBER_NONE ? name : NULL);
 }
 
-static bool object(struct scan *s, const char *name)
+static bool scan_json_object(struct json_scan *s, const char *name)
 {
-	if (take(s, '}'))
+	if (consume_json_char(s, '}'))
 		return true;
 	do
-		if (!member(s, name))
+		if (!scan_json_member(s, name))
 			return false;
-	while (take(s, ','));
-	return take(s, '}');
+	while (consume_json_char(s, ','));
+	return consume_json_char(s, '}');
 }
 
-static bool array(struct scan *s)
+static bool scan_json_array(struct json_scan *s)
 {
-	if (take(s, ']'))
+	if (consume_json_char(s, ']'))
 		return true;
 	do
-		if (!value(s, NULL))
+		if (!scan_json_value(s, NULL))
 			return false;
-	while (take(s, ','));
-	return take(s, ']');
+	while (consume_json_char(s, ','));
+	return consume_json_char(s, ']');
 }
 
-static bool nested(struct scan *s, const char *name)
+static bool scan_json_nested(struct json_scan *s, const char *name)
 {
 	bool good;
 
 	if (++s->depth > DEPTH_MAX)
 		return false;
-	good = *s->at++ == '{' ? object(s, name) : array(s);
+	good = *s->at++ == '{' ? scan_json_object(s, name) : scan_json_array(s);
 	s->depth--;
 	return good;
 }
 
 /* name: what is looked for in it; "": this value itself; NULL: nothing. */
-static bool value(struct scan *s, const char *name)
+static bool scan_json_value(struct json_scan *s, const char *name)
 {
 	bool wanted = name && !*name;
 
-	space(s);
+	skip_json_space(s);
 	if (s->at == s->end)
 		return false;
 	if (*s->at == '{' || *s->at == '[')
-		return nested(s, wanted ? NULL : name);
+		return scan_json_nested(s, wanted ? NULL : name);
 	if (*s->at == '"') {
 		s->at++;
 		if (wanted)
 			s->result = JSON_MEMBER_FOUND;
-		return string(s, wanted ? s->to : NULL);
+		return scan_json_string(s, wanted ? s->to : NULL);
 	}
-	if (word(s, "null")) {
+	if (match_json_word(s, "null")) {
 		if (wanted)
 			s->result = JSON_MEMBER_NULL;
 		return true;
 	}
-	return word(s, "true") || word(s, "false") || number(s);
+	return match_json_word(s, "true") || match_json_word(s, "false") || skip_json_number(s);
 }
 
 enum json_member_result json_member(const char *text, size_t n, const char *name, struct buf *ret)
 {
-	struct scan s = { .at = text, .end = text + n, .to = ret, .result = JSON_MEMBER_NONE };
+	struct json_scan s = { .at = text, .end = text + n, .to = ret, .result = JSON_MEMBER_NONE };
 
-	space(&s);
-	if (s.at == s.end || *s.at != '{' || !value(&s, name))
+	skip_json_space(&s);
+	if (s.at == s.end || *s.at != '{' || !scan_json_value(&s, name))
 		return JSON_MEMBER_WRONG;
-	space(&s);
+	skip_json_space(&s);
 	if (s.at != s.end)
 		return JSON_MEMBER_WRONG;
 	return buf_failed(ret) ? JSON_MEMBER_NOMEM : s.result;

@@ -14,7 +14,7 @@ static const struct {
 
 static const char *const packings[] = { [TEXT_GZIP] = ".gz", [TEXT_ZSTD] = ".zst" };
 
-static bool ends_in(const char *text, size_t n, const char *end)
+static bool has_text_ending(const char *text, size_t n, const char *end)
 {
 	size_t m = strlen(end);
 
@@ -27,12 +27,12 @@ enum text_kind texts_kind(const char *name, enum text_packing *ret)
 
 	*ret = TEXT_UNPACKED;
 	for (int p = TEXT_GZIP; p <= TEXT_ZSTD; p++)
-		if (ends_in(name, n, packings[p])) {
+		if (has_text_ending(name, n, packings[p])) {
 			*ret = (enum text_packing)p;
 			n -= strlen(packings[p]);
 		}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (ends_in(name, n, kinds[i].ending) && (kinds[i].kind != TEXT_TABLE || *ret == TEXT_UNPACKED))
+		if (has_text_ending(name, n, kinds[i].ending) && (kinds[i].kind != TEXT_TABLE || *ret == TEXT_UNPACKED))
 			return kinds[i].kind;
 	return TEXT_NONE;
 }

@@ -30,7 +30,7 @@ struct stream {
 #endif
 };
 
-static int damaged(const struct stream *s, const char *what, struct err *err)
+static int fail_damaged_stream(const struct stream *s, const char *what, struct err *err)
 {
 	return err_set(err, ERR_USAGE, "%.300s: %s", objects_address(s->store, s->object), what);
 }
@@ -78,7 +78,7 @@ void stream_close(struct stream *s)
 	free(s);
 }
 
-static void announce(struct stream *s)
+static void announce_stream_ahead(struct stream *s)
 {
 	uint64_t bytes = objects_bytes(s->store, s->object);
 
@@ -88,13 +88,13 @@ static void announce(struct stream *s)
 }
 
 /* The next block of the object; none behind its end. */
-static int fill_block(struct stream *s, struct err *err)
+static int read_next_block(struct stream *s, struct err *err)
 {
 	uint64_t left = objects_bytes(s->store, s->object) - s->at;
 	size_t n = left < BLOCK ? (size_t)left : BLOCK;
 	int rc = 0;
 
-	announce(s);
+	announce_stream_ahead(s);
 	if (n)
 		rc = objects_read(s->store, &(struct objects_range){ .object = s->object, .at = s->at, .n = n },
 				  s->block, err);
@@ -105,7 +105,7 @@ static int fill_block(struct stream *s, struct err *err)
 }
 
 /* Unpacks what the block has left into `to`; *ret_n 0: more is needed. */
-static int inflate_some(struct stream *s, void *to, size_t n, size_t *ret_n, struct err *err)
+static int inflate_from_block(struct stream *s, void *to, size_t n, size_t *ret_n, struct err *err)
 {
 	int rc;
 
@@ -120,18 +120,18 @@ static int inflate_some(struct stream *s, void *to, size_t n, size_t *ret_n, str
 	s->inside = rc != Z_STREAM_END;
 	if (rc == Z_STREAM_END)
 		rc = inflateReset(&s->z); /* another member may follow */
-	return rc == Z_OK || rc == Z_BUF_ERROR ? 0 : damaged(s, "is no gzip file, or a damaged one", err);
+	return rc == Z_OK || rc == Z_BUF_ERROR ? 0 : fail_damaged_stream(s, "is no gzip file, or a damaged one", err);
 }
 
 #ifdef HAVE_ZSTD
-static int unzstd_some(struct stream *s, void *to, size_t n, size_t *ret_n, struct err *err)
+static int unzstd_from_block(struct stream *s, void *to, size_t n, size_t *ret_n, struct err *err)
 {
 	ZSTD_inBuffer in = { s->block, s->n, s->used };
 	ZSTD_outBuffer out = { to, n, 0 };
 	size_t rc = ZSTD_decompressStream(s->zstd, &out, &in);
 
 	if (ZSTD_isError(rc))
-		return damaged(s, "is no zstd file, or a damaged one", err);
+		return fail_damaged_stream(s, "is no zstd file, or a damaged one", err);
 	s->used = in.pos;
 	s->inside = rc != 0;
 	*ret_n = out.pos;
@@ -139,15 +139,15 @@ static int unzstd_some(struct stream *s, void *to, size_t n, size_t *ret_n, stru
 }
 #endif
 
-static int unpack_some(struct stream *s, void *to, size_t n, size_t *ret_n, struct err *err)
+static int unpack_from_block(struct stream *s, void *to, size_t n, size_t *ret_n, struct err *err)
 {
 	*ret_n = s->n - s->used < n ? s->n - s->used : n;
 	switch (s->packing) {
 	case TEXT_GZIP:
-		return inflate_some(s, to, n, ret_n, err);
+		return inflate_from_block(s, to, n, ret_n, err);
 #ifdef HAVE_ZSTD
 	case TEXT_ZSTD:
-		return unzstd_some(s, to, n, ret_n, err);
+		return unzstd_from_block(s, to, n, ret_n, err);
 #endif
 	default:
 		memcpy(to, s->block + s->used, *ret_n);
@@ -167,12 +167,12 @@ int stream_read(struct stream *s, void *to, size_t n, size_t *ret_n, struct err 
 		bool packed = s->packing != TEXT_UNPACKED && s->inside;
 
 		if (s->used < s->n || packed)
-			rc = unpack_some(s, to, n, ret_n, err);
+			rc = unpack_from_block(s, to, n, ret_n, err);
 		if (rc || *ret_n || s->used < s->n)
 			continue;
-		rc = fill_block(s, err);
+		rc = read_next_block(s, err);
 		if (!rc && !s->n)
-			return s->inside && s->packing != TEXT_UNPACKED ? damaged(s, "is cut off", err) : 0;
+			return s->inside && s->packing != TEXT_UNPACKED ? fail_damaged_stream(s, "is cut off", err) : 0;
 	}
 	return rc;
 }

@@ -20,7 +20,7 @@
 #define PIECE_MAX ((size_t)64 << 20) /* … and here whatever there is */
 #define LINE_MAX_BYTES ((size_t)1 << 20) /* in which the line's end is looked for where evaluation begins */
 
-struct job {
+struct tokenize_job {
 	const struct tokenize_opts *o;
 	struct objects *store;
 	struct token_writer *to[SPLIT_COUNT];
@@ -36,7 +36,7 @@ struct job {
 	uint64_t at, cut;    /* bytes that were read; where evaluation begins, at the first line behind it */
 };
 
-static int hand_over(struct job *j, size_t n, bool ends, struct err *err)
+static int submit_piece(struct tokenize_job *j, size_t n, bool ends, struct err *err)
 {
 	int rc = 0;
 
@@ -49,7 +49,7 @@ static int hand_over(struct job *j, size_t n, bool ends, struct err *err)
 }
 
 /* What there is goes out as far as words are whole; it all goes where this part ends. */
-static int hand_words(struct job *j, struct err *err)
+static int submit_whole_words(struct tokenize_job *j, struct err *err)
 {
 	size_t n = 0;
 
@@ -57,43 +57,43 @@ static int hand_words(struct job *j, struct err *err)
 		n = tokenizer_cut(j->o->tokenizer, j->text.data, j->text.len);
 	if (!n && j->text.len >= PIECE_MAX)
 		n = PIECE_MAX;
-	return hand_over(j, n, false, err);
+	return submit_piece(j, n, false, err);
 }
 
-static int add_bytes(struct job *j, const char *text, size_t n, struct err *err)
+static int append_text_bytes(struct tokenize_job *j, const char *text, size_t n, struct err *err)
 {
 	buf_add(&j->text, text, n);
 	j->at += n;
-	return buf_failed(&j->text) ? err_set(err, ERR_NOMEM, "out of memory: a text") : hand_words(j, err);
+	return buf_failed(&j->text) ? err_set(err, ERR_NOMEM, "out of memory: a text") : submit_whole_words(j, err);
 }
 
 /* The part for training ends with the first n bytes of what is kept. */
-static int begin_val(struct job *j, size_t n, struct err *err)
+static int begin_val_part(struct tokenize_job *j, size_t n, struct err *err)
 {
-	int rc = hand_over(j, n, true, err);
+	int rc = submit_piece(j, n, true, err);
 
 	j->split = SPLIT_VAL;
 	j->begun = false;
-	return rc ? rc : hand_words(j, err);
+	return rc ? rc : submit_whole_words(j, err);
 }
 
 /* Behind the cut all is kept until the line ends, so that training can end there. `last`: nothing follows. */
-static int find_line(struct job *j, bool last, struct err *err)
+static int cut_at_line(struct tokenize_job *j, bool last, struct err *err)
 {
-	size_t behind = (size_t)(j->at - j->cut), from = j->text.len - behind;
-	size_t seen = behind < LINE_MAX_BYTES ? behind : LINE_MAX_BYTES;
+	size_t after_cut = (size_t)(j->at - j->cut), from = j->text.len - after_cut;
+	size_t seen = after_cut < LINE_MAX_BYTES ? after_cut : LINE_MAX_BYTES;
 	const char *line = memchr(j->text.data + from, '\n', seen);
 
 	if (line && line + 1 < j->text.data + j->text.len)
-		return begin_val(j, (size_t)(line + 1 - j->text.data), err);
-	if (last || (!line && behind > LINE_MAX_BYTES))
-		return begin_val(j, from, err);
+		return begin_val_part(j, (size_t)(line + 1 - j->text.data), err);
+	if (last || (!line && after_cut > LINE_MAX_BYTES))
+		return begin_val_part(j, from, err);
 	return 0;
 }
 
 static int begin_document(void *user, uint64_t bytes, struct err *err)
 {
-	struct job *j = user;
+	struct tokenize_job *j = user;
 
 	(void)err;
 	buf_reset(&j->text);
@@ -106,7 +106,7 @@ static int begin_document(void *user, uint64_t bytes, struct err *err)
 	return 0;
 }
 
-static int add_some(struct job *j, const char *text, size_t n, struct err *err)
+static int append_split_text(struct tokenize_job *j, const char *text, size_t n, struct err *err)
 {
 	size_t before = j->at < j->cut && n > j->cut - j->at ? (size_t)(j->cut - j->at) : n;
 	int rc = 0;
@@ -114,25 +114,25 @@ static int add_some(struct job *j, const char *text, size_t n, struct err *err)
 	if (j->split == SPLIT_VAL || j->at >= j->cut)
 		before = 0;
 	if (before)
-		rc = add_bytes(j, text, before, err);
+		rc = append_text_bytes(j, text, before, err);
 	if (rc || before == n)
 		return rc;
 	if (j->split == SPLIT_VAL)
-		return add_bytes(j, text, n, err);
+		return append_text_bytes(j, text, n, err);
 	buf_add(&j->text, text + before, n - before);
 	j->at += n - before;
-	return buf_failed(&j->text) ? err_set(err, ERR_NOMEM, "out of memory: a text") : find_line(j, false, err);
+	return buf_failed(&j->text) ? err_set(err, ERR_NOMEM, "out of memory: a text") : cut_at_line(j, false, err);
 }
 
-static int add_text(void *user, const char *text, size_t n, struct err *err)
+static int append_document_text(void *user, const char *text, size_t n, struct err *err)
 {
-	struct job *j = user;
+	struct tokenize_job *j = user;
 	int rc = 0;
 
 	for (size_t at = 0; !rc && at < n; at += PIECE) {
 		size_t some = n - at < PIECE ? n - at : PIECE;
 
-		rc = add_some(j, text + at, some, err);
+		rc = append_split_text(j, text + at, some, err);
 		j->read += some;
 		if (j->o->progress)
 			j->o->progress(j->o->user, j->read, j->file);
@@ -142,18 +142,18 @@ static int add_text(void *user, const char *text, size_t n, struct err *err)
 
 static int end_document(void *user, struct err *err)
 {
-	struct job *j = user;
+	struct tokenize_job *j = user;
 	int rc = 0;
 
 	if (j->split == SPLIT_TRAIN && j->at > j->cut)
-		rc = find_line(j, true, err);
-	return rc ? rc : hand_over(j, j->text.len, true, err);
+		rc = cut_at_line(j, true, err);
+	return rc ? rc : submit_piece(j, j->text.len, true, err);
 }
 
-static int add_file(struct job *j, int i, struct err *err)
+static int tokenize_file(struct tokenize_job *j, int i, struct err *err)
 {
 	const struct tokenize_opts *o = j->o;
-	const struct documents_sink sink = { begin_document, add_text, end_document, j };
+	const struct documents_sink sink = { begin_document, append_document_text, end_document, j };
 
 	j->file = i;
 	j->in_val = o->texts->has_val && texts_in_val(o->texts, i);
@@ -164,7 +164,7 @@ static int add_file(struct job *j, int i, struct err *err)
 			      &sink, err);
 }
 
-static int open_writers(struct job *j, struct err *err)
+static int open_token_writers(struct tokenize_job *j, struct err *err)
 {
 	const struct tokenize_opts *o = j->o;
 	int rc = 0;
@@ -183,7 +183,7 @@ static int open_writers(struct job *j, struct err *err)
 	return rc;
 }
 
-static int open_texts(struct job *j, struct err *err)
+static int open_text_objects(struct tokenize_job *j, struct err *err)
 {
 	const struct texts *t = j->o->texts;
 	int rc = objects_open(&j->store, &(struct objects_opts){ .timeout_s = j->o->data_timeout_s }, err);
@@ -193,12 +193,12 @@ static int open_texts(struct job *j, struct err *err)
 	return rc < 0 ? rc : objects_measure(j->store, err);
 }
 
-static int open_job(struct job *j, struct err *err)
+static int open_tokenize_job(struct tokenize_job *j, struct err *err)
 {
-	int rc = open_texts(j, err);
+	int rc = open_text_objects(j, err);
 
 	if (!rc)
-		rc = open_writers(j, err);
+		rc = open_token_writers(j, err);
 	if (!rc)
 		rc = encode_new(&j->encode,
 				&(struct encode_opts){ .tokenizer = j->o->tokenizer,
@@ -207,7 +207,7 @@ static int open_job(struct job *j, struct err *err)
 	return rc;
 }
 
-static int commit(struct job *j, struct tokenize_made *ret, struct err *err)
+static int commit_token_files(struct tokenize_job *j, struct tokenize_made *ret, struct err *err)
 {
 	int rc = 0;
 
@@ -228,16 +228,16 @@ static int commit(struct job *j, struct tokenize_made *ret, struct err *err)
 
 int tokenize(const struct tokenize_opts *o, struct tokenize_made *ret, struct err *err)
 {
-	struct job j = { .o = o };
-	int rc = open_job(&j, err);
+	struct tokenize_job j = { .o = o };
+	int rc = open_tokenize_job(&j, err);
 
 	buf_init(&j.text, 2 * PIECE_MAX);
 	for (int i = 0; !rc && i < o->texts->n; i++)
-		rc = add_file(&j, i, err);
+		rc = tokenize_file(&j, i, err);
 	if (!rc)
 		rc = encode_finish(j.encode, err);
 	if (!rc)
-		rc = commit(&j, ret, err);
+		rc = commit_token_files(&j, ret, err);
 	encode_free(j.encode);
 	for (int s = 0; s < SPLIT_COUNT; s++)
 		token_writer_close(j.to[s]);

@@ -12,7 +12,7 @@
 
 #include "tracker/base/sha256.h"
 
-static bool can_make(const char *folder)
+static bool make_writable_folder(const char *folder)
 {
 	return (mkdir(folder, 0777) == 0 || errno == EEXIST) && access(folder, W_OK | X_OK) == 0;
 }
@@ -24,7 +24,7 @@ bool cache_dir_join(char ret[CACHE_DIR_PATH_BYTES], const char *folder, const ch
 
 bool cache_dir_beside(const char *path, char ret[CACHE_DIR_PATH_BYTES])
 {
-	return cache_dir_join(ret, path, ".dptrain") && can_make(ret);
+	return cache_dir_join(ret, path, ".dptrain") && make_writable_folder(ret);
 }
 
 bool cache_dir_in_cache(const char *path, char ret[CACHE_DIR_PATH_BYTES])
@@ -37,8 +37,8 @@ bool cache_dir_in_cache(const char *path, char ret[CACHE_DIR_PATH_BYTES])
 	hex[16] = '\0';
 	if (xdg && *xdg ? !cache_dir_join(base, xdg, "") : !cache_dir_join(base, home ? home : "", ".cache"))
 		return false;
-	return can_make(base) && cache_dir_join(ours, base, "dptrain") && can_make(ours) && cache_dir_join(ret, ours, hex) &&
-		can_make(ret);
+	return make_writable_folder(base) && cache_dir_join(ours, base, "dptrain") && make_writable_folder(ours) &&
+	       cache_dir_join(ret, ours, hex) && make_writable_folder(ret);
 }
 
 int cache_dir_lock(const char *folder)

@@ -20,15 +20,19 @@
 #define FILES_MAX 6
 
 /* One published set: its files in order, the training ones first. */
-struct kind {
+struct cifar_kind {
 	const char *name, *archive;
 	int classes, label_bytes;
 	int n_train;
 	const char *file[FILES_MAX];
 };
 
-static const struct kind kinds[] = {
-	{ "cifar-10", "cifar-10-binary.tar.gz", 10, 1, 5,
+static const struct cifar_kind kinds[] = {
+	{ "cifar-10",
+	  "cifar-10-binary.tar.gz",
+	  10,
+	  1,
+	  5,
 	  { "data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin",
 	    "test_batch.bin" } },
 	{ "cifar-100", "cifar-100-binary.tar.gz", 100, 2, 1, { "train.bin", "test.bin" } },
@@ -38,12 +42,12 @@ static const struct kind kinds[] = {
 
 struct cifar {
 	struct dataset base;
-	const struct kind *kind;
+	const struct cifar_kind *kind;
 	uint8_t *images[SPLIT_COUNT]; /* HWC */
 	uint8_t *labels[SPLIT_COUNT];
 };
 
-static bool exists(const char *dir, const char *name)
+static bool has_regular_file(const char *dir, const char *name)
 {
 	char path[PATH_MAX];
 	struct stat st;
@@ -53,13 +57,13 @@ static bool exists(const char *dir, const char *name)
 }
 
 /* Which set lies in the folder: any of its files, or its archive. */
-static const struct kind *find_kind(const char *path)
+static const struct cifar_kind *find_cifar_kind(const char *path)
 {
 	for (size_t k = 0; k < N_KINDS; k++) {
-		if (exists(path, kinds[k].archive))
+		if (has_regular_file(path, kinds[k].archive))
 			return &kinds[k];
 		for (int i = 0; i < FILES_MAX && kinds[k].file[i]; i++)
-			if (exists(path, kinds[k].file[i]))
+			if (has_regular_file(path, kinds[k].file[i]))
 				return &kinds[k];
 	}
 	return NULL;
@@ -67,7 +71,7 @@ static const struct kind *find_kind(const char *path)
 
 static bool cifar_probe(const char *path)
 {
-	return find_kind(path) != NULL;
+	return find_cifar_kind(path) != NULL;
 }
 
 static void cifar_close(struct dataset *base)
@@ -83,7 +87,7 @@ static void cifar_close(struct dataset *base)
 }
 
 /* Appends the records of one file's bytes to a split. */
-static int take_records(struct cifar *d, enum split s, const uint8_t *from, int64_t records, struct err *err)
+static int append_cifar_records(struct cifar *d, enum split s, const uint8_t *from, int64_t records, struct err *err)
 {
 	int64_t have = d->base.n_samples[s];
 	int label_bytes = d->kind->label_bytes;
@@ -107,7 +111,7 @@ static int take_records(struct cifar *d, enum split s, const uint8_t *from, int6
 	return 0;
 }
 
-static int take_file(struct cifar *d, int file, const uint8_t *bytes, size_t n, struct err *err)
+static int append_cifar_file(struct cifar *d, int file, const uint8_t *bytes, size_t n, struct err *err)
 {
 	size_t record = (size_t)d->kind->label_bytes + IMAGE;
 
@@ -115,16 +119,17 @@ static int take_file(struct cifar *d, int file, const uint8_t *bytes, size_t n, 
 		return err_set(err, ERR_USAGE,
 			       "%.200s/%s: %zu bytes; a file of 1 to %d records of %zu bytes was expected",
 			       d->base.path, d->kind->file[file], n, FILE_RECORDS_MAX, record);
-	return take_records(d, file < d->kind->n_train ? SPLIT_TRAIN : SPLIT_VAL, bytes, (int64_t)(n / record), err);
+	return append_cifar_records(d, file < d->kind->n_train ? SPLIT_TRAIN : SPLIT_VAL, bytes, (int64_t)(n / record),
+				    err);
 }
 
 /* A file's bytes until its turn comes. */
-struct loaded {
+struct loaded_file {
 	uint8_t *bytes;
 	size_t n;
 };
 
-static int load_room(const struct cifar *d, struct loaded *l, size_t *ret_room, struct err *err)
+static int reserve_file_buffer(const struct cifar *d, struct loaded_file *l, size_t *ret_room, struct err *err)
 {
 	*ret_room = (size_t)FILE_RECORDS_MAX * ((size_t)d->kind->label_bytes + IMAGE) + 1;
 	if (!l->bytes)
@@ -132,16 +137,16 @@ static int load_room(const struct cifar *d, struct loaded *l, size_t *ret_room, 
 	return l->bytes ? 0 : err_set(err, ERR_NOMEM, "out of memory: %zu bytes of %.200s", *ret_room, d->base.path);
 }
 
-static int read_files(struct cifar *d, struct loaded *files, struct err *err)
+static int read_cifar_files(struct cifar *d, struct loaded_file *files, struct err *err)
 {
 	for (int i = 0; i < FILES_MAX && d->kind->file[i]; i++) {
 		char path[PATH_MAX];
 		size_t room;
 		FILE *f;
 
-		if (!exists(d->base.path, d->kind->file[i])) /* take_all says what is missing */
+		if (!has_regular_file(d->base.path, d->kind->file[i])) /* append_all_cifar_files says what is missing */
 			continue;
-		if (load_room(d, &files[i], &room, err))
+		if (reserve_file_buffer(d, &files[i], &room, err))
 			return err->code;
 		snprintf(path, sizeof(path), "%.2000s/%s", d->base.path, d->kind->file[i]);
 		f = fopen(path, "rbe");
@@ -153,7 +158,7 @@ static int read_files(struct cifar *d, struct loaded *files, struct err *err)
 	return 0;
 }
 
-static int index_of(const struct kind *k, const char *name)
+static int index_cifar_file(const struct cifar_kind *k, const char *name)
 {
 	const char *base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
 
@@ -164,7 +169,7 @@ static int index_of(const struct kind *k, const char *name)
 }
 
 /* The archive holds its files in any order. */
-static int read_archive(struct cifar *d, struct loaded *files, struct err *err)
+static int read_cifar_archive(struct cifar *d, struct loaded_file *files, struct err *err)
 {
 	struct tar_entry e;
 	struct tar *t;
@@ -176,12 +181,12 @@ static int read_archive(struct cifar *d, struct loaded *files, struct err *err)
 	if (rc)
 		return rc;
 	while ((rc = tar_next(t, &e, err)) > 0) {
-		int i = index_of(d->kind, e.name);
+		int i = index_cifar_file(d->kind, e.name);
 		size_t room;
 
 		if (i < 0)
 			continue;
-		rc = load_room(d, &files[i], &room, err);
+		rc = reserve_file_buffer(d, &files[i], &room, err);
 		files[i].n = e.bytes < room ? (size_t)e.bytes : room;
 		if (!rc)
 			rc = tar_read(t, files[i].bytes, files[i].n, err);
@@ -193,7 +198,7 @@ static int read_archive(struct cifar *d, struct loaded *files, struct err *err)
 }
 
 /* In the published order; a set without test images is one. */
-static int take_all(struct cifar *d, const struct loaded *files, struct err *err)
+static int append_all_cifar_files(struct cifar *d, const struct loaded_file *files, struct err *err)
 {
 	for (int i = 0; i < FILES_MAX && d->kind->file[i]; i++) {
 		int rc;
@@ -203,14 +208,14 @@ static int take_all(struct cifar *d, const struct loaded *files, struct err *err
 		if (!files[i].bytes)
 			return err_set(err, ERR_USAGE, "%.300s: %s is missing (%s in its binary version)", d->base.path,
 				       d->kind->file[i], d->kind->name);
-		rc = take_file(d, i, files[i].bytes, files[i].n, err);
+		rc = append_cifar_file(d, i, files[i].bytes, files[i].n, err);
 		if (rc)
 			return rc;
 	}
 	return 0;
 }
 
-static int check_labels(const struct cifar *d, struct err *err)
+static int check_cifar_labels(const struct cifar *d, struct err *err)
 {
 	for (int s = 0; s < SPLIT_COUNT; s++)
 		for (int64_t i = 0; i < d->base.n_samples[s]; i++)
@@ -222,7 +227,7 @@ static int check_labels(const struct cifar *d, struct err *err)
 	return 0;
 }
 
-static void describe(struct cifar *d)
+static void describe_cifar(struct cifar *d)
 {
 	uint32_t c[4];
 
@@ -236,19 +241,19 @@ static void describe(struct cifar *d)
 	snprintf(d->base.hash, sizeof(d->base.hash), "cifar-%08x-%08x-%08x-%08x", c[0], c[1], c[2], c[3]);
 }
 
-static int read_set(struct cifar *d, const struct dataset_opts *o, struct err *err)
+static int read_cifar_set(struct cifar *d, const struct dataset_opts *o, struct err *err)
 {
-	struct loaded files[FILES_MAX] = { { NULL, 0 } };
-	int rc = exists(d->base.path, d->kind->archive) && !exists(d->base.path, d->kind->file[0]) ?
-			 read_archive(d, files, err) :
-			 read_files(d, files, err);
+	struct loaded_file files[FILES_MAX] = { { NULL, 0 } };
+	int rc = has_regular_file(d->base.path, d->kind->archive) && !has_regular_file(d->base.path, d->kind->file[0])
+			 ? read_cifar_archive(d, files, err)
+			 : read_cifar_files(d, files, err);
 
 	if (!rc)
-		rc = take_all(d, files, err);
+		rc = append_all_cifar_files(d, files, err);
 	for (int i = 0; i < FILES_MAX; i++)
 		free(files[i].bytes);
 	d->base.classes = o->classes ? o->classes : d->kind->classes;
-	return rc ? rc : check_labels(d, err);
+	return rc ? rc : check_cifar_labels(d, err);
 }
 
 static int cifar_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
@@ -260,17 +265,17 @@ static int cifar_open(struct dataset **ret, const struct dataset_opts *o, struct
 		free(d);
 		return err_set(err, ERR_NOMEM, "out of memory");
 	}
-	d->kind = find_kind(o->path);
+	d->kind = find_cifar_kind(o->path);
 	d->base.ops = &dataset_cifar;
 	d->base.dtype = DTYPE_U8;
 	d->base.height = d->base.width = SIDE;
 	d->base.channels = 3;
-	rc = d->kind ? read_set(d, o, err) : err_set(err, ERR_USAGE, "%.300s: the files are gone", o->path);
+	rc = d->kind ? read_cifar_set(d, o, err) : err_set(err, ERR_USAGE, "%.300s: the files are gone", o->path);
 	if (rc) {
 		cifar_close(&d->base);
 		return rc;
 	}
-	describe(d);
+	describe_cifar(d);
 	*ret = &d->base;
 	return 0;
 }

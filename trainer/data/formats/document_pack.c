@@ -9,7 +9,7 @@
 #define WORD 64
 #define LEVELS 4 /* of 64 bits: lengths up to 64^4 */
 
-struct piece {
+struct pack_piece {
 	int64_t begin; /* token in the row */
 	uint32_t n;    /* of tokens */
 	bool ends;     /* the document */
@@ -18,7 +18,7 @@ struct piece {
 struct document_pack {
 	const struct token_set *set;
 	int64_t seq_len;
-	struct piece *piece; /* by sample */
+	struct pack_piece *piece; /* by sample */
 	int64_t n;
 	int64_t *first; /* [sample]: its first piece; n behind the last */
 	int64_t samples;
@@ -26,19 +26,19 @@ struct document_pack {
 
 /* Which rooms there are: bit i of level 0 says that some sample has room for i tokens, a bit of the next level that
  * a word of the one below is not empty. */
-struct rooms {
+struct room_index {
 	uint64_t *level[LEVELS];
 	uint32_t *head; /* [room]: first sample that has it */
 	uint32_t *next; /* [sample] */
 };
 
-struct packing {
+struct pack_builder {
 	struct document_pack *p;
 	uint32_t *sample; /* [piece] */
-	struct rooms rooms;
+	struct room_index rooms;
 };
 
-static void room_set(struct rooms *r, size_t room, bool on)
+static void mark_room(struct room_index *r, size_t room, bool on)
 {
 	for (int k = 0; k < LEVELS; k++, room /= WORD) {
 		uint64_t *w = &r->level[k][room / WORD], bit = (uint64_t)1 << room % WORD;
@@ -49,7 +49,7 @@ static void room_set(struct rooms *r, size_t room, bool on)
 }
 
 /* The smallest room of at least n; SIZE_MAX: there is none. */
-static size_t room_find(const struct rooms *r, size_t n, size_t words)
+static size_t find_smallest_room(const struct room_index *r, size_t n, size_t words)
 {
 	size_t at = n;
 
@@ -68,25 +68,25 @@ static size_t room_find(const struct rooms *r, size_t n, size_t words)
 	return SIZE_MAX;
 }
 
-static void add_room(struct rooms *r, uint32_t sample, size_t room)
+static void push_sample_room(struct room_index *r, uint32_t sample, size_t room)
 {
 	r->next[sample] = r->head[room];
 	r->head[room] = sample;
 	if (r->next[sample] == NONE)
-		room_set(r, room, true);
+		mark_room(r, room, true);
 }
 
-static uint32_t take_room(struct rooms *r, size_t room)
+static uint32_t pop_sample_room(struct room_index *r, size_t room)
 {
 	uint32_t sample = r->head[room];
 
 	r->head[room] = r->next[sample];
 	if (r->head[room] == NONE)
-		room_set(r, room, false);
+		mark_room(r, room, false);
 	return sample;
 }
 
-static void rooms_done(struct rooms *r)
+static void room_index_done(struct room_index *r)
 {
 	for (int k = 0; k < LEVELS; k++)
 		free(r->level[k]);
@@ -94,7 +94,7 @@ static void rooms_done(struct rooms *r)
 	free(r->next);
 }
 
-static bool rooms_init(struct rooms *r, int64_t seq_len, int64_t pieces)
+static bool room_index_init(struct room_index *r, int64_t seq_len, int64_t pieces)
 {
 	size_t words = (size_t)seq_len / WORD + 1;
 	bool good = true;
@@ -109,14 +109,14 @@ static bool rooms_init(struct rooms *r, int64_t seq_len, int64_t pieces)
 }
 
 /* A last token without one behind it teaches nothing and is left out. */
-static int64_t pieces_of(int64_t n, int64_t seq_len, bool separated)
+static int64_t count_document_pieces(int64_t n, int64_t seq_len, bool separated)
 {
 	int64_t rest = n % seq_len;
 
 	return n / seq_len + (rest > 1 || (rest && separated));
 }
 
-static int bad_end(const char *path, int64_t i, struct err *err)
+static int fail_bad_end(const char *path, int64_t i, struct err *err)
 {
 	return err_set(err, ERR_USAGE, "%.300s: is damaged: document %lld does not end where it can", path,
 		       (long long)i);
@@ -131,15 +131,15 @@ static int cut_documents(struct document_pack *p, int64_t *count, int64_t *at, c
 		int64_t begin, n, pieces, end = token_set_document(s, i, &begin);
 
 		if (end < 0)
-			return bad_end(path, i, err);
+			return fail_bad_end(path, i, err);
 		n = end - begin;
-		pieces = pieces_of(n, p->seq_len, s->separator >= 0);
+		pieces = count_document_pieces(n, p->seq_len, s->separator >= 0);
 		for (int64_t k = 0; k < pieces; k++) {
 			int64_t from = begin + k * p->seq_len, left = end - from;
 			uint32_t length = (uint32_t)(left < p->seq_len ? left : p->seq_len);
 
 			if (at)
-				p->piece[at[length]++] = (struct piece){ from, length, length == left };
+				p->piece[at[length]++] = (struct pack_piece){ from, length, length == left };
 			else
 				count[length]++;
 		}
@@ -168,32 +168,32 @@ static int sort_pieces(struct document_pack *p, const char *path, struct err *er
 	return rc == ERR_NOMEM ? err_set(err, rc, "out of memory: the documents of %.300s", path) : rc;
 }
 
-static void fit(struct packing *k)
+static void fit_pieces(struct pack_builder *k)
 {
 	struct document_pack *p = k->p;
 	size_t words = (size_t)p->seq_len / WORD + 1;
 
 	for (int64_t i = 0; i < p->n; i++) {
-		size_t room = room_find(&k->rooms, p->piece[i].n, words);
+		size_t room = find_smallest_room(&k->rooms, p->piece[i].n, words);
 		uint32_t sample;
 
 		if (room == SIZE_MAX) {
 			room = (size_t)p->seq_len;
 			sample = (uint32_t)p->samples++;
 		} else {
-			sample = take_room(&k->rooms, room);
+			sample = pop_sample_room(&k->rooms, room);
 		}
 		k->sample[i] = sample;
 		if (room > p->piece[i].n)
-			add_room(&k->rooms, sample, room - p->piece[i].n);
+			push_sample_room(&k->rooms, sample, room - p->piece[i].n);
 	}
 }
 
 /* Pieces by sample; those of one sample stay in their order. */
-static bool gather(struct packing *k)
+static bool group_pieces_by_sample(struct pack_builder *k)
 {
 	struct document_pack *p = k->p;
-	struct piece *by = malloc(((size_t)p->n + 1) * sizeof(*by));
+	struct pack_piece *by = malloc(((size_t)p->n + 1) * sizeof(*by));
 
 	p->first = calloc((size_t)p->samples + 2, sizeof(*p->first));
 	if (!by || !p->first) {
@@ -213,7 +213,7 @@ static bool gather(struct packing *k)
 
 int document_pack_new(struct document_pack **ret, const struct token_set *s, int64_t seq_len, const char *path, struct err *err)
 {
-	struct packing k = { .p = NULL };
+	struct pack_builder k = { .p = NULL };
 	struct document_pack *p;
 	int rc;
 
@@ -230,14 +230,16 @@ int document_pack_new(struct document_pack **ret, const struct token_set *s, int
 	if (!rc) {
 		k.p = p;
 		k.sample = malloc(((size_t)p->n + 1) * sizeof(*k.sample));
-		if (!k.sample || !rooms_init(&k.rooms, seq_len, p->n))
+		if (!k.sample || !room_index_init(&k.rooms, seq_len, p->n))
 			rc = err_set(err, ERR_NOMEM, "out of memory: the documents of %.300s", path);
 	}
 	if (!rc) {
-		fit(&k);
-		rc = gather(&k) ? 0 : err_set(err, ERR_NOMEM, "out of memory: the documents of %.300s", path);
+		fit_pieces(&k);
+		rc = group_pieces_by_sample(&k)
+			     ? 0
+			     : err_set(err, ERR_NOMEM, "out of memory: the documents of %.300s", path);
 	}
-	rooms_done(&k.rooms);
+	room_index_done(&k.rooms);
 	free(k.sample);
 	if (rc) {
 		document_pack_free(p);
@@ -270,7 +272,7 @@ int64_t document_pack_weight(const struct document_pack *p, int64_t sample)
 	return sum;
 }
 
-static void read_piece(const struct document_pack *p, const struct piece *piece, int32_t *tokens, int32_t *targets)
+static void read_packed_piece(const struct document_pack *p, const struct pack_piece *piece, int32_t *tokens, int32_t *targets)
 {
 	const struct token_set *s = p->set;
 
@@ -288,7 +290,7 @@ void document_pack_read(const struct document_pack *p, int64_t sample, int32_t *
 	int64_t at = 0;
 
 	for (int64_t i = p->first[sample]; i < p->first[sample + 1]; at += p->piece[i++].n)
-		read_piece(p, &p->piece[i], tokens + at, targets + at);
+		read_packed_piece(p, &p->piece[i], tokens + at, targets + at);
 	for (; at < p->seq_len; at++) {
 		tokens[at] = 0;
 		targets[at] = -1;

@@ -18,14 +18,14 @@
 #include "trainer/data/formats/image_set.h"
 #include "trainer/data/pictures/picture.h"
 
-struct folder {
+struct folder_set {
 	struct image_set set;
 	struct folder_files files;
 };
 
 static void folder_close(struct dataset *base)
 {
-	struct folder *d = (struct folder *)base;
+	struct folder_set *d = (struct folder_set *)base;
 
 	folder_files_done(&d->files);
 	image_set_done(&d->set);
@@ -33,7 +33,7 @@ static void folder_close(struct dataset *base)
 }
 
 /* Every class of training that no validation image has, as one notice. */
-static int note_missing(struct folder *d, struct err *err)
+static int note_missing_classes(struct folder_set *d, struct err *err)
 {
 	const struct folder_files *f = &d->files;
 	bool *seen = calloc((size_t)f->n_classes + 1, sizeof(*seen));
@@ -59,7 +59,7 @@ static int note_missing(struct folder *d, struct err *err)
 }
 
 /* Paths and labels, not pixels: reading every image would take longer than many a training. */
-static void hash(struct folder *d)
+static void hash_folder_files(struct folder_set *d)
 {
 	uint32_t c[2] = { 0 };
 
@@ -73,7 +73,7 @@ static void hash(struct folder *d)
 	snprintf(d->set.base.hash, sizeof(d->set.base.hash), "folder-%08x-%08x", c[SPLIT_TRAIN], c[SPLIT_VAL]);
 }
 
-static int describe(struct folder *d, const struct dataset_opts *o, struct err *err)
+static int describe_folder(struct folder_set *d, const struct dataset_opts *o, struct err *err)
 {
 	struct dataset *b = &d->set.base;
 	int rc;
@@ -89,13 +89,13 @@ static int describe(struct folder *d, const struct dataset_opts *o, struct err *
 	rc = image_set_open_kept(&d->set, o, 0, err);
 	if (rc)
 		return rc;
-	hash(d);
-	return note_missing(d, err);
+	hash_folder_files(d);
+	return note_missing_classes(d, err);
 }
 
 static int run_folder_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
-	struct folder *d = calloc(1, sizeof(*d));
+	struct folder_set *d = calloc(1, sizeof(*d));
 	int rc;
 
 	if (!d)
@@ -105,7 +105,7 @@ static int run_folder_open(struct dataset **ret, const struct dataset_opts *o, s
 	if (!rc)
 		rc = folder_scan(&d->files, o->path, o->val_share, err);
 	if (!rc)
-		rc = describe(d, o, err);
+		rc = describe_folder(d, o, err);
 	if (rc) {
 		folder_close(&d->set.base);
 		return rc;
@@ -115,7 +115,7 @@ static int run_folder_open(struct dataset **ret, const struct dataset_opts *o, s
 }
 
 /* A file's name and what changes when somebody writes it. */
-static bool say_version(const char *path, char *ret, size_t bytes)
+static bool format_file_version(const char *path, char *ret, size_t bytes)
 {
 	struct stat st;
 	char whole[PATH_MAX];
@@ -127,7 +127,7 @@ static bool say_version(const char *path, char *ret, size_t bytes)
 	return true;
 }
 
-static int read_file(const struct folder *d, const struct dataset_read *r, struct err *err)
+static int read_folder_picture(const struct folder_set *d, const struct dataset_read *r, struct err *err)
 {
 	char path[PATH_MAX], version[PATH_MAX + 100];
 	struct decoded_cache_name kept = { .of = version };
@@ -136,7 +136,7 @@ static int read_file(const struct folder *d, const struct dataset_read *r, struc
 	int rc;
 
 	snprintf(path, sizeof(path), "%.2000s/%.2000s", d->set.base.path, folder_name(&d->files, r->split, r->index));
-	keeps = image_set_keeps(&d->set, r) && say_version(path, version, sizeof(version));
+	keeps = image_set_keeps(&d->set, r) && format_file_version(path, version, sizeof(version));
 	if (keeps && image_set_take(&d->set, r, &kept))
 		return 0;
 	rc = picture_load(r->hand, path, &size, err);
@@ -149,28 +149,28 @@ static int read_file(const struct folder *d, const struct dataset_read *r, struc
 
 static int folder_read(const struct dataset *base, const struct dataset_read *r, struct err *err)
 {
-	struct folder *d = (struct folder *)base;
+	struct folder_set *d = (struct folder_set *)base;
 	struct err why = ERR_INIT;
 
 	*r->label = d->files.split[r->split].file[r->index].label;
-	return read_file(d, r, &why) ? image_set_failed(&d->set, r, &why, err) : 0;
+	return read_folder_picture(d, r, &why) ? image_set_failed(&d->set, r, &why, err) : 0;
 }
 
 /* In lower case, and "jpg" for both of its spellings. */
-static const char *ending_of(const char *name)
+static const char *normalize_ending(const char *name)
 {
 	const char *dot = strrchr(name, '.');
 
 	return dot && !strcasecmp(dot, ".png") ? "png" : "jpg";
 }
 
-static int open_file(const struct folder *d, const struct dataset_read *r, char path[PATH_MAX])
+static int open_folder_picture(const struct folder_set *d, const struct dataset_read *r, char path[PATH_MAX])
 {
 	snprintf(path, PATH_MAX, "%.2000s/%.2000s", d->set.base.path, folder_name(&d->files, r->split, r->index));
 	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe is not waited for */
 }
 
-static int read_whole(int fd, const char *path, struct buf *ret, struct err *err)
+static int read_regular_file(int fd, const char *path, struct buf *ret, struct err *err)
 {
 	struct stat st;
 	ssize_t got;
@@ -194,17 +194,17 @@ static int read_whole(int fd, const char *path, struct buf *ret, struct err *err
 static int folder_file(const struct dataset *base, const struct dataset_read *r, struct dataset_file *ret,
 		       struct err *err)
 {
-	const struct folder *d = (const struct folder *)base;
+	const struct folder_set *d = (const struct folder_set *)base;
 	const char *name = folder_name(&d->files, r->split, r->index);
 	char path[PATH_MAX];
 	int fd, rc;
 
-	ret->ending = ending_of(name);
+	ret->ending = normalize_ending(name);
 	ret->label = d->files.split[r->split].file[r->index].label;
-	fd = open_file(d, r, path);
+	fd = open_folder_picture(d, r, path);
 	if (fd < 0)
 		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
-	rc = read_whole(fd, path, &ret->bytes, err);
+	rc = read_regular_file(fd, path, &ret->bytes, err);
 	close(fd);
 	return rc;
 }
@@ -213,7 +213,7 @@ static int folder_file(const struct dataset *base, const struct dataset_read *r,
 static bool folder_ahead(const struct dataset *base, const struct dataset_read *r)
 {
 	char path[PATH_MAX];
-	int fd = base->far ? -1 : open_file((const struct folder *)base, r, path);
+	int fd = base->far ? -1 : open_folder_picture((const struct folder_set *)base, r, path);
 
 	if (fd < 0)
 		return true;
@@ -224,13 +224,13 @@ static bool folder_ahead(const struct dataset *base, const struct dataset_read *
 
 static void folder_where(const struct dataset *base, enum split split, int64_t index, char *ret, size_t bytes)
 {
-	snprintf(ret, bytes, "%s", folder_name(&((const struct folder *)base)->files, split, index));
+	snprintf(ret, bytes, "%s", folder_name(&((const struct folder_set *)base)->files, split, index));
 }
 
 /* On a network disk every look at a file costs a round trip: there its size stays unknown. */
 static void folder_facts(const struct dataset *base, enum split split, struct dataset_facts *ret)
 {
-	const struct folder *d = (const struct folder *)base;
+	const struct folder_set *d = (const struct folder_set *)base;
 	char path[PATH_MAX];
 	struct stat st;
 
@@ -240,7 +240,7 @@ static void folder_facts(const struct dataset *base, enum split split, struct da
 	}
 }
 
-static int folder_hand(void **ret, struct err *err)
+static int new_folder_scratch(void **ret, struct err *err)
 {
 	struct picture *p;
 	int rc = picture_new(&p, err);
@@ -250,7 +250,7 @@ static int folder_hand(void **ret, struct err *err)
 	return rc;
 }
 
-static void folder_drop(void *hand)
+static void free_folder_scratch(void *hand)
 {
 	picture_free(hand);
 }
@@ -262,8 +262,8 @@ const struct dataset_ops dataset_folder = {
 	.open = run_folder_open,
 	.read = folder_read,
 	.close = folder_close,
-	.hand_new = folder_hand,
-	.hand_free = folder_drop,
+	.hand_new = new_folder_scratch,
+	.hand_free = free_folder_scratch,
 	.notice = image_set_notice,
 	.broken = image_set_broken,
 	.file = folder_file,

@@ -15,7 +15,7 @@
 #define NAMES_MAX ((size_t)4 << 30)
 #define INDEX_BYTES_MAX ((size_t)1 << 30)
 
-struct file {
+struct remote_file {
 	size_t name; /* where it begins in names; behind its end the version */
 	uint64_t bytes;
 };
@@ -28,22 +28,22 @@ struct listing {
 	const struct folder_remote_opts *o;
 };
 
-static const char *name_of(const struct listing *l, size_t i)
+static const char *get_listed_name(const struct listing *l, size_t i)
 {
-	return (const char *)l->names.data + ((const struct file *)(const void *)l->files.data)[i].name;
+	return (const char *)l->names.data + ((const struct remote_file *)(const void *)l->files.data)[i].name;
 }
 
-static bool is_hidden(const char *name)
+static bool is_hidden_path(const char *name)
 {
 	return name[0] == '.' || strstr(name, "/.");
 }
 
-static int take_file(void *user, const struct objects_entry *e, struct err *err)
+static int collect_remote_file(void *user, const struct objects_entry *e, struct err *err)
 {
 	struct listing *l = user;
-	struct file f = { l->names.len, e->bytes };
+	struct remote_file f = { l->names.len, e->bytes };
 
-	if (is_hidden(e->name) || !picture_is_one(e->name))
+	if (is_hidden_path(e->name) || !picture_is_one(e->name))
 		return 0;
 	buf_add(&l->names, e->name, strlen(e->name) + 1);
 	buf_add(&l->names, e->version, strlen(e->version) + 1);
@@ -54,10 +54,10 @@ static int take_file(void *user, const struct objects_entry *e, struct err *err)
 }
 
 /* A folder's content stands together: a slash comes before every other sign. */
-static int by_path(const void *a, const void *b, void *names)
+static int compare_remote_paths(const void *a, const void *b, void *names)
 {
-	const unsigned char *x = (const unsigned char *)names + ((const struct file *)a)->name,
-			    *y = (const unsigned char *)names + ((const struct file *)b)->name;
+	const unsigned char *x = (const unsigned char *)names + ((const struct remote_file *)a)->name,
+			    *y = (const unsigned char *)names + ((const struct remote_file *)b)->name;
 
 	for (; *x && *x == *y; x++, y++)
 		;
@@ -68,23 +68,23 @@ static int by_path(const void *a, const void *b, void *names)
 	return *x < *y ? -1 : 1;
 }
 
-static bool lies_in(const char *name, const char *part)
+static bool is_in_folder(const char *name, const char *part)
 {
 	size_t n = strlen(part);
 
 	return !n || (!strncmp(name, part, n) && name[n] == '/');
 }
 
-static bool has_part(const struct listing *l, size_t n, const char *part)
+static bool listing_has_part(const struct listing *l, size_t n, const char *part)
 {
 	for (size_t i = 0; i < n; i++)
-		if (lies_in(name_of(l, i), part))
+		if (is_in_folder(get_listed_name(l, i), part))
 			return true;
 	return false;
 }
 
 /* The folder within the part that a file lies in; false: it lies in none. */
-static bool class_of(const char *name, const char *part, char ret[NAME_MAX + 1])
+static bool extract_class_name(const char *name, const char *part, char ret[NAME_MAX + 1])
 {
 	const char *from = name + strlen(part) + (*part != '\0'), *slash = strchr(from, '/');
 
@@ -94,7 +94,7 @@ static bool class_of(const char *name, const char *part, char ret[NAME_MAX + 1])
 	return true;
 }
 
-static int find_label(const struct folder_remote *f, const char *name)
+static int find_remote_label(const struct folder_remote *f, const char *name)
 {
 	for (int i = f->n_classes - 1; i >= 0; i--) /* the newest one, as a rule */
 		if (!strcmp(f->classes[i], name))
@@ -103,7 +103,7 @@ static int find_label(const struct folder_remote *f, const char *name)
 }
 
 /* Of a class that comes for the first time, in the order of paths. */
-static int new_label(struct folder_remote *f, const char *name, struct err *err)
+static int add_remote_label(struct folder_remote *f, const char *name, struct err *err)
 {
 	char **more = f->classes;
 
@@ -117,7 +117,7 @@ static int new_label(struct folder_remote *f, const char *name, struct err *err)
 }
 
 /* What means something in a URL is escaped. */
-static void add_name(struct buf *to, const char *name)
+static void append_escaped_name(struct buf *to, const char *name)
 {
 	for (; *name; name++)
 		if (isalnum((unsigned char)*name) || strchr("-._~/", *name))
@@ -126,7 +126,8 @@ static void add_name(struct buf *to, const char *name)
 			buf_addf(to, "%%%02X", (unsigned char)*name);
 }
 
-static int add_object(struct objects *store, const struct listing *l, const char *name, uint64_t bytes, struct err *err)
+static int add_picture_object(struct objects *store, const struct listing *l, const char *name, uint64_t bytes,
+			      struct err *err)
 {
 	const char *root = l->o->address;
 	struct buf address;
@@ -137,7 +138,7 @@ static int add_object(struct objects *store, const struct listing *l, const char
 	if (l->root && root[l->root - 1] != '/')
 		buf_addc(&address, '/');
 	if (l->escapes)
-		add_name(&address, name);
+		append_escaped_name(&address, name);
 	else
 		buf_add(&address, name, strlen(name));
 	buf_addc(&address, '\0');
@@ -150,12 +151,12 @@ static int add_object(struct objects *store, const struct listing *l, const char
 	return object;
 }
 
-static int add_picture(struct folder_remote *f, struct objects *store, const struct listing *l, size_t i, int label,
-		       struct err *err)
+static int add_remote_picture(struct folder_remote *f, struct objects *store, const struct listing *l, size_t i,
+			      int label, struct err *err)
 {
-	const char *name = name_of(l, i);
-	uint64_t bytes = ((const struct file *)(const void *)l->files.data)[i].bytes;
-	int object = add_object(store, l, name, bytes, err);
+	const char *name = get_listed_name(l, i);
+	uint64_t bytes = ((const struct remote_file *)(const void *)l->files.data)[i].bytes;
+	int object = add_picture_object(store, l, name, bytes, err);
 
 	if (object < 0)
 		return object;
@@ -167,58 +168,58 @@ static int add_picture(struct folder_remote *f, struct objects *store, const str
 	return 0;
 }
 
-struct place {
+struct remote_part {
 	const char *folder; /* "": the root */
 	enum split holds;   /* its files are of this split … */
 	double val_share;   /* … but for these of training, which are of validation */
 };
 
 /* Adds those files of a part that are of the split. */
-static int add_part(struct folder_remote *f, struct objects *store, const struct listing *l, const struct place *p,
-		    enum split split, struct err *err)
+static int add_remote_part(struct folder_remote *f, struct objects *store, const struct listing *l,
+			   const struct remote_part *p, enum split split, struct err *err)
 {
-	size_t n = l->files.len / sizeof(struct file);
+	size_t n = l->files.len / sizeof(struct remote_file);
 	char class_name[NAME_MAX + 1];
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < n; i++) {
-		const char *name = name_of(l, i);
+		const char *name = get_listed_name(l, i);
 		int label;
 
-		if (!lies_in(name, p->folder) || !class_of(name, p->folder, class_name))
+		if (!is_in_folder(name, p->folder) || !extract_class_name(name, p->folder, class_name))
 			continue;
-		label = find_label(f, class_name);
+		label = find_remote_label(f, class_name);
 		if (label < 0 && p->holds == SPLIT_VAL)
 			return err_set(err, ERR_USAGE, "%.200s: %.100s/%.100s: a class that the training images do not "
 						       "have", l->o->address, p->folder, class_name);
 		if (label < 0)
-			label = new_label(f, class_name, err);
+			label = add_remote_label(f, class_name, err);
 		if (label < 0)
 			return label;
 		if ((p->holds == SPLIT_VAL || folder_is_val(name, p->val_share) ? SPLIT_VAL : SPLIT_TRAIN) == split)
-			rc = add_picture(f, store, l, i, label, err);
+			rc = add_remote_picture(f, store, l, i, label, err);
 	}
 	return rc;
 }
 
-static int sort_out(struct folder_remote *f, struct objects *store, struct listing *l, struct err *err)
+static int split_remote_files(struct folder_remote *f, struct objects *store, struct listing *l, struct err *err)
 {
-	size_t n = l->files.len / sizeof(struct file);
-	bool parts = has_part(l, n, "train");
-	struct place train = { .folder = parts ? "train" : "", .holds = SPLIT_TRAIN }, val = train;
+	size_t n = l->files.len / sizeof(struct remote_file);
+	bool parts = listing_has_part(l, n, "train");
+	struct remote_part train = { .folder = parts ? "train" : "", .holds = SPLIT_TRAIN }, val = train;
 	int rc;
 
 	if (n)
-		qsort_r(l->files.data, n, sizeof(struct file), by_path, l->names.data);
+		qsort_r(l->files.data, n, sizeof(struct remote_file), compare_remote_paths, l->names.data);
 	for (int i = 0; parts && val.holds == SPLIT_TRAIN && folder_val_name(i); i++)
-		if (has_part(l, n, folder_val_name(i)))
-			val = (struct place){ .folder = folder_val_name(i), .holds = SPLIT_VAL };
+		if (listing_has_part(l, n, folder_val_name(i)))
+			val = (struct remote_part){ .folder = folder_val_name(i), .holds = SPLIT_VAL };
 	if (val.holds == SPLIT_TRAIN)
 		train.val_share = val.val_share = l->o->val_share;
-	rc = add_part(f, store, l, &train, SPLIT_TRAIN, err);
+	rc = add_remote_part(f, store, l, &train, SPLIT_TRAIN, err);
 	f->n_train = objects_count(store);
 	if (!rc)
-		rc = add_part(f, store, l, &val, SPLIT_VAL, err);
+		rc = add_remote_part(f, store, l, &val, SPLIT_VAL, err);
 	if (!rc && !f->n_train)
 		rc = err_set(err, ERR_USAGE,
 			     "%.200s: no shards to train on, and no pictures in folders by class (CLASS/*.jpg, or "
@@ -234,7 +235,7 @@ bool folder_remote_is_index(const char *address)
 }
 
 /* "1234 train/ant/a.jpg" */
-static int take_line(struct listing *l, const char *line, struct err *err)
+static int parse_index_line(struct listing *l, const char *line, struct err *err)
 {
 	size_t digits = strspn(line, "0123456789");
 	struct objects_entry e = { line + digits + 1, strtoull(line, NULL, 10), "" };
@@ -245,10 +246,10 @@ static int take_line(struct listing *l, const char *line, struct err *err)
 		return err_set(err, ERR_USAGE,
 			       "%.200s: %.150s: a line of an index is a file's bytes and its path beside the index "
 			       "(find . -type f -printf '%%s %%P\\n')", l->o->address, line);
-	return take_file(l, &e, err);
+	return collect_remote_file(l, &e, err);
 }
 
-static int read_index(struct listing *l, struct err *err)
+static int read_folder_index(struct listing *l, struct err *err)
 {
 	struct buf text;
 	int rc;
@@ -263,7 +264,7 @@ static int read_index(struct listing *l, struct err *err)
 		if (next)
 			*next++ = '\0';
 		line[strcspn(line, "\r")] = '\0';
-		rc = take_line(l, line, err);
+		rc = parse_index_line(l, line, err);
 	}
 	buf_done(&text);
 	return rc;
@@ -274,7 +275,7 @@ int folder_remote_find(struct folder_remote *ret, struct objects *store, const s
 {
 	const bool index = folder_remote_is_index(o->address);
 	struct listing l = { .o = o, .root = strlen(o->address), .escapes = !strncmp(o->address, "http", 4) };
-	const struct objects_lister list = { true, o->store.timeout_s, take_file, &l };
+	const struct objects_lister list = { true, o->store.timeout_s, collect_remote_file, &l };
 	int rc;
 
 	if (index)
@@ -283,9 +284,9 @@ int folder_remote_find(struct folder_remote *ret, struct objects *store, const s
 	buf_init(&l.names, NAMES_MAX);
 	buf_init(&l.files, NAMES_MAX);
 	samples_init(&ret->samples);
-	rc = index ? read_index(&l, err) : objects_list(o->address, &list, err);
+	rc = index ? read_folder_index(&l, err) : objects_list(o->address, &list, err);
 	if (!rc)
-		rc = sort_out(ret, store, &l, err);
+		rc = split_remote_files(ret, store, &l, err);
 	buf_done(&l.names);
 	buf_done(&l.files);
 	return rc;

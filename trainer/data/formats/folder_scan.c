@@ -17,7 +17,7 @@
 
 static const char *const val_names[] = { "val", "valid", "validation", "test" };
 
-struct scan {
+struct folder_walk {
 	struct folder_files *f;
 	const char *root;
 	double val_share;
@@ -28,24 +28,24 @@ struct scan {
 	int64_t found;
 };
 
-static bool is_folder(const char *path)
+static bool is_directory(const char *path)
 {
 	struct stat st;
 
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int compare_dirents(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int shown(const struct dirent *e)
+static int is_visible_entry(const struct dirent *e)
 {
 	return e->d_name[0] != '.';
 }
 
-static void free_entries(struct dirent **list, int n)
+static void free_dirents(struct dirent **list, int n)
 {
 	for (int i = 0; i < n; i++)
 		free(list[i]);
@@ -62,14 +62,14 @@ const char *folder_val_name(int i)
 	return (size_t)i < sizeof(val_names) / sizeof(val_names[0]) ? val_names[i] : NULL;
 }
 
-static enum split dealt(const struct scan *s, const char *name)
+static enum split choose_file_split(const struct folder_walk *s, const char *name)
 {
 	return !s->f->has_val && folder_is_val(name, s->val_share) ? SPLIT_VAL : s->split;
 }
 
-static int add_file(struct scan *s, const char *name)
+static int add_folder_file(struct folder_walk *s, const char *name)
 {
-	struct folder_split *to = &s->f->split[dealt(s, name)];
+	struct folder_split *to = &s->f->split[choose_file_split(s, name)];
 	size_t at = s->f->names.len;
 
 	if (to->n == to->cap) {
@@ -90,7 +90,7 @@ static int add_file(struct scan *s, const char *name)
 }
 
 /* Everything below root/name, name being relative to the root. */
-static int walk(struct scan *s, const char *name, int depth)
+static int walk_class_folder(struct folder_walk *s, const char *name, int depth)
 {
 	char path[PATH_MAX];
 	struct dirent **list;
@@ -98,7 +98,7 @@ static int walk(struct scan *s, const char *name, int depth)
 
 	if (depth > DEPTH_MAX || snprintf(path, sizeof(path), "%s/%s", s->root, name) >= (int)sizeof(path))
 		return err_set(s->err, ERR_USAGE, "%.200s/%.200s: folders lie too deep", s->root, name);
-	n = scandir(path, &list, shown, by_name);
+	n = scandir(path, &list, is_visible_entry, compare_dirents);
 	if (n < 0)
 		return err_set_errno(s->err, errno, "%.400s", path);
 	for (int i = 0; i < n && !rc; i++) {
@@ -107,19 +107,19 @@ static int walk(struct scan *s, const char *name, int depth)
 		if (snprintf(below, sizeof(below), "%s/%s", name, list[i]->d_name) >= (int)sizeof(below))
 			continue;
 		if (picture_is_one(list[i]->d_name)) {
-			rc = add_file(s, below);
+			rc = add_folder_file(s, below);
 			continue;
 		}
 		snprintf(path, sizeof(path), "%.2000s/%.2000s", s->root, below);
-		if (list[i]->d_type != DT_REG && is_folder(path))
-			rc = walk(s, below, depth + 1);
+		if (list[i]->d_type != DT_REG && is_directory(path))
+			rc = walk_class_folder(s, below, depth + 1);
 	}
-	free_entries(list, n);
+	free_dirents(list, n);
 	return rc;
 }
 
 /* Sorted names of the folders below root/part ("" for the root itself). */
-static int class_names(const char *root, const char *part, char ***ret, int *ret_n, struct err *err)
+static int list_class_names(const char *root, const char *part, char ***ret, int *ret_n, struct err *err)
 {
 	char path[PATH_MAX];
 	struct dirent **list;
@@ -127,16 +127,16 @@ static int class_names(const char *root, const char *part, char ***ret, int *ret
 	int n, count = 0;
 
 	snprintf(path, sizeof(path), "%.2000s/%s", root, part);
-	n = scandir(path, &list, shown, by_name);
+	n = scandir(path, &list, is_visible_entry, compare_dirents);
 	if (n < 0)
 		return err_set_errno(err, errno, "data path %.400s", path);
 	names = calloc((size_t)n + 1, sizeof(*names));
 	for (int i = 0; names && i < n; i++) {
 		snprintf(path, sizeof(path), "%.2000s/%s/%.1000s", root, part, list[i]->d_name);
-		if (is_folder(path))
+		if (is_directory(path))
 			names[count++] = strdup(list[i]->d_name);
 	}
-	free_entries(list, n);
+	free_dirents(list, n);
 	if (!names)
 		return err_set(err, ERR_NOMEM, "out of memory: class names");
 	*ret = names;
@@ -144,14 +144,14 @@ static int class_names(const char *root, const char *part, char ***ret, int *ret
 	return 0;
 }
 
-static void free_names(char **names, int n)
+static void free_class_names(char **names, int n)
 {
 	for (int i = 0; i < n; i++)
 		free(names[i]);
 	free(names);
 }
 
-static int find_label(const struct folder_files *f, const char *name)
+static int find_class_label(const struct folder_files *f, const char *name)
 {
 	for (int low = 0, high = f->n_classes - 1; low <= high;) {
 		int middle = (low + high) / 2, order = strcmp(name, f->classes[middle]);
@@ -163,18 +163,18 @@ static int find_label(const struct folder_files *f, const char *name)
 	return -1;
 }
 
-static int walk_class(struct scan *s, const char *part, const char *class_name)
+static int walk_class(struct folder_walk *s, const char *part, const char *class_name)
 {
 	char below[PATH_MAX];
 	int rc;
 
 	s->found = 0;
-	s->label = find_label(s->f, class_name);
+	s->label = find_class_label(s->f, class_name);
 	if (s->label < 0)
 		return err_set(s->err, ERR_USAGE, "%.200s/%s/%.100s: a class that the training images do not have",
 			       s->root, part, class_name);
 	snprintf(below, sizeof(below), "%s%s%s", part, *part ? "/" : "", class_name);
-	rc = walk(s, below, 0);
+	rc = walk_class_folder(s, below, 0);
 	if (!rc && !s->found && s->split == SPLIT_TRAIN)
 		return err_set(s->err, ERR_USAGE,
 			       "%.200s/%.200s: a class without images (.jpg, .jpeg, .png): remove the folder "
@@ -182,52 +182,52 @@ static int walk_class(struct scan *s, const char *part, const char *class_name)
 	return rc;
 }
 
-static int walk_part(struct scan *s, const char *part, enum split split)
+static int walk_split_folder(struct folder_walk *s, const char *part, enum split split)
 {
 	char **names = NULL;
-	int n = 0, rc = class_names(s->root, part, &names, &n, s->err);
+	int n = 0, rc = list_class_names(s->root, part, &names, &n, s->err);
 
 	s->split = split;
 	for (int i = 0; !rc && i < n; i++)
 		rc = names[i] ? walk_class(s, part, names[i]) :
 				err_set(s->err, ERR_NOMEM, "out of memory: class names");
-	free_names(names, n);
+	free_class_names(names, n);
 	return rc;
 }
 
-static bool has_part(const char *root, const char *part)
+static bool has_subfolder(const char *root, const char *part)
 {
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%.2000s/%s", root, part);
-	return is_folder(path);
+	return is_directory(path);
 }
 
 /* Name of the folder that holds the validation images; NULL: none. */
-static const char *val_part(const char *root)
+static const char *find_val_folder(const char *root)
 {
 	for (int i = 0; folder_val_name(i); i++)
-		if (has_part(root, folder_val_name(i)))
+		if (has_subfolder(root, folder_val_name(i)))
 			return folder_val_name(i);
 	return NULL;
 }
 
 int folder_scan(struct folder_files *ret, const char *path, double val_share, struct err *err)
 {
-	bool parts = has_part(path, "train");
-	const char *val = parts ? val_part(path) : NULL;
+	bool parts = has_subfolder(path, "train");
+	const char *val = parts ? find_val_folder(path) : NULL;
 	struct folder_files f = { .has_val = val != NULL };
-	struct scan s = { .f = &f, .root = path, .val_share = val_share, .err = err };
+	struct folder_walk s = { .f = &f, .root = path, .val_share = val_share, .err = err };
 	int rc;
 
 	buf_init(&f.names, NAMES_MAX);
-	rc = class_names(path, parts ? "train" : "", &f.classes, &f.n_classes, err);
+	rc = list_class_names(path, parts ? "train" : "", &f.classes, &f.n_classes, err);
 	if (!rc && (f.n_classes < 1 || f.n_classes > CLASSES_MAX))
 		rc = err_set(err, ERR_USAGE, "%.300s: %d class folders", path, f.n_classes);
 	if (!rc)
-		rc = walk_part(&s, parts ? "train" : "", SPLIT_TRAIN);
+		rc = walk_split_folder(&s, parts ? "train" : "", SPLIT_TRAIN);
 	if (!rc && val)
-		rc = walk_part(&s, val, SPLIT_VAL);
+		rc = walk_split_folder(&s, val, SPLIT_VAL);
 	if (rc) {
 		folder_files_done(&f);
 		return rc;
@@ -238,7 +238,7 @@ int folder_scan(struct folder_files *ret, const char *path, double val_share, st
 
 void folder_files_done(struct folder_files *f)
 {
-	free_names(f->classes, f->n_classes);
+	free_class_names(f->classes, f->n_classes);
 	for (int s = 0; s < SPLIT_COUNT; s++)
 		free(f->split[s].file);
 	buf_done(&f->names);
@@ -251,13 +251,13 @@ const char *folder_name(const struct folder_files *f, enum split s, int64_t i)
 }
 
 /* Whether an image lies directly in root/part/CLASS, for some class. */
-static bool probe_part(const char *root, const char *part)
+static bool probe_split_folder(const char *root, const char *part)
 {
 	char **names, path[PATH_MAX];
 	int n;
 	bool found = false;
 
-	if (class_names(root, part, &names, &n, NULL))
+	if (list_class_names(root, part, &names, &n, NULL))
 		return false;
 	for (int i = 0; i < n && !found; i++) {
 		DIR *d;
@@ -270,11 +270,11 @@ static bool probe_part(const char *root, const char *part)
 		if (d)
 			closedir(d);
 	}
-	free_names(names, n);
+	free_class_names(names, n);
 	return found;
 }
 
 bool folder_probe(const char *path)
 {
-	return probe_part(path, has_part(path, "train") ? "train" : "");
+	return probe_split_folder(path, has_subfolder(path, "train") ? "train" : "");
 }

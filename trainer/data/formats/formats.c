@@ -14,7 +14,7 @@ const struct dataset_ops *const formats_table[FORMATS_COUNT] = {
 #undef FORMAT
 };
 
-static int not_recognised(const char *path, struct err *err)
+static int fail_not_recognised(const char *path, struct err *err)
 {
 	struct buf b;
 	int rc;
@@ -46,5 +46,5 @@ int formats_open(struct dataset **ret, const struct dataset_opts *o, struct err 
 		return err_set(err, ERR_USAGE, "data path %.200s: %s", o->path, strerror(errno));
 	if (!folder)
 		return err_set(err, ERR_USAGE, "data path %.200s: is neither a folder nor a shard", o->path);
-	return not_recognised(o->path, err);
+	return fail_not_recognised(o->path, err);
 }

@@ -18,11 +18,11 @@ struct idx {
 	struct idx_file images[SPLIT_COUNT], labels[SPLIT_COUNT];
 };
 
-struct names { /* of the four files within the folder; "" when there is none */
+struct idx_names { /* of the four files within the folder; "" when there is none */
 	char images[SPLIT_COUNT][NAME_BYTES], labels[SPLIT_COUNT][NAME_BYTES];
 };
 
-static bool names_split(const char *name, enum split s)
+static bool name_matches_split(const char *name, enum split s)
 {
 	return s == SPLIT_TRAIN ? strstr(name, "train") != NULL : strstr(name, "t10k") || strstr(name, "test");
 }
@@ -35,7 +35,7 @@ static size_t stem_length(const char *name)
 }
 
 /* Takes a name for one of the four files; of a file and its gzip'd copy the plain one. */
-static int take_name(char *have, const char *name, const char *dir, struct err *err)
+static int choose_idx_name(char *have, const char *name, const char *dir, struct err *err)
 {
 	size_t a = stem_length(have), b = stem_length(name);
 
@@ -48,7 +48,7 @@ static int take_name(char *have, const char *name, const char *dir, struct err *
 	return 0;
 }
 
-static int find_names(const char *dir, struct names *ret, struct err *err)
+static int find_idx_names(const char *dir, struct idx_names *ret, struct err *err)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
@@ -64,8 +64,8 @@ static int find_names(const char *dir, struct names *ret, struct err *err)
 		if (!strstr(name, "idx") || images == labels || name[0] == '.')
 			continue;
 		for (int s = 0; s < SPLIT_COUNT && !rc; s++)
-			if (names_split(name, (enum split)s))
-				rc = take_name(images ? ret->images[s] : ret->labels[s], name, dir, err);
+			if (name_matches_split(name, (enum split)s))
+				rc = choose_idx_name(images ? ret->images[s] : ret->labels[s], name, dir, err);
 	}
 	closedir(d);
 	return rc;
@@ -73,14 +73,14 @@ static int find_names(const char *dir, struct names *ret, struct err *err)
 
 static bool idx_probe(const char *path)
 {
-	struct names n;
+	struct idx_names n;
 
-	if (find_names(path, &n, NULL))
+	if (find_idx_names(path, &n, NULL))
 		return true; /* open says what is wrong */
 	return *n.images[SPLIT_TRAIN] || *n.labels[SPLIT_TRAIN] || *n.images[SPLIT_VAL] || *n.labels[SPLIT_VAL];
 }
 
-static int open_one(struct idx_file *f, const char *dir, const char *name, struct err *err)
+static int open_idx_in_dir(struct idx_file *f, const char *dir, const char *name, struct err *err)
 {
 	char path[4096 + NAME_BYTES];
 
@@ -88,7 +88,7 @@ static int open_one(struct idx_file *f, const char *dir, const char *name, struc
 	return idx_file_open(f, path, err);
 }
 
-static int check_images(struct idx *d, enum split s, const struct names *n, struct err *err)
+static int check_idx_images(struct idx *d, enum split s, const struct idx_names *n, struct err *err)
 {
 	const struct idx_file *f = &d->images[s];
 	int64_t c = f->ndim == 4 ? f->dim[3] : 1;
@@ -118,7 +118,7 @@ static int check_images(struct idx *d, enum split s, const struct names *n, stru
 	return 0;
 }
 
-static int check_labels(struct idx *d, enum split s, const struct names *n, int classes, struct err *err)
+static int check_idx_labels(struct idx *d, enum split s, const struct idx_names *n, int classes, struct err *err)
 {
 	const struct idx_file *f = &d->labels[s];
 	const char *name = n->labels[s];
@@ -141,7 +141,7 @@ static int check_labels(struct idx *d, enum split s, const struct names *n, int 
 	return 0;
 }
 
-static int open_split(struct idx *d, enum split s, const struct names *n, int classes, struct err *err)
+static int open_idx_split(struct idx *d, enum split s, const struct idx_names *n, int classes, struct err *err)
 {
 	const char *dir = d->base.path;
 	bool images = *n->images[s], labels = *n->labels[s];
@@ -153,15 +153,15 @@ static int open_split(struct idx *d, enum split s, const struct names *n, int cl
 		return err_set(err, ERR_USAGE, "%.200s: no file of %s %s (%s-%s-ubyte or the same with .gz)", dir,
 			       s == SPLIT_TRAIN ? "training" : "test", images ? "labels" : "images",
 			       s == SPLIT_TRAIN ? "train" : "t10k", images ? "labels-idx1" : "images-idx3");
-	rc = open_one(&d->images[s], dir, n->images[s], err);
+	rc = open_idx_in_dir(&d->images[s], dir, n->images[s], err);
 	if (!rc)
-		rc = check_images(d, s, n, err);
+		rc = check_idx_images(d, s, n, err);
 	if (!rc)
-		rc = open_one(&d->labels[s], dir, n->labels[s], err);
-	return rc ? rc : check_labels(d, s, n, classes, err);
+		rc = open_idx_in_dir(&d->labels[s], dir, n->labels[s], err);
+	return rc ? rc : check_idx_labels(d, s, n, classes, err);
 }
 
-static void describe(struct idx *d)
+static void describe_idx(struct idx *d)
 {
 	uint32_t c[4] = { 0 };
 
@@ -188,7 +188,7 @@ static void idx_close(struct dataset *base)
 static int idx_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
 	struct idx *d = calloc(1, sizeof(*d));
-	struct names names;
+	struct idx_names names;
 	int rc;
 
 	if (!d || !(d->base.path = strdup(o->path))) {
@@ -197,14 +197,14 @@ static int idx_open(struct dataset **ret, const struct dataset_opts *o, struct e
 	}
 	d->base.ops = &dataset_idx;
 	d->base.dtype = DTYPE_U8;
-	rc = find_names(o->path, &names, err);
+	rc = find_idx_names(o->path, &names, err);
 	for (int s = 0; s < SPLIT_COUNT && !rc; s++)
-		rc = open_split(d, (enum split)s, &names, o->classes, err);
+		rc = open_idx_split(d, (enum split)s, &names, o->classes, err);
 	if (rc) {
 		idx_close(&d->base);
 		return rc;
 	}
-	describe(d);
+	describe_idx(d);
 	*ret = &d->base;
 	return 0;
 }

@@ -12,7 +12,7 @@
 #define DEFLATE_RATIO_MAX 1032 /* the most that one byte of deflate can stand for */
 #define CHUNK_MAX (1u << 30)   /* zlib counts in 32 bits */
 
-struct source { /* a mapped file and, for gzip, the state of its decoder */
+struct idx_source { /* a mapped file and, for gzip, the state of its decoder */
 	const char *path;
 	struct file_map file;
 	size_t at;
@@ -22,7 +22,7 @@ struct source { /* a mapped file and, for gzip, the state of its decoder */
 };
 
 /* Reads the type and the dimensions; *ret_header is the header's length. n bytes are there. */
-static int parse_header(struct idx_file *f, const char *path, const uint8_t *h, size_t n, struct err *err)
+static int parse_idx_header(struct idx_file *f, const char *path, const uint8_t *h, size_t n, struct err *err)
 {
 	size_t bytes = 1;
 
@@ -48,7 +48,7 @@ static int parse_header(struct idx_file *f, const char *path, const uint8_t *h, 
 }
 
 /* Refills the decoder's input; false at the end of the file. */
-static int feed(struct source *s)
+static int refill_inflate_input(struct idx_source *s)
 {
 	size_t left = s->file.n - s->at;
 
@@ -62,7 +62,7 @@ static int feed(struct source *s)
 
 /* After the end of a gzip member: 1 when another one follows (it continues the data), 0 at the end, negative for
  * junk. */
-static int next_member(struct source *s, struct err *err)
+static int next_gzip_member(struct idx_source *s, struct err *err)
 {
 	const uint8_t *rest;
 	size_t left;
@@ -81,7 +81,7 @@ static int next_member(struct source *s, struct err *err)
 }
 
 /* Inflates up to n bytes; *ret_n is less only at the end of the data. */
-static int inflate_some(struct source *s, uint8_t *to, size_t n, size_t *ret_n, struct err *err)
+static int inflate_idx_bytes(struct idx_source *s, uint8_t *to, size_t n, size_t *ret_n, struct err *err)
 {
 	size_t done = 0;
 
@@ -89,7 +89,7 @@ static int inflate_some(struct source *s, uint8_t *to, size_t n, size_t *ret_n, 
 		uInt room = n - done > CHUNK_MAX ? CHUNK_MAX : (uInt)(n - done);
 		int rc, more;
 
-		if (!feed(s))
+		if (!refill_inflate_input(s))
 			return err_set(err, ERR_USAGE, "%.300s: truncated: its gzip data stops after %lld bytes",
 				       s->path, (long long)s->produced);
 		s->zs.next_out = to + done;
@@ -102,7 +102,7 @@ static int inflate_some(struct source *s, uint8_t *to, size_t n, size_t *ret_n, 
 				       (long long)s->produced, s->zs.msg ? s->zs.msg : "out of memory");
 		if (rc != Z_STREAM_END)
 			continue;
-		more = next_member(s, err);
+		more = next_gzip_member(s, err);
 		if (more < 0)
 			return more;
 		s->ended = !more;
@@ -111,7 +111,7 @@ static int inflate_some(struct source *s, uint8_t *to, size_t n, size_t *ret_n, 
 	return 0;
 }
 
-static int inflate_body(struct idx_file *f, struct source *s, struct err *err)
+static int inflate_idx_body(struct idx_file *f, struct idx_source *s, struct err *err)
 {
 	uint8_t extra;
 	size_t got;
@@ -124,12 +124,12 @@ static int inflate_body(struct idx_file *f, struct source *s, struct err *err)
 	f->memory = malloc(f->bytes ? f->bytes : 1);
 	if (!f->memory)
 		return err_set(err, ERR_NOMEM, "%.300s: no memory for %zu bytes", s->path, f->bytes);
-	rc = inflate_some(s, f->memory, f->bytes, &got, err);
+	rc = inflate_idx_bytes(s, f->memory, f->bytes, &got, err);
 	if (!rc && got < f->bytes)
 		rc = err_set(err, ERR_USAGE, "%.300s: its header promises %zu bytes, found are %zu", s->path, f->bytes,
 			     got);
 	if (!rc) /* also makes zlib compare the checksum at the end */
-		rc = inflate_some(s, &extra, 1, &got, err);
+		rc = inflate_idx_bytes(s, &extra, 1, &got, err);
 	if (!rc && got)
 		rc = err_set(err, ERR_USAGE, "%.300s: holds more than the %zu bytes that its header promises", s->path,
 			     f->bytes);
@@ -137,7 +137,7 @@ static int inflate_body(struct idx_file *f, struct source *s, struct err *err)
 	return rc;
 }
 
-static int open_gzip(struct idx_file *f, struct source *s, struct err *err)
+static int open_gzip_idx(struct idx_file *f, struct idx_source *s, struct err *err)
 {
 	uint8_t h[HEADER_MAX];
 	size_t got = 0, need = 4;
@@ -145,24 +145,24 @@ static int open_gzip(struct idx_file *f, struct source *s, struct err *err)
 
 	if (inflateInit2(&s->zs, 16 + MAX_WBITS) != Z_OK)
 		return err_set(err, ERR_NOMEM, "%.300s: no memory for gzip", s->path);
-	rc = inflate_some(s, h, need, &got, err);
+	rc = inflate_idx_bytes(s, h, need, &got, err);
 	if (!rc && got == need && h[3] <= IDX_DIMS_MAX) {
 		need += 4 * (size_t)h[3];
-		rc = inflate_some(s, h + 4, need - 4, &got, err);
+		rc = inflate_idx_bytes(s, h + 4, need - 4, &got, err);
 		got += 4;
 	}
 	if (!rc)
-		rc = parse_header(f, s->path, h, got, err);
+		rc = parse_idx_header(f, s->path, h, got, err);
 	if (!rc)
-		rc = inflate_body(f, s, err);
+		rc = inflate_idx_body(f, s, err);
 	inflateEnd(&s->zs);
 	return rc;
 }
 
-static int open_plain(struct idx_file *f, struct source *s, struct err *err)
+static int open_plain_idx(struct idx_file *f, struct idx_source *s, struct err *err)
 {
 	size_t header;
-	int rc = parse_header(f, s->path, s->file.bytes, s->file.n, err);
+	int rc = parse_idx_header(f, s->path, s->file.bytes, s->file.n, err);
 
 	if (rc)
 		return rc;
@@ -178,7 +178,7 @@ static int open_plain(struct idx_file *f, struct source *s, struct err *err)
 
 int idx_file_open(struct idx_file *ret, const char *path, struct err *err)
 {
-	struct source s = { .path = path };
+	struct idx_source s = { .path = path };
 	struct idx_file f = { .ndim = 0 };
 	int rc = file_map_open(&s.file, path, err);
 
@@ -187,9 +187,9 @@ int idx_file_open(struct idx_file *ret, const char *path, struct err *err)
 	if (rc)
 		return rc;
 	if (s.file.n >= 2 && s.file.bytes[0] == 0x1f && s.file.bytes[1] == 0x8b)
-		rc = open_gzip(&f, &s, err);
+		rc = open_gzip_idx(&f, &s, err);
 	else
-		rc = open_plain(&f, &s, err);
+		rc = open_plain_idx(&f, &s, err);
 	file_map_close(&s.file);
 	if (rc) {
 		idx_file_close(&f);

@@ -63,7 +63,7 @@ int64_t image_set_broken(const struct dataset *base)
 	return atomic_load(&((struct image_set *)base)->n_broken);
 }
 
-static int take_sizes(struct image_set *s, const struct dataset_opts *o, struct err *err)
+static int set_image_sizes(struct image_set *s, const struct dataset_opts *o, struct err *err)
 {
 	struct dataset *b = &s->base;
 	int side = o->image_size ? o->image_size : 224;
@@ -86,7 +86,7 @@ int image_set_describe(struct image_set *s, const struct dataset_opts *o, int cl
 		       struct err *err)
 {
 	struct dataset *b = &s->base;
-	int rc = take_sizes(s, o, err);
+	int rc = set_image_sizes(s, o, err);
 
 	if (rc)
 		return rc;
@@ -107,7 +107,8 @@ int image_set_describe(struct image_set *s, const struct dataset_opts *o, int cl
 }
 
 /* torchvision's RandomResizedCrop: 8 to 100 % of the area, sides from 3:4 to 4:3, ten attempts, else the middle. */
-static void random_box(const struct dataset_sight *s, int64_t sample, struct picture_size size, struct picture_view *v)
+static void choose_random_box(const struct dataset_sight *s, int64_t sample, struct picture_size size,
+			      struct picture_view *v)
 {
 	double area = (double)size.width * size.height, low = log(3.0 / 4), high = log(4.0 / 3), ratio;
 
@@ -132,7 +133,7 @@ static void random_box(const struct dataset_sight *s, int64_t sample, struct pic
 }
 
 /* The shorter side becomes `resize`, then the middle is cut out: as one box of the file. */
-static void middle_box(const struct image_set *s, struct picture_size size, struct picture_view *v)
+static void choose_center_box(const struct image_set *s, struct picture_size size, struct picture_view *v)
 {
 	int shorter = size.width < size.height ? size.width : size.height;
 	int width = (int)((int64_t)size.width * s->resize / shorter),
@@ -156,14 +157,14 @@ int image_set_render(const struct image_set *s, const struct dataset_read *r, st
 				  .cut = true };
 
 	if (r->sight && r->sight->random)
-		random_box(r->sight, r->index, size, &v);
+		choose_random_box(r->sight, r->index, size, &v);
 	else if (!s->squeeze)
-		middle_box(s, size, &v);
+		choose_center_box(s, size, &v);
 	v.flip = r->sight && r->sight->flip;
 	return picture_render(p, &v, r->pixels, err);
 }
 
-static size_t pixel_bytes(const struct dataset *b)
+static size_t count_pixel_bytes(const struct dataset *b)
 {
 	return (size_t)b->height * (size_t)b->width * (size_t)b->channels;
 }
@@ -175,7 +176,7 @@ int image_set_open_kept(struct image_set *s, const struct dataset_opts *o, uint6
 					   .cache_bytes = o->cache_bytes,
 					   .memory_bytes = o->memory_bytes,
 					   .keeps_bytes = others_bytes +
-							  (uint64_t)b->n_samples[SPLIT_VAL] * pixel_bytes(b) };
+							  (uint64_t)b->n_samples[SPLIT_VAL] * count_pixel_bytes(b) };
 
 	if (!o->cache_decoded)
 		return 0;
@@ -192,7 +193,7 @@ bool image_set_keeps(const struct image_set *s, const struct dataset_read *r)
 bool image_set_take(const struct image_set *s, const struct dataset_read *r, struct decoded_cache_name *from)
 {
 	from->how = s->how;
-	return decoded_cache_read(s->kept, from, r->pixels, pixel_bytes(&s->base));
+	return decoded_cache_read(s->kept, from, r->pixels, count_pixel_bytes(&s->base));
 }
 
 bool image_set_holds(const struct image_set *s, struct decoded_cache_name *from)
@@ -204,7 +205,7 @@ bool image_set_holds(const struct image_set *s, struct decoded_cache_name *from)
 void image_set_keep(const struct image_set *s, const struct dataset_read *r, struct decoded_cache_name *from)
 {
 	from->how = s->how;
-	decoded_cache_keep(s->kept, from, r->pixels, pixel_bytes(&s->base));
+	decoded_cache_keep(s->kept, from, r->pixels, count_pixel_bytes(&s->base));
 }
 
 int image_set_lost(struct image_set *s, int64_t n, struct err *err)

@@ -11,29 +11,29 @@
 #define POOL_BYTES_MAX (INT64_C(64) << 20)
 #define POOL_SAMPLES_MAX 4096
 
-struct made_tokens {
+struct memory_tokens {
 	struct dataset base;
 	const int32_t *tokens; /* rows of seq_len + 1 */
 	int32_t *owned;	       /* NULL for borrowed ones */
 };
 
-static void made_close(struct dataset *base)
+static void close_memory_tokens(struct dataset *base)
 {
-	struct made_tokens *d = (struct made_tokens *)base;
+	struct memory_tokens *d = (struct memory_tokens *)base;
 
 	free(d->owned);
 	free(d->base.path);
 	free(d);
 }
 
-static const int32_t *row(const struct dataset *base, int64_t index)
+static const int32_t *get_token_row(const struct dataset *base, int64_t index)
 {
-	return ((const struct made_tokens *)base)->tokens + index * (base->seq_len + 1);
+	return ((const struct memory_tokens *)base)->tokens + index * (base->seq_len + 1);
 }
 
-static int made_read(const struct dataset *base, const struct dataset_read *r, struct err *err)
+static int read_token_row(const struct dataset *base, const struct dataset_read *r, struct err *err)
 {
-	const int32_t *from = row(base, r->index);
+	const int32_t *from = get_token_row(base, r->index);
 
 	(void)err;
 	for (int64_t i = 0; i < base->seq_len; i++) {
@@ -43,9 +43,9 @@ static int made_read(const struct dataset *base, const struct dataset_read *r, s
 	return 0;
 }
 
-static int64_t made_weight(const struct dataset *base, enum split split, int64_t index)
+static int64_t count_row_targets(const struct dataset *base, enum split split, int64_t index)
 {
-	const int32_t *from = row(base, index);
+	const int32_t *from = get_token_row(base, index);
 	int64_t n = 0;
 
 	(void)split;
@@ -54,12 +54,14 @@ static int64_t made_weight(const struct dataset *base, enum split split, int64_t
 	return n;
 }
 
-const struct dataset_ops dataset_synthetic_tokens = { .name = "synthetic", .read = made_read, .close = made_close };
+const struct dataset_ops dataset_synthetic_tokens = { .name = "synthetic",
+						      .read = read_token_row,
+						      .close = close_memory_tokens };
 const struct dataset_ops dataset_memory_tokens = {
-	.name = "memory", .read = made_read, .close = made_close, .weight = made_weight
+	.name = "memory", .read = read_token_row, .close = close_memory_tokens, .weight = count_row_targets
 };
 
-static int draw(struct made_tokens *d, const struct dataset_tokens_opts *o, struct err *err)
+static int draw_random_tokens(struct memory_tokens *d, const struct dataset_tokens_opts *o, struct err *err)
 {
 	int64_t each = d->base.seq_len + 1, n = POOL_BYTES_MAX / (each * (int64_t)sizeof(int32_t));
 	struct rng_key key = { o->seed, rng_stream("synthetic tokens") };
@@ -81,7 +83,7 @@ static int draw(struct made_tokens *d, const struct dataset_tokens_opts *o, stru
 	return 0;
 }
 
-static int check(struct made_tokens *d, const struct dataset_tokens_opts *o, struct err *err)
+static int check_token_rows(struct memory_tokens *d, const struct dataset_tokens_opts *o, struct err *err)
 {
 	int64_t each = o->seq_len + 1, counted = 0;
 
@@ -93,7 +95,7 @@ static int check(struct made_tokens *d, const struct dataset_tokens_opts *o, str
 				"-1, padding)",
 				o->path, o->tokens[i], (long long)(i / each), (long long)o->vocab);
 	for (int64_t i = 0; i < o->n; i++)
-		counted += made_weight(&d->base, SPLIT_TRAIN, i);
+		counted += count_row_targets(&d->base, SPLIT_TRAIN, i);
 	if (!counted)
 		return err_set(err, ERR_USAGE, "%.200s: no token has one behind it: there is nothing to learn",
 			       o->path);
@@ -102,7 +104,7 @@ static int check(struct made_tokens *d, const struct dataset_tokens_opts *o, str
 
 int dataset_tokens_open(struct dataset **ret, const struct dataset_tokens_opts *o, struct err *err)
 {
-	struct made_tokens *d = calloc(1, sizeof(*d));
+	struct memory_tokens *d = calloc(1, sizeof(*d));
 	int rc = 0;
 
 	if (!d || !(d->base.path = strdup(o->path))) {
@@ -119,12 +121,12 @@ int dataset_tokens_open(struct dataset **ret, const struct dataset_tokens_opts *
 		d->base.n_samples[SPLIT_TRAIN] = d->base.n_samples[SPLIT_VAL] = o->n;
 		snprintf(d->base.hash, sizeof(d->base.hash), "memory-%08x",
 			 crc32c(0, o->tokens, (size_t)(o->n * (o->seq_len + 1)) * sizeof(int32_t)));
-		rc = check(d, o, err);
+		rc = check_token_rows(d, o, err);
 	} else {
-		rc = draw(d, o, err);
+		rc = draw_random_tokens(d, o, err);
 	}
 	if (rc) {
-		made_close(&d->base);
+		close_memory_tokens(&d->base);
 		return rc;
 	}
 	*ret = &d->base;

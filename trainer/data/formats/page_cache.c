@@ -20,9 +20,9 @@
 #define BUCKETS 4096
 #define LOOK_S 0.1 /* between two looks at whether somebody still waits */
 
-struct page {
-	TAILQ_ENTRY(page) link; /* of those in memory */
-	struct page *next;	/* in its bucket */
+struct cached_page {
+	TAILQ_ENTRY(cached_page) link; /* of those in memory */
+	struct cached_page *next;      /* in its bucket */
 	uint32_t object;
 	uint64_t offset;
 	unsigned char *bytes; /* NULL: not in memory */
@@ -32,10 +32,10 @@ struct page {
 	int uses; /* threads that copy of it, or fill it */
 	bool filled;
 	bool grows;  /* a thread looks where further parts lie */
-	bool is_out; /* nobody finds it any more: it goes with its last use */
+	bool is_removed; /* nobody finds it any more: it goes with its last use */
 };
 
-TAILQ_HEAD(page_list, page);
+TAILQ_HEAD(page_list, cached_page);
 
 struct page_cache {
 	struct page_cache_opts o;
@@ -43,10 +43,10 @@ struct page_cache {
 	pthread_cond_t filled; /* a page is, or could not be; it has grown */
 	struct page_list list; /* those in memory, filled */
 	uint64_t bytes; /* of all of them */
-	struct page *hashed[BUCKETS];
+	struct cached_page *hashed[BUCKETS];
 };
 
-struct source {
+struct page_source {
 	struct objects *store;
 	int object;
 	const struct stop *stop;
@@ -68,14 +68,14 @@ int page_cache_new(struct page_cache **ret, const struct page_cache_opts *o, str
 	return 0;
 }
 
-static void page_free(struct page *page)
+static void page_free(struct cached_page *page)
 {
 	free(page->bytes);
 	free(page->map.block);
 	free(page);
 }
 
-static struct page **bucket_of(struct page_cache *p, uint32_t object, uint64_t offset)
+static struct cached_page **find_page_bucket(struct page_cache *p, uint32_t object, uint64_t offset)
 {
 	uint64_t x = (offset ^ (uint64_t)object << 40) * 0x9e3779b97f4a7c15u;
 
@@ -83,16 +83,16 @@ static struct page **bucket_of(struct page_cache *p, uint32_t object, uint64_t o
 }
 
 /* Under the lock. */
-static void add(struct page_cache *p, struct page *page)
+static void insert_page(struct page_cache *p, struct cached_page *page)
 {
-	struct page **at = bucket_of(p, page->object, page->offset);
+	struct cached_page **at = find_page_bucket(p, page->object, page->offset);
 
 	page->next = *at;
 	*at = page;
 }
 
 /* Under the lock. */
-static void leave_memory(struct page_cache *p, struct page *page)
+static void drop_page_bytes(struct page_cache *p, struct cached_page *page)
 {
 	if (!page->bytes)
 		return;
@@ -103,14 +103,14 @@ static void leave_memory(struct page_cache *p, struct page *page)
 }
 
 /* Under the lock; nobody finds it any more. */
-static void take_out(struct page_cache *p, struct page *page)
+static void remove_page(struct page_cache *p, struct cached_page *page)
 {
-	struct page **at = bucket_of(p, page->object, page->offset);
+	struct cached_page **at = find_page_bucket(p, page->object, page->offset);
 
 	while (*at != page)
 		at = &(*at)->next;
 	*at = page->next;
-	leave_memory(p, page);
+	drop_page_bytes(p, page);
 }
 
 void page_cache_free(struct page_cache *p)
@@ -118,7 +118,7 @@ void page_cache_free(struct page_cache *p)
 	if (!p)
 		return;
 	for (int i = 0; i < BUCKETS; i++)
-		for (struct page *page; (page = p->hashed[i]);) {
+		for (struct cached_page *page; (page = p->hashed[i]);) {
 			p->hashed[i] = page->next;
 			page_free(page);
 		}
@@ -128,16 +128,16 @@ void page_cache_free(struct page_cache *p)
 	free(p);
 }
 
-static int read_source(void *user, uint64_t at, void *to, size_t n, struct err *err)
+static int read_page_source(void *user, uint64_t at, void *to, size_t n, struct err *err)
 {
-	const struct source *s = user;
+	const struct page_source *s = user;
 
 	return objects_read(s->store,
 			    &(struct objects_range){ .object = s->object, .at = at, .n = n, .stop = s->stop }, to, err);
 }
 
 /* Under the lock: what was put aside was overwritten since then. */
-static bool is_lost(struct page_cache *p, const struct page *page)
+static bool is_page_lost(struct page_cache *p, const struct cached_page *page)
 {
 	const bool whole = page->filled && !page->map.block;
 
@@ -145,15 +145,15 @@ static bool is_lost(struct page_cache *p, const struct page *page)
 }
 
 /* Under the lock: the page, behind the others; NULL: nobody has read it, or it is there no more. */
-static struct page *find(struct page_cache *p, const struct sample *one)
+static struct cached_page *find_page(struct page_cache *p, const struct sample *one)
 {
-	struct page *page;
+	struct cached_page *page;
 
-	for (page = *bucket_of(p, one->object, one->offset); page; page = page->next)
+	for (page = *find_page_bucket(p, one->object, one->offset); page; page = page->next)
 		if (page->offset == one->offset && page->object == one->object)
 			break;
-	if (page && !page->uses && is_lost(p, page)) {
-		take_out(p, page);
+	if (page && !page->uses && is_page_lost(p, page)) {
+		remove_page(p, page);
 		page_free(page);
 		return NULL;
 	}
@@ -165,31 +165,31 @@ static struct page *find(struct page_cache *p, const struct sample *one)
 }
 
 /* Under the lock: what is more than there is room for goes, the oldest first, but for pages in use. */
-static void make_room(struct page_cache *p)
+static void evict_pages(struct page_cache *p)
 {
-	struct page *page, *next;
+	struct cached_page *page, *next;
 
 	for (page = TAILQ_FIRST(&p->list); page && p->bytes > p->o.memory_bytes; page = next) {
 		next = TAILQ_NEXT(page, link);
 		if (page->uses)
 			continue;
-		leave_memory(p, page);
-		if (is_lost(p, page)) {
-			take_out(p, page);
+		drop_page_bytes(p, page);
+		if (is_page_lost(p, page)) {
+			remove_page(p, page);
 			page_free(page);
 		}
 	}
 }
 
-static struct byte_source file_of(struct source *s)
+static struct byte_source make_page_source(struct page_source *s)
 {
-	return (struct byte_source){ objects_bytes(s->store, s->object), read_source, s,
+	return (struct byte_source){ objects_bytes(s->store, s->object), read_page_source, s,
 				     objects_name(s->store, s->object) };
 }
 
 /* Of Parquet or of Arrow, as its kind says. whole: not in parts. */
-static int unpack_page(struct page *page, const struct byte_source *file, const struct sample *one, bool whole,
-		       struct err *err)
+static int unpack_into_page(struct cached_page *page, const struct byte_source *file, const struct sample *one,
+			    bool whole, struct err *err)
 {
 	int kind = samples_kind(one->packed), rc;
 	struct parquet_page raw;
@@ -208,7 +208,7 @@ static int unpack_page(struct page *page, const struct byte_source *file, const 
 }
 
 /* What a thread is after. */
-struct wanted {
+struct page_request {
 	const struct sample *one;
 	const struct stop *stop;
 	bool whole; /* its page is not to be read in parts */
@@ -216,34 +216,34 @@ struct wanted {
 
 /* Called and left with the lock held, which is free while the page is unpacked. One use of it is the caller's. A page
  * that could not be read is in the list no more. */
-static int fill(struct page_cache *p, struct page *page, const struct wanted *w, struct err *err)
+static int fill_page(struct page_cache *p, struct cached_page *page, const struct page_request *w, struct err *err)
 {
 	const struct sample *one = w->one;
-	struct source source = { p->o.store, (int)one->object, w->stop };
-	struct byte_source file = file_of(&source);
+	struct page_source source = { p->o.store, (int)one->object, w->stop };
+	struct byte_source file = make_page_source(&source);
 	int rc;
 
-	*page = (struct page){ .object = one->object, .offset = one->offset, .uses = 1 };
-	add(p, page);
+	*page = (struct cached_page){ .object = one->object, .offset = one->offset, .uses = 1 };
+	insert_page(p, page);
 	pthread_mutex_unlock(&p->lock);
-	rc = unpack_page(page, &file, one, w->whole, err);
+	rc = unpack_into_page(page, &file, one, w->whole, err);
 	if (!rc && page->bytes && p->o.aside)
 		page->aside = ring_file_put(p->o.aside, page->bytes, page->n);
 	pthread_mutex_lock(&p->lock);
 	page->filled = !rc;
 	if (rc)
-		take_out(p, page);
+		remove_page(p, page);
 	else if (page->bytes) {
 		TAILQ_INSERT_TAIL(&p->list, page, link);
 		p->bytes += page->n;
-		make_room(p);
+		evict_pages(p);
 	}
 	pthread_cond_broadcast(&p->filled);
 	return rc;
 }
 
 /* Under the lock. */
-static int wait_for_others(struct page_cache *p, const struct wanted *w, struct err *err)
+static int wait_for_page(struct page_cache *p, const struct page_request *w, struct err *err)
 {
 	if (stop_asked(w->stop))
 		return err_set(err, ERR_CANCELED, "%.250s: nobody waits for it any more",
@@ -254,13 +254,13 @@ static int wait_for_others(struct page_cache *p, const struct wanted *w, struct 
 
 /* Under the lock. A page that could not be read by another thread is read once more: its error may have been that
  * nobody waited for it there. */
-static int take(struct page_cache *p, const struct wanted *w, struct page **ret, struct err *err)
+static int acquire_page(struct page_cache *p, const struct page_request *w, struct cached_page **ret, struct err *err)
 {
-	struct page *page;
+	struct cached_page *page;
 	int rc;
 
-	while ((page = find(p, w->one)) && !page->filled) {
-		rc = wait_for_others(p, w, err);
+	while ((page = find_page(p, w->one)) && !page->filled) {
+		rc = wait_for_page(p, w, err);
 		if (rc)
 			return rc;
 	}
@@ -272,7 +272,7 @@ static int take(struct page_cache *p, const struct wanted *w, struct page **ret,
 	page = malloc(sizeof(*page));
 	if (!page)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	rc = fill(p, page, w, err);
+	rc = fill_page(p, page, w, err);
 	if (rc)
 		free(page);
 	else
@@ -281,8 +281,8 @@ static int take(struct page_cache *p, const struct wanted *w, struct page **ret,
 }
 
 /* Of a page that is the caller's to use. 1: it was put aside, and is there no more. */
-static int copy(struct page_cache *p, struct page *page, const struct sample *one, const struct byte_source *file, void *to,
-		struct err *err)
+static int copy_from_page(struct page_cache *p, struct cached_page *page, const struct sample *one,
+			  const struct byte_source *file, void *to, struct err *err)
 {
 	uint32_t inside = samples_inside(one->packed);
 
@@ -298,16 +298,17 @@ static int copy(struct page_cache *p, struct page *page, const struct sample *on
 
 /* Called and left with the lock held, which is free while the page is looked through. A page that is read in parts goes
  * as far as what is wanted behind it. 1: it cannot be read in parts, and is out. */
-static int reach(struct page_cache *p, struct page *page, const struct wanted *w, const struct byte_source *file,
-		 struct err *err)
+static int extend_page_map(struct page_cache *p, struct cached_page *page, const struct page_request *w,
+			   const struct byte_source *file, struct err *err)
 {
 	const uint32_t inside = samples_inside(w->one->packed);
 	struct parquet_page_map grown;
 	int rc = 0;
 
-	while (!rc && page->map.block && !page->is_out && !parquet_page_reaches(&page->map, inside, w->one->bytes)) {
+	while (!rc && page->map.block && !page->is_removed &&
+	       !parquet_page_reaches(&page->map, inside, w->one->bytes)) {
 		if (page->grows) {
-			rc = wait_for_others(p, w, err);
+			rc = wait_for_page(p, w, err);
 			continue;
 		}
 		page->grows = true;
@@ -318,58 +319,59 @@ static int reach(struct page_cache *p, struct page *page, const struct wanted *w
 		page->map.walk = grown.walk;
 		page->grows = false;
 		if (rc > 0) {
-			take_out(p, page);
-			page->is_out = true;
+			remove_page(p, page);
+			page->is_removed = true;
 		}
 		pthread_cond_broadcast(&p->filled);
 	}
-	return rc ? rc : page->is_out;
+	return rc ? rc : page->is_removed;
 }
 
 /* Under the lock. lost: what was put aside is there no more. */
-static void let_go(struct page *page, bool lost)
+static void release_page(struct cached_page *page, bool lost)
 {
 	if (lost)
 		page->aside = 0;
-	if (!--page->uses && page->is_out)
+	if (!--page->uses && page->is_removed)
 		page_free(page);
 }
 
 /* 1: another try is needed, *w says of what. */
-static int try_read(struct page_cache *p, struct wanted *w, const struct byte_source *file, void *to, struct err *err)
+static int try_read_page(struct page_cache *p, struct page_request *w, const struct byte_source *file, void *to,
+			 struct err *err)
 {
-	struct page *page = NULL;
+	struct cached_page *page = NULL;
 	bool lost = false;
 	int rc;
 
 	pthread_mutex_lock(&p->lock);
-	rc = take(p, w, &page, err);
+	rc = acquire_page(p, w, &page, err);
 	if (rc) {
 		pthread_mutex_unlock(&p->lock);
 		return rc;
 	}
-	rc = reach(p, page, w, file, err);
+	rc = extend_page_map(p, page, w, file, err);
 	w->whole |= rc > 0;
 	pthread_mutex_unlock(&p->lock);
 	if (!rc) {
-		rc = copy(p, page, w->one, file, to, err);
+		rc = copy_from_page(p, page, w->one, file, to, err);
 		lost = rc > 0;
 	}
 	pthread_mutex_lock(&p->lock);
-	let_go(page, lost);
+	release_page(page, lost);
 	pthread_mutex_unlock(&p->lock);
 	return rc;
 }
 
 int page_cache_read(struct page_cache *p, const struct sample *one, const struct stop *stop, void *to, struct err *err)
 {
-	struct source source = { p->o.store, (int)one->object, stop };
-	const struct byte_source file = file_of(&source);
-	struct wanted w = { one, stop, false };
+	struct page_source source = { p->o.store, (int)one->object, stop };
+	const struct byte_source file = make_page_source(&source);
+	struct page_request w = { one, stop, false };
 	int rc;
 
 	do
-		rc = try_read(p, &w, &file, to, err);
+		rc = try_read_page(p, &w, &file, to, err);
 	while (rc > 0);
 	return rc;
 }

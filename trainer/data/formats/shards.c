@@ -38,13 +38,13 @@ static bool shards_probe(const char *path)
 }
 
 /* Pages that hold many samples are best read one after the other. */
-static bool is_packed(const struct shards *d)
+static bool has_packed_samples(const struct shards *d)
 {
 	return d->samples.n && d->samples.at[0].packed;
 }
 
 /* On the disk that is given for a cache, or the user's own. */
-static struct ring_file *open_aside(const struct dataset_opts *o, uint64_t bytes)
+static struct ring_file *open_overflow_ring(const struct dataset_opts *o, uint64_t bytes)
 {
 	char folder[CACHE_DIR_PATH_BYTES];
 	bool given = o->cache && strcmp(o->cache, "ram") != 0;
@@ -55,7 +55,7 @@ static struct ring_file *open_aside(const struct dataset_opts *o, uint64_t bytes
 }
 
 /* Room for as many pages as may be kept, or for all: with what else lies in them. */
-static int open_pages(struct shards *d, const struct dataset_opts *o, struct err *err)
+static int open_page_cache(struct shards *d, const struct dataset_opts *o, struct err *err)
 {
 	struct page_cache_opts opts = { .store = d->store, .memory_bytes = PAGE_CACHE_BYTES };
 	uint64_t bytes = 0;
@@ -65,7 +65,7 @@ static int open_pages(struct shards *d, const struct dataset_opts *o, struct err
 	if (bytes < PAGE_CACHE_BYTES)
 		opts.memory_bytes = bytes;
 	else
-		opts.aside = open_aside(o, bytes);
+		opts.aside = open_overflow_ring(o, bytes);
 	d->set.base.buffer_bytes = objects_buffer_bytes(d->store) + opts.memory_bytes;
 	return page_cache_new(&d->pages, &opts, err);
 }
@@ -91,8 +91,8 @@ static int shards_open(struct dataset **ret, const struct dataset_opts *o, struc
 	if (!rc)
 		rc = shards_find(d, o, err);
 	if (!rc)
-		rc = open_pages(d, o, err);
-	d->set.base.far = d->store && (objects_far(d->store) || is_packed(d));
+		rc = open_page_cache(d, o, err);
+	d->set.base.far = d->store && (objects_far(d->store) || has_packed_samples(d));
 	d->set.base.remote = d->store && objects_remote(d->store);
 	if (!rc)
 		rc = shards_describe(d, o, &raw_ops, err);
@@ -170,7 +170,7 @@ static void shards_hold(struct dataset *base, const struct dataset_windows *w)
 	struct dataset_facts facts = { 0 };
 	char text[256];
 
-	if (n < 1 || !base->remote || is_packed(d)) /* pages are unpacked once, and kept (page_cache.h) */
+	if (n < 1 || !base->remote || has_packed_samples(d)) /* pages are unpacked once, and kept (page_cache.h) */
 		return;
 	shards_facts(base, SPLIT_TRAIN, &facts);
 	windows.bytes = facts.bytes / (uint64_t)n * (uint64_t)samples;

@@ -9,7 +9,7 @@
 #include "trainer/data/pictures/pixels.h"
 
 /* Keys, sizes and labels, not pixels nor where they lie: the same set elsewhere is the same. */
-static void hash(struct shards *d)
+static void hash_shard_samples(struct shards *d)
 {
 	uint32_t c[SPLIT_COUNT] = { 0 };
 
@@ -24,7 +24,7 @@ static void hash(struct shards *d)
 	snprintf(d->set.base.hash, sizeof(d->set.base.hash), "shards-%08x-%08x", c[SPLIT_TRAIN], c[SPLIT_VAL]);
 }
 
-static int classes_of(const struct shards *d)
+static int count_label_classes(const struct shards *d)
 {
 	int32_t most = -1;
 
@@ -34,7 +34,7 @@ static int classes_of(const struct shards *d)
 }
 
 /* Mean and deviation of the training images, where no index file says them. */
-static int measure(struct shards *d, struct err *err)
+static int measure_raw_stats(struct shards *d, struct err *err)
 {
 	struct dataset *b = &d->set.base;
 	size_t each = pixels_count(b), n = (size_t)b->n_samples[SPLIT_TRAIN];
@@ -54,7 +54,7 @@ static int measure(struct shards *d, struct err *err)
 }
 
 /* All images are as large as the first one. */
-static int describe_raw(struct shards *d, const struct dataset_ops *ops, struct err *err)
+static int describe_raw_images(struct shards *d, const struct dataset_ops *ops, struct err *err)
 {
 	struct dataset *b = &d->set.base;
 	struct shards_hand h = { NULL };
@@ -81,14 +81,14 @@ static int describe_raw(struct shards *d, const struct dataset_ops *ops, struct 
 	b->width = a.width;
 	b->channels = a.channels;
 	if (d->facts.channels != a.channels)
-		return measure(d, err);
+		return measure_raw_stats(d, err);
 	memcpy(b->mean, d->facts.mean, sizeof(b->mean));
 	memcpy(b->std, d->facts.std, sizeof(b->std));
 	return 0;
 }
 
 /* TensorFlow's ImageNet has a class for "nothing" in front. */
-static void note_labels(struct shards *d)
+static void note_first_label(struct shards *d)
 {
 	int32_t least = INT32_MAX;
 	char text[512];
@@ -102,7 +102,7 @@ static void note_labels(struct shards *d)
 	image_set_note(&d->set, text);
 }
 
-static int note_lost(struct shards *d, struct err *err)
+static int note_lost_samples(struct shards *d, struct err *err)
 {
 	const char *line = d->samples.notes;
 	char text[512];
@@ -125,7 +125,7 @@ static int note_lost(struct shards *d, struct err *err)
 
 /* Arrays that are as large as the first one are delivered as they are; of various sizes, or where the index says so,
  * they are pictures. */
-static bool is_raw(const struct shards *d)
+static bool has_raw_images(const struct shards *d)
 {
 	const char *name = samples_name(&d->samples, d->row[SPLIT_TRAIN][0]);
 	int64_t n = d->set.base.n_samples[SPLIT_TRAIN], same = 0;
@@ -138,7 +138,7 @@ static bool is_raw(const struct shards *d)
 	return d->facts.channels || 2 * same > n;
 }
 
-static uint64_t remote_bytes(const struct shards *d)
+static uint64_t count_remote_bytes(const struct shards *d)
 {
 	uint64_t bytes = 0;
 
@@ -155,16 +155,16 @@ int shards_describe(struct shards *d, const struct dataset_opts *o, const struct
 	if (!d->samples.n && d->samples.lost)
 		return err_set(err, ERR_USAGE, "%.150s: no images to train on; %.*s", b->path,
 			       (int)strcspn(d->samples.notes, "\n"), d->samples.notes);
-	rc = image_set_describe(&d->set, o, classes_of(d), "classes", err);
+	rc = image_set_describe(&d->set, o, count_label_classes(d), "classes", err);
 	if (rc)
 		return rc;
-	if (is_raw(d))
-		rc = describe_raw(d, raw_ops, err);
+	if (has_raw_images(d))
+		rc = describe_raw_images(d, raw_ops, err);
 	else
-		rc = image_set_open_kept(&d->set, o, remote_bytes(d), err);
-	note_labels(d);
+		rc = image_set_open_kept(&d->set, o, count_remote_bytes(d), err);
+	note_first_label(d);
 	if (!rc)
-		rc = note_lost(d, err);
-	hash(d);
+		rc = note_lost_samples(d, err);
+	hash_shard_samples(d);
 	return rc;
 }

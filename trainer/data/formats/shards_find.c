@@ -14,7 +14,7 @@
 #define KEY_BYTES_MAX ((size_t)1 << 28)
 
 /* Single pictures behind an address: those of training first. */
-static int add_pictures(struct shards *d, const struct dataset_opts *o, int *ret_train, struct err *err)
+static int add_remote_pictures(struct shards *d, const struct dataset_opts *o, int *ret_train, struct err *err)
 {
 	struct folder_remote found = { .n_train = 0 };
 	int rc = folder_remote_find(&found, d->store,
@@ -36,7 +36,7 @@ static int add_pictures(struct shards *d, const struct dataset_opts *o, int *ret
 	return 0;
 }
 
-static int add_shard(struct objects *store, const char *address, const struct shard_sums *sums, struct err *err)
+static int add_shard_object(struct objects *store, const char *address, const struct shard_sums *sums, struct err *err)
 {
 	const struct objects_entry listed = { address, sums->listed_bytes, sums->version };
 	int number = sums->version ? objects_add_listed(store, address, &listed, err)
@@ -46,7 +46,7 @@ static int add_shard(struct objects *store, const char *address, const struct sh
 }
 
 /* What the table depends on, as 16 hex digits. */
-static int table_name(const struct shards *d, const struct webdataset_fields *f, char ret[32], struct err *err)
+static int make_table_name(const struct shards *d, const struct webdataset_fields *f, char ret[32], struct err *err)
 {
 	char hex[65];
 	struct buf b;
@@ -67,7 +67,7 @@ static int table_name(const struct shards *d, const struct webdataset_fields *f,
 }
 
 /* Others may write where it was kept: rows that leave their shard, or names without an end, are not taken. */
-static bool fits(const struct shards *d, const struct samples *s)
+static bool is_valid_table(const struct shards *d, const struct samples *s)
 {
 	size_t names = (size_t)(s->notes - s->names);
 	uint64_t n = (uint64_t)objects_count(d->store);
@@ -85,17 +85,17 @@ static bool fits(const struct shards *d, const struct samples *s)
 	return true;
 }
 
-static bool take_kept(struct shards *d, const char *path)
+static bool load_kept_table(struct shards *d, const char *path)
 {
 	if (!samples_take(&d->samples, path))
 		return false;
-	if (fits(d, &d->samples))
+	if (is_valid_table(d, &d->samples))
 		return true;
 	samples_done(&d->samples);
 	return false;
 }
 
-static void note_whole(struct shards *d, int whole)
+static void note_shards_read(struct shards *d, int whole)
 {
 	char text[512];
 
@@ -105,13 +105,13 @@ static void note_whole(struct shards *d, int whole)
 }
 
 /* One rank looks, the others of the machine wait for what it keeps. */
-static int find_samples(struct shards *d, const struct dataset_opts *o, const struct shard_sums *known,
-			struct err *err)
+static int find_shard_samples(struct shards *d, const struct dataset_opts *o, const struct shard_sums *known,
+			      struct err *err)
 {
 	struct webdataset_fields f = { o->image_field ? o->image_field : "jpg;jpeg;png;npy",
 				       o->label_field ? o->label_field : "cls" };
 	char folder[CACHE_DIR_PATH_BYTES], path[CACHE_DIR_PATH_BYTES], name[32];
-	int rc = table_name(d, &f, name, err), lock = -1, whole = 0;
+	int rc = make_table_name(d, &f, name, err), lock = -1, whole = 0;
 	bool kept;
 
 	if (rc)
@@ -119,17 +119,17 @@ static int find_samples(struct shards *d, const struct dataset_opts *o, const st
 	kept = cache_dir_beside(o->path, folder) && cache_dir_join(path, folder, name);
 	if (!kept)
 		kept = cache_dir_in_cache(o->path, folder) && cache_dir_join(path, folder, name);
-	if (kept && take_kept(d, path))
+	if (kept && load_kept_table(d, path))
 		return 0;
 	if (kept)
 		lock = cache_dir_lock(folder);
-	if (!kept || !take_kept(d, path)) {
+	if (!kept || !load_kept_table(d, path)) {
 		rc = shard_index(&d->samples, d->store,
 				 &(struct shard_index_opts){ &f, known, o->data_timeout_s }, &whole, err);
 		if (!rc && kept)
 			samples_keep(&d->samples, path);
 		if (!rc && whole)
-			note_whole(d, whole);
+			note_shards_read(d, whole);
 	}
 	if (lock >= 0)
 		close(lock);
@@ -138,7 +138,7 @@ static int find_samples(struct shards *d, const struct dataset_opts *o, const st
 
 /* Opens the shards of both splits; *ret_train of them are those of training. Without shards of its own for validation
  * all of them are. */
-static int add_shards(struct shards *d, const struct dataset_opts *o, int *ret_train, struct err *err)
+static int add_set_objects(struct shards *d, const struct dataset_opts *o, int *ret_train, struct err *err)
 {
 	bool index = folder_remote_is_index(o->path) && !o->val_path;
 	bool one_folder = objects_is_folder(o->path) && !strstr(o->path, "::") && !strchr(o->path, '{');
@@ -151,20 +151,20 @@ static int add_shards(struct shards *d, const struct dataset_opts *o, int *ret_t
 		rc = o->val_path ? shard_list_add(&list, o->val_path, SHARDS_ALL, err)
 				 : shard_list_add(&list, o->path, SHARDS_VAL, err);
 	for (int i = 0; rc >= 0 && i < list.n; i++)
-		rc = add_shard(d->store, list.address[i], &list.sums[i], err);
+		rc = add_shard_object(d->store, list.address[i], &list.sums[i], err);
 	if (rc >= 0 && !list.n)
-		rc = add_pictures(d, o, ret_train, err);
+		rc = add_remote_pictures(d, o, ret_train, err);
 	if (rc >= 0)
 		rc = objects_measure(d->store, err);
 	d->cached_bytes = rc ? 0 : objects_cached(d->store);
 	if (!rc && list.n)
-		rc = find_samples(d, o, list.sums, err);
+		rc = find_shard_samples(d, o, list.sums, err);
 	shard_list_done(&list);
 	return rc;
 }
 
 /* The same samples go to validation on every machine, whatever else is added: by the hash of their key. */
-static enum split split_of(const struct shards *d, int64_t row, int train, double val_share)
+static enum split choose_sample_split(const struct shards *d, int64_t row, int train, double val_share)
 {
 	const char *name = samples_name(&d->samples, row);
 	char key[WEBDATASET_NAME_MAX + 1], field[WEBDATASET_FIELD_MAX];
@@ -180,7 +180,7 @@ static enum split split_of(const struct shards *d, int64_t row, int train, doubl
 													: SPLIT_TRAIN;
 }
 
-static int deal(struct shards *d, int train, double val_share, struct err *err)
+static int split_samples(struct shards *d, int train, double val_share, struct err *err)
 {
 	int64_t n = d->samples.n;
 
@@ -193,7 +193,7 @@ static int deal(struct shards *d, int train, double val_share, struct err *err)
 			return err_set(err, ERR_NOMEM, "out of memory: %lld samples", (long long)n);
 	}
 	for (int64_t i = 0; i < n; i++) {
-		enum split s = split_of(d, i, train, val_share);
+		enum split s = choose_sample_split(d, i, train, val_share);
 
 		d->row[s][d->set.base.n_samples[s]++] = (uint32_t)i;
 	}
@@ -201,7 +201,7 @@ static int deal(struct shards *d, int train, double val_share, struct err *err)
 }
 
 /* Rows of one shard lie side by side: its samples are a piece. */
-static int cut_pieces(struct shards *d, enum split s, struct err *err)
+static int mark_shard_pieces(struct shards *d, enum split s, struct err *err)
 {
 	struct dataset *b = &d->set.base;
 	int64_t n = b->n_samples[s], count = 0;
@@ -220,11 +220,11 @@ static int cut_pieces(struct shards *d, enum split s, struct err *err)
 
 int shards_find(struct shards *d, const struct dataset_opts *o, struct err *err)
 {
-	int train = 0, rc = add_shards(d, o, &train, err);
+	int train = 0, rc = add_set_objects(d, o, &train, err);
 
 	if (!rc)
-		rc = deal(d, train, d->classes ? 0 : o->val_share, err);
+		rc = split_samples(d, train, d->classes ? 0 : o->val_share, err);
 	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
-		rc = cut_pieces(d, (enum split)s, err);
+		rc = mark_shard_pieces(d, (enum split)s, err);
 	return rc;
 }

@@ -18,7 +18,7 @@ void shards_say(const struct shards *d, enum split s, int64_t i, char ret[320])
 			 samples_name(&d->samples, d->row[s][i]));
 }
 
-static struct objects_range range_of(const struct shards *d, const struct dataset_read *r)
+static struct objects_range make_sample_range(const struct shards *d, const struct dataset_read *r)
 {
 	const struct sample *one = shards_sample(d, r->split, r->index);
 	uint64_t left = objects_bytes(d->store, (int)one->object) - one->offset;
@@ -32,7 +32,8 @@ static struct objects_range range_of(const struct shards *d, const struct datase
 }
 
 /* The picture of a sample by the bytes that it is made of; false: it is not kept. */
-static bool name_kept(const struct shards *d, const struct dataset_read *r, struct buf *stamp, struct decoded_cache_name *ret)
+static bool name_kept_picture(const struct shards *d, const struct dataset_read *r, struct buf *stamp,
+			      struct decoded_cache_name *ret)
 {
 	const struct sample *one = shards_sample(d, r->split, r->index);
 
@@ -48,14 +49,14 @@ static bool name_kept(const struct shards *d, const struct dataset_read *r, stru
 }
 
 /* What is kept is not fetched again. */
-static bool is_kept(const struct shards *d, const struct dataset_read *r)
+static bool is_picture_kept(const struct shards *d, const struct dataset_read *r)
 {
 	struct decoded_cache_name kept;
 	struct buf stamp;
 	bool is;
 
 	buf_init(&stamp, STAMP_BYTES_MAX);
-	is = name_kept(d, r, &stamp, &kept) && image_set_holds(&d->set, &kept);
+	is = name_kept_picture(d, r, &stamp, &kept) && image_set_holds(&d->set, &kept);
 	buf_done(&stamp);
 	return is;
 }
@@ -63,15 +64,15 @@ static bool is_kept(const struct shards *d, const struct dataset_read *r)
 bool shards_ahead(const struct dataset *base, const struct dataset_read *r)
 {
 	const struct shards *d = (const struct shards *)base;
-	struct objects_range range = range_of(d, r);
+	struct objects_range range = make_sample_range(d, r);
 
-	return !range.n || is_kept(d, r) || objects_want(d->store, &range);
+	return !range.n || is_picture_kept(d, r) || objects_want(d->store, &range);
 }
 
 int shards_read_bytes(const struct shards *d, const struct dataset_read *r, void *to, struct err *err)
 {
 	const struct sample *one = shards_sample(d, r->split, r->index);
-	const struct objects_range range = range_of(d, r);
+	const struct objects_range range = make_sample_range(d, r);
 
 	return one->packed ? page_cache_read(d->pages, one, r->stop, to, err) : objects_read(d->store, &range, to, err);
 }
@@ -98,12 +99,12 @@ int shards_fetch(const struct shards *d, const struct dataset_read *r, struct er
 	return shards_read_bytes(d, r, h->bytes, err);
 }
 
-static int read_picture(const struct shards *d, const struct dataset_read *r, struct err *err)
+static int read_shard_picture(const struct shards *d, const struct dataset_read *r, struct err *err)
 {
 	struct shards_hand *h = r->hand;
 	struct picture_size size;
 	struct decoded_cache_name kept;
-	bool keeps = name_kept(d, r, &h->stamp, &kept);
+	bool keeps = name_kept_picture(d, r, &h->stamp, &kept);
 	char name[320];
 	int rc;
 
@@ -126,7 +127,7 @@ int shards_read_raw(const struct shards *d, const struct dataset_read *r, struct
 {
 	const struct sample *one = shards_sample(d, r->split, r->index);
 	size_t pixels = pixels_count(&d->set.base);
-	struct objects_range range = range_of(d, r);
+	struct objects_range range = make_sample_range(d, r);
 	char head[NPY_HEAD_MAX], name[320];
 	int rc;
 
@@ -151,7 +152,7 @@ int shards_read(const struct dataset *base, const struct dataset_read *r, struct
 	struct err why = ERR_INIT;
 
 	*r->label = shards_sample(d, r->split, r->index)->label;
-	if (!(d->raw ? shards_read_raw(d, r, &why) : read_picture(d, r, &why)))
+	if (!(d->raw ? shards_read_raw(d, r, &why) : read_shard_picture(d, r, &why)))
 		return 0;
 	return image_set_failed(&d->set, r, &why, err);
 }

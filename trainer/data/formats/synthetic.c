@@ -11,16 +11,16 @@
 #define POOL_BYTES_MAX (64u << 20)
 #define POOL_SAMPLES_MAX 4096
 
-struct made {
+struct memory_images {
 	struct dataset base;
 	const void *images;
 	const int32_t *labels;
 	void *owned_images, *owned_labels; /* NULL for borrowed ones */
 };
 
-static void made_close(struct dataset *base)
+static void close_memory_images(struct dataset *base)
 {
-	struct made *d = (struct made *)base;
+	struct memory_images *d = (struct memory_images *)base;
 
 	free(d->owned_images);
 	free(d->owned_labels);
@@ -28,33 +28,36 @@ static void made_close(struct dataset *base)
 	free(d);
 }
 
-static const void *made_peek(const struct dataset *base, enum split s, int64_t index)
+static const void *peek_memory_image(const struct dataset *base, enum split s, int64_t index)
 {
-	const struct made *d = (const struct made *)base;
+	const struct memory_images *d = (const struct memory_images *)base;
 
 	(void)s;
 	return (const char *)d->images + (size_t)index * pixels_count(base) * dtype_bytes(base->dtype);
 }
 
-static int made_read(const struct dataset *base, const struct dataset_read *r, struct err *err)
+static int read_memory_image(const struct dataset *base, const struct dataset_read *r, struct err *err)
 {
-	const struct made *d = (const struct made *)base;
+	const struct memory_images *d = (const struct memory_images *)base;
 
 	(void)err;
 	if (r->pixels)
-		memcpy(r->pixels, made_peek(base, r->split, r->index), pixels_count(base) * dtype_bytes(base->dtype));
+		memcpy(r->pixels, peek_memory_image(base, r->split, r->index),
+		       pixels_count(base) * dtype_bytes(base->dtype));
 	*r->label = d->labels[r->index];
 	return 0;
 }
 
-const struct dataset_ops dataset_synthetic = { .name = "synthetic", .read = made_read, .close = made_close,
-					       .peek = made_peek };
-const struct dataset_ops dataset_memory = { .name = "memory", .read = made_read, .close = made_close,
-					    .peek = made_peek };
+const struct dataset_ops dataset_synthetic = {
+	.name = "synthetic", .read = read_memory_image, .close = close_memory_images, .peek = peek_memory_image
+};
+const struct dataset_ops dataset_memory = {
+	.name = "memory", .read = read_memory_image, .close = close_memory_images, .peek = peek_memory_image
+};
 
-static struct made *made_new(const char *path, int height, int width, int channels)
+static struct memory_images *new_memory_images(const char *path, int height, int width, int channels)
 {
-	struct made *d = calloc(1, sizeof(*d));
+	struct memory_images *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		return NULL;
@@ -69,7 +72,7 @@ static struct made *made_new(const char *path, int height, int width, int channe
 	return NULL;
 }
 
-static void draw_all(struct made *d, uint64_t seed, size_t bytes, int64_t n)
+static void draw_random_images(struct memory_images *d, uint64_t seed, size_t bytes, int64_t n)
 {
 	struct rng_key pixels = { seed, rng_stream("synthetic images") },
 		labels = { seed, rng_stream("synthetic labels") };
@@ -88,7 +91,7 @@ static void draw_all(struct made *d, uint64_t seed, size_t bytes, int64_t n)
 
 int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_opts *o, struct err *err)
 {
-	struct made *d;
+	struct memory_images *d;
 	size_t each, n;
 
 	if (o->height < 1 || o->width < 1 || o->channels < 1 || o->channels > DATASET_CHANNELS_MAX || o->classes < 1 ||
@@ -96,7 +99,7 @@ int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_
 		return err_set(err, ERR_USAGE,
 			       "--synthetic: images of %d x %d x %d in %d classes cannot be made; at most %d channels",
 			       o->height, o->width, o->channels, o->classes, DATASET_CHANNELS_MAX);
-	d = made_new("--synthetic", o->height, o->width, o->channels);
+	d = new_memory_images("--synthetic", o->height, o->width, o->channels);
 	if (!d)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	d->base.ops = &dataset_synthetic;
@@ -109,11 +112,11 @@ int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_
 	d->images = d->owned_images = malloc(n * each);
 	d->labels = d->owned_labels = calloc(n, sizeof(int32_t));
 	if (!d->images || !d->labels) {
-		made_close(&d->base);
+		close_memory_images(&d->base);
 		return err_set(err, ERR_NOMEM, "--synthetic: no memory for %zu bytes", n * each);
 	}
 	d->base.buffer_bytes = d->base.drawn_bytes = n * each;
-	draw_all(d, o->seed, n * each, (int64_t)n);
+	draw_random_images(d, o->seed, n * each, (int64_t)n);
 	pixels_stats(&d->base, d->images, (int64_t)n);
 	snprintf(d->base.hash, sizeof(d->base.hash), "synthetic-%08x", crc32c(0, d->images, n * each));
 	*ret = &d->base;
@@ -122,13 +125,13 @@ int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_
 
 int dataset_memory_open(struct dataset **ret, const struct dataset_memory_opts *o, struct err *err)
 {
-	struct made *d;
+	struct memory_images *d;
 	size_t bytes;
 
 	if (o->channels < 1 || o->channels > DATASET_CHANNELS_MAX)
 		return err_set(err, ERR_USAGE, "%.200s: images of %d channels; at most %d are known", o->path,
 			       o->channels, DATASET_CHANNELS_MAX);
-	d = made_new(o->path, o->height, o->width, o->channels);
+	d = new_memory_images(o->path, o->height, o->width, o->channels);
 	if (!d)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	d->base.ops = &dataset_memory;
@@ -142,7 +145,7 @@ int dataset_memory_open(struct dataset **ret, const struct dataset_memory_opts *
 			d->base.classes = o->labels[i] + 1;
 		if (o->labels[i] >= 0 && o->labels[i] < d->base.classes)
 			continue;
-		made_close(&d->base);
+		close_memory_images(&d->base);
 		return err_set(err, ERR_USAGE, "%.200s: label %d of sample %lld: must be from 0 and below %d classes",
 			       o->path, o->labels[i], (long long)i, o->classes);
 	}

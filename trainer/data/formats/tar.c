@@ -44,7 +44,7 @@ void tar_close(struct tar *t)
 	free(t);
 }
 
-static int damaged(const struct tar *t, const char *what, struct err *err)
+static int fail_damaged_tar(const struct tar *t, const char *what, struct err *err)
 {
 	return err_set(err, ERR_USAGE, "%.300s: damaged archive: %s", t->path, what);
 }
@@ -54,20 +54,20 @@ int tar_read(struct tar *t, void *to, size_t n, struct err *err)
 	char *at = to;
 
 	if (n > t->left)
-		return damaged(t, "a file is shorter than its header says", err);
+		return fail_damaged_tar(t, "a file is shorter than its header says", err);
 	t->left -= n;
 	while (n) {
 		int got = gzread(t->file, at, n > 1 << 20 ? 1 << 20 : (unsigned)n);
 
 		if (got <= 0)
-			return damaged(t, "it ends too early", err);
+			return fail_damaged_tar(t, "it ends too early", err);
 		at += got;
 		n -= (size_t)got;
 	}
 	return 0;
 }
 
-static int skip(struct tar *t, struct err *err)
+static int skip_tar_entry(struct tar *t, struct err *err)
 {
 	char block[1 << 14];
 	int rc = 0;
@@ -83,7 +83,7 @@ int tar_next(struct tar *t, struct tar_entry *ret, struct err *err)
 	struct tar_block b;
 
 	for (;;) {
-		int rc = skip(t, err);
+		int rc = skip_tar_entry(t, err);
 
 		if (rc)
 			return rc;
@@ -95,7 +95,7 @@ int tar_next(struct tar *t, struct tar_entry *ret, struct err *err)
 		if (b.kind == TAR_END)
 			return 0;
 		if (b.kind == TAR_DAMAGED)
-			return damaged(t, "a header is wrong", err);
+			return fail_damaged_tar(t, "a header is wrong", err);
 		t->left = tar_block_padded(b.bytes);
 		if (b.kind != TAR_FILE)
 			continue;

@@ -28,8 +28,8 @@ static bool text_probe(const char *path)
 }
 
 /* What the cached tokens depend on, as 16 hex digits. */
-static int cache_key(const struct texts *t, const struct tokenizer *tokenizer, const struct dataset_opts *o,
-		     char ret[17], struct err *err)
+static int make_token_cache_key(const struct texts *t, const struct tokenizer *tokenizer, const struct dataset_opts *o,
+				char ret[17], struct err *err)
 {
 	char hex[65];
 	struct buf b;
@@ -58,7 +58,7 @@ static int cache_key(const struct texts *t, const struct tokenizer *tokenizer, c
 }
 
 /* Tokenises unless another rank, or an earlier run, has done so; one at a time. */
-static int fill_cache(const struct tokenize_opts *o, const char *parent, struct err *err)
+static int fill_token_cache(const struct tokenize_opts *o, const char *parent, struct err *err)
 {
 	char train[PATH_BYTES];
 	struct tokenize_made made;
@@ -79,7 +79,8 @@ static int fill_cache(const struct tokenize_opts *o, const char *parent, struct 
 }
 
 /* Where the tokens lie, once they do. */
-static int tokens_of(const struct dataset_opts *o, const struct texts *t, char ret[PATH_BYTES], struct err *err)
+static int prepare_text_tokens(const struct dataset_opts *o, const struct texts *t, char ret[PATH_BYTES],
+			       struct err *err)
 {
 	struct tokenizer *tokenizer;
 	char parent[PATH_BYTES] = "", key[17], train[PATH_BYTES];
@@ -88,7 +89,7 @@ static int tokens_of(const struct dataset_opts *o, const struct texts *t, char r
 
 	if (rc)
 		return rc;
-	rc = cache_key(t, tokenizer, o, key, err);
+	rc = make_token_cache_key(t, tokenizer, o, key, err);
 	if (rc)
 		goto out;
 	beside = cache_dir_beside(o->path, parent);
@@ -103,7 +104,7 @@ static int tokens_of(const struct dataset_opts *o, const struct texts *t, char r
 			     o->path);
 		goto out;
 	}
-	rc = fill_cache(
+	rc = fill_token_cache(
 		&(struct tokenize_opts){ .texts = t, .tokenizer = tokenizer, .out = ret, .val_share = o->val_share },
 		parent, err);
 out:
@@ -119,7 +120,7 @@ static int text_open(struct dataset **ret, const struct dataset_opts *o, struct 
 
 	if (rc)
 		return rc;
-	rc = tokens_of(o, &t, folder, err);
+	rc = prepare_text_tokens(o, &t, folder, err);
 	texts_done(&t);
 	return rc ? rc : tokens_open(ret, folder, o, err);
 }

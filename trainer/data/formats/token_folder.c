@@ -14,7 +14,7 @@
 
 #define PATH_BYTES 4200
 
-struct tokens {
+struct token_dataset {
 	struct dataset base;
 	struct token_set set[SPLIT_COUNT];
 	struct document_pack *pack[SPLIT_COUNT]; /* NULL: windows */
@@ -23,7 +23,7 @@ struct tokens {
 
 static void tokens_close(struct dataset *base)
 {
-	struct tokens *d = (struct tokens *)base;
+	struct token_dataset *d = (struct token_dataset *)base;
 
 	for (int s = 0; s < SPLIT_COUNT; s++)
 		token_set_close(&d->set[s]);
@@ -36,7 +36,7 @@ static void tokens_close(struct dataset *base)
 /* Targets of a window: all that there are behind its first token. */
 static int64_t tokens_weight(const struct dataset *base, enum split split, int64_t index)
 {
-	const struct tokens *d = (const struct tokens *)base;
+	const struct token_dataset *d = (const struct token_dataset *)base;
 	int64_t left = d->set[split].count - 1 - index * base->seq_len;
 
 	if (d->pack[split])
@@ -46,7 +46,7 @@ static int64_t tokens_weight(const struct dataset *base, enum split split, int64
 
 static int tokens_read(const struct dataset *base, const struct dataset_read *r, struct err *err)
 {
-	const struct tokens *d = (const struct tokens *)base;
+	const struct token_dataset *d = (const struct token_dataset *)base;
 	const struct token_set *set = &d->set[r->split];
 	int64_t first = r->index * base->seq_len, n = tokens_weight(base, r->split, r->index);
 
@@ -67,7 +67,7 @@ static int tokens_read(const struct dataset *base, const struct dataset_read *r,
 
 static void tokens_where(const struct dataset *base, enum split split, int64_t index, char *ret, size_t bytes)
 {
-	const struct tokens *d = (const struct tokens *)base;
+	const struct token_dataset *d = (const struct token_dataset *)base;
 
 	if (d->pack[split])
 		snprintf(ret, bytes, "%s%s", split_name(split),
@@ -78,7 +78,7 @@ static void tokens_where(const struct dataset *base, enum split split, int64_t i
 
 static bool tokens_notice(struct dataset *base, char *ret, size_t bytes)
 {
-	struct tokens *d = (struct tokens *)base;
+	struct token_dataset *d = (struct token_dataset *)base;
 
 	if (!atomic_exchange(&d->unseen, false))
 		return false;
@@ -93,7 +93,7 @@ static bool tokens_probe(const char *path)
 	return token_set_probe(path, split_name(SPLIT_TRAIN));
 }
 
-static int cut_samples(struct tokens *d, enum split s, bool documents, const char *path, struct err *err)
+static int count_token_samples(struct token_dataset *d, enum split s, bool documents, const char *path, struct err *err)
 {
 	const struct token_set *set = &d->set[s];
 	int rc = documents && set->count > 1 ? document_pack_new(&d->pack[s], set, d->base.seq_len, path, err) : 0;
@@ -112,7 +112,7 @@ static int cut_samples(struct tokens *d, enum split s, bool documents, const cha
 	return 0;
 }
 
-static int open_split(struct tokens *d, enum split s, const char *folder, bool documents, struct err *err)
+static int open_token_split(struct token_dataset *d, enum split s, const char *folder, bool documents, struct err *err)
 {
 	struct token_set *set = &d->set[s];
 	const struct token_set *train = &d->set[SPLIT_TRAIN];
@@ -129,12 +129,12 @@ static int open_split(struct tokens *d, enum split s, const char *folder, bool d
 	if (s == SPLIT_VAL && (set->vocab != train->vocab || strcmp(set->tokenizer, train->tokenizer)))
 		return err_set(err, ERR_USAGE, "%.300s: made with another tokenizer than " TOKENS_TRAIN " beside it",
 			       path);
-	return cut_samples(d, s, documents, path, err);
+	return count_token_samples(d, s, documents, path, err);
 }
 
 int tokens_open(struct dataset **ret, const char *folder, const struct dataset_opts *o, struct err *err)
 {
-	struct tokens *d = calloc(1, sizeof(*d));
+	struct token_dataset *d = calloc(1, sizeof(*d));
 	int rc = 0;
 
 	if (!d || !(d->base.path = strdup(o->path))) {
@@ -145,7 +145,7 @@ int tokens_open(struct dataset **ret, const char *folder, const struct dataset_o
 	d->base.kind = SAMPLE_TOKENS;
 	d->base.seq_len = o->seq_len > 0 ? o->seq_len : 1;
 	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
-		rc = open_split(d, (enum split)s, folder, o->pack_documents, err);
+		rc = open_token_split(d, (enum split)s, folder, o->pack_documents, err);
 	if (rc) {
 		tokens_close(&d->base);
 		return rc;

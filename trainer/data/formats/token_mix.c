@@ -31,7 +31,7 @@ static void mixed_close(struct dataset *base)
 }
 
 /* The set of a sample, and its number there. */
-static const struct dataset *find(const struct mixed *d, enum split split, int64_t *index)
+static const struct dataset *find_mixed_part(const struct mixed *d, enum split split, int64_t *index)
 {
 	int i = 0;
 
@@ -44,21 +44,21 @@ static const struct dataset *find(const struct mixed *d, enum split split, int64
 static int mixed_read(const struct dataset *base, const struct dataset_read *r, struct err *err)
 {
 	struct dataset_read of = *r;
-	const struct dataset *set = find((const struct mixed *)base, r->split, &of.index);
+	const struct dataset *set = find_mixed_part((const struct mixed *)base, r->split, &of.index);
 
 	return dataset_read(set, &of, err);
 }
 
 static int64_t mixed_weight(const struct dataset *base, enum split split, int64_t index)
 {
-	const struct dataset *set = find((const struct mixed *)base, split, &index);
+	const struct dataset *set = find_mixed_part((const struct mixed *)base, split, &index);
 
 	return dataset_weight(set, split, index);
 }
 
 static void mixed_where(const struct dataset *base, enum split split, int64_t index, char *ret, size_t bytes)
 {
-	const struct dataset *set = find((const struct mixed *)base, split, &index);
+	const struct dataset *set = find_mixed_part((const struct mixed *)base, split, &index);
 
 	dataset_where(set, split, index, ret, bytes);
 }
@@ -74,7 +74,7 @@ static void mixed_sum(const struct dataset *base, enum split split, struct sha25
 	}
 }
 
-static int check_set(const struct mixed *d, const struct dataset *set, struct err *err)
+static int check_mixed_set(const struct mixed *d, const struct dataset *set, struct err *err)
 {
 	const struct dataset *first = d->set[0];
 
@@ -89,7 +89,7 @@ static int check_set(const struct mixed *d, const struct dataset *set, struct er
 	return 0;
 }
 
-static int add_set(struct mixed *d, const struct dataset_opts *o, const char *path, struct err *err)
+static int add_mixed_set(struct mixed *d, const struct dataset_opts *o, const char *path, struct err *err)
 {
 	struct dataset_opts of = *o;
 	int rc;
@@ -102,13 +102,13 @@ static int add_set(struct mixed *d, const struct dataset_opts *o, const char *pa
 	if (rc)
 		return rc;
 	d->n++;
-	rc = check_set(d, d->set[d->n - 1], err);
+	rc = check_mixed_set(d, d->set[d->n - 1], err);
 	for (int s = 0; !rc && s < SPLIT_COUNT; s++)
 		d->first[s][d->n] = d->first[s][d->n - 1] + d->set[d->n - 1]->n_samples[s];
 	return rc;
 }
 
-static int add_sets(struct mixed *d, const struct dataset_opts *o, struct err *err)
+static int add_mixed_sets(struct mixed *d, const struct dataset_opts *o, struct err *err)
 {
 	const char *at = o->path, *end;
 	int rc = 0;
@@ -120,14 +120,14 @@ static int add_sets(struct mixed *d, const struct dataset_opts *o, struct err *e
 		if (snprintf(path, sizeof(path), "%.*s", end ? (int)(end - at) : (int)strlen(at), at) >=
 		    (int)sizeof(path))
 			return err_set(err, ERR_USAGE, "%.300s: is too long", at);
-		rc = add_set(d, o, path, err);
+		rc = add_mixed_set(d, o, path, err);
 	}
 	if (!rc && d->n < 2)
 		return err_set(err, ERR_USAGE, "--mix: --data-path names one set; several are joined by ::");
 	return rc;
 }
 
-static void describe(struct mixed *d, const uint32_t *weight, int64_t epoch_samples)
+static void describe_mix(struct mixed *d, const uint32_t *weight, int64_t epoch_samples)
 {
 	struct dataset *b = &d->base;
 	struct sha256 sum;
@@ -164,7 +164,7 @@ int token_mix_open(struct dataset **ret, const struct dataset_opts *o,
 	d->base.ops = &dataset_mix;
 	d->base.kind = SAMPLE_TOKENS;
 	d->open_one = open_one;
-	rc = add_sets(d, o, err);
+	rc = add_mixed_sets(d, o, err);
 	if (!rc && d->n != o->n_mix)
 		rc = err_set(err, ERR_USAGE, "--mix: %d weights for the %d sets of --data-path", o->n_mix, d->n);
 	if (!rc && d->first[SPLIT_TRAIN][d->n] > DATASET_SAMPLES_MAX)
@@ -174,7 +174,7 @@ int token_mix_open(struct dataset **ret, const struct dataset_opts *o,
 		mixed_close(&d->base);
 		return rc;
 	}
-	describe(d, o->mix, o->epoch_samples);
+	describe_mix(d, o->mix, o->epoch_samples);
 	*ret = &d->base;
 	return 0;
 }

@@ -27,7 +27,7 @@ size_t fill_targets(const struct dataset *d)
 	return d->kind == SAMPLE_TOKENS ? (size_t)d->seq_len : 1;
 }
 
-static size_t source_bytes(const struct dataset *d)
+static size_t source_image_bytes(const struct dataset *d)
 {
 	return d->kind == SAMPLE_IMAGE ? pixels_count(d) * dtype_bytes(d->dtype) : 0;
 }
@@ -35,7 +35,8 @@ static size_t source_bytes(const struct dataset *d)
 int fill_hand_init(const struct fill *f, struct fill_hand *ret, struct err *err)
 {
 	const struct dataset_ops *ops = f->dataset->ops;
-	struct fill_hand h = { .file.bytes.max = FILE_BYTES_MAX, .scratch = malloc(2 * source_bytes(f->dataset) + 1) };
+	struct fill_hand h = { .file.bytes.max = FILE_BYTES_MAX,
+			       .scratch = malloc(2 * source_image_bytes(f->dataset) + 1) };
 	int rc = h.scratch ? 0 : err_set(err, ERR_NOMEM, "out of memory: a sample of %s", f->dataset->path);
 
 	if (!rc && ops->hand_new)
@@ -58,7 +59,7 @@ void fill_hand_done(const struct fill *f, struct fill_hand *h)
 }
 
 /* What is done to the picture: sets with hands crop and mirror while they decode. */
-static struct dataset_sight sight_of(const struct fill *f, const struct fill_place *p, struct pixels_draw *draw)
+static struct dataset_sight choose_crop_spec(const struct fill *f, const struct fill_place *p, struct pixels_draw *draw)
 {
 	struct dataset_sight s = { .random = f->augment & DATASET_RANDOM_BOX,
 				   .key = { f->seed, rng_stream("random box") ^ (uint64_t)p->epoch } };
@@ -75,7 +76,7 @@ static int fill_image(const struct fill *f, const struct fill_hand *h, const str
 	const struct dataset *d = f->dataset;
 	struct rng_key key = { f->seed, rng_stream("augment") ^ (uint64_t)p->epoch };
 	struct pixels_draw draw = pixels_draw(key, p->index, f->augment);
-	struct dataset_sight sight = sight_of(f, p, &draw);
+	struct dataset_sight sight = choose_crop_spec(f, p, &draw);
 	const void *pixels = d->ops->peek ? d->ops->peek(d, f->split, p->index) : h->scratch;
 	struct dataset_read r = { .split = f->split,
 				  .index = p->index,
@@ -90,14 +91,14 @@ static int fill_image(const struct fill *f, const struct fill_hand *h, const str
 	if (rc)
 		return rc;
 	if (draw.dx || draw.dy || draw.flip) {
-		pixels_move(d, draw, pixels, h->scratch + source_bytes(d));
-		pixels = h->scratch + source_bytes(d);
+		pixels_move(d, draw, pixels, h->scratch + source_image_bytes(d));
+		pixels = h->scratch + source_image_bytes(d);
 	}
 	pixels_deliver(d, &f->table, pixels, f->dtype, p->input);
 	return 0;
 }
 
-static int read_undecoded(const struct fill *f, struct fill_hand *h, const struct fill_place *p, struct err *err)
+static int read_encoded_file(const struct fill *f, struct fill_hand *h, const struct fill_place *p, struct err *err)
 {
 	struct dataset_read r = { .split = f->split, .index = p->index, .alone = p->alone, .stop = h->stop,
 				  .hand = h->dataset_hand };
@@ -112,7 +113,7 @@ static int read_undecoded(const struct fill *f, struct fill_hand *h, const struc
 int fill_sample(const struct fill *f, struct fill_hand *h, const struct fill_place *p, struct err *err)
 {
 	if (f->undecoded)
-		return read_undecoded(f, h, p, err);
+		return read_encoded_file(f, h, p, err);
 	if (f->dataset->kind == SAMPLE_IMAGE)
 		return fill_image(f, h, p, err);
 	return dataset_read(f->dataset,

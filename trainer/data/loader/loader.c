@@ -24,7 +24,7 @@
 #define NEAR_AT_ONCE 16
 #define LOOK_S 0.1 /* between two looks at whether the caller is to end */
 
-struct slot {
+struct loader_slot {
 	struct loader_batch batch;
 	char *inputs;
 	int32_t *targets;
@@ -38,14 +38,14 @@ struct slot {
 };
 
 /* Up to where samples were announced to their set. */
-struct ahead {
+struct announce_position {
 	struct order order;
 	int64_t epoch, step, micro, place;
 	int64_t n; /* of a set on this machine: announced and not claimed; below 0: claims are farther */
 };
 
 /* Samples of a set on this machine that are to be announced. */
-struct near {
+struct local_announcements {
 	struct dataset_read read[NEAR_AT_ONCE];
 	int n;
 };
@@ -67,20 +67,20 @@ struct loader {
 	struct stop caller; /* … or the caller is to end: of what it reads itself */
 	bool blank;	    /* it is: nobody works any more */
 
-	struct slot *slots;
+	struct loader_slot *slots;
 	void *memory;      /* of all slots, when the loader allocated it */
 	struct fill_hand *hands; /* of each worker, and at the end of the caller */
 	int n_hands;
-	int *line, *free_slots;
-	int line_first, line_n, n_free;
+	int *queue, *free_slots;
+	int queue_first, queue_n, n_free;
 	int current;       /* slot that has unclaimed samples, -1 none */
 	int64_t epoch, step, micro; /* of the next batch to hand out */
 	double spent_s, spent_cpu_s; /* filling samples, since loader_spent was last called */
-	struct ahead ahead;
+	struct announce_position ahead;
 };
 
 /* Moves on to the next micro-batch, step or epoch. */
-static void advance(const struct loader *l, int64_t *epoch, int64_t *step, int64_t *micro)
+static void advance_position(const struct loader *l, int64_t *epoch, int64_t *step, int64_t *micro)
 {
 	if (++*micro < sampler_micros(&l->o.sampler, *step))
 		return;
@@ -91,26 +91,26 @@ static void advance(const struct loader *l, int64_t *epoch, int64_t *step, int64
 	++*epoch;
 }
 
-static bool is_end(const struct loader *l, int64_t epoch)
+static bool is_past_last_epoch(const struct loader *l, int64_t epoch)
 {
 	return l->o.epochs && epoch >= l->o.first_epoch + l->o.epochs;
 }
 
-static bool at_end(const struct loader *l)
+static bool is_loader_at_end(const struct loader *l)
 {
-	return is_end(l, l->epoch);
+	return is_past_last_epoch(l, l->epoch);
 }
 
 /* Whether nobody is expected to want this step. */
-static bool is_idle(const struct loader *l, int64_t epoch, int64_t step)
+static bool is_past_steps_end(const struct loader *l, int64_t epoch, int64_t step)
 {
 	return l->o.steps_end && (__int128)epoch * sampler_steps(&l->o.sampler) + step >= l->o.steps_end;
 }
 
 /* Not behind what is handed out: what was read is not announced any more. */
-static void catch_up(struct loader *l)
+static void catch_up_announcements(struct loader *l)
 {
-	struct ahead *a = &l->ahead;
+	struct announce_position *a = &l->ahead;
 	int64_t behind = a->epoch != l->epoch ? a->epoch - l->epoch
 			 : a->step != l->step ? a->step - l->step
 					      : a->micro - l->micro;
@@ -125,7 +125,7 @@ static void catch_up(struct loader *l)
 
 /* Steps that are announced before they are handed out, at most: a window, so that whoever is killed has fetched at most
  * one for nothing. */
-static bool far_enough(const struct loader *l)
+static bool is_far_ahead(const struct loader *l)
 {
 	const struct sampler *s = &l->o.sampler;
 	int64_t samples = s->order == SAMPLER_WINDOW ? s->window : AHEAD_SAMPLES;
@@ -137,13 +137,13 @@ static bool far_enough(const struct loader *l)
 }
 
 /* The sample that is announced next; false: none is, now. Under the lock. */
-static bool next_ahead(struct loader *l, struct dataset_read *ret)
+static bool next_to_announce(struct loader *l, struct dataset_read *ret)
 {
 	const struct sampler *s = &l->o.sampler;
-	struct ahead *a = &l->ahead;
+	struct announce_position *a = &l->ahead;
 
-	for (; !is_end(l, a->epoch) && !is_idle(l, a->epoch, a->step) && !far_enough(l);
-	     a->place = 0, advance(l, &a->epoch, &a->step, &a->micro)) {
+	for (; !is_past_last_epoch(l, a->epoch) && !is_past_steps_end(l, a->epoch, a->step) && !is_far_ahead(l);
+	     a->place = 0, advance_position(l, &a->epoch, &a->step, &a->micro)) {
 		struct range r = sampler_micro(s, a->step, l->o.rank, a->micro);
 
 		if (a->place >= r.end - r.begin)
@@ -160,21 +160,21 @@ static bool next_ahead(struct loader *l, struct dataset_read *ret)
 
 /* Announces samples of a remote set in the order of their reading, some at a time, as far as it wants to know. Under
  * the lock. */
-static void look_ahead(struct loader *l)
+static void announce_remote_samples(struct loader *l)
 {
 	const struct dataset *d = l->o.dataset;
 	struct dataset_read read;
 
 	if (!d->ops->ahead || !d->remote || l->stop.now)
 		return;
-	catch_up(l);
-	for (int left = AHEAD_AT_ONCE; left && next_ahead(l, &read) && d->ops->ahead(d, &read); left--)
+	catch_up_announcements(l);
+	for (int left = AHEAD_AT_ONCE; left && next_to_announce(l, &read) && d->ops->ahead(d, &read); left--)
 		l->ahead.place++;
 }
 
 /* n samples are claimed. Which ones of a set on this machine are to be announced now: without the lock, for that may
  * wait for the disk. Under the lock. */
-static void look_near(struct loader *l, int64_t n, struct near *ret)
+static void choose_local_announcements(struct loader *l, int64_t n, struct local_announcements *ret)
 {
 	const struct dataset *d = l->o.dataset;
 
@@ -183,24 +183,24 @@ static void look_near(struct loader *l, int64_t n, struct near *ret)
 		return;
 	l->ahead.n -= n;
 	if (l->ahead.n < 0) {
-		catch_up(l);
+		catch_up_announcements(l);
 		l->ahead.n = 0;
 	}
 	if (l->ahead.n > NEAR_SAMPLES - NEAR_AT_ONCE)
 		return;
-	for (; ret->n < NEAR_AT_ONCE && next_ahead(l, &ret->read[ret->n]); ret->n++)
+	for (; ret->n < NEAR_AT_ONCE && next_to_announce(l, &ret->read[ret->n]); ret->n++)
 		l->ahead.place++;
 	l->ahead.n += ret->n;
 }
 
-static void announce(const struct loader *l, const struct near *near)
+static void announce_local_samples(const struct loader *l, const struct local_announcements *near)
 {
 	for (int i = 0; i < near->n; i++)
 		l->o.dataset->ops->ahead(l->o.dataset, &near->read[i]);
 }
 
 /* What the mean of a step is taken over. */
-static int64_t weight_of(const struct loader *l, struct range global)
+static int64_t sum_global_weight(const struct loader *l, struct range global)
 {
 	const struct dataset *d = l->o.dataset;
 	int64_t sum = 0;
@@ -213,14 +213,14 @@ static int64_t weight_of(const struct loader *l, struct range global)
 }
 
 /* Puts a free slot at the end of the line and writes down which samples belong into it. Under the lock. */
-static void assign(struct loader *l)
+static void assign_free_slot(struct loader *l)
 {
 	const struct sampler *s = &l->o.sampler;
 	struct range global = sampler_global(s, l->step), r = sampler_micro(s, l->step, l->o.rank, l->micro);
 	int n = l->free_slots[--l->n_free];
-	struct slot *slot = &l->slots[n];
+	struct loader_slot *slot = &l->slots[n];
 
-	look_ahead(l);
+	announce_remote_samples(l);
 	order_make(&l->order, s, l->epoch);
 	slot->batch = (struct loader_batch){ .epoch = l->epoch,
 					     .step = l->step,
@@ -228,7 +228,7 @@ static void assign(struct loader *l)
 					     .n_micro = sampler_micros(s, l->step),
 					     .count = r.end - r.begin,
 					     .global_count = global.end - global.begin,
-					     .global_weight = weight_of(l, global),
+					     .global_weight = sum_global_weight(l, global),
 					     .inputs = slot->inputs,
 					     .targets = slot->targets,
 					     .slot = n };
@@ -238,13 +238,13 @@ static void assign(struct loader *l)
 	slot->claimed = slot->done = 0;
 	slot->failed_at = -1;
 	slot->ready_at = l->o.slow_s > 0 ? clock_mono_s() + l->o.slow_s : 0;
-	l->line[(l->line_first + l->line_n++) % l->size.n] = n;
+	l->queue[(l->queue_first + l->queue_n++) % l->size.n] = n;
 	l->current = slot->batch.count ? n : -1;
-	advance(l, &l->epoch, &l->step, &l->micro);
+	advance_position(l, &l->epoch, &l->step, &l->micro);
 }
 
 /* Another sample for a position of the slot's epoch, whose order may have made room for the next one meanwhile. */
-static int64_t other_at(struct loader *l, const struct slot *slot, int64_t position, int64_t skip)
+static int64_t find_other_sample(struct loader *l, const struct loader_slot *slot, int64_t position, int64_t skip)
 {
 	const struct sampler *s = &l->o.sampler;
 	struct order other;
@@ -263,8 +263,8 @@ static int64_t other_at(struct loader *l, const struct slot *slot, int64_t posit
 }
 
 /* A training sample that cannot be read leaves its place to the next readable one of the epoch's order. */
-static int replace(struct loader *l, struct slot *slot, struct fill_place *p, struct fill_hand *hand,
-		   struct err *err)
+static int replace_unreadable_sample(struct loader *l, struct loader_slot *slot, struct fill_place *p,
+				     struct fill_hand *hand, struct err *err)
 {
 	int64_t n = l->o.sampler.n_samples, others;
 	int64_t position = slot->first + (p->target - slot->targets) / (int64_t)fill_targets(l->o.dataset);
@@ -274,7 +274,7 @@ static int replace(struct loader *l, struct slot *slot, struct fill_place *p, st
 	others = order_others(&l->order, &l->o.sampler, position);
 	pthread_mutex_unlock(&l->lock);
 	for (int64_t k = 1; rc == ERR_CORRUPT && k <= others && !l->stop.now; k++) {
-		p->index = other_at(l, slot, position, k);
+		p->index = find_other_sample(l, slot, position, k);
 		if (p->index < 0)
 			return err_set(err, ERR_NOMEM, "out of memory: the order of %lld samples", (long long)n);
 		rc = fill_sample(&l->fill, hand, p, err);
@@ -285,7 +285,8 @@ static int replace(struct loader *l, struct slot *slot, struct fill_place *p, st
 		: err_set(err, ERR_USAGE, "%.300s: none of the images can be read", l->o.dataset->path);
 }
 
-static int fill_one(struct loader *l, struct slot *slot, int64_t i, struct fill_hand *hand, struct err *err)
+static int fill_slot_sample(struct loader *l, struct loader_slot *slot, int64_t i, struct fill_hand *hand,
+			    struct err *err)
 {
 	struct fill_place p = { .index = slot->index[i],
 				.epoch = slot->batch.epoch,
@@ -297,90 +298,90 @@ static int fill_one(struct loader *l, struct slot *slot, int64_t i, struct fill_
 	if (rc != ERR_CORRUPT)
 		return rc;
 	if (l->o.split == SPLIT_TRAIN)
-		return replace(l, slot, &p, hand, err);
+		return replace_unreadable_sample(l, slot, &p, hand, err);
 	fill_nothing(&l->fill, &p);
 	return 0;
 }
 
 /* Waits until the slot may be called full, or the loader stops. Under the lock. */
-static void wait_slow(struct loader *l, double until)
+static void wait_for_slow_slot(struct loader *l, double until)
 {
 	while (until > 0 && !l->stop.now && cond_wait_until(&l->work, &l->lock, until))
 		;
 }
 
 /* Claims a chunk of the current slot and fills it. Called and left with the lock held. */
-static void fill_chunk(struct loader *l, struct fill_hand *hand)
+static void fill_slot_chunk(struct loader *l, struct fill_hand *hand)
 {
-	struct slot *slot = &l->slots[l->current];
-	int64_t begin = slot->claimed, end = begin + l->size.chunk, failed = -1;
+	struct loader_slot *slot = &l->slots[l->current];
+	int64_t reset_loader_position = slot->claimed, end = reset_loader_position + l->size.chunk, failed = -1;
 	double start_s = clock_mono_s(), start_cpu_s = clock_thread_s(), end_s;
 	struct err err = ERR_INIT;
-	struct near near;
+	struct local_announcements near;
 
 	if (end > slot->batch.count)
 		end = slot->batch.count;
 	slot->claimed = end;
 	if (end == slot->batch.count)
 		l->current = -1;
-	look_near(l, end - begin, &near);
+	choose_local_announcements(l, end - reset_loader_position, &near);
 	pthread_mutex_unlock(&l->lock);
-	announce(l, &near);
-	for (int64_t i = begin; i < end && failed < 0; i++)
-		if (fill_one(l, slot, i, hand, &err))
+	announce_local_samples(l, &near);
+	for (int64_t i = reset_loader_position; i < end && failed < 0; i++)
+		if (fill_slot_sample(l, slot, i, hand, &err))
 			failed = i;
 	pthread_mutex_lock(&l->lock);
 	if (failed >= 0 && (slot->failed_at < 0 || failed < slot->failed_at)) {
 		slot->failed_at = failed;
 		slot->err = err;
 	}
-	if (slot->done + end - begin == slot->batch.count)
-		wait_slow(l, slot->ready_at);
+	if (slot->done + end - reset_loader_position == slot->batch.count)
+		wait_for_slow_slot(l, slot->ready_at);
 	end_s = clock_mono_s();
 	l->spent_s += end_s - start_s;
 	if (l->o.worked && hand < &l->hands[l->n_threads]) /* else the caller's, whose wait it is a part of */
 		l->o.worked(l->o.worked_user, (int)(hand - l->hands), start_s, end_s);
 	l->spent_cpu_s += clock_thread_s() - start_cpu_s;
-	slot->done += end - begin;
+	slot->done += end - reset_loader_position;
 	if (slot->done == slot->batch.count)
 		pthread_cond_signal(&l->ready);
-	look_ahead(l);
+	announce_remote_samples(l);
 }
 
 /* Gives out work when there is any; false when there is none now. Under the lock. */
-static bool work_once(struct loader *l, struct fill_hand *hand)
+static bool fill_next_chunk(struct loader *l, struct fill_hand *hand)
 {
-	if (l->current < 0 && (at_end(l) || !l->n_free))
+	if (l->current < 0 && (is_loader_at_end(l) || !l->n_free))
 		return false;
 	if (l->current < 0) {
-		assign(l);
+		assign_free_slot(l);
 		if (l->current < 0) {
 			pthread_cond_signal(&l->ready); /* an empty part is full at once */
 			return true;
 		}
 		pthread_cond_broadcast(&l->work);
 	}
-	fill_chunk(l, hand);
+	fill_slot_chunk(l, hand);
 	return true;
 }
 
 /* Whether the batch that loader_next gives out next has samples that nobody has claimed. */
-static bool first_is_open(const struct loader *l)
+static bool is_first_open(const struct loader *l)
 {
-	return l->line_n ? l->current == l->line[l->line_first] : !at_end(l) && l->n_free;
+	return l->queue_n ? l->current == l->queue[l->queue_first] : !is_loader_at_end(l) && l->n_free;
 }
 
-static bool works_ahead(const struct loader *l, int number)
+static bool may_work_ahead(const struct loader *l, int number)
 {
-	return number < l->active && (l->current >= 0 || !is_idle(l, l->epoch, l->step));
+	return number < l->active && (l->current >= 0 || !is_past_steps_end(l, l->epoch, l->step));
 }
 
-static bool helps(const struct loader *l, int number)
+static bool may_help_caller(const struct loader *l, int number)
 {
-	return number < l->o.helpers && l->waiting && first_is_open(l);
+	return number < l->o.helpers && l->waiting && is_first_open(l);
 }
 
-static void *worker_main(void *arg)
+static void *run_load_worker(void *arg)
 {
 	struct loader *l = arg;
 	struct fill_hand *hand;
@@ -391,57 +392,57 @@ static void *worker_main(void *arg)
 	number = l->n_begun++;
 	hand = &l->hands[number];
 	while (!l->stop.now)
-		if (!(works_ahead(l, number) || helps(l, number)) || !work_once(l, hand))
+		if (!(may_work_ahead(l, number) || may_help_caller(l, number)) || !fill_next_chunk(l, hand))
 			pthread_cond_wait(&l->work, &l->lock);
 	pthread_mutex_unlock(&l->lock);
 	return NULL;
 }
 
-static bool first_is_full(const struct loader *l)
+static bool is_first_full(const struct loader *l)
 {
-	const struct slot *s = l->line_n ? &l->slots[l->line[l->line_first]] : NULL;
+	const struct loader_slot *s = l->queue_n ? &l->slots[l->queue[l->queue_first]] : NULL;
 
 	return s && s->done == s->batch.count;
 }
 
 /* A read of it was broken off. */
-static bool first_is_canceled(const struct loader *l)
+static bool is_first_canceled(const struct loader *l)
 {
-	const struct slot *s = l->line_n ? &l->slots[l->line[l->line_first]] : NULL;
+	const struct loader_slot *s = l->queue_n ? &l->slots[l->queue[l->queue_first]] : NULL;
 
 	return s && s->failed_at >= 0 && s->err.code == ERR_CANCELED;
 }
 
-static int full_slots(const struct loader *l)
+static int count_full_slots(const struct loader *l)
 {
 	int n = 0;
 
-	for (int i = 0; i < l->line_n; i++) {
-		const struct slot *s = &l->slots[l->line[(l->line_first + i) % l->size.n]];
+	for (int i = 0; i < l->queue_n; i++) {
+		const struct loader_slot *s = &l->slots[l->queue[(l->queue_first + i) % l->size.n]];
 
 		n += s->done == s->batch.count;
 	}
 	return n;
 }
 
-static int take_first(struct loader *l, struct loader_batch *ret, double began, struct err *err)
+static int deliver_first_slot(struct loader *l, struct loader_batch *ret, double began, struct err *err)
 {
-	struct slot *s = &l->slots[l->line[l->line_first]];
+	struct loader_slot *s = &l->slots[l->queue[l->queue_first]];
 
 	if (s->failed_at >= 0) {
 		if (err)
 			*err = s->err;
 		return s->err.code;
 	}
-	l->line_first = (l->line_first + 1) % l->size.n;
-	l->line_n--;
+	l->queue_first = (l->queue_first + 1) % l->size.n;
+	l->queue_n--;
 	s->held = true;
 	*ret = s->batch;
 	ret->wait_s = clock_mono_s() - began;
 	return 1;
 }
 
-static void join_workers(struct loader *l)
+static void join_load_workers(struct loader *l)
 {
 	for (int i = 0; i < l->n_threads; i++)
 		pthread_join(l->threads[i], NULL);
@@ -449,24 +450,24 @@ static void join_workers(struct loader *l)
 }
 
 /* The caller is to end: waits for nothing any more. Called and left with the lock held. */
-static void give_up(struct loader *l)
+static void stop_load_workers(struct loader *l)
 {
 	l->stop.now = true;
 	pthread_cond_broadcast(&l->work);
 	pthread_mutex_unlock(&l->lock);
-	join_workers(l);
+	join_load_workers(l);
 	pthread_mutex_lock(&l->lock);
 	l->blank = true;
 }
 
 /* Under the lock, once all have given up. */
-static void blank_first(struct loader *l)
+static void blank_first_slot(struct loader *l)
 {
-	struct slot *s;
+	struct loader_slot *s;
 
-	if (!l->line_n)
-		assign(l);
-	s = &l->slots[l->line[l->line_first]];
+	if (!l->queue_n)
+		assign_free_slot(l);
+	s = &l->slots[l->queue[l->queue_first]];
 	memset(s->inputs, 0, l->size.bytes);
 	s->claimed = s->done = s->batch.count;
 	s->failed_at = -1;
@@ -474,7 +475,7 @@ static void blank_first(struct loader *l)
 	l->current = -1;
 }
 
-static bool caller_ends(void *loader)
+static bool caller_must_end(void *loader)
 {
 	const struct loader *l = loader;
 
@@ -482,14 +483,14 @@ static bool caller_ends(void *loader)
 }
 
 /* What brings the first batch of the line nearer. Called and left with the lock held. */
-static void go_on(struct loader *l)
+static void advance_first_slot(struct loader *l)
 {
-	if (!l->blank && (first_is_canceled(l) || caller_ends(l)))
-		give_up(l);
+	if (!l->blank && (is_first_canceled(l) || caller_must_end(l)))
+		stop_load_workers(l);
 	if (l->blank)
-		blank_first(l);
-	else if (first_is_open(l))
-		work_once(l, &l->hands[l->n_hands - 1]);
+		blank_first_slot(l);
+	else if (is_first_open(l))
+		fill_next_chunk(l, &l->hands[l->n_hands - 1]);
 	else
 		cond_wait_until(&l->ready, &l->lock, l->o.ends ? clock_mono_s() + LOOK_S : INFINITY);
 }
@@ -500,20 +501,20 @@ int loader_next(struct loader *l, struct loader_batch *ret, struct err *err)
 	int rc = 0, ready;
 
 	pthread_mutex_lock(&l->lock);
-	ready = full_slots(l);
-	l->waiting = !first_is_full(l);
+	ready = count_full_slots(l);
+	l->waiting = !is_first_full(l);
 	if (l->waiting && l->active < l->n_threads)
 		pthread_cond_broadcast(&l->work);
-	while (!first_is_full(l) || first_is_canceled(l)) {
-		if (!l->line_n && at_end(l))
+	while (!is_first_full(l) || is_first_canceled(l)) {
+		if (!l->queue_n && is_loader_at_end(l))
 			goto out;
-		if (!l->line_n && !l->n_free) {
+		if (!l->queue_n && !l->n_free) {
 			rc = err_set(err, ERR_BUSY, "all %d batches of the loader are held", l->size.n);
 			goto out;
 		}
-		go_on(l);
+		advance_first_slot(l);
 	}
-	rc = take_first(l, ret, began, err);
+	rc = deliver_first_slot(l, ret, began, err);
 	ret->ready = ready;
 out:
 	l->waiting = false;
@@ -533,7 +534,7 @@ void loader_release(struct loader *l, const struct loader_batch *b)
 }
 
 /* Where it begins. Under the lock, or before there are workers. */
-static void begin(struct loader *l)
+static void reset_loader_position(struct loader *l)
 {
 	l->epoch = l->o.first_epoch;
 	l->step = l->o.first_step;
@@ -546,7 +547,7 @@ static void begin(struct loader *l)
 void loader_rewind(struct loader *l)
 {
 	pthread_mutex_lock(&l->lock);
-	begin(l);
+	reset_loader_position(l);
 	pthread_cond_broadcast(&l->work);
 	pthread_mutex_unlock(&l->lock);
 }
@@ -568,7 +569,7 @@ void loader_set_active(struct loader *l, int n)
 	pthread_mutex_unlock(&l->lock);
 }
 
-static int check_opts(const struct loader_opts *o, struct err *err)
+static int check_loader_opts(const struct loader_opts *o, struct err *err)
 {
 	const struct dataset *d = o->dataset;
 
@@ -591,7 +592,7 @@ static int check_opts(const struct loader_opts *o, struct err *err)
 	return 0;
 }
 
-static int allocate(struct loader *l, struct err *err)
+static int allocate_slots(struct loader *l, struct err *err)
 {
 	size_t n = (size_t)l->size.n, each = l->size.bytes;
 	char *at = l->o.memory;
@@ -601,11 +602,11 @@ static int allocate(struct loader *l, struct err *err)
 	if (!at)
 		at = l->memory;
 	l->slots = calloc(n, sizeof(*l->slots));
-	l->line = calloc(n, sizeof(*l->line));
+	l->queue = calloc(n, sizeof(*l->queue));
 	l->free_slots = calloc(n, sizeof(*l->free_slots));
 	l->threads = calloc((size_t)l->o.workers + 1, sizeof(*l->threads));
 	l->hands = calloc((size_t)l->o.workers + 1, sizeof(*l->hands));
-	if (!at || !l->slots || !l->line || !l->free_slots || !l->threads || !l->hands)
+	if (!at || !l->slots || !l->queue || !l->free_slots || !l->threads || !l->hands)
 		return err_set(err, ERR_NOMEM,
 			       "no memory for %zu batches of %zu bytes; fewer samples a batch are needed", n, each);
 	for (int rc; l->n_hands <= l->o.workers; l->n_hands++) {
@@ -626,7 +627,7 @@ static int allocate(struct loader *l, struct err *err)
 	return 0;
 }
 
-static int start_workers(struct loader *l, struct err *err)
+static int start_load_workers(struct loader *l, struct err *err)
 {
 	const int wanted = l->o.workers;
 	sigset_t all, before;
@@ -635,7 +636,7 @@ static int start_workers(struct loader *l, struct err *err)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (!rc && l->n_threads < wanted) {
-		rc = pthread_create(&l->threads[l->n_threads], NULL, worker_main, l);
+		rc = pthread_create(&l->threads[l->n_threads], NULL, run_load_worker, l);
 		l->n_threads += !rc;
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -649,7 +650,7 @@ static int start_workers(struct loader *l, struct err *err)
 int loader_open(struct loader **ret, const struct loader_opts *o, struct err *err)
 {
 	struct loader *l;
-	int rc = check_opts(o, err);
+	int rc = check_loader_opts(o, err);
 
 	if (rc)
 		return rc;
@@ -658,24 +659,24 @@ int loader_open(struct loader **ret, const struct loader_opts *o, struct err *er
 		return err_set(err, ERR_NOMEM, "out of memory");
 	l->o = *o;
 	l->current = -1;
-	begin(l);
+	reset_loader_position(l);
 	if (o->resting)
 		l->epoch += o->epochs;
-	slots_measure(&l->size, o); /* which check_opts knows to be possible */
+	slots_measure(&l->size, o); /* which check_loader_opts knows to be possible */
 	l->fill = slots_fill(o);
 	fill_init(&l->fill);
 	l->active = o->workers;
 	pthread_mutex_init(&l->lock, NULL);
 	cond_init(&l->work);
 	cond_init(&l->ready);
-	l->caller = (struct stop){ .asked = caller_ends, .user = l };
+	l->caller = (struct stop){ .asked = caller_must_end, .user = l };
 	rc = order_init(&l->order, &o->sampler, err);
 	if (!rc && o->dataset->ops->ahead)
 		rc = order_init(&l->ahead.order, &o->sampler, err);
 	if (!rc)
-		rc = allocate(l, err);
+		rc = allocate_slots(l, err);
 	if (!rc)
-		rc = start_workers(l, err);
+		rc = start_load_workers(l, err);
 	if (rc) {
 		loader_close(l);
 		return rc;
@@ -692,7 +693,7 @@ void loader_close(struct loader *l)
 	l->stop.now = true;
 	pthread_cond_broadcast(&l->work);
 	pthread_mutex_unlock(&l->lock);
-	join_workers(l);
+	join_load_workers(l);
 	for (int i = 0; i < l->n_hands; i++)
 		fill_hand_done(&l->fill, &l->hands[i]);
 	for (int i = 0; l->slots && i < l->size.n; i++)
@@ -703,7 +704,7 @@ void loader_close(struct loader *l)
 	pthread_cond_destroy(&l->ready);
 	pthread_mutex_destroy(&l->lock);
 	free(l->slots);
-	free(l->line);
+	free(l->queue);
 	free(l->free_slots);
 	free(l->threads);
 	free(l->hands);

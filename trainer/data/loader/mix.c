@@ -18,18 +18,18 @@ struct mix {
 };
 
 /* What a part waits for: its next unit's first place and the one it has to be there before. */
-struct unit {
+struct mix_unit {
 	uint64_t done, from, before;
 };
 
-static struct unit unit_of(const struct mix *m, int part, uint64_t done)
+static struct mix_unit make_mix_unit(const struct mix *m, int part, uint64_t done)
 {
 	uint64_t w = m->weight[part];
 
-	return (struct unit){ done, done * m->period / w, ((done + 1) * m->period + w - 1) / w };
+	return (struct mix_unit){ done, done * m->period / w, ((done + 1) * m->period + w - 1) / w };
 }
 
-static int most_urgent(const struct mix *m, const struct unit *unit, uint32_t place)
+static int find_most_urgent(const struct mix *m, const struct mix_unit *unit, uint32_t place)
 {
 	int best = -1;
 
@@ -39,24 +39,24 @@ static int most_urgent(const struct mix *m, const struct unit *unit, uint32_t pl
 	return best;
 }
 
-static void lay(struct mix *m, struct unit *unit)
+static void lay_out_period(struct mix *m, struct mix_unit *unit)
 {
 	for (int i = 0; i < m->n; i++)
-		unit[i] = unit_of(m, i, 0);
+		unit[i] = make_mix_unit(m, i, 0);
 	for (uint32_t place = 0; place < m->period; place++) {
-		int part = most_urgent(m, unit, place);
+		int part = find_most_urgent(m, unit, place);
 
 		for (int i = 0; i < m->n && place % BLOCK == 0; i++)
 			m->count[place / BLOCK * (uint32_t)m->n + (uint32_t)i] = (uint32_t)unit[i].done;
 		m->part[place] = (uint8_t)part;
-		unit[part] = unit_of(m, part, unit[part].done + 1);
+		unit[part] = make_mix_unit(m, part, unit[part].done + 1);
 	}
 }
 
 int mix_new(struct mix **ret, const uint32_t *weight, int n, struct err *err)
 {
 	struct mix *m = calloc(1, sizeof(*m));
-	struct unit *unit = calloc((size_t)n, sizeof(*unit));
+	struct mix_unit *unit = calloc((size_t)n, sizeof(*unit));
 
 	for (int i = 0; m && i < n; i++)
 		m->period += weight[i];
@@ -72,7 +72,7 @@ int mix_new(struct mix **ret, const uint32_t *weight, int n, struct err *err)
 		return err_set(err, ERR_NOMEM, "out of memory: a mix of %d parts", n);
 	}
 	memcpy(m->weight, weight, (size_t)n * sizeof(*weight));
-	lay(m, unit);
+	lay_out_period(m, unit);
 	free(unit);
 	*ret = m;
 	return 0;
@@ -101,7 +101,7 @@ int mix_at(const struct mix *m, int64_t place, int64_t *ret_before)
 }
 
 /* One weight in millionths; *text moves behind it. 0: it is none. */
-static uint64_t parse_one(const char **text)
+static uint64_t parse_mix_weight(const char **text)
 {
 	const char *at = *text;
 	uint64_t v = 0;
@@ -123,7 +123,7 @@ static uint64_t parse_one(const char **text)
 	return v;
 }
 
-static uint64_t divisor(uint64_t a, uint64_t b)
+static uint64_t find_common_divisor(uint64_t a, uint64_t b)
 {
 	while (b) {
 		uint64_t rest = a % b;
@@ -135,12 +135,12 @@ static uint64_t divisor(uint64_t a, uint64_t b)
 }
 
 /* Weights without a common divisor; where their sum is beyond a period, smaller ones, to the nearest, at least 1. */
-static void shrink(uint32_t *ret, const uint64_t *v, int n)
+static void reduce_weights(uint32_t *ret, const uint64_t *v, int n)
 {
 	uint64_t common = 0, sum = 0;
 
 	for (int i = 0; i < n; i++)
-		common = divisor(v[i], common);
+		common = find_common_divisor(v[i], common);
 	for (int i = 0; i < n; i++)
 		sum += v[i] / common;
 	for (int i = 0; i < n; i++) {
@@ -161,12 +161,12 @@ int mix_parse(uint32_t ret[MIX_PARTS_MAX], int *ret_n, const char *flag, const c
 	do {
 		if (n == MIX_PARTS_MAX)
 			return err_set(err, ERR_USAGE, "%s: more than %d weights", flag, MIX_PARTS_MAX);
-		v[n] = parse_one(&at);
+		v[n] = parse_mix_weight(&at);
 		if (!v[n++] || (*at && *at != ','))
 			return err_set(err, ERR_USAGE, "%s %.200s: weight %d is no number above 0 of up to %d decimals",
 				       flag, text, n, DECIMALS);
 	} while (*at++);
-	shrink(ret, v, n);
+	reduce_weights(ret, v, n);
 	*ret_n = n;
 	return 0;
 }

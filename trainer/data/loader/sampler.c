@@ -6,12 +6,12 @@
 #include "trainer/data/loader/mix.h"
 #include "trainer/graph/rng.h"
 
-static int64_t ceil_div(int64_t a, int64_t b)
+static int64_t divide_round_up(int64_t a, int64_t b)
 {
 	return a / b + (a % b != 0);
 }
 
-static int64_t smaller(int64_t a, int64_t b)
+static int64_t min_position(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
@@ -19,14 +19,14 @@ static int64_t smaller(int64_t a, int64_t b)
 struct range range_part(struct range r, int rank, int world)
 {
 	int64_t n = r.end - r.begin, each = n / world, extra = n % world;
-	int64_t begin = r.begin + rank * each + smaller(rank, extra);
+	int64_t begin = r.begin + rank * each + min_position(rank, extra);
 
 	return (struct range){ begin, begin + each + (rank < extra) };
 }
 
 int64_t sampler_steps(const struct sampler *s)
 {
-	return s->endless ? INT64_MAX : ceil_div(s->n_samples, s->global_batch);
+	return s->endless ? INT64_MAX : divide_round_up(s->n_samples, s->global_batch);
 }
 
 struct range sampler_global(const struct sampler *s, int64_t step)
@@ -38,14 +38,14 @@ struct range sampler_global(const struct sampler *s, int64_t step)
 		return (struct range){ begin, begin + s->global_batch };
 	}
 	begin = step * s->global_batch;
-	return (struct range){ begin, smaller(begin + s->global_batch, s->n_samples) };
+	return (struct range){ begin, min_position(begin + s->global_batch, s->n_samples) };
 }
 
 struct reduction_tree sampler_leaves(const struct sampler *s, int64_t step, int rank)
 {
 	struct range r = sampler_global(s, step);
 
-	return s->leaf ? reduction_tree_part(ceil_div(r.end - r.begin, s->leaf), rank, s->world) : (struct reduction_tree){ 0 };
+	return s->leaf ? reduction_tree_part(divide_round_up(r.end - r.begin, s->leaf), rank, s->world) : (struct reduction_tree){ 0 };
 }
 
 struct range sampler_part(const struct sampler *s, int64_t step, int rank)
@@ -55,48 +55,48 @@ struct range sampler_part(const struct sampler *s, int64_t step, int rank)
 
 	if (!s->leaf)
 		return range_part(r, rank, s->world);
-	r.begin = smaller(r.begin + l.first * s->leaf, r.end);
-	r.end = smaller(r.begin + l.n * s->leaf, r.end);
+	r.begin = min_position(r.begin + l.first * s->leaf, r.end);
+	r.end = min_position(r.begin + l.n * s->leaf, r.end);
 	return r;
 }
 
 /* Behind what is cut into whole micro-batches: there a leaf begins that is shorter than those beside it. */
-static int64_t short_leaf(const struct sampler *s, struct range part)
+static int64_t find_short_leaf(const struct sampler *s, struct range part)
 {
 	return s->leaf && s->leaf < s->micro ? part.end - (part.end - part.begin) % s->leaf : part.end;
 }
 
-static int64_t micros_of(const struct sampler *s, int64_t step, int rank)
+static int64_t count_rank_micros(const struct sampler *s, int64_t step, int rank)
 {
 	const struct range part = sampler_part(s, step, rank);
-	const int64_t whole = short_leaf(s, part);
+	const int64_t whole = find_short_leaf(s, part);
 
-	return ceil_div(whole - part.begin, s->micro) + (whole < part.end);
+	return divide_round_up(whole - part.begin, s->micro) + (whole < part.end);
 }
 
 /* The first rank has the largest part, or as many leaves as the one that has the short one. */
 int64_t sampler_micros(const struct sampler *s, int64_t step)
 {
 	const int64_t all = sampler_leaves(s, step, 0).all;
-	const int last = (int)smaller(all, s->world) - 1;
+	const int last = (int)min_position(all, s->world) - 1;
 	int64_t first, with_short;
 
 	if (!s->micro)
 		return 1;
-	first = micros_of(s, step, 0);
-	with_short = last > 0 ? micros_of(s, step, last) : 0;
+	first = count_rank_micros(s, step, 0);
+	with_short = last > 0 ? count_rank_micros(s, step, last) : 0;
 	return first > with_short ? first : with_short;
 }
 
 struct range sampler_micro(const struct sampler *s, int64_t step, int rank, int64_t micro)
 {
 	const struct range part = sampler_part(s, step, rank);
-	const int64_t whole = short_leaf(s, part), begin = part.begin + micro * s->micro;
+	const int64_t whole = find_short_leaf(s, part), begin = part.begin + micro * s->micro;
 
 	if (!s->micro)
 		return part;
 	if (begin < whole)
-		return (struct range){ begin, smaller(begin + s->micro, whole) };
+		return (struct range){ begin, min_position(begin + s->micro, whole) };
 	return (struct range){ begin - s->micro < whole ? whole : part.end, part.end };
 }
 
@@ -105,7 +105,8 @@ int64_t sampler_leaf(const struct sampler *s, int64_t step, int rank, int64_t mi
 	int64_t leaf = micro;
 
 	if (s->leaf)
-		leaf = ceil_div(sampler_micro(s, step, rank, micro).begin - sampler_part(s, step, rank).begin, s->leaf);
+		leaf = divide_round_up(sampler_micro(s, step, rank, micro).begin - sampler_part(s, step, rank).begin,
+				       s->leaf);
 	return leaf > micro ? leaf : micro;
 }
 
@@ -124,7 +125,7 @@ bool sampler_is_alone(const struct sampler *s, int rank, int64_t position)
 	return lane < window_lane_number(usual.begin, global) || lane > window_lane_number(usual.end - 1, global);
 }
 
-static int add_shape(struct micro_shape *shapes, int n, struct micro_shape shape)
+static int add_micro_shape(struct micro_shape *shapes, int n, struct micro_shape shape)
 {
 	for (int i = 0; i < n; i++)
 		if (shapes[i].size == shape.size && shapes[i].last == shape.last)
@@ -134,7 +135,7 @@ static int add_shape(struct micro_shape *shapes, int n, struct micro_shape shape
 }
 
 /* Of a part's micro-batches the first is whole; the rest, a short leaf and an empty one are among the last three. */
-static int add_step(const struct sampler *s, int64_t step, bool last, struct micro_shape *shapes, int n)
+static int add_step_shapes(const struct sampler *s, int64_t step, bool last, struct micro_shape *shapes, int n)
 {
 	int64_t micros = sampler_micros(s, step), first[] = { 0, micros - 3, micros - 2 };
 
@@ -144,7 +145,7 @@ static int add_step(const struct sampler *s, int64_t step, bool last, struct mic
 			struct range r = sampler_micro(s, step, rank, micro);
 
 			if (micro >= 0 && (last || micro < micros - 1))
-				n = add_shape(shapes, n, (struct micro_shape){ r.end - r.begin, last });
+				n = add_micro_shape(shapes, n, (struct micro_shape){ r.end - r.begin, last });
 		}
 	return n;
 }
@@ -155,29 +156,29 @@ int sampler_shapes(const struct sampler *s, struct micro_shape ret[SAMPLER_SHAPE
 	int n = 0;
 
 	for (int last = 1; last >= 0; last--) {
-		n = add_step(s, 0, last, ret, n);
+		n = add_step_shapes(s, 0, last, ret, n);
 		if (!s->endless && steps > 1)
-			n = add_step(s, steps - 1, last, ret, n);
+			n = add_step_shapes(s, steps - 1, last, ret, n);
 	}
 	return n;
 }
 
-static int64_t pieces_of(const struct sampler *s)
+static int64_t count_order_pieces(const struct sampler *s)
 {
-	return s->piece ? s->n_pieces : ceil_div(s->n_samples, SAMPLER_PIECE);
+	return s->piece ? s->n_pieces : divide_round_up(s->n_samples, SAMPLER_PIECE);
 }
 
-static int64_t piece_begin(const struct sampler *s, int64_t i)
+static int64_t find_piece_begin(const struct sampler *s, int64_t i)
 {
-	return s->piece ? s->piece[i] : smaller(i * SAMPLER_PIECE, s->n_samples);
+	return s->piece ? s->piece[i] : min_position(i * SAMPLER_PIECE, s->n_samples);
 }
 
-static enum sampler_order order_of(const struct sampler *s)
+static enum sampler_order effective_order(const struct sampler *s)
 {
 	return s->endless ? SAMPLER_NATURAL : s->order;
 }
 
-static int init_mix(struct order *o, const struct sampler *s, struct err *err)
+static int init_mix_order(struct order *o, const struct sampler *s, struct err *err)
 {
 	uint32_t weight[MIX_PARTS_MAX];
 
@@ -191,26 +192,27 @@ int order_init(struct order *o, const struct sampler *s, struct err *err)
 	size_t bytes;
 
 	*o = (struct order){ .epoch = -1 };
-	if (order_of(s) == SAMPLER_MIX)
-		return init_mix(o, s, err);
-	if (order_of(s) == SAMPLER_TABLE) {
+	if (effective_order(s) == SAMPLER_MIX)
+		return init_mix_order(o, s, err);
+	if (effective_order(s) == SAMPLER_TABLE) {
 		if (s->n_samples > (int64_t)UINT32_MAX)
 			return err_set(err, ERR_USAGE, "%lld samples are more than an epoch can shuffle",
 				       (long long)s->n_samples);
 		bytes = (size_t)s->n_samples * sizeof(*o->index);
 		o->index = malloc(bytes);
-	} else if (order_of(s) == SAMPLER_WINDOW) {
-		o->n_pieces = pieces_of(s);
-		bytes = ((size_t)o->n_pieces + 1) * sizeof(*o->laid);
-		o->laid = malloc(bytes);
+	} else if (effective_order(s) == SAMPLER_WINDOW) {
+		o->n_pieces = count_order_pieces(s);
+		bytes = ((size_t)o->n_pieces + 1) * sizeof(*o->piece_start);
+		o->piece_start = malloc(bytes);
 	} else {
 		return 0;
 	}
-	return o->index || o->laid ? 0 : err_set(err, ERR_NOMEM, "no memory for the order of %lld samples",
-						 (long long)s->n_samples);
+	return o->index || o->piece_start
+		       ? 0
+		       : err_set(err, ERR_NOMEM, "no memory for the order of %lld samples", (long long)s->n_samples);
 }
 
-static void make_table(struct order *o, const struct sampler *s)
+static void shuffle_table(struct order *o, const struct sampler *s)
 {
 	struct rng_key key = { s->seed, rng_stream("shuffle") ^ (uint64_t)o->epoch };
 
@@ -226,16 +228,16 @@ static void make_table(struct order *o, const struct sampler *s)
 }
 
 /* The pieces, permuted, are laid end to end. */
-static void lay_pieces(struct order *o, const struct sampler *s)
+static void permute_pieces(struct order *o, const struct sampler *s)
 {
 	struct rng_key key = { s->seed, rng_stream("shuffle pieces") ^ (uint64_t)o->epoch };
 
 	permute_init(&o->permute, key, (uint64_t)o->n_pieces);
-	o->laid[0] = 0;
+	o->piece_start[0] = 0;
 	for (int64_t i = 0; i < o->n_pieces; i++) {
 		int64_t piece = (int64_t)permute_at(&o->permute, (uint64_t)i);
 
-		o->laid[i + 1] = o->laid[i] + piece_begin(s, piece + 1) - piece_begin(s, piece);
+		o->piece_start[i + 1] = o->piece_start[i] + find_piece_begin(s, piece + 1) - find_piece_begin(s, piece);
 	}
 	key.stream = rng_stream("shuffle window") ^ (uint64_t)o->epoch;
 	window_init(&o->window, &(struct window_opts){ s->n_samples, s->global_batch, s->window, key });
@@ -248,15 +250,15 @@ void order_make(struct order *o, const struct sampler *s, int64_t epoch)
 	if (o->epoch == epoch)
 		return;
 	o->epoch = epoch;
-	switch (order_of(s)) {
+	switch (effective_order(s)) {
 	case SAMPLER_TABLE:
-		make_table(o, s);
+		shuffle_table(o, s);
 		break;
 	case SAMPLER_GLOBAL:
 		permute_init(&o->permute, key, (uint64_t)s->n_samples);
 		break;
 	case SAMPLER_WINDOW:
-		lay_pieces(o, s);
+		permute_pieces(o, s);
 		break;
 	case SAMPLER_MIX:
 	case SAMPLER_NATURAL:
@@ -265,24 +267,24 @@ void order_make(struct order *o, const struct sampler *s, int64_t epoch)
 }
 
 /* The sample that lies at a place of the pieces laid end to end. */
-static int64_t laid_at(const struct order *o, const struct sampler *s, int64_t place)
+static int64_t sample_at_place(const struct order *o, const struct sampler *s, int64_t place)
 {
 	int64_t low = 0, high = o->n_pieces - 1;
 
 	while (low < high) {
 		int64_t middle = (low + high + 1) / 2;
 
-		if (o->laid[middle] <= place)
+		if (o->piece_start[middle] <= place)
 			low = middle;
 		else
 			high = middle - 1;
 	}
-	return piece_begin(s, (int64_t)permute_at(&o->permute, (uint64_t)low)) + place - o->laid[low];
+	return find_piece_begin(s, (int64_t)permute_at(&o->permute, (uint64_t)low)) + place - o->piece_start[low];
 }
 
 /* The place is the position among all epochs, so that parts go on where they were; a part's samples come in an order of
  * its own epoch. */
-static int64_t mixed_at(const struct order *o, const struct sampler *s, int64_t position)
+static int64_t mixed_sample_at(const struct order *o, const struct sampler *s, int64_t position)
 {
 	int64_t before;
 	int part = mix_at(o->mix, o->epoch * s->n_samples + position, &before);
@@ -297,16 +299,16 @@ static int64_t mixed_at(const struct order *o, const struct sampler *s, int64_t 
 
 int64_t order_other(const struct order *o, const struct sampler *s, int64_t position, int64_t skip)
 {
-	position = order_of(s) == SAMPLER_WINDOW ? position : (position + skip) % s->n_samples;
-	switch (order_of(s)) {
+	position = effective_order(s) == SAMPLER_WINDOW ? position : (position + skip) % s->n_samples;
+	switch (effective_order(s)) {
 	case SAMPLER_TABLE:
 		return (int64_t)o->index[position];
 	case SAMPLER_GLOBAL:
 		return (int64_t)permute_at(&o->permute, (uint64_t)position);
 	case SAMPLER_WINDOW:
-		return laid_at(o, s, window_at(&o->window, position, skip));
+		return sample_at_place(o, s, window_at(&o->window, position, skip));
 	case SAMPLER_MIX:
-		return mixed_at(o, s, position);
+		return mixed_sample_at(o, s, position);
 	case SAMPLER_NATURAL:
 		break;
 	}
@@ -315,7 +317,7 @@ int64_t order_other(const struct order *o, const struct sampler *s, int64_t posi
 
 int64_t order_others(const struct order *o, const struct sampler *s, int64_t position)
 {
-	return (order_of(s) == SAMPLER_WINDOW ? window_lane(&o->window, position) : s->n_samples) - 1;
+	return (effective_order(s) == SAMPLER_WINDOW ? window_lane(&o->window, position) : s->n_samples) - 1;
 }
 
 int64_t order_at(const struct order *o, const struct sampler *s, int64_t position)
@@ -326,7 +328,7 @@ int64_t order_at(const struct order *o, const struct sampler *s, int64_t positio
 void order_done(struct order *o)
 {
 	free(o->index);
-	free(o->laid);
+	free(o->piece_start);
 	mix_free(o->mix);
 	*o = (struct order){ .epoch = -1 };
 }

@@ -87,7 +87,7 @@ struct order {
 	uint32_t *index;	 /* SAMPLER_TABLE */
 	struct permute permute;	 /* SAMPLER_GLOBAL; SAMPLER_WINDOW: of the pieces */
 	struct window window;	 /* SAMPLER_WINDOW */
-	int64_t *laid;		 /* … [piece in its order]: where it begins when all are laid end to end */
+	int64_t *piece_start;	 /* … [piece in its order]: where it begins when all are laid end to end */
 	int64_t n_pieces;
 	struct mix *mix;	 /* SAMPLER_MIX */
 };

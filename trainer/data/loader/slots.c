@@ -3,7 +3,7 @@
 
 #define CHUNK_NUMBERS 65536
 
-static size_t round_up(size_t n)
+static size_t align_slot_bytes(size_t n)
 {
 	return (n + SLOTS_ALIGN_BYTES - 1) / SLOTS_ALIGN_BYTES * SLOTS_ALIGN_BYTES;
 }
@@ -20,7 +20,7 @@ struct fill slots_fill(const struct loader_opts *o)
 }
 
 /* One batch with the caller, one that is ready, and as many as it takes to give every worker a chunk. */
-static int count(const struct loader_opts *o, const struct slots *s)
+static int count_needed_slots(const struct loader_opts *o, const struct slots *s)
 {
 	int64_t claims = s->capacity > s->chunk ? (s->capacity + s->chunk - 1) / s->chunk : 1; /* of one batch */
 	int64_t n = 3 + (o->workers - 1) / claims;
@@ -39,13 +39,13 @@ int slots_measure(struct slots *ret, const struct loader_opts *o)
 		s.capacity = o->sampler.micro;
 	s.chunk = CHUNK_NUMBERS / (int64_t)(s.sample_bytes / sizeof(int32_t) + 1);
 	s.chunk = s.chunk ? s.chunk : 1;
-	s.n = count(o, &s);
+	s.n = count_needed_slots(o, &s);
 	if (__builtin_mul_overflow((size_t)s.capacity, s.sample_bytes, &inputs) ||
 	    __builtin_mul_overflow((size_t)s.capacity, fill_targets(o->dataset) * sizeof(int32_t), &targets) ||
 	    inputs > PTRDIFF_MAX / 4 || targets > PTRDIFF_MAX / 4)
 		return -1;
-	s.input_bytes = round_up(inputs);
-	s.bytes = round_up(inputs) + round_up(targets);
+	s.input_bytes = align_slot_bytes(inputs);
+	s.bytes = align_slot_bytes(inputs) + align_slot_bytes(targets);
 	*ret = s;
 	return 0;
 }

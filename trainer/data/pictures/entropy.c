@@ -24,34 +24,34 @@
 /* What the next LOOK bits begin with: code and value are complete; or the code alone; or not even that. */
 enum { WHOLE = 0, CODE = 0x40, LONG = 0x80, KIND = 0xc0, LENGTH = 0x3f };
 
-struct table {
+struct huffman_table {
 	uint32_t look[1 << LOOK]; /* value (CODE: bits of the value) << 16 | run << 8 | kind | length */
 	int32_t last[LONGEST + 2];  /* largest code of each length, -1 none */
 	int32_t shift[LONGEST + 1]; /* code + shift: place in symbol */
 	uint8_t symbol[256];
 };
 
-struct reader {
+struct bit_reader {
 	const uint8_t *next; /* where bits are refilled from */
 	uint64_t bits;	     /* the next ones, at the top */
 	int have;
 };
 
-struct span { /* half open */
+struct mcu_span { /* half open */
 	int64_t from, to;
 };
 
 struct entropy {
-	struct table dc[NUM_HUFF_TBLS], ac[NUM_HUFF_TBLS];
+	struct huffman_table dc[NUM_HUFF_TBLS], ac[NUM_HUFF_TBLS];
 	uint8_t *data; /* of the segments that are wanted, without stuffing, PAD zeros behind the last one */
 	size_t capacity;
 	size_t *begin; /* [segments + 1]: of each in data */
 	size_t begin_bytes;
-	struct span row, column; /* of MCUs that are wanted */
+	struct mcu_span row, column;	  /* of MCUs that are wanted */
 	int64_t mcus, interval, segments; /* of the scan, of a segment; a file without restart markers is one segment */
 	int64_t segment; /* that is being decoded */
 	int64_t left;	 /* MCUs of it */
-	struct reader at;
+	struct bit_reader at;
 	int last_dc[MAX_COMPS_IN_SCAN];
 	bool idle; /* until the next segment: this one is not wanted or has no more data */
 };
@@ -79,14 +79,14 @@ static const uint8_t natural[64] = { 0,	 1,  8,	 16, 9,	 2,  3,	 10, 17, 24, 32,
 				     58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63 };
 
 /* A value of n bits: those below half its range are negative. */
-static inline int extend(uint32_t v, int n)
+static inline int extend_sign(uint32_t v, int n)
 {
 	return n ? (int)v + ((int)((v >> (n - 1)) & 1) - 1) * ((1 << n) - 1) : 0;
 }
 
 /* What bits[0..LOOK) mean that begin with a code of `length` bits for this symbol. An end of block is a run that leaves
  * the block; 16 zeros are 15 and one more. */
-static uint32_t entry(uint32_t bits, int length, uint8_t symbol, bool dc)
+static uint32_t make_table_entry(uint32_t bits, int length, uint8_t symbol, bool dc)
 {
 	int size = symbol & 15, run = dc ? 0 : symbol >> 4, left = LOOK - length - size;
 	uint32_t v;
@@ -96,11 +96,11 @@ static uint32_t entry(uint32_t bits, int length, uint8_t symbol, bool dc)
 	if (left < 0)
 		return (uint32_t)size << 16 | (uint32_t)run << 8 | CODE | (uint32_t)length;
 	v = bits >> left & ((1u << size) - 1);
-	return (uint32_t)extend(v, size) << 16 | (uint32_t)run << 8 | WHOLE | (uint32_t)(length + size);
+	return (uint32_t)extend_sign(v, size) << 16 | (uint32_t)run << 8 | WHOLE | (uint32_t)(length + size);
 }
 
 /* From counts and symbols that the library has checked. */
-static void table_make(struct table *t, const JHUFF_TBL *from, bool dc)
+static void make_huffman_table(struct huffman_table *t, const JHUFF_TBL *from, bool dc)
 {
 	int32_t code = 0, n = 0;
 
@@ -115,14 +115,14 @@ static void table_make(struct table *t, const JHUFF_TBL *from, bool dc)
 			for (uint32_t k = 0; free_bits >= 0 && k < 1u << free_bits; k++) {
 				uint32_t bits = (uint32_t)code << free_bits | k;
 
-				t->look[bits] = entry(bits, length, t->symbol[n], dc);
+				t->look[bits] = make_table_entry(bits, length, t->symbol[n], dc);
 			}
 		}
 		t->last[length] = from->bits[length] ? code - 1 : -1;
 	}
 }
 
-static inline void refill(struct reader *r)
+static inline void refill_bits(struct bit_reader *r)
 {
 	uint64_t more;
 
@@ -135,14 +135,14 @@ static inline void refill(struct reader *r)
 	r->have |= 56;
 }
 
-static inline void use(struct reader *r, int n)
+static inline void consume_bits(struct bit_reader *r, int n)
 {
 	r->bits <<= n;
 	r->have -= n;
 }
 
 /* A code that is longer than LOOK: an entry of kind CODE. */
-static uint32_t long_code(struct reader *r, const struct table *t, j_decompress_ptr d, bool dc)
+static uint32_t decode_long_code(struct bit_reader *r, const struct huffman_table *t, j_decompress_ptr d, bool dc)
 {
 	for (int length = LOOK + 1; length <= LONGEST; length++) {
 		int32_t code = (int32_t)(r->bits >> (64 - length));
@@ -150,7 +150,7 @@ static uint32_t long_code(struct reader *r, const struct table *t, j_decompress_
 		if (code <= t->last[length]) {
 			uint8_t symbol = t->symbol[(code + t->shift[length]) & 255];
 
-			return entry(0, length, symbol, dc);
+			return make_table_entry(0, length, symbol, dc);
 		}
 	}
 	WARNMS(d, JWRN_HUFF_BAD_CODE);
@@ -158,43 +158,45 @@ static uint32_t long_code(struct reader *r, const struct table *t, j_decompress_
 }
 
 /* The value of an entry that is not WHOLE; *entry is of kind CODE then. At least 31 bits must be there. */
-static inline int part_value(struct reader *r, const struct table *t, uint32_t *entry, j_decompress_ptr d, bool dc)
+static inline int decode_split_value(struct bit_reader *r, const struct huffman_table *t, uint32_t *entry,
+				     j_decompress_ptr d, bool dc)
 {
 	uint32_t v;
 	int size;
 
 	if (*entry & LONG)
-		*entry = long_code(r, t, d, dc);
-	use(r, (int)(*entry & LENGTH));
+		*entry = decode_long_code(r, t, d, dc);
+	consume_bits(r, (int)(*entry & LENGTH));
 	size = (int)(*entry >> 16);
 	v = size ? (uint32_t)(r->bits >> (64 - size)) : 0;
-	use(r, size);
-	return extend(v, size);
+	consume_bits(r, size);
+	return extend_sign(v, size);
 }
 
-static inline int dc_value(struct reader *r, const struct table *t, j_decompress_ptr d)
+static inline int decode_dc_value(struct bit_reader *r, const struct huffman_table *t, j_decompress_ptr d)
 {
 	uint32_t x;
 
-	refill(r);
+	refill_bits(r);
 	x = t->look[r->bits >> (64 - LOOK)];
 	if (x & KIND)
-		return part_value(r, t, &x, d, true);
-	use(r, (int)(x & LENGTH));
+		return decode_split_value(r, t, &x, d, true);
+	consume_bits(r, (int)(x & LENGTH));
 	return (int32_t)x >> 16;
 }
 
 /* The 63 others; block NULL: they are passed over. */
-static inline void ac_values(struct reader *r, const struct table *t, j_decompress_ptr d, JCOEF *block)
+static inline void decode_ac_values(struct bit_reader *r, const struct huffman_table *t, j_decompress_ptr d,
+				    JCOEF *block)
 {
 	for (int k = 1; k < 64;) {
 		uint32_t x;
 		int v;
 
-		refill(r);
+		refill_bits(r);
 		x = t->look[r->bits >> (64 - LOOK)];
 		for (int i = 0; i < 4 && !(x & KIND); i++) { /* of 56 bits, 10 at most each, and 10 to look at */
-			use(r, (int)(x & LENGTH));
+			consume_bits(r, (int)(x & LENGTH));
 			k += (int)(x >> 8 & 0xff);
 			if (k > 63)
 				return;
@@ -206,8 +208,8 @@ static inline void ac_values(struct reader *r, const struct table *t, j_decompre
 		}
 		if (!(x & KIND))
 			continue;
-		refill(r);
-		v = part_value(r, t, &x, d, false);
+		refill_bits(r);
+		v = decode_split_value(r, t, &x, d, false);
 		k += (int)(x >> 8 & 0xff);
 		if (k > 63)
 			return;
@@ -218,29 +220,29 @@ static inline void ac_values(struct reader *r, const struct table *t, j_decompre
 }
 
 /* One that goes over the end of a row counts as if it filled both. */
-static bool is_wanted(const struct entropy *e, const struct jpeg_decompress_struct *d, int64_t segment)
+static bool is_segment_wanted(const struct entropy *e, const struct jpeg_decompress_struct *d, int64_t segment)
 {
 	int64_t first = segment * e->interval, last = first + e->interval - 1, per_row = (int64_t)d->MCUs_per_row;
-	struct span row;
+	struct mcu_span row;
 
 	last = last < e->mcus ? last : e->mcus - 1;
-	row = (struct span){ first / per_row, last / per_row };
+	row = (struct mcu_span){ first / per_row, last / per_row };
 	if (row.to < e->row.from || row.from >= e->row.to)
 		return false;
 	return row.from != row.to || (last % per_row >= e->column.from && first % per_row < e->column.to);
 }
 
-static void begin_segment(struct entropy *e, const struct jpeg_decompress_struct *d, int64_t segment)
+static void begin_restart_segment(struct entropy *e, const struct jpeg_decompress_struct *d, int64_t segment)
 {
 	e->segment = segment;
 	e->left = e->interval;
-	e->idle = segment >= e->segments || !is_wanted(e, d, segment);
+	e->idle = segment >= e->segments || !is_segment_wanted(e, d, segment);
 	memset(e->last_dc, 0, sizeof(e->last_dc));
 	if (!e->idle)
-		e->at = (struct reader){ .next = e->data + e->begin[segment] };
+		e->at = (struct bit_reader){ .next = e->data + e->begin[segment] };
 }
 
-static inline bool is_exhausted(const struct entropy *e)
+static inline bool is_segment_exhausted(const struct entropy *e)
 {
 	return (e->at.next - e->data) * 8 - e->at.have > (ptrdiff_t)e->begin[e->segment + 1] * 8;
 }
@@ -248,10 +250,10 @@ static inline bool is_exhausted(const struct entropy *e)
 static boolean decode_mcu(j_decompress_ptr d, JBLOCKROW *blocks)
 {
 	struct entropy *e = d->client_data;
-	struct reader r; /* in registers */
+	struct bit_reader r; /* in registers */
 
 	if (!e->left)
-		begin_segment(e, d, e->segment + 1);
+		begin_restart_segment(e, d, e->segment + 1);
 	e->left--;
 	if (e->idle)
 		return TRUE;
@@ -260,16 +262,17 @@ static boolean decode_mcu(j_decompress_ptr d, JBLOCKROW *blocks)
 		int c = d->MCU_membership[i];
 		const jpeg_component_info *info = d->cur_comp_info[c];
 
-		e->last_dc[c] = (int)((unsigned)e->last_dc[c] + (unsigned)dc_value(&r, &e->dc[info->dc_tbl_no], d));
+		e->last_dc[c] =
+			(int)((unsigned)e->last_dc[c] + (unsigned)decode_dc_value(&r, &e->dc[info->dc_tbl_no], d));
 		if (blocks) {
 			blocks[i][0][0] = (JCOEF)e->last_dc[c];
-			ac_values(&r, &e->ac[info->ac_tbl_no], d, blocks[i][0]);
+			decode_ac_values(&r, &e->ac[info->ac_tbl_no], d, blocks[i][0]);
 		} else {
-			ac_values(&r, &e->ac[info->ac_tbl_no], d, NULL);
+			decode_ac_values(&r, &e->ac[info->ac_tbl_no], d, NULL);
 		}
 	}
 	e->at = r;
-	e->idle = is_exhausted(e);
+	e->idle = is_segment_exhausted(e);
 	if (e->idle)
 		WARNMS(d, JWRN_HIT_MARKER);
 	return TRUE;
@@ -277,7 +280,7 @@ static boolean decode_mcu(j_decompress_ptr d, JBLOCKROW *blocks)
 
 /* The data from *from up to the next marker without the zeros that follow 0xff in them, to *to; where that is NULL they
  * are passed over. Returns the marker, which *from then stands at; 0: there is none. */
-static int copy_segment(const uint8_t **from, const uint8_t *end, uint8_t **to)
+static int copy_unstuffed_segment(const uint8_t **from, const uint8_t *end, uint8_t **to)
 {
 	while (*from < end) {
 		const uint8_t *mark = memchr(*from, 0xff, (size_t)(end - *from)), *upto = mark ? mark : end;
@@ -301,7 +304,7 @@ static int copy_segment(const uint8_t **from, const uint8_t *end, uint8_t **to)
 }
 
 /* False where a restart marker does not stand in its turn: the library knows how to go on then. */
-static bool unstuff(struct entropy *e, const struct jpeg_decompress_struct *d)
+static bool unstuff_segments(struct entropy *e, const struct jpeg_decompress_struct *d)
 {
 	const uint8_t *from = d->src->next_input_byte, *end = from + d->src->bytes_in_buffer;
 	size_t room = (size_t)(end - from) + PAD, list = ((size_t)e->segments + 1) * sizeof(*e->begin);
@@ -315,7 +318,7 @@ static bool unstuff(struct entropy *e, const struct jpeg_decompress_struct *d)
 		int marker;
 
 		e->begin[s] = (size_t)(to - e->data);
-		marker = copy_segment(&from, end, is_wanted(e, d, s) ? &to : NULL);
+		marker = copy_unstuffed_segment(&from, end, is_segment_wanted(e, d, s) ? &to : NULL);
 		if (s + 1 == e->segments)
 			break;
 		if (marker != JPEG_RST0 + s % 8)
@@ -327,20 +330,20 @@ static bool unstuff(struct entropy *e, const struct jpeg_decompress_struct *d)
 	return true;
 }
 
-static bool is_for_us(const struct jpeg_decompress_struct *d)
+static bool is_supported_scan(const struct jpeg_decompress_struct *d)
 {
 	return !d->progressive_mode && !d->arith_code && d->data_precision == 8 && !d->buffered_image &&
 	       d->comps_in_scan == d->num_components && d->comps_in_scan <= MAX_COMPS_IN_SCAN && !d->unread_marker &&
 	       d->entropy;
 }
 
-static int64_t round_up(int64_t a, int64_t b)
+static int64_t count_mcus_covering(int64_t a, int64_t b)
 {
 	return (a + b - 1) / b;
 }
 
 /* Output pixels of a block's side. */
-static int block_side(const struct jpeg_decompress_struct *d)
+static int scaled_block_side(const struct jpeg_decompress_struct *d)
 {
 #if JPEG_LIB_VERSION >= 70
 	return d->min_DCT_h_scaled_size;
@@ -350,22 +353,23 @@ static int block_side(const struct jpeg_decompress_struct *d)
 }
 
 /* In MCUs. Of a file of one component an MCU is a block, whatever its sampling factors say. */
-static void set_part(struct entropy *e, const struct jpeg_decompress_struct *d, const struct entropy_part *p)
+static void set_wanted_part(struct entropy *e, const struct jpeg_decompress_struct *d, const struct entropy_part *p)
 {
-	int width = d->max_h_samp_factor * block_side(d), height = d->max_v_samp_factor * block_side(d);
+	int width = d->max_h_samp_factor * scaled_block_side(d), height = d->max_v_samp_factor * scaled_block_side(d);
 
 	e->mcus = (int64_t)d->MCUs_per_row * d->MCU_rows_in_scan;
 	e->interval = d->restart_interval ? d->restart_interval : e->mcus;
-	e->segments = round_up(e->mcus, e->interval);
-	e->row = (struct span){ 0, d->MCU_rows_in_scan };
-	e->column = (struct span){ 0, d->MCUs_per_row };
+	e->segments = count_mcus_covering(e->mcus, e->interval);
+	e->row = (struct mcu_span){ 0, d->MCU_rows_in_scan };
+	e->column = (struct mcu_span){ 0, d->MCUs_per_row };
 	if (!p || (d->comps_in_scan == 1 && d->max_h_samp_factor * d->max_v_samp_factor > 1))
 		return;
-	e->row = (struct span){ (p->y0 > CONTEXT ? p->y0 - CONTEXT : 0) / height, round_up(p->y1 + CONTEXT, height) };
-	e->column = (struct span){ p->x0 / width, round_up(p->x1, width) };
+	e->row = (struct mcu_span){ (p->y0 > CONTEXT ? p->y0 - CONTEXT : 0) / height,
+				    count_mcus_covering(p->y1 + CONTEXT, height) };
+	e->column = (struct mcu_span){ p->x0 / width, count_mcus_covering(p->x1, width) };
 }
 
-static bool make_tables(struct entropy *e, const struct jpeg_decompress_struct *d)
+static bool make_huffman_tables(struct entropy *e, const struct jpeg_decompress_struct *d)
 {
 	for (int c = 0; c < d->comps_in_scan; c++) {
 		int dc = d->cur_comp_info[c]->dc_tbl_no, ac = d->cur_comp_info[c]->ac_tbl_no;
@@ -379,21 +383,21 @@ static bool make_tables(struct entropy *e, const struct jpeg_decompress_struct *
 			seen_ac |= d->cur_comp_info[k]->ac_tbl_no == ac;
 		}
 		if (!seen_dc)
-			table_make(&e->dc[dc], d->dc_huff_tbl_ptrs[dc], true);
+			make_huffman_table(&e->dc[dc], d->dc_huff_tbl_ptrs[dc], true);
 		if (!seen_ac)
-			table_make(&e->ac[ac], d->ac_huff_tbl_ptrs[ac], false);
+			make_huffman_table(&e->ac[ac], d->ac_huff_tbl_ptrs[ac], false);
 	}
 	return true;
 }
 
 bool entropy_take(struct entropy *e, struct jpeg_decompress_struct *d, const struct entropy_part *part)
 {
-	if (!is_for_us(d) || !make_tables(e, d))
+	if (!is_supported_scan(d) || !make_huffman_tables(e, d))
 		return false;
-	set_part(e, d, part);
-	if (!unstuff(e, d))
+	set_wanted_part(e, d, part);
+	if (!unstuff_segments(e, d))
 		return false;
-	begin_segment(e, d, 0);
+	begin_restart_segment(e, d, 0);
 	d->client_data = e;
 	d->entropy->decode_mcu = decode_mcu;
 	return true;

@@ -18,7 +18,7 @@
 /* A row begins so far behind what malloc gives, at no multiple of 16: one that begins at a multiple of a vector's
  * bytes the library writes past the caches (movntdq), and whoever scales it waits for memory. That took a quarter of a
  * picture's time in every process whose malloc happened to give such an address. */
-#define ASIDE 8
+#define ROW_OFFSET 8
 
 struct jpeg {
 	struct jpeg_error_mgr errors; /* first: the library hands this back */
@@ -31,7 +31,7 @@ struct jpeg {
 	size_t room_bytes;
 };
 
-static void stop(j_common_ptr common)
+static void raise_jpeg_error(j_common_ptr common)
 {
 	struct jpeg *j = (struct jpeg *)(void *)common->err;
 
@@ -39,7 +39,7 @@ static void stop(j_common_ptr common)
 	longjmp(j->jump, 1);
 }
 
-static void warn(j_common_ptr common, int level)
+static void record_jpeg_warning(j_common_ptr common, int level)
 {
 	struct jpeg *j = (struct jpeg *)(void *)common->err;
 	int code = common->err->msg_code;
@@ -62,8 +62,8 @@ static int jpeg_state(void **ret, struct err *err)
 		return err_set(err, ERR_NOMEM, "out of memory: JPEG decoder");
 	}
 	j->d.err = jpeg_std_error(&j->errors);
-	j->errors.error_exit = stop;
-	j->errors.emit_message = warn;
+	j->errors.error_exit = raise_jpeg_error;
+	j->errors.emit_message = record_jpeg_warning;
 	if (setjmp(j->jump)) {
 		entropy_free(j->entropy);
 		free(j);
@@ -91,19 +91,19 @@ static bool jpeg_is(const struct codec_input *in)
 	return in->n > 3 && in->data[0] == 0xff && in->data[1] == 0xd8 && in->data[2] == 0xff;
 }
 
-static unsigned get16(const uint8_t *p, bool little)
+static unsigned get_exif16(const uint8_t *p, bool little)
 {
 	return little ? (unsigned)p[1] << 8 | p[0] : (unsigned)p[0] << 8 | p[1];
 }
 
-static unsigned long get32(const uint8_t *p, bool little)
+static unsigned long get_exif32(const uint8_t *p, bool little)
 {
-	return little ? (unsigned long)get16(p + 2, true) << 16 | get16(p, true) :
-			(unsigned long)get16(p, false) << 16 | get16(p + 2, false);
+	return little ? (unsigned long)get_exif16(p + 2, true) << 16 | get_exif16(p, true)
+		      : (unsigned long)get_exif16(p, false) << 16 | get_exif16(p + 2, false);
 }
 
 /* Tag 0x0112 of the first directory (TIFF 6.0 within an EXIF segment); 1 when there is none that makes sense. */
-static int exif_orientation(const uint8_t *p, size_t n)
+static int read_exif_orientation(const uint8_t *p, size_t n)
 {
 	bool little;
 	unsigned long at;
@@ -114,25 +114,25 @@ static int exif_orientation(const uint8_t *p, size_t n)
 	p += 6;
 	n -= 6;
 	little = p[0] == 'I';
-	at = get32(p + 4, little);
+	at = get_exif32(p + 4, little);
 	if (at > n - 2)
 		return 1;
-	count = get16(p + at, little);
+	count = get_exif16(p + at, little);
 	for (at += 2; count-- && at + 12 <= n; at += 12)
-		if (get16(p + at, little) == 0x0112) {
-			unsigned v = get16(p + at + 8, little);
+		if (get_exif16(p + at, little) == 0x0112) {
+			unsigned v = get_exif16(p + at + 8, little);
 
 			return v >= 1 && v <= 8 ? (int)v : 1;
 		}
 	return 1;
 }
 
-static int bad(const struct jpeg *j, const struct codec_input *in, struct err *err)
+static int fail_damaged_jpeg(const struct jpeg *j, const struct codec_input *in, struct err *err)
 {
 	return err_set(err, ERR_CORRUPT, "%.300s: damaged JPEG: %s", in->name, j->text);
 }
 
-static void begin(struct jpeg *j, const struct codec_input *in)
+static void begin_jpeg(struct jpeg *j, const struct codec_input *in)
 {
 	j->damaged = false;
 	j->text[0] = 0;
@@ -147,18 +147,18 @@ static int jpeg_header(void *state, const struct codec_input *in, struct codec_h
 	struct jpeg *j = state;
 
 	if (setjmp(j->jump))
-		return bad(j, in, err);
-	begin(j, in);
+		return fail_damaged_jpeg(j, in, err);
+	begin_jpeg(j, in);
 	*ret = (struct codec_header){
 		.width = (int)j->d.image_width, .height = (int)j->d.image_height, .orientation = 1, .scales = true
 	};
 	for (jpeg_saved_marker_ptr m = j->d.marker_list; m; m = m->next)
 		if (m->marker == JPEG_APP0 + 1 && ret->orientation == 1)
-			ret->orientation = exif_orientation(m->data, m->data_length);
+			ret->orientation = read_exif_orientation(m->data, m->data_length);
 	return 0;
 }
 
-static bool has_end(const struct codec_input *in)
+static bool has_jpeg_end(const struct codec_input *in)
 {
 	size_t n = in->n < TAIL_BYTES ? in->n : TAIL_BYTES;
 	const uint8_t *p = in->data + in->n - n;
@@ -170,7 +170,7 @@ static bool has_end(const struct codec_input *in)
 }
 
 /* CMYK as Adobe's programs write it, inverted; else as it is. */
-static void from_cmyk(uint8_t *p, size_t pixels, bool inverted)
+static void convert_cmyk_row(uint8_t *p, size_t pixels, bool inverted)
 {
 	for (size_t i = 0; i < pixels; i++, p += 4) {
 		unsigned black = inverted ? p[3] : 255u - p[3];
@@ -184,7 +184,7 @@ static void from_cmyk(uint8_t *p, size_t pixels, bool inverted)
 }
 
 /* Narrows the output to the wanted columns; returns the first column of what is then delivered. */
-static unsigned narrow(struct jpeg *j, const struct codec_want *w)
+static unsigned crop_jpeg_columns(struct jpeg *j, const struct codec_want *w)
 {
 	JDIMENSION x = w->x0 > MARGIN ? (JDIMENSION)(w->x0 - MARGIN) : 0, end = (JDIMENSION)w->x1 + MARGIN, width;
 
@@ -196,25 +196,25 @@ static unsigned narrow(struct jpeg *j, const struct codec_want *w)
 	return x;
 }
 
-static int row_room(struct jpeg *j, struct err *err)
+static int reserve_jpeg_row(struct jpeg *j, struct err *err)
 {
 	size_t bytes = ((size_t)j->d.output_width + MARGIN) * 4 + 16; /* what codec.h promises behind the last one */
 
-	return grow_to(&j->room, &j->room_bytes, ASIDE + bytes, "a row of pixels", err);
+	return grow_to(&j->room, &j->room_bytes, ROW_OFFSET + bytes, "a row of pixels", err);
 }
 
 /* x: the first column that is delivered. */
-static void read_rows(struct jpeg *j, const struct codec_want *w, unsigned x, bool whole)
+static void read_jpeg_rows(struct jpeg *j, const struct codec_want *w, unsigned x, bool whole)
 {
 	bool cmyk = j->d.out_color_space == JCS_CMYK;
-	JSAMPROW line = j->room + ASIDE;
+	JSAMPROW line = j->room + ROW_OFFSET;
 
 	if (w->y0 > 0)
 		jpeg_skip_scanlines(&j->d, (JDIMENSION)w->y0);
 	for (int y = w->y0; y < w->y1; y++) {
 		jpeg_read_scanlines(&j->d, &line, 1);
 		if (cmyk)
-			from_cmyk(line, j->d.output_width, j->d.saw_Adobe_marker);
+			convert_cmyk_row(line, j->d.output_width, j->d.saw_Adobe_marker);
 		w->row(w->user, line + ((size_t)w->x0 - x) * 4);
 	}
 	while (whole && j->d.output_scanline < j->d.output_height)
@@ -222,14 +222,14 @@ static void read_rows(struct jpeg *j, const struct codec_want *w, unsigned x, bo
 	jpeg_abort_decompress(&j->d);
 }
 
-static void read_part(struct jpeg *j, const struct codec_input *in, const struct codec_want *w)
+static void read_jpeg_part(struct jpeg *j, const struct codec_input *in, const struct codec_want *w)
 {
-	unsigned x = narrow(j, w);
+	unsigned x = crop_jpeg_columns(j, w);
 	struct entropy_part part = { (int)x, (int)(x + j->d.output_width), w->y0, w->y1 };
-	bool whole = !has_end(in);
+	bool whole = !has_jpeg_end(in);
 
 	entropy_take(j->entropy, &j->d, whole ? NULL : &part); /* or else the library's own decoder */
-	read_rows(j, w, x, whole);
+	read_jpeg_rows(j, w, x, whole);
 }
 
 static int jpeg_rows(void *state, const struct codec_input *in, const struct codec_want *w, struct err *err)
@@ -238,19 +238,19 @@ static int jpeg_rows(void *state, const struct codec_input *in, const struct cod
 	int rc;
 
 	if (setjmp(j->jump))
-		return bad(j, in, err);
-	begin(j, in);
+		return fail_damaged_jpeg(j, in, err);
+	begin_jpeg(j, in);
 	j->d.scale_num = 8u / (unsigned)w->shrink;
 	j->d.scale_denom = 8;
 	j->d.dct_method = JDCT_ISLOW;
 	j->d.out_color_space = j->d.jpeg_color_space == JCS_CMYK || j->d.jpeg_color_space == JCS_YCCK ? JCS_CMYK :
 												JCS_EXT_RGBX;
 	jpeg_start_decompress(&j->d);
-	rc = row_room(j, err);
+	rc = reserve_jpeg_row(j, err);
 	if (rc)
 		return rc;
-	read_part(j, in, w);
-	return j->damaged ? bad(j, in, err) : 0;
+	read_jpeg_part(j, in, w);
+	return j->damaged ? fail_damaged_jpeg(j, in, err) : 0;
 }
 
 const struct codec codec_jpeg = {

@@ -11,7 +11,7 @@
 #define SIDE_MAX 65536
 
 /* The numbers of "(28, 28, 3)" or "(28, 28)". */
-static bool take_shape(const char *text, struct npy *a)
+static bool parse_npy_shape(const char *text, struct npy *a)
 {
 	const char *at = strstr(text, "'shape':");
 	int n = 0, end = 0;
@@ -52,7 +52,7 @@ bool npy_parse(const void *bytes, size_t n, struct npy *ret)
 	text[length] = '\0';
 	a.begin += length;
 	if ((!strstr(text, "'descr': '|u1'") && !strstr(text, "'descr': 'u1'")) ||
-	    !strstr(text, "'fortran_order': False") || !take_shape(text, &a) ||
+	    !strstr(text, "'fortran_order': False") || !parse_npy_shape(text, &a) ||
 	    n - a.begin != (size_t)a.height * (size_t)a.width * (size_t)a.channels)
 		return false;
 	*ret = a;

@@ -42,7 +42,7 @@ static int array_header(void *state, const struct codec_input *in, struct codec_
 	return 0;
 }
 
-static void widen(const struct npy *head, const uint8_t *from, uint8_t *to, int n)
+static void widen_to_rgbx(const struct npy *head, const uint8_t *from, uint8_t *to, int n)
 {
 	const int step = head->channels, next = step > 1;
 
@@ -62,7 +62,7 @@ static int array_rows(void *state, const struct codec_input *in, const struct co
 	int rc = grow_to(&a->row, &a->row_bytes, 4 * (size_t)n + 16, in->name, err);
 
 	for (int y = w->y0; !rc && y < w->y1; y++) {
-		widen(&a->head, in->data + a->head.begin + (size_t)y * line + (size_t)w->x0 * pixel, a->row, n);
+		widen_to_rgbx(&a->head, in->data + a->head.begin + (size_t)y * line + (size_t)w->x0 * pixel, a->row, n);
 		w->row(w->user, a->row);
 	}
 	return rc;

@@ -80,7 +80,7 @@ bool picture_is_one(const char *name)
 }
 
 /* Whether stored rows are shown as columns. */
-static bool turned(int orientation)
+static bool is_transposed(int orientation)
 {
 	return orientation >= 5;
 }
@@ -102,12 +102,12 @@ int picture_load_memory(struct picture *p, const char *name, const void *bytes, 
 	if (h->width < 1 || h->height < 1 || (int64_t)h->width * h->height > PICTURE_PIXELS_MAX)
 		return err_set(err, ERR_CORRUPT, "%.300s: %d x %d pixels; at most %lld in all are read", name, h->width,
 			       h->height, (long long)PICTURE_PIXELS_MAX);
-	*ret = turned(h->orientation) ? (struct picture_size){ h->height, h->width } :
-					(struct picture_size){ h->width, h->height };
+	*ret = is_transposed(h->orientation) ? (struct picture_size){ h->height, h->width }
+					     : (struct picture_size){ h->width, h->height };
 	return 0;
 }
 
-static int read_file(struct picture *p, int fd, const char *path, size_t *ret_n, struct err *err)
+static int read_picture_file(struct picture *p, int fd, const char *path, size_t *ret_n, struct err *err)
 {
 	struct stat st;
 	ssize_t got;
@@ -136,7 +136,7 @@ int picture_load(struct picture *p, const char *path, struct picture_size *ret, 
 
 	if (fd < 0)
 		return err_set(err, ERR_CORRUPT, "%.300s: %s", path, strerror(errno));
-	rc = read_file(p, fd, path, &n, err);
+	rc = read_picture_file(p, fd, path, &n, err);
 	close(fd);
 	if (rc)
 		return rc;
@@ -150,12 +150,12 @@ struct stored {
 	int out_width, out_height;
 };
 
-static struct stored to_stored(const struct codec_header *h, const struct picture_view *v)
+static struct stored convert_to_stored(const struct codec_header *h, const struct picture_view *v)
 {
 	struct stored s = { v->x, v->y, v->width, v->height, v->out_width, v->out_height };
 	int o = h->orientation;
 
-	if (turned(o))
+	if (is_transposed(o))
 		s = (struct stored){ v->y, v->x, v->height, v->width, v->out_height, v->out_width };
 	/* what is then counted from the far side */
 	if (o == 2 || o == 3 || o == 7 || o == 8)
@@ -167,7 +167,7 @@ static struct stored to_stored(const struct codec_header *h, const struct pictur
 
 /* Half, a quarter or an eighth where the box keeps at least KEEP times the pixels that are wanted of it in each
  * direction: the mean that a smaller transform gives is then lost in the mean that scaling takes. */
-static int shrink_of(const struct codec_header *h, const struct stored *s)
+static int choose_shrink(const struct codec_header *h, const struct stored *s)
 {
 	int shrink = 8;
 
@@ -178,7 +178,7 @@ static int shrink_of(const struct codec_header *h, const struct stored *s)
 }
 
 /* One axis of the box in a picture that is 1/shrink as large. cut: only pixels of the box are used. */
-static struct resize_axis axis(double from, double size, int side, int shrink, int out, bool cut)
+static struct resize_axis make_resize_axis(double from, double size, int side, int shrink, int out, bool cut)
 {
 	int shown = (side + shrink - 1) / shrink;
 	struct resize_axis a = { .from = from / shrink, .size = size / shrink, .begin = 0, .end = shown, .out = out };
@@ -191,7 +191,7 @@ static struct resize_axis axis(double from, double size, int side, int shrink, i
 	return a;
 }
 
-static void take_row(void *user, const uint8_t *pixels)
+static void pass_row_to_resize(void *user, const uint8_t *pixels)
 {
 	resize_row(user, pixels);
 }
@@ -199,7 +199,7 @@ static void take_row(void *user, const uint8_t *pixels)
 /* Where pixel (x, y) of the result, as shown, lies in the scaled stored picture: an offset in bytes. */
 static ptrdiff_t stored_offset(int orientation, int x, int y, const struct stored *s, size_t stride)
 {
-	int sx = turned(orientation) ? y : x, sy = turned(orientation) ? x : y;
+	int sx = is_transposed(orientation) ? y : x, sy = is_transposed(orientation) ? x : y;
 
 	if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8)
 		sx = s->out_width - 1 - sx;
@@ -208,7 +208,8 @@ static ptrdiff_t stored_offset(int orientation, int x, int y, const struct store
 	return (ptrdiff_t)sy * (ptrdiff_t)stride + (ptrdiff_t)sx * RESIZE_PIXEL_BYTES;
 }
 
-static void deliver(const struct picture *p, const struct picture_view *v, const struct stored *s, uint8_t *ret)
+static void copy_oriented_result(const struct picture *p, const struct picture_view *v, const struct stored *s,
+				 uint8_t *ret)
 {
 	size_t stride;
 	const uint8_t *from = resize_result(p->resize, &stride);
@@ -228,10 +229,10 @@ static void deliver(const struct picture *p, const struct picture_view *v, const
 int picture_render(struct picture *p, const struct picture_view *v, uint8_t *ret, struct err *err)
 {
 	const struct codec_header *h = &p->header;
-	struct stored s = to_stored(h, v);
-	int shrink = p->never_shrinks ? 1 : shrink_of(h, &s), rc;
-	struct resize_opts o = { .x = axis(s.x, s.width, h->width, shrink, s.out_width, v->cut),
-				 .y = axis(s.y, s.height, h->height, shrink, s.out_height, v->cut) };
+	struct stored s = convert_to_stored(h, v);
+	int shrink = p->never_shrinks ? 1 : choose_shrink(h, &s), rc;
+	struct resize_opts o = { .x = make_resize_axis(s.x, s.width, h->width, shrink, s.out_width, v->cut),
+				 .y = make_resize_axis(s.y, s.height, h->height, shrink, s.out_height, v->cut) };
 	struct resize_need need;
 	struct codec_want want;
 
@@ -239,10 +240,15 @@ int picture_render(struct picture *p, const struct picture_view *v, uint8_t *ret
 	if (rc)
 		return rc;
 	need = resize_need(p->resize);
-	want = (struct codec_want){ .x0 = need.x0, .x1 = need.x1, .y0 = need.y0, .y1 = need.y1, .shrink = shrink,
-				    .row = take_row, .user = p->resize };
+	want = (struct codec_want){ .x0 = need.x0,
+				    .x1 = need.x1,
+				    .y0 = need.y0,
+				    .y1 = need.y1,
+				    .shrink = shrink,
+				    .row = pass_row_to_resize,
+				    .user = p->resize };
 	rc = codecs[p->codec]->rows(p->state[p->codec], &p->in, &want, err);
 	if (!rc)
-		deliver(p, v, &s, ret);
+		copy_oriented_result(p, v, &s, ret);
 	return rc;
 }

@@ -19,7 +19,7 @@ size_t pixels_count(const struct dataset *d)
 
 /* Mean and deviation of levels 0..255 from their counts, in units of 1/255. Sums fit: at most 2^32 images of 2^32
  * pixels each times 255^2 stay below 2^80. */
-static void moments(const uint64_t counts[256], double *ret_mean, double *ret_std)
+static void compute_moments(const uint64_t counts[256], double *ret_mean, double *ret_std)
 {
 	unsigned __int128 sum = 0, squares = 0, n = 0, spread;
 
@@ -43,7 +43,7 @@ void pixels_stats(struct dataset *d, const uint8_t *images, int64_t n)
 		for (size_t k = 0; k < c; k++)
 			counts[k][images[i + k]]++;
 	for (size_t k = 0; k < c; k++)
-		moments(counts[k], &d->mean[k], &d->std[k]);
+		compute_moments(counts[k], &d->mean[k], &d->std[k]);
 }
 
 /* v*a + b in f32, as deliver_fused computes it. */
@@ -55,7 +55,7 @@ static float fused_value(const struct pixels_table *t, int lane, int v)
 }
 
 /* Numbers are cut where 24 bits end below the largest value, so that v*a[0] + b[0] is exact. */
-static void fuse(struct pixels_table *t, int channels, const struct dataset_norm *n)
+static void split_fused_factors(struct pixels_table *t, int channels, const struct dataset_norm *n)
 {
 	t->fused = PIXELS_LANES % channels == 0;
 	for (int i = 0; i < PIXELS_LANES && t->fused; i++) {
@@ -79,7 +79,7 @@ void pixels_table(struct pixels_table *ret, int channels, const struct dataset_n
 			ret->f64[c][v] = (v / 255.0 - n->mean[c]) / n->std[c];
 			ret->f32[c][v] = (float)ret->f64[c][v];
 		}
-	fuse(ret, channels, n);
+	split_fused_factors(ret, channels, n);
 	ret->fused = ret->fused && simd_avx2();
 }
 
@@ -134,7 +134,7 @@ static void deliver_f32(const struct dataset *d, const struct pixels_table *t, c
 	look_up_f32(t, from + fused, n - fused, d->channels, to + fused);
 }
 
-static void convert(const struct dataset *d, const void *from, enum dtype to_type, void *to)
+static void convert_pixels(const struct dataset *d, const void *from, enum dtype to_type, void *to)
 {
 	size_t n = pixels_count(d);
 
@@ -152,7 +152,7 @@ void pixels_deliver(const struct dataset *d, const struct pixels_table *t, const
 		    void *to)
 {
 	if (d->dtype != DTYPE_U8)
-		convert(d, from, to_type, to);
+		convert_pixels(d, from, to_type, to);
 	else if (to_type == DTYPE_F64)
 		look_up_f64(t, from, pixels_count(d), d->channels, to);
 	else
@@ -173,7 +173,7 @@ struct pixels_draw pixels_draw(struct rng_key key, int64_t sample, unsigned augm
 	return draw;
 }
 
-static void mirror(uint8_t *row, int width, int channels)
+static void mirror_row(uint8_t *row, int width, int channels)
 {
 	for (int a = 0, b = width - 1; a < b; a++, b--)
 		for (int c = 0; c < channels; c++) {
@@ -200,6 +200,6 @@ void pixels_move(const struct dataset *d, struct pixels_draw draw, const uint8_t
 		memcpy(draw.dx > 0 ? to + cut : to, from + (size_t)source * row + (draw.dx < 0 ? cut : 0), row - cut);
 		memset(draw.dx > 0 ? to : to + row - cut, 0, cut);
 		if (draw.flip)
-			mirror(to, d->width, d->channels);
+			mirror_row(to, d->width, d->channels);
 	}
 }

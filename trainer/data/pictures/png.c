@@ -24,7 +24,7 @@ struct png {
 	size_t row_bytes;
 };
 
-static void stop(png_structp p, png_const_charp text)
+static void raise_png_error(png_structp p, png_const_charp text)
 {
 	struct png *s = png_get_error_ptr(p);
 
@@ -32,13 +32,13 @@ static void stop(png_structp p, png_const_charp text)
 	longjmp(s->jump, 1);
 }
 
-static void ignore(png_structp p, png_const_charp text)
+static void ignore_png_warning(png_structp p, png_const_charp text)
 {
 	(void)p;
 	(void)text;
 }
 
-static void feed(png_structp p, png_bytep to, size_t n)
+static void read_png_input(png_structp p, png_bytep to, size_t n)
 {
 	struct png *s = png_get_io_ptr(p);
 
@@ -54,7 +54,7 @@ static int png_state(void **ret, struct err *err)
 	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory: PNG decoder");
 }
 
-static void png_end(struct png *s)
+static void destroy_png_reader(struct png *s)
 {
 	png_destroy_read_struct(&s->p, &s->info, NULL);
 	s->p = NULL;
@@ -67,7 +67,7 @@ static void png_close(void *state)
 
 	if (!s)
 		return;
-	png_end(s);
+	destroy_png_reader(s);
 	free(s->pixels);
 	free(s->row);
 	free(s);
@@ -78,20 +78,20 @@ static bool png_is(const struct codec_input *in)
 	return in->n > 8 && !png_sig_cmp(in->data, 0, 8);
 }
 
-static int bad(struct png *s, const struct codec_input *in, struct err *err)
+static int fail_damaged_png(struct png *s, const struct codec_input *in, struct err *err)
 {
-	png_end(s);
+	destroy_png_reader(s);
 	return err_set(err, ERR_CORRUPT, "%.300s: damaged PNG: %s", in->name, s->text);
 }
 
 /* Up to the header; longjmps. */
-static void begin(struct png *s, const struct codec_input *in)
+static void begin_png(struct png *s, const struct codec_input *in)
 {
-	png_end(s);
+	destroy_png_reader(s);
 	s->in = in;
 	s->at = 0;
 	s->text[0] = 0;
-	s->p = png_create_read_struct(PNG_LIBPNG_VER_STRING, s, stop, ignore);
+	s->p = png_create_read_struct(PNG_LIBPNG_VER_STRING, s, raise_png_error, ignore_png_warning);
 	s->info = s->p ? png_create_info_struct(s->p) : NULL;
 	if (!s->info) {
 		snprintf(s->text, sizeof(s->text), "out of memory");
@@ -99,7 +99,7 @@ static void begin(struct png *s, const struct codec_input *in)
 	}
 	png_set_user_limits(s->p, 1 << 20, 1 << 20);
 	png_set_chunk_malloc_max(s->p, 8 << 20);
-	png_set_read_fn(s->p, s, feed);
+	png_set_read_fn(s->p, s, read_png_input);
 	png_read_info(s->p, s->info);
 }
 
@@ -108,8 +108,8 @@ static int png_header(void *state, const struct codec_input *in, struct codec_he
 	struct png *s = state;
 
 	if (setjmp(s->jump))
-		return bad(s, in, err);
-	begin(s, in);
+		return fail_damaged_png(s, in, err);
+	begin_png(s, in);
 	*ret = (struct codec_header){ .width = (int)png_get_image_width(s->p, s->info),
 				      .height = (int)png_get_image_height(s->p, s->info),
 				      .orientation = 1 };
@@ -117,7 +117,7 @@ static int png_header(void *state, const struct codec_input *in, struct codec_he
 }
 
 /* Whatever it is becomes 8-bit RGB with a filler. */
-static void to_rgbx(struct png *s)
+static void convert_png_to_rgbx(struct png *s)
 {
 	png_byte type = png_get_color_type(s->p, s->info);
 
@@ -133,7 +133,7 @@ static void to_rgbx(struct png *s)
 	png_set_filler(s->p, 255, PNG_FILLER_AFTER);
 }
 
-static int allocate(struct png *s, bool interlaced, struct err *err)
+static int allocate_png_rows(struct png *s, bool interlaced, struct err *err)
 {
 	size_t line = (size_t)png_get_rowbytes(s->p, s->info), n = png_get_image_height(s->p, s->info);
 	int rc = grow_to(&s->pixels, &s->pixels_bytes, line * (interlaced ? n : 1) + 16, "a PNG", err);
@@ -146,14 +146,14 @@ static int allocate(struct png *s, bool interlaced, struct err *err)
 	return rc;
 }
 
-static bool has_end(const struct codec_input *in)
+static bool has_png_end(const struct codec_input *in)
 {
 	return in->n > 12 && !memcmp(in->data + in->n - 8, "IEND", 4);
 }
 
-static void read_rows(struct png *s, const struct codec_want *w)
+static void read_png_rows(struct png *s, const struct codec_want *w)
 {
-	int height = (int)png_get_image_height(s->p, s->info), end = has_end(s->in) ? w->y1 : height;
+	int height = (int)png_get_image_height(s->p, s->info), end = has_png_end(s->in) ? w->y1 : height;
 
 	for (int y = 0; y < end; y++) {
 		png_read_row(s->p, s->pixels, NULL);
@@ -162,7 +162,7 @@ static void read_rows(struct png *s, const struct codec_want *w)
 	}
 }
 
-static void read_whole(struct png *s, const struct codec_want *w)
+static void read_interlaced_png(struct png *s, const struct codec_want *w)
 {
 	png_read_image(s->p, s->row);
 	for (int y = w->y0; y < w->y1; y++)
@@ -176,17 +176,17 @@ static int png_rows(void *state, const struct codec_input *in, const struct code
 	int rc;
 
 	if (setjmp(s->jump))
-		return bad(s, in, err);
-	begin(s, in);
-	to_rgbx(s);
+		return fail_damaged_png(s, in, err);
+	begin_png(s, in);
+	convert_png_to_rgbx(s);
 	interlaced = png_set_interlace_handling(s->p) > 1;
 	png_read_update_info(s->p, s->info);
-	rc = allocate(s, interlaced, err);
+	rc = allocate_png_rows(s, interlaced, err);
 	if (!rc && interlaced)
-		read_whole(s, w);
+		read_interlaced_png(s, w);
 	else if (!rc)
-		read_rows(s, w);
-	png_end(s);
+		read_png_rows(s, w);
+	destroy_png_reader(s);
 	return rc;
 }
 

@@ -18,7 +18,7 @@
 #define HALF (ONE / 2)
 #define SLACK 3 /* pixels behind the last one that may be read: 4 bytes each, of the 16 that are there */
 
-struct axis {
+struct axis_weights {
 	int n;	     /* output pixels */
 	int room;    /* the same, rounded up to a multiple of 4 */
 	int taps;    /* weights of each, a multiple of 4 */
@@ -29,7 +29,7 @@ struct axis {
 };
 
 struct resize {
-	struct axis x, y;
+	struct axis_weights x, y;
 	uint8_t *ring; /* rows scaled across, row s at s % y.taps */
 	const uint8_t **rows; /* [y.taps]: those of an output row */
 	uint8_t *out;
@@ -51,7 +51,7 @@ int resize_new(struct resize **ret, struct err *err)
 	return 0;
 }
 
-static void axis_done(struct axis *a)
+static void free_axis_weights(struct axis_weights *a)
 {
 	free(a->first);
 	free(a->weight);
@@ -61,15 +61,15 @@ void resize_free(struct resize *r)
 {
 	if (!r)
 		return;
-	axis_done(&r->x);
-	axis_done(&r->y);
+	free_axis_weights(&r->x);
+	free_axis_weights(&r->y);
 	free(r->ring);
 	free(r->rows);
 	free(r->out);
 	free(r);
 }
 
-static int axis_room(struct axis *a, struct err *err)
+static int grow_axis_weights(struct axis_weights *a, struct err *err)
 {
 	size_t have_n = (size_t)a->cap_n * sizeof(*a->first), have_w = (size_t)a->cap_weights * sizeof(*a->weight);
 	int rc = grow_to(&a->first, &have_n, (size_t)a->room * sizeof(*a->first), "scaling a picture", err);
@@ -97,24 +97,24 @@ static void round_weights(const double *w, int n, double sum, int16_t *ret)
 	ret[largest] = (int16_t)(ret[largest] + left);
 }
 
-static double triangle(double x)
+static double triangle_weight(double x)
 {
 	x = x < 0 ? -x : x;
 	return x < 1 ? 1 - x : 0;
 }
 
 /* Source pixels under the triangle of an output pixel. */
-struct span {
+struct triangle_span {
 	double centre, half;
 	int first, n;
 };
 
 /* Pillow's rule: the triangle's half width is the scale (at least one pixel); pixels whose middle lies under it
  * count. */
-static struct span span_of(const struct resize_axis *o, int i)
+static struct triangle_span find_triangle_span(const struct resize_axis *o, int i)
 {
 	double scale = o->size / o->out;
-	struct span s = { .centre = o->from + (i + 0.5) * scale, .half = scale > 1 ? scale : 1 };
+	struct triangle_span s = { .centre = o->from + (i + 0.5) * scale, .half = scale > 1 ? scale : 1 };
 	int last = (int)(s.centre + s.half + 0.5);
 
 	s.first = (int)(s.centre - s.half + 0.5);
@@ -127,15 +127,15 @@ static struct span span_of(const struct resize_axis *o, int i)
 
 /* Weights stand so that no tap, those of weight 0 included, lies more than SLACK pixels behind the last source
  * pixel. */
-static void pixel_weights(struct axis *a, const struct resize_axis *o, int i, double *w)
+static void compute_pixel_weights(struct axis_weights *a, const struct resize_axis *o, int i, double *w)
 {
-	struct span s = span_of(o, i);
+	struct triangle_span s = find_triangle_span(o, i);
 	int16_t *weight = a->weight + (size_t)i * (size_t)a->taps;
 	int beyond = s.first + a->taps - (a->end + SLACK);
 	double sum = 0;
 
 	for (int k = 0; k < s.n; k++)
-		sum += w[k] = triangle((s.first + k - s.centre + 0.5) / s.half);
+		sum += w[k] = triangle_weight((s.first + k - s.centre + 0.5) / s.half);
 	if (sum <= 0)
 		sum = w[0] = 1;
 	a->first[i] = s.first;
@@ -146,25 +146,25 @@ static void pixel_weights(struct axis *a, const struct resize_axis *o, int i, do
 	round_weights(w, s.n, sum, weight);
 }
 
-static int round4(int n)
+static int round_up_to_four(int n)
 {
 	return (n + 3) & ~3;
 }
 
-static int axis_make(struct axis *a, const struct resize_axis *o, struct err *err)
+static int make_axis_weights(struct axis_weights *a, const struct resize_axis *o, struct err *err)
 {
-	struct span first = span_of(o, 0), last = span_of(o, o->out - 1);
+	struct triangle_span first = find_triangle_span(o, 0), last = find_triangle_span(o, o->out - 1);
 	double *w;
 	int rc;
 
 	a->n = o->out;
-	a->room = round4(a->n);
+	a->room = round_up_to_four(a->n);
 	a->begin = first.first;
 	a->end = last.first + last.n;
-	a->taps = round4((int)(2 * first.half) + 2);
-	if (a->taps > round4(a->end - a->begin))
-		a->taps = round4(a->end - a->begin);
-	rc = axis_room(a, err);
+	a->taps = round_up_to_four((int)(2 * first.half) + 2);
+	if (a->taps > round_up_to_four(a->end - a->begin))
+		a->taps = round_up_to_four(a->end - a->begin);
+	rc = grow_axis_weights(a, err);
 	if (rc)
 		return rc;
 	memset(a->weight, 0, (size_t)a->room * (size_t)a->taps * sizeof(*a->weight));
@@ -172,7 +172,7 @@ static int axis_make(struct axis *a, const struct resize_axis *o, struct err *er
 	if (!w)
 		return err_set(err, ERR_NOMEM, "out of memory: weights of %d pixels", a->taps);
 	for (int i = 0; i < a->n; i++)
-		pixel_weights(a, o, i, w);
+		compute_pixel_weights(a, o, i, w);
 	for (int i = a->n; i < a->room; i++)
 		a->first[i] = a->begin;
 	free(w);
@@ -181,10 +181,10 @@ static int axis_make(struct axis *a, const struct resize_axis *o, struct err *er
 
 int resize_begin(struct resize *r, const struct resize_opts *o, struct err *err)
 {
-	int rc = axis_make(&r->x, &o->x, err);
+	int rc = make_axis_weights(&r->x, &o->x, err);
 
 	if (!rc)
-		rc = axis_make(&r->y, &o->y, err);
+		rc = make_axis_weights(&r->y, &o->y, err);
 	r->stride = ((size_t)o->x.out * RESIZE_PIXEL_BYTES + 31) / 32 * 32;
 	if (!rc)
 		rc = grow_to(&r->ring, &r->ring_bytes, r->stride * (size_t)r->y.taps, "scaling a picture", err);
@@ -203,7 +203,7 @@ struct resize_need resize_need(const struct resize *r)
 }
 
 /* Pixels [4q, 4q + 4) of a row that is scaled across. */
-static void scale_quad(const struct axis *x, int q, const uint8_t *row, uint8_t *to)
+static void scale_quad(const struct axis_weights *x, int q, const uint8_t *row, uint8_t *to)
 {
 	for (int i = 4 * q; i < 4 * q + 4; i++) {
 		const int16_t *weight = x->weight + (size_t)i * (size_t)x->taps;
@@ -219,7 +219,7 @@ static void scale_quad(const struct axis *x, int q, const uint8_t *row, uint8_t 
 	}
 }
 
-static void scale_row(const struct axis *x, const uint8_t *row, uint8_t *to)
+static void scale_row(const struct axis_weights *x, const uint8_t *row, uint8_t *to)
 {
 	for (int q = 0; q < x->room / 4; q++)
 		scale_quad(x, q, row, to);
@@ -269,7 +269,7 @@ AVX2 static inline __m256i two_pixels(const uint8_t *a, const uint8_t *b, const 
 	return _mm256_srai_epi32(sum, SHIFT);
 }
 
-AVX2 static void scale_row_avx2(const struct axis *x, const uint8_t *row, uint8_t *to)
+AVX2 static void scale_row_avx2(const struct axis_weights *x, const uint8_t *row, uint8_t *to)
 {
 	const uint8_t *from = row - (size_t)x->begin * RESIZE_PIXEL_BYTES;
 	size_t taps = (size_t)x->taps;
@@ -288,7 +288,7 @@ AVX2 static void scale_row_avx2(const struct axis *x, const uint8_t *row, uint8_
 }
 
 /* 32 bytes of two rows, weighted, added to four sums of eight; the order within is undone by the packs that follow. */
-AVX2 static inline void add_rows(__m256i sum[4], __m256i a, __m256i b, __m256i w)
+AVX2 static inline void add_weighted_rows(__m256i sum[4], __m256i a, __m256i b, __m256i w)
 {
 	__m256i zero = _mm256_setzero_si256(), low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
 
@@ -309,9 +309,10 @@ AVX2 static void mix_rows_avx2(const uint8_t *const *rows, const int16_t *weight
 		for (int k = 0; k < taps; k += 2) {
 			memcpy(&packed, weight + k, sizeof(packed));
 			if (packed)
-				add_rows(sum, _mm256_loadu_si256((const __m256i *)(const void *)(rows[k] + at)),
-					 _mm256_loadu_si256((const __m256i *)(const void *)(rows[k + 1] + at)),
-					 _mm256_set1_epi32(packed));
+				add_weighted_rows(sum,
+						  _mm256_loadu_si256((const __m256i *)(const void *)(rows[k] + at)),
+						  _mm256_loadu_si256((const __m256i *)(const void *)(rows[k + 1] + at)),
+						  _mm256_set1_epi32(packed));
 		}
 		for (int i = 0; i < 4; i++)
 			sum[i] = _mm256_srai_epi32(sum[i], SHIFT);
@@ -333,9 +334,9 @@ static uint8_t *ring_row(const struct resize *r, int row)
 }
 
 /* Output row i, whose last source row has come. */
-static void write_row(const struct resize *r, int i)
+static void write_output_row(const struct resize *r, int i)
 {
-	const struct axis *y = &r->y;
+	const struct axis_weights *y = &r->y;
 	const int16_t *weight = y->weight + (size_t)i * (size_t)y->taps;
 
 	for (int k = 0; k < y->taps; k++) /* rows that have not come carry no weight */
@@ -343,7 +344,7 @@ static void write_row(const struct resize *r, int i)
 	(r->avx2 ? mix_rows_avx2 : mix_rows)(r->rows, weight, y->taps, r->stride, r->out + (size_t)i * r->stride);
 }
 
-static int last_row(const struct axis *y, int i)
+static int find_last_source_row(const struct axis_weights *y, int i)
 {
 	int k = y->taps - 1;
 
@@ -356,8 +357,8 @@ void resize_row(struct resize *r, const uint8_t *pixels)
 {
 	(r->avx2 ? scale_row_avx2 : scale_row)(&r->x, pixels, ring_row(r, r->row));
 	r->row++;
-	while (r->done < r->y.n && last_row(&r->y, r->done) < r->row) {
-		write_row(r, r->done);
+	while (r->done < r->y.n && find_last_source_row(&r->y, r->done) < r->row) {
+		write_output_row(r, r->done);
 		r->done++;
 	}
 }

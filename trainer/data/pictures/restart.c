@@ -30,12 +30,12 @@ struct transcoder {
 	size_t room, n;
 };
 
-static void stop(j_common_ptr common)
+static void raise_transcode_error(j_common_ptr common)
 {
 	longjmp(((struct transcoder *)(void *)common->err)->jump, 1);
 }
 
-static void warn(j_common_ptr common, int level)
+static void record_transcode_warning(j_common_ptr common, int level)
 {
 	if (level < 0)
 		((struct transcoder *)(void *)common->err)->damaged = true;
@@ -72,7 +72,7 @@ static void sink_end(j_compress_ptr c)
 }
 
 /* What says how a picture is shown; comments, thumbnails of other programs and the like are left out. */
-static bool is_kept(jpeg_saved_marker_ptr m)
+static bool is_kept_marker(jpeg_saved_marker_ptr m)
 {
 	return (m->marker == JPEG_APP0 + 1 && m->data_length > 6 && !memcmp(m->data, "Exif\0\0", 6)) ||
 	       (m->marker == JPEG_APP0 + 2 && m->data_length > 12 && !memcmp(m->data, "ICC_PROFILE\0", 12));
@@ -80,7 +80,7 @@ static bool is_kept(jpeg_saved_marker_ptr m)
 
 /* Whether the file is one that the same coefficients give again: four components may lack the mark that says whether
  * they are inverted. */
-static bool read_file(struct transcoder *t, const uint8_t *file, size_t n)
+static bool read_jpeg_coefficients(struct transcoder *t, const uint8_t *file, size_t n)
 {
 	jpeg_mem_src(&t->from, file, n);
 	jpeg_save_markers(&t->from, JPEG_APP0 + 1, 0xffff);
@@ -93,27 +93,27 @@ static bool read_file(struct transcoder *t, const uint8_t *file, size_t n)
 	return !t->damaged;
 }
 
-static void write_file(struct transcoder *t, unsigned interval)
+static void write_jpeg_coefficients(struct transcoder *t, unsigned interval)
 {
 	jpeg_copy_critical_parameters(&t->from, &t->to);
 	t->to.optimize_coding = TRUE;
 	t->to.restart_interval = interval;
 	jpeg_write_coefficients(&t->to, t->coefficients);
 	for (jpeg_saved_marker_ptr m = t->from.marker_list; m; m = m->next)
-		if (is_kept(m))
+		if (is_kept_marker(m))
 			jpeg_write_marker(&t->to, m->marker, m->data, m->data_length);
 	jpeg_finish_compress(&t->to);
 }
 
 /* MCUs of a row: of a file of one component they are blocks. */
-static unsigned row_mcus(const struct jpeg_decompress_struct *d)
+static unsigned count_row_mcus(const struct jpeg_decompress_struct *d)
 {
 	unsigned width = d->num_components == 1 ? DCTSIZE : (unsigned)d->max_h_samp_factor * DCTSIZE;
 
 	return (d->image_width + width - 1) / width;
 }
 
-static unsigned column_mcus(const struct jpeg_decompress_struct *d)
+static unsigned count_column_mcus(const struct jpeg_decompress_struct *d)
 {
 	unsigned height = d->num_components == 1 ? DCTSIZE : (unsigned)d->max_v_samp_factor * DCTSIZE;
 
@@ -122,10 +122,10 @@ static unsigned column_mcus(const struct jpeg_decompress_struct *d)
 
 /* MCUs of a segment that has about SEGMENT_BYTES; a divisor of the row's where one is near, as a segment that goes
  * over a row's end serves both. */
-static unsigned least_interval(const struct jpeg_decompress_struct *d, size_t n)
+static unsigned choose_restart_interval(const struct jpeg_decompress_struct *d, size_t n)
 {
-	unsigned row = row_mcus(d), least;
-	uint64_t mcus = (uint64_t)row * column_mcus(d);
+	unsigned row = count_row_mcus(d), least;
+	uint64_t mcus = (uint64_t)row * count_column_mcus(d);
 
 	least = (unsigned)((mcus * SEGMENT_BYTES + n - 1) / n);
 	least = least < MCUS_LEAST ? MCUS_LEAST : least;
@@ -136,14 +136,14 @@ static unsigned least_interval(const struct jpeg_decompress_struct *d, size_t n)
 }
 
 /* Fewer markers until the file is small enough; one a row is the last try. */
-static bool write_small(struct transcoder *t, size_t n)
+static bool write_within_growth(struct transcoder *t, size_t n)
 {
-	unsigned row = row_mcus(&t->from);
+	unsigned row = count_row_mcus(&t->from);
 
-	for (unsigned k = least_interval(&t->from, n);; k *= 2) {
+	for (unsigned k = choose_restart_interval(&t->from, n);; k *= 2) {
 		unsigned interval = k < row ? k : row;
 
-		write_file(t, interval);
+		write_jpeg_coefficients(t, interval);
 		if (t->from.progressive_mode || t->n <= n + n / GROWTH)
 			return !t->damaged;
 		if (interval == row)
@@ -151,18 +151,18 @@ static bool write_small(struct transcoder *t, size_t n)
 	}
 }
 
-static bool transcode(struct transcoder *t, const uint8_t *file, size_t n)
+static bool transcode_jpeg(struct transcoder *t, const uint8_t *file, size_t n)
 {
 	if (setjmp(t->jump))
 		return false;
-	return read_file(t, file, n) && write_small(t, n);
+	return read_jpeg_coefficients(t, file, n) && write_within_growth(t, n);
 }
 
-static bool open_both(struct transcoder *t, size_t n)
+static bool open_transcoder(struct transcoder *t, size_t n)
 {
 	t->from.err = t->to.err = jpeg_std_error(&t->errors);
-	t->errors.error_exit = stop;
-	t->errors.emit_message = warn;
+	t->errors.error_exit = raise_transcode_error;
+	t->errors.emit_message = record_transcode_warning;
 	if (setjmp(t->jump))
 		return false;
 	jpeg_create_decompress(&t->from);
@@ -183,8 +183,8 @@ int restart_write(const uint8_t *file, size_t n, uint8_t **ret_bytes, size_t *re
 	bool opened, done;
 
 	memset(&t, 0, sizeof(t));
-	opened = open_both(&t, n);
-	done = opened && transcode(&t, file, n);
+	opened = open_transcoder(&t, n);
+	done = opened && transcode_jpeg(&t, file, n);
 	jpeg_destroy_compress(&t.to);
 	jpeg_destroy_decompress(&t.from);
 	if (!done) {

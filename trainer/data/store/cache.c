@@ -30,13 +30,13 @@
 #define LOCK_BYTES 4096
 
 /* What follows a block's bytes. */
-struct tail {
+struct block_tail {
 	uint64_t magic, bytes;
 	uint32_t pieces, crc; /* of those CRCs */
 };
 
 /* The shared part of the lock file. */
-struct shared {
+struct cache_shared {
 	_Atomic uint64_t used; /* bytes of all blocks */
 	_Atomic uint64_t swept; /* whether that was ever counted */
 };
@@ -46,7 +46,7 @@ struct cache {
 	uint64_t most_bytes;
 	struct cache_ram *ram; /* NULL: a folder */
 	int lock_fd;
-	struct shared *shared;
+	struct cache_shared *shared;
 	pthread_mutex_t mutex; /* of notice */
 	char notice[400];
 	bool noticed;
@@ -64,28 +64,28 @@ static bool lock_byte(struct cache *c, off_t at, short type, bool waits)
 	return !rc;
 }
 
-static int refuse(const struct cache *c, const char *why, struct err *err)
+static int refuse_cache(const struct cache *c, const char *why, struct err *err)
 {
 	return err_set(err, ERR_USAGE, "--cache %.300s: %s", c->folder, why);
 }
 
-static int make_folder(struct cache *c, const char *folder, struct err *err)
+static int make_cache_folder(struct cache *c, const char *folder, struct err *err)
 {
 	struct stat st;
 
 	if (snprintf(c->folder, sizeof(c->folder), "%s", folder) >= (int)sizeof(c->folder) - 100)
 		return err_set(err, ERR_USAGE, "--cache %.300s: is too long", folder);
 	if (mkdir(c->folder, 0777) && errno != EEXIST)
-		return refuse(c, strerror(errno), err);
+		return refuse_cache(c, strerror(errno), err);
 	snprintf(c->folder + strlen(c->folder), 50, "/dptrain-blocks");
 	if (mkdir(c->folder, 0700) && errno != EEXIST)
-		return refuse(c, strerror(errno), err);
+		return refuse_cache(c, strerror(errno), err);
 	if (lstat(c->folder, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022)
-		return refuse(c, "is no folder that only you can write into", err);
+		return refuse_cache(c, "is no folder that only you can write into", err);
 	return 0;
 }
 
-static int open_lock(struct cache *c, struct err *err)
+static int open_lock_file(struct cache *c, struct err *err)
 {
 	char path[CACHE_PATH_BYTES];
 	struct stat st;
@@ -93,11 +93,11 @@ static int open_lock(struct cache *c, struct err *err)
 	snprintf(path, sizeof(path), "%.4000s/lock", c->folder);
 	c->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (c->lock_fd < 0 || fstat(c->lock_fd, &st) || (st.st_size < LOCK_BYTES && ftruncate(c->lock_fd, LOCK_BYTES)))
-		return refuse(c, strerror(errno), err);
+		return refuse_cache(c, strerror(errno), err);
 	c->shared = mmap(NULL, LOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, c->lock_fd, 0);
 	if (c->shared == MAP_FAILED) {
 		c->shared = NULL;
-		return refuse(c, strerror(errno), err);
+		return refuse_cache(c, strerror(errno), err);
 	}
 	return 0;
 }
@@ -116,9 +116,9 @@ int cache_open(struct cache **ret, const struct cache_opts *o, struct err *err)
 	if (!strcmp(o->folder, CACHE_RAM))
 		rc = cache_ram_open(&c->ram, folder, err);
 	if (!rc)
-		rc = make_folder(c, c->ram ? folder : o->folder, err);
+		rc = make_cache_folder(c, c->ram ? folder : o->folder, err);
 	if (!rc)
-		rc = open_lock(c, err);
+		rc = open_lock_file(c, err);
 	if (rc) {
 		cache_close(c);
 		return rc;
@@ -173,19 +173,19 @@ void cache_name(const struct cache_key *k, struct cache_block *ret)
 	sha256_end(&s, ret->name);
 }
 
-static void path_of(const struct cache *c, const struct cache_block *b, char ret[CACHE_PATH_BYTES])
+static void make_block_path(const struct cache *c, const struct cache_block *b, char ret[CACHE_PATH_BYTES])
 {
 	snprintf(ret, CACHE_PATH_BYTES, "%.4000s/%.2s/%.62s", c->folder, b->name, b->name + 2);
 }
 
 /* A file that only this user can have written. */
-static int open_block(const struct cache *c, const struct cache_block *b, uint64_t *ret_bytes)
+static int open_block_file(const struct cache *c, const struct cache_block *b, uint64_t *ret_bytes)
 {
 	char path[CACHE_PATH_BYTES];
 	struct stat st;
 	int fd;
 
-	path_of(c, b, path);
+	make_block_path(c, b, path);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -1;
@@ -200,7 +200,7 @@ static int open_block(const struct cache *c, const struct cache_block *b, uint64
 bool cache_has(struct cache *c, const struct cache_block *b)
 {
 	uint64_t bytes;
-	int fd = open_block(c, b, &bytes);
+	int fd = open_block_file(c, b, &bytes);
 
 	if (fd < 0)
 		return false;
@@ -213,38 +213,39 @@ bool cache_has(struct cache *c, const struct cache_block *b)
 bool cache_holds(const struct cache *c, const struct cache_block *b)
 {
 	uint64_t bytes;
-	int fd = open_block(c, b, &bytes);
+	int fd = open_block_file(c, b, &bytes);
 
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
 }
 
-static bool read_at(int fd, uint64_t at, void *to, size_t n)
+static bool read_exactly_at(int fd, uint64_t at, void *to, size_t n)
 {
 	return file_read(fd, at, to, n) == (ssize_t)n;
 }
 
-static size_t pieces_of(uint64_t bytes)
+static size_t count_crc_pieces(uint64_t bytes)
 {
 	return (size_t)((bytes + PIECE - 1) / PIECE);
 }
 
 /* The CRCs of its pieces; false: the file is not as it was written. */
-static bool read_tail(int fd, uint64_t file_bytes, struct tail *t, uint32_t crc[PIECES_MAX])
+static bool read_block_tail(int fd, uint64_t file_bytes, struct block_tail *t, uint32_t crc[PIECES_MAX])
 {
 	uint64_t end = file_bytes - sizeof(*t);
 
-	if (file_bytes < sizeof(*t) || !read_at(fd, end, t, sizeof(*t)) || t->magic != MAGIC || !t->pieces ||
-	    t->pieces > PIECES_MAX || pieces_of(t->bytes) != t->pieces ||
+	if (file_bytes < sizeof(*t) || !read_exactly_at(fd, end, t, sizeof(*t)) || t->magic != MAGIC || !t->pieces ||
+	    t->pieces > PIECES_MAX || count_crc_pieces(t->bytes) != t->pieces ||
 	    t->bytes + t->pieces * sizeof(*crc) != end)
 		return false;
-	return read_at(fd, t->bytes, crc, t->pieces * sizeof(*crc)) &&
-		crc32c(0, crc, t->pieces * sizeof(*crc)) == t->crc;
+	return read_exactly_at(fd, t->bytes, crc, t->pieces * sizeof(*crc)) &&
+	       crc32c(0, crc, t->pieces * sizeof(*crc)) == t->crc;
 }
 
 /* Pieces are read and checked whole, whatever of them is wanted. */
-static bool read_pieces(int fd, const struct tail *t, const uint32_t *crc, uint64_t at, char *to, size_t n)
+static bool read_checked_pieces(int fd, const struct block_tail *t, const uint32_t *crc, uint64_t at, char *to,
+				size_t n)
 {
 	char piece[PIECE];
 
@@ -255,7 +256,7 @@ static bool read_pieces(int fd, const struct tail *t, const uint32_t *crc, uint6
 		size_t take = n < whole - skip ? n : whole - skip;
 		char *into = take == whole ? to : piece;
 
-		if (!read_at(fd, begin, into, whole) || crc32c(0, into, whole) != crc[number])
+		if (!read_exactly_at(fd, begin, into, whole) || crc32c(0, into, whole) != crc[number])
 			return false;
 		if (into == piece)
 			memcpy(to, piece + skip, take);
@@ -266,11 +267,11 @@ static bool read_pieces(int fd, const struct tail *t, const uint32_t *crc, uint6
 	return true;
 }
 
-static void forget(struct cache *c, const struct cache_block *b, uint64_t bytes)
+static void remove_bad_block(struct cache *c, const struct cache_block *b, uint64_t bytes)
 {
 	char path[CACHE_PATH_BYTES];
 
-	path_of(c, b, path);
+	make_block_path(c, b, path);
 	if (!unlink(path))
 		atomic_fetch_sub(&c->shared->used, bytes);
 }
@@ -279,16 +280,17 @@ bool cache_read(struct cache *c, const struct cache_block *b, uint64_t at, void 
 {
 	uint32_t crc[PIECES_MAX];
 	uint64_t file_bytes;
-	struct tail t;
-	int fd = open_block(c, b, &file_bytes);
+	struct block_tail t;
+	int fd = open_block_file(c, b, &file_bytes);
 	bool whole;
 
 	if (fd < 0)
 		return false;
-	whole = read_tail(fd, file_bytes, &t, crc) && at + n <= t.bytes && read_pieces(fd, &t, crc, at, to, n);
+	whole = read_block_tail(fd, file_bytes, &t, crc) && at + n <= t.bytes &&
+		read_checked_pieces(fd, &t, crc, at, to, n);
 	close(fd);
 	if (!whole)
-		forget(c, b, file_bytes);
+		remove_bad_block(c, b, file_bytes);
 	return whole;
 }
 
@@ -316,7 +318,7 @@ void cache_release(struct cache *c, const struct cache_block *b)
 
 /* Beside the blocks' folders, where the sweep finds what somebody who was killed left. Of this user alone, as the
  * blocks are. */
-static bool open_new(struct cache *c, struct file_whole *ret)
+static bool open_unfinished_file(struct cache *c, struct file_whole *ret)
 {
 	char part[CACHE_PATH_BYTES];
 
@@ -325,20 +327,20 @@ static bool open_new(struct cache *c, struct file_whole *ret)
 	return !file_whole_open(ret, part) && !fchmod(ret->fd, 0600);
 }
 
-static bool give_name(const struct cache *c, struct file_whole *f, const struct cache_block *b)
+static bool name_block_file(const struct cache *c, struct file_whole *f, const struct cache_block *b)
 {
 	char path[CACHE_PATH_BYTES];
 
 	snprintf(path, sizeof(path), "%.4000s/%.2s", c->folder, b->name);
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return false;
-	path_of(c, b, path);
+	make_block_path(c, b, path);
 	return !file_whole_keep(f, path);
 }
 
-static bool write_block(int fd, const void *bytes, size_t n)
+static bool write_block_file(int fd, const void *bytes, size_t n)
 {
-	struct tail t = { .magic = MAGIC, .bytes = n, .pieces = (uint32_t)pieces_of(n) };
+	struct block_tail t = { .magic = MAGIC, .bytes = n, .pieces = (uint32_t)count_crc_pieces(n) };
 	uint32_t crc[PIECES_MAX];
 
 	for (size_t i = 0; i < t.pieces; i++)
@@ -348,7 +350,7 @@ static bool write_block(int fd, const void *bytes, size_t n)
 	       !file_write(fd, &t, sizeof(t));
 }
 
-static void note(struct cache *c, int why)
+static void note_keep_failure(struct cache *c, int why)
 {
 	pthread_mutex_lock(&c->mutex);
 	if (!c->noticed)
@@ -360,19 +362,19 @@ static void note(struct cache *c, int why)
 
 void cache_keep(struct cache *c, const struct cache_block *b, const void *bytes, size_t n)
 {
-	uint64_t more = n + pieces_of(n) * sizeof(uint32_t) + sizeof(struct tail);
+	uint64_t more = n + count_crc_pieces(n) * sizeof(uint32_t) + sizeof(struct block_tail);
 	struct file_whole f;
 
-	if (!n || pieces_of(n) > PIECES_MAX)
+	if (!n || count_crc_pieces(n) > PIECES_MAX)
 		return;
 	if (c->most_bytes && c->shared->used + more > c->most_bytes)
 		cache_sweep(c, more);
 	if (c->most_bytes && c->shared->used + more > c->most_bytes)
 		return;
-	if (open_new(c, &f) && write_block(f.fd, bytes, n) && give_name(c, &f, b)) {
+	if (open_unfinished_file(c, &f) && write_block_file(f.fd, bytes, n) && name_block_file(c, &f, b)) {
 		atomic_fetch_add(&c->shared->used, more);
 	} else {
-		note(c, errno);
+		note_keep_failure(c, errno);
 		file_whole_drop(&f);
 	}
 }

@@ -26,7 +26,7 @@ struct cache_ram {
 
 /* ---- the guard: after a fork of a process with threads nothing but system calls is safe ---- */
 
-struct entry {
+struct kernel_dirent {
 	uint64_t node;
 	int64_t next;
 	unsigned short bytes;
@@ -42,7 +42,7 @@ static void remove_below(int folder, int depth)
 
 	while ((n = syscall(SYS_getdents64, folder, room[depth], (size_t)ENTRIES_BYTES)) > 0)
 		for (long at = 0; at < n;) {
-			const struct entry *e = (const struct entry *)(const void *)(room[depth] + at);
+			const struct kernel_dirent *e = (const struct kernel_dirent *)(const void *)(room[depth] + at);
 			int below;
 
 			at += e->bytes;
@@ -57,12 +57,12 @@ static void remove_below(int folder, int depth)
 		}
 }
 
-struct paths {
+struct guard_paths {
 	char folder[CACHE_PATH_BYTES], alive[CACHE_PATH_BYTES], guard[CACHE_PATH_BYTES];
 };
 
 /* Ends when the folder is gone, or another guard waits already. */
-static void guard(const struct paths *p)
+static void run_cache_guard(const struct guard_paths *p)
 {
 	int fd, one, here;
 
@@ -86,7 +86,7 @@ static void guard(const struct paths *p)
 /* A grandchild, so that it is nobody's child to wait for; no signal for the job's group reaches it. */
 static void start_guard(const char *folder)
 {
-	struct paths p;
+	struct guard_paths p;
 	sigset_t all, before;
 	pid_t child;
 
@@ -99,7 +99,7 @@ static void start_guard(const char *folder)
 	if (!child) {
 		setsid();
 		if (!fork())
-			guard(&p);
+			run_cache_guard(&p);
 		_exit(0);
 	}
 	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
@@ -110,7 +110,7 @@ static void start_guard(const char *folder)
 /* ---- users ---- */
 
 /* A shared lock of a file that is still there when it is held: a guard may have just removed it. */
-static int hold(const char *folder)
+static int hold_alive_lock(const char *folder)
 {
 	char path[CACHE_PATH_BYTES];
 	struct stat st;
@@ -145,7 +145,7 @@ int cache_ram_open(struct cache_ram **ret, char ret_folder[CACHE_PATH_BYTES], st
 	snprintf(ret_folder, CACHE_PATH_BYTES, ROOT "/dptrain-cache-%lu", (unsigned long)geteuid());
 	r->fd = -1;
 	for (int i = 0; r->fd < 0 && i < TRIES; i++) {
-		r->fd = hold(ret_folder);
+		r->fd = hold_alive_lock(ret_folder);
 		if (r->fd < 0 && errno != ENOENT)
 			break;
 	}

@@ -13,34 +13,34 @@
 #define FOLDERS 256
 #define UNFINISHED_S (24 * 60 * 60)
 
-struct found {
+struct swept_file {
 	struct timespec used;
 	uint64_t bytes;
 	unsigned char folder;
 	char name[64];
 };
 
-struct sweep {
+struct folder_sweep {
 	const char *folder;
-	struct found *found;
+	struct swept_file *found;
 	size_t n, cap;
 	uint64_t bytes;
 };
 
-static int by_age(const void *a, const void *b)
+static int compare_use_times(const void *a, const void *b)
 {
-	const struct timespec *x = &((const struct found *)a)->used, *y = &((const struct found *)b)->used;
+	const struct timespec *x = &((const struct swept_file *)a)->used, *y = &((const struct swept_file *)b)->used;
 
 	if (x->tv_sec != y->tv_sec)
 		return x->tv_sec < y->tv_sec ? -1 : 1;
 	return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
 }
 
-static void add(struct sweep *s, const struct found *f)
+static void add_swept_file(struct folder_sweep *s, const struct swept_file *f)
 {
 	s->bytes += f->bytes;
 	if (s->n == s->cap) {
-		struct found *more = realloc(s->found, (s->cap ? 2 * s->cap : 1024) * sizeof(*more));
+		struct swept_file *more = realloc(s->found, (s->cap ? 2 * s->cap : 1024) * sizeof(*more));
 
 		if (!more)
 			return; /* counted, and kept for another sweep */
@@ -50,7 +50,7 @@ static void add(struct sweep *s, const struct found *f)
 	s->found[s->n++] = *f;
 }
 
-static void look_into(struct sweep *s, int number)
+static void scan_block_folder(struct folder_sweep *s, int number)
 {
 	char path[CACHE_PATH_BYTES];
 	struct dirent *e;
@@ -60,7 +60,7 @@ static void look_into(struct sweep *s, int number)
 	snprintf(path, sizeof(path), "%.4000s/%02x", s->folder, (unsigned)number);
 	d = opendir(path);
 	while (d && (e = readdir(d))) {
-		struct found f = { .folder = (unsigned char)number };
+		struct swept_file f = { .folder = (unsigned char)number };
 
 		if (strlen(e->d_name) >= sizeof(f.name) || fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
 		    !S_ISREG(st.st_mode))
@@ -68,14 +68,14 @@ static void look_into(struct sweep *s, int number)
 		snprintf(f.name, sizeof(f.name), "%.63s", e->d_name);
 		f.used = st.st_mtim;
 		f.bytes = (uint64_t)st.st_size;
-		add(s, &f);
+		add_swept_file(s, &f);
 	}
 	if (d)
 		closedir(d);
 }
 
 /* What a process left that was killed while it wrote, on disks where files have names from the beginning. */
-static void drop_unfinished(const char *folder)
+static void remove_unfinished_files(const char *folder)
 {
 	DIR *d = opendir(folder);
 	struct dirent *e;
@@ -91,19 +91,19 @@ static void drop_unfinished(const char *folder)
 
 uint64_t cache_sweep_folder(const char *folder, uint64_t goal)
 {
-	struct sweep s = { .folder = folder };
+	struct folder_sweep s = { .folder = folder };
 	char path[CACHE_PATH_BYTES];
 
 	for (int i = 0; i < FOLDERS; i++)
-		look_into(&s, i);
+		scan_block_folder(&s, i);
 	if (s.n)
-		qsort(s.found, s.n, sizeof(*s.found), by_age);
+		qsort(s.found, s.n, sizeof(*s.found), compare_use_times);
 	for (size_t i = 0; goal && i < s.n && s.bytes > goal; i++) {
 		snprintf(path, sizeof(path), "%.4000s/%02x/%s", folder, (unsigned)s.found[i].folder, s.found[i].name);
 		if (!unlink(path))
 			s.bytes -= s.found[i].bytes;
 	}
-	drop_unfinished(folder);
+	remove_unfinished_files(folder);
 	free(s.found);
 	return s.bytes;
 }

@@ -25,7 +25,7 @@
 #define TIMEOUT_S 300.0
 #define PIECE_BYTES ((uint64_t)8 << 20) /* that files are announced by */
 
-struct object {
+struct store_object {
 	char *address;
 	uint64_t bytes;
 	struct timespec changed;
@@ -36,7 +36,7 @@ struct object {
 };
 
 struct objects {
-	struct object *object;
+	struct store_object *object;
 	int n, cap;
 	struct objects_opts o;
 	struct fetch *fetch; /* NULL until there is a remote object */
@@ -86,10 +86,10 @@ void objects_close(struct objects *s)
 	free(s);
 }
 
-static int grow(struct objects *s, struct err *err)
+static int grow_objects(struct objects *s, struct err *err)
 {
 	int cap = s->cap ? 2 * s->cap : 64;
-	struct object *more;
+	struct store_object *more;
 
 	if (s->n < s->cap)
 		return 0;
@@ -112,24 +112,23 @@ static int start_fetch(struct objects *s, struct err *err)
 	return rc ? rc : fetch_new(&s->fetch, &o, err);
 }
 
-static int add_remote(struct objects *s, const char *address, struct err *err)
+static int add_remote_object(struct objects *s, const char *address, struct err *err)
 {
 	int rc = s->fetch ? 0 : start_fetch(s, err), number;
 
 	if (!rc)
-		rc = grow(s, err);
+		rc = grow_objects(s, err);
 	number = rc ? rc : fetch_add(s->fetch, address, err);
 	if (number < 0)
 		return number;
-	s->object[s->n] = (struct object){
-		.address = strdup(fetch_shown(s->fetch, number)), .remote = number, .fd = -1
-	};
+	s->object[s->n] =
+		(struct store_object){ .address = strdup(fetch_shown(s->fetch, number)), .remote = number, .fd = -1 };
 	return s->object[s->n].address ? s->n++ : err_set(err, ERR_NOMEM, "out of memory");
 }
 
 int objects_add_listed(struct objects *s, const char *address, const struct objects_entry *e, struct err *err)
 {
-	int number = add_remote(s, address, err);
+	int number = add_remote_object(s, address, err);
 
 	if (number >= 0)
 		fetch_set_known(s->fetch, s->object[number].remote, e->bytes, e->version);
@@ -154,14 +153,14 @@ int objects_add(struct objects *s, const char *address, struct err *err)
 	char *copy;
 
 	if (fetch_is_remote(address))
-		return add_remote(s, address, err);
+		return add_remote_object(s, address, err);
 	if (strstr(address, "://"))
 		return err_set(err, ERR_USAGE, "%.300s: addresses begin with http://, https:// or s3://", address);
 	if (stat(address, &st))
 		return err_set(err, ERR_USAGE, "%.300s: %s", address, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, ERR_USAGE, "%.300s: is no file", address);
-	if (grow(s, err))
+	if (grow_objects(s, err))
 		return ERR_NOMEM;
 	copy = strdup(address);
 	round = calloc((size_t)((uint64_t)st.st_size / PIECE_BYTES) + 1, sizeof(*round));
@@ -170,13 +169,13 @@ int objects_add(struct objects *s, const char *address, struct err *err)
 		free(round);
 		return err_set(err, ERR_NOMEM, "out of memory");
 	}
-	s->object[s->n] = (struct object){ .address = copy,
-					   .round = round,
-					   .bytes = (uint64_t)st.st_size,
-					   .changed = st.st_mtim,
-					   .node = (uint64_t)st.st_ino,
-					   .remote = -1,
-					   .fd = -1 };
+	s->object[s->n] = (struct store_object){ .address = copy,
+						 .round = round,
+						 .bytes = (uint64_t)st.st_size,
+						 .changed = st.st_mtim,
+						 .node = (uint64_t)st.st_ino,
+						 .remote = -1,
+						 .fd = -1 };
 	return s->n++;
 }
 
@@ -210,12 +209,12 @@ uint64_t objects_bytes(const struct objects *s, int object)
 	return s->object[object].bytes;
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
+static uint64_t min_bytes(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-static uint64_t remote_bytes(const struct objects *s)
+static uint64_t sum_remote_bytes(const struct objects *s)
 {
 	uint64_t all = 0;
 
@@ -226,22 +225,22 @@ static uint64_t remote_bytes(const struct objects *s)
 
 uint64_t objects_buffer_bytes(const struct objects *s)
 {
-	return s->fetch ? smaller(fetch_room(s->fetch), remote_bytes(s)) : 0;
+	return s->fetch ? min_bytes(fetch_room(s->fetch), sum_remote_bytes(s)) : 0;
 }
 
 bool objects_hold_windows(struct objects *s, const struct objects_windows *w)
 {
 	const uint64_t ends = (uint64_t)w->places * FETCH_BLOCK, two = 2 * w->bytes + ends;
-	const uint64_t held = w->memory_bytes ? smaller(two, w->memory_bytes) : two;
+	const uint64_t held = w->memory_bytes ? min_bytes(two, w->memory_bytes) : two;
 
 	if (!s->fetch || s->cache)
 		return true;
 	if (held > fetch_room(s->fetch))
 		fetch_set_room(s->fetch, held);
-	return fetch_room(s->fetch) >= smaller(remote_bytes(s), w->bytes + ends);
+	return fetch_room(s->fetch) >= min_bytes(sum_remote_bytes(s), w->bytes + ends);
 }
 
-static bool is_far(const char *path)
+static bool is_network_path(const char *path)
 {
 	static const unsigned long kinds[] = { 0x6969 /* NFS */, 0x65735546 /* FUSE */, 0xff534d42 /* CIFS */,
 					       0xfe534d42 /* SMB2 */, 0x00c36400 /* Ceph */, 0x0bd00bd0 /* Lustre */ };
@@ -260,12 +259,13 @@ bool objects_remote(const struct objects *s)
 
 bool objects_far(const struct objects *s)
 {
-	return s->fetch || (s->n && (is_far(s->object[0].address) || is_far(s->object[s->n - 1].address)));
+	return s->fetch ||
+	       (s->n && (is_network_path(s->object[0].address) || is_network_path(s->object[s->n - 1].address)));
 }
 
 void objects_stamp(const struct objects *s, int object, struct buf *to)
 {
-	const struct object *o = &s->object[object];
+	const struct store_object *o = &s->object[object];
 
 	if (o->remote >= 0) {
 		buf_addf(to, "%s %llu %s\n", o->address, (unsigned long long)o->bytes, fetch_etag(s->fetch, o->remote));
@@ -283,7 +283,7 @@ bool objects_versioned(const struct objects *s, int object)
 }
 
 /* The file's descriptor, and whether it stays open behind the caller. */
-static int take_fd(struct objects *s, struct object *o, bool *ret_stays)
+static int acquire_object_fd(struct objects *s, struct store_object *o, bool *ret_stays)
 {
 	int fd = atomic_load(&o->fd), none = -1;
 
@@ -300,7 +300,7 @@ static int take_fd(struct objects *s, struct object *o, bool *ret_stays)
 	return fd;
 }
 
-static int read_all(const struct object *o, int fd, uint64_t at, void *to, size_t n, struct err *err)
+static int read_file_range(const struct store_object *o, int fd, uint64_t at, void *to, size_t n, struct err *err)
 {
 	ssize_t got = file_read(fd, at, to, n);
 
@@ -309,7 +309,7 @@ static int read_all(const struct object *o, int fd, uint64_t at, void *to, size_
 	return (size_t)got == n ? 0 : err_set(err, ERR_IO, "%.300s: has become shorter than it was", o->address);
 }
 
-static struct fetch_range remote_range(const struct objects *s, const struct objects_range *r)
+static struct fetch_range make_fetch_range(const struct objects *s, const struct objects_range *r)
 {
 	return (struct fetch_range){ .object = s->object[r->object].remote,
 				     .at = r->at,
@@ -320,19 +320,19 @@ static struct fetch_range remote_range(const struct objects *s, const struct obj
 
 int objects_read(struct objects *s, const struct objects_range *r, void *to, struct err *err)
 {
-	struct object *o = &s->object[r->object];
-	struct fetch_range remote = remote_range(s, r);
+	struct store_object *o = &s->object[r->object];
+	struct fetch_range remote = make_fetch_range(s, r);
 	struct stream_place place;
 	bool stays;
 	int fd, rc;
 
 	if (o->remote >= 0)
 		return fetch_read(s->fetch, &remote, to, err);
-	fd = take_fd(s, o, &stays);
+	fd = acquire_object_fd(s, o, &stays);
 	if (fd < 0)
 		return err_set(err, ERR_IO, "%.300s: %s", o->address, strerror(errno));
 	readahead_take(s->read, r, o->address, &place);
-	rc = read_all(o, place.fd >= 0 ? place.fd : fd, r->at, to, r->n, err);
+	rc = read_file_range(o, place.fd >= 0 ? place.fd : fd, r->at, to, r->n, err);
 	readahead_give(s->read, &place);
 	atomic_fetch_add_explicit(&s->local_bytes, r->n, memory_order_relaxed);
 	if (!stays)
@@ -342,9 +342,9 @@ int objects_read(struct objects *s, const struct objects_range *r, void *to, str
 
 /* The piece that holds the range and the one behind it are announced once in a round, by the second of the ranges
  * there that do not follow one another. *ret: what; false: nothing. */
-static bool new_pieces(struct objects *s, const struct objects_range *r, struct objects_range *ret)
+static bool claim_new_pieces(struct objects *s, const struct objects_range *r, struct objects_range *ret)
 {
-	struct object *o = &s->object[r->object];
+	struct store_object *o = &s->object[r->object];
 	uint64_t at = r->at / PIECE_BYTES, to = at < o->bytes / PIECE_BYTES ? at + 1 : at;
 	const uint32_t seen = 2 * r->round, done = seen + 1;
 	uint32_t was = atomic_load_explicit(&o->round[at], memory_order_relaxed);
@@ -360,16 +360,16 @@ static bool new_pieces(struct objects *s, const struct objects_range *r, struct 
 	return true;
 }
 
-static bool want_file(struct objects *s, const struct objects_range *r)
+static bool advise_file_range(struct objects *s, const struct objects_range *r)
 {
-	struct object *o = &s->object[r->object];
+	struct store_object *o = &s->object[r->object];
 	struct objects_range now = *r;
 	bool stays;
 	int fd;
 
-	if (!r->n || r->at + r->n > o->bytes || (!r->alone && !new_pieces(s, r, &now)))
+	if (!r->n || r->at + r->n > o->bytes || (!r->alone && !claim_new_pieces(s, r, &now)))
 		return true;
-	fd = take_fd(s, o, &stays);
+	fd = acquire_object_fd(s, o, &stays);
 	if (fd < 0)
 		return true;
 	posix_fadvise(fd, (off_t)now.at, (off_t)now.n, POSIX_FADV_WILLNEED);
@@ -380,9 +380,9 @@ static bool want_file(struct objects *s, const struct objects_range *r)
 
 bool objects_want(struct objects *s, const struct objects_range *r)
 {
-	struct fetch_range remote = remote_range(s, r);
+	struct fetch_range remote = make_fetch_range(s, r);
 
-	return s->object[r->object].remote < 0 ? want_file(s, r) : fetch_want(s->fetch, &remote);
+	return s->object[r->object].remote < 0 ? advise_file_range(s, r) : fetch_want(s->fetch, &remote);
 }
 
 bool objects_is_folder(const char *address)

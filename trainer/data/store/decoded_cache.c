@@ -36,7 +36,7 @@ void decoded_cache_close(struct decoded_cache *d)
 	free(d);
 }
 
-static struct cache_block block_of(const struct decoded_cache_name *name)
+static struct cache_block make_derived_block(const struct decoded_cache_name *name)
 {
 	struct cache_block b;
 
@@ -50,7 +50,7 @@ static struct cache_block block_of(const struct decoded_cache_name *name)
 
 bool decoded_cache_read(struct decoded_cache *d, const struct decoded_cache_name *name, void *to, size_t n)
 {
-	const struct cache_block b = block_of(name);
+	const struct cache_block b = make_derived_block(name);
 
 	if (!cache_has(d->cache, &b) || !cache_read(d->cache, &b, 0, to, n))
 		return false;
@@ -60,14 +60,14 @@ bool decoded_cache_read(struct decoded_cache *d, const struct decoded_cache_name
 
 void decoded_cache_keep(struct decoded_cache *d, const struct decoded_cache_name *name, const void *bytes, size_t n)
 {
-	const struct cache_block b = block_of(name);
+	const struct cache_block b = make_derived_block(name);
 
 	cache_keep(d->cache, &b, bytes, n);
 }
 
 bool decoded_cache_holds(const struct decoded_cache *d, const struct decoded_cache_name *name)
 {
-	const struct cache_block b = block_of(name);
+	const struct cache_block b = make_derived_block(name);
 
 	return cache_holds(d->cache, &b);
 }

@@ -61,7 +61,7 @@ void fetch_set_room(struct fetch *f, uint64_t bytes)
 	f->o.room_bytes = (size_t)bytes;
 }
 
-static void free_objects(struct fetch *f)
+static void free_fetch_objects(struct fetch *f)
 {
 	for (int i = 0; i < f->n; i++) {
 		free(f->object[i].url);
@@ -82,7 +82,7 @@ void fetch_free(struct fetch *f)
 	fetcher_end(f);
 	kept_end(f);
 	block_free_all(f);
-	free_objects(f);
+	free_fetch_objects(f);
 	pthread_cond_destroy(&f->arrived);
 	pthread_cond_destroy(&f->kept);
 	pthread_mutex_destroy(&f->lock);
@@ -90,7 +90,7 @@ void fetch_free(struct fetch *f)
 }
 
 /* Without user, password and query. */
-static char *shown_of(const char *url)
+static char *strip_url_secrets(const char *url)
 {
 	size_t scheme = (size_t)(strstr(url, "://") + 3 - url), host = strcspn(url + scheme, "/?#");
 	const char *at = memrchr(url + scheme, '@', host), *from = at ? at + 1 : url + scheme;
@@ -102,9 +102,9 @@ static char *shown_of(const char *url)
 }
 
 /* The client of a bucket, made when it is first named. */
-static int find_bucket(struct fetch *f, const char *name, struct object_client **ret, struct err *err)
+static int find_s3_bucket(struct fetch *f, const char *name, struct object_client **ret, struct err *err)
 {
-	struct bucket *more;
+	struct fetch_bucket *more;
 	int rc;
 
 	for (int i = 0; i < f->n_buckets; i++)
@@ -126,7 +126,7 @@ static int find_bucket(struct fetch *f, const char *name, struct object_client *
 	return 0;
 }
 
-static int find_client(struct fetch *f, struct object *o, struct err *err)
+static int find_s3_client(struct fetch *f, struct fetch_object *o, struct err *err)
 {
 	char bucket[OBJECT_BUCKET_BYTES];
 	int rc;
@@ -134,12 +134,12 @@ static int find_client(struct fetch *f, struct object *o, struct err *err)
 	if (!object_is_address(o->url))
 		return 0;
 	rc = object_split(o->url, bucket, &o->key, err);
-	return rc ? rc : find_bucket(f, bucket, &o->client, err);
+	return rc ? rc : find_s3_bucket(f, bucket, &o->client, err);
 }
 
 int fetch_add(struct fetch *f, const char *url, struct err *err)
 {
-	struct object *more = f->object;
+	struct fetch_object *more = f->object;
 	int rc;
 
 	if (f->n == f->cap) {
@@ -149,11 +149,11 @@ int fetch_add(struct fetch *f, const char *url, struct err *err)
 			return err_set(err, ERR_NOMEM, "out of memory: the names of %d objects", f->cap);
 		f->object = more;
 	}
-	f->object[f->n] = (struct object){ .url = strdup(url), .shown = shown_of(url) };
+	f->object[f->n] = (struct fetch_object){ .url = strdup(url), .shown = strip_url_secrets(url) };
 	if (!f->object[f->n].url || !f->object[f->n].shown)
 		rc = err_set(err, ERR_NOMEM, "out of memory");
 	else
-		rc = find_client(f, &f->object[f->n], err);
+		rc = find_s3_client(f, &f->object[f->n], err);
 	if (rc) {
 		free(f->object[f->n].url);
 		free(f->object[f->n].shown);
@@ -164,7 +164,7 @@ int fetch_add(struct fetch *f, const char *url, struct err *err)
 
 void fetch_set_known(struct fetch *f, int object, uint64_t bytes, const char *etag)
 {
-	struct object *o = &f->object[object];
+	struct fetch_object *o = &f->object[object];
 
 	f->all_bytes += bytes - o->bytes;
 	o->bytes = bytes;
@@ -174,7 +174,7 @@ void fetch_set_known(struct fetch *f, int object, uint64_t bytes, const char *et
 
 int fetch_set_sums(struct fetch *f, int object, const uint32_t *sum, size_t n, struct err *err)
 {
-	struct object *o = &f->object[object];
+	struct fetch_object *o = &f->object[object];
 	uint32_t *copy = malloc(n * sizeof(*copy) + 1);
 
 	if (!copy)
@@ -204,16 +204,16 @@ const char *fetch_shown(const struct fetch *f, int object)
 /* ---- readers ---- */
 
 /* The part of a range that lies in one block. */
-struct part {
+struct block_part {
 	uint64_t begin; /* of the block */
 	size_t n;
 	size_t skip, take; /* of the block's bytes */
 };
 
-static struct part part_at(const struct fetch *f, const struct fetch_range *r, size_t done)
+static struct block_part locate_block_part(const struct fetch *f, const struct fetch_range *r, size_t done)
 {
 	uint64_t at = r->at + done, bytes = f->object[r->object].bytes;
-	struct part p = { .begin = at / FETCH_BLOCK * FETCH_BLOCK };
+	struct block_part p = { .begin = at / FETCH_BLOCK * FETCH_BLOCK };
 	size_t left = r->n - done;
 	bool alone = r->alone && !kept_can(f, r->object);
 
@@ -227,9 +227,9 @@ static struct part part_at(const struct fetch *f, const struct fetch_range *r, s
 	return p;
 }
 
-static bool want_part(struct fetch *f, int object, const struct part *p, bool *ret_queued)
+static bool want_block_part(struct fetch *f, int object, const struct block_part *p, bool *ret_queued)
 {
-	struct block *b = block_find(f, object, p->begin, p->n);
+	struct fetched_block *b = block_find(f, object, p->begin, p->n);
 
 	if (!b && kept_has(f, object, p->begin))
 		return true;
@@ -252,9 +252,9 @@ bool fetch_want(struct fetch *f, const struct fetch_range *r)
 
 	pthread_mutex_lock(&f->lock);
 	for (size_t done = 0; done < r->n && more;) {
-		struct part p = part_at(f, r, done);
+		struct block_part p = locate_block_part(f, r, done);
 
-		more = want_part(f, r->object, &p, &queued);
+		more = want_block_part(f, r->object, &p, &queued);
 		done += p.take;
 	}
 	if (queued)
@@ -264,7 +264,7 @@ bool fetch_want(struct fetch *f, const struct fetch_range *r)
 }
 
 /* Until the block is held; it is the caller's to read. ERR_EXISTS: it is in the cache. */
-static int wait_for(struct fetch *f, struct block *b, const struct fetch_range *r, struct err *err)
+static int wait_for_block(struct fetch *f, struct fetched_block *b, const struct fetch_range *r, struct err *err)
 {
 	double began = clock_mono_s();
 
@@ -285,7 +285,7 @@ static int wait_for(struct fetch *f, struct block *b, const struct fetch_range *
 }
 
 /* Where the block is neither held nor on its way, but in the cache. */
-static bool read_cached(struct fetch *f, const struct fetch_range *r, const struct part *p, char *to)
+static bool read_part_cached(struct fetch *f, const struct fetch_range *r, const struct block_part *p, char *to)
 {
 	struct cache_block name;
 	bool done;
@@ -306,10 +306,10 @@ static bool read_cached(struct fetch *f, const struct fetch_range *r, const stru
 	return done;
 }
 
-static int read_fetched(struct fetch *f, const struct fetch_range *r, const struct part *p, char *to, bool direct,
-			struct err *err)
+static int read_part_fetched(struct fetch *f, const struct fetch_range *r, const struct block_part *p, char *to,
+			     bool direct, struct err *err)
 {
-	struct block *b;
+	struct fetched_block *b;
 	int rc = 0;
 
 	pthread_mutex_lock(&f->lock);
@@ -332,7 +332,7 @@ static int read_fetched(struct fetch *f, const struct fetch_range *r, const stru
 	if (rc)
 		goto out;
 	b->readers++;
-	rc = wait_for(f, b, r, err);
+	rc = wait_for_block(f, b, r, err);
 	if (!rc) {
 		pthread_mutex_unlock(&f->lock);
 		memcpy(to, b->bytes + p->skip, p->take);
@@ -350,14 +350,15 @@ out:
 	return rc;
 }
 
-static int read_part(struct fetch *f, const struct fetch_range *r, const struct part *p, char *to, struct err *err)
+static int read_block_part(struct fetch *f, const struct fetch_range *r, const struct block_part *p, char *to,
+			   struct err *err)
 {
 	int rc = ERR_EXISTS;
 
 	for (int tries = 0; rc == ERR_EXISTS; tries++)
-		rc = tries < CACHE_TRIES && read_cached(f, r, p, to)
-			? 0
-			: read_fetched(f, r, p, to, tries >= CACHE_TRIES, err);
+		rc = tries < CACHE_TRIES && read_part_cached(f, r, p, to)
+			     ? 0
+			     : read_part_fetched(f, r, p, to, tries >= CACHE_TRIES, err);
 	return rc;
 }
 
@@ -366,9 +367,9 @@ int fetch_read(struct fetch *f, const struct fetch_range *r, void *to, struct er
 	int rc = 0;
 
 	for (size_t done = 0; !rc && done < r->n;) {
-		struct part p = part_at(f, r, done);
+		struct block_part p = locate_block_part(f, r, done);
 
-		rc = read_part(f, r, &p, (char *)to + done, err);
+		rc = read_block_part(f, r, &p, (char *)to + done, err);
 		done += p.take;
 	}
 	return rc;
@@ -376,7 +377,7 @@ int fetch_read(struct fetch *f, const struct fetch_range *r, void *to, struct er
 
 int fetch_measure(struct fetch *f, struct err *err)
 {
-	struct block **probe = calloc((size_t)f->n + 1, sizeof(*probe));
+	struct fetched_block **probe = calloc((size_t)f->n + 1, sizeof(*probe));
 	int rc = probe ? 0 : err_set(err, ERR_NOMEM, "out of memory");
 
 	pthread_mutex_lock(&f->lock);
@@ -395,7 +396,7 @@ int fetch_measure(struct fetch *f, struct err *err)
 		rc = fetcher_start(f, err);
 	for (int i = 0; probe && i < f->n; i++)
 		if (probe[i]) {
-			int failed = rc ? rc : wait_for(f, probe[i], &(struct fetch_range){ .object = i }, err);
+			int failed = rc ? rc : wait_for_block(f, probe[i], &(struct fetch_range){ .object = i }, err);
 
 			rc = rc ? rc : failed;
 			probe[i]->readers--;

@@ -9,25 +9,25 @@
 #define LARGE_PAGE ((size_t)2 << 20)
 #define BETWEEN_BYTES ((size_t)2048) /* headers and padding between two samples, which nobody reads */
 
-static struct block **bucket_of(struct fetch *f, int object, uint64_t begin)
+static struct fetched_block **find_hash_bucket(struct fetch *f, int object, uint64_t begin)
 {
 	uint64_t x = ((uint64_t)object * 0x9e3779b97f4a7c15u) ^ (begin * 0xbf58476d1ce4e5b9u);
 
 	return &f->hashed[(x ^ x >> 32) % FETCH_BUCKETS];
 }
 
-struct block *block_find(struct fetch *f, int object, uint64_t begin, size_t n)
+struct fetched_block *block_find(struct fetch *f, int object, uint64_t begin, size_t n)
 {
-	struct block *b = *bucket_of(f, object, begin);
+	struct fetched_block *b = *find_hash_bucket(f, object, begin);
 
 	while (b && (b->object != object || b->begin != begin || b->n != n || b->probe || b->state == CACHED))
 		b = b->next;
 	return b;
 }
 
-struct block *block_queue(struct fetch *f, int object, uint64_t begin, size_t n)
+struct fetched_block *block_queue(struct fetch *f, int object, uint64_t begin, size_t n)
 {
-	struct block *b = calloc(1, sizeof(*b)), **at = bucket_of(f, object, begin);
+	struct fetched_block *b = calloc(1, sizeof(*b)), **at = find_hash_bucket(f, object, begin);
 
 	if (!b)
 		return NULL;
@@ -41,7 +41,7 @@ struct block *block_queue(struct fetch *f, int object, uint64_t begin, size_t n)
 	return b;
 }
 
-static void drop_memory(struct fetch *f, struct block *b)
+static void release_block_memory(struct fetch *f, struct fetched_block *b)
 {
 	if (!b->bytes)
 		return;
@@ -54,7 +54,7 @@ static void drop_memory(struct fetch *f, struct block *b)
 }
 
 /* In pages that are as large as can be. */
-static char *whole_block(void)
+static char *allocate_whole_block(void)
 {
 	void *at;
 
@@ -65,23 +65,23 @@ static char *whole_block(void)
 }
 
 /* A block that nobody waits for and nobody announced. */
-static void drop(struct fetch *f, struct block *b)
+static void free_idle_block(struct fetch *f, struct fetched_block *b)
 {
-	struct block **at = bucket_of(f, b->object, b->begin);
+	struct fetched_block **at = find_hash_bucket(f, b->object, b->begin);
 
 	while (*at != b)
 		at = &(*at)->next;
 	*at = b->next;
-	drop_memory(f, b);
+	release_block_memory(f, b);
 	free(b);
 }
 
 /* Gives up what is held for nobody, the oldest first, until n more bytes fit, the memory of a whole block can be used
  * again or nothing is left to give up. */
-static void make_room(struct fetch *f, size_t n)
+static void evict_idle_blocks(struct fetch *f, size_t n)
 {
 	while (f->held_bytes + n > f->o.room_bytes) {
-		struct block *oldest = TAILQ_FIRST(&f->idle);
+		struct fetched_block *oldest = TAILQ_FIRST(&f->idle);
 
 		if (f->n_spares && n == FETCH_BLOCK)
 			return;
@@ -90,16 +90,16 @@ static void make_room(struct fetch *f, size_t n)
 			f->held_bytes -= FETCH_BLOCK;
 		} else if (oldest) {
 			TAILQ_REMOVE(&f->idle, oldest, link);
-			drop(f, oldest);
+			free_idle_block(f, oldest);
 		} else {
 			return;
 		}
 	}
 }
 
-bool block_take_memory(struct fetch *f, struct block *b)
+bool block_take_memory(struct fetch *f, struct fetched_block *b)
 {
-	make_room(f, b->n);
+	evict_idle_blocks(f, b->n);
 	if (b->n == FETCH_BLOCK && f->n_spares) {
 		b->bytes = f->spare[--f->n_spares];
 		return true;
@@ -107,7 +107,7 @@ bool block_take_memory(struct fetch *f, struct block *b)
 	f->starved = f->held_bytes && f->held_bytes + b->n > f->o.room_bytes && !b->urgent && !b->probe;
 	if (f->starved)
 		return false;
-	b->bytes = b->n == FETCH_BLOCK ? whole_block() : malloc(b->n);
+	b->bytes = b->n == FETCH_BLOCK ? allocate_whole_block() : malloc(b->n);
 	f->held_bytes += b->bytes ? b->n : 0;
 	return b->bytes != NULL;
 }
@@ -121,7 +121,7 @@ bool block_may_have_room(const struct fetch *f)
 void block_free_all(struct fetch *f)
 {
 	for (int i = 0; i < FETCH_BUCKETS; i++)
-		for (struct block *b = f->hashed[i], *next; b; b = next) {
+		for (struct fetched_block *b = f->hashed[i], *next; b; b = next) {
 			next = b->next;
 			free(b->bytes);
 			free(b);
@@ -130,7 +130,7 @@ void block_free_all(struct fetch *f)
 		free(f->spare[--f->n_spares]);
 }
 
-void block_count_read(struct block *b, size_t n)
+void block_count_read(struct fetched_block *b, size_t n)
 {
 	n += BETWEEN_BYTES;
 	b->unread -= n < b->unread ? n : b->unread;
@@ -138,18 +138,18 @@ void block_count_read(struct block *b, size_t n)
 
 /* Read to its end in this pass, and gone before the next where this process's part does not fit into the room: its
  * memory is better than pages that the system has to clear first. */
-static bool is_spent(const struct fetch *f, const struct block *b)
+static bool is_block_spent(const struct fetch *f, const struct fetched_block *b)
 {
 	return !b->unread && f->all_bytes / (uint64_t)f->o.parts > f->o.room_bytes;
 }
 
 /* Held or failed, and of no use to anybody now: the oldest of them go first. */
-void block_rest(struct fetch *f, struct block *b)
+void block_rest(struct fetch *f, struct fetched_block *b)
 {
 	if (b->uses || b->readers || b->state == QUEUED || b->state == GOING)
 		return;
-	if (b->state == FAILED || b->state == CACHED || is_spent(f, b))
-		drop(f, b);
+	if (b->state == FAILED || b->state == CACHED || is_block_spent(f, b))
+		free_idle_block(f, b);
 	else
 		TAILQ_INSERT_TAIL(&f->idle, b, link);
 }

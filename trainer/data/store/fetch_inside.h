@@ -20,9 +20,10 @@
 
 enum block_state { QUEUED, GOING, HELD, FAILED, CACHED };
 
-struct block {
-	TAILQ_ENTRY(block) link; /* in the queue, among those that are held for nobody, or to be kept in the cache */
-	struct block *next;	 /* in its bucket */
+struct fetched_block {
+	TAILQ_ENTRY(fetched_block)
+	link;			    /* in the queue, among those that are held for nobody, or to be kept in the cache */
+	struct fetched_block *next; /* in its bucket */
 	int object;
 	uint64_t begin;
 	size_t n, unread; /* bytes; no more than once each is read of a block in a pass */
@@ -39,9 +40,9 @@ struct block {
 	struct err err;
 };
 
-TAILQ_HEAD(blocks, block);
+TAILQ_HEAD(fetched_blocks, fetched_block);
 
-struct object {
+struct fetch_object {
 	char *url, *shown;
 	struct object_client *client; /* of S3; NULL: http */
 	const char *key;	      /* … within its bucket */
@@ -55,15 +56,15 @@ struct object {
 	struct err err;
 };
 
-struct slot {
+struct fetch_slot {
 	struct transfer transfer;
 	struct curl_slist *headers;
 	struct object_signed sign; /* of S3; its headers are those above */
-	struct block *block; /* NULL: free */
+	struct fetched_block *block; /* NULL: free */
 };
 
 /* Buckets of S3, each with a client. */
-struct bucket {
+struct fetch_bucket {
 	char name[OBJECT_BUCKET_BYTES];
 	struct object_client *client;
 };
@@ -76,20 +77,20 @@ struct fetch {
 	bool started, stop, keeps; /* keeps: the keeper was started */
 	pthread_mutex_t lock;
 	pthread_cond_t arrived, kept;
-	struct object *object;
+	struct fetch_object *object;
 	int n, cap;
 	uint64_t all_bytes; /* of the objects whose sizes are known */
-	struct block *hashed[FETCH_BUCKETS];
-	struct bucket *bucket;
+	struct fetched_block *hashed[FETCH_BUCKETS];
+	struct fetch_bucket *bucket;
 	int n_buckets;
-	struct blocks queue, idle;
-	struct blocks to_keep;
+	struct fetched_blocks queue, idle;
+	struct fetched_blocks to_keep;
 	size_t held_bytes; /* of all blocks with memory, and of spares */
 	char *spare[FETCH_SPARES]; /* memory of whole blocks, to be used again: new pages cost as much as their bytes */
 	int n_spares;
 	bool starved; /* a block waits for memory */
 	size_t due_bytes;  /* of those that were announced and not read, and of those in the queue */
-	struct slot slot[FETCH_SLOTS];
+	struct fetch_slot slot[FETCH_SLOTS];
 	int going, going_most;
 	size_t going_bytes;
 	uint64_t going_got; /* what had arrived of all that is under way */

@@ -11,19 +11,19 @@
 
 bool kept_can(const struct fetch *f, int object)
 {
-	const struct object *o = &f->object[object];
+	const struct fetch_object *o = &f->object[object];
 
 	return f->o.cache && o->known && (o->etag[0] || o->modified[0]);
 }
 
 void kept_name(const struct fetch *f, int object, uint64_t begin, struct cache_block *ret)
 {
-	const struct object *o = &f->object[object];
+	const struct fetch_object *o = &f->object[object];
 
 	cache_name(&(struct cache_key){ o->shown, o->etag[0] ? o->etag : o->modified, o->bytes, begin }, ret);
 }
 
-static bool was_seen(const struct object *o, uint64_t begin)
+static bool was_seen_cached(const struct fetch_object *o, uint64_t begin)
 {
 	uint64_t number = begin / FETCH_BLOCK;
 
@@ -32,7 +32,7 @@ static bool was_seen(const struct object *o, uint64_t begin)
 
 void kept_set_seen(struct fetch *f, int object, uint64_t begin, bool seen)
 {
-	struct object *o = &f->object[object];
+	struct fetch_object *o = &f->object[object];
 	uint64_t number = begin / FETCH_BLOCK;
 
 	if (!o->cached)
@@ -65,7 +65,7 @@ bool kept_has(struct fetch *f, int object, uint64_t begin)
 
 	if (!kept_can(f, object))
 		return false;
-	if (was_seen(&f->object[object], begin))
+	if (was_seen_cached(&f->object[object], begin))
 		return true;
 	kept_name(f, object, begin, &name);
 	if (!cache_has(f->o.cache, &name))
@@ -74,7 +74,7 @@ bool kept_has(struct fetch *f, int object, uint64_t begin)
 	return true;
 }
 
-void kept_release(struct fetch *f, struct block *b)
+void kept_release(struct fetch *f, struct fetched_block *b)
 {
 	struct cache_block name;
 
@@ -86,7 +86,7 @@ void kept_release(struct fetch *f, struct block *b)
 }
 
 /* A block of the queue is in the cache by now: whoever waits for it reads it there. */
-static void leave_to_cache(struct fetch *f, struct block *b)
+static void leave_to_cache(struct fetch *f, struct fetched_block *b)
 {
 	TAILQ_REMOVE(&f->queue, b, link);
 	kept_release(f, b);
@@ -98,7 +98,7 @@ static void leave_to_cache(struct fetch *f, struct block *b)
 	block_rest(f, b);
 }
 
-bool kept_elsewhere(struct fetch *f, struct block *b)
+bool kept_elsewhere(struct fetch *f, struct fetched_block *b)
 {
 	double now = clock_mono_s();
 	struct cache_block name;
@@ -122,10 +122,10 @@ bool kept_elsewhere(struct fetch *f, struct block *b)
 }
 
 /* Writes what has arrived, so that the thread that asks need not wait for the disk. */
-static void *run_keeper(void *arg)
+static void *run_keeper_thread(void *arg)
 {
 	struct fetch *f = arg;
-	struct block *b;
+	struct fetched_block *b;
 
 	pthread_setname_np(pthread_self(), "dptrain-keep");
 	pthread_mutex_lock(&f->lock);
@@ -149,10 +149,10 @@ static void *run_keeper(void *arg)
 	return NULL;
 }
 
-void kept_write(struct fetch *f, struct block *b)
+void kept_write(struct fetch *f, struct fetched_block *b)
 {
 	if (!f->keeps)
-		f->keeps = !pthread_create(&f->keeper, NULL, run_keeper, f);
+		f->keeps = !pthread_create(&f->keeper, NULL, run_keeper_thread, f);
 	if (!f->keeps) {
 		kept_release(f, b);
 		return;

@@ -18,13 +18,13 @@ void kept_set_seen(struct fetch *f, int object, uint64_t begin, bool seen);
 
 /* Whether a block of the queue need not be asked for, or not yet: it is in the cache (b may be gone then), or another
  * process fetches it. */
-bool kept_elsewhere(struct fetch *f, struct block *b);
+bool kept_elsewhere(struct fetch *f, struct fetched_block *b);
 
 /* Other processes may fetch it. */
-void kept_release(struct fetch *f, struct block *b);
+void kept_release(struct fetch *f, struct fetched_block *b);
 
 /* Has a block that is held written; the writer is one of its readers until it is. */
-void kept_write(struct fetch *f, struct block *b);
+void kept_write(struct fetch *f, struct fetched_block *b);
 
 /* ---- not under it ---- */
 

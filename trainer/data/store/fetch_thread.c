@@ -19,7 +19,7 @@
 #define RETRY_AFTER_MOST_S 60.0
 #define LOOK_S 0.05 /* at what another process fetches */
 
-static void free_headers(struct fetch *f, struct slot *s)
+static void free_slot_headers(struct fetch *f, struct fetch_slot *s)
 {
 	struct object_client *client = s->block ? f->object[s->block->object].client : NULL;
 
@@ -32,7 +32,7 @@ static void free_headers(struct fetch *f, struct slot *s)
 	s->headers = NULL;
 }
 
-static struct slot *free_slot(struct fetch *f)
+static struct fetch_slot *find_free_slot(struct fetch *f)
 {
 	for (int i = 0; i < FETCH_SLOTS; i++)
 		if (!f->slot[i].block)
@@ -40,7 +40,7 @@ static struct slot *free_slot(struct fetch *f)
 	return NULL;
 }
 
-static double doubled(double first, int times, double most)
+static double double_until(double first, int times, double most)
 {
 	for (; times > 0 && first < most; times--)
 		first *= 2;
@@ -48,7 +48,7 @@ static double doubled(double first, int times, double most)
 }
 
 /* Headers of a request for the object; for S3 the signed address too. */
-static int ready_headers(struct fetch *f, struct slot *s, const struct object *o, struct err *err)
+static int make_request_headers(struct fetch *f, struct fetch_slot *s, const struct fetch_object *o, struct err *err)
 {
 	char line[TRANSFER_ETAG_BYTES + 16];
 	int rc = 0;
@@ -65,7 +65,7 @@ static int ready_headers(struct fetch *f, struct slot *s, const struct object *o
 	return 0;
 }
 
-static void fail(struct fetch *f, struct block *b, const char *why)
+static void fail_fetch_block(struct fetch *f, struct fetched_block *b, const char *why)
 {
 	kept_release(f, b);
 	b->state = FAILED;
@@ -74,7 +74,7 @@ static void fail(struct fetch *f, struct block *b, const char *why)
 }
 
 /* Whether the object's index says what the block has to be. */
-static bool has_sum(const struct object *o, const struct block *b)
+static bool has_block_sum(const struct fetch_object *o, const struct fetched_block *b)
 {
 	uint64_t left = o->bytes - b->begin;
 
@@ -82,10 +82,10 @@ static bool has_sum(const struct object *o, const struct block *b)
 	       b->n == (left < FETCH_BLOCK ? left : FETCH_BLOCK);
 }
 
-static bool begin(struct fetch *f, struct slot *s, struct block *b)
+static bool begin_block_transfer(struct fetch *f, struct fetch_slot *s, struct fetched_block *b)
 {
-	struct object *o = &f->object[b->object];
-	double stall = doubled(STALL_S, b->tries, FETCH_STALL_MOST_S);
+	struct fetch_object *o = &f->object[b->object];
+	double stall = double_until(STALL_S, b->tries, FETCH_STALL_MOST_S);
 	struct err err = ERR_INIT;
 
 	if (!b->bytes && !block_take_memory(f, b))
@@ -95,8 +95,8 @@ static bool begin(struct fetch *f, struct slot *s, struct block *b)
 	if (!s->transfer.easy)
 		return false;
 	TAILQ_REMOVE(&f->queue, b, link);
-	if (ready_headers(f, s, o, &err)) {
-		fail(f, b, err.text);
+	if (make_request_headers(f, s, o, &err)) {
+		fail_fetch_block(f, b, err.text);
 		block_rest(f, b);
 		return true;
 	}
@@ -117,22 +117,22 @@ static bool begin(struct fetch *f, struct slot *s, struct block *b)
 						.follows = !o->client,
 						.ca = s->sign.ca,
 						.to = b->bytes,
-						.sums = has_sum(o, b) });
+						.sums = has_block_sum(o, b) });
 	s->transfer.user = s;
 	f->so.multi_add(f->multi, s->transfer.easy);
 	return true;
 }
 
 /* Begins what may begin; returns when something that waits may be tried again. */
-static double begin_some(struct fetch *f)
+static double begin_queued_transfers(struct fetch *f)
 {
 	double now = clock_mono_s(), next = now + 1;
-	struct block *b = TAILQ_FIRST(&f->queue), *behind;
+	struct fetched_block *b = TAILQ_FIRST(&f->queue), *following;
 
-	for (int i = 0; b && i < QUEUE_LOOK; i++, b = behind) {
-		struct slot *s = free_slot(f);
+	for (int i = 0; b && i < QUEUE_LOOK; i++, b = following) {
+		struct fetch_slot *s = find_free_slot(f);
 
-		behind = TAILQ_NEXT(b, link);
+		following = TAILQ_NEXT(b, link);
 		if (!s || f->going >= f->going_most ||
 		    (f->going && f->going_bytes + b->n > FLIGHT_BLOCKS * FETCH_BLOCK))
 			break;
@@ -142,29 +142,29 @@ static double begin_some(struct fetch *f)
 		}
 		if (kept_elsewhere(f, b)) /* b may be gone */
 			next = now + LOOK_S;
-		else if (!begin(f, s, b))
+		else if (!begin_block_transfer(f, s, b))
 			break;
 	}
 	return next;
 }
 
 /* A second in which the other tries of many ranks do not fall together. */
-static double jittered(struct fetch *f, double seconds)
+static double add_jitter(struct fetch *f, double seconds)
 {
 	uint64_t x = (++f->draws + (uint64_t)(uintptr_t)f) * 0x9e3779b97f4a7c15u;
 
 	return seconds * (0.5 + 0.5 * (double)(x >> 40) / (double)(1 << 24));
 }
 
-static void try_again(struct fetch *f, struct block *b, const struct transfer *t, const char *why)
+static void retry_fetch_block(struct fetch *f, struct fetched_block *b, const struct transfer *t, const char *why)
 {
 	double now = clock_mono_s(), since = f->progress > b->asked ? f->progress : b->asked;
-	double wait = jittered(f, doubled(BACKOFF_S, b->tries++, BACKOFF_MOST_S));
+	double wait = add_jitter(f, double_until(BACKOFF_S, b->tries++, BACKOFF_MOST_S));
 	char text[260];
 
 	if (now - since > f->o.timeout_s) {
 		snprintf(text, sizeof(text), "nothing has arrived for %.0f s: %s", now - since, why);
-		fail(f, b, text);
+		fail_fetch_block(f, b, text);
 		return;
 	}
 	if (t->retry_after_s > wait)
@@ -174,10 +174,10 @@ static void try_again(struct fetch *f, struct block *b, const struct transfer *t
 	TAILQ_INSERT_HEAD(&f->queue, b, link);
 }
 
-static void arrive(struct fetch *f, struct block *b, const struct transfer *t)
+static void store_arrived_block(struct fetch *f, struct fetched_block *b, const struct transfer *t)
 {
 	const int most = f->o.requests > 0 && f->o.requests < FETCH_SLOTS ? f->o.requests : FETCH_SLOTS;
-	struct object *o = &f->object[b->object];
+	struct fetch_object *o = &f->object[b->object];
 
 	f->progress = clock_mono_s();
 	f->going_most += f->going_most < most;
@@ -195,7 +195,7 @@ static void arrive(struct fetch *f, struct block *b, const struct transfer *t)
 }
 
 /* Keys that ran out, or a bucket that lies in another region. */
-static bool may_sign_anew(const struct object *o, const struct transfer *t)
+static bool may_sign_again(const struct fetch_object *o, const struct transfer *t)
 {
 	char code[OBJECT_CODE_BYTES];
 
@@ -204,27 +204,27 @@ static bool may_sign_anew(const struct object *o, const struct transfer *t)
 }
 
 /* What arrived whole but is not what the object's index says: somebody on the way changed it, or the store did. */
-static bool is_altered(const struct object *o, const struct block *b, const struct transfer *t)
+static bool is_block_altered(const struct fetch_object *o, const struct fetched_block *b, const struct transfer *t)
 {
 	return t->want.sums && t->sum != o->sum[b->begin / FETCH_BLOCK];
 }
 
-static void finish(struct fetch *f, struct slot *s, int code)
+static void finish_block_transfer(struct fetch *f, struct fetch_slot *s, int code)
 {
-	struct block *b = s->block;
+	struct fetched_block *b = s->block;
 	struct transfer *t = &s->transfer;
 	char why[200] = "";
 	enum transfer_end end = transfer_end(t, &f->so, code, why);
 
-	if (end == TRANSFER_REFUSED && may_sign_anew(&f->object[b->object], t))
+	if (end == TRANSFER_REFUSED && may_sign_again(&f->object[b->object], t))
 		end = TRANSFER_AGAIN;
-	if (end == TRANSFER_DONE && is_altered(&f->object[b->object], b, t)) {
+	if (end == TRANSFER_DONE && is_block_altered(&f->object[b->object], b, t)) {
 		snprintf(why, sizeof(why), "bytes %llu-%llu have another CRC-32C than its index says",
 			 (unsigned long long)b->begin, (unsigned long long)(b->begin + b->n - 1));
 		end = TRANSFER_WRONG;
 	}
 	f->so.multi_remove(f->multi, t->easy);
-	free_headers(f, s);
+	free_slot_headers(f, s);
 	s->block = NULL;
 	f->going--;
 	f->going_bytes -= b->n;
@@ -235,18 +235,18 @@ static void finish(struct fetch *f, struct slot *s, int code)
 		f->object[b->object].known = true; /* empty */
 		b->state = HELD;
 	} else if (end == TRANSFER_DONE) {
-		arrive(f, b, t);
+		store_arrived_block(f, b, t);
 	} else if (end == TRANSFER_REFUSED || (end == TRANSFER_WRONG && ++b->wrong >= WRONG_MOST)) {
-		fail(f, b, why);
+		fail_fetch_block(f, b, why);
 	} else {
-		try_again(f, b, t, why);
+		retry_fetch_block(f, b, t, why);
 	}
 	pthread_cond_broadcast(&f->arrived);
 	block_rest(f, b);
 }
 
 /* Takes what has arrived; true when there is room for the next. */
-static bool take_arrived(struct fetch *f)
+static bool finish_arrived_transfers(struct fetch *f)
 {
 	uint64_t got = 0;
 	const struct curlso_message *m;
@@ -261,7 +261,7 @@ static bool take_arrived(struct fetch *f)
 		for (int i = 0; i < FETCH_SLOTS; i++)
 			if (f->slot[i].block && f->slot[i].transfer.easy == m->easy) {
 				got -= f->slot[i].transfer.got;
-				finish(f, &f->slot[i], m->result.code);
+				finish_block_transfer(f, &f->slot[i], m->result.code);
 				any = true;
 				break;
 			}
@@ -269,20 +269,20 @@ static bool take_arrived(struct fetch *f)
 	return any;
 }
 
-static void *run_thread(void *arg)
+static void *run_fetch_thread(void *arg)
 {
 	struct fetch *f = arg;
 
 	pthread_setname_np(pthread_self(), "dptrain-fetch");
 	pthread_mutex_lock(&f->lock);
 	while (!f->stop) {
-		double next = begin_some(f), wait;
+		double next = begin_queued_transfers(f), wait;
 		int running;
 
 		pthread_mutex_unlock(&f->lock);
 		f->so.multi_perform(f->multi, &running);
 		pthread_mutex_lock(&f->lock);
-		if (take_arrived(f))
+		if (finish_arrived_transfers(f))
 			next = 0;
 		wait = next - clock_mono_s();
 		pthread_mutex_unlock(&f->lock);
@@ -302,7 +302,7 @@ int fetcher_start(struct fetch *f, struct err *err)
 	if (!f->started) {
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &before);
-		rc = pthread_create(&f->thread, NULL, run_thread, f);
+		rc = pthread_create(&f->thread, NULL, run_fetch_thread, f);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 		f->started = !rc;
 	}
@@ -325,7 +325,7 @@ void fetcher_end(struct fetch *f)
 			f->so.multi_remove(f->multi, f->slot[i].transfer.easy);
 		if (f->slot[i].transfer.easy)
 			f->so.easy_cleanup(f->slot[i].transfer.easy);
-		free_headers(f, &f->slot[i]);
+		free_slot_headers(f, &f->slot[i]);
 	}
 	if (f->multi)
 		f->so.multi_cleanup(f->multi);

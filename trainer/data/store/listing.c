@@ -27,7 +27,7 @@
 #define PATH_BYTES 4200
 #define ENTRY_BYTES ((size_t)16) /* in front of its texts */
 
-struct head {
+struct listing_header {
 	char magic[8];
 	char boot[BOOT_BYTES];
 	double began, ended; /* since the machine started */
@@ -36,7 +36,7 @@ struct head {
 	uint32_t zero;
 };
 
-static double now_s(void)
+static double boot_clock_s(void)
 {
 	struct timespec t;
 
@@ -45,7 +45,7 @@ static double now_s(void)
 }
 
 /* The first n - 1 bytes of a small file of the kernel's; "": there is none. */
-static void read_line(const char *path, char *ret, size_t n)
+static void read_kernel_line(const char *path, char *ret, size_t n)
 {
 	FILE *f = fopen(path, "re");
 
@@ -56,12 +56,12 @@ static void read_line(const char *path, char *ret, size_t n)
 }
 
 /* When this process began, since the machine started; 0: nobody says. */
-static double began_s(void)
+static double process_start_s(void)
 {
 	char text[1024], *at;
 	unsigned long long ticks = 0;
 
-	read_line("/proc/self/stat", text, sizeof(text));
+	read_kernel_line("/proc/self/stat", text, sizeof(text));
 	at = strrchr(text, ')'); /* of the program's name; what is asked for is the 20th word behind it */
 	for (int i = 0; at && i < 20; i++)
 		at = strchr(at + 1, ' ');
@@ -70,7 +70,7 @@ static double began_s(void)
 	return (double)ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
-static bool path_of(const struct listing_opts *o, struct object_client *c, char ret[PATH_BYTES])
+static bool make_listing_path(const struct listing_opts *o, struct object_client *c, char ret[PATH_BYTES])
 {
 	char url[OBJECT_URL_BYTES], host[128] = "", hex[65];
 	struct sha256 sum;
@@ -91,7 +91,7 @@ static bool path_of(const struct listing_opts *o, struct object_client *c, char 
 }
 
 /* Whether it is ours alone in time: who holds it longer than that has stopped. */
-static bool lock(int fd)
+static bool lock_listing_file(int fd)
 {
 	const double until = clock_mono_s() + WAIT_S;
 
@@ -104,15 +104,16 @@ static bool lock(int fd)
 }
 
 /* The file, locked; negative: everybody asks for himself. */
-static int open_kept(const struct listing_opts *o, struct object_client *c)
+static int open_kept_listing(const struct listing_opts *o, struct object_client *c)
 {
 	char path[PATH_BYTES];
 	struct stat st;
-	int fd = path_of(o, c, path) ? open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+	int fd = make_listing_path(o, c, path) ? open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
 
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022 || !lock(fd)) {
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022 ||
+	    !lock_listing_file(fd)) {
 		close(fd);
 		return -1;
 	}
@@ -120,13 +121,13 @@ static int open_kept(const struct listing_opts *o, struct object_client *c)
 }
 
 /* What another process was told since this one began. */
-static bool take_kept(int fd, const char *boot, double since, struct buf *ret)
+static bool read_kept_listing(int fd, const char *boot, double since, struct buf *ret)
 {
-	struct head h;
+	struct listing_header h;
 	char *to;
 
 	if (file_read(fd, 0, &h, sizeof(h)) != (ssize_t)sizeof(h) || memcmp(h.magic, MAGIC, sizeof(h.magic)) ||
-	    memcmp(h.boot, boot, BOOT_BYTES) || h.began < since || !(now_s() - h.ended < AGE_MOST_S))
+	    memcmp(h.boot, boot, BOOT_BYTES) || h.began < since || !(boot_clock_s() - h.ended < AGE_MOST_S))
 		return false;
 	to = buf_reserve(ret, h.bytes);
 	if (!to || file_read(fd, sizeof(h), to, h.bytes) != (ssize_t)h.bytes || crc32c(0, to, h.bytes) != h.crc)
@@ -135,7 +136,7 @@ static bool take_kept(int fd, const char *boot, double since, struct buf *ret)
 	return true;
 }
 
-static bool write_at(int fd, size_t at, const void *bytes, size_t n)
+static bool write_fully_at(int fd, size_t at, const void *bytes, size_t n)
 {
 	for (size_t done = 0; done < n;) {
 		ssize_t put = pwrite(fd, (const char *)bytes + done, n - done, (off_t)(at + done));
@@ -148,26 +149,26 @@ static bool write_at(int fd, size_t at, const void *bytes, size_t n)
 }
 
 /* The head last: without it, the file holds nothing. */
-static void keep(int fd, const char *boot, double began, const struct buf *listing)
+static void write_kept_listing(int fd, const char *boot, double began, const struct buf *listing)
 {
-	struct head h = { .magic = MAGIC, .began = began, .ended = now_s(), .bytes = listing->len };
+	struct listing_header h = { .magic = MAGIC, .began = began, .ended = boot_clock_s(), .bytes = listing->len };
 
 	memcpy(h.boot, boot, BOOT_BYTES);
 	h.crc = crc32c(0, listing->data, listing->len);
-	if (ftruncate(fd, 0) || !write_at(fd, sizeof(h), listing->data, listing->len) ||
-	    !write_at(fd, 0, &h, sizeof(h)))
+	if (ftruncate(fd, 0) || !write_fully_at(fd, sizeof(h), listing->data, listing->len) ||
+	    !write_fully_at(fd, 0, &h, sizeof(h)))
 		(void)!ftruncate(fd, 0);
 }
 
-struct asking {
+struct listing_request {
 	struct buf *to;
 	size_t prefix;
 };
 
 /* Bytes of the object and of both texts with their NULs, and these. */
-static int take_entry(void *user, const struct object_entry *e, struct err *err)
+static int append_listed_entry(void *user, const struct object_entry *e, struct err *err)
 {
-	struct asking *a = user;
+	struct listing_request *a = user;
 	const char *key = e->key + a->prefix, *etag = e->facts.etag;
 
 	if (e->shared || !*key)
@@ -180,31 +181,31 @@ static int take_entry(void *user, const struct object_entry *e, struct err *err)
 	return buf_failed(a->to) ? err_set(err, ERR_NOMEM, "out of memory: a listing") : 0;
 }
 
-static int ask(struct object_client *c, const struct listing_opts *o, struct buf *ret, struct err *err)
+static int request_listing(struct object_client *c, const struct listing_opts *o, struct buf *ret, struct err *err)
 {
-	struct asking a = { ret, strlen(o->prefix) };
+	struct listing_request a = { ret, strlen(o->prefix) };
 
-	return object_list(c, &(struct object_list){ o->prefix, o->delimiter, take_entry, &a }, err);
+	return object_list(c, &(struct object_list){ o->prefix, o->delimiter, append_listed_entry, &a }, err);
 }
 
 int listing_take(struct buf *ret, const struct listing_opts *o, struct err *err)
 {
 	char boot[BOOT_BYTES] = "";
-	double since = began_s(), began;
+	double since = process_start_s(), began;
 	struct object_client *c;
 	int fd = -1, rc = object_open(&c, o->bucket, &(struct object_opts){ .timeout_s = o->timeout_s }, err);
 
 	if (rc)
 		return rc;
-	read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	read_kernel_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
 	if (since > 0 && *boot)
-		fd = open_kept(o, c);
-	if (fd < 0 || !take_kept(fd, boot, since, ret)) {
+		fd = open_kept_listing(o, c);
+	if (fd < 0 || !read_kept_listing(fd, boot, since, ret)) {
 		buf_reset(ret);
-		began = now_s();
-		rc = ask(c, o, ret, err);
+		began = boot_clock_s();
+		rc = request_listing(c, o, ret, err);
 		if (!rc && fd >= 0)
-			keep(fd, boot, began, ret);
+			write_kept_listing(fd, boot, began, ret);
 	}
 	if (fd >= 0)
 		close(fd);

@@ -9,7 +9,7 @@
 #define PLACES 128
 #define GAP ((uint64_t)1 << 20) /* from a stream's end: headers, labels, samples that other threads read */
 
-struct stream {
+struct read_stream {
 	int object, fd; /* -1: none */
 	int users;
 	uint64_t end;  /* of its farthest range */
@@ -19,7 +19,7 @@ struct stream {
 struct readahead {
 	pthread_mutex_t lock;
 	uint64_t turn;
-	struct stream stream[PLACES];
+	struct read_stream stream[PLACES];
 };
 
 struct readahead *readahead_new(void)
@@ -46,7 +46,7 @@ void readahead_free(struct readahead *s)
 }
 
 /* Bytes between a range and the end of a stream, which several threads may go along. */
-static uint64_t distance(const struct stream *one, const struct objects_range *r)
+static uint64_t measure_stream_distance(const struct read_stream *one, const struct objects_range *r)
 {
 	if (one->object != r->object)
 		return UINT64_MAX;
@@ -54,23 +54,23 @@ static uint64_t distance(const struct stream *one, const struct objects_range *r
 }
 
 /* Under the lock: the stream that the range goes on with, or the place where one begins; NULL: all are used. */
-static struct stream *find(struct readahead *s, const struct objects_range *r, bool *ret_follows)
+static struct read_stream *find_nearest_stream(struct readahead *s, const struct objects_range *r, bool *ret_follows)
 {
-	struct stream *nearest = &s->stream[0], *oldest = NULL;
+	struct read_stream *nearest = &s->stream[0], *oldest = NULL;
 
 	for (int i = 0; i < PLACES; i++) {
-		struct stream *one = &s->stream[i];
+		struct read_stream *one = &s->stream[i];
 
-		if (distance(one, r) < distance(nearest, r))
+		if (measure_stream_distance(one, r) < measure_stream_distance(nearest, r))
 			nearest = one;
 		if (!one->users && (!oldest || one->turn < oldest->turn))
 			oldest = one;
 	}
-	*ret_follows = distance(nearest, r) <= GAP;
+	*ret_follows = measure_stream_distance(nearest, r) <= GAP;
 	return *ret_follows ? nearest : oldest;
 }
 
-static void go_on(struct readahead *s, struct stream *one, const struct objects_range *r, bool follows)
+static void move_stream_to(struct readahead *s, struct read_stream *one, const struct objects_range *r, bool follows)
 {
 	const uint64_t end = r->at + r->n;
 
@@ -80,7 +80,7 @@ static void go_on(struct readahead *s, struct stream *one, const struct objects_
 }
 
 /* The stream's descriptor, from its second range on; whoever opens it last keeps another's. */
-static int open_stream(struct readahead *s, struct stream *one, const char *path)
+static int open_stream_fd(struct readahead *s, struct read_stream *one, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), kept;
 
@@ -99,7 +99,7 @@ static int open_stream(struct readahead *s, struct stream *one, const char *path
 
 void readahead_take(struct readahead *s, const struct objects_range *r, const char *path, struct stream_place *ret)
 {
-	struct stream *one;
+	struct read_stream *one;
 	bool follows = false;
 	int old = -1;
 
@@ -107,10 +107,10 @@ void readahead_take(struct readahead *s, const struct objects_range *r, const ch
 	if (r->alone)
 		return;
 	pthread_mutex_lock(&s->lock);
-	one = find(s, r, &follows);
+	one = find_nearest_stream(s, r, &follows);
 	if (one) {
 		one->users++;
-		go_on(s, one, r, follows);
+		move_stream_to(s, one, r, follows);
 		ret->number = (int)(one - s->stream);
 		old = one->fd;
 		if (!follows)
@@ -118,7 +118,7 @@ void readahead_take(struct readahead *s, const struct objects_range *r, const ch
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (follows)
-		ret->fd = old >= 0 ? old : open_stream(s, one, path);
+		ret->fd = old >= 0 ? old : open_stream_fd(s, one, path);
 	else if (old >= 0)
 		close(old); /* of the stream that was there: nobody uses it */
 }
@@ -134,13 +134,13 @@ void readahead_give(struct readahead *s, const struct stream_place *p)
 
 bool readahead_follow(struct readahead *s, const struct objects_range *r)
 {
-	struct stream *one;
+	struct read_stream *one;
 	bool follows = false;
 
 	pthread_mutex_lock(&s->lock);
-	one = find(s, r, &follows);
+	one = find_nearest_stream(s, r, &follows);
 	if (one)
-		go_on(s, one, r, follows);
+		move_stream_to(s, one, r, follows);
 	pthread_mutex_unlock(&s->lock);
 	return follows;
 }

@@ -20,7 +20,7 @@ struct ring_file {
 };
 
 /* Bytes that it may have there; 0: it would lie in memory, or cannot be told. */
-static uint64_t room_of(int fd)
+static uint64_t allowed_ring_bytes(int fd)
 {
 	struct statfs s;
 
@@ -32,7 +32,7 @@ static uint64_t room_of(int fd)
 struct ring_file *ring_file_open(const char *folder, uint64_t bytes)
 {
 	int fd = file_nameless(folder);
-	uint64_t room = fd < 0 ? 0 : room_of(fd);
+	uint64_t room = fd < 0 ? 0 : allowed_ring_bytes(fd);
 	struct ring_file *a = room ? calloc(1, sizeof(*a)) : NULL;
 
 	if (!a) {
@@ -55,7 +55,7 @@ void ring_file_close(struct ring_file *a)
 }
 
 /* No stretch goes over the end of the file. */
-static uint64_t take(struct ring_file *a, size_t n)
+static uint64_t reserve_stretch(struct ring_file *a, size_t n)
 {
 	uint64_t was = atomic_load(&a->next), place;
 
@@ -74,7 +74,7 @@ uint64_t ring_file_put(struct ring_file *a, const void *bytes, size_t n)
 
 	if (n > a->bytes)
 		return 0;
-	place = take(a, n);
+	place = reserve_stretch(a, n);
 	for (size_t done = 0; done < n;) {
 		ssize_t wrote = pwrite(a->fd, from + done, n - done, (off_t)(place % a->bytes + done));
 

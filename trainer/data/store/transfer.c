@@ -11,7 +11,7 @@
 #define CONNECT_S 10L
 #define REDIRECTS 5L
 
-static size_t take_body(char *bytes, size_t size, size_t n, void *user)
+static size_t receive_body(char *bytes, size_t size, size_t n, void *user)
 {
 	struct transfer *t = user;
 
@@ -35,7 +35,7 @@ static size_t take_body(char *bytes, size_t size, size_t n, void *user)
 }
 
 /* "bytes 0-7/1234" */
-static void take_range(struct transfer *t, const char *value)
+static void parse_content_range(struct transfer *t, const char *value)
 {
 	unsigned long long begin, end, total;
 
@@ -44,7 +44,7 @@ static void take_range(struct transfer *t, const char *value)
 	t->total = t->has_range ? total : 0;
 }
 
-static size_t take_header(char *line, size_t size, size_t n, void *user)
+static size_t receive_header(char *line, size_t size, size_t n, void *user)
 {
 	struct transfer *t = user;
 	char value[CURLSO_HEADER_BYTES];
@@ -62,7 +62,7 @@ static size_t take_header(char *line, size_t size, size_t n, void *user)
 	} else if (curlso_header(line, n, "Last-Modified", value)) {
 		snprintf(t->modified, sizeof(t->modified), "%.63s", value);
 	} else if (curlso_header(line, n, "Content-Range", value)) {
-		take_range(t, value);
+		parse_content_range(t, value);
 	} else if (curlso_header(line, n, "Content-Length", value) && t->status == 200) {
 		t->total = strtoull(value, NULL, 10);
 	} else if (curlso_header(line, n, "Retry-After", value)) {
@@ -107,13 +107,13 @@ void transfer_begin(struct transfer *t, const struct curlso *so, const struct tr
 	so->easy_setopt(e, CURLSO_ERRORBUFFER, t->error);
 	if (w->ca)
 		so->easy_setopt(e, CURLSO_CAINFO, w->ca);
-	so->easy_setopt(e, CURLSO_WRITEFUNCTION, take_body);
+	so->easy_setopt(e, CURLSO_WRITEFUNCTION, receive_body);
 	so->easy_setopt(e, CURLSO_WRITEDATA, t);
-	so->easy_setopt(e, CURLSO_HEADERFUNCTION, take_header);
+	so->easy_setopt(e, CURLSO_HEADERFUNCTION, receive_header);
 	so->easy_setopt(e, CURLSO_HEADERDATA, t);
 }
 
-static enum transfer_end by_status(const struct transfer *t, char why[200])
+static enum transfer_end judge_response_status(const struct transfer *t, char why[200])
 {
 	char code[OBJECT_CODE_BYTES];
 
@@ -130,7 +130,7 @@ static enum transfer_end by_status(const struct transfer *t, char why[200])
 	return TRANSFER_REFUSED;
 }
 
-static enum transfer_end by_body(struct transfer *t, char why[200])
+static enum transfer_end judge_response_body(struct transfer *t, char why[200])
 {
 	const struct transfer_want *w = &t->want;
 	bool whole = t->status == 200 && !w->begin && t->total == w->n && t->got == w->n;
@@ -159,10 +159,10 @@ enum transfer_end transfer_end(struct transfer *t, const struct curlso *so, int 
 {
 	if (t->too_long || (code == CURLSO_OK && t->status >= 200 && t->status < 300)) {
 		t->got += t->too_long; /* never the right length */
-		return by_body(t, why);
+		return judge_response_body(t, why);
 	}
 	if (code == CURLSO_OK)
-		return by_status(t, why);
+		return judge_response_status(t, why);
 	snprintf(why, 200, "%.190s", t->error[0] ? t->error : so->easy_strerror(code));
 	return curlso_for_good(code) ? TRANSFER_REFUSED : TRANSFER_AGAIN;
 }

@@ -20,14 +20,14 @@
 #define VOCAB_MAX (1 << 24)
 #define SHIFTED 0x100 /* where the characters begin that stand for bytes without one */
 
-struct piece { /* the bytes of a token */
+struct bpe_token { /* the bytes of a token */
 	const char *bytes;
 	uint32_t n;
 };
 
 struct bpe {
 	struct arena *arena;
-	struct piece *pieces; /* by token */
+	struct bpe_token *pieces; /* by token */
 	int32_t *index;	      /* open addressing over pieces: token or -1 */
 	size_t n_index;
 	int32_t vocab, separator;
@@ -50,11 +50,11 @@ static void map_characters(struct bpe *b)
 }
 
 /* Characters to the bytes that they stand for, into the arena; false when one stands for none. */
-static bool unmap(struct bpe *b, const char *text, size_t n, struct piece *ret)
+static bool map_to_bytes(struct bpe *b, const char *text, size_t n, struct bpe_token *ret)
 {
 	char *bytes = arena_alloc(b->arena, n + 1);
 
-	*ret = (struct piece){ bytes, 0 };
+	*ret = (struct bpe_token){ bytes, 0 };
 	for (size_t at = 0; bytes && at < n;) {
 		int32_t code;
 
@@ -66,19 +66,19 @@ static bool unmap(struct bpe *b, const char *text, size_t n, struct piece *ret)
 	return bytes != NULL;
 }
 
-static int32_t *slot(const struct bpe *b, const char *bytes, size_t n)
+static int32_t *find_token_slot(const struct bpe *b, const char *bytes, size_t n)
 {
 	size_t i = crc32c(0, bytes, n) & (b->n_index - 1);
 
 	for (;; i = (i + 1) & (b->n_index - 1)) {
-		const struct piece *p = b->index[i] < 0 ? NULL : &b->pieces[b->index[i]];
+		const struct bpe_token *p = b->index[i] < 0 ? NULL : &b->pieces[b->index[i]];
 
 		if (!p || (p->n == n && !memcmp(p->bytes, bytes, n)))
 			return &b->index[i];
 	}
 }
 
-static int read_file(struct buf *to, const char *folder, const char *name, struct err *err)
+static int read_tokenizer_file(struct buf *to, const char *folder, const char *name, struct err *err)
 {
 	char path[4200], chunk[65536];
 	size_t n;
@@ -102,7 +102,7 @@ static int read_file(struct buf *to, const char *folder, const char *name, struc
 	return rc;
 }
 
-static int alloc_vocab(struct bpe *b, size_t n, const char *folder, struct err *err)
+static int allocate_vocab(struct bpe *b, size_t n, const char *folder, struct err *err)
 {
 	if (n < 256 || n > VOCAB_MAX)
 		return err_set(err, ERR_USAGE, "%.300s/vocab.json: %zu tokens: from 256 to %d are possible", folder, n,
@@ -118,28 +118,28 @@ static int alloc_vocab(struct bpe *b, size_t n, const char *folder, struct err *
 	return 0;
 }
 
-static int add_token(struct bpe *b, const char *text, const json_t *id, const char *folder, struct err *err)
+static int add_vocab_token(struct bpe *b, const char *text, const json_t *id, const char *folder, struct err *err)
 {
 	json_int_t v = json_is_integer(id) ? json_integer_value(id) : -1;
-	struct piece p;
+	struct bpe_token p;
 
 	if (v < 0 || v >= b->vocab || b->pieces[v].bytes)
 		return err_set(err, ERR_USAGE,
 			       "%.300s/vocab.json: token '%.60s' has number %lld, which is another's or not "
 			       "below %d",
 			       folder, text, (long long)v, b->vocab);
-	if (!unmap(b, text, strlen(text), &p))
+	if (!map_to_bytes(b, text, strlen(text), &p))
 		return err_set(err, ERR_USAGE,
 			       "%.300s/vocab.json: token '%.60s' holds a character that stands for no byte", folder,
 			       text);
 	b->pieces[v] = p;
-	*slot(b, p.bytes, p.n) = (int32_t)v;
+	*find_token_slot(b, p.bytes, p.n) = (int32_t)v;
 	if (!strcmp(text, "<|endoftext|>"))
 		b->separator = (int32_t)v;
 	return 0;
 }
 
-static int read_vocab(struct bpe *b, const struct buf *text, const char *folder, struct err *err)
+static int read_bpe_vocab(struct bpe *b, const struct buf *text, const char *folder, struct err *err)
 {
 	json_error_t why;
 	json_t *root = json_loadb(text->data ? text->data : "", text->len, 0, &why), *id;
@@ -151,13 +151,13 @@ static int read_vocab(struct bpe *b, const struct buf *text, const char *folder,
 		return err_set(err, ERR_USAGE, "%.300s/vocab.json:%d: not a JSON object of tokens and numbers%s%.80s",
 			       folder, root ? 1 : why.line, root ? "" : ": ", root ? "" : why.text);
 	}
-	rc = alloc_vocab(b, json_object_size(root), folder, err);
-	json_object_foreach(root, key, id) if (!rc) rc = add_token(b, key, id, folder, err);
+	rc = allocate_vocab(b, json_object_size(root), folder, err);
+	json_object_foreach(root, key, id) if (!rc) rc = add_vocab_token(b, key, id, folder, err);
 	json_decref(root);
 	for (int i = 0; !rc && i < 256; i++) {
 		char byte = (char)i;
 
-		b->of_byte[i] = *slot(b, &byte, 1);
+		b->of_byte[i] = *find_token_slot(b, &byte, 1);
 		if (b->of_byte[i] < 0)
 			rc = err_set(err, ERR_USAGE, "%.300s/vocab.json: byte %d has no token", folder, i);
 	}
@@ -165,27 +165,27 @@ static int read_vocab(struct bpe *b, const struct buf *text, const char *folder,
 }
 
 /* One line "A B": the tokens of both and of their sum. */
-static int add_merge(struct bpe *b, const char *line, size_t n, struct merge *ret)
+static int parse_merge_line(struct bpe *b, const char *line, size_t n, struct merge *ret)
 {
 	const char *space = memchr(line, ' ', n);
-	struct piece left, right;
+	struct bpe_token left, right;
 	char *both;
 
-	if (!space || !unmap(b, line, (size_t)(space - line), &left) ||
-	    !unmap(b, space + 1, n - (size_t)(space - line) - 1, &right) || !left.n || !right.n)
+	if (!space || !map_to_bytes(b, line, (size_t)(space - line), &left) ||
+	    !map_to_bytes(b, space + 1, n - (size_t)(space - line) - 1, &right) || !left.n || !right.n)
 		return -1;
 	both = arena_alloc(b->arena, left.n + right.n);
 	if (!both)
 		return -1;
 	memcpy(both, left.bytes, left.n);
 	memcpy(both + left.n, right.bytes, right.n);
-	ret->left = *slot(b, left.bytes, left.n);
-	ret->right = *slot(b, right.bytes, right.n);
-	ret->to = *slot(b, both, left.n + right.n);
+	ret->left = *find_token_slot(b, left.bytes, left.n);
+	ret->right = *find_token_slot(b, right.bytes, right.n);
+	ret->to = *find_token_slot(b, both, left.n + right.n);
 	return ret->left < 0 || ret->right < 0 || ret->to < 0 ? -1 : 0;
 }
 
-static int read_merges(struct bpe *b, const struct buf *text, const char *folder, struct err *err)
+static int read_bpe_merges(struct bpe *b, const struct buf *text, const char *folder, struct err *err)
 {
 	const char *at = text->data, *end = at + text->len;
 	int line = 0, rc = merges_new(&b->merges, b->vocab);
@@ -198,7 +198,7 @@ static int read_merges(struct bpe *b, const struct buf *text, const char *folder
 		line++;
 		n -= n && at[n - 1] == '\r';
 		if (n && !(line == 1 && at[0] == '#')) {
-			if (add_merge(b, at, n, &m))
+			if (parse_merge_line(b, at, n, &m))
 				return err_set(err, ERR_USAGE,
 					       "%.300s/merges.txt:%d: not two tokens of the vocabulary whose sum is "
 					       "one too",
@@ -226,13 +226,13 @@ int bpe_open(struct bpe **ret, const char *folder, struct err *err)
 	b->arena = arena;
 	b->separator = -1;
 	map_characters(b);
-	rc = read_file(&vocab, folder, "vocab.json", err);
+	rc = read_tokenizer_file(&vocab, folder, "vocab.json", err);
 	if (!rc)
-		rc = read_file(&merges, folder, "merges.txt", err);
+		rc = read_tokenizer_file(&merges, folder, "merges.txt", err);
 	if (!rc)
-		rc = read_vocab(b, &vocab, folder, err);
+		rc = read_bpe_vocab(b, &vocab, folder, err);
 	if (!rc)
-		rc = read_merges(b, &merges, folder, err);
+		rc = read_bpe_merges(b, &merges, folder, err);
 	if (!rc) {
 		buf_add(&vocab, merges.data, merges.len);
 		rc = buf_failed(&vocab) ? err_set(err, ERR_NOMEM, "out of memory: tokenizer") : 0;

@@ -8,21 +8,21 @@
 #include "tracker/base/crc32c.h"
 #include "tracker/base/err.h"
 
-#define KEPT_WORDS 65536 /* a power of two */
-#define KEPT_BYTES 24
-#define KEPT_TOKENS 8
+#define CACHED_WORDS 65536 /* a power of two */
+#define CACHED_BYTES 24
+#define CACHED_TOKENS 8
 
-struct entry {
+struct merge_entry {
 	struct merge m; /* to < 0: free */
 	int32_t rank;
 };
 
 struct merges {
-	struct entry *slot;
+	struct merge_entry *slot;
 	size_t n_slots, used;
 };
 
-struct node {			      /* a token of the word; places are those of its first bytes */
+struct merge_node {		      /* a token of the word; places are those of its first bytes */
 	int32_t token, before, after; /* places, -1 none */
 };
 
@@ -30,22 +30,22 @@ struct pair { /* of the node at `place` and the one behind it, as it was when it
 	int32_t rank, place, left, right, to;
 };
 
-struct kept {
-	char bytes[KEPT_BYTES];
-	int32_t tokens[KEPT_TOKENS];
+struct cached_word {
+	char bytes[CACHED_BYTES];
+	int32_t tokens[CACHED_TOKENS];
 	uint8_t n_bytes, n_tokens; /* n_bytes 0: empty */
 };
 
 struct merger {
 	const struct merges *merges;
-	struct node *nodes;
+	struct merge_node *nodes;
 	struct pair *heap;
 	int32_t *tokens;
 	size_t capacity, n_heap;
-	struct kept *kept;
+	struct cached_word *cached;
 };
 
-static struct entry *find(const struct merges *s, int32_t left, int32_t right)
+static struct merge_entry *find_merge(const struct merges *s, int32_t left, int32_t right)
 {
 	uint64_t key = ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * UINT64_C(0x9E3779B97F4A7C15);
 	size_t i = (size_t)(key >> 20) & (s->n_slots - 1);
@@ -55,9 +55,11 @@ static struct entry *find(const struct merges *s, int32_t left, int32_t right)
 	return &s->slot[i];
 }
 
-static int grow(struct merges *s, size_t n_slots)
+static int grow_merges(struct merges *s, size_t n_slots)
 {
-	struct merges bigger = { .slot = malloc(n_slots * sizeof(struct entry)), .n_slots = n_slots, .used = s->used };
+	struct merges bigger = { .slot = malloc(n_slots * sizeof(struct merge_entry)),
+				 .n_slots = n_slots,
+				 .used = s->used };
 
 	if (!bigger.slot)
 		return ERR_NOMEM;
@@ -65,7 +67,7 @@ static int grow(struct merges *s, size_t n_slots)
 		bigger.slot[i].m.to = -1;
 	for (size_t i = 0; i < s->n_slots; i++)
 		if (s->slot[i].m.to >= 0)
-			*find(&bigger, s->slot[i].m.left, s->slot[i].m.right) = s->slot[i];
+			*find_merge(&bigger, s->slot[i].m.left, s->slot[i].m.right) = s->slot[i];
 	free(s->slot);
 	*s = bigger;
 	return 0;
@@ -78,7 +80,7 @@ int merges_new(struct merges **ret, int32_t vocab)
 
 	while (n < 2 * (size_t)vocab)
 		n *= 2;
-	if (!s || grow(s, n)) {
+	if (!s || grow_merges(s, n)) {
 		free(s);
 		return ERR_NOMEM;
 	}
@@ -88,13 +90,13 @@ int merges_new(struct merges **ret, int32_t vocab)
 
 int merges_add(struct merges *s, const struct merge *m)
 {
-	struct entry *e;
+	struct merge_entry *e;
 
-	if (2 * s->used >= s->n_slots && grow(s, 2 * s->n_slots))
+	if (2 * s->used >= s->n_slots && grow_merges(s, 2 * s->n_slots))
 		return ERR_NOMEM;
-	e = find(s, m->left, m->right);
+	e = find_merge(s, m->left, m->right);
 	if (e->m.to < 0)
-		*e = (struct entry){ *m, (int32_t)s->used++ };
+		*e = (struct merge_entry){ *m, (int32_t)s->used++ };
 	return 0;
 }
 
@@ -110,7 +112,7 @@ int merger_new(struct merger **ret, const struct merges *s)
 {
 	struct merger *m = calloc(1, sizeof(*m));
 
-	if (!m || !(m->kept = calloc(KEPT_WORDS, sizeof(*m->kept)))) {
+	if (!m || !(m->cached = calloc(CACHED_WORDS, sizeof(*m->cached)))) {
 		free(m);
 		return ERR_NOMEM;
 	}
@@ -126,12 +128,12 @@ void merger_free(struct merger *m)
 	free(m->nodes);
 	free(m->heap);
 	free(m->tokens);
-	free(m->kept);
+	free(m->cached);
 	free(m);
 }
 
 /* Room for a word of n bytes: it has at most n - 1 pairs, and each of n - 1 merges makes at most two more. */
-static bool reserve(struct merger *m, size_t n)
+static bool reserve_merger(struct merger *m, size_t n)
 {
 	size_t want = n < 256 ? 256 : n;
 	void *nodes, *heap, *tokens;
@@ -152,15 +154,15 @@ static bool reserve(struct merger *m, size_t n)
 	return true;
 }
 
-static bool earlier(const struct pair *a, const struct pair *b)
+static bool is_earlier_pair(const struct pair *a, const struct pair *b)
 {
 	return a->rank != b->rank ? a->rank < b->rank : a->place < b->place;
 }
 
-static void push(struct merger *m, int32_t place)
+static void push_pair(struct merger *m, int32_t place)
 {
-	const struct node *n = &m->nodes[place];
-	const struct entry *e = n->after < 0 ? NULL : find(m->merges, n->token, m->nodes[n->after].token);
+	const struct merge_node *n = &m->nodes[place];
+	const struct merge_entry *e = n->after < 0 ? NULL : find_merge(m->merges, n->token, m->nodes[n->after].token);
 	size_t i = m->n_heap;
 	struct pair p;
 
@@ -168,19 +170,19 @@ static void push(struct merger *m, int32_t place)
 		return;
 	p = (struct pair){ e->rank, place, e->m.left, e->m.right, e->m.to };
 	m->n_heap++;
-	for (; i && earlier(&p, &m->heap[(i - 1) / 2]); i = (i - 1) / 2)
+	for (; i && is_earlier_pair(&p, &m->heap[(i - 1) / 2]); i = (i - 1) / 2)
 		m->heap[i] = m->heap[(i - 1) / 2];
 	m->heap[i] = p;
 }
 
-static struct pair pop(struct merger *m)
+static struct pair pop_pair(struct merger *m)
 {
 	struct pair first = m->heap[0], last = m->heap[--m->n_heap];
 	size_t i = 0, child;
 
 	while ((child = 2 * i + 1) < m->n_heap) {
-		child += child + 1 < m->n_heap && earlier(&m->heap[child + 1], &m->heap[child]);
-		if (!earlier(&m->heap[child], &last))
+		child += child + 1 < m->n_heap && is_earlier_pair(&m->heap[child + 1], &m->heap[child]);
+		if (!is_earlier_pair(&m->heap[child], &last))
 			break;
 		m->heap[i] = m->heap[child];
 		i = child;
@@ -190,9 +192,9 @@ static struct pair pop(struct merger *m)
 }
 
 /* Makes one token of a pair that still stands as it was put in. */
-static void join(struct merger *m, const struct pair *p)
+static void apply_merge(struct merger *m, const struct pair *p)
 {
-	struct node *n = &m->nodes[p->place], *gone;
+	struct merge_node *n = &m->nodes[p->place], *gone;
 
 	if (n->token != p->left || n->after < 0 || m->nodes[n->after].token != p->right)
 		return;
@@ -202,25 +204,25 @@ static void join(struct merger *m, const struct pair *p)
 	gone->token = -1;
 	if (n->after >= 0)
 		m->nodes[n->after].before = p->place;
-	push(m, p->place);
+	push_pair(m, p->place);
 	if (n->before >= 0)
-		push(m, n->before);
+		push_pair(m, n->before);
 }
 
-static size_t merge_all(struct merger *m, const int32_t of_byte[256], const char *bytes, size_t n)
+static size_t merge_word(struct merger *m, const int32_t of_byte[256], const char *bytes, size_t n)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < n; i++)
-		m->nodes[i] = (struct node){ of_byte[(unsigned char)bytes[i]], (int32_t)i - 1,
-					     i + 1 < n ? (int32_t)i + 1 : -1 };
+		m->nodes[i] = (struct merge_node){ of_byte[(unsigned char)bytes[i]], (int32_t)i - 1,
+						   i + 1 < n ? (int32_t)i + 1 : -1 };
 	m->n_heap = 0;
 	for (size_t i = 0; i < n; i++)
-		push(m, (int32_t)i);
+		push_pair(m, (int32_t)i);
 	while (m->n_heap) {
-		struct pair p = pop(m);
+		struct pair p = pop_pair(m);
 
-		join(m, &p);
+		apply_merge(m, &p);
 	}
 	for (int32_t i = 0; i >= 0 && n; i = m->nodes[i].after)
 		m->tokens[count++] = m->nodes[i].token;
@@ -229,16 +231,16 @@ static size_t merge_all(struct merger *m, const int32_t of_byte[256], const char
 
 const int32_t *merger_word(struct merger *m, const int32_t of_byte[256], const char *bytes, size_t n, size_t *ret_n)
 {
-	struct kept *k = n <= KEPT_BYTES ? &m->kept[crc32c(0, bytes, n) & (KEPT_WORDS - 1)] : NULL;
+	struct cached_word *k = n <= CACHED_BYTES ? &m->cached[crc32c(0, bytes, n) & (CACHED_WORDS - 1)] : NULL;
 
 	if (k && k->n_bytes == n && n && !memcmp(k->bytes, bytes, n)) {
 		*ret_n = k->n_tokens;
 		return k->tokens;
 	}
-	if (!reserve(m, n))
+	if (!reserve_merger(m, n))
 		return NULL;
-	*ret_n = merge_all(m, of_byte, bytes, n);
-	if (k && *ret_n <= KEPT_TOKENS) {
+	*ret_n = merge_word(m, of_byte, bytes, n);
+	if (k && *ret_n <= CACHED_TOKENS) {
 		memcpy(k->bytes, bytes, n);
 		memcpy(k->tokens, m->tokens, *ret_n * sizeof(*m->tokens));
 		k->n_bytes = (uint8_t)n;

@@ -38,7 +38,7 @@ static void put_le(unsigned char *p, int n, uint64_t v)
 		p[i] = (unsigned char)v;
 }
 
-static int read_header(struct token_file *f, const char *path, struct err *err)
+static int read_token_header(struct token_file *f, const char *path, struct err *err)
 {
 	const unsigned char *h = f->map.bytes;
 	uint64_t vocab, count, width;
@@ -69,15 +69,15 @@ static int read_header(struct token_file *f, const char *path, struct err *err)
 	return 0;
 }
 
-static size_t padded(size_t bytes)
+static size_t pad_to_eight(size_t bytes)
 {
 	return (bytes + 7) / 8 * 8;
 }
 
 /* Files of before have no ends, nor have those that were cut behind their tokens. */
-static void read_ends(struct token_file *f)
+static void read_document_ends(struct token_file *f)
 {
-	size_t at = padded(HEADER_BYTES + (size_t)f->count * (size_t)f->width);
+	size_t at = pad_to_eight(HEADER_BYTES + (size_t)f->count * (size_t)f->width);
 	const unsigned char *h = f->map.bytes + at;
 	int64_t separator;
 	uint64_t n;
@@ -107,12 +107,12 @@ int token_file_open(struct token_file *ret, const char *path, struct err *err)
 	int rc = file_map_open(&f.map, path, err);
 
 	if (!rc)
-		rc = read_header(&f, path, err);
+		rc = read_token_header(&f, path, err);
 	if (rc) {
 		token_file_close(&f);
 		return rc;
 	}
-	read_ends(&f);
+	read_document_ends(&f);
 	*ret = f;
 	return 0;
 }
@@ -156,13 +156,13 @@ struct token_writer {
 	int32_t separator;
 };
 
-static int write_failed(const struct token_writer *w, struct err *err)
+static int fail_token_write(const struct token_writer *w, struct err *err)
 {
 	return err_set_errno(err, errno, "write %.300s", w->path);
 }
 
 /* NULL where fd is none. */
-static FILE *file_of(int fd)
+static FILE *open_stdio_file(int fd)
 {
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w+");
 
@@ -172,12 +172,12 @@ static FILE *file_of(int fd)
 }
 
 /* Beside the file, so that it has the room that the tokens have. */
-static FILE *open_ends(const struct token_writer *w)
+static FILE *open_ends_file(const struct token_writer *w)
 {
 	char folder[sizeof(w->path)];
 
 	file_name_folder(w->path, folder, sizeof(folder));
-	return file_of(file_nameless(folder));
+	return open_stdio_file(file_nameless(folder));
 }
 
 int token_writer_open(struct token_writer **ret, const struct token_writer_opts *o, struct err *err)
@@ -199,10 +199,10 @@ int token_writer_open(struct token_writer **ret, const struct token_writer_opts 
 	put_le(w->header + 16, 8, (uint64_t)o->vocab);
 	snprintf((char *)w->header + 32, TOKEN_FILE_NAME_BYTES, "%s", o->tokenizer);
 	if (!file_whole_open(&w->whole, part))
-		w->file = file_of(fcntl(w->whole.fd, F_DUPFD_CLOEXEC, 0));
-	w->ends = open_ends(w);
+		w->file = open_stdio_file(fcntl(w->whole.fd, F_DUPFD_CLOEXEC, 0));
+	w->ends = open_ends_file(w);
 	if (!w->file || !w->ends || fwrite(w->header, 1, HEADER_BYTES, w->file) != HEADER_BYTES) {
-		int rc = write_failed(w, err);
+		int rc = fail_token_write(w, err);
 
 		token_writer_close(w);
 		return rc;
@@ -221,7 +221,7 @@ int token_writer_add(struct token_writer *w, const int32_t *tokens, size_t n, st
 		for (size_t i = 0; i < k; i++)
 			put_le(bytes + i * (size_t)w->width, w->width, (uint32_t)tokens[at + i]);
 		if (fwrite(bytes, (size_t)w->width, k, w->file) != k)
-			return write_failed(w, err);
+			return fail_token_write(w, err);
 	}
 	w->count += (int64_t)n;
 	return 0;
@@ -235,7 +235,7 @@ int token_writer_end(struct token_writer *w, struct err *err)
 		return 0;
 	put_le(bytes, 8, (uint64_t)w->count);
 	if (fwrite(bytes, 1, 8, w->ends) != 8)
-		return write_failed(w, err);
+		return fail_token_write(w, err);
 	w->last_end = w->count;
 	w->documents++;
 	return 0;
@@ -247,10 +247,10 @@ int64_t token_writer_documents(const struct token_writer *w)
 }
 
 /* Behind the tokens: where documents end. False: errno. */
-static bool append_ends(struct token_writer *w)
+static bool append_document_ends(struct token_writer *w)
 {
 	unsigned char head[8 + ENDS_HEADER] = { 0 }, piece[8192];
-	size_t tokens = HEADER_BYTES + (size_t)w->count * (size_t)w->width, gap = padded(tokens) - tokens, n;
+	size_t tokens = HEADER_BYTES + (size_t)w->count * (size_t)w->width, gap = pad_to_eight(tokens) - tokens, n;
 
 	memcpy(head + gap, ENDS_MAGIC, 8);
 	put_le(head + gap + 8, 8, (uint64_t)(int64_t)w->separator);
@@ -274,14 +274,14 @@ int token_writer_commit(struct token_writer *w, struct err *err)
 	int rc = 0;
 
 	put_le(w->header + 24, 8, (uint64_t)w->count);
-	if ((w->documents && !append_ends(w)) || fseek(file, 0, SEEK_SET) ||
+	if ((w->documents && !append_document_ends(w)) || fseek(file, 0, SEEK_SET) ||
 	    fwrite(w->header, 1, HEADER_BYTES, file) != HEADER_BYTES || fflush(file) || fsync(fileno(file)))
-		rc = write_failed(w, err);
+		rc = fail_token_write(w, err);
 	w->file = NULL;
 	if (fclose(file) && !rc)
-		rc = write_failed(w, err);
+		rc = fail_token_write(w, err);
 	if (!rc && file_whole_keep(&w->whole, w->path))
-		rc = write_failed(w, err);
+		rc = fail_token_write(w, err);
 	file_whole_drop(&w->whole);
 	return rc;
 }

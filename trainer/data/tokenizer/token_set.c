@@ -13,7 +13,7 @@
 #define FILES_MAX 100000
 
 /* "NAME.tokens" or "NAME-*.tokens" */
-static bool is_of(const char *file, const char *name, bool *ret_alone)
+static bool is_split_file(const char *file, const char *name, bool *ret_alone)
 {
 	size_t n = strlen(name), all = strlen(file), suffix = strlen(TOKEN_FILE_SUFFIX);
 
@@ -30,13 +30,13 @@ bool token_set_probe(const char *folder, const char *name)
 	struct dirent *e;
 
 	while (d && !found && (e = readdir(d)))
-		found = is_of(e->d_name, name, &alone);
+		found = is_split_file(e->d_name, name, &alone);
 	if (d)
 		closedir(d);
 	return found;
 }
 
-static int add_name(struct token_set *s, const char *file, struct err *err)
+static int add_split_file_name(struct token_set *s, const char *file, struct err *err)
 {
 	char **more, *copy;
 
@@ -53,12 +53,12 @@ static int add_name(struct token_set *s, const char *file, struct err *err)
 	return 0;
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_split_file_names(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int find(struct token_set *s, const char *folder, const char *name, struct err *err)
+static int find_split_files(struct token_set *s, const char *folder, const char *name, struct err *err)
 {
 	DIR *d = opendir(folder);
 	bool any_alone = false, alone;
@@ -68,9 +68,9 @@ static int find(struct token_set *s, const char *folder, const char *name, struc
 	if (!d)
 		return err_set(err, ERR_USAGE, "%.300s: %s", folder, strerror(errno));
 	while (!rc && (e = readdir(d)))
-		if (is_of(e->d_name, name, &alone)) {
+		if (is_split_file(e->d_name, name, &alone)) {
 			any_alone |= alone;
-			rc = add_name(s, e->d_name, err);
+			rc = add_split_file_name(s, e->d_name, err);
 		}
 	closedir(d);
 	if (!rc && any_alone && s->n > 1)
@@ -78,12 +78,12 @@ static int find(struct token_set *s, const char *folder, const char *name, struc
 			     "%.300s: holds %s" TOKEN_FILE_SUFFIX " and %d files %s-*" TOKEN_FILE_SUFFIX
 			     ": which of them make the split?", folder, name, s->n - 1, name);
 	if (!rc && s->n)
-		qsort(s->name, (size_t)s->n, sizeof(*s->name), by_name);
+		qsort(s->name, (size_t)s->n, sizeof(*s->name), compare_split_file_names);
 	return rc;
 }
 
 /* The file joins the row behind those before it. */
-static int add_file(struct token_set *s, int i, const char *path, struct err *err)
+static int open_split_file(struct token_set *s, int i, const char *path, struct err *err)
 {
 	const struct token_file *f = &s->file[i];
 	int rc = token_file_open(&s->file[i], path, err);
@@ -110,7 +110,7 @@ int token_set_open(struct token_set *ret, const char *folder, const char *name, 
 {
 	struct token_set s = { .separator = -1 };
 	char path[PATH_BYTES];
-	int rc = find(&s, folder, name, err);
+	int rc = find_split_files(&s, folder, name, err);
 
 	s.file = calloc((size_t)s.n + 1, sizeof(*s.file));
 	s.first = calloc((size_t)s.n + 1, sizeof(*s.first));
@@ -119,7 +119,7 @@ int token_set_open(struct token_set *ret, const char *folder, const char *name, 
 		rc = err_set(err, ERR_NOMEM, "out of memory: %d token files", s.n);
 	for (int i = 0; !rc && i < s.n; i++) {
 		snprintf(path, sizeof(path), "%s/%s", folder, s.name[i]);
-		rc = add_file(&s, i, path, err);
+		rc = open_split_file(&s, i, path, err);
 	}
 	if (rc) {
 		token_set_close(&s);
@@ -144,7 +144,7 @@ void token_set_close(struct token_set *s)
 }
 
 /* The last file that begins at or before it; several may, where some are empty. */
-static int file_of(const struct token_set *s, const int64_t *first, int64_t at)
+static int find_file_at(const struct token_set *s, const int64_t *first, int64_t at)
 {
 	int low = 0, high = s->n;
 
@@ -161,7 +161,7 @@ static int file_of(const struct token_set *s, const int64_t *first, int64_t at)
 
 void token_set_read(const struct token_set *s, int64_t first, int64_t n, int32_t *ret)
 {
-	for (int i = file_of(s, s->first, first); n > 0; i++) {
+	for (int i = find_file_at(s, s->first, first); n > 0; i++) {
 		int64_t left = s->first[i + 1] - first, take = left < n ? left : n;
 
 		token_file_read(&s->file[i], first - s->first[i], take, ret);
@@ -173,7 +173,7 @@ void token_set_read(const struct token_set *s, int64_t first, int64_t n, int32_t
 
 int64_t token_set_document(const struct token_set *s, int64_t i, int64_t *ret_begin)
 {
-	int file = file_of(s, s->document, i);
+	int file = find_file_at(s, s->document, i);
 	int64_t own = i - s->document[file], before = own ? token_file_end(&s->file[file], own - 1) : 0,
 		end = token_file_end(&s->file[file], own);
 
@@ -185,7 +185,7 @@ int64_t token_set_document(const struct token_set *s, int64_t i, int64_t *ret_be
 
 void token_set_where(const struct token_set *s, int64_t token, char *ret, size_t bytes)
 {
-	int file = file_of(s, s->first, token);
+	int file = find_file_at(s, s->first, token);
 
 	snprintf(ret, bytes, "%.200s: from token %lld on", s->name[file], (long long)(token - s->first[file]));
 }

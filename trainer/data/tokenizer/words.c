@@ -15,7 +15,7 @@ static const struct {
 #undef RANGE
 };
 
-static enum char_kind kind_of(int32_t c)
+static enum char_kind classify_char(int32_t c)
 {
 	size_t low = 0, high = sizeof(ranges) / sizeof(ranges[0]);
 
@@ -33,7 +33,7 @@ static enum char_kind kind_of(int32_t c)
 }
 
 /* Continuation bytes that a first byte announces, -1 when it begins nothing; *ret_bits its own part of the code. */
-static int announced(unsigned char b, int32_t *ret_bits)
+static int count_continuation_bytes(unsigned char b, int32_t *ret_bits)
 {
 	int n = b < 0x80 ? 0 : b >= 0xC2 && b < 0xE0 ? 1 : b >= 0xE0 && b < 0xF0 ? 2 : b >= 0xF0 && b < 0xF5 ? 3 : -1;
 
@@ -45,7 +45,7 @@ size_t words_char(const char *text, size_t n, int32_t *ret_code)
 {
 	static const int32_t least[] = { 0, 0x80, 0x800, 0x10000 };
 	int32_t code;
-	int more = announced((unsigned char)text[0], &code);
+	int more = count_continuation_bytes((unsigned char)text[0], &code);
 
 	*ret_code = -1;
 	if (more < 0 || (size_t)more >= n)
@@ -61,15 +61,15 @@ size_t words_char(const char *text, size_t n, int32_t *ret_code)
 	return (size_t)more + 1;
 }
 
-static enum char_kind kind_at(const char *text, size_t n, size_t *ret_bytes)
+static enum char_kind classify_char_at(const char *text, size_t n, size_t *ret_bytes)
 {
 	int32_t code;
 
 	*ret_bytes = words_char(text, n, &code);
-	return code < 0 ? SIGN : kind_of(code);
+	return code < 0 ? SIGN : classify_char(code);
 }
 
-static size_t contraction(const char *text, size_t n)
+static size_t match_contraction(const char *text, size_t n)
 {
 	static const char *const tails[] = { "s", "t", "re", "ve", "m", "ll", "d" };
 
@@ -83,11 +83,11 @@ static size_t contraction(const char *text, size_t n)
 }
 
 /* Bytes of the characters of that kind from `at` on; *ret_last those of the last one. */
-static size_t run(const char *text, size_t n, size_t at, enum char_kind kind, size_t *ret_last)
+static size_t measure_char_run(const char *text, size_t n, size_t at, enum char_kind kind, size_t *ret_last)
 {
 	size_t begin = at, bytes;
 
-	while (at < n && kind_at(text + at, n - at, &bytes) == kind) {
+	while (at < n && classify_char_at(text + at, n - at, &bytes) == kind) {
 		at += bytes;
 		*ret_last = bytes;
 	}
@@ -96,15 +96,15 @@ static size_t run(const char *text, size_t n, size_t at, enum char_kind kind, si
 
 size_t words_next(const char *text, size_t n)
 {
-	size_t lead = text[0] == ' ' && n > 1, bytes, last = 0, all = contraction(text, n);
+	size_t lead = text[0] == ' ' && n > 1, bytes, last = 0, all = match_contraction(text, n);
 	enum char_kind kind;
 
 	if (all)
 		return all;
-	kind = kind_at(text + lead, n - lead, &bytes);
+	kind = classify_char_at(text + lead, n - lead, &bytes);
 	if (kind != SPACE)
-		return lead + run(text, n, lead, kind, &last);
-	all = run(text, n, 0, SPACE, &last);
+		return lead + measure_char_run(text, n, lead, kind, &last);
+	all = measure_char_run(text, n, 0, SPACE, &last);
 	/* The last of several spaces goes with the word behind them. */
 	return all < n && all > last ? all - last : all;
 }
@@ -115,7 +115,7 @@ static bool ends_in_space(const char *text, size_t n)
 
 	while (begin > 0 && n - begin < 4 && ((unsigned char)text[begin] & 0xC0) == 0x80)
 		begin--;
-	return kind_at(text + begin, n - begin, &bytes) == SPACE && bytes == n - begin;
+	return classify_char_at(text + begin, n - begin, &bytes) == SPACE && bytes == n - begin;
 }
 
 /* No word goes on from what is no space into a space, whatever follows. */
