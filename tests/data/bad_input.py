@@ -103,11 +103,11 @@ def sets(cwd):
     check("13 labels, but train-images-idx3-ubyte has 12 images", train_labels=idx([13], bytes(13)))
     check("13 labels", ranks="2", train_labels=idx([13], bytes(13)))
     check("images of 28 x 27 x 1", t10k_images=idx([4, 28, 27], bytes(4 * 28 * 27)))
-    check("its header promises", train_images=idx([2**32 - 1, 28, 28], bytes(784)))
+    check("its header states", train_images=idx([2**32 - 1, 28, 28], bytes(784)))
     check("gzip", train_images=gzip.compress(images)[:-3])
     check("damaged gzip data", train_images=gzip.compress(images)[:-8] + bytes(8))
     check("more than", train_images=gzip.compress(idx([2**31, 2**15, 2**14], bytes(100))))
-    check("beyond any memory", train_images=idx([2**32 - 1, 2**32 - 1, 2**32 - 1], bytes(100)))
+    check("exceed the address space", train_images=idx([2**32 - 1, 2**32 - 1, 2**32 - 1], bytes(100)))
     check("elements of type 0x0d", train_images=b"\0\0\x0d\x03" + images[4:])
     check("no file of training labels", train_labels=None)
 
@@ -138,13 +138,13 @@ def image_folders(cwd):
 
     fresh()
     os.mkdir(os.path.join(cwd, "photos/train/c"))
-    run(base, "train/c: a class without images", cwd)
+    run(base, "train/c: the class has no images", cwd)
     fresh()
     os.rename(os.path.join(cwd, "photos/val/b"), os.path.join(cwd, "photos/val/z"))
     run(base, "val/z: a class that the training images do not have", cwd)
     first = fresh()
     run([*base, "--classes", "1"], "2 class folders, more than --classes 1", cwd)
-    run([*base, "--eval-resize", "8"], "--eval-resize 8 is smaller", cwd)
+    run([*base, "--eval-resize", "8"], "--eval-resize 8: expected at least", cwd)
     run([*base, "--augment", "rrc", "--data-path", "set"], "rrc is for folders of pictures", cwd)
     with open(first, "r+b") as f:
         f.truncate(2000)
@@ -154,9 +154,9 @@ def image_folders(cwd):
     run([*base, "--strict"], "30000 x 30000 pixels", cwd, recorded=True)
     with open(os.path.join(cwd, "photos", "train", "b", "1.png"), "wb") as f:
         f.write(b"no picture")
-    run(base, "none of the images can be read", cwd, recorded=True,
+    run(base, "no image can be read", cwd, recorded=True,
         warnings=["photos/train/b/1.png: is neither JPEG nor PNG",
-                  "photos/train/a/1.jpg: 30000 x 30000 pixels; at most 134217728 in all are read"])
+                  "photos/train/a/1.jpg: 30000 x 30000 pixels: expected at most 134217728 in total"])
 
 
 def weights(cwd):

@@ -227,13 +227,13 @@ static void lying_headers(void **state)
 		{ 0, 2, 0x0d, "elements of type 0x0d" },
 		{ 0, 3, 0, "0 dimensions" },
 		{ 0, 3, 5, "5 dimensions" },
-		{ 0, 3, 2, "its header promises" },
-		{ 0, 4, 0x7f, "its header promises" },
-		{ 0, 7, 0, "its header promises 0 bytes" },
-		{ 0, 7, 7, "its header promises" },
-		{ 1, 4, 0xff, "its header promises" },
-		{ 1, 7, 5, "its header promises 5 bytes" },
-		{ 1, 3, 3, "ends inside its header" },
+		{ 0, 3, 2, "its header states" },
+		{ 0, 4, 0x7f, "its header states" },
+		{ 0, 7, 0, "its header states 0 bytes" },
+		{ 0, 7, 7, "its header states" },
+		{ 1, 4, 0xff, "its header states" },
+		{ 1, 7, 5, "its header states 5 bytes" },
+		{ 1, 3, 3, "is truncated in its header" },
 	};
 
 	(void)state;
@@ -264,9 +264,9 @@ static void huge_promises_are_not_allocated(void **state)
 	(void)state;
 	idx_make(&s);
 	idx_write_file(dir, idx_name(0, 0, 0), beyond, sizeof(beyond), 0);
-	open_bad("beyond", "beyond any memory");
+	open_bad("beyond", "exceed the address space");
 	idx_write_file(dir, idx_name(0, 0, 0), huge, sizeof(huge), 0);
-	open_bad("huge", "truncated: its header promises");
+	open_bad("huge", "truncated: its header states");
 	idx_write_file(dir, idx_name(0, 0, 0), huge, sizeof(huge), 1);
 	open_bad("huge", "more than 3");
 	idx_clean(dir);
@@ -295,12 +295,12 @@ static void mismatches(void **state)
 	b = idx_bytes(&wide, 1, 0, &n);
 	idx_write_file(dir, idx_name(1, 0, 0), b, n, 0);
 	free(b);
-	open_bad("wide", "images of 3 x 6 x 1, those of training have 3 x 5 x 1");
+	open_bad("wide", "images of 3 x 6 x 1: the training images are 3 x 5 x 1");
 	idx_make(&s);
 	b = idx_bytes(&s, 0, 0, &n);
 	idx_write_file(dir, idx_name(0, 1, 0), b, n, 0);
 	free(b);
-	open_bad("images as labels", "3 dimensions; labels have 1");
+	open_bad("images as labels", "has 3 dimensions: expected 1");
 	idx_make(&s);
 	assert_int_equal(formats_open(&d, &(struct dataset_opts){ .path = dir, .classes = 8 }, &err), ERR_USAGE);
 	assert_non_null(strstr(err.text, "train-labels-idx1-ubyte: label 8 of sample 4: must be below 8 classes"));
@@ -318,7 +318,7 @@ static void mismatches(void **state)
 	rmdir(path);
 	idx_make(&s);
 	idx_write_file(dir, "emnist-letters-train-images-idx3-ubyte", "x", 1, 0);
-	open_bad("two sets", "put each data set into a folder of its own");
+	open_bad("two sets", "put each data set into its own folder");
 	snprintf(path, sizeof(path), "%s/emnist-letters-train-images-idx3-ubyte", dir);
 	unlink(path);
 	idx_clean(dir);
@@ -383,7 +383,7 @@ static void memory_sets(void **state)
 	dataset_close(d);
 	o.classes = 4;
 	assert_int_equal(dataset_memory_open(&d, &o, &err), ERR_USAGE);
-	assert_string_equal(err.text, "f: label 4 of sample 0: must be from 0 and below 4 classes");
+	assert_string_equal(err.text, "f: label 4 of sample 0: expected 0 or more, below 4 classes");
 	labels[0] = -1;
 	assert_int_equal(dataset_memory_open(&d, &o, &err), ERR_USAGE);
 }

@@ -233,7 +233,7 @@ static void what_is_refused(void **state)
 
 	(void)state;
 	run("mkdir %s/train/c", path);
-	refused(path, "train/c: a class without images");
+	refused(path, "train/c: the class has no images");
 	run("rmdir %s/train/c && mkdir %s/val/z", path, path);
 	refused(path, "val/z: a class that the training images do not have");
 	run("rmdir %s/val/z && rm %s/val/b/*", path, path);

@@ -1,4 +1,4 @@
-/* dataset.c: checks what every format's read must keep. It must not know which formats there are. */
+/* dataset.c: dispatches to the format's operations and checks what every read must return. Knows no format by name. */
 #include "trainer/data/dataset.h"
 
 #include <string.h>
@@ -25,10 +25,9 @@ static int check_tokens(const struct dataset *d, const struct dataset_read *r, s
 		bool fits = r->tokens[i] >= 0 && r->tokens[i] < d->vocab;
 
 		if (!fits || r->targets[i] >= d->vocab)
-			return err_set(err, ERR_USAGE,
-				       "%.200s: token %d in %s sample %lld: must be below the vocabulary's %lld",
+			return err_set(err, ERR_USAGE, "%.200s: token %d in %s sample %lld: expected 0 to %lld",
 				       d->path, fits ? r->targets[i] : r->tokens[i], split_name(r->split),
-				       (long long)r->index, (long long)d->vocab);
+				       (long long)r->index, (long long)d->vocab - 1);
 	}
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* digest.c: the name of a content. */
+/* digest.c: hashes the content of a split, from metadata or from every sample. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 
-/* What one sample is read into. */
+/* Buffers for one sample. */
 struct digest_scratch {
 	void *pixels;
 	int32_t *tokens, *targets;
@@ -34,7 +34,8 @@ static void digest_scratch_done(struct digest_scratch *r)
 	buf_done(&r->file.bytes);
 }
 
-/* A sample with its length in front, so that no two sets run together; and its label. */
+/* Hashes one sample and its label. The length comes first, so that different sequences of samples never hash the
+ * same bytes. */
 static int hash_sample(const struct dataset *d, const struct dataset_read *r, struct digest_scratch *scratch,
 		       struct sha256 *to, struct err *err)
 {

@@ -1,5 +1,5 @@
-# Data sets: what a set is, pictures, words, formats, and the loader.
-# What a set is.
+# Data sets: the interface, pictures, tokenizers, stores, formats and the loader.
+# The data set interface.
 libtrainer_la_SOURCES += trainer/data/dataset.c trainer/data/dataset.h trainer/data/digest.c trainer/data/permute.c trainer/data/permute.h
 # Pixels and pictures.
 libtrainer_la_SOURCES += trainer/data/pictures/npy_array.c trainer/data/pictures/npy.c trainer/data/pictures/npy.h
@@ -13,7 +13,7 @@ libtrainer_la_SOURCES += trainer/data/tokenizer/bpe.c trainer/data/tokenizer/bpe
 libtrainer_la_SOURCES += trainer/data/tokenizer/merge.h trainer/data/tokenizer/token_file.c trainer/data/tokenizer/token_file.h
 libtrainer_la_SOURCES += trainer/data/tokenizer/token_set.c trainer/data/tokenizer/token_set.h
 libtrainer_la_SOURCES += trainer/data/tokenizer/tokenizer.c trainer/data/tokenizer/tokenizer.h trainer/data/tokenizer/unicode.def trainer/data/tokenizer/words.c
-# Bytes behind addresses, and where samples lie in them.
+# Stores of bytes, and containers of samples.
 libtrainer_la_SOURCES += trainer/data/store/cache.c trainer/data/store/cache.h trainer/data/store/cache_inside.h
 libtrainer_la_SOURCES += trainer/data/store/cache_ram.c trainer/data/store/cache_sweep.c
 libtrainer_la_SOURCES += trainer/data/store/ring_file.c trainer/data/store/ring_file.h
@@ -48,14 +48,14 @@ libtrainer_la_SOURCES += trainer/data/container/tfrecord.c trainer/data/containe
 libtrainer_la_SOURCES += trainer/data/container/thrift.c trainer/data/container/thrift.h
 libtrainer_la_SOURCES += trainer/data/container/decompress.c trainer/data/container/decompress.h
 libtrainer_la_SOURCES += trainer/data/container/webdataset.c trainer/data/container/webdataset.h
-# Documents of files to token files.
+# Corpora to token files.
 libtrainer_la_SOURCES += trainer/data/corpus/documents.c trainer/data/corpus/documents.h
 libtrainer_la_SOURCES += trainer/data/corpus/encode_documents.c trainer/data/corpus/encode_documents.h
 libtrainer_la_SOURCES += trainer/data/corpus/json_member.c trainer/data/corpus/json_member.h
 libtrainer_la_SOURCES += trainer/data/corpus/token_stream.c trainer/data/corpus/token_stream.h
 libtrainer_la_SOURCES += trainer/data/corpus/texts.c trainer/data/corpus/texts.h
 libtrainer_la_SOURCES += trainer/data/corpus/tokenize.c trainer/data/corpus/tokenize.h
-# One file a format, or a few; formats.def lists them.
+# Formats, each in one file or a few; formats.def lists them.
 libtrainer_la_SOURCES += trainer/data/formats/cifar.c trainer/data/formats/folder.c trainer/data/formats/folder.h
 libtrainer_la_SOURCES += trainer/data/formats/folder_remote.c trainer/data/formats/folder_remote.h
 libtrainer_la_SOURCES += trainer/data/formats/folder_scan.c trainer/data/formats/formats.c

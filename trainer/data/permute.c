@@ -1,4 +1,4 @@
-/* permute.c: the network. */
+/* permute.c: the Feistel network of permute.h. */
 #include "trainer/data/permute.h"
 
 void permute_init(struct permute *p, struct rng_key key, uint64_t n)
@@ -10,7 +10,8 @@ void permute_init(struct permute *p, struct rng_key key, uint64_t n)
 		p->key[i] = rng_u64(key, (uint64_t)i);
 }
 
-/* Every bit of x changes half of the result's (the finaliser of SplitMix64, Steele et al. 2014). */
+/* Mixes bits: each bit of x flips each result bit with probability 1/2 (finaliser of SplitMix64, Steele et al.
+ * 2014). */
 static uint64_t mix_bits(uint64_t x)
 {
 	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);

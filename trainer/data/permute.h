@@ -1,6 +1,6 @@
-/* permute.h: a permutation of 0 … n-1 by a key, without a table: any place of it in a constant time and the same on
- * every machine. A balanced Feistel network of six rounds over the next even power of two (Luby and Rackoff 1988),
- * followed until it falls below n (cycle walking, Black and Rogaway 2002). */
+/* permute.h: a keyed permutation of 0 … n-1 without a table: any position in constant time, the same on every
+ * machine. It is a balanced Feistel network of six rounds over the next even power of two (Luby and Rackoff 1988).
+ * Results >= n are permuted again until one is below n (cycle walking, Black and Rogaway 2002). */
 #ifndef DPT_DATA_PERMUTE_H
 #define DPT_DATA_PERMUTE_H
 

@@ -146,25 +146,25 @@ def refused(words, spec, *flags, env=None):
 
 
 def bad():
-    cases = {"{\"text\": \"a\"}\n[1]\n": ":2: is no JSON object", "{\"text\": \"a\"\n": ":1: is no JSON object",
-             "{\"text\": 3}": "no member text that is a text", "{\"t\": \"a\"}": "--text-field", "{\"text\": \"a\x01\"}": "is no JSON object",
-             "{\"text\": \"\\ud83\"}": "is no JSON object", "[" * 100000: "is no JSON object", "{\"a\": " + "[" * 100000: "is no JSON object",
-             "{\"text\": \"a\"} x": "is no JSON object"}
+    cases = {"{\"text\": \"a\"}\n[1]\n": ":2: is not a JSON object", "{\"text\": \"a\"\n": ":1: is not a JSON object",
+             "{\"text\": 3}": "no string member text", "{\"t\": \"a\"}": "--text-field", "{\"text\": \"a\x01\"}": "is not a JSON object",
+             "{\"text\": \"\\ud83\"}": "is not a JSON object", "[" * 100000: "is not a JSON object", "{\"a\": " + "[" * 100000: "is not a JSON object",
+             "{\"text\": \"a\"} x": "is not a JSON object"}
     for i, (text, words) in enumerate(cases.items()):
         refused(words, write(f"bad/{i}.jsonl", text.encode()))
     good = gzip.compress(os.urandom(5000))
-    refused("is cut off", write("bad/cut.txt.gz", good[:-20]))
-    refused("is no gzip file", write("bad/none.txt.gz", b"x" * 100))
-    refused("is no zstd file", write("bad/none.txt.zst", b"x" * 100))
+    refused("is truncated", write("bad/cut.txt.gz", good[:-20]))
+    refused("is not a gzip file", write("bad/none.txt.gz", b"x" * 100))
+    refused("is not a zstd file", write("bad/none.txt.zst", b"x" * 100))
     with open(f"{FORMATS}/texts.jsonl.zst", "rb") as f:
-        refused("is cut off", write("bad/cut.jsonl.zst", f.read()[:-7]))
-    refused("no column body that holds texts; --text-field: text, meta.url", f"{FORMATS}/texts.parquet", "--text-field", "body")
+        refused("is truncated", write("bad/cut.jsonl.zst", f.read()[:-7]))
+    refused("no text column body: use --text-field with one of: text, meta.url", f"{FORMATS}/texts.parquet", "--text-field", "body")
     refused("is no text", write("bad/x.tar", b"x"))
     refused("No such file", f"{tmp}/nothing.txt")
     refused("too short", write("bad/empty.txt.gz", gzip.compress(b"")))
     refused("no text (*.txt", f"{tmp}/s3")
     said = run("train", "--model", "gpt2-124m", "--data-path", f"{FORMATS}/texts.parquet", "--max-steps", "1", "--runs-dir", tmp, code=2)
-    assert "texts become tokens by dptrain tokenize" in said, said
+    assert "tokenize texts with dptrain tokenize" in said, said
     # Escapes, and halves of surrogates, as Python reads them.
     line = r'{"x": -1.5e+3, "text": "\u00e9\ud83d\ude42 \ud83d. \/\"\\\b\f\n\r\t"}'
     want = json.loads(line)["text"].encode("utf-8", "surrogatepass").replace("\ud83d".encode("utf-8", "surrogatepass"), "\ufffd".encode())

@@ -86,8 +86,8 @@ def main():
     mixed[3] = "0.6,0.3"
     refused("2 weights for the 3 sets", *mixed)
     mixed[3] = "0.6,0.3,x"
-    refused("weight 3 is no number", *mixed)
-    refused("names one set", "--data-path", f"{tmp}/news", "--mix", "1")
+    refused("weight 3: expected a number", *mixed)
+    refused("names only one set", "--data-path", f"{tmp}/news", "--mix", "1")
     refused("goes with --mix", "--data-path", f"{tmp}/news", "--epoch-samples", "5")
     refused("a mix has an order of its own", *mixed[:2], "--mix", "1,1,1", "--shuffle", "global")
     print("mix: passed")

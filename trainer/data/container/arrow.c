@@ -1,5 +1,5 @@
-/* arrow.c: messages one after the other: a schema, then batches, each with the lengths of its columns' buffers, which
- * follow it. The schema's fields, from the first down into their members, say which buffers are whose. */
+/* arrow.c: reads messages one after the other: a schema, then batches. A batch lists the buffers of its columns; the
+ * buffers follow it. A depth-first walk over the schema's fields assigns the buffers to columns. */
 #include "trainer/data/container/arrow.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 #define FILE_MAGIC "ARROW1\0\0"
 #define MESSAGE_MAX ((uint32_t)64 << 20)
-#define ROWS_MAX ((int64_t)1 << 24) /* of a batch */
+#define ROWS_MAX ((int64_t)1 << 24) /* rows per batch */
 #define NAMES_BYTES 1024
 #define DEPTH_MAX 16
 #define IMAGE ";image;img;picture;bytes"
@@ -22,13 +22,13 @@ enum message { SCHEMA = 1, BATCH = 3 };
 enum type { INT = 2, BINARY = 4, UTF8 = 5, STRUCT = 13, UNION = 14, FIXED_LIST = 16,
 	    LARGE_BINARY = 19, LARGE_UTF8 = 20, RUN_ENDS = 22 };
 
-/* A column that is read. */
+/* A column to read. */
 struct arrow_column {
-	int rank;		/* in the list of names, the best so far */
-	int buffer;		/* its first one: which rows are there */
-	int parents[DEPTH_MAX]; /* the same of the structs that it lies in */
+	int rank;		/* position of its name in the list; the best so far */
+	int buffer;		/* its first buffer: the validity bitmap */
+	int parents[DEPTH_MAX]; /* validity bitmaps of the structs that contain it */
 	int n_parents;
-	int width;		/* bits of a number; of bytes: 32 or 64 of their offsets */
+	int width; /* bits of a number; of bytes: 32 or 64 for their offsets */
 	bool is_signed, listed, coded;
 };
 
@@ -39,8 +39,8 @@ struct arrow_reader {
 	char image_names[NAMES_BYTES], label_names[NAMES_BYTES];
 	bool has_schema;
 	struct arrow_column image, label;
-	int buffers; /* of a batch, by the schema */
-	int64_t row; /* of the next batch's first row in the file */
+	int buffers; /* per batch, by the schema */
+	int64_t row; /* file row of the next batch's first row */
 };
 
 bool arrow_probe(const void *head)
@@ -59,7 +59,7 @@ static int refuse_arrow(const struct arrow_reader *s, const char *why, struct er
 
 /* ---- the schema ---- */
 
-/* Where a field of the schema lies. */
+/* Position of a field in the schema. */
 struct path {
 	char name[256];
 	int parents[DEPTH_MAX];
@@ -76,6 +76,7 @@ static int rank_arrow_column(const char *list, const char *column)
 	return webdataset_rank(list, name);
 }
 
+/* Makes the column the choice for images or labels if its name ranks before the present choice. */
 static void choose_arrow_column(struct arrow_column *c, const struct path *p, const char *names,
 				const struct arrow_column *found)
 {
@@ -90,11 +91,11 @@ static void choose_arrow_column(struct arrow_column *c, const struct path *p, co
 	memcpy(c->parents, p->parents, sizeof(c->parents));
 }
 
-/* How many buffers a field has of its own; -1: of a kind whose buffers are not known here. */
+/* Number of buffers that a field itself has; -1: unknown type. */
 static int count_field_buffers(int64_t type)
 {
 	switch (type) {
-	case 1: /* nothing at all */
+	case 1: /* null type */
 	case RUN_ENDS:
 		return 0;
 	case STRUCT:
@@ -122,6 +123,8 @@ static bool walk_field_members(struct arrow_reader *s, const struct flatbuffer *
 	return true;
 }
 
+/* Counts the buffers of a field and its members, and chooses the columns of images and labels. Returns false for an
+ * unknown type. */
 static bool walk_schema_field(struct arrow_reader *s, const struct flatbuffer *f, uint32_t field, const struct path *above)
 {
 	uint32_t n, name = flatbuffer_vector(f, field, 0, 1, &n), what = flatbuffer_table(f, field, 3);
@@ -154,10 +157,10 @@ static int check_arrow_column(const struct arrow_reader *s, const struct arrow_c
 	char text[200];
 
 	if (c->rank == WEBDATASET_NO_RANK)
-		snprintf(text, sizeof(text), "no column holds %s", what);
+		snprintf(text, sizeof(text), "no column of %s", what);
 	else if (c->listed || c->coded)
-		snprintf(text, sizeof(text), "the column of %s %s, which is not read", what,
-			 c->listed ? "holds lists" : "is coded by a dictionary");
+		snprintf(text, sizeof(text), "the column of %s %s: write it plain", what,
+			 c->listed ? "is a list" : "is dictionary-encoded");
 	else
 		return 0;
 	return refuse_arrow(s, text, err);
@@ -170,27 +173,26 @@ static int read_arrow_schema(struct arrow_reader *s, const struct flatbuffer *f,
 	int rc;
 
 	if (flatbuffer_number(f, schema, 0, 2, 0))
-		return refuse_arrow(s, "was written with the highest byte first, which is not read", err);
+		return refuse_arrow(s, "is big-endian: write it little-endian", err);
 	s->has_schema = true;
 	for (uint32_t i = 0; i < n; i++)
 		if (!walk_schema_field(s, f, flatbuffer_member(f, fields, i), &top))
-			return refuse_arrow(
-				s, "its schema is damaged, or has columns (unions, views) that are not read", err);
-	rc = check_arrow_column(s, &s->image, "pictures' files as binary (--image-field)", err);
-	return rc ? rc : check_arrow_column(s, &s->label, "labels that are whole numbers (--label-field)", err);
+			return refuse_arrow(s, "the schema is damaged or has unsupported columns (unions, views)", err);
+	rc = check_arrow_column(s, &s->image, "encoded pictures of type binary (--image-field)", err);
+	return rc ? rc : check_arrow_column(s, &s->label, "integer labels (--label-field)", err);
 }
 
 /* ---- batches ---- */
 
 struct batch {
 	const struct flatbuffer *f;
-	uint32_t buffers, n_buffers; /* the vector of them */
+	uint32_t buffers, n_buffers; /* offset and length of the vector of buffers */
 	int64_t rows;
-	uint64_t body, body_bytes; /* where it lies in the file */
-	int packing;		   /* of its buffers: enum arrow_packing; 0: none */
+	uint64_t body, body_bytes; /* position in the file */
+	int packing;		   /* compression of the buffers: enum arrow_packing; 0: none */
 };
 
-/* A buffer's place in the file; false: it leaves the body. */
+/* Position of a buffer in the file. Returns false if it exceeds the body. */
 static bool locate_buffer(const struct batch *b, int i, uint64_t *ret_at, uint64_t *ret_n)
 {
 	uint64_t at, n;
@@ -204,13 +206,13 @@ static bool locate_buffer(const struct batch *b, int i, uint64_t *ret_at, uint64
 	return at <= b->body_bytes && n <= b->body_bytes - at;
 }
 
-/* Where a buffer's values are. */
+/* Position of a buffer's values. */
 struct arrow_extent {
-	uint64_t at, bytes; /* packed: where it begins, with its eight bytes, and how many there are unpacked */
+	uint64_t at, bytes; /* compressed: `at` includes the 8-byte length; bytes: uncompressed size */
 	int packing;
 };
 
-/* No bytes: it leaves the body. */
+/* Sets 0 bytes if the buffer exceeds the body. */
 static int locate_buffer_values(const struct arrow_reader *s, const struct batch *b, int i, struct arrow_extent *ret,
 				struct err *err)
 {
@@ -232,7 +234,8 @@ static int locate_buffer_values(const struct arrow_reader *s, const struct batch
 	return 0;
 }
 
-/* The first n bytes of a buffer; *ret NULL with 0: it is shorter, or leaves the body. */
+/* Loads the first n bytes of a buffer. Returns 0 with *ret NULL if it is shorter or exceeds the body. The caller
+ * frees *ret. */
 static int load_buffer(const struct arrow_reader *s, const struct batch *b, int i, uint64_t n, unsigned char **ret,
 		       struct err *err)
 {
@@ -258,7 +261,8 @@ static int load_buffer(const struct arrow_reader *s, const struct batch *b, int 
 	return rc && p.packing ? err_set(err, rc, "%s", why.text) : rc;
 }
 
-/* Clears the rows that a column's list of what is there leaves out; no list: all are there. False: it is damaged. */
+/* Clears the rows that a column's validity bitmap marks as null. An empty bitmap: no row is null. Sets *good to
+ * false if it is damaged. */
 static int apply_validity_bitmap(const struct arrow_reader *s, const struct batch *b, int i, bool *valid, bool *good,
 				 struct err *err)
 {
@@ -302,13 +306,14 @@ static int64_t decode_integer(const unsigned char *bytes, const struct arrow_col
 	}
 }
 
-/* What of a batch is looked at. */
+/* The buffers of a batch that are read. */
 struct arrow_rows {
-	bool *valid[2]; /* pictures, labels */
+	bool *valid[2]; /* images, labels */
 	unsigned char *offsets, *labels;
 	struct arrow_extent data; /* of all pictures */
 };
 
+/* Adds row `row` of the batch as a sample, or notes why it is unusable. */
 static void add_arrow_row(struct arrow_reader *s, const struct arrow_rows *r, int64_t row)
 {
 	const struct arrow_column offset = { .width = s->image.width, .is_signed = true };
@@ -317,9 +322,9 @@ static void add_arrow_row(struct arrow_reader *s, const struct arrow_rows *r, in
 	int packing = r->data.packing;
 	bool inside = begin >= 0 && end >= begin && (uint64_t)end <= r->data.bytes && end - begin <= UINT32_MAX;
 	const char *wrong = !r->valid[0][row] || begin == end ? "has no picture"
-			    : !inside			      ? "its picture leaves the file"
+			    : !inside			      ? "its picture exceeds the file"
 			    : !r->valid[1][row]		      ? "has no label"
-			    : label < 0 || label >= INT32_MAX ? "its label is no whole number from 0"
+			    : label < 0 || label >= INT32_MAX ? "its label is not an integer >= 0"
 							      : NULL;
 	char name[WEBDATASET_NAME_MAX];
 
@@ -353,14 +358,16 @@ static int read_arrow_rows(const struct arrow_reader *s, const struct batch *b, 
 	if (!rc)
 		rc = locate_buffer_values(s, b, s->image.buffer + 2, &r->data, err);
 	if (!rc && r->data.packing && r->data.bytes > ARROW_BUFFER_MAX)
-		return refuse_arrow(s,
-				    "a batch holds more than 256 MiB of pictures packed as one; write smaller batches "
-				    "(max_chunksize), or without packing (compression='uncompressed')",
-				    err);
+		return refuse_arrow(
+			s,
+			"a batch holds more than 256 MiB of pictures in one compressed buffer: write smaller batches "
+			"(max_chunksize), or use compression='uncompressed'",
+			err);
 	*good &= r->offsets && r->labels;
 	return rc;
 }
 
+/* Adds all rows of a batch. A damaged batch loses its rows. */
 static int add_arrow_rows(struct arrow_reader *s, const struct batch *b, struct err *err)
 {
 	struct arrow_rows r = { .offsets = NULL };
@@ -379,7 +386,7 @@ static int add_arrow_rows(struct arrow_reader *s, const struct batch *b, struct 
 	for (int64_t row = 0; !rc && good && row < b->rows; row++)
 		add_arrow_row(s, &r, row);
 	if (!rc && !good)
-		samples_lose(s->to, "%.200s: the batch at byte %llu is damaged: its rows are lost", s->file->name,
+		samples_lose(s->to, "%.200s: the batch at byte %llu is damaged: its rows are skipped", s->file->name,
 			     (unsigned long long)b->body);
 	free(r.valid[0]);
 	free(r.valid[1]);
@@ -399,11 +406,10 @@ static int read_record_batch(struct arrow_reader *s, const struct flatbuffer *f,
 	if (packed)
 		b.packing = arrow_packing_of(flatbuffer_number(f, packed, 0, 1, 0));
 	if (b.packing < 0)
-		return refuse_arrow(
-			s,
-			"its batches are packed in a way that this build does not decompress (it may lack lz4 or "
-			"zstd); write them with compression='uncompressed', or as Parquet",
-			err);
+		return refuse_arrow(s,
+				    "its batches use a compression that this build lacks (lz4, zstd): write them with "
+				    "compression='uncompressed', or as Parquet",
+				    err);
 	b.f = f;
 	b.rows = flatbuffer_number(f, table, 0, 8, 0);
 	b.buffers = flatbuffer_vector(f, table, 2, 16, &b.n_buffers);
@@ -432,12 +438,12 @@ static int dispatch_arrow_message(struct arrow_reader *s, const struct flatbuffe
 
 static int note_truncated_arrow(struct arrow_reader *s, uint64_t at)
 {
-	samples_lose(s->to, "%.200s: damaged or cut off at byte %llu: the rows from there on are lost", s->file->name,
+	samples_lose(s->to, "%.200s: damaged or truncated at byte %llu: the rows after it are skipped", s->file->name,
 		     (unsigned long long)at);
 	return 0;
 }
 
-/* The message at *at, which moves behind it; *ret_more false: it was the last one. */
+/* Reads the message at *at and advances *at past it. *ret_more is false after the last message. */
 static int read_arrow_message(struct arrow_reader *s, uint64_t *at, bool *ret_more, struct err *err)
 {
 	const struct byte_source *file = s->file;
@@ -448,7 +454,7 @@ static int read_arrow_message(struct arrow_reader *s, uint64_t *at, bool *ret_mo
 	int rc;
 
 	*ret_more = false;
-	if (file->bytes - *at < sizeof(head)) /* a stream may end without a word */
+	if (file->bytes - *at < sizeof(head)) /* a stream may end without an end marker */
 		return file->bytes == *at ? 0 : note_truncated_arrow(s, *at);
 	rc = file->read(file->user, *at, head, sizeof(head), err);
 	if (rc)

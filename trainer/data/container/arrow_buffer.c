@@ -1,4 +1,4 @@
-/* arrow_buffer.c: bytes of the file, a piece at a time, into what unpacks them. */
+/* arrow_buffer.c: streams a compressed buffer from the file to the decompressor, one piece at a time. */
 #include "trainer/data/container/arrow_buffer.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ int arrow_buffer_size(const struct byte_source *file, uint64_t at, int64_t *ret,
 	int rc = 0;
 
 	if (at > file->bytes || file->bytes - at < sizeof(head))
-		return err_set(err, ERR_CORRUPT, "a packed buffer leaves the file");
+		return err_set(err, ERR_CORRUPT, "a compressed buffer exceeds the file");
 	rc = file->read(file->user, at, head, sizeof(head), err);
 	if (!rc)
 		*ret = (int64_t)little_get_u64(head);
@@ -58,12 +58,12 @@ int arrow_buffer_read(const struct byte_source *file, uint64_t at, int packing, 
 	bool whole;
 
 	if (!r.piece)
-		return err_set(err, ERR_NOMEM, "out of memory: a packed buffer");
+		return err_set(err, ERR_NOMEM, "out of memory: a compressed buffer");
 	whole = decompress_frame(packing == ARROW_ZSTD ? DECOMPRESS_ZSTD : DECOMPRESS_LZ4_FRAME, &from, to, n);
 	free(r.piece);
 	if (whole || r.rc)
 		return r.rc;
-	return err_set(err, ERR_CORRUPT, "a packed buffer cannot be unpacked");
+	return err_set(err, ERR_CORRUPT, "a compressed buffer is damaged");
 }
 
 int arrow_buffer_whole(const struct byte_source *file, uint64_t at, int packing, unsigned char **ret, uint32_t *ret_n,
@@ -76,7 +76,7 @@ int arrow_buffer_whole(const struct byte_source *file, uint64_t at, int packing,
 	if (rc)
 		return rc;
 	if (n < 0 || n > ARROW_BUFFER_MAX)
-		return err_set(err, ERR_CORRUPT, "a packed buffer is not as it was");
+		return err_set(err, ERR_CORRUPT, "a compressed buffer has changed since it was indexed");
 	bytes = malloc((size_t)n + 1);
 	if (!bytes)
 		return err_set(err, ERR_NOMEM, "out of memory: a buffer of %lld bytes", (long long)n);

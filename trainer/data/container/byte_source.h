@@ -1,4 +1,4 @@
-/* byte_source.h: what a container is read from: bytes that can be read at any place. */
+/* byte_source.h: the input of a container reader: bytes with random access. */
 #ifndef DPT_DATA_BYTE_SOURCE_H
 #define DPT_DATA_BYTE_SOURCE_H
 
@@ -8,8 +8,8 @@
 #include "tracker/base/err.h"
 
 struct byte_source {
-	uint64_t bytes; /* of the whole */
-	/* All n bytes from `at` on, which lie within it. */
+	uint64_t bytes; /* size of the whole source */
+	/* Reads exactly n bytes at offset `at`; the caller keeps the range within the source. */
 	int (*read)(void *user, uint64_t at, void *to, size_t n, struct err *err);
 	void *user;
 	const char *name; /* for messages; borrowed */

@@ -1,4 +1,4 @@
-/* decompress.c: the libraries' own calls, each bounded by the room that is given. */
+/* decompress.c: calls the compression libraries with bounded output, and walks Snappy's format itself. */
 #include "config.h"
 
 #include "trainer/data/container/decompress.h"
@@ -17,7 +17,7 @@
 #include <lz4frame.h>
 #endif
 
-#define GZIP_OR_ZLIB (15 + 32) /* inflateInit2: by the header */
+#define GZIP_OR_ZLIB (15 + 32) /* inflateInit2: detect the header */
 #define LZ4_MOST 0x7E000000u
 
 const char *decompress_name(int kind)
@@ -25,7 +25,7 @@ const char *decompress_name(int kind)
 	static const char *const names[DECOMPRESS_END] = { "none",	 "snappy",	   "gzip", "lzo",
 						       "brotli", "lz4 (Hadoop's)", "zstd", "lz4" };
 
-	return kind >= 0 && kind < DECOMPRESS_END ? names[kind] : "an unknown way";
+	return kind >= 0 && kind < DECOMPRESS_END ? names[kind] : "an unknown method";
 }
 
 bool decompress_can(int kind)
@@ -65,7 +65,7 @@ static bool inflate_all(const void *from, size_t n, void *to, size_t to_n)
 	return rc == Z_STREAM_END && !z.avail_out;
 }
 
-/* What the packed bytes of Snappy consist of: bytes as they are, which follow, or a copy of earlier ones
+/* An element of Snappy's format: literal bytes, which follow it, or a copy of earlier output
  * (github.com/google/snappy, format_description.txt). */
 struct snappy_element {
 	bool literal;
@@ -93,7 +93,7 @@ static bool parse_snappy_literal(const unsigned char **at, const unsigned char *
 	return true;
 }
 
-/* The element at *at, which moves behind what tells it. */
+/* Parses the element at *at and advances *at past its header. */
 static bool parse_snappy_element(const unsigned char **at, const unsigned char *end, struct snappy_element *ret)
 {
 	static const size_t backs[] = { 0, 1, 2, 4 };
@@ -113,7 +113,7 @@ static bool parse_snappy_element(const unsigned char **at, const unsigned char *
 	return ret->back > 0;
 }
 
-/* How many bytes they say that they are. */
+/* Parses the uncompressed length and compares it with to_n. */
 static bool check_snappy_length(const unsigned char **at, const unsigned char *end, size_t to_n)
 {
 	size_t says = 0;
@@ -135,7 +135,7 @@ static bool fits_in_block(const struct snappy_element *e, size_t done)
 	return inside + e->n <= DECOMPRESS_SNAPPY_BLOCK && (e->literal || e->back <= inside);
 }
 
-/* Of the block that begins with e. */
+/* The block that begins with element e. */
 static struct decompress_block make_unpack_block(size_t at, const struct snappy_element *e, size_t left)
 {
 	return (struct decompress_block){ .at = (uint32_t)at & INT32_MAX,
@@ -266,6 +266,7 @@ static bool unpack_zstd_frame(const struct decompress_source *from, void *to, si
 #endif
 
 #ifdef HAVE_LZ4
+/* Decompresses the first to_n bytes of an LZ4 frame, with input in pieces. */
 static bool unpack_lz4_frame(const struct decompress_source *from, void *to, size_t to_n)
 {
 	LZ4F_dctx *z = NULL;

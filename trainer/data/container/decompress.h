@@ -1,4 +1,4 @@
-/* decompress.h: blocks of bytes as Parquet and Arrow pack them. Which ways there are is configure's to find. */
+/* decompress.h: decompresses blocks of Parquet and Arrow files. configure finds which libraries are available. */
 #ifndef DPT_DATA_DECOMPRESS_H
 #define DPT_DATA_DECOMPRESS_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Numbers of Parquet's CompressionCodec. */
+/* Values of Parquet's CompressionCodec. */
 enum decompress_kind {
 	DECOMPRESS_NONE = 0,
 	DECOMPRESS_SNAPPY = 1,
@@ -14,59 +14,59 @@ enum decompress_kind {
 	DECOMPRESS_ZSTD = 6,
 	DECOMPRESS_LZ4 = 7,
 	DECOMPRESS_END = 8,
-	DECOMPRESS_LZ4_FRAME = 9, /* with a header of its own; none of Parquet's */
+	DECOMPRESS_LZ4_FRAME = 9, /* with its own header; not a Parquet codec */
 };
 
-/* "snappy", …; of what is not unpacked here too. */
+/* Name of a method, "snappy", …; also for unsupported ones. */
 const char *decompress_name(int kind);
 
-/* Whether this build can. */
+/* Returns true if this build supports the method. */
 bool decompress_can(int kind);
 
-/* Exactly to_n bytes, whatever the packed ones say. False: they are damaged. */
+/* Decompresses n bytes to exactly to_n bytes. False: damaged, or another size. */
 bool decompress(int kind, const void *from, size_t n, void *to, size_t to_n);
 
-/* Snappy's writers begin anew with each block of unpacked bytes: any of them can be unpacked without the others. */
+/* Snappy's writers restart at each block of uncompressed bytes: a block can be decompressed without the others. */
 #define DECOMPRESS_SNAPPY_BLOCK ((size_t)65536)
 
-#define DECOMPRESS_LOOK 5 /* bytes that tell an element of Snappy's, or how many bytes are packed */
+#define DECOMPRESS_LOOK 5 /* longest header of an element, or of the length */
 
-/* Packed bytes that are looked at here and there, from front to back. */
+/* Access to compressed bytes at increasing positions. */
 struct decompress_look {
-	/* Those from a place on: *ret_n, DECOMPRESS_LOOK or as many as there are at least, until the next call; NULL: they
-	 * cannot be read. */
+	/* Returns the bytes at `place`, valid until the next call; *ret_n: at least DECOMPRESS_LOOK, or all that are
+	 * left. NULL: read error. */
 	const unsigned char *(*at)(void *user, size_t place, size_t *ret_n);
 	void *user;
 };
 
-/* Where a block begins in the packed bytes. */
+/* Start of a block in the compressed bytes. */
 struct decompress_block {
 	uint32_t at : 31;
-	uint32_t raw : 1; /* in one piece, as it is: its bytes are the last ones in front of the next block */
+	uint32_t raw : 1; /* stored as one literal: its content ends where the next block begins */
 };
 
-/* How far packed bytes were walked through: zeros at first. */
+/* State of a walk; zero-initialised. */
 struct decompress_walk {
-	size_t at, done; /* packed bytes, and the unpacked ones that they make */
-	size_t known;	 /* blocks whose begin is known, the end of all like one more; none of them changes again */
+	size_t at, done; /* compressed bytes consumed, uncompressed bytes produced */
+	size_t known;	 /* known block starts, plus one for the end of all; they never change */
 };
 
-/* Goes on until it is known where the blocks of the first `until` of to_n unpacked bytes begin in the n packed ones,
- * and where the last of these ends; ret has room for one more than there are blocks. Places that are looked at are at
- * most a block apart. False: they are damaged or cannot be read, or blocks do not begin anew. */
+/* Walks on until the starts of the blocks in the first `until` of to_n uncompressed bytes are known, and the end of
+ * the last of them. n: compressed bytes. ret: room for the number of blocks + 1. Accesses are at most a block apart.
+ * False: damaged, unreadable, or blocks depend on earlier ones. */
 bool decompress_snappy_walk(const struct decompress_look *from, size_t n, size_t to_n, size_t until, struct decompress_walk *walk,
 			struct decompress_block *ret);
 
-/* Some blocks one after the other, to_n bytes unpacked. False: they are damaged, or need what lies before them. */
+/* Decompresses consecutive blocks to to_n bytes. False: damaged, or they depend on earlier blocks. */
 bool decompress_snappy_blocks(const void *from, size_t n, void *to, size_t to_n);
 
-/* Packed bytes a piece at a time: as many as *ret then has, until the next call; 0: there are no more. */
+/* Compressed input in pieces: returns the size of *ret, which is valid until the next call; 0: the end. */
 struct decompress_source {
 	size_t (*next)(void *user, const void **ret);
 	void *user;
 };
 
-/* The first to_n bytes of a frame (DECOMPRESS_ZSTD, DECOMPRESS_LZ4_FRAME). False: it is damaged, or holds fewer. */
+/* Decompresses the first to_n bytes of a frame (DECOMPRESS_ZSTD, DECOMPRESS_LZ4_FRAME). False: damaged or shorter. */
 bool decompress_frame(int kind, const struct decompress_source *from, void *to, size_t to_n);
 
 #endif

@@ -1,10 +1,9 @@
-/* flatbuffer.c: see flatbuffer.h. */
+/* flatbuffer.c: bounds-checked access to FlatBuffers tables. */
 #include "trainer/data/container/flatbuffer.h"
 
 #include "tracker/base/little.h"
 
-
-/* The table that an offset at a place leads to. */
+/* Follows the offset at `at` to a table. Returns 0 if it leaves the buffer. */
 static uint32_t follow_flat_offset(const struct flatbuffer *f, uint32_t at)
 {
 	uint32_t to;
@@ -22,7 +21,8 @@ uint32_t flatbuffer_root(const struct flatbuffer *f)
 	return at >= 4 && at <= f->n - 4 ? at : 0;
 }
 
-/* Where a field's value or offset lies: the table begins with the distance back to its list of places. */
+/* Position of a field's value or offset; 0: absent. A table begins with the distance back to its vtable, which lists
+ * the fields' positions. */
 static uint32_t locate_flat_field(const struct flatbuffer *f, uint32_t table, int field, uint32_t bytes)
 {
 	int64_t list;

@@ -1,5 +1,6 @@
-/* flatbuffer.h: tables of FlatBuffers (https://flatbuffers.dev/internals), as Arrow's messages are made of. Nothing is
- * believed: what leaves the bytes is not there. Places are counted from the beginning of the bytes; 0 is none. */
+/* flatbuffer.h: FlatBuffers tables (https://flatbuffers.dev/internals), the encoding of Arrow's messages. Input is
+ * untrusted: whatever exceeds the buffer counts as absent. Positions are byte offsets from the start of the buffer;
+ * 0 means absent. */
 #ifndef DPT_DATA_FLATBUFFER_H
 #define DPT_DATA_FLATBUFFER_H
 
@@ -12,11 +13,11 @@ struct flatbuffer {
 };
 
 uint32_t flatbuffer_root(const struct flatbuffer *f);
-uint32_t flatbuffer_table(const struct flatbuffer *f, uint32_t table, int field); /* of a field that is a table or a union's */
+uint32_t flatbuffer_table(const struct flatbuffer *f, uint32_t table, int field); /* field: a table or a union's table */
 int64_t flatbuffer_number(const struct flatbuffer *f, uint32_t table, int field, int bytes, int64_t fallback);
 
-/* The members of a field that is a vector of elements of so many bytes; *ret_n 0: there are none. */
+/* Returns the first element of a vector field with elements of `each` bytes. *ret_n 0: empty or absent. */
 uint32_t flatbuffer_vector(const struct flatbuffer *f, uint32_t table, int field, uint32_t each, uint32_t *ret_n);
-uint32_t flatbuffer_member(const struct flatbuffer *f, uint32_t vector, uint32_t i); /* a table of a vector of them (4 each) */
+uint32_t flatbuffer_member(const struct flatbuffer *f, uint32_t vector, uint32_t i); /* element i of a vector of tables (each 4) */
 
 #endif

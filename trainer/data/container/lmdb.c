@@ -1,7 +1,8 @@
-/* lmdb.c: two pages say where the tree begins; the newer one counts. A page has a header (its number, flags, where its
- * free room begins), a table of offsets and nodes; a leaf's node holds key and value, or the number of the pages that
- * follow each other with the value (github.com/LMDB/lmdb, mdb.c: MDB_page, MDB_node, MDB_meta). Nothing is believed:
- * offsets end within the page, pages within the file, and a walk within as many pages as there are. */
+/* lmdb.c: walks the B+ tree. Two meta pages locate the root; the newer one counts. A page has a header (number,
+ * flags, start of its free space), a table of offsets, and nodes. A leaf node holds the key and the value, or the
+ * number of the first of several consecutive overflow pages with the value (github.com/LMDB/lmdb, mdb.c: MDB_page,
+ * MDB_node, MDB_meta). Input is untrusted: offsets are checked against the page, pages against the file, and a walk
+ * visits at most as many pages as the file has. */
 #include "trainer/data/container/lmdb.h"
 
 #include <stdio.h>
@@ -13,14 +14,15 @@
 
 #define MAGIC 0xBEEFC0DEu
 #define VERSION 1
-#define META_BYTES 152u /* header, and what is read of it */
+#define META_BYTES 152u /* header and the fields that are read */
 #define PAGE_LEAST 512u
 #define PAGE_MOST 65536u
-#define HEAD 16u /* of a page, in front of the offsets */
-#define NODE 8u	 /* of a node, in front of the key */
+#define HEAD 16u /* page header, in front of the offsets */
+#define NODE 8u	 /* node header, in front of the key */
 #define DEPTH_MAX 32
 #define KEY_MAX 511
-#define PEEK 512u /* of a value, where a Datum's fields stand in front of its picture and behind it */
+#define PEEK 512u /* bytes of a value that are read at once: enough for a Datum's fields before or after its picture   \
+		   */
 #define NONE UINT64_MAX
 
 enum page_flag { BRANCH = 1, LEAF = 2, LEAF2 = 0x20 };
@@ -32,8 +34,8 @@ struct lmdb_walk {
 	struct samples *to;
 	const struct byte_source *file;
 	uint32_t object;
-	uint64_t pages;	  /* of the file */
-	uint64_t left;	  /* that may still be looked at */
+	uint64_t pages; /* in the file */
+	uint64_t left;	/* that the walk may still visit */
 	uint32_t page_bytes;
 	enum kind kind;
 	struct webdataset_groups *groups;
@@ -44,7 +46,7 @@ struct lmdb_walk {
 
 struct meta {
 	uint32_t page_bytes;
-	uint64_t root, last, transaction; /* NONE: an empty tree; its last page; of two the higher one is newer */
+	uint64_t root, last, transaction; /* NONE: empty tree; last page; the higher transaction is newer */
 	uint32_t flags;
 	bool good;
 };
@@ -61,6 +63,7 @@ static int refuse_lmdb(const struct lmdb_walk *w, const char *why, struct err *e
 
 /* ---- where the tree begins ---- */
 
+/* Reads the meta page at `at`. ret->good is false if it is not a sound one. */
 static int read_lmdb_meta(const struct lmdb_walk *w, uint64_t at, struct meta *ret, struct err *err)
 {
 	unsigned char b[META_BYTES];
@@ -76,7 +79,7 @@ static int read_lmdb_meta(const struct lmdb_walk *w, uint64_t at, struct meta *r
 	if (little_get_u32(b + HEAD + 4) != VERSION)
 		return refuse_lmdb(
 			w,
-			"is no database of LMDB 0.9; of LMDB 1.0 write it anew: mdb_dump -f d OLD with 1.0's "
+			"is not an LMDB 0.9 database: convert one of LMDB 1.0 by mdb_dump -f d OLD with 1.0's "
 			"program, then mdb_load -f d NEW with 0.9's (Debian: lmdb-utils)",
 			err);
 	*ret = (struct meta){ .page_bytes = little_get_u32(free_tree),
@@ -89,6 +92,7 @@ static int read_lmdb_meta(const struct lmdb_walk *w, uint64_t at, struct meta *r
 	return 0;
 }
 
+/* Chooses the newer meta page and returns the root page of the tree. */
 static int find_lmdb_root(struct lmdb_walk *w, uint64_t *ret, struct err *err)
 {
 	struct meta m[2];
@@ -103,13 +107,13 @@ static int find_lmdb_root(struct lmdb_walk *w, uint64_t *ret, struct err *err)
 	if (m[1].good && m[1].page_bytes == m[0].page_bytes && m[1].transaction > m[0].transaction)
 		m[0] = m[1];
 	if (m[0].flags & DUPLICATES)
-		return refuse_lmdb(w, "a key has several values (MDB_DUPSORT): samples have one each", err);
+		return refuse_lmdb(w, "a key has several values (MDB_DUPSORT): write one value per key", err);
 	w->page_bytes = m[0].page_bytes;
 	w->pages = w->file->bytes / w->page_bytes;
 	w->left = w->pages;
 	*ret = m[0].root;
 	if (m[0].last >= w->pages)
-		samples_lose(w->to, "%.150s: is cut off: %llu of its %llu pages are there", w->file->name,
+		samples_lose(w->to, "%.150s: is truncated: it has %llu of its %llu pages", w->file->name,
 			     (unsigned long long)w->pages, (unsigned long long)m[0].last + 1);
 	return 0;
 }
@@ -117,11 +121,11 @@ static int find_lmdb_root(struct lmdb_walk *w, uint64_t *ret, struct err *err)
 /* ---- values ---- */
 
 struct value {
-	char key[KEY_MAX + 1]; /* for people: what is no text became '?' */
+	char key[KEY_MAX + 1]; /* for messages: unprintable bytes are '?' */
 	uint64_t offset, bytes;
 };
 
-/* The n bytes at a place of a value, in the walk's window. */
+/* Reads up to PEEK bytes of a value at offset `at` into w->peek; *ret: their number. */
 static int read_value_window(struct lmdb_walk *w, const struct value *v, uint64_t at, size_t *ret, struct err *err)
 {
 	*ret = v->bytes - at < PEEK ? (size_t)(v->bytes - at) : PEEK;
@@ -134,8 +138,8 @@ struct datum {
 	bool whole, encoded, floats;
 };
 
-/* Fields are met in their order; pixels are stepped over. Number 4 is the data, 5 the label, 6 floats, 7 whether data
- * are an encoded picture. */
+/* Parses a Datum field by field and skips the pixels. Field 4 is the data, 5 the label, 6 float data, 7 whether the
+ * data is an encoded picture. */
 static int read_datum(struct lmdb_walk *w, const struct value *v, struct datum *ret, struct err *err)
 {
 	uint64_t at = 0;
@@ -170,6 +174,7 @@ static int read_datum(struct lmdb_walk *w, const struct value *v, struct datum *
 	return 0;
 }
 
+/* Adds the picture of a Datum as a sample, or notes why it is unusable. Raw pixels are refused. */
 static int add_datum_sample(struct lmdb_walk *w, const struct value *v, struct err *err)
 {
 	char name[WEBDATASET_NAME_MAX];
@@ -181,12 +186,12 @@ static int add_datum_sample(struct lmdb_walk *w, const struct value *v, struct e
 	if (d.whole && !d.encoded)
 		return refuse_lmdb(
 			w,
-			"its pixels are raw (Datum without encoded): make it anew by convert_imageset -encoded "
+			"its pixels are raw (Datum without encoded): create it with convert_imageset -encoded "
 			"-encode_type jpg",
 			err);
 	if (!d.whole || d.label > INT32_MAX - 1 || d.bytes > UINT32_MAX) {
 		samples_lose(w->to, "%.150s: %.200s: %s", w->file->name, v->key,
-			     !d.whole ? "is no Datum" : "its label is no whole number from 0");
+			     !d.whole ? "is not a Datum" : "its label is not an integer >= 0");
 		return 0;
 	}
 	rc = w->file->read(w->file->user, v->offset + d.picture, w->peek, d.bytes < 4 ? (size_t)d.bytes : 4, err);
@@ -209,7 +214,7 @@ static int read_lmdb_label(void *user, uint64_t offset, size_t n, const char **r
 	return w->file->read(w->file->user, offset, w->label, n, err);
 }
 
-/* What Python's pickle writes begins with its version and ends with a stop. */
+/* Detects Python's pickle format: it begins with a protocol version and ends with a stop opcode. */
 static int is_pickled(struct lmdb_walk *w, const struct value *v, bool *ret, struct err *err)
 {
 	unsigned char last;
@@ -224,7 +229,7 @@ static int is_pickled(struct lmdb_walk *w, const struct value *v, bool *ret, str
 	return rc;
 }
 
-/* By the first value that is an entry of some kind: keys alone say nothing, Caffe's are names of files too. */
+/* Decides by the first value that parses as a known kind. Keys are not enough: Caffe's keys are file names too. */
 static int detect_value_kind(struct lmdb_walk *w, const struct value *v, struct err *err)
 {
 	char field[WEBDATASET_FIELD_MAX];
@@ -234,12 +239,11 @@ static int detect_value_kind(struct lmdb_walk *w, const struct value *v, struct 
 	int rc = is_pickled(w, v, &pickled, err);
 
 	if (!rc && pickled)
-		return refuse_lmdb(
-			w,
-			"values are pickled, which may run code when loaded; write what they hold as entries: "
-			"for i, v in enumerate(old): x, y = pickle.loads(v); new.put(b'%09d.jpg' % i, x); "
-			"new.put(b'%09d.cls' % i, b'%d' % y)",
-			err);
+		return refuse_lmdb(w,
+				   "values are pickled, and loading them may run code: write their content as entries: "
+				   "for i, v in enumerate(old): x, y = pickle.loads(v); new.put(b'%09d.jpg' % i, x); "
+				   "new.put(b'%09d.cls' % i, b'%d' % y)",
+				   err);
 	if (!rc)
 		rc = read_datum(w, v, &d, err);
 	if (rc)
@@ -266,17 +270,18 @@ static int add_lmdb_value(struct lmdb_walk *w, const struct value *v, struct err
 
 static void note_lost_page(struct lmdb_walk *w, uint64_t number, const char *what)
 {
-	samples_lose(w->to, "%.150s: page %llu %s: the samples there are lost", w->file->name,
-		     (unsigned long long)number, what);
+	samples_lose(w->to, "%.150s: page %llu %s: its samples are skipped", w->file->name, (unsigned long long)number,
+		     what);
 }
 
-/* A node of the page that has this number and lies in a buffer. */
+/* A node of a page in memory. */
 struct lmdb_node {
 	uint64_t number;
 	const unsigned char *page, *node;
-	uint32_t room; /* behind the node's head */
+	uint32_t room; /* bytes of the page after the node's header */
 };
 
+/* Checks a leaf node and adds its value. A damaged node loses the page. */
 static int read_leaf_node(struct lmdb_walk *w, const struct lmdb_node *p, struct err *err)
 {
 	const unsigned char *node = p->node;
@@ -288,8 +293,8 @@ static int read_leaf_node(struct lmdb_walk *w, const struct lmdb_node *p, struct
 		note_lost_page(w, p->number, "is damaged");
 		return 0;
 	}
-	if (flags & (SUB | MANY)) { /* a database in the database */
-		samples_lose(w->to, "%.150s: a named database in it is not read", w->file->name);
+	if (flags & (SUB | MANY)) { /* a database inside the database */
+		samples_lose(w->to, "%.150s: its named databases are skipped", w->file->name);
 		return 0;
 	}
 	for (uint32_t i = 0; i < key; i++)
@@ -299,7 +304,7 @@ static int read_leaf_node(struct lmdb_walk *w, const struct lmdb_node *p, struct
 		uint64_t first = little_get_u64(data);
 
 		if (first >= w->pages || v.bytes > w->file->bytes - HEAD - first * w->page_bytes) {
-			samples_lose(w->to, "%.150s: %.200s: its value leaves the file", w->file->name, v.key);
+			samples_lose(w->to, "%.150s: %.200s: its value exceeds the file", w->file->name, v.key);
 			return 0;
 		}
 		v.offset = first * w->page_bytes + HEAD;
@@ -307,7 +312,7 @@ static int read_leaf_node(struct lmdb_walk *w, const struct lmdb_node *p, struct
 	return add_lmdb_value(w, &v, err);
 }
 
-/* The number of the page that a branch's node leads to. */
+/* Page number of a branch node's child. */
 static uint64_t branch_child_page(const unsigned char *node)
 {
 	return little_get_u32(node) | (uint64_t)little_get_u16(node + 4) << 32;
@@ -322,7 +327,7 @@ static int walk_lmdb_nodes(struct lmdb_walk *w, uint64_t number, int depth, stru
 	int rc = 0;
 
 	if (!(flags & (BRANCH | LEAF)) || flags & LEAF2 || lower < HEAD || lower > w->page_bytes) {
-		note_lost_page(w, number, "is no page of the tree");
+		note_lost_page(w, number, "is not a tree page");
 		return 0;
 	}
 	n = (lower - HEAD) / 2;
@@ -344,7 +349,7 @@ static int walk_lmdb_page(struct lmdb_walk *w, uint64_t number, int depth, struc
 	int rc;
 
 	if (depth == DEPTH_MAX || !w->left || number >= w->pages) {
-		note_lost_page(w, number, number >= w->pages ? "lies behind the end of the file" : "is met again");
+		note_lost_page(w, number, number >= w->pages ? "is after the end of the file" : "is linked twice");
 		return 0;
 	}
 	w->left--;

@@ -1,8 +1,7 @@
-/* lmdb.h: the pictures of an LMDB database (data.mdb, as LMDB 0.9 lays it out on machines of 64 bits) as samples: each
- * value Caffe's Datum with an encoded picture and a label, or entries KEY.jpg and KEY.cls as in a tar archive. A value
- * lies whole in its file, so a sample is where it does: pages are read here, by an own reader, and not by liblmdb,
- * which believes what a file says of itself (a damaged one ends the process) and reads nothing over a network.
- * Knows no pictures. */
+/* lmdb.h: the pictures of an LMDB database (data.mdb, as LMDB 0.9 writes it on 64-bit machines) as samples. A value
+ * is Caffe's Datum with an encoded picture and a label; or entries are named KEY.jpg and KEY.cls as in a tar
+ * archive. A value is contiguous in the file, so a sample is its position. The reader is our own instead of liblmdb:
+ * liblmdb trusts the file (a damaged one ends the process) and cannot read over a network. Does not decode pictures. */
 #ifndef DPT_DATA_LMDB_H
 #define DPT_DATA_LMDB_H
 
@@ -14,12 +13,11 @@
 
 #define LMDB_HEAD 24
 
-/* Whether a file that begins so is one. */
+/* Returns true if head, the first LMDB_HEAD bytes of a file, begins an LMDB database. */
 bool lmdb_probe(const void *head);
 
-/* Adds the samples of a database in the order of its keys; as webdataset_scan. Damaged pages are noted and passed over.
- * ERR_USAGE for what is another kind of database: LMDB 1.0's, one with several values a key, pickled values, raw
- * pixels; with what to do. */
+/* Adds the samples of a database in key order, like webdataset_scan. Damaged pages are noted and skipped. ERR_USAGE,
+ * with the remedy, for an unsupported database: LMDB 1.0, several values per key, pickled values, raw pixels. */
 int lmdb_scan(struct samples *to, const struct byte_source *file, uint32_t object, const struct webdataset_fields *f,
 	      struct err *err);
 

@@ -1,4 +1,4 @@
-/* md5.h: MD5 (RFC 1321), for the sums that indexes of shards have always held; nothing is kept secret by it. */
+/* md5.h: MD5 (RFC 1321), for the checksums in indexes of shards. Not for secrets. */
 #ifndef DPT_DATA_MD5_H
 #define DPT_DATA_MD5_H
 

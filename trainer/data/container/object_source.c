@@ -1,4 +1,4 @@
-/* object_source.c: reads of a container become reads of its object. */
+/* object_source.c: reads of a byte source become reads of an object. */
 #include "trainer/data/container/object_source.h"
 
 static int read_source_object(void *user, uint64_t at, void *to, size_t n, struct err *err)

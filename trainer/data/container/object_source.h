@@ -1,4 +1,4 @@
-/* object_source.h: an object of a store as what containers are read from. */
+/* object_source.h: an object of a store as a byte source. */
 #ifndef DPT_DATA_OBJECT_SOURCE_H
 #define DPT_DATA_OBJECT_SOURCE_H
 
@@ -10,7 +10,7 @@ struct object_source {
 	int object;
 };
 
-/* s: borrowed as long as the source is used. */
+/* s must outlive the returned source. */
 struct byte_source object_source_of(struct object_source *s);
 
 #endif

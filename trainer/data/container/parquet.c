@@ -1,4 +1,5 @@
-/* parquet.c: a file's columns: the footer is found from the end; a chunk's pages are walked, a dictionary first. */
+/* parquet.c: the columns of a file. The footer is found from the end of the file. The pages of a column chunk are
+ * walked in order, the dictionary first. */
 #include "trainer/data/container/parquet.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "trainer/data/container/decompress.h"
 
 #define MAGIC "PAR1"
-#define TAIL 8 /* bytes of the footer, and the magic once more */
+#define TAIL 8 /* length of the footer, and the magic */
 #define FOOTER_MAX ((uint32_t)256 << 20)
 
 bool parquet_probe(const void *head)
@@ -18,6 +19,7 @@ bool parquet_probe(const void *head)
 	return !memcmp(head, MAGIC, 4);
 }
 
+/* Reads the footer into p, with checks of the magic and of the length. */
 static int read_parquet_footer(struct parquet *p, struct err *err)
 {
 	const struct byte_source *f = p->file;
@@ -29,9 +31,10 @@ static int read_parquet_footer(struct parquet *p, struct err *err)
 		return rc;
 	n = f->bytes < TAIL + 4 ? 0 : little_get_u32(tail);
 	if (f->bytes < TAIL + 4 || memcmp(tail + 4, MAGIC, 4) || n > f->bytes - TAIL - 4 || n > FOOTER_MAX)
-		return err_set(err, ERR_USAGE,
-			       "%.200s: is no whole Parquet file: it does not end in a footer (cut off, or encrypted)",
-			       f->name);
+		return err_set(
+			err, ERR_USAGE,
+			"%.200s: is not a complete Parquet file: it has no footer at its end (truncated or encrypted)",
+			f->name);
 	bytes = malloc((size_t)n + 1);
 	if (!bytes)
 		return err_set(err, ERR_NOMEM, "out of memory: %.200s: a footer of %u bytes", f->name, n);
@@ -102,10 +105,10 @@ int64_t parquet_rows(const struct parquet *p, int group)
 
 /* ---- values ---- */
 
-/* A value that a page holds. */
+/* A decoded value of a page. */
 struct parquet_value {
 	int64_t number;
-	uint32_t begin, n; /* of bytes, in the page */
+	uint32_t begin, n; /* position and length of bytes in the page */
 };
 
 struct parquet_column_walk {
@@ -114,18 +117,18 @@ struct parquet_column_walk {
 	const struct parquet_chunk *chunk;
 	struct parquet_page page, dictionary;
 	uint64_t page_at, dictionary_at;
-	struct parquet_value *dictionary_value; /* of the dictionary */
+	struct parquet_value *dictionary_value; /* values of the dictionary page */
 	uint32_t n_dictionary;
-	struct parquet_value *value; /* of the page, nulls left out */
+	struct parquet_value *value; /* non-null values of the page */
 	uint32_t n_values;
-	int64_t row, rows; /* that were told; of the group */
+	int64_t row, rows; /* next row; rows of the group */
 	int (*each)(void *user, int64_t row, const struct parquet_cell *cell, struct err *err);
 	void *user;
 };
 
 static int fail_damaged_values(struct err *err)
 {
-	return err_set(err, ERR_CORRUPT, "a page's values are damaged");
+	return err_set(err, ERR_CORRUPT, "the values of a page are damaged");
 }
 
 static bool decode_plain_bytes(const struct parquet_page *page, uint32_t at, struct parquet_value *ret, uint32_t n)
@@ -174,7 +177,8 @@ static bool decode_delta_values(const struct parquet_page *page, uint32_t at, st
 	return good;
 }
 
-/* Values of dictionary pages are told apart from a page's own by where they lie: see make_parquet_cell. */
+/* Looks up the values of a page in the dictionary. Their positions refer to the dictionary page: see
+ * make_parquet_cell. */
 static bool decode_dictionary_values(struct parquet_column_walk *w, uint32_t at)
 {
 	struct parquet_runs r = { .at = w->page.bytes + at + 1, .end = w->page.bytes + w->page.n };
@@ -200,10 +204,10 @@ static bool uses_dictionary(const struct parquet_column_walk *w)
 
 static int refuse_encoding(const char *what, struct err *err)
 {
-	return err_set(err, ERR_USAGE,
-		       "is kept in the encoding %s, which is not read; write it with PLAIN or a dictionary", what);
+	return err_set(err, ERR_USAGE, "has the unsupported encoding %s: write it as PLAIN or with a dictionary", what);
 }
 
+/* Decodes the values of the data page from offset `at` on, by the page's encoding. */
 static int decode_page_values(struct parquet_column_walk *w, uint32_t at, struct err *err)
 {
 	bool bytes = w->p->column[w->column].type == PARQUET_BYTES, wide = w->p->wide[w->column], good;
@@ -228,15 +232,15 @@ static int decode_page_values(struct parquet_column_walk *w, uint32_t at, struct
 	case PARQUET_SPLIT:
 		return refuse_encoding("BYTE_STREAM_SPLIT", err);
 	default:
-		return refuse_encoding("of an unknown number", err);
+		return refuse_encoding("(unknown)", err);
 	}
 	return good ? 0 : fail_damaged_values(err);
 }
 
 /* ---- rows ---- */
 
-/* Where levels of definition and values begin; false: they leave the page. Columns are not repeated, so that there are
- * no others. */
+/* Finds the definition levels and the values of a page. Returns false if they exceed the page. Repeated columns are
+ * refused elsewhere, so there are no repetition levels. */
 static bool locate_levels(const struct parquet_column_walk *w, struct parquet_runs *ret, uint32_t *ret_values)
 {
 	const struct parquet_page *page = &w->page;
@@ -293,7 +297,7 @@ static int deliver_rows(struct parquet_column_walk *w, struct parquet_runs level
 	return rc;
 }
 
-/* How many of a page's values are there. */
+/* Counts the non-null values of a page. Returns false if the levels are damaged. */
 static bool count_present_values(struct parquet_column_walk *w, struct parquet_runs levels)
 {
 	uint32_t whole = (uint32_t)w->p->levels[w->column], level = whole;
@@ -372,7 +376,7 @@ int parquet_walk(struct parquet *p, int group, int column,
 
 	if (!decompress_can(w.chunk->codec))
 		return err_set(err, ERR_USAGE,
-			       "is packed by %s, which this build does not decompress; write it by zstd, gzip or snappy",
+			       "is compressed with %s, which this build lacks: use zstd, gzip or snappy",
 			       decompress_name(w.chunk->codec));
 	w.page_at = w.chunk->begin;
 	while (!rc && w.row < w.rows && w.page_at < w.chunk->end)

@@ -1,4 +1,4 @@
-/* parquet_footer.c: FileMetaData, as the format's parquet.thrift numbers its fields. */
+/* parquet_footer.c: parses FileMetaData, with the field ids of the format's parquet.thrift. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum physical { INT32 = 1, INT64 = 2, BYTE_ARRAY = 6 };
 
 struct schema_element {
 	char name[PARQUET_NAME_MAX];
-	int64_t type, repetition, children; /* type: -1 of a struct */
+	int64_t type, repetition, children; /* type -1: a struct */
 };
 
 static void read_schema_element(struct thrift *t, struct schema_element *ret)
@@ -41,12 +41,12 @@ static void read_schema_element(struct thrift *t, struct schema_element *ret)
 	}
 }
 
-/* What the elements around one make of it. */
+/* What the enclosing schema elements contribute to a column. */
 struct schema_parent {
 	char name[PARQUET_NAME_MAX];
 	int levels;
 	bool repeated;
-	int64_t left; /* children that are still to come */
+	int64_t left; /* children still to be read */
 };
 
 static void add_parquet_column(struct parquet *p, const struct schema_element *e, const struct schema_parent *a)
@@ -61,7 +61,8 @@ static void add_parquet_column(struct parquet *p, const struct schema_element *e
 	p->wide[i] = e->type == INT64;
 }
 
-/* The schema is a tree, written from its root down, each element with the number of its children. */
+/* Parses the schema: a tree in depth-first order; each element has its number of children. The leaves are the
+ * columns. */
 static bool read_parquet_schema(struct parquet *p, struct thrift *t)
 {
 	struct schema_parent stack[DEPTH_MAX + 1];
@@ -99,6 +100,7 @@ static bool read_parquet_schema(struct parquet *p, struct thrift *t)
 	return p->column && p->levels && p->wide && !t->bad;
 }
 
+/* Parses ColumnMetaData: codec, sizes, and the range of the chunk's pages in the file. */
 static void read_chunk_metadata(struct thrift *t, struct parquet_chunk *c)
 {
 	struct thrift_field f = { 0, THRIFT_STOP };
@@ -183,7 +185,7 @@ static bool read_row_groups(struct parquet *p, struct thrift *t)
 	p->group = calloc(n + 1, sizeof(*p->group));
 	for (p->n_groups = 0; p->group && (size_t)p->n_groups < n; p->n_groups++)
 		if (!read_row_group(p, t, &p->group[p->n_groups])) {
-			p->n_groups++; /* its chunks are there to be freed */
+			p->n_groups++; /* counted, so that its chunks are freed */
 			return false;
 		}
 	return p->group != NULL;

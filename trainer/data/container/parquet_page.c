@@ -1,4 +1,4 @@
-/* parquet_page.c: a header by Thrift, levels (of the newer kind of page) as they are, values packed. */
+/* parquet_page.c: a Thrift header, then the levels (uncompressed in version 2 pages), then the compressed values. */
 #include "trainer/data/container/parquet_page.h"
 
 #include <stdlib.h>
@@ -7,21 +7,22 @@
 
 #include "trainer/data/container/thrift.h"
 
-#define HEAD_FIRST ((size_t)4 << 10) /* bytes of a header that are read at first */
-#define STEP_BYTES ((size_t)512 << 10) /* of a page, unpacked, that are looked through at a time */
-#define JUMP_BYTES ((size_t)256)       /* that are looked at behind what is left out */
+#define HEAD_FIRST ((size_t)4 << 10)   /* first read of a header */
+#define STEP_BYTES ((size_t)512 << 10) /* of an uncompressed page: scanned per call */
+#define JUMP_BYTES ((size_t)256)       /* read after a skipped literal */
 #define WINDOW_BYTES (STEP_BYTES + JUMP_BYTES)
-#define HEAD_MOST ((size_t)4 << 20)  /* it may hold the least and the greatest value */
+#define HEAD_MOST ((size_t)4 << 20) /* a header may contain the smallest and largest value */
 
 struct page_header {
 	struct parquet_page page;
 	int64_t packed, unpacked; /* bytes */
 	uint32_t crc;
 	bool has_crc, is_packed;
-	size_t bytes; /* of the header itself */
+	size_t bytes; /* size of the header itself */
 };
 
-/* The members of one of the three headers in a header, by number: which is a page's, and what is no count. */
+/* Parses the data, dictionary or version 2 data header inside a page header; v that does not fit a count becomes
+ * UINT32_MAX. */
 static void read_kind_header(struct thrift *t, enum parquet_page_kind kind, struct page_header *h)
 {
 	static const int encodings[] = { [PARQUET_DATA] = 2, [PARQUET_DICTIONARY] = 2, [PARQUET_DATA_2] = 4 };
@@ -46,6 +47,7 @@ static void read_kind_header(struct thrift *t, enum parquet_page_kind kind, stru
 	}
 }
 
+/* Parses a page header. Returns false if it is damaged or incomplete. */
 static bool parse_page_header(const unsigned char *bytes, size_t n, struct page_header *ret)
 {
 	struct thrift t = { bytes, bytes + n, false };
@@ -81,7 +83,7 @@ static int fail_damaged_page(const char *why, struct err *err)
 	return err_set(err, ERR_CORRUPT, "%s", why);
 }
 
-/* A header's length is known when it is read: first a little, then more. */
+/* Reads a header, whose length is unknown before it is parsed: retries with larger reads. */
 static int read_page_header(struct page_header *ret, const struct byte_source *file, uint64_t at, uint64_t end,
 			    struct err *err)
 {
@@ -122,7 +124,7 @@ static bool unpack_parquet_page(const struct page_header *h, int codec, const un
 		      (size_t)h->unpacked - levels);
 }
 
-/* The page's bytes as the file holds them; *ret is the caller's to free. */
+/* Reads the page's compressed bytes and checks their CRC. The caller frees *ret. */
 static int read_packed_page(unsigned char **ret, const struct byte_source *file, uint64_t at,
 			    const struct page_header *h, struct err *err)
 {
@@ -131,7 +133,7 @@ static int read_packed_page(unsigned char **ret, const struct byte_source *file,
 			: err_set(err, ERR_NOMEM, "out of memory: a page of %lld bytes", (long long)h->packed);
 
 	if (!rc && h->has_crc && crc32(0, packed, (unsigned)h->packed) != h->crc)
-		rc = fail_damaged_page("the checksum of a page is wrong", err);
+		rc = fail_damaged_page("a page has a wrong checksum", err);
 	if (rc)
 		free(packed);
 	else
@@ -149,14 +151,14 @@ int parquet_page_read(struct parquet_page *ret, const struct byte_source *file, 
 	if (rc)
 		return rc;
 	if (!is_sound_page_header(&h, end - at - h.bytes))
-		return fail_damaged_page("a page leaves its column, or is larger than 256 MiB", err);
+		return fail_damaged_page("a page exceeds its column chunk, or is larger than 256 MiB", err);
 	to = malloc((size_t)h.unpacked + 1);
 	if (!to)
 		rc = err_set(err, ERR_NOMEM, "out of memory: a page of %lld bytes", (long long)h.unpacked);
 	if (!rc)
 		rc = read_packed_page(&packed, file, at + h.bytes, &h, err);
 	if (!rc && !unpack_parquet_page(&h, codec, packed, to))
-		rc = fail_damaged_page("a page cannot be unpacked", err);
+		rc = fail_damaged_page("a page cannot be decompressed", err);
 	free(packed);
 	if (rc) {
 		free(to);
@@ -175,19 +177,19 @@ static size_t count_snappy_blocks(size_t n)
 	return (n + DECOMPRESS_SNAPPY_BLOCK - 1) / DECOMPRESS_SNAPPY_BLOCK;
 }
 
-/* A page's packed bytes as they pass by. */
+/* A moving window over a page's compressed bytes. */
 struct packed_window {
 	const struct byte_source *file;
-	uint64_t begin; /* of them in the file */
+	uint64_t begin; /* start of the compressed bytes in the file */
 	size_t n;
-	unsigned char *bytes; /* WINDOW_BYTES; from `first` on `have` of them are there */
+	unsigned char *bytes; /* WINDOW_BYTES; `have` bytes from offset `first` are valid */
 	size_t first, have;
-	bool whole; /* nothing is left out: the way is long, and the system reads ahead */
+	bool whole; /* reads everything in order: the way is long, and the system reads ahead */
 	int rc;
 	struct err *err;
 };
 
-/* Where it jumps, it goes on with few bytes; twice as many each time that it does not. */
+/* Moves the window. After a jump it reads few bytes; without one it doubles the read. */
 static void move_packed_window(struct packed_window *w, size_t place)
 {
 	const size_t end = w->first + w->have;
@@ -211,7 +213,7 @@ static const unsigned char *view_packed_bytes(void *user, size_t place, size_t *
 	return w->rc ? NULL : w->bytes + (place - w->first);
 }
 
-/* What a page says of its packed bytes is checked, where it says something. */
+/* Checks the page's CRC if it has one. */
 static int check_packed_page(const struct byte_source *file, uint64_t at, const struct page_header *h, struct err *err)
 {
 	unsigned char *packed;
@@ -242,12 +244,12 @@ int parquet_page_map(struct parquet_page_map *ret, const struct byte_source *fil
 		return rc;
 	m.block = malloc((count_snappy_blocks(m.n - m.levels) + 1) * sizeof(*m.block));
 	if (!m.block)
-		return err_set(err, ERR_NOMEM, "out of memory: where a page of %u bytes lies", m.n);
+		return err_set(err, ERR_NOMEM, "out of memory: the block table of a page of %u bytes", m.n);
 	*ret = m;
 	return 0;
 }
 
-/* Blocks that hold the n bytes at a place, from the first one on. */
+/* Number of Snappy blocks from the first one up to the end of the n bytes at `at`. */
 static size_t count_blocks_until(const struct parquet_page_map *m, uint32_t at, size_t n)
 {
 	const size_t room = m->n - m->levels, begin = at < m->levels ? 0 : at - m->levels;
@@ -281,10 +283,10 @@ int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file
 	return w.rc ? w.rc : !sound;
 }
 
-/* A block in the file. */
+/* A Snappy block in the file. */
 struct snappy_block {
 	uint64_t at;
-	size_t packed, n; /* bytes of it there, and unpacked */
+	size_t packed, n; /* compressed and uncompressed size */
 	bool raw;
 };
 
@@ -298,7 +300,7 @@ static struct snappy_block locate_snappy_block(const struct parquet_page_map *m,
 				      .raw = m->block[k].raw };
 }
 
-/* n bytes of a block, from `skip` on. */
+/* Copies n bytes of a block, from offset `skip`. */
 static int read_snappy_block(const struct snappy_block *b, const struct byte_source *file, size_t skip, size_t n,
 			     void *to, struct err *err)
 {
@@ -312,7 +314,7 @@ static int read_snappy_block(const struct snappy_block *b, const struct byte_sou
 		return err_set(err, ERR_NOMEM, "out of memory: a part of a page");
 	rc = file->read(file->user, b->at, packed, b->packed, err);
 	if (!rc && !decompress_snappy_blocks(packed, b->packed, packed + b->packed, b->n))
-		rc = fail_damaged_page("a page cannot be unpacked", err);
+		rc = fail_damaged_page("a page cannot be decompressed", err);
 	if (!rc)
 		memcpy(to, packed + b->packed + skip, n);
 	free(packed);
@@ -327,7 +329,7 @@ int parquet_page_part(const struct parquet_page_map *m, const struct byte_source
 	int rc = 0;
 
 	if (at < m->levels || n > m->n - at || !n)
-		return fail_damaged_page("a page is not as it was", err);
+		return fail_damaged_page("a page has changed since it was indexed", err);
 	for (size_t done = 0, part; !rc && done < n; done += part) {
 		const struct snappy_block b = locate_snappy_block(m, (from + done) / DECOMPRESS_SNAPPY_BLOCK);
 		const size_t skip = (from + done) % DECOMPRESS_SNAPPY_BLOCK;

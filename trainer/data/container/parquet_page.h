@@ -1,5 +1,5 @@
-/* parquet_page.h: the pages of a Parquet file, unpacked: where a value lies is said by the page's place in the file and
- * the value's place in what is unpacked of it. Knows no columns. */
+/* parquet_page.h: decompresses the pages of a Parquet file. A value's position is the page's offset in the file and
+ * the value's offset in the uncompressed page. Knows no columns. */
 #ifndef DPT_DATA_PARQUET_PAGE_H
 #define DPT_DATA_PARQUET_PAGE_H
 
@@ -8,7 +8,7 @@
 #include "trainer/data/container/byte_source.h"
 #include "trainer/data/container/decompress.h"
 
-#define PARQUET_PAGE_MAX (((uint32_t)1 << 28) - 1) /* bytes of a page, unpacked */
+#define PARQUET_PAGE_MAX (((uint32_t)1 << 28) - 1) /* uncompressed */
 
 enum parquet_page_kind { PARQUET_DATA = 0, PARQUET_INDEX = 1, PARQUET_DICTIONARY = 2, PARQUET_DATA_2 = 3 };
 
@@ -26,43 +26,46 @@ enum parquet_encoding {
 struct parquet_page {
 	enum parquet_page_kind kind;
 	int encoding;
-	uint32_t values;	       /* nulls included */
-	uint32_t levels[2];	       /* PARQUET_DATA_2: bytes of levels of repetition and definition, in front */
-	uint64_t next;		       /* where the next page begins */
-	uint64_t plain;		       /* where bytes[0] lies in the file, when nothing is packed; else 0 */
-	unsigned char *bytes;	       /* n of them; the caller's to free */
+	uint32_t values; /* including nulls */
+	/* PARQUET_DATA_2: bytes of repetition and definition levels, in front of the values */
+	uint32_t levels[2];
+	uint64_t next;	      /* offset of the next page */
+	uint64_t plain;	      /* file offset of bytes[0] if the page is uncompressed, else 0 */
+	unsigned char *bytes; /* n bytes; the caller frees it */
 	uint32_t n;
 };
 
-/* The page that begins at `at`, below `end`. ERR_CORRUPT: it is damaged; the text names no file. */
+/* Reads the page at offset `at`, which must end before `end`. ERR_CORRUPT: damaged; the message does not name the
+ * file. */
 int parquet_page_read(struct parquet_page *ret, const struct byte_source *file, uint64_t at, uint64_t end, int codec,
 		      struct err *err);
 
-/* Where parts of a page packed by Snappy lie, so that they can be read without the rest. */
+/* The block table of a Snappy page: it lets the reader decompress a part of the page. */
 struct parquet_page_map {
-	uint64_t begin;	 /* of the packed bytes, in the file */
-	uint32_t levels; /* bytes in front of them, which are not packed */
-	uint32_t n;	 /* bytes of the page, unpacked */
-	uint32_t packed; /* of them those that are packed, as they lie in the file */
-	struct decompress_walk walk;    /* how far it goes */
-	struct decompress_block *block; /* decompress_snappy_walk's; the caller's to free */
+	uint64_t begin;		    /* file offset of the compressed bytes */
+	uint32_t levels;	    /* uncompressed bytes in front of them */
+	uint32_t n;		    /* uncompressed size of the page */
+	uint32_t packed;	    /* compressed size, without the levels */
+	struct decompress_walk walk;    /* how much of the page the table covers */
+	struct decompress_block *block; /* filled by decompress_snappy_walk; the caller frees it */
 };
 
-/* For a page of at least `least` bytes: one that goes nowhere so far. 1: it is smaller, or cannot be read in parts;
- * ERR_CORRUPT: it is damaged. */
+/* Creates an empty block table for a page of at least `least` bytes. Returns 1 if the page is smaller or cannot be
+ * read in parts; ERR_CORRUPT: damaged. */
 int parquet_page_map(struct parquet_page_map *ret, const struct byte_source *file, uint64_t at, uint32_t least,
 		     struct err *err);
 
-/* Whether the map goes as far as the n bytes at a place of the page. Where it does, it stays as it is for them while it
- * grows further. */
+/* Returns true if the table covers the n bytes at page offset `at`. Those entries stay unchanged while the table
+ * grows. */
 bool parquet_page_reaches(const struct parquet_page_map *m, uint32_t at, size_t n);
 
-/* Makes it go a step towards that, by one thread at a time. 1: what was looked at cannot be read in parts. */
+/* Extends the table one step towards those bytes. One thread at a time. Returns 1 if the page cannot be read in
+ * parts. */
 int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file, uint32_t at, size_t n,
 		      struct err *err);
 
-/* The n bytes at a place of the page (parquet_page's bytes) that the map reaches. ERR_CORRUPT: they leave it, or are
- * damaged. */
+/* Copies the n bytes at page offset `at` (of parquet_page's bytes), which the table covers. ERR_CORRUPT: out of
+ * range or damaged. */
 int parquet_page_part(const struct parquet_page_map *m, const struct byte_source *file, uint32_t at, size_t n, void *to,
 		      struct err *err);
 

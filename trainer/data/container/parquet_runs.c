@@ -1,4 +1,4 @@
-/* parquet_runs.c: numbers as pages hold them: runs mixed with packed bits, and differences. */
+/* parquet_runs.c: decodes the number streams of pages: the RLE/bit-packed hybrid, and delta encoding. */
 #include "trainer/data/container/parquet_inside.h"
 
 #define MINIBLOCKS_MAX 64
@@ -22,7 +22,7 @@ static int64_t decode_zigzag64(uint64_t v)
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
 
-/* `width` bits (at most 64) from a bit on, the lowest first; what would lie behind the end reads as 0. */
+/* Extracts `width` bits (at most 64) from bit number `bit`, least significant first. Bits after the end read as 0. */
 static uint64_t extract_bits(const unsigned char *at, const unsigned char *end, uint64_t bit, int width)
 {
 	uint64_t v = 0;
@@ -38,8 +38,8 @@ static uint64_t extract_bits(const unsigned char *at, const unsigned char *end, 
 	return v;
 }
 
-/* The head of the next run: an even number is twice the length of a run of one value, an odd one says how many groups
- * of eight packed ones follow. */
+/* Reads the header of the next run: an even number is twice the length of a run of one value; an odd one encodes the
+ * number of bit-packed groups of eight. */
 static bool begin_parquet_run(struct parquet_runs *r)
 {
 	uint64_t head;
@@ -80,11 +80,11 @@ bool parquet_runs_next(struct parquet_runs *r, uint32_t *ret)
 }
 
 struct deltas {
-	uint64_t block, miniblocks, each; /* values of a block, its parts, values of a part */
-	uint64_t value;			 /* the last one; differences wrap around */
+	uint64_t block, miniblocks, each; /* values per block, miniblocks per block, values per miniblock */
+	uint64_t value;			  /* the last value; differences wrap around */
 };
 
-/* One block; `left` values of it are wanted, into ret. */
+/* Decodes `left` values of one block into ret. */
 static bool decode_delta_block(struct deltas *d, const unsigned char **at, const unsigned char *end, int64_t *ret,
 			       uint64_t left)
 {

@@ -1,4 +1,4 @@
-/* parquet_set.c: labels of a row group first, then its pictures. */
+/* parquet_set.c: reads the labels of a row group, then adds its pictures. */
 #include "trainer/data/container/parquet_set.h"
 
 #include <stdio.h>
@@ -18,12 +18,12 @@ struct parquet_reader {
 	const struct byte_source *file;
 	uint32_t object;
 	struct parquet *p;
-	int image, label; /* columns */
+	int image, label; /* column indices */
 	int64_t *labels;  /* of the group's rows */
-	int64_t first;	  /* row of the group in the file */
+	int64_t first;	  /* file row of the group's first row */
 };
 
-/* "image.bytes" is what "image" stands for. */
+/* A column "image.bytes" matches the name "image". */
 static int rank_parquet_column(const char *list, const char *column)
 {
 	char name[PARQUET_NAME_MAX];
@@ -51,7 +51,7 @@ static int find_best_column(const struct parquet *p, const char *list, enum parq
 	return best;
 }
 
-/* The line names the columns that there are. */
+/* The message lists the columns of the file. */
 static int refuse_missing_column(const struct parquet_reader *s, const char *what, struct err *err)
 {
 	struct buf names;
@@ -61,9 +61,9 @@ static int refuse_missing_column(const struct parquet_reader *s, const char *wha
 	for (int i = 0; i < parquet_columns(s->p) && names.len < 200; i++)
 		buf_addf(&names, "%s%s", i ? ", " : "", parquet_column(s->p, i)->name);
 	buf_addc(&names, '\0');
-	rc = err_set(err, ERR_USAGE, "%.150s: no column %s; there are %.200s%s", s->file->name, what,
+	rc = err_set(err, ERR_USAGE, "%.150s: no column %s: the columns are %.200s%s", s->file->name, what,
 		     names.data ? names.data : "",
-		     parquet_find(s->p, "text") >= 0 ? "; texts become tokens by dptrain tokenize" : "");
+		     parquet_find(s->p, "text") >= 0 ? "; tokenize texts with dptrain tokenize" : "");
 	buf_done(&names);
 	return rc;
 }
@@ -77,13 +77,15 @@ static int find_sample_columns(struct parquet_reader *s, const struct webdataset
 	s->image = find_best_column(s->p, image, PARQUET_BYTES);
 	s->label = find_best_column(s->p, label, PARQUET_NUMBER);
 	if (s->image < 0)
-		return refuse_missing_column(s, "holds pictures' files (--image-field)", err);
+		return refuse_missing_column(s, "of encoded pictures (--image-field)", err);
 	if (s->label < 0)
-		return refuse_missing_column(s, "holds labels that are whole numbers (--label-field)", err);
+		return refuse_missing_column(s, "of integer labels (--label-field)", err);
 	for (int i = 0; i < 2; i++)
 		if (parquet_column(s->p, i ? s->label : s->image)->repeated)
-			return err_set(err, ERR_USAGE, "%.150s: column %.100s holds lists, which are not read",
-				       s->file->name, parquet_column(s->p, i ? s->label : s->image)->name);
+			return err_set(
+				err, ERR_USAGE,
+				"%.150s: column %.100s is a list, which is not supported: write one value per row",
+				s->file->name, parquet_column(s->p, i ? s->label : s->image)->name);
 	return 0;
 }
 
@@ -96,6 +98,7 @@ static int store_row_label(void *user, int64_t row, const struct parquet_cell *c
 	return 0;
 }
 
+/* Adds a row as a sample, or notes why it is unusable. */
 static int add_parquet_row(void *user, int64_t row, const struct parquet_cell *cell, struct err *err)
 {
 	struct parquet_reader *s = user;
@@ -107,7 +110,7 @@ static int add_parquet_row(void *user, int64_t row, const struct parquet_cell *c
 		samples_lose(s->to, "%.200s: row %lld: %s", s->file->name, (long long)(s->first + row),
 			     cell->null || !cell->n ? "has no picture"
 			     : label == NO_LABEL    ? "has no label"
-						    : "its label is no whole number from 0");
+						    : "its label is not an integer >= 0");
 		return 0;
 	}
 	snprintf(name, sizeof(name), "%.200s/%09lld.%s", s->file->name, (long long)(s->first + row),
@@ -122,7 +125,7 @@ static int add_parquet_row(void *user, int64_t row, const struct parquet_cell *c
 	return 0;
 }
 
-/* A damaged group loses its rows from the damage on. */
+/* Adds the rows of a group. A damaged group loses its rows after the damage. */
 static int add_row_group(struct parquet_reader *s, int group, struct err *err)
 {
 	int64_t rows = parquet_rows(s->p, group);
@@ -138,8 +141,8 @@ static int add_row_group(struct parquet_reader *s, int group, struct err *err)
 	free(s->labels);
 	s->first += rows;
 	if (rc == ERR_CORRUPT) {
-		samples_lose(s->to, "%.150s: row group %d, column %.60s: %.200s: rows are lost", s->file->name, group,
-			     parquet_column(s->p, column)->name, why.text);
+		samples_lose(s->to, "%.150s: row group %d, column %.60s: %.200s: its other rows are skipped",
+			     s->file->name, group, parquet_column(s->p, column)->name, why.text);
 		return 0;
 	}
 	if (rc == ERR_USAGE)

@@ -1,4 +1,4 @@
-/* proto.c: see proto.h. */
+/* proto.c: parses the wire format. */
 #include "trainer/data/container/proto.h"
 
 #include <stddef.h>

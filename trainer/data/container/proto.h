@@ -1,5 +1,6 @@
-/* proto.h: fields of a message of protocol buffers, one after the other
- * (https://protobuf.dev/programming-guides/encoding/). Nothing is believed: every length ends within what holds it. */
+/* proto.h: iterates over the fields of a protocol buffers message
+ * (https://protobuf.dev/programming-guides/encoding/). Input is untrusted: every length is checked against its
+ * container. */
 #ifndef DPT_DATA_PROTO_H
 #define DPT_DATA_PROTO_H
 
@@ -15,16 +16,16 @@ struct proto_span {
 struct proto_field {
 	uint64_t number;
 	enum proto_wire wire;
-	uint64_t value;		 /* of a varint; the length of PROTO_BYTES */
-	struct proto_span bytes; /* of all but varints */
+	uint64_t value;		 /* a varint's value; the length of PROTO_BYTES */
+	struct proto_span bytes; /* empty for varints */
 };
 
 bool proto_varint(struct proto_span *s, uint64_t *ret);
 
-/* Tag, and value or length; the bytes themselves are not looked at. False: there is none that is whole. */
+/* Parses the tag and the value or length, without the payload. False: incomplete or invalid. */
 bool proto_head(struct proto_span *s, struct proto_field *ret);
 
-/* The next field; false at the end, and (s->at NULL) where there is none. */
+/* Parses the next field. False at the end, and on damage, which also sets s->at to NULL. */
 bool proto_next(struct proto_span *s, struct proto_field *ret);
 
 #endif

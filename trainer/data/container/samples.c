@@ -1,5 +1,5 @@
-/* samples.c: the table of samples, and its file: a header, rows, names and lines, with a CRC-32C over all of them; in
- * the machine's own byte order, for it stays on it. */
+/* samples.c: the table of samples, and its file: a header, rows, names and notes, with a CRC-32C over all of them.
+ * The file uses the machine's byte order, because it never leaves the machine. */
 #include "trainer/data/container/samples.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 struct samples_header {
 	char magic[8];
-	uint32_t crc, zero; /* of everything, itself counted as zero */
+	uint32_t crc, zero; /* of the whole file, computed with crc = 0 */
 	uint64_t n, name_bytes, line_bytes;
 	int64_t lost;
 };
@@ -131,7 +131,7 @@ bool samples_keep(const struct samples *s, const char *path)
 	return whole;
 }
 
-/* Lengths that add up, and the sum over what they span. */
+/* Checks that the lengths add up, and the CRC. */
 static bool is_whole_table(const struct file_map *m, const struct samples_header *h)
 {
 	size_t left = m->n - sizeof(*h);

@@ -1,5 +1,5 @@
-/* samples.h: where the samples of a set lie: object, offset, length and label of each, and its key. A table in memory,
- * or the same table mapped from a file that an earlier opening kept. Knows no container. */
+/* samples.h: the table of samples: object, offset, length, label and key of each. It is built in memory, or mapped
+ * from a file that an earlier run wrote. Knows no container format. */
 #ifndef DPT_DATA_SAMPLES_H
 #define DPT_DATA_SAMPLES_H
 
@@ -12,17 +12,17 @@
 #include "tracker/base/file_map.h"
 
 struct sample {
-	uint64_t offset; /* of its bytes in the object; packed: of the page that holds them */
-	uint64_t key;	 /* where its key begins in the names */
+	uint64_t offset; /* of its bytes in the object; compressed: of their page */
+	uint64_t key;	 /* offset of its key in names */
 	uint32_t bytes;
 	uint32_t object;
 	int32_t label;
-	uint32_t packed; /* 0, or how the page is packed and where the bytes lie in it: samples_packed */
+	uint32_t packed; /* 0, or the compression and the offset in the page: samples_packed */
 };
 
 #define SAMPLES_INSIDE_BITS 28
 
-/* By enum decompress_kind; the bytes begin below 2^28. */
+/* kind: enum decompress_kind or arrow_packing; inside: offset in the uncompressed page, below 2^28. */
 static inline uint32_t samples_packed(int kind, uint32_t inside)
 {
 	return (uint32_t)kind << SAMPLES_INSIDE_BITS | inside;
@@ -41,11 +41,11 @@ static inline uint32_t samples_inside(uint32_t packed)
 struct samples {
 	const struct sample *at; /* n of them */
 	int64_t n;
-	const char *names; /* keys with their field, "dir/key.jpg", each ended by a NUL */
-	const char *notes; /* lines on what could not be used, each ended by a newline; at most SAMPLES_NOTES of them */
-	int64_t lost;	   /* samples, and stretches that are no entries, that could not be used */
-	struct buf rows, text, lines; /* what is being made */
-	struct file_map map;	      /* what was kept */
+	const char *names;	      /* keys with their field, "dir/key.jpg", each with a NUL */
+	const char *notes;	      /* why samples were unusable: lines ended by newlines, at most SAMPLES_NOTES */
+	int64_t lost;		      /* number of unusable samples and damaged stretches */
+	struct buf rows, text, lines; /* a table under construction */
+	struct file_map map;	      /* a table mapped from a file */
 };
 
 #define SAMPLES_NOTES 16
@@ -54,20 +54,20 @@ struct samples {
 void samples_init(struct samples *s);
 void samples_done(struct samples *s); /* a zeroed one is fine */
 
-/* s->key is set by it. */
+/* Adds a row; its key is set here. */
 void samples_add(struct samples *s, const struct sample *one, const char *name);
 void samples_lose(struct samples *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void samples_append(struct samples *s, const struct samples *more); /* behind what there is; more is being made too */
+void samples_append(struct samples *s, const struct samples *more); /* appends; both are under construction */
 
-/* Nothing is added any more. ERR_NOMEM where memory did not suffice. */
+/* Completes the table: nothing can be added after it. ERR_NOMEM, also for earlier failures to add. */
 int samples_end(struct samples *s, struct err *err);
 
 const char *samples_name(const struct samples *s, int64_t i);
 
-/* Keeps the table in a file, under its whole name at once; failing is no harm. */
+/* Writes the table to a file atomically. Failure is harmless. */
 bool samples_keep(const struct samples *s, const char *path);
 
-/* False: there is none, or none that is whole. */
+/* Maps the table from a file. False: missing or damaged. */
 bool samples_take(struct samples *ret, const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* shard_index.c: threads that take one shard after another. */
+/* shard_index.c: threads scan the shards, one shard at a time each. */
 #include "trainer/data/container/shard_index.h"
 
 #include <limits.h>
@@ -16,25 +16,25 @@
 #include "trainer/data/container/parquet_set.h"
 #include "trainer/data/container/tfrecord.h"
 
-#define HEAD 24 /* bytes that tell one container from another */
+#define HEAD 24 /* enough to detect a container */
 #define THREADS_MAX 32
 #define IDX_BYTES_MAX ((size_t)256 << 20)
-#define READ_BYTES ((uint64_t)8 << 20) /* that remote objects are read by */
+#define READ_BYTES ((uint64_t)8 << 20) /* prefetch step for remote objects */
 
 struct shard_scan {
 	struct objects *store;
 	const struct shard_index_opts *o;
 	struct samples *part; /* [object] */
-	_Atomic int next, read_whole;
+	_Atomic int next, read_whole; /* next object; shards scanned though their labels were known */
 	pthread_mutex_t lock;
-	int failed; /* first object that could not be read, by number; -1 */
+	int failed; /* lowest object that could not be read; -1: none */
 	struct err err;
 };
 
 typedef int scan_function(struct samples *to, const struct byte_source *file, uint32_t object,
 			  const struct webdataset_fields *f, struct err *err);
 
-/* By its first bytes: names say little of objects behind addresses. */
+/* Detects the container by its first bytes, because the names of remote objects are unreliable. */
 static int detect_container(const struct byte_source *file, scan_function **ret, struct err *err)
 {
 	char head[HEAD];
@@ -55,7 +55,7 @@ static int detect_container(const struct byte_source *file, scan_function **ret,
 	return rc;
 }
 
-/* By what stands beside a remote shard; false: it has to be read. */
+/* Uses DALI's index next to a remote shard. Returns false if the shard must be scanned. */
 static bool load_dali_index(struct shard_scan *s, int object)
 {
 	const struct shard_sums *known = s->o->known ? &s->o->known[object] : NULL;
@@ -84,6 +84,7 @@ static bool load_dali_index(struct shard_scan *s, int object)
 	return false;
 }
 
+/* Scans one shard, remote ones with prefetching in storage order. Records the error of the lowest object. */
 static void scan_shard(struct shard_scan *s, int object)
 {
 	struct object_source source = { s->store, object };
@@ -94,7 +95,7 @@ static void scan_shard(struct shard_scan *s, int object)
 
 	if (load_dali_index(s, object))
 		return;
-	for (uint64_t at = 0; at < archive.bytes; at += READ_BYTES) /* in its order, from its beginning to its end */
+	for (uint64_t at = 0; at < archive.bytes; at += READ_BYTES) /* from start to end, in storage order */
 		if (!objects_want(s->store, &(struct objects_range){ .object = object, .at = at, .n = 1 }))
 			break;
 	rc = detect_container(&archive, &scan, &err);

@@ -1,4 +1,4 @@
-/* shard_index.h: the samples of all shards of a store, their headers read by several threads at once. */
+/* shard_index.h: indexes the samples of all shards of a store, with several threads. */
 #ifndef DPT_DATA_SHARD_INDEX_H
 #define DPT_DATA_SHARD_INDEX_H
 
@@ -9,13 +9,13 @@
 
 struct shard_index_opts {
 	const struct webdataset_fields *fields;
-	const struct shard_sums *known; /* [object]: what their index says; NULL: there is none */
-	double timeout_s;		/* of index files beside remote shards */
+	const struct shard_sums *known; /* [object]: from their index file; NULL: there is none */
+	double timeout_s;		/* for index files next to remote shards */
 };
 
-/* In the order of objects, then of entries: whatever the threads. Remote shards whose labels are known and that have
- * DALI's index beside them are not read; *ret_whole: those of known labels that were, for want of it. *ret is
- * samples_done's; what was lost is in it. */
+/* The result is ordered by object, then by entry, whatever the threads do. A remote shard with known labels and with
+ * DALI's index next to it is not read. *ret_whole: number of shards with known labels that were read because that
+ * index was missing. The caller ends *ret with samples_done; unusable samples are in its notes. */
 int shard_index(struct samples *ret, struct objects *store, const struct shard_index_opts *o, int *ret_whole,
 		struct err *err);
 

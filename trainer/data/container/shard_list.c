@@ -1,4 +1,4 @@
-/* shard_list.c: folders, braces and index files. */
+/* shard_list.c: expands folders, braces and index files to addresses. */
 #include "trainer/data/container/shard_list.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 
 #define KIND "wids-shard-index-v1"
 #define DIGITS_MAX 18
-#define PART_ENDS "-_./" /* what may follow the name of a part; or nothing */
+#define PART_ENDS "-_./" /* may follow a part's name, as may the end */
 #define INDEX_BYTES_MAX ((size_t)256 << 20)
 #define NOT_LISTED (-1)
 
@@ -87,7 +87,7 @@ char **shard_list_take(struct shard_list *l)
 	return address;
 }
 
-/* "train-00003-of-01024", as TensorFlow's programs name parts of a set. */
+/* TensorFlow's names for shards: "train-00003-of-01024". */
 static bool is_numbered(const char *name)
 {
 	const char *of = strstr(name, "-of-");
@@ -150,7 +150,8 @@ static enum shard_part part_by_name(const char *name)
 	return SHARDS_ALL;
 }
 
-/* A folder without shards that are named after a part is one of training. */
+/* Returns true if the shard belongs to the part. In a folder without shards named train-…, all shards are for
+ * training. */
 static bool belongs_to_part(enum shard_part part, const char *name, bool parted)
 {
 	return part == SHARDS_ALL || (parted ? part_by_name(name) == part : part == SHARDS_TRAIN);
@@ -158,10 +159,10 @@ static bool belongs_to_part(enum shard_part part, const char *name, bool parted)
 
 static int read_shard_index(struct shard_list *l, const char *path, int listed, struct err *err);
 
-/* What a folder holds of shards, here or in a store, in the order of names; and its index files. */
+/* The shard names of a folder, local or remote, sorted; and which index files it has. */
 struct content {
 	struct shard_list shards; /* names */
-	bool index[3];		  /* [part]: `dptrain shard` wrote one beside the shards */
+	bool index[3];		  /* [part]: `dptrain shard` wrote an index file there */
 };
 
 static const char *index_file_name(enum shard_part part)
@@ -202,7 +203,7 @@ static int join_shard_path(char ret[PATH_MAX], const char *folder, const char *n
 	return n < PATH_MAX ? 0 : err_set(err, ERR_USAGE, "%.300s: a shard's name is too long", folder);
 }
 
-/* The shards of a folder in the folder that is named after a part or a database: train/data.mdb, val/000.tar. */
+/* Collects the shards of a subfolder named after a part or a database: train/data.mdb, val/000.tar. */
 static int collect_subfolder(struct content *c, const char *folder, const char *name, struct err *err)
 {
 	char path[PATH_MAX];
@@ -263,6 +264,7 @@ static void move_listed_version(struct shard_sums *to, struct shard_sums *from)
 	from->version = NULL;
 }
 
+/* Adds the folder's shards that belong to the part, then reads the part's index file. */
 static int add_folder_shards(struct shard_list *l, const char *folder, enum shard_part part, struct content *c,
 			     struct err *err)
 {
@@ -325,7 +327,7 @@ static void read_index_facts(struct shard_list *l, const json_t *root)
 			l->facts.channels = 0;
 }
 
-/* Names in an index are relative to its folder. */
+/* Names in an index are relative to the index's folder. */
 static int resolve_shard_url(char ret[PATH_MAX], const char *index, const char *url, struct err *err)
 {
 	const char *slash = strrchr(index, '/');
@@ -336,7 +338,7 @@ static int resolve_shard_url(char ret[PATH_MAX], const char *index, const char *
 	return err_set(err, ERR_USAGE, "%.300s: a shard's name is too long", index);
 }
 
-/* Checksums that an index does not have, or not as numbers, are none. */
+/* Reads the checksums of a shard. Missing or malformed checksums are ignored. */
 static int read_shard_crcs(struct shard_sums *ret, const json_t *entry, struct err *err)
 {
 	const json_t *list = json_object_get(entry, "crc32c");
@@ -375,14 +377,14 @@ static int read_shard_facts(struct shard_sums *ret, const json_t *entry, struct 
 	return read_shard_crcs(ret, entry, err);
 }
 
-/* A shard of an index joins the list, or, where a folder was listed from `*at` on, is looked for there. The list is in
- * the order of names; where an index is not, some of its sums are of no use. */
+/* Merges a shard of an index. NOT_LISTED: appends it. Otherwise its folder was listed: searches it from *at on. The
+ * list is sorted by name; where an index is not, some of its checksums are unused. */
 static int merge_index_shard(struct shard_list *l, const char *index, const json_t *entry, int *at, struct err *err)
 {
 	const char *url = json_string_value(json_object_get(entry, "url"));
 	char path[PATH_MAX];
 	int rc = url ? resolve_shard_url(path, index, url, err)
-		     : err_set(err, ERR_USAGE, "%.300s: a shard has no url", index),
+		     : err_set(err, ERR_USAGE, "%.300s: a shard has no \"url\"", index),
 	    i = *at;
 
 	if (rc)
@@ -397,7 +399,7 @@ static int merge_index_shard(struct shard_list *l, const char *index, const json
 	return i < l->n && !strcmp(l->address[i], path) ? read_shard_facts(&l->sums[i], entry, err) : 0;
 }
 
-/* Adds the shards of an index; listed: those of its folder were, from that number on. */
+/* Merges the shards of an index file. listed: number of the first shard of its folder's listing, or NOT_LISTED. */
 static int read_shard_index(struct shard_list *l, const char *path, int listed, struct err *err)
 {
 	json_error_t where = { .text = "" };
@@ -419,7 +421,7 @@ static int read_shard_index(struct shard_list *l, const char *path, int listed, 
 		rc = err_set(err, ERR_USAGE, "%.300s:%d: %.100s", path, where.line, where.text);
 	else if (!kind || strcmp(kind, KIND) || !json_array_size(list))
 		rc = err_set(err, ERR_USAGE,
-			     "%.300s: is no index of shards (__kind__ is not " KIND ", or no shardlist)", path);
+			     "%.300s: is not an index of shards: expected __kind__ " KIND " and a shardlist", path);
 	for (size_t i = 0; !rc && i < json_array_size(list); i++)
 		rc = merge_index_shard(l, path, json_array_get(list, i), &listed, err);
 	if (!rc)
@@ -436,7 +438,7 @@ int shard_list_check(const char *spec, struct err *err)
 	if (!host || (!memchr(host + 3, '@', n) && !strchr(host, '?')))
 		return 0;
 	return err_set(err, ERR_USAGE,
-		       "an address with a password or a query would be recorded with the run: passwords belong into "
+		       "an address with a password or a query would be recorded with the run: put passwords into "
 		       "~/.netrc, signed addresses into an index file of shards");
 }
 
@@ -449,11 +451,12 @@ static int add_shard_spec(struct shard_list *l, const char *spec, enum shard_par
 	if (!l->takes && name_ends_in(spec, ".json"))
 		return read_shard_index(l, spec, NOT_LISTED, err);
 	if (!l->takes && (name_ends_in(spec, ".gz") || name_ends_in(spec, ".zst") || name_ends_in(spec, ".tgz")))
-		return err_set(err, ERR_USAGE, "%.300s: is packed; shards are read in place: decompress it first", spec);
+		return err_set(err, ERR_USAGE,
+			       "%.300s: is compressed: decompress it first, because shards are read in place", spec);
 	return append_shard(l, spec, err);
 }
 
-/* A range "000..146" at text: its ends, and how many digits its numbers have at least. */
+/* Parses a range "000..146" of n bytes: its bounds, and the minimum number of digits. */
 static bool parse_brace_range(const char *text, size_t n, uint64_t ret[2], int *ret_digits)
 {
 	size_t first = strspn(text, "0123456789"), second;
@@ -471,7 +474,7 @@ static bool parse_brace_range(const char *text, size_t n, uint64_t ret[2], int *
 
 static int expand_braces(struct shard_list *l, const char *spec, enum shard_part part, struct err *err);
 
-/* head, one choice of the braces, and what stands behind them. */
+/* Expands one choice: the text in front of the braces, the choice, and the text after them. */
 static int expand_brace_choice(struct shard_list *l, const char *spec, const char *choice, enum shard_part part,
 			       struct err *err)
 {
@@ -491,7 +494,8 @@ static int expand_brace_range(struct shard_list *l, const char *spec, const uint
 	int rc = 0;
 
 	if (ends[0] > ends[1] || ends[1] - ends[0] >= SHARD_LIST_MAX)
-		return err_set(err, ERR_USAGE, "%.300s: a range goes up, over %d shards at most", spec, SHARD_LIST_MAX);
+		return err_set(err, ERR_USAGE, "%.300s: a range must ascend and cover at most %d shards", spec,
+			       SHARD_LIST_MAX);
 	for (uint64_t i = ends[0]; !rc && i <= ends[1]; i++) {
 		snprintf(choice, sizeof(choice), "%0*llu", digits, (unsigned long long)i);
 		rc = expand_brace_choice(l, spec, choice, SHARDS_ALL, err);

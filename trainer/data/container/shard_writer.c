@@ -1,4 +1,4 @@
-/* shard_writer.c: shards, and what describes them. */
+/* shard_writer.c: writes tar shards and their indexes. */
 #include "trainer/data/container/shard_writer.h"
 
 #include <errno.h>
@@ -21,11 +21,11 @@
 
 struct shard_writer {
 	struct shard_writer_opts o;
-	json_t *list; /* of shards that are done */
+	json_t *list; /* of finished shards */
 	uint64_t all_bytes;
-	int n; /* shards that were begun */
+	int n; /* shards begun */
 	bool decoded;
-	/* the open one */
+	/* The open shard: */
 	FILE *file;
 	char path[PATH_BYTES];
 	uint64_t bytes;
@@ -79,7 +79,7 @@ uint64_t shard_writer_bytes(const struct shard_writer *w)
 	return w->all_bytes;
 }
 
-/* On the disk, then closed. */
+/* Flushes the file to disk and closes it. */
 static int sync_and_close_file(FILE *f, const char *path, struct err *err)
 {
 	int rc = fflush(f) || fsync(fileno(f)) ? err_set_errno(err, errno, "write %.300s", path) : 0;
@@ -147,7 +147,8 @@ static int begin_shard(struct shard_writer *w, struct err *err)
 	return w->crcs ? 0 : err_set(err, ERR_NOMEM, "out of memory");
 }
 
-/* DALI's index, version 1.2: how many samples, then for each the fields with their offsets, sizes and names. */
+/* Writes DALI's index, version 1.2: the number of samples, then a line per sample with offset, size and name of its
+ * fields. */
 static int write_dali_index(struct shard_writer *w, struct err *err)
 {
 	char path[PATH_BYTES];
@@ -165,6 +166,7 @@ static int write_dali_index(struct shard_writer *w, struct err *err)
 	return rc;
 }
 
+/* Closes the open shard and adds it to the index. */
 static int finish_shard(struct shard_writer *w, struct err *err)
 {
 	static const char zeros[END_BYTES];
@@ -211,13 +213,15 @@ static int put_shard_item(struct shard_writer *w, const char *key, const struct 
 	return rc ? rc : put_shard_bytes(w, zeros, (size_t)(tar_block_padded(i->n) - i->n), err);
 }
 
-/* By the first sample: a shard for each would be a set of countless small files. */
+/* Checks the first sample: a shard per sample would make countless small files. */
 static int check_shard_size(const struct shard_writer *w, uint64_t sample, struct err *err)
 {
 	if (w->file || w->n || END_BYTES + 2 * sample <= w->o.shard_bytes)
 		return 0;
-	return err_set(err, ERR_USAGE, "--shard-size %llu: makes a shard of each sample, the first of which takes %llu "
-		       "bytes: give %llu or more", (unsigned long long)w->o.shard_bytes, (unsigned long long)sample,
+	return err_set(err, ERR_USAGE,
+		       "--shard-size %llu: is too small: the first sample takes %llu "
+		       "bytes: give %llu or more",
+		       (unsigned long long)w->o.shard_bytes, (unsigned long long)sample,
 		       (unsigned long long)(END_BYTES + 2 * sample));
 }
 
@@ -255,7 +259,7 @@ static json_t *make_json_numbers(const double v[4], int n)
 	return list;
 }
 
-/* A folder's name need not be UTF-8. */
+/* A folder's name may be invalid UTF-8: falls back to the number. */
 static json_t *make_class_name(const char *class_name, int i)
 {
 	json_t *name = json_string(class_name);

@@ -1,6 +1,6 @@
-/* shard_writer.h: writes samples as tar shards by WebDataset's conventions, PART-000000.tar …, and beside them wids'
- * index PART.json (sizes, MD5, and the CRC-32C of each 8 MiB) and DALI's PART-000000.idx. The same samples give
- * the same bytes. One thread. */
+/* shard_writer.h: writes samples as tar shards in WebDataset's format, PART-000000.tar …, with wids' index PART.json
+ * (sizes, MD5, and the CRC-32C of each 8 MiB) and DALI's PART-000000.idx next to them. Equal samples give equal
+ * bytes. For one thread. */
 #ifndef DPT_DATA_SHARD_WRITER_H
 #define DPT_DATA_SHARD_WRITER_H
 
@@ -14,12 +14,12 @@
 struct shard_writer;
 
 struct shard_writer_opts {
-	const char *folder; /* is there; borrowed */
+	const char *folder; /* must exist; borrowed */
 	const char *part;   /* "train" */
-	uint64_t shard_bytes; /* a shard is closed before it would grow beyond this; two of the first sample fit */
-	const char *const *classes; /* names of n_classes; NULL: only numbers are known */
+	uint64_t shard_bytes;	    /* largest shard; must hold two samples like the first */
+	const char *const *classes; /* n_classes names; NULL: numbers only */
 	int n_classes;
-	int channels; /* of images that are stored as they are; 0: mean and std are not known */
+	int channels; /* of raw images; 0: mean and std are unknown */
 	double mean[4], std[4];
 };
 
@@ -31,12 +31,12 @@ struct shard_item {
 	size_t n;
 };
 
-/* One sample: KEY.field for each item. */
+/* Adds one sample: an entry KEY.field per item. */
 int shard_writer_add(struct shard_writer *w, const char *key, const struct shard_item *items, int n, struct err *err);
 
-void shard_writer_say_decoded(struct shard_writer *w); /* its arrays are pictures, for the index to say */
+void shard_writer_say_decoded(struct shard_writer *w); /* notes in the index that its arrays are pictures */
 
-/* Closes the last shard and writes the index; both lie on the disk when it returns. */
+/* Closes the last shard and writes the index. Both are on disk when it returns. */
 int shard_writer_end(struct shard_writer *w, struct err *err);
 void shard_writer_free(struct shard_writer *w); /* NULL is fine */
 

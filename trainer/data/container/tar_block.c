@@ -1,4 +1,4 @@
-/* tar_block.c: the fields of a header. */
+/* tar_block.c: parses and builds the fields of a header. */
 #include "trainer/data/container/tar_block.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 enum { AT_MODE = 100, AT_UID = 108, AT_GID = 116, AT_BYTES = 124, AT_TIME = 136, AT_SUM = 148, AT_TYPE = 156,
        AT_MAGIC = 257, AT_PREFIX = 345 };
 
-/* Octal digits up to a space or NUL; false when something else stands there. */
+/* Parses octal digits up to a space or NUL. False: another character. */
 static bool parse_octal_field(const char *text, size_t n, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -24,7 +24,7 @@ static bool parse_octal_field(const char *text, size_t n, uint64_t *ret)
 	return true;
 }
 
-/* Octal, or GNU's big-endian number behind a set high bit. */
+/* Parses octal digits, or GNU's big-endian number after a byte 0x80. */
 static bool parse_size_field(const char *text, size_t n, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -40,7 +40,7 @@ static bool parse_size_field(const char *text, size_t n, uint64_t *ret)
 	return true;
 }
 
-/* All bytes of the header, the checksum's own counted as spaces. */
+/* Sum of the header's bytes, with the checksum field counted as spaces. */
 static uint64_t sum_tar_header(const char *block)
 {
 	uint64_t sum = 0;
@@ -61,7 +61,7 @@ static bool is_zero_block(const char *block)
 static enum tar_kind tar_kind_of_type(char type, const char *name)
 {
 	switch (type) {
-	case '\0': /* v7's: folders end in a slash */
+	case '\0': /* v7: a folder's name ends in a slash */
 		return *name && name[strlen(name) - 1] == '/' ? TAR_OTHER : TAR_FILE;
 	case '0':
 	case '7':
@@ -78,7 +78,7 @@ static enum tar_kind tar_kind_of_type(char type, const char *name)
 void tar_block_parse(const void *block, struct tar_block *ret)
 {
 	const char *b = block;
-	bool prefixed = !memcmp(b + AT_MAGIC, "ustar", 6) && b[AT_PREFIX]; /* GNU's magic goes on with a space */
+	bool prefixed = !memcmp(b + AT_MAGIC, "ustar", 6) && b[AT_PREFIX]; /* GNU's magic continues with a space */
 	uint64_t sum;
 
 	*ret = (struct tar_block){ .kind = TAR_DAMAGED };
@@ -92,7 +92,7 @@ void tar_block_parse(const void *block, struct tar_block *ret)
 	snprintf(ret->name, sizeof(ret->name), "%.155s%s%.100s", prefixed ? b + AT_PREFIX : "", prefixed ? "/" : "", b);
 	ret->kind = tar_kind_of_type(b[AT_TYPE], ret->name);
 	if (strchr("12345", b[AT_TYPE]) && b[AT_TYPE])
-		ret->bytes = 0; /* links, devices and folders have none, whatever they say */
+		ret->bytes = 0; /* links, devices and folders have no content, whatever the size field */
 }
 
 void tar_block_make(void *block, const char *name, uint64_t bytes)

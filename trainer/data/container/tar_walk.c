@@ -1,4 +1,4 @@
-/* tar_walk.c: header by header through a window of the archive. */
+/* tar_walk.c: reads header by header through a window of the archive. */
 #include "trainer/data/container/tar_walk.h"
 
 #include <stdbool.h>
@@ -9,17 +9,17 @@
 #include "trainer/data/container/tar_block.h"
 
 #define WINDOW ((size_t)1 << 18)
-#define GLANCE ((size_t)1 << 11) /* of large entries: a header, and the small entry that may stand behind it */
+#define GLANCE ((size_t)1 << 11) /* read size between large entries: a header, and a small entry that may follow it */
 #define RECORDS_MAX ((uint64_t)1 << 16)
 
 struct tar_walk {
 	struct byte_source s;
-	uint64_t at; /* of the next header */
-	uint64_t from; /* window: where it begins */
-	size_t have;   /* … and what it holds */
-	bool small;    /* entries are: whole windows are read */
-	uint64_t damage; /* where it began; UINT64_MAX: none */
-	/* what extended headers say of the entry behind them */
+	uint64_t at;	 /* offset of the next header */
+	uint64_t from;	 /* offset of the window */
+	size_t have;	 /* bytes in the window */
+	bool small;	 /* entries are small: whole windows are read */
+	uint64_t damage; /* where the damage began; UINT64_MAX: none */
+	/* What extended headers state about the next entry: */
 	char name[TAR_WALK_NAME_MAX + 1];
 	bool has_name, has_bytes;
 	uint64_t bytes;
@@ -51,7 +51,7 @@ int tar_walk_bytes(struct tar_walk *w, uint64_t offset, size_t n, const char **r
 	int rc;
 
 	if (offset > w->s.bytes || n > left || n > WINDOW)
-		return err_set(err, ERR_CORRUPT, "%.300s: ends too early", w->s.name);
+		return err_set(err, ERR_CORRUPT, "%.300s: is truncated", w->s.name);
 	if (offset < w->from || offset + n > w->from + w->have) {
 		want = want < n ? n : want;
 		want = want > left ? (size_t)left : want;
@@ -66,7 +66,7 @@ int tar_walk_bytes(struct tar_walk *w, uint64_t offset, size_t n, const char **r
 	return 0;
 }
 
-/* A run of digits up to `end`; false when there is anything else. */
+/* Parses a run of digits up to `end`. False: another character, or empty. */
 static bool parse_decimal_run(const char *at, const char *end, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -93,7 +93,7 @@ static bool store_entry_name(struct tar_walk *w, const char *text, size_t n)
 	return true;
 }
 
-/* "LENGTH KEY=VALUE\n", LENGTH being that of the whole record. Of its keys only two matter here. */
+/* Applies a record "LENGTH KEY=VALUE\n"; LENGTH covers the whole record. Only the keys path and size matter. */
 static bool apply_pax_record(struct tar_walk *w, const char *record, size_t n)
 {
 	const char *key = memchr(record, ' ', n), *value, *end = record + n - 1;
@@ -123,7 +123,7 @@ static bool apply_pax_records(struct tar_walk *w, const char *text, size_t n)
 	return true;
 }
 
-/* An entry that says something of the one behind it. false: it is damaged. */
+/* Reads an entry that describes the next one. *ret_whole false: damaged. */
 static int read_extension_entry(struct tar_walk *w, const struct tar_block *b, bool *ret_whole, struct err *err)
 {
 	const char *text;
@@ -146,7 +146,7 @@ static void return_damage(struct tar_walk *w, struct tar_walk_entry *ret)
 	w->damage = UINT64_MAX;
 }
 
-/* A header that is whole: 1 when *ret is filled, 0 when there is nothing to give yet. */
+/* Handles a valid header. Returns 1 if it fills *ret, 0 if the header is not a file's or its entry is damaged. */
 static int consume_header(struct tar_walk *w, struct tar_block *b, struct tar_walk_entry *ret, struct err *err)
 {
 	uint64_t room = w->s.bytes - w->at - TAR_BLOCK;
@@ -177,7 +177,7 @@ static int consume_header(struct tar_walk *w, struct tar_block *b, struct tar_wa
 	return b->kind == TAR_FILE;
 }
 
-/* Where zeros end: at the end of the archive, if nothing stands behind its last entry. */
+/* Skips zero blocks. They end at the end of the archive, unless data follow its end mark, which is then damage. */
 static int skip_zero_blocks(struct tar_walk *w, struct err *err)
 {
 	uint64_t began = w->at;

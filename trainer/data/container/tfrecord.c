@@ -1,5 +1,5 @@
-/* tfrecord.c: records (length, its CRC, bytes, their CRC), and an Example in each. Nothing is believed: every length
- * ends within what holds it. */
+/* tfrecord.c: parses records (length, its CRC, content, its CRC) and the Example in each. Input is untrusted: every
+ * length is checked against its container. */
 #include "trainer/data/container/tfrecord.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct tfrecord_reader {
 	const struct byte_source *file;
 	uint32_t object;
 	char image[NAMES_BYTES], label[NAMES_BYTES];
-	unsigned char *bytes; /* of a record */
+	unsigned char *bytes; /* of the current record */
 	size_t cap;
 	int64_t records;
 };
@@ -34,7 +34,7 @@ struct example_match {
 	bool broken;
 };
 
-/* Feature: 1 a BytesList, 3 an Int64List; each has its values in field 1, numbers packed or not. */
+/* Feature: field 1 is a BytesList, 3 an Int64List. Each has its values in field 1; numbers may be packed. */
 static bool find_first_value(struct proto_span feature, uint64_t list, struct proto_field *ret)
 {
 	struct proto_field f, value;
@@ -66,12 +66,12 @@ static void match_feature(struct example_match *found, const struct tfrecord_rea
 	if (label >= found->label_rank || !find_first_value(feature, 3, &value))
 		return;
 	found->label_rank = label;
-	if (value.wire == PROTO_BYTES && !proto_varint(&value.bytes, &value.value)) /* packed, and empty */
+	if (value.wire == PROTO_BYTES && !proto_varint(&value.bytes, &value.value)) /* packed and empty */
 		found->label_rank = WEBDATASET_NO_RANK;
 	found->label = (int64_t)value.value;
 }
 
-/* An entry of the map: 1 its name, 2 the feature. */
+/* An entry of the feature map: field 1 is its name, 2 the feature. */
 static void read_feature_entry(struct example_match *found, const struct tfrecord_reader *s, struct proto_span entry)
 {
 	char name[WEBDATASET_FIELD_MAX] = "";
@@ -110,18 +110,17 @@ static struct example_match read_example(const struct tfrecord_reader *s, struct
 	return found;
 }
 
-/* Where the record's bytes lie in the file says where the picture's do. */
+/* Adds the Example in s->bytes as a sample, or notes why it is unusable. offset: of the record's content in the
+ * file. */
 static void add_record_sample(struct tfrecord_reader *s, uint64_t offset, size_t n)
 {
 	struct example_match found = read_example(s, (struct proto_span){ s->bytes, s->bytes + n });
 	size_t image = (size_t)(found.image.end - found.image.at);
-	const char *wrong = found.broken ? "is no Example"
-			    : found.image_rank == WEBDATASET_NO_RANK
-				    ? "has no picture (--image-field)"
-			    : found.label_rank == WEBDATASET_NO_RANK
-				    ? "has no label that is a number (--label-field)"
-			    : found.label < 0 || found.label >= INT32_MAX ? "its label is no whole number from 0"
-									   : NULL;
+	const char *wrong = found.broken				  ? "is not an Example"
+			    : found.image_rank == WEBDATASET_NO_RANK	  ? "has no picture (--image-field)"
+			    : found.label_rank == WEBDATASET_NO_RANK	  ? "has no integer label (--label-field)"
+			    : found.label < 0 || found.label >= INT32_MAX ? "its label is not an integer >= 0"
+									  : NULL;
 	char name[WEBDATASET_NAME_MAX];
 
 	if (wrong) {
@@ -159,7 +158,7 @@ static int read_record_bytes(struct tfrecord_reader *s, uint64_t at, size_t n, s
 	return s->file->read(s->file->user, at, s->bytes, n, err);
 }
 
-/* One record at *at, which moves behind it. */
+/* Reads the record at *at and advances *at past it. */
 static int read_record(struct tfrecord_reader *s, uint64_t *at, struct err *err)
 {
 	uint64_t left = s->file->bytes - *at, n;
@@ -170,14 +169,14 @@ static int read_record(struct tfrecord_reader *s, uint64_t *at, struct err *err)
 		return rc;
 	n = left < TFRECORD_HEAD || !tfrecord_probe(head) ? UINT64_MAX : little_get_u64(head);
 	if (left < TFRECORD_HEAD + TAIL || n > left - TFRECORD_HEAD - TAIL) {
-		samples_lose(s->to, "%.200s: damaged or cut off at byte %llu: the records from there on are lost",
+		samples_lose(s->to, "%.200s: damaged or truncated at byte %llu: the records after it are skipped",
 			     s->file->name, (unsigned long long)*at);
 		*at = s->file->bytes;
 		return 0;
 	}
 	*at += TFRECORD_HEAD;
 	if (n > TFRECORD_BYTES_MAX) {
-		samples_lose(s->to, "%.200s: record %lld: %llu bytes are too many", s->file->name,
+		samples_lose(s->to, "%.200s: record %lld: %llu bytes exceed the maximum of 256 MiB", s->file->name,
 			     (long long)s->records, (unsigned long long)n);
 	} else {
 		rc = read_record_bytes(s, *at, (size_t)n + TAIL, err);

@@ -1,4 +1,4 @@
-/* thrift.c: see thrift.h. */
+/* thrift.c: decodes the compact protocol. */
 #include "trainer/data/container/thrift.h"
 
 #define DEPTH_MAX 32
@@ -84,13 +84,13 @@ size_t thrift_list(struct thrift *t, enum thrift_type *ret_type)
 	uint64_t n = head >> 4 == LONG_LIST ? read_thrift_varint(t) : head >> 4;
 
 	*ret_type = (enum thrift_type)(head & 15);
-	t->bad |= n > (uint64_t)(t->end - t->at); /* each has a byte at least */
+	t->bad |= n > (uint64_t)(t->end - t->at); /* each member has at least one byte */
 	return t->bad ? 0 : (size_t)n;
 }
 
 static void skip_thrift_value(struct thrift *t, enum thrift_type type, int depth);
 
-/* Truths of lists and maps have a byte each, those of structs none. */
+/* Booleans in lists and maps take one byte, in structs none. */
 static void skip_thrift_member(struct thrift *t, enum thrift_type type, int depth)
 {
 	if (type == THRIFT_TRUE || type == THRIFT_FALSE)
@@ -111,6 +111,7 @@ static void skip_thrift_map(struct thrift *t, int depth)
 	}
 }
 
+/* Skips a value of any type. Sets t->bad beyond DEPTH_MAX nested values. */
 static void skip_thrift_value(struct thrift *t, enum thrift_type type, int depth)
 {
 	struct thrift_field f = { 0, THRIFT_STOP };

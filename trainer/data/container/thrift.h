@@ -1,7 +1,7 @@
-/* thrift.h: values of Thrift's compact protocol, one after the other
- * (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md). Nothing is believed: lengths end
- * within the bytes, lists have no more members than bytes are left, structs lie in each other to a depth only. Once
- * something is wrong `bad` is set and everything reads as 0 and as the end. */
+/* thrift.h: reads values of Thrift's compact protocol in order
+ * (https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md). Input is untrusted: lengths
+ * are checked against the buffer, lists against the bytes left, nesting has a maximum. After an error `bad` is set,
+ * and every read returns 0 or the end. */
 #ifndef DPT_DATA_THRIFT_H
 #define DPT_DATA_THRIFT_H
 
@@ -31,16 +31,16 @@ struct thrift {
 };
 
 struct thrift_field {
-	int id; /* 0 before the first one */
+	int id; /* 0 before the first field */
 	enum thrift_type type;
 };
 
-/* The head of the next field of a struct; false behind its last one. The value is the caller's to read or skip. */
+/* Reads the header of the next field of a struct. False after the last one. The caller reads or skips the value. */
 bool thrift_next(struct thrift *t, struct thrift_field *f);
 
-int64_t thrift_number(struct thrift *t, enum thrift_type type); /* of an integer type, or a truth */
+int64_t thrift_number(struct thrift *t, enum thrift_type type); /* an integer or boolean type */
 const unsigned char *thrift_bytes(struct thrift *t, size_t *ret_n);
-size_t thrift_list(struct thrift *t, enum thrift_type *ret_type); /* members that follow */
+size_t thrift_list(struct thrift *t, enum thrift_type *ret_type); /* returns the number of members, which follow */
 void thrift_skip(struct thrift *t, enum thrift_type type);
 
 #endif

@@ -1,4 +1,4 @@
-/* webdataset.c: grouping of entries, and labels out of their text. */
+/* webdataset.c: groups entries into samples and parses labels. */
 #include "trainer/data/container/webdataset.h"
 
 #include <ctype.h>
@@ -11,15 +11,15 @@
 
 #include "trainer/data/container/tar_walk.h"
 
-/* The sample whose entries are being met. */
+/* The sample whose entries are being read. */
 struct sample_group {
 	char key[WEBDATASET_NAME_MAX + 1];
-	char name[WEBDATASET_NAME_MAX + 1]; /* of its picture's entry */
+	char name[WEBDATASET_NAME_MAX + 1]; /* of the picture's entry */
 	bool open, twice;
 	char fields[512]; /* ";jpg;cls;" */
 	struct sample sample;
-	int image_rank, label_rank; /* places in the lists, the best so far */
-	const char *wrong;	    /* of its label */
+	int image_rank, label_rank; /* positions in the field lists; the best so far */
+	const char *wrong;	    /* with its label */
 };
 
 struct webdataset_groups {
@@ -27,7 +27,7 @@ struct webdataset_groups {
 	struct sample_group group;
 };
 
-/* "__x__": what programs write beside samples. */
+/* Programs write entries "__x__" next to samples. */
 static bool is_marker(const char *part, size_t n)
 {
 	return n >= 4 && !memcmp(part, "__", 2) && !memcmp(part + n - 2, "__", 2);
@@ -47,8 +47,8 @@ bool webdataset_split(const char *name, size_t *ret_key, char ret_field[WEBDATAS
 	return true;
 }
 
-/* Place of a field in a list, WEBDATASET_NO_RANK when it is not there. *ret_member: what stands behind its colon, ""
- * nothing. */
+/* Returns the position of a field in a list, or WEBDATASET_NO_RANK. *ret_member: the text after the field's colon,
+ * or "". */
 static int rank_field(const char *list, const char *field, char ret_member[WEBDATASET_FIELD_MAX])
 {
 	size_t n = strlen(field);
@@ -73,7 +73,7 @@ int webdataset_rank(const char *list, const char *field)
 	return rank_field(list, field, NULL);
 }
 
-/* A whole number from 0, with spaces around it. */
+/* Parses an integer >= 0 with optional spaces around it. */
 static bool parse_label_number(const char *text, size_t n, int32_t *ret)
 {
 	int64_t v = 0;
@@ -116,18 +116,19 @@ static int read_sample_label(struct webdataset_groups *s, const struct webdatase
 		return rc;
 	good = *member ? parse_json_label(text, (size_t)e->bytes, member, &g->sample.label)
 		       : parse_label_number(text, (size_t)e->bytes, &g->sample.label);
-	g->wrong = good ? NULL : *member ? "its JSON has no such label, a whole number from 0"
-					 : "its label is no whole number from 0";
+	g->wrong = good	     ? NULL
+		   : *member ? "its JSON has no integer label >= 0 of that name"
+			     : "its label is not an integer >= 0";
 	return 0;
 }
 
 static void finish_group(struct webdataset_groups *s)
 {
 	struct sample_group *g = &s->group;
-	const char *wrong = g->twice ? "a field is there twice"
+	const char *wrong = g->twice				  ? "has a field twice"
 			    : g->image_rank == WEBDATASET_NO_RANK ? "has no picture (--image-field)"
 			    : g->label_rank == WEBDATASET_NO_RANK ? "has no label (--label-field)"
-						       : g->wrong;
+								  : g->wrong;
 
 	if (g->open && wrong)
 		samples_lose(s->into.to, "%.200s: sample %.200s: %s", s->into.name, g->key, wrong);
@@ -148,7 +149,7 @@ static void begin_group(struct sample_group *g, const char *name, size_t key, ui
 	snprintf(g->fields, sizeof(g->fields), ";");
 }
 
-/* Remembers a field; true when the sample has it already. Beyond the room for names nothing is found to be twice. */
+/* Adds a field to the sample. Returns true if it is a repeated one. When the list is full, repeats are not noticed. */
 static bool remember_field(struct sample_group *g, const char *field)
 {
 	char word[WEBDATASET_FIELD_MAX + 2];
@@ -211,7 +212,7 @@ void webdataset_groups_free(struct webdataset_groups *s)
 	free(s);
 }
 
-/* ---- of a tar archive ---- */
+/* ---- samples of a tar archive ---- */
 
 static int read_tar_label(void *user, uint64_t offset, size_t n, const char **ret, struct err *err)
 {
@@ -226,7 +227,7 @@ static int group_tar_entries(struct tar_walk *w, struct webdataset_groups *s, st
 	while ((rc = tar_walk_next(w, &e, err)) > 0) {
 		if (!e.name) {
 			webdataset_groups_end(s);
-			samples_lose(s->into.to, "%.200s: damaged from byte %llu to %llu: the samples there are lost",
+			samples_lose(s->into.to, "%.200s: damaged from byte %llu to %llu: its samples are skipped",
 				     s->into.name, (unsigned long long)e.offset,
 				     (unsigned long long)(e.offset + e.bytes));
 			continue;
@@ -257,9 +258,9 @@ int webdataset_scan(struct samples *to, const struct byte_source *archive, uint3
 	return rc;
 }
 
-/* ---- of an index ---- */
+/* ---- samples of an index ---- */
 
-/* "jpg 512 1234 000.jpg cls 2048 1 000.cls": the field that is wanted most. */
+/* Parses "jpg 512 1234 000.jpg cls 2048 1 000.cls" and chooses the field that ranks first. */
 static bool parse_idx_line(char *line, const struct webdataset_fields *f, struct sample *ret, const char **ret_name)
 {
 	int best = WEBDATASET_NO_RANK;

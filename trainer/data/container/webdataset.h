@@ -1,7 +1,7 @@
-/* webdataset.h: the entries of a tar archive as samples, by WebDataset's conventions: a key is folder and name up to
- * the first dot of the name, the field is what follows it, in lower case; neighbours with one key are a sample
- * (https://github.com/webdataset/webdataset, tariterators.py). Of every sample one picture and one label are taken.
- * No name becomes a path. */
+/* webdataset.h: the entries of a tar archive as samples, in WebDataset's format: the key is the folder and the name
+ * up to the last dot, the field is the rest in lower case. Consecutive entries with one key are a sample
+ * (https://github.com/webdataset/webdataset, tariterators.py). One picture and one label of each sample are used. No
+ * name is used as a path. */
 #ifndef DPT_DATA_WEBDATASET_H
 #define DPT_DATA_WEBDATASET_H
 
@@ -12,9 +12,9 @@
 
 #define WEBDATASET_FIELD_MAX 64
 #define WEBDATASET_NAME_MAX 4096
-#define WEBDATASET_LABEL_MAX ((size_t)1 << 16) /* bytes of an entry that holds a label */
+#define WEBDATASET_LABEL_MAX ((size_t)1 << 16) /* of an entry with a label */
 
-/* Lists of fields, the first one that a sample has being taken; "json:NAME" is member NAME of the field json. */
+/* Lists of fields in order of preference; "json:NAME" is member NAME of the field json. */
 struct webdataset_fields {
 	const char *image; /* "jpg;jpeg;png;npy" */
 	const char *label; /* "cls;json:label" */
@@ -22,22 +22,22 @@ struct webdataset_fields {
 
 #define WEBDATASET_NO_RANK 1000
 
-/* Which of a list of fields this is, from 0; WEBDATASET_NO_RANK: none of them. */
+/* Returns the position of a field in a list, from 0; WEBDATASET_NO_RANK: not in it. */
 int webdataset_rank(const char *list, const char *field);
 
-/* Where the key of an entry's name ends (the dot) and its field; false for entries that belong to no sample: folders'
- * and programs' own (__x__, ._x), names without a field. */
+/* Splits an entry's name at the dot into key and field. Returns false for entries that belong to no sample: folders,
+ * programs' own (__x__, ._x), names without a field. */
 bool webdataset_split(const char *name, size_t *ret_key, char ret_field[WEBDATASET_FIELD_MAX]);
 
-/* Entries of any container that names them so, grouped as they come. */
+/* Groups the entries of any container with such names into samples, in order. */
 struct webdataset_groups;
 
 struct webdataset_into {
 	struct samples *to;
-	const char *name; /* of the container, for messages; borrowed, as all of these */
+	const char *name; /* of the container, for messages; all pointers are borrowed */
 	const struct webdataset_fields *fields;
 	uint32_t object;
-	/* The n bytes (at most WEBDATASET_LABEL_MAX) of an entry that holds a label; until the next call. */
+	/* Returns the n bytes (at most WEBDATASET_LABEL_MAX) of a label entry; valid until the next call. */
 	int (*text)(void *user, uint64_t offset, size_t n, const char **ret, struct err *err);
 	void *user;
 };
@@ -49,16 +49,16 @@ struct webdataset_entry {
 
 int webdataset_groups_new(struct webdataset_groups **ret, const struct webdataset_into *into, struct err *err);
 int webdataset_groups_entry(struct webdataset_groups *s, const struct webdataset_entry *e, struct err *err);
-void webdataset_groups_end(struct webdataset_groups *s); /* the sample that is open is whole */
+void webdataset_groups_end(struct webdataset_groups *s);  /* completes the open sample */
 void webdataset_groups_free(struct webdataset_groups *s); /* NULL is fine */
 
-/* The same by DALI's index of the archive (text, which is changed) and the labels of its samples, "0 2 1": nothing of
- * the archive is read. False: they do not fit each other or the fields; what was added is to be thrown away then. */
+/* Adds samples from DALI's index of an archive (idx, which is modified) and the labels "0 2 1", without reading the
+ * archive. False: they do not match each other or the fields; the caller then discards what was added. */
 bool webdataset_take_idx(struct samples *to, char *idx, const char *labels, uint32_t object,
 			 const struct webdataset_fields *f);
 
-/* Adds the samples of an archive, which is number `object` of its store. What is damaged or has no picture or label is
- * noted in *to and passed over. Fails only where the archive cannot be read. */
+/* Adds the samples of archive number `object` of a store. Damaged parts, and samples without picture or label, are
+ * noted in *to and skipped. Fails only if the archive cannot be read. */
 int webdataset_scan(struct samples *to, const struct byte_source *archive, uint32_t object,
 		    const struct webdataset_fields *f, struct err *err);
 

@@ -1,4 +1,4 @@
-/* documents.c: see documents.h. */
+/* documents.c: iterates over plain texts, JSON lines and Parquet rows. */
 #include "trainer/data/corpus/documents.h"
 
 #include <stdlib.h>
@@ -18,9 +18,9 @@ struct document_walk {
 	const char *name; /* of the file, for messages */
 	const char *field;
 	struct stream *stream;
-	struct buf line, text; /* of JSON: what is read of a line; the document in it */
-	size_t searched;       /* bytes of the line that is open, among which no newline is */
-	int64_t number; /* of the line, from 1; of the row, from 0 */
+	struct buf line, text; /* JSON: unparsed input; the document */
+	size_t searched;       /* leading bytes of the input without a newline */
+	int64_t number;	       /* line from 1, or row from 0 */
 };
 
 static int emit_whole_document(const struct document_walk *w, const char *text, size_t n, struct err *err)
@@ -89,17 +89,17 @@ static int emit_json_line(struct document_walk *w, const char *line, size_t n, s
 	case JSON_MEMBER_NULL:
 		return 0;
 	case JSON_MEMBER_NONE:
-		return err_set(err, ERR_USAGE, "%.300s:%lld: has no member %.60s that is a text (--text-field)",
-			       w->name, (long long)w->number, w->field);
+		return err_set(err, ERR_USAGE, "%.300s:%lld: has no string member %.60s (--text-field)", w->name,
+			       (long long)w->number, w->field);
 	case JSON_MEMBER_WRONG:
-		return err_set(err, ERR_USAGE, "%.300s:%lld: is no JSON object", w->name, (long long)w->number);
+		return err_set(err, ERR_USAGE, "%.300s:%lld: is not a JSON object", w->name, (long long)w->number);
 	case JSON_MEMBER_NOMEM:
 		break;
 	}
 	return err_set(err, ERR_NOMEM, "out of memory: %.300s:%lld", w->name, (long long)w->number);
 }
 
-/* The whole lines of what was read; the rest moves to the front. */
+/* Processes the complete lines of the input and moves the rest to the front. */
 static int emit_json_lines(struct document_walk *w, bool last, struct err *err)
 {
 	size_t at = 0;
@@ -131,7 +131,7 @@ static int walk_json_lines(struct document_walk *w, struct err *err)
 		char *to = w->line.len > DOCUMENTS_LINE_MAX ? NULL : buf_reserve(&w->line, PART + 1);
 
 		if (!to)
-			return err_set(err, ERR_USAGE, "%.300s:%lld: a line of more than %zu MiB", w->name,
+			return err_set(err, ERR_USAGE, "%.300s:%lld: a line exceeds %zu MiB", w->name,
 				       (long long)w->number + 1, DOCUMENTS_LINE_MAX >> 20);
 		rc = stream_read(w->stream, to, PART, &n, err);
 		to[rc ? 0 : n] = '\0';
@@ -165,8 +165,8 @@ static int find_text_column(const struct document_walk *w, const struct parquet 
 		if (parquet_column(p, k)->type == PARQUET_BYTES && !parquet_column(p, k)->repeated)
 			buf_addf(&names, "%s%s", names.len ? ", " : "", parquet_column(p, k)->name);
 	buf_addc(&names, '\0');
-	rc = err_set(err, ERR_USAGE, "%.200s: no column %.60s that holds texts; --text-field: %.200s", w->name,
-		     w->field, names.data && *names.data ? names.data : "there is none");
+	rc = err_set(err, ERR_USAGE, "%.200s: no text column %.60s: use --text-field with one of: %.200s", w->name,
+		     w->field, names.data && *names.data ? names.data : "(no text column)");
 	buf_done(&names);
 	return rc;
 }

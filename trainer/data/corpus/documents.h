@@ -1,5 +1,5 @@
-/* documents.h: the documents of one file of a corpus, one after the other, in bounded memory. A plain text is one
- * document, a line of JSON one, a row of a table one. */
+/* documents.h: iterates over the documents of one file of a corpus in bounded memory. A plain text is one document;
+ * so is a JSON line, and a row of a table. */
 #ifndef DPT_DATA_DOCUMENTS_H
 #define DPT_DATA_DOCUMENTS_H
 
@@ -12,9 +12,10 @@
 #define DOCUMENTS_FIELD "text"
 #define DOCUMENTS_LINE_MAX ((size_t)256 << 20)
 
-/* What is told of each document: begin, then its text in parts, then end. The first that fails ends the walk. */
+/* Callbacks per document: begin, then add with parts of the text, then end. The first failure ends the walk. */
 struct documents_sink {
-	int (*begin)(void *user, uint64_t bytes, struct err *err); /* of the whole; 0 unless documents_opts.sizes */
+	/* bytes: of the document; 0 unless documents_opts.sizes */
+	int (*begin)(void *user, uint64_t bytes, struct err *err);
 	int (*add)(void *user, const char *text, size_t n, struct err *err);
 	int (*end)(void *user, struct err *err);
 	void *user;
@@ -23,11 +24,11 @@ struct documents_sink {
 struct documents_opts {
 	struct objects *store;
 	int object;
-	const char *field; /* member or column that holds the text; NULL: DOCUMENTS_FIELD */
-	bool sizes;	   /* begin is told them: a packed text is unpacked once more for its own */
+	const char *field; /* member or column with the text; NULL: DOCUMENTS_FIELD */
+	bool sizes;	   /* begin needs the size: a compressed text is decompressed twice */
 };
 
-/* Empty documents are passed over. ERR_USAGE names file, line or row, and what is wrong. */
+/* Walks the documents and skips empty ones. ERR_USAGE names the file, the line or row, and the cause. */
 int documents_walk(const struct documents_opts *o, const struct documents_sink *to, struct err *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* encode_documents.c: a ring of jobs. The caller fills one after the other with text; threads turn text into tokens, whichever
- * job comes next; the caller writes a job's tokens before it fills it again. */
+/* encode_documents.c: a ring of jobs. The caller fills jobs with text in order. Threads encode the waiting jobs. The caller
+ * writes a job's tokens before it fills the job again. */
 #include "trainer/data/corpus/encode_documents.h"
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 #include "tracker/base/buf.h"
 
-#define JOB_BYTES ((size_t)1 << 20) /* of text, from which on a job is handed over */
+#define JOB_BYTES ((size_t)1 << 20) /* of text: a job this large is submitted */
 #define TEXT_MAX ((size_t)1 << 30)
 #define TOKENS_MAX ((size_t)1 << 33)
 #define THREADS_MAX 256
@@ -18,14 +18,14 @@ struct encoder_piece {
 	enum split split;
 	bool begins, ends;
 	size_t n;	 /* bytes of text */
-	size_t n_tokens; /* once they are made */
+	size_t n_tokens; /* set by encoding */
 };
 
 enum job_state { JOB_EMPTY, JOB_WAITING, JOB_DONE };
 
 struct encoder_job {
 	enum job_state state;
-	struct buf text, tokens, pieces; /* bytes; int32_t; struct piece; one behind the other */
+	struct buf text, tokens, pieces; /* bytes; int32_t; struct encoder_piece; concatenated */
 	int rc;
 	struct err err;
 };
@@ -34,8 +34,8 @@ struct encode {
 	struct encode_opts o;
 	struct encoder_job *job; /* a ring of n */
 	int n;
-	int filling;		/* job that the caller is at */
-	int next, waiting;	/* first job that no thread has taken, and how many wait from there on */
+	int filling;	   /* job that the caller fills */
+	int next, waiting; /* first waiting job, and the number of waiting jobs */
 	bool stop;
 	pthread_mutex_t lock;
 	pthread_cond_t work, done;
@@ -70,6 +70,7 @@ static int run_encoder_job(const struct encode *e, struct encoder_job *j, struct
 	return rc;
 }
 
+/* Thread: encodes waiting jobs until e->stop. */
 static void *run_encoder_thread(void *arg)
 {
 	struct encode *e = arg;
@@ -118,7 +119,7 @@ int encode_new(struct encode **ret, const struct encode_opts *o, struct err *err
 		e->n_threads++;
 	if (!e->n_threads) {
 		encode_free(e);
-		return err_set(err, ERR_NOMEM, "no thread can be started to encode texts");
+		return err_set(err, ERR_NOMEM, "cannot start a thread to encode texts");
 	}
 	*ret = e;
 	return 0;
@@ -164,7 +165,7 @@ static int write_job_tokens(const struct encode *e, const struct encoder_job *j,
 	return rc;
 }
 
-/* Waits until a job's tokens are made, writes them, and empties it. */
+/* Waits until a job is encoded, writes its tokens, and empties it. */
 static int drain_encoder_job(struct encode *e, struct encoder_job *j, struct err *err)
 {
 	int rc;
@@ -181,7 +182,7 @@ static int drain_encoder_job(struct encode *e, struct encoder_job *j, struct err
 	return rc;
 }
 
-/* The job that is being filled goes to the threads; the next one, which is the oldest, is made free. */
+/* Submits the job being filled, then drains the oldest one for reuse. */
 static int submit_encoder_job(struct encode *e, struct err *err)
 {
 	pthread_mutex_lock(&e->lock);

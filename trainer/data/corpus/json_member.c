@@ -1,4 +1,4 @@
-/* json_member.c: one pass over a JSON text (RFC 8259) that keeps nothing but the member that is asked for. */
+/* json_member.c: scans a JSON text (RFC 8259) in one pass and keeps only the wanted member. */
 #include "trainer/data/corpus/json_member.h"
 
 #include <stdbool.h>
@@ -101,7 +101,7 @@ static void append_utf8(struct buf *to, uint32_t c)
 	buf_add(to, b, n);
 }
 
-/* Behind "\u": one code, of a pair of surrogates where two follow each other. */
+/* After "\u": decodes one code point, from a surrogate pair if two follow each other. */
 static bool decode_unicode_escape(struct json_scan *s, struct buf *to)
 {
 	const char *after_first;
@@ -141,7 +141,7 @@ static bool decode_json_escape(struct json_scan *s, struct buf *to)
 	return found != NULL;
 }
 
-/* Behind the first quote. */
+/* After the opening quote. */
 static bool scan_json_string(struct json_scan *s, struct buf *to)
 {
 	while (s->at < s->end) {
@@ -161,7 +161,7 @@ static bool scan_json_string(struct json_scan *s, struct buf *to)
 	return false;
 }
 
-/* What is left of the name when a member of this key has been gone into; NULL: it is another one. */
+/* Strips the key from the member path. NULL: the key does not match. */
 static const char *strip_name_prefix(const char *name, const char *key, size_t n)
 {
 	if (!name || strncmp(name, key, n) || (name[n] && name[n] != '.'))
@@ -215,7 +215,7 @@ static bool scan_json_nested(struct json_scan *s, const char *name)
 	return good;
 }
 
-/* name: what is looked for in it; "": this value itself; NULL: nothing. */
+/* name: path of the member in this value; "": the value itself; NULL: skip the value. */
 static bool scan_json_value(struct json_scan *s, const char *name)
 {
 	bool wanted = name && !*name;

@@ -1,4 +1,4 @@
-/* texts.c: which files a corpus has, and for which split. */
+/* texts.c: finds the files of a corpus and their splits. */
 #include "trainer/data/corpus/texts.h"
 
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static bool begins_as_val(const char *name)
 	return !strncmp(name, "val", 3) || !strncmp(name, "test", 4);
 }
 
-/* "val-0.txt", "a/val/0.txt" */
+/* Matches "val-0.txt" and "a/val/0.txt". */
 bool texts_in_val(const struct texts *t, int i)
 {
 	const char *path = t->name[i], *slash = strrchr(path, '/'), *folder = slash;
@@ -79,7 +79,7 @@ int texts_find(struct texts *ret, const char *spec, bool tables, struct err *err
 
 	for (int i = 0; !rc && i < l.n; i++)
 		if (texts_kind(l.address[i], &packing) == TEXT_NONE)
-			rc = err_set(err, ERR_USAGE, "%.300s: is no " TEXTS_EXPECTED " or table (*.parquet)",
+			rc = err_set(err, ERR_USAGE, "%.300s: is not a " TEXTS_EXPECTED " or table (*.parquet)",
 				     l.address[i]);
 	if (rc) {
 		shard_list_done(&l);

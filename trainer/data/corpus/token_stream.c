@@ -1,4 +1,4 @@
-/* token_stream.c: blocks of the object, through zlib or libzstd where they are packed. */
+/* token_stream.c: reads an object in blocks and decompresses it with zlib or libzstd. */
 #include "config.h"
 
 #include "trainer/data/corpus/token_stream.h"
@@ -12,7 +12,7 @@
 #endif
 
 #define BLOCK ((size_t)1 << 20)
-#define AHEAD ((uint64_t)64 << 20) /* of a remote object, announced in front of what is read */
+#define AHEAD ((uint64_t)64 << 20) /* of a remote object, announced ahead of the reader */
 #define AHEAD_STEP ((uint64_t)8 << 20)
 #define GZIP_OR_ZLIB (15 + 32)
 
@@ -23,7 +23,7 @@ struct stream {
 	uint64_t at, announced; /* of the object */
 	unsigned char *block;
 	size_t n, used; /* of the block */
-	bool inside;	/* a member or frame has begun and not ended */
+	bool inside;	/* within a gzip member or zstd frame */
 	z_stream z;
 #ifdef HAVE_ZSTD
 	ZSTD_DStream *zstd;
@@ -53,7 +53,7 @@ int stream_open(struct stream **ret, struct objects *store, int object, enum tex
 #else
 	if (good && packing == TEXT_ZSTD) {
 		stream_close(s);
-		return err_set(err, ERR_USAGE, "%.300s: this build does not decompress zstd (libzstd was not found)",
+		return err_set(err, ERR_USAGE, "%.300s: this build lacks zstd (libzstd was not found)",
 			       objects_address(store, object));
 	}
 #endif
@@ -87,7 +87,7 @@ static void announce_stream_ahead(struct stream *s)
 			return;
 }
 
-/* The next block of the object; none behind its end. */
+/* Reads the next block; n = 0 at the end. */
 static int read_next_block(struct stream *s, struct err *err)
 {
 	uint64_t left = objects_bytes(s->store, s->object) - s->at;
@@ -104,7 +104,7 @@ static int read_next_block(struct stream *s, struct err *err)
 	return rc;
 }
 
-/* Unpacks what the block has left into `to`; *ret_n 0: more is needed. */
+/* Decompresses the rest of the block into `to`. *ret_n 0: needs the next block. */
 static int inflate_from_block(struct stream *s, void *to, size_t n, size_t *ret_n, struct err *err)
 {
 	int rc;
@@ -120,7 +120,7 @@ static int inflate_from_block(struct stream *s, void *to, size_t n, size_t *ret_
 	s->inside = rc != Z_STREAM_END;
 	if (rc == Z_STREAM_END)
 		rc = inflateReset(&s->z); /* another member may follow */
-	return rc == Z_OK || rc == Z_BUF_ERROR ? 0 : fail_damaged_stream(s, "is no gzip file, or a damaged one", err);
+	return rc == Z_OK || rc == Z_BUF_ERROR ? 0 : fail_damaged_stream(s, "is not a gzip file, or is damaged", err);
 }
 
 #ifdef HAVE_ZSTD
@@ -131,7 +131,7 @@ static int unzstd_from_block(struct stream *s, void *to, size_t n, size_t *ret_n
 	size_t rc = ZSTD_decompressStream(s->zstd, &out, &in);
 
 	if (ZSTD_isError(rc))
-		return fail_damaged_stream(s, "is no zstd file, or a damaged one", err);
+		return fail_damaged_stream(s, "is not a zstd file, or is damaged", err);
 	s->used = in.pos;
 	s->inside = rc != 0;
 	*ret_n = out.pos;
@@ -156,8 +156,8 @@ static int unpack_from_block(struct stream *s, void *to, size_t n, size_t *ret_n
 	}
 }
 
-/* A packed block may hold no byte that can be given out yet, and what it holds may not fit at once: the unpackers are
- * asked again before another block is read. */
+/* A compressed block may yield no output yet, or more than fits. So the decompressor is called again before the next
+ * block is read. */
 int stream_read(struct stream *s, void *to, size_t n, size_t *ret_n, struct err *err)
 {
 	int rc = 0;
@@ -172,7 +172,8 @@ int stream_read(struct stream *s, void *to, size_t n, size_t *ret_n, struct err 
 			continue;
 		rc = read_next_block(s, err);
 		if (!rc && !s->n)
-			return s->inside && s->packing != TEXT_UNPACKED ? fail_damaged_stream(s, "is cut off", err) : 0;
+			return s->inside && s->packing != TEXT_UNPACKED ? fail_damaged_stream(s, "is truncated", err)
+									: 0;
 	}
 	return rc;
 }

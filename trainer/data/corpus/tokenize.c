@@ -1,5 +1,5 @@
-/* tokenize.c: documents, cut into a part for training and one for evaluation, and these into pieces that are encoded
- * side by side. */
+/* tokenize.c: splits documents into a training and a validation part, cuts these into pieces, and encodes the pieces
+ * in parallel. */
 #include "trainer/data/corpus/tokenize.h"
 
 #include <errno.h>
@@ -16,9 +16,9 @@
 #include "trainer/data/tokenizer/token_file.h"
 
 #define PATH_BYTES 4200
-#define PIECE ((size_t)1 << 20)	    /* of a long text: it is cut where words end, from here on */
-#define PIECE_MAX ((size_t)64 << 20) /* … and here whatever there is */
-#define LINE_MAX_BYTES ((size_t)1 << 20) /* in which the line's end is looked for where evaluation begins */
+#define PIECE ((size_t)1 << 20)		 /* of a long text: cut at the first word end after this size */
+#define PIECE_MAX ((size_t)64 << 20)	 /* … and at this size in any case */
+#define LINE_MAX_BYTES ((size_t)1 << 20) /* search range for the line end where validation begins */
 
 struct tokenize_job {
 	const struct tokenize_opts *o;
@@ -26,14 +26,14 @@ struct tokenize_job {
 	struct token_writer *to[SPLIT_COUNT];
 	char path[SPLIT_COUNT][PATH_BYTES];
 	struct encode *encode;
-	int file;    /* of o->texts */
-	bool in_val; /* it is for evaluation */
-	uint64_t read; /* bytes of text */
-	/* of the document */
-	struct buf text;     /* that was read and not handed over */
-	enum split split;    /* that it belongs to */
-	bool begun;	     /* something of this part was handed over */
-	uint64_t at, cut;    /* bytes that were read; where evaluation begins, at the first line behind it */
+	int file;      /* index into o->texts */
+	bool in_val;   /* the file is for validation */
+	uint64_t read; /* bytes of text so far */
+	/* Of the current document: */
+	struct buf text;  /* read, not submitted */
+	enum split split; /* of that text */
+	bool begun;	  /* a piece of this part was submitted */
+	uint64_t at, cut; /* bytes read; offset from which validation begins at the next line */
 };
 
 static int submit_piece(struct tokenize_job *j, size_t n, bool ends, struct err *err)
@@ -48,7 +48,7 @@ static int submit_piece(struct tokenize_job *j, size_t n, bool ends, struct err 
 	return rc;
 }
 
-/* What there is goes out as far as words are whole; it all goes where this part ends. */
+/* Submits the text up to the last word end. */
 static int submit_whole_words(struct tokenize_job *j, struct err *err)
 {
 	size_t n = 0;
@@ -67,7 +67,7 @@ static int append_text_bytes(struct tokenize_job *j, const char *text, size_t n,
 	return buf_failed(&j->text) ? err_set(err, ERR_NOMEM, "out of memory: a text") : submit_whole_words(j, err);
 }
 
-/* The part for training ends with the first n bytes of what is kept. */
+/* Ends the training part after the first n bytes of the buffered text. */
 static int begin_val_part(struct tokenize_job *j, size_t n, struct err *err)
 {
 	int rc = submit_piece(j, n, true, err);
@@ -77,7 +77,7 @@ static int begin_val_part(struct tokenize_job *j, size_t n, struct err *err)
 	return rc ? rc : submit_whole_words(j, err);
 }
 
-/* Behind the cut all is kept until the line ends, so that training can end there. `last`: nothing follows. */
+/* After the cut, text is buffered until the line ends, so that training ends there. last: no text follows. */
 static int cut_at_line(struct tokenize_job *j, bool last, struct err *err)
 {
 	size_t after_cut = (size_t)(j->at - j->cut), from = j->text.len - after_cut;
@@ -213,15 +213,15 @@ static int commit_token_files(struct tokenize_job *j, struct tokenize_made *ret,
 
 	if (token_writer_count(j->to[SPLIT_TRAIN]) < 2)
 		return err_set(err, ERR_USAGE, "%.300s%s: too short to learn from: %lld tokens", j->o->texts->name[0],
-			       j->o->texts->n > 1 ? " and the texts beside it" : "",
+			       j->o->texts->n > 1 ? " and the other texts" : "",
 			       (long long)token_writer_count(j->to[SPLIT_TRAIN]));
-	for (int s = SPLIT_COUNT - 1; !rc && s >= 0; s--) { /* train.tokens last: it says that all is there */
+	for (int s = SPLIT_COUNT - 1; !rc && s >= 0; s--) { /* train.tokens last: it marks the set as complete */
 		ret->tokens[s] = token_writer_count(j->to[s]);
 		ret->documents[s] = token_writer_documents(j->to[s]);
 		if (ret->tokens[s])
 			rc = token_writer_commit(j->to[s], err);
 		else
-			unlink(j->path[s]); /* of an earlier time */
+			unlink(j->path[s]); /* from an earlier call */
 	}
 	return rc;
 }

@@ -1,5 +1,5 @@
-/* tokenize.h: texts to token files: what `dptrain tokenize` does, and what a folder of texts is turned into. The tokens
- * do not depend on how a document is stored. */
+/* tokenize.h: converts texts to token files, for `dptrain tokenize` and for folders of texts. The tokens do not
+ * depend on how a document is stored. */
 #ifndef DPT_DATA_TOKENIZE_H
 #define DPT_DATA_TOKENIZE_H
 
@@ -10,13 +10,13 @@
 struct tokenize_opts {
 	const struct texts *texts;
 	const struct tokenizer *tokenizer;
-	/* folder, made when absent; gets train.tokens and, when there is something in it, val.tokens */
+	/* Folder, created if missing. Receives train.tokens and, unless empty, val.tokens. */
 	const char *out;
-	double val_share; /* of each document, where no file is for evaluation */
-	const char *field; /* that holds the text of a line or row; NULL: DOCUMENTS_FIELD */
-	double data_timeout_s; /* of remote stores; 0: as usual */
-	/* Called after each piece of text, of a MiB at most: bytes of text read so far, and the file that they end
-	 * in, from 0. May be NULL. */
+	double val_share;      /* validation share of each document, if no file is for validation */
+	const char *field;     /* member or column with the text; NULL: DOCUMENTS_FIELD */
+	double data_timeout_s; /* remote stores; 0: default */
+	/* Called after each piece of at most 1 MiB: bytes of text read so far, and the index of the current file.
+	 * May be NULL. */
 	void (*progress)(void *user, uint64_t bytes, int file);
 	void *user;
 };

@@ -1,4 +1,4 @@
-/* cache_dir.c: the two places for what is kept of a set. */
+/* cache_dir.c: the two cache folders of a data set. */
 #include "trainer/data/formats/cache_dir.h"
 
 #include <errno.h>

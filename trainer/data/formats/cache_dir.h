@@ -1,5 +1,5 @@
-/* cache_dir.h: where what was made of a set once is kept for the next opening: below its own .dptrain, or below the user's
- * cache where that cannot be written. */
+/* cache_dir.h: the cache folder for what was derived from a data set: the set's .dptrain, or a folder in the user's cache
+ * if the set's folder is read-only. */
 #ifndef DPT_DATA_CACHE_DIR_H
 #define DPT_DATA_CACHE_DIR_H
 
@@ -7,18 +7,18 @@
 
 #define CACHE_DIR_PATH_BYTES 4200
 
-/* folder/name; false: too long. */
+/* Joins folder/name. False: too long. */
 bool cache_dir_join(char ret[CACHE_DIR_PATH_BYTES], const char *folder, const char *name);
 
-/* Makes the set's .dptrain unless it is there; false: it cannot be written. *ret is set either way, but for paths that
- * are too long. */
+/* Creates the set's .dptrain if needed. False: not writable. *ret is set in any case, except for paths that are too
+ * long. */
 bool cache_dir_beside(const char *path, char ret[CACHE_DIR_PATH_BYTES]);
 
-/* Makes the set's place in the user's cache: $XDG_CACHE_HOME/dptrain/<hash of the path>, $HOME/.cache/… */
+/* Creates the set's folder in the user's cache: $XDG_CACHE_HOME/dptrain/<hash of the path>, or $HOME/.cache/… */
 bool cache_dir_in_cache(const char *path, char ret[CACHE_DIR_PATH_BYTES]);
 
-/* Waits until nobody else makes something in the folder; close the descriptor to let them. Negative: it cannot be
- * locked (errno). */
+/* Waits for the exclusive lock of the folder. Close the descriptor to release it. Negative: cannot be locked
+ * (errno). */
 int cache_dir_lock(const char *folder);
 
 #endif

@@ -1,6 +1,6 @@
-/* cifar.c: CIFAR-10 and CIFAR-100 in their binary form (https://www.cs.toronto.edu/~kriz/cifar.html): records of one
- * label byte (CIFAR-100: a coarse one, then the fine one, which is used) and 3072 bytes of pixels, plane by plane. The
- * files, or the gzip'd archive as it is downloaded, are read into memory once. */
+/* cifar.c: CIFAR-10 and CIFAR-100 in their binary form (https://www.cs.toronto.edu/~kriz/cifar.html). A record is
+ * one label byte (CIFAR-100: a coarse label, then the fine label, which is used) and 3072 bytes of pixels in planes.
+ * The files, or the downloaded gzip archive, are read into memory once. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,10 +16,10 @@
 #define SIDE 32
 #define PLANE (SIDE * SIDE)
 #define IMAGE (3 * PLANE)
-#define FILE_RECORDS_MAX 50000 /* of one file, as published */
+#define FILE_RECORDS_MAX 50000 /* per file, as published */
 #define FILES_MAX 6
 
-/* One published set: its files in order, the training ones first. */
+/* A published set: its files in order, the training files first. */
 struct cifar_kind {
 	const char *name, *archive;
 	int classes, label_bytes;
@@ -56,7 +56,7 @@ static bool has_regular_file(const char *dir, const char *name)
 		S_ISREG(st.st_mode);
 }
 
-/* Which set lies in the folder: any of its files, or its archive. */
+/* Detects the set in a folder by any of its files or its archive. */
 static const struct cifar_kind *find_cifar_kind(const char *path)
 {
 	for (size_t k = 0; k < N_KINDS; k++) {
@@ -116,14 +116,13 @@ static int append_cifar_file(struct cifar *d, int file, const uint8_t *bytes, si
 	size_t record = (size_t)d->kind->label_bytes + IMAGE;
 
 	if (!n || n % record || n / record > FILE_RECORDS_MAX)
-		return err_set(err, ERR_USAGE,
-			       "%.200s/%s: %zu bytes; a file of 1 to %d records of %zu bytes was expected",
+		return err_set(err, ERR_USAGE, "%.200s/%s: %zu bytes: expected 1 to %d records of %zu bytes",
 			       d->base.path, d->kind->file[file], n, FILE_RECORDS_MAX, record);
 	return append_cifar_records(d, file < d->kind->n_train ? SPLIT_TRAIN : SPLIT_VAL, bytes, (int64_t)(n / record),
 				    err);
 }
 
-/* A file's bytes until its turn comes. */
+/* The content of a file before its records are appended. */
 struct loaded_file {
 	uint8_t *bytes;
 	size_t n;
@@ -144,7 +143,8 @@ static int read_cifar_files(struct cifar *d, struct loaded_file *files, struct e
 		size_t room;
 		FILE *f;
 
-		if (!has_regular_file(d->base.path, d->kind->file[i])) /* append_all_cifar_files says what is missing */
+		/* append_all_cifar_files reports missing files */
+		if (!has_regular_file(d->base.path, d->kind->file[i]))
 			continue;
 		if (reserve_file_buffer(d, &files[i], &room, err))
 			return err->code;
@@ -168,7 +168,7 @@ static int index_cifar_file(const struct cifar_kind *k, const char *name)
 	return -1;
 }
 
-/* The archive holds its files in any order. */
+/* Reads the files from the archive, where their order varies. */
 static int read_cifar_archive(struct cifar *d, struct loaded_file *files, struct err *err)
 {
 	struct tar_entry e;
@@ -197,7 +197,7 @@ static int read_cifar_archive(struct cifar *d, struct loaded_file *files, struct
 	return rc;
 }
 
-/* In the published order; a set without test images is one. */
+/* Appends the files in the published order. The test file is optional. */
 static int append_all_cifar_files(struct cifar *d, const struct loaded_file *files, struct err *err)
 {
 	for (int i = 0; i < FILES_MAX && d->kind->file[i]; i++) {
@@ -256,6 +256,7 @@ static int read_cifar_set(struct cifar *d, const struct dataset_opts *o, struct 
 	return rc ? rc : check_cifar_labels(d, err);
 }
 
+/* Reads a whole set into memory. Implements dataset_ops.open. */
 static int cifar_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
 	struct cifar *d = calloc(1, sizeof(*d));
@@ -270,7 +271,8 @@ static int cifar_open(struct dataset **ret, const struct dataset_opts *o, struct
 	d->base.dtype = DTYPE_U8;
 	d->base.height = d->base.width = SIDE;
 	d->base.channels = 3;
-	rc = d->kind ? read_cifar_set(d, o, err) : err_set(err, ERR_USAGE, "%.300s: the files are gone", o->path);
+	rc = d->kind ? read_cifar_set(d, o, err)
+		     : err_set(err, ERR_USAGE, "%.300s: the files have disappeared", o->path);
 	if (rc) {
 		cifar_close(&d->base);
 		return rc;

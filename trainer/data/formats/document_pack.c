@@ -1,5 +1,5 @@
-/* document_pack.c: best-fit decreasing. Pieces are sorted by length (counted, as lengths are small numbers); samples that have
- * room stand in lists by how much, and a tree of bits finds the smallest room that suffices. */
+/* document_pack.c: best-fit decreasing. Pieces are sorted by length with a counting sort. Samples with free room are in lists
+ * by room, and a bit tree finds the smallest room that suffices. */
 #include "trainer/data/formats/document_pack.h"
 
 #include <stdbool.h>
@@ -10,9 +10,9 @@
 #define LEVELS 4 /* of 64 bits: lengths up to 64^4 */
 
 struct pack_piece {
-	int64_t begin; /* token in the row */
-	uint32_t n;    /* of tokens */
-	bool ends;     /* the document */
+	int64_t begin; /* token offset in the sequence */
+	uint32_t n;    /* tokens */
+	bool ends;     /* the piece ends its document */
 };
 
 struct document_pack {
@@ -20,15 +20,15 @@ struct document_pack {
 	int64_t seq_len;
 	struct pack_piece *piece; /* by sample */
 	int64_t n;
-	int64_t *first; /* [sample]: its first piece; n behind the last */
+	int64_t *first; /* [sample]: its first piece; the last entry is n */
 	int64_t samples;
 };
 
-/* Which rooms there are: bit i of level 0 says that some sample has room for i tokens, a bit of the next level that
- * a word of the one below is not empty. */
+/* Index of the rooms: bit i of level 0 is set if a sample has room for i tokens; a bit of the next level is set if a
+ * word of the level below is not 0. */
 struct room_index {
 	uint64_t *level[LEVELS];
-	uint32_t *head; /* [room]: first sample that has it */
+	uint32_t *head; /* [room]: first sample with it */
 	uint32_t *next; /* [sample] */
 };
 
@@ -48,7 +48,7 @@ static void mark_room(struct room_index *r, size_t room, bool on)
 	}
 }
 
-/* The smallest room of at least n; SIZE_MAX: there is none. */
+/* Returns the smallest room of at least n; SIZE_MAX: none. */
 static size_t find_smallest_room(const struct room_index *r, size_t n, size_t words)
 {
 	size_t at = n;
@@ -56,7 +56,7 @@ static size_t find_smallest_room(const struct room_index *r, size_t n, size_t wo
 	for (int k = 0; k < LEVELS; k++, words = words / WORD + 1) {
 		uint64_t w = at / WORD < words ? r->level[k][at / WORD] >> at % WORD : 0;
 
-		if (!w) { /* the words behind this one, by the level above */
+		if (!w) { /* continue with the next words, in the level above */
 			at = at / WORD + 1;
 			continue;
 		}
@@ -108,7 +108,7 @@ static bool room_index_init(struct room_index *r, int64_t seq_len, int64_t piece
 	return good && r->head && r->next;
 }
 
-/* A last token without one behind it teaches nothing and is left out. */
+/* A single last token without a target is dropped. */
 static int64_t count_document_pieces(int64_t n, int64_t seq_len, bool separated)
 {
 	int64_t rest = n % seq_len;
@@ -118,11 +118,10 @@ static int64_t count_document_pieces(int64_t n, int64_t seq_len, bool separated)
 
 static int fail_bad_end(const char *path, int64_t i, struct err *err)
 {
-	return err_set(err, ERR_USAGE, "%.300s: is damaged: document %lld does not end where it can", path,
-		       (long long)i);
+	return err_set(err, ERR_USAGE, "%.300s: is damaged: document %lld has an invalid end", path, (long long)i);
 }
 
-/* Pass one counts the pieces, pass two writes them, the longest first, at `at` (where those of a length go). */
+/* The first pass (at NULL) counts pieces by length. The second writes them, the longest first, at at[length]. */
 static int cut_documents(struct document_pack *p, int64_t *count, int64_t *at, const char *path, struct err *err)
 {
 	const struct token_set *s = p->set;
@@ -154,7 +153,7 @@ static int sort_pieces(struct document_pack *p, const char *path, struct err *er
 	int rc = count ? cut_documents(p, count, NULL, path, err) : ERR_NOMEM;
 
 	if (!rc && p->n >= (int64_t)NONE)
-		rc = err_set(err, ERR_USAGE, "%.300s: %lld documents are more than can be packed", path,
+		rc = err_set(err, ERR_USAGE, "%.300s: has %lld pieces of documents, more than can be packed", path,
 			     (long long)p->n);
 	if (!rc && !(p->piece = malloc(((size_t)p->n + 1) * sizeof(*p->piece))))
 		rc = ERR_NOMEM;
@@ -189,7 +188,7 @@ static void fit_pieces(struct pack_builder *k)
 	}
 }
 
-/* Pieces by sample; those of one sample stay in their order. */
+/* Groups pieces by sample, in a stable order. */
 static bool group_pieces_by_sample(struct pack_builder *k)
 {
 	struct document_pack *p = k->p;
@@ -219,8 +218,9 @@ int document_pack_new(struct document_pack **ret, const struct token_set *s, int
 
 	if (!s->documents)
 		return err_set(err, ERR_USAGE,
-			       "%.300s: does not say where documents end; make it anew with dptrain tokenize, or "
-			       "leave out --pack documents", path);
+			       "%.300s: has no document ends: recreate it with dptrain tokenize, or "
+			       "omit --pack documents",
+			       path);
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return err_set(err, ERR_NOMEM, "out of memory");

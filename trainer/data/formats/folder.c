@@ -1,5 +1,5 @@
-/* folder.c: folders of images by class, each decoded when it is asked for. A file that cannot be read is named once,
- * counted, and left to the loader to replace. */
+/* folder.c: folders of images by class, decoded on demand. An unreadable file is reported once and counted; the
+ * loader replaces its sample. */
 #include "trainer/data/formats/folder.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static void folder_close(struct dataset *base)
 	free(d);
 }
 
-/* Every class of training that no validation image has, as one notice. */
+/* Notes, in one notice, the classes of training that have no validation image. */
 static int note_missing_classes(struct folder_set *d, struct err *err)
 {
 	const struct folder_files *f = &d->files;
@@ -58,7 +58,7 @@ static int note_missing_classes(struct folder_set *d, struct err *err)
 	return 0;
 }
 
-/* Paths and labels, not pixels: reading every image would take longer than many a training. */
+/* Hashes paths and labels, but no pixels: reading every image could take longer than the training. */
 static void hash_folder_files(struct folder_set *d)
 {
 	uint32_t c[2] = { 0 };
@@ -114,7 +114,8 @@ static int run_folder_open(struct dataset **ret, const struct dataset_opts *o, s
 	return 0;
 }
 
-/* A file's name and what changes when somebody writes it. */
+/* Formats the file's real path, size, time and inode: the text changes when the file is written. False: no such
+ * file. */
 static bool format_file_version(const char *path, char *ret, size_t bytes)
 {
 	struct stat st;
@@ -156,7 +157,7 @@ static int folder_read(const struct dataset *base, const struct dataset_read *r,
 	return read_folder_picture(d, r, &why) ? image_set_failed(&d->set, r, &why, err) : 0;
 }
 
-/* In lower case, and "jpg" for both of its spellings. */
+/* Returns "png" or "jpg", also for other spellings. */
 static const char *normalize_ending(const char *name)
 {
 	const char *dot = strrchr(name, '.');
@@ -167,7 +168,7 @@ static const char *normalize_ending(const char *name)
 static int open_folder_picture(const struct folder_set *d, const struct dataset_read *r, char path[PATH_MAX])
 {
 	snprintf(path, PATH_MAX, "%.2000s/%.2000s", d->set.base.path, folder_name(&d->files, r->split, r->index));
-	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a pipe is not waited for */
+	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* does not wait for a pipe */
 }
 
 static int read_regular_file(int fd, const char *path, struct buf *ret, struct err *err)
@@ -209,7 +210,7 @@ static int folder_file(const struct dataset *base, const struct dataset_read *r,
 	return rc;
 }
 
-/* On a network disk a look at a file ahead of its reading costs a round trip of its own. */
+/* Not on a network disk, where opening a file in advance costs its own round trip. */
 static bool folder_ahead(const struct dataset *base, const struct dataset_read *r)
 {
 	char path[PATH_MAX];
@@ -227,7 +228,7 @@ static void folder_where(const struct dataset *base, enum split split, int64_t i
 	snprintf(ret, bytes, "%s", folder_name(&((const struct folder_set *)base)->files, split, index));
 }
 
-/* On a network disk every look at a file costs a round trip: there its size stays unknown. */
+/* The size stays unknown on a network disk, where each stat costs a round trip. */
 static void folder_facts(const struct dataset *base, enum split split, struct dataset_facts *ret)
 {
 	const struct folder_set *d = (const struct folder_set *)base;

@@ -7,7 +7,7 @@
 #include "trainer/data/dataset.h"
 
 struct folder_file {
-	size_t name; /* offset of its path, below the data path, in names */
+	size_t name; /* offset in names of its path relative to the data path */
 	int32_t label;
 };
 
@@ -21,25 +21,25 @@ struct folder_files {
 	char **classes; /* sorted by name; owned */
 	int n_classes;
 	struct folder_split split[SPLIT_COUNT];
-	bool has_val; /* a folder of its own for validation; else files are dealt out by the hash of their path */
+	bool has_val; /* has a validation folder; otherwise val_share of the files, chosen by the hash of their path */
 };
 
-/* Lists PATH/train/CLASS/… and PATH/val/CLASS/… (or valid, validation, test), or PATH/CLASS/… of which val_share go to
- * validation. Files lie at any depth below their class and are sorted by path; those that are no images and hidden ones
- * are passed over. An empty class is ERR_USAGE. */
+/* Lists PATH/train/CLASS/… and PATH/val/CLASS/… (or valid, validation, test); or PATH/CLASS/…, of which val_share
+ * are for validation. Files are at any depth below their class, sorted by path. Hidden files and other types are
+ * skipped. ERR_USAGE: an empty class. */
 int folder_scan(struct folder_files *ret, const char *path, double val_share, struct err *err);
 void folder_files_done(struct folder_files *f);
 
 const char *folder_name(const struct folder_files *f, enum split s, int64_t i);
 
-/* Whether a file of that name (below the data path) goes to validation, of which val_share do: the same ones on every
- * machine, whatever else is added to the folder. */
+/* Returns true if the file (path relative to the data path) is for validation, as a share val_share of all files is:
+ * the same files on every machine, whatever is added to the folder. */
 bool folder_is_val(const char *name, double val_share);
 
-/* The i-th name that a folder of validation images may have, from 0; NULL: there are no more. */
+/* Returns the i-th possible name of a validation folder, from 0; NULL: there are no more. */
 const char *folder_val_name(int i);
 
-/* Whether there are class folders with an image in one of them. */
+/* Returns true if a class folder has an image. */
 bool folder_probe(const char *path);
 
 #endif

@@ -1,5 +1,5 @@
-/* folder_remote.c: the names of all objects, or of an index, sorted as a walk over folders would come to them; then one
- * look at each. */
+/* folder_remote.c: lists all objects, or reads an index, and sorts the names in the order of a walk over folders.
+ * Then one pass assigns classes and splits. */
 #include "trainer/data/formats/folder_remote.h"
 
 #include <ctype.h>
@@ -16,15 +16,15 @@
 #define INDEX_BYTES_MAX ((size_t)1 << 30)
 
 struct remote_file {
-	size_t name; /* where it begins in names; behind its end the version */
+	size_t name; /* offset in names; the version follows the name's NUL */
 	uint64_t bytes;
 };
 
 struct listing {
 	struct buf names;
 	struct buf files; /* struct file */
-	size_t root;	  /* bytes of the address, up to where names begin */
-	bool escapes;	  /* names become parts of a URL */
+	size_t root;	  /* bytes of the address in front of the names */
+	bool escapes;	  /* names are escaped, because they become parts of a URL */
 	const struct folder_remote_opts *o;
 };
 
@@ -53,7 +53,7 @@ static int collect_remote_file(void *user, const struct objects_entry *e, struct
 	return 0;
 }
 
-/* A folder's content stands together: a slash comes before every other sign. */
+/* Keeps a folder's content together: a slash sorts before every other character. */
 static int compare_remote_paths(const void *a, const void *b, void *names)
 {
 	const unsigned char *x = (const unsigned char *)names + ((const struct remote_file *)a)->name,
@@ -83,7 +83,7 @@ static bool listing_has_part(const struct listing *l, size_t n, const char *part
 	return false;
 }
 
-/* The folder within the part that a file lies in; false: it lies in none. */
+/* Extracts the class folder of a file in the part. False: the file is not in a class folder. */
 static bool extract_class_name(const char *name, const char *part, char ret[NAME_MAX + 1])
 {
 	const char *from = name + strlen(part) + (*part != '\0'), *slash = strchr(from, '/');
@@ -96,13 +96,13 @@ static bool extract_class_name(const char *name, const char *part, char ret[NAME
 
 static int find_remote_label(const struct folder_remote *f, const char *name)
 {
-	for (int i = f->n_classes - 1; i >= 0; i--) /* the newest one, as a rule */
+	for (int i = f->n_classes - 1; i >= 0; i--) /* the newest class matches most often */
 		if (!strcmp(f->classes[i], name))
 			return i;
 	return -1;
 }
 
-/* Of a class that comes for the first time, in the order of paths. */
+/* Adds a class. Files are sorted by path, so labels follow the order of class names. */
 static int add_remote_label(struct folder_remote *f, const char *name, struct err *err)
 {
 	char **more = f->classes;
@@ -116,7 +116,7 @@ static int add_remote_label(struct folder_remote *f, const char *name, struct er
 	return f->n_classes++;
 }
 
-/* What means something in a URL is escaped. */
+/* Percent-encodes special characters. */
 static void append_escaped_name(struct buf *to, const char *name)
 {
 	for (; *name; name++)
@@ -126,6 +126,7 @@ static void append_escaped_name(struct buf *to, const char *name)
 			buf_addf(to, "%%%02X", (unsigned char)*name);
 }
 
+/* Adds a picture to the store under its full address. */
 static int add_picture_object(struct objects *store, const struct listing *l, const char *name, uint64_t bytes,
 			      struct err *err)
 {
@@ -170,11 +171,11 @@ static int add_remote_picture(struct folder_remote *f, struct objects *store, co
 
 struct remote_part {
 	const char *folder; /* "": the root */
-	enum split holds;   /* its files are of this split … */
-	double val_share;   /* … but for these of training, which are of validation */
+	enum split holds;   /* split of its files … */
+	double val_share;   /* … except this share of training files, which are for validation */
 };
 
-/* Adds those files of a part that are of the split. */
+/* Adds the part's files that belong to the split. */
 static int add_remote_part(struct folder_remote *f, struct objects *store, const struct listing *l,
 			   const struct remote_part *p, enum split split, struct err *err)
 {
@@ -202,6 +203,7 @@ static int add_remote_part(struct folder_remote *f, struct objects *store, const
 	return rc;
 }
 
+/* Sorts the files, then adds those of training and those of validation. */
 static int split_remote_files(struct folder_remote *f, struct objects *store, struct listing *l, struct err *err)
 {
 	size_t n = l->files.len / sizeof(struct remote_file);
@@ -222,8 +224,9 @@ static int split_remote_files(struct folder_remote *f, struct objects *store, st
 		rc = add_remote_part(f, store, l, &val, SPLIT_VAL, err);
 	if (!rc && !f->n_train)
 		rc = err_set(err, ERR_USAGE,
-			     "%.200s: no shards to train on, and no pictures in folders by class (CLASS/*.jpg, or "
-			     "train/CLASS/*.jpg)", l->o->address);
+			     "%.200s: no shards to train on and no pictures in class folders: expected CLASS/*.jpg or "
+			     "train/CLASS/*.jpg",
+			     l->o->address);
 	return rc ? rc : samples_end(&f->samples, err);
 }
 
@@ -234,7 +237,7 @@ bool folder_remote_is_index(const char *address)
 	return strstr(address, "://") && n > 4 && !strcmp(address + n - 4, ".txt") && !strstr(address, "::");
 }
 
-/* "1234 train/ant/a.jpg" */
+/* Parses "1234 train/ant/a.jpg". */
 static int parse_index_line(struct listing *l, const char *line, struct err *err)
 {
 	size_t digits = strspn(line, "0123456789");
@@ -244,8 +247,9 @@ static int parse_index_line(struct listing *l, const char *line, struct err *err
 		return 0;
 	if (!digits || digits > 18 || line[digits] != ' ' || *e.name == '/' || strstr(e.name, "//"))
 		return err_set(err, ERR_USAGE,
-			       "%.200s: %.150s: a line of an index is a file's bytes and its path beside the index "
-			       "(find . -type f -printf '%%s %%P\\n')", l->o->address, line);
+			       "%.200s: %.150s: expected a file's size and its path relative to the index "
+			       "(find . -type f -printf '%%s %%P\\n')",
+			       l->o->address, line);
 	return collect_remote_file(l, &e, err);
 }
 

@@ -1,4 +1,4 @@
-/* folder_scan.c: walks a folder of images. */
+/* folder_scan.c: walks the class folders of a data set and sorts its files into classes and splits. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -22,7 +22,7 @@ struct folder_walk {
 	const char *root;
 	double val_share;
 	struct err *err;
-	/* of the class that is walked now */
+	/* Of the class being walked: */
 	int label;
 	enum split split;
 	int64_t found;
@@ -89,7 +89,7 @@ static int add_folder_file(struct folder_walk *s, const char *name)
 	return 0;
 }
 
-/* Everything below root/name, name being relative to the root. */
+/* Adds the images below root/name at any depth; name is relative to the root. */
 static int walk_class_folder(struct folder_walk *s, const char *name, int depth)
 {
 	char path[PATH_MAX];
@@ -97,7 +97,8 @@ static int walk_class_folder(struct folder_walk *s, const char *name, int depth)
 	int n, rc = 0;
 
 	if (depth > DEPTH_MAX || snprintf(path, sizeof(path), "%s/%s", s->root, name) >= (int)sizeof(path))
-		return err_set(s->err, ERR_USAGE, "%.200s/%.200s: folders lie too deep", s->root, name);
+		return err_set(s->err, ERR_USAGE, "%.200s/%.200s: folders are nested too deeply: at most 16 levels",
+			       s->root, name);
 	n = scandir(path, &list, is_visible_entry, compare_dirents);
 	if (n < 0)
 		return err_set_errno(s->err, errno, "%.400s", path);
@@ -118,7 +119,7 @@ static int walk_class_folder(struct folder_walk *s, const char *name, int depth)
 	return rc;
 }
 
-/* Sorted names of the folders below root/part ("" for the root itself). */
+/* Returns the sorted names of the folders in root/part ("": the root itself). */
 static int list_class_names(const char *root, const char *part, char ***ret, int *ret_n, struct err *err)
 {
 	char path[PATH_MAX];
@@ -171,14 +172,16 @@ static int walk_class(struct folder_walk *s, const char *part, const char *class
 	s->found = 0;
 	s->label = find_class_label(s->f, class_name);
 	if (s->label < 0)
-		return err_set(s->err, ERR_USAGE, "%.200s/%s/%.100s: a class that the training images do not have",
+		return err_set(s->err, ERR_USAGE,
+			       "%.200s/%s/%.100s: the class has no training images: add them or remove the folder",
 			       s->root, part, class_name);
 	snprintf(below, sizeof(below), "%s%s%s", part, *part ? "/" : "", class_name);
 	rc = walk_class_folder(s, below, 0);
 	if (!rc && !s->found && s->split == SPLIT_TRAIN)
 		return err_set(s->err, ERR_USAGE,
-			       "%.200s/%.200s: a class without images (.jpg, .jpeg, .png): remove the folder "
-			       "or fill it", s->root, below);
+			       "%.200s/%.200s: the class has no images (.jpg, .jpeg, .png): remove the folder "
+			       "or fill it",
+			       s->root, below);
 	return rc;
 }
 
@@ -203,7 +206,7 @@ static bool has_subfolder(const char *root, const char *part)
 	return is_directory(path);
 }
 
-/* Name of the folder that holds the validation images; NULL: none. */
+/* Returns the name of the validation folder; NULL: none. */
 static const char *find_val_folder(const char *root)
 {
 	for (int i = 0; folder_val_name(i); i++)
@@ -223,7 +226,7 @@ int folder_scan(struct folder_files *ret, const char *path, double val_share, st
 	buf_init(&f.names, NAMES_MAX);
 	rc = list_class_names(path, parts ? "train" : "", &f.classes, &f.n_classes, err);
 	if (!rc && (f.n_classes < 1 || f.n_classes > CLASSES_MAX))
-		rc = err_set(err, ERR_USAGE, "%.300s: %d class folders", path, f.n_classes);
+		rc = err_set(err, ERR_USAGE, "%.300s: has %d class folders: expected 1 to 1000000", path, f.n_classes);
 	if (!rc)
 		rc = walk_split_folder(&s, parts ? "train" : "", SPLIT_TRAIN);
 	if (!rc && val)
@@ -250,7 +253,7 @@ const char *folder_name(const struct folder_files *f, enum split s, int64_t i)
 	return (const char *)f->names.data + f->split[s].file[i].name;
 }
 
-/* Whether an image lies directly in root/part/CLASS, for some class. */
+/* Returns true if an image is directly in root/part/CLASS, for any class. */
 static bool probe_split_folder(const char *root, const char *part)
 {
 	char **names, path[PATH_MAX];

@@ -1,4 +1,4 @@
-/* formats.c: the table of formats, and the search for the one of a folder. */
+/* formats.c: the table of formats, and the detection of a folder's format. */
 #include "trainer/data/formats/formats.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static int fail_not_recognised(const char *path, struct err *err)
 	for (int i = 0; i < FORMATS_COUNT; i++)
 		if (formats_table[i]->expects)
 			buf_addf(&b, "%s%s", b.len ? "; or " : "", formats_table[i]->expects);
-	rc = err_set(err, ERR_USAGE, "%.200s: no data set recognised; expected are %s", path, b.data ? b.data : "");
+	rc = err_set(err, ERR_USAGE, "%.200s: no data set recognised: expected %s", path, b.data ? b.data : "");
 	buf_done(&b);
 	return rc;
 }
@@ -37,11 +37,12 @@ int formats_open(struct dataset **ret, const struct dataset_opts *o, struct err 
 		return token_mix_open(ret, o, formats_open, err);
 	for (int i = 0; i < FORMATS_COUNT; i++)
 		if ((folder || i == FORMATS_shards) && formats_table[i]->probe && formats_table[i]->probe(o->path))
-			return o->val_path && i != FORMATS_shards
-				? err_set(err, ERR_USAGE,
-					  "--val-path goes with shards; %.200s holds its own validation samples, or "
-					  "--val-split of them", o->path)
-				: formats_table[i]->open(ret, o, err);
+			return o->val_path && i != FORMATS_shards ? err_set(err, ERR_USAGE,
+									    "--val-path: is for shards only: %.200s "
+									    "has its own validation samples; "
+									    "use --val-split",
+									    o->path)
+								  : formats_table[i]->open(ret, o, err);
 	if (stat(o->path, &st))
 		return err_set(err, ERR_USAGE, "data path %.200s: %s", o->path, strerror(errno));
 	if (!folder)

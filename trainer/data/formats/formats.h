@@ -1,4 +1,4 @@
-/* formats.h: the formats of formats.def, and which of them a folder has. */
+/* formats.h: the formats of formats.def, and the detection of a folder's format. */
 #ifndef DPT_DATA_FORMATS_H
 #define DPT_DATA_FORMATS_H
 
@@ -17,7 +17,7 @@ enum formats_id {
 
 extern const struct dataset_ops *const formats_table[FORMATS_COUNT];
 
-/* Opens the folder with the first format that recognises it. */
+/* Opens o->path with the first format that recognises it. */
 int formats_open(struct dataset **ret, const struct dataset_opts *o, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* idx.c: a folder of the MNIST family: train and t10k (or test) images and labels as IDX files, plain or gzip'd. */
+/* idx.c: a folder of the MNIST family: train and t10k (or test) images and labels as IDX files, plain or gzip. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ struct idx {
 	struct idx_file images[SPLIT_COUNT], labels[SPLIT_COUNT];
 };
 
-struct idx_names { /* of the four files within the folder; "" when there is none */
+struct idx_names { /* of the four files in the folder; "": missing */
 	char images[SPLIT_COUNT][NAME_BYTES], labels[SPLIT_COUNT][NAME_BYTES];
 };
 
@@ -34,15 +34,15 @@ static size_t stem_length(const char *name)
 	return n > 3 && !strcmp(name + n - 3, ".gz") ? n - 3 : n;
 }
 
-/* Takes a name for one of the four files; of a file and its gzip'd copy the plain one. */
+/* Assigns a name to one of the four files. Prefers the plain file to its gzip copy. */
 static int choose_idx_name(char *have, const char *name, const char *dir, struct err *err)
 {
 	size_t a = stem_length(have), b = stem_length(name);
 
 	if (*have && (a != b || memcmp(have, name, a)))
 		return err_set(err, ERR_USAGE,
-			       "%.200s: holds both %.60s and %.60s: put each data set into a folder of its own", dir,
-			       have, name);
+			       "%.200s: has both %.60s and %.60s: put each data set into its own folder", dir, have,
+			       name);
 	if (!*have || name[b] == 0)
 		snprintf(have, NAME_BYTES, "%s", name);
 	return 0;
@@ -76,7 +76,7 @@ static bool idx_probe(const char *path)
 	struct idx_names n;
 
 	if (find_idx_names(path, &n, NULL))
-		return true; /* open says what is wrong */
+		return true; /* open reports the error */
 	return *n.images[SPLIT_TRAIN] || *n.labels[SPLIT_TRAIN] || *n.images[SPLIT_VAL] || *n.labels[SPLIT_VAL];
 }
 
@@ -88,6 +88,7 @@ static int open_idx_in_dir(struct idx_file *f, const char *dir, const char *name
 	return idx_file_open(f, path, err);
 }
 
+/* Checks the dimensions of a split's images. Validation images must have the size of the training images. */
 static int check_idx_images(struct idx *d, enum split s, const struct idx_names *n, struct err *err)
 {
 	const struct idx_file *f = &d->images[s];
@@ -95,22 +96,23 @@ static int check_idx_images(struct idx *d, enum split s, const struct idx_names 
 	const char *name = n->images[s];
 
 	if (f->ndim < 3)
-		return err_set(err, ERR_USAGE, "%.200s/%.80s: %d dimensions; images have 3 (or 4 with channels)",
+		return err_set(err, ERR_USAGE, "%.200s/%.80s: has %d dimensions: expected 3, or 4 with channels",
 			       d->base.path, name, f->ndim);
 	if (f->dim[0] < 1 || f->dim[0] > DATASET_SAMPLES_MAX || f->dim[1] < 1 || f->dim[1] > SIDE_MAX ||
 	    f->dim[2] < 1 || f->dim[2] > SIDE_MAX || c < 1 || c > DATASET_CHANNELS_MAX)
-		return err_set(err, ERR_USAGE,
-			       "%.200s/%.80s: %lld images of %lld x %lld x %lld: at least one image, sides of 1 "
-			       "to %d and 1 to %d channels are needed", d->base.path, name, (long long)f->dim[0],
-			       (long long)f->dim[1], (long long)f->dim[2], (long long)c, SIDE_MAX,
-			       DATASET_CHANNELS_MAX);
+		return err_set(
+			err, ERR_USAGE,
+			"%.200s/%.80s: %lld images of %lld x %lld x %lld: expected at least one image, sides of 1 "
+			"to %d and 1 to %d channels",
+			d->base.path, name, (long long)f->dim[0], (long long)f->dim[1], (long long)f->dim[2],
+			(long long)c, SIDE_MAX, DATASET_CHANNELS_MAX);
 	if (s == SPLIT_TRAIN) {
 		d->base.height = (int)f->dim[1];
 		d->base.width = (int)f->dim[2];
 		d->base.channels = (int)c;
 	} else if (d->base.height != f->dim[1] || d->base.width != f->dim[2] || d->base.channels != c) {
 		return err_set(err, ERR_USAGE,
-			       "%.200s/%.80s: images of %lld x %lld x %lld, those of training have %d x %d x %d",
+			       "%.200s/%.80s: images of %lld x %lld x %lld: the training images are %d x %d x %d",
 			       d->base.path, name, (long long)f->dim[1], (long long)f->dim[2], (long long)c,
 			       d->base.height, d->base.width, d->base.channels);
 	}
@@ -124,7 +126,7 @@ static int check_idx_labels(struct idx *d, enum split s, const struct idx_names 
 	const char *name = n->labels[s];
 
 	if (f->ndim != 1)
-		return err_set(err, ERR_USAGE, "%.200s/%.80s: %d dimensions; labels have 1", d->base.path, name,
+		return err_set(err, ERR_USAGE, "%.200s/%.80s: has %d dimensions: expected 1", d->base.path, name,
 			       f->ndim);
 	if (f->dim[0] != d->base.n_samples[s])
 		return err_set(err, ERR_USAGE, "%.200s/%.80s: %lld labels, but %.80s has %lld images", d->base.path,
@@ -185,6 +187,7 @@ static void idx_close(struct dataset *base)
 	free(d);
 }
 
+/* Opens a folder of IDX files. Implements dataset_ops.open. */
 static int idx_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
 	struct idx *d = calloc(1, sizeof(*d));

@@ -1,4 +1,4 @@
-/* idx_file.c: opening and checking one IDX file. */
+/* idx_file.c: opens and checks one IDX file. */
 #include "trainer/data/formats/idx_file.h"
 
 #include <stdbool.h>
@@ -9,10 +9,10 @@
 
 #define TYPE_U8 0x08
 #define HEADER_MAX (4 + 4 * IDX_DIMS_MAX)
-#define DEFLATE_RATIO_MAX 1032 /* the most that one byte of deflate can stand for */
+#define DEFLATE_RATIO_MAX 1032 /* largest compression ratio of deflate */
 #define CHUNK_MAX (1u << 30)   /* zlib counts in 32 bits */
 
-struct idx_source { /* a mapped file and, for gzip, the state of its decoder */
+struct idx_source { /* a mapped file, and the decoder's state for gzip */
 	const char *path;
 	struct file_map file;
 	size_t at;
@@ -21,33 +21,33 @@ struct idx_source { /* a mapped file and, for gzip, the state of its decoder */
 	bool ended; /* the last gzip member is complete */
 };
 
-/* Reads the type and the dimensions; *ret_header is the header's length. n bytes are there. */
+/* Parses the type and the dimensions from the n bytes at h. */
 static int parse_idx_header(struct idx_file *f, const char *path, const uint8_t *h, size_t n, struct err *err)
 {
 	size_t bytes = 1;
 
 	if (n < 4 || h[0] || h[1])
-		return err_set(err, ERR_USAGE, "%.300s: is not an IDX file (it must begin with two zero bytes)", path);
+		return err_set(err, ERR_USAGE, "%.300s: is not an IDX file: it must begin with two zero bytes", path);
 	if (h[2] != TYPE_U8)
-		return err_set(err, ERR_USAGE, "%.300s: elements of type 0x%02x; only unsigned bytes (0x08) are read",
+		return err_set(err, ERR_USAGE, "%.300s: has elements of type 0x%02x: expected unsigned bytes (0x08)",
 			       path, h[2]);
 	if (h[3] < 1 || h[3] > IDX_DIMS_MAX)
-		return err_set(err, ERR_USAGE, "%.300s: %d dimensions; expected 1 to %d", path, h[3], IDX_DIMS_MAX);
+		return err_set(err, ERR_USAGE, "%.300s: has %d dimensions: expected 1 to %d", path, h[3], IDX_DIMS_MAX);
 	f->ndim = h[3];
 	if (n < 4 + 4 * (size_t)f->ndim)
-		return err_set(err, ERR_USAGE, "%.300s: ends inside its header, after %zu bytes", path, n);
+		return err_set(err, ERR_USAGE, "%.300s: is truncated in its header, after %zu bytes", path, n);
 	for (int i = 0; i < f->ndim; i++) {
 		const uint8_t *p = h + 4 + 4 * i;
 
 		f->dim[i] = (int64_t)((uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]);
 		if (__builtin_mul_overflow(bytes, (size_t)f->dim[i], &bytes) || bytes > PTRDIFF_MAX)
-			return err_set(err, ERR_USAGE, "%.300s: its dimensions are beyond any memory", path);
+			return err_set(err, ERR_USAGE, "%.300s: its dimensions exceed the address space", path);
 	}
 	f->bytes = bytes;
 	return 0;
 }
 
-/* Refills the decoder's input; false at the end of the file. */
+/* Refills the decoder's input. False: end of the file. */
 static int refill_inflate_input(struct idx_source *s)
 {
 	size_t left = s->file.n - s->at;
@@ -60,8 +60,8 @@ static int refill_inflate_input(struct idx_source *s)
 	return s->zs.avail_in > 0;
 }
 
-/* After the end of a gzip member: 1 when another one follows (it continues the data), 0 at the end, negative for
- * junk. */
+/* After the end of a gzip member. Returns 1 if another member follows, which continues the data; 0 at the end of the
+ * file; negative on other trailing bytes. */
 static int next_gzip_member(struct idx_source *s, struct err *err)
 {
 	const uint8_t *rest;
@@ -72,15 +72,15 @@ static int next_gzip_member(struct idx_source *s, struct err *err)
 	rest = s->file.bytes + s->at;
 	left = s->file.n - s->at;
 	if (left >= 2 && rest[0] == 0x1f && rest[1] == 0x8b)
-		return inflateReset(&s->zs) == Z_OK ? 1 : err_set(err, ERR_USAGE, "%.300s: damaged gzip data", s->path);
+		return inflateReset(&s->zs) == Z_OK ? 1
+						    : err_set(err, ERR_USAGE, "%.300s: is damaged gzip data", s->path);
 	for (size_t i = 0; i < left; i++)
 		if (rest[i])
-			return err_set(err, ERR_USAGE, "%.300s: %zu bytes that are not gzip follow its end", s->path,
-				       left);
+			return err_set(err, ERR_USAGE, "%.300s: %zu bytes after its end are not gzip", s->path, left);
 	return 0;
 }
 
-/* Inflates up to n bytes; *ret_n is less only at the end of the data. */
+/* Inflates up to n bytes. *ret_n < n only at the end of the data. */
 static int inflate_idx_bytes(struct idx_source *s, uint8_t *to, size_t n, size_t *ret_n, struct err *err)
 {
 	size_t done = 0;
@@ -98,7 +98,7 @@ static int inflate_idx_bytes(struct idx_source *s, uint8_t *to, size_t n, size_t
 		done += room - s->zs.avail_out;
 		s->produced += room - s->zs.avail_out;
 		if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR)
-			return err_set(err, ERR_USAGE, "%.300s: damaged gzip data after %lld bytes (%s)", s->path,
+			return err_set(err, ERR_USAGE, "%.300s: is damaged gzip data after %lld bytes (%s)", s->path,
 				       (long long)s->produced, s->zs.msg ? s->zs.msg : "out of memory");
 		if (rc != Z_STREAM_END)
 			continue;
@@ -111,6 +111,7 @@ static int inflate_idx_bytes(struct idx_source *s, uint8_t *to, size_t n, size_t
 	return 0;
 }
 
+/* Inflates the elements and checks that their size is the header's. */
 static int inflate_idx_body(struct idx_file *f, struct idx_source *s, struct err *err)
 {
 	uint8_t extra;
@@ -119,19 +120,18 @@ static int inflate_idx_body(struct idx_file *f, struct idx_source *s, struct err
 
 	if (f->bytes / DEFLATE_RATIO_MAX > s->file.n)
 		return err_set(err, ERR_USAGE,
-			       "%.300s: its header promises %zu bytes, more than %zu bytes of gzip can hold", s->path,
+			       "%.300s: its header states %zu bytes, more than %zu bytes of gzip can contain", s->path,
 			       f->bytes, s->file.n);
 	f->memory = malloc(f->bytes ? f->bytes : 1);
 	if (!f->memory)
-		return err_set(err, ERR_NOMEM, "%.300s: no memory for %zu bytes", s->path, f->bytes);
+		return err_set(err, ERR_NOMEM, "%.300s: out of memory for %zu bytes", s->path, f->bytes);
 	rc = inflate_idx_bytes(s, f->memory, f->bytes, &got, err);
 	if (!rc && got < f->bytes)
-		rc = err_set(err, ERR_USAGE, "%.300s: its header promises %zu bytes, found are %zu", s->path, f->bytes,
-			     got);
-	if (!rc) /* also makes zlib compare the checksum at the end */
+		rc = err_set(err, ERR_USAGE, "%.300s: its header states %zu bytes, found %zu", s->path, f->bytes, got);
+	if (!rc) /* zlib then compares the checksum */
 		rc = inflate_idx_bytes(s, &extra, 1, &got, err);
 	if (!rc && got)
-		rc = err_set(err, ERR_USAGE, "%.300s: holds more than the %zu bytes that its header promises", s->path,
+		rc = err_set(err, ERR_USAGE, "%.300s: has more than the %zu bytes that its header states", s->path,
 			     f->bytes);
 	f->data = f->memory;
 	return rc;
@@ -144,7 +144,7 @@ static int open_gzip_idx(struct idx_file *f, struct idx_source *s, struct err *e
 	int rc;
 
 	if (inflateInit2(&s->zs, 16 + MAX_WBITS) != Z_OK)
-		return err_set(err, ERR_NOMEM, "%.300s: no memory for gzip", s->path);
+		return err_set(err, ERR_NOMEM, "%.300s: out of memory for gzip", s->path);
 	rc = inflate_idx_bytes(s, h, need, &got, err);
 	if (!rc && got == need && h[3] <= IDX_DIMS_MAX) {
 		need += 4 * (size_t)h[3];
@@ -168,7 +168,7 @@ static int open_plain_idx(struct idx_file *f, struct idx_source *s, struct err *
 		return rc;
 	header = 4 + 4 * (size_t)f->ndim;
 	if (s->file.n - header != f->bytes)
-		return err_set(err, ERR_USAGE, "%.300s: %s: its header promises %zu bytes, found are %zu", s->path,
+		return err_set(err, ERR_USAGE, "%.300s: %s: its header states %zu bytes, found %zu", s->path,
 			       s->file.n - header < f->bytes ? "truncated" : "too long", f->bytes, s->file.n - header);
 	f->data = s->file.bytes + header;
 	f->file = s->file;

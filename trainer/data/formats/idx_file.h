@@ -1,5 +1,5 @@
-/* idx_file.h: one file of the IDX format (two zero bytes, element type, number of dimensions, big-endian dimensions,
- * elements; http://yann.lecun.com/exdb/mnist), plain or gzip'd, told apart by content. Only 8-bit elements. */
+/* idx_file.h: a file in IDX format (two zero bytes, element type, number of dimensions, big-endian dimensions,
+ * elements; http://yann.lecun.com/exdb/mnist), plain or gzip, detected by content. Only 8-bit elements. */
 #ifndef DPT_DATA_IDX_FILE_H
 #define DPT_DATA_IDX_FILE_H
 
@@ -14,13 +14,13 @@
 struct idx_file {
 	int ndim;
 	int64_t dim[IDX_DIMS_MAX];
-	const uint8_t *data; /* the elements, product of dim bytes */
+	const uint8_t *data; /* the elements: product of dim bytes */
 	size_t bytes;
-	struct file_map file; /* what data lies in, */
-	void *memory;         /* or, inflated, this of malloc */
+	struct file_map file; /* mapping that data points into, */
+	void *memory;	      /* or malloc'd inflated data */
 };
 
-/* ERR_USAGE with one line for whatever is wrong with the file. Nothing is allocated that the file cannot fill. */
+/* ERR_USAGE, in one line, for any defect of the file. Allocates no more than the file can fill. */
 int idx_file_open(struct idx_file *ret, const char *path, struct err *err);
 void idx_file_close(struct idx_file *f); /* a zeroed one is fine */
 

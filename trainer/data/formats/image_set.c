@@ -1,4 +1,4 @@
-/* image_set.c: boxes of pictures, broken ones, notices, and pictures that are kept. */
+/* image_set.c: crop boxes, unreadable pictures, notices, and the decoded cache of a set. */
 #include "config.h"
 
 #include "trainer/data/formats/image_set.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define CHANNELS 3
-#define BROKEN_LEAST 10 /* that are always borne */
+#define BROKEN_LEAST 10 /* always tolerated */
 
 static const double imagenet_mean[CHANNELS] = { 0.485, 0.456, 0.406 }, imagenet_std[CHANNELS] = { 0.229, 0.224, 0.225 };
 
@@ -75,8 +75,9 @@ static int set_image_sizes(struct image_set *s, const struct dataset_opts *o, st
 	s->resize = o->eval_resize ? o->eval_resize : (side * 256 + 112) / 224;
 	if (s->resize < side)
 		return err_set(err, ERR_USAGE,
-			       "--eval-resize %d is smaller than the images of %d pixels that are cut out of "
-			       "them", s->resize, side);
+			       "--eval-resize %d: expected at least the image size of %d pixels, because "
+			       "images are cropped",
+			       s->resize, side);
 	memcpy(b->mean, imagenet_mean, sizeof(imagenet_mean));
 	memcpy(b->std, imagenet_std, sizeof(imagenet_std));
 	return 0;
@@ -93,7 +94,7 @@ int image_set_describe(struct image_set *s, const struct dataset_opts *o, int cl
 	s->strict = o->strict;
 	s->max_broken = o->max_broken;
 	if (o->classes && o->classes < classes)
-		return err_set(err, ERR_USAGE, "%.300s: %d %s, more than --classes %d", b->path, classes, what,
+		return err_set(err, ERR_USAGE, "%.300s: has %d %s, more than --classes %d", b->path, classes, what,
 			       o->classes);
 	b->classes = o->classes ? o->classes : classes;
 	for (int i = 0; i < SPLIT_COUNT; i++) {
@@ -106,7 +107,8 @@ int image_set_describe(struct image_set *s, const struct dataset_opts *o, int cl
 	return 0;
 }
 
-/* torchvision's RandomResizedCrop: 8 to 100 % of the area, sides from 3:4 to 4:3, ten attempts, else the middle. */
+/* torchvision's RandomResizedCrop: 8 to 100 % of the area, aspect ratio from 3:4 to 4:3, ten attempts, else the
+ * centre. */
 static void choose_random_box(const struct dataset_sight *s, int64_t sample, struct picture_size size,
 			      struct picture_view *v)
 {
@@ -132,7 +134,7 @@ static void choose_random_box(const struct dataset_sight *s, int64_t sample, str
 	v->y = floor((size.height - v->height) / 2);
 }
 
-/* The shorter side becomes `resize`, then the middle is cut out: as one box of the file. */
+/* Resizing the shorter side to `resize` and cropping the centre, expressed as one box of the file. */
 static void choose_center_box(const struct image_set *s, struct picture_size size, struct picture_view *v)
 {
 	int shorter = size.width < size.height ? size.width : size.height;
@@ -217,9 +219,10 @@ int image_set_lost(struct image_set *s, int64_t n, struct err *err)
 	if (broken <= BROKEN_LEAST || !s->max_broken || (double)broken <= most)
 		return 0;
 	return err_set(err, ERR_LIMIT,
-		       "%.200s: %lld samples cannot be read, more than %.0f (--max-broken %g of %.0f, at least %d); "
-		       "the warnings above name some", s->base.path, (long long)broken,
-		       most > BROKEN_LEAST ? most : BROKEN_LEAST, s->max_broken, all, BROKEN_LEAST);
+		       "%.200s: %lld samples cannot be read, more than %.0f (--max-broken %g of %.0f, at least %d): "
+		       "the warnings above name some",
+		       s->base.path, (long long)broken, most > BROKEN_LEAST ? most : BROKEN_LEAST, s->max_broken, all,
+		       BROKEN_LEAST);
 }
 
 int image_set_failed(struct image_set *s, const struct dataset_read *r, const struct err *why, struct err *err)

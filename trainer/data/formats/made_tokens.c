@@ -1,4 +1,4 @@
-/* made_tokens.c: token sets without files: random tokens, and rows that a caller holds in memory. */
+/* made_tokens.c: token sets without files: random tokens, and rows in the caller's memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 struct memory_tokens {
 	struct dataset base;
 	const int32_t *tokens; /* rows of seq_len + 1 */
-	int32_t *owned;	       /* NULL for borrowed ones */
+	int32_t *owned;	       /* NULL: borrowed */
 };
 
 static void close_memory_tokens(struct dataset *base)
@@ -74,8 +74,8 @@ static int draw_random_tokens(struct memory_tokens *d, const struct dataset_toke
 		return 0;
 	d->tokens = d->owned = malloc((size_t)(n * each) * sizeof(int32_t));
 	if (!d->owned)
-		return err_set(err, ERR_NOMEM, "--synthetic: no memory for %lld samples of %lld tokens", (long long)n,
-			       (long long)each);
+		return err_set(err, ERR_NOMEM, "--synthetic: out of memory for %lld samples of %lld tokens",
+			       (long long)n, (long long)each);
 	for (int64_t i = 0; i < n * each; i++)
 		d->owned[i] = (int32_t)rng_below(key, (uint64_t)i, (uint64_t)d->base.vocab);
 	d->base.drawn_bytes = d->base.buffer_bytes;
@@ -89,16 +89,14 @@ static int check_token_rows(struct memory_tokens *d, const struct dataset_tokens
 
 	for (int64_t i = 0; i < o->n * each; i++)
 		if (o->tokens[i] < -1 || o->tokens[i] >= o->vocab)
-			return err_set(
-				err, ERR_USAGE,
-				"%.200s: token %d of sample %lld: must be from 0 and below the vocabulary's %lld (or "
-				"-1, padding)",
-				o->path, o->tokens[i], (long long)(i / each), (long long)o->vocab);
+			return err_set(err, ERR_USAGE,
+				       "%.200s: token %d of sample %lld: expected 0 to %lld (or "
+				       "-1, padding)",
+				       o->path, o->tokens[i], (long long)(i / each), (long long)o->vocab - 1);
 	for (int64_t i = 0; i < o->n; i++)
 		counted += count_row_targets(&d->base, SPLIT_TRAIN, i);
 	if (!counted)
-		return err_set(err, ERR_USAGE, "%.200s: no token has one behind it: there is nothing to learn",
-			       o->path);
+		return err_set(err, ERR_USAGE, "%.200s: no token has a target: there is nothing to learn", o->path);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
-/* page_cache.c: a list of pages in memory, the last used behind. A page is unpacked once: who wants one that another thread
- * is at waits for it. A window may go over more pages than memory has room for: of large ones that can be read in parts
- * only where these lie is kept, as far as somebody wanted one, and every other is put aside as soon as it is unpacked.
- * One of which parts turn out not to be read alone makes way for itself, whole. */
+/* page_cache.c: an LRU list of uncompressed pages in memory. A page is decompressed once; other threads that need it
+ * wait. A window may cover more pages than fit into memory. So a large page that can be read in parts keeps only its
+ * block table, as far as it was needed, and every other page is written to the overflow ring file. If parts of a
+ * page turn out to be unreadable on their own, the page is replaced by one that is read whole. */
 #include "trainer/data/formats/page_cache.h"
 
 #include <pthread.h>
@@ -16,23 +16,23 @@
 #include "trainer/data/container/decompress.h"
 #include "trainer/data/store/ring_file.h"
 
-#define PARTS_LEAST ((uint32_t)2 << 20) /* bytes of a page that is read in parts */
+#define PARTS_LEAST ((uint32_t)2 << 20) /* smallest page that is read in parts */
 #define BUCKETS 4096
-#define LOOK_S 0.1 /* between two looks at whether somebody still waits */
+#define LOOK_S 0.1 /* interval of the checks for cancellation */
 
 struct cached_page {
-	TAILQ_ENTRY(cached_page) link; /* of those in memory */
+	TAILQ_ENTRY(cached_page) link; /* in the list of pages in memory */
 	struct cached_page *next;      /* in its bucket */
 	uint32_t object;
 	uint64_t offset;
 	unsigned char *bytes; /* NULL: not in memory */
-	_Atomic uint64_t aside; /* its place there; 0: none */
-	struct parquet_page_map map; /* of one that is read in parts */
-	uint32_t n; /* bytes, unpacked; of one that is read in parts 0 */
-	int uses; /* threads that copy of it, or fill it */
+	_Atomic uint64_t aside;	     /* position in the ring file; 0: none */
+	struct parquet_page_map map; /* block table of a page that is read in parts */
+	uint32_t n;		     /* uncompressed bytes; 0 for a page that is read in parts */
+	int uses;		     /* threads that copy from it or fill it */
 	bool filled;
-	bool grows;  /* a thread looks where further parts lie */
-	bool is_removed; /* nobody finds it any more: it goes with its last use */
+	bool grows;	 /* a thread extends its block table */
+	bool is_removed; /* no longer found; freed with its last use */
 };
 
 TAILQ_HEAD(page_list, cached_page);
@@ -40,9 +40,9 @@ TAILQ_HEAD(page_list, cached_page);
 struct page_cache {
 	struct page_cache_opts o;
 	pthread_mutex_t lock;
-	pthread_cond_t filled; /* a page is, or could not be; it has grown */
-	struct page_list list; /* those in memory, filled */
-	uint64_t bytes; /* of all of them */
+	pthread_cond_t filled; /* signals a page that is filled, failed or has grown */
+	struct page_list list; /* filled pages in memory */
+	uint64_t bytes;	       /* of the pages in memory */
 	struct cached_page *hashed[BUCKETS];
 };
 
@@ -102,7 +102,7 @@ static void drop_page_bytes(struct page_cache *p, struct cached_page *page)
 	page->bytes = NULL;
 }
 
-/* Under the lock; nobody finds it any more. */
+/* Under the lock. The page is no longer found. */
 static void remove_page(struct page_cache *p, struct cached_page *page)
 {
 	struct cached_page **at = find_page_bucket(p, page->object, page->offset);
@@ -136,7 +136,7 @@ static int read_page_source(void *user, uint64_t at, void *to, size_t n, struct 
 			    &(struct objects_range){ .object = s->object, .at = at, .n = n, .stop = s->stop }, to, err);
 }
 
-/* Under the lock: what was put aside was overwritten since then. */
+/* Under the lock. Returns true if the page is not in memory and the ring file has overwritten it. */
 static bool is_page_lost(struct page_cache *p, const struct cached_page *page)
 {
 	const bool whole = page->filled && !page->map.block;
@@ -144,7 +144,7 @@ static bool is_page_lost(struct page_cache *p, const struct cached_page *page)
 	return whole && !page->bytes && !(p->o.aside && ring_file_holds(p->o.aside, page->aside));
 }
 
-/* Under the lock: the page, behind the others; NULL: nobody has read it, or it is there no more. */
+/* Under the lock. Returns the page, moved to the end of the LRU list; NULL: never read, or lost. */
 static struct cached_page *find_page(struct page_cache *p, const struct sample *one)
 {
 	struct cached_page *page;
@@ -164,7 +164,7 @@ static struct cached_page *find_page(struct page_cache *p, const struct sample *
 	return page;
 }
 
-/* Under the lock: what is more than there is room for goes, the oldest first, but for pages in use. */
+/* Under the lock. Drops the least recently used pages until the rest fits. Skips pages in use. */
 static void evict_pages(struct page_cache *p)
 {
 	struct cached_page *page, *next;
@@ -187,7 +187,7 @@ static struct byte_source make_page_source(struct page_source *s)
 				     objects_name(s->store, s->object) };
 }
 
-/* Of Parquet or of Arrow, as its kind says. whole: not in parts. */
+/* Reads a page of Parquet or Arrow, by the sample's kind. whole: does not read it in parts. */
 static int unpack_into_page(struct cached_page *page, const struct byte_source *file, const struct sample *one,
 			    bool whole, struct err *err)
 {
@@ -207,15 +207,15 @@ static int unpack_into_page(struct cached_page *page, const struct byte_source *
 	return 0;
 }
 
-/* What a thread is after. */
+/* What a thread reads. */
 struct page_request {
 	const struct sample *one;
 	const struct stop *stop;
-	bool whole; /* its page is not to be read in parts */
+	bool whole; /* do not read its page in parts */
 };
 
-/* Called and left with the lock held, which is free while the page is unpacked. One use of it is the caller's. A page
- * that could not be read is in the list no more. */
+/* Called and returns with the lock held; unlocks while it decompresses the page. The caller holds one use of the
+ * page. A page that could not be read is removed. */
 static int fill_page(struct page_cache *p, struct cached_page *page, const struct page_request *w, struct err *err)
 {
 	const struct sample *one = w->one;
@@ -242,18 +242,18 @@ static int fill_page(struct page_cache *p, struct cached_page *page, const struc
 	return rc;
 }
 
-/* Under the lock. */
+/* Under the lock. Waits for another thread's page, or returns ERR_CANCELED. */
 static int wait_for_page(struct page_cache *p, const struct page_request *w, struct err *err)
 {
 	if (stop_asked(w->stop))
-		return err_set(err, ERR_CANCELED, "%.250s: nobody waits for it any more",
+		return err_set(err, ERR_CANCELED, "%.250s: the read was canceled",
 			       objects_name(p->o.store, (int)w->one->object));
 	cond_wait_until(&p->filled, &p->lock, clock_mono_s() + LOOK_S);
 	return 0;
 }
 
-/* Under the lock. A page that could not be read by another thread is read once more: its error may have been that
- * nobody waited for it there. */
+/* Under the lock. Finds the page, or fills it, and counts a use. A page that another thread failed to read is read
+ * again: that thread's read may have been canceled. */
 static int acquire_page(struct page_cache *p, const struct page_request *w, struct cached_page **ret, struct err *err)
 {
 	struct cached_page *page;
@@ -280,7 +280,7 @@ static int acquire_page(struct page_cache *p, const struct page_request *w, stru
 	return rc;
 }
 
-/* Of a page that is the caller's to use. 1: it was put aside, and is there no more. */
+/* Copies the sample from a page in use. Returns 1 if the ring file has overwritten the page. */
 static int copy_from_page(struct page_cache *p, struct cached_page *page, const struct sample *one,
 			  const struct byte_source *file, void *to, struct err *err)
 {
@@ -289,15 +289,15 @@ static int copy_from_page(struct page_cache *p, struct cached_page *page, const 
 	if (page->map.block)
 		return parquet_page_part(&page->map, file, inside, one->bytes, to, err);
 	if (inside > page->n || one->bytes > page->n - inside)
-		return err_set(err, ERR_CORRUPT, "%.200s: a page is not as it was", file->name);
+		return err_set(err, ERR_CORRUPT, "%.200s: a page has changed since it was indexed", file->name);
 	if (!page->bytes)
 		return !ring_file_read(p->o.aside, page->aside, inside, to, one->bytes);
 	memcpy(to, page->bytes + inside, one->bytes);
 	return 0;
 }
 
-/* Called and left with the lock held, which is free while the page is looked through. A page that is read in parts goes
- * as far as what is wanted behind it. 1: it cannot be read in parts, and is out. */
+/* Called and returns with the lock held; unlocks while it reads. Extends the block table of a page that is read in
+ * parts until it covers the sample. Returns 1 if the page cannot be read in parts; it is then removed. */
 static int extend_page_map(struct page_cache *p, struct cached_page *page, const struct page_request *w,
 			   const struct byte_source *file, struct err *err)
 {
@@ -312,7 +312,7 @@ static int extend_page_map(struct page_cache *p, struct cached_page *page, const
 			continue;
 		}
 		page->grows = true;
-		grown = page->map; /* with the same blocks, of which others know so many */
+		grown = page->map; /* shares the blocks; other threads use the known ones only */
 		pthread_mutex_unlock(&p->lock);
 		rc = parquet_page_grow(&grown, file, inside, w->one->bytes, err);
 		pthread_mutex_lock(&p->lock);
@@ -327,7 +327,7 @@ static int extend_page_map(struct page_cache *p, struct cached_page *page, const
 	return rc ? rc : page->is_removed;
 }
 
-/* Under the lock. lost: what was put aside is there no more. */
+/* Under the lock. Drops a use. lost: the ring file has overwritten the page. */
 static void release_page(struct cached_page *page, bool lost)
 {
 	if (lost)
@@ -336,7 +336,7 @@ static void release_page(struct cached_page *page, bool lost)
 		page_free(page);
 }
 
-/* 1: another try is needed, *w says of what. */
+/* Returns 1 if the caller must try again, with the updated *w. */
 static int try_read_page(struct page_cache *p, struct page_request *w, const struct byte_source *file, void *to,
 			 struct err *err)
 {

@@ -1,5 +1,5 @@
-/* page_cache.h: packed pages of shards (Parquet's), unpacked and kept for their neighbours: the last ones that were asked
- * for in memory, up to so many bytes, and the others in a file as long as that has room. Any thread. */
+/* page_cache.h: a cache of uncompressed pages of shards (Parquet's and Arrow's), kept for neighbouring samples: recently
+ * used ones in memory, up to memory_bytes, the others in the overflow ring file as long as it has room. Thread-safe. */
 #ifndef DPT_DATA_PAGE_CACHE_H
 #define DPT_DATA_PAGE_CACHE_H
 
@@ -14,14 +14,14 @@ struct ring_file;
 
 struct page_cache_opts {
 	struct objects *store;
-	uint64_t memory_bytes; /* of all pages that are kept there, but for those that are being copied of */
-	struct ring_file *aside;   /* for the others; it is theirs, also where page_cache_new fails; NULL: they are forgotten */
+	uint64_t memory_bytes; /* limit for pages in memory, except those being copied from */
+	struct ring_file *aside;   /* overflow ring file; owned by the cache, even if page_cache_new fails; NULL: no ring */
 };
 
 int page_cache_new(struct page_cache **ret, const struct page_cache_opts *o, struct err *err);
 void page_cache_free(struct page_cache *p); /* NULL is fine */
 
-/* The bytes of a packed sample. ERR_CORRUPT: its page is damaged. */
+/* Reads the bytes of a compressed sample into `to`. ERR_CORRUPT: its page is damaged. */
 int page_cache_read(struct page_cache *p, const struct sample *one, const struct stop *stop, void *to, struct err *err);
 
 #endif

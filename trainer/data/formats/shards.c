@@ -1,6 +1,6 @@
-/* shards.c: tar shards of pictures by WebDataset's conventions, or of images that are stored as they are (.npy), and
- * whatever else keeps samples in objects. Where each lies is found out once and kept (shards_find.c); bytes are read
- * when a sample is asked for (shards_read.c). */
+/* shards.c: tar shards of pictures in WebDataset's format, or of raw images (.npy), and all other containers of
+ * samples. The positions of the samples are found once and cached (shards_find.c). A sample's bytes are read on
+ * demand (shards_read.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,13 +37,13 @@ static bool shards_probe(const char *path)
 	return shard_list_probe(path);
 }
 
-/* Pages that hold many samples are best read one after the other. */
+/* Compressed pages hold many samples, so reading in storage order is best. */
 static bool has_packed_samples(const struct shards *d)
 {
 	return d->samples.n && d->samples.at[0].packed;
 }
 
-/* On the disk that is given for a cache, or the user's own. */
+/* Opens the ring file on the disk of --cache, or in the user's cache folder. */
 static struct ring_file *open_overflow_ring(const struct dataset_opts *o, uint64_t bytes)
 {
 	char folder[CACHE_DIR_PATH_BYTES];
@@ -54,7 +54,8 @@ static struct ring_file *open_overflow_ring(const struct dataset_opts *o, uint64
 	return ring_file_open(given ? o->cache : folder, bytes < PAGE_CACHE_ASIDE_BYTES ? bytes : PAGE_CACHE_ASIDE_BYTES);
 }
 
-/* Room for as many pages as may be kept, or for all: with what else lies in them. */
+/* Opens the page cache with memory for all pages, estimated from the samples' sizes, or with the limit and a ring
+ * file. */
 static int open_page_cache(struct shards *d, const struct dataset_opts *o, struct err *err)
 {
 	struct page_cache_opts opts = { .store = d->store, .memory_bytes = PAGE_CACHE_BYTES };
@@ -70,6 +71,7 @@ static int open_page_cache(struct shards *d, const struct dataset_opts *o, struc
 	return page_cache_new(&d->pages, &opts, err);
 }
 
+/* Opens a set of shards. Implements dataset_ops.open. */
 static int shards_open(struct dataset **ret, const struct dataset_opts *o, struct err *err)
 {
 	struct shards *d = calloc(1, sizeof(*d));
@@ -170,14 +172,17 @@ static void shards_hold(struct dataset *base, const struct dataset_windows *w)
 	struct dataset_facts facts = { 0 };
 	char text[256];
 
-	if (n < 1 || !base->remote || has_packed_samples(d)) /* pages are unpacked once, and kept (page_cache.h) */
+	if (n < 1 || !base->remote || has_packed_samples(d)) /* the page cache decompresses pages once */
 		return;
 	shards_facts(base, SPLIT_TRAIN, &facts);
 	windows.bytes = facts.bytes / (uint64_t)n * (uint64_t)samples;
 	if (!objects_hold_windows(d->store, &windows)) {
-		snprintf(text, sizeof(text), "a window of %lld samples takes %llu MiB of a process's memory, which has "
-			 "%llu for it: parts of the set will be fetched several times; lower --shuffle-window, or use "
-			 "--cache DIR", (long long)samples, (unsigned long long)(windows.bytes >> 20),
+		snprintf(text, sizeof(text),
+			 "a window of %lld samples needs %llu MiB, but the process has only "
+			 "%llu MiB for it: parts of the set will be fetched several times: lower --shuffle-window or "
+			 "use "
+			 "--cache DIR",
+			 (long long)samples, (unsigned long long)(windows.bytes >> 20),
 			 (unsigned long long)(w->memory_bytes >> 20));
 		image_set_note(&d->set, text);
 	}
@@ -218,7 +223,7 @@ const struct dataset_ops dataset_shards = {
 	.sum = shards_sum,
 };
 
-/* The same for images that are stored as they are: nothing is decoded. */
+/* The operations for raw images, which are not decoded. */
 static const struct dataset_ops raw_ops = {
 	.name = "shards",
 	.read = shards_read,

@@ -1,4 +1,4 @@
-/* shards_describe.c: what is known of a set before anything of it is delivered. */
+/* shards_describe.c: determines the properties of a set when it is opened. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "trainer/data/formats/shards_inside.h"
 #include "trainer/data/pictures/pixels.h"
 
-/* Keys, sizes and labels, not pixels nor where they lie: the same set elsewhere is the same. */
+/* Hashes keys, sizes and labels, but neither pixels nor positions: a copy of the set has the same hash. */
 static void hash_shard_samples(struct shards *d)
 {
 	uint32_t c[SPLIT_COUNT] = { 0 };
@@ -33,7 +33,7 @@ static int count_label_classes(const struct shards *d)
 	return most + 1 > d->facts.classes ? most + 1 : d->facts.classes;
 }
 
-/* Mean and deviation of the training images, where no index file says them. */
+/* Measures mean and deviation of the training images if no index file states them. */
 static int measure_raw_stats(struct shards *d, struct err *err)
 {
 	struct dataset *b = &d->set.base;
@@ -53,7 +53,7 @@ static int measure_raw_stats(struct shards *d, struct err *err)
 	return rc;
 }
 
-/* All images are as large as the first one. */
+/* Reads the header of the first image; all images must have its size. */
 static int describe_raw_images(struct shards *d, const struct dataset_ops *ops, struct err *err)
 {
 	struct dataset *b = &d->set.base;
@@ -69,7 +69,8 @@ static int describe_raw_images(struct shards *d, const struct dataset_ops *ops, 
 	shards_say(d, SPLIT_TRAIN, 0, name);
 	n = rc ? 0 : shards_sample(d, SPLIT_TRAIN, 0)->bytes;
 	if (!rc && (!npy_parse(h.bytes, n, &a) || a.channels > DATASET_CHANNELS_MAX))
-		rc = err_set(err, ERR_USAGE, "%s: is no whole array of bytes (u8, rows first, up to %d channels)", name,
+		rc = err_set(err, ERR_USAGE,
+			     "%s: is not a complete array of bytes: expected u8, C order, up to %d channels", name,
 			     DATASET_CHANNELS_MAX);
 	if (!rc)
 		memcpy(d->head, h.bytes, a.begin);
@@ -87,7 +88,7 @@ static int describe_raw_images(struct shards *d, const struct dataset_ops *ops, 
 	return 0;
 }
 
-/* TensorFlow's ImageNet has a class for "nothing" in front. */
+/* TensorFlow's ImageNet has class 0 for "nothing". */
 static void note_first_label(struct shards *d)
 {
 	int32_t least = INT32_MAX;
@@ -97,7 +98,7 @@ static void note_first_label(struct shards *d)
 		least = d->samples.at[i].label < least ? d->samples.at[i].label : least;
 	if (least != 1)
 		return;
-	snprintf(text, sizeof(text), "%.300s: labels begin at 1 and are used as they are: class 0 stays empty",
+	snprintf(text, sizeof(text), "%.300s: labels begin at 1 and are used unchanged: class 0 is empty",
 		 d->set.base.path);
 	image_set_note(&d->set, text);
 }
@@ -113,7 +114,7 @@ static int note_lost_samples(struct shards *d, struct err *err)
 		image_set_note(&d->set, text);
 	}
 	if (d->samples.lost > IMAGE_SET_NOTICES - 1) {
-		snprintf(text, sizeof(text), "%.300s: %lld samples or stretches in all could not be used",
+		snprintf(text, sizeof(text), "%.300s: %lld samples or stretches are unusable in total",
 			 d->set.base.path, (long long)d->samples.lost);
 		image_set_note(&d->set, text);
 	}
@@ -123,8 +124,8 @@ static int note_lost_samples(struct shards *d, struct err *err)
 	return image_set_lost(&d->set, d->samples.lost, err);
 }
 
-/* Arrays that are as large as the first one are delivered as they are; of various sizes, or where the index says so,
- * they are pictures. */
+/* Returns true for arrays of the first one's size, which are delivered unchanged. Arrays of various sizes, or marked
+ * so in the index, are decoded pictures. */
 static bool has_raw_images(const struct shards *d)
 {
 	const char *name = samples_name(&d->samples, d->row[SPLIT_TRAIN][0]);

@@ -1,4 +1,4 @@
-/* shards_find.c: which objects a set is made of, and where each sample lies in them: found once and kept (cache_dir.h). */
+/* shards_find.c: finds the objects of a set and the position of each sample; the result is cached (cache_dir.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define KEY_BYTES_MAX ((size_t)1 << 28)
 
-/* Single pictures behind an address: those of training first. */
+/* Adds single pictures at an address, the training pictures first. */
 static int add_remote_pictures(struct shards *d, const struct dataset_opts *o, int *ret_train, struct err *err)
 {
 	struct folder_remote found = { .n_train = 0 };
@@ -45,7 +45,7 @@ static int add_shard_object(struct objects *store, const char *address, const st
 	return number < 0 || !sums->n ? number : objects_set_sums(store, number, sums->at, sums->n, err);
 }
 
-/* What the table depends on, as 16 hex digits. */
+/* File name of the sample table: 16 hex digits that hash everything it depends on. */
 static int make_table_name(const struct shards *d, const struct webdataset_fields *f, char ret[32], struct err *err)
 {
 	char hex[65];
@@ -66,7 +66,7 @@ static int make_table_name(const struct shards *d, const struct webdataset_field
 	return rc;
 }
 
-/* Others may write where it was kept: rows that leave their shard, or names without an end, are not taken. */
+/* The file may be forged: refuses rows that exceed their shard and unterminated names. */
 static bool is_valid_table(const struct shards *d, const struct samples *s)
 {
 	size_t names = (size_t)(s->notes - s->names);
@@ -99,12 +99,14 @@ static void note_shards_read(struct shards *d, int whole)
 {
 	char text[512];
 
-	snprintf(text, sizeof(text), "%.300s: %d of %d shards have no whole .idx beside them and were read, this once",
+	snprintf(text, sizeof(text),
+		 "%.300s: %d of %d shards have no complete .idx next to them: they were read completely",
 		 d->set.base.path, whole, objects_count(d->store));
 	image_set_note(&d->set, text);
 }
 
-/* One rank looks, the others of the machine wait for what it keeps. */
+/* Loads the sample table, or builds it. One rank builds it, under a lock; the others of the machine wait and load
+ * it. */
 static int find_shard_samples(struct shards *d, const struct dataset_opts *o, const struct shard_sums *known,
 			      struct err *err)
 {
@@ -136,8 +138,8 @@ static int find_shard_samples(struct shards *d, const struct dataset_opts *o, co
 	return rc;
 }
 
-/* Opens the shards of both splits; *ret_train of them are those of training. Without shards of its own for validation
- * all of them are. */
+/* Opens the shards of both splits; *ret_train: number of training shards. Without validation shards, all of them are
+ * for training. */
 static int add_set_objects(struct shards *d, const struct dataset_opts *o, int *ret_train, struct err *err)
 {
 	bool index = folder_remote_is_index(o->path) && !o->val_path;
@@ -163,7 +165,8 @@ static int add_set_objects(struct shards *d, const struct dataset_opts *o, int *
 	return rc;
 }
 
-/* The same samples go to validation on every machine, whatever else is added: by the hash of their key. */
+/* Chooses by the hash of the key, so the same samples are for validation on every machine, whatever is added to the
+ * set. */
 static enum split choose_sample_split(const struct shards *d, int64_t row, int train, double val_share)
 {
 	const char *name = samples_name(&d->samples, row);
@@ -185,7 +188,7 @@ static int split_samples(struct shards *d, int train, double val_share, struct e
 	int64_t n = d->samples.n;
 
 	if (n > DATASET_SAMPLES_MAX)
-		return err_set(err, ERR_USAGE, "%.200s: %lld samples: at most %lld are possible", d->set.base.path,
+		return err_set(err, ERR_USAGE, "%.200s: has %lld samples: expected at most %lld", d->set.base.path,
 			       (long long)n, (long long)DATASET_SAMPLES_MAX);
 	for (int s = 0; s < SPLIT_COUNT; s++) {
 		d->row[s] = malloc(((size_t)n + 1) * sizeof(*d->row[s]));
@@ -200,7 +203,7 @@ static int split_samples(struct shards *d, int train, double val_share, struct e
 	return 0;
 }
 
-/* Rows of one shard lie side by side: its samples are a piece. */
+/* Rows of a shard are consecutive; they form a piece. */
 static int mark_shard_pieces(struct shards *d, enum split s, struct err *err)
 {
 	struct dataset *b = &d->set.base;

@@ -1,5 +1,5 @@
-/* shards_inside.h: what the files of the format "shards" share: where its samples lie (shards_find.c), their bytes and
- * pictures (shards_read.c), what is known of the set (shards_describe.c). Private to them and shards.c. */
+/* shards_inside.h: shared by the files of the format "shards": shards_find.c (positions of samples), shards_read.c
+ * (bytes and pictures), shards_describe.c (properties) and shards.c. Private to them. */
 #ifndef DPT_DATA_SHARDS_INSIDE_H
 #define DPT_DATA_SHARDS_INSIDE_H
 
@@ -15,23 +15,23 @@ struct shards {
 	struct objects *store;
 	struct page_cache *pages;
 	struct samples samples;
-	char **classes; /* of single pictures, which lie in folders by class; NULL: of shards */
+	char **classes; /* single pictures in class folders; NULL: shards */
 	int n_classes;
 	struct shard_facts facts;
-	uint64_t cached_bytes;	    /* that the cache held before anything was read */
-	uint32_t *row[SPLIT_COUNT]; /* [sample of the split]: its row in samples */
+	uint64_t cached_bytes;	    /* in the cache when the set was opened */
+	uint32_t *row[SPLIT_COUNT]; /* [sample of the split]: row in samples */
 	int64_t *piece[SPLIT_COUNT];
-	bool raw;		    /* images as they are, all of one size */
-	char head[NPY_HEAD_MAX];    /* … and with one header */
+	bool raw;		 /* raw images of one size */
+	char head[NPY_HEAD_MAX]; /* … and their common header */
 	size_t head_bytes;
 };
 
-/* What a thread reads into. */
+/* Worker scratch of one thread. */
 struct shards_hand {
 	struct picture *picture;
 	uint8_t *bytes;
 	size_t cap;
-	struct buf stamp; /* of the object that was read last, where evaluation pictures are kept */
+	struct buf stamp; /* of the last object, if the decoded cache is used */
 };
 
 static inline const struct sample *shards_sample(const struct shards *d, enum split s, int64_t i)
@@ -39,26 +39,25 @@ static inline const struct sample *shards_sample(const struct shards *d, enum sp
 	return &d->samples.at[d->row[s][i]];
 }
 
-/* "train-000003.tar: 000012345.jpg" */
+/* Describes a sample for messages: "train-000003.tar: 000012345.jpg". */
 void shards_say(const struct shards *d, enum split s, int64_t i, char ret[320]);
 
-/* Opens the objects, finds their samples and deals them to the splits; n_samples, piece and n_pieces are set then. */
+/* Opens the objects, finds the samples and splits them. Sets n_samples, piece and n_pieces. */
 int shards_find(struct shards *d, const struct dataset_opts *o, struct err *err);
 
-/* Sizes, classes, normalisation, hash, and what is to be said of the set. raw_ops: of images that are stored as they
- * are. */
+/* Sets sizes, classes, normalisation and hash, and adds notices. raw_ops: operations for raw images. */
 int shards_describe(struct shards *d, const struct dataset_opts *o, const struct dataset_ops *raw_ops, struct err *err);
 
-/* A sample's bytes as they are stored, unpacked; `to` has room for them. */
+/* Reads a sample's stored bytes, decompressed, into `to`, which must have room. */
 int shards_read_bytes(const struct shards *d, const struct dataset_read *r, void *to, struct err *err);
 
-/* The same, in the hand. */
+/* Reads the same bytes into the worker scratch r->hand. */
 int shards_fetch(const struct shards *d, const struct dataset_read *r, struct err *err);
 
-/* The pixels of an image that is stored as it is. */
+/* Reads the pixels of a raw image. */
 int shards_read_raw(const struct shards *d, const struct dataset_read *r, struct err *err);
 
-/* As dataset_ops' ahead, read, hand_new and hand_free. */
+/* dataset_ops' ahead, read, hand_new and hand_free. */
 bool shards_ahead(const struct dataset *base, const struct dataset_read *r);
 int shards_read(const struct dataset *base, const struct dataset_read *r, struct err *err);
 int shards_hand_new(void **ret, struct err *err);

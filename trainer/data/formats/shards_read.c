@@ -1,4 +1,4 @@
-/* shards_read.c: the bytes of samples and the pictures that they are; fetched ahead where that was asked for. */
+/* shards_read.c: reads the bytes of samples, announces reads, and decodes pictures. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static struct objects_range make_sample_range(const struct shards *d, const stru
 				       .stop = r->stop };
 }
 
-/* The picture of a sample by the bytes that it is made of; false: it is not kept. */
+/* Names the picture in the decoded cache by the bytes it is made of. False: not cached. */
 static bool name_kept_picture(const struct shards *d, const struct dataset_read *r, struct buf *stamp,
 			      struct decoded_cache_name *ret)
 {
@@ -48,7 +48,7 @@ static bool name_kept_picture(const struct shards *d, const struct dataset_read 
 	return !buf_failed(stamp);
 }
 
-/* What is kept is not fetched again. */
+/* A cached picture is not fetched. */
 static bool is_picture_kept(const struct shards *d, const struct dataset_read *r)
 {
 	struct decoded_cache_name kept;
@@ -122,7 +122,7 @@ static int read_shard_picture(const struct shards *d, const struct dataset_read 
 	return rc;
 }
 
-/* The same header as the first one's stands before pixels of the same shape. */
+/* Checks the header: it must equal the first image's, which has the same shape. */
 int shards_read_raw(const struct shards *d, const struct dataset_read *r, struct err *err)
 {
 	const struct sample *one = shards_sample(d, r->split, r->index);
@@ -133,14 +133,14 @@ int shards_read_raw(const struct shards *d, const struct dataset_read *r, struct
 
 	shards_say(d, r->split, r->index, name);
 	if (one->bytes != d->head_bytes + pixels)
-		return err_set(err, ERR_CORRUPT, "%s: %u bytes; the other images have %zu", name, one->bytes,
+		return err_set(err, ERR_CORRUPT, "%s: %u bytes: expected %zu like the other images", name, one->bytes,
 			       d->head_bytes + pixels);
 	range.n = d->head_bytes;
 	rc = objects_read(d->store, &range, head, err);
 	if (rc)
 		return rc;
 	if (memcmp(head, d->head, d->head_bytes))
-		return err_set(err, ERR_CORRUPT, "%s: is no array of the same shape as the others", name);
+		return err_set(err, ERR_CORRUPT, "%s: has another shape than the other images", name);
 	range.at += d->head_bytes;
 	range.n = pixels;
 	return objects_read(d->store, &range, r->pixels, err);

@@ -1,4 +1,4 @@
-/* synthetic.c: data sets without files: random images, and samples that a caller holds in memory. */
+/* synthetic.c: image sets without files: synthetic images, and samples in the caller's memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct memory_images {
 	struct dataset base;
 	const void *images;
 	const int32_t *labels;
-	void *owned_images, *owned_labels; /* NULL for borrowed ones */
+	void *owned_images, *owned_labels; /* NULL: borrowed */
 };
 
 static void close_memory_images(struct dataset *base)
@@ -97,7 +97,7 @@ int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_
 	if (o->height < 1 || o->width < 1 || o->channels < 1 || o->channels > DATASET_CHANNELS_MAX || o->classes < 1 ||
 	    o->height > 65535 || o->width > 65535)
 		return err_set(err, ERR_USAGE,
-			       "--synthetic: images of %d x %d x %d in %d classes cannot be made; at most %d channels",
+			       "--synthetic: cannot make images of %d x %d x %d in %d classes: at most %d channels",
 			       o->height, o->width, o->channels, o->classes, DATASET_CHANNELS_MAX);
 	d = new_memory_images("--synthetic", o->height, o->width, o->channels);
 	if (!d)
@@ -113,7 +113,7 @@ int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_
 	d->labels = d->owned_labels = calloc(n, sizeof(int32_t));
 	if (!d->images || !d->labels) {
 		close_memory_images(&d->base);
-		return err_set(err, ERR_NOMEM, "--synthetic: no memory for %zu bytes", n * each);
+		return err_set(err, ERR_NOMEM, "--synthetic: out of memory for %zu bytes", n * each);
 	}
 	d->base.buffer_bytes = d->base.drawn_bytes = n * each;
 	draw_random_images(d, o->seed, n * each, (int64_t)n);
@@ -129,7 +129,7 @@ int dataset_memory_open(struct dataset **ret, const struct dataset_memory_opts *
 	size_t bytes;
 
 	if (o->channels < 1 || o->channels > DATASET_CHANNELS_MAX)
-		return err_set(err, ERR_USAGE, "%.200s: images of %d channels; at most %d are known", o->path,
+		return err_set(err, ERR_USAGE, "%.200s: images have %d channels: expected at most %d", o->path,
 			       o->channels, DATASET_CHANNELS_MAX);
 	d = new_memory_images(o->path, o->height, o->width, o->channels);
 	if (!d)
@@ -146,7 +146,7 @@ int dataset_memory_open(struct dataset **ret, const struct dataset_memory_opts *
 		if (o->labels[i] >= 0 && o->labels[i] < d->base.classes)
 			continue;
 		close_memory_images(&d->base);
-		return err_set(err, ERR_USAGE, "%.200s: label %d of sample %lld: must be from 0 and below %d classes",
+		return err_set(err, ERR_USAGE, "%.200s: label %d of sample %lld: expected 0 or more, below %d classes",
 			       o->path, o->labels[i], (long long)i, o->classes);
 	}
 	for (int c = 0; c < o->channels && c < DATASET_CHANNELS_MAX; c++)

@@ -1,4 +1,4 @@
-/* synthetic.h: sets that no folder holds: random samples, and samples that lie in memory. */
+/* synthetic.h: synthetic sets, and samples in memory. */
 #ifndef DPT_DATA_SYNTHETIC_H
 #define DPT_DATA_SYNTHETIC_H
 
@@ -9,13 +9,13 @@ struct dataset_synthetic_opts {
 	uint64_t seed;
 };
 
-/* Endless: up to 64 MiB of random u8 images and labels, made once; the same for every rank. */
+/* Endless: up to 64 MiB of random u8 images and labels, created once; equal on every rank. */
 int dataset_synthetic_open(struct dataset **ret, const struct dataset_synthetic_opts *o, struct err *err);
 
-/* Samples that lie in memory (a batch from a file), as both the training and the validation split; used as they are,
- * neither normalised nor shuffled (endless). images: n*h*w*c elements of dtype (F32 or F64), NHWC. */
+/* Samples in memory (a batch from a file), as both the training and the validation split. Used unchanged: neither
+ * normalised nor shuffled (endless). images: n*h*w*c elements of dtype (F32 or F64), NHWC. */
 struct dataset_memory_opts {
-	const char *path; /* where they came from, for messages; copied */
+	const char *path;      /* their origin, for messages; copied */
 	const void *images;    /* borrowed until close */
 	const int32_t *labels; /* borrowed until close */
 	enum dtype dtype;
@@ -26,14 +26,14 @@ struct dataset_memory_opts {
 
 int dataset_memory_open(struct dataset **ret, const struct dataset_memory_opts *o, struct err *err);
 
-/* The same two kinds of sets for tokens. tokens: n rows of seq_len + 1, borrowed until close; NULL: random ones, made
- * from seed. A token of -1 is padding: nothing is learnt from what stands before it. */
+/* The same two kinds of sets for tokens. tokens: n rows of seq_len + 1, borrowed until close; NULL: random rows from
+ * seed. Token -1 is padding; the loss ignores the target at its position. */
 struct dataset_tokens_opts {
 	const char *path;
 	const int32_t *tokens;
 	int64_t n, seq_len, vocab;
 	uint64_t seed;
-	bool planned; /* none will be read: random ones are not made, and the set has no hash */
+	bool planned; /* for plans only: random rows are not created, and the set has no hash */
 };
 
 int dataset_tokens_open(struct dataset **ret, const struct dataset_tokens_opts *o, struct err *err);

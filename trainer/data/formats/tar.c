@@ -1,4 +1,4 @@
-/* tar.c: header by header through zlib. */
+/* tar.c: reads header by header through zlib. */
 #include "trainer/data/formats/tar.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 struct tar {
 	gzFile file;
 	char *path;
-	uint64_t left; /* bytes of the current entry, and its padding, that were not read */
+	uint64_t left; /* unread bytes of the entry, with its padding */
 };
 
 int tar_open(struct tar **ret, const char *path, struct err *err)
@@ -60,7 +60,7 @@ int tar_read(struct tar *t, void *to, size_t n, struct err *err)
 		int got = gzread(t->file, at, n > 1 << 20 ? 1 << 20 : (unsigned)n);
 
 		if (got <= 0)
-			return fail_damaged_tar(t, "it ends too early", err);
+			return fail_damaged_tar(t, "it is truncated", err);
 		at += got;
 		n -= (size_t)got;
 	}
@@ -95,7 +95,7 @@ int tar_next(struct tar *t, struct tar_entry *ret, struct err *err)
 		if (b.kind == TAR_END)
 			return 0;
 		if (b.kind == TAR_DAMAGED)
-			return fail_damaged_tar(t, "a header is wrong", err);
+			return fail_damaged_tar(t, "a header is invalid", err);
 		t->left = tar_block_padded(b.bytes);
 		if (b.kind != TAR_FILE)
 			continue;

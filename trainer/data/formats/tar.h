@@ -1,5 +1,5 @@
-/* tar.h: reads a tar archive front to back, plain or gzip'd (POSIX ustar, GNU long names passed over). Sizes are
- * checked against what the caller allows before anything is read. */
+/* tar.h: reads a tar archive from front to back, plain or gzip (POSIX ustar; GNU long names are skipped). The caller
+ * sees an entry's size before it reads. */
 #ifndef DPT_DATA_TAR_H
 #define DPT_DATA_TAR_H
 
@@ -18,10 +18,10 @@ struct tar_entry {
 int tar_open(struct tar **ret, const char *path, struct err *err);
 void tar_close(struct tar *t); /* NULL is fine */
 
-/* The next regular file. 1: there is one; 0: the end; negative: damaged. */
+/* Finds the next regular file. Returns 1: found; 0: the end; negative: damaged. */
 int tar_next(struct tar *t, struct tar_entry *ret, struct err *err);
 
-/* The first n bytes of the entry, once after tar_next. */
+/* Reads the first n bytes of the entry. At most once after tar_next. */
 int tar_read(struct tar *t, void *to, size_t n, struct err *err);
 
 #endif

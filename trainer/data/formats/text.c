@@ -1,6 +1,6 @@
-/* text.c: a folder of texts (texts.h). It is tokenised once, into a folder named after tokenizer and texts (names,
- * sizes and times) below its .dptrain, or below the user's cache where that cannot be written; then it is a folder of
- * tokens. */
+/* text.c: a folder of texts (texts.h). It is tokenized once, into a cache folder named after the tokenizer and the
+ * texts (names, sizes and times), in the set's .dptrain or in the user's cache; then the set is opened as a folder
+ * of tokens. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static bool text_probe(const char *path)
 	return true;
 }
 
-/* What the cached tokens depend on, as 16 hex digits. */
+/* Hashes everything that the cached tokens depend on to 16 hex digits. */
 static int make_token_cache_key(const struct texts *t, const struct tokenizer *tokenizer, const struct dataset_opts *o,
 				char ret[17], struct err *err)
 {
@@ -36,7 +36,7 @@ static int make_token_cache_key(const struct texts *t, const struct tokenizer *t
 	int rc = 0;
 
 	buf_init(&b, (size_t)1 << 26);
-	/* Tokens of before ends of documents were written go on being used where nobody asks for these. */
+	/* Key version 1 is for token files that may lack document ends; only --pack documents needs version 2. */
 	buf_addf(&b, "%d %s %g", o->pack_documents ? 2 : 1, tokenizer_name(tokenizer), t->has_val ? 0 : o->val_share);
 	for (int i = 0; !rc && i < t->n; i++) {
 		struct stat st;
@@ -57,7 +57,7 @@ static int make_token_cache_key(const struct texts *t, const struct tokenizer *t
 	return rc;
 }
 
-/* Tokenises unless another rank, or an earlier run, has done so; one at a time. */
+/* Tokenizes unless another rank or an earlier run has done so. Only one process at a time. */
 static int fill_token_cache(const struct tokenize_opts *o, const char *parent, struct err *err)
 {
 	char train[PATH_BYTES];
@@ -78,7 +78,7 @@ static int fill_token_cache(const struct tokenize_opts *o, const char *parent, s
 	return rc;
 }
 
-/* Where the tokens lie, once they do. */
+/* Returns the folder of the tokens, after tokenizing if needed. */
 static int prepare_text_tokens(const struct dataset_opts *o, const struct texts *t, char ret[PATH_BYTES],
 			       struct err *err)
 {
@@ -99,7 +99,7 @@ static int prepare_text_tokens(const struct dataset_opts *o, const struct texts 
 	}
 	if (!beside && access(train, F_OK) && !(cache_dir_in_cache(o->path, parent) && cache_dir_join(ret, parent, key))) {
 		rc = err_set(err, ERR_USAGE,
-			     "%.200s: its tokens can be kept neither there nor in the user's cache; make one of them "
+			     "%.200s: neither this folder nor the user's cache is writable for its tokens: make one "
 			     "writable, or run dptrain tokenize",
 			     o->path);
 		goto out;

@@ -1,6 +1,6 @@
-/* token_folder.c: train.tokens and val.tokens, or several files of each (token_set.h), as windows of seq_len tokens, one
- * behind the other; each window's targets are its tokens moved on by one. The last window is shorter: the rest of it is
- * padding. Or as whole documents (document_pack.h). */
+/* token_folder.c: train.tokens and val.tokens, or several files of each (token_set.h), as consecutive windows of seq_len
+ * tokens. A window's targets are its tokens shifted by one. The last window is padded. Or packed whole documents
+ * (document_pack.h). */
 #include "trainer/data/formats/token_folder.h"
 
 #include <stdatomic.h>
@@ -18,7 +18,7 @@ struct token_dataset {
 	struct dataset base;
 	struct token_set set[SPLIT_COUNT];
 	struct document_pack *pack[SPLIT_COUNT]; /* NULL: windows */
-	_Atomic bool unseen; /* that there is nothing to evaluate, though some was asked for, has not been said */
+	_Atomic bool unseen;		/* validation was requested but is missing, and no notice was given yet */
 };
 
 static void tokens_close(struct dataset *base)
@@ -33,7 +33,7 @@ static void tokens_close(struct dataset *base)
 	free(d);
 }
 
-/* Targets of a window: all that there are behind its first token. */
+/* Number of targets in a window: the tokens after its first one. */
 static int64_t tokens_weight(const struct dataset *base, enum split split, int64_t index)
 {
 	const struct token_dataset *d = (const struct token_dataset *)base;
@@ -83,8 +83,9 @@ static bool tokens_notice(struct dataset *base, char *ret, size_t bytes)
 	if (!atomic_exchange(&d->unseen, false))
 		return false;
 	snprintf(ret, bytes,
-		 "%.300s: holds no " TOKENS_VAL ": nothing is evaluated. Tokens are not split anew by --val-split; "
-		 "dptrain tokenize --val-split writes both files, --val-split 0 ends this line", base->path);
+		 "%.300s: has no " TOKENS_VAL ": nothing is evaluated: --val-split does not split tokens; "
+		 "use dptrain tokenize --val-split, or omit this notice by --val-split 0",
+		 base->path);
 	return true;
 }
 
@@ -105,8 +106,8 @@ static int count_token_samples(struct token_dataset *d, enum split s, bool docum
 		d->base.n_samples[s] = document_pack_samples(d->pack[s]);
 	if (d->base.n_samples[s] > DATASET_SAMPLES_MAX)
 		return err_set(err, ERR_USAGE,
-			       "%.300s: %lld samples of %lld tokens: at most %lld are possible; a longer "
-			       "--seq-len makes fewer",
+			       "%.300s: %lld samples of %lld tokens: expected at most %lld: use a longer "
+			       "--seq-len",
 			       path, (long long)d->base.n_samples[s], (long long)d->base.seq_len,
 			       (long long)DATASET_SAMPLES_MAX);
 	return 0;
@@ -124,10 +125,11 @@ static int open_token_split(struct token_dataset *d, enum split s, const char *f
 	snprintf(path, sizeof(path), "%s/%s%s", folder, split_name(s),
 		 set->n > 1 ? "-*" TOKEN_FILE_SUFFIX : TOKEN_FILE_SUFFIX);
 	if (s == SPLIT_TRAIN && set->count < 2)
-		return err_set(err, ERR_USAGE, "%.300s: holds %lld tokens: at least 2 are needed", path,
+		return err_set(err, ERR_USAGE, "%.300s: has %lld tokens: expected at least 2", path,
 			       (long long)set->count);
 	if (s == SPLIT_VAL && (set->vocab != train->vocab || strcmp(set->tokenizer, train->tokenizer)))
-		return err_set(err, ERR_USAGE, "%.300s: made with another tokenizer than " TOKENS_TRAIN " beside it",
+		return err_set(err, ERR_USAGE,
+			       "%.300s: was made with another tokenizer than " TOKENS_TRAIN " in the same folder",
 			       path);
 	return count_token_samples(d, s, documents, path, err);
 }

@@ -1,4 +1,4 @@
-/* token_folder.h: a folder of token files as a data set; for the formats that end up as one. */
+/* token_folder.h: opens a folder of token files as a data set, also for formats that are converted to tokens. */
 #ifndef DPT_DATA_TOKEN_FOLDER_H
 #define DPT_DATA_TOKEN_FOLDER_H
 
@@ -7,7 +7,7 @@
 #define TOKENS_TRAIN "train.tokens"
 #define TOKENS_VAL "val.tokens"
 
-/* folder: where the tokens lie; o->path is what the user named, for messages. */
+/* folder: contains the token files; o->path: as the user named the set, for messages. */
 int tokens_open(struct dataset **ret, const char *folder, const struct dataset_opts *o, struct err *err);
 
 #endif

@@ -1,5 +1,4 @@
-/* token_mix.c: several sets of tokens as one, their samples one behind the other; how often each is drawn is the order's
- * (loader/mix.h). */
+/* token_mix.c: concatenates token sets to one. The sampler decides how often each is drawn (loader/mix.h). */
 #include "trainer/data/formats/token_mix.h"
 
 #include <stdio.h>
@@ -15,7 +14,7 @@ struct mixed {
 	struct dataset base;
 	struct dataset *set[PARTS_MAX];
 	struct dataset_part part[PARTS_MAX];
-	int64_t first[SPLIT_COUNT][PARTS_MAX + 1]; /* sample of each set; all behind the last */
+	int64_t first[SPLIT_COUNT][PARTS_MAX + 1]; /* first sample of each set; the last entry is the total */
 	int n;
 	int (*open_one)(struct dataset **ret, const struct dataset_opts *o, struct err *err);
 };
@@ -30,7 +29,7 @@ static void mixed_close(struct dataset *base)
 	free(d);
 }
 
-/* The set of a sample, and its number there. */
+/* Finds the set of a sample and converts the index to that set's. */
 static const struct dataset *find_mixed_part(const struct mixed *d, enum split split, int64_t *index)
 {
 	int i = 0;
@@ -79,7 +78,7 @@ static int check_mixed_set(const struct mixed *d, const struct dataset *set, str
 	const struct dataset *first = d->set[0];
 
 	if (set->kind != SAMPLE_TOKENS)
-		return err_set(err, ERR_USAGE, "%.200s: holds %s; --mix is for texts and tokens", set->path,
+		return err_set(err, ERR_USAGE, "%.200s: has %s: --mix is for texts and tokens", set->path,
 			       sample_kind_name(set->kind));
 	if (!set->n_samples[SPLIT_TRAIN])
 		return err_set(err, ERR_USAGE, "%.200s: has no training samples to mix", set->path);
@@ -123,10 +122,11 @@ static int add_mixed_sets(struct mixed *d, const struct dataset_opts *o, struct 
 		rc = add_mixed_set(d, o, path, err);
 	}
 	if (!rc && d->n < 2)
-		return err_set(err, ERR_USAGE, "--mix: --data-path names one set; several are joined by ::");
+		return err_set(err, ERR_USAGE, "--mix: --data-path names only one set: join several by ::");
 	return rc;
 }
 
+/* Fills the set's properties and hash. All sets share the tokenizer and seq_len. */
 static void describe_mix(struct mixed *d, const uint32_t *weight, int64_t epoch_samples)
 {
 	struct dataset *b = &d->base;
@@ -168,7 +168,7 @@ int token_mix_open(struct dataset **ret, const struct dataset_opts *o,
 	if (!rc && d->n != o->n_mix)
 		rc = err_set(err, ERR_USAGE, "--mix: %d weights for the %d sets of --data-path", o->n_mix, d->n);
 	if (!rc && d->first[SPLIT_TRAIN][d->n] > DATASET_SAMPLES_MAX)
-		rc = err_set(err, ERR_USAGE, "%.300s: %lld samples: at most %lld are possible", o->path,
+		rc = err_set(err, ERR_USAGE, "%.300s: has %lld samples: expected at most %lld", o->path,
 			     (long long)d->first[SPLIT_TRAIN][d->n], (long long)DATASET_SAMPLES_MAX);
 	if (rc) {
 		mixed_close(&d->base);
@@ -179,7 +179,7 @@ int token_mix_open(struct dataset **ret, const struct dataset_opts *o,
 	return 0;
 }
 
-/* Opened by what is asked for, not by what a folder holds. */
+/* Selected by dataset_opts.mix, never detected in a folder. */
 const struct dataset_ops dataset_mix = {
 	.name = "mix",
 	.read = mixed_read,

@@ -1,4 +1,4 @@
-/* fill.c: the way of one sample. */
+/* fill.c: reads, augments and normalises one sample. */
 #include "trainer/data/loader/fill.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ void fill_hand_done(const struct fill *f, struct fill_hand *h)
 	*h = (struct fill_hand){ 0 };
 }
 
-/* What is done to the picture: sets with hands crop and mirror while they decode. */
+/* Sets with worker scratch crop and mirror while they decode; the flip then moves from *draw to the crop spec. */
 static struct dataset_sight choose_crop_spec(const struct fill *f, const struct fill_place *p, struct pixels_draw *draw)
 {
 	struct dataset_sight s = { .random = f->augment & DATASET_RANDOM_BOX,
@@ -71,6 +71,7 @@ static struct dataset_sight choose_crop_spec(const struct fill *f, const struct 
 	return s;
 }
 
+/* Reads an image, augments it if the set did not, and stores its normalised pixels at p->input. */
 static int fill_image(const struct fill *f, const struct fill_hand *h, const struct fill_place *p, struct err *err)
 {
 	const struct dataset *d = f->dataset;

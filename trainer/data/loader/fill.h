@@ -1,5 +1,5 @@
-/* fill.h: brings one sample into its place in a batch: read, augmented, normalised. What it becomes depends on (seed,
- * epoch, sample) alone. Knows nothing of batches, order or threads. */
+/* fill.h: produces one sample of a batch: read, augmented, normalised. The result depends only on (seed, epoch,
+ * sample). Knows nothing of batches, order or threads. */
 #ifndef DPT_DATA_FILL_H
 #define DPT_DATA_FILL_H
 
@@ -17,17 +17,17 @@ struct fill {
 	struct pixels_table table;
 };
 
-void fill_init(struct fill *f); /* the table, from dataset and norm; the rest is the caller's */
+void fill_init(struct fill *f); /* makes the table from dataset and norm; the caller sets the rest */
 
 size_t fill_input_bytes(const struct fill *f); /* of one delivered input */
-size_t fill_targets(const struct dataset *d);  /* numbers of its target */
+size_t fill_targets(const struct dataset *d);  /* numbers in its target */
 
-/* What one thread needs for itself. */
+/* Worker scratch of one thread. */
 struct fill_hand {
 	void *dataset_hand;
 	uint8_t *scratch; /* two source images */
-	struct dataset_file file; /* undecoded */
-	const struct stop *stop;  /* as in struct dataset_read; whoever has the hand sets it */
+	struct dataset_file file; /* encoded; used with undecoded */
+	const struct stop *stop;  /* as in struct dataset_read; set by the scratch's owner */
 };
 
 int fill_hand_init(const struct fill *f, struct fill_hand *ret, struct err *err);
@@ -40,10 +40,10 @@ struct fill_place {
 	int32_t *target;
 };
 
-/* ERR_CORRUPT: the sample cannot be read (and the set says that another may take its place). */
+/* ERR_CORRUPT: the sample is unreadable, and another may replace it. */
 int fill_sample(const struct fill *f, struct fill_hand *h, const struct fill_place *p, struct err *err);
 
-/* A place that counts for nothing: black, with the target -1. */
+/* Fills a place that the loss ignores: black, with target -1. */
 void fill_nothing(const struct fill *f, const struct fill_place *p);
 
 #endif

@@ -1,8 +1,8 @@
 /* loader.c: batch slots, worker threads and the order of delivery.
  *
- * One slot at a time is being handed out in chunks of samples (`current`); workers claim chunks under the lock and fill
- * them without it. Slots stand in `line` in the order of the batches; the caller gets the first of the line once it is
- * full. A slot is free, in line, or held by the caller. */
+ * One slot at a time, `current`, is handed out in chunks of samples. Workers claim chunks under the lock and fill
+ * them without it. `queue` has the slots in batch order; the caller gets the first one when it is full. A slot is
+ * free, queued, or held by the caller. */
 #include "trainer/data/loader/loader.h"
 
 #include <errno.h>
@@ -20,31 +20,31 @@
 #define WORKERS_MAX 1024
 #define AHEAD_SAMPLES 4096
 #define AHEAD_AT_ONCE 256
-#define NEAR_SAMPLES 128 /* of a set on this machine that are announced and not claimed, at most */
+#define NEAR_SAMPLES 128 /* local sets: most samples that are announced and not claimed */
 #define NEAR_AT_ONCE 16
-#define LOOK_S 0.1 /* between two looks at whether the caller is to end */
+#define LOOK_S 0.1 /* interval of the checks whether the caller must end */
 
 struct loader_slot {
 	struct loader_batch batch;
 	char *inputs;
 	int32_t *targets;
-	int64_t *index;  /* sample of each place */
-	int64_t first;   /* position in the epoch of the first one */
-	int64_t claimed, done; /* samples given to workers, and filled by them */
-	int64_t failed_at; /* place of the first sample that could not be read, -1 none */
-	struct err err;  /* … and why */
-	double ready_at; /* not before this moment (opts.slow_s) */
+	int64_t *index;	       /* [position in the batch]: sample */
+	int64_t first;	       /* position of the first sample in the epoch */
+	int64_t claimed, done; /* samples claimed by workers, and samples filled */
+	int64_t failed_at;     /* index of the first unreadable sample; -1: none */
+	struct err err;	       /* … and its error */
+	double ready_at;       /* earliest time of delivery (opts.slow_s) */
 	bool held;
 };
 
-/* Up to where samples were announced to their set. */
+/* Position up to which samples were announced to the set. */
 struct announce_position {
 	struct order order;
 	int64_t epoch, step, micro, place;
-	int64_t n; /* of a set on this machine: announced and not claimed; below 0: claims are farther */
+	int64_t n; /* local sets: announced minus claimed samples; below 0: claims are ahead */
 };
 
-/* Samples of a set on this machine that are to be announced. */
+/* Samples of a local set to announce. */
 struct local_announcements {
 	struct dataset_read read[NEAR_AT_ONCE];
 	int n;
@@ -59,27 +59,27 @@ struct loader {
 	pthread_mutex_t lock;
 	pthread_cond_t work, ready;
 	pthread_t *threads;
-	int n_threads; /* that were started; the caller's to read */
-	int n_begun; /* workers that have taken their hand */
-	int active;  /* of them, those that work ahead: the first ones */
-	bool waiting; /* loader_next is */
-	struct stop stop;   /* its `now` is set under lock */
-	struct stop caller; /* … or the caller is to end: of what it reads itself */
-	bool blank;	    /* it is: nobody works any more */
+	int n_threads;	    /* threads started; only the caller reads it */
+	int n_begun;	    /* workers that have taken their scratch */
+	int active;	    /* the first `active` workers work ahead */
+	bool waiting;	    /* the caller waits in loader_next */
+	struct stop stop;   /* `now` is set under the lock */
+	struct stop caller; /* … or the caller must end; for its own reads */
+	bool blank;	    /* the caller must end: no more work is done */
 
 	struct loader_slot *slots;
-	void *memory;      /* of all slots, when the loader allocated it */
-	struct fill_hand *hands; /* of each worker, and at the end of the caller */
+	void *memory;		 /* of all slots, if the loader allocated it */
+	struct fill_hand *hands; /* one per worker, and the caller's at the end */
 	int n_hands;
 	int *queue, *free_slots;
 	int queue_first, queue_n, n_free;
-	int current;       /* slot that has unclaimed samples, -1 none */
-	int64_t epoch, step, micro; /* of the next batch to hand out */
-	double spent_s, spent_cpu_s; /* filling samples, since loader_spent was last called */
+	int current;		     /* slot with unclaimed samples; -1: none */
+	int64_t epoch, step, micro;  /* next batch to assign */
+	double spent_s, spent_cpu_s; /* filling samples, since the last loader_spent */
 	struct announce_position ahead;
 };
 
-/* Moves on to the next micro-batch, step or epoch. */
+/* Advances to the next micro-batch, step or epoch. */
 static void advance_position(const struct loader *l, int64_t *epoch, int64_t *step, int64_t *micro)
 {
 	if (++*micro < sampler_micros(&l->o.sampler, *step))
@@ -101,13 +101,13 @@ static bool is_loader_at_end(const struct loader *l)
 	return is_past_last_epoch(l, l->epoch);
 }
 
-/* Whether nobody is expected to want this step. */
+/* Returns true if the step is past opts.steps_end. */
 static bool is_past_steps_end(const struct loader *l, int64_t epoch, int64_t step)
 {
 	return l->o.steps_end && (__int128)epoch * sampler_steps(&l->o.sampler) + step >= l->o.steps_end;
 }
 
-/* Not behind what is handed out: what was read is not announced any more. */
+/* Moves the announcements forward to the assigned position: samples already assigned are not announced. */
 static void catch_up_announcements(struct loader *l)
 {
 	struct announce_position *a = &l->ahead;
@@ -123,8 +123,7 @@ static void catch_up_announcements(struct loader *l)
 	a->place = 0;
 }
 
-/* Steps that are announced before they are handed out, at most: a window, so that whoever is killed has fetched at most
- * one for nothing. */
+/* Returns true if a window of steps is announced: a run that is killed has then fetched at most one window in vain. */
 static bool is_far_ahead(const struct loader *l)
 {
 	const struct sampler *s = &l->o.sampler;
@@ -136,7 +135,7 @@ static bool is_far_ahead(const struct loader *l)
 	return ahead > samples / s->global_batch + 2;
 }
 
-/* The sample that is announced next; false: none is, now. Under the lock. */
+/* Returns the next sample to announce. False: none at present. Under the lock. */
 static bool next_to_announce(struct loader *l, struct dataset_read *ret)
 {
 	const struct sampler *s = &l->o.sampler;
@@ -158,8 +157,7 @@ static bool next_to_announce(struct loader *l, struct dataset_read *ret)
 	return false;
 }
 
-/* Announces samples of a remote set in the order of their reading, some at a time, as far as it wants to know. Under
- * the lock. */
+/* Announces samples of a remote set in reading order until the set has enough. Under the lock. */
 static void announce_remote_samples(struct loader *l)
 {
 	const struct dataset *d = l->o.dataset;
@@ -172,8 +170,8 @@ static void announce_remote_samples(struct loader *l)
 		l->ahead.place++;
 }
 
-/* n samples are claimed. Which ones of a set on this machine are to be announced now: without the lock, for that may
- * wait for the disk. Under the lock. */
+/* Accounts n claimed samples and chooses the samples of a local set to announce. They are announced without the
+ * lock, because that may wait for the disk. Under the lock. */
 static void choose_local_announcements(struct loader *l, int64_t n, struct local_announcements *ret)
 {
 	const struct dataset *d = l->o.dataset;
@@ -199,7 +197,7 @@ static void announce_local_samples(const struct loader *l, const struct local_an
 		l->o.dataset->ops->ahead(l->o.dataset, &near->read[i]);
 }
 
-/* What the mean of a step is taken over. */
+/* The weight over which a step's mean is taken. */
 static int64_t sum_global_weight(const struct loader *l, struct range global)
 {
 	const struct dataset *d = l->o.dataset;
@@ -212,7 +210,7 @@ static int64_t sum_global_weight(const struct loader *l, struct range global)
 	return sum;
 }
 
-/* Puts a free slot at the end of the line and writes down which samples belong into it. Under the lock. */
+/* Queues a free slot for the next batch and lists its samples. Under the lock. */
 static void assign_free_slot(struct loader *l)
 {
 	const struct sampler *s = &l->o.sampler;
@@ -243,7 +241,7 @@ static void assign_free_slot(struct loader *l)
 	advance_position(l, &l->epoch, &l->step, &l->micro);
 }
 
-/* Another sample for a position of the slot's epoch, whose order may have made room for the next one meanwhile. */
+/* Returns another sample for a position of the slot's epoch. l->order may already be the next epoch's. */
 static int64_t find_other_sample(struct loader *l, const struct loader_slot *slot, int64_t position, int64_t skip)
 {
 	const struct sampler *s = &l->o.sampler;
@@ -262,7 +260,7 @@ static int64_t find_other_sample(struct loader *l, const struct loader_slot *slo
 	return sample;
 }
 
-/* A training sample that cannot be read leaves its place to the next readable one of the epoch's order. */
+/* Replaces an unreadable training sample by the next readable one in the epoch's order. */
 static int replace_unreadable_sample(struct loader *l, struct loader_slot *slot, struct fill_place *p,
 				     struct fill_hand *hand, struct err *err)
 {
@@ -281,8 +279,8 @@ static int replace_unreadable_sample(struct loader *l, struct loader_slot *slot,
 	}
 	if (rc != ERR_CORRUPT)
 		return rc;
-	return l->stop.now ? err_set(err, ERR_CANCELED, "%.300s: nobody waits for it any more", l->o.dataset->path)
-		: err_set(err, ERR_USAGE, "%.300s: none of the images can be read", l->o.dataset->path);
+	return l->stop.now ? err_set(err, ERR_CANCELED, "%.300s: the read was canceled", l->o.dataset->path)
+			   : err_set(err, ERR_USAGE, "%.300s: no image can be read", l->o.dataset->path);
 }
 
 static int fill_slot_sample(struct loader *l, struct loader_slot *slot, int64_t i, struct fill_hand *hand,
@@ -303,14 +301,14 @@ static int fill_slot_sample(struct loader *l, struct loader_slot *slot, int64_t 
 	return 0;
 }
 
-/* Waits until the slot may be called full, or the loader stops. Under the lock. */
+/* Delays a full slot (opts.slow_s), unless the loader stops. Under the lock. */
 static void wait_for_slow_slot(struct loader *l, double until)
 {
 	while (until > 0 && !l->stop.now && cond_wait_until(&l->work, &l->lock, until))
 		;
 }
 
-/* Claims a chunk of the current slot and fills it. Called and left with the lock held. */
+/* Claims a chunk of the current slot and fills it. Called and returns with the lock held. */
 static void fill_slot_chunk(struct loader *l, struct fill_hand *hand)
 {
 	struct loader_slot *slot = &l->slots[l->current];
@@ -339,7 +337,7 @@ static void fill_slot_chunk(struct loader *l, struct fill_hand *hand)
 		wait_for_slow_slot(l, slot->ready_at);
 	end_s = clock_mono_s();
 	l->spent_s += end_s - start_s;
-	if (l->o.worked && hand < &l->hands[l->n_threads]) /* else the caller's, whose wait it is a part of */
+	if (l->o.worked && hand < &l->hands[l->n_threads]) /* the caller's own work is part of its wait */
 		l->o.worked(l->o.worked_user, (int)(hand - l->hands), start_s, end_s);
 	l->spent_cpu_s += clock_thread_s() - start_cpu_s;
 	slot->done += end - reset_loader_position;
@@ -348,7 +346,7 @@ static void fill_slot_chunk(struct loader *l, struct fill_hand *hand)
 	announce_remote_samples(l);
 }
 
-/* Gives out work when there is any; false when there is none now. Under the lock. */
+/* Fills a chunk, of a newly assigned slot if needed. Returns false if there is no work. Under the lock. */
 static bool fill_next_chunk(struct loader *l, struct fill_hand *hand)
 {
 	if (l->current < 0 && (is_loader_at_end(l) || !l->n_free))
@@ -365,7 +363,7 @@ static bool fill_next_chunk(struct loader *l, struct fill_hand *hand)
 	return true;
 }
 
-/* Whether the batch that loader_next gives out next has samples that nobody has claimed. */
+/* Returns true if the batch that loader_next returns next has unclaimed samples. */
 static bool is_first_open(const struct loader *l)
 {
 	return l->queue_n ? l->current == l->queue[l->queue_first] : !is_loader_at_end(l) && l->n_free;
@@ -405,7 +403,7 @@ static bool is_first_full(const struct loader *l)
 	return s && s->done == s->batch.count;
 }
 
-/* A read of it was broken off. */
+/* Returns true if a read of the first batch was canceled. */
 static bool is_first_canceled(const struct loader *l)
 {
 	const struct loader_slot *s = l->queue_n ? &l->slots[l->queue[l->queue_first]] : NULL;
@@ -449,7 +447,7 @@ static void join_load_workers(struct loader *l)
 	l->n_threads = 0;
 }
 
-/* The caller is to end: waits for nothing any more. Called and left with the lock held. */
+/* Stops and joins the workers, because the caller must end. Called and returns with the lock held. */
 static void stop_load_workers(struct loader *l)
 {
 	l->stop.now = true;
@@ -460,7 +458,7 @@ static void stop_load_workers(struct loader *l)
 	l->blank = true;
 }
 
-/* Under the lock, once all have given up. */
+/* Blanks the first batch. Under the lock, after stop_load_workers. */
 static void blank_first_slot(struct loader *l)
 {
 	struct loader_slot *s;
@@ -482,7 +480,7 @@ static bool caller_must_end(void *loader)
 	return l->stop.now || (l->o.ends && l->o.ends(l->o.ends_user));
 }
 
-/* What brings the first batch of the line nearer. Called and left with the lock held. */
+/* Does the next thing that completes the first batch. Called and returns with the lock held. */
 static void advance_first_slot(struct loader *l)
 {
 	if (!l->blank && (is_first_canceled(l) || caller_must_end(l)))
@@ -509,7 +507,8 @@ int loader_next(struct loader *l, struct loader_batch *ret, struct err *err)
 		if (!l->queue_n && is_loader_at_end(l))
 			goto out;
 		if (!l->queue_n && !l->n_free) {
-			rc = err_set(err, ERR_BUSY, "all %d batches of the loader are held", l->size.n);
+			rc = err_set(err, ERR_BUSY, "all %d batches of the loader are held: release one first",
+				     l->size.n);
 			goto out;
 		}
 		advance_first_slot(l);
@@ -533,7 +532,7 @@ void loader_release(struct loader *l, const struct loader_batch *b)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* Where it begins. Under the lock, or before there are workers. */
+/* Under the lock, or before the workers start. */
 static void reset_loader_position(struct loader *l)
 {
 	l->epoch = l->o.first_epoch;
@@ -574,24 +573,25 @@ static int check_loader_opts(const struct loader_opts *o, struct err *err)
 	const struct dataset *d = o->dataset;
 
 	if ((!o->sampler.part && o->sampler.n_samples != d->n_samples[o->split]) || o->sampler.n_samples < 1)
-		return err_set(err, ERR_USAGE, "%.200s: has %lld samples in the %s split, %lld were expected", d->path,
+		return err_set(err, ERR_USAGE, "%.200s: has %lld samples in the %s split: expected %lld", d->path,
 			       (long long)d->n_samples[o->split], split_name(o->split),
 			       (long long)o->sampler.n_samples);
 	if (d->kind == SAMPLE_IMAGE && o->dtype != DTYPE_F32 && o->dtype != DTYPE_F64)
-		return err_set(err, ERR_UNSUPPORTED, "the loader delivers f32 or f64, not %s", dtype_name(o->dtype));
+		return err_set(err, ERR_UNSUPPORTED, "loader: %s: expected f32 or f64", dtype_name(o->dtype));
 	if (o->augment && (d->dtype != DTYPE_U8 || d->kind != SAMPLE_IMAGE))
-		return err_set(err, ERR_USAGE, "%.200s: is used as it is and cannot be augmented", d->path);
+		return err_set(err, ERR_USAGE, "%.200s: is used unchanged: omit augmentation", d->path);
 	if (o->workers < 0 || o->workers > WORKERS_MAX || o->slots > 1 << 16 || o->sampler.global_batch < 1 ||
 	    o->rank < 0 || o->rank >= o->sampler.world)
 		return err_set(err, ERR_USAGE,
-			       "loader: %d workers, %d slots, global batch %lld, rank %d of %d make no sense",
+			       "loader: %d workers, %d slots, global batch %lld, rank %d of %d: out of range",
 			       o->workers, o->slots, (long long)o->sampler.global_batch, o->rank, o->sampler.world);
 	if (!loader_bytes(o))
-		return err_set(err, ERR_USAGE, "batches of %lld samples are beyond any memory",
+		return err_set(err, ERR_USAGE, "batches of %lld samples exceed the address space: use a smaller batch",
 			       (long long)o->sampler.global_batch);
 	return 0;
 }
 
+/* Allocates the slots, the worker scratch and the queue. */
 static int allocate_slots(struct loader *l, struct err *err)
 {
 	size_t n = (size_t)l->size.n, each = l->size.bytes;
@@ -607,8 +607,7 @@ static int allocate_slots(struct loader *l, struct err *err)
 	l->threads = calloc((size_t)l->o.workers + 1, sizeof(*l->threads));
 	l->hands = calloc((size_t)l->o.workers + 1, sizeof(*l->hands));
 	if (!at || !l->slots || !l->queue || !l->free_slots || !l->threads || !l->hands)
-		return err_set(err, ERR_NOMEM,
-			       "no memory for %zu batches of %zu bytes; fewer samples a batch are needed", n, each);
+		return err_set(err, ERR_NOMEM, "out of memory: %zu batches of %zu bytes: use a smaller batch", n, each);
 	for (int rc; l->n_hands <= l->o.workers; l->n_hands++) {
 		rc = fill_hand_init(&l->fill, &l->hands[l->n_hands], err);
 		if (rc)
@@ -621,7 +620,7 @@ static int allocate_slots(struct loader *l, struct err *err)
 		l->slots[i].index = calloc((size_t)l->size.capacity, sizeof(int64_t));
 		l->free_slots[l->n_free++] = (int)(n - 1 - i);
 		if (!l->slots[i].index)
-			return err_set(err, ERR_NOMEM, "no memory for a batch of %lld samples",
+			return err_set(err, ERR_NOMEM, "out of memory: a batch of %lld samples",
 				       (long long)l->size.capacity);
 	}
 	return 0;
@@ -642,9 +641,9 @@ static int start_load_workers(struct loader *l, struct err *err)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!rc || l->o.fewer)
 		return 0;
-	return err_set_errno(err, rc,
-			     "loader: cannot start thread %d of %d; fewer --workers, or larger limits (ulimit -u, -v)",
-			     l->n_threads + 1, wanted);
+	return err_set_errno(
+		err, rc, "loader: cannot start thread %d of %d: use fewer --workers, or larger limits (ulimit -u, -v)",
+		l->n_threads + 1, wanted);
 }
 
 int loader_open(struct loader **ret, const struct loader_opts *o, struct err *err)
@@ -662,7 +661,7 @@ int loader_open(struct loader **ret, const struct loader_opts *o, struct err *er
 	reset_loader_position(l);
 	if (o->resting)
 		l->epoch += o->epochs;
-	slots_measure(&l->size, o); /* which check_loader_opts knows to be possible */
+	slots_measure(&l->size, o); /* cannot fail after check_loader_opts */
 	l->fill = slots_fill(o);
 	fill_init(&l->fill);
 	l->active = o->workers;

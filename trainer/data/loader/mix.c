@@ -1,23 +1,24 @@
-/* mix.c: one period of places, which has each part as often as its weight. Unit c of a part of weight w may stand from
- * place floor(c W / w) on and must stand before place ceil((c + 1) W / w); earliest deadline first keeps all of these
- * (proportionate fairness: Baruah, Cohen, Plaxton and Varvel 1996; Tijdeman's chairman assignment 1980). */
+/* mix.c: lays out one period of positions in which each part occurs as often as its weight. With total W, unit c of
+ * a part of weight w must be at a position in [floor(c W / w), ceil((c + 1) W / w)). Earliest deadline first
+ * satisfies all of these (proportionate fairness: Baruah, Cohen, Plaxton and Varvel 1996; Tijdeman's chairman
+ * assignment 1980). */
 #include "trainer/data/loader/mix.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK 256 /* places between counts */
+#define BLOCK 256 /* positions between two stored counts */
 #define DECIMALS 6
 
 struct mix {
 	int n;
 	uint32_t period;
 	uint32_t *weight;
-	uint8_t *part;	 /* [place of the period] */
-	uint32_t *count; /* [place / BLOCK][part]: places of the part before */
+	uint8_t *part;	 /* [position in the period] */
+	uint32_t *count; /* [position / BLOCK][part]: earlier positions of the part */
 };
 
-/* What a part waits for: its next unit's first place and the one it has to be there before. */
+/* The next unit of a part: its number, release position and deadline. */
 struct mix_unit {
 	uint64_t done, from, before;
 };
@@ -100,7 +101,7 @@ int mix_at(const struct mix *m, int64_t place, int64_t *ret_before)
 	return part;
 }
 
-/* One weight in millionths; *text moves behind it. 0: it is none. */
+/* Parses one weight in millionths and advances *text past it. 0: invalid. */
 static uint64_t parse_mix_weight(const char **text)
 {
 	const char *at = *text;
@@ -134,7 +135,8 @@ static uint64_t find_common_divisor(uint64_t a, uint64_t b)
 	return a;
 }
 
-/* Weights without a common divisor; where their sum is beyond a period, smaller ones, to the nearest, at least 1. */
+/* Divides the weights by their common divisor. If their sum still exceeds a period, scales them down, rounded, at
+ * least 1. */
 static void reduce_weights(uint32_t *ret, const uint64_t *v, int n)
 {
 	uint64_t common = 0, sum = 0;
@@ -163,8 +165,9 @@ int mix_parse(uint32_t ret[MIX_PARTS_MAX], int *ret_n, const char *flag, const c
 			return err_set(err, ERR_USAGE, "%s: more than %d weights", flag, MIX_PARTS_MAX);
 		v[n] = parse_mix_weight(&at);
 		if (!v[n++] || (*at && *at != ','))
-			return err_set(err, ERR_USAGE, "%s %.200s: weight %d is no number above 0 of up to %d decimals",
-				       flag, text, n, DECIMALS);
+			return err_set(err, ERR_USAGE,
+				       "%s %.200s: weight %d: expected a number above 0 with at most %d decimals", flag,
+				       text, n, DECIMALS);
 	} while (*at++);
 	reduce_weights(ret, v, n);
 	*ret_n = n;

@@ -1,4 +1,4 @@
-/* sampler.c: order and division of samples. */
+/* sampler.c: the order of samples and their division into batches. */
 #include "trainer/data/loader/sampler.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ struct range sampler_global(const struct sampler *s, int64_t step)
 {
 	int64_t begin;
 
-	if (s->endless) { /* only the position modulo N matters; the product itself may not fit */
+	if (s->endless) { /* only the position modulo N matters; the product may overflow */
 		begin = (int64_t)((__int128)step * s->global_batch % s->n_samples);
 		return (struct range){ begin, begin + s->global_batch };
 	}
@@ -60,7 +60,7 @@ struct range sampler_part(const struct sampler *s, int64_t step, int rank)
 	return r;
 }
 
-/* Behind what is cut into whole micro-batches: there a leaf begins that is shorter than those beside it. */
+/* Start of the short leaf after the whole micro-batches; the part's end if there is none. */
 static int64_t find_short_leaf(const struct sampler *s, struct range part)
 {
 	return s->leaf && s->leaf < s->micro ? part.end - (part.end - part.begin) % s->leaf : part.end;
@@ -134,7 +134,8 @@ static int add_micro_shape(struct micro_shape *shapes, int n, struct micro_shape
 	return n + 1;
 }
 
-/* Of a part's micro-batches the first is whole; the rest, a short leaf and an empty one are among the last three. */
+/* Adds the shapes of a step. The first micro-batch of a part is whole; the rest, a short leaf and an empty one are
+ * among the last three. */
 static int add_step_shapes(const struct sampler *s, int64_t step, bool last, struct micro_shape *shapes, int n)
 {
 	int64_t micros = sampler_micros(s, step), first[] = { 0, micros - 3, micros - 2 };
@@ -227,7 +228,7 @@ static void shuffle_table(struct order *o, const struct sampler *s)
 	}
 }
 
-/* The pieces, permuted, are laid end to end. */
+/* Concatenates the pieces in permuted order. */
 static void permute_pieces(struct order *o, const struct sampler *s)
 {
 	struct rng_key key = { s->seed, rng_stream("shuffle pieces") ^ (uint64_t)o->epoch };
@@ -266,7 +267,7 @@ void order_make(struct order *o, const struct sampler *s, int64_t epoch)
 	}
 }
 
-/* The sample that lies at a place of the pieces laid end to end. */
+/* Returns the sample at a position of the concatenated pieces. */
 static int64_t sample_at_place(const struct order *o, const struct sampler *s, int64_t place)
 {
 	int64_t low = 0, high = o->n_pieces - 1;
@@ -282,8 +283,8 @@ static int64_t sample_at_place(const struct order *o, const struct sampler *s, i
 	return find_piece_begin(s, (int64_t)permute_at(&o->permute, (uint64_t)low)) + place - o->piece_start[low];
 }
 
-/* The place is the position among all epochs, so that parts go on where they were; a part's samples come in an order of
- * its own epoch. */
+/* Maps positions across all epochs, so that parts continue where they were. Each part permutes its samples by its
+ * own epoch. */
 static int64_t mixed_sample_at(const struct order *o, const struct sampler *s, int64_t position)
 {
 	int64_t before;

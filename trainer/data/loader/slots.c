@@ -1,4 +1,4 @@
-/* slots.c: sizes of batch slots. */
+/* slots.c: computes the sizes of batch slots. */
 #include "trainer/data/loader/slots.h"
 
 #define CHUNK_NUMBERS 65536
@@ -19,10 +19,10 @@ struct fill slots_fill(const struct loader_opts *o)
 			      .undecoded = o->undecoded };
 }
 
-/* One batch with the caller, one that is ready, and as many as it takes to give every worker a chunk. */
+/* One batch at the caller, one ready, and enough to give every worker a chunk. */
 static int count_needed_slots(const struct loader_opts *o, const struct slots *s)
 {
-	int64_t claims = s->capacity > s->chunk ? (s->capacity + s->chunk - 1) / s->chunk : 1; /* of one batch */
+	int64_t claims = s->capacity > s->chunk ? (s->capacity + s->chunk - 1) / s->chunk : 1; /* chunks per batch */
 	int64_t n = 3 + (o->workers - 1) / claims;
 
 	return o->slots > 0 ? o->slots : n > 4 ? (int)n : 4;

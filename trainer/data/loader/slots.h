@@ -1,5 +1,5 @@
-/* slots.h: how large the batch slots of a loader are and how many it needs; a function of its options alone, so that a
- * plan can ask before there is a loader. */
+/* slots.h: the size and number of a loader's batch slots: a function of its options, so that a memory plan can ask
+ * before a loader exists. */
 #ifndef DPT_DATA_SLOTS_H
 #define DPT_DATA_SLOTS_H
 
@@ -10,10 +10,10 @@
 
 struct slots {
 	int n;
-	int64_t capacity;    /* samples of one: of the largest micro-batch */
-	int64_t chunk;	     /* samples that a thread claims at once */
+	int64_t capacity;    /* samples per slot: those of the largest micro-batch */
+	int64_t chunk;	     /* samples that a thread claims at a time */
 	size_t sample_bytes; /* of one delivered input */
-	size_t input_bytes;  /* of all inputs of a slot; its targets stand behind them */
+	size_t input_bytes;  /* of the inputs of a slot; the targets follow */
 	size_t bytes;	     /* of a slot */
 };
 

@@ -4,9 +4,9 @@
 #include "trainer/data/permute.h"
 
 struct lane_span {
-	int64_t number, first; /* its first place of a batch */
-	int64_t width;	       /* its places of a whole batch */
-	int64_t begin, length; /* in 0 … n-1 */
+	int64_t number, first; /* first position in a batch */
+	int64_t width;	       /* positions in a whole batch */
+	int64_t begin, length; /* range in 0 … n-1 */
 };
 
 void window_init(struct window *w, const struct window_opts *o)
@@ -21,7 +21,7 @@ static int64_t min_place(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Places of a batch that take from lanes before this one. */
+/* Positions of a batch that belong to lower lanes. */
 static int64_t count_places_before(const struct window *w, int64_t lane)
 {
 	return (int64_t)(((__int128)lane * w->o.global + WINDOW_LANES - 1) / WINDOW_LANES);
@@ -40,7 +40,7 @@ static struct lane_span locate_lane(const struct window *w, int64_t place)
 				   .length = whole * (next - first) + min_place(rest, next) - min_place(rest, first) };
 }
 
-/* The k-th place of a lane takes a sample of the same window. */
+/* Permutes within a window: returns the sample of the lane at its k-th position. */
 static int64_t permute_in_window(const struct window *w, const struct lane_span *l, int64_t k)
 {
 	int64_t size = w->batches * l->width, number = k / size, begin = number * size;

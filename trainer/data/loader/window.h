@@ -1,10 +1,10 @@
-/* window.h: an order that reads a set nearly from its beginning to its end, in 64 lanes at once, and mixes it on the
- * way: a pure function of key, N and the global batch G, without a table.
+/* window.h: a shuffled order that reads a set nearly sequentially, in 64 lanes at once: a pure function of key, N and
+ * the global batch G, without a table.
  *
- * The places of a batch are shared out: place j of it takes from lane floor(j 64 / G). So lane l has w places of each
- * batch, side by side; ranks, which take contiguous parts of a batch, take from different lanes. Lanes lie one behind
- * the other in 0 … N-1, each as long as the places of an epoch that take from it. The places of one lane take its
- * samples permuted within windows: as many batches as hold `window` samples over all lanes. */
+ * Position j of a batch belongs to lane floor(j 64 / G), so lane l has w consecutive positions of each batch. Ranks
+ * take contiguous parts of a batch, so they read different lanes. The lanes divide 0 … N-1 into consecutive ranges,
+ * each as long as the lane's positions in an epoch. A lane's samples are permuted within windows: as many batches as
+ * have `window` samples over all lanes. */
 #ifndef DPT_DATA_WINDOW_H
 #define DPT_DATA_WINDOW_H
 
@@ -22,7 +22,7 @@ struct window_opts {
 
 struct window {
 	struct window_opts o;
-	int64_t batches; /* of a window, >= 1 */
+	int64_t batches; /* per window, >= 1 */
 };
 
 static inline int64_t window_lane_number(int64_t place, int64_t global)
@@ -32,10 +32,10 @@ static inline int64_t window_lane_number(int64_t place, int64_t global)
 
 void window_init(struct window *w, const struct window_opts *o);
 
-/* What position (of the epoch: batch * G + j) takes, from 0 to n - 1; or, for skip > 0, the position that is `skip`
- * further in its lane, around the lane's end. */
+/* Returns the sample (0 to n - 1) at a position of the epoch (batch * G + j). skip > 0: the sample `skip` positions
+ * further in its lane, cyclically. */
 int64_t window_at(const struct window *w, int64_t position, int64_t skip);
 
-int64_t window_lane(const struct window *w, int64_t position); /* how many samples its lane has */
+int64_t window_lane(const struct window *w, int64_t position); /* number of samples in the position's lane */
 
 #endif

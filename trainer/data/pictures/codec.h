@@ -1,4 +1,4 @@
-/* codec.h: what picture.c asks of a file format: the header, then some rows of some columns as RGBX. Private to the
+/* codec.h: the interface of a picture format: the header, then some rows of some columns as RGBX. Private to the
  * decoders (jpeg.c, png.c, npy_array.c) and picture.c. */
 #ifndef DPT_DATA_CODEC_H
 #define DPT_DATA_CODEC_H
@@ -18,11 +18,12 @@ struct codec_input {
 struct codec_header {
 	int width, height;
 	int orientation; /* EXIF's 1 to 8 */
-	bool scales;	 /* can be read at 1/2, 1/4 and 1/8 */
+	bool scales;	 /* supports scales 1/2, 1/4 and 1/8 */
 };
 
-/* Rows [y0, y1), of which columns [x0, x1) are handed to `row` as 4 bytes a pixel, 16 readable bytes behind the last
- * one. shrink: 1, 2, 4 or 8; the coordinates are those of the shrunk picture, whose sides are rounded up. */
+/* The rows [y0, y1) and columns [x0, x1) to decode. Each row is passed to `row` with 4 bytes per pixel; 16 bytes
+ * after the last pixel must be readable. shrink: 1, 2, 4 or 8; coordinates are in the shrunk picture, whose sides
+ * are rounded up. */
 struct codec_want {
 	int x0, x1, y0, y1;
 	int shrink;
@@ -33,7 +34,7 @@ struct codec_want {
 struct codec {
 	const char *name;
 	bool (*is)(const struct codec_input *in);
-	int (*open)(void **ret, struct err *err); /* state with buffers that are kept */
+	int (*open)(void **ret, struct err *err); /* decoder state; its buffers are reused */
 	void (*close)(void *state);
 	int (*header)(void *state, const struct codec_input *in, struct codec_header *ret, struct err *err);
 	int (*rows)(void *state, const struct codec_input *in, const struct codec_want *w, struct err *err);

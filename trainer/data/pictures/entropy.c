@@ -1,5 +1,5 @@
-/* entropy.c: the data are copied without their stuffed zeros first, so that 8 bytes can be loaded anywhere; one look-up
- * gives run, value and length of most coefficients at once. */
+/* entropy.c: first copies the data without stuffed zeros, so that 8 bytes can be loaded anywhere. One table look-up
+ * gives run, value and length of most coefficients. */
 #include "config.h"
 
 #include "trainer/data/pictures/entropy.h"
@@ -16,24 +16,24 @@
 
 #include "trainer/data/pictures/grow.h"
 
-#define LOOK 10	   /* bits that are looked up at once */
-#define PAD 4096   /* zeros behind the data: more than one MCU can ask for */
-#define LONGEST 16 /* bits of a code */
-#define CONTEXT 4  /* rows above and below the wanted ones that smooth upsampling of colour looks at, with room */
+#define LOOK 10	   /* bits per table look-up */
+#define PAD 4096   /* zeros after the data: more than one MCU can read */
+#define LONGEST 16 /* longest code in bits */
+#define CONTEXT 4  /* rows above and below the wanted ones that smooth chroma upsampling reads, with reserve */
 
-/* What the next LOOK bits begin with: code and value are complete; or the code alone; or not even that. */
+/* Kinds of a table entry, by what the next LOOK bits contain: code and value; only the code; or less. */
 enum { WHOLE = 0, CODE = 0x40, LONG = 0x80, KIND = 0xc0, LENGTH = 0x3f };
 
 struct huffman_table {
 	uint32_t look[1 << LOOK]; /* value (CODE: bits of the value) << 16 | run << 8 | kind | length */
-	int32_t last[LONGEST + 2];  /* largest code of each length, -1 none */
-	int32_t shift[LONGEST + 1]; /* code + shift: place in symbol */
+	int32_t last[LONGEST + 2];  /* largest code of each length, -1: none */
+	int32_t shift[LONGEST + 1]; /* code + shift: index into symbol */
 	uint8_t symbol[256];
 };
 
 struct bit_reader {
-	const uint8_t *next; /* where bits are refilled from */
-	uint64_t bits;	     /* the next ones, at the top */
+	const uint8_t *next; /* next byte to refill from */
+	uint64_t bits;	     /* unread bits, left-aligned */
 	int have;
 };
 
@@ -43,17 +43,17 @@ struct mcu_span { /* half open */
 
 struct entropy {
 	struct huffman_table dc[NUM_HUFF_TBLS], ac[NUM_HUFF_TBLS];
-	uint8_t *data; /* of the segments that are wanted, without stuffing, PAD zeros behind the last one */
+	uint8_t *data; /* wanted segments without stuffing, then PAD zeros */
 	size_t capacity;
-	size_t *begin; /* [segments + 1]: of each in data */
+	size_t *begin; /* [segments + 1]: start of each segment in data */
 	size_t begin_bytes;
-	struct mcu_span row, column;	  /* of MCUs that are wanted */
-	int64_t mcus, interval, segments; /* of the scan, of a segment; a file without restart markers is one segment */
-	int64_t segment; /* that is being decoded */
-	int64_t left;	 /* MCUs of it */
+	struct mcu_span row, column;	  /* wanted MCUs */
+	int64_t mcus, interval, segments; /* of the scan; per segment; a file without restart markers is one segment */
+	int64_t segment;		  /* current segment */
+	int64_t left;			  /* its remaining MCUs */
 	struct bit_reader at;
 	int last_dc[MAX_COMPS_IN_SCAN];
-	bool idle; /* until the next segment: this one is not wanted or has no more data */
+	bool idle; /* skips to the next segment: this one is unwanted or exhausted */
 };
 
 struct entropy *entropy_new(void)
@@ -72,20 +72,20 @@ void entropy_free(struct entropy *e)
 
 #ifdef HAVE_JPEGINT_H
 
-/* Of each coefficient in the order of the file. */
+/* Natural index of each coefficient in zigzag order. */
 static const uint8_t natural[64] = { 0,	 1,  8,	 16, 9,	 2,  3,	 10, 17, 24, 32, 25, 18, 11, 4,	 5,
 				     12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,	 14, 21, 28,
 				     35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
 				     58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63 };
 
-/* A value of n bits: those below half its range are negative. */
+/* Converts n bits to a signed value: those below half the range are negative. */
 static inline int extend_sign(uint32_t v, int n)
 {
 	return n ? (int)v + ((int)((v >> (n - 1)) & 1) - 1) * ((1 << n) - 1) : 0;
 }
 
-/* What bits[0..LOOK) mean that begin with a code of `length` bits for this symbol. An end of block is a run that leaves
- * the block; 16 zeros are 15 and one more. */
+/* Builds the table entry for LOOK bits that begin with a code of `length` bits for the symbol. End of block is a run
+ * that leaves the block. 16 zeros are a run of 15 plus one. */
 static uint32_t make_table_entry(uint32_t bits, int length, uint8_t symbol, bool dc)
 {
 	int size = symbol & 15, run = dc ? 0 : symbol >> 4, left = LOOK - length - size;
@@ -99,7 +99,7 @@ static uint32_t make_table_entry(uint32_t bits, int length, uint8_t symbol, bool
 	return (uint32_t)extend_sign(v, size) << 16 | (uint32_t)run << 8 | WHOLE | (uint32_t)(length + size);
 }
 
-/* From counts and symbols that the library has checked. */
+/* Builds a look-up table from counts and symbols that the library has checked. */
 static void make_huffman_table(struct huffman_table *t, const JHUFF_TBL *from, bool dc)
 {
 	int32_t code = 0, n = 0;
@@ -141,7 +141,7 @@ static inline void consume_bits(struct bit_reader *r, int n)
 	r->have -= n;
 }
 
-/* A code that is longer than LOOK: an entry of kind CODE. */
+/* Decodes a code longer than LOOK bits to an entry of kind CODE. */
 static uint32_t decode_long_code(struct bit_reader *r, const struct huffman_table *t, j_decompress_ptr d, bool dc)
 {
 	for (int length = LOOK + 1; length <= LONGEST; length++) {
@@ -157,7 +157,7 @@ static uint32_t decode_long_code(struct bit_reader *r, const struct huffman_tabl
 	return (dc ? 0u : 64u << 8) | CODE | LONGEST;
 }
 
-/* The value of an entry that is not WHOLE; *entry is of kind CODE then. At least 31 bits must be there. */
+/* Decodes the value of an entry that is not WHOLE; *entry becomes kind CODE. Requires at least 31 bits. */
 static inline int decode_split_value(struct bit_reader *r, const struct huffman_table *t, uint32_t *entry,
 				     j_decompress_ptr d, bool dc)
 {
@@ -185,7 +185,7 @@ static inline int decode_dc_value(struct bit_reader *r, const struct huffman_tab
 	return (int32_t)x >> 16;
 }
 
-/* The 63 others; block NULL: they are passed over. */
+/* Decodes the 63 AC coefficients. block NULL: skips them. */
 static inline void decode_ac_values(struct bit_reader *r, const struct huffman_table *t, j_decompress_ptr d,
 				    JCOEF *block)
 {
@@ -195,7 +195,8 @@ static inline void decode_ac_values(struct bit_reader *r, const struct huffman_t
 
 		refill_bits(r);
 		x = t->look[r->bits >> (64 - LOOK)];
-		for (int i = 0; i < 4 && !(x & KIND); i++) { /* of 56 bits, 10 at most each, and 10 to look at */
+		/* 56 bits suffice: four codes of at most 10 bits, and 10 to look at */
+		for (int i = 0; i < 4 && !(x & KIND); i++) {
 			consume_bits(r, (int)(x & LENGTH));
 			k += (int)(x >> 8 & 0xff);
 			if (k > 63)
@@ -219,7 +220,7 @@ static inline void decode_ac_values(struct bit_reader *r, const struct huffman_t
 	}
 }
 
-/* One that goes over the end of a row counts as if it filled both. */
+/* A segment that wraps to the next row counts as if it filled both rows. */
 static bool is_segment_wanted(const struct entropy *e, const struct jpeg_decompress_struct *d, int64_t segment)
 {
 	int64_t first = segment * e->interval, last = first + e->interval - 1, per_row = (int64_t)d->MCUs_per_row;
@@ -247,6 +248,7 @@ static inline bool is_segment_exhausted(const struct entropy *e)
 	return (e->at.next - e->data) * 8 - e->at.have > (ptrdiff_t)e->begin[e->segment + 1] * 8;
 }
 
+/* Decodes one MCU; replaces the library's function. Skips it if its segment is unwanted. */
 static boolean decode_mcu(j_decompress_ptr d, JBLOCKROW *blocks)
 {
 	struct entropy *e = d->client_data;
@@ -278,8 +280,8 @@ static boolean decode_mcu(j_decompress_ptr d, JBLOCKROW *blocks)
 	return TRUE;
 }
 
-/* The data from *from up to the next marker without the zeros that follow 0xff in them, to *to; where that is NULL they
- * are passed over. Returns the marker, which *from then stands at; 0: there is none. */
+/* Copies data from *from to *to up to the next marker, without the stuffed zeros after 0xff. to NULL: skips them.
+ * Returns the marker, to which *from then points; 0: none. */
 static int copy_unstuffed_segment(const uint8_t **from, const uint8_t *end, uint8_t **to)
 {
 	while (*from < end) {
@@ -303,7 +305,7 @@ static int copy_unstuffed_segment(const uint8_t **from, const uint8_t *end, uint
 	return 0;
 }
 
-/* False where a restart marker does not stand in its turn: the library knows how to go on then. */
+/* Returns false on a restart marker out of sequence; the library knows how to resynchronise. */
 static bool unstuff_segments(struct entropy *e, const struct jpeg_decompress_struct *d)
 {
 	const uint8_t *from = d->src->next_input_byte, *end = from + d->src->bytes_in_buffer;
@@ -342,7 +344,7 @@ static int64_t count_mcus_covering(int64_t a, int64_t b)
 	return (a + b - 1) / b;
 }
 
-/* Output pixels of a block's side. */
+/* Side of a block in output pixels. */
 static int scaled_block_side(const struct jpeg_decompress_struct *d)
 {
 #if JPEG_LIB_VERSION >= 70
@@ -352,7 +354,7 @@ static int scaled_block_side(const struct jpeg_decompress_struct *d)
 #endif
 }
 
-/* In MCUs. Of a file of one component an MCU is a block, whatever its sampling factors say. */
+/* Converts the wanted pixels to MCUs. In a file with one component an MCU is a block, whatever its sampling factors. */
 static void set_wanted_part(struct entropy *e, const struct jpeg_decompress_struct *d, const struct entropy_part *p)
 {
 	int width = d->max_h_samp_factor * scaled_block_side(d), height = d->max_v_samp_factor * scaled_block_side(d);

@@ -1,4 +1,4 @@
-/* grow.c: realloc, where it is needed. */
+/* grow.c: realloc on demand. */
 #include "trainer/data/pictures/grow.h"
 
 #include <stdlib.h>

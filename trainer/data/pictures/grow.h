@@ -1,4 +1,4 @@
-/* grow.h: buffers that are kept from picture to picture and only ever grow. */
+/* grow.h: buffers that are reused for every picture and only grow. */
 #ifndef DPT_DATA_GROW_H
 #define DPT_DATA_GROW_H
 
@@ -6,8 +6,8 @@
 
 #include "tracker/base/err.h"
 
-/* Makes *(void **)buffer, of *have bytes, at least `bytes` long; what it holds stays. what: for the message. On failure
- * (ERR_NOMEM) both are as they were. */
+/* Grows *(void **)buffer, of *have bytes, to at least `bytes`; keeps its content. what: for the message. On failure
+ * (ERR_NOMEM) both stay unchanged. */
 int grow_to(void *buffer, size_t *have, size_t bytes, const char *what, struct err *err);
 
 #endif

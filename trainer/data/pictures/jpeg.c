@@ -1,6 +1,6 @@
-/* jpeg.c: JPEG through libjpeg-turbo. Of a picture only the columns around the wanted ones are transformed, and rows
- * above are passed over; what lies below is not read, unless the file has no end mark: then all of it is, so that a
- * file that was cut short is always noticed. */
+/* jpeg.c: JPEG through libjpeg-turbo. Only the columns around the wanted ones are transformed, and rows above are
+ * skipped. Rows below are not read, unless the file has no end marker: then everything is read, so that a truncated
+ * file is always detected. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,21 +13,21 @@
 #include "trainer/data/pictures/entropy.h"
 #include "trainer/data/pictures/grow.h"
 
-#define MARGIN 16     /* columns beside the wanted ones that smooth upsampling of colour looks at, with room */
-#define TAIL_BYTES 4096 /* an end mark is looked for in so many bytes at the end */
-/* A row begins so far behind what malloc gives, at no multiple of 16: one that begins at a multiple of a vector's
- * bytes the library writes past the caches (movntdq), and whoever scales it waits for memory. That took a quarter of a
- * picture's time in every process whose malloc happened to give such an address. */
+#define MARGIN 16 /* columns left and right of the wanted ones that smooth chroma upsampling reads, with reserve */
+#define TAIL_BYTES 4096 /* an end marker is searched in the last bytes */
+/* Offset of a row from malloc's address, deliberately not a multiple of 16. The library writes a vector-aligned row
+ * past the caches (movntdq), and scaling it then waits for memory. That cost a quarter of a picture's time in
+ * processes where malloc returned such an address. */
 #define ROW_OFFSET 8
 
 struct jpeg {
-	struct jpeg_error_mgr errors; /* first: the library hands this back */
+	struct jpeg_error_mgr errors; /* must be first: the library returns this pointer */
 	jmp_buf jump;
 	char text[JMSG_LENGTH_MAX];
 	bool damaged; /* a warning that means lost pixels */
 	struct jpeg_decompress_struct d;
 	struct entropy *entropy;
-	uint8_t *room; /* for a row of pixels */
+	uint8_t *room; /* one row of pixels */
 	size_t room_bytes;
 };
 
@@ -50,6 +50,7 @@ static void record_jpeg_warning(j_common_ptr common, int level)
 	j->damaged = true;
 }
 
+/* Creates a decoder. Implements codec.open. */
 static int jpeg_state(void **ret, struct err *err)
 {
 	struct jpeg *j = calloc(1, sizeof(*j));
@@ -102,7 +103,7 @@ static unsigned long get_exif32(const uint8_t *p, bool little)
 		      : (unsigned long)get_exif16(p, false) << 16 | get_exif16(p + 2, false);
 }
 
-/* Tag 0x0112 of the first directory (TIFF 6.0 within an EXIF segment); 1 when there is none that makes sense. */
+/* Returns tag 0x0112 of the first directory (TIFF 6.0 in an EXIF segment); 1 if missing or invalid. */
 static int read_exif_orientation(const uint8_t *p, size_t n)
 {
 	bool little;
@@ -169,7 +170,7 @@ static bool has_jpeg_end(const struct codec_input *in)
 	return false;
 }
 
-/* CMYK as Adobe's programs write it, inverted; else as it is. */
+/* Converts CMYK to RGB. inverted: as Adobe's programs write it. */
 static void convert_cmyk_row(uint8_t *p, size_t pixels, bool inverted)
 {
 	for (size_t i = 0; i < pixels; i++, p += 4) {
@@ -183,7 +184,7 @@ static void convert_cmyk_row(uint8_t *p, size_t pixels, bool inverted)
 	}
 }
 
-/* Narrows the output to the wanted columns; returns the first column of what is then delivered. */
+/* Crops the output to the wanted columns. Returns the first column that is delivered. */
 static unsigned crop_jpeg_columns(struct jpeg *j, const struct codec_want *w)
 {
 	JDIMENSION x = w->x0 > MARGIN ? (JDIMENSION)(w->x0 - MARGIN) : 0, end = (JDIMENSION)w->x1 + MARGIN, width;
@@ -198,12 +199,13 @@ static unsigned crop_jpeg_columns(struct jpeg *j, const struct codec_want *w)
 
 static int reserve_jpeg_row(struct jpeg *j, struct err *err)
 {
-	size_t bytes = ((size_t)j->d.output_width + MARGIN) * 4 + 16; /* what codec.h promises behind the last one */
+	/* with the bytes that codec.h requires after the last pixel */
+	size_t bytes = ((size_t)j->d.output_width + MARGIN) * 4 + 16;
 
 	return grow_to(&j->room, &j->room_bytes, ROW_OFFSET + bytes, "a row of pixels", err);
 }
 
-/* x: the first column that is delivered. */
+/* x: first delivered column. */
 static void read_jpeg_rows(struct jpeg *j, const struct codec_want *w, unsigned x, bool whole)
 {
 	bool cmyk = j->d.out_color_space == JCS_CMYK;
@@ -228,7 +230,7 @@ static void read_jpeg_part(struct jpeg *j, const struct codec_input *in, const s
 	struct entropy_part part = { (int)x, (int)(x + j->d.output_width), w->y0, w->y1 };
 	bool whole = !has_jpeg_end(in);
 
-	entropy_take(j->entropy, &j->d, whole ? NULL : &part); /* or else the library's own decoder */
+	entropy_take(j->entropy, &j->d, whole ? NULL : &part); /* false: the library's own decoder continues */
 	read_jpeg_rows(j, w, x, whole);
 }
 

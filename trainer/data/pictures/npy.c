@@ -1,4 +1,4 @@
-/* npy.c: NumPy's header. */
+/* npy.c: parses and builds NumPy headers. */
 #include "trainer/data/pictures/npy.h"
 
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #define HEADER_MAX (NPY_HEAD_MAX - 12)
 #define SIDE_MAX 65536
 
-/* The numbers of "(28, 28, 3)" or "(28, 28)". */
+/* Parses the numbers of "(28, 28, 3)" or "(28, 28)". */
 static bool parse_npy_shape(const char *text, struct npy *a)
 {
 	const char *at = strstr(text, "'shape':");

@@ -1,24 +1,24 @@
-/* npy.h: the header of a NumPy array of bytes (NEP 1), versions 1 to 3: images that are stored as they are. */
+/* npy.h: the header of a NumPy array of bytes (NEP 1), versions 1 to 3, for raw images. */
 #ifndef DPT_DATA_NPY_H
 #define DPT_DATA_NPY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#define NPY_HEAD_MAX 4108  /* bytes before the elements that are read */
-#define NPY_HEAD_BYTES 128 /* of what npy_head makes */
+#define NPY_HEAD_MAX 4108  /* longest header that is read */
+#define NPY_HEAD_BYTES 128 /* size of npy_head's header */
 
 struct npy {
 	int height, width, channels; /* (H, W) has one channel */
 	size_t begin;		     /* of its elements */
 };
 
-bool npy_begins(const void *bytes, size_t n); /* whether an array begins there, whole or not */
+bool npy_begins(const void *bytes, size_t n); /* true if an array begins there, complete or not */
 
-/* False unless the bytes are a whole array of u8, rows first, of two or three dimensions. */
+/* False unless the bytes are a complete u8 array in C order with two or three dimensions. */
 bool npy_parse(const void *bytes, size_t n, struct npy *ret);
 
-/* The header of such an array; its elements follow. */
+/* Builds the header of such an array. */
 void npy_head(const struct npy *a, char ret[NPY_HEAD_BYTES]);
 
 #endif

@@ -1,4 +1,4 @@
-/* npy_array.c: pictures that are stored decoded: NumPy's arrays of bytes, grey or RGB (npy.h). */
+/* npy_array.c: pictures stored decoded: NumPy arrays of bytes, grey or RGB (npy.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static int array_header(void *state, const struct codec_input *in, struct codec_
 	struct array *a = state;
 
 	if (!npy_parse(in->data, in->n, &a->head) || (a->head.channels != 1 && a->head.channels != 3))
-		return err_set(err, ERR_CORRUPT, "%.300s: is no whole array of bytes, grey or RGB", in->name);
+		return err_set(err, ERR_CORRUPT, "%.300s: is not a complete array of bytes, grey or RGB", in->name);
 	*ret = (struct codec_header){ .width = a->head.width, .height = a->head.height, .orientation = 1 };
 	return 0;
 }

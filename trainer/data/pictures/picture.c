@@ -1,4 +1,4 @@
-/* picture.c: from a view of the picture as shown to columns and rows of the file as stored, and back. */
+/* picture.c: maps a view of the picture as shown to columns and rows of the file as stored, and back. */
 #include "trainer/data/pictures/picture.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ struct picture {
 	size_t file_bytes;
 	char name[320];
 	struct codec_input in;
-	size_t codec; /* of what is loaded */
+	size_t codec; /* codec of the loaded file */
 	struct codec_header header;
 	bool never_shrinks; /* for measurements: $DPTRAIN_TEST_NO_SHRINK */
 };
@@ -79,7 +79,7 @@ bool picture_is_one(const char *name)
 	return dot && (!strcasecmp(dot, ".jpg") || !strcasecmp(dot, ".jpeg") || !strcasecmp(dot, ".png"));
 }
 
-/* Whether stored rows are shown as columns. */
+/* Returns true if stored rows are shown as columns. */
 static bool is_transposed(int orientation)
 {
 	return orientation >= 5;
@@ -100,8 +100,8 @@ int picture_load_memory(struct picture *p, const char *name, const void *bytes, 
 	if (rc)
 		return rc;
 	if (h->width < 1 || h->height < 1 || (int64_t)h->width * h->height > PICTURE_PIXELS_MAX)
-		return err_set(err, ERR_CORRUPT, "%.300s: %d x %d pixels; at most %lld in all are read", name, h->width,
-			       h->height, (long long)PICTURE_PIXELS_MAX);
+		return err_set(err, ERR_CORRUPT, "%.300s: %d x %d pixels: expected at most %lld in total", name,
+			       h->width, h->height, (long long)PICTURE_PIXELS_MAX);
 	*ret = is_transposed(h->orientation) ? (struct picture_size){ h->height, h->width }
 					     : (struct picture_size){ h->width, h->height };
 	return 0;
@@ -117,8 +117,9 @@ static int read_picture_file(struct picture *p, int fd, const char *path, size_t
 		return err_set(err, ERR_CORRUPT, "%.300s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_size < 1 || (size_t)st.st_size > PICTURE_FILE_MAX)
 		return err_set(err, ERR_CORRUPT, "%.300s: %s", path,
-			       !S_ISREG(st.st_mode) ? "is no file" : st.st_size ? "is too large for a picture"
-				       : "is empty");
+			       !S_ISREG(st.st_mode) ? "is not a regular file"
+			       : st.st_size	    ? "is too large for a picture"
+						    : "is empty");
 	n = (size_t)st.st_size;
 	if (grow_to(&p->file, &p->file_bytes, n, path, err))
 		return ERR_NOMEM;
@@ -131,7 +132,7 @@ static int read_picture_file(struct picture *p, int fd, const char *path, size_t
 
 int picture_load(struct picture *p, const char *path, struct picture_size *ret, struct err *err)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), rc; /* a pipe is not waited for */
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), rc; /* does not wait for a pipe */
 	size_t n = 0;
 
 	if (fd < 0)
@@ -157,7 +158,7 @@ static struct stored convert_to_stored(const struct codec_header *h, const struc
 
 	if (is_transposed(o))
 		s = (struct stored){ v->y, v->x, v->height, v->width, v->out_height, v->out_width };
-	/* what is then counted from the far side */
+	/* These orientations count from the opposite side. */
 	if (o == 2 || o == 3 || o == 7 || o == 8)
 		s.x = h->width - s.x - s.width;
 	if (o == 3 || o == 4 || o == 6 || o == 7)
@@ -165,8 +166,8 @@ static struct stored convert_to_stored(const struct codec_header *h, const struc
 	return s;
 }
 
-/* Half, a quarter or an eighth where the box keeps at least KEEP times the pixels that are wanted of it in each
- * direction: the mean that a smaller transform gives is then lost in the mean that scaling takes. */
+/* Returns 8, 4 or 2 if the shrunk box still has at least KEEP times the output's pixels in each direction, else 1.
+ * The averaging of a smaller inverse transform then disappears in that of the scaling. */
 static int choose_shrink(const struct codec_header *h, const struct stored *s)
 {
 	int shrink = 8;
@@ -177,7 +178,7 @@ static int choose_shrink(const struct codec_header *h, const struct stored *s)
 	return shrink;
 }
 
-/* One axis of the box in a picture that is 1/shrink as large. cut: only pixels of the box are used. */
+/* One axis of the box in a picture shrunk by 1/shrink. cut: uses only pixels inside the box. */
 static struct resize_axis make_resize_axis(double from, double size, int side, int shrink, int out, bool cut)
 {
 	int shown = (side + shrink - 1) / shrink;
@@ -196,7 +197,7 @@ static void pass_row_to_resize(void *user, const uint8_t *pixels)
 	resize_row(user, pixels);
 }
 
-/* Where pixel (x, y) of the result, as shown, lies in the scaled stored picture: an offset in bytes. */
+/* Byte offset in the scaled stored picture of pixel (x, y) as shown. */
 static ptrdiff_t stored_offset(int orientation, int x, int y, const struct stored *s, size_t stride)
 {
 	int sx = is_transposed(orientation) ? y : x, sy = is_transposed(orientation) ? x : y;
@@ -221,7 +222,7 @@ static void copy_oriented_result(const struct picture *p, const struct picture_v
 		uint8_t *to = ret + (size_t)y * (size_t)v->out_width * 3;
 
 		for (int x = 1; x < v->out_width; x++, to += 3, pixel += step)
-			memcpy(to, pixel, 4); /* one more than a pixel has; the next one overwrites it */
+			memcpy(to, pixel, 4); /* one byte too many; the next pixel overwrites it */
 		memcpy(to, pixel, 3);
 	}
 }

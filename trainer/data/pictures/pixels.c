@@ -1,4 +1,4 @@
-/* pixels.c: arithmetic on the pixels of one image. */
+/* pixels.c: statistics, normalisation and augmentation of one image's pixels. */
 #include "trainer/data/pictures/pixels.h"
 
 #include <math.h>
@@ -17,8 +17,8 @@ size_t pixels_count(const struct dataset *d)
 	return (size_t)d->height * (size_t)d->width * (size_t)d->channels;
 }
 
-/* Mean and deviation of levels 0..255 from their counts, in units of 1/255. Sums fit: at most 2^32 images of 2^32
- * pixels each times 255^2 stay below 2^80. */
+/* Mean and deviation of the levels 0..255 from their counts, in units of 1/255. The sums fit: at most 2^32 images of
+ * 2^32 pixels, times 255^2, stay below 2^80. */
 static void compute_moments(const uint64_t counts[256], double *ret_mean, double *ret_std)
 {
 	unsigned __int128 sum = 0, squares = 0, n = 0, spread;
@@ -29,7 +29,7 @@ static void compute_moments(const uint64_t counts[256], double *ret_mean, double
 		squares += (unsigned __int128)counts[v] * (v * v);
 	}
 	*ret_mean = (double)sum / (double)n / 255;
-	/* n * squares could exceed 128 bits only for more than 2^56 pixels. */
+	/* n * squares exceeds 128 bits only for more than 2^56 pixels. */
 	spread = n * squares - sum * sum;
 	*ret_std = spread ? sqrt((double)spread) / (double)n / 255 : 1;
 }
@@ -54,7 +54,7 @@ static float fused_value(const struct pixels_table *t, int lane, int v)
 	return high + fmaf((float)v, t->a[1][lane], t->b[1][lane]);
 }
 
-/* Numbers are cut where 24 bits end below the largest value, so that v*a[0] + b[0] is exact. */
+/* Splits each factor after 24 bits below the largest value, so that v*a[0] + b[0] is exact. */
 static void split_fused_factors(struct pixels_table *t, int channels, const struct dataset_norm *n)
 {
 	t->fused = PIXELS_LANES % channels == 0;
@@ -102,7 +102,7 @@ LOOK_UP(double, f64)
 
 #if defined(__x86_64__)
 
-/* A multiple of PIXELS_LANES elements. */
+/* n: a multiple of PIXELS_LANES elements. */
 __attribute__((target("avx2,fma"))) static void deliver_fused(const struct pixels_table *t, const uint8_t *from,
 							      size_t n, float *to)
 {

@@ -1,5 +1,5 @@
-/* pixels.h: what is done with the pixels of one image: statistics, normalising, cropping and flipping. Knows nothing
- * of files, batches or threads. */
+/* pixels.h: operations on the pixels of one image: statistics, normalisation, crop and flip. Knows nothing of files,
+ * batches or threads. */
 #ifndef DPT_DATA_PIXELS_H
 #define DPT_DATA_PIXELS_H
 
@@ -11,33 +11,33 @@
 
 size_t pixels_count(const struct dataset *d); /* elements of one image */
 
-/* d->mean and d->std of n u8 images: sums in integers, population variance; constant channels get std 1. */
+/* Sets d->mean and d->std from n u8 images: integer sums, population variance; a constant channel has std 1. */
 void pixels_stats(struct dataset *d, const uint8_t *images, int64_t n);
 
-#define PIXELS_LANES 24 /* what is done at once: a multiple of 8 and of every number of channels */
+#define PIXELS_LANES 24 /* elements per step: a multiple of 8 and of every number of channels */
 
-/* Normalised value of each of the 256 levels per channel, computed in f64, rounded once. */
+/* The normalised value of each of the 256 levels per channel, computed in f64 and rounded once. */
 struct pixels_table {
 	float f32[DATASET_CHANNELS_MAX][256];
 	double f64[DATASET_CHANNELS_MAX][256];
-	/* The same f32 values by arithmetic, v*a + b, each in two parts of which the first ones add up exactly; in the
-	 * order of the channels. Where one of them comes out different, `fused` is false. */
+	/* The same f32 values as v*a + b, per lane in channel order. Each factor is split in two parts; the first
+	 * parts multiply and add exactly. fused is false if any value differs from the table. */
 	bool fused;
 	float a[2][PIXELS_LANES], b[2][PIXELS_LANES];
 };
 
 void pixels_table(struct pixels_table *ret, int channels, const struct dataset_norm *n);
 
-/* to[i] = table of u8 from[i] (dataset of u8), or the value converted (f32, f64 sets); to is f32 or f64. */
+/* to[i] = table of u8 from[i], or the value converted (f32 and f64 sets). `to` is f32 or f64. */
 void pixels_deliver(const struct dataset *d, const struct pixels_table *t, const void *from, enum dtype to_type,
 		    void *to);
 
-struct pixels_draw { /* what is done to one image */
-	int dx, dy; /* the image moves by this many pixels; what is then outside it is black */
+struct pixels_draw { /* augmentation of one image */
+	int dx, dy;  /* shift in pixels; uncovered pixels are black */
 	bool flip;
 };
 
-/* bits of enum dataset_augment; key.stream is rng_stream("augment") ^ epoch. */
+/* augment: bits of enum dataset_augment; key.stream is rng_stream("augment") ^ epoch. */
 struct pixels_draw pixels_draw(struct rng_key key, int64_t sample, unsigned augment);
 void pixels_move(const struct dataset *d, struct pixels_draw draw, const uint8_t *from, uint8_t *to);
 

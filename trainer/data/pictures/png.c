@@ -1,5 +1,5 @@
-/* png.c: PNG through libpng. Rows come in order; those above the wanted ones are decoded and dropped, since every row
- * of the format builds on the one above it. Interlaced files are decoded whole. */
+/* png.c: PNG through libpng. Rows are decoded in order; those above the wanted ones are dropped, because each row
+ * depends on the one above it. Interlaced files are decoded whole. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +18,9 @@ struct png {
 	size_t at;
 	png_structp p;
 	png_infop info;
-	uint8_t *pixels; /* a row, or the whole picture when it is interlaced */
+	uint8_t *pixels; /* a row; the whole picture if interlaced */
 	size_t pixels_bytes;
-	png_bytep *row; /* of interlaced pictures */
+	png_bytep *row; /* row pointers, if interlaced */
 	size_t row_bytes;
 };
 
@@ -43,7 +43,7 @@ static void read_png_input(png_structp p, png_bytep to, size_t n)
 	struct png *s = png_get_io_ptr(p);
 
 	if (n > s->in->n - s->at)
-		png_error(p, "the file ends too early");
+		png_error(p, "the file is truncated");
 	memcpy(to, s->in->data + s->at, n);
 	s->at += n;
 }
@@ -84,7 +84,7 @@ static int fail_damaged_png(struct png *s, const struct codec_input *in, struct 
 	return err_set(err, ERR_CORRUPT, "%.300s: damaged PNG: %s", in->name, s->text);
 }
 
-/* Up to the header; longjmps. */
+/* Reads up to the header. Errors longjmp. */
 static void begin_png(struct png *s, const struct codec_input *in)
 {
 	destroy_png_reader(s);
@@ -116,7 +116,7 @@ static int png_header(void *state, const struct codec_input *in, struct codec_he
 	return 0;
 }
 
-/* Whatever it is becomes 8-bit RGB with a filler. */
+/* Sets up the conversion of any type to 8-bit RGB with a filler byte. */
 static void convert_png_to_rgbx(struct png *s)
 {
 	png_byte type = png_get_color_type(s->p, s->info);

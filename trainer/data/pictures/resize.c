@@ -1,5 +1,5 @@
-/* resize.c: weights in 1/16384, two taps to a multiply-add where the machine has AVX2; each source row is scaled across
- * at once and kept only as long as an output row below still needs it. */
+/* resize.c: weights in 1/16384; with AVX2 two taps per multiply-add. Each source row is scaled horizontally once and
+ * kept in a ring only as long as an output row needs it. */
 #include "trainer/data/pictures/resize.h"
 
 #include <stdbool.h>
@@ -13,30 +13,30 @@
 #include <immintrin.h>
 #endif
 
-#define ONE 16384 /* weights of an output pixel add up to it; 255 * ONE fits 32 bits many times over */
+#define ONE 16384 /* sum of an output pixel's weights; 255 * ONE is far below 32 bits */
 #define SHIFT 14
 #define HALF (ONE / 2)
-#define SLACK 3 /* pixels behind the last one that may be read: 4 bytes each, of the 16 that are there */
+#define SLACK 3 /* pixels after the last one that may be read: 4 bytes each of the 16 readable ones */
 
 struct axis_weights {
 	int n;	     /* output pixels */
-	int room;    /* the same, rounded up to a multiple of 4 */
-	int taps;    /* weights of each, a multiple of 4 */
+	int room;    /* n, rounded up to a multiple of 4 */
+	int taps;    /* weights per output pixel, a multiple of 4 */
 	int *first;  /* [room]: source pixel of the first weight */
-	int16_t *weight; /* [room * taps]; 0 behind the last tap and the last pixel */
+	int16_t *weight; /* [room * taps]; 0 after the last tap and the last pixel */
 	int cap_n, cap_weights;
 	int begin, end; /* source pixels used */
 };
 
 struct resize {
 	struct axis_weights x, y;
-	uint8_t *ring; /* rows scaled across, row s at s % y.taps */
-	const uint8_t **rows; /* [y.taps]: those of an output row */
+	uint8_t *ring;	      /* horizontally scaled rows; row s is at s % y.taps */
+	const uint8_t **rows; /* [y.taps]: the source rows of an output row */
 	uint8_t *out;
 	size_t ring_bytes, out_bytes, rows_bytes;
 	size_t stride; /* bytes of a row of ring and out */
 	bool avx2;
-	int row;  /* source row that comes next */
+	int row;  /* next source row */
 	int done; /* output rows written */
 };
 
@@ -82,8 +82,8 @@ static int grow_axis_weights(struct axis_weights *a, struct err *err)
 	return rc;
 }
 
-/* Weights of one output pixel over the source pixels [first, first + n), rounded so that they add up to ONE: the rest
- * goes to the largest. */
+/* Rounds the weights of an output pixel over the source pixels [first, first + n) so that they add up to ONE; the
+ * largest takes the remainder. */
 static void round_weights(const double *w, int n, double sum, int16_t *ret)
 {
 	int left = ONE, largest = 0;
@@ -109,7 +109,7 @@ struct triangle_span {
 	int first, n;
 };
 
-/* Pillow's rule: the triangle's half width is the scale (at least one pixel); pixels whose middle lies under it
+/* Pillow's rule: the triangle's half width is the scale, at least one pixel; pixels with their centre under it
  * count. */
 static struct triangle_span find_triangle_span(const struct resize_axis *o, int i)
 {
@@ -125,8 +125,8 @@ static struct triangle_span find_triangle_span(const struct resize_axis *o, int 
 	return s;
 }
 
-/* Weights stand so that no tap, those of weight 0 included, lies more than SLACK pixels behind the last source
- * pixel. */
+/* Computes the weights of output pixel i. Shifts them so that no tap, even of weight 0, is more than SLACK pixels
+ * after the last source pixel. */
 static void compute_pixel_weights(struct axis_weights *a, const struct resize_axis *o, int i, double *w)
 {
 	struct triangle_span s = find_triangle_span(o, i);
@@ -151,6 +151,7 @@ static int round_up_to_four(int n)
 	return (n + 3) & ~3;
 }
 
+/* Computes the taps and weights of all output pixels of an axis. */
 static int make_axis_weights(struct axis_weights *a, const struct resize_axis *o, struct err *err)
 {
 	struct triangle_span first = find_triangle_span(o, 0), last = find_triangle_span(o, o->out - 1);
@@ -202,7 +203,7 @@ struct resize_need resize_need(const struct resize *r)
 	return (struct resize_need){ r->x.begin, r->x.end, r->y.begin, r->y.end };
 }
 
-/* Pixels [4q, 4q + 4) of a row that is scaled across. */
+/* Scales pixels [4q, 4q + 4) of a row horizontally. */
 static void scale_quad(const struct axis_weights *x, int q, const uint8_t *row, uint8_t *to)
 {
 	for (int i = 4 * q; i < 4 * q + 4; i++) {
@@ -225,7 +226,7 @@ static void scale_row(const struct axis_weights *x, const uint8_t *row, uint8_t 
 		scale_quad(x, q, row, to);
 }
 
-/* `bytes` bytes of an output row out of `taps` rows. */
+/* Mixes `taps` rows to `bytes` bytes of an output row. */
 static void mix_rows(const uint8_t *const *rows, const int16_t *weight, int taps, size_t bytes, uint8_t *to)
 {
 	for (size_t i = 0; i < bytes; i++) {
@@ -241,11 +242,11 @@ static void mix_rows(const uint8_t *const *rows, const int16_t *weight, int taps
 
 #define AVX2 __attribute__((target("avx2")))
 
-/* Sums of two output pixels, a in the low half and b in the high one: four taps at a time. */
+/* Sums of two output pixels, a in the low half and b in the high half, four taps per step. */
 AVX2 static inline __m256i two_pixels(const uint8_t *a, const uint8_t *b, const int16_t *wa, const int16_t *wb,
 				      int taps)
 {
-	/* pixels 0 and 1 (then 2 and 3) channel by channel, widened to 16 bits */
+	/* Selects pixels 0 and 1 (then 2 and 3) by channel, widened to 16 bits. */
 	const __m256i first =
 		_mm256_broadcastsi128_si256(_mm_setr_epi8(0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1));
 	const __m256i second = _mm256_add_epi8(first, _mm256_set1_epi16(8));
@@ -287,7 +288,7 @@ AVX2 static void scale_row_avx2(const struct axis_weights *x, const uint8_t *row
 	}
 }
 
-/* 32 bytes of two rows, weighted, added to four sums of eight; the order within is undone by the packs that follow. */
+/* Adds 32 bytes of two weighted rows to four sums of eight. The packs that follow restore the order. */
 AVX2 static inline void add_weighted_rows(__m256i sum[4], __m256i a, __m256i b, __m256i w)
 {
 	__m256i zero = _mm256_setzero_si256(), low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
@@ -333,13 +334,13 @@ static uint8_t *ring_row(const struct resize *r, int row)
 	return r->ring + (size_t)(row % r->y.taps) * r->stride;
 }
 
-/* Output row i, whose last source row has come. */
+/* Writes output row i, whose source rows are complete. */
 static void write_output_row(const struct resize *r, int i)
 {
 	const struct axis_weights *y = &r->y;
 	const int16_t *weight = y->weight + (size_t)i * (size_t)y->taps;
 
-	for (int k = 0; k < y->taps; k++) /* rows that have not come carry no weight */
+	for (int k = 0; k < y->taps; k++) /* missing rows have weight 0 */
 		r->rows[k] = ring_row(r, weight[k] ? y->first[i] + k : y->first[i]);
 	(r->avx2 ? mix_rows_avx2 : mix_rows)(r->rows, weight, y->taps, r->stride, r->out + (size_t)i * r->stride);
 }

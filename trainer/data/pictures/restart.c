@@ -1,5 +1,5 @@
-/* restart.c: libjpeg's transcoding. A marker costs about four bytes (itself, the bits up to it, and values that begin
- * anew behind it), of which Huffman tables made for the file give some back. */
+/* restart.c: transcodes with libjpeg. A restart marker costs about four bytes: the marker, the padding before it,
+ * and the reset predictions after it. Huffman tables optimised for the file recover some of that. */
 #include "trainer/data/pictures/restart.h"
 
 #ifdef HAVE_IMAGES
@@ -14,19 +14,19 @@
 
 #include "trainer/data/pictures/picture.h"
 
-#define MCUS_LEAST 2	  /* between two markers: fewer cost more than they save */
-#define SEGMENT_BYTES 128 /* so many at least, in the mean */
-#define GROWTH 50	  /* a file grows by 1/50 at most */
+#define MCUS_LEAST 2	  /* between markers: smaller segments cost more than they save */
+#define SEGMENT_BYTES 128 /* smallest mean segment */
+#define GROWTH 50	  /* a file grows by at most 1/50 */
 
 struct transcoder {
-	struct jpeg_error_mgr errors; /* first: the library hands this back */
+	struct jpeg_error_mgr errors; /* must be first: the library returns this pointer */
 	jmp_buf jump;
 	bool damaged;
 	struct jpeg_decompress_struct from;
 	struct jpeg_compress_struct to;
 	jvirt_barray_ptr *coefficients;
 	struct jpeg_destination_mgr sink;
-	uint8_t *out; /* what was written so far, and then the whole file */
+	uint8_t *out; /* output so far; at the end the whole file */
 	size_t room, n;
 };
 
@@ -49,7 +49,7 @@ static void sink_begin(j_compress_ptr c)
 	t->sink.free_in_buffer = t->room;
 }
 
-/* All of the room is filled. */
+/* Doubles the full output buffer. */
 static boolean sink_grow(j_compress_ptr c)
 {
 	struct transcoder *t = c->client_data;
@@ -71,15 +71,15 @@ static void sink_end(j_compress_ptr c)
 	t->n = t->room - t->sink.free_in_buffer;
 }
 
-/* What says how a picture is shown; comments, thumbnails of other programs and the like are left out. */
+/* Keeps what affects the display; drops comments, thumbnails and the like. */
 static bool is_kept_marker(jpeg_saved_marker_ptr m)
 {
 	return (m->marker == JPEG_APP0 + 1 && m->data_length > 6 && !memcmp(m->data, "Exif\0\0", 6)) ||
 	       (m->marker == JPEG_APP0 + 2 && m->data_length > 12 && !memcmp(m->data, "ICC_PROFILE\0", 12));
 }
 
-/* Whether the file is one that the same coefficients give again: four components may lack the mark that says whether
- * they are inverted. */
+/* Reads the coefficients. Returns false if they may not reproduce the picture: files of four components may lack the
+ * marker for inversion. */
 static bool read_jpeg_coefficients(struct transcoder *t, const uint8_t *file, size_t n)
 {
 	jpeg_mem_src(&t->from, file, n);
@@ -105,7 +105,7 @@ static void write_jpeg_coefficients(struct transcoder *t, unsigned interval)
 	jpeg_finish_compress(&t->to);
 }
 
-/* MCUs of a row: of a file of one component they are blocks. */
+/* MCUs per row. In a file with one component an MCU is a block. */
 static unsigned count_row_mcus(const struct jpeg_decompress_struct *d)
 {
 	unsigned width = d->num_components == 1 ? DCTSIZE : (unsigned)d->max_h_samp_factor * DCTSIZE;
@@ -120,8 +120,8 @@ static unsigned count_column_mcus(const struct jpeg_decompress_struct *d)
 	return (d->image_height + height - 1) / height;
 }
 
-/* MCUs of a segment that has about SEGMENT_BYTES; a divisor of the row's where one is near, as a segment that goes
- * over a row's end serves both. */
+/* MCUs per segment of about SEGMENT_BYTES. Prefers a nearby divisor of the row, because a segment that wraps belongs
+ * to both rows. */
 static unsigned choose_restart_interval(const struct jpeg_decompress_struct *d, size_t n)
 {
 	unsigned row = count_row_mcus(d), least;
@@ -135,7 +135,7 @@ static unsigned choose_restart_interval(const struct jpeg_decompress_struct *d, 
 	return least;
 }
 
-/* Fewer markers until the file is small enough; one a row is the last try. */
+/* Retries with fewer markers until the file is small enough; the last try is one marker per row. */
 static bool write_within_growth(struct transcoder *t, size_t n)
 {
 	unsigned row = count_row_mcus(&t->from);

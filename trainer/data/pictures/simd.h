@@ -1,5 +1,5 @@
-/* simd.h: whether this machine has AVX2 with fused multiply-add, and may use them: $DPTRAIN_CPU_ISA=base lowers the
- * choice here as it does in the cpu backend. Results are the same either way. */
+/* simd.h: detects AVX2 with fused multiply-add. $DPTRAIN_CPU_ISA=base disables them, here as in the cpu backend.
+ * Results are equal either way. */
 #ifndef DPT_DATA_SIMD_H
 #define DPT_DATA_SIMD_H
 

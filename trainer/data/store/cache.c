@@ -1,7 +1,6 @@
-/* cache.c: a file a block, <folder>/dptrain-blocks/<2 digits>/<62 digits>: its bytes, the CRC-32C of each piece of
- * them, and how many there are. It has its name once it is whole. The file "lock" there holds how much all blocks are,
- * shared by all processes, and locks of its bytes: one of each block that is being fetched (by its hash), one of the
- * sweep. */
+/* cache.c: one file per block, <folder>/dptrain-blocks/<2 digits>/<62 digits>: its bytes, the CRC-32C of each piece,
+ * and a tail. A file gets its name when it is complete. The file "lock" contains the total size of all blocks,
+ * shared by all processes. Locks on its bytes protect each block that is being fetched (by its hash) and the sweep. */
 #include "trainer/data/store/cache.h"
 
 #include <errno.h>
@@ -24,33 +23,33 @@
 #include "trainer/data/store/cache_inside.h"
 
 #define PIECE ((size_t)64 << 10)
-#define PIECES_MAX 256 /* of a block */
+#define PIECES_MAX 256			 /* per block */
 #define MAGIC UINT64_C(0x31656863616374) /* "tcache1" */
 #define SWEEP_LOCK ((off_t)INT64_MAX - 1)
 #define LOCK_BYTES 4096
 
-/* What follows a block's bytes. */
+/* The tail, after a block's bytes and CRCs. */
 struct block_tail {
 	uint64_t magic, bytes;
-	uint32_t pieces, crc; /* of those CRCs */
+	uint32_t pieces, crc; /* crc: of the CRCs */
 };
 
-/* The shared part of the lock file. */
+/* The shared memory in the lock file. */
 struct cache_shared {
 	_Atomic uint64_t used; /* bytes of all blocks */
-	_Atomic uint64_t swept; /* whether that was ever counted */
+	_Atomic uint64_t swept; /* the total was computed once */
 };
 
 struct cache {
 	char folder[CACHE_PATH_BYTES];
 	uint64_t most_bytes;
-	struct cache_ram *ram; /* NULL: a folder */
+	struct cache_ram *ram; /* NULL: a folder on disk */
 	int lock_fd;
 	struct cache_shared *shared;
-	pthread_mutex_t mutex; /* of notice */
+	pthread_mutex_t mutex; /* protects notice */
 	char notice[400];
 	bool noticed;
-	_Atomic uint64_t numbers; /* of names of unfinished files */
+	_Atomic uint64_t numbers; /* numbers names of unfinished files */
 };
 
 static bool lock_byte(struct cache *c, off_t at, short type, bool waits)
@@ -81,7 +80,7 @@ static int make_cache_folder(struct cache *c, const char *folder, struct err *er
 	if (mkdir(c->folder, 0700) && errno != EEXIST)
 		return refuse_cache(c, strerror(errno), err);
 	if (lstat(c->folder, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022)
-		return refuse_cache(c, "is no folder that only you can write into", err);
+		return refuse_cache(c, "expected a folder that only you can write to", err);
 	return 0;
 }
 
@@ -151,13 +150,13 @@ int cache_fits(const struct cache *c, uint64_t bytes, uint64_t memory, struct er
 		return 0;
 	room = (uint64_t)st.f_bavail * st.f_frsize;
 	room = memory && memory < room ? memory : room;
-	room -= room / 16; /* for everything else */
+	room -= room / 16; /* reserve for everything else */
 	if (most <= used + room)
 		return 0;
 	return err_set(err, ERR_USAGE,
-		       "--cache ram: %.1f GB are to be kept, %.1f GB fit into what memory and /dev/shm have left: "
-		       "--cache-size %.0fM, or a folder as --cache", (double)most / 1e9, (double)(used + room) / 1e9,
-		       (double)(used + room) / 1e6 - 0.5);
+		       "--cache ram: needs %.1f GB, but memory and /dev/shm have room for %.1f GB: use "
+		       "--cache-size %.0fM, or a folder as --cache",
+		       (double)most / 1e9, (double)(used + room) / 1e9, (double)(used + room) / 1e6 - 0.5);
 }
 
 void cache_name(const struct cache_key *k, struct cache_block *ret)
@@ -178,7 +177,7 @@ static void make_block_path(const struct cache *c, const struct cache_block *b, 
 	snprintf(ret, CACHE_PATH_BYTES, "%.4000s/%.2s/%.62s", c->folder, b->name, b->name + 2);
 }
 
-/* A file that only this user can have written. */
+/* Opens a block's file. Refuses files that other users may have written. */
 static int open_block_file(const struct cache *c, const struct cache_block *b, uint64_t *ret_bytes)
 {
 	char path[CACHE_PATH_BYTES];
@@ -230,7 +229,7 @@ static size_t count_crc_pieces(uint64_t bytes)
 	return (size_t)((bytes + PIECE - 1) / PIECE);
 }
 
-/* The CRCs of its pieces; false: the file is not as it was written. */
+/* Reads the tail and the CRCs of the pieces. False: damaged. */
 static bool read_block_tail(int fd, uint64_t file_bytes, struct block_tail *t, uint32_t crc[PIECES_MAX])
 {
 	uint64_t end = file_bytes - sizeof(*t);
@@ -243,7 +242,7 @@ static bool read_block_tail(int fd, uint64_t file_bytes, struct block_tail *t, u
 	       crc32c(0, crc, t->pieces * sizeof(*crc)) == t->crc;
 }
 
-/* Pieces are read and checked whole, whatever of them is wanted. */
+/* Reads n bytes at `at`. Every piece that overlaps them is read and checked whole. */
 static bool read_checked_pieces(int fd, const struct block_tail *t, const uint32_t *crc, uint64_t at, char *to,
 				size_t n)
 {
@@ -294,7 +293,7 @@ bool cache_read(struct cache *c, const struct cache_block *b, uint64_t at, void 
 	return whole;
 }
 
-/* The byte whose lock stands for the block. */
+/* The lock byte of the block. */
 static off_t claim_byte(const struct cache_block *b)
 {
 	char digits[16];
@@ -316,8 +315,8 @@ void cache_release(struct cache *c, const struct cache_block *b)
 
 /* ---- keeping ---- */
 
-/* Beside the blocks' folders, where the sweep finds what somebody who was killed left. Of this user alone, as the
- * blocks are. */
+/* Creates an unfinished file next to the block folders, where the sweep finds leftovers of killed processes. Private
+ * to the user, like the blocks. */
 static bool open_unfinished_file(struct cache *c, struct file_whole *ret)
 {
 	char part[CACHE_PATH_BYTES];
@@ -354,7 +353,7 @@ static void note_keep_failure(struct cache *c, int why)
 {
 	pthread_mutex_lock(&c->mutex);
 	if (!c->noticed)
-		snprintf(c->notice, sizeof(c->notice), "--cache %.200s: %s: the rest is not kept", c->folder,
+		snprintf(c->notice, sizeof(c->notice), "--cache %.200s: %s: blocks are not cached", c->folder,
 			 strerror(why));
 	c->noticed = true;
 	pthread_mutex_unlock(&c->mutex);
@@ -385,9 +384,9 @@ void cache_sweep(struct cache *c, uint64_t more)
 
 	if (!lock_byte(c, SWEEP_LOCK, F_WRLCK, true))
 		return;
-	if (more && c->most_bytes) /* some at a time: a sweep looks at every file */
+	if (more && c->most_bytes) /* frees more than needed: a sweep visits every file */
 		goal = c->most_bytes - c->most_bytes / 16 > more ? c->most_bytes - c->most_bytes / 16 - more : 1;
-	if (!more || c->shared->used + more > c->most_bytes) /* nobody else did it meanwhile */
+	if (!more || c->shared->used + more > c->most_bytes) /* unless another process has swept */
 		atomic_store(&c->shared->used, cache_sweep_folder(c->folder, goal));
 	atomic_store(&c->shared->swept, 1);
 	lock_byte(c, SWEEP_LOCK, F_UNLCK, false);

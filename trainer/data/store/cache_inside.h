@@ -1,4 +1,4 @@
-/* cache_inside.h: what the files of the cache know of each other. */
+/* cache_inside.h: shared by the files of the cache. */
 #ifndef DPT_DATA_CACHE_INSIDE_H
 #define DPT_DATA_CACHE_INSIDE_H
 
@@ -6,14 +6,14 @@
 
 #define CACHE_PATH_BYTES 4200
 
-/* Counts what there is, and drops the oldest until `more` bytes fit. */
+/* Recomputes the total size, and removes the oldest blocks until `more` bytes fit. */
 void cache_sweep(struct cache *c, uint64_t more);
 
-/* Drops the oldest blocks of the folder until the others have at most `goal` bytes (0: none is dropped); unfinished
- * files of a day ago too. Returns what is left. */
+/* Removes the oldest blocks of the folder until the rest is at most `goal` bytes (0: none), and unfinished files
+ * older than a day. Returns the remaining size. */
 uint64_t cache_sweep_folder(const char *folder, uint64_t goal);
 
-/* A folder in memory. It is removed when the last process that opened it has ended, however it ended. */
+/* A folder in memory. It is removed after the last process that opened it has ended in any way. */
 struct cache_ram;
 
 int cache_ram_open(struct cache_ram **ret, char ret_folder[CACHE_PATH_BYTES], struct err *err);

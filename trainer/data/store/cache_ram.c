@@ -1,6 +1,6 @@
-/* cache_ram.c: a folder in /dev/shm that ends with its users. Each process that uses it holds a shared lock of the file
- * "alive" in it, which the kernel takes back however the process ends. A guard, a process of its own without anything
- * of the others', waits until it can have that lock alone, and removes the folder. */
+/* cache_ram.c: a folder in /dev/shm that lives as long as its users. Each process holds a shared lock on its file
+ * "alive", which the kernel releases however the process ends. A guard process, which shares nothing with the
+ * others, waits for the exclusive lock and removes the folder. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ struct cache_ram {
 	int fd; /* of alive */
 };
 
-/* ---- the guard: after a fork of a process with threads nothing but system calls is safe ---- */
+/* ---- the guard: after the fork of a threaded process only system calls are safe ---- */
 
 struct kernel_dirent {
 	uint64_t node;
@@ -34,7 +34,7 @@ struct kernel_dirent {
 	char name[];
 };
 
-/* Two levels of folders; what is left empties the second time. */
+/* Removes two levels of folders. A second call removes what appeared in between. */
 static void remove_below(int folder, int depth)
 {
 	static char room[3][ENTRIES_BYTES] __attribute__((aligned(8)));
@@ -61,7 +61,7 @@ struct guard_paths {
 	char folder[CACHE_PATH_BYTES], alive[CACHE_PATH_BYTES], guard[CACHE_PATH_BYTES];
 };
 
-/* Ends when the folder is gone, or another guard waits already. */
+/* Ends when the folder is removed, or if another guard already waits. */
 static void run_cache_guard(const struct guard_paths *p)
 {
 	int fd, one, here;
@@ -83,7 +83,8 @@ static void run_cache_guard(const struct guard_paths *p)
 	_exit(0);
 }
 
-/* A grandchild, so that it is nobody's child to wait for; no signal for the job's group reaches it. */
+/* Starts the guard as a grandchild, so that no process must wait for it, in its own session, so that signals to the
+ * job's group do not reach it. */
 static void start_guard(const char *folder)
 {
 	struct guard_paths p;
@@ -109,7 +110,7 @@ static void start_guard(const char *folder)
 
 /* ---- users ---- */
 
-/* A shared lock of a file that is still there when it is held: a guard may have just removed it. */
+/* Takes a shared lock on "alive" and checks that the file still exists: a guard may just have removed it. */
 static int hold_alive_lock(const char *folder)
 {
 	char path[CACHE_PATH_BYTES];

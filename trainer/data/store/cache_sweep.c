@@ -1,4 +1,4 @@
-/* cache_sweep.c: what lies in a folder of blocks, oldest first. */
+/* cache_sweep.c: lists the blocks of a cache folder and removes the oldest. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -43,13 +43,14 @@ static void add_swept_file(struct folder_sweep *s, const struct swept_file *f)
 		struct swept_file *more = realloc(s->found, (s->cap ? 2 * s->cap : 1024) * sizeof(*more));
 
 		if (!more)
-			return; /* counted, and kept for another sweep */
+			return; /* counted, but not removable in this sweep */
 		s->found = more;
 		s->cap = s->cap ? 2 * s->cap : 1024;
 	}
 	s->found[s->n++] = *f;
 }
 
+/* Lists the blocks in one of the subfolders. */
 static void scan_block_folder(struct folder_sweep *s, int number)
 {
 	char path[CACHE_PATH_BYTES];
@@ -74,7 +75,7 @@ static void scan_block_folder(struct folder_sweep *s, int number)
 		closedir(d);
 }
 
-/* What a process left that was killed while it wrote, on disks where files have names from the beginning. */
+/* Removes files of killed writers, on file systems without unnamed files. */
 static void remove_unfinished_files(const char *folder)
 {
 	DIR *d = opendir(folder);

@@ -1,4 +1,4 @@
-/* data_objects.c: local files, of which as many stay open as may be, beside remote objects. */
+/* data_objects.c: local files, as many kept open as the limits allow, and remote objects. */
 #include "trainer/data/store/data_objects.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define OPEN_MOST 4096
 #define OPEN_LEAST 16
 #define TIMEOUT_S 300.0
-#define PIECE_BYTES ((uint64_t)8 << 20) /* that files are announced by */
+#define PIECE_BYTES ((uint64_t)8 << 20) /* size of a piece of an announced file */
 
 struct store_object {
 	char *address;
@@ -31,20 +31,20 @@ struct store_object {
 	struct timespec changed;
 	uint64_t node;
 	_Atomic int fd; /* -1: not open */
-	int remote;	/* number in fetch, -1: a file */
-	_Atomic uint32_t *round; /* of a file, [piece]: the last one that announced it */
+	int remote;	/* number in fetch; -1: a local file */
+	_Atomic uint32_t *round; /* local file, [piece]: the round that last announced it */
 };
 
 struct objects {
 	struct store_object *object;
 	int n, cap;
 	struct objects_opts o;
-	struct fetch *fetch; /* NULL until there is a remote object */
+	struct fetch *fetch; /* NULL until a remote object is added */
 	struct cache *cache; /* NULL: none */
-	struct readahead *read, *wanted; /* where files are read one range after the other; or announced so */
-	int keep;	     /* files that may be open at once */
+	struct readahead *read, *wanted; /* sequential streams of reads and of announcements */
+	int keep;		       /* most files kept open */
 	_Atomic int n_open;
-	_Atomic uint64_t local_bytes; /* that were read of files */
+	_Atomic uint64_t local_bytes; /* read from local files */
 };
 
 int objects_open(struct objects **ret, const struct objects_opts *o, struct err *err)
@@ -155,11 +155,12 @@ int objects_add(struct objects *s, const char *address, struct err *err)
 	if (fetch_is_remote(address))
 		return add_remote_object(s, address, err);
 	if (strstr(address, "://"))
-		return err_set(err, ERR_USAGE, "%.300s: addresses begin with http://, https:// or s3://", address);
+		return err_set(err, ERR_USAGE, "%.300s: unknown kind of address: expected http://, https:// or s3://",
+			       address);
 	if (stat(address, &st))
 		return err_set(err, ERR_USAGE, "%.300s: %s", address, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, ERR_USAGE, "%.300s: is no file", address);
+		return err_set(err, ERR_USAGE, "%.300s: is not a regular file", address);
 	if (grow_objects(s, err))
 		return ERR_NOMEM;
 	copy = strdup(address);
@@ -282,7 +283,7 @@ bool objects_versioned(const struct objects *s, int object)
 	return remote < 0 || *fetch_etag(s->fetch, remote);
 }
 
-/* The file's descriptor, and whether it stays open behind the caller. */
+/* Returns the file's descriptor. *ret_stays: it stays open after the call. */
 static int acquire_object_fd(struct objects *s, struct store_object *o, bool *ret_stays)
 {
 	int fd = atomic_load(&o->fd), none = -1;
@@ -306,7 +307,7 @@ static int read_file_range(const struct store_object *o, int fd, uint64_t at, vo
 
 	if (got < 0)
 		return err_set(err, ERR_IO, "%.300s: %s", o->address, strerror(errno));
-	return (size_t)got == n ? 0 : err_set(err, ERR_IO, "%.300s: has become shorter than it was", o->address);
+	return (size_t)got == n ? 0 : err_set(err, ERR_IO, "%.300s: has been truncated", o->address);
 }
 
 static struct fetch_range make_fetch_range(const struct objects *s, const struct objects_range *r)
@@ -340,8 +341,8 @@ int objects_read(struct objects *s, const struct objects_range *r, void *to, str
 	return rc;
 }
 
-/* The piece that holds the range and the one behind it are announced once in a round, by the second of the ranges
- * there that do not follow one another. *ret: what; false: nothing. */
+/* Announces the piece with the range, and the next piece, once per round: at the second range in it that does not
+ * continue a stream. *ret: the bytes to announce; false: none. */
 static bool claim_new_pieces(struct objects *s, const struct objects_range *r, struct objects_range *ret)
 {
 	struct store_object *o = &s->object[r->object];
@@ -409,7 +410,7 @@ int objects_list(const char *address, const struct objects_lister *l, struct err
 	while (!rc && listing_next(&listing, &at, &e))
 		rc = l->each(l->user, &(struct objects_entry){ e.key, e.bytes, e.etag }, err);
 	buf_done(&listing);
-	return rc == ERR_NOENT && err ? err_set(err, ERR_USAGE, "%.300s: is not there", address) : rc;
+	return rc == ERR_NOENT && err ? err_set(err, ERR_USAGE, "%.300s: does not exist", address) : rc;
 }
 
 struct objects_traffic objects_traffic(const struct objects *s)
@@ -448,7 +449,7 @@ int objects_text(const char *address, const struct objects_opts *o, size_t most,
 	rc = rc < 0 ? rc : objects_measure(s, err);
 	n = rc ? 0 : objects_bytes(s, 0);
 	if (!rc && n > most)
-		rc = err_set(err, ERR_USAGE, "%.300s: %llu bytes; at most %zu are read", objects_address(s, 0),
+		rc = err_set(err, ERR_USAGE, "%.300s: %llu bytes: expected at most %zu", objects_address(s, 0),
 			     (unsigned long long)n, most);
 	to = rc ? NULL : buf_reserve(ret, (size_t)n + 1);
 	if (!rc && !to)

@@ -1,6 +1,6 @@
-/* data_objects.h: objects of bytes behind their addresses, local files or remote ones (fetch.h), read at any place from any
- * thread. It must not know what the bytes are. What is named and is not there is ERR_USAGE; what cannot be read any
- * more is ERR_IO; both name the address. */
+/* data_objects.h: objects of bytes with addresses: local files or remote objects (fetch.h), with random access from any
+ * thread. Does not know what the bytes are. A named object that does not exist is ERR_USAGE; a later read error is
+ * ERR_IO. Both messages name the address. */
 #ifndef DPT_DATA_DATA_OBJECTS_H
 #define DPT_DATA_DATA_OBJECTS_H
 
@@ -15,111 +15,111 @@
 struct objects;
 
 struct objects_opts {
-	double timeout_s; /* of remote ones: without any progress; 0: 300 */
-	int requests;	  /* … in flight at most; 0: as many as are useful */
-	int parts;	  /* that the objects are read in, each by a process; 0: one */
-	const char *cache; /* folder that keeps them, or "ram" (cache.h); NULL: none */
-	uint64_t cache_bytes; /* … at most; 0: as there is room */
-	uint64_t memory_bytes; /* that are free for one in memory; 0: not known */
+	double timeout_s;      /* remote: longest time without progress; 0: 300 */
+	int requests;	       /* remote: most requests in flight; 0: automatic */
+	int parts;	       /* processes that read one part of the objects each; 0: one */
+	const char *cache;     /* cache folder, or "ram" (cache.h); NULL: no cache */
+	uint64_t cache_bytes;  /* … its limit; 0: the free space */
+	uint64_t memory_bytes; /* free for a cache in memory; 0: unknown */
 };
 
-int objects_open(struct objects **ret, const struct objects_opts *o, struct err *err); /* without objects */
+int objects_open(struct objects **ret, const struct objects_opts *o, struct err *err); /* starts empty */
 void objects_close(struct objects *s);		     /* NULL is fine */
 
-/* The number of the object, from 0 in the order they are added; negative: it cannot be used. Not while others read. */
+/* Adds an object and returns its number, from 0 in order; negative: unusable. Not during reads. */
 int objects_add(struct objects *s, const char *address, struct err *err);
 
-/* Once, behind the last objects_add: sizes of remote objects. */
+/* Requests the sizes of remote objects. Once, after the last objects_add. */
 int objects_measure(struct objects *s, struct err *err);
 
 int objects_count(const struct objects *s);
 const char *objects_address(const struct objects *s, int object); /* without secrets */
-const char *objects_name(const struct objects *s, int object); /* its address's last part, for messages */
+const char *objects_name(const struct objects *s, int object);	  /* last part of the address, for messages */
 uint64_t objects_bytes(const struct objects *s, int object);
 
-/* What reading remote objects holds of them in memory at most. */
+/* Upper bound of the memory that remote reads use. */
 uint64_t objects_buffer_bytes(const struct objects *s);
 
-/* A process reads its part of the objects by windows, one behind the other, each in any order. */
+/* The windows by which a process reads its part of the objects: one after the other, each in any order. */
 struct objects_windows {
-	uint64_t bytes; /* of one, in this process */
-	int places; /* of the objects that it consists of, whose ends lie in blocks of other windows too */
-	uint64_t memory_bytes; /* that may be held; 0: as many as are wanted */
+	uint64_t bytes;	       /* per window and process */
+	int places;	       /* separate positions; their first and last blocks overlap other windows */
+	uint64_t memory_bytes; /* limit for held blocks; 0: none */
 };
 
-/* Remote objects without a cache: as much is held as lets each block of a window, and of the next, which is fetched
- * meanwhile, arrive once. False: memory does not allow it for one window, so blocks will be fetched again and again.
- * Not while others read. */
+/* For remote objects without a cache: sets the memory limit so that each block of a window, and of the next one,
+ * which is fetched meanwhile, arrives once. False: the limit does not suffice for one window, so blocks are fetched
+ * repeatedly. Not during reads. */
 bool objects_hold_windows(struct objects *s, const struct objects_windows *w);
 
 #define OBJECTS_SUM_BYTES ((uint64_t)8 << 20)
 
-/* CRC-32C of each OBJECTS_SUM_BYTES of an object, the last piece being what is left: n of them, copied. A remote one's
- * bytes that arrive with another are asked for again, where whole pieces are. Not while others read. */
+/* Sets the n CRC-32Cs of an object's OBJECTS_SUM_BYTES pieces and of the rest, copied. A remote piece with another
+ * checksum is fetched again if it was read whole. Not during reads. */
 int objects_set_sums(struct objects *s, int object, const uint32_t *sum, size_t n, struct err *err);
 
-bool objects_remote(const struct objects *s); /* whether any is a remote one */
+bool objects_remote(const struct objects *s); /* true if any object is remote */
 
-/* Whether any object lies on a network disk (NFS, SMB, FUSE) or farther: many small reads are slow then. */
+/* Returns true if an object is on a network disk (NFS, SMB, FUSE) or a server: many small reads are slow. */
 bool objects_far(const struct objects *s);
 
-/* Adds address, size and what tells one version of the object from the next, as one line of text. */
+/* Appends a line with the address, the size and the version of the object. */
 void objects_stamp(const struct objects *s, int object, struct buf *to);
 
-/* Whether that line changes with the object's bytes: a server that names no version leaves it open. */
+/* Returns true if that line changes with the object's bytes. False if the server sends no version. */
 bool objects_versioned(const struct objects *s, int object);
 
 struct objects_range {
 	int object;
 	uint64_t at;
 	size_t n;
-	bool alone; /* its neighbours will not be read soon */
-	uint32_t round; /* of announcements: what was announced in this one, with its neighbours, is not again */
-	const struct stop *stop; /* a wait for a remote object ends once it is asked for; NULL: never */
+	bool alone;		 /* the caller will not read its neighbours soon */
+	uint32_t round;		 /* announcements: a piece is announced once per round */
+	const struct stop *stop; /* remote: once it is set, a wait ends with ERR_CANCELED; NULL: never */
 };
 
-/* All bytes of the range, which lies within the object. An object that is shorter by now is ERR_IO. */
+/* Reads all bytes of the range, which must be within the object. ERR_IO: the object was truncated. */
 int objects_read(struct objects *s, const struct objects_range *r, void *to, struct err *err);
 
-/* Somebody will read this soon, in the order of such calls. False: enough was announced; again later. The system begins
- * to read files, which may wait for the disk. */
+/* Announces a read, in reading order. False: enough is announced; try again later. For local files the system starts
+ * reading, which may wait for the disk. */
 bool objects_want(struct objects *s, const struct objects_range *r);
 
-/* What a listing says of an object. */
+/* An entry of a listing. */
 struct objects_entry {
-	const char *name; /* below the folder */
+	const char *name; /* relative to the folder */
 	uint64_t bytes;
 	const char *version;
 };
 
-/* Adds a remote object that was listed: objects_measure need not ask for it. */
+/* Adds a remote object from a listing, so that objects_measure does not request it. */
 int objects_add_listed(struct objects *s, const char *address, const struct objects_entry *e, struct err *err);
 
-/* What lies in a folder of a remote store, in the order of names. */
-bool objects_is_folder(const char *address); /* whether the store can say; a name with a dot ends in a slash then */
+/* Lists the objects in a folder of a remote store, sorted by name. */
+bool objects_is_folder(const char *address); /* true if the store can list it; a name with a dot must end in a slash */
 
 struct objects_lister {
-	bool below;	  /* all that is below the folder; else what lies in it alone */
+	bool below;	  /* recursive */
 	double timeout_s; /* as in struct objects_opts */
-	int (*each)(void *user, const struct objects_entry *e, struct err *err); /* nonzero ends it and is returned */
+	int (*each)(void *user, const struct objects_entry *e, struct err *err); /* nonzero stops and is returned */
 	void *user;
 };
 
 int objects_list(const char *address, const struct objects_lister *l, struct err *err);
 
-/* Bytes that readers got, or that came from servers, and requests to these, since the beginning. */
+/* Bytes read, by source, and requests to servers, since objects_open. */
 struct objects_traffic {
 	uint64_t remote_bytes, cache_bytes, local_bytes, requests, retries;
 };
 
 struct objects_traffic objects_traffic(const struct objects *s);
 
-uint64_t objects_cached(const struct objects *s); /* bytes of remote objects that lie in the cache now */
+uint64_t objects_cached(const struct objects *s); /* bytes of remote objects that are cached at present */
 
-/* Takes the line that somebody should see; false: none. */
+/* Takes the next line to show to the user; false: none. */
 bool objects_notice(struct objects *s, char *ret, size_t bytes);
 
-/* The whole object as text, at most `most` bytes; for small ones. */
+/* Appends a whole small object, at most `most` bytes, to *ret. */
 int objects_text(const char *address, const struct objects_opts *o, size_t most, struct buf *ret, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* decoded_cache.c: one block of the cache for each. */
+/* decoded_cache.c: each entry is one block of the cache. */
 #include "trainer/data/store/decoded_cache.h"
 
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-/* fetch.c: objects and readers. Readers that come to a block that nobody announced put it at the head of the queue. */
+/* fetch.c: objects and readers. A reader that needs an unannounced block puts it at the head of the queue. */
 #include "trainer/data/store/fetch.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "trainer/data/store/fetch_thread.h"
 
 #define ROOM_BYTES ((size_t)1 << 30)
-#define LOOK_S 0.2 /* between two looks at what ends a wait */
+#define LOOK_S 0.2 /* interval of the checks that end a wait */
 #define CACHE_TRIES 3
 
 bool fetch_is_remote(const char *address)
@@ -89,7 +89,7 @@ void fetch_free(struct fetch *f)
 	free(f);
 }
 
-/* Without user, password and query. */
+/* Copies the URL without user, password and query. */
 static char *strip_url_secrets(const char *url)
 {
 	size_t scheme = (size_t)(strstr(url, "://") + 3 - url), host = strcspn(url + scheme, "/?#");
@@ -101,7 +101,7 @@ static char *strip_url_secrets(const char *url)
 	return text;
 }
 
-/* The client of a bucket, made when it is first named. */
+/* Returns the client of a bucket, created on first use. */
 static int find_s3_bucket(struct fetch *f, const char *name, struct object_client **ret, struct err *err)
 {
 	struct fetch_bucket *more;
@@ -203,11 +203,11 @@ const char *fetch_shown(const struct fetch *f, int object)
 
 /* ---- readers ---- */
 
-/* The part of a range that lies in one block. */
+/* The overlap of a range with one block. */
 struct block_part {
 	uint64_t begin; /* of the block */
 	size_t n;
-	size_t skip, take; /* of the block's bytes */
+	size_t skip, take; /* range of the block's bytes */
 };
 
 static struct block_part locate_block_part(const struct fetch *f, const struct fetch_range *r, size_t done)
@@ -263,7 +263,7 @@ bool fetch_want(struct fetch *f, const struct fetch_range *r)
 	return more;
 }
 
-/* Until the block is held; it is the caller's to read. ERR_EXISTS: it is in the cache. */
+/* Waits until the block is held, for the caller to read. ERR_EXISTS: it is in the cache. */
 static int wait_for_block(struct fetch *f, struct fetched_block *b, const struct fetch_range *r, struct err *err)
 {
 	double began = clock_mono_s();
@@ -272,8 +272,7 @@ static int wait_for_block(struct fetch *f, struct fetched_block *b, const struct
 		double now = clock_mono_s(), since = f->progress > began ? f->progress : began;
 
 		if (stop_asked(r->stop))
-			return err_set(err, ERR_CANCELED, "%.250s: nobody waits for it any more",
-				       f->object[b->object].shown);
+			return err_set(err, ERR_CANCELED, "%.250s: the read was canceled", f->object[b->object].shown);
 		if (now - since > f->o.timeout_s + FETCH_STALL_MOST_S)
 			return err_set(err, ERR_IO, "%.250s: nothing has arrived for %.0f s",
 				       f->object[b->object].shown, now - since);
@@ -284,7 +283,7 @@ static int wait_for_block(struct fetch *f, struct fetched_block *b, const struct
 	return b->state == CACHED ? ERR_EXISTS : 0;
 }
 
-/* Where the block is neither held nor on its way, but in the cache. */
+/* Reads the part from the cache, unless the block is in memory or on its way. */
 static bool read_part_cached(struct fetch *f, const struct fetch_range *r, const struct block_part *p, char *to)
 {
 	struct cache_block name;
@@ -306,6 +305,7 @@ static bool read_part_cached(struct fetch *f, const struct fetch_range *r, const
 	return done;
 }
 
+/* Reads the part from the block, and queues the block at the head if needed. direct: bypasses the cache. */
 static int read_part_fetched(struct fetch *f, const struct fetch_range *r, const struct block_part *p, char *to,
 			     bool direct, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* fetch_block.c: see fetch_block.h. */
+/* fetch_block.c: the block table, block memory, and eviction. */
 #include "trainer/data/store/fetch_block.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "tracker/base/clock.h"
 
 #define LARGE_PAGE ((size_t)2 << 20)
-#define BETWEEN_BYTES ((size_t)2048) /* headers and padding between two samples, which nobody reads */
+#define BETWEEN_BYTES ((size_t)2048) /* headers and padding between samples, which are never read */
 
 static struct fetched_block **find_hash_bucket(struct fetch *f, int object, uint64_t begin)
 {
@@ -53,7 +53,7 @@ static void release_block_memory(struct fetch *f, struct fetched_block *b)
 	free(b->bytes);
 }
 
-/* In pages that are as large as can be. */
+/* Allocates a block in huge pages if possible. */
 static char *allocate_whole_block(void)
 {
 	void *at;
@@ -64,7 +64,7 @@ static char *allocate_whole_block(void)
 	return at;
 }
 
-/* A block that nobody waits for and nobody announced. */
+/* Frees a block without readers and announcements. */
 static void free_idle_block(struct fetch *f, struct fetched_block *b)
 {
 	struct fetched_block **at = find_hash_bucket(f, b->object, b->begin);
@@ -76,8 +76,8 @@ static void free_idle_block(struct fetch *f, struct fetched_block *b)
 	free(b);
 }
 
-/* Gives up what is held for nobody, the oldest first, until n more bytes fit, the memory of a whole block can be used
- * again or nothing is left to give up. */
+/* Evicts idle blocks, the oldest first, until n more bytes fit, a spare block can be reused, or no idle block is
+ * left. */
 static void evict_idle_blocks(struct fetch *f, size_t n)
 {
 	while (f->held_bytes + n > f->o.room_bytes) {
@@ -136,14 +136,15 @@ void block_count_read(struct fetched_block *b, size_t n)
 	b->unread -= n < b->unread ? n : b->unread;
 }
 
-/* Read to its end in this pass, and gone before the next where this process's part does not fit into the room: its
- * memory is better than pages that the system has to clear first. */
+/* Returns true if the block was read completely in this pass and would be evicted before the next, because this
+ * process's part exceeds the memory limit. Reusing its memory is cheaper than new pages, which the kernel must
+ * clear. */
 static bool is_block_spent(const struct fetch *f, const struct fetched_block *b)
 {
 	return !b->unread && f->all_bytes / (uint64_t)f->o.parts > f->o.room_bytes;
 }
 
-/* Held or failed, and of no use to anybody now: the oldest of them go first. */
+/* Makes an unused block idle or frees it. The oldest idle block is evicted first. */
 void block_rest(struct fetch *f, struct fetched_block *b)
 {
 	if (b->uses || b->readers || b->state == QUEUED || b->state == GOING)

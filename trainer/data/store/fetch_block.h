@@ -1,27 +1,27 @@
-/* fetch_block.h: blocks: found by their place, queued, given up when nobody needs them. All of it under the lock. */
+/* fetch_block.h: blocks: lookup, queueing, memory and eviction. All functions run under the lock. */
 #ifndef DPT_DATA_FETCH_BLOCK_H
 #define DPT_DATA_FETCH_BLOCK_H
 
 #include "trainer/data/store/fetch_inside.h"
 
-/* One that is neither a probe nor left to the cache; NULL: there is none. */
+/* Finds a block that is neither a probe nor left to the cache; NULL: none. */
 struct fetched_block *block_find(struct fetch *f, int object, uint64_t begin, size_t n);
 
-/* A new one at the end of the queue; NULL: out of memory. */
+/* Appends a new block to the queue; NULL: out of memory. */
 struct fetched_block *block_queue(struct fetch *f, int object, uint64_t begin, size_t n);
 
-/* Memory for its bytes. What is held for nobody is given up for it, the oldest first. False: there is none now, but for
- * what somebody waits for. */
+/* Allocates a block's memory and evicts idle blocks for it, the oldest first. False: no memory now; a block that a
+ * reader waits for always gets some. */
 bool block_take_memory(struct fetch *f, struct fetched_block *b);
 
-/* Whether a block that got no memory may get some now. */
+/* Returns true if a block that got no memory may get some now. */
 bool block_may_have_room(const struct fetch *f);
 
-void block_free_all(struct fetch *f); /* at the end */
+void block_free_all(struct fetch *f); /* for fetch_free */
 
-void block_count_read(struct fetched_block *b, size_t n); /* bytes that somebody has read of it */
+void block_count_read(struct fetched_block *b, size_t n); /* a reader has read n bytes of the block */
 
-/* A use or a reader less: b may be freed. */
+/* Call after a use or reader ends. May free b. */
 void block_rest(struct fetch *f, struct fetched_block *b);
 
 #endif

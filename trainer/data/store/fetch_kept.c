@@ -1,4 +1,4 @@
-/* fetch_kept.c: see fetch_kept.h. */
+/* fetch_kept.c: the interaction of a fetch with its cache. */
 #include "trainer/data/store/fetch_kept.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "tracker/base/clock.h"
 #include "trainer/data/store/fetch_block.h"
 
-#define OTHERS_LOOK_S 0.05 /* between two looks at whether another process has fetched a block */
+#define OTHERS_LOOK_S 0.05 /* interval of the checks whether another process has fetched a block */
 #define OTHERS_MOST_S 60.0 /* then it is fetched here too */
 
 bool kept_can(const struct fetch *f, int object)
@@ -85,7 +85,7 @@ void kept_release(struct fetch *f, struct fetched_block *b)
 	b->claimed = false;
 }
 
-/* A block of the queue is in the cache by now: whoever waits for it reads it there. */
+/* Removes a queued block that is now in the cache; its readers read it there. */
 static void leave_to_cache(struct fetch *f, struct fetched_block *b)
 {
 	TAILQ_REMOVE(&f->queue, b, link);
@@ -111,7 +111,7 @@ bool kept_elsewhere(struct fetch *f, struct fetched_block *b)
 	}
 	kept_name(f, b->object, b->begin, &name);
 	b->claimed = cache_claim(f->o.cache, &name);
-	if (b->claimed && kept_has(f, b->object, b->begin)) { /* since the look before */
+	if (b->claimed && kept_has(f, b->object, b->begin)) { /* since the check above */
 		leave_to_cache(f, b);
 		return true;
 	}
@@ -121,7 +121,7 @@ bool kept_elsewhere(struct fetch *f, struct fetched_block *b)
 	return !b->claimed && !b->direct;
 }
 
-/* Writes what has arrived, so that the thread that asks need not wait for the disk. */
+/* Thread: writes received blocks to the cache, so that the fetch thread does not wait for the disk. */
 static void *run_keeper_thread(void *arg)
 {
 	struct fetch *f = arg;

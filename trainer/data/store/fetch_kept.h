@@ -1,34 +1,35 @@
-/* fetch_kept.h: what a fetch has to do with its cache: which blocks are there, which another process fetches, and the
- * thread that writes what has arrived. */
+/* fetch_kept.h: connects a fetch to its cache: which blocks are cached, which another process fetches, and the
+ * thread that writes received blocks. */
 #ifndef DPT_DATA_FETCH_KEPT_H
 #define DPT_DATA_FETCH_KEPT_H
 
 #include "trainer/data/store/fetch_inside.h"
 
-/* Whether blocks of the object are kept: without a version nobody knows whether what was kept is still the object. */
+/* Returns true if the object's blocks are cached. An object without a version cannot be: a cached block might be
+ * outdated. */
 bool kept_can(const struct fetch *f, int object);
 
 void kept_name(const struct fetch *f, int object, uint64_t begin, struct cache_block *ret);
 
 /* ---- under the lock ---- */
 
-/* Whether the block is in the cache, as far as one can tell without reading it. */
+/* Returns true if the block is probably in the cache, without reading it. */
 bool kept_has(struct fetch *f, int object, uint64_t begin);
 void kept_set_seen(struct fetch *f, int object, uint64_t begin, bool seen);
 
-/* Whether a block of the queue need not be asked for, or not yet: it is in the cache (b may be gone then), or another
+/* Returns true if a queued block need not be requested, or not yet: it is in the cache (b may be freed), or another
  * process fetches it. */
 bool kept_elsewhere(struct fetch *f, struct fetched_block *b);
 
-/* Other processes may fetch it. */
+/* Releases the claim, so that other processes may fetch the block. */
 void kept_release(struct fetch *f, struct fetched_block *b);
 
-/* Has a block that is held written; the writer is one of its readers until it is. */
+/* Queues a held block for writing. The writer counts as a reader until it is done. */
 void kept_write(struct fetch *f, struct fetched_block *b);
 
-/* ---- not under it ---- */
+/* ---- without the lock ---- */
 
-/* Writes what is to be written; after f->stop. */
+/* Finishes the pending writes. Call after f->stop is set. */
 void kept_end(struct fetch *f);
 
 #endif

@@ -1,4 +1,4 @@
-/* fetch_thread.c: see fetch_thread.h. A block that is under way is the thread's own. */
+/* fetch_thread.c: the fetch thread. A block in transfer belongs to it. */
 #include "trainer/data/store/fetch_thread.h"
 
 #include <signal.h>
@@ -10,14 +10,14 @@
 #include "trainer/data/store/fetch_block.h"
 #include "trainer/data/store/fetch_kept.h"
 
-#define FLIGHT_BLOCKS 16 /* in flight, of whole blocks */
-#define QUEUE_LOOK 256 /* blocks from the head of the queue on that may begin before those that are tried again */
+#define FLIGHT_BLOCKS 16 /* whole blocks in flight */
+#define QUEUE_LOOK 256	 /* only the first blocks of the queue may start */
 #define WRONG_MOST 5
-#define STALL_S 3.0 /* of a first try; doubled with each */
+#define STALL_S 3.0 /* for the first try; doubled for each retry */
 #define BACKOFF_S 0.1
 #define BACKOFF_MOST_S 10.0
 #define RETRY_AFTER_MOST_S 60.0
-#define LOOK_S 0.05 /* at what another process fetches */
+#define LOOK_S 0.05 /* interval of the checks for blocks that another process fetches */
 
 static void free_slot_headers(struct fetch *f, struct fetch_slot *s)
 {
@@ -47,7 +47,7 @@ static double double_until(double first, int times, double most)
 	return first < most ? first : most;
 }
 
-/* Headers of a request for the object; for S3 the signed address too. */
+/* Builds the headers of a request for the object; for S3 also the signed address. */
 static int make_request_headers(struct fetch *f, struct fetch_slot *s, const struct fetch_object *o, struct err *err)
 {
 	char line[TRANSFER_ETAG_BYTES + 16];
@@ -73,7 +73,7 @@ static void fail_fetch_block(struct fetch *f, struct fetched_block *b, const cha
 	pthread_cond_broadcast(&f->arrived);
 }
 
-/* Whether the object's index says what the block has to be. */
+/* Returns true if the object's index has a checksum for exactly this block. */
 static bool has_block_sum(const struct fetch_object *o, const struct fetched_block *b)
 {
 	uint64_t left = o->bytes - b->begin;
@@ -82,6 +82,7 @@ static bool has_block_sum(const struct fetch_object *o, const struct fetched_blo
 	       b->n == (left < FETCH_BLOCK ? left : FETCH_BLOCK);
 }
 
+/* Starts the transfer of a queued block. Returns false without memory for it. */
 static bool begin_block_transfer(struct fetch *f, struct fetch_slot *s, struct fetched_block *b)
 {
 	struct fetch_object *o = &f->object[b->object];
@@ -123,7 +124,7 @@ static bool begin_block_transfer(struct fetch *f, struct fetch_slot *s, struct f
 	return true;
 }
 
-/* Begins what may begin; returns when something that waits may be tried again. */
+/* Starts transfers as far as limits allow. Returns the time of the next retry. */
 static double begin_queued_transfers(struct fetch *f)
 {
 	double now = clock_mono_s(), next = now + 1;
@@ -140,7 +141,7 @@ static double begin_queued_transfers(struct fetch *f)
 			next = b->not_before < next ? b->not_before : next;
 			continue;
 		}
-		if (kept_elsewhere(f, b)) /* b may be gone */
+		if (kept_elsewhere(f, b)) /* b may be freed */
 			next = now + LOOK_S;
 		else if (!begin_block_transfer(f, s, b))
 			break;
@@ -148,7 +149,7 @@ static double begin_queued_transfers(struct fetch *f)
 	return next;
 }
 
-/* A second in which the other tries of many ranks do not fall together. */
+/* Randomises a delay, so that the retries of many ranks do not coincide. */
 static double add_jitter(struct fetch *f, double seconds)
 {
 	uint64_t x = (++f->draws + (uint64_t)(uintptr_t)f) * 0x9e3779b97f4a7c15u;
@@ -194,7 +195,7 @@ static void store_arrived_block(struct fetch *f, struct fetched_block *b, const 
 		kept_write(f, b);
 }
 
-/* Keys that ran out, or a bucket that lies in another region. */
+/* Returns true if another signature may succeed: expired keys, or a bucket in another region. */
 static bool may_sign_again(const struct fetch_object *o, const struct transfer *t)
 {
 	char code[OBJECT_CODE_BYTES];
@@ -203,12 +204,13 @@ static bool may_sign_again(const struct fetch_object *o, const struct transfer *
 	return o->client && object_learn(o->client, &(struct object_refusal){ t->status, code, t->region });
 }
 
-/* What arrived whole but is not what the object's index says: somebody on the way changed it, or the store did. */
+/* Returns true if a complete block differs from the index's checksum: it was changed in transit or in the store. */
 static bool is_block_altered(const struct fetch_object *o, const struct fetched_block *b, const struct transfer *t)
 {
 	return t->want.sums && t->sum != o->sum[b->begin / FETCH_BLOCK];
 }
 
+/* Ends a transfer: stores the block, retries it or fails it. */
 static void finish_block_transfer(struct fetch *f, struct fetch_slot *s, int code)
 {
 	struct fetched_block *b = s->block;
@@ -219,7 +221,7 @@ static void finish_block_transfer(struct fetch *f, struct fetch_slot *s, int cod
 	if (end == TRANSFER_REFUSED && may_sign_again(&f->object[b->object], t))
 		end = TRANSFER_AGAIN;
 	if (end == TRANSFER_DONE && is_block_altered(&f->object[b->object], b, t)) {
-		snprintf(why, sizeof(why), "bytes %llu-%llu have another CRC-32C than its index says",
+		snprintf(why, sizeof(why), "bytes %llu-%llu have another CRC-32C than the index",
 			 (unsigned long long)b->begin, (unsigned long long)(b->begin + b->n - 1));
 		end = TRANSFER_WRONG;
 	}
@@ -245,7 +247,7 @@ static void finish_block_transfer(struct fetch *f, struct fetch_slot *s, int cod
 	block_rest(f, b);
 }
 
-/* Takes what has arrived; true when there is room for the next. */
+/* Handles finished transfers. Returns true if new ones may start. */
 static bool finish_arrived_transfers(struct fetch *f)
 {
 	uint64_t got = 0;
@@ -269,6 +271,7 @@ static bool finish_arrived_transfers(struct fetch *f)
 	return any;
 }
 
+/* Thread: starts transfers, waits for libcurl, handles results, until f->stop. */
 static void *run_fetch_thread(void *arg)
 {
 	struct fetch *f = arg;

@@ -1,14 +1,14 @@
-/* fetch_thread.h: the thread that asks for the blocks of the queue. It alone touches libcurl. */
+/* fetch_thread.h: the thread that requests the queued blocks. Only this thread uses libcurl. */
 #ifndef DPT_DATA_FETCH_THREAD_H
 #define DPT_DATA_FETCH_THREAD_H
 
 #include "trainer/data/store/fetch_inside.h"
 
-/* Begins the thread, or wakes it where it may ask for more now. It begins with the first block: a process may fork
+/* Starts the thread, or wakes it if it may request more. It starts with the first block, because a process may fork
  * before. Under the lock. */
 int fetcher_start(struct fetch *f, struct err *err);
 
-/* Ends the thread and what is under way. */
+/* Cancels the transfers and joins the thread. */
 void fetcher_end(struct fetch *f);
 
 #endif

@@ -1,4 +1,4 @@
-/* listing.c: a file in the user's cache for each folder, locked while its processes ask or look. */
+/* listing.c: a file per folder in the user's cache, locked while a process reads it or requests the listing. */
 #include "trainer/data/store/listing.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 #define MAGIC "DPLISTED"
 #define BOOT_BYTES 40
-#define AGE_MOST_S 60.0 /* of a listing that others may still use */
+#define AGE_MOST_S 60.0 /* oldest listing that may be shared */
 #define WAIT_S 300.0
 #define POLL_S 0.01
 #define PATH_BYTES 4200
@@ -30,9 +30,9 @@
 struct listing_header {
 	char magic[8];
 	char boot[BOOT_BYTES];
-	double began, ended; /* since the machine started */
-	uint64_t bytes;	     /* behind the head */
-	uint32_t crc;	     /* of them */
+	double began, ended; /* since boot */
+	uint64_t bytes;	     /* size of the listing after the header */
+	uint32_t crc;	     /* of the listing */
 	uint32_t zero;
 };
 
@@ -44,7 +44,7 @@ static double boot_clock_s(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The first n - 1 bytes of a small file of the kernel's; "": there is none. */
+/* Reads the first line, at most n - 1 bytes, of a kernel file; "": error. */
 static void read_kernel_line(const char *path, char *ret, size_t n)
 {
 	FILE *f = fopen(path, "re");
@@ -55,14 +55,14 @@ static void read_kernel_line(const char *path, char *ret, size_t n)
 		fclose(f);
 }
 
-/* When this process began, since the machine started; 0: nobody says. */
+/* Start of this process in seconds since boot; 0: unknown. */
 static double process_start_s(void)
 {
 	char text[1024], *at;
 	unsigned long long ticks = 0;
 
 	read_kernel_line("/proc/self/stat", text, sizeof(text));
-	at = strrchr(text, ')'); /* of the program's name; what is asked for is the 20th word behind it */
+	at = strrchr(text, ')'); /* skips the program's name; the start time is the 20th word after it */
 	for (int i = 0; at && i < 20; i++)
 		at = strchr(at + 1, ' ');
 	if (at)
@@ -90,7 +90,7 @@ static bool make_listing_path(const struct listing_opts *o, struct object_client
 	return (size_t)snprintf(ret + n, PATH_BYTES - n, "/%.16s.list", hex) < PATH_BYTES - n;
 }
 
-/* Whether it is ours alone in time: who holds it longer than that has stopped. */
+/* Waits for the exclusive lock. False after WAIT_S: the holder hangs. */
 static bool lock_listing_file(int fd)
 {
 	const double until = clock_mono_s() + WAIT_S;
@@ -103,7 +103,7 @@ static bool lock_listing_file(int fd)
 	return true;
 }
 
-/* The file, locked; negative: everybody asks for himself. */
+/* Opens the file, locked. Negative: this process requests the listing itself. */
 static int open_kept_listing(const struct listing_opts *o, struct object_client *c)
 {
 	char path[PATH_BYTES];
@@ -120,7 +120,7 @@ static int open_kept_listing(const struct listing_opts *o, struct object_client 
 	return fd;
 }
 
-/* What another process was told since this one began. */
+/* Reads a listing that another process requested after this one began. */
 static bool read_kept_listing(int fd, const char *boot, double since, struct buf *ret)
 {
 	struct listing_header h;
@@ -148,7 +148,7 @@ static bool write_fully_at(int fd, size_t at, const void *bytes, size_t n)
 	return true;
 }
 
-/* The head last: without it, the file holds nothing. */
+/* Writes the header last: without it the file is invalid. */
 static void write_kept_listing(int fd, const char *boot, double began, const struct buf *listing)
 {
 	struct listing_header h = { .magic = MAGIC, .began = began, .ended = boot_clock_s(), .bytes = listing->len };
@@ -165,7 +165,7 @@ struct listing_request {
 	size_t prefix;
 };
 
-/* Bytes of the object and of both texts with their NULs, and these. */
+/* An entry: object size, sizes of both texts with their NULs, and the texts. */
 static int append_listed_entry(void *user, const struct object_entry *e, struct err *err)
 {
 	struct listing_request *a = user;

@@ -1,4 +1,4 @@
-/* readahead.c: as many places as lanes of an order need, the one that was used longest ago going first. */
+/* readahead.c: one stream per lane of an order; the least recently used one is replaced. */
 #include "trainer/data/store/readahead.h"
 
 #include <fcntl.h>
@@ -7,13 +7,14 @@
 #include <unistd.h>
 
 #define PLACES 128
-#define GAP ((uint64_t)1 << 20) /* from a stream's end: headers, labels, samples that other threads read */
+/* largest distance from a stream's end: headers, labels, and samples that other threads read */
+#define GAP ((uint64_t)1 << 20)
 
 struct read_stream {
 	int object, fd; /* -1: none */
 	int users;
 	uint64_t end;  /* of its farthest range */
-	uint64_t turn; /* when it was used */
+	uint64_t turn; /* time of last use */
 };
 
 struct readahead {
@@ -45,7 +46,7 @@ void readahead_free(struct readahead *s)
 	free(s);
 }
 
-/* Bytes between a range and the end of a stream, which several threads may go along. */
+/* Bytes between a range and a stream's end, which several threads may advance. */
 static uint64_t measure_stream_distance(const struct read_stream *one, const struct objects_range *r)
 {
 	if (one->object != r->object)
@@ -53,7 +54,7 @@ static uint64_t measure_stream_distance(const struct read_stream *one, const str
 	return r->at > one->end ? r->at - one->end : one->end - r->at;
 }
 
-/* Under the lock: the stream that the range goes on with, or the place where one begins; NULL: all are used. */
+/* Under the lock. Returns the stream that the range continues, or a slot for a new one; NULL: all are in use. */
 static struct read_stream *find_nearest_stream(struct readahead *s, const struct objects_range *r, bool *ret_follows)
 {
 	struct read_stream *nearest = &s->stream[0], *oldest = NULL;
@@ -79,7 +80,7 @@ static void move_stream_to(struct readahead *s, struct read_stream *one, const s
 	one->turn = ++s->turn;
 }
 
-/* The stream's descriptor, from its second range on; whoever opens it last keeps another's. */
+/* Opens the stream's own descriptor at its second range. If another thread was faster, uses that one. */
 static int open_stream_fd(struct readahead *s, struct read_stream *one, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), kept;
@@ -120,7 +121,7 @@ void readahead_take(struct readahead *s, const struct objects_range *r, const ch
 	if (follows)
 		ret->fd = old >= 0 ? old : open_stream_fd(s, one, path);
 	else if (old >= 0)
-		close(old); /* of the stream that was there: nobody uses it */
+		close(old); /* of the replaced stream, which is unused */
 }
 
 void readahead_give(struct readahead *s, const struct stream_place *p)

@@ -1,6 +1,5 @@
-/* readahead.h: places of files that are read one range after the other, by one thread or by several near each other.
- * Each gets a descriptor of its own, so that the system, which keeps with it how far it has read ahead, sees each
- * stream as one. Any thread. */
+/* readahead.h: tracks sequential streams of file reads, by one thread or by several close together. Each stream gets
+ * its own descriptor, because the kernel keeps the read-ahead state per descriptor. Thread-safe. */
 #ifndef DPT_DATA_READAHEAD_H
 #define DPT_DATA_READAHEAD_H
 
@@ -13,17 +12,17 @@ struct readahead;
 struct readahead *readahead_new(void); /* NULL: out of memory */
 void readahead_free(struct readahead *s); /* NULL is fine */
 
-/* The stream that a range goes on with; it stays one until readahead_give. */
+/* The stream that a range continues; reserved until readahead_give. */
 struct stream_place {
 	int number; /* -1: none */
-	int fd;	    /* of the file; -1: the caller's own is to be used */
+	int fd;	    /* of the file; -1: use the caller's */
 };
 
-/* `path`: the object's file, which is opened for the second range of a stream. */
+/* path: the object's file, opened at the second range of a stream. */
 void readahead_take(struct readahead *s, const struct objects_range *r, const char *path, struct stream_place *ret);
 void readahead_give(struct readahead *s, const struct stream_place *p);
 
-/* Whether the range follows another one that was told here. */
+/* Returns true if the range continues an earlier one passed to this function. */
 bool readahead_follow(struct readahead *s, const struct objects_range *r);
 
 #endif

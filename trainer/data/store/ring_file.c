@@ -1,5 +1,6 @@
-/* ring_file.c: places are counted on and on; the file holds the last `bytes` of them. A stretch is taken before it is
- * written, so that whoever still finds its own place untaken after reading has read what was put there. */
+/* ring_file.c: a ring buffer in a file. Positions increase forever; the file holds the last `bytes` of them. A stretch
+ * is reserved before it is written. So a reader that finds its position still valid after reading has read
+ * consistent data. */
 #include "trainer/data/store/ring_file.h"
 
 #include <linux/magic.h>
@@ -11,15 +12,15 @@
 #include "tracker/base/file_nameless.h"
 #include "tracker/base/file_read.h"
 
-#define SHARE 16 /* of what is free on the disk */
+#define SHARE 16 /* share of the free disk space */
 
 struct ring_file {
 	int fd;
 	uint64_t bytes;
-	_Atomic uint64_t next; /* place */
+	_Atomic uint64_t next; /* next position */
 };
 
-/* Bytes that it may have there; 0: it would lie in memory, or cannot be told. */
+/* Bytes that the ring may use on the disk; 0: a memory file system, or unknown. */
 static uint64_t allowed_ring_bytes(int fd)
 {
 	struct statfs s;
@@ -54,7 +55,7 @@ void ring_file_close(struct ring_file *a)
 	free(a);
 }
 
-/* No stretch goes over the end of the file. */
+/* Reserves n bytes. A stretch never wraps around the end of the file. */
 static uint64_t reserve_stretch(struct ring_file *a, size_t n)
 {
 	uint64_t was = atomic_load(&a->next), place;

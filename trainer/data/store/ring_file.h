@@ -1,5 +1,5 @@
-/* ring_file.h: bytes that memory has no room for, in a file without a name that is written around and around: what was put
- * there long ago is overwritten. The system holds it in memory as far as that is free. Any thread. */
+/* ring_file.h: the overflow ring file: bytes that do not fit into memory, in an unnamed file that overwrites its oldest
+ * content. The page cache keeps it in memory as far as that is free. Thread-safe. */
 #ifndef DPT_DATA_RING_FILE_H
 #define DPT_DATA_RING_FILE_H
 
@@ -9,17 +9,17 @@
 
 struct ring_file;
 
-/* Of at most so many bytes, and a 16th of what is free on the disk of the folder. NULL: none can be had there (nor in
- * memory itself). */
+/* Opens a ring of at most `bytes`, and at most a 16th of the free space on the folder's disk. NULL: impossible
+ * there, or the folder is in memory itself. */
 struct ring_file *ring_file_open(const char *folder, uint64_t bytes);
 void ring_file_close(struct ring_file *a); /* NULL is fine */
 
-/* Where they lie from now on, > 0; 0: they are too many, or the disk is full. */
+/* Writes n bytes and returns their position, > 0. 0: too many, or the disk is full. */
 uint64_t ring_file_put(struct ring_file *a, const void *bytes, size_t n);
 
-bool ring_file_holds(struct ring_file *a, uint64_t place); /* whether what was put there is not overwritten */
+bool ring_file_holds(struct ring_file *a, uint64_t place); /* true if the content is not overwritten */
 
-/* n bytes from `skip` on of what was put there. False: they are not there any more, and *to is undefined. */
+/* Reads n bytes of what was put at `place`, from `skip` on. False: overwritten, and *to is undefined. */
 bool ring_file_read(struct ring_file *a, uint64_t place, size_t skip, void *to, size_t n);
 
 #endif

@@ -1,4 +1,4 @@
-/* transfer.c: options, headers and verdicts (RFC 9110, sections 13 and 14). */
+/* transfer.c: sets libcurl's options, parses headers and judges responses (RFC 9110, sections 13 and 14). */
 #include "trainer/data/store/transfer.h"
 
 #include <stdio.h>
@@ -28,13 +28,13 @@ static size_t receive_body(char *bytes, size_t size, size_t n, void *user)
 		return 0;
 	}
 	memcpy(t->want.to + t->got, bytes, n);
-	if (t->want.sums) /* while they lie in the processor's cache */
+	if (t->want.sums) /* while the bytes are in the CPU cache */
 		t->sum = crc32c(t->sum, bytes, n);
 	t->got += n;
 	return n;
 }
 
-/* "bytes 0-7/1234" */
+/* Parses "bytes 0-7/1234". */
 static void parse_content_range(struct transfer *t, const char *value)
 {
 	unsigned long long begin, end, total;
@@ -44,13 +44,14 @@ static void parse_content_range(struct transfer *t, const char *value)
 	t->total = t->has_range ? total : 0;
 }
 
+/* Parses the response headers that matter. A status line resets them after a redirect. */
 static size_t receive_header(char *line, size_t size, size_t n, void *user)
 {
 	struct transfer *t = user;
 	char value[CURLSO_HEADER_BYTES];
 
 	n *= size;
-	if (n > 9 && !strncmp(line, "HTTP/", 5)) { /* of the next answer, after a redirect */
+	if (n > 9 && !strncmp(line, "HTTP/", 5)) { /* of the next response, after a redirect */
 		const char *space = memchr(line, ' ', n);
 
 		t->status = space ? strtol(space, NULL, 10) : 0;
@@ -118,7 +119,7 @@ static enum transfer_end judge_response_status(const struct transfer *t, char wh
 	char code[OBJECT_CODE_BYTES];
 
 	object_code(t->text, t->text_n, code);
-	snprintf(why, 200, "the server answers with status %ld%s%.100s", t->status, code[0] ? ", " : "", code);
+	snprintf(why, 200, "the server returned status %ld%s%.100s", t->status, code[0] ? ", " : "", code);
 	if (t->status == 429 || t->status == 503)
 		return TRANSFER_BUSY;
 	if (t->status == 408 || t->status >= 500)
@@ -126,25 +127,26 @@ static enum transfer_end judge_response_status(const struct transfer *t, char wh
 	if (t->status == 412)
 		snprintf(why, 200, "has changed since it was first read");
 	else if (t->status == 416)
-		snprintf(why, 200, "is shorter than it was (status 416)");
+		snprintf(why, 200, "has been truncated (status 416)");
 	return TRANSFER_REFUSED;
 }
 
+/* Checks range, length and ETag of a successful response. */
 static enum transfer_end judge_response_body(struct transfer *t, char why[200])
 {
 	const struct transfer_want *w = &t->want;
 	bool whole = t->status == 200 && !w->begin && t->total == w->n && t->got == w->n;
 
 	if (t->status == 200 && !whole) {
-		snprintf(why, 200, "the server does not answer with the range that was asked for (status 200)");
+		snprintf(why, 200, "the server ignored the requested range (status 200)");
 		return TRANSFER_WRONG;
 	}
 	if (t->status != 200 && (!t->has_range || t->begin != w->begin || (w->total && t->total != w->total))) {
-		snprintf(why, 200, "the server answers with another range than was asked for");
+		snprintf(why, 200, "the server returned another range than requested");
 		return TRANSFER_WRONG;
 	}
 	if (t->got != w->n) {
-		snprintf(why, 200, "the answer ended after %llu of %llu bytes", (unsigned long long)t->got,
+		snprintf(why, 200, "the response ended after %llu of %llu bytes", (unsigned long long)t->got,
 			 (unsigned long long)w->n);
 		return TRANSFER_AGAIN;
 	}
@@ -158,7 +160,7 @@ static enum transfer_end judge_response_body(struct transfer *t, char why[200])
 enum transfer_end transfer_end(struct transfer *t, const struct curlso *so, int code, char why[200])
 {
 	if (t->too_long || (code == CURLSO_OK && t->status >= 200 && t->status < 300)) {
-		t->got += t->too_long; /* never the right length */
+		t->got += t->too_long; /* makes the length wrong */
 		return judge_response_body(t, why);
 	}
 	if (code == CURLSO_OK)

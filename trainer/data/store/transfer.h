@@ -1,5 +1,5 @@
-/* transfer.h: one request for a range of a remote object, by libcurl, and what its answer means. Knows neither blocks
- * nor threads: the caller owns the multi handle and its thread. */
+/* transfer.h: one request with libcurl for a range of a remote object, and the judgement of its response. Knows
+ * neither blocks nor threads: the caller owns the multi handle and its thread. */
 #ifndef DPT_DATA_TRANSFER_H
 #define DPT_DATA_TRANSFER_H
 
@@ -14,49 +14,49 @@
 
 struct transfer_want {
 	const char *url;     /* http:// or https:// */
-	const char *etag;    /* "": not known yet */
+	const char *etag;    /* "": unknown */
 	uint64_t begin, n;   /* bytes; n >= 1 */
-	uint64_t total;	     /* of the object; 0: to be learnt */
-	double stall_s;	     /* without a byte: given up */
-	struct curl_slist *headers; /* borrowed until the end; NULL */
-	bool follows;	     /* redirects */
-	const char *ca;	     /* file of certificates to trust; NULL: the usual ones */
+	uint64_t total;	     /* of the object; 0: unknown */
+	double stall_s;	     /* longest time without a byte */
+	struct curl_slist *headers; /* borrowed until the end; NULL: none */
+	bool follows;		    /* follows redirects */
+	const char *ca;		    /* CA bundle; NULL: the default */
 	char *to;	     /* n bytes */
-	bool sums;	     /* what arrives */
+	bool sums;	     /* computes the CRC-32C */
 };
 
 enum transfer_end {
 	TRANSFER_DONE,
-	TRANSFER_AGAIN,	  /* the way there failed: the same may succeed soon */
-	TRANSFER_BUSY,	  /* … and the server says that it has too much to do */
-	TRANSFER_WRONG,	  /* an answer to another question: once may be an accident */
-	TRANSFER_REFUSED, /* for good */
+	TRANSFER_AGAIN,	  /* network failure: a retry may succeed */
+	TRANSFER_BUSY,	  /* … the server is overloaded */
+	TRANSFER_WRONG,	  /* a response to another request: may be an accident once */
+	TRANSFER_REFUSED, /* permanent */
 };
 
 struct transfer {
 	struct transfer_want want;
 	void *easy;
-	void *user; /* the caller's */
+	void *user; /* for the caller */
 	uint64_t got;
-	uint32_t sum; /* its CRC-32C, if wanted */
+	uint32_t sum; /* CRC-32C of the bytes, if want.sums */
 	bool too_long;
-	/* of the answer */
+	/* Of the response: */
 	long status;
 	char etag[TRANSFER_ETAG_BYTES];
 	uint64_t begin, total;
 	bool has_range;
 	double retry_after_s;
-	char modified[64]; /* Last-Modified; "" */
-	char region[64]; /* that a bucket is said to lie in; "" */
-	char text[TRANSFER_TEXT_BYTES]; /* of a refusal, its beginning */
+	char modified[64];		/* Last-Modified, or "" */
+	char region[64];		/* region of the bucket, or "" */
+	char text[TRANSFER_TEXT_BYTES]; /* beginning of an error response */
 	size_t text_n;
 	char error[CURLSO_ERROR_BYTES];
 };
 
-/* Readies t->easy, which is the caller's and may have been used before. */
+/* Prepares t->easy, which the caller owns and may reuse. */
 void transfer_begin(struct transfer *t, const struct curlso *so, const struct transfer_want *w);
 
-/* What came of it; why (200 bytes) says what is wrong. */
+/* Judges the finished transfer. why (200 bytes): the cause of a failure. */
 enum transfer_end transfer_end(struct transfer *t, const struct curlso *so, int code, char why[200]);
 
 #endif

@@ -1,5 +1,5 @@
-/* bpe.c: GPT-2's vocabulary files and the merging of words. In both files a byte stands as a printable character: those
- * that print in Latin-1 as themselves, the others as U+0100 and on, in their order. */
+/* bpe.c: reads GPT-2's vocabulary files and encodes words. Both files write each byte as a printable character:
+ * bytes printable in Latin-1 as themselves, the others in order as U+0100 and up. */
 #include "trainer/data/tokenizer/bpe.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #define FILE_BYTES_MAX ((size_t)1 << 28)
 #define VOCAB_MAX (1 << 24)
-#define SHIFTED 0x100 /* where the characters begin that stand for bytes without one */
+#define SHIFTED 0x100 /* first of the characters that represent the unprintable bytes */
 
 struct bpe_token { /* the bytes of a token */
 	const char *bytes;
@@ -28,10 +28,10 @@ struct bpe_token { /* the bytes of a token */
 struct bpe {
 	struct arena *arena;
 	struct bpe_token *pieces; /* by token */
-	int32_t *index;	      /* open addressing over pieces: token or -1 */
+	int32_t *index;		  /* open addressing over pieces: a token, or -1 */
 	size_t n_index;
 	int32_t vocab, separator;
-	int16_t byte_of[SHIFTED * 2]; /* by character; -1: stands for none */
+	int16_t byte_of[SHIFTED * 2]; /* by character; -1: represents no byte */
 	int32_t of_byte[256];
 	struct merges *merges;
 	char hash[65];
@@ -49,7 +49,7 @@ static void map_characters(struct bpe *b)
 	}
 }
 
-/* Characters to the bytes that they stand for, into the arena; false when one stands for none. */
+/* Converts characters to the bytes that they represent, in the arena. False: a character represents no byte. */
 static bool map_to_bytes(struct bpe *b, const char *text, size_t n, struct bpe_token *ret)
 {
 	char *bytes = arena_alloc(b->arena, n + 1);
@@ -78,6 +78,7 @@ static int32_t *find_token_slot(const struct bpe *b, const char *bytes, size_t n
 	}
 }
 
+/* Appends the content of a tokenizer's file. */
 static int read_tokenizer_file(struct buf *to, const char *folder, const char *name, struct err *err)
 {
 	char path[4200], chunk[65536];
@@ -89,15 +90,15 @@ static int read_tokenizer_file(struct buf *to, const char *folder, const char *n
 	f = fopen(path, "re");
 	if (!f)
 		return err_set(err, ERR_USAGE,
-			       "tokenizer %.300s: %s (a folder with vocab.json and merges.txt, or the word "
-			       "bytes, is needed)",
+			       "tokenizer %.300s: %s: expected a folder with vocab.json and merges.txt, or "
+			       "the word bytes",
 			       path, strerror(errno));
 	while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
 		buf_add(to, chunk, n);
 	if (ferror(f))
 		rc = err_set_errno(err, errno, "read %.300s", path);
 	else if (buf_failed(to))
-		rc = err_set(err, ERR_USAGE, "%.300s: too large for a tokenizer's file", path);
+		rc = err_set(err, ERR_USAGE, "%.300s: is larger than the maximum of 256 MiB", path);
 	fclose(f);
 	return rc;
 }
@@ -105,7 +106,7 @@ static int read_tokenizer_file(struct buf *to, const char *folder, const char *n
 static int allocate_vocab(struct bpe *b, size_t n, const char *folder, struct err *err)
 {
 	if (n < 256 || n > VOCAB_MAX)
-		return err_set(err, ERR_USAGE, "%.300s/vocab.json: %zu tokens: from 256 to %d are possible", folder, n,
+		return err_set(err, ERR_USAGE, "%.300s/vocab.json: %zu tokens: expected 256 to %d", folder, n,
 			       VOCAB_MAX);
 	b->vocab = (int32_t)n;
 	for (b->n_index = 1024; b->n_index < 2 * n;)
@@ -125,12 +126,12 @@ static int add_vocab_token(struct bpe *b, const char *text, const json_t *id, co
 
 	if (v < 0 || v >= b->vocab || b->pieces[v].bytes)
 		return err_set(err, ERR_USAGE,
-			       "%.300s/vocab.json: token '%.60s' has number %lld, which is another's or not "
-			       "below %d",
-			       folder, text, (long long)v, b->vocab);
+			       "%.300s/vocab.json: token '%.60s' has number %lld: expected unique numbers "
+			       "from 0 to %d",
+			       folder, text, (long long)v, b->vocab - 1);
 	if (!map_to_bytes(b, text, strlen(text), &p))
 		return err_set(err, ERR_USAGE,
-			       "%.300s/vocab.json: token '%.60s' holds a character that stands for no byte", folder,
+			       "%.300s/vocab.json: token '%.60s' has a character that represents no byte", folder,
 			       text);
 	b->pieces[v] = p;
 	*find_token_slot(b, p.bytes, p.n) = (int32_t)v;
@@ -139,6 +140,7 @@ static int add_vocab_token(struct bpe *b, const char *text, const json_t *id, co
 	return 0;
 }
 
+/* Parses vocab.json and looks up the token of each byte. */
 static int read_bpe_vocab(struct bpe *b, const struct buf *text, const char *folder, struct err *err)
 {
 	json_error_t why;
@@ -148,8 +150,9 @@ static int read_bpe_vocab(struct bpe *b, const struct buf *text, const char *fol
 
 	if (!json_is_object(root)) {
 		json_decref(root);
-		return err_set(err, ERR_USAGE, "%.300s/vocab.json:%d: not a JSON object of tokens and numbers%s%.80s",
-			       folder, root ? 1 : why.line, root ? "" : ": ", root ? "" : why.text);
+		return err_set(err, ERR_USAGE,
+			       "%.300s/vocab.json:%d: is not a JSON object of tokens and numbers%s%.80s", folder,
+			       root ? 1 : why.line, root ? "" : ": ", root ? "" : why.text);
 	}
 	rc = allocate_vocab(b, json_object_size(root), folder, err);
 	json_object_foreach(root, key, id) if (!rc) rc = add_vocab_token(b, key, id, folder, err);
@@ -164,7 +167,7 @@ static int read_bpe_vocab(struct bpe *b, const struct buf *text, const char *fol
 	return rc;
 }
 
-/* One line "A B": the tokens of both and of their sum. */
+/* Parses one line "A B": the tokens of A, of B and of AB. Returns -1 if one is missing. */
 static int parse_merge_line(struct bpe *b, const char *line, size_t n, struct merge *ret)
 {
 	const char *space = memchr(line, ' ', n);
@@ -185,6 +188,7 @@ static int parse_merge_line(struct bpe *b, const char *line, size_t n, struct me
 	return ret->left < 0 || ret->right < 0 || ret->to < 0 ? -1 : 0;
 }
 
+/* Parses merges.txt: one merge per line, in the order of their rank. */
 static int read_bpe_merges(struct bpe *b, const struct buf *text, const char *folder, struct err *err)
 {
 	const char *at = text->data, *end = at + text->len;
@@ -200,8 +204,8 @@ static int read_bpe_merges(struct bpe *b, const struct buf *text, const char *fo
 		if (n && !(line == 1 && at[0] == '#')) {
 			if (parse_merge_line(b, at, n, &m))
 				return err_set(err, ERR_USAGE,
-					       "%.300s/merges.txt:%d: not two tokens of the vocabulary whose sum is "
-					       "one too",
+					       "%.300s/merges.txt:%d: expected two tokens of the vocabulary whose "
+					       "concatenation is a token too",
 					       folder, line);
 			rc = merges_add(b->merges, &m);
 		}

@@ -1,4 +1,4 @@
-/* bpe.h: byte-level BPE, behind tokenizer.h; words.c splits the text. */
+/* bpe.h: byte-level BPE, the implementation of tokenizer.h's folders. words.c splits the text. */
 #ifndef DPT_DATA_BPE_H
 #define DPT_DATA_BPE_H
 
@@ -19,11 +19,12 @@ const char *bpe_bytes(const struct bpe *b, int32_t token, size_t *ret_n);
  * 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+ */
 size_t words_next(const char *text, size_t n);
 
-/* Where a text that goes on can be cut, as far behind as possible, so that both parts have the words of the whole; 0:
- * nowhere. */
+/* Returns the last position where a text that continues can be cut so that both parts have the words of the whole;
+ * 0: none. */
 size_t words_cut(const char *text, size_t n);
 
-/* One character of UTF-8 at text (n > 0): its bytes, *ret_code what it is; a byte that begins none: 1, and -1. */
+/* Decodes one UTF-8 character at text (n > 0) and returns its length. *ret_code: the code point; an invalid byte
+ * returns 1 and *ret_code -1. */
 size_t words_char(const char *text, size_t n, int32_t *ret_code);
 
 #endif

@@ -1,4 +1,4 @@
-/* merge.c: pairs by hash, a word as a linked list of tokens, its pairs in a heap. */
+/* merge.c: merges in a hash table by pair, a word as a linked list of tokens, its pairs in a heap. */
 #include "trainer/data/tokenizer/merge.h"
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #define CACHED_TOKENS 8
 
 struct merge_entry {
-	struct merge m; /* to < 0: free */
+	struct merge m; /* to < 0: unused slot */
 	int32_t rank;
 };
 
@@ -22,11 +22,11 @@ struct merges {
 	size_t n_slots, used;
 };
 
-struct merge_node {		      /* a token of the word; places are those of its first bytes */
-	int32_t token, before, after; /* places, -1 none */
+struct merge_node {		      /* token of a word; positions are those of first bytes */
+	int32_t token, before, after; /* positions; -1: none */
 };
 
-struct pair { /* of the node at `place` and the one behind it, as it was when it was put in */
+struct pair { /* of the node at `place` and its successor, when it was pushed */
 	int32_t rank, place, left, right, to;
 };
 
@@ -132,7 +132,8 @@ void merger_free(struct merger *m)
 	free(m);
 }
 
-/* Room for a word of n bytes: it has at most n - 1 pairs, and each of n - 1 merges makes at most two more. */
+/* Reserves memory for a word of n bytes: it has at most n - 1 pairs, and each of n - 1 merges pushes at most two
+ * more. */
 static bool reserve_merger(struct merger *m, size_t n)
 {
 	size_t want = n < 256 ? 256 : n;
@@ -191,7 +192,7 @@ static struct pair pop_pair(struct merger *m)
 	return first;
 }
 
-/* Makes one token of a pair that still stands as it was put in. */
+/* Merges a pair into one token, unless its nodes changed since it was pushed. */
 static void apply_merge(struct merger *m, const struct pair *p)
 {
 	struct merge_node *n = &m->nodes[p->place], *gone;

@@ -1,4 +1,4 @@
-/* token_file.c: reading and writing flat token files. */
+/* token_file.c: reads and writes flat token files. */
 #include "trainer/data/tokenizer/token_file.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #define MAGIC "DPTOKENS"
 #define VERSION 1
 #define HEADER_BYTES 128
-#define NARROW_VOCAB 65536 /* up to here two bytes do */
+#define NARROW_VOCAB 65536 /* largest vocabulary of two-byte tokens */
 #define SAMPLES 64
 #define ENDS_MAGIC "DPENDING"
 #define ENDS_HEADER 24
@@ -38,28 +38,29 @@ static void put_le(unsigned char *p, int n, uint64_t v)
 		p[i] = (unsigned char)v;
 }
 
+/* Checks the header and fills *f from it. */
 static int read_token_header(struct token_file *f, const char *path, struct err *err)
 {
 	const unsigned char *h = f->map.bytes;
 	uint64_t vocab, count, width;
 
 	if (f->map.n < HEADER_BYTES)
-		return err_set(err, ERR_USAGE, "%.300s: no token file: shorter than its header of %d bytes", path,
+		return err_set(err, ERR_USAGE, "%.300s: is not a token file: shorter than its header of %d bytes", path,
 			       HEADER_BYTES);
 	vocab = get_le(h + 16, 8);
 	count = get_le(h + 24, 8);
 	width = get_le(h + 12, 4);
 	if (memcmp(h, MAGIC, 8))
-		return err_set(err, ERR_USAGE, "%.300s: no token file: it does not begin with %s", path, MAGIC);
+		return err_set(err, ERR_USAGE, "%.300s: is not a token file: it does not begin with %s", path, MAGIC);
 	if (get_le(h + 8, 4) != VERSION)
-		return err_set(err, ERR_USAGE, "%.300s: a token file of version %u; this program reads version %d",
-			       path, (unsigned)get_le(h + 8, 4), VERSION);
+		return err_set(err, ERR_USAGE, "%.300s: has version %u: this program reads version %d", path,
+			       (unsigned)get_le(h + 8, 4), VERSION);
 	if ((width != 2 && width != 4) || vocab < 1 || vocab > INT32_MAX || h[HEADER_BYTES - 1])
 		return err_set(err, ERR_USAGE, "%.300s: damaged header: tokens of %u bytes, vocabulary of %llu", path,
 			       (unsigned)width, (unsigned long long)vocab);
 	if (count > (f->map.n - HEADER_BYTES) / width)
 		return err_set(err, ERR_USAGE,
-			       "%.300s: holds %zu bytes of tokens, its header promises %llu tokens of %u bytes", path,
+			       "%.300s: has %zu bytes of tokens: its header states %llu tokens of %u bytes", path,
 			       f->map.n - HEADER_BYTES, (unsigned long long)count, (unsigned)width);
 	f->width = (int)width;
 	f->vocab = (int64_t)vocab;
@@ -74,7 +75,7 @@ static size_t pad_to_eight(size_t bytes)
 	return (bytes + 7) / 8 * 8;
 }
 
-/* Files of before have no ends, nor have those that were cut behind their tokens. */
+/* Older files have no document ends; truncated ones lost them. Both have documents = 0. */
 static void read_document_ends(struct token_file *f)
 {
 	size_t at = pad_to_eight(HEADER_BYTES + (size_t)f->count * (size_t)f->width);
@@ -147,11 +148,11 @@ uint32_t token_file_sum(const struct token_file *f)
 struct token_writer {
 	char path[4000];
 	struct file_whole whole;
-	FILE *file; /* of its descriptor's copy; NULL: committed */
+	FILE *file; /* of a copy of whole's descriptor; NULL: committed */
 	unsigned char header[HEADER_BYTES];
 	int width;
 	int64_t count, vocab;
-	FILE *ends; /* of documents, as they will stand behind the tokens; without a name */
+	FILE *ends; /* document ends in their final encoding; an unnamed file */
 	int64_t documents, last_end;
 	int32_t separator;
 };
@@ -161,7 +162,7 @@ static int fail_token_write(const struct token_writer *w, struct err *err)
 	return err_set_errno(err, errno, "write %.300s", w->path);
 }
 
-/* NULL where fd is none. */
+/* Opens a stream on a descriptor, or closes it. NULL: fd < 0, or out of memory. */
 static FILE *open_stdio_file(int fd)
 {
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w+");
@@ -171,7 +172,7 @@ static FILE *open_stdio_file(int fd)
 	return f;
 }
 
-/* Beside the file, so that it has the room that the tokens have. */
+/* Creates the file in the folder of the token file, where there is space for the tokens. */
 static FILE *open_ends_file(const struct token_writer *w)
 {
 	char folder[sizeof(w->path)];
@@ -246,7 +247,7 @@ int64_t token_writer_documents(const struct token_writer *w)
 	return w->documents;
 }
 
-/* Behind the tokens: where documents end. False: errno. */
+/* Appends the document ends after the tokens. False: sets errno. */
 static bool append_document_ends(struct token_writer *w)
 {
 	unsigned char head[8 + ENDS_HEADER] = { 0 }, piece[8192];

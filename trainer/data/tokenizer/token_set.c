@@ -1,4 +1,4 @@
-/* token_set.c: which files, and where each begins. */
+/* token_set.c: finds the files of a split and where each begins. */
 #include "trainer/data/tokenizer/token_set.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 #define PATH_BYTES 4200
 #define FILES_MAX 100000
 
-/* "NAME.tokens" or "NAME-*.tokens" */
+/* Matches "NAME.tokens" and "NAME-*.tokens". */
 static bool is_split_file(const char *file, const char *name, bool *ret_alone)
 {
 	size_t n = strlen(name), all = strlen(file), suffix = strlen(TOKEN_FILE_SUFFIX);
@@ -58,6 +58,7 @@ static int compare_split_file_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Collects the file names of a split, sorted. Refuses NAME.tokens next to NAME-*.tokens. */
 static int find_split_files(struct token_set *s, const char *folder, const char *name, struct err *err)
 {
 	DIR *d = opendir(folder);
@@ -75,14 +76,15 @@ static int find_split_files(struct token_set *s, const char *folder, const char 
 	closedir(d);
 	if (!rc && any_alone && s->n > 1)
 		rc = err_set(err, ERR_USAGE,
-			     "%.300s: holds %s" TOKEN_FILE_SUFFIX " and %d files %s-*" TOKEN_FILE_SUFFIX
-			     ": which of them make the split?", folder, name, s->n - 1, name);
+			     "%.300s: has both %s" TOKEN_FILE_SUFFIX " and %d files %s-*" TOKEN_FILE_SUFFIX
+			     ": keep one of the two",
+			     folder, name, s->n - 1, name);
 	if (!rc && s->n)
 		qsort(s->name, (size_t)s->n, sizeof(*s->name), compare_split_file_names);
 	return rc;
 }
 
-/* The file joins the row behind those before it. */
+/* Opens file i and appends its tokens to those of the files before it. */
 static int open_split_file(struct token_set *s, int i, const char *path, struct err *err)
 {
 	const struct token_file *f = &s->file[i];
@@ -92,14 +94,14 @@ static int open_split_file(struct token_set *s, int i, const char *path, struct 
 		return rc;
 	if (i && (f->vocab != s->vocab || strcmp(f->tokenizer, s->tokenizer) ||
 		  (f->documents && s->documents && f->separator != s->separator)))
-		return err_set(err, ERR_USAGE, "%.300s: made with another tokenizer than %s beside it", path,
-			       s->name[0]);
+		return err_set(err, ERR_USAGE, "%.300s: was made with another tokenizer than %s in the same folder",
+			       path, s->name[0]);
 	s->first[i + 1] = s->first[i] + f->count;
 	s->document[i + 1] = s->document[i] + f->documents;
 	s->count = s->first[i + 1];
 	s->vocab = f->vocab;
 	s->tokenizer = s->file[0].tokenizer;
-	if (!f->count) /* it has no documents, and need not say so */
+	if (!f->count) /* an empty file need not have document ends */
 		return 0;
 	s->documents = (!s->first[i] || s->documents) && f->documents ? s->document[i + 1] : 0;
 	s->separator = f->separator;
@@ -143,7 +145,7 @@ void token_set_close(struct token_set *s)
 	*s = (struct token_set){ .n = 0 };
 }
 
-/* The last file that begins at or before it; several may, where some are empty. */
+/* Returns the last file that begins at or before `at`. Empty files share their start with the next file. */
 static int find_file_at(const struct token_set *s, const int64_t *first, int64_t at)
 {
 	int low = 0, high = s->n;

@@ -1,4 +1,4 @@
-/* tokenizer.c: the tokenizer of bytes, and the way to BPE. */
+/* tokenizer.c: the bytes tokenizer, and dispatch to BPE. */
 #include "trainer/data/tokenizer/tokenizer.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* words.c: the split of a text into words that GPT-2 merges within. */
+/* words.c: splits a text into words by GPT-2's pattern; merges stay within words. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static enum char_kind classify_char(int32_t c)
 	return SIGN;
 }
 
-/* Continuation bytes that a first byte announces, -1 when it begins nothing; *ret_bits its own part of the code. */
+/* Number of continuation bytes after a first byte, -1: invalid. *ret_bits: the code point's bits in the first byte. */
 static int count_continuation_bytes(unsigned char b, int32_t *ret_bits)
 {
 	int n = b < 0x80 ? 0 : b >= 0xC2 && b < 0xE0 ? 1 : b >= 0xE0 && b < 0xF0 ? 2 : b >= 0xF0 && b < 0xF5 ? 3 : -1;
@@ -82,7 +82,7 @@ static size_t match_contraction(const char *text, size_t n)
 	return 0;
 }
 
-/* Bytes of the characters of that kind from `at` on; *ret_last those of the last one. */
+/* Measures the characters of one kind from `at` on, in bytes. *ret_last: bytes of the last one. */
 static size_t measure_char_run(const char *text, size_t n, size_t at, enum char_kind kind, size_t *ret_last)
 {
 	size_t begin = at, bytes;
@@ -105,7 +105,7 @@ size_t words_next(const char *text, size_t n)
 	if (kind != SPACE)
 		return lead + measure_char_run(text, n, lead, kind, &last);
 	all = measure_char_run(text, n, 0, SPACE, &last);
-	/* The last of several spaces goes with the word behind them. */
+	/* The last of several spaces belongs to the next word. */
 	return all < n && all > last ? all - last : all;
 }
 
@@ -118,7 +118,7 @@ static bool ends_in_space(const char *text, size_t n)
 	return classify_char_at(text + begin, n - begin, &bytes) == SPACE && bytes == n - begin;
 }
 
-/* No word goes on from what is no space into a space, whatever follows. */
+/* A word never contains a space after another kind of character, so the text in front of such a space is complete. */
 size_t words_cut(const char *text, size_t n)
 {
 	for (size_t at = n; at-- > 1;)
