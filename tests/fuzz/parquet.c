@@ -23,23 +23,24 @@ static void look_at_part(const struct byte_source *source, const struct sample *
 	struct parquet_page_map map;
 	struct err err = ERR_INIT;
 	unsigned char *part = malloc(one->bytes + 1);
-	uint32_t at = samples_inside(one->packed);
+	const struct parquet_page_range range = { samples_inside(one->packed), one->bytes };
 	int rc = 0;
 
 	if (!part || parquet_page_map(&map, source, one->offset, 0, &err)) {
 		free(part);
 		return;
 	}
-	while (!rc && one->bytes && !parquet_page_reaches(&map, at, one->bytes))
-		rc = parquet_page_grow(&map, source, at, one->bytes, &err);
-	if (!rc && !parquet_page_part(&map, source, at, one->bytes, part, &err))
-		FUZZ_HOLDS(!memcmp(part, whole + at, one->bytes));
+	while (!rc && one->bytes && !parquet_page_reaches(&map, &range))
+		rc = parquet_page_grow(&map, source, &range, &err);
+	if (!rc && !parquet_page_part(&map, source, &range, part, &err))
+		FUZZ_HOLDS(!memcmp(part, whole + range.at, one->bytes));
 	free(map.block);
 	free(part);
 }
 
 static void look(const struct byte_source *source, const struct sample *one)
 {
+	const struct parquet_page_place place = { source, one->offset, source->bytes, samples_kind(one->packed) };
 	struct parquet_page page;
 	struct err err = ERR_INIT;
 
@@ -48,7 +49,7 @@ static void look(const struct byte_source *source, const struct sample *one)
 		FUZZ_HOLDS(one->bytes <= source->bytes - one->offset);
 		return;
 	}
-	FUZZ_HOLDS(!parquet_page_read(&page, source, one->offset, source->bytes, samples_kind(one->packed), &err));
+	FUZZ_HOLDS(!parquet_page_read(&page, &place, &err));
 	FUZZ_HOLDS(samples_inside(one->packed) <= page.n && one->bytes <= page.n - samples_inside(one->packed));
 	if (samples_kind(one->packed) == DECOMPRESS_SNAPPY)
 		look_at_part(source, one, page.bytes);

@@ -55,7 +55,7 @@ static void print(struct parquet *p, int column)
 	}
 	sha256_init(&s.sum);
 	for (int g = 0; !rc && g < parquet_groups(p); g++)
-		rc = parquet_walk(p, g, column, take, &s, &err);
+		rc = parquet_walk(p, g, column, &(struct parquet_sink){ take, &s }, &err);
 	sha256_end(&s.sum, hex);
 	if (rc)
 		printf("%s: %s\n", c->name, err.text);

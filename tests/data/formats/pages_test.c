@@ -30,15 +30,12 @@
 
 static _Atomic uint64_t unpacked;
 
-int __real_parquet_page_read(struct parquet_page *ret, const struct byte_source *file, uint64_t at, uint64_t end,
-			     int codec, struct err *err);
-int __wrap_parquet_page_read(struct parquet_page *ret, const struct byte_source *file, uint64_t at, uint64_t end,
-			     int codec, struct err *err);
+int __real_parquet_page_read(struct parquet_page *ret, const struct parquet_page_place *p, struct err *err);
+int __wrap_parquet_page_read(struct parquet_page *ret, const struct parquet_page_place *p, struct err *err);
 
-int __wrap_parquet_page_read(struct parquet_page *ret, const struct byte_source *file, uint64_t at, uint64_t end,
-			     int codec, struct err *err)
+int __wrap_parquet_page_read(struct parquet_page *ret, const struct parquet_page_place *p, struct err *err)
 {
-	int rc = __real_parquet_page_read(ret, file, at, end, codec, err);
+	int rc = __real_parquet_page_read(ret, p, err);
 
 	atomic_fetch_add(&unpacked, rc ? 0 : ret->n);
 	return rc;

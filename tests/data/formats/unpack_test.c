@@ -93,7 +93,7 @@ static bool map(const char *bytes, size_t n, size_t to_n, struct decompress_bloc
 	struct given g = { bytes, n };
 	struct decompress_walk walk = { 0 };
 
-	return decompress_snappy_walk(&(struct decompress_look){ given_at, &g }, n, to_n, to_n, &walk, ret);
+	return decompress_snappy_walk(&(struct decompress_look){ given_at, &g, n, to_n }, to_n, &walk, ret);
 }
 
 /* A map that grows block by block is that which was made at once; it goes no further than it has to. */
@@ -105,7 +105,7 @@ static void same_in_steps(const struct packed *p, size_t n, const struct decompr
 	size_t blocks = (n + BLOCK - 1) / BLOCK;
 
 	for (size_t k = 1; k <= blocks; k++) {
-		assert_true(decompress_snappy_walk(&(struct decompress_look){ given_at, &g }, p->bytes.len, n, k * BLOCK, &walk,
+		assert_true(decompress_snappy_walk(&(struct decompress_look){ given_at, &g, p->bytes.len, n }, k * BLOCK, &walk,
 					       block));
 		assert_int_equal(walk.known, k + 1);
 		assert_memory_equal(block, want, (k + 1) * sizeof(*want));

@@ -185,6 +185,7 @@ static int read_arrow_schema(struct arrow_reader *s, const struct flatbuffer *f,
 /* ---- batches ---- */
 
 struct batch {
+	const struct arrow_reader *reader;
 	const struct flatbuffer *f;
 	uint32_t buffers, n_buffers; /* offset and length of the vector of buffers */
 	int64_t rows;
@@ -213,8 +214,7 @@ struct arrow_extent {
 };
 
 /* Sets 0 bytes if the buffer exceeds the body. */
-static int locate_buffer_values(const struct arrow_reader *s, const struct batch *b, int i, struct arrow_extent *ret,
-				struct err *err)
+static int locate_buffer_values(const struct batch *b, int i, struct arrow_extent *ret, struct err *err)
 {
 	struct arrow_extent p = { .packing = b->packing };
 	int64_t unpacked;
@@ -223,7 +223,7 @@ static int locate_buffer_values(const struct arrow_reader *s, const struct batch
 	*ret = (struct arrow_extent){ 0 };
 	if (!locate_buffer(b, i, &p.at, &p.bytes) || (p.packing && p.bytes < ARROW_BUFFER_HEAD))
 		return 0;
-	rc = p.packing ? arrow_buffer_size(s->file, p.at, &unpacked, err) : 0;
+	rc = p.packing ? arrow_buffer_size(b->reader->file, p.at, &unpacked, err) : 0;
 	if (rc)
 		return rc;
 	if (p.packing && unpacked == -1)
@@ -236,22 +236,22 @@ static int locate_buffer_values(const struct arrow_reader *s, const struct batch
 
 /* Loads the first n bytes of a buffer. Returns 0 with *ret NULL if it is shorter or exceeds the body. The caller
  * frees *ret. */
-static int load_buffer(const struct arrow_reader *s, const struct batch *b, int i, uint64_t n, unsigned char **ret,
-		       struct err *err)
+static int load_buffer(const struct batch *b, int i, uint64_t n, unsigned char **ret, struct err *err)
 {
+	const struct byte_source *file = b->reader->file;
 	struct err why = ERR_INIT;
 	struct arrow_extent p;
 	int rc;
 
 	*ret = NULL;
-	rc = locate_buffer_values(s, b, i, &p, err);
+	rc = locate_buffer_values(b, i, &p, err);
 	if (rc || p.bytes < n)
 		return rc;
 	*ret = malloc((size_t)n + 1);
 	if (!*ret)
-		return err_set(err, ERR_NOMEM, "out of memory: %.200s", s->file->name);
-	rc = p.packing ? arrow_buffer_read(s->file, p.at, p.packing, *ret, (size_t)n, &why)
-		       : s->file->read(s->file->user, p.at, *ret, (size_t)n, err);
+		return err_set(err, ERR_NOMEM, "out of memory: %.200s", file->name);
+	rc = p.packing ? arrow_buffer_read(&(struct arrow_buffer){ file, p.at, p.packing }, *ret, (size_t)n, &why)
+		       : file->read(file->user, p.at, *ret, (size_t)n, err);
 	if (rc) {
 		free(*ret);
 		*ret = NULL;
@@ -263,8 +263,7 @@ static int load_buffer(const struct arrow_reader *s, const struct batch *b, int 
 
 /* Clears the rows that a column's validity bitmap marks as null. An empty bitmap: no row is null. Sets *good to
  * false if it is damaged. */
-static int apply_validity_bitmap(const struct arrow_reader *s, const struct batch *b, int i, bool *valid, bool *good,
-				 struct err *err)
+static int apply_validity_bitmap(const struct batch *b, int i, bool *valid, bool *good, struct err *err)
 {
 	unsigned char *bits;
 	uint64_t at, n;
@@ -272,7 +271,7 @@ static int apply_validity_bitmap(const struct arrow_reader *s, const struct batc
 
 	if (locate_buffer(b, i, &at, &n) && !n)
 		return 0;
-	rc = load_buffer(s, b, i, ((uint64_t)b->rows + 7) / 8, &bits, err);
+	rc = load_buffer(b, i, ((uint64_t)b->rows + 7) / 8, &bits, err);
 	*good &= bits != NULL;
 	for (int64_t row = 0; bits && row < b->rows; row++)
 		valid[row] &= bits[row / 8] >> row % 8 & 1;
@@ -280,13 +279,13 @@ static int apply_validity_bitmap(const struct arrow_reader *s, const struct batc
 	return rc;
 }
 
-static int apply_validity_bitmaps(const struct arrow_reader *s, const struct batch *b, const struct arrow_column *c,
-				  bool *valid, bool *good, struct err *err)
+static int apply_validity_bitmaps(const struct batch *b, const struct arrow_column *c, bool *valid, bool *good,
+				  struct err *err)
 {
-	int rc = apply_validity_bitmap(s, b, c->buffer, valid, good, err);
+	int rc = apply_validity_bitmap(b, c->buffer, valid, good, err);
 
 	for (int i = 0; !rc && i < c->n_parents; i++)
-		rc = apply_validity_bitmap(s, b, c->parents[i], valid, good, err);
+		rc = apply_validity_bitmap(b, c->parents[i], valid, good, err);
 	return rc;
 }
 
@@ -342,21 +341,22 @@ static void add_arrow_row(struct arrow_reader *s, const struct arrow_rows *r, in
 		    name);
 }
 
-static int read_arrow_rows(const struct arrow_reader *s, const struct batch *b, struct arrow_rows *r, bool *good,
-			   struct err *err)
+/* Reads the buffers of a batch that its rows need. Sets *good to false if one is damaged. */
+static int read_arrow_rows(const struct batch *b, struct arrow_rows *r, bool *good, struct err *err)
 {
-	int rc = apply_validity_bitmaps(s, b, &s->image, r->valid[0], good, err);
+	const struct arrow_reader *s = b->reader;
+	int rc = apply_validity_bitmaps(b, &s->image, r->valid[0], good, err);
 
 	if (!rc)
-		rc = apply_validity_bitmaps(s, b, &s->label, r->valid[1], good, err);
+		rc = apply_validity_bitmaps(b, &s->label, r->valid[1], good, err);
 	if (!rc)
-		rc = load_buffer(s, b, s->image.buffer + 1, (uint64_t)(b->rows + 1) * (unsigned)s->image.width / 8,
+		rc = load_buffer(b, s->image.buffer + 1, (uint64_t)(b->rows + 1) * (unsigned)s->image.width / 8,
 				 &r->offsets, err);
 	if (!rc)
-		rc = load_buffer(s, b, s->label.buffer + 1, (uint64_t)b->rows * (unsigned)s->label.width / 8,
-				 &r->labels, err);
+		rc = load_buffer(b, s->label.buffer + 1, (uint64_t)b->rows * (unsigned)s->label.width / 8, &r->labels,
+				 err);
 	if (!rc)
-		rc = locate_buffer_values(s, b, s->image.buffer + 2, &r->data, err);
+		rc = locate_buffer_values(b, s->image.buffer + 2, &r->data, err);
 	if (!rc && r->data.packing && r->data.bytes > ARROW_BUFFER_MAX)
 		return refuse_arrow(
 			s,
@@ -382,7 +382,7 @@ static int add_arrow_rows(struct arrow_reader *s, const struct batch *b, struct 
 			memset(r.valid[i], 1, (size_t)b->rows);
 	}
 	if (!rc && b->rows)
-		rc = read_arrow_rows(s, b, &r, &good, err);
+		rc = read_arrow_rows(b, &r, &good, err);
 	for (int64_t row = 0; !rc && good && row < b->rows; row++)
 		add_arrow_row(s, &r, row);
 	if (!rc && !good)
@@ -395,6 +395,7 @@ static int add_arrow_rows(struct arrow_reader *s, const struct batch *b, struct 
 	return rc;
 }
 
+/* Parses the header of a record batch and adds its rows. where: the body. */
 static int read_record_batch(struct arrow_reader *s, const struct flatbuffer *f, uint32_t table, const struct batch *where,
 			     struct err *err)
 {
@@ -449,7 +450,7 @@ static int read_arrow_message(struct arrow_reader *s, uint64_t *at, bool *ret_mo
 	const struct byte_source *file = s->file;
 	unsigned char head[8], *bytes;
 	struct flatbuffer f = { .n = 0 };
-	struct batch where = { .packing = 0 };
+	struct batch where = { .reader = s };
 	int64_t body;
 	int rc;
 

@@ -51,27 +51,28 @@ static size_t read_frame_piece(void *user, const void **ret)
 	return n;
 }
 
-int arrow_buffer_read(const struct byte_source *file, uint64_t at, int packing, void *to, size_t n, struct err *err)
+int arrow_buffer_read(const struct arrow_buffer *b, void *to, size_t n, struct err *err)
 {
-	struct frame_reader r = { .file = file, .at = at + ARROW_BUFFER_HEAD, .err = err, .piece = malloc(PIECE) };
+	struct frame_reader r = {
+		.file = b->file, .at = b->at + ARROW_BUFFER_HEAD, .err = err, .piece = malloc(PIECE)
+	};
 	const struct decompress_source from = { read_frame_piece, &r };
 	bool whole;
 
 	if (!r.piece)
 		return err_set(err, ERR_NOMEM, "out of memory: a compressed buffer");
-	whole = decompress_frame(packing == ARROW_ZSTD ? DECOMPRESS_ZSTD : DECOMPRESS_LZ4_FRAME, &from, to, n);
+	whole = decompress_frame(b->packing == ARROW_ZSTD ? DECOMPRESS_ZSTD : DECOMPRESS_LZ4_FRAME, &from, to, n);
 	free(r.piece);
 	if (whole || r.rc)
 		return r.rc;
 	return err_set(err, ERR_CORRUPT, "a compressed buffer is damaged");
 }
 
-int arrow_buffer_whole(const struct byte_source *file, uint64_t at, int packing, unsigned char **ret, uint32_t *ret_n,
-		       struct err *err)
+int arrow_buffer_whole(const struct arrow_buffer *b, unsigned char **ret, uint32_t *ret_n, struct err *err)
 {
 	unsigned char *bytes;
 	int64_t n = 0;
-	int rc = arrow_buffer_size(file, at, &n, err);
+	int rc = arrow_buffer_size(b->file, b->at, &n, err);
 
 	if (rc)
 		return rc;
@@ -80,7 +81,7 @@ int arrow_buffer_whole(const struct byte_source *file, uint64_t at, int packing,
 	bytes = malloc((size_t)n + 1);
 	if (!bytes)
 		return err_set(err, ERR_NOMEM, "out of memory: a buffer of %lld bytes", (long long)n);
-	rc = arrow_buffer_read(file, at, packing, bytes, (size_t)n, err);
+	rc = arrow_buffer_read(b, bytes, (size_t)n, err);
 	if (rc) {
 		free(bytes);
 		return rc;

@@ -12,18 +12,24 @@ enum arrow_packing { ARROW_LZ4 = 8, ARROW_ZSTD = 9 };
 #define ARROW_BUFFER_HEAD 8
 #define ARROW_BUFFER_MAX (((uint32_t)1 << 28) - 1) /* largest uncompressed size of a buffer with samples */
 
+/* A compressed buffer at offset `at` of a file. packing: enum arrow_packing. */
+struct arrow_buffer {
+	const struct byte_source *file;
+	uint64_t at;
+	int packing;
+};
+
 /* Converts Arrow's CompressionType n to enum arrow_packing. Negative: this build cannot decompress it. */
 int arrow_packing_of(int64_t n);
 
 /* Reads the uncompressed size, the 8 bytes in front of the frame, of the buffer at offset `at`. */
 int arrow_buffer_size(const struct byte_source *file, uint64_t at, int64_t *ret, struct err *err);
 
-/* Decompresses the first n bytes of the buffer at offset `at` into `to`. ERR_CORRUPT: damaged or shorter; the
+/* Decompresses the first n bytes of the buffer into `to`. ERR_CORRUPT: damaged or shorter; the
  * message does not name the file. */
-int arrow_buffer_read(const struct byte_source *file, uint64_t at, int packing, void *to, size_t n, struct err *err);
+int arrow_buffer_read(const struct arrow_buffer *b, void *to, size_t n, struct err *err);
 
 /* Decompresses the whole buffer. The caller frees *ret. */
-int arrow_buffer_whole(const struct byte_source *file, uint64_t at, int packing, unsigned char **ret, uint32_t *ret_n,
-		       struct err *err);
+int arrow_buffer_whole(const struct arrow_buffer *b, unsigned char **ret, uint32_t *ret_n, struct err *err);
 
 #endif

@@ -142,12 +142,13 @@ static struct decompress_block make_unpack_block(size_t at, const struct snappy_
 				      .raw = e->literal && (e->n == left || e->n == DECOMPRESS_SNAPPY_BLOCK) };
 }
 
-static bool begin_snappy_walk(const struct decompress_look *from, size_t n, size_t to_n, struct decompress_walk *walk)
+static bool begin_snappy_walk(const struct decompress_look *from, struct decompress_walk *walk)
 {
 	size_t have = 0;
-	const unsigned char *first = n && n <= INT32_MAX ? from->at(from->user, 0, &have) : NULL, *next = first;
+	const unsigned char *first = from->n && from->n <= INT32_MAX ? from->at(from->user, 0, &have) : NULL,
+			    *next = first;
 
-	if (!first || !check_snappy_length(&next, first + have, to_n))
+	if (!first || !check_snappy_length(&next, first + have, from->to_n))
 		return false;
 	walk->at = (size_t)(next - first);
 	return true;
@@ -164,10 +165,12 @@ static bool end_snappy_walk(size_t n, size_t to_n, struct decompress_walk *walk,
 	return true;
 }
 
-bool decompress_snappy_walk(const struct decompress_look *from, size_t n, size_t to_n, size_t until, struct decompress_walk *walk,
+bool decompress_snappy_walk(const struct decompress_look *from, size_t until, struct decompress_walk *walk,
 			struct decompress_block *ret)
 {
-	if (!walk->at && !begin_snappy_walk(from, n, to_n, walk))
+	const size_t n = from->n, to_n = from->to_n;
+
+	if (!walk->at && !begin_snappy_walk(from, walk))
 		return false;
 	while (walk->at < n) {
 		size_t have = 0;

@@ -37,6 +37,7 @@ struct decompress_look {
 	 * left. NULL: read error. */
 	const unsigned char *(*at)(void *user, size_t place, size_t *ret_n);
 	void *user;
+	size_t n, to_n; /* compressed and uncompressed size of the whole */
 };
 
 /* Start of a block in the compressed bytes. */
@@ -51,10 +52,10 @@ struct decompress_walk {
 	size_t known;	 /* known block starts, plus one for the end of all; they never change */
 };
 
-/* Walks on until the starts of the blocks in the first `until` of to_n uncompressed bytes are known, and the end of
- * the last of them. n: compressed bytes. ret: room for the number of blocks + 1. Accesses are at most a block apart.
- * False: damaged, unreadable, or blocks depend on earlier ones. */
-bool decompress_snappy_walk(const struct decompress_look *from, size_t n, size_t to_n, size_t until, struct decompress_walk *walk,
+/* Walks on until the starts of the blocks with the first `until` uncompressed bytes are known, and the end of the last
+ * of them. ret: room for the number of blocks + 1. Accesses are at most a block apart. False: damaged, unreadable, or
+ * blocks depend on earlier ones. */
+bool decompress_snappy_walk(const struct decompress_look *from, size_t until, struct decompress_walk *walk,
 			struct decompress_block *ret);
 
 /* Decompresses consecutive blocks to to_n bytes. False: damaged, or they depend on earlier blocks. */

@@ -320,6 +320,7 @@ static uint64_t branch_child_page(const unsigned char *node)
 
 static int walk_lmdb_page(struct lmdb_walk *w, uint64_t number, int depth, struct err *err);
 
+/* Visits the nodes of the page in w->page[depth]: leaf nodes hold values, branch nodes lead to pages. */
 static int walk_lmdb_nodes(struct lmdb_walk *w, uint64_t number, int depth, struct err *err)
 {
 	const unsigned char *page = w->page[depth];

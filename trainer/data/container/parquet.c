@@ -122,8 +122,7 @@ struct parquet_column_walk {
 	struct parquet_value *value; /* non-null values of the page */
 	uint32_t n_values;
 	int64_t row, rows; /* next row; rows of the group */
-	int (*each)(void *user, int64_t row, const struct parquet_cell *cell, struct err *err);
-	void *user;
+	const struct parquet_sink *to;
 };
 
 static int fail_damaged_values(struct err *err)
@@ -292,7 +291,7 @@ static int deliver_rows(struct parquet_column_walk *w, struct parquet_runs level
 			return fail_damaged_values(err);
 		if (level == whole)
 			c = make_parquet_cell(w, &w->value[next++]);
-		rc = w->each(w->user, w->row++, &c, err);
+		rc = w->to->each(w->to->user, w->row++, &c, err);
 	}
 	return rc;
 }
@@ -349,7 +348,8 @@ static int decode_dictionary_page(struct parquet_column_walk *w, struct err *err
 
 static int decode_next_page(struct parquet_column_walk *w, struct err *err)
 {
-	int rc = parquet_page_read(&w->page, w->p->file, w->page_at, w->chunk->end, w->chunk->codec, err);
+	const struct parquet_page_place place = { w->p->file, w->page_at, w->chunk->end, w->chunk->codec };
+	int rc = parquet_page_read(&w->page, &place, err);
 
 	if (rc)
 		return rc;
@@ -362,15 +362,12 @@ static int decode_next_page(struct parquet_column_walk *w, struct err *err)
 	return rc;
 }
 
-int parquet_walk(struct parquet *p, int group, int column,
-		 int (*each)(void *user, int64_t row, const struct parquet_cell *cell, struct err *err), void *user,
-		 struct err *err)
+int parquet_walk(struct parquet *p, int group, int column, const struct parquet_sink *to, struct err *err)
 {
 	struct parquet_column_walk w = { .p = p,
 					 .column = column,
 					 .chunk = &p->group[group].chunk[column],
-					 .each = each,
-					 .user = user,
+					 .to = to,
 					 .rows = p->group[group].rows };
 	int rc = 0;
 

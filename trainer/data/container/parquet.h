@@ -45,10 +45,14 @@ struct parquet_cell {
 	uint32_t packed; /* 0, or the position within the page as in struct sample */
 };
 
-/* Calls each(user, …) for every row of a column in a group, until it fails. ERR_USAGE names an unsupported encoding
+/* Receives the rows of a column. */
+struct parquet_sink {
+	int (*each)(void *user, int64_t row, const struct parquet_cell *cell, struct err *err);
+	void *user;
+};
+
+/* Calls to->each for every row of a column in a group, until it fails. ERR_USAGE names an unsupported encoding
  * or compression; ERR_CORRUPT: damaged. Messages do not name the file. */
-int parquet_walk(struct parquet *p, int group, int column,
-		 int (*each)(void *user, int64_t row, const struct parquet_cell *cell, struct err *err), void *user,
-		 struct err *err);
+int parquet_walk(struct parquet *p, int group, int column, const struct parquet_sink *to, struct err *err);
 
 #endif

@@ -141,23 +141,23 @@ static int read_packed_page(unsigned char **ret, const struct byte_source *file,
 	return rc;
 }
 
-int parquet_page_read(struct parquet_page *ret, const struct byte_source *file, uint64_t at, uint64_t end, int codec,
-		      struct err *err)
+int parquet_page_read(struct parquet_page *ret, const struct parquet_page_place *p, struct err *err)
 {
+	const uint64_t at = p->at;
 	unsigned char *packed = NULL, *to;
 	struct page_header h = { .packed = -1 };
-	int rc = read_page_header(&h, file, at, end, err);
+	int rc = read_page_header(&h, p->file, at, p->end, err);
 
 	if (rc)
 		return rc;
-	if (!is_sound_page_header(&h, end - at - h.bytes))
+	if (!is_sound_page_header(&h, p->end - at - h.bytes))
 		return fail_damaged_page("a page exceeds its column chunk, or is larger than 256 MiB", err);
 	to = malloc((size_t)h.unpacked + 1);
 	if (!to)
 		rc = err_set(err, ERR_NOMEM, "out of memory: a page of %lld bytes", (long long)h.unpacked);
 	if (!rc)
-		rc = read_packed_page(&packed, file, at + h.bytes, &h, err);
-	if (!rc && !unpack_parquet_page(&h, codec, packed, to))
+		rc = read_packed_page(&packed, p->file, at + h.bytes, &h, err);
+	if (!rc && !unpack_parquet_page(&h, p->codec, packed, to))
 		rc = fail_damaged_page("a page cannot be decompressed", err);
 	free(packed);
 	if (rc) {
@@ -168,7 +168,7 @@ int parquet_page_read(struct parquet_page *ret, const struct byte_source *file, 
 	ret->bytes = to;
 	ret->n = (uint32_t)h.unpacked;
 	ret->next = at + h.bytes + (uint64_t)h.packed;
-	ret->plain = codec == DECOMPRESS_NONE || !h.is_packed ? at + h.bytes : 0;
+	ret->plain = p->codec == DECOMPRESS_NONE || !h.is_packed ? at + h.bytes : 0;
 	return 0;
 }
 
@@ -249,23 +249,23 @@ int parquet_page_map(struct parquet_page_map *ret, const struct byte_source *fil
 	return 0;
 }
 
-/* Number of Snappy blocks from the first one up to the end of the n bytes at `at`. */
-static size_t count_blocks_until(const struct parquet_page_map *m, uint32_t at, size_t n)
+/* Number of Snappy blocks from the first one up to the end of the range. */
+static size_t count_blocks_until(const struct parquet_page_map *m, const struct parquet_page_range *r)
 {
-	const size_t room = m->n - m->levels, begin = at < m->levels ? 0 : at - m->levels;
+	const size_t room = m->n - m->levels, begin = r->at < m->levels ? 0 : r->at - m->levels;
 
-	return count_snappy_blocks(n < room - (begin < room ? begin : room) ? begin + n : room);
+	return count_snappy_blocks(r->n < room - (begin < room ? begin : room) ? begin + r->n : room);
 }
 
-bool parquet_page_reaches(const struct parquet_page_map *m, uint32_t at, size_t n)
+bool parquet_page_reaches(const struct parquet_page_map *m, const struct parquet_page_range *r)
 {
-	return m->walk.known > count_blocks_until(m, at, n);
+	return m->walk.known > count_blocks_until(m, r);
 }
 
-int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file, uint32_t at, size_t n,
+int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file, const struct parquet_page_range *r,
 		      struct err *err)
 {
-	const size_t left = count_blocks_until(m, at, n) * DECOMPRESS_SNAPPY_BLOCK - m->walk.done;
+	const size_t left = count_blocks_until(m, r) * DECOMPRESS_SNAPPY_BLOCK - m->walk.done;
 	struct packed_window w = { .file = file,
 				   .begin = m->begin,
 				   .n = m->packed,
@@ -277,7 +277,7 @@ int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file
 	w.bytes = malloc(WINDOW_BYTES);
 	if (!w.bytes)
 		return err_set(err, ERR_NOMEM, "out of memory: a part of a page");
-	sound = decompress_snappy_walk(&(struct decompress_look){ view_packed_bytes, &w }, m->packed, m->n - m->levels,
+	sound = decompress_snappy_walk(&(struct decompress_look){ view_packed_bytes, &w, m->packed, m->n - m->levels },
 				   m->walk.done + (w.whole ? STEP_BYTES : left), &m->walk, m->block);
 	free(w.bytes);
 	return w.rc ? w.rc : !sound;
@@ -285,34 +285,36 @@ int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file
 
 /* A Snappy block in the file. */
 struct snappy_block {
+	const struct byte_source *file;
 	uint64_t at;
 	size_t packed, n; /* compressed and uncompressed size */
 	bool raw;
 };
 
-static struct snappy_block locate_snappy_block(const struct parquet_page_map *m, size_t k)
+static struct snappy_block locate_snappy_block(const struct parquet_page_map *m, const struct byte_source *file,
+					       size_t k)
 {
 	size_t left = m->n - m->levels - k * DECOMPRESS_SNAPPY_BLOCK;
 
-	return (struct snappy_block){ .at = m->begin + m->block[k].at,
+	return (struct snappy_block){ .file = file,
+				      .at = m->begin + m->block[k].at,
 				      .packed = m->block[k + 1].at - m->block[k].at,
 				      .n = left < DECOMPRESS_SNAPPY_BLOCK ? left : DECOMPRESS_SNAPPY_BLOCK,
 				      .raw = m->block[k].raw };
 }
 
 /* Copies n bytes of a block, from offset `skip`. */
-static int read_snappy_block(const struct snappy_block *b, const struct byte_source *file, size_t skip, size_t n,
-			     void *to, struct err *err)
+static int read_snappy_block(const struct snappy_block *b, size_t skip, size_t n, void *to, struct err *err)
 {
 	unsigned char *packed;
 	int rc;
 
 	if (b->raw)
-		return file->read(file->user, b->at + b->packed - b->n + skip, to, n, err);
+		return b->file->read(b->file->user, b->at + b->packed - b->n + skip, to, n, err);
 	packed = malloc(b->packed + b->n + 1);
 	if (!packed)
 		return err_set(err, ERR_NOMEM, "out of memory: a part of a page");
-	rc = file->read(file->user, b->at, packed, b->packed, err);
+	rc = b->file->read(b->file->user, b->at, packed, b->packed, err);
 	if (!rc && !decompress_snappy_blocks(packed, b->packed, packed + b->packed, b->n))
 		rc = fail_damaged_page("a page cannot be decompressed", err);
 	if (!rc)
@@ -321,21 +323,21 @@ static int read_snappy_block(const struct snappy_block *b, const struct byte_sou
 	return rc;
 }
 
-int parquet_page_part(const struct parquet_page_map *m, const struct byte_source *file, uint32_t at, size_t n, void *to,
-		      struct err *err)
+int parquet_page_part(const struct parquet_page_map *m, const struct byte_source *file,
+		      const struct parquet_page_range *r, void *to, struct err *err)
 {
 	unsigned char *into = to;
-	size_t from = at - m->levels;
+	const size_t n = r->n, from = r->at - m->levels;
 	int rc = 0;
 
-	if (at < m->levels || n > m->n - at || !n)
+	if (r->at < m->levels || n > m->n - r->at || !n)
 		return fail_damaged_page("a page has changed since it was indexed", err);
 	for (size_t done = 0, part; !rc && done < n; done += part) {
-		const struct snappy_block b = locate_snappy_block(m, (from + done) / DECOMPRESS_SNAPPY_BLOCK);
+		const struct snappy_block b = locate_snappy_block(m, file, (from + done) / DECOMPRESS_SNAPPY_BLOCK);
 		const size_t skip = (from + done) % DECOMPRESS_SNAPPY_BLOCK;
 
 		part = n - done < b.n - skip ? n - done : b.n - skip;
-		rc = read_snappy_block(&b, file, skip, part, into + done, err);
+		rc = read_snappy_block(&b, skip, part, into + done, err);
 	}
 	return rc;
 }

@@ -35,10 +35,16 @@ struct parquet_page {
 	uint32_t n;
 };
 
-/* Reads the page at offset `at`, which must end before `end`. ERR_CORRUPT: damaged; the message does not name the
+/* A page at offset `at` of the file, which must end before `end`. codec: enum decompress_kind. */
+struct parquet_page_place {
+	const struct byte_source *file;
+	uint64_t at, end;
+	int codec;
+};
+
+/* Reads and decompresses a page. ERR_CORRUPT: damaged; the message does not name the
  * file. */
-int parquet_page_read(struct parquet_page *ret, const struct byte_source *file, uint64_t at, uint64_t end, int codec,
-		      struct err *err);
+int parquet_page_read(struct parquet_page *ret, const struct parquet_page_place *p, struct err *err);
 
 /* The block table of a Snappy page: it lets the reader decompress a part of the page. */
 struct parquet_page_map {
@@ -55,18 +61,24 @@ struct parquet_page_map {
 int parquet_page_map(struct parquet_page_map *ret, const struct byte_source *file, uint64_t at, uint32_t least,
 		     struct err *err);
 
-/* Returns true if the table covers the n bytes at page offset `at`. Those entries stay unchanged while the table
+/* A range of a page's uncompressed bytes: n bytes from offset `at`. */
+struct parquet_page_range {
+	uint32_t at;
+	size_t n;
+};
+
+/* Returns true if the table covers the range. Those entries stay unchanged while the table
  * grows. */
-bool parquet_page_reaches(const struct parquet_page_map *m, uint32_t at, size_t n);
+bool parquet_page_reaches(const struct parquet_page_map *m, const struct parquet_page_range *r);
 
-/* Extends the table one step towards those bytes. One thread at a time. Returns 1 if the page cannot be read in
+/* Extends the table one step towards the range. One thread at a time. Returns 1 if the page cannot be read in
  * parts. */
-int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file, uint32_t at, size_t n,
+int parquet_page_grow(struct parquet_page_map *m, const struct byte_source *file, const struct parquet_page_range *r,
 		      struct err *err);
 
-/* Copies the n bytes at page offset `at` (of parquet_page's bytes), which the table covers. ERR_CORRUPT: out of
+/* Copies the range of the page (of parquet_page's bytes), which the table must cover, to `to`. ERR_CORRUPT: out of
  * range or damaged. */
-int parquet_page_part(const struct parquet_page_map *m, const struct byte_source *file, uint32_t at, size_t n, void *to,
-		      struct err *err);
+int parquet_page_part(const struct parquet_page_map *m, const struct byte_source *file,
+		      const struct parquet_page_range *r, void *to, struct err *err);
 
 #endif

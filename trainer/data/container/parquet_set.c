@@ -135,9 +135,9 @@ static int add_row_group(struct parquet_reader *s, int group, struct err *err)
 	s->labels = malloc(((size_t)rows + 1) * sizeof(*s->labels));
 	if (!s->labels)
 		return err_set(err, ERR_NOMEM, "out of memory: %lld labels", (long long)rows);
-	rc = parquet_walk(s->p, group, column, store_row_label, s, &why);
+	rc = parquet_walk(s->p, group, column, &(struct parquet_sink){ store_row_label, s }, &why);
 	if (!rc)
-		rc = parquet_walk(s->p, group, column = s->image, add_parquet_row, s, &why);
+		rc = parquet_walk(s->p, group, column = s->image, &(struct parquet_sink){ add_parquet_row, s }, &why);
 	free(s->labels);
 	s->first += rows;
 	if (rc == ERR_CORRUPT) {

@@ -9,7 +9,7 @@
 
 struct shard_index_opts {
 	const struct webdataset_fields *fields;
-	const struct shard_sums *known; /* [object]: from their index file; NULL: there is none */
+	const struct shard_sums *known; /* [object]: from their index file; NULL: no index file */
 	double timeout_s;		/* for index files next to remote shards */
 };
 

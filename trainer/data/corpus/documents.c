@@ -187,7 +187,7 @@ static int walk_parquet_table(struct document_walk *w, struct err *err)
 		return rc;
 	}
 	for (int g = 0; !rc && g < parquet_groups(p); g++)
-		rc = parquet_walk(p, g, column, emit_table_row, w, &why);
+		rc = parquet_walk(p, g, column, &(struct parquet_sink){ emit_table_row, w }, &why);
 	parquet_close(p);
 	if (rc != ERR_USAGE && rc != ERR_CORRUPT)
 		return rc ? err_set(err, rc, "%s", why.text) : 0;

@@ -24,7 +24,7 @@ enum text_packing { TEXT_UNPACKED, TEXT_GZIP, TEXT_ZSTD };
 enum text_kind texts_kind(const char *name, enum text_packing *ret);
 
 /* Finds the files of spec: folders, files, braces, joined by "::" (shard_list.h). tables: includes the Parquet files
- * of folders. ERR_USAGE if there are none. */
+ * of folders. ERR_USAGE: no files. */
 int texts_find(struct texts *ret, const char *spec, bool tables, struct err *err);
 void texts_done(struct texts *t);
 bool texts_in_val(const struct texts *t, int i);

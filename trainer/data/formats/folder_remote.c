@@ -20,15 +20,16 @@ struct remote_file {
 	uint64_t bytes;
 };
 
-struct listing {
+struct remote_listing {
 	struct buf names;
 	struct buf files; /* struct file */
 	size_t root;	  /* bytes of the address in front of the names */
+	struct objects *store; /* receives the pictures */
 	bool escapes;	  /* names are escaped, because they become parts of a URL */
 	const struct folder_remote_opts *o;
 };
 
-static const char *get_listed_name(const struct listing *l, size_t i)
+static const char *get_listed_name(const struct remote_listing *l, size_t i)
 {
 	return (const char *)l->names.data + ((const struct remote_file *)(const void *)l->files.data)[i].name;
 }
@@ -40,7 +41,7 @@ static bool is_hidden_path(const char *name)
 
 static int collect_remote_file(void *user, const struct objects_entry *e, struct err *err)
 {
-	struct listing *l = user;
+	struct remote_listing *l = user;
 	struct remote_file f = { l->names.len, e->bytes };
 
 	if (is_hidden_path(e->name) || !picture_is_one(e->name))
@@ -75,7 +76,7 @@ static bool is_in_folder(const char *name, const char *part)
 	return !n || (!strncmp(name, part, n) && name[n] == '/');
 }
 
-static bool listing_has_part(const struct listing *l, size_t n, const char *part)
+static bool listing_has_part(const struct remote_listing *l, size_t n, const char *part)
 {
 	for (size_t i = 0; i < n; i++)
 		if (is_in_folder(get_listed_name(l, i), part))
@@ -127,8 +128,7 @@ static void append_escaped_name(struct buf *to, const char *name)
 }
 
 /* Adds a picture to the store under its full address. */
-static int add_picture_object(struct objects *store, const struct listing *l, const char *name, uint64_t bytes,
-			      struct err *err)
+static int add_picture_object(const struct remote_listing *l, const char *name, uint64_t bytes, struct err *err)
 {
 	const char *root = l->o->address;
 	struct buf address;
@@ -146,18 +146,18 @@ static int add_picture_object(struct objects *store, const struct listing *l, co
 	if (buf_failed(&address))
 		object = err_set(err, ERR_USAGE, "%.300s: %.200s: the name is too long", root, name);
 	else
-		object = objects_add_listed(store, address.data,
+		object = objects_add_listed(l->store, address.data,
 					    &(struct objects_entry){ name, bytes, name + strlen(name) + 1 }, err);
 	buf_done(&address);
 	return object;
 }
 
-static int add_remote_picture(struct folder_remote *f, struct objects *store, const struct listing *l, size_t i,
-			      int label, struct err *err)
+static int add_remote_picture(struct folder_remote *f, const struct remote_listing *l, size_t i, int label,
+			      struct err *err)
 {
 	const char *name = get_listed_name(l, i);
 	uint64_t bytes = ((const struct remote_file *)(const void *)l->files.data)[i].bytes;
-	int object = add_picture_object(store, l, name, bytes, err);
+	int object = add_picture_object(l, name, bytes, err);
 
 	if (object < 0)
 		return object;
@@ -176,8 +176,8 @@ struct remote_part {
 };
 
 /* Adds the part's files that belong to the split. */
-static int add_remote_part(struct folder_remote *f, struct objects *store, const struct listing *l,
-			   const struct remote_part *p, enum split split, struct err *err)
+static int add_remote_part(struct folder_remote *f, const struct remote_listing *l, const struct remote_part *p,
+			   enum split split, struct err *err)
 {
 	size_t n = l->files.len / sizeof(struct remote_file);
 	char class_name[NAME_MAX + 1];
@@ -198,13 +198,13 @@ static int add_remote_part(struct folder_remote *f, struct objects *store, const
 		if (label < 0)
 			return label;
 		if ((p->holds == SPLIT_VAL || folder_is_val(name, p->val_share) ? SPLIT_VAL : SPLIT_TRAIN) == split)
-			rc = add_remote_picture(f, store, l, i, label, err);
+			rc = add_remote_picture(f, l, i, label, err);
 	}
 	return rc;
 }
 
 /* Sorts the files, then adds those of training and those of validation. */
-static int split_remote_files(struct folder_remote *f, struct objects *store, struct listing *l, struct err *err)
+static int split_remote_files(struct folder_remote *f, struct remote_listing *l, struct err *err)
 {
 	size_t n = l->files.len / sizeof(struct remote_file);
 	bool parts = listing_has_part(l, n, "train");
@@ -218,10 +218,10 @@ static int split_remote_files(struct folder_remote *f, struct objects *store, st
 			val = (struct remote_part){ .folder = folder_val_name(i), .holds = SPLIT_VAL };
 	if (val.holds == SPLIT_TRAIN)
 		train.val_share = val.val_share = l->o->val_share;
-	rc = add_remote_part(f, store, l, &train, SPLIT_TRAIN, err);
-	f->n_train = objects_count(store);
+	rc = add_remote_part(f, l, &train, SPLIT_TRAIN, err);
+	f->n_train = objects_count(l->store);
 	if (!rc)
-		rc = add_remote_part(f, store, l, &val, SPLIT_VAL, err);
+		rc = add_remote_part(f, l, &val, SPLIT_VAL, err);
 	if (!rc && !f->n_train)
 		rc = err_set(err, ERR_USAGE,
 			     "%.200s: no shards to train on and no pictures in class folders: expected CLASS/*.jpg or "
@@ -238,7 +238,7 @@ bool folder_remote_is_index(const char *address)
 }
 
 /* Parses "1234 train/ant/a.jpg". */
-static int parse_index_line(struct listing *l, const char *line, struct err *err)
+static int parse_index_line(struct remote_listing *l, const char *line, struct err *err)
 {
 	size_t digits = strspn(line, "0123456789");
 	struct objects_entry e = { line + digits + 1, strtoull(line, NULL, 10), "" };
@@ -253,7 +253,7 @@ static int parse_index_line(struct listing *l, const char *line, struct err *err
 	return collect_remote_file(l, &e, err);
 }
 
-static int read_folder_index(struct listing *l, struct err *err)
+static int read_folder_index(struct remote_listing *l, struct err *err)
 {
 	struct buf text;
 	int rc;
@@ -278,7 +278,9 @@ int folder_remote_find(struct folder_remote *ret, struct objects *store, const s
 		       struct err *err)
 {
 	const bool index = folder_remote_is_index(o->address);
-	struct listing l = { .o = o, .root = strlen(o->address), .escapes = !strncmp(o->address, "http", 4) };
+	struct remote_listing l = {
+		.o = o, .store = store, .root = strlen(o->address), .escapes = !strncmp(o->address, "http", 4)
+	};
 	const struct objects_lister list = { true, o->store.timeout_s, collect_remote_file, &l };
 	int rc;
 
@@ -290,7 +292,7 @@ int folder_remote_find(struct folder_remote *ret, struct objects *store, const s
 	samples_init(&ret->samples);
 	rc = index ? read_folder_index(&l, err) : objects_list(o->address, &list, err);
 	if (!rc)
-		rc = split_remote_files(ret, store, &l, err);
+		rc = split_remote_files(ret, &l, err);
 	buf_done(&l.names);
 	buf_done(&l.files);
 	return rc;

@@ -195,11 +195,12 @@ static int unpack_into_page(struct cached_page *page, const struct byte_source *
 	struct parquet_page raw;
 
 	if (kind >= ARROW_LZ4)
-		return arrow_buffer_whole(file, one->offset, kind, &page->bytes, &page->n, err);
+		return arrow_buffer_whole(&(struct arrow_buffer){ file, one->offset, kind }, &page->bytes, &page->n,
+					  err);
 	rc = kind == DECOMPRESS_SNAPPY && !whole ? parquet_page_map(&page->map, file, one->offset, PARTS_LEAST, err) : 1;
 	if (rc <= 0)
 		return rc;
-	rc = parquet_page_read(&raw, file, one->offset, file->bytes, kind, err);
+	rc = parquet_page_read(&raw, &(struct parquet_page_place){ file, one->offset, file->bytes, kind }, err);
 	if (rc)
 		return rc;
 	page->bytes = raw.bytes;
@@ -211,6 +212,7 @@ static int unpack_into_page(struct cached_page *page, const struct byte_source *
 struct page_request {
 	const struct sample *one;
 	const struct stop *stop;
+	const struct byte_source *file; /* with the sample's page */
 	bool whole; /* do not read its page in parts */
 };
 
@@ -219,14 +221,12 @@ struct page_request {
 static int fill_page(struct page_cache *p, struct cached_page *page, const struct page_request *w, struct err *err)
 {
 	const struct sample *one = w->one;
-	struct page_source source = { p->o.store, (int)one->object, w->stop };
-	struct byte_source file = make_page_source(&source);
 	int rc;
 
 	*page = (struct cached_page){ .object = one->object, .offset = one->offset, .uses = 1 };
 	insert_page(p, page);
 	pthread_mutex_unlock(&p->lock);
-	rc = unpack_into_page(page, &file, one, w->whole, err);
+	rc = unpack_into_page(page, w->file, one, w->whole, err);
 	if (!rc && page->bytes && p->o.aside)
 		page->aside = ring_file_put(p->o.aside, page->bytes, page->n);
 	pthread_mutex_lock(&p->lock);
@@ -281,15 +281,17 @@ static int acquire_page(struct page_cache *p, const struct page_request *w, stru
 }
 
 /* Copies the sample from a page in use. Returns 1 if the ring file has overwritten the page. */
-static int copy_from_page(struct page_cache *p, struct cached_page *page, const struct sample *one,
-			  const struct byte_source *file, void *to, struct err *err)
+static int copy_from_page(struct page_cache *p, struct cached_page *page, const struct page_request *w, void *to,
+			  struct err *err)
 {
+	const struct sample *one = w->one;
 	uint32_t inside = samples_inside(one->packed);
 
 	if (page->map.block)
-		return parquet_page_part(&page->map, file, inside, one->bytes, to, err);
+		return parquet_page_part(&page->map, w->file, &(struct parquet_page_range){ inside, one->bytes }, to,
+					 err);
 	if (inside > page->n || one->bytes > page->n - inside)
-		return err_set(err, ERR_CORRUPT, "%.200s: a page has changed since it was indexed", file->name);
+		return err_set(err, ERR_CORRUPT, "%.200s: a page has changed since it was indexed", w->file->name);
 	if (!page->bytes)
 		return !ring_file_read(p->o.aside, page->aside, inside, to, one->bytes);
 	memcpy(to, page->bytes + inside, one->bytes);
@@ -298,15 +300,13 @@ static int copy_from_page(struct page_cache *p, struct cached_page *page, const 
 
 /* Called and returns with the lock held; unlocks while it reads. Extends the block table of a page that is read in
  * parts until it covers the sample. Returns 1 if the page cannot be read in parts; it is then removed. */
-static int extend_page_map(struct page_cache *p, struct cached_page *page, const struct page_request *w,
-			   const struct byte_source *file, struct err *err)
+static int extend_page_map(struct page_cache *p, struct cached_page *page, const struct page_request *w, struct err *err)
 {
-	const uint32_t inside = samples_inside(w->one->packed);
+	const struct parquet_page_range range = { samples_inside(w->one->packed), w->one->bytes };
 	struct parquet_page_map grown;
 	int rc = 0;
 
-	while (!rc && page->map.block && !page->is_removed &&
-	       !parquet_page_reaches(&page->map, inside, w->one->bytes)) {
+	while (!rc && page->map.block && !page->is_removed && !parquet_page_reaches(&page->map, &range)) {
 		if (page->grows) {
 			rc = wait_for_page(p, w, err);
 			continue;
@@ -314,7 +314,7 @@ static int extend_page_map(struct page_cache *p, struct cached_page *page, const
 		page->grows = true;
 		grown = page->map; /* shares the blocks; other threads use the known ones only */
 		pthread_mutex_unlock(&p->lock);
-		rc = parquet_page_grow(&grown, file, inside, w->one->bytes, err);
+		rc = parquet_page_grow(&grown, w->file, &range, err);
 		pthread_mutex_lock(&p->lock);
 		page->map.walk = grown.walk;
 		page->grows = false;
@@ -337,8 +337,7 @@ static void release_page(struct cached_page *page, bool lost)
 }
 
 /* Returns 1 if the caller must try again, with the updated *w. */
-static int try_read_page(struct page_cache *p, struct page_request *w, const struct byte_source *file, void *to,
-			 struct err *err)
+static int try_read_page(struct page_cache *p, struct page_request *w, void *to, struct err *err)
 {
 	struct cached_page *page = NULL;
 	bool lost = false;
@@ -350,11 +349,11 @@ static int try_read_page(struct page_cache *p, struct page_request *w, const str
 		pthread_mutex_unlock(&p->lock);
 		return rc;
 	}
-	rc = extend_page_map(p, page, w, file, err);
+	rc = extend_page_map(p, page, w, err);
 	w->whole |= rc > 0;
 	pthread_mutex_unlock(&p->lock);
 	if (!rc) {
-		rc = copy_from_page(p, page, w->one, file, to, err);
+		rc = copy_from_page(p, page, w, to, err);
 		lost = rc > 0;
 	}
 	pthread_mutex_lock(&p->lock);
@@ -367,11 +366,11 @@ int page_cache_read(struct page_cache *p, const struct sample *one, const struct
 {
 	struct page_source source = { p->o.store, (int)one->object, stop };
 	const struct byte_source file = make_page_source(&source);
-	struct page_request w = { one, stop, false };
+	struct page_request w = { one, stop, &file, false };
 	int rc;
 
 	do
-		rc = try_read_page(p, &w, &file, to, err);
+		rc = try_read_page(p, &w, to, err);
 	while (rc > 0);
 	return rc;
 }

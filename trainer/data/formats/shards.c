@@ -163,6 +163,7 @@ static void shards_facts(const struct dataset *base, enum split split, struct da
 	ret->cached_bytes = d->cached_bytes;
 }
 
+/* Sets the store's memory limit for the windows, and notes if it does not suffice. Implements dataset_ops.hold. */
 static void shards_hold(struct dataset *base, const struct dataset_windows *w)
 {
 	struct shards *d = (struct shards *)base;

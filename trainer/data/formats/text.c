@@ -84,7 +84,7 @@ static int prepare_text_tokens(const struct dataset_opts *o, const struct texts 
 {
 	struct tokenizer *tokenizer;
 	char parent[PATH_BYTES] = "", key[17], train[PATH_BYTES];
-	bool beside;
+	bool writable;
 	int rc = tokenizer_open(&tokenizer, o->tokenizer ? o->tokenizer : "bytes", err);
 
 	if (rc)
@@ -92,12 +92,12 @@ static int prepare_text_tokens(const struct dataset_opts *o, const struct texts 
 	rc = make_token_cache_key(t, tokenizer, o, key, err);
 	if (rc)
 		goto out;
-	beside = cache_dir_beside(o->path, parent);
+	writable = cache_dir_beside(o->path, parent);
 	if (!cache_dir_join(ret, parent, key) || !cache_dir_join(train, ret, TOKENS_TRAIN)) {
 		rc = err_set(err, ERR_USAGE, "%.300s…: the path is too long", o->path);
 		goto out;
 	}
-	if (!beside && access(train, F_OK) && !(cache_dir_in_cache(o->path, parent) && cache_dir_join(ret, parent, key))) {
+	if (!writable && access(train, F_OK) && !(cache_dir_in_cache(o->path, parent) && cache_dir_join(ret, parent, key))) {
 		rc = err_set(err, ERR_USAGE,
 			     "%.200s: neither this folder nor the user's cache is writable for its tokens: make one "
 			     "writable, or run dptrain tokenize",

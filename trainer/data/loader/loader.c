@@ -111,11 +111,11 @@ static bool is_past_steps_end(const struct loader *l, int64_t epoch, int64_t ste
 static void catch_up_announcements(struct loader *l)
 {
 	struct announce_position *a = &l->ahead;
-	int64_t behind = a->epoch != l->epoch ? a->epoch - l->epoch
-			 : a->step != l->step ? a->step - l->step
-					      : a->micro - l->micro;
+	int64_t lead = a->epoch != l->epoch ? a->epoch - l->epoch
+		       : a->step != l->step ? a->step - l->step
+					    : a->micro - l->micro;
 
-	if (behind >= 0)
+	if (lead >= 0)
 		return;
 	a->epoch = l->epoch;
 	a->step = l->step;

@@ -60,7 +60,7 @@ struct range sampler_part(const struct sampler *s, int64_t step, int rank)
 	return r;
 }
 
-/* Start of the short leaf after the whole micro-batches; the part's end if there is none. */
+/* Start of the short leaf after the whole micro-batches; the part's end without one. */
 static int64_t find_short_leaf(const struct sampler *s, struct range part)
 {
 	return s->leaf && s->leaf < s->micro ? part.end - (part.end - part.begin) % s->leaf : part.end;

@@ -178,12 +178,15 @@ static int choose_shrink(const struct codec_header *h, const struct stored *s)
 	return shrink;
 }
 
-/* One axis of the box in a picture shrunk by 1/shrink. cut: uses only pixels inside the box. */
-static struct resize_axis make_resize_axis(double from, double size, int side, int shrink, int out, bool cut)
+/* Converts an axis of the box to a picture shrunk by 1/shrink. a.end: side of the whole picture. cut: uses only
+ * pixels inside the box. */
+static struct resize_axis shrink_resize_axis(struct resize_axis a, int shrink, bool cut)
 {
-	int shown = (side + shrink - 1) / shrink;
-	struct resize_axis a = { .from = from / shrink, .size = size / shrink, .begin = 0, .end = shown, .out = out };
+	int shown = (a.end + shrink - 1) / shrink;
 
+	a.from /= shrink;
+	a.size /= shrink;
+	a.end = shown;
 	if (cut) {
 		a.begin = (int)a.from;
 		a.end = (int)(a.from + a.size + 0.999999);
@@ -232,8 +235,10 @@ int picture_render(struct picture *p, const struct picture_view *v, uint8_t *ret
 	const struct codec_header *h = &p->header;
 	struct stored s = convert_to_stored(h, v);
 	int shrink = p->never_shrinks ? 1 : choose_shrink(h, &s), rc;
-	struct resize_opts o = { .x = make_resize_axis(s.x, s.width, h->width, shrink, s.out_width, v->cut),
-				 .y = make_resize_axis(s.y, s.height, h->height, shrink, s.out_height, v->cut) };
+	const struct resize_axis x = { .from = s.x, .size = s.width, .end = h->width, .out = s.out_width };
+	const struct resize_axis y = { .from = s.y, .size = s.height, .end = h->height, .out = s.out_height };
+	const struct resize_opts o = { .x = shrink_resize_axis(x, shrink, v->cut),
+				       .y = shrink_resize_axis(y, shrink, v->cut) };
 	struct resize_need need;
 	struct codec_want want;
 

@@ -34,6 +34,12 @@ struct block_tail {
 	uint32_t pieces, crc; /* crc: of the CRCs */
 };
 
+/* The tail of a block, and the CRCs of its pieces. */
+struct block_check {
+	struct block_tail tail;
+	uint32_t crc[PIECES_MAX];
+};
+
 /* The shared memory in the lock file. */
 struct cache_shared {
 	_Atomic uint64_t used; /* bytes of all blocks */
@@ -230,8 +236,10 @@ static size_t count_crc_pieces(uint64_t bytes)
 }
 
 /* Reads the tail and the CRCs of the pieces. False: damaged. */
-static bool read_block_tail(int fd, uint64_t file_bytes, struct block_tail *t, uint32_t crc[PIECES_MAX])
+static bool read_block_tail(int fd, uint64_t file_bytes, struct block_check *ret)
 {
+	struct block_tail *t = &ret->tail;
+	uint32_t *crc = ret->crc;
 	uint64_t end = file_bytes - sizeof(*t);
 
 	if (file_bytes < sizeof(*t) || !read_exactly_at(fd, end, t, sizeof(*t)) || t->magic != MAGIC || !t->pieces ||
@@ -243,19 +251,18 @@ static bool read_block_tail(int fd, uint64_t file_bytes, struct block_tail *t, u
 }
 
 /* Reads n bytes at `at`. Every piece that overlaps them is read and checked whole. */
-static bool read_checked_pieces(int fd, const struct block_tail *t, const uint32_t *crc, uint64_t at, char *to,
-				size_t n)
+static bool read_checked_pieces(int fd, const struct block_check *c, uint64_t at, char *to, size_t n)
 {
 	char piece[PIECE];
 
 	while (n) {
 		size_t number = (size_t)(at / PIECE), skip = (size_t)(at % PIECE);
 		uint64_t begin = (uint64_t)number * PIECE;
-		size_t whole = (size_t)(t->bytes - begin < PIECE ? t->bytes - begin : PIECE);
+		size_t whole = (size_t)(c->tail.bytes - begin < PIECE ? c->tail.bytes - begin : PIECE);
 		size_t take = n < whole - skip ? n : whole - skip;
 		char *into = take == whole ? to : piece;
 
-		if (!read_exactly_at(fd, begin, into, whole) || crc32c(0, into, whole) != crc[number])
+		if (!read_exactly_at(fd, begin, into, whole) || crc32c(0, into, whole) != c->crc[number])
 			return false;
 		if (into == piece)
 			memcpy(to, piece + skip, take);
@@ -277,16 +284,15 @@ static void remove_bad_block(struct cache *c, const struct cache_block *b, uint6
 
 bool cache_read(struct cache *c, const struct cache_block *b, uint64_t at, void *to, size_t n)
 {
-	uint32_t crc[PIECES_MAX];
+	struct block_check check;
 	uint64_t file_bytes;
-	struct block_tail t;
 	int fd = open_block_file(c, b, &file_bytes);
 	bool whole;
 
 	if (fd < 0)
 		return false;
-	whole = read_block_tail(fd, file_bytes, &t, crc) && at + n <= t.bytes &&
-		read_checked_pieces(fd, &t, crc, at, to, n);
+	whole = read_block_tail(fd, file_bytes, &check) && at + n <= check.tail.bytes &&
+		read_checked_pieces(fd, &check, at, to, n);
 	close(fd);
 	if (!whole)
 		remove_bad_block(c, b, file_bytes);

@@ -301,13 +301,14 @@ static int acquire_object_fd(struct objects *s, struct store_object *o, bool *re
 	return fd;
 }
 
-static int read_file_range(const struct store_object *o, int fd, uint64_t at, void *to, size_t n, struct err *err)
+static int read_file_range(const struct store_object *o, int fd, const struct objects_range *r, void *to,
+			   struct err *err)
 {
-	ssize_t got = file_read(fd, at, to, n);
+	ssize_t got = file_read(fd, r->at, to, r->n);
 
 	if (got < 0)
 		return err_set(err, ERR_IO, "%.300s: %s", o->address, strerror(errno));
-	return (size_t)got == n ? 0 : err_set(err, ERR_IO, "%.300s: has been truncated", o->address);
+	return (size_t)got == r->n ? 0 : err_set(err, ERR_IO, "%.300s: has been truncated", o->address);
 }
 
 static struct fetch_range make_fetch_range(const struct objects *s, const struct objects_range *r)
@@ -333,7 +334,7 @@ int objects_read(struct objects *s, const struct objects_range *r, void *to, str
 	if (fd < 0)
 		return err_set(err, ERR_IO, "%.300s: %s", o->address, strerror(errno));
 	readahead_take(s->read, r, o->address, &place);
-	rc = read_file_range(o, place.fd >= 0 ? place.fd : fd, r->at, to, r->n, err);
+	rc = read_file_range(o, place.fd >= 0 ? place.fd : fd, r, to, err);
 	readahead_give(s->read, &place);
 	atomic_fetch_add_explicit(&s->local_bytes, r->n, memory_order_relaxed);
 	if (!stays)

@@ -208,6 +208,7 @@ struct block_part {
 	uint64_t begin; /* of the block */
 	size_t n;
 	size_t skip, take; /* range of the block's bytes */
+	bool direct;	   /* bypasses the cache */
 };
 
 static struct block_part locate_block_part(const struct fetch *f, const struct fetch_range *r, size_t done)
@@ -305,9 +306,9 @@ static bool read_part_cached(struct fetch *f, const struct fetch_range *r, const
 	return done;
 }
 
-/* Reads the part from the block, and queues the block at the head if needed. direct: bypasses the cache. */
+/* Reads the part from the block, and queues the block at the head if needed. */
 static int read_part_fetched(struct fetch *f, const struct fetch_range *r, const struct block_part *p, char *to,
-			     bool direct, struct err *err)
+			     struct err *err)
 {
 	struct fetched_block *b;
 	int rc = 0;
@@ -327,7 +328,7 @@ static int read_part_fetched(struct fetch *f, const struct fetch_range *r, const
 	if (b->state == HELD && !b->uses && !b->readers)
 		TAILQ_REMOVE(&f->idle, b, link);
 	b->urgent = true;
-	b->direct |= direct;
+	b->direct |= p->direct;
 	rc = b->state == QUEUED ? fetcher_start(f, err) : 0;
 	if (rc)
 		goto out;
@@ -350,15 +351,15 @@ out:
 	return rc;
 }
 
-static int read_block_part(struct fetch *f, const struct fetch_range *r, const struct block_part *p, char *to,
+static int read_block_part(struct fetch *f, const struct fetch_range *r, struct block_part *p, char *to,
 			   struct err *err)
 {
 	int rc = ERR_EXISTS;
 
-	for (int tries = 0; rc == ERR_EXISTS; tries++)
-		rc = tries < CACHE_TRIES && read_part_cached(f, r, p, to)
-			     ? 0
-			     : read_part_fetched(f, r, p, to, tries >= CACHE_TRIES, err);
+	for (int tries = 0; rc == ERR_EXISTS; tries++) {
+		p->direct = tries >= CACHE_TRIES;
+		rc = !p->direct && read_part_cached(f, r, p, to) ? 0 : read_part_fetched(f, r, p, to, err);
+	}
 	return rc;
 }
 

@@ -31,7 +31,7 @@ struct fetched_block {
 	int readers; /* waiting or copying */
 	int tries, wrong;
 	bool urgent, probe;
-	bool claimed;  /* in the cache: other processes do not fetch it */
+	bool claimed;  /* in the cache, so that other processes do not fetch it */
 	bool direct;   /* bypasses the cache */
 	double others; /* time since which another process fetches it; 0: none */
 	double not_before, asked;
