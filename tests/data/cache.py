@@ -184,9 +184,9 @@ def memory(shards, local, size):
     server = Counted(shards)
     spec = server.url + "/train.json"
     said = deliver(spec, "cache=ram", f"memory_bytes={size // 2}", code=1)
-    assert said.startswith("--cache ram: ") and "fit into" in said, said
+    assert said.startswith("--cache ram: ") and "have room for" in said, said
     said = deliver(shards, "cache=ram", "cache_decoded=1", "memory_bytes=10000", code=1)
-    assert said.startswith("--cache ram: ") and "fit into" in said, said
+    assert said.startswith("--cache ram: ") and "have room for" in said, said
     jobs = [begin(spec, "cache=ram", "epochs=2", "ranks=2") for _ in range(2)]
     assert [end(j) for j in jobs] == [local, local]
     assert server.fetched() <= 2 * size

@@ -247,7 +247,7 @@ static void lying_headers(void **state)
 			idx_make(&s);
 			b[lies[i].at] = lies[i].value;
 			idx_write_file(dir, name, b, n, gzip);
-			open_bad(name, gzip && strstr(lies[i].words, "promises") ? name : lies[i].words);
+			open_bad(name, gzip && strstr(lies[i].words, "states") ? name : lies[i].words);
 			free(b);
 			idx_clean(dir);
 		}

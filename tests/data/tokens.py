@@ -129,7 +129,7 @@ def bad_files(tmp):
     good = list(range(100))
     lies = {"magic": ({"magic": b"DPTOKENZ"}, "does not begin with"), "version": ({"version": 2}, "version 2"),
             "width": ({"width": 3}, "damaged header"), "vocabulary": ({"vocab": 0}, "damaged header"),
-            "count": ({"count": 101}, "promises 101"), "huge": ({"count": 2 ** 63}, "promises"),
+            "count": ({"count": 101}, "states 101"), "huge": ({"count": 2 ** 63}, "header states"),
             "beyond": ({"vocab": 99}, "token 99"), "name": ({"name": b"x" * 96}, "damaged header")}
     for name, (lie, words) in lies.items():
         folder = os.path.join(tmp, "bad-" + name)
@@ -172,7 +172,7 @@ def without_val(tmp):
     flags = [*SMALL, "--data-path", folder, "-b", "1", "--max-steps", "2", "--backend", "ref", "--runs-dir", os.path.join(tmp, "runs"), "--nproc-per-node", "2"]
     for more, times in (((), 1), (("--val-split", "0"), 0)):
         p = dptrain(*flags, *more, cwd=tmp)
-        check(p.returncode == 0 and p.stderr.count("holds no val.tokens: nothing is evaluated") == times, "%s: %s" % (more, p.stderr))
+        check(p.returncode == 0 and p.stderr.count("has no val.tokens: nothing is evaluated") == times, "%s: %s" % (more, p.stderr))
 
 
 def no_waiting(tmp):
@@ -236,8 +236,8 @@ def several(tmp):
     check(first == "sample 0: %s | %s" % (" ".join(map(str, flat[:-1])), " ".join(map(str, flat[1:]))), "their tokens one behind the other: %s" % first[:200])
     train = dptrain(*SMALL, "--data-path", "many", "-b", "4", "--max-steps", "2", "--threads", "1", "--runs-dir", os.path.join(tmp, "runs-many"), cwd=tmp)
     check(train.returncode == 0, "a training on them: %s" % train.stderr)
-    for name, lies, words in (("train-zz.tokens", {"name": b"other"}, "train-zz.tokens: made with another tokenizer than train-000.tokens"),
-                              ("train.tokens", {}, "holds train.tokens and 4 files train-*.tokens"), ("val-zz.tokens", {"vocab": 300}, "val-zz.tokens: made with another")):
+    for name, lies, words in (("train-zz.tokens", {"name": b"other"}, "train-zz.tokens: was made with another tokenizer than train-000.tokens"),
+                              ("train.tokens", {}, "has both train.tokens and 4 files train-*.tokens"), ("val-zz.tokens", {"vocab": 300}, "val-zz.tokens: was made with another")):
         path = os.path.join(many, name)
         write_tokens(path, [1, 2, 3], **lies)
         p = subprocess.run([DELIVER, many], capture_output=True, text=True, timeout=100, check=False)

@@ -159,7 +159,7 @@ def bad():
     with open(f"{FORMATS}/texts.jsonl.zst", "rb") as f:
         refused("is truncated", write("bad/cut.jsonl.zst", f.read()[:-7]))
     refused("no text column body: use --text-field with one of: text, meta.url", f"{FORMATS}/texts.parquet", "--text-field", "body")
-    refused("is no text", write("bad/x.tar", b"x"))
+    refused("is not a text", write("bad/x.tar", b"x"))
     refused("No such file", f"{tmp}/nothing.txt")
     refused("too short", write("bad/empty.txt.gz", gzip.compress(b"")))
     refused("no text (*.txt", f"{tmp}/s3")
