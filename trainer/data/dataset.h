@@ -214,6 +214,8 @@ int dataset_digest(const struct dataset *d, enum split split, bool whole, char r
 struct dataset_norm dataset_norm(const struct dataset *d); /* from the set's own mean and std */
 /* Writes "" if only the index is known. Text that does not fit is cut. */
 void dataset_where(const struct dataset *d, enum split split, int64_t index, char *ret, size_t bytes);
+
+/* Returns what the sample counts for in a mean: dataset_ops.weight or its default. */
 int64_t dataset_weight(const struct dataset *d, enum split split, int64_t index);
 
 #endif

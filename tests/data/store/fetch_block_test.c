@@ -81,7 +81,8 @@ static void test_next(void **state)
 static void test_room(void **state)
 {
 	struct fetch *f = room_for(2, 5);
-	struct fetched_block *b[2] = { arrived(f, 0), arrived(f, 1) }, *third = block_queue(f, 0, 2 * FETCH_BLOCK, FETCH_BLOCK);
+	struct fetched_block *b[2] = { arrived(f, 0), arrived(f, 1) };
+	struct fetched_block *third = block_queue(f, 0, 2 * FETCH_BLOCK, FETCH_BLOCK);
 
 	(void)state;
 	assert_non_null(third);

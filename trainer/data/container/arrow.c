@@ -432,7 +432,7 @@ static int dispatch_arrow_message(struct arrow_reader *s, const struct flatbuffe
 		return s->has_schema ? 0 : read_arrow_schema(s, f, header, err);
 	case BATCH:
 		return read_record_batch(s, f, header, where, err);
-	default: /* dictionaries of columns that are not read */
+	default: /* a dictionary: columns that need one are refused */
 		return 0;
 	}
 }

@@ -12,6 +12,7 @@ struct flatbuffer {
 	uint32_t n; /* at most 2^31 */
 };
 
+/* Returns the root table. */
 uint32_t flatbuffer_root(const struct flatbuffer *f);
 uint32_t flatbuffer_table(const struct flatbuffer *f, uint32_t table, int field); /* field: a table or a union's table */
 int64_t flatbuffer_number(const struct flatbuffer *f, uint32_t table, int field, int bytes, int64_t fallback);

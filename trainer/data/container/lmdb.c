@@ -61,7 +61,7 @@ static int refuse_lmdb(const struct lmdb_walk *w, const char *why, struct err *e
 	return err_set(err, ERR_USAGE, "%.150s: %s", w->file->name, why);
 }
 
-/* ---- where the tree begins ---- */
+/* ---- the root of the tree ---- */
 
 /* Reads the meta page at `at`. ret->good is false if it is not a sound one. */
 static int read_lmdb_meta(const struct lmdb_walk *w, uint64_t at, struct meta *ret, struct err *err)

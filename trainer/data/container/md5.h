@@ -11,6 +11,7 @@ struct md5 {
 	unsigned char rest[64];
 };
 
+/* Computes a digest in steps: init, any number of add, end. */
 void md5_init(struct md5 *m);
 void md5_add(struct md5 *m, const void *bytes, size_t n);
 void md5_end(struct md5 *m, char ret[33]); /* 32 lower-case hex digits */

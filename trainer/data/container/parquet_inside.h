@@ -42,6 +42,7 @@ struct parquet_runs {
 	int bit; /* next bit of *at, in packed groups */
 };
 
+/* Decodes the next number. False: damaged, or the end. */
 bool parquet_runs_next(struct parquet_runs *r, uint32_t *ret);
 
 /* Decodes n numbers in DELTA_BINARY_PACKED and advances *at past them. False: damaged. */

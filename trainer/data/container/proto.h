@@ -20,6 +20,7 @@ struct proto_field {
 	struct proto_span bytes; /* empty for varints */
 };
 
+/* Reads a varint and advances s->at. False: damaged. */
 bool proto_varint(struct proto_span *s, uint64_t *ret);
 
 /* Parses the tag and the value or length, without the payload. False: incomplete or invalid. */

@@ -25,6 +25,7 @@ struct tar_block {
 	char name[257];
 };
 
+/* Parses a header of TAR_BLOCK bytes. An invalid one has the kind TAR_DAMAGED. */
 void tar_block_parse(const void *block, struct tar_block *ret);
 
 /* Builds the header of a world-readable file without owner and date, so that equal input gives equal bytes. name: at

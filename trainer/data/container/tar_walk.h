@@ -20,6 +20,7 @@ struct tar_walk_entry {
 	uint64_t bytes;
 };
 
+/* Creates a walk from the start of *s, which is copied. ERR_NOMEM. */
 int tar_walk_new(struct tar_walk **ret, const struct byte_source *s, struct err *err);
 void tar_walk_free(struct tar_walk *w); /* NULL is fine */
 

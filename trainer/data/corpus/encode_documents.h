@@ -15,6 +15,7 @@ struct encode_opts {
 	int threads; /* 0: one per core */
 };
 
+/* Starts the threads. ERR_NOMEM, also if no thread starts. */
 int encode_new(struct encode **ret, const struct encode_opts *o, struct err *err);
 void encode_free(struct encode *e); /* joins the threads and drops unfinished work; NULL is fine */
 

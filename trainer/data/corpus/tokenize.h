@@ -25,6 +25,8 @@ struct tokenize_made {
 	int64_t tokens[SPLIT_COUNT], documents[SPLIT_COUNT];
 };
 
+/* Writes the token files of both splits; *ret: their sizes. ERR_USAGE: a text is unreadable or too short; ERR_IO: a
+ * write failed. */
 int tokenize(const struct tokenize_opts *o, struct tokenize_made *ret, struct err *err);
 
 #endif

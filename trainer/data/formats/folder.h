@@ -30,6 +30,7 @@ struct folder_files {
 int folder_scan(struct folder_files *ret, const char *path, double val_share, struct err *err);
 void folder_files_done(struct folder_files *f);
 
+/* Returns the path of image i relative to the data path; valid until folder_files_done. */
 const char *folder_name(const struct folder_files *f, enum split s, int64_t i);
 
 /* Returns true if the file (path relative to the data path) is for validation, as a share val_share of all files is:

@@ -36,6 +36,7 @@ void image_set_done(struct image_set *s);
 int image_set_describe(struct image_set *s, const struct dataset_opts *o, int classes, const char *what,
 		       struct err *err);
 
+/* Queues a notice for image_set_notice; only counts it if the queue is full. Thread-safe. */
 void image_set_note(struct image_set *s, const char *text);
 bool image_set_notice(struct dataset *base, char *ret, size_t bytes); /* as dataset_ops.notice */
 int64_t image_set_broken(const struct dataset *base);		      /* as dataset_ops.broken */

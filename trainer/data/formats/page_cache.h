@@ -18,6 +18,7 @@ struct page_cache_opts {
 	struct ring_file *aside;   /* overflow ring file; owned by the cache, even if page_cache_new fails; NULL: no ring */
 };
 
+/* Creates an empty cache. ERR_NOMEM. */
 int page_cache_new(struct page_cache **ret, const struct page_cache_opts *o, struct err *err);
 void page_cache_free(struct page_cache *p); /* NULL is fine */
 

@@ -24,6 +24,7 @@ struct dataset_memory_opts {
 	int classes; /* 0: largest label + 1 */
 };
 
+/* ERR_USAGE: too many channels, or an invalid label. */
 int dataset_memory_open(struct dataset **ret, const struct dataset_memory_opts *o, struct err *err);
 
 /* The same two kinds of sets for tokens. tokens: n rows of seq_len + 1, borrowed until close; NULL: random rows from
@@ -36,6 +37,7 @@ struct dataset_tokens_opts {
 	bool planned; /* for plans only: random rows are not created, and the set has no hash */
 };
 
+/* ERR_USAGE: an invalid token, or no target at all. */
 int dataset_tokens_open(struct dataset **ret, const struct dataset_tokens_opts *o, struct err *err);
 
 #endif

@@ -15,6 +15,7 @@ struct tar_entry {
 	uint64_t bytes;
 };
 
+/* Opens an archive at its start. ERR_USAGE: it cannot be opened. */
 int tar_open(struct tar **ret, const char *path, struct err *err);
 void tar_close(struct tar *t); /* NULL is fine */
 

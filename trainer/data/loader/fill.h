@@ -30,6 +30,7 @@ struct fill_hand {
 	const struct stop *stop;  /* as in struct dataset_read; set by the scratch's owner */
 };
 
+/* Allocates the scratch of one thread. ERR_NOMEM. */
 int fill_hand_init(const struct fill *f, struct fill_hand *ret, struct err *err);
 void fill_hand_done(const struct fill *f, struct fill_hand *h); /* a zeroed hand is fine */
 

@@ -68,6 +68,8 @@ struct loader_batch {
 	int slot;                   /* for loader_release */
 };
 
+/* Allocates the slots and starts the workers. Options are copied. ERR_USAGE: impossible options; ERR_NOMEM; or an
+ * error of the system when threads cannot start. */
 int loader_open(struct loader **ret, const struct loader_opts *o, struct err *err);
 
 /* Returns the next micro-batch. 1: *ret is filled, and its memory belongs to the caller until loader_release. 0: the

@@ -30,6 +30,7 @@ static inline int64_t window_lane_number(int64_t place, int64_t global)
 	return (int64_t)((__int128)place * WINDOW_LANES / global);
 }
 
+/* Initialises *w for one epoch, whose key is o->key. */
 void window_init(struct window *w, const struct window_opts *o);
 
 /* Returns the sample (0 to n - 1) at a position of the epoch (batch * G + j). skip > 0: the sample `skip` positions

@@ -16,6 +16,7 @@
 
 struct picture;
 
+/* Creates a decoder. ERR_NOMEM. */
 int picture_new(struct picture **ret, struct err *err);
 void picture_free(struct picture *p); /* NULL is fine */
 

@@ -26,6 +26,7 @@ struct pixels_table {
 	float a[2][PIXELS_LANES], b[2][PIXELS_LANES];
 };
 
+/* Fills the table for the channels' normalisation. */
 void pixels_table(struct pixels_table *ret, int channels, const struct dataset_norm *n);
 
 /* to[i] = table of u8 from[i], or the value converted (f32 and f64 sets). `to` is f32 or f64. */
@@ -39,6 +40,8 @@ struct pixels_draw { /* augmentation of one image */
 
 /* augment: bits of enum dataset_augment; key.stream is rng_stream("augment") ^ epoch. */
 struct pixels_draw pixels_draw(struct rng_key key, int64_t sample, unsigned augment);
+
+/* Crops and flips a u8 image: from and to have pixels_count elements and do not overlap. */
 void pixels_move(const struct dataset *d, struct pixels_draw draw, const uint8_t *from, uint8_t *to);
 
 #endif

@@ -24,6 +24,7 @@ struct resize_opts {
 
 struct resize;
 
+/* Creates a scaler without buffers. ERR_NOMEM. */
 int resize_new(struct resize **ret, struct err *err);
 void resize_free(struct resize *r); /* NULL is fine */
 

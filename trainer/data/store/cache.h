@@ -19,6 +19,7 @@ struct cache_opts {
 	uint64_t most_bytes; /* of all blocks; 0: limited by the free space */
 };
 
+/* Opens the cache folder, created if missing. ERR_USAGE: not a private folder, or not usable. */
 int cache_open(struct cache **ret, const struct cache_opts *o, struct err *err);
 void cache_close(struct cache *c); /* NULL is fine */
 
@@ -36,6 +37,7 @@ struct cache_key {
 	uint64_t begin; /* of the block */
 };
 
+/* Computes the block's name, a SHA-256 of the key. */
 void cache_name(const struct cache_key *k, struct cache_block *ret);
 
 /* Returns true if the block is cached. Marks it as used and starts reading it from disk. */
@@ -51,6 +53,8 @@ bool cache_read(struct cache *c, const struct cache_block *b, uint64_t at, void 
 bool cache_claim(struct cache *c, const struct cache_block *b);
 void cache_release(struct cache *c, const struct cache_block *b);
 
+/* Writes a block of n bytes atomically, at most 16 MiB, and removes old blocks for it. Failures are reported by
+ * cache_notice only. */
 void cache_keep(struct cache *c, const struct cache_block *b, const void *bytes, size_t n);
 
 /* Takes the next line to show to the user; false: none. */

@@ -16,6 +16,7 @@ uint64_t cache_sweep_folder(const char *folder, uint64_t goal);
 /* A folder in memory. It is removed after the last process that opened it has ended in any way. */
 struct cache_ram;
 
+/* Opens the folder and returns its path. ERR_USAGE: it cannot be created. */
 int cache_ram_open(struct cache_ram **ret, char ret_folder[CACHE_PATH_BYTES], struct err *err);
 void cache_ram_close(struct cache_ram *r); /* NULL is fine */
 

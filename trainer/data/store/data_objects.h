@@ -105,6 +105,7 @@ struct objects_lister {
 	void *user;
 };
 
+/* Calls l->each for each entry. ERR_USAGE: no such folder; or an error of the store. */
 int objects_list(const char *address, const struct objects_lister *l, struct err *err);
 
 /* Bytes read, by source, and requests to servers, since objects_open. */

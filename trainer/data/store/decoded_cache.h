@@ -19,6 +19,7 @@ struct decoded_cache_opts {
 	uint64_t keeps_bytes; /* expected total, including objects' blocks: memory must have room for it */
 };
 
+/* Opens the decoded cache. ERR_USAGE: the folder is unusable, or too little memory for CACHE_RAM. */
 int decoded_cache_open(struct decoded_cache **ret, const struct decoded_cache_opts *o, struct err *err);
 void decoded_cache_close(struct decoded_cache *d); /* NULL is fine */
 

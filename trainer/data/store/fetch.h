@@ -45,6 +45,7 @@ int fetch_set_sums(struct fetch *f, int object, const uint32_t *sum, size_t n, s
 /* Requests the sizes of all other objects, in parallel. ERR_USAGE names the unavailable ones. */
 int fetch_measure(struct fetch *f, struct err *err);
 
+/* Size of the object, once it is measured or set. */
 uint64_t fetch_bytes(const struct fetch *f, int object);
 const char *fetch_etag(const struct fetch *f, int object);  /* "": the server sends none */
 const char *fetch_shown(const struct fetch *f, int object); /* its address without secrets */

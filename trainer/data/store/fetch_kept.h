@@ -9,12 +9,15 @@
  * outdated. */
 bool kept_can(const struct fetch *f, int object);
 
+/* Computes the name of a block in the cache. */
 void kept_name(const struct fetch *f, int object, uint64_t begin, struct cache_block *ret);
 
 /* ---- under the lock ---- */
 
 /* Returns true if the block is probably in the cache, without reading it. */
 bool kept_has(struct fetch *f, int object, uint64_t begin);
+
+/* Records whether the block is in the cache. */
 void kept_set_seen(struct fetch *f, int object, uint64_t begin, bool seen);
 
 /* Returns true if a queued block need not be requested, or not yet: it is in the cache (b may be freed), or another

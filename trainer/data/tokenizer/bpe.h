@@ -6,6 +6,7 @@
 
 struct bpe;
 
+/* Like the functions of tokenizer.h, for a folder's BPE. */
 int bpe_open(struct bpe **ret, const char *folder, struct err *err);
 void bpe_close(struct bpe *b); /* NULL is fine */
 

@@ -51,6 +51,7 @@ struct token_writer_opts {
 	int32_t separator; /* -1: none */
 };
 
+/* Creates the file with an empty header. ERR_IO, as for the functions below. One thread. */
 int token_writer_open(struct token_writer **ret, const struct token_writer_opts *o, struct err *err);
 int token_writer_add(struct token_writer *w, const int32_t *tokens, size_t n, struct err *err);
 int token_writer_end(struct token_writer *w, struct err *err); /* ends the current document */
