@@ -16,7 +16,7 @@
 #define PATH_BYTES sizeof(((struct module *)0)->path)
 #define NAME_ROOM 64 /* for what is put behind a folder */
 
-static bool is_file(const char *path)
+static bool is_module_file(const char *path)
 {
 	struct stat st;
 
@@ -24,7 +24,7 @@ static bool is_file(const char *path)
 }
 
 /* Folder of the running executable, without a slash at the end; "" when unknown. */
-static void exe_folder(char *dir, size_t n)
+static void find_exe_folder(char *dir, size_t n)
 {
 	ssize_t len = readlink("/proc/self/exe", dir, n - 1);
 
@@ -42,18 +42,18 @@ static bool find_module(const char *name, char *path, size_t n)
 
 	if (given && given[0]) {
 		snprintf(path, n, "%s/dptrain_%s.so", given, name);
-		return is_file(path);
+		return is_module_file(path);
 	}
-	exe_folder(exe, sizeof(exe));
+	find_exe_folder(exe, sizeof(exe));
 	static const char *const below[] = { "/.libs", "", "/../lib/dptrack", "/../.libs", "/../../.libs",
 					     "/../../../.libs" };
 	for (size_t i = 0; exe[0] && i < sizeof(below) / sizeof(below[0]); i++) {
 		snprintf(path, n, "%s%s/dptrain_%.8s.so", exe, below[i], name);
-		if (is_file(path))
+		if (is_module_file(path))
 			return true;
 	}
 	snprintf(path, n, DPTRAIN_MODULE_DIR "/dptrain_%s.so", name);
-	return is_file(path);
+	return is_module_file(path);
 }
 
 int module_load(struct module *ret, const char *kind, const char *name, const char *symbol, struct err *err)

@@ -18,7 +18,7 @@ struct hier_place {
 	int node, local;
 };
 
-struct hier {
+struct hier_comm {
 	struct comm comm;
 	struct comm *local;
 	struct link *link;
@@ -42,9 +42,9 @@ struct hier {
 	char interface[HIER_INTERFACE_BYTES];
 };
 
-static inline struct hier *hier_of(struct comm *c)
+static inline struct hier_comm *hier_of(struct comm *c)
 {
-	return (struct hier *)c;
+	return (struct hier_comm *)c;
 }
 
 /* ---- life ---- */
@@ -56,38 +56,37 @@ struct hier_said { /* by a rank: its number in the job, which machine it is on, 
 };
 
 /* Of rank lo->rank of lo->world, with its link opened; local is taken over in any case. The caller sets comm.ops. */
-int hier_begin_life(struct hier **ret, struct comm *local, const struct link_module *link,
+int hier_begin_life(struct hier_comm **ret, struct comm *local, const struct link_module *link,
 		     const struct link_opts *lo, struct err *err);
 
 /* With what all ranks said, in their order: places, memory, connections. */
-int hier_set_up(struct hier *x, const struct hier_said *said, struct err *err);
+int hier_set_up(struct hier_comm *x, const struct hier_said *said, struct err *err);
 
-void hier_free(struct hier *x); /* NULL is fine */
+void hier_free(struct hier_comm *x); /* NULL is fine */
 
 /* Of one whose set-up failed: nobody waits for the others. Returns rc. */
-int hier_give_up(struct hier *x, int rc);
+int hier_give_up(struct hier_comm *x, int rc);
 
 /* ---- collectives ---- */
 
 /* what: for messages. ERR_PEER: the ranks have lost each other before. */
-int hier_enter(struct hier *x, const char *what, struct err *err);
+int hier_enter(struct hier_comm *x, const char *what, struct err *err);
 
 /* The same of one beside which the rank computes: its waits rest. */
-int hier_enter_resting(struct hier *x, const char *what, struct err *err);
+int hier_enter_resting(struct hier_comm *x, const char *what, struct err *err);
 
 /* Of a collective; returns rc. What has failed is not tried again, and the ranks beside this one are not left
  * waiting. */
-int hier_end(struct hier *x, int rc);
+int hier_end(struct hier_comm *x, int rc);
 
-/* A message, for hier_finish: all that was begun is done. */
-int hier_message(struct hier *x, bool sends, int peer, void *data, size_t bytes, struct err *err);
-int hier_finish(struct hier *x, struct err *err);
+/* Waits until all messages that were begun are done. */
+int hier_finish(struct hier_comm *x, struct err *err);
 
 /* Who has, on that node, what rank r has elsewhere. */
-int hier_holder(const struct hier *x, int node, int r);
+int hier_holder(const struct hier_comm *x, int node, int r);
 
 /* Every rank's slice as a piece, owned here by who has what that rank has elsewhere. */
-struct shm_pieces hier_slices(struct hier *x, size_t bytes_each);
+struct shm_pieces hier_slices(struct hier_comm *x, size_t bytes_each);
 
 struct hier_slice { /* elements */
 	size_t first, count;
@@ -105,10 +104,10 @@ struct hier_chunk {
 };
 
 /* The scratch of chunk `at`: n_nodes x HIER_PART_BYTES. */
-unsigned char *hier_scratch(const struct hier *x, size_t at);
+unsigned char *hier_scratch(const struct hier_comm *x, size_t at);
 
 /* Tells the others this rank's part of a chunk, or names places for theirs. */
-int hier_begin_gather(struct hier *x, const struct hier_chunk *c, bool sends, struct err *err);
+int hier_begin_gather(struct hier_comm *x, const struct hier_chunk *c, bool sends, struct err *err);
 
 struct hier_turns { /* of chunks, one after another */
 	int (*begin)(void *user, size_t at, struct err *err); /* messages that are due by `at` */
@@ -118,7 +117,7 @@ struct hier_turns { /* of chunks, one after another */
 
 /* Several chunks are under way: the wire is never idle while a sum is added or a peer is a moment late. Returns when
  * all messages are done. */
-int hier_in_turns(struct hier *x, size_t chunks, const struct hier_turns *t, struct err *err);
+int hier_in_turns(struct hier_comm *x, size_t chunks, const struct hier_turns *t, struct err *err);
 
 /* ---- the files of collectives ---- */
 

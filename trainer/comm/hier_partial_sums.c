@@ -4,7 +4,7 @@
 
 #include "trainer/comm/sum.h"
 
-static int roots_of_run(const struct hier_partial_sums *s, int run)
+static int count_run_roots(const struct hier_partial_sums *s, int run)
 {
 	int begin[REDUCTION_TREE_ROOTS_MAX + 1];
 
@@ -16,12 +16,12 @@ int hier_partial_sums_roots(const struct hier_partial_sums *s, int node)
 	int n = 0;
 
 	for (int i = 0; i < s->n_runs; i++)
-		n += s->node[i] == node ? roots_of_run(s, i) : 0;
+		n += s->node[i] == node ? count_run_roots(s, i) : 0;
 	return n;
 }
 
 /* Where the terms of a run lie, from element `first` on; local: the place of its first rank on the machine. */
-static void list_run(const struct hier_partial_sums *s, struct reduction_tree_run run, int local, size_t first)
+static void list_run_terms(const struct hier_partial_sums *s, struct reduction_tree_run run, int local, size_t first)
 {
 	const size_t each = dtype_bytes(s->t->dtype), bytes = (size_t)s->t->count * each;
 	int n = 0;
@@ -36,7 +36,7 @@ static void list_run(const struct hier_partial_sums *s, struct reduction_tree_ru
 }
 
 /* Returns how many roots. */
-static int fold_run(const struct hier_partial_sums *s, struct reduction_tree_run run, size_t count, unsigned char *to)
+static int fold_node_run(const struct hier_partial_sums *s, struct reduction_tree_run run, size_t count, unsigned char *to)
 {
 	int begin[REDUCTION_TREE_ROOTS_MAX + 1];
 	const int roots = reduction_tree_order_run(s->t->adds, begin, s->t->leaves, s->world, run);
@@ -57,19 +57,19 @@ void hier_partial_sums_fold(const struct hier_partial_sums *s, int node, size_t 
 	for (int i = 0; i < s->n_runs; i++) {
 		if (s->node[i] != node)
 			continue;
-		list_run(s, s->run[i], local, first);
-		to += (size_t)fold_run(s, s->run[i], count, to) * count * dtype_bytes(s->t->dtype);
+		list_run_terms(s, s->run[i], local, first);
+		to += (size_t)fold_node_run(s, s->run[i], count, to) * count * dtype_bytes(s->t->dtype);
 		local += s->run[i].n;
 	}
 }
 
 /* Roots of machine `node` that come before run i. */
-static int roots_before(const struct hier_partial_sums *s, int node, int i)
+static int count_roots_before(const struct hier_partial_sums *s, int node, int i)
 {
 	int n = 0;
 
 	for (int k = 0; k < i; k++)
-		n += s->node[k] == node ? roots_of_run(s, k) : 0;
+		n += s->node[k] == node ? count_run_roots(s, k) : 0;
 	return n;
 }
 
@@ -79,7 +79,7 @@ void hier_partial_sums_add(const struct hier_partial_sums *s, unsigned char *con
 	int n = 0;
 
 	for (int i = 0; i < s->n_runs; i++) {
-		const int node = s->node[i], before = roots_before(s, node, i), own = roots_of_run(s, i);
+		const int node = s->node[i], before = count_roots_before(s, node, i), own = count_run_roots(s, i);
 
 		for (int k = 0; k < own; k++)
 			s->t->from[n++] = roots[node] + (size_t)(before + k) * bytes;

@@ -36,8 +36,8 @@ int requests_begin(struct requests *m, const struct message_opts *o, struct err 
 		return 0;
 	assert(m->n < m->room);
 	if (!m->n)
-		m->pace.began_s = clock_mono_s(), m->pace.heard = 0;
-	m->pace.heard += o->sends ? 0 : o->bytes;
+		m->pace.began_s = clock_mono_s(), m->pace.requested = 0;
+	m->pace.requested += o->sends ? 0 : o->bytes;
 	*w = (struct message){ { .peer = o->peer, .sends = o->sends, .data = o->data, .bytes = o->bytes }, o->due };
 	m->n++;
 	m->sent += o->sends ? (int64_t)o->bytes : 0;
@@ -45,7 +45,7 @@ int requests_begin(struct requests *m, const struct message_opts *o, struct err 
 }
 
 /* Takes what is done out of the list. *ret_peer: one of those that are waited for, or -1. */
-static int sweep(struct requests *m, size_t due, int *ret_peer, struct err *err)
+static int poll_messages(struct requests *m, size_t due, int *ret_peer, struct err *err)
 {
 	*ret_peer = -1;
 	m->link->module->progress(m->link);
@@ -70,40 +70,40 @@ static int sweep(struct requests *m, size_t due, int *ret_peer, struct err *err)
 }
 
 /* All has come that was under way. */
-static void note_rate(struct requests_pace *p)
+static void update_rate(struct requests_pace *p)
 {
-	const double rate = (double)p->heard / (clock_mono_s() - p->began_s + 1e-9);
+	const double rate = (double)p->requested / (clock_mono_s() - p->began_s + 1e-9);
 
-	if (p->heard >= LONG_BYTES)
+	if (p->requested >= LONG_BYTES)
 		p->rate = rate > p->rate ? rate : RATE_KEPT * p->rate + (1 - RATE_KEPT) * rate;
-	p->heard = 0;
+	p->requested = 0;
 }
 
 /* Seconds until what is due by then should be here, at the rate of former ones from when the first was begun. */
-static double left_s(const struct requests *m, size_t due)
+static double expected_wait_s(const struct requests *m, size_t due)
 {
 	size_t later = 0;
 
 	for (int i = 0; i < m->n; i++)
 		if (m->list[i].due > due && !m->list[i].transfer.sends)
 			later += m->list[i].transfer.bytes;
-	return m->pace.began_s + (double)(m->pace.heard - later) / m->pace.rate - clock_mono_s();
+	return m->pace.began_s + (double)(m->pace.requested - later) / m->pace.rate - clock_mono_s();
 }
 
-static void rest(double seconds)
+static void sleep_seconds(double seconds)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = (long)(seconds * 1e9) }, NULL);
 }
 
-static bool may_rest(const struct requests *m)
+static bool may_sleep(const struct requests *m)
 {
-	return m->rests && m->link->module->arrives_alone;
+	return m->sleeps_while_waiting && m->link->module->arrives_alone;
 }
 
 /* For how long to rest: half of the time that is left, so that the end is not slept over; 0: it is not worth while. */
-static double rest_s(const struct requests *m, size_t due)
+static double sleep_s_before_poll(const struct requests *m, size_t due)
 {
-	const double s = may_rest(m) && m->pace.rate > 0 ? left_s(m, due) / 2 : 0;
+	const double s = may_sleep(m) && m->pace.rate > 0 ? expected_wait_s(m, due) / 2 : 0;
 
 	return s < REST_LEAST_S ? 0 : s < REST_MOST_S ? s : REST_MOST_S;
 }
@@ -112,12 +112,12 @@ static double rest_s(const struct requests *m, size_t due)
 static void wait_for_link(const struct requests *m)
 {
 	m->link->module->wait(m->link, NAP_S);
-	if (may_rest(m) && m->pace.heard >= LONG_BYTES)
-		rest(REST_LEAST_S);
+	if (may_sleep(m) && m->pace.requested >= LONG_BYTES)
+		sleep_seconds(REST_LEAST_S);
 }
 
 /* Rests, or (0 s) waits for the link; adds to *waited_s. */
-static int nap(struct requests *m, int peer, double seconds, double *waited_s, struct err *err)
+static int wait_for_peer(struct requests *m, int peer, double seconds, double *waited_s, struct err *err)
 {
 	double nap_s;
 	int rc = shm_check(m->local, err);
@@ -129,7 +129,7 @@ static int nap(struct requests *m, int peer, double seconds, double *waited_s, s
 		return rc;
 	nap_s = clock_mono_s();
 	if (seconds > 0)
-		rest(seconds);
+		sleep_seconds(seconds);
 	else
 		wait_for_link(m);
 	nap_s = clock_mono_s() - nap_s;
@@ -142,16 +142,16 @@ int requests_await(struct requests *m, size_t due, struct err *err)
 	double waited_s = 0;
 
 	for (int spins = 0;; spins++) {
-		int peer, rc = sweep(m, due, &peer, err);
+		int peer, rc = poll_messages(m, due, &peer, err);
 		double seconds;
 
 		if (!rc && !m->n)
-			note_rate(&m->pace);
+			update_rate(&m->pace);
 		if (rc || peer < 0)
 			return rc;
-		seconds = rest_s(m, due);
+		seconds = sleep_s_before_poll(m, due);
 		if (seconds > 0 || spins >= SPINS)
-			rc = nap(m, peer, seconds, &waited_s, err);
+			rc = wait_for_peer(m, peer, seconds, &waited_s, err);
 		if (seconds > 0)
 			spins = 0;
 		if (rc)

@@ -26,10 +26,10 @@ struct requests {
 	int64_t sent;		  /* bytes so far */
 	struct message *list;	  /* under way */
 	int n, room;
-	bool rests;
+	bool sleeps_while_waiting;
 	struct requests_pace { /* since nothing was under way */
 		double began_s;
-		size_t heard; /* bytes that were asked for, */
+		size_t requested; /* bytes that were asked for, */
 		double rate;  /* and came in a second, of former long ones; 0: not known */
 	} pace;
 };

@@ -28,19 +28,19 @@ static struct shm_area *area_of(struct comm *c)
 }
 
 /* A rank's part of a buffer that the root's alloc gave. */
-static unsigned char *part_of(const struct shm_area *a, int region, int r)
+static unsigned char *region_part(const struct shm_area *a, int region, int r)
 {
 	const struct shm_region *g = &a->root->region[region];
 
 	return g->base + (size_t)a->root_rank[r] * g->stride_bytes;
 }
 
-static int find_region(const struct shm_area *a, const void *data, size_t bytes)
+static int find_alloc_region(const struct shm_area *a, const void *data, size_t bytes)
 {
 	const unsigned char *p = data;
 
 	for (int i = 0; i < a->root->n_regions; i++) {
-		const unsigned char *own = part_of(a, i, a->rank);
+		const unsigned char *own = region_part(a, i, a->rank);
 
 		if (p >= own && p + bytes <= own + a->root->region[i].stride_bytes)
 			return i;
@@ -48,12 +48,12 @@ static int find_region(const struct shm_area *a, const void *data, size_t bytes)
 	return -1;
 }
 
-static struct shm_call describe(const struct shm_area *a, const void *data, size_t bytes)
+static struct shm_call describe_call(const struct shm_area *a, const void *data, size_t bytes)
 {
-	struct shm_call call = { .region = find_region(a, data, bytes), .root = -1 };
+	struct shm_call call = { .region = find_alloc_region(a, data, bytes), .root = -1 };
 
 	if (call.region >= 0)
-		call.offset = (uint64_t)((const unsigned char *)data - part_of(a, call.region, a->rank));
+		call.offset = (uint64_t)((const unsigned char *)data - region_part(a, call.region, a->rank));
 	return call;
 }
 
@@ -61,11 +61,11 @@ static unsigned char *peer_buffer(const struct shm_area *a, int r)
 {
 	const struct shm_call *call = shm_area_call(a, r);
 
-	return part_of(a, call->region, r) + call->offset;
+	return region_part(a, call->region, r) + call->offset;
 }
 
 /* Enters a collective: meets the others and checks that all mean the same one. *ret_direct: all buffers are shared. */
-static int begin(struct shm_area *a, const struct shm_call *own, bool *ret_direct, struct err *err)
+static int begin_collective(struct shm_area *a, const struct shm_call *own, bool *ret_direct, struct err *err)
 {
 	bool direct = true;
 	int rc = shm_area_meet(a, own, err);
@@ -94,7 +94,7 @@ struct slice {
 	size_t first, count;
 };
 
-static struct slice slice_of(size_t count, int rank, int world)
+static struct slice rank_slice(size_t count, int rank, int world)
 {
 	size_t each = (count + (size_t)world - 1) / (size_t)world;
 	size_t first;
@@ -130,7 +130,7 @@ static int allreduce_small(struct shm *s, void *data, size_t bytes, const struct
 	int rc;
 
 	memcpy(shm_area_stage(a, a->rank) + half, data, bytes);
-	rc = begin(a, call, &direct, err);
+	rc = begin_collective(a, call, &direct, err);
 	if (rc)
 		return rc;
 	for (int r = 0; r < a->world; r++)
@@ -161,7 +161,7 @@ static int allreduce_staged(struct shm_area *a, unsigned char *data, size_t byte
 		rc = shm_area_meet(a, NULL, err);
 		if (rc)
 			return rc;
-		sum_slice(stage, a->world, slice_of(n / dtype_bytes(dtype), a->rank, a->world), dtype);
+		sum_slice(stage, a->world, rank_slice(n / dtype_bytes(dtype), a->rank, a->world), dtype);
 		rc = shm_area_meet(a, NULL, err);
 		if (rc)
 			return rc;
@@ -170,16 +170,16 @@ static int allreduce_staged(struct shm_area *a, unsigned char *data, size_t byte
 	return 0;
 }
 
-static int sum_dtype(enum dtype dtype, struct err *err)
+static int check_shm_sum_dtype(enum dtype dtype, struct err *err)
 {
 	return sum_takes(dtype) ? 0 : err_set(err, ERR_UNSUPPORTED, "shared memory does not sum %s", dtype_name(dtype));
 }
 
 /* Every rank adds one slice, which leaves it with the sum; of small ones, all. */
-static size_t allreduce_sends(const struct comm *c, size_t count, enum dtype dtype)
+static size_t allreduce_sent_bytes(const struct comm *c, size_t count, enum dtype dtype)
 {
 	const size_t bytes = count * dtype_bytes(dtype), others = (size_t)c->world - 1;
-	const size_t own = slice_of(count, c->rank, c->world).count * dtype_bytes(dtype);
+	const size_t own = rank_slice(count, c->rank, c->world).count * dtype_bytes(dtype);
 
 	return bytes <= SMALL_BYTES ? bytes * others : bytes - own + own * others;
 }
@@ -188,25 +188,25 @@ static int shm_allreduce(struct comm *c, void *data, int64_t count, enum dtype d
 {
 	struct shm_area *a = area_of(c);
 	size_t bytes = (size_t)count * dtype_bytes(dtype);
-	struct shm_call call = describe(a, data, bytes);
+	struct shm_call call = describe_call(a, data, bytes);
 	unsigned char *buffer[SHM_WORLD_MAX];
 	bool direct;
-	int rc = sum_dtype(dtype, err);
+	int rc = check_shm_sum_dtype(dtype, err);
 
 	call.what = "allreduce", call.op = SHM_ALLREDUCE, call.count = count, call.dtype = (uint32_t)dtype;
 	if (rc || c->world == 1)
 		return rc;
-	c->sent += (int64_t)allreduce_sends(c, (size_t)count, dtype);
+	c->sent += (int64_t)allreduce_sent_bytes(c, (size_t)count, dtype);
 	if (bytes <= SMALL_BYTES)
 		return allreduce_small((struct shm *)c, data, bytes, &call, err);
-	rc = begin(a, &call, &direct, err);
+	rc = begin_collective(a, &call, &direct, err);
 	if (rc)
 		return rc;
 	if (!direct)
 		return allreduce_staged(a, data, bytes, dtype, err);
 	for (int r = 0; r < a->world; r++)
 		buffer[r] = peer_buffer(a, r);
-	sum_slice(buffer, a->world, slice_of((size_t)count, a->rank, a->world), dtype);
+	sum_slice(buffer, a->world, rank_slice((size_t)count, a->rank, a->world), dtype);
 	return shm_area_meet(a, NULL, err);
 }
 
@@ -242,18 +242,18 @@ static int shm_reduce_scatter(struct comm *c, void *data, int64_t count_each, en
 {
 	struct shm_area *a = area_of(c);
 	size_t bytes_each = (size_t)count_each * dtype_bytes(dtype);
-	struct shm_call call = describe(a, data, bytes_each * (size_t)c->world);
+	struct shm_call call = describe_call(a, data, bytes_each * (size_t)c->world);
 	const void *from[SHM_WORLD_MAX];
 	void *to[1] = { (unsigned char *)data + bytes_each * (size_t)c->rank };
 	bool direct;
-	int rc = sum_dtype(dtype, err);
+	int rc = check_shm_sum_dtype(dtype, err);
 
 	call.what = "reduce-scatter", call.op = SHM_REDUCE_SCATTER, call.count = count_each,
 	call.dtype = (uint32_t)dtype;
 	if (rc || c->world == 1)
 		return rc;
 	c->sent += (int64_t)bytes_each * (c->world - 1);
-	rc = begin(a, &call, &direct, err);
+	rc = begin_collective(a, &call, &direct, err);
 	if (rc)
 		return rc;
 	if (!direct)
@@ -267,7 +267,7 @@ static int shm_reduce_scatter(struct comm *c, void *data, int64_t count_each, en
 /* ---- sums along the tree of leaves ---- */
 
 /* One rank's roots of the leaves. */
-static int roots_of(const struct comm_terms *t, int rank, int world)
+static int count_rank_roots(const struct comm_terms *t, int rank, int world)
 {
 	const struct reduction_tree l = reduction_tree_part(t->leaves, rank, world);
 
@@ -281,7 +281,7 @@ static int list_terms(const struct comm_terms *t, unsigned char *const *buffer, 
 	int n = 0;
 
 	for (int r = 0; r < world; r++)
-		for (int k = 0; k < roots_of(t, r, world); k++)
+		for (int k = 0; k < count_rank_roots(t, r, world); k++)
 			t->from[n++] = buffer[r] + (size_t)k * bytes + at;
 	return reduction_tree_order(t->adds, t->leaves, world);
 }
@@ -296,8 +296,8 @@ static int allreduce_terms_small(struct shm *s, const struct comm_terms *t, cons
 	bool direct;
 	int rc, n;
 
-	memcpy(shm_area_stage(a, a->rank) + half, t->data, bytes * (size_t)roots_of(t, a->rank, a->world));
-	rc = begin(a, call, &direct, err);
+	memcpy(shm_area_stage(a, a->rank) + half, t->data, bytes * (size_t)count_rank_roots(t, a->rank, a->world));
+	rc = begin_collective(a, call, &direct, err);
 	if (rc)
 		return rc;
 	for (int r = 0; r < a->world; r++)
@@ -311,10 +311,10 @@ static int allreduce_terms_small(struct shm *s, const struct comm_terms *t, cons
 static int begin_terms(struct shm_area *a, const struct comm_terms *t, struct shm_call *call, struct err *err)
 {
 	bool direct;
-	int rc = sum_dtype(t->dtype, err);
+	int rc = check_shm_sum_dtype(t->dtype, err);
 
 	if (!rc)
-		rc = begin(a, call, &direct, err);
+		rc = begin_collective(a, call, &direct, err);
 	if (rc || direct)
 		return rc;
 	shm_area_abort(a, -1);
@@ -325,11 +325,11 @@ static int shm_allreduce_terms(struct comm *c, const struct comm_terms *t, struc
 {
 	struct shm_area *a = area_of(c);
 	const size_t each = dtype_bytes(t->dtype), bytes = (size_t)t->count * each;
-	const struct slice s = slice_of((size_t)t->count, c->rank, c->world);
-	struct shm_call call = describe(a, t->data, bytes * (size_t)t->room);
+	const struct slice s = rank_slice((size_t)t->count, c->rank, c->world);
+	struct shm_call call = describe_call(a, t->data, bytes * (size_t)t->room);
 	unsigned char *buffer[SHM_WORLD_MAX];
 	void *to[SHM_WORLD_MAX];
-	const int own = roots_of(t, c->rank, c->world);
+	const int own = count_rank_roots(t, c->rank, c->world);
 	int rc, n;
 
 	call.what = "allreduce", call.op = SHM_ALLREDUCE, call.count = t->count, call.dtype = (uint32_t)t->dtype;
@@ -354,14 +354,14 @@ static int shm_reduce_scatter_terms(struct comm *c, const struct comm_terms *t, 
 {
 	struct shm_area *a = area_of(c);
 	const size_t bytes = (size_t)t->count * dtype_bytes(t->dtype), slice = bytes / (size_t)c->world;
-	struct shm_call call = describe(a, t->data, bytes * (size_t)t->room);
+	struct shm_call call = describe_call(a, t->data, bytes * (size_t)t->room);
 	unsigned char *buffer[SHM_WORLD_MAX];
 	void *to = (unsigned char *)t->data + slice * (size_t)c->rank;
 	int rc, n;
 
 	call.what = "reduce-scatter", call.op = SHM_REDUCE_SCATTER, call.count = t->count,
 	call.dtype = (uint32_t)t->dtype;
-	c->sent += (int64_t)(bytes - slice) * roots_of(t, c->rank, c->world);
+	c->sent += (int64_t)(bytes - slice) * count_rank_roots(t, c->rank, c->world);
 	rc = begin_terms(a, t, &call, err);
 	if (rc)
 		return rc;
@@ -395,7 +395,7 @@ static int all_gather_staged(struct shm_area *a, unsigned char *data, size_t byt
 static int shm_all_gather(struct comm *c, void *data, int64_t bytes_each, struct err *err)
 {
 	struct shm_area *a = area_of(c);
-	struct shm_call call = describe(a, data, (size_t)bytes_each * (size_t)c->world);
+	struct shm_call call = describe_call(a, data, (size_t)bytes_each * (size_t)c->world);
 	bool direct;
 	int rc;
 
@@ -403,7 +403,7 @@ static int shm_all_gather(struct comm *c, void *data, int64_t bytes_each, struct
 	if (c->world == 1)
 		return 0;
 	c->sent += bytes_each * (c->world - 1);
-	rc = begin(a, &call, &direct, err);
+	rc = begin_collective(a, &call, &direct, err);
 	if (rc)
 		return rc;
 	if (!direct)
@@ -427,7 +427,7 @@ static int shm_broadcast(struct comm *c, void *data, size_t bytes, int root, str
 	if (c->world == 1)
 		return 0;
 	c->sent += c->rank == root ? (int64_t)bytes * (c->world - 1) : 0;
-	rc = begin(a, &call, &direct, err);
+	rc = begin_collective(a, &call, &direct, err);
 	for (size_t at = 0; !rc && at < bytes; at += PIECE_BYTES) {
 		size_t n = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
 
@@ -446,7 +446,7 @@ static int shm_broadcast(struct comm *c, void *data, size_t bytes, int root, str
 /* ---- pieces ---- */
 
 /* What of a piece lies in the window of n bytes from at on; nothing: bytes 0. */
-static struct shm_piece cut(const struct shm_piece *p, size_t at, size_t n)
+static struct shm_piece clip_piece(const struct shm_piece *p, size_t at, size_t n)
 {
 	size_t from = p->at > at ? p->at : at;
 	size_t end = p->at + p->bytes < at + n ? p->at + p->bytes : at + n;
@@ -477,7 +477,7 @@ static int reduce_pieces_staged(struct shm_area *a, unsigned char *data, const s
 		memcpy(stage[a->rank], data + at, n);
 		rc = shm_area_meet(a, NULL, err);
 		for (int i = 0; !rc && i < p->n; i++) {
-			struct shm_piece part = cut(&p->piece[i], at, n);
+			struct shm_piece part = clip_piece(&p->piece[i], at, n);
 			void *to = data + part.at;
 
 			if (part.owner != a->rank || !part.bytes)
@@ -496,17 +496,17 @@ static int reduce_pieces_staged(struct shm_area *a, unsigned char *data, const s
 int shm_reduce_pieces(struct comm *c, void *data, const struct shm_pieces *p, enum dtype dtype, struct err *err)
 {
 	struct shm_area *a = area_of(c);
-	struct shm_call call = describe(a, data, p->bytes);
+	struct shm_call call = describe_call(a, data, p->bytes);
 	unsigned char *buffer[SHM_WORLD_MAX];
 	bool direct;
-	int rc = sum_dtype(dtype, err);
+	int rc = check_shm_sum_dtype(dtype, err);
 
 	call.what = "reduce", call.op = SHM_REDUCE_PIECES, call.count = (int64_t)p->bytes, call.dtype = (uint32_t)dtype;
 	if (rc || c->world == 1)
 		return rc;
 	for (int i = 0; i < p->n; i++)
 		c->sent += p->piece[i].owner == c->rank ? 0 : (int64_t)p->piece[i].bytes;
-	rc = begin(a, &call, &direct, err);
+	rc = begin_collective(a, &call, &direct, err);
 	if (rc)
 		return rc;
 	if (!direct)
@@ -527,7 +527,7 @@ static int share_pieces_staged(struct shm_area *a, unsigned char *data, const st
 
 		for (int give = 1; !rc && give >= 0; give--) {
 			for (int i = 0; i < p->n; i++) {
-				struct shm_piece part = cut(&p->piece[i], at, n);
+				struct shm_piece part = clip_piece(&p->piece[i], at, n);
 				unsigned char *stage = piece_stage(a, part.owner);
 
 				if (!part.bytes)
@@ -548,7 +548,7 @@ static int share_pieces_staged(struct shm_area *a, unsigned char *data, const st
 int shm_share_pieces(struct comm *c, void *data, const struct shm_pieces *p, struct err *err)
 {
 	struct shm_area *a = area_of(c);
-	struct shm_call call = describe(a, data, p->bytes);
+	struct shm_call call = describe_call(a, data, p->bytes);
 	bool direct;
 	int rc;
 
@@ -557,7 +557,7 @@ int shm_share_pieces(struct comm *c, void *data, const struct shm_pieces *p, str
 		return 0;
 	for (int i = 0; i < p->n; i++)
 		c->sent += p->piece[i].owner == c->rank ? (int64_t)p->piece[i].bytes * (c->world - 1) : 0;
-	rc = begin(a, &call, &direct, err);
+	rc = begin_collective(a, &call, &direct, err);
 	if (rc)
 		return rc;
 	if (!direct)
@@ -585,7 +585,7 @@ static int show_staged(struct shm_area *a, const void *data, size_t bytes, unsig
 int shm_show(struct comm *c, void *data, size_t bytes, unsigned char **ret, struct err *err)
 {
 	struct shm_area *a = area_of(c);
-	struct shm_call call = describe(a, data, bytes);
+	struct shm_call call = describe_call(a, data, bytes);
 	bool direct;
 	int rc;
 
@@ -593,7 +593,7 @@ int shm_show(struct comm *c, void *data, size_t bytes, unsigned char **ret, stru
 	if (c->world == 1)
 		return 0;
 	call.what = "show", call.op = SHM_SHOW, call.count = (int64_t)bytes;
-	rc = begin(a, &call, &direct, err);
+	rc = begin_collective(a, &call, &direct, err);
 	if (rc || !direct)
 		return rc ? rc : show_staged(a, data, bytes, ret, err);
 	for (int r = 0; r < a->world; r++)
@@ -605,8 +605,8 @@ void shm_while_waiting(struct comm *c, void (*fn)(void *user), void *user)
 {
 	struct shm_area *a = area_of(c);
 
-	a->meanwhile = fn;
-	a->meanwhile_user = user;
+	a->idle_fn = fn;
+	a->idle_user = user;
 }
 
 int shm_check(struct comm *c, struct err *err)
@@ -668,7 +668,7 @@ static int shm_barrier(struct comm *c, struct err *err)
 	struct shm_call call = { .what = "barrier", .op = SHM_BARRIER, .root = -1, .region = -1 };
 	bool direct;
 
-	return c->world == 1 ? 0 : begin(area_of(c), &call, &direct, err);
+	return c->world == 1 ? 0 : begin_collective(area_of(c), &call, &direct, err);
 }
 
 static int shm_alloc(struct comm *c, size_t bytes, void **ret, struct err *err)
@@ -678,7 +678,7 @@ static int shm_alloc(struct comm *c, size_t bytes, void **ret, struct err *err)
 	int rc = shm_area_grow(a, bytes, &region, err);
 
 	if (!rc)
-		*ret = part_of(a, region, c->rank);
+		*ret = region_part(a, region, c->rank);
 	return rc;
 }
 

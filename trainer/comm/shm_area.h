@@ -81,8 +81,8 @@ struct shm_area {
 	double timeout_s;
 	int spins;
 	uint32_t meeting;
-	void (*meanwhile)(void *user); /* shm_while_waiting */
-	void *meanwhile_user;
+	void (*idle_fn)(void *user); /* shm_while_waiting */
+	void *idle_user;
 	struct shm_region region[SHM_REGIONS_MAX]; /* the root's */
 	int n_regions;
 };

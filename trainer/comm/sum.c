@@ -110,7 +110,7 @@ CLONED static void round_bf16(uint16_t *to, const float *x, size_t n)
 	}
 }
 
-static const char *source(const struct sum_job *j, int k, size_t byte)
+static const char *source_at(const struct sum_job *j, int k, size_t byte)
 {
 	return (const char *)j->from[k] + byte;
 }
@@ -119,9 +119,9 @@ static void sum_block_bf16(const struct sum_job *j, size_t byte, size_t n, union
 {
 	float acc[BLOCK_ELEMENTS];
 
-	widen_bf16(acc, (const uint16_t *)source(j, 0, byte), n);
+	widen_bf16(acc, (const uint16_t *)source_at(j, 0, byte), n);
 	for (int k = 1; k < j->n_from; k++)
-		add_bf16(acc, (const uint16_t *)source(j, k, byte), n);
+		add_bf16(acc, (const uint16_t *)source_at(j, k, byte), n);
 	round_bf16(out->bf16, acc, n);
 }
 
@@ -141,9 +141,9 @@ static void sum_block(const struct sum_job *j, size_t byte, size_t n, union bloc
 		sum_block_bf16(j, byte, n, out);
 		return;
 	}
-	memcpy(out, source(j, 0, byte), n * dtype_bytes(j->dtype));
+	memcpy(out, source_at(j, 0, byte), n * dtype_bytes(j->dtype));
 	for (int k = 1; k < j->n_from; k++)
-		add_into(out, source(j, k, byte), n, j->dtype);
+		add_into(out, source_at(j, k, byte), n, j->dtype);
 }
 
 static void add_two(void *to, const void *x, const void *y, size_t n, enum dtype dtype)
@@ -166,7 +166,7 @@ static const void *sum_two(const struct sum_job *j, size_t byte, size_t n)
 {
 	void *to = (char *)j->to[0] + byte;
 
-	add_two(to, source(j, 0, byte), source(j, 1, byte), n, j->dtype);
+	add_two(to, source_at(j, 0, byte), source_at(j, 1, byte), n, j->dtype);
 	return to;
 }
 
@@ -187,7 +187,7 @@ static const void *sum_tree(const struct sum_job *j, size_t byte, size_t n)
 	int top = 0;
 
 	for (int k = 0; k < j->n_from; k++) {
-		waits[top] = source(j, k, byte);
+		waits[top] = source_at(j, k, byte);
 		for (int i = 0; i < j->adds[k]; i++, top--) {
 			const bool is_last = k == j->n_from - 1 && top == 1;
 			void *to = is_last ? (char *)j->to[0] + byte : (void *)&room[top - 1];

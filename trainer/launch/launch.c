@@ -27,7 +27,7 @@
 #define FLIGHT_LINES 4	  /* of a rank's last collectives */
 #define GRACE_S 2.0   /* for the other ranks to notice a dead one by themselves */
 
-struct child {
+struct launched_rank {
 	pid_t pid;
 	bool ended;
 	uint32_t beats; /* as last seen */
@@ -39,7 +39,7 @@ struct launcher {
 	const struct launch_opts *o;
 	struct board *board;
 	size_t board_bytes;
-	struct child *child;
+	struct launched_rank *child;
 	struct rank_end *end; /* of each child that has ended */
 	int n;
 	int shm_fd; /* what the ranks share; -1: nothing */
@@ -58,7 +58,7 @@ struct launcher {
 	bool concluded; /* node 0 has said how the job ended: others is that */
 };
 
-static void set_number(const char *variable, int v)
+static void setenv_number(const char *variable, int v)
 {
 	char text[16];
 
@@ -66,7 +66,7 @@ static void set_number(const char *variable, int v)
 	setenv(variable, text, 1);
 }
 
-static void close_from_child(struct launcher *l, int rank)
+static void close_inherited_fds(struct launcher *l, int rank)
 {
 	for (int r = 0; r < rank; r++)
 		if (l->child[r].relay.fd >= 0)
@@ -74,18 +74,18 @@ static void close_from_child(struct launcher *l, int rank)
 	close(l->signal_fd);
 }
 
-static int first_rank(const struct launcher *l)
+static int launch_first_rank(const struct launcher *l)
 {
 	return l->nodes ? node_group_first(l->nodes) : 0;
 }
 
-static int world_of(const struct launcher *l)
+static int launch_world(const struct launcher *l)
 {
 	return l->nodes ? node_group_world(l->nodes) : l->n;
 }
 
 /* Where this rank will meet those of other machines. */
-static void find_net(const struct launcher *l, struct rank_context *s)
+static void set_rank_bootstrap(const struct launcher *l, struct rank_context *s)
 {
 	if (!l->nodes)
 		return;
@@ -102,10 +102,10 @@ static void find_net(const struct launcher *l, struct rank_context *s)
 }
 
 /* In the child: never returns. */
-static void be_rank(struct launcher *l, int rank, int stderr_fd, pid_t launcher_pid)
+static void run_rank_process(struct launcher *l, int rank, int stderr_fd, pid_t launcher_pid)
 {
-	struct rank_context s = { .rank = first_rank(l) + rank,
-			  .world = world_of(l),
+	struct rank_context s = { .rank = launch_first_rank(l) + rank,
+			  .world = launch_world(l),
 			  .local_rank = rank,
 			  .local_world = l->n,
 			  .nodes = 1,
@@ -120,14 +120,14 @@ static void be_rank(struct launcher *l, int rank, int stderr_fd, pid_t launcher_
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != launcher_pid)
 		_exit(1);
-	close_from_child(l, rank);
+	close_inherited_fds(l, rank);
 	dup2(stderr_fd, STDERR_FILENO);
 	close(stderr_fd);
-	find_net(l, &s);
-	set_number("RANK", s.rank);
-	set_number("LOCAL_RANK", rank);
-	set_number("WORLD_SIZE", s.world);
-	set_number("LOCAL_WORLD_SIZE", l->n);
+	set_rank_bootstrap(l, &s);
+	setenv_number("RANK", s.rank);
+	setenv_number("LOCAL_RANK", rank);
+	setenv_number("WORLD_SIZE", s.world);
+	setenv_number("LOCAL_WORLD_SIZE", l->n);
 	rank_context_bind(&s, l->o->threads);
 	code = l->o->rank_main(l->o->user, &s);
 	fflush(NULL);
@@ -145,7 +145,7 @@ static int start_rank(struct launcher *l, int rank, struct err *err)
 	pid = fork();
 	if (pid == 0) {
 		close(fd[0]);
-		be_rank(l, rank, fd[1], launcher_pid);
+		run_rank_process(l, rank, fd[1], launcher_pid);
 	}
 	close(fd[1]);
 	if (pid < 0) {
@@ -155,11 +155,11 @@ static int start_rank(struct launcher *l, int rank, struct err *err)
 	if (fcntl(fd[0], F_SETFL, O_NONBLOCK))
 		log_warn("the messages of rank %d may come late", rank);
 	l->child[rank].pid = pid;
-	output_relay_begin(&l->child[rank].relay, fd[0], world_of(l) > 1 ? first_rank(l) + rank : -1);
+	output_relay_begin(&l->child[rank].relay, fd[0], launch_world(l) > 1 ? launch_first_rank(l) + rank : -1);
 	return 0;
 }
 
-static void kill_all(struct launcher *l)
+static void kill_ranks(struct launcher *l)
 {
 	l->killed = true;
 	for (int r = 0; r < l->n; r++)
@@ -167,14 +167,14 @@ static void kill_all(struct launcher *l)
 			kill(l->child[r].pid, SIGKILL);
 }
 
-static void say(struct launcher *l, enum node_group_kind kind, int number)
+static void send_node_message(struct launcher *l, enum node_group_kind kind, int number)
 {
 	if (l->nodes)
 		node_group_say(l->nodes, &(struct node_group_word){ .kind = (int)kind, .number = number });
 }
 
 /* Of the ranks that still run. */
-static bool all_idle(const struct launcher *l)
+static bool all_ranks_idle(const struct launcher *l)
 {
 	for (int r = 0; r < l->n; r++)
 		if (!l->child[r].ended && !atomic_load(&l->board->rank[r].idle))
@@ -183,9 +183,9 @@ static bool all_idle(const struct launcher *l)
 }
 
 /* Asked from the terminal while there is nothing to finish. */
-static bool ends_at_once(const struct launcher *l)
+static bool should_end_at_once(const struct launcher *l)
 {
-	return l->stop_signal == SIGINT && all_idle(l);
+	return l->stop_signal == SIGINT && all_ranks_idle(l);
 }
 
 static void read_signal(struct launcher *l)
@@ -199,11 +199,11 @@ static void read_signal(struct launcher *l)
 			l->stop_signal = (int)info.ssi_signo;
 			atomic_store(&l->board->stop_signal, l->stop_signal);
 			log_warn("%s: %s", strsignal(l->stop_signal),
-				 ends_at_once(l) ? "no step has begun; it ends at once"
+				 should_end_at_once(l) ? "no step has begun; it ends at once"
 						 : "the step is finished first; once more ends at once");
-			say(l, NODE_GROUP_STOP, l->stop_signal);
+			send_node_message(l, NODE_GROUP_STOP, l->stop_signal);
 		} else {
-			kill_all(l);
+			kill_ranks(l);
 		}
 	}
 }
@@ -211,14 +211,14 @@ static void read_signal(struct launcher *l)
 static struct job_end job_end(const struct launcher *l)
 {
 	return (struct job_end){ .rank = l->end,
-				 .first = first_rank(l),
+				 .first = launch_first_rank(l),
 				 .n = l->n,
 				 .stop_signal = l->stop_signal,
 				 .killed = l->killed,
 				 .failed_s = l->failed_s };
 }
 
-static void keep_end(struct launcher *l, int rank, int status)
+static void record_rank_end(struct launcher *l, int rank, int status)
 {
 	const struct board_rank *b = &l->board->rank[rank];
 	struct job_end j;
@@ -233,13 +233,13 @@ static void keep_end(struct launcher *l, int rank, int status)
 	if (l->failed_s || !job_result_failed(&j, rank))
 		return;
 	l->failed_s = l->end[rank].at_s;
-	say(l, NODE_GROUP_FAILED, first_rank(l) + rank);
+	send_node_message(l, NODE_GROUP_FAILED, launch_first_rank(l) + rank);
 }
 
 /* ---- other machines ---- */
 
 /* Keeps the worst: the first failure of its own before those who were only told. */
-static void weigh(struct launcher *l, const struct job_result *v)
+static void keep_worst_result(struct launcher *l, const struct job_result *v)
 {
 	bool worse = v->code && (!l->others.code || (v->reason[0] && v->blame > l->others.blame));
 
@@ -247,7 +247,7 @@ static void weigh(struct launcher *l, const struct job_result *v)
 		l->others = *v;
 }
 
-static void heed(struct launcher *l, const struct node_group_word *w)
+static void handle_node_message(struct launcher *l, const struct node_group_word *w)
 {
 	switch (w->kind) {
 	case NODE_GROUP_STOP:
@@ -259,17 +259,17 @@ static void heed(struct launcher *l, const struct node_group_word *w)
 	case NODE_GROUP_LOST:
 		if (l->concluded) /* it has said how the job ended, and gone */
 			break;
-		weigh(l, &w->verdict);
+		keep_worst_result(l, &w->verdict);
 		l->others_ended++;
 		l->lost = true;
-		say(l, NODE_GROUP_FAILED, -1);
+		send_node_message(l, NODE_GROUP_FAILED, -1);
 		/* fall through */
 	case NODE_GROUP_FAILED:
 		if (!l->failed_s)
 			l->failed_s = clock_mono_s();
 		break;
 	case NODE_GROUP_ENDED:
-		weigh(l, &w->verdict);
+		keep_worst_result(l, &w->verdict);
 		l->others_ended++;
 		break;
 	case NODE_GROUP_GONE:
@@ -286,12 +286,12 @@ static void heed(struct launcher *l, const struct node_group_word *w)
 	}
 }
 
-static void hear_others(struct launcher *l)
+static void read_node_messages(struct launcher *l)
 {
 	struct node_group_word w;
 
 	while (l->nodes && node_group_hear(l->nodes, l->o->heartbeat_s, &w))
-		heed(l, &w);
+		handle_node_message(l, &w);
 }
 
 /* Not when somebody asked for the end, nor when what was asked of the ranks cannot be. */
@@ -303,15 +303,15 @@ static bool may_restart(const struct launcher *l, const struct job_result *v)
 }
 
 /* Node 0: who is not there any more. */
-static void say_who_is_gone(struct launcher *l)
+static void announce_lost_nodes(struct launcher *l)
 {
 	for (int i = 0; i < node_group_count(l->nodes); i++)
 		if (node_group_lost(l->nodes, i))
-			say(l, NODE_GROUP_GONE, i);
+			send_node_message(l, NODE_GROUP_GONE, i);
 }
 
 /* How the whole job ended: node 0 hears all, weighs and says so. A machine that is lost ends the wait. */
-static struct job_result agree(struct launcher *l, const struct job_result *own)
+static struct job_result agree_job_result(struct launcher *l, const struct job_result *own)
 {
 	struct node_group_word w = { .kind = NODE_GROUP_ENDED, .verdict = *own };
 	bool root = node_group_self(l->nodes) == 0;
@@ -325,7 +325,7 @@ static struct job_result agree(struct launcher *l, const struct job_result *own)
 			poll(fds, (nfds_t)node_group_poll(l->nodes, fds), 100);
 		else
 			clock_sleep_s(0.05);
-		hear_others(l);
+		read_node_messages(l);
 		read_signal(l);
 		if (l->stop_count > 1)
 			break;
@@ -338,22 +338,22 @@ static struct job_result agree(struct launcher *l, const struct job_result *own)
 	l->again = root && may_restart(l, &w.verdict);
 	w.number = l->again;
 	if (l->again)
-		say_who_is_gone(l);
+		announce_lost_nodes(l);
 	if (root)
 		node_group_say(l->nodes, &w);
 	return w.verdict;
 }
 
-static int reap(struct launcher *l)
+static int reap_ranks(struct launcher *l)
 {
 	int running = 0;
 
 	for (int r = 0; r < l->n; r++) {
-		const struct child *c = &l->child[r];
+		const struct launched_rank *c = &l->child[r];
 		int status;
 
 		if (!c->ended && c->pid > 0 && waitpid(c->pid, &status, WNOHANG) == c->pid)
-			keep_end(l, r, status);
+			record_rank_end(l, r, status);
 		running += !c->ended;
 	}
 	return running;
@@ -371,7 +371,7 @@ static bool describe_waiting(const struct launcher *l, int silent, char *text, s
 		if (r == silent || l->child[r].ended || !flight_last(&l->board->rank[r].flight, 0, &e) || e.end_s > 0)
 			continue;
 		flight_describe(&e, clock_mono_s(), line);
-		snprintf(text, n, "; rank %d waits in %s", first_rank(l) + r, line);
+		snprintf(text, n, "; rank %d waits in %s", launch_first_rank(l) + r, line);
 		return true;
 	}
 	return false;
@@ -382,11 +382,11 @@ static void warn_silent(const struct launcher *l, int rank)
 	char waiting[FLIGHT_LINE_BYTES + 40] = "";
 
 	describe_waiting(l, rank, waiting, sizeof(waiting));
-	log_warn("rank %d (process %d) has given no sign of life for %.0f s%s", first_rank(l) + rank,
+	log_warn("rank %d (process %d) has given no sign of life for %.0f s%s", launch_first_rank(l) + rank,
 		 (int)l->child[rank].pid, SILENT_S, waiting);
 }
 
-static void give_up(struct launcher *l, int rank)
+static void kill_silent_rank(struct launcher *l, int rank)
 {
 	struct board_rank *b = &l->board->rank[rank];
 	char waiting[FLIGHT_LINE_BYTES + 40] = "";
@@ -406,7 +406,7 @@ static void check_pulses(struct launcher *l)
 	l->looked_s = now_s;
 	passed_s = passed_s < GLANCE_MOST_S ? passed_s : GLANCE_MOST_S;
 	for (int r = 0; r < l->n; r++) {
-		struct child *c = &l->child[r];
+		struct launched_rank *c = &l->child[r];
 		uint32_t beats = atomic_load(&l->board->rank[r].flight.beats);
 		double before_s = c->silent_s;
 
@@ -415,24 +415,24 @@ static void check_pulses(struct launcher *l)
 		if (before_s < SILENT_S && c->silent_s >= SILENT_S)
 			warn_silent(l, r);
 		if (before_s < l->o->heartbeat_s && c->silent_s >= l->o->heartbeat_s)
-			give_up(l, r);
+			kill_silent_rank(l, r);
 	}
 }
 
-static void watch(struct launcher *l)
+static void watch_ranks(struct launcher *l)
 {
 	size_t most = (size_t)l->n + 1 + (l->nodes ? (size_t)node_group_count(l->nodes) : 0);
 	struct pollfd *fds = calloc(most, sizeof(*fds));
 
-	while (reap(l) > 0) {
+	while (reap_ranks(l) > 0) {
 		int n = l->n + 1;
 
-		hear_others(l);
+		read_node_messages(l);
 		check_pulses(l);
 		if (l->failed_s && !l->killed && clock_mono_s() - l->failed_s > GRACE_S)
-			kill_all(l);
-		if (!l->killed && ends_at_once(l))
-			kill_all(l);
+			kill_ranks(l);
+		if (!l->killed && should_end_at_once(l))
+			kill_ranks(l);
 		if (!fds) { /* out of memory: still watched, only less promptly */
 			clock_sleep_s(0.05);
 			read_signal(l);
@@ -458,7 +458,7 @@ static void print_tail(const struct launcher *l, int rank)
 
 	if (l->end[rank].words || !relay->n_tail)
 		return;
-	log_error("last lines of rank %d:", first_rank(l) + rank);
+	log_error("last lines of rank %d:", launch_first_rank(l) + rank);
 	output_relay_print_tail(relay);
 }
 
@@ -469,7 +469,7 @@ static void print_flight(const struct launcher *l, int rank)
 
 	if (!flight_last(&l->board->rank[rank].flight, 0, &e))
 		return;
-	log_error("last collectives of rank %d:", first_rank(l) + rank);
+	log_error("last collectives of rank %d:", launch_first_rank(l) + rank);
 	for (unsigned i = 0; i < FLIGHT_LINES && flight_last(&l->board->rank[rank].flight, i, &e); i++) {
 		flight_describe(&e, l->end[rank].at_s, line);
 		fprintf(stderr, "    %s\n", line);
@@ -477,10 +477,10 @@ static void print_flight(const struct launcher *l, int rank)
 }
 
 /* The job's exit code; what is to be said of it is said. */
-static int conclude(struct launcher *l)
+static int conclude_job(struct launcher *l)
 {
 	const struct job_end j = job_end(l);
-	const struct job_result own = job_result_of(&j), v = l->nodes ? agree(l, &own) : own;
+	const struct job_result own = job_result_of(&j), v = l->nodes ? agree_job_result(l, &own) : own;
 
 	if (!l->nodes)
 		l->again = may_restart(l, &own);
@@ -504,7 +504,7 @@ static int conclude(struct launcher *l)
 
 static int make_shm(struct launcher *l, struct err *err)
 {
-	return world_of(l) > 1 ? comm_shm_make(&l->shm_fd, l->n, err) : 0;
+	return launch_world(l) > 1 ? comm_shm_make(&l->shm_fd, l->n, err) : 0;
 }
 
 static void close_shm(struct launcher *l)
@@ -521,7 +521,7 @@ static void forget_children(struct launcher *l)
 		output_relay_begin(&l->child[r].relay, -1, -1);
 }
 
-static int prepare(struct launcher *l, struct err *err)
+static int prepare_launcher(struct launcher *l, struct err *err)
 {
 	int rc;
 
@@ -548,7 +548,7 @@ static int prepare(struct launcher *l, struct err *err)
 	return 0;
 }
 
-static void done(struct launcher *l)
+static void free_launcher(struct launcher *l)
 {
 	close_shm(l);
 	if (l->signal_fd >= 0)
@@ -559,7 +559,7 @@ static void done(struct launcher *l)
 	free(l->end);
 }
 
-static int start_all(struct launcher *l, struct err *err)
+static int start_all_ranks(struct launcher *l, struct err *err)
 {
 	int rc = 0;
 
@@ -569,29 +569,29 @@ static int start_all(struct launcher *l, struct err *err)
 		return 0;
 	for (int r = 0; r < l->n; r++)
 		l->child[r].ended = l->child[r].pid <= 0;
-	kill_all(l);
-	while (reap(l) > 0)
+	kill_ranks(l);
+	while (reap_ranks(l) > 0)
 		clock_sleep_s(0.01);
 	return rc;
 }
 
 /* Without the machines that are lost. */
-static int shrink(struct launcher *l, struct err *err)
+static int drop_lost_nodes(struct launcher *l, struct err *err)
 {
-	int before = world_of(l);
+	int before = launch_world(l);
 
 	if (!l->nodes)
 		return 0;
 	node_group_shrink(l->nodes);
 	l->others_count = node_group_left(l->nodes) - 1;
 	l->lost = false;
-	return world_of(l) == before ? 0 : l->o->resized(l->o->user, world_of(l), err);
+	return launch_world(l) == before ? 0 : l->o->resized(l->o->user, launch_world(l), err);
 }
 
 /* As before the first start, but for the run that is open and what was asked for meanwhile. */
-static int begin_again(struct launcher *l, struct err *err)
+static int restart_ranks(struct launcher *l, struct err *err)
 {
-	int rc = shrink(l, err);
+	int rc = drop_lost_nodes(l, err);
 
 	if (rc)
 		return rc;
@@ -610,21 +610,21 @@ static int begin_again(struct launcher *l, struct err *err)
 int launch_run(const struct launch_opts *o, struct err *err)
 {
 	struct launcher l = { .o = o, .n = o->nproc, .nodes = o->nodes, .shm_fd = -1, .signal_fd = -1 };
-	int rc = prepare(&l, err);
+	int rc = prepare_launcher(&l, err);
 
 	l.others_count = l.nodes ? node_group_left(l.nodes) - 1 : 0;
 	do {
 		if (!rc && l.again)
-			rc = begin_again(&l, err);
+			rc = restart_ranks(&l, err);
 		if (!rc)
-			rc = start_all(&l, err);
+			rc = start_all_ranks(&l, err);
 		if (rc)
 			break;
 		sigprocmask(SIG_BLOCK, &l.signals, NULL);
-		watch(&l);
-		rc = conclude(&l);
+		watch_ranks(&l);
+		rc = conclude_job(&l);
 		rc = l.again ? 0 : rc;
 	} while (l.again);
-	done(&l);
+	free_launcher(&l);
 	return rc;
 }

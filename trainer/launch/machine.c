@@ -24,7 +24,7 @@ void machine_host(char *text, size_t n)
 }
 
 /* The value behind the first line of a file that starts with key, behind ": ". */
-static int find_line(const char *path, const char *key, char *text, size_t n)
+static int read_keyed_line(const char *path, const char *key, char *text, size_t n)
 {
 	char line[1024];
 	FILE *f = fopen(path, "re");
@@ -65,7 +65,7 @@ void machine_cpu(char *text, size_t n)
 {
 	char model[200];
 
-	if (!find_line("/proc/cpuinfo", "model name", model, sizeof(model)))
+	if (!read_keyed_line("/proc/cpuinfo", "model name", model, sizeof(model)))
 		snprintf(model, sizeof(model), "unknown");
 	snprintf(text, n, "%s, %ld cores", model, sysconf(_SC_NPROCESSORS_ONLN));
 }
@@ -80,7 +80,7 @@ void machine_system(char *text, size_t n)
 }
 
 /* What the kernel says of this process. Nothing is allocated: every epoch asks. */
-static void read_status(char text[STATUS_BYTES])
+static void read_proc_status(char text[STATUS_BYTES])
 {
 	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : file_read(fd, 0, text, STATUS_BYTES - 1);
@@ -107,7 +107,7 @@ int64_t machine_peak_bytes(void)
 	struct rusage use;
 	int64_t peak;
 
-	read_status(status);
+	read_proc_status(status);
 	peak = status_bytes(status, "VmHWM");
 	if (peak)
 		return peak;
@@ -118,7 +118,7 @@ int64_t machine_held_bytes(void)
 {
 	char status[STATUS_BYTES];
 
-	read_status(status);
+	read_proc_status(status);
 	return status_bytes(status, "RssAnon") + status_bytes(status, "RssShmem") + status_bytes(status, "VmSwap");
 }
 
@@ -135,7 +135,7 @@ static int read_first_line(const char *path, char *text, size_t n)
 }
 
 /* A branch whose own file is gone lies in packed-refs: "<commit> <ref>". */
-static int find_packed(const char *git, const char *ref, char *text, size_t n)
+static int find_packed_ref(const char *git, const char *ref, char *text, size_t n)
 {
 	char path[PATH_MAX + 600], line[512];
 	FILE *f;
@@ -173,7 +173,7 @@ static void resolve_head(const char *git, char *text, size_t n)
 	else
 		snprintf(base, sizeof(base), "%s", common);
 	snprintf(file, sizeof(file), "%s/%s", base, head + 5);
-	if (!read_first_line(file, text, n) && !find_packed(base, head + 5, text, n))
+	if (!read_first_line(file, text, n) && !find_packed_ref(base, head + 5, text, n))
 		text[0] = '\0';
 }
 
@@ -194,12 +194,12 @@ void machine_commit(char *text, size_t n)
 		if (!folder[0])
 			return;
 	}
-	if (find_line(git, "gitdir", link, sizeof(link))) /* a worktree: .git is a file */
+	if (read_keyed_line(git, "gitdir", link, sizeof(link))) /* a worktree: .git is a file */
 		snprintf(git, sizeof(git), "%s", link);
 	resolve_head(git, text, n);
 }
 
-static int is_plain(const char *s)
+static int is_shell_safe(const char *s)
 {
 	return *s && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+-%@")];
 }
@@ -216,7 +216,7 @@ void machine_command(int argc, char *const argv[], char *text, size_t n)
 		if (!word)
 			return;
 		address_hide(word);
-		k = snprintf(text + used, n - used, is_plain(word) ? "%s%s" : "%s'%s'", i ? " " : "", word);
+		k = snprintf(text + used, n - used, is_shell_safe(word) ? "%s%s" : "%s'%s'", i ? " " : "", word);
 		used += k < 0 ? 0 : (size_t)k;
 		free(word);
 	}
@@ -227,7 +227,7 @@ int64_t machine_available_bytes(void)
 	int64_t group = cgroup_room_bytes("");
 	char value[64];
 
-	if (!find_line("/proc/meminfo", "MemAvailable", value, sizeof(value)))
+	if (!read_keyed_line("/proc/meminfo", "MemAvailable", value, sizeof(value)))
 		return group == INT64_MAX ? 0 : group;
 	return strtoll(value, NULL, 10) * 1024 < group ? strtoll(value, NULL, 10) * 1024 : group;
 }

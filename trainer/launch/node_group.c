@@ -18,7 +18,7 @@
 #define SAY_S 2.0
 #define PART_S 2.0
 
-struct peer {
+struct launcher_peer {
 	bool lost, warned;
 	bool gone; /* its ranks do not count any more */
 	double silent_s;
@@ -31,7 +31,7 @@ struct peer {
 /* Both travel as they lie in memory; BOOTSTRAP_VERSION tells what changes them. */
 _Static_assert(sizeof(struct node_group_word) == 6 * sizeof(int32_t) + JOB_RESULT_REASON_BYTES, "a word has no gaps");
 
-struct roll { /* what each says at the start */
+struct node_announcement { /* what each says at the start */
 	int32_t nproc, ranks_port;
 };
 
@@ -40,17 +40,17 @@ struct node_group {
 	struct node_group_opts o;
 	char host[256], key[BOOTSTRAP_KEY_BYTES];
 	int ranks_listener, ranks_port;
-	struct peer *peer; /* by node */
+	struct launcher_peer *peer; /* by node */
 	double said_s, looked_s;
 };
 
-static int take_roll(struct node_group *n, struct err *err)
+static int exchange_rank_counts(struct node_group *n, struct err *err)
 {
-	struct roll own = { .nproc = n->o.nproc, .ranks_port = n->ranks_port };
+	struct node_announcement own = { .nproc = n->o.nproc, .ranks_port = n->ranks_port };
 	int rc = bootstrap_round(n->x, &own, sizeof(own), NULL, err);
 
 	for (int i = 0; !rc && i < n->o.count; i++) {
-		struct roll r = { 0 };
+		struct node_announcement r = { 0 };
 		size_t bytes;
 		const void *said = bootstrap_said(n->x, i, &bytes);
 
@@ -58,7 +58,7 @@ static int take_roll(struct node_group *n, struct err *err)
 			memcpy(&r, said, sizeof(r));
 		n->peer[i].lost = bytes == 0;
 		if (n->peer[i].lost)
-			r = (struct roll){ .nproc = n->peer[0].nproc };
+			r = (struct node_announcement){ .nproc = n->peer[0].nproc };
 		if (r.nproc < 1)
 			return err_set(err, ERR_PEER, "node %d does not say how many ranks it has", i);
 		n->peer[i].nproc = r.nproc;
@@ -116,7 +116,7 @@ int node_group_open(struct node_group **ret, const struct node_group_opts *o, st
 	if (n->peer && e.listener >= 0)
 		close(e.listener);
 	if (!rc)
-		rc = take_roll(n, err);
+		rc = exchange_rank_counts(n, err);
 	if (rc) {
 		node_group_close(n);
 		return rc;
@@ -127,7 +127,7 @@ int node_group_open(struct node_group **ret, const struct node_group_opts *o, st
 }
 
 /* Bytes that nobody reads would take with them what was said last: read until the others have gone. */
-static void part(struct node_group *n)
+static void drain_connections(struct node_group *n)
 {
 	double until_s = clock_mono_s() + PART_S;
 	char rest[4096];
@@ -150,7 +150,7 @@ void node_group_close(struct node_group *n)
 	if (!n)
 		return;
 	if (n->x)
-		part(n);
+		drain_connections(n);
 	if (n->ranks_listener >= 0)
 		close(n->ranks_listener);
 	bootstrap_close(n->x);
@@ -235,7 +235,7 @@ int node_group_ranks_listener(const struct node_group *n)
 
 /* ---- while the job runs ---- */
 
-static void send_to(struct node_group *n, int node, const struct node_group_word *w)
+static void send_to_node(struct node_group *n, int node, const struct node_group_word *w)
 {
 	struct err ignored;
 	int fd = bootstrap_fd(n->x, node);
@@ -250,12 +250,12 @@ void node_group_say(struct node_group *n, const struct node_group_word *w)
 
 	own.node = node_group_self(n);
 	for (int i = 0; i < n->o.count; i++)
-		send_to(n, i, &own);
+		send_to_node(n, i, &own);
 }
 
-static void lose(struct node_group *n, int i, const char *how, struct node_group_word *ret)
+static void mark_node_lost(struct node_group *n, int i, const char *how, struct node_group_word *ret)
 {
-	struct peer *p = &n->peer[i];
+	struct launcher_peer *p = &n->peer[i];
 
 	p->lost = true;
 	*ret = (struct node_group_word){ .kind = NODE_GROUP_LOST, .node = i };
@@ -264,25 +264,25 @@ static void lose(struct node_group *n, int i, const char *how, struct node_group
 }
 
 /* What node 0 hears from one node is for the others too. */
-static void hand_on(struct node_group *n, const struct node_group_word *w)
+static void forward_message(struct node_group *n, const struct node_group_word *w)
 {
 	if (node_group_self(n) != 0 || w->kind == NODE_GROUP_ALIVE || w->kind == NODE_GROUP_ENDED)
 		return;
 	for (int i = 1; i < n->o.count; i++)
 		if (i != w->node)
-			send_to(n, i, w);
+			send_to_node(n, i, w);
 }
 
 /* true: there is something to say of it in *ret. */
-static bool hear_peer(struct node_group *n, int i, struct node_group_word *ret)
+static bool read_peer_message(struct node_group *n, int i, struct node_group_word *ret)
 {
-	struct peer *p = &n->peer[i];
+	struct launcher_peer *p = &n->peer[i];
 	ssize_t got = recv(bootstrap_fd(n->x, i), (char *)&p->word + p->have, sizeof(p->word) - p->have, 0);
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (got <= 0) {
-		lose(n, i, "its launcher ended", ret);
+		mark_node_lost(n, i, "its launcher ended", ret);
 		return true;
 	}
 	p->silent_s = 0;
@@ -294,19 +294,19 @@ static bool hear_peer(struct node_group *n, int i, struct node_group_word *ret)
 	p->word.verdict.reason[sizeof(p->word.verdict.reason) - 1] = '\0';
 	if (node_group_self(n) == 0)
 		p->word.node = i;
-	hand_on(n, &p->word);
+	forward_message(n, &p->word);
 	*ret = p->word;
 	return true;
 }
 
 static bool notice_silence(struct node_group *n, int i, double silent_s, struct node_group_word *ret)
 {
-	struct peer *p = &n->peer[i];
+	struct launcher_peer *p = &n->peer[i];
 	char how[64];
 
 	if (p->silent_s > silent_s) {
 		snprintf(how, sizeof(how), "nothing was heard from it for %.0f s", silent_s);
-		lose(n, i, how, ret);
+		mark_node_lost(n, i, how, ret);
 		return true;
 	}
 	if (p->silent_s < SILENT_S || p->warned)
@@ -333,7 +333,7 @@ bool node_group_hear(struct node_group *n, double silent_s, struct node_group_wo
 	for (int i = 0; i < n->o.count; i++) {
 		if (bootstrap_fd(n->x, i) < 0 || n->peer[i].lost)
 			continue;
-		while (hear_peer(n, i, ret))
+		while (read_peer_message(n, i, ret))
 			if (ret->kind != NODE_GROUP_ALIVE)
 				return true;
 		if (!n->peer[i].lost && notice_silence(n, i, silent_s, ret))

@@ -67,7 +67,7 @@ static int share_memory(struct rank_context *s, const char *job, double wait_s, 
 }
 
 /* Where all ranks will meet; rank 0 listens there from now on. */
-static int find_net(struct rank_context *s, const struct rank_env *p, const struct rank_context_opts *o, struct err *err)
+static int open_rank_bootstrap(struct rank_context *s, const struct rank_env *p, const struct rank_context_opts *o, struct err *err)
 {
 	const char *host = o->host ? o->host : p->master;
 	int rc;
@@ -100,13 +100,13 @@ void rank_context_refuse(const struct rank_env *p, const struct err *why)
 		.job = p->job, .rank = p->local_rank, .world = p->local_world, .first = p->rank - p->local_rank,
 		.wait_s = REFUSE_WAIT_S
 	};
-	struct err told = ERR_INIT;
+	struct err ignored = ERR_INIT;
 
 	if (p->local_world > 1)
-		rendezvous(&o, why, NULL, 0, &told);
+		rendezvous(&o, why, NULL, 0, &ignored);
 }
 
-static int take_signals(struct rank_context *s, struct err *err)
+static int open_signal_fd(struct rank_context *s, struct err *err)
 {
 	sigset_t set;
 
@@ -134,11 +134,11 @@ int rank_context_open(struct rank_context *ret, const struct rank_env *p, const 
 	s.board = calloc(1, sizeof(*s.board) + sizeof(struct board_rank));
 	if (!s.board)
 		return err_set(err, ERR_NOMEM, "out of memory: start of the rank");
-	find_net(&s, p, o, &failure);
+	open_rank_bootstrap(&s, p, o, &failure);
 	/* signals still end the process at once: nothing has begun */
 	rc = share_memory(&s, p->job, o->wait_s, &failure, err);
 	if (!rc)
-		rc = take_signals(&s, err);
+		rc = open_signal_fd(&s, err);
 	if (rc) {
 		rank_context_close(&s);
 		return rc;

@@ -14,13 +14,13 @@
 #define RANKS_MAX 65536
 #define JOB_VARIABLES 4
 
-struct source {
+struct launcher_env {
 	const char *name;
 	const char *rank, *world, *local_rank, *local_world;
 	const char *job[JOB_VARIABLES]; /* what tells two jobs apart */
 };
 
-static const struct source sources[] = {
+static const struct launcher_env launcher_envs[] = {
 	{ "torchrun",
 	  "RANK",
 	  "WORLD_SIZE",
@@ -48,7 +48,7 @@ static const struct source sources[] = {
 };
 
 /* 1: read; 0: not set; negative: not a number in range. */
-static int read_number(const char *variable, int *ret, struct err *err)
+static int read_env_number(const char *variable, int *ret, struct err *err)
 {
 	const char *text = variable ? getenv(variable) : NULL;
 	char *end;
@@ -66,14 +66,14 @@ static int read_number(const char *variable, int *ret, struct err *err)
 }
 
 /* A batch script of Slurm bears the variables of its first task without being one. */
-static bool in_batch_script(const struct source *s)
+static bool in_batch_script(const struct launcher_env *s)
 {
 	const char *kind = getenv("ENVIRONMENT");
 
 	return !strcmp(s->name, "Slurm") && kind && !strcmp(kind, "BATCH") && !getenv("SLURM_STEP_ID");
 }
 
-static void name_job(const struct source *s, struct rank_env *p)
+static void hash_job_name(const struct launcher_env *s, struct rank_env *p)
 {
 	uint64_t hash = UINT64_C(14695981039346656037);
 
@@ -87,34 +87,34 @@ static void name_job(const struct source *s, struct rank_env *p)
 	snprintf(p->job, sizeof(p->job), "%u-%d-%016llx", (unsigned)getuid(), p->world, (unsigned long long)hash);
 }
 
-static int read_source(const struct source *s, struct rank_env *ret, struct err *err)
+static int read_launcher_env(const struct launcher_env *s, struct rank_env *ret, struct err *err)
 {
 	struct rank_env p = { .source = s->name };
-	int rc = read_number(s->rank, &p.rank, err);
+	int rc = read_env_number(s->rank, &p.rank, err);
 
 	if (rc <= 0 || in_batch_script(s))
 		return rc < 0 ? rc : 0;
-	rc = read_number(s->world, &p.world, err);
+	rc = read_env_number(s->world, &p.world, err);
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
 		return err_set(err, ERR_USAGE, "%s is set but %s is not; set both, or neither", s->rank, s->world);
 	p.local_rank = p.rank;
 	p.local_world = p.world;
-	rc = read_number(s->local_rank, &p.local_rank, err);
+	rc = read_env_number(s->local_rank, &p.local_rank, err);
 	if (rc >= 0)
-		rc = read_number(s->local_world, &p.local_world, err);
+		rc = read_env_number(s->local_world, &p.local_world, err);
 	if (rc < 0)
 		return rc;
 	if (p.rank >= p.world || p.local_rank >= p.local_world)
 		return err_set(err, ERR_USAGE, "%s=%d is not below %s=%d", s->rank, p.rank, s->world, p.world);
 	p.found = p.world > 1;
-	name_job(s, &p);
+	hash_job_name(s, &p);
 	*ret = p;
 	return 0;
 }
 
-static const char *either(const char *a, const char *b)
+static const char *getenv_either(const char *a, const char *b)
 {
 	const char *v = getenv(a);
 
@@ -125,14 +125,14 @@ static const char *either(const char *a, const char *b)
  * that two jobs of a machine share by chance is refused, and --master-port helps. */
 static int find_slurm_nodes(struct rank_env *p, struct err *err)
 {
-	const char *tasks = either("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
-	const char *list = either("SLURM_STEP_NODELIST", "SLURM_NODELIST");
-	int node = 0, job = 0, rc = read_number("SLURM_STEP_NUM_NODES", &p->nodes, err);
+	const char *tasks = getenv_either("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
+	const char *list = getenv_either("SLURM_STEP_NODELIST", "SLURM_NODELIST");
+	int node = 0, job = 0, rc = read_env_number("SLURM_STEP_NUM_NODES", &p->nodes, err);
 
 	if (rc == 0)
-		rc = read_number("SLURM_NNODES", &p->nodes, err);
+		rc = read_env_number("SLURM_NNODES", &p->nodes, err);
 	if (rc >= 0)
-		rc = read_number("SLURM_NODEID", &node, err);
+		rc = read_env_number("SLURM_NODEID", &node, err);
 	if (rc < 0)
 		return rc;
 	if (p->nodes <= 1)
@@ -162,12 +162,12 @@ static int find_torch_nodes(struct rank_env *p, struct err *err)
 	if (p->nodes == 1)
 		return 0;
 	snprintf(p->master, sizeof(p->master), "%s", master ? master : "");
-	rc = read_number("MASTER_PORT", &p->port, err);
+	rc = read_env_number("MASTER_PORT", &p->port, err);
 	p->port += rc > 0 && agent && !strcmp(agent, "True");
 	return rc < 0 ? rc : 0;
 }
 
-static int find_nodes(struct rank_env *p, struct err *err)
+static int find_node_count(struct rank_env *p, struct err *err)
 {
 	p->nodes = 1;
 	if (!strcmp(p->source, "Slurm"))
@@ -183,9 +183,9 @@ int rank_env_find(struct rank_env *ret, struct err *err)
 {
 	struct rank_env best = { .found = false, .source = "alone", .world = 1, .local_world = 1, .nodes = 1 };
 
-	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+	for (size_t i = 0; i < sizeof(launcher_envs) / sizeof(launcher_envs[0]); i++) {
 		struct rank_env p = { .found = false };
-		int rc = read_source(&sources[i], &p, err);
+		int rc = read_launcher_env(&launcher_envs[i], &p, err);
 
 		if (rc)
 			return rc;
@@ -200,7 +200,7 @@ int rank_env_find(struct rank_env *ret, struct err *err)
 			best = p;
 	}
 	if (best.found) {
-		int rc = find_nodes(&best, err);
+		int rc = find_node_count(&best, err);
 
 		if (rc)
 			return rc;

@@ -25,13 +25,14 @@ struct device_comm *devices_lane(const struct devices *d, enum stream stream, en
 }
 
 /* What rank 0 of a group tells the others. */
-struct invitation {
+struct comm_id_message {
 	int rc;
 	struct err why;
 	unsigned char id[BACKEND_COMM_ID_BYTES];
 };
 
-static int invite(const struct devices_opts *o, struct comm *lane, struct invitation *ret, struct err *err)
+static int exchange_comm_id(const struct devices_opts *o, struct comm *lane, struct comm_id_message *ret,
+			    struct err *err)
 {
 	int rc;
 
@@ -43,7 +44,7 @@ static int invite(const struct devices_opts *o, struct comm *lane, struct invita
 }
 
 /* Until all have come. */
-static int wait_open(const struct devices_opts *o, struct device_comm *c, struct err *err)
+static int wait_lane_open(const struct devices_opts *o, struct device_comm *c, struct err *err)
 {
 	const double end_s = clock_mono_s() + o->timeout_s;
 	const struct timespec nap = { 0, 200000 };
@@ -87,8 +88,8 @@ static int find_machines(const struct devices_opts *o, struct comm *lane, int **
 static int open_lane(struct devices *d, const struct devices_opts *o, int i, struct err *err)
 {
 	struct comm *lane = o->lane[i];
-	struct invitation all;
-	int *machine = NULL, rc = invite(o, lane, &all, err);
+	struct comm_id_message all;
+	int *machine = NULL, rc = exchange_comm_id(o, lane, &all, err);
 
 	if (!rc)
 		rc = find_machines(o, lane, &machine, err);
@@ -101,7 +102,7 @@ static int open_lane(struct devices *d, const struct devices_opts *o, int i, str
 							      .machine = machine },
 				  &d->lane[i], err);
 	free(machine);
-	return rc ? rc : wait_open(o, d->lane[i], err);
+	return rc ? rc : wait_lane_open(o, d->lane[i], err);
 }
 
 int devices_open(struct devices **ret, const struct devices_opts *o, struct err *err)

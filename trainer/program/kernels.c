@@ -10,7 +10,7 @@ void kernels_add(void *user, const char *key, const char *name)
 	buf_add(user, name, strlen(name) + 1);
 }
 
-static int choose_all(const struct rank *r, const char *text, size_t n, struct err *err)
+static int apply_choices(const struct rank *r, const char *text, size_t n, struct err *err)
 {
 	int rc = 0;
 
@@ -41,7 +41,7 @@ int kernels_share(const struct rank *r, const struct buf *text, struct err *err)
 		memcpy(all, text->data, (size_t)n);
 	rc = c->ops->broadcast(c, all, (size_t)n, 0, err);
 	if (!rc)
-		rc = choose_all(r, all, (size_t)n, err);
+		rc = apply_choices(r, all, (size_t)n, err);
 	free(all);
 	return rc;
 }

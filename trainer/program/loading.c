@@ -18,7 +18,7 @@ int loading_workers(const struct run_config *cfg)
 }
 
 /* The caller fills, too: no more threads than cores, where nobody has asked for them. */
-static int helpers(const struct run_config *cfg)
+static int helper_threads(const struct run_config *cfg)
 {
 	return cfg->workers < 0 ? config_cores(cfg) - 1 : loading_workers(cfg);
 }
@@ -28,7 +28,7 @@ static bool rank_is_to_end(void *rank)
 	return rank_context_stop(((const struct rank *)rank)->seat) != 0;
 }
 
-static struct loader_opts opts_of(const struct loading_opts *o)
+static struct loader_opts make_loader_opts(const struct loading_opts *o)
 {
 	const struct run_config *cfg = o->rank->cfg;
 	bool training = o->split == SPLIT_TRAIN;
@@ -40,7 +40,7 @@ static struct loader_opts opts_of(const struct loading_opts *o)
 				     .rank = rank_share(o->rank),
 				     .dtype = rank_precision(o->rank).master,
 				     .workers = loading_workers(cfg),
-				     .helpers = helpers(cfg),
+				     .helpers = helper_threads(cfg),
 				     .fewer = cfg->workers < 0,
 				     .slots = cfg->workers < 0 ? AUTO_SLOTS : 0,
 				     .augment = training ? cfg->augment : 0,
@@ -57,12 +57,12 @@ static struct loader_opts opts_of(const struct loading_opts *o)
 
 size_t loading_bytes(const struct loading_opts *o)
 {
-	const struct loader_opts l = opts_of(o);
+	const struct loader_opts l = make_loader_opts(o);
 
 	return loader_bytes(&l);
 }
 
-static void warn_of_crowding(const struct rank *r)
+static void warn_crowded_workers(const struct rank *r)
 {
 	const struct run_config *cfg = r->cfg;
 	int cores = config_cores(cfg);
@@ -76,11 +76,11 @@ static void warn_of_crowding(const struct rank *r)
 
 int loading_open(struct loader **ret, const struct loading_opts *o, struct err *err)
 {
-	struct loader_opts l = opts_of(o);
+	struct loader_opts l = make_loader_opts(o);
 	int rc;
 
 	if (o->split == SPLIT_TRAIN) {
-		warn_of_crowding(o->rank);
+		warn_crowded_workers(o->rank);
 		l.steps_end = o->course->steps_end < INT64_MAX ? o->course->steps_end : 0;
 		l.first_epoch = o->step / o->course->steps_per_epoch;
 		l.first_step = o->step % o->course->steps_per_epoch;

@@ -28,7 +28,7 @@ int64_t memory_planned(const struct plan *p)
 }
 
 /* Of all ranks on this machine, whose shared memory is there once for each; of a rank's own device. */
-static int64_t needed(const struct plan *p, const struct rank *r)
+static int64_t plan_bytes_needed(const struct plan *p, const struct rank *r)
 {
 	int64_t own = (int64_t)(memory_offloaded(p) + p->data_bytes);
 
@@ -72,21 +72,26 @@ static int64_t device_bytes(const struct rank *r)
 	return d.memory_bytes;
 }
 
-/* What is there, in words, of a plan that needs more. */
-static void say_room(char *text, size_t n, const struct rank *r, int64_t need, int64_t room, const char *whose)
+struct shortage { /* of a plan that does not fit */
+	int64_t need_bytes, free_bytes;
+	const char *whose; /* who has the free bytes, in words; of hosts */
+};
+
+/* Says how much memory is free where the plan would run. */
+static void describe_room(char *text, size_t n, const struct rank *r, const struct shortage *s)
 {
 	const int64_t all = r->backend->room ? device_bytes(r) : 0;
 
 	if (!r->backend->room)
-		snprintf(text, n, "%s %.0f MiB free", whose, (double)room / MIB);
+		snprintf(text, n, "%s %.0f MiB free", s->whose, (double)s->free_bytes / MIB);
 	else
-		snprintf(text, n, "the GPU has %.0f of %.0f MiB free%s", (double)room / MIB, (double)all / MIB,
-			 need + OWN_BYTES_MAX <= all ?
+		snprintf(text, n, "the GPU has %.0f of %.0f MiB free%s", (double)s->free_bytes / MIB, (double)all / MIB,
+			 s->need_bytes + OWN_BYTES_MAX <= all ?
 				 ": other processes have taken memory of it (nvidia-smi names them)" : "");
 }
 
 /* Bytes that the run would need with other settings; -1 when they cannot be planned. */
-static int64_t needed_with(const struct rank *like, const struct workload *s, const struct run_config *cfg)
+static int64_t bytes_needed_with(const struct rank *like, const struct workload *s, const struct run_config *cfg)
 {
 	struct rank r = { .cfg = cfg, .seat = like->seat, .backend = like->backend, .by_rule = true };
 	struct err ignored = ERR_INIT;
@@ -97,7 +102,7 @@ static int64_t needed_with(const struct rank *like, const struct workload *s, co
 	if (rank_open_module(&r, &ignored))
 		return -1;
 	if (!planning_make(&c, &p, &r, s, &ignored)) {
-		bytes = needed(&p.plan, &r);
+		bytes = plan_bytes_needed(&p.plan, &r);
 		prepare_done(&p);
 	}
 	if (r.backend->close)
@@ -114,9 +119,9 @@ struct advice {
 	int count;
 };
 
-static bool advise(struct advice *a, const struct run_config *cfg, const char *flags)
+static bool try_advice(struct advice *a, const struct run_config *cfg, const char *flags)
 {
-	int64_t bytes = needed_with(a->rank, a->subject, cfg);
+	int64_t bytes = bytes_needed_with(a->rank, a->subject, cfg);
 	int n;
 
 	if (bytes < 0 || bytes > a->limit)
@@ -130,7 +135,7 @@ static bool advise(struct advice *a, const struct run_config *cfg, const char *f
 }
 
 /* The largest half, quarter, … of the batch that fits, with as many passes as keep the step the same. */
-static bool advise_batch(struct advice *a, const struct run_config *like, const char *more)
+static bool advise_batch_size(struct advice *a, const struct run_config *like, const char *more)
 {
 	int64_t part = (like->global_batch_size + like->world - 1) / like->world;
 
@@ -145,7 +150,7 @@ static bool advise_batch(struct advice *a, const struct run_config *like, const 
 		if (cfg.global_batch_size % ((int64_t)cfg.world * b))
 			snprintf(flags, sizeof(flags), "--batch-size %lld --global-batch-size %lld%s", (long long)b,
 				 (long long)cfg.global_batch_size, more);
-		if (advise(a, &cfg, flags))
+		if (try_advice(a, &cfg, flags))
 			return true;
 	}
 	return false;
@@ -158,18 +163,18 @@ static void find_advice(struct advice *a)
 
 	if (cfg.activation_checkpointing != CONFIG_RECOMPUTE_FULL) {
 		cfg.activation_checkpointing = CONFIG_RECOMPUTE_FULL;
-		advise(a, &cfg, "--activation-checkpointing full");
+		try_advice(a, &cfg, "--activation-checkpointing full");
 	}
 	cfg = *a->rank->cfg;
-	advise_batch(a, &cfg, "");
+	advise_batch_size(a, &cfg, "");
 	if (cfg.precision == CONFIG_PRECISION_FP32 && a->rank->backend->takes && a->rank->backend->takes(&bf16)) {
 		cfg.precision = CONFIG_PRECISION_BF16;
-		advise(a, &cfg, "--precision bf16");
+		try_advice(a, &cfg, "--precision bf16");
 	}
 	cfg = *a->rank->cfg;
 	cfg.activation_checkpointing = CONFIG_RECOMPUTE_FULL;
 	if (!a->count)
-		advise_batch(a, &cfg, " --activation-checkpointing full");
+		advise_batch_size(a, &cfg, " --activation-checkpointing full");
 }
 
 int memory_check(const struct plan *p, const struct rank *r, const struct workload *s, struct err *err)
@@ -179,13 +184,13 @@ int memory_check(const struct plan *p, const struct rank *r, const struct worklo
 	struct advice a = { .rank = r,
 			    .subject = s,
 			    .limit = on_device ? room_on_device(r) : available_on_host(r->seat, &whose) };
-	int64_t bytes = needed(p, r);
+	int64_t bytes = plan_bytes_needed(p, r);
 	char room[200];
 
 	if (a.limit <= 0 || bytes <= a.limit)
 		return 0;
 	find_advice(&a);
-	say_room(room, sizeof(room), r, bytes, a.limit, whose);
+	describe_room(room, sizeof(room), r, &(struct shortage){ bytes, a.limit, whose });
 	return err_set(err, ERR_USAGE, "the plan needs %.0f MiB%s, but %s; %s%s", (double)bytes / MIB,
 		       !on_device && r->seat->local_world > 1 ? " for its ranks" : "", room,
 		       a.count ? "what fits: " : "no batch size of this model fits; a smaller --model would",
@@ -200,7 +205,7 @@ static int64_t bytes_that_fit(const struct rank *r, const struct workload *s, in
 
 	cfg.global_batch_size = cfg.global_batch_size / cfg.batch_size * size;
 	cfg.batch_size = size;
-	bytes = needed_with(r, s, &cfg);
+	bytes = bytes_needed_with(r, s, &cfg);
 	return limit > 0 && bytes > limit ? -1 : bytes;
 }
 

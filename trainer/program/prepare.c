@@ -17,7 +17,7 @@ struct program *prepared_program(const struct prepared *p, enum program_kind kin
 	return NULL;
 }
 
-static int add_program(struct prepared *p, int64_t batch, enum program_kind kind, struct err *err)
+static int prepare_program(struct prepared *p, int64_t batch, enum program_kind kind, struct err *err)
 {
 	int rc;
 
@@ -109,7 +109,7 @@ static void plan_feed(struct prepared *p)
 	p->plan.lower_bound_bytes += most;
 }
 
-static int make_model(struct prepared *p, const struct prepare_shapes *shapes, struct err *err)
+static int build_whole_model(struct prepared *p, const struct prepare_shapes *shapes, struct err *err)
 {
 	int rc = program_model(&p->model, &p->opts, 1, shapes->n_train ? PROGRAM_STEP : PROGRAM_EVAL, err);
 
@@ -127,11 +127,12 @@ int prepare_programs(struct prepared *ret, const struct program_opts *opts, cons
 	ret->opts = *opts;
 	for (int i = 0; i < shapes->n_train; i++)
 		ret->opts.accumulate |= !shapes->train[i].last;
-	rc = make_model(ret, shapes, err);
+	rc = build_whole_model(ret, shapes, err);
 	for (int i = 0; !rc && i < shapes->n_train; i++)
-		rc = add_program(ret, shapes->train[i].size, shapes->train[i].last ? PROGRAM_STEP : PROGRAM_MICRO, err);
+		rc = prepare_program(ret, shapes->train[i].size, shapes->train[i].last ? PROGRAM_STEP : PROGRAM_MICRO,
+				     err);
 	for (int i = 0; !rc && i < shapes->n_eval; i++)
-		rc = add_program(ret, shapes->eval[i].size, PROGRAM_EVAL, err);
+		rc = prepare_program(ret, shapes->eval[i].size, PROGRAM_EVAL, err);
 	if (opts->module && opts->backend->settled)
 		opts->backend->settled(opts->module);
 	for (int i = 0; i < ret->n_programs; i++)
@@ -197,7 +198,7 @@ void *prepared_feed(const struct prepared *p, const struct program *program, con
 	return p->slab[SPACE_PRIVATE] + p->feed_offset + at;
 }
 
-static void give_back(const struct prepared *p, const void *at, size_t bytes)
+static void release_file_pages(const struct prepared *p, const void *at, size_t bytes)
 {
 	unsigned char *slab = p->slab[SPACE_OFFLOAD];
 	const size_t offset = (uintptr_t)at - (uintptr_t)slab;
@@ -216,8 +217,8 @@ int prepared_copy(const struct prepared *p, void *to, const void *from, size_t b
 
 		piece = p->opts.offload.file && bytes - at > COPY_PIECE_BYTES ? COPY_PIECE_BYTES : bytes - at;
 		rc = p->opts.backend->copy(p->opts.module, t, f, piece, err);
-		give_back(p, t, piece);
-		give_back(p, f, piece);
+		release_file_pages(p, t, piece);
+		release_file_pages(p, f, piece);
 	}
 	return rc;
 }
@@ -239,19 +240,19 @@ void *prepared_loader(const struct prepared *p, enum split split)
 
 /* The system gives pages when they are touched: now, not while the first copy holds up a step or when --workers auto
  * first tries more slots, and memory that others have taken meanwhile is missed at the start. */
-static void touch(struct prepared *p, size_t offset, size_t bytes)
+static void touch_pinned(struct prepared *p, size_t offset, size_t bytes)
 {
 	if (bytes)
 		memset(p->slab[SPACE_PINNED] + offset, 0, bytes);
 }
 
 /* What the backend knows a space as. */
-static enum space kind_of(enum space s)
+static enum space backend_space(enum space s)
 {
 	return s == SPACE_OFFLOAD ? SPACE_PINNED : s;
 }
 
-static bool is_file(const struct prepared *p, enum space s)
+static bool is_file_slab(const struct prepared *p, enum space s)
 {
 	return s == SPACE_OFFLOAD && p->opts.offload_dir;
 }
@@ -266,8 +267,8 @@ static int open_slab(struct prepared *p, enum space s, struct err *err)
 	if (s == SPACE_COMM && o->comm && !o->backend->streams) {
 		rc = o->comm->ops->alloc(o->comm, bytes, &memory, err);
 	} else if (bytes) {
-		rc = is_file(p, s) ? slab_file_open(&memory, o->offload_dir, bytes, err)
-				   : o->backend->alloc(o->module, kind_of(s), bytes, &memory, err);
+		rc = is_file_slab(p, s) ? slab_file_open(&memory, o->offload_dir, bytes, err)
+				   : o->backend->alloc(o->module, backend_space(s), bytes, &memory, err);
 		p->slab_bytes[s] = rc ? 0 : bytes; /* ours to release */
 	}
 	if (!rc)
@@ -284,8 +285,8 @@ int prepare_memory(struct prepared *p, struct err *err)
 			return rc;
 	}
 	for (int s = 0; s < SPLIT_COUNT; s++)
-		touch(p, p->loader_offset[s], p->loader_bytes[s]);
-	touch(p, p->snapshot_offset, p->snapshot_bytes);
+		touch_pinned(p, p->loader_offset[s], p->loader_bytes[s]);
+	touch_pinned(p, p->snapshot_offset, p->snapshot_bytes);
 	return 0;
 }
 
@@ -297,10 +298,10 @@ void prepare_done(struct prepared *p)
 	graph_free(p->model);
 	p->model = NULL;
 	for (int s = 0; s < SPACE_COUNT; s++)
-		if (is_file(p, (enum space)s))
+		if (is_file_slab(p, (enum space)s))
 			slab_file_close(p->slab[s], p->slab_bytes[s]);
 		else if (p->slab[s] && p->slab_bytes[s])
-			p->opts.backend->release(p->opts.module, kind_of((enum space)s), p->slab[s],
+			p->opts.backend->release(p->opts.module, backend_space((enum space)s), p->slab[s],
 						 p->slab_bytes[s]);
 	memset(p->slab, 0, sizeof(p->slab));
 }

@@ -104,7 +104,7 @@ static int open_lanes(struct rank *r, struct err *err)
 }
 
 /* Where mpirun or srun started the ranks, and not our own launcher, which would be one of its processes. */
-static bool mpi_can(const struct rank *r)
+static bool can_use_mpi(const struct rank *r)
 {
 	return !r->seat->launched && (getenv("PMIX_RANK") || getenv("OMPI_COMM_WORLD_RANK"));
 }
@@ -113,7 +113,7 @@ static int load_mpi(const struct rank *r, const struct link_module **ret, struct
 {
 	char label[300];
 
-	if (mpi_can(r))
+	if (can_use_mpi(r))
 		return link_load(ret, "mpi", err);
 	return err_set(err, ERR_USAGE, "%s mpi: neither mpirun nor srun --mpi=pmix has started these ranks; start "
 		       "dptrain with one of them, or use ucx",
@@ -139,46 +139,46 @@ static int pick_link(const struct rank *r, const struct link_module **ret, const
 	if (asked != CONFIG_COMM_AUTO)
 		return rc;
 	*ret_why = " (auto: needs no mpirun)";
-	if (rc == ERR_NOENT && mpi_can(r) && !link_load(ret, "mpi", &(struct err)ERR_INIT)) {
+	if (rc == ERR_NOENT && can_use_mpi(r) && !link_load(ret, "mpi", &(struct err)ERR_INIT)) {
 		*ret_why = " (auto: mpirun or srun started the ranks, and ucx is not installed)";
 		rc = 0;
 	}
 	return rc;
 }
 
-static void say_transport(const struct rank *r, const char *why)
+static void log_transport(const struct rank *r, const char *why)
 {
 	if (rank_is_root(r))
 		log_info("%d ranks on %d machines: shm within each, %s between them%s", r->seat->world, r->seat->nodes,
 			 r->link, why);
 }
 
-static int open_nodes(struct rank *r, const struct comm_shm_opts *so, struct err *err)
+static int open_hier_comm(struct rank *r, const struct comm_shm_opts *so, struct err *err)
 {
 	struct comm_hier_opts o = { .bootstrap = r->net,
 				     .node = r->seat->node,
 				     .sockets = (int)r->cfg->comm_sockets,
 				     .timeout_s = so->timeout_s };
-	struct err told = ERR_INIT;
+	struct err ignored = ERR_INIT;
 	const char *why;
 	int rc = pick_link(r, &o.link, &why, err);
 
 	if (!rc)
 		rc = comm_shm_open(&o.local, so, err);
 	if (rc) {
-		bootstrap_round(r->net, NULL, 0, err, &told); /* who waits for this rank hears why */
+		bootstrap_round(r->net, NULL, 0, err, &ignored); /* who waits for this rank hears why */
 		return rc;
 	}
 	rc = comm_hier_open(&r->comm, &o, err);
 	if (rc)
 		return rc;
 	r->link = o.link->name;
-	say_transport(r, why);
+	log_transport(r, why);
 	return 0;
 }
 
 /* --link */
-static int hold_back(struct rank *r, struct err *err)
+static int emulate_link(struct rank *r, struct err *err)
 {
 	struct link_emulation_link link;
 	int rc = config_link(r->cfg, &link.latency_s, &link.bytes_per_s, err);
@@ -203,9 +203,9 @@ int rank_meet(struct rank *r, struct err *err)
 	if (!rc && r->net)
 		rc = same_flags(r->cfg, r->net, err);
 	if (!rc)
-		rc = s->nodes > 1 ? open_nodes(r, &o, err) : comm_shm_open(&r->comm, &o, err);
+		rc = s->nodes > 1 ? open_hier_comm(r, &o, err) : comm_shm_open(&r->comm, &o, err);
 	if (!rc)
-		rc = hold_back(r, err);
+		rc = emulate_link(r, err);
 	if (!rc)
 		rc = flight_comm(&r->comm, r->comm, &rank_context_own(s)->flight, "all ranks", err);
 	if (!rc)
@@ -270,7 +270,7 @@ void rank_abort(struct rank *r)
 /* What is set for the threads of a backend's libraries before they are loaded. A user's own setting stays. A thread
  * that has spun for long at a barrier is taken for a hog by a busy machine's scheduler, which then keeps it from its
  * partner for whole time slices (a step became 20 times slower); spinning for 10 us costs an idle machine nothing. */
-static void set_threads(int threads)
+static void set_library_threads(int threads)
 {
 	char text[16];
 
@@ -297,7 +297,7 @@ static struct backend_opts rank_backend_opts(const struct rank *r)
 }
 
 /* --backend auto: a device only where it has all that the ranks need; else cpu, and why. */
-static int pick_usable(struct rank *r, struct backend_choice *c, struct err *err)
+static int fall_back_to_cpu(struct rank *r, struct backend_choice *c, struct err *err)
 {
 	char why[256], device[16];
 	int rc = 0;
@@ -322,7 +322,7 @@ static int pick_backend(struct rank *r, const struct precision *p, struct err *e
 				backend_load(&choice, names[r->cfg->backend], err);
 
 	if (!rc && r->cfg->backend == CONFIG_BACKEND_AUTO)
-		rc = pick_usable(r, &choice, err);
+		rc = fall_back_to_cpu(r, &choice, err);
 	if (rc)
 		return rc;
 	b = choice.backend;
@@ -343,7 +343,7 @@ static void warn_of_device(const struct rank *r)
 }
 
 /* Threads of one layer wait for each other: with fewer cores than threads every wait is as long as a time slice. */
-static void warn_of_crowding(const struct rank *r)
+static void warn_crowded_threads(const struct rank *r)
 {
 	int cores = config_cores(r->cfg);
 	char label[300];
@@ -376,8 +376,8 @@ int rank_open_backend(struct rank *r, struct err *err)
 	struct precision p = rank_precision(r);
 	int rc;
 
-	warn_of_crowding(r);
-	set_threads((int)r->cfg->threads);
+	warn_crowded_threads(r);
+	set_library_threads((int)r->cfg->threads);
 	rc = pick_backend(r, &p, err);
 	if (rc)
 		return rc;

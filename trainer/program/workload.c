@@ -11,7 +11,7 @@
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/launch/machine.h"
 
-static const struct model *find_model(const char *name, struct err *err)
+static const struct model *find_named_model(const char *name, struct err *err)
 {
 	const struct model *m = model_find(name);
 	const char *names[MODEL_COUNT], *near;
@@ -27,13 +27,13 @@ static const struct model *find_model(const char *name, struct err *err)
 }
 
 /* What is being opened. */
-struct opening {
+struct subject_opening {
 	struct workload *s;
 	struct run_config *cfg;
 	const struct batch_file *batch;
 };
 
-static int open_image_batch(struct opening *o, struct err *err)
+static int open_image_batch(struct subject_opening *o, struct err *err)
 {
 	const struct run_config *cfg = o->cfg;
 	const struct model *m = o->s->model;
@@ -55,7 +55,7 @@ static int open_image_batch(struct opening *o, struct err *err)
 				   err);
 }
 
-static int open_random_images(struct opening *o, struct err *err)
+static int open_random_images(struct subject_opening *o, struct err *err)
 {
 	const struct run_config *cfg = o->cfg;
 	const struct model_config *d = &o->s->model->defaults;
@@ -80,7 +80,7 @@ static int64_t sample_length(const struct run_config *cfg, const struct model *m
 	return given_or(cfg->seq_len, given_or(cfg->block_size, m->defaults.context));
 }
 
-static int open_made_tokens(struct opening *o, struct err *err)
+static int open_token_batch(struct subject_opening *o, struct err *err)
 {
 	const struct run_config *cfg = o->cfg;
 	const struct model *m = o->s->model;
@@ -98,12 +98,12 @@ static int open_made_tokens(struct opening *o, struct err *err)
 }
 
 /* That a set is read in: the ranks of a pipeline read the same one. */
-static int parts_of(const struct run_config *cfg)
+static int count_data_parts(const struct run_config *cfg)
 {
 	return cfg->world / (int)config_stages(cfg);
 }
 
-static int open_folder(struct opening *opening, struct err *err)
+static int open_data_folder(struct subject_opening *opening, struct err *err)
 {
 	struct run_config *cfg = opening->cfg;
 	const struct model *m = opening->s->model;
@@ -122,7 +122,7 @@ static int open_folder(struct opening *opening, struct err *err)
 				  .max_broken = cfg->max_broken,
 				  .data_timeout_s = cfg->data_timeout,
 				  .read_ahead = cfg->read_ahead > 0 ? (int)cfg->read_ahead : 0,
-				  .parts = parts_of(cfg),
+				  .parts = count_data_parts(cfg),
 				  .cache = cfg->cache,
 				  .cache_decoded = cfg->cache_decoded,
 				  .memory_bytes = (uint64_t)machine_available_bytes(),
@@ -173,14 +173,14 @@ static int check_kind(const struct model *m, bool tokens, const char *path, stru
 		       sample_kind_name(m->reads_tokens ? SAMPLE_TOKENS : SAMPLE_IMAGE));
 }
 
-static int open_data(struct opening *o, struct err *err)
+static int open_data(struct subject_opening *o, struct err *err)
 {
 	const struct run_config *cfg = o->cfg;
 	const struct model *m = o->s->model;
 	int rc = 0;
 
 	if (cfg->data_path)
-		rc = open_folder(o, err);
+		rc = open_data_folder(o, err);
 	else if (o->batch)
 		rc = check_kind(m, o->batch->tokens != NULL, cfg->batch_from, err);
 	if (rc)
@@ -188,7 +188,7 @@ static int open_data(struct opening *o, struct err *err)
 	if (o->s->data)
 		return check_kind(m, o->s->data->kind == SAMPLE_TOKENS, cfg->data_path, err);
 	if (m->reads_tokens)
-		return open_made_tokens(o, err);
+		return open_token_batch(o, err);
 	return o->batch ? open_image_batch(o, err) : open_random_images(o, err);
 }
 
@@ -208,7 +208,7 @@ static int check_amount(const struct run_config *cfg, const struct dataset *d, s
 
 /* Flags that say nothing to the other family are refused: silently ignored, they would mislead. A configuration file
  * may hold them: it holds every flag. */
-static int refuse_foreign(const struct run_config *cfg, const struct model *m, struct err *err)
+static int refuse_other_family(const struct run_config *cfg, const struct model *m, struct err *err)
 {
 	static const enum flag_id words[] = { FLAG_n_layer,    FLAG_n_head,	FLAG_n_embd,
 					      FLAG_block_size, FLAG_vocab_size, FLAG_tie_weights,
@@ -230,7 +230,7 @@ static int refuse_foreign(const struct run_config *cfg, const struct model *m, s
 	return 0;
 }
 
-static int settle_images(struct run_config *cfg, const struct dataset *d, struct err *err)
+static int settle_image_flags(struct run_config *cfg, const struct dataset *d, struct err *err)
 {
 	char source[240];
 	int rc;
@@ -264,7 +264,7 @@ static int check_tokenizer(const struct run_config *cfg, const struct dataset *d
 			      cfg->tokenizer, d->path, d->tokenizer);
 }
 
-static int settle_words(struct run_config *cfg, const struct workload *s, struct err *err)
+static int settle_token_flags(struct run_config *cfg, const struct workload *s, struct err *err)
 {
 	const struct model_config *d = &s->model->defaults;
 	const struct dataset *data = s->data;
@@ -302,9 +302,9 @@ static int settle_words(struct run_config *cfg, const struct workload *s, struct
 }
 
 /* Half of what is free may be held by the ranks of this machine. */
-static void tell_windows(const struct run_config *cfg, struct dataset *d)
+static void set_window_limits(const struct run_config *cfg, struct dataset *d)
 {
-	const int parts = parts_of(cfg);
+	const int parts = count_data_parts(cfg);
 	const int64_t lanes = cfg->global_batch_size < WINDOW_LANES ? cfg->global_batch_size : WINDOW_LANES;
 
 	d->ops->hold(d, &(struct dataset_windows){ .samples = cfg->shuffle_window / parts,
@@ -313,9 +313,9 @@ static void tell_windows(const struct run_config *cfg, struct dataset *d)
 								   (uint64_t)cfg->local_world });
 }
 
-static int settle(struct run_config *cfg, const struct workload *s, struct err *err)
+static int settle_config(struct run_config *cfg, const struct workload *s, struct err *err)
 {
-	int rc = refuse_foreign(cfg, s->model, err);
+	int rc = refuse_other_family(cfg, s->model, err);
 
 	if (rc)
 		return rc;
@@ -326,11 +326,11 @@ static int settle(struct run_config *cfg, const struct workload *s, struct err *
 		cfg->origin[FLAG_shuffle] = ORIGIN_DERIVED;
 	}
 	if (cfg->shuffle == CONFIG_SHUFFLE_WINDOW && s->data->ops->hold)
-		tell_windows(cfg, s->data);
-	return s->model->reads_tokens ? settle_words(cfg, s, err) : settle_images(cfg, s->data, err);
+		set_window_limits(cfg, s->data);
+	return s->model->reads_tokens ? settle_token_flags(cfg, s, err) : settle_image_flags(cfg, s->data, err);
 }
 
-static struct model_config config_of(const struct run_config *cfg, const struct workload *s)
+static struct model_config make_model_config(const struct run_config *cfg, const struct workload *s)
 {
 	struct model_config c = s->model->defaults;
 
@@ -358,20 +358,20 @@ static struct model_config config_of(const struct run_config *cfg, const struct 
 
 int workload_open(struct workload *ret, struct run_config *cfg, const struct batch_file *batch, struct err *err)
 {
-	struct workload s = { .model = find_model(cfg->model, err) };
-	struct opening o = { &s, cfg, batch };
+	struct workload s = { .model = find_named_model(cfg->model, err) };
+	struct subject_opening o = { &s, cfg, batch };
 	int rc = s.model ? open_data(&o, err) : err->code;
 
 	if (!rc)
 		rc = check_amount(cfg, s.data, err);
 	if (!rc)
-		rc = settle(cfg, &s, err);
+		rc = settle_config(cfg, &s, err);
 	if (rc) {
 		workload_close(&s);
 		return rc;
 	}
 	s.norm = dataset_norm(s.data);
-	s.config = config_of(cfg, &s);
+	s.config = make_model_config(cfg, &s);
 	*ret = s;
 	return 0;
 }

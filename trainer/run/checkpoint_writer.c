@@ -47,12 +47,12 @@ static const void *peek_snapshot(void *user, const struct tensor *t)
 
 /* The points up to this step reach the journal before the checkpoint has its name: a run that goes on from here lacks
  * none. */
-static void points_first(void *user)
+static void flush_points_first(void *user)
 {
 	report_flush(((struct checkpoint_writer *)user)->report, FLUSH_WAIT_S);
 }
 
-static void prune(struct checkpoint_writer *s, const struct checkpoint_state *at)
+static void remove_old_checkpoints(struct checkpoint_writer *s, const struct checkpoint_state *at)
 {
 	const struct run_config *cfg = s->e->rank.cfg;
 	struct checkpoint_entry *list;
@@ -77,8 +77,8 @@ static void prune(struct checkpoint_writer *s, const struct checkpoint_state *at
 	free(list);
 }
 
-static int write_now(struct checkpoint_writer *s, const struct checkpoint_state *at, const struct weights_access *access,
-		     struct err *err)
+static int write_checkpoint_now(struct checkpoint_writer *s, const struct checkpoint_state *at, const struct weights_access *access,
+				struct err *err)
 {
 	struct files_meta meta;
 	int rc;
@@ -94,14 +94,14 @@ static int write_now(struct checkpoint_writer *s, const struct checkpoint_state 
 							       .n_meta = meta.n,
 							       .graph = files_graph(&s->e->tensors),
 							       .access = access,
-							       .ready = points_first,
+							       .ready = flush_points_first,
 							       .user = s },
 			      err);
 	if (rc)
 		return rc;
 	s->newest_step = at->step;
 	s->warned = false;
-	prune(s, at);
+	remove_old_checkpoints(s, at);
 	return 0;
 }
 
@@ -118,7 +118,7 @@ static void write_snapshot(struct checkpoint_writer *s)
 		tensors_help(&copy, &err); /* what goes wrong there rank 0 tells */
 		return;
 	}
-	rc = write_now(s, &s->next, &access, &err);
+	rc = write_checkpoint_now(s, &s->next, &access, &err);
 	if (copy.comm)
 		rc = tensors_helped(&copy, rc, &err);
 	if (!rc) {
@@ -131,7 +131,7 @@ static void write_snapshot(struct checkpoint_writer *s)
 	log_warn("no checkpoint of step %lld, training goes on: %s", (long long)s->next.step, err.text);
 }
 
-static void *thread_main(void *user)
+static void *saver_thread_main(void *user)
 {
 	struct checkpoint_writer *s = user;
 
@@ -191,7 +191,7 @@ int checkpoint_writer_finish(struct checkpoint_writer *s, const struct checkpoin
 	if (!engine_is_root(s->e))
 		return tensors_help(&s->e->tensors, err);
 	if (s->newest_step != at->step)
-		rc = write_now(s, at, &access, err);
+		rc = write_checkpoint_now(s, at, &access, err);
 	return tensors_helped(&s->e->tensors, rc, err);
 }
 
@@ -202,7 +202,7 @@ struct collecting {
 	bool failed;
 };
 
-static bool add_entry(struct checkpoint_writer *s, struct st_meta *to, const char *key, const char *value)
+static bool add_meta_entry(struct checkpoint_writer *s, struct st_meta *to, const char *key, const char *value)
 {
 	to->key = arena_strdup(s->arena, key);
 	to->value = arena_strdup(s->arena, value);
@@ -213,7 +213,7 @@ static void add_config(void *user, const struct config_item *item)
 {
 	struct collecting *c = user;
 
-	if (!add_entry(c->s, &c->s->config[c->s->n_config++], item->name, item->value))
+	if (!add_meta_entry(c->s, &c->s->config[c->s->n_config++], item->name, item->value))
 		c->failed = true;
 }
 
@@ -227,11 +227,11 @@ static void add_kernel(void *user, const char *key, const char *name)
 {
 	struct collecting *c = user;
 
-	if (!add_entry(c->s, &c->s->kernels[c->s->n_kernels++], key, name))
+	if (!add_meta_entry(c->s, &c->s->kernels[c->s->n_kernels++], key, name))
 		c->failed = true;
 }
 
-static int collect(struct checkpoint_writer *s, struct err *err)
+static int collect_config(struct checkpoint_writer *s, struct err *err)
 {
 	struct collecting c = { .s = s };
 	const struct backend *b = s->e->rank.backend;
@@ -248,9 +248,9 @@ static int collect(struct checkpoint_writer *s, struct err *err)
 	return 0;
 }
 
-static int start_thread(struct checkpoint_writer *s, struct err *err)
+static int start_saver_thread(struct checkpoint_writer *s, struct err *err)
 {
-	int failure = pthread_create(&s->thread, NULL, thread_main, s);
+	int failure = pthread_create(&s->thread, NULL, saver_thread_main, s);
 
 	if (failure)
 		return err_set_errno(err, failure, "cannot start a thread for checkpoints");
@@ -277,9 +277,9 @@ int checkpoint_writer_open(struct checkpoint_writer **ret, struct engine *e, str
 			   sizeof(s->folder))
 		rc = err_set(err, ERR_USAGE, "%.200s…: the path is too long", report_dir(report));
 	if (!rc)
-		rc = collect(s, err);
+		rc = collect_config(s, err);
 	if (!rc && e->prepared.snapshot_bytes)
-		rc = start_thread(s, err);
+		rc = start_saver_thread(s, err);
 	if (rc) {
 		checkpoint_writer_close(s);
 		return rc;

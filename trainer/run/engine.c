@@ -23,7 +23,7 @@ bool engine_is_root(const struct engine *e)
 }
 
 /* NULL, and err says so, when out of memory. */
-static struct engine *engine_new(const struct job *job, const struct rank_context *seat, struct err *err)
+static struct engine *allocate_engine(const struct job *job, const struct rank_context *seat, struct err *err)
 {
 	struct engine *e = calloc(1, sizeof(*e));
 
@@ -37,7 +37,7 @@ static struct engine *engine_new(const struct job *job, const struct rank_contex
 }
 
 /* e, or nothing but why not. */
-static int finish(struct engine **ret, struct engine *e, int rc)
+static int finish_opening(struct engine **ret, struct engine *e, int rc)
 {
 	if (rc)
 		engine_close(e);
@@ -59,7 +59,7 @@ static int open_subject(struct engine *e, struct err *err)
 }
 
 /* The plan, and whether it can be carried out. */
-static int plan(struct engine *e, struct err *err)
+static int plan_engine(struct engine *e, struct err *err)
 {
 	const struct run_config *cfg = e->rank.cfg;
 	int rc = resume_kernels(&e->rank, err);
@@ -76,7 +76,7 @@ static int plan(struct engine *e, struct err *err)
 	return rc ? rc : train_schedule_check_best(&e->course, cfg, e->subject.data, err);
 }
 
-static int take_memory(struct engine *e, struct err *err)
+static int allocate_engine_memory(struct engine *e, struct err *err)
 {
 	int rc = prepare_memory(&e->prepared, err);
 
@@ -100,7 +100,7 @@ static int open_trace(struct engine *e, struct err *err)
 
 int engine_open(struct engine **ret, const struct job *job, const struct rank_context *seat, struct err *err)
 {
-	struct engine *e = engine_new(job, seat, err);
+	struct engine *e = allocate_engine(job, seat, err);
 	int rc;
 
 	if (!e)
@@ -114,9 +114,9 @@ int engine_open(struct engine **ret, const struct job *job, const struct rank_co
 	if (!rc)
 		rc = rank_open_backend(&e->rank, err);
 	if (!rc)
-		rc = plan(e, err);
+		rc = plan_engine(e, err);
 	if (!rc)
-		rc = take_memory(e, err);
+		rc = allocate_engine_memory(e, err);
 	if (!rc && !job->cfg->resume) /* resume_open knows whether a checkpoint gives them */
 		rc = draw_values(&e->tensors, job->cfg, e->subject.model, err);
 	if (!rc)
@@ -127,13 +127,13 @@ int engine_open(struct engine **ret, const struct job *job, const struct rank_co
 		rc = open_watching(e, err);
 	if (!rc && job->cfg->init_from)
 		rc = initial_load(&e->tensors, job->cfg, &e->subject, err);
-	return finish(ret, e, rc);
+	return finish_opening(ret, e, rc);
 }
 
 int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *o, struct err *err)
 {
 	const struct weights_load_opts from = { .path = o->job->cfg->init_from };
-	struct engine *e = engine_new(o->job, o->seat, err);
+	struct engine *e = allocate_engine(o->job, o->seat, err);
 	int rc;
 
 	if (!e)
@@ -145,17 +145,17 @@ int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *
 	if (!rc)
 		rc = planning_evaluation(&e->prepared, &e->rank, &e->subject, &o->sizes, err);
 	if (!rc)
-		rc = take_memory(e, err);
+		rc = allocate_engine_memory(e, err);
 	if (!rc)
 		rc = exec_new(&e->exec, &e->prepared, err);
 	if (!rc)
 		rc = files_load_weights(&e->tensors, &from, err);
-	return finish(ret, e, rc);
+	return finish_opening(ret, e, rc);
 }
 
 int engine_open_plan(struct engine **ret, const struct job *job, const struct rank_context *seat, struct err *err)
 {
-	struct engine *e = engine_new(job, seat, err);
+	struct engine *e = allocate_engine(job, seat, err);
 	int rc;
 
 	if (!e)
@@ -167,7 +167,7 @@ int engine_open_plan(struct engine **ret, const struct job *job, const struct ra
 		rc = rank_open_backend(&e->rank, err);
 	if (!rc)
 		rc = planning_make(&e->course, &e->prepared, &e->rank, &e->subject, err);
-	return finish(ret, e, rc);
+	return finish_opening(ret, e, rc);
 }
 
 static void loader_worked(void *user, int thread, double from_s, double to_s)

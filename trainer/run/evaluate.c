@@ -92,7 +92,7 @@ static int vote_to_stop(const struct engine *e, double *stopped, struct err *err
 }
 
 /* Evaluation needs more threads than training does: its steps are shorter. */
-static void adjust_loading(struct engine *e, struct loader *loader, double wait_s, double *mark_s)
+static void adjust_evaluation_workers(struct engine *e, struct loader *loader, double wait_s, double *mark_s)
 {
 	struct workers *s = &e->loading[SPLIT_VAL];
 	double now = clock_mono_s();
@@ -103,7 +103,7 @@ static void adjust_loading(struct engine *e, struct loader *loader, double wait_
 }
 
 /* The set from its beginning. What an evaluation needs was there before the first step, in runs that train. */
-static int open_set(struct engine *e, struct err *err)
+static int open_evaluation_set(struct engine *e, struct err *err)
 {
 	int rc = e->evaluation ? 0 : engine_load(&e->evaluation, e, SPLIT_VAL, err);
 
@@ -125,7 +125,7 @@ static int evaluate_set(struct engine *e, double sums[SUMS], double *outputs, st
 	while (!rc && !sums[SUM_STOPPED] && (rc = loader_next(e->evaluation, &b, err)) == 1) {
 		rc = evaluate_batch(e, &b, sums, outputs, err);
 		loader_release(e->evaluation, &b);
-		adjust_loading(e, e->evaluation, b.wait_s, &mark_s);
+		adjust_evaluation_workers(e, e->evaluation, b.wait_s, &mark_s);
 		if (!rc)
 			rc = vote_to_stop(e, &sums[SUM_STOPPED], err);
 	}
@@ -141,7 +141,7 @@ static int evaluate_part(struct engine *e, double sums[SUMS], double *outputs, s
 		planned |= e->prepared.program[i]->kind == PROGRAM_EVAL;
 	if (!planned)
 		return err_set(err, ERR_UNSUPPORTED, "this run has no evaluation set");
-	rc = open_set(e, err);
+	rc = open_evaluation_set(e, err);
 	if (!rc)
 		rc = evaluate_set(e, sums, outputs, err);
 	if (rc || sums[SUM_STOPPED]) { /* not at its end */

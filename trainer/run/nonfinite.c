@@ -67,7 +67,7 @@ static bool is_finite(enum dtype t, const void *data, int64_t i, bool *ret_nan)
 }
 
 /* The first element that is not finite; -1: none is, or it cannot be told. at: its memory, of the backend. */
-static int64_t look_at(struct nonfinite_watch *w, const struct tensor *t, const void *at, bool *ret_nan)
+static int64_t find_nonfinite_element(struct nonfinite_watch *w, const struct tensor *t, const void *at, bool *ret_nan)
 {
 	const int64_t n = t && at && !t->opaque_bytes && dtype_is_float(t->dtype) ? shape_count(&t->shape) : 0;
 	const size_t each = n ? dtype_bytes(t->dtype) : 1;
@@ -87,7 +87,7 @@ static int64_t look_at(struct nonfinite_watch *w, const struct tensor *t, const 
 	return -1;
 }
 
-static bool copies(const struct node *n)
+static bool is_copy_node(const struct node *n)
 {
 	return n->op->id == OP_cast || n->op->id == OP_pack;
 }
@@ -98,12 +98,13 @@ static int64_t sample_of(const struct nonfinite_watch *w, const struct tensor *t
 	const int64_t rows = t->shape.ndim ? t->shape.dim[0] : 0, micro = w->program->micro;
 	const bool dealt = (t->kind == TENSOR_ACT || t->kind == TENSOR_INPUT) && micro > 0 && rows % micro == 0;
 
-	if (!dealt || rows < micro || (t->producer && copies(t->producer) && t->producer->in[0]->kind == TENSOR_PARAM))
+	if (!dealt || rows < micro ||
+	    (t->producer && is_copy_node(t->producer) && t->producer->in[0]->kind == TENSOR_PARAM))
 		return -1;
 	return element / (shape_count(&t->shape) / micro);
 }
 
-static void note(struct nonfinite_watch *w, const struct node *n, enum nonfinite_kind kind, int slot)
+static void note_first_nonfinite(struct nonfinite_watch *w, const struct node *n, enum nonfinite_kind kind, int slot)
 {
 	w->first.kind = kind;
 	w->first.backward = n->phase == PHASE_BACKWARD;
@@ -119,7 +120,7 @@ static bool made_here(const struct tensor *t)
 }
 
 /* What n read of numbers that nobody on this stream made; returns whether one is spoilt. */
-static bool read_spoilt(struct nonfinite_watch *w, const struct node *n, int slot, const struct kernel_args *a)
+static bool reads_nonfinite(struct nonfinite_watch *w, const struct node *n, int slot, const struct kernel_args *a)
 {
 	for (int i = 0; i < n->n_in; i++) {
 		const struct tensor *t = n->in[i];
@@ -128,12 +129,12 @@ static bool read_spoilt(struct nonfinite_watch *w, const struct node *n, int slo
 
 		if (!t || w->known[t->id] == FINITE || made_here(t))
 			continue;
-		at = look_at(w, t, a->in[i], &is_nan);
+		at = find_nonfinite_element(w, t, a->in[i], &is_nan);
 		w->known[t->id] = at < 0 ? FINITE : SPOILT;
 		if (at < 0)
 			continue;
 		held = t->kind == TENSOR_PARAM || t->kind == TENSOR_INPUT || t->kind == TENSOR_STAT;
-		note(w, n, held ? NONFINITE_READ : NONFINITE_FOREIGN, slot);
+		note_first_nonfinite(w, n, held ? NONFINITE_READ : NONFINITE_FOREIGN, slot);
 		w->first.is_nan = is_nan;
 		w->first.sample = sample_of(w, t, at);
 		snprintf(w->first.tensor, sizeof(w->first.tensor), "%s", t->name);
@@ -142,25 +143,25 @@ static bool read_spoilt(struct nonfinite_watch *w, const struct node *n, int slo
 	return false;
 }
 
-static void see(void *user, const struct node *n, int slot, const struct kernel_args *a)
+static void check_node_outputs(void *user, const struct node *n, int slot, const struct kernel_args *a)
 {
 	struct nonfinite_watch *w = user;
 
 	if (w->first.kind != NONFINITE_NONE || (n->phase != PHASE_FORWARD && n->phase != PHASE_BACKWARD) ||
 	    n->op->collective || n->op == &op_watch) /* whose output means nothing in most steps */
 		return;
-	if (copies(n) && read_spoilt(w, n, slot, a)) /* its result may lie in a layout that nobody can look at */
+	if (is_copy_node(n) && reads_nonfinite(w, n, slot, a)) /* its result may be in an opaque layout */
 		return;
 	for (int i = 0; i < n->n_out; i++) {
 		bool is_nan = false;
-		const int64_t at = look_at(w, n->out[i], a->out[i], &is_nan);
+		const int64_t at = find_nonfinite_element(w, n->out[i], a->out[i], &is_nan);
 
 		if (n->out[i])
 			w->known[n->out[i]->id] = at < 0 ? FINITE : SPOILT;
 		if (at < 0)
 			continue;
-		if (!read_spoilt(w, n, slot, a)) {
-			note(w, n, NONFINITE_MADE, slot);
+		if (!reads_nonfinite(w, n, slot, a)) {
+			note_first_nonfinite(w, n, NONFINITE_MADE, slot);
 			w->first.is_nan = is_nan;
 			w->first.sample = sample_of(w, n->out[i], at);
 		}
@@ -172,7 +173,7 @@ struct exec_look nonfinite_look(struct nonfinite_watch *w, const struct program 
 {
 	w->program = p;
 	memset(w->known, UNKNOWN, (size_t)w->most + 1);
-	return (struct exec_look){ see, w };
+	return (struct exec_look){ check_node_outputs, w };
 }
 
 const struct nonfinite *nonfinite_first(const struct nonfinite_watch *w)

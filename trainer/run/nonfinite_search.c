@@ -12,7 +12,7 @@
 #define SKIPPED_MAX 100	/* while a loss scale is searched */
 #define SKIPPED_MAX_UNSCALED 10 /* nothing that a later step could mend */
 
-struct finding { /* of one rank, as it is told to the others */
+struct nonfinite_finding { /* of one rank, as it is told to the others */
 	int kind; /* enum nonfinite_kind */
 	char text[500];
 };
@@ -28,8 +28,8 @@ static int64_t sample_number(const struct engine *e, const struct step_result *r
 	return train_schedule_sample(&e->course, r->epoch - 1, own.begin + f->sample);
 }
 
-static void say_sample(const struct engine *e, const struct step_result *r, const struct nonfinite *f, char *text,
-		       size_t n)
+static void describe_sample(const struct engine *e, const struct step_result *r, const struct nonfinite *f, char *text,
+			    size_t n)
 {
 	const int64_t number = sample_number(e, r, f);
 
@@ -41,13 +41,14 @@ static void say_sample(const struct engine *e, const struct step_result *r, cons
 		snprintf(text, n, ", in sample %lld of micro-batch %lld", (long long)f->sample, (long long)f->micro);
 }
 
-static void say(const struct engine *e, const struct step_result *r, const struct nonfinite *f, struct finding *ret)
+static void describe_finding(const struct engine *e, const struct step_result *r, const struct nonfinite *f,
+			     struct nonfinite_finding *ret)
 {
 	const char *what = f->is_nan ? "nan" : "an infinite number";
 	char sample[120];
 
 	ret->kind = f->kind;
-	say_sample(e, r, f, sample, sizeof(sample));
+	describe_sample(e, r, f, sample, sizeof(sample));
 	if (f->kind == NONFINITE_READ)
 		snprintf(ret->text, sizeof(ret->text), "%s hold%s %s on rank %d%s, which %s (%s, %s) reads first",
 			 f->tensor, f->tensor[strlen(f->tensor) - 1] == 's' ? "" : "s", what, e->rank.seat->rank,
@@ -59,10 +60,11 @@ static void say(const struct engine *e, const struct step_result *r, const struc
 }
 
 /* The first rank's that made or read it itself; *ret stays empty when none did. */
-static int agree(const struct engine *e, const struct finding *own, char *ret, size_t n, struct err *err)
+static int gather_findings(const struct engine *e, const struct nonfinite_finding *own, char *ret, size_t n,
+			   struct err *err)
 {
 	struct comm *c = rank_comm(&e->rank);
-	struct finding *all = calloc((size_t)c->world, sizeof(*all));
+	struct nonfinite_finding *all = calloc((size_t)c->world, sizeof(*all));
 	int rc;
 
 	if (!all)
@@ -77,7 +79,7 @@ static int agree(const struct engine *e, const struct finding *own, char *ret, s
 }
 
 /* The step once more, with its batch loaded anew. */
-static int again(struct engine *e, const struct step_result *r, struct nonfinite_watch *w, struct err *err)
+static int rerun_step(struct engine *e, const struct step_result *r, struct nonfinite_watch *w, struct err *err)
 {
 	struct step_result ignored;
 	int rc;
@@ -94,21 +96,21 @@ static int again(struct engine *e, const struct step_result *r, struct nonfinite
 }
 
 /* Who did it, in words; "" where nobody can tell: when all numbers are finite this time. */
-static int find(struct engine *e, const struct step_result *r, char *ret, size_t n, struct err *err)
+static int find_nonfinite_node(struct engine *e, const struct step_result *r, char *ret, size_t n, struct err *err)
 {
 	struct nonfinite_watch *w;
-	struct finding own = { .kind = NONFINITE_NONE };
+	struct nonfinite_finding own = { .kind = NONFINITE_NONE };
 	int rc;
 
 	ret[0] = '\0';
 	w = nonfinite_new(&e->prepared);
 	if (!w)
 		return err_set(err, ERR_NOMEM, "out of memory: a step that is looked at");
-	rc = again(e, r, w, err);
+	rc = rerun_step(e, r, w, err);
 	if (!rc && nonfinite_first(w)->kind != NONFINITE_NONE)
-		say(e, r, nonfinite_first(w), &own);
+		describe_finding(e, r, nonfinite_first(w), &own);
 	if (!rc)
-		rc = agree(e, &own, ret, n, err);
+		rc = gather_findings(e, &own, ret, n, err);
 	nonfinite_free(w);
 	return rc;
 }
@@ -137,7 +139,7 @@ static int explain_loss(struct engine *e, const struct step_result *r, struct er
 	int rank, rc = rank_of_loss(e, r, &rank, err);
 
 	if (!rc)
-		rc = find(e, r, who, sizeof(who), err);
+		rc = find_nonfinite_node(e, r, who, sizeof(who), err);
 	if (rc)
 		return rc;
 	return err_set(
@@ -152,7 +154,7 @@ static int explain_loss(struct engine *e, const struct step_result *r, struct er
 static int explain_gradients(struct engine *e, const struct step_result *r, struct err *err)
 {
 	char who[500];
-	int rc = find(e, r, who, sizeof(who), err);
+	int rc = find_nonfinite_node(e, r, who, sizeof(who), err);
 
 	if (rc)
 		return rc;

@@ -30,7 +30,7 @@ struct report {
 	int64_t steps;	/* of this process */
 };
 
-static void warn(void *user, const char *text)
+static void log_tracker_warning(void *user, const char *text)
 {
 	(void)user;
 	log_warn("%s", text);
@@ -51,7 +51,7 @@ static struct dptrack_run_opts run_opts(const struct run_config *cfg, const char
 					  .rank = rank,
 					  .world_size = world,
 					  .url = server_of(cfg),
-					  .warn = warn };
+					  .warn = log_tracker_warning };
 }
 
 /* Numbers are recorded as numbers: TensorBoard sorts its columns by them. */
@@ -72,7 +72,7 @@ static void record_as_number(struct report *r, const struct config_item *item)
 		dptrack_param_f64(r->run, item->name, real);
 }
 
-static void record_item(void *user, const struct config_item *item)
+static void record_config_item(void *user, const struct config_item *item)
 {
 	struct report *r = user;
 
@@ -91,12 +91,12 @@ static void record_number(struct report *r, const char *key, int64_t v)
 	dptrack_param_i64(r->run, key, v);
 }
 
-static void record_params(struct report *r)
+static void record_run_params(struct report *r)
 {
 	const struct engine *e = r->e;
 	char text[32];
 
-	config_each(e->rank.cfg, record_item, r);
+	config_each(e->rank.cfg, record_config_item, r);
 	snprintf(text, sizeof(text), "%d", e->rank.seat->world);
 	dptrack_segment_param(r->run, "world_size", text);
 	if (r->has_params)
@@ -149,13 +149,13 @@ static void record_environment(struct report *r)
 }
 
 /* Rank 0's opening, told to all. */
-struct opening {
+struct run_opening {
 	int code, segment;
 	int64_t first_step, first_epoch;
 	char id[33], text[504];
 };
 
-static int open_root(struct report *r, const struct resume *resume, struct opening *o)
+static int open_root_run(struct report *r, const struct resume *resume, struct run_opening *o)
 {
 	struct dptrack_error error = { 0, "" };
 	struct dptrack_run_opts opts;
@@ -180,7 +180,7 @@ static int open_root(struct report *r, const struct resume *resume, struct openi
 }
 
 /* What the launcher needs to speak of the run after the ranks. */
-static void tell_launcher(struct board *b, const struct opening *o)
+static void publish_run(struct board *b, const struct run_opening *o)
 {
 	memcpy(b->run_id, o->id, sizeof(b->run_id));
 	b->segment = o->segment;
@@ -189,7 +189,7 @@ static void tell_launcher(struct board *b, const struct opening *o)
 	atomic_store(&b->run_open, 1);
 }
 
-static int join_run(struct report *r, const struct opening *o, struct err *err)
+static int join_run(struct report *r, const struct run_opening *o, struct err *err)
 {
 	struct dptrack_run_opts opts = run_opts(r->e->rank.cfg, o->id, r->rank, r->e->rank.seat->world);
 	struct dptrack_error error = { 0, "" };
@@ -202,17 +202,17 @@ static int join_run(struct report *r, const struct opening *o, struct err *err)
 	return 0;
 }
 
-static int open_run(struct report *r, const struct resume *resume, struct err *err)
+static int open_report_run(struct report *r, const struct resume *resume, struct err *err)
 {
 	struct comm *c = rank_comm(&r->e->rank);
-	struct opening o = { .code = 0 };
+	struct run_opening o = { .code = 0 };
 	int rc;
 
 	if (resume->reopens || resume->loads) {
 		o.first_step = resume->at.step + 1;
 		o.first_epoch = resume->at.epoch + 1;
 	}
-	if (r->rank == 0 && open_root(r, resume, &o) && !o.code)
+	if (r->rank == 0 && open_root_run(r, resume, &o) && !o.code)
 		o.code = DPTRACK_IO;
 	rc = c->ops->broadcast(c, &o, sizeof(o), 0, err);
 	if (rc)
@@ -222,12 +222,12 @@ static int open_run(struct report *r, const struct resume *resume, struct err *e
 			       o.text);
 	if (r->rank > 0)
 		return join_run(r, &o, err);
-	record_params(r);
+	record_run_params(r);
 	rc = log_datasets_record(r->run, r->e, r->has_params, err);
 	if (rc)
 		return rc;
 	record_environment(r);
-	tell_launcher(r->e->rank.seat->board, &o);
+	publish_run(r->e->rank.seat->board, &o);
 	return 0;
 }
 
@@ -266,7 +266,7 @@ int report_open(struct report **ret, struct engine *e, struct resume *resume, st
 	r->workers = -1;
 	r->lock_fd = resume->lock_fd;
 	resume->lock_fd = -1;
-	rc = open_run(r, resume, err);
+	rc = open_report_run(r, resume, err);
 	if (rc) {
 		report_close(r, DPTRACK_FAILED);
 		return rc;
@@ -303,7 +303,7 @@ void report_flush(struct report *r, double wait_s)
 
 /* step: of the optimiser or the epoch, as the series is numbered. Series of the run as a whole are rank 0's to write.
  */
-static void point(struct report *r, enum series_id id, int64_t step, double value)
+static void log_series_point(struct report *r, enum series_id id, int64_t step, double value)
 {
 	const struct series *s = series_get(id);
 
@@ -316,14 +316,14 @@ static void point(struct report *r, enum series_id id, int64_t step, double valu
 
 void report_saved(struct report *r, int64_t step, double copy_s, double cpu_s, double wall_s)
 {
-	point(r, SERIES_checkpoint_copy, step, copy_s);
-	point(r, SERIES_checkpoint_cpu, step, cpu_s);
-	point(r, SERIES_checkpoint_seconds, step, wall_s);
+	log_series_point(r, SERIES_checkpoint_copy, step, copy_s);
+	log_series_point(r, SERIES_checkpoint_cpu, step, cpu_s);
+	log_series_point(r, SERIES_checkpoint_seconds, step, wall_s);
 }
 
 void report_waited(struct report *r, int64_t step, double wait_s)
 {
-	point(r, SERIES_checkpoint_wait, step, wait_s);
+	log_series_point(r, SERIES_checkpoint_wait, step, wait_s);
 }
 
 /* What the data set has to say: files that could not be read are named once and counted. */
@@ -342,7 +342,7 @@ static void report_traffic(struct report *r, int64_t step)
 
 	for (size_t i = 0; i < sizeof(part) / sizeof(*part); i++)
 		if (part[i].now)
-			point(r, part[i].series, step, (double)(part[i].now - part[i].before));
+			log_series_point(r, part[i].series, step, (double)(part[i].now - part[i].before));
 	*before = now;
 }
 
@@ -363,13 +363,13 @@ static void report_data(struct report *r, int64_t step)
 	if (broken == r->broken)
 		return;
 	r->broken = broken;
-	point(r, SERIES_data_broken, step, (double)broken);
+	log_series_point(r, SERIES_data_broken, step, (double)broken);
 }
 
 static void record_device_memory(struct report *r, int64_t step)
 {
 	if (r->e->rank.backend->room)
-		point(r, SERIES_memory_device_bytes, step, (double)memory_on_device(&r->e->rank));
+		log_series_point(r, SERIES_memory_device_bytes, step, (double)memory_on_device(&r->e->rank));
 }
 
 void report_step(struct report *r, const struct step_result *s)
@@ -377,26 +377,26 @@ void report_step(struct report *r, const struct step_result *s)
 	bool scaling = r->e->prepared.opts.optimizer.scaling;
 
 	if (r->rank == 0) {
-		point(r, SERIES_train_loss, s->step, s->loss);
-		point(r, SERIES_train_lr, s->step, s->lr);
-		point(r, SERIES_train_grad_norm, s->step, s->grad_norm);
+		log_series_point(r, SERIES_train_loss, s->step, s->loss);
+		log_series_point(r, SERIES_train_lr, s->step, s->lr);
+		log_series_point(r, SERIES_train_grad_norm, s->step, s->grad_norm);
 		if (scaling)
-			point(r, SERIES_train_loss_scale, s->step, s->loss_scale);
+			log_series_point(r, SERIES_train_loss_scale, s->step, s->loss_scale);
 		if (scaling || s->skipped)
-			point(r, SERIES_train_skipped_steps, s->step, (double)s->skipped);
+			log_series_point(r, SERIES_train_skipped_steps, s->step, (double)s->skipped);
 	}
 	for (int t = 0; t < TIME_COUNT; t++)
 		if (step_time_known(r->e, (enum step_time)t))
-			point(r, step_time_series((enum step_time)t), s->step, s->seconds[t]);
+			log_series_point(r, step_time_series((enum step_time)t), s->step, s->seconds[t]);
 	if (r->e->rank.seat->world > 1)
-		point(r, SERIES_comm_bytes, s->step, (double)s->sent);
+		log_series_point(r, SERIES_comm_bytes, s->step, (double)s->sent);
 	if (r->e->rank.seat->nodes > 1)
-		point(r, SERIES_comm_bytes_nodes, s->step, (double)s->sent_nodes);
-	point(r, SERIES_data_load, s->step, s->load_s);
-	point(r, SERIES_data_load_cpu, s->step, s->load_cpu_s);
-	point(r, SERIES_data_ready, s->step, s->ready);
+		log_series_point(r, SERIES_comm_bytes_nodes, s->step, (double)s->sent_nodes);
+	log_series_point(r, SERIES_data_load, s->step, s->load_s);
+	log_series_point(r, SERIES_data_load_cpu, s->step, s->load_cpu_s);
+	log_series_point(r, SERIES_data_ready, s->step, s->ready);
 	if (r->e->rank.cfg->workers < 0 && s->workers != r->workers)
-		point(r, SERIES_data_workers, s->step, s->workers);
+		log_series_point(r, SERIES_data_workers, s->step, s->workers);
 	r->workers = s->workers;
 	if (++r->steps == 2)
 		record_device_memory(r, s->step);
@@ -405,25 +405,25 @@ void report_step(struct report *r, const struct step_result *s)
 
 void report_bare(struct report *r, int64_t step, double seconds)
 {
-	point(r, SERIES_doctor_bare_step, step, seconds);
+	log_series_point(r, SERIES_doctor_bare_step, step, seconds);
 }
 
 void report_memory(struct report *r, int64_t step)
 {
-	point(r, SERIES_memory_planned_bytes, step, (double)memory_planned(&r->e->prepared.plan));
-	point(r, SERIES_memory_used_bytes, step, (double)memory_used(r->e->resident_before));
+	log_series_point(r, SERIES_memory_planned_bytes, step, (double)memory_planned(&r->e->prepared.plan));
+	log_series_point(r, SERIES_memory_used_bytes, step, (double)memory_used(r->e->resident_before));
 	record_device_memory(r, step);
 }
 
 void report_points(struct report *r, const struct eval_metrics *p)
 {
 	for (int i = 0; r->rank == 0 && i < p->n; i++)
-		point(r, p->point[i].id, p->at, p->point[i].value);
+		log_series_point(r, p->point[i].id, p->at, p->point[i].value);
 }
 
 void report_epoch(struct report *r, const struct eval_metrics *p)
 {
-	point(r, SERIES_memory_peak_bytes, p->at, (double)machine_peak_bytes());
+	log_series_point(r, SERIES_memory_peak_bytes, p->at, (double)machine_peak_bytes());
 	report_data(r, r->e->step);
 	report_points(r, p);
 }

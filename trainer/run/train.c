@@ -57,7 +57,7 @@ static double epoch_seconds(const struct training *t)
 	return t->at.seconds + clock_mono_s() - t->epoch_start_s;
 }
 
-static bool of_words(const struct training *t)
+static bool training_reads_tokens(const struct training *t)
 {
 	return t->e->subject.data->kind == SAMPLE_TOKENS;
 }
@@ -95,7 +95,7 @@ static int evaluate_when_due(struct training *t)
 	if (rc || t->stopped)
 		return rc;
 	t->at.evaluation_is_open = false;
-	points = eval_metrics_of_evaluation(&t->val, of_words(t), t->at.step);
+	points = eval_metrics_of_evaluation(&t->val, training_reads_tokens(t), t->at.step);
 	report_points(t->report, &points);
 	note_metric(t, &points);
 	if (t->console)
@@ -118,7 +118,7 @@ static int end_epoch(struct training *t)
 	s.val = t->val;
 	if (rc || t->stopped)
 		return rc;
-	points = eval_metrics_of_epoch(&s, of_words(t));
+	points = eval_metrics_of_epoch(&s, training_reads_tokens(t));
 	report_epoch(t->report, &points);
 	note_metric(t, &points);
 	if (t->console)
@@ -147,7 +147,7 @@ static bool is_best(struct training *t)
 	return true;
 }
 
-static struct checkpoint_state standing(const struct training *t)
+static struct checkpoint_state current_checkpoint_state(const struct training *t)
 {
 	struct checkpoint_state at = t->at;
 
@@ -169,11 +169,11 @@ static int save_when_due(struct training *t)
 		return 0;
 	if (!t->saver)
 		return 0;
-	at = standing(t);
+	at = current_checkpoint_state(t);
 	return checkpoint_writer_save(t->saver, &at, t->err);
 }
 
-static int watch(struct training *t, const struct step_result *r)
+static int record_watched_step(struct training *t, const struct step_result *r)
 {
 	const struct range all = sampler_global(&t->e->course.train, r->in_epoch - 1);
 	const struct watch_step s = { step_program(t->e, r->in_epoch), r->step, all.end - all.begin, r->grad_norm,
@@ -183,7 +183,7 @@ static int watch(struct training *t, const struct step_result *r)
 }
 
 /* A step for which there were no data when somebody asked for the end. */
-static void leave_out(struct training *t, int64_t step)
+static void skip_blank_step(struct training *t, int64_t step)
 {
 	if (!t->stopped && engine_is_root(t->e))
 		log_info("step %lld still waited for its data and is left out", (long long)step);
@@ -195,7 +195,7 @@ static int after_step(struct training *t, const struct step_result *r)
 	int rc = 0;
 
 	if (r->blank) {
-		leave_out(t, r->step);
+		skip_blank_step(t, r->step);
 		return 0;
 	}
 	t->at.step = r->step;
@@ -210,7 +210,7 @@ static int after_step(struct training *t, const struct step_result *r)
 	if (trace_on(t->e->trace))
 		trace_report_step(t->e->trace, report_run(t->report), r->step, t->e->mark_s);
 	if (watch_due(t->e->watch, r->step))
-		rc = watch(t, r);
+		rc = record_watched_step(t, r);
 	if (t->console)
 		console_step(t->console, r);
 	hooks_after_step(&t->e->hooks, t->e->rank.seat, r->step);
@@ -234,7 +234,7 @@ static int after_step(struct training *t, const struct step_result *r)
 }
 
 /* What was due after the step that a resumed run goes on from, when it was stopped before. */
-static int catch_up(struct training *t)
+static int run_overdue_tasks(struct training *t)
 {
 	bool evaluates = t->at.evaluation_is_open,
 	     ends = t->at.epoch_is_open && t->at.in_epoch == t->e->course.steps_per_epoch;
@@ -256,7 +256,7 @@ static bool is_due(const struct training *t, int64_t step)
 }
 
 /* Steps that are over; all: none is left under way. */
-static int end_steps(struct training *t, bool all)
+static int finish_steps(struct training *t, bool all)
 {
 	struct step_result r;
 	int rc;
@@ -278,26 +278,26 @@ static int begin_step(struct training *t)
 	if (rc >= 0)
 		return rc;
 	why = *t->err;
-	end_steps(t, true);
+	finish_steps(t, true);
 	*t->err = why;
 	return rc;
 }
 
-static int run_steps(struct training *t)
+static int run_training_steps(struct training *t)
 {
 	struct engine *e = t->e;
 	int begun = 1, rc = engine_begin(e, t->err);
 
 	t->epoch_start_s = clock_mono_s();
 	if (!rc)
-		rc = catch_up(t);
+		rc = run_overdue_tasks(t);
 	while (!rc && begun && e->step < e->course.steps_end && !t->stopped) {
 		begun = begin_step(t);
 		if (!begun)
-			leave_out(t, e->step + 1);
-		rc = begun < 0 ? begun : end_steps(t, is_due(t, e->step));
+			skip_blank_step(t, e->step + 1);
+		rc = begun < 0 ? begun : finish_steps(t, is_due(t, e->step));
 	}
-	return rc ? rc : end_steps(t, true);
+	return rc ? rc : finish_steps(t, true);
 }
 
 static int save_weights(struct training *t, const char *path, struct err *err)
@@ -307,7 +307,7 @@ static int save_weights(struct training *t, const char *path, struct err *err)
 	return files_save_weights(&w, path, err);
 }
 
-static int save(struct training *t)
+static int save_requested_files(struct training *t)
 {
 	const struct run_config *cfg = t->e->rank.cfg;
 	int rc = 0;
@@ -323,7 +323,7 @@ static int save(struct training *t)
 }
 
 /* The exit code of a rank that was asked to end by that signal; the launcher decides for its own ranks. */
-static int code_of(int signal_number, bool saved)
+static int exit_code_of_signal(int signal_number, bool saved)
 {
 	if (signal_number == 0 || signal_number == SIGINT)
 		return 130;
@@ -336,18 +336,18 @@ static int test_only(struct training *t)
 	int rc = evaluate_run(t->e, NULL, &s.val, t->err);
 
 	t->stopped = s.val.stopped;
-	t->stop_code = code_of(rank_context_stop(t->e->rank.seat), false);
+	t->stop_code = exit_code_of_signal(rank_context_stop(t->e->rank.seat), false);
 	if (rc || t->stopped)
 		return rc;
 	if (t->console)
 		console_evaluation(t->console, &s.val);
-	return save(t);
+	return save_requested_files(t);
 }
 
 /* The last checkpoint, written while nobody waits for anything else: whether rank 0 has it. */
 static bool save_last(struct training *t)
 {
-	struct checkpoint_state at = standing(t);
+	struct checkpoint_state at = current_checkpoint_state(t);
 	struct err err = ERR_INIT;
 
 	if (!t->e->course.saves)
@@ -359,7 +359,7 @@ static bool save_last(struct training *t)
 }
 
 /* weights.safetensors in the run's folder. */
-static int leave_weights(struct training *t, struct err *err)
+static int save_final_weights(struct training *t, struct err *err)
 {
 	char path[4200];
 
@@ -385,21 +385,21 @@ static int end_stopped(struct training *t)
 	for (int r = 0; r < c->world; r++)
 		if (all[2 * r] && signal_number != SIGINT)
 			signal_number = (int)all[2 * r];
-	t->stop_code = code_of(signal_number, all[1]);
+	t->stop_code = exit_code_of_signal(signal_number, all[1]);
 	if (!signal_number) /* its time was over */
 		t->stopped = false;
 	free(all);
-	if (!rc && leave_weights(t, &ignored)) /* they are in the checkpoint too */
+	if (!rc && save_final_weights(t, &ignored)) /* they are in the checkpoint too */
 		log_warn("%s", ignored.text);
 	return rc;
 }
 
 static int end_finished(struct training *t)
 {
-	int rc = save(t);
+	int rc = save_requested_files(t);
 
 	save_last(t);
-	return rc ? rc : leave_weights(t, t->err);
+	return rc ? rc : save_final_weights(t, t->err);
 }
 
 static int open_record(struct training *t)
@@ -427,7 +427,7 @@ static int open_record(struct training *t)
 }
 
 /* What --resume asks for; first values where there is no checkpoint. */
-static int restore(struct training *t)
+static int restore_state(struct training *t)
 {
 	struct engine *e = t->e;
 	int rc = resume_open(&t->resume, &e->rank, &e->subject, &e->tensors, t->err);
@@ -445,7 +445,7 @@ static bool has_console(const struct run_config *cfg)
 	return cfg->command != COMMAND_DOCTOR && cfg->command != COMMAND_FIND;
 }
 
-static int open_bare(struct training *t)
+static int open_cached_step(struct training *t)
 {
 	return t->e->rank.cfg->command == COMMAND_DOCTOR ? cached_step_new(&t->e->bare, t->err) : 0;
 }
@@ -459,7 +459,7 @@ static int open_range(struct training *t)
 }
 
 /* Behind all that a run leaves: its parameters are of no use any more. */
-static int tell_bare(struct training *t)
+static int record_cached_step(struct training *t)
 {
 	double seconds;
 	int rc = t->e->bare ? cached_step_run(t->e, &seconds, t->err) : 0;
@@ -482,7 +482,7 @@ static void record_range(struct training *t)
 	buf_done(&text);
 }
 
-static int run(struct training *t)
+static int run_training(struct training *t)
 {
 	int rc;
 
@@ -491,11 +491,11 @@ static int run(struct training *t)
 		if (!t->console)
 			return err_set(t->err, ERR_NOMEM, "out of memory: console");
 	}
-	rc = restore(t);
+	rc = restore_state(t);
 	if (!rc)
 		rc = open_range(t);
 	if (!rc)
-		rc = open_bare(t);
+		rc = open_cached_step(t);
 	if (rc)
 		return rc;
 	rc = t->e->rank.cfg->test_only ? 0 : open_record(t);
@@ -511,7 +511,7 @@ static int run(struct training *t)
 			 (long long)t->at.step);
 	if (t->console)
 		console_heading(t->console, report_dir(t->report));
-	rc = run_steps(t);
+	rc = run_training_steps(t);
 	if (t->console)
 		console_table(t->console);
 	if (rc)
@@ -522,10 +522,10 @@ static int run(struct training *t)
 	if (t->console)
 		console_memory(t->console);
 	rc = t->stopped ? end_stopped(t) : end_finished(t);
-	return rc || t->stopped ? rc : tell_bare(t);
+	return rc || t->stopped ? rc : record_cached_step(t);
 }
 
-static enum dptrack_status status_of(const struct training *t, int rc)
+static enum dptrack_status training_status(const struct training *t, int rc)
 {
 	if (rc)
 		return DPTRACK_FAILED;
@@ -543,7 +543,7 @@ int train_main(const struct job *job, struct rank_context *seat)
 	atomic_store(&rank_context_own(seat)->idle, 1);
 	rc = engine_open(&t.e, job, seat, &err);
 	if (!rc)
-		rc = run(&t);
+		rc = run_training(&t);
 	if (rc)
 		report_notices(t.report); /* the samples that were one too many, of which the error speaks */
 	if (rc)
@@ -553,7 +553,7 @@ int train_main(const struct job *job, struct rank_context *seat)
 	if (rc && t.e && err.code != ERR_PEER && err.code != ERR_CANCELED) /* what the others do not know yet */
 		rank_abort(&t.e->rank);
 	checkpoint_writer_close(t.saver);
-	report_close(t.report, status_of(&t, rc));
+	report_close(t.report, training_status(&t, rc));
 	resume_close(&t.resume);
 	free(t.range);
 	console_free(t.console);

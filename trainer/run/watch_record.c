@@ -14,7 +14,7 @@
 #define KEY_BYTES 512
 #define NOISE_MEAN_MAX 1000 /* measured steps that the mean forgets over */
 
-struct item {
+struct watched_item {
 	enum watching_kind kind;
 	const char *of;	  /* parameter or activation */
 	bool counts;	  /* this rank's values join the sum */
@@ -30,7 +30,7 @@ struct watch {
 	const struct prepared *prepared;
 	struct comm *all;
 	int n;
-	struct item *item;
+	struct watched_item *item;
 	double *values;	 /* [n][WATCH_VALUES] */
 	double *largest; /* [world][n] */
 	struct terms terms; /* of this step, so far */
@@ -53,7 +53,7 @@ bool watch_due(const struct watch *w, int64_t step)
 	return w && step % w->every == 0;
 }
 
-static int count_items(const struct graph *model)
+static int count_watched(const struct graph *model)
 {
 	enum watching_kind kind;
 	int n = 0;
@@ -63,10 +63,10 @@ static int count_items(const struct graph *model)
 	return n;
 }
 
-static struct watch *watch_of(const struct graph *model, int64_t every, int world)
+static struct watch *allocate_watch(const struct graph *model, int64_t every, int world)
 {
 	struct watch *w = calloc(1, sizeof(*w));
-	const int n = count_items(model);
+	const int n = count_watched(model);
 
 	if (!w)
 		return NULL;
@@ -79,7 +79,7 @@ static struct watch *watch_of(const struct graph *model, int64_t every, int worl
 		return NULL;
 	}
 	for (int i = 0; i < model->n_tensors; i++) {
-		struct item *item = &w->item[w->n];
+		struct watched_item *item = &w->item[w->n];
 
 		item->of = watching_of(model->tensors[i], &item->kind);
 		w->n += item->of != NULL;
@@ -97,7 +97,7 @@ static const struct graph *any_step(const struct prepared *p)
 
 /* Which part of the item this rank looks at: 0 none, else one more than its place among those who share it; outputs are
  * of samples that no other rank has. */
-static int64_t part_of(const struct watch *w, const struct graph *g, const struct item *item)
+static int64_t watched_part(const struct watch *w, const struct graph *g, const struct watched_item *item)
 {
 	const struct tensor *t = watching_find(g, item->kind, item->of);
 	const struct comm *shards = w->prepared->opts.lane[STREAM_COMPUTE][GROUP_SHARD];
@@ -110,7 +110,7 @@ static int64_t part_of(const struct watch *w, const struct graph *g, const struc
 }
 
 /* The first rank that has a part counts it. */
-static int deal(struct watch *w, struct err *err)
+static int assign_items(struct watch *w, struct err *err)
 {
 	const struct graph *g = any_step(w->prepared);
 	struct comm *c = w->all;
@@ -120,7 +120,7 @@ static int deal(struct watch *w, struct err *err)
 	if (!part)
 		return err_set(err, ERR_NOMEM, "out of memory: who watches what");
 	for (int i = 0; g && i < w->n; i++)
-		part[(int64_t)c->rank * w->n + i] = part_of(w, g, &w->item[i]);
+		part[(int64_t)c->rank * w->n + i] = watched_part(w, g, &w->item[i]);
 	rc = w->n ? c->ops->all_gather(c, part, (int64_t)w->n * (int64_t)sizeof(*part), err) : 0;
 	for (int i = 0; i < w->n; i++) {
 		const int64_t own = part[(int64_t)c->rank * w->n + i];
@@ -136,14 +136,14 @@ static int deal(struct watch *w, struct err *err)
 
 int watch_new(struct watch **ret, int64_t every, const struct prepared *prepared, struct comm *all, struct err *err)
 {
-	struct watch *w = watch_of(prepared->model, every, all->world);
+	struct watch *w = allocate_watch(prepared->model, every, all->world);
 	int rc;
 
 	if (!w)
 		return err_set(err, ERR_NOMEM, "out of memory: what --watch-steps looks at");
 	w->prepared = prepared;
 	w->all = all;
-	rc = deal(w, err);
+	rc = assign_items(w, err);
 	if (rc) {
 		watch_free(w);
 		return rc;
@@ -210,7 +210,7 @@ static int record_noise(struct watch *w, struct dptrack_run *run, const struct w
 
 /* ---- tensors ---- */
 
-static int gather(struct watch *w, const struct graph *g, struct err *err)
+static int gather_watched_values(struct watch *w, const struct graph *g, struct err *err)
 {
 	struct comm *c = w->all;
 	double *largest = w->largest + (int64_t)c->rank * w->n;
@@ -240,7 +240,8 @@ static int gather(struct watch *w, const struct graph *g, struct err *err)
 	return rc;
 }
 
-static void log_of(struct dptrack_run *run, int64_t step, const char *group, const struct item *item, double v)
+static void log_tensor_value(struct dptrack_run *run, int64_t step, const char *group,
+			     const struct watched_item *item, double v)
 {
 	char key[KEY_BYTES];
 
@@ -267,7 +268,7 @@ static void record_histogram(struct dptrack_run *run, int64_t step, const char *
 	dptrack_histogram(run, step, key, edges, counts, (size_t)bins);
 }
 
-static double all_numbers(const double *values)
+static double count_numbers(const double *values)
 {
 	double n = values[WATCH_ZEROS] + values[WATCH_NONFINITE];
 
@@ -284,31 +285,31 @@ static const double *values_of(const struct watch *w, enum watching_kind kind, c
 	return NULL;
 }
 
-static void record_ratio(const struct watch *w, struct dptrack_run *run, int64_t step, const struct item *item,
+static void record_ratio(const struct watch *w, struct dptrack_run *run, int64_t step, const struct watched_item *item,
 			 const double *update)
 {
 	const double *weight = values_of(w, WATCHING_WEIGHT, item->of);
 
 	if (weight && weight[WATCH_SUMSQ] > 0)
-		log_of(run, step, "update_ratio", item, sqrt(update[WATCH_SUMSQ] / weight[WATCH_SUMSQ]));
+		log_tensor_value(run, step, "update_ratio", item, sqrt(update[WATCH_SUMSQ] / weight[WATCH_SUMSQ]));
 }
 
-static void record_item(const struct watch *w, struct dptrack_run *run, const struct watch_step *s, int i)
+static void record_watched_item(const struct watch *w, struct dptrack_run *run, const struct watch_step *s, int i)
 {
 	static const char *const groups[WATCHING_KINDS] = { [WATCHING_WEIGHT] = "weights",
 							    [WATCHING_GRADIENT] = "gradients",
 							    [WATCHING_OUTPUT] = "activations" };
-	const struct item *item = &w->item[i];
-	const double *values = w->values + (int64_t)i * WATCH_VALUES, n = all_numbers(values);
+	const struct watched_item *item = &w->item[i];
+	const double *values = w->values + (int64_t)i * WATCH_VALUES, n = count_numbers(values);
 	const double scale = item->kind == WATCHING_GRADIENT ? 1 / s->loss_scale : 1;
 	char key[KEY_BYTES];
 
 	if (item->kind == WATCHING_GRADIENT)
-		log_of(run, s->step, "grad_norm", item, sqrt(values[WATCH_SUMSQ]) * scale);
+		log_tensor_value(run, s->step, "grad_norm", item, sqrt(values[WATCH_SUMSQ]) * scale);
 	else if (item->kind == WATCHING_UPDATE)
 		record_ratio(w, run, s->step, item, values);
 	else if (item->kind == WATCHING_OUTPUT && n > 0)
-		log_of(run, s->step, "dead", item, values[WATCH_ZEROS] / n);
+		log_tensor_value(run, s->step, "dead", item, values[WATCH_ZEROS] / n);
 	if (!groups[item->kind] || !(n > 0))
 		return;
 	snprintf(key, sizeof(key), "%s/%s", groups[item->kind], item->of);
@@ -317,9 +318,9 @@ static void record_item(const struct watch *w, struct dptrack_run *run, const st
 
 int watch_record(struct watch *w, struct dptrack_run *run, const struct watch_step *s, struct err *err)
 {
-	int rc = s->program ? gather(w, s->program->graph, err) : 0;
+	int rc = s->program ? gather_watched_values(w, s->program->graph, err) : 0;
 
 	for (int i = 0; !rc && s->program && w->all->rank == 0 && i < w->n; i++)
-		record_item(w, run, s, i);
+		record_watched_item(w, run, s, i);
 	return rc ? rc : record_noise(w, run, s, err);
 }

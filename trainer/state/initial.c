@@ -13,7 +13,7 @@
 #include "trainer/weights/checkpoint.h"
 #include "trainer/state/tensor_files.h"
 
-static bool is_file(const char *path)
+static bool is_weights_file(const char *path)
 {
 	struct stat st;
 
@@ -66,7 +66,7 @@ int initial_locate(struct run_config *cfg, struct err *err)
 
 		if (!path)
 			return err_set(err, ERR_NOMEM, "out of memory: --init-from");
-		found = is_file(path) ? path : NULL;
+		found = is_weights_file(path) ? path : NULL;
 	}
 	if (!found)
 		found = newest_weights(cfg);
@@ -91,7 +91,7 @@ struct settling {
 	int rc;
 };
 
-static void take_item(void *user, const struct config_item *item)
+static void settle_from_metadata(void *user, const struct config_item *item)
 {
 	struct settling *t = user;
 	const char *value = safetensors_meta(t->file, item->id == FLAG_n_head ? "heads" : item->name);
@@ -119,7 +119,7 @@ int initial_settle(struct run_config *cfg, struct err *err)
 	if (rc)
 		return rc;
 	t.file = s;
-	rc = config_each(cfg, take_item, &t);
+	rc = config_each(cfg, settle_from_metadata, &t);
 	if (!rc)
 		rc = t.rc;
 	if (!rc && !config_given(cfg, FLAG_model) && !safetensors_meta(s, "model"))
@@ -143,14 +143,14 @@ static bool read_channels(const char *text, int n, double *ret)
 	return true;
 }
 
-struct given { /* --mean or --std, for the images of d */
+struct channel_flag { /* --mean or --std, for the images of d */
 	const struct run_config *cfg;
 	const struct dataset *d;
 	enum flag_id id;
 	const char *text;
 };
 
-static int read_given(const struct given *g, double *to, struct err *err)
+static int read_given(const struct channel_flag *g, double *to, struct err *err)
 {
 	const struct dataset *d = g->d;
 	double v[DATASET_CHANNELS_MAX];
@@ -178,14 +178,14 @@ int initial_given(struct workload *s, const struct run_config *cfg, struct err *
 	if (d->kind != SAMPLE_IMAGE || d->dtype != DTYPE_U8)
 		return err_set(err, ERR_USAGE, "--mean, --std: %.200s is used as it is and not normalised", d->path);
 	if (cfg->mean)
-		rc = read_given(&(struct given){ cfg, d, FLAG_mean, cfg->mean }, s->norm.mean, err);
+		rc = read_given(&(struct channel_flag){ cfg, d, FLAG_mean, cfg->mean }, s->norm.mean, err);
 	if (!rc && cfg->std)
-		rc = read_given(&(struct given){ cfg, d, FLAG_std, cfg->std }, s->norm.std, err);
+		rc = read_given(&(struct channel_flag){ cfg, d, FLAG_std, cfg->std }, s->norm.std, err);
 	return rc;
 }
 
 /* Texts of a file's metadata. */
-static int take_norm(struct workload *s, const char *path, const char *mean, const char *std, struct err *err)
+static int take_file_norm(struct workload *s, const char *path, const char *mean, const char *std, struct err *err)
 {
 	const int channels = s->data->channels;
 	struct dataset_norm norm = s->norm;
@@ -216,12 +216,12 @@ int initial_normalize(struct workload *s, const struct run_config *cfg, const ch
 	m = safetensors_meta(file, "mean");
 	v = safetensors_meta(file, "std");
 	if (m && v && d->kind == SAMPLE_IMAGE && d->dtype == DTYPE_U8)
-		rc = take_norm(s, path, m, v, err);
+		rc = take_file_norm(s, path, m, v, err);
 	safetensors_close(file);
 	return rc;
 }
 
-static bool is_subject(const struct tensor *t)
+static bool is_weight(const struct tensor *t)
 {
 	return t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT;
 }
@@ -230,7 +230,7 @@ bool initial_gives(const struct run_config *cfg, const struct model *m, const st
 {
 	const char *anew = cfg->reset_head ? m->head : NULL;
 
-	return cfg->init_from && is_subject(t) && !(anew && !strncmp(t->name, anew, strlen(anew)));
+	return cfg->init_from && is_weight(t) && !(anew && !strncmp(t->name, anew, strlen(anew)));
 }
 
 int initial_load(const struct tensors *s, const struct run_config *cfg, struct workload *subject, struct err *err)
@@ -250,7 +250,7 @@ int initial_load(const struct tensors *s, const struct run_config *cfg, struct w
 static bool names_some(const struct graph *g, const char *pattern)
 {
 	for (int i = 0; i < g->n_tensors; i++)
-		if (is_subject(g->tensors[i]) && !fnmatch(pattern, g->tensors[i]->name, 0))
+		if (is_weight(g->tensors[i]) && !fnmatch(pattern, g->tensors[i]->name, 0))
 			return true;
 	return false;
 }

@@ -31,7 +31,7 @@ static const enum flag_id may_change[] = {
 	FLAG_reset_head,	FLAG_eval_steps,   FLAG_activation_checkpointing, FLAG_zero_init_residual,
 };
 
-struct search {
+struct resume_search {
 	const struct run_config *cfg;
 	const struct dataset *data;
 	const struct graph *graph; /* that wants the tensors */
@@ -77,7 +77,7 @@ struct comparison {
 	int rc;
 };
 
-static bool matters(const struct config_item *item)
+static bool must_match(const struct config_item *item)
 {
 	for (size_t i = 0; i < sizeof(may_change) / sizeof(may_change[0]); i++)
 		if (may_change[i] == item->id)
@@ -91,7 +91,7 @@ static void compare_item(void *user, const struct config_item *item)
 	const char *was = checkpoint_config(k->c, item->name);
 	char flag[64];
 
-	if (k->rc || !was || !strcmp(was, item->value) || !matters(item))
+	if (k->rc || !was || !strcmp(was, item->value) || !must_match(item))
 		return;
 	snprintf(flag, sizeof(flag), "--%s", item->name);
 	for (char *p = flag; *p; p++)
@@ -102,7 +102,7 @@ static void compare_item(void *user, const struct config_item *item)
 			k->path, flag, *was ? was : "left away", *item->value ? item->value : "left away", k->path);
 }
 
-static int check_fits(struct search *s, const struct checkpoint *c, const char *path)
+static int check_fits(struct resume_search *s, const struct checkpoint *c, const char *path)
 {
 	const struct checkpoint_state *at = checkpoint_state(c);
 	struct comparison k = { .c = c, .path = path, .err = s->err };
@@ -124,7 +124,7 @@ static bool same_choice(const char *now, const char *was)
 }
 
 /* Fills s->r. *ret_damaged tells a checkpoint that cannot be used from a run that was begun differently. */
-static int try_checkpoint(struct search *s, const char *path, bool *ret_damaged)
+static int try_checkpoint(struct resume_search *s, const char *path, bool *ret_damaged)
 {
 	struct checkpoint *c = NULL;
 	int rc = checkpoint_open(&c, path, s->err);
@@ -150,7 +150,7 @@ static int try_checkpoint(struct search *s, const char *path, bool *ret_damaged)
 }
 
 /* The newest usable one in a folder of checkpoints; none is no failure. */
-static int try_folder(struct search *s, const char *folder)
+static int try_checkpoint_folder(struct resume_search *s, const char *folder)
 {
 	struct checkpoint_entry *list;
 	char path[4096];
@@ -178,7 +178,7 @@ static int try_folder(struct search *s, const char *folder)
 
 /* ---- which run? ---- */
 
-static int find_run(struct search *s, const struct dptrack_run_opts *o, struct dptrack_found *ret)
+static int find_run_to_resume(struct resume_search *s, const struct dptrack_run_opts *o, struct dptrack_found *ret)
 {
 	struct dptrack_error error = { 0, "" };
 	int code = dptrack_find(ret, o, &error);
@@ -191,7 +191,7 @@ static int find_run(struct search *s, const struct dptrack_run_opts *o, struct d
 }
 
 /* Being written by somebody is, for whoever asks to go on, a wrong request. */
-static int hold(struct search *s, const char *dir)
+static int lock_run_folder(struct resume_search *s, const char *dir)
 {
 	int rc;
 
@@ -201,16 +201,16 @@ static int hold(struct search *s, const char *dir)
 	return rc == ERR_BUSY ? s->err->code = ERR_USAGE : rc;
 }
 
-static int find_auto(struct search *s)
+static int find_auto_run(struct resume_search *s)
 {
 	const struct run_config *cfg = s->cfg;
 	struct dptrack_found found;
 	char folder[4200];
-	int rc = find_run(s,
-			  &(struct dptrack_run_opts){ .runs_dir = cfg->runs_dir,
-						      .experiment = cfg->experiment,
-						      .run_name = cfg->run_name },
-			  &found);
+	int rc = find_run_to_resume(s,
+				    &(struct dptrack_run_opts){ .runs_dir = cfg->runs_dir,
+								.experiment = cfg->experiment,
+								.run_name = cfg->run_name },
+				    &found);
 
 	if (rc == ERR_NOENT && cfg->test_only)
 		return err_set(s->err, ERR_USAGE,
@@ -219,36 +219,37 @@ static int find_auto(struct search *s)
 	if (rc == ERR_NOENT)
 		return 0;
 	if (!rc)
-		rc = hold(s, found.dir);
+		rc = lock_run_folder(s, found.dir);
 	if (rc)
 		return rc;
 	s->r->reopens = true;
 	memcpy(s->r->run_id, found.id, sizeof(s->r->run_id));
 	snprintf(folder, sizeof(folder), "%s/%s", found.dir, FOLDER);
-	return try_folder(s, folder);
+	return try_checkpoint_folder(s, folder);
 }
 
 /* The run that the ranks were in when one failed: it goes on, from its first step where it has no checkpoint. */
-static int find_again(struct search *s)
+static int find_restarted_run(struct resume_search *s)
 {
 	struct dptrack_found found;
 	char folder[4200];
 	int rc;
 
 	memcpy(s->r->run_id, s->board->run_id, sizeof(s->r->run_id));
-	rc = find_run(s, &(struct dptrack_run_opts){ .runs_dir = s->cfg->runs_dir, .run_id = s->r->run_id }, &found);
+	rc = find_run_to_resume(s, &(struct dptrack_run_opts){ .runs_dir = s->cfg->runs_dir, .run_id = s->r->run_id },
+				&found);
 	if (rc == ERR_NOENT)
 		return err_set(s->err, ERR_NOENT, "run %s is no longer in %s", s->r->run_id, s->cfg->runs_dir);
 	if (!rc)
-		rc = hold(s, found.dir);
+		rc = lock_run_folder(s, found.dir);
 	if (rc)
 		return rc;
 	s->r->reopens = true;
 	snprintf(folder, sizeof(folder), "%s/%s", found.dir, FOLDER);
-	return try_folder(s, folder);
+	return try_checkpoint_folder(s, folder);
 }
 
-static bool is_there(const char *path, const char *name)
+static bool has_entry(const char *path, const char *name)
 {
 	char whole[4200];
 	struct stat st;
@@ -256,7 +257,7 @@ static bool is_there(const char *path, const char *name)
 	return (size_t)snprintf(whole, sizeof(whole), "%s/%s", path, name) < sizeof(whole) && !stat(whole, &st);
 }
 
-static int find_path(struct search *s)
+static int find_named_checkpoint(struct resume_search *s)
 {
 	const struct run_config *cfg = s->cfg;
 	struct dptrack_found found;
@@ -264,9 +265,9 @@ static int find_path(struct search *s)
 	bool damaged;
 	int rc;
 
-	if (is_there(cfg->resume, FOLDER)) {
+	if (has_entry(cfg->resume, FOLDER)) {
 		snprintf(folder, sizeof(folder), "%s/%s", cfg->resume, FOLDER);
-		rc = try_folder(s, folder);
+		rc = try_checkpoint_folder(s, folder);
 		if (!rc && !s->r->loads)
 			rc = err_set(s->err, ERR_USAGE, "--resume %.300s: no checkpoint there can be used",
 				     cfg->resume);
@@ -275,19 +276,20 @@ static int find_path(struct search *s)
 	}
 	if (rc)
 		return rc;
-	rc = find_run(s, &(struct dptrack_run_opts){ .runs_dir = cfg->runs_dir, .run_id = s->r->run_id }, &found);
+	rc = find_run_to_resume(s, &(struct dptrack_run_opts){ .runs_dir = cfg->runs_dir, .run_id = s->r->run_id },
+				&found);
 	if (rc == ERR_NOENT) {
 		log_info("run %s is not in %s: its checkpoint begins a new one", s->r->run_id, cfg->runs_dir);
 		return 0;
 	}
 	s->r->reopens = true;
-	return rc ? rc : hold(s, found.dir);
+	return rc ? rc : lock_run_folder(s, found.dir);
 }
 
 /* ---- what a run has settled ---- */
 
 /* The newest checkpoint that can be opened of what --resume names; NULL: none. */
-static struct checkpoint *peek(const struct run_config *cfg)
+static struct checkpoint *open_newest_checkpoint(const struct run_config *cfg)
 {
 	struct dptrack_run_opts o = { .runs_dir = cfg->runs_dir,
 				      .experiment = cfg->experiment,
@@ -302,7 +304,7 @@ static struct checkpoint *peek(const struct run_config *cfg)
 
 	if (is_auto && dptrack_find(&found, &o, &ignored))
 		return NULL;
-	if (!is_auto && !is_there(cfg->resume, FOLDER))
+	if (!is_auto && !has_entry(cfg->resume, FOLDER))
 		return checkpoint_open(&c, cfg->resume, NULL) ? NULL : c;
 	snprintf(folder, sizeof(folder), "%.4000s/%s", is_auto ? found.dir : cfg->resume, FOLDER);
 	if (checkpoint_list(&list, &n, folder, NULL))
@@ -328,7 +330,7 @@ static int settle_runs_dir(struct run_config *cfg, struct err *err)
 			       strerror(errno));
 	if (config_given(cfg, FLAG_runs_dir))
 		return 0;
-	up = is_there(path, FOLDER) ? 2 : 4;
+	up = has_entry(path, FOLDER) ? 2 : 4;
 	slash = strrchr(path, '/');
 	if (up == 4 && (!slash || slash - path < (long)strlen("/" FOLDER) ||
 			strncmp(slash - strlen("/" FOLDER), "/" FOLDER, strlen("/" FOLDER)) != 0))
@@ -346,7 +348,7 @@ static int settle_runs_dir(struct run_config *cfg, struct err *err)
  * table's. */
 static int settle_order(struct run_config *cfg, struct err *err)
 {
-	struct checkpoint *c = config_given(cfg, FLAG_shuffle) || cfg->test_only ? NULL : peek(cfg);
+	struct checkpoint *c = config_given(cfg, FLAG_shuffle) || cfg->test_only ? NULL : open_newest_checkpoint(cfg);
 	const char *was = c ? checkpoint_config(c, "shuffle") : NULL;
 	int rc = c ? config_put(cfg, FLAG_shuffle, "--resume", was && *was ? was : "table", err) : 0;
 
@@ -373,7 +375,7 @@ int resume_kernels(const struct rank *r, struct err *err)
 		return 0;
 	buf_init(&text, KERNELS_BYTES_MAX);
 	if (rank_is_root(r))
-		newest = peek(r->cfg);
+		newest = open_newest_checkpoint(r->cfg);
 	if (newest)
 		checkpoint_kernels(newest, kernels_add, &text);
 	checkpoint_close(newest);
@@ -384,7 +386,7 @@ int resume_kernels(const struct rank *r, struct err *err)
 
 /* ---- all ranks ---- */
 
-struct finding { /* no pointers: rank 0 sends it to the others */
+struct resume_finding { /* no pointers: rank 0 sends it to the others */
 	struct err err;
 	struct resume resume;
 	struct dataset_norm norm; /* images go on being normalised as they were */
@@ -398,7 +400,8 @@ static void say_where(const struct resume *r)
 		log_info("run %s has no checkpoint that can be used: it begins again", r->run_id);
 }
 
-static int normalize(struct workload *subject, const struct run_config *cfg, const struct resume *r, struct err *err)
+static int take_checkpoint_norm(struct workload *subject, const struct run_config *cfg, const struct resume *r,
+				struct err *err)
 {
 	char file[4200];
 
@@ -407,17 +410,17 @@ static int normalize(struct workload *subject, const struct run_config *cfg, con
 	return initial_normalize(subject, cfg, file, err);
 }
 
-static int find_root(struct search *s, struct workload *subject)
+static int find_on_root(struct resume_search *s, struct workload *subject)
 {
 	const struct resume *r = s->r;
 	int rc = 0;
 
 	if (s->board)
-		rc = find_again(s);
+		rc = find_restarted_run(s);
 	else if (s->cfg->resume)
-		rc = strcmp(s->cfg->resume, "auto") ? find_path(s) : find_auto(s);
+		rc = strcmp(s->cfg->resume, "auto") ? find_named_checkpoint(s) : find_auto_run(s);
 	if (!rc && r->loads)
-		rc = normalize(subject, s->cfg, r, s->err);
+		rc = take_checkpoint_norm(subject, s->cfg, r, s->err);
 	else if (!rc && r->reopens && s->cfg->test_only)
 		return err_set(s->err, ERR_USAGE, "--resume %.300s: run %s has no checkpoint to test", s->cfg->resume,
 			       r->run_id);
@@ -427,16 +430,17 @@ static int find_root(struct search *s, struct workload *subject)
 }
 
 /* What rank 0 finds, on every rank. */
-static int find_together(struct finding *f, const struct rank *r, struct workload *subject, const struct tensors *s,
-			 struct err *err)
+static int find_on_all_ranks(struct resume_finding *f, const struct rank *r, struct workload *subject,
+			     const struct tensors *s,
+			     struct err *err)
 {
 	const struct board *board = r->seat->board;
-	struct search search = { r->cfg, subject->data, files_graph(s), &f->resume, &f->err,
-				 r->seat->attempt && board->run_open ? board : NULL };
+	struct resume_search search = { r->cfg, subject->data, files_graph(s), &f->resume, &f->err,
+					r->seat->attempt && board->run_open ? board : NULL };
 	int rc, lock_fd;
 
 	f->resume.lock_fd = -1;
-	if (rank_is_root(r) && find_root(&search, subject) && !f->err.code)
+	if (rank_is_root(r) && find_on_root(&search, subject) && !f->err.code)
 		f->err.code = ERR_IO;
 	lock_fd = f->resume.lock_fd;
 	f->norm = subject->norm;
@@ -449,7 +453,7 @@ static int find_together(struct finding *f, const struct rank *r, struct workloa
 	return rc;
 }
 
-static int give(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err)
+static int give_tensor_part(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err)
 {
 	return tensors_give(user, t, (struct strategy_part){ part->begin, part->end }, part->data, err);
 }
@@ -462,13 +466,13 @@ static int load_root(const struct tensors *s, const char *path, struct err *err)
 
 	if (rc)
 		return rc;
-	access.put = give;
+	access.put = give_tensor_part;
 	rc = checkpoint_load(c, files_graph(s), &access, err);
 	checkpoint_close(c);
 	return rc;
 }
 
-static int load_together(const struct tensors *s, const char *path, struct err *err)
+static int load_on_all_ranks(const struct tensors *s, const char *path, struct err *err)
 {
 	struct err ignored = ERR_INIT;
 	int rc;
@@ -484,7 +488,7 @@ static int load_together(const struct tensors *s, const char *path, struct err *
 int resume_open(struct resume *ret, const struct rank *r, struct workload *subject, const struct tensors *s,
 		struct err *err)
 {
-	struct finding *f;
+	struct resume_finding *f;
 	int rc;
 
 	memset(ret, 0, sizeof(*ret));
@@ -494,10 +498,10 @@ int resume_open(struct resume *ret, const struct rank *r, struct workload *subje
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return err_set(err, ERR_NOMEM, "out of memory: --resume");
-	rc = find_together(f, r, subject, s, err);
+	rc = find_on_all_ranks(f, r, subject, s, err);
 	*ret = f->resume;
 	free(f);
-	return rc || !ret->loads ? rc : load_together(s, ret->path, err);
+	return rc || !ret->loads ? rc : load_on_all_ranks(s, ret->path, err);
 }
 
 void resume_close(struct resume *r)

@@ -11,7 +11,7 @@
 #define VIEW_ALIGN 64u
 #define FIRST_BUCKET_BYTES ((size_t)1 << 20) /* small, so that the first sum starts early */
 
-struct bucket {
+struct gradient_bucket {
 	struct tensor **grad; /* in the order in which they are made */
 	int n;
 	size_t bytes; /* with each view rounded up */
@@ -21,7 +21,7 @@ struct bucket {
 };
 
 /* The places of a bucket's gradients in the first of the terms become the parameters' gradients. */
-static void take_sums(struct graph *g, const struct bucket *b, struct tensor *terms)
+static void use_summed_terms(struct graph *g, const struct gradient_bucket *b, struct tensor *terms)
 {
 	for (int i = 0; i < g->n_tensors && !graph_failed(g); i++) {
 		struct tensor *p = g->tensors[i], *grad = p->kind == TENSOR_PARAM ? p->grad : NULL;
@@ -33,7 +33,8 @@ static void take_sums(struct graph *g, const struct bucket *b, struct tensor *te
 }
 
 /* The sum over the ranks, behind position `at`. */
-static void sum_bucket(struct graph *g, struct tensor *flat, const struct bucket *b, const struct strategy_opts *o,
+static void sum_bucket(struct graph *g, struct tensor *flat, const struct gradient_bucket *b,
+		       const struct strategy_opts *o,
 		       int at)
 {
 	struct node *n = o->room ? allreduce_terms_add(g, flat, o->room, STREAM_COMM)
@@ -49,7 +50,7 @@ static void sum_bucket(struct graph *g, struct tensor *flat, const struct bucket
 	graph_move(g, g->n_nodes - 1, at);
 }
 
-static int add_bucket(struct graph *g, const struct bucket *b, const struct strategy_opts *o)
+static int add_bucket(struct graph *g, const struct gradient_bucket *b, const struct strategy_opts *o)
 {
 	size_t each = dtype_bytes(b->grad[0]->dtype);
 	struct tensor like = { .kind = TENSOR_GRAD,
@@ -73,7 +74,7 @@ static int add_bucket(struct graph *g, const struct bucket *b, const struct stra
 	if (o->room && o->accumulates) {
 		flat = terms_put(g, flat, o, &behind);
 		if (flat)
-			take_sums(g, b, flat);
+			use_summed_terms(g, b, flat);
 	}
 	if (!o->more_follow && !graph_failed(g))
 		sum_bucket(g, flat, b, o, behind);
@@ -91,7 +92,7 @@ static bool is_gradient(const struct graph *g, const struct tensor *t)
 }
 
 /* Gradients of parameters by the position of the node that makes them; returns how many. */
-static int collect(struct graph *g, struct tensor **grad)
+static int collect_gradients(struct graph *g, struct tensor **grad)
 {
 	int count = 0;
 
@@ -116,12 +117,12 @@ static int last_reader(const struct graph *g, const struct tensor *t)
 int buckets_sum(struct graph *g, const struct strategy_opts *o, enum group group, struct err *err)
 {
 	struct tensor **grad = arena_array(g->arena, (size_t)g->n_tensors, sizeof(*grad));
-	struct bucket *all;
+	struct gradient_bucket *all;
 	int n_grad, n = 0;
 
 	if (!grad)
 		return err_set(err, ERR_NOMEM, "out of memory: buckets");
-	n_grad = collect(g, grad);
+	n_grad = collect_gradients(g, grad);
 	all = arena_array(g->arena, (size_t)n_grad + 1, sizeof(*all));
 	if (!all)
 		return err_set(err, ERR_NOMEM, "out of memory: buckets");
@@ -130,7 +131,7 @@ int buckets_sum(struct graph *g, const struct strategy_opts *o, enum group group
 		size_t cap = n <= 1 && FIRST_BUCKET_BYTES < o->bucket_bytes ? FIRST_BUCKET_BYTES : o->bucket_bytes;
 
 		if (n == 0 || all[n - 1].bytes + bytes > cap) {
-			all[n] = (struct bucket){ .grad = grad + i, .number = n, .group = group };
+			all[n] = (struct gradient_bucket){ .grad = grad + i, .number = n, .group = group };
 			n++;
 		}
 		all[n - 1].n++;

@@ -7,7 +7,7 @@
 #include "trainer/strategies/strategy_sums.h"
 
 /* Every device's own parameters; what steps them, behind this pass, takes device 0's. */
-static void broadcast(struct graph *g, struct tensor *p)
+static void copy_param_to_devices(struct graph *g, struct tensor *p)
 {
 	const struct copy_attr attr = { .file = false };
 	struct tensor like = *p, *own;
@@ -39,7 +39,7 @@ static int dp_rewrite(struct graph *g, const struct strategy_opts *o, struct err
 	}
 	for (int i = 0, n = g->n_tensors; i < n && !graph_failed(g); i++)
 		if (g->tensors[i]->kind == TENSOR_PARAM && graph_count_uses(g, g->tensors[i]))
-			broadcast(g, g->tensors[i]);
+			copy_param_to_devices(g, g->tensors[i]);
 	return share_failed(g, err);
 }
 

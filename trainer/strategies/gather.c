@@ -8,7 +8,7 @@
 #include "trainer/ops/shard_collectives/shard_collectives.h"
 
 struct region {
-	const struct unit *unit;
+	const struct param_unit *unit;
 	int place, pass; /* part of the model; 0 forward, 1 behind the loss */
 	enum dtype dtype;
 	bool mixed; /* read in several types */
@@ -34,7 +34,7 @@ struct gatherer {
 
 /* ---- regions ---- */
 
-static bool goes_on(const struct gatherer *f, const struct region *r, const struct unit_use *u)
+static bool continues_region(const struct gatherer *f, const struct region *r, const struct unit_use *u)
 {
 	if (f->kept || (f->g->training && !f->o->reshard))
 		return true;
@@ -43,13 +43,13 @@ static bool goes_on(const struct gatherer *f, const struct region *r, const stru
 	return r->pass == 1 || r->place == f->last_place;
 }
 
-static void add_use(struct gatherer *f, int i)
+static void add_region_use(struct gatherer *f, int i)
 {
 	const struct unit_use *u = &f->uses[i];
 	struct region **latest = &f->latest[u->param->shard.unit - 1], *r = *latest;
 
-	if (!r || !goes_on(f, r, u)) {
-		const struct unit *unit = &f->units->unit[u->param->shard.unit - 1];
+	if (!r || !continues_region(f, r, u)) {
+		const struct param_unit *unit = &f->units->unit[u->param->shard.unit - 1];
 
 		r = *latest = &f->regions[f->n++];
 		*r = (struct region){ .unit = unit, .place = u->place >= 0 ? u->place : unit->place,
@@ -73,7 +73,7 @@ static bool find_regions(struct gatherer *f)
 		return false;
 	}
 	for (int i = 0; i < f->n_uses; i++)
-		add_use(f, i);
+		add_region_use(f, i);
 	for (int i = 0; i < f->n; i++) {
 		struct region *r = &f->regions[i];
 
@@ -88,7 +88,7 @@ static bool find_regions(struct gatherer *f)
 /* ---- memory ---- */
 
 /* Elements [first, first + shape) of a flat tensor as one of their own. */
-static struct tensor *view(struct gatherer *f, struct tensor *flat, int64_t first, const struct tensor *like)
+static struct tensor *make_flat_view(struct gatherer *f, struct tensor *flat, int64_t first, const struct tensor *like)
 {
 	struct tensor *t;
 
@@ -124,7 +124,7 @@ static void make_flat(struct gatherer *f, struct region *r)
 }
 
 /* For the node `user`, of whose part it is. */
-static void put(struct gatherer *f, struct node *n, enum phase phase, const struct node *user)
+static void place_gather_node(struct gatherer *f, struct node *n, enum phase phase, const struct node *user)
 {
 	if (!n)
 		return;
@@ -148,9 +148,11 @@ static void copy_in(struct gatherer *f, const struct region *r, struct tensor *p
 		p->space = r->flat->space;
 		return;
 	}
-	to = view(f, r->flat, p->shard.at + own.begin, &like);
-	put(f, graph_node(f->g, &(struct node_spec){ .op = &op_cast, .name = like.name, NODE_IN(p), NODE_OUT(to) }),
-	    r->pass ? PHASE_BACKWARD : PHASE_FORWARD, r->first);
+	to = make_flat_view(f, r->flat, p->shard.at + own.begin, &like);
+	place_gather_node(f,
+			  graph_node(f->g, &(struct node_spec){ .op = &op_cast, .name = like.name, NODE_IN(p),
+								NODE_OUT(to) }),
+			  r->pass ? PHASE_BACKWARD : PHASE_FORWARD, r->first);
 }
 
 static void gather_region(struct gatherer *f, struct region *r)
@@ -161,7 +163,7 @@ static void gather_region(struct gatherer *f, struct region *r)
 	for (int i = 0; i < r->unit->n && !graph_failed(f->g); i++)
 		copy_in(f, r, r->unit->param[i]);
 	n = graph_failed(f->g) ? NULL : all_gather_add(f->g, r->flat, f->kept);
-	put(f, n, PHASE_COMM, r->first);
+	place_gather_node(f, n, PHASE_COMM, r->first);
 }
 
 /* ---- reading ---- */
@@ -183,17 +185,17 @@ static struct tensor *cast_for(struct gatherer *f, struct tensor *whole, const s
 		return NULL;
 	n->block = u->node->block;
 	f->at = u->node->id;
-	put(f, n, u->node->phase, u->node);
+	place_gather_node(f, n, u->node->phase, u->node);
 	return out;
 }
 
-static void redirect(struct gatherer *f, const struct unit_use *u, const struct region *r, struct reads *reads)
+static void redirect_read(struct gatherer *f, const struct unit_use *u, const struct region *r, struct reads *reads)
 {
 	const struct tensor like = { .shape = units_shape(f->o, u->param), .name = graph_printf(f->g, "%s.whole",
 												u->param->name) };
 
 	if (!reads->whole && like.name)
-		reads->whole = view(f, r->flat, u->param->shard.at, &like);
+		reads->whole = make_flat_view(f, r->flat, u->param->shard.at, &like);
 	if (u->dtype == r->dtype) {
 		u->node->in[u->index] = reads->whole;
 		return;
@@ -223,7 +225,7 @@ static void redirect_all(struct gatherer *f)
 
 		if (reads->region != r)
 			*reads = (struct reads){ .region = r };
-		redirect(f, &f->uses[i], r, reads);
+		redirect_read(f, &f->uses[i], r, reads);
 	}
 }
 

@@ -27,7 +27,7 @@ static bool is_persistent(const struct tensor *t)
 	return t && t->life == LIFE_PERSISTENT && (t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT);
 }
 
-static uint64_t bit(int stage)
+static uint64_t stage_bit(int stage)
 {
 	return UINT64_C(1) << stage;
 }
@@ -51,7 +51,7 @@ static void mark_held(struct graph *g, const int *stage)
 			if (from && stage[from->id] == STAGE_ANY)
 				t = from->in[0];
 			if (is_persistent(t) && stage[i] != STAGE_ANY)
-				t->stages |= bit(stage[i]);
+				t->stages |= stage_bit(stage[i]);
 		}
 }
 
@@ -81,7 +81,7 @@ static int pdp_lay(struct graph *model, const struct strategy_opts *o, struct er
 
 static struct strategy_part pdp_holds(const struct tensor *t, const struct strategy_opts *o, int rank)
 {
-	bool held = !t->stages || t->stages & bit(rank % o->stages);
+	bool held = !t->stages || t->stages & stage_bit(rank % o->stages);
 
 	return held ? units_part(&t->shard, shape_count(&t->shape), rank / o->stages) : (struct strategy_part){ 0, 0 };
 }
@@ -93,7 +93,7 @@ struct crossing {
 	int n_in, n_out;
 };
 
-struct cutter {
+struct stage_cutter {
 	struct graph *g;
 	const struct strategy_opts *o;
 	int *stage; /* of each node, by its position before the cut */
@@ -102,7 +102,7 @@ struct cutter {
 };
 
 /* The stages that read t, from the lowest to the highest. */
-static bool find_readers(const struct cutter *c, const struct tensor *t, int *ret_low, int *ret_high)
+static bool find_readers(const struct stage_cutter *c, const struct tensor *t, int *ret_low, int *ret_high)
 {
 	*ret_low = STAGES_MAX, *ret_high = -1;
 	for (int i = 0; i < c->g->n_nodes; i++)
@@ -115,7 +115,7 @@ static bool find_readers(const struct cutter *c, const struct tensor *t, int *re
 }
 
 /* Through every stage between the one that makes it and the farthest that reads it. */
-static void find_way(struct cutter *c, struct tensor *t)
+static void find_way(struct stage_cutter *c, struct tensor *t)
 {
 	int from = c->stage[t->producer->id], low, high, own = c->own;
 
@@ -141,7 +141,7 @@ static bool crossing_init(struct crossing *c, struct graph *g)
 }
 
 /* By number, which is the same on every rank. */
-static void find_crossing(struct cutter *c)
+static void find_crossing_tensors(struct stage_cutter *c)
 {
 	if (!crossing_init(&c->forward, c->g) || !crossing_init(&c->backward, c->g))
 		return;
@@ -196,14 +196,15 @@ static void add_early(struct graph *g, const struct stages *s)
 /* ---- the cut ---- */
 
 /* Whether t is a term of p's gradient that another stage makes than the node that adds it. */
-static bool is_far_term(const struct cutter *c, const struct tensor *p, const struct tensor *t, const struct node *sum)
+static bool is_far_term(const struct stage_cutter *c, const struct tensor *p, const struct tensor *t,
+			const struct node *sum)
 {
 	return t && t->producer && t->kind == TENSOR_GRAD && shape_equal(&t->shape, &p->shape) &&
 	       c->stage[t->producer->id] != c->stage[sum->id];
 }
 
 /* The gradient of what two stages read is a sum over both, made where one of them stands: each keeps its own term. */
-static void part_terms(struct cutter *c)
+static void part_terms(struct stage_cutter *c)
 {
 	for (int i = 0; i < c->g->n_tensors; i++) {
 		struct tensor *p = c->g->tensors[i], *grad = p->kind == TENSOR_PARAM ? p->grad : NULL;
@@ -235,7 +236,7 @@ static void drop_casts(struct graph *g)
 }
 
 /* Casts of parameters stay where they are read. */
-static void drop_others(struct cutter *c)
+static void drop_others(struct stage_cutter *c)
 {
 	for (int i = c->g->n_nodes - 1; i >= 0; i--)
 		if (c->stage[i] != c->own && c->stage[i] != STAGE_ANY)
@@ -247,7 +248,7 @@ static void drop_others(struct cutter *c)
 }
 
 /* Parameters of other stages are no part of the program, nor are their gradients. */
-static void drop_parameters(struct cutter *c)
+static void drop_parameters(struct stage_cutter *c)
 {
 	for (int i = 0; i < c->g->n_tensors; i++) {
 		struct tensor *t = c->g->tensors[i];
@@ -256,7 +257,7 @@ static void drop_parameters(struct cutter *c)
 		if (!whole)
 			continue;
 		t->stages = whole->stages;
-		if (!t->stages || t->stages & bit(c->own))
+		if (!t->stages || t->stages & stage_bit(c->own))
 			continue;
 		t->life = LIFE_STEP;
 		t->grad = NULL;
@@ -264,7 +265,7 @@ static void drop_parameters(struct cutter *c)
 }
 
 /* at: position; -1: the end, where it is. */
-static void place(struct graph *g, struct node *n, int at, enum part part)
+static void place_node_at(struct graph *g, struct node *n, int at, enum part part)
 {
 	if (!n)
 		return;
@@ -282,23 +283,25 @@ static int first_backward(const struct graph *g)
 	return i;
 }
 
-static void add_peers(struct cutter *c)
+static void add_peers(struct stage_cutter *c)
 {
 	struct graph *g = c->g;
 	const struct crossing *f = &c->forward, *b = &c->backward;
 
 	for (int i = 0; i < f->n_out; i++)
-		place(g, send_add(g, f->out[i], c->own + 1, STREAM_SEND_FORWARD), first_backward(g), PART_FORWARD);
+		place_node_at(g, send_add(g, f->out[i], c->own + 1, STREAM_SEND_FORWARD), first_backward(g),
+			      PART_FORWARD);
 	for (int i = 0; i < b->n_in; i++)
-		place(g, recv_add(g, b->in[i], c->own + 1, STREAM_RECV_BACKWARD), first_backward(g), PART_BACKWARD);
+		place_node_at(g, recv_add(g, b->in[i], c->own + 1, STREAM_RECV_BACKWARD), first_backward(g),
+			      PART_BACKWARD);
 	for (int i = 0; i < b->n_out; i++)
-		place(g, send_add(g, b->out[i], c->own - 1, STREAM_SEND_BACKWARD), -1, PART_BACKWARD);
+		place_node_at(g, send_add(g, b->out[i], c->own - 1, STREAM_SEND_BACKWARD), -1, PART_BACKWARD);
 	for (int i = 0; i < f->n_in; i++)
-		place(g, recv_add(g, f->in[i], c->own - 1, STREAM_RECV_FORWARD), i, PART_FORWARD);
+		place_node_at(g, recv_add(g, f->in[i], c->own - 1, STREAM_RECV_FORWARD), i, PART_FORWARD);
 }
 
 /* A stage without the loss has an input in its place that the host sets to zero. */
-static void replace_loss(struct cutter *c)
+static void replace_loss(struct stage_cutter *c)
 {
 	struct tensor like = { .name = NO_LOSS, .kind = TENSOR_INPUT, .dtype = DTYPE_F64, .life = LIFE_STEP,
 			       .keep = true };
@@ -321,7 +324,7 @@ static void sum_over(struct graph *g, struct tensor *t, enum group group)
 }
 
 /* The last stage has the losses' sum over the pipelines, the others zeros. */
-static void share_leaves_results(struct cutter *c)
+static void share_leaves_results(struct stage_cutter *c)
 {
 	struct graph *g = c->g;
 
@@ -330,12 +333,12 @@ static void share_leaves_results(struct cutter *c)
 }
 
 /* What two stages have is summed over both: the first one counts it in what is summed over all. */
-static void sum_over_ends(struct cutter *c, struct tensor *p)
+static void sum_over_ends(struct stage_cutter *c, struct tensor *p)
 {
 	bool ends = p->stages & (p->stages - 1);
 
 	p->grad->stages = p->stages;
-	p->grad->elsewhere = ends && (p->stages & (bit(c->own) - 1));
+	p->grad->elsewhere = ends && (p->stages & (stage_bit(c->own) - 1));
 	if (!ends || c->o->more_follow)
 		return;
 	p->grad->space = SPACE_COMM;
@@ -343,7 +346,7 @@ static void sum_over_ends(struct cutter *c, struct tensor *p)
 }
 
 /* Of the ranks: first over the pipelines, whole or to those that hold the ranges. */
-static int sum_gradients(struct cutter *c, const struct units *units, struct err *err)
+static int sum_gradients(struct stage_cutter *c, const struct units *units, struct err *err)
 {
 	struct graph *g = c->g;
 	int rc = 0;
@@ -361,7 +364,7 @@ static int sum_gradients(struct cutter *c, const struct units *units, struct err
 }
 
 /* The pipelines have the leaves. */
-static struct strategy_opts dealing(const struct strategy_opts *o)
+static struct strategy_opts set_dealt_group(const struct strategy_opts *o)
 {
 	struct strategy_opts mine = *o;
 
@@ -371,8 +374,8 @@ static struct strategy_opts dealing(const struct strategy_opts *o)
 
 static int pdp_rewrite(struct graph *g, const struct strategy_opts *o, struct err *err)
 {
-	const struct strategy_opts mine = dealing(o);
-	struct cutter c = { .g = g, .o = &mine, .own = own_stage(o) };
+	const struct strategy_opts mine = set_dealt_group(o);
+	struct stage_cutter c = { .g = g, .o = &mine, .own = own_stage(o) };
 	struct stages s = { .n = 1, .first = { 1 } };
 	struct units units = { .n = 0 };
 	int rc = o->stages > 1 ? stages_cut(&s, o->model, o, err) : 0;
@@ -384,7 +387,7 @@ static int pdp_rewrite(struct graph *g, const struct strategy_opts *o, struct er
 	if (!graph_failed(g))
 		part_terms(&c);
 	if (!graph_failed(g))
-		find_crossing(&c);
+		find_crossing_tensors(&c);
 	if (graph_failed(g))
 		return share_failed(g, err);
 	drop_others(&c);

@@ -10,8 +10,8 @@
 #include "trainer/strategies/share.h"
 #include "trainer/strategies/strategy_sums.h"
 
-struct bucket {
-	const struct unit *unit;
+struct unit_bucket {
+	const struct param_unit *unit;
 	struct tensor *flat;
 	struct node *first, *last; /* that make its gradients */
 	int place;
@@ -22,7 +22,7 @@ struct scatterer {
 	const struct units *units;
 	const struct strategy_opts *o;
 	bool whole; /* gradients stay whole until the step's end */
-	struct bucket *buckets; /* in the order in which they are full */
+	struct unit_bucket *buckets; /* in the order in which they are full */
 	int n;
 };
 
@@ -35,8 +35,8 @@ bool scatter_keeps_whole(const struct strategy_opts *o)
 static void find_buckets(struct scatterer *s)
 {
 	for (int i = 0; i < s->units->n; i++) {
-		const struct unit *u = &s->units->unit[i];
-		struct bucket b = { .unit = u, .place = u->place };
+		const struct param_unit *u = &s->units->unit[i];
+		struct unit_bucket b = { .unit = u, .place = u->place };
 		int at = s->n;
 
 		for (int k = 0; k < u->n; k++) {
@@ -62,7 +62,7 @@ static bool puts_terms(const struct strategy_opts *o)
 	return o->room && o->accumulates;
 }
 
-static void fill_bucket(struct scatterer *s, struct bucket *b)
+static void fill_bucket(struct scatterer *s, struct unit_bucket *b)
 {
 	struct tensor like = { .kind = s->whole && !puts_terms(s->o) ? TENSOR_GRAD : TENSOR_BUCKET,
 			       .shape = SHAPE(b->unit->each * s->units->ranks),
@@ -88,7 +88,7 @@ static void fill_bucket(struct scatterer *s, struct bucket *b)
 }
 
 /* The bucket's terms take its place. */
-static void put_terms(struct scatterer *s, struct bucket *b)
+static void put_terms(struct scatterer *s, struct unit_bucket *b)
 {
 	int at = b->last->id + 1;
 	struct tensor *terms = terms_put(s->g, b->flat, s->o, &at);
@@ -107,7 +107,7 @@ static void put_terms(struct scatterer *s, struct bucket *b)
 }
 
 /* The own range of the whole unit, to the ranks that hold the same one. */
-static struct node *send_on(struct scatterer *s, const struct bucket *b, const struct node *behind)
+static struct node *add_replica_sum(struct scatterer *s, const struct unit_bucket *b, const struct node *behind)
 {
 	struct tensor like = { .kind = b->flat->kind,
 			       .dtype = b->flat->dtype,
@@ -129,7 +129,7 @@ static struct node *send_on(struct scatterer *s, const struct bucket *b, const s
 }
 
 /* The tree of leaves runs across the groups that hold a copy each: its sums are made by all ranks at once. */
-static struct node *send(struct scatterer *s, const struct bucket *b)
+static struct node *add_reduce_scatter(struct scatterer *s, const struct unit_bucket *b)
 {
 	const bool copies = s->o->shard_degree * s->o->stages < s->o->world, tree = copies && s->o->room;
 	struct node *n;
@@ -142,7 +142,7 @@ static struct node *send(struct scatterer *s, const struct bucket *b)
 		return NULL;
 	n->bucket = b->unit->number;
 	graph_move(s->g, n->id, b->last->id + 1);
-	return copies && !tree ? send_on(s, b, n) : n;
+	return copies && !tree ? add_replica_sum(s, b, n) : n;
 }
 
 /* The own range of p's gradient in its bucket. */
@@ -164,7 +164,7 @@ static struct tensor *own_range(struct scatterer *s, const struct tensor *p)
 }
 
 /* … in memory of its own, from position *at on. */
-static struct tensor *copied(struct scatterer *s, const struct tensor *p, struct tensor *range, int *at)
+static struct tensor *copy_range_out(struct scatterer *s, const struct tensor *p, struct tensor *range, int *at)
 {
 	struct tensor like = *range, *out;
 	struct node *n;
@@ -184,13 +184,13 @@ static struct tensor *copied(struct scatterer *s, const struct tensor *p, struct
 	return out;
 }
 
-static void take_out(struct scatterer *s, const struct bucket *b, int *at)
+static void use_own_ranges(struct scatterer *s, const struct unit_bucket *b, int *at)
 {
 	for (int i = 0; i < b->unit->n && !graph_failed(s->g); i++) {
 		struct tensor *p = b->unit->param[i], *range = p->grad ? own_range(s, p) : NULL;
 
 		if (range)
-			p->grad = s->whole ? range : copied(s, p, range, at);
+			p->grad = s->whole ? range : copy_range_out(s, p, range, at);
 	}
 }
 
@@ -222,9 +222,9 @@ void scatter_grads(struct graph *g, const struct units *u, const struct strategy
 	for (int i = 0; i < s.n && !graph_failed(g) && puts_terms(o); i++)
 		put_terms(&s, &s.buckets[i]);
 	for (int i = 0; i < s.n && !graph_failed(g) && !(s.whole && o->more_follow); i++) {
-		const struct node *sent = send(&s, &s.buckets[i]), *later = next_but_one(&s, i);
+		const struct node *sent = add_reduce_scatter(&s, &s.buckets[i]), *later = next_but_one(&s, i);
 		int at = later && sent && later->id > sent->id ? later->id : g->n_nodes;
 
-		take_out(&s, &s.buckets[i], &at);
+		use_own_ranges(&s, &s.buckets[i], &at);
 	}
 }

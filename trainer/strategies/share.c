@@ -137,7 +137,7 @@ static struct tensor *added_to(const struct graph *g, const struct tensor *grad)
 	return t;
 }
 
-static void put(struct tensor *t, struct tensor *flat, size_t at)
+static void set_view(struct tensor *t, struct tensor *flat, size_t at)
 {
 	t->base = flat;
 	t->base_offset = at;
@@ -146,7 +146,7 @@ static void put(struct tensor *t, struct tensor *flat, size_t at)
 
 void share_place(struct tensor *grad, struct tensor *flat, size_t at, int bucket)
 {
-	put(grad, flat, at);
+	set_view(grad, flat, at);
 	grad->producer->bucket = bucket;
 }
 
@@ -156,7 +156,7 @@ void share_place_of_term(struct graph *g, const struct tensor *grad)
 
 	if (!term)
 		return;
-	put(term, grad->base, grad->base_offset);
+	set_view(term, grad->base, grad->base_offset);
 	term->life = grad->life;
 }
 

@@ -8,7 +8,7 @@
 
 #define FLOPS_PER_BYTE 8.0 /* a core computes about that many while a byte comes from memory */
 
-static int last_block(const struct graph *g)
+static int count_blocks(const struct graph *g)
 {
 	int last = 0;
 
@@ -24,7 +24,7 @@ static int position_of_loss(const struct graph *g)
 
 /* ---- where to cut ---- */
 
-static double work_of(const struct node *n)
+static double node_work(const struct node *n)
 {
 	double bytes = 0;
 
@@ -36,13 +36,13 @@ static double work_of(const struct node *n)
 }
 
 /* sum[b]: of all before block b and in it; the last one with what stands behind. sum[0] 0. */
-static void add_up(double *sum, const struct graph *g, int blocks)
+static void accumulate_block_work(double *sum, const struct graph *g, int blocks)
 {
 	int turn = position_of_loss(g), block = 1;
 
 	for (int i = 0; i <= turn; i++) {
 		block = g->nodes[i]->block > block ? g->nodes[i]->block : block;
-		sum[block] += work_of(g->nodes[i]);
+		sum[block] += node_work(g->nodes[i]);
 	}
 	for (int b = 1; b <= blocks; b++)
 		sum[b] += sum[b - 1];
@@ -50,13 +50,13 @@ static void add_up(double *sum, const struct graph *g, int blocks)
 
 /* best[s][b]: the most work of a stage when s + 1 stages share the first b blocks; from[s][b]: where the last of them
  * begins. */
-struct search {
+struct partition_search {
 	double *sum, *best;
 	int *from;
 	int blocks;
 };
 
-static void extend(struct search *t, int s, int b)
+static void extend_partition(struct partition_search *t, int s, int b)
 {
 	const int width = t->blocks + 1;
 	double *best = &t->best[s * width + b];
@@ -73,20 +73,21 @@ static void extend(struct search *t, int s, int b)
 	}
 }
 
-static int balance(struct stages *ret, const struct graph *g, int blocks, struct err *err)
+static int balance_stages(struct stages *ret, const struct graph *g, int blocks, struct err *err)
 {
 	const size_t width = (size_t)blocks + 1, cells = width * (size_t)ret->n;
-	struct search t = { calloc(width, sizeof(double)), calloc(cells, sizeof(double)), calloc(cells, sizeof(int)),
-			    blocks };
+	struct partition_search t = { calloc(width, sizeof(double)), calloc(cells, sizeof(double)),
+				      calloc(cells, sizeof(int)),
+				      blocks };
 	int rc = 0;
 
 	if (!t.sum || !t.best || !t.from)
 		rc = err_set(err, ERR_NOMEM, "out of memory: stages");
 	else
-		add_up(t.sum, g, blocks);
+		accumulate_block_work(t.sum, g, blocks);
 	for (int s = 0; !rc && s < ret->n; s++)
 		for (int b = s + 1; b <= blocks; b++)
-			extend(&t, s, b);
+			extend_partition(&t, s, b);
 	for (int s = ret->n - 1, b = blocks; !rc && s >= 0; s--) {
 		ret->first[s + 1] = b + 1;
 		b = t.from[(size_t)s * width + (size_t)b];
@@ -125,13 +126,13 @@ static int read_partition(struct stages *ret, const char *text, int blocks, stru
 
 int stages_cut(struct stages *ret, const struct graph *model, const struct strategy_opts *o, struct err *err)
 {
-	int blocks = last_block(model);
+	int blocks = count_blocks(model);
 
 	*ret = (struct stages){ .n = o->stages };
 	if (o->stages > blocks)
 		return err_set(err, ERR_USAGE, "--pp-stages %d: the model has %d blocks, each stage needs one",
 			       o->stages, blocks);
-	return o->partition ? read_partition(ret, o->partition, blocks, err) : balance(ret, model, blocks, err);
+	return o->partition ? read_partition(ret, o->partition, blocks, err) : balance_stages(ret, model, blocks, err);
 }
 
 /* ---- who belongs where ---- */

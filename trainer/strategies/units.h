@@ -28,7 +28,7 @@ int units_lay(struct graph *model, const struct strategy_opts *o, struct err *er
 
 /* The units of one program, in the order of their numbers, and what the program's rank is among those that share them.
  */
-struct unit {
+struct param_unit {
 	int number;
 	struct tensor **param; /* in the order in which they lie; shape: of the range */
 	int n;
@@ -38,7 +38,7 @@ struct unit {
 };
 
 struct units {
-	struct unit *unit;
+	struct param_unit *unit;
 	int n;
 	int ranks, own; /* that share a unit; which of them this one is */
 };

@@ -22,14 +22,14 @@ extern const struct link_module dptrain_link_v3;
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "a transfer keeps MPI's handles");
 
-struct address {
+struct mpi_peer {
 	int32_t rank; /* of MPI_COMM_WORLD */
 	int32_t tag;
 };
 
 struct mpi {
 	struct link link;
-	struct address own, *theirs; /* by rank */
+	struct mpi_peer own, *theirs; /* by rank */
 	int world;
 	long nap_ns;
 };
@@ -44,7 +44,7 @@ static struct {
 	int links, next_tag;
 } own = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static int say(struct err *err, const char *what, int code)
+static int set_mpi_error(struct err *err, const char *what, int code)
 {
 	char text[MPI_MAX_ERROR_STRING] = "";
 	int n = 0;
@@ -53,14 +53,14 @@ static int say(struct err *err, const char *what, int code)
 	return err_set(err, ERR_IO, "transport mpi: %s: %.200s", what, text);
 }
 
-static void nap(long ns)
+static void sleep_ns(long ns)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
 }
 
 /* ---- the process ---- */
 
-static void *progress(void *unused)
+static void *run_progress_thread(void *unused)
 {
 	uint32_t seen = 0;
 
@@ -72,7 +72,7 @@ static void *progress(void *unused)
 		if (calls == seen)
 			MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
 		seen = calls;
-		nap(IDLE_NS);
+		sleep_ns(IDLE_NS);
 	}
 	return NULL;
 }
@@ -83,14 +83,14 @@ static bool was_started_by_mpi(void)
 	return getenv("PMIX_RANK") || getenv("OMPI_COMM_WORLD_RANK");
 }
 
-static int start_thread(struct err *err)
+static int start_progress_thread(struct err *err)
 {
 	sigset_t all, before;
 	int rc;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&own.thread, NULL, progress, NULL);
+	rc = pthread_create(&own.thread, NULL, run_progress_thread, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	own.threaded = !rc;
 	return rc ? err_set_errno(err, rc, "transport mpi: cannot start a thread") : 0;
@@ -106,16 +106,16 @@ static int start_mpi(struct err *err)
 	MPI_Initialized(&done);
 	rc = done ? MPI_SUCCESS : MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &given);
 	if (rc != MPI_SUCCESS)
-		return say(err, "cannot start", rc);
+		return set_mpi_error(err, "cannot start", rc);
 	if (done)
 		MPI_Query_thread(&given);
 	if (given < MPI_THREAD_MULTIPLE)
 		return err_set(err, ERR_UNSUPPORTED, "transport mpi: this MPI was built without MPI_THREAD_MULTIPLE");
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	return start_thread(err);
+	return start_progress_thread(err);
 }
 
-static void stop_thread(void)
+static void stop_progress_thread(void)
 {
 	if (!own.threaded)
 		return;
@@ -133,7 +133,7 @@ static void mpi_close(struct link *l, bool orderly)
 	pthread_mutex_lock(&own.lock);
 	own.links--;
 	if (!orderly || !own.links)
-		stop_thread();
+		stop_progress_thread();
 	if (orderly && !own.links)
 		MPI_Finalize(); /* waits for the others; where a rank has failed mpirun ends the job */
 	pthread_mutex_unlock(&own.lock);
@@ -173,7 +173,7 @@ static int mpi_open(struct link **ret, const struct link_opts *o, struct err *er
 
 static const void *mpi_address(struct link *l, size_t *ret_n)
 {
-	*ret_n = sizeof(struct address);
+	*ret_n = sizeof(struct mpi_peer);
 	return &((struct mpi *)l)->own;
 }
 
@@ -182,22 +182,22 @@ static int mpi_connect(struct link *l, int rank, const void *address, size_t n, 
 	struct mpi *m = (struct mpi *)l;
 	int size = 0;
 
-	if (n == sizeof(struct address))
+	if (n == sizeof(struct mpi_peer))
 		memcpy(&m->theirs[rank], address, n);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (n == sizeof(struct address) && m->theirs[rank].rank >= 0 && m->theirs[rank].rank < size)
+	if (n == sizeof(struct mpi_peer) && m->theirs[rank].rank >= 0 && m->theirs[rank].rank < size)
 		return 0;
 	return err_set(err, ERR_PEER, "transport mpi: rank %d was not started by the same mpirun or srun", rank);
 }
 
-static int parts_of(size_t bytes)
+static int count_mpi_parts(size_t bytes)
 {
 	return (int)((bytes + PART_BYTES - 1) / PART_BYTES);
 }
 
-static int start_part(const struct mpi *m, struct link_transfer *t, int i)
+static int start_mpi_part(const struct mpi *m, struct link_transfer *t, int i)
 {
-	const struct address *peer = &m->theirs[t->peer];
+	const struct mpi_peer *peer = &m->theirs[t->peer];
 	size_t from = (size_t)i * PART_BYTES, n = t->bytes - from < PART_BYTES ? t->bytes - from : PART_BYTES;
 	char *at = (char *)t->data + from;
 	MPI_Request request = MPI_REQUEST_NULL;
@@ -211,16 +211,16 @@ static int start_part(const struct mpi *m, struct link_transfer *t, int i)
 static int mpi_start(struct link *l, struct link_transfer *t, struct err *err)
 {
 	struct mpi *m = (struct mpi *)l;
-	int parts = parts_of(t->bytes), rc = MPI_SUCCESS;
+	int parts = count_mpi_parts(t->bytes), rc = MPI_SUCCESS;
 
 	if (parts > LINK_SOCKETS_MAX)
 		return err_set(err, ERR_LIMIT, "transport mpi: a message of %zu bytes, %zu at most", t->bytes,
 			       LINK_SOCKETS_MAX * PART_BYTES);
 	for (int i = 0; rc == MPI_SUCCESS && i < parts; i++)
-		rc = start_part(m, t, i);
+		rc = start_mpi_part(m, t, i);
 	atomic_fetch_add(&own.calls, 1);
 	m->nap_ns = NAP_NS;
-	return rc == MPI_SUCCESS ? 0 : say(err, "cannot begin a message", rc);
+	return rc == MPI_SUCCESS ? 0 : set_mpi_error(err, "cannot begin a message", rc);
 }
 
 static int mpi_poll(struct link *l, struct link_transfer *t, struct err *err)
@@ -229,7 +229,7 @@ static int mpi_poll(struct link *l, struct link_transfer *t, struct err *err)
 
 	(void)l;
 	atomic_fetch_add(&own.calls, 1);
-	for (int i = 0; i < parts_of(t->bytes); i++) {
+	for (int i = 0; i < count_mpi_parts(t->bytes); i++) {
 		MPI_Request request;
 		int flag = 0;
 
@@ -253,7 +253,7 @@ static void mpi_wait(struct link *l, double seconds)
 {
 	struct mpi *m = (struct mpi *)l;
 
-	nap(m->nap_ns < (long)(seconds * 1e9) ? m->nap_ns : (long)(seconds * 1e9));
+	sleep_ns(m->nap_ns < (long)(seconds * 1e9) ? m->nap_ns : (long)(seconds * 1e9));
 	m->nap_ns = m->nap_ns * 2 < NAP_MOST_NS ? m->nap_ns * 2 : NAP_MOST_NS;
 }
 

@@ -22,7 +22,7 @@
 
 extern const struct link_module dptrain_link_v3;
 
-struct socket {
+struct ucx_socket {
 	ucp_worker_h worker;
 	ucp_address_t *address;
 	size_t address_bytes;
@@ -34,7 +34,7 @@ struct ucx {
 	struct link link;
 	struct link_opts o;
 	ucp_context_h context;
-	struct socket socket[LINK_SOCKETS_MAX];
+	struct ucx_socket socket[LINK_SOCKETS_MAX];
 	unsigned char *address; /* of all sockets: (size_t length, bytes) each */
 	size_t address_bytes;
 	unsigned char **theirs; /* by rank, as address */
@@ -43,7 +43,7 @@ struct ucx {
 	double *refused_s; /* by rank: when it did not take a connection any more; 0: never */
 };
 
-static int say(struct err *err, const char *what, ucs_status_t s)
+static int set_ucx_error(struct err *err, const char *what, ucs_status_t s)
 {
 	return err_set(err, ERR_IO, "transport ucx: %s: %s", what, ucs_status_string(s));
 }
@@ -61,7 +61,7 @@ static bool set_in_environment(const char *name)
  * TCP stops a sender that is too far ahead anyway. And they are sent from where they lie: what UCX copies it calls
  * sent, though bytes of it are still ours and leave only while somebody calls UCX, which a rank that then waits
  * elsewhere does not. A user's own settings win. */
-static void configure(ucp_config_t *config, const struct link_opts *o)
+static void configure_ucx(ucp_config_t *config, const struct link_opts *o)
 {
 	struct stat st;
 	const bool tcp = stat("/sys/class/infiniband", &st) != 0;
@@ -76,7 +76,7 @@ static void configure(ucp_config_t *config, const struct link_opts *o)
 		ucp_config_modify(config, "NET_DEVICES", o->interface);
 }
 
-static int open_context(struct ucx *u, struct err *err)
+static int open_ucx_context(struct ucx *u, struct err *err)
 {
 	const ucp_params_t params = { .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
 				      .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP,
@@ -86,8 +86,8 @@ static int open_context(struct ucx *u, struct err *err)
 
 	s = ucp_config_read(NULL, NULL, &config);
 	if (s != UCS_OK)
-		return say(err, "its settings", s);
-	configure(config, &u->o);
+		return set_ucx_error(err, "its settings", s);
+	configure_ucx(config, &u->o);
 	for (int i = 0; i < DEVICE_TRIES; i++) { /* an interface that has just come up is seen a moment later */
 		s = ucp_init(&params, config, &u->context);
 		if (s != UCS_ERR_NO_DEVICE)
@@ -95,10 +95,10 @@ static int open_context(struct ucx *u, struct err *err)
 		usleep(100000);
 	}
 	ucp_config_release(config);
-	return s == UCS_OK ? 0 : say(err, "cannot start", s);
+	return s == UCS_OK ? 0 : set_ucx_error(err, "cannot start", s);
 }
 
-static int open_socket(struct ucx *u, struct socket *k, struct err *err)
+static int open_ucx_socket(struct ucx *u, struct ucx_socket *k, struct err *err)
 {
 	const ucp_worker_params_t params = { .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
 					     .thread_mode = UCS_THREAD_MODE_SERIALIZED };
@@ -109,7 +109,7 @@ static int open_socket(struct ucx *u, struct socket *k, struct err *err)
 	if (s == UCS_OK)
 		s = ucp_worker_get_efd(k->worker, &k->fd);
 	if (s != UCS_OK)
-		return say(err, "cannot make a worker", s);
+		return set_ucx_error(err, "cannot make a worker", s);
 	k->ep = calloc((size_t)u->o.world, sizeof(ucp_ep_h));
 	return k->ep ? 0 : err_set(err, ERR_NOMEM, "out of memory: connections");
 }
@@ -145,10 +145,10 @@ static int ucx_open(struct link **ret, const struct link_opts *o, struct err *er
 	u->theirs_bytes = calloc((size_t)o->world, sizeof(*u->theirs_bytes));
 	u->gone = calloc((size_t)o->world, sizeof(*u->gone));
 	u->refused_s = calloc((size_t)o->world, sizeof(*u->refused_s));
-	rc = u->theirs && u->theirs_bytes && u->gone && u->refused_s ? open_context(u, err)
+	rc = u->theirs && u->theirs_bytes && u->gone && u->refused_s ? open_ucx_context(u, err)
 		: err_set(err, ERR_NOMEM, "out of memory: transport ucx");
 	for (int i = 0; !rc && i < o->sockets; i++)
-		rc = open_socket(u, &u->socket[i], err);
+		rc = open_ucx_socket(u, &u->socket[i], err);
 	if (!rc)
 		rc = write_address(u, err);
 	if (rc) {
@@ -185,7 +185,7 @@ static void on_fault(void *user, ucp_ep_h ep, ucs_status_t status)
 }
 
 /* The part of a rank's address that belongs to socket i; NULL: it has none. */
-static const ucp_address_t *address_of(const struct ucx *u, int rank, int i)
+static const ucp_address_t *socket_address_of(const struct ucx *u, int rank, int i)
 {
 	const unsigned char *at = u->theirs[rank], *end = at + u->theirs_bytes[rank];
 
@@ -205,7 +205,7 @@ static const ucp_address_t *address_of(const struct ucx *u, int rank, int i)
 }
 
 /* A rank that has sent its last message may have ended before this one first asks for it: what it said still comes. */
-static int refused(struct ucx *u, int rank)
+static int note_refusal(struct ucx *u, int rank)
 {
 	if (u->refused_s[rank] == 0)
 		u->refused_s[rank] = clock_mono_s();
@@ -221,7 +221,7 @@ static bool is_gone(const struct ucx *u, int rank)
  * it is gone. */
 static int need_endpoint(struct ucx *u, int rank, int i, struct err *err)
 {
-	const ucp_address_t *address = address_of(u, rank, i);
+	const ucp_address_t *address = socket_address_of(u, rank, i);
 	ucp_ep_params_t params = { .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
 						 UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
 						 UCP_EP_PARAM_FIELD_ERR_HANDLER,
@@ -239,17 +239,17 @@ static int need_endpoint(struct ucx *u, int rank, int i, struct err *err)
 	if (s == UCS_OK)
 		return 0;
 	u->socket[i].ep[rank] = NULL;
-	return s == UCS_ERR_UNREACHABLE ? refused(u, rank) : say(err, "cannot connect", s);
+	return s == UCS_ERR_UNREACHABLE ? note_refusal(u, rank) : set_ucx_error(err, "cannot connect", s);
 }
 
-static int parts_of(const struct ucx *u, size_t bytes)
+static int count_ucx_parts(const struct ucx *u, size_t bytes)
 {
 	size_t n = bytes / PART_BYTES;
 
 	return n < 1 ? 1 : n < (size_t)u->o.sockets ? (int)n : u->o.sockets;
 }
 
-static int start_part(struct ucx *u, struct link_transfer *t, int i, int parts, struct err *err)
+static int start_ucx_part(struct ucx *u, struct link_transfer *t, int i, int parts, struct err *err)
 {
 	static const ucp_request_param_t plain = { .op_attr_mask = 0 };
 	size_t from = t->bytes / (size_t)parts * (size_t)i;
@@ -274,15 +274,15 @@ static int start_part(struct ucx *u, struct link_transfer *t, int i, int parts, 
 static int ucx_start(struct link *l, struct link_transfer *t, struct err *err)
 {
 	struct ucx *u = (struct ucx *)l;
-	int parts = parts_of(u, t->bytes), rc = 0;
+	int parts = count_ucx_parts(u, t->bytes), rc = 0;
 
 	memset(t->request, 0, sizeof(t->request));
 	for (int i = 0; !rc && i < parts; i++)
-		rc = start_part(u, t, i, parts, err);
+		rc = start_ucx_part(u, t, i, parts, err);
 	return rc;
 }
 
-static bool progress(struct ucx *u)
+static bool progress_workers(struct ucx *u)
 {
 	unsigned did = 0;
 
@@ -293,7 +293,7 @@ static bool progress(struct ucx *u)
 
 static void ucx_progress(struct link *l)
 {
-	for (int i = 0; i < PROGRESS_MOST && progress((struct ucx *)l); i++)
+	for (int i = 0; i < PROGRESS_MOST && progress_workers((struct ucx *)l); i++)
 		;
 }
 
@@ -357,7 +357,7 @@ static void close_endpoints(struct ucx *u, bool orderly)
 			n += request[n] != NULL;
 		}
 	for (int tries = 0; n > 0 && tries < (orderly ? CLOSE_TRIES : CLOSE_TRIES_BROKEN); tries++) {
-		if (!progress(u))
+		if (!progress_workers(u))
 			ucx_wait(&u->link, 0.001);
 		for (int k = 0; k < n;) {
 			if (ucp_request_check_status(request[k]) == UCS_INPROGRESS) {
@@ -379,7 +379,7 @@ static void ucx_close(struct link *l, bool orderly)
 
 	close_endpoints(u, orderly);
 	for (int i = 0; i < u->o.sockets; i++) {
-		struct socket *k = &u->socket[i];
+		struct ucx_socket *k = &u->socket[i];
 
 		if (k->address)
 			ucp_worker_release_address(k->worker, k->address);

@@ -41,10 +41,10 @@ struct host_program {
 	double *node_seconds; /* by node id */
 };
 
-struct host;
+struct host_executor;
 
-struct lane { /* a stream and its thread; the compute stream's is the caller */
-	struct host *host;
+struct host_lane { /* a stream and its thread; the compute stream's is the caller */
+	struct host_executor *host;
 	enum stream stream;
 	pthread_t thread;
 	bool runs;
@@ -55,7 +55,7 @@ struct lane { /* a stream and its thread; the compute stream's is the caller */
 	double comm_s; /* in collectives, of the last job */
 };
 
-struct host {
+struct host_executor {
 	struct exec exec;
 	const struct prepared *prepared;
 	struct host_program *programs;
@@ -69,13 +69,13 @@ struct host {
 	struct trace_span open; /* of the compute stream; without a name: none */
 	struct clock_hook clock;
 
-	struct lane lane[STREAM_COUNT];
+	struct host_lane lane[STREAM_COUNT];
 	pthread_mutex_t lock;
 	_Atomic bool failed;
 	bool quit;
 };
 
-static bool waits(const struct schedule_item *s)
+static bool schedule_item_waits(const struct schedule_item *s)
 {
 	for (int k = 0; k < STREAM_COUNT; k++)
 		if (s->wait[k])
@@ -83,7 +83,8 @@ static bool waits(const struct schedule_item *s)
 	return false;
 }
 
-static int fill_item(struct host *e, struct host_item *it, const struct program *p, int index, struct err *err)
+static int fill_host_item(struct host_executor *e, struct host_item *it, const struct program *p, int index,
+			  struct err *err)
 {
 	const struct schedule_item *s = &p->schedule.items[index];
 	const struct node *n = s->node;
@@ -101,7 +102,7 @@ static int fill_item(struct host *e, struct host_item *it, const struct program 
 		.kernel = program_kernel(&e->prepared->opts, n),
 		.state = p->state[n->id],
 		.index = index,
-		.wait = waits(s) ? s->wait : NULL,
+		.wait = schedule_item_waits(s) ? s->wait : NULL,
 		.signal = s->signal,
 		.collective = n->op->collective,
 		.feeds = s->feeds,
@@ -119,7 +120,7 @@ static int fill_item(struct host *e, struct host_item *it, const struct program 
 	return 0;
 }
 
-static int fill_program(struct host *e, struct host_program *ep, const struct program *p, struct err *err)
+static int fill_program(struct host_executor *e, struct host_program *ep, const struct program *p, struct err *err)
 {
 	ep->program = p;
 	for (int s = 0; s < STREAM_COUNT; s++) {
@@ -129,7 +130,7 @@ static int fill_program(struct host *e, struct host_program *ep, const struct pr
 	}
 	for (int i = 0; i < p->schedule.n; i++) {
 		enum stream s = p->schedule.items[i].stream;
-		int rc = fill_item(e, &ep->items[s][ep->n[s]++], p, i, err);
+		int rc = fill_host_item(e, &ep->items[s][ep->n[s]++], p, i, err);
 
 		if (rc)
 			return rc;
@@ -138,7 +139,7 @@ static int fill_program(struct host *e, struct host_program *ep, const struct pr
 }
 
 /* Wakes the streams in the mask. */
-static void wake(struct host *e, unsigned streams)
+static void wake_streams(struct host_executor *e, unsigned streams)
 {
 	pthread_mutex_lock(&e->lock);
 	for (int s = 0; s < STREAM_COUNT; s++)
@@ -147,14 +148,14 @@ static void wake(struct host *e, unsigned streams)
 	pthread_mutex_unlock(&e->lock);
 }
 
-static void announce(struct host *e, enum stream s, const struct host_item *it)
+static void publish_item_done(struct host_executor *e, enum stream s, const struct host_item *it)
 {
 	atomic_store_explicit(&e->lane[s].done, it->index + 1, memory_order_release);
 	if (it->signal)
-		wake(e, it->signal);
+		wake_streams(e, it->signal);
 }
 
-static bool reached(const struct host *e, const int *wait)
+static bool streams_reached(const struct host_executor *e, const int *wait)
 {
 	for (int s = 0; s < STREAM_COUNT; s++)
 		if (atomic_load_explicit(&e->lane[s].done, memory_order_acquire) < wait[s])
@@ -163,7 +164,7 @@ static bool reached(const struct host *e, const int *wait)
 }
 
 /* What the compute stream's wait counts as: the first stream that keeps it. */
-static enum exec_time wait_kind(const struct host *e, const int *wait)
+static enum exec_time host_wait_kind(const struct host_executor *e, const int *wait)
 {
 	for (int s = STREAM_COMPUTE + 1; s < STREAM_COUNT; s++)
 		if (atomic_load_explicit(&e->lane[s].done, memory_order_acquire) < wait[s])
@@ -172,33 +173,33 @@ static enum exec_time wait_kind(const struct host *e, const int *wait)
 }
 
 /* In the thread of stream s, until the others have done what is waited for, or something failed. */
-static void await(struct host *e, enum stream s, const int *wait)
+static void await_streams(struct host_executor *e, enum stream s, const int *wait)
 {
 	for (int i = 0; i < SPINS; i++) {
-		if (reached(e, wait))
+		if (streams_reached(e, wait))
 			return;
 #if defined(__x86_64__)
 		__builtin_ia32_pause();
 #endif
 	}
 	pthread_mutex_lock(&e->lock);
-	while (!reached(e, wait))
+	while (!streams_reached(e, wait))
 		pthread_cond_wait(&e->lane[s].wake, &e->lock);
 	pthread_mutex_unlock(&e->lock);
 }
 
 /* Makes all threads stop; a collective that is under way fails because the job is aborted. */
-static void fail(struct host *e)
+static void fail_host_run(struct host_executor *e)
 {
 	struct comm *job = e->prepared->opts.comm;
 
 	atomic_store(&e->failed, true);
 	if (job)
 		job->ops->abort(job);
-	wake(e, ~0u);
+	wake_streams(e, ~0u);
 }
 
-static int run_item(struct host_item *it, struct err *err)
+static int run_host_item(struct host_item *it, struct err *err)
 {
 	double start, left;
 	int rc;
@@ -217,7 +218,7 @@ static int run_item(struct host_item *it, struct err *err)
 	return rc;
 }
 
-static void trace_lane(const struct lane *l, const struct host_item *it, double from_s)
+static void trace_lane(const struct host_lane *l, const struct host_item *it, double from_s)
 {
 	struct trace *t = l->host->call.trace;
 
@@ -228,23 +229,23 @@ static void trace_lane(const struct lane *l, const struct host_item *it, double 
 }
 
 /* A collective's time; of the compute stream's too, where the rank waits in it. */
-static int run_timed(struct lane *l, struct host_item *it, struct err *err)
+static int run_timed(struct host_lane *l, struct host_item *it, struct err *err)
 {
 	double start;
 	int rc;
 
 	if (!it->collective)
-		return run_item(it, err);
+		return run_host_item(it, err);
 	flight_node(l->host->prepared->opts.lane[it->node->stream][it->node->group], it->node->name);
 	start = clock_mono_s();
-	rc = run_item(it, err);
+	rc = run_host_item(it, err);
 	l->comm_s += clock_mono_s() - start;
 	return rc;
 }
 
-static void help(struct lane *l)
+static void run_lane_items(struct host_lane *l)
 {
-	struct host *e = l->host;
+	struct host_executor *e = l->host;
 	const struct host_program *ep = l->job;
 
 	for (int i = 0; i < ep->n[l->stream]; i++) {
@@ -252,23 +253,23 @@ static void help(struct lane *l)
 		double start;
 
 		if (it->wait)
-			await(e, l->stream, it->wait);
+			await_streams(e, l->stream, it->wait);
 		if (atomic_load(&e->failed))
 			return;
 		start = trace_on(e->call.trace) ? clock_mono_s() : 0;
 		if (run_timed(l, it, &l->err)) {
-			fail(e);
+			fail_host_run(e);
 			return;
 		}
 		trace_lane(l, it, start);
-		announce(e, l->stream, it);
+		publish_item_done(e, l->stream, it);
 	}
 }
 
 static void *lane_main(void *arg)
 {
-	struct lane *l = arg;
-	struct host *e = l->host;
+	struct host_lane *l = arg;
+	struct host_executor *e = l->host;
 
 	pthread_setname_np(pthread_self(), "dptrain-comm");
 	pthread_mutex_lock(&e->lock);
@@ -278,7 +279,7 @@ static void *lane_main(void *arg)
 			continue;
 		}
 		pthread_mutex_unlock(&e->lock);
-		help(l);
+		run_lane_items(l);
 		pthread_mutex_lock(&e->lock);
 		l->job = NULL;
 		pthread_cond_broadcast(&e->lane[STREAM_COMPUTE].wake);
@@ -287,7 +288,7 @@ static void *lane_main(void *arg)
 	return NULL;
 }
 
-static int start_lane(struct lane *l, struct err *err)
+static int start_lane(struct host_lane *l, struct err *err)
 {
 	sigset_t all, old;
 	int rc;
@@ -306,12 +307,12 @@ static int start_lane(struct lane *l, struct err *err)
 
 static void host_close(struct exec *exec)
 {
-	struct host *e = (struct host *)exec;
+	struct host_executor *e = (struct host_executor *)exec;
 
 	pthread_mutex_lock(&e->lock);
 	e->quit = true;
 	pthread_mutex_unlock(&e->lock);
-	wake(e, ~0u);
+	wake_streams(e, ~0u);
 	for (int s = 0; s < STREAM_COUNT; s++)
 		if (e->lane[s].runs)
 			pthread_join(e->lane[s].thread, NULL);
@@ -329,9 +330,9 @@ static void host_close(struct exec *exec)
 	free(e);
 }
 
-static struct host *host_new(const struct prepared *p)
+static struct host_executor *host_new(const struct prepared *p)
 {
-	struct host *e = calloc(1, sizeof(*e));
+	struct host_executor *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return NULL;
@@ -359,7 +360,7 @@ static struct host *host_new(const struct prepared *p)
 	return e;
 }
 
-static int add_program(struct host *e, const struct program *p, struct err *err)
+static int add_host_program(struct host_executor *e, const struct program *p, struct err *err)
 {
 	struct host_program *ep = &e->programs[e->n_programs++];
 	int rc = fill_program(e, ep, p, err);
@@ -372,13 +373,13 @@ static int add_program(struct host *e, const struct program *p, struct err *err)
 
 static int host_open(struct exec **ret, const struct prepared *p, struct err *err)
 {
-	struct host *e = host_new(p);
+	struct host_executor *e = host_new(p);
 	int rc = 0;
 
 	if (!e)
 		return err_set(err, ERR_NOMEM, "out of memory: executor");
 	for (int i = 0; !rc && i < p->n_programs; i++)
-		rc = add_program(e, p->program[i], err);
+		rc = add_host_program(e, p->program[i], err);
 	if (rc) {
 		host_close(&e->exec);
 		return rc;
@@ -394,7 +395,7 @@ struct stopwatch {
 };
 
 /* The compute stream's open span ends, and one of that name (NULL: none) begins. */
-static void trace_next(struct host *e, const char *name, enum exec_time kind, int node, double now)
+static void trace_next(struct host_executor *e, const char *name, enum exec_time kind, int node, double now)
 {
 	if (e->open.name) {
 		e->open.to_s = now;
@@ -404,7 +405,7 @@ static void trace_next(struct host *e, const char *name, enum exec_time kind, in
 }
 
 /* What the compute stream does from now on, for a node (NULL: none). Spans and times part at the same moments. */
-static void turn_to(struct host *e, struct stopwatch *w, enum exec_time kind, const struct node *n)
+static void switch_time_kind(struct host_executor *e, struct stopwatch *w, enum exec_time kind, const struct node *n)
 {
 	bool traced = trace_on(e->call.trace);
 	double now;
@@ -422,7 +423,7 @@ static void turn_to(struct host *e, struct stopwatch *w, enum exec_time kind, co
 }
 
 /* The inputs of a micro-batch, into its slot. */
-static int put_samples(struct host *e, int slot, struct err *err)
+static int put_samples(struct host_executor *e, int slot, struct err *err)
 {
 	const struct program *p = e->program;
 	const size_t inputs = tensor_bytes(p->inputs), targets = tensor_bytes(p->targets);
@@ -434,7 +435,7 @@ static int put_samples(struct host *e, int slot, struct err *err)
 }
 
 /* What nodes find in place before the first of them runs. */
-static int put_first(struct host *e, struct err *err)
+static int put_first_values(struct host_executor *e, struct err *err)
 {
 	const struct program *p = e->program;
 	const double none[XENT_RESULTS] = { 0 };
@@ -448,47 +449,48 @@ static int put_first(struct host *e, struct err *err)
 }
 
 /* The inputs of an item's micro-batch. */
-static int feed(struct host *e, const struct host_item *it, struct stopwatch *w, struct err *err)
+static int feed_host_item(struct host_executor *e, const struct host_item *it, struct stopwatch *w, struct err *err)
 {
 	if (!it->feeds)
 		return 0;
-	turn_to(e, w, EXEC_H2D, NULL);
+	switch_time_kind(e, w, EXEC_H2D, NULL);
 	return put_samples(e, it->slot, err);
 }
 
-static int compute(struct host *e, const struct host_program *ep, struct stopwatch *w, struct err *err)
+static int run_compute_items(struct host_executor *e, const struct host_program *ep, struct stopwatch *w,
+			     struct err *err)
 {
-	struct lane *own = &e->lane[STREAM_COMPUTE];
+	struct host_lane *own = &e->lane[STREAM_COMPUTE];
 
 	for (int i = 0; i < ep->n[STREAM_COMPUTE]; i++) {
 		struct host_item *it = &ep->items[STREAM_COMPUTE][i];
 		int rc;
 
-		if (it->wait && !reached(e, it->wait)) {
-			turn_to(e, w, wait_kind(e, it->wait), NULL);
-			await(e, STREAM_COMPUTE, it->wait);
+		if (it->wait && !streams_reached(e, it->wait)) {
+			switch_time_kind(e, w, host_wait_kind(e, it->wait), NULL);
+			await_streams(e, STREAM_COMPUTE, it->wait);
 		}
 		if (atomic_load_explicit(&e->failed, memory_order_relaxed))
 			return ERR_PEER; /* finish_job says why */
-		rc = feed(e, it, w, err);
-		turn_to(e, w, it->kind, it->node);
+		rc = feed_host_item(e, it, w, err);
+		switch_time_kind(e, w, it->kind, it->node);
 		if (!rc)
 			rc = run_timed(own, it, err);
 		if (rc) {
 			err_prefix(err, "%s", it->node->name);
-			fail(e);
+			fail_host_run(e);
 			return rc;
 		}
 		if (it->spoils)
 			hooks_spoil(it->node, &it->args);
 		if (e->call.look.see)
 			e->call.look.see(e->call.look.user, it->node, it->slot, &it->args);
-		announce(e, STREAM_COMPUTE, it);
+		publish_item_done(e, STREAM_COMPUTE, it);
 	}
 	return 0;
 }
 
-static const struct host_program *find(const struct host *e, const struct program *p)
+static const struct host_program *find_host_program(const struct host_executor *e, const struct program *p)
 {
 	for (int i = 0; i < e->n_programs; i++)
 		if (e->programs[i].program == p)
@@ -497,13 +499,13 @@ static const struct host_program *find(const struct host *e, const struct progra
 }
 
 /* Whether the program runs on other streams too. */
-static bool start_job(struct host *e, const struct host_program *ep)
+static bool start_job(struct host_executor *e, const struct host_program *ep)
 {
 	bool helped = false;
 
 	pthread_mutex_lock(&e->lock);
 	for (int s = 0; s < STREAM_COUNT; s++) {
-		struct lane *l = &e->lane[s];
+		struct host_lane *l = &e->lane[s];
 
 		atomic_store(&l->done, 0);
 		l->comm_s = 0;
@@ -517,7 +519,7 @@ static bool start_job(struct host *e, const struct host_program *ep)
 	return helped;
 }
 
-static void finish_job(struct host *e)
+static void finish_job(struct host_executor *e)
 {
 	pthread_mutex_lock(&e->lock);
 	for (int s = 0; s < STREAM_COUNT; s++)
@@ -527,7 +529,7 @@ static void finish_job(struct host *e)
 }
 
 /* What failed in a stream's own thread; the compute stream's error goes first. */
-static int gather_errors(const struct host *e, int rc, struct err *err)
+static int gather_errors(const struct host_executor *e, int rc, struct err *err)
 {
 	for (int s = 0; s < STREAM_COUNT; s++)
 		if (e->lane[s].err.code && (rc == 0 || !err->code)) {
@@ -538,21 +540,21 @@ static int gather_errors(const struct host *e, int rc, struct err *err)
 }
 
 /* The program with its inputs, on all streams. */
-static int run_streams(struct host *e, const struct host_program *ep, struct stopwatch *w, struct err *err)
+static int run_streams(struct host_executor *e, const struct host_program *ep, struct stopwatch *w, struct err *err)
 {
-	int rc = put_first(e, err);
+	int rc = put_first_values(e, err);
 
 	if (rc)
 		return rc;
 	if (!start_job(e, ep))
-		return compute(e, ep, w, err);
-	rc = compute(e, ep, w, err);
-	turn_to(e, w, EXEC_COMM_EXPOSED, NULL);
+		return run_compute_items(e, ep, w, err);
+	rc = run_compute_items(e, ep, w, err);
+	switch_time_kind(e, w, EXEC_COMM_EXPOSED, NULL);
 	finish_job(e);
 	return rc;
 }
 
-static int read_results(struct host *e, struct err *err)
+static int read_results(struct host_executor *e, struct err *err)
 {
 	const struct program *p = e->program;
 	const size_t bytes = p->losses ? tensor_bytes(p->losses) : 0;
@@ -573,7 +575,7 @@ static int read_results(struct host *e, struct err *err)
 
 static int host_begin(struct exec *exec, const struct program *p, const struct exec_call *call, struct err *err)
 {
-	struct host *e = (struct host *)exec;
+	struct host_executor *e = (struct host_executor *)exec;
 	struct stopwatch w = { .times = &e->done.times, .kind = EXEC_H2D };
 	double now;
 	int rc;
@@ -589,7 +591,7 @@ static int host_begin(struct exec *exec, const struct program *p, const struct e
 	w.since = clock_mono_s();
 	if (trace_on(call->trace))
 		trace_next(e, "h2d", w.kind, -1, w.since);
-	rc = run_streams(e, find(e, p), &w, err);
+	rc = run_streams(e, find_host_program(e, p), &w, err);
 	now = clock_mono_s();
 	e->done.times.by[w.kind] += now - w.since;
 	if (trace_on(call->trace))
@@ -601,7 +603,7 @@ static int host_begin(struct exec *exec, const struct program *p, const struct e
 
 static int host_end(struct exec *exec, struct exec_done *ret, struct err *err)
 {
-	struct host *e = (struct host *)exec;
+	struct host_executor *e = (struct host_executor *)exec;
 	int rc = read_results(e, err);
 
 	if (!rc)
@@ -633,7 +635,7 @@ static int profile_program(struct host_program *ep, struct err *err)
 
 static int host_profile(struct exec *exec, struct err *err)
 {
-	struct host *e = (struct host *)exec;
+	struct host_executor *e = (struct host_executor *)exec;
 	int rc = 0;
 
 	for (int i = 0; !rc && i < e->n_programs; i++)
@@ -643,7 +645,7 @@ static int host_profile(struct exec *exec, struct err *err)
 
 static const double *host_node_seconds(const struct exec *exec, const struct program *p)
 {
-	const struct host_program *ep = find((const struct host *)exec, p);
+	const struct host_program *ep = find_host_program((const struct host_executor *)exec, p);
 
 	return ep ? ep->node_seconds : NULL;
 }

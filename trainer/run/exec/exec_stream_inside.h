@@ -49,7 +49,7 @@ struct stream_run { /* that has not ended */
 	struct trace *trace; /* NULL: it is not traced */
 };
 
-struct streams {
+struct stream_executor {
 	struct exec exec;
 	const struct prepared *prepared;
 	const struct backend_streams *ops;
@@ -71,13 +71,13 @@ struct streams {
 /* exec_stream_program.c */
 
 /* The stream, the event: made where there is none yet. */
-int stream_make(struct streams *e, enum stream s, struct err *err);
-int stream_event(struct streams *e, struct event_handle **ret, bool timed, struct err *err);
+int stream_make(struct stream_executor *e, enum stream s, struct err *err);
+int stream_event(struct stream_executor *e, struct event_handle **ret, bool timed, struct err *err);
 
 /* The program's schedule with its streams, waits, forks, joins and marks. What was made is freed by stream_program_free
  * in every case. */
-int stream_program_fill(struct streams *e, struct stream_program *sp, const struct program *p, struct err *err);
-void stream_program_free(struct streams *e, struct stream_program *sp);
+int stream_program_fill(struct stream_executor *e, struct stream_program *sp, const struct program *p, struct err *err);
+void stream_program_free(struct stream_executor *e, struct stream_program *sp);
 
 /* exec_stream_group.c: finds the program's groups, once its items have waits, events and marks. */
 int stream_program_group(struct stream_program *sp, struct err *err);
@@ -85,13 +85,14 @@ int stream_program_group(struct stream_program *sp, struct err *err);
 /* exec_stream_time.c */
 
 /* The phases of the run of that slot, which is over. */
-int stream_times(struct streams *e, const struct stream_program *sp, int slot, struct exec_times *ret, struct err *err);
+int stream_times(struct stream_executor *e, const struct stream_program *sp, int slot, struct exec_times *ret,
+		 struct err *err);
 
 /* Events at both ends of every item, made in the first step that is traced; the spans of such a run, which is over. */
-int stream_trace_begin(struct streams *e, struct stream_program *sp, struct err *err);
-int stream_trace_end(struct streams *e, int slot, struct err *err);
+int stream_trace_begin(struct stream_executor *e, struct stream_program *sp, struct err *err);
+int stream_trace_end(struct stream_executor *e, int slot, struct err *err);
 
 /* Adds what each item of the last run took, which is over and had these events. */
-int stream_node_seconds(struct streams *e, struct stream_program *sp, struct err *err);
+int stream_node_seconds(struct stream_executor *e, struct stream_program *sp, struct err *err);
 
 #endif
