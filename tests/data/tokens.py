@@ -155,7 +155,7 @@ def bad_uses(tmp):
     refused(tmp, "longer than the context", *SMALL, "-b", "1", "--data-path", folder, "--seq-len", "33")
     refused(tmp, "larger than the training set", *SMALL, "--data-path", folder, "-b", "8")
     refused(tmp, "were made with another one", *SMALL, "-b", "1", "--data-path", folder, "--tokenizer", os.path.join(HERE, "bpe"))
-    refused(tmp, "means nothing to gpt2-124m", *SMALL, "-b", "1", "--data-path", folder, "--label-smoothing", "0.1")
+    refused(tmp, "not a flag of gpt2-124m", *SMALL, "-b", "1", "--data-path", folder, "--label-smoothing", "0.1")
     refused(tmp, "vocab.json", *SMALL, "--data-path", os.path.join(tmp, "texts"), "--tokenizer", os.path.join(tmp, "none"))
     empty = os.path.join(tmp, "empty")
     write(os.path.join(empty, "a.txt"), b"")

@@ -1,4 +1,5 @@
-/* bootstrap.c: the proof of the key, the gathering of all members at member 0, and rounds through it. */
+/* bootstrap.c: connects all members of a job to member 0 over TCP, authenticates both ends with the job's key, and
+ * exchanges data in rounds through member 0. */
 #include "trainer/comm/bootstrap.h"
 
 #include <errno.h>
@@ -17,14 +18,14 @@
 
 #define MAGIC UINT64_C(0x31306574706b7264)
 #define MESSAGE_BYTES_MAX ((size_t)16 << 20)
-#define PENDING_MAX 64	  /* connections that have not yet proved themselves, at once */
-#define HANDSHAKE_WAIT_S 30.0 /* a member says at once who it is, once its overloaded machine lets it */
+#define PENDING_MAX 64	  /* connections that are not authenticated yet, at once */
+#define HANDSHAKE_WAIT_S 30.0 /* a member sends its hello at once, as soon as its overloaded machine lets it */
 #define RETRY_S 0.05
 #define NONCE_BYTES 32
 #define PROOF_BYTES 32
 
-/* Both begin alike in every version. */
-struct bootstrap_greeting { /* member 0 speaks first */
+/* Greeting and hello begin with the same fields in every version. */
+struct bootstrap_greeting { /* member 0 sends it first */
 	uint64_t magic;
 	uint32_t version, unused;
 	unsigned char nonce[NONCE_BYTES];
@@ -40,13 +41,13 @@ struct bootstrap_hello {
 
 struct bootstrap_welcome {
 	unsigned char proof[PROOF_BYTES];
-	int32_t self; /* the member's number from now on */
-	int32_t code; /* not 0: refused, text says why */
+	int32_t self; /* the number that the member has in this job */
+	int32_t code; /* not 0: refused; text is the reason */
 	char text[sizeof(((struct err *)0)->text)];
 };
 
-struct message_frame { /* in front of what a member says */
-	int32_t code; /* 0, or it cannot go on: bytes are the reason */
+struct message_frame { /* in front of each message of a member */
+	int32_t code; /* 0, or this member's error: bytes are then its text */
 	uint32_t bytes;
 };
 
@@ -62,14 +63,14 @@ struct bootstrap {
 	struct bootstrap_opts o;
 	char key[BOOTSTRAP_KEY_BYTES];
 	int self;
-	int *fd; /* by member; -1 */
+	int *fd; /* by member; -1: not connected */
 	struct pending_member *pending;
-	uint32_t other_version; /* of a program that came and is not of ours; 0: none did */
-	unsigned char *gathered; /* all of the last round */
-	size_t *at;	     /* by member, and the end: where its bytes begin */
+	uint32_t other_version; /* protocol version of a foreign program that connected; 0: none did */
+	unsigned char *gathered; /* the messages of all members in the last round */
+	size_t *at;	     /* offsets into gathered by member, then the end */
 };
 
-/* HMAC of both sides' fresh bytes; who proves is part of it, so that no side's proof can be sent back to it. */
+/* HMAC over both sides' nonces. The role is part of the text, so that a proof cannot be sent back to its author. */
 static void compute_proof(const char *key, const char *who, const unsigned char *nonce, const struct bootstrap_hello *h,
 			  unsigned char ret[PROOF_BYTES])
 {
@@ -83,7 +84,7 @@ static void compute_proof(const char *key, const char *who, const unsigned char 
 	sha256_hmac(key, text, sizeof(text), ret);
 }
 
-/* In a time that does not tell how much of it is right. */
+/* Compares in constant time, so that timing does not reveal how much of a proof is right. */
 static bool proofs_equal(const unsigned char *a, const unsigned char *b)
 {
 	unsigned char differ = 0;
@@ -148,7 +149,7 @@ static void accept_pending(struct bootstrap *x)
 	memcpy(oldest->nonce, g.nonce, NONCE_BYTES);
 }
 
-/* The number of one that has proved itself; negative: it contradicts the job (err). */
+/* Returns the number of an authenticated member; negative: it contradicts the job (err). */
 static int assign_member_number(const struct bootstrap *x, const struct bootstrap_hello *h, struct err *err)
 {
 	const char *what = x->o.what;
@@ -166,7 +167,7 @@ static int assign_member_number(const struct bootstrap *x, const struct bootstra
 	return h->self;
 }
 
-/* A stranger that has said all: a member, or dropped. Negative: a member that contradicts the job. */
+/* Checks a complete hello: the connection becomes a member's or is closed. Negative: the member contradicts the job. */
 static int admit_pending(struct bootstrap *x, struct pending_member *s, struct err *err)
 {
 	struct bootstrap_welcome w = { .code = 0 };
@@ -220,16 +221,17 @@ static int fail_missing_member(const struct bootstrap *x, struct err *err)
 
 	if (x->other_version)
 		snprintf(hint, sizeof(hint),
-			 "; another dptrain came (it speaks version %u, this one %u): start the same on all machines",
+			 "; another dptrain connected (protocol version %u, this one %u): start the same version on "
+			 "all machines",
 			 (unsigned)x->other_version, BOOTSTRAP_VERSION);
 	else if (!strncmp(x->o.host, "127.", 4) || !strcmp(x->o.host, "localhost") || !strcmp(x->o.host, "::1"))
 		snprintf(hint, sizeof(hint),
-			 "; that address reaches this machine alone: give one that the others reach");
-	return err_set(err, ERR_PEER, "%s %d of %d did not come to %.100s port %d within %.0f s%s", x->o.what,
+			 "; only this machine reaches that address: use one that the other machines reach");
+	return err_set(err, ERR_PEER, "%s %d of %d did not connect to %.100s port %d within %.0f s%s", x->o.what,
 		       first_missing_member(x), x->o.count, x->o.host, x->o.port, x->o.wait_s, hint);
 }
 
-/* One look at the listener, those who have not proved themselves and those who have. */
+/* Polls the listener, the pending connections and the members once. */
 static int poll_members(struct bootstrap *x, struct pollfd *p, double left_s, struct err *err)
 {
 	int n = 0, rc = 0;
@@ -266,7 +268,7 @@ static void send_to_members(struct bootstrap *x, const struct message_frame *f, 
 			tcp_send(x->fd[i], bytes, f->bytes, until_s, &ignored);
 }
 
-/* To all who have come: why there is nothing to wait for. */
+/* Sends the reason of a failed start to all connected members. */
 static void refuse_members(struct bootstrap *x, const struct err *why)
 {
 	struct message_frame f = { .code = why->code, .bytes = (uint32_t)strlen(why->text) };
@@ -274,6 +276,7 @@ static void refuse_members(struct bootstrap *x, const struct err *why)
 	send_to_members(x, &f, why->text);
 }
 
+/* Member 0: waits until all members, or enough of them by the deadline, are connected and authenticated. */
 static int gather_members(struct bootstrap *x, struct err *err)
 {
 	struct pollfd *p = calloc((size_t)x->o.count + PENDING_MAX + 1, sizeof(*p));
@@ -283,7 +286,7 @@ static int gather_members(struct bootstrap *x, struct err *err)
 	x->pending = calloc(PENDING_MAX, sizeof(*x->pending));
 	if (!p || !x->pending) {
 		free(p);
-		return err_set(err, ERR_NOMEM, "out of memory: meeting of the %ss", x->o.what);
+		return err_set(err, ERR_NOMEM, "out of memory: start of the %ss", x->o.what);
 	}
 	for (int i = 0; i < PENDING_MAX; i++)
 		x->pending[i].fd = -1;
@@ -313,7 +316,7 @@ static int fail_foreign_host(const struct bootstrap *x, const char *why, struct 
 		       x->o.host, x->o.port, x->o.what, why);
 }
 
-/* Both sides prove themselves. ERR_PEER: this is not our member 0. */
+/* Exchanges proofs with member 0. ERR_PEER: the listener is not member 0 of this job. */
 static int authenticate_with_host(struct bootstrap *x, int fd, struct err *err)
 {
 	double until_s = clock_mono_s() + HANDSHAKE_WAIT_S;
@@ -325,28 +328,29 @@ static int authenticate_with_host(struct bootstrap *x, int fd, struct err *err)
 	int rc = tcp_recv(fd, &g, sizeof(g), until_s, err);
 
 	if (rc)
-		return fail_foreign_host(x, "it does not greet", err);
+		return fail_foreign_host(x, "it sends no greeting", err);
 	if (g.magic != MAGIC)
-		return fail_foreign_host(x, "it says something else", err);
+		return fail_foreign_host(x, "it speaks another protocol", err);
 	if (g.version != BOOTSTRAP_VERSION) {
-		tcp_send(fd, &h, offsetof(struct bootstrap_hello, nonce), until_s, err); /* it is told */
+		/* so that it can report the version */
+		tcp_send(fd, &h, offsetof(struct bootstrap_hello, nonce), until_s, err);
 		return err_set(err, ERR_UNSUPPORTED,
-			       "%s 0 is another dptrain (it speaks version %u, this one %u): start the same on all "
-			       "machines", x->o.what, (unsigned)g.version, BOOTSTRAP_VERSION);
+			       "%s 0 is another dptrain (protocol version %u, this one %u): start the same version "
+			       "on all machines", x->o.what, (unsigned)g.version, BOOTSTRAP_VERSION);
 	}
 	rc = draw_nonce(h.nonce, err);
 	if (rc)
 		return rc;
 	compute_proof(x->key, "guest", g.nonce, &h, h.proof);
 	if (tcp_send(fd, &h, sizeof(h), until_s, err) || tcp_recv(fd, &w, sizeof(w), until_s, err))
-		return fail_foreign_host(x, "it does not take the key", err);
+		return fail_foreign_host(x, "it rejects the key", err);
 	compute_proof(x->key, "host", g.nonce, &h, proof);
 	if (!proofs_equal(proof, w.proof))
 		return fail_foreign_host(x, "it does not know the key", err);
 	if (w.code)
 		return err_set(err, w.code, "%.*s", (int)sizeof(w.text) - 1, w.text);
 	if (w.self < 1 || w.self >= x->o.count)
-		return err_set(err, ERR_PEER, "all %d %ss have come already", x->o.count, x->o.what);
+		return err_set(err, ERR_PEER, "all %d %ss are connected already", x->o.count, x->o.what);
 	x->self = w.self;
 	x->fd[0] = fd;
 	return 0;
@@ -363,7 +367,7 @@ static int connect_to_host(struct bootstrap *x, struct err *err)
 		if (rc != ERR_PEER)
 			break;
 		if (clock_mono_s() + RETRY_S >= until_s)
-			return err_set(err, ERR_PEER, "%s 0 did not come within %.0f s: %.300s; is that its address?",
+			return err_set(err, ERR_PEER, "%s 0 did not answer within %.0f s: %.300s; is that its address?",
 				       x->o.what, x->o.wait_s, last.text);
 		clock_sleep_s(RETRY_S);
 	}
@@ -387,7 +391,7 @@ int bootstrap_open(struct bootstrap **ret, const struct bootstrap_opts *o, struc
 		x->at = calloc((size_t)o->count + 1, sizeof(*x->at));
 	}
 	if (!x || !x->fd || !x->at)
-		rc = err_set(err, ERR_NOMEM, "out of memory: meeting of the %ss", o->what);
+		rc = err_set(err, ERR_NOMEM, "out of memory: start of the %ss", o->what);
 	for (int i = 0; !rc && i < o->count; i++)
 		x->fd[i] = -1;
 	if (!rc)
@@ -445,7 +449,7 @@ void bootstrap_interface(const struct bootstrap *x, char *ret, size_t n)
 
 /* ---- rounds ---- */
 
-/* What one member says, behind the *used bytes of x->said. */
+/* Receives the message of member i and appends it after the *used bytes of x->gathered. */
 static int read_member_message(struct bootstrap *x, int i, size_t *used, double until_s, struct err *err)
 {
 	char reason[sizeof(err->text)] = "";
@@ -469,6 +473,7 @@ static int read_member_message(struct bootstrap *x, int i, size_t *used, double 
 	return 0;
 }
 
+/* Member 0: receives all messages, then sends the offsets and all messages to every member. */
 static int run_host_round(struct bootstrap *x, const void *own, size_t n, struct err *err)
 {
 	double until_s = clock_mono_s() + x->o.wait_s;
@@ -515,14 +520,14 @@ static int read_round_answer(struct bootstrap *x, uint32_t bytes, double until_s
 		return err_prefix(err, "%s 0 is lost", x->o.what);
 	for (int i = 0; i < x->o.count; i++)
 		if (x->at[i] > x->at[i + 1] || x->at[i + 1] > bytes - table)
-			return err_set(err, ERR_CORRUPT, "%s 0 says something that makes no sense", x->o.what);
+			return err_set(err, ERR_CORRUPT, "%s 0 sent damaged data", x->o.what);
 	return 0;
 }
 
 static int run_guest_round(struct bootstrap *x, const struct message_frame *f, const void *own, struct err *err)
 {
 	double until_s = clock_mono_s() + 2 * x->o.wait_s;
-	struct err ignored = ERR_INIT; /* member 0 may have refused already: its reason is what counts */
+	struct err ignored = ERR_INIT; /* member 0 may have refused already: its reason is reported */
 	char reason[sizeof(err->text)] = "";
 	struct message_frame answer;
 
@@ -548,7 +553,7 @@ int bootstrap_round(struct bootstrap *x, const void *own, size_t n, const struct
 	int rc;
 
 	if (n > MESSAGE_BYTES_MAX)
-		return err_set(err, ERR_LIMIT, "%zu bytes for the other %ss: %zu at most", n, x->o.what,
+		return err_set(err, ERR_LIMIT, "%zu bytes for the other %ss: expected at most %zu", n, x->o.what,
 			       MESSAGE_BYTES_MAX);
 	if (x->o.listener < 0) {
 		rc = run_guest_round(x, &f, failed ? failure->text : own, err);

@@ -1,4 +1,4 @@
-/* flight.c: a communicator around another that notes what is called, and the pulse. */
+/* flight.c: wraps a communicator and records its calls; runs the heartbeat thread. */
 #include "trainer/comm/flight.h"
 
 #include <pthread.h>
@@ -215,7 +215,7 @@ void flight_node(struct comm *c, const char *node)
 		watched_of(c)->node = node;
 }
 
-/* ---- for readers ---- */
+/* ---- reading the record ---- */
 
 bool flight_last(const struct flight *f, unsigned i, struct flight_entry *ret)
 {
@@ -241,10 +241,10 @@ void flight_describe(const struct flight_entry *e, double now_s, char ret[FLIGHT
 		snprintf(ret + n, FLIGHT_LINE_BYTES - (size_t)n, "done %.1f s ago after %.4f s", now_s - e->end_s,
 			 e->end_s - e->start_s);
 	else
-		snprintf(ret + n, FLIGHT_LINE_BYTES - (size_t)n, "under way for %.1f s", now_s - e->start_s);
+		snprintf(ret + n, FLIGHT_LINE_BYTES - (size_t)n, "in progress for %.1f s", now_s - e->start_s);
 }
 
-/* ---- the pulse ---- */
+/* ---- the heartbeat ---- */
 
 struct flight_pulse {
 	struct flight *flight;
@@ -274,7 +274,7 @@ int flight_pulse_start(struct flight_pulse **ret, struct flight *f, struct err *
 	int rc;
 
 	if (!p)
-		return err_set(err, ERR_NOMEM, "out of memory: sign of life");
+		return err_set(err, ERR_NOMEM, "out of memory: heartbeat");
 	p->flight = f;
 	pthread_mutex_init(&p->lock, NULL);
 	cond_init(&p->wake);

@@ -1,6 +1,6 @@
-/* hier.c: opens communicators over several machines, of shared memory within each and messages between them, and is
- * their table: sums are in hier_sums.c and hier_leaves.c, copies in hier_copies.c, groups in hier_groups.c, what
- * these share in hier_base.c. */
+/* hier.c: opens hierarchical communicators: shared memory within each machine, messages between machines. The
+ * collectives are in hier_sums.c and hier_leaves.c (sums), hier_copies.c (copies) and hier_groups.c (splits);
+ * hier_base.c has what they share. */
 #include "trainer/comm/hier.h"
 
 #include <stdlib.h>
@@ -61,11 +61,11 @@ static const struct comm_ops nodes_ops = {
 	.close = node_group_close,
 };
 
-/* ---- opening, by bootstrap.h ---- */
+/* ---- opening ---- */
 
-struct rank_address_header { /* in front of the link's address */
+struct rank_address_header { /* in front of the link's address in the rank's message */
 	char node[NODES_NAME_BYTES];
-	char link[LINK_NAME_BYTES]; /* by which it reaches the others */
+	char link[LINK_NAME_BYTES]; /* name of its transport */
 };
 
 static int send_address(const struct hier_comm *x, const struct comm_hier_opts *o, const struct err *failure,
@@ -93,11 +93,11 @@ static int check_link(const struct rank_address_header *first, const struct rank
 	if (!strncmp(first->link, s->link, LINK_NAME_BYTES))
 		return 0;
 	return err_set(err, ERR_USAGE,
-		       "rank %d reaches other machines by %.*s, rank 0 by %.*s: give all the same --comm", rank,
+		       "rank %d uses --comm %.*s, rank 0 uses %.*s: give all ranks the same --comm", rank,
 		       LINK_NAME_BYTES - 1, s->link, LINK_NAME_BYTES - 1, first->link);
 }
 
-/* Who has the same name is on the same machine: said[].node is the first rank of that name. */
+/* Ranks with the same name are on the same machine: said[].node is the first rank of that name. */
 static int read_addresses(struct hier_said *said, const struct bootstrap *b, struct err *err)
 {
 	for (int r = 0; r < bootstrap_count(b); r++) {
@@ -105,7 +105,7 @@ static int read_addresses(struct hier_said *said, const struct bootstrap *b, str
 		const struct rank_address_header *s = bootstrap_said(b, r, &n);
 
 		if (n < sizeof(*s))
-			return err_set(err, ERR_PEER, "rank %d does not say where it is", r);
+			return err_set(err, ERR_PEER, "rank %d sent no address", r);
 		if (check_link(bootstrap_said(b, 0, &other), s, r, err))
 			return ERR_USAGE;
 		said[r] = (struct hier_said){ .number = r, .address = s + 1, .bytes = n - sizeof(*s) };

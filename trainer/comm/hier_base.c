@@ -33,7 +33,7 @@ void hier_free(struct hier_comm *x)
 
 	if (!x)
 		return;
-	if (x->link) /* where the job was aborted nobody waits for what is still under way */
+	if (x->link) /* an aborted job does not wait for messages in progress */
 		x->link->module->close(x->link, !x->broken && x->local && !shm_check(x->local, &ignored));
 	if (x->local) {
 		shm_while_waiting(x->local, NULL, NULL);
@@ -64,7 +64,7 @@ int hier_give_up(struct hier_comm *x, int rc)
 	return rc;
 }
 
-/* Machines are numbered in the order of their first rank. */
+/* Numbers the machines in the order of their first ranks, and finds the place of every rank on its machine. */
 static int find_rank_places(struct hier_comm *x, const struct hier_said *said, struct err *err)
 {
 	int world = x->comm.world;
@@ -95,14 +95,14 @@ static int find_rank_places(struct hier_comm *x, const struct hier_said *said, s
 		x->least = x->size[b] < x->least ? x->size[b] : x->least;
 	if (x->size[x->node] != x->local->world || x->place[x->comm.rank].local != x->local->rank)
 		return err_set(err, ERR_USAGE,
-			       "rank %d is number %d of %d on this machine, but of those that have come it is number "
-			       "%d of %d: does another machine bear the same name?",
+			       "rank %d is number %d of %d on this machine, but number %d of %d among "
+			       "the connected ranks: does another machine have the same name?",
 			       x->comm.rank, x->local->rank, x->local->world, x->place[x->comm.rank].local,
 			       x->size[x->node]);
 	return 0;
 }
 
-/* Beside a wait for ranks of this machine: those of others may be ahead, and connect or send meanwhile. */
+/* Called while this rank waits for ranks of its machine: ranks of other machines may be ahead and connect or send. */
 static void progress_link(void *user)
 {
 	struct link *l = user;
@@ -131,7 +131,7 @@ static int allocate_hier_memory(struct hier_comm *x, struct err *err)
 	return err_set(err, ERR_NOMEM, "out of memory: communicator between %d machines", x->n_nodes);
 }
 
-/* Neighbours that are on one machine. */
+/* Finds the runs of adjacent ranks on one machine. */
 static void find_rank_runs(struct hier_comm *x)
 {
 	for (int r = 0; r < x->comm.world; r++) {
@@ -167,7 +167,7 @@ int hier_enter(struct hier_comm *x, const char *what, struct err *err)
 	x->messages.sleeps_while_waiting = false;
 	if (!x->broken)
 		return 0;
-	return err_set(err, ERR_PEER, "%s: the job's ranks have lost each other", what);
+	return err_set(err, ERR_PEER, "%s: the ranks lost their connection before", what);
 }
 
 int hier_enter_resting(struct hier_comm *x, const char *what, struct err *err)
@@ -239,8 +239,8 @@ int hier_begin_gather(struct hier_comm *x, const struct hier_chunk *c, bool send
 	return rc;
 }
 
-/* All ranks begin their messages in one order: those of chunks 0 to HIER_AHEAD - 1, what adding 0 begins, those of
- * HIER_AHEAD, what adding 1 begins, and so on. */
+/* All ranks begin their messages in one order: those of chunks 0 to HIER_AHEAD - 1, what adding chunk 0 begins, those
+ * of chunk HIER_AHEAD, what adding chunk 1 begins, and so on. */
 int hier_in_turns(struct hier_comm *x, size_t chunks, const struct hier_turns *t, struct err *err)
 {
 	int rc = 0;

@@ -1,5 +1,5 @@
-/* hier_copies.c: gathers, broadcasts and messages over several machines, and meetings. A rank's slice goes to one rank
- * of each other machine, which hands it to those beside it. */
+/* hier_copies.c: gathers, broadcasts, messages and barriers over several machines. A rank's slice goes to one rank of
+ * each other machine, which copies it to the other ranks there. */
 #include "trainer/comm/hier_base.h"
 
 static int begin_send(struct hier_comm *x, int peer, const void *data, size_t bytes, struct err *err)

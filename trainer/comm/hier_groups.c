@@ -78,7 +78,7 @@ static void count_group_members(struct group_split *s)
 	}
 }
 
-/* Opens the group's link where the group is on several machines, and writes the length of its address into the ticket. */
+/* Opens the group's link where the group is on several machines; stores the length of its address in the ticket. */
 static void open_group_link(struct group_split *s, struct group_ticket *own, struct err *err)
 {
 	const struct hier_comm *all = s->all;

@@ -1,13 +1,14 @@
-/* hier_leaves.c: sums along the tree of leaves over several machines: the ranks of a machine show each other their
- * terms, what can be added of them here is folded into roots, and the roots travel, chunk by chunk, to who adds them
- * all (hier_partial_sums.h knows where terms lie). */
+/* hier_leaves.c: sums along the reduction tree over several machines. The ranks of a machine share their terms, add
+ * what can be added without other machines into subtree roots, and send the roots, chunk by chunk, to the rank that
+ * adds them all (hier_partial_sums.h knows where terms are stored). */
 #include "trainer/comm/hier_base.h"
 #include "trainer/comm/hier_partial_sums.h"
 
-struct leaf_fold { /* a sum of terms, under way */
+struct leaf_fold { /* a sum of terms in progress */
 	struct hier_comm *x;
 	struct hier_partial_sums s;
-	struct hier_slice piece; /* of each term: what this rank and its like elsewhere add; of a scatter: a slice */
+	/* of each term: what this rank and its counterparts on other machines add; of a scatter: one rank's slice */
+	struct hier_slice piece;
 	size_t most;		  /* elements of a chunk */
 };
 
@@ -16,7 +17,8 @@ static struct leaf_fold make_leaf_fold(struct hier_comm *x, const struct comm_te
 	return (struct leaf_fold){ .x = x, .s = { t, x->run, x->run_node, x->n_runs, x->comm.world, x->shown } };
 }
 
-/* Elements that travel at once where a machine tells so many others theirs: all fit into the scratch of a chunk. */
+/* Returns the elements of a chunk, when each machine sends its roots to that many ranks: all fit into the scratch of a
+ * chunk. */
 static size_t chunk_elements_max(const struct leaf_fold *f, int others)
 {
 	const size_t room = (size_t)f->x->n_nodes * HIER_PART_BYTES / dtype_bytes(f->s.t->dtype);
@@ -32,7 +34,7 @@ static size_t chunk_elements_max(const struct leaf_fold *f, int others)
 	return fit < HIER_ALIGN ? HIER_ALIGN : fit / HIER_ALIGN * HIER_ALIGN;
 }
 
-/* Part `at` of the piece, from its begin. */
+/* Returns chunk `at` of the piece, counted from the piece's first element. */
 static struct hier_slice leaf_chunk_at(const struct leaf_fold *f, size_t at)
 {
 	const size_t first = at * f->most;
@@ -40,10 +42,10 @@ static struct hier_slice leaf_chunk_at(const struct leaf_fold *f, size_t at)
 	return (struct hier_slice){ first, f->piece.count - first < f->most ? f->piece.count - first : f->most };
 }
 
-struct root_buffer { /* of a chunk, on their way */
+struct root_buffer { /* roots of a chunk in progress */
 	struct leaf_fold *f;
 	size_t at;
-	unsigned char *free; /* of the chunk's scratch */
+	unsigned char *free; /* free part of the chunk's scratch */
 };
 
 static struct root_buffer begin_roots(struct leaf_fold *f, size_t at)
@@ -51,13 +53,13 @@ static struct root_buffer begin_roots(struct leaf_fold *f, size_t at)
 	return (struct root_buffer){ f, at, hier_scratch(f->x, at) };
 }
 
-/* By node: where the roots of a chunk lie. */
+/* Returns, by node, where the roots of a chunk are stored. */
 static unsigned char **chunk_roots(const struct leaf_fold *f, size_t at)
 {
 	return f->x->roots + at % HIER_AHEAD * (size_t)f->x->n_nodes;
 }
 
-/* This machine's roots of these elements; to: the rank that adds them, or this one. */
+/* Computes this machine's roots of these elements and sends them; to: the rank that adds them, or this one. */
 static int send_roots(struct root_buffer *r, struct hier_slice part, int to, struct err *err)
 {
 	struct hier_comm *x = r->f->x;
@@ -73,7 +75,7 @@ static int send_roots(struct root_buffer *r, struct hier_slice part, int to, str
 	return 0;
 }
 
-/* Those of another machine. */
+/* Receives the roots of another machine. */
 static int receive_roots(struct root_buffer *r, size_t count, int from, struct err *err)
 {
 	struct hier_comm *x = r->f->x;
@@ -160,7 +162,8 @@ int hier_allreduce_terms(struct comm *c, const struct comm_terms *t, struct err 
 
 /* ---- reduce-scatter: each chunk of every rank's slice ---- */
 
-/* Of other machines' ranks this machine's roots are told, of the own one they are heard. */
+/* Sends this machine's roots to the ranks of other machines that this rank handles, and receives theirs for its own
+ * slice. */
 static int begin_leaf_slices(void *user, size_t at, struct err *err)
 {
 	struct leaf_fold *f = user;
@@ -210,6 +213,6 @@ int hier_reduce_scatter_terms(struct comm *c, const struct comm_terms *t, struct
 	if (!rc)
 		rc = run_leaf_chunks(&f, &(struct hier_turns){ begin_leaf_slices, add_leaf_slice, &f }, err);
 	if (!rc)
-		rc = x->local->ops->barrier(x->local, err); /* the others may still read this rank's terms */
+		rc = x->local->ops->barrier(x->local, err); /* the other ranks may still read this rank's terms */
 	return hier_end(x, rc);
 }

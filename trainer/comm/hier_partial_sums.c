@@ -1,5 +1,5 @@
-/* hier_partial_sums.c: see hier_partial_sums.h. A root has the same bits whoever adds its terms, so the roots of all runs can be
- * added as those of ranks are. */
+/* hier_partial_sums.c: see hier_partial_sums.h. A root has the same bits on every machine that adds its terms, so the roots of all
+ * runs can be added like those of ranks. */
 #include "trainer/comm/hier_partial_sums.h"
 
 #include "trainer/comm/sum.h"
@@ -20,7 +20,8 @@ int hier_partial_sums_roots(const struct hier_partial_sums *s, int node)
 	return n;
 }
 
-/* Where the terms of a run lie, from element `first` on; local: the place of its first rank on the machine. */
+/* Lists where the terms of a run are stored, from element `first` on; local: the place of its first rank on the
+ * machine. */
 static void list_run_terms(const struct hier_partial_sums *s, struct reduction_tree_run run, int local, size_t first)
 {
 	const size_t each = dtype_bytes(s->t->dtype), bytes = (size_t)s->t->count * each;
@@ -35,7 +36,7 @@ static void list_run_terms(const struct hier_partial_sums *s, struct reduction_t
 	}
 }
 
-/* Returns how many roots. */
+/* Adds the terms of a run into its roots; returns how many there are. */
 static int fold_node_run(const struct hier_partial_sums *s, struct reduction_tree_run run, size_t count, unsigned char *to)
 {
 	int begin[REDUCTION_TREE_ROOTS_MAX + 1];
@@ -63,7 +64,7 @@ void hier_partial_sums_fold(const struct hier_partial_sums *s, int node, size_t 
 	}
 }
 
-/* Roots of machine `node` that come before run i. */
+/* Returns how many roots of machine `node` come before run i. */
 static int count_roots_before(const struct hier_partial_sums *s, int node, int i)
 {
 	int n = 0;

@@ -1,13 +1,13 @@
-/* hier_sums.c: sums over several machines. Every sum is cut into pieces that have one owner on each machine: the ranks
- * of a machine add theirs, the owners of a piece tell each other (each adds a part of it in the order of the machines
- * and gives the others the result, so all get the same bits), and hand it to the ranks beside them. What leaves a
- * machine is spread over its ranks. */
+/* hier_sums.c: sums over several machines. Every sum is cut into pieces that have one owner on each machine. The ranks
+ * of a machine add theirs. The owners of a piece exchange their sums: each adds a part in the order of the machines and
+ * sends the result to the others, so all get the same bits. Each owner then shares the piece with the ranks of its
+ * machine. Every rank of a machine sends its share of the traffic. */
 #include "trainer/comm/hier_base.h"
 #include "trainer/comm/sum.h"
 
-#define SMALL_BYTES ((size_t)16384) /* sums that one owner adds whole */
+#define SMALL_BYTES ((size_t)16384) /* smaller sums have one owner */
 
-struct node_sum { /* of a piece; of a scatter, of each rank's slice */
+struct node_sum { /* of a piece; of a scatter: of each rank's slice */
 	struct hier_comm *x;
 	unsigned char *data;
 	size_t count;
@@ -16,10 +16,10 @@ struct node_sum { /* of a piece; of a scatter, of each rank's slice */
 
 static int check_node_sum_dtype(enum dtype dtype, struct err *err)
 {
-	return sum_takes(dtype) ? 0 : err_set(err, ERR_UNSUPPORTED, "ranks do not sum %s", dtype_name(dtype));
+	return sum_takes(dtype) ? 0 : err_set(err, ERR_UNSUPPORTED, "cannot sum %s over ranks", dtype_name(dtype));
 }
 
-/* Adds what the other nodes have told of chunk or part `at` to what is there, in the order of the nodes. */
+/* Adds the other nodes' sums of chunk or part `at` to this node's, in the order of the nodes. */
 static void add_node_parts(const struct node_sum *s, void *sum, size_t count, size_t at)
 {
 	struct hier_comm *x = s->x;
@@ -44,7 +44,7 @@ static struct hier_chunk sum_chunk_at(const struct node_sum *s, size_t at)
 				     s->count - first < most ? s->count - first : most, s->dtype, at };
 }
 
-/* The part of a chunk that this rank adds is heard from all others, theirs are told to them. */
+/* Receives this rank's part of the chunk from all other owners and sends them theirs. */
 static int begin_sum_chunk(void *user, size_t at, struct err *err)
 {
 	const struct node_sum *s = user;
@@ -70,7 +70,7 @@ static int begin_sum_chunk(void *user, size_t at, struct err *err)
 	return rc;
 }
 
-/* Places for sums are named before the own ones are added: who is ahead already sends them. */
+/* Names the places for results before it adds its own part: a peer that is ahead already sends them. */
 static int add_sum_chunk(void *user, size_t at, struct err *err)
 {
 	const struct node_sum *s = user;
@@ -129,13 +129,13 @@ static struct hier_slice slice_part_at(const struct node_sum *s, size_t at)
 	return (struct hier_slice){ first, s->count - first < most ? s->count - first : most };
 }
 
-/* Where the sums of a part of rank r's slice lie. */
+/* Returns where the sums of a part of rank r's slice are stored. */
 static unsigned char *slice_data(const struct node_sum *s, int r, struct hier_slice part)
 {
 	return s->data + ((size_t)r * s->count + part.first) * dtype_bytes(s->dtype);
 }
 
-/* The sums of this machine for ranks of others go to them, those of others for this rank come. */
+/* Sends this machine's sums for ranks of other machines, and receives theirs for this rank. */
 static int begin_sum_slices(void *user, size_t at, struct err *err)
 {
 	const struct node_sum *s = user;

@@ -1,4 +1,5 @@
-/* link_emulation.c: waits behind each call, when all ranks have met in it: a link's time begins once the last one has come. */
+/* link_emulation.c: delays the return of each call. All ranks have met in the call by then: the emulated transfer begins when the
+ * last rank arrives. */
 #include "trainer/comm/link_emulation.h"
 
 #include <math.h>
@@ -6,7 +7,7 @@
 
 #include "tracker/base/clock.h"
 
-#define NAP_S 0.05 /* after so long it is looked whether the job goes on */
+#define NAP_S 0.05 /* between two checks that the job still runs */
 
 struct emulated_comm {
 	struct comm comm;
@@ -31,7 +32,7 @@ static int delay_call(struct emulated_comm *h, double bytes, struct err *err)
 	return rc;
 }
 
-/* What a call came to, and received beside what it sent. */
+/* Updates the counters and delays a successful call for the larger of the bytes sent and received. */
 static int finish_delayed_call(struct emulated_comm *h, int rc, double received, struct err *err)
 {
 	double sent = (double)(h->inner->sent - h->comm.sent);

@@ -1,5 +1,5 @@
-/* rendezvous.c: rank 0 listens, hears from every other rank, then answers all of them. A rank that ends while it waits
- * is seen by its socket; one that cannot take part comes to say so. */
+/* rendezvous.c: rank 0 listens, receives a hello from every other rank, then answers all of them. The socket shows a
+ * rank that ends while it waits. A rank that cannot take part connects to report it. */
 #include "trainer/comm/rendezvous.h"
 
 #include <errno.h>
@@ -19,21 +19,21 @@
 
 #define MAGIC 0x64707432u
 #define RETRY_S 0.01
-#define HELLO_WAIT_S 5 /* a process that connects says its rank at once */
-#define LINGER_S 3.0   /* ranks that come this much later still hear why there is nothing to come to */
+#define HELLO_WAIT_S 5 /* a rank sends its hello as soon as it connects */
+#define LINGER_S 3.0   /* ranks that connect this much later still receive the reason of the failure */
 #define ABSENT (-1)
 #define NOTIFIED (-2)
 
 struct rendezvous_hello {
 	uint32_t magic;
 	int32_t rank, world;
-	int32_t failed; /* it only says that it cannot take part */
+	int32_t failed; /* it only reports that it cannot take part */
 };
 
 struct rendezvous_host {
 	const struct rendezvous_opts *o;
 	int listener;
-	int *peer;	    /* by rank; or ABSENT, TOLD */
+	int *peer;	    /* by rank; or ABSENT, NOTIFIED */
 	struct pollfd *poll; /* the listener, then the peers */
 	double until_s;
 };
@@ -48,7 +48,7 @@ static socklen_t job_socket_address(const char *job, struct sockaddr_un *ret)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 }
 
-/* Names of abstract sockets are everybody's: only processes of the same user are the job's. */
+/* Any user can use the name of an abstract socket: only processes of the same user belong to the job. */
 static bool is_peer_own_user(int fd)
 {
 	struct ucred c;
@@ -92,7 +92,7 @@ static int receive_answer(int from, int first, int *fd, int n, struct err *err)
 	if (e.code)
 		return err_set(err, e.code, "%.*s", (int)sizeof(e.text) - 1, e.text);
 	if (m.msg_flags & MSG_CTRUNC || m.msg_controllen < CMSG_SPACE((size_t)n * sizeof(int)))
-		return err_set(err, ERR_IO, "cannot take over rank %d's shared memory: too many open files",
+		return err_set(err, ERR_IO, "cannot receive rank %d's shared memory: too many open files",
 			       first);
 	memcpy(fd, CMSG_DATA(&c.head), (size_t)n * sizeof(int));
 	return 0;
@@ -115,7 +115,7 @@ static int listen_for_ranks(struct rendezvous_host *h, struct err *err)
 	return err_set_errno(err, errno, "cannot wait for the other ranks");
 }
 
-/* A process that says nothing sensible is none of the job's. */
+/* Accepts a connection. A process without a valid hello does not belong to the job. */
 static int accept_rank(struct rendezvous_host *h, struct err *err)
 {
 	const struct timeval limit = { .tv_sec = HELLO_WAIT_S };
@@ -123,7 +123,7 @@ static int accept_rank(struct rendezvous_host *h, struct err *err)
 	int fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC);
 
 	if (fd < 0)
-		return errno == EMFILE || errno == ENFILE ? err_set_errno(err, errno, "cannot hear the other ranks")
+		return errno == EMFILE || errno == ENFILE ? err_set_errno(err, errno, "cannot accept the other ranks")
 			: 0;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (!is_peer_own_user(fd) || recv(fd, &hello, sizeof(hello),
@@ -141,7 +141,8 @@ static int accept_rank(struct rendezvous_host *h, struct err *err)
 	h->peer[hello.rank] = fd;
 	if (!hello.failed)
 		return 0;
-	return err_set(err, ERR_PEER, "rank %d could not start; it says why", h->o->first + hello.rank);
+	return err_set(err, ERR_PEER, "rank %d could not start; its own message has the reason",
+		       h->o->first + hello.rank);
 }
 
 static int first_missing_rank(const struct rendezvous_host *h)
@@ -153,6 +154,7 @@ static int first_missing_rank(const struct rendezvous_host *h)
 	return r;
 }
 
+/* Waits until all ranks are connected. */
 static int gather_ranks(struct rendezvous_host *h, struct err *err)
 {
 	int rc = 0;
@@ -169,7 +171,7 @@ static int gather_ranks(struct rendezvous_host *h, struct err *err)
 		if (poll(h->poll, (nfds_t)h->o->world, (int)(left_s * 1000) + 1) < 0)
 			continue;
 		for (int r = 1; !rc && r < h->o->world; r++)
-			if (h->poll[r].revents) /* it has nothing more to say */
+			if (h->poll[r].revents) /* a rank sends nothing after its hello: the connection ended */
 				rc = err_set(err, ERR_PEER, "rank %d ended while the ranks were starting",
 					     h->o->first + r);
 		if (!rc && h->poll[0].revents)
@@ -178,11 +180,11 @@ static int gather_ranks(struct rendezvous_host *h, struct err *err)
 	return rc;
 }
 
-/* Tells why to all who have come, and for a while to those who still come. */
+/* Sends the reason of the failure to all connected ranks, and for a while to those that still connect. */
 static void refuse_ranks(struct rendezvous_host *h, const struct err *why)
 {
 	double until_s = clock_mono_s() + LINGER_S;
-	struct err known = ERR_INIT; /* why is what they hear */
+	struct err known = ERR_INIT; /* they receive `why` */
 
 	for (;;) {
 		struct pollfd p = { .fd = h->listener, .events = POLLIN };
@@ -204,6 +206,7 @@ static void refuse_ranks(struct rendezvous_host *h, const struct err *why)
 	}
 }
 
+/* Rank 0: gathers the ranks, then sends all of them the descriptors or the error. */
 static int run_rendezvous_host(const struct rendezvous_opts *o, const struct err *failure, const int *fd, int n,
 			       struct err *err)
 {
@@ -221,7 +224,7 @@ static int run_rendezvous_host(const struct rendezvous_opts *o, const struct err
 		outcome = *failure;
 	else if (!rc)
 		gather_ranks(&h, &outcome);
-	if (outcome.code && !rc) /* it listens */
+	if (outcome.code && !rc) /* the socket exists */
 		refuse_ranks(&h, &outcome);
 	for (int r = 1; h.peer && r < o->world; r++)
 		if (h.peer[r] >= 0) {
@@ -237,7 +240,7 @@ static int run_rendezvous_host(const struct rendezvous_opts *o, const struct err
 
 /* ---- the others ---- */
 
-/* *ret: connected to rank 0, which may be later than this one. */
+/* *ret: a connection to rank 0, which may start later than this rank. */
 static int connect_to_first_rank(const struct rendezvous_opts *o, bool failed, int *ret, struct err *err)
 {
 	const struct rendezvous_hello hello = { MAGIC, o->rank, o->world, failed };

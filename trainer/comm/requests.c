@@ -1,4 +1,5 @@
-/* requests.c: the list of what is under way, and waits for it: a while awake, then asleep until the link stirs. */
+/* requests.c: the list of messages in progress, and waits for them: polls for a while, then sleeps until the link has
+ * an event. */
 #include "trainer/comm/requests.h"
 
 #include <assert.h>
@@ -10,11 +11,11 @@
 
 #define SPINS 200
 #define NAP_S 0.05
-#define NAP_MOST_S 1.0 /* what a nap may count for: after ctrl-Z and fg the others have not been late */
+#define NAP_MOST_S 1.0 /* a longer nap counts as this: after ctrl-Z and fg the other ranks were not late */
 #define REST_LEAST_S 0.0002
-#define REST_MOST_S 0.003		 /* by then the buffers of a fast wire may be full */
-#define LONG_BYTES ((size_t)512 << 10) /* that tell a rate */
-#define RATE_KEPT 0.8			 /* of a rate, where the next one is lower: then a peer was late */
+#define REST_MOST_S 0.003		 /* the buffers of a fast link may be full after that */
+#define LONG_BYTES ((size_t)512 << 10) /* messages of at least that many bytes measure the rate */
+#define RATE_KEPT 0.8			 /* weight of the old rate when the new one is lower: a peer was late then */
 
 struct message {
 	struct link_transfer transfer;
@@ -44,7 +45,7 @@ int requests_begin(struct requests *m, const struct message_opts *o, struct err 
 	return m->link->module->start(m->link, &w->transfer, err);
 }
 
-/* Takes what is done out of the list. *ret_peer: one of those that are waited for, or -1. */
+/* Removes finished messages from the list. *ret_peer: the peer of a message that is due, or -1. */
 static int poll_messages(struct requests *m, size_t due, int *ret_peer, struct err *err)
 {
 	*ret_peer = -1;
@@ -69,7 +70,7 @@ static int poll_messages(struct requests *m, size_t due, int *ret_peer, struct e
 	return 0;
 }
 
-/* All has come that was under way. */
+/* Measures the receive rate when no message is in progress. */
 static void update_rate(struct requests_pace *p)
 {
 	const double rate = (double)p->requested / (clock_mono_s() - p->began_s + 1e-9);
@@ -79,7 +80,8 @@ static void update_rate(struct requests_pace *p)
 	p->requested = 0;
 }
 
-/* Seconds until what is due by then should be here, at the rate of former ones from when the first was begun. */
+/* Estimates the seconds until everything due by then has arrived, from the rate of former messages and the start of the
+ * first one. */
 static double expected_wait_s(const struct requests *m, size_t due)
 {
 	size_t later = 0;
@@ -100,7 +102,7 @@ static bool may_sleep(const struct requests *m)
 	return m->sleeps_while_waiting && m->link->module->arrives_alone;
 }
 
-/* For how long to rest: half of the time that is left, so that the end is not slept over; 0: it is not worth while. */
+/* Returns how long to sleep: half of the expected wait, so that the arrival is not missed; 0: too short to sleep. */
 static double sleep_s_before_poll(const struct requests *m, size_t due)
 {
 	const double s = may_sleep(m) && m->pace.rate > 0 ? expected_wait_s(m, due) / 2 : 0;
@@ -108,7 +110,8 @@ static double sleep_s_before_poll(const struct requests *m, size_t due)
 	return s < REST_LEAST_S ? 0 : s < REST_MOST_S ? s : REST_MOST_S;
 }
 
-/* Sleeps until the link stirs; where long messages come in pieces, until there are some more. */
+/* Sleeps until the link has an event. While long messages arrive in pieces, sleeps until there are a few more
+ * pieces. */
 static void wait_for_link(const struct requests *m)
 {
 	m->link->module->wait(m->link, NAP_S);
@@ -116,14 +119,15 @@ static void wait_for_link(const struct requests *m)
 		sleep_seconds(REST_LEAST_S);
 }
 
-/* Rests, or (0 s) waits for the link; adds to *waited_s. */
+/* Sleeps for that long, or (0 s) until the link has an event. Adds the time to *waited_s and fails after the
+ * timeout. */
 static int wait_for_peer(struct requests *m, int peer, double seconds, double *waited_s, struct err *err)
 {
 	double nap_s;
 	int rc = shm_check(m->local, err);
 
 	if (!rc && m->timeout_s > 0 && *waited_s > m->timeout_s)
-		rc = err_set(err, ERR_PEER, "rank %d did not come to %s within %.0f s", m->number[peer], m->what,
+		rc = err_set(err, ERR_PEER, "rank %d did not arrive at %s within %.0f s", m->number[peer], m->what,
 			     m->timeout_s);
 	if (rc)
 		return rc;

@@ -1,7 +1,7 @@
-/* shm.c: collectives between the ranks of one machine. A buffer that alloc gave is read and written by the peers
- * directly: rank r adds slice r of every rank's buffer and stores the sum in all of them, so an all-reduce is two
- * meetings and no copy. Private buffers go through a stage in shared memory, piece by piece. Who computes a slice
- * does not change its bits: the order of the sum is the order of the ranks. */
+/* shm.c: collectives between the ranks of one machine. Ranks read and write buffers of alloc directly: rank r adds
+ * slice r of every rank's buffer and stores the sum in all of them, so an all-reduce is two meetings and no copy.
+ * Private buffers go through a stage in shared memory, piece by piece. Every slice is added in rank order, so its bits
+ * do not depend on the rank that computes it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,24 +10,24 @@
 #include "trainer/comm/sum.h"
 #include "trainer/graph/reduction_tree.h"
 
-#define SMALL_BYTES ((size_t)16384) /* every rank adds everything itself: one meeting instead of two */
+#define SMALL_BYTES ((size_t)16384) /* every rank adds the whole buffer itself: one meeting instead of two */
 #define SLICE_ALIGN 16		    /* elements: ranks do not share a cache line of f32 */
 
 struct shm {
 	struct comm comm;
 	struct shm_area area;
-	unsigned small_turn; /* half of the stage that the next small sum uses */
+	unsigned small_turn; /* half of the stage for the next small sum */
 };
 
 enum shm_op { SHM_ALLREDUCE = 1, SHM_REDUCE_SCATTER, SHM_ALL_GATHER, SHM_BROADCAST, SHM_BARRIER, SHM_REDUCE_PIECES,
 	      SHM_SHARE_PIECES, SHM_SHOW };
 
-static struct shm_area *area_of(struct comm *c)
+static struct shm_area *shm_area_of(struct comm *c)
 {
 	return &((struct shm *)c)->area;
 }
 
-/* A rank's part of a buffer that the root's alloc gave. */
+/* Returns rank r's part of a buffer from the root's alloc. */
 static unsigned char *region_part(const struct shm_area *a, int region, int r)
 {
 	const struct shm_region *g = &a->root->region[region];
@@ -64,7 +64,8 @@ static unsigned char *peer_buffer(const struct shm_area *a, int r)
 	return region_part(a, call->region, r) + call->offset;
 }
 
-/* Enters a collective: meets the others and checks that all mean the same one. *ret_direct: all buffers are shared. */
+/* Enters a collective: meets the other ranks and checks that all call the same one. *ret_direct: all buffers are
+ * shared. */
 static int begin_collective(struct shm_area *a, const struct shm_call *own, bool *ret_direct, struct err *err)
 {
 	bool direct = true;
@@ -106,7 +107,7 @@ static struct slice rank_slice(size_t count, int rank, int world)
 	return (struct slice){ first, count - first < each ? count - first : each };
 }
 
-/* Adds one slice of all buffers and stores it in all of them. */
+/* Adds one slice of all buffers and stores the sum in all of them. */
 static void sum_slice(unsigned char *const *buffer, int world, struct slice s, enum dtype dtype)
 {
 	size_t at = s.first * dtype_bytes(dtype);
@@ -139,7 +140,7 @@ static int allreduce_small(struct shm *s, void *data, size_t bytes, const struct
 	return 0;
 }
 
-/* The stage behind the two halves of small sums. */
+/* Returns the part of the stage after the two halves for small sums. */
 static unsigned char *piece_stage(const struct shm_area *a, int r)
 {
 	return shm_area_stage(a, r) + 2 * SMALL_BYTES;
@@ -172,10 +173,12 @@ static int allreduce_staged(struct shm_area *a, unsigned char *data, size_t byte
 
 static int check_shm_sum_dtype(enum dtype dtype, struct err *err)
 {
-	return sum_takes(dtype) ? 0 : err_set(err, ERR_UNSUPPORTED, "shared memory does not sum %s", dtype_name(dtype));
+	return sum_takes(dtype) ? 0 : err_set(err, ERR_UNSUPPORTED, "cannot sum %s in shared memory",
+					      dtype_name(dtype));
 }
 
-/* Every rank adds one slice, which leaves it with the sum; of small ones, all. */
+/* Returns the bytes that leave the rank: its slices for the other ranks and the sum of its own slice; of a small sum,
+ * its whole buffer. */
 static size_t allreduce_sent_bytes(const struct comm *c, size_t count, enum dtype dtype)
 {
 	const size_t bytes = count * dtype_bytes(dtype), others = (size_t)c->world - 1;
@@ -184,9 +187,10 @@ static size_t allreduce_sent_bytes(const struct comm *c, size_t count, enum dtyp
 	return bytes <= SMALL_BYTES ? bytes * others : bytes - own + own * others;
 }
 
+/* Small buffers are copied to the stage, shared buffers are added in place, private ones go through the stage. */
 static int shm_allreduce(struct comm *c, void *data, int64_t count, enum dtype dtype, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	size_t bytes = (size_t)count * dtype_bytes(dtype);
 	struct shm_call call = describe_call(a, data, bytes);
 	unsigned char *buffer[SHM_WORLD_MAX];
@@ -210,7 +214,7 @@ static int shm_allreduce(struct comm *c, void *data, int64_t count, enum dtype d
 	return shm_area_meet(a, NULL, err);
 }
 
-/* Rank r's piece of every rank's r-th slice is added straight into the private slice. */
+/* Copies pieces of all slices to the stage. Rank r adds its pieces from there straight into its private slice. */
 static int reduce_scatter_staged(struct shm_area *a, unsigned char *data, size_t bytes_each, enum dtype dtype,
 				 struct err *err)
 {
@@ -238,9 +242,10 @@ static int reduce_scatter_staged(struct shm_area *a, unsigned char *data, size_t
 	return 0;
 }
 
+/* Adds this rank's slice of all shared buffers, or goes through the stage. */
 static int shm_reduce_scatter(struct comm *c, void *data, int64_t count_each, enum dtype dtype, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	size_t bytes_each = (size_t)count_each * dtype_bytes(dtype);
 	struct shm_call call = describe_call(a, data, bytes_each * (size_t)c->world);
 	const void *from[SHM_WORLD_MAX];
@@ -264,9 +269,9 @@ static int shm_reduce_scatter(struct comm *c, void *data, int64_t count_each, en
 	return shm_area_meet(a, NULL, err);
 }
 
-/* ---- sums along the tree of leaves ---- */
+/* ---- sums along the reduction tree ---- */
 
-/* One rank's roots of the leaves. */
+/* Returns how many roots the leaves of one rank have. */
 static int count_rank_roots(const struct comm_terms *t, int rank, int world)
 {
 	const struct reduction_tree l = reduction_tree_part(t->leaves, rank, world);
@@ -274,7 +279,7 @@ static int count_rank_roots(const struct comm_terms *t, int rank, int world)
 	return reduction_tree_roots(l.first, l.n, NULL);
 }
 
-/* Lists all terms and their order; buffer: each rank's first one. Returns how many there are. */
+/* Lists all terms and their order; buffer: the first term of each rank. Returns how many there are. */
 static int list_terms(const struct comm_terms *t, unsigned char *const *buffer, size_t at, int world)
 {
 	const size_t bytes = (size_t)t->count * dtype_bytes(t->dtype);
@@ -307,7 +312,7 @@ static int allreduce_terms_small(struct shm *s, const struct comm_terms *t, cons
 	return 0;
 }
 
-/* Meets the others with a sum of terms. */
+/* Enters a sum of terms, which must be in shared buffers. */
 static int begin_terms(struct shm_area *a, const struct comm_terms *t, struct shm_call *call, struct err *err)
 {
 	bool direct;
@@ -318,12 +323,13 @@ static int begin_terms(struct shm_area *a, const struct comm_terms *t, struct sh
 	if (rc || direct)
 		return rc;
 	shm_area_abort(a, -1);
-	return err_set(err, ERR_UNSUPPORTED, "%s of terms that lie in no memory of the communicator", call->what);
+	return err_set(err, ERR_UNSUPPORTED, "%s of terms that are not in memory of the communicator", call->what);
 }
 
+/* Each rank adds its slice of all terms and stores the sum in the first term of every rank. */
 static int shm_allreduce_terms(struct comm *c, const struct comm_terms *t, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	const size_t each = dtype_bytes(t->dtype), bytes = (size_t)t->count * each;
 	const struct slice s = rank_slice((size_t)t->count, c->rank, c->world);
 	struct shm_call call = describe_call(a, t->data, bytes * (size_t)t->room);
@@ -352,7 +358,7 @@ static int shm_allreduce_terms(struct comm *c, const struct comm_terms *t, struc
 
 static int shm_reduce_scatter_terms(struct comm *c, const struct comm_terms *t, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	const size_t bytes = (size_t)t->count * dtype_bytes(t->dtype), slice = bytes / (size_t)c->world;
 	struct shm_call call = describe_call(a, t->data, bytes * (size_t)t->room);
 	unsigned char *buffer[SHM_WORLD_MAX];
@@ -394,7 +400,7 @@ static int all_gather_staged(struct shm_area *a, unsigned char *data, size_t byt
 
 static int shm_all_gather(struct comm *c, void *data, int64_t bytes_each, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	struct shm_call call = describe_call(a, data, (size_t)bytes_each * (size_t)c->world);
 	bool direct;
 	int rc;
@@ -415,9 +421,10 @@ static int shm_all_gather(struct comm *c, void *data, int64_t bytes_each, struct
 	return shm_area_meet(a, NULL, err);
 }
 
+/* Copies through the root's stage, piece by piece. */
 static int shm_broadcast(struct comm *c, void *data, size_t bytes, int root, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	struct shm_call call = {
 		.what = "broadcast", .op = SHM_BROADCAST, .count = (int64_t)bytes, .root = root, .region = -1
 	};
@@ -445,7 +452,7 @@ static int shm_broadcast(struct comm *c, void *data, size_t bytes, int root, str
 
 /* ---- pieces ---- */
 
-/* What of a piece lies in the window of n bytes from at on; nothing: bytes 0. */
+/* Returns the part of a piece inside the window of n bytes at `at`; bytes is 0 when there is none. */
 static struct shm_piece clip_piece(const struct shm_piece *p, size_t at, size_t n)
 {
 	size_t from = p->at > at ? p->at : at;
@@ -463,6 +470,8 @@ static void sum_piece(unsigned char *const *buffer, int world, const struct shm_
 	sum_run(&(struct sum_job){ from, &to, world, 1, p->bytes / dtype_bytes(dtype), dtype, NULL });
 }
 
+/* Copies all buffers to the stages, window by window. The owner of a piece adds its part of the window into its
+ * buffer. */
 static int reduce_pieces_staged(struct shm_area *a, unsigned char *data, const struct shm_pieces *p, enum dtype dtype,
 				struct err *err)
 {
@@ -495,7 +504,7 @@ static int reduce_pieces_staged(struct shm_area *a, unsigned char *data, const s
 
 int shm_reduce_pieces(struct comm *c, void *data, const struct shm_pieces *p, enum dtype dtype, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	struct shm_call call = describe_call(a, data, p->bytes);
 	unsigned char *buffer[SHM_WORLD_MAX];
 	bool direct;
@@ -519,6 +528,7 @@ int shm_reduce_pieces(struct comm *c, void *data, const struct shm_pieces *p, en
 	return shm_area_meet(a, NULL, err);
 }
 
+/* Owners copy their pieces to their stages, window by window; then the other ranks copy them from there. */
 static int share_pieces_staged(struct shm_area *a, unsigned char *data, const struct shm_pieces *p, struct err *err)
 {
 	for (size_t at = 0; at < p->bytes; at += PIECE_BYTES) {
@@ -547,7 +557,7 @@ static int share_pieces_staged(struct shm_area *a, unsigned char *data, const st
 
 int shm_share_pieces(struct comm *c, void *data, const struct shm_pieces *p, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	struct shm_call call = describe_call(a, data, p->bytes);
 	bool direct;
 	int rc;
@@ -573,8 +583,8 @@ static int show_staged(struct shm_area *a, const void *data, size_t bytes, unsig
 {
 	if (bytes > SHM_SHOWN_BYTES) {
 		shm_area_abort(a, -1);
-		return err_set(err, ERR_UNSUPPORTED, "%zu bytes that lie in no memory of the communicator are shown",
-			       bytes);
+		return err_set(err, ERR_UNSUPPORTED,
+			       "cannot share %zu bytes that are not in memory of the communicator", bytes);
 	}
 	memcpy(piece_stage(a, a->rank), data, bytes);
 	for (int r = 0; r < a->world; r++)
@@ -584,7 +594,7 @@ static int show_staged(struct shm_area *a, const void *data, size_t bytes, unsig
 
 int shm_show(struct comm *c, void *data, size_t bytes, unsigned char **ret, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	struct shm_call call = describe_call(a, data, bytes);
 	bool direct;
 	int rc;
@@ -603,7 +613,7 @@ int shm_show(struct comm *c, void *data, size_t bytes, unsigned char **ret, stru
 
 void shm_while_waiting(struct comm *c, void (*fn)(void *user), void *user)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 
 	a->idle_fn = fn;
 	a->idle_user = user;
@@ -611,12 +621,13 @@ void shm_while_waiting(struct comm *c, void (*fn)(void *user), void *user)
 
 int shm_check(struct comm *c, struct err *err)
 {
-	return shm_area_check(area_of(c), err);
+	return shm_area_check(shm_area_of(c), err);
 }
 
+/* Sends through the pair's mailbox, which has room for one part at a time. */
 static int shm_send(struct comm *c, const void *data, size_t bytes, int to, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	struct shm_mail *m;
 
 	if (to < 0 || to >= c->world || to == c->rank)
@@ -639,9 +650,10 @@ static int shm_send(struct comm *c, const void *data, size_t bytes, int to, stru
 	return 0;
 }
 
+/* Receives the parts from the pair's mailbox. */
 static int shm_recv(struct comm *c, void *data, size_t bytes, int from, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	struct shm_mail *m;
 
 	if (from < 0 || from >= c->world || from == c->rank)
@@ -668,12 +680,12 @@ static int shm_barrier(struct comm *c, struct err *err)
 	struct shm_call call = { .what = "barrier", .op = SHM_BARRIER, .root = -1, .region = -1 };
 	bool direct;
 
-	return c->world == 1 ? 0 : begin_collective(area_of(c), &call, &direct, err);
+	return c->world == 1 ? 0 : begin_collective(shm_area_of(c), &call, &direct, err);
 }
 
 static int shm_alloc(struct comm *c, size_t bytes, void **ret, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	int region;
 	int rc = shm_area_grow(a, bytes, &region, err);
 
@@ -692,7 +704,7 @@ static int shm_split(struct comm *c, int color, struct comm **ret, struct err *e
 
 	if (!s)
 		return err_set(err, ERR_NOMEM, "out of memory: communicator of a group");
-	rc = shm_area_split(&s->area, area_of(c), color, &in, err);
+	rc = shm_area_split(&s->area, shm_area_of(c), color, &in, err);
 	s->comm = (struct comm){ .ops = &shm_ops, .rank = s->area.rank, .world = s->area.world,
 				 .terms = true };
 	if (rc || !in)
@@ -704,19 +716,19 @@ static int shm_split(struct comm *c, int color, struct comm **ret, struct err *e
 
 static void shm_limit(struct comm *c, double seconds)
 {
-	area_of(c)->timeout_s = seconds;
+	shm_area_of(c)->timeout_s = seconds;
 }
 
 static void shm_abort(struct comm *c)
 {
-	shm_area_abort(area_of(c), -1);
+	shm_area_abort(shm_area_of(c), -1);
 }
 
 static void shm_close(struct comm *c)
 {
 	if (!c)
 		return;
-	shm_area_close(area_of(c));
+	shm_area_close(shm_area_of(c));
 	free(c);
 }
 

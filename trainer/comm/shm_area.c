@@ -16,8 +16,8 @@
 #include "tracker/base/clock.h"
 
 #define NAP_S 0.05
-#define NAP_MOST_S 1.0 /* what a nap may count for: after ctrl-Z and fg the others have not been late */
-#define OPEN_WAIT_S 120.0 /* at most, for the other ranks to start */
+#define NAP_MOST_S 1.0 /* a longer nap counts as this: after ctrl-Z and fg the other ranks were not late */
+#define OPEN_WAIT_S 120.0 /* longest wait for the other ranks to start */
 #define SPINS_MAX 2000
 
 static size_t round_up_to(size_t n, size_t to)
@@ -78,7 +78,7 @@ void shm_area_count(struct shm_count *c)
 		shm_area_wake(c);
 }
 
-static void wake_all(struct shm_area *a)
+static void wake_all_ranks(struct shm_area *a)
 {
 	shm_area_wake(&a->head->met);
 	for (int r = 0; r < a->world; r++)
@@ -92,7 +92,7 @@ static void wake_all(struct shm_area *a)
 		}
 }
 
-/* Of the whole job: other groups see it in the root when they next look. */
+/* Aborts the whole job: other groups see it in the root at their next check. */
 void shm_area_abort(struct shm_area *a, int culprit)
 {
 	int32_t none = -1;
@@ -100,12 +100,12 @@ void shm_area_abort(struct shm_area *a, int culprit)
 	if (culprit >= 0)
 		atomic_compare_exchange_strong(&a->root->head->culprit, &none, a->root_rank[culprit]);
 	atomic_store(&a->root->head->aborted, 1);
-	wake_all(a);
+	wake_all_ranks(a);
 	if (a->root != a)
-		wake_all(a->root);
+		wake_all_ranks(a->root);
 }
 
-/* A mutex that is free although its rank is in has lost its owner. */
+/* A rank that has joined but does not hold its mutex has died. */
 static bool rank_died(struct shm_area *a, int r)
 {
 	struct shm_rank *peer = &a->head->rank[r];
@@ -141,7 +141,7 @@ int shm_area_check(struct shm_area *a, struct err *err)
 	return err_set(err, ERR_PEER, "the job was aborted by another rank");
 }
 
-/* The first that has not come to the meeting yet, from the one behind this rank on; -1 none. */
+/* Returns the first rank after this one that has not arrived at the meeting; -1: none. */
 static int first_late_rank(const struct shm_area *a)
 {
 	for (int i = 1; i < a->world; i++) {
@@ -153,7 +153,7 @@ static int first_late_rank(const struct shm_area *a)
 	return -1;
 }
 
-/* Whether who is waited for (on; -1: any that is late) has left for good without doing it. */
+/* Fails when an awaited rank (on; -1: any that is late) has left without the awaited change. */
 static int check_ended_rank(struct shm_area *a, const struct shm_count *c, uint32_t seen, int on, struct err *err)
 {
 	for (int r = 0; r < a->world; r++) {
@@ -161,18 +161,18 @@ static int check_ended_rank(struct shm_area *a, const struct shm_count *c, uint3
 		bool meant = on < 0 ? (int32_t)(atomic_load(&peer->arrived) - a->meeting) < 0 : r == on;
 
 		if (meant && atomic_load(&peer->left) && atomic_load(&c->value) == seen)
-			return err_set(err, ERR_PEER, "rank %d has ended already", shm_area_number(a, r));
+			return err_set(err, ERR_PEER, "rank %d has already ended", shm_area_number(a, r));
 	}
 	return 0;
 }
 
-/* rank `on` (-1: the first that is late) was waited for too long. */
+/* Fails because rank `on` (-1: the first that is late) exceeded the time limit. */
 static int fail_late_rank(const struct shm_area *a, int on, struct err *err)
 {
 	const char *what = shm_area_call(a, a->rank)->what;
 	int late = on < 0 ? first_late_rank(a) : on;
 
-	return err_set(err, ERR_PEER, "rank %d did not come to meeting %u (%s) within %.0f s",
+	return err_set(err, ERR_PEER, "rank %d did not arrive at meeting %u (%s) within %.0f s",
 		       shm_area_number(a, late < 0 ? a->rank : late), a->meeting, what ? what : "start", a->timeout_s);
 }
 
@@ -216,7 +216,7 @@ int shm_area_wait(struct shm_area *a, struct shm_count *c, uint32_t seen, int on
 	return 0;
 }
 
-/* The last one to come. */
+/* Called by the last rank that arrives. */
 static void complete_meeting(struct shm_area *a, uint32_t goal)
 {
 	struct shm_count *met = &a->head->met;
@@ -264,7 +264,7 @@ static int map_region(struct shm_area *a, size_t at, size_t each, struct err *er
 	return 0;
 }
 
-/* The longest part of a buffer that a rank has just asked for: the distance of all of them. */
+/* Returns the longest part that a rank requested in this meeting: the stride between the parts. */
 static size_t longest_part(const struct shm_area *a)
 {
 	int64_t most = 0;
@@ -283,14 +283,15 @@ static int first_without_part(const struct shm_area *a)
 	return -1;
 }
 
-/* Every rank takes its own part, and as much as it asks for: what lies between the parts is never there. */
+/* Every rank allocates only its own part, with the size that it requested. The gaps between the parts are never
+ * allocated. */
 int shm_area_grow(struct shm_area *a, size_t bytes, int *ret_region, struct err *err)
 {
 	size_t own = round_up_to(bytes ? bytes : 1, 4096), each, at;
 	int rc, without;
 
 	if (a->root != a)
-		return err_set(err, ERR_UNSUPPORTED, "a group has no communication buffers of its own");
+		return err_set(err, ERR_UNSUPPORTED, "a group cannot allocate communication buffers");
 	if (a->n_regions == SHM_REGIONS_MAX)
 		return err_set(err, ERR_LIMIT, "more than %d communication buffers", SHM_REGIONS_MAX);
 	rc = shm_area_meet(a, &(struct shm_call){ .what = "alloc", .op = UINT32_MAX, .count = (int64_t)own }, err);
@@ -300,7 +301,7 @@ int shm_area_grow(struct shm_area *a, size_t bytes, int *ret_region, struct err 
 	at = a->head->size_bytes;
 	a->head->rank[a->rank].grow_errno =
 		posix_fallocate(a->fd, (off_t)(at + each * (size_t)a->rank), (off_t)own);
-	rc = shm_area_meet(a, NULL, err); /* all have read the size */
+	rc = shm_area_meet(a, NULL, err); /* all ranks have read the size */
 	if (rc)
 		return rc;
 	without = first_without_part(a);
@@ -337,7 +338,7 @@ static int init_alive(pthread_mutex_t *m)
 	return rc;
 }
 
-/* at: where the area begins in the file. */
+/* at: offset of the area in the file. */
 static int map_head(struct shm_area *a, size_t at, struct err *err)
 {
 	size_t bytes = area_bytes(a->world);
@@ -350,21 +351,21 @@ static int map_head(struct shm_area *a, size_t at, struct err *err)
 	return 0;
 }
 
-static void forget_head(struct shm_area *a)
+static void unmap_head(struct shm_area *a)
 {
 	if (a->head)
 		munmap(a->head, a->mapped_bytes);
 	a->head = NULL;
 }
 
-/* An area at the end of the file, which is zero from there on. */
+/* Makes an area at the end of the file, which is zero from there on. */
 static int fill_head(int fd, size_t at, int world, struct err *err)
 {
 	struct shm_area a = { .fd = fd, .world = world };
 	size_t bytes = area_bytes(world);
 	int rc = ftruncate(fd, (off_t)(at + bytes)) ? errno : 0;
 
-	if (!rc) /* stages too: what is written in every step must not turn out to be missing */
+	if (!rc) /* stages too: memory that every step writes must not turn out to be missing */
 		rc = posix_fallocate(fd, (off_t)at, (off_t)(head_bytes(world) + (size_t)world * SHM_STAGE_BYTES));
 	if (rc)
 		return err_set_errno(err, rc, "cannot get %zu bytes of shared memory", bytes);
@@ -377,7 +378,7 @@ static int fill_head(int fd, size_t at, int world, struct err *err)
 	for (int r = 0; !rc && r < world; r++)
 		if (init_alive(&a.head->rank[r].alive))
 			rc = err_set(err, ERR_UNSUPPORTED, "robust mutexes are not available");
-	forget_head(&a);
+	unmap_head(&a);
 	return rc;
 }
 
@@ -386,7 +387,7 @@ int comm_shm_make(int *ret_fd, int world, struct err *err)
 	int fd, rc;
 
 	if (world < 1 || world > SHM_WORLD_MAX)
-		return err_set(err, ERR_USAGE, "%d ranks: shared memory takes 1 to %d", world, SHM_WORLD_MAX);
+		return err_set(err, ERR_USAGE, "%d ranks: shared memory supports 1 to %d", world, SHM_WORLD_MAX);
 	fd = memfd_create("dptrain", MFD_CLOEXEC);
 	if (fd < 0)
 		return err_set_errno(err, errno, "cannot make shared memory");
@@ -438,7 +439,7 @@ static int wait_all_joined(struct shm_area *a, double until_s, struct err *err)
 	return 0;
 }
 
-static int spins_for(int world)
+static int choose_spin_count(int world)
 {
 	return world <= sysconf(_SC_NPROCESSORS_ONLN) ? SPINS_MAX : 0;
 }
@@ -458,10 +459,10 @@ static void leave_area(struct shm_area *a)
 	atomic_store(&own->left, 1);
 	shm_area_wake(&a->head->met);
 	pthread_mutex_unlock(&own->alive);
-	forget_head(a);
+	unmap_head(a);
 }
 
-/* Into the area that lies there in the file; ret stays as it is when that fails. */
+/* Joins the area at that offset of the file and waits for the other ranks. On failure nothing is mapped. */
 static int join_area(struct shm_area *a, size_t at, struct err *err)
 {
 	double wait_s = a->timeout_s > 0 && a->timeout_s < OPEN_WAIT_S ? a->timeout_s : OPEN_WAIT_S;
@@ -472,7 +473,7 @@ static int join_area(struct shm_area *a, size_t at, struct err *err)
 	if (!rc)
 		rc = claim_rank(a, err);
 	if (rc) {
-		forget_head(a);
+		unmap_head(a);
 		return rc;
 	}
 	rc = wait_all_joined(a, clock_mono_s() + wait_s, err);
@@ -491,7 +492,7 @@ int shm_area_open(struct shm_area *ret, const struct comm_shm_opts *o, struct er
 				  .world = o->world,
 				  .first = o->first,
 				  .timeout_s = o->timeout_s,
-				  .spins = spins_for(o->world) };
+				  .spins = choose_spin_count(o->world) };
 	if (ret->fd < 0)
 		return err_set_errno(err, errno, "cannot use the job's shared memory");
 	for (int r = 0; r < SHM_WORLD_MAX; r++)
@@ -502,9 +503,9 @@ int shm_area_open(struct shm_area *ret, const struct comm_shm_opts *o, struct er
 	return rc;
 }
 
-/* Groups by color, in the order of their first ranks: who is in this rank's, and where each lies from `at` on. */
+/* Groups by color, in the order of their first ranks. Their areas begin at at[] in the file. */
 struct shm_groups {
-	int first[SHM_WORLD_MAX], world[SHM_WORLD_MAX]; /* of each group */
+	int first[SHM_WORLD_MAX], world[SHM_WORLD_MAX]; /* first rank and number of ranks of each group */
 	size_t at[SHM_WORLD_MAX], end;
 	int n, own; /* own: index of this rank's; -1 none */
 };
@@ -567,7 +568,7 @@ int shm_area_split(struct shm_area *ret, struct shm_area *root, int color, bool 
 	find_groups(&g, root, root->head->size_bytes);
 	*ret = (struct shm_area){ .fd = root->fd, .root = root, .timeout_s = root->timeout_s, .spins = root->spins };
 	list_members(ret, root, color);
-	rc = shm_area_meet(root, NULL, err); /* all have read the size */
+	rc = shm_area_meet(root, NULL, err); /* all ranks have read the size */
 	if (!rc && root->rank == 0)
 		rc = fill_groups(root, &g, err);
 	if (rc) {

@@ -27,17 +27,18 @@ static int resolve_host(const char *host, int port, struct addrinfo **ret, struc
 	snprintf(service, sizeof(service), "%d", port);
 	rc = getaddrinfo(host, service, &hints, ret);
 	if (rc)
-		return err_set(err, ERR_USAGE, "%.200s is no address and names no machine: %s", host, gai_strerror(rc));
+		return err_set(err, ERR_USAGE, "%.200s is neither an address nor the name of a machine: %s", host,
+			       gai_strerror(rc));
 	return 0;
 }
 
-/* Says what errno means for one who wants to listen. */
+/* Explains the errno of a failed listen. */
 static int cannot_listen(const char *host, int port, int reason, struct err *err)
 {
 	if (reason == EADDRNOTAVAIL)
-		return err_set(err, ERR_NOENT, "%.200s is no address of this machine", host);
+		return err_set(err, ERR_NOENT, "%.200s is not an address of this machine", host);
 	if (reason == EADDRINUSE)
-		return err_set(err, ERR_EXISTS, "port %d of %.200s is taken by another program", port, host);
+		return err_set(err, ERR_EXISTS, "port %d of %.200s is used by another program", port, host);
 	return err_set_errno(err, reason, "cannot listen at %.200s port %d", host, port);
 }
 
@@ -89,7 +90,7 @@ static void set_socket_options(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
 }
 
-/* 1: ready, 0: until_s has passed. */
+/* Returns 1: ready, 0: until_s has passed. */
 static int wait_for_events(int fd, short events, double until_s)
 {
 	for (;;) {
@@ -103,7 +104,7 @@ static int wait_for_events(int fd, short events, double until_s)
 	}
 }
 
-/* 0, or errno. */
+/* Returns 0 or errno. */
 static int connect_address(const struct addrinfo *a, double until_s, int *ret_fd)
 {
 	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), reason = 0;
@@ -138,7 +139,7 @@ int tcp_connect(const char *host, int port, double until_s, int *ret_fd, struct 
 	freeaddrinfo(all);
 	if (!reason)
 		return 0;
-	return err_set(err, ERR_PEER, "nobody answers at %.200s port %d: %s", host, port, strerror(reason));
+	return err_set(err, ERR_PEER, "no answer at %.200s port %d: %s", host, port, strerror(reason));
 }
 
 int tcp_accept(int listener)
@@ -175,7 +176,7 @@ int tcp_send(int fd, const void *bytes, size_t n, double until_s, struct err *er
 			at += got;
 			n -= (size_t)got;
 		} else if (!wait_for_events(fd, POLLOUT, until_s)) {
-			return err_set(err, ERR_PEER, "the other end does not listen");
+			return err_set(err, ERR_PEER, "the other end does not read");
 		}
 	}
 	return 0;
@@ -194,7 +195,7 @@ int tcp_recv(int fd, void *bytes, size_t n, double until_s, struct err *err)
 			at += got;
 			n -= (size_t)got;
 		} else if (!wait_for_events(fd, POLLIN, until_s)) {
-			return err_set(err, ERR_PEER, "the other end says nothing");
+			return err_set(err, ERR_PEER, "the other end sends nothing");
 		}
 	}
 	return 0;

@@ -1,4 +1,4 @@
-/* job_result.c: blame, exit code, words. */
+/* job_result.c: the culprit, the exit code and the reason. */
 #include "trainer/launch/job_result.h"
 
 #include <signal.h>
@@ -8,17 +8,17 @@
 
 #include "trainer/launch/rank_context.h"
 
-/* What a signal that nobody sent on purpose mostly means. */
+/* What a signal usually means that no person sent. */
 static const struct {
 	int number;
 	const char *hint;
 } hints[] = {
-	{ SIGKILL, "; without a person behind it that is mostly lack of memory (dmesg tells)" },
-	{ SIGBUS, "; a file of the data set became shorter while it was read, or memory ran out" },
-	{ SIGXCPU, "; the limit of its processor time is used up (ulimit -t)" },
+	{ SIGKILL, "; unless a person sent it, memory most likely ran out: see dmesg" },
+	{ SIGBUS, "; a file of the data set was truncated while it was read, or memory ran out" },
+	{ SIGXCPU, "; its limit of processor time is used up (ulimit -t)" },
 };
 
-/* Nor is it a failure of a rank that it saw another end as asked, a moment before its own turn came. */
+/* A rank that sees another one end as requested, a moment before its own turn, has not failed either. */
 bool job_result_failed(const struct job_end *j, int rank)
 {
 	const struct rank_end *r = &j->rank[rank];
@@ -36,7 +36,7 @@ static enum job_result_blame classify_blame(const struct job_end *j, const struc
 	return r->words && r->words->code == ERR_PEER ? JOB_RESULT_TOLD : JOB_RESULT_OWN;
 }
 
-/* Of those that are most to blame the first in time; -1 when no rank failed. */
+/* Returns the first in time of the ranks with the most blame; -1: no rank failed. */
 static int find_culprit(const struct job_end *j)
 {
 	int first = -1;
@@ -84,7 +84,7 @@ static void describe_rank_end(const struct job_end *j, int rank, char *text, siz
 			 WEXITSTATUS(r->status));
 }
 
-/* Somebody asked for the end, and got it. */
+/* The result of a job that ended on request. */
 static struct job_result describe_stop(const struct job_end *j)
 {
 	struct job_result v = { .code = RANK_CONTEXT_PREEMPTED, .culprit = -1 };

@@ -1,5 +1,6 @@
-/* launch.c: fork, watch, report. Signals arrive through a signalfd, the ranks' stderr through pipes; one poll loop.
- * ctrl-C reaches the ranks too, which keep it blocked: the launcher alone decides, through the board. */
+/* launch.c: forks the ranks, watches them and reports their end. One poll loop reads signals from a signalfd and the
+ * ranks' stderr from pipes. ctrl-C reaches the ranks too, but they keep it blocked: the launcher alone decides, through
+ * the status that it shares with them. */
 #include "trainer/launch/launch.h"
 
 #include <errno.h>
@@ -23,16 +24,17 @@
 #include "trainer/launch/job_result.h"
 
 #define SILENT_S 3.0
-#define GLANCE_MOST_S 1.0 /* what the time between two looks may count for: a whole job that was stopped is no fault */
-#define FLIGHT_LINES 4	  /* of a rank's last collectives */
-#define GRACE_S 2.0   /* for the other ranks to notice a dead one by themselves */
+/* a longer time between two checks counts as this: a whole job that was stopped is no failure */
+#define CHECK_MOST_S 1.0
+#define FLIGHT_LINES 4	  /* lines of a rank's last collectives */
+#define GRACE_S 2.0   /* for the other ranks to notice a dead one and end */
 
 struct launched_rank {
 	pid_t pid;
 	bool ended;
-	uint32_t beats; /* as last seen */
+	uint32_t beats; /* heartbeat counter, as last read */
 	double silent_s;
-	struct output_relay relay; /* of its stderr */
+	struct output_relay relay; /* relays its stderr */
 };
 
 struct launcher {
@@ -40,22 +42,22 @@ struct launcher {
 	struct board *board;
 	size_t board_bytes;
 	struct launched_rank *child;
-	struct rank_end *end; /* of each child that has ended */
+	struct rank_end *end; /* end of each child that has ended */
 	int n;
-	int shm_fd; /* what the ranks share; -1: nothing */
+	int shm_fd; /* shared memory of the ranks; -1: none */
 	int signal_fd;
 	sigset_t signals;
 	double failed_s; /* when the first rank failed; 0: none did */
 	int stop_signal, stop_count;
-	double looked_s; /* for signs of life */
-	bool killed; /* the ranks were told to die at once */
-	struct node_group *nodes; /* other machines' launchers; NULL: there are none */
-	struct job_result others;	/* the worst that came from them so far */
+	double checked_s; /* last check of the heartbeats */
+	bool killed; /* SIGKILL was sent to the ranks */
+	struct node_group *nodes; /* launchers of the other machines; NULL: one machine */
+	struct job_result others;	/* the worst result of other machines so far */
 	int others_count, others_ended;
-	bool lost;	/* one of them is gone */
+	bool lost;	/* a machine is lost */
 	int attempt;
-	bool again;	/* the ranks are to be started once more */
-	bool concluded; /* node 0 has said how the job ended: others is that */
+	bool again;	/* the ranks will be restarted */
+	bool concluded; /* node 0 has sent the result of the job, which is in others */
 };
 
 static void setenv_number(const char *variable, int v)
@@ -84,7 +86,7 @@ static int launch_world(const struct launcher *l)
 	return l->nodes ? node_group_world(l->nodes) : l->n;
 }
 
-/* Where this rank will meet those of other machines. */
+/* Sets how this rank will connect to the ranks of other machines. */
 static void set_rank_bootstrap(const struct launcher *l, struct rank_context *s)
 {
 	if (!l->nodes)
@@ -101,7 +103,7 @@ static void set_rank_bootstrap(const struct launcher *l, struct rank_context *s)
 					 .wait_s = NODE_GROUP_WAIT_S };
 }
 
-/* In the child: never returns. */
+/* Runs in the child; never returns. */
 static void run_rank_process(struct launcher *l, int rank, int stderr_fd, pid_t launcher_pid)
 {
 	struct rank_context s = { .rank = launch_first_rank(l) + rank,
@@ -134,6 +136,7 @@ static void run_rank_process(struct launcher *l, int rank, int stderr_fd, pid_t 
 	_exit(code);
 }
 
+/* Forks a rank whose stderr is a pipe to the launcher. */
 static int start_rank(struct launcher *l, int rank, struct err *err)
 {
 	pid_t launcher_pid = getpid(), pid;
@@ -153,7 +156,7 @@ static int start_rank(struct launcher *l, int rank, struct err *err)
 		return err_set_errno(err, errno, "cannot start rank %d", rank);
 	}
 	if (fcntl(fd[0], F_SETFL, O_NONBLOCK))
-		log_warn("the messages of rank %d may come late", rank);
+		log_warn("the output of rank %d may be delayed", rank);
 	l->child[rank].pid = pid;
 	output_relay_begin(&l->child[rank].relay, fd[0], launch_world(l) > 1 ? launch_first_rank(l) + rank : -1);
 	return 0;
@@ -173,7 +176,7 @@ static void send_node_message(struct launcher *l, enum node_group_kind kind, int
 		node_group_say(l->nodes, &(struct node_group_word){ .kind = (int)kind, .number = number });
 }
 
-/* Of the ranks that still run. */
+/* Returns true if no running rank has begun work that is worth finishing. */
 static bool all_ranks_idle(const struct launcher *l)
 {
 	for (int r = 0; r < l->n; r++)
@@ -182,7 +185,7 @@ static bool all_ranks_idle(const struct launcher *l)
 	return true;
 }
 
-/* Asked from the terminal while there is nothing to finish. */
+/* Returns true after ctrl-C while no rank has work to finish. */
 static bool should_end_at_once(const struct launcher *l)
 {
 	return l->stop_signal == SIGINT && all_ranks_idle(l);
@@ -194,13 +197,13 @@ static void read_signal(struct launcher *l)
 
 	while (read(l->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD || (info.ssi_signo == SIGHUP && l->stop_count))
-			continue; /* of a terminal that goes away both kernel and shell tell */
+			continue; /* kernel and shell both report a closed terminal */
 		if (l->stop_count++ == 0) {
 			l->stop_signal = (int)info.ssi_signo;
 			atomic_store(&l->board->stop_signal, l->stop_signal);
 			log_warn("%s: %s", strsignal(l->stop_signal),
 				 should_end_at_once(l) ? "no step has begun; it ends at once"
-						 : "the step is finished first; once more ends at once");
+						 : "it ends after this step; send the signal again to end at once");
 			send_node_message(l, NODE_GROUP_STOP, l->stop_signal);
 		} else {
 			kill_ranks(l);
@@ -238,7 +241,7 @@ static void record_rank_end(struct launcher *l, int rank, int status)
 
 /* ---- other machines ---- */
 
-/* Keeps the worst: the first failure of its own before those who were only told. */
+/* Keeps the worst result: a rank's own failure outranks a failure that follows from another. */
 static void keep_worst_result(struct launcher *l, const struct job_result *v)
 {
 	bool worse = v->code && (!l->others.code || (v->reason[0] && v->blame > l->others.blame));
@@ -247,6 +250,7 @@ static void keep_worst_result(struct launcher *l, const struct job_result *v)
 		l->others = *v;
 }
 
+/* Applies a message of another launcher. */
 static void handle_node_message(struct launcher *l, const struct node_group_word *w)
 {
 	switch (w->kind) {
@@ -257,7 +261,7 @@ static void handle_node_message(struct launcher *l, const struct node_group_word
 		atomic_store(&l->board->stop_signal, w->number);
 		break;
 	case NODE_GROUP_LOST:
-		if (l->concluded) /* it has said how the job ended, and gone */
+		if (l->concluded) /* node 0 sent the result and closed the connection */
 			break;
 		keep_worst_result(l, &w->verdict);
 		l->others_ended++;
@@ -294,7 +298,7 @@ static void read_node_messages(struct launcher *l)
 		handle_node_message(l, &w);
 }
 
-/* Not when somebody asked for the end, nor when what was asked of the ranks cannot be. */
+/* Returns true if the ranks may be restarted: not after a stop signal, nor when the settings of the run are wrong. */
 static bool may_restart(const struct launcher *l, const struct job_result *v)
 {
 	bool enough = !l->lost || node_group_left(l->nodes) >= l->o->nodes_least;
@@ -302,7 +306,7 @@ static bool may_restart(const struct launcher *l, const struct job_result *v)
 	return v->code == 1 && !l->stop_signal && enough && l->attempt < l->o->max_restarts;
 }
 
-/* Node 0: who is not there any more. */
+/* Node 0: tells the other launchers which machines are lost. */
 static void announce_lost_nodes(struct launcher *l)
 {
 	for (int i = 0; i < node_group_count(l->nodes); i++)
@@ -310,7 +314,8 @@ static void announce_lost_nodes(struct launcher *l)
 			send_node_message(l, NODE_GROUP_GONE, i);
 }
 
-/* How the whole job ended: node 0 hears all, weighs and says so. A machine that is lost ends the wait. */
+/* Returns the result of the whole job: node 0 receives the results of all machines, chooses the worst and sends it to
+ * them. A lost machine ends the wait. */
 static struct job_result agree_job_result(struct launcher *l, const struct job_result *own)
 {
 	struct node_group_word w = { .kind = NODE_GROUP_ENDED, .verdict = *own };
@@ -359,9 +364,9 @@ static int reap_ranks(struct launcher *l)
 	return running;
 }
 
-/* ---- signs of life ---- */
+/* ---- heartbeats ---- */
 
-/* What the ranks beside it wait in; false: in nothing. */
+/* Describes a collective in which another rank of this machine waits; false: none waits. */
 static bool describe_waiting(const struct launcher *l, int silent, char *text, size_t n)
 {
 	char line[FLIGHT_LINE_BYTES];
@@ -382,7 +387,7 @@ static void warn_silent(const struct launcher *l, int rank)
 	char waiting[FLIGHT_LINE_BYTES + 40] = "";
 
 	describe_waiting(l, rank, waiting, sizeof(waiting));
-	log_warn("rank %d (process %d) has given no sign of life for %.0f s%s", launch_first_rank(l) + rank,
+	log_warn("rank %d (process %d) has sent no heartbeat for %.0f s%s", launch_first_rank(l) + rank,
 		 (int)l->child[rank].pid, SILENT_S, waiting);
 }
 
@@ -393,7 +398,7 @@ static void kill_silent_rank(struct launcher *l, int rank)
 
 	describe_waiting(l, rank, waiting, sizeof(waiting));
 	err_set(&b->err, ERR_IO,
-		"no sign of life for %.0f s (--heartbeat-timeout): it was stopped, or its machine stands still%s",
+		"no heartbeat for %.0f s (--heartbeat-timeout): the process or its machine was suspended%s",
 		l->o->heartbeat_s, waiting);
 	atomic_store(&b->said, 1);
 	kill(l->child[rank].pid, SIGKILL);
@@ -401,10 +406,10 @@ static void kill_silent_rank(struct launcher *l, int rank)
 
 static void check_pulses(struct launcher *l)
 {
-	double now_s = clock_mono_s(), passed_s = now_s - l->looked_s;
+	double now_s = clock_mono_s(), passed_s = now_s - l->checked_s;
 
-	l->looked_s = now_s;
-	passed_s = passed_s < GLANCE_MOST_S ? passed_s : GLANCE_MOST_S;
+	l->checked_s = now_s;
+	passed_s = passed_s < CHECK_MOST_S ? passed_s : CHECK_MOST_S;
 	for (int r = 0; r < l->n; r++) {
 		struct launched_rank *c = &l->child[r];
 		uint32_t beats = atomic_load(&l->board->rank[r].flight.beats);
@@ -419,6 +424,7 @@ static void check_pulses(struct launcher *l)
 	}
 }
 
+/* Waits until all ranks have ended; relays their stderr, and kills the rest after a failure or a second signal. */
 static void watch_ranks(struct launcher *l)
 {
 	size_t most = (size_t)l->n + 1 + (l->nodes ? (size_t)node_group_count(l->nodes) : 0);
@@ -433,7 +439,7 @@ static void watch_ranks(struct launcher *l)
 			kill_ranks(l);
 		if (!l->killed && should_end_at_once(l))
 			kill_ranks(l);
-		if (!fds) { /* out of memory: still watched, only less promptly */
+		if (!fds) { /* out of memory: watches the ranks by polling */
 			clock_sleep_s(0.05);
 			read_signal(l);
 			continue;
@@ -451,7 +457,7 @@ static void watch_ranks(struct launcher *l)
 	free(fds);
 }
 
-/* A rank that said nothing may have left a library's words. */
+/* A rank without an error message may have printed that of a library. */
 static void print_tail(const struct launcher *l, int rank)
 {
 	const struct output_relay *relay = &l->child[rank].relay;
@@ -476,7 +482,7 @@ static void print_flight(const struct launcher *l, int rank)
 	}
 }
 
-/* The job's exit code; what is to be said of it is said. */
+/* Prints the result of the job and returns its exit code. */
 static int conclude_job(struct launcher *l)
 {
 	const struct job_end j = job_end(l);
@@ -493,10 +499,10 @@ static int conclude_job(struct launcher *l)
 			print_flight(l, own.culprit);
 	}
 	if (l->again && l->nodes && node_group_left(l->nodes) < node_group_count(l->nodes))
-		log_warn("the ranks start again (%d of %d) on %d of %d machines", l->attempt + 1, l->o->max_restarts,
+		log_warn("restarting the ranks (%d of %d) on %d of %d machines", l->attempt + 1, l->o->max_restarts,
 			 node_group_left(l->nodes), node_group_count(l->nodes));
 	else if (l->again)
-		log_warn("the ranks start again (%d of %d)", l->attempt + 1, l->o->max_restarts);
+		log_warn("restarting the ranks (%d of %d)", l->attempt + 1, l->o->max_restarts);
 	else if (l->o->ended)
 		l->o->ended(l->o->user, l->board, v.code, v.reason);
 	return v.code;
@@ -514,13 +520,14 @@ static void close_shm(struct launcher *l)
 	l->shm_fd = -1;
 }
 
-static void forget_children(struct launcher *l)
+static void reset_children(struct launcher *l)
 {
 	memset(l->child, 0, (size_t)l->n * sizeof(*l->child));
 	for (int r = 0; r < l->n; r++)
 		output_relay_begin(&l->child[r].relay, -1, -1);
 }
 
+/* Makes the shared status, the table of children, the ranks' shared memory and the signalfd. */
 static int prepare_launcher(struct launcher *l, struct err *err)
 {
 	int rc;
@@ -535,12 +542,12 @@ static int prepare_launcher(struct launcher *l, struct err *err)
 	l->end = calloc((size_t)l->n, sizeof(*l->end));
 	if (!l->child || !l->end)
 		return err_set(err, ERR_NOMEM, "out of memory: %d ranks", l->n);
-	forget_children(l);
+	reset_children(l);
 	rc = make_shm(l, err);
 	if (rc)
 		return rc;
 	rank_context_stop_signals(&l->signals);
-	sigprocmask(SIG_BLOCK, &l->signals, NULL); /* the ranks keep these blocked */
+	sigprocmask(SIG_BLOCK, &l->signals, NULL); /* the ranks keep these signals blocked */
 	sigaddset(&l->signals, SIGCHLD);
 	l->signal_fd = signalfd(-1, &l->signals, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (l->signal_fd < 0)
@@ -575,7 +582,7 @@ static int start_all_ranks(struct launcher *l, struct err *err)
 	return rc;
 }
 
-/* Without the machines that are lost. */
+/* Drops the lost machines from the job. */
 static int drop_lost_nodes(struct launcher *l, struct err *err)
 {
 	int before = launch_world(l);
@@ -588,7 +595,7 @@ static int drop_lost_nodes(struct launcher *l, struct err *err)
 	return launch_world(l) == before ? 0 : l->o->resized(l->o->user, launch_world(l), err);
 }
 
-/* As before the first start, but for the run that is open and what was asked for meanwhile. */
+/* Resets the launcher for a restart; the open run and pending stop signals remain. */
 static int restart_ranks(struct launcher *l, struct err *err)
 {
 	int rc = drop_lost_nodes(l, err);
@@ -602,7 +609,7 @@ static int restart_ranks(struct launcher *l, struct err *err)
 	l->others_ended = 0;
 	memset(l->board->rank, 0, (size_t)l->n * sizeof(l->board->rank[0]));
 	memset(l->end, 0, (size_t)l->n * sizeof(*l->end));
-	forget_children(l);
+	reset_children(l);
 	close_shm(l);
 	return make_shm(l, err);
 }

@@ -1,4 +1,4 @@
-/* machine.c: read from /proc, uname and .git; nothing is run. */
+/* machine.c: reads /proc, uname and .git; runs no programs. */
 #include "trainer/launch/machine.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "tracker/base/file_read.h"
 #include "tracker/system/cgroup.h"
 
-#define STATUS_BYTES 8192 /* the kernel writes a fifth of them */
+#define STATUS_BYTES 8192 /* the kernel writes about a fifth of that */
 
 void machine_host(char *text, size_t n)
 {
@@ -23,7 +23,7 @@ void machine_host(char *text, size_t n)
 	text[n - 1] = '\0';
 }
 
-/* The value behind the first line of a file that starts with key, behind ": ". */
+/* Finds the first line of a file that starts with key; writes the value after ": ". */
 static int read_keyed_line(const char *path, const char *key, char *text, size_t n)
 {
 	char line[1024];
@@ -79,7 +79,7 @@ void machine_system(char *text, size_t n)
 		snprintf(text, n, "%s %s %s", u.sysname, u.release, u.machine);
 }
 
-/* What the kernel says of this process. Nothing is allocated: every epoch asks. */
+/* Reads the kernel's status of this process. Allocates nothing, since every epoch calls it. */
 static void read_proc_status(char text[STATUS_BYTES])
 {
 	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
@@ -90,7 +90,7 @@ static void read_proc_status(char text[STATUS_BYTES])
 	text[n > 0 ? n : 0] = '\0';
 }
 
-/* Of its line "key: N kB"; 0 where there is none. */
+/* Returns the bytes of the line "key: N kB"; 0: no such line. */
 static int64_t status_bytes(const char *status, const char *key)
 {
 	char begin[32];
@@ -134,7 +134,7 @@ static int read_first_line(const char *path, char *text, size_t n)
 	return ok;
 }
 
-/* A branch whose own file is gone lies in packed-refs: "<commit> <ref>". */
+/* Finds a ref without its own file in packed-refs: "<commit> <ref>". */
 static int find_packed_ref(const char *git, const char *ref, char *text, size_t n)
 {
 	char path[PATH_MAX + 600], line[512];
@@ -154,7 +154,7 @@ static int find_packed_ref(const char *git, const char *ref, char *text, size_t 
 	return found;
 }
 
-/* Commit that HEAD of the .git folder stands for; worktrees share refs with the folder that "commondir" names. */
+/* Writes the commit of HEAD; worktrees share refs with the folder that "commondir" names. */
 static void resolve_head(const char *git, char *text, size_t n)
 {
 	char path[PATH_MAX + 600], head[300], common[PATH_MAX] = ".", base[PATH_MAX + 300];

@@ -1,4 +1,4 @@
-/* output_relay.c: reads until nothing is there. */
+/* output_relay.c: reads until the pipe is empty. */
 #include "trainer/launch/output_relay.h"
 
 #include <errno.h>

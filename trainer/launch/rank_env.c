@@ -1,4 +1,4 @@
-/* rank_env.c: one table row per kind of launcher; a source that says "one rank" claims nothing. */
+/* rank_env.c: one table row per kind of launcher. A launcher whose variables tell of a single rank is ignored. */
 #include "trainer/launch/rank_env.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 struct launcher_env {
 	const char *name;
 	const char *rank, *world, *local_rank, *local_world;
-	const char *job[JOB_VARIABLES]; /* what tells two jobs apart */
+	const char *job[JOB_VARIABLES]; /* variables that distinguish two jobs */
 };
 
 static const struct launcher_env launcher_envs[] = {
@@ -47,7 +47,7 @@ static const struct launcher_env launcher_envs[] = {
 	  { "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_CLUSTER_NAME", NULL } },
 };
 
-/* 1: read; 0: not set; negative: not a number in range. */
+/* Returns 1: read; 0: not set; negative: not a number in range. */
 static int read_env_number(const char *variable, int *ret, struct err *err)
 {
 	const char *text = variable ? getenv(variable) : NULL;
@@ -65,7 +65,7 @@ static int read_env_number(const char *variable, int *ret, struct err *err)
 	return 1;
 }
 
-/* A batch script of Slurm bears the variables of its first task without being one. */
+/* A batch script of Slurm has the variables of its first task without being a task. */
 static bool in_batch_script(const struct launcher_env *s)
 {
 	const char *kind = getenv("ENVIRONMENT");
@@ -87,6 +87,7 @@ static void hash_job_name(const struct launcher_env *s, struct rank_env *p)
 	snprintf(p->job, sizeof(p->job), "%u-%d-%016llx", (unsigned)getuid(), p->world, (unsigned long long)hash);
 }
 
+/* Reads the variables of one launcher into *ret, whose found is false when they are not set. */
 static int read_launcher_env(const struct launcher_env *s, struct rank_env *ret, struct err *err)
 {
 	struct rank_env p = { .source = s->name };
@@ -121,8 +122,9 @@ static const char *getenv_either(const char *a, const char *b)
 	return v && *v ? v : getenv(b);
 }
 
-/* Slurm tells ranks of a machine by a list with one entry a machine, and rank 0 is on the first of its list. A port
- * that two jobs of a machine share by chance is refused, and --master-port helps. */
+/* Slurm gives the ranks of each machine as a list with one entry a machine; rank 0 is on the first machine of its node
+ * list. The port is derived from the job id. When two jobs of a machine collide, listening fails and --master-port
+ * helps. */
 static int find_slurm_nodes(struct rank_env *p, struct err *err)
 {
 	const char *tasks = getenv_either("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
@@ -139,7 +141,7 @@ static int find_slurm_nodes(struct rank_env *p, struct err *err)
 		return 0;
 	p->local_world = tasks ? slurm_number(tasks, node) : -1;
 	if (p->local_world < 1)
-		return err_set(err, ERR_USAGE, "SLURM_STEP_TASKS_PER_NODE=%.100s does not tell the tasks of node %d",
+		return err_set(err, ERR_USAGE, "SLURM_STEP_TASKS_PER_NODE=%.100s has no number of tasks for node %d",
 			       tasks ? tasks : "", node);
 	if (p->local_rank >= p->local_world)
 		return err_set(err, ERR_USAGE, "SLURM_LOCALID=%d is not below the %d tasks of node %d", p->local_rank,
@@ -152,7 +154,7 @@ static int find_slurm_nodes(struct rank_env *p, struct err *err)
 	return 0;
 }
 
-/* The agents of torchrun keep MASTER_PORT for themselves: the next one is ours. */
+/* torchrun's agents use MASTER_PORT themselves: the ranks use the next one. */
 static int find_torch_nodes(struct rank_env *p, struct err *err)
 {
 	const char *master = getenv("MASTER_ADDR"), *agent = getenv("TORCHELASTIC_USE_AGENT_STORE");
@@ -194,7 +196,7 @@ int rank_env_find(struct rank_env *ret, struct err *err)
 		if (best.found && (best.rank != p.rank || best.world != p.world))
 			return err_set(
 				err, ERR_USAGE,
-				"%s says rank %d of %d, %s says rank %d of %d: start dptrain with one of them only",
+				"%s sets rank %d of %d, %s sets rank %d of %d: start dptrain with one of them only",
 				best.source, best.rank, best.world, p.source, p.rank, p.world);
 		if (!best.found)
 			best = p;

@@ -1,4 +1,4 @@
-/* slurm.c: lists with repetitions and ranges. */
+/* slurm.c: expands lists with repetitions and ranges. */
 #include "trainer/launch/slurm.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ int slurm_number(const char *text, int i)
 	return -1;
 }
 
-/* The end of the name that begins here: a comma outside of brackets, or the end of the text. */
+/* Returns the end of the name that begins here: a comma outside of brackets, or the end of the text. */
 static const char *end_of_slurm_name(const char *at)
 {
 	for (int depth = 0; *at && (depth || *at != ','); at++)
@@ -66,7 +66,7 @@ static bool read_slurm_range(const char *at, struct slurm_range *ret)
 
 static bool expand_slurm_name(const char *name, int *i, char *ret, size_t n);
 
-/* The name with its first bracket, which opens at `open`, replaced by each of its numbers in turn. */
+/* Expands the first bracket of the name, which opens at `open`, into each of its numbers in turn. */
 static bool expand_slurm_bracket(const char *name, const char *open, int *i, char *ret, size_t n)
 {
 	const char *close = strchr(open, ']');
@@ -91,7 +91,7 @@ static bool expand_slurm_bracket(const char *name, const char *open, int *i, cha
 	return false;
 }
 
-/* Counts *i down by the names that one entry stands for; true: the one asked for is in ret. */
+/* Subtracts the names of one entry from *i; true: name *i was found and is in ret. */
 static bool expand_slurm_name(const char *name, int *i, char *ret, size_t n)
 {
 	const char *open = strchr(name, '[');

@@ -1,5 +1,5 @@
-/* collective_check.c: hashes first; only where these differ do two ranks say what they have. Every rank hears the same and comes
- * to the same verdict. */
+/* collective_check.c: ranks exchange hashes of their lists of collectives. Only where hashes differ do two ranks broadcast their
+ * lists. All ranks receive the same data and reach the same result. */
 #include "trainer/program/collective_check.h"
 
 #include <stdio.h>
@@ -27,8 +27,8 @@ static uint64_t hash_collective_text(uint64_t hash, const char *text)
 	return hash_bytes(hash, text, strlen(text) + 1);
 }
 
-/* What ranks must have alike is a column: the collectives that all members of a group meet in, and for each other
- * member the messages to and from it. */
+/* Items that must be equal between ranks form a column: column 0 has the collectives of all members of a group; for
+ * each other member there is one column of messages to it and one of messages from it. */
 struct collective_item {
 	const struct node *node;
 	const char *program;
@@ -36,7 +36,8 @@ struct collective_item {
 	uint64_t hash;
 };
 
-struct collective_list { /* of one lane (the communicator of a stream and group), in the order in which its nodes run */
+/* of one lane (the communicator of a stream and a group), in the order in which its nodes run */
+struct collective_list {
 	enum stream stream;
 	enum group group;
 	struct comm *comm;
@@ -62,12 +63,12 @@ static int lane_column(const struct collective_list *l, const struct node *n)
 	return n->op == &op_send ? column_to(a->rank) : n->op == &op_recv ? column_from(l, a->rank) : 0;
 }
 
-static const struct tensor *operand_of(const struct node *n)
+static const struct tensor *first_operand(const struct node *n)
 {
 	return n->n_in ? n->in[0] : n->out[0];
 }
 
-/* Stages of a pipeline call what they share by names of their own, and number their nodes apart ("allreduce.72"). */
+/* Stages of a pipeline have their own names for what they share, and number their nodes separately ("allreduce.72"). */
 static bool has_common_name(const struct node *n)
 {
 	size_t op = strlen(n->op->name);
@@ -78,7 +79,7 @@ static bool has_common_name(const struct node *n)
 
 static uint64_t hash_node(const struct node *n, int column)
 {
-	const struct tensor *t = operand_of(n);
+	const struct tensor *t = first_operand(n);
 	int64_t what[2] = { (int64_t)t->dtype, (int64_t)tensor_bytes(t) };
 	uint64_t hash = hash_bytes(HASH_BEGIN, what, sizeof(what));
 
@@ -100,8 +101,8 @@ static bool same_items(const struct collective_item *a, const struct collective_
 	return true;
 }
 
-/* Whether the items from `at` on stood there before, for another batch size of the same kind: of these ranks may have
- * other ones. */
+/* Returns true if the items from `at` on equal those of an earlier program of the same kind for another batch size.
+ * Ranks may have different batch sizes. */
 static bool is_repeated(const struct collective_list *l, size_t kind_at, size_t at)
 {
 	size_t n = l->n - at;
@@ -125,6 +126,7 @@ static void add_program_items(struct collective_list *l, const struct program *p
 	}
 }
 
+/* Lists the collectives of all programs that run on the lane; repeated lists are dropped. */
 static int build_collective_list(struct collective_list *l, const struct prepared *p, struct err *err)
 {
 	size_t most = 0;
@@ -150,7 +152,7 @@ static int build_collective_list(struct collective_list *l, const struct prepare
 	return 0;
 }
 
-/* What a member says: its number in the job, then a hash for each column. */
+/* A member sends its rank in the job, then a hash for each column. */
 static uint64_t *exchange_hashes(const struct collective_list *l, const struct rank *r, struct err *err)
 {
 	size_t each = 1 + (size_t)l->columns;
@@ -173,15 +175,15 @@ static uint64_t *exchange_hashes(const struct collective_list *l, const struct r
 	return NULL;
 }
 
-struct difference_side { /* of a difference */
-	int member, number; /* in the group, in the job */
+struct difference_side { /* one side of a difference */
+	int member, number; /* rank in the group and in the job */
 	int column;
 	int64_t n;
 	uint64_t *hash;
 	char text[TEXT_BYTES];
 };
 
-/* false: all agree. */
+/* Returns false if all members agree. */
 static bool find_difference(const struct collective_list *l, const uint64_t *all, struct difference_side *a,
 			    struct difference_side *b)
 {
@@ -207,8 +209,8 @@ static bool find_difference(const struct collective_list *l, const uint64_t *all
 	return false;
 }
 
-/* The i-th item of a column; NULL: it has no more. */
-static const struct collective_item *item_at(const struct collective_list *l, int column, int64_t i)
+/* Returns item i of a column; NULL: it has no more. */
+static const struct collective_item *collective_at(const struct collective_list *l, int column, int64_t i)
 {
 	for (size_t k = 0; k < l->n; k++)
 		if (l->item[k].column == column && i-- == 0)
@@ -216,13 +218,13 @@ static const struct collective_item *item_at(const struct collective_list *l, in
 	return NULL;
 }
 
-/* One side's hashes, told to all members. */
+/* Broadcasts one side's hashes to all members. */
 static int broadcast_hashes(const struct collective_list *l, struct difference_side *s, struct err *err)
 {
 	struct comm *c = l->comm;
 	int rc;
 
-	while (c->rank == s->member && item_at(l, s->column, s->n))
+	while (c->rank == s->member && collective_at(l, s->column, s->n))
 		s->n++;
 	rc = c->ops->broadcast(c, &s->n, sizeof(s->n), s->member, err);
 	if (rc)
@@ -231,17 +233,17 @@ static int broadcast_hashes(const struct collective_list *l, struct difference_s
 	if (!s->hash)
 		return err_set(err, ERR_NOMEM, "out of memory: hashes of collectives");
 	for (int64_t i = 0; c->rank == s->member && i < s->n; i++)
-		s->hash[i] = item_at(l, s->column, i)->hash;
+		s->hash[i] = collective_at(l, s->column, i)->hash;
 	return s->n ? c->ops->broadcast(c, s->hash, (size_t)s->n * sizeof(*s->hash), s->member, err) : 0;
 }
 
-/* What one side has at that place, told to all. */
+/* Broadcasts a description of one side's item at that place. */
 static int broadcast_item(const struct collective_list *l, struct difference_side *s, int64_t at, struct err *err)
 {
-	const struct collective_item *k = item_at(l, s->column, at);
+	const struct collective_item *k = collective_at(l, s->column, at);
 
 	if (l->comm->rank == s->member && k) {
-		const struct tensor *t = operand_of(k->node);
+		const struct tensor *t = first_operand(k->node);
 
 		snprintf(s->text, sizeof(s->text), "%s (%s, %s, %zu bytes, %s)", k->node->name, k->node->op->name,
 			 dtype_name(t->dtype), tensor_bytes(t), k->program);
@@ -251,7 +253,7 @@ static int broadcast_item(const struct collective_list *l, struct difference_sid
 	return l->comm->ops->broadcast(l->comm, s->text, sizeof(s->text), s->member, err);
 }
 
-/* The first difference between two sides, on all members. */
+/* Finds and describes the first difference between two sides, on all members. */
 static int name_difference(const struct collective_list *l, struct difference_side *a, struct difference_side *b,
 			   struct err *err)
 {
@@ -268,8 +270,8 @@ static int name_difference(const struct collective_list *l, struct difference_si
 		rc = broadcast_item(l, b, at, err);
 	if (!rc)
 		rc = err_set(err, ERR_UNSUPPORTED,
-			     "ranks %d and %d would never meet: number %lld of group %s, stream %s, is %.*s on rank %d "
-			     "and %.*s on rank %d; start the same program on all machines",
+			     "ranks %d and %d disagree: collective %lld of group %s, stream %s, is %.*s on rank %d and "
+			     "%.*s on rank %d; start the same program on all machines",
 			     a->number, b->number, (long long)at + 1, group_name(l->group), stream_name(l->stream),
 			     TEXT_BYTES - 1, a->text, a->number, TEXT_BYTES - 1, b->text, b->number);
 	free(a->hash);

@@ -4,13 +4,13 @@
 #include "trainer/ops/ops.h"
 #include "trainer/ops/partial_sums/partial_sums.h"
 
-#define SMALL_BYTES 16384 /* as communicators have it */
+#define SMALL_BYTES 16384 /* as in communicators */
 #define MIB 1048576.0
 
 static const int kinds[COMM_VOLUME_KINDS] = { OP_allreduce, OP_all_gather, OP_reduce_scatter, OP_send };
 
-/* Ranks that meet in a group of that kind. */
-static int group_size(const struct program_opts *o, enum group group)
+/* Returns the number of ranks in this rank's group of that kind. */
+static int count_group_ranks(const struct program_opts *o, enum group group)
 {
 	const struct strategy *s = o->strategy;
 	int own, n = 0;
@@ -23,7 +23,7 @@ static int group_size(const struct program_opts *o, enum group group)
 	return n;
 }
 
-/* Of terms (trainer/ops/partial_sums); 0: a plain sum. */
+/* Returns the room for terms (trainer/ops/partial_sums); 0: a plain sum. */
 static int terms_room(const struct node *n)
 {
 	const bool sum = n->op->id == OP_allreduce || n->op->id == OP_reduce_scatter;
@@ -34,9 +34,9 @@ static int terms_room(const struct node *n)
 
 static double bytes_sent_by_node(const struct program_opts *o, const struct node *n, bool first)
 {
-	const double ranks = group_size(o, n->group);
+	const double ranks = count_group_ranks(o, n->group);
 	const int room = terms_room(n);
-	const double roots = room ? o->sharing.roots : 1; /* each is sent */
+	const double roots = room ? o->sharing.roots : 1; /* each root is sent */
 	const double bytes = (double)tensor_bytes(n->in[0]) / (room ? room : 1);
 
 	if (n->op->id == OP_send)
@@ -50,13 +50,13 @@ static double bytes_sent_by_node(const struct program_opts *o, const struct node
 	return bytes * (ranks - 1) / ranks;
 }
 
-/* Of one run of a program: messages go with each micro-batch of its schedule, what is for all once. */
+/* Returns how often a node runs in a program: messages once for each micro-batch, all else once. */
 static int runs_per_program(const struct program *p, const struct node *n)
 {
 	return n->op->id == OP_send ? p->schedule.slots : 1;
 }
 
-/* The first program of a kind is the one for the largest batch. */
+/* The first program of a kind has the largest batch. */
 static void add_program_traffic(const struct prepared *p, enum program_kind kind, bool first, double times,
 				double sent[COMM_VOLUME_KINDS])
 {

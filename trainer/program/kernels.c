@@ -1,4 +1,4 @@
-/* kernels.c: choices travel from rank 0 as one text. */
+/* kernels.c: rank 0 broadcasts its kernel choices as one text. */
 #include "trainer/program/kernels.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static int apply_choices(const struct rank *r, const char *text, size_t n, struc
 	return rc;
 }
 
-/* A text that did not fit is empty: everybody times for himself. */
+/* A text that did not fit is empty: then every rank measures for itself. */
 int kernels_share(const struct rank *r, const struct buf *text, struct err *err)
 {
 	struct comm *c = rank_comm(r);

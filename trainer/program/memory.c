@@ -1,5 +1,5 @@
-/* memory.c: the plan against the machine. Other settings are tried by planning them, with kernels chosen by rule, so
- * that what is advised is known to fit. */
+/* memory.c: compares the plan with the machine. Other settings are planned in full, with kernels chosen by rule, so
+ * that advice is known to fit. */
 #include "trainer/program/memory.h"
 
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include "trainer/program/planning.h"
 
 #define MIB 1048576.0
-#define FILE_BYTES (2 * COPY_PIECE_BYTES) /* of a file that is offloaded to: a piece on its way in and one out */
+#define FILE_BYTES (2 * COPY_PIECE_BYTES) /* of an offload file: a piece on its way in and one on its way out */
 #define ADVICE_BYTES 300
-#define OWN_BYTES_MAX ((int64_t)1 << 30) /* of a device, that driver and libraries take beside a plan */
+#define OWN_BYTES_MAX ((int64_t)1 << 30) /* of a device, used by driver and libraries besides a plan */
 
 size_t memory_offloaded(const struct plan *p)
 {
@@ -27,7 +27,7 @@ int64_t memory_planned(const struct plan *p)
 			 p->data_bytes + p->shm_usage_bytes + memory_offloaded(p));
 }
 
-/* Of all ranks on this machine, whose shared memory is there once for each; of a rank's own device. */
+/* Returns the bytes of all ranks on this machine, which share some memory; with a device, of one rank's device. */
 static int64_t plan_bytes_needed(const struct plan *p, const struct rank *r)
 {
 	int64_t own = (int64_t)(memory_offloaded(p) + p->data_bytes);
@@ -39,8 +39,9 @@ static int64_t plan_bytes_needed(const struct plan *p, const struct rank *r)
 	return own * r->seat->local_world;
 }
 
-/* For all ranks. A process that may map little (ulimit -v) maps the others' shared memory too, and each loader thread a
- * stack: those are not reckoned with, so that nothing is refused that would run. */
+/* Returns the memory for all ranks of this machine. With a small limit of address space (ulimit -v) a process also maps
+ * the other ranks' shared memory and a stack for each loader thread. These are not counted, so that no run that would
+ * fit is refused. */
 static int64_t available_on_host(const struct rank_context *seat, const char **ret_whose)
 {
 	const char *hook = getenv("DPTRAIN_TEST_MEMORY");
@@ -53,7 +54,7 @@ static int64_t available_on_host(const struct rank_context *seat, const char **r
 	return own * seat->local_world;
 }
 
-/* Of its device's memory; 0: it has none of its own, or does not tell. */
+/* Returns the free bytes of the rank's device; 0: it has none or does not report it. */
 static int64_t room_on_device(const struct rank *r)
 {
 	struct err ignored = ERR_INIT;
@@ -87,10 +88,10 @@ static void describe_room(char *text, size_t n, const struct rank *r, const stru
 	else
 		snprintf(text, n, "the GPU has %.0f of %.0f MiB free%s", (double)s->free_bytes / MIB, (double)all / MIB,
 			 s->need_bytes + OWN_BYTES_MAX <= all ?
-				 ": other processes have taken memory of it (nvidia-smi names them)" : "");
+				 ": other processes use its memory (see nvidia-smi)" : "");
 }
 
-/* Bytes that the run would need with other settings; -1 when they cannot be planned. */
+/* Returns the bytes that the run would need with other settings; -1: they cannot be planned. */
 static int64_t bytes_needed_with(const struct rank *like, const struct workload *s, const struct run_config *cfg)
 {
 	struct rank r = { .cfg = cfg, .seat = like->seat, .backend = like->backend, .by_rule = true };
@@ -134,7 +135,7 @@ static bool try_advice(struct advice *a, const struct run_config *cfg, const cha
 	return true;
 }
 
-/* The largest half, quarter, … of the batch that fits, with as many passes as keep the step the same. */
+/* Tries halves of the batch until one fits, with as many micro-batches as keep the step the same. */
 static bool advise_batch_size(struct advice *a, const struct run_config *like, const char *more)
 {
 	int64_t part = (like->global_batch_size + like->world - 1) / like->world;
@@ -193,11 +194,11 @@ int memory_check(const struct plan *p, const struct rank *r, const struct worklo
 	describe_room(room, sizeof(room), r, &(struct shortage){ bytes, a.limit, whose });
 	return err_set(err, ERR_USAGE, "the plan needs %.0f MiB%s, but %s; %s%s", (double)bytes / MIB,
 		       !on_device && r->seat->local_world > 1 ? " for its ranks" : "", room,
-		       a.count ? "what fits: " : "no batch size of this model fits; a smaller --model would",
+		       a.count ? "what fits: " : "no batch size of this model fits; choose a smaller --model",
 		       a.count ? a.text : "");
 }
 
-/* Bytes with that batch size; -1: it cannot be planned, or does not fit. */
+/* Returns the bytes with that batch size; -1: it cannot be planned or does not fit. */
 static int64_t bytes_that_fit(const struct rank *r, const struct workload *s, int64_t size, int64_t limit)
 {
 	struct run_config cfg = *r->cfg;
@@ -234,8 +235,8 @@ int64_t memory_begin(void)
 	return machine_held_bytes();
 }
 
-/* Slabs stay until the run ends, and so does what was touched of them. The process's peak says less: what opening a
- * data set took for a moment, and files that were mapped then, lie in it. */
+/* Slabs and their touched pages stay until the run ends. The process's peak is no substitute: it includes memory that
+ * opening the data set used for a moment, and files mapped then. */
 int64_t memory_used(int64_t before)
 {
 	int64_t now = machine_held_bytes();

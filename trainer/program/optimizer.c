@@ -1,4 +1,4 @@
-/* optimizer.c: what stands around the steps of the parameters: norm, guard, statistics, averages. */
+/* optimizer.c: the nodes around the parameter updates: gradient norm, step guard, statistics, averages. */
 #include "trainer/program/optimizer.h"
 
 #include "trainer/ops/bn/bn.h"
@@ -76,7 +76,7 @@ int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *e
 
 	g->phase = PHASE_OPTIMIZER;
 	step = step_guard_add(g, &(struct step_guard_in){ norm_add_all(g, o->pipeline), o->losses, o->votes }, &guard);
-	n = g->n_tensors; /* moments come behind */
+	n = g->n_tensors; /* moments are added after these */
 	for (int i = 0; i < n && !graph_failed(g); i++)
 		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
 			add_optimizer_step(g, g->tensors[i], step, o);

@@ -1,4 +1,4 @@
-/* planning.c: a configuration as options of programs and shapes of batches. */
+/* planning.c: turns a configuration into options of programs and shapes of batches. */
 #include "trainer/program/planning.h"
 
 #include <string.h>
@@ -6,14 +6,14 @@
 #include "trainer/program/kernels.h"
 #include "trainer/program/loading.h"
 
-/* A seat of a plan has a rank alone. */
+/* The rank context of a plan has a rank and a world only. */
 static struct neighbours find_neighbours(const struct rank_context *s)
 {
 	return s->nodes > 1 ? (struct neighbours){ s->rank - s->local_rank, s->local_world }
 			    : (struct neighbours){ 0, s->world };
 }
 
-/* Room for the terms of every step: full ones, and the last of an epoch. */
+/* Sets the room for the terms of every step: full steps, and the last step of an epoch. */
 static void set_leaves(struct strategy_opts *ret, const struct rank *r, const struct train_schedule *c)
 {
 	const int64_t steps = sampler_steps(&c->train);
@@ -30,6 +30,7 @@ static void set_leaves(struct strategy_opts *ret, const struct rank *r, const st
 	ret->roots = reduction_tree_roots(full.first, full.n, NULL);
 }
 
+/* Makes the options of all programs from the configuration. */
 static struct program_opts make_program_opts(const struct rank *r, const struct workload *s, const struct train_schedule *c)
 {
 	const struct run_config *cfg = r->cfg;

@@ -31,7 +31,7 @@ static int prepare_program(struct prepared *p, int64_t batch, enum program_kind 
 	return rc;
 }
 
-/* Room in the pinned slab; returns where. */
+/* Reserves room in the pinned slab; returns its offset. */
 static size_t add_pinned(struct prepared *p, size_t bytes, enum plan_category category)
 {
 	size_t offset = p->plan.slab_bytes[SPACE_PINNED];
@@ -54,7 +54,7 @@ bool prepared_in_one_piece(const struct prepared *p)
 	return !p->opts.strategy->holds && !p->opts.offload.params && !p->opts.offload.optimizer;
 }
 
-/* What lies in one piece at the start of the private slab is copied in the same order. */
+/* Tensors in one piece at the start of the private slab are copied in the same order. */
 size_t prepared_copy_at(const struct prepared *p, const char *name)
 {
 	const struct tensor *t;
@@ -86,13 +86,13 @@ static void plan_pinned(struct prepared *p, const struct prepare_shapes *shapes)
 	p->snapshot_offset = add_pinned(p, p->snapshot_bytes, PLAN_SNAPSHOT);
 }
 
-/* Bytes of all micro-batches of a batch's inputs or targets, from the start of one to the next. */
+/* Returns the bytes of all micro-batches of a batch's inputs or targets, rounded up. */
 static size_t fed_bytes(const struct program *p, const struct tensor *t)
 {
 	return slab_align((size_t)p->schedule.slots * tensor_bytes(t), PLAN_ALIGN_BYTES);
 }
 
-/* On devices the next batch arrives while the last one's program runs, which uses all the rest. */
+/* On devices the next batch arrives while the program of the last one runs, which uses all other memory. */
 static void plan_feed(struct prepared *p)
 {
 	size_t most = 0;
@@ -238,15 +238,15 @@ void *prepared_loader(const struct prepared *p, enum split split)
 	return p->loader_bytes[split] ? p->slab[SPACE_PINNED] + p->loader_offset[split] : NULL;
 }
 
-/* The system gives pages when they are touched: now, not while the first copy holds up a step or when --workers auto
- * first tries more slots, and memory that others have taken meanwhile is missed at the start. */
+/* The system allocates pages when they are touched. Touching them now keeps the first copy, or a new slot of --workers
+ * auto, from delaying a step, and memory that other processes have taken is missed at the start. */
 static void touch_pinned(struct prepared *p, size_t offset, size_t bytes)
 {
 	if (bytes)
 		memset(p->slab[SPACE_PINNED] + offset, 0, bytes);
 }
 
-/* What the backend knows a space as. */
+/* Returns the space that the backend knows. */
 static enum space backend_space(enum space s)
 {
 	return s == SPACE_OFFLOAD ? SPACE_PINNED : s;
@@ -269,7 +269,7 @@ static int open_slab(struct prepared *p, enum space s, struct err *err)
 	} else if (bytes) {
 		rc = is_file_slab(p, s) ? slab_file_open(&memory, o->offload_dir, bytes, err)
 				   : o->backend->alloc(o->module, backend_space(s), bytes, &memory, err);
-		p->slab_bytes[s] = rc ? 0 : bytes; /* ours to release */
+		p->slab_bytes[s] = rc ? 0 : bytes; /* released by prepare_done */
 	}
 	if (!rc)
 		p->slab[s] = memory;

@@ -1,4 +1,4 @@
-/* program.c: the order of the passes. */
+/* program.c: runs the passes in order. */
 #include "trainer/program/program.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ struct program_build {
 	int64_t batch;
 	enum program_kind kind;
 	struct graph *g;
-	struct program *p; /* NULL: the model */
+	struct program *p; /* NULL: builds the model */
 };
 
 static int run_model(struct program_build *b, struct err *err)
@@ -49,8 +49,8 @@ static int run_recompute(struct program_build *b, struct err *err)
 	return pass_recompute(b->g, b->o->recompute, err);
 }
 
-/* The losses of a step's samples; where steps are made of several parts, the parts' own gradients: what they scatter
- * around the step's is noise. */
+/* Records the losses of a step's samples, and the parts' own gradients where a step has several parts: their scatter
+ * around the step's gradient is the noise. */
 static int run_watch_terms(struct program_build *b, struct err *err)
 {
 	const struct strategy *s = b->o->strategy;
@@ -70,8 +70,8 @@ static int run_watch_outputs(struct program_build *b, struct err *err)
 	return graph_failed(b->g) ? err_set(err, b->g->err.code, "%s", b->g->err.text) : 0;
 }
 
-/* What each micro-batch sends is added behind the strategy, as it comes back. Strategies whose schedules have turns do
- * this themselves. */
+/* Accumulates what each micro-batch sends, after the strategy and as it comes back. Strategies with a pipeline schedule
+ * do this themselves. */
 static int run_accumulate(struct program_build *b, struct err *err)
 {
 	if (b->o->strategy->turns)
@@ -102,7 +102,7 @@ static int run_partition(struct program_build *b, struct err *err)
 	return b->o->strategy->lay ? b->o->strategy->lay(b->g, &b->o->sharing, err) : 0;
 }
 
-/* Behind the strategy, so that these nodes see the gradients as the strategy leaves them. */
+/* Runs after the strategy, so that its nodes see the gradients as the strategy leaves them. */
 static int run_optimizer(struct program_build *b, struct err *err)
 {
 	struct optimizer_opts o = b->o->optimizer;
@@ -152,7 +152,8 @@ const struct kernel *program_kernel(const struct program_opts *o, const struct n
 	return backend_kernel(o->backend, n);
 }
 
-/* With the communicator of n's stream and group. A sum over fewer ranks than were meant would go unnoticed. */
+/* Makes the environment of n's kernel, with the communicator of its stream and group. Fails without one, because a sum
+ * over too few ranks would not be noticed. */
 static int node_env(const struct program_opts *o, const struct node *n, struct kernel_env *ret, struct err *err)
 {
 	*ret = o->env;
@@ -162,7 +163,7 @@ static int node_env(const struct program_opts *o, const struct node *n, struct k
 	ret->devices = devices_lane(o->devices, stream_meets(n->stream), n->group);
 	return ret->comm ? 0
 			 : err_set(err, ERR_UNSUPPORTED,
-				   "node %s meets group %s on stream %s, where its strategy has no communicator",
+				   "node %s uses group %s on stream %s, for which its strategy has no communicator",
 				   n->name, group_name(n->group), stream_name(n->stream));
 }
 
@@ -191,7 +192,7 @@ static void prepare_kernel_ahead(struct program_build *b, struct node *n)
 		k->release(state);
 }
 
-/* What kernels find out when they are prepared can take seconds each: for all of them at once. */
+/* Preparing a kernel may take seconds of tuning: does it for all of them at once. */
 static void prepare_ahead(struct program_build *b)
 {
 	const struct program_opts *o = b->o;
@@ -239,7 +240,7 @@ static int run_schedule(struct program_build *b, struct err *err)
 		return schedule_make(&b->p->schedule, b->g, err);
 	o.turn = turn = arena_array(b->g->arena, (size_t)o.n, sizeof(*turn));
 	if (!turn)
-		return err_set(err, ERR_NOMEM, "out of memory: turns of %s", b->p->name);
+		return err_set(err, ERR_NOMEM, "out of memory: schedule of %s", b->p->name);
 	s->turns(turn, &b->o->sharing, micros);
 	rc = schedule_make_turns(&b->p->schedule, b->g, &o, err);
 	if (!rc)
@@ -252,8 +253,8 @@ enum { PROGRAMS = 1, MODEL, BOTH };
 
 static const struct {
 	const char *name;
-	unsigned kinds; /* of programs that it is run for */
-	unsigned of;	/* programs, the model */
+	unsigned kinds; /* bit set of program kinds */
+	unsigned of;	/* for programs, the model or both */
 	int (*run)(struct program_build *b, struct err *err);
 } passes[] = {
 	{ "model", ALL, BOTH, run_model },
@@ -276,7 +277,7 @@ static const struct {
 	{ "schedule", ALL, PROGRAMS, run_schedule },
 };
 
-/* A new graph in b, taken through the passes; freed by the caller, also after a failure. */
+/* Builds a new graph in b and runs the passes; the caller frees it, also after a failure. */
 static int run_program_passes(struct program_build *b, unsigned of, struct err *err)
 {
 	int rc = 0;
@@ -318,7 +319,7 @@ static void find_tensors(struct program *p)
 	p->targets = graph_find(g, tokens ? "targets" : "labels");
 	p->logits = graph_find(g, "logits");
 	p->result = g->loss;
-	if (p->result && p->result->kind != TENSOR_INPUT) /* else another stage has them */
+	if (p->result && p->result->kind != TENSOR_INPUT) /* else another stage has the losses */
 		p->losses = graph_find(g, WATCHING_LOSSES);
 	p->result_sum = graph_find(g, STRATEGY_RESULT_SUM);
 	if (!p->result_sum)

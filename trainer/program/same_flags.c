@@ -1,4 +1,4 @@
-/* same_flags.c: a hash of all flags first; only where these differ do two ranks say what they have. */
+/* same_flags.c: compares a hash of all flags first; only where hashes differ do two ranks exchange their flags. */
 #include "trainer/program/same_flags.h"
 
 #include <stdio.h>
@@ -9,13 +9,13 @@
 
 #define FLAGS_BYTES_MAX ((size_t)1 << 20)
 
-/* Where things lie on a machine, and what is printed or written by rank 0 alone. */
+/* Paths on a machine, and what only rank 0 prints or writes. */
 static const enum flag_id of_machine[] = {
 	FLAG_data_path,	   FLAG_val_path,     FLAG_batch_from, FLAG_init_from, FLAG_save_weights, FLAG_experiment,
 	FLAG_run_name,	   FLAG_save_outputs, FLAG_dump_grads, FLAG_json,      FLAG_against,	  FLAG_rounds,
 };
 
-/* Of those that belong to a segment: what decides whom ranks meet and when. */
+/* Flags of a segment that decide which ranks exchange what and when. */
 static const enum flag_id of_job[] = {
 	FLAG_comm,	    FLAG_comm_sockets, FLAG_strategy,	     FLAG_zero_stage,
 	FLAG_fsdp_unit,	    FLAG_shard_degree, FLAG_gather_prefetch, FLAG_reshard_after_forward,
@@ -31,7 +31,7 @@ static bool is_among(enum flag_id id, const enum flag_id *list, size_t n)
 	return false;
 }
 
-/* "name\0value\0" for each flag that must be the same everywhere. */
+/* Appends "name\0value\0" for each flag that must be the same everywhere. */
 static void add_shared_flag(void *user, const struct config_item *item)
 {
 	bool shared = item->segment ? is_among(item->id, of_job, sizeof(of_job) / sizeof(of_job[0]))
@@ -82,11 +82,11 @@ static int describe_flag_difference(struct flag_text first, struct flag_text oth
 		a += strlen(name) + strlen(value) + 2;
 		b += strlen(theirs) + strlen(their_value) + 2;
 	}
-	return err_set(err, ERR_USAGE, "rank 0 and rank %d know other flags: start the same program on all machines",
-		       rank);
+	return err_set(err, ERR_USAGE,
+		       "rank 0 and rank %d have different flags: start the same program on all machines", rank);
 }
 
-/* Rank 0 and the first that differs tell all their flags. */
+/* Rank 0 and the first rank that differs send all their flags; all ranks compare them. */
 static int compare_flag_texts(struct bootstrap *x, const struct buf *own, int differs, struct err *err)
 {
 	bool speaks = bootstrap_self(x) == 0 || bootstrap_self(x) == differs;
@@ -104,7 +104,7 @@ static int compare_flag_texts(struct bootstrap *x, const struct buf *own, int di
 	return rc;
 }
 
-/* The first rank whose flags are not rank 0's; 0: there is none. */
+/* Returns the first rank whose flags differ from rank 0's; 0: none. */
 static int find_differing_rank(const struct bootstrap *x)
 {
 	size_t n, n_first;

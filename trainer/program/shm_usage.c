@@ -1,6 +1,6 @@
-/* shm_usage.c: see shm_usage.h. As comm/shm.c has it, a sum touches the own slice of every rank's buffer and a gather each
- * rank's own. Units and buckets of different times lie over each other, so slices of one come to lie in others of the
- * next: pages are marked, not bytes added. */
+/* shm_usage.c: marks the pages of each peer's memory that collectives touch (comm/shm.c): a sum touches this rank's slice
+ * of every rank's buffer, a gather each rank's own slice. Units and buckets of different times share addresses, so
+ * pages are marked instead of adding bytes. */
 #include "trainer/program/shm_usage.h"
 
 #include <stdint.h>
@@ -12,11 +12,12 @@
 #include "trainer/ops/partial_sums/partial_sums.h"
 
 #define PAGE_BYTES 4096
-#define SMALL_BYTES 16384 /* as communicators have it: such sums go through memory of their own */
-#define RANKS_MAX 256	  /* of a machine; plans are made of more */
+#define SMALL_BYTES 16384 /* as in communicators: such sums use their own memory */
+#define RANKS_MAX 256	  /* of a machine; plans of more ranks are not reckoned */
 
-struct peer_meeting { /* of a group's ranks on this machine */
-	int ranks, own, peer; /* numbers among these; peer -1: it is in another group */
+struct peer_meeting { /* a group's ranks on this machine */
+	/* their number; numbers of this rank and of the peer among them; peer -1: it is in another group */
+	int ranks, own, peer;
 };
 
 struct page_marks { /* pages of one peer's memory */
@@ -49,7 +50,7 @@ static void mark_pages(struct page_marks *m, size_t first, size_t bytes)
 		memset(m->page + begin, 1, (end < m->n ? end : m->n) - begin);
 }
 
-/* Slice i of as many as there are ranks, of each term. */
+/* Marks slice i of each term; there are as many slices as ranks. */
 static void mark_slices(struct page_marks *m, size_t at, const struct node *n, const struct peer_meeting *meet, int i)
 {
 	const bool sum = n->op->id == OP_allreduce || n->op->id == OP_reduce_scatter;

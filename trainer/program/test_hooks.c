@@ -39,7 +39,7 @@ static bool is_copy_back(const struct node *n)
 static const struct {
 	const char *word;
 	bool (*is)(const struct node *n);
-	bool twice; /* run again; else left out */
+	bool twice; /* the node runs twice; else it is removed */
 } faults[] = {
 	{ "reduce", is_reduce, false },
 	{ "gather", is_gather, false },
@@ -65,7 +65,7 @@ static void break_node(struct graph *g, struct node *n, bool twice)
 	graph_move(g, again->id, n->id + 1);
 }
 
-/* What is computed behind a collective of another stream waits for it. */
+/* Makes the next compute node wait for each collective of another stream. */
 static void serialise_collectives(struct graph *g)
 {
 	for (int i = 0; i < g->n_nodes; i++) {

@@ -1,4 +1,4 @@
-/* train_schedule.c: samplers and lengths. */
+/* train_schedule.c: samplers and numbers of steps. */
 #include "trainer/program/train_schedule.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static bool saves_checkpoints(const struct run_config *cfg)
 {
 	bool none = config_given(cfg, FLAG_save_total_limit) && !cfg->save_total_limit;
 
-	if (cfg->command == COMMAND_DOCTOR) /* what it trained is of no use */
+	if (cfg->command == COMMAND_DOCTOR) /* its weights are discarded */
 		return cfg->save_steps && !none;
 	return cfg->command != COMMAND_BENCH && cfg->command != COMMAND_FIND && !cfg->test_only && !none;
 }
@@ -31,7 +31,7 @@ static enum sampler_order choose_sampler_order(const struct run_config *cfg, con
 	return d->part ? SAMPLER_MIX : orders[cfg->shuffle];
 }
 
-/* What is made in one go: a batch, or each part that the strategy cuts it into. */
+/* Returns the samples of one leaf of the reduction tree: a batch, or each part into which the strategy cuts it. */
 static int64_t leaf_samples(const struct run_config *cfg)
 {
 	const struct strategy *s = strategies_table[cfg->strategy];
@@ -82,7 +82,7 @@ int train_schedule_check_best(const struct train_schedule *c, const struct run_c
 
 	if (!series || c->evaluates || !strcmp(series, "epoch/train_loss"))
 		return 0;
-	return err_set(err, ERR_USAGE, "--save-best %s: %.200s has nothing to evaluate", series, d->path);
+	return err_set(err, ERR_USAGE, "--save-best %s: %.200s has no samples to evaluate", series, d->path);
 }
 
 int64_t train_schedule_sample(const struct train_schedule *c, int64_t epoch, int64_t position)

@@ -1,4 +1,4 @@
-/* watching.c: see watching.h. A result is known by its name: "watch.<kind>.<what>". */
+/* watching.c: see watching.h. A result is identified by its name: "watch.<kind>.<what>". */
 #include "trainer/program/watching.h"
 
 #include <stdio.h>
@@ -35,7 +35,7 @@ void watching_end(struct graph *g, struct tensor *p, struct tensor *held)
 		add_watch_node(g, WATCHING_UPDATE, p->name, p, held);
 }
 
-/* Moves the node that made t, the last one so far, behind `at`, as a part of what that does. */
+/* Moves the node that made t, the last one so far, after `at`, with the phase, part and block of that node. */
 static void move_after_node(struct graph *g, const struct tensor *t, const struct node *at)
 {
 	struct node *n = t ? t->producer : NULL;
@@ -65,7 +65,7 @@ void watching_outputs(struct graph *g)
 
 void watching_terms(struct graph *g)
 {
-	const int n = g->n_tensors; /* results come behind */
+	const int n = g->n_tensors; /* results are added after these */
 
 	for (int i = 0; i < n && !graph_failed(g); i++) {
 		struct tensor *p = g->tensors[i];

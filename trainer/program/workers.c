@@ -1,9 +1,10 @@
-/* workers.c: climbs while it pays. */
+/* workers.c: raises the number of threads while steps become faster. */
 #include "trainer/program/workers.h"
 
-#define LITTLE 0.02 /* of the time: waiting that is not worth a thread */
-#define GAIN 0.03   /* of the time: what a number must win to be kept, or lose to end the search */
-#define IN_VAIN 3   /* numbers in a row that win little, then it is over: the first thread of many brings not much */
+#define LITTLE 0.02 /* share of time: less waiting is not worth a thread */
+#define GAIN 0.03   /* share of time that a number must win to be kept, or lose to end the search */
+/* the search ends after that many numbers in a row without gain: the first of many threads gains little */
+#define IN_VAIN 3
 
 void workers_init(struct workers *s, int most)
 {
@@ -39,7 +40,7 @@ static void judge_worker_count(struct workers *s, double batch_s, double wait_sh
 	begin_window(s, s->done ? s->best : next_worker_count(s));
 }
 
-/* The longest batch of a window is left out: something else may have held it up (a checkpoint, another program). */
+/* Ignores the longest batch of a window: something else may have delayed it (a checkpoint, another program). */
 bool workers_batch(struct workers *s, double wait_s, double all_s)
 {
 	if (s->done || ++s->seen <= WORKERS_SKIPPED)

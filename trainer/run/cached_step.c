@@ -11,22 +11,22 @@
 
 enum { STEPS_LEAST = 4, STEPS_MOST = 100 };
 
-struct fed_batch { /* what a micro-batch is run with */
+struct fed_batch { /* arguments of a micro-batch's run */
 	const struct program *program;
 	struct step_page page;
 };
 
 struct cached_step {
-	void *inputs, *targets; /* of the first micro-batch; the others get the same samples, or the first of them */
+	void *inputs, *targets; /* of the first micro-batch; the others run on the same samples, or the first of them */
 	size_t inputs_bytes, targets_bytes;
 	struct fed_batch first, last;
-	int64_t micros; /* of a step; 0: none is known */
+	int64_t micros; /* micro-batches of a step; 0: no step was kept */
 };
 
 int cached_step_new(struct cached_step **ret, struct err *err)
 {
 	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory: a batch to be used again");
+	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory: cached batch");
 }
 
 void cached_step_free(struct cached_step *b)
@@ -50,7 +50,7 @@ static int copy_batch(struct cached_step *b, const struct program *p, const stru
 	b->inputs = malloc(b->inputs_bytes + 1);
 	b->targets = malloc(b->targets_bytes + 1);
 	if (!b->inputs || !b->targets)
-		return err_set(err, ERR_NOMEM, "out of memory: a batch to be used again");
+		return err_set(err, ERR_NOMEM, "out of memory: cached batch");
 	memcpy(b->inputs, call->inputs, b->inputs_bytes);
 	memcpy(b->targets, call->targets, b->targets_bytes);
 	return 0;
@@ -69,7 +69,7 @@ int cached_step_keep(struct cached_step *b, const struct loader_batch *of, const
 		rc = copy_batch(b, p, call, err);
 	}
 	b->last = fed;
-	/* A last one that is larger has samples of which there is no copy. */
+	/* Samples of a larger last micro-batch were not copied. */
 	if (of->micro + 1 == of->n_micro && batch_bytes(p, p->inputs) <= b->inputs_bytes &&
 	    batch_bytes(p, p->targets) <= b->targets_bytes)
 		b->micros = of->n_micro;
@@ -92,7 +92,7 @@ static int run_cached_step(const struct engine *e, struct err *err)
 	return rc;
 }
 
-/* The least of all ranks' numbers; 0 where one of them has kept nothing. */
+/* Finds the least number of all ranks; 0 where a rank has kept no batch. */
 static int agree_steps(const struct engine *e, int64_t *n, struct err *err)
 {
 	struct comm *c = rank_comm(&e->rank);
@@ -119,7 +119,7 @@ int cached_step_run(const struct engine *e, double *ret, struct err *err)
 	if (rc || !n)
 		return rc;
 	start = clock_mono_s();
-	rc = run_cached_step(e, err); /* which brings back what the waits before it have cost */
+	rc = run_cached_step(e, err); /* warms up the caches */
 	n = (int64_t)fmin(STEPS_MOST, fmax(STEPS_LEAST, CACHED_STEP_S / (clock_mono_s() - start)));
 	if (!rc)
 		rc = agree_steps(e, &n, err);

@@ -1,4 +1,4 @@
-/* checkpoint_writer.c: checkpoints, on a thread of their own while training goes on. */
+/* checkpoint_writer.c: writes checkpoints in a thread while training continues. */
 #include "trainer/run/checkpoint_writer.h"
 
 #include <pthread.h>
@@ -15,13 +15,13 @@
 #include "trainer/state/snapshot.h"
 
 #define FLUSH_WAIT_S 10.0
-#define NICE 10 /* of the writing thread: computing threads wait for each other, so one that is held up holds up all */
+#define NICE 10 /* of the writing thread: compute threads wait for each other, so a delay of one delays all */
 
 struct checkpoint_writer {
 	struct engine *e;
 	struct report *report;
 	char folder[4096];
-	struct arena *arena; /* texts of what follows; fixed once open */
+	struct arena *arena; /* strings of the following lists; fixed once open */
 	struct st_meta *config, *kernels;
 	size_t n_config, n_kernels;
 
@@ -31,27 +31,28 @@ struct checkpoint_writer {
 	pthread_cond_t change;
 	bool busy, quit;	      /* under lock */
 	struct checkpoint_state next; /* what the thread writes while busy */
-	double copy_s;		      /* that its snapshot took */
+	double copy_s;		      /* seconds of its snapshot */
 
-	/* Of whoever writes: the thread while busy, else the caller. */
-	int64_t newest_step; /* written by this process or resumed from; -1 none */
+	/* Owned by the writer: the thread while busy, else the caller. */
+	int64_t newest_step; /* written by this process or resumed from; -1: none */
 	bool warned;
 };
 
-/* ---- what is written ---- */
+/* ---- writing ---- */
 
 static const void *peek_snapshot(void *user, const struct tensor *t)
 {
 	return snapshot_peek(user, t);
 }
 
-/* The points up to this step reach the journal before the checkpoint has its name: a run that goes on from here lacks
- * none. */
+/* Writes all points up to this step to the journal before the checkpoint gets its name: a run that continues from it
+ * lacks none. */
 static void flush_points_first(void *user)
 {
 	report_flush(((struct checkpoint_writer *)user)->report, FLUSH_WAIT_S);
 }
 
+/* Removes the oldest checkpoints beyond --save-total-limit; keeps the best one. */
 static void remove_old_checkpoints(struct checkpoint_writer *s, const struct checkpoint_state *at)
 {
 	const struct run_config *cfg = s->e->rank.cfg;
@@ -63,7 +64,7 @@ static void remove_old_checkpoints(struct checkpoint_writer *s, const struct che
 	if (!cfg->save_total_limit)
 		return;
 	if (checkpoint_list(&list, &n, s->folder, &err)) {
-		log_warn("older checkpoints stay: %s", err.text);
+		log_warn("cannot remove older checkpoints: %s", err.text);
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -72,11 +73,12 @@ static void remove_old_checkpoints(struct checkpoint_writer *s, const struct che
 		if (list[i].segment < 0 || kept++ < cfg->save_total_limit || best)
 			continue;
 		if (checkpoint_remove(s->folder, list[i].step, &err))
-			log_warn("an older checkpoint stays: %s", err.text);
+			log_warn("cannot remove an older checkpoint: %s", err.text);
 	}
 	free(list);
 }
 
+/* Writes a checkpoint of the tensors of `access`, then removes old ones. */
 static int write_checkpoint_now(struct checkpoint_writer *s, const struct checkpoint_state *at, const struct weights_access *access,
 				struct err *err)
 {
@@ -105,6 +107,7 @@ static int write_checkpoint_now(struct checkpoint_writer *s, const struct checkp
 	return 0;
 }
 
+/* Runs in the thread: writes the snapshot, with the parts of the other ranks; reports a failure once. */
 static void write_snapshot(struct checkpoint_writer *s)
 {
 	const struct tensors copy = snapshot_tensors(&s->e->tensors, s->e->rank.saving);
@@ -115,7 +118,7 @@ static void write_snapshot(struct checkpoint_writer *s)
 	int rc;
 
 	if (copy.comm && copy.comm->rank > 0) {
-		tensors_help(&copy, &err); /* what goes wrong there rank 0 tells */
+		tensors_help(&copy, &err); /* rank 0 reports the failure */
 		return;
 	}
 	rc = write_checkpoint_now(s, &s->next, &access, &err);
@@ -128,7 +131,7 @@ static void write_snapshot(struct checkpoint_writer *s)
 	if (s->warned)
 		return;
 	s->warned = true;
-	log_warn("no checkpoint of step %lld, training goes on: %s", (long long)s->next.step, err.text);
+	log_warn("no checkpoint of step %lld, training continues: %s", (long long)s->next.step, err.text);
 }
 
 static void *saver_thread_main(void *user)

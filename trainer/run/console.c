@@ -17,9 +17,9 @@
 struct console {
 	const struct engine *e;
 	bool tty;
-	double drawn_s;		       /* when the bar was drawn last */
-	double mean_step_s, mean_rate; /* of late; samples per second */
-	struct buf line;	       /* kept, so that a step allocates nothing */
+	double drawn_s;		       /* when the bar was last drawn */
+	double mean_step_s, mean_rate; /* running means; samples per second */
+	struct buf line;	       /* reused, so that a step allocates nothing */
 	struct epoch_summary *rows;
 	size_t n_rows, cap_rows;
 };
@@ -119,6 +119,7 @@ static void add_bar(struct buf *line, double share)
 	buf_addc(line, ']');
 }
 
+/* Appends the progress of a step: epoch, step, loss, learning rate, samples per second, remaining time. */
 static void add_progress(const struct console *c, const struct step_result *r, bool bar, struct buf *line)
 {
 	int64_t per_epoch = c->e->course.steps_per_epoch, total = c->e->course.steps_total;
@@ -154,7 +155,7 @@ static int terminal_columns(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col : 80;
 }
 
-/* A line that is wider than the terminal would wrap, and could not be drawn over. */
+/* A line wider than the terminal would wrap and could not be overwritten. */
 static void draw_progress(struct console *c, const struct step_result *r)
 {
 	size_t width = (size_t)terminal_columns() - 1;
@@ -169,7 +170,8 @@ static void draw_progress(struct console *c, const struct step_result *r)
 		printf("\r\033[K%.*s", (int)(c->line.len < width ? c->line.len : width), c->line.data);
 }
 
-/* What --workers auto has come to; none, as with sets in memory, is worth a line where it costs time. */
+/* Prints the result of --workers auto; no threads, as with sets in memory, are worth a line only where that costs
+ * time. */
 static void print_workers(struct console *c)
 {
 	const struct workers *s = &c->e->loading[SPLIT_TRAIN];
@@ -186,7 +188,7 @@ void console_step(struct console *c, const struct step_result *r)
 
 	if (r->workers_found)
 		print_workers(c);
-	/* The first step warms caches up; it would spoil the means for long. */
+	/* The first step warms up the caches; it would distort the means for long. */
 	if (r->step <= 2) {
 		c->mean_step_s = wall;
 		c->mean_rate = (double)r->count / wall;

@@ -1,4 +1,4 @@
-/* engine.c: from a configuration to an engine that can step. */
+/* engine.c: builds an engine from a configuration. */
 #include "trainer/run/engine.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ bool engine_is_root(const struct engine *e)
 	return rank_is_root(&e->rank);
 }
 
-/* NULL, and err says so, when out of memory. */
+/* Returns NULL and sets err when out of memory. */
 static struct engine *allocate_engine(const struct job *job, const struct rank_context *seat, struct err *err)
 {
 	struct engine *e = calloc(1, sizeof(*e));
@@ -36,7 +36,7 @@ static struct engine *allocate_engine(const struct job *job, const struct rank_c
 	return e;
 }
 
-/* e, or nothing but why not. */
+/* Returns e in *ret, or closes it after a failure. */
 static int finish_opening(struct engine **ret, struct engine *e, int rc)
 {
 	if (rc)
@@ -54,11 +54,11 @@ static int open_subject(struct engine *e, struct err *err)
 	if (rc)
 		return rc;
 	while (!engine_is_root(e) && dataset_notice(e->subject.data, text, sizeof(text)))
-		; /* rank 0 says what concerns the set as a whole */
+		; /* rank 0 prints notices about the set as a whole */
 	return initial_given(&e->subject, e->rank.cfg, err);
 }
 
-/* The plan, and whether it can be carried out. */
+/* Makes the plan and checks that it can run. */
 static int plan_engine(struct engine *e, struct err *err)
 {
 	const struct run_config *cfg = e->rank.cfg;
@@ -108,7 +108,7 @@ int engine_open(struct engine **ret, const struct job *job, const struct rank_co
 	e->hooks = hooks_read(seat->rank);
 	for (int s = 0; s < SPLIT_COUNT && job->cfg->workers < 0; s++)
 		workers_init(&e->loading[s], loading_workers(job->cfg));
-	rc = rank_meet(&e->rank, err); /* first: from now on a rank that ends is missed by the others */
+	rc = rank_meet(&e->rank, err); /* first, so that the other ranks notice from now on when this one ends */
 	if (!rc)
 		rc = open_subject(e, err);
 	if (!rc)
@@ -117,7 +117,7 @@ int engine_open(struct engine **ret, const struct job *job, const struct rank_co
 		rc = plan_engine(e, err);
 	if (!rc)
 		rc = allocate_engine_memory(e, err);
-	if (!rc && !job->cfg->resume) /* resume_open knows whether a checkpoint gives them */
+	if (!rc && !job->cfg->resume) /* resume_open knows whether a checkpoint has them */
 		rc = draw_values(&e->tensors, job->cfg, e->subject.model, err);
 	if (!rc)
 		rc = exec_new(&e->exec, &e->prepared, err);
@@ -161,7 +161,7 @@ int engine_open_plan(struct engine **ret, const struct job *job, const struct ra
 	if (!e)
 		return ERR_NOMEM;
 	rc = open_subject(e, err);
-	e->rank.by_rule = true; /* a plan times nothing */
+	e->rank.by_rule = true; /* a plan measures nothing */
 	e->rank.described = job->described;
 	if (!rc)
 		rc = rank_open_backend(&e->rank, err);

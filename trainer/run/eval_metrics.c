@@ -1,4 +1,4 @@
-/* eval_metrics.c: which series an evaluation and an epoch have points of. */
+/* eval_metrics.c: the series of an evaluation and of an epoch. */
 #include "trainer/run/eval_metrics.h"
 
 #include <assert.h>

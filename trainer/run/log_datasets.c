@@ -8,7 +8,7 @@
 
 #define PROFILE_BYTES ((size_t)1 << 16)
 
-/* "http", "s3", … as the address begins; "local". */
+/* Writes the scheme of the address: "http", "s3", …; "local". */
 static void copy_source_type(const char *address, char ret[32])
 {
 	const char *scheme = strstr(address, "://");
@@ -16,7 +16,7 @@ static void copy_source_type(const char *address, char ret[32])
 	snprintf(ret, 32, "%.*s", scheme ? (int)(scheme - address) : 5, scheme ? address : "local");
 }
 
-/* The last part of an address that says something: "train-{000..146}.tar", "imagenet". */
+/* Writes the last part of an address: "train-{000..146}.tar", "imagenet". */
 static void copy_dataset_name(const char *address, char ret[300])
 {
 	const char *joint = strstr(address, "::");
@@ -29,7 +29,7 @@ static void copy_dataset_name(const char *address, char ret[300])
 	snprintf(ret, 300, "%.*s", (int)(end - begin < 299 ? end - begin : 299), address + begin);
 }
 
-/* What a mix is of: samples and share of each set, in the order of its addresses. */
+/* Appends samples and share of each set of a mix, in the order of its addresses. */
 static void add_mix_parts(const struct dataset *d, struct buf *to)
 {
 	double sum = 0;
@@ -43,6 +43,7 @@ static void add_mix_parts(const struct dataset *d, struct buf *to)
 		buf_addc(to, ']');
 }
 
+/* Records one split of the data set as an input of the run, with its digest and a profile. */
 static int record_split(struct dptrack_run *run, const struct engine *e, enum split split, struct err *err)
 {
 	const struct dataset *d = e->subject.data;

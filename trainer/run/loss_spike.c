@@ -1,5 +1,5 @@
-/* loss_spike.c: each rank keeps the worst samples of its part of the step; all ranks see the same loss, so that they agree
- * that it is a spike without asking. */
+/* loss_spike.c: each rank keeps the worst samples of its part of the step. All ranks see the same loss, so they detect a
+ * spike together without communication. */
 #include "trainer/run/loss_spike.h"
 
 #include <math.h>
@@ -10,21 +10,21 @@
 #include "tracker/base/log.h"
 #include "tracker/insight/learning.h"
 
-#define SAMPLES 5    /* that are named */
-#define SPIKES_MAX 20 /* a run that told of so many is not calm: more would say nothing new */
+#define SAMPLES 5    /* samples named in an alert */
+#define SPIKES_MAX 20 /* most alerts of a run: more would tell nothing new */
 
 struct bad_sample {
-	double loss; /* sum over its rows; -INFINITY: there is none */
+	double loss; /* sum over its rows; -INFINITY: no sample */
 	int64_t position;
 };
 
 struct loss_spike {
-	struct bad_sample worst[2][SAMPLES]; /* by step: of it so far, largest loss first; of the one behind it */
+	struct bad_sample worst[2][SAMPLES]; /* by step: of this one so far, largest loss first; of the next one */
 	struct learning_usual usual;
-	int told;
+	int alerts; /* so far */
 };
 
-/* One of a rank's samples, as it is told to the others. */
+/* A sample as sent to the other ranks. */
 struct spike_sample {
 	double loss; /* mean over its targets */
 	int64_t number;
@@ -54,7 +54,7 @@ static void keep_worst_sample(struct bad_sample *worst, double loss, int64_t pos
 	worst[at] = (struct bad_sample){ loss, position };
 }
 
-/* The micro-batch of a slot of the program. */
+/* Scans the losses of the micro-batch in a slot of the program. */
 static void scan_sample_losses(struct bad_sample *worst, const struct loss_spike_micro *m, int slot)
 {
 	const int64_t all = shape_count(&m->program->losses->shape);
@@ -83,7 +83,7 @@ void loss_spike_micro(struct loss_spike *s, const struct loss_spike_micro *m)
 		scan_sample_losses(worst, m, slot);
 }
 
-/* This rank's worst samples, named. */
+/* Lists this rank's worst samples with their place in the data set. */
 static void name_samples(const struct engine *e, const struct step_result *r, struct spike_sample *ret)
 {
 	const struct dataset *d = e->subject.data;
@@ -115,7 +115,7 @@ static void report_spike(struct dptrack_run *run, const struct step_result *r, d
 	char title[200], text[SAMPLES * 320 + 1];
 	size_t n = 0;
 
-	snprintf(title, sizeof(title), "the loss of step %lld stands out: %.4g, usually %.4g", (long long)r->step,
+	snprintf(title, sizeof(title), "loss spike at step %lld: %.4g, usually %.4g", (long long)r->step,
 		 r->loss, usual);
 	text[0] = '\0';
 	for (int i = 0; i < SAMPLES && all[i].number >= 0; i++)
@@ -126,7 +126,7 @@ static void report_spike(struct dptrack_run *run, const struct step_result *r, d
 	log_warn("%s%s%s", title, n ? "; its largest losses: " : "", text);
 }
 
-/* What all ranks found, largest loss first, on every rank. */
+/* Gathers the samples of all ranks, largest loss first, on every rank. */
 static int gather_spike_samples(struct engine *e, const struct step_result *r, struct spike_sample *all,
 				struct err *err)
 {
@@ -139,7 +139,7 @@ static int gather_spike_samples(struct engine *e, const struct step_result *r, s
 	return rc;
 }
 
-/* The rest at the end of an epoch scatters more than whole batches do. */
+/* Losses of the small last batch of an epoch vary more than those of whole batches. */
 static bool is_partial_batch(const struct engine *e, const struct step_result *r)
 {
 	const struct range all = sampler_global(&e->course.train, r->in_epoch - 1);
@@ -154,7 +154,7 @@ int loss_spike_check(struct engine *e, struct dptrack_run *run, const struct ste
 	double usual;
 	int rc;
 
-	if (!s || is_partial_batch(e, r) || !learning_spikes(&s->usual, r->loss, &usual) || s->told++ >= SPIKES_MAX)
+	if (!s || is_partial_batch(e, r) || !learning_spikes(&s->usual, r->loss, &usual) || s->alerts++ >= SPIKES_MAX)
 		return 0;
 	all = calloc((size_t)e->rank.seat->world * SAMPLES, sizeof(*all));
 	if (!all)

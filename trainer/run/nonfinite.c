@@ -1,5 +1,5 @@
-/* nonfinite.c: a flag for each tensor: what is known of its numbers. What no node of the compute stream made
- * (parameters, inputs, what came from other ranks) is looked at where it is first read. */
+/* nonfinite.c: keeps for each tensor what is known of its values. Tensors that no node of the compute stream made
+ * (parameters, inputs, data of other ranks) are checked where they are first read. */
 #include "trainer/run/nonfinite.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 enum { UNKNOWN, FINITE, SPOILT };
 
-#define PIECE_BYTES ((size_t)1 << 20) /* that is looked at at once */
+#define PIECE_BYTES ((size_t)1 << 20) /* bytes checked at once */
 
 struct nonfinite_watch {
 	const struct prepared *prepared;
@@ -66,7 +66,7 @@ static bool is_finite(enum dtype t, const void *data, int64_t i, bool *ret_nan)
 	return isfinite(v);
 }
 
-/* The first element that is not finite; -1: none is, or it cannot be told. at: its memory, of the backend. */
+/* Returns the index of the first non-finite element; -1: none, or unknown. at: its memory in the backend. */
 static int64_t find_nonfinite_element(struct nonfinite_watch *w, const struct tensor *t, const void *at, bool *ret_nan)
 {
 	const int64_t n = t && at && !t->opaque_bytes && dtype_is_float(t->dtype) ? shape_count(&t->shape) : 0;
@@ -92,8 +92,8 @@ static bool is_copy_node(const struct node *n)
 	return n->op->id == OP_cast || n->op->id == OP_pack;
 }
 
-/* The sample that an element belongs to: rows of activations and inputs are dealt to samples evenly. */
-static int64_t sample_of(const struct nonfinite_watch *w, const struct tensor *t, int64_t element)
+/* Returns the sample of an element; -1: none. Rows of activations and inputs are divided evenly among samples. */
+static int64_t find_sample_index(const struct nonfinite_watch *w, const struct tensor *t, int64_t element)
 {
 	const int64_t rows = t->shape.ndim ? t->shape.dim[0] : 0, micro = w->program->micro;
 	const bool dealt = (t->kind == TENSOR_ACT || t->kind == TENSOR_INPUT) && micro > 0 && rows % micro == 0;
@@ -114,12 +114,12 @@ static void note_first_nonfinite(struct nonfinite_watch *w, const struct node *n
 	snprintf(w->first.op, sizeof(w->first.op), "%s", n->op->name);
 }
 
-static bool made_here(const struct tensor *t)
+static bool is_made_on_compute(const struct tensor *t)
 {
 	return t->producer && t->producer->stream == STREAM_COMPUTE && !t->producer->op->collective;
 }
 
-/* What n read of numbers that nobody on this stream made; returns whether one is spoilt. */
+/* Checks the operands of n that no node of this stream made; returns true if one is not finite. */
 static bool reads_nonfinite(struct nonfinite_watch *w, const struct node *n, int slot, const struct kernel_args *a)
 {
 	for (int i = 0; i < n->n_in; i++) {
@@ -127,7 +127,7 @@ static bool reads_nonfinite(struct nonfinite_watch *w, const struct node *n, int
 		bool held, is_nan = false;
 		int64_t at;
 
-		if (!t || w->known[t->id] == FINITE || made_here(t))
+		if (!t || w->known[t->id] == FINITE || is_made_on_compute(t))
 			continue;
 		at = find_nonfinite_element(w, t, a->in[i], &is_nan);
 		w->known[t->id] = at < 0 ? FINITE : SPOILT;
@@ -136,19 +136,20 @@ static bool reads_nonfinite(struct nonfinite_watch *w, const struct node *n, int
 		held = t->kind == TENSOR_PARAM || t->kind == TENSOR_INPUT || t->kind == TENSOR_STAT;
 		note_first_nonfinite(w, n, held ? NONFINITE_READ : NONFINITE_FOREIGN, slot);
 		w->first.is_nan = is_nan;
-		w->first.sample = sample_of(w, t, at);
+		w->first.sample = find_sample_index(w, t, at);
 		snprintf(w->first.tensor, sizeof(w->first.tensor), "%s", t->name);
 		return true;
 	}
 	return false;
 }
 
+/* Callback after each node: looks for the first non-finite value in its results. */
 static void check_node_outputs(void *user, const struct node *n, int slot, const struct kernel_args *a)
 {
 	struct nonfinite_watch *w = user;
 
 	if (w->first.kind != NONFINITE_NONE || (n->phase != PHASE_FORWARD && n->phase != PHASE_BACKWARD) ||
-	    n->op->collective || n->op == &op_watch) /* whose output means nothing in most steps */
+	    n->op->collective || n->op == &op_watch) /* its output is undefined in most steps */
 		return;
 	if (is_copy_node(n) && reads_nonfinite(w, n, slot, a)) /* its result may be in an opaque layout */
 		return;
@@ -163,7 +164,7 @@ static void check_node_outputs(void *user, const struct node *n, int slot, const
 		if (!reads_nonfinite(w, n, slot, a)) {
 			note_first_nonfinite(w, n, NONFINITE_MADE, slot);
 			w->first.is_nan = is_nan;
-			w->first.sample = sample_of(w, n->out[i], at);
+			w->first.sample = find_sample_index(w, n->out[i], at);
 		}
 		return;
 	}

@@ -1,4 +1,5 @@
-/* nonfinite_search.c: every rank looks at its own nodes; the first rank that did not get it from another one is named. */
+/* nonfinite_search.c: every rank checks its own nodes; the lowest rank whose non-finite value did not come from another rank is
+ * named. */
 #include "trainer/run/nonfinite_search.h"
 
 #include <math.h>
@@ -8,16 +9,16 @@
 
 #include "trainer/run/nonfinite.h"
 
-/* Steps in a row that may change nothing before the run is given up. */
+/* Skipped steps in a row before the run fails. */
 #define SKIPPED_MAX 100	/* while a loss scale is searched */
-#define SKIPPED_MAX_UNSCALED 10 /* nothing that a later step could mend */
+#define SKIPPED_MAX_UNSCALED 10 /* a later step cannot repair the values */
 
-struct nonfinite_finding { /* of one rank, as it is told to the others */
+struct nonfinite_finding { /* of one rank, as sent to the others */
 	int kind; /* enum nonfinite_kind */
 	char text[500];
 };
 
-/* The number of the set's sample that is this rank's so-and-so-many-th of a micro-batch. */
+/* Returns the index in the set of a sample of this rank's micro-batch; -1: unknown. */
 static int64_t sample_number(const struct engine *e, const struct step_result *r, const struct nonfinite *f)
 {
 	const struct sampler *s = &e->course.train;
@@ -59,7 +60,7 @@ static void describe_finding(const struct engine *e, const struct step_result *r
 			 sample);
 }
 
-/* The first rank's that made or read it itself; *ret stays empty when none did. */
+/* Takes the finding of the lowest rank that made or read the value itself; *ret stays empty when there is none. */
 static int gather_findings(const struct engine *e, const struct nonfinite_finding *own, char *ret, size_t n,
 			   struct err *err)
 {
@@ -68,7 +69,7 @@ static int gather_findings(const struct engine *e, const struct nonfinite_findin
 	int rc;
 
 	if (!all)
-		return err_set(err, ERR_NOMEM, "out of memory: what the ranks found");
+		return err_set(err, ERR_NOMEM, "out of memory: findings of the ranks");
 	all[c->rank] = *own;
 	rc = c->ops->all_gather(c, all, (int64_t)sizeof(*all), err);
 	for (int k = c->world - 1; !rc && k >= 0; k--)
@@ -78,7 +79,7 @@ static int gather_findings(const struct engine *e, const struct nonfinite_findin
 	return rc;
 }
 
-/* The step once more, with its batch loaded anew. */
+/* Repeats the step with its batch loaded again. */
 static int rerun_step(struct engine *e, const struct step_result *r, struct nonfinite_watch *w, struct err *err)
 {
 	struct step_result ignored;
@@ -95,7 +96,7 @@ static int rerun_step(struct engine *e, const struct step_result *r, struct nonf
 	return rc < 0 ? rc : 0;
 }
 
-/* Who did it, in words; "" where nobody can tell: when all numbers are finite this time. */
+/* Describes the node that made the first non-finite value; "": unknown, as all values are finite this time. */
 static int find_nonfinite_node(struct engine *e, const struct step_result *r, char *ret, size_t n, struct err *err)
 {
 	struct nonfinite_watch *w;
@@ -105,7 +106,7 @@ static int find_nonfinite_node(struct engine *e, const struct step_result *r, ch
 	ret[0] = '\0';
 	w = nonfinite_new(&e->prepared);
 	if (!w)
-		return err_set(err, ERR_NOMEM, "out of memory: a step that is looked at");
+		return err_set(err, ERR_NOMEM, "out of memory: search of non-finite values");
 	rc = rerun_step(e, r, w, err);
 	if (!rc && nonfinite_first(w)->kind != NONFINITE_NONE)
 		describe_finding(e, r, nonfinite_first(w), &own);
@@ -115,7 +116,7 @@ static int find_nonfinite_node(struct engine *e, const struct step_result *r, ch
 	return rc;
 }
 
-/* The lowest rank whose own loss is not finite; -1: none is, or it is another stage's. */
+/* Finds the lowest rank whose own loss is not finite; -1: none, or the loss is on another stage. */
 static int rank_of_loss(const struct engine *e, const struct step_result *r, int *ret, struct err *err)
 {
 	struct comm *c = rank_comm(&e->rank);
@@ -145,10 +146,10 @@ static int explain_loss(struct engine *e, const struct step_result *r, struct er
 	return err_set(
 		err, ERR_CANCELED,
 		"the loss is %s at step %lld, in the samples of rank %d of batch %lld of epoch %lld; the step "
-		"changed nothing.%s%s%s A lower --lr or a warm-up may help, or the data hold values that are not "
-		"finite",
+		"changed nothing.%s%s%s Try a lower --lr or a warm-up, and check the data for values that "
+		"are not finite",
 		isnan(r->loss) ? "nan" : "infinite", (long long)r->step, rank, (long long)r->in_epoch,
-		(long long)r->epoch, *who ? " Made again, " : "", who, *who ? "." : "");
+		(long long)r->epoch, *who ? " In a repeat of the step, " : "", who, *who ? "." : "");
 }
 
 static int explain_gradients(struct engine *e, const struct step_result *r, struct err *err)
@@ -161,9 +162,9 @@ static int explain_gradients(struct engine *e, const struct step_result *r, stru
 	return err_set(
 		err, ERR_CANCELED,
 		"the gradients were not finite in %lld steps in a row, the last of them step %lld (epoch %lld), "
-		"loss %g; nothing was changed by them.%s%s%s A lower --lr, --clip-grad-norm or another --precision may "
-		"help", (long long)r->in_a_row, (long long)r->step, (long long)r->epoch, r->loss,
-		*who ? " Made again, " : "", who, *who ? "." : "");
+		"loss %g; nothing was changed by them.%s%s%s Try a lower --lr, --clip-grad-norm or another "
+		"--precision", (long long)r->in_a_row, (long long)r->step, (long long)r->epoch, r->loss,
+		*who ? " In a repeat of the step, " : "", who, *who ? "." : "");
 }
 
 int nonfinite_search_check(struct engine *e, const struct step_result *r, struct err *err)

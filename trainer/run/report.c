@@ -14,19 +14,19 @@
 #include "trainer/program/memory.h"
 #include "trainer/run/log_datasets.h"
 
-#define NEW_LOCK_WAIT_S 1.0 /* for a folder that nobody can know yet */
+#define NEW_LOCK_WAIT_S 1.0 /* for a folder that no other process can know yet */
 #define SYSTEM_LEAST_S 0.1
-#define FINAL_WAIT_S 2.0 /* a job that failed ends within 5 s, server or not */
+#define FINAL_WAIT_S 2.0 /* a failed job ends within 5 s, even without a server */
 
 struct report {
 	struct engine *e;
 	struct dptrack_run *run;
 	int rank;
 	int lock_fd; /* rank 0 */
-	bool has_params; /* a process before this one came as far as a checkpoint */
-	int64_t broken; /* images that could not be read, as last logged */
+	bool has_params; /* an earlier process of the run reached a checkpoint */
+	int64_t broken; /* unreadable images, as last logged */
 	struct dataset_traffic traffic; /* … as last logged */
-	int workers;	/* of the loader, as last logged; -1 not yet */
+	int workers;	/* threads of the loader, as last logged; -1: not yet */
 	int64_t steps;	/* of this process */
 };
 
@@ -36,8 +36,8 @@ static void log_tracker_warning(void *user, const char *text)
 	log_warn("%s", text);
 }
 
-/* "" is no server, whatever DPTRACK_URL says. */
-static const char *server_of(const struct run_config *cfg)
+/* Returns the server's address; "": no server, whatever DPTRACK_URL is. */
+static const char *choose_server(const struct run_config *cfg)
 {
 	return cfg->report_to && !strcmp(cfg->report_to, "none") ? "" : cfg->report_to;
 }
@@ -50,11 +50,11 @@ static struct dptrack_run_opts run_opts(const struct run_config *cfg, const char
 					  .run_id = id,
 					  .rank = rank,
 					  .world_size = world,
-					  .url = server_of(cfg),
+					  .url = choose_server(cfg),
 					  .warn = log_tracker_warning };
 }
 
-/* Numbers are recorded as numbers: TensorBoard sorts its columns by them. */
+/* Records numbers as numbers: TensorBoard sorts its columns by them. */
 static void record_as_number(struct report *r, const struct config_item *item)
 {
 	char *end;
@@ -109,7 +109,7 @@ static void record_run_params(struct report *r)
 	dptrack_param(r->run, "backend_used", e->rank.backend->name);
 }
 
-/* Operators that a step calls: the largest program is that of a training step. */
+/* Describes the largest program, which is that of a training step. */
 static void describe_program(const struct engine *e, char *text, size_t n)
 {
 	int most = 0;
@@ -120,6 +120,7 @@ static void describe_program(const struct engine *e, char *text, size_t n)
 	snprintf(text, n, "%d nodes", most);
 }
 
+/* Records host, CPU, system, commit, command, version, program and backend. */
 static void record_environment(struct report *r)
 {
 	static const struct {
@@ -148,13 +149,14 @@ static void record_environment(struct report *r)
 		dptrack_environment(r->run, "backend", text);
 }
 
-/* Rank 0's opening, told to all. */
+/* Result of rank 0's opening of the run, sent to all ranks. */
 struct run_opening {
 	int code, segment;
 	int64_t first_step, first_epoch;
 	char id[33], text[504];
 };
 
+/* Rank 0: opens or reopens the run and locks its folder. */
 static int open_root_run(struct report *r, const struct resume *resume, struct run_opening *o)
 {
 	struct dptrack_error error = { 0, "" };
@@ -179,7 +181,7 @@ static int open_root_run(struct report *r, const struct resume *resume, struct r
 	return 0;
 }
 
-/* What the launcher needs to speak of the run after the ranks. */
+/* Publishes what the launcher needs to set the run's status after the ranks have ended. */
 static void publish_run(struct board *b, const struct run_opening *o)
 {
 	memcpy(b->run_id, o->id, sizeof(b->run_id));
@@ -189,7 +191,7 @@ static void publish_run(struct board *b, const struct run_opening *o)
 	atomic_store(&b->run_open, 1);
 }
 
-static int join_run(struct report *r, const struct run_opening *o, struct err *err)
+static int join_open_run(struct report *r, const struct run_opening *o, struct err *err)
 {
 	struct dptrack_run_opts opts = run_opts(r->e->rank.cfg, o->id, r->rank, r->e->rank.seat->world);
 	struct dptrack_error error = { 0, "" };
@@ -202,6 +204,7 @@ static int join_run(struct report *r, const struct run_opening *o, struct err *e
 	return 0;
 }
 
+/* Opens the run on rank 0, then on the other ranks; rank 0 records params, inputs and environment. */
 static int open_report_run(struct report *r, const struct resume *resume, struct err *err)
 {
 	struct comm *c = rank_comm(&r->e->rank);
@@ -221,7 +224,7 @@ static int open_report_run(struct report *r, const struct resume *resume, struct
 		return err_set(err, o.code == DPTRACK_USAGE ? ERR_USAGE : ERR_IO, "the run cannot be recorded: %s",
 			       o.text);
 	if (r->rank > 0)
-		return join_run(r, &o, err);
+		return join_open_run(r, &o, err);
 	record_run_params(r);
 	rc = log_datasets_record(r->run, r->e, r->has_params, err);
 	if (rc)
@@ -231,8 +234,8 @@ static int open_report_run(struct report *r, const struct resume *resume, struct
 	return 0;
 }
 
-/* What this rank's device is; false: it has none. */
-static bool own_device(const struct rank *r, struct backend_device *ret)
+/* Describes this rank's device; false: none. */
+static bool describe_own_device(const struct rank *r, struct backend_device *ret)
 {
 	struct err ignored = ERR_INIT;
 
@@ -244,7 +247,7 @@ static void record_system(struct report *r)
 	double interval_s = r->e->rank.cfg->system_interval;
 	struct backend_device device;
 
-	if (own_device(&r->e->rank, &device)) {
+	if (describe_own_device(&r->e->rank, &device)) {
 		dptrack_gpu(r->run, device.uuid);
 		if (r->rank == 0)
 			dptrack_segment_param(r->run, "gpu", device.name);
@@ -301,8 +304,7 @@ void report_flush(struct report *r, double wait_s)
 	dptrack_flush(r->run, wait_s);
 }
 
-/* step: of the optimiser or the epoch, as the series is numbered. Series of the run as a whole are rank 0's to write.
- */
+/* step: of the optimiser or the epoch, as the series is numbered. Rank 0 writes the series of the run as a whole. */
 static void log_series_point(struct report *r, enum series_id id, int64_t step, double value)
 {
 	const struct series *s = series_get(id);
@@ -326,8 +328,7 @@ void report_waited(struct report *r, int64_t step, double wait_s)
 	log_series_point(r, SERIES_checkpoint_wait, step, wait_s);
 }
 
-/* What the data set has to say: files that could not be read are named once and counted. */
-/* What was read since the step before; a kind that the set never read has no points. */
+/* Records what was read since the step before; a kind that the set never read has no points. */
 static void report_traffic(struct report *r, int64_t step)
 {
 	struct dataset_traffic now = dataset_traffic(r->e->subject.data), *before = &r->traffic;

@@ -1,5 +1,5 @@
-/* trace.c: the spans of a step in one list, under a lock: a traced step adds some hundreds. What other threads end
- * between two steps waits in a second one. */
+/* trace.c: one list of the spans of a step, under a lock: a traced step adds some hundreds. Spans of other threads that
+ * end between two steps go to a second list. */
 #include "trainer/run/trace.h"
 
 #include <pthread.h>
@@ -18,12 +18,12 @@ struct span_list {
 
 struct trace {
 	int64_t first, last;
-	int64_t date_offset_ns; /* read once, so that steps which meet also meet in the record */
+	int64_t date_offset_ns; /* read once, so that adjacent steps stay adjacent in the record */
 	int64_t step;		/* of the last trace_begin; 0: none yet */
 	double from_s;
 	_Atomic bool on;
 	pthread_mutex_t lock;
-	struct span_list now, between; /* of the step; of those that end until the next one begins */
+	struct span_list now, between; /* of the step; of spans that end until the next one begins */
 };
 
 static int64_t read_clock_ns(clockid_t clock)
@@ -34,8 +34,8 @@ static int64_t read_clock_ns(clockid_t clock)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* What makes a date of the steady clock's time: of all ranks of a machine the same to a microsecond, as the clocks are
- * read right behind each other. */
+/* Returns the offset from the steady clock to the date. It is the same on all ranks of a machine to a microsecond, as
+ * the clocks are read right after each other. */
 static int64_t date_offset(void)
 {
 	int64_t best = INT64_MAX, offset = 0;
@@ -111,7 +111,7 @@ static bool grow_span_list(struct span_list *l)
 	return true;
 }
 
-/* Under the lock, as all that changes a list. */
+/* Called under the lock, like all changes of a list. */
 static void append_span(struct span_list *l, const struct trace_span *s)
 {
 	if (grow_span_list(l))
@@ -120,7 +120,7 @@ static void append_span(struct span_list *l, const struct trace_span *s)
 		l->lost++;
 }
 
-/* What ended since the step's time began is the step's. */
+/* Moves spans that ended since the step's begin to the step. */
 static void adopt_earlier_spans(struct trace *t)
 {
 	for (size_t i = 0; i < t->between.n; i++)

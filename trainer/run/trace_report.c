@@ -1,4 +1,4 @@
-/* trace_report.c: all texts of the table in one buffer, its cells point into it. */
+/* trace_report.c: all texts of the table are in one buffer, and its cells point into it. */
 #include "trainer/run/trace_report.h"
 
 #include <stdio.h>
@@ -26,7 +26,8 @@ static void add_number_cell(struct buf *texts, size_t *cell, int64_t v)
 	add_text_cell(texts, cell, text);
 }
 
-/* Spans that meet in the trace meet in the table: begin and end are rounded alike, the length is what lies between. */
+/* Adjacent spans of the trace stay adjacent in the table: begin and end are rounded alike, and the length is their
+ * difference. */
 static void add_span_row(struct buf *texts, size_t cell[COLUMNS], const struct trace_span *s, int64_t offset_ns)
 {
 	int64_t from_ns = (int64_t)(s->from_s * 1e9);
@@ -41,7 +42,7 @@ static void add_span_row(struct buf *texts, size_t cell[COLUMNS], const struct t
 	add_number_cell(texts, &cell[5], (int64_t)(s->to_s * 1e9) - from_ns);
 }
 
-/* at[i]: where the text of cell i begins. */
+/* at[i]: offset of the text of cell i. */
 static int record_span_table(struct dptrack_run *run, int64_t step, const struct buf *texts, const size_t *at,
 			     size_t rows)
 {

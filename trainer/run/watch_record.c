@@ -1,5 +1,5 @@
-/* watch_record.c: the model says what is watched. Each rank adds the values that its programs left of it, unless a rank before
- * it has the same part of the same tensor. */
+/* watch_record.c: the model defines what is watched. Each rank adds the values of its programs, unless a lower rank has the
+ * same part of the same tensor. */
 #include "trainer/run/watch_record.h"
 
 #include <math.h>
@@ -12,15 +12,15 @@
 #include "trainer/program/watching.h"
 
 #define KEY_BYTES 512
-#define NOISE_MEAN_MAX 1000 /* measured steps that the mean forgets over */
+#define NOISE_MEAN_MAX 1000 /* measured steps in the running mean */
 
 struct watched_item {
 	enum watching_kind kind;
 	const char *of;	  /* parameter or activation */
-	bool counts;	  /* this rank's values join the sum */
+	bool counts;	  /* this rank's values are added */
 };
 
-/* Squared norms of mean gradients of small batches, and one by their sizes. */
+/* Sums over small batches: squared norms of mean gradients, and 1 / size. */
 struct terms {
 	double squares, inverse, n;
 };
@@ -33,8 +33,9 @@ struct watch {
 	struct watched_item *item;
 	double *values;	 /* [n][WATCH_VALUES] */
 	double *largest; /* [world][n] */
-	struct terms terms; /* of this step, so far */
-	double scatter, signal; /* means of what steps say of the gradients' variance and of their squared norm */
+	struct terms terms; /* of this step so far */
+	/* running means of the steps' estimates of the gradients' variance and of their squared norm */
+	double scatter, signal;
 	int64_t measured;
 };
 
@@ -63,6 +64,7 @@ static int count_watched(const struct graph *model)
 	return n;
 }
 
+/* Allocates the watch and lists the watched tensors of the model. */
 static struct watch *allocate_watch(const struct graph *model, int64_t every, int world)
 {
 	struct watch *w = calloc(1, sizeof(*w));
@@ -87,7 +89,7 @@ static struct watch *allocate_watch(const struct graph *model, int64_t every, in
 	return w;
 }
 
-static const struct graph *any_step(const struct prepared *p)
+static const struct graph *first_step_graph(const struct prepared *p)
 {
 	for (int i = 0; i < p->n_programs; i++)
 		if (p->program[i]->kind == PROGRAM_STEP)
@@ -95,8 +97,8 @@ static const struct graph *any_step(const struct prepared *p)
 	return NULL;
 }
 
-/* Which part of the item this rank looks at: 0 none, else one more than its place among those who share it; outputs are
- * of samples that no other rank has. */
+/* Returns which part of the item this rank watches: 0: none, else 1 + its place among the ranks that share the tensor.
+ * Outputs belong to samples that no other rank has. */
 static int64_t watched_part(const struct watch *w, const struct graph *g, const struct watched_item *item)
 {
 	const struct tensor *t = watching_find(g, item->kind, item->of);
@@ -109,16 +111,16 @@ static int64_t watched_part(const struct watch *w, const struct graph *g, const 
 	return t->producer->in[0]->shard.each && shards ? 1 + shards->rank : 1;
 }
 
-/* The first rank that has a part counts it. */
+/* The lowest rank that has a part counts it. */
 static int assign_items(struct watch *w, struct err *err)
 {
-	const struct graph *g = any_step(w->prepared);
+	const struct graph *g = first_step_graph(w->prepared);
 	struct comm *c = w->all;
 	int64_t *part = calloc((size_t)w->n + 1, (size_t)c->world * sizeof(*part));
 	int rc;
 
 	if (!part)
-		return err_set(err, ERR_NOMEM, "out of memory: who watches what");
+		return err_set(err, ERR_NOMEM, "out of memory: watched tensors");
 	for (int i = 0; g && i < w->n; i++)
 		part[(int64_t)c->rank * w->n + i] = watched_part(w, g, &w->item[i]);
 	rc = w->n ? c->ops->all_gather(c, part, (int64_t)w->n * (int64_t)sizeof(*part), err) : 0;
@@ -140,7 +142,7 @@ int watch_new(struct watch **ret, int64_t every, const struct prepared *prepared
 	int rc;
 
 	if (!w)
-		return err_set(err, ERR_NOMEM, "out of memory: what --watch-steps looks at");
+		return err_set(err, ERR_NOMEM, "out of memory: --watch-steps");
 	w->prepared = prepared;
 	w->all = all;
 	rc = assign_items(w, err);
@@ -178,7 +180,8 @@ int watch_micro(struct watch *w, const struct watch_step *s, int64_t samples, st
 	return 0;
 }
 
-/* What one step says: two batch sizes' squared norms are the gradient's own and its variance by the size. */
+/* Estimates from one step: the squared norms at two batch sizes give the gradient's own and its variance (McCandlish et
+ * al. 2018, appendix A.1). */
 static void measure_noise(struct watch *w, const struct terms *all, double big, double norm)
 {
 	const double small = all->n / all->inverse, of_small = all->squares / all->n, of_big = norm * norm;
@@ -210,6 +213,7 @@ static int record_noise(struct watch *w, struct dptrack_run *run, const struct w
 
 /* ---- tensors ---- */
 
+/* Reads the statistics of the watched tensors and combines them over all ranks. */
 static int gather_watched_values(struct watch *w, const struct graph *g, struct err *err)
 {
 	struct comm *c = w->all;
@@ -249,7 +253,7 @@ static void log_tensor_value(struct dptrack_run *run, int64_t step, const char *
 	dptrack_log(run, step, key, v);
 }
 
-/* Magnitudes times `scale`, by powers of two; zeros in a bin in front of them. */
+/* Records a histogram of magnitudes times `scale`, by powers of two, with a bin of zeros in front. */
 static void record_histogram(struct dptrack_run *run, int64_t step, const char *key, const double *values, double scale)
 {
 	double edges[WATCH_BUCKETS + 2] = { 0 }, counts[WATCH_BUCKETS + 1] = { values[WATCH_ZEROS] };
@@ -277,7 +281,7 @@ static double count_numbers(const double *values)
 	return n;
 }
 
-static const double *values_of(const struct watch *w, enum watching_kind kind, const char *of)
+static const double *find_watched_values(const struct watch *w, enum watching_kind kind, const char *of)
 {
 	for (int i = 0; i < w->n; i++)
 		if (w->item[i].kind == kind && !strcmp(w->item[i].of, of))
@@ -288,7 +292,7 @@ static const double *values_of(const struct watch *w, enum watching_kind kind, c
 static void record_ratio(const struct watch *w, struct dptrack_run *run, int64_t step, const struct watched_item *item,
 			 const double *update)
 {
-	const double *weight = values_of(w, WATCHING_WEIGHT, item->of);
+	const double *weight = find_watched_values(w, WATCHING_WEIGHT, item->of);
 
 	if (weight && weight[WATCH_SUMSQ] > 0)
 		log_tensor_value(run, step, "update_ratio", item, sqrt(update[WATCH_SUMSQ] / weight[WATCH_SUMSQ]));

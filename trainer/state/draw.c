@@ -1,4 +1,4 @@
-/* draw.c: first values, made piece by piece on the host and copied to where the tensor lies. */
+/* draw.c: draws initial values piece by piece on the host and copies them to the tensor's memory. */
 #include "trainer/state/draw.h"
 
 #include "trainer/graph/normal.h"
@@ -36,6 +36,7 @@ static void fill_f32(float *to, int64_t n, const struct init *init, struct rng_k
 		to[i] = (float)initial_value(init, key, first + i);
 }
 
+/* Draws the part of a tensor that this rank owns. */
 static int draw_tensor(const struct tensors *s, const struct tensor *t, uint64_t seed, struct err *err)
 {
 	const struct strategy_part held = tensors_held(s, t, s->comm->rank);

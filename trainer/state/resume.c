@@ -1,4 +1,4 @@
-/* resume.c: rank 0 looks for the checkpoint and checks it; what it finds goes to all. */
+/* resume.c: rank 0 finds and checks the checkpoint and sends the result to all ranks. */
 #include "trainer/state/resume.h"
 
 #include <errno.h>
@@ -18,11 +18,11 @@
 #include "trainer/state/initial.h"
 
 #define LOCK "lock"
-#define LOCK_WAIT_S 5.0 /* processes that were killed a moment ago are still going away */
+#define LOCK_WAIT_S 5.0 /* killed processes may still be ending */
 #define FOLDER "checkpoints"
 
-/* What may differ between the run and its continuation beside what belongs to a segment: where things lie, how long it
- * runs, how the same sums are split. Everything else changes the maths. */
+/* Flags that may differ between a run and its continuation, besides those of a segment: paths, the length of the run,
+ * how the same sums are split. All others change the mathematics. */
 static const enum flag_id may_change[] = {
 	FLAG_epochs,	FLAG_max_steps,	   FLAG_batch_size, FLAG_grad_accum_steps, FLAG_backend,  FLAG_deterministic,
 	FLAG_data_path, FLAG_val_path, FLAG_max_broken, FLAG_batch_from, FLAG_experiment, FLAG_run_name,
@@ -34,13 +34,13 @@ static const enum flag_id may_change[] = {
 struct resume_search {
 	const struct run_config *cfg;
 	const struct dataset *data;
-	const struct graph *graph; /* that wants the tensors */
+	const struct graph *graph; /* graph with the wanted tensors */
 	struct resume *r;
 	struct err *err;
-	const struct board *board; /* of the run to go on with, when a rank has failed; else NULL */
+	const struct board *board; /* status of the run to continue after a rank has failed; else NULL */
 };
 
-/* ---- the hold on a run's folder ---- */
+/* ---- the lock of a run's folder ---- */
 
 int resume_lock(int *ret_fd, const char *run_dir, double wait_s, struct err *err)
 {
@@ -60,7 +60,7 @@ int resume_lock(int *ret_fd, const char *run_dir, double wait_s, struct err *err
 		close(fd);
 		if (errno == EWOULDBLOCK)
 			return err_set(err, ERR_BUSY,
-				       "%.300s is being written by another process; stop that one, or wait for its end",
+				       "%.300s is being written by another process: stop it, or wait until it ends",
 				       run_dir);
 		return err_set_errno(err, errno, "cannot lock %.300s", path);
 	}
@@ -68,7 +68,7 @@ int resume_lock(int *ret_fd, const char *run_dir, double wait_s, struct err *err
 	return 0;
 }
 
-/* ---- does a checkpoint fit? ---- */
+/* ---- checks of a checkpoint ---- */
 
 struct comparison {
 	const struct checkpoint *c;
@@ -99,7 +99,7 @@ static void compare_item(void *user, const struct config_item *item)
 	k->rc = err_set(k->err, ERR_USAGE,
 			"%.200s: the run was begun with %s %.60s, not %.60s; give the same, or begin a new run with "
 			"--init-from %.100s/" CHECKPOINT_MODEL,
-			k->path, flag, *was ? was : "left away", *item->value ? item->value : "left away", k->path);
+			k->path, flag, *was ? was : "(not given)", *item->value ? item->value : "(not given)", k->path);
 }
 
 static int check_fits(struct resume_search *s, const struct checkpoint *c, const char *path)
@@ -112,18 +112,19 @@ static int check_fits(struct resume_search *s, const struct checkpoint *c, const
 	if (k.rc)
 		return k.rc;
 	if (strcmp(at->data_hash, s->data->hash))
-		return err_set(s->err, ERR_USAGE, "%.200s: the run was begun on other data than %.200s holds", path,
+		return err_set(s->err, ERR_USAGE, "%.200s: the run was begun with other data than that of %.200s", path,
 			       s->data->path);
 	return 0;
 }
 
-/* Whether the best value so far is one of the series that now chooses; without a series the best one is still kept. */
-static bool same_choice(const char *now, const char *was)
+/* Returns true if the best value so far belongs to the series that --save-best names now; without a series the best one
+ * is kept. */
+static bool same_best_series(const char *now, const char *was)
 {
 	return !now || (was && !strcmp(now, was));
 }
 
-/* Fills s->r. *ret_damaged tells a checkpoint that cannot be used from a run that was begun differently. */
+/* Fills s->r. *ret_damaged distinguishes an unusable checkpoint from one of a run with other settings. */
 static int try_checkpoint(struct resume_search *s, const char *path, bool *ret_damaged)
 {
 	struct checkpoint *c = NULL;
@@ -140,7 +141,7 @@ static int try_checkpoint(struct resume_search *s, const char *path, bool *ret_d
 		rc = checkpoint_verify(c, s->graph, s->err);
 	if (!rc) {
 		s->r->at = *checkpoint_state(c);
-		s->r->at.has_best &= same_choice(s->cfg->save_best, checkpoint_config(c, "save_best"));
+		s->r->at.has_best &= same_best_series(s->cfg->save_best, checkpoint_config(c, "save_best"));
 		s->r->loads = true;
 		snprintf(s->r->path, sizeof(s->r->path), "%s", path);
 		snprintf(s->r->run_id, sizeof(s->r->run_id), "%s", s->r->at.run_id);
@@ -149,7 +150,7 @@ static int try_checkpoint(struct resume_search *s, const char *path, bool *ret_d
 	return rc;
 }
 
-/* The newest usable one in a folder of checkpoints; none is no failure. */
+/* Takes the newest usable checkpoint in a folder; finding none is no failure. */
 static int try_checkpoint_folder(struct resume_search *s, const char *folder)
 {
 	struct checkpoint_entry *list;
@@ -176,7 +177,7 @@ static int try_checkpoint_folder(struct resume_search *s, const char *folder)
 	return rc;
 }
 
-/* ---- which run? ---- */
+/* ---- choice of the run ---- */
 
 static int find_run_to_resume(struct resume_search *s, const struct dptrack_run_opts *o, struct dptrack_found *ret)
 {
@@ -190,7 +191,7 @@ static int find_run_to_resume(struct resume_search *s, const struct dptrack_run_
 	return 0;
 }
 
-/* Being written by somebody is, for whoever asks to go on, a wrong request. */
+/* A run that another process is writing is a usage error of this process. */
 static int lock_run_folder(struct resume_search *s, const char *dir)
 {
 	int rc;
@@ -201,6 +202,7 @@ static int lock_run_folder(struct resume_search *s, const char *dir)
 	return rc == ERR_BUSY ? s->err->code = ERR_USAGE : rc;
 }
 
+/* --resume auto: finds the run by experiment and name, and its newest usable checkpoint. */
 static int find_auto_run(struct resume_search *s)
 {
 	const struct run_config *cfg = s->cfg;
@@ -214,7 +216,7 @@ static int find_auto_run(struct resume_search *s)
 
 	if (rc == ERR_NOENT && cfg->test_only)
 		return err_set(s->err, ERR_USAGE,
-			       "--resume auto: there is no run %.100s of experiment %.100s in %.200s to test",
+			       "--resume auto: no run %.100s of experiment %.100s in %.200s to test",
 			       cfg->run_name, cfg->experiment, cfg->runs_dir);
 	if (rc == ERR_NOENT)
 		return 0;
@@ -228,7 +230,8 @@ static int find_auto_run(struct resume_search *s)
 	return try_checkpoint_folder(s, folder);
 }
 
-/* The run that the ranks were in when one failed: it goes on, from its first step where it has no checkpoint. */
+/* Finds the run of the ranks before a restart. It continues from its newest checkpoint, or from its first step without
+ * one. */
 static int find_restarted_run(struct resume_search *s)
 {
 	struct dptrack_found found;
@@ -239,7 +242,7 @@ static int find_restarted_run(struct resume_search *s)
 	rc = find_run_to_resume(s, &(struct dptrack_run_opts){ .runs_dir = s->cfg->runs_dir, .run_id = s->r->run_id },
 				&found);
 	if (rc == ERR_NOENT)
-		return err_set(s->err, ERR_NOENT, "run %s is no longer in %s", s->r->run_id, s->cfg->runs_dir);
+		return err_set(s->err, ERR_NOENT, "run %s has disappeared from %s", s->r->run_id, s->cfg->runs_dir);
 	if (!rc)
 		rc = lock_run_folder(s, found.dir);
 	if (rc)
@@ -257,6 +260,7 @@ static bool has_entry(const char *path, const char *name)
 	return (size_t)snprintf(whole, sizeof(whole), "%s/%s", path, name) < sizeof(whole) && !stat(whole, &st);
 }
 
+/* --resume PATH: a run's folder or a checkpoint. The run is reopened where --runs-dir has it. */
 static int find_named_checkpoint(struct resume_search *s)
 {
 	const struct run_config *cfg = s->cfg;
@@ -269,7 +273,7 @@ static int find_named_checkpoint(struct resume_search *s)
 		snprintf(folder, sizeof(folder), "%s/%s", cfg->resume, FOLDER);
 		rc = try_checkpoint_folder(s, folder);
 		if (!rc && !s->r->loads)
-			rc = err_set(s->err, ERR_USAGE, "--resume %.300s: no checkpoint there can be used",
+			rc = err_set(s->err, ERR_USAGE, "--resume %.300s: no usable checkpoint found there",
 				     cfg->resume);
 	} else {
 		rc = try_checkpoint(s, cfg->resume, &damaged);
@@ -279,16 +283,16 @@ static int find_named_checkpoint(struct resume_search *s)
 	rc = find_run_to_resume(s, &(struct dptrack_run_opts){ .runs_dir = cfg->runs_dir, .run_id = s->r->run_id },
 				&found);
 	if (rc == ERR_NOENT) {
-		log_info("run %s is not in %s: its checkpoint begins a new one", s->r->run_id, cfg->runs_dir);
+		log_info("run %s is not in %s: beginning a new run from its checkpoint", s->r->run_id, cfg->runs_dir);
 		return 0;
 	}
 	s->r->reopens = true;
 	return rc ? rc : lock_run_folder(s, found.dir);
 }
 
-/* ---- what a run has settled ---- */
+/* ---- settings of the run ---- */
 
-/* The newest checkpoint that can be opened of what --resume names; NULL: none. */
+/* Opens the newest readable checkpoint of what --resume names; NULL: none. */
 static struct checkpoint *open_newest_checkpoint(const struct run_config *cfg)
 {
 	struct dptrack_run_opts o = { .runs_dir = cfg->runs_dir,
@@ -316,7 +320,7 @@ static struct checkpoint *open_newest_checkpoint(const struct run_config *cfg)
 	return c;
 }
 
-/* "…/<experiment>/<run>/checkpoints/step-5", or the run's folder: up to what --runs-dir names. */
+/* Sets --runs-dir from "…/<experiment>/<run>/checkpoints/step-5", or from the run's folder. */
 static int settle_runs_dir(struct run_config *cfg, struct err *err)
 {
 	char path[4096], *slash;
@@ -344,8 +348,8 @@ static int settle_runs_dir(struct run_config *cfg, struct err *err)
 	return config_put(cfg, FLAG_runs_dir, "--resume", path, err);
 }
 
-/* A run keeps its order, also where the set lies elsewhere by now; one that was begun before there was a choice has the
- * table's. */
+/* Keeps the order of samples of the run, also where the set has moved. A run from before --shuffle existed has the
+ * order `table`. */
 static int settle_order(struct run_config *cfg, struct err *err)
 {
 	struct checkpoint *c = config_given(cfg, FLAG_shuffle) || cfg->test_only ? NULL : open_newest_checkpoint(cfg);
@@ -389,15 +393,15 @@ int resume_kernels(const struct rank *r, struct err *err)
 struct resume_finding { /* no pointers: rank 0 sends it to the others */
 	struct err err;
 	struct resume resume;
-	struct dataset_norm norm; /* images go on being normalised as they were */
+	struct dataset_norm norm; /* images are normalised as before */
 };
 
-static void say_where(const struct resume *r)
+static void log_resume_point(const struct resume *r)
 {
 	if (r->loads)
-		log_info("goes on after step %lld, from %s", (long long)r->at.step, r->path);
+		log_info("continuing after step %lld, from %s", (long long)r->at.step, r->path);
 	else if (r->reopens)
-		log_info("run %s has no checkpoint that can be used: it begins again", r->run_id);
+		log_info("run %s has no usable checkpoint: it begins again", r->run_id);
 }
 
 static int take_checkpoint_norm(struct workload *subject, const struct run_config *cfg, const struct resume *r,
@@ -425,11 +429,11 @@ static int find_on_root(struct resume_search *s, struct workload *subject)
 		return err_set(s->err, ERR_USAGE, "--resume %.300s: run %s has no checkpoint to test", s->cfg->resume,
 			       r->run_id);
 	if (!rc && (s->board || s->cfg->resume))
-		say_where(r);
+		log_resume_point(r);
 	return rc;
 }
 
-/* What rank 0 finds, on every rank. */
+/* Finds the checkpoint on rank 0 and sends the result to every rank. */
 static int find_on_all_ranks(struct resume_finding *f, const struct rank *r, struct workload *subject,
 			     const struct tensors *s,
 			     struct err *err)

@@ -1,4 +1,5 @@
-/* snapshot.c: in one piece where it lies so; else the ranges that it holds, behind one another. */
+/* snapshot.c: copies the private slab in one piece where possible; else the parts that the rank owns, one after
+ * another. */
 #include "trainer/state/snapshot.h"
 
 static unsigned char *snapshot_base(const struct prepared *p)

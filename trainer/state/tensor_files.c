@@ -35,7 +35,7 @@ struct weights_access files_access(const struct tensors *s)
 					.user = (void *)s };
 }
 
-/* A parameter's or statistic's average in the place of its value. */
+/* Reads the average of a parameter or statistic instead of its value. */
 static int get_average(void *user, const struct tensor *t, void *data, struct err *err)
 {
 	const struct tensor *average = tensors_average(user, t);
@@ -57,7 +57,7 @@ int files_load_weights(const struct tensors *s, const struct weights_load_opts *
 	return weights_load(files_graph(s), o, &access, err);
 }
 
-/* One entry, its value in what is left of ret->text. */
+/* Adds one entry; its value goes to the rest of ret->text. */
 static __attribute__((format(printf, 4, 5))) void add_meta_text(struct files_meta *ret, size_t *used, const char *key,
 						       const char *fmt, ...)
 {
@@ -116,7 +116,7 @@ void files_meta(const struct workload *subject, const struct run_config *cfg, bo
 	size_t used = 0;
 
 	ret->n = 0;
-	add_meta_text(ret, &used, "format", "pt"); /* whose names and shapes: other readers ask for it */
+	add_meta_text(ret, &used, "format", "pt"); /* PyTorch names and shapes; other readers require this entry */
 	add_meta_text(ret, &used, "dptrain", "%s", PACKAGE_VERSION);
 	add_meta_text(ret, &used, "model", "%s", cfg->model);
 	add_meta_text(ret, &used, "weights", "%s", averages ? "ema" : "raw");
@@ -156,7 +156,7 @@ static int save_values(const struct files_weights *w, const char *path, bool ave
 	return weights_save(files_graph(w->tensors), &o, &access, err);
 }
 
-/* "-ema" in front of the ending of path's last component. */
+/* Inserts "-ema" before the extension of path's last component. */
 static int save_averages(const struct files_weights *w, const char *path, struct err *err)
 {
 	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');

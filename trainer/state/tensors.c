@@ -1,5 +1,5 @@
-/* tensors.c: pieces of tensors between ranks. What is asked for travels as a request with the tensor's name, because
- * the ranks' programs may have other batch sizes and their tensors other numbers. */
+/* tensors.c: moves parts of tensors between ranks. A request carries the tensor's name, because programs of the ranks
+ * may have other batch sizes, and their tensors other numbers. */
 #include "trainer/state/tensors.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ struct request { /* no pointers: rank 0 sends it to the others */
 	enum request_kind kind;
 	struct strategy_part part;
 	char name[256];
-	struct err failure; /* of rank 0, with REQUEST_END */
+	struct err failure; /* failure of rank 0, with REQUEST_END */
 };
 
 struct tensors tensors_of(const struct prepared *p, const struct rank *r)
@@ -20,7 +20,7 @@ struct tensors tensors_of(const struct prepared *p, const struct rank *r)
 	return (struct tensors){ .prepared = p, .comm = rank_comm(r) };
 }
 
-/* ---- who holds what ---- */
+/* ---- ownership ---- */
 
 struct strategy_part tensors_all(const struct tensor *t)
 {
@@ -44,7 +44,7 @@ static struct strategy_part intersect_parts(struct strategy_part a, struct strat
 	return c.begin < c.end ? c : (struct strategy_part){ 0, 0 };
 }
 
-/* Rank 0 holds everything. */
+/* Returns true if rank 0 owns everything. */
 static bool tensors_at_root(const struct tensors *s)
 {
 	const struct tensor *t;
@@ -80,7 +80,7 @@ static struct held_piece find_holder(const struct tensors *s, const struct tenso
 
 /* ---- this rank's memory ---- */
 
-/* Where element i of t lies: a rank's memory of a tensor begins with the first element that it holds. */
+/* Returns the address of element i of t: a rank's memory of a tensor begins with the first element that it owns. */
 static void *element_address(const struct tensors *s, const struct tensor *t, int64_t i)
 {
 	int64_t first = tensors_held(s, t, s->comm->rank).begin;
@@ -114,7 +114,8 @@ int tensors_put(const struct tensors *s, const struct tensor *t, struct strategy
 
 	if (mine.end <= mine.begin)
 		return 0;
-	return copy_tensor_bytes(s, element_address(s, t, mine.begin), (const char *)from + skipped, tensor_part_bytes(t, mine), err);
+	return copy_tensor_bytes(s, element_address(s, t, mine.begin), (const char *)from + skipped,
+				 tensor_part_bytes(t, mine), err);
 }
 
 /* ---- requests ---- */
@@ -130,7 +131,8 @@ static int send_request(const struct tensors *s, enum request_kind kind, const s
 	return s->comm->ops->broadcast(s->comm, &q, sizeof(q), 0, err);
 }
 
-static int get_piece(const struct tensors *s, const struct tensor *t, struct held_piece piece, void *to, struct err *err)
+static int get_piece(const struct tensors *s, const struct tensor *t, struct held_piece piece, void *to,
+		     struct err *err)
 {
 	const size_t bytes = tensor_part_bytes(t, piece.part);
 
@@ -189,7 +191,7 @@ static int answer_get(const struct tensors *s, const struct tensor *t, struct st
 	return rc;
 }
 
-/* All ranks see the whole part, so that any strategy can keep what it holds of it. from: NULL on all but rank 0. */
+/* Broadcasts the whole part, so that any strategy can keep what its rank owns. from: NULL on all ranks but 0. */
 static int broadcast_part(const struct tensors *s, const struct tensor *t, struct strategy_part part, const void *from,
 			  struct err *err)
 {
@@ -243,7 +245,8 @@ int tensors_follow(const struct tensors *s, struct err *err)
 			return q.failure.code ? err_set(err, q.failure.code, "%s", q.failure.text) : 0;
 		t = rc ? NULL : graph_find(s->prepared->model, q.name);
 		if (!rc && !t)
-			rc = err_set(err, ERR_UNSUPPORTED, "rank 0 speaks of a tensor that this rank has not: %.200s",
+			rc = err_set(err, ERR_UNSUPPORTED,
+				     "rank 0 requests a tensor that this rank does not have: %.200s",
 				     q.name);
 		else if (!rc)
 			rc = q.kind == REQUEST_GET ? answer_get(s, t, q.part, err) : broadcast_part(s, t, q.part,
@@ -289,7 +292,7 @@ static int share_one(const struct tensors *s, const struct tensor *t, struct err
 
 int tensors_share_stats(const struct tensors *s, struct err *err)
 {
-	const bool averages = s->prepared->opts.optimizer.ema_decay > 0; /* evaluation has those of statistics */
+	const bool averages = s->prepared->opts.optimizer.ema_decay > 0; /* evaluation reads averages of statistics */
 	const struct tensor *t;
 	int rc = 0, at = 0;
 

@@ -1,14 +1,14 @@
 /* offload.c: see offload.h. The program is cut into stretches: the parts of the model in the forward and in the
- * backward pass, then the steps of one parameter each. Something that is offloaded (its home) has a stay in memory
- * for each stretch that uses it; the copy into it begins when the stretch before the last is over, and what a stretch
- * leaves is copied away while the next one runs. So at most three stretches' stays are there at a time. */
+ * backward pass, then the update of one parameter each. An offloaded tensor (its home) has a stay in memory for each
+ * stretch that uses it. The copy into memory begins when the stretch before the last is over; what a stretch writes is
+ * copied back while the next one runs. So the stays of at most three stretches are in memory at a time. */
 #include "trainer/strategies/offload.h"
 
 #include "trainer/ops/copy/copy.h"
 #include "trainer/ops/ops.h"
 
-#define LEAST_BYTES 64 /* of moments that are offloaded: a handful of numbers gains nothing */
-#define AHEAD 2 /* stretches from the one that frees memory to the one that it is copied for */
+#define LEAST_BYTES 64 /* of offloaded moments: smaller ones gain nothing */
+#define AHEAD 2 /* stretches from the one that frees memory to the one that the copy is for */
 
 struct stretch { /* compute nodes */
 	struct node *first, *last;
@@ -16,7 +16,7 @@ struct stretch { /* compute nodes */
 
 struct stay { /* of a tensor */
 	struct tensor *home, *here;
-	struct tensor *cast; /* of here, in another type; NULL until wanted */
+	struct tensor *cast; /* of here, in another type; NULL until needed */
 	struct node *first, *last;
 	int from, to; /* stretches */
 	bool written;
@@ -26,17 +26,17 @@ struct offload_use {
 	struct node *node;
 	int index; /* of the node's inputs, then its outputs */
 	int stay;
-	enum dtype dtype; /* in which it is read: a cast in between is left out */
+	enum dtype dtype; /* type in which it is read: a cast in between is skipped */
 };
 
 struct offloader {
 	struct graph *g;
 	const struct offload_opts *o;
-	int n_nodes, n_tensors;	   /* before anything was added */
-	struct tensor **home;	   /* [id]: in SPACE_OFFLOAD; NULL: it is not offloaded */
+	int n_nodes, n_tensors;	   /* before nodes and tensors were added */
+	struct tensor **home;	   /* [id]: in SPACE_OFFLOAD; NULL: not offloaded */
 	struct stretch *stretches; /* in program order */
 	int n_stretches;
-	int *stretch_of;	   /* [node id, before anything was added] of compute nodes */
+	int *stretch_of;	   /* [node id, before nodes were added]: stretch of compute nodes */
 	int *made_in;		   /* [id]: the stretch that makes a tensor */
 	struct stay *stays;
 	int n_stays;
@@ -45,13 +45,13 @@ struct offloader {
 	int n_uses;
 };
 
-/* Of a node's inputs, then its outputs. */
+/* Returns operand k of a node: its inputs, then its outputs. */
 static struct tensor **operand_slot(struct node *n, int k)
 {
 	return k < n->n_in ? &n->in[k] : &n->out[k - n->n_in];
 }
 
-/* ---- what is offloaded ---- */
+/* ---- choice of tensors ---- */
 
 static bool is_offloaded_kind(const struct offloader *f, const struct tensor *t)
 {
@@ -70,7 +70,7 @@ static bool backward_reads(const struct node *n, const struct tensor *t)
 	return false;
 }
 
-/* Marks what the backward pass reads. */
+/* Marks the tensors that the backward pass reads. */
 static bool *find_read(const struct offloader *f)
 {
 	bool *read = arena_array(f->g->arena, (size_t)f->n_tensors + 1, sizeof(*read));
@@ -104,8 +104,8 @@ static int find_last_block(const struct graph *g)
 	return last;
 }
 
-/* The position behind the nodes of the forward pass whose results are not needed at once: that of the last block's
- * first one, but where a pipeline's other micro-batches come in between. */
+/* Returns the end of the forward nodes whose results may be offloaded: the first node of the last block; in a pipeline,
+ * whose other micro-batches run in between, the end of the program. */
 static int end_of_early(const struct offloader *f)
 {
 	const int last = find_last_block(f->g);
@@ -122,7 +122,7 @@ static int end_of_early(const struct offloader *f)
 	return end;
 }
 
-/* Casts of parameters are no activations. */
+/* Returns true for activations made before `end`. Casts of parameters are not activations. */
 static bool is_made_before(const struct tensor *t, int end)
 {
 	const struct node *n = t->producer;
@@ -143,6 +143,7 @@ static struct tensor *make_offload_home(struct offloader *f, const struct tensor
 	return like.name ? graph_tensor(f->g, &like) : NULL;
 }
 
+/* Marks persistent tensors as offloaded, and makes homes for activations. */
 static void choose_offloaded(struct offloader *f)
 {
 	const bool *read = find_read(f), *viewed = find_viewed(f);
@@ -172,7 +173,7 @@ static bool is_activation(const struct offloader *f, const struct tensor *t)
 	return f->home[t->id] && f->home[t->id] != t;
 }
 
-/* A cast of an offloaded parameter that nodes read in its place: made anew in each stay. */
+/* Returns true for a cast of an offloaded parameter that nodes read instead: it is made again in each stay. */
 static bool is_cast(const struct offloader *f, const struct node *n)
 {
 	const struct tensor *from = n->op == &op_cast ? n->in[0] : NULL;
@@ -181,7 +182,7 @@ static bool is_cast(const struct offloader *f, const struct node *n)
 	       n->out[0]->life == LIFE_MICRO && !n->out[0]->base;
 }
 
-/* The offloaded tensor that n's operand stands for; NULL: none. */
+/* Returns the offloaded tensor of n's operand; NULL: none. */
 static struct tensor *offloaded_operand(const struct offloader *f, const struct node *n, struct tensor *t)
 {
 	if (t && t->producer && is_cast(f, t->producer))
@@ -194,10 +195,10 @@ static struct tensor *offloaded_operand(const struct offloader *f, const struct 
 /* ---- stretches ---- */
 
 struct stretch_cutter {
-	int first[PHASE_COUNT], last[PHASE_COUNT]; /* nodes of blocks */
+	int first[PHASE_COUNT], last[PHASE_COUNT]; /* first and last nodes of blocks */
 	enum phase phase; /* of the stretch so far */
-	int place;	  /* in the model: its block; 0 where it stands outside of all */
-	int *touched;	  /* [id]: the stretch that used it last, from 1 */
+	int place;	  /* place in the model: the block; 0 outside of all blocks */
+	int *touched;	  /* [id]: the last stretch that used it, from 1 */
 };
 
 static void find_blocks(struct stretch_cutter *c, const struct offloader *f)
@@ -214,7 +215,7 @@ static void find_blocks(struct stretch_cutter *c, const struct offloader *f)
 	}
 }
 
-/* Nodes without a block between those that have one belong with what is in front of them. */
+/* Nodes without a block between nodes of blocks belong to the part before them. */
 static bool begins_part(struct stretch_cutter *c, const struct node *n)
 {
 	const bool between = n->id > c->first[n->phase] && n->id < c->last[n->phase];
@@ -226,7 +227,7 @@ static bool begins_part(struct stretch_cutter *c, const struct node *n)
 	return n->phase != c->phase || before != c->place;
 }
 
-/* The step of a parameter goes on as long as nodes use something of it. */
+/* The update of a parameter lasts as long as nodes use its tensors. */
 static bool begins_step(struct stretch_cutter *c, const struct offloader *f, struct node *n)
 {
 	bool any = false, same = false;
@@ -240,7 +241,7 @@ static bool begins_step(struct stretch_cutter *c, const struct offloader *f, str
 	return n->phase != c->phase || (any && !same);
 }
 
-static void cut_at(struct stretch_cutter *c, struct offloader *f, struct node *n)
+static void extend_stretches(struct stretch_cutter *c, struct offloader *f, struct node *n)
 {
 	const bool begins = n->phase == PHASE_OPTIMIZER ? begins_step(c, f, n) : begins_part(c, n);
 
@@ -272,7 +273,7 @@ static void cut_stretches(struct offloader *f)
 	find_blocks(&c, f);
 	for (int i = 0; i < f->n_nodes; i++)
 		if (f->g->nodes[i]->stream == STREAM_COMPUTE && f->g->nodes[i]->phase != PHASE_COMM)
-			cut_at(&c, f, f->g->nodes[i]);
+			extend_stretches(&c, f, f->g->nodes[i]);
 }
 
 /* ---- stays ---- */
@@ -315,7 +316,7 @@ static void find_stays(struct offloader *f)
 
 /* ---- copies ---- */
 
-/* A copy on a stream of its own, at a position; part and block of the node that it is for. */
+/* Adds a copy on a copy stream at a position, with part and block of the node `like`. */
 static struct node *copy_at(struct offloader *f, struct tensor *from, struct tensor *to, const struct node *like,
 			    int position)
 {
@@ -332,7 +333,7 @@ static struct node *copy_at(struct offloader *f, struct tensor *from, struct ten
 	return n;
 }
 
-/* What is copied away from a stretch is gone when the next but one begins. */
+/* A copy out of a stretch ends before the next but one stretch begins. */
 static void end_copy_before(struct offloader *f, struct node *copy, int stretch)
 {
 	if (copy && stretch + AHEAD < f->n_stretches)
@@ -368,7 +369,7 @@ static void end_stay(struct offloader *f, struct stay *s)
 		end_copy_before(f, copy_at(f, s->here, s->home, s->last, s->last->id + 1), s->to);
 }
 
-static struct tensor *cast_of(struct offloader *f, struct stay *s, const struct offload_use *u)
+static struct tensor *make_stay_cast(struct offloader *f, struct stay *s, const struct offload_use *u)
 {
 	struct tensor *out = s->cast ? NULL : graph_act(f->g, u->dtype, s->here->shape, "%s.%s", s->here->name,
 							 dtype_name(u->dtype));
@@ -392,7 +393,7 @@ static void redirect_use(struct offloader *f, const struct offload_use *u)
 	struct tensor *to = s->here;
 
 	if (to && u->dtype != to->dtype)
-		to = cast_of(f, s, u);
+		to = make_stay_cast(f, s, u);
 	*operand_slot(u->node, u->index) = to;
 }
 

@@ -1,7 +1,7 @@
-/* scatter.c: a unit's gradients lie as views in one flat tensor, which is reduced and scattered on the communication
- * stream as soon as the last of them is there. Where gradients are shared out, the rank's own range is then copied out;
- * the copy is a node of the compute stream that stands before the next but one unit's gradients begin, so that two
- * neighbours' are there at most: one being filled, one on its way. */
+/* scatter.c: stores a unit's gradients as views in one flat tensor, which is reduced and scattered on the communication
+ * stream as soon as its last gradient is made. Where gradients are sharded, the rank's own range is then copied out.
+ * The copy is a node of the compute stream before the next but one unit's gradients begin, so that at most two adjacent
+ * units are in memory: one being filled, one being sent. */
 #include "trainer/strategies/scatter.h"
 
 #include "trainer/ops/allreduce/allreduce.h"
@@ -13,7 +13,7 @@
 struct unit_bucket {
 	const struct param_unit *unit;
 	struct tensor *flat;
-	struct node *first, *last; /* that make its gradients */
+	struct node *first, *last; /* nodes that make its gradients */
 	int place;
 };
 
@@ -31,7 +31,7 @@ bool scatter_keeps_whole(const struct strategy_opts *o)
 	return o->zero_stage < 2 || !o->sync_each_batch;
 }
 
-/* Buckets of all units that have gradients; parameters of a unit that are frozen have none. */
+/* Lists the buckets of all units that have gradients; frozen parameters have none. */
 static void find_buckets(struct scatterer *s)
 {
 	for (int i = 0; i < s->units->n; i++) {
@@ -56,15 +56,16 @@ static void find_buckets(struct scatterer *s)
 	}
 }
 
-/* Buckets of several micro-batches are summed along the tree of leaves, not in their own place. */
-static bool puts_terms(const struct strategy_opts *o)
+/* Returns true if buckets of several micro-batches are summed along the reduction tree, not in place. */
+static bool uses_bucket_terms(const struct strategy_opts *o)
 {
 	return o->room && o->accumulates;
 }
 
+/* Makes the flat tensor of a bucket and places its gradients. */
 static void fill_bucket(struct scatterer *s, struct unit_bucket *b)
 {
-	struct tensor like = { .kind = s->whole && !puts_terms(s->o) ? TENSOR_GRAD : TENSOR_BUCKET,
+	struct tensor like = { .kind = s->whole && !uses_bucket_terms(s->o) ? TENSOR_GRAD : TENSOR_BUCKET,
 			       .shape = SHAPE(b->unit->each * s->units->ranks),
 			       .life = LIFE_STEP,
 			       .space = SPACE_COMM,
@@ -82,12 +83,13 @@ static void fill_bucket(struct scatterer *s, struct unit_bucket *b)
 		if (!p->grad)
 			continue;
 		share_place(p->grad, b->flat, (size_t)p->shard.at * dtype_bytes(like.dtype), b->unit->number);
-		if (s->o->zero_stage < 3) /* else it would lie beside what is gathered, and gradients are few then */
+		/* else it would be in memory together with gathered units, and gradients are few then */
+		if (s->o->zero_stage < 3)
 			share_place_of_term(s->g, p->grad);
 	}
 }
 
-/* The bucket's terms take its place. */
+/* Replaces the bucket by its terms. */
 static void put_terms(struct scatterer *s, struct unit_bucket *b)
 {
 	int at = b->last->id + 1;
@@ -106,8 +108,8 @@ static void put_terms(struct scatterer *s, struct unit_bucket *b)
 	}
 }
 
-/* The own range of the whole unit, to the ranks that hold the same one. */
-static struct node *add_replica_sum(struct scatterer *s, const struct unit_bucket *b, const struct node *behind)
+/* Sums the own range of the unit over the ranks that own the same range. */
+static struct node *add_replica_sum(struct scatterer *s, const struct unit_bucket *b, const struct node *after)
 {
 	struct tensor like = { .kind = b->flat->kind,
 			       .dtype = b->flat->dtype,
@@ -124,11 +126,12 @@ static struct node *add_replica_sum(struct scatterer *s, const struct unit_bucke
 		return NULL;
 	n->group = GROUP_REPLICA;
 	n->bucket = b->unit->number;
-	graph_move(s->g, n->id, behind->id + 1);
+	graph_move(s->g, n->id, after->id + 1);
 	return n;
 }
 
-/* The tree of leaves runs across the groups that hold a copy each: its sums are made by all ranks at once. */
+/* Adds the reduce-scatter of a bucket. The reduction tree spans the groups that own a copy each, so all ranks make its
+ * sums together. */
 static struct node *add_reduce_scatter(struct scatterer *s, const struct unit_bucket *b)
 {
 	const bool copies = s->o->shard_degree * s->o->stages < s->o->world, tree = copies && s->o->room;
@@ -145,8 +148,8 @@ static struct node *add_reduce_scatter(struct scatterer *s, const struct unit_bu
 	return copies && !tree ? add_replica_sum(s, b, n) : n;
 }
 
-/* The own range of p's gradient in its bucket. */
-static struct tensor *own_range(struct scatterer *s, const struct tensor *p)
+/* Makes a view of the own range of p's gradient in its bucket. */
+static struct tensor *make_own_range_view(struct scatterer *s, const struct tensor *p)
 {
 	const struct strategy_part own = units_own(s->units, p, s->o);
 	struct tensor like = { .kind = TENSOR_GRAD,
@@ -163,7 +166,7 @@ static struct tensor *own_range(struct scatterer *s, const struct tensor *p)
 	return like.name ? graph_tensor(s->g, &like) : NULL;
 }
 
-/* … in memory of its own, from position *at on. */
+/* Copies the range into private memory, at position *at. */
 static struct tensor *copy_range_out(struct scatterer *s, const struct tensor *p, struct tensor *range, int *at)
 {
 	struct tensor like = *range, *out;
@@ -187,15 +190,15 @@ static struct tensor *copy_range_out(struct scatterer *s, const struct tensor *p
 static void use_own_ranges(struct scatterer *s, const struct unit_bucket *b, int *at)
 {
 	for (int i = 0; i < b->unit->n && !graph_failed(s->g); i++) {
-		struct tensor *p = b->unit->param[i], *range = p->grad ? own_range(s, p) : NULL;
+		struct tensor *p = b->unit->param[i], *range = p->grad ? make_own_range_view(s, p) : NULL;
 
 		if (range)
 			p->grad = s->whole ? range : copy_range_out(s, p, range, at);
 	}
 }
 
-/* The first node that fills a bucket of the next part of the model but one behind bucket i's; NULL: none. */
-static const struct node *next_but_one(const struct scatterer *s, int i)
+/* Returns the first node that fills a bucket of the next but one part of the model after bucket i; NULL: none. */
+static const struct node *find_next_but_one(const struct scatterer *s, int i)
 {
 	int parts = 0;
 
@@ -219,10 +222,10 @@ void scatter_grads(struct graph *g, const struct units *u, const struct strategy
 	find_buckets(&s);
 	for (int i = 0; i < s.n && !graph_failed(g); i++)
 		fill_bucket(&s, &s.buckets[i]);
-	for (int i = 0; i < s.n && !graph_failed(g) && puts_terms(o); i++)
+	for (int i = 0; i < s.n && !graph_failed(g) && uses_bucket_terms(o); i++)
 		put_terms(&s, &s.buckets[i]);
 	for (int i = 0; i < s.n && !graph_failed(g) && !(s.whole && o->more_follow); i++) {
-		const struct node *sent = add_reduce_scatter(&s, &s.buckets[i]), *later = next_but_one(&s, i);
+		const struct node *sent = add_reduce_scatter(&s, &s.buckets[i]), *later = find_next_but_one(&s, i);
 		int at = later && sent && later->id > sent->id ? later->id : g->n_nodes;
 
 		use_own_ranges(&s, &s.buckets[i], &at);

@@ -1,4 +1,4 @@
-/* strategy_sums.c: see strategy_sums.h. Programs of all micro-batches put terms in their place; that of the last one adds them up. */
+/* strategy_sums.c: see strategy_sums.h. The programs of all micro-batches store terms; that of the last one adds them up. */
 #include "trainer/strategies/strategy_sums.h"
 
 #include "trainer/ops/allreduce/allreduce.h"
@@ -50,7 +50,7 @@ static int position_after(const struct tensor *t)
 	return t->producer->id + 1;
 }
 
-/* What one leaf has of the loss: accumulate_loss may have put a sum in its place. */
+/* Returns the loss of one leaf: accumulate_loss may have replaced it by a sum. */
 static struct tensor *loss_of_leaf(const struct graph *g)
 {
 	const struct node *n = g->loss->producer;
@@ -76,7 +76,7 @@ void terms_of_results(struct graph *g, const struct strategy_opts *o)
 	partial_sums_first(g, terms, &like);
 }
 
-/* running: a bn_running node of the leaf's own statistics. */
+/* running: a bn_running node with the leaf's own statistics. */
 static void sum_statistics_terms(struct graph *g, struct node *running, const struct strategy_opts *o)
 {
 	struct tensor *stat = running->in[0], *terms;
@@ -97,7 +97,7 @@ static void sum_statistics_terms(struct graph *g, struct node *running, const st
 	running->in[4] = running->in[2];
 	running->phase = PHASE_BACKWARD;
 	running->part = PART_STEP;
-	graph_move(g, running->id, g->n_nodes - 1); /* nothing of this pass waits for the ranks */
+	graph_move(g, running->id, g->n_nodes - 1); /* no node of this pass waits for the ranks */
 }
 
 void terms_of_statistics(struct graph *g, const struct strategy_opts *o)

@@ -8,7 +8,7 @@ static bool is_param(const struct tensor *t)
 	return t && t->kind == TENSOR_PARAM && t->life == LIFE_PERSISTENT;
 }
 
-/* Where a node stands among the parts of the model; the model's blocks lie between two parts that have no number. */
+/* The parts of the model: its blocks, a part before and a part after them. */
 struct model_parts {
 	int first, last; /* position of the first node of a block; number of the last block */
 	int turn;	 /* position of the loss */
@@ -42,7 +42,7 @@ int units_last_place(const struct graph *g)
 	return find_model_parts(g).last + 1;
 }
 
-/* The parameter that a node's input is, or is a cast of; NULL: neither. */
+/* Returns the parameter that a node's input is, or is a cast of; NULL: neither. */
 static struct tensor *param_read(struct tensor *t)
 {
 	if (is_param(t))
@@ -78,17 +78,17 @@ struct unit_use *units_uses(struct graph *g, int *ret_n)
 	return uses;
 }
 
-/* ---- laying ---- */
+/* ---- partition ---- */
 
-struct param_reads { /* of one parameter, by all its uses */
-	int place;  /* the first one */
-	bool used, several; /* by several parts */
-	bool cast;  /* never in its own type */
+struct param_reads { /* all reads of one parameter */
+	int place;  /* part of the first read */
+	bool used, several; /* read by several parts */
+	bool cast;  /* never read in its own type */
 	enum dtype dtype;
 };
 
 struct unit_kind { /* of a unit: what its parameters have in common */
-	int place, alone; /* alone: id of the only parameter, -1 */
+	int place, alone; /* alone: id of the only parameter; -1 */
 	enum dtype dtype;
 	int64_t size;
 	bool has_matrix;
@@ -118,15 +118,15 @@ static void find_readings(struct unit_layout *l)
 	}
 }
 
-/* Whether each matrix of a part has a unit of its own. The first block has always: nothing is computed that could hide
- * its gather in front of the forward pass, nor its sum behind the backward pass, but other matrices of it. */
+/* Returns true if each matrix of a part is a unit. In the first block it always is: only its own other matrices can
+ * hide the gather before the forward pass and the sum after the backward pass. */
 static bool is_by_layer(const struct unit_layout *l, int place)
 {
 	return l->o->unit_is_layer || place == 1;
 }
 
-/* The unit that p goes into; a new one when there is none. Where layers have units a part's later matrix begins another
- * one, which takes the vectors behind it. */
+/* Returns the unit for p; a new one when there is none. Where layers are units, a part's later matrix begins another
+ * one, which gets the vectors after it. */
 static struct unit_kind *find_unit_for(struct unit_layout *l, const struct tensor *p)
 {
 	const struct param_reads *r = &l->read[p->id];
@@ -146,7 +146,7 @@ static struct unit_kind *find_unit_for(struct unit_layout *l, const struct tenso
 	return &l->kinds[l->n++];
 }
 
-static int64_t align_up(int64_t n)
+static int64_t align_unit(int64_t n)
 {
 	return (n + UNIT_ALIGN - 1) / UNIT_ALIGN * UNIT_ALIGN;
 }
@@ -162,14 +162,14 @@ static void assign_shards(struct unit_layout *l)
 		if (!u)
 			continue;
 		p->shard = (struct shard){ .unit = (int)(u - l->kinds) + 1, .at = u->size, .dtype = u->dtype };
-		u->size += align_up(shape_count(&p->shape));
+		u->size += align_unit(shape_count(&p->shape));
 		u->has_matrix |= p->decay;
 	}
 	for (int i = 0; i < l->g->n_tensors; i++) {
 		struct shard *s = &l->g->tensors[i]->shard;
 
 		if (s->unit)
-			s->each = align_up((l->kinds[s->unit - 1].size + degree - 1) / degree);
+			s->each = align_unit((l->kinds[s->unit - 1].size + degree - 1) / degree);
 	}
 }
 
@@ -212,7 +212,7 @@ static void cut_param_range(struct graph *g, struct tensor *p, const struct stra
 	struct strategy_part part;
 
 	if (!whole || !shape_equal(&whole->shape, &p->shape)) {
-		graph_fail(g, ERR_UNSUPPORTED, "%s: the model has no such parameter to share out", p->name);
+		graph_fail(g, ERR_UNSUPPORTED, "%s: the model has no such parameter to shard", p->name);
 		return;
 	}
 	p->shard = whole->shard;
@@ -230,6 +230,7 @@ static int count_units(const struct graph *g)
 	return n;
 }
 
+/* Lists the parameters of each unit of the program. */
 static bool make_lists(struct units *u, struct graph *g)
 {
 	struct tensor **params = arena_array(g->arena, (size_t)g->n_tensors + 1, sizeof(*params));
@@ -237,7 +238,7 @@ static bool make_lists(struct units *u, struct graph *g)
 	u->unit = arena_array(g->arena, (size_t)u->n + 1, sizeof(*u->unit));
 	if (!params || !u->unit)
 		return false;
-	for (int i = 0; i < g->n_tensors; i++) /* how many first, for where they lie */
+	for (int i = 0; i < g->n_tensors; i++) /* counts first, for the offsets */
 		if (is_param(g->tensors[i]))
 			u->unit[g->tensors[i]->shard.unit - 1].n++;
 	for (int k = 0; k < u->n; k++) {

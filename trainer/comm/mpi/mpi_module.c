@@ -1,7 +1,7 @@
-/* mpi_module.c: messages between machines over Open MPI, for ranks that mpirun or srun started. All links of a process
- * share MPI_COMM_WORLD: each hands out a tag of its own, which is its address beside the rank that MPI gave the
- * process, so messages of two communicators cannot meet. Links are used by several threads at once (THREAD_MULTIPLE).
- * MPI moves bytes only while somebody calls it: a thread of ours does, when nobody else has for a while. */
+/* mpi_module.c: transport over Open MPI, for ranks that mpirun or srun started. All links of a process share
+ * MPI_COMM_WORLD. Each link has its own tag; its address is the tag and the MPI rank of the process, so messages of two
+ * communicators cannot be confused. Several threads use links at once (THREAD_MULTIPLE). MPI moves bytes only during
+ * calls: a thread calls it when no other thread has for a while. */
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,9 +13,9 @@
 
 #include "trainer/comm/link.h"
 
-#define PART_BYTES ((size_t)1 << 30) /* of a long message: MPI counts in int */
-#define IDLE_NS 2000000		     /* between two looks of the thread */
-#define NAP_NS 50000		     /* of a wait that has just begun; then longer */
+#define PART_BYTES ((size_t)1 << 30) /* of a long message, since MPI counts in int */
+#define IDLE_NS 2000000		     /* between two checks of the thread */
+#define NAP_NS 50000		     /* first nap of a wait; each next one is twice as long */
 #define NAP_MOST_NS 1000000
 
 extern const struct link_module dptrain_link_v3;
@@ -34,12 +34,12 @@ struct mpi {
 	long nap_ns;
 };
 
-/* Of the process. */
+/* Shared by all links of the process. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_t thread;
 	atomic_bool quit;
-	_Atomic uint32_t calls; /* that moved MPI along */
+	_Atomic uint32_t calls; /* calls into MPI */
 	bool threaded;
 	int links, next_tag;
 } own = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -77,7 +77,7 @@ static void *run_progress_thread(void *unused)
 	return NULL;
 }
 
-/* MPI_Init ends the process where nobody can tell it who the others are: that is looked for first. */
+/* MPI_Init ends a process that no MPI launcher started: check that first. */
 static bool was_started_by_mpi(void)
 {
 	return getenv("PMIX_RANK") || getenv("OMPI_COMM_WORLD_RANK");
@@ -135,12 +135,13 @@ static void mpi_close(struct link *l, bool orderly)
 	if (!orderly || !own.links)
 		stop_progress_thread();
 	if (orderly && !own.links)
-		MPI_Finalize(); /* waits for the others; where a rank has failed mpirun ends the job */
+		MPI_Finalize(); /* waits for the other ranks; mpirun ends the job where one has failed */
 	pthread_mutex_unlock(&own.lock);
 	free(m->theirs);
 	free(m);
 }
 
+/* Starts MPI with the first link of the process and assigns the link's tag. */
 static int mpi_open(struct link **ret, const struct link_opts *o, struct err *err)
 {
 	struct mpi *m = calloc(1, sizeof(*m));
@@ -214,7 +215,7 @@ static int mpi_start(struct link *l, struct link_transfer *t, struct err *err)
 	int parts = count_mpi_parts(t->bytes), rc = MPI_SUCCESS;
 
 	if (parts > LINK_SOCKETS_MAX)
-		return err_set(err, ERR_LIMIT, "transport mpi: a message of %zu bytes, %zu at most", t->bytes,
+		return err_set(err, ERR_LIMIT, "transport mpi: a message of %zu bytes: expected at most %zu", t->bytes,
 			       LINK_SOCKETS_MAX * PART_BYTES);
 	for (int i = 0; rc == MPI_SUCCESS && i < parts; i++)
 		rc = start_mpi_part(m, t, i);
@@ -242,13 +243,13 @@ static int mpi_poll(struct link *l, struct link_transfer *t, struct err *err)
 	return done;
 }
 
-/* MPI_Test does. */
+/* MPI_Test progresses all requests. */
 static void mpi_progress(struct link *l)
 {
 	(void)l;
 }
 
-/* MPI has nothing to sleep on. */
+/* MPI offers no event to wait for: naps that grow. */
 static void mpi_wait(struct link *l, double seconds)
 {
 	struct mpi *m = (struct mpi *)l;

@@ -1,6 +1,6 @@
-/* ucx_module.c: messages between machines over UCX: TCP, or RDMA where there is. Each socket is a worker of its own, with
- * connections of its own; a long message is cut into as many parts. Matching is by the sender's rank: UCX keeps the
- * order of messages between two workers. */
+/* ucx_module.c: transport over UCX: TCP, or RDMA where available. Each socket is a UCX worker with its own connections; a
+ * long message is cut into one part for each socket. Messages match by the sender's rank: UCX keeps the order of
+ * messages between two workers. */
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,12 +13,12 @@
 #include "tracker/base/clock.h"
 #include "trainer/comm/link.h"
 
-#define PART_BYTES ((size_t)256 << 10) /* at least, of a message that is spread */
-#define PROGRESS_MOST 64	       /* steps of one look: one takes a piece of each connection */
-#define DEVICE_TRIES 20		       /* of 0.1 s */
-#define REFUSED_S 1.0		       /* for what a rank that is gone has left on the way */
-#define CLOSE_TRIES 1000	       /* of 1 ms, for the last bytes to leave */
-#define CLOSE_TRIES_BROKEN 50	       /* nothing has to arrive any more */
+#define PART_BYTES ((size_t)256 << 10) /* smallest part of a message that is split */
+#define PROGRESS_MOST 64	       /* progress steps of one call: one step handles a piece of each connection */
+#define DEVICE_TRIES 20		       /* retries of 0.1 s */
+#define REFUSED_S 1.0		       /* wait for messages that an ended rank left on the way */
+#define CLOSE_TRIES 1000	       /* of 1 ms each, for the last bytes to leave */
+#define CLOSE_TRIES_BROKEN 50	       /* no more bytes have to arrive */
 
 extern const struct link_module dptrain_link_v3;
 
@@ -27,7 +27,7 @@ struct ucx_socket {
 	ucp_address_t *address;
 	size_t address_bytes;
 	int fd;
-	ucp_ep_h *ep; /* by rank; NULL: not yet */
+	ucp_ep_h *ep; /* by rank; NULL: not connected */
 };
 
 struct ucx {
@@ -35,12 +35,12 @@ struct ucx {
 	struct link_opts o;
 	ucp_context_h context;
 	struct ucx_socket socket[LINK_SOCKETS_MAX];
-	unsigned char *address; /* of all sockets: (size_t length, bytes) each */
+	unsigned char *address; /* of all sockets, (size_t length, bytes) each */
 	size_t address_bytes;
 	unsigned char **theirs; /* by rank, as address */
 	size_t *theirs_bytes;
 	bool *gone; /* by rank */
-	double *refused_s; /* by rank: when it did not take a connection any more; 0: never */
+	double *refused_s; /* by rank: when it first refused a connection; 0: never */
 };
 
 static int set_ucx_error(struct err *err, const char *what, ucs_status_t s)
@@ -55,12 +55,12 @@ static bool set_in_environment(const char *name)
 	return v && *v;
 }
 
-/* Between machines only: the ranks of one use shared memory, and two containers of one machine must not be taken for
- * one. Without RDMA devices the one interface that leads to the others is used, and messages are sent at once: asking
- * first whether the other end has room for them takes a way there and back behind all that the wire still holds, and
- * TCP stops a sender that is too far ahead anyway. And they are sent from where they lie: what UCX copies it calls
- * sent, though bytes of it are still ours and leave only while somebody calls UCX, which a rank that then waits
- * elsewhere does not. A user's own settings win. */
+/* UCX connects machines only: ranks of one machine use shared memory, and two containers of one machine must not be
+ * taken for one. Without RDMA devices, UCX uses only the interface that leads to the other machines. Messages are sent
+ * eagerly (no rendezvous): a request for room would queue after all bytes on the wire, and TCP stops a sender that is
+ * too far ahead anyway. Messages are sent without a copy: UCX reports a copied message as sent although some bytes
+ * leave only in later UCX calls, which a rank that waits elsewhere does not make. A user's own settings take
+ * precedence. */
 static void configure_ucx(ucp_config_t *config, const struct link_opts *o)
 {
 	struct stat st;
@@ -86,9 +86,9 @@ static int open_ucx_context(struct ucx *u, struct err *err)
 
 	s = ucp_config_read(NULL, NULL, &config);
 	if (s != UCS_OK)
-		return set_ucx_error(err, "its settings", s);
+		return set_ucx_error(err, "cannot read its settings", s);
 	configure_ucx(config, &u->o);
-	for (int i = 0; i < DEVICE_TRIES; i++) { /* an interface that has just come up is seen a moment later */
+	for (int i = 0; i < DEVICE_TRIES; i++) { /* an interface that has just come up becomes visible a moment later */
 		s = ucp_init(&params, config, &u->context);
 		if (s != UCS_ERR_NO_DEVICE)
 			break;
@@ -133,6 +133,7 @@ static int write_address(struct ucx *u, struct err *err)
 
 static void ucx_close(struct link *l, bool orderly);
 
+/* Opens the UCX context and all sockets, and collects their addresses. */
 static int ucx_open(struct link **ret, const struct link_opts *o, struct err *err)
 {
 	struct ucx *u = calloc(1, sizeof(*u));
@@ -178,13 +179,13 @@ static int ucx_connect(struct link *l, int rank, const void *address, size_t n, 
 	return 0;
 }
 
-static void on_fault(void *user, ucp_ep_h ep, ucs_status_t status)
+static void mark_peer_gone(void *user, ucp_ep_h ep, ucs_status_t status)
 {
 	(void)ep, (void)status;
 	*(bool *)user = true;
 }
 
-/* The part of a rank's address that belongs to socket i; NULL: it has none. */
+/* Returns the part of a rank's address for socket i; NULL: there is none. */
 static const ucp_address_t *socket_address_of(const struct ucx *u, int rank, int i)
 {
 	const unsigned char *at = u->theirs[rank], *end = at + u->theirs_bytes[rank];
@@ -204,7 +205,7 @@ static const ucp_address_t *socket_address_of(const struct ucx *u, int rank, int
 	}
 }
 
-/* A rank that has sent its last message may have ended before this one first asks for it: what it said still comes. */
+/* A rank may end after its last message and before this rank connects to it: messages on the way still arrive. */
 static int note_refusal(struct ucx *u, int rank)
 {
 	if (u->refused_s[rank] == 0)
@@ -217,9 +218,9 @@ static bool is_gone(const struct ucx *u, int rank)
 	return u->gone[rank] || (u->refused_s[rank] > 0 && clock_mono_s() - u->refused_s[rank] > REFUSED_S);
 }
 
-/* Connections are made when they are first used: each rank talks to few of the others. ERR_PEER, and nothing is said:
- * it is gone. */
-static int need_endpoint(struct ucx *u, int rank, int i, struct err *err)
+/* Connects at the first use, since each rank exchanges messages with few others. ERR_PEER without a message: the rank
+ * is gone. */
+static int open_endpoint(struct ucx *u, int rank, int i, struct err *err)
 {
 	const ucp_address_t *address = socket_address_of(u, rank, i);
 	ucp_ep_params_t params = { .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
@@ -227,7 +228,7 @@ static int need_endpoint(struct ucx *u, int rank, int i, struct err *err)
 						 UCP_EP_PARAM_FIELD_ERR_HANDLER,
 				   .address = address,
 				   .err_mode = UCP_ERR_HANDLING_MODE_PEER,
-				   .err_handler = { on_fault, &u->gone[rank] } };
+				   .err_handler = { mark_peer_gone, &u->gone[rank] } };
 	ucs_status_t s;
 
 	if (u->socket[i].ep[rank])
@@ -255,7 +256,7 @@ static int start_ucx_part(struct ucx *u, struct link_transfer *t, int i, int par
 	size_t from = t->bytes / (size_t)parts * (size_t)i;
 	size_t n = i == parts - 1 ? t->bytes - from : t->bytes / (size_t)parts;
 	char *at = (char *)t->data + from;
-	int rc = need_endpoint(u, t->peer, i, err);
+	int rc = open_endpoint(u, t->peer, i, err);
 
 	if (rc == ERR_PEER && t->sends)
 		return err_set(err, rc, "the connection to rank %d broke", t->peer);
@@ -314,7 +315,7 @@ static int ucx_poll(struct link *l, struct link_transfer *t, struct err *err)
 		t->request[i] = NULL;
 		failed = failed || s != UCS_OK;
 	}
-	if (failed || (!done && is_gone(u, t->peer))) /* one that has ended after it said all is no fault */
+	if (failed || (!done && is_gone(u, t->peer))) /* a rank that ended after its last message is no failure */
 		return err_set(err, ERR_PEER, "the connection to rank %d broke", t->peer);
 	return done;
 }
@@ -325,14 +326,14 @@ static void ucx_wait(struct link *l, double seconds)
 	struct pollfd p[LINK_SOCKETS_MAX];
 
 	for (int i = 0; i < u->o.sockets; i++) {
-		if (ucp_worker_arm(u->socket[i].worker) != UCS_OK) /* there is something to do already */
+		if (ucp_worker_arm(u->socket[i].worker) != UCS_OK) /* events are already pending */
 			return;
 		p[i] = (struct pollfd){ .fd = u->socket[i].fd, .events = POLLIN };
 	}
 	poll(p, (nfds_t)u->o.sockets, (int)(seconds * 1000) + 1);
 }
 
-/* Begins to close one connection; NULL: that is all. */
+/* Begins to close one connection; NULL: done. */
 static void *begin_close(struct ucx *u, int i, int rank, bool orderly)
 {
 	static const ucp_request_param_t gently = { .op_attr_mask = 0 },
@@ -345,7 +346,7 @@ static void *begin_close(struct ucx *u, int i, int rank, bool orderly)
 	return UCS_PTR_IS_PTR(request) ? request : NULL;
 }
 
-/* All together, because each end waits for the other's. */
+/* Closes all endpoints together, because each end waits for the other's. */
 static void close_endpoints(struct ucx *u, bool orderly)
 {
 	void **request = calloc((size_t)u->o.sockets * (size_t)u->o.world, sizeof(*request));
@@ -373,6 +374,7 @@ static void close_endpoints(struct ucx *u, bool orderly)
 	free(request);
 }
 
+/* Closes the connections first, then frees the workers and the context. */
 static void ucx_close(struct link *l, bool orderly)
 {
 	struct ucx *u = (struct ucx *)l;

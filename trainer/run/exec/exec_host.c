@@ -1,7 +1,6 @@
-/* exec_host.c: the executor of host backends: a list of items and a counter for each stream, the compute stream's in
- * the caller's thread, every other's in a thread of its own, which is there when some program uses the stream. An item
- * that must wait for another stream waits for that stream's counter to pass the item it depends on. Time is read only
- * where the kind of work changes. */
+/* exec_host.c: the executor of host backends: a list of items and a counter for each stream. The compute stream runs in
+ * the caller's thread; every other stream that a program uses has a thread. An item that depends on another stream
+ * waits until that stream's counter has passed the item. The clock is read only where the kind of work changes. */
 #include "trainer/run/exec/exec.h"
 
 #include <pthread.h>
@@ -22,16 +21,16 @@ struct host_item {
 	const struct kernel *kernel;
 	void *state;
 	struct kernel_args args;
-	int index;	       /* in the schedule */
-	const int *wait;       /* by stream: what its counter must have reached; NULL: nothing to wait for */
-	unsigned signal;       /* streams that wait for it */
+	int index;	       /* index in the schedule */
+	const int *wait;       /* by stream: value that its counter must reach; NULL: nothing to wait for */
+	unsigned signal;       /* streams that wait for this item */
 	bool collective, feeds, spoils;
 	int slot;
 	enum exec_time kind;
 	const struct node *node; /* for messages */
-	double *seconds;	 /* of all runs; NULL: not asked for */
-	double least_s;		 /* that a run takes, see hooks_pace */
-	const struct clock_hook *clock; /* NULL: as it is */
+	double *seconds;	 /* seconds of all runs; NULL: not profiled */
+	double least_s;		 /* least seconds of a run, see hooks_pace */
+	const struct clock_hook *clock; /* NULL: off */
 };
 
 struct host_program {
@@ -48,11 +47,11 @@ struct host_lane { /* a stream and its thread; the compute stream's is the calle
 	enum stream stream;
 	pthread_t thread;
 	bool runs;
-	pthread_cond_t wake;		/* something that it waits for may have happened */
-	_Atomic int done;		/* position behind the last complete item */
-	const struct host_program *job; /* what it works on; NULL: nothing */
+	pthread_cond_t wake;		/* signals that an awaited item may be done */
+	_Atomic int done;		/* index after the last complete item */
+	const struct host_program *job; /* program in progress; NULL: none */
 	struct err err;
-	double comm_s; /* in collectives, of the last job */
+	double comm_s; /* seconds in collectives, of the last program */
 };
 
 struct host_executor {
@@ -61,12 +60,12 @@ struct host_executor {
 	struct host_program *programs;
 	int n_programs;
 	struct step_page *page; /* of each slot */
-	int slots;		/* the most that a program has */
-	const struct program *program; /* of the run that has not ended */
-	struct exec_call call;	       /* … and what it was begun with */
-	struct exec_done done;	       /* … and what it came to */
+	int slots;		/* most slots of a program */
+	const struct program *program; /* of the run in progress */
+	struct exec_call call;	       /* arguments of the run in progress */
+	struct exec_done done;	       /* results of the run in progress */
 	double *losses;
-	struct trace_span open; /* of the compute stream; without a name: none */
+	struct trace_span open; /* open span of the compute stream; name NULL: none */
 	struct clock_hook clock;
 
 	struct host_lane lane[STREAM_COUNT];
@@ -83,6 +82,7 @@ static bool schedule_item_waits(const struct schedule_item *s)
 	return false;
 }
 
+/* Fills one item from the schedule: its kernel, operands, waits and test hooks. */
 static int fill_host_item(struct host_executor *e, struct host_item *it, const struct program *p, int index,
 			  struct err *err)
 {
@@ -163,7 +163,7 @@ static bool streams_reached(const struct host_executor *e, const int *wait)
 	return true;
 }
 
-/* What the compute stream's wait counts as: the first stream that keeps it. */
+/* Returns the kind of a wait of the compute stream: that of the first stream that it waits for. */
 static enum exec_time host_wait_kind(const struct host_executor *e, const int *wait)
 {
 	for (int s = STREAM_COMPUTE + 1; s < STREAM_COUNT; s++)
@@ -172,7 +172,7 @@ static enum exec_time host_wait_kind(const struct host_executor *e, const int *w
 	return EXEC_COMM_EXPOSED;
 }
 
-/* In the thread of stream s, until the others have done what is waited for, or something failed. */
+/* Waits in the thread of stream s until the awaited items are done or something failed. */
 static void await_streams(struct host_executor *e, enum stream s, const int *wait)
 {
 	for (int i = 0; i < SPINS; i++) {
@@ -188,7 +188,7 @@ static void await_streams(struct host_executor *e, enum stream s, const int *wai
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* Makes all threads stop; a collective that is under way fails because the job is aborted. */
+/* Stops all threads; aborting the job makes a collective in progress fail. */
 static void fail_host_run(struct host_executor *e)
 {
 	struct comm *job = e->prepared->opts.comm;
@@ -218,7 +218,7 @@ static int run_host_item(struct host_item *it, struct err *err)
 	return rc;
 }
 
-static void trace_lane(const struct host_lane *l, const struct host_item *it, double from_s)
+static void trace_lane_item(const struct host_lane *l, const struct host_item *it, double from_s)
 {
 	struct trace *t = l->host->call.trace;
 
@@ -228,7 +228,7 @@ static void trace_lane(const struct host_lane *l, const struct host_item *it, do
 						   from_s, clock_mono_s() });
 }
 
-/* A collective's time; of the compute stream's too, where the rank waits in it. */
+/* Times collectives, on the compute stream too, where the rank waits in them. */
 static int run_timed(struct host_lane *l, struct host_item *it, struct err *err)
 {
 	double start;
@@ -261,12 +261,12 @@ static void run_lane_items(struct host_lane *l)
 			fail_host_run(e);
 			return;
 		}
-		trace_lane(l, it, start);
+		trace_lane_item(l, it, start);
 		publish_item_done(e, l->stream, it);
 	}
 }
 
-static void *lane_main(void *arg)
+static void *run_host_lane(void *arg)
 {
 	struct host_lane *l = arg;
 	struct host_executor *e = l->host;
@@ -297,7 +297,7 @@ static int start_lane(struct host_lane *l, struct err *err)
 		return 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
-	rc = pthread_create(&l->thread, NULL, lane_main, l);
+	rc = pthread_create(&l->thread, NULL, run_host_lane, l);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (rc)
 		return err_set_errno(err, rc, "cannot start the thread of stream %s", stream_name(l->stream));
@@ -305,6 +305,7 @@ static int start_lane(struct host_lane *l, struct err *err)
 	return 0;
 }
 
+/* Stops the threads and frees the executor. */
 static void host_close(struct exec *exec)
 {
 	struct host_executor *e = (struct host_executor *)exec;
@@ -330,6 +331,7 @@ static void host_close(struct exec *exec)
 	free(e);
 }
 
+/* Allocates the executor; NULL: out of memory. */
 static struct host_executor *host_new(const struct prepared *p)
 {
 	struct host_executor *e = calloc(1, sizeof(*e));
@@ -394,8 +396,8 @@ struct stopwatch {
 	double since;
 };
 
-/* The compute stream's open span ends, and one of that name (NULL: none) begins. */
-static void trace_next(struct host_executor *e, const char *name, enum exec_time kind, int node, double now)
+/* Ends the open span of the compute stream and begins one of that name (NULL: none). */
+static void switch_trace_span(struct host_executor *e, const char *name, enum exec_time kind, int node, double now)
 {
 	if (e->open.name) {
 		e->open.to_s = now;
@@ -404,7 +406,8 @@ static void trace_next(struct host_executor *e, const char *name, enum exec_time
 	e->open = (struct trace_span){ TRACE_STEP_ROW, 0, name, exec_time_name(kind), node, now, now };
 }
 
-/* What the compute stream does from now on, for a node (NULL: none). Spans and times part at the same moments. */
+/* Switches the kind of work of the compute stream, for a node (NULL: none). Spans and times change at the same
+ * moments. */
 static void switch_time_kind(struct host_executor *e, struct stopwatch *w, enum exec_time kind, const struct node *n)
 {
 	bool traced = trace_on(e->call.trace);
@@ -419,11 +422,11 @@ static void switch_time_kind(struct host_executor *e, struct stopwatch *w, enum 
 		w->since = now;
 	}
 	if (traced)
-		trace_next(e, n ? n->name : kind == EXEC_H2D ? "h2d" : "wait", kind, n ? n->id : -1, now);
+		switch_trace_span(e, n ? n->name : kind == EXEC_H2D ? "h2d" : "wait", kind, n ? n->id : -1, now);
 }
 
-/* The inputs of a micro-batch, into its slot. */
-static int put_samples(struct host_executor *e, int slot, struct err *err)
+/* Copies the inputs of a micro-batch into its slot. */
+static int copy_samples(struct host_executor *e, int slot, struct err *err)
 {
 	const struct program *p = e->program;
 	const size_t inputs = tensor_bytes(p->inputs), targets = tensor_bytes(p->targets);
@@ -434,7 +437,7 @@ static int put_samples(struct host_executor *e, int slot, struct err *err)
 				       (const char *)e->call.targets + (size_t)slot * targets, targets, err);
 }
 
-/* What nodes find in place before the first of them runs. */
+/* Sets the values that nodes read before the first node runs. */
 static int put_first_values(struct host_executor *e, struct err *err)
 {
 	const struct program *p = e->program;
@@ -442,21 +445,22 @@ static int put_first_values(struct host_executor *e, struct err *err)
 	int rc = 0;
 
 	for (int slot = 0; !rc && e->call.inputs && !p->schedule.fed && slot < p->schedule.slots; slot++)
-		rc = put_samples(e, slot, err);
+		rc = copy_samples(e, slot, err);
 	if (!rc && p->vote)
 		rc = prepared_put(e->prepared, p->vote, &e->call.vote, sizeof(e->call.vote), err);
 	return rc || !exec_clears(p) ? rc : prepared_put(e->prepared, p->result, none, sizeof(none), err);
 }
 
-/* The inputs of an item's micro-batch. */
+/* Copies the inputs of an item's micro-batch, if the item begins one. */
 static int feed_host_item(struct host_executor *e, const struct host_item *it, struct stopwatch *w, struct err *err)
 {
 	if (!it->feeds)
 		return 0;
 	switch_time_kind(e, w, EXEC_H2D, NULL);
-	return put_samples(e, it->slot, err);
+	return copy_samples(e, it->slot, err);
 }
 
+/* Runs the items of the compute stream in the caller's thread. */
 static int run_compute_items(struct host_executor *e, const struct host_program *ep, struct stopwatch *w,
 			     struct err *err)
 {
@@ -471,7 +475,7 @@ static int run_compute_items(struct host_executor *e, const struct host_program 
 			await_streams(e, STREAM_COMPUTE, it->wait);
 		}
 		if (atomic_load_explicit(&e->failed, memory_order_relaxed))
-			return ERR_PEER; /* finish_job says why */
+			return ERR_PEER; /* gather_errors reports the reason */
 		rc = feed_host_item(e, it, w, err);
 		switch_time_kind(e, w, it->kind, it->node);
 		if (!rc)
@@ -498,7 +502,7 @@ static const struct host_program *find_host_program(const struct host_executor *
 	return NULL;
 }
 
-/* Whether the program runs on other streams too. */
+/* Starts the other streams. Returns true if the program uses any. */
 static bool start_job(struct host_executor *e, const struct host_program *ep)
 {
 	bool helped = false;
@@ -528,7 +532,7 @@ static void finish_job(struct host_executor *e)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* What failed in a stream's own thread; the compute stream's error goes first. */
+/* Reports the error of a stream's thread, unless the compute stream failed itself. */
 static int gather_errors(const struct host_executor *e, int rc, struct err *err)
 {
 	for (int s = 0; s < STREAM_COUNT; s++)
@@ -539,7 +543,7 @@ static int gather_errors(const struct host_executor *e, int rc, struct err *err)
 	return rc;
 }
 
-/* The program with its inputs, on all streams. */
+/* Runs the program with its inputs on all streams. */
 static int run_streams(struct host_executor *e, const struct host_program *ep, struct stopwatch *w, struct err *err)
 {
 	int rc = put_first_values(e, err);
@@ -573,6 +577,7 @@ static int read_results(struct host_executor *e, struct err *err)
 	return rc;
 }
 
+/* Runs the whole program; host_end only reads its results. */
 static int host_begin(struct exec *exec, const struct program *p, const struct exec_call *call, struct err *err)
 {
 	struct host_executor *e = (struct host_executor *)exec;
@@ -590,12 +595,12 @@ static int host_begin(struct exec *exec, const struct program *p, const struct e
 	e->open.name = NULL;
 	w.since = clock_mono_s();
 	if (trace_on(call->trace))
-		trace_next(e, "h2d", w.kind, -1, w.since);
+		switch_trace_span(e, "h2d", w.kind, -1, w.since);
 	rc = run_streams(e, find_host_program(e, p), &w, err);
 	now = clock_mono_s();
 	e->done.times.by[w.kind] += now - w.since;
 	if (trace_on(call->trace))
-		trace_next(e, NULL, w.kind, -1, now);
+		switch_trace_span(e, NULL, w.kind, -1, now);
 	for (int s = 0; s < STREAM_COUNT; s++)
 		e->done.times.comm_total += e->lane[s].comm_s;
 	return gather_errors(e, rc, err);

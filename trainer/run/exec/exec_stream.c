@@ -1,12 +1,12 @@
-/* exec_stream.c: the executor of backends with streams: a schedule is enqueued, with an event wherever one stream waits
- * for another, and recorded once as a graph, so that a step costs one launch. Events are made at set-up. Every program
- * is rehearsed first: what libraries and drivers do at a first time happens there. A watched step runs node by node;
- * graphs leave out the nodes that watch.
+/* exec_stream.c: the executor of backends with streams. A schedule is enqueued, with an event wherever one stream waits
+ * for another, and recorded once as a graph, so that a step costs one launch. Events are created at set-up. Every
+ * program is rehearsed first, so that one-time work of libraries and drivers happens there. A watched step runs node by
+ * node; graphs omit the nodes that watch.
  *
- * All other streams begin behind the compute stream's start and end in front of its end, so one event stands for a
- * whole run (ring.h), and a run may be begun while the one before is under way. Phases are timed by events of the
- * compute stream, at the places where the kind of work changes; as a device would record over those of the run before,
- * each slot of the ring has events of its own, and a graph that records them. */
+ * All other streams begin after the compute stream's start and end before its end, so one event stands for a whole run
+ * (ring.h), and a run may be begun while the one before is in progress. Phases are timed by events of the compute
+ * stream where the kind of work changes. A later run would record over the events of the run before, so each slot of
+ * the ring has its own events, and a graph that records them. */
 #include "trainer/run/exec/exec_stream_inside.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ static void end_profiler_range(const struct stream_executor *e)
 		e->ops->range_end();
 }
 
-/* m: in front of an item; another kind of work begins there. in: whether one is open. */
+/* m: the mark of an item at which another kind of work begins. in: whether a range is open. */
 static void switch_profiler_range(const struct stream_executor *e, const struct stream_mark *m, bool *in)
 {
 	if (!m)
@@ -55,7 +55,7 @@ static int record_mark(struct stream_executor *e, const struct stream_mark *m, s
 	return m ? record_event(e, STREAM_COMPUTE, m->event[e->slot], err) : 0;
 }
 
-/* Nothing where the node watches and nobody asks, or where the item's group has run. */
+/* Does nothing where the node watches in an unwatched step, or where the item's group has run. */
 static int run_stream_item(const struct stream_executor *e, struct stream_item *it, struct err *err)
 {
 	const bool alone = !it->group || e->watched || e->looks;
@@ -128,7 +128,7 @@ static int enqueue_items(struct stream_executor *e, struct stream_program *sp, s
 	return rc ? rc : join_streams(e, sp, err);
 }
 
-/* The host waits for its device, which would wait for ever for a rank that is gone. */
+/* Waits for the device and checks the ranks meanwhile: the device would wait forever for a dead rank. */
 static int wait_host(struct stream_executor *e, struct event_handle *event, struct err *err)
 {
 	struct devices *devices = e->prepared->opts.devices;
@@ -148,7 +148,7 @@ static int wait_host(struct stream_executor *e, struct event_handle *event, stru
 	}
 }
 
-/* One that is looked at when it has run, on the compute stream. */
+/* Enqueues an item; calls look after it has run, if it is on the compute stream. */
 static int enqueue_observed_item(struct stream_executor *e, struct stream_program *sp, int index,
 				 const struct exec_look *look,
 				 struct err *err)
@@ -176,7 +176,7 @@ static int enqueue_observed(struct stream_executor *e, struct stream_program *sp
 	return rc ? rc : join_streams(e, sp, err);
 }
 
-/* A run of the program, behind those that are under way. */
+/* Enqueues a run of the program after those in progress. */
 static int enqueue_run(struct stream_executor *e, struct stream_program *sp, const struct exec_call *call,
 		       struct err *err)
 {
@@ -209,7 +209,7 @@ static struct stream_program *find_stream_program(const struct stream_executor *
 	return NULL;
 }
 
-/* What still waits for other ranks, here or on the device, ends. */
+/* Aborts every wait for other ranks, here and on the device. */
 static void abort_streams(struct stream_executor *e)
 {
 	struct comm *all = e->prepared->opts.comm;
@@ -225,7 +225,7 @@ static int refuse_after_failure(struct err *err)
 	return err_set(err, ERR_IO, "the device failed before");
 }
 
-/* One that is alone always takes the first slot: programs that never run ahead need one graph. */
+/* A run without others in progress always uses the first slot: programs that never run ahead need one graph. */
 static int streams_begin(struct exec *exec, const struct program *p, const struct exec_call *call, struct err *err)
 {
 	struct stream_executor *e = (struct stream_executor *)exec;
@@ -330,7 +330,7 @@ static int clear_input(const struct stream_executor *e, const struct tensor *t, 
 	return rc;
 }
 
-/* Tokens and labels are numbers of rows: what another run left in their memory is none. */
+/* Tokens and labels are row numbers: values that another run left in their memory may be out of range. */
 static int clear_inputs(const struct stream_executor *e, const struct program *p, struct err *err)
 {
 	const struct graph *g = p->graph;
@@ -343,6 +343,7 @@ static int clear_inputs(const struct stream_executor *e, const struct program *p
 	return rc;
 }
 
+/* Runs the program with and without watching on zeroed inputs, then captures its graphs. */
 static int rehearse_program(struct stream_executor *e, struct stream_program *sp, struct err *err)
 {
 	const int slots = sp->program->kind == PROGRAM_EVAL ? 1 : RING_SLOTS;
@@ -363,7 +364,7 @@ static int rehearse_program(struct stream_executor *e, struct stream_program *sp
 	return rc;
 }
 
-/* Memory that the device may still use is about to be freed. */
+/* The device may still use memory that is about to be freed. */
 static void wait_device_idle(struct stream_executor *e)
 {
 	struct err ignored = ERR_INIT;
@@ -409,6 +410,7 @@ static int open_stream_executor(struct stream_executor *e, struct err *err)
 	return rc;
 }
 
+/* Opens the streams, the ring and all programs. */
 static int streams_open(struct exec **ret, const struct prepared *p, struct err *err)
 {
 	struct stream_executor *e = calloc(1, sizeof(*e));

@@ -1,12 +1,12 @@
-/* exec_stream_group.c: items that may share launches: of one kernel that can run many, behind each other on a stream
- * but for nodes that watch, with nothing between them that somebody waits for or that takes the time. */
+/* exec_stream_group.c: groups items that can share launches: items of one kernel that can run many, adjacent on a
+ * stream except for nodes that watch, without an event or a time mark between them. */
 #include "trainer/run/exec/exec_stream_inside.h"
 
 #include <stdlib.h>
 
-#define GROUP_MAX 1024 /* items: each is compared with each */
+#define GROUP_MAX 1024 /* items; each is compared with each */
 
-struct memory_range { /* of memory */
+struct memory_range { /* range of memory */
 	const unsigned char *begin, *end;
 };
 
@@ -42,7 +42,7 @@ static bool touches_range(const struct stream_item *it, struct memory_range p)
 	return false;
 }
 
-/* Whether the first writes what the second reads or writes. Of workspaces see run_many. */
+/* Returns true if the first writes what the second reads or writes. For workspaces see run_many. */
 static bool writes_operand_of(const struct stream_item *a, const struct stream_item *b)
 {
 	for (int k = 0; k < a->node->n_out; k++) {
@@ -71,7 +71,7 @@ static bool same_kernel_call(const struct stream_item *a, const struct stream_it
 	       same_types(m->out, n->out, n->n_out);
 }
 
-/* Whether nothing but the item's run happens in its turn, in front of it or behind. */
+/* Returns true if the item has no waits and no time marks. */
 static bool has_no_events(const struct stream_item *it)
 {
 	for (int k = 0; k < STREAM_COUNT; k++)
@@ -92,7 +92,7 @@ static bool may_join_group(const struct stream_program *sp, const int *members, 
 	return true;
 }
 
-/* The items from `first` on that run with it, in `members`; returns their number. */
+/* Lists in `members` the items from `first` on that run together with it; returns their number. */
 static int collect_group(const struct stream_program *sp, int first, int *members)
 {
 	int n = 1;

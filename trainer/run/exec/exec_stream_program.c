@@ -1,5 +1,5 @@
-/* exec_stream_program.c: a schedule as what its streams are sent: operands, events where one waits for another, and
- * marks where the compute stream turns to another kind of work. */
+/* exec_stream_program.c: turns a schedule into stream items: operands, events where one stream waits for another, and
+ * marks where the compute stream changes its kind of work. */
 #include "trainer/run/exec/exec_stream_inside.h"
 
 #include <stdlib.h>
@@ -14,6 +14,7 @@ int stream_event(struct stream_executor *e, struct event_handle **ret, bool time
 	return *ret ? 0 : e->ops->event_new(e->module, timed, ret, err);
 }
 
+/* Fills one item from the schedule: its kernel, operands and stream. */
 static int fill_stream_item(struct stream_executor *e, struct stream_item *it, const struct program *p, int index,
 			    struct err *err)
 {
@@ -101,8 +102,8 @@ static enum exec_time stream_wait_kind(const struct stream_item *it)
 	return exec_time_of_wait((enum stream)s);
 }
 
-/* Where the compute stream turns to another kind of work, and where it waits for other streams; the first stands in
- * front of all that a run is sent. */
+/* Adds marks where the compute stream changes its kind of work and where it waits for other streams. The first mark is
+ * before all that a run sends. */
 static int fill_marks(struct stream_executor *e, struct stream_program *sp, struct err *err)
 {
 	struct stream_mark *ignored = NULL;
@@ -121,8 +122,9 @@ static int fill_marks(struct stream_executor *e, struct stream_program *sp, stru
 	return rc ? rc : add_time_mark(e, sp, EXEC_TIMES, &ignored, err);
 }
 
-/* A stream whose first item waits for another one begins behind that, and one whose last item is waited for ends before
- * that: those who wait come later in the schedule each time, up to the compute stream or an end that is joined. */
+/* A stream whose first item waits for another stream begins after it; a stream whose last item is awaited ends before
+ * the waiting item. Waiting items are always later in the schedule, so such chains end at the compute stream or at a
+ * join. */
 static int fill_ends(struct stream_executor *e, struct stream_program *sp, struct err *err)
 {
 	bool seen[STREAM_COUNT] = { false }, waited[STREAM_COUNT];

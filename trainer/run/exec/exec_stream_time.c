@@ -1,4 +1,4 @@
-/* exec_stream_time.c: what events say of a run that is over: phases, nodes, spans of a trace. */
+/* exec_stream_time.c: reads the times of a finished run from its events: phases, nodes, spans of a trace. */
 #include "trainer/run/exec/exec_stream_inside.h"
 
 #include "tracker/base/clock.h"
@@ -37,7 +37,7 @@ struct traced_run { /* of a traced run */
 	const struct stream_program *program;
 	struct trace *trace;
 	int slot;
-	double end_s; /* on the host's clock, by which it was over */
+	double end_s; /* host clock when it was finished */
 };
 
 static int add_span(const struct traced_run *t, struct trace_span s, struct event_handle *from, struct event_handle *to,
@@ -56,7 +56,7 @@ static int add_span(const struct traced_run *t, struct trace_span s, struct even
 	return rc;
 }
 
-/* The turns of the compute stream fill the step; every node is a span of its stream. */
+/* The marks of the compute stream divide the step without gaps; every node is a span of its stream. */
 int stream_trace_end(struct stream_executor *e, int slot, struct err *err)
 {
 	const struct stream_program *sp = e->run[slot].program;

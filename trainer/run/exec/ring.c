@@ -1,6 +1,6 @@
 /* ring.c: see ring.h. Copies of a run's own values are enqueued on the stream of the runs, so that no other run comes
- * between them. Two events order the batches: a batch is brought when the one before has been
- * taken, and taken when it has been brought. */
+ * between them. Two events order the batches: a batch is uploaded after the one before was placed, and placed after its
+ * upload. */
 #include "trainer/run/exec/ring.h"
 
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 
 #include "trainer/run/exec/exec_value.h"
 
-struct sent_values { /* beside the pages */
+struct sent_values { /* sent in addition to the pages */
 	double vote;
 	double none[XENT_RESULTS]; /* zeros */
 };
 
-struct ring_slot { /* pinned but for the event; one piece of memory, which begins with sent */
+struct ring_slot { /* pinned memory except the event; one allocation, which begins with sent */
 	struct sent_values *sent;
 	struct exec_results *results;
 	struct step_page *pages; /* of each micro-batch slot */
@@ -29,10 +29,10 @@ struct ring {
 	struct stream_handle *compute, *feed;
 	struct ring_slot slot[RING_SLOTS];
 	size_t slot_bytes;
-	int micros;		/* slots for micro-batches, at most */
-	struct step_page *page; /* the device's */
-	const struct tensor *state; /* of trainer/ops/step_guard, where it keeps the loss scale; NULL: there is none */
-	struct event_handle *uploaded, *placed; /* the last batch: to the device; into its place */
+	int micros;		/* most slots for micro-batches */
+	struct step_page *page; /* on the device */
+	const struct tensor *state; /* of trainer/ops/step_guard, which has the loss scale; NULL: none */
+	struct event_handle *uploaded, *placed; /* the last batch is on the device; it is in its place */
 };
 
 /* ---- life ---- */
@@ -131,7 +131,7 @@ static int enqueue_copy(struct ring *r, struct stream_handle *s, struct backend_
 	return c.bytes ? r->ops->copy_async(r->module, s, &c, err) : 0;
 }
 
-/* The loss scale is the device's own: guard may not have decided it yet. */
+/* The loss scale is read on the device: guard may not have decided it yet. */
 static int send_pages(struct ring *r, struct ring_slot *s, const struct program *p, const struct step_page *first,
 		      struct err *err)
 {
@@ -171,7 +171,7 @@ static int send_values(struct ring *r, struct ring_slot *s, const struct program
 						    err);
 }
 
-/* All micro-batches of a tensor, to where they wait for their run. */
+/* Copies all micro-batches of a tensor to where they wait for their run. */
 static int upload_batch(struct ring *r, const struct program *p, const struct tensor *t, const void *from,
 			struct err *err)
 {
