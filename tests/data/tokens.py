@@ -150,7 +150,7 @@ def bad_uses(tmp):
     folder = os.path.join(tmp, "fine")
     os.makedirs(folder)
     write_tokens(os.path.join(folder, "train.tokens"), list(range(200)))
-    refused(tmp, "holds tokens, but resnet20", "--model", "resnet20", "--data-path", folder)
+    refused(tmp, "has tokens, but resnet20", "--model", "resnet20", "--data-path", folder)
     refused(tmp, "--vocab-size 100", *SMALL, "-b", "1", "--data-path", folder, "--vocab-size", "100")
     refused(tmp, "longer than the context", *SMALL, "-b", "1", "--data-path", folder, "--seq-len", "33")
     refused(tmp, "larger than the training set", *SMALL, "--data-path", folder, "-b", "8")
