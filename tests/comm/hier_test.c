@@ -511,10 +511,10 @@ static void test_contradictions(void **state)
 	host(other, 1, 20, said);
 	assert_non_null(strstr(said, "3 ranks"));
 	host(old, 1, 1, said);
-	assert_non_null(strstr(said, "it speaks version 16843009, this one "));
+	assert_non_null(strstr(said, "protocol version 16843009, this one "));
 	host(NULL, 0, 0.2, said);
-	assert_non_null(strstr(said, "rank 1 of 3 did not come"));
-	assert_non_null(strstr(said, "this machine alone"));
+	assert_non_null(strstr(said, "rank 1 of 3 did not connect"));
+	assert_non_null(strstr(said, "only this machine reaches"));
 }
 
 int main(void)

@@ -84,7 +84,7 @@ static void begin(struct waiting *w, const struct link_module *module, bool rest
 	w->m.link = &w->wire.link;
 	w->m.number = w->number;
 	w->m.what = "all-gather";
-	w->m.rests = rests;
+	w->m.sleeps_while_waiting = rests;
 	assert_int_equal(comm_shm_make(&fd, 1, &err), 0);
 	assert_int_equal(comm_shm_open(&w->m.local, &(struct comm_shm_opts){ .fd = fd, .world = 1 }, &err), 0);
 	close(fd);

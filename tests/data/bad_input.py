@@ -78,8 +78,8 @@ def flags(cwd):
     run(["trian"], "did you mean train?", cwd)
     run([], "--data-path DIR is needed", cwd)
     run(["bench", "--data-path", "set"], "goes with --loader", cwd)
-    run(["bench", "--loader", "--data-path", "set", "--cache-decoded"], "--cache-decoded goes with --cache DIR or --cache ram", cwd)
-    run(["bench", "--loader", "--data-path", "set", "--cache-decoded", "--cache", "kept"], "--cache-decoded is for pictures", cwd)
+    run(["bench", "--loader", "--data-path", "set", "--cache-decoded"], "--cache-decoded: needs --cache DIR or --cache ram", cwd)
+    run(["bench", "--loader", "--data-path", "set", "--cache-decoded", "--cache", "kept"], "--cache-decoded: set has no images to decode", cwd)
     with open(os.path.join(cwd, "bad.json"), "w", encoding="utf-8") as f:
         f.write('{"lr": 0.1,\n "momentun": 0.9}\n')
     run([*base, "--config", "bad.json"], "bad.json: unknown key 'momentun'; did you mean 'momentum'?", cwd)
@@ -145,7 +145,7 @@ def image_folders(cwd):
     first = fresh()
     run([*base, "--classes", "1"], "2 class folders, more than --classes 1", cwd)
     run([*base, "--eval-resize", "8"], "--eval-resize 8: expected at least", cwd)
-    run([*base, "--augment", "rrc", "--data-path", "set"], "rrc is for folders of pictures", cwd)
+    run([*base, "--augment", "rrc", "--data-path", "set"], "--augment rrc: set has images of one size", cwd)
     with open(first, "r+b") as f:
         f.truncate(2000)
     run([*base, "--strict"], "train/a/1.jpg: damaged JPEG", cwd, recorded=True)

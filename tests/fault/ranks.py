@@ -100,8 +100,8 @@ def stopped(job):
     os.kill(job.ranks[1][1], signal.SIGSTOP)
     job.ended("SIGSTOP", SILENCE + 8, [1, 1])
     for i in range(2):
-        job.says("SIGSTOP", i, "rank 3: no sign of life for %d s" % SILENCE, "rank 2 waits in all-", "bytes")
-    job.says("SIGSTOP", 1, "rank 3 (process %d) has given no sign of life for 3 s" % job.ranks[1][1])
+        job.says("SIGSTOP", i, "rank 3: no heartbeat for %d s" % SILENCE, "rank 2 waits in all-", "bytes")
+    job.says("SIGSTOP", 1, "rank 3 (process %d) has sent no heartbeat for 3 s" % job.ranks[1][1])
     job.status("SIGSTOP")
 
 
@@ -154,7 +154,7 @@ def restarted(folder, spaces):
         os.kill(job.ranks[1][0], signal.SIGKILL)
         job.ended("restarted", 300, [0, 0])
         for i in range(2):
-            job.says("restarted", i, "rank 2 (process %d) was ended by signal 9" % job.ranks[1][0], "the ranks start again (1 of 1)")
+            job.says("restarted", i, "rank 2 (process %d) was ended by signal 9" % job.ranks[1][0], "restarting the ranks (1 of 1)")
         job.says("restarted", 0, "checkpoint", "step")
         run = read_run(os.path.join(job.folder, "runs"))
         check(run["status"].get(LAUNCHER) == FINISHED, "restarted: the run is finished: %s" % run["status"])
@@ -173,7 +173,7 @@ def shrunk(folder, spaces):
     if job.wait_for_steps():
         job.launchers[1].kill()
         job.ended("shrunk", 300, [0, -signal.SIGKILL])
-        job.says("shrunk", 0, "node 1 (10.77.0.2) is lost: its launcher ended", "the ranks start again (1 of 1) on 1 of 2 machines", "2 ranks of 1 thread, global batch 8")
+        job.says("shrunk", 0, "node 1 (10.77.0.2) is lost: its launcher ended", "restarting the ranks (1 of 1) on 1 of 2 machines", "2 ranks of 1 thread, global batch 8")
         run = read_run(os.path.join(job.folder, "runs"))
         check(run["status"].get(LAUNCHER) == FINISHED, "shrunk: the run is finished: %s" % run["status"])
         got = run["series"]["train/loss", -1]
@@ -200,7 +200,7 @@ def alone(folder, _=None):
     if job.wait_for_steps():
         os.kill(job.ranks[0][1], signal.SIGSTOP)
         job.ended("SIGSTOP, one machine", SILENCE + 8, [1])
-        job.says("SIGSTOP, one machine", 0, "rank 1: no sign of life for %d s" % SILENCE, "rank 0 waits in all-")
+        job.says("SIGSTOP, one machine", 0, "rank 1: no heartbeat for %d s" % SILENCE, "rank 0 waits in all-")
         job.status("SIGSTOP, one machine")
     job.kill()
 
@@ -252,12 +252,12 @@ def disk_full(folder, spaces):
         if job.wait_for_steps():
             with open(os.path.join(disk, "filler"), "wb", buffering=0) as f:
                 # again and again: a checkpoint that was just complete makes room as it takes the older one's place
-                said = wait_for(lambda: fill(f) or "training goes on" in job.words(0), 8)
+                said = wait_for(lambda: fill(f) or "training continues" in job.words(0), 8)
             check(said, "disk full: said within 8 s: %s" % job.words(0))
             job.says("disk full", 0, "No space left on device", "checkpoints")
             steps = job.words(0).count("step ")
             check(wait_for(lambda: job.words(0).count("step ") > steps + 3, 20), "disk full: training goes on: %s" % job.words(0))
-            check(job.words(0).count("training goes on") == 1, "disk full: said once: %s" % job.words(0))
+            check(job.words(0).count("training continues") == 1, "disk full: said once: %s" % job.words(0))
             os.unlink(os.path.join(disk, "filler"))
             job.launchers[1].send_signal(signal.SIGTERM)
             job.ended("disk full", 20, [75, 75])
@@ -294,7 +294,7 @@ class Placed:
 def placed(folder, spaces):
     """The right rank is named by those who meet it; the others see that the job is over."""
     for number, words in ((signal.SIGKILL, ["rank 2 died", "connection to rank 2 broke"]), (signal.SIGSEGV, ["rank 2 died", "connection to rank 2 broke"]),
-                          (signal.SIGSTOP, ["rank 2 did not come to "])):
+                          (signal.SIGSTOP, ["rank 2 did not arrive at "])):
         job = Placed("%s-%d" % (folder, number), spaces, None, "--ddp-timeout", 2)
         run = "%s-%d/default" % (folder, number)
         steps = lambda: read_run(os.path.dirname(run))["series"].get(("train/loss", -1)) if os.path.exists(run) and os.listdir(run) else None
@@ -302,7 +302,7 @@ def placed(folder, spaces):
             os.kill(job.ranks[2].pid, number)
         job.ended("placed, %s" % number.name, 2, 8, words)
     job = Placed(folder + "-none", spaces, 0, "--rdzv-timeout", 2)
-    job.ended("placed, rank 0 never comes", 0, 8, ["rank 0 did not start within 2 s", "rank 0 did not come within 2 s"])
+    job.ended("placed, rank 0 never comes", 0, 8, ["rank 0 did not start within 2 s", "rank 0 did not answer within 2 s"])
     job = Placed(folder + "-first", spaces, 2, "--rdzv-timeout", 2)
     job.ended("placed, rank 2 never comes", 2, 8, ["rank 2 did not start within 2 s"])
 

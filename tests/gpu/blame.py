@@ -9,8 +9,8 @@ from device import ENV, REAL
 from helper import Folder, check, dptrain, finish, read_run, skip
 from nonfinite import MADE, NET, batch, spoil_weights
 
-WHERE = re.compile(r"the loss is (?:nan|infinite) at step 1, in the samples of rank 0 of batch 1 .*Made again, (.*?)\. A lower")
-LATER = re.compile(r"(?:at step (\d+), in the samples|the last of them step (\d+)).*Made again, (.*?)\. A lower")
+WHERE = re.compile(r"the loss is (?:nan|infinite) at step 1, in the samples of rank 0 of batch 1 .*In a repeat of the step, (.*?)\. Try a lower")
+LATER = re.compile(r"(?:at step (\d+), in the samples|the last of them step (\d+)).*In a repeat of the step, (.*?)\. Try a lower")
 GPT = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "--block-size", 8, "--vocab-size", 32, "--synthetic",
        "--seq-len", 8, "-b", 4, "--opt", "sgd", "--lr", 1e6, "--lr-scheduler", "constant", "--warmup-steps", 0, "--max-steps", 100]
 

@@ -31,7 +31,7 @@ REFUSED = [
     ({"DPTRAIN_FAKE_DEVICES": "3", "DPTRAIN_FAKE_OLD": "2"}, ["--device", 2], "backend cuda: device 2 has " + OLD, 1),
     ({"DPTRAIN_FAKE_MEMORY": str(20 << 20)}, LARGE, "the plan needs 25 MiB, but the GPU has 20 of 20 MiB free; " + FITS, 2),
     ({"DPTRAIN_FAKE_TAKEN": str(GIB_8 - (20 << 20))}, LARGE, "the plan needs 25 MiB, but the GPU has 20 of 8192 MiB free: other "
-     "processes have taken memory of it (nvidia-smi names them); " + FITS, 2),
+     "processes use its memory (see nvidia-smi); " + FITS, 2),
     ({"DPTRAIN_FAKE_TAKEN_LATER": str(GIB_8 - (20 << 20))}, LARGE, "cuda: the plan needs 25 MiB on the GPU, which has 20 of 8192 "
      "MiB free by now: other processes take memory of it (nvidia-smi names them)", 1),
     ({}, ["--nproc-per-node", 2],

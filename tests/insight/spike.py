@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from helper import BUILD, Folder, check, dptrain, fast, finish
 
 SIZE, EACH = 12, 60
-ALERT = re.compile(r"the loss of step (\d+) stands out: \S+, usually \S+; its largest losses: (.*)")
+ALERT = re.compile(r"loss spike at step (\d+): \S+, usually \S+; its largest losses: (.*)")
 SAMPLE = re.compile(r"sample (\d+)(?: \(([^)]*)\))?: loss ([\d.e+-]+)")
 LAYOUTS = [[], ["--nproc-per-node", 2], ["--grad-accum-steps", 2], ["--nproc-per-node", 2, "--strategy", "fsdp"],
            ["--nproc-per-node", 2, "--strategy", "pdp", "--microbatches", 2]]

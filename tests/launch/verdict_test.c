@@ -44,7 +44,7 @@ static const struct {
 	{ "killed from outside", { { 10, DIES(SIGKILL), 5, NULL }, { 11, 0, 1, NULL }, { 12, EXITS(1), 6, &told } }, 0,
 	  false, 1, 0, "dmesg" },
 	{ "a file shrank", { { 10, 0, 1, NULL }, { 11, DIES(SIGBUS), 5, NULL }, { 12, EXITS(1), 6, &told } }, 0, false,
-	  1, 1, "became shorter" },
+	  1, 1, "was truncated" },
 	{ "preempted", { { 10, EXITS(75), 1, NULL }, { 11, EXITS(75), 1, NULL }, { 12, EXITS(75), 1, NULL } }, SIGUSR1,
 	  false, 75, -1, "after a checkpoint" },
 	{ "one without a checkpoint",

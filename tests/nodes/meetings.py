@@ -105,10 +105,10 @@ def refusals(spaces):
     flags = lambda i: ["--master-addr", a, "--node-rank", i]
     refused("missing node 1", spaces, {0: ["node 1 of 2", a, "29500"]}, flags, nodes=[0])
     refused("missing node 0", spaces, {1: ["node 0", a, "29500"]}, flags, nodes=[1])
-    refused("wrong master", spaces, {0: ["10.77.0.9", "no address of this machine"]}, lambda i: ["--master-addr", "10.77.0.9", "--node-rank", i], nodes=[0], code=2)
+    refused("wrong master", spaces, {0: ["10.77.0.9", "not an address of this machine"]}, lambda i: ["--master-addr", "10.77.0.9", "--node-rank", i], nodes=[0], code=2)
     refused("nobody there", spaces, {1: ["10.77.0.9", "29500"]}, lambda i: ["--master-addr", "10.77.0.9", "--node-rank", i], nodes=[1])
     refused("no name", spaces, {0: ["nowhere.invalid"], 1: ["nowhere.invalid"]}, lambda i: ["--master-addr", "nowhere.invalid", "--node-rank", i], code=2)
-    refused("loopback", spaces, {0: ["127.0.0.1", "this machine alone"], 1: ["127.0.0.1"]}, lambda i: ["--master-addr", "127.0.0.1", "--node-rank", i])
+    refused("loopback", spaces, {0: ["127.0.0.1", "only this machine reaches"], 1: ["127.0.0.1"]}, lambda i: ["--master-addr", "127.0.0.1", "--node-rank", i])
     refused("another key", spaces, {0: ["node 1 of 2"], 1: ["DPTRAIN_JOB_KEY"]}, flags, env=lambda i: {"DPTRAIN_JOB_KEY": "secret%d" % i})
     refused("no way to meet", spaces, {0: ["--master-addr", "--rdzv-endpoint"]}, lambda i: [], nodes=[0], code=2)
     refused("no node rank", spaces, {0: ["--node-rank"]}, lambda i: ["--master-addr", a], nodes=[0], code=2)
@@ -116,12 +116,12 @@ def refusals(spaces):
     refused("shm between machines", spaces, {0: ["--comm shm", "ucx"], 1: ["--comm shm", "ucx"]}, lambda i: [*flags(i), "--comm", "shm"], code=2)
     refused("other flags", spaces, 2 * [["--lr: rank 0 has 0.1", "rank 1 has 0.2"]], lambda i: [*flags(i), "--lr", (1 + i) / 10], code=2)
     refused("another strategy", spaces, 2 * [["--strategy: rank 0 has ddp, rank 1 has fsdp"]], lambda i: [*flags(i), "--strategy", ("ddp", "fsdp")[i]], code=2)
-    refused("another program", spaces, 2 * [["would never meet", "(allreduce, f64, ", "on rank 0 and no more on rank 1"]], flags, env=lambda i: i and {"DPTRAIN_TEST_FAULT": "reduce"})
+    refused("another program", spaces, 2 * [["disagree", "(allreduce, f64, ", "on rank 0 and no more on rank 1"]], flags, env=lambda i: i and {"DPTRAIN_TEST_FAULT": "reduce"})
     if has_transport("mpi"):
         refused("mpi without mpirun", spaces, 2 * [["--comm mpi", "mpirun"]], lambda i: [*flags(i), "--comm", "mpi"], code=2)
     with subprocess.Popen(spaces.command(0, sys.executable, "-c", GARBAGE, a), stdout=subprocess.PIPE) as other:
         other.stdout.readline()
-        refused("taken port", spaces, {0: ["port 29500", a, "taken"]}, flags, nodes=[0])
+        refused("taken port", spaces, {0: ["port 29500", a, "used"]}, flags, nodes=[0])
         refused("random bytes", spaces, {1: ["29500", a, "another program"]}, flags, nodes=[1])
         other.kill()
 

@@ -45,7 +45,7 @@ def other_ranks(tmp):
     for ranks in (1, 2, 3):
         other = os.path.join(tmp, "from%d" % ranks)
         run("%d ranks" % ranks, *common, "--nproc-per-node", ranks, "--runs-dir", other, "--resume",
-            os.path.join(folder_of(runs), "checkpoints", "step-5"), says=("goes on after step 5",))
+            os.path.join(folder_of(runs), "checkpoints", "step-5"), says=("continuing after step 5",))
         got = losses(other)
         check(sorted(got) == [6, 7, 8, 9, 10], "%d ranks: steps %s" % (ranks, sorted(got)))
         for step in got:
@@ -95,18 +95,18 @@ def what_is_refused(tmp, data, common):
     run("another global batch", *more, "--global-batch-size", 10, "--resume", "auto", code=2, says=("--global-batch-size 20",))
     os.mkdir(os.path.join(tmp, "others"))
     other = make_set(os.path.join(tmp, "others"), 40, 20, size=12, seed=9)
-    run("other data", *more, "--data-path", other, "--resume", newest, code=2, says=("on other data",))
+    run("other data", *more, "--data-path", other, "--resume", newest, code=2, says=("with other data",))
     run("no such path", *more, "--resume", os.path.join(tmp, "nowhere"), code=2, says=("nowhere",))
     run("auto without a name", *common[:-2], "--max-steps", 6, "--resume", "auto", code=2, says=("--run-name",))
     with open(os.path.join(newest, "model.safetensors"), "r+b") as f:
         f.truncate(1000)
     run("truncated, by its path", *more, "--resume", newest, code=2, says=("model.safetensors: is damaged",))
-    run("truncated, auto", *more, "--resume", "auto", says=("skipped: ", "is damaged", "goes on after step 2"))
+    run("truncated, auto", *more, "--resume", "auto", says=("skipped: ", "is damaged", "continuing after step 2"))
     with open(os.path.join(folder_of(runs), "checkpoints", "step-6", "state.json"), "r+", encoding="utf-8") as f:
         text = f.read()
         f.seek(0)
         f.write(text.replace('"samples": ', '"samples":1'))
-    run("another state, auto", *more, "--resume", "auto", says=("step-6/state.json: is damaged: its checksum", "goes on after step 2"))
+    run("another state, auto", *more, "--resume", "auto", says=("step-6/state.json: is damaged: its checksum", "continuing after step 2"))
     for folder in ("step-2", "step-6"):
         edit_state(os.path.join(folder_of(runs), "checkpoints", folder), lambda s: s.update(run_id="f" * 32))
     run("foreign, auto", *more, "--resume", "auto", says=("belongs to another run", "begins again"))
@@ -138,11 +138,11 @@ def full_disk(tmp, data, common):
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, restore_signals=False,
                        preexec_fn=lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
                                            resource.setrlimit(resource.RLIMIT_FSIZE, (200000, 200000))))
-    check(p.stderr.count("training goes on") == 1, "a full disk is said once: %s" % p.stderr)
+    check(p.stderr.count("training continues") == 1, "a full disk is said once: %s" % p.stderr)
     check(p.returncode == 1 and "weights.safetensors" in p.stderr, "weights that cannot be written: exit %d: %s" % (p.returncode, p.stderr))
     check(sorted(losses(runs)) == [1, 2, 3, 4, 5, 6], "training goes on to its end: %s" % sorted(losses(runs)))
     check(os.listdir(os.path.join(folder_of(runs), "checkpoints")) == ["step-2"], "the older checkpoint is all there is")
-    run("room again", *common, "--max-steps", 6, "--resume", "auto", says=("goes on after step 2",))
+    run("room again", *common, "--max-steps", 6, "--resume", "auto", says=("continuing after step 2",))
 
 
 def being_written(tmp, data, common):
@@ -162,7 +162,7 @@ def being_written(tmp, data, common):
             break
     q.send_signal(signal.SIGINT)
     _, err = q.communicate(timeout=60)
-    check(q.returncode == 130 and "goes on after step" in err, "interrupted: exit %d: %s" % (q.returncode, err))
+    check(q.returncode == 130 and "continuing after step" in err, "interrupted: exit %d: %s" % (q.returncode, err))
     steps = sorted(losses(runs))
     check(steps == list(range(1, len(steps) + 1)) and steps_of(runs)[-1] == len(steps), "checkpoints %s of %d steps" % (steps_of(runs), len(steps)))
 
@@ -182,7 +182,7 @@ def during_evaluation(tmp):
     p.send_signal(signal.SIGTERM)
     _, err = p.communicate(timeout=60)
     check(p.returncode == 75, "asked to end while evaluating: exit %d: %s" % (p.returncode, err))
-    run("continued", *common, "--runs-dir", two, "--resume", "auto", says=("goes on after step 2",))
+    run("continued", *common, "--runs-dir", two, "--resume", "auto", says=("continuing after step 2",))
     want, got = read_run(one)["series"], read_run(two)["series"]
     for key in ("epoch/train_loss", "epoch/val_loss", "epoch/top1", "train/loss", "val/loss", "val/top1"):
         check(got.get((key, -1)) == want[(key, -1)], "%s: %s instead of %s" % (key, got.get((key, -1)), want[(key, -1)]))
@@ -212,7 +212,7 @@ def same_kernels(tmp, data, common):
     check(chosen and set(chosen.values()) == {"another"}, "kernels that were chosen: %s" % chosen)
     shutil.rmtree(os.path.join(folder_of(two), "checkpoints", "step-6"))
     run("goes on", *flags, "--max-steps", 6, "--runs-dir", two, "--resume", os.path.join(folder_of(two), "checkpoints", "step-3"),
-        env={"XDG_CACHE_HOME": os.path.join(tmp, "empty")}, says=("goes on after step 3",))
+        env={"XDG_CACHE_HOME": os.path.join(tmp, "empty")}, says=("continuing after step 3",))
     check(kernels_of(two, 6) == chosen, "kernels after the resume: %s instead of %s" % (kernels_of(two, 6), chosen))
     for name in ("model.safetensors", "optimizer.safetensors"):
         files = [os.path.join(folder_of(r), "checkpoints", "step-6", name) for r in (one, two)]

@@ -84,7 +84,7 @@ def stopped_rank():
         pids = children(p.pid)
         os.kill(pids[1], signal.SIGSTOP)
         seconds, _, err = ended(p, 100, "stopped rank")
-        check(p.returncode == 1 and "rank 1 did not come" in err and seconds >= 5, "stopped rank: exit code %d after %.1f s: %s" % (p.returncode, seconds, err))
+        check(p.returncode == 1 and "rank 1 did not arrive" in err and seconds >= 5, "stopped rank: exit code %d after %.1f s: %s" % (p.returncode, seconds, err))
         nothing_left("stopped rank", pids + [p.pid])
         check(read_run(runs)["status"].get(LAUNCHER) == FAILED, "stopped rank: status %s" % read_run(runs)["status"])
 
@@ -116,7 +116,7 @@ def shrinking_file():
         wait_for_steps(p, 2)
         os.truncate(path, 16)
         _, _, err = ended(p, 100, "shrinking file")
-        said = "became shorter while it was read" in err or "Sanitizer" in err # which takes the signal for itself
+        said = "was truncated while it was read" in err or "Sanitizer" in err # which takes the signal for itself
         check(p.returncode == 1 and said, "shrinking file: exit code %d: %s" % (p.returncode, err))
 
 
@@ -157,7 +157,7 @@ def nothing_begun():
             os.kill(pid, signal.SIGCONT)
         _, _, err = ended(p, 100, "nothing begun")
         check(p.returncode == 130, "nothing begun: exit code %s: %s" % (p.returncode, err))
-        check(begun or ("no step has begun" in err and "finished first" not in err), "nothing begun: %s" % err)
+        check(begun or ("no step has begun" in err and "ends after this step" not in err), "nothing begun: %s" % err)
         print("nothing begun:", "too late" if begun else "in time")
 
 
@@ -264,7 +264,7 @@ def one_without_data():
         place = lambda r: {"RANK": str(r), "WORLD_SIZE": "2", "LOCAL_RANK": str(r), "LOCAL_WORLD_SIZE": "2", "MASTER_PORT": "d%d" % os.getpid()}
         flags = ["--model", "resnet20", "--max-steps", 1, "--runs-dir", tmp, *FAST]
         procs = [start(*flags, *data, env=place(r)) for r, data in enumerate((["--synthetic"], ["--data-path", tmp + "/none"]))]
-        for p, code, words in zip(procs, (1, 2), ("rank 1 has ended", tmp + "/none")):
+        for p, code, words in zip(procs, (1, 2), ("rank 1 has already ended", tmp + "/none")):
             _, _, err = ended(p, 60, "one without data")
             check(p.returncode == code and words in err, "one without data: exit %d, wanted %d: %s" % (p.returncode, code, err))
 

@@ -108,12 +108,12 @@ def killed(name, make, flags, deaths, least=1, first=(), between=None):
             begun = any("state.json" in names for _, _, names in os.walk(many))
             p = dptrain(*common, *(() if begun else first), "--runs-dir", many, "--resume", "auto", env={"DPTRAIN_TEST_DIE": "%s:%d" % (who, step), "DPTRAIN_TEST_SLOW_RANK": "0:25"})
             check(p.returncode in (1, -9), "%s, %s dies at step %d: exit %d: %s" % (name, who, step, p.returncode, p.stderr))
-            went_on += "goes on after step" in p.stderr
+            went_on += "continuing after step" in p.stderr
             if between:
                 between(run_folders(many)[0])
         p = dptrain(*common, "--runs-dir", many, "--resume", "auto")
         check(p.returncode == 0, "%s, to the end: exit %d: %s" % (name, p.returncode, p.stderr))
-        went_on += "goes on after step" in p.stderr
+        went_on += "continuing after step" in p.stderr
         check(went_on > 0, "%s: some restart found a checkpoint" % name)
         check(len(run_folders(many)) == 1, "%s: one run, not %s" % (name, run_folders(many)))
         want, got = points(one), points(many)
@@ -177,13 +177,13 @@ def counted():
         for step in (30, 70, None):
             p = dptrain(*flags, env={**env, "DPTRAIN_TEST_SLOW_RANK": "0:2", **({"DPTRAIN_TEST_DIE": "launcher:%d" % step} if step else {})})
             check(p.returncode == (-9 if step else 0), "counted, dies at step %s: exit %d: %s" % (step, p.returncode, p.stderr))
-            asked, went_on = shards_asked(server), re.search(r"goes on after step (\d+)", p.stderr)
+            asked, went_on = shards_asked(server), re.search(r"continuing after step (\d+)", p.stderr)
             if went_on:
                 trained = {"/b/shards/train-%06d.tar" % (i // shard) for i in order[:batch * int(went_on[1])]}
                 again = sum(n for path, n in asked.items() if path in trained)
                 check(again <= most, "after step %s %d bytes are asked for again, at most %d" % (went_on[1], again, most))
                 print("counted: after step %s %d of %d bytes again; a window is %d" % (went_on[1], again, size * len(trained), 2048 * window))
-            check(went_on or step == 30, "it goes on after step %s" % step)
+            check(went_on or step == 30, "it continuing after step %s" % step)
         server.stop()
 
 

@@ -76,7 +76,7 @@ def fine_tunes(tmp, path):
     data = make_set(os.path.join(tmp, "five"), 40, 20, classes=5)
     common = ["--data-path", data, "--init-from", path, "-b", 20, "--max-steps", 2, "--lr", 0.5]
     train("another number of classes", *common, "--runs-dir", os.path.join(tmp, "no"), code=2, says="--reset-head")
-    train("a name that is not there", *common, "--reset-head", "--freeze", "layer9.*", code=2, says="nothing in resnet20")
+    train("a name that is not there", *common, "--reset-head", "--freeze", "layer9.*", code=2, says="no parameter of resnet20")
     train("everything", *common, "--reset-head", "--freeze", "*", code=2, says="nothing is left to train")
     before = raw(path)[1]
     for patterns, ranks, changes in (("*,!fc.*", 1, lambda n: n.startswith("fc.")),
@@ -107,7 +107,7 @@ def first_gains(tmp, data):
             check(values == {last if ".bn2." in n else 1}, "%s: %s is %s" % (name, n, sorted(values)[:3]))
         other = ["--zero-init-residual" if last else "--no-zero-init-residual"]
         train(name + ", gone on with", *common, *other, "--max-steps", 2, "--runs-dir", runs, "--resume", read_run(runs)["folder"],
-              says="goes on after step 1")
+              says="continuing after step 1")
 
 
 def main():

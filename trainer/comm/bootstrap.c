@@ -1,4 +1,5 @@
-/* bootstrap.c: the proof of the key, the gathering of all members at member 0, and rounds through it. */
+/* bootstrap.c: connects all members of a job to member 0 over TCP, authenticates both ends with the job's key, and
+ * exchanges data in rounds through member 0. */
 #include "trainer/comm/bootstrap.h"
 
 #include <errno.h>
@@ -16,21 +17,21 @@
 #include "tracker/base/sha256.h"
 
 #define MAGIC UINT64_C(0x31306574706b7264)
-#define SAID_MOST ((size_t)16 << 20)
-#define STRANGERS 64	  /* connections that have not yet proved themselves, at once */
-#define HELLO_WAIT_S 30.0 /* a member says at once who it is, once its overloaded machine lets it */
+#define MESSAGE_BYTES_MAX ((size_t)16 << 20)
+#define PENDING_MAX 64	  /* connections that are not authenticated yet, at once */
+#define HANDSHAKE_WAIT_S 30.0 /* a member sends its hello at once, as soon as its overloaded machine lets it */
 #define RETRY_S 0.05
 #define NONCE_BYTES 32
 #define PROOF_BYTES 32
 
-/* Both begin alike in every version. */
-struct greeting { /* member 0 speaks first */
+/* Greeting and hello begin with the same fields in every version. */
+struct bootstrap_greeting { /* member 0 sends it first */
 	uint64_t magic;
 	uint32_t version, unused;
 	unsigned char nonce[NONCE_BYTES];
 };
 
-struct hello {
+struct bootstrap_hello {
 	uint64_t magic;
 	uint32_t version, unused;
 	unsigned char nonce[NONCE_BYTES];
@@ -38,23 +39,23 @@ struct hello {
 	unsigned char proof[PROOF_BYTES];
 };
 
-struct welcome {
+struct bootstrap_welcome {
 	unsigned char proof[PROOF_BYTES];
-	int32_t self; /* the member's number from now on */
-	int32_t code; /* not 0: refused, text says why */
+	int32_t self; /* the number that the member has in this job */
+	int32_t code; /* not 0: refused; text is the reason */
 	char text[sizeof(((struct err *)0)->text)];
 };
 
-struct frame { /* in front of what a member says */
-	int32_t code; /* 0, or it cannot go on: bytes are the reason */
+struct message_frame { /* in front of each message of a member */
+	int32_t code; /* 0, or this member's error: bytes are then its text */
 	uint32_t bytes;
 };
 
-struct stranger {
+struct pending_member {
 	int fd;
 	double until_s;
 	size_t have;
-	struct hello hello;
+	struct bootstrap_hello hello;
 	unsigned char nonce[NONCE_BYTES];
 };
 
@@ -62,16 +63,16 @@ struct bootstrap {
 	struct bootstrap_opts o;
 	char key[BOOTSTRAP_KEY_BYTES];
 	int self;
-	int *fd; /* by member; -1 */
-	struct stranger *stranger;
-	uint32_t other_version; /* of a program that came and is not of ours; 0: none did */
-	unsigned char *said; /* all of the last round */
-	size_t *at;	     /* by member, and the end: where its bytes begin */
+	int *fd; /* by member; -1: not connected */
+	struct pending_member *pending;
+	uint32_t other_version; /* protocol version of a foreign program that connected; 0: none did */
+	unsigned char *gathered; /* the messages of all members in the last round */
+	size_t *at;	     /* offsets into gathered by member, then the end */
 };
 
-/* HMAC of both sides' fresh bytes; who proves is part of it, so that no side's proof can be sent back to it. */
-static void prove(const char *key, const char *who, const unsigned char *nonce, const struct hello *h,
-		  unsigned char ret[PROOF_BYTES])
+/* HMAC over both sides' nonces. The role is part of the text, so that a proof cannot be sent back to its author. */
+static void compute_proof(const char *key, const char *who, const unsigned char *nonce, const struct bootstrap_hello *h,
+			  unsigned char ret[PROOF_BYTES])
 {
 	unsigned char text[16 + 2 * NONCE_BYTES + 2 * sizeof(int32_t)] = { 0 };
 
@@ -83,8 +84,8 @@ static void prove(const char *key, const char *who, const unsigned char *nonce, 
 	sha256_hmac(key, text, sizeof(text), ret);
 }
 
-/* In a time that does not tell how much of it is right. */
-static bool same_proof(const unsigned char *a, const unsigned char *b)
+/* Compares in constant time, so that timing does not reveal how much of a proof is right. */
+static bool proofs_equal(const unsigned char *a, const unsigned char *b)
 {
 	unsigned char differ = 0;
 
@@ -93,7 +94,7 @@ static bool same_proof(const unsigned char *a, const unsigned char *b)
 	return !differ;
 }
 
-static int draw(unsigned char nonce[NONCE_BYTES], struct err *err)
+static int draw_nonce(unsigned char nonce[NONCE_BYTES], struct err *err)
 {
 	if (getrandom(nonce, NONCE_BYTES, 0) == NONCE_BYTES)
 		return 0;
@@ -102,7 +103,7 @@ static int draw(unsigned char nonce[NONCE_BYTES], struct err *err)
 
 /* ---- member 0 ---- */
 
-static int first_missing(const struct bootstrap *x)
+static int first_missing_member(const struct bootstrap *x)
 {
 	int i = 1;
 
@@ -111,7 +112,7 @@ static int first_missing(const struct bootstrap *x)
 	return i;
 }
 
-static bool enough_came(const struct bootstrap *x)
+static bool enough_members(const struct bootstrap *x)
 {
 	int here = 1;
 
@@ -120,36 +121,36 @@ static bool enough_came(const struct bootstrap *x)
 	return here >= (x->o.least > 0 ? x->o.least : x->o.count);
 }
 
-static void drop(struct stranger *s)
+static void drop_pending(struct pending_member *s)
 {
 	close(s->fd);
 	s->fd = -1;
 }
 
-static void greet(struct bootstrap *x)
+static void accept_pending(struct bootstrap *x)
 {
-	struct greeting g = { .magic = MAGIC, .version = BOOTSTRAP_VERSION };
-	struct stranger *oldest = x->stranger;
+	struct bootstrap_greeting g = { .magic = MAGIC, .version = BOOTSTRAP_VERSION };
+	struct pending_member *oldest = x->pending;
 	struct err ignored;
 	int fd = tcp_accept(x->o.listener);
 
 	if (fd < 0)
 		return;
-	for (int i = 0; i < STRANGERS && oldest->fd >= 0; i++)
-		if (x->stranger[i].fd < 0 || x->stranger[i].until_s < oldest->until_s)
-			oldest = &x->stranger[i];
+	for (int i = 0; i < PENDING_MAX && oldest->fd >= 0; i++)
+		if (x->pending[i].fd < 0 || x->pending[i].until_s < oldest->until_s)
+			oldest = &x->pending[i];
 	if (oldest->fd >= 0)
-		drop(oldest);
-	if (draw(g.nonce, &ignored) || send(fd, &g, sizeof(g), MSG_NOSIGNAL) != (ssize_t)sizeof(g)) {
+		drop_pending(oldest);
+	if (draw_nonce(g.nonce, &ignored) || send(fd, &g, sizeof(g), MSG_NOSIGNAL) != (ssize_t)sizeof(g)) {
 		close(fd);
 		return;
 	}
-	*oldest = (struct stranger){ .fd = fd, .until_s = clock_mono_s() + HELLO_WAIT_S };
+	*oldest = (struct pending_member){ .fd = fd, .until_s = clock_mono_s() + HANDSHAKE_WAIT_S };
 	memcpy(oldest->nonce, g.nonce, NONCE_BYTES);
 }
 
-/* The number of one that has proved itself; negative: it contradicts the job (err). */
-static int number_of(const struct bootstrap *x, const struct hello *h, struct err *err)
+/* Returns the number of an authenticated member; negative: it contradicts the job (err). */
+static int assign_member_number(const struct bootstrap *x, const struct bootstrap_hello *h, struct err *err)
 {
 	const char *what = x->o.what;
 
@@ -158,7 +159,7 @@ static int number_of(const struct bootstrap *x, const struct hello *h, struct er
 			       "%s 0 was started for %d %ss, another one for %d: give all the same number", what,
 			       x->o.count, what, h->count);
 	if (h->self == BOOTSTRAP_ANY)
-		return first_missing(x);
+		return first_missing_member(x);
 	if (h->self < 0 || h->self >= h->count)
 		return err_set(err, ERR_USAGE, "%s %d of %d: there is no such number", what, h->self, h->count);
 	if (h->self == 0 || x->fd[h->self] >= 0)
@@ -166,27 +167,27 @@ static int number_of(const struct bootstrap *x, const struct hello *h, struct er
 	return h->self;
 }
 
-/* A stranger that has said all: a member, or dropped. Negative: a member that contradicts the job. */
-static int admit(struct bootstrap *x, struct stranger *s, struct err *err)
+/* Checks a complete hello: the connection becomes a member's or is closed. Negative: the member contradicts the job. */
+static int admit_pending(struct bootstrap *x, struct pending_member *s, struct err *err)
 {
-	struct welcome w = { .code = 0 };
+	struct bootstrap_welcome w = { .code = 0 };
 	unsigned char proof[PROOF_BYTES];
 	struct err ignored;
 	int number;
 
-	prove(x->key, "guest", s->nonce, &s->hello, proof);
-	if (s->hello.magic != MAGIC || !same_proof(proof, s->hello.proof)) {
-		drop(s);
+	compute_proof(x->key, "guest", s->nonce, &s->hello, proof);
+	if (s->hello.magic != MAGIC || !proofs_equal(proof, s->hello.proof)) {
+		drop_pending(s);
 		return 0;
 	}
-	number = number_of(x, &s->hello, err);
+	number = assign_member_number(x, &s->hello, err);
 	w.self = number;
 	w.code = number < 0 ? number : 0;
 	snprintf(w.text, sizeof(w.text), "%s", number < 0 ? err->text : "");
-	prove(x->key, "host", s->nonce, &s->hello, w.proof);
-	if (tcp_send(s->fd, &w, sizeof(w), clock_mono_s() + HELLO_WAIT_S, &ignored) || number < 0 ||
+	compute_proof(x->key, "host", s->nonce, &s->hello, w.proof);
+	if (tcp_send(s->fd, &w, sizeof(w), clock_mono_s() + HANDSHAKE_WAIT_S, &ignored) || number < 0 ||
 	    number >= x->o.count) {
-		drop(s);
+		drop_pending(s);
 		return number < 0 ? number : 0;
 	}
 	x->fd[number] = s->fd;
@@ -194,69 +195,70 @@ static int admit(struct bootstrap *x, struct stranger *s, struct err *err)
 	return 0;
 }
 
-static int hear_stranger(struct bootstrap *x, struct stranger *s, struct err *err)
+static int read_pending_hello(struct bootstrap *x, struct pending_member *s, struct err *err)
 {
 	ssize_t got = recv(s->fd, (char *)&s->hello + s->have, sizeof(s->hello) - s->have, 0);
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (got <= 0) {
-		drop(s);
+		drop_pending(s);
 		return 0;
 	}
 	s->have += (size_t)got;
-	if (s->have >= offsetof(struct hello, nonce) && s->hello.magic == MAGIC &&
+	if (s->have >= offsetof(struct bootstrap_hello, nonce) && s->hello.magic == MAGIC &&
 	    s->hello.version != BOOTSTRAP_VERSION) {
 		x->other_version = s->hello.version;
-		drop(s);
+		drop_pending(s);
 		return 0;
 	}
-	return s->have == sizeof(s->hello) ? admit(x, s, err) : 0;
+	return s->have == sizeof(s->hello) ? admit_pending(x, s, err) : 0;
 }
 
-static int missing(const struct bootstrap *x, struct err *err)
+static int fail_missing_member(const struct bootstrap *x, struct err *err)
 {
 	char hint[160] = "";
 
 	if (x->other_version)
 		snprintf(hint, sizeof(hint),
-			 "; another dptrain came (it speaks version %u, this one %u): start the same on all machines",
+			 "; another dptrain connected (protocol version %u, this one %u): start the same version on "
+			 "all machines",
 			 (unsigned)x->other_version, BOOTSTRAP_VERSION);
 	else if (!strncmp(x->o.host, "127.", 4) || !strcmp(x->o.host, "localhost") || !strcmp(x->o.host, "::1"))
 		snprintf(hint, sizeof(hint),
-			 "; that address reaches this machine alone: give one that the others reach");
-	return err_set(err, ERR_PEER, "%s %d of %d did not come to %.100s port %d within %.0f s%s", x->o.what,
-		       first_missing(x), x->o.count, x->o.host, x->o.port, x->o.wait_s, hint);
+			 "; only this machine reaches that address: use one that the other machines reach");
+	return err_set(err, ERR_PEER, "%s %d of %d did not connect to %.100s port %d within %.0f s%s", x->o.what,
+		       first_missing_member(x), x->o.count, x->o.host, x->o.port, x->o.wait_s, hint);
 }
 
-/* One look at the listener, those who have not proved themselves and those who have. */
-static int host_once(struct bootstrap *x, struct pollfd *p, double left_s, struct err *err)
+/* Polls the listener, the pending connections and the members once. */
+static int poll_members(struct bootstrap *x, struct pollfd *p, double left_s, struct err *err)
 {
 	int n = 0, rc = 0;
 
 	p[n++] = (struct pollfd){ .fd = x->o.listener, .events = POLLIN };
-	for (int i = 0; i < STRANGERS; i++) {
-		if (x->stranger[i].fd >= 0 && clock_mono_s() > x->stranger[i].until_s)
-			drop(&x->stranger[i]);
-		p[n++] = (struct pollfd){ .fd = x->stranger[i].fd, .events = POLLIN };
+	for (int i = 0; i < PENDING_MAX; i++) {
+		if (x->pending[i].fd >= 0 && clock_mono_s() > x->pending[i].until_s)
+			drop_pending(&x->pending[i]);
+		p[n++] = (struct pollfd){ .fd = x->pending[i].fd, .events = POLLIN };
 	}
 	for (int i = 1; i < x->o.count; i++)
 		p[n++] = (struct pollfd){ .fd = x->fd[i], .events = POLLRDHUP };
 	if (poll(p, (nfds_t)n, (int)((left_s < 1 ? left_s : 1) * 1000) + 1) <= 0)
 		return 0;
 	for (int i = 1; i < x->o.count; i++)
-		if (p[STRANGERS + i].revents)
+		if (p[PENDING_MAX + i].revents)
 			return err_set(err, ERR_PEER, "%s %d ended while the %ss were starting", x->o.what, i,
 				       x->o.what);
-	for (int i = 0; !rc && i < STRANGERS; i++)
-		if (x->stranger[i].fd >= 0 && p[1 + i].revents)
-			rc = hear_stranger(x, &x->stranger[i], err);
+	for (int i = 0; !rc && i < PENDING_MAX; i++)
+		if (x->pending[i].fd >= 0 && p[1 + i].revents)
+			rc = read_pending_hello(x, &x->pending[i], err);
 	if (!rc && p[0].revents)
-		greet(x);
+		accept_pending(x);
 	return rc;
 }
 
-static void answer_all(struct bootstrap *x, const struct frame *f, const void *bytes)
+static void send_to_members(struct bootstrap *x, const struct message_frame *f, const void *bytes)
 {
 	double until_s = clock_mono_s() + x->o.wait_s;
 	struct err ignored;
@@ -266,46 +268,47 @@ static void answer_all(struct bootstrap *x, const struct frame *f, const void *b
 			tcp_send(x->fd[i], bytes, f->bytes, until_s, &ignored);
 }
 
-/* To all who have come: why there is nothing to wait for. */
-static void refuse_all(struct bootstrap *x, const struct err *why)
+/* Sends the reason of a failed start to all connected members. */
+static void refuse_members(struct bootstrap *x, const struct err *why)
 {
-	struct frame f = { .code = why->code, .bytes = (uint32_t)strlen(why->text) };
+	struct message_frame f = { .code = why->code, .bytes = (uint32_t)strlen(why->text) };
 
-	answer_all(x, &f, why->text);
+	send_to_members(x, &f, why->text);
 }
 
-static int host_open(struct bootstrap *x, struct err *err)
+/* Member 0: waits until all members, or enough of them by the deadline, are connected and authenticated. */
+static int gather_members(struct bootstrap *x, struct err *err)
 {
-	struct pollfd *p = calloc((size_t)x->o.count + STRANGERS + 1, sizeof(*p));
+	struct pollfd *p = calloc((size_t)x->o.count + PENDING_MAX + 1, sizeof(*p));
 	double until_s = clock_mono_s() + x->o.wait_s;
 	int rc = 0;
 
-	x->stranger = calloc(STRANGERS, sizeof(*x->stranger));
-	if (!p || !x->stranger) {
+	x->pending = calloc(PENDING_MAX, sizeof(*x->pending));
+	if (!p || !x->pending) {
 		free(p);
-		return err_set(err, ERR_NOMEM, "out of memory: meeting of the %ss", x->o.what);
+		return err_set(err, ERR_NOMEM, "out of memory: start of the %ss", x->o.what);
 	}
-	for (int i = 0; i < STRANGERS; i++)
-		x->stranger[i].fd = -1;
-	while (!rc && first_missing(x) < x->o.count) {
+	for (int i = 0; i < PENDING_MAX; i++)
+		x->pending[i].fd = -1;
+	while (!rc && first_missing_member(x) < x->o.count) {
 		double left_s = until_s - clock_mono_s();
 
-		if (left_s <= 0 && enough_came(x))
+		if (left_s <= 0 && enough_members(x))
 			break;
-		rc = left_s <= 0 ? missing(x, err) : host_once(x, p, left_s, err);
+		rc = left_s <= 0 ? fail_missing_member(x, err) : poll_members(x, p, left_s, err);
 	}
-	for (int i = 0; i < STRANGERS; i++)
-		if (x->stranger[i].fd >= 0)
-			drop(&x->stranger[i]);
+	for (int i = 0; i < PENDING_MAX; i++)
+		if (x->pending[i].fd >= 0)
+			drop_pending(&x->pending[i]);
 	free(p);
 	if (rc)
-		refuse_all(x, err);
+		refuse_members(x, err);
 	return rc;
 }
 
 /* ---- the others ---- */
 
-static int foreign(const struct bootstrap *x, const char *why, struct err *err)
+static int fail_foreign_host(const struct bootstrap *x, const char *why, struct err *err)
 {
 	return err_set(err, ERR_PEER,
 		       "what listens at %.100s port %d is not %s 0 of this job (%s): another program, another job, or "
@@ -313,45 +316,47 @@ static int foreign(const struct bootstrap *x, const char *why, struct err *err)
 		       x->o.host, x->o.port, x->o.what, why);
 }
 
-/* Both sides prove themselves. ERR_PEER: this is not our member 0. */
-static int introduce(struct bootstrap *x, int fd, struct err *err)
+/* Exchanges proofs with member 0. ERR_PEER: the listener is not member 0 of this job. */
+static int authenticate_with_host(struct bootstrap *x, int fd, struct err *err)
 {
-	double until_s = clock_mono_s() + HELLO_WAIT_S;
-	struct hello h = { .magic = MAGIC, .version = BOOTSTRAP_VERSION, .self = x->o.self, .count = x->o.count };
+	double until_s = clock_mono_s() + HANDSHAKE_WAIT_S;
+	struct bootstrap_hello h = { .magic = MAGIC, .version = BOOTSTRAP_VERSION, .self = x->o.self,
+				     .count = x->o.count };
 	unsigned char proof[PROOF_BYTES];
-	struct greeting g;
-	struct welcome w;
+	struct bootstrap_greeting g;
+	struct bootstrap_welcome w;
 	int rc = tcp_recv(fd, &g, sizeof(g), until_s, err);
 
 	if (rc)
-		return foreign(x, "it does not greet", err);
+		return fail_foreign_host(x, "it sends no greeting", err);
 	if (g.magic != MAGIC)
-		return foreign(x, "it says something else", err);
+		return fail_foreign_host(x, "it speaks another protocol", err);
 	if (g.version != BOOTSTRAP_VERSION) {
-		tcp_send(fd, &h, offsetof(struct hello, nonce), until_s, err); /* it is told */
+		/* so that it can report the version */
+		tcp_send(fd, &h, offsetof(struct bootstrap_hello, nonce), until_s, err);
 		return err_set(err, ERR_UNSUPPORTED,
-			       "%s 0 is another dptrain (it speaks version %u, this one %u): start the same on all "
-			       "machines", x->o.what, (unsigned)g.version, BOOTSTRAP_VERSION);
+			       "%s 0 is another dptrain (protocol version %u, this one %u): start the same version "
+			       "on all machines", x->o.what, (unsigned)g.version, BOOTSTRAP_VERSION);
 	}
-	rc = draw(h.nonce, err);
+	rc = draw_nonce(h.nonce, err);
 	if (rc)
 		return rc;
-	prove(x->key, "guest", g.nonce, &h, h.proof);
+	compute_proof(x->key, "guest", g.nonce, &h, h.proof);
 	if (tcp_send(fd, &h, sizeof(h), until_s, err) || tcp_recv(fd, &w, sizeof(w), until_s, err))
-		return foreign(x, "it does not take the key", err);
-	prove(x->key, "host", g.nonce, &h, proof);
-	if (!same_proof(proof, w.proof))
-		return foreign(x, "it does not know the key", err);
+		return fail_foreign_host(x, "it rejects the key", err);
+	compute_proof(x->key, "host", g.nonce, &h, proof);
+	if (!proofs_equal(proof, w.proof))
+		return fail_foreign_host(x, "it does not know the key", err);
 	if (w.code)
 		return err_set(err, w.code, "%.*s", (int)sizeof(w.text) - 1, w.text);
 	if (w.self < 1 || w.self >= x->o.count)
-		return err_set(err, ERR_PEER, "all %d %ss have come already", x->o.count, x->o.what);
+		return err_set(err, ERR_PEER, "all %d %ss are connected already", x->o.count, x->o.what);
 	x->self = w.self;
 	x->fd[0] = fd;
 	return 0;
 }
 
-static int guest_open(struct bootstrap *x, struct err *err)
+static int connect_to_host(struct bootstrap *x, struct err *err)
 {
 	double until_s = clock_mono_s() + x->o.wait_s;
 	struct err last = ERR_INIT;
@@ -362,13 +367,13 @@ static int guest_open(struct bootstrap *x, struct err *err)
 		if (rc != ERR_PEER)
 			break;
 		if (clock_mono_s() + RETRY_S >= until_s)
-			return err_set(err, ERR_PEER, "%s 0 did not come within %.0f s: %.300s; is that its address?",
+			return err_set(err, ERR_PEER, "%s 0 did not answer within %.0f s: %.300s; is that its address?",
 				       x->o.what, x->o.wait_s, last.text);
 		clock_sleep_s(RETRY_S);
 	}
 	if (rc)
 		return err_set(err, rc, "%s", last.text);
-	rc = introduce(x, fd, err);
+	rc = authenticate_with_host(x, fd, err);
 	if (rc)
 		close(fd);
 	return rc;
@@ -386,11 +391,11 @@ int bootstrap_open(struct bootstrap **ret, const struct bootstrap_opts *o, struc
 		x->at = calloc((size_t)o->count + 1, sizeof(*x->at));
 	}
 	if (!x || !x->fd || !x->at)
-		rc = err_set(err, ERR_NOMEM, "out of memory: meeting of the %ss", o->what);
+		rc = err_set(err, ERR_NOMEM, "out of memory: start of the %ss", o->what);
 	for (int i = 0; !rc && i < o->count; i++)
 		x->fd[i] = -1;
 	if (!rc)
-		rc = o->listener >= 0 ? host_open(x, err) : guest_open(x, err);
+		rc = o->listener >= 0 ? gather_members(x, err) : connect_to_host(x, err);
 	if (rc) {
 		bootstrap_close(x);
 		return rc;
@@ -407,8 +412,8 @@ void bootstrap_close(struct bootstrap *x)
 		if (x->fd[i] >= 0)
 			close(x->fd[i]);
 	free(x->fd);
-	free(x->stranger);
-	free(x->said);
+	free(x->pending);
+	free(x->gathered);
 	free(x->at);
 	free(x);
 }
@@ -444,13 +449,13 @@ void bootstrap_interface(const struct bootstrap *x, char *ret, size_t n)
 
 /* ---- rounds ---- */
 
-/* What one member says, behind the *used bytes of x->said. */
-static int hear_member(struct bootstrap *x, int i, size_t *used, double until_s, struct err *err)
+/* Receives the message of member i and appends it after the *used bytes of x->gathered. */
+static int read_member_message(struct bootstrap *x, int i, size_t *used, double until_s, struct err *err)
 {
 	char reason[sizeof(err->text)] = "";
 	struct err lost = ERR_INIT;
 	unsigned char *more;
-	struct frame f;
+	struct message_frame f;
 
 	if (tcp_recv(x->fd[i], &f, sizeof(f), until_s, &lost))
 		return err_set(err, ERR_PEER, "%s %d is lost: %s", x->o.what, i, lost.text);
@@ -458,30 +463,31 @@ static int hear_member(struct bootstrap *x, int i, size_t *used, double until_s,
 		tcp_recv(x->fd[i], reason, f.bytes < sizeof(reason) ? f.bytes : sizeof(reason) - 1, until_s, &lost);
 		return err_set(err, ERR_PEER, "%s %d could not start: %.400s", x->o.what, i, reason);
 	}
-	more = f.bytes <= SAID_MOST ? realloc(x->said, *used + f.bytes + 1) : NULL;
+	more = f.bytes <= MESSAGE_BYTES_MAX ? realloc(x->gathered, *used + f.bytes + 1) : NULL;
 	if (!more)
 		return err_set(err, ERR_NOMEM, "out of memory: %u bytes of %s %d", f.bytes, x->o.what, i);
-	x->said = more;
-	if (tcp_recv(x->fd[i], x->said + *used, f.bytes, until_s, &lost))
+	x->gathered = more;
+	if (tcp_recv(x->fd[i], x->gathered + *used, f.bytes, until_s, &lost))
 		return err_set(err, ERR_PEER, "%s %d is lost: %s", x->o.what, i, lost.text);
 	*used += f.bytes;
 	return 0;
 }
 
-static int host_round(struct bootstrap *x, const void *own, size_t n, struct err *err)
+/* Member 0: receives all messages, then sends the offsets and all messages to every member. */
+static int run_host_round(struct bootstrap *x, const void *own, size_t n, struct err *err)
 {
 	double until_s = clock_mono_s() + x->o.wait_s;
 	size_t table = ((size_t)x->o.count + 1) * sizeof(*x->at), used = n;
-	unsigned char *more = realloc(x->said, n + 1);
-	struct frame f;
+	unsigned char *more = realloc(x->gathered, n + 1);
+	struct message_frame f;
 
 	if (!more)
 		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes for the other %ss", n, x->o.what);
-	x->said = more;
-	memcpy(x->said, own, n);
+	x->gathered = more;
+	memcpy(x->gathered, own, n);
 	x->at[0] = 0;
 	for (int i = 1; i < x->o.count; i++) {
-		int rc = x->fd[i] < 0 ? 0 : hear_member(x, i, &used, until_s, err);
+		int rc = x->fd[i] < 0 ? 0 : read_member_message(x, i, &used, until_s, err);
 
 		if (rc)
 			return rc;
@@ -494,68 +500,69 @@ static int host_round(struct bootstrap *x, const void *own, size_t n, struct err
 		return err_set(err, ERR_NOMEM, "out of memory: %zu bytes for the other %ss", used, x->o.what);
 	}
 	memcpy(more, x->at, table);
-	memcpy(more + table, x->said, used);
-	f = (struct frame){ .bytes = (uint32_t)(table + used) };
-	answer_all(x, &f, more);
+	memcpy(more + table, x->gathered, used);
+	f = (struct message_frame){ .bytes = (uint32_t)(table + used) };
+	send_to_members(x, &f, more);
 	free(more);
 	return 0;
 }
 
-static int take_answer(struct bootstrap *x, uint32_t bytes, double until_s, struct err *err)
+static int read_round_answer(struct bootstrap *x, uint32_t bytes, double until_s, struct err *err)
 {
 	size_t table = ((size_t)x->o.count + 1) * sizeof(*x->at);
-	unsigned char *more = bytes >= table ? realloc(x->said, bytes - table + 1) : NULL;
+	unsigned char *more = bytes >= table ? realloc(x->gathered, bytes - table + 1) : NULL;
 
 	if (!more)
 		return err_set(err, ERR_NOMEM, "out of memory: %u bytes of the other %ss", bytes, x->o.what);
-	x->said = more;
+	x->gathered = more;
 	if (tcp_recv(x->fd[0], x->at, table, until_s, err) ||
-	    tcp_recv(x->fd[0], x->said, bytes - table, until_s, err))
+	    tcp_recv(x->fd[0], x->gathered, bytes - table, until_s, err))
 		return err_prefix(err, "%s 0 is lost", x->o.what);
 	for (int i = 0; i < x->o.count; i++)
 		if (x->at[i] > x->at[i + 1] || x->at[i + 1] > bytes - table)
-			return err_set(err, ERR_CORRUPT, "%s 0 says something that makes no sense", x->o.what);
+			return err_set(err, ERR_CORRUPT, "%s 0 sent damaged data", x->o.what);
 	return 0;
 }
 
-static int guest_round(struct bootstrap *x, const struct frame *f, const void *own, struct err *err)
+static int run_guest_round(struct bootstrap *x, const struct message_frame *f, const void *own, struct err *err)
 {
 	double until_s = clock_mono_s() + 2 * x->o.wait_s;
-	struct err unheard = ERR_INIT; /* member 0 may have refused already: its reason is what counts */
+	struct err ignored = ERR_INIT; /* member 0 may have refused already: its reason is reported */
 	char reason[sizeof(err->text)] = "";
-	struct frame answer;
+	struct message_frame answer;
 
-	if (!tcp_send(x->fd[0], f, sizeof(*f), until_s, &unheard))
-		tcp_send(x->fd[0], own, f->bytes, until_s, &unheard);
+	if (!tcp_send(x->fd[0], f, sizeof(*f), until_s, &ignored))
+		tcp_send(x->fd[0], own, f->bytes, until_s, &ignored);
 	if (f->code)
 		return 0;
 	if (tcp_recv(x->fd[0], &answer, sizeof(answer), until_s, err))
 		return err_prefix(err, "%s 0 is lost", x->o.what);
 	if (!answer.code)
-		return take_answer(x, answer.bytes, until_s, err);
+		return read_round_answer(x, answer.bytes, until_s, err);
 	tcp_recv(x->fd[0], reason, answer.bytes < sizeof(reason) ? answer.bytes : sizeof(reason) - 1, until_s,
-		 &unheard);
+		 &ignored);
 	return err_set(err, answer.code, "%s", reason);
 }
 
 int bootstrap_round(struct bootstrap *x, const void *own, size_t n, const struct err *failure, struct err *err)
 {
 	bool failed = failure && failure->code;
-	struct frame f = { .code = failed ? failure->code : 0,
-			   .bytes = (uint32_t)(failed ? strlen(failure->text) : n) };
-	struct err told = ERR_INIT;
+	struct message_frame f = { .code = failed ? failure->code : 0,
+				   .bytes = (uint32_t)(failed ? strlen(failure->text) : n) };
+	struct err reason_sent = ERR_INIT;
 	int rc;
 
-	if (n > SAID_MOST)
-		return err_set(err, ERR_LIMIT, "%zu bytes for the other %ss: %zu at most", n, x->o.what, SAID_MOST);
+	if (n > MESSAGE_BYTES_MAX)
+		return err_set(err, ERR_LIMIT, "%zu bytes for the other %ss: expected at most %zu", n, x->o.what,
+			       MESSAGE_BYTES_MAX);
 	if (x->o.listener < 0) {
-		rc = guest_round(x, &f, failed ? failure->text : own, err);
+		rc = run_guest_round(x, &f, failed ? failure->text : own, err);
 	} else {
-		rc = failed ? err_set(&told, ERR_PEER, "%s 0 could not start: %.400s", x->o.what, failure->text)
-			: host_round(x, own, n, &told);
+		rc = failed ? err_set(&reason_sent, ERR_PEER, "%s 0 could not start: %.400s", x->o.what, failure->text)
+			: run_host_round(x, own, n, &reason_sent);
 		if (rc) {
-			refuse_all(x, &told);
-			err_set(err, rc, "%s", told.text);
+			refuse_members(x, &reason_sent);
+			err_set(err, rc, "%s", reason_sent.text);
 		}
 	}
 	return failed ? err_set(err, failure->code, "%s", failure->text) : rc;
@@ -564,5 +571,5 @@ int bootstrap_round(struct bootstrap *x, const void *own, size_t n, const struct
 const void *bootstrap_said(const struct bootstrap *x, int member, size_t *ret_n)
 {
 	*ret_n = x->at[member + 1] - x->at[member];
-	return x->said + x->at[member];
+	return x->gathered + x->at[member];
 }

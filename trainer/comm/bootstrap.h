@@ -1,7 +1,7 @@
-/* bootstrap.h: how members of a job on several machines (launchers, or ranks) find each other over TCP and tell all of
- * them something. Member 0 listens, the others come to it. Each proves by HMAC of the other's fresh random bytes that
- * it knows the job's key; who cannot is dropped and disturbs nobody. What goes wrong in one member while all meet is
- * told to all. Not thread-safe. Knows nothing of what is told. */
+/* bootstrap.h: connects the members of a job on several machines (launchers, or ranks) over TCP and exchanges data
+ * among them. Member 0 listens, the others connect to it. Each side proves by HMAC of the other's random bytes that it
+ * knows the job's key; a connection without the proof is closed and disturbs no member. A failure of one member during
+ * the start is reported to all. Not thread-safe. Does not interpret the data. */
 #ifndef DPT_COMM_BOOTSTRAP_H
 #define DPT_COMM_BOOTSTRAP_H
 
@@ -11,43 +11,44 @@
 #include "tracker/base/err.h"
 #include "trainer/comm/tcp.h"
 
-#define BOOTSTRAP_VERSION 2     /* of all that members say to each other: to be raised when a struct of it changes */
-#define BOOTSTRAP_ANY (-1)      /* the number that member 0 gives: first come */
+#define BOOTSTRAP_VERSION 2     /* of all messages between members: raise it when one of their structs changes */
+#define BOOTSTRAP_ANY (-1)      /* member 0 assigns the next free number */
 #define BOOTSTRAP_KEY_BYTES 256
 
 struct bootstrap_opts {
-	const char *what; /* of members, for messages: "node", "rank" */
+	const char *what; /* name of a member in messages: "node", "rank" */
 	const char *host; /* of member 0 */
 	int port;
-	int listener;	/* member 0: of tcp_listen, stays the caller's; others -1 */
+	int listener;	/* member 0: of tcp_listen, owned by the caller; others -1 */
 	int self;	/* 0, another number, or BOOTSTRAP_ANY */
-	int count;	/* of members, the same for all */
-	int least;	/* member 0: so many, with itself, are enough once wait_s is over; 0: all are needed */
+	int count;	/* number of members, the same for all */
+	/* member 0: that many members, itself included, are enough once wait_s is over; 0: all are needed */
+	int least;
 	const char *key;
-	double wait_s;	/* longest for all to come, and for one that has come to say something */
+	double wait_s;	/* longest wait for all to connect, and for a connected member to send its message */
 };
 
 struct bootstrap;
 
-/* All are there, or enough of them: who did not come says nothing in any round. ERR_PEER names who did not come, or why
- * another could not. */
+/* Returns when all members are connected, or enough of them; a missing member sends nothing in any round. ERR_PEER
+ * names the missing member, or the reason of another member. */
 int bootstrap_open(struct bootstrap **ret, const struct bootstrap_opts *o, struct err *err);
 void bootstrap_close(struct bootstrap *x); /* NULL is fine */
 
 int bootstrap_self(const struct bootstrap *x);
 int bootstrap_count(const struct bootstrap *x);
 
-/* Collective: everybody's bytes (any number, at most 16 MiB) reach everybody. With failure set (code not 0) it says
- * instead that this member cannot go on: all others get ERR_PEER, this one its own error back. */
+/* Collective: every member gets the bytes of all members (any number, at most 16 MiB each). With failure set (code not
+ * 0) this member reports that it cannot continue: all others get ERR_PEER, this one gets its own error back. */
 int bootstrap_round(struct bootstrap *x, const void *own, size_t n, const struct err *failure, struct err *err);
 
-/* Of the last round; borrowed until the next. */
+/* The message of a member in the last round; borrowed until the next round. */
 const void *bootstrap_said(const struct bootstrap *x, int member, size_t *ret_n);
 
-/* The connection to that member: member 0 has one to each, the others one to member 0; else -1. Stays x's. */
+/* The connection to that member: member 0 has one to each, the others have one to member 0; else -1. Owned by x. */
 int bootstrap_fd(const struct bootstrap *x, int member);
 
-/* This machine's interface towards the others; "" unknown. */
+/* The name of this machine's network interface towards the others; "": unknown. */
 void bootstrap_interface(const struct bootstrap *x, char *ret, size_t n);
 
 #endif

@@ -1,4 +1,4 @@
-/* comm_module.c: finds and loads. */
+/* comm_module.c: finds and loads dptrain_NAME.so. */
 #include "trainer/comm/comm_module.h"
 
 #include <dlfcn.h>
@@ -14,17 +14,17 @@
 #endif
 
 #define PATH_BYTES sizeof(((struct module *)0)->path)
-#define NAME_ROOM 64 /* for what is put behind a folder */
+#define NAME_ROOM 64 /* room for the path below a folder */
 
-static bool is_file(const char *path)
+static bool is_module_file(const char *path)
 {
 	struct stat st;
 
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* Folder of the running executable, without a slash at the end; "" when unknown. */
-static void exe_folder(char *dir, size_t n)
+/* Writes the folder of the running executable, without a slash at the end; "": unknown. */
+static void find_exe_folder(char *dir, size_t n)
 {
 	ssize_t len = readlink("/proc/self/exe", dir, n - 1);
 
@@ -33,8 +33,8 @@ static void exe_folder(char *dir, size_t n)
 		*strrchr(dir, '/') = '\0';
 }
 
-/* The first folder that holds the module. A build tree has it in .libs, beside libtool's wrapper or the program; an
- * installed tree, wherever it was moved to, in lib/dptrack beside bin. */
+/* Finds the first folder that has the module. In a build tree it is .libs next to libtool's wrapper or the program; in
+ * an installed tree, wherever that was moved, lib/dptrack next to bin. */
 static bool find_module(const char *name, char *path, size_t n)
 {
 	const char *given = getenv("DPTRAIN_BACKEND_PATH");
@@ -42,18 +42,18 @@ static bool find_module(const char *name, char *path, size_t n)
 
 	if (given && given[0]) {
 		snprintf(path, n, "%s/dptrain_%s.so", given, name);
-		return is_file(path);
+		return is_module_file(path);
 	}
-	exe_folder(exe, sizeof(exe));
+	find_exe_folder(exe, sizeof(exe));
 	static const char *const below[] = { "/.libs", "", "/../lib/dptrack", "/../.libs", "/../../.libs",
 					     "/../../../.libs" };
 	for (size_t i = 0; exe[0] && i < sizeof(below) / sizeof(below[0]); i++) {
 		snprintf(path, n, "%s%s/dptrain_%.8s.so", exe, below[i], name);
-		if (is_file(path))
+		if (is_module_file(path))
 			return true;
 	}
 	snprintf(path, n, DPTRAIN_MODULE_DIR "/dptrain_%s.so", name);
-	return is_file(path);
+	return is_module_file(path);
 }
 
 int module_load(struct module *ret, const char *kind, const char *name, const char *symbol, struct err *err)
@@ -62,7 +62,7 @@ int module_load(struct module *ret, const char *kind, const char *name, const ch
 
 	if (!find_module(name, m.path, sizeof(m.path)))
 		return err_set(err, ERR_NOENT,
-			       "%s %s is not installed (no dptrain_%s.so beside the program, in %s or "
+			       "%s %s is not installed (no dptrain_%s.so next to the program, in %s or "
 			       "$DPTRAIN_BACKEND_PATH)",
 			       kind, name, name, DPTRAIN_MODULE_DIR);
 	m.handle = dlopen(m.path, RTLD_NOW | RTLD_LOCAL);
@@ -71,7 +71,8 @@ int module_load(struct module *ret, const char *kind, const char *name, const ch
 	m.symbol = dlsym(m.handle, symbol);
 	if (!m.symbol) {
 		dlclose(m.handle);
-		return err_set(err, ERR_UNSUPPORTED, "%s module %s has no symbol %s: it is of another version", kind,
+		return err_set(err, ERR_UNSUPPORTED, "%s module %s has no symbol %s: it belongs to another version",
+			       kind,
 			       m.path, symbol);
 	}
 	*ret = m;

@@ -1,4 +1,4 @@
-/* flight.c: a communicator around another that notes what is called, and the pulse. */
+/* flight.c: wraps a communicator and records its calls; runs the heartbeat thread. */
 #include "trainer/comm/flight.h"
 
 #include <pthread.h>
@@ -25,7 +25,7 @@ static struct watched *watched_of(struct comm *c)
 	return (struct watched *)c;
 }
 
-static struct flight_entry *note(struct watched *w, const char *op, int dtype, size_t bytes)
+static struct flight_entry *record_call(struct watched *w, const char *op, int dtype, size_t bytes)
 {
 	struct flight *f = w->flight;
 	struct flight_entry *e = &f->entry[atomic_fetch_add(&f->n, 1) % FLIGHT_ENTRIES];
@@ -38,7 +38,7 @@ static struct flight_entry *note(struct watched *w, const char *op, int dtype, s
 	return e;
 }
 
-static int done(struct watched *w, struct flight_entry *e, int rc)
+static int finish_call(struct watched *w, struct flight_entry *e, int rc)
 {
 	w->comm.sent = w->inner->sent;
 	w->comm.sent_nodes = w->inner->sent_nodes;
@@ -50,74 +50,75 @@ static int done(struct watched *w, struct flight_entry *e, int rc)
 static int watched_allreduce(struct comm *c, void *data, int64_t count, enum dtype dtype, struct err *err)
 {
 	struct watched *w = watched_of(c);
-	struct flight_entry *e = note(w, "all-reduce", (int)dtype, (size_t)count * dtype_bytes(dtype));
+	struct flight_entry *e = record_call(w, "all-reduce", (int)dtype, (size_t)count * dtype_bytes(dtype));
 
-	return done(w, e, w->inner->ops->allreduce(w->inner, data, count, dtype, err));
+	return finish_call(w, e, w->inner->ops->allreduce(w->inner, data, count, dtype, err));
 }
 
 static int watched_reduce_scatter(struct comm *c, void *data, int64_t count_each, enum dtype dtype, struct err *err)
 {
 	struct watched *w = watched_of(c);
 	size_t bytes = (size_t)count_each * (size_t)c->world * dtype_bytes(dtype);
-	struct flight_entry *e = note(w, "reduce-scatter", (int)dtype, bytes);
+	struct flight_entry *e = record_call(w, "reduce-scatter", (int)dtype, bytes);
 
-	return done(w, e, w->inner->ops->reduce_scatter(w->inner, data, count_each, dtype, err));
+	return finish_call(w, e, w->inner->ops->reduce_scatter(w->inner, data, count_each, dtype, err));
 }
 
 static int watched_allreduce_terms(struct comm *c, const struct comm_terms *t, struct err *err)
 {
 	struct watched *w = watched_of(c);
-	struct flight_entry *e = note(w, "all-reduce", (int)t->dtype, (size_t)t->count * dtype_bytes(t->dtype));
+	struct flight_entry *e = record_call(w, "all-reduce", (int)t->dtype, (size_t)t->count * dtype_bytes(t->dtype));
 
-	return done(w, e, w->inner->ops->allreduce_terms(w->inner, t, err));
+	return finish_call(w, e, w->inner->ops->allreduce_terms(w->inner, t, err));
 }
 
 static int watched_reduce_scatter_terms(struct comm *c, const struct comm_terms *t, struct err *err)
 {
 	struct watched *w = watched_of(c);
-	struct flight_entry *e = note(w, "reduce-scatter", (int)t->dtype, (size_t)t->count * dtype_bytes(t->dtype));
+	struct flight_entry *e = record_call(w, "reduce-scatter", (int)t->dtype,
+					     (size_t)t->count * dtype_bytes(t->dtype));
 
-	return done(w, e, w->inner->ops->reduce_scatter_terms(w->inner, t, err));
+	return finish_call(w, e, w->inner->ops->reduce_scatter_terms(w->inner, t, err));
 }
 
 static int watched_all_gather(struct comm *c, void *data, int64_t bytes_each, struct err *err)
 {
 	struct watched *w = watched_of(c);
-	struct flight_entry *e = note(w, "all-gather", -1, (size_t)bytes_each * (size_t)c->world);
+	struct flight_entry *e = record_call(w, "all-gather", -1, (size_t)bytes_each * (size_t)c->world);
 
-	return done(w, e, w->inner->ops->all_gather(w->inner, data, bytes_each, err));
+	return finish_call(w, e, w->inner->ops->all_gather(w->inner, data, bytes_each, err));
 }
 
 static int watched_broadcast(struct comm *c, void *data, size_t bytes, int root, struct err *err)
 {
 	struct watched *w = watched_of(c);
-	struct flight_entry *e = note(w, "broadcast", -1, bytes);
+	struct flight_entry *e = record_call(w, "broadcast", -1, bytes);
 
-	return done(w, e, w->inner->ops->broadcast(w->inner, data, bytes, root, err));
+	return finish_call(w, e, w->inner->ops->broadcast(w->inner, data, bytes, root, err));
 }
 
 static int watched_send(struct comm *c, const void *data, size_t bytes, int to, struct err *err)
 {
 	struct watched *w = watched_of(c);
-	struct flight_entry *e = note(w, "send", -1, bytes);
+	struct flight_entry *e = record_call(w, "send", -1, bytes);
 
-	return done(w, e, w->inner->ops->send(w->inner, data, bytes, to, err));
+	return finish_call(w, e, w->inner->ops->send(w->inner, data, bytes, to, err));
 }
 
 static int watched_recv(struct comm *c, void *data, size_t bytes, int from, struct err *err)
 {
 	struct watched *w = watched_of(c);
-	struct flight_entry *e = note(w, "receive", -1, bytes);
+	struct flight_entry *e = record_call(w, "receive", -1, bytes);
 
-	return done(w, e, w->inner->ops->recv(w->inner, data, bytes, from, err));
+	return finish_call(w, e, w->inner->ops->recv(w->inner, data, bytes, from, err));
 }
 
 static int watched_barrier(struct comm *c, struct err *err)
 {
 	struct watched *w = watched_of(c);
-	struct flight_entry *e = note(w, "barrier", -1, 0);
+	struct flight_entry *e = record_call(w, "barrier", -1, 0);
 
-	return done(w, e, w->inner->ops->barrier(w->inner, err));
+	return finish_call(w, e, w->inner->ops->barrier(w->inner, err));
 }
 
 static int watched_alloc(struct comm *c, size_t bytes, void **ret, struct err *err)
@@ -214,7 +215,7 @@ void flight_node(struct comm *c, const char *node)
 		watched_of(c)->node = node;
 }
 
-/* ---- for readers ---- */
+/* ---- reading the record ---- */
 
 bool flight_last(const struct flight *f, unsigned i, struct flight_entry *ret)
 {
@@ -240,10 +241,10 @@ void flight_describe(const struct flight_entry *e, double now_s, char ret[FLIGHT
 		snprintf(ret + n, FLIGHT_LINE_BYTES - (size_t)n, "done %.1f s ago after %.4f s", now_s - e->end_s,
 			 e->end_s - e->start_s);
 	else
-		snprintf(ret + n, FLIGHT_LINE_BYTES - (size_t)n, "under way for %.1f s", now_s - e->start_s);
+		snprintf(ret + n, FLIGHT_LINE_BYTES - (size_t)n, "in progress for %.1f s", now_s - e->start_s);
 }
 
-/* ---- the pulse ---- */
+/* ---- the heartbeat ---- */
 
 struct flight_pulse {
 	struct flight *flight;
@@ -253,7 +254,7 @@ struct flight_pulse {
 	bool quit;
 };
 
-static void *beat(void *arg)
+static void *run_pulse(void *arg)
 {
 	struct flight_pulse *p = arg;
 
@@ -273,13 +274,13 @@ int flight_pulse_start(struct flight_pulse **ret, struct flight *f, struct err *
 	int rc;
 
 	if (!p)
-		return err_set(err, ERR_NOMEM, "out of memory: sign of life");
+		return err_set(err, ERR_NOMEM, "out of memory: heartbeat");
 	p->flight = f;
 	pthread_mutex_init(&p->lock, NULL);
 	cond_init(&p->wake);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&p->thread, NULL, beat, p);
+	rc = pthread_create(&p->thread, NULL, run_pulse, p);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc) {
 		free(p);

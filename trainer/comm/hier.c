@@ -1,6 +1,6 @@
-/* hier.c: opens communicators over several machines, of shared memory within each and messages between them, and is
- * their table: sums are in hier_sums.c and hier_leaves.c, copies in hier_copies.c, groups in hier_groups.c, what
- * these share in hier_base.c. */
+/* hier.c: opens hierarchical communicators: shared memory within each machine, messages between machines. The
+ * collectives are in hier_sums.c and hier_leaves.c (sums), hier_copies.c (copies) and hier_groups.c (splits);
+ * hier_base.c has what they share. */
 #include "trainer/comm/hier.h"
 
 #include <stdlib.h>
@@ -10,21 +10,21 @@
 
 static int nodes_alloc(struct comm *c, size_t bytes, void **ret, struct err *err)
 {
-	struct hier *x = hier_of(c);
+	struct hier_comm *x = hier_of(c);
 
 	return x->local->ops->alloc(x->local, bytes, ret, err);
 }
 
 static int nodes_check(struct comm *c, struct err *err)
 {
-	struct hier *x = hier_of(c);
+	struct hier_comm *x = hier_of(c);
 
 	return x->local->ops->check(x->local, err);
 }
 
 static void nodes_limit(struct comm *c, double seconds)
 {
-	struct hier *x = hier_of(c);
+	struct hier_comm *x = hier_of(c);
 
 	x->messages.timeout_s = seconds;
 	x->local->ops->limit(x->local, seconds);
@@ -32,7 +32,7 @@ static void nodes_limit(struct comm *c, double seconds)
 
 static void nodes_abort(struct comm *c)
 {
-	struct hier *x = hier_of(c);
+	struct hier_comm *x = hier_of(c);
 
 	x->local->ops->abort(x->local);
 }
@@ -61,18 +61,19 @@ static const struct comm_ops nodes_ops = {
 	.close = node_group_close,
 };
 
-/* ---- opening, by bootstrap.h ---- */
+/* ---- opening ---- */
 
-struct saying { /* in front of the link's address */
+struct rank_address_header { /* in front of the link's address in the rank's message */
 	char node[NODES_NAME_BYTES];
-	char link[LINK_NAME_BYTES]; /* by which it reaches the others */
+	char link[LINK_NAME_BYTES]; /* name of its transport */
 };
 
-static int tell(const struct hier *x, const struct comm_hier_opts *o, const struct err *failure, struct err *err)
+static int send_address(const struct hier_comm *x, const struct comm_hier_opts *o, const struct err *failure,
+			struct err *err)
 {
 	size_t n = 0;
 	const void *address = x ? x->link->module->address(x->link, &n) : NULL;
-	struct saying *s = calloc(1, sizeof(*s) + n);
+	struct rank_address_header *s = calloc(1, sizeof(*s) + n);
 	int rc;
 
 	if (!s)
@@ -86,28 +87,30 @@ static int tell(const struct hier *x, const struct comm_hier_opts *o, const stru
 	return rc;
 }
 
-static int check_link(const struct saying *first, const struct saying *s, int rank, struct err *err)
+static int check_link(const struct rank_address_header *first, const struct rank_address_header *s, int rank,
+		      struct err *err)
 {
 	if (!strncmp(first->link, s->link, LINK_NAME_BYTES))
 		return 0;
 	return err_set(err, ERR_USAGE,
-		       "rank %d reaches other machines by %.*s, rank 0 by %.*s: give all the same --comm", rank,
+		       "rank %d uses --comm %.*s, rank 0 uses %.*s: give all ranks the same --comm", rank,
 		       LINK_NAME_BYTES - 1, s->link, LINK_NAME_BYTES - 1, first->link);
 }
 
-/* Who has the same name is on the same machine: said[].node is the first rank of that name. */
-static int hear(struct hier_said *said, const struct bootstrap *b, struct err *err)
+/* Ranks with the same name are on the same machine: said[].node is the first rank of that name. */
+static int read_addresses(struct hier_said *said, const struct bootstrap *b, struct err *err)
 {
 	for (int r = 0; r < bootstrap_count(b); r++) {
 		size_t n, other;
-		const struct saying *s = bootstrap_said(b, r, &n);
+		const struct rank_address_header *s = bootstrap_said(b, r, &n);
 
 		if (n < sizeof(*s))
-			return err_set(err, ERR_PEER, "rank %d does not say where it is", r);
+			return err_set(err, ERR_PEER, "rank %d sent no address", r);
 		if (check_link(bootstrap_said(b, 0, &other), s, r, err))
 			return ERR_USAGE;
 		said[r] = (struct hier_said){ .number = r, .address = s + 1, .bytes = n - sizeof(*s) };
-		while (strncmp(((const struct saying *)bootstrap_said(b, said[r].node, &other))->node, s->node,
+		while (strncmp(((const struct rank_address_header *)bootstrap_said(b, said[r].node, &other))->node,
+			       s->node,
 			       NODES_NAME_BYTES))
 			said[r].node++;
 	}
@@ -120,7 +123,7 @@ int comm_hier_open(struct comm **ret, const struct comm_hier_opts *o, struct err
 				.sockets = o->sockets };
 	struct hier_said *said = calloc((size_t)lo.world, sizeof(*said));
 	struct err failure = ERR_INIT;
-	struct hier *x = NULL;
+	struct hier_comm *x = NULL;
 	char interface[HIER_INTERFACE_BYTES];
 	int rc;
 
@@ -129,9 +132,9 @@ int comm_hier_open(struct comm **ret, const struct comm_hier_opts *o, struct err
 	if (!said)
 		err_set(&failure, ERR_NOMEM, "out of memory: %d ranks", lo.world);
 	hier_begin_life(&x, o->local, o->link, &lo, failure.code ? &(struct err)ERR_INIT : &failure);
-	rc = tell(x, o, &failure, err);
+	rc = send_address(x, o, &failure, err);
 	if (!rc)
-		rc = hear(said, o->bootstrap, err);
+		rc = read_addresses(said, o->bootstrap, err);
 	if (!rc)
 		rc = hier_set_up(x, said, err);
 	free(said);

@@ -1,4 +1,4 @@
-/* hier.h: a communicator over several machines: shared memory within each, a link between them. */
+/* hier.h: a hierarchical communicator: shared memory within each machine, a link between machines. */
 #ifndef DPT_COMM_HIER_H
 #define DPT_COMM_HIER_H
 
@@ -9,15 +9,17 @@
 #define NODES_NAME_BYTES 160
 
 struct comm_hier_opts {
-	struct comm *local; /* of comm_shm_open: this machine's ranks, in the order of their numbers; taken over */
-	struct bootstrap *bootstrap; /* of all ranks, whose members' numbers are the ranks' */
-	const char *node;	   /* the machine's name, the same for its ranks and for no other machine's */
+	/* of comm_shm_open: this machine's ranks, in the order of their numbers; owned from here on */
+	struct comm *local;
+	struct bootstrap *bootstrap; /* connects all ranks; a member's number is its rank */
+	/* the machine's name: the same for all its ranks, different on every other machine */
+	const char *node;
 	const struct link_module *link;
 	int sockets;
-	double timeout_s; /* as comm_shm_opts */
+	double timeout_s; /* as in comm_shm_opts */
 };
 
-/* Collective over all ranks. On failure local is closed too. */
+/* Collective over all ranks. Closes local on failure, too. */
 int comm_hier_open(struct comm **ret, const struct comm_hier_opts *o, struct err *err);
 
 #endif

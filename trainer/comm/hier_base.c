@@ -6,10 +6,10 @@
 
 /* ---- life ---- */
 
-int hier_begin_life(struct hier **ret, struct comm *local, const struct link_module *link,
+int hier_begin_life(struct hier_comm **ret, struct comm *local, const struct link_module *link,
 		     const struct link_opts *lo, struct err *err)
 {
-	struct hier *x = calloc(1, sizeof(*x));
+	struct hier_comm *x = calloc(1, sizeof(*x));
 	int rc;
 
 	if (!x) {
@@ -27,13 +27,13 @@ int hier_begin_life(struct hier **ret, struct comm *local, const struct link_mod
 	return 0;
 }
 
-void hier_free(struct hier *x)
+void hier_free(struct hier_comm *x)
 {
 	struct err ignored;
 
 	if (!x)
 		return;
-	if (x->link) /* where the job was aborted nobody waits for what is still under way */
+	if (x->link) /* an aborted job does not wait for messages in progress */
 		x->link->module->close(x->link, !x->broken && x->local && !shm_check(x->local, &ignored));
 	if (x->local) {
 		shm_while_waiting(x->local, NULL, NULL);
@@ -56,7 +56,7 @@ void hier_free(struct hier *x)
 	free(x);
 }
 
-int hier_give_up(struct hier *x, int rc)
+int hier_give_up(struct hier_comm *x, int rc)
 {
 	if (x)
 		x->broken = true;
@@ -64,8 +64,8 @@ int hier_give_up(struct hier *x, int rc)
 	return rc;
 }
 
-/* Machines are numbered in the order of their first rank. */
-static int find_places(struct hier *x, const struct hier_said *said, struct err *err)
+/* Numbers the machines in the order of their first ranks, and finds the place of every rank on its machine. */
+static int find_rank_places(struct hier_comm *x, const struct hier_said *said, struct err *err)
 {
 	int world = x->comm.world;
 
@@ -95,22 +95,22 @@ static int find_places(struct hier *x, const struct hier_said *said, struct err 
 		x->least = x->size[b] < x->least ? x->size[b] : x->least;
 	if (x->size[x->node] != x->local->world || x->place[x->comm.rank].local != x->local->rank)
 		return err_set(err, ERR_USAGE,
-			       "rank %d is number %d of %d on this machine, but of those that have come it is number "
-			       "%d of %d: does another machine bear the same name?",
+			       "rank %d is number %d of %d on this machine, but number %d of %d among "
+			       "the connected ranks: does another machine have the same name?",
 			       x->comm.rank, x->local->rank, x->local->world, x->place[x->comm.rank].local,
 			       x->size[x->node]);
 	return 0;
 }
 
-/* Beside a wait for ranks of this machine: those of others may be ahead, and connect or send meanwhile. */
-static void move_on(void *user)
+/* Called while this rank waits for ranks of its machine: ranks of other machines may be ahead and connect or send. */
+static void progress_link(void *user)
 {
 	struct link *l = user;
 
 	l->module->progress(l);
 }
 
-static int take_memory(struct hier *x, struct err *err)
+static int allocate_hier_memory(struct hier_comm *x, struct err *err)
 {
 	size_t world = (size_t)x->comm.world, nodes = (size_t)x->n_nodes;
 
@@ -123,7 +123,7 @@ static int take_memory(struct hier *x, struct err *err)
 	x->scratch = malloc(HIER_AHEAD * nodes * HIER_PART_BYTES);
 	x->messages.link = x->link;
 	x->messages.local = x->local;
-	shm_while_waiting(x->local, move_on, x->link);
+	shm_while_waiting(x->local, progress_link, x->link);
 	x->messages.number = x->number;
 	if (x->piece && x->from && x->scratch && x->roots && x->shown && x->run && x->run_node)
 		return requests_take_memory(&x->messages,
@@ -131,8 +131,8 @@ static int take_memory(struct hier *x, struct err *err)
 	return err_set(err, ERR_NOMEM, "out of memory: communicator between %d machines", x->n_nodes);
 }
 
-/* Neighbours that are on one machine. */
-static void find_runs(struct hier *x)
+/* Finds the runs of adjacent ranks on one machine. */
+static void find_rank_runs(struct hier_comm *x)
 {
 	for (int r = 0; r < x->comm.world; r++) {
 		const int node = x->place[r].node;
@@ -145,14 +145,14 @@ static void find_runs(struct hier *x)
 	}
 }
 
-int hier_set_up(struct hier *x, const struct hier_said *said, struct err *err)
+int hier_set_up(struct hier_comm *x, const struct hier_said *said, struct err *err)
 {
-	int rc = find_places(x, said, err);
+	int rc = find_rank_places(x, said, err);
 
 	if (!rc)
-		rc = take_memory(x, err);
+		rc = allocate_hier_memory(x, err);
 	if (!rc)
-		find_runs(x);
+		find_rank_runs(x);
 	for (int r = 0; !rc && r < x->comm.world; r++)
 		if (x->place[r].node != x->node)
 			rc = x->link->module->connect(x->link, r, said[r].address, said[r].bytes, err);
@@ -161,24 +161,24 @@ int hier_set_up(struct hier *x, const struct hier_said *said, struct err *err)
 
 /* ---- collectives ---- */
 
-int hier_enter(struct hier *x, const char *what, struct err *err)
+int hier_enter(struct hier_comm *x, const char *what, struct err *err)
 {
 	x->messages.what = what;
-	x->messages.rests = false;
+	x->messages.sleeps_while_waiting = false;
 	if (!x->broken)
 		return 0;
-	return err_set(err, ERR_PEER, "%s: the job's ranks have lost each other", what);
+	return err_set(err, ERR_PEER, "%s: the ranks lost their connection before", what);
 }
 
-int hier_enter_resting(struct hier *x, const char *what, struct err *err)
+int hier_enter_resting(struct hier_comm *x, const char *what, struct err *err)
 {
 	const int rc = hier_enter(x, what, err);
 
-	x->messages.rests = true;
+	x->messages.sleeps_while_waiting = true;
 	return rc;
 }
 
-int hier_end(struct hier *x, int rc)
+int hier_end(struct hier_comm *x, int rc)
 {
 	x->comm.sent_nodes = x->messages.sent;
 	x->comm.sent = x->local->sent + x->comm.sent_nodes;
@@ -190,22 +190,17 @@ int hier_end(struct hier *x, int rc)
 	return rc;
 }
 
-int hier_message(struct hier *x, bool sends, int peer, void *data, size_t bytes, struct err *err)
-{
-	return requests_begin(&x->messages, &(struct message_opts){ peer, sends, data, bytes, 0 }, err);
-}
-
-int hier_finish(struct hier *x, struct err *err)
+int hier_finish(struct hier_comm *x, struct err *err)
 {
 	return requests_await_all(&x->messages, err);
 }
 
-int hier_holder(const struct hier *x, int node, int r)
+int hier_holder(const struct hier_comm *x, int node, int r)
 {
 	return x->place[r].node == node ? x->place[r].local : x->place[r].local % x->size[node];
 }
 
-struct shm_pieces hier_slices(struct hier *x, size_t bytes_each)
+struct shm_pieces hier_slices(struct hier_comm *x, size_t bytes_each)
 {
 	for (int r = 0; r < x->comm.world; r++)
 		x->piece[r] = (struct shm_piece){ (size_t)r * bytes_each, bytes_each, hier_holder(x, x->node, r) };
@@ -223,12 +218,12 @@ struct hier_slice hier_slice_of(size_t count, int i, int n)
 	return (struct hier_slice){ first, count - first < each ? count - first : each };
 }
 
-unsigned char *hier_scratch(const struct hier *x, size_t at)
+unsigned char *hier_scratch(const struct hier_comm *x, size_t at)
 {
 	return x->scratch + at % HIER_AHEAD * (size_t)x->n_nodes * HIER_PART_BYTES;
 }
 
-int hier_begin_gather(struct hier *x, const struct hier_chunk *c, bool sends, struct err *err)
+int hier_begin_gather(struct hier_comm *x, const struct hier_chunk *c, bool sends, struct err *err)
 {
 	const size_t each = dtype_bytes(c->dtype), due = c->at + HIER_AHEAD;
 	const int me = x->place[x->comm.rank].local;
@@ -244,9 +239,9 @@ int hier_begin_gather(struct hier *x, const struct hier_chunk *c, bool sends, st
 	return rc;
 }
 
-/* All ranks begin their messages in one order: those of chunks 0 to HIER_AHEAD - 1, what adding 0 begins, those of
- * HIER_AHEAD, what adding 1 begins, and so on. */
-int hier_in_turns(struct hier *x, size_t chunks, const struct hier_turns *t, struct err *err)
+/* All ranks begin their messages in one order: those of chunks 0 to HIER_AHEAD - 1, what adding chunk 0 begins, those
+ * of chunk HIER_AHEAD, what adding chunk 1 begins, and so on. */
+int hier_in_turns(struct hier_comm *x, size_t chunks, const struct hier_turns *t, struct err *err)
 {
 	int rc = 0;
 

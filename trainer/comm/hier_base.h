@@ -1,5 +1,5 @@
-/* hier_base.h: a communicator over several machines as the files that make it see it: who is where, what it has under
- * way, and what its collectives begin and end with. Private to nodes*.c. */
+/* hier_base.h: the hierarchical communicator as its own files see it: the place of every rank, the messages in
+ * progress, and what all its collectives begin and end with. Private to nodes*.c. */
 #ifndef DPT_COMM_HIER_BASE_H
 #define DPT_COMM_HIER_BASE_H
 
@@ -9,8 +9,8 @@
 #include "trainer/comm/shm.h"
 #include "trainer/graph/reduction_tree.h"
 
-#define HIER_AHEAD 4			   /* chunks under way, so that the wire has some while others are added */
-#define HIER_PART_BYTES ((size_t)1 << 20) /* of a sum that one message carries at most */
+#define HIER_AHEAD 4			   /* chunks in progress, so that the link is busy while others are added */
+#define HIER_PART_BYTES ((size_t)1 << 20) /* most bytes of a sum in one message */
 #define HIER_ALIGN 16			   /* elements */
 #define HIER_INTERFACE_BYTES 64
 
@@ -18,107 +18,108 @@ struct hier_place {
 	int node, local;
 };
 
-struct hier {
+struct hier_comm {
 	struct comm comm;
 	struct comm *local;
 	struct link *link;
 	struct hier_place *place; /* by rank */
-	int *number;		   /* by rank: what messages to users call it */
+	int *number;		   /* by rank: its number in messages to users */
 	int n_nodes, node;
 	int *size;  /* ranks, by node */
-	int **rank; /* by node and place in it */
-	int least;  /* ranks of the smallest node: as many ranks of each have pieces of sums */
+	int **rank; /* ranks by node and place on it */
+	int least;  /* ranks of the smallest node: that many ranks of each node own pieces of sums */
 	struct requests messages;
-	unsigned char *scratch; /* for each of HIER_AHEAD chunks: a part for each node */
+	unsigned char *scratch; /* for each of HIER_AHEAD chunks: one part for each node */
 	struct shm_piece *piece;
 	const void **from;	/* by node */
-	struct reduction_tree_run *run; /* neighbours on one machine, from rank 0 on, */
-	int *run_node;		/* and which machine that is */
+	struct reduction_tree_run *run; /* adjacent ranks on one machine, from rank 0 on */
+	int *run_node;		/* by run: its machine */
 	int n_runs;
-	unsigned char **shown; /* by place on this machine: terms */
-	unsigned char **roots; /* of each of HIER_AHEAD chunks, by node */
+	unsigned char **shown; /* by place on this machine: the rank's terms */
+	unsigned char **roots; /* subtree roots of each of HIER_AHEAD chunks, by node */
 	bool broken;
-	int sockets; /* and interface: for groups that are split from it */
+	int sockets; /* sockets and interface of links of split groups */
 	char interface[HIER_INTERFACE_BYTES];
 };
 
-static inline struct hier *hier_of(struct comm *c)
+static inline struct hier_comm *hier_of(struct comm *c)
 {
-	return (struct hier *)c;
+	return (struct hier_comm *)c;
 }
 
 /* ---- life ---- */
 
-struct hier_said { /* by a rank: its number in the job, which machine it is on, and how its link is reached */
+struct hier_said { /* announced by a rank: its number in the job, its machine, the address of its link */
 	int number, node;
 	const void *address;
 	size_t bytes;
 };
 
-/* Of rank lo->rank of lo->world, with its link opened; local is taken over in any case. The caller sets comm.ops. */
-int hier_begin_life(struct hier **ret, struct comm *local, const struct link_module *link,
+/* Makes the communicator of rank lo->rank of lo->world and opens its link. Owns local in any case. The caller sets
+ * comm.ops. */
+int hier_begin_life(struct hier_comm **ret, struct comm *local, const struct link_module *link,
 		     const struct link_opts *lo, struct err *err);
 
-/* With what all ranks said, in their order: places, memory, connections. */
-int hier_set_up(struct hier *x, const struct hier_said *said, struct err *err);
+/* Completes it with the announcements of all ranks, in rank order: places, memory, connections. */
+int hier_set_up(struct hier_comm *x, const struct hier_said *said, struct err *err);
 
-void hier_free(struct hier *x); /* NULL is fine */
+void hier_free(struct hier_comm *x); /* NULL is fine */
 
-/* Of one whose set-up failed: nobody waits for the others. Returns rc. */
-int hier_give_up(struct hier *x, int rc);
+/* Frees one whose set-up failed, without waiting for other ranks. Returns rc. */
+int hier_give_up(struct hier_comm *x, int rc);
 
 /* ---- collectives ---- */
 
-/* what: for messages. ERR_PEER: the ranks have lost each other before. */
-int hier_enter(struct hier *x, const char *what, struct err *err);
+/* Begins a collective; what: its name in messages. ERR_PEER: a collective failed before. */
+int hier_enter(struct hier_comm *x, const char *what, struct err *err);
 
-/* The same of one beside which the rank computes: its waits rest. */
-int hier_enter_resting(struct hier *x, const char *what, struct err *err);
+/* The same for a collective during which the rank computes: its waits sleep. */
+int hier_enter_resting(struct hier_comm *x, const char *what, struct err *err);
 
-/* Of a collective; returns rc. What has failed is not tried again, and the ranks beside this one are not left
- * waiting. */
-int hier_end(struct hier *x, int rc);
+/* Ends a collective; returns rc. After a failure no later collective is tried, and the other ranks of this machine do
+ * not wait for this one. */
+int hier_end(struct hier_comm *x, int rc);
 
-/* A message, for hier_finish: all that was begun is done. */
-int hier_message(struct hier *x, bool sends, int peer, void *data, size_t bytes, struct err *err);
-int hier_finish(struct hier *x, struct err *err);
+/* Waits until all messages that were begun are done. */
+int hier_finish(struct hier_comm *x, struct err *err);
 
-/* Who has, on that node, what rank r has elsewhere. */
-int hier_holder(const struct hier *x, int node, int r);
+/* Returns the place, on that node, of the rank that handles what rank r has elsewhere. */
+int hier_holder(const struct hier_comm *x, int node, int r);
 
-/* Every rank's slice as a piece, owned here by who has what that rank has elsewhere. */
-struct shm_pieces hier_slices(struct hier *x, size_t bytes_each);
+/* Lists every rank's slice as a piece. Its owner here is the rank that handles it on this machine. */
+struct shm_pieces hier_slices(struct hier_comm *x, size_t bytes_each);
 
 struct hier_slice { /* elements */
 	size_t first, count;
 };
 
-/* Part i of n. */
+/* Returns part i of n of count elements. */
 struct hier_slice hier_slice_of(size_t count, int i, int n);
 
-/* A chunk of a piece, among its owners on all nodes: each adds a part of it, then all get all parts. */
+/* A chunk of a piece. Each of the piece's owners, one on each node, adds a part of the chunk; then all get all
+ * parts. */
 struct hier_chunk {
 	unsigned char *data;
 	size_t count;
 	enum dtype dtype;
-	size_t at; /* which one of its piece it is */
+	size_t at; /* number of the chunk in its piece */
 };
 
 /* The scratch of chunk `at`: n_nodes x HIER_PART_BYTES. */
-unsigned char *hier_scratch(const struct hier *x, size_t at);
+unsigned char *hier_scratch(const struct hier_comm *x, size_t at);
 
-/* Tells the others this rank's part of a chunk, or names places for theirs. */
-int hier_begin_gather(struct hier *x, const struct hier_chunk *c, bool sends, struct err *err);
+/* Sends this rank's part of a chunk to the other owners, or names the places for theirs. */
+int hier_begin_gather(struct hier_comm *x, const struct hier_chunk *c, bool sends, struct err *err);
 
-struct hier_turns { /* of chunks, one after another */
-	int (*begin)(void *user, size_t at, struct err *err); /* messages that are due by `at` */
-	int (*add)(void *user, size_t at, struct err *err);   /* they are there */
+struct hier_turns { /* callbacks for one chunk after another */
+	int (*begin)(void *user, size_t at, struct err *err); /* begins the messages that are due by `at` */
+	int (*add)(void *user, size_t at, struct err *err);   /* called when they have arrived */
 	void *user;
 };
 
-/* Several chunks are under way: the wire is never idle while a sum is added or a peer is a moment late. Returns when
- * all messages are done. */
-int hier_in_turns(struct hier *x, size_t chunks, const struct hier_turns *t, struct err *err);
+/* Runs all chunks, several in progress at a time: the link stays busy while a sum is added or a peer is late. Returns
+ * when all messages are done. */
+int hier_in_turns(struct hier_comm *x, size_t chunks, const struct hier_turns *t, struct err *err);
 
 /* ---- the files of collectives ---- */
 

@@ -1,10 +1,10 @@
-/* hier_partial_sums.c: see hier_partial_sums.h. A root has the same bits whoever adds its terms, so the roots of all runs can be
- * added as those of ranks are. */
+/* hier_partial_sums.c: see hier_partial_sums.h. A root has the same bits on every machine that adds its terms, so the roots of all
+ * runs can be added like those of ranks. */
 #include "trainer/comm/hier_partial_sums.h"
 
 #include "trainer/comm/sum.h"
 
-static int roots_of_run(const struct hier_partial_sums *s, int run)
+static int count_run_roots(const struct hier_partial_sums *s, int run)
 {
 	int begin[REDUCTION_TREE_ROOTS_MAX + 1];
 
@@ -16,12 +16,13 @@ int hier_partial_sums_roots(const struct hier_partial_sums *s, int node)
 	int n = 0;
 
 	for (int i = 0; i < s->n_runs; i++)
-		n += s->node[i] == node ? roots_of_run(s, i) : 0;
+		n += s->node[i] == node ? count_run_roots(s, i) : 0;
 	return n;
 }
 
-/* Where the terms of a run lie, from element `first` on; local: the place of its first rank on the machine. */
-static void list_run(const struct hier_partial_sums *s, struct reduction_tree_run run, int local, size_t first)
+/* Lists where the terms of a run are stored, from element `first` on; local: the place of its first rank on the
+ * machine. */
+static void list_run_terms(const struct hier_partial_sums *s, struct reduction_tree_run run, int local, size_t first)
 {
 	const size_t each = dtype_bytes(s->t->dtype), bytes = (size_t)s->t->count * each;
 	int n = 0;
@@ -35,8 +36,8 @@ static void list_run(const struct hier_partial_sums *s, struct reduction_tree_ru
 	}
 }
 
-/* Returns how many roots. */
-static int fold_run(const struct hier_partial_sums *s, struct reduction_tree_run run, size_t count, unsigned char *to)
+/* Adds the terms of a run into its roots; returns how many there are. */
+static int fold_node_run(const struct hier_partial_sums *s, struct reduction_tree_run run, size_t count, unsigned char *to)
 {
 	int begin[REDUCTION_TREE_ROOTS_MAX + 1];
 	const int roots = reduction_tree_order_run(s->t->adds, begin, s->t->leaves, s->world, run);
@@ -57,19 +58,19 @@ void hier_partial_sums_fold(const struct hier_partial_sums *s, int node, size_t 
 	for (int i = 0; i < s->n_runs; i++) {
 		if (s->node[i] != node)
 			continue;
-		list_run(s, s->run[i], local, first);
-		to += (size_t)fold_run(s, s->run[i], count, to) * count * dtype_bytes(s->t->dtype);
+		list_run_terms(s, s->run[i], local, first);
+		to += (size_t)fold_node_run(s, s->run[i], count, to) * count * dtype_bytes(s->t->dtype);
 		local += s->run[i].n;
 	}
 }
 
-/* Roots of machine `node` that come before run i. */
-static int roots_before(const struct hier_partial_sums *s, int node, int i)
+/* Returns how many roots of machine `node` come before run i. */
+static int count_roots_before(const struct hier_partial_sums *s, int node, int i)
 {
 	int n = 0;
 
 	for (int k = 0; k < i; k++)
-		n += s->node[k] == node ? roots_of_run(s, k) : 0;
+		n += s->node[k] == node ? count_run_roots(s, k) : 0;
 	return n;
 }
 
@@ -79,7 +80,7 @@ void hier_partial_sums_add(const struct hier_partial_sums *s, unsigned char *con
 	int n = 0;
 
 	for (int i = 0; i < s->n_runs; i++) {
-		const int node = s->node[i], before = roots_before(s, node, i), own = roots_of_run(s, i);
+		const int node = s->node[i], before = count_roots_before(s, node, i), own = count_run_roots(s, i);
 
 		for (int k = 0; k < own; k++)
 			s->t->from[n++] = roots[node] + (size_t)(before + k) * bytes;

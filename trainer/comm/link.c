@@ -1,4 +1,4 @@
-/* link.c: loads a module that carries bytes between machines. */
+/* link.c: loads a transport module, which carries bytes between machines. */
 #include "trainer/comm/link.h"
 
 #include <stdlib.h>
@@ -6,9 +6,9 @@
 
 #include "trainer/comm/comm_module.h"
 
-/* UCX reads these while it is loaded: a rank that ends is told by us, once, and signals are none of its business; long
- * messages over TCP take few large pieces, which costs the ranks less of their cores: what is sent from where it lies,
- * as ucx/module.c has it, leaves in pieces as long as the other end takes. */
+/* UCX reads these variables while it is loaded. Only dptrain reports a rank that ends, and UCX installs no signal
+ * handlers. Large receive segments cost the ranks less CPU time for long messages over TCP: zero-copy sends
+ * (ucx/module.c) leave in pieces as long as the receiver takes. */
 static void prepare_ucx(void)
 {
 	setenv("UCX_LOG_LEVEL", "fatal", 0);

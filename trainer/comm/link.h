@@ -1,9 +1,9 @@
-/* link.h: what carries bytes between ranks of different machines, and the ABI of the modules that do (dptrain_ucx.so,
- * dptrain_mpi.so). A module knows ranks, addresses and messages; what they mean, and in which order sums run, is
- * hier.c's. A link belongs to one communicator and is used by one thread at a time.
+/* link.h: the interface of transport modules (dptrain_ucx.so, dptrain_mpi.so) and its ABI. They carry bytes between
+ * ranks of different machines. A module knows ranks, addresses and messages; nodes*.c gives them their meaning and
+ * orders the sums. A link belongs to one communicator and is used by one thread at a time.
  *
- * Messages between two ranks arrive in the order in which they were started, whole, into buffers that were named before
- * or after they came. Buffers stay untouched until poll says so. */
+ * Messages between two ranks arrive whole and in the order in which they were started. The receive buffer may be named
+ * before or after the message arrives. Buffers must stay untouched until poll reports them done. */
 #ifndef DPT_COMM_LINK_H
 #define DPT_COMM_LINK_H
 
@@ -23,11 +23,11 @@ struct link { /* first member of each module's own struct */
 
 struct link_opts {
 	int rank, world;
-	int sockets;	       /* over which long messages are spread */
-	const char *interface; /* towards the other machines; "" any */
+	int sockets;	       /* connections over which a long message is spread */
+	const char *interface; /* network interface towards the other machines; "": any */
 };
 
-struct link_transfer { /* one message; may be moved in memory while it is under way */
+struct link_transfer { /* one message; the struct may be moved in memory while it is in progress */
 	int peer;
 	bool sends;
 	void *data;
@@ -38,23 +38,25 @@ struct link_transfer { /* one message; may be moved in memory while it is under 
 struct link_module {
 	int abi;
 	const char *name; /* shorter than LINK_NAME_BYTES */
-	bool arrives_alone; /* what comes is kept, as far as buffers go, while nobody calls the module */
+	/* the system buffers arriving bytes, as far as it has room, while no thread calls the module */
+	bool arrives_alone;
 	int (*open)(struct link **ret, const struct link_opts *o, struct err *err);
-	/* What the others need to reach this rank; borrowed until close. */
+	/* Returns the address that other ranks pass to connect; borrowed until close. */
 	const void *(*address)(struct link *l, size_t *ret_n);
 	int (*connect)(struct link *l, int rank, const void *address, size_t n, struct err *err);
 	int (*start)(struct link *l, struct link_transfer *t, struct err *err);
-	/* Moves along what is under way; before each look at some of it. */
+	/* Progresses all transfers; call it before each round of poll. */
 	void (*progress)(struct link *l);
-	/* 1: done, 0: not yet, ERR_PEER: the peer is gone. What was sent has left the process then, or leaves without a
-	 * call: who sent it may call the link no more. */
+	/* 1: done, 0: in progress, ERR_PEER: the peer is gone. A message that is done has left the process or leaves it
+	 * without another call into the module. */
 	int (*poll)(struct link *l, struct link_transfer *t, struct err *err);
-	/* Sleeps until something may have happened, so many seconds at most. */
+	/* Sleeps until something may have happened, at most that many seconds. */
 	void (*wait)(struct link *l, double seconds);
-	void (*close)(struct link *l, bool orderly); /* orderly: what was sent still arrives */
+	void (*close)(struct link *l, bool orderly); /* orderly: messages that were sent still arrive */
 };
 
-/* "ucx", "mpi". ERR_NOENT: not built or not installed; ERR_UNSUPPORTED: it does not load. Stays loaded. */
+/* name: "ucx", "mpi". ERR_NOENT: not built or not installed; ERR_UNSUPPORTED: it does not load. The module stays
+ * loaded. */
 int link_load(const struct link_module **ret, const char *name, struct err *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* link_emulation.c: waits behind each call, when all ranks have met in it: a link's time begins once the last one has come. */
+/* link_emulation.c: delays the return of each call. All ranks have met in the call by then: the emulated transfer begins when the
+ * last rank arrives. */
 #include "trainer/comm/link_emulation.h"
 
 #include <math.h>
@@ -6,20 +7,20 @@
 
 #include "tracker/base/clock.h"
 
-#define NAP_S 0.05 /* after so long it is looked whether the job goes on */
+#define NAP_S 0.05 /* between two checks that the job still runs */
 
-struct held {
+struct emulated_comm {
 	struct comm comm;
 	struct comm *inner;
 	struct link_emulation_link link;
 };
 
-static struct held *held_of(struct comm *c)
+static struct emulated_comm *emulated_of(struct comm *c)
 {
-	return (struct held *)c;
+	return (struct emulated_comm *)c;
 }
 
-static int hold(struct held *h, double bytes, struct err *err)
+static int delay_call(struct emulated_comm *h, double bytes, struct err *err)
 {
 	double until = clock_mono_s() + h->link.latency_s + (h->link.bytes_per_s > 0 ? bytes / h->link.bytes_per_s : 0);
 	int rc = 0;
@@ -31,89 +32,89 @@ static int hold(struct held *h, double bytes, struct err *err)
 	return rc;
 }
 
-/* What a call came to, and received beside what it sent. */
-static int done(struct held *h, int rc, double received, struct err *err)
+/* Updates the counters and delays a successful call for the larger of the bytes sent and received. */
+static int finish_delayed_call(struct emulated_comm *h, int rc, double received, struct err *err)
 {
 	double sent = (double)(h->inner->sent - h->comm.sent);
 
 	h->comm.sent = h->inner->sent;
 	h->comm.sent_nodes = h->inner->sent_nodes;
-	return rc ? rc : hold(h, fmax(sent, received), err);
+	return rc ? rc : delay_call(h, fmax(sent, received), err);
 }
 
-static int held_allreduce(struct comm *c, void *data, int64_t count, enum dtype dtype, struct err *err)
+static int emulated_allreduce(struct comm *c, void *data, int64_t count, enum dtype dtype, struct err *err)
 {
-	struct held *h = held_of(c);
+	struct emulated_comm *h = emulated_of(c);
 
-	return done(h, h->inner->ops->allreduce(h->inner, data, count, dtype, err), 0, err);
+	return finish_delayed_call(h, h->inner->ops->allreduce(h->inner, data, count, dtype, err), 0, err);
 }
 
-static int held_reduce_scatter(struct comm *c, void *data, int64_t count_each, enum dtype dtype, struct err *err)
+static int emulated_reduce_scatter(struct comm *c, void *data, int64_t count_each, enum dtype dtype, struct err *err)
 {
-	struct held *h = held_of(c);
+	struct emulated_comm *h = emulated_of(c);
 
-	return done(h, h->inner->ops->reduce_scatter(h->inner, data, count_each, dtype, err), 0, err);
+	return finish_delayed_call(h, h->inner->ops->reduce_scatter(h->inner, data, count_each, dtype, err), 0, err);
 }
 
-static int held_allreduce_terms(struct comm *c, const struct comm_terms *t, struct err *err)
+static int emulated_allreduce_terms(struct comm *c, const struct comm_terms *t, struct err *err)
 {
-	struct held *h = held_of(c);
+	struct emulated_comm *h = emulated_of(c);
 
-	return done(h, h->inner->ops->allreduce_terms(h->inner, t, err), 0, err);
+	return finish_delayed_call(h, h->inner->ops->allreduce_terms(h->inner, t, err), 0, err);
 }
 
-static int held_reduce_scatter_terms(struct comm *c, const struct comm_terms *t, struct err *err)
+static int emulated_reduce_scatter_terms(struct comm *c, const struct comm_terms *t, struct err *err)
 {
-	struct held *h = held_of(c);
+	struct emulated_comm *h = emulated_of(c);
 
-	return done(h, h->inner->ops->reduce_scatter_terms(h->inner, t, err), 0, err);
+	return finish_delayed_call(h, h->inner->ops->reduce_scatter_terms(h->inner, t, err), 0, err);
 }
 
-static int held_all_gather(struct comm *c, void *data, int64_t bytes_each, struct err *err)
+static int emulated_all_gather(struct comm *c, void *data, int64_t bytes_each, struct err *err)
 {
-	struct held *h = held_of(c);
+	struct emulated_comm *h = emulated_of(c);
 
-	return done(h, h->inner->ops->all_gather(h->inner, data, bytes_each, err), 0, err);
+	return finish_delayed_call(h, h->inner->ops->all_gather(h->inner, data, bytes_each, err), 0, err);
 }
 
-static int held_broadcast(struct comm *c, void *data, size_t bytes, int root, struct err *err)
+static int emulated_broadcast(struct comm *c, void *data, size_t bytes, int root, struct err *err)
 {
-	struct held *h = held_of(c);
+	struct emulated_comm *h = emulated_of(c);
 
-	return done(h, h->inner->ops->broadcast(h->inner, data, bytes, root, err), (double)bytes, err);
+	return finish_delayed_call(h, h->inner->ops->broadcast(h->inner, data, bytes, root, err), (double)bytes, err);
 }
 
-static int held_send(struct comm *c, const void *data, size_t bytes, int to, struct err *err)
+static int emulated_send(struct comm *c, const void *data, size_t bytes, int to, struct err *err)
 {
-	struct held *h = held_of(c);
+	struct emulated_comm *h = emulated_of(c);
 
-	return done(h, h->inner->ops->send(h->inner, data, bytes, to, err), 0, err);
+	return finish_delayed_call(h, h->inner->ops->send(h->inner, data, bytes, to, err), 0, err);
 }
 
-static int held_recv(struct comm *c, void *data, size_t bytes, int from, struct err *err)
+static int emulated_recv(struct comm *c, void *data, size_t bytes, int from, struct err *err)
 {
-	struct held *h = held_of(c);
+	struct emulated_comm *h = emulated_of(c);
 
-	return done(h, h->inner->ops->recv(h->inner, data, bytes, from, err), (double)bytes, err);
+	return finish_delayed_call(h, h->inner->ops->recv(h->inner, data, bytes, from, err), (double)bytes, err);
 }
 
-static int held_barrier(struct comm *c, struct err *err)
+static int emulated_barrier(struct comm *c, struct err *err)
 {
-	struct held *h = held_of(c);
+	struct emulated_comm *h = emulated_of(c);
 
-	return done(h, h->inner->ops->barrier(h->inner, err), 0, err);
+	return finish_delayed_call(h, h->inner->ops->barrier(h->inner, err), 0, err);
 }
 
-static int held_alloc(struct comm *c, size_t bytes, void **ret, struct err *err)
+static int emulated_alloc(struct comm *c, size_t bytes, void **ret, struct err *err)
 {
-	struct comm *inner = held_of(c)->inner;
+	struct comm *inner = emulated_of(c)->inner;
 
 	return inner->ops->alloc(inner, bytes, ret, err);
 }
 
-static int held_split(struct comm *c, int color, struct comm **ret, struct err *err)
+static int emulated_split(struct comm *c, int color, struct comm **ret, struct err *err)
 {
-	struct held *h = held_of(c);
+	struct emulated_comm *h = emulated_of(c);
 	struct comm *part = NULL;
 	int rc = h->inner->ops->split(h->inner, color, &part, err);
 
@@ -121,66 +122,67 @@ static int held_split(struct comm *c, int color, struct comm **ret, struct err *
 	return rc || !part ? rc : link_emulation_comm(ret, part, &h->link, err);
 }
 
-static int held_check(struct comm *c, struct err *err)
+static int emulated_check(struct comm *c, struct err *err)
 {
-	struct comm *inner = held_of(c)->inner;
+	struct comm *inner = emulated_of(c)->inner;
 
 	return inner->ops->check(inner, err);
 }
 
-static void held_limit(struct comm *c, double seconds)
+static void emulated_limit(struct comm *c, double seconds)
 {
-	struct comm *inner = held_of(c)->inner;
+	struct comm *inner = emulated_of(c)->inner;
 
 	inner->ops->limit(inner, seconds);
 }
 
-static void held_abort(struct comm *c)
+static void emulated_abort(struct comm *c)
 {
-	struct comm *inner = held_of(c)->inner;
+	struct comm *inner = emulated_of(c)->inner;
 
 	inner->ops->abort(inner);
 }
 
-static void held_close(struct comm *c)
+static void emulated_close(struct comm *c)
 {
 	if (!c)
 		return;
-	held_of(c)->inner->ops->close(held_of(c)->inner);
+	emulated_of(c)->inner->ops->close(emulated_of(c)->inner);
 	free(c);
 }
 
-static const struct comm_ops held_ops = {
+static const struct comm_ops emulated_ops = {
 	.name = "held",
-	.allreduce = held_allreduce,
-	.reduce_scatter = held_reduce_scatter,
-	.allreduce_terms = held_allreduce_terms,
-	.reduce_scatter_terms = held_reduce_scatter_terms,
-	.all_gather = held_all_gather,
-	.broadcast = held_broadcast,
-	.send = held_send,
-	.recv = held_recv,
-	.barrier = held_barrier,
-	.alloc = held_alloc,
-	.split = held_split,
-	.check = held_check,
-	.limit = held_limit,
-	.abort = held_abort,
-	.close = held_close,
+	.allreduce = emulated_allreduce,
+	.reduce_scatter = emulated_reduce_scatter,
+	.allreduce_terms = emulated_allreduce_terms,
+	.reduce_scatter_terms = emulated_reduce_scatter_terms,
+	.all_gather = emulated_all_gather,
+	.broadcast = emulated_broadcast,
+	.send = emulated_send,
+	.recv = emulated_recv,
+	.barrier = emulated_barrier,
+	.alloc = emulated_alloc,
+	.split = emulated_split,
+	.check = emulated_check,
+	.limit = emulated_limit,
+	.abort = emulated_abort,
+	.close = emulated_close,
 };
 
 int link_emulation_comm(struct comm **ret, struct comm *c, const struct link_emulation_link *link, struct err *err)
 {
-	struct held *h = calloc(1, sizeof(*h));
+	struct emulated_comm *h = calloc(1, sizeof(*h));
 
 	if (!h) {
 		c->ops->close(c);
 		return err_set(err, ERR_NOMEM, "out of memory: communicator");
 	}
-	*h = (struct held){ .comm = { .ops = &held_ops, .rank = c->rank, .world = c->world, .terms = c->terms,
-				      .sent = c->sent, .sent_nodes = c->sent_nodes },
-			    .inner = c,
-			    .link = *link };
+	*h = (struct emulated_comm){ .comm = { .ops = &emulated_ops, .rank = c->rank, .world = c->world,
+					       .terms = c->terms,
+					       .sent = c->sent, .sent_nodes = c->sent_nodes },
+				     .inner = c,
+				     .link = *link };
 	*ret = &h->comm;
 	return 0;
 }

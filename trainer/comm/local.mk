@@ -1,4 +1,4 @@
-# Communicators, how ranks meet, and the modules that carry bytes between machines.
+# Communicators, how ranks connect, and the transport modules between machines.
 libtrainer_la_SOURCES += trainer/comm/comm.h trainer/comm/bootstrap.c trainer/comm/bootstrap.h trainer/comm/flight.c trainer/comm/flight.h trainer/comm/link_emulation.c trainer/comm/link_emulation.h trainer/comm/link.c \
 	trainer/comm/link.h trainer/comm/requests.c trainer/comm/requests.h trainer/comm/comm_module.c trainer/comm/comm_module.h trainer/comm/hier.c trainer/comm/hier.h \
 	trainer/comm/hier_base.c trainer/comm/hier_base.h trainer/comm/hier_copies.c trainer/comm/hier_groups.c trainer/comm/hier_leaves.c trainer/comm/hier_sums.c \

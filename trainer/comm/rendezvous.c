@@ -1,5 +1,5 @@
-/* rendezvous.c: rank 0 listens, hears from every other rank, then answers all of them. A rank that ends while it waits
- * is seen by its socket; one that cannot take part comes to say so. */
+/* rendezvous.c: rank 0 listens, receives a hello from every other rank, then answers all of them. The socket shows a
+ * rank that ends while it waits. A rank that cannot take part connects to report it. */
 #include "trainer/comm/rendezvous.h"
 
 #include <errno.h>
@@ -19,26 +19,26 @@
 
 #define MAGIC 0x64707432u
 #define RETRY_S 0.01
-#define HELLO_WAIT_S 5 /* a process that connects says its rank at once */
-#define LINGER_S 3.0   /* ranks that come this much later still hear why there is nothing to come to */
+#define HELLO_WAIT_S 5 /* a rank sends its hello as soon as it connects */
+#define LINGER_S 3.0   /* ranks that connect this much later still receive the reason of the failure */
 #define ABSENT (-1)
-#define TOLD (-2)
+#define NOTIFIED (-2)
 
-struct hello {
+struct rendezvous_hello {
 	uint32_t magic;
 	int32_t rank, world;
-	int32_t failed; /* it only says that it cannot take part */
+	int32_t failed; /* it only reports that it cannot take part */
 };
 
-struct host {
+struct rendezvous_host {
 	const struct rendezvous_opts *o;
 	int listener;
-	int *peer;	    /* by rank; or ABSENT, TOLD */
+	int *peer;	    /* by rank; or ABSENT, NOTIFIED */
 	struct pollfd *poll; /* the listener, then the peers */
 	double until_s;
 };
 
-static socklen_t address_of(const char *job, struct sockaddr_un *ret)
+static socklen_t job_socket_address(const char *job, struct sockaddr_un *ret)
 {
 	size_t n;
 
@@ -48,8 +48,8 @@ static socklen_t address_of(const char *job, struct sockaddr_un *ret)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n);
 }
 
-/* Names of abstract sockets are everybody's: only processes of the same user are the job's. */
-static bool is_own_user(int fd)
+/* Any user can use the name of an abstract socket: only processes of the same user belong to the job. */
+static bool is_peer_own_user(int fd)
 {
 	struct ucred c;
 	socklen_t n = sizeof(c);
@@ -64,7 +64,7 @@ union control {
 	char bytes[CMSG_SPACE(RENDEZVOUS_FDS_MAX * sizeof(int))];
 };
 
-static void answer(int to, const struct err *e, const int *fd, int n)
+static void send_answer(int to, const struct err *e, const int *fd, int n)
 {
 	union control c = { .bytes = { 0 } };
 	struct iovec v = { (void *)(uintptr_t)e, sizeof(*e) };
@@ -79,7 +79,7 @@ static void answer(int to, const struct err *e, const int *fd, int n)
 	sendmsg(to, &m, MSG_NOSIGNAL);
 }
 
-static int hear(int from, int first, int *fd, int n, struct err *err)
+static int receive_answer(int from, int first, int *fd, int n, struct err *err)
 {
 	union control c;
 	struct err e;
@@ -92,7 +92,7 @@ static int hear(int from, int first, int *fd, int n, struct err *err)
 	if (e.code)
 		return err_set(err, e.code, "%.*s", (int)sizeof(e.text) - 1, e.text);
 	if (m.msg_flags & MSG_CTRUNC || m.msg_controllen < CMSG_SPACE((size_t)n * sizeof(int)))
-		return err_set(err, ERR_IO, "cannot take over rank %d's shared memory: too many open files",
+		return err_set(err, ERR_IO, "cannot receive rank %d's shared memory: too many open files",
 			       first);
 	memcpy(fd, CMSG_DATA(&c.head), (size_t)n * sizeof(int));
 	return 0;
@@ -100,10 +100,10 @@ static int hear(int from, int first, int *fd, int n, struct err *err)
 
 /* ---- rank 0 ---- */
 
-static int listen_as(struct host *h, struct err *err)
+static int listen_for_ranks(struct rendezvous_host *h, struct err *err)
 {
 	struct sockaddr_un a;
-	socklen_t n = address_of(h->o->job, &a);
+	socklen_t n = job_socket_address(h->o->job, &a);
 
 	h->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (h->listener < 0)
@@ -115,35 +115,37 @@ static int listen_as(struct host *h, struct err *err)
 	return err_set_errno(err, errno, "cannot wait for the other ranks");
 }
 
-/* A process that says nothing sensible is none of the job's. */
-static int welcome(struct host *h, struct err *err)
+/* Accepts a connection. A process without a valid hello does not belong to the job. */
+static int accept_rank(struct rendezvous_host *h, struct err *err)
 {
 	const struct timeval limit = { .tv_sec = HELLO_WAIT_S };
-	struct hello hello;
+	struct rendezvous_hello hello;
 	int fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC);
 
 	if (fd < 0)
-		return errno == EMFILE || errno == ENFILE ? err_set_errno(err, errno, "cannot hear the other ranks")
+		return errno == EMFILE || errno == ENFILE ? err_set_errno(err, errno, "cannot accept the other ranks")
 			: 0;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	if (!is_own_user(fd) || recv(fd, &hello, sizeof(hello), 0) != (ssize_t)sizeof(hello) || hello.magic != MAGIC ||
+	if (!is_peer_own_user(fd) || recv(fd, &hello, sizeof(hello),
+					  0) != (ssize_t)sizeof(hello) || hello.magic != MAGIC ||
 	    hello.world != h->o->world || hello.rank < 0 || hello.rank >= h->o->world) {
 		close(fd);
 		return 0;
 	}
 	if (hello.rank == 0 || h->peer[hello.rank] >= 0) {
 		err_set(err, ERR_EXISTS, "two processes claim rank %d of the job", h->o->first + hello.rank);
-		answer(fd, err, NULL, 0);
+		send_answer(fd, err, NULL, 0);
 		close(fd);
 		return err->code;
 	}
 	h->peer[hello.rank] = fd;
 	if (!hello.failed)
 		return 0;
-	return err_set(err, ERR_PEER, "rank %d could not start; it says why", h->o->first + hello.rank);
+	return err_set(err, ERR_PEER, "rank %d could not start; its own message has the reason",
+		       h->o->first + hello.rank);
 }
 
-static int first_missing(const struct host *h)
+static int first_missing_rank(const struct rendezvous_host *h)
 {
 	int r = 1;
 
@@ -152,36 +154,37 @@ static int first_missing(const struct host *h)
 	return r;
 }
 
-static int gather(struct host *h, struct err *err)
+/* Waits until all ranks are connected. */
+static int gather_ranks(struct rendezvous_host *h, struct err *err)
 {
 	int rc = 0;
 
-	while (!rc && first_missing(h) < h->o->world) {
+	while (!rc && first_missing_rank(h) < h->o->world) {
 		double left_s = h->until_s - clock_mono_s();
 
 		if (left_s <= 0)
 			return err_set(err, ERR_PEER, "rank %d did not start within %.0f s",
-				       h->o->first + first_missing(h), h->o->wait_s);
+				       h->o->first + first_missing_rank(h), h->o->wait_s);
 		h->poll[0] = (struct pollfd){ .fd = h->listener, .events = POLLIN };
 		for (int r = 1; r < h->o->world; r++)
 			h->poll[r] = (struct pollfd){ .fd = h->peer[r], .events = POLLIN };
 		if (poll(h->poll, (nfds_t)h->o->world, (int)(left_s * 1000) + 1) < 0)
 			continue;
 		for (int r = 1; !rc && r < h->o->world; r++)
-			if (h->poll[r].revents) /* it has nothing more to say */
+			if (h->poll[r].revents) /* a rank sends nothing after its hello: the connection ended */
 				rc = err_set(err, ERR_PEER, "rank %d ended while the ranks were starting",
 					     h->o->first + r);
 		if (!rc && h->poll[0].revents)
-			rc = welcome(h, err);
+			rc = accept_rank(h, err);
 	}
 	return rc;
 }
 
-/* Tells why to all who have come, and for a while to those who still come. */
-static void refuse(struct host *h, const struct err *why)
+/* Sends the reason of the failure to all connected ranks, and for a while to those that still connect. */
+static void refuse_ranks(struct rendezvous_host *h, const struct err *why)
 {
 	double until_s = clock_mono_s() + LINGER_S;
-	struct err known = ERR_INIT; /* why is what they hear */
+	struct err known = ERR_INIT; /* they receive `why` */
 
 	for (;;) {
 		struct pollfd p = { .fd = h->listener, .events = POLLIN };
@@ -190,65 +193,67 @@ static void refuse(struct host *h, const struct err *why)
 
 		for (int r = 1; r < h->o->world; r++) {
 			if (h->peer[r] >= 0) {
-				answer(h->peer[r], why, NULL, 0);
+				send_answer(h->peer[r], why, NULL, 0);
 				close(h->peer[r]);
-				h->peer[r] = TOLD;
+				h->peer[r] = NOTIFIED;
 			}
 			missing += h->peer[r] == ABSENT;
 		}
 		if (!missing || left_s <= 0)
 			return;
 		if (poll(&p, 1, (int)(left_s * 1000) + 1) > 0)
-			welcome(h, &known);
+			accept_rank(h, &known);
 	}
 }
 
-static int be_host(const struct rendezvous_opts *o, const struct err *failure, const int *fd, int n, struct err *err)
+/* Rank 0: gathers the ranks, then sends all of them the descriptors or the error. */
+static int run_rendezvous_host(const struct rendezvous_opts *o, const struct err *failure, const int *fd, int n,
+			       struct err *err)
 {
-	struct host h = { .o = o, .listener = -1, .until_s = clock_mono_s() + o->wait_s };
-	struct err verdict = ERR_INIT;
+	struct rendezvous_host h = { .o = o, .listener = -1, .until_s = clock_mono_s() + o->wait_s };
+	struct err outcome = ERR_INIT;
 	int rc;
 
 	h.peer = malloc((size_t)o->world * sizeof(*h.peer));
 	h.poll = calloc((size_t)o->world, sizeof(*h.poll));
 	for (int r = 0; h.peer && r < o->world; r++)
 		h.peer[r] = ABSENT;
-	rc = h.peer && h.poll ? listen_as(&h, &verdict)
-		: err_set(&verdict, ERR_NOMEM, "out of memory: start of the ranks");
+	rc = h.peer && h.poll ? listen_for_ranks(&h, &outcome)
+		: err_set(&outcome, ERR_NOMEM, "out of memory: start of the ranks");
 	if (failure && failure->code)
-		verdict = *failure;
+		outcome = *failure;
 	else if (!rc)
-		gather(&h, &verdict);
-	if (verdict.code && !rc) /* it listens */
-		refuse(&h, &verdict);
+		gather_ranks(&h, &outcome);
+	if (outcome.code && !rc) /* the socket exists */
+		refuse_ranks(&h, &outcome);
 	for (int r = 1; h.peer && r < o->world; r++)
 		if (h.peer[r] >= 0) {
-			answer(h.peer[r], &verdict, fd, n);
+			send_answer(h.peer[r], &outcome, fd, n);
 			close(h.peer[r]);
 		}
 	if (h.listener >= 0)
 		close(h.listener);
 	free(h.peer);
 	free(h.poll);
-	return verdict.code ? err_set(err, verdict.code, "%s", verdict.text) : 0;
+	return outcome.code ? err_set(err, outcome.code, "%s", outcome.text) : 0;
 }
 
 /* ---- the others ---- */
 
-/* *ret: connected to rank 0, which may be later than this one. */
-static int find_host(const struct rendezvous_opts *o, bool failed, int *ret, struct err *err)
+/* *ret: a connection to rank 0, which may start later than this rank. */
+static int connect_to_first_rank(const struct rendezvous_opts *o, bool failed, int *ret, struct err *err)
 {
-	const struct hello hello = { MAGIC, o->rank, o->world, failed };
+	const struct rendezvous_hello hello = { MAGIC, o->rank, o->world, failed };
 	double until_s = clock_mono_s() + o->wait_s;
 	struct sockaddr_un a;
-	socklen_t n = address_of(o->job, &a);
+	socklen_t n = job_socket_address(o->job, &a);
 
 	while (clock_mono_s() < until_s) {
 		int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 		if (fd < 0)
 			return err_set_errno(err, errno, "cannot make a socket to find rank %d", o->first);
-		if (!connect(fd, (const struct sockaddr *)&a, n) && is_own_user(fd) &&
+		if (!connect(fd, (const struct sockaddr *)&a, n) && is_peer_own_user(fd) &&
 		    send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello)) {
 			*ret = fd;
 			return 0;
@@ -259,19 +264,19 @@ static int find_host(const struct rendezvous_opts *o, bool failed, int *ret, str
 	return err_set(err, ERR_PEER, "rank %d did not start within %.0f s", o->first, o->wait_s);
 }
 
-static int be_guest(const struct rendezvous_opts *o, const struct err *failure, int *fd, int n, struct err *err)
+static int join_rendezvous(const struct rendezvous_opts *o, const struct err *failure, int *fd, int n, struct err *err)
 {
 	bool failed = failure && failure->code;
-	int host = -1, rc = find_host(o, failed, &host, err);
+	int host = -1, rc = connect_to_first_rank(o, failed, &host, err);
 
 	if (rc)
 		return rc;
-	rc = failed ? err_set(err, failure->code, "%s", failure->text) : hear(host, o->first, fd, n, err);
+	rc = failed ? err_set(err, failure->code, "%s", failure->text) : receive_answer(host, o->first, fd, n, err);
 	close(host);
 	return rc;
 }
 
 int rendezvous(const struct rendezvous_opts *o, const struct err *failure, int *fd, int n, struct err *err)
 {
-	return o->rank == 0 ? be_host(o, failure, fd, n, err) : be_guest(o, failure, fd, n, err);
+	return o->rank == 0 ? run_rendezvous_host(o, failure, fd, n, err) : join_rendezvous(o, failure, fd, n, err);
 }

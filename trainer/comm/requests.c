@@ -1,4 +1,5 @@
-/* requests.c: the list of what is under way, and waits for it: a while awake, then asleep until the link stirs. */
+/* requests.c: the list of messages in progress, and waits for them: polls for a while, then sleeps until the link has
+ * an event. */
 #include "trainer/comm/requests.h"
 
 #include <assert.h>
@@ -10,11 +11,11 @@
 
 #define SPINS 200
 #define NAP_S 0.05
-#define NAP_MOST_S 1.0 /* what a nap may count for: after ctrl-Z and fg the others have not been late */
+#define NAP_MOST_S 1.0 /* a longer nap counts as this: after ctrl-Z and fg the other ranks were not late */
 #define REST_LEAST_S 0.0002
-#define REST_MOST_S 0.003		 /* by then the buffers of a fast wire may be full */
-#define LONG_BYTES ((size_t)512 << 10) /* that tell a rate */
-#define RATE_KEPT 0.8			 /* of a rate, where the next one is lower: then a peer was late */
+#define REST_MOST_S 0.003		 /* the buffers of a fast link may be full after that */
+#define LONG_BYTES ((size_t)512 << 10) /* messages of at least that many bytes measure the rate */
+#define RATE_KEPT 0.8			 /* weight of the old rate when the new one is lower: a peer was late then */
 
 struct message {
 	struct link_transfer transfer;
@@ -36,16 +37,16 @@ int requests_begin(struct requests *m, const struct message_opts *o, struct err 
 		return 0;
 	assert(m->n < m->room);
 	if (!m->n)
-		m->pace.began_s = clock_mono_s(), m->pace.heard = 0;
-	m->pace.heard += o->sends ? 0 : o->bytes;
+		m->pace.began_s = clock_mono_s(), m->pace.requested = 0;
+	m->pace.requested += o->sends ? 0 : o->bytes;
 	*w = (struct message){ { .peer = o->peer, .sends = o->sends, .data = o->data, .bytes = o->bytes }, o->due };
 	m->n++;
 	m->sent += o->sends ? (int64_t)o->bytes : 0;
 	return m->link->module->start(m->link, &w->transfer, err);
 }
 
-/* Takes what is done out of the list. *ret_peer: one of those that are waited for, or -1. */
-static int sweep(struct requests *m, size_t due, int *ret_peer, struct err *err)
+/* Removes finished messages from the list. *ret_peer: the peer of a message that is due, or -1. */
+static int poll_messages(struct requests *m, size_t due, int *ret_peer, struct err *err)
 {
 	*ret_peer = -1;
 	m->link->module->progress(m->link);
@@ -69,67 +70,70 @@ static int sweep(struct requests *m, size_t due, int *ret_peer, struct err *err)
 	return 0;
 }
 
-/* All has come that was under way. */
-static void note_rate(struct requests_pace *p)
+/* Measures the receive rate when no message is in progress. */
+static void update_rate(struct requests_pace *p)
 {
-	const double rate = (double)p->heard / (clock_mono_s() - p->began_s + 1e-9);
+	const double rate = (double)p->requested / (clock_mono_s() - p->began_s + 1e-9);
 
-	if (p->heard >= LONG_BYTES)
+	if (p->requested >= LONG_BYTES)
 		p->rate = rate > p->rate ? rate : RATE_KEPT * p->rate + (1 - RATE_KEPT) * rate;
-	p->heard = 0;
+	p->requested = 0;
 }
 
-/* Seconds until what is due by then should be here, at the rate of former ones from when the first was begun. */
-static double left_s(const struct requests *m, size_t due)
+/* Estimates the seconds until everything due by then has arrived, from the rate of former messages and the start of the
+ * first one. */
+static double expected_wait_s(const struct requests *m, size_t due)
 {
 	size_t later = 0;
 
 	for (int i = 0; i < m->n; i++)
 		if (m->list[i].due > due && !m->list[i].transfer.sends)
 			later += m->list[i].transfer.bytes;
-	return m->pace.began_s + (double)(m->pace.heard - later) / m->pace.rate - clock_mono_s();
+	return m->pace.began_s + (double)(m->pace.requested - later) / m->pace.rate - clock_mono_s();
 }
 
-static void rest(double seconds)
+static void sleep_seconds(double seconds)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = (long)(seconds * 1e9) }, NULL);
 }
 
-static bool may_rest(const struct requests *m)
+static bool may_sleep(const struct requests *m)
 {
-	return m->rests && m->link->module->arrives_alone;
+	return m->sleeps_while_waiting && m->link->module->arrives_alone;
 }
 
-/* For how long to rest: half of the time that is left, so that the end is not slept over; 0: it is not worth while. */
-static double rest_s(const struct requests *m, size_t due)
+/* Returns how long to sleep: half of the expected wait, so that the arrival is not missed; 0: too short to sleep. */
+static double sleep_s_before_poll(const struct requests *m, size_t due)
 {
-	const double s = may_rest(m) && m->pace.rate > 0 ? left_s(m, due) / 2 : 0;
+	const double s = may_sleep(m) && m->pace.rate > 0 ? expected_wait_s(m, due) / 2 : 0;
 
 	return s < REST_LEAST_S ? 0 : s < REST_MOST_S ? s : REST_MOST_S;
 }
 
-/* Sleeps until the link stirs; where long messages come in pieces, until there are some more. */
+/* Sleeps until the link has an event. While long messages arrive in pieces, sleeps until there are a few more
+ * pieces. */
 static void wait_for_link(const struct requests *m)
 {
 	m->link->module->wait(m->link, NAP_S);
-	if (may_rest(m) && m->pace.heard >= LONG_BYTES)
-		rest(REST_LEAST_S);
+	if (may_sleep(m) && m->pace.requested >= LONG_BYTES)
+		sleep_seconds(REST_LEAST_S);
 }
 
-/* Rests, or (0 s) waits for the link; adds to *waited_s. */
-static int nap(struct requests *m, int peer, double seconds, double *waited_s, struct err *err)
+/* Sleeps for that long, or (0 s) until the link has an event. Adds the time to *waited_s and fails after the
+ * timeout. */
+static int wait_for_peer(struct requests *m, int peer, double seconds, double *waited_s, struct err *err)
 {
 	double nap_s;
 	int rc = shm_check(m->local, err);
 
 	if (!rc && m->timeout_s > 0 && *waited_s > m->timeout_s)
-		rc = err_set(err, ERR_PEER, "rank %d did not come to %s within %.0f s", m->number[peer], m->what,
+		rc = err_set(err, ERR_PEER, "rank %d did not arrive at %s within %.0f s", m->number[peer], m->what,
 			     m->timeout_s);
 	if (rc)
 		return rc;
 	nap_s = clock_mono_s();
 	if (seconds > 0)
-		rest(seconds);
+		sleep_seconds(seconds);
 	else
 		wait_for_link(m);
 	nap_s = clock_mono_s() - nap_s;
@@ -142,16 +146,16 @@ int requests_await(struct requests *m, size_t due, struct err *err)
 	double waited_s = 0;
 
 	for (int spins = 0;; spins++) {
-		int peer, rc = sweep(m, due, &peer, err);
+		int peer, rc = poll_messages(m, due, &peer, err);
 		double seconds;
 
 		if (!rc && !m->n)
-			note_rate(&m->pace);
+			update_rate(&m->pace);
 		if (rc || peer < 0)
 			return rc;
-		seconds = rest_s(m, due);
+		seconds = sleep_s_before_poll(m, due);
 		if (seconds > 0 || spins >= SPINS)
-			rc = nap(m, peer, seconds, &waited_s, err);
+			rc = wait_for_peer(m, peer, seconds, &waited_s, err);
 		if (seconds > 0)
 			spins = 0;
 		if (rc)

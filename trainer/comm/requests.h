@@ -1,10 +1,10 @@
-/* requests.h: what a collective has under way between machines. Messages are begun in the order in which their peers
- * begin the other ends, and each says by when it is due: a collective waits for what it needs next and leaves the rest
- * to travel meanwhile. Knows the link and the machine's own ranks, nothing of sums.
+/* requests.h: the messages of a collective between machines that are in progress. Both peers begin them in the same
+ * order. Each message has a number by which it is due: a collective waits for what it needs next while the rest
+ * travels. Knows the link and the machine's own ranks, not sums.
  *
- * Who waits for long messages beside somebody who computes on the same core takes that from them with every piece that
- * comes: where `rests`, the thread sleeps through a part of the time that they will take, a few milliseconds at most at
- * once, while the machine's buffers take what comes. */
+ * A thread that polls for long messages takes time from a thread that computes on the same core, once for every
+ * arriving piece. With sleeps_while_waiting the thread sleeps through a part of the expected wait, at most a few
+ * milliseconds at once, while the system's buffers take the bytes. */
 #ifndef DPT_COMM_REQUESTS_H
 #define DPT_COMM_REQUESTS_H
 
@@ -18,41 +18,41 @@
 struct message;
 
 struct requests {
-	struct link *link;	  /* borrowed, as all pointers are but the list */
-	struct comm *local;	  /* of shared memory: its ranks' deaths end a wait */
-	const int *number;	  /* by rank: what messages to users call it */
-	const char *what;	  /* collective that runs, for them */
-	double timeout_s;	  /* of a wait; 0: none */
-	int64_t sent;		  /* bytes so far */
-	struct message *list;	  /* under way */
+	struct link *link;	  /* borrowed, as all pointers but the list */
+	struct comm *local;	  /* of shared memory: a death of its ranks ends a wait */
+	const int *number;	  /* by rank: its number in messages to users */
+	const char *what;	  /* name of the running collective in messages to users */
+	double timeout_s;	  /* limit of a wait; 0: none */
+	int64_t sent;		  /* bytes sent so far */
+	struct message *list;	  /* messages in progress */
 	int n, room;
-	bool rests;
-	struct requests_pace { /* since nothing was under way */
+	bool sleeps_while_waiting;
+	struct requests_pace { /* since the list was last empty */
 		double began_s;
-		size_t heard; /* bytes that were asked for, */
-		double rate;  /* and came in a second, of former long ones; 0: not known */
+		size_t requested; /* bytes to receive */
+		double rate;  /* bytes per second of former long messages; 0: unknown */
 	} pace;
 };
 
-/* room: the most that are under way at once. */
+/* room: most messages in progress at once. */
 int requests_take_memory(struct requests *m, int room, struct err *err);
 
 struct message_opts {
 	int peer;
 	bool sends;
-	void *data; /* untouched until it is awaited */
+	void *data; /* untouched until requests_await returns */
 	size_t bytes;
-	size_t due; /* what requests_await counts by */
+	size_t due; /* compared by requests_await */
 };
 
 int requests_begin(struct requests *m, const struct message_opts *o, struct err *err);
 
-/* All that is due by then is done. ERR_PEER: a rank is gone, or did not come in time. */
+/* Waits for all messages with a due of at most `due`. ERR_PEER: a rank is gone or late. */
 int requests_await(struct requests *m, size_t due, struct err *err);
 
 int requests_await_all(struct requests *m, struct err *err);
 
-/* After a fault: what is under way is forgotten. */
+/* After a failure: forgets the messages in progress. */
 void requests_drop(struct requests *m);
 
 void requests_free(struct requests *m);

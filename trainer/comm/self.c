@@ -6,7 +6,7 @@
 
 struct self {
 	struct comm comm;
-	void *blocks[64]; /* of alloc */
+	void *blocks[64]; /* allocated by alloc */
 	int n_blocks;
 };
 

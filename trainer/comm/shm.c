@@ -1,7 +1,7 @@
-/* shm.c: collectives between the ranks of one machine. A buffer that alloc gave is read and written by the peers
- * directly: rank r adds slice r of every rank's buffer and stores the sum in all of them, so an all-reduce is two
- * meetings and no copy. Private buffers go through a stage in shared memory, piece by piece. Who computes a slice
- * does not change its bits: the order of the sum is the order of the ranks. */
+/* shm.c: collectives between the ranks of one machine. Ranks read and write buffers of alloc directly: rank r adds
+ * slice r of every rank's buffer and stores the sum in all of them, so an all-reduce is two meetings and no copy.
+ * Private buffers go through a stage in shared memory, piece by piece. Every slice is added in rank order, so its bits
+ * do not depend on the rank that computes it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,37 +10,37 @@
 #include "trainer/comm/sum.h"
 #include "trainer/graph/reduction_tree.h"
 
-#define SMALL_BYTES ((size_t)16384) /* every rank adds everything itself: one meeting instead of two */
+#define SMALL_BYTES ((size_t)16384) /* every rank adds the whole buffer itself: one meeting instead of two */
 #define SLICE_ALIGN 16		    /* elements: ranks do not share a cache line of f32 */
 
 struct shm {
 	struct comm comm;
 	struct shm_area area;
-	unsigned small_turn; /* half of the stage that the next small sum uses */
+	unsigned small_turn; /* half of the stage for the next small sum */
 };
 
 enum shm_op { SHM_ALLREDUCE = 1, SHM_REDUCE_SCATTER, SHM_ALL_GATHER, SHM_BROADCAST, SHM_BARRIER, SHM_REDUCE_PIECES,
 	      SHM_SHARE_PIECES, SHM_SHOW };
 
-static struct shm_area *area_of(struct comm *c)
+static struct shm_area *shm_area_of(struct comm *c)
 {
 	return &((struct shm *)c)->area;
 }
 
-/* A rank's part of a buffer that the root's alloc gave. */
-static unsigned char *part_of(const struct shm_area *a, int region, int r)
+/* Returns rank r's part of a buffer from the root's alloc. */
+static unsigned char *region_part(const struct shm_area *a, int region, int r)
 {
 	const struct shm_region *g = &a->root->region[region];
 
 	return g->base + (size_t)a->root_rank[r] * g->stride_bytes;
 }
 
-static int find_region(const struct shm_area *a, const void *data, size_t bytes)
+static int find_alloc_region(const struct shm_area *a, const void *data, size_t bytes)
 {
 	const unsigned char *p = data;
 
 	for (int i = 0; i < a->root->n_regions; i++) {
-		const unsigned char *own = part_of(a, i, a->rank);
+		const unsigned char *own = region_part(a, i, a->rank);
 
 		if (p >= own && p + bytes <= own + a->root->region[i].stride_bytes)
 			return i;
@@ -48,12 +48,12 @@ static int find_region(const struct shm_area *a, const void *data, size_t bytes)
 	return -1;
 }
 
-static struct shm_call describe(const struct shm_area *a, const void *data, size_t bytes)
+static struct shm_call describe_call(const struct shm_area *a, const void *data, size_t bytes)
 {
-	struct shm_call call = { .region = find_region(a, data, bytes), .root = -1 };
+	struct shm_call call = { .region = find_alloc_region(a, data, bytes), .root = -1 };
 
 	if (call.region >= 0)
-		call.offset = (uint64_t)((const unsigned char *)data - part_of(a, call.region, a->rank));
+		call.offset = (uint64_t)((const unsigned char *)data - region_part(a, call.region, a->rank));
 	return call;
 }
 
@@ -61,11 +61,12 @@ static unsigned char *peer_buffer(const struct shm_area *a, int r)
 {
 	const struct shm_call *call = shm_area_call(a, r);
 
-	return part_of(a, call->region, r) + call->offset;
+	return region_part(a, call->region, r) + call->offset;
 }
 
-/* Enters a collective: meets the others and checks that all mean the same one. *ret_direct: all buffers are shared. */
-static int begin(struct shm_area *a, const struct shm_call *own, bool *ret_direct, struct err *err)
+/* Enters a collective: meets the other ranks and checks that all call the same one. *ret_direct: all buffers are
+ * shared. */
+static int begin_collective(struct shm_area *a, const struct shm_call *own, bool *ret_direct, struct err *err)
 {
 	bool direct = true;
 	int rc = shm_area_meet(a, own, err);
@@ -94,7 +95,7 @@ struct slice {
 	size_t first, count;
 };
 
-static struct slice slice_of(size_t count, int rank, int world)
+static struct slice rank_slice(size_t count, int rank, int world)
 {
 	size_t each = (count + (size_t)world - 1) / (size_t)world;
 	size_t first;
@@ -106,7 +107,7 @@ static struct slice slice_of(size_t count, int rank, int world)
 	return (struct slice){ first, count - first < each ? count - first : each };
 }
 
-/* Adds one slice of all buffers and stores it in all of them. */
+/* Adds one slice of all buffers and stores the sum in all of them. */
 static void sum_slice(unsigned char *const *buffer, int world, struct slice s, enum dtype dtype)
 {
 	size_t at = s.first * dtype_bytes(dtype);
@@ -130,7 +131,7 @@ static int allreduce_small(struct shm *s, void *data, size_t bytes, const struct
 	int rc;
 
 	memcpy(shm_area_stage(a, a->rank) + half, data, bytes);
-	rc = begin(a, call, &direct, err);
+	rc = begin_collective(a, call, &direct, err);
 	if (rc)
 		return rc;
 	for (int r = 0; r < a->world; r++)
@@ -139,7 +140,7 @@ static int allreduce_small(struct shm *s, void *data, size_t bytes, const struct
 	return 0;
 }
 
-/* The stage behind the two halves of small sums. */
+/* Returns the part of the stage after the two halves for small sums. */
 static unsigned char *piece_stage(const struct shm_area *a, int r)
 {
 	return shm_area_stage(a, r) + 2 * SMALL_BYTES;
@@ -161,7 +162,7 @@ static int allreduce_staged(struct shm_area *a, unsigned char *data, size_t byte
 		rc = shm_area_meet(a, NULL, err);
 		if (rc)
 			return rc;
-		sum_slice(stage, a->world, slice_of(n / dtype_bytes(dtype), a->rank, a->world), dtype);
+		sum_slice(stage, a->world, rank_slice(n / dtype_bytes(dtype), a->rank, a->world), dtype);
 		rc = shm_area_meet(a, NULL, err);
 		if (rc)
 			return rc;
@@ -170,47 +171,50 @@ static int allreduce_staged(struct shm_area *a, unsigned char *data, size_t byte
 	return 0;
 }
 
-static int sum_dtype(enum dtype dtype, struct err *err)
+static int check_shm_sum_dtype(enum dtype dtype, struct err *err)
 {
-	return sum_takes(dtype) ? 0 : err_set(err, ERR_UNSUPPORTED, "shared memory does not sum %s", dtype_name(dtype));
+	return sum_takes(dtype) ? 0 : err_set(err, ERR_UNSUPPORTED, "cannot sum %s in shared memory",
+					      dtype_name(dtype));
 }
 
-/* Every rank adds one slice, which leaves it with the sum; of small ones, all. */
-static size_t allreduce_sends(const struct comm *c, size_t count, enum dtype dtype)
+/* Returns the bytes that leave the rank: its slices for the other ranks and the sum of its own slice; of a small sum,
+ * its whole buffer. */
+static size_t allreduce_sent_bytes(const struct comm *c, size_t count, enum dtype dtype)
 {
 	const size_t bytes = count * dtype_bytes(dtype), others = (size_t)c->world - 1;
-	const size_t own = slice_of(count, c->rank, c->world).count * dtype_bytes(dtype);
+	const size_t own = rank_slice(count, c->rank, c->world).count * dtype_bytes(dtype);
 
 	return bytes <= SMALL_BYTES ? bytes * others : bytes - own + own * others;
 }
 
+/* Small buffers are copied to the stage, shared buffers are added in place, private ones go through the stage. */
 static int shm_allreduce(struct comm *c, void *data, int64_t count, enum dtype dtype, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	size_t bytes = (size_t)count * dtype_bytes(dtype);
-	struct shm_call call = describe(a, data, bytes);
+	struct shm_call call = describe_call(a, data, bytes);
 	unsigned char *buffer[SHM_WORLD_MAX];
 	bool direct;
-	int rc = sum_dtype(dtype, err);
+	int rc = check_shm_sum_dtype(dtype, err);
 
 	call.what = "allreduce", call.op = SHM_ALLREDUCE, call.count = count, call.dtype = (uint32_t)dtype;
 	if (rc || c->world == 1)
 		return rc;
-	c->sent += (int64_t)allreduce_sends(c, (size_t)count, dtype);
+	c->sent += (int64_t)allreduce_sent_bytes(c, (size_t)count, dtype);
 	if (bytes <= SMALL_BYTES)
 		return allreduce_small((struct shm *)c, data, bytes, &call, err);
-	rc = begin(a, &call, &direct, err);
+	rc = begin_collective(a, &call, &direct, err);
 	if (rc)
 		return rc;
 	if (!direct)
 		return allreduce_staged(a, data, bytes, dtype, err);
 	for (int r = 0; r < a->world; r++)
 		buffer[r] = peer_buffer(a, r);
-	sum_slice(buffer, a->world, slice_of((size_t)count, a->rank, a->world), dtype);
+	sum_slice(buffer, a->world, rank_slice((size_t)count, a->rank, a->world), dtype);
 	return shm_area_meet(a, NULL, err);
 }
 
-/* Rank r's piece of every rank's r-th slice is added straight into the private slice. */
+/* Copies pieces of all slices to the stage. Rank r adds its pieces from there straight into its private slice. */
 static int reduce_scatter_staged(struct shm_area *a, unsigned char *data, size_t bytes_each, enum dtype dtype,
 				 struct err *err)
 {
@@ -238,22 +242,23 @@ static int reduce_scatter_staged(struct shm_area *a, unsigned char *data, size_t
 	return 0;
 }
 
+/* Adds this rank's slice of all shared buffers, or goes through the stage. */
 static int shm_reduce_scatter(struct comm *c, void *data, int64_t count_each, enum dtype dtype, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	size_t bytes_each = (size_t)count_each * dtype_bytes(dtype);
-	struct shm_call call = describe(a, data, bytes_each * (size_t)c->world);
+	struct shm_call call = describe_call(a, data, bytes_each * (size_t)c->world);
 	const void *from[SHM_WORLD_MAX];
 	void *to[1] = { (unsigned char *)data + bytes_each * (size_t)c->rank };
 	bool direct;
-	int rc = sum_dtype(dtype, err);
+	int rc = check_shm_sum_dtype(dtype, err);
 
 	call.what = "reduce-scatter", call.op = SHM_REDUCE_SCATTER, call.count = count_each,
 	call.dtype = (uint32_t)dtype;
 	if (rc || c->world == 1)
 		return rc;
 	c->sent += (int64_t)bytes_each * (c->world - 1);
-	rc = begin(a, &call, &direct, err);
+	rc = begin_collective(a, &call, &direct, err);
 	if (rc)
 		return rc;
 	if (!direct)
@@ -264,24 +269,24 @@ static int shm_reduce_scatter(struct comm *c, void *data, int64_t count_each, en
 	return shm_area_meet(a, NULL, err);
 }
 
-/* ---- sums along the tree of leaves ---- */
+/* ---- sums along the reduction tree ---- */
 
-/* One rank's roots of the leaves. */
-static int roots_of(const struct comm_terms *t, int rank, int world)
+/* Returns how many roots the leaves of one rank have. */
+static int count_rank_roots(const struct comm_terms *t, int rank, int world)
 {
 	const struct reduction_tree l = reduction_tree_part(t->leaves, rank, world);
 
 	return reduction_tree_roots(l.first, l.n, NULL);
 }
 
-/* Lists all terms and their order; buffer: each rank's first one. Returns how many there are. */
+/* Lists all terms and their order; buffer: the first term of each rank. Returns how many there are. */
 static int list_terms(const struct comm_terms *t, unsigned char *const *buffer, size_t at, int world)
 {
 	const size_t bytes = (size_t)t->count * dtype_bytes(t->dtype);
 	int n = 0;
 
 	for (int r = 0; r < world; r++)
-		for (int k = 0; k < roots_of(t, r, world); k++)
+		for (int k = 0; k < count_rank_roots(t, r, world); k++)
 			t->from[n++] = buffer[r] + (size_t)k * bytes + at;
 	return reduction_tree_order(t->adds, t->leaves, world);
 }
@@ -296,8 +301,8 @@ static int allreduce_terms_small(struct shm *s, const struct comm_terms *t, cons
 	bool direct;
 	int rc, n;
 
-	memcpy(shm_area_stage(a, a->rank) + half, t->data, bytes * (size_t)roots_of(t, a->rank, a->world));
-	rc = begin(a, call, &direct, err);
+	memcpy(shm_area_stage(a, a->rank) + half, t->data, bytes * (size_t)count_rank_roots(t, a->rank, a->world));
+	rc = begin_collective(a, call, &direct, err);
 	if (rc)
 		return rc;
 	for (int r = 0; r < a->world; r++)
@@ -307,29 +312,30 @@ static int allreduce_terms_small(struct shm *s, const struct comm_terms *t, cons
 	return 0;
 }
 
-/* Meets the others with a sum of terms. */
+/* Enters a sum of terms, which must be in shared buffers. */
 static int begin_terms(struct shm_area *a, const struct comm_terms *t, struct shm_call *call, struct err *err)
 {
 	bool direct;
-	int rc = sum_dtype(t->dtype, err);
+	int rc = check_shm_sum_dtype(t->dtype, err);
 
 	if (!rc)
-		rc = begin(a, call, &direct, err);
+		rc = begin_collective(a, call, &direct, err);
 	if (rc || direct)
 		return rc;
 	shm_area_abort(a, -1);
-	return err_set(err, ERR_UNSUPPORTED, "%s of terms that lie in no memory of the communicator", call->what);
+	return err_set(err, ERR_UNSUPPORTED, "%s of terms that are not in memory of the communicator", call->what);
 }
 
+/* Each rank adds its slice of all terms and stores the sum in the first term of every rank. */
 static int shm_allreduce_terms(struct comm *c, const struct comm_terms *t, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	const size_t each = dtype_bytes(t->dtype), bytes = (size_t)t->count * each;
-	const struct slice s = slice_of((size_t)t->count, c->rank, c->world);
-	struct shm_call call = describe(a, t->data, bytes * (size_t)t->room);
+	const struct slice s = rank_slice((size_t)t->count, c->rank, c->world);
+	struct shm_call call = describe_call(a, t->data, bytes * (size_t)t->room);
 	unsigned char *buffer[SHM_WORLD_MAX];
 	void *to[SHM_WORLD_MAX];
-	const int own = roots_of(t, c->rank, c->world);
+	const int own = count_rank_roots(t, c->rank, c->world);
 	int rc, n;
 
 	call.what = "allreduce", call.op = SHM_ALLREDUCE, call.count = t->count, call.dtype = (uint32_t)t->dtype;
@@ -352,16 +358,16 @@ static int shm_allreduce_terms(struct comm *c, const struct comm_terms *t, struc
 
 static int shm_reduce_scatter_terms(struct comm *c, const struct comm_terms *t, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	const size_t bytes = (size_t)t->count * dtype_bytes(t->dtype), slice = bytes / (size_t)c->world;
-	struct shm_call call = describe(a, t->data, bytes * (size_t)t->room);
+	struct shm_call call = describe_call(a, t->data, bytes * (size_t)t->room);
 	unsigned char *buffer[SHM_WORLD_MAX];
 	void *to = (unsigned char *)t->data + slice * (size_t)c->rank;
 	int rc, n;
 
 	call.what = "reduce-scatter", call.op = SHM_REDUCE_SCATTER, call.count = t->count,
 	call.dtype = (uint32_t)t->dtype;
-	c->sent += (int64_t)(bytes - slice) * roots_of(t, c->rank, c->world);
+	c->sent += (int64_t)(bytes - slice) * count_rank_roots(t, c->rank, c->world);
 	rc = begin_terms(a, t, &call, err);
 	if (rc)
 		return rc;
@@ -394,8 +400,8 @@ static int all_gather_staged(struct shm_area *a, unsigned char *data, size_t byt
 
 static int shm_all_gather(struct comm *c, void *data, int64_t bytes_each, struct err *err)
 {
-	struct shm_area *a = area_of(c);
-	struct shm_call call = describe(a, data, (size_t)bytes_each * (size_t)c->world);
+	struct shm_area *a = shm_area_of(c);
+	struct shm_call call = describe_call(a, data, (size_t)bytes_each * (size_t)c->world);
 	bool direct;
 	int rc;
 
@@ -403,7 +409,7 @@ static int shm_all_gather(struct comm *c, void *data, int64_t bytes_each, struct
 	if (c->world == 1)
 		return 0;
 	c->sent += bytes_each * (c->world - 1);
-	rc = begin(a, &call, &direct, err);
+	rc = begin_collective(a, &call, &direct, err);
 	if (rc)
 		return rc;
 	if (!direct)
@@ -415,9 +421,10 @@ static int shm_all_gather(struct comm *c, void *data, int64_t bytes_each, struct
 	return shm_area_meet(a, NULL, err);
 }
 
+/* Copies through the root's stage, piece by piece. */
 static int shm_broadcast(struct comm *c, void *data, size_t bytes, int root, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	struct shm_call call = {
 		.what = "broadcast", .op = SHM_BROADCAST, .count = (int64_t)bytes, .root = root, .region = -1
 	};
@@ -427,7 +434,7 @@ static int shm_broadcast(struct comm *c, void *data, size_t bytes, int root, str
 	if (c->world == 1)
 		return 0;
 	c->sent += c->rank == root ? (int64_t)bytes * (c->world - 1) : 0;
-	rc = begin(a, &call, &direct, err);
+	rc = begin_collective(a, &call, &direct, err);
 	for (size_t at = 0; !rc && at < bytes; at += PIECE_BYTES) {
 		size_t n = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
 
@@ -445,8 +452,8 @@ static int shm_broadcast(struct comm *c, void *data, size_t bytes, int root, str
 
 /* ---- pieces ---- */
 
-/* What of a piece lies in the window of n bytes from at on; nothing: bytes 0. */
-static struct shm_piece cut(const struct shm_piece *p, size_t at, size_t n)
+/* Returns the part of a piece inside the window of n bytes at `at`; bytes is 0 when there is none. */
+static struct shm_piece clip_piece(const struct shm_piece *p, size_t at, size_t n)
 {
 	size_t from = p->at > at ? p->at : at;
 	size_t end = p->at + p->bytes < at + n ? p->at + p->bytes : at + n;
@@ -463,6 +470,8 @@ static void sum_piece(unsigned char *const *buffer, int world, const struct shm_
 	sum_run(&(struct sum_job){ from, &to, world, 1, p->bytes / dtype_bytes(dtype), dtype, NULL });
 }
 
+/* Copies all buffers to the stages, window by window. The owner of a piece adds its part of the window into its
+ * buffer. */
 static int reduce_pieces_staged(struct shm_area *a, unsigned char *data, const struct shm_pieces *p, enum dtype dtype,
 				struct err *err)
 {
@@ -477,7 +486,7 @@ static int reduce_pieces_staged(struct shm_area *a, unsigned char *data, const s
 		memcpy(stage[a->rank], data + at, n);
 		rc = shm_area_meet(a, NULL, err);
 		for (int i = 0; !rc && i < p->n; i++) {
-			struct shm_piece part = cut(&p->piece[i], at, n);
+			struct shm_piece part = clip_piece(&p->piece[i], at, n);
 			void *to = data + part.at;
 
 			if (part.owner != a->rank || !part.bytes)
@@ -495,18 +504,18 @@ static int reduce_pieces_staged(struct shm_area *a, unsigned char *data, const s
 
 int shm_reduce_pieces(struct comm *c, void *data, const struct shm_pieces *p, enum dtype dtype, struct err *err)
 {
-	struct shm_area *a = area_of(c);
-	struct shm_call call = describe(a, data, p->bytes);
+	struct shm_area *a = shm_area_of(c);
+	struct shm_call call = describe_call(a, data, p->bytes);
 	unsigned char *buffer[SHM_WORLD_MAX];
 	bool direct;
-	int rc = sum_dtype(dtype, err);
+	int rc = check_shm_sum_dtype(dtype, err);
 
 	call.what = "reduce", call.op = SHM_REDUCE_PIECES, call.count = (int64_t)p->bytes, call.dtype = (uint32_t)dtype;
 	if (rc || c->world == 1)
 		return rc;
 	for (int i = 0; i < p->n; i++)
 		c->sent += p->piece[i].owner == c->rank ? 0 : (int64_t)p->piece[i].bytes;
-	rc = begin(a, &call, &direct, err);
+	rc = begin_collective(a, &call, &direct, err);
 	if (rc)
 		return rc;
 	if (!direct)
@@ -519,6 +528,7 @@ int shm_reduce_pieces(struct comm *c, void *data, const struct shm_pieces *p, en
 	return shm_area_meet(a, NULL, err);
 }
 
+/* Owners copy their pieces to their stages, window by window; then the other ranks copy them from there. */
 static int share_pieces_staged(struct shm_area *a, unsigned char *data, const struct shm_pieces *p, struct err *err)
 {
 	for (size_t at = 0; at < p->bytes; at += PIECE_BYTES) {
@@ -527,7 +537,7 @@ static int share_pieces_staged(struct shm_area *a, unsigned char *data, const st
 
 		for (int give = 1; !rc && give >= 0; give--) {
 			for (int i = 0; i < p->n; i++) {
-				struct shm_piece part = cut(&p->piece[i], at, n);
+				struct shm_piece part = clip_piece(&p->piece[i], at, n);
 				unsigned char *stage = piece_stage(a, part.owner);
 
 				if (!part.bytes)
@@ -547,8 +557,8 @@ static int share_pieces_staged(struct shm_area *a, unsigned char *data, const st
 
 int shm_share_pieces(struct comm *c, void *data, const struct shm_pieces *p, struct err *err)
 {
-	struct shm_area *a = area_of(c);
-	struct shm_call call = describe(a, data, p->bytes);
+	struct shm_area *a = shm_area_of(c);
+	struct shm_call call = describe_call(a, data, p->bytes);
 	bool direct;
 	int rc;
 
@@ -557,7 +567,7 @@ int shm_share_pieces(struct comm *c, void *data, const struct shm_pieces *p, str
 		return 0;
 	for (int i = 0; i < p->n; i++)
 		c->sent += p->piece[i].owner == c->rank ? (int64_t)p->piece[i].bytes * (c->world - 1) : 0;
-	rc = begin(a, &call, &direct, err);
+	rc = begin_collective(a, &call, &direct, err);
 	if (rc)
 		return rc;
 	if (!direct)
@@ -573,8 +583,8 @@ static int show_staged(struct shm_area *a, const void *data, size_t bytes, unsig
 {
 	if (bytes > SHM_SHOWN_BYTES) {
 		shm_area_abort(a, -1);
-		return err_set(err, ERR_UNSUPPORTED, "%zu bytes that lie in no memory of the communicator are shown",
-			       bytes);
+		return err_set(err, ERR_UNSUPPORTED,
+			       "cannot share %zu bytes that are not in memory of the communicator", bytes);
 	}
 	memcpy(piece_stage(a, a->rank), data, bytes);
 	for (int r = 0; r < a->world; r++)
@@ -584,8 +594,8 @@ static int show_staged(struct shm_area *a, const void *data, size_t bytes, unsig
 
 int shm_show(struct comm *c, void *data, size_t bytes, unsigned char **ret, struct err *err)
 {
-	struct shm_area *a = area_of(c);
-	struct shm_call call = describe(a, data, bytes);
+	struct shm_area *a = shm_area_of(c);
+	struct shm_call call = describe_call(a, data, bytes);
 	bool direct;
 	int rc;
 
@@ -593,7 +603,7 @@ int shm_show(struct comm *c, void *data, size_t bytes, unsigned char **ret, stru
 	if (c->world == 1)
 		return 0;
 	call.what = "show", call.op = SHM_SHOW, call.count = (int64_t)bytes;
-	rc = begin(a, &call, &direct, err);
+	rc = begin_collective(a, &call, &direct, err);
 	if (rc || !direct)
 		return rc ? rc : show_staged(a, data, bytes, ret, err);
 	for (int r = 0; r < a->world; r++)
@@ -603,20 +613,21 @@ int shm_show(struct comm *c, void *data, size_t bytes, unsigned char **ret, stru
 
 void shm_while_waiting(struct comm *c, void (*fn)(void *user), void *user)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 
-	a->meanwhile = fn;
-	a->meanwhile_user = user;
+	a->idle_fn = fn;
+	a->idle_user = user;
 }
 
 int shm_check(struct comm *c, struct err *err)
 {
-	return shm_area_check(area_of(c), err);
+	return shm_area_check(shm_area_of(c), err);
 }
 
+/* Sends through the pair's mailbox, which has room for one part at a time. */
 static int shm_send(struct comm *c, const void *data, size_t bytes, int to, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	struct shm_mail *m;
 
 	if (to < 0 || to >= c->world || to == c->rank)
@@ -639,9 +650,10 @@ static int shm_send(struct comm *c, const void *data, size_t bytes, int to, stru
 	return 0;
 }
 
+/* Receives the parts from the pair's mailbox. */
 static int shm_recv(struct comm *c, void *data, size_t bytes, int from, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	struct shm_mail *m;
 
 	if (from < 0 || from >= c->world || from == c->rank)
@@ -668,17 +680,17 @@ static int shm_barrier(struct comm *c, struct err *err)
 	struct shm_call call = { .what = "barrier", .op = SHM_BARRIER, .root = -1, .region = -1 };
 	bool direct;
 
-	return c->world == 1 ? 0 : begin(area_of(c), &call, &direct, err);
+	return c->world == 1 ? 0 : begin_collective(shm_area_of(c), &call, &direct, err);
 }
 
 static int shm_alloc(struct comm *c, size_t bytes, void **ret, struct err *err)
 {
-	struct shm_area *a = area_of(c);
+	struct shm_area *a = shm_area_of(c);
 	int region;
 	int rc = shm_area_grow(a, bytes, &region, err);
 
 	if (!rc)
-		*ret = part_of(a, region, c->rank);
+		*ret = region_part(a, region, c->rank);
 	return rc;
 }
 
@@ -692,7 +704,7 @@ static int shm_split(struct comm *c, int color, struct comm **ret, struct err *e
 
 	if (!s)
 		return err_set(err, ERR_NOMEM, "out of memory: communicator of a group");
-	rc = shm_area_split(&s->area, area_of(c), color, &in, err);
+	rc = shm_area_split(&s->area, shm_area_of(c), color, &in, err);
 	s->comm = (struct comm){ .ops = &shm_ops, .rank = s->area.rank, .world = s->area.world,
 				 .terms = true };
 	if (rc || !in)
@@ -704,19 +716,19 @@ static int shm_split(struct comm *c, int color, struct comm **ret, struct err *e
 
 static void shm_limit(struct comm *c, double seconds)
 {
-	area_of(c)->timeout_s = seconds;
+	shm_area_of(c)->timeout_s = seconds;
 }
 
 static void shm_abort(struct comm *c)
 {
-	shm_area_abort(area_of(c), -1);
+	shm_area_abort(shm_area_of(c), -1);
 }
 
 static void shm_close(struct comm *c)
 {
 	if (!c)
 		return;
-	shm_area_close(area_of(c));
+	shm_area_close(shm_area_of(c));
 	free(c);
 }
 

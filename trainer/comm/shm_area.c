@@ -16,25 +16,25 @@
 #include "tracker/base/clock.h"
 
 #define NAP_S 0.05
-#define NAP_MOST_S 1.0 /* what a nap may count for: after ctrl-Z and fg the others have not been late */
-#define OPEN_WAIT_S 120.0 /* at most, for the other ranks to start */
+#define NAP_MOST_S 1.0 /* a longer nap counts as this: after ctrl-Z and fg the other ranks were not late */
+#define OPEN_WAIT_S 120.0 /* longest wait for the other ranks to start */
 #define SPINS_MAX 2000
 
-static size_t round_up(size_t n, size_t to)
+static size_t round_up_to(size_t n, size_t to)
 {
 	return (n + to - 1) / to * to;
 }
 
 static size_t head_bytes(int world)
 {
-	return round_up(sizeof(struct shm_head) + (size_t)world * sizeof(struct shm_rank), 4096);
+	return round_up_to(sizeof(struct shm_head) + (size_t)world * sizeof(struct shm_rank), 4096);
 }
 
 static size_t area_bytes(int world)
 {
-	return round_up(head_bytes(world) + (size_t)world * SHM_STAGE_BYTES +
+	return round_up_to(head_bytes(world) + (size_t)world * SHM_STAGE_BYTES +
 				(size_t)world * (size_t)world * sizeof(struct shm_mail),
-			4096);
+			   4096);
 }
 
 unsigned char *shm_area_stage(const struct shm_area *a, int rank)
@@ -78,7 +78,7 @@ void shm_area_count(struct shm_count *c)
 		shm_area_wake(c);
 }
 
-static void wake_all(struct shm_area *a)
+static void wake_all_ranks(struct shm_area *a)
 {
 	shm_area_wake(&a->head->met);
 	for (int r = 0; r < a->world; r++)
@@ -92,20 +92,20 @@ static void wake_all(struct shm_area *a)
 		}
 }
 
-/* Of the whole job: other groups see it in the root when they next look. */
+/* Aborts the whole job: other groups see it in the root at their next check. */
 void shm_area_abort(struct shm_area *a, int culprit)
 {
-	int32_t nobody = -1;
+	int32_t none = -1;
 
 	if (culprit >= 0)
-		atomic_compare_exchange_strong(&a->root->head->culprit, &nobody, a->root_rank[culprit]);
+		atomic_compare_exchange_strong(&a->root->head->culprit, &none, a->root_rank[culprit]);
 	atomic_store(&a->root->head->aborted, 1);
-	wake_all(a);
+	wake_all_ranks(a);
 	if (a->root != a)
-		wake_all(a->root);
+		wake_all_ranks(a->root);
 }
 
-/* A mutex that is free although its rank is in has lost its owner. */
+/* A rank that has joined but does not hold its mutex has died. */
 static bool rank_died(struct shm_area *a, int r)
 {
 	struct shm_rank *peer = &a->head->rank[r];
@@ -141,8 +141,8 @@ int shm_area_check(struct shm_area *a, struct err *err)
 	return err_set(err, ERR_PEER, "the job was aborted by another rank");
 }
 
-/* The first that has not come to the meeting yet, from the one behind this rank on; -1 none. */
-static int first_late(const struct shm_area *a)
+/* Returns the first rank after this one that has not arrived at the meeting; -1: none. */
+static int first_late_rank(const struct shm_area *a)
 {
 	for (int i = 1; i < a->world; i++) {
 		int r = (a->rank + i) % a->world;
@@ -153,30 +153,30 @@ static int first_late(const struct shm_area *a)
 	return -1;
 }
 
-/* Whether who is waited for (on; -1: any that is late) has left for good without doing it. */
-static int check_left(struct shm_area *a, const struct shm_count *c, uint32_t seen, int on, struct err *err)
+/* Fails when an awaited rank (on; -1: any that is late) has left without the awaited change. */
+static int check_ended_rank(struct shm_area *a, const struct shm_count *c, uint32_t seen, int on, struct err *err)
 {
 	for (int r = 0; r < a->world; r++) {
 		const struct shm_rank *peer = &a->head->rank[r];
 		bool meant = on < 0 ? (int32_t)(atomic_load(&peer->arrived) - a->meeting) < 0 : r == on;
 
 		if (meant && atomic_load(&peer->left) && atomic_load(&c->value) == seen)
-			return err_set(err, ERR_PEER, "rank %d has ended already", shm_area_number(a, r));
+			return err_set(err, ERR_PEER, "rank %d has already ended", shm_area_number(a, r));
 	}
 	return 0;
 }
 
-/* rank `on` (-1: the first that is late) was waited for too long. */
-static int too_late(const struct shm_area *a, int on, struct err *err)
+/* Fails because rank `on` (-1: the first that is late) exceeded the time limit. */
+static int fail_late_rank(const struct shm_area *a, int on, struct err *err)
 {
 	const char *what = shm_area_call(a, a->rank)->what;
-	int late = on < 0 ? first_late(a) : on;
+	int late = on < 0 ? first_late_rank(a) : on;
 
-	return err_set(err, ERR_PEER, "rank %d did not come to meeting %u (%s) within %.0f s",
+	return err_set(err, ERR_PEER, "rank %d did not arrive at meeting %u (%s) within %.0f s",
 		       shm_area_number(a, late < 0 ? a->rank : late), a->meeting, what ? what : "start", a->timeout_s);
 }
 
-static void relax(void)
+static void pause_cpu(void)
 {
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
@@ -193,31 +193,31 @@ int shm_area_wait(struct shm_area *a, struct shm_count *c, uint32_t seen, int on
 	for (int i = 0; i < a->spins; i++) {
 		if (atomic_load_explicit(&c->value, memory_order_acquire) != seen)
 			return 0;
-		relax();
+		pause_cpu();
 	}
 	while (atomic_load(&c->value) == seen) {
 		double nap_s = clock_mono_s();
 
 		rc = shm_area_check(a, err);
 		if (!rc)
-			rc = check_left(a, c, seen, on, err);
+			rc = check_ended_rank(a, c, seen, on, err);
 		if (rc)
 			return rc;
 		if (a->timeout_s > 0 && waited_s > a->timeout_s)
-			return too_late(a, on, err);
+			return fail_late_rank(a, on, err);
 		atomic_fetch_add(&c->sleepers, 1);
 		futex_wait(&c->value, seen, NAP_S);
 		atomic_fetch_sub(&c->sleepers, 1);
-		if (a->meanwhile)
-			a->meanwhile(a->meanwhile_user);
+		if (a->idle_fn)
+			a->idle_fn(a->idle_user);
 		nap_s = clock_mono_s() - nap_s;
 		waited_s += nap_s < NAP_MOST_S ? nap_s : NAP_MOST_S;
 	}
 	return 0;
 }
 
-/* The last one to come. */
-static void complete(struct shm_area *a, uint32_t goal)
+/* Called by the last rank that arrives. */
+static void complete_meeting(struct shm_area *a, uint32_t goal)
 {
 	struct shm_count *met = &a->head->met;
 
@@ -238,7 +238,7 @@ int shm_area_meet(struct shm_area *a, const struct shm_call *call, struct err *e
 		return shm_area_check(a, err);
 	atomic_store(&own->arrived, goal);
 	if (atomic_fetch_add(&a->head->come, 1) + 1 == goal * (uint32_t)a->world) {
-		complete(a, goal);
+		complete_meeting(a, goal);
 		return 0;
 	}
 	for (;;) {
@@ -264,7 +264,7 @@ static int map_region(struct shm_area *a, size_t at, size_t each, struct err *er
 	return 0;
 }
 
-/* The longest part of a buffer that a rank has just asked for: the distance of all of them. */
+/* Returns the longest part that a rank requested in this meeting: the stride between the parts. */
 static size_t longest_part(const struct shm_area *a)
 {
 	int64_t most = 0;
@@ -283,14 +283,15 @@ static int first_without_part(const struct shm_area *a)
 	return -1;
 }
 
-/* Every rank takes its own part, and as much as it asks for: what lies between the parts is never there. */
+/* Every rank allocates only its own part, with the size that it requested. The gaps between the parts are never
+ * allocated. */
 int shm_area_grow(struct shm_area *a, size_t bytes, int *ret_region, struct err *err)
 {
-	size_t own = round_up(bytes ? bytes : 1, 4096), each, at;
+	size_t own = round_up_to(bytes ? bytes : 1, 4096), each, at;
 	int rc, without;
 
 	if (a->root != a)
-		return err_set(err, ERR_UNSUPPORTED, "a group has no communication buffers of its own");
+		return err_set(err, ERR_UNSUPPORTED, "a group cannot allocate communication buffers");
 	if (a->n_regions == SHM_REGIONS_MAX)
 		return err_set(err, ERR_LIMIT, "more than %d communication buffers", SHM_REGIONS_MAX);
 	rc = shm_area_meet(a, &(struct shm_call){ .what = "alloc", .op = UINT32_MAX, .count = (int64_t)own }, err);
@@ -300,7 +301,7 @@ int shm_area_grow(struct shm_area *a, size_t bytes, int *ret_region, struct err 
 	at = a->head->size_bytes;
 	a->head->rank[a->rank].grow_errno =
 		posix_fallocate(a->fd, (off_t)(at + each * (size_t)a->rank), (off_t)own);
-	rc = shm_area_meet(a, NULL, err); /* all have read the size */
+	rc = shm_area_meet(a, NULL, err); /* all ranks have read the size */
 	if (rc)
 		return rc;
 	without = first_without_part(a);
@@ -337,7 +338,7 @@ static int init_alive(pthread_mutex_t *m)
 	return rc;
 }
 
-/* at: where the area begins in the file. */
+/* at: offset of the area in the file. */
 static int map_head(struct shm_area *a, size_t at, struct err *err)
 {
 	size_t bytes = area_bytes(a->world);
@@ -350,21 +351,21 @@ static int map_head(struct shm_area *a, size_t at, struct err *err)
 	return 0;
 }
 
-static void forget_head(struct shm_area *a)
+static void unmap_head(struct shm_area *a)
 {
 	if (a->head)
 		munmap(a->head, a->mapped_bytes);
 	a->head = NULL;
 }
 
-/* An area at the end of the file, which is zero from there on. */
+/* Makes an area at the end of the file, which is zero from there on. */
 static int fill_head(int fd, size_t at, int world, struct err *err)
 {
 	struct shm_area a = { .fd = fd, .world = world };
 	size_t bytes = area_bytes(world);
 	int rc = ftruncate(fd, (off_t)(at + bytes)) ? errno : 0;
 
-	if (!rc) /* stages too: what is written in every step must not turn out to be missing */
+	if (!rc) /* stages too: memory that every step writes must not turn out to be missing */
 		rc = posix_fallocate(fd, (off_t)at, (off_t)(head_bytes(world) + (size_t)world * SHM_STAGE_BYTES));
 	if (rc)
 		return err_set_errno(err, rc, "cannot get %zu bytes of shared memory", bytes);
@@ -377,7 +378,7 @@ static int fill_head(int fd, size_t at, int world, struct err *err)
 	for (int r = 0; !rc && r < world; r++)
 		if (init_alive(&a.head->rank[r].alive))
 			rc = err_set(err, ERR_UNSUPPORTED, "robust mutexes are not available");
-	forget_head(&a);
+	unmap_head(&a);
 	return rc;
 }
 
@@ -386,7 +387,7 @@ int comm_shm_make(int *ret_fd, int world, struct err *err)
 	int fd, rc;
 
 	if (world < 1 || world > SHM_WORLD_MAX)
-		return err_set(err, ERR_USAGE, "%d ranks: shared memory takes 1 to %d", world, SHM_WORLD_MAX);
+		return err_set(err, ERR_USAGE, "%d ranks: shared memory supports 1 to %d", world, SHM_WORLD_MAX);
 	fd = memfd_create("dptrain", MFD_CLOEXEC);
 	if (fd < 0)
 		return err_set_errno(err, errno, "cannot make shared memory");
@@ -399,7 +400,7 @@ int comm_shm_make(int *ret_fd, int world, struct err *err)
 	return 0;
 }
 
-static int enter(struct shm_area *a, struct err *err)
+static int claim_rank(struct shm_area *a, struct err *err)
 {
 	struct shm_rank *own = &a->head->rank[a->rank];
 	struct shm_count *joined = &a->head->joined;
@@ -412,7 +413,7 @@ static int enter(struct shm_area *a, struct err *err)
 	return 0;
 }
 
-static int first_missing(const struct shm_area *a)
+static int first_unjoined_rank(const struct shm_area *a)
 {
 	for (int r = 0; r < a->world; r++)
 		if (!atomic_load(&a->head->rank[r].joined))
@@ -432,13 +433,13 @@ static int wait_all_joined(struct shm_area *a, double until_s, struct err *err)
 			return rc;
 		if (clock_mono_s() > until_s)
 			return err_set(err, ERR_PEER, "rank %d of %d did not start in time",
-				       shm_area_number(a, first_missing(a)), a->world);
+				       shm_area_number(a, first_unjoined_rank(a)), a->world);
 		futex_wait(&joined->value, seen, NAP_S);
 	}
 	return 0;
 }
 
-static int spins_for(int world)
+static int choose_spin_count(int world)
 {
 	return world <= sysconf(_SC_NPROCESSORS_ONLN) ? SPINS_MAX : 0;
 }
@@ -451,18 +452,18 @@ static int check_head(const struct shm_area *a, struct err *err)
 		       a->head->world);
 }
 
-static void leave(struct shm_area *a)
+static void leave_area(struct shm_area *a)
 {
 	struct shm_rank *own = &a->head->rank[a->rank];
 
 	atomic_store(&own->left, 1);
 	shm_area_wake(&a->head->met);
 	pthread_mutex_unlock(&own->alive);
-	forget_head(a);
+	unmap_head(a);
 }
 
-/* Into the area that lies there in the file; ret stays as it is when that fails. */
-static int join(struct shm_area *a, size_t at, struct err *err)
+/* Joins the area at that offset of the file and waits for the other ranks. On failure nothing is mapped. */
+static int join_area(struct shm_area *a, size_t at, struct err *err)
 {
 	double wait_s = a->timeout_s > 0 && a->timeout_s < OPEN_WAIT_S ? a->timeout_s : OPEN_WAIT_S;
 	int rc = map_head(a, at, err);
@@ -470,14 +471,14 @@ static int join(struct shm_area *a, size_t at, struct err *err)
 	if (!rc)
 		rc = check_head(a, err);
 	if (!rc)
-		rc = enter(a, err);
+		rc = claim_rank(a, err);
 	if (rc) {
-		forget_head(a);
+		unmap_head(a);
 		return rc;
 	}
 	rc = wait_all_joined(a, clock_mono_s() + wait_s, err);
 	if (rc)
-		leave(a);
+		leave_area(a);
 	return rc;
 }
 
@@ -491,20 +492,20 @@ int shm_area_open(struct shm_area *ret, const struct comm_shm_opts *o, struct er
 				  .world = o->world,
 				  .first = o->first,
 				  .timeout_s = o->timeout_s,
-				  .spins = spins_for(o->world) };
+				  .spins = choose_spin_count(o->world) };
 	if (ret->fd < 0)
 		return err_set_errno(err, errno, "cannot use the job's shared memory");
 	for (int r = 0; r < SHM_WORLD_MAX; r++)
 		ret->root_rank[r] = r;
-	rc = join(ret, 0, err);
+	rc = join_area(ret, 0, err);
 	if (rc)
 		close(ret->fd);
 	return rc;
 }
 
-/* Groups by color, in the order of their first ranks: who is in this rank's, and where each lies from `at` on. */
-struct groups {
-	int first[SHM_WORLD_MAX], world[SHM_WORLD_MAX]; /* of each group */
+/* Groups by color, in the order of their first ranks. Their areas begin at at[] in the file. */
+struct shm_groups {
+	int first[SHM_WORLD_MAX], world[SHM_WORLD_MAX]; /* first rank and number of ranks of each group */
 	size_t at[SHM_WORLD_MAX], end;
 	int n, own; /* own: index of this rank's; -1 none */
 };
@@ -514,9 +515,9 @@ static int color_of(const struct shm_area *a, int r)
 	return (int)shm_area_call(a, r)->count;
 }
 
-static void find_groups(struct groups *g, const struct shm_area *root, size_t at)
+static void find_groups(struct shm_groups *g, const struct shm_area *root, size_t at)
 {
-	*g = (struct groups){ .own = -1 };
+	*g = (struct shm_groups){ .own = -1 };
 	for (int r = 0; r < root->world; r++) {
 		int i = 0;
 
@@ -546,7 +547,7 @@ static void list_members(struct shm_area *ret, const struct shm_area *root, int 
 		}
 }
 
-static int fill_groups(const struct shm_area *root, const struct groups *g, struct err *err)
+static int fill_groups(const struct shm_area *root, const struct shm_groups *g, struct err *err)
 {
 	int rc = 0;
 
@@ -559,7 +560,7 @@ static int fill_groups(const struct shm_area *root, const struct groups *g, stru
 int shm_area_split(struct shm_area *ret, struct shm_area *root, int color, bool *ret_in, struct err *err)
 {
 	struct shm_call call = { .what = "split", .op = UINT32_MAX - 1, .count = color };
-	struct groups g;
+	struct shm_groups g;
 	int rc = shm_area_meet(root, &call, err);
 
 	if (rc)
@@ -567,7 +568,7 @@ int shm_area_split(struct shm_area *ret, struct shm_area *root, int color, bool 
 	find_groups(&g, root, root->head->size_bytes);
 	*ret = (struct shm_area){ .fd = root->fd, .root = root, .timeout_s = root->timeout_s, .spins = root->spins };
 	list_members(ret, root, color);
-	rc = shm_area_meet(root, NULL, err); /* all have read the size */
+	rc = shm_area_meet(root, NULL, err); /* all ranks have read the size */
 	if (!rc && root->rank == 0)
 		rc = fill_groups(root, &g, err);
 	if (rc) {
@@ -576,14 +577,14 @@ int shm_area_split(struct shm_area *ret, struct shm_area *root, int color, bool 
 	}
 	rc = shm_area_meet(root, NULL, err);
 	*ret_in = g.own >= 0;
-	return rc || g.own < 0 ? rc : join(ret, g.at[g.own], err);
+	return rc || g.own < 0 ? rc : join_area(ret, g.at[g.own], err);
 }
 
 void shm_area_close(struct shm_area *a)
 {
 	for (int i = 0; i < a->n_regions; i++)
 		munmap(a->region[i].base, a->region[i].length_bytes);
-	leave(a);
+	leave_area(a);
 	if (a->root == a)
 		close(a->fd);
 }

@@ -1,5 +1,5 @@
-/* sum.c: works in blocks that stay in the first-level cache, so that every source is read once and every destination
- * written once, whatever the number of ranks. */
+/* sum.c: adds block by block. A block fits into the first-level cache, so that every source is read once and every
+ * destination written once, for any number of ranks. */
 #pragma GCC optimize("O3")
 
 #include "trainer/comm/sum.h"
@@ -35,7 +35,7 @@ CLONED static void add_f32(float *acc, const float *x, size_t n)
 		acc[i] += x[i];
 }
 
-/* to may be x or y. */
+/* `to` may be x or y. */
 CLONED static void add_two_f64(double *to, const double *x, const double *y, size_t n)
 {
 #pragma GCC ivdep
@@ -58,7 +58,7 @@ CLONED static void add_two_i64(uint64_t *to, const uint64_t *x, const uint64_t *
 		to[i] = x[i] + y[i];
 }
 
-/* Into both; reading the sum again to copy it would take as long as adding. */
+/* Stores the sum in both; reading it again to copy it would take as long as adding. */
 CLONED static void add_two_into_two_f32(float *to, float *other, const float *x, const float *y, size_t n)
 {
 #pragma GCC ivdep
@@ -110,7 +110,7 @@ CLONED static void round_bf16(uint16_t *to, const float *x, size_t n)
 	}
 }
 
-static const char *source(const struct sum_job *j, int k, size_t byte)
+static const char *source_at(const struct sum_job *j, int k, size_t byte)
 {
 	return (const char *)j->from[k] + byte;
 }
@@ -119,9 +119,9 @@ static void sum_block_bf16(const struct sum_job *j, size_t byte, size_t n, union
 {
 	float acc[BLOCK_ELEMENTS];
 
-	widen_bf16(acc, (const uint16_t *)source(j, 0, byte), n);
+	widen_bf16(acc, (const uint16_t *)source_at(j, 0, byte), n);
 	for (int k = 1; k < j->n_from; k++)
-		add_bf16(acc, (const uint16_t *)source(j, k, byte), n);
+		add_bf16(acc, (const uint16_t *)source_at(j, k, byte), n);
 	round_bf16(out->bf16, acc, n);
 }
 
@@ -141,9 +141,9 @@ static void sum_block(const struct sum_job *j, size_t byte, size_t n, union bloc
 		sum_block_bf16(j, byte, n, out);
 		return;
 	}
-	memcpy(out, source(j, 0, byte), n * dtype_bytes(j->dtype));
+	memcpy(out, source_at(j, 0, byte), n * dtype_bytes(j->dtype));
 	for (int k = 1; k < j->n_from; k++)
-		add_into(out, source(j, k, byte), n, j->dtype);
+		add_into(out, source_at(j, k, byte), n, j->dtype);
 }
 
 static void add_two(void *to, const void *x, const void *y, size_t n, enum dtype dtype)
@@ -161,16 +161,16 @@ static bool is_of_two(const struct sum_job *j)
 	return j->n_from == 2 && j->dtype != DTYPE_BF16;
 }
 
-/* Two ranks: the block of the first destination holds the sum at once, whichever of them is a source too. */
+/* Two ranks: adds straight into the block of the first destination, which may be a source. */
 static const void *sum_two(const struct sum_job *j, size_t byte, size_t n)
 {
 	void *to = (char *)j->to[0] + byte;
 
-	add_two(to, source(j, 0, byte), source(j, 1, byte), n, j->dtype);
+	add_two(to, source_at(j, 0, byte), source_at(j, 1, byte), n, j->dtype);
 	return to;
 }
 
-#define BOTTLENECK_ELEMENTS 256 /* of a block, so that all that wait for others stay in the cache */
+#define BOTTLENECK_ELEMENTS 256 /* of a block, so that all waiting sums stay in the cache */
 
 union tree_block {
 	double f64[BOTTLENECK_ELEMENTS];
@@ -178,8 +178,8 @@ union tree_block {
 	int64_t i64[BOTTLENECK_ELEMENTS];
 };
 
-/* A block along a tree: what waits for its right neighbour lies in a stack, terms where they are, sums in a room of
- * their own. The last sum is the whole: it is put into the first destination, which may be a source, too. */
+/* Adds a block along the tree. Nodes that wait for their right neighbour are on a stack: terms are read in place, sums
+ * have their own room. The last sum goes to the first destination, which may be a source. */
 static const void *sum_tree(const struct sum_job *j, size_t byte, size_t n)
 {
 	const void *waits[REDUCTION_TREE_ROOTS_MAX + 1];
@@ -187,7 +187,7 @@ static const void *sum_tree(const struct sum_job *j, size_t byte, size_t n)
 	int top = 0;
 
 	for (int k = 0; k < j->n_from; k++) {
-		waits[top] = source(j, k, byte);
+		waits[top] = source_at(j, k, byte);
 		for (int i = 0; i < j->adds[k]; i++, top--) {
 			const bool is_last = k == j->n_from - 1 && top == 1;
 			void *to = is_last ? (char *)j->to[0] + byte : (void *)&room[top - 1];
@@ -205,7 +205,7 @@ bool sum_takes(enum dtype t)
 	return t == DTYPE_F64 || t == DTYPE_F32 || t == DTYPE_BF16 || t == DTYPE_I64;
 }
 
-/* Puts the sum of a block somewhere; returns where. */
+/* Computes the sum of a block; returns where it is stored. */
 static const void *sum_once(const struct sum_job *j, size_t byte, size_t n, union block *scratch)
 {
 	if (is_of_two(j))

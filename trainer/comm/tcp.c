@@ -18,7 +18,7 @@
 
 #define BACKLOG 1024
 
-static int resolve(const char *host, int port, struct addrinfo **ret, struct err *err)
+static int resolve_host(const char *host, int port, struct addrinfo **ret, struct err *err)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	char service[16];
@@ -27,17 +27,18 @@ static int resolve(const char *host, int port, struct addrinfo **ret, struct err
 	snprintf(service, sizeof(service), "%d", port);
 	rc = getaddrinfo(host, service, &hints, ret);
 	if (rc)
-		return err_set(err, ERR_USAGE, "%.200s is no address and names no machine: %s", host, gai_strerror(rc));
+		return err_set(err, ERR_USAGE, "%.200s is neither an address nor the name of a machine: %s", host,
+			       gai_strerror(rc));
 	return 0;
 }
 
-/* Says what errno means for one who wants to listen. */
+/* Explains the errno of a failed listen. */
 static int cannot_listen(const char *host, int port, int reason, struct err *err)
 {
 	if (reason == EADDRNOTAVAIL)
-		return err_set(err, ERR_NOENT, "%.200s is no address of this machine", host);
+		return err_set(err, ERR_NOENT, "%.200s is not an address of this machine", host);
 	if (reason == EADDRINUSE)
-		return err_set(err, ERR_EXISTS, "port %d of %.200s is taken by another program", port, host);
+		return err_set(err, ERR_EXISTS, "port %d of %.200s is used by another program", port, host);
 	return err_set_errno(err, reason, "cannot listen at %.200s port %d", host, port);
 }
 
@@ -45,7 +46,7 @@ int tcp_listen(const char *host, int port, int *ret_fd, struct err *err)
 {
 	const int yes = 1;
 	struct addrinfo *all;
-	int rc = resolve(host, port, &all, err), reason = 0, fd = -1;
+	int rc = resolve_host(host, port, &all, err), reason = 0, fd = -1;
 
 	if (rc)
 		return rc;
@@ -81,7 +82,7 @@ int tcp_port(int fd)
 	return (int)strtol(service, NULL, 10);
 }
 
-static void set_up(int fd)
+static void set_socket_options(int fd)
 {
 	const int yes = 1;
 
@@ -89,8 +90,8 @@ static void set_up(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
 }
 
-/* 1: ready, 0: until_s has passed. */
-static int wait_for(int fd, short events, double until_s)
+/* Returns 1: ready, 0: until_s has passed. */
+static int wait_for_events(int fd, short events, double until_s)
 {
 	for (;;) {
 		struct pollfd p = { .fd = fd, .events = events };
@@ -103,8 +104,8 @@ static int wait_for(int fd, short events, double until_s)
 	}
 }
 
-/* 0, or errno. */
-static int connect_one(const struct addrinfo *a, double until_s, int *ret_fd)
+/* Returns 0 or errno. */
+static int connect_address(const struct addrinfo *a, double until_s, int *ret_fd)
 {
 	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), reason = 0;
 	socklen_t n = sizeof(reason);
@@ -113,7 +114,7 @@ static int connect_one(const struct addrinfo *a, double until_s, int *ret_fd)
 		return errno;
 	if (connect(fd, a->ai_addr, a->ai_addrlen) && errno != EINPROGRESS)
 		reason = errno;
-	else if (!wait_for(fd, POLLOUT, until_s))
+	else if (!wait_for_events(fd, POLLOUT, until_s))
 		reason = ETIMEDOUT;
 	else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &reason, &n))
 		reason = errno;
@@ -121,7 +122,7 @@ static int connect_one(const struct addrinfo *a, double until_s, int *ret_fd)
 		close(fd);
 		return reason;
 	}
-	set_up(fd);
+	set_socket_options(fd);
 	*ret_fd = fd;
 	return 0;
 }
@@ -129,16 +130,16 @@ static int connect_one(const struct addrinfo *a, double until_s, int *ret_fd)
 int tcp_connect(const char *host, int port, double until_s, int *ret_fd, struct err *err)
 {
 	struct addrinfo *all;
-	int rc = resolve(host, port, &all, err), reason = EADDRNOTAVAIL;
+	int rc = resolve_host(host, port, &all, err), reason = EADDRNOTAVAIL;
 
 	if (rc)
 		return rc;
 	for (const struct addrinfo *a = all; a && reason; a = a->ai_next)
-		reason = connect_one(a, until_s, ret_fd);
+		reason = connect_address(a, until_s, ret_fd);
 	freeaddrinfo(all);
 	if (!reason)
 		return 0;
-	return err_set(err, ERR_PEER, "nobody answers at %.200s port %d: %s", host, port, strerror(reason));
+	return err_set(err, ERR_PEER, "no answer at %.200s port %d: %s", host, port, strerror(reason));
 }
 
 int tcp_accept(int listener)
@@ -146,18 +147,18 @@ int tcp_accept(int listener)
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	if (fd >= 0)
-		set_up(fd);
+		set_socket_options(fd);
 	return fd;
 }
 
-static int broken(ssize_t got, struct err *err)
+static int fail_broken_connection(ssize_t got, struct err *err)
 {
 	if (got == 0)
 		return err_set(err, ERR_PEER, "the other end closed the connection");
 	return err_set(err, ERR_PEER, "the connection broke: %s", strerror(errno));
 }
 
-static bool again(ssize_t got)
+static bool should_retry_io(ssize_t got)
 {
 	return got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
 }
@@ -169,13 +170,13 @@ int tcp_send(int fd, const void *bytes, size_t n, double until_s, struct err *er
 	while (n > 0) {
 		ssize_t got = send(fd, at, n, MSG_NOSIGNAL);
 
-		if (got <= 0 && !again(got))
-			return broken(got, err);
+		if (got <= 0 && !should_retry_io(got))
+			return fail_broken_connection(got, err);
 		if (got > 0) {
 			at += got;
 			n -= (size_t)got;
-		} else if (!wait_for(fd, POLLOUT, until_s)) {
-			return err_set(err, ERR_PEER, "the other end does not listen");
+		} else if (!wait_for_events(fd, POLLOUT, until_s)) {
+			return err_set(err, ERR_PEER, "the other end does not read");
 		}
 	}
 	return 0;
@@ -188,19 +189,19 @@ int tcp_recv(int fd, void *bytes, size_t n, double until_s, struct err *err)
 	while (n > 0) {
 		ssize_t got = recv(fd, at, n, 0);
 
-		if (got <= 0 && !again(got))
-			return broken(got, err);
+		if (got <= 0 && !should_retry_io(got))
+			return fail_broken_connection(got, err);
 		if (got > 0) {
 			at += got;
 			n -= (size_t)got;
-		} else if (!wait_for(fd, POLLIN, until_s)) {
-			return err_set(err, ERR_PEER, "the other end says nothing");
+		} else if (!wait_for_events(fd, POLLIN, until_s)) {
+			return err_set(err, ERR_PEER, "the other end sends nothing");
 		}
 	}
 	return 0;
 }
 
-static void name_of(const struct sockaddr *a, socklen_t n, char ret[TCP_NAME_BYTES])
+static void numeric_host_name(const struct sockaddr *a, socklen_t n, char ret[TCP_NAME_BYTES])
 {
 	if (getnameinfo(a, n, ret, TCP_NAME_BYTES, NULL, 0, NI_NUMERICHOST))
 		ret[0] = '\0';
@@ -213,7 +214,7 @@ void tcp_own_name(int fd, char ret[TCP_NAME_BYTES])
 
 	ret[0] = '\0';
 	if (!getsockname(fd, (struct sockaddr *)&a, &n))
-		name_of((const struct sockaddr *)&a, n, ret);
+		numeric_host_name((const struct sockaddr *)&a, n, ret);
 }
 
 void tcp_peer_name(int fd, char ret[TCP_NAME_BYTES])
@@ -223,7 +224,7 @@ void tcp_peer_name(int fd, char ret[TCP_NAME_BYTES])
 
 	ret[0] = '\0';
 	if (!getpeername(fd, (struct sockaddr *)&a, &n))
-		name_of((const struct sockaddr *)&a, n, ret);
+		numeric_host_name((const struct sockaddr *)&a, n, ret);
 }
 
 void tcp_interface(const char *address, char *ret, size_t n)
@@ -239,8 +240,9 @@ void tcp_interface(const char *address, char *ret, size_t n)
 
 		if (family != AF_INET && family != AF_INET6)
 			continue;
-		name_of(i->ifa_addr, family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6),
-			name);
+		numeric_host_name(i->ifa_addr,
+				  family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6),
+				  name);
 		if (!strcmp(name, address)) {
 			snprintf(ret, n, "%s", i->ifa_name);
 			break;

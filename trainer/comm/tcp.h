@@ -1,5 +1,5 @@
-/* tcp.h: TCP connections between the machines of a job: listening, connecting, and whole pieces of bytes by a deadline.
- * Sockets are non-blocking and close-on-exec. Knows nothing of who talks and of what. */
+/* tcp.h: TCP connections between the machines of a job: listening, connecting, and complete transfers with a deadline.
+ * Sockets are non-blocking and close-on-exec. Does not know the peers or the contents. */
 #ifndef DPT_COMM_TCP_H
 #define DPT_COMM_TCP_H
 
@@ -9,24 +9,25 @@
 
 #define TCP_NAME_BYTES 64
 
-/* At an address of this machine; port 0: any free one. ERR_NOENT: host is none of this machine's, ERR_EXISTS: the port
- * is taken, ERR_USAGE: host names nothing. */
+/* Listens at an address of this machine; port 0: any free one. ERR_NOENT: host is not this machine's, ERR_EXISTS: the
+ * port is in use, ERR_USAGE: host is unknown. */
 int tcp_listen(const char *host, int port, int *ret_fd, struct err *err);
-int tcp_port(int fd); /* of a listener; 0 unknown */
+int tcp_port(int fd); /* of a listener; 0: unknown */
 
-/* One attempt. ERR_USAGE: host names nothing; ERR_PEER: nobody answers there (now). */
+/* Tries once to connect. ERR_USAGE: host is unknown; ERR_PEER: no answer. */
 int tcp_connect(const char *host, int port, double until_s, int *ret_fd, struct err *err);
-int tcp_accept(int listener); /* negative: nobody is there */
+int tcp_accept(int listener); /* negative: no connection is waiting */
 
-/* All n bytes, or ERR_PEER: the other end has gone (errno text or "closed"), or until_s (clock_mono_s) has passed. */
+/* Transfers all n bytes, or ERR_PEER: the other end has gone (errno text or "closed"), or until_s (clock_mono_s) has
+ * passed. */
 int tcp_send(int fd, const void *bytes, size_t n, double until_s, struct err *err);
 int tcp_recv(int fd, void *bytes, size_t n, double until_s, struct err *err);
 
-/* The address in numbers of this end, and of the other one; "" unknown. */
+/* The numeric address of this end, and of the other one; "": unknown. */
 void tcp_own_name(int fd, char ret[TCP_NAME_BYTES]);
 void tcp_peer_name(int fd, char ret[TCP_NAME_BYTES]);
 
-/* The network interface that has this address in numbers; "" unknown. */
+/* The network interface with this numeric address; "": unknown. */
 void tcp_interface(const char *address, char *ret, size_t n);
 
 #endif

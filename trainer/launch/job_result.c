@@ -1,4 +1,4 @@
-/* job_result.c: blame, exit code, words. */
+/* job_result.c: the culprit, the exit code and the reason. */
 #include "trainer/launch/job_result.h"
 
 #include <signal.h>
@@ -8,17 +8,17 @@
 
 #include "trainer/launch/rank_context.h"
 
-/* What a signal that nobody sent on purpose mostly means. */
+/* What a signal usually means that no person sent. */
 static const struct {
 	int number;
 	const char *hint;
 } hints[] = {
-	{ SIGKILL, "; without a person behind it that is mostly lack of memory (dmesg tells)" },
-	{ SIGBUS, "; a file of the data set became shorter while it was read, or memory ran out" },
-	{ SIGXCPU, "; the limit of its processor time is used up (ulimit -t)" },
+	{ SIGKILL, "; unless a person sent it, memory most likely ran out: see dmesg" },
+	{ SIGBUS, "; a file of the data set was truncated while it was read, or memory ran out" },
+	{ SIGXCPU, "; its limit of processor time is used up (ulimit -t)" },
 };
 
-/* Nor is it a failure of a rank that it saw another end as asked, a moment before its own turn came. */
+/* A rank that sees another one end as requested, a moment before its own turn, has not failed either. */
 bool job_result_failed(const struct job_end *j, int rank)
 {
 	const struct rank_end *r = &j->rank[rank];
@@ -27,7 +27,7 @@ bool job_result_failed(const struct job_end *j, int rank)
 	return r->status != 0 && !asked;
 }
 
-static enum job_result_blame blame(const struct job_end *j, const struct rank_end *r)
+static enum job_result_blame classify_blame(const struct job_end *j, const struct rank_end *r)
 {
 	bool late_kill = j->killed && WIFSIGNALED(r->status) && WTERMSIG(r->status) == SIGKILL && r->at_s > j->failed_s;
 
@@ -36,14 +36,14 @@ static enum job_result_blame blame(const struct job_end *j, const struct rank_en
 	return r->words && r->words->code == ERR_PEER ? JOB_RESULT_TOLD : JOB_RESULT_OWN;
 }
 
-/* Of those that are most to blame the first in time; -1 when no rank failed. */
+/* Returns the first in time of the ranks with the most blame; -1: no rank failed. */
 static int find_culprit(const struct job_end *j)
 {
 	int first = -1;
 
 	for (int i = 0; i < j->n; i++) {
 		const struct rank_end *r = &j->rank[i], *f = first < 0 ? NULL : &j->rank[first];
-		int more = f ? (int)blame(j, r) - (int)blame(j, f) : 1;
+		int more = f ? (int)classify_blame(j, r) - (int)classify_blame(j, f) : 1;
 
 		if (job_result_failed(j, i) && (more > 0 || (more == 0 && r->at_s < f->at_s)))
 			first = i;
@@ -51,7 +51,7 @@ static int find_culprit(const struct job_end *j)
 	return first;
 }
 
-static bool said_by_all(const struct job_end *j, const struct err *e)
+static bool all_ranks_report(const struct job_end *j, const struct err *e)
 {
 	for (int i = 0; i < j->n; i++)
 		if (!j->rank[i].words || strcmp(j->rank[i].words->text, e->text))
@@ -59,7 +59,7 @@ static bool said_by_all(const struct job_end *j, const struct err *e)
 	return true;
 }
 
-static const char *hint_of(int number)
+static const char *signal_hint(int number)
 {
 	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
 		if (hints[i].number == number)
@@ -67,25 +67,25 @@ static const char *hint_of(int number)
 	return "";
 }
 
-static void describe(const struct job_end *j, int rank, char *text, size_t n)
+static void describe_rank_end(const struct job_end *j, int rank, char *text, size_t n)
 {
 	const struct rank_end *r = &j->rank[rank];
 	int number = WIFSIGNALED(r->status) ? WTERMSIG(r->status) : 0;
 
-	if (r->words && said_by_all(j, r->words))
+	if (r->words && all_ranks_report(j, r->words))
 		snprintf(text, n, "%s", r->words->text);
 	else if (r->words)
 		snprintf(text, n, "rank %d: %s", j->first + rank, r->words->text);
 	else if (number)
 		snprintf(text, n, "rank %d (process %d) was ended by signal %d (%s)%s", j->first + rank, r->pid, number,
-			 strsignal(number), hint_of(number));
+			 strsignal(number), signal_hint(number));
 	else
 		snprintf(text, n, "rank %d (process %d) ended with exit code %d", j->first + rank, r->pid,
 			 WEXITSTATUS(r->status));
 }
 
-/* Somebody asked for the end, and got it. */
-static struct job_result as_asked(const struct job_end *j)
+/* The result of a job that ended on request. */
+static struct job_result describe_stop(const struct job_end *j)
 {
 	struct job_result v = { .code = RANK_CONTEXT_PREEMPTED, .culprit = -1 };
 
@@ -107,10 +107,10 @@ struct job_result job_result_of(const struct job_end *j)
 	if (all_well)
 		return v;
 	if (v.culprit < 0)
-		return as_asked(j);
-	v.blame = (int)blame(j, &j->rank[v.culprit]);
+		return describe_stop(j);
+	v.blame = (int)classify_blame(j, &j->rank[v.culprit]);
 	v.code = WIFEXITED(j->rank[v.culprit].status) ? WEXITSTATUS(j->rank[v.culprit].status) : 1;
 	v.code = v.code == 2 || v.code == 130 ? v.code : 1;
-	describe(j, v.culprit, v.reason, sizeof(v.reason));
+	describe_rank_end(j, v.culprit, v.reason, sizeof(v.reason));
 	return v;
 }

@@ -1,5 +1,6 @@
-/* launch.c: fork, watch, report. Signals arrive through a signalfd, the ranks' stderr through pipes; one poll loop.
- * ctrl-C reaches the ranks too, which keep it blocked: the launcher alone decides, through the board. */
+/* launch.c: forks the ranks, watches them and reports their end. One poll loop reads signals from a signalfd and the
+ * ranks' stderr from pipes. ctrl-C reaches the ranks too, but they keep it blocked: the launcher alone decides, through
+ * the status that it shares with them. */
 #include "trainer/launch/launch.h"
 
 #include <errno.h>
@@ -23,42 +24,43 @@
 #include "trainer/launch/job_result.h"
 
 #define SILENT_S 3.0
-#define GLANCE_MOST_S 1.0 /* what the time between two looks may count for: a whole job that was stopped is no fault */
-#define FLIGHT_LINES 4	  /* of a rank's last collectives */
-#define GRACE_S 2.0   /* for the other ranks to notice a dead one by themselves */
+/* a longer time between two checks counts as this: a whole job that was stopped is no failure */
+#define CHECK_MOST_S 1.0
+#define FLIGHT_LINES 4	  /* lines of a rank's last collectives */
+#define GRACE_S 2.0   /* for the other ranks to notice a dead one and end */
 
-struct child {
+struct launched_rank {
 	pid_t pid;
 	bool ended;
-	uint32_t beats; /* as last seen */
+	uint32_t beats; /* heartbeat counter, as last read */
 	double silent_s;
-	struct output_relay relay; /* of its stderr */
+	struct output_relay relay; /* relays its stderr */
 };
 
 struct launcher {
 	const struct launch_opts *o;
 	struct board *board;
 	size_t board_bytes;
-	struct child *child;
-	struct rank_end *end; /* of each child that has ended */
+	struct launched_rank *child;
+	struct rank_end *end; /* end of each child that has ended */
 	int n;
-	int shm_fd; /* what the ranks share; -1: nothing */
+	int shm_fd; /* shared memory of the ranks; -1: none */
 	int signal_fd;
 	sigset_t signals;
 	double failed_s; /* when the first rank failed; 0: none did */
 	int stop_signal, stop_count;
-	double looked_s; /* for signs of life */
-	bool killed; /* the ranks were told to die at once */
-	struct node_group *nodes; /* other machines' launchers; NULL: there are none */
-	struct job_result others;	/* the worst that came from them so far */
+	double checked_s; /* last check of the heartbeats */
+	bool killed; /* SIGKILL was sent to the ranks */
+	struct node_group *nodes; /* launchers of the other machines; NULL: one machine */
+	struct job_result others;	/* the worst result of other machines so far */
 	int others_count, others_ended;
-	bool lost;	/* one of them is gone */
+	bool lost;	/* a machine is lost */
 	int attempt;
-	bool again;	/* the ranks are to be started once more */
-	bool concluded; /* node 0 has said how the job ended: others is that */
+	bool again;	/* the ranks will be restarted */
+	bool concluded; /* node 0 has sent the result of the job, which is in others */
 };
 
-static void set_number(const char *variable, int v)
+static void setenv_number(const char *variable, int v)
 {
 	char text[16];
 
@@ -66,7 +68,7 @@ static void set_number(const char *variable, int v)
 	setenv(variable, text, 1);
 }
 
-static void close_from_child(struct launcher *l, int rank)
+static void close_inherited_fds(struct launcher *l, int rank)
 {
 	for (int r = 0; r < rank; r++)
 		if (l->child[r].relay.fd >= 0)
@@ -74,18 +76,18 @@ static void close_from_child(struct launcher *l, int rank)
 	close(l->signal_fd);
 }
 
-static int first_rank(const struct launcher *l)
+static int launch_first_rank(const struct launcher *l)
 {
 	return l->nodes ? node_group_first(l->nodes) : 0;
 }
 
-static int world_of(const struct launcher *l)
+static int launch_world(const struct launcher *l)
 {
 	return l->nodes ? node_group_world(l->nodes) : l->n;
 }
 
-/* Where this rank will meet those of other machines. */
-static void find_net(const struct launcher *l, struct rank_context *s)
+/* Sets how this rank will connect to the ranks of other machines. */
+static void set_rank_bootstrap(const struct launcher *l, struct rank_context *s)
 {
 	if (!l->nodes)
 		return;
@@ -101,11 +103,11 @@ static void find_net(const struct launcher *l, struct rank_context *s)
 					 .wait_s = NODE_GROUP_WAIT_S };
 }
 
-/* In the child: never returns. */
-static void be_rank(struct launcher *l, int rank, int stderr_fd, pid_t launcher_pid)
+/* Runs in the child; never returns. */
+static void run_rank_process(struct launcher *l, int rank, int stderr_fd, pid_t launcher_pid)
 {
-	struct rank_context s = { .rank = first_rank(l) + rank,
-			  .world = world_of(l),
+	struct rank_context s = { .rank = launch_first_rank(l) + rank,
+			  .world = launch_world(l),
 			  .local_rank = rank,
 			  .local_world = l->n,
 			  .nodes = 1,
@@ -120,20 +122,21 @@ static void be_rank(struct launcher *l, int rank, int stderr_fd, pid_t launcher_
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != launcher_pid)
 		_exit(1);
-	close_from_child(l, rank);
+	close_inherited_fds(l, rank);
 	dup2(stderr_fd, STDERR_FILENO);
 	close(stderr_fd);
-	find_net(l, &s);
-	set_number("RANK", s.rank);
-	set_number("LOCAL_RANK", rank);
-	set_number("WORLD_SIZE", s.world);
-	set_number("LOCAL_WORLD_SIZE", l->n);
+	set_rank_bootstrap(l, &s);
+	setenv_number("RANK", s.rank);
+	setenv_number("LOCAL_RANK", rank);
+	setenv_number("WORLD_SIZE", s.world);
+	setenv_number("LOCAL_WORLD_SIZE", l->n);
 	rank_context_bind(&s, l->o->threads);
 	code = l->o->rank_main(l->o->user, &s);
 	fflush(NULL);
 	_exit(code);
 }
 
+/* Forks a rank whose stderr is a pipe to the launcher. */
 static int start_rank(struct launcher *l, int rank, struct err *err)
 {
 	pid_t launcher_pid = getpid(), pid;
@@ -145,7 +148,7 @@ static int start_rank(struct launcher *l, int rank, struct err *err)
 	pid = fork();
 	if (pid == 0) {
 		close(fd[0]);
-		be_rank(l, rank, fd[1], launcher_pid);
+		run_rank_process(l, rank, fd[1], launcher_pid);
 	}
 	close(fd[1]);
 	if (pid < 0) {
@@ -153,13 +156,13 @@ static int start_rank(struct launcher *l, int rank, struct err *err)
 		return err_set_errno(err, errno, "cannot start rank %d", rank);
 	}
 	if (fcntl(fd[0], F_SETFL, O_NONBLOCK))
-		log_warn("the messages of rank %d may come late", rank);
+		log_warn("the output of rank %d may be delayed", rank);
 	l->child[rank].pid = pid;
-	output_relay_begin(&l->child[rank].relay, fd[0], world_of(l) > 1 ? first_rank(l) + rank : -1);
+	output_relay_begin(&l->child[rank].relay, fd[0], launch_world(l) > 1 ? launch_first_rank(l) + rank : -1);
 	return 0;
 }
 
-static void kill_all(struct launcher *l)
+static void kill_ranks(struct launcher *l)
 {
 	l->killed = true;
 	for (int r = 0; r < l->n; r++)
@@ -167,14 +170,14 @@ static void kill_all(struct launcher *l)
 			kill(l->child[r].pid, SIGKILL);
 }
 
-static void say(struct launcher *l, enum node_group_kind kind, int number)
+static void send_node_message(struct launcher *l, enum node_group_kind kind, int number)
 {
 	if (l->nodes)
 		node_group_say(l->nodes, &(struct node_group_word){ .kind = (int)kind, .number = number });
 }
 
-/* Of the ranks that still run. */
-static bool all_idle(const struct launcher *l)
+/* Returns true if no running rank has begun work that is worth finishing. */
+static bool all_ranks_idle(const struct launcher *l)
 {
 	for (int r = 0; r < l->n; r++)
 		if (!l->child[r].ended && !atomic_load(&l->board->rank[r].idle))
@@ -182,10 +185,10 @@ static bool all_idle(const struct launcher *l)
 	return true;
 }
 
-/* Asked from the terminal while there is nothing to finish. */
-static bool ends_at_once(const struct launcher *l)
+/* Returns true after ctrl-C while no rank has work to finish. */
+static bool should_end_at_once(const struct launcher *l)
 {
-	return l->stop_signal == SIGINT && all_idle(l);
+	return l->stop_signal == SIGINT && all_ranks_idle(l);
 }
 
 static void read_signal(struct launcher *l)
@@ -194,16 +197,16 @@ static void read_signal(struct launcher *l)
 
 	while (read(l->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD || (info.ssi_signo == SIGHUP && l->stop_count))
-			continue; /* of a terminal that goes away both kernel and shell tell */
+			continue; /* kernel and shell both report a closed terminal */
 		if (l->stop_count++ == 0) {
 			l->stop_signal = (int)info.ssi_signo;
 			atomic_store(&l->board->stop_signal, l->stop_signal);
 			log_warn("%s: %s", strsignal(l->stop_signal),
-				 ends_at_once(l) ? "no step has begun; it ends at once"
-						 : "the step is finished first; once more ends at once");
-			say(l, NODE_GROUP_STOP, l->stop_signal);
+				 should_end_at_once(l) ? "no step has begun; it ends at once"
+						 : "it ends after this step; send the signal again to end at once");
+			send_node_message(l, NODE_GROUP_STOP, l->stop_signal);
 		} else {
-			kill_all(l);
+			kill_ranks(l);
 		}
 	}
 }
@@ -211,14 +214,14 @@ static void read_signal(struct launcher *l)
 static struct job_end job_end(const struct launcher *l)
 {
 	return (struct job_end){ .rank = l->end,
-				 .first = first_rank(l),
+				 .first = launch_first_rank(l),
 				 .n = l->n,
 				 .stop_signal = l->stop_signal,
 				 .killed = l->killed,
 				 .failed_s = l->failed_s };
 }
 
-static void keep_end(struct launcher *l, int rank, int status)
+static void record_rank_end(struct launcher *l, int rank, int status)
 {
 	const struct board_rank *b = &l->board->rank[rank];
 	struct job_end j;
@@ -233,13 +236,13 @@ static void keep_end(struct launcher *l, int rank, int status)
 	if (l->failed_s || !job_result_failed(&j, rank))
 		return;
 	l->failed_s = l->end[rank].at_s;
-	say(l, NODE_GROUP_FAILED, first_rank(l) + rank);
+	send_node_message(l, NODE_GROUP_FAILED, launch_first_rank(l) + rank);
 }
 
 /* ---- other machines ---- */
 
-/* Keeps the worst: the first failure of its own before those who were only told. */
-static void weigh(struct launcher *l, const struct job_result *v)
+/* Keeps the worst result: a rank's own failure outranks a failure that follows from another. */
+static void keep_worst_result(struct launcher *l, const struct job_result *v)
 {
 	bool worse = v->code && (!l->others.code || (v->reason[0] && v->blame > l->others.blame));
 
@@ -247,7 +250,8 @@ static void weigh(struct launcher *l, const struct job_result *v)
 		l->others = *v;
 }
 
-static void heed(struct launcher *l, const struct node_group_word *w)
+/* Applies a message of another launcher. */
+static void handle_node_message(struct launcher *l, const struct node_group_word *w)
 {
 	switch (w->kind) {
 	case NODE_GROUP_STOP:
@@ -257,19 +261,19 @@ static void heed(struct launcher *l, const struct node_group_word *w)
 		atomic_store(&l->board->stop_signal, w->number);
 		break;
 	case NODE_GROUP_LOST:
-		if (l->concluded) /* it has said how the job ended, and gone */
+		if (l->concluded) /* node 0 sent the result and closed the connection */
 			break;
-		weigh(l, &w->verdict);
+		keep_worst_result(l, &w->verdict);
 		l->others_ended++;
 		l->lost = true;
-		say(l, NODE_GROUP_FAILED, -1);
+		send_node_message(l, NODE_GROUP_FAILED, -1);
 		/* fall through */
 	case NODE_GROUP_FAILED:
 		if (!l->failed_s)
 			l->failed_s = clock_mono_s();
 		break;
 	case NODE_GROUP_ENDED:
-		weigh(l, &w->verdict);
+		keep_worst_result(l, &w->verdict);
 		l->others_ended++;
 		break;
 	case NODE_GROUP_GONE:
@@ -286,15 +290,15 @@ static void heed(struct launcher *l, const struct node_group_word *w)
 	}
 }
 
-static void hear_others(struct launcher *l)
+static void read_node_messages(struct launcher *l)
 {
 	struct node_group_word w;
 
 	while (l->nodes && node_group_hear(l->nodes, l->o->heartbeat_s, &w))
-		heed(l, &w);
+		handle_node_message(l, &w);
 }
 
-/* Not when somebody asked for the end, nor when what was asked of the ranks cannot be. */
+/* Returns true if the ranks may be restarted: not after a stop signal, nor when the settings of the run are wrong. */
 static bool may_restart(const struct launcher *l, const struct job_result *v)
 {
 	bool enough = !l->lost || node_group_left(l->nodes) >= l->o->nodes_least;
@@ -302,16 +306,17 @@ static bool may_restart(const struct launcher *l, const struct job_result *v)
 	return v->code == 1 && !l->stop_signal && enough && l->attempt < l->o->max_restarts;
 }
 
-/* Node 0: who is not there any more. */
-static void say_who_is_gone(struct launcher *l)
+/* Node 0: tells the other launchers which machines are lost. */
+static void announce_lost_nodes(struct launcher *l)
 {
 	for (int i = 0; i < node_group_count(l->nodes); i++)
 		if (node_group_lost(l->nodes, i))
-			say(l, NODE_GROUP_GONE, i);
+			send_node_message(l, NODE_GROUP_GONE, i);
 }
 
-/* How the whole job ended: node 0 hears all, weighs and says so. A machine that is lost ends the wait. */
-static struct job_result agree(struct launcher *l, const struct job_result *own)
+/* Returns the result of the whole job: node 0 receives the results of all machines, chooses the worst and sends it to
+ * them. A lost machine ends the wait. */
+static struct job_result agree_job_result(struct launcher *l, const struct job_result *own)
 {
 	struct node_group_word w = { .kind = NODE_GROUP_ENDED, .verdict = *own };
 	bool root = node_group_self(l->nodes) == 0;
@@ -325,7 +330,7 @@ static struct job_result agree(struct launcher *l, const struct job_result *own)
 			poll(fds, (nfds_t)node_group_poll(l->nodes, fds), 100);
 		else
 			clock_sleep_s(0.05);
-		hear_others(l);
+		read_node_messages(l);
 		read_signal(l);
 		if (l->stop_count > 1)
 			break;
@@ -338,30 +343,30 @@ static struct job_result agree(struct launcher *l, const struct job_result *own)
 	l->again = root && may_restart(l, &w.verdict);
 	w.number = l->again;
 	if (l->again)
-		say_who_is_gone(l);
+		announce_lost_nodes(l);
 	if (root)
 		node_group_say(l->nodes, &w);
 	return w.verdict;
 }
 
-static int reap(struct launcher *l)
+static int reap_ranks(struct launcher *l)
 {
 	int running = 0;
 
 	for (int r = 0; r < l->n; r++) {
-		const struct child *c = &l->child[r];
+		const struct launched_rank *c = &l->child[r];
 		int status;
 
 		if (!c->ended && c->pid > 0 && waitpid(c->pid, &status, WNOHANG) == c->pid)
-			keep_end(l, r, status);
+			record_rank_end(l, r, status);
 		running += !c->ended;
 	}
 	return running;
 }
 
-/* ---- signs of life ---- */
+/* ---- heartbeats ---- */
 
-/* What the ranks beside it wait in; false: in nothing. */
+/* Describes a collective in which another rank of this machine waits; false: none waits. */
 static bool describe_waiting(const struct launcher *l, int silent, char *text, size_t n)
 {
 	char line[FLIGHT_LINE_BYTES];
@@ -371,7 +376,7 @@ static bool describe_waiting(const struct launcher *l, int silent, char *text, s
 		if (r == silent || l->child[r].ended || !flight_last(&l->board->rank[r].flight, 0, &e) || e.end_s > 0)
 			continue;
 		flight_describe(&e, clock_mono_s(), line);
-		snprintf(text, n, "; rank %d waits in %s", first_rank(l) + r, line);
+		snprintf(text, n, "; rank %d waits in %s", launch_first_rank(l) + r, line);
 		return true;
 	}
 	return false;
@@ -382,18 +387,18 @@ static void warn_silent(const struct launcher *l, int rank)
 	char waiting[FLIGHT_LINE_BYTES + 40] = "";
 
 	describe_waiting(l, rank, waiting, sizeof(waiting));
-	log_warn("rank %d (process %d) has given no sign of life for %.0f s%s", first_rank(l) + rank,
+	log_warn("rank %d (process %d) has sent no heartbeat for %.0f s%s", launch_first_rank(l) + rank,
 		 (int)l->child[rank].pid, SILENT_S, waiting);
 }
 
-static void give_up(struct launcher *l, int rank)
+static void kill_silent_rank(struct launcher *l, int rank)
 {
 	struct board_rank *b = &l->board->rank[rank];
 	char waiting[FLIGHT_LINE_BYTES + 40] = "";
 
 	describe_waiting(l, rank, waiting, sizeof(waiting));
 	err_set(&b->err, ERR_IO,
-		"no sign of life for %.0f s (--heartbeat-timeout): it was stopped, or its machine stands still%s",
+		"no heartbeat for %.0f s (--heartbeat-timeout): the process or its machine was suspended%s",
 		l->o->heartbeat_s, waiting);
 	atomic_store(&b->said, 1);
 	kill(l->child[rank].pid, SIGKILL);
@@ -401,12 +406,12 @@ static void give_up(struct launcher *l, int rank)
 
 static void check_pulses(struct launcher *l)
 {
-	double now_s = clock_mono_s(), passed_s = now_s - l->looked_s;
+	double now_s = clock_mono_s(), passed_s = now_s - l->checked_s;
 
-	l->looked_s = now_s;
-	passed_s = passed_s < GLANCE_MOST_S ? passed_s : GLANCE_MOST_S;
+	l->checked_s = now_s;
+	passed_s = passed_s < CHECK_MOST_S ? passed_s : CHECK_MOST_S;
 	for (int r = 0; r < l->n; r++) {
-		struct child *c = &l->child[r];
+		struct launched_rank *c = &l->child[r];
 		uint32_t beats = atomic_load(&l->board->rank[r].flight.beats);
 		double before_s = c->silent_s;
 
@@ -415,25 +420,26 @@ static void check_pulses(struct launcher *l)
 		if (before_s < SILENT_S && c->silent_s >= SILENT_S)
 			warn_silent(l, r);
 		if (before_s < l->o->heartbeat_s && c->silent_s >= l->o->heartbeat_s)
-			give_up(l, r);
+			kill_silent_rank(l, r);
 	}
 }
 
-static void watch(struct launcher *l)
+/* Waits until all ranks have ended; relays their stderr, and kills the rest after a failure or a second signal. */
+static void watch_ranks(struct launcher *l)
 {
 	size_t most = (size_t)l->n + 1 + (l->nodes ? (size_t)node_group_count(l->nodes) : 0);
 	struct pollfd *fds = calloc(most, sizeof(*fds));
 
-	while (reap(l) > 0) {
+	while (reap_ranks(l) > 0) {
 		int n = l->n + 1;
 
-		hear_others(l);
+		read_node_messages(l);
 		check_pulses(l);
 		if (l->failed_s && !l->killed && clock_mono_s() - l->failed_s > GRACE_S)
-			kill_all(l);
-		if (!l->killed && ends_at_once(l))
-			kill_all(l);
-		if (!fds) { /* out of memory: still watched, only less promptly */
+			kill_ranks(l);
+		if (!l->killed && should_end_at_once(l))
+			kill_ranks(l);
+		if (!fds) { /* out of memory: watches the ranks by polling */
 			clock_sleep_s(0.05);
 			read_signal(l);
 			continue;
@@ -451,14 +457,14 @@ static void watch(struct launcher *l)
 	free(fds);
 }
 
-/* A rank that said nothing may have left a library's words. */
+/* A rank without an error message may have printed that of a library. */
 static void print_tail(const struct launcher *l, int rank)
 {
 	const struct output_relay *relay = &l->child[rank].relay;
 
 	if (l->end[rank].words || !relay->n_tail)
 		return;
-	log_error("last lines of rank %d:", first_rank(l) + rank);
+	log_error("last lines of rank %d:", launch_first_rank(l) + rank);
 	output_relay_print_tail(relay);
 }
 
@@ -469,18 +475,18 @@ static void print_flight(const struct launcher *l, int rank)
 
 	if (!flight_last(&l->board->rank[rank].flight, 0, &e))
 		return;
-	log_error("last collectives of rank %d:", first_rank(l) + rank);
+	log_error("last collectives of rank %d:", launch_first_rank(l) + rank);
 	for (unsigned i = 0; i < FLIGHT_LINES && flight_last(&l->board->rank[rank].flight, i, &e); i++) {
 		flight_describe(&e, l->end[rank].at_s, line);
 		fprintf(stderr, "    %s\n", line);
 	}
 }
 
-/* The job's exit code; what is to be said of it is said. */
-static int conclude(struct launcher *l)
+/* Prints the result of the job and returns its exit code. */
+static int conclude_job(struct launcher *l)
 {
 	const struct job_end j = job_end(l);
-	const struct job_result own = job_result_of(&j), v = l->nodes ? agree(l, &own) : own;
+	const struct job_result own = job_result_of(&j), v = l->nodes ? agree_job_result(l, &own) : own;
 
 	if (!l->nodes)
 		l->again = may_restart(l, &own);
@@ -493,10 +499,10 @@ static int conclude(struct launcher *l)
 			print_flight(l, own.culprit);
 	}
 	if (l->again && l->nodes && node_group_left(l->nodes) < node_group_count(l->nodes))
-		log_warn("the ranks start again (%d of %d) on %d of %d machines", l->attempt + 1, l->o->max_restarts,
+		log_warn("restarting the ranks (%d of %d) on %d of %d machines", l->attempt + 1, l->o->max_restarts,
 			 node_group_left(l->nodes), node_group_count(l->nodes));
 	else if (l->again)
-		log_warn("the ranks start again (%d of %d)", l->attempt + 1, l->o->max_restarts);
+		log_warn("restarting the ranks (%d of %d)", l->attempt + 1, l->o->max_restarts);
 	else if (l->o->ended)
 		l->o->ended(l->o->user, l->board, v.code, v.reason);
 	return v.code;
@@ -504,7 +510,7 @@ static int conclude(struct launcher *l)
 
 static int make_shm(struct launcher *l, struct err *err)
 {
-	return world_of(l) > 1 ? comm_shm_make(&l->shm_fd, l->n, err) : 0;
+	return launch_world(l) > 1 ? comm_shm_make(&l->shm_fd, l->n, err) : 0;
 }
 
 static void close_shm(struct launcher *l)
@@ -514,14 +520,15 @@ static void close_shm(struct launcher *l)
 	l->shm_fd = -1;
 }
 
-static void forget_children(struct launcher *l)
+static void reset_children(struct launcher *l)
 {
 	memset(l->child, 0, (size_t)l->n * sizeof(*l->child));
 	for (int r = 0; r < l->n; r++)
 		output_relay_begin(&l->child[r].relay, -1, -1);
 }
 
-static int prepare(struct launcher *l, struct err *err)
+/* Makes the shared status, the table of children, the ranks' shared memory and the signalfd. */
+static int prepare_launcher(struct launcher *l, struct err *err)
 {
 	int rc;
 
@@ -535,12 +542,12 @@ static int prepare(struct launcher *l, struct err *err)
 	l->end = calloc((size_t)l->n, sizeof(*l->end));
 	if (!l->child || !l->end)
 		return err_set(err, ERR_NOMEM, "out of memory: %d ranks", l->n);
-	forget_children(l);
+	reset_children(l);
 	rc = make_shm(l, err);
 	if (rc)
 		return rc;
 	rank_context_stop_signals(&l->signals);
-	sigprocmask(SIG_BLOCK, &l->signals, NULL); /* the ranks keep these blocked */
+	sigprocmask(SIG_BLOCK, &l->signals, NULL); /* the ranks keep these signals blocked */
 	sigaddset(&l->signals, SIGCHLD);
 	l->signal_fd = signalfd(-1, &l->signals, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (l->signal_fd < 0)
@@ -548,7 +555,7 @@ static int prepare(struct launcher *l, struct err *err)
 	return 0;
 }
 
-static void done(struct launcher *l)
+static void free_launcher(struct launcher *l)
 {
 	close_shm(l);
 	if (l->signal_fd >= 0)
@@ -559,7 +566,7 @@ static void done(struct launcher *l)
 	free(l->end);
 }
 
-static int start_all(struct launcher *l, struct err *err)
+static int start_all_ranks(struct launcher *l, struct err *err)
 {
 	int rc = 0;
 
@@ -569,29 +576,29 @@ static int start_all(struct launcher *l, struct err *err)
 		return 0;
 	for (int r = 0; r < l->n; r++)
 		l->child[r].ended = l->child[r].pid <= 0;
-	kill_all(l);
-	while (reap(l) > 0)
+	kill_ranks(l);
+	while (reap_ranks(l) > 0)
 		clock_sleep_s(0.01);
 	return rc;
 }
 
-/* Without the machines that are lost. */
-static int shrink(struct launcher *l, struct err *err)
+/* Drops the lost machines from the job. */
+static int drop_lost_nodes(struct launcher *l, struct err *err)
 {
-	int before = world_of(l);
+	int before = launch_world(l);
 
 	if (!l->nodes)
 		return 0;
 	node_group_shrink(l->nodes);
 	l->others_count = node_group_left(l->nodes) - 1;
 	l->lost = false;
-	return world_of(l) == before ? 0 : l->o->resized(l->o->user, world_of(l), err);
+	return launch_world(l) == before ? 0 : l->o->resized(l->o->user, launch_world(l), err);
 }
 
-/* As before the first start, but for the run that is open and what was asked for meanwhile. */
-static int begin_again(struct launcher *l, struct err *err)
+/* Resets the launcher for a restart; the open run and pending stop signals remain. */
+static int restart_ranks(struct launcher *l, struct err *err)
 {
-	int rc = shrink(l, err);
+	int rc = drop_lost_nodes(l, err);
 
 	if (rc)
 		return rc;
@@ -602,7 +609,7 @@ static int begin_again(struct launcher *l, struct err *err)
 	l->others_ended = 0;
 	memset(l->board->rank, 0, (size_t)l->n * sizeof(l->board->rank[0]));
 	memset(l->end, 0, (size_t)l->n * sizeof(*l->end));
-	forget_children(l);
+	reset_children(l);
 	close_shm(l);
 	return make_shm(l, err);
 }
@@ -610,21 +617,21 @@ static int begin_again(struct launcher *l, struct err *err)
 int launch_run(const struct launch_opts *o, struct err *err)
 {
 	struct launcher l = { .o = o, .n = o->nproc, .nodes = o->nodes, .shm_fd = -1, .signal_fd = -1 };
-	int rc = prepare(&l, err);
+	int rc = prepare_launcher(&l, err);
 
 	l.others_count = l.nodes ? node_group_left(l.nodes) - 1 : 0;
 	do {
 		if (!rc && l.again)
-			rc = begin_again(&l, err);
+			rc = restart_ranks(&l, err);
 		if (!rc)
-			rc = start_all(&l, err);
+			rc = start_all_ranks(&l, err);
 		if (rc)
 			break;
 		sigprocmask(SIG_BLOCK, &l.signals, NULL);
-		watch(&l);
-		rc = conclude(&l);
+		watch_ranks(&l);
+		rc = conclude_job(&l);
 		rc = l.again ? 0 : rc;
 	} while (l.again);
-	done(&l);
+	free_launcher(&l);
 	return rc;
 }

@@ -1,4 +1,4 @@
-# Who starts the ranks, where they sit, how they end.
+# Starts the ranks, gives them their context, watches their end.
 libtrainer_la_SOURCES += trainer/launch/launch.c trainer/launch/launch.h trainer/launch/machine.c trainer/launch/machine.h \
 	trainer/launch/node_group.c trainer/launch/node_group.h \
 	trainer/launch/rank_env.c trainer/launch/rank_env.h trainer/launch/output_relay.c trainer/launch/output_relay.h \

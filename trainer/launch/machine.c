@@ -1,4 +1,4 @@
-/* machine.c: read from /proc, uname and .git; nothing is run. */
+/* machine.c: reads /proc, uname and .git; runs no programs. */
 #include "trainer/launch/machine.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "tracker/base/file_read.h"
 #include "tracker/system/cgroup.h"
 
-#define STATUS_BYTES 8192 /* the kernel writes a fifth of them */
+#define STATUS_BYTES 8192 /* the kernel writes about a fifth of that */
 
 void machine_host(char *text, size_t n)
 {
@@ -23,8 +23,8 @@ void machine_host(char *text, size_t n)
 	text[n - 1] = '\0';
 }
 
-/* The value behind the first line of a file that starts with key, behind ": ". */
-static int find_line(const char *path, const char *key, char *text, size_t n)
+/* Finds the first line of a file that starts with key; writes the value after ": ". */
+static int read_keyed_line(const char *path, const char *key, char *text, size_t n)
 {
 	char line[1024];
 	FILE *f = fopen(path, "re");
@@ -65,7 +65,7 @@ void machine_cpu(char *text, size_t n)
 {
 	char model[200];
 
-	if (!find_line("/proc/cpuinfo", "model name", model, sizeof(model)))
+	if (!read_keyed_line("/proc/cpuinfo", "model name", model, sizeof(model)))
 		snprintf(model, sizeof(model), "unknown");
 	snprintf(text, n, "%s, %ld cores", model, sysconf(_SC_NPROCESSORS_ONLN));
 }
@@ -79,8 +79,8 @@ void machine_system(char *text, size_t n)
 		snprintf(text, n, "%s %s %s", u.sysname, u.release, u.machine);
 }
 
-/* What the kernel says of this process. Nothing is allocated: every epoch asks. */
-static void read_status(char text[STATUS_BYTES])
+/* Reads the kernel's status of this process. Allocates nothing, since every epoch calls it. */
+static void read_proc_status(char text[STATUS_BYTES])
 {
 	int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : file_read(fd, 0, text, STATUS_BYTES - 1);
@@ -90,7 +90,7 @@ static void read_status(char text[STATUS_BYTES])
 	text[n > 0 ? n : 0] = '\0';
 }
 
-/* Of its line "key: N kB"; 0 where there is none. */
+/* Returns the bytes of the line "key: N kB"; 0: no such line. */
 static int64_t status_bytes(const char *status, const char *key)
 {
 	char begin[32];
@@ -107,7 +107,7 @@ int64_t machine_peak_bytes(void)
 	struct rusage use;
 	int64_t peak;
 
-	read_status(status);
+	read_proc_status(status);
 	peak = status_bytes(status, "VmHWM");
 	if (peak)
 		return peak;
@@ -118,7 +118,7 @@ int64_t machine_held_bytes(void)
 {
 	char status[STATUS_BYTES];
 
-	read_status(status);
+	read_proc_status(status);
 	return status_bytes(status, "RssAnon") + status_bytes(status, "RssShmem") + status_bytes(status, "VmSwap");
 }
 
@@ -134,8 +134,8 @@ static int read_first_line(const char *path, char *text, size_t n)
 	return ok;
 }
 
-/* A branch whose own file is gone lies in packed-refs: "<commit> <ref>". */
-static int find_packed(const char *git, const char *ref, char *text, size_t n)
+/* Finds a ref without its own file in packed-refs: "<commit> <ref>". */
+static int find_packed_ref(const char *git, const char *ref, char *text, size_t n)
 {
 	char path[PATH_MAX + 600], line[512];
 	FILE *f;
@@ -154,7 +154,7 @@ static int find_packed(const char *git, const char *ref, char *text, size_t n)
 	return found;
 }
 
-/* Commit that HEAD of the .git folder stands for; worktrees share refs with the folder that "commondir" names. */
+/* Writes the commit of HEAD; worktrees share refs with the folder that "commondir" names. */
 static void resolve_head(const char *git, char *text, size_t n)
 {
 	char path[PATH_MAX + 600], head[300], common[PATH_MAX] = ".", base[PATH_MAX + 300];
@@ -173,7 +173,7 @@ static void resolve_head(const char *git, char *text, size_t n)
 	else
 		snprintf(base, sizeof(base), "%s", common);
 	snprintf(file, sizeof(file), "%s/%s", base, head + 5);
-	if (!read_first_line(file, text, n) && !find_packed(base, head + 5, text, n))
+	if (!read_first_line(file, text, n) && !find_packed_ref(base, head + 5, text, n))
 		text[0] = '\0';
 }
 
@@ -194,12 +194,12 @@ void machine_commit(char *text, size_t n)
 		if (!folder[0])
 			return;
 	}
-	if (find_line(git, "gitdir", link, sizeof(link))) /* a worktree: .git is a file */
+	if (read_keyed_line(git, "gitdir", link, sizeof(link))) /* a worktree: .git is a file */
 		snprintf(git, sizeof(git), "%s", link);
 	resolve_head(git, text, n);
 }
 
-static int is_plain(const char *s)
+static int is_shell_safe(const char *s)
 {
 	return *s && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+-%@")];
 }
@@ -216,7 +216,7 @@ void machine_command(int argc, char *const argv[], char *text, size_t n)
 		if (!word)
 			return;
 		address_hide(word);
-		k = snprintf(text + used, n - used, is_plain(word) ? "%s%s" : "%s'%s'", i ? " " : "", word);
+		k = snprintf(text + used, n - used, is_shell_safe(word) ? "%s%s" : "%s'%s'", i ? " " : "", word);
 		used += k < 0 ? 0 : (size_t)k;
 		free(word);
 	}
@@ -227,7 +227,7 @@ int64_t machine_available_bytes(void)
 	int64_t group = cgroup_room_bytes("");
 	char value[64];
 
-	if (!find_line("/proc/meminfo", "MemAvailable", value, sizeof(value)))
+	if (!read_keyed_line("/proc/meminfo", "MemAvailable", value, sizeof(value)))
 		return group == INT64_MAX ? 0 : group;
 	return strtoll(value, NULL, 10) * 1024 < group ? strtoll(value, NULL, 10) * 1024 : group;
 }

@@ -1,4 +1,4 @@
-/* node_group.c: the meeting of launchers (bootstrap.h), and afterwards messages of one size on its connections. */
+/* node_group.c: connects the launchers (bootstrap.h), then exchanges messages of one size on the connections. */
 #include "trainer/launch/node_group.h"
 
 #include <errno.h>
@@ -14,24 +14,25 @@
 
 #define ALIVE_S 1.0
 #define SILENT_S 3.0
-#define GLANCE_MOST_S 1.0 /* what the time between two looks may count for: a whole job that was stopped is no fault */
+/* a longer time between two checks counts as this: a whole job that was stopped is no failure */
+#define CHECK_MOST_S 1.0
 #define SAY_S 2.0
 #define PART_S 2.0
 
-struct peer {
+struct launcher_peer {
 	bool lost, warned;
-	bool gone; /* its ranks do not count any more */
+	bool gone; /* dropped: its ranks are not counted */
 	double silent_s;
-	size_t have; /* bytes of word */
+	size_t have; /* bytes of word received */
 	struct node_group_word word;
 	char address[TCP_NAME_BYTES];
 	int nproc;
 };
 
-/* Both travel as they lie in memory; BOOTSTRAP_VERSION tells what changes them. */
+/* Messages are copied from memory as they are; raise BOOTSTRAP_VERSION when a struct changes. */
 _Static_assert(sizeof(struct node_group_word) == 6 * sizeof(int32_t) + JOB_RESULT_REASON_BYTES, "a word has no gaps");
 
-struct roll { /* what each says at the start */
+struct node_announcement { /* announced by each launcher at the start */
 	int32_t nproc, ranks_port;
 };
 
@@ -40,17 +41,18 @@ struct node_group {
 	struct node_group_opts o;
 	char host[256], key[BOOTSTRAP_KEY_BYTES];
 	int ranks_listener, ranks_port;
-	struct peer *peer; /* by node */
-	double said_s, looked_s;
+	struct launcher_peer *peer; /* by node */
+	double said_s, checked_s;
 };
 
-static int take_roll(struct node_group *n, struct err *err)
+/* Sends this machine's number of ranks and receives those of all machines, and node 0's port for the ranks. */
+static int exchange_rank_counts(struct node_group *n, struct err *err)
 {
-	struct roll own = { .nproc = n->o.nproc, .ranks_port = n->ranks_port };
+	struct node_announcement own = { .nproc = n->o.nproc, .ranks_port = n->ranks_port };
 	int rc = bootstrap_round(n->x, &own, sizeof(own), NULL, err);
 
 	for (int i = 0; !rc && i < n->o.count; i++) {
-		struct roll r = { 0 };
+		struct node_announcement r = { 0 };
 		size_t bytes;
 		const void *said = bootstrap_said(n->x, i, &bytes);
 
@@ -58,9 +60,9 @@ static int take_roll(struct node_group *n, struct err *err)
 			memcpy(&r, said, sizeof(r));
 		n->peer[i].lost = bytes == 0;
 		if (n->peer[i].lost)
-			r = (struct roll){ .nproc = n->peer[0].nproc };
+			r = (struct node_announcement){ .nproc = n->peer[0].nproc };
 		if (r.nproc < 1)
-			return err_set(err, ERR_PEER, "node %d does not say how many ranks it has", i);
+			return err_set(err, ERR_PEER, "node %d did not send its number of ranks", i);
 		n->peer[i].nproc = r.nproc;
 		if (i == 0)
 			n->ranks_port = r.ranks_port;
@@ -70,7 +72,8 @@ static int take_roll(struct node_group *n, struct err *err)
 	return rc;
 }
 
-/* Whether this machine is node 0: told so, or (first come) the address is its own and the port free. */
+/* Listens if this machine is node 0: by --node-rank, or, when nodes number themselves, because the address is its own
+ * and the port is free. */
 static int find_listener(const struct node_group_opts *o, int *ret_fd, struct err *err)
 {
 	int rc;
@@ -80,8 +83,8 @@ static int find_listener(const struct node_group_opts *o, int *ret_fd, struct er
 		return 0;
 	rc = tcp_listen(o->host, o->port, ret_fd, err);
 	if (rc == ERR_NOENT && o->self == 0)
-		return err_set(err, ERR_USAGE, "%.200s is no address of this machine, which is node 0: give node 0's "
-			       "own to all nodes", o->host);
+		return err_set(err, ERR_USAGE, "%.200s is not an address of this machine, which is node 0: give all "
+			       "nodes an address of node 0", o->host);
 	if (o->self < 0 && (rc == ERR_NOENT || rc == ERR_EXISTS)) {
 		*err = (struct err)ERR_INIT;
 		return 0;
@@ -116,18 +119,18 @@ int node_group_open(struct node_group **ret, const struct node_group_opts *o, st
 	if (n->peer && e.listener >= 0)
 		close(e.listener);
 	if (!rc)
-		rc = take_roll(n, err);
+		rc = exchange_rank_counts(n, err);
 	if (rc) {
 		node_group_close(n);
 		return rc;
 	}
-	n->looked_s = clock_mono_s();
+	n->checked_s = clock_mono_s();
 	*ret = n;
 	return 0;
 }
 
-/* Bytes that nobody reads would take with them what was said last: read until the others have gone. */
-static void part(struct node_group *n)
+/* Unread bytes at close would reset the connection and lose the last message: reads until the others have closed. */
+static void drain_connections(struct node_group *n)
 {
 	double until_s = clock_mono_s() + PART_S;
 	char rest[4096];
@@ -150,7 +153,7 @@ void node_group_close(struct node_group *n)
 	if (!n)
 		return;
 	if (n->x)
-		part(n);
+		drain_connections(n);
 	if (n->ranks_listener >= 0)
 		close(n->ranks_listener);
 	bootstrap_close(n->x);
@@ -235,7 +238,7 @@ int node_group_ranks_listener(const struct node_group *n)
 
 /* ---- while the job runs ---- */
 
-static void send_to(struct node_group *n, int node, const struct node_group_word *w)
+static void send_to_node(struct node_group *n, int node, const struct node_group_word *w)
 {
 	struct err ignored;
 	int fd = bootstrap_fd(n->x, node);
@@ -250,12 +253,12 @@ void node_group_say(struct node_group *n, const struct node_group_word *w)
 
 	own.node = node_group_self(n);
 	for (int i = 0; i < n->o.count; i++)
-		send_to(n, i, &own);
+		send_to_node(n, i, &own);
 }
 
-static void lose(struct node_group *n, int i, const char *how, struct node_group_word *ret)
+static void mark_node_lost(struct node_group *n, int i, const char *how, struct node_group_word *ret)
 {
-	struct peer *p = &n->peer[i];
+	struct launcher_peer *p = &n->peer[i];
 
 	p->lost = true;
 	*ret = (struct node_group_word){ .kind = NODE_GROUP_LOST, .node = i };
@@ -263,26 +266,26 @@ static void lose(struct node_group *n, int i, const char *how, struct node_group
 	snprintf(ret->verdict.reason, sizeof(ret->verdict.reason), "node %d (%s) is lost: %s", i, p->address, how);
 }
 
-/* What node 0 hears from one node is for the others too. */
-static void hand_on(struct node_group *n, const struct node_group_word *w)
+/* Node 0 forwards a message of one node to the others. */
+static void forward_message(struct node_group *n, const struct node_group_word *w)
 {
 	if (node_group_self(n) != 0 || w->kind == NODE_GROUP_ALIVE || w->kind == NODE_GROUP_ENDED)
 		return;
 	for (int i = 1; i < n->o.count; i++)
 		if (i != w->node)
-			send_to(n, i, w);
+			send_to_node(n, i, w);
 }
 
-/* true: there is something to say of it in *ret. */
-static bool hear_peer(struct node_group *n, int i, struct node_group_word *ret)
+/* Reads a message of launcher i. Returns true if *ret has a complete message or the loss of that machine. */
+static bool read_peer_message(struct node_group *n, int i, struct node_group_word *ret)
 {
-	struct peer *p = &n->peer[i];
+	struct launcher_peer *p = &n->peer[i];
 	ssize_t got = recv(bootstrap_fd(n->x, i), (char *)&p->word + p->have, sizeof(p->word) - p->have, 0);
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (got <= 0) {
-		lose(n, i, "its launcher ended", ret);
+		mark_node_lost(n, i, "its launcher ended", ret);
 		return true;
 	}
 	p->silent_s = 0;
@@ -294,19 +297,19 @@ static bool hear_peer(struct node_group *n, int i, struct node_group_word *ret)
 	p->word.verdict.reason[sizeof(p->word.verdict.reason) - 1] = '\0';
 	if (node_group_self(n) == 0)
 		p->word.node = i;
-	hand_on(n, &p->word);
+	forward_message(n, &p->word);
 	*ret = p->word;
 	return true;
 }
 
 static bool notice_silence(struct node_group *n, int i, double silent_s, struct node_group_word *ret)
 {
-	struct peer *p = &n->peer[i];
+	struct launcher_peer *p = &n->peer[i];
 	char how[64];
 
 	if (p->silent_s > silent_s) {
-		snprintf(how, sizeof(how), "nothing was heard from it for %.0f s", silent_s);
-		lose(n, i, how, ret);
+		snprintf(how, sizeof(how), "no message for %.0f s", silent_s);
+		mark_node_lost(n, i, how, ret);
 		return true;
 	}
 	if (p->silent_s < SILENT_S || p->warned)
@@ -320,20 +323,20 @@ static bool notice_silence(struct node_group *n, int i, double silent_s, struct 
 
 bool node_group_hear(struct node_group *n, double silent_s, struct node_group_word *ret)
 {
-	double now_s = clock_mono_s(), passed_s = now_s - n->looked_s;
+	double now_s = clock_mono_s(), passed_s = now_s - n->checked_s;
 
-	n->looked_s = now_s;
+	n->checked_s = now_s;
 	if (now_s - n->said_s >= ALIVE_S) {
 		n->said_s = now_s;
 		node_group_say(n, &(struct node_group_word){ .kind = NODE_GROUP_ALIVE });
 	}
 	for (int i = 0; i < n->o.count; i++)
 		if (bootstrap_fd(n->x, i) >= 0 && !n->peer[i].lost)
-			n->peer[i].silent_s += passed_s < GLANCE_MOST_S ? passed_s : GLANCE_MOST_S;
+			n->peer[i].silent_s += passed_s < CHECK_MOST_S ? passed_s : CHECK_MOST_S;
 	for (int i = 0; i < n->o.count; i++) {
 		if (bootstrap_fd(n->x, i) < 0 || n->peer[i].lost)
 			continue;
-		while (hear_peer(n, i, ret))
+		while (read_peer_message(n, i, ret))
 			if (ret->kind != NODE_GROUP_ALIVE)
 				return true;
 		if (!n->peer[i].lost && notice_silence(n, i, silent_s, ret))

@@ -1,4 +1,4 @@
-/* output_relay.c: reads until nothing is there. */
+/* output_relay.c: reads until the pipe is empty. */
 #include "trainer/launch/output_relay.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ void output_relay_begin(struct output_relay *r, int fd, int rank)
 	*r = (struct output_relay){ .fd = fd, .rank = rank };
 }
 
-static void pass_on(struct output_relay *r)
+static void print_relayed_line(struct output_relay *r)
 {
 	r->line[r->line_len] = '\0';
 	if (r->rank >= 0)
@@ -27,13 +27,13 @@ static void pass_on(struct output_relay *r)
 	r->line_len = 0;
 }
 
-static void take_bytes(struct output_relay *r, const char *bytes, size_t n)
+static void split_relayed_lines(struct output_relay *r, const char *bytes, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (bytes[i] != '\n' && r->line_len < OUTPUT_RELAY_LINE_BYTES - 1)
 			r->line[r->line_len++] = bytes[i];
 		if (bytes[i] == '\n' || r->line_len == OUTPUT_RELAY_LINE_BYTES - 1)
-			pass_on(r);
+			print_relayed_line(r);
 	}
 }
 
@@ -45,11 +45,11 @@ void output_relay_read(struct output_relay *r)
 	if (r->fd < 0)
 		return;
 	while ((n = read(r->fd, bytes, sizeof(bytes))) > 0)
-		take_bytes(r, bytes, (size_t)n);
+		split_relayed_lines(r, bytes, (size_t)n);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (r->line_len)
-		pass_on(r);
+		print_relayed_line(r);
 	close(r->fd);
 	r->fd = -1;
 }

@@ -1,29 +1,28 @@
-/* output_relay.h: what a rank writes to its stderr, from a pipe, line by line: each goes on to this process's stderr, the last
- * ones are kept, in case they tell why the rank died. */
+/* output_relay.h: relays the stderr of a rank from a pipe, line by line, to this process's stderr, and keeps the last lines,
+ * which may explain why the rank died. */
 #ifndef DPT_LAUNCH_OUTPUT_RELAY_H
 #define DPT_LAUNCH_OUTPUT_RELAY_H
 
 #include <stddef.h>
 
 #define OUTPUT_RELAY_LINES 12
-#define OUTPUT_RELAY_LINE_BYTES 400 /* what is longer becomes several lines */
+#define OUTPUT_RELAY_LINE_BYTES 400 /* longer lines are split */
 
-/* Caller's storage; nothing but fd is for reading. */
+/* In the caller's storage; the caller may read fd only. */
 struct output_relay {
 	int fd; /* the pipe, to be polled; -1: it has ended */
 	int rank;
-	char line[OUTPUT_RELAY_LINE_BYTES]; /* not yet complete */
+	char line[OUTPUT_RELAY_LINE_BYTES]; /* incomplete line */
 	size_t line_len;
 	char tail[OUTPUT_RELAY_LINES][OUTPUT_RELAY_LINE_BYTES];
 	int n_tail;
 };
 
-/* fd: does not block, and is owned from here on; -1: there is none yet. rank: stands before each line; -1: nothing
- * does. */
+/* fd: non-blocking, owned from here on; -1: none yet. rank: prefix of each line; -1: no prefix. */
 void output_relay_begin(struct output_relay *r, int fd, int rank);
-/* Passes on all that is there, and closes the pipe at its end. */
+/* Relays all available bytes, and closes the pipe at its end. */
 void output_relay_read(struct output_relay *r);
-/* The kept lines once more, indented. */
+/* Prints the kept lines again, indented. */
 void output_relay_print_tail(const struct output_relay *r);
 
 #endif

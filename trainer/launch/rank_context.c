@@ -1,4 +1,4 @@
-/* rank_context.c: what a rank sits on: cores, signals, shared memory, last words. */
+/* rank_context.c: opens the rank context: cores, signals, shared memory; stores the rank's last error. */
 #include "trainer/launch/rank_context.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "trainer/launch/machine.h"
 #include "trainer/launch/rank_env.h"
 
-#define REFUSE_WAIT_S 3.0  /* for a rank 0 that could be told */
+#define REFUSE_WAIT_S 3.0  /* longest wait for rank 0 while reporting a failure */
 
 void rank_context_bind(const struct rank_context *s, int threads)
 {
@@ -52,7 +52,8 @@ void rank_context_stop_signals(sigset_t *set)
 		sigaddset(set, SIGHUP);
 }
 
-/* The machine's first rank makes the memory; when it cannot, or has failed already, the others here hear why. */
+/* The machine's first rank makes the memory. When it cannot, or has failed already, the other ranks here receive the
+ * reason. */
 static int share_memory(struct rank_context *s, const char *job, double wait_s, const struct err *before, struct err *err)
 {
 	const struct rendezvous_opts o = {
@@ -66,8 +67,8 @@ static int share_memory(struct rank_context *s, const char *job, double wait_s, 
 	return rendezvous(&o, &failure, &s->shm_fd, 1, err);
 }
 
-/* Where all ranks will meet; rank 0 listens there from now on. */
-static int find_net(struct rank_context *s, const struct rank_env *p, const struct rank_context_opts *o, struct err *err)
+/* Sets how all ranks will connect; rank 0 listens from now on. */
+static int open_rank_bootstrap(struct rank_context *s, const struct rank_env *p, const struct rank_context_opts *o, struct err *err)
 {
 	const char *host = o->host ? o->host : p->master;
 	int rc;
@@ -75,8 +76,8 @@ static int find_net(struct rank_context *s, const struct rank_env *p, const stru
 	if (p->nodes == 1)
 		return 0;
 	if (!host[0])
-		return err_set(err, ERR_USAGE, "%s started %d ranks on several machines and does not say where rank 0 "
-			       "is: add --master-addr ADDRESS", p->source, p->world);
+		return err_set(err, ERR_USAGE, "%s started %d ranks on several machines without the address of "
+			       "rank 0: add --master-addr ADDRESS", p->source, p->world);
 	s->net = (struct bootstrap_opts){ .what = "rank",
 					 .host = host,
 					 .port = o->port ? o->port : p->port,
@@ -90,7 +91,7 @@ static int find_net(struct rank_context *s, const struct rank_env *p, const stru
 	rc = tcp_listen(host, s->net.port, &s->net.listener, err);
 	if (rc == ERR_NOENT)
 		return err_set(err, ERR_USAGE, 
-			       "rank 0: %.200s is no address of this machine; --master-addr gives another", host);
+			       "rank 0: %.200s is not an address of this machine: set --master-addr", host);
 	return rc ? err_prefix(err, "rank 0") : 0;
 }
 
@@ -100,13 +101,13 @@ void rank_context_refuse(const struct rank_env *p, const struct err *why)
 		.job = p->job, .rank = p->local_rank, .world = p->local_world, .first = p->rank - p->local_rank,
 		.wait_s = REFUSE_WAIT_S
 	};
-	struct err told = ERR_INIT;
+	struct err ignored = ERR_INIT;
 
 	if (p->local_world > 1)
-		rendezvous(&o, why, NULL, 0, &told);
+		rendezvous(&o, why, NULL, 0, &ignored);
 }
 
-static int take_signals(struct rank_context *s, struct err *err)
+static int open_signal_fd(struct rank_context *s, struct err *err)
 {
 	sigset_t set;
 
@@ -134,17 +135,17 @@ int rank_context_open(struct rank_context *ret, const struct rank_env *p, const 
 	s.board = calloc(1, sizeof(*s.board) + sizeof(struct board_rank));
 	if (!s.board)
 		return err_set(err, ERR_NOMEM, "out of memory: start of the rank");
-	find_net(&s, p, o, &failure);
-	/* signals still end the process at once: nothing has begun */
+	open_rank_bootstrap(&s, p, o, &failure);
+	/* signals still end the process at once: no work has begun */
 	rc = share_memory(&s, p->job, o->wait_s, &failure, err);
 	if (!rc)
-		rc = take_signals(&s, err);
+		rc = open_signal_fd(&s, err);
 	if (rc) {
 		rank_context_close(&s);
 		return rc;
 	}
 	if (sched_getaffinity(0, sizeof(all), &all) == 0 && CPU_COUNT(&all) == sysconf(_SC_NPROCESSORS_ONLN))
-		rank_context_bind(&s, o->threads); /* nobody has bound the ranks yet */
+		rank_context_bind(&s, o->threads); /* no launcher has bound the ranks */
 	*ret = s;
 	return 0;
 }
@@ -168,7 +169,7 @@ int rank_context_stop(const struct rank_context *s)
 	if (s->signal_fd >= 0 && read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		atomic_store(&s->board->stop_signal, (int)info.ssi_signo);
 		rank_context_stop_signals(&set);
-		sigdelset(&set, SIGHUP); /* a terminal that goes away may say so twice */
+		sigdelset(&set, SIGHUP); /* a closed terminal may be reported twice */
 		sigprocmask(SIG_UNBLOCK, &set, NULL);
 	}
 	return atomic_load(&s->board->stop_signal);

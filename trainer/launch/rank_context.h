@@ -1,5 +1,6 @@
-/* rank_context.h: what a rank knows of its job whatever started it: its number, where it meets the others, whether somebody
- * asked it to stop, and the board on which it leaves its last words for the launcher. */
+/* rank_context.h: the rank context: what a rank knows of its job, however it was started: its number, how it connects to the
+ * other ranks, whether it was asked to stop, and the shared status, in which it leaves its last error for the
+ * launcher. */
 #ifndef DPT_LAUNCH_RANK_CONTEXT_H
 #define DPT_LAUNCH_RANK_CONTEXT_H
 
@@ -16,16 +17,16 @@
 
 struct board_rank {
 	_Atomic int said; /* err is complete */
-	_Atomic int idle; /* it has begun nothing that is worth finishing: ctrl-C ends it at once */
+	_Atomic int idle; /* it has begun no work that is worth finishing: ctrl-C ends it at once */
 	struct err err;
 	struct flight flight;
 };
 
-struct board { /* in memory shared by launcher and ranks; a rank without launcher has one of its own */
-	_Atomic int stop_signal; /* SIGINT, SIGTERM or SIGUSR1 once one came */
+struct board { /* status shared by launcher and ranks; a rank without launcher has a private one */
+	_Atomic int stop_signal; /* SIGINT, SIGTERM or SIGUSR1 once received */
 	_Atomic int run_open;	 /* rank 0 has opened the tracked run */
 	char run_id[33];	 /* of that run */
-	int segment;		 /* of that run, opened by this job; its first step and epoch */
+	int segment;		 /* segment of that run that this job opened; its first step and epoch */
 	int64_t first_step, first_epoch;
 	struct board_rank rank[];
 };
@@ -33,50 +34,51 @@ struct board { /* in memory shared by launcher and ranks; a rank without launche
 struct rank_context {
 	int rank, world;
 	int local_rank, local_world;
-	int nodes;		 /* machines; 1: all ranks are here */
-	char node[160];		 /* this one's name among those */
-	struct bootstrap_opts net; /* with several: where all ranks meet; what it points to outlives the seat */
-	int attempt;		 /* of the job: 0, or how often its ranks have been started before */
-	bool launched;		 /* by our own launcher, which watches and has the last word on the status */
-	int shm_fd;		 /* shared memory of this machine's ranks, which they meet in; -1 on one rank */
-	int signal_fd;		 /* without launcher: where signals arrive; -1 */
+	int nodes;		 /* machines; 1: all ranks are on this one */
+	char node[160];		 /* name of this machine in the job */
+	struct bootstrap_opts net; /* with several machines: how all ranks connect; its pointers outlive the context */
+	int attempt;		 /* how often the ranks of the job have been restarted */
+	bool launched;		 /* by dptrain's launcher, which watches the rank and sets the final status */
+	int shm_fd;		 /* shared memory of this machine's ranks; -1 with one rank */
+	int signal_fd;		 /* without launcher: receives signals; -1 */
 	struct board *board;
 };
 
-/* The seat of a process that something else started (rank_env.h): meets the others (rendezvous.h), binds itself to its
- * cores, takes the stop signals. rank_context_close gives back what it holds; NULL board is fine. */
+/* Opens the context of a process that another program started (rank_env.h): connects to the other ranks of this machine
+ * (rendezvous.h), binds itself to its cores, blocks the stop signals. rank_context_close frees it; board may be NULL. */
 struct rank_env;
 struct rank_context_opts {
 	int threads;
-	const char *host; /* of rank 0, with several machines; NULL: as the place says */
-	int port;	  /* 0: as the place says */
-	const char *key;  /* that the job's ranks know; NULL: made of the place's job */
-	double wait_s;	  /* longest for the others to come */
+	const char *host; /* address of rank 0, with several machines; NULL: from the place */
+	int port;	  /* 0: from the place */
+	const char *key;  /* secret of the job's ranks; NULL: derived from the place's job */
+	double wait_s;	  /* longest wait for the other ranks */
 };
 int rank_context_open(struct rank_context *ret, const struct rank_env *p, const struct rank_context_opts *o, struct err *err);
 void rank_context_close(struct rank_context *s);
 
-/* Instead of rank_context_open, of a rank that cannot take part: the others end at once, those of rank 0 with its reason. Takes
- * a moment when they do not come. */
+/* Called instead of rank_context_open by a rank that cannot take part: the other ranks end at once, with its reason if it is
+ * rank 0. Waits a moment when they do not start. */
 void rank_context_refuse(const struct rank_env *p, const struct err *why);
 
-/* Binds the process to its share of the cores, so that ranks do not push each other around. Not when ranks or threads
- * are more than the cores are. */
+/* Binds the process to its share of the cores, so that the scheduler does not move ranks onto each other. Does nothing
+ * when there are more ranks or threads than cores. */
 void rank_context_bind(const struct rank_context *s, int threads);
 
-/* The signals that ask for an end, left to a signalfd; a closed terminal or pipe must not end a run. */
+/* Lists the signals that request an end and are read from a signalfd. A closed terminal or pipe must not end a run. */
 void rank_context_stop_signals(sigset_t *set);
 
-/* The signal that asked for an end, 0 none. Without launcher it is looked up here; a second one then kills at once. */
+/* Returns the signal that requested an end; 0: none. Without launcher it is read here, and a second signal kills at
+ * once. */
 int rank_context_stop(const struct rank_context *s);
 
-/* The rank's own part of the board. */
+/* Returns this rank's part of the shared status. */
 struct board_rank *rank_context_own(const struct rank_context *s);
 
-/* Leaves e on the board (launched) for the launcher to print; returns the exit code that belongs to it. */
+/* Stores e in the shared status for the launcher to print; returns the matching exit code. */
 int rank_context_fail(const struct rank_context *s, const struct err *e);
 
-/* 2 for bad usage or input, 1 for everything else. */
+/* Returns 2 for bad usage or input, else 1. */
 int rank_context_exit_code(const struct err *e);
 
 #endif

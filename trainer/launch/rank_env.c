@@ -1,4 +1,4 @@
-/* rank_env.c: one table row per kind of launcher; a source that says "one rank" claims nothing. */
+/* rank_env.c: one table row per kind of launcher. A launcher whose variables tell of a single rank is ignored. */
 #include "trainer/launch/rank_env.h"
 
 #include <errno.h>
@@ -14,13 +14,13 @@
 #define RANKS_MAX 65536
 #define JOB_VARIABLES 4
 
-struct source {
+struct launcher_env {
 	const char *name;
 	const char *rank, *world, *local_rank, *local_world;
-	const char *job[JOB_VARIABLES]; /* what tells two jobs apart */
+	const char *job[JOB_VARIABLES]; /* variables that distinguish two jobs */
 };
 
-static const struct source sources[] = {
+static const struct launcher_env launcher_envs[] = {
 	{ "torchrun",
 	  "RANK",
 	  "WORLD_SIZE",
@@ -47,8 +47,8 @@ static const struct source sources[] = {
 	  { "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_CLUSTER_NAME", NULL } },
 };
 
-/* 1: read; 0: not set; negative: not a number in range. */
-static int read_number(const char *variable, int *ret, struct err *err)
+/* Returns 1: read; 0: not set; negative: not a number in range. */
+static int read_env_number(const char *variable, int *ret, struct err *err)
 {
 	const char *text = variable ? getenv(variable) : NULL;
 	char *end;
@@ -65,15 +65,15 @@ static int read_number(const char *variable, int *ret, struct err *err)
 	return 1;
 }
 
-/* A batch script of Slurm bears the variables of its first task without being one. */
-static bool in_batch_script(const struct source *s)
+/* A batch script of Slurm has the variables of its first task without being a task. */
+static bool in_batch_script(const struct launcher_env *s)
 {
 	const char *kind = getenv("ENVIRONMENT");
 
 	return !strcmp(s->name, "Slurm") && kind && !strcmp(kind, "BATCH") && !getenv("SLURM_STEP_ID");
 }
 
-static void name_job(const struct source *s, struct rank_env *p)
+static void hash_job_name(const struct launcher_env *s, struct rank_env *p)
 {
 	uint64_t hash = UINT64_C(14695981039346656037);
 
@@ -87,59 +87,61 @@ static void name_job(const struct source *s, struct rank_env *p)
 	snprintf(p->job, sizeof(p->job), "%u-%d-%016llx", (unsigned)getuid(), p->world, (unsigned long long)hash);
 }
 
-static int read_source(const struct source *s, struct rank_env *ret, struct err *err)
+/* Reads the variables of one launcher into *ret, whose found is false when they are not set. */
+static int read_launcher_env(const struct launcher_env *s, struct rank_env *ret, struct err *err)
 {
 	struct rank_env p = { .source = s->name };
-	int rc = read_number(s->rank, &p.rank, err);
+	int rc = read_env_number(s->rank, &p.rank, err);
 
 	if (rc <= 0 || in_batch_script(s))
 		return rc < 0 ? rc : 0;
-	rc = read_number(s->world, &p.world, err);
+	rc = read_env_number(s->world, &p.world, err);
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
 		return err_set(err, ERR_USAGE, "%s is set but %s is not; set both, or neither", s->rank, s->world);
 	p.local_rank = p.rank;
 	p.local_world = p.world;
-	rc = read_number(s->local_rank, &p.local_rank, err);
+	rc = read_env_number(s->local_rank, &p.local_rank, err);
 	if (rc >= 0)
-		rc = read_number(s->local_world, &p.local_world, err);
+		rc = read_env_number(s->local_world, &p.local_world, err);
 	if (rc < 0)
 		return rc;
 	if (p.rank >= p.world || p.local_rank >= p.local_world)
 		return err_set(err, ERR_USAGE, "%s=%d is not below %s=%d", s->rank, p.rank, s->world, p.world);
 	p.found = p.world > 1;
-	name_job(s, &p);
+	hash_job_name(s, &p);
 	*ret = p;
 	return 0;
 }
 
-static const char *either(const char *a, const char *b)
+static const char *getenv_either(const char *a, const char *b)
 {
 	const char *v = getenv(a);
 
 	return v && *v ? v : getenv(b);
 }
 
-/* Slurm tells ranks of a machine by a list with one entry a machine, and rank 0 is on the first of its list. A port
- * that two jobs of a machine share by chance is refused, and --master-port helps. */
+/* Slurm gives the ranks of each machine as a list with one entry a machine; rank 0 is on the first machine of its node
+ * list. The port is derived from the job id. When two jobs of a machine collide, listening fails and --master-port
+ * helps. */
 static int find_slurm_nodes(struct rank_env *p, struct err *err)
 {
-	const char *tasks = either("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
-	const char *list = either("SLURM_STEP_NODELIST", "SLURM_NODELIST");
-	int node = 0, job = 0, rc = read_number("SLURM_STEP_NUM_NODES", &p->nodes, err);
+	const char *tasks = getenv_either("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
+	const char *list = getenv_either("SLURM_STEP_NODELIST", "SLURM_NODELIST");
+	int node = 0, job = 0, rc = read_env_number("SLURM_STEP_NUM_NODES", &p->nodes, err);
 
 	if (rc == 0)
-		rc = read_number("SLURM_NNODES", &p->nodes, err);
+		rc = read_env_number("SLURM_NNODES", &p->nodes, err);
 	if (rc >= 0)
-		rc = read_number("SLURM_NODEID", &node, err);
+		rc = read_env_number("SLURM_NODEID", &node, err);
 	if (rc < 0)
 		return rc;
 	if (p->nodes <= 1)
 		return 0;
 	p->local_world = tasks ? slurm_number(tasks, node) : -1;
 	if (p->local_world < 1)
-		return err_set(err, ERR_USAGE, "SLURM_STEP_TASKS_PER_NODE=%.100s does not tell the tasks of node %d",
+		return err_set(err, ERR_USAGE, "SLURM_STEP_TASKS_PER_NODE=%.100s has no number of tasks for node %d",
 			       tasks ? tasks : "", node);
 	if (p->local_rank >= p->local_world)
 		return err_set(err, ERR_USAGE, "SLURM_LOCALID=%d is not below the %d tasks of node %d", p->local_rank,
@@ -152,7 +154,7 @@ static int find_slurm_nodes(struct rank_env *p, struct err *err)
 	return 0;
 }
 
-/* The agents of torchrun keep MASTER_PORT for themselves: the next one is ours. */
+/* torchrun's agents use MASTER_PORT themselves: the ranks use the next one. */
 static int find_torch_nodes(struct rank_env *p, struct err *err)
 {
 	const char *master = getenv("MASTER_ADDR"), *agent = getenv("TORCHELASTIC_USE_AGENT_STORE");
@@ -162,12 +164,12 @@ static int find_torch_nodes(struct rank_env *p, struct err *err)
 	if (p->nodes == 1)
 		return 0;
 	snprintf(p->master, sizeof(p->master), "%s", master ? master : "");
-	rc = read_number("MASTER_PORT", &p->port, err);
+	rc = read_env_number("MASTER_PORT", &p->port, err);
 	p->port += rc > 0 && agent && !strcmp(agent, "True");
 	return rc < 0 ? rc : 0;
 }
 
-static int find_nodes(struct rank_env *p, struct err *err)
+static int find_node_count(struct rank_env *p, struct err *err)
 {
 	p->nodes = 1;
 	if (!strcmp(p->source, "Slurm"))
@@ -183,9 +185,9 @@ int rank_env_find(struct rank_env *ret, struct err *err)
 {
 	struct rank_env best = { .found = false, .source = "alone", .world = 1, .local_world = 1, .nodes = 1 };
 
-	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+	for (size_t i = 0; i < sizeof(launcher_envs) / sizeof(launcher_envs[0]); i++) {
 		struct rank_env p = { .found = false };
-		int rc = read_source(&sources[i], &p, err);
+		int rc = read_launcher_env(&launcher_envs[i], &p, err);
 
 		if (rc)
 			return rc;
@@ -194,13 +196,13 @@ int rank_env_find(struct rank_env *ret, struct err *err)
 		if (best.found && (best.rank != p.rank || best.world != p.world))
 			return err_set(
 				err, ERR_USAGE,
-				"%s says rank %d of %d, %s says rank %d of %d: start dptrain with one of them only",
+				"%s sets rank %d of %d, %s sets rank %d of %d: start dptrain with one of them only",
 				best.source, best.rank, best.world, p.source, p.rank, p.world);
 		if (!best.found)
 			best = p;
 	}
 	if (best.found) {
-		int rc = find_nodes(&best, err);
+		int rc = find_node_count(&best, err);
 
 		if (rc)
 			return rc;

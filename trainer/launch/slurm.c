@@ -1,4 +1,4 @@
-/* slurm.c: lists with repetitions and ranges. */
+/* slurm.c: expands lists with repetitions and ranges. */
 #include "trainer/launch/slurm.h"
 
 #include <stdio.h>
@@ -31,21 +31,21 @@ int slurm_number(const char *text, int i)
 	return -1;
 }
 
-/* The end of the name that begins here: a comma outside of brackets, or the end of the text. */
-static const char *end_of_name(const char *at)
+/* Returns the end of the name that begins here: a comma outside of brackets, or the end of the text. */
+static const char *end_of_slurm_name(const char *at)
 {
 	for (int depth = 0; *at && (depth || *at != ','); at++)
 		depth += (*at == '[') - (*at == ']');
 	return at;
 }
 
-struct range { /* "01-04": from 1 on, 4 of them, two digits */
+struct slurm_range { /* "01-04": from 1 on, 4 of them, two digits */
 	long first, count;
 	int digits;
 	const char *end;
 };
 
-static bool read_range(const char *at, struct range *ret)
+static bool read_slurm_range(const char *at, struct slurm_range *ret)
 {
 	char *end;
 	long first = strtol(at, &end, 10), last = first;
@@ -60,21 +60,21 @@ static bool read_range(const char *at, struct range *ret)
 		if (end == from || end - from > DIGITS_MOST || last < first)
 			return false;
 	}
-	*ret = (struct range){ first, last - first + 1, digits, end };
+	*ret = (struct slurm_range){ first, last - first + 1, digits, end };
 	return *end == ',' || *end == ']';
 }
 
-static bool expand(const char *name, int *i, char *ret, size_t n);
+static bool expand_slurm_name(const char *name, int *i, char *ret, size_t n);
 
-/* The name with its first bracket, which opens at `open`, replaced by each of its numbers in turn. */
-static bool expand_bracket(const char *name, const char *open, int *i, char *ret, size_t n)
+/* Expands the first bracket of the name, which opens at `open`, into each of its numbers in turn. */
+static bool expand_slurm_bracket(const char *name, const char *open, int *i, char *ret, size_t n)
 {
 	const char *close = strchr(open, ']');
-	struct range r = { .end = open };
+	struct slurm_range r = { .end = open };
 	char one[NAME_BYTES];
 
 	while (close && r.end < close) {
-		if (!read_range(r.end + 1, &r))
+		if (!read_slurm_range(r.end + 1, &r))
 			return false;
 		for (long k = 0; k < r.count; k++) {
 			int wrote = snprintf(one, sizeof(one), "%.*s%0*ld%s", (int)(open - name), name, r.digits,
@@ -82,7 +82,7 @@ static bool expand_bracket(const char *name, const char *open, int *i, char *ret
 
 			if (wrote < 0 || (size_t)wrote >= sizeof(one))
 				return false;
-			if (expand(one, i, ret, n))
+			if (expand_slurm_name(one, i, ret, n))
 				return true;
 			if (*i < 0)
 				return false;
@@ -91,13 +91,13 @@ static bool expand_bracket(const char *name, const char *open, int *i, char *ret
 	return false;
 }
 
-/* Counts *i down by the names that one entry stands for; true: the one asked for is in ret. */
-static bool expand(const char *name, int *i, char *ret, size_t n)
+/* Subtracts the names of one entry from *i; true: name *i was found and is in ret. */
+static bool expand_slurm_name(const char *name, int *i, char *ret, size_t n)
 {
 	const char *open = strchr(name, '[');
 
 	if (open)
-		return expand_bracket(name, open, i, ret, n);
+		return expand_slurm_bracket(name, open, i, ret, n);
 	if ((*i)-- > 0)
 		return false;
 	if (!*name || strlen(name) >= n)
@@ -109,14 +109,14 @@ static bool expand(const char *name, int *i, char *ret, size_t n)
 bool slurm_name(const char *list, int i, char *ret, size_t n)
 {
 	while (*list && i >= 0) {
-		const char *end = end_of_name(list);
+		const char *end = end_of_slurm_name(list);
 		char one[NAME_BYTES];
 
 		if ((size_t)(end - list) >= sizeof(one))
 			return false;
 		memcpy(one, list, (size_t)(end - list));
 		one[end - list] = '\0';
-		if (expand(one, &i, ret, n))
+		if (expand_slurm_name(one, &i, ret, n))
 			return true;
 		list = *end ? end + 1 : end;
 	}

@@ -1,5 +1,5 @@
-/* collective_check.c: hashes first; only where these differ do two ranks say what they have. Every rank hears the same and comes
- * to the same verdict. */
+/* collective_check.c: ranks exchange hashes of their lists of collectives. Only where hashes differ do two ranks broadcast their
+ * lists. All ranks receive the same data and reach the same result. */
 #include "trainer/program/collective_check.h"
 
 #include <stdio.h>
@@ -22,25 +22,26 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
 	return hash;
 }
 
-static uint64_t hash_text(uint64_t hash, const char *text)
+static uint64_t hash_collective_text(uint64_t hash, const char *text)
 {
 	return hash_bytes(hash, text, strlen(text) + 1);
 }
 
-/* What ranks must have alike is a column: the collectives that all members of a group meet in, and for each other
- * member the messages to and from it. */
-struct item {
+/* Items that must be equal between ranks form a column: column 0 has the collectives of all members of a group; for
+ * each other member there is one column of messages to it and one of messages from it. */
+struct collective_item {
 	const struct node *node;
 	const char *program;
 	int column;
 	uint64_t hash;
 };
 
-struct list { /* of one lane (the communicator of a stream and group), in the order in which its nodes run */
+/* of one lane (the communicator of a stream and a group), in the order in which its nodes run */
+struct collective_list {
 	enum stream stream;
 	enum group group;
 	struct comm *comm;
-	struct item *item;
+	struct collective_item *item;
 	size_t n;
 	int columns;
 };
@@ -50,24 +51,24 @@ static int column_to(int peer)
 	return 1 + peer;
 }
 
-static int column_from(const struct list *l, int peer)
+static int column_from(const struct collective_list *l, int peer)
 {
 	return 1 + l->comm->world + peer;
 }
 
-static int column_of(const struct list *l, const struct node *n)
+static int lane_column(const struct collective_list *l, const struct node *n)
 {
 	const struct sendrecv_attr *a = n->attr;
 
 	return n->op == &op_send ? column_to(a->rank) : n->op == &op_recv ? column_from(l, a->rank) : 0;
 }
 
-static const struct tensor *operand_of(const struct node *n)
+static const struct tensor *first_operand(const struct node *n)
 {
 	return n->n_in ? n->in[0] : n->out[0];
 }
 
-/* Stages of a pipeline call what they share by names of their own, and number their nodes apart ("allreduce.72"). */
+/* Stages of a pipeline have their own names for what they share, and number their nodes separately ("allreduce.72"). */
 static bool has_common_name(const struct node *n)
 {
 	size_t op = strlen(n->op->name);
@@ -78,21 +79,21 @@ static bool has_common_name(const struct node *n)
 
 static uint64_t hash_node(const struct node *n, int column)
 {
-	const struct tensor *t = operand_of(n);
+	const struct tensor *t = first_operand(n);
 	int64_t what[2] = { (int64_t)t->dtype, (int64_t)tensor_bytes(t) };
 	uint64_t hash = hash_bytes(HASH_BEGIN, what, sizeof(what));
 
 	if (!column)
-		hash = hash_text(hash, n->op->name);
-	return has_common_name(n) ? hash_text(hash, n->name) : hash;
+		hash = hash_collective_text(hash, n->op->name);
+	return has_common_name(n) ? hash_collective_text(hash, n->name) : hash;
 }
 
-static bool is_on(const struct list *l, const struct node *n)
+static bool is_on_lane(const struct collective_list *l, const struct node *n)
 {
 	return n->op->collective && n->group == l->group && stream_meets(n->stream) == l->stream;
 }
 
-static bool same_items(const struct item *a, const struct item *b, size_t n)
+static bool same_items(const struct collective_item *a, const struct collective_item *b, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (a[i].column != b[i].column || a[i].hash != b[i].hash)
@@ -100,9 +101,9 @@ static bool same_items(const struct item *a, const struct item *b, size_t n)
 	return true;
 }
 
-/* Whether the items from `at` on stood there before, for another batch size of the same kind: of these ranks may have
- * other ones. */
-static bool is_repeated(const struct list *l, size_t kind_at, size_t at)
+/* Returns true if the items from `at` on equal those of an earlier program of the same kind for another batch size.
+ * Ranks may have different batch sizes. */
+static bool is_repeated(const struct collective_list *l, size_t kind_at, size_t at)
 {
 	size_t n = l->n - at;
 
@@ -114,18 +115,19 @@ static bool is_repeated(const struct list *l, size_t kind_at, size_t at)
 	return false;
 }
 
-static void add_items(struct list *l, const struct program *p)
+static void add_program_items(struct collective_list *l, const struct program *p)
 {
 	for (int k = 0; k < p->schedule.n; k++) {
 		const struct node *n = p->schedule.items[k].node;
-		int column = is_on(l, n) ? column_of(l, n) : 0;
+		int column = is_on_lane(l, n) ? lane_column(l, n) : 0;
 
-		if (is_on(l, n))
-			l->item[l->n++] = (struct item){ n, p->name, column, hash_node(n, column) };
+		if (is_on_lane(l, n))
+			l->item[l->n++] = (struct collective_item){ n, p->name, column, hash_node(n, column) };
 	}
 }
 
-static int make_list(struct list *l, const struct prepared *p, struct err *err)
+/* Lists the collectives of all programs that run on the lane; repeated lists are dropped. */
+static int build_collective_list(struct collective_list *l, const struct prepared *p, struct err *err)
 {
 	size_t most = 0;
 
@@ -142,7 +144,7 @@ static int make_list(struct list *l, const struct prepared *p, struct err *err)
 			size_t at = l->n;
 
 			if ((int)p->program[i]->kind == kind)
-				add_items(l, p->program[i]);
+				add_program_items(l, p->program[i]);
 			if (l->n > at && is_repeated(l, kind_at, at))
 				l->n = at;
 		}
@@ -150,8 +152,8 @@ static int make_list(struct list *l, const struct prepared *p, struct err *err)
 	return 0;
 }
 
-/* What a member says: its number in the job, then a hash for each column. */
-static uint64_t *swap_hashes(const struct list *l, const struct rank *r, struct err *err)
+/* A member sends its rank in the job, then a hash for each column. */
+static uint64_t *exchange_hashes(const struct collective_list *l, const struct rank *r, struct err *err)
 {
 	size_t each = 1 + (size_t)l->columns;
 	uint64_t *all = calloc((size_t)l->comm->world * each, sizeof(*all));
@@ -173,30 +175,33 @@ static uint64_t *swap_hashes(const struct list *l, const struct rank *r, struct 
 	return NULL;
 }
 
-struct side { /* of a difference */
-	int member, number; /* in the group, in the job */
+struct difference_side { /* one side of a difference */
+	int member, number; /* rank in the group and in the job */
 	int column;
 	int64_t n;
 	uint64_t *hash;
 	char text[TEXT_BYTES];
 };
 
-/* false: all agree. */
-static bool find_difference(const struct list *l, const uint64_t *all, struct side *a, struct side *b)
+/* Returns false if all members agree. */
+static bool find_difference(const struct collective_list *l, const uint64_t *all, struct difference_side *a,
+			    struct difference_side *b)
 {
 	size_t each = 1 + (size_t)l->columns;
 	int world = l->comm->world;
 
-	*a = (struct side){ .member = 0, .number = (int)all[0] };
+	*a = (struct difference_side){ .member = 0, .number = (int)all[0] };
 	for (int r = 1; r < world; r++)
 		if (all[(size_t)r * each + 1] != all[1]) {
-			*b = (struct side){ .member = r, .number = (int)all[(size_t)r * each] };
+			*b = (struct difference_side){ .member = r, .number = (int)all[(size_t)r * each] };
 			return true;
 		}
 	for (int from = 0; l->columns > 1 && from < world; from++)
 		for (int to = 0; to < world; to++) {
-			*a = (struct side){ from, (int)all[(size_t)from * each], column_to(to), 0, NULL, "" };
-			*b = (struct side){ to, (int)all[(size_t)to * each], column_from(l, from), 0, NULL, "" };
+			*a = (struct difference_side){ from, (int)all[(size_t)from * each], column_to(to), 0, NULL,
+						       "" };
+			*b = (struct difference_side){ to, (int)all[(size_t)to * each], column_from(l, from), 0, NULL,
+						       "" };
 			if (all[(size_t)from * each + 1 + (size_t)a->column] !=
 			    all[(size_t)to * each + 1 + (size_t)b->column])
 				return true;
@@ -204,8 +209,8 @@ static bool find_difference(const struct list *l, const uint64_t *all, struct si
 	return false;
 }
 
-/* The i-th item of a column; NULL: it has no more. */
-static const struct item *item_at(const struct list *l, int column, int64_t i)
+/* Returns item i of a column; NULL: it has no more. */
+static const struct collective_item *collective_at(const struct collective_list *l, int column, int64_t i)
 {
 	for (size_t k = 0; k < l->n; k++)
 		if (l->item[k].column == column && i-- == 0)
@@ -213,13 +218,13 @@ static const struct item *item_at(const struct list *l, int column, int64_t i)
 	return NULL;
 }
 
-/* One side's hashes, told to all members. */
-static int tell_hashes(const struct list *l, struct side *s, struct err *err)
+/* Broadcasts one side's hashes to all members. */
+static int broadcast_hashes(const struct collective_list *l, struct difference_side *s, struct err *err)
 {
 	struct comm *c = l->comm;
 	int rc;
 
-	while (c->rank == s->member && item_at(l, s->column, s->n))
+	while (c->rank == s->member && collective_at(l, s->column, s->n))
 		s->n++;
 	rc = c->ops->broadcast(c, &s->n, sizeof(s->n), s->member, err);
 	if (rc)
@@ -228,17 +233,17 @@ static int tell_hashes(const struct list *l, struct side *s, struct err *err)
 	if (!s->hash)
 		return err_set(err, ERR_NOMEM, "out of memory: hashes of collectives");
 	for (int64_t i = 0; c->rank == s->member && i < s->n; i++)
-		s->hash[i] = item_at(l, s->column, i)->hash;
+		s->hash[i] = collective_at(l, s->column, i)->hash;
 	return s->n ? c->ops->broadcast(c, s->hash, (size_t)s->n * sizeof(*s->hash), s->member, err) : 0;
 }
 
-/* What one side has at that place, told to all. */
-static int tell_item(const struct list *l, struct side *s, int64_t at, struct err *err)
+/* Broadcasts a description of one side's item at that place. */
+static int broadcast_item(const struct collective_list *l, struct difference_side *s, int64_t at, struct err *err)
 {
-	const struct item *k = item_at(l, s->column, at);
+	const struct collective_item *k = collective_at(l, s->column, at);
 
 	if (l->comm->rank == s->member && k) {
-		const struct tensor *t = operand_of(k->node);
+		const struct tensor *t = first_operand(k->node);
 
 		snprintf(s->text, sizeof(s->text), "%s (%s, %s, %zu bytes, %s)", k->node->name, k->node->op->name,
 			 dtype_name(t->dtype), tensor_bytes(t), k->program);
@@ -248,24 +253,25 @@ static int tell_item(const struct list *l, struct side *s, int64_t at, struct er
 	return l->comm->ops->broadcast(l->comm, s->text, sizeof(s->text), s->member, err);
 }
 
-/* The first difference between two sides, on all members. */
-static int name_difference(const struct list *l, struct side *a, struct side *b, struct err *err)
+/* Finds and describes the first difference between two sides, on all members. */
+static int name_difference(const struct collective_list *l, struct difference_side *a, struct difference_side *b,
+			   struct err *err)
 {
 	int64_t at = 0;
-	int rc = tell_hashes(l, a, err);
+	int rc = broadcast_hashes(l, a, err);
 
 	if (!rc)
-		rc = tell_hashes(l, b, err);
+		rc = broadcast_hashes(l, b, err);
 	while (!rc && at < a->n && at < b->n && a->hash[at] == b->hash[at])
 		at++;
 	if (!rc)
-		rc = tell_item(l, a, at, err);
+		rc = broadcast_item(l, a, at, err);
 	if (!rc)
-		rc = tell_item(l, b, at, err);
+		rc = broadcast_item(l, b, at, err);
 	if (!rc)
 		rc = err_set(err, ERR_UNSUPPORTED,
-			     "ranks %d and %d would never meet: number %lld of group %s, stream %s, is %.*s on rank %d "
-			     "and %.*s on rank %d; start the same program on all machines",
+			     "ranks %d and %d disagree: collective %lld of group %s, stream %s, is %.*s on rank %d and "
+			     "%.*s on rank %d; start the same program on all machines",
 			     a->number, b->number, (long long)at + 1, group_name(l->group), stream_name(l->stream),
 			     TEXT_BYTES - 1, a->text, a->number, TEXT_BYTES - 1, b->text, b->number);
 	free(a->hash);
@@ -273,14 +279,14 @@ static int name_difference(const struct list *l, struct side *a, struct side *b,
 	return rc;
 }
 
-static int agree_lane(const struct prepared *p, const struct rank *r, struct list *l, struct err *err)
+static int check_lane(const struct prepared *p, const struct rank *r, struct collective_list *l, struct err *err)
 {
-	struct side a, b;
+	struct difference_side a, b;
 	uint64_t *all;
-	int rc = make_list(l, p, err);
+	int rc = build_collective_list(l, p, err);
 
 	if (!rc) {
-		all = swap_hashes(l, r, err);
+		all = exchange_hashes(l, r, err);
 		rc = all ? 0 : err->code;
 		if (!rc && find_difference(l, all, &a, &b))
 			rc = name_difference(l, &a, &b, err);
@@ -295,12 +301,12 @@ int collective_check_collectives(const struct prepared *p, const struct rank *r,
 	int rc = 0;
 
 	for (int i = 0; !rc && i < STREAM_COUNT * GROUP_COUNT; i++) {
-		struct list l = { .stream = (enum stream)(i / GROUP_COUNT),
-				  .group = (enum group)(i % GROUP_COUNT),
-				  .comm = r->lane[i / GROUP_COUNT][i % GROUP_COUNT] };
+		struct collective_list l = { .stream = (enum stream)(i / GROUP_COUNT),
+					     .group = (enum group)(i % GROUP_COUNT),
+					     .comm = r->lane[i / GROUP_COUNT][i % GROUP_COUNT] };
 
 		if (l.comm && l.comm->world > 1)
-			rc = agree_lane(p, r, &l, err);
+			rc = check_lane(p, r, &l, err);
 	}
 	return rc;
 }

@@ -1,6 +1,5 @@
-/* collective_check.h: whether the ranks of a job mean the same: their programs meet each other in the same collectives, in the
- * same order. Asked at set-up, so that a difference is one line that names it, not a job that waits for its time
- * limit. Knows nothing of what the collectives are for. */
+/* collective_check.h: checks at set-up that the programs of all ranks call the same collectives in the same order, so that a
+ * difference is reported in one line instead of a hanging job. Does not know what the collectives are for. */
 #ifndef DPT_PROGRAM_COLLECTIVE_CHECK_H
 #define DPT_PROGRAM_COLLECTIVE_CHECK_H
 
@@ -8,7 +7,7 @@
 #include "trainer/program/rank.h"
 
 /* Collective over all ranks: each group compares a hash of its list of collectives. ERR_UNSUPPORTED names the first
- * that its ranks have differently. */
+ * difference. */
 int collective_check_collectives(const struct prepared *p, const struct rank *r, struct err *err);
 
 #endif

@@ -4,13 +4,13 @@
 #include "trainer/ops/ops.h"
 #include "trainer/ops/partial_sums/partial_sums.h"
 
-#define SMALL_BYTES 16384 /* as communicators have it */
+#define SMALL_BYTES 16384 /* as in communicators */
 #define MIB 1048576.0
 
 static const int kinds[COMM_VOLUME_KINDS] = { OP_allreduce, OP_all_gather, OP_reduce_scatter, OP_send };
 
-/* Ranks that meet in a group of that kind. */
-static int group_size(const struct program_opts *o, enum group group)
+/* Returns the number of ranks in this rank's group of that kind. */
+static int count_group_ranks(const struct program_opts *o, enum group group)
 {
 	const struct strategy *s = o->strategy;
 	int own, n = 0;
@@ -23,8 +23,8 @@ static int group_size(const struct program_opts *o, enum group group)
 	return n;
 }
 
-/* Of terms (trainer/ops/partial_sums); 0: a plain sum. */
-static int room_of(const struct node *n)
+/* Returns the room for terms (trainer/ops/partial_sums); 0: a plain sum. */
+static int terms_room(const struct node *n)
 {
 	const bool sum = n->op->id == OP_allreduce || n->op->id == OP_reduce_scatter;
 	const struct partial_sums_attr *a = sum ? n->attr : NULL;
@@ -32,11 +32,11 @@ static int room_of(const struct node *n)
 	return a ? a->room : 0;
 }
 
-static double sent_by(const struct program_opts *o, const struct node *n, bool first)
+static double bytes_sent_by_node(const struct program_opts *o, const struct node *n, bool first)
 {
-	const double ranks = group_size(o, n->group);
-	const int room = room_of(n);
-	const double roots = room ? o->sharing.roots : 1; /* each is sent */
+	const double ranks = count_group_ranks(o, n->group);
+	const int room = terms_room(n);
+	const double roots = room ? o->sharing.roots : 1; /* each root is sent */
 	const double bytes = (double)tensor_bytes(n->in[0]) / (room ? room : 1);
 
 	if (n->op->id == OP_send)
@@ -50,15 +50,15 @@ static double sent_by(const struct program_opts *o, const struct node *n, bool f
 	return bytes * (ranks - 1) / ranks;
 }
 
-/* Of one run of a program: messages go with each micro-batch of its schedule, what is for all once. */
-static int turns_of(const struct program *p, const struct node *n)
+/* Returns how often a node runs in a program: messages once for each micro-batch, all else once. */
+static int runs_per_program(const struct program *p, const struct node *n)
 {
 	return n->op->id == OP_send ? p->schedule.slots : 1;
 }
 
-/* The first program of a kind is the one for the largest batch. */
-static void add_program(const struct prepared *p, enum program_kind kind, bool first, double times,
-			double sent[COMM_VOLUME_KINDS])
+/* The first program of a kind has the largest batch. */
+static void add_program_traffic(const struct prepared *p, enum program_kind kind, bool first, double times,
+				double sent[COMM_VOLUME_KINDS])
 {
 	const struct program *program = NULL;
 
@@ -67,8 +67,8 @@ static void add_program(const struct prepared *p, enum program_kind kind, bool f
 	for (int i = 0; program && i < program->graph->n_nodes; i++)
 		for (size_t k = 0; k < COMM_VOLUME_KINDS; k++)
 			if (program->graph->nodes[i]->op->id == kinds[k])
-				sent[k] += times * turns_of(program, program->graph->nodes[i]) *
-					   sent_by(&p->opts, program->graph->nodes[i], first);
+				sent[k] += times * runs_per_program(program, program->graph->nodes[i]) *
+					   bytes_sent_by_node(&p->opts, program->graph->nodes[i], first);
 }
 
 void comm_volume_sent(const struct prepared *p, int64_t micros, double sent[COMM_VOLUME_KINDS])
@@ -77,10 +77,10 @@ void comm_volume_sent(const struct prepared *p, int64_t micros, double sent[COMM
 		sent[k] = 0;
 	if (p->opts.sharing.world == 1)
 		return;
-	add_program(p, PROGRAM_STEP, micros == 1, 1, sent);
+	add_program_traffic(p, PROGRAM_STEP, micros == 1, 1, sent);
 	if (micros > 1) {
-		add_program(p, PROGRAM_MICRO, true, 1, sent);
-		add_program(p, PROGRAM_MICRO, false, (double)micros - 2, sent);
+		add_program_traffic(p, PROGRAM_MICRO, true, 1, sent);
+		add_program_traffic(p, PROGRAM_MICRO, false, (double)micros - 2, sent);
 	}
 }
 

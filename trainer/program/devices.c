@@ -9,13 +9,13 @@
 #include "tracker/base/clock.h"
 
 #define LANES (STREAM_COUNT * GROUP_COUNT)
-#define LOOK_S 0.05 /* between two looks at the other ranks */
+#define CHECK_S 0.05 /* between two checks of the other ranks */
 
 struct devices {
 	const struct backend_comms *ops;
 	struct comm *comm;
 	struct device_comm *lane[LANES];
-	double looked_s;
+	double checked_s;
 	bool aborted;
 };
 
@@ -24,14 +24,15 @@ struct device_comm *devices_lane(const struct devices *d, enum stream stream, en
 	return d ? d->lane[stream * GROUP_COUNT + group] : NULL;
 }
 
-/* What rank 0 of a group tells the others. */
-struct invitation {
+/* Sent by rank 0 of a group to the others. */
+struct comm_id_message {
 	int rc;
 	struct err why;
 	unsigned char id[BACKEND_COMM_ID_BYTES];
 };
 
-static int invite(const struct devices_opts *o, struct comm *lane, struct invitation *ret, struct err *err)
+static int exchange_comm_id(const struct devices_opts *o, struct comm *lane, struct comm_id_message *ret,
+			    struct err *err)
 {
 	int rc;
 
@@ -42,8 +43,8 @@ static int invite(const struct devices_opts *o, struct comm *lane, struct invita
 	return !rc && ret->rc ? err_set(err, ret->rc, "%s", ret->why.text) : rc;
 }
 
-/* Until all have come. */
-static int wait_open(const struct devices_opts *o, struct device_comm *c, struct err *err)
+/* Waits until the communicator of all ranks is open. */
+static int wait_lane_open(const struct devices_opts *o, struct device_comm *c, struct err *err)
 {
 	const double end_s = clock_mono_s() + o->timeout_s;
 	const struct timespec nap = { 0, 200000 };
@@ -54,7 +55,7 @@ static int wait_open(const struct devices_opts *o, struct device_comm *c, struct
 		if (rc)
 			return rc;
 		if (clock_mono_s() > end_s)
-			return err_set(err, ERR_PEER, "the devices of the ranks did not meet within %.0f s",
+			return err_set(err, ERR_PEER, "the devices of the ranks did not connect within %.0f s",
 				       o->timeout_s);
 		nanosleep(&nap, NULL);
 	}
@@ -63,7 +64,7 @@ static int wait_open(const struct devices_opts *o, struct device_comm *c, struct
 
 #define NODE_BYTES 160
 
-/* By rank of a group: the first one on the same machine. */
+/* Finds, for each rank of a group, the first rank on the same machine. */
 static int find_machines(const struct devices_opts *o, struct comm *lane, int **ret, struct err *err)
 {
 	char(*name)[NODE_BYTES] = calloc((size_t)lane->world, sizeof(*name));
@@ -87,8 +88,8 @@ static int find_machines(const struct devices_opts *o, struct comm *lane, int **
 static int open_lane(struct devices *d, const struct devices_opts *o, int i, struct err *err)
 {
 	struct comm *lane = o->lane[i];
-	struct invitation all;
-	int *machine = NULL, rc = invite(o, lane, &all, err);
+	struct comm_id_message all;
+	int *machine = NULL, rc = exchange_comm_id(o, lane, &all, err);
 
 	if (!rc)
 		rc = find_machines(o, lane, &machine, err);
@@ -101,7 +102,7 @@ static int open_lane(struct devices *d, const struct devices_opts *o, int i, str
 							      .machine = machine },
 				  &d->lane[i], err);
 	free(machine);
-	return rc ? rc : wait_open(o, d->lane[i], err);
+	return rc ? rc : wait_lane_open(o, d->lane[i], err);
 }
 
 int devices_open(struct devices **ret, const struct devices_opts *o, struct err *err)
@@ -130,9 +131,9 @@ int devices_watch(struct devices *d, struct err *err)
 	const double now = clock_mono_s();
 	int rc;
 
-	if (!d || now - d->looked_s < LOOK_S)
+	if (!d || now - d->checked_s < CHECK_S)
 		return 0;
-	d->looked_s = now;
+	d->checked_s = now;
 	rc = d->comm->ops->check(d->comm, err);
 	for (int i = 0; !rc && i < LANES; i++)
 		if (d->lane[i] && d->ops->poll(d->lane[i], err) < 0)

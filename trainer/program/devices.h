@@ -1,6 +1,6 @@
-/* devices.h: how the devices of the ranks meet: a communicator of the backend beside each one that the hosts have, for
- * the nodes of its stream and group; and the watch over them, for a device that waits for a rank that is gone says
- * nothing. Used by the rank's own thread. Knows nothing of programs. */
+/* devices.h: the communicators of the ranks' devices: one of the backend for each communicator of the hosts, for the
+ * nodes of its stream and group. Also watches them, since a device that waits for a dead rank reports nothing. Used by
+ * the rank's own thread. Knows nothing of programs. */
 #ifndef DPT_PROGRAM_DEVICES_H
 #define DPT_PROGRAM_DEVICES_H
 
@@ -12,23 +12,23 @@ struct devices;
 struct devices_opts {
 	const struct backend *backend; /* with comms */
 	void *module;
-	struct comm *comm;	  /* of all ranks: who has died is asked there */
-	struct comm *const *lane; /* [STREAM_COUNT * GROUP_COUNT], NULL where there is none */
-	const char *node;	  /* this machine's name among the job's */
-	double timeout_s;	  /* for all to come */
+	struct comm *comm;	  /* of all ranks: asked for dead ranks */
+	struct comm *const *lane; /* [STREAM_COUNT * GROUP_COUNT]; NULL: no such communicator */
+	const char *node;	  /* this machine's name in the job */
+	double timeout_s;	  /* longest wait for all ranks */
 };
 
-/* Collective. ERR_PEER: a rank died meanwhile or did not come in time. */
+/* Collective. ERR_PEER: a rank died or did not connect in time. */
 int devices_open(struct devices **ret, const struct devices_opts *o, struct err *err);
 
-/* NULL is fine, here and below, and of a lane that there is none of. */
+/* d may be NULL, here and below. NULL: the lane has no communicator. */
 struct device_comm *devices_lane(const struct devices *d, enum stream stream, enum group group);
 
-/* To be called again and again while the host waits for its device: ERR_PEER once a rank has died or a communicator
- * failed, and then whatever waits for others on this device ends. Cheap. */
+/* Call it repeatedly while the host waits for its device: ERR_PEER once a rank has died or a communicator failed; then
+ * every wait for other ranks on this device ends. Cheap. */
 int devices_watch(struct devices *d, struct err *err);
 
-void devices_abort(struct devices *d); /* what waits for others on this device ends */
-void devices_close(struct devices *d); /* collective, unless it was aborted */
+void devices_abort(struct devices *d); /* ends every wait for other ranks on this device */
+void devices_close(struct devices *d); /* collective, unless aborted */
 
 #endif

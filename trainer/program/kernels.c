@@ -1,4 +1,4 @@
-/* kernels.c: choices travel from rank 0 as one text. */
+/* kernels.c: rank 0 broadcasts its kernel choices as one text. */
 #include "trainer/program/kernels.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ void kernels_add(void *user, const char *key, const char *name)
 	buf_add(user, name, strlen(name) + 1);
 }
 
-static int choose_all(const struct rank *r, const char *text, size_t n, struct err *err)
+static int apply_choices(const struct rank *r, const char *text, size_t n, struct err *err)
 {
 	int rc = 0;
 
@@ -23,7 +23,7 @@ static int choose_all(const struct rank *r, const char *text, size_t n, struct e
 	return rc;
 }
 
-/* A text that did not fit is empty: everybody times for himself. */
+/* A text that did not fit is empty: then every rank measures for itself. */
 int kernels_share(const struct rank *r, const struct buf *text, struct err *err)
 {
 	struct comm *c = rank_comm(r);
@@ -41,7 +41,7 @@ int kernels_share(const struct rank *r, const struct buf *text, struct err *err)
 		memcpy(all, text->data, (size_t)n);
 	rc = c->ops->broadcast(c, all, (size_t)n, 0, err);
 	if (!rc)
-		rc = choose_all(r, all, (size_t)n, err);
+		rc = apply_choices(r, all, (size_t)n, err);
 	free(all);
 	return rc;
 }

@@ -1,5 +1,5 @@
-/* kernels.h: the same kernels on every rank. Where a backend chooses by the clock, ranks that timed side by side would
- * disturb each other and choose differently. */
+/* kernels.h: makes all ranks use the same kernels. Where a backend chooses by timing, ranks that measure at the same
+ * time would disturb each other and choose differently. */
 #ifndef DPT_PROGRAM_KERNELS_H
 #define DPT_PROGRAM_KERNELS_H
 
@@ -8,11 +8,10 @@
 
 #define KERNELS_BYTES_MAX ((size_t)1 << 20)
 
-/* Choices as texts behind one another, each with its 0: adds one to the struct buf at user. */
+/* Appends one choice to the struct buf at user: key and name, each with its 0. */
 void kernels_add(void *user, const char *key, const char *name);
 
-/* Rank 0's text becomes every rank's choices; that of the others is not looked at. Collective; the backend has choose.
- */
+/* Applies rank 0's text on every rank; the other ranks' texts are ignored. Collective; the backend has choose. */
 int kernels_share(const struct rank *r, const struct buf *text, struct err *err);
 
 #endif

@@ -1,13 +1,13 @@
-/* loading.c: the flags' wishes as a loader's options. */
+/* loading.c: turns flags into options of the loader. */
 #include "trainer/program/loading.h"
 
 #include "tracker/base/log.h"
 
-#define WORKERS_LEAST 4 /* that --workers auto may come to, on one core too */
+#define WORKERS_LEAST 4 /* least upper limit of --workers auto, on one core too */
 #define WORKERS_MOST 256
-#define AUTO_SLOTS 4 /* a plan does not depend on the cores of the machine */
+#define AUTO_SLOTS 4 /* fixed, so that a plan does not depend on the number of cores */
 
-/* A thread that waits for a disk needs no core: there may be twice as many. */
+/* Threads that wait for a disk need no core: there may be two for each core. */
 int loading_workers(const struct run_config *cfg)
 {
 	int cores = config_cores(cfg), most = 2 * cores;
@@ -17,8 +17,8 @@ int loading_workers(const struct run_config *cfg)
 	return most < WORKERS_LEAST ? WORKERS_LEAST : most < WORKERS_MOST ? most : WORKERS_MOST;
 }
 
-/* The caller fills, too: no more threads than cores, where nobody has asked for them. */
-static int helpers(const struct run_config *cfg)
+/* The calling thread fills batches too: without --workers there are no more threads than cores. */
+static int helper_threads(const struct run_config *cfg)
 {
 	return cfg->workers < 0 ? config_cores(cfg) - 1 : loading_workers(cfg);
 }
@@ -28,7 +28,8 @@ static bool rank_is_to_end(void *rank)
 	return rank_context_stop(((const struct rank *)rank)->seat) != 0;
 }
 
-static struct loader_opts opts_of(const struct loading_opts *o)
+/* Makes the options of the loader, except where it begins. */
+static struct loader_opts make_loader_opts(const struct loading_opts *o)
 {
 	const struct run_config *cfg = o->rank->cfg;
 	bool training = o->split == SPLIT_TRAIN;
@@ -40,7 +41,7 @@ static struct loader_opts opts_of(const struct loading_opts *o)
 				     .rank = rank_share(o->rank),
 				     .dtype = rank_precision(o->rank).master,
 				     .workers = loading_workers(cfg),
-				     .helpers = helpers(cfg),
+				     .helpers = helper_threads(cfg),
 				     .fewer = cfg->workers < 0,
 				     .slots = cfg->workers < 0 ? AUTO_SLOTS : 0,
 				     .augment = training ? cfg->augment : 0,
@@ -57,30 +58,30 @@ static struct loader_opts opts_of(const struct loading_opts *o)
 
 size_t loading_bytes(const struct loading_opts *o)
 {
-	const struct loader_opts l = opts_of(o);
+	const struct loader_opts l = make_loader_opts(o);
 
 	return loader_bytes(&l);
 }
 
-static void warn_of_crowding(const struct rank *r)
+static void warn_crowded_workers(const struct rank *r)
 {
 	const struct run_config *cfg = r->cfg;
 	int cores = config_cores(cfg);
 
 	if (rank_is_root(r) && cfg->workers > cores && cfg->local_world > 1)
-		log_warn("--workers %lld on each of %d ranks: there %s %d core%s for each; the ranks' threads will "
-			 "take time from each other",
+		log_warn("--workers %lld on each of %d ranks: there %s %d core%s for each rank; their threads will "
+			 "compete for the cores",
 			 (long long)cfg->workers, cfg->local_world, cores > 1 ? "are" : "is", cores,
 			 cores > 1 ? "s" : "");
 }
 
 int loading_open(struct loader **ret, const struct loading_opts *o, struct err *err)
 {
-	struct loader_opts l = opts_of(o);
+	struct loader_opts l = make_loader_opts(o);
 	int rc;
 
 	if (o->split == SPLIT_TRAIN) {
-		warn_of_crowding(o->rank);
+		warn_crowded_workers(o->rank);
 		l.steps_end = o->course->steps_end < INT64_MAX ? o->course->steps_end : 0;
 		l.first_epoch = o->step / o->course->steps_per_epoch;
 		l.first_step = o->step % o->course->steps_per_epoch;

@@ -1,4 +1,4 @@
-/* loading.h: the loader of a run's samples: how many threads it has, where its batches lie. */
+/* loading.h: the loader of a run's samples: its threads and the memory of its batches. */
 #ifndef DPT_PROGRAM_LOADING_H
 #define DPT_PROGRAM_LOADING_H
 
@@ -7,24 +7,24 @@
 #include "trainer/program/rank.h"
 #include "trainer/program/workload.h"
 
-int loading_workers(const struct run_config *cfg); /* threads, at most */
+int loading_workers(const struct run_config *cfg); /* most threads */
 
 struct loading_opts {
 	const struct rank *rank;
 	const struct workload *subject;
 	const struct train_schedule *course;
-	enum split split; /* of training: on and on from step; of evaluation: once through */
-	bool resting;	  /* as loader_opts has it */
-	int64_t step;	  /* optimiser steps that are done */
-	int active;	  /* threads that work ahead at first, with --workers auto */
-	void *memory;	  /* that was planned; NULL: none */
-	double slow_s;	  /* a batch takes at least so long */
-	void (*worked)(void *user, int thread, double from_s, double to_s); /* as loader_opts has it */
+	enum split split; /* training: endless from step; evaluation: one pass */
+	bool resting;	  /* see loader_opts */
+	int64_t step;	  /* finished optimiser steps */
+	int active;	  /* threads that load ahead at first, with --workers auto */
+	void *memory;	  /* planned memory; NULL: none */
+	double slow_s;	  /* least seconds of a batch (test hook) */
+	void (*worked)(void *user, int thread, double from_s, double to_s); /* see loader_opts */
 	void *worked_user;
-	_Atomic uint64_t *undecoded; /* as loader_opts has it */
+	_Atomic uint64_t *undecoded; /* see loader_opts */
 };
 
-/* Of all batches that are in flight at once: what is planned for them. */
+/* Returns the bytes of all batches in flight, for the plan. */
 size_t loading_bytes(const struct loading_opts *o);
 int loading_open(struct loader **ret, const struct loading_opts *o, struct err *err);
 

@@ -1,4 +1,4 @@
-# From flags to programs: subject, passes, plan, kernels, memory.
+# From flags to programs: workload, passes, plan, kernels, memory.
 libtrainer_la_SOURCES += trainer/program/collective_check.c trainer/program/collective_check.h trainer/program/train_schedule.c trainer/program/train_schedule.h \
 	trainer/program/devices.c trainer/program/devices.h trainer/program/test_hooks.c trainer/program/test_hooks.h \
 	trainer/program/kernels.c trainer/program/kernels.h trainer/program/loading.c trainer/program/loading.h \

@@ -1,5 +1,5 @@
-/* memory.c: the plan against the machine. Other settings are tried by planning them, with kernels chosen by rule, so
- * that what is advised is known to fit. */
+/* memory.c: compares the plan with the machine. Other settings are planned in full, with kernels chosen by rule, so
+ * that advice is known to fit. */
 #include "trainer/program/memory.h"
 
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include "trainer/program/planning.h"
 
 #define MIB 1048576.0
-#define FILE_BYTES (2 * COPY_PIECE_BYTES) /* of a file that is offloaded to: a piece on its way in and one out */
+#define FILE_BYTES (2 * COPY_PIECE_BYTES) /* of an offload file: a piece on its way in and one on its way out */
 #define ADVICE_BYTES 300
-#define OWN_BYTES_MAX ((int64_t)1 << 30) /* of a device, that driver and libraries take beside a plan */
+#define OWN_BYTES_MAX ((int64_t)1 << 30) /* of a device, used by driver and libraries besides a plan */
 
 size_t memory_offloaded(const struct plan *p)
 {
@@ -27,8 +27,8 @@ int64_t memory_planned(const struct plan *p)
 			 p->data_bytes + p->shm_usage_bytes + memory_offloaded(p));
 }
 
-/* Of all ranks on this machine, whose shared memory is there once for each; of a rank's own device. */
-static int64_t needed(const struct plan *p, const struct rank *r)
+/* Returns the bytes of all ranks on this machine, which share some memory; with a device, of one rank's device. */
+static int64_t plan_bytes_needed(const struct plan *p, const struct rank *r)
 {
 	int64_t own = (int64_t)(memory_offloaded(p) + p->data_bytes);
 
@@ -39,8 +39,9 @@ static int64_t needed(const struct plan *p, const struct rank *r)
 	return own * r->seat->local_world;
 }
 
-/* For all ranks. A process that may map little (ulimit -v) maps the others' shared memory too, and each loader thread a
- * stack: those are not reckoned with, so that nothing is refused that would run. */
+/* Returns the memory for all ranks of this machine. With a small limit of address space (ulimit -v) a process also maps
+ * the other ranks' shared memory and a stack for each loader thread. These are not counted, so that no run that would
+ * fit is refused. */
 static int64_t available_on_host(const struct rank_context *seat, const char **ret_whose)
 {
 	const char *hook = getenv("DPTRAIN_TEST_MEMORY");
@@ -53,7 +54,7 @@ static int64_t available_on_host(const struct rank_context *seat, const char **r
 	return own * seat->local_world;
 }
 
-/* Of its device's memory; 0: it has none of its own, or does not tell. */
+/* Returns the free bytes of the rank's device; 0: it has none or does not report it. */
 static int64_t room_on_device(const struct rank *r)
 {
 	struct err ignored = ERR_INIT;
@@ -72,21 +73,26 @@ static int64_t device_bytes(const struct rank *r)
 	return d.memory_bytes;
 }
 
-/* What is there, in words, of a plan that needs more. */
-static void say_room(char *text, size_t n, const struct rank *r, int64_t need, int64_t room, const char *whose)
+struct shortage { /* of a plan that does not fit */
+	int64_t need_bytes, free_bytes;
+	const char *whose; /* who has the free bytes, in words; of hosts */
+};
+
+/* Says how much memory is free where the plan would run. */
+static void describe_room(char *text, size_t n, const struct rank *r, const struct shortage *s)
 {
 	const int64_t all = r->backend->room ? device_bytes(r) : 0;
 
 	if (!r->backend->room)
-		snprintf(text, n, "%s %.0f MiB free", whose, (double)room / MIB);
+		snprintf(text, n, "%s %.0f MiB free", s->whose, (double)s->free_bytes / MIB);
 	else
-		snprintf(text, n, "the GPU has %.0f of %.0f MiB free%s", (double)room / MIB, (double)all / MIB,
-			 need + OWN_BYTES_MAX <= all ?
-				 ": other processes have taken memory of it (nvidia-smi names them)" : "");
+		snprintf(text, n, "the GPU has %.0f of %.0f MiB free%s", (double)s->free_bytes / MIB, (double)all / MIB,
+			 s->need_bytes + OWN_BYTES_MAX <= all ?
+				 ": other processes use its memory (see nvidia-smi)" : "");
 }
 
-/* Bytes that the run would need with other settings; -1 when they cannot be planned. */
-static int64_t needed_with(const struct rank *like, const struct workload *s, const struct run_config *cfg)
+/* Returns the bytes that the run would need with other settings; -1: they cannot be planned. */
+static int64_t bytes_needed_with(const struct rank *like, const struct workload *s, const struct run_config *cfg)
 {
 	struct rank r = { .cfg = cfg, .seat = like->seat, .backend = like->backend, .by_rule = true };
 	struct err ignored = ERR_INIT;
@@ -97,7 +103,7 @@ static int64_t needed_with(const struct rank *like, const struct workload *s, co
 	if (rank_open_module(&r, &ignored))
 		return -1;
 	if (!planning_make(&c, &p, &r, s, &ignored)) {
-		bytes = needed(&p.plan, &r);
+		bytes = plan_bytes_needed(&p.plan, &r);
 		prepare_done(&p);
 	}
 	if (r.backend->close)
@@ -114,9 +120,9 @@ struct advice {
 	int count;
 };
 
-static bool advise(struct advice *a, const struct run_config *cfg, const char *flags)
+static bool try_advice(struct advice *a, const struct run_config *cfg, const char *flags)
 {
-	int64_t bytes = needed_with(a->rank, a->subject, cfg);
+	int64_t bytes = bytes_needed_with(a->rank, a->subject, cfg);
 	int n;
 
 	if (bytes < 0 || bytes > a->limit)
@@ -129,8 +135,8 @@ static bool advise(struct advice *a, const struct run_config *cfg, const char *f
 	return true;
 }
 
-/* The largest half, quarter, … of the batch that fits, with as many passes as keep the step the same. */
-static bool advise_batch(struct advice *a, const struct run_config *like, const char *more)
+/* Tries halves of the batch until one fits, with as many micro-batches as keep the step the same. */
+static bool advise_batch_size(struct advice *a, const struct run_config *like, const char *more)
 {
 	int64_t part = (like->global_batch_size + like->world - 1) / like->world;
 
@@ -145,7 +151,7 @@ static bool advise_batch(struct advice *a, const struct run_config *like, const 
 		if (cfg.global_batch_size % ((int64_t)cfg.world * b))
 			snprintf(flags, sizeof(flags), "--batch-size %lld --global-batch-size %lld%s", (long long)b,
 				 (long long)cfg.global_batch_size, more);
-		if (advise(a, &cfg, flags))
+		if (try_advice(a, &cfg, flags))
 			return true;
 	}
 	return false;
@@ -158,18 +164,18 @@ static void find_advice(struct advice *a)
 
 	if (cfg.activation_checkpointing != CONFIG_RECOMPUTE_FULL) {
 		cfg.activation_checkpointing = CONFIG_RECOMPUTE_FULL;
-		advise(a, &cfg, "--activation-checkpointing full");
+		try_advice(a, &cfg, "--activation-checkpointing full");
 	}
 	cfg = *a->rank->cfg;
-	advise_batch(a, &cfg, "");
+	advise_batch_size(a, &cfg, "");
 	if (cfg.precision == CONFIG_PRECISION_FP32 && a->rank->backend->takes && a->rank->backend->takes(&bf16)) {
 		cfg.precision = CONFIG_PRECISION_BF16;
-		advise(a, &cfg, "--precision bf16");
+		try_advice(a, &cfg, "--precision bf16");
 	}
 	cfg = *a->rank->cfg;
 	cfg.activation_checkpointing = CONFIG_RECOMPUTE_FULL;
 	if (!a->count)
-		advise_batch(a, &cfg, " --activation-checkpointing full");
+		advise_batch_size(a, &cfg, " --activation-checkpointing full");
 }
 
 int memory_check(const struct plan *p, const struct rank *r, const struct workload *s, struct err *err)
@@ -179,20 +185,20 @@ int memory_check(const struct plan *p, const struct rank *r, const struct worklo
 	struct advice a = { .rank = r,
 			    .subject = s,
 			    .limit = on_device ? room_on_device(r) : available_on_host(r->seat, &whose) };
-	int64_t bytes = needed(p, r);
+	int64_t bytes = plan_bytes_needed(p, r);
 	char room[200];
 
 	if (a.limit <= 0 || bytes <= a.limit)
 		return 0;
 	find_advice(&a);
-	say_room(room, sizeof(room), r, bytes, a.limit, whose);
+	describe_room(room, sizeof(room), r, &(struct shortage){ bytes, a.limit, whose });
 	return err_set(err, ERR_USAGE, "the plan needs %.0f MiB%s, but %s; %s%s", (double)bytes / MIB,
 		       !on_device && r->seat->local_world > 1 ? " for its ranks" : "", room,
-		       a.count ? "what fits: " : "no batch size of this model fits; a smaller --model would",
+		       a.count ? "what fits: " : "no batch size of this model fits; choose a smaller --model",
 		       a.count ? a.text : "");
 }
 
-/* Bytes with that batch size; -1: it cannot be planned, or does not fit. */
+/* Returns the bytes with that batch size; -1: it cannot be planned or does not fit. */
 static int64_t bytes_that_fit(const struct rank *r, const struct workload *s, int64_t size, int64_t limit)
 {
 	struct run_config cfg = *r->cfg;
@@ -200,7 +206,7 @@ static int64_t bytes_that_fit(const struct rank *r, const struct workload *s, in
 
 	cfg.global_batch_size = cfg.global_batch_size / cfg.batch_size * size;
 	cfg.batch_size = size;
-	bytes = needed_with(r, s, &cfg);
+	bytes = bytes_needed_with(r, s, &cfg);
 	return limit > 0 && bytes > limit ? -1 : bytes;
 }
 
@@ -229,8 +235,8 @@ int64_t memory_begin(void)
 	return machine_held_bytes();
 }
 
-/* Slabs stay until the run ends, and so does what was touched of them. The process's peak says less: what opening a
- * data set took for a moment, and files that were mapped then, lie in it. */
+/* Slabs and their touched pages stay until the run ends. The process's peak is no substitute: it includes memory that
+ * opening the data set used for a moment, and files mapped then. */
 int64_t memory_used(int64_t before)
 {
 	int64_t now = machine_held_bytes();

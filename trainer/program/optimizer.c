@@ -1,4 +1,4 @@
-/* optimizer.c: what stands around the steps of the parameters: norm, guard, statistics, averages. */
+/* optimizer.c: the nodes around the parameter updates: gradient norm, step guard, statistics, averages. */
 #include "trainer/program/optimizer.h"
 
 #include "trainer/ops/bn/bn.h"
@@ -26,7 +26,7 @@ struct optimizer_opts optimizer_opts_of(const struct run_config *cfg)
 					.watch = cfg->watch_steps > 0 && cfg->command != COMMAND_BENCH };
 }
 
-static void add_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_opts *o)
+static void add_optimizer_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_opts *o)
 {
 	const struct optimizer_attr a = { .momentum = o->momentum,
 					  .beta1 = o->beta1,
@@ -57,7 +57,7 @@ int optimizer_use_averages(struct graph *g, const struct optimizer_opts *o, stru
 	return graph_failed(g) ? err_set(err, g->err.code, "%s", g->err.text) : 0;
 }
 
-static void keep_statistics(struct graph *g, struct tensor *step)
+static void add_running_statistics(struct graph *g, struct tensor *step)
 {
 	const int n = g->n_nodes;
 
@@ -76,11 +76,11 @@ int optimizer_add(struct graph *g, const struct optimizer_opts *o, struct err *e
 
 	g->phase = PHASE_OPTIMIZER;
 	step = step_guard_add(g, &(struct step_guard_in){ norm_add_all(g, o->pipeline), o->losses, o->votes }, &guard);
-	n = g->n_tensors; /* moments come behind */
+	n = g->n_tensors; /* moments are added after these */
 	for (int i = 0; i < n && !graph_failed(g); i++)
 		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
-			add_step(g, g->tensors[i], step, o);
-	keep_statistics(g, step);
+			add_optimizer_step(g, g->tensors[i], step, o);
+	add_running_statistics(g, step);
 	for (int i = 0; ema.decay > 0 && i < n && !graph_failed(g); i++)
 		if (is_averaged(g->tensors[i]))
 			ema_add(g, g->tensors[i], step, &ema);

@@ -1,4 +1,4 @@
-/* planning.c: a configuration as options of programs and shapes of batches. */
+/* planning.c: turns a configuration into options of programs and shapes of batches. */
 #include "trainer/program/planning.h"
 
 #include <string.h>
@@ -6,14 +6,14 @@
 #include "trainer/program/kernels.h"
 #include "trainer/program/loading.h"
 
-/* A seat of a plan has a rank alone. */
-static struct neighbours neighbours_of(const struct rank_context *s)
+/* The rank context of a plan has a rank and a world only. */
+static struct neighbours find_neighbours(const struct rank_context *s)
 {
 	return s->nodes > 1 ? (struct neighbours){ s->rank - s->local_rank, s->local_world }
 			    : (struct neighbours){ 0, s->world };
 }
 
-/* Room for the terms of every step: full ones, and the last of an epoch. */
+/* Sets the room for the terms of every step: full steps, and the last step of an epoch. */
 static void set_leaves(struct strategy_opts *ret, const struct rank *r, const struct train_schedule *c)
 {
 	const int64_t steps = sampler_steps(&c->train);
@@ -30,7 +30,8 @@ static void set_leaves(struct strategy_opts *ret, const struct rank *r, const st
 	ret->roots = reduction_tree_roots(full.first, full.n, NULL);
 }
 
-static struct program_opts opts_of(const struct rank *r, const struct workload *s, const struct train_schedule *c)
+/* Makes the options of all programs from the configuration. */
+static struct program_opts make_program_opts(const struct rank *r, const struct workload *s, const struct train_schedule *c)
 {
 	const struct run_config *cfg = r->cfg;
 	struct program_opts o = {
@@ -41,7 +42,7 @@ static struct program_opts opts_of(const struct rank *r, const struct workload *
 		.module = r->module,
 		.strategy = strategies_table[cfg->strategy],
 		.sharing = rank_sharing(r),
-		.here = neighbours_of(r->seat),
+		.here = find_neighbours(r->seat),
 		.optimizer = optimizer_opts_of(cfg),
 		.freeze = cfg->freeze,
 		.exact = cfg->deterministic,
@@ -63,7 +64,7 @@ static struct program_opts opts_of(const struct rank *r, const struct workload *
 	return o;
 }
 
-static struct prepare_shapes shapes_of(const struct rank *r, const struct workload *s, const struct train_schedule *c)
+static struct prepare_shapes make_prepare_shapes(const struct rank *r, const struct workload *s, const struct train_schedule *c)
 {
 	const struct run_config *cfg = r->cfg;
 	bool saves_on_the_way = c->saves && (cfg->save_steps || cfg->save_best);
@@ -94,8 +95,8 @@ int planning_make(struct train_schedule *ret_course, struct prepared *ret, const
 
 	if (rc)
 		return rc;
-	o = opts_of(r, s, &c);
-	shapes = shapes_of(r, s, &c);
+	o = make_program_opts(r, s, &c);
+	shapes = make_prepare_shapes(r, s, &c);
 	*ret_course = c;
 	return prepare_programs(ret, &o, &shapes, err);
 }

@@ -1,4 +1,5 @@
-/* planning.h: from what a run is about to its course, its programs and their plan. Takes no memory for tensors. */
+/* planning.h: from the workload of a run to its schedule, its programs and their plan. Allocates no memory for
+ * tensors. */
 #ifndef DPT_PROGRAM_PLANNING_H
 #define DPT_PROGRAM_PLANNING_H
 
@@ -7,15 +8,15 @@
 #include "trainer/program/rank.h"
 #include "trainer/program/workload.h"
 
-/* Course and programs of r->cfg, with the backend that is open; ranks need not meet. */
+/* Makes schedule and programs of r->cfg, with the open backend; needs no other ranks. */
 int planning_make(struct train_schedule *ret_course, struct prepared *ret, const struct rank *r, const struct workload *s,
 		  struct err *err);
 
-/* The same on every rank: rank 0 first and alone, so that the others find its kernels chosen. Collective. */
+/* The same on every rank: rank 0 first and alone, so that the others use its kernel choices. Collective. */
 int planning_together(struct train_schedule *ret_course, struct prepared *ret, const struct rank *r, const struct workload *s,
 		      struct err *err);
 
-/* Programs that evaluate s alone, for batches of these sizes (at most SAMPLER_SHAPES_MAX). */
+/* Makes programs that only evaluate s, for batches of these sizes (at most SAMPLER_SHAPES_MAX). */
 struct planning_sizes {
 	const int64_t *batch;
 	int n;

@@ -17,7 +17,7 @@ struct program *prepared_program(const struct prepared *p, enum program_kind kin
 	return NULL;
 }
 
-static int add_program(struct prepared *p, int64_t batch, enum program_kind kind, struct err *err)
+static int prepare_program(struct prepared *p, int64_t batch, enum program_kind kind, struct err *err)
 {
 	int rc;
 
@@ -31,7 +31,7 @@ static int add_program(struct prepared *p, int64_t batch, enum program_kind kind
 	return rc;
 }
 
-/* Room in the pinned slab; returns where. */
+/* Reserves room in the pinned slab; returns its offset. */
 static size_t add_pinned(struct prepared *p, size_t bytes, enum plan_category category)
 {
 	size_t offset = p->plan.slab_bytes[SPACE_PINNED];
@@ -54,7 +54,7 @@ bool prepared_in_one_piece(const struct prepared *p)
 	return !p->opts.strategy->holds && !p->opts.offload.params && !p->opts.offload.optimizer;
 }
 
-/* What lies in one piece at the start of the private slab is copied in the same order. */
+/* Tensors in one piece at the start of the private slab are copied in the same order. */
 size_t prepared_copy_at(const struct prepared *p, const char *name)
 {
 	const struct tensor *t;
@@ -86,13 +86,13 @@ static void plan_pinned(struct prepared *p, const struct prepare_shapes *shapes)
 	p->snapshot_offset = add_pinned(p, p->snapshot_bytes, PLAN_SNAPSHOT);
 }
 
-/* Bytes of all micro-batches of a batch's inputs or targets, from the start of one to the next. */
+/* Returns the bytes of all micro-batches of a batch's inputs or targets, rounded up. */
 static size_t fed_bytes(const struct program *p, const struct tensor *t)
 {
 	return slab_align((size_t)p->schedule.slots * tensor_bytes(t), PLAN_ALIGN_BYTES);
 }
 
-/* On devices the next batch arrives while the last one's program runs, which uses all the rest. */
+/* On devices the next batch arrives while the program of the last one runs, which uses all other memory. */
 static void plan_feed(struct prepared *p)
 {
 	size_t most = 0;
@@ -109,7 +109,7 @@ static void plan_feed(struct prepared *p)
 	p->plan.lower_bound_bytes += most;
 }
 
-static int make_model(struct prepared *p, const struct prepare_shapes *shapes, struct err *err)
+static int build_whole_model(struct prepared *p, const struct prepare_shapes *shapes, struct err *err)
 {
 	int rc = program_model(&p->model, &p->opts, 1, shapes->n_train ? PROGRAM_STEP : PROGRAM_EVAL, err);
 
@@ -127,11 +127,12 @@ int prepare_programs(struct prepared *ret, const struct program_opts *opts, cons
 	ret->opts = *opts;
 	for (int i = 0; i < shapes->n_train; i++)
 		ret->opts.accumulate |= !shapes->train[i].last;
-	rc = make_model(ret, shapes, err);
+	rc = build_whole_model(ret, shapes, err);
 	for (int i = 0; !rc && i < shapes->n_train; i++)
-		rc = add_program(ret, shapes->train[i].size, shapes->train[i].last ? PROGRAM_STEP : PROGRAM_MICRO, err);
+		rc = prepare_program(ret, shapes->train[i].size, shapes->train[i].last ? PROGRAM_STEP : PROGRAM_MICRO,
+				     err);
 	for (int i = 0; !rc && i < shapes->n_eval; i++)
-		rc = add_program(ret, shapes->eval[i].size, PROGRAM_EVAL, err);
+		rc = prepare_program(ret, shapes->eval[i].size, PROGRAM_EVAL, err);
 	if (opts->module && opts->backend->settled)
 		opts->backend->settled(opts->module);
 	for (int i = 0; i < ret->n_programs; i++)
@@ -197,7 +198,7 @@ void *prepared_feed(const struct prepared *p, const struct program *program, con
 	return p->slab[SPACE_PRIVATE] + p->feed_offset + at;
 }
 
-static void give_back(const struct prepared *p, const void *at, size_t bytes)
+static void release_file_pages(const struct prepared *p, const void *at, size_t bytes)
 {
 	unsigned char *slab = p->slab[SPACE_OFFLOAD];
 	const size_t offset = (uintptr_t)at - (uintptr_t)slab;
@@ -216,8 +217,8 @@ int prepared_copy(const struct prepared *p, void *to, const void *from, size_t b
 
 		piece = p->opts.offload.file && bytes - at > COPY_PIECE_BYTES ? COPY_PIECE_BYTES : bytes - at;
 		rc = p->opts.backend->copy(p->opts.module, t, f, piece, err);
-		give_back(p, t, piece);
-		give_back(p, f, piece);
+		release_file_pages(p, t, piece);
+		release_file_pages(p, f, piece);
 	}
 	return rc;
 }
@@ -237,21 +238,21 @@ void *prepared_loader(const struct prepared *p, enum split split)
 	return p->loader_bytes[split] ? p->slab[SPACE_PINNED] + p->loader_offset[split] : NULL;
 }
 
-/* The system gives pages when they are touched: now, not while the first copy holds up a step or when --workers auto
- * first tries more slots, and memory that others have taken meanwhile is missed at the start. */
-static void touch(struct prepared *p, size_t offset, size_t bytes)
+/* The system allocates pages when they are touched. Touching them now keeps the first copy, or a new slot of --workers
+ * auto, from delaying a step, and memory that other processes have taken is missed at the start. */
+static void touch_pinned(struct prepared *p, size_t offset, size_t bytes)
 {
 	if (bytes)
 		memset(p->slab[SPACE_PINNED] + offset, 0, bytes);
 }
 
-/* What the backend knows a space as. */
-static enum space kind_of(enum space s)
+/* Returns the space that the backend knows. */
+static enum space backend_space(enum space s)
 {
 	return s == SPACE_OFFLOAD ? SPACE_PINNED : s;
 }
 
-static bool is_file(const struct prepared *p, enum space s)
+static bool is_file_slab(const struct prepared *p, enum space s)
 {
 	return s == SPACE_OFFLOAD && p->opts.offload_dir;
 }
@@ -266,9 +267,9 @@ static int open_slab(struct prepared *p, enum space s, struct err *err)
 	if (s == SPACE_COMM && o->comm && !o->backend->streams) {
 		rc = o->comm->ops->alloc(o->comm, bytes, &memory, err);
 	} else if (bytes) {
-		rc = is_file(p, s) ? slab_file_open(&memory, o->offload_dir, bytes, err)
-				   : o->backend->alloc(o->module, kind_of(s), bytes, &memory, err);
-		p->slab_bytes[s] = rc ? 0 : bytes; /* ours to release */
+		rc = is_file_slab(p, s) ? slab_file_open(&memory, o->offload_dir, bytes, err)
+				   : o->backend->alloc(o->module, backend_space(s), bytes, &memory, err);
+		p->slab_bytes[s] = rc ? 0 : bytes; /* released by prepare_done */
 	}
 	if (!rc)
 		p->slab[s] = memory;
@@ -284,8 +285,8 @@ int prepare_memory(struct prepared *p, struct err *err)
 			return rc;
 	}
 	for (int s = 0; s < SPLIT_COUNT; s++)
-		touch(p, p->loader_offset[s], p->loader_bytes[s]);
-	touch(p, p->snapshot_offset, p->snapshot_bytes);
+		touch_pinned(p, p->loader_offset[s], p->loader_bytes[s]);
+	touch_pinned(p, p->snapshot_offset, p->snapshot_bytes);
 	return 0;
 }
 
@@ -297,10 +298,10 @@ void prepare_done(struct prepared *p)
 	graph_free(p->model);
 	p->model = NULL;
 	for (int s = 0; s < SPACE_COUNT; s++)
-		if (is_file(p, (enum space)s))
+		if (is_file_slab(p, (enum space)s))
 			slab_file_close(p->slab[s], p->slab_bytes[s]);
 		else if (p->slab[s] && p->slab_bytes[s])
-			p->opts.backend->release(p->opts.module, kind_of((enum space)s), p->slab[s],
+			p->opts.backend->release(p->opts.module, backend_space((enum space)s), p->slab[s],
 						 p->slab_bytes[s]);
 	memset(p->slab, 0, sizeof(p->slab));
 }

@@ -1,4 +1,4 @@
-/* program.c: the order of the passes. */
+/* program.c: runs the passes in order. */
 #include "trainer/program/program.h"
 
 #include <stdio.h>
@@ -11,47 +11,47 @@
 #include "trainer/program/test_hooks.h"
 #include "trainer/program/watching.h"
 
-struct build {
+struct program_build {
 	const struct program_opts *o;
 	int64_t batch;
 	enum program_kind kind;
 	struct graph *g;
-	struct program *p; /* NULL: the model */
+	struct program *p; /* NULL: builds the model */
 };
 
-static int run_model(struct build *b, struct err *err)
+static int run_model(struct program_build *b, struct err *err)
 {
 	return model_build(b->o->model, b->g, &b->o->config, b->batch, err);
 }
 
-static int run_shape(struct build *b, struct err *err)
+static int run_shape(struct program_build *b, struct err *err)
 {
 	return pass_shape(b->g, err);
 }
 
-static int run_grad(struct build *b, struct err *err)
+static int run_grad(struct program_build *b, struct err *err)
 {
 	return pass_grad(b->g, &op_add, err);
 }
 
-static int run_fuse(struct build *b, struct err *err)
+static int run_fuse(struct program_build *b, struct err *err)
 {
 	return pass_fuse(b->g, err);
 }
 
-static int run_precision(struct build *b, struct err *err)
+static int run_precision(struct program_build *b, struct err *err)
 {
 	return pass_precision(b->g, &b->o->precision, &op_cast, err);
 }
 
-static int run_recompute(struct build *b, struct err *err)
+static int run_recompute(struct program_build *b, struct err *err)
 {
 	return pass_recompute(b->g, b->o->recompute, err);
 }
 
-/* The losses of a step's samples; where steps are made of several parts, the parts' own gradients: what they scatter
- * around the step's is noise. */
-static int run_watch_terms(struct build *b, struct err *err)
+/* Records the losses of a step's samples, and the parts' own gradients where a step has several parts: their scatter
+ * around the step's gradient is the noise. */
+static int run_watch_terms(struct program_build *b, struct err *err)
 {
 	const struct strategy *s = b->o->strategy;
 	const bool whole = s == strategies_table[STRATEGY_single] || s == strategies_table[STRATEGY_ddp];
@@ -63,16 +63,16 @@ static int run_watch_terms(struct build *b, struct err *err)
 	return graph_failed(b->g) ? err_set(err, b->g->err.code, "%s", b->g->err.text) : 0;
 }
 
-static int run_watch_outputs(struct build *b, struct err *err)
+static int run_watch_outputs(struct program_build *b, struct err *err)
 {
 	if (b->o->optimizer.watch)
 		watching_outputs(b->g);
 	return graph_failed(b->g) ? err_set(err, b->g->err.code, "%s", b->g->err.text) : 0;
 }
 
-/* What each micro-batch sends is added behind the strategy, as it comes back. Strategies whose schedules have turns do
- * this themselves. */
-static int run_accumulate(struct build *b, struct err *err)
+/* Accumulates what each micro-batch sends, after the strategy and as it comes back. Strategies with a pipeline schedule
+ * do this themselves. */
+static int run_accumulate(struct program_build *b, struct err *err)
 {
 	if (b->o->strategy->turns)
 		return 0;
@@ -83,7 +83,7 @@ static int run_accumulate(struct build *b, struct err *err)
 	return graph_failed(b->g) ? err_set(err, b->g->err.code, "%s", b->g->err.text) : 0;
 }
 
-static int run_strategy(struct build *b, struct err *err)
+static int run_strategy(struct program_build *b, struct err *err)
 {
 	struct strategy_opts o = b->o->sharing;
 	int rc;
@@ -97,13 +97,13 @@ static int run_strategy(struct build *b, struct err *err)
 	return rc || !graph_failed(b->g) ? rc : err_set(err, b->g->err.code, "%s", b->g->err.text);
 }
 
-static int run_lay(struct build *b, struct err *err)
+static int run_partition(struct program_build *b, struct err *err)
 {
 	return b->o->strategy->lay ? b->o->strategy->lay(b->g, &b->o->sharing, err) : 0;
 }
 
-/* Behind the strategy, so that these nodes see the gradients as the strategy leaves them. */
-static int run_optimizer(struct build *b, struct err *err)
+/* Runs after the strategy, so that its nodes see the gradients as the strategy leaves them. */
+static int run_optimizer(struct program_build *b, struct err *err)
 {
 	struct optimizer_opts o = b->o->optimizer;
 
@@ -118,17 +118,17 @@ static int run_optimizer(struct build *b, struct err *err)
 	return optimizer_add(b->g, &o, err);
 }
 
-static int run_fault(struct build *b, struct err *err)
+static int run_fault(struct program_build *b, struct err *err)
 {
 	return test_hooks_plant(b->g) ? err_set(err, b->g->err.code, "%s", b->g->err.text) : 0;
 }
 
-static int run_averages(struct build *b, struct err *err)
+static int run_averages(struct program_build *b, struct err *err)
 {
 	return b->kind == PROGRAM_EVAL ? optimizer_use_averages(b->g, &b->o->optimizer, err) : 0;
 }
 
-static int run_offload(struct build *b, struct err *err)
+static int run_offload(struct program_build *b, struct err *err)
 {
 	struct offload_opts o = b->o->offload;
 
@@ -136,7 +136,7 @@ static int run_offload(struct build *b, struct err *err)
 	return offload_add(b->g, &o, err);
 }
 
-static int run_layout(struct build *b, struct err *err)
+static int run_layout(struct program_build *b, struct err *err)
 {
 	const struct layout_backend l = { .kernels = b->o->backend->kernel,
 					  .env = &b->o->env,
@@ -152,8 +152,9 @@ const struct kernel *program_kernel(const struct program_opts *o, const struct n
 	return backend_kernel(o->backend, n);
 }
 
-/* With the communicator of n's stream and group. A sum over fewer ranks than were meant would go unnoticed. */
-static int env_of(const struct program_opts *o, const struct node *n, struct kernel_env *ret, struct err *err)
+/* Makes the environment of n's kernel, with the communicator of its stream and group. Fails without one, because a sum
+ * over too few ranks would not be noticed. */
+static int node_env(const struct program_opts *o, const struct node *n, struct kernel_env *ret, struct err *err)
 {
 	*ret = o->env;
 	if (!n->op->collective || !o->comm || o->comm->world == 1)
@@ -162,14 +163,14 @@ static int env_of(const struct program_opts *o, const struct node *n, struct ker
 	ret->devices = devices_lane(o->devices, stream_meets(n->stream), n->group);
 	return ret->comm ? 0
 			 : err_set(err, ERR_UNSUPPORTED,
-				   "node %s meets group %s on stream %s, where its strategy has no communicator",
+				   "node %s uses group %s on stream %s, for which its strategy has no communicator",
 				   n->name, group_name(n->group), stream_name(n->stream));
 }
 
-static int prepare_kernel(struct build *b, struct node *n, const struct kernel *k, struct err *err)
+static int prepare_kernel(struct program_build *b, struct node *n, const struct kernel *k, struct err *err)
 {
 	struct kernel_env env;
-	int rc = env_of(b->o, n, &env, err);
+	int rc = node_env(b->o, n, &env, err);
 
 	if (rc || !k->prepare)
 		return rc;
@@ -179,19 +180,20 @@ static int prepare_kernel(struct build *b, struct node *n, const struct kernel *
 	return rc;
 }
 
-static void note_ahead(struct build *b, struct node *n)
+static void prepare_kernel_ahead(struct program_build *b, struct node *n)
 {
 	const struct kernel *k = program_kernel(b->o, n);
 	struct err ignored = ERR_INIT;
 	struct kernel_env env;
 	void *state = NULL;
 
-	if (k && k->prepare && !env_of(b->o, n, &env, &ignored) && !k->prepare(&env, n, &state, &ignored) && k->release)
+	if (k && k->prepare && !node_env(b->o, n, &env, &ignored) && !k->prepare(&env, n, &state,
+										 &ignored) && k->release)
 		k->release(state);
 }
 
-/* What kernels find out when they are prepared can take seconds each: for all of them at once. */
-static void look_ahead(struct build *b)
+/* Preparing a kernel may take seconds of tuning: does it for all of them at once. */
+static void prepare_ahead(struct program_build *b)
 {
 	const struct program_opts *o = b->o;
 
@@ -199,16 +201,16 @@ static void look_ahead(struct build *b)
 		return;
 	o->backend->ahead_begin(o->module);
 	for (int i = 0; i < b->g->n_nodes; i++)
-		note_ahead(b, b->g->nodes[i]);
+		prepare_kernel_ahead(b, b->g->nodes[i]);
 	o->backend->ahead_end(o->module, o->env.threads);
 }
 
-static int run_kernels(struct build *b, struct err *err)
+static int run_kernels(struct program_build *b, struct err *err)
 {
 	b->p->state = calloc((size_t)b->g->n_nodes + 1, sizeof(*b->p->state));
 	if (!b->p->state)
 		return err_set(err, ERR_NOMEM, "out of memory: kernels of %s", b->p->name);
-	look_ahead(b);
+	prepare_ahead(b);
 	for (int i = 0; i < b->g->n_nodes; i++) {
 		struct node *n = b->g->nodes[i];
 		const struct kernel *k = program_kernel(b->o, n);
@@ -224,7 +226,7 @@ static int run_kernels(struct build *b, struct err *err)
 	return 0;
 }
 
-static int run_schedule(struct build *b, struct err *err)
+static int run_schedule(struct program_build *b, struct err *err)
 {
 	const struct strategy *s = b->o->strategy;
 	int micros = b->p->micro ? (int)(b->p->batch / b->p->micro) : 1;
@@ -238,7 +240,7 @@ static int run_schedule(struct build *b, struct err *err)
 		return schedule_make(&b->p->schedule, b->g, err);
 	o.turn = turn = arena_array(b->g->arena, (size_t)o.n, sizeof(*turn));
 	if (!turn)
-		return err_set(err, ERR_NOMEM, "out of memory: turns of %s", b->p->name);
+		return err_set(err, ERR_NOMEM, "out of memory: schedule of %s", b->p->name);
 	s->turns(turn, &b->o->sharing, micros);
 	rc = schedule_make_turns(&b->p->schedule, b->g, &o, err);
 	if (!rc)
@@ -251,16 +253,16 @@ enum { PROGRAMS = 1, MODEL, BOTH };
 
 static const struct {
 	const char *name;
-	unsigned kinds; /* of programs that it is run for */
-	unsigned of;	/* programs, the model */
-	int (*run)(struct build *b, struct err *err);
+	unsigned kinds; /* bit set of program kinds */
+	unsigned of;	/* for programs, the model or both */
+	int (*run)(struct program_build *b, struct err *err);
 } passes[] = {
 	{ "model", ALL, BOTH, run_model },
 	{ "shape", ALL, BOTH, run_shape },
 	{ "grad", TRAINING, BOTH, run_grad },
 	{ "fuse", ALL, BOTH, run_fuse },
 	{ "precision", ALL, BOTH, run_precision },
-	{ "lay", ALL, MODEL, run_lay },
+	{ "lay", ALL, MODEL, run_partition },
 	{ "recompute", TRAINING, PROGRAMS, run_recompute },
 	{ "watch terms", TRAINING, PROGRAMS, run_watch_terms },
 	{ "accumulate", TRAINING, PROGRAMS, run_accumulate },
@@ -275,8 +277,8 @@ static const struct {
 	{ "schedule", ALL, PROGRAMS, run_schedule },
 };
 
-/* A new graph in b, taken through the passes; freed by the caller, also after a failure. */
-static int run_passes(struct build *b, unsigned of, struct err *err)
+/* Builds a new graph in b and runs the passes; the caller frees it, also after a failure. */
+static int run_program_passes(struct program_build *b, unsigned of, struct err *err)
 {
 	int rc = 0;
 
@@ -297,8 +299,8 @@ static int run_passes(struct build *b, unsigned of, struct err *err)
 int program_model(struct graph **ret, const struct program_opts *o, int64_t batch, enum program_kind kind,
 		  struct err *err)
 {
-	struct build b = { .o = o, .batch = batch, .kind = kind };
-	int rc = run_passes(&b, MODEL, err);
+	struct program_build b = { .o = o, .batch = batch, .kind = kind };
+	int rc = run_program_passes(&b, MODEL, err);
 
 	if (rc)
 		graph_free(b.g);
@@ -317,7 +319,7 @@ static void find_tensors(struct program *p)
 	p->targets = graph_find(g, tokens ? "targets" : "labels");
 	p->logits = graph_find(g, "logits");
 	p->result = g->loss;
-	if (p->result && p->result->kind != TENSOR_INPUT) /* else another stage has them */
+	if (p->result && p->result->kind != TENSOR_INPUT) /* else another stage has the losses */
 		p->losses = graph_find(g, WATCHING_LOSSES);
 	p->result_sum = graph_find(g, STRATEGY_RESULT_SUM);
 	if (!p->result_sum)
@@ -333,7 +335,7 @@ int program_new(struct program **ret, const struct program_opts *o, int64_t batc
 {
 	static const char *const names[] = { "train", "micro", "eval" };
 	struct program *p = calloc(1, sizeof(*p));
-	struct build b = { .o = o, .batch = batch, .kind = kind, .p = p };
+	struct program_build b = { .o = o, .batch = batch, .kind = kind, .p = p };
 	int rc;
 
 	if (!p)
@@ -343,7 +345,7 @@ int program_new(struct program **ret, const struct program_opts *o, int64_t batc
 		p->micro = b.batch = o->strategy->micro(&o->sharing, batch);
 	p->kind = kind;
 	snprintf(p->name, sizeof(p->name), "%s-%lld", names[kind], (long long)batch);
-	rc = run_passes(&b, PROGRAMS, err);
+	rc = run_program_passes(&b, PROGRAMS, err);
 	if (rc)
 		goto out;
 	find_tensors(p);

@@ -1,5 +1,5 @@
-/* program.h: a model at one batch size, taken through the passes until it is a schedule of prepared kernels. It has no
- * memory yet. */
+/* program.h: a model at one batch size, compiled by the passes into a schedule of prepared kernels. It has no memory
+ * yet. */
 #ifndef DPT_PROGRAM_PROGRAM_H
 #define DPT_PROGRAM_PROGRAM_H
 
@@ -14,7 +14,7 @@
 #include "trainer/strategies/strategy.h"
 
 enum program_kind {
-	PROGRAM_STEP,  /* a whole optimiser step, or its last micro-batch */
+	PROGRAM_STEP,  /* a whole optimiser step, or the last micro-batch of one */
 	PROGRAM_MICRO, /* an earlier micro-batch: adds to the sums that the last one uses */
 	PROGRAM_EVAL
 };
@@ -23,7 +23,7 @@ struct neighbours { /* ranks of one machine */
 	int first, n;
 };
 
-/* What all programs of a run have in common. */
+/* Options that all programs of a run share. */
 struct program_opts {
 	const struct model *model;
 	struct model_config config;
@@ -32,44 +32,44 @@ struct program_opts {
 	void *module; /* of backend->open */
 	const struct strategy *strategy;
 	struct strategy_opts sharing;
-	struct neighbours here;		     /* the rank's own machine; n 0: of no interest */
+	struct neighbours here;		     /* the rank's machine; n 0: not needed */
 	struct optimizer_opts optimizer;
 	const char *freeze;		     /* see graph_frozen; NULL */
-	bool low_params;		     /* nothing changes parameters, see struct graph */
+	bool low_params;		     /* parameters are constant, see struct graph */
 	bool exact;			     /* see struct graph */
-	bool keep_grads;		     /* gradients can be read after the step */
-	bool node_by_node;		     /* programs of a device are not recorded as graphs */
+	bool keep_grads;		     /* gradients stay readable after the step */
+	bool node_by_node;		     /* device programs are not recorded as graphs */
 	enum recompute recompute;
-	struct offload_opts offload;	     /* averages is the program's own */
-	const char *offload_dir;	     /* of the file that holds what is offloaded; NULL: memory does */
+	struct offload_opts offload;	     /* averages is set for each program */
+	const char *offload_dir;	     /* folder of the offload file; NULL: memory */
 	bool accumulate;		     /* some step has several micro-batches */
-	struct kernel_env env;		     /* of kernels that meet nobody */
-	struct comm *comm;		     /* of all ranks; NULL: there are none to meet (a plan) */
-	struct comm *lane[STREAM_COUNT][GROUP_COUNT]; /* whom nodes of a stream and group meet */
-	struct devices *devices;	     /* the same between devices; NULL: hosts meet, or nobody */
+	struct kernel_env env;		     /* of kernels without communication */
+	struct comm *comm;		     /* of all ranks; NULL: none (a plan) */
+	struct comm *lane[STREAM_COUNT][GROUP_COUNT]; /* communicator of a stream and group */
+	struct devices *devices;	     /* communicators between devices; NULL: between hosts, or none */
 };
 
 struct program {
 	char name[32]; /* "train-128", "micro-32", "eval-16" */
 	int64_t batch; /* samples */
-	int64_t micro; /* of them in each slot of its schedule */
+	int64_t micro; /* samples in each slot of its schedule */
 	enum program_kind kind;
 	struct graph *graph;
 	struct schedule schedule;
-	void **state; /* of node i's kernel; owned */
+	void **state; /* state of node i's kernel; owned */
 
 	/* Tensors that the host writes or reads; NULL where the program has none. */
 	struct tensor *inputs, *targets, *logits; /* inputs: "images" or "tokens"; targets: "labels" or "targets" */
-	struct tensor *result;	   /* sums of this rank's samples, of the whole step so far */
-	struct tensor *result_sum; /* of all ranks (PROGRAM_STEP); result itself when there is one rank */
-	struct tensor *losses;	   /* of each row of a micro-batch (watching.h) */
+	struct tensor *result;	   /* sums over this rank's samples, of the whole step so far */
+	struct tensor *result_sum; /* over all ranks (PROGRAM_STEP); result itself with one rank */
+	struct tensor *losses;	   /* loss of each row of a micro-batch (watching.h) */
 	struct tensor *grad_norm;
 	struct tensor *optimizer; /* state of trainer/ops/step_guard */
 	struct tensor *vote, *votes;
 };
 
-/* The model as one rank would hold it: a graph with every persistent tensor of a run whole, and what the strategy says
- * of its ranges; it has no memory and is not run. kind: PROGRAM_STEP of a run that trains, else PROGRAM_EVAL. */
+/* Builds the model as if one rank owned it: a graph with every persistent tensor of a run whole, and the strategy's
+ * partition of them. It has no memory and is not run. kind: PROGRAM_STEP for a run that trains, else PROGRAM_EVAL. */
 int program_model(struct graph **ret, const struct program_opts *o, int64_t batch, enum program_kind kind,
 		  struct err *err);
 

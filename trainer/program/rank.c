@@ -1,4 +1,4 @@
-/* rank.c: communicators and backend of a rank, as its configuration asks for them. */
+/* rank.c: opens the communicators and the backend of a rank. */
 #include "trainer/program/rank.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "trainer/comm/hier.h"
 #include "trainer/program/same_flags.h"
 
-#define SETUP_LIMIT_S 600.0 /* rank 0 may time kernels and read data meanwhile */
+#define SETUP_LIMIT_S 600.0 /* rank 0 may measure kernels and read data during that time */
 
 struct rank rank_of(const struct run_config *cfg, const struct rank_context *seat)
 {
@@ -43,7 +43,7 @@ struct precision rank_precision(const struct rank *r)
 	}
 }
 
-/* Pipelines share moments out where they are asked to. */
+/* Pipelines shard moments only on request. */
 static int zero_stage(const struct run_config *cfg)
 {
 	return cfg->strategy == STRATEGY_pdp && !config_given(cfg, FLAG_zero_stage) ? 0 : (int)cfg->zero_stage;
@@ -83,7 +83,8 @@ struct kernel_env rank_env(const struct rank *r)
 				    .module = r->module };
 }
 
-/* Communicators of every stream and group that the strategy's nodes meet on: split in the same order everywhere. */
+/* Opens the communicators of every stream and group that the strategy's nodes use, split in the same order on every
+ * rank. */
 static int open_lanes(struct rank *r, struct err *err)
 {
 	const struct strategy *s = strategies_table[r->cfg->strategy];
@@ -103,8 +104,9 @@ static int open_lanes(struct rank *r, struct err *err)
 	return rc;
 }
 
-/* Where mpirun or srun started the ranks, and not our own launcher, which would be one of its processes. */
-static bool mpi_can(const struct rank *r)
+/* Returns true if mpirun or srun started the ranks, and not dptrain's launcher, which would itself be one of their
+ * processes. */
+static bool can_use_mpi(const struct rank *r)
 {
 	return !r->seat->launched && (getenv("PMIX_RANK") || getenv("OMPI_COMM_WORLD_RANK"));
 }
@@ -113,14 +115,14 @@ static int load_mpi(const struct rank *r, const struct link_module **ret, struct
 {
 	char label[300];
 
-	if (mpi_can(r))
+	if (can_use_mpi(r))
 		return link_load(ret, "mpi", err);
 	return err_set(err, ERR_USAGE, "%s mpi: neither mpirun nor srun --mpi=pmix has started these ranks; start "
 		       "dptrain with one of them, or use ucx",
 		       config_label(r->cfg, FLAG_comm, label, sizeof(label)));
 }
 
-/* The module that carries bytes between machines. *ret_why: for what one may ask. */
+/* Chooses the transport module. *ret_why: the reason, with --comm auto. */
 static int pick_link(const struct rank *r, const struct link_module **ret, const char **ret_why, struct err *err)
 {
 	enum config_comm asked = (enum config_comm)r->cfg->comm;
@@ -129,8 +131,8 @@ static int pick_link(const struct rank *r, const struct link_module **ret, const
 
 	*ret_why = "";
 	if (asked == CONFIG_COMM_SHM)
-		return err_set(err, ERR_USAGE, "%s shm: reaches the ranks of one machine only, but there are %d; use "
-			       "ucx", config_label(r->cfg, FLAG_comm, label, sizeof(label)), r->seat->nodes);
+		return err_set(err, ERR_USAGE, "%s shm: connects ranks of one machine only, but there are %d machines: "
+			       "use ucx", config_label(r->cfg, FLAG_comm, label, sizeof(label)), r->seat->nodes);
 	rc = asked == CONFIG_COMM_MPI ? load_mpi(r, ret, err) : link_load(ret, "ucx", err);
 	if (rc == ERR_NOENT && asked != CONFIG_COMM_AUTO) {
 		err->code = ERR_USAGE;
@@ -139,46 +141,48 @@ static int pick_link(const struct rank *r, const struct link_module **ret, const
 	if (asked != CONFIG_COMM_AUTO)
 		return rc;
 	*ret_why = " (auto: needs no mpirun)";
-	if (rc == ERR_NOENT && mpi_can(r) && !link_load(ret, "mpi", &(struct err)ERR_INIT)) {
+	if (rc == ERR_NOENT && can_use_mpi(r) && !link_load(ret, "mpi", &(struct err)ERR_INIT)) {
 		*ret_why = " (auto: mpirun or srun started the ranks, and ucx is not installed)";
 		rc = 0;
 	}
 	return rc;
 }
 
-static void say_transport(const struct rank *r, const char *why)
+static void log_transport(const struct rank *r, const char *why)
 {
 	if (rank_is_root(r))
 		log_info("%d ranks on %d machines: shm within each, %s between them%s", r->seat->world, r->seat->nodes,
 			 r->link, why);
 }
 
-static int open_nodes(struct rank *r, const struct comm_shm_opts *so, struct err *err)
+/* Opens the communicator over several machines with the chosen transport. */
+static int open_hier_comm(struct rank *r, const struct comm_shm_opts *so, struct err *err)
 {
 	struct comm_hier_opts o = { .bootstrap = r->net,
 				     .node = r->seat->node,
 				     .sockets = (int)r->cfg->comm_sockets,
 				     .timeout_s = so->timeout_s };
-	struct err told = ERR_INIT;
+	struct err ignored = ERR_INIT;
 	const char *why;
 	int rc = pick_link(r, &o.link, &why, err);
 
 	if (!rc)
 		rc = comm_shm_open(&o.local, so, err);
 	if (rc) {
-		bootstrap_round(r->net, NULL, 0, err, &told); /* who waits for this rank hears why */
+		/* the ranks that wait for this one receive the reason */
+		bootstrap_round(r->net, NULL, 0, err, &ignored);
 		return rc;
 	}
 	rc = comm_hier_open(&r->comm, &o, err);
 	if (rc)
 		return rc;
 	r->link = o.link->name;
-	say_transport(r, why);
+	log_transport(r, why);
 	return 0;
 }
 
-/* --link */
-static int hold_back(struct rank *r, struct err *err)
+/* --link: wraps the communicator in one with an emulated slow link. */
+static int emulate_link(struct rank *r, struct err *err)
 {
 	struct link_emulation_link link;
 	int rc = config_link(r->cfg, &link.latency_s, &link.bytes_per_s, err);
@@ -203,9 +207,9 @@ int rank_meet(struct rank *r, struct err *err)
 	if (!rc && r->net)
 		rc = same_flags(r->cfg, r->net, err);
 	if (!rc)
-		rc = s->nodes > 1 ? open_nodes(r, &o, err) : comm_shm_open(&r->comm, &o, err);
+		rc = s->nodes > 1 ? open_hier_comm(r, &o, err) : comm_shm_open(&r->comm, &o, err);
 	if (!rc)
-		rc = hold_back(r, err);
+		rc = emulate_link(r, err);
 	if (!rc)
 		rc = flight_comm(&r->comm, r->comm, &rank_context_own(s)->flight, "all ranks", err);
 	if (!rc)
@@ -267,10 +271,10 @@ void rank_abort(struct rank *r)
 	r->comm->ops->abort(r->comm);
 }
 
-/* What is set for the threads of a backend's libraries before they are loaded. A user's own setting stays. A thread
- * that has spun for long at a barrier is taken for a hog by a busy machine's scheduler, which then keeps it from its
- * partner for whole time slices (a step became 20 times slower); spinning for 10 us costs an idle machine nothing. */
-static void set_threads(int threads)
+/* Sets variables for the threads of a backend's libraries, before they are loaded. A user's own setting stays. The
+ * scheduler of a busy machine treats a thread that spins for long at a barrier as CPU-bound and delays its partner by
+ * whole time slices (a step became 20 times slower). Spinning for 10 us costs an idle machine nothing. */
+static void set_library_threads(int threads)
 {
 	char text[16];
 
@@ -296,8 +300,8 @@ static struct backend_opts rank_backend_opts(const struct rank *r)
 				      .described = r->described };
 }
 
-/* --backend auto: a device only where it has all that the ranks need; else cpu, and why. */
-static int pick_usable(struct rank *r, struct backend_choice *c, struct err *err)
+/* --backend auto: uses a device only where it has all that the ranks need; else cpu, with the reason. */
+static int fall_back_to_cpu(struct rank *r, struct backend_choice *c, struct err *err)
 {
 	char why[256], device[16];
 	int rc = 0;
@@ -322,7 +326,7 @@ static int pick_backend(struct rank *r, const struct precision *p, struct err *e
 				backend_load(&choice, names[r->cfg->backend], err);
 
 	if (!rc && r->cfg->backend == CONFIG_BACKEND_AUTO)
-		rc = pick_usable(r, &choice, err);
+		rc = fall_back_to_cpu(r, &choice, err);
 	if (rc)
 		return rc;
 	b = choice.backend;
@@ -338,19 +342,19 @@ static int pick_backend(struct rank *r, const struct precision *p, struct err *e
 static void warn_of_device(const struct rank *r)
 {
 	if (rank_is_root(r) && r->cfg->device && !r->backend->streams)
-		log_warn("--device %.60s: backend %s has no devices; it changes nothing", r->cfg->device,
+		log_warn("--device %.60s: ignored, backend %s has no devices", r->cfg->device,
 			 r->backend->name);
 }
 
-/* Threads of one layer wait for each other: with fewer cores than threads every wait is as long as a time slice. */
-static void warn_of_crowding(const struct rank *r)
+/* Threads of one layer wait for each other: with fewer cores than threads every wait takes a time slice. */
+static void warn_crowded_threads(const struct rank *r)
 {
 	int cores = config_cores(r->cfg);
 	char label[300];
 
 	if (rank_is_root(r) && r->cfg->threads > cores)
-		log_warn("%s %lld: there %s %d core%s for each rank; more threads than that make steps slower, not "
-			 "faster",
+		log_warn("%s %lld: there %s %d core%s for each rank; more threads make steps "
+			 "slower",
 			 config_label(r->cfg, FLAG_threads, label, sizeof(label)), (long long)r->cfg->threads,
 			 cores > 1 ? "are" : "is", cores, cores > 1 ? "s" : "");
 }
@@ -376,8 +380,8 @@ int rank_open_backend(struct rank *r, struct err *err)
 	struct precision p = rank_precision(r);
 	int rc;
 
-	warn_of_crowding(r);
-	set_threads((int)r->cfg->threads);
+	warn_crowded_threads(r);
+	set_library_threads((int)r->cfg->threads);
 	rc = pick_backend(r, &p, err);
 	if (rc)
 		return rc;

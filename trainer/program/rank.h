@@ -1,5 +1,5 @@
-/* rank.h: what one rank of a run works with: its configuration, its seat, its communicators and its backend. Knows
- * neither models nor data, and nothing of steps. */
+/* rank.h: the resources of one rank of a run: configuration, rank context, communicators and backend. Knows neither
+ * models nor data nor steps. */
 #ifndef DPT_PROGRAM_RANK_H
 #define DPT_PROGRAM_RANK_H
 
@@ -14,41 +14,41 @@
 struct rank {
 	const struct run_config *cfg;
 	const struct rank_context *seat;
-	struct comm *comm; /* of all ranks; NULL: it meets no others (a plan) */
-	struct comm *lane[STREAM_COUNT][GROUP_COUNT]; /* split from it, as the strategy asks; else NULL */
-	struct flight_pulse *pulse; /* with several ranks: its sign of life */
-	struct bootstrap *net; /* with several machines: to all other ranks */
-	const char *link;      /* and what carries bytes between them: "ucx", "mpi"; else NULL */
-	struct comm *saving; /* where ranks hold parts: split from it too, for the threads that save; else NULL */
+	struct comm *comm; /* of all ranks; NULL: none (a plan) */
+	struct comm *lane[STREAM_COUNT][GROUP_COUNT]; /* split from comm, as the strategy asks; else NULL */
+	struct flight_pulse *pulse; /* its heartbeat, with several ranks */
+	struct bootstrap *net; /* connects all ranks, with several machines */
+	const char *link;      /* transport between machines: "ucx", "mpi"; else NULL */
+	struct comm *saving; /* split from comm for the checkpoint threads, where ranks own parts; else NULL */
 	const struct backend *backend; /* NULL until rank_open_backend */
-	char why[512];	/* why --backend auto took it in the place of another; "": it took the first */
+	char why[512];	/* why --backend auto chose it instead of another; "": first choice */
 	void *module;
-	int64_t device_room; /* bytes free on its device when that was opened; 0: it has none */
-	struct devices *devices; /* how its device meets the others'; NULL: hosts meet, or nobody */
-	const char *described; /* a GPU that is not here, of a plan (backend_opts); NULL: what is here */
-	bool by_rule; /* kernels are never chosen by the clock: --deterministic, or nothing will be run */
+	int64_t device_room; /* free bytes of its device when opened; 0: no device */
+	struct devices *devices; /* communicators of its device; NULL: hosts communicate, or none */
+	const char *described; /* GPU of a plan that is not in this machine (backend_opts); NULL: the local one */
+	bool by_rule; /* kernels are never chosen by timing: --deterministic, or a plan */
 };
 
-struct rank rank_of(const struct run_config *cfg, const struct rank_context *seat); /* both are borrowed; nothing is open yet */
-/* Opens the communicators: a rank that ends is missed by the others from now on. */
+struct rank rank_of(const struct run_config *cfg, const struct rank_context *seat); /* borrows both; opens nothing */
+/* Opens the communicators. From now on the other ranks notice when this rank ends. */
 int rank_meet(struct rank *r, struct err *err);
 int rank_open_backend(struct rank *r, struct err *err);
-int rank_open_module(struct rank *r, struct err *err); /* part of it: r->backend's, as the flags ask */
+int rank_open_module(struct rank *r, struct err *err); /* part of it: opens r->backend's module, as the flags ask */
 void rank_close(struct rank *r);
 
 bool rank_is_root(const struct rank *r);
-struct comm *rank_comm(const struct rank *r); /* for collectives that the host asks for, between programs */
+struct comm *rank_comm(const struct rank *r); /* for collectives of the host, between programs */
 struct precision rank_precision(const struct rank *r);
 
-struct strategy_opts rank_sharing(const struct rank *r); /* what the ranks' strategy is asked for */
-int rank_share(const struct rank *r); /* whose part of each global batch it works on, of world / stages parts */
-struct kernel_env rank_env(const struct rank *r);	 /* of kernels that meet nobody */
+struct strategy_opts rank_sharing(const struct rank *r); /* options of the ranks' strategy */
+int rank_share(const struct rank *r); /* which part of each global batch it computes, of world / stages parts */
+struct kernel_env rank_env(const struct rank *r);	 /* of kernels without communication */
 
-void rank_at_step(struct rank *r, int64_t step); /* what is recorded of it from now on belongs to that step */
-void rank_limit(struct rank *r, double seconds); /* of later waits for another rank */
-int64_t rank_sent(const struct rank *r);	 /* bytes so far to other ranks, by all communicators */
+void rank_at_step(struct rank *r, int64_t step); /* step of the collectives recorded from now on */
+void rank_limit(struct rank *r, double seconds); /* limit of later waits for another rank */
+int64_t rank_sent(const struct rank *r);	 /* bytes sent to other ranks so far, by all communicators */
 const char *rank_transport(const struct rank *r); /* "self", "shm", "shm and ucx", "shm and mpi" */
-int64_t rank_sent_nodes(const struct rank *r);	 /* of them to other machines */
-void rank_abort(struct rank *r);		 /* makes the others' collectives fail */
+int64_t rank_sent_nodes(const struct rank *r);	 /* of these, to other machines */
+void rank_abort(struct rank *r);		 /* makes the other ranks' collectives fail */
 
 #endif

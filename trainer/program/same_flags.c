@@ -1,4 +1,4 @@
-/* same_flags.c: a hash of all flags first; only where these differ do two ranks say what they have. */
+/* same_flags.c: compares a hash of all flags first; only where hashes differ do two ranks exchange their flags. */
 #include "trainer/program/same_flags.h"
 
 #include <stdio.h>
@@ -9,13 +9,13 @@
 
 #define FLAGS_BYTES_MAX ((size_t)1 << 20)
 
-/* Where things lie on a machine, and what is printed or written by rank 0 alone. */
+/* Paths on a machine, and what only rank 0 prints or writes. */
 static const enum flag_id of_machine[] = {
 	FLAG_data_path,	   FLAG_val_path,     FLAG_batch_from, FLAG_init_from, FLAG_save_weights, FLAG_experiment,
 	FLAG_run_name,	   FLAG_save_outputs, FLAG_dump_grads, FLAG_json,      FLAG_against,	  FLAG_rounds,
 };
 
-/* Of those that belong to a segment: what decides whom ranks meet and when. */
+/* Flags of a segment that decide which ranks exchange what and when. */
 static const enum flag_id of_job[] = {
 	FLAG_comm,	    FLAG_comm_sockets, FLAG_strategy,	     FLAG_zero_stage,
 	FLAG_fsdp_unit,	    FLAG_shard_degree, FLAG_gather_prefetch, FLAG_reshard_after_forward,
@@ -31,8 +31,8 @@ static bool is_among(enum flag_id id, const enum flag_id *list, size_t n)
 	return false;
 }
 
-/* "name\0value\0" for each flag that must be the same everywhere. */
-static void add_flag(void *user, const struct config_item *item)
+/* Appends "name\0value\0" for each flag that must be the same everywhere. */
+static void add_shared_flag(void *user, const struct config_item *item)
 {
 	bool shared = item->segment ? is_among(item->id, of_job, sizeof(of_job) / sizeof(of_job[0]))
 				    : !is_among(item->id, of_machine, sizeof(of_machine) / sizeof(of_machine[0]));
@@ -43,25 +43,31 @@ static void add_flag(void *user, const struct config_item *item)
 	buf_add(user, item->value, strlen(item->value) + 1);
 }
 
-/* The text of one rank in the last round; NUL-terminated, whatever came. */
-static char *take_said(const struct bootstrap *x, int rank, size_t *ret_n)
-{
-	const void *said = bootstrap_said(x, rank, ret_n);
-	char *text = calloc(*ret_n + 2, 1);
+struct flag_text { /* "name\0value\0" of every shared flag of one rank */
+	char *text;
+	size_t n;
+};
 
-	if (text)
-		memcpy(text, said, *ret_n);
-	return text;
+/* Copies the text of one rank in the last round and terminates it. Its text is NULL when memory runs out. */
+static struct flag_text copy_rank_text(const struct bootstrap *x, int rank)
+{
+	struct flag_text t;
+	const void *said = bootstrap_said(x, rank, &t.n);
+
+	t.text = calloc(t.n + 2, 1);
+	if (t.text)
+		memcpy(t.text, said, t.n);
+	return t;
 }
 
-/* The first flag that two texts have differently. */
-static int name_flag(const char *first, size_t n_first, const char *other, size_t n_other, int rank, struct err *err)
+/* Fails with the first flag that rank 0 and the other rank have differently. */
+static int describe_flag_difference(struct flag_text first, struct flag_text other, int rank, struct err *err)
 {
 	size_t a = 0, b = 0;
 
-	while (a < n_first && b < n_other) {
-		const char *name = first + a, *value = name + strlen(name) + 1;
-		const char *theirs = other + b, *their_value = theirs + strlen(theirs) + 1;
+	while (a < first.n && b < other.n) {
+		const char *name = first.text + a, *value = name + strlen(name) + 1;
+		const char *theirs = other.text + b, *their_value = theirs + strlen(theirs) + 1;
 		char flag[64];
 
 		if (strcmp(name, theirs))
@@ -76,31 +82,30 @@ static int name_flag(const char *first, size_t n_first, const char *other, size_
 		a += strlen(name) + strlen(value) + 2;
 		b += strlen(theirs) + strlen(their_value) + 2;
 	}
-	return err_set(err, ERR_USAGE, "rank 0 and rank %d know other flags: start the same program on all machines",
-		       rank);
+	return err_set(err, ERR_USAGE,
+		       "rank 0 and rank %d have different flags: start the same program on all machines", rank);
 }
 
-/* Rank 0 and the first that differs tell all their flags. */
-static int compare(struct bootstrap *x, const struct buf *own, int differs, struct err *err)
+/* Rank 0 and the first rank that differs send all their flags; all ranks compare them. */
+static int compare_flag_texts(struct bootstrap *x, const struct buf *own, int differs, struct err *err)
 {
 	bool speaks = bootstrap_self(x) == 0 || bootstrap_self(x) == differs;
 	int rc = bootstrap_round(x, own->data, speaks ? own->len : 0, NULL, err);
-	size_t n_first, n_other;
-	char *first, *other;
+	struct flag_text first, other;
 
 	if (rc)
 		return rc;
-	first = take_said(x, 0, &n_first);
-	other = take_said(x, differs, &n_other);
-	rc = first && other ? name_flag(first, n_first, other, n_other, differs, err)
-			    : err_set(err, ERR_NOMEM, "out of memory: flags of the ranks");
-	free(first);
-	free(other);
+	first = copy_rank_text(x, 0);
+	other = copy_rank_text(x, differs);
+	rc = first.text && other.text ? describe_flag_difference(first, other, differs, err)
+				      : err_set(err, ERR_NOMEM, "out of memory: flags of the ranks");
+	free(first.text);
+	free(other.text);
 	return rc;
 }
 
-/* The first rank whose flags are not rank 0's; 0: there is none. */
-static int find_other(const struct bootstrap *x)
+/* Returns the first rank whose flags differ from rank 0's; 0: none. */
+static int find_differing_rank(const struct bootstrap *x)
 {
 	size_t n, n_first;
 	const void *first = bootstrap_said(x, 0, &n_first);
@@ -122,13 +127,13 @@ int same_flags(const struct run_config *cfg, struct bootstrap *x, struct err *er
 	int rc;
 
 	buf_init(&own, FLAGS_BYTES_MAX);
-	if (config_each(cfg, add_flag, &own) || buf_failed(&own))
+	if (config_each(cfg, add_shared_flag, &own) || buf_failed(&own))
 		err_set(&failure, ERR_NOMEM, "out of memory: flags of the rank");
 	else
 		sha256_hex(own.data, own.len, hash);
 	rc = bootstrap_round(x, hash, sizeof(hash), &failure, err);
-	if (!rc && find_other(x))
-		rc = compare(x, &own, find_other(x), err);
+	if (!rc && find_differing_rank(x))
+		rc = compare_flag_texts(x, &own, find_differing_rank(x), err);
 	buf_done(&own);
 	return rc;
 }

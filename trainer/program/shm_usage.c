@@ -1,6 +1,6 @@
-/* shm_usage.c: see shm_usage.h. As comm/shm.c has it, a sum touches the own slice of every rank's buffer and a gather each
- * rank's own. Units and buckets of different times lie over each other, so slices of one come to lie in others of the
- * next: pages are marked, not bytes added. */
+/* shm_usage.c: marks the pages of each peer's memory that collectives touch (comm/shm.c): a sum touches this rank's slice
+ * of every rank's buffer, a gather each rank's own slice. Units and buckets of different times share addresses, so
+ * pages are marked instead of adding bytes. */
 #include "trainer/program/shm_usage.h"
 
 #include <stdint.h>
@@ -12,24 +12,25 @@
 #include "trainer/ops/partial_sums/partial_sums.h"
 
 #define PAGE_BYTES 4096
-#define SMALL_BYTES 16384 /* as communicators have it: such sums go through memory of their own */
-#define RANKS_MAX 256	  /* of a machine; plans are made of more */
+#define SMALL_BYTES 16384 /* as in communicators: such sums use their own memory */
+#define RANKS_MAX 256	  /* of a machine; plans of more ranks are not reckoned */
 
-struct meeting { /* of a group's ranks on this machine */
-	int ranks, own, peer; /* numbers among these; peer -1: it is in another group */
+struct peer_meeting { /* a group's ranks on this machine */
+	/* their number; numbers of this rank and of the peer among them; peer -1: it is in another group */
+	int ranks, own, peer;
 };
 
-struct marks { /* pages of one peer's memory */
+struct page_marks { /* pages of one peer's memory */
 	unsigned char *page;
 	size_t n;
 };
 
-static struct meeting meeting_of(const struct program_opts *o, enum group kind, int peer)
+static struct peer_meeting find_peer_meeting(const struct program_opts *o, enum group kind, int peer)
 {
 	const struct strategy *s = o->strategy;
 	const bool all = kind == GROUP_WORLD || !s->group_of;
 	const int group = all ? 0 : s->group_of(&o->sharing, kind, o->sharing.rank);
-	struct meeting m = { .peer = -1 };
+	struct peer_meeting m = { .peer = -1 };
 
 	for (int r = o->here.first; r < o->here.first + o->here.n; r++) {
 		if (!all && s->group_of(&o->sharing, kind, r) != group)
@@ -41,7 +42,7 @@ static struct meeting meeting_of(const struct program_opts *o, enum group kind, 
 	return m;
 }
 
-static void mark(struct marks *m, size_t first, size_t bytes)
+static void mark_pages(struct page_marks *m, size_t first, size_t bytes)
 {
 	const size_t begin = first / PAGE_BYTES, end = (first + bytes + PAGE_BYTES - 1) / PAGE_BYTES;
 
@@ -49,8 +50,8 @@ static void mark(struct marks *m, size_t first, size_t bytes)
 		memset(m->page + begin, 1, (end < m->n ? end : m->n) - begin);
 }
 
-/* Slice i of as many as there are ranks, of each term. */
-static void mark_slices(struct marks *m, size_t at, const struct node *n, const struct meeting *meet, int i)
+/* Marks slice i of each term; there are as many slices as ranks. */
+static void mark_slices(struct page_marks *m, size_t at, const struct node *n, const struct peer_meeting *meet, int i)
 {
 	const bool sum = n->op->id == OP_allreduce || n->op->id == OP_reduce_scatter;
 	const struct partial_sums_attr *terms = sum ? n->attr : NULL;
@@ -61,22 +62,22 @@ static void mark_slices(struct marks *m, size_t at, const struct node *n, const 
 	if (n->op->id == OP_allreduce && tensor_bytes(n->in[0]) <= SMALL_BYTES)
 		return;
 	for (size_t k = 0; k < room && first < bytes; k++)
-		mark(m, at + k * bytes + first, bytes - first < each ? bytes - first : each);
+		mark_pages(m, at + k * bytes + first, bytes - first < each ? bytes - first : each);
 }
 
-static void mark_node(struct marks *m, const struct program_opts *o, const struct node *n, int slots, int peer)
+static void mark_node(struct page_marks *m, const struct program_opts *o, const struct node *n, int slots, int peer)
 {
 	const enum op_id id = (enum op_id)n->op->id;
-	struct meeting meet;
+	struct peer_meeting meet;
 
 	if ((id != OP_allreduce && id != OP_reduce_scatter && id != OP_all_gather) || n->in[0]->space != SPACE_COMM)
 		return;
-	meet = meeting_of(o, n->group, peer);
+	meet = find_peer_meeting(o, n->group, peer);
 	for (int s = 0; meet.peer >= 0 && s < slots; s++)
 		mark_slices(m, plan_offset(n->in[0], s), n, &meet, id == OP_all_gather ? meet.peer : meet.own);
 }
 
-static size_t touched_of(struct marks *m, const struct prepared *p, int peer)
+static size_t touched_bytes(struct page_marks *m, const struct prepared *p, int peer)
 {
 	size_t pages = 0;
 
@@ -92,7 +93,7 @@ static size_t touched_of(struct marks *m, const struct prepared *p, int peer)
 int shm_usage_bytes(const struct prepared *p, size_t *ret, struct err *err)
 {
 	const struct program_opts *o = &p->opts;
-	struct marks m = { .n = (p->plan.slab_bytes[SPACE_COMM] + PAGE_BYTES - 1) / PAGE_BYTES };
+	struct page_marks m = { .n = (p->plan.slab_bytes[SPACE_COMM] + PAGE_BYTES - 1) / PAGE_BYTES };
 
 	*ret = 0;
 	if (o->backend->streams || o->here.n < 2 || o->here.n > RANKS_MAX || !m.n)
@@ -101,7 +102,7 @@ int shm_usage_bytes(const struct prepared *p, size_t *ret, struct err *err)
 	if (!m.page)
 		return err_set(err, ERR_NOMEM, "out of memory: plan");
 	for (int r = o->here.first; r < o->here.first + o->here.n; r++)
-		*ret += r == o->sharing.rank ? 0 : touched_of(&m, p, r);
+		*ret += r == o->sharing.rank ? 0 : touched_bytes(&m, p, r);
 	free(m.page);
 	return 0;
 }

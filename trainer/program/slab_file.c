@@ -17,7 +17,7 @@ static void warn_of_memory(int fd, const char *dir)
 	struct statfs s;
 
 	if (fstatfs(fd, &s) == 0 && (s.f_type == TMPFS_MAGIC || s.f_type == RAMFS_MAGIC))
-		log_warn("--offload-dir %s: lies in memory itself (tmpfs), so nothing is saved", dir);
+		log_warn("--offload-dir %s: is in memory itself (tmpfs), so no memory is saved", dir);
 }
 
 int slab_file_open(void **ret, const char *dir, size_t bytes, struct err *err)
@@ -26,7 +26,8 @@ int slab_file_open(void **ret, const char *dir, size_t bytes, struct err *err)
 	void *at;
 
 	if (fd < 0)
-		return err_set(err, ERR_USAGE, "--offload-dir %s: cannot make a file there: %s", dir, strerror(errno));
+		return err_set(err, ERR_USAGE, "--offload-dir %s: cannot create a file there: %s", dir,
+			       strerror(errno));
 	warn_of_memory(fd, dir);
 	rc = posix_fallocate(fd, 0, (off_t)bytes);
 	if (rc) {

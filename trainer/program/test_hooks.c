@@ -39,7 +39,7 @@ static bool is_copy_back(const struct node *n)
 static const struct {
 	const char *word;
 	bool (*is)(const struct node *n);
-	bool twice; /* run again; else left out */
+	bool twice; /* the node runs twice; else it is removed */
 } faults[] = {
 	{ "reduce", is_reduce, false },
 	{ "gather", is_gather, false },
@@ -49,7 +49,7 @@ static const struct {
 	{ "offload", is_copy_back, false },
 };
 
-static void plant(struct graph *g, struct node *n, bool twice)
+static void break_node(struct graph *g, struct node *n, bool twice)
 {
 	struct node *again;
 
@@ -65,8 +65,8 @@ static void plant(struct graph *g, struct node *n, bool twice)
 	graph_move(g, again->id, n->id + 1);
 }
 
-/* What is computed behind a collective of another stream waits for it. */
-static void serialise(struct graph *g)
+/* Makes the next compute node wait for each collective of another stream. */
+static void serialise_collectives(struct graph *g)
 {
 	for (int i = 0; i < g->n_nodes; i++) {
 		struct node *n = g->nodes[i];
@@ -86,11 +86,11 @@ int test_hooks_plant(struct graph *g)
 	const char *word = getenv("DPTRAIN_TEST_FAULT");
 
 	if (word && !strcmp(word, "serial"))
-		serialise(g);
+		serialise_collectives(g);
 	for (size_t k = 0; word && k < sizeof(faults) / sizeof(faults[0]); k++)
 		for (int i = g->n_nodes - 1; !strcmp(word, faults[k].word) && i >= 0; i--)
 			if (faults[k].is(g->nodes[i])) {
-				plant(g, g->nodes[i], faults[k].twice);
+				break_node(g, g->nodes[i], faults[k].twice);
 				break;
 			}
 	return g->err.code;

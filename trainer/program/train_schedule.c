@@ -1,27 +1,27 @@
-/* train_schedule.c: samplers and lengths. */
+/* train_schedule.c: samplers and numbers of steps. */
 #include "trainer/program/train_schedule.h"
 
 #include <string.h>
 
 #include "trainer/strategies/strategy.h"
 
-static bool evaluates(const struct run_config *cfg, const struct dataset *d)
+static bool has_evaluation(const struct run_config *cfg, const struct dataset *d)
 {
 	if (!d->n_samples[SPLIT_VAL] || cfg->command == COMMAND_BENCH || cfg->command == COMMAND_FIND)
 		return false;
 	return !d->endless || cfg->test_only || cfg->save_outputs;
 }
 
-static bool saves(const struct run_config *cfg)
+static bool saves_checkpoints(const struct run_config *cfg)
 {
 	bool none = config_given(cfg, FLAG_save_total_limit) && !cfg->save_total_limit;
 
-	if (cfg->command == COMMAND_DOCTOR) /* what it trained is of no use */
+	if (cfg->command == COMMAND_DOCTOR) /* its weights are discarded */
 		return cfg->save_steps && !none;
 	return cfg->command != COMMAND_BENCH && cfg->command != COMMAND_FIND && !cfg->test_only && !none;
 }
 
-static enum sampler_order order_of(const struct run_config *cfg, const struct dataset *d)
+static enum sampler_order choose_sampler_order(const struct run_config *cfg, const struct dataset *d)
 {
 	static const enum sampler_order orders[] = { [CONFIG_SHUFFLE_GLOBAL] = SAMPLER_GLOBAL,
 						     [CONFIG_SHUFFLE_WINDOW] = SAMPLER_WINDOW,
@@ -31,8 +31,8 @@ static enum sampler_order order_of(const struct run_config *cfg, const struct da
 	return d->part ? SAMPLER_MIX : orders[cfg->shuffle];
 }
 
-/* What is made in one go: a batch, or each part that the strategy cuts it into. */
-static int64_t leaf_of(const struct run_config *cfg)
+/* Returns the samples of one leaf of the reduction tree: a batch, or each part into which the strategy cuts it. */
+static int64_t leaf_samples(const struct run_config *cfg)
 {
 	const struct strategy *s = strategies_table[cfg->strategy];
 	const struct strategy_opts o = { .devices = (int)cfg->dp_devices, .micros = (int)cfg->microbatches };
@@ -43,16 +43,16 @@ static int64_t leaf_of(const struct run_config *cfg)
 
 int train_schedule_make(struct train_schedule *ret, const struct run_config *cfg, const struct dataset *d, struct err *err)
 {
-	struct train_schedule c = { .evaluates = evaluates(cfg, d), .saves = saves(cfg) };
+	struct train_schedule c = { .evaluates = has_evaluation(cfg, d), .saves = saves_checkpoints(cfg) };
 	int rc;
 
 	c.train = (struct sampler){ .n_samples = d->part ? d->epoch_samples : d->n_samples[SPLIT_TRAIN],
 				    .global_batch = cfg->global_batch_size,
 				    .micro = cfg->batch_size * config_stages(cfg),
-				    .leaf = cfg->deterministic ? leaf_of(cfg) : 0,
+				    .leaf = cfg->deterministic ? leaf_samples(cfg) : 0,
 				    .world = cfg->world / (int)config_stages(cfg),
 				    .seed = (uint64_t)cfg->seed,
-				    .order = order_of(cfg, d),
+				    .order = choose_sampler_order(cfg, d),
 				    .window = cfg->shuffle_window,
 				    .piece = d->piece[SPLIT_TRAIN],
 				    .n_pieces = d->n_pieces[SPLIT_TRAIN],
@@ -82,7 +82,7 @@ int train_schedule_check_best(const struct train_schedule *c, const struct run_c
 
 	if (!series || c->evaluates || !strcmp(series, "epoch/train_loss"))
 		return 0;
-	return err_set(err, ERR_USAGE, "--save-best %s: %.200s has nothing to evaluate", series, d->path);
+	return err_set(err, ERR_USAGE, "--save-best %s: %.200s has no samples to evaluate", series, d->path);
 }
 
 int64_t train_schedule_sample(const struct train_schedule *c, int64_t epoch, int64_t position)

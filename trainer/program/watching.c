@@ -1,4 +1,4 @@
-/* watching.c: see watching.h. A result is known by its name: "watch.<kind>.<what>". */
+/* watching.c: see watching.h. A result is identified by its name: "watch.<kind>.<what>". */
 #include "trainer/program/watching.h"
 
 #include <stdio.h>
@@ -16,27 +16,27 @@ static const char *const prefixes[WATCHING_KINDS] = {
 	[WATCHING_TERM] = "watch.term.",
 };
 
-static struct tensor *add(struct graph *g, enum watching_kind kind, const char *of, struct tensor *x,
-			  struct tensor *before)
+static struct tensor *add_watch_node(struct graph *g, enum watching_kind kind, const char *of, struct tensor *x,
+				     struct tensor *before)
 {
 	return watch_add(g, x, before, graph_printf(g, "%s%s", prefixes[kind], of));
 }
 
 struct tensor *watching_begin(struct graph *g, struct tensor *p)
 {
-	add(g, WATCHING_GRADIENT, p->name, p->grad, NULL);
-	add(g, WATCHING_WEIGHT, p->name, p, NULL);
+	add_watch_node(g, WATCHING_GRADIENT, p->name, p->grad, NULL);
+	add_watch_node(g, WATCHING_WEIGHT, p->name, p, NULL);
 	return watch_hold_add(g, p);
 }
 
 void watching_end(struct graph *g, struct tensor *p, struct tensor *held)
 {
 	if (held)
-		add(g, WATCHING_UPDATE, p->name, p, held);
+		add_watch_node(g, WATCHING_UPDATE, p->name, p, held);
 }
 
-/* Moves the node that made t, the last one so far, behind `at`, as a part of what that does. */
-static void move_behind(struct graph *g, const struct tensor *t, const struct node *at)
+/* Moves the node that made t, the last one so far, after `at`, with the phase, part and block of that node. */
+static void move_after_node(struct graph *g, const struct tensor *t, const struct node *at)
 {
 	struct node *n = t ? t->producer : NULL;
 
@@ -48,7 +48,7 @@ static void move_behind(struct graph *g, const struct tensor *t, const struct no
 	graph_move(g, n->id, at->id + 1);
 }
 
-static bool rectifies(const struct node *n)
+static bool is_rectifier(const struct node *n)
 {
 	return n->op == &op_relu || (n->op == &op_bn_apply && ((const struct bn_attr *)n->attr)->relu);
 }
@@ -58,20 +58,20 @@ void watching_outputs(struct graph *g)
 	for (int i = 0; i < g->n_nodes && !graph_failed(g); i++) {
 		struct node *n = g->nodes[i];
 
-		if (n->phase == PHASE_FORWARD && rectifies(n))
-			move_behind(g, add(g, WATCHING_OUTPUT, n->out[0]->name, n->out[0], NULL), n);
+		if (n->phase == PHASE_FORWARD && is_rectifier(n))
+			move_after_node(g, add_watch_node(g, WATCHING_OUTPUT, n->out[0]->name, n->out[0], NULL), n);
 	}
 }
 
 void watching_terms(struct graph *g)
 {
-	const int n = g->n_tensors; /* results come behind */
+	const int n = g->n_tensors; /* results are added after these */
 
 	for (int i = 0; i < n && !graph_failed(g); i++) {
 		struct tensor *p = g->tensors[i];
 
 		if (p->kind == TENSOR_PARAM && p->grad && p->grad->producer)
-			move_behind(g, add(g, WATCHING_TERM, p->name, p->grad, NULL), p->grad->producer);
+			move_after_node(g, add_watch_node(g, WATCHING_TERM, p->name, p->grad, NULL), p->grad->producer);
 	}
 }
 

@@ -1,9 +1,10 @@
-/* workers.c: climbs while it pays. */
+/* workers.c: raises the number of threads while steps become faster. */
 #include "trainer/program/workers.h"
 
-#define LITTLE 0.02 /* of the time: waiting that is not worth a thread */
-#define GAIN 0.03   /* of the time: what a number must win to be kept, or lose to end the search */
-#define IN_VAIN 3   /* numbers in a row that win little, then it is over: the first thread of many brings not much */
+#define LITTLE 0.02 /* share of time: less waiting is not worth a thread */
+#define GAIN 0.03   /* share of time that a number must win to be kept, or lose to end the search */
+/* the search ends after that many numbers in a row without gain: the first of many threads gains little */
+#define IN_VAIN 3
 
 void workers_init(struct workers *s, int most)
 {
@@ -17,14 +18,14 @@ static void begin_window(struct workers *s, int n)
 	s->wait_s = s->all_s = s->longest_s = 0;
 }
 
-static int next(const struct workers *s)
+static int next_worker_count(const struct workers *s)
 {
 	int n = s->n ? 2 * s->n : 1;
 
 	return n < s->most ? n : s->most;
 }
 
-static void judge(struct workers *s, double batch_s, double wait_share)
+static void judge_worker_count(struct workers *s, double batch_s, double wait_share)
 {
 	bool better = !s->any || batch_s < s->best_s * (1 - GAIN), worse = s->any && batch_s > s->best_s * (1 + GAIN);
 
@@ -36,10 +37,10 @@ static void judge(struct workers *s, double batch_s, double wait_share)
 	}
 	s->in_vain = better ? 0 : s->in_vain + 1;
 	s->done = worse || s->in_vain == IN_VAIN || wait_share < LITTLE || s->n == s->most;
-	begin_window(s, s->done ? s->best : next(s));
+	begin_window(s, s->done ? s->best : next_worker_count(s));
 }
 
-/* The longest batch of a window is left out: something else may have held it up (a checkpoint, another program). */
+/* Ignores the longest batch of a window: something else may have delayed it (a checkpoint, another program). */
 bool workers_batch(struct workers *s, double wait_s, double all_s)
 {
 	if (s->done || ++s->seen <= WORKERS_SKIPPED)
@@ -49,6 +50,7 @@ bool workers_batch(struct workers *s, double wait_s, double all_s)
 	s->longest_s = all_s > s->longest_s ? all_s : s->longest_s;
 	if (s->seen < WORKERS_SKIPPED + WORKERS_WINDOW)
 		return false;
-	judge(s, (s->all_s - s->longest_s) / (WORKERS_WINDOW - 1), s->all_s > 0 ? s->wait_s / s->all_s : 0);
+	judge_worker_count(s, (s->all_s - s->longest_s) / (WORKERS_WINDOW - 1),
+			   s->all_s > 0 ? s->wait_s / s->all_s : 0);
 	return true;
 }

@@ -1,4 +1,4 @@
-/* workload.c: model and data of a run. */
+/* workload.c: opens model and data of a run. */
 #include "trainer/program/workload.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "trainer/data/tokenizer/tokenizer.h"
 #include "trainer/launch/machine.h"
 
-static const struct model *find_model(const char *name, struct err *err)
+static const struct model *find_named_model(const char *name, struct err *err)
 {
 	const struct model *m = model_find(name);
 	const char *names[MODEL_COUNT], *near;
@@ -26,14 +26,14 @@ static const struct model *find_model(const char *name, struct err *err)
 	return NULL;
 }
 
-/* What is being opened. */
-struct opening {
+/* The workload that is being opened. */
+struct subject_opening {
 	struct workload *s;
 	struct run_config *cfg;
 	const struct batch_file *batch;
 };
 
-static int open_image_batch(struct opening *o, struct err *err)
+static int open_image_batch(struct subject_opening *o, struct err *err)
 {
 	const struct run_config *cfg = o->cfg;
 	const struct model *m = o->s->model;
@@ -55,7 +55,7 @@ static int open_image_batch(struct opening *o, struct err *err)
 				   err);
 }
 
-static int open_random_images(struct opening *o, struct err *err)
+static int open_random_images(struct subject_opening *o, struct err *err)
 {
 	const struct run_config *cfg = o->cfg;
 	const struct model_config *d = &o->s->model->defaults;
@@ -70,17 +70,17 @@ static int open_random_images(struct opening *o, struct err *err)
 		err);
 }
 
-static int64_t given_or(int64_t given, int64_t fallback)
+static int64_t value_or_default(int64_t given, int64_t fallback)
 {
 	return given ? given : fallback;
 }
 
 static int64_t sample_length(const struct run_config *cfg, const struct model *m)
 {
-	return given_or(cfg->seq_len, given_or(cfg->block_size, m->defaults.context));
+	return value_or_default(cfg->seq_len, value_or_default(cfg->block_size, m->defaults.context));
 }
 
-static int open_made_tokens(struct opening *o, struct err *err)
+static int open_token_batch(struct subject_opening *o, struct err *err)
 {
 	const struct run_config *cfg = o->cfg;
 	const struct model *m = o->s->model;
@@ -91,19 +91,21 @@ static int open_made_tokens(struct opening *o, struct err *err)
 								  .tokens = b ? b->tokens : NULL,
 								  .n = b ? b->n : 0,
 								  .seq_len = b ? b->seq_len : sample_length(cfg, m),
-								  .vocab = given_or(cfg->vocab_size, m->defaults.vocab),
+								  .vocab = value_or_default(cfg->vocab_size,
+											    m->defaults.vocab),
 								  .seed = (uint64_t)cfg->seed,
 								  .planned = cfg->command == COMMAND_PLAN },
 				   err);
 }
 
-/* That a set is read in: the ranks of a pipeline read the same one. */
-static int parts_of(const struct run_config *cfg)
+/* Returns into how many parts a set is divided: the ranks of a pipeline read the same part. */
+static int count_data_parts(const struct run_config *cfg)
 {
 	return cfg->world / (int)config_stages(cfg);
 }
 
-static int open_folder(struct opening *opening, struct err *err)
+/* Opens --data-path with the options of the flags, and checks flags that need each other. */
+static int open_data_folder(struct subject_opening *opening, struct err *err)
 {
 	struct run_config *cfg = opening->cfg;
 	const struct model *m = opening->s->model;
@@ -111,7 +113,7 @@ static int open_folder(struct opening *opening, struct err *err)
 	struct dataset_opts o = { .path = cfg->data_path,
 				  .classes = (int)cfg->classes,
 				  .seq_len = m->reads_tokens ? sample_length(cfg, m) : 0,
-				  .image_size = (int)given_or(cfg->image_size, m->defaults.image_h),
+				  .image_size = (int)value_or_default(cfg->image_size, m->defaults.image_h),
 				  .eval_resize = (int)cfg->eval_resize,
 				  .squeeze = cfg->eval_transform == CONFIG_EVAL_RESIZE,
 				  .val_share = cfg->val_split,
@@ -122,7 +124,7 @@ static int open_folder(struct opening *opening, struct err *err)
 				  .max_broken = cfg->max_broken,
 				  .data_timeout_s = cfg->data_timeout,
 				  .read_ahead = cfg->read_ahead > 0 ? (int)cfg->read_ahead : 0,
-				  .parts = parts_of(cfg),
+				  .parts = count_data_parts(cfg),
 				  .cache = cfg->cache,
 				  .cache_decoded = cfg->cache_decoded,
 				  .memory_bytes = (uint64_t)machine_available_bytes(),
@@ -136,17 +138,17 @@ static int open_folder(struct opening *opening, struct err *err)
 		return rc;
 	o.mix = cfg->mix ? mix : NULL;
 	if (cfg->epoch_samples && !cfg->mix)
-		return err_set(err, ERR_USAGE, "--epoch-samples goes with --mix");
+		return err_set(err, ERR_USAGE, "--epoch-samples: needs --mix");
 	if (cfg->cache_size && !cfg->cache)
-		return err_set(err, ERR_USAGE, "--cache-size goes with --cache DIR or --cache ram");
+		return err_set(err, ERR_USAGE, "--cache-size: needs --cache DIR or --cache ram");
 	if (cfg->cache_decoded && !cfg->cache)
-		return err_set(err, ERR_USAGE, "--cache-decoded goes with --cache DIR or --cache ram");
+		return err_set(err, ERR_USAGE, "--cache-decoded: needs --cache DIR or --cache ram");
 	if (cfg->cache_size)
 		rc = config_bytes(cfg, FLAG_cache_size, cfg->cache_size, &o.cache_bytes, err);
 	if (rc)
 		return rc;
 	if (!(cfg->eval_transform & CONFIG_EVAL_RESIZE))
-		return err_set(err, ERR_USAGE, "--eval-transform: resize, or resize,center-crop");
+		return err_set(err, ERR_USAGE, "--eval-transform: expected resize or resize,center-crop");
 	rc = formats_open(data, &o, err);
 	if (rc)
 		return rc;
@@ -155,11 +157,11 @@ static int open_folder(struct opening *opening, struct err *err)
 		cfg->origin[FLAG_augment] = ORIGIN_DERIVED;
 	}
 	if (cfg->cache_decoded && !(*data)->ops->hand_new)
-		return err_set(err, ERR_USAGE, "--cache-decoded is for pictures; %.200s holds nothing that is decoded",
+		return err_set(err, ERR_USAGE, "--cache-decoded: %.200s has no images to decode: omit it",
 			       cfg->data_path);
 	if (cfg->augment & CONFIG_AUGMENT_RRC && !(*data)->ops->hand_new)
 		return err_set(err, ERR_USAGE,
-			       "--augment rrc is for folders of pictures; %.200s holds images of one size",
+			       "--augment rrc: %.200s has images of one size: use it with folders of images",
 			       cfg->data_path);
 	return 0;
 }
@@ -168,19 +170,19 @@ static int check_kind(const struct model *m, bool tokens, const char *path, stru
 {
 	if (m->reads_tokens == tokens)
 		return 0;
-	return err_set(err, ERR_USAGE, "%.200s holds %s, but %s is a model of %s; choose another --model", path,
+	return err_set(err, ERR_USAGE, "%.200s has %s, but %s is a model of %s: choose another --model", path,
 		       sample_kind_name(tokens ? SAMPLE_TOKENS : SAMPLE_IMAGE), m->name,
 		       sample_kind_name(m->reads_tokens ? SAMPLE_TOKENS : SAMPLE_IMAGE));
 }
 
-static int open_data(struct opening *o, struct err *err)
+static int open_data(struct subject_opening *o, struct err *err)
 {
 	const struct run_config *cfg = o->cfg;
 	const struct model *m = o->s->model;
 	int rc = 0;
 
 	if (cfg->data_path)
-		rc = open_folder(o, err);
+		rc = open_data_folder(o, err);
 	else if (o->batch)
 		rc = check_kind(m, o->batch->tokens != NULL, cfg->batch_from, err);
 	if (rc)
@@ -188,7 +190,7 @@ static int open_data(struct opening *o, struct err *err)
 	if (o->s->data)
 		return check_kind(m, o->s->data->kind == SAMPLE_TOKENS, cfg->data_path, err);
 	if (m->reads_tokens)
-		return open_made_tokens(o, err);
+		return open_token_batch(o, err);
 	return o->batch ? open_image_batch(o, err) : open_random_images(o, err);
 }
 
@@ -206,9 +208,9 @@ static int check_amount(const struct run_config *cfg, const struct dataset *d, s
 	return 0;
 }
 
-/* Flags that say nothing to the other family are refused: silently ignored, they would mislead. A configuration file
- * may hold them: it holds every flag. */
-static int refuse_foreign(const struct run_config *cfg, const struct model *m, struct err *err)
+/* Refuses flags of the other model family, since ignoring them would mislead. A configuration file may have them: it
+ * has every flag. */
+static int refuse_other_family(const struct run_config *cfg, const struct model *m, struct err *err)
 {
 	static const enum flag_id words[] = { FLAG_n_layer,    FLAG_n_head,	FLAG_n_embd,
 					      FLAG_block_size, FLAG_vocab_size, FLAG_tie_weights,
@@ -224,13 +226,13 @@ static int refuse_foreign(const struct run_config *cfg, const struct model *m, s
 
 	for (size_t i = 0; i < n; i++)
 		if (cfg->origin[foreign[i]] == ORIGIN_FLAG)
-			return err_set(err, ERR_USAGE, "%s means nothing to %s, a model of %s; leave it away",
+			return err_set(err, ERR_USAGE, "%s: not a flag of %s, a model of %s: omit it",
 				       config_label(cfg, foreign[i], label, sizeof(label)), m->name,
 				       sample_kind_name(m->reads_tokens ? SAMPLE_TOKENS : SAMPLE_IMAGE));
 	return 0;
 }
 
-static int settle_images(struct run_config *cfg, const struct dataset *d, struct err *err)
+static int settle_image_flags(struct run_config *cfg, const struct dataset *d, struct err *err)
 {
 	char source[240];
 	int rc;
@@ -244,7 +246,7 @@ static int settle_images(struct run_config *cfg, const struct dataset *d, struct
 	return rc;
 }
 
-/* Tokens that were made before keep the tokenizer that made them. */
+/* Tokens on disk keep the tokenizer that made them. */
 static int check_tokenizer(const struct run_config *cfg, const struct dataset *d, struct err *err)
 {
 	struct tokenizer *t;
@@ -264,7 +266,8 @@ static int check_tokenizer(const struct run_config *cfg, const struct dataset *d
 			      cfg->tokenizer, d->path, d->tokenizer);
 }
 
-static int settle_words(struct run_config *cfg, const struct workload *s, struct err *err)
+/* Sets the flags of a token model that were not given, from the data and the model's defaults. */
+static int settle_token_flags(struct run_config *cfg, const struct workload *s, struct err *err)
 {
 	const struct model_config *d = &s->model->defaults;
 	const struct dataset *data = s->data;
@@ -285,7 +288,8 @@ static int settle_words(struct run_config *cfg, const struct workload *s, struct
 	snprintf(source, sizeof(source), "the tokens of %.200s", data->path);
 	rc = config_settle(cfg, FLAG_seq_len, data->seq_len, source, err);
 	for (size_t i = 0; !rc && i < sizeof(sizes) / sizeof(*sizes); i++)
-		rc = config_settle(cfg, sizes[i].id, given_or(sizes[i].given, sizes[i].fallback), s->model->name, err);
+		rc = config_settle(cfg, sizes[i].id, value_or_default(sizes[i].given, sizes[i].fallback),
+				   s->model->name, err);
 	if (!rc && cfg->seq_len > cfg->block_size)
 		return err_set(
 			err, ERR_USAGE,
@@ -301,10 +305,10 @@ static int settle_words(struct run_config *cfg, const struct workload *s, struct
 	return rc;
 }
 
-/* Half of what is free may be held by the ranks of this machine. */
-static void tell_windows(const struct run_config *cfg, struct dataset *d)
+/* The ranks of this machine may keep half of the free memory. */
+static void set_window_limits(const struct run_config *cfg, struct dataset *d)
 {
-	const int parts = parts_of(cfg);
+	const int parts = count_data_parts(cfg);
 	const int64_t lanes = cfg->global_batch_size < WINDOW_LANES ? cfg->global_batch_size : WINDOW_LANES;
 
 	d->ops->hold(d, &(struct dataset_windows){ .samples = cfg->shuffle_window / parts,
@@ -313,24 +317,25 @@ static void tell_windows(const struct run_config *cfg, struct dataset *d)
 								   (uint64_t)cfg->local_world });
 }
 
-static int settle(struct run_config *cfg, const struct workload *s, struct err *err)
+static int settle_config(struct run_config *cfg, const struct workload *s, struct err *err)
 {
-	int rc = refuse_foreign(cfg, s->model, err);
+	int rc = refuse_other_family(cfg, s->model, err);
 
 	if (rc)
 		return rc;
 	if (s->data->part && config_given(cfg, FLAG_shuffle))
-		return err_set(err, ERR_USAGE, "--shuffle: a mix has an order of its own; leave it away");
+		return err_set(err, ERR_USAGE, "--shuffle: a mix defines its own order: omit it");
 	if (cfg->origin[FLAG_shuffle] == ORIGIN_DEFAULT) {
 		cfg->shuffle = s->data->far ? CONFIG_SHUFFLE_WINDOW : CONFIG_SHUFFLE_GLOBAL;
 		cfg->origin[FLAG_shuffle] = ORIGIN_DERIVED;
 	}
 	if (cfg->shuffle == CONFIG_SHUFFLE_WINDOW && s->data->ops->hold)
-		tell_windows(cfg, s->data);
-	return s->model->reads_tokens ? settle_words(cfg, s, err) : settle_images(cfg, s->data, err);
+		set_window_limits(cfg, s->data);
+	return s->model->reads_tokens ? settle_token_flags(cfg, s, err) : settle_image_flags(cfg, s->data, err);
 }
 
-static struct model_config config_of(const struct run_config *cfg, const struct workload *s)
+/* Makes the model's configuration from the flags, which are final, and the data. */
+static struct model_config make_model_config(const struct run_config *cfg, const struct workload *s)
 {
 	struct model_config c = s->model->defaults;
 
@@ -358,20 +363,20 @@ static struct model_config config_of(const struct run_config *cfg, const struct 
 
 int workload_open(struct workload *ret, struct run_config *cfg, const struct batch_file *batch, struct err *err)
 {
-	struct workload s = { .model = find_model(cfg->model, err) };
-	struct opening o = { &s, cfg, batch };
+	struct workload s = { .model = find_named_model(cfg->model, err) };
+	struct subject_opening o = { &s, cfg, batch };
 	int rc = s.model ? open_data(&o, err) : err->code;
 
 	if (!rc)
 		rc = check_amount(cfg, s.data, err);
 	if (!rc)
-		rc = settle(cfg, &s, err);
+		rc = settle_config(cfg, &s, err);
 	if (rc) {
 		workload_close(&s);
 		return rc;
 	}
 	s.norm = dataset_norm(s.data);
-	s.config = config_of(cfg, &s);
+	s.config = make_model_config(cfg, &s);
 	*ret = s;
 	return 0;
 }

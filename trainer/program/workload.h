@@ -1,5 +1,5 @@
-/* workload.h: what a run is about: which model in which size, on which data. Flags come first, then the data, then the
- * model's own defaults. Knows nothing of ranks, backends and steps. */
+/* workload.h: the workload of a run: a model with its sizes and a data set. Flags take precedence over the data, the
+ * data over the model's defaults. Knows nothing of ranks, backends and steps. */
 #ifndef DPT_PROGRAM_WORKLOAD_H
 #define DPT_PROGRAM_WORKLOAD_H
 
@@ -12,15 +12,15 @@ struct workload {
 	const struct model *model;
 	struct model_config config;
 	struct dataset *data;
-	struct dataset_norm norm; /* in this run: the set's own, until flags or the weights' file say otherwise */
+	struct dataset_norm norm; /* of this run: the set's, unless flags or the weights' file give another */
 };
 
 /* Finds the model, opens the folder of --data-path, the batch of --batch-from (NULL: none, borrowed) or random samples
- * of the kind that the model reads, and checks that data and flags fit. The last one to write *cfg: what flags left
- * open becomes what data and model say. */
+ * of the kind that the model reads, and checks that data and flags fit. Writes *cfg for the last time: flags that were
+ * not given get their values from data and model. */
 int workload_open(struct workload *ret, struct run_config *cfg, const struct batch_file *batch, struct err *err);
-void workload_close(struct workload *s); /* a zeroed struct is fine */
+void workload_close(struct workload *s); /* accepts a zeroed struct */
 
-bool workload_reads_words(const struct workload *s); /* of a language model */
+bool workload_reads_words(const struct workload *s); /* true: a language model */
 
 #endif

@@ -11,22 +11,22 @@
 
 enum { STEPS_LEAST = 4, STEPS_MOST = 100 };
 
-struct fed { /* what a micro-batch is run with */
+struct fed_batch { /* arguments of a micro-batch's run */
 	const struct program *program;
 	struct step_page page;
 };
 
 struct cached_step {
-	void *inputs, *targets; /* of the first micro-batch; the others get the same samples, or the first of them */
+	void *inputs, *targets; /* of the first micro-batch; the others run on the same samples, or the first of them */
 	size_t inputs_bytes, targets_bytes;
-	struct fed first, last;
-	int64_t micros; /* of a step; 0: none is known */
+	struct fed_batch first, last;
+	int64_t micros; /* micro-batches of a step; 0: no step was kept */
 };
 
 int cached_step_new(struct cached_step **ret, struct err *err)
 {
 	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory: a batch to be used again");
+	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory: cached batch");
 }
 
 void cached_step_free(struct cached_step *b)
@@ -38,19 +38,19 @@ void cached_step_free(struct cached_step *b)
 	free(b);
 }
 
-static size_t bytes_of(const struct program *p, const struct tensor *t)
+static size_t batch_bytes(const struct program *p, const struct tensor *t)
 {
 	return tensor_bytes(t) * (size_t)p->schedule.slots;
 }
 
 static int copy_batch(struct cached_step *b, const struct program *p, const struct exec_call *call, struct err *err)
 {
-	b->inputs_bytes = bytes_of(p, p->inputs);
-	b->targets_bytes = bytes_of(p, p->targets);
+	b->inputs_bytes = batch_bytes(p, p->inputs);
+	b->targets_bytes = batch_bytes(p, p->targets);
 	b->inputs = malloc(b->inputs_bytes + 1);
 	b->targets = malloc(b->targets_bytes + 1);
 	if (!b->inputs || !b->targets)
-		return err_set(err, ERR_NOMEM, "out of memory: a batch to be used again");
+		return err_set(err, ERR_NOMEM, "out of memory: cached batch");
 	memcpy(b->inputs, call->inputs, b->inputs_bytes);
 	memcpy(b->targets, call->targets, b->targets_bytes);
 	return 0;
@@ -59,7 +59,7 @@ static int copy_batch(struct cached_step *b, const struct program *p, const stru
 int cached_step_keep(struct cached_step *b, const struct loader_batch *of, const struct program *p, const struct exec_call *call,
 	      struct err *err)
 {
-	const struct fed fed = { p, *call->page };
+	const struct fed_batch fed = { p, *call->page };
 	int rc = 0;
 
 	if (b->micros || of->blank || call->page->step != 1)
@@ -69,21 +69,21 @@ int cached_step_keep(struct cached_step *b, const struct loader_batch *of, const
 		rc = copy_batch(b, p, call, err);
 	}
 	b->last = fed;
-	/* A last one that is larger has samples of which there is no copy. */
-	if (of->micro + 1 == of->n_micro && bytes_of(p, p->inputs) <= b->inputs_bytes &&
-	    bytes_of(p, p->targets) <= b->targets_bytes)
+	/* Samples of a larger last micro-batch were not copied. */
+	if (of->micro + 1 == of->n_micro && batch_bytes(p, p->inputs) <= b->inputs_bytes &&
+	    batch_bytes(p, p->targets) <= b->targets_bytes)
 		b->micros = of->n_micro;
 	return rc;
 }
 
-static int run_step(const struct engine *e, struct err *err)
+static int run_cached_step(const struct engine *e, struct err *err)
 {
 	const struct cached_step *b = e->bare;
 	struct exec_done ignored;
 	int rc = 0;
 
 	for (int64_t i = 0; !rc && i < b->micros; i++) {
-		const struct fed *fed = i + 1 < b->micros ? &b->first : &b->last;
+		const struct fed_batch *fed = i + 1 < b->micros ? &b->first : &b->last;
 
 		rc = exec_run(e->exec, fed->program,
 			      &(struct exec_call){ .page = &fed->page, .inputs = b->inputs, .targets = b->targets },
@@ -92,7 +92,7 @@ static int run_step(const struct engine *e, struct err *err)
 	return rc;
 }
 
-/* The least of all ranks' numbers; 0 where one of them has kept nothing. */
+/* Finds the least number of all ranks; 0 where a rank has kept no batch. */
 static int agree_steps(const struct engine *e, int64_t *n, struct err *err)
 {
 	struct comm *c = rank_comm(&e->rank);
@@ -119,13 +119,13 @@ int cached_step_run(const struct engine *e, double *ret, struct err *err)
 	if (rc || !n)
 		return rc;
 	start = clock_mono_s();
-	rc = run_step(e, err); /* which brings back what the waits before it have cost */
+	rc = run_cached_step(e, err); /* warms up the caches */
 	n = (int64_t)fmin(STEPS_MOST, fmax(STEPS_LEAST, CACHED_STEP_S / (clock_mono_s() - start)));
 	if (!rc)
 		rc = agree_steps(e, &n, err);
 	start = clock_mono_s();
 	for (int64_t i = 0; !rc && i < n; i++)
-		rc = run_step(e, err);
+		rc = run_cached_step(e, err);
 	if (!rc)
 		*ret = (clock_mono_s() - start) / (double)n;
 	return rc;

@@ -1,4 +1,4 @@
-/* checkpoint_writer.c: checkpoints, on a thread of their own while training goes on. */
+/* checkpoint_writer.c: writes checkpoints in a thread while training continues. */
 #include "trainer/run/checkpoint_writer.h"
 
 #include <pthread.h>
@@ -15,13 +15,13 @@
 #include "trainer/state/snapshot.h"
 
 #define FLUSH_WAIT_S 10.0
-#define NICE 10 /* of the writing thread: computing threads wait for each other, so one that is held up holds up all */
+#define NICE 10 /* of the writing thread: compute threads wait for each other, so a delay of one delays all */
 
 struct checkpoint_writer {
 	struct engine *e;
 	struct report *report;
 	char folder[4096];
-	struct arena *arena; /* texts of what follows; fixed once open */
+	struct arena *arena; /* strings of the following lists; fixed once open */
 	struct st_meta *config, *kernels;
 	size_t n_config, n_kernels;
 
@@ -31,28 +31,29 @@ struct checkpoint_writer {
 	pthread_cond_t change;
 	bool busy, quit;	      /* under lock */
 	struct checkpoint_state next; /* what the thread writes while busy */
-	double copy_s;		      /* that its snapshot took */
+	double copy_s;		      /* seconds of its snapshot */
 
-	/* Of whoever writes: the thread while busy, else the caller. */
-	int64_t newest_step; /* written by this process or resumed from; -1 none */
+	/* Owned by the writer: the thread while busy, else the caller. */
+	int64_t newest_step; /* written by this process or resumed from; -1: none */
 	bool warned;
 };
 
-/* ---- what is written ---- */
+/* ---- writing ---- */
 
 static const void *peek_snapshot(void *user, const struct tensor *t)
 {
 	return snapshot_peek(user, t);
 }
 
-/* The points up to this step reach the journal before the checkpoint has its name: a run that goes on from here lacks
- * none. */
-static void points_first(void *user)
+/* Writes all points up to this step to the journal before the checkpoint gets its name: a run that continues from it
+ * lacks none. */
+static void flush_points_first(void *user)
 {
 	report_flush(((struct checkpoint_writer *)user)->report, FLUSH_WAIT_S);
 }
 
-static void prune(struct checkpoint_writer *s, const struct checkpoint_state *at)
+/* Removes the oldest checkpoints beyond --save-total-limit; keeps the best one. */
+static void remove_old_checkpoints(struct checkpoint_writer *s, const struct checkpoint_state *at)
 {
 	const struct run_config *cfg = s->e->rank.cfg;
 	struct checkpoint_entry *list;
@@ -63,7 +64,7 @@ static void prune(struct checkpoint_writer *s, const struct checkpoint_state *at
 	if (!cfg->save_total_limit)
 		return;
 	if (checkpoint_list(&list, &n, s->folder, &err)) {
-		log_warn("older checkpoints stay: %s", err.text);
+		log_warn("cannot remove older checkpoints: %s", err.text);
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -72,13 +73,14 @@ static void prune(struct checkpoint_writer *s, const struct checkpoint_state *at
 		if (list[i].segment < 0 || kept++ < cfg->save_total_limit || best)
 			continue;
 		if (checkpoint_remove(s->folder, list[i].step, &err))
-			log_warn("an older checkpoint stays: %s", err.text);
+			log_warn("cannot remove an older checkpoint: %s", err.text);
 	}
 	free(list);
 }
 
-static int write_now(struct checkpoint_writer *s, const struct checkpoint_state *at, const struct weights_access *access,
-		     struct err *err)
+/* Writes a checkpoint of the tensors of `access`, then removes old ones. */
+static int write_checkpoint_now(struct checkpoint_writer *s, const struct checkpoint_state *at, const struct weights_access *access,
+				struct err *err)
 {
 	struct files_meta meta;
 	int rc;
@@ -94,17 +96,18 @@ static int write_now(struct checkpoint_writer *s, const struct checkpoint_state 
 							       .n_meta = meta.n,
 							       .graph = files_graph(&s->e->tensors),
 							       .access = access,
-							       .ready = points_first,
+							       .ready = flush_points_first,
 							       .user = s },
 			      err);
 	if (rc)
 		return rc;
 	s->newest_step = at->step;
 	s->warned = false;
-	prune(s, at);
+	remove_old_checkpoints(s, at);
 	return 0;
 }
 
+/* Runs in the thread: writes the snapshot, with the parts of the other ranks; reports a failure once. */
 static void write_snapshot(struct checkpoint_writer *s)
 {
 	const struct tensors copy = snapshot_tensors(&s->e->tensors, s->e->rank.saving);
@@ -115,10 +118,10 @@ static void write_snapshot(struct checkpoint_writer *s)
 	int rc;
 
 	if (copy.comm && copy.comm->rank > 0) {
-		tensors_help(&copy, &err); /* what goes wrong there rank 0 tells */
+		tensors_help(&copy, &err); /* rank 0 reports the failure */
 		return;
 	}
-	rc = write_now(s, &s->next, &access, &err);
+	rc = write_checkpoint_now(s, &s->next, &access, &err);
 	if (copy.comm)
 		rc = tensors_helped(&copy, rc, &err);
 	if (!rc) {
@@ -128,10 +131,10 @@ static void write_snapshot(struct checkpoint_writer *s)
 	if (s->warned)
 		return;
 	s->warned = true;
-	log_warn("no checkpoint of step %lld, training goes on: %s", (long long)s->next.step, err.text);
+	log_warn("no checkpoint of step %lld, training continues: %s", (long long)s->next.step, err.text);
 }
 
-static void *thread_main(void *user)
+static void *saver_thread_main(void *user)
 {
 	struct checkpoint_writer *s = user;
 
@@ -191,7 +194,7 @@ int checkpoint_writer_finish(struct checkpoint_writer *s, const struct checkpoin
 	if (!engine_is_root(s->e))
 		return tensors_help(&s->e->tensors, err);
 	if (s->newest_step != at->step)
-		rc = write_now(s, at, &access, err);
+		rc = write_checkpoint_now(s, at, &access, err);
 	return tensors_helped(&s->e->tensors, rc, err);
 }
 
@@ -202,7 +205,7 @@ struct collecting {
 	bool failed;
 };
 
-static bool add_entry(struct checkpoint_writer *s, struct st_meta *to, const char *key, const char *value)
+static bool add_meta_entry(struct checkpoint_writer *s, struct st_meta *to, const char *key, const char *value)
 {
 	to->key = arena_strdup(s->arena, key);
 	to->value = arena_strdup(s->arena, value);
@@ -213,7 +216,7 @@ static void add_config(void *user, const struct config_item *item)
 {
 	struct collecting *c = user;
 
-	if (!add_entry(c->s, &c->s->config[c->s->n_config++], item->name, item->value))
+	if (!add_meta_entry(c->s, &c->s->config[c->s->n_config++], item->name, item->value))
 		c->failed = true;
 }
 
@@ -227,11 +230,11 @@ static void add_kernel(void *user, const char *key, const char *name)
 {
 	struct collecting *c = user;
 
-	if (!add_entry(c->s, &c->s->kernels[c->s->n_kernels++], key, name))
+	if (!add_meta_entry(c->s, &c->s->kernels[c->s->n_kernels++], key, name))
 		c->failed = true;
 }
 
-static int collect(struct checkpoint_writer *s, struct err *err)
+static int collect_config(struct checkpoint_writer *s, struct err *err)
 {
 	struct collecting c = { .s = s };
 	const struct backend *b = s->e->rank.backend;
@@ -248,9 +251,9 @@ static int collect(struct checkpoint_writer *s, struct err *err)
 	return 0;
 }
 
-static int start_thread(struct checkpoint_writer *s, struct err *err)
+static int start_saver_thread(struct checkpoint_writer *s, struct err *err)
 {
-	int failure = pthread_create(&s->thread, NULL, thread_main, s);
+	int failure = pthread_create(&s->thread, NULL, saver_thread_main, s);
 
 	if (failure)
 		return err_set_errno(err, failure, "cannot start a thread for checkpoints");
@@ -277,9 +280,9 @@ int checkpoint_writer_open(struct checkpoint_writer **ret, struct engine *e, str
 			   sizeof(s->folder))
 		rc = err_set(err, ERR_USAGE, "%.200s…: the path is too long", report_dir(report));
 	if (!rc)
-		rc = collect(s, err);
+		rc = collect_config(s, err);
 	if (!rc && e->prepared.snapshot_bytes)
-		rc = start_thread(s, err);
+		rc = start_saver_thread(s, err);
 	if (rc) {
 		checkpoint_writer_close(s);
 		return rc;

@@ -1,7 +1,7 @@
-/* checkpoint_writer.h: writes checkpoints of a run: while training goes on from snapshots, by a thread of its own; at the end from
- * the tensors themselves. Rank 0 writes; other ranks that hold parts have a saver too, whose thread hands them over. A
- * checkpoint that cannot be written costs one warning; training goes on. Keeps as many as --save-total-limit says, and
- * the best one. */
+/* checkpoint_writer.h: writes checkpoints of a run: from snapshots in a thread while training continues, and at the end from the
+ * tensors. Rank 0 writes; other ranks that own parts have a saver too, whose thread sends them to rank 0. A checkpoint
+ * that cannot be written costs one warning; training continues. Keeps --save-total-limit checkpoints and the best
+ * one. */
 #ifndef DPT_RUN_CHECKPOINT_WRITER_H
 #define DPT_RUN_CHECKPOINT_WRITER_H
 
@@ -11,12 +11,13 @@
 
 struct checkpoint_writer;
 
-/* e and report are borrowed. have_step: of the checkpoint that this run goes on from, which need not be written again;
- * -1 none. Starts a thread when the plan has room for a snapshot. */
+/* Borrows e and report. have_step: step of the checkpoint from which this run continues, which need not be written
+ * again; -1: none. Starts a thread when the plan has room for a snapshot. */
 int checkpoint_writer_open(struct checkpoint_writer **ret, struct engine *e, struct report *report, int64_t have_step, struct err *err);
 void checkpoint_writer_close(struct checkpoint_writer *s); /* waits for the thread; NULL is fine */
 
-/* Takes a snapshot and returns; waits first while the one before is still being written. On every rank that has one. */
+/* Takes a snapshot and returns; waits first while the previous one is being written. Called on every rank that has
+ * one. */
 int checkpoint_writer_save(struct checkpoint_writer *s, const struct checkpoint_state *at, struct err *err);
 
 /* Rank 0 writes a checkpoint of this moment unless there is one, with the other ranks here or in tensors_help; complete

@@ -17,9 +17,9 @@
 struct console {
 	const struct engine *e;
 	bool tty;
-	double drawn_s;		       /* when the bar was drawn last */
-	double mean_step_s, mean_rate; /* of late; samples per second */
-	struct buf line;	       /* kept, so that a step allocates nothing */
+	double drawn_s;		       /* when the bar was last drawn */
+	double mean_step_s, mean_rate; /* running means; samples per second */
+	struct buf line;	       /* reused, so that a step allocates nothing */
 	struct epoch_summary *rows;
 	size_t n_rows, cap_rows;
 };
@@ -119,6 +119,7 @@ static void add_bar(struct buf *line, double share)
 	buf_addc(line, ']');
 }
 
+/* Appends the progress of a step: epoch, step, loss, learning rate, samples per second, remaining time. */
 static void add_progress(const struct console *c, const struct step_result *r, bool bar, struct buf *line)
 {
 	int64_t per_epoch = c->e->course.steps_per_epoch, total = c->e->course.steps_total;
@@ -147,17 +148,17 @@ static void add_progress(const struct console *c, const struct step_result *r, b
 	}
 }
 
-static int columns(void)
+static int terminal_columns(void)
 {
 	struct winsize w;
 
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 20 ? w.ws_col : 80;
 }
 
-/* A line that is wider than the terminal would wrap, and could not be drawn over. */
-static void draw(struct console *c, const struct step_result *r)
+/* A line wider than the terminal would wrap and could not be overwritten. */
+static void draw_progress(struct console *c, const struct step_result *r)
 {
-	size_t width = (size_t)columns() - 1;
+	size_t width = (size_t)terminal_columns() - 1;
 
 	buf_reset(&c->line);
 	add_progress(c, r, true, &c->line);
@@ -169,7 +170,8 @@ static void draw(struct console *c, const struct step_result *r)
 		printf("\r\033[K%.*s", (int)(c->line.len < width ? c->line.len : width), c->line.data);
 }
 
-/* What --workers auto has come to; none, as with sets in memory, is worth a line where it costs time. */
+/* Prints the result of --workers auto; no threads, as with sets in memory, are worth a line only where that costs
+ * time. */
 static void print_workers(struct console *c)
 {
 	const struct workers *s = &c->e->loading[SPLIT_TRAIN];
@@ -186,7 +188,7 @@ void console_step(struct console *c, const struct step_result *r)
 
 	if (r->workers_found)
 		print_workers(c);
-	/* The first step warms caches up; it would spoil the means for long. */
+	/* The first step warms up the caches; it would distort the means for long. */
 	if (r->step <= 2) {
 		c->mean_step_s = wall;
 		c->mean_rate = (double)r->count / wall;
@@ -194,7 +196,7 @@ void console_step(struct console *c, const struct step_result *r)
 	c->mean_step_s += 0.05 * (wall - c->mean_step_s);
 	c->mean_rate += 0.05 * ((double)r->count / wall - c->mean_rate);
 	if (c->tty && (now - c->drawn_s >= REDRAW_S || r->epoch_ends)) {
-		draw(c, r);
+		draw_progress(c, r);
 		fflush(stdout);
 		c->drawn_s = now;
 	} else if (!c->tty && (r->in_epoch % c->e->rank.cfg->print_freq == 0 || r->epoch_ends || r->step == 1 ||
@@ -207,7 +209,7 @@ void console_step(struct console *c, const struct step_result *r)
 	}
 }
 
-static bool of_words(const struct console *c)
+static bool console_shows_tokens(const struct console *c)
 {
 	return c->e->subject.data->kind == SAMPLE_TOKENS;
 }
@@ -215,7 +217,7 @@ static bool of_words(const struct console *c)
 static void print_summary(const struct console *c, const struct epoch_summary *s)
 {
 	printf("epoch %lld: train loss %.4f", (long long)s->epoch, s->train_loss);
-	if (s->evaluated && of_words(c))
+	if (s->evaluated && console_shows_tokens(c))
 		printf(", val loss %.4f, perplexity %.2f", s->val.loss, exp(s->val.loss));
 	else if (s->evaluated)
 		printf(", val loss %.4f, top-1 %.2f %%, top-5 %.2f %%", s->val.loss, s->val.top1, s->val.top5);
@@ -247,7 +249,7 @@ void console_epoch(struct console *c, const struct epoch_summary *s)
 void console_validation(struct console *c, int64_t step, const struct evaluation *v)
 {
 	printf("%sstep %lld: val loss %.4f, ", c->tty ? "\r\033[K" : "", (long long)step, v->loss);
-	if (of_words(c))
+	if (console_shows_tokens(c))
 		printf("perplexity %.4f", exp(v->loss));
 	else
 		printf("top-1 %.2f %%", v->top1);
@@ -257,7 +259,7 @@ void console_validation(struct console *c, int64_t step, const struct evaluation
 
 void console_evaluation(struct console *c, const struct evaluation *v)
 {
-	if (of_words(c))
+	if (console_shows_tokens(c))
 		printf("evaluation of %lld tokens: loss %.6f, perplexity %.4f, %.1f s\n", (long long)v->count, v->loss,
 		       exp(v->loss), v->seconds);
 	else
@@ -266,7 +268,7 @@ void console_evaluation(struct console *c, const struct evaluation *v)
 	fflush(stdout);
 }
 
-static void print_words_table(const struct console *c)
+static void print_token_table(const struct console *c)
 {
 	printf("\n%6s %12s %10s %12s %10s %10s %10s\n", "epoch", "train loss", "val loss", "perplexity", "train s",
 	       "eval s", "tokens/s");
@@ -288,8 +290,8 @@ void console_table(struct console *c)
 {
 	if (!c->n_rows)
 		return;
-	if (of_words(c)) {
-		print_words_table(c);
+	if (console_shows_tokens(c)) {
+		print_token_table(c);
 		return;
 	}
 	printf("\n%6s %12s %10s %8s %8s %10s %10s %10s\n", "epoch", "train loss", "val loss", "top-1", "top-5",

@@ -1,5 +1,5 @@
-/* console.h: what a person sees of a run on stdout: a bar on a terminal, else plain lines; a table at the end. Rank 0
- * alone has one. Not a library's part: it prints. */
+/* console.h: what a person sees of a run on stdout: a bar on a terminal, else plain lines; a table at the end. On rank
+ * 0 only. It prints, so it is no part of a library. */
 #ifndef DPT_RUN_CONSOLE_H
 #define DPT_RUN_CONSOLE_H
 
@@ -18,7 +18,7 @@ void console_validation(struct console *c, int64_t step, const struct evaluation
 
 void console_epoch(struct console *c, const struct epoch_summary *s);
 void console_evaluation(struct console *c, const struct evaluation *v); /* --test-only */
-void console_memory(struct console *c); /* planned and used, at the end */
+void console_memory(struct console *c); /* memory planned and used, at the end */
 void console_table(struct console *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* engine.c: from a configuration to an engine that can step. */
+/* engine.c: builds an engine from a configuration. */
 #include "trainer/run/engine.h"
 
 #include <math.h>
@@ -22,8 +22,8 @@ bool engine_is_root(const struct engine *e)
 	return rank_is_root(&e->rank);
 }
 
-/* NULL, and err says so, when out of memory. */
-static struct engine *engine_new(const struct job *job, const struct rank_context *seat, struct err *err)
+/* Returns NULL and sets err when out of memory. */
+static struct engine *allocate_engine(const struct job *job, const struct rank_context *seat, struct err *err)
 {
 	struct engine *e = calloc(1, sizeof(*e));
 
@@ -36,8 +36,8 @@ static struct engine *engine_new(const struct job *job, const struct rank_contex
 	return e;
 }
 
-/* e, or nothing but why not. */
-static int finish(struct engine **ret, struct engine *e, int rc)
+/* Returns e in *ret, or closes it after a failure. */
+static int finish_opening(struct engine **ret, struct engine *e, int rc)
 {
 	if (rc)
 		engine_close(e);
@@ -54,12 +54,12 @@ static int open_subject(struct engine *e, struct err *err)
 	if (rc)
 		return rc;
 	while (!engine_is_root(e) && dataset_notice(e->subject.data, text, sizeof(text)))
-		; /* rank 0 says what concerns the set as a whole */
+		; /* rank 0 prints notices about the set as a whole */
 	return initial_given(&e->subject, e->rank.cfg, err);
 }
 
-/* The plan, and whether it can be carried out. */
-static int plan(struct engine *e, struct err *err)
+/* Makes the plan and checks that it can run. */
+static int plan_engine(struct engine *e, struct err *err)
 {
 	const struct run_config *cfg = e->rank.cfg;
 	int rc = resume_kernels(&e->rank, err);
@@ -76,7 +76,7 @@ static int plan(struct engine *e, struct err *err)
 	return rc ? rc : train_schedule_check_best(&e->course, cfg, e->subject.data, err);
 }
 
-static int take_memory(struct engine *e, struct err *err)
+static int allocate_engine_memory(struct engine *e, struct err *err)
 {
 	int rc = prepare_memory(&e->prepared, err);
 
@@ -100,7 +100,7 @@ static int open_trace(struct engine *e, struct err *err)
 
 int engine_open(struct engine **ret, const struct job *job, const struct rank_context *seat, struct err *err)
 {
-	struct engine *e = engine_new(job, seat, err);
+	struct engine *e = allocate_engine(job, seat, err);
 	int rc;
 
 	if (!e)
@@ -108,16 +108,16 @@ int engine_open(struct engine **ret, const struct job *job, const struct rank_co
 	e->hooks = hooks_read(seat->rank);
 	for (int s = 0; s < SPLIT_COUNT && job->cfg->workers < 0; s++)
 		workers_init(&e->loading[s], loading_workers(job->cfg));
-	rc = rank_meet(&e->rank, err); /* first: from now on a rank that ends is missed by the others */
+	rc = rank_meet(&e->rank, err); /* first, so that the other ranks notice from now on when this one ends */
 	if (!rc)
 		rc = open_subject(e, err);
 	if (!rc)
 		rc = rank_open_backend(&e->rank, err);
 	if (!rc)
-		rc = plan(e, err);
+		rc = plan_engine(e, err);
 	if (!rc)
-		rc = take_memory(e, err);
-	if (!rc && !job->cfg->resume) /* resume_open knows whether a checkpoint gives them */
+		rc = allocate_engine_memory(e, err);
+	if (!rc && !job->cfg->resume) /* resume_open knows whether a checkpoint has them */
 		rc = draw_values(&e->tensors, job->cfg, e->subject.model, err);
 	if (!rc)
 		rc = exec_new(&e->exec, &e->prepared, err);
@@ -127,13 +127,13 @@ int engine_open(struct engine **ret, const struct job *job, const struct rank_co
 		rc = open_watching(e, err);
 	if (!rc && job->cfg->init_from)
 		rc = initial_load(&e->tensors, job->cfg, &e->subject, err);
-	return finish(ret, e, rc);
+	return finish_opening(ret, e, rc);
 }
 
 int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *o, struct err *err)
 {
 	const struct weights_load_opts from = { .path = o->job->cfg->init_from };
-	struct engine *e = engine_new(o->job, o->seat, err);
+	struct engine *e = allocate_engine(o->job, o->seat, err);
 	int rc;
 
 	if (!e)
@@ -145,29 +145,29 @@ int engine_open_evaluation(struct engine **ret, const struct engine_evaluation *
 	if (!rc)
 		rc = planning_evaluation(&e->prepared, &e->rank, &e->subject, &o->sizes, err);
 	if (!rc)
-		rc = take_memory(e, err);
+		rc = allocate_engine_memory(e, err);
 	if (!rc)
 		rc = exec_new(&e->exec, &e->prepared, err);
 	if (!rc)
 		rc = files_load_weights(&e->tensors, &from, err);
-	return finish(ret, e, rc);
+	return finish_opening(ret, e, rc);
 }
 
 int engine_open_plan(struct engine **ret, const struct job *job, const struct rank_context *seat, struct err *err)
 {
-	struct engine *e = engine_new(job, seat, err);
+	struct engine *e = allocate_engine(job, seat, err);
 	int rc;
 
 	if (!e)
 		return ERR_NOMEM;
 	rc = open_subject(e, err);
-	e->rank.by_rule = true; /* a plan times nothing */
+	e->rank.by_rule = true; /* a plan measures nothing */
 	e->rank.described = job->described;
 	if (!rc)
 		rc = rank_open_backend(&e->rank, err);
 	if (!rc)
 		rc = planning_make(&e->course, &e->prepared, &e->rank, &e->subject, err);
-	return finish(ret, e, rc);
+	return finish_opening(ret, e, rc);
 }
 
 static void loader_worked(void *user, int thread, double from_s, double to_s)

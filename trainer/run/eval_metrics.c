@@ -1,11 +1,11 @@
-/* eval_metrics.c: which series an evaluation and an epoch have points of. */
+/* eval_metrics.c: the series of an evaluation and of an epoch. */
 #include "trainer/run/eval_metrics.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-static void add(struct eval_metrics *p, enum series_id id, double value)
+static void add_series_point(struct eval_metrics *p, enum series_id id, double value)
 {
 	assert(p->n < EVAL_METRICS_MAX);
 	p->point[p->n].id = id;
@@ -16,12 +16,12 @@ struct eval_metrics eval_metrics_of_evaluation(const struct evaluation *v, bool 
 {
 	struct eval_metrics p = { .at = step };
 
-	add(&p, SERIES_val_loss, v->loss);
+	add_series_point(&p, SERIES_val_loss, v->loss);
 	if (words)
-		add(&p, SERIES_val_perplexity, exp(v->loss));
+		add_series_point(&p, SERIES_val_perplexity, exp(v->loss));
 	else
-		add(&p, SERIES_val_top1, v->top1);
-	add(&p, SERIES_val_seconds, v->seconds);
+		add_series_point(&p, SERIES_val_top1, v->top1);
+	add_series_point(&p, SERIES_val_seconds, v->seconds);
 	return p;
 }
 
@@ -29,17 +29,17 @@ struct eval_metrics eval_metrics_of_epoch(const struct epoch_summary *s, bool wo
 {
 	struct eval_metrics p = { .at = s->epoch };
 
-	add(&p, SERIES_epoch_train_loss, s->train_loss);
-	add(&p, SERIES_epoch_seconds, s->seconds);
-	add(&p, SERIES_epoch_samples_per_s, s->samples_per_s);
+	add_series_point(&p, SERIES_epoch_train_loss, s->train_loss);
+	add_series_point(&p, SERIES_epoch_seconds, s->seconds);
+	add_series_point(&p, SERIES_epoch_samples_per_s, s->samples_per_s);
 	if (!s->evaluated)
 		return p;
-	add(&p, SERIES_epoch_val_loss, s->val.loss);
-	add(&p, SERIES_epoch_eval_seconds, s->val.seconds);
+	add_series_point(&p, SERIES_epoch_val_loss, s->val.loss);
+	add_series_point(&p, SERIES_epoch_eval_seconds, s->val.seconds);
 	if (words)
 		return p;
-	add(&p, SERIES_epoch_top1, s->val.top1);
-	add(&p, SERIES_epoch_top5, s->val.top5);
+	add_series_point(&p, SERIES_epoch_top1, s->val.top1);
+	add_series_point(&p, SERIES_epoch_top5, s->val.top5);
 	return p;
 }
 

@@ -1,5 +1,5 @@
-/* eval_metrics.h: what an evaluation and an epoch come to, as points of the run's series. Knows neither who records them nor
- * who chooses a checkpoint by them. */
+/* eval_metrics.h: the results of an evaluation and of an epoch as points of the run's series. Does not know who records them
+ * or who chooses a checkpoint by them. */
 #ifndef DPT_RUN_EVAL_METRICS_H
 #define DPT_RUN_EVAL_METRICS_H
 
@@ -16,7 +16,7 @@ struct epoch_summary {
 };
 
 struct eval_metrics {
-	int64_t at; /* step or epoch, as the series are numbered */
+	int64_t at; /* step or epoch, as the series is numbered */
 	int n;
 	struct {
 		enum series_id id;
@@ -24,11 +24,11 @@ struct eval_metrics {
 	} point[EVAL_METRICS_MAX];
 };
 
-/* words: of a language model. */
+/* words: true for a language model. */
 struct eval_metrics eval_metrics_of_evaluation(const struct evaluation *v, bool words, int64_t step); /* of --eval-steps */
 struct eval_metrics eval_metrics_of_epoch(const struct epoch_summary *s, bool words);
 
-/* The value of the series with that key; false: none of these points is of it. */
+/* Finds the point of the series with that key; false: none. */
 bool eval_metrics_find(const struct eval_metrics *p, const char *key, double *ret);
 
 #endif

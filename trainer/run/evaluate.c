@@ -1,4 +1,5 @@
-/* evaluate.c: the whole evaluation set once, each rank its part; sums are added over the ranks once, at the end. */
+/* evaluate.c: evaluates the whole evaluation set, each rank its part; sums are added over the ranks once, at the
+ * end. */
 #include "trainer/run/evaluate.h"
 
 #include <math.h>
@@ -9,10 +10,10 @@
 #include "trainer/ops/xent/xent.h"
 #include "trainer/state/tensor_files.h"
 
-/* What is added over the ranks: the results, and how many ranks were asked to stop. */
+/* Summed over the ranks: the results, and how many ranks were asked to stop. */
 enum { SUM_STOPPED = XENT_RESULTS, SUMS };
 
-/* Logits of one sample. */
+/* Returns the number of logits of one sample. */
 int64_t evaluate_outputs(const struct engine *e)
 {
 	const struct model_config *c = &e->subject.config;
@@ -31,7 +32,7 @@ int evaluate_share_stats(struct engine *e, struct err *err)
 	return rc;
 }
 
-/* Logits of one batch as doubles, to their rows. */
+/* Copies the logits of one batch as doubles to their rows. */
 static int keep_outputs(struct engine *e, const struct program *p, const struct loader_batch *b, double *outputs,
 			struct err *err)
 {
@@ -41,7 +42,7 @@ static int keep_outputs(struct engine *e, const struct program *p, const struct 
 	float *single;
 	int rc;
 
-	if (p->logits && !p->logits->producer) /* another stage makes them */
+	if (p->logits && !p->logits->producer) /* another stage has them */
 		return 0;
 	if (!p->logits || (p->logits->dtype != DTYPE_F64 && p->logits->dtype != DTYPE_F32))
 		return err_set(err, ERR_UNSUPPORTED, "the model's outputs cannot be saved");
@@ -63,7 +64,7 @@ static int evaluate_batch(struct engine *e, const struct loader_batch *b, double
 	const struct program *p = prepared_program(&e->prepared, PROGRAM_EVAL, b->count);
 	struct step_page page = { .step = e->step,
 				  .epoch = b->epoch,
-				  .micro = b->step, /* what is gathered once is so in the first batch */
+				  .micro = b->step, /* one-time gathers happen in the first batch */
 				  .seed = (uint64_t)e->rank.cfg->seed,
 				  .inv_count = 1,
 				  .loss_scale = 1 };
@@ -81,7 +82,7 @@ static int evaluate_batch(struct engine *e, const struct loader_batch *b, double
 	return rc;
 }
 
-/* Ranks that meet in every batch leave the loop together. */
+/* Ranks with collectives in every batch leave the loop together. */
 static int vote_to_stop(const struct engine *e, double *stopped, struct err *err)
 {
 	struct comm *c = rank_comm(&e->rank);
@@ -91,8 +92,8 @@ static int vote_to_stop(const struct engine *e, double *stopped, struct err *err
 		       c->ops->allreduce(c, stopped, 1, DTYPE_F64, err) : 0;
 }
 
-/* Evaluation needs more threads than training does: its steps are shorter. */
-static void adjust_loading(struct engine *e, struct loader *loader, double wait_s, double *mark_s)
+/* Evaluation has its own number of threads: its steps are shorter, so it needs more than training. */
+static void adjust_evaluation_workers(struct engine *e, struct loader *loader, double wait_s, double *mark_s)
 {
 	struct workers *s = &e->loading[SPLIT_VAL];
 	double now = clock_mono_s();
@@ -102,8 +103,8 @@ static void adjust_loading(struct engine *e, struct loader *loader, double wait_
 	*mark_s = now;
 }
 
-/* The set from its beginning. What an evaluation needs was there before the first step, in runs that train. */
-static int open_set(struct engine *e, struct err *err)
+/* Rewinds the evaluation set. Runs that train opened its loader before the first step. */
+static int open_evaluation_set(struct engine *e, struct err *err)
 {
 	int rc = e->evaluation ? 0 : engine_load(&e->evaluation, e, SPLIT_VAL, err);
 
@@ -115,7 +116,7 @@ static int open_set(struct engine *e, struct err *err)
 	return 0;
 }
 
-/* Every batch, or those until somebody asks the run to stop. */
+/* Evaluates every batch until the end or a request to stop. */
 static int evaluate_set(struct engine *e, double sums[SUMS], double *outputs, struct err *err)
 {
 	struct loader_batch b;
@@ -125,7 +126,7 @@ static int evaluate_set(struct engine *e, double sums[SUMS], double *outputs, st
 	while (!rc && !sums[SUM_STOPPED] && (rc = loader_next(e->evaluation, &b, err)) == 1) {
 		rc = evaluate_batch(e, &b, sums, outputs, err);
 		loader_release(e->evaluation, &b);
-		adjust_loading(e, e->evaluation, b.wait_s, &mark_s);
+		adjust_evaluation_workers(e, e->evaluation, b.wait_s, &mark_s);
 		if (!rc)
 			rc = vote_to_stop(e, &sums[SUM_STOPPED], err);
 	}
@@ -141,7 +142,7 @@ static int evaluate_part(struct engine *e, double sums[SUMS], double *outputs, s
 		planned |= e->prepared.program[i]->kind == PROGRAM_EVAL;
 	if (!planned)
 		return err_set(err, ERR_UNSUPPORTED, "this run has no evaluation set");
-	rc = open_set(e, err);
+	rc = open_evaluation_set(e, err);
 	if (!rc)
 		rc = evaluate_set(e, sums, outputs, err);
 	if (rc || sums[SUM_STOPPED]) { /* not at its end */

@@ -1,4 +1,4 @@
-/* evaluate.h: the whole evaluation set once, each rank its part. Collective. */
+/* evaluate.h: evaluates the whole evaluation set, each rank its part. Collective. */
 #ifndef DPT_RUN_EVALUATE_H
 #define DPT_RUN_EVALUATE_H
 
@@ -8,18 +8,18 @@ struct evaluation {
 	double loss, top1, top5; /* top1, top5 in percent */
 	int64_t count;
 	double seconds;
-	bool stopped; /* somebody asked the job to end: the numbers are not those of the whole set */
+	bool stopped; /* the job was asked to end: the results are not of the whole set */
 };
 
 /* outputs: NULL, or room for the logits of every sample, [n_samples, evaluate_outputs] f64, zeroed; complete on every
  * rank. */
 int evaluate_run(struct engine *e, double *outputs, struct evaluation *ret, struct err *err);
-int64_t evaluate_outputs(const struct engine *e); /* logits of one sample */
+int64_t evaluate_outputs(const struct engine *e); /* number of logits of one sample */
 
-/* Evaluates once more and rank 0 writes the logits of every sample. */
+/* Evaluates again; rank 0 writes the logits of every sample. */
 int evaluate_save_outputs(struct engine *e, const char *path, struct err *err);
 
-/* Makes rank 0's running statistics everybody's (nothing to do with --sync-bn or one rank). */
+/* Copies rank 0's running statistics to all ranks (nothing to do with --sync-bn or one rank). */
 int evaluate_share_stats(struct engine *e, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* hooks.c: the environment of tests. */
+/* hooks.c: reads the test hooks from the environment. */
 #include "trainer/run/hooks.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* hooks.h: what tests ask of a run through the environment: to be slow, to be killed at a step that the test knows.
- * Without those variables nothing here does anything. */
+/* hooks.h: test hooks of a run, set by environment variables: it can be slow, or be killed at a given step. Without the
+ * variables nothing here has an effect. */
 #ifndef DPT_RUN_HOOKS_H
 #define DPT_RUN_HOOKS_H
 
@@ -11,21 +11,21 @@
 
 struct hooks {
 	double slow_step_s;  /* DPTRAIN_TEST_SLOW_RANK=rank:ms */
-	double slow_copy_s;  /* DPTRAIN_TEST_SLOW_COPY=ms: what a batch takes longer on its way to the device */
-	double slow_batch_s; /* DPTRAIN_TEST_SLOW_LOADER=ms: what a batch takes at least to be loaded */
+	double slow_copy_s;  /* DPTRAIN_TEST_SLOW_COPY=ms: added to each batch's copy to the device */
+	double slow_batch_s; /* DPTRAIN_TEST_SLOW_LOADER=ms: least time to load a batch */
 	int die_rank;	     /* DPTRAIN_TEST_DIE=rank:step[:signal] or launcher:… (-1); right after that step */
-	int64_t die_step;    /* 0: nobody dies */
+	int64_t die_step;    /* 0: off */
 	int die_signal;
 };
 
 struct hooks hooks_read(int rank);
-/* DPTRAIN_TEST_PACE: floating-point operations a second that nodes of host backends do at most, as they sleep for the
- * rest; 0: as many as they can. Steps take what a schedule says then, however busy the machine is. */
+/* DPTRAIN_TEST_PACE: most floating-point operations per second of nodes of host backends, which sleep for the rest of
+ * the time; 0: no limit. Step times then follow the schedule, however busy the machine is. */
 double hooks_pace(void);
-double hooks_slow(double seconds); /* sleeps so long, of those above; how long it took */
+double hooks_slow(double seconds); /* sleeps for one of the times above; returns the seconds that it took */
 
-void hooks_spin(const struct clock_hook *c, double start_s); /* behind a node's work that began then */
-/* DPTRAIN_TEST_NAN=rank:node: a kernel of that rank that leaves a number in its first result that is none. */
+void hooks_spin(const struct clock_hook *c, double start_s); /* called after a node's work that began then */
+/* DPTRAIN_TEST_NAN=rank:node: a kernel of that rank leaves a NaN in its first result. */
 bool hooks_spoils(const struct node *n, int rank);
 void hooks_spoil(const struct node *n, const struct kernel_args *args);
 

@@ -8,16 +8,16 @@
 
 #define PROFILE_BYTES ((size_t)1 << 16)
 
-/* "http", "s3", … as the address begins; "local". */
-static void source_type(const char *address, char ret[32])
+/* Writes the scheme of the address: "http", "s3", …; "local". */
+static void copy_source_type(const char *address, char ret[32])
 {
 	const char *scheme = strstr(address, "://");
 
 	snprintf(ret, 32, "%.*s", scheme ? (int)(scheme - address) : 5, scheme ? address : "local");
 }
 
-/* The last part of an address that says something: "train-{000..146}.tar", "imagenet". */
-static void name_of(const char *address, char ret[300])
+/* Writes the last part of an address: "train-{000..146}.tar", "imagenet". */
+static void copy_dataset_name(const char *address, char ret[300])
 {
 	const char *joint = strstr(address, "::");
 	size_t end = joint ? (size_t)(joint - address) : strlen(address), begin;
@@ -29,8 +29,8 @@ static void name_of(const char *address, char ret[300])
 	snprintf(ret, 300, "%.*s", (int)(end - begin < 299 ? end - begin : 299), address + begin);
 }
 
-/* What a mix is of: samples and share of each set, in the order of its addresses. */
-static void add_parts(const struct dataset *d, struct buf *to)
+/* Appends samples and share of each set of a mix, in the order of its addresses. */
+static void add_mix_parts(const struct dataset *d, struct buf *to)
 {
 	double sum = 0;
 
@@ -43,6 +43,7 @@ static void add_parts(const struct dataset *d, struct buf *to)
 		buf_addc(to, ']');
 }
 
+/* Records one split of the data set as an input of the run, with its digest and a profile. */
 static int record_split(struct dptrack_run *run, const struct engine *e, enum split split, struct err *err)
 {
 	const struct dataset *d = e->subject.data;
@@ -55,13 +56,13 @@ static int record_split(struct dptrack_run *run, const struct engine *e, enum sp
 
 	if (rc)
 		return rc;
-	source_type(source, type);
-	name_of(source, name);
+	copy_source_type(source, type);
+	copy_dataset_name(source, name);
 	buf_init(&profile, PROFILE_BYTES);
 	buf_addf(&profile, "{\"format\": \"%s\", \"samples\": %lld, \"shards\": %lld, \"bytes\": %llu", f.format,
 		 (long long)d->n_samples[split], (long long)f.shards, (unsigned long long)f.bytes);
 	if (split == SPLIT_TRAIN)
-		add_parts(d, &profile);
+		add_mix_parts(d, &profile);
 	buf_adds(&profile, "}");
 	if (buf_failed(&profile)) {
 		buf_done(&profile);
@@ -77,7 +78,7 @@ static int record_split(struct dptrack_run *run, const struct engine *e, enum sp
 	return 0;
 }
 
-static void record_params(struct dptrack_run *run, const struct engine *e, const struct dataset_facts *f)
+static void record_data_params(struct dptrack_run *run, const struct engine *e, const struct dataset_facts *f)
 {
 	static const char *const orders[] = { [SAMPLER_NATURAL] = "none",
 					      [SAMPLER_TABLE] = "table",
@@ -116,6 +117,6 @@ int log_datasets_record(struct dptrack_run *run, const struct engine *e, bool ha
 		dptrack_segment_param(run, "data_cached", text);
 	}
 	if (!has_params)
-		record_params(run, e, &f);
+		record_data_params(run, e, &f);
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* loss_spike.c: each rank keeps the worst samples of its part of the step; all ranks see the same loss, so that they agree
- * that it is a spike without asking. */
+/* loss_spike.c: each rank keeps the worst samples of its part of the step. All ranks see the same loss, so they detect a
+ * spike together without communication. */
 #include "trainer/run/loss_spike.h"
 
 #include <math.h>
@@ -10,22 +10,22 @@
 #include "tracker/base/log.h"
 #include "tracker/insight/learning.h"
 
-#define SAMPLES 5    /* that are named */
-#define SPIKES_MAX 20 /* a run that told of so many is not calm: more would say nothing new */
+#define SAMPLES 5    /* samples named in an alert */
+#define SPIKES_MAX 20 /* most alerts of a run: more would tell nothing new */
 
 struct bad_sample {
-	double loss; /* sum over its rows; -INFINITY: there is none */
+	double loss; /* sum over its rows; -INFINITY: no sample */
 	int64_t position;
 };
 
 struct loss_spike {
-	struct bad_sample worst[2][SAMPLES]; /* by step: of it so far, largest loss first; of the one behind it */
+	struct bad_sample worst[2][SAMPLES]; /* by step: of this one so far, largest loss first; of the next one */
 	struct learning_usual usual;
-	int told;
+	int alerts; /* so far */
 };
 
-/* One of a rank's samples, as it is told to the others. */
-struct suspect {
+/* A sample as sent to the other ranks. */
+struct spike_sample {
 	double loss; /* mean over its targets */
 	int64_t number;
 	char where[240];
@@ -42,7 +42,7 @@ void loss_spike_free(struct loss_spike *s)
 	free(s);
 }
 
-static void keep(struct bad_sample *worst, double loss, int64_t position)
+static void keep_worst_sample(struct bad_sample *worst, double loss, int64_t position)
 {
 	int at = SAMPLES;
 
@@ -54,8 +54,8 @@ static void keep(struct bad_sample *worst, double loss, int64_t position)
 	worst[at] = (struct bad_sample){ loss, position };
 }
 
-/* The micro-batch of a slot of the program. */
-static void look_at(struct bad_sample *worst, const struct loss_spike_micro *m, int slot)
+/* Scans the losses of the micro-batch in a slot of the program. */
+static void scan_sample_losses(struct bad_sample *worst, const struct loss_spike_micro *m, int slot)
 {
 	const int64_t all = shape_count(&m->program->losses->shape);
 	const int64_t micro = m->program->micro, rows = micro ? all / micro : 0;
@@ -66,7 +66,7 @@ static void look_at(struct bad_sample *worst, const struct loss_spike_micro *m, 
 
 		for (int64_t k = 0; k < rows; k++)
 			sum += m->losses[slot * all + i * rows + k];
-		keep(worst, sum, m->position + first + i);
+		keep_worst_sample(worst, sum, m->position + first + i);
 	}
 }
 
@@ -80,18 +80,18 @@ void loss_spike_micro(struct loss_spike *s, const struct loss_spike_micro *m)
 	for (int i = 0; m->begins && i < SAMPLES; i++)
 		worst[i] = (struct bad_sample){ -INFINITY, -1 };
 	for (int slot = 0; m->losses && slot < m->program->schedule.slots; slot++)
-		look_at(worst, m, slot);
+		scan_sample_losses(worst, m, slot);
 }
 
-/* This rank's worst samples, named. */
-static void name_samples(const struct engine *e, const struct step_result *r, struct suspect *ret)
+/* Lists this rank's worst samples with their place in the data set. */
+static void name_samples(const struct engine *e, const struct step_result *r, struct spike_sample *ret)
 {
 	const struct dataset *d = e->subject.data;
 
 	for (int i = 0; i < SAMPLES; i++) {
 		const struct bad_sample *b = &e->spike->worst[r->step % 2][i];
 
-		ret[i] = (struct suspect){ .loss = b->loss, .number = -1 };
+		ret[i] = (struct spike_sample){ .loss = b->loss, .number = -1 };
 		if (b->position < 0)
 			continue;
 		ret[i].number = train_schedule_sample(&e->course, r->epoch - 1, b->position);
@@ -102,19 +102,20 @@ static void name_samples(const struct engine *e, const struct step_result *r, st
 	}
 }
 
-static int by_loss(const void *a, const void *b)
+static int compare_sample_losses(const void *a, const void *b)
 {
-	double x = ((const struct suspect *)a)->loss, y = ((const struct suspect *)b)->loss;
+	double x = ((const struct spike_sample *)a)->loss, y = ((const struct spike_sample *)b)->loss;
 
 	return (x < y) - (x > y);
 }
 
-static void tell(struct dptrack_run *run, const struct step_result *r, double usual, const struct suspect *all)
+static void report_spike(struct dptrack_run *run, const struct step_result *r, double usual,
+			 const struct spike_sample *all)
 {
 	char title[200], text[SAMPLES * 320 + 1];
 	size_t n = 0;
 
-	snprintf(title, sizeof(title), "the loss of step %lld stands out: %.4g, usually %.4g", (long long)r->step,
+	snprintf(title, sizeof(title), "loss spike at step %lld: %.4g, usually %.4g", (long long)r->step,
 		 r->loss, usual);
 	text[0] = '\0';
 	for (int i = 0; i < SAMPLES && all[i].number >= 0; i++)
@@ -125,20 +126,21 @@ static void tell(struct dptrack_run *run, const struct step_result *r, double us
 	log_warn("%s%s%s", title, n ? "; its largest losses: " : "", text);
 }
 
-/* What all ranks found, largest loss first, on every rank. */
-static int gather(struct engine *e, const struct step_result *r, struct suspect *all, struct err *err)
+/* Gathers the samples of all ranks, largest loss first, on every rank. */
+static int gather_spike_samples(struct engine *e, const struct step_result *r, struct spike_sample *all,
+				struct err *err)
 {
 	struct comm *c = rank_comm(&e->rank);
 	int rc;
 
 	name_samples(e, r, all + (size_t)c->rank * SAMPLES);
 	rc = c->ops->all_gather(c, all, (int64_t)(SAMPLES * sizeof(*all)), err);
-	qsort(all, (size_t)c->world * SAMPLES, sizeof(*all), by_loss);
+	qsort(all, (size_t)c->world * SAMPLES, sizeof(*all), compare_sample_losses);
 	return rc;
 }
 
-/* The rest at the end of an epoch scatters more than whole batches do. */
-static bool is_small(const struct engine *e, const struct step_result *r)
+/* Losses of the small last batch of an epoch vary more than those of whole batches. */
+static bool is_partial_batch(const struct engine *e, const struct step_result *r)
 {
 	const struct range all = sampler_global(&e->course.train, r->in_epoch - 1);
 
@@ -148,18 +150,18 @@ static bool is_small(const struct engine *e, const struct step_result *r)
 int loss_spike_check(struct engine *e, struct dptrack_run *run, const struct step_result *r, struct err *err)
 {
 	struct loss_spike *s = e->spike;
-	struct suspect *all;
+	struct spike_sample *all;
 	double usual;
 	int rc;
 
-	if (!s || is_small(e, r) || !learning_spikes(&s->usual, r->loss, &usual) || s->told++ >= SPIKES_MAX)
+	if (!s || is_partial_batch(e, r) || !learning_spikes(&s->usual, r->loss, &usual) || s->alerts++ >= SPIKES_MAX)
 		return 0;
 	all = calloc((size_t)e->rank.seat->world * SAMPLES, sizeof(*all));
 	if (!all)
 		return err_set(err, ERR_NOMEM, "out of memory: samples of a spike");
-	rc = gather(e, r, all, err);
+	rc = gather_spike_samples(e, r, all, err);
 	if (!rc && rank_is_root(&e->rank))
-		tell(run, r, usual, all);
+		report_spike(run, r, usual, all);
 	free(all);
 	return rc;
 }

@@ -1,5 +1,5 @@
-/* loss_spike.h: a step whose loss stands far above those before it, and which of its samples had the largest losses. Keeps
- * those of every step, as the step that proves to be one cannot be made again: it has changed the weights. */
+/* loss_spike.h: detects a step whose loss is far above those before it, and its samples with the largest losses. Keeps those
+ * of every step, because a spike is detected when the step has changed the weights and cannot be repeated. */
 #ifndef DPT_RUN_LOSS_SPIKE_H
 #define DPT_RUN_LOSS_SPIKE_H
 
@@ -12,8 +12,8 @@ struct loss_spike;
 int loss_spike_new(struct loss_spike **ret, struct err *err); /* ERR_NOMEM */
 void loss_spike_free(struct loss_spike *s);		    /* NULL is fine */
 
-/* A program of a step, of `samples` samples that begin at a position of the epoch's order, has left the losses of its
- * rows (as struct exec_done has them; NULL: none); `begins`: the step's first. s NULL: nothing is watched. */
+/* Records the losses of the rows of one program of a step (as in struct exec_done; NULL: none). It has `samples`
+ * samples that begin at a position in the epoch's order; `begins`: the step's first program. s NULL: off. */
 struct loss_spike_micro {
 	const struct program *program;
 	const double *losses;
@@ -23,8 +23,8 @@ struct loss_spike_micro {
 
 void loss_spike_micro(struct loss_spike *s, const struct loss_spike_micro *m);
 
-/* Collective, behind each step, when a part of the one behind it may have been looked at: where it was a spike, rank 0
- * records an alert that names the samples of largest loss over all ranks, and warns. */
+/* Collective, after each step, when a part of the next one may have been recorded: after a spike rank 0 warns and
+ * records an alert that names the samples of largest loss over all ranks. */
 int loss_spike_check(struct engine *e, struct dptrack_run *run, const struct step_result *r, struct err *err);
 
 #endif

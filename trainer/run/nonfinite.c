@@ -1,5 +1,5 @@
-/* nonfinite.c: a flag for each tensor: what is known of its numbers. What no node of the compute stream made
- * (parameters, inputs, what came from other ranks) is looked at where it is first read. */
+/* nonfinite.c: keeps for each tensor what is known of its values. Tensors that no node of the compute stream made
+ * (parameters, inputs, data of other ranks) are checked where they are first read. */
 #include "trainer/run/nonfinite.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 enum { UNKNOWN, FINITE, SPOILT };
 
-#define PIECE_BYTES ((size_t)1 << 20) /* that is looked at at once */
+#define PIECE_BYTES ((size_t)1 << 20) /* bytes checked at once */
 
 struct nonfinite_watch {
 	const struct prepared *prepared;
@@ -66,8 +66,8 @@ static bool is_finite(enum dtype t, const void *data, int64_t i, bool *ret_nan)
 	return isfinite(v);
 }
 
-/* The first element that is not finite; -1: none is, or it cannot be told. at: its memory, of the backend. */
-static int64_t look_at(struct nonfinite_watch *w, const struct tensor *t, const void *at, bool *ret_nan)
+/* Returns the index of the first non-finite element; -1: none, or unknown. at: its memory in the backend. */
+static int64_t find_nonfinite_element(struct nonfinite_watch *w, const struct tensor *t, const void *at, bool *ret_nan)
 {
 	const int64_t n = t && at && !t->opaque_bytes && dtype_is_float(t->dtype) ? shape_count(&t->shape) : 0;
 	const size_t each = n ? dtype_bytes(t->dtype) : 1;
@@ -87,23 +87,24 @@ static int64_t look_at(struct nonfinite_watch *w, const struct tensor *t, const 
 	return -1;
 }
 
-static bool copies(const struct node *n)
+static bool is_copy_node(const struct node *n)
 {
 	return n->op->id == OP_cast || n->op->id == OP_pack;
 }
 
-/* The sample that an element belongs to: rows of activations and inputs are dealt to samples evenly. */
-static int64_t sample_of(const struct nonfinite_watch *w, const struct tensor *t, int64_t element)
+/* Returns the sample of an element; -1: none. Rows of activations and inputs are divided evenly among samples. */
+static int64_t find_sample_index(const struct nonfinite_watch *w, const struct tensor *t, int64_t element)
 {
 	const int64_t rows = t->shape.ndim ? t->shape.dim[0] : 0, micro = w->program->micro;
 	const bool dealt = (t->kind == TENSOR_ACT || t->kind == TENSOR_INPUT) && micro > 0 && rows % micro == 0;
 
-	if (!dealt || rows < micro || (t->producer && copies(t->producer) && t->producer->in[0]->kind == TENSOR_PARAM))
+	if (!dealt || rows < micro ||
+	    (t->producer && is_copy_node(t->producer) && t->producer->in[0]->kind == TENSOR_PARAM))
 		return -1;
 	return element / (shape_count(&t->shape) / micro);
 }
 
-static void note(struct nonfinite_watch *w, const struct node *n, enum nonfinite_kind kind, int slot)
+static void note_first_nonfinite(struct nonfinite_watch *w, const struct node *n, enum nonfinite_kind kind, int slot)
 {
 	w->first.kind = kind;
 	w->first.backward = n->phase == PHASE_BACKWARD;
@@ -113,56 +114,57 @@ static void note(struct nonfinite_watch *w, const struct node *n, enum nonfinite
 	snprintf(w->first.op, sizeof(w->first.op), "%s", n->op->name);
 }
 
-static bool made_here(const struct tensor *t)
+static bool is_made_on_compute(const struct tensor *t)
 {
 	return t->producer && t->producer->stream == STREAM_COMPUTE && !t->producer->op->collective;
 }
 
-/* What n read of numbers that nobody on this stream made; returns whether one is spoilt. */
-static bool read_spoilt(struct nonfinite_watch *w, const struct node *n, int slot, const struct kernel_args *a)
+/* Checks the operands of n that no node of this stream made; returns true if one is not finite. */
+static bool reads_nonfinite(struct nonfinite_watch *w, const struct node *n, int slot, const struct kernel_args *a)
 {
 	for (int i = 0; i < n->n_in; i++) {
 		const struct tensor *t = n->in[i];
 		bool held, is_nan = false;
 		int64_t at;
 
-		if (!t || w->known[t->id] == FINITE || made_here(t))
+		if (!t || w->known[t->id] == FINITE || is_made_on_compute(t))
 			continue;
-		at = look_at(w, t, a->in[i], &is_nan);
+		at = find_nonfinite_element(w, t, a->in[i], &is_nan);
 		w->known[t->id] = at < 0 ? FINITE : SPOILT;
 		if (at < 0)
 			continue;
 		held = t->kind == TENSOR_PARAM || t->kind == TENSOR_INPUT || t->kind == TENSOR_STAT;
-		note(w, n, held ? NONFINITE_READ : NONFINITE_FOREIGN, slot);
+		note_first_nonfinite(w, n, held ? NONFINITE_READ : NONFINITE_FOREIGN, slot);
 		w->first.is_nan = is_nan;
-		w->first.sample = sample_of(w, t, at);
+		w->first.sample = find_sample_index(w, t, at);
 		snprintf(w->first.tensor, sizeof(w->first.tensor), "%s", t->name);
 		return true;
 	}
 	return false;
 }
 
-static void see(void *user, const struct node *n, int slot, const struct kernel_args *a)
+/* Callback after each node: looks for the first non-finite value in its results. */
+static void check_node_outputs(void *user, const struct node *n, int slot, const struct kernel_args *a)
 {
 	struct nonfinite_watch *w = user;
 
 	if (w->first.kind != NONFINITE_NONE || (n->phase != PHASE_FORWARD && n->phase != PHASE_BACKWARD) ||
-	    n->op->collective || n->op == &op_watch) /* whose output means nothing in most steps */
+	    n->op->collective || n->op == &op_watch) /* its output is undefined in most steps */
 		return;
-	if (copies(n) && read_spoilt(w, n, slot, a)) /* its result may lie in a layout that nobody can look at */
+	if (is_copy_node(n) && reads_nonfinite(w, n, slot, a)) /* its result may be in an opaque layout */
 		return;
 	for (int i = 0; i < n->n_out; i++) {
 		bool is_nan = false;
-		const int64_t at = look_at(w, n->out[i], a->out[i], &is_nan);
+		const int64_t at = find_nonfinite_element(w, n->out[i], a->out[i], &is_nan);
 
 		if (n->out[i])
 			w->known[n->out[i]->id] = at < 0 ? FINITE : SPOILT;
 		if (at < 0)
 			continue;
-		if (!read_spoilt(w, n, slot, a)) {
-			note(w, n, NONFINITE_MADE, slot);
+		if (!reads_nonfinite(w, n, slot, a)) {
+			note_first_nonfinite(w, n, NONFINITE_MADE, slot);
 			w->first.is_nan = is_nan;
-			w->first.sample = sample_of(w, n->out[i], at);
+			w->first.sample = find_sample_index(w, n->out[i], at);
 		}
 		return;
 	}
@@ -172,7 +174,7 @@ struct exec_look nonfinite_look(struct nonfinite_watch *w, const struct program 
 {
 	w->program = p;
 	memset(w->known, UNKNOWN, (size_t)w->most + 1);
-	return (struct exec_look){ see, w };
+	return (struct exec_look){ check_node_outputs, w };
 }
 
 const struct nonfinite *nonfinite_first(const struct nonfinite_watch *w)

@@ -1,4 +1,5 @@
-/* nonfinite_search.c: every rank looks at its own nodes; the first rank that did not get it from another one is named. */
+/* nonfinite_search.c: every rank checks its own nodes; the lowest rank whose non-finite value did not come from another rank is
+ * named. */
 #include "trainer/run/nonfinite_search.h"
 
 #include <math.h>
@@ -8,16 +9,16 @@
 
 #include "trainer/run/nonfinite.h"
 
-/* Steps in a row that may change nothing before the run is given up. */
+/* Skipped steps in a row before the run fails. */
 #define SKIPPED_MAX 100	/* while a loss scale is searched */
-#define SKIPPED_MAX_UNSCALED 10 /* nothing that a later step could mend */
+#define SKIPPED_MAX_UNSCALED 10 /* a later step cannot repair the values */
 
-struct finding { /* of one rank, as it is told to the others */
+struct nonfinite_finding { /* of one rank, as sent to the others */
 	int kind; /* enum nonfinite_kind */
 	char text[500];
 };
 
-/* The number of the set's sample that is this rank's so-and-so-many-th of a micro-batch. */
+/* Returns the index in the set of a sample of this rank's micro-batch; -1: unknown. */
 static int64_t sample_number(const struct engine *e, const struct step_result *r, const struct nonfinite *f)
 {
 	const struct sampler *s = &e->course.train;
@@ -28,8 +29,8 @@ static int64_t sample_number(const struct engine *e, const struct step_result *r
 	return train_schedule_sample(&e->course, r->epoch - 1, own.begin + f->sample);
 }
 
-static void say_sample(const struct engine *e, const struct step_result *r, const struct nonfinite *f, char *text,
-		       size_t n)
+static void describe_sample(const struct engine *e, const struct step_result *r, const struct nonfinite *f, char *text,
+			    size_t n)
 {
 	const int64_t number = sample_number(e, r, f);
 
@@ -41,13 +42,14 @@ static void say_sample(const struct engine *e, const struct step_result *r, cons
 		snprintf(text, n, ", in sample %lld of micro-batch %lld", (long long)f->sample, (long long)f->micro);
 }
 
-static void say(const struct engine *e, const struct step_result *r, const struct nonfinite *f, struct finding *ret)
+static void describe_finding(const struct engine *e, const struct step_result *r, const struct nonfinite *f,
+			     struct nonfinite_finding *ret)
 {
 	const char *what = f->is_nan ? "nan" : "an infinite number";
 	char sample[120];
 
 	ret->kind = f->kind;
-	say_sample(e, r, f, sample, sizeof(sample));
+	describe_sample(e, r, f, sample, sizeof(sample));
 	if (f->kind == NONFINITE_READ)
 		snprintf(ret->text, sizeof(ret->text), "%s hold%s %s on rank %d%s, which %s (%s, %s) reads first",
 			 f->tensor, f->tensor[strlen(f->tensor) - 1] == 's' ? "" : "s", what, e->rank.seat->rank,
@@ -58,15 +60,16 @@ static void say(const struct engine *e, const struct step_result *r, const struc
 			 sample);
 }
 
-/* The first rank's that made or read it itself; *ret stays empty when none did. */
-static int agree(const struct engine *e, const struct finding *own, char *ret, size_t n, struct err *err)
+/* Takes the finding of the lowest rank that made or read the value itself; *ret stays empty when there is none. */
+static int gather_findings(const struct engine *e, const struct nonfinite_finding *own, char *ret, size_t n,
+			   struct err *err)
 {
 	struct comm *c = rank_comm(&e->rank);
-	struct finding *all = calloc((size_t)c->world, sizeof(*all));
+	struct nonfinite_finding *all = calloc((size_t)c->world, sizeof(*all));
 	int rc;
 
 	if (!all)
-		return err_set(err, ERR_NOMEM, "out of memory: what the ranks found");
+		return err_set(err, ERR_NOMEM, "out of memory: findings of the ranks");
 	all[c->rank] = *own;
 	rc = c->ops->all_gather(c, all, (int64_t)sizeof(*all), err);
 	for (int k = c->world - 1; !rc && k >= 0; k--)
@@ -76,8 +79,8 @@ static int agree(const struct engine *e, const struct finding *own, char *ret, s
 	return rc;
 }
 
-/* The step once more, with its batch loaded anew. */
-static int again(struct engine *e, const struct step_result *r, struct nonfinite_watch *w, struct err *err)
+/* Repeats the step with its batch loaded again. */
+static int rerun_step(struct engine *e, const struct step_result *r, struct nonfinite_watch *w, struct err *err)
 {
 	struct step_result ignored;
 	int rc;
@@ -93,27 +96,27 @@ static int again(struct engine *e, const struct step_result *r, struct nonfinite
 	return rc < 0 ? rc : 0;
 }
 
-/* Who did it, in words; "" where nobody can tell: when all numbers are finite this time. */
-static int find(struct engine *e, const struct step_result *r, char *ret, size_t n, struct err *err)
+/* Describes the node that made the first non-finite value; "": unknown, as all values are finite this time. */
+static int find_nonfinite_node(struct engine *e, const struct step_result *r, char *ret, size_t n, struct err *err)
 {
 	struct nonfinite_watch *w;
-	struct finding own = { .kind = NONFINITE_NONE };
+	struct nonfinite_finding own = { .kind = NONFINITE_NONE };
 	int rc;
 
 	ret[0] = '\0';
 	w = nonfinite_new(&e->prepared);
 	if (!w)
-		return err_set(err, ERR_NOMEM, "out of memory: a step that is looked at");
-	rc = again(e, r, w, err);
+		return err_set(err, ERR_NOMEM, "out of memory: search of non-finite values");
+	rc = rerun_step(e, r, w, err);
 	if (!rc && nonfinite_first(w)->kind != NONFINITE_NONE)
-		say(e, r, nonfinite_first(w), &own);
+		describe_finding(e, r, nonfinite_first(w), &own);
 	if (!rc)
-		rc = agree(e, &own, ret, n, err);
+		rc = gather_findings(e, &own, ret, n, err);
 	nonfinite_free(w);
 	return rc;
 }
 
-/* The lowest rank whose own loss is not finite; -1: none is, or it is another stage's. */
+/* Finds the lowest rank whose own loss is not finite; -1: none, or the loss is on another stage. */
 static int rank_of_loss(const struct engine *e, const struct step_result *r, int *ret, struct err *err)
 {
 	struct comm *c = rank_comm(&e->rank);
@@ -137,31 +140,31 @@ static int explain_loss(struct engine *e, const struct step_result *r, struct er
 	int rank, rc = rank_of_loss(e, r, &rank, err);
 
 	if (!rc)
-		rc = find(e, r, who, sizeof(who), err);
+		rc = find_nonfinite_node(e, r, who, sizeof(who), err);
 	if (rc)
 		return rc;
 	return err_set(
 		err, ERR_CANCELED,
 		"the loss is %s at step %lld, in the samples of rank %d of batch %lld of epoch %lld; the step "
-		"changed nothing.%s%s%s A lower --lr or a warm-up may help, or the data hold values that are not "
-		"finite",
+		"changed nothing.%s%s%s Try a lower --lr or a warm-up, and check the data for values that "
+		"are not finite",
 		isnan(r->loss) ? "nan" : "infinite", (long long)r->step, rank, (long long)r->in_epoch,
-		(long long)r->epoch, *who ? " Made again, " : "", who, *who ? "." : "");
+		(long long)r->epoch, *who ? " In a repeat of the step, " : "", who, *who ? "." : "");
 }
 
 static int explain_gradients(struct engine *e, const struct step_result *r, struct err *err)
 {
 	char who[500];
-	int rc = find(e, r, who, sizeof(who), err);
+	int rc = find_nonfinite_node(e, r, who, sizeof(who), err);
 
 	if (rc)
 		return rc;
 	return err_set(
 		err, ERR_CANCELED,
 		"the gradients were not finite in %lld steps in a row, the last of them step %lld (epoch %lld), "
-		"loss %g; nothing was changed by them.%s%s%s A lower --lr, --clip-grad-norm or another --precision may "
-		"help", (long long)r->in_a_row, (long long)r->step, (long long)r->epoch, r->loss,
-		*who ? " Made again, " : "", who, *who ? "." : "");
+		"loss %g; nothing was changed by them.%s%s%s Try a lower --lr, --clip-grad-norm or another "
+		"--precision", (long long)r->in_a_row, (long long)r->step, (long long)r->epoch, r->loss,
+		*who ? " In a repeat of the step, " : "", who, *who ? "." : "");
 }
 
 int nonfinite_search_check(struct engine *e, const struct step_result *r, struct err *err)

@@ -14,30 +14,30 @@
 #include "trainer/program/memory.h"
 #include "trainer/run/log_datasets.h"
 
-#define NEW_LOCK_WAIT_S 1.0 /* for a folder that nobody can know yet */
+#define NEW_LOCK_WAIT_S 1.0 /* for a folder that no other process can know yet */
 #define SYSTEM_LEAST_S 0.1
-#define FINAL_WAIT_S 2.0 /* a job that failed ends within 5 s, server or not */
+#define FINAL_WAIT_S 2.0 /* a failed job ends within 5 s, even without a server */
 
 struct report {
 	struct engine *e;
 	struct dptrack_run *run;
 	int rank;
 	int lock_fd; /* rank 0 */
-	bool has_params; /* a process before this one came as far as a checkpoint */
-	int64_t broken; /* images that could not be read, as last logged */
+	bool has_params; /* an earlier process of the run reached a checkpoint */
+	int64_t broken; /* unreadable images, as last logged */
 	struct dataset_traffic traffic; /* … as last logged */
-	int workers;	/* of the loader, as last logged; -1 not yet */
+	int workers;	/* threads of the loader, as last logged; -1: not yet */
 	int64_t steps;	/* of this process */
 };
 
-static void warn(void *user, const char *text)
+static void log_tracker_warning(void *user, const char *text)
 {
 	(void)user;
 	log_warn("%s", text);
 }
 
-/* "" is no server, whatever DPTRACK_URL says. */
-static const char *server_of(const struct run_config *cfg)
+/* Returns the server's address; "": no server, whatever DPTRACK_URL is. */
+static const char *choose_server(const struct run_config *cfg)
 {
 	return cfg->report_to && !strcmp(cfg->report_to, "none") ? "" : cfg->report_to;
 }
@@ -50,11 +50,11 @@ static struct dptrack_run_opts run_opts(const struct run_config *cfg, const char
 					  .run_id = id,
 					  .rank = rank,
 					  .world_size = world,
-					  .url = server_of(cfg),
-					  .warn = warn };
+					  .url = choose_server(cfg),
+					  .warn = log_tracker_warning };
 }
 
-/* Numbers are recorded as numbers: TensorBoard sorts its columns by them. */
+/* Records numbers as numbers: TensorBoard sorts its columns by them. */
 static void record_as_number(struct report *r, const struct config_item *item)
 {
 	char *end;
@@ -72,7 +72,7 @@ static void record_as_number(struct report *r, const struct config_item *item)
 		dptrack_param_f64(r->run, item->name, real);
 }
 
-static void record_item(void *user, const struct config_item *item)
+static void record_config_item(void *user, const struct config_item *item)
 {
 	struct report *r = user;
 
@@ -91,12 +91,12 @@ static void record_number(struct report *r, const char *key, int64_t v)
 	dptrack_param_i64(r->run, key, v);
 }
 
-static void record_params(struct report *r)
+static void record_run_params(struct report *r)
 {
 	const struct engine *e = r->e;
 	char text[32];
 
-	config_each(e->rank.cfg, record_item, r);
+	config_each(e->rank.cfg, record_config_item, r);
 	snprintf(text, sizeof(text), "%d", e->rank.seat->world);
 	dptrack_segment_param(r->run, "world_size", text);
 	if (r->has_params)
@@ -109,7 +109,7 @@ static void record_params(struct report *r)
 	dptrack_param(r->run, "backend_used", e->rank.backend->name);
 }
 
-/* Operators that a step calls: the largest program is that of a training step. */
+/* Describes the largest program, which is that of a training step. */
 static void describe_program(const struct engine *e, char *text, size_t n)
 {
 	int most = 0;
@@ -120,6 +120,7 @@ static void describe_program(const struct engine *e, char *text, size_t n)
 	snprintf(text, n, "%d nodes", most);
 }
 
+/* Records host, CPU, system, commit, command, version, program and backend. */
 static void record_environment(struct report *r)
 {
 	static const struct {
@@ -148,14 +149,15 @@ static void record_environment(struct report *r)
 		dptrack_environment(r->run, "backend", text);
 }
 
-/* Rank 0's opening, told to all. */
-struct opening {
+/* Result of rank 0's opening of the run, sent to all ranks. */
+struct run_opening {
 	int code, segment;
 	int64_t first_step, first_epoch;
 	char id[33], text[504];
 };
 
-static int open_root(struct report *r, const struct resume *resume, struct opening *o)
+/* Rank 0: opens or reopens the run and locks its folder. */
+static int open_root_run(struct report *r, const struct resume *resume, struct run_opening *o)
 {
 	struct dptrack_error error = { 0, "" };
 	struct dptrack_run_opts opts;
@@ -179,8 +181,8 @@ static int open_root(struct report *r, const struct resume *resume, struct openi
 	return 0;
 }
 
-/* What the launcher needs to speak of the run after the ranks. */
-static void tell_launcher(struct board *b, const struct opening *o)
+/* Publishes what the launcher needs to set the run's status after the ranks have ended. */
+static void publish_run(struct board *b, const struct run_opening *o)
 {
 	memcpy(b->run_id, o->id, sizeof(b->run_id));
 	b->segment = o->segment;
@@ -189,7 +191,7 @@ static void tell_launcher(struct board *b, const struct opening *o)
 	atomic_store(&b->run_open, 1);
 }
 
-static int join_run(struct report *r, const struct opening *o, struct err *err)
+static int join_open_run(struct report *r, const struct run_opening *o, struct err *err)
 {
 	struct dptrack_run_opts opts = run_opts(r->e->rank.cfg, o->id, r->rank, r->e->rank.seat->world);
 	struct dptrack_error error = { 0, "" };
@@ -202,17 +204,18 @@ static int join_run(struct report *r, const struct opening *o, struct err *err)
 	return 0;
 }
 
-static int open_run(struct report *r, const struct resume *resume, struct err *err)
+/* Opens the run on rank 0, then on the other ranks; rank 0 records params, inputs and environment. */
+static int open_report_run(struct report *r, const struct resume *resume, struct err *err)
 {
 	struct comm *c = rank_comm(&r->e->rank);
-	struct opening o = { .code = 0 };
+	struct run_opening o = { .code = 0 };
 	int rc;
 
 	if (resume->reopens || resume->loads) {
 		o.first_step = resume->at.step + 1;
 		o.first_epoch = resume->at.epoch + 1;
 	}
-	if (r->rank == 0 && open_root(r, resume, &o) && !o.code)
+	if (r->rank == 0 && open_root_run(r, resume, &o) && !o.code)
 		o.code = DPTRACK_IO;
 	rc = c->ops->broadcast(c, &o, sizeof(o), 0, err);
 	if (rc)
@@ -221,18 +224,18 @@ static int open_run(struct report *r, const struct resume *resume, struct err *e
 		return err_set(err, o.code == DPTRACK_USAGE ? ERR_USAGE : ERR_IO, "the run cannot be recorded: %s",
 			       o.text);
 	if (r->rank > 0)
-		return join_run(r, &o, err);
-	record_params(r);
+		return join_open_run(r, &o, err);
+	record_run_params(r);
 	rc = log_datasets_record(r->run, r->e, r->has_params, err);
 	if (rc)
 		return rc;
 	record_environment(r);
-	tell_launcher(r->e->rank.seat->board, &o);
+	publish_run(r->e->rank.seat->board, &o);
 	return 0;
 }
 
-/* What this rank's device is; false: it has none. */
-static bool own_device(const struct rank *r, struct backend_device *ret)
+/* Describes this rank's device; false: none. */
+static bool describe_own_device(const struct rank *r, struct backend_device *ret)
 {
 	struct err ignored = ERR_INIT;
 
@@ -244,7 +247,7 @@ static void record_system(struct report *r)
 	double interval_s = r->e->rank.cfg->system_interval;
 	struct backend_device device;
 
-	if (own_device(&r->e->rank, &device)) {
+	if (describe_own_device(&r->e->rank, &device)) {
 		dptrack_gpu(r->run, device.uuid);
 		if (r->rank == 0)
 			dptrack_segment_param(r->run, "gpu", device.name);
@@ -266,7 +269,7 @@ int report_open(struct report **ret, struct engine *e, struct resume *resume, st
 	r->workers = -1;
 	r->lock_fd = resume->lock_fd;
 	resume->lock_fd = -1;
-	rc = open_run(r, resume, err);
+	rc = open_report_run(r, resume, err);
 	if (rc) {
 		report_close(r, DPTRACK_FAILED);
 		return rc;
@@ -301,9 +304,8 @@ void report_flush(struct report *r, double wait_s)
 	dptrack_flush(r->run, wait_s);
 }
 
-/* step: of the optimiser or the epoch, as the series is numbered. Series of the run as a whole are rank 0's to write.
- */
-static void point(struct report *r, enum series_id id, int64_t step, double value)
+/* step: of the optimiser or the epoch, as the series is numbered. Rank 0 writes the series of the run as a whole. */
+static void log_series_point(struct report *r, enum series_id id, int64_t step, double value)
 {
 	const struct series *s = series_get(id);
 
@@ -316,18 +318,17 @@ static void point(struct report *r, enum series_id id, int64_t step, double valu
 
 void report_saved(struct report *r, int64_t step, double copy_s, double cpu_s, double wall_s)
 {
-	point(r, SERIES_checkpoint_copy, step, copy_s);
-	point(r, SERIES_checkpoint_cpu, step, cpu_s);
-	point(r, SERIES_checkpoint_seconds, step, wall_s);
+	log_series_point(r, SERIES_checkpoint_copy, step, copy_s);
+	log_series_point(r, SERIES_checkpoint_cpu, step, cpu_s);
+	log_series_point(r, SERIES_checkpoint_seconds, step, wall_s);
 }
 
 void report_waited(struct report *r, int64_t step, double wait_s)
 {
-	point(r, SERIES_checkpoint_wait, step, wait_s);
+	log_series_point(r, SERIES_checkpoint_wait, step, wait_s);
 }
 
-/* What the data set has to say: files that could not be read are named once and counted. */
-/* What was read since the step before; a kind that the set never read has no points. */
+/* Records what was read since the step before; a kind that the set never read has no points. */
 static void report_traffic(struct report *r, int64_t step)
 {
 	struct dataset_traffic now = dataset_traffic(r->e->subject.data), *before = &r->traffic;
@@ -342,7 +343,7 @@ static void report_traffic(struct report *r, int64_t step)
 
 	for (size_t i = 0; i < sizeof(part) / sizeof(*part); i++)
 		if (part[i].now)
-			point(r, part[i].series, step, (double)(part[i].now - part[i].before));
+			log_series_point(r, part[i].series, step, (double)(part[i].now - part[i].before));
 	*before = now;
 }
 
@@ -363,13 +364,13 @@ static void report_data(struct report *r, int64_t step)
 	if (broken == r->broken)
 		return;
 	r->broken = broken;
-	point(r, SERIES_data_broken, step, (double)broken);
+	log_series_point(r, SERIES_data_broken, step, (double)broken);
 }
 
 static void record_device_memory(struct report *r, int64_t step)
 {
 	if (r->e->rank.backend->room)
-		point(r, SERIES_memory_device_bytes, step, (double)memory_on_device(&r->e->rank));
+		log_series_point(r, SERIES_memory_device_bytes, step, (double)memory_on_device(&r->e->rank));
 }
 
 void report_step(struct report *r, const struct step_result *s)
@@ -377,26 +378,26 @@ void report_step(struct report *r, const struct step_result *s)
 	bool scaling = r->e->prepared.opts.optimizer.scaling;
 
 	if (r->rank == 0) {
-		point(r, SERIES_train_loss, s->step, s->loss);
-		point(r, SERIES_train_lr, s->step, s->lr);
-		point(r, SERIES_train_grad_norm, s->step, s->grad_norm);
+		log_series_point(r, SERIES_train_loss, s->step, s->loss);
+		log_series_point(r, SERIES_train_lr, s->step, s->lr);
+		log_series_point(r, SERIES_train_grad_norm, s->step, s->grad_norm);
 		if (scaling)
-			point(r, SERIES_train_loss_scale, s->step, s->loss_scale);
+			log_series_point(r, SERIES_train_loss_scale, s->step, s->loss_scale);
 		if (scaling || s->skipped)
-			point(r, SERIES_train_skipped_steps, s->step, (double)s->skipped);
+			log_series_point(r, SERIES_train_skipped_steps, s->step, (double)s->skipped);
 	}
 	for (int t = 0; t < TIME_COUNT; t++)
 		if (step_time_known(r->e, (enum step_time)t))
-			point(r, step_time_series((enum step_time)t), s->step, s->seconds[t]);
+			log_series_point(r, step_time_series((enum step_time)t), s->step, s->seconds[t]);
 	if (r->e->rank.seat->world > 1)
-		point(r, SERIES_comm_bytes, s->step, (double)s->sent);
+		log_series_point(r, SERIES_comm_bytes, s->step, (double)s->sent);
 	if (r->e->rank.seat->nodes > 1)
-		point(r, SERIES_comm_bytes_nodes, s->step, (double)s->sent_nodes);
-	point(r, SERIES_data_load, s->step, s->load_s);
-	point(r, SERIES_data_load_cpu, s->step, s->load_cpu_s);
-	point(r, SERIES_data_ready, s->step, s->ready);
+		log_series_point(r, SERIES_comm_bytes_nodes, s->step, (double)s->sent_nodes);
+	log_series_point(r, SERIES_data_load, s->step, s->load_s);
+	log_series_point(r, SERIES_data_load_cpu, s->step, s->load_cpu_s);
+	log_series_point(r, SERIES_data_ready, s->step, s->ready);
 	if (r->e->rank.cfg->workers < 0 && s->workers != r->workers)
-		point(r, SERIES_data_workers, s->step, s->workers);
+		log_series_point(r, SERIES_data_workers, s->step, s->workers);
 	r->workers = s->workers;
 	if (++r->steps == 2)
 		record_device_memory(r, s->step);
@@ -405,25 +406,25 @@ void report_step(struct report *r, const struct step_result *s)
 
 void report_bare(struct report *r, int64_t step, double seconds)
 {
-	point(r, SERIES_doctor_bare_step, step, seconds);
+	log_series_point(r, SERIES_doctor_bare_step, step, seconds);
 }
 
 void report_memory(struct report *r, int64_t step)
 {
-	point(r, SERIES_memory_planned_bytes, step, (double)memory_planned(&r->e->prepared.plan));
-	point(r, SERIES_memory_used_bytes, step, (double)memory_used(r->e->resident_before));
+	log_series_point(r, SERIES_memory_planned_bytes, step, (double)memory_planned(&r->e->prepared.plan));
+	log_series_point(r, SERIES_memory_used_bytes, step, (double)memory_used(r->e->resident_before));
 	record_device_memory(r, step);
 }
 
 void report_points(struct report *r, const struct eval_metrics *p)
 {
 	for (int i = 0; r->rank == 0 && i < p->n; i++)
-		point(r, p->point[i].id, p->at, p->point[i].value);
+		log_series_point(r, p->point[i].id, p->at, p->point[i].value);
 }
 
 void report_epoch(struct report *r, const struct eval_metrics *p)
 {
-	point(r, SERIES_memory_peak_bytes, p->at, (double)machine_peak_bytes());
+	log_series_point(r, SERIES_memory_peak_bytes, p->at, (double)machine_peak_bytes());
 	report_data(r, r->e->step);
 	report_points(r, p);
 }

@@ -1,5 +1,5 @@
-/* report.h: what a rank records of its run through libdptrack: params and environment (rank 0), the run's series
- * (rank 0), its own phases and memory. Logging only queues. */
+/* report.h: what a rank records of its run through libdptrack: params and environment (rank 0), the run's series (rank
+ * 0), its own phases and memory. Logging only queues. */
 #ifndef DPT_RUN_REPORT_H
 #define DPT_RUN_REPORT_H
 
@@ -10,34 +10,34 @@
 
 struct report;
 
-/* Collective: rank 0 opens the run, or the segment of it that resume asks for, and tells the others its id. Rank 0
- * holds the run's folder until report_close; a hold that resume has is taken over. */
+/* Collective: rank 0 opens the run, or the segment of it that resume selects, and sends the others its id. Rank 0 locks
+ * the run's folder until report_close; takes over the lock of resume. */
 int report_open(struct report **ret, struct engine *e, struct resume *resume, struct err *err);
 
 void report_step(struct report *r, const struct step_result *s);
 
-/* Says what the set has to say that no step has told so far. NULL is fine. */
+/* Prints the data set's notices that no step has printed yet. NULL is fine. */
 void report_notices(const struct report *r);
 void report_points(struct report *r, const struct eval_metrics *p); /* of the run as a whole: rank 0 records them */
 void report_bare(struct report *r, int64_t step, double seconds); /* of cached_step_run */
-void report_memory(struct report *r, int64_t step); /* planned and used, at the end */
-void report_epoch(struct report *r, const struct eval_metrics *p); /* the end of one: its points, and each rank's own */
+void report_memory(struct report *r, int64_t step); /* memory planned and used, at the end */
+void report_epoch(struct report *r, const struct eval_metrics *p); /* at its end: its points, and each rank's peak memory */
 
 struct dptrack_run *report_run(struct report *r); /* borrowed */
 const char *report_dir(const struct report *r); /* the run's folder */
 const char *report_run_id(const struct report *r);
 int report_segment(const struct report *r);
 
-/* Of a checkpoint that was written: copying into the snapshot, the writer's CPU, and until it lay on the disk. Any
+/* Times of a written checkpoint: copying into the snapshot, CPU time of the writer, and until it was on disk. Any
  * thread. */
 void report_saved(struct report *r, int64_t step, double copy_s, double cpu_s, double wall_s);
-void report_waited(struct report *r, int64_t step, double wait_s); /* for the checkpoint before to be written */
-void report_flush(struct report *r, double wait_s); /* any thread: what was recorded so far is in the journal */
+void report_waited(struct report *r, int64_t step, double wait_s); /* wait for the previous checkpoint */
+void report_flush(struct report *r, double wait_s); /* any thread: writes what was recorded so far to the journal */
 
-/* status: how this rank ended. Only rank 0's counts, and the launcher's after it. */
+/* status: of this rank. Only rank 0's counts, and the launcher's after it. */
 void report_close(struct report *r, enum dptrack_status status);
 
-/* The launcher's last word, in a journal of its own. */
+/* Records the launcher's final status, in a journal of its own. */
 void report_final(const struct run_config *cfg, const struct board *board, enum dptrack_status status,
 		  const char *reason);
 

@@ -1,5 +1,5 @@
-/* step.c: optimiser steps of one rank, and where their time went. Programs of steps are begun and end in one order; the
- * last one of a step brings its results. */
+/* step.c: optimiser steps of one rank and their times. The programs of steps begin and end in the same order; the last
+ * one of a step has its results. */
 #include "trainer/run/step.h"
 
 #include <math.h>
@@ -43,17 +43,17 @@ bool step_time_known(const struct engine *e, enum step_time t)
 
 #define RUNS (EXEC_AHEAD_MAX + 1)
 
-struct run { /* of a program, that has not ended */
+struct program_run { /* a run of a program in progress */
 	const struct program *program;
 	int64_t step, micro, n_micro;
 	int64_t position, samples; /* of this rank in the epoch's order */
 };
 
 struct step_queue {
-	struct run run[RUNS];
+	struct program_run run[RUNS];
 	int first, n;
-	struct step_result result[2]; /* by step: of the one that ends next, and of one begun behind it */
-	int64_t over, told;	      /* steps: all programs have ended; the caller has its result too */
+	struct step_result result[2]; /* by step: of the one that ends next, and of the next one begun */
+	int64_t over, reported;	      /* steps whose programs have all ended; steps returned to the caller */
 	double loss_scale;	      /* of the step whose last program ends next */
 };
 
@@ -68,7 +68,7 @@ void step_queue_free(struct step_queue *s)
 	free(s);
 }
 
-/* What the losses' gradients are multiplied by in the next step; the optimiser's state says it from its start on. */
+/* Reads the loss scale of the next step; the optimiser's state has it from its start. */
 static int read_scale(struct engine *e, double *ret, struct err *err)
 {
 	const struct tensor *t = prepared_own(&e->prepared, STEP_GUARD_STATE_NAME);
@@ -95,16 +95,17 @@ int step_queue_restart(struct engine *e, struct err *err)
 
 	for (; !rc && s->n; s->n--)
 		rc = exec_end(e->exec, &ignored, err);
-	s->over = s->told = e->step;
+	s->over = s->reported = e->step;
 	return rc ? rc : read_scale(e, &s->loss_scale, err);
 }
 
-static struct step_result *result_of(const struct engine *e, int64_t step)
+static struct step_result *step_result_of(const struct engine *e, int64_t step)
 {
 	return &e->queue->result[step % 2];
 }
 
-static struct step_page page_for(const struct engine *e, const struct loader_batch *b, const struct step_result *r)
+static struct step_page make_step_page(const struct engine *e, const struct loader_batch *b,
+				       const struct step_result *r)
 {
 	struct range own = sampler_micro(&e->course.train, b->step, rank_share(&e->rank), b->micro);
 
@@ -122,8 +123,8 @@ static struct step_page page_for(const struct engine *e, const struct loader_bat
 				   .watch = watch_due(e->watch, r->step) };
 }
 
-/* Seconds of this thread since start_s, which belong to a phase. */
-static double spent(struct engine *e, const char *phase, double start_s)
+/* Returns the seconds since start_s, which belong to a phase, and adds their span. */
+static double end_phase(struct engine *e, const char *phase, double start_s)
 {
 	double now = clock_mono_s();
 
@@ -132,7 +133,7 @@ static double spent(struct engine *e, const char *phase, double start_s)
 	return now - start_s;
 }
 
-static void account(struct step_result *r, const struct exec_times *t)
+static void add_exec_times(struct step_result *r, const struct exec_times *t)
 {
 	r->seconds[TIME_H2D] += t->by[EXEC_H2D];
 	r->seconds[TIME_FORWARD] += t->by[EXEC_FORWARD];
@@ -144,8 +145,8 @@ static void account(struct step_result *r, const struct exec_times *t)
 	r->seconds[TIME_COMM_TOTAL] += t->comm_total;
 }
 
-/* What the host waited for data while its device was still at work did not make the step longer. */
-static void close_account(struct engine *e, struct step_result *r)
+/* Ends the times of a step. A wait for data while the device was still at work did not lengthen the step. */
+static void close_step_times(struct engine *e, struct step_result *r)
 {
 	double now = clock_mono_s(), sum = 0, left;
 
@@ -158,14 +159,14 @@ static void close_account(struct engine *e, struct step_result *r)
 	e->mark_s = now;
 }
 
-static const struct program *program_for(const struct engine *e, const struct loader_batch *b)
+static const struct program *find_batch_program(const struct engine *e, const struct loader_batch *b)
 {
 	return prepared_program(&e->prepared, b->micro + 1 < b->n_micro ? PROGRAM_MICRO : PROGRAM_STEP, b->count);
 }
 
 /* ---- ends ---- */
 
-static int watch_part(struct engine *e, const struct run *run, const struct step_result *r, struct err *err)
+static int watch_part(struct engine *e, const struct program_run *run, const struct step_result *r, struct err *err)
 {
 	const struct range all = sampler_global(&e->course.train, r->in_epoch - 1);
 	const struct watch_step s = { run->program, r->step, all.end - all.begin, NAN, r->loss_scale };
@@ -173,13 +174,13 @@ static int watch_part(struct engine *e, const struct run *run, const struct step
 	return watch_micro(e->watch, &s, run->samples, err);
 }
 
-static void keep_losses(struct engine *e, const struct run *run, const double *losses)
+static void keep_losses(struct engine *e, const struct program_run *run, const double *losses)
 {
 	loss_spike_micro(e->spike, &(struct loss_spike_micro){ run->program, losses, run->step, run->position, run->samples,
 						     run->micro == 0 });
 }
 
-static void adjust_loading(struct engine *e, struct step_result *r)
+static void adjust_training_workers(struct engine *e, struct step_result *r)
 {
 	struct workers *s = &e->loading[SPLIT_TRAIN];
 
@@ -205,12 +206,12 @@ static void keep_results(struct engine *e, struct step_result *r, const struct p
 		e->queue->loss_scale = of->state[STEP_GUARD_STATE_SCALE];
 }
 
-/* The oldest run. */
-static int end_run(struct engine *e, struct err *err)
+/* Ends the oldest run; with the last run of a step, completes its result. */
+static int end_oldest_run(struct engine *e, struct err *err)
 {
 	struct step_queue *s = e->queue;
-	const struct run *run = &s->run[s->first];
-	struct step_result *r = result_of(e, run->step);
+	const struct program_run *run = &s->run[s->first];
+	struct step_result *r = step_result_of(e, run->step);
 	struct exec_done done;
 	int rc = exec_end(e->exec, &done, err);
 
@@ -218,7 +219,7 @@ static int end_run(struct engine *e, struct err *err)
 		return rc;
 	s->first = (s->first + 1) % RUNS;
 	s->n--;
-	account(r, &done.times);
+	add_exec_times(r, &done.times);
 	r->loss_scale = s->loss_scale;
 	keep_losses(e, run, done.losses);
 	if (watch_due(e->watch, r->step))
@@ -226,25 +227,25 @@ static int end_run(struct engine *e, struct err *err)
 	if (run->micro + 1 < run->n_micro)
 		return rc;
 	keep_results(e, r, run->program, &done.results);
-	close_account(e, r);
-	adjust_loading(e, r);
+	close_step_times(e, r);
+	adjust_training_workers(e, r);
 	s->over++;
 	return rc;
 }
 
-/* Whether no other step may be under way beside this one: its memory is looked at, or its time. */
+/* Returns true if no other step may be in progress with this one: its memory is read, or it is timed. */
 static bool is_alone(const struct engine *e, int64_t step)
 {
 	return trace_covers(e->trace, step) || watch_due(e->watch, step);
 }
 
-/* Until no more are under way than that. */
+/* Ends runs until at most that many are in progress. */
 static int end_runs(struct engine *e, int most, struct err *err)
 {
 	int rc = 0;
 
 	while (!rc && e->queue->n > most)
-		rc = end_run(e, err);
+		rc = end_oldest_run(e, err);
 	return rc;
 }
 
@@ -254,21 +255,22 @@ int step_end(struct engine *e, bool all, struct step_result *ret, struct err *er
 	const bool waits = all || is_alone(e, e->step) || is_alone(e, e->step + 1);
 	int rc = 0;
 
-	if (s->over == s->told)
+	if (s->over == s->reported)
 		rc = end_runs(e, waits ? 0 : exec_ahead(e->exec), err);
-	if (rc || s->over == s->told)
+	if (rc || s->over == s->reported)
 		return rc;
-	*ret = *result_of(e, ++s->told);
+	*ret = *step_result_of(e, ++s->reported);
 	return 1;
 }
 
 /* ---- begins ---- */
 
-/* The loader's slot is given back as soon as its contents are on their way. */
-static int begin_run(struct engine *e, const struct program *p, const struct loader_batch *b, struct step_result *r,
-		     struct err *err)
+/* Returns when the loader's slot may be reused. */
+static int begin_program_run(struct engine *e, const struct program *p, const struct loader_batch *b,
+			     struct step_result *r,
+			     struct err *err)
 {
-	const struct step_page page = page_for(e, b, r);
+	const struct step_page page = make_step_page(e, b, r);
 	struct exec_call call = { .page = &page,
 				  .inputs = b->inputs,
 				  .targets = b->targets,
@@ -278,10 +280,10 @@ static int begin_run(struct engine *e, const struct program *p, const struct loa
 	int rc;
 
 	if (b->micro == 0 && hooks_slow(e->hooks.slow_step_s) > 0)
-		r->seconds[TIME_FORWARD] += spent(e, "forward", start);
+		r->seconds[TIME_FORWARD] += end_phase(e, "forward", start);
 	start = clock_mono_s();
 	if (hooks_slow(e->hooks.slow_copy_s) > 0)
-		r->seconds[TIME_H2D] += spent(e, "h2d", start);
+		r->seconds[TIME_H2D] += end_phase(e, "h2d", start);
 	if (e->suspects)
 		call.look = nonfinite_look(e->suspects, p);
 	rc = e->bare ? cached_step_keep(e->bare, b, p, &call, err) : 0;
@@ -290,25 +292,26 @@ static int begin_run(struct engine *e, const struct program *p, const struct loa
 	return rc ? rc : exec_fed(e->exec, err);
 }
 
-/* One batch of the loader. */
+/* Begins one batch of the loader. */
 static int begin_micro(struct engine *e, const struct loader_batch *b, struct step_result *r, struct err *err)
 {
 	const struct range own = sampler_micro(&e->course.train, b->step, rank_share(&e->rank), b->micro);
-	const struct program *p = program_for(e, b);
+	const struct program *p = find_batch_program(e, b);
 	struct step_queue *s = e->queue;
-	int rc = p ? begin_run(e, p, b, r, err)
+	int rc = p ? begin_program_run(e, p, b, r, err)
 		   : err_set(err, ERR_LIMIT, "no program was prepared for %lld samples", (long long)b->count);
 
 	loader_release(e->loader, b);
 	if (rc)
 		return rc;
-	s->run[(s->first + s->n++) % RUNS] = (struct run){ p, r->step, b->micro, b->n_micro, own.begin, b->count };
-	if (b->micro + 1 == b->n_micro) /* the rest is step_end's */
+	s->run[(s->first + s->n++) % RUNS] = (struct program_run){ p, r->step, b->micro, b->n_micro, own.begin,
+								   b->count };
+	if (b->micro + 1 == b->n_micro) /* step_end ends the last run */
 		return 0;
 	return end_runs(e, is_alone(e, r->step) ? 0 : exec_ahead(e->exec), err);
 }
 
-static struct step_result first_of(struct engine *e, const struct loader_batch *b)
+static struct step_result make_step_result(struct engine *e, const struct loader_batch *b)
 {
 	struct step_result r = { .step = e->step + 1,
 				 .epoch = b->epoch + 1,
@@ -328,7 +331,7 @@ static struct step_result first_of(struct engine *e, const struct loader_batch *
 
 int step_begin(struct engine *e, struct err *err)
 {
-	struct step_result *r = result_of(e, e->step + 1);
+	struct step_result *r = step_result_of(e, e->step + 1);
 	struct loader_batch b;
 	int rc;
 
@@ -340,14 +343,14 @@ int step_begin(struct engine *e, struct err *err)
 		rc = loader_next(e->loader, &b, err);
 		if (rc <= 0)
 			return rc;
-		waited = spent(e, "data_wait", start);
+		waited = end_phase(e, "data_wait", start);
 		if (b.blank && e->rank.seat->world == 1) {
 			loader_release(e->loader, &b);
 			return 0;
 		}
 		if (b.micro == 0)
-			*r = first_of(e, &b);
-		r->blank |= b.blank; /* the others have begun the step: it is gone through with them */
+			*r = make_step_result(e, &b);
+		r->blank |= b.blank; /* the other ranks have begun the step, so this rank runs it too */
 		r->seconds[TIME_DATA_WAIT] += waited;
 		rc = begin_micro(e, &b, r, err);
 		if (rc)

@@ -1,4 +1,4 @@
-/* step.h: one optimiser step of one rank, and where its time went. */
+/* step.h: optimiser steps of one rank and their times. */
 #ifndef DPT_RUN_STEP_H
 #define DPT_RUN_STEP_H
 
@@ -22,55 +22,54 @@ enum step_time {
 
 enum series_id step_time_series(enum step_time t);
 
-/* Whether steps of this run can take such time: bubbles are pipelines', copies what is offloaded. */
+/* Returns true if steps of this run can have that time: bubbles only in pipelines, copies only with offloading. */
 bool step_time_known(const struct engine *e, enum step_time t);
 
 struct step_result {
 	int64_t step;	  /* from 1 */
 	int64_t epoch;	  /* from 1 */
 	int64_t in_epoch; /* from 1 */
-	int64_t count;	  /* samples (or tokens) that the loss is the mean of, of the global batch */
+	int64_t count;	  /* samples (or tokens) of the global batch, over which the loss is averaged */
 	double loss;	  /* mean over the global batch */
 	double loss_sum;
-	double own_sum;	  /* of this rank's samples; of a pipeline's stage without the loss 0 */
+	double own_sum;	  /* over this rank's samples; 0 on a stage without the loss */
 	double lr, grad_norm;
-	double loss_scale;  /* by which the losses' gradients were multiplied in this step */
-	int64_t skipped;    /* optimiser steps so far, this one included, that changed nothing: not finite */
-	int64_t in_a_row;   /* of these, those since the last good one */
+	double loss_scale;  /* factor of the losses' gradients in this step */
+	int64_t skipped;    /* skipped (non-finite) optimiser steps so far, including this one */
+	int64_t in_a_row;   /* of these, those since the last good step */
 	int64_t sent;	    /* bytes to other ranks */
-	int64_t sent_nodes; /* of them to other machines */
+	int64_t sent_nodes; /* of these, to other machines */
 	int workers;	    /* loader threads from now on */
-	bool workers_found;  /* … as --workers auto has settled with this step */
+	bool workers_found;  /* --workers auto has settled with this step */
 	bool epoch_ends;
-	bool stop; /* somebody asked the job to end, or its time is over; all ranks see it at the same step */
-	/* A rank was asked to end while it waited for data: the step changed nothing and counts nowhere. */
+	bool stop; /* the job was asked to end, or its time is over; all ranks see it at the same step */
+	/* A rank was asked to end while it waited for data: the step changed nothing and is not counted. */
 	bool blank;
 	double seconds[TIME_COUNT];
 	double load_s, load_cpu_s; /* of the loader's threads since the step before */
-	int ready;		   /* batches that were there when the step began */
+	int ready;		   /* batches that were ready when the step began */
 };
 
-/* A step is begun and, later, ended, in the same order. A device may work on one while the next is begun behind it:
- * its results come one step late, and are its own. */
+/* A step is begun and, later, ended, in the same order. A device may work on one step while the next is enqueued;
+ * results are then returned one step later. */
 struct step_queue;
 int step_queue_new(struct step_queue **ret, struct err *err); /* ERR_NOMEM */
 void step_queue_free(struct step_queue *s);		    /* NULL is fine */
 
-/* From now on steps begin behind e->step; what is under way is waited for and forgotten. The loss scale is the
- * optimiser's. */
+/* Continues after e->step: waits for steps in progress and drops them. The loss scale is read from the optimiser. */
 int step_queue_restart(struct engine *e, struct err *err);
 
-/* 1: a step was begun; 0: none, as somebody asked for the end while there was no data; negative: failed. */
+/* Returns 1: a step was begun; 0: none, since an end was requested while there was no data; negative: failed. */
 int step_begin(struct engine *e, struct err *err);
 
-/* Called after each step_begin until it returns 0. 1: *ret is the next step's; 0: none is over that must be. all: none
- * is left under way. Negative: failed. */
+/* Call it after each step_begin until it returns 0. 1: *ret is the next step's result; 0: no step must end now. all:
+ * leaves no step in progress. Negative: failed. */
 int step_end(struct engine *e, bool all, struct step_result *ret, struct err *err);
 
-/* One step from its beginning to its end, where none is under way; returns what step_begin does. */
+/* Begins and ends one step while no other is in progress; returns like step_begin. */
 int step_run(struct engine *e, struct step_result *ret, struct err *err);
 
-/* What ended this rank's part of a step of the epoch, counted from 1. */
+/* Returns the program that ended this rank's part of a step of the epoch, counted from 1. */
 const struct program *step_program(const struct engine *e, int64_t in_epoch);
 
 #endif

@@ -1,5 +1,5 @@
-/* trace.c: the spans of a step in one list, under a lock: a traced step adds some hundreds. What other threads end
- * between two steps waits in a second one. */
+/* trace.c: one list of the spans of a step, under a lock: a traced step adds some hundreds. Spans of other threads that
+ * end between two steps go to a second list. */
 #include "trainer/run/trace.h"
 
 #include <pthread.h>
@@ -11,22 +11,22 @@
 #define TRIES 5
 #define SPANS_MAX ((size_t)1 << 20)
 
-struct list {
+struct span_list {
 	struct trace_span *spans;
 	size_t n, room, lost;
 };
 
 struct trace {
 	int64_t first, last;
-	int64_t date_offset_ns; /* read once, so that steps which meet also meet in the record */
+	int64_t date_offset_ns; /* read once, so that adjacent steps stay adjacent in the record */
 	int64_t step;		/* of the last trace_begin; 0: none yet */
 	double from_s;
 	_Atomic bool on;
 	pthread_mutex_t lock;
-	struct list now, between; /* of the step; of those that end until the next one begins */
+	struct span_list now, between; /* of the step; of spans that end until the next one begins */
 };
 
-static int64_t now_ns(clockid_t clock)
+static int64_t read_clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
@@ -34,15 +34,15 @@ static int64_t now_ns(clockid_t clock)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* What makes a date of the steady clock's time: of all ranks of a machine the same to a microsecond, as the clocks are
- * read right behind each other. */
+/* Returns the offset from the steady clock to the date. It is the same on all ranks of a machine to a microsecond, as
+ * the clocks are read right after each other. */
 static int64_t date_offset(void)
 {
 	int64_t best = INT64_MAX, offset = 0;
 
 	for (int i = 0; i < TRIES; i++) {
-		int64_t before = now_ns(CLOCK_MONOTONIC), date = now_ns(CLOCK_REALTIME);
-		int64_t took = now_ns(CLOCK_MONOTONIC) - before;
+		int64_t before = read_clock_ns(CLOCK_MONOTONIC), date = read_clock_ns(CLOCK_REALTIME);
+		int64_t took = read_clock_ns(CLOCK_MONOTONIC) - before;
 
 		if (took < best) {
 			best = took;
@@ -96,7 +96,7 @@ int64_t trace_date_offset_ns(const struct trace *t)
 	return t->date_offset_ns;
 }
 
-static bool make_room(struct list *l)
+static bool grow_span_list(struct span_list *l)
 {
 	size_t room = l->room ? 2 * l->room : 1024;
 	struct trace_span *more;
@@ -111,21 +111,21 @@ static bool make_room(struct list *l)
 	return true;
 }
 
-/* Under the lock, as all that changes a list. */
-static void add(struct list *l, const struct trace_span *s)
+/* Called under the lock, like all changes of a list. */
+static void append_span(struct span_list *l, const struct trace_span *s)
 {
-	if (make_room(l))
+	if (grow_span_list(l))
 		l->spans[l->n++] = *s;
 	else
 		l->lost++;
 }
 
-/* What ended since the step's time began is the step's. */
-static void take_over(struct trace *t)
+/* Moves spans that ended since the step's begin to the step. */
+static void adopt_earlier_spans(struct trace *t)
 {
 	for (size_t i = 0; i < t->between.n; i++)
 		if (t->between.spans[i].to_s > t->from_s)
-			add(&t->now, &t->between.spans[i]);
+			append_span(&t->now, &t->between.spans[i]);
 	t->now.lost += t->between.lost;
 }
 
@@ -140,7 +140,7 @@ bool trace_begin(struct trace *t, int64_t step, double from_s)
 	t->step = step;
 	t->from_s = from_s;
 	if (on)
-		take_over(t);
+		adopt_earlier_spans(t);
 	t->between.n = t->between.lost = 0;
 	atomic_store(&t->on, on);
 	pthread_mutex_unlock(&t->lock);
@@ -151,13 +151,13 @@ void trace_add(struct trace *t, const struct trace_span *s)
 {
 	pthread_mutex_lock(&t->lock);
 	if (trace_on(t))
-		add(&t->now, s);
+		append_span(&t->now, s);
 	else if (trace_covers(t, t->step + 1))
-		add(&t->between, s);
+		append_span(&t->between, s);
 	pthread_mutex_unlock(&t->lock);
 }
 
-static int by_row(const void *a, const void *b)
+static int compare_spans(const void *a, const void *b)
 {
 	const struct trace_span *x = a, *y = b;
 	int rows = strcmp(x->row, y->row);
@@ -167,32 +167,32 @@ static int by_row(const void *a, const void *b)
 	return (x->from_s > y->from_s) - (x->from_s < y->from_s);
 }
 
-static void fill(struct trace *t, double from_s, double to_s)
+static void fill_step_gap(struct trace *t, double from_s, double to_s)
 {
 	if (to_s > from_s)
-		add(&t->now, &(struct trace_span){ TRACE_STEP_ROW, 0, "other", "other", -1, from_s, to_s });
+		append_span(&t->now, &(struct trace_span){ TRACE_STEP_ROW, 0, "other", "other", -1, from_s, to_s });
 }
 
 const struct trace_span *trace_end(struct trace *t, double to_s, size_t *ret_n, size_t *ret_lost)
 {
-	struct list *l = &t->now;
+	struct span_list *l = &t->now;
 	double at_s = t->from_s;
 	size_t n;
 
 	pthread_mutex_lock(&t->lock);
 	atomic_store(&t->on, false);
 	if (l->n)
-		qsort(l->spans, l->n, sizeof(*l->spans), by_row);
+		qsort(l->spans, l->n, sizeof(*l->spans), compare_spans);
 	n = l->n;
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(l->spans[i].row, TRACE_STEP_ROW))
 			continue;
-		fill(t, at_s, l->spans[i].from_s);
+		fill_step_gap(t, at_s, l->spans[i].from_s);
 		at_s = l->spans[i].to_s;
 	}
-	fill(t, at_s, to_s);
+	fill_step_gap(t, at_s, to_s);
 	if (l->n)
-		qsort(l->spans, l->n, sizeof(*l->spans), by_row);
+		qsort(l->spans, l->n, sizeof(*l->spans), compare_spans);
 	*ret_n = l->n;
 	*ret_lost = l->lost;
 	pthread_mutex_unlock(&t->lock);

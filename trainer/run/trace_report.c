@@ -1,4 +1,4 @@
-/* trace_report.c: all texts of the table in one buffer, its cells point into it. */
+/* trace_report.c: all texts of the table are in one buffer, and its cells point into it. */
 #include "trainer/run/trace_report.h"
 
 #include <stdio.h>
@@ -12,37 +12,39 @@ enum { COLUMNS = 6 };
 
 #define TEXTS_MAX ((size_t)64 << 20)
 
-static void add_text(struct buf *texts, size_t *cell, const char *text)
+static void add_text_cell(struct buf *texts, size_t *cell, const char *text)
 {
 	*cell = texts->len;
 	buf_add(texts, text, strlen(text) + 1);
 }
 
-static void add_number(struct buf *texts, size_t *cell, int64_t v)
+static void add_number_cell(struct buf *texts, size_t *cell, int64_t v)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%lld", (long long)v);
-	add_text(texts, cell, text);
+	add_text_cell(texts, cell, text);
 }
 
-/* Spans that meet in the trace meet in the table: begin and end are rounded alike, the length is what lies between. */
-static void add_row(struct buf *texts, size_t cell[COLUMNS], const struct trace_span *s, int64_t offset_ns)
+/* Adjacent spans of the trace stay adjacent in the table: begin and end are rounded alike, and the length is their
+ * difference. */
+static void add_span_row(struct buf *texts, size_t cell[COLUMNS], const struct trace_span *s, int64_t offset_ns)
 {
 	int64_t from_ns = (int64_t)(s->from_s * 1e9);
 	char row[64];
 
 	snprintf(row, sizeof(row), strcmp(s->row, "loader") ? "%s" : "%s %d", s->row, s->number);
-	add_text(texts, &cell[0], row);
-	add_text(texts, &cell[1], s->name);
-	add_text(texts, &cell[2], s->phase);
-	add_number(texts, &cell[3], s->node);
-	add_number(texts, &cell[4], offset_ns + from_ns);
-	add_number(texts, &cell[5], (int64_t)(s->to_s * 1e9) - from_ns);
+	add_text_cell(texts, &cell[0], row);
+	add_text_cell(texts, &cell[1], s->name);
+	add_text_cell(texts, &cell[2], s->phase);
+	add_number_cell(texts, &cell[3], s->node);
+	add_number_cell(texts, &cell[4], offset_ns + from_ns);
+	add_number_cell(texts, &cell[5], (int64_t)(s->to_s * 1e9) - from_ns);
 }
 
-/* at[i]: where the text of cell i begins. */
-static int record(struct dptrack_run *run, int64_t step, const struct buf *texts, const size_t *at, size_t rows)
+/* at[i]: offset of the text of cell i. */
+static int record_span_table(struct dptrack_run *run, int64_t step, const struct buf *texts, const size_t *at,
+			     size_t rows)
 {
 	const char **cells = calloc(rows * COLUMNS, sizeof(*cells));
 	int rc;
@@ -72,10 +74,10 @@ void trace_report_step(struct trace *t, struct dptrack_run *run, int64_t step, d
 	snprintf(name, sizeof(name), "step %lld", (long long)step);
 	whole.name = name;
 	if (at)
-		add_row(&texts, at, &whole, offset_ns);
+		add_span_row(&texts, at, &whole, offset_ns);
 	for (size_t i = 0; at && i < n; i++)
-		add_row(&texts, at + (i + 1) * COLUMNS, &spans[i], offset_ns);
-	if (lost || !at || record(run, step, &texts, at, n + 1))
+		add_span_row(&texts, at + (i + 1) * COLUMNS, &spans[i], offset_ns);
+	if (lost || !at || record_span_table(run, step, &texts, at, n + 1))
 		log_warn("--trace-steps: spans of step %lld are missing", (long long)step);
 	buf_done(&texts);
 	free(at);

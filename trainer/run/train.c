@@ -1,4 +1,4 @@
-/* train.c: the loop of one rank, from opening to the last word. */
+/* train.c: the training loop of one rank, from opening to its exit code. */
 #include "trainer/run/train.h"
 
 #include <math.h>
@@ -28,17 +28,17 @@ struct training {
 	struct resume resume;
 	struct report *report;
 	struct console *console; /* rank 0 */
-	struct checkpoint_writer *saver;	 /* rank 0, and those that hold parts, when checkpoints are written */
+	struct checkpoint_writer *saver;	 /* rank 0, and ranks that own parts, when checkpoints are written */
 	struct err *err;
 
-	struct checkpoint_state at; /* where the run stands; its seconds are those before epoch_start_s */
+	struct checkpoint_state at; /* position of the run; its seconds are those before epoch_start_s */
 	double epoch_start_s;
-	struct evaluation val; /* the last one, after val_step steps */
+	struct evaluation val; /* the last evaluation, after val_step steps */
 	int64_t val_step;      /* 0: none yet */
-	bool has_metric; /* --save-best's series has got a point since a checkpoint was last thought of: metric */
+	bool has_metric; /* --save-best's series has a new point since the last check for a checkpoint: metric */
 	double metric;
-	struct lr_range_test *range; /* of dptrain find lr; NULL: others */
-	bool stopped; /* somebody asked for it, or the time is over */
+	struct lr_range_test *range; /* of dptrain find lr; NULL: other commands */
+	bool stopped; /* on request, or because the time is over */
 	int stop_code;
 };
 
@@ -51,18 +51,18 @@ static void start_epoch(struct training *t)
 	t->at.seconds = 0;
 }
 
-/* Training of the open epoch so far, also before a restart. */
+/* Returns the training seconds of the open epoch, including those before a restart. */
 static double epoch_seconds(const struct training *t)
 {
 	return t->at.seconds + clock_mono_s() - t->epoch_start_s;
 }
 
-static bool of_words(const struct training *t)
+static bool training_reads_tokens(const struct training *t)
 {
 	return t->e->subject.data->kind == SAMPLE_TOKENS;
 }
 
-/* --save-best chooses by points that are recorded, but not through the record. */
+/* --save-best chooses by points as they are recorded, but does not read the record. */
 static void note_metric(struct training *t, const struct eval_metrics *p)
 {
 	const char *key = t->e->rank.cfg->save_best;
@@ -71,7 +71,7 @@ static void note_metric(struct training *t, const struct eval_metrics *p)
 		t->has_metric = true;
 }
 
-/* The evaluation set, once for a step that asks for it twice. */
+/* Evaluates the set, once for a step that needs it twice. */
 static int evaluate_now(struct training *t)
 {
 	int rc = t->val_step == t->at.step ? 0 : evaluate_run(t->e, NULL, &t->val, t->err);
@@ -95,7 +95,7 @@ static int evaluate_when_due(struct training *t)
 	if (rc || t->stopped)
 		return rc;
 	t->at.evaluation_is_open = false;
-	points = eval_metrics_of_evaluation(&t->val, of_words(t), t->at.step);
+	points = eval_metrics_of_evaluation(&t->val, training_reads_tokens(t), t->at.step);
 	report_points(t->report, &points);
 	note_metric(t, &points);
 	if (t->console)
@@ -103,6 +103,7 @@ static int evaluate_when_due(struct training *t)
 	return 0;
 }
 
+/* Evaluates when due, reports the epoch and begins the next one. */
 static int end_epoch(struct training *t)
 {
 	struct epoch_summary s = { .epoch = t->at.epoch + 1 };
@@ -118,7 +119,7 @@ static int end_epoch(struct training *t)
 	s.val = t->val;
 	if (rc || t->stopped)
 		return rc;
-	points = eval_metrics_of_epoch(&s, of_words(t));
+	points = eval_metrics_of_epoch(&s, training_reads_tokens(t));
 	report_epoch(t->report, &points);
 	note_metric(t, &points);
 	if (t->console)
@@ -129,7 +130,7 @@ static int end_epoch(struct training *t)
 	return 0;
 }
 
-/* Whether --save-best's series has got better than ever; on every rank alike. */
+/* Returns true if --save-best's series has its best value so far; the same on every rank. */
 static bool is_best(struct training *t)
 {
 	const double value = t->metric;
@@ -147,7 +148,7 @@ static bool is_best(struct training *t)
 	return true;
 }
 
-static struct checkpoint_state standing(const struct training *t)
+static struct checkpoint_state current_checkpoint_state(const struct training *t)
 {
 	struct checkpoint_state at = t->at;
 
@@ -169,11 +170,11 @@ static int save_when_due(struct training *t)
 		return 0;
 	if (!t->saver)
 		return 0;
-	at = standing(t);
+	at = current_checkpoint_state(t);
 	return checkpoint_writer_save(t->saver, &at, t->err);
 }
 
-static int watch(struct training *t, const struct step_result *r)
+static int record_watched_step(struct training *t, const struct step_result *r)
 {
 	const struct range all = sampler_global(&t->e->course.train, r->in_epoch - 1);
 	const struct watch_step s = { step_program(t->e, r->in_epoch), r->step, all.end - all.begin, r->grad_norm,
@@ -182,20 +183,21 @@ static int watch(struct training *t, const struct step_result *r)
 	return watch_record(t->e->watch, report_run(t->report), &s, t->err);
 }
 
-/* A step for which there were no data when somebody asked for the end. */
-static void leave_out(struct training *t, int64_t step)
+/* Skips a step that had no data when an end was requested. */
+static void skip_blank_step(struct training *t, int64_t step)
 {
 	if (!t->stopped && engine_is_root(t->e))
-		log_info("step %lld still waited for its data and is left out", (long long)step);
+		log_info("step %lld was still waiting for data and is skipped", (long long)step);
 	t->stopped = true;
 }
 
+/* Records a finished step, checks it, and runs the evaluations and checkpoints that are due. */
 static int after_step(struct training *t, const struct step_result *r)
 {
 	int rc = 0;
 
 	if (r->blank) {
-		leave_out(t, r->step);
+		skip_blank_step(t, r->step);
 		return 0;
 	}
 	t->at.step = r->step;
@@ -210,11 +212,11 @@ static int after_step(struct training *t, const struct step_result *r)
 	if (trace_on(t->e->trace))
 		trace_report_step(t->e->trace, report_run(t->report), r->step, t->e->mark_s);
 	if (watch_due(t->e->watch, r->step))
-		rc = watch(t, r);
+		rc = record_watched_step(t, r);
 	if (t->console)
 		console_step(t->console, r);
 	hooks_after_step(&t->e->hooks, t->e->rank.seat, r->step);
-	if (!rc && !t->range) /* whose loss shall explode */
+	if (!rc && !t->range) /* its loss is meant to diverge */
 		rc = nonfinite_search_check(t->e, r, t->err);
 	if (!rc && !t->range)
 		rc = loss_spike_check(t->e, report_run(t->report), r, t->err);
@@ -233,8 +235,8 @@ static int after_step(struct training *t, const struct step_result *r)
 	return rc || t->stopped ? rc : save_when_due(t);
 }
 
-/* What was due after the step that a resumed run goes on from, when it was stopped before. */
-static int catch_up(struct training *t)
+/* Runs what was due after the last step of a resumed run when it was stopped. */
+static int run_overdue_tasks(struct training *t)
 {
 	bool evaluates = t->at.evaluation_is_open,
 	     ends = t->at.epoch_is_open && t->at.in_epoch == t->e->course.steps_per_epoch;
@@ -245,7 +247,7 @@ static int catch_up(struct training *t)
 	return rc || t->stopped || !(evaluates || ends) ? rc : save_when_due(t);
 }
 
-/* Whether something is due behind that step, which finds it over and no other begun. */
+/* Returns true if a task is due after that step, which must be over and the last one begun. */
 static bool is_due(const struct training *t, int64_t step)
 {
 	const struct run_config *cfg = t->e->rank.cfg;
@@ -255,8 +257,8 @@ static bool is_due(const struct training *t, int64_t step)
 	       (cfg->dump_grads && step == 1) || step % c->steps_per_epoch == 0 || step >= c->steps_end || t->range;
 }
 
-/* Steps that are over; all: none is left under way. */
-static int end_steps(struct training *t, bool all)
+/* Handles finished steps; all: leaves none in progress. */
+static int finish_steps(struct training *t, bool all)
 {
 	struct step_result r;
 	int rc;
@@ -269,7 +271,7 @@ static int end_steps(struct training *t, bool all)
 	return rc;
 }
 
-/* What step_begin returns. The steps before one that cannot be begun are done, and told of. */
+/* Begins a step and returns like step_begin. After a failure the steps before it are finished and reported. */
 static int begin_step(struct training *t)
 {
 	struct err why;
@@ -278,26 +280,26 @@ static int begin_step(struct training *t)
 	if (rc >= 0)
 		return rc;
 	why = *t->err;
-	end_steps(t, true);
+	finish_steps(t, true);
 	*t->err = why;
 	return rc;
 }
 
-static int run_steps(struct training *t)
+static int run_training_steps(struct training *t)
 {
 	struct engine *e = t->e;
 	int begun = 1, rc = engine_begin(e, t->err);
 
 	t->epoch_start_s = clock_mono_s();
 	if (!rc)
-		rc = catch_up(t);
+		rc = run_overdue_tasks(t);
 	while (!rc && begun && e->step < e->course.steps_end && !t->stopped) {
 		begun = begin_step(t);
 		if (!begun)
-			leave_out(t, e->step + 1);
-		rc = begun < 0 ? begun : end_steps(t, is_due(t, e->step));
+			skip_blank_step(t, e->step + 1);
+		rc = begun < 0 ? begun : finish_steps(t, is_due(t, e->step));
 	}
-	return rc ? rc : end_steps(t, true);
+	return rc ? rc : finish_steps(t, true);
 }
 
 static int save_weights(struct training *t, const char *path, struct err *err)
@@ -307,7 +309,7 @@ static int save_weights(struct training *t, const char *path, struct err *err)
 	return files_save_weights(&w, path, err);
 }
 
-static int save(struct training *t)
+static int save_requested_files(struct training *t)
 {
 	const struct run_config *cfg = t->e->rank.cfg;
 	int rc = 0;
@@ -322,32 +324,32 @@ static int save(struct training *t)
 	return rc;
 }
 
-/* The exit code of a rank that was asked to end by that signal; the launcher decides for its own ranks. */
-static int code_of(int signal_number, bool saved)
+/* Returns the exit code of a rank stopped by that signal; the launcher decides for its own ranks. */
+static int exit_code_of_signal(int signal_number, bool saved)
 {
 	if (signal_number == 0 || signal_number == SIGINT)
 		return 130;
 	return saved ? RANK_CONTEXT_PREEMPTED : 1;
 }
 
-static int test_only(struct training *t)
+static int run_test_only(struct training *t)
 {
 	struct epoch_summary s = { .epoch = 1, .evaluated = true };
 	int rc = evaluate_run(t->e, NULL, &s.val, t->err);
 
 	t->stopped = s.val.stopped;
-	t->stop_code = code_of(rank_context_stop(t->e->rank.seat), false);
+	t->stop_code = exit_code_of_signal(rank_context_stop(t->e->rank.seat), false);
 	if (rc || t->stopped)
 		return rc;
 	if (t->console)
 		console_evaluation(t->console, &s.val);
-	return save(t);
+	return save_requested_files(t);
 }
 
-/* The last checkpoint, written while nobody waits for anything else: whether rank 0 has it. */
+/* Writes the last checkpoint; returns true if rank 0 has it. */
 static bool save_last(struct training *t)
 {
-	struct checkpoint_state at = standing(t);
+	struct checkpoint_state at = current_checkpoint_state(t);
 	struct err err = ERR_INIT;
 
 	if (!t->e->course.saves)
@@ -358,8 +360,8 @@ static bool save_last(struct training *t)
 	return false;
 }
 
-/* weights.safetensors in the run's folder. */
-static int leave_weights(struct training *t, struct err *err)
+/* Writes weights.safetensors into the run's folder. */
+static int save_final_weights(struct training *t, struct err *err)
 {
 	char path[4200];
 
@@ -369,7 +371,7 @@ static int leave_weights(struct training *t, struct err *err)
 	return save_weights(t, path, err);
 }
 
-/* All ranks leave with the same code, whichever of them the signal reached. */
+/* Ends a stopped run. All ranks exit with the same code, whichever of them received the signal. */
 static int end_stopped(struct training *t)
 {
 	struct comm *c = rank_comm(&t->e->rank);
@@ -385,23 +387,24 @@ static int end_stopped(struct training *t)
 	for (int r = 0; r < c->world; r++)
 		if (all[2 * r] && signal_number != SIGINT)
 			signal_number = (int)all[2 * r];
-	t->stop_code = code_of(signal_number, all[1]);
+	t->stop_code = exit_code_of_signal(signal_number, all[1]);
 	if (!signal_number) /* its time was over */
 		t->stopped = false;
 	free(all);
-	if (!rc && leave_weights(t, &ignored)) /* they are in the checkpoint too */
+	if (!rc && save_final_weights(t, &ignored)) /* the checkpoint has them too */
 		log_warn("%s", ignored.text);
 	return rc;
 }
 
 static int end_finished(struct training *t)
 {
-	int rc = save(t);
+	int rc = save_requested_files(t);
 
 	save_last(t);
-	return rc ? rc : leave_weights(t, t->err);
+	return rc ? rc : save_final_weights(t, t->err);
 }
 
+/* Opens the tracked run and the checkpoint writer. */
 static int open_record(struct training *t)
 {
 	struct engine *e = t->e;
@@ -426,8 +429,8 @@ static int open_record(struct training *t)
 	return rc;
 }
 
-/* What --resume asks for; first values where there is no checkpoint. */
-static int restore(struct training *t)
+/* Loads the checkpoint that --resume selects; draws initial values where there is none. */
+static int restore_state(struct training *t)
 {
 	struct engine *e = t->e;
 	int rc = resume_open(&t->resume, &e->rank, &e->subject, &e->tensors, t->err);
@@ -439,13 +442,13 @@ static int restore(struct training *t)
 	return rc;
 }
 
-/* Other commands that train have their own words. */
+/* Other commands that train print their own output. */
 static bool has_console(const struct run_config *cfg)
 {
 	return cfg->command != COMMAND_DOCTOR && cfg->command != COMMAND_FIND;
 }
 
-static int open_bare(struct training *t)
+static int open_cached_step(struct training *t)
 {
 	return t->e->rank.cfg->command == COMMAND_DOCTOR ? cached_step_new(&t->e->bare, t->err) : 0;
 }
@@ -458,8 +461,8 @@ static int open_range(struct training *t)
 	return t->range ? 0 : err_set(t->err, ERR_NOMEM, "out of memory: losses by learning rate");
 }
 
-/* Behind all that a run leaves: its parameters are of no use any more. */
-static int tell_bare(struct training *t)
+/* Runs after all results are saved, because it changes the parameters. */
+static int record_cached_step(struct training *t)
 {
 	double seconds;
 	int rc = t->e->bare ? cached_step_run(t->e, &seconds, t->err) : 0;
@@ -469,7 +472,7 @@ static int tell_bare(struct training *t)
 	return rc;
 }
 
-/* The answer, as the run's own text: rank 0. */
+/* Records the answer of find lr as a text of the run: rank 0. */
 static void record_range(struct training *t)
 {
 	struct buf text;
@@ -482,7 +485,8 @@ static void record_range(struct training *t)
 	buf_done(&text);
 }
 
-static int run(struct training *t)
+/* Restores the state, opens the record, trains, and saves the results. */
+static int run_training(struct training *t)
 {
 	int rc;
 
@@ -491,27 +495,27 @@ static int run(struct training *t)
 		if (!t->console)
 			return err_set(t->err, ERR_NOMEM, "out of memory: console");
 	}
-	rc = restore(t);
+	rc = restore_state(t);
 	if (!rc)
 		rc = open_range(t);
 	if (!rc)
-		rc = open_bare(t);
+		rc = open_cached_step(t);
 	if (rc)
 		return rc;
 	rc = t->e->rank.cfg->test_only ? 0 : open_record(t);
 	if (!rc && engine_is_root(t->e))
-		rc = files_check(t->e->rank.cfg, t->err); /* some may lie in the runs' folder, which is there now */
+		rc = files_check(t->e->rank.cfg, t->err); /* some may be in the runs' folder, which exists now */
 	if (rc)
 		return rc;
 	if (t->e->rank.cfg->test_only)
-		return test_only(t);
+		return run_test_only(t);
 	if (t->console && t->resume.loads && t->at.step >= t->e->course.steps_end)
-		log_info("nothing is left to train: %lld steps are done; a larger --epochs, --max-steps or "
-			 "--stop-epoch goes on",
+		log_info("nothing left to train: %lld steps are done; raise --epochs, --max-steps or --stop-epoch to "
+			 "continue",
 			 (long long)t->at.step);
 	if (t->console)
 		console_heading(t->console, report_dir(t->report));
-	rc = run_steps(t);
+	rc = run_training_steps(t);
 	if (t->console)
 		console_table(t->console);
 	if (rc)
@@ -522,10 +526,10 @@ static int run(struct training *t)
 	if (t->console)
 		console_memory(t->console);
 	rc = t->stopped ? end_stopped(t) : end_finished(t);
-	return rc || t->stopped ? rc : tell_bare(t);
+	return rc || t->stopped ? rc : record_cached_step(t);
 }
 
-static enum dptrack_status status_of(const struct training *t, int rc)
+static enum dptrack_status training_status(const struct training *t, int rc)
 {
 	if (rc)
 		return DPTRACK_FAILED;
@@ -543,17 +547,18 @@ int train_main(const struct job *job, struct rank_context *seat)
 	atomic_store(&rank_context_own(seat)->idle, 1);
 	rc = engine_open(&t.e, job, seat, &err);
 	if (!rc)
-		rc = run(&t);
+		rc = run_training(&t);
 	if (rc)
-		report_notices(t.report); /* the samples that were one too many, of which the error speaks */
+		report_notices(t.report); /* names the unreadable samples that caused the error */
 	if (rc)
 		code = rank_context_fail(seat, &err);
 	else if (t.stopped)
 		code = t.stop_code;
-	if (rc && t.e && err.code != ERR_PEER && err.code != ERR_CANCELED) /* what the others do not know yet */
+	/* the other ranks do not know of this failure yet */
+	if (rc && t.e && err.code != ERR_PEER && err.code != ERR_CANCELED)
 		rank_abort(&t.e->rank);
 	checkpoint_writer_close(t.saver);
-	report_close(t.report, status_of(&t, rc));
+	report_close(t.report, training_status(&t, rc));
 	resume_close(&t.resume);
 	free(t.range);
 	console_free(t.console);

@@ -1,5 +1,5 @@
-/* watch_record.c: the model says what is watched. Each rank adds the values that its programs left of it, unless a rank before
- * it has the same part of the same tensor. */
+/* watch_record.c: the model defines what is watched. Each rank adds the values of its programs, unless a lower rank has the
+ * same part of the same tensor. */
 #include "trainer/run/watch_record.h"
 
 #include <math.h>
@@ -12,15 +12,15 @@
 #include "trainer/program/watching.h"
 
 #define KEY_BYTES 512
-#define NOISE_MEAN_MAX 1000 /* measured steps that the mean forgets over */
+#define NOISE_MEAN_MAX 1000 /* measured steps in the running mean */
 
-struct item {
+struct watched_item {
 	enum watching_kind kind;
 	const char *of;	  /* parameter or activation */
-	bool counts;	  /* this rank's values join the sum */
+	bool counts;	  /* this rank's values are added */
 };
 
-/* Squared norms of mean gradients of small batches, and one by their sizes. */
+/* Sums over small batches: squared norms of mean gradients, and 1 / size. */
 struct terms {
 	double squares, inverse, n;
 };
@@ -30,11 +30,12 @@ struct watch {
 	const struct prepared *prepared;
 	struct comm *all;
 	int n;
-	struct item *item;
+	struct watched_item *item;
 	double *values;	 /* [n][WATCH_VALUES] */
 	double *largest; /* [world][n] */
-	struct terms terms; /* of this step, so far */
-	double scatter, signal; /* means of what steps say of the gradients' variance and of their squared norm */
+	struct terms terms; /* of this step so far */
+	/* running means of the steps' estimates of the gradients' variance and of their squared norm */
+	double scatter, signal;
 	int64_t measured;
 };
 
@@ -53,7 +54,7 @@ bool watch_due(const struct watch *w, int64_t step)
 	return w && step % w->every == 0;
 }
 
-static int count_items(const struct graph *model)
+static int count_watched(const struct graph *model)
 {
 	enum watching_kind kind;
 	int n = 0;
@@ -63,10 +64,11 @@ static int count_items(const struct graph *model)
 	return n;
 }
 
-static struct watch *watch_of(const struct graph *model, int64_t every, int world)
+/* Allocates the watch and lists the watched tensors of the model. */
+static struct watch *allocate_watch(const struct graph *model, int64_t every, int world)
 {
 	struct watch *w = calloc(1, sizeof(*w));
-	const int n = count_items(model);
+	const int n = count_watched(model);
 
 	if (!w)
 		return NULL;
@@ -79,7 +81,7 @@ static struct watch *watch_of(const struct graph *model, int64_t every, int worl
 		return NULL;
 	}
 	for (int i = 0; i < model->n_tensors; i++) {
-		struct item *item = &w->item[w->n];
+		struct watched_item *item = &w->item[w->n];
 
 		item->of = watching_of(model->tensors[i], &item->kind);
 		w->n += item->of != NULL;
@@ -87,7 +89,7 @@ static struct watch *watch_of(const struct graph *model, int64_t every, int worl
 	return w;
 }
 
-static const struct graph *any_step(const struct prepared *p)
+static const struct graph *first_step_graph(const struct prepared *p)
 {
 	for (int i = 0; i < p->n_programs; i++)
 		if (p->program[i]->kind == PROGRAM_STEP)
@@ -95,9 +97,9 @@ static const struct graph *any_step(const struct prepared *p)
 	return NULL;
 }
 
-/* Which part of the item this rank looks at: 0 none, else one more than its place among those who share it; outputs are
- * of samples that no other rank has. */
-static int64_t part_of(const struct watch *w, const struct graph *g, const struct item *item)
+/* Returns which part of the item this rank watches: 0: none, else 1 + its place among the ranks that share the tensor.
+ * Outputs belong to samples that no other rank has. */
+static int64_t watched_part(const struct watch *w, const struct graph *g, const struct watched_item *item)
 {
 	const struct tensor *t = watching_find(g, item->kind, item->of);
 	const struct comm *shards = w->prepared->opts.lane[STREAM_COMPUTE][GROUP_SHARD];
@@ -109,18 +111,18 @@ static int64_t part_of(const struct watch *w, const struct graph *g, const struc
 	return t->producer->in[0]->shard.each && shards ? 1 + shards->rank : 1;
 }
 
-/* The first rank that has a part counts it. */
-static int deal(struct watch *w, struct err *err)
+/* The lowest rank that has a part counts it. */
+static int assign_items(struct watch *w, struct err *err)
 {
-	const struct graph *g = any_step(w->prepared);
+	const struct graph *g = first_step_graph(w->prepared);
 	struct comm *c = w->all;
 	int64_t *part = calloc((size_t)w->n + 1, (size_t)c->world * sizeof(*part));
 	int rc;
 
 	if (!part)
-		return err_set(err, ERR_NOMEM, "out of memory: who watches what");
+		return err_set(err, ERR_NOMEM, "out of memory: watched tensors");
 	for (int i = 0; g && i < w->n; i++)
-		part[(int64_t)c->rank * w->n + i] = part_of(w, g, &w->item[i]);
+		part[(int64_t)c->rank * w->n + i] = watched_part(w, g, &w->item[i]);
 	rc = w->n ? c->ops->all_gather(c, part, (int64_t)w->n * (int64_t)sizeof(*part), err) : 0;
 	for (int i = 0; i < w->n; i++) {
 		const int64_t own = part[(int64_t)c->rank * w->n + i];
@@ -136,14 +138,14 @@ static int deal(struct watch *w, struct err *err)
 
 int watch_new(struct watch **ret, int64_t every, const struct prepared *prepared, struct comm *all, struct err *err)
 {
-	struct watch *w = watch_of(prepared->model, every, all->world);
+	struct watch *w = allocate_watch(prepared->model, every, all->world);
 	int rc;
 
 	if (!w)
-		return err_set(err, ERR_NOMEM, "out of memory: what --watch-steps looks at");
+		return err_set(err, ERR_NOMEM, "out of memory: --watch-steps");
 	w->prepared = prepared;
 	w->all = all;
-	rc = deal(w, err);
+	rc = assign_items(w, err);
 	if (rc) {
 		watch_free(w);
 		return rc;
@@ -178,7 +180,8 @@ int watch_micro(struct watch *w, const struct watch_step *s, int64_t samples, st
 	return 0;
 }
 
-/* What one step says: two batch sizes' squared norms are the gradient's own and its variance by the size. */
+/* Estimates from one step: the squared norms at two batch sizes give the gradient's own and its variance (McCandlish et
+ * al. 2018, appendix A.1). */
 static void measure_noise(struct watch *w, const struct terms *all, double big, double norm)
 {
 	const double small = all->n / all->inverse, of_small = all->squares / all->n, of_big = norm * norm;
@@ -210,7 +213,8 @@ static int record_noise(struct watch *w, struct dptrack_run *run, const struct w
 
 /* ---- tensors ---- */
 
-static int gather(struct watch *w, const struct graph *g, struct err *err)
+/* Reads the statistics of the watched tensors and combines them over all ranks. */
+static int gather_watched_values(struct watch *w, const struct graph *g, struct err *err)
 {
 	struct comm *c = w->all;
 	double *largest = w->largest + (int64_t)c->rank * w->n;
@@ -240,7 +244,8 @@ static int gather(struct watch *w, const struct graph *g, struct err *err)
 	return rc;
 }
 
-static void log_of(struct dptrack_run *run, int64_t step, const char *group, const struct item *item, double v)
+static void log_tensor_value(struct dptrack_run *run, int64_t step, const char *group,
+			     const struct watched_item *item, double v)
 {
 	char key[KEY_BYTES];
 
@@ -248,7 +253,7 @@ static void log_of(struct dptrack_run *run, int64_t step, const char *group, con
 	dptrack_log(run, step, key, v);
 }
 
-/* Magnitudes times `scale`, by powers of two; zeros in a bin in front of them. */
+/* Records a histogram of magnitudes times `scale`, by powers of two, with a bin of zeros in front. */
 static void record_histogram(struct dptrack_run *run, int64_t step, const char *key, const double *values, double scale)
 {
 	double edges[WATCH_BUCKETS + 2] = { 0 }, counts[WATCH_BUCKETS + 1] = { values[WATCH_ZEROS] };
@@ -267,7 +272,7 @@ static void record_histogram(struct dptrack_run *run, int64_t step, const char *
 	dptrack_histogram(run, step, key, edges, counts, (size_t)bins);
 }
 
-static double all_numbers(const double *values)
+static double count_numbers(const double *values)
 {
 	double n = values[WATCH_ZEROS] + values[WATCH_NONFINITE];
 
@@ -276,7 +281,7 @@ static double all_numbers(const double *values)
 	return n;
 }
 
-static const double *values_of(const struct watch *w, enum watching_kind kind, const char *of)
+static const double *find_watched_values(const struct watch *w, enum watching_kind kind, const char *of)
 {
 	for (int i = 0; i < w->n; i++)
 		if (w->item[i].kind == kind && !strcmp(w->item[i].of, of))
@@ -284,31 +289,31 @@ static const double *values_of(const struct watch *w, enum watching_kind kind, c
 	return NULL;
 }
 
-static void record_ratio(const struct watch *w, struct dptrack_run *run, int64_t step, const struct item *item,
+static void record_ratio(const struct watch *w, struct dptrack_run *run, int64_t step, const struct watched_item *item,
 			 const double *update)
 {
-	const double *weight = values_of(w, WATCHING_WEIGHT, item->of);
+	const double *weight = find_watched_values(w, WATCHING_WEIGHT, item->of);
 
 	if (weight && weight[WATCH_SUMSQ] > 0)
-		log_of(run, step, "update_ratio", item, sqrt(update[WATCH_SUMSQ] / weight[WATCH_SUMSQ]));
+		log_tensor_value(run, step, "update_ratio", item, sqrt(update[WATCH_SUMSQ] / weight[WATCH_SUMSQ]));
 }
 
-static void record_item(const struct watch *w, struct dptrack_run *run, const struct watch_step *s, int i)
+static void record_watched_item(const struct watch *w, struct dptrack_run *run, const struct watch_step *s, int i)
 {
 	static const char *const groups[WATCHING_KINDS] = { [WATCHING_WEIGHT] = "weights",
 							    [WATCHING_GRADIENT] = "gradients",
 							    [WATCHING_OUTPUT] = "activations" };
-	const struct item *item = &w->item[i];
-	const double *values = w->values + (int64_t)i * WATCH_VALUES, n = all_numbers(values);
+	const struct watched_item *item = &w->item[i];
+	const double *values = w->values + (int64_t)i * WATCH_VALUES, n = count_numbers(values);
 	const double scale = item->kind == WATCHING_GRADIENT ? 1 / s->loss_scale : 1;
 	char key[KEY_BYTES];
 
 	if (item->kind == WATCHING_GRADIENT)
-		log_of(run, s->step, "grad_norm", item, sqrt(values[WATCH_SUMSQ]) * scale);
+		log_tensor_value(run, s->step, "grad_norm", item, sqrt(values[WATCH_SUMSQ]) * scale);
 	else if (item->kind == WATCHING_UPDATE)
 		record_ratio(w, run, s->step, item, values);
 	else if (item->kind == WATCHING_OUTPUT && n > 0)
-		log_of(run, s->step, "dead", item, values[WATCH_ZEROS] / n);
+		log_tensor_value(run, s->step, "dead", item, values[WATCH_ZEROS] / n);
 	if (!groups[item->kind] || !(n > 0))
 		return;
 	snprintf(key, sizeof(key), "%s/%s", groups[item->kind], item->of);
@@ -317,9 +322,9 @@ static void record_item(const struct watch *w, struct dptrack_run *run, const st
 
 int watch_record(struct watch *w, struct dptrack_run *run, const struct watch_step *s, struct err *err)
 {
-	int rc = s->program ? gather(w, s->program->graph, err) : 0;
+	int rc = s->program ? gather_watched_values(w, s->program->graph, err) : 0;
 
 	for (int i = 0; !rc && s->program && w->all->rank == 0 && i < w->n; i++)
-		record_item(w, run, s, i);
+		record_watched_item(w, run, s, i);
 	return rc ? rc : record_noise(w, run, s, err);
 }

@@ -1,4 +1,4 @@
-/* draw.c: first values, made piece by piece on the host and copied to where the tensor lies. */
+/* draw.c: draws initial values piece by piece on the host and copies them to the tensor's memory. */
 #include "trainer/state/draw.h"
 
 #include "trainer/graph/normal.h"
@@ -6,7 +6,7 @@
 
 #define PIECE 4096 /* elements */
 
-static double value(const struct init *init, struct rng_key key, int64_t i)
+static double initial_value(const struct init *init, struct rng_key key, int64_t i)
 {
 	switch (init->kind) {
 	case INIT_ONE:
@@ -23,7 +23,7 @@ static double value(const struct init *init, struct rng_key key, int64_t i)
 static void fill_f64(double *to, int64_t n, const struct init *init, struct rng_key key, int64_t first)
 {
 	for (int64_t i = 0; i < n; i++)
-		to[i] = value(init, key, first + i);
+		to[i] = initial_value(init, key, first + i);
 }
 
 static void fill_f32(float *to, int64_t n, const struct init *init, struct rng_key key, int64_t first)
@@ -33,9 +33,10 @@ static void fill_f32(float *to, int64_t n, const struct init *init, struct rng_k
 		return;
 	}
 	for (int64_t i = 0; i < n; i++)
-		to[i] = (float)value(init, key, first + i);
+		to[i] = (float)initial_value(init, key, first + i);
 }
 
+/* Draws the part of a tensor that this rank owns. */
 static int draw_tensor(const struct tensors *s, const struct tensor *t, uint64_t seed, struct err *err)
 {
 	const struct strategy_part held = tensors_held(s, t, s->comm->rank);

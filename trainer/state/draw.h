@@ -1,4 +1,4 @@
-/* draw.h: first values that no file gives. */
+/* draw.h: initial values of tensors that no file provides. */
 #ifndef DPT_STATE_DRAW_H
 #define DPT_STATE_DRAW_H
 
@@ -6,8 +6,8 @@
 #include "trainer/models/models.h"
 #include "trainer/state/tensors.h"
 
-/* Every persistent tensor but those that initial_load fills gets its first values, keyed by (seed, name, element): the
- * same for any number of ranks, whatever each of them holds, for any threads and on any processor. The slabs are there,
+/* Gives every persistent tensor its initial values, except those that initial_load fills. They are keyed by (seed,
+ * name, element): the same for any number of ranks and threads, any partition and any processor. The slabs must exist,
  * zeroed. */
 int draw_values(const struct tensors *s, const struct run_config *cfg, const struct model *m, struct err *err);
 

@@ -13,14 +13,14 @@
 #include "trainer/weights/checkpoint.h"
 #include "trainer/state/tensor_files.h"
 
-static bool is_file(const char *path)
+static bool is_weights_file(const char *path)
 {
 	struct stat st;
 
 	return !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
-/* Path of the newest checkpoint's weights below a run's folder; NULL: none. */
+/* Returns the path of the newest checkpoint's weights below a run's folder; NULL: none. */
 static const char *newest_weights(struct run_config *cfg)
 {
 	char *folder = arena_printf(cfg->arena, "%s/checkpoints", cfg->init_from), path[4200];
@@ -37,7 +37,7 @@ static const char *newest_weights(struct run_config *cfg)
 	return found;
 }
 
-/* Weights that were found in a checkpoint's folder; those that are named themselves are taken as they are. */
+/* Verifies weights found in a checkpoint's folder; a file that the user named is not verified. */
 static int verify_found(const char *path, struct err *err)
 {
 	const char *slash = strrchr(path, '/');
@@ -66,7 +66,7 @@ int initial_locate(struct run_config *cfg, struct err *err)
 
 		if (!path)
 			return err_set(err, ERR_NOMEM, "out of memory: --init-from");
-		found = is_file(path) ? path : NULL;
+		found = is_weights_file(path) ? path : NULL;
 	}
 	if (!found)
 		found = newest_weights(cfg);
@@ -79,7 +79,7 @@ int initial_locate(struct run_config *cfg, struct err *err)
 	return verify_found(found, err);
 }
 
-/* What a file's metadata may settle, by the name of the flag. */
+/* Flags that a file's metadata may set. */
 static const enum flag_id in_metadata[] = { FLAG_model,	 FLAG_act,	  FLAG_n_layer,	   FLAG_n_head,
 					    FLAG_n_embd, FLAG_block_size, FLAG_vocab_size, FLAG_tie_weights };
 
@@ -91,7 +91,7 @@ struct settling {
 	int rc;
 };
 
-static void take_item(void *user, const struct config_item *item)
+static void settle_from_metadata(void *user, const struct config_item *item)
 {
 	struct settling *t = user;
 	const char *value = safetensors_meta(t->file, item->id == FLAG_n_head ? "heads" : item->name);
@@ -119,17 +119,17 @@ int initial_settle(struct run_config *cfg, struct err *err)
 	if (rc)
 		return rc;
 	t.file = s;
-	rc = config_each(cfg, take_item, &t);
+	rc = config_each(cfg, settle_from_metadata, &t);
 	if (!rc)
 		rc = t.rc;
 	if (!rc && !config_given(cfg, FLAG_model) && !safetensors_meta(s, "model"))
-		rc = err_set(err, ERR_USAGE, "%.300s does not say which model it is of; add --model NAME",
+		rc = err_set(err, ERR_USAGE, "%.300s has no model name in its metadata: add --model NAME",
 			     cfg->init_from);
 	safetensors_close(s);
 	return rc;
 }
 
-/* "0.5,0.25": as many finite numbers as there are channels. */
+/* Reads "0.5,0.25": one finite number for each channel. */
 static bool read_channels(const char *text, int n, double *ret)
 {
 	char *end;
@@ -143,14 +143,14 @@ static bool read_channels(const char *text, int n, double *ret)
 	return true;
 }
 
-struct given { /* --mean or --std, for the images of d */
+struct channel_flag { /* value of --mean or --std, for the images of d */
 	const struct run_config *cfg;
 	const struct dataset *d;
 	enum flag_id id;
 	const char *text;
 };
 
-static int read_given(const struct given *g, double *to, struct err *err)
+static int read_given(const struct channel_flag *g, double *to, struct err *err)
 {
 	const struct dataset *d = g->d;
 	double v[DATASET_CHANNELS_MAX];
@@ -176,16 +176,16 @@ int initial_given(struct workload *s, const struct run_config *cfg, struct err *
 	if (!cfg->mean && !cfg->std)
 		return 0;
 	if (d->kind != SAMPLE_IMAGE || d->dtype != DTYPE_U8)
-		return err_set(err, ERR_USAGE, "--mean, --std: %.200s is used as it is and not normalised", d->path);
+		return err_set(err, ERR_USAGE, "--mean, --std: %.200s is not normalised", d->path);
 	if (cfg->mean)
-		rc = read_given(&(struct given){ cfg, d, FLAG_mean, cfg->mean }, s->norm.mean, err);
+		rc = read_given(&(struct channel_flag){ cfg, d, FLAG_mean, cfg->mean }, s->norm.mean, err);
 	if (!rc && cfg->std)
-		rc = read_given(&(struct given){ cfg, d, FLAG_std, cfg->std }, s->norm.std, err);
+		rc = read_given(&(struct channel_flag){ cfg, d, FLAG_std, cfg->std }, s->norm.std, err);
 	return rc;
 }
 
-/* Texts of a file's metadata. */
-static int take_norm(struct workload *s, const char *path, const char *mean, const char *std, struct err *err)
+/* Takes mean and std from the texts of a file's metadata. */
+static int take_file_norm(struct workload *s, const char *path, const char *mean, const char *std, struct err *err)
 {
 	const int channels = s->data->channels;
 	struct dataset_norm norm = s->norm;
@@ -216,21 +216,21 @@ int initial_normalize(struct workload *s, const struct run_config *cfg, const ch
 	m = safetensors_meta(file, "mean");
 	v = safetensors_meta(file, "std");
 	if (m && v && d->kind == SAMPLE_IMAGE && d->dtype == DTYPE_U8)
-		rc = take_norm(s, path, m, v, err);
+		rc = take_file_norm(s, path, m, v, err);
 	safetensors_close(file);
 	return rc;
 }
 
-static bool is_subject(const struct tensor *t)
+static bool is_weight(const struct tensor *t)
 {
 	return t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT;
 }
 
 bool initial_gives(const struct run_config *cfg, const struct model *m, const struct tensor *t)
 {
-	const char *anew = cfg->reset_head ? m->head : NULL;
+	const char *skipped = cfg->reset_head ? m->head : NULL;
 
-	return cfg->init_from && is_subject(t) && !(anew && !strncmp(t->name, anew, strlen(anew)));
+	return cfg->init_from && is_weight(t) && !(skipped && !strncmp(t->name, skipped, strlen(skipped)));
 }
 
 int initial_load(const struct tensors *s, const struct run_config *cfg, struct workload *subject, struct err *err)
@@ -239,7 +239,7 @@ int initial_load(const struct tensors *s, const struct run_config *cfg, struct w
 	int rc;
 
 	if (cfg->reset_head && !head)
-		return err_set(err, ERR_USAGE, "--reset-head: %s has no classifier of its own", subject->model->name);
+		return err_set(err, ERR_USAGE, "--reset-head: %s has no separate classifier", subject->model->name);
 	rc = files_load_weights(s,
 				&(struct weights_load_opts){
 					.path = cfg->init_from, .head = head, .skip = cfg->reset_head ? head : NULL },
@@ -247,10 +247,10 @@ int initial_load(const struct tensors *s, const struct run_config *cfg, struct w
 	return rc ? rc : initial_normalize(subject, cfg, cfg->init_from, err);
 }
 
-static bool names_some(const struct graph *g, const char *pattern)
+static bool pattern_matches_some(const struct graph *g, const char *pattern)
 {
 	for (int i = 0; i < g->n_tensors; i++)
-		if (is_subject(g->tensors[i]) && !fnmatch(pattern, g->tensors[i]->name, 0))
+		if (is_weight(g->tensors[i]) && !fnmatch(pattern, g->tensors[i]->name, 0))
 			return true;
 	return false;
 }
@@ -264,8 +264,8 @@ int initial_check_freeze(const struct graph *g, const struct run_config *cfg, co
 		char one[256];
 
 		snprintf(one, sizeof(one), "%.*s", (int)strcspn(at, ",") - (*at == '!'), at + (*at == '!'));
-		if (!names_some(g, one))
-			return err_set(err, ERR_USAGE, "--freeze %.100s: nothing in %s has such a name", one,
+		if (!pattern_matches_some(g, one))
+			return err_set(err, ERR_USAGE, "--freeze %.100s: no parameter of %s matches", one,
 				       m->name);
 	}
 	for (int i = 0; i < g->n_tensors; i++)

@@ -1,32 +1,32 @@
-/* initial.h: where a run's weights begin: what the file of --init-from says about itself, its tensors, and what
- * --freeze keeps as it is. */
+/* initial.h: the initial weights of a run: the metadata and tensors of the --init-from file, and the parameters that
+ * --freeze keeps unchanged. */
 #ifndef DPT_STATE_INITIAL_H
 #define DPT_STATE_INITIAL_H
 
 #include "trainer/program/workload.h"
 #include "trainer/state/tensors.h"
 
-/* A folder that --init-from names becomes the file in it: a run's weights.safetensors, a checkpoint's (or Hugging
- * Face's) model.safetensors, or that of the newest checkpoint of a run that was cut off. */
+/* Replaces a folder in --init-from by the file in it: a run's weights.safetensors, a checkpoint's (or Hugging Face's)
+ * model.safetensors, or that of the newest checkpoint of an interrupted run. */
 int initial_locate(struct run_config *cfg, struct err *err);
 
-/* Before the ranks are started: --init-from is located, and flags that nobody gave (model, activation, sizes) become
- * what the file says. ERR_USAGE when neither the file nor the command line names the model. */
+/* Called before the ranks start: locates --init-from and sets flags that were not given (model, activation, sizes) from
+ * the file's metadata. ERR_USAGE when neither the file nor the command line names the model. */
 int initial_settle(struct run_config *cfg, struct err *err);
 
-/* Loads --init-from, into every rank what it holds; images are then normalised as they were for those weights. */
+/* Loads --init-from, on every rank the part that it owns. Images are then normalised as they were for those weights. */
 int initial_load(const struct tensors *s, const struct run_config *cfg, struct workload *subject, struct err *err);
 
-/* Whether initial_load fills this tensor. */
+/* Returns true if initial_load fills this tensor. */
 bool initial_gives(const struct run_config *cfg, const struct model *m, const struct tensor *t);
 
-/* Every pattern of --freeze names something in g, and something is left to train. */
+/* Checks that every pattern of --freeze matches a tensor of g, and that a trainable parameter remains. */
 int initial_check_freeze(const struct graph *g, const struct run_config *cfg, const struct model *m, struct err *err);
 
-/* --mean and --std; with neither of them nothing happens. */
+/* Applies --mean and --std; does nothing without them. */
 int initial_given(struct workload *s, const struct run_config *cfg, struct err *err);
 
-/* Takes the normalisation from a weights file that tells one, unless --mean or --std does. */
+/* Takes the normalisation from a weights file that has one, unless --mean or --std is given. */
 int initial_normalize(struct workload *s, const struct run_config *cfg, const char *path, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* resume.c: rank 0 looks for the checkpoint and checks it; what it finds goes to all. */
+/* resume.c: rank 0 finds and checks the checkpoint and sends the result to all ranks. */
 #include "trainer/state/resume.h"
 
 #include <errno.h>
@@ -18,11 +18,11 @@
 #include "trainer/state/initial.h"
 
 #define LOCK "lock"
-#define LOCK_WAIT_S 5.0 /* processes that were killed a moment ago are still going away */
+#define LOCK_WAIT_S 5.0 /* killed processes may still be ending */
 #define FOLDER "checkpoints"
 
-/* What may differ between the run and its continuation beside what belongs to a segment: where things lie, how long it
- * runs, how the same sums are split. Everything else changes the maths. */
+/* Flags that may differ between a run and its continuation, besides those of a segment: paths, the length of the run,
+ * how the same sums are split. All others change the mathematics. */
 static const enum flag_id may_change[] = {
 	FLAG_epochs,	FLAG_max_steps,	   FLAG_batch_size, FLAG_grad_accum_steps, FLAG_backend,  FLAG_deterministic,
 	FLAG_data_path, FLAG_val_path, FLAG_max_broken, FLAG_batch_from, FLAG_experiment, FLAG_run_name,
@@ -31,16 +31,16 @@ static const enum flag_id may_change[] = {
 	FLAG_reset_head,	FLAG_eval_steps,   FLAG_activation_checkpointing, FLAG_zero_init_residual,
 };
 
-struct search {
+struct resume_search {
 	const struct run_config *cfg;
 	const struct dataset *data;
-	const struct graph *graph; /* that wants the tensors */
+	const struct graph *graph; /* graph with the wanted tensors */
 	struct resume *r;
 	struct err *err;
-	const struct board *board; /* of the run to go on with, when a rank has failed; else NULL */
+	const struct board *board; /* status of the run to continue after a rank has failed; else NULL */
 };
 
-/* ---- the hold on a run's folder ---- */
+/* ---- the lock of a run's folder ---- */
 
 int resume_lock(int *ret_fd, const char *run_dir, double wait_s, struct err *err)
 {
@@ -60,7 +60,7 @@ int resume_lock(int *ret_fd, const char *run_dir, double wait_s, struct err *err
 		close(fd);
 		if (errno == EWOULDBLOCK)
 			return err_set(err, ERR_BUSY,
-				       "%.300s is being written by another process; stop that one, or wait for its end",
+				       "%.300s is being written by another process: stop it, or wait until it ends",
 				       run_dir);
 		return err_set_errno(err, errno, "cannot lock %.300s", path);
 	}
@@ -68,7 +68,7 @@ int resume_lock(int *ret_fd, const char *run_dir, double wait_s, struct err *err
 	return 0;
 }
 
-/* ---- does a checkpoint fit? ---- */
+/* ---- checks of a checkpoint ---- */
 
 struct comparison {
 	const struct checkpoint *c;
@@ -77,7 +77,7 @@ struct comparison {
 	int rc;
 };
 
-static bool matters(const struct config_item *item)
+static bool must_match(const struct config_item *item)
 {
 	for (size_t i = 0; i < sizeof(may_change) / sizeof(may_change[0]); i++)
 		if (may_change[i] == item->id)
@@ -91,7 +91,7 @@ static void compare_item(void *user, const struct config_item *item)
 	const char *was = checkpoint_config(k->c, item->name);
 	char flag[64];
 
-	if (k->rc || !was || !strcmp(was, item->value) || !matters(item))
+	if (k->rc || !was || !strcmp(was, item->value) || !must_match(item))
 		return;
 	snprintf(flag, sizeof(flag), "--%s", item->name);
 	for (char *p = flag; *p; p++)
@@ -99,10 +99,10 @@ static void compare_item(void *user, const struct config_item *item)
 	k->rc = err_set(k->err, ERR_USAGE,
 			"%.200s: the run was begun with %s %.60s, not %.60s; give the same, or begin a new run with "
 			"--init-from %.100s/" CHECKPOINT_MODEL,
-			k->path, flag, *was ? was : "left away", *item->value ? item->value : "left away", k->path);
+			k->path, flag, *was ? was : "(not given)", *item->value ? item->value : "(not given)", k->path);
 }
 
-static int check_fits(struct search *s, const struct checkpoint *c, const char *path)
+static int check_fits(struct resume_search *s, const struct checkpoint *c, const char *path)
 {
 	const struct checkpoint_state *at = checkpoint_state(c);
 	struct comparison k = { .c = c, .path = path, .err = s->err };
@@ -112,19 +112,20 @@ static int check_fits(struct search *s, const struct checkpoint *c, const char *
 	if (k.rc)
 		return k.rc;
 	if (strcmp(at->data_hash, s->data->hash))
-		return err_set(s->err, ERR_USAGE, "%.200s: the run was begun on other data than %.200s holds", path,
+		return err_set(s->err, ERR_USAGE, "%.200s: the run was begun with other data than that of %.200s", path,
 			       s->data->path);
 	return 0;
 }
 
-/* Whether the best value so far is one of the series that now chooses; without a series the best one is still kept. */
-static bool same_choice(const char *now, const char *was)
+/* Returns true if the best value so far belongs to the series that --save-best names now; without a series the best one
+ * is kept. */
+static bool same_best_series(const char *now, const char *was)
 {
 	return !now || (was && !strcmp(now, was));
 }
 
-/* Fills s->r. *ret_damaged tells a checkpoint that cannot be used from a run that was begun differently. */
-static int try_checkpoint(struct search *s, const char *path, bool *ret_damaged)
+/* Fills s->r. *ret_damaged distinguishes an unusable checkpoint from one of a run with other settings. */
+static int try_checkpoint(struct resume_search *s, const char *path, bool *ret_damaged)
 {
 	struct checkpoint *c = NULL;
 	int rc = checkpoint_open(&c, path, s->err);
@@ -140,7 +141,7 @@ static int try_checkpoint(struct search *s, const char *path, bool *ret_damaged)
 		rc = checkpoint_verify(c, s->graph, s->err);
 	if (!rc) {
 		s->r->at = *checkpoint_state(c);
-		s->r->at.has_best &= same_choice(s->cfg->save_best, checkpoint_config(c, "save_best"));
+		s->r->at.has_best &= same_best_series(s->cfg->save_best, checkpoint_config(c, "save_best"));
 		s->r->loads = true;
 		snprintf(s->r->path, sizeof(s->r->path), "%s", path);
 		snprintf(s->r->run_id, sizeof(s->r->run_id), "%s", s->r->at.run_id);
@@ -149,8 +150,8 @@ static int try_checkpoint(struct search *s, const char *path, bool *ret_damaged)
 	return rc;
 }
 
-/* The newest usable one in a folder of checkpoints; none is no failure. */
-static int try_folder(struct search *s, const char *folder)
+/* Takes the newest usable checkpoint in a folder; finding none is no failure. */
+static int try_checkpoint_folder(struct resume_search *s, const char *folder)
 {
 	struct checkpoint_entry *list;
 	char path[4096];
@@ -176,9 +177,9 @@ static int try_folder(struct search *s, const char *folder)
 	return rc;
 }
 
-/* ---- which run? ---- */
+/* ---- choice of the run ---- */
 
-static int find_run(struct search *s, const struct dptrack_run_opts *o, struct dptrack_found *ret)
+static int find_run_to_resume(struct resume_search *s, const struct dptrack_run_opts *o, struct dptrack_found *ret)
 {
 	struct dptrack_error error = { 0, "" };
 	int code = dptrack_find(ret, o, &error);
@@ -190,8 +191,8 @@ static int find_run(struct search *s, const struct dptrack_run_opts *o, struct d
 	return 0;
 }
 
-/* Being written by somebody is, for whoever asks to go on, a wrong request. */
-static int hold(struct search *s, const char *dir)
+/* A run that another process is writing is a usage error of this process. */
+static int lock_run_folder(struct resume_search *s, const char *dir)
 {
 	int rc;
 
@@ -201,54 +202,57 @@ static int hold(struct search *s, const char *dir)
 	return rc == ERR_BUSY ? s->err->code = ERR_USAGE : rc;
 }
 
-static int find_auto(struct search *s)
+/* --resume auto: finds the run by experiment and name, and its newest usable checkpoint. */
+static int find_auto_run(struct resume_search *s)
 {
 	const struct run_config *cfg = s->cfg;
 	struct dptrack_found found;
 	char folder[4200];
-	int rc = find_run(s,
-			  &(struct dptrack_run_opts){ .runs_dir = cfg->runs_dir,
-						      .experiment = cfg->experiment,
-						      .run_name = cfg->run_name },
-			  &found);
+	int rc = find_run_to_resume(s,
+				    &(struct dptrack_run_opts){ .runs_dir = cfg->runs_dir,
+								.experiment = cfg->experiment,
+								.run_name = cfg->run_name },
+				    &found);
 
 	if (rc == ERR_NOENT && cfg->test_only)
 		return err_set(s->err, ERR_USAGE,
-			       "--resume auto: there is no run %.100s of experiment %.100s in %.200s to test",
+			       "--resume auto: no run %.100s of experiment %.100s in %.200s to test",
 			       cfg->run_name, cfg->experiment, cfg->runs_dir);
 	if (rc == ERR_NOENT)
 		return 0;
 	if (!rc)
-		rc = hold(s, found.dir);
+		rc = lock_run_folder(s, found.dir);
 	if (rc)
 		return rc;
 	s->r->reopens = true;
 	memcpy(s->r->run_id, found.id, sizeof(s->r->run_id));
 	snprintf(folder, sizeof(folder), "%s/%s", found.dir, FOLDER);
-	return try_folder(s, folder);
+	return try_checkpoint_folder(s, folder);
 }
 
-/* The run that the ranks were in when one failed: it goes on, from its first step where it has no checkpoint. */
-static int find_again(struct search *s)
+/* Finds the run of the ranks before a restart. It continues from its newest checkpoint, or from its first step without
+ * one. */
+static int find_restarted_run(struct resume_search *s)
 {
 	struct dptrack_found found;
 	char folder[4200];
 	int rc;
 
 	memcpy(s->r->run_id, s->board->run_id, sizeof(s->r->run_id));
-	rc = find_run(s, &(struct dptrack_run_opts){ .runs_dir = s->cfg->runs_dir, .run_id = s->r->run_id }, &found);
+	rc = find_run_to_resume(s, &(struct dptrack_run_opts){ .runs_dir = s->cfg->runs_dir, .run_id = s->r->run_id },
+				&found);
 	if (rc == ERR_NOENT)
-		return err_set(s->err, ERR_NOENT, "run %s is no longer in %s", s->r->run_id, s->cfg->runs_dir);
+		return err_set(s->err, ERR_NOENT, "run %s has disappeared from %s", s->r->run_id, s->cfg->runs_dir);
 	if (!rc)
-		rc = hold(s, found.dir);
+		rc = lock_run_folder(s, found.dir);
 	if (rc)
 		return rc;
 	s->r->reopens = true;
 	snprintf(folder, sizeof(folder), "%s/%s", found.dir, FOLDER);
-	return try_folder(s, folder);
+	return try_checkpoint_folder(s, folder);
 }
 
-static bool is_there(const char *path, const char *name)
+static bool has_entry(const char *path, const char *name)
 {
 	char whole[4200];
 	struct stat st;
@@ -256,7 +260,8 @@ static bool is_there(const char *path, const char *name)
 	return (size_t)snprintf(whole, sizeof(whole), "%s/%s", path, name) < sizeof(whole) && !stat(whole, &st);
 }
 
-static int find_path(struct search *s)
+/* --resume PATH: a run's folder or a checkpoint. The run is reopened where --runs-dir has it. */
+static int find_named_checkpoint(struct resume_search *s)
 {
 	const struct run_config *cfg = s->cfg;
 	struct dptrack_found found;
@@ -264,30 +269,31 @@ static int find_path(struct search *s)
 	bool damaged;
 	int rc;
 
-	if (is_there(cfg->resume, FOLDER)) {
+	if (has_entry(cfg->resume, FOLDER)) {
 		snprintf(folder, sizeof(folder), "%s/%s", cfg->resume, FOLDER);
-		rc = try_folder(s, folder);
+		rc = try_checkpoint_folder(s, folder);
 		if (!rc && !s->r->loads)
-			rc = err_set(s->err, ERR_USAGE, "--resume %.300s: no checkpoint there can be used",
+			rc = err_set(s->err, ERR_USAGE, "--resume %.300s: no usable checkpoint found there",
 				     cfg->resume);
 	} else {
 		rc = try_checkpoint(s, cfg->resume, &damaged);
 	}
 	if (rc)
 		return rc;
-	rc = find_run(s, &(struct dptrack_run_opts){ .runs_dir = cfg->runs_dir, .run_id = s->r->run_id }, &found);
+	rc = find_run_to_resume(s, &(struct dptrack_run_opts){ .runs_dir = cfg->runs_dir, .run_id = s->r->run_id },
+				&found);
 	if (rc == ERR_NOENT) {
-		log_info("run %s is not in %s: its checkpoint begins a new one", s->r->run_id, cfg->runs_dir);
+		log_info("run %s is not in %s: beginning a new run from its checkpoint", s->r->run_id, cfg->runs_dir);
 		return 0;
 	}
 	s->r->reopens = true;
-	return rc ? rc : hold(s, found.dir);
+	return rc ? rc : lock_run_folder(s, found.dir);
 }
 
-/* ---- what a run has settled ---- */
+/* ---- settings of the run ---- */
 
-/* The newest checkpoint that can be opened of what --resume names; NULL: none. */
-static struct checkpoint *peek(const struct run_config *cfg)
+/* Opens the newest readable checkpoint of what --resume names; NULL: none. */
+static struct checkpoint *open_newest_checkpoint(const struct run_config *cfg)
 {
 	struct dptrack_run_opts o = { .runs_dir = cfg->runs_dir,
 				      .experiment = cfg->experiment,
@@ -302,7 +308,7 @@ static struct checkpoint *peek(const struct run_config *cfg)
 
 	if (is_auto && dptrack_find(&found, &o, &ignored))
 		return NULL;
-	if (!is_auto && !is_there(cfg->resume, FOLDER))
+	if (!is_auto && !has_entry(cfg->resume, FOLDER))
 		return checkpoint_open(&c, cfg->resume, NULL) ? NULL : c;
 	snprintf(folder, sizeof(folder), "%.4000s/%s", is_auto ? found.dir : cfg->resume, FOLDER);
 	if (checkpoint_list(&list, &n, folder, NULL))
@@ -314,7 +320,7 @@ static struct checkpoint *peek(const struct run_config *cfg)
 	return c;
 }
 
-/* "…/<experiment>/<run>/checkpoints/step-5", or the run's folder: up to what --runs-dir names. */
+/* Sets --runs-dir from "…/<experiment>/<run>/checkpoints/step-5", or from the run's folder. */
 static int settle_runs_dir(struct run_config *cfg, struct err *err)
 {
 	char path[4096], *slash;
@@ -328,7 +334,7 @@ static int settle_runs_dir(struct run_config *cfg, struct err *err)
 			       strerror(errno));
 	if (config_given(cfg, FLAG_runs_dir))
 		return 0;
-	up = is_there(path, FOLDER) ? 2 : 4;
+	up = has_entry(path, FOLDER) ? 2 : 4;
 	slash = strrchr(path, '/');
 	if (up == 4 && (!slash || slash - path < (long)strlen("/" FOLDER) ||
 			strncmp(slash - strlen("/" FOLDER), "/" FOLDER, strlen("/" FOLDER)) != 0))
@@ -342,11 +348,11 @@ static int settle_runs_dir(struct run_config *cfg, struct err *err)
 	return config_put(cfg, FLAG_runs_dir, "--resume", path, err);
 }
 
-/* A run keeps its order, also where the set lies elsewhere by now; one that was begun before there was a choice has the
- * table's. */
+/* Keeps the order of samples of the run, also where the set has moved. A run from before --shuffle existed has the
+ * order `table`. */
 static int settle_order(struct run_config *cfg, struct err *err)
 {
-	struct checkpoint *c = config_given(cfg, FLAG_shuffle) || cfg->test_only ? NULL : peek(cfg);
+	struct checkpoint *c = config_given(cfg, FLAG_shuffle) || cfg->test_only ? NULL : open_newest_checkpoint(cfg);
 	const char *was = c ? checkpoint_config(c, "shuffle") : NULL;
 	int rc = c ? config_put(cfg, FLAG_shuffle, "--resume", was && *was ? was : "table", err) : 0;
 
@@ -373,7 +379,7 @@ int resume_kernels(const struct rank *r, struct err *err)
 		return 0;
 	buf_init(&text, KERNELS_BYTES_MAX);
 	if (rank_is_root(r))
-		newest = peek(r->cfg);
+		newest = open_newest_checkpoint(r->cfg);
 	if (newest)
 		checkpoint_kernels(newest, kernels_add, &text);
 	checkpoint_close(newest);
@@ -384,21 +390,22 @@ int resume_kernels(const struct rank *r, struct err *err)
 
 /* ---- all ranks ---- */
 
-struct finding { /* no pointers: rank 0 sends it to the others */
+struct resume_finding { /* no pointers: rank 0 sends it to the others */
 	struct err err;
 	struct resume resume;
-	struct dataset_norm norm; /* images go on being normalised as they were */
+	struct dataset_norm norm; /* images are normalised as before */
 };
 
-static void say_where(const struct resume *r)
+static void log_resume_point(const struct resume *r)
 {
 	if (r->loads)
-		log_info("goes on after step %lld, from %s", (long long)r->at.step, r->path);
+		log_info("continuing after step %lld, from %s", (long long)r->at.step, r->path);
 	else if (r->reopens)
-		log_info("run %s has no checkpoint that can be used: it begins again", r->run_id);
+		log_info("run %s has no usable checkpoint: it begins again", r->run_id);
 }
 
-static int normalize(struct workload *subject, const struct run_config *cfg, const struct resume *r, struct err *err)
+static int take_checkpoint_norm(struct workload *subject, const struct run_config *cfg, const struct resume *r,
+				struct err *err)
 {
 	char file[4200];
 
@@ -407,36 +414,37 @@ static int normalize(struct workload *subject, const struct run_config *cfg, con
 	return initial_normalize(subject, cfg, file, err);
 }
 
-static int find_root(struct search *s, struct workload *subject)
+static int find_on_root(struct resume_search *s, struct workload *subject)
 {
 	const struct resume *r = s->r;
 	int rc = 0;
 
 	if (s->board)
-		rc = find_again(s);
+		rc = find_restarted_run(s);
 	else if (s->cfg->resume)
-		rc = strcmp(s->cfg->resume, "auto") ? find_path(s) : find_auto(s);
+		rc = strcmp(s->cfg->resume, "auto") ? find_named_checkpoint(s) : find_auto_run(s);
 	if (!rc && r->loads)
-		rc = normalize(subject, s->cfg, r, s->err);
+		rc = take_checkpoint_norm(subject, s->cfg, r, s->err);
 	else if (!rc && r->reopens && s->cfg->test_only)
 		return err_set(s->err, ERR_USAGE, "--resume %.300s: run %s has no checkpoint to test", s->cfg->resume,
 			       r->run_id);
 	if (!rc && (s->board || s->cfg->resume))
-		say_where(r);
+		log_resume_point(r);
 	return rc;
 }
 
-/* What rank 0 finds, on every rank. */
-static int find_together(struct finding *f, const struct rank *r, struct workload *subject, const struct tensors *s,
-			 struct err *err)
+/* Finds the checkpoint on rank 0 and sends the result to every rank. */
+static int find_on_all_ranks(struct resume_finding *f, const struct rank *r, struct workload *subject,
+			     const struct tensors *s,
+			     struct err *err)
 {
 	const struct board *board = r->seat->board;
-	struct search search = { r->cfg, subject->data, files_graph(s), &f->resume, &f->err,
-				 r->seat->attempt && board->run_open ? board : NULL };
+	struct resume_search search = { r->cfg, subject->data, files_graph(s), &f->resume, &f->err,
+					r->seat->attempt && board->run_open ? board : NULL };
 	int rc, lock_fd;
 
 	f->resume.lock_fd = -1;
-	if (rank_is_root(r) && find_root(&search, subject) && !f->err.code)
+	if (rank_is_root(r) && find_on_root(&search, subject) && !f->err.code)
 		f->err.code = ERR_IO;
 	lock_fd = f->resume.lock_fd;
 	f->norm = subject->norm;
@@ -449,7 +457,7 @@ static int find_together(struct finding *f, const struct rank *r, struct workloa
 	return rc;
 }
 
-static int give(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err)
+static int give_tensor_part(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err)
 {
 	return tensors_give(user, t, (struct strategy_part){ part->begin, part->end }, part->data, err);
 }
@@ -462,13 +470,13 @@ static int load_root(const struct tensors *s, const char *path, struct err *err)
 
 	if (rc)
 		return rc;
-	access.put = give;
+	access.put = give_tensor_part;
 	rc = checkpoint_load(c, files_graph(s), &access, err);
 	checkpoint_close(c);
 	return rc;
 }
 
-static int load_together(const struct tensors *s, const char *path, struct err *err)
+static int load_on_all_ranks(const struct tensors *s, const char *path, struct err *err)
 {
 	struct err ignored = ERR_INIT;
 	int rc;
@@ -484,7 +492,7 @@ static int load_together(const struct tensors *s, const char *path, struct err *
 int resume_open(struct resume *ret, const struct rank *r, struct workload *subject, const struct tensors *s,
 		struct err *err)
 {
-	struct finding *f;
+	struct resume_finding *f;
 	int rc;
 
 	memset(ret, 0, sizeof(*ret));
@@ -494,10 +502,10 @@ int resume_open(struct resume *ret, const struct rank *r, struct workload *subje
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return err_set(err, ERR_NOMEM, "out of memory: --resume");
-	rc = find_together(f, r, subject, s, err);
+	rc = find_on_all_ranks(f, r, subject, s, err);
 	*ret = f->resume;
 	free(f);
-	return rc || !ret->loads ? rc : load_together(s, ret->path, err);
+	return rc || !ret->loads ? rc : load_on_all_ranks(s, ret->path, err);
 }
 
 void resume_close(struct resume *r)

@@ -14,7 +14,7 @@ const struct graph *files_graph(const struct tensors *s)
 	return s->prepared->model;
 }
 
-static int put_part(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err)
+static int put_tensor_part(void *user, const struct tensor *t, const struct weights_part_of *part, struct err *err)
 {
 	return tensors_put(user, t, (struct strategy_part){ part->begin, part->end }, part->data, err);
 }
@@ -31,10 +31,11 @@ static int get_part(void *user, const struct tensor *t, const struct weights_par
 
 struct weights_access files_access(const struct tensors *s)
 {
-	return (struct weights_access){ .put = put_part, .get = get_tensor, .get_part = get_part, .user = (void *)s };
+	return (struct weights_access){ .put = put_tensor_part, .get = get_tensor, .get_part = get_part,
+					.user = (void *)s };
 }
 
-/* A parameter's or statistic's average in the place of its value. */
+/* Reads the average of a parameter or statistic instead of its value. */
 static int get_average(void *user, const struct tensor *t, void *data, struct err *err)
 {
 	const struct tensor *average = tensors_average(user, t);
@@ -56,8 +57,8 @@ int files_load_weights(const struct tensors *s, const struct weights_load_opts *
 	return weights_load(files_graph(s), o, &access, err);
 }
 
-/* One entry, its value in what is left of ret->text. */
-__attribute__((format(printf, 4, 5))) static void say(struct files_meta *ret, size_t *used, const char *key,
+/* Adds one entry; its value goes to the rest of ret->text. */
+static __attribute__((format(printf, 4, 5))) void add_meta_text(struct files_meta *ret, size_t *used, const char *key,
 						       const char *fmt, ...)
 {
 	va_list ap;
@@ -72,42 +73,42 @@ __attribute__((format(printf, 4, 5))) static void say(struct files_meta *ret, si
 	*used += (size_t)n + 1;
 }
 
-static void say_channels(struct files_meta *ret, size_t *used, const char *key, const double *v, int n)
+static void add_meta_channels(struct files_meta *ret, size_t *used, const char *key, const double *v, int n)
 {
 	char text[DATASET_CHANNELS_MAX * 30] = "";
 	size_t at = 0;
 
 	for (int i = 0; i < n && at < sizeof(text); i++)
 		at += (size_t)snprintf(text + at, sizeof(text) - at, i ? ",%.17g" : "%.17g", v[i]);
-	say(ret, used, key, "%s", text);
+	add_meta_text(ret, used, key, "%s", text);
 }
 
-static void say_images(const struct workload *s, struct files_meta *ret, size_t *used)
+static void add_image_meta(const struct workload *s, struct files_meta *ret, size_t *used)
 {
 	const struct dataset *d = s->data;
 
-	say(ret, used, "act", "%s", s->config.act == MODEL_GELU ? "gelu" : "relu");
-	say(ret, used, "classes", "%d", d->classes);
-	say(ret, used, "in_channels", "%d", d->channels);
-	say(ret, used, "image_size", "%dx%d", d->height, d->width);
+	add_meta_text(ret, used, "act", "%s", s->config.act == MODEL_GELU ? "gelu" : "relu");
+	add_meta_text(ret, used, "classes", "%d", d->classes);
+	add_meta_text(ret, used, "in_channels", "%d", d->channels);
+	add_meta_text(ret, used, "image_size", "%dx%d", d->height, d->width);
 	if (d->dtype == DTYPE_U8) {
-		say_channels(ret, used, "mean", s->norm.mean, d->channels);
-		say_channels(ret, used, "std", s->norm.std, d->channels);
+		add_meta_channels(ret, used, "mean", s->norm.mean, d->channels);
+		add_meta_channels(ret, used, "std", s->norm.std, d->channels);
 	}
 }
 
-static void say_words(const struct workload *s, struct files_meta *ret, size_t *used)
+static void add_token_meta(const struct workload *s, struct files_meta *ret, size_t *used)
 {
 	const struct model_config *c = &s->config;
 
-	say(ret, used, "n_layer", "%lld", (long long)c->layers);
-	say(ret, used, "heads", "%lld", (long long)c->heads);
-	say(ret, used, "n_embd", "%lld", (long long)c->width);
-	say(ret, used, "block_size", "%lld", (long long)c->context);
-	say(ret, used, "vocab_size", "%lld", (long long)c->vocab);
-	say(ret, used, "tie_weights", "%s", c->tied ? "yes" : "no");
+	add_meta_text(ret, used, "n_layer", "%lld", (long long)c->layers);
+	add_meta_text(ret, used, "heads", "%lld", (long long)c->heads);
+	add_meta_text(ret, used, "n_embd", "%lld", (long long)c->width);
+	add_meta_text(ret, used, "block_size", "%lld", (long long)c->context);
+	add_meta_text(ret, used, "vocab_size", "%lld", (long long)c->vocab);
+	add_meta_text(ret, used, "tie_weights", "%s", c->tied ? "yes" : "no");
 	if (s->data->tokenizer[0])
-		say(ret, used, "tokenizer", "%s", s->data->tokenizer);
+		add_meta_text(ret, used, "tokenizer", "%s", s->data->tokenizer);
 }
 
 void files_meta(const struct workload *subject, const struct run_config *cfg, bool averages, struct files_meta *ret)
@@ -115,16 +116,16 @@ void files_meta(const struct workload *subject, const struct run_config *cfg, bo
 	size_t used = 0;
 
 	ret->n = 0;
-	say(ret, &used, "format", "pt"); /* whose names and shapes: other readers ask for it */
-	say(ret, &used, "dptrain", "%s", PACKAGE_VERSION);
-	say(ret, &used, "model", "%s", cfg->model);
-	say(ret, &used, "weights", "%s", averages ? "ema" : "raw");
+	add_meta_text(ret, &used, "format", "pt"); /* PyTorch names and shapes; other readers require this entry */
+	add_meta_text(ret, &used, "dptrain", "%s", PACKAGE_VERSION);
+	add_meta_text(ret, &used, "model", "%s", cfg->model);
+	add_meta_text(ret, &used, "weights", "%s", averages ? "ema" : "raw");
 	if (averages)
-		say(ret, &used, "ema_decay", "%.17g", cfg->model_ema_decay);
+		add_meta_text(ret, &used, "ema_decay", "%.17g", cfg->model_ema_decay);
 	if (workload_reads_words(subject))
-		say_words(subject, ret, &used);
+		add_token_meta(subject, ret, &used);
 	else
-		say_images(subject, ret, &used);
+		add_image_meta(subject, ret, &used);
 }
 
 static int save_description(const struct model_config *c, const char *path, struct err *err)
@@ -155,7 +156,7 @@ static int save_values(const struct files_weights *w, const char *path, bool ave
 	return weights_save(files_graph(w->tensors), &o, &access, err);
 }
 
-/* "-ema" in front of the ending of path's last component. */
+/* Inserts "-ema" before the extension of path's last component. */
 static int save_averages(const struct files_weights *w, const char *path, struct err *err)
 {
 	const char *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');

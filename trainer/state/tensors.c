@@ -1,5 +1,5 @@
-/* tensors.c: pieces of tensors between ranks. What is asked for travels as a request with the tensor's name, because
- * the ranks' programs may have other batch sizes and their tensors other numbers. */
+/* tensors.c: moves parts of tensors between ranks. A request carries the tensor's name, because programs of the ranks
+ * may have other batch sizes, and their tensors other numbers. */
 #include "trainer/state/tensors.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ struct request { /* no pointers: rank 0 sends it to the others */
 	enum request_kind kind;
 	struct strategy_part part;
 	char name[256];
-	struct err failure; /* of rank 0, with REQUEST_END */
+	struct err failure; /* failure of rank 0, with REQUEST_END */
 };
 
 struct tensors tensors_of(const struct prepared *p, const struct rank *r)
@@ -20,7 +20,7 @@ struct tensors tensors_of(const struct prepared *p, const struct rank *r)
 	return (struct tensors){ .prepared = p, .comm = rank_comm(r) };
 }
 
-/* ---- who holds what ---- */
+/* ---- ownership ---- */
 
 struct strategy_part tensors_all(const struct tensor *t)
 {
@@ -37,14 +37,14 @@ struct strategy_part tensors_held(const struct tensors *s, const struct tensor *
 	return prepared_held(s->prepared, t, rank);
 }
 
-static struct strategy_part common(struct strategy_part a, struct strategy_part b)
+static struct strategy_part intersect_parts(struct strategy_part a, struct strategy_part b)
 {
 	struct strategy_part c = { a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end };
 
 	return c.begin < c.end ? c : (struct strategy_part){ 0, 0 };
 }
 
-/* Rank 0 holds everything. */
+/* Returns true if rank 0 owns everything. */
 static bool tensors_at_root(const struct tensors *s)
 {
 	const struct tensor *t;
@@ -61,25 +61,27 @@ static bool tensors_at_root(const struct tensors *s)
 	return true;
 }
 
-/* The lowest rank that holds the first element of part, and how much of it; -1: nobody. */
-static int holder_of(const struct tensors *s, const struct tensor *t, struct strategy_part part,
-		     struct strategy_part *ret)
+struct held_piece { /* of a tensor */
+	int rank; /* that holds it; -1: none does */
+	struct strategy_part part;
+};
+
+/* Finds the lowest rank that holds the first element of part, and how much of part it holds. */
+static struct held_piece find_holder(const struct tensors *s, const struct tensor *t, struct strategy_part part)
 {
 	for (int r = 0; r < s->comm->world; r++) {
-		struct strategy_part held = common(tensors_held(s, t, r), part);
+		struct strategy_part held = intersect_parts(tensors_held(s, t, r), part);
 
-		if (held.begin != part.begin || held.end <= held.begin)
-			continue;
-		*ret = held;
-		return r;
+		if (held.begin == part.begin && held.end > held.begin)
+			return (struct held_piece){ r, held };
 	}
-	return -1;
+	return (struct held_piece){ -1, { 0, 0 } };
 }
 
 /* ---- this rank's memory ---- */
 
-/* Where element i of t lies: a rank's memory of a tensor begins with the first element that it holds. */
-static void *address(const struct tensors *s, const struct tensor *t, int64_t i)
+/* Returns the address of element i of t: a rank's memory of a tensor begins with the first element that it owns. */
+static void *element_address(const struct tensors *s, const struct tensor *t, int64_t i)
 {
 	int64_t first = tensors_held(s, t, s->comm->rank).begin;
 
@@ -94,12 +96,12 @@ static void *address(const struct tensors *s, const struct tensor *t, int64_t i)
 	return (char *)prepared_address(s->prepared, own) + skipped;
 }
 
-static int copy(const struct tensors *s, void *to, const void *from, size_t bytes, struct err *err)
+static int copy_tensor_bytes(const struct tensors *s, void *to, const void *from, size_t bytes, struct err *err)
 {
 	return prepared_copy(s->prepared, to, from, bytes, err);
 }
 
-static size_t bytes_of(const struct tensor *t, struct strategy_part part)
+static size_t tensor_part_bytes(const struct tensor *t, struct strategy_part part)
 {
 	return (size_t)(part.end - part.begin) * dtype_bytes(t->dtype);
 }
@@ -107,18 +109,20 @@ static size_t bytes_of(const struct tensor *t, struct strategy_part part)
 int tensors_put(const struct tensors *s, const struct tensor *t, struct strategy_part part, const void *from,
 		struct err *err)
 {
-	struct strategy_part mine = common(tensors_held(s, t, s->comm->rank), part);
+	struct strategy_part mine = intersect_parts(tensors_held(s, t, s->comm->rank), part);
 	size_t skipped = (size_t)(mine.begin - part.begin) * dtype_bytes(t->dtype);
 
 	if (mine.end <= mine.begin)
 		return 0;
-	return copy(s, address(s, t, mine.begin), (const char *)from + skipped, bytes_of(t, mine), err);
+	return copy_tensor_bytes(s, element_address(s, t, mine.begin), (const char *)from + skipped,
+				 tensor_part_bytes(t, mine), err);
 }
 
 /* ---- requests ---- */
 
-static int ask(const struct tensors *s, enum request_kind kind, const struct tensor *t, struct strategy_part part,
-	       struct err *err)
+static int send_request(const struct tensors *s, enum request_kind kind, const struct tensor *t,
+			struct strategy_part part,
+			struct err *err)
 {
 	struct request q = { .kind = kind, .part = part };
 
@@ -127,69 +131,71 @@ static int ask(const struct tensors *s, enum request_kind kind, const struct ten
 	return s->comm->ops->broadcast(s->comm, &q, sizeof(q), 0, err);
 }
 
-static int get_piece(const struct tensors *s, const struct tensor *t, struct strategy_part piece, int rank, void *to,
+static int get_piece(const struct tensors *s, const struct tensor *t, struct held_piece piece, void *to,
 		     struct err *err)
 {
-	if (rank == s->comm->rank)
-		return copy(s, to, address(s, t, piece.begin), bytes_of(t, piece), err);
-	return s->comm->ops->recv(s->comm, to, bytes_of(t, piece), rank, err);
+	const size_t bytes = tensor_part_bytes(t, piece.part);
+
+	if (piece.rank == s->comm->rank)
+		return copy_tensor_bytes(s, to, element_address(s, t, piece.part.begin), bytes, err);
+	return s->comm->ops->recv(s->comm, to, bytes, piece.rank, err);
 }
 
+/* Copies the pieces in the order of their elements. The other ranks are asked once, for all that is left. */
 int tensors_get(const struct tensors *s, const struct tensor *t, struct strategy_part part, void *to, struct err *err)
 {
-	struct strategy_part rest = part, piece = { 0, 0 };
+	struct strategy_part rest = part;
 	bool asked = false;
 	int rc = 0;
 
 	while (!rc && rest.begin < rest.end) {
-		int rank = holder_of(s, t, rest, &piece);
+		const struct held_piece piece = find_holder(s, t, rest);
+		char *at = (char *)to + tensor_part_bytes(t, (struct strategy_part){ part.begin, rest.begin });
 
-		if (rank < 0)
+		if (piece.rank < 0)
 			return err_set(err, ERR_UNSUPPORTED, "%s: no rank holds element %lld", t->name,
 				       (long long)rest.begin);
-		if (rank > 0 && !asked)
-			rc = ask(s, REQUEST_GET, t, rest, err);
-		asked |= rank > 0;
+		if (piece.rank > 0 && !asked)
+			rc = send_request(s, REQUEST_GET, t, rest, err);
+		asked |= piece.rank > 0;
 		if (!rc)
-			rc = get_piece(s, t, piece, rank,
-				       (char *)to + bytes_of(t, (struct strategy_part){ part.begin, piece.begin }),
-				       err);
-		rest.begin = piece.end;
+			rc = get_piece(s, t, piece, at, err);
+		rest.begin = piece.part.end;
 	}
 	return rc;
 }
 
-/* The pieces that rank 0 takes from this rank, in the order in which it does. */
+/* Sends rank 0 the pieces that it takes from this rank, in the order in which it takes them. */
 static int answer_get(const struct tensors *s, const struct tensor *t, struct strategy_part rest, struct err *err)
 {
-	struct strategy_part piece = { 0, 0 };
 	int rc = 0;
 
 	while (!rc && rest.begin < rest.end) {
-		int rank = holder_of(s, t, rest, &piece);
+		const struct held_piece piece = find_holder(s, t, rest);
+		const size_t bytes = tensor_part_bytes(t, piece.part);
 		void *own;
 
-		if (rank < 0)
-			return 0; /* rank 0 says so */
-		rest.begin = piece.end;
-		if (rank != s->comm->rank)
+		if (piece.rank < 0)
+			return 0; /* rank 0 reports it */
+		rest.begin = piece.part.end;
+		if (piece.rank != s->comm->rank)
 			continue;
-		own = malloc(bytes_of(t, piece));
+		own = malloc(bytes);
 		if (!own)
 			return err_set(err, ERR_NOMEM, "out of memory: %s", t->name);
-		rc = copy(s, own, address(s, t, piece.begin), bytes_of(t, piece), err);
+		rc = copy_tensor_bytes(s, own, element_address(s, t, piece.part.begin), bytes, err);
 		if (!rc)
-			rc = s->comm->ops->send(s->comm, own, bytes_of(t, piece), 0, err);
+			rc = s->comm->ops->send(s->comm, own, bytes, 0, err);
 		free(own);
 	}
 	return rc;
 }
 
-/* All ranks see the whole part, so that any strategy can keep what it holds of it. from: NULL on all but rank 0. */
-static int pass_on(const struct tensors *s, const struct tensor *t, struct strategy_part part, const void *from,
-		   struct err *err)
+/* Broadcasts the whole part, so that any strategy can keep what its rank owns. from: NULL on all ranks but 0. */
+static int broadcast_part(const struct tensors *s, const struct tensor *t, struct strategy_part part, const void *from,
+			  struct err *err)
 {
-	const size_t bytes = bytes_of(t, part);
+	const size_t bytes = tensor_part_bytes(t, part);
 	void *data = malloc(bytes ? bytes : 1);
 	int rc;
 
@@ -211,8 +217,8 @@ int tensors_give(const struct tensors *s, const struct tensor *t, struct strateg
 
 	if (s->comm->world == 1)
 		return tensors_put(s, t, part, from, err);
-	rc = ask(s, REQUEST_GIVE, t, part, err);
-	return rc ? rc : pass_on(s, t, part, from, err);
+	rc = send_request(s, REQUEST_GIVE, t, part, err);
+	return rc ? rc : broadcast_part(s, t, part, from, err);
 }
 
 int tensors_end(const struct tensors *s, const struct err *failure, struct err *err)
@@ -239,10 +245,12 @@ int tensors_follow(const struct tensors *s, struct err *err)
 			return q.failure.code ? err_set(err, q.failure.code, "%s", q.failure.text) : 0;
 		t = rc ? NULL : graph_find(s->prepared->model, q.name);
 		if (!rc && !t)
-			rc = err_set(err, ERR_UNSUPPORTED, "rank 0 speaks of a tensor that this rank has not: %.200s",
+			rc = err_set(err, ERR_UNSUPPORTED,
+				     "rank 0 requests a tensor that this rank does not have: %.200s",
 				     q.name);
 		else if (!rc)
-			rc = q.kind == REQUEST_GET ? answer_get(s, t, q.part, err) : pass_on(s, t, q.part, NULL, err);
+			rc = q.kind == REQUEST_GET ? answer_get(s, t, q.part, err) : broadcast_part(s, t, q.part,
+												    NULL, err);
 	}
 	return rc;
 }
@@ -284,7 +292,7 @@ static int share_one(const struct tensors *s, const struct tensor *t, struct err
 
 int tensors_share_stats(const struct tensors *s, struct err *err)
 {
-	const bool averages = s->prepared->opts.optimizer.ema_decay > 0; /* evaluation has those of statistics */
+	const bool averages = s->prepared->opts.optimizer.ema_decay > 0; /* evaluation reads averages of statistics */
 	const struct tensor *t;
 	int rc = 0, at = 0;
 

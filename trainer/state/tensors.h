@@ -1,24 +1,25 @@
-/* tensors.h: the persistent tensors of a run as whole ones, those of its model (prepare.h), in ranges of elements,
- * whichever ranks hold them.
- * It alone asks a strategy who holds what, and through it alone they are read and written between steps.
+/* tensors.h: the persistent tensors of a run as whole tensors of its model (prepare.h), in ranges of elements,
+ * independent of their owners. Only this module asks a strategy for the owners, and between steps tensors are read and
+ * written only through it.
  *
- * Reading and giving are led by rank 0; the others answer until it says that it has done:
+ * Rank 0 leads reads and writes; the others answer until it ends the exchange:
  *
  *	rank 0:  tensors_get, tensors_give … tensors_end      others:  tensors_follow
- *	rank 0:  tensors_get … tensors_helped                 others:  tensors_help     (reading alone)
+ *	rank 0:  tensors_get … tensors_helped                 others:  tensors_help     (reads alone)
  *
- * Where rank 0 holds everything, reading needs nobody: tensors_help and tensors_helped return at once. */
+ * Where rank 0 owns everything, reads need no other rank: tensors_help and tensors_helped return at once. */
 #ifndef DPT_STATE_TENSORS_H
 #define DPT_STATE_TENSORS_H
 
 #include "trainer/program/prepare.h"
 #include "trainer/program/rank.h"
 
-struct tensors { /* both borrowed */
+struct tensors { /* pointers are borrowed */
 	const struct prepared *prepared; /* with memory */
 	struct comm *comm;
-	const struct graph *grads; /* a program's: its parameters' gradients are read in their place; NULL */
-	const unsigned char *copy; /* a snapshot (snapshot.h), which is read in their place; NULL */
+	/* a program's graph: the gradients of its parameters are read instead; NULL: values */
+	const struct graph *grads;
+	const unsigned char *copy; /* a snapshot (snapshot.h), which is read instead; NULL: the tensors */
 };
 
 struct tensors tensors_of(const struct prepared *p, const struct rank *r);
@@ -26,27 +27,27 @@ struct tensors tensors_of(const struct prepared *p, const struct rank *r);
 struct strategy_part tensors_all(const struct tensor *t);
 struct strategy_part tensors_held(const struct tensors *s, const struct tensor *t, int rank);
 size_t tensors_bytes(const struct tensor *t); /* of the whole tensor */
-const struct tensor *tensors_average(const struct tensors *s, const struct tensor *t); /* NULL: none is kept */
+const struct tensor *tensors_average(const struct tensors *s, const struct tensor *t); /* NULL: there is no average */
 
-/* Elements [part.begin, part.end) lie at `from`: this rank keeps what it holds of them. */
+/* `from` has elements [part.begin, part.end): stores those that this rank owns. */
 int tensors_put(const struct tensors *s, const struct tensor *t, struct strategy_part part, const void *from,
 		struct err *err);
 
-/* Rank 0: elements [part.begin, part.end) to `to`, from whoever holds them. */
+/* Rank 0: copies elements [part.begin, part.end) to `to` from their owners. */
 int tensors_get(const struct tensors *s, const struct tensor *t, struct strategy_part part, void *to, struct err *err);
 
-/* Rank 0: every rank keeps what it holds of elements [part.begin, part.end), which lie at `from`. */
+/* Rank 0: stores elements [part.begin, part.end) from `from` at their owners. */
 int tensors_give(const struct tensors *s, const struct tensor *t, struct strategy_part part, const void *from,
 		 struct err *err);
 
-/* failure: what the others' tensors_follow fails with; NULL: nothing. */
+/* failure: error of the others' tensors_follow; NULL: success. */
 int tensors_end(const struct tensors *s, const struct err *failure, struct err *err);
 int tensors_follow(const struct tensors *s, struct err *err);
 
-int tensors_helped(const struct tensors *s, int rc, struct err *err); /* rc: how it went; returned unless 0 */
+int tensors_helped(const struct tensors *s, int rc, struct err *err); /* rc: result of the reads, returned unless 0 */
 int tensors_help(const struct tensors *s, struct err *err);
 
-/* Collective: rank 0's running statistics become everybody's. */
+/* Collective: copies rank 0's running statistics to all ranks. */
 int tensors_share_stats(const struct tensors *s, struct err *err);
 
 #endif

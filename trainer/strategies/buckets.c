@@ -1,6 +1,6 @@
-/* buckets.c: gradients lie as views in a few flat tensors of communicator memory, filled in the order in which the
- * backward pass makes them; each is summed over the ranks, on the communication stream, as soon as its last gradient is
- * there. */
+/* buckets.c: stores gradients as views in a few flat tensors of communicator memory, in the order in which the backward
+ * pass makes them. Each bucket is summed over the ranks, on the communication stream, as soon as its last gradient is
+ * made. */
 #include "trainer/strategies/buckets.h"
 
 #include "trainer/ops/allreduce/allreduce.h"
@@ -11,17 +11,17 @@
 #define VIEW_ALIGN 64u
 #define FIRST_BUCKET_BYTES ((size_t)1 << 20) /* small, so that the first sum starts early */
 
-struct bucket {
+struct gradient_bucket {
 	struct tensor **grad; /* in the order in which they are made */
 	int n;
 	size_t bytes; /* with each view rounded up */
 	int last;     /* position of the node that makes the last one */
 	int number;
-	enum group group; /* that it is summed over */
+	enum group group; /* group of ranks over which it is summed */
 };
 
-/* The places of a bucket's gradients in the first of the terms become the parameters' gradients. */
-static void take_sums(struct graph *g, const struct bucket *b, struct tensor *terms)
+/* The gradients' places in the first of the terms become the parameters' gradients. */
+static void use_summed_terms(struct graph *g, const struct gradient_bucket *b, struct tensor *terms)
 {
 	for (int i = 0; i < g->n_tensors && !graph_failed(g); i++) {
 		struct tensor *p = g->tensors[i], *grad = p->kind == TENSOR_PARAM ? p->grad : NULL;
@@ -32,8 +32,9 @@ static void take_sums(struct graph *g, const struct bucket *b, struct tensor *te
 	}
 }
 
-/* The sum over the ranks, behind position `at`. */
-static void sum_bucket(struct graph *g, struct tensor *flat, const struct bucket *b, const struct strategy_opts *o,
+/* Adds the sum over the ranks after position `at`. */
+static void sum_bucket(struct graph *g, struct tensor *flat, const struct gradient_bucket *b,
+		       const struct strategy_opts *o,
 		       int at)
 {
 	struct node *n = o->room ? allreduce_terms_add(g, flat, o->room, STREAM_COMM)
@@ -44,12 +45,13 @@ static void sum_bucket(struct graph *g, struct tensor *flat, const struct bucket
 	n->phase = PHASE_COMM;
 	n->bucket = b->number;
 	n->group = b->group;
-	if (g->nodes[at - 1]->op == &op_watch) /* which reads what the sum overwrites */
+	if (g->nodes[at - 1]->op == &op_watch) /* it reads what the sum overwrites */
 		node_after(g, n, g->nodes[at - 1]);
 	graph_move(g, g->n_nodes - 1, at);
 }
 
-static int add_bucket(struct graph *g, const struct bucket *b, const struct strategy_opts *o)
+/* Makes the flat tensor of a bucket, places its gradients and adds its sum. */
+static int add_bucket(struct graph *g, const struct gradient_bucket *b, const struct strategy_opts *o)
 {
 	size_t each = dtype_bytes(b->grad[0]->dtype);
 	struct tensor like = { .kind = TENSOR_GRAD,
@@ -59,7 +61,7 @@ static int add_bucket(struct graph *g, const struct bucket *b, const struct stra
 			       .name = arena_printf(g->arena, "bucket.%d", b->number) };
 	struct tensor *flat;
 	size_t at = 0;
-	int behind = b->last + 1;
+	int position = b->last + 1;
 
 	like.shape = SHAPE((int64_t)(b->bytes / each));
 	flat = graph_tensor(g, &like);
@@ -71,12 +73,12 @@ static int add_bucket(struct graph *g, const struct bucket *b, const struct stra
 		at += (tensor_bytes(b->grad[i]) + VIEW_ALIGN - 1) / VIEW_ALIGN * VIEW_ALIGN;
 	}
 	if (o->room && o->accumulates) {
-		flat = terms_put(g, flat, o, &behind);
+		flat = terms_put(g, flat, o, &position);
 		if (flat)
-			take_sums(g, b, flat);
+			use_summed_terms(g, b, flat);
 	}
 	if (!o->more_follow && !graph_failed(g))
-		sum_bucket(g, flat, b, o, behind);
+		sum_bucket(g, flat, b, o, position);
 	return graph_failed(g) ? -1 : 0;
 }
 
@@ -90,8 +92,8 @@ static bool is_gradient(const struct graph *g, const struct tensor *t)
 	return false;
 }
 
-/* Gradients of parameters by the position of the node that makes them; returns how many. */
-static int collect(struct graph *g, struct tensor **grad)
+/* Lists the gradients of parameters in the order of the nodes that make them; returns their number. */
+static int collect_gradients(struct graph *g, struct tensor **grad)
 {
 	int count = 0;
 
@@ -102,8 +104,7 @@ static int collect(struct graph *g, struct tensor **grad)
 	return count;
 }
 
-/* Position of the node that makes t, or of the last of those right behind it that look at what it made, before that is
- * summed. */
+/* Returns the position of the node that makes t, or of the last node right after it that watches t before the sum. */
 static int last_reader(const struct graph *g, const struct tensor *t)
 {
 	int at = t->producer->id;
@@ -116,12 +117,12 @@ static int last_reader(const struct graph *g, const struct tensor *t)
 int buckets_sum(struct graph *g, const struct strategy_opts *o, enum group group, struct err *err)
 {
 	struct tensor **grad = arena_array(g->arena, (size_t)g->n_tensors, sizeof(*grad));
-	struct bucket *all;
+	struct gradient_bucket *all;
 	int n_grad, n = 0;
 
 	if (!grad)
 		return err_set(err, ERR_NOMEM, "out of memory: buckets");
-	n_grad = collect(g, grad);
+	n_grad = collect_gradients(g, grad);
 	all = arena_array(g->arena, (size_t)n_grad + 1, sizeof(*all));
 	if (!all)
 		return err_set(err, ERR_NOMEM, "out of memory: buckets");
@@ -130,14 +131,14 @@ int buckets_sum(struct graph *g, const struct strategy_opts *o, enum group group
 		size_t cap = n <= 1 && FIRST_BUCKET_BYTES < o->bucket_bytes ? FIRST_BUCKET_BYTES : o->bucket_bytes;
 
 		if (n == 0 || all[n - 1].bytes + bytes > cap) {
-			all[n] = (struct bucket){ .grad = grad + i, .number = n, .group = group };
+			all[n] = (struct gradient_bucket){ .grad = grad + i, .number = n, .group = group };
 			n++;
 		}
 		all[n - 1].n++;
 		all[n - 1].bytes += bytes;
 		all[n - 1].last = last_reader(g, grad[i]);
 	}
-	for (int b = n - 1; b >= 0; b--) /* from the end, so that the positions before stay right */
+	for (int b = n - 1; b >= 0; b--) /* from the end, so that earlier positions stay valid */
 		if (add_bucket(g, &all[b], o))
 			break;
 	return share_failed(g, err);

@@ -1,7 +1,7 @@
-/* ddp.c: distributed data parallel. Every rank holds all parameters and differentiates its part of the batch. Gradients
- * are summed over the ranks in buckets (buckets.h), beside the backward pass. Losses and gradients are sums over
- * samples divided by the global count (xent_grad), so the sum over ranks is all there is to do. Parameters stay equal
- * because they start equal and get the same updates. */
+/* ddp.c: distributed data parallel. Every rank owns all parameters and differentiates its part of the batch. Gradients
+ * are summed over the ranks in buckets (buckets.h), overlapped with the backward pass. Losses and gradients are sums
+ * over samples divided by the global count (xent_grad), so the sum over ranks is the only communication. Parameters
+ * stay equal because they start equal and get the same updates. */
 #include "trainer/strategies/buckets.h"
 #include "trainer/strategies/share.h"
 

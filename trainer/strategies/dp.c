@@ -1,13 +1,13 @@
-/* dp.c: data parallel in one process, as torch.nn.DataParallel does it: for comparison. Device 0 loads the batch, gives
- * every device its part and a copy of the parameters, and adds the gradients that come back to those that it steps
- * with. Devices are the slots of one schedule (schedule.h): each has memory of its own for its part, its copies and its
- * gradients. Those of a host are its cores, which every device's kernels use in turn. */
+/* dp.c: data parallel in one process, like torch.nn.DataParallel: for comparison. Device 0 loads the batch, sends every
+ * device its part and a copy of the parameters, and adds the gradients of all devices before its update. Devices are
+ * the slots of one schedule (schedule.h): each has its own memory for its part, its copies and its gradients. The
+ * devices of a host are its cores, which the kernels of all devices use in turn. */
 #include "trainer/ops/copy/copy.h"
 #include "trainer/strategies/share.h"
 #include "trainer/strategies/strategy_sums.h"
 
-/* Every device's own parameters; what steps them, behind this pass, takes device 0's. */
-static void broadcast(struct graph *g, struct tensor *p)
+/* Copies a parameter to every device; updates, added after this pass, change device 0's. */
+static void copy_param_to_devices(struct graph *g, struct tensor *p)
 {
 	const struct copy_attr attr = { .file = false };
 	struct tensor like = *p, *own;
@@ -39,7 +39,7 @@ static int dp_rewrite(struct graph *g, const struct strategy_opts *o, struct err
 	}
 	for (int i = 0, n = g->n_tensors; i < n && !graph_failed(g); i++)
 		if (g->tensors[i]->kind == TENSOR_PARAM && graph_count_uses(g, g->tensors[i]))
-			broadcast(g, g->tensors[i]);
+			copy_param_to_devices(g, g->tensors[i]);
 	return share_failed(g, err);
 }
 
@@ -48,7 +48,7 @@ static int64_t dp_micro(const struct strategy_opts *o, int64_t samples)
 	return share_part(o, samples, o->devices);
 }
 
-/* One device behind the other: what a device keeps for its backward pass is gone when the next one begins. */
+/* Runs one device after another: a device's activations are freed before the next one begins. */
 static void dp_turns(struct schedule_turn *ret, const struct strategy_opts *o, int micros)
 {
 	(void)o;

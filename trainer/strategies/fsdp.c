@@ -1,8 +1,8 @@
-/* fsdp.c: fully sharded data parallel, ZeRO's three stages (Rajbhandari et al. 2020) as one mechanism. Parameters lie
- * flat in units, each cut into equal ranges (units.h). A rank holds its ranges of the parameters' masters, of their
- * moments and averages, and updates those alone. Nodes read what was gathered from all ranks (gather.h): until the
- * step's end (stages 1 and 2) or beside their use (3). Gradients are reduced and scattered (scatter.h): out of whole
- * ones that stay until then (1), or unit by unit while the backward pass goes on (2 and 3). */
+/* fsdp.c: fully sharded data parallel: ZeRO's three stages (Rajbhandari et al. 2020) as one mechanism. Parameters are
+ * stored flat in units, each cut into equal ranges (units.h). A rank owns its ranges of the parameters' masters, of
+ * their moments and averages, and updates only those. Nodes read parameters gathered from all ranks (gather.h): until
+ * the step's end (stages 1 and 2) or close to their use (3). Gradients are reduced and scattered (scatter.h): from
+ * whole gradients that stay until then (1), or unit by unit during the backward pass (2 and 3). */
 #include "trainer/graph/pass.h"
 #include "trainer/strategies/gather.h"
 #include "trainer/strategies/scatter.h"
@@ -31,7 +31,7 @@ static int fsdp_rewrite(struct graph *g, const struct strategy_opts *o, struct e
 		gather_params(g, &units, o);
 	if (!graph_failed(g) && g->training)
 		scatter_grads(g, &units, o);
-	return graph_failed(g) ? share_failed(g, err) : pass_dead(g, err); /* casts that nobody reads any more */
+	return graph_failed(g) ? share_failed(g, err) : pass_dead(g, err); /* removes casts without a reader */
 }
 
 static struct strategy_part fsdp_holds(const struct tensor *t, const struct strategy_opts *o, int rank)
@@ -39,7 +39,7 @@ static struct strategy_part fsdp_holds(const struct tensor *t, const struct stra
 	return units_part(&t->shard, shape_count(&t->shape), rank % o->shard_degree);
 }
 
-/* Neighbours hold one copy together; ranks with the same place among theirs hold the same part. */
+/* Adjacent ranks own one copy together; ranks with the same place in their copies own the same part. */
 static int fsdp_group_of(const struct strategy_opts *o, enum group kind, int rank)
 {
 	if (kind == GROUP_SHARD)

@@ -1,15 +1,15 @@
-/* gather.c: where and for how long a unit is gathered. A region is a stretch of the program that reads one unit from
- * one flat tensor: each rank writes its own range there, in the type that nodes read (a copy, or a cast), then the
- * ranges are exchanged, on the communication stream. Since the copy is a node of the compute stream that stands where
- * the memory of an earlier region has become free, a region begins no earlier, and holds no memory before. */
+/* gather.c: decides where and for how long a unit is gathered. A region is a part of the program that reads one unit
+ * from one flat tensor. Each rank writes its own range there, in the type that nodes read (a copy or a cast), then the
+ * ranges are exchanged on the communication stream. The copy is a node of the compute stream, placed where the memory
+ * of an earlier region has become free: a region begins no earlier, and has no memory before. */
 #include "trainer/strategies/gather.h"
 
 #include "trainer/ops/ops.h"
 #include "trainer/ops/shard_collectives/shard_collectives.h"
 
 struct region {
-	const struct unit *unit;
-	int place, pass; /* part of the model; 0 forward, 1 behind the loss */
+	const struct param_unit *unit;
+	int place, pass; /* part of the model; 0 forward, 1 after the loss */
 	enum dtype dtype;
 	bool mixed; /* read in several types */
 	struct node *first, *last;
@@ -22,19 +22,21 @@ struct gatherer {
 	const struct units *units;
 	const struct strategy_opts *o;
 	bool kept;	/* units stay gathered until the step ends */
-	int last_place; /* its units are not dropped between forward and backward pass: nothing lies between */
+	/* last part of the model: its units are not dropped between forward and backward pass, which are adjacent
+	 * there */
+	int last_place;
 	struct unit_use *uses;
 	int n_uses;
 	int *region_of; /* by use */
 	struct region *regions; /* by first use */
 	struct region **latest; /* by unit: its last region so far */
 	int n;
-	int at; /* position that the next node goes to */
+	int at; /* position of the next node */
 };
 
 /* ---- regions ---- */
 
-static bool goes_on(const struct gatherer *f, const struct region *r, const struct unit_use *u)
+static bool continues_region(const struct gatherer *f, const struct region *r, const struct unit_use *u)
 {
 	if (f->kept || (f->g->training && !f->o->reshard))
 		return true;
@@ -43,13 +45,13 @@ static bool goes_on(const struct gatherer *f, const struct region *r, const stru
 	return r->pass == 1 || r->place == f->last_place;
 }
 
-static void add_use(struct gatherer *f, int i)
+static void add_region_use(struct gatherer *f, int i)
 {
 	const struct unit_use *u = &f->uses[i];
 	struct region **latest = &f->latest[u->param->shard.unit - 1], *r = *latest;
 
-	if (!r || !goes_on(f, r, u)) {
-		const struct unit *unit = &f->units->unit[u->param->shard.unit - 1];
+	if (!r || !continues_region(f, r, u)) {
+		const struct param_unit *unit = &f->units->unit[u->param->shard.unit - 1];
 
 		r = *latest = &f->regions[f->n++];
 		*r = (struct region){ .unit = unit, .place = u->place >= 0 ? u->place : unit->place,
@@ -60,6 +62,7 @@ static void add_use(struct gatherer *f, int i)
 	f->region_of[i] = (int)(r - f->regions);
 }
 
+/* Lists the uses of units and groups them into regions. */
 static bool find_regions(struct gatherer *f)
 {
 	f->uses = units_uses(f->g, &f->n_uses);
@@ -73,7 +76,7 @@ static bool find_regions(struct gatherer *f)
 		return false;
 	}
 	for (int i = 0; i < f->n_uses; i++)
-		add_use(f, i);
+		add_region_use(f, i);
 	for (int i = 0; i < f->n; i++) {
 		struct region *r = &f->regions[i];
 
@@ -87,8 +90,8 @@ static bool find_regions(struct gatherer *f)
 
 /* ---- memory ---- */
 
-/* Elements [first, first + shape) of a flat tensor as one of their own. */
-static struct tensor *view(struct gatherer *f, struct tensor *flat, int64_t first, const struct tensor *like)
+/* Makes a view of elements [first, first + shape) of a flat tensor. */
+static struct tensor *make_flat_view(struct gatherer *f, struct tensor *flat, int64_t first, const struct tensor *like)
 {
 	struct tensor *t;
 
@@ -103,7 +106,7 @@ static struct tensor *view(struct gatherer *f, struct tensor *flat, int64_t firs
 	return t;
 }
 
-/* Kept units whose masters nodes read: these are parts of what is gathered. */
+/* Returns true for kept units whose masters nodes read: the masters are parts of the gathered tensor. */
 static bool holds_masters(const struct gatherer *f, const struct region *r)
 {
 	return f->kept && r->dtype == r->unit->param[0]->dtype;
@@ -123,8 +126,8 @@ static void make_flat(struct gatherer *f, struct region *r)
 	r->flat = like.name ? graph_tensor(f->g, &like) : NULL;
 }
 
-/* For the node `user`, of whose part it is. */
-static void put(struct gatherer *f, struct node *n, enum phase phase, const struct node *user)
+/* Places a node for the node `user`, in the same part. */
+static void place_gather_node(struct gatherer *f, struct node *n, enum phase phase, const struct node *user)
 {
 	if (!n)
 		return;
@@ -133,7 +136,7 @@ static void put(struct gatherer *f, struct node *n, enum phase phase, const stru
 	graph_move(f->g, n->id, f->at++);
 }
 
-/* A parameter's own range to its place in the flat tensor. */
+/* Copies the rank's range of a parameter to its place in the flat tensor. */
 static void copy_in(struct gatherer *f, const struct region *r, struct tensor *p)
 {
 	const struct strategy_part own = units_own(f->units, p, f->o);
@@ -148,9 +151,11 @@ static void copy_in(struct gatherer *f, const struct region *r, struct tensor *p
 		p->space = r->flat->space;
 		return;
 	}
-	to = view(f, r->flat, p->shard.at + own.begin, &like);
-	put(f, graph_node(f->g, &(struct node_spec){ .op = &op_cast, .name = like.name, NODE_IN(p), NODE_OUT(to) }),
-	    r->pass ? PHASE_BACKWARD : PHASE_FORWARD, r->first);
+	to = make_flat_view(f, r->flat, p->shard.at + own.begin, &like);
+	place_gather_node(f,
+			  graph_node(f->g, &(struct node_spec){ .op = &op_cast, .name = like.name, NODE_IN(p),
+								NODE_OUT(to) }),
+			  r->pass ? PHASE_BACKWARD : PHASE_FORWARD, r->first);
 }
 
 static void gather_region(struct gatherer *f, struct region *r)
@@ -161,17 +166,17 @@ static void gather_region(struct gatherer *f, struct region *r)
 	for (int i = 0; i < r->unit->n && !graph_failed(f->g); i++)
 		copy_in(f, r, r->unit->param[i]);
 	n = graph_failed(f->g) ? NULL : all_gather_add(f->g, r->flat, f->kept);
-	put(f, n, PHASE_COMM, r->first);
+	place_gather_node(f, n, PHASE_COMM, r->first);
 }
 
 /* ---- reading ---- */
 
 struct reads { /* of one parameter in one region */
 	const struct region *region;
-	struct tensor *whole, *cast; /* cast: in another type than the region's; NULL until wanted */
+	struct tensor *whole, *cast; /* cast: in another type than the region's; NULL until needed */
 };
 
-static struct tensor *cast_for(struct gatherer *f, struct tensor *whole, const struct unit_use *u)
+static struct tensor *make_region_cast(struct gatherer *f, struct tensor *whole, const struct unit_use *u)
 {
 	struct tensor *out = graph_act(f->g, u->dtype, whole->shape, "%s.%s", whole->name, dtype_name(u->dtype));
 	struct node *n;
@@ -183,17 +188,17 @@ static struct tensor *cast_for(struct gatherer *f, struct tensor *whole, const s
 		return NULL;
 	n->block = u->node->block;
 	f->at = u->node->id;
-	put(f, n, u->node->phase, u->node);
+	place_gather_node(f, n, u->node->phase, u->node);
 	return out;
 }
 
-static void redirect(struct gatherer *f, const struct unit_use *u, const struct region *r, struct reads *reads)
+static void redirect_read(struct gatherer *f, const struct unit_use *u, const struct region *r, struct reads *reads)
 {
 	const struct tensor like = { .shape = units_shape(f->o, u->param), .name = graph_printf(f->g, "%s.whole",
 												u->param->name) };
 
 	if (!reads->whole && like.name)
-		reads->whole = view(f, r->flat, u->param->shard.at, &like);
+		reads->whole = make_flat_view(f, r->flat, u->param->shard.at, &like);
 	if (u->dtype == r->dtype) {
 		u->node->in[u->index] = reads->whole;
 		return;
@@ -204,12 +209,12 @@ static void redirect(struct gatherer *f, const struct unit_use *u, const struct 
 		return;
 	}
 	if (!reads->cast && reads->whole)
-		reads->cast = cast_for(f, reads->whole, u);
+		reads->cast = make_region_cast(f, reads->whole, u);
 	u->node->in[u->index] = reads->cast;
 }
 
-/* A parameter's regions follow one another. */
-static void redirect_all(struct gatherer *f)
+/* Redirects all uses. A parameter's regions follow one another. */
+static void redirect_all_reads(struct gatherer *f)
 {
 	struct reads *all = arena_array(f->g->arena, (size_t)f->g->n_tensors + 1, sizeof(*all));
 
@@ -223,18 +228,18 @@ static void redirect_all(struct gatherer *f)
 
 		if (reads->region != r)
 			*reads = (struct reads){ .region = r };
-		redirect(f, &f->uses[i], r, reads);
+		redirect_read(f, &f->uses[i], r, reads);
 	}
 }
 
 /* ---- order ---- */
 
-struct visit { /* regions of one part of the model and pass: they are gathered together */
+struct visit { /* regions of one part of the model and pass, which are gathered together */
 	struct node *first, *last;
 	struct region *regions, *newest; /* a list */
 };
 
-/* number: by place (from -1 on) and pass, of the visit there, from 1; zeros before. */
+/* number: by place (from -1 on) and pass, the number of the visit, from 1; zeros before the call. */
 static int find_visits(const struct gatherer *f, struct visit *visits, int *number)
 {
 	int n = 0;
@@ -258,7 +263,7 @@ static int find_visits(const struct gatherer *f, struct visit *visits, int *numb
 	return n;
 }
 
-/* Visit k is gathered once the one that stands so many units before it has been computed. */
+/* Gathers visit k after the visit gather_prefetch + 1 before it has been computed. */
 static void gather_visits(struct gatherer *f)
 {
 	struct visit *visits = arena_array(f->g->arena, (size_t)f->n + 1, sizeof(*visits));
@@ -295,5 +300,5 @@ void gather_params(struct graph *g, const struct units *u, const struct strategy
 	else
 		gather_visits(&f);
 	if (!graph_failed(g))
-		redirect_all(&f);
+		redirect_all_reads(&f);
 }

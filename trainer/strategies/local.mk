@@ -1,5 +1,6 @@
-# strategies.def and one file per strategy; what they share: sums of all ranks (share) and along the tree of leaves (terms), units of parameters (units), and
-# how these are gathered (gather) and their gradients scattered (scatter); what is kept outside of the compute memory (offload).
+# strategies.def and one file for each strategy. Shared: sums over all ranks (share) and along the reduction tree (terms),
+# buckets of gradients (buckets), units of parameters (units), their gather (gather) and scatter (scatter), stages of
+# pipelines (stages), offloading (offload).
 libtrainer_la_SOURCES += trainer/strategies/buckets.c trainer/strategies/buckets.h trainer/strategies/ddp.c trainer/strategies/dp.c trainer/strategies/pdp.c trainer/strategies/stages.c trainer/strategies/stages.h trainer/strategies/fsdp.c trainer/strategies/gather.c \
 	trainer/strategies/gather.h trainer/strategies/offload.c trainer/strategies/offload.h trainer/strategies/scatter.c trainer/strategies/scatter.h trainer/strategies/share.c \
 	trainer/strategies/share.h trainer/strategies/single.c trainer/strategies/strategies.def \

@@ -1,14 +1,14 @@
 /* offload.c: see offload.h. The program is cut into stretches: the parts of the model in the forward and in the
- * backward pass, then the steps of one parameter each. Something that is offloaded (its home) has a stay in memory
- * for each stretch that uses it; the copy into it begins when the stretch before the last is over, and what a stretch
- * leaves is copied away while the next one runs. So at most three stretches' stays are there at a time. */
+ * backward pass, then the update of one parameter each. An offloaded tensor (its home) has a stay in memory for each
+ * stretch that uses it. The copy into memory begins when the stretch before the last is over; what a stretch writes is
+ * copied back while the next one runs. So the stays of at most three stretches are in memory at a time. */
 #include "trainer/strategies/offload.h"
 
 #include "trainer/ops/copy/copy.h"
 #include "trainer/ops/ops.h"
 
-#define LEAST_BYTES 64 /* of moments that are offloaded: a handful of numbers gains nothing */
-#define AHEAD 2 /* stretches from the one that frees memory to the one that it is copied for */
+#define LEAST_BYTES 64 /* of offloaded moments: smaller ones gain nothing */
+#define AHEAD 2 /* stretches from the one that frees memory to the one that the copy is for */
 
 struct stretch { /* compute nodes */
 	struct node *first, *last;
@@ -16,44 +16,44 @@ struct stretch { /* compute nodes */
 
 struct stay { /* of a tensor */
 	struct tensor *home, *here;
-	struct tensor *cast; /* of here, in another type; NULL until wanted */
+	struct tensor *cast; /* of here, in another type; NULL until needed */
 	struct node *first, *last;
 	int from, to; /* stretches */
 	bool written;
 };
 
-struct use {
+struct offload_use {
 	struct node *node;
 	int index; /* of the node's inputs, then its outputs */
 	int stay;
-	enum dtype dtype; /* in which it is read: a cast in between is left out */
+	enum dtype dtype; /* type in which it is read: a cast in between is skipped */
 };
 
 struct offloader {
 	struct graph *g;
 	const struct offload_opts *o;
-	int n_nodes, n_tensors;	   /* before anything was added */
-	struct tensor **home;	   /* [id]: in SPACE_OFFLOAD; NULL: it is not offloaded */
+	int n_nodes, n_tensors;	   /* before nodes and tensors were added */
+	struct tensor **home;	   /* [id]: in SPACE_OFFLOAD; NULL: not offloaded */
 	struct stretch *stretches; /* in program order */
 	int n_stretches;
-	int *stretch_of;	   /* [node id, before anything was added] of compute nodes */
+	int *stretch_of;	   /* [node id, before nodes were added]: stretch of compute nodes */
 	int *made_in;		   /* [id]: the stretch that makes a tensor */
 	struct stay *stays;
 	int n_stays;
 	int *latest;		   /* [id]: a tensor's last stay, from 1 */
-	struct use *uses;
+	struct offload_use *uses;
 	int n_uses;
 };
 
-/* Of a node's inputs, then its outputs. */
-static struct tensor **operand(struct node *n, int k)
+/* Returns operand k of a node: its inputs, then its outputs. */
+static struct tensor **operand_slot(struct node *n, int k)
 {
 	return k < n->n_in ? &n->in[k] : &n->out[k - n->n_in];
 }
 
-/* ---- what is offloaded ---- */
+/* ---- choice of tensors ---- */
 
-static bool is_kept(const struct offloader *f, const struct tensor *t)
+static bool is_offloaded_kind(const struct offloader *f, const struct tensor *t)
 {
 	const bool weight = t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT;
 
@@ -70,7 +70,7 @@ static bool backward_reads(const struct node *n, const struct tensor *t)
 	return false;
 }
 
-/* Marks what the backward pass reads. */
+/* Marks the tensors that the backward pass reads. */
 static bool *find_read(const struct offloader *f)
 {
 	bool *read = arena_array(f->g->arena, (size_t)f->n_tensors + 1, sizeof(*read));
@@ -95,7 +95,7 @@ static bool *find_viewed(const struct offloader *f)
 	return viewed;
 }
 
-static int last_block(const struct graph *g)
+static int find_last_block(const struct graph *g)
 {
 	int last = 0;
 
@@ -104,11 +104,11 @@ static int last_block(const struct graph *g)
 	return last;
 }
 
-/* The position behind the nodes of the forward pass whose results are not needed at once: that of the last block's
- * first one, but where a pipeline's other micro-batches come in between. */
+/* Returns the end of the forward nodes whose results may be offloaded: the first node of the last block; in a pipeline,
+ * whose other micro-batches run in between, the end of the program. */
 static int end_of_early(const struct offloader *f)
 {
-	const int last = last_block(f->g);
+	const int last = find_last_block(f->g);
 	int end = last ? f->n_nodes : 0;
 
 	for (int i = f->n_nodes - 1; i >= 0; i--) {
@@ -122,7 +122,7 @@ static int end_of_early(const struct offloader *f)
 	return end;
 }
 
-/* Casts of parameters are no activations. */
+/* Returns true for activations made before `end`. Casts of parameters are not activations. */
 static bool is_made_before(const struct tensor *t, int end)
 {
 	const struct node *n = t->producer;
@@ -132,7 +132,7 @@ static bool is_made_before(const struct tensor *t, int end)
 	return n && n->phase == PHASE_FORWARD && n->stream == STREAM_COMPUTE && n->id < end;
 }
 
-static struct tensor *away(struct offloader *f, const struct tensor *t)
+static struct tensor *make_offload_home(struct offloader *f, const struct tensor *t)
 {
 	struct tensor like = *t;
 
@@ -143,7 +143,8 @@ static struct tensor *away(struct offloader *f, const struct tensor *t)
 	return like.name ? graph_tensor(f->g, &like) : NULL;
 }
 
-static void choose(struct offloader *f)
+/* Marks persistent tensors as offloaded, and makes homes for activations. */
+static void choose_offloaded(struct offloader *f)
 {
 	const bool *read = find_read(f), *viewed = find_viewed(f);
 	const int end = end_of_early(f);
@@ -157,12 +158,12 @@ static void choose(struct offloader *f)
 
 		if (t->space != SPACE_PRIVATE || t->base || viewed[i] || tensor_bytes(t) < OFFLOAD_LEAST_BYTES)
 			continue;
-		if (t->life == LIFE_PERSISTENT && is_kept(f, t)) {
+		if (t->life == LIFE_PERSISTENT && is_offloaded_kind(f, t)) {
 			t->space = SPACE_OFFLOAD;
 			f->home[i] = t;
 		} else if (f->o->activations && t->kind == TENSOR_ACT && t->life == LIFE_MICRO && !t->keep &&
 			   read[i] && is_made_before(t, end)) {
-			f->home[i] = away(f, t);
+			f->home[i] = make_offload_home(f, t);
 		}
 	}
 }
@@ -172,7 +173,7 @@ static bool is_activation(const struct offloader *f, const struct tensor *t)
 	return f->home[t->id] && f->home[t->id] != t;
 }
 
-/* A cast of an offloaded parameter that nodes read in its place: made anew in each stay. */
+/* Returns true for a cast of an offloaded parameter that nodes read instead: it is made again in each stay. */
 static bool is_cast(const struct offloader *f, const struct node *n)
 {
 	const struct tensor *from = n->op == &op_cast ? n->in[0] : NULL;
@@ -181,8 +182,8 @@ static bool is_cast(const struct offloader *f, const struct node *n)
 	       n->out[0]->life == LIFE_MICRO && !n->out[0]->base;
 }
 
-/* The offloaded tensor that n's operand stands for; NULL: none. */
-static struct tensor *offloaded(const struct offloader *f, const struct node *n, struct tensor *t)
+/* Returns the offloaded tensor of n's operand; NULL: none. */
+static struct tensor *offloaded_operand(const struct offloader *f, const struct node *n, struct tensor *t)
 {
 	if (t && t->producer && is_cast(f, t->producer))
 		return t->producer->in[0];
@@ -193,14 +194,14 @@ static struct tensor *offloaded(const struct offloader *f, const struct node *n,
 
 /* ---- stretches ---- */
 
-struct cutter {
-	int first[PHASE_COUNT], last[PHASE_COUNT]; /* nodes of blocks */
+struct stretch_cutter {
+	int first[PHASE_COUNT], last[PHASE_COUNT]; /* first and last nodes of blocks */
 	enum phase phase; /* of the stretch so far */
-	int place;	  /* in the model: its block; 0 where it stands outside of all */
-	int *touched;	  /* [id]: the stretch that used it last, from 1 */
+	int place;	  /* place in the model: the block; 0 outside of all blocks */
+	int *touched;	  /* [id]: the last stretch that used it, from 1 */
 };
 
-static void find_blocks(struct cutter *c, const struct offloader *f)
+static void find_blocks(struct stretch_cutter *c, const struct offloader *f)
 {
 	for (int p = 0; p < PHASE_COUNT; p++)
 		c->first[p] = c->last[p] = -1;
@@ -214,8 +215,8 @@ static void find_blocks(struct cutter *c, const struct offloader *f)
 	}
 }
 
-/* Nodes without a block between those that have one belong with what is in front of them. */
-static bool begins_part(struct cutter *c, const struct node *n)
+/* Nodes without a block between nodes of blocks belong to the part before them. */
+static bool begins_part(struct stretch_cutter *c, const struct node *n)
 {
 	const bool between = n->id > c->first[n->phase] && n->id < c->last[n->phase];
 	const int before = c->place;
@@ -226,13 +227,13 @@ static bool begins_part(struct cutter *c, const struct node *n)
 	return n->phase != c->phase || before != c->place;
 }
 
-/* The step of a parameter goes on as long as nodes use something of it. */
-static bool begins_step(struct cutter *c, const struct offloader *f, struct node *n)
+/* The update of a parameter lasts as long as nodes use its tensors. */
+static bool begins_step(struct stretch_cutter *c, const struct offloader *f, struct node *n)
 {
 	bool any = false, same = false;
 
 	for (int k = 0; k < n->n_in + n->n_out; k++) {
-		const struct tensor *t = offloaded(f, n, *operand(n, k));
+		const struct tensor *t = offloaded_operand(f, n, *operand_slot(n, k));
 
 		any |= t != NULL;
 		same |= t && c->touched[t->id] == f->n_stretches;
@@ -240,7 +241,7 @@ static bool begins_step(struct cutter *c, const struct offloader *f, struct node
 	return n->phase != c->phase || (any && !same);
 }
 
-static void cut_at(struct cutter *c, struct offloader *f, struct node *n)
+static void extend_stretches(struct stretch_cutter *c, struct offloader *f, struct node *n)
 {
 	const bool begins = n->phase == PHASE_OPTIMIZER ? begins_step(c, f, n) : begins_part(c, n);
 
@@ -253,16 +254,16 @@ static void cut_at(struct cutter *c, struct offloader *f, struct node *n)
 		if (n->out[k] && n->out[k]->producer == n)
 			f->made_in[n->out[k]->id] = f->n_stretches - 1;
 	for (int k = 0; k < n->n_in + n->n_out; k++) {
-		const struct tensor *t = offloaded(f, n, *operand(n, k));
+		const struct tensor *t = offloaded_operand(f, n, *operand_slot(n, k));
 
 		if (t)
 			c->touched[t->id] = f->n_stretches;
 	}
 }
 
-static void cut(struct offloader *f)
+static void cut_stretches(struct offloader *f)
 {
-	struct cutter c = { .phase = PHASE_COUNT };
+	struct stretch_cutter c = { .phase = PHASE_COUNT };
 
 	c.touched = arena_array(f->g->arena, (size_t)f->n_tensors + 1, sizeof(*c.touched));
 	if (!c.touched) {
@@ -272,14 +273,14 @@ static void cut(struct offloader *f)
 	find_blocks(&c, f);
 	for (int i = 0; i < f->n_nodes; i++)
 		if (f->g->nodes[i]->stream == STREAM_COMPUTE && f->g->nodes[i]->phase != PHASE_COMM)
-			cut_at(&c, f, f->g->nodes[i]);
+			extend_stretches(&c, f, f->g->nodes[i]);
 }
 
 /* ---- stays ---- */
 
-static void add_use(struct offloader *f, struct node *n, int k)
+static void add_stay_use(struct offloader *f, struct node *n, int k)
 {
-	struct tensor *t = offloaded(f, n, *operand(n, k));
+	struct tensor *t = offloaded_operand(f, n, *operand_slot(n, k));
 	const int at = f->stretch_of[n->id];
 	struct stay *s;
 
@@ -293,7 +294,7 @@ static void add_use(struct offloader *f, struct node *n, int k)
 	s->last = n;
 	s->to = at;
 	s->written |= k >= n->n_in;
-	f->uses[f->n_uses++] = (struct use){ n, k, f->latest[t->id] - 1, (*operand(n, k))->dtype };
+	f->uses[f->n_uses++] = (struct offload_use){ n, k, f->latest[t->id] - 1, (*operand_slot(n, k))->dtype };
 }
 
 static void find_stays(struct offloader *f)
@@ -310,12 +311,12 @@ static void find_stays(struct offloader *f)
 	}
 	for (int i = 0; i < f->n_nodes; i++)
 		for (int k = 0; k < f->g->nodes[i]->n_in + f->g->nodes[i]->n_out; k++)
-			add_use(f, f->g->nodes[i], k);
+			add_stay_use(f, f->g->nodes[i], k);
 }
 
 /* ---- copies ---- */
 
-/* A copy on a stream of its own, at a position; part and block of the node that it is for. */
+/* Adds a copy on a copy stream at a position, with part and block of the node `like`. */
 static struct node *copy_at(struct offloader *f, struct tensor *from, struct tensor *to, const struct node *like,
 			    int position)
 {
@@ -332,18 +333,18 @@ static struct node *copy_at(struct offloader *f, struct tensor *from, struct ten
 	return n;
 }
 
-/* What is copied away from a stretch is gone when the next but one begins. */
-static void leave(struct offloader *f, struct node *copy, int stretch)
+/* A copy out of a stretch ends before the next but one stretch begins. */
+static void end_copy_before(struct offloader *f, struct node *copy, int stretch)
 {
 	if (copy && stretch + AHEAD < f->n_stretches)
 		node_after(f->g, f->stretches[stretch + AHEAD].first, copy);
 }
 
-static void send_away(struct offloader *f, struct tensor *t)
+static void offload_activation(struct offloader *f, struct tensor *t)
 {
 	struct node *made = t->producer;
 
-	leave(f, copy_at(f, t, f->home[t->id], made, made->id + 1), f->made_in[t->id]);
+	end_copy_before(f, copy_at(f, t, f->home[t->id], made, made->id + 1), f->made_in[t->id]);
 }
 
 static void begin_stay(struct offloader *f, struct stay *s)
@@ -365,10 +366,10 @@ static void begin_stay(struct offloader *f, struct stay *s)
 static void end_stay(struct offloader *f, struct stay *s)
 {
 	if (s->written)
-		leave(f, copy_at(f, s->here, s->home, s->last, s->last->id + 1), s->to);
+		end_copy_before(f, copy_at(f, s->here, s->home, s->last, s->last->id + 1), s->to);
 }
 
-static struct tensor *cast_of(struct offloader *f, struct stay *s, const struct use *u)
+static struct tensor *make_stay_cast(struct offloader *f, struct stay *s, const struct offload_use *u)
 {
 	struct tensor *out = s->cast ? NULL : graph_act(f->g, u->dtype, s->here->shape, "%s.%s", s->here->name,
 							 dtype_name(u->dtype));
@@ -386,14 +387,14 @@ static struct tensor *cast_of(struct offloader *f, struct stay *s, const struct 
 	return s->cast = out;
 }
 
-static void redirect(struct offloader *f, const struct use *u)
+static void redirect_use(struct offloader *f, const struct offload_use *u)
 {
 	struct stay *s = &f->stays[u->stay];
 	struct tensor *to = s->here;
 
 	if (to && u->dtype != to->dtype)
-		to = cast_of(f, s, u);
-	*operand(u->node, u->index) = to;
+		to = make_stay_cast(f, s, u);
+	*operand_slot(u->node, u->index) = to;
 }
 
 static void remove_casts(struct offloader *f)
@@ -407,11 +408,11 @@ static void move_all(struct offloader *f)
 {
 	for (int i = 0; i < f->n_tensors && !graph_failed(f->g); i++)
 		if (is_activation(f, f->g->tensors[i]))
-			send_away(f, f->g->tensors[i]);
+			offload_activation(f, f->g->tensors[i]);
 	for (int i = 0; i < f->n_stays && !graph_failed(f->g); i++)
 		begin_stay(f, &f->stays[i]);
 	for (int i = 0; i < f->n_uses && !graph_failed(f->g); i++)
-		redirect(f, &f->uses[i]);
+		redirect_use(f, &f->uses[i]);
 	for (int i = 0; i < f->n_stays && !graph_failed(f->g); i++)
 		end_stay(f, &f->stays[i]);
 	if (!graph_failed(f->g))
@@ -431,9 +432,9 @@ int offload_add(struct graph *g, const struct offload_opts *o, struct err *err)
 	f.made_in = arena_array(g->arena, (size_t)f.n_tensors + 1, sizeof(*f.made_in));
 	if (!f.home || !f.latest || !f.made_in || !f.stretches || !f.stretch_of)
 		return err_set(err, ERR_NOMEM, "out of memory: offloading");
-	choose(&f);
+	choose_offloaded(&f);
 	if (!graph_failed(g))
-		cut(&f);
+		cut_stretches(&f);
 	if (!graph_failed(g))
 		find_stays(&f);
 	if (!graph_failed(g))

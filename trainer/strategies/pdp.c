@@ -1,8 +1,8 @@
-/* pdp.c: pipelines beside each other. Adjacent ranks are the stages of one pipeline (stages.h): each has the nodes and
- * the parameters of its stage, gets what crosses to it from its neighbours and sends on what crosses from it, for one
- * micro-batch after another (schedule.h, turns). Gradients are added up over the micro-batches; then those of the same
- * stage are summed over the pipelines, and those of a parameter that the first and the last stage have, over both. With
- * stage 1 of ZeRO the ranks of a stage share out its masters and moments as those of fsdp do. */
+/* pdp.c: several pipelines with data parallelism. Adjacent ranks are the stages of one pipeline (stages.h). Each has
+ * the nodes and parameters of its stage, receives crossing tensors from its neighbours and sends its own, for one
+ * micro-batch after another (schedule.h). Gradients are accumulated over the micro-batches, then summed over the same
+ * stage of all pipelines; those of a parameter that the first and the last stage share, over both. With stage 1 of ZeRO
+ * the ranks of a stage shard its masters and moments like those of fsdp. */
 #include "trainer/ops/add/add.h"
 #include "trainer/ops/allreduce/allreduce.h"
 #include "trainer/ops/layernorm/layernorm.h"
@@ -15,7 +15,7 @@
 #include "trainer/strategies/stages.h"
 #include "trainer/strategies/strategy_sums.h"
 
-#define NO_LOSS "loss.none" /* an input of zeros: the loss of stages that have none */
+#define NO_LOSS "loss.none" /* an input of zeros: the loss on stages without one */
 
 static int own_stage(const struct strategy_opts *o)
 {
@@ -27,21 +27,21 @@ static bool is_persistent(const struct tensor *t)
 	return t && t->life == LIFE_PERSISTENT && (t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT);
 }
 
-static uint64_t bit(int stage)
+static uint64_t stage_bit(int stage)
 {
 	return UINT64_C(1) << stage;
 }
 
-/* ---- the model: who holds what ---- */
+/* ---- the model: ownership ---- */
 
-/* Over the pipelines. */
+/* Returns true if the moments are sharded over the pipelines. */
 static bool shares_moments(const struct strategy_opts *o)
 {
 	return o->zero_stage == 1 && o->shard_degree > 1;
 }
 
-/* By the forward nodes that read them, or read a cast of them. */
-static void mark_held(struct graph *g, const int *stage)
+/* Marks the stages of persistent tensors, by the forward nodes that read them or a cast of them. */
+static void mark_param_stages(struct graph *g, const int *stage)
 {
 	for (int i = 0; i < g->n_nodes; i++)
 		for (int k = 0; k < g->nodes[i]->n_in; k++) {
@@ -51,7 +51,7 @@ static void mark_held(struct graph *g, const int *stage)
 			if (from && stage[from->id] == STAGE_ANY)
 				t = from->in[0];
 			if (is_persistent(t) && stage[i] != STAGE_ANY)
-				t->stages |= bit(stage[i]);
+				t->stages |= stage_bit(stage[i]);
 		}
 }
 
@@ -73,7 +73,7 @@ static int pdp_lay(struct graph *model, const struct strategy_opts *o, struct er
 	const int *stage = rc || o->stages == 1 ? NULL : stages_by_id(model, &s);
 
 	if (stage)
-		mark_held(model, stage);
+		mark_param_stages(model, stage);
 	if (!rc && !graph_failed(model) && shares_moments(o))
 		rc = units_lay(model, o, err);
 	return rc ? rc : share_failed(model, err);
@@ -81,28 +81,28 @@ static int pdp_lay(struct graph *model, const struct strategy_opts *o, struct er
 
 static struct strategy_part pdp_holds(const struct tensor *t, const struct strategy_opts *o, int rank)
 {
-	bool held = !t->stages || t->stages & bit(rank % o->stages);
+	bool held = !t->stages || t->stages & stage_bit(rank % o->stages);
 
 	return held ? units_part(&t->shard, shape_count(&t->shape), rank / o->stages) : (struct strategy_part){ 0, 0 };
 }
 
-/* ---- what crosses ---- */
+/* ---- crossing tensors ---- */
 
 struct crossing {
 	struct tensor **in, **out;
 	int n_in, n_out;
 };
 
-struct cutter {
+struct stage_cutter {
 	struct graph *g;
 	const struct strategy_opts *o;
-	int *stage; /* of each node, by its position before the cut */
+	int *stage; /* stage of each node, by its position before the cut */
 	int own;
 	struct crossing forward, backward;
 };
 
-/* The stages that read t, from the lowest to the highest. */
-static bool find_readers(const struct cutter *c, const struct tensor *t, int *ret_low, int *ret_high)
+/* Finds the lowest and the highest stage that read t. */
+static bool find_readers(const struct stage_cutter *c, const struct tensor *t, int *ret_low, int *ret_high)
 {
 	*ret_low = STAGES_MAX, *ret_high = -1;
 	for (int i = 0; i < c->g->n_nodes; i++)
@@ -114,8 +114,8 @@ static bool find_readers(const struct cutter *c, const struct tensor *t, int *re
 	return *ret_high >= 0;
 }
 
-/* Through every stage between the one that makes it and the farthest that reads it. */
-static void find_way(struct cutter *c, struct tensor *t)
+/* Routes t through every stage between the one that makes it and the farthest that reads it. */
+static void find_way(struct stage_cutter *c, struct tensor *t)
 {
 	int from = c->stage[t->producer->id], low, high, own = c->own;
 
@@ -131,7 +131,7 @@ static void find_way(struct cutter *c, struct tensor *t)
 		c->backward.out[c->backward.n_out++] = t;
 }
 
-static bool crossing_init(struct crossing *c, struct graph *g)
+static bool init_crossing(struct crossing *c, struct graph *g)
 {
 	c->in = arena_array(g->arena, (size_t)g->n_tensors + 1, sizeof(struct tensor *));
 	c->out = arena_array(g->arena, (size_t)g->n_tensors + 1, sizeof(struct tensor *));
@@ -140,18 +140,19 @@ static bool crossing_init(struct crossing *c, struct graph *g)
 	return !graph_failed(g);
 }
 
-/* By number, which is the same on every rank. */
-static void find_crossing(struct cutter *c)
+/* Lists crossing tensors in the order of their ids, which are the same on every rank. */
+static void find_crossing_tensors(struct stage_cutter *c)
 {
-	if (!crossing_init(&c->forward, c->g) || !crossing_init(&c->backward, c->g))
+	if (!init_crossing(&c->forward, c->g) || !init_crossing(&c->backward, c->g))
 		return;
 	for (int i = 0; i < c->g->n_tensors; i++)
 		if (c->g->tensors[i]->producer)
 			find_way(c, c->g->tensors[i]);
 }
 
-/* The later one of the stages that make what n adds; STAGE_ANY where that is n's own, or where none makes it. */
-static int stage_before(const struct node *n, const int *stage)
+/* Returns the later stage of those that make the operands of the addition n; STAGE_ANY when it is n's own stage or
+ * unknown. */
+static int stage_of_operands(const struct node *n, const int *stage)
 {
 	const struct node *a = n->in[0]->producer, *b = n->in[1]->producer;
 	int last;
@@ -162,7 +163,7 @@ static int stage_before(const struct node *n, const int *stage)
 	return last < stage[n->id] ? last : STAGE_ANY;
 }
 
-/* The sum that n and perhaps its clones make, behind what it adds, in that stage. */
+/* Adds the sum of n, and of its clones, right after its operands, in their stage. */
 static void add_before(struct graph *g, struct node *n)
 {
 	struct tensor *x = n->in[0], *delta = n->in[1], *sum = add_add(g, x, delta);
@@ -180,13 +181,13 @@ static void add_before(struct graph *g, struct node *n)
 	}
 }
 
-/* What a stage adds first of all is added by the one before it: one tensor crosses in place of two. */
+/* Moves a sum at the begin of a stage to the stage before it: one tensor crosses instead of two. */
 static void add_early(struct graph *g, const struct stages *s)
 {
 	const int *stage = stages_by_id(g, s);
 
 	for (int i = 0; i < g->n_nodes && !graph_failed(g); i++) {
-		if (!layernorm_may_part(g->nodes[i]) || stage_before(g->nodes[i], stage) == STAGE_ANY)
+		if (!layernorm_may_part(g->nodes[i]) || stage_of_operands(g->nodes[i], stage) == STAGE_ANY)
 			continue;
 		add_before(g, g->nodes[i]);
 		stage = stages_by_id(g, s);
@@ -195,15 +196,16 @@ static void add_early(struct graph *g, const struct stages *s)
 
 /* ---- the cut ---- */
 
-/* Whether t is a term of p's gradient that another stage makes than the node that adds it. */
-static bool is_far_term(const struct cutter *c, const struct tensor *p, const struct tensor *t, const struct node *sum)
+/* Returns true if t is a term of p's gradient from another stage than that of the node that adds it. */
+static bool is_far_term(const struct stage_cutter *c, const struct tensor *p, const struct tensor *t,
+			const struct node *sum)
 {
 	return t && t->producer && t->kind == TENSOR_GRAD && shape_equal(&t->shape, &p->shape) &&
 	       c->stage[t->producer->id] != c->stage[sum->id];
 }
 
-/* The gradient of what two stages read is a sum over both, made where one of them stands: each keeps its own term. */
-static void part_terms(struct cutter *c)
+/* The gradient of a parameter of two stages is a sum over both, on one of them: each stage keeps its own term. */
+static void keep_own_terms(struct stage_cutter *c)
 {
 	for (int i = 0; i < c->g->n_tensors; i++) {
 		struct tensor *p = c->g->tensors[i], *grad = p->kind == TENSOR_PARAM ? p->grad : NULL;
@@ -220,13 +222,13 @@ static void part_terms(struct cutter *c)
 			if (sum->op == c->g->sum && c->stage[sum->id] == c->own)
 				p->grad = sum->in[1 - k];
 			if (sum->op == c->g->sum)
-				c->stage[sum->id] = STAGES_MAX; /* nobody's */
+				c->stage[sum->id] = STAGES_MAX; /* of no stage */
 		}
 	}
 }
 
-/* Those that nobody reads any more. */
-static void drop_casts(struct graph *g)
+/* Removes casts without a reader. */
+static void remove_unread_casts(struct graph *g)
 {
 	for (int i = g->n_nodes - 1; i >= 0; i--)
 		if (g->nodes[i]->op == &op_cast && graph_count_uses(g, g->nodes[i]->out[0]) == 0 &&
@@ -234,20 +236,20 @@ static void drop_casts(struct graph *g)
 			graph_remove(g, i);
 }
 
-/* Casts of parameters stay where they are read. */
-static void drop_others(struct cutter *c)
+/* Removes the nodes of other stages. Casts of parameters stay where they are read. */
+static void remove_other_stages(struct stage_cutter *c)
 {
 	for (int i = c->g->n_nodes - 1; i >= 0; i--)
 		if (c->stage[i] != c->own && c->stage[i] != STAGE_ANY)
 			graph_remove(c->g, i);
-	drop_casts(c->g);
+	remove_unread_casts(c->g);
 	for (int i = 0; i < c->g->n_tensors; i++)
 		if (c->g->tensors[i]->kind == TENSOR_ACT && !c->g->tensors[i]->producer)
 			c->g->tensors[i]->keep = false;
 }
 
-/* Parameters of other stages are no part of the program, nor are their gradients. */
-static void drop_parameters(struct cutter *c)
+/* Removes the parameters of other stages and their gradients from the program. */
+static void remove_other_params(struct stage_cutter *c)
 {
 	for (int i = 0; i < c->g->n_tensors; i++) {
 		struct tensor *t = c->g->tensors[i];
@@ -256,15 +258,15 @@ static void drop_parameters(struct cutter *c)
 		if (!whole)
 			continue;
 		t->stages = whole->stages;
-		if (!t->stages || t->stages & bit(c->own))
+		if (!t->stages || t->stages & stage_bit(c->own))
 			continue;
 		t->life = LIFE_STEP;
 		t->grad = NULL;
 	}
 }
 
-/* at: position; -1: the end, where it is. */
-static void place(struct graph *g, struct node *n, int at, enum part part)
+/* at: position; -1: the end, where the node already is. */
+static void place_node_at(struct graph *g, struct node *n, int at, enum part part)
 {
 	if (!n)
 		return;
@@ -282,23 +284,25 @@ static int first_backward(const struct graph *g)
 	return i;
 }
 
-static void add_peers(struct cutter *c)
+static void add_peers(struct stage_cutter *c)
 {
 	struct graph *g = c->g;
 	const struct crossing *f = &c->forward, *b = &c->backward;
 
 	for (int i = 0; i < f->n_out; i++)
-		place(g, send_add(g, f->out[i], c->own + 1, STREAM_SEND_FORWARD), first_backward(g), PART_FORWARD);
+		place_node_at(g, send_add(g, f->out[i], c->own + 1, STREAM_SEND_FORWARD), first_backward(g),
+			      PART_FORWARD);
 	for (int i = 0; i < b->n_in; i++)
-		place(g, recv_add(g, b->in[i], c->own + 1, STREAM_RECV_BACKWARD), first_backward(g), PART_BACKWARD);
+		place_node_at(g, recv_add(g, b->in[i], c->own + 1, STREAM_RECV_BACKWARD), first_backward(g),
+			      PART_BACKWARD);
 	for (int i = 0; i < b->n_out; i++)
-		place(g, send_add(g, b->out[i], c->own - 1, STREAM_SEND_BACKWARD), -1, PART_BACKWARD);
+		place_node_at(g, send_add(g, b->out[i], c->own - 1, STREAM_SEND_BACKWARD), -1, PART_BACKWARD);
 	for (int i = 0; i < f->n_in; i++)
-		place(g, recv_add(g, f->in[i], c->own - 1, STREAM_RECV_FORWARD), i, PART_FORWARD);
+		place_node_at(g, recv_add(g, f->in[i], c->own - 1, STREAM_RECV_FORWARD), i, PART_FORWARD);
 }
 
-/* A stage without the loss has an input in its place that the host sets to zero. */
-static void replace_loss(struct cutter *c)
+/* Replaces the loss on the other stages by an input that the host sets to zero. */
+static void replace_loss(struct stage_cutter *c)
 {
 	struct tensor like = { .name = NO_LOSS, .kind = TENSOR_INPUT, .dtype = DTYPE_F64, .life = LIFE_STEP,
 			       .keep = true };
@@ -306,7 +310,7 @@ static void replace_loss(struct cutter *c)
 	if (c->own == c->o->stages - 1 || graph_failed(c->g))
 		return;
 	like.shape = c->g->loss->shape;
-	c->g->loss->kind = TENSOR_ACT; /* nobody makes it here */
+	c->g->loss->kind = TENSOR_ACT; /* no node of this stage makes it */
 	c->g->loss = graph_tensor(c->g, &like);
 }
 
@@ -320,8 +324,8 @@ static void sum_over(struct graph *g, struct tensor *t, enum group group)
 		n->group = group;
 }
 
-/* The last stage has the losses' sum over the pipelines, the others zeros. */
-static void share_leaves_results(struct cutter *c)
+/* Shares the sum of the losses: the last stage has it, over the pipelines; the other stages have zeros. */
+static void share_leaves_results(struct stage_cutter *c)
 {
 	struct graph *g = c->g;
 
@@ -329,21 +333,21 @@ static void share_leaves_results(struct cutter *c)
 		sum_over(g, c->own == c->o->stages - 1 ? graph_find(g, STRATEGY_RESULT_SUM) : g->loss, GROUP_PIPELINE);
 }
 
-/* What two stages have is summed over both: the first one counts it in what is summed over all. */
-static void sum_over_ends(struct cutter *c, struct tensor *p)
+/* Sums the gradient of a parameter of two stages over both; the first one counts it in sums over all ranks. */
+static void sum_over_ends(struct stage_cutter *c, struct tensor *p)
 {
 	bool ends = p->stages & (p->stages - 1);
 
 	p->grad->stages = p->stages;
-	p->grad->elsewhere = ends && (p->stages & (bit(c->own) - 1));
+	p->grad->elsewhere = ends && (p->stages & (stage_bit(c->own) - 1));
 	if (!ends || c->o->more_follow)
 		return;
 	p->grad->space = SPACE_COMM;
 	sum_over(c->g, p->grad, GROUP_ENDS);
 }
 
-/* Of the ranks: first over the pipelines, whole or to those that hold the ranges. */
-static int sum_gradients(struct cutter *c, const struct units *units, struct err *err)
+/* Sums gradients over the ranks: first over the pipelines, whole or scattered to the owners of the ranges. */
+static int sum_gradients(struct stage_cutter *c, const struct units *units, struct err *err)
 {
 	struct graph *g = c->g;
 	int rc = 0;
@@ -360,8 +364,8 @@ static int sum_gradients(struct cutter *c, const struct units *units, struct err
 	return rc;
 }
 
-/* The pipelines have the leaves. */
-static struct strategy_opts dealing(const struct strategy_opts *o)
+/* Sets the group whose ranks share the leaves: the pipelines. */
+static struct strategy_opts set_dealt_group(const struct strategy_opts *o)
 {
 	struct strategy_opts mine = *o;
 
@@ -369,10 +373,11 @@ static struct strategy_opts dealing(const struct strategy_opts *o)
 	return mine;
 }
 
+/* Cuts the graph to this rank's stage, then adds messages, results, gathers and sums. */
 static int pdp_rewrite(struct graph *g, const struct strategy_opts *o, struct err *err)
 {
-	const struct strategy_opts mine = dealing(o);
-	struct cutter c = { .g = g, .o = &mine, .own = own_stage(o) };
+	const struct strategy_opts mine = set_dealt_group(o);
+	struct stage_cutter c = { .g = g, .o = &mine, .own = own_stage(o) };
 	struct stages s = { .n = 1, .first = { 1 } };
 	struct units units = { .n = 0 };
 	int rc = o->stages > 1 ? stages_cut(&s, o->model, o, err) : 0;
@@ -382,25 +387,25 @@ static int pdp_rewrite(struct graph *g, const struct strategy_opts *o, struct er
 	add_early(g, &s);
 	c.stage = stages_by_id(g, &s);
 	if (!graph_failed(g))
-		part_terms(&c);
+		keep_own_terms(&c);
 	if (!graph_failed(g))
-		find_crossing(&c);
+		find_crossing_tensors(&c);
 	if (graph_failed(g))
 		return share_failed(g, err);
-	drop_others(&c);
-	drop_parameters(&c);
+	remove_other_stages(&c);
+	remove_other_params(&c);
 	add_peers(&c);
 	replace_loss(&c);
 	if (g->training && !graph_failed(g)) {
 		share_micros(g, c.o);
-		/* First, on every stage: one stream meets different ranks one by one. */
+		/* First on every stage, since one stream communicates with different ranks in order. */
 		rc = share_results(g, c.o, err);
 		share_leaves_results(&c);
 	}
 	if (!rc && !graph_failed(g) && shares_moments(o)) {
 		units_cut(&units, g, o);
 		gather_params(g, &units, o);
-		drop_casts(g);
+		remove_unread_casts(g);
 	}
 	if (!rc && !graph_failed(g) && g->training)
 		rc = sum_gradients(&c, &units, err);

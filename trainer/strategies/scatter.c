@@ -1,7 +1,7 @@
-/* scatter.c: a unit's gradients lie as views in one flat tensor, which is reduced and scattered on the communication
- * stream as soon as the last of them is there. Where gradients are shared out, the rank's own range is then copied out;
- * the copy is a node of the compute stream that stands before the next but one unit's gradients begin, so that two
- * neighbours' are there at most: one being filled, one on its way. */
+/* scatter.c: stores a unit's gradients as views in one flat tensor, which is reduced and scattered on the communication
+ * stream as soon as its last gradient is made. Where gradients are sharded, the rank's own range is then copied out.
+ * The copy is a node of the compute stream before the next but one unit's gradients begin, so that at most two adjacent
+ * units are in memory: one being filled, one being sent. */
 #include "trainer/strategies/scatter.h"
 
 #include "trainer/ops/allreduce/allreduce.h"
@@ -10,10 +10,10 @@
 #include "trainer/strategies/share.h"
 #include "trainer/strategies/strategy_sums.h"
 
-struct bucket {
-	const struct unit *unit;
+struct unit_bucket {
+	const struct param_unit *unit;
 	struct tensor *flat;
-	struct node *first, *last; /* that make its gradients */
+	struct node *first, *last; /* nodes that make its gradients */
 	int place;
 };
 
@@ -22,7 +22,7 @@ struct scatterer {
 	const struct units *units;
 	const struct strategy_opts *o;
 	bool whole; /* gradients stay whole until the step's end */
-	struct bucket *buckets; /* in the order in which they are full */
+	struct unit_bucket *buckets; /* in the order in which they are full */
 	int n;
 };
 
@@ -31,12 +31,12 @@ bool scatter_keeps_whole(const struct strategy_opts *o)
 	return o->zero_stage < 2 || !o->sync_each_batch;
 }
 
-/* Buckets of all units that have gradients; parameters of a unit that are frozen have none. */
+/* Lists the buckets of all units that have gradients; frozen parameters have none. */
 static void find_buckets(struct scatterer *s)
 {
 	for (int i = 0; i < s->units->n; i++) {
-		const struct unit *u = &s->units->unit[i];
-		struct bucket b = { .unit = u, .place = u->place };
+		const struct param_unit *u = &s->units->unit[i];
+		struct unit_bucket b = { .unit = u, .place = u->place };
 		int at = s->n;
 
 		for (int k = 0; k < u->n; k++) {
@@ -56,15 +56,16 @@ static void find_buckets(struct scatterer *s)
 	}
 }
 
-/* Buckets of several micro-batches are summed along the tree of leaves, not in their own place. */
-static bool puts_terms(const struct strategy_opts *o)
+/* Returns true if buckets of several micro-batches are summed along the reduction tree, not in place. */
+static bool uses_bucket_terms(const struct strategy_opts *o)
 {
 	return o->room && o->accumulates;
 }
 
-static void fill_bucket(struct scatterer *s, struct bucket *b)
+/* Makes the flat tensor of a bucket and places its gradients. */
+static void fill_bucket(struct scatterer *s, struct unit_bucket *b)
 {
-	struct tensor like = { .kind = s->whole && !puts_terms(s->o) ? TENSOR_GRAD : TENSOR_BUCKET,
+	struct tensor like = { .kind = s->whole && !uses_bucket_terms(s->o) ? TENSOR_GRAD : TENSOR_BUCKET,
 			       .shape = SHAPE(b->unit->each * s->units->ranks),
 			       .life = LIFE_STEP,
 			       .space = SPACE_COMM,
@@ -82,13 +83,14 @@ static void fill_bucket(struct scatterer *s, struct bucket *b)
 		if (!p->grad)
 			continue;
 		share_place(p->grad, b->flat, (size_t)p->shard.at * dtype_bytes(like.dtype), b->unit->number);
-		if (s->o->zero_stage < 3) /* else it would lie beside what is gathered, and gradients are few then */
+		/* else it would be in memory together with gathered units, and gradients are few then */
+		if (s->o->zero_stage < 3)
 			share_place_of_term(s->g, p->grad);
 	}
 }
 
-/* The bucket's terms take its place. */
-static void put_terms(struct scatterer *s, struct bucket *b)
+/* Replaces the bucket by its terms. */
+static void put_terms(struct scatterer *s, struct unit_bucket *b)
 {
 	int at = b->last->id + 1;
 	struct tensor *terms = terms_put(s->g, b->flat, s->o, &at);
@@ -106,8 +108,8 @@ static void put_terms(struct scatterer *s, struct bucket *b)
 	}
 }
 
-/* The own range of the whole unit, to the ranks that hold the same one. */
-static struct node *send_on(struct scatterer *s, const struct bucket *b, const struct node *behind)
+/* Sums the own range of the unit over the ranks that own the same range. */
+static struct node *add_replica_sum(struct scatterer *s, const struct unit_bucket *b, const struct node *after)
 {
 	struct tensor like = { .kind = b->flat->kind,
 			       .dtype = b->flat->dtype,
@@ -124,12 +126,13 @@ static struct node *send_on(struct scatterer *s, const struct bucket *b, const s
 		return NULL;
 	n->group = GROUP_REPLICA;
 	n->bucket = b->unit->number;
-	graph_move(s->g, n->id, behind->id + 1);
+	graph_move(s->g, n->id, after->id + 1);
 	return n;
 }
 
-/* The tree of leaves runs across the groups that hold a copy each: its sums are made by all ranks at once. */
-static struct node *send(struct scatterer *s, const struct bucket *b)
+/* Adds the reduce-scatter of a bucket. The reduction tree spans the groups that own a copy each, so all ranks make its
+ * sums together. */
+static struct node *add_reduce_scatter(struct scatterer *s, const struct unit_bucket *b)
 {
 	const bool copies = s->o->shard_degree * s->o->stages < s->o->world, tree = copies && s->o->room;
 	struct node *n;
@@ -142,11 +145,11 @@ static struct node *send(struct scatterer *s, const struct bucket *b)
 		return NULL;
 	n->bucket = b->unit->number;
 	graph_move(s->g, n->id, b->last->id + 1);
-	return copies && !tree ? send_on(s, b, n) : n;
+	return copies && !tree ? add_replica_sum(s, b, n) : n;
 }
 
-/* The own range of p's gradient in its bucket. */
-static struct tensor *own_range(struct scatterer *s, const struct tensor *p)
+/* Makes a view of the own range of p's gradient in its bucket. */
+static struct tensor *make_own_range_view(struct scatterer *s, const struct tensor *p)
 {
 	const struct strategy_part own = units_own(s->units, p, s->o);
 	struct tensor like = { .kind = TENSOR_GRAD,
@@ -163,8 +166,8 @@ static struct tensor *own_range(struct scatterer *s, const struct tensor *p)
 	return like.name ? graph_tensor(s->g, &like) : NULL;
 }
 
-/* … in memory of its own, from position *at on. */
-static struct tensor *copied(struct scatterer *s, const struct tensor *p, struct tensor *range, int *at)
+/* Copies the range into private memory, at position *at. */
+static struct tensor *copy_range_out(struct scatterer *s, const struct tensor *p, struct tensor *range, int *at)
 {
 	struct tensor like = *range, *out;
 	struct node *n;
@@ -184,18 +187,18 @@ static struct tensor *copied(struct scatterer *s, const struct tensor *p, struct
 	return out;
 }
 
-static void take_out(struct scatterer *s, const struct bucket *b, int *at)
+static void use_own_ranges(struct scatterer *s, const struct unit_bucket *b, int *at)
 {
 	for (int i = 0; i < b->unit->n && !graph_failed(s->g); i++) {
-		struct tensor *p = b->unit->param[i], *range = p->grad ? own_range(s, p) : NULL;
+		struct tensor *p = b->unit->param[i], *range = p->grad ? make_own_range_view(s, p) : NULL;
 
 		if (range)
-			p->grad = s->whole ? range : copied(s, p, range, at);
+			p->grad = s->whole ? range : copy_range_out(s, p, range, at);
 	}
 }
 
-/* The first node that fills a bucket of the next part of the model but one behind bucket i's; NULL: none. */
-static const struct node *next_but_one(const struct scatterer *s, int i)
+/* Returns the first node that fills a bucket of the next but one part of the model after bucket i; NULL: none. */
+static const struct node *find_next_but_one(const struct scatterer *s, int i)
 {
 	int parts = 0;
 
@@ -219,12 +222,12 @@ void scatter_grads(struct graph *g, const struct units *u, const struct strategy
 	find_buckets(&s);
 	for (int i = 0; i < s.n && !graph_failed(g); i++)
 		fill_bucket(&s, &s.buckets[i]);
-	for (int i = 0; i < s.n && !graph_failed(g) && puts_terms(o); i++)
+	for (int i = 0; i < s.n && !graph_failed(g) && uses_bucket_terms(o); i++)
 		put_terms(&s, &s.buckets[i]);
 	for (int i = 0; i < s.n && !graph_failed(g) && !(s.whole && o->more_follow); i++) {
-		const struct node *sent = send(&s, &s.buckets[i]), *later = next_but_one(&s, i);
+		const struct node *sent = add_reduce_scatter(&s, &s.buckets[i]), *later = find_next_but_one(&s, i);
 		int at = later && sent && later->id > sent->id ? later->id : g->n_nodes;
 
-		take_out(&s, &s.buckets[i], &at);
+		use_own_ranges(&s, &s.buckets[i], &at);
 	}
 }

@@ -16,7 +16,7 @@ int share_failed(const struct graph *g, struct err *err)
 	return err->code;
 }
 
-/* Appends an all-reduce from t into a new tensor and moves it behind position `after`. */
+/* Adds an all-reduce from t into a new tensor after position `after`. */
 static struct tensor *sum_into(struct graph *g, struct tensor *t, const char *name, enum stream stream, int after)
 {
 	struct tensor like = *t, *sum;
@@ -122,8 +122,9 @@ static bool is_read_later(const struct graph *g, const struct tensor *t, const s
 	return t->keep;
 }
 
-/* What grad's maker adds to in place, if it is the backward pass's own and ends there; NULL: nothing. */
-static struct tensor *added_to(const struct graph *g, const struct tensor *grad)
+/* Returns the gradient to which grad's producer adds in place, if it belongs to the backward pass and ends there; NULL:
+ * none. */
+static struct tensor *find_added_gradient(const struct graph *g, const struct tensor *grad)
 {
 	const struct node *n = grad->producer;
 	struct tensor *t = NULL;
@@ -137,7 +138,7 @@ static struct tensor *added_to(const struct graph *g, const struct tensor *grad)
 	return t;
 }
 
-static void put(struct tensor *t, struct tensor *flat, size_t at)
+static void set_view(struct tensor *t, struct tensor *flat, size_t at)
 {
 	t->base = flat;
 	t->base_offset = at;
@@ -146,17 +147,17 @@ static void put(struct tensor *t, struct tensor *flat, size_t at)
 
 void share_place(struct tensor *grad, struct tensor *flat, size_t at, int bucket)
 {
-	put(grad, flat, at);
+	set_view(grad, flat, at);
 	grad->producer->bucket = bucket;
 }
 
 void share_place_of_term(struct graph *g, const struct tensor *grad)
 {
-	struct tensor *term = added_to(g, grad);
+	struct tensor *term = find_added_gradient(g, grad);
 
 	if (!term)
 		return;
-	put(term, grad->base, grad->base_offset);
+	set_view(term, grad->base, grad->base_offset);
 	term->life = grad->life;
 }
 

@@ -1,5 +1,5 @@
-/* single.c: one rank: nothing to share. Where ranks would make no difference, none does: the terms of its micro-batches
- * are added like those of many ranks. */
+/* single.c: one rank: nothing to share. Where results must not depend on the number of ranks, its micro-batches are
+ * summed like those of many ranks. */
 #include "trainer/strategies/share.h"
 #include "trainer/strategies/strategy_sums.h"
 

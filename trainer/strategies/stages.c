@@ -6,9 +6,9 @@
 #include "trainer/graph/op.h"
 #include "trainer/ops/ops.h"
 
-#define FLOPS_PER_BYTE 8.0 /* a core computes about that many while a byte comes from memory */
+#define FLOPS_PER_BYTE 8.0 /* a core computes about that many operations while a byte comes from memory */
 
-static int last_block(const struct graph *g)
+static int count_blocks(const struct graph *g)
 {
 	int last = 0;
 
@@ -24,7 +24,7 @@ static int position_of_loss(const struct graph *g)
 
 /* ---- where to cut ---- */
 
-static double work_of(const struct node *n)
+static double node_work(const struct node *n)
 {
 	double bytes = 0;
 
@@ -35,28 +35,28 @@ static double work_of(const struct node *n)
 	return op_flops(n) + FLOPS_PER_BYTE * bytes;
 }
 
-/* sum[b]: of all before block b and in it; the last one with what stands behind. sum[0] 0. */
-static void add_up(double *sum, const struct graph *g, int blocks)
+/* sum[b]: work of blocks 1 to b; the last one includes what follows. sum[0] is 0. */
+static void accumulate_block_work(double *sum, const struct graph *g, int blocks)
 {
 	int turn = position_of_loss(g), block = 1;
 
 	for (int i = 0; i <= turn; i++) {
 		block = g->nodes[i]->block > block ? g->nodes[i]->block : block;
-		sum[block] += work_of(g->nodes[i]);
+		sum[block] += node_work(g->nodes[i]);
 	}
 	for (int b = 1; b <= blocks; b++)
 		sum[b] += sum[b - 1];
 }
 
-/* best[s][b]: the most work of a stage when s + 1 stages share the first b blocks; from[s][b]: where the last of them
- * begins. */
-struct search {
+/* Dynamic program. best[s][b]: the most work of a stage when s + 1 stages share the first b blocks; from[s][b]: where
+ * the last of them begins. */
+struct partition_search {
 	double *sum, *best;
 	int *from;
 	int blocks;
 };
 
-static void extend(struct search *t, int s, int b)
+static void extend_partition(struct partition_search *t, int s, int b)
 {
 	const int width = t->blocks + 1;
 	double *best = &t->best[s * width + b];
@@ -73,20 +73,22 @@ static void extend(struct search *t, int s, int b)
 	}
 }
 
-static int balance(struct stages *ret, const struct graph *g, int blocks, struct err *err)
+/* Finds the partition whose largest stage has the least work. */
+static int balance_stages(struct stages *ret, const struct graph *g, int blocks, struct err *err)
 {
 	const size_t width = (size_t)blocks + 1, cells = width * (size_t)ret->n;
-	struct search t = { calloc(width, sizeof(double)), calloc(cells, sizeof(double)), calloc(cells, sizeof(int)),
-			    blocks };
+	struct partition_search t = { calloc(width, sizeof(double)), calloc(cells, sizeof(double)),
+				      calloc(cells, sizeof(int)),
+				      blocks };
 	int rc = 0;
 
 	if (!t.sum || !t.best || !t.from)
 		rc = err_set(err, ERR_NOMEM, "out of memory: stages");
 	else
-		add_up(t.sum, g, blocks);
+		accumulate_block_work(t.sum, g, blocks);
 	for (int s = 0; !rc && s < ret->n; s++)
 		for (int b = s + 1; b <= blocks; b++)
-			extend(&t, s, b);
+			extend_partition(&t, s, b);
 	for (int s = ret->n - 1, b = blocks; !rc && s >= 0; s--) {
 		ret->first[s + 1] = b + 1;
 		b = t.from[(size_t)s * width + (size_t)b];
@@ -98,7 +100,7 @@ static int balance(struct stages *ret, const struct graph *g, int blocks, struct
 	return rc;
 }
 
-/* "3,4,5" */
+/* Reads "3,4,5", the number of blocks of each stage. */
 static int read_partition(struct stages *ret, const char *text, int blocks, struct err *err)
 {
 	int n = 0, at = 1;
@@ -119,22 +121,22 @@ static int read_partition(struct stages *ret, const char *text, int blocks, stru
 	if (n == ret->n && at == blocks + 1)
 		return 0;
 	return err_set(err, ERR_USAGE,
-		       "--pp-partition %s: %d numbers of blocks that add up to the model's %d are wanted", text,
+		       "--pp-partition %s: expected %d numbers of blocks that add up to the model's %d", text,
 		       ret->n, blocks);
 }
 
 int stages_cut(struct stages *ret, const struct graph *model, const struct strategy_opts *o, struct err *err)
 {
-	int blocks = last_block(model);
+	int blocks = count_blocks(model);
 
 	*ret = (struct stages){ .n = o->stages };
 	if (o->stages > blocks)
-		return err_set(err, ERR_USAGE, "--pp-stages %d: the model has %d blocks, each stage needs one",
+		return err_set(err, ERR_USAGE, "--pp-stages %d: the model has %d blocks: each stage needs one",
 			       o->stages, blocks);
-	return o->partition ? read_partition(ret, o->partition, blocks, err) : balance(ret, model, blocks, err);
+	return o->partition ? read_partition(ret, o->partition, blocks, err) : balance_stages(ret, model, blocks, err);
 }
 
-/* ---- who belongs where ---- */
+/* ---- stages of nodes ---- */
 
 static int stage_of_block(const struct stages *s, int block)
 {
@@ -150,7 +152,7 @@ static bool casts_a_parameter(const struct node *n)
 	return n->op == &op_cast && n->in[0]->life == LIFE_PERSISTENT;
 }
 
-/* A cast stands where what it casts was made. */
+/* A cast belongs to the stage of the tensor that it casts. */
 static int stage_of_cast(const int *known, const struct node *n, int otherwise)
 {
 	const struct node *from = n->op == &op_cast ? n->in[0]->producer : NULL;
@@ -165,7 +167,7 @@ void stages_of_nodes(int *ret, const struct graph *g, const struct stages *s)
 	for (int i = 0; i < g->n_nodes; i++) {
 		const struct node *n = g->nodes[i];
 
-		if (n->block) /* what has none follows the blocks, forward and back */
+		if (n->block) /* nodes without a block follow the blocks, forward and back */
 			outside = i <= turn ? s->n - 1 : 0;
 		if (i == turn + 1 && !n->block)
 			outside = s->n - 1;

@@ -1,4 +1,4 @@
-/* strategy_sums.c: see strategy_sums.h. Programs of all micro-batches put terms in their place; that of the last one adds them up. */
+/* strategy_sums.c: see strategy_sums.h. The programs of all micro-batches store terms; that of the last one adds them up. */
 #include "trainer/strategies/strategy_sums.h"
 
 #include "trainer/ops/allreduce/allreduce.h"
@@ -45,12 +45,12 @@ void terms_add_up(struct graph *g, struct tensor *terms, const struct strategy_o
 	graph_move(g, n->id, at);
 }
 
-static int behind(const struct tensor *t)
+static int position_after(const struct tensor *t)
 {
 	return t->producer->id + 1;
 }
 
-/* What one leaf has of the loss: accumulate_loss may have put a sum in its place. */
+/* Returns the loss of one leaf: accumulate_loss may have replaced it by a sum. */
 static struct tensor *loss_of_leaf(const struct graph *g)
 {
 	const struct node *n = g->loss->producer;
@@ -66,7 +66,7 @@ void terms_of_results(struct graph *g, const struct strategy_opts *o)
 	if (graph_failed(g))
 		return;
 	loss = loss_of_leaf(g);
-	at = behind(loss);
+	at = position_after(loss);
 	terms = terms_put(g, loss, o, &at);
 	if (!terms || o->more_follow)
 		return;
@@ -76,12 +76,12 @@ void terms_of_results(struct graph *g, const struct strategy_opts *o)
 	partial_sums_first(g, terms, &like);
 }
 
-/* running: a bn_running node of the leaf's own statistics. */
-static void over_leaves(struct graph *g, struct node *running, const struct strategy_opts *o)
+/* running: a bn_running node with the leaf's own statistics. */
+static void sum_statistics_terms(struct graph *g, struct node *running, const struct strategy_opts *o)
 {
 	struct tensor *stat = running->in[0], *terms;
 	struct tensor like = { .kind = TENSOR_ACT, .dtype = stat->dtype, .shape = stat->shape };
-	int at = behind(stat);
+	int at = position_after(stat);
 
 	terms = terms_put(g, stat, o, &at);
 	if (!terms)
@@ -97,7 +97,7 @@ static void over_leaves(struct graph *g, struct node *running, const struct stra
 	running->in[4] = running->in[2];
 	running->phase = PHASE_BACKWARD;
 	running->part = PART_STEP;
-	graph_move(g, running->id, g->n_nodes - 1); /* nothing of this pass waits for the ranks */
+	graph_move(g, running->id, g->n_nodes - 1); /* no node of this pass waits for the ranks */
 }
 
 void terms_of_statistics(struct graph *g, const struct strategy_opts *o)
@@ -114,7 +114,7 @@ void terms_of_statistics(struct graph *g, const struct strategy_opts *o)
 		if (g->nodes[i]->op == &op_bn_running)
 			running[found++] = g->nodes[i];
 	for (int i = 0; i < found && !graph_failed(g) && !o->sync_bn; i++)
-		over_leaves(g, running[i], o);
+		sum_statistics_terms(g, running[i], o);
 }
 
 struct tensor *terms_gradient(struct graph *g, struct tensor *terms, const struct tensor *grad)
@@ -128,10 +128,10 @@ struct tensor *terms_gradient(struct graph *g, struct tensor *terms, const struc
 	return sum;
 }
 
-static void gradient_of(struct graph *g, struct tensor *p, const struct strategy_opts *o)
+static void sum_gradient_terms(struct graph *g, struct tensor *p, const struct strategy_opts *o)
 {
 	struct tensor *terms;
-	int at = behind(p->grad);
+	int at = position_after(p->grad);
 
 	terms = terms_put(g, p->grad, o, &at);
 	if (!terms)
@@ -145,5 +145,5 @@ void terms_of_gradients(struct graph *g, const struct strategy_opts *o)
 {
 	for (int i = 0, n = g->n_tensors; i < n && !graph_failed(g); i++)
 		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
-			gradient_of(g, g->tensors[i], o);
+			sum_gradient_terms(g, g->tensors[i], o);
 }

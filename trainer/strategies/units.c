@@ -8,16 +8,16 @@ static bool is_param(const struct tensor *t)
 	return t && t->kind == TENSOR_PARAM && t->life == LIFE_PERSISTENT;
 }
 
-/* Where a node stands among the parts of the model; the model's blocks lie between two parts that have no number. */
-struct parts {
+/* The parts of the model: its blocks, a part before and a part after them. */
+struct model_parts {
 	int first, last; /* position of the first node of a block; number of the last block */
 	int turn;	 /* position of the loss */
 };
 
-static struct parts find_parts(const struct graph *g)
+static struct model_parts find_model_parts(const struct graph *g)
 {
-	struct parts p = { .first = g->n_nodes, .turn = g->loss && g->loss->producer ? g->loss->producer->id
-			   : g->n_nodes };
+	struct model_parts p = { .first = g->n_nodes, .turn = g->loss && g->loss->producer ? g->loss->producer->id
+				 : g->n_nodes };
 
 	for (int i = 0; i < g->n_nodes; i++) {
 		if (g->nodes[i]->block == 0)
@@ -28,7 +28,7 @@ static struct parts find_parts(const struct graph *g)
 	return p;
 }
 
-static int place_of(const struct parts *p, const struct node *n)
+static int model_part_of(const struct model_parts *p, const struct node *n)
 {
 	if (n->id > p->turn)
 		return -1;
@@ -39,11 +39,11 @@ static int place_of(const struct parts *p, const struct node *n)
 
 int units_last_place(const struct graph *g)
 {
-	return find_parts(g).last + 1;
+	return find_model_parts(g).last + 1;
 }
 
-/* The parameter that a node's input is, or is a cast of; NULL: neither. */
-static struct tensor *param_behind(struct tensor *t)
+/* Returns the parameter that a node's input is, or is a cast of; NULL: neither. */
+static struct tensor *param_read(struct tensor *t)
 {
 	if (is_param(t))
 		return t;
@@ -54,7 +54,7 @@ static struct tensor *param_behind(struct tensor *t)
 
 struct unit_use *units_uses(struct graph *g, int *ret_n)
 {
-	const struct parts parts = find_parts(g);
+	const struct model_parts parts = find_model_parts(g);
 	struct unit_use *uses;
 	int most = 0, n = 0;
 
@@ -68,72 +68,73 @@ struct unit_use *units_uses(struct graph *g, int *ret_n)
 	for (int i = 0; i < g->n_nodes; i++)
 		for (int k = 0; k < g->nodes[i]->n_in; k++) {
 			struct node *node = g->nodes[i];
-			struct tensor *p = param_behind(node->in[k]);
+			struct tensor *p = param_read(node->in[k]);
 
 			if (p && !(node->op == &op_cast && is_param(node->in[k])))
-				uses[n++] = (struct unit_use){ node, k, p, node->in[k]->dtype, place_of(&parts, node) };
+				uses[n++] = (struct unit_use){ node, k, p, node->in[k]->dtype,
+							       model_part_of(&parts, node) };
 		}
 	*ret_n = n;
 	return uses;
 }
 
-/* ---- laying ---- */
+/* ---- partition ---- */
 
-struct reading { /* of one parameter, by all its uses */
-	int place;  /* the first one */
-	bool used, several; /* by several parts */
-	bool cast;  /* never in its own type */
+struct param_reads { /* all reads of one parameter */
+	int place;  /* part of the first read */
+	bool used, several; /* read by several parts */
+	bool cast;  /* never read in its own type */
 	enum dtype dtype;
 };
 
-struct kind { /* of a unit: what its parameters have in common */
-	int place, alone; /* alone: id of the only parameter, -1 */
+struct unit_kind { /* of a unit: what its parameters have in common */
+	int place, alone; /* alone: id of the only parameter; -1 */
 	enum dtype dtype;
 	int64_t size;
 	bool has_matrix;
 };
 
-struct laying {
+struct unit_layout {
 	struct graph *g;
 	const struct strategy_opts *o;
-	struct reading *read; /* by tensor id */
-	struct kind *kinds; /* by unit */
+	struct param_reads *read; /* by tensor id */
+	struct unit_kind *kinds; /* by unit */
 	int n;
 };
 
-static void find_readings(struct laying *l)
+static void find_readings(struct unit_layout *l)
 {
 	int n = 0;
 	const struct unit_use *uses = units_uses(l->g, &n);
 
 	for (int i = 0; i < n; i++) {
 		const struct unit_use *u = &uses[i];
-		struct reading *r = &l->read[u->param->id];
+		struct param_reads *r = &l->read[u->param->id];
 
 		if (!r->used)
-			*r = (struct reading){ .used = true, .place = u->place, .cast = true, .dtype = u->dtype };
+			*r = (struct param_reads){ .used = true, .place = u->place, .cast = true, .dtype = u->dtype };
 		r->several |= u->place >= 0 && r->place != u->place;
 		r->cast &= u->dtype != u->param->dtype;
 	}
 }
 
-/* Whether each matrix of a part has a unit of its own. The first block has always: nothing is computed that could hide
- * its gather in front of the forward pass, nor its sum behind the backward pass, but other matrices of it. */
-static bool is_by_layer(const struct laying *l, int place)
+/* Returns true if each matrix of a part is a unit. In the first block it always is: only its own other matrices can
+ * hide the gather before the forward pass and the sum after the backward pass. */
+static bool is_by_layer(const struct unit_layout *l, int place)
 {
 	return l->o->unit_is_layer || place == 1;
 }
 
-/* The unit that p goes into; a new one when there is none. Where layers have units a part's later matrix begins another
- * one, which takes the vectors behind it. */
-static struct kind *unit_of(struct laying *l, const struct tensor *p)
+/* Returns the unit for p; a new one when there is none. Where layers are units, a part's later matrix begins another
+ * one, which gets the vectors after it. */
+static struct unit_kind *find_unit_for(struct unit_layout *l, const struct tensor *p)
 {
-	const struct reading *r = &l->read[p->id];
-	struct kind want = { .place = r->place, .alone = r->several ? p->id : -1,
-			     .dtype = r->used && r->cast ? r->dtype : p->dtype };
+	const struct param_reads *r = &l->read[p->id];
+	struct unit_kind want = { .place = r->place, .alone = r->several ? p->id : -1,
+				  .dtype = r->used && r->cast ? r->dtype : p->dtype };
 
 	for (int i = l->n - 1; i >= 0; i--) {
-		const struct kind *u = &l->kinds[i];
+		const struct unit_kind *u = &l->kinds[i];
 
 		if (u->place != want.place || u->alone != want.alone || u->dtype != want.dtype)
 			continue;
@@ -145,36 +146,36 @@ static struct kind *unit_of(struct laying *l, const struct tensor *p)
 	return &l->kinds[l->n++];
 }
 
-static int64_t align_up(int64_t n)
+static int64_t align_unit(int64_t n)
 {
 	return (n + UNIT_ALIGN - 1) / UNIT_ALIGN * UNIT_ALIGN;
 }
 
-static void lay_all(struct laying *l)
+static void assign_shards(struct unit_layout *l)
 {
 	const int degree = l->o->shard_degree;
 
 	for (int i = 0; i < l->g->n_tensors; i++) {
 		struct tensor *p = l->g->tensors[i];
-		struct kind *u = is_param(p) ? unit_of(l, p) : NULL;
+		struct unit_kind *u = is_param(p) ? find_unit_for(l, p) : NULL;
 
 		if (!u)
 			continue;
 		p->shard = (struct shard){ .unit = (int)(u - l->kinds) + 1, .at = u->size, .dtype = u->dtype };
-		u->size += align_up(shape_count(&p->shape));
+		u->size += align_unit(shape_count(&p->shape));
 		u->has_matrix |= p->decay;
 	}
 	for (int i = 0; i < l->g->n_tensors; i++) {
 		struct shard *s = &l->g->tensors[i]->shard;
 
 		if (s->unit)
-			s->each = align_up((l->kinds[s->unit - 1].size + degree - 1) / degree);
+			s->each = align_unit((l->kinds[s->unit - 1].size + degree - 1) / degree);
 	}
 }
 
 int units_lay(struct graph *model, const struct strategy_opts *o, struct err *err)
 {
-	struct laying l = { .g = model, .o = o };
+	struct unit_layout l = { .g = model, .o = o };
 
 	l.read = arena_array(model->arena, (size_t)model->n_tensors + 1, sizeof(*l.read));
 	l.kinds = arena_array(model->arena, (size_t)model->n_tensors + 1, sizeof(*l.kinds));
@@ -183,7 +184,7 @@ int units_lay(struct graph *model, const struct strategy_opts *o, struct err *er
 	find_readings(&l);
 	if (graph_failed(model))
 		return err_set(err, model->err.code, "%s", model->err.text);
-	lay_all(&l);
+	assign_shards(&l);
 	return 0;
 }
 
@@ -205,13 +206,13 @@ struct shape units_shape(const struct strategy_opts *o, const struct tensor *p)
 	return graph_find(o->model, p->name)->shape;
 }
 
-static void cut(struct graph *g, struct tensor *p, const struct strategy_opts *o, int own)
+static void cut_param_range(struct graph *g, struct tensor *p, const struct strategy_opts *o, int own)
 {
 	const struct tensor *whole = o->model ? graph_find(o->model, p->name) : NULL;
 	struct strategy_part part;
 
 	if (!whole || !shape_equal(&whole->shape, &p->shape)) {
-		graph_fail(g, ERR_UNSUPPORTED, "%s: the model has no such parameter to share out", p->name);
+		graph_fail(g, ERR_UNSUPPORTED, "%s: the model has no such parameter to shard", p->name);
 		return;
 	}
 	p->shard = whole->shard;
@@ -229,6 +230,7 @@ static int count_units(const struct graph *g)
 	return n;
 }
 
+/* Lists the parameters of each unit of the program. */
 static bool make_lists(struct units *u, struct graph *g)
 {
 	struct tensor **params = arena_array(g->arena, (size_t)g->n_tensors + 1, sizeof(*params));
@@ -236,18 +238,18 @@ static bool make_lists(struct units *u, struct graph *g)
 	u->unit = arena_array(g->arena, (size_t)u->n + 1, sizeof(*u->unit));
 	if (!params || !u->unit)
 		return false;
-	for (int i = 0; i < g->n_tensors; i++) /* how many first, for where they lie */
+	for (int i = 0; i < g->n_tensors; i++) /* counts first, for the offsets */
 		if (is_param(g->tensors[i]))
 			u->unit[g->tensors[i]->shard.unit - 1].n++;
 	for (int k = 0; k < u->n; k++) {
 		const int n = u->unit[k].n;
 
-		u->unit[k] = (struct unit){ .number = k + 1, .param = params, .place = -1 };
+		u->unit[k] = (struct param_unit){ .number = k + 1, .param = params, .place = -1 };
 		params += n;
 	}
 	for (int i = 0; i < g->n_tensors; i++) {
 		struct tensor *p = g->tensors[i];
-		struct unit *unit = is_param(p) ? &u->unit[p->shard.unit - 1] : NULL;
+		struct param_unit *unit = is_param(p) ? &u->unit[p->shard.unit - 1] : NULL;
 
 		if (!unit)
 			continue;
@@ -266,7 +268,7 @@ void units_cut(struct units *ret, struct graph *g, const struct strategy_opts *o
 	*ret = (struct units){ .ranks = o->shard_degree, .own = o->rank / o->stages % o->shard_degree };
 	for (int i = 0; i < g->n_tensors && !graph_failed(g); i++)
 		if (is_param(g->tensors[i]))
-			cut(g, g->tensors[i], o, ret->own);
+			cut_param_range(g, g->tensors[i], o, ret->own);
 	ret->n = count_units(g);
 	if (!graph_failed(g) && !make_lists(ret, g))
 		graph_fail(g, ERR_NOMEM, "out of memory: units");

@@ -88,8 +88,8 @@ def main():
     mixed[3] = "0.6,0.3,x"
     refused("weight 3: expected a number", *mixed)
     refused("names only one set", "--data-path", f"{tmp}/news", "--mix", "1")
-    refused("goes with --mix", "--data-path", f"{tmp}/news", "--epoch-samples", "5")
-    refused("a mix has an order of its own", *mixed[:2], "--mix", "1,1,1", "--shuffle", "global")
+    refused("needs --mix", "--data-path", f"{tmp}/news", "--epoch-samples", "5")
+    refused("a mix defines its own order", *mixed[:2], "--mix", "1,1,1", "--shuffle", "global")
     print("mix: passed")
 
 

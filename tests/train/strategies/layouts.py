@@ -126,7 +126,7 @@ def killed_while_saving(tmp):
     p.communicate(timeout=60)
     check(p.returncode not in (0, None), "killed: exit %s" % p.returncode)
     p = dptrain(*flags, "--resume", "auto")
-    check(p.returncode == 0 and "goes on after step" in p.stderr, "killed, taken up again: exit %d: %s" % (p.returncode, p.stderr))
+    check(p.returncode == 0 and "continuing after step" in p.stderr, "killed, taken up again: exit %d: %s" % (p.returncode, p.stderr))
 
 
 def stopped_in_evaluation(tmp):
@@ -142,7 +142,7 @@ def stopped_in_evaluation(tmp):
     _, text = p.communicate(timeout=60)
     check(p.returncode == 75, "stopped: exit %d: %s" % (p.returncode, text))
     p = dptrain(*flags, "--resume", "auto")
-    check(p.returncode == 0 and "goes on after step" in p.stderr, "stopped, taken up again: exit %d: %s" % (p.returncode, p.stderr))
+    check(p.returncode == 0 and "continuing after step" in p.stderr, "stopped, taken up again: exit %d: %s" % (p.returncode, p.stderr))
 
 
 def main():

@@ -28,7 +28,7 @@ REFUSED = [  # ranks, flags, what is said
     (3, ["--pp-stages", 2], "--pp-stages 2: 3 ranks are no multiple"),
     (4, [], "--pp-stages 4: the model has 2 blocks"),
     (2, ["-b", 3, "--microbatches", 7], "--microbatches 7: a pipeline has 6 samples"),
-    (2, ["--pp-partition", "2,1"], "--pp-partition 2,1: 2 numbers of blocks that add up to the model's 2"),
+    (2, ["--pp-partition", "2,1"], "--pp-partition 2,1: expected 2 numbers of blocks that add up to the model's 2"),
     (2, ["--zero-stage", 2], "--zero-stage 2: pipelines share out moments alone"),
     (2, ["--grad-accum-steps", 2], "--microbatches"),
     (2, ["--sync-bn"], "--sync-bn"),
@@ -98,7 +98,7 @@ def refuses(data):
 def noticed(data):
     """A message that one end never sends is named before the first step."""
     p = dptrain(*maths("gpt", {}, data), "--strategy", "pdp", "--nproc-per-node", 2, env={"DPTRAIN_TEST_FAULT": "message"})
-    check(p.returncode == 1 and "ranks 0 and 1 would never meet" in p.stderr and "group pipeline" in p.stderr and ".recv (recv, f64" in p.stderr,
+    check(p.returncode == 1 and "ranks 0 and 1 disagree" in p.stderr and "group pipeline" in p.stderr and ".recv (recv, f64" in p.stderr,
           "message: exit %d, %s" % (p.returncode, p.stderr))
 
 

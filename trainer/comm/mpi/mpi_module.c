@@ -1,7 +1,7 @@
-/* mpi_module.c: messages between machines over Open MPI, for ranks that mpirun or srun started. All links of a process
- * share MPI_COMM_WORLD: each hands out a tag of its own, which is its address beside the rank that MPI gave the
- * process, so messages of two communicators cannot meet. Links are used by several threads at once (THREAD_MULTIPLE).
- * MPI moves bytes only while somebody calls it: a thread of ours does, when nobody else has for a while. */
+/* mpi_module.c: transport over Open MPI, for ranks that mpirun or srun started. All links of a process share
+ * MPI_COMM_WORLD. Each link has its own tag; its address is the tag and the MPI rank of the process, so messages of two
+ * communicators cannot be confused. Several threads use links at once (THREAD_MULTIPLE). MPI moves bytes only during
+ * calls: a thread calls it when no other thread has for a while. */
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,38 +13,38 @@
 
 #include "trainer/comm/link.h"
 
-#define PART_BYTES ((size_t)1 << 30) /* of a long message: MPI counts in int */
-#define IDLE_NS 2000000		     /* between two looks of the thread */
-#define NAP_NS 50000		     /* of a wait that has just begun; then longer */
+#define PART_BYTES ((size_t)1 << 30) /* of a long message, since MPI counts in int */
+#define IDLE_NS 2000000		     /* between two checks of the thread */
+#define NAP_NS 50000		     /* first nap of a wait; each next one is twice as long */
 #define NAP_MOST_NS 1000000
 
 extern const struct link_module dptrain_link_v3;
 
 _Static_assert(sizeof(MPI_Request) <= sizeof(void *), "a transfer keeps MPI's handles");
 
-struct address {
+struct mpi_peer {
 	int32_t rank; /* of MPI_COMM_WORLD */
 	int32_t tag;
 };
 
 struct mpi {
 	struct link link;
-	struct address own, *theirs; /* by rank */
+	struct mpi_peer own, *theirs; /* by rank */
 	int world;
 	long nap_ns;
 };
 
-/* Of the process. */
+/* Shared by all links of the process. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_t thread;
 	atomic_bool quit;
-	_Atomic uint32_t calls; /* that moved MPI along */
+	_Atomic uint32_t calls; /* calls into MPI */
 	bool threaded;
 	int links, next_tag;
 } own = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static int say(struct err *err, const char *what, int code)
+static int set_mpi_error(struct err *err, const char *what, int code)
 {
 	char text[MPI_MAX_ERROR_STRING] = "";
 	int n = 0;
@@ -53,14 +53,14 @@ static int say(struct err *err, const char *what, int code)
 	return err_set(err, ERR_IO, "transport mpi: %s: %.200s", what, text);
 }
 
-static void nap(long ns)
+static void sleep_ns(long ns)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
 }
 
 /* ---- the process ---- */
 
-static void *progress(void *unused)
+static void *run_progress_thread(void *unused)
 {
 	uint32_t seen = 0;
 
@@ -72,25 +72,25 @@ static void *progress(void *unused)
 		if (calls == seen)
 			MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
 		seen = calls;
-		nap(IDLE_NS);
+		sleep_ns(IDLE_NS);
 	}
 	return NULL;
 }
 
-/* MPI_Init ends the process where nobody can tell it who the others are: that is looked for first. */
+/* MPI_Init ends a process that no MPI launcher started: check that first. */
 static bool was_started_by_mpi(void)
 {
 	return getenv("PMIX_RANK") || getenv("OMPI_COMM_WORLD_RANK");
 }
 
-static int start_thread(struct err *err)
+static int start_progress_thread(struct err *err)
 {
 	sigset_t all, before;
 	int rc;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&own.thread, NULL, progress, NULL);
+	rc = pthread_create(&own.thread, NULL, run_progress_thread, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	own.threaded = !rc;
 	return rc ? err_set_errno(err, rc, "transport mpi: cannot start a thread") : 0;
@@ -106,16 +106,16 @@ static int start_mpi(struct err *err)
 	MPI_Initialized(&done);
 	rc = done ? MPI_SUCCESS : MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &given);
 	if (rc != MPI_SUCCESS)
-		return say(err, "cannot start", rc);
+		return set_mpi_error(err, "cannot start", rc);
 	if (done)
 		MPI_Query_thread(&given);
 	if (given < MPI_THREAD_MULTIPLE)
 		return err_set(err, ERR_UNSUPPORTED, "transport mpi: this MPI was built without MPI_THREAD_MULTIPLE");
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	return start_thread(err);
+	return start_progress_thread(err);
 }
 
-static void stop_thread(void)
+static void stop_progress_thread(void)
 {
 	if (!own.threaded)
 		return;
@@ -133,14 +133,15 @@ static void mpi_close(struct link *l, bool orderly)
 	pthread_mutex_lock(&own.lock);
 	own.links--;
 	if (!orderly || !own.links)
-		stop_thread();
+		stop_progress_thread();
 	if (orderly && !own.links)
-		MPI_Finalize(); /* waits for the others; where a rank has failed mpirun ends the job */
+		MPI_Finalize(); /* waits for the other ranks; mpirun ends the job where one has failed */
 	pthread_mutex_unlock(&own.lock);
 	free(m->theirs);
 	free(m);
 }
 
+/* Starts MPI with the first link of the process and assigns the link's tag. */
 static int mpi_open(struct link **ret, const struct link_opts *o, struct err *err)
 {
 	struct mpi *m = calloc(1, sizeof(*m));
@@ -173,7 +174,7 @@ static int mpi_open(struct link **ret, const struct link_opts *o, struct err *er
 
 static const void *mpi_address(struct link *l, size_t *ret_n)
 {
-	*ret_n = sizeof(struct address);
+	*ret_n = sizeof(struct mpi_peer);
 	return &((struct mpi *)l)->own;
 }
 
@@ -182,22 +183,22 @@ static int mpi_connect(struct link *l, int rank, const void *address, size_t n, 
 	struct mpi *m = (struct mpi *)l;
 	int size = 0;
 
-	if (n == sizeof(struct address))
+	if (n == sizeof(struct mpi_peer))
 		memcpy(&m->theirs[rank], address, n);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (n == sizeof(struct address) && m->theirs[rank].rank >= 0 && m->theirs[rank].rank < size)
+	if (n == sizeof(struct mpi_peer) && m->theirs[rank].rank >= 0 && m->theirs[rank].rank < size)
 		return 0;
 	return err_set(err, ERR_PEER, "transport mpi: rank %d was not started by the same mpirun or srun", rank);
 }
 
-static int parts_of(size_t bytes)
+static int count_mpi_parts(size_t bytes)
 {
 	return (int)((bytes + PART_BYTES - 1) / PART_BYTES);
 }
 
-static int start_part(const struct mpi *m, struct link_transfer *t, int i)
+static int start_mpi_part(const struct mpi *m, struct link_transfer *t, int i)
 {
-	const struct address *peer = &m->theirs[t->peer];
+	const struct mpi_peer *peer = &m->theirs[t->peer];
 	size_t from = (size_t)i * PART_BYTES, n = t->bytes - from < PART_BYTES ? t->bytes - from : PART_BYTES;
 	char *at = (char *)t->data + from;
 	MPI_Request request = MPI_REQUEST_NULL;
@@ -211,16 +212,16 @@ static int start_part(const struct mpi *m, struct link_transfer *t, int i)
 static int mpi_start(struct link *l, struct link_transfer *t, struct err *err)
 {
 	struct mpi *m = (struct mpi *)l;
-	int parts = parts_of(t->bytes), rc = MPI_SUCCESS;
+	int parts = count_mpi_parts(t->bytes), rc = MPI_SUCCESS;
 
 	if (parts > LINK_SOCKETS_MAX)
-		return err_set(err, ERR_LIMIT, "transport mpi: a message of %zu bytes, %zu at most", t->bytes,
+		return err_set(err, ERR_LIMIT, "transport mpi: a message of %zu bytes: expected at most %zu", t->bytes,
 			       LINK_SOCKETS_MAX * PART_BYTES);
 	for (int i = 0; rc == MPI_SUCCESS && i < parts; i++)
-		rc = start_part(m, t, i);
+		rc = start_mpi_part(m, t, i);
 	atomic_fetch_add(&own.calls, 1);
 	m->nap_ns = NAP_NS;
-	return rc == MPI_SUCCESS ? 0 : say(err, "cannot begin a message", rc);
+	return rc == MPI_SUCCESS ? 0 : set_mpi_error(err, "cannot begin a message", rc);
 }
 
 static int mpi_poll(struct link *l, struct link_transfer *t, struct err *err)
@@ -229,7 +230,7 @@ static int mpi_poll(struct link *l, struct link_transfer *t, struct err *err)
 
 	(void)l;
 	atomic_fetch_add(&own.calls, 1);
-	for (int i = 0; i < parts_of(t->bytes); i++) {
+	for (int i = 0; i < count_mpi_parts(t->bytes); i++) {
 		MPI_Request request;
 		int flag = 0;
 
@@ -242,18 +243,18 @@ static int mpi_poll(struct link *l, struct link_transfer *t, struct err *err)
 	return done;
 }
 
-/* MPI_Test does. */
+/* MPI_Test progresses all requests. */
 static void mpi_progress(struct link *l)
 {
 	(void)l;
 }
 
-/* MPI has nothing to sleep on. */
+/* MPI offers no event to wait for: naps that grow. */
 static void mpi_wait(struct link *l, double seconds)
 {
 	struct mpi *m = (struct mpi *)l;
 
-	nap(m->nap_ns < (long)(seconds * 1e9) ? m->nap_ns : (long)(seconds * 1e9));
+	sleep_ns(m->nap_ns < (long)(seconds * 1e9) ? m->nap_ns : (long)(seconds * 1e9));
 	m->nap_ns = m->nap_ns * 2 < NAP_MOST_NS ? m->nap_ns * 2 : NAP_MOST_NS;
 }
 

@@ -1,6 +1,6 @@
-/* ucx_module.c: messages between machines over UCX: TCP, or RDMA where there is. Each socket is a worker of its own, with
- * connections of its own; a long message is cut into as many parts. Matching is by the sender's rank: UCX keeps the
- * order of messages between two workers. */
+/* ucx_module.c: transport over UCX: TCP, or RDMA where available. Each socket is a UCX worker with its own connections; a
+ * long message is cut into one part for each socket. Messages match by the sender's rank: UCX keeps the order of
+ * messages between two workers. */
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,37 +13,37 @@
 #include "tracker/base/clock.h"
 #include "trainer/comm/link.h"
 
-#define PART_BYTES ((size_t)256 << 10) /* at least, of a message that is spread */
-#define PROGRESS_MOST 64	       /* steps of one look: one takes a piece of each connection */
-#define DEVICE_TRIES 20		       /* of 0.1 s */
-#define REFUSED_S 1.0		       /* for what a rank that is gone has left on the way */
-#define CLOSE_TRIES 1000	       /* of 1 ms, for the last bytes to leave */
-#define CLOSE_TRIES_BROKEN 50	       /* nothing has to arrive any more */
+#define PART_BYTES ((size_t)256 << 10) /* smallest part of a message that is split */
+#define PROGRESS_MOST 64	       /* progress steps of one call: one step handles a piece of each connection */
+#define DEVICE_TRIES 20		       /* retries of 0.1 s */
+#define REFUSED_S 1.0		       /* wait for messages that an ended rank left on the way */
+#define CLOSE_TRIES 1000	       /* of 1 ms each, for the last bytes to leave */
+#define CLOSE_TRIES_BROKEN 50	       /* no more bytes have to arrive */
 
 extern const struct link_module dptrain_link_v3;
 
-struct socket {
+struct ucx_socket {
 	ucp_worker_h worker;
 	ucp_address_t *address;
 	size_t address_bytes;
 	int fd;
-	ucp_ep_h *ep; /* by rank; NULL: not yet */
+	ucp_ep_h *ep; /* by rank; NULL: not connected */
 };
 
 struct ucx {
 	struct link link;
 	struct link_opts o;
 	ucp_context_h context;
-	struct socket socket[LINK_SOCKETS_MAX];
-	unsigned char *address; /* of all sockets: (size_t length, bytes) each */
+	struct ucx_socket socket[LINK_SOCKETS_MAX];
+	unsigned char *address; /* of all sockets, (size_t length, bytes) each */
 	size_t address_bytes;
 	unsigned char **theirs; /* by rank, as address */
 	size_t *theirs_bytes;
 	bool *gone; /* by rank */
-	double *refused_s; /* by rank: when it did not take a connection any more; 0: never */
+	double *refused_s; /* by rank: when it first refused a connection; 0: never */
 };
 
-static int say(struct err *err, const char *what, ucs_status_t s)
+static int set_ucx_error(struct err *err, const char *what, ucs_status_t s)
 {
 	return err_set(err, ERR_IO, "transport ucx: %s: %s", what, ucs_status_string(s));
 }
@@ -55,13 +55,13 @@ static bool set_in_environment(const char *name)
 	return v && *v;
 }
 
-/* Between machines only: the ranks of one use shared memory, and two containers of one machine must not be taken for
- * one. Without RDMA devices the one interface that leads to the others is used, and messages are sent at once: asking
- * first whether the other end has room for them takes a way there and back behind all that the wire still holds, and
- * TCP stops a sender that is too far ahead anyway. And they are sent from where they lie: what UCX copies it calls
- * sent, though bytes of it are still ours and leave only while somebody calls UCX, which a rank that then waits
- * elsewhere does not. A user's own settings win. */
-static void configure(ucp_config_t *config, const struct link_opts *o)
+/* UCX connects machines only: ranks of one machine use shared memory, and two containers of one machine must not be
+ * taken for one. Without RDMA devices, UCX uses only the interface that leads to the other machines. Messages are sent
+ * eagerly (no rendezvous): a request for room would queue after all bytes on the wire, and TCP stops a sender that is
+ * too far ahead anyway. Messages are sent without a copy: UCX reports a copied message as sent although some bytes
+ * leave only in later UCX calls, which a rank that waits elsewhere does not make. A user's own settings take
+ * precedence. */
+static void configure_ucx(ucp_config_t *config, const struct link_opts *o)
 {
 	struct stat st;
 	const bool tcp = stat("/sys/class/infiniband", &st) != 0;
@@ -76,7 +76,7 @@ static void configure(ucp_config_t *config, const struct link_opts *o)
 		ucp_config_modify(config, "NET_DEVICES", o->interface);
 }
 
-static int open_context(struct ucx *u, struct err *err)
+static int open_ucx_context(struct ucx *u, struct err *err)
 {
 	const ucp_params_t params = { .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS,
 				      .features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP,
@@ -86,19 +86,19 @@ static int open_context(struct ucx *u, struct err *err)
 
 	s = ucp_config_read(NULL, NULL, &config);
 	if (s != UCS_OK)
-		return say(err, "its settings", s);
-	configure(config, &u->o);
-	for (int i = 0; i < DEVICE_TRIES; i++) { /* an interface that has just come up is seen a moment later */
+		return set_ucx_error(err, "cannot read its settings", s);
+	configure_ucx(config, &u->o);
+	for (int i = 0; i < DEVICE_TRIES; i++) { /* an interface that has just come up becomes visible a moment later */
 		s = ucp_init(&params, config, &u->context);
 		if (s != UCS_ERR_NO_DEVICE)
 			break;
 		usleep(100000);
 	}
 	ucp_config_release(config);
-	return s == UCS_OK ? 0 : say(err, "cannot start", s);
+	return s == UCS_OK ? 0 : set_ucx_error(err, "cannot start", s);
 }
 
-static int open_socket(struct ucx *u, struct socket *k, struct err *err)
+static int open_ucx_socket(struct ucx *u, struct ucx_socket *k, struct err *err)
 {
 	const ucp_worker_params_t params = { .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
 					     .thread_mode = UCS_THREAD_MODE_SERIALIZED };
@@ -109,7 +109,7 @@ static int open_socket(struct ucx *u, struct socket *k, struct err *err)
 	if (s == UCS_OK)
 		s = ucp_worker_get_efd(k->worker, &k->fd);
 	if (s != UCS_OK)
-		return say(err, "cannot make a worker", s);
+		return set_ucx_error(err, "cannot make a worker", s);
 	k->ep = calloc((size_t)u->o.world, sizeof(ucp_ep_h));
 	return k->ep ? 0 : err_set(err, ERR_NOMEM, "out of memory: connections");
 }
@@ -133,6 +133,7 @@ static int write_address(struct ucx *u, struct err *err)
 
 static void ucx_close(struct link *l, bool orderly);
 
+/* Opens the UCX context and all sockets, and collects their addresses. */
 static int ucx_open(struct link **ret, const struct link_opts *o, struct err *err)
 {
 	struct ucx *u = calloc(1, sizeof(*u));
@@ -145,10 +146,10 @@ static int ucx_open(struct link **ret, const struct link_opts *o, struct err *er
 	u->theirs_bytes = calloc((size_t)o->world, sizeof(*u->theirs_bytes));
 	u->gone = calloc((size_t)o->world, sizeof(*u->gone));
 	u->refused_s = calloc((size_t)o->world, sizeof(*u->refused_s));
-	rc = u->theirs && u->theirs_bytes && u->gone && u->refused_s ? open_context(u, err)
+	rc = u->theirs && u->theirs_bytes && u->gone && u->refused_s ? open_ucx_context(u, err)
 		: err_set(err, ERR_NOMEM, "out of memory: transport ucx");
 	for (int i = 0; !rc && i < o->sockets; i++)
-		rc = open_socket(u, &u->socket[i], err);
+		rc = open_ucx_socket(u, &u->socket[i], err);
 	if (!rc)
 		rc = write_address(u, err);
 	if (rc) {
@@ -178,14 +179,14 @@ static int ucx_connect(struct link *l, int rank, const void *address, size_t n, 
 	return 0;
 }
 
-static void on_fault(void *user, ucp_ep_h ep, ucs_status_t status)
+static void mark_peer_gone(void *user, ucp_ep_h ep, ucs_status_t status)
 {
 	(void)ep, (void)status;
 	*(bool *)user = true;
 }
 
-/* The part of a rank's address that belongs to socket i; NULL: it has none. */
-static const ucp_address_t *address_of(const struct ucx *u, int rank, int i)
+/* Returns the part of a rank's address for socket i; NULL: there is none. */
+static const ucp_address_t *socket_address_of(const struct ucx *u, int rank, int i)
 {
 	const unsigned char *at = u->theirs[rank], *end = at + u->theirs_bytes[rank];
 
@@ -204,8 +205,8 @@ static const ucp_address_t *address_of(const struct ucx *u, int rank, int i)
 	}
 }
 
-/* A rank that has sent its last message may have ended before this one first asks for it: what it said still comes. */
-static int refused(struct ucx *u, int rank)
+/* A rank may end after its last message and before this rank connects to it: messages on the way still arrive. */
+static int note_refusal(struct ucx *u, int rank)
 {
 	if (u->refused_s[rank] == 0)
 		u->refused_s[rank] = clock_mono_s();
@@ -217,17 +218,17 @@ static bool is_gone(const struct ucx *u, int rank)
 	return u->gone[rank] || (u->refused_s[rank] > 0 && clock_mono_s() - u->refused_s[rank] > REFUSED_S);
 }
 
-/* Connections are made when they are first used: each rank talks to few of the others. ERR_PEER, and nothing is said:
- * it is gone. */
-static int need_endpoint(struct ucx *u, int rank, int i, struct err *err)
+/* Connects at the first use, since each rank exchanges messages with few others. ERR_PEER without a message: the rank
+ * is gone. */
+static int open_endpoint(struct ucx *u, int rank, int i, struct err *err)
 {
-	const ucp_address_t *address = address_of(u, rank, i);
+	const ucp_address_t *address = socket_address_of(u, rank, i);
 	ucp_ep_params_t params = { .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
 						 UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
 						 UCP_EP_PARAM_FIELD_ERR_HANDLER,
 				   .address = address,
 				   .err_mode = UCP_ERR_HANDLING_MODE_PEER,
-				   .err_handler = { on_fault, &u->gone[rank] } };
+				   .err_handler = { mark_peer_gone, &u->gone[rank] } };
 	ucs_status_t s;
 
 	if (u->socket[i].ep[rank])
@@ -239,23 +240,23 @@ static int need_endpoint(struct ucx *u, int rank, int i, struct err *err)
 	if (s == UCS_OK)
 		return 0;
 	u->socket[i].ep[rank] = NULL;
-	return s == UCS_ERR_UNREACHABLE ? refused(u, rank) : say(err, "cannot connect", s);
+	return s == UCS_ERR_UNREACHABLE ? note_refusal(u, rank) : set_ucx_error(err, "cannot connect", s);
 }
 
-static int parts_of(const struct ucx *u, size_t bytes)
+static int count_ucx_parts(const struct ucx *u, size_t bytes)
 {
 	size_t n = bytes / PART_BYTES;
 
 	return n < 1 ? 1 : n < (size_t)u->o.sockets ? (int)n : u->o.sockets;
 }
 
-static int start_part(struct ucx *u, struct link_transfer *t, int i, int parts, struct err *err)
+static int start_ucx_part(struct ucx *u, struct link_transfer *t, int i, int parts, struct err *err)
 {
 	static const ucp_request_param_t plain = { .op_attr_mask = 0 };
 	size_t from = t->bytes / (size_t)parts * (size_t)i;
 	size_t n = i == parts - 1 ? t->bytes - from : t->bytes / (size_t)parts;
 	char *at = (char *)t->data + from;
-	int rc = need_endpoint(u, t->peer, i, err);
+	int rc = open_endpoint(u, t->peer, i, err);
 
 	if (rc == ERR_PEER && t->sends)
 		return err_set(err, rc, "the connection to rank %d broke", t->peer);
@@ -274,15 +275,15 @@ static int start_part(struct ucx *u, struct link_transfer *t, int i, int parts, 
 static int ucx_start(struct link *l, struct link_transfer *t, struct err *err)
 {
 	struct ucx *u = (struct ucx *)l;
-	int parts = parts_of(u, t->bytes), rc = 0;
+	int parts = count_ucx_parts(u, t->bytes), rc = 0;
 
 	memset(t->request, 0, sizeof(t->request));
 	for (int i = 0; !rc && i < parts; i++)
-		rc = start_part(u, t, i, parts, err);
+		rc = start_ucx_part(u, t, i, parts, err);
 	return rc;
 }
 
-static bool progress(struct ucx *u)
+static bool progress_workers(struct ucx *u)
 {
 	unsigned did = 0;
 
@@ -293,7 +294,7 @@ static bool progress(struct ucx *u)
 
 static void ucx_progress(struct link *l)
 {
-	for (int i = 0; i < PROGRESS_MOST && progress((struct ucx *)l); i++)
+	for (int i = 0; i < PROGRESS_MOST && progress_workers((struct ucx *)l); i++)
 		;
 }
 
@@ -314,7 +315,7 @@ static int ucx_poll(struct link *l, struct link_transfer *t, struct err *err)
 		t->request[i] = NULL;
 		failed = failed || s != UCS_OK;
 	}
-	if (failed || (!done && is_gone(u, t->peer))) /* one that has ended after it said all is no fault */
+	if (failed || (!done && is_gone(u, t->peer))) /* a rank that ended after its last message is no failure */
 		return err_set(err, ERR_PEER, "the connection to rank %d broke", t->peer);
 	return done;
 }
@@ -325,14 +326,14 @@ static void ucx_wait(struct link *l, double seconds)
 	struct pollfd p[LINK_SOCKETS_MAX];
 
 	for (int i = 0; i < u->o.sockets; i++) {
-		if (ucp_worker_arm(u->socket[i].worker) != UCS_OK) /* there is something to do already */
+		if (ucp_worker_arm(u->socket[i].worker) != UCS_OK) /* events are already pending */
 			return;
 		p[i] = (struct pollfd){ .fd = u->socket[i].fd, .events = POLLIN };
 	}
 	poll(p, (nfds_t)u->o.sockets, (int)(seconds * 1000) + 1);
 }
 
-/* Begins to close one connection; NULL: that is all. */
+/* Begins to close one connection; NULL: done. */
 static void *begin_close(struct ucx *u, int i, int rank, bool orderly)
 {
 	static const ucp_request_param_t gently = { .op_attr_mask = 0 },
@@ -345,7 +346,7 @@ static void *begin_close(struct ucx *u, int i, int rank, bool orderly)
 	return UCS_PTR_IS_PTR(request) ? request : NULL;
 }
 
-/* All together, because each end waits for the other's. */
+/* Closes all endpoints together, because each end waits for the other's. */
 static void close_endpoints(struct ucx *u, bool orderly)
 {
 	void **request = calloc((size_t)u->o.sockets * (size_t)u->o.world, sizeof(*request));
@@ -357,7 +358,7 @@ static void close_endpoints(struct ucx *u, bool orderly)
 			n += request[n] != NULL;
 		}
 	for (int tries = 0; n > 0 && tries < (orderly ? CLOSE_TRIES : CLOSE_TRIES_BROKEN); tries++) {
-		if (!progress(u))
+		if (!progress_workers(u))
 			ucx_wait(&u->link, 0.001);
 		for (int k = 0; k < n;) {
 			if (ucp_request_check_status(request[k]) == UCS_INPROGRESS) {
@@ -373,13 +374,14 @@ static void close_endpoints(struct ucx *u, bool orderly)
 	free(request);
 }
 
+/* Closes the connections first, then frees the workers and the context. */
 static void ucx_close(struct link *l, bool orderly)
 {
 	struct ucx *u = (struct ucx *)l;
 
 	close_endpoints(u, orderly);
 	for (int i = 0; i < u->o.sockets; i++) {
-		struct socket *k = &u->socket[i];
+		struct ucx_socket *k = &u->socket[i];
 
 		if (k->address)
 			ucp_worker_release_address(k->worker, k->address);

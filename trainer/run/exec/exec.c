@@ -1,7 +1,5 @@
-/* exec.c: which executor runs a run's programs. It must not know how nodes run. */
+/* exec.c: chooses the executor of a run's programs. Must not know how nodes run. */
 #include "trainer/run/exec/exec.h"
-
-#include "trainer/run/exec/exec_stream.h"
 
 int exec_new(struct exec **ret, const struct prepared *p, struct err *err)
 {

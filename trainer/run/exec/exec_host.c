@@ -1,7 +1,6 @@
-/* exec_host.c: the executor of host backends: a list of items and a counter for each stream, the compute stream's in
- * the caller's thread, every other's in a thread of its own, which is there when some program uses the stream. An item
- * that must wait for another stream waits for that stream's counter to pass the item it depends on. Time is read only
- * where the kind of work changes. */
+/* exec_host.c: the executor of host backends: a list of items and a counter for each stream. The compute stream runs in
+ * the caller's thread; every other stream that a program uses has a thread. An item that depends on another stream
+ * waits until that stream's counter has passed the item. The clock is read only where the kind of work changes. */
 #include "trainer/run/exec/exec.h"
 
 #include <pthread.h>
@@ -22,16 +21,16 @@ struct host_item {
 	const struct kernel *kernel;
 	void *state;
 	struct kernel_args args;
-	int index;	       /* in the schedule */
-	const int *wait;       /* by stream: what its counter must have reached; NULL: nothing to wait for */
-	unsigned signal;       /* streams that wait for it */
+	int index;	       /* index in the schedule */
+	const int *wait;       /* by stream: value that its counter must reach; NULL: nothing to wait for */
+	unsigned signal;       /* streams that wait for this item */
 	bool collective, feeds, spoils;
 	int slot;
 	enum exec_time kind;
 	const struct node *node; /* for messages */
-	double *seconds;	 /* of all runs; NULL: not asked for */
-	double least_s;		 /* that a run takes, see hooks_pace */
-	const struct clock_hook *clock; /* NULL: as it is */
+	double *seconds;	 /* seconds of all runs; NULL: not profiled */
+	double least_s;		 /* least seconds of a run, see hooks_pace */
+	const struct clock_hook *clock; /* NULL: off */
 };
 
 struct host_program {
@@ -41,41 +40,41 @@ struct host_program {
 	double *node_seconds; /* by node id */
 };
 
-struct host;
+struct host_executor;
 
-struct lane { /* a stream and its thread; the compute stream's is the caller */
-	struct host *host;
+struct host_lane { /* a stream and its thread; the compute stream's is the caller */
+	struct host_executor *host;
 	enum stream stream;
 	pthread_t thread;
 	bool runs;
-	pthread_cond_t wake;		/* something that it waits for may have happened */
-	_Atomic int done;		/* position behind the last complete item */
-	const struct host_program *job; /* what it works on; NULL: nothing */
+	pthread_cond_t wake;		/* signals that an awaited item may be done */
+	_Atomic int done;		/* index after the last complete item */
+	const struct host_program *job; /* program in progress; NULL: none */
 	struct err err;
-	double comm_s; /* in collectives, of the last job */
+	double comm_s; /* seconds in collectives, of the last program */
 };
 
-struct host {
+struct host_executor {
 	struct exec exec;
 	const struct prepared *prepared;
 	struct host_program *programs;
 	int n_programs;
 	struct step_page *page; /* of each slot */
-	int slots;		/* the most that a program has */
-	const struct program *program; /* of the run that has not ended */
-	struct exec_call call;	       /* … and what it was begun with */
-	struct exec_done done;	       /* … and what it came to */
+	int slots;		/* most slots of a program */
+	const struct program *program; /* of the run in progress */
+	struct exec_call call;	       /* arguments of the run in progress */
+	struct exec_done done;	       /* results of the run in progress */
 	double *losses;
-	struct trace_span open; /* of the compute stream; without a name: none */
+	struct trace_span open; /* open span of the compute stream; name NULL: none */
 	struct clock_hook clock;
 
-	struct lane lane[STREAM_COUNT];
+	struct host_lane lane[STREAM_COUNT];
 	pthread_mutex_t lock;
 	_Atomic bool failed;
 	bool quit;
 };
 
-static bool waits(const struct schedule_item *s)
+static bool schedule_item_waits(const struct schedule_item *s)
 {
 	for (int k = 0; k < STREAM_COUNT; k++)
 		if (s->wait[k])
@@ -83,7 +82,9 @@ static bool waits(const struct schedule_item *s)
 	return false;
 }
 
-static int fill_item(struct host *e, struct host_item *it, const struct program *p, int index, struct err *err)
+/* Fills one item from the schedule: its kernel, operands, waits and test hooks. */
+static int fill_host_item(struct host_executor *e, struct host_item *it, const struct program *p, int index,
+			  struct err *err)
 {
 	const struct schedule_item *s = &p->schedule.items[index];
 	const struct node *n = s->node;
@@ -101,7 +102,7 @@ static int fill_item(struct host *e, struct host_item *it, const struct program 
 		.kernel = program_kernel(&e->prepared->opts, n),
 		.state = p->state[n->id],
 		.index = index,
-		.wait = waits(s) ? s->wait : NULL,
+		.wait = schedule_item_waits(s) ? s->wait : NULL,
 		.signal = s->signal,
 		.collective = n->op->collective,
 		.feeds = s->feeds,
@@ -119,7 +120,7 @@ static int fill_item(struct host *e, struct host_item *it, const struct program 
 	return 0;
 }
 
-static int fill_program(struct host *e, struct host_program *ep, const struct program *p, struct err *err)
+static int fill_program(struct host_executor *e, struct host_program *ep, const struct program *p, struct err *err)
 {
 	ep->program = p;
 	for (int s = 0; s < STREAM_COUNT; s++) {
@@ -129,7 +130,7 @@ static int fill_program(struct host *e, struct host_program *ep, const struct pr
 	}
 	for (int i = 0; i < p->schedule.n; i++) {
 		enum stream s = p->schedule.items[i].stream;
-		int rc = fill_item(e, &ep->items[s][ep->n[s]++], p, i, err);
+		int rc = fill_host_item(e, &ep->items[s][ep->n[s]++], p, i, err);
 
 		if (rc)
 			return rc;
@@ -138,7 +139,7 @@ static int fill_program(struct host *e, struct host_program *ep, const struct pr
 }
 
 /* Wakes the streams in the mask. */
-static void wake(struct host *e, unsigned streams)
+static void wake_streams(struct host_executor *e, unsigned streams)
 {
 	pthread_mutex_lock(&e->lock);
 	for (int s = 0; s < STREAM_COUNT; s++)
@@ -147,14 +148,14 @@ static void wake(struct host *e, unsigned streams)
 	pthread_mutex_unlock(&e->lock);
 }
 
-static void announce(struct host *e, enum stream s, const struct host_item *it)
+static void publish_item_done(struct host_executor *e, enum stream s, const struct host_item *it)
 {
 	atomic_store_explicit(&e->lane[s].done, it->index + 1, memory_order_release);
 	if (it->signal)
-		wake(e, it->signal);
+		wake_streams(e, it->signal);
 }
 
-static bool reached(const struct host *e, const int *wait)
+static bool streams_reached(const struct host_executor *e, const int *wait)
 {
 	for (int s = 0; s < STREAM_COUNT; s++)
 		if (atomic_load_explicit(&e->lane[s].done, memory_order_acquire) < wait[s])
@@ -162,8 +163,8 @@ static bool reached(const struct host *e, const int *wait)
 	return true;
 }
 
-/* What the compute stream's wait counts as: the first stream that keeps it. */
-static enum exec_time wait_kind(const struct host *e, const int *wait)
+/* Returns the kind of a wait of the compute stream: that of the first stream that it waits for. */
+static enum exec_time host_wait_kind(const struct host_executor *e, const int *wait)
 {
 	for (int s = STREAM_COMPUTE + 1; s < STREAM_COUNT; s++)
 		if (atomic_load_explicit(&e->lane[s].done, memory_order_acquire) < wait[s])
@@ -171,34 +172,34 @@ static enum exec_time wait_kind(const struct host *e, const int *wait)
 	return EXEC_COMM_EXPOSED;
 }
 
-/* In the thread of stream s, until the others have done what is waited for, or something failed. */
-static void await(struct host *e, enum stream s, const int *wait)
+/* Waits in the thread of stream s until the awaited items are done or something failed. */
+static void await_streams(struct host_executor *e, enum stream s, const int *wait)
 {
 	for (int i = 0; i < SPINS; i++) {
-		if (reached(e, wait))
+		if (streams_reached(e, wait))
 			return;
 #if defined(__x86_64__)
 		__builtin_ia32_pause();
 #endif
 	}
 	pthread_mutex_lock(&e->lock);
-	while (!reached(e, wait))
+	while (!streams_reached(e, wait))
 		pthread_cond_wait(&e->lane[s].wake, &e->lock);
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* Makes all threads stop; a collective that is under way fails because the job is aborted. */
-static void fail(struct host *e)
+/* Stops all threads; aborting the job makes a collective in progress fail. */
+static void fail_host_run(struct host_executor *e)
 {
 	struct comm *job = e->prepared->opts.comm;
 
 	atomic_store(&e->failed, true);
 	if (job)
 		job->ops->abort(job);
-	wake(e, ~0u);
+	wake_streams(e, ~0u);
 }
 
-static int run_item(struct host_item *it, struct err *err)
+static int run_host_item(struct host_item *it, struct err *err)
 {
 	double start, left;
 	int rc;
@@ -217,7 +218,7 @@ static int run_item(struct host_item *it, struct err *err)
 	return rc;
 }
 
-static void trace_lane(const struct lane *l, const struct host_item *it, double from_s)
+static void trace_lane_item(const struct host_lane *l, const struct host_item *it, double from_s)
 {
 	struct trace *t = l->host->call.trace;
 
@@ -227,24 +228,24 @@ static void trace_lane(const struct lane *l, const struct host_item *it, double 
 						   from_s, clock_mono_s() });
 }
 
-/* A collective's time; of the compute stream's too, where the rank waits in it. */
-static int run_timed(struct lane *l, struct host_item *it, struct err *err)
+/* Times collectives, on the compute stream too, where the rank waits in them. */
+static int run_timed(struct host_lane *l, struct host_item *it, struct err *err)
 {
 	double start;
 	int rc;
 
 	if (!it->collective)
-		return run_item(it, err);
+		return run_host_item(it, err);
 	flight_node(l->host->prepared->opts.lane[it->node->stream][it->node->group], it->node->name);
 	start = clock_mono_s();
-	rc = run_item(it, err);
+	rc = run_host_item(it, err);
 	l->comm_s += clock_mono_s() - start;
 	return rc;
 }
 
-static void help(struct lane *l)
+static void run_lane_items(struct host_lane *l)
 {
-	struct host *e = l->host;
+	struct host_executor *e = l->host;
 	const struct host_program *ep = l->job;
 
 	for (int i = 0; i < ep->n[l->stream]; i++) {
@@ -252,23 +253,23 @@ static void help(struct lane *l)
 		double start;
 
 		if (it->wait)
-			await(e, l->stream, it->wait);
+			await_streams(e, l->stream, it->wait);
 		if (atomic_load(&e->failed))
 			return;
 		start = trace_on(e->call.trace) ? clock_mono_s() : 0;
 		if (run_timed(l, it, &l->err)) {
-			fail(e);
+			fail_host_run(e);
 			return;
 		}
-		trace_lane(l, it, start);
-		announce(e, l->stream, it);
+		trace_lane_item(l, it, start);
+		publish_item_done(e, l->stream, it);
 	}
 }
 
-static void *lane_main(void *arg)
+static void *run_host_lane(void *arg)
 {
-	struct lane *l = arg;
-	struct host *e = l->host;
+	struct host_lane *l = arg;
+	struct host_executor *e = l->host;
 
 	pthread_setname_np(pthread_self(), "dptrain-comm");
 	pthread_mutex_lock(&e->lock);
@@ -278,7 +279,7 @@ static void *lane_main(void *arg)
 			continue;
 		}
 		pthread_mutex_unlock(&e->lock);
-		help(l);
+		run_lane_items(l);
 		pthread_mutex_lock(&e->lock);
 		l->job = NULL;
 		pthread_cond_broadcast(&e->lane[STREAM_COMPUTE].wake);
@@ -287,7 +288,7 @@ static void *lane_main(void *arg)
 	return NULL;
 }
 
-static int start_lane(struct lane *l, struct err *err)
+static int start_lane(struct host_lane *l, struct err *err)
 {
 	sigset_t all, old;
 	int rc;
@@ -296,7 +297,7 @@ static int start_lane(struct lane *l, struct err *err)
 		return 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
-	rc = pthread_create(&l->thread, NULL, lane_main, l);
+	rc = pthread_create(&l->thread, NULL, run_host_lane, l);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (rc)
 		return err_set_errno(err, rc, "cannot start the thread of stream %s", stream_name(l->stream));
@@ -304,14 +305,15 @@ static int start_lane(struct lane *l, struct err *err)
 	return 0;
 }
 
+/* Stops the threads and frees the executor. */
 static void host_close(struct exec *exec)
 {
-	struct host *e = (struct host *)exec;
+	struct host_executor *e = (struct host_executor *)exec;
 
 	pthread_mutex_lock(&e->lock);
 	e->quit = true;
 	pthread_mutex_unlock(&e->lock);
-	wake(e, ~0u);
+	wake_streams(e, ~0u);
 	for (int s = 0; s < STREAM_COUNT; s++)
 		if (e->lane[s].runs)
 			pthread_join(e->lane[s].thread, NULL);
@@ -329,9 +331,10 @@ static void host_close(struct exec *exec)
 	free(e);
 }
 
-static struct host *host_new(const struct prepared *p)
+/* Allocates the executor; NULL: out of memory. */
+static struct host_executor *host_new(const struct prepared *p)
 {
-	struct host *e = calloc(1, sizeof(*e));
+	struct host_executor *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return NULL;
@@ -359,7 +362,7 @@ static struct host *host_new(const struct prepared *p)
 	return e;
 }
 
-static int add_program(struct host *e, const struct program *p, struct err *err)
+static int add_host_program(struct host_executor *e, const struct program *p, struct err *err)
 {
 	struct host_program *ep = &e->programs[e->n_programs++];
 	int rc = fill_program(e, ep, p, err);
@@ -372,13 +375,13 @@ static int add_program(struct host *e, const struct program *p, struct err *err)
 
 static int host_open(struct exec **ret, const struct prepared *p, struct err *err)
 {
-	struct host *e = host_new(p);
+	struct host_executor *e = host_new(p);
 	int rc = 0;
 
 	if (!e)
 		return err_set(err, ERR_NOMEM, "out of memory: executor");
 	for (int i = 0; !rc && i < p->n_programs; i++)
-		rc = add_program(e, p->program[i], err);
+		rc = add_host_program(e, p->program[i], err);
 	if (rc) {
 		host_close(&e->exec);
 		return rc;
@@ -393,8 +396,8 @@ struct stopwatch {
 	double since;
 };
 
-/* The compute stream's open span ends, and one of that name (NULL: none) begins. */
-static void trace_next(struct host *e, const char *name, enum exec_time kind, int node, double now)
+/* Ends the open span of the compute stream and begins one of that name (NULL: none). */
+static void switch_trace_span(struct host_executor *e, const char *name, enum exec_time kind, int node, double now)
 {
 	if (e->open.name) {
 		e->open.to_s = now;
@@ -403,8 +406,9 @@ static void trace_next(struct host *e, const char *name, enum exec_time kind, in
 	e->open = (struct trace_span){ TRACE_STEP_ROW, 0, name, exec_time_name(kind), node, now, now };
 }
 
-/* What the compute stream does from now on, for a node (NULL: none). Spans and times part at the same moments. */
-static void turn_to(struct host *e, struct stopwatch *w, enum exec_time kind, const struct node *n)
+/* Switches the kind of work of the compute stream, for a node (NULL: none). Spans and times change at the same
+ * moments. */
+static void switch_time_kind(struct host_executor *e, struct stopwatch *w, enum exec_time kind, const struct node *n)
 {
 	bool traced = trace_on(e->call.trace);
 	double now;
@@ -418,11 +422,11 @@ static void turn_to(struct host *e, struct stopwatch *w, enum exec_time kind, co
 		w->since = now;
 	}
 	if (traced)
-		trace_next(e, n ? n->name : kind == EXEC_H2D ? "h2d" : "wait", kind, n ? n->id : -1, now);
+		switch_trace_span(e, n ? n->name : kind == EXEC_H2D ? "h2d" : "wait", kind, n ? n->id : -1, now);
 }
 
-/* The inputs of a micro-batch, into its slot. */
-static int put_samples(struct host *e, int slot, struct err *err)
+/* Copies the inputs of a micro-batch into its slot. */
+static int copy_samples(struct host_executor *e, int slot, struct err *err)
 {
 	const struct program *p = e->program;
 	const size_t inputs = tensor_bytes(p->inputs), targets = tensor_bytes(p->targets);
@@ -433,62 +437,64 @@ static int put_samples(struct host *e, int slot, struct err *err)
 				       (const char *)e->call.targets + (size_t)slot * targets, targets, err);
 }
 
-/* What nodes find in place before the first of them runs. */
-static int put_first(struct host *e, struct err *err)
+/* Sets the values that nodes read before the first node runs. */
+static int put_first_values(struct host_executor *e, struct err *err)
 {
 	const struct program *p = e->program;
 	const double none[XENT_RESULTS] = { 0 };
 	int rc = 0;
 
 	for (int slot = 0; !rc && e->call.inputs && !p->schedule.fed && slot < p->schedule.slots; slot++)
-		rc = put_samples(e, slot, err);
+		rc = copy_samples(e, slot, err);
 	if (!rc && p->vote)
 		rc = prepared_put(e->prepared, p->vote, &e->call.vote, sizeof(e->call.vote), err);
 	return rc || !exec_clears(p) ? rc : prepared_put(e->prepared, p->result, none, sizeof(none), err);
 }
 
-/* The inputs of an item's micro-batch. */
-static int feed(struct host *e, const struct host_item *it, struct stopwatch *w, struct err *err)
+/* Copies the inputs of an item's micro-batch, if the item begins one. */
+static int feed_host_item(struct host_executor *e, const struct host_item *it, struct stopwatch *w, struct err *err)
 {
 	if (!it->feeds)
 		return 0;
-	turn_to(e, w, EXEC_H2D, NULL);
-	return put_samples(e, it->slot, err);
+	switch_time_kind(e, w, EXEC_H2D, NULL);
+	return copy_samples(e, it->slot, err);
 }
 
-static int compute(struct host *e, const struct host_program *ep, struct stopwatch *w, struct err *err)
+/* Runs the items of the compute stream in the caller's thread. */
+static int run_compute_items(struct host_executor *e, const struct host_program *ep, struct stopwatch *w,
+			     struct err *err)
 {
-	struct lane *own = &e->lane[STREAM_COMPUTE];
+	struct host_lane *own = &e->lane[STREAM_COMPUTE];
 
 	for (int i = 0; i < ep->n[STREAM_COMPUTE]; i++) {
 		struct host_item *it = &ep->items[STREAM_COMPUTE][i];
 		int rc;
 
-		if (it->wait && !reached(e, it->wait)) {
-			turn_to(e, w, wait_kind(e, it->wait), NULL);
-			await(e, STREAM_COMPUTE, it->wait);
+		if (it->wait && !streams_reached(e, it->wait)) {
+			switch_time_kind(e, w, host_wait_kind(e, it->wait), NULL);
+			await_streams(e, STREAM_COMPUTE, it->wait);
 		}
 		if (atomic_load_explicit(&e->failed, memory_order_relaxed))
-			return ERR_PEER; /* finish_job says why */
-		rc = feed(e, it, w, err);
-		turn_to(e, w, it->kind, it->node);
+			return ERR_PEER; /* gather_errors reports the reason */
+		rc = feed_host_item(e, it, w, err);
+		switch_time_kind(e, w, it->kind, it->node);
 		if (!rc)
 			rc = run_timed(own, it, err);
 		if (rc) {
 			err_prefix(err, "%s", it->node->name);
-			fail(e);
+			fail_host_run(e);
 			return rc;
 		}
 		if (it->spoils)
 			hooks_spoil(it->node, &it->args);
 		if (e->call.look.see)
 			e->call.look.see(e->call.look.user, it->node, it->slot, &it->args);
-		announce(e, STREAM_COMPUTE, it);
+		publish_item_done(e, STREAM_COMPUTE, it);
 	}
 	return 0;
 }
 
-static const struct host_program *find(const struct host *e, const struct program *p)
+static const struct host_program *find_host_program(const struct host_executor *e, const struct program *p)
 {
 	for (int i = 0; i < e->n_programs; i++)
 		if (e->programs[i].program == p)
@@ -496,14 +502,14 @@ static const struct host_program *find(const struct host *e, const struct progra
 	return NULL;
 }
 
-/* Whether the program runs on other streams too. */
-static bool start_job(struct host *e, const struct host_program *ep)
+/* Starts the other streams. Returns true if the program uses any. */
+static bool start_job(struct host_executor *e, const struct host_program *ep)
 {
 	bool helped = false;
 
 	pthread_mutex_lock(&e->lock);
 	for (int s = 0; s < STREAM_COUNT; s++) {
-		struct lane *l = &e->lane[s];
+		struct host_lane *l = &e->lane[s];
 
 		atomic_store(&l->done, 0);
 		l->comm_s = 0;
@@ -517,7 +523,7 @@ static bool start_job(struct host *e, const struct host_program *ep)
 	return helped;
 }
 
-static void finish_job(struct host *e)
+static void finish_job(struct host_executor *e)
 {
 	pthread_mutex_lock(&e->lock);
 	for (int s = 0; s < STREAM_COUNT; s++)
@@ -526,8 +532,8 @@ static void finish_job(struct host *e)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* What failed in a stream's own thread; the compute stream's error goes first. */
-static int gather_errors(const struct host *e, int rc, struct err *err)
+/* Reports the error of a stream's thread, unless the compute stream failed itself. */
+static int gather_errors(const struct host_executor *e, int rc, struct err *err)
 {
 	for (int s = 0; s < STREAM_COUNT; s++)
 		if (e->lane[s].err.code && (rc == 0 || !err->code)) {
@@ -537,22 +543,22 @@ static int gather_errors(const struct host *e, int rc, struct err *err)
 	return rc;
 }
 
-/* The program with its inputs, on all streams. */
-static int run_streams(struct host *e, const struct host_program *ep, struct stopwatch *w, struct err *err)
+/* Runs the program with its inputs on all streams. */
+static int run_streams(struct host_executor *e, const struct host_program *ep, struct stopwatch *w, struct err *err)
 {
-	int rc = put_first(e, err);
+	int rc = put_first_values(e, err);
 
 	if (rc)
 		return rc;
 	if (!start_job(e, ep))
-		return compute(e, ep, w, err);
-	rc = compute(e, ep, w, err);
-	turn_to(e, w, EXEC_COMM_EXPOSED, NULL);
+		return run_compute_items(e, ep, w, err);
+	rc = run_compute_items(e, ep, w, err);
+	switch_time_kind(e, w, EXEC_COMM_EXPOSED, NULL);
 	finish_job(e);
 	return rc;
 }
 
-static int read_results(struct host *e, struct err *err)
+static int read_results(struct host_executor *e, struct err *err)
 {
 	const struct program *p = e->program;
 	const size_t bytes = p->losses ? tensor_bytes(p->losses) : 0;
@@ -571,9 +577,10 @@ static int read_results(struct host *e, struct err *err)
 	return rc;
 }
 
+/* Runs the whole program; host_end only reads its results. */
 static int host_begin(struct exec *exec, const struct program *p, const struct exec_call *call, struct err *err)
 {
-	struct host *e = (struct host *)exec;
+	struct host_executor *e = (struct host_executor *)exec;
 	struct stopwatch w = { .times = &e->done.times, .kind = EXEC_H2D };
 	double now;
 	int rc;
@@ -588,12 +595,12 @@ static int host_begin(struct exec *exec, const struct program *p, const struct e
 	e->open.name = NULL;
 	w.since = clock_mono_s();
 	if (trace_on(call->trace))
-		trace_next(e, "h2d", w.kind, -1, w.since);
-	rc = run_streams(e, find(e, p), &w, err);
+		switch_trace_span(e, "h2d", w.kind, -1, w.since);
+	rc = run_streams(e, find_host_program(e, p), &w, err);
 	now = clock_mono_s();
 	e->done.times.by[w.kind] += now - w.since;
 	if (trace_on(call->trace))
-		trace_next(e, NULL, w.kind, -1, now);
+		switch_trace_span(e, NULL, w.kind, -1, now);
 	for (int s = 0; s < STREAM_COUNT; s++)
 		e->done.times.comm_total += e->lane[s].comm_s;
 	return gather_errors(e, rc, err);
@@ -601,7 +608,7 @@ static int host_begin(struct exec *exec, const struct program *p, const struct e
 
 static int host_end(struct exec *exec, struct exec_done *ret, struct err *err)
 {
-	struct host *e = (struct host *)exec;
+	struct host_executor *e = (struct host_executor *)exec;
 	int rc = read_results(e, err);
 
 	if (!rc)
@@ -633,7 +640,7 @@ static int profile_program(struct host_program *ep, struct err *err)
 
 static int host_profile(struct exec *exec, struct err *err)
 {
-	struct host *e = (struct host *)exec;
+	struct host_executor *e = (struct host_executor *)exec;
 	int rc = 0;
 
 	for (int i = 0; !rc && i < e->n_programs; i++)
@@ -643,7 +650,7 @@ static int host_profile(struct exec *exec, struct err *err)
 
 static const double *host_node_seconds(const struct exec *exec, const struct program *p)
 {
-	const struct host_program *ep = find((const struct host *)exec, p);
+	const struct host_program *ep = find_host_program((const struct host_executor *)exec, p);
 
 	return ep ? ep->node_seconds : NULL;
 }

@@ -1,12 +1,12 @@
-/* exec_stream.c: the executor of backends with streams: a schedule is enqueued, with an event wherever one stream waits
- * for another, and recorded once as a graph, so that a step costs one launch. Events are made at set-up. Every program
- * is rehearsed first: what libraries and drivers do at a first time happens there. A watched step runs node by node;
- * graphs leave out the nodes that watch.
+/* exec_stream.c: the executor of backends with streams. A schedule is enqueued, with an event wherever one stream waits
+ * for another, and recorded once as a graph, so that a step costs one launch. Events are created at set-up. Every
+ * program is rehearsed first, so that one-time work of libraries and drivers happens there. A watched step runs node by
+ * node; graphs omit the nodes that watch.
  *
- * All other streams begin behind the compute stream's start and end in front of its end, so one event stands for a
- * whole run (ring.h), and a run may be begun while the one before is under way. Phases are timed by events of the
- * compute stream, at the places where the kind of work changes; as a device would record over those of the run before,
- * each slot of the ring has events of its own, and a graph that records them. */
+ * All other streams begin after the compute stream's start and end before its end, so one event stands for a whole run
+ * (ring.h), and a run may be begun while the one before is in progress. Phases are timed by events of the compute
+ * stream where the kind of work changes. A later run would record over the events of the run before, so each slot of
+ * the ring has its own events, and a graph that records them. */
 #include "trainer/run/exec/exec_stream_inside.h"
 
 #include <stdio.h>
@@ -15,48 +15,48 @@
 
 /* ---- ranges for profilers: the run of a program, a kind of work of the compute stream, a node ---- */
 
-static void range_begin(const struct streams *e, const char *name)
+static void begin_profiler_range(const struct stream_executor *e, const char *name)
 {
 	if (e->ops->range_begin)
 		e->ops->range_begin(name);
 }
 
-static void range_end(const struct streams *e)
+static void end_profiler_range(const struct stream_executor *e)
 {
 	if (e->ops->range_end)
 		e->ops->range_end();
 }
 
-/* m: in front of an item; another kind of work begins there. in: whether one is open. */
-static void range_turn(const struct streams *e, const struct stream_mark *m, bool *in)
+/* m: the mark of an item at which another kind of work begins. in: whether a range is open. */
+static void switch_profiler_range(const struct stream_executor *e, const struct stream_mark *m, bool *in)
 {
 	if (!m)
 		return;
 	if (*in)
-		range_end(e);
-	range_begin(e, exec_time_name(m->kind));
+		end_profiler_range(e);
+	begin_profiler_range(e, exec_time_name(m->kind));
 	*in = true;
 }
 
 /* ---- one run ---- */
 
-static int record(struct streams *e, enum stream s, struct event_handle *event, struct err *err)
+static int record_event(struct stream_executor *e, enum stream s, struct event_handle *event, struct err *err)
 {
 	return event ? e->ops->record(e->module, e->stream[s], event, err) : 0;
 }
 
-static int wait_for(struct streams *e, enum stream s, struct event_handle *event, struct err *err)
+static int wait_stream_event(struct stream_executor *e, enum stream s, struct event_handle *event, struct err *err)
 {
 	return event ? e->ops->wait(e->module, e->stream[s], event, err) : 0;
 }
 
-static int record_mark(struct streams *e, const struct stream_mark *m, struct err *err)
+static int record_mark(struct stream_executor *e, const struct stream_mark *m, struct err *err)
 {
-	return m ? record(e, STREAM_COMPUTE, m->event[e->slot], err) : 0;
+	return m ? record_event(e, STREAM_COMPUTE, m->event[e->slot], err) : 0;
 }
 
-/* Nothing where the node watches and nobody asks, or where the item's group has run. */
-static int run_item(const struct streams *e, struct stream_item *it, struct err *err)
+/* Does nothing where the node watches in an unwatched step, or where the item's group has run. */
+static int run_stream_item(const struct stream_executor *e, struct stream_item *it, struct err *err)
 {
 	const bool alone = !it->group || e->watched || e->looks;
 
@@ -67,69 +67,69 @@ static int run_item(const struct streams *e, struct stream_item *it, struct err 
 	return it->leads ? it->kernel->run_many(it->group->states, it->group->args, it->group->n, err) : 0;
 }
 
-static int enqueue_item(struct streams *e, struct stream_item *it, struct err *err)
+static int enqueue_item(struct stream_executor *e, struct stream_item *it, struct err *err)
 {
 	int rc = record_mark(e, it->before, err);
 
 	for (int k = 0; !rc && k < STREAM_COUNT; k++)
-		rc = wait_for(e, it->stream, it->wait[k], err);
+		rc = wait_stream_event(e, it->stream, it->wait[k], err);
 	if (!rc)
 		rc = record_mark(e, it->begins, err);
 	if (!rc && e->traced)
-		rc = record(e, it->stream, it->from, err);
+		rc = record_event(e, it->stream, it->from, err);
 	if (!rc)
-		rc = run_item(e, it, err);
+		rc = run_stream_item(e, it, err);
 	if (rc)
 		err_prefix(err, "enqueueing %s", it->node->name);
 	if (!rc && e->traced)
-		rc = record(e, it->stream, it->to, err);
-	return rc ? rc : record(e, it->stream, it->event, err);
+		rc = record_event(e, it->stream, it->to, err);
+	return rc ? rc : record_event(e, it->stream, it->event, err);
 }
 
-static int fork_streams(struct streams *e, const struct stream_program *sp, struct err *err)
+static int fork_streams(struct stream_executor *e, const struct stream_program *sp, struct err *err)
 {
 	int rc = 0, forked = 0;
 
 	for (int s = STREAM_COMPUTE + 1; !rc && s < STREAM_COUNT; s++) {
 		if (!sp->forks[s])
 			continue;
-		rc = forked++ ? 0 : record(e, STREAM_COMPUTE, e->begin, err);
+		rc = forked++ ? 0 : record_event(e, STREAM_COMPUTE, e->begin, err);
 		if (!rc)
-			rc = wait_for(e, (enum stream)s, e->begin, err);
+			rc = wait_stream_event(e, (enum stream)s, e->begin, err);
 	}
 	return rc;
 }
 
-static int join_streams(struct streams *e, const struct stream_program *sp, struct err *err)
+static int join_streams(struct stream_executor *e, const struct stream_program *sp, struct err *err)
 {
 	int rc = 0;
 
 	for (int s = STREAM_COMPUTE + 1; !rc && s < STREAM_COUNT; s++) {
-		rc = record(e, (enum stream)s, sp->joins[s], err);
+		rc = record_event(e, (enum stream)s, sp->joins[s], err);
 		if (!rc)
-			rc = wait_for(e, STREAM_COMPUTE, sp->joins[s], err);
+			rc = wait_stream_event(e, STREAM_COMPUTE, sp->joins[s], err);
 	}
 	return rc ? rc : record_mark(e, &sp->marks[sp->n_marks - 1], err);
 }
 
-static int enqueue(struct streams *e, struct stream_program *sp, struct err *err)
+static int enqueue_items(struct stream_executor *e, struct stream_program *sp, struct err *err)
 {
 	int rc = fork_streams(e, sp, err);
 	bool in_turn = false;
 
 	for (int i = 0; !rc && i < sp->n; i++) {
-		range_turn(e, sp->items[i].begins, &in_turn);
-		range_begin(e, sp->items[i].node->name);
+		switch_profiler_range(e, sp->items[i].begins, &in_turn);
+		begin_profiler_range(e, sp->items[i].node->name);
 		rc = enqueue_item(e, &sp->items[i], err);
-		range_end(e);
+		end_profiler_range(e);
 	}
 	if (in_turn)
-		range_end(e);
+		end_profiler_range(e);
 	return rc ? rc : join_streams(e, sp, err);
 }
 
-/* The host waits for its device, which would wait for ever for a rank that is gone. */
-static int wait_host(struct streams *e, struct event_handle *event, struct err *err)
+/* Waits for the device and checks the ranks meanwhile: the device would wait forever for a dead rank. */
+static int wait_host(struct stream_executor *e, struct event_handle *event, struct err *err)
 {
 	struct devices *devices = e->prepared->opts.devices;
 	const struct timespec nap = { 0, 10000 };
@@ -148,16 +148,17 @@ static int wait_host(struct streams *e, struct event_handle *event, struct err *
 	}
 }
 
-/* One that is looked at when it has run, on the compute stream. */
-static int enqueue_alone(struct streams *e, struct stream_program *sp, int index, const struct exec_look *look,
-			 struct err *err)
+/* Enqueues an item; calls look after it has run, if it is on the compute stream. */
+static int enqueue_observed_item(struct stream_executor *e, struct stream_program *sp, int index,
+				 const struct exec_look *look,
+				 struct err *err)
 {
 	struct stream_item *it = &sp->items[index];
 	const bool sees = it->stream == STREAM_COMPUTE;
 	int rc = enqueue_item(e, it, err);
 
 	if (!rc && sees)
-		rc = record(e, it->stream, e->looked, err);
+		rc = record_event(e, it->stream, e->looked, err);
 	if (!rc && sees)
 		rc = wait_host(e, e->looked, err);
 	if (!rc && sees)
@@ -165,40 +166,42 @@ static int enqueue_alone(struct streams *e, struct stream_program *sp, int index
 	return rc;
 }
 
-static int enqueue_apart(struct streams *e, struct stream_program *sp, const struct exec_look *look, struct err *err)
+static int enqueue_observed(struct stream_executor *e, struct stream_program *sp, const struct exec_look *look,
+			    struct err *err)
 {
 	int rc = fork_streams(e, sp, err);
 
 	for (int i = 0; !rc && i < sp->n; i++)
-		rc = enqueue_alone(e, sp, i, look, err);
+		rc = enqueue_observed_item(e, sp, i, look, err);
 	return rc ? rc : join_streams(e, sp, err);
 }
 
-/* A run of the program, behind those that are under way. */
-static int enqueue_run(struct streams *e, struct stream_program *sp, const struct exec_call *call, struct err *err)
+/* Enqueues a run of the program after those in progress. */
+static int enqueue_run(struct stream_executor *e, struct stream_program *sp, const struct exec_call *call,
+		       struct err *err)
 {
 	struct graph_handle *graph = e->traced || e->watched ? NULL : sp->graph[e->slot];
 	char name[80];
 	int rc;
 
 	snprintf(name, sizeof(name), "step %lld %s", (long long)call->page->step, sp->program->name);
-	range_begin(e, name);
+	begin_profiler_range(e, name);
 	rc = record_mark(e, &sp->marks[0], err);
 	if (!rc)
 		rc = ring_send(e->ring, e->slot, sp->program, call, err);
 	if (!rc && call->look.see)
-		rc = enqueue_apart(e, sp, &call->look, err);
+		rc = enqueue_observed(e, sp, &call->look, err);
 	else if (!rc && graph)
 		rc = e->ops->graph_launch(e->module, e->stream[STREAM_COMPUTE], graph, err);
 	else if (!rc)
-		rc = enqueue(e, sp, err);
+		rc = enqueue_items(e, sp, err);
 	if (!rc)
 		rc = ring_receive(e->ring, e->slot, sp->program, err);
-	range_end(e);
+	end_profiler_range(e);
 	return rc;
 }
 
-static struct stream_program *find(const struct streams *e, const struct program *p)
+static struct stream_program *find_stream_program(const struct stream_executor *e, const struct program *p)
 {
 	for (int i = 0; i < e->n_programs; i++)
 		if (e->programs[i].program == p)
@@ -206,8 +209,8 @@ static struct stream_program *find(const struct streams *e, const struct program
 	return NULL;
 }
 
-/* What still waits for other ranks, here or on the device, ends. */
-static void give_up(struct streams *e)
+/* Aborts every wait for other ranks, here and on the device. */
+static void abort_streams(struct stream_executor *e)
 {
 	struct comm *all = e->prepared->opts.comm;
 
@@ -217,20 +220,20 @@ static void give_up(struct streams *e)
 		all->ops->abort(all);
 }
 
-static int refuse(struct err *err)
+static int refuse_after_failure(struct err *err)
 {
 	return err_set(err, ERR_IO, "the device failed before");
 }
 
-/* One that is alone always takes the first slot: programs that never run ahead need one graph. */
+/* A run without others in progress always uses the first slot: programs that never run ahead need one graph. */
 static int streams_begin(struct exec *exec, const struct program *p, const struct exec_call *call, struct err *err)
 {
-	struct streams *e = (struct streams *)exec;
-	struct stream_program *sp = find(e, p);
+	struct stream_executor *e = (struct stream_executor *)exec;
+	struct stream_program *sp = find_stream_program(e, p);
 	int rc;
 
 	if (e->failed)
-		return refuse(err);
+		return refuse_after_failure(err);
 	if (!e->n)
 		e->first = 0;
 	e->slot = (e->first + e->n) % RING_SLOTS;
@@ -244,7 +247,7 @@ static int streams_begin(struct exec *exec, const struct program *p, const struc
 	if (!rc)
 		rc = enqueue_run(e, sp, call, err);
 	if (rc)
-		give_up(e);
+		abort_streams(e);
 	else
 		e->n++;
 	return rc;
@@ -252,15 +255,15 @@ static int streams_begin(struct exec *exec, const struct program *p, const struc
 
 static int streams_fed(struct exec *exec, struct err *err)
 {
-	struct streams *e = (struct streams *)exec;
-	int rc = e->failed ? refuse(err) : wait_host(e, ring_fed(e->ring), err);
+	struct stream_executor *e = (struct stream_executor *)exec;
+	int rc = e->failed ? refuse_after_failure(err) : wait_host(e, ring_fed(e->ring), err);
 
 	if (rc && !e->failed)
-		give_up(e);
+		abort_streams(e);
 	return rc;
 }
 
-static int end_run(struct streams *e, int slot, struct exec_done *ret, struct err *err)
+static int end_stream_run(struct stream_executor *e, int slot, struct exec_done *ret, struct err *err)
 {
 	const struct stream_run *run = &e->run[slot];
 	int rc = wait_host(e, ring_over(e->ring, slot), err);
@@ -278,15 +281,15 @@ static int end_run(struct streams *e, int slot, struct exec_done *ret, struct er
 
 static int streams_end(struct exec *exec, struct exec_done *ret, struct err *err)
 {
-	struct streams *e = (struct streams *)exec;
+	struct stream_executor *e = (struct stream_executor *)exec;
 	const int slot = e->first;
 	int rc;
 
 	if (e->failed)
-		return refuse(err);
-	rc = end_run(e, slot, ret, err);
+		return refuse_after_failure(err);
+	rc = end_stream_run(e, slot, ret, err);
 	if (rc) {
-		give_up(e);
+		abort_streams(e);
 		return rc;
 	}
 	e->first = (slot + 1) % RING_SLOTS;
@@ -296,14 +299,14 @@ static int streams_end(struct exec *exec, struct exec_done *ret, struct err *err
 
 static int streams_ahead(const struct exec *exec)
 {
-	const struct streams *e = (const struct streams *)exec;
+	const struct stream_executor *e = (const struct stream_executor *)exec;
 
 	return e->profiled ? 0 : EXEC_AHEAD_MAX;
 }
 
 /* ---- life ---- */
 
-static int capture(struct streams *e, struct stream_program *sp, int slot, struct err *err)
+static int capture_graph(struct stream_executor *e, struct stream_program *sp, int slot, struct err *err)
 {
 	struct stream_handle *s = e->stream[STREAM_COMPUTE];
 	int rc = e->ops->capture_begin(e->module, s, err);
@@ -311,11 +314,11 @@ static int capture(struct streams *e, struct stream_program *sp, int slot, struc
 	e->slot = slot;
 	e->watched = e->looks = false;
 	if (!rc)
-		rc = enqueue(e, sp, err);
+		rc = enqueue_items(e, sp, err);
 	return rc ? rc : e->ops->capture_end(e->module, s, &sp->graph[slot], err);
 }
 
-static int clear_input(const struct streams *e, const struct tensor *t, int slots, struct err *err)
+static int clear_input(const struct stream_executor *e, const struct tensor *t, int slots, struct err *err)
 {
 	const size_t bytes = tensor_bytes(t);
 	void *zeros = calloc(bytes + 1, 1);
@@ -327,8 +330,8 @@ static int clear_input(const struct streams *e, const struct tensor *t, int slot
 	return rc;
 }
 
-/* Tokens and labels are numbers of rows: what another run left in their memory is none. */
-static int clear_inputs(const struct streams *e, const struct program *p, struct err *err)
+/* Tokens and labels are row numbers: values that another run left in their memory may be out of range. */
+static int clear_inputs(const struct stream_executor *e, const struct program *p, struct err *err)
 {
 	const struct graph *g = p->graph;
 	int rc = 0;
@@ -340,7 +343,8 @@ static int clear_inputs(const struct streams *e, const struct program *p, struct
 	return rc;
 }
 
-static int rehearse(struct streams *e, struct stream_program *sp, struct err *err)
+/* Runs the program with and without watching on zeroed inputs, then captures its graphs. */
+static int rehearse_program(struct stream_executor *e, struct stream_program *sp, struct err *err)
 {
 	const int slots = sp->program->kind == PROGRAM_EVAL ? 1 : RING_SLOTS;
 	int rc = 0;
@@ -356,27 +360,27 @@ static int rehearse(struct streams *e, struct stream_program *sp, struct err *er
 			rc = streams_end(&e->exec, &ignored, err);
 	}
 	for (int slot = 0; !rc && e->graphs && slot < slots; slot++)
-		rc = capture(e, sp, slot, err);
+		rc = capture_graph(e, sp, slot, err);
 	return rc;
 }
 
-/* Memory that the device may still use is about to be freed. */
-static void let_finish(struct streams *e)
+/* The device may still use memory that is about to be freed. */
+static void wait_device_idle(struct stream_executor *e)
 {
 	struct err ignored = ERR_INIT;
 
-	if (!e->begin || record(e, STREAM_COMPUTE, e->begin, &ignored))
+	if (!e->begin || record_event(e, STREAM_COMPUTE, e->begin, &ignored))
 		return;
 	wait_host(e, e->begin, &ignored);
 }
 
 static void streams_close(struct exec *exec)
 {
-	struct streams *e = (struct streams *)exec;
+	struct stream_executor *e = (struct stream_executor *)exec;
 	struct event_handle *const own[] = { e->begin, e->looked };
 
 	if (e->failed || e->n)
-		let_finish(e);
+		wait_device_idle(e);
 	for (int i = 0; i < e->n_programs; i++)
 		stream_program_free(e, &e->programs[i]);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
@@ -390,7 +394,7 @@ static void streams_close(struct exec *exec)
 	free(e);
 }
 
-static int open_all(struct streams *e, struct err *err)
+static int open_stream_executor(struct stream_executor *e, struct err *err)
 {
 	const struct prepared *p = e->prepared;
 	int rc = stream_make(e, STREAM_COMPUTE, err);
@@ -402,13 +406,14 @@ static int open_all(struct streams *e, struct err *err)
 	for (int i = 0; !rc && i < p->n_programs; i++)
 		rc = stream_program_fill(e, &e->programs[e->n_programs++], p->program[i], err);
 	for (int i = 0; !rc && i < p->n_programs; i++)
-		rc = rehearse(e, &e->programs[i], err);
+		rc = rehearse_program(e, &e->programs[i], err);
 	return rc;
 }
 
+/* Opens the streams, the ring and all programs. */
 static int streams_open(struct exec **ret, const struct prepared *p, struct err *err)
 {
-	struct streams *e = calloc(1, sizeof(*e));
+	struct stream_executor *e = calloc(1, sizeof(*e));
 	int rc;
 
 	if (e)
@@ -422,9 +427,9 @@ static int streams_open(struct exec **ret, const struct prepared *p, struct err 
 	e->ops = p->opts.backend->streams;
 	e->module = p->opts.module;
 	e->graphs = !p->opts.node_by_node;
-	rc = open_all(e, err);
+	rc = open_stream_executor(e, err);
 	if (rc) {
-		give_up(e);
+		abort_streams(e);
 		streams_close(&e->exec);
 		return rc;
 	}
@@ -434,7 +439,7 @@ static int streams_open(struct exec **ret, const struct prepared *p, struct err 
 
 static int streams_profile(struct exec *exec, struct err *err)
 {
-	struct streams *e = (struct streams *)exec;
+	struct stream_executor *e = (struct stream_executor *)exec;
 	int rc = 0;
 
 	for (int i = 0; !rc && i < e->n_programs; i++)
@@ -445,7 +450,7 @@ static int streams_profile(struct exec *exec, struct err *err)
 
 static const double *streams_node_seconds(const struct exec *exec, const struct program *p)
 {
-	const struct stream_program *sp = find((const struct streams *)exec, p);
+	const struct stream_program *sp = find_stream_program((const struct stream_executor *)exec, p);
 
 	return sp ? sp->node_seconds : NULL;
 }

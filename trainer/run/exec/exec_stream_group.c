@@ -1,57 +1,57 @@
-/* exec_stream_group.c: items that may share launches: of one kernel that can run many, behind each other on a stream
- * but for nodes that watch, with nothing between them that somebody waits for or that takes the time. */
+/* exec_stream_group.c: groups items that can share launches: items of one kernel that can run many, adjacent on a
+ * stream except for nodes that watch, without an event or a time mark between them. */
 #include "trainer/run/exec/exec_stream_inside.h"
 
 #include <stdlib.h>
 
-#define GROUP_MAX 1024 /* items: each is compared with each */
+#define GROUP_MAX 1024 /* items; each is compared with each */
 
-struct piece { /* of memory */
+struct memory_range { /* range of memory */
 	const unsigned char *begin, *end;
 };
 
-static bool overlap(struct piece a, struct piece b)
+static bool ranges_overlap(struct memory_range a, struct memory_range b)
 {
 	return a.begin < b.end && b.begin < a.end;
 }
 
-static struct piece operand(void *const *addresses, struct tensor *const *tensors, int k)
+static struct memory_range operand_range(void *const *addresses, struct tensor *const *tensors, int k)
 {
 	const unsigned char *p = addresses[k];
 
-	return (struct piece){ p, p && tensors[k] ? p + tensor_bytes(tensors[k]) : p };
+	return (struct memory_range){ p, p && tensors[k] ? p + tensor_bytes(tensors[k]) : p };
 }
 
-static struct piece workspace(const struct stream_item *it)
+static struct memory_range workspace_range(const struct stream_item *it)
 {
 	const unsigned char *p = it->args.workspace;
 
-	return (struct piece){ p, p ? p + it->node->workspace_bytes : p };
+	return (struct memory_range){ p, p ? p + it->node->workspace_bytes : p };
 }
 
-static bool touches(const struct stream_item *it, struct piece p)
+static bool touches_range(const struct stream_item *it, struct memory_range p)
 {
 	const struct node *n = it->node;
 
 	for (int k = 0; k < n->n_in; k++)
-		if (overlap(p, operand(it->args.in, n->in, k)))
+		if (ranges_overlap(p, operand_range(it->args.in, n->in, k)))
 			return true;
 	for (int k = 0; k < n->n_out; k++)
-		if (overlap(p, operand(it->args.out, n->out, k)))
+		if (ranges_overlap(p, operand_range(it->args.out, n->out, k)))
 			return true;
 	return false;
 }
 
-/* Whether the first writes what the second reads or writes. Of workspaces see run_many. */
-static bool disturbs(const struct stream_item *a, const struct stream_item *b)
+/* Returns true if the first writes what the second reads or writes. For workspaces see run_many. */
+static bool writes_operand_of(const struct stream_item *a, const struct stream_item *b)
 {
 	for (int k = 0; k < a->node->n_out; k++) {
-		const struct piece written = operand(a->args.out, a->node->out, k);
+		const struct memory_range written = operand_range(a->args.out, a->node->out, k);
 
-		if (touches(b, written) || overlap(written, workspace(b)))
+		if (touches_range(b, written) || ranges_overlap(written, workspace_range(b)))
 			return true;
 	}
-	return touches(b, workspace(a));
+	return touches_range(b, workspace_range(a));
 }
 
 static bool same_types(struct tensor *const *a, struct tensor *const *b, int n)
@@ -62,7 +62,7 @@ static bool same_types(struct tensor *const *a, struct tensor *const *b, int n)
 	return true;
 }
 
-static bool alike(const struct stream_item *a, const struct stream_item *b)
+static bool same_kernel_call(const struct stream_item *a, const struct stream_item *b)
 {
 	const struct node *m = a->node, *n = b->node;
 
@@ -71,8 +71,8 @@ static bool alike(const struct stream_item *a, const struct stream_item *b)
 	       same_types(m->out, n->out, n->n_out);
 }
 
-/* Whether nothing but the item's run happens in its turn, in front of it or behind. */
-static bool nothing_before(const struct stream_item *it)
+/* Returns true if the item has no waits and no time marks. */
+static bool has_no_events(const struct stream_item *it)
 {
 	for (int k = 0; k < STREAM_COUNT; k++)
 		if (it->wait[k])
@@ -80,35 +80,35 @@ static bool nothing_before(const struct stream_item *it)
 	return !it->before && !it->begins;
 }
 
-static bool joins(const struct stream_program *sp, const int *members, int n, int index)
+static bool may_join_group(const struct stream_program *sp, const int *members, int n, int index)
 {
 	const struct stream_item *it = &sp->items[index];
 
-	if (n == GROUP_MAX || !alike(&sp->items[members[0]], it))
+	if (n == GROUP_MAX || !same_kernel_call(&sp->items[members[0]], it))
 		return false;
 	for (int k = 0; k < n; k++)
-		if (disturbs(&sp->items[members[k]], it) || disturbs(it, &sp->items[members[k]]))
+		if (writes_operand_of(&sp->items[members[k]], it) || writes_operand_of(it, &sp->items[members[k]]))
 			return false;
 	return true;
 }
 
-/* The items from `first` on that run with it, in `members`; returns their number. */
-static int gather(const struct stream_program *sp, int first, int *members)
+/* Lists in `members` the items from `first` on that run together with it; returns their number. */
+static int collect_group(const struct stream_program *sp, int first, int *members)
 {
 	int n = 1;
 
 	members[0] = first;
-	for (int i = first + 1; i < sp->n && !sp->items[i - 1].event && nothing_before(&sp->items[i]); i++) {
+	for (int i = first + 1; i < sp->n && !sp->items[i - 1].event && has_no_events(&sp->items[i]); i++) {
 		if (sp->items[i].node->op->watches)
 			continue;
-		if (!joins(sp, members, n, i))
+		if (!may_join_group(sp, members, n, i))
 			break;
 		members[n++] = i;
 	}
 	return n;
 }
 
-static int group(struct stream_program *sp, const int *members, int n, struct err *err)
+static int make_stream_group(struct stream_program *sp, const int *members, int n, struct err *err)
 {
 	struct arena *arena = sp->program->graph->arena;
 	struct stream_group *g = arena_array(arena, 1, sizeof(*g));
@@ -134,10 +134,10 @@ int stream_program_group(struct stream_program *sp, struct err *err)
 	int members[GROUP_MAX], rc = 0;
 
 	for (int i = 0; !rc && i < sp->n; i++) {
-		const int n = sp->items[i].kernel->run_many ? gather(sp, i, members) : 1;
+		const int n = sp->items[i].kernel->run_many ? collect_group(sp, i, members) : 1;
 
 		if (n > 1) {
-			rc = group(sp, members, n, err);
+			rc = make_stream_group(sp, members, n, err);
 			i = members[n - 1];
 		}
 	}

@@ -1,20 +1,22 @@
-/* exec_stream_program.c: a schedule as what its streams are sent: operands, events where one waits for another, and
- * marks where the compute stream turns to another kind of work. */
+/* exec_stream_program.c: turns a schedule into stream items: operands, events where one stream waits for another, and
+ * marks where the compute stream changes its kind of work. */
 #include "trainer/run/exec/exec_stream_inside.h"
 
 #include <stdlib.h>
 
-int stream_make(struct streams *e, enum stream s, struct err *err)
+int stream_make(struct stream_executor *e, enum stream s, struct err *err)
 {
 	return e->stream[s] ? 0 : e->ops->stream_new(e->module, &e->stream[s], err);
 }
 
-int stream_event(struct streams *e, struct event_handle **ret, bool timed, struct err *err)
+int stream_event(struct stream_executor *e, struct event_handle **ret, bool timed, struct err *err)
 {
 	return *ret ? 0 : e->ops->event_new(e->module, timed, ret, err);
 }
 
-static int fill_item(struct streams *e, struct stream_item *it, const struct program *p, int index, struct err *err)
+/* Fills one item from the schedule: its kernel, operands and stream. */
+static int fill_stream_item(struct stream_executor *e, struct stream_item *it, const struct program *p, int index,
+			    struct err *err)
 {
 	const struct schedule_item *s = &p->schedule.items[index];
 	const struct node *n = s->node;
@@ -41,33 +43,32 @@ static int fill_item(struct streams *e, struct stream_item *it, const struct pro
 	return 0;
 }
 
-/* The event behind the last item of stream s before a position of the schedule. */
-static int event_before(struct streams *e, struct stream_program *sp, enum stream s, int position,
-			struct event_handle **ret, struct err *err)
+/* Returns the last item of stream s in front of a position of the schedule; NULL: there is none. */
+static struct stream_item *find_item_before(struct stream_program *sp, enum stream s, int position)
 {
-	int i = position - 1, rc;
-
-	while (i >= 0 && sp->items[i].stream != s)
-		i--;
-	if (i < 0)
-		return 0;
-	rc = stream_event(e, &sp->items[i].event, false, err);
-	*ret = sp->items[i].event;
-	return rc;
+	for (int i = position - 1; i >= 0; i--)
+		if (sp->items[i].stream == s)
+			return &sp->items[i];
+	return NULL;
 }
 
-static int fill_waits(struct streams *e, struct stream_program *sp, int index, struct err *err)
+static int fill_waits(struct stream_executor *e, struct stream_program *sp, int index, struct err *err)
 {
 	const struct schedule_item *s = &sp->program->schedule.items[index];
 	int rc = 0;
 
-	for (int k = 0; !rc && k < STREAM_COUNT; k++)
-		if (s->wait[k])
-			rc = event_before(e, sp, (enum stream)k, s->wait[k], &sp->items[index].wait[k], err);
+	for (int k = 0; !rc && k < STREAM_COUNT; k++) {
+		struct stream_item *before = s->wait[k] ? find_item_before(sp, (enum stream)k, s->wait[k]) : NULL;
+
+		if (!before)
+			continue;
+		rc = stream_event(e, &before->event, false, err);
+		sp->items[index].wait[k] = before->event;
+	}
 	return rc;
 }
 
-static bool waits(const struct stream_item *it)
+static bool stream_item_waits(const struct stream_item *it)
 {
 	for (int k = 0; k < STREAM_COUNT; k++)
 		if (it->wait[k])
@@ -75,8 +76,9 @@ static bool waits(const struct stream_item *it)
 	return false;
 }
 
-static int mark(struct streams *e, struct stream_program *sp, enum exec_time kind, struct stream_mark **ret,
-		struct err *err)
+static int add_time_mark(struct stream_executor *e, struct stream_program *sp, enum exec_time kind,
+			 struct stream_mark **ret,
+			 struct err *err)
 {
 	struct stream_mark *m = &sp->marks[sp->n_marks];
 	int rc = 0;
@@ -91,7 +93,7 @@ static int mark(struct streams *e, struct stream_program *sp, enum exec_time kin
 	return rc;
 }
 
-static enum exec_time wait_kind(const struct stream_item *it)
+static enum exec_time stream_wait_kind(const struct stream_item *it)
 {
 	int s = STREAM_COMPUTE + 1;
 
@@ -100,29 +102,30 @@ static enum exec_time wait_kind(const struct stream_item *it)
 	return exec_time_of_wait((enum stream)s);
 }
 
-/* Where the compute stream turns to another kind of work, and where it waits for other streams; the first stands in
- * front of all that a run is sent. */
-static int fill_marks(struct streams *e, struct stream_program *sp, struct err *err)
+/* Adds marks where the compute stream changes its kind of work and where it waits for other streams. The first mark is
+ * before all that a run sends. */
+static int fill_marks(struct stream_executor *e, struct stream_program *sp, struct err *err)
 {
 	struct stream_mark *ignored = NULL;
-	int rc = mark(e, sp, EXEC_H2D, &ignored, err);
+	int rc = add_time_mark(e, sp, EXEC_H2D, &ignored, err);
 
 	for (int i = 0; !rc && i < sp->n; i++) {
 		struct stream_item *it = &sp->items[i];
 
 		if (it->stream != STREAM_COMPUTE)
 			continue;
-		if (waits(it))
-			rc = mark(e, sp, wait_kind(it), &it->before, err);
+		if (stream_item_waits(it))
+			rc = add_time_mark(e, sp, stream_wait_kind(it), &it->before, err);
 		if (!rc)
-			rc = mark(e, sp, exec_time_of(it->node), &it->begins, err);
+			rc = add_time_mark(e, sp, exec_time_of(it->node), &it->begins, err);
 	}
-	return rc ? rc : mark(e, sp, EXEC_TIMES, &ignored, err);
+	return rc ? rc : add_time_mark(e, sp, EXEC_TIMES, &ignored, err);
 }
 
-/* A stream whose first item waits for another one begins behind that, and one whose last item is waited for ends before
- * that: those who wait come later in the schedule each time, up to the compute stream or an end that is joined. */
-static int fill_ends(struct streams *e, struct stream_program *sp, struct err *err)
+/* A stream whose first item waits for another stream begins after it; a stream whose last item is awaited ends before
+ * the waiting item. Waiting items are always later in the schedule, so such chains end at the compute stream or at a
+ * join. */
+static int fill_ends(struct stream_executor *e, struct stream_program *sp, struct err *err)
 {
 	bool seen[STREAM_COUNT] = { false }, waited[STREAM_COUNT];
 	int rc = 0;
@@ -131,7 +134,7 @@ static int fill_ends(struct streams *e, struct stream_program *sp, struct err *e
 		const struct stream_item *it = &sp->items[i];
 
 		if (!seen[it->stream])
-			sp->forks[it->stream] = !waits(it);
+			sp->forks[it->stream] = !stream_item_waits(it);
 		seen[it->stream] = true;
 		waited[it->stream] = it->event != NULL;
 	}
@@ -141,7 +144,7 @@ static int fill_ends(struct streams *e, struct stream_program *sp, struct err *e
 	return rc;
 }
 
-int stream_program_fill(struct streams *e, struct stream_program *sp, const struct program *p, struct err *err)
+int stream_program_fill(struct stream_executor *e, struct stream_program *sp, const struct program *p, struct err *err)
 {
 	const size_t n = (size_t)p->schedule.n;
 	int rc = 0;
@@ -156,7 +159,7 @@ int stream_program_fill(struct streams *e, struct stream_program *sp, const stru
 
 		rc = stream_make(e, s, err);
 		if (!rc)
-			rc = fill_item(e, &sp->items[i], p, i, err);
+			rc = fill_stream_item(e, &sp->items[i], p, i, err);
 		sp->n = i + 1;
 		if (!rc)
 			rc = fill_waits(e, sp, i, err);
@@ -168,7 +171,7 @@ int stream_program_fill(struct streams *e, struct stream_program *sp, const stru
 	return rc ? rc : stream_program_group(sp, err);
 }
 
-void stream_program_free(struct streams *e, struct stream_program *sp)
+void stream_program_free(struct stream_executor *e, struct stream_program *sp)
 {
 	for (int i = 0; i < sp->n; i++) {
 		struct event_handle *const own[] = { sp->items[i].event, sp->items[i].from, sp->items[i].to };

@@ -1,4 +1,4 @@
-/* exec_time.c: times of nodes. */
+/* exec_time.c: kinds of time of nodes. */
 #include "trainer/run/exec/exec_time.h"
 
 #include <stdlib.h>

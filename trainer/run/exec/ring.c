@@ -1,6 +1,6 @@
 /* ring.c: see ring.h. Copies of a run's own values are enqueued on the stream of the runs, so that no other run comes
- * between them. Two events order the batches: a batch is brought when the one before has been
- * taken, and taken when it has been brought. */
+ * between them. Two events order the batches: a batch is uploaded after the one before was placed, and placed after its
+ * upload. */
 #include "trainer/run/exec/ring.h"
 
 #include <stdlib.h>
@@ -8,13 +8,13 @@
 
 #include "trainer/run/exec/exec_value.h"
 
-struct sent { /* beside the pages */
+struct sent_values { /* sent in addition to the pages */
 	double vote;
 	double none[XENT_RESULTS]; /* zeros */
 };
 
-struct slot { /* pinned but for the event; one piece of memory, which begins with sent */
-	struct sent *sent;
+struct ring_slot { /* pinned memory except the event; one allocation, which begins with sent */
+	struct sent_values *sent;
 	struct exec_results *results;
 	struct step_page *pages; /* of each micro-batch slot */
 	double *losses;
@@ -27,12 +27,12 @@ struct ring {
 	const struct backend_streams *ops;
 	void *module;
 	struct stream_handle *compute, *feed;
-	struct slot slot[RING_SLOTS];
+	struct ring_slot slot[RING_SLOTS];
 	size_t slot_bytes;
-	int micros;		/* slots for micro-batches, at most */
-	struct step_page *page; /* the device's */
-	const struct tensor *state; /* of trainer/ops/step_guard, where it keeps the loss scale; NULL: there is none */
-	struct event_handle *brought, *taken; /* the last batch: to the device; into its place */
+	int micros;		/* most slots for micro-batches */
+	struct step_page *page; /* on the device */
+	const struct tensor *state; /* of trainer/ops/step_guard, which has the loss scale; NULL: none */
+	struct event_handle *uploaded, *placed; /* the last batch is on the device; it is in its place */
 };
 
 /* ---- life ---- */
@@ -42,7 +42,7 @@ static size_t pages_bytes(const struct ring *r)
 	return (size_t)r->micros * sizeof(struct step_page);
 }
 
-static int open_slot(struct ring *r, struct slot *s, int64_t losses, struct err *err)
+static int open_ring_slot(struct ring *r, struct ring_slot *s, int64_t losses, struct err *err)
 {
 	void *memory = NULL;
 	int rc = r->backend->alloc(r->module, SPACE_PINNED, r->slot_bytes, &memory, err);
@@ -56,23 +56,23 @@ static int open_slot(struct ring *r, struct slot *s, int64_t losses, struct err 
 	return r->ops->event_new(r->module, false, &s->over, err);
 }
 
-static int open_all(struct ring *r, struct err *err)
+static int open_ring_memory(struct ring *r, struct err *err)
 {
 	const int64_t losses = exec_losses_most(r->prepared);
 	void *page = NULL;
 	int rc;
 
-	r->slot_bytes = sizeof(struct sent) + sizeof(struct exec_results) + pages_bytes(r) +
+	r->slot_bytes = sizeof(struct sent_values) + sizeof(struct exec_results) + pages_bytes(r) +
 			(size_t)losses * sizeof(double);
 	rc = r->backend->alloc(r->module, SPACE_PRIVATE, pages_bytes(r), &page, err);
 	r->page = page;
 	for (int i = 0; !rc && i < RING_SLOTS; i++)
-		rc = open_slot(r, &r->slot[i], losses, err);
+		rc = open_ring_slot(r, &r->slot[i], losses, err);
 	if (!rc)
 		rc = r->ops->stream_new(r->module, &r->feed, err);
 	if (!rc)
-		rc = r->ops->event_new(r->module, false, &r->brought, err);
-	return rc ? rc : r->ops->event_new(r->module, false, &r->taken, err);
+		rc = r->ops->event_new(r->module, false, &r->uploaded, err);
+	return rc ? rc : r->ops->event_new(r->module, false, &r->placed, err);
 }
 
 int ring_open(struct ring **ret, const struct prepared *p, struct stream_handle *compute, struct err *err)
@@ -90,7 +90,7 @@ int ring_open(struct ring **ret, const struct prepared *p, struct stream_handle 
 	r->state = p->opts.optimizer.scaling ? prepared_own(p, STEP_GUARD_STATE_NAME) : NULL;
 	for (int i = 0; i < p->n_programs; i++)
 		r->micros = p->program[i]->schedule.slots > r->micros ? p->program[i]->schedule.slots : r->micros;
-	rc = open_all(r, err);
+	rc = open_ring_memory(r, err);
 	if (rc)
 		ring_close(r);
 	else
@@ -110,10 +110,10 @@ void ring_close(struct ring *r)
 		if (r->slot[i].sent)
 			r->backend->release(r->module, SPACE_PINNED, r->slot[i].sent, r->slot_bytes);
 	}
-	if (r->brought)
-		r->ops->event_free(r->module, r->brought);
-	if (r->taken)
-		r->ops->event_free(r->module, r->taken);
+	if (r->uploaded)
+		r->ops->event_free(r->module, r->uploaded);
+	if (r->placed)
+		r->ops->event_free(r->module, r->placed);
 	if (r->page)
 		r->backend->release(r->module, SPACE_PRIVATE, r->page, pages_bytes(r));
 	free(r);
@@ -126,13 +126,13 @@ const struct step_page *ring_page(const struct ring *r, int micro_slot)
 
 /* ---- to the device ---- */
 
-static int copy(struct ring *r, struct stream_handle *s, struct backend_copy c, struct err *err)
+static int enqueue_copy(struct ring *r, struct stream_handle *s, struct backend_copy c, struct err *err)
 {
 	return c.bytes ? r->ops->copy_async(r->module, s, &c, err) : 0;
 }
 
-/* The loss scale is the device's own: guard may not have decided it yet. */
-static int send_pages(struct ring *r, struct slot *s, const struct program *p, const struct step_page *first,
+/* The loss scale is read on the device: guard may not have decided it yet. */
+static int send_pages(struct ring *r, struct ring_slot *s, const struct program *p, const struct step_page *first,
 		      struct err *err)
 {
 	const bool scaled = r->state && p->kind != PROGRAM_EVAL && !first->rehearsal;
@@ -141,78 +141,81 @@ static int send_pages(struct ring *r, struct slot *s, const struct program *p, c
 
 	for (int i = 0; i < n; i++)
 		s->pages[i] = exec_page(p, first, i);
-	rc = copy(r, r->compute, (struct backend_copy){ r->page, s->pages, (size_t)n * sizeof(*r->page) }, err);
+	rc = enqueue_copy(r, r->compute, (struct backend_copy){ r->page, s->pages, (size_t)n * sizeof(*r->page) }, err);
 	for (int i = 0; !rc && scaled && i < n; i++) {
 		const double *state = prepared_address(r->prepared, r->state);
 
-		rc = copy(r, r->compute,
-			  (struct backend_copy){ &r->page[i].loss_scale, state + STEP_GUARD_STATE_SCALE, sizeof(double) },
-			  err);
+		rc = enqueue_copy(r, r->compute,
+				  (struct backend_copy){ &r->page[i].loss_scale, state + STEP_GUARD_STATE_SCALE,
+							 sizeof(double) },
+				  err);
 	}
 	return rc;
 }
 
-static int send_values(struct ring *r, struct slot *s, const struct program *p, const struct exec_call *call,
+static int send_values(struct ring *r, struct ring_slot *s, const struct program *p, const struct exec_call *call,
 		       struct err *err)
 {
 	int rc = 0;
 
 	s->sent->vote = call->vote;
 	if (p->vote)
-		rc = copy(r, r->compute,
-			  (struct backend_copy){ prepared_address(r->prepared, p->vote), &s->sent->vote,
-						 sizeof(s->sent->vote) },
-			  err);
+		rc = enqueue_copy(r, r->compute,
+				  (struct backend_copy){ prepared_address(r->prepared, p->vote), &s->sent->vote,
+							 sizeof(s->sent->vote) },
+				  err);
 	return rc || !exec_clears(p) ? rc
-				     : copy(r, r->compute,
-					    (struct backend_copy){ prepared_address(r->prepared, p->result),
-								   s->sent->none, sizeof(s->sent->none) },
-					    err);
+				     : enqueue_copy(r, r->compute,
+						    (struct backend_copy){ prepared_address(r->prepared, p->result),
+									   s->sent->none, sizeof(s->sent->none) },
+						    err);
 }
 
-/* All micro-batches of a tensor, to where they wait for their run. */
-static int bring(struct ring *r, const struct program *p, const struct tensor *t, const void *from, struct err *err)
+/* Copies all micro-batches of a tensor to where they wait for their run. */
+static int upload_batch(struct ring *r, const struct program *p, const struct tensor *t, const void *from,
+			struct err *err)
 {
 	const size_t bytes = (size_t)p->schedule.slots * tensor_bytes(t);
 
-	return copy(r, r->feed, (struct backend_copy){ prepared_feed(r->prepared, p, t), from, bytes }, err);
+	return enqueue_copy(r, r->feed, (struct backend_copy){ prepared_feed(r->prepared, p, t), from, bytes }, err);
 }
 
-static int take(struct ring *r, const struct program *p, const struct tensor *t, struct err *err)
+static int place_batch(struct ring *r, const struct program *p, const struct tensor *t, struct err *err)
 {
 	const char *from = prepared_feed(r->prepared, p, t);
 	const size_t bytes = tensor_bytes(t);
 	int rc = 0;
 
 	for (int i = 0; !rc && i < p->schedule.slots; i++)
-		rc = copy(r, r->compute,
-			  (struct backend_copy){ prepared_slot(r->prepared, t, i), from + (size_t)i * bytes, bytes },
-			  err);
+		rc = enqueue_copy(r, r->compute,
+				  (struct backend_copy){ prepared_slot(r->prepared, t, i), from + (size_t)i * bytes,
+							 bytes },
+				  err);
 	return rc;
 }
 
 static int send_batch(struct ring *r, const struct program *p, const struct exec_call *call, struct err *err)
 {
-	int rc = r->ops->wait(r->module, r->feed, r->taken, err);
+	int rc = r->ops->wait(r->module, r->feed, r->placed, err);
 
 	if (!rc)
-		rc = bring(r, p, p->inputs, call->inputs, err);
+		rc = upload_batch(r, p, p->inputs, call->inputs, err);
 	if (!rc)
-		rc = bring(r, p, p->targets, call->targets, err);
+		rc = upload_batch(r, p, p->targets, call->targets, err);
 	if (!rc)
-		rc = r->ops->record(r->module, r->feed, r->brought, err);
+		rc = r->ops->record(r->module, r->feed, r->uploaded, err);
 	if (!rc)
-		rc = r->ops->wait(r->module, r->compute, r->brought, err);
+		rc = r->ops->wait(r->module, r->compute, r->uploaded, err);
 	if (!rc)
-		rc = take(r, p, p->inputs, err);
+		rc = place_batch(r, p, p->inputs, err);
 	if (!rc)
-		rc = take(r, p, p->targets, err);
-	return rc ? rc : r->ops->record(r->module, r->compute, r->taken, err);
+		rc = place_batch(r, p, p->targets, err);
+	return rc ? rc : r->ops->record(r->module, r->compute, r->placed, err);
 }
 
 int ring_send(struct ring *r, int slot, const struct program *p, const struct exec_call *call, struct err *err)
 {
-	struct slot *s = &r->slot[slot];
+	struct ring_slot *s = &r->slot[slot];
 	int rc = send_pages(r, s, p, call->page, err);
 
 	if (!rc)
@@ -222,7 +225,7 @@ int ring_send(struct ring *r, int slot, const struct program *p, const struct ex
 
 struct event_handle *ring_fed(const struct ring *r)
 {
-	return r->brought;
+	return r->uploaded;
 }
 
 /* ---- and back ---- */
@@ -230,23 +233,23 @@ struct event_handle *ring_fed(const struct ring *r)
 int ring_receive(struct ring *r, int slot, const struct program *p, struct err *err)
 {
 	const size_t bytes = p->losses ? tensor_bytes(p->losses) : 0;
-	struct slot *s = &r->slot[slot];
+	struct ring_slot *s = &r->slot[slot];
 	struct exec_value values[EXEC_VALUES];
 	int rc = 0;
 
 	exec_values(values, p);
 	for (int i = 0; !rc && i < EXEC_VALUES; i++)
 		if (values[i].tensor)
-			rc = copy(r, r->compute,
-				  (struct backend_copy){ (char *)s->results + values[i].offset,
-							 prepared_address(r->prepared, values[i].tensor),
-							 values[i].bytes },
-				  err);
+			rc = enqueue_copy(r, r->compute,
+					  (struct backend_copy){ (char *)s->results + values[i].offset,
+								 prepared_address(r->prepared, values[i].tensor),
+								 values[i].bytes },
+					  err);
 	for (int i = 0; !rc && bytes && i < p->schedule.slots; i++)
-		rc = copy(r, r->compute,
-			  (struct backend_copy){ (char *)s->losses + (size_t)i * bytes,
-						 prepared_slot(r->prepared, p->losses, i), bytes },
-			  err);
+		rc = enqueue_copy(r, r->compute,
+				  (struct backend_copy){ (char *)s->losses + (size_t)i * bytes,
+							 prepared_slot(r->prepared, p->losses, i), bytes },
+				  err);
 	return rc ? rc : r->ops->record(r->module, r->compute, s->over, err);
 }
 
@@ -257,7 +260,7 @@ struct event_handle *ring_over(const struct ring *r, int slot)
 
 void ring_read(const struct ring *r, int slot, const struct program *p, struct exec_done *ret)
 {
-	const struct slot *s = &r->slot[slot];
+	const struct ring_slot *s = &r->slot[slot];
 	struct exec_value values[EXEC_VALUES];
 
 	exec_values(values, p);
