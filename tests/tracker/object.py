@@ -66,7 +66,7 @@ def objects(root):
             assert run(env, "head", "shop", key).startswith(b"70000 \"")
         else:
             assert "not found" in run(env, "get", "shop", key, code=1)
-    assert run(env, "fresh", "shop", "plain", data=b"x", code=1).startswith("-3 s3://shop/plain: is there already")
+    assert run(env, "fresh", "shop", "plain", data=b"x", code=1).startswith("-3 s3://shop/plain: already exists")
     big = os.urandom(12 << 20)
     run(env, "upload", "shop", "parts/one", str(5 << 20), data=big)
     assert run(env, "get", "shop", "parts/one") == big and not server.uploads
@@ -127,7 +127,7 @@ def files(root, home):
                 f"[services near]\nother =\n  endpoint_url = http://wrong\ns3 = \n  endpoint_url = {server.url}\n"
                 "[profile away]\nrole_arn = x\n")
     assert run({**env, "AWS_PROFILE": "lab"}, "get", "shop", "list/1") == b"12"
-    assert "gets its keys by role_arn" in run({**env, "AWS_PROFILE": "away", "AWS_ENDPOINT_URL": server.url}, "get", "shop", "x", code=1)
+    assert "gets its keys from role_arn" in run({**env, "AWS_PROFILE": "away", "AWS_ENDPOINT_URL": server.url}, "get", "shop", "x", code=1)
     assert "InvalidAccessKeyId" in run({**env, "AWS_ENDPOINT_URL": server.url, "AWS_REGION": server.region}, "get", "shop", "x", code=1)
     server.stop()
 

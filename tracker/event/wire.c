@@ -1,4 +1,4 @@
-/* wire.c: protobuf's wire format. */
+/* wire.c: reads and writes protobuf's wire format. */
 #include "tracker/event/wire.h"
 
 #define VARINT_BYTES_MAX 10u

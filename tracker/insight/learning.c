@@ -1,4 +1,5 @@
-/* learning.c: the usual value is a median: neither a spike nor a falling loss moves it much. */
+/* learning.c: detects loss spikes and overfitting. Medians define the usual loss: neither a spike nor a falling loss
+ * moves them much. */
 #include "tracker/insight/learning.h"
 
 #include <math.h>
@@ -211,7 +212,7 @@ bool learning_overfits(struct learning *l, struct learning_overfit *ret)
 void learning_sentence(struct buf *out, const struct learning_overfit *o)
 {
 	buf_addf(out,
-		 "overfitting since step %lld: the validation loss was lowest there (%.4g) and %.4g by step %lld, "
+		 "overfitting since step %lld: the validation loss was lowest there (%.4g) and is %.4g by step %lld, "
 		 "while the training loss fell from %.4g to %.4g; --save-best keeps the better weights; more data, "
 		 "--augment, --dropout or --wd delay it",
 		 (long long)o->step, o->lowest, o->now, (long long)o->last, o->training, o->training_now);

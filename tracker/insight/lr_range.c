@@ -1,4 +1,5 @@
-/* lr_range.c: averages the losses over a twentieth of the steps, centred, so that the rate is not overestimated. */
+/* lr_range.c: evaluates a learning-rate range test. Losses are averaged over a twentieth of the steps, centred, so that
+ * the rate is not overestimated. */
 #include "tracker/insight/lr_range.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* run_diagnosis.c: fills a bottleneck_run. */
+/* run_diagnosis.c: converts the params, steps and system statistics of a run to the input of the bottleneck tree. */
 #include "tracker/insight/run_diagnosis.h"
 
 #include <math.h>

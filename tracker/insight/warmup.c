@@ -1,4 +1,4 @@
-/* warmup.c: MSER-5 on medians of batches. */
+/* warmup.c: finds the warm-up by MSER-5 on medians of batches. */
 #include "tracker/insight/warmup.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* opts.c: names are text without control characters; numbers are in the range of a journal. */
+/* opts.c: checks options. Names are text without control characters; numbers are in the range of a journal. */
 #include "tracker/run/opts.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* records.c: encodes into one bounded buffer, protected by one lock. */
+/* records.c: encodes records into one bounded buffer, protected by one lock. */
 #include "tracker/run/records.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* syncer.c: one request at a time. */
+/* syncer.c: the sync thread; it has at most one request. */
 #include "tracker/run/syncer.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* warn.c: one slot for each kind of warning. */
+/* warn.c: stores warnings in one slot for each kind. */
 #include "tracker/run/warn.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* sender.c: one journal's offset and its requests. */
+/* sender.c: reads whole records of one journal and posts them from the server's offset on. */
 #include "tracker/sink/sender.h"
 
 #include <errno.h>

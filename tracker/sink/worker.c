@@ -1,4 +1,4 @@
-/* worker.c: one lock and one condition for the thread and its owner. */
+/* worker.c: the thread of a sender; one lock and one condition for the thread and its owner. */
 #include "tracker/sink/worker.h"
 
 #include <signal.h>
