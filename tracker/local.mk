@@ -1,4 +1,4 @@
-# libtrackbase: the floor that all three programs stand on.
+# libtrackbase: the base library of all three programs.
 noinst_LTLIBRARIES += libtrackbase.la
 libtrackbase_la_SOURCES = \
 	tracker/base/address.c tracker/base/address.h tracker/base/arena.c tracker/base/arena.h \
@@ -22,7 +22,7 @@ libtrackbase_la_SOURCES = \
 libtrackbase_la_CFLAGS = $(AM_CFLAGS) $(CURL_CFLAGS)
 libtrackbase_la_LIBADD = -lm
 
-# libobject: an S3 client, for dptrain's data and dptrack's files; libdptrack is made without it.
+# libobject: an S3 client, for dptrain's data and dptrack's files; libdptrack is built without it.
 noinst_LTLIBRARIES += libobject.la
 libobject_la_SOURCES = \
 	tracker/object/answer.c tracker/object/answer.h \
@@ -38,7 +38,7 @@ libobject_la_SOURCES = \
 libobject_la_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS) $(EXPAT_CFLAGS)
 libobject_la_LIBADD = libtrackbase.la $(JANSSON_LIBS)
 
-# libinsight: statistics of runs and what they say, for dptrain and dptrack.
+# libinsight: statistics and diagnosis of runs, for dptrain and dptrack.
 noinst_LTLIBRARIES += libinsight.la
 libinsight_la_SOURCES = \
 	schema/insight/phases.def schema/insight/goals.def schema/insight/leaves.def \
@@ -55,7 +55,7 @@ libinsight_la_SOURCES = \
 	tracker/insight/warmup.c tracker/insight/warmup.h
 libinsight_la_LIBADD = libtrackbase.la -lm
 
-# libtracker: journals, runs and their way to a server; libdptrack, dptrain and dptrack are linked from it.
+# libtracker: journals, runs and their upload to a server; part of libdptrack, dptrain and dptrack.
 noinst_LTLIBRARIES += libtracker.la
 libtracker_la_SOURCES = \
 	tracker/dptrack.h \
@@ -104,7 +104,7 @@ libtracker_la_CFLAGS = $(AM_CFLAGS) $(ZLIB_CFLAGS) $(CURL_CFLAGS)
 libtracker_la_LIBADD = libtrackbase.la $(ZLIB_LIBS) -lm
 include_HEADERS += tracker/dptrack.h
 
-# libdptrack.so: the same objects; only dptrack_* is visible, under a version of its own.
+# libdptrack.so: the same objects; only dptrack_* is visible, with its own version.
 lib_LTLIBRARIES += libdptrack.la
 libdptrack_la_SOURCES =
 libdptrack_la_LIBADD = libtracker.la
@@ -137,7 +137,7 @@ tracker/man/stamp: $(top_srcdir)/tracker/dptrack.h $(top_srcdir)/tracker/man.awk
 	touch $@
 CLEANFILES += tracker/man/stamp
 
-# The Python package lies over the library; pip builds it by build_dptrack.py, make takes no part.
+# The Python package wraps the library; pip builds it with build_dptrack.py, make is not involved.
 EXTRA_DIST += tracker/python/build_dptrack.py tracker/python/pyproject.toml tracker/python/dptrack/__init__.py \
 	tracker/python/dptrack/importers/__init__.py tracker/python/dptrack/importers/__main__.py tracker/python/dptrack/importers/aim.py \
 	tracker/python/dptrack/importers/neptune.py tracker/python/dptrack/importers/wandb.py \

@@ -61,7 +61,7 @@ function flush_group(   i, main, file, name) {
 		print escape(proto[i]) > file
 	print ".fi\n.SH DESCRIPTION" > file
 	body(file, comment)
-	print ".SH RETURN VALUE\nFunctions that return int give 0, or a negative enum dptrack_code; see\n.BR dptrack (3)." > file
+	print ".SH RETURN VALUE\nFunctions that return int return 0, or a negative enum dptrack_code; see\n.BR dptrack (3)." > file
 	print ".SH SEE ALSO\n.BR dptrack (3)" > file
 	close(file)
 	for (i = 2; i <= n_proto; i++) {

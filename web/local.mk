@@ -131,7 +131,7 @@ libwebcli_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) $(ZLIB_CFLAGS)
 libwebcli_la_LIBADD = libwebserver.la libtracker.la $(ZLIB_LIBS)
 $(libwebcli_la_OBJECTS): $(store_defs)
 
-# The page and openapi.json travel inside the program.
+# The page and openapi.json are embedded in the program.
 noinst_PROGRAMS += web/assets/embed
 web_assets_embed_SOURCES = web/assets/embed_assets.c
 web_assets_embed_LDADD = $(ZLIB_LIBS)

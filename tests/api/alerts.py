@@ -73,7 +73,7 @@ def rules_are_checked(server):
     refused(server, {"kind": "metric", "metric": "loss", "above": 1, "below": 2}, 400, "above")
     refused(server, {"kind": "metric", "metric": "loss", "above": "NaN"}, 400, "number")
     refused(server, {"kind": "silent"}, 400, "seconds")
-    refused(server, {"kind": "silent", "seconds": 1}, 400, "10 s")
+    refused(server, {"kind": "silent", "seconds": 1}, 400, "expected 10 to 31536000")
     refused(server, {"kind": "silent", "seconds": "Infinity"}, 400, "year")
     refused(server, {"kind": "done", "metric": "loss"}, 400, "metric")
     refused(server, {"kind": "done", "experiment": "none"}, 404, "none")
@@ -193,7 +193,7 @@ def flags_are_checked(folder):
     short = os.path.join(folder, "short")
     with open(short, "w", encoding="utf-8") as f:
         f.write("short\n")
-    for flags, word in ((("--webhook", "http://127.0.0.1:1/"), "go together"), (("--webhook", "ftp://x/", "--webhook-secret-file", short), "16 characters"),
+    for flags, word in ((("--webhook", "http://127.0.0.1:1/"), "belong together"), (("--webhook", "ftp://x/", "--webhook-secret-file", short), "16 characters"),
                         (("--webhook", "http://127.0.0.1:1/", "--webhook-secret-file", folder + "/none"), "none")):
         done = subprocess.run([lib.PROGRAM, "serve", "--logdir", os.path.join(folder, "other"), "--port", "0", *flags], capture_output=True,
                               text=True, timeout=WAIT_S, env={**os.environ, **lib.in_database(folder)})

@@ -27,7 +27,7 @@ FORMULAS = {
 }
 WRONG = {
     "": "something is missing at character 1", "a +": "something is missing at character 4", "a b": "an operator is missing at character 3",
-    "(a": "a ) is missing", "sin(a)": "no such function", "min(a)": "a comma is missing", '"a': "not closed", "1 + params.lr": "names no metric",
+    "(a": "a ) is missing", "sin(a)": "no such function", "min(a)": "a comma is missing", '"a': "not closed", "1 + params.lr": "contains no metric",
     "a + *": "neither a name nor a number at character 5", "(" * 300 + "a": "too deep", " + ".join(f"k{i}" for i in range(17)): "too many names",
     " + ".join(["a"] * 200): "too long", "-" * 100 + "a": "too deep",
 }

@@ -198,8 +198,8 @@ def said(server):
     for method, path, body, want in (
             ("GET", metrics + "/", None, "a slash too many"), ("GET", "/api/v1//runs", None, "a slash too many"),
             ("GET", "/api/v1/runs?filter=%zz", None, "a '%' that begins no escape"), ("PUT", artifact, "x", "at most 255 bytes"),
-            ("POST", metrics, '{"points":[{"key":"a","step":1,"value":NaN}]}', 'the texts "NaN"'),
-            ("POST", metrics, '{"points":[{"key":"a","step":1,"value":-Infinity}]}', 'the texts "NaN"'),
+            ("POST", metrics, '{"points":[{"key":"a","step":1,"value":NaN}]}', 'the strings "NaN"'),
+            ("POST", metrics, '{"points":[{"key":"a","step":1,"value":-Infinity}]}', 'the strings "NaN"'),
             ("POST", metrics, '{"points":[{"key":"\\u0000","step":1,"value":1}]}', "NUL character")):
         status, _, data = server.request(method, path, body and body.encode(), lib.JSON)
         message = json.loads(data)["error"]["message"]

@@ -143,7 +143,7 @@ def main():
         refused(["--tls-key"], *place, "--tls-cert", cert)
         refused(["none.pem", "No such file"], *place, "--tls-cert", os.path.join(folder, "none.pem"), "--tls-key", key)
         refused(["PEM"], *place, "--tls-cert", __file__, "--tls-key", key)
-        refused(["belong"], *place, "--tls-cert", cert, "--tls-key", other)
+        refused(["must match"], *place, "--tls-cert", cert, "--tls-key", other)
         encrypted(folder, cert, key)
         behind_proxy(folder)
     lib.finish("tls")

@@ -146,7 +146,7 @@ def not_understood(folder):
     service = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hollow)
     threading.Thread(target=service.serve_forever, daemon=True).start()
     said = run("sync", "--logdir", runs, "--url", f"http://127.0.0.1:{service.server_address[1]}", code=1)
-    lib.check("does not tell which files" in said, said)
+    lib.check("does not list the files" in said, said)
     service.shutdown()
 
 
@@ -165,7 +165,7 @@ def synced(folder):
     os.unlink(os.path.join(place, "gone"))
     server = lib.Server(far)
     said = run("sync", "--logdir", runs, "--url", server.url)
-    lib.check("has all of it" in said and "2 kept files, 100000 bytes" in said and "left out: 1 kept file, replaced" in said, said)
+    lib.check("complete on" in said and "2 kept files, 100000 bytes" in said and "skipped: 1 kept file, replaced" in said, said)
     (one,) = server.json("GET", "/api/v1/runs?experiment=default")[1]["runs"]
     for name, content in kept.items():
         lib.check(server.request("GET", f"/api/v1/runs/{one['id']}/artifacts/{quote(name)}")[2] == content, f"kept file {name}")
@@ -181,7 +181,7 @@ def synced(folder):
     with open(os.path.join(place, "empty"), "wb") as f:
         f.write(b"other")
     said = run("sync", "--logdir", runs, "--url", server.url)
-    lib.check("1 kept file, 100000 bytes" in said and "left out: 2 kept files" in said, said)
+    lib.check("1 kept file, 100000 bytes" in said and "skipped: 2 kept files" in said, said)
     port = server.port
     server.process.send_signal(signal.SIGKILL)
     server.process.wait()
@@ -192,8 +192,8 @@ def synced(folder):
 def refused(folder):
     empty = os.path.join(folder, "empty")
     os.mkdir(empty)
-    lib.check("holds no event files" in run("import", empty, "--logdir", os.path.join(folder, "x"), code=2), "an empty folder")
-    lib.check("which folder" in run("import", code=2), "import of nothing")
+    lib.check("contains no event files" in run("import", empty, "--logdir", os.path.join(folder, "x"), code=2), "an empty folder")
+    lib.check("path is missing" in run("import", code=2), "import of nothing")
     lib.check("--url" in run("sync", "--logdir", empty, code=2), "sync without a server")
 
 

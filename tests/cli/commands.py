@@ -189,16 +189,16 @@ def misuse(folder):
     bad(["unknown command"], "zzzzzz")
     bad(["--limit?"], "ls", "--limitt", "3", *place)
     bad(["--limit 0"], "ls", "--limit", "0", *place)
-    bad(["wants a value"], "ls", "--filter")
+    bad(["needs a value"], "ls", "--filter")
     bad(["takes no value"], "ls", "--json=1", *place)
     for flag, args in (("--events", ("export", *place)), ("--db", ("ls", *place)), ("--logdir", ("ls",)), ("--artifacts", ("serve", "--port", "0", *place))):
-        bad([flag, "wants a value"], *args, flag, "")
+        bad([flag, "needs a value"], *args, flag, "")
     bad(["no folder"], "ls", "--logdir", folder + "/none")
     bad(["no folder"], "sync", "--url", "http://127.0.0.1:1", "--logdir", folder + "/none")
     bad(["no run nobody below"], "sync", "nobody", "--url", "http://127.0.0.1:1", *place)
     bad(["--expires 2001-01-01", "past"], "token", "add", "x", "--scope", "read", "--expires", "2001-01-01", *place)
     bad(["no run"], "show", "nobody", *place)
-    bad(["name a run"], "show", *place)
+    bad(["expected a run"], "show", *place)
     bad(["--scope god", "read", "write", "admin"], "token", "add", "x", "--scope", "god", *place)
     bad(["filter"], "ls", "--filter", "metrics.", *place)
     bad(["http://"], "ls", "--url", "ftp://x")
@@ -209,10 +209,10 @@ def misuse(folder):
     for choice in (("--key", "train/loss"), ("--rank", "0"), ("--segments", "all")):
         bad([choice[0], "--series"], "export", *choice, *place)
     for printed in ("--series", "--jsonl", "--json", "--csv"):
-        bad(["--events writes"], "export", "--events", folder + "/out", printed, *place)
+        bad(["--events excludes"], "export", "--events", folder + "/out", printed, *place)
     bad(["--metric nope"], "compare", "--experiment", "digits", "--metric", "nope", *place)
     bad(["cannot read", "none"], "import", folder + "/none", *place)
-    bad(["holds no event files"], "import", lib.SOURCE + "/schema", *place)
+    bad(["contains no event files"], "import", lib.SOURCE + "/schema", *place)
     bad(["--url and --logdir"], "ls", "--url", "http://127.0.0.1:1", *place)
     lib.equal(run().returncode, 2, "no command")
     for args in (["--help"], ["ls", "--help"], ["serve", "--help"], ["--version"]):

@@ -175,7 +175,7 @@ def damaged(folder):
             out.seek(place)
             out.write(bytes([byte ^ 4]))
     said = run("import", source, "--logdir", into)
-    for line in ("2 runs, 2 files, 12 scalars", "left out: 1 record damaged", "left out: the end of 1 file", "1 times scalars whose tag is no key of ours: a [31m"):
+    for line in ("2 runs, 2 files, 12 scalars", "skipped: 1 record damaged", "skipped: the end of 1 file", "1 times scalars whose tag is not a valid key: a [31m"):
         lib.check(line in said, f"import says: {line}: {said!r}")
     rows = run("export", "--series", "--experiment", "e", "--logdir", into).splitlines()[1:]
     steps = [(r.split(",")[1].split("-")[0], int(r.split(",")[5])) for r in rows]
@@ -198,11 +198,11 @@ def main():
                 "twice0": write(os.path.join(source, "e", "twice", name % 0), rng, 700),
                 "twice1": write(os.path.join(source, "e", "twice", name % 1), rng, 500, first=300)}
         said = run("import", source, "--logdir", into)
-        lib.check("9 pictures, histograms, texts and sounds" in said, f"import says what it brought: {said!r}")
+        lib.check("9 images, histograms, texts and audio clips" in said, f"import says what it brought: {said!r}")
         compare(exported(folder, "out", "--logdir", into), want, "a folder")
         server = lib.Server(far)
         said = run("import", source, "--url", server.url)
-        lib.check("9 pictures, histograms, texts and sounds" in said, said)
+        lib.check("9 images, histograms, texts and audio clips" in said, said)
         compare(exported(folder, "out-url", "--url", server.url), want, "a server")
         wait_folded(server)
         compare(exported(folder, "out-folded", "--url", server.url), want, "a server, folded")

@@ -68,7 +68,7 @@ static void test_still_falling(void **unused)
 	buf_init(&text, 4096);
 	lr_range_sentence(&text, r);
 	buf_addc(&text, '\0');
-	assert_non_null(strstr(text.data, "a higher --lr looks further"));
+	assert_non_null(strstr(text.data, "a higher --lr tests higher rates"));
 	buf_done(&text);
 	free(r);
 }

@@ -280,12 +280,12 @@ static void others(void **state)
 	s.run.taken = 0.25;
 	s.run.steal = 0;
 	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
-	assert_null(strstr(r.findings[0].evidence, "machine below"));
+	assert_null(strstr(r.findings[0].evidence, "hypervisor"));
 	assert_non_null(strstr(r.findings[0].action, "--threads 3"));
 	s.run.steal = 0.1;
 	s.run.threads = 1;
 	assert_int_equal(bottleneck_judge(&s.run, &r, &err), 0);
-	assert_non_null(strstr(r.findings[0].evidence, ", the machine below 10 %"));
+	assert_non_null(strstr(r.findings[0].evidence, ", the hypervisor 10 %"));
 	assert_null(strstr(r.findings[0].action, "--threads"));
 }
 

@@ -55,7 +55,7 @@ def everything_reads_back(folder):
     assert j.series('p') == [(20, 1.5), (21, 2.5), (22, 3.5)] and j.series('q') == [(20, 2.0), (21, 3.0), (21, 3.5), (22, 4.0)]
     assert j.series('r') == [(20, 2.5), (21, 0.25), (21, 9.0), (22, 3.5)] and j.series('best') == [(22, 0.75)]
     said = err.strip().split('\n')
-    assert len(said) == 4 and 'values of "huge" are lost' in err and 'values of "a" are lost: object is neither' in err and 'param "lr" has another' in err, err
+    assert len(said) == 4 and 'values of "huge" are lost' in err and 'values of "a" are lost: object is neither' in err and 'param "lr" already has another' in err, err
     assert 'is finished: what is logged now is lost' in said[-1], err
 
 

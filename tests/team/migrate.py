@@ -228,7 +228,7 @@ def is_no_store(place, env):
     """Half a target is refused by whoever would serve it."""
     done = subprocess.run([cluster.PROGRAM, "ls", *place], capture_output=True, text=True, env={**os.environ, **env}, timeout=60)
     empty = done.returncode == 0 and "r0" not in done.stdout
-    return empty or "half a store" in done.stderr or "no store yet" in done.stderr or "no folder" in done.stderr
+    return empty or "half a store" in done.stderr or "no store" in done.stderr or "no folder" in done.stderr
 
 
 def kills(name, source, target, want, count, env):

@@ -83,7 +83,7 @@ def refusals(site):
             ("no right to make tables", "permission denied", site.tool("db", "init", "--db", site.address("reader", name="t2"), **reader)),
             ("another CA of the object store", "certificate", site.serve(AWS_CA_BUNDLE=site.ca)),
             ("a wrong secret of the object store", "SignatureDoesNotMatch", site.serve(AWS_SECRET_ACCESS_KEY="planted-wrong")),
-            ("another bucket", "is not there", site.serve(files="s3://nobody"))):
+            ("another bucket", "not found", site.serve(files="s3://nobody"))):
         check(code != 0 and words in text and text.count("\n") == 1, f"{what}: {code} {text}")
         spoken(text, what)
 

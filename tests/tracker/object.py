@@ -65,13 +65,13 @@ def objects(root):
             assert run(env, "get", "shop", key, "100", "7") == body[100:107]
             assert run(env, "head", "shop", key).startswith(b"70000 \"")
         else:
-            assert "is not there" in run(env, "get", "shop", key, code=1)
-    assert run(env, "fresh", "shop", "plain", data=b"x", code=1).startswith("-3 s3://shop/plain: is there already")
+            assert "not found" in run(env, "get", "shop", key, code=1)
+    assert run(env, "fresh", "shop", "plain", data=b"x", code=1).startswith("-3 s3://shop/plain: already exists")
     big = os.urandom(12 << 20)
     run(env, "upload", "shop", "parts/one", str(5 << 20), data=big)
     assert run(env, "get", "shop", "parts/one") == big and not server.uploads
     run({**env, "OBJECT_GIVE_UP": "1"}, "upload", "shop", "parts/two", str(5 << 20), data=big)
-    assert not server.uploads and "is not there" in run(env, "head", "shop", "parts/two", code=1)
+    assert not server.uploads and "not found" in run(env, "head", "shop", "parts/two", code=1)
     for i in range(8):
         run(env, "put", "shop", f"list/{i}", data=b"12")
     assert run(env, "list", "shop", "list/").decode() == "".join(f"object 2 list/{i}\n" for i in range(8))
@@ -79,8 +79,8 @@ def objects(root):
         "shared 0 a b/", "shared 0 list/", "shared 0 parts/", "object 70000 plain", "object 70000 ~*'()!@:,;$"]
     run(env, "delete", "shop", "plain")
     run(env, "delete", "shop", "plain")
-    assert run(env, "get", "shop", "plain", code=1).startswith("-2 s3://shop/plain: is not there: NoSuchKey")
-    assert run(env, "list", "nobody", "", code=1).startswith("-2 s3://nobody/: is not there: NoSuchBucket")
+    assert run(env, "get", "shop", "plain", code=1).startswith("-2 s3://shop/plain: not found: NoSuchKey")
+    assert run(env, "list", "nobody", "", code=1).startswith("-2 s3://nobody/: not found: NoSuchBucket")
     server.stop()
     return big
 
@@ -99,14 +99,14 @@ def faults(root, big):
 
 def refusals(root):
     server = S3(root)
-    wrong = [({"AWS_SECRET_ACCESS_KEY": "planted"}, "-1 s3://shop/plain: the server answers with status 403, SignatureDoesNotMatch"),
+    wrong = [({"AWS_SECRET_ACCESS_KEY": "planted"}, "-1 s3://shop/plain: the server answered status 403, SignatureDoesNotMatch"),
              ({"AWS_ACCESS_KEY_ID": "AKIAOTHER"}, "status 403, InvalidAccessKeyId"),
              ({"AWS_SECRET_ACCESS_KEY": ""}, "AWS_SECRET_ACCESS_KEY is not set"),
              ({"AWS_SECRET_ACCESS_KEY": "", "AWS_ACCESS_KEY_ID": ""}, "no keys for S3"),
-             ({"AWS_ENDPOINT_URL_S3": "http://me:planted@localhost"}, "is no http:// or https:// address"),
-             ({"AWS_ENDPOINT_URL_S3": "localhost:9000"}, "is no http:// or https:// address"),
-             ({"AWS_REGION": "here/there"}, "is no name of a region"),
-             ({"AWS_PROFILE": "none"}, "has this profile")]
+             ({"AWS_ENDPOINT_URL_S3": "http://me:planted@localhost"}, "is not an http:// or https:// address"),
+             ({"AWS_ENDPOINT_URL_S3": "localhost:9000"}, "is not an http:// or https:// address"),
+             ({"AWS_REGION": "here/there"}, "is not the name of a region"),
+             ({"AWS_PROFILE": "none"}, "no such profile")]
     for more, words in wrong:
         said = run(server.environment(**more), "get", "shop", "plain", code=1)
         assert words in said, (more, said)
@@ -127,7 +127,7 @@ def files(root, home):
                 f"[services near]\nother =\n  endpoint_url = http://wrong\ns3 = \n  endpoint_url = {server.url}\n"
                 "[profile away]\nrole_arn = x\n")
     assert run({**env, "AWS_PROFILE": "lab"}, "get", "shop", "list/1") == b"12"
-    assert "gets its keys by role_arn" in run({**env, "AWS_PROFILE": "away", "AWS_ENDPOINT_URL": server.url}, "get", "shop", "x", code=1)
+    assert "gets its keys from role_arn" in run({**env, "AWS_PROFILE": "away", "AWS_ENDPOINT_URL": server.url}, "get", "shop", "x", code=1)
     assert "InvalidAccessKeyId" in run({**env, "AWS_ENDPOINT_URL": server.url, "AWS_REGION": server.region}, "get", "shop", "x", code=1)
     server.stop()
 
@@ -175,7 +175,7 @@ def roles(root):
     assert run(server.environment(**container), "get", "shop", "list/1") == b"12" and machine.asked == 4
     machine.left, server.tokens = 60, {"lent6"}  # about to run out: asked for again before they are used
     assert run(server.environment(**container), "get", "shop", "list/1") == b"12"
-    assert "gives no keys" in run(server.environment(**{**container, "AWS_CONTAINER_AUTHORIZATION_TOKEN": "no"}), "get", "shop", "x", code=1)
+    assert "did not return keys" in run(server.environment(**{**container, "AWS_CONTAINER_AUTHORIZATION_TOKEN": "no"}), "get", "shop", "x", code=1)
     server.stop()
     machine.shutdown()
 

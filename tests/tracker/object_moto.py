@@ -125,7 +125,7 @@ def objects(env):
     assert run(env, "list", "shop", "pl").decode() == "object 70000 plain\n"
     for key in ("plain", "none"):
         run(env, "delete", "shop", key)
-    assert "is not there: NoSuchKey" in run(env, "get", "shop", "plain", code=1)
+    assert "not found: NoSuchKey" in run(env, "get", "shop", "plain", code=1)
 
 
 def shards(env, folder):

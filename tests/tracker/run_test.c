@@ -152,7 +152,7 @@ static void keys_are_stored_once(void **state)
 	assert_int_equal(keys_get(k, "first", &b, &why), 0);
 	assert_ptr_equal(a, b);
 	assert_int_equal(keys_get(k, "a\tb", &a, &why), ERR_USAGE);
-	assert_string_equal(why, "holds a control character");
+	assert_string_equal(why, "contains a control character");
 	assert_int_equal(keys_get(k, NULL, &a, &why), ERR_USAGE);
 	keys_free(k);
 }

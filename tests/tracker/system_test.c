@@ -209,7 +209,7 @@ static void machine(void **state)
 static void nothing(void **state)
 {
 	double v[SAMPLE_SERIES];
-	struct sample s;
+	struct system_sample s;
 
 	(void)state;
 	sample_begin(&s, "/nonexistent", NULL);
@@ -277,7 +277,7 @@ static void throttled_threads(void **state)
 static void known_load(void **state)
 {
 	double v[SAMPLE_SERIES], until, start_s = clock_mono_s(), spent_s;
-	struct sample s;
+	struct system_sample s;
 
 	(void)state;
 	sample_begin(&s, "", "GPU-of-nobody");

@@ -193,7 +193,7 @@ def down_at_first(runs):
     r.end('burst 1000 x 1001', 'close 1')
     server.stop()
     check(store, r)
-    assert any('kept and sent again' in w for w in r.warnings), r.warnings
+    assert any('stays on disk and is sent again' in w for w in r.warnings), r.warnings
 
 
 def never_there(runs):
@@ -279,7 +279,7 @@ def restarted(runs):
 
 def addresses(runs):
     """A bad address costs a warning, never the run; a password is not repeated; url= wins over DPTRACK_URL."""
-    for url, said in (('ftp://127.0.0.1/x', 'no http'), ('127.0.0.1:80', 'no http'),
+    for url, said in (('ftp://127.0.0.1/x', 'not an http'), ('127.0.0.1:80', 'not an http'),
                       ('http://user:hunter2@127.0.0.1:%d/' % free_port(), 'with a password')):
         r = Recorder(runs, free_port(), 'url=' + url, 'close_wait_s=1')
         r.end('burst 10 x 1', 'close 1')
@@ -370,8 +370,8 @@ def kept_files(runs):
     server.stop()
     check(store, r, code=-10)
     assert store.files == {'w%1/ü+#?.bin': content, 'plain.bin': content, 'empty': b''}, set(store.files)
-    assert any('does not take the file "refused": ' in w and 'not this one' in w for w in r.warnings), r.warnings
-    assert any('that the server lacks: 1;' in w for w in r.warnings), r.warnings
+    assert any('refuses the file "refused": ' in w and 'not this one' in w for w in r.warnings), r.warnings
+    assert any("the server lacks 1 of the run's files;" in w for w in r.warnings), r.warnings
 
 
 def files_without_a_server(runs):
@@ -379,7 +379,7 @@ def files_without_a_server(runs):
     os.makedirs(runs, exist_ok=True)
     r = Recorder(runs, free_port(), 'close_wait_s=1')
     r.end('file a %s' % file_of(runs, 'a', b'a'), 'close 1')
-    assert r.code == -10 and r.seconds < 30 and any('that the server lacks: 1;' in w for w in r.warnings), (r.code, r.seconds, r.warnings)
+    assert r.code == -10 and r.seconds < 30 and any("the server lacks 1 of the run's files;" in w for w in r.warnings), (r.code, r.seconds, r.warnings)
     store, port = Store(), free_port()
     r = Recorder(runs, port, 'close_wait_s=60')
     r.do('file a %s' % file_of(runs, 'a', b'a'), 'log 1 x 1')

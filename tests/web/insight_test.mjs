@@ -70,7 +70,7 @@ test('a healthy run says what bounds it, and is compared with another', async (t
 	const slow = await run('slow', { ...COMPUTE, data_wait: 0.03 });
 	const fast = await run('fast', COMPUTE);
 	const page = await here.open(t, '?e=speed&r=' + fast);
-	await page.waitForSelector('.speed:has-text("healthy: nothing whose removal would bring 5 %")', WAIT);
+	await page.waitForSelector('.speed:has-text("healthy: no bottleneck whose removal would gain 5 %")', WAIT);
 	assert.match(await page.textContent('.speed'), /Bound by compute: .*Judged by \d+ steps/);
 	await page.selectOption('.speed select', slow);
 	await page.waitForSelector('.speed .told', WAIT);

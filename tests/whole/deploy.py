@@ -87,7 +87,7 @@ def live(name, containers, db, s3):
     db.sql("postgres", f"CREATE DATABASE {name}")
     env = {**s3.environment(**containers.env), "DPTRACK_DB": db.address(name), "PATH": BUILD + ":" + os.environ["PATH"]}
     env.update({k: v for k, v in s3.environment().items() if k.startswith("AWS_")})
-    for word in ("are made", "there is nothing to do"):
+    for word in ("created the tables", "is up to date"):
         done = subprocess.run(containers.tables, env=env, capture_output=True, text=True, timeout=60)
         check(done.returncode == 0 and word in done.stdout, f"{name}: tables: {done.returncode} {done.stdout}{done.stderr}")
     port = free_port()

@@ -1,4 +1,4 @@
-/* address.c: see address.h. */
+/* address.c: removes credentials from URLs. */
 #include "tracker/base/address.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
-/* address.h: addresses as they may be recorded and shown. */
+/* address.h: makes URLs safe to record and show. */
 #ifndef DPT_BASE_ADDRESS_H
 #define DPT_BASE_ADDRESS_H
 
-/* Takes user and password out of each https://user:password@host in the text, whatever its scheme; in place. */
+/* Removes user and password from each https://user:password@host in the text, for any scheme, in place. */
 void address_hide(char *text);
 
 #endif

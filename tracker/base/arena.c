@@ -1,4 +1,4 @@
-/* arena.c: a list of blocks, freed together. */
+/* arena.c: an arena is a list of blocks that are freed together. */
 #include "tracker/base/arena.h"
 
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 #define BLOCK_BYTES 16384u
 #define ALIGN_BYTES 16u
 
-struct block {
-	struct block *next;
+struct arena_block {
+	struct arena_block *next;
 	size_t used;
 	size_t cap;
 	size_t pad; /* keeps bytes[] on a 16-byte boundary */
@@ -19,7 +19,7 @@ struct block {
 };
 
 struct arena {
-	struct block *head;
+	struct arena_block *head;
 };
 
 struct arena *arena_new(void)
@@ -29,7 +29,7 @@ struct arena *arena_new(void)
 
 void arena_free(struct arena *a)
 {
-	struct block *b, *next;
+	struct arena_block *b, *next;
 
 	if (!a)
 		return;
@@ -40,15 +40,15 @@ void arena_free(struct arena *a)
 	free(a);
 }
 
-static struct block *block_add(struct arena *a, size_t bytes)
+static struct arena_block *add_arena_block(struct arena *a, size_t bytes)
 {
 	size_t cap = bytes > BLOCK_BYTES / 4 ? bytes : BLOCK_BYTES;
-	struct block *b = calloc(1, sizeof(*b) + cap);
+	struct arena_block *b = calloc(1, sizeof(*b) + cap);
 
 	if (!b)
 		return NULL;
 	b->cap = cap;
-	if (a->head && cap == bytes) { /* a large block of its own must not hide the room in the head */
+	if (a->head && cap == bytes) { /* a large dedicated block must not hide the free bytes of the head */
 		b->next = a->head->next;
 		a->head->next = b;
 	} else {
@@ -60,14 +60,14 @@ static struct block *block_add(struct arena *a, size_t bytes)
 
 void *arena_alloc(struct arena *a, size_t bytes)
 {
-	struct block *b = a->head;
+	struct arena_block *b = a->head;
 	void *at;
 
 	if (bytes > SIZE_MAX / 2)
 		return NULL;
 	bytes = (bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
 	if (!b || b->cap - b->used < bytes)
-		b = block_add(a, bytes);
+		b = add_arena_block(a, bytes);
 	if (!b)
 		return NULL;
 	at = b->bytes + b->used;

@@ -1,4 +1,4 @@
-/* arena.h: memory that lives and dies together (a run's set-up, a request). One thread at a time. */
+/* arena.h: allocations with a common lifetime (a run's set-up, a request). One thread at a time. */
 #ifndef DPT_BASE_ARENA_H
 #define DPT_BASE_ARENA_H
 
@@ -8,7 +8,7 @@ struct arena;
 
 /* NULL when out of memory. */
 struct arena *arena_new(void);
-void arena_free(struct arena *a); /* NULL is fine; frees everything allocated from it */
+void arena_free(struct arena *a); /* frees everything allocated from it; NULL is fine */
 
 /* Zeroed, aligned to 16 bytes; NULL when out of memory. */
 void *arena_alloc(struct arena *a, size_t bytes);

@@ -1,6 +1,6 @@
-/* buf.h: the one growing byte buffer. Every builder of text or bytes uses it.
- * An append that cannot be satisfied (memory, or the maximum given at init) marks the buffer as failed; later
- * appends do nothing, so that callers check once, at the end, with buf_failed. */
+/* buf.h: the one growing byte buffer, for every builder of text or bytes.
+ * An append that fails (out of memory, or beyond the maximum of buf_init) marks the buffer as failed. Later appends do
+ * nothing, so that callers check once, at the end, with buf_failed. */
 #ifndef DPT_BASE_BUF_H
 #define DPT_BASE_BUF_H
 
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct buf {
-	char *data; /* NUL-terminated whenever not NULL; the NUL is not counted in len */
+	char *data; /* NUL-terminated unless NULL; len excludes the NUL */
 	size_t len;
 	size_t cap;
 	size_t max; /* appends beyond this fail */
@@ -30,13 +30,13 @@ void buf_addvf(struct buf *b, const char *fmt, va_list ap);
 void buf_add_u32le(struct buf *b, uint32_t v);
 void buf_add_u64le(struct buf *b, uint64_t v);
 
-/* Room for n more bytes at the returned address (NULL when failed); the caller writes there, then adds to len. */
+/* Reserves n bytes at the returned address (NULL when failed); the caller writes there, then adds to len. */
 char *buf_reserve(struct buf *b, size_t n);
 
 /* Drops the first n bytes (n <= len). */
 void buf_consume(struct buf *b, size_t n);
 
-/* Hands the bytes over (caller frees with free()); NULL when failed. The buffer is empty afterwards. */
+/* Transfers the bytes to the caller (free()); NULL when failed. The buffer is empty afterwards. */
 char *buf_take(struct buf *b, size_t *ret_len);
 
 #endif

@@ -1,11 +1,11 @@
-/* cache_home.c: see cache_home.h. */
+/* cache_home.c: finds the user's cache folder. */
 #include "tracker/base/cache_home.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define ROOM 42 /* of the folder's name, and what callers add */
+#define ROOM 42 /* for the name of the folder and the caller's suffix */
 
 bool cache_home(char *path, size_t n)
 {

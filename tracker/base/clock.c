@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-static int64_t now_ns(clockid_t id)
+static int64_t read_clock_ns(clockid_t id)
 {
 	struct timespec t;
 
@@ -15,17 +15,17 @@ static int64_t now_ns(clockid_t id)
 
 int64_t clock_mono_ns(void)
 {
-	return now_ns(CLOCK_MONOTONIC);
+	return read_clock_ns(CLOCK_MONOTONIC);
 }
 
 double clock_mono_s(void)
 {
-	return (double)now_ns(CLOCK_MONOTONIC) * 1e-9;
+	return (double)read_clock_ns(CLOCK_MONOTONIC) * 1e-9;
 }
 
 double clock_thread_s(void)
 {
-	return (double)now_ns(CLOCK_THREAD_CPUTIME_ID) * 1e-9;
+	return (double)read_clock_ns(CLOCK_THREAD_CPUTIME_ID) * 1e-9;
 }
 
 double clock_wall_s(void)
@@ -38,7 +38,7 @@ double clock_wall_s(void)
 
 int64_t clock_wall_ms(void)
 {
-	return now_ns(CLOCK_REALTIME) / 1000000;
+	return read_clock_ns(CLOCK_REALTIME) / 1000000;
 }
 
 void clock_sleep_s(double seconds)

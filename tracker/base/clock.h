@@ -1,4 +1,4 @@
-/* clock.h: the two clocks. Durations come from clock_mono_s, dates from clock_wall_s. */
+/* clock.h: the clocks. Use clock_mono_s for durations and clock_wall_s for dates. */
 #ifndef DPT_BASE_CLOCK_H
 #define DPT_BASE_CLOCK_H
 
@@ -6,15 +6,15 @@
 
 double clock_mono_s(void);   /* seconds since an arbitrary start; never steps back */
 int64_t clock_mono_ns(void);
-double clock_thread_s(void); /* seconds that this thread was on a core */
+double clock_thread_s(void); /* CPU seconds of this thread */
 double clock_wall_s(void);   /* seconds since 1970 UTC */
 int64_t clock_wall_ms(void);
 void clock_sleep_s(double seconds);
 
-/* DPTRACK_TEST_CLOCK=factor:seconds, of tests: so long after this call cores are slower by that factor. Who computes
- * makes it so: nodes of host backends, and the fixed loop by which the clock is told. */
+/* DPTRACK_TEST_CLOCK=factor:seconds, for tests: that many seconds after this call, cores count as slower by the factor.
+ * Callers apply it: nodes of host backends, and the loop that measures the clock. */
 struct clock_hook {
-	double factor; /* 1: nothing */
+	double factor; /* 1: no slowdown */
 	double from_s; /* clock_mono_s */
 };
 

@@ -1,10 +1,10 @@
-/* cond.c: CLOCK_MONOTONIC for POSIX condition variables. */
+/* cond.c: condition variables with CLOCK_MONOTONIC. */
 #include "tracker/base/cond.h"
 
 #include <errno.h>
 #include <time.h>
 
-#define FOR_EVER_S 1e9 /* of the clock: three decades after the machine's start */
+#define FOR_EVER_S 1e9 /* of the clock: three decades after boot */
 
 void cond_init(pthread_cond_t *c)
 {

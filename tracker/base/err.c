@@ -1,4 +1,4 @@
-/* err.c: formatting of errors. Knows nothing of who prints them. */
+/* err.c: formats errors. Knows nothing of who prints them. */
 #include "tracker/base/err.h"
 
 #include <errno.h>

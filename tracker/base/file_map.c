@@ -1,4 +1,4 @@
-/* file_map.c: mappings of whole files. */
+/* file_map.c: maps complete files into memory. */
 #include "tracker/base/file_map.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int map(struct file_map *m, int fd, const char *path, struct err *err)
+static int map_regular_file(struct file_map *m, int fd, const char *path, struct err *err)
 {
 	struct stat st;
 	void *at;
@@ -33,7 +33,7 @@ int file_map_open(struct file_map *ret, const char *path, struct err *err)
 
 	if (fd < 0)
 		return err_set(err, ERR_USAGE, "%.300s: %s", path, strerror(errno));
-	rc = map(&m, fd, path, err);
+	rc = map_regular_file(&m, fd, path, err);
 	close(fd);
 	if (!rc)
 		*ret = m;

@@ -1,4 +1,4 @@
-/* file_map.h: the bytes of a regular file, read through a mapping. */
+/* file_map.h: the bytes of a regular file as a read-only mapping. */
 #ifndef DPT_BASE_FILE_MAP_H
 #define DPT_BASE_FILE_MAP_H
 
@@ -11,7 +11,7 @@ struct file_map {
 	size_t n;
 };
 
-/* ERR_USAGE, naming path, for what cannot be read or is no regular file; a pipe is not waited for. */
+/* ERR_USAGE, naming path, for a file that cannot be read or is not regular; does not block on a pipe. */
 int file_map_open(struct file_map *ret, const char *path, struct err *err);
 void file_map_close(struct file_map *m); /* a zeroed one is fine */
 

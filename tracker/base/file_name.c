@@ -1,4 +1,4 @@
-/* file_name.c: names for files, and the folders above them. */
+/* file_name.c: makes file names from texts, and the folders above a file. */
 #include "tracker/base/file_name.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 enum { NAME_BYTES_MAX = 100, PATH_BYTES_MAX = 4096 };
 
-static bool plain(char c)
+static bool is_file_name_char(char c)
 {
 	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
 	       c == '-';
@@ -20,7 +20,7 @@ void file_name_of(char ret[FILE_NAME_BYTES], const char *text)
 	size_t n = 0;
 
 	for (; text[n] && n < NAME_BYTES_MAX; n++)
-		ret[n] = plain(text[n]) ? text[n] : '_';
+		ret[n] = is_file_name_char(text[n]) ? text[n] : '_';
 	if (!n)
 		ret[n++] = '_';
 	ret[n] = '\0';
@@ -55,7 +55,7 @@ int file_name_folders(const char *path, struct err *err)
 		memcpy(part, path, i);
 		part[i] = '\0';
 		if (mkdir(part, 0777) && errno != EEXIST)
-			return err_set_errno(err, errno, "cannot make the folder %s", part);
+			return err_set_errno(err, errno, "cannot create the folder %s", part);
 	}
 	return 0;
 }

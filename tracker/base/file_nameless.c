@@ -1,4 +1,4 @@
-/* file_nameless.c: O_TMPFILE, or a file that is removed at once. */
+/* file_nameless.c: O_TMPFILE, or a file that is unlinked at once. */
 #include "tracker/base/file_nameless.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
-/* file_nameless.h: files that nobody else finds, gone with whoever holds them open. */
+/* file_nameless.h: unnamed temporary files, which disappear with their descriptor. */
 #ifndef DPT_BASE_FILE_NAMELESS_H
 #define DPT_BASE_FILE_NAMELESS_H
 
-/* A new, empty one on the folder's disk, to be read and written by this user alone: its descriptor. Where the file
- * system knows no files without a name, one that has had a name for a moment. -1 with errno: there can be none. */
+/* Creates an empty file on the folder's disk, readable and writable by this user; returns its descriptor. If the file
+ * system does not support unnamed files, the file has a name for a moment. Returns -1 with errno on failure. */
 int file_nameless(const char *folder);
 
 #endif

@@ -1,4 +1,4 @@
-/* file_read.c: pread, again and again. */
+/* file_read.c: repeats pread until all bytes are read. */
 #include "tracker/base/file_read.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* file_read.h: bytes from a place of a file on, however many calls they take. */
+/* file_read.h: reads bytes at an offset of a file, with as many calls as needed. */
 #ifndef DPT_BASE_FILE_READ_H
 #define DPT_BASE_FILE_READ_H
 
@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* How many of the n bytes there are: fewer where the file ends before. -1 with errno: they cannot be read. */
+/* Returns the number of bytes read: fewer than n only at the end of the file. -1 with errno: failed. */
 ssize_t file_read(int fd, uint64_t at, void *to, size_t n);
 
 #endif

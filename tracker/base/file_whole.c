@@ -1,4 +1,4 @@
-/* file_whole.c: O_TMPFILE, which /proc gives a name; or a file that is renamed. */
+/* file_whole.c: uses O_TMPFILE and links the file through /proc, or renames a temporary file. */
 #include "tracker/base/file_whole.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #define SELF "/proc/self/fd"
 
-static int open_nameless(const char *part)
+static int open_unnamed_part(const char *part)
 {
 	char folder[FILE_WHOLE_PART];
 
@@ -26,14 +26,14 @@ int file_whole_open(struct file_whole *ret, const char *part)
 		return -1;
 	}
 	unlink(part);
-	ret->fd = open_nameless(part);
+	ret->fd = open_unnamed_part(part);
 	ret->named = ret->fd < 0;
 	if (ret->named)
 		ret->fd = open(part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	return ret->fd < 0 ? -1 : 0;
 }
 
-static int give_name(struct file_whole *f)
+static int link_part_name(struct file_whole *f)
 {
 	char self[64];
 
@@ -48,7 +48,7 @@ static int give_name(struct file_whole *f)
 
 int file_whole_keep(struct file_whole *f, const char *path)
 {
-	int rc = give_name(f), why;
+	int rc = link_part_name(f), why;
 
 	if (close(f->fd) && !rc)
 		rc = -1;

@@ -1,5 +1,6 @@
-/* file_whole.h: a file that is there whole or not at all. Until then it has no name, and is gone with its process;
- * where the file system knows no such files it lies beside, and stays there when its process is killed. */
+/* file_whole.h: files that appear complete or not at all. Until then a file has no name and disappears with its
+ * process. If the file system does not support that, it is a temporary file next to its destination, which remains when
+ * the process is killed. */
 #ifndef DPT_BASE_FILE_WHOLE_H
 #define DPT_BASE_FILE_WHOLE_H
 
@@ -9,18 +10,19 @@
 #define FILE_WHOLE_PART (PATH_MAX + 64)
 
 struct file_whole {
-	int fd;	    /* to be written, and read; -1: kept or dropped */
-	bool named; /* it lies at part */
+	int fd;	    /* for writing and reading; -1: kept or dropped */
+	bool named; /* exists at part */
 	char part[FILE_WHOLE_PART];
 };
 
-/* part: a path beside the one that it will have, which no other writer uses; what somebody who was killed left there
- * is removed. 0, or -1 with errno. */
+/* part: a temporary path next to the destination that no other writer uses; a leftover of a killed process there is
+ * removed. Returns 0, or -1 with errno. */
 int file_whole_open(struct file_whole *ret, const char *part);
 
-/* In path's place, whatever lies there, once it is closed. On failure nothing is left. 0, or -1 with errno. */
+/* Closes the file and moves it to path, replacing any file there. On failure nothing remains. Returns 0, or -1 with
+ * errno. */
 int file_whole_keep(struct file_whole *f, const char *path);
 
-void file_whole_drop(struct file_whole *f); /* one that was kept stays */
+void file_whole_drop(struct file_whole *f); /* no effect after file_whole_keep */
 
 #endif

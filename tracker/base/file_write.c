@@ -1,4 +1,4 @@
-/* file_write.c: write, again and again. */
+/* file_write.c: repeats write until all bytes are written. */
 #include "tracker/base/file_write.h"
 
 #include <errno.h>

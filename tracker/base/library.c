@@ -14,7 +14,7 @@ int library_load(const struct library *l, const struct library_function *all, si
 		void *at = dlsym(so, all[i].name);
 
 		if (!at)
-			return err_set(err, ERR_UNSUPPORTED, "%s lacks %s: a newer one is needed", l->file,
+			return err_set(err, ERR_UNSUPPORTED, "%s lacks %s: install a newer version", l->file,
 				       all[i].name);
 		memcpy(all[i].to, &at, sizeof(at));
 	}

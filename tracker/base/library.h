@@ -1,4 +1,5 @@
-/* library.h: shared libraries that only some runs need, opened by name: others neither load nor lack them. */
+/* library.h: shared libraries that only some runs need. They are opened by name, so that other runs neither load nor
+ * require them. */
 #ifndef DPT_BASE_LIBRARY_H
 #define DPT_BASE_LIBRARY_H
 
@@ -8,16 +9,16 @@
 
 struct library {
 	const char *file; /* "libcurl.so.4" */
-	const char *need; /* said before the loader's reason: "HTTP needs libcurl (Debian: libcurl4)" */
+	const char *need; /* put in front of the loader's message: "HTTP needs libcurl (Debian: libcurl4)" */
 };
 
 struct library_function {
 	const char *name;
-	void *to; /* a pointer to a function, which is filled */
+	void *to; /* address of a function pointer, which is set */
 };
 
-/* Fills them all. ERR_UNSUPPORTED: there is no such library, or it lacks the function that is named. It stays loaded as
- * long as the process lives. */
+/* Sets all function pointers. ERR_UNSUPPORTED: the library is missing, or lacks a function. It stays loaded for the
+ * life of the process. */
 int library_load(const struct library *l, const struct library_function *all, size_t n, struct err *err);
 
 #endif

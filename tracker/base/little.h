@@ -1,4 +1,4 @@
-/* little.h: numbers as files hold them, the lowest byte first. */
+/* little.h: little-endian integers in memory and files. */
 #ifndef DPT_BASE_LITTLE_H
 #define DPT_BASE_LITTLE_H
 

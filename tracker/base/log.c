@@ -1,4 +1,4 @@
-/* log.c: lines on stderr. The program's name is set once, before threads start. */
+/* log.c: prints lines on stderr. The program's name is set once, before threads start. */
 #include "tracker/base/log.h"
 
 #include <fcntl.h>
@@ -9,7 +9,8 @@
 
 static const char *log_program = "dptrack";
 
-/* One that was closed by whoever started the program would be the next file that is opened: a journal, a database. */
+/* If the parent closed a standard descriptor, the next file that is opened (a journal, a database) would get its
+ * number. */
 static void open_standard_files(void)
 {
 	int fd;
@@ -39,7 +40,7 @@ static void log_line(const char *kind, const char *fmt, va_list ap)
 	used = strlen(line);
 	line[used++] = '\n';
 	if (write(STDERR_FILENO, line, used) < 0)
-		return; /* nowhere left to say it */
+		return; /* stderr is gone */
 }
 
 #define LOG_FUNCTION(name, kind)         \

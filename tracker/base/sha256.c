@@ -60,7 +60,7 @@ void sha256_add_both(struct sha256 *s, struct sha256 *other, const void *bytes, 
 	sha256_add(other, (const unsigned char *)bytes + first + whole, n - first - whole);
 }
 
-static void finish(struct sha256 *s)
+static void finish_sha256(struct sha256 *s)
 {
 	unsigned char last[128] = { 0 };
 	size_t rest = (size_t)(s->bytes % 64), size = rest < 56 ? 64 : 128, i;
@@ -74,7 +74,7 @@ static void finish(struct sha256 *s)
 
 void sha256_end(struct sha256 *s, char ret[65])
 {
-	finish(s);
+	finish_sha256(s);
 	for (int i = 0; i < 8; i++)
 		snprintf(ret + 8 * i, 9, "%08x", (unsigned int)s->h[i]);
 }
@@ -88,9 +88,9 @@ void sha256_hex(const void *bytes, size_t n, char ret[65])
 	sha256_end(&s, ret);
 }
 
-static void end_binary(struct sha256 *s, unsigned char ret[32])
+static void finish_sha256_binary(struct sha256 *s, unsigned char ret[32])
 {
-	finish(s);
+	finish_sha256(s);
 	for (int i = 0; i < 32; i++)
 		ret[i] = (unsigned char)(s->h[i / 4] >> (24 - 8 * (i % 4)));
 }
@@ -103,7 +103,7 @@ void sha256_hmac_key(const void *key, size_t key_bytes, const void *bytes, size_
 	if (key_bytes > sizeof(block)) {
 		sha256_init(&s);
 		sha256_add(&s, key, key_bytes);
-		end_binary(&s, block);
+		finish_sha256_binary(&s, block);
 	} else {
 		memcpy(block, key, key_bytes);
 	}
@@ -112,13 +112,13 @@ void sha256_hmac_key(const void *key, size_t key_bytes, const void *bytes, size_
 	sha256_init(&s);
 	sha256_add(&s, block, sizeof(block));
 	sha256_add(&s, bytes, n);
-	end_binary(&s, ret);
+	finish_sha256_binary(&s, ret);
 	for (int i = 0; i < 64; i++)
 		block[i] ^= 0x36 ^ 0x5c;
 	sha256_init(&s);
 	sha256_add(&s, block, sizeof(block));
 	sha256_add(&s, ret, 32);
-	end_binary(&s, ret);
+	finish_sha256_binary(&s, ret);
 }
 
 void sha256_hmac(const char *key, const void *bytes, size_t n, unsigned char ret[32])

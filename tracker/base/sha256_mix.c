@@ -1,4 +1,5 @@
-/* sha256_mix.c: constants are the fractional parts of roots of the first primes. */
+/* sha256_mix.c: the compression function of SHA-256. The constants are the fractional parts of cube roots of the first
+ * primes. */
 #include "tracker/base/sha256_mix.h"
 
 #include <stdatomic.h>
@@ -21,12 +22,13 @@ static const uint32_t K[64] = {
 	0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
-static uint32_t turn(uint32_t v, int by)
+static uint32_t rotate_right(uint32_t v, int by)
 {
 	return v >> by | v << (32 - by);
 }
 
-static void mix_block(uint32_t h[8], const unsigned char *p)
+/* Adds one block of 64 bytes to the state: message schedule, then 64 rounds (FIPS 180-4). */
+static void mix_sha_block(uint32_t h[8], const unsigned char *p)
 {
 	uint32_t w[64], a[8], t1, t2;
 	int i;
@@ -35,13 +37,14 @@ static void mix_block(uint32_t h[8], const unsigned char *p)
 		w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8 |
 			p[4 * i + 3];
 	for (; i < 64; i++)
-		w[i] = w[i - 16] + w[i - 7] + (turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3) +
-		       (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10);
+		w[i] = w[i - 16] + w[i - 7] +
+		       (rotate_right(w[i - 15], 7) ^ rotate_right(w[i - 15], 18) ^ w[i - 15] >> 3) +
+		       (rotate_right(w[i - 2], 17) ^ rotate_right(w[i - 2], 19) ^ w[i - 2] >> 10);
 	memcpy(a, h, sizeof a);
 	for (i = 0; i < 64; i++) {
-		t1 = a[7] + (turn(a[4], 6) ^ turn(a[4], 11) ^ turn(a[4], 25)) + ((a[4] & a[5]) ^ (~a[4] & a[6])) +
-			K[i] + w[i];
-		t2 = (turn(a[0], 2) ^ turn(a[0], 13) ^ turn(a[0], 22)) +
+		t1 = a[7] + (rotate_right(a[4], 6) ^ rotate_right(a[4], 11) ^ rotate_right(a[4], 25)) +
+		     ((a[4] & a[5]) ^ (~a[4] & a[6])) + K[i] + w[i];
+		t2 = (rotate_right(a[0], 2) ^ rotate_right(a[0], 13) ^ rotate_right(a[0], 22)) +
 			((a[0] & a[1]) ^ (a[0] & a[2]) ^ (a[1] & a[2]));
 		memmove(a + 1, a, 7 * sizeof a[0]);
 		a[4] += t1;
@@ -54,7 +57,7 @@ static void mix_block(uint32_t h[8], const unsigned char *p)
 void sha256_mix_plain(uint32_t h[8], const unsigned char *p, size_t blocks)
 {
 	for (; blocks; blocks--, p += 64)
-		mix_block(h, p);
+		mix_sha_block(h, p);
 }
 
 void sha256_mix_both_plain(uint32_t h[8], uint32_t other[8], const unsigned char *p, size_t blocks)
@@ -66,19 +69,19 @@ void sha256_mix_both_plain(uint32_t h[8], uint32_t other[8], const unsigned char
 #if defined(__x86_64__) && defined(__GNUC__)
 #define INSTRUCTIONS __attribute__((target("sha,sse4.1,ssse3")))
 
-/* The state as the instructions have it: two halves of four words, the first word highest. Each pair of them makes four
- * rounds; the words of the message behind the sixteenth are made four at a time. */
-struct halves {
+/* The state in the layout of the instructions: two halves of four words, the first word highest. A pair of instructions
+ * does four rounds; message words after the sixteenth are computed four at a time. */
+struct sha_halves {
 	__m128i abef, cdgh;
 };
 
-INSTRUCTIONS static struct halves load(const uint32_t h[8])
+INSTRUCTIONS static struct sha_halves load_sha_state(const uint32_t h[8])
 {
-	return (struct halves){ _mm_set_epi32((int)h[0], (int)h[1], (int)h[4], (int)h[5]),
+	return (struct sha_halves){ _mm_set_epi32((int)h[0], (int)h[1], (int)h[4], (int)h[5]),
 				_mm_set_epi32((int)h[2], (int)h[3], (int)h[6], (int)h[7]) };
 }
 
-INSTRUCTIONS static void store(uint32_t h[8], const struct halves *s)
+INSTRUCTIONS static void store_sha_state(uint32_t h[8], const struct sha_halves *s)
 {
 	uint32_t words[8];
 
@@ -87,7 +90,7 @@ INSTRUCTIONS static void store(uint32_t h[8], const struct halves *s)
 	memcpy(h, (uint32_t[8]){ words[3], words[2], words[7], words[6], words[1], words[0], words[5], words[4] }, 32);
 }
 
-INSTRUCTIONS static inline void load_words(__m128i m[4], const unsigned char *p)
+INSTRUCTIONS static inline void load_message_words(__m128i m[4], const unsigned char *p)
 {
 	const __m128i swap = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
 
@@ -95,8 +98,8 @@ INSTRUCTIONS static inline void load_words(__m128i m[4], const unsigned char *p)
 		m[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i)), swap);
 }
 
-/* The words of the message, with the constants, of four rounds from 4i on. */
-INSTRUCTIONS static inline __m128i next_words(__m128i m[4], int i)
+/* The message words plus constants of four rounds, beginning with round 4i. */
+INSTRUCTIONS static inline __m128i next_message_words(__m128i m[4], int i)
 {
 	__m128i w;
 
@@ -108,62 +111,64 @@ INSTRUCTIONS static inline __m128i next_words(__m128i m[4], int i)
 	return _mm_add_epi32(m[i % 4], _mm_loadu_si128((const __m128i *)(const void *)(K + 4 * i)));
 }
 
-INSTRUCTIONS static inline void four_rounds(struct halves *s, __m128i w, __m128i w_high)
+INSTRUCTIONS static inline void run_four_rounds(struct sha_halves *s, __m128i w, __m128i w_high)
 {
 	s->cdgh = _mm_sha256rnds2_epu32(s->cdgh, s->abef, w);
 	s->abef = _mm_sha256rnds2_epu32(s->abef, s->cdgh, w_high);
 }
 
-INSTRUCTIONS static inline void add(struct halves *s, const struct halves *before)
+INSTRUCTIONS static inline void add_sha_state(struct sha_halves *s, const struct sha_halves *before)
 {
 	s->abef = _mm_add_epi32(s->abef, before->abef);
 	s->cdgh = _mm_add_epi32(s->cdgh, before->cdgh);
 }
 
-INSTRUCTIONS static void mix_instructions(uint32_t h[8], const unsigned char *p, size_t blocks)
+INSTRUCTIONS static void mix_by_instructions(uint32_t h[8], const unsigned char *p, size_t blocks)
 {
-	struct halves s = load(h);
+	struct sha_halves s = load_sha_state(h);
 
 	for (; blocks; blocks--, p += 64) {
-		const struct halves before = s;
+		const struct sha_halves before = s;
 		__m128i m[4], w;
 
-		load_words(m, p);
+		load_message_words(m, p);
 #pragma GCC unroll 16
 		for (int i = 0; i < 16; i++) {
-			w = next_words(m, i);
-			four_rounds(&s, w, _mm_shuffle_epi32(w, 0x0e));
+			w = next_message_words(m, i);
+			run_four_rounds(&s, w, _mm_shuffle_epi32(w, 0x0e));
 		}
-		add(&s, &before);
+		add_sha_state(&s, &before);
 	}
-	store(h, &s);
+	store_sha_state(h, &s);
 }
 
-/* One state waits for its own last rounds: the other one's fill the gaps, and the words are made once. */
-INSTRUCTIONS static void mix_both_instructions(uint32_t h[8], uint32_t other[8], const unsigned char *p, size_t blocks)
+/* Mixes two states with the same blocks. The rounds of one fill the latency gaps of the other, and the message words
+ * are computed once. */
+INSTRUCTIONS static void mix_both_by_instructions(uint32_t h[8], uint32_t other[8], const unsigned char *p,
+						  size_t blocks)
 {
-	struct halves s = load(h), o = load(other);
+	struct sha_halves s = load_sha_state(h), o = load_sha_state(other);
 
 	for (; blocks; blocks--, p += 64) {
-		const struct halves before = s, other_before = o;
+		const struct sha_halves before = s, other_before = o;
 		__m128i m[4], w, high;
 
-		load_words(m, p);
+		load_message_words(m, p);
 #pragma GCC unroll 16
 		for (int i = 0; i < 16; i++) {
-			w = next_words(m, i);
+			w = next_message_words(m, i);
 			high = _mm_shuffle_epi32(w, 0x0e);
-			four_rounds(&s, w, high);
-			four_rounds(&o, w, high);
+			run_four_rounds(&s, w, high);
+			run_four_rounds(&o, w, high);
 		}
-		add(&s, &before);
-		add(&o, &other_before);
+		add_sha_state(&s, &before);
+		add_sha_state(&o, &other_before);
 	}
-	store(h, &s);
-	store(other, &o);
+	store_sha_state(h, &s);
+	store_sha_state(other, &o);
 }
 
-static bool find_instructions(void)
+static bool detect_sha_instructions(void)
 {
 	unsigned int a, b, c, d, more;
 
@@ -171,14 +176,14 @@ static bool find_instructions(void)
 	       __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
 }
 
-/* Asked once: a virtual machine's answer takes longer than many blocks. Whoever is first, it is the same. */
-static bool has_instructions(void)
+/* Detected once: cpuid in a virtual machine takes longer than many blocks. Threads may race; they find the same. */
+static bool has_sha_instructions(void)
 {
 	static _Atomic int known; /* 1: no, 2: yes */
 	int k = atomic_load_explicit(&known, memory_order_relaxed);
 
 	if (!k) {
-		k = 1 + find_instructions();
+		k = 1 + detect_sha_instructions();
 		atomic_store_explicit(&known, k, memory_order_relaxed);
 	}
 	return k == 2;
@@ -186,12 +191,12 @@ static bool has_instructions(void)
 
 sha256_mix_fn *sha256_mix_best(void)
 {
-	return has_instructions() ? mix_instructions : sha256_mix_plain;
+	return has_sha_instructions() ? mix_by_instructions : sha256_mix_plain;
 }
 
 sha256_mix_both_fn *sha256_mix_both_best(void)
 {
-	return has_instructions() ? mix_both_instructions : sha256_mix_both_plain;
+	return has_sha_instructions() ? mix_both_by_instructions : sha256_mix_both_plain;
 }
 
 #else

@@ -1,4 +1,4 @@
-/* sha256_mix.h: what SHA-256 does to blocks of 64 bytes: in C, and by the processor's own instructions. Private to
+/* sha256_mix.h: the compression function of SHA-256 on blocks of 64 bytes, in C and with CPU instructions. Private to
  * sha256.c and its test. */
 #ifndef DPT_BASE_SHA256_MIX_H
 #define DPT_BASE_SHA256_MIX_H
@@ -12,7 +12,7 @@ typedef void sha256_mix_both_fn(uint32_t h[8], uint32_t other[8], const unsigned
 sha256_mix_fn sha256_mix_plain;
 sha256_mix_both_fn sha256_mix_both_plain; /* the same blocks into two states */
 
-/* On this machine. */
+/* The fastest one on this machine. */
 sha256_mix_fn *sha256_mix_best(void);
 sha256_mix_both_fn *sha256_mix_both_best(void);
 

@@ -1,5 +1,4 @@
-/* stop.h: how somebody who waits for another learns that nobody wants it any more. Whoever waits looks a few times a
- * second. */
+/* stop.h: a stop request for a waiting thread, which polls it a few times a second. */
 #ifndef DPT_BASE_STOP_H
 #define DPT_BASE_STOP_H
 
@@ -8,11 +7,11 @@
 
 struct stop {
 	_Atomic bool now;
-	bool (*asked)(void *user); /* optional: asked too, by the thread that waits; true once is true for ever */
+	bool (*asked)(void *user); /* optional: polled by the waiting thread, too; once true it must stay true */
 	void *user;
 };
 
-/* NULL: never. */
+/* s NULL: never stopped. */
 static inline bool stop_asked(const struct stop *s)
 {
 	return s && (atomic_load(&s->now) || (s->asked && s->asked(s->user)));

@@ -1,4 +1,4 @@
-/* utf8.c: the well-formed byte sequences of the Unicode standard, table 3-7. */
+/* utf8.c: well-formed byte sequences by table 3-7 of the Unicode standard. */
 #include "tracker/base/utf8.h"
 
 #include <string.h>
@@ -18,13 +18,13 @@ size_t utf8_step(const unsigned char *p, size_t n)
 	if (n < len)
 		return 0;
 	if (p[0] == 0xe0)
-		lo = 0xa0; /* shorter forms exist below */
+		lo = 0xa0; /* below are overlong forms */
 	else if (p[0] == 0xed)
 		hi = 0x9f; /* surrogates */
 	else if (p[0] == 0xf0)
 		lo = 0x90;
 	else if (p[0] == 0xf4)
-		hi = 0x8f; /* beyond U+10FFFF */
+		hi = 0x8f; /* above U+10FFFF */
 	if (p[1] < lo || p[1] > hi)
 		return 0;
 	for (size_t i = 2; i < len; i++)

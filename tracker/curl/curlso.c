@@ -1,4 +1,4 @@
-/* curlso.c: libcurl's functions and numbers. */
+/* curlso.c: loads libcurl's functions and checks the constants. */
 #include "tracker/curl/curlso.h"
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #define CURL_DISABLE_DEPRECATION 1
 #include <curl/curl.h>
 
-/* Each number is libcurl's own; they never change, or programs that are built already would break. */
+/* Each constant is libcurl's; they never change, as that would break existing programs. */
 #define SAME(ours, theirs) _Static_assert((long)CURLSO_##ours == (long)(theirs), #ours)
 
 SAME(LOW_SPEED_LIMIT, CURLOPT_LOW_SPEED_LIMIT);
@@ -72,8 +72,8 @@ static const struct library library = { "libcurl.so.4", "HTTP needs libcurl (Deb
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Newer than the rest: what needs them asks whether they are there. */
-static void load_multi(struct curlso *c)
+/* These are newer than the rest; callers check multi_init before they use them. */
+static void load_multi_functions(struct curlso *c)
 {
 	const struct library_function wanted[] = {
 		{ "curl_multi_init", &c->multi_init },	       { "curl_multi_cleanup", &c->multi_cleanup },
@@ -100,7 +100,7 @@ int curlso_load(struct curlso *ret, struct err *err)
 
 	if (rc)
 		return rc;
-	load_multi(&c);
+	load_multi_functions(&c);
 	if (c.global_init(CURLSO_GLOBAL_DEFAULT))
 		return err_set(err, ERR_UNSUPPORTED, "libcurl cannot be initialised");
 	*ret = c;

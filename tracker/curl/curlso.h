@@ -1,6 +1,6 @@
-/* curlso.h: libcurl, opened when it is first needed: a run without a server neither loads nor requires it. What of its
- * binary interface is used stands here, so that the library can be built where libcurl's own header is missing; where
- * it is there, curlso.c holds the numbers against it. */
+/* curlso.h: libcurl, loaded when it is first needed: a run without a server neither loads nor requires it. This header
+ * declares the part of its binary interface that is used, so that dptrack builds without libcurl's header. If that
+ * header is present, curlso.c checks the constants against it. */
 #ifndef DPT_CURL_CURLSO_H
 #define DPT_CURL_CURLSO_H
 
@@ -44,7 +44,7 @@ enum curlso_option {
 	CURLSO_HEADERFUNCTION = 20079,
 	CURLSO_XFERINFOFUNCTION = 20219,
 	CURLSO_POSTFIELDSIZE_LARGE = 30120, /* int64_t */
-	CURLSO_UPLOAD_BUFFERSIZE = 280,	    /* bytes; since 7.62, before which it is refused */
+	CURLSO_UPLOAD_BUFFERSIZE = 280,	    /* bytes; since 7.62, older ones refuse it */
 };
 
 enum curlso_info {
@@ -71,7 +71,7 @@ enum {
 
 struct curl_slist;
 
-/* A transfer of a multi handle that has ended. */
+/* A finished transfer of a multi handle. */
 struct curlso_message {
 	int kind;
 	void *easy;
@@ -92,8 +92,7 @@ struct curlso {
 	void (*easy_cleanup)(void *easy);
 	struct curl_slist *(*slist_append)(struct curl_slist *list, const char *text);
 	void (*slist_free_all)(struct curl_slist *list);
-	/* Many transfers at once; multi_init is NULL where the library is too old for them (before
-	 * 7.68). */
+	/* Concurrent transfers; multi_init is NULL if the library is too old for them (before 7.68). */
 	void *(*multi_init)(void);
 	int (*multi_cleanup)(void *multi);
 	int (*multi_add)(void *multi, void *easy);
@@ -104,10 +103,10 @@ struct curlso {
 	struct curlso_message *(*multi_info_read)(void *multi, int *left);
 };
 
-/* 0 or ERR_UNSUPPORTED with the loader's reason. The library stays loaded for the life of the process. */
+/* Returns 0, or ERR_UNSUPPORTED with the loader's reason. The library stays loaded for the life of the process. */
 int curlso_load(struct curlso *ret, struct err *err);
 
-/* The value of a header's line where it is `name`'s, cut off where it is too long. */
+/* Extracts the value if the header line has this name; long values are truncated. */
 bool curlso_header(const char *line, size_t n, const char *name, char ret[CURLSO_HEADER_BYTES]);
 
 bool curlso_for_good(int code); /* the same request would fail again */

@@ -1,5 +1,5 @@
 /* event.c: walks an Event message. Three spans are nested (event, summary, hparams map); event_next empties the
- * innermost first. The standard fields are read here; a summary, hparams and our extensions have files of their own. */
+ * innermost first. This file reads the standard fields; summary.c, hparams.c and extension.c read the rest. */
 #include "tracker/event/event.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ int event_open(struct event *ret, const void *payload, size_t n)
 	return 0;
 }
 
-static int item_of_session_log(struct event_span s, struct event_item *ret)
+static int parse_session_log(struct event_span s, struct event_item *ret)
 {
 	struct wire_field f;
 	int rc;
@@ -62,8 +62,8 @@ static int item_of_session_log(struct event_span s, struct event_item *ret)
 	return rc ? rc : 1;
 }
 
-/* A field of the standard message: 1 an item, 0 nothing to report by itself. */
-static int item_of_standard(struct event *ev, const struct wire_field *f, struct event_item *ret)
+/* Reads a field of the standard message: returns 1 for an item, 0 if it is not one. */
+static int parse_standard_field(struct event *ev, const struct wire_field *f, struct event_item *ret)
 {
 	switch (f->number) {
 	case TB_EVENT_FILE_VERSION:
@@ -80,7 +80,7 @@ static int item_of_standard(struct event *ev, const struct wire_field *f, struct
 		ev->summary = wire_span(f);
 		return 0;
 	case TB_EVENT_SESSION_LOG:
-		return item_of_session_log(wire_span(f), ret);
+		return parse_session_log(wire_span(f), ret);
 	default:
 		return 0;
 	}
@@ -100,7 +100,7 @@ int event_next(struct event *ev, struct event_item *ret)
 		rc = wire_next(&ev->top, &f);
 		if (rc <= 0)
 			return rc;
-		rc = ev->ours ? extension_item(&f, &ev->header, ret) : item_of_standard(ev, &f, ret);
+		rc = ev->ours ? extension_item(&f, &ev->header, ret) : parse_standard_field(ev, &f, ret);
 		if (rc)
 			return rc;
 	}

@@ -1,16 +1,16 @@
-/* event.h: reads the payload of a record: an Event message, of our own journals or of any TensorBoard writer. Pure: no
- * I/O, no allocation; every text points into the payload. Numbers of the standard messages are TensorFlow's
- * event.proto and summary.proto and TensorBoard's hparams plugin; those of ours stand in schema/event/fields.def.
+/* event.h: reads the payload of a record: an Event message of our own journals or of any TensorBoard writer. Pure: no
+ * I/O, no allocation; every text points into the payload. Field numbers of the standard messages come from TensorFlow's
+ * event.proto and summary.proto and TensorBoard's hparams plugin; ours are defined in schema/event/fields.def.
  *
  *	struct event ev;
  *	struct event_item item;
  *
  *	if (event_open(&ev, rec.payload, rec.payload_bytes))
- *		... not a protobuf Event: count it, go on with the next record ...
+ *		... not a protobuf Event: count it, continue with the next record ...
  *	while ((rc = event_next(&ev, &item)) > 0)
  *		switch (item.kind) ...
  *
- * What a standard part merely repeats for TensorBoard in our own journals (hparams, text) is not reported twice. */
+ * Standard fields that repeat our own for TensorBoard (hparams, text) are not reported. */
 #ifndef DPT_EVENT_EVENT_H
 #define DPT_EVENT_EVENT_H
 
@@ -20,13 +20,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#define EVENT_RANK_RUN (-1)          /* a series of the run as a whole */
+#define EVENT_RANK_RUN (-1)          /* a series of the whole run */
 #define EVENT_RANK_LAUNCHER (-2)     /* header.rank of the launcher's journal */
-/* the record does not say: the journal's own where it is above 0, else the run's */
+/* not in the record: the journal's rank if it is above 0, else the whole run */
 #define EVENT_RANK_DEFAULT (INT_MIN)
 
 struct event_text {
-	const char *at; /* not NUL-terminated; valid UTF-8 is not guaranteed */
+	const char *at; /* not NUL-terminated; may be invalid UTF-8 */
 	size_t len;
 };
 
@@ -43,14 +43,14 @@ enum event_type { EVENT_TYPE_TEXT, EVENT_TYPE_F64, EVENT_TYPE_I64, EVENT_TYPE_BO
 
 enum event_kind {
 	EVENT_SCALAR,       /* key, value, rank; step and wall_time of the event */
-	EVENT_HEADER,       /* header: this is the first record of a journal of ours */
-	EVENT_PARAM,        /* key, type, text | value | integer, segment; also from foreign hparams */
+	EVENT_HEADER,       /* header: the first record of one of our journals */
+	EVENT_PARAM,        /* key, type, text | value | integer, segment; also from other writers' hparams */
 	EVENT_TAG,          /* key, text */
 	EVENT_ENV,          /* key, text */
 	EVENT_NOTE,         /* text (markdown) */
 	EVENT_STATUS,       /* status, text = reason */
 	EVENT_HEARTBEAT,    /* integer = count */
-	EVENT_FILE_VERSION, /* text, such as "brain.Event:2"; not reported beside a header */
+	EVENT_FILE_VERSION, /* text, such as "brain.Event:2"; not reported with a header */
 	EVENT_SESSION,      /* integer = SessionLog status: 1 start, 2 stop, 3 checkpoint */
 	EVENT_HPARAMS_START, /* value = start time in seconds, text = group name; its EVENT_PARAM items follow */
 	EVENT_HPARAMS_END,  /* value = end time in seconds (0: unknown), status */
@@ -59,12 +59,12 @@ enum event_kind {
 	EVENT_CODE,         /* key, text: what ran: "commit", "diff", "packages", … */
 	EVENT_ALERT,        /* integer = level, key = title, text; step of the event */
 	EVENT_INPUT,        /* input: a data set that the run reads */
-	EVENT_FILE,         /* key = name, text = SHA-256, integer = bytes: a file that is kept with the run */
-	/* key = tag, text = plugin name (may be empty): histogram, image, graph, … left uninterpreted; raw, rank */
+	EVENT_FILE,         /* key = name, text = SHA-256, integer = bytes: a file stored with the run */
+	/* key = tag, text = plugin name (may be empty): histogram, image, graph, … not interpreted; raw, rank */
 	EVENT_OTHER,
 };
 
-/* Who writes the journal; texts point into the payload. */
+/* The writer of the journal; texts point into the payload. */
 struct event_header {
 	unsigned format; /* 1 */
 	struct event_text run_id;    /* checked: 32 lower-case hex digits */
@@ -78,7 +78,7 @@ struct event_header {
 	int64_t first_epoch;
 	struct event_text host;
 	int64_t pid;
-	bool ordered;                /* the order of points across series is kept */
+	bool ordered;                /* points keep their order across series */
 	struct event_text version;
 };
 
@@ -102,27 +102,28 @@ struct event_item {
 	enum event_status status;
 	int rank;     /* EVENT_RANK_DEFAULT, EVENT_RANK_RUN or a rank */
 	bool segment; /* a param of the segment */
-	struct event_span raw; /* the Summary.Value as it came, for event_media.h; empty where there is none */
+	struct event_span raw; /* the Summary.Value unchanged, for event_media.h; may be empty */
 	const struct event_header *header; /* inside struct event */
 	struct event_input input;
 };
 
-/* Caller's storage; no _done needed. Only wall_time, step and ours are for reading. */
+/* Caller's storage; needs no _done. Read only wall_time, step and ours. */
 struct event {
 	double wall_time; /* seconds since 1970 UTC; 0 when absent */
 	int64_t step;     /* 0 when absent */
-	bool ours;        /* carries an extension field of ours at top level */
-	struct event_span top, summary, params; /* what is left to walk */
+	bool ours;        /* has an extension field of ours at top level */
+	struct event_span top, summary, params; /* what remains to be walked */
 	struct event_header header;
 };
 
-/* 0, or ERR_CORRUPT when the top level is no well-formed message or the wall time is NaN. */
+/* Returns 0, or ERR_CORRUPT if the top level is not a well-formed message or the wall time is NaN. */
 int event_open(struct event *ret, const void *payload, size_t n);
 
-/* 1: *ret is filled (only the members named at its kind are meaningful); 0: no more; ERR_CORRUPT: malformed inside. */
+/* Returns 1 and fills *ret (only the members listed at its kind are valid), 0 at the end, ERR_CORRUPT if a nested
+ * message is malformed. */
 int event_next(struct event *ev, struct event_item *ret);
 
-const char *event_status_name(enum event_status s); /* "running", …; NULL when out of range */
+const char *event_status_name(enum event_status s); /* "running", …; NULL if out of range */
 
 static inline bool event_text_equal(struct event_text t, const char *s)
 {

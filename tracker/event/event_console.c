@@ -1,4 +1,4 @@
-/* event_console.c: one Line a line. */
+/* event_console.c: encodes and decodes console lines, one Line message each. */
 #include "tracker/event/event_console.h"
 
 #include "tracker/base/err.h"
@@ -18,7 +18,7 @@ void console_add(struct buf *lines, const struct console_line *line)
 	wire_end(lines, msg);
 }
 
-static int parse_line(struct event_span s, struct console_line *ret)
+static int parse_console_line(struct event_span s, struct console_line *ret)
 {
 	struct wire_field f;
 	int rc;
@@ -44,6 +44,6 @@ int console_next(struct event_span *lines, struct console_line *ret)
 
 	while ((rc = wire_next(lines, &f)) > 0)
 		if (f.number == FIELD_console_line && f.type == WIRE_BYTES)
-			return parse_line(f.bytes, ret);
+			return parse_console_line(f.bytes, ret);
 	return rc;
 }

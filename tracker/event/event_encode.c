@@ -1,5 +1,5 @@
-/* event_encode.c: builds the records of a journal. What TensorBoard understands is written in its terms; the rest, and what
- * its terms would lose, in the extension fields. */
+/* event_encode.c: builds the records of a journal. Standard messages hold what TensorBoard understands; extension fields hold
+ * the rest, and what the standard messages would lose. */
 #include "tracker/event/event_encode.h"
 
 #include "tracker/event/fields.h"
@@ -10,7 +10,7 @@
 #define FORMAT_VERSION 1u
 #define SCALAR_BYTES_MAX 128u /* of a scalar's payload without its key */
 
-static size_t begin_event(struct buf *b, double wall_time)
+static size_t begin_event_record(struct buf *b, double wall_time)
 {
 	size_t begin = record_begin(b);
 
@@ -20,7 +20,7 @@ static size_t begin_event(struct buf *b, double wall_time)
 
 void encode_header(struct buf *b, double wall_time, const struct event_header *h)
 {
-	size_t rec = begin_event(b, wall_time), msg;
+	size_t rec = begin_event_record(b, wall_time), msg;
 
 	wire_add_string(b, TB_EVENT_FILE_VERSION, "brain.Event:2");
 	msg = wire_begin(b, FIELD_event_header);
@@ -45,7 +45,7 @@ void encode_header(struct buf *b, double wall_time, const struct event_header *h
 
 void encode_file_version(struct buf *b, double wall_time)
 {
-	size_t rec = begin_event(b, wall_time);
+	size_t rec = begin_event_record(b, wall_time);
 
 	wire_add_string(b, TB_EVENT_FILE_VERSION, "brain.Event:2");
 	record_end(b, rec);
@@ -53,7 +53,7 @@ void encode_file_version(struct buf *b, double wall_time)
 
 void encode_session_start(struct buf *b, double wall_time, int64_t step)
 {
-	size_t rec = begin_event(b, wall_time), msg;
+	size_t rec = begin_event_record(b, wall_time), msg;
 
 	if (step)
 		wire_add_varint(b, TB_EVENT_STEP, (uint64_t)step);
@@ -63,33 +63,33 @@ void encode_session_start(struct buf *b, double wall_time, int64_t step)
 	record_end(b, rec);
 }
 
-static unsigned char *put_tag(unsigned char *p, unsigned number, enum wire_type type)
+static unsigned char *put_field_tag(unsigned char *p, unsigned number, enum wire_type type)
 {
 	return wire_put_varint(p, (uint64_t)number << 3 | type);
 }
 
-/* What follows the key inside a Summary.Value. */
+/* Writes what follows the key inside a Summary.Value. */
 static size_t put_scalar_value(unsigned char *to, const struct encode_scalar *s)
 {
 	uint32_t narrow = wire_narrow(s->value);
 	double wide = wire_widen(narrow);
 	uint64_t bits;
-	unsigned char *p = put_tag(to, TB_VALUE_SIMPLE, WIRE_FIXED32);
+	unsigned char *p = put_field_tag(to, TB_VALUE_SIMPLE, WIRE_FIXED32);
 
 	memcpy(&bits, &s->value, sizeof(bits));
 	p = wire_put_fixed(p, narrow, 4);
 	if (memcmp(&wide, &bits, sizeof(bits))) {
-		p = put_tag(p, FIELD_value_f64, WIRE_FIXED64);
+		p = put_field_tag(p, FIELD_value_f64, WIRE_FIXED64);
 		p = wire_put_fixed(p, bits, 8);
 	}
 	if (s->rank != (s->journal_rank == 0 ? EVENT_RANK_RUN : s->journal_rank)) {
-		p = put_tag(p, FIELD_value_rank, WIRE_VARINT);
+		p = put_field_tag(p, FIELD_value_rank, WIRE_VARINT);
 		p = wire_put_varint(p, (uint64_t)(int64_t)s->rank << 1 ^ (s->rank < 0 ? UINT64_MAX : 0));
 	}
 	return (size_t)(p - to);
 }
 
-static size_t varint_bytes(uint64_t v)
+static size_t count_varint_bytes(uint64_t v)
 {
 	size_t n = 1;
 
@@ -100,12 +100,12 @@ static size_t varint_bytes(uint64_t v)
 	return n;
 }
 
-/* The hot record: written in one go, the lengths of its messages computed beforehand. */
+/* The record on the hot path: written in one pass, with the lengths of its messages computed first. */
 void encode_scalar(struct buf *b, const struct encode_scalar *s)
 {
 	unsigned char tail[SCALAR_BYTES_MAX];
 	size_t tail_n = put_scalar_value(tail, s);
-	size_t value_n = 1 + varint_bytes(s->key.len) + s->key.len + tail_n;
+	size_t value_n = 1 + count_varint_bytes(s->key.len) + s->key.len + tail_n;
 	unsigned char *frame = (unsigned char *)buf_reserve(b, RECORD_FRAME_BYTES + SCALAR_BYTES_MAX + s->key.len);
 	unsigned char *p;
 	uint64_t wall_bits;
@@ -114,17 +114,17 @@ void encode_scalar(struct buf *b, const struct encode_scalar *s)
 		return;
 	p = frame + RECORD_HEAD_BYTES;
 	memcpy(&wall_bits, &s->wall_time, sizeof(wall_bits));
-	p = put_tag(p, TB_EVENT_WALL_TIME, WIRE_FIXED64);
+	p = put_field_tag(p, TB_EVENT_WALL_TIME, WIRE_FIXED64);
 	p = wire_put_fixed(p, wall_bits, 8);
 	if (s->step) {
-		p = put_tag(p, TB_EVENT_STEP, WIRE_VARINT);
+		p = put_field_tag(p, TB_EVENT_STEP, WIRE_VARINT);
 		p = wire_put_varint(p, (uint64_t)s->step);
 	}
-	p = put_tag(p, TB_EVENT_SUMMARY, WIRE_BYTES);
-	p = wire_put_varint(p, 1 + varint_bytes(value_n) + value_n);
-	p = put_tag(p, TB_SUMMARY_VALUE, WIRE_BYTES);
+	p = put_field_tag(p, TB_EVENT_SUMMARY, WIRE_BYTES);
+	p = wire_put_varint(p, 1 + count_varint_bytes(value_n) + value_n);
+	p = put_field_tag(p, TB_SUMMARY_VALUE, WIRE_BYTES);
 	p = wire_put_varint(p, value_n);
-	p = put_tag(p, TB_VALUE_TAG, WIRE_BYTES);
+	p = put_field_tag(p, TB_VALUE_TAG, WIRE_BYTES);
 	p = wire_put_varint(p, s->key.len);
 	memcpy(p, s->key.at, s->key.len);
 	memcpy(p + s->key.len, tail, tail_n);
@@ -135,7 +135,7 @@ void encode_scalar(struct buf *b, const struct encode_scalar *s)
 
 void encode_param(struct buf *b, double wall_time, const struct encode_param *p)
 {
-	size_t rec = begin_event(b, wall_time), msg = wire_begin(b, FIELD_event_param);
+	size_t rec = begin_event_record(b, wall_time), msg = wire_begin(b, FIELD_event_param);
 
 	wire_add_text(b, FIELD_param_key, p->key);
 	switch (p->type) {
@@ -158,9 +158,9 @@ void encode_param(struct buf *b, double wall_time, const struct encode_param *p)
 	record_end(b, rec);
 }
 
-static void encode_pair(struct buf *b, double wall_time, unsigned number, const struct event_text pair[2])
+static void encode_pair_record(struct buf *b, double wall_time, unsigned number, const struct event_text pair[2])
 {
-	size_t rec = begin_event(b, wall_time), msg = wire_begin(b, number);
+	size_t rec = begin_event_record(b, wall_time), msg = wire_begin(b, number);
 
 	wire_add_text(b, FIELD_pair_key, pair[0]);
 	wire_add_text(b, FIELD_pair_value, pair[1]);
@@ -170,22 +170,22 @@ static void encode_pair(struct buf *b, double wall_time, unsigned number, const 
 
 void encode_tag(struct buf *b, double wall_time, struct event_text key, struct event_text value)
 {
-	encode_pair(b, wall_time, FIELD_event_tag, (struct event_text[2]){ key, value });
+	encode_pair_record(b, wall_time, FIELD_event_tag, (struct event_text[2]){ key, value });
 }
 
 void encode_env(struct buf *b, double wall_time, struct event_text key, struct event_text value)
 {
-	encode_pair(b, wall_time, FIELD_event_env, (struct event_text[2]){ key, value });
+	encode_pair_record(b, wall_time, FIELD_event_env, (struct event_text[2]){ key, value });
 }
 
 void encode_code(struct buf *b, double wall_time, struct event_text name, struct event_text text)
 {
-	encode_pair(b, wall_time, FIELD_event_code, (struct event_text[2]){ name, text });
+	encode_pair_record(b, wall_time, FIELD_event_code, (struct event_text[2]){ name, text });
 }
 
 void encode_alert(struct buf *b, double wall_time, const struct encode_alert *a)
 {
-	size_t rec = begin_event(b, wall_time), msg;
+	size_t rec = begin_event_record(b, wall_time), msg;
 
 	if (a->step)
 		wire_add_varint(b, TB_EVENT_STEP, (uint64_t)a->step);
@@ -197,7 +197,7 @@ void encode_alert(struct buf *b, double wall_time, const struct encode_alert *a)
 	record_end(b, rec);
 }
 
-static void add_filled(struct buf *b, unsigned number, struct event_text t)
+static void add_nonempty_text(struct buf *b, unsigned number, struct event_text t)
 {
 	if (t.len)
 		wire_add_text(b, number, t);
@@ -205,21 +205,21 @@ static void add_filled(struct buf *b, unsigned number, struct event_text t)
 
 void encode_input(struct buf *b, double wall_time, const struct event_input *in)
 {
-	size_t rec = begin_event(b, wall_time), msg = wire_begin(b, FIELD_event_input);
+	size_t rec = begin_event_record(b, wall_time), msg = wire_begin(b, FIELD_event_input);
 
-	add_filled(b, FIELD_input_name, in->name);
-	add_filled(b, FIELD_input_digest, in->digest);
-	add_filled(b, FIELD_input_context, in->context);
-	add_filled(b, FIELD_input_source_type, in->source_type);
-	add_filled(b, FIELD_input_source, in->source);
-	add_filled(b, FIELD_input_profile, in->profile);
+	add_nonempty_text(b, FIELD_input_name, in->name);
+	add_nonempty_text(b, FIELD_input_digest, in->digest);
+	add_nonempty_text(b, FIELD_input_context, in->context);
+	add_nonempty_text(b, FIELD_input_source_type, in->source_type);
+	add_nonempty_text(b, FIELD_input_source, in->source);
+	add_nonempty_text(b, FIELD_input_profile, in->profile);
 	wire_end(b, msg);
 	record_end(b, rec);
 }
 
 void encode_file(struct buf *b, double wall_time, const struct encode_file *f)
 {
-	size_t rec = begin_event(b, wall_time), msg = wire_begin(b, FIELD_event_file);
+	size_t rec = begin_event_record(b, wall_time), msg = wire_begin(b, FIELD_event_file);
 
 	wire_add_text(b, FIELD_file_name, f->name);
 	wire_add_varint(b, FIELD_file_bytes, f->bytes);
@@ -230,14 +230,14 @@ void encode_file(struct buf *b, double wall_time, const struct encode_file *f)
 
 void encode_console(struct buf *b, double wall_time, const struct buf *lines)
 {
-	size_t rec = begin_event(b, wall_time);
+	size_t rec = begin_event_record(b, wall_time);
 
 	wire_add_text(b, FIELD_event_console, (struct event_text){ lines->data, lines->len });
 	record_end(b, rec);
 }
 
-/* Metadata of a Summary.Value that hands it to a plugin. */
-static void add_plugin(struct buf *b, const char *name, const struct buf *content)
+/* Adds the metadata of a Summary.Value that names its plugin. */
+static void add_plugin_metadata(struct buf *b, const char *name, const struct buf *content)
 {
 	size_t metadata = wire_begin(b, TB_VALUE_METADATA), plugin = wire_begin(b, TB_METADATA_PLUGIN);
 
@@ -250,7 +250,8 @@ static void add_plugin(struct buf *b, const char *name, const struct buf *conten
 
 void encode_note(struct buf *b, double wall_time, struct event_text markdown)
 {
-	size_t rec = begin_event(b, wall_time), summary = wire_begin(b, TB_EVENT_SUMMARY), value, tensor, shape, dim;
+	size_t rec = begin_event_record(b, wall_time), summary = wire_begin(b, TB_EVENT_SUMMARY), value, tensor, shape,
+	       dim;
 
 	value = wire_begin(b, TB_SUMMARY_VALUE);
 	wire_add_string(b, TB_VALUE_TAG, "notes");
@@ -263,7 +264,7 @@ void encode_note(struct buf *b, double wall_time, struct event_text markdown)
 	wire_end(b, shape);
 	wire_add_text(b, TB_TENSOR_STRING, markdown);
 	wire_end(b, tensor);
-	add_plugin(b, "text", NULL);
+	add_plugin_metadata(b, "text", NULL);
 	wire_end(b, value);
 	wire_end(b, summary);
 	wire_add_text(b, FIELD_event_note, markdown);
@@ -272,7 +273,7 @@ void encode_note(struct buf *b, double wall_time, struct event_text markdown)
 
 void encode_status(struct buf *b, double wall_time, enum event_status status, struct event_text reason)
 {
-	size_t rec = begin_event(b, wall_time), msg = wire_begin(b, FIELD_event_status);
+	size_t rec = begin_event_record(b, wall_time), msg = wire_begin(b, FIELD_event_status);
 
 	wire_add_varint(b, FIELD_status_code, status);
 	if (reason.len)
@@ -283,13 +284,14 @@ void encode_status(struct buf *b, double wall_time, enum event_status status, st
 
 void encode_heartbeat(struct buf *b, double wall_time, uint64_t count)
 {
-	size_t rec = begin_event(b, wall_time);
+	size_t rec = begin_event_record(b, wall_time);
 
 	wire_add_varint(b, FIELD_event_heartbeat, count);
 	record_end(b, rec);
 }
 
-static void add_hparam(struct buf *b, const struct encode_param *p)
+/* Adds a param as one entry of the session's map of JSON values. */
+static void add_hparam_entry(struct buf *b, const struct encode_param *p)
 {
 	size_t entry = wire_begin(b, TB_SESSION_START_HPARAMS), value;
 
@@ -313,14 +315,14 @@ static void add_hparam(struct buf *b, const struct encode_param *p)
 	wire_end(b, entry);
 }
 
-/* One value of the hparams plugin; content is an HParamsPluginData message. */
+/* Adds one value of the hparams plugin; content is an HParamsPluginData message. */
 static void add_hparams_record(struct buf *b, double wall_time, const char *tag, const struct buf *content)
 {
-	size_t rec = begin_event(b, wall_time), summary = wire_begin(b, TB_EVENT_SUMMARY);
+	size_t rec = begin_event_record(b, wall_time), summary = wire_begin(b, TB_EVENT_SUMMARY);
 	size_t value = wire_begin(b, TB_SUMMARY_VALUE);
 
 	wire_add_string(b, TB_VALUE_TAG, tag);
-	add_plugin(b, "hparams", content);
+	add_plugin_metadata(b, "hparams", content);
 	wire_end(b, value);
 	wire_end(b, summary);
 	wire_add_varint(b, FIELD_event_mirror, 1);
@@ -337,7 +339,7 @@ void encode_hparams_start(struct buf *b, double wall_time, const struct encode_p
 	buf_init(&content, b->max);
 	start = wire_begin(&content, TB_HPARAMS_SESSION_START);
 	for (size_t i = 0; i < n; i++)
-		add_hparam(&content, &params[i]);
+		add_hparam_entry(&content, &params[i]);
 	wire_add_double(&content, TB_SESSION_START_SECS, wall_time);
 	wire_end(&content, start);
 	add_hparams_record(b, wall_time, "_hparams_/session_start_info", &content);

@@ -1,5 +1,5 @@
-/* event_encode.h: appends whole records (framed Event messages) of our journal to a buffer. Field numbers: see event.h. Pure;
- * texts must be valid UTF-8 and keys must have passed key_check; a full buffer shows in buf_failed. */
+/* event_encode.h: appends whole records (framed Event messages) of our journal to a buffer. Field numbers: see event.h. Pure.
+ * Texts must be valid UTF-8 and keys must have passed key_check; buf_failed reports a full buffer. */
 #ifndef DPT_EVENT_EVENT_ENCODE_H
 #define DPT_EVENT_EVENT_ENCODE_H
 
@@ -15,7 +15,7 @@ struct encode_param {
 	bool segment;
 };
 
-/* rank is the series' rank; journal_rank the header's, which decides whether the rank has to be written. */
+/* rank is the series' rank; journal_rank the header's, which decides if the rank has to be written. */
 struct encode_scalar {
 	struct event_text key;
 	int64_t step;
@@ -26,13 +26,13 @@ struct encode_scalar {
 };
 
 void encode_header(struct buf *b, double wall_time, const struct event_header *h); /* the first record */
-void encode_file_version(struct buf *b, double wall_time); /* first record of a file that is no journal of ours */
+void encode_file_version(struct buf *b, double wall_time); /* first record of a file that is not one of our journals */
 void encode_session_start(struct buf *b, double wall_time, int64_t step);          /* SessionLog START */
 void encode_scalar(struct buf *b, const struct encode_scalar *s);
 void encode_param(struct buf *b, double wall_time, const struct encode_param *p);
 void encode_tag(struct buf *b, double wall_time, struct event_text key, struct event_text value);
 void encode_env(struct buf *b, double wall_time, struct event_text key, struct event_text value);
-void encode_note(struct buf *b, double wall_time, struct event_text markdown); /* text summary "notes" beside it */
+void encode_note(struct buf *b, double wall_time, struct event_text markdown); /* with a text summary "notes" */
 void encode_status(struct buf *b, double wall_time, enum event_status status, struct event_text reason);
 void encode_heartbeat(struct buf *b, double wall_time, uint64_t count);
 
@@ -54,11 +54,11 @@ struct encode_file {
 
 void encode_file(struct buf *b, double wall_time, const struct encode_file *f);
 
-void encode_input(struct buf *b, double wall_time, const struct event_input *in); /* empty texts are left out */
+void encode_input(struct buf *b, double wall_time, const struct event_input *in); /* empty texts are omitted */
 
-void encode_console(struct buf *b, double wall_time, const struct buf *lines); /* of console_add */
+void encode_console(struct buf *b, double wall_time, const struct buf *lines); /* lines: of console_add */
 
-/* TensorBoard's HParams tab: params with the session's start, and its end (FINISHED: success, else failure). */
+/* TensorBoard's HParams tab: the session's start with its params, and its end (FINISHED: success, else failure). */
 void encode_hparams_start(struct buf *b, double wall_time, const struct encode_param *params, size_t n);
 void encode_hparams_end(struct buf *b, double wall_time, enum event_status status);
 

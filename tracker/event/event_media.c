@@ -1,4 +1,4 @@
-/* event_media.c: reads contents. Plugins store in tensors what older writers store in messages of their own; both are
+/* event_media.c: reads media contents. Plugins store in tensors what older writers store in specific messages; both are
  * read. */
 #include "tracker/event/event_media.h"
 
@@ -16,18 +16,18 @@ const char *media_kind_name(enum media_kind kind)
 	return (unsigned)kind < MEDIA_KINDS ? kind_names[kind] : NULL;
 }
 
-static size_t span_len(struct event_span s)
+static size_t count_span_bytes(struct event_span s)
 {
 	return (size_t)(s.end - s.at);
 }
 
-struct tensor {
+struct media_tensor {
 	unsigned dtype, dims;
 	uint64_t dim[2];
 	struct event_span content, doubles, all;
 };
 
-static int read_shape(struct event_span s, struct tensor *t)
+static int read_tensor_shape(struct event_span s, struct media_tensor *t)
 {
 	uint64_t size;
 	int rc;
@@ -38,17 +38,17 @@ static int read_shape(struct event_span s, struct tensor *t)
 	return rc;
 }
 
-static int read_tensor(struct event_span s, struct tensor *t)
+static int read_media_tensor(struct event_span s, struct media_tensor *t)
 {
 	struct wire_field f;
 	int rc;
 
-	*t = (struct tensor){ .all = s };
+	*t = (struct media_tensor){ .all = s };
 	while ((rc = wire_next(&s, &f)) > 0) {
 		if (f.number == TB_TENSOR_DTYPE && f.type == WIRE_VARINT)
 			t->dtype = (unsigned)f.value;
 		else if (f.number == TB_TENSOR_SHAPE)
-			rc = read_shape(wire_span(&f), t);
+			rc = read_tensor_shape(wire_span(&f), t);
 		else if (f.number == TB_TENSOR_CONTENT)
 			t->content = wire_span(&f);
 		else if (f.number == TB_TENSOR_DOUBLE)
@@ -71,7 +71,7 @@ bool media_string(struct event_span *strings, struct event_text *ret)
 	return false;
 }
 
-static uint64_t text_number(struct event_text t)
+static uint64_t parse_digits(struct event_text t)
 {
 	uint64_t n = 0;
 
@@ -80,21 +80,21 @@ static uint64_t text_number(struct event_text t)
 	return n;
 }
 
-/* Width and height as digits, then files, of which the first counts. */
-static int read_image_tensor(const struct tensor *t, struct media *m)
+/* Width and height as digits, then files, of which only the first is used. */
+static int read_image_tensor(const struct media_tensor *t, struct media *m)
 {
 	struct event_span rest = t->all;
 	struct event_text width, height, file;
 
 	if (!media_string(&rest, &width) || !media_string(&rest, &height) || !media_string(&rest, &file))
 		return ERR_CORRUPT;
-	m->width = text_number(width);
-	m->height = text_number(height);
+	m->width = parse_digits(width);
+	m->height = parse_digits(height);
 	m->bytes = (struct event_span){ (const unsigned char *)file.at, (const unsigned char *)file.at + file.len };
 	return 0;
 }
 
-static int read_audio_tensor(const struct tensor *t, struct media *m)
+static int read_audio_tensor(const struct media_tensor *t, struct media *m)
 {
 	struct event_span rest = t->all;
 	struct event_text file;
@@ -105,13 +105,13 @@ static int read_audio_tensor(const struct tensor *t, struct media *m)
 	return 0;
 }
 
-static int read_histogram_tensor(const struct tensor *t, struct media *m)
+static int read_histogram_tensor(const struct media_tensor *t, struct media *m)
 {
-	m->bins = span_len(t->content) ? t->content : t->doubles;
-	return t->dtype == TB_DT_DOUBLE && span_len(m->bins) % BIN_BYTES == 0 ? 0 : ERR_CORRUPT;
+	m->bins = count_span_bytes(t->content) ? t->content : t->doubles;
+	return t->dtype == TB_DT_DOUBLE && count_span_bytes(m->bins) % BIN_BYTES == 0 ? 0 : ERR_CORRUPT;
 }
 
-static int read_image(struct event_span s, struct media *m)
+static int read_image_message(struct event_span s, struct media *m)
 {
 	struct wire_field f;
 	int rc;
@@ -127,7 +127,7 @@ static int read_image(struct event_span s, struct media *m)
 	return rc;
 }
 
-static int read_audio(struct event_span s, struct media *m)
+static int read_audio_message(struct event_span s, struct media *m)
 {
 	struct wire_field f;
 	int rc;
@@ -138,7 +138,7 @@ static int read_audio(struct event_span s, struct media *m)
 	return rc;
 }
 
-static int read_histo(struct event_span s, struct media *m)
+static int read_histogram_message(struct event_span s, struct media *m)
 {
 	struct wire_field f;
 	int rc;
@@ -153,12 +153,12 @@ static int read_histo(struct event_span s, struct media *m)
 		else if (f.number == TB_HISTO_COUNTS)
 			m->counts = wire_span(&f);
 	}
-	if (rc || span_len(m->limits) % 8 || span_len(m->limits) != span_len(m->counts))
+	if (rc || count_span_bytes(m->limits) % 8 || count_span_bytes(m->limits) != count_span_bytes(m->counts))
 		return ERR_CORRUPT;
 	return 0;
 }
 
-static int read_plugin(struct event_span s, struct event_text *ret)
+static int read_plugin_name(struct event_span s, struct event_text *ret)
 {
 	struct wire_field f, p;
 	int rc;
@@ -177,8 +177,8 @@ static int read_plugin(struct event_span s, struct event_text *ret)
 	return rc;
 }
 
-/* What a tensor is, by its plugin, or by itself where none is named. */
-static int read_by_plugin(struct event_text plugin, const struct tensor *t, struct media *m)
+/* Interprets a tensor by its plugin, or by its type if no plugin is named. */
+static int read_tensor_by_plugin(struct event_text plugin, const struct media_tensor *t, struct media *m)
 {
 	if (event_text_equal(plugin, "images")) {
 		m->kind = MEDIA_IMAGE;
@@ -205,32 +205,32 @@ int media_read(struct event_span content, struct media *ret)
 {
 	struct event_text plugin = { "", 0 };
 	struct media m = { .kind = MEDIA_NONE };
-	struct tensor t = { 0 };
+	struct media_tensor t = { 0 };
 	struct wire_field f;
 	int rc, tensor = 0;
 
 	while ((rc = wire_next(&content, &f)) > 0) {
 		if (f.number == TB_VALUE_METADATA)
-			rc = read_plugin(wire_span(&f), &plugin);
+			rc = read_plugin_name(wire_span(&f), &plugin);
 		else if (f.number == TB_VALUE_TENSOR)
-			rc = read_tensor(wire_span(&f), &t), tensor = 1;
+			rc = read_media_tensor(wire_span(&f), &t), tensor = 1;
 		else if (f.number == TB_VALUE_IMAGE)
-			rc = read_image(wire_span(&f), &m), m.kind = MEDIA_IMAGE;
+			rc = read_image_message(wire_span(&f), &m), m.kind = MEDIA_IMAGE;
 		else if (f.number == TB_VALUE_AUDIO)
-			rc = read_audio(wire_span(&f), &m), m.kind = MEDIA_AUDIO;
+			rc = read_audio_message(wire_span(&f), &m), m.kind = MEDIA_AUDIO;
 		else if (f.number == TB_VALUE_HISTO)
-			rc = read_histo(wire_span(&f), &m), m.kind = MEDIA_HISTOGRAM;
+			rc = read_histogram_message(wire_span(&f), &m), m.kind = MEDIA_HISTOGRAM;
 		if (rc < 0)
 			return rc;
 	}
 	if (!rc && tensor && !m.kind)
-		rc = read_by_plugin(plugin, &t, &m);
+		rc = read_tensor_by_plugin(plugin, &t, &m);
 	if (!rc)
 		*ret = m;
 	return rc;
 }
 
-static double double_at(struct event_span s, size_t i)
+static double read_double_at(struct event_span s, size_t i)
 {
 	uint64_t bits;
 
@@ -240,18 +240,18 @@ static double double_at(struct event_span s, size_t i)
 
 size_t media_bins(const struct media *m)
 {
-	return span_len(m->bins) ? span_len(m->bins) / BIN_BYTES : span_len(m->limits) / 8;
+	return count_span_bytes(m->bins) ? count_span_bytes(m->bins) / BIN_BYTES : count_span_bytes(m->limits) / 8;
 }
 
 struct media_bin media_bin(const struct media *m, size_t i)
 {
 	size_t n = media_bins(m);
 
-	if (span_len(m->bins))
-		return (struct media_bin){ double_at(m->bins, 3 * i), double_at(m->bins, 3 * i + 1),
-					   double_at(m->bins, 3 * i + 2) };
-	return (struct media_bin){ i ? double_at(m->limits, i - 1) : m->min,
-				   i + 1 < n ? double_at(m->limits, i) : m->max, double_at(m->counts, i) };
+	if (count_span_bytes(m->bins))
+		return (struct media_bin){ read_double_at(m->bins, 3 * i), read_double_at(m->bins, 3 * i + 1),
+					   read_double_at(m->bins, 3 * i + 2) };
+	return (struct media_bin){ i ? read_double_at(m->limits, i - 1) : m->min,
+				   i + 1 < n ? read_double_at(m->limits, i) : m->max, read_double_at(m->counts, i) };
 }
 
 enum media_kind media_content(struct event_span value, struct buf *to)
@@ -271,7 +271,7 @@ enum media_kind media_content(struct event_span value, struct buf *to)
 	return m.kind;
 }
 
-static bool begins(struct event_span s, const char *magic, size_t n)
+static bool has_magic(struct event_span s, const char *magic, size_t n)
 {
 	return (size_t)(s.end - s.at) >= n && !memcmp(s.at, magic, n);
 }
@@ -284,17 +284,17 @@ const char *media_type(const struct media *m)
 		return "application/json";
 	if (m->kind == MEDIA_TEXT)
 		return "text/plain; charset=utf-8";
-	if (begins(file, "\x89PNG", 4))
+	if (has_magic(file, "\x89PNG", 4))
 		return "image/png";
-	if (begins(file, "\xff\xd8\xff", 3))
+	if (has_magic(file, "\xff\xd8\xff", 3))
 		return "image/jpeg";
-	if (begins(file, "GIF8", 4))
+	if (has_magic(file, "GIF8", 4))
 		return "image/gif";
-	if (begins(file, "RIFF", 4) && (size_t)(file.end - file.at) >= 12)
+	if (has_magic(file, "RIFF", 4) && (size_t)(file.end - file.at) >= 12)
 		return memcmp(file.at + 8, "WEBP", 4) ? "audio/wav" : "image/webp";
-	if (begins(file, "OggS", 4))
+	if (has_magic(file, "OggS", 4))
 		return "audio/ogg";
-	if (begins(file, "fLaC", 4))
+	if (has_magic(file, "fLaC", 4))
 		return "audio/flac";
-	return begins(file, "ID3", 3) || begins(file, "\xff\xfb", 2) ? "audio/mpeg" : "application/octet-stream";
+	return has_magic(file, "ID3", 3) || has_magic(file, "\xff\xfb", 2) ? "audio/mpeg" : "application/octet-stream";
 }

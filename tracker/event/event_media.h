@@ -1,6 +1,6 @@
-/* event_media.h: pictures, histograms, texts, tables and sounds as TensorBoard's messages hold them (summary.proto,
- * tensor.proto; the plugins' tensors): what a Summary.Value says without its tag and rank is its content, the bytes
- * that are kept and handed on as they came. Pure: everything that is read points into the content. */
+/* event_media.h: pictures, histograms, texts, tables and sounds in TensorBoard's messages (summary.proto, tensor.proto, the
+ * plugins' tensors). The content is a Summary.Value without its tag and rank; its bytes are stored and returned
+ * unchanged. Pure: results of reading point into the content. */
 #ifndef DPT_EVENT_EVENT_MEDIA_H
 #define DPT_EVENT_EVENT_MEDIA_H
 
@@ -9,9 +9,9 @@
 
 enum media_kind { MEDIA_NONE, MEDIA_IMAGE, MEDIA_HISTOGRAM, MEDIA_TEXT, MEDIA_TABLE, MEDIA_AUDIO, MEDIA_KINDS };
 
-const char *media_kind_name(enum media_kind kind); /* "image", …; NULL out of range */
+const char *media_kind_name(enum media_kind kind); /* "image", …; NULL if out of range */
 
-/* What a Summary.Value (event_item.raw) holds; *to (may be NULL) gets its content. */
+/* Returns the kind of a Summary.Value (event_item.raw); appends its content to *to (may be NULL). */
 enum media_kind media_content(struct event_span value, struct buf *to);
 
 struct media {
@@ -19,7 +19,7 @@ struct media {
 	struct event_span bytes;  /* image, audio: the encoded file */
 	uint64_t width, height;   /* image: pixels; table: columns, rows */
 	struct event_span strings; /* text, table: for media_string */
-	struct event_span bins;   /* histogram: rows of three little-endian doubles: left, right, count; or of */
+	struct event_span bins;   /* histogram: rows of three little-endian doubles: left, right, count; or */
 	struct event_span limits, counts; /* the older form: right edges and counts, */
 	double min, max;          /* with the outer edges */
 };
@@ -27,11 +27,11 @@ struct media {
 /* 0 or ERR_CORRUPT. */
 int media_read(struct event_span content, struct media *ret);
 
-/* The media type of a picture's or sound's file, by its own first bytes: what its writer called it does not count.
+/* Returns the media type of a picture or sound, from its first bytes: the type that its writer named is ignored.
  * Histograms and tables: application/json, texts: text/plain. */
 const char *media_type(const struct media *m);
 
-bool media_string(struct event_span *strings, struct event_text *ret); /* takes the next one; false at the end */
+bool media_string(struct event_span *strings, struct event_text *ret); /* reads the next one; false at the end */
 
 struct media_bin {
 	double left, right, count;
@@ -40,7 +40,7 @@ struct media_bin {
 size_t media_bins(const struct media *m);
 struct media_bin media_bin(const struct media *m, size_t i);
 
-/* Contents. Sizes are of the data; cells go row by row. */
+/* Append a content. Widths and heights are in pixels; cells go row by row. */
 void media_add_image(struct buf *to, struct event_span file, unsigned width, unsigned height);
 void media_add_audio(struct buf *to, struct event_span file, struct event_text type);
 void media_add_histogram(struct buf *to, const double *edges, const double *counts, size_t bins);
@@ -54,7 +54,7 @@ struct media_place {
 	int rank, journal_rank; /* of the series; of the journal's header */
 };
 
-/* Appends a record that holds the content under a key. */
+/* Appends a record with the content under a key. */
 void media_encode(struct buf *b, const struct media_place *place, struct event_span content);
 
 #endif

@@ -1,5 +1,5 @@
-/* extension.c: reads the messages of the extension fields. Numbers and ids that others rely on are checked here; texts
- * are only pointed at. */
+/* extension.c: reads the messages of the extension fields. Checks numbers and ids that other code relies on; texts are
+ * not copied. */
 #include "tracker/event/extension.h"
 
 #include <limits.h>
@@ -20,7 +20,7 @@ int extension_rank(const struct wire_field *f, int *ret)
 	return 0;
 }
 
-static bool is_id(struct event_text t)
+static bool is_hex_id(struct event_text t)
 {
 	if (t.len != ID_CHARS)
 		return false;
@@ -30,6 +30,7 @@ static bool is_id(struct event_text t)
 	return true;
 }
 
+/* Reads one number of the header into its member; unknown fields are ignored. */
 static int parse_header_number(const struct wire_field *f, struct event_header *h)
 {
 	uint64_t max = f->number == FIELD_header_segment ? LIMIT_segment : (uint64_t)LIMIT_rank + 1;
@@ -63,7 +64,7 @@ static int parse_header_number(const struct wire_field *f, struct event_header *
 	}
 }
 
-static struct event_text *header_text(struct event_header *h, unsigned number)
+static struct event_text *find_header_text(struct event_header *h, unsigned number)
 {
 	switch (number) {
 	case FIELD_header_run_id:
@@ -83,7 +84,7 @@ static struct event_text *header_text(struct event_header *h, unsigned number)
 	}
 }
 
-static int parse_header(struct event_span s, struct event_header *h, struct event_item *ret)
+static int parse_extension_header(struct event_span s, struct event_header *h, struct event_item *ret)
 {
 	const struct event_text none = { "", 0 };
 	struct event_text *text;
@@ -93,19 +94,20 @@ static int parse_header(struct event_span s, struct event_header *h, struct even
 	*h = (struct event_header){ .run_id = none, .writer_id = none, .experiment = none, .run_name = none,
 				    .host = none, .version = none };
 	while ((rc = wire_next(&s, &f)) > 0) {
-		text = header_text(h, f.number);
+		text = find_header_text(h, f.number);
 		if (text && f.type == WIRE_BYTES)
 			*text = wire_text(&f);
 		else if (!text && f.type == WIRE_VARINT && parse_header_number(&f, h))
 			return ERR_CORRUPT;
 	}
-	if (rc || !is_id(h->run_id) || !is_id(h->writer_id))
+	if (rc || !is_hex_id(h->run_id) || !is_hex_id(h->writer_id))
 		return ERR_CORRUPT;
 	ret->kind = EVENT_HEADER;
 	ret->header = h;
 	return 1;
 }
 
+/* Reads a param: the last of the typed fields in the message is its value. */
 static int parse_param(struct event_span s, struct event_item *ret)
 {
 	struct wire_field f;
@@ -137,7 +139,7 @@ static int parse_param(struct event_span s, struct event_item *ret)
 	return rc ? rc : 1;
 }
 
-static int parse_pair(struct event_span s, enum event_kind kind, struct event_item *ret)
+static int parse_key_value(struct event_span s, enum event_kind kind, struct event_item *ret)
 {
 	struct wire_field f;
 	int rc;
@@ -192,7 +194,7 @@ static int parse_alert(struct event_span s, struct event_item *ret)
 	return rc ? rc : 1;
 }
 
-static struct event_text *input_text(struct event_input *in, unsigned number)
+static struct event_text *find_input_text(struct event_input *in, unsigned number)
 {
 	switch (number) {
 	case FIELD_input_name:
@@ -222,7 +224,7 @@ static int parse_input(struct event_span s, struct event_item *ret)
 	ret->kind = EVENT_INPUT;
 	ret->input = (struct event_input){ none, none, none, none, none, none };
 	while ((rc = wire_next(&s, &f)) > 0) {
-		text = input_text(&ret->input, f.number);
+		text = find_input_text(&ret->input, f.number);
 		if (text && f.type == WIRE_BYTES)
 			*text = wire_text(&f);
 	}
@@ -252,13 +254,13 @@ int extension_item(const struct wire_field *f, struct event_header *ret_header, 
 {
 	switch (f->number) {
 	case FIELD_event_header:
-		return parse_header(wire_span(f), ret_header, ret);
+		return parse_extension_header(wire_span(f), ret_header, ret);
 	case FIELD_event_param:
 		return parse_param(wire_span(f), ret);
 	case FIELD_event_tag:
-		return parse_pair(wire_span(f), EVENT_TAG, ret);
+		return parse_key_value(wire_span(f), EVENT_TAG, ret);
 	case FIELD_event_env:
-		return parse_pair(wire_span(f), EVENT_ENV, ret);
+		return parse_key_value(wire_span(f), EVENT_ENV, ret);
 	case FIELD_event_note:
 		ret->kind = EVENT_NOTE;
 		ret->text = f->type == WIRE_BYTES ? wire_text(f) : (struct event_text){ "", 0 };
@@ -274,7 +276,7 @@ int extension_item(const struct wire_field *f, struct event_header *ret_header, 
 		ret->text = f->type == WIRE_BYTES ? wire_text(f) : (struct event_text){ "", 0 };
 		return 1;
 	case FIELD_event_code:
-		return parse_pair(wire_span(f), EVENT_CODE, ret);
+		return parse_key_value(wire_span(f), EVENT_CODE, ret);
 	case FIELD_event_alert:
 		return parse_alert(wire_span(f), ret);
 	case FIELD_event_input:

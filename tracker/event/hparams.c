@@ -1,11 +1,11 @@
-/* hparams.c: the two messages of the hparams plugin that tell of one session; a map of JSON values becomes params, one
- * at a time. What describes a whole experiment is left alone. */
+/* hparams.c: the two messages of the hparams plugin that describe one session. A map of JSON values becomes params, one
+ * at a time. Descriptions of a whole experiment are ignored. */
 #include "tracker/event/hparams.h"
 
 #include "tracker/event/tensorboard.h"
 #include "tracker/event/wire.h"
 
-/* One entry of the map; 1 when it is a param, 0 when its value has no plain type. */
+/* Reads one entry of the map; returns 1 if it is a param, 0 if its value has no plain type. */
 static int parse_hparam(struct event_span s, struct event_item *ret)
 {
 	struct wire_field f, v;

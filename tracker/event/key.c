@@ -1,4 +1,4 @@
-/* key.c: the rule for names. */
+/* key.c: checks names. */
 #include "tracker/event/key.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ const char *key_check(const char *key, size_t len)
 		if (!step)
 			return "is not valid UTF-8";
 		if (p[at] < 0x20 || p[at] == 0x7f || (p[at] == 0xc2 && p[at + 1] < 0xa0))
-			return "holds a control character";
+			return "contains a control character";
 	}
 	return chars > LIMIT_key_chars ? "is longer than 250 characters" : NULL;
 }

@@ -1,5 +1,5 @@
-/* media_make.c: makes contents, and records of them. Pictures and sounds go into the messages that every reader of
- * TensorBoard's files knows; histograms, texts and tables into the tensors of their plugins. */
+/* media_make.c: builds contents, and records of them. Pictures and sounds use the messages that every reader of
+ * TensorBoard's files knows; histograms, texts and tables use the tensors of their plugins. */
 #include "tracker/event/fields.h"
 #include "tracker/event/event_media.h"
 #include "tracker/event/record.h"
@@ -8,7 +8,7 @@
 
 #define COLORSPACE_RGB 3
 
-static void add_plugin(struct buf *to, const char *name)
+static void add_media_plugin(struct buf *to, const char *name)
 {
 	size_t metadata = wire_begin(to, TB_VALUE_METADATA), plugin = wire_begin(to, TB_METADATA_PLUGIN);
 
@@ -17,7 +17,7 @@ static void add_plugin(struct buf *to, const char *name)
 	wire_end(to, metadata);
 }
 
-static void add_shape(struct buf *to, const uint64_t *dims, unsigned n)
+static void add_tensor_shape(struct buf *to, const uint64_t *dims, unsigned n)
 {
 	size_t shape = wire_begin(to, TB_TENSOR_SHAPE);
 
@@ -30,7 +30,7 @@ static void add_shape(struct buf *to, const uint64_t *dims, unsigned n)
 	wire_end(to, shape);
 }
 
-static struct event_text span_text(struct event_span s)
+static struct event_text text_from_span(struct event_span s)
 {
 	return (struct event_text){ (const char *)s.at, (size_t)(s.end - s.at) };
 }
@@ -42,7 +42,7 @@ void media_add_image(struct buf *to, struct event_span file, unsigned width, uns
 	wire_add_varint(to, TB_IMAGE_HEIGHT, height);
 	wire_add_varint(to, TB_IMAGE_WIDTH, width);
 	wire_add_varint(to, TB_IMAGE_COLORSPACE, COLORSPACE_RGB);
-	wire_add_text(to, TB_IMAGE_BYTES, span_text(file));
+	wire_add_text(to, TB_IMAGE_BYTES, text_from_span(file));
 	wire_end(to, image);
 }
 
@@ -50,7 +50,7 @@ void media_add_audio(struct buf *to, struct event_span file, struct event_text t
 {
 	size_t audio = wire_begin(to, TB_VALUE_AUDIO);
 
-	wire_add_text(to, TB_AUDIO_BYTES, span_text(file));
+	wire_add_text(to, TB_AUDIO_BYTES, text_from_span(file));
 	wire_add_text(to, TB_AUDIO_TYPE, type);
 	wire_end(to, audio);
 }
@@ -60,7 +60,7 @@ void media_add_histogram(struct buf *to, const double *edges, const double *coun
 	size_t tensor = wire_begin(to, TB_VALUE_TENSOR), content;
 
 	wire_add_varint(to, TB_TENSOR_DTYPE, TB_DT_DOUBLE);
-	add_shape(to, (uint64_t[2]){ bins, 3 }, 2);
+	add_tensor_shape(to, (uint64_t[2]){ bins, 3 }, 2);
 	content = wire_begin(to, TB_TENSOR_CONTENT);
 	for (size_t i = 0; i < bins; i++) {
 		const double row[3] = { edges[i], edges[i + 1], counts[i] };
@@ -74,30 +74,30 @@ void media_add_histogram(struct buf *to, const double *edges, const double *coun
 	}
 	wire_end(to, content);
 	wire_end(to, tensor);
-	add_plugin(to, "histograms");
+	add_media_plugin(to, "histograms");
 }
 
-static void add_strings(struct buf *to, const struct event_text *texts, const uint64_t *dims, unsigned rank)
+static void add_string_tensor(struct buf *to, const struct event_text *texts, const uint64_t *dims, unsigned rank)
 {
 	size_t tensor = wire_begin(to, TB_VALUE_TENSOR);
 	uint64_t n = rank == 2 ? dims[0] * dims[1] : dims[0];
 
 	wire_add_varint(to, TB_TENSOR_DTYPE, TB_DT_STRING);
-	add_shape(to, dims, rank);
+	add_tensor_shape(to, dims, rank);
 	for (uint64_t i = 0; i < n; i++)
 		wire_add_text(to, TB_TENSOR_STRING, texts[i]);
 	wire_end(to, tensor);
-	add_plugin(to, "text");
+	add_media_plugin(to, "text");
 }
 
 void media_add_text(struct buf *to, struct event_text text)
 {
-	add_strings(to, &text, (uint64_t[1]){ 1 }, 1);
+	add_string_tensor(to, &text, (uint64_t[1]){ 1 }, 1);
 }
 
 void media_add_table(struct buf *to, const struct event_text *cells, size_t rows, size_t columns)
 {
-	add_strings(to, cells, (uint64_t[2]){ rows, columns }, 2);
+	add_string_tensor(to, cells, (uint64_t[2]){ rows, columns }, 2);
 }
 
 void media_encode(struct buf *b, const struct media_place *place, struct event_span content)

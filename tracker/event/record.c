@@ -1,4 +1,4 @@
-/* record.c: TFRecord framing. */
+/* record.c: reads and writes TFRecord framing. */
 #include "tracker/event/record.h"
 
 #include "tracker/base/crc32c.h"

@@ -1,5 +1,5 @@
-/* summary.c: tells what a Summary.Value is: by its simple value, by its plugin's name, or by its tensor's type. The way
- * of a simple scalar lies in this file as a whole, where the compiler sees it: an import spends its time here. */
+/* summary.c: interprets a Summary.Value: by its simple value, by its plugin's name, or by its tensor's type. The whole
+ * path of a simple scalar is in this file, so that the compiler can inline it: imports spend their time here. */
 #include "tracker/event/summary.h"
 
 #include "tracker/base/err.h"
@@ -13,14 +13,14 @@
 struct summary_value {
 	struct event_text tag, plugin;
 	struct event_span content, tensor;
-	unsigned what; /* number of the member of the oneof that is set; 0: none */
+	unsigned oneof_field; /* number of the set member of the oneof; 0: none */
 	double simple;
 	bool has_exact;
 	double exact;
 	int rank;
 };
 
-static int parse_metadata(struct event_span s, struct summary_value *v)
+static int parse_value_metadata(struct event_span s, struct summary_value *v)
 {
 	struct wire_field f, p;
 	int rc;
@@ -42,6 +42,7 @@ static int parse_metadata(struct event_span s, struct summary_value *v)
 	return rc;
 }
 
+/* Reads one field of a Summary.Value. */
 static int parse_value_field(const struct wire_field *f, struct summary_value *v)
 {
 	switch (f->number) {
@@ -50,20 +51,20 @@ static int parse_value_field(const struct wire_field *f, struct summary_value *v
 			v->tag = wire_text(f);
 		return 0;
 	case TB_VALUE_SIMPLE:
-		v->what = TB_VALUE_SIMPLE;
+		v->oneof_field = TB_VALUE_SIMPLE;
 		v->simple = wire_widen(f->value);
 		return f->type == WIRE_FIXED32 ? 0 : ERR_CORRUPT;
 	case TB_VALUE_TENSOR:
 		v->tensor = wire_span(f);
-		v->what = TB_VALUE_TENSOR;
+		v->oneof_field = TB_VALUE_TENSOR;
 		return 0;
 	case TB_VALUE_IMAGE:
 	case TB_VALUE_HISTO:
 	case TB_VALUE_AUDIO:
-		v->what = f->number;
+		v->oneof_field = f->number;
 		return 0;
 	case TB_VALUE_METADATA:
-		return parse_metadata(wire_span(f), v);
+		return parse_value_metadata(wire_span(f), v);
 	case FIELD_value_f64:
 		v->has_exact = f->type == WIRE_FIXED64;
 		v->exact = wire_double(f->value);
@@ -75,8 +76,8 @@ static int parse_value_field(const struct wire_field *f, struct summary_value *v
 	}
 }
 
-/* A tensor is a scalar or a text when its plugin says so, or when nothing is said and its type does. */
-static int item_of_tensor(const struct summary_value *v, struct event_item *ret)
+/* A tensor is a scalar or a text if its plugin says so; without a plugin its type decides. */
+static int parse_tensor_item(const struct summary_value *v, struct event_item *ret)
 {
 	struct tensorproto t;
 
@@ -93,8 +94,8 @@ static int item_of_tensor(const struct summary_value *v, struct event_item *ret)
 	return 1;
 }
 
-/* Values of old have a field of their own instead of a plugin that says what they are. */
-static struct event_text plugin_of(unsigned field)
+/* Old values have a specific field instead of a plugin. */
+static struct event_text plugin_from_field(unsigned field)
 {
 	switch (field) {
 	case TB_VALUE_IMAGE:
@@ -108,7 +109,8 @@ static struct event_text plugin_of(unsigned field)
 	}
 }
 
-static int parse_value(struct event_span s, struct event_span *params, struct event_item *ret)
+/* Reads a Summary.Value and decides which kind of item it is. */
+static int parse_summary_value(struct event_span s, struct event_span *params, struct event_item *ret)
 {
 	struct summary_value v = { .tag = { "", 0 }, .plugin = { "", 0 }, .rank = EVENT_RANK_DEFAULT };
 	struct event_span whole = s;
@@ -124,17 +126,17 @@ static int parse_value(struct event_span s, struct event_span *params, struct ev
 		return rc;
 	ret->kind = EVENT_OTHER;
 	ret->key = v.tag;
-	ret->text = v.plugin.len ? v.plugin : plugin_of(v.what);
+	ret->text = v.plugin.len ? v.plugin : plugin_from_field(v.oneof_field);
 	ret->rank = v.rank;
 	ret->raw = whole;
-	if (v.what == TB_VALUE_SIMPLE) {
+	if (v.oneof_field == TB_VALUE_SIMPLE) {
 		ret->kind = EVENT_SCALAR;
 		ret->value = v.has_exact ? v.exact : v.simple;
 		return 1;
 	}
 	if (event_text_equal(v.plugin, "hparams"))
 		return hparams_item(v.content, params, ret);
-	return v.what == TB_VALUE_TENSOR ? item_of_tensor(&v, ret) : 1;
+	return v.oneof_field == TB_VALUE_TENSOR ? parse_tensor_item(&v, ret) : 1;
 }
 
 int summary_next(struct event_span *summary, struct event_span *params, struct event_item *ret)
@@ -144,6 +146,6 @@ int summary_next(struct event_span *summary, struct event_span *params, struct e
 
 	while ((rc = wire_next(summary, &f)) > 0)
 		if (f.number == TB_SUMMARY_VALUE && f.type == WIRE_BYTES)
-			return parse_value(f.bytes, params, ret);
+			return parse_summary_value(f.bytes, params, ret);
 	return rc;
 }

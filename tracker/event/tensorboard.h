@@ -1,5 +1,5 @@
-/* tensorboard.h: field numbers of the standard messages, as event.proto, summary.proto, tensor.proto and the hparams
- * plugin's plugin_data.proto fix them. */
+/* tensorboard.h: field numbers of the standard messages, from event.proto, summary.proto, tensor.proto and the hparams
+ * plugin's plugin_data.proto. */
 #ifndef DPT_EVENT_TENSORBOARD_H
 #define DPT_EVENT_TENSORBOARD_H
 

@@ -1,5 +1,5 @@
-/* tensorproto.c: a TensorProto holds its elements as raw content or in a list of their type, packed or not; writers
- * differ, so all of it is understood. */
+/* tensorproto.c: a TensorProto holds its elements as raw content or in a list of their type, packed or not. Writers
+ * differ, so every form is read. */
 #include "tracker/event/tensorproto.h"
 
 #include <string.h>
@@ -37,8 +37,8 @@ static int count_elements(struct event_span shape, uint64_t *elements)
 	return rc;
 }
 
-/* First number of a list that is packed or not; type is the list's unpacked wire type. */
-static void first_number(struct tensorproto *t, const struct wire_field *f, enum wire_type type)
+/* Reads the first number of a list, packed or not; type is the list's unpacked wire type. */
+static void read_first_number(struct tensorproto *t, const struct wire_field *f, enum wire_type type)
 {
 	unsigned char padded[11] = { 0 };
 	struct wire_field one = *f;
@@ -86,14 +86,14 @@ int tensorproto_parse(struct event_span s, struct tensorproto *ret)
 			ret->content = wire_span(&f);
 			break;
 		case TB_TENSOR_FLOAT:
-			first_number(ret, &f, WIRE_FIXED32);
+			read_first_number(ret, &f, WIRE_FIXED32);
 			break;
 		case TB_TENSOR_DOUBLE:
-			first_number(ret, &f, WIRE_FIXED64);
+			read_first_number(ret, &f, WIRE_FIXED64);
 			break;
 		case TB_TENSOR_INT:
 		case TB_TENSOR_INT64:
-			first_number(ret, &f, WIRE_VARINT);
+			read_first_number(ret, &f, WIRE_VARINT);
 			break;
 		case TB_TENSOR_STRING:
 			if (!ret->has_text && f.type == WIRE_BYTES)

@@ -1,5 +1,4 @@
-/* tensorproto.h: the one number or text that a TensorProto (tensor.proto) holds; of larger tensors only the size. Knows
- * nothing of the summary around it. */
+/* tensorproto.h: the one number or text in a TensorProto (tensor.proto); only the size of larger tensors. */
 #ifndef DPT_EVENT_TENSORPROTO_H
 #define DPT_EVENT_TENSORPROTO_H
 
@@ -10,7 +9,7 @@
 
 struct tensorproto {
 	unsigned dtype;    /* TB_DT_… */
-	uint64_t elements; /* UINT64_MAX: more than can be counted */
+	uint64_t elements; /* UINT64_MAX: overflow */
 	struct event_span content;
 	bool has_number;
 	bool has_text;
@@ -24,7 +23,7 @@ int tensorproto_parse(struct event_span s, struct tensorproto *ret);
 /* The next dimension of a TensorShapeProto (tensor_shape.proto): 1 and its size, 0 at the end, or ERR_CORRUPT. */
 int tensorproto_next_dim(struct event_span *shape, uint64_t *size);
 
-/* True and *ret when the tensor is one number. */
+/* Returns true and *ret if the tensor is one number. */
 bool tensorproto_number(const struct tensorproto *t, double *ret);
 
 #endif

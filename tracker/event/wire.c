@@ -1,4 +1,4 @@
-/* wire.c: protobuf's wire format. */
+/* wire.c: reads and writes protobuf's wire format. */
 #include "tracker/event/wire.h"
 
 #define VARINT_BYTES_MAX 10u
@@ -39,22 +39,22 @@ bool wire_skip_group(struct event_span *s)
 	return true;
 }
 
-static void add_varint(struct buf *b, uint64_t v)
+static void append_varint(struct buf *b, uint64_t v)
 {
 	unsigned char bytes[VARINT_BYTES_MAX];
 
 	buf_add(b, bytes, (size_t)(wire_put_varint(bytes, v) - bytes));
 }
 
-static void add_tag(struct buf *b, unsigned number, enum wire_type type)
+static void append_tag(struct buf *b, unsigned number, enum wire_type type)
 {
-	add_varint(b, (uint64_t)number << 3 | type);
+	append_varint(b, (uint64_t)number << 3 | type);
 }
 
 void wire_add_varint(struct buf *b, unsigned number, uint64_t v)
 {
-	add_tag(b, number, WIRE_VARINT);
-	add_varint(b, v);
+	append_tag(b, number, WIRE_VARINT);
+	append_varint(b, v);
 }
 
 void wire_add_sint(struct buf *b, unsigned number, int64_t v)
@@ -67,14 +67,14 @@ void wire_add_double(struct buf *b, unsigned number, double v)
 	uint64_t bits;
 
 	memcpy(&bits, &v, sizeof(bits));
-	add_tag(b, number, WIRE_FIXED64);
+	append_tag(b, number, WIRE_FIXED64);
 	buf_add_u64le(b, bits);
 }
 
 void wire_add_text(struct buf *b, unsigned number, struct event_text t)
 {
-	add_tag(b, number, WIRE_BYTES);
-	add_varint(b, t.len);
+	append_tag(b, number, WIRE_BYTES);
+	append_varint(b, t.len);
 	buf_add(b, t.at, t.len);
 }
 
@@ -85,11 +85,11 @@ void wire_add_string(struct buf *b, unsigned number, const char *s)
 
 size_t wire_begin(struct buf *b, unsigned number)
 {
-	add_tag(b, number, WIRE_BYTES);
+	append_tag(b, number, WIRE_BYTES);
 	return b->len;
 }
 
-/* The length is put in front of what has been written since: its own size depends on it. */
+/* Inserts the length in front of the bytes written since begin: its own size depends on it. */
 void wire_end(struct buf *b, size_t begin)
 {
 	unsigned char bytes[VARINT_BYTES_MAX];

@@ -1,5 +1,5 @@
-/* wire.h: protobuf's wire format, both ways. Reading never goes beyond the span that it was given and allocates
- * nothing; unknown fields and groups are stepped over. Knows no message. */
+/* wire.h: protobuf's wire format, both directions. Reading never goes beyond the given span and allocates nothing;
+ * unknown fields and groups are skipped. */
 #ifndef DPT_EVENT_WIRE_H
 #define DPT_EVENT_WIRE_H
 
@@ -24,7 +24,7 @@ struct wire_field {
 
 /* The rare cases of wire_next. */
 bool wire_long_varint(struct event_span *s, uint64_t *ret);
-bool wire_skip_group(struct event_span *s); /* whose start has been read */
+bool wire_skip_group(struct event_span *s); /* after its start tag */
 
 static inline bool wire_take_varint(struct event_span *s, uint64_t *ret)
 {
@@ -81,7 +81,7 @@ static inline bool wire_take_value(struct event_span *s, struct wire_field *f)
 	}
 }
 
-/* Takes the next field off s: 1, 0 at the end, or ERR_CORRUPT. Inline: an import spends its time here. */
+/* Reads the next field of s: 1, 0 at the end, or ERR_CORRUPT. Inline: imports spend their time here. */
 static inline int wire_next(struct event_span *s, struct wire_field *ret)
 {
 	while (s->at < s->end) {
@@ -100,7 +100,7 @@ static inline struct event_text wire_text(const struct wire_field *f)
 	return (struct event_text){ (const char *)f->bytes.at, (size_t)(f->bytes.end - f->bytes.at) };
 }
 
-/* Empty when the field is of another type. */
+/* Empty if the field has another type. */
 static inline struct event_span wire_span(const struct wire_field *f)
 {
 	return f->type == WIRE_BYTES ? f->bytes : (struct event_span){ NULL, NULL };
@@ -128,8 +128,8 @@ static inline float wire_float(uint64_t bits)
 	return v;
 }
 
-/* Between the bits of a float and a double, every bit of a NaN with them: the processor's own conversions make
- * signalling NaNs quiet. A NaN whose upper bits are all zero becomes a quiet one when it is narrowed. */
+/* Conversions between the bits of a float and a double that keep every bit of a NaN: the processor's own conversions
+ * make signalling NaNs quiet. A NaN whose upper bits are all zero becomes a quiet one when it is narrowed. */
 static inline double wire_widen(uint64_t bits)
 {
 	float v = wire_float(bits);
@@ -153,7 +153,7 @@ static inline uint32_t wire_narrow(double v)
 	return (uint32_t)(bits >> 32 & 0x80000000u) | 0x7f800000u | (low ? low : 0x400000u);
 }
 
-/* Writing into memory that is known to suffice; both return the address behind. */
+/* Writing into memory that is known to suffice; both return the address after the written bytes. */
 static inline unsigned char *wire_put_varint(unsigned char *to, uint64_t v) /* at most 10 bytes */
 {
 	while (v >= 0x80) {
@@ -171,7 +171,7 @@ static inline unsigned char *wire_put_fixed(unsigned char *to, uint64_t v, unsig
 	return to + n;
 }
 
-/* Writing into a buffer: fields in the caller's order; a message is begun, filled and ended. */
+/* Writing into a buffer: fields in the caller's order; begin a message, add its fields, end it. */
 void wire_add_varint(struct buf *b, unsigned number, uint64_t v);
 void wire_add_sint(struct buf *b, unsigned number, int64_t v); /* zigzag */
 void wire_add_double(struct buf *b, unsigned number, double v);

@@ -1,4 +1,5 @@
-/* bottleneck_tree.c: walks the leaves. Each has one function that says how much of the time it takes, with its evidence. */
+/* bottleneck_tree.c: walks the leaves of the bottleneck tree. One function per leaf or group of leaves estimates the time lost and
+ * its evidence. */
 #include "tracker/insight/bottleneck_tree.h"
 
 #include <math.h>
@@ -11,22 +12,22 @@
 #include "tracker/insight/spread.h"
 #include "tracker/insight/t_distribution.h"
 
-#define SLOW_LINK_GBS 0.5      /* an all-reduce below it lacks a link */
+#define SLOW_LINK_GBS 0.5      /* a slower all-reduce is limited by the link */
 #define BUCKET_USUAL_MB 25.0
-#define BUCKETS 8	       /* of a model whose gradients are smaller than the usual one */
-#define FIXED_LEAST 0.15       /* of a step: what does not depend on the batch is much (4 times the batch: 11 %) */
-#define CALL_S 1.3e-6	       /* of a node, however small its tensors: a graph of 700 on cores of 2020 to 2025 */
+#define BUCKETS 8	       /* buckets of a model whose gradients are smaller than the usual bucket */
+#define FIXED_LEAST 0.15       /* of a step: large batch-independent share (a batch 4 times as large gains 11 %) */
+#define NODE_CALL_S 1.3e-6	       /* per node with tiny tensors: a graph of 700 on cores of 2020 to 2025 */
 #define STRAGGLER_LEAST 0.05   /* of the other ranks' own time */
-#define CLOCK_LEAST 1.08       /* machines that others use, too, go by 5 % slower and faster within minutes */
+#define CLOCK_LEAST 1.08       /* the clock of shared machines varies by 5 % within minutes */
 #define SHARE_MOST 0.99
-#define NO_WAIT 0.02           /* a share of time that is none */
-#define SEEN 0.005	       /* a share that is not printed as 0 % */
-#define CORES_SPARE 0.5	       /* with less of one left, what runs beside each other slows each other */
+#define WAIT_LEAST 0.02           /* smaller shares of time count as no wait */
+#define SHOWN_LEAST 0.005	       /* share that is not printed as 0 % */
+#define CORES_SPARE 0.5	       /* with fewer spare cores, concurrent work slows down */
 
-struct walk {
+struct tree_walk {
 	const struct bottleneck_run *run;
-	double seconds;  /* a step, what lies between included */
-	double *values;  /* room for all steps */
+	double seconds;  /* of a step, with the time between steps */
+	double *values;  /* space for all steps */
 	struct bottleneck_report *report;
 };
 
@@ -65,7 +66,7 @@ struct bottleneck_run bottleneck_unknown(void)
 	};
 }
 
-static double phase_seconds(const struct bottleneck_run *run, int phase)
+static double compute_phase_mean(const struct bottleneck_run *run, int phase)
 {
 	double sum = 0;
 
@@ -74,15 +75,16 @@ static double phase_seconds(const struct bottleneck_run *run, int phase)
 	return sum;
 }
 
-/* A finding of that share; NULL: it would not bring enough. The interval is that of a phase's share, phase -1: none. */
-static struct bottleneck_finding *find(struct walk *w, enum bottleneck_leaf leaf, double share, int phase)
+/* Adds a finding of that share, with the interval of a phase's share (phase -1: none). Returns NULL if removing it
+ * would gain too little. */
+static struct bottleneck_finding *add_tree_finding(struct tree_walk *w, enum bottleneck_leaf leaf, double share, int phase)
 {
 	const struct bottleneck_run *run = w->run;
 	struct bottleneck_finding *f;
 	struct spread s;
 	double half;
 
-	if (share > SHARE_MOST) /* what was waited for at the end of one step is counted in the next */
+	if (share > SHARE_MOST) /* a wait at the end of one step counts in the next */
 		share = SHARE_MOST;
 	if (!(share > 0) || 1 / (1 - share) - 1 < BOTTLENECK_GAIN_LEAST)
 		return NULL;
@@ -104,108 +106,113 @@ static struct bottleneck_finding *find(struct walk *w, enum bottleneck_leaf leaf
 	return f;
 }
 
-#define SAY(f, ...) snprintf((f)->evidence, sizeof((f)->evidence), __VA_ARGS__)
-#define ACT(f, ...) snprintf((f)->action, sizeof((f)->action), __VA_ARGS__)
-#define TRY(f, ...) snprintf((f)->flags, sizeof((f)->flags), __VA_ARGS__)
+#define SET_EVIDENCE(f, ...) snprintf((f)->evidence, sizeof((f)->evidence), __VA_ARGS__)
+#define SET_ACTION(f, ...) snprintf((f)->action, sizeof((f)->action), __VA_ARGS__)
+#define SET_FLAGS(f, ...) snprintf((f)->flags, sizeof((f)->flags), __VA_ARGS__)
 
-static double share_of(const struct walk *w, int phase)
+static double phase_share(const struct tree_walk *w, int phase)
 {
-	return phase_seconds(w->run, phase) / w->seconds;
+	return compute_phase_mean(w->run, phase) / w->seconds;
 }
 
-/* The action begins with flags. */
-static void try_action(struct bottleneck_finding *f)
+/* Copies the flags at the beginning of the action. */
+static void copy_action_flags(struct bottleneck_finding *f)
 {
-	TRY(f, "%.*s", (int)strcspn(f->action, ";:"), f->action);
+	SET_FLAGS(f, "%.*s", (int)strcspn(f->action, ";:"), f->action);
 }
 
-/* Where the number of threads is found by itself no other one is better. */
-static void advise_loading(const struct bottleneck_run *run, enum bottleneck_leaf leaf, struct bottleneck_finding *f)
+/* Suggests more loader threads. "-j auto" already finds the best number. */
+static void advise_loader(const struct bottleneck_run *run, enum bottleneck_leaf leaf, struct bottleneck_finding *f)
 {
 	double computing = run->threads * run->local_world;
 
 	if (run->workers == 0)
-		ACT(f, "-j auto: with -j 0 nothing is loaded beside the steps");
+		SET_ACTION(f, "-j auto: with -j 0 loading does not overlap with the steps");
 	else if (leaf == BOTTLENECK_decode && run->workers > 0 && run->cores > computing + run->workers)
-		ACT(f, "-j %.0f: cores are free", run->workers * 2);
+		SET_ACTION(f, "-j %.0f: cores are free", run->workers * 2);
 	if (run->workers >= 0)
-		try_action(f);
+		copy_action_flags(f);
 }
 
-/* The share of their time for which loader threads are off the cores and do not wait for one either: they are taken to
- * wait for cores as long as compute threads do. */
-static double blocked_share(const struct bottleneck_run *run)
+/* The share of their time in which loader threads are off the cores without waiting for one. They are assumed to wait
+ * for cores as long as compute threads do. */
+static double compute_blocked_share(const struct bottleneck_run *run)
 {
 	return 1 - run->load_cpu / run->load - (run->run_wait > 0 ? run->run_wait : 0);
 }
 
 static bool is_blocked(const struct bottleneck_run *run)
 {
-	return blocked_share(run) > run->load_cpu / run->load;
+	return compute_blocked_share(run) > run->load_cpu / run->load;
 }
 
-/* The loader waits for pages that were in memory: what reads a file for the first time waits for its disk alone. To
- * read one back takes a core about as long as it is waited for: a loader that does nothing else is off the cores
- * half of its time, and a quarter of it where that is half of its work. */
+/* The loader waits for evicted pages, not for a first read, which waits for its disk alone. Reading a page back takes a
+ * core about as long as the thread waits for it. A loader that does nothing else is off the cores half of its time, or
+ * a quarter if that is half of its work. */
 static bool is_evicted(const struct bottleneck_run *run)
 {
-	return blocked_share(run) > 0.25 && run->memory_wait > NO_WAIT && run->major_faults >= 1;
+	return compute_blocked_share(run) > 0.25 && run->memory_wait > WAIT_LEAST && run->major_faults >= 1;
 }
 
-/* Cores that computing and loading take. */
-static double cores_computing(const struct bottleneck_run *run, double seconds)
+/* Returns the cores that computing and loading use. */
+static double count_busy_cores(const struct bottleneck_run *run, double seconds)
 {
 	const double loading = run->load_cpu > 0 ? fmin(run->load_cpu / seconds, run->workers) : 0;
 
 	return run->local_world * (run->threads + loading);
 }
 
-/* Whether these leave no core: then what computes is slower for it, by 5 to 20 % (caches, the other thread of its
- * core), and how much faster it would be without nothing tells. */
+/* Returns true if these leave no spare core. Computing is then 5 to 20 % slower (caches, hyper-threads), and the gain
+ * of removing the load is unknown. */
 static bool shares_cores(const struct bottleneck_run *run, double seconds)
 {
-	return cores_computing(run, seconds) > run->cores - CORES_SPARE;
+	return count_busy_cores(run, seconds) > run->cores - CORES_SPARE;
 }
 
-/* Without threads of the loader, waiting for data is the work itself. */
-static void walk_loader(struct walk *w)
+/* Without loader threads, the wait for data is the loading itself. */
+static void diagnose_loader(struct tree_walk *w)
 {
 	const struct bottleneck_run *run = w->run;
-	double share = share_of(w, STEP_TIME_data_wait), off = blocked_share(run);
+	double share = phase_share(w, STEP_TIME_data_wait), off = compute_blocked_share(run);
 	enum bottleneck_leaf leaf = is_blocked(run) ? BOTTLENECK_disk : BOTTLENECK_decode;
-	struct bottleneck_finding *f = is_evicted(run) ? NULL : find(w, leaf, share, STEP_TIME_data_wait);
+	struct bottleneck_finding *f = is_evicted(run) ? NULL : add_tree_finding(w, leaf, share, STEP_TIME_data_wait);
 
 	if (!f)
 		return;
 	if (!(run->load > 0)) {
 		f->leaf = branches[leaf];
-		SAY(f, "steps wait for the loader %.0f %% of the time; no data/load says what it waits for",
-		    100 * share);
+		SET_EVIDENCE(f,
+			     "steps wait for the loader %.0f %% of the time; the cause is unknown without the series "
+			     "data/load",
+			     100 * share);
 	} else if (leaf == BOTTLENECK_disk) {
-		SAY(f,
-		    "steps wait for the loader %.0f %% of the time, whose threads are off the cores %.0f %% of theirs",
-		    100 * share, 100 * off);
+		SET_EVIDENCE(f,
+			     "steps wait for the loader %.0f %% of the time; its threads are off the cores %.0f %% of "
+			     "their time",
+			     100 * share, 100 * off);
 	} else {
-		SAY(f, "steps wait for the loader %.0f %% of the time, whose threads are on a core %.0f %% of theirs",
-		    100 * share, 100 * run->load_cpu / run->load);
+		SET_EVIDENCE(f,
+			     "steps wait for the loader %.0f %% of the time; its threads are on a core %.0f %% of "
+			     "their time",
+			     100 * share, 100 * run->load_cpu / run->load);
 	}
 	if (leaf == BOTTLENECK_decode && run->workers != 0 && shares_cores(run, w->seconds))
 		f->gain = NAN;
-	advise_loading(run, leaf, f);
+	advise_loader(run, leaf, f);
 }
 
-static void walk_copies(struct walk *w)
+static void diagnose_copies(struct tree_walk *w)
 {
-	double share = share_of(w, STEP_TIME_h2d) + share_of(w, STEP_TIME_copy_exposed);
-	struct bottleneck_finding *f = find(w, BOTTLENECK_copy, share, STEP_TIME_h2d);
+	double share = phase_share(w, STEP_TIME_h2d) + phase_share(w, STEP_TIME_copy_exposed);
+	struct bottleneck_finding *f = add_tree_finding(w, BOTTLENECK_copy, share, STEP_TIME_h2d);
 
 	if (f) {
-		SAY(f, "copying batches takes %.0f %% of the time", 100 * share);
-		TRY(f, "--precision bf16");
+		SET_EVIDENCE(f, "copying batches takes %.0f %% of the time", 100 * share);
+		SET_FLAGS(f, "--precision bf16");
 	}
 }
 
-/* What a rank sends and receives of the gradients, GB/s, as a ring would: 2 (n-1)/n of them. */
+/* GB/s of gradients that a rank sends and receives in a ring: 2 (n-1)/n of them. */
 static double link_rate(const struct bottleneck_run *run)
 {
 	double n = (double)run->n_ranks;
@@ -213,103 +220,109 @@ static double link_rate(const struct bottleneck_run *run)
 	return 2 * (n - 1) / n * run->parameters * 4 / run->comm_total * 1e-9;
 }
 
-/* The usual size, or as many MiB as make some buckets of all gradients. */
-static double bucket_mb(const struct bottleneck_run *run)
+/* The usual size, or the size that splits all gradients into BUCKETS buckets. */
+static double suggest_bucket_mb(const struct bottleneck_run *run)
 {
 	return fmin(BUCKET_USUAL_MB, run->parameters * 4 / 1048576 / BUCKETS);
 }
 
-/* Of the communication that lies open, what smaller buckets would hide behind the backward pass: all but the last of
- * them, as long as that pass lasts, less what it hides by now (one bucket is two: the first fills at 1 MB). A share of
- * the time. */
-static double hidden_share(const struct walk *w)
+/* The share of exposed communication that smaller buckets would hide in the backward pass, as a share of the time. They
+ * can hide all but the last bucket, at most as long as that pass takes, minus what is already hidden (one bucket is
+ * two: the first fills at 1 MB). */
+static double compute_hideable_share(const struct tree_walk *w)
 {
 	const struct bottleneck_run *run = w->run;
-	const double exposed = share_of(w, STEP_TIME_comm_exposed), total = run->comm_total / w->seconds;
-	const double most = fmin(share_of(w, STEP_TIME_backward), total * (BUCKETS - 1) / BUCKETS);
+	const double exposed = phase_share(w, STEP_TIME_comm_exposed), total = run->comm_total / w->seconds;
+	const double most = fmin(phase_share(w, STEP_TIME_backward), total * (BUCKETS - 1) / BUCKETS);
 
 	return fmin(exposed, most - fmax(0, total - exposed));
 }
 
-static enum bottleneck_leaf communication_leaf(const struct walk *w)
+static enum bottleneck_leaf choose_communication_leaf(const struct tree_walk *w)
 {
 	const struct bottleneck_run *run = w->run;
 	const bool one = run->bucket_cap_mb > BUCKET_USUAL_MB &&
 		run->parameters * 4 <= run->bucket_cap_mb * 1048576;
 
-	if (one && hidden_share(w) > share_of(w, STEP_TIME_comm_exposed) / 2)
+	if (one && compute_hideable_share(w) > phase_share(w, STEP_TIME_comm_exposed) / 2)
 		return BOTTLENECK_bucket;
 	return link_rate(run) < SLOW_LINK_GBS ? BOTTLENECK_link : BOTTLENECK_small_batch;
 }
 
-/* The action; what it brings is not known: a larger batch is another job. */
-static void advise_batch(const struct bottleneck_run *run, struct bottleneck_finding *f)
+/* Suggests a larger batch; the gain is unknown, as that is another training. */
+static void advise_batch_size(const struct bottleneck_run *run, struct bottleneck_finding *f)
 {
 	f->gain = NAN;
 	if (!(run->batch_size > 0))
 		return;
-	ACT(f, "-b %.0f: what is sent stays the same; or --grad-accum-steps 4", run->batch_size * 4);
-	TRY(f, "-b %.0f", run->batch_size * 4);
+	SET_ACTION(f, "-b %.0f: the communication stays the same; or --grad-accum-steps 4", run->batch_size * 4);
+	SET_FLAGS(f, "-b %.0f", run->batch_size * 4);
 }
 
-/* What a step takes whatever its batch: that share of communication, the update, calls of nodes. Whether it is much. */
-static bool walk_fixed(struct walk *w, double exposed)
+/* Diagnoses the cost of a step that is independent of the batch: that share of communication, the update, operator
+ * calls. Returns true if it is large. */
+static bool diagnose_fixed_cost(struct tree_walk *w, double exposed)
 {
 	const struct bottleneck_run *run = w->run;
-	const double calls = run->nodes > 0 ? run->nodes * CALL_S / w->seconds : 0;
-	const double update = share_of(w, STEP_TIME_optimizer), fixed = exposed + update + calls;
-	struct bottleneck_finding *f = fixed > FIXED_LEAST ? find(w, BOTTLENECK_small_batch, fixed, -1) : NULL;
+	const double calls = run->nodes > 0 ? run->nodes * NODE_CALL_S / w->seconds : 0;
+	const double update = phase_share(w, STEP_TIME_optimizer), fixed = exposed + update + calls;
+	struct bottleneck_finding *f = fixed > FIXED_LEAST ? add_tree_finding(w, BOTTLENECK_small_batch, fixed, -1) : NULL;
 
 	if (!f)
 		return false;
-	SAY(f,
-	    "%.0f %% of the time do not depend on the batch: calls of operators %.0f %%, the update %.0f %%, waiting "
-	    "for communication %.0f %%", 100 * fixed, 100 * calls, 100 * update, 100 * exposed);
-	advise_batch(run, f);
+	SET_EVIDENCE(f,
+		     "%.0f %% of the time does not depend on the batch size: operator calls %.0f %%, the update "
+		     "%.0f %%, waiting for communication %.0f %%",
+		     100 * fixed, 100 * calls, 100 * update, 100 * exposed);
+	advise_batch_size(run, f);
 	return true;
 }
 
-static void walk_communication(struct walk *w)
+/* Diagnoses exposed communication: bucket size, link, or too small a batch. */
+static void diagnose_communication(struct tree_walk *w)
 {
 	const struct bottleneck_run *run = w->run;
 	const bool ranks = run->n_ranks > 1;
-	double share = ranks ? share_of(w, STEP_TIME_comm_exposed) : 0, rate = link_rate(run);
-	enum bottleneck_leaf leaf = communication_leaf(w);
+	double share = ranks ? phase_share(w, STEP_TIME_comm_exposed) : 0, rate = link_rate(run);
+	enum bottleneck_leaf leaf = choose_communication_leaf(w);
 	struct bottleneck_finding *f;
 
-	if (walk_fixed(w, leaf == BOTTLENECK_small_batch && !isnan(rate) ? share : 0) && leaf == BOTTLENECK_small_batch)
+	if (diagnose_fixed_cost(w, leaf == BOTTLENECK_small_batch && !isnan(rate) ? share : 0) && leaf == BOTTLENECK_small_batch)
 		return;
-	f = ranks ? find(w, leaf, leaf == BOTTLENECK_bucket ? hidden_share(w) : share, STEP_TIME_comm_exposed) : NULL;
+	f = ranks ? add_tree_finding(w, leaf, leaf == BOTTLENECK_bucket ? compute_hideable_share(w) : share,
+				     STEP_TIME_comm_exposed)
+		  : NULL;
 	if (!f)
 		return;
 	if (isnan(rate)) {
 		f->leaf = branches[leaf];
-		SAY(f, "all ranks wait for communication %.0f %% of the time", 100 * share);
+		SET_EVIDENCE(f, "all ranks wait for communication %.0f %% of the time", 100 * share);
 	} else if (leaf == BOTTLENECK_bucket) {
-		SAY(f,
-		    "one bucket holds nearly all %.0f MB of gradients: waiting for it takes %.0f %% of the time; the "
-		    "backward pass, which could hide it, %.0f %%", run->parameters * 4e-6, 100 * share,
-		    100 * share_of(w, STEP_TIME_backward));
+		SET_EVIDENCE(
+			f,
+			"one bucket has nearly all %.0f MB of gradients: waiting for it takes %.0f %% of the time; the "
+			"backward pass, which could hide it, %.0f %%",
+			run->parameters * 4e-6, 100 * share, 100 * phase_share(w, STEP_TIME_backward));
 	} else {
-		SAY(f, "all ranks wait for communication %.0f %% of the time; gradients travel at %.2f GB/s",
-		    100 * share, rate);
+		SET_EVIDENCE(f, "all ranks wait for communication %.0f %% of the time; gradients are sent at %.2f GB/s",
+			     100 * share, rate);
 	}
 	if (leaf == BOTTLENECK_bucket)
-		ACT(f, "--bucket-cap-mb %.2g", bucket_mb(run));
-	TRY(f, "--grad-accum-steps 4");
+		SET_ACTION(f, "--bucket-cap-mb %.2g", suggest_bucket_mb(run));
+	SET_FLAGS(f, "--grad-accum-steps 4");
 	if (leaf == BOTTLENECK_bucket)
-		try_action(f);
+		copy_action_flags(f);
 	else if (leaf == BOTTLENECK_small_batch && !isnan(rate))
-		advise_batch(run, f);
+		advise_batch_size(run, f);
 }
 
-static double own_seconds(const struct bottleneck_rank *r)
+static double compute_own_seconds(const struct bottleneck_rank *r)
 {
 	return r->seconds - r->phase[STEP_TIME_comm_exposed];
 }
 
-/* The phase in which the slow rank exceeds the mean of the others most. */
-static int slow_phase(const struct bottleneck_run *run, size_t slow)
+/* Returns the phase in which the slow rank exceeds the mean of the others most. */
+static int find_slow_phase(const struct bottleneck_run *run, size_t slow)
 {
 	double most = -INFINITY;
 	int found = STEP_TIME_other;
@@ -328,8 +341,8 @@ static int slow_phase(const struct bottleneck_run *run, size_t slow)
 	return found;
 }
 
-/* One rank whose own time is above the median of all; with two ranks above the other's. */
-static void walk_ranks(struct walk *w)
+/* One rank whose own time exceeds the median of all; with two ranks, the other's. */
+static void diagnose_ranks(struct tree_walk *w)
 {
 	const struct bottleneck_run *run = w->run;
 	double *own = w->values, usual, excess;
@@ -339,166 +352,174 @@ static void walk_ranks(struct walk *w)
 	if (run->n_ranks < 2 || run->n_ranks > run->n)
 		return;
 	for (size_t i = 0; i < run->n_ranks; i++) {
-		own[i] = own_seconds(&run->ranks[i]);
-		slow = own[i] > own_seconds(&run->ranks[slow]) ? i : slow;
+		own[i] = compute_own_seconds(&run->ranks[i]);
+		slow = own[i] > compute_own_seconds(&run->ranks[slow]) ? i : slow;
 	}
 	median_sort(own, run->n_ranks);
 	usual = own[(run->n_ranks - 1) / 2];
-	excess = own_seconds(&run->ranks[slow]) - usual;
-	f = excess > STRAGGLER_LEAST * usual ? find(w, BOTTLENECK_straggler, excess / w->seconds, -1) : NULL;
+	excess = compute_own_seconds(&run->ranks[slow]) - usual;
+	f = excess > STRAGGLER_LEAST * usual ? add_tree_finding(w, BOTTLENECK_straggler, excess / w->seconds, -1) : NULL;
 	if (f)
-		SAY(f, "rank %d takes %.4g ms of its own a step, the others %.4g ms; most of it in %s",
-		    run->ranks[slow].rank, 1e3 * own_seconds(&run->ranks[slow]), 1e3 * usual,
-		    step_time_phase_name((enum step_time_phase)slow_phase(run, slow)));
+		SET_EVIDENCE(f, "rank %d takes %.4g ms a step without waiting, the others %.4g ms; most of it in %s",
+			     run->ranks[slow].rank, 1e3 * compute_own_seconds(&run->ranks[slow]), 1e3 * usual,
+			     step_time_phase_name((enum step_time_phase)find_slow_phase(run, slow)));
 }
 
-/* Who has the cores: other programs, or the machine below. */
-static void say_taken(const struct bottleneck_run *run, double share, struct bottleneck_finding *f)
+/* Describes who uses the cores: other programs, or the hypervisor. */
+static void describe_taken_cores(const struct bottleneck_run *run, double share, struct bottleneck_finding *f)
 {
-	int n = SAY(f, "threads wait for a core %.0f %% of the time; other programs take %.0f %% of all cores' time",
-		    100 * share, 100 * run->taken);
+	int n = SET_EVIDENCE(
+		f, "threads wait for a core %.0f %% of the time; other programs take %.0f %% of all cores' time",
+		100 * share, 100 * run->taken);
 
-	if (run->steal > SEEN && n > 0 && (size_t)n < sizeof(f->evidence))
-		snprintf(f->evidence + n, sizeof(f->evidence) - (size_t)n, ", the machine below %.0f %%",
+	if (run->steal > SHOWN_LEAST && n > 0 && (size_t)n < sizeof(f->evidence))
+		snprintf(f->evidence + n, sizeof(f->evidence) - (size_t)n, ", the hypervisor %.0f %%",
 			 100 * run->steal);
 	if (run->threads > 1)
-		ACT(f, "end the other programs on these cores, or --threads %.0f", run->threads - 1);
+		SET_ACTION(f, "stop the other programs on these cores, or use --threads %.0f", run->threads - 1);
 	else
-		ACT(f, "end the other programs on these cores");
+		SET_ACTION(f, "stop the other programs on these cores");
 }
 
-static void say_cpu(const struct bottleneck_run *run, enum bottleneck_leaf leaf, double share, struct bottleneck_finding *f)
+static void describe_cpu(const struct bottleneck_run *run, enum bottleneck_leaf leaf, double share, struct bottleneck_finding *f)
 {
 	if (leaf == BOTTLENECK_cpu_quota)
-		SAY(f, "the control group was throttled %.0f %% of the time", 100 * run->throttled);
+		SET_EVIDENCE(f, "the control group was throttled %.0f %% of the time", 100 * run->throttled);
 	else if (leaf == BOTTLENECK_threads)
-		SAY(f, "%.0f compute threads on %.0f cores", run->threads * run->local_world, run->cores);
+		SET_EVIDENCE(f, "%.0f compute threads on %.0f cores", run->threads * run->local_world, run->cores);
 	else if (leaf == BOTTLENECK_cpu_taken)
-		say_taken(run, share, f);
+		describe_taken_cores(run, share, f);
 	else if (run->ready > 0)
-		SAY(f, "compute waits for a core %.0f %% of the time while %.1f batches lie ready", 100 * share,
-		    run->ready);
+		SET_EVIDENCE(f, "compute waits for a core %.0f %% of the time while %.1f batches are ready",
+			     100 * share, run->ready);
 	else
-		SAY(f, "compute waits for a core %.0f %% of the time", 100 * share);
+		SET_EVIDENCE(f, "compute waits for a core %.0f %% of the time", 100 * share);
 }
 
-/* A thread that is throttled waits for a core by older kernels' count, and by newer ones' does not: what is waited for
- * besides is not the quota's. */
+/* Older kernels count the wait of a throttled thread as a wait for a core, newer ones do not. A much longer wait is not
+ * caused by the quota. */
 static bool is_throttled(const struct bottleneck_run *run)
 {
-	return run->throttled > NO_WAIT && !(run->run_wait > 2 * run->throttled);
+	return run->throttled > WAIT_LEAST && !(run->run_wait > 2 * run->throttled);
 }
 
-/* Others have at least half as many cores as threads wait for: with less, own threads crowd each other. */
-static bool is_taken(const struct bottleneck_run *run)
+/* Others use at least half as many cores as threads wait for; below that, the run's own threads compete. */
+static bool are_cores_taken(const struct bottleneck_run *run)
 {
 	const double others = fmax(run->taken, run->steal), waiting = run->run_wait * run->threads * run->local_world;
 
-	return others > NO_WAIT && !(others * run->cores < waiting / 2);
+	return others > WAIT_LEAST && !(others * run->cores < waiting / 2);
 }
 
-/* Waiting for a core: by own threads, others', a quota, or the loader's. */
-static void walk_cpu(struct walk *w)
+/* Waits for a core: caused by its own threads, by other programs, by a quota, or by the loader. */
+static void diagnose_cpu(struct tree_walk *w)
 {
 	const struct bottleneck_run *run = w->run;
 	double wanted = run->threads * run->local_world;
 	enum bottleneck_leaf leaf = is_throttled(run)				 ? BOTTLENECK_cpu_quota :
 			      wanted > run->cores			 ? BOTTLENECK_threads :
-			      is_taken(run)				 ? BOTTLENECK_cpu_taken :
+			      are_cores_taken(run)				 ? BOTTLENECK_cpu_taken :
 									   BOTTLENECK_crowding;
-	struct bottleneck_finding *f = find(w, leaf, leaf == BOTTLENECK_cpu_quota ? run->throttled : run->run_wait, -1);
+	struct bottleneck_finding *f = add_tree_finding(w, leaf, leaf == BOTTLENECK_cpu_quota ? run->throttled : run->run_wait, -1);
 
 	if (!f)
 		return;
-	if (leaf == BOTTLENECK_crowding && (isnan(run->taken) || !(run->ready > 0))) /* nothing tells who has the cores */
+	if (leaf == BOTTLENECK_crowding && (isnan(run->taken) || !(run->ready > 0))) /* the user of the cores is unknown */
 		f->leaf = branches[leaf];
-	say_cpu(run, leaf, f->share, f);
-	/* threads wait for each other: what one of them waits for a core tells too little, or too much */
+	describe_cpu(run, leaf, f->share, f);
+	/* threads wait for each other: the wait of one thread for a core does not give the gain */
 	if (leaf == BOTTLENECK_threads || run->threads > 1)
 		f->gain = NAN;
 	if (leaf == BOTTLENECK_threads && run->local_world > 0)
-		ACT(f, "--threads %.0f", fmax(1, floor(run->cores / run->local_world)));
+		SET_ACTION(f, "--threads %.0f", fmax(1, floor(run->cores / run->local_world)));
 	if (leaf == BOTTLENECK_threads)
-		try_action(f);
+		copy_action_flags(f);
 	else if (leaf == BOTTLENECK_cpu_taken && run->threads > 1)
-		TRY(f, "--threads %.0f", run->threads - 1);
+		SET_FLAGS(f, "--threads %.0f", run->threads - 1);
 	else if (leaf == BOTTLENECK_crowding && run->workers > 0)
-		TRY(f, "-j auto");
+		SET_FLAGS(f, "-j auto");
 }
 
-static void walk_memory(struct walk *w)
+static void diagnose_memory(struct tree_walk *w)
 {
 	const struct bottleneck_run *run = w->run;
-	const double waited = is_evicted(run) ? share_of(w, STEP_TIME_data_wait) : 0;
+	const double waited = is_evicted(run) ? phase_share(w, STEP_TIME_data_wait) : 0;
 	const bool loads = waited > run->memory_wait;
 	struct bottleneck_finding *f =
-		find(w, BOTTLENECK_memory, loads ? waited : run->memory_wait, loads ? STEP_TIME_data_wait : -1);
+		add_tree_finding(w, BOTTLENECK_memory, loads ? waited : run->memory_wait, loads ? STEP_TIME_data_wait : -1);
 
 	if (!f)
 		return;
 	if (loads)
-		SAY(f,
-		    "steps wait for the loader %.0f %% of the time, which has %.1f pages a step read back; threads "
-		    "wait for memory %.0f %% of it", 100 * waited, run->major_faults, 100 * run->memory_wait);
+		SET_EVIDENCE(
+			f,
+			"steps wait for the loader %.0f %% of the time, which reads %.1f pages a step back; threads "
+			"wait for memory %.0f %% of it",
+			100 * waited, run->major_faults, 100 * run->memory_wait);
 	else
-		SAY(f, "threads wait for memory %.0f %% of the time; %.1f pages are read back a step",
-		    100 * run->memory_wait, run->major_faults);
+		SET_EVIDENCE(f, "threads wait for memory %.0f %% of the time; %.1f pages are read back a step",
+			     100 * run->memory_wait, run->major_faults);
 }
 
-/* Writing takes time from the steps by what all threads want beyond the cores that there are. */
-static double saving_share(const struct walk *w)
+/* Writing a checkpoint slows the steps down by the demand of all threads that exceeds the cores. */
+static double compute_saving_share(const struct tree_walk *w)
 {
 	const struct bottleneck_run *run = w->run;
 	const double saving = run->saving_cpu / w->seconds;
-	const double beyond = cores_computing(run, w->seconds) + saving - run->cores;
+	const double beyond = count_busy_cores(run, w->seconds) + saving - run->cores;
 
 	return beyond > 0 ? fmin(saving, beyond) : 0;
 }
 
-static void walk_checkpoints(struct walk *w)
+static void diagnose_checkpoints(struct tree_walk *w)
 {
 	const struct bottleneck_run *run = w->run;
-	const double still = run->checkpoint / w->seconds, saving = saving_share(w);
-	struct bottleneck_finding *f = find(w, BOTTLENECK_checkpoint, still + saving, -1);
+	const double still = run->checkpoint / w->seconds, saving = compute_saving_share(w);
+	struct bottleneck_finding *f = add_tree_finding(w, BOTTLENECK_checkpoint, still + saving, -1);
 
 	if (!f)
 		return;
 	if (saving > 0)
-		SAY(f,
-		    "training stands still for checkpoints %.0f %% of the time; writing them takes %.0f %% of a core "
-		    "that the run needs", 100 * still, 100 * saving);
+		SET_EVIDENCE(
+			f,
+			"training pauses for checkpoints %.0f %% of the time; writing them takes %.0f %% of a core "
+			"that the run needs",
+			100 * still, 100 * saving);
 	else
-		SAY(f, "training stands still for checkpoints %.0f %% of the time", 100 * still);
+		SET_EVIDENCE(f, "training pauses for checkpoints %.0f %% of the time", 100 * still);
 	if (run->save_steps > 0) {
-		ACT(f, "--save-steps %.0f", 10 * run->save_steps);
-		try_action(f);
+		SET_ACTION(f, "--save-steps %.0f", 10 * run->save_steps);
+		copy_action_flags(f);
 	}
 }
 
-static void walk_rest(struct walk *w)
+/* Diagnoses the clock, memory, evaluation and checkpoints. */
+static void diagnose_rest(struct tree_walk *w)
 {
 	const struct bottleneck_run *run = w->run;
-	struct bottleneck_finding *f = run->clock > CLOCK_LEAST ? find(w, BOTTLENECK_clock, 1 - 1 / run->clock, -1) : NULL;
+	struct bottleneck_finding *f =
+		run->clock > CLOCK_LEAST ? add_tree_finding(w, BOTTLENECK_clock, 1 - 1 / run->clock, -1) : NULL;
 
 	if (f)
-		SAY(f, "a fixed loop takes %.2f times as long as at best", run->clock);
-	walk_memory(w);
-	f = find(w, BOTTLENECK_evaluation, share_of(w, STEP_TIME_between), STEP_TIME_between);
+		SET_EVIDENCE(f, "a fixed loop takes %.2f times as long as at the best clock", run->clock);
+	diagnose_memory(w);
+	f = add_tree_finding(w, BOTTLENECK_evaluation, phase_share(w, STEP_TIME_between), STEP_TIME_between);
 	if (f && isnan(run->evaluation))
 		f->leaf = branches[BOTTLENECK_evaluation];
 	if (f)
-		SAY(f, "%s %.0f %% of the time", isnan(run->evaluation) ? "steps begin late" : "evaluation takes",
-		    100 * f->share);
+		SET_EVIDENCE(f, "%s %.0f %% of the time",
+			     isnan(run->evaluation) ? "the time between steps takes" : "evaluation takes",
+			     100 * f->share);
 	if (f && isnan(run->evaluation)) {
-		ACT(f, "look at what the program does between its steps");
+		SET_ACTION(f, "check what the program does between its steps");
 	} else if (f && run->eval_steps > 0) {
-		ACT(f, "--eval-steps %.0f", 10 * run->eval_steps);
-		try_action(f);
+		SET_ACTION(f, "--eval-steps %.0f", 10 * run->eval_steps);
+		copy_action_flags(f);
 	}
-	walk_checkpoints(w);
+	diagnose_checkpoints(w);
 }
 
-/* Leaves whose time is a pause in computing. */
+/* Returns true for leaves whose time is a pause in computing. */
 static bool is_pause(const struct bottleneck_finding *f)
 {
 	static const enum bottleneck_leaf pauses[] = { BOTTLENECK_disk, BOTTLENECK_decode, BOTTLENECK_copy, BOTTLENECK_evaluation, BOTTLENECK_memory };
@@ -509,10 +530,9 @@ static bool is_pause(const struct bottleneck_finding *f)
 	return false;
 }
 
-/* What pauses cost besides their own time, a share: what lay in caches has gone meanwhile, and steps without pauses
- * compute that much faster. Not what is waited for a core while computing: as much of the waiting as of the time. Not
- * more than half of the pauses. */
-static double cooled_share(const struct walk *w, double pauses)
+/* The cost of pauses besides their own time, as a share: caches lose their contents, so steps without pauses compute
+ * faster. Excludes the waits for a core while computing, in proportion to the time. At most half of the pauses. */
+static double compute_cooling_share(const struct tree_walk *w, double pauses)
 {
 	const struct bottleneck_run *run = w->run;
 	const double waiting = run->run_wait > 0 ? run->run_wait * (1 - pauses) : 0;
@@ -521,67 +541,67 @@ static double cooled_share(const struct walk *w, double pauses)
 	return run->bare > 0 ? fmin(fmax(0, slower), pauses / 2) : 0;
 }
 
-static void say_cooled(struct bottleneck_finding *f, double seconds)
+static void append_cooling(struct bottleneck_finding *f, double seconds)
 {
 	const size_t n = strlen(f->evidence);
 
-	snprintf(f->evidence + n, sizeof(f->evidence) - n, "; %.2g ms more, as caches go cold", 1e3 * seconds);
+	snprintf(f->evidence + n, sizeof(f->evidence) - n, "; %.2g ms more for cold caches", 1e3 * seconds);
 }
 
-/* To each pause its part of that. */
-static void add_cooling(struct walk *w)
+/* Distributes that cost over the pauses. */
+static void add_cooling(struct tree_walk *w)
 {
-	const double pauses = share_of(w, STEP_TIME_data_wait) + share_of(w, STEP_TIME_h2d) + share_of(w, STEP_TIME_copy_exposed) +
-		share_of(w, STEP_TIME_between);
-	const double cooled = cooled_share(w, pauses);
+	const double pauses = phase_share(w, STEP_TIME_data_wait) + phase_share(w, STEP_TIME_h2d) +
+			      phase_share(w, STEP_TIME_copy_exposed) + phase_share(w, STEP_TIME_between);
+	const double cooled = compute_cooling_share(w, pauses);
 
 	for (size_t i = 0; i < w->report->n; i++) {
 		struct bottleneck_finding *f = &w->report->findings[i];
 		const double own = cooled * fmin(1, f->share / pauses);
 
-		if (own <= SEEN || !is_pause(f) || isnan(f->gain))
+		if (own <= SHOWN_LEAST || !is_pause(f) || isnan(f->gain))
 			continue;
 		f->gain = 1 / (1 - fmin(SHARE_MOST, f->share + own));
-		say_cooled(f, own * w->seconds);
+		append_cooling(f, own * w->seconds);
 	}
 }
 
-static int by_share(const void *a, const void *b)
+static int compare_findings(const void *a, const void *b)
 {
 	double x = ((const struct bottleneck_finding *)a)->share, y = ((const struct bottleneck_finding *)b)->share;
 
 	return (x < y) - (x > y);
 }
 
-static void say_finding(struct bottleneck_finding *f)
+static void format_finding(struct bottleneck_finding *f)
 {
-	char between[40] = "", gain[80] = "how much faster without it nothing tells";
+	char between[40] = "", gain[80] = "the speed without it is unknown";
 
 	if (!isnan(f->low))
 		snprintf(between, sizeof(between), " (%.0f-%.0f)", 100 * f->low, 100 * f->high);
 	if (!isnan(f->gain))
 		snprintf(gain, sizeof(gain), "without it up to %.2fx as fast", f->gain);
 	else if (f->flags[0])
-		snprintf(gain, sizeof(gain), "what the action brings, dptrain doctor --try measures");
+		snprintf(gain, sizeof(gain), "dptrain doctor --try measures what the action gains");
 	snprintf(f->sentence, sizeof(f->sentence), "%s: %.0f %% of the time%s; %s", f->leaf, 100 * f->share, between,
 		 gain);
 }
 
-static void say_all(struct bottleneck_report *r)
+static void format_findings(struct bottleneck_report *r)
 {
 	for (size_t i = 0; i < r->n; i++)
-		say_finding(&r->findings[i]);
+		format_finding(&r->findings[i]);
 	if (r->n)
 		snprintf(r->sentence, sizeof(r->sentence), "%s", r->findings[0].sentence);
 	else
-		snprintf(r->sentence, sizeof(r->sentence), "healthy: nothing whose removal would bring %.0f %%",
+		snprintf(r->sentence, sizeof(r->sentence), "healthy: no bottleneck whose removal would gain %.0f %%",
 			 100 * BOTTLENECK_GAIN_LEAST);
 }
 
-static void say_bound(struct walk *w)
+static void format_bound(struct tree_walk *w)
 {
-	const double forward = share_of(w, STEP_TIME_forward), backward = share_of(w, STEP_TIME_backward);
-	const double update = share_of(w, STEP_TIME_optimizer);
+	const double forward = phase_share(w, STEP_TIME_forward), backward = phase_share(w, STEP_TIME_backward);
+	const double update = phase_share(w, STEP_TIME_optimizer);
 
 	snprintf(w->report->bound, sizeof(w->report->bound),
 		 "compute: forward %.0f %%, backward %.0f %%, update %.0f %% of the time", 100 * forward,
@@ -590,27 +610,27 @@ static void say_bound(struct walk *w)
 
 int bottleneck_judge(const struct bottleneck_run *run, struct bottleneck_report *ret, struct err *err)
 {
-	struct walk w = { .run = run, .report = ret };
+	struct tree_walk w = { .run = run, .report = ret };
 
 	if (!run->n)
-		return err_set(err, ERR_USAGE, "the run has no steps by which it could be judged");
+		return err_set(err, ERR_USAGE, "the run has no steps to diagnose");
 	w.values = calloc(run->n, sizeof(*w.values));
 	if (!w.values)
 		return err_set(err, ERR_NOMEM, "out of memory: %zu steps", run->n);
 	*ret = (struct bottleneck_report){ .n = 0 };
 	for (size_t i = 0; i < run->n; i++)
 		w.seconds += run->steps[i].seconds / (double)run->n;
-	walk_loader(&w);
-	walk_copies(&w);
-	walk_communication(&w);
-	walk_ranks(&w);
-	walk_cpu(&w);
-	walk_rest(&w);
+	diagnose_loader(&w);
+	diagnose_copies(&w);
+	diagnose_communication(&w);
+	diagnose_ranks(&w);
+	diagnose_cpu(&w);
+	diagnose_rest(&w);
 	add_cooling(&w);
-	qsort(ret->findings, ret->n, sizeof(*ret->findings), by_share);
+	qsort(ret->findings, ret->n, sizeof(*ret->findings), compare_findings);
 	ret->verdict = ret->n ? ret->findings[0].leaf : "healthy";
-	say_all(ret);
-	say_bound(&w);
+	format_findings(ret);
+	format_bound(&w);
 	free(w.values);
 	return 0;
 }

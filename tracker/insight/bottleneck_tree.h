@@ -1,15 +1,15 @@
-/* bottleneck_tree.h: what makes a run slow: the share of its time that each leaf of schema/insight/leaves.def takes, the evidence
- * for it, what to do next and the gain to expect.
+/* bottleneck_tree.h: finds what makes a run slow: the share of its time that each leaf of the bottleneck tree
+ * (schema/insight/leaves.def) takes, the evidence for it, the next action and the expected gain.
  *
- * A phase counts by the rank that the others wait for. What cannot be told for want of series gets the name of its
- * branch. Numbers that are not known are NaN. */
+ * A phase counts by the rank that the others wait for. Without the series that tell leaves apart, a finding has the
+ * name of their branch. Unknown numbers are NaN. */
 #ifndef DPT_INSIGHT_BOTTLENECK_TREE_H
 #define DPT_INSIGHT_BOTTLENECK_TREE_H
 
 #include "tracker/base/buf.h"
 #include "tracker/insight/step_time.h"
 
-#define BOTTLENECK_GAIN_LEAST 0.05 /* a leaf whose removal brings less is none */
+#define BOTTLENECK_GAIN_LEAST 0.05 /* leaves with a smaller gain are not reported */
 
 enum bottleneck_leaf {
 #define LEAF(name, branch, usual, action) BOTTLENECK_##name,
@@ -18,7 +18,7 @@ enum bottleneck_leaf {
 	BOTTLENECK_LEAVES
 };
 
-/* Means a step of one rank. */
+/* Means per step of one rank. */
 struct bottleneck_rank {
 	int rank;
 	double seconds;
@@ -26,7 +26,7 @@ struct bottleneck_rank {
 };
 
 struct bottleneck_run {
-	const struct step_time_step *steps; /* that count */
+	const struct step_time_step *steps; /* the counted steps */
 	size_t n;
 	const struct bottleneck_rank *ranks;
 	size_t n_ranks;
@@ -34,46 +34,46 @@ struct bottleneck_run {
 	double workers, threads, local_world, cores, batch_size, parameters, bucket_cap_mb,
 		eval_steps, save_steps;
 	double nodes; /* operators that a step calls */
-	/* seconds a step, means: comm_total of the rank that is waited for; evaluation, checkpoints (copying and
-	 * waiting) */
+	/* Mean seconds per step: comm_total of the rank that the others wait for; evaluation; checkpoints (copying and
+	 * waiting). */
 	double comm_total, evaluation, checkpoint;
-	double bare;       /* seconds of a step on a batch that is there already, with nothing beside or before it */
-	double saving_cpu; /* seconds a step on a core, of the thread that writes checkpoints */
-	/* the loader, a step: seconds of its threads, of these on a core, batches ready */
+	double bare;       /* seconds of a cached step: without data loading or pauses */
+	double saving_cpu; /* seconds per step on a core, of the thread that writes checkpoints */
+	/* The loader, per step: seconds of its threads, their seconds on a core, batches ready. */
 	double load, load_cpu, ready;
-	/* shares of the wall time: compute threads waiting for a core; cores that other programs took; that the machine
-	 * below took (steal); in which the control group was throttled; waiting for memory */
+	/* Shares of the wall time: compute threads waiting for a core; cores used by other programs; steal time;
+	 * throttled by the control group; waiting for memory. */
 	double run_wait, taken, steal, throttled, memory_wait;
-	double major_faults; /* a step */
-	double clock;        /* how much longer than at best a fixed loop takes: 1 is the best */
+	double major_faults; /* per step */
+	double clock;        /* slowdown of a fixed loop against the best clock; 1: none */
 };
 
 struct bottleneck_finding {
 	const char *leaf; /* or its branch */
-	double share, low, high; /* of the wall time, that its removal would save; low and high NaN: too few steps */
-	double gain;             /* the run would be so many times as fast; NaN: the share does not tell */
+	double share, low, high; /* of the wall time that removing it would save; low and high NaN: too few steps */
+	double gain;             /* speed-up factor without it; NaN: unknown from the share */
 	char evidence[240];
 	const char *usual;
 	char action[240];
-	char flags[80]; /* of the action, as dptrain takes them; "": there is none to be tried */
-	char sentence[160]; /* leaf, share, interval and gain in words, wherever the finding is shown */
+	char flags[80]; /* flags of dptrain for the action; "": none can be tried */
+	char sentence[160]; /* leaf, share, interval and gain in words, for every display of the finding */
 };
 
 struct bottleneck_report {
 	const char *verdict; /* the first finding's leaf, or "healthy" */
 	struct bottleneck_finding findings[BOTTLENECK_LEAVES];
 	size_t n;            /* largest share first */
-	char sentence[160];  /* the first finding's, or that there is none */
-	char bound[160];     /* what bounds the rest */
+	char sentence[160];  /* the first finding's, or "healthy: …" */
+	char bound[160];     /* the composition of the computing time */
 };
 
-/* A bottleneck_run in which nothing is known. */
+/* Returns a bottleneck_run with all numbers unknown. */
 struct bottleneck_run bottleneck_unknown(void);
 
-/* ERR_NOMEM; ERR_USAGE: no steps. */
+/* Diagnoses a run. ERR_NOMEM; ERR_USAGE: no steps. */
 int bottleneck_judge(const struct bottleneck_run *run, struct bottleneck_report *ret, struct err *err);
 
-/* The report in lines for people. */
+/* Appends the report as lines of text. */
 void bottleneck_print(struct buf *out, const struct bottleneck_report *r);
 
 #endif

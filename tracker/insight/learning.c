@@ -1,4 +1,5 @@
-/* learning.c: medians say what is usual: neither a spike nor a falling loss moves them much. */
+/* learning.c: detects loss spikes and overfitting. Medians define the usual loss: neither a spike nor a falling loss
+ * moves them much. */
 #include "tracker/insight/learning.h"
 
 #include <math.h>
@@ -7,21 +8,21 @@
 
 #include "tracker/base/median.h"
 
-#define RECENT_LEAST 20	   /* steps before anything can stand out */
-#define SPIKE_DEVIATIONS 10 /* robust ones, above the median */
-#define SPIKE_RISE 0.2	   /* … and of the median */
-#define SPIKE_FIRST 0.05   /* … and of the first losses: where little is left to be learnt, little matters */
-#define SPIKE_LEAST 0.01   /* … and in nats, where a run begins with weights that know all */
+#define RECENT_LEAST 20	   /* steps before a spike can be found */
+#define SPIKE_DEVIATIONS 10 /* robust standard deviations above the median */
+#define SPIKE_RISE 0.2	   /* and fraction of the median */
+#define SPIKE_FIRST 0.05   /* and fraction of the first losses: late in training small rises do not matter */
+#define SPIKE_LEAST 0.01   /* and nats, for runs that begin with trained weights */
 #define MAD_TO_DEVIATION 1.4826
-#define RISE_DEVIATIONS 5  /* of validation: the lowest of many that only scatter lies below their mean by 2 to 3 */
-#define RISE_LEAST 0.01	   /* of the lowest */
-#define AFTER_LEAST 3	   /* validations behind the lowest */
+#define RISE_DEVIATIONS 5  /* of validation: the lowest of many noisy values is 2 to 3 deviations below their mean */
+#define RISE_LEAST 0.01	   /* fraction of the lowest loss */
+#define AFTER_LEAST 3	   /* validations after the lowest */
 
 bool learning_spikes(struct learning_usual *u, double loss, double *ret_usual)
 {
 	const size_t n = u->n < LEARNING_RECENT ? (size_t)u->n : LEARNING_RECENT;
 	double v[LEARNING_RECENT], usual, limit;
-	bool stands_out = false;
+	bool is_spike = false;
 
 	if (!isfinite(loss))
 		return false;
@@ -32,14 +33,14 @@ bool learning_spikes(struct learning_usual *u, double loss, double *ret_usual)
 			v[i] = fabs(u->recent[i] - usual);
 		limit = fmax(SPIKE_DEVIATIONS * MAD_TO_DEVIATION * median_of(v, n), SPIKE_RISE * fabs(usual));
 		limit = fmax(limit, fmax(SPIKE_FIRST * fabs(u->most), SPIKE_LEAST));
-		stands_out = loss > usual + limit && u->n >= u->quiet;
+		is_spike = loss > usual + limit && u->n >= u->quiet;
 	}
 	if (n < RECENT_LEAST)
 		u->most = n ? fmax(u->most, loss) : loss;
 	u->recent[u->n++ % LEARNING_RECENT] = loss;
-	if (stands_out)
+	if (is_spike)
 		u->quiet = u->n + RECENT_LEAST;
-	return stands_out;
+	return is_spike;
 }
 
 static const struct learning_series pairs[] = {
@@ -52,7 +53,7 @@ static const struct learning_series pairs[] = {
 
 enum { PAIRS = sizeof(pairs) / sizeof(pairs[0]) };
 
-/* Two bits a pair. */
+/* Two bits per pair. */
 void learning_see(unsigned *seen, const char *key)
 {
 	for (int i = 0; i < PAIRS; i++)
@@ -102,8 +103,8 @@ void learning_free(struct learning *l)
 	free(l);
 }
 
-/* The first validation at that step or behind. */
-static size_t find(const struct learning *l, int64_t step)
+/* Returns the first validation at or after the step. */
+static size_t find_validation(const struct learning *l, int64_t step)
 {
 	size_t low = 0, high = l->n;
 
@@ -118,7 +119,7 @@ static size_t find(const struct learning *l, int64_t step)
 	return low;
 }
 
-static int make_room(struct learning *l, struct err *err)
+static int reserve_validations(struct learning *l, struct err *err)
 {
 	const size_t room = l->room ? 2 * l->room : 64;
 	struct validation *at = realloc(l->at, room * sizeof(*at));
@@ -136,7 +137,7 @@ static int make_room(struct learning *l, struct err *err)
 
 int learning_validation(struct learning *l, int64_t step, double loss, struct err *err)
 {
-	const size_t at = find(l, step);
+	const size_t at = find_validation(l, step);
 	int rc;
 
 	if (!isfinite(loss) || l->n == LEARNING_VALIDATIONS_MAX)
@@ -145,7 +146,7 @@ int learning_validation(struct learning *l, int64_t step, double loss, struct er
 		l->at[at].loss = loss;
 		return 0;
 	}
-	rc = l->n == l->room ? make_room(l, err) : 0;
+	rc = l->n == l->room ? reserve_validations(l, err) : 0;
 	if (rc)
 		return rc;
 	memmove(l->at + at + 1, l->at + at, (l->n - at) * sizeof(*l->at));
@@ -156,7 +157,7 @@ int learning_validation(struct learning *l, int64_t step, double loss, struct er
 
 void learning_training(struct learning *l, int64_t step, double loss)
 {
-	const size_t at = find(l, step);
+	const size_t at = find_validation(l, step);
 
 	if (at == l->n || !isfinite(loss))
 		return;
@@ -164,8 +165,8 @@ void learning_training(struct learning *l, int64_t step, double loss)
 	l->at[at].n++;
 }
 
-/* By how much neighbours differ: second differences of what only bends slowly are noise alone. */
-static double scatter_of(struct learning *l)
+/* Robust standard deviation of the noise, from second differences, which a slowly bending curve does not affect. */
+static double estimate_scatter(struct learning *l)
 {
 	size_t n = 0;
 
@@ -174,8 +175,8 @@ static double scatter_of(struct learning *l)
 	return n ? MAD_TO_DEVIATION * median_of(l->values, n) / sqrt(6) : 0;
 }
 
-/* Mean training loss of validations [from, to); NaN: there was none. */
-static double training_of(const struct learning *l, size_t from, size_t to)
+/* Mean training loss of validations [from, to); NaN: no data. */
+static double compute_training_loss(const struct learning *l, size_t from, size_t to)
 {
 	double sum = 0, n = 0;
 
@@ -198,9 +199,13 @@ bool learning_overfits(struct learning *l, struct learning_overfit *ret)
 	half = l->n - (l->n - lowest) / 2;
 	for (size_t i = half; i < l->n; i++)
 		now += l->at[i].loss / (double)(l->n - half);
-	*ret = (struct learning_overfit){ l->at[lowest].step, l->at[l->n - 1].step, l->at[lowest].loss, now,
-					  training_of(l, lowest, lowest + 1), training_of(l, half, l->n) };
-	rise = fmax(RISE_DEVIATIONS * scatter_of(l), RISE_LEAST * fabs(ret->lowest));
+	*ret = (struct learning_overfit){ l->at[lowest].step,
+					  l->at[l->n - 1].step,
+					  l->at[lowest].loss,
+					  now,
+					  compute_training_loss(l, lowest, lowest + 1),
+					  compute_training_loss(l, half, l->n) };
+	rise = fmax(RISE_DEVIATIONS * estimate_scatter(l), RISE_LEAST * fabs(ret->lowest));
 	return now - ret->lowest > rise && ret->training_now < ret->training;
 }
 
@@ -208,7 +213,7 @@ void learning_sentence(struct buf *out, const struct learning_overfit *o)
 {
 	buf_addf(out,
 		 "overfitting since step %lld: the validation loss was lowest there (%.4g) and is %.4g by step %lld, "
-		 "while the training loss fell from %.4g to %.4g; --save-best keeps the better weights, more data, "
-		 "--augment, --dropout or --wd put it off",
+		 "while the training loss fell from %.4g to %.4g; --save-best keeps the better weights; more data, "
+		 "--augment, --dropout or --wd delay it",
 		 (long long)o->step, o->lowest, o->now, (long long)o->last, o->training, o->training_now);
 }

@@ -1,12 +1,13 @@
-/* lr_range.c: losses are smoothed over a twentieth of the steps, centred, so that the rate is not taken too high. */
+/* lr_range.c: evaluates a learning-rate range test. Losses are averaged over a twentieth of the steps, centred, so that
+ * the rate is not overestimated. */
 #include "tracker/insight/lr_range.h"
 
 #include <math.h>
 
-#define FORGETS 0.8	  /* of the mean that is followed step by step */
-#define EXPLODED_TIMES 4  /* the lowest mean */
-#define FELL_LEAST 0.01	  /* of the first loss */
-#define SAFETY 10	  /* what is advised lies so far below the rate of the lowest loss */
+#define MEAN_DECAY 0.8	  /* decay of the running mean */
+#define EXPLODED_TIMES 4  /* times the lowest mean */
+#define FELL_LEAST 0.01	  /* fraction of the first loss */
+#define SAFETY 10	  /* the recommended rate is the rate of the lowest loss divided by this */
 
 bool lr_range_add(struct lr_range_test *r, double lr, double loss)
 {
@@ -20,8 +21,8 @@ bool lr_range_add(struct lr_range_test *r, double lr, double loss)
 	}
 	r->lr[r->n] = lr;
 	r->loss[r->n++] = loss;
-	r->mean = FORGETS * r->mean + (1 - FORGETS) * loss;
-	r->weight = FORGETS * r->weight + (1 - FORGETS);
+	r->mean = MEAN_DECAY * r->mean + (1 - MEAN_DECAY) * loss;
+	r->weight = MEAN_DECAY * r->weight + (1 - MEAN_DECAY);
 	mean = r->mean / r->weight;
 	if (r->n == 1 || mean < r->best)
 		r->best = mean;
@@ -31,7 +32,7 @@ bool lr_range_add(struct lr_range_test *r, double lr, double loss)
 }
 
 /* Mean of the losses around step i. */
-static double smooth(const struct lr_range_test *r, int i, int half)
+static double smooth_loss(const struct lr_range_test *r, int i, int half)
 {
 	const int from = i - half < 0 ? 0 : i - half, to = i + half >= r->n ? r->n - 1 : i + half;
 	double sum = 0;
@@ -50,9 +51,9 @@ bool lr_range_answer(const struct lr_range_test *r, struct lr_range_answer *ret)
 	if (r->n < LR_RANGE_STEPS_LEAST)
 		return false;
 	for (int i = 1; i < r->n; i++)
-		lowest = smooth(r, i, half) < smooth(r, lowest, half) ? i : lowest;
+		lowest = smooth_loss(r, i, half) < smooth_loss(r, lowest, half) ? i : lowest;
 	for (int i = half; i + half <= lowest; i++) {
-		const double change = smooth(r, i + half, half) - smooth(r, i - half, half);
+		const double change = smooth_loss(r, i + half, half) - smooth_loss(r, i - half, half);
 
 		steepest = change < fall ? i : steepest;
 		fall = fmin(change, fall);
@@ -60,8 +61,8 @@ bool lr_range_answer(const struct lr_range_test *r, struct lr_range_answer *ret)
 	*ret = (struct lr_range_answer){ .lr = r->lr[lowest] / SAFETY,
 				      .lowest = r->lr[lowest],
 				      .steepest = r->lr[steepest],
-				      .first = smooth(r, 0, half),
-				      .least = smooth(r, lowest, half),
+				      .first = smooth_loss(r, 0, half),
+				      .least = smooth_loss(r, lowest, half),
 				      .exploded = r->exploded,
 				      .open = !(r->exploded > 0) && lowest + 2 * half >= r->n };
 	return ret->least < ret->first - FELL_LEAST * fabs(ret->first);
@@ -73,7 +74,8 @@ void lr_range_sentence(struct buf *out, const struct lr_range_test *r)
 
 	if (!lr_range_answer(r, &a)) {
 		if (r->n < LR_RANGE_STEPS_LEAST)
-			buf_addf(out, "no learning rate can be advised: the test ended after %d steps, %d are needed",
+			buf_addf(out,
+				 "no learning rate can be recommended: the test ended after %d steps, %d are needed",
 				 r->n, LR_RANGE_STEPS_LEAST);
 		else
 			buf_addf(out,
@@ -87,5 +89,5 @@ void lr_range_sentence(struct buf *out, const struct lr_range_test *r)
 	if (a.exploded > 0)
 		buf_addf(out, " and exploded at %.2g", a.exploded);
 	else if (a.open)
-		buf_addf(out, "; it was still falling at the highest rate: a higher --lr looks further");
+		buf_addf(out, "; it was still falling at the highest rate: a higher --lr tests higher rates");
 }

@@ -1,10 +1,10 @@
 /* run_change.h: how much faster one side is than another, with intervals, and in which phases. A side is one run or several
- * equal ones (the same params but seed and name).
+ * equal ones (the same params except seed and name).
  *
- * With several runs on both sides the run is the unit: Welch's t on the logarithms of their seconds a sample. Where a
- * side is one run, the spread between equal runs is borrowed: from the other side and from further groups of equal runs
- * (the pool). Where there is none at all no interval is given, because nothing tells how much equal runs differ.
- * Neither is it with fewer than CHANGE_EFFECTIVE_LEAST effective steps on a side. */
+ * With several runs on both sides the run is the unit: Welch's t on the logarithms of their seconds per sample. If a
+ * side has only one run, the spread of equal runs comes from the other side and from other groups of equal runs (the
+ * pool). Without any such group there is no interval, because the spread of equal runs is unknown. The same
+ * holds with fewer than CHANGE_EFFECTIVE_LEAST effective steps on a side. */
 #ifndef DPT_INSIGHT_RUN_CHANGE_H
 #define DPT_INSIGHT_RUN_CHANGE_H
 
@@ -21,12 +21,12 @@ struct change_side {
 	size_t n;
 };
 
-/* Spread between equal runs, gathered group by group. Zeroed: none. */
+/* Spread of equal runs, added group by group. Zeroed: empty. */
 struct change_pool {
-	double log_squares;           /* squared deviations of log(seconds) from their group's mean */
+	double log_squares;           /* squared deviations of log(seconds) from the group's mean */
 	double within;                /* sum of the runs' own variances, over runs */
 	double squares[STEP_TIME_PHASES];  /* of phase / mean seconds of the group */
-	double df;                    /* runs less groups */
+	double df;                    /* runs minus groups */
 	size_t runs;
 };
 
@@ -34,29 +34,30 @@ void change_pool_add(struct change_pool *pool, struct change_side group);
 
 enum change_basis {
 	CHANGE_REPEATS,  /* repeats on both sides */
-	CHANGE_POOLED,   /* a side of one run: the spread of other repeats */
-	CHANGE_ALONE,    /* one run a side, and nothing tells how much equal runs differ: no interval */
-	CHANGE_TOO_FEW,  /* effective steps: no interval */
+	CHANGE_POOLED,   /* one side has a single run: spread of other repeats */
+	CHANGE_ALONE,    /* one run per side, and the spread of equal runs is unknown: no interval */
+	CHANGE_TOO_FEW,  /* too few effective steps: no interval */
 };
 
 struct change_part {
-	double seconds;   /* a sample: B's less A's */
-	double low, high; /* NaN: none given */
+	double seconds;   /* per sample: B's minus A's */
+	double low, high; /* NaN: no interval */
 };
 
 struct change {
 	enum change_basis basis;
-	double seconds[2];        /* a sample, A and B: geometric means of the runs */
-	double factor, low, high; /* A's seconds / B's: above 1, B is faster; low and high NaN: none given */
-	double steps_low, steps_high; /* as the steps of these very runs alone would have it; NaN: too few */
+	double seconds[2];        /* per sample, A and B: geometric means of the runs */
+	double factor, low, high; /* A's seconds / B's: above 1, B is faster; low and high NaN: no interval */
+	double steps_low, steps_high; /* interval from the steps of these runs alone; NaN: too few */
 	struct change_part whole;
-	struct change_part phase[STEP_TIME_PHASES]; /* the seconds sum to the whole's */
+	struct change_part phase[STEP_TIME_PHASES]; /* their seconds sum to the whole's */
 };
 
-/* Half the width of the 95 % interval of the difference of two means (Welch); NaN with fewer than two values a side. */
+/* Returns half the width of the 95 % interval of the difference of two means (Welch); NaN with fewer than two values a
+ * side. */
 double change_half_width(const double *a, size_t n_a, const double *b, size_t n_b);
 
-/* Both sides have a run, each with steps. pool: of further groups than the two sides. */
+/* Compares a with b. Each side has at least one run, each with steps. pool: other groups than the two sides. */
 void change_of(struct change_side a, struct change_side b, const struct change_pool *pool, struct change *ret);
 
 #endif

@@ -1,4 +1,4 @@
-/* run_diagnosis.c: fills a bottleneck_run. */
+/* run_diagnosis.c: converts the params, steps and system statistics of a run to the input of the bottleneck tree. */
 #include "tracker/insight/run_diagnosis.h"
 
 #include <math.h>
@@ -56,8 +56,8 @@ void diagnosis_series(struct diagnosis_facts *f, const char *key)
 	f->evaluates = f->evaluates || !strcmp(key, "val/seconds") || !strcmp(key, "epoch/eval_seconds");
 }
 
-/* Nothing but times from point to point tells of no leaf. */
-static bool has_phases(const struct diagnosis_input *in)
+/* Times between points alone do not identify a leaf. */
+static bool has_phase_times(const struct diagnosis_input *in)
 {
 	for (size_t i = 0; i < in->pace->warmup + in->pace->steps; i++)
 		for (int k = 0; k < STEP_TIME_other; k++)
@@ -66,7 +66,8 @@ static bool has_phases(const struct diagnosis_input *in)
 	return false;
 }
 
-static void fill_run(struct bottleneck_run *t, const struct diagnosis_input *in, int64_t from)
+/* Copies the configuration and the means of the counted steps (from step `from` on) into *t. */
+static void fill_tree_run(struct bottleneck_run *t, const struct diagnosis_input *in, int64_t from)
 {
 	const struct diagnosis_facts *f = in->facts;
 	double waits = steps_mean(in->steps, STEPS_WAIT, from);
@@ -105,13 +106,13 @@ int diagnosis_run(const struct diagnosis_input *in, struct bottleneck_report *re
 	int64_t from;
 	int rc;
 
-	if (!in->pace->steps || !has_phases(in))
-		return err_set(err, ERR_USAGE, "the run has no series phase/… by which it could be judged");
+	if (!in->pace->steps || !has_phase_times(in))
+		return err_set(err, ERR_USAGE, "the run has no phase/… series to diagnose");
 	ranks = calloc((size_t)in->facts->world + 1, sizeof(*ranks));
 	if (!ranks)
 		return err_set(err, ERR_NOMEM, "out of memory: %d ranks", in->facts->world);
 	from = in->rows[in->pace->warmup].step;
-	fill_run(&t, in, from);
+	fill_tree_run(&t, in, from);
 	t.ranks = ranks;
 	for (int rank = 0; rank < in->facts->world; rank++) {
 		struct bottleneck_rank *one = &ranks[t.n_ranks];

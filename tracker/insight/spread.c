@@ -1,10 +1,10 @@
-/* spread.c: the variance of a mean of values that depend on each other. */
+/* spread.c: estimates the variance of the mean of dependent values. */
 #include "tracker/insight/spread.h"
 
 #include <math.h>
 
-#define SIGNIFICANT 2.0    /* Politis & White's c: an autocorrelation below c * sqrt(log10(n) / n) counts as none */
-#define WEIGHT_LEAST 1e-3  /* lags that count less are left out */
+#define SIGNIFICANT 2.0    /* Politis & White's c: autocorrelations below c * sqrt(log10(n) / n) count as zero */
+#define WEIGHT_LEAST 1e-3  /* lags with less weight are skipped */
 
 struct lags {
 	const double *x;
@@ -12,8 +12,8 @@ struct lags {
 	double mean, at_zero;
 };
 
-/* Autocovariance, with divisor n. Four sums, so that one does not wait for the other. */
-static double autocovariance(const struct lags *l, size_t lag)
+/* Autocovariance, with divisor n. Four independent sums, for instruction-level parallelism. */
+static double compute_autocovariance(const struct lags *l, size_t lag)
 {
 	double sum[4] = { 0 };
 	size_t n = l->n - lag;
@@ -23,32 +23,32 @@ static double autocovariance(const struct lags *l, size_t lag)
 	return (sum[0] + sum[1] + sum[2] + sum[3]) / (double)l->n;
 }
 
-/* The smallest lag behind which `quiet` autocorrelations in a row are none; at least 1, at most most. */
-static size_t last_lag(const struct lags *l, size_t most)
+/* Returns the smallest lag that is followed by `quiet` insignificant autocorrelations in a row; between 1 and most. */
+static size_t find_last_lag(const struct lags *l, size_t most)
 {
 	double limit = SIGNIFICANT * sqrt(log10((double)l->n) / (double)l->n) * l->at_zero;
 	size_t quiet = (size_t)fmax(5, sqrt(log10((double)l->n))), row = 0;
 
 	for (size_t lag = 1; lag <= most + quiet && lag < l->n; lag++) {
-		row = fabs(autocovariance(l, lag)) < limit ? row + 1 : 0;
+		row = fabs(compute_autocovariance(l, lag)) < limit ? row + 1 : 0;
 		if (row == quiet)
 			return lag > quiet ? lag - quiet : 1;
 	}
 	return most;
 }
 
-static double flat_top(double t)
+static double flat_top_weight(double t)
 {
 	return t <= 0.5 ? 1 : 2 * (1 - t);
 }
 
-static double block_length(const struct lags *l)
+static double choose_block_length(const struct lags *l)
 {
 	double n = (double)l->n, most = fmin(3 * sqrt(n), n / 3), bend = 0, sum = l->at_zero, b;
-	size_t window = 2 * last_lag(l, (size_t)ceil(sqrt(n)));
+	size_t window = 2 * find_last_lag(l, (size_t)ceil(sqrt(n)));
 
 	for (size_t lag = 1; lag < window && lag < l->n; lag++) {
-		double r = flat_top((double)lag / (double)window) * autocovariance(l, lag);
+		double r = flat_top_weight((double)lag / (double)window) * compute_autocovariance(l, lag);
 
 		sum += 2 * r;
 		bend += 2 * (double)lag * r;
@@ -59,13 +59,13 @@ static double block_length(const struct lags *l)
 	return fmax(1, fmin(b, most));
 }
 
-static double long_run_variance(const struct lags *l, double block)
+static double estimate_long_run_variance(const struct lags *l, double block)
 {
 	double stay = 1 - 1 / block, n = (double)l->n, sum = l->at_zero, weight = 1;
 
 	for (size_t lag = 1; lag < l->n && weight > WEIGHT_LEAST; lag++) {
 		weight *= stay;
-		sum += 2 * (1 - (double)lag / n) * weight * autocovariance(l, lag);
+		sum += 2 * (1 - (double)lag / n) * weight * compute_autocovariance(l, lag);
 	}
 	return sum > 0 ? sum : l->at_zero;
 }
@@ -82,14 +82,14 @@ void spread_of(const double *x, size_t n, struct spread *ret)
 		ret->mean = l.mean;
 	if (n < 8)
 		return;
-	l.at_zero = autocovariance(&l, 0);
+	l.at_zero = compute_autocovariance(&l, 0);
 	ret->block = 1;
 	ret->effective = (double)n;
 	ret->variance = 0;
 	if (!(l.at_zero > 0))
-		return; /* all alike */
-	ret->block = block_length(&l);
-	variance = long_run_variance(&l, ret->block);
+		return; /* all equal */
+	ret->block = choose_block_length(&l);
+	variance = estimate_long_run_variance(&l, ret->block);
 	ret->variance = variance / (double)n;
 	ret->effective = fmin((double)n, (double)n * l.at_zero / variance);
 }

@@ -1,4 +1,4 @@
-/* step_time.c: from the steps of a run to seconds a sample. Knows no series and no second run. */
+/* step_time.c: computes seconds per sample from the steps of one run. */
 #include "tracker/insight/step_time.h"
 
 #include <math.h>
@@ -18,8 +18,8 @@ const char *step_time_phase_name(enum step_time_phase p)
 	return names[p];
 }
 
-/* The first step that counts. values, scratch: room for n. */
-static size_t begin_of(const struct step_time_step *steps, size_t n, int64_t settled, double *values)
+/* Returns the first counted step. values: space for 2 n. */
+static size_t find_first_counted(const struct step_time_step *steps, size_t n, int64_t settled, double *values)
 {
 	double *scratch = values + n;
 	size_t first = n > 1 ? 1 : 0;
@@ -31,7 +31,7 @@ static size_t begin_of(const struct step_time_step *steps, size_t n, int64_t set
 	return first + warmup_length(values + first, n - first, scratch);
 }
 
-static void add_up(const struct step_time_step *steps, size_t n, struct step_time *p)
+static void sum_steps(const struct step_time_step *steps, size_t n, struct step_time *p)
 {
 	double seconds = 0;
 
@@ -46,8 +46,8 @@ static void add_up(const struct step_time_step *steps, size_t n, struct step_tim
 		p->phase[k] /= p->samples;
 }
 
-/* The ratio's linearisation: what each step deviates from its samples' share, relative to the mean step. */
-static void find_spread(const struct step_time_step *steps, struct step_time *p, double *values)
+/* Linearises the ratio: the deviation of each step from its samples' share, relative to the mean step. */
+static void estimate_step_spread(const struct step_time_step *steps, struct step_time *p, double *values)
 {
 	double mean = p->seconds * p->samples / (double)p->steps;
 	struct spread s;
@@ -67,11 +67,11 @@ int step_time_of(const struct step_time_step *steps, size_t n, int64_t settled, 
 
 	if (!values)
 		return err_set(err, ERR_NOMEM, "out of memory: %zu steps", n);
-	p.warmup = begin_of(steps, n, settled, values);
+	p.warmup = find_first_counted(steps, n, settled, values);
 	p.steps = n - p.warmup;
 	if (p.steps) {
-		add_up(steps + p.warmup, p.steps, &p);
-		find_spread(steps + p.warmup, &p, values);
+		sum_steps(steps + p.warmup, p.steps, &p);
+		estimate_step_spread(steps + p.warmup, &p, values);
 	}
 	free(values);
 	*ret = p;

@@ -1,5 +1,5 @@
-/* step_time.h: what a sample of one run costs: wall time by phase, of steps and of what lies between them, warm-up left out.
- */
+/* step_time.h: the step time of one run: wall time per sample by phase, of the steps and of the time between them, without
+ * warm-up. */
 #ifndef DPT_INSIGHT_STEP_TIME_H
 #define DPT_INSIGHT_STEP_TIME_H
 
@@ -27,16 +27,16 @@ struct step_time_step {
 };
 
 struct step_time {
-	size_t steps, warmup; /* that count; that were left out before them */
-	double samples;       /* of the steps that count */
-	double seconds;       /* a sample: all seconds divided by all samples. NaN without steps */
-	double phase[STEP_TIME_PHASES]; /* of these; they sum to seconds */
-	double variance;      /* of log(seconds), as the steps of this one run tell it; NaN: too few */
-	double effective;     /* independent steps that would say as much */
+	size_t steps, warmup; /* counted; skipped as warm-up before them */
+	double samples;       /* of the counted steps */
+	double seconds;       /* per sample: all seconds divided by all samples. NaN without steps */
+	double phase[STEP_TIME_PHASES]; /* parts of seconds, with that sum */
+	double variance;      /* of log(seconds), estimated from the steps of this run; NaN: too few */
+	double effective;     /* number of independent steps with the same information */
 	double block;         /* mean block length of the bootstrap */
 };
 
-/* settled: the last step at which the loader's threads changed, INT64_MIN for none. ERR_NOMEM. */
+/* settled: the last step at which the number of loader threads changed, INT64_MIN for none. ERR_NOMEM. */
 int step_time_of(const struct step_time_step *steps, size_t n, int64_t settled, struct step_time *ret, struct err *err);
 
 #endif

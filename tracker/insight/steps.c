@@ -6,19 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct cell {
+struct step_cell {
 	bool stepped, marked;
 	int segment;
 	double seconds, wall;
 	double phase[STEP_TIME_PHASES];
-	double beside[STEPS_MARK - STEPS_WORKERS]; /* series that are no part of the step */
+	double extra[STEPS_MARK - STEPS_WORKERS]; /* series that are not part of the step */
 };
 
 struct steps {
 	int64_t first, settled;
-	size_t span, lanes; /* lane 0 is the run's, the others the ranks' */
-	struct cell *cells;
-	bool has[STEPS_MARK - STEPS_WORKERS]; /* a point of it came */
+	size_t span, lanes; /* lane 0 is the whole run's, the others the ranks' */
+	struct step_cell *cells;
+	bool has[STEPS_MARK - STEPS_WORKERS]; /* has at least one point */
 };
 
 int steps_new(struct steps **ret, const struct steps_opts *o, struct err *err)
@@ -78,7 +78,7 @@ static const char *const keys[STEPS_MARK] = {
 const char *steps_key(int series)
 {
 	if (series < 0 || series >= STEPS_MARK || series == STEP_TIME_other || series == STEP_TIME_between)
-		return NULL; /* other is what is left, as is whatever else a run calls a phase */
+		return NULL; /* "other" is the rest of a step, including other phases of the run */
 	return keys[series];
 }
 
@@ -90,24 +90,24 @@ int steps_series(const char *key)
 	return -1;
 }
 
-static struct cell *cell_of(const struct steps *s, size_t at, size_t lane)
+static struct step_cell *find_cell(const struct steps *s, size_t at, size_t lane)
 {
 	return &s->cells[at * s->lanes + lane];
 }
 
-/* What a restart did again stands for what it took back. */
-static struct cell *open_cell(struct steps *s, const struct steps_point *p)
+/* Returns the point's cell; a later segment replaces what an earlier one logged. NULL: the point is superseded. */
+static struct step_cell *open_step_cell(struct steps *s, const struct steps_point *p)
 {
-	struct cell *c = cell_of(s, (size_t)(p->step - s->first), (size_t)(p->rank + 1));
+	struct step_cell *c = find_cell(s, (size_t)(p->step - s->first), (size_t)(p->rank + 1));
 
 	if (p->segment > c->segment)
-		*c = (struct cell){ .segment = p->segment };
+		*c = (struct step_cell){ .segment = p->segment };
 	return p->segment < c->segment ? NULL : c;
 }
 
 void steps_add(struct steps *s, const struct steps_point *p)
 {
-	struct cell *c;
+	struct step_cell *c;
 
 	if (p->series < 0)
 		return;
@@ -116,7 +116,7 @@ void steps_add(struct steps *s, const struct steps_point *p)
 	if (p->step < s->first || p->step - s->first >= (int64_t)s->span || p->rank < -1 ||
 	    p->rank + 1 >= (int)s->lanes || p->series == STEPS_WORKERS)
 		return;
-	c = open_cell(s, p);
+	c = open_step_cell(s, p);
 	if (!c || !isfinite(p->wall_time))
 		return;
 	if (p->series == STEPS_MARK) {
@@ -129,30 +129,30 @@ void steps_add(struct steps *s, const struct steps_point *p)
 		c->seconds = p->value;
 		c->wall = p->wall_time;
 	} else if (p->series > STEPS_WORKERS) {
-		c->beside[p->series - STEPS_WORKERS] = p->value;
+		c->extra[p->series - STEPS_WORKERS] = p->value;
 		s->has[p->series - STEPS_WORKERS] = true;
 	} else {
 		c->phase[p->series] = p->value;
 	}
 }
 
-/* The lowest lane that has the step; NULL: none. */
-static const struct cell *lowest(const struct steps *s, size_t at)
+/* Returns the cell of the lowest lane that has the step, or NULL. */
+static const struct step_cell *find_lowest_lane(const struct steps *s, size_t at)
 {
 	for (size_t lane = 0; lane < s->lanes; lane++)
-		if (cell_of(s, at, lane)->stepped)
-			return cell_of(s, at, lane);
+		if (find_cell(s, at, lane)->stepped)
+			return find_cell(s, at, lane);
 	return NULL;
 }
 
-/* The lane that the others waited for. */
-static size_t critical(const struct steps *s, size_t at)
+/* Returns the lane that the others waited for. */
+static size_t find_critical_lane(const struct steps *s, size_t at)
 {
 	size_t best = 0;
 	double longest = -INFINITY;
 
 	for (size_t lane = 0; lane < s->lanes; lane++) {
-		const struct cell *c = cell_of(s, at, lane);
+		const struct step_cell *c = find_cell(s, at, lane);
 		double own = c->seconds - c->phase[STEP_TIME_comm_exposed];
 
 		if (c->stepped && own > longest) {
@@ -163,17 +163,17 @@ static size_t critical(const struct steps *s, size_t at)
 	return best;
 }
 
-static double samples_of(const struct steps_batch *b, int64_t step)
+static double count_step_samples(const struct steps_batch *b, int64_t step)
 {
 	bool last = b->steps_per_epoch > 0 && b->last > 0 && step % b->steps_per_epoch == 0;
 
 	return last ? b->last : b->global;
 }
 
-static void fill_row(const struct steps *s, size_t at, double between, struct step_time_step *row)
+static void fill_step_row(const struct steps *s, size_t at, double between, struct step_time_step *row)
 {
-	size_t lane = critical(s, at);
-	const struct cell *c = cell_of(s, at, lane);
+	size_t lane = find_critical_lane(s, at);
+	const struct step_cell *c = find_cell(s, at, lane);
 	double known = 0;
 
 	row->rank = (int)lane - 1;
@@ -186,8 +186,8 @@ static void fill_row(const struct steps *s, size_t at, double between, struct st
 	row->seconds = c->seconds + between;
 }
 
-/* Clocks of runs that were copied or imported may tell nothing: then nothing lies between. */
-static void drop_between(struct step_time_step *rows, size_t n)
+/* Clocks of copied or imported runs may be wrong: a negative sum of the gaps drops all of them. */
+static void drop_negative_gaps(struct step_time_step *rows, size_t n)
 {
 	double sum = 0;
 
@@ -199,36 +199,36 @@ static void drop_between(struct step_time_step *rows, size_t n)
 	}
 }
 
-static size_t take_steps(const struct steps *s, const struct steps_batch *batch, struct step_time_step *ret)
+static size_t collect_steps(const struct steps *s, const struct steps_batch *batch, struct step_time_step *ret)
 {
-	const struct cell *before = NULL, *c;
+	const struct step_cell *before = NULL, *c;
 	size_t n = 0;
 
 	for (size_t at = 0; at < s->span; at++, before = c) {
 		double between = 0;
 
-		c = lowest(s, at);
+		c = find_lowest_lane(s, at);
 		if (!c)
 			continue;
 		if (before && before->segment == c->segment)
 			between = c->wall - before->wall - c->seconds;
 		ret[n] = (struct step_time_step){ .step = s->first + (int64_t)at };
-		ret[n].samples = samples_of(batch, ret[n].step);
-		fill_row(s, at, between, &ret[n++]);
+		ret[n].samples = count_step_samples(batch, ret[n].step);
+		fill_step_row(s, at, between, &ret[n++]);
 	}
-	drop_between(ret, n);
+	drop_negative_gaps(ret, n);
 	return n;
 }
 
-/* From mark to mark. */
-static size_t take_marks(const struct steps *s, const struct steps_batch *batch, struct step_time_step *ret)
+/* Rows from mark to mark. */
+static size_t collect_marks(const struct steps *s, const struct steps_batch *batch, struct step_time_step *ret)
 {
-	const struct cell *before = NULL;
+	const struct step_cell *before = NULL;
 	int64_t last = 0;
 	size_t n = 0;
 
 	for (size_t at = 0; at < s->span; at++) {
-		const struct cell *c = cell_of(s, at, 0);
+		const struct step_cell *c = find_cell(s, at, 0);
 		double seconds;
 
 		if (!c->marked)
@@ -247,9 +247,9 @@ static size_t take_marks(const struct steps *s, const struct steps_batch *batch,
 
 size_t steps_take(const struct steps *s, const struct steps_batch *batch, struct step_time_step *ret)
 {
-	size_t n = take_steps(s, batch, ret);
+	size_t n = collect_steps(s, batch, ret);
 
-	return n ? n : take_marks(s, batch, ret);
+	return n ? n : collect_marks(s, batch, ret);
 }
 
 int64_t steps_settled(const struct steps *s)
@@ -257,7 +257,7 @@ int64_t steps_settled(const struct steps *s)
 	return s->settled;
 }
 
-static size_t place_of(const struct steps *s, int64_t step)
+static size_t index_of_step(const struct steps *s, int64_t step)
 {
 	return step > s->first ? (size_t)(step - s->first) : 0;
 }
@@ -267,8 +267,8 @@ bool steps_rank(const struct steps *s, int rank, int64_t from, double *ret_secon
 	double n = 0, seconds = 0, known = 0;
 
 	memset(ret_phase, 0, STEP_TIME_PHASES * sizeof(*ret_phase));
-	for (size_t at = place_of(s, from); rank >= -1 && rank + 1 < (int)s->lanes && at < s->span; at++) {
-		const struct cell *c = cell_of(s, at, (size_t)(rank + 1));
+	for (size_t at = index_of_step(s, from); rank >= -1 && rank + 1 < (int)s->lanes && at < s->span; at++) {
+		const struct step_cell *c = find_cell(s, at, (size_t)(rank + 1));
 
 		if (!c->stepped)
 			continue;
@@ -298,14 +298,14 @@ double steps_mean(const struct steps *s, int series, int64_t from)
 		double of_lane = 0;
 		bool any = false;
 
-		for (size_t at = place_of(s, from); at < s->span; at++) {
-			of_lane += cell_of(s, at, lane)->beside[series - STEPS_WORKERS];
-			any = any || cell_of(s, at, lane)->beside[series - STEPS_WORKERS] != 0;
+		for (size_t at = index_of_step(s, from); at < s->span; at++) {
+			of_lane += find_cell(s, at, lane)->extra[series - STEPS_WORKERS];
+			any = any || find_cell(s, at, lane)->extra[series - STEPS_WORKERS] != 0;
 		}
 		sum += of_lane;
 		n += any;
 	}
-	return n ? sum / n / (double)(s->span - place_of(s, from)) : 0;
+	return n ? sum / n / (double)(s->span - index_of_step(s, from)) : 0;
 }
 
 double steps_most(const struct steps *s, int series)
@@ -314,6 +314,6 @@ double steps_most(const struct steps *s, int series)
 	double most = -INFINITY;
 
 	for (size_t i = 0; i < s->span * s->lanes; i++)
-		most = fmax(most, s->cells[i].beside[at]);
+		most = fmax(most, s->cells[i].extra[at]);
 	return s->has[at] ? most : NAN;
 }

@@ -1,4 +1,4 @@
-/* system_stats.c: keeps the points, and sorts them when they are asked for. */
+/* system_stats.c: stores the points and sorts them when a run is diagnosed. */
 #include "tracker/insight/system_stats.h"
 
 #include <math.h>
@@ -9,12 +9,12 @@
 
 struct system_stats {
 	struct system_stats_point *points;
-	size_t n, room, next; /* next: which gives way once there is no more room to be had */
+	size_t n, room, next; /* next: the point to overwrite when the array is full */
 	int ranks;
 };
 
-/* Samples of one series and rank, in the order of time. */
-struct row {
+/* Samples of one series and rank, ordered by time. */
+struct vitals_row {
 	const struct system_stats_point *points;
 	size_t n;
 };
@@ -84,7 +84,7 @@ int system_stats_add(struct system_stats *v, const struct system_stats_point *p,
 	return 0;
 }
 
-static int by_row(const void *a, const void *b)
+static int compare_points(const void *a, const void *b)
 {
 	const struct system_stats_point *x = a, *y = b;
 
@@ -95,9 +95,9 @@ static int by_row(const void *a, const void *b)
 	return (x->wall_time > y->wall_time) - (x->wall_time < y->wall_time);
 }
 
-static struct row find_row(const struct system_stats *v, int series, int rank)
+static struct vitals_row find_vitals_row(const struct system_stats *v, int series, int rank)
 {
-	struct row r = { NULL, 0 };
+	struct vitals_row r = { NULL, 0 };
 
 	for (size_t i = 0; i < v->n; i++) {
 		if (v->points[i].series != series || v->points[i].rank != rank)
@@ -108,9 +108,9 @@ static struct row find_row(const struct system_stats *v, int series, int rank)
 	return r;
 }
 
-/* Where what counts begins: a sample tells of the time since the one before, which has to lie behind the warm-up; where
- * there are too few samples for that, all count. */
-static size_t begin_of(const struct row *r, int64_t from)
+/* Returns the first counted sample. A sample covers the time since the previous one, which has to be after the warm-up.
+ * With too few samples all count. */
+static size_t find_counted_begin(const struct vitals_row *r, int64_t from)
 {
 	size_t at = 0;
 
@@ -119,10 +119,10 @@ static size_t begin_of(const struct row *r, int64_t from)
 	return at + 1 < r->n ? at + 1 : 0;
 }
 
-static double mean_of(const struct row *r, int64_t from)
+static double compute_row_mean(const struct vitals_row *r, int64_t from)
 {
 	double sum = 0;
-	size_t begin = begin_of(r, from);
+	size_t begin = find_counted_begin(r, from);
 
 	for (size_t i = begin; i < r->n; i++)
 		sum += r->points[i].value;
@@ -130,23 +130,23 @@ static double mean_of(const struct row *r, int64_t from)
 }
 
 /* The largest of the ranks' means, as a share. */
-static double worst(const struct system_stats *v, enum system_stats_series series, int64_t from)
+static double find_worst_mean(const struct system_stats *v, enum system_stats_series series, int64_t from)
 {
 	double most = NAN;
 
 	for (int rank = 0; rank < v->ranks; rank++) {
-		struct row r = find_row(v, series, rank);
+		struct vitals_row r = find_vitals_row(v, series, rank);
 
-		most = fmax(most, mean_of(&r, from) / 100); /* of NaN and a number the number */
+		most = fmax(most, compute_row_mean(&r, from) / 100); /* fmax of NaN and a number is the number */
 	}
 	return most;
 }
 
-/* By how much a sum that began with the run grew a step. */
-static double growth(const struct row *r, int64_t from)
+/* Growth per step of a sum that started at 0 with the run. */
+static double compute_growth(const struct vitals_row *r, int64_t from)
 {
 	static const struct system_stats_point zero = { .step = 0 };
-	size_t begin = begin_of(r, from);
+	size_t begin = find_counted_begin(r, from);
 	const struct system_stats_point *a = begin ? &r->points[begin - 1] : &zero, *b;
 
 	if (!r->n)
@@ -155,29 +155,29 @@ static double growth(const struct row *r, int64_t from)
 	return b->step > a->step ? (b->value - a->value) / (double)(b->step - a->step) : NAN;
 }
 
-/* The share of all cores that neither idled nor worked for the ranks of the first machine. */
-static double taken(const struct system_stats *v, int64_t from, int local_world)
+/* The share of all cores that was neither idle nor used by the ranks of the first machine. */
+static double compute_taken_share(const struct system_stats *v, int64_t from, int local_world)
 {
-	struct row busy = find_row(v, SYSTEM_STATS_CPU_PERCENT, 0);
+	struct vitals_row busy = find_vitals_row(v, SYSTEM_STATS_CPU_PERCENT, 0);
 	double own = 0, share;
 
 	for (int rank = 0; rank < local_world && rank < v->ranks; rank++) {
-		struct row r = find_row(v, SYSTEM_STATS_PROCESS, rank);
+		struct vitals_row r = find_vitals_row(v, SYSTEM_STATS_PROCESS, rank);
 
-		own += mean_of(&r, from);
+		own += compute_row_mean(&r, from);
 	}
-	share = (mean_of(&busy, from) - own) / 100;
+	share = (compute_row_mean(&busy, from) - own) / 100;
 	return share < 0 ? 0 : share;
 }
 
-#define HELD 5 /* samples */
+#define HELD_SAMPLES 5 /* samples */
 
-/* The best clock that was held: the least median of HELD samples in a row. A boost of one sample, as while the other
- * cores still idle, is none that the work could have had. */
-static double least_held(const struct row *r)
+/* The best sustained clock: the least median of HELD_SAMPLES samples in a row. A boost of one sample, such as while
+ * other cores are still idle, does not count. */
+static double find_best_held(const struct vitals_row *r)
 {
-	const size_t width = r->n < HELD ? r->n : HELD;
-	double least = NAN, held[HELD];
+	const size_t width = r->n < HELD_SAMPLES ? r->n : HELD_SAMPLES;
+	double least = NAN, held[HELD_SAMPLES];
 
 	for (size_t i = 0; width && i + width <= r->n; i++) {
 		for (size_t k = 0; k < width; k++)
@@ -187,16 +187,16 @@ static double least_held(const struct row *r)
 	return least;
 }
 
-/* How much longer the time took than it would have at the best clock: of each sample the share that was lost counts, as
- * samples lie apart by time, not by work. */
-static double slowdown(const struct system_stats *v, int64_t from)
+/* Slowdown against the best clock. Averages the lost share of each sample, as samples are equally spaced in time, not
+ * in work. */
+static double compute_slowdown(const struct system_stats *v, int64_t from)
 {
 	double most = NAN;
 
 	for (int rank = 0; rank < v->ranks; rank++) {
-		struct row r = find_row(v, SYSTEM_STATS_LOOP, rank);
-		const double least = least_held(&r);
-		size_t begin = begin_of(&r, from);
+		struct vitals_row r = find_vitals_row(v, SYSTEM_STATS_LOOP, rank);
+		const double least = find_best_held(&r);
+		size_t begin = find_counted_begin(&r, from);
 		double kept = 0;
 
 		for (size_t i = begin; i < r.n; i++)
@@ -208,17 +208,17 @@ static double slowdown(const struct system_stats *v, int64_t from)
 
 void system_stats_fill(struct system_stats *v, int64_t from, int local_world, struct bottleneck_run *run)
 {
-	struct row faults;
+	struct vitals_row faults;
 
 	if (!v->n)
 		return;
-	qsort(v->points, v->n, sizeof(*v->points), by_row);
-	faults = find_row(v, SYSTEM_STATS_FAULTS, 0);
-	run->run_wait = worst(v, SYSTEM_STATS_WAIT, from);
-	run->steal = worst(v, SYSTEM_STATS_STEAL, from);
-	run->throttled = worst(v, SYSTEM_STATS_THROTTLED, from);
-	run->memory_wait = worst(v, SYSTEM_STATS_MEMORY_WAIT, from);
-	run->major_faults = growth(&faults, from);
-	run->taken = taken(v, from, local_world);
-	run->clock = slowdown(v, from);
+	qsort(v->points, v->n, sizeof(*v->points), compare_points);
+	faults = find_vitals_row(v, SYSTEM_STATS_FAULTS, 0);
+	run->run_wait = find_worst_mean(v, SYSTEM_STATS_WAIT, from);
+	run->steal = find_worst_mean(v, SYSTEM_STATS_STEAL, from);
+	run->throttled = find_worst_mean(v, SYSTEM_STATS_THROTTLED, from);
+	run->memory_wait = find_worst_mean(v, SYSTEM_STATS_MEMORY_WAIT, from);
+	run->major_faults = compute_growth(&faults, from);
+	run->taken = compute_taken_share(v, from, local_world);
+	run->clock = compute_slowdown(v, from);
 }

@@ -1,5 +1,5 @@
-/* system_stats.h: what the machines of a run said of themselves (series system/…, schema/event/system.def), point by point,
- * to the shares of time that a diagnosis is made of.
+/* system_stats.h: collects the system statistics of a run's machines (series system/…, schema/event/system.def), point by
+ * point, and computes the shares of time for the diagnosis.
  *
  *	rc = system_stats_new(&v, ranks, &err);
  *	…for each point of a key with system_stats_series(key) >= 0: system_stats_add(v, &point, &err)…
@@ -11,7 +11,7 @@
 #include "tracker/base/err.h"
 #include "tracker/insight/bottleneck_tree.h"
 
-/* Series that are looked at. */
+/* Series that are used. */
 enum system_stats_series {
 	SYSTEM_STATS_CPU_PERCENT,
 	SYSTEM_STATS_PROCESS,
@@ -27,7 +27,7 @@ enum system_stats_series {
 struct system_stats;
 
 struct system_stats_point {
-	int series; /* of system_stats_series; -1: passed over */
+	int series; /* of system_stats_series; -1: ignored */
 	int rank;
 	int64_t step;
 	double wall_time, value;
@@ -36,16 +36,16 @@ struct system_stats_point {
 int system_stats_new(struct system_stats **ret, int ranks, struct err *err); /* ERR_NOMEM */
 void system_stats_free(struct system_stats *v);                              /* NULL is fine */
 
-int system_stats_series(const char *key); /* "system/loop_us"; -1: does not matter here */
+int system_stats_series(const char *key); /* "system/loop_us"; -1: not used */
 const char *system_stats_key(int series);
 
-/* In any order; what is not finite is passed over, and the oldest give way when there are more than SYSTEM_STATS_MAX. */
+/* In any order. Values that are not finite are ignored; beyond SYSTEM_STATS_MAX points the oldest are overwritten. */
 #define SYSTEM_STATS_MAX 200000
 int system_stats_add(struct system_stats *v, const struct system_stats_point *p, struct err *err); /* ERR_NOMEM */
 
-/* Sets what is known of run_wait taken steal throttled memory_wait major_faults clock: means of the samples from step
- * `from` on, of the rank that was worst off. local_world: ranks 0 to that of the first machine, whose processes are not
- * "others". */
+/* Sets run_wait, taken, steal, throttled, memory_wait, major_faults and clock, as far as known: means of the samples
+ * from step `from` on, of the worst rank. local_world: ranks 0 to local_world - 1 run on the first machine; their
+ * processes do not count as "taken". */
 void system_stats_fill(struct system_stats *v, int64_t from, int local_world, struct bottleneck_run *run);
 
 #endif

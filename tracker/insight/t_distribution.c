@@ -5,25 +5,25 @@
 
 enum { FRACTION_TERMS = 300, BISECTIONS = 80 };
 
-static double not_zero(double v)
+static double avoid_zero(double v)
 {
 	return fabs(v) < 1e-300 ? 1e-300 : v;
 }
 
-/* The continued fraction of I_x(a, b), Abramowitz & Stegun 26.5.8, from its head on (Lentz's method). */
+/* The continued fraction of I_x(a, b), Abramowitz & Stegun 26.5.8, evaluated forward (Lentz's method). */
 static double beta_fraction(double x, double a, double b)
 {
-	double c = 1, d = 1 / not_zero(1 - (a + b) * x / (a + 1)), f = d;
+	double c = 1, d = 1 / avoid_zero(1 - (a + b) * x / (a + 1)), f = d;
 
 	for (int m = 1; m < FRACTION_TERMS; m++) {
 		double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
 		double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)), step;
 
-		d = 1 / not_zero(1 + even * d);
-		c = not_zero(1 + even / c);
+		d = 1 / avoid_zero(1 + even * d);
+		c = avoid_zero(1 + even / c);
 		f *= d * c;
-		d = 1 / not_zero(1 + odd * d);
-		c = not_zero(1 + odd / c);
+		d = 1 / avoid_zero(1 + odd * d);
+		c = avoid_zero(1 + odd / c);
 		step = d * c;
 		f *= step;
 		if (fabs(step - 1) < 1e-15)
@@ -32,7 +32,7 @@ static double beta_fraction(double x, double a, double b)
 	return f;
 }
 
-/* I_x(a, b); the fraction converges fast below the mean of the distribution, the mirror image above it. */
+/* I_x(a, b). The fraction converges fast below the mean of the distribution; above it the mirror image is used. */
 static double incomplete_beta(double x, double a, double b)
 {
 	double front;

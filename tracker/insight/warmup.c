@@ -1,11 +1,11 @@
-/* warmup.c: MSER-5 on medians of batches. */
+/* warmup.c: finds the warm-up by MSER-5 on medians of batches. */
 #include "tracker/insight/warmup.h"
 
 #include <math.h>
 
 enum { BATCHES_LEAST = 8 };
 
-static double median_of_batch(const double *x)
+static double find_batch_median(const double *x)
 {
 	double v[WARMUP_BATCH];
 
@@ -26,10 +26,10 @@ size_t warmup_length(const double *x, size_t n, double *scratch)
 
 	if (batches < BATCHES_LEAST)
 		return 0;
-	/* Batches end with the last value, so that an incomplete one lies at the beginning. */
+	/* Batches end with the last value, so that an incomplete one is at the beginning. */
 	x += n - batches * WARMUP_BATCH;
 	for (size_t i = 0; i < batches; i++)
-		scratch[i] = median_of_batch(x + i * WARMUP_BATCH);
+		scratch[i] = find_batch_median(x + i * WARMUP_BATCH);
 	origin = scratch[batches - 1];
 	for (size_t i = batches; i-- > 0;) {
 		double v = scratch[i] - origin, count = (double)(batches - i), error;

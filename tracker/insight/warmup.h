@@ -1,4 +1,4 @@
-/* warmup.h: how much of the beginning of a run is warm-up: the stated rule by which steps are left out. */
+/* warmup.h: determines how many of a run's first steps are warm-up, by a documented rule. */
 #ifndef DPT_INSIGHT_WARMUP_H
 #define DPT_INSIGHT_WARMUP_H
 
@@ -6,15 +6,15 @@
 
 #define WARMUP_BATCH 5 /* values of one median */
 
-/* The rule, for people. */
+/* The rule as text. */
 #define WARMUP_RULE                                                                                              \
-	"the first step, steps until the loader's threads have settled, and what MSER-5 finds on medians of 5 steps" \
-	" in the first half of the run"
+	"the first step, steps until the number of loader threads is stable, and what MSER-5 finds on medians of 5 " \
+	"steps in the first half of the run"
 
-/* How many of the n values at the beginning differ from the rest: the cut d, a multiple of WARMUP_BATCH and at most
- * half of n, that makes the variance of the rest divided by its length least (MSER-5, White 1997), on medians of
- * batches, so that a slow step now and then is no warm-up. scratch: room for n / WARMUP_BATCH values. Fewer than 8
- * batches: 0. */
+/* Returns how many of the n values at the beginning differ from the rest. The cut d, a multiple of WARMUP_BATCH and at
+ * most n / 2, minimises the variance of the rest divided by its length (MSER-5, White 1997). It uses medians of
+ * batches, so that an occasional slow step is not warm-up. scratch: space for n / WARMUP_BATCH values. With fewer than
+ * 8 batches: 0. */
 size_t warmup_length(const double *x, size_t n, double *scratch);
 
 #endif

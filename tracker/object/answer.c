@@ -1,4 +1,4 @@
-/* answer.c: expat's callbacks. */
+/* answer.c: parses answers with expat. */
 #include "tracker/object/answer.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #define PATH_BYTES 256
 #define TEXT_MAX ((size_t)64 << 10)
 
-/* Between two words in plain text, so that an error has its name without a parser. */
+/* Found by search in the plain text, so that errors have a name without a parser. */
 void object_code(const char *xml, size_t n, char ret[OBJECT_CODE_BYTES])
 {
 	const char *at = memmem(xml, n, "<Code>", 6), *end;
@@ -29,7 +29,7 @@ void object_code(const char *xml, size_t n, char ret[OBJECT_CODE_BYTES])
 #ifdef HAVE_EXPAT
 #include "tracker/object/expatso.h"
 
-struct reading {
+struct answer_parse {
 	struct expatso so;
 	const struct answer_reader *to;
 	XML_Parser parser;
@@ -40,20 +40,20 @@ struct reading {
 	struct err *err;
 };
 
-static void stop(struct reading *r, int rc)
+static void stop_parser(struct answer_parse *r, int rc)
 {
 	r->rc = r->rc ? r->rc : rc;
 	r->so.StopParser(r->parser, XML_FALSE);
 }
 
-static void on_start(void *user, const char *name, const char **attributes)
+static void open_element(void *user, const char *name, const char **attributes)
 {
-	struct reading *r = user;
+	struct answer_parse *r = user;
 	size_t n = strlen(name);
 
 	(void)attributes;
 	if (r->n + n + 2 > sizeof(r->path)) {
-		stop(r, err_set(r->err, ERR_CORRUPT, "the answer's elements lie too deep"));
+		stop_parser(r, err_set(r->err, ERR_CORRUPT, "the answer's elements are nested too deeply"));
 		return;
 	}
 	if (r->n)
@@ -63,18 +63,18 @@ static void on_start(void *user, const char *name, const char **attributes)
 	buf_reset(&r->text);
 }
 
-static void on_text(void *user, const char *text, int n)
+static void append_element_text(void *user, const char *text, int n)
 {
-	struct reading *r = user;
+	struct answer_parse *r = user;
 
 	buf_add(&r->text, text, (size_t)n);
 	if (buf_failed(&r->text))
-		stop(r, err_set(r->err, ERR_CORRUPT, "the answer's text in %s is too long", r->path));
+		stop_parser(r, err_set(r->err, ERR_CORRUPT, "the answer's text in %s is too long", r->path));
 }
 
-static void on_end(void *user, const char *name)
+static void close_element(void *user, const char *name)
 {
-	struct reading *r = user;
+	struct answer_parse *r = user;
 	int rc = r->to->element(r->to->user, r->path, r->text.data && r->text.len ? r->text.data : "");
 
 	r->n -= strlen(name);
@@ -82,15 +82,15 @@ static void on_end(void *user, const char *name)
 	r->path[r->n] = '\0';
 	buf_reset(&r->text);
 	if (rc)
-		stop(r, rc);
+		stop_parser(r, rc);
 }
 
-static void on_doctype(void *user, const char *name, const char *system, const char *public, int internal)
+static void refuse_doctype(void *user, const char *name, const char *system, const char *public, int internal)
 {
-	struct reading *r = user;
+	struct answer_parse *r = user;
 
 	(void)name, (void)system, (void)public, (void)internal;
-	stop(r, err_set(r->err, ERR_CORRUPT, "the answer brings a document type of its own"));
+	stop_parser(r, err_set(r->err, ERR_CORRUPT, "the answer declares a document type"));
 }
 
 void answer_prepare(void)
@@ -102,7 +102,7 @@ void answer_prepare(void)
 
 int answer_read(const char *xml, size_t n, const struct answer_reader *to, struct err *err)
 {
-	struct reading r = { .to = to, .err = err };
+	struct answer_parse r = { .to = to, .err = err };
 	int rc = expatso_load(&r.so, err);
 
 	if (rc)
@@ -112,11 +112,11 @@ int answer_read(const char *xml, size_t n, const struct answer_reader *to, struc
 		return err_set(err, ERR_NOMEM, "out of memory");
 	buf_init(&r.text, TEXT_MAX);
 	r.so.SetUserData(r.parser, &r);
-	r.so.SetElementHandler(r.parser, on_start, on_end);
-	r.so.SetCharacterDataHandler(r.parser, on_text);
-	r.so.SetStartDoctypeDeclHandler(r.parser, on_doctype);
+	r.so.SetElementHandler(r.parser, open_element, close_element);
+	r.so.SetCharacterDataHandler(r.parser, append_element_text);
+	r.so.SetStartDoctypeDeclHandler(r.parser, refuse_doctype);
 	if (r.so.Parse(r.parser, xml, (int)n, 1) != XML_STATUS_OK && !r.rc)
-		r.rc = err_set(err, ERR_CORRUPT, "the answer is no XML: %s in line %lu",
+		r.rc = err_set(err, ERR_CORRUPT, "the answer is not XML: %s in line %lu",
 			       r.so.ErrorString(r.so.GetErrorCode(r.parser)),
 			       (unsigned long)r.so.GetCurrentLineNumber(r.parser));
 	r.so.ParserFree(r.parser);

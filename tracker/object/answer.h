@@ -1,5 +1,5 @@
-/* answer.h: what S3 answers in XML, element by element. Nothing is believed: no entities of the
- * document's own, names and texts have a maximum. */
+/* answer.h: parses S3's answers in XML, element by element. Untrusted input: documents cannot declare entities; names
+ * and texts have a maximum length. */
 #ifndef DPT_OBJECT_ANSWER_H
 #define DPT_OBJECT_ANSWER_H
 
@@ -9,16 +9,17 @@
 #include "tracker/base/err.h"
 
 struct answer_reader {
-	/* An element has ended: its path ("ListBucketResult/Contents/Key") and its own text. Nonzero ends it all. */
+	/* Called at the end of an element with its path ("ListBucketResult/Contents/Key") and its own text. A nonzero
+	 * return stops the parser. */
 	int (*element)(void *user, const char *path, const char *text);
 	void *user;
 };
 
-/* Opens the parser while files can be opened: who reads answers may be shut off from them. What fails is told by
- * answer_read. */
+/* Loads the parser while files can be opened: the process may lose access to them later. answer_read reports
+ * failures. */
 void answer_prepare(void);
 
-/* ERR_CORRUPT for what is no XML, ERR_UNSUPPORTED without expat; else what `element` returned. */
+/* Returns ERR_CORRUPT if the text is not XML, ERR_UNSUPPORTED without expat, otherwise what `element` returned. */
 int answer_read(const char *xml, size_t n, const struct answer_reader *r, struct err *err);
 
 #endif

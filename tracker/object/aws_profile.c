@@ -1,4 +1,4 @@
-/* aws_profile.c: line by line. */
+/* aws_profile.c: parses profiles line by line. */
 #include "tracker/object/aws_profile.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ int aws_profile_load(struct buf *ret, const char *path, struct err *err)
 	return rc;
 }
 
-static char *trimmed(char *text)
+static char *trim_blanks(char *text)
 {
 	size_t n = strlen(text);
 
@@ -36,8 +36,8 @@ static char *trimmed(char *text)
 	return text + strspn(text, " \t");
 }
 
-/* "[profile research]", blanks within as they may be. */
-static bool is_section(const char *line, const char *section)
+/* "[profile research]", with any number of blanks between words. */
+static bool is_section_line(const char *line, const char *section)
 {
 	size_t first = strcspn(section, " ");
 
@@ -59,55 +59,55 @@ static bool is_section(const char *line, const char *section)
 	return *line == ']';
 }
 
-/* "name = value"; false for another name. */
-static bool take(char *line, const char *name, const char **ret)
+/* Parses "name = value"; returns false for another name. */
+static bool parse_setting(char *line, const char *name, const char **ret)
 {
 	char *equals = strchr(line, '=');
 
 	if (!equals)
 		return false;
 	*equals = '\0';
-	if (strcasecmp(trimmed(line), name))
+	if (strcasecmp(trim_blanks(line), name))
 		return false;
-	*ret = trimmed(equals + 1);
+	*ret = trim_blanks(equals + 1);
 	return true;
 }
 
-struct walk {
+struct profile_walk {
 	const struct aws_profile_place *place;
-	bool inside, below; /* the section; the parent */
-	bool met;	    /* the section */
+	bool in_section, in_parent; /* in the section; in the parent */
+	bool section_found;	    /* the section exists */
 };
 
-/* One line; true when it holds what is looked for. */
-static bool look(struct walk *w, char *line, const char **ret)
+/* Reads one line; returns true if it has the wanted value. */
+static bool scan_profile_line(struct profile_walk *w, char *line, const char **ret)
 {
 	const struct aws_profile_place *p = w->place;
 	bool indented = *line == ' ' || *line == '\t';
 
-	line = trimmed(line);
+	line = trim_blanks(line);
 	if (!*line || *line == '#' || *line == ';')
 		return false;
 	if (*line == '[' && !indented) {
-		w->inside = is_section(line, p->section);
-		w->met |= w->inside;
-		w->below = false;
+		w->in_section = is_section_line(line, p->section);
+		w->section_found |= w->in_section;
+		w->in_parent = false;
 		return false;
 	}
-	if (!w->inside)
+	if (!w->in_section)
 		return false;
 	if (!p->name)
 		return false;
 	if (indented)
-		return p->parent && w->below && take(line, p->name, ret);
+		return p->parent && w->in_parent && parse_setting(line, p->name, ret);
 	if (!p->parent)
-		return take(line, p->name, ret);
-	w->below = take(line, p->parent, ret) && !**ret;
+		return parse_setting(line, p->name, ret);
+	w->in_parent = parse_setting(line, p->parent, ret) && !**ret;
 	return false;
 }
 
-/* True when a line holds what is looked for. */
-static bool walk(struct walk *w, const struct buf *text, char ret[AWS_PROFILE_VALUE_BYTES])
+/* Returns true if a line has the wanted value. */
+static bool scan_profile(struct profile_walk *w, const struct buf *text, char ret[AWS_PROFILE_VALUE_BYTES])
 {
 	const char *at = text->data ? text->data : "", *value;
 	char line[LINE_MAX_BYTES];
@@ -115,10 +115,10 @@ static bool walk(struct walk *w, const struct buf *text, char ret[AWS_PROFILE_VA
 	while (*at) {
 		size_t n = strcspn(at, "\n");
 
-		if (n < sizeof(line)) { /* a longer one is nobody's */
+		if (n < sizeof(line)) { /* longer lines are ignored */
 			memcpy(line, at, n);
 			line[n] = '\0';
-			if (look(w, line, &value)) {
+			if (scan_profile_line(w, line, &value)) {
 				snprintf(ret, AWS_PROFILE_VALUE_BYTES, "%s", value);
 				return true;
 			}
@@ -130,16 +130,16 @@ static bool walk(struct walk *w, const struct buf *text, char ret[AWS_PROFILE_VA
 
 bool aws_profile_find(const struct buf *text, const struct aws_profile_place *p, char ret[AWS_PROFILE_VALUE_BYTES])
 {
-	struct walk w = { .place = p };
+	struct profile_walk w = { .place = p };
 
-	return walk(&w, text, ret);
+	return scan_profile(&w, text, ret);
 }
 
 bool aws_profile_has(const struct buf *text, const char *section)
 {
 	struct aws_profile_place p = { .section = section };
-	struct walk w = { .place = &p };
+	struct profile_walk w = { .place = &p };
 
-	walk(&w, text, NULL);
-	return w.met;
+	scan_profile(&w, text, NULL);
+	return w.section_found;
 }

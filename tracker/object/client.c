@@ -1,4 +1,4 @@
-/* client.c: who asks and where; libcurl's handles; what an answer means. */
+/* client.c: credentials and address, libcurl's handles, retries, and the meaning of answers. */
 #include "tracker/object/client.h"
 
 #include <pthread.h>
@@ -21,9 +21,9 @@
 #define RETRY_AFTER_MOST_S 60.0
 #define LOOK_S 0.1
 #define WRONG_MOST 5
-#define RENEW_S 300.0 /* before lent keys run out */
+#define RENEW_S 300.0 /* before temporary keys expire */
 #define TEXT_MAX ((size_t)32 << 20)
-#define SEND_BYTES (256L << 10) /* at once: whoever receives wakes less often */
+#define SEND_BYTES (256L << 10) /* per write: the receiver wakes less often */
 #define LINE_BYTES (AWS_PROFILE_VALUE_BYTES + 64)
 #define SIGNED_HEADERS 4
 
@@ -31,11 +31,11 @@ struct object_client {
 	struct object_opts o;
 	struct curlso so;
 	char bucket[OBJECT_BUCKET_BYTES];
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects all members below */
 	struct settings_place place;
-	struct identity who;
-	bool stale; /* who is to be asked for anew */
-	uint64_t draws;
+	struct identity identity;
+	bool stale; /* the identity must be loaded again */
+	uint64_t jitter_draws;
 	void *idle[IDLE]; /* libcurl's handles, with their connections */
 	int n_idle;
 };
@@ -51,7 +51,7 @@ int object_split(const char *address, char ret_bucket[OBJECT_BUCKET_BYTES], cons
 	size_t n = strcspn(bucket, "/");
 
 	if (!n || n >= OBJECT_BUCKET_BYTES || strcspn(bucket, "@?#:% \t") < n)
-		return err_set(err, ERR_USAGE, "%.300s: expected is s3://BUCKET/KEY",
+		return err_set(err, ERR_USAGE, "%.300s: expected s3://BUCKET/KEY",
 			       strchr(bucket, '@') ? OBJECT_SCHEME "…" : address);
 	if (strlen(bucket) > n + 1 + OBJECT_KEY_MAX)
 		return err_set(err, ERR_USAGE, "%.200s…: a key has at most %d bytes", address, OBJECT_KEY_MAX);
@@ -61,8 +61,8 @@ int object_split(const char *address, char ret_bucket[OBJECT_BUCKET_BYTES], cons
 	return 0;
 }
 
-/* Keys and place by variables and files as they are now; `region` NULL: theirs. */
-static int find_out(struct object_client *c, const char *region, struct err *err)
+/* Loads keys and address from variables and files. `region` NULL: the region is loaded too. */
+static int load_identity(struct object_client *c, const char *region, struct err *err)
 {
 	struct settings s;
 	int rc = settings_load(&s, err);
@@ -70,7 +70,7 @@ static int find_out(struct object_client *c, const char *region, struct err *err
 	if (!rc)
 		rc = settings_place(&s, c->bucket, region, &c->place, err);
 	if (!rc)
-		rc = identity_find(&c->who, &s, &c->so, err);
+		rc = identity_find(&c->identity, &s, &c->so, err);
 	settings_done(&s);
 	c->stale = rc != 0;
 	return rc;
@@ -90,7 +90,7 @@ int object_open(struct object_client **ret, const char *bucket, const struct obj
 	c->o.timeout_s = o->timeout_s > 0 ? o->timeout_s : TIMEOUT_S;
 	snprintf(c->bucket, sizeof(c->bucket), "%s", bucket);
 	pthread_mutex_init(&c->lock, NULL);
-	rc = find_out(c, NULL, err);
+	rc = load_identity(c, NULL, err);
 	if (rc) {
 		object_close(c);
 		return rc;
@@ -106,13 +106,13 @@ void object_close(struct object_client *c)
 	for (int i = 0; i < c->n_idle; i++)
 		c->so.easy_cleanup(c->idle[i]);
 	pthread_mutex_destroy(&c->lock);
-	explicit_bzero(&c->who, sizeof(c->who));
+	explicit_bzero(&c->identity, sizeof(c->identity));
 	free(c);
 }
 
 void object_url(struct object_client *c, char ret[OBJECT_URL_BYTES])
 {
-	_Static_assert(sizeof(c->place.url) + sizeof(c->place.path) <= OBJECT_URL_BYTES, "room for both");
+	_Static_assert(sizeof(c->place.url) + sizeof(c->place.path) <= OBJECT_URL_BYTES, "space for both");
 	pthread_mutex_lock(&c->lock);
 	snprintf(ret, OBJECT_URL_BYTES, "%s%s", c->place.url, c->place.path);
 	pthread_mutex_unlock(&c->lock);
@@ -125,7 +125,7 @@ int client_nomem(const struct object_client *c, const char *key, struct err *err
 
 /* ---- signing ---- */
 
-static void append(struct object_client *c, struct object_signed *s, const char *name, const char *value)
+static void append_header(struct object_client *c, struct object_signed *s, const char *name, const char *value)
 {
 	char line[LINE_BYTES];
 
@@ -133,16 +133,17 @@ static void append(struct object_client *c, struct object_signed *s, const char 
 	s->headers = c->so.slist_append(s->headers, line);
 }
 
-/* Under the lock. */
-static int sign(struct object_client *c, const struct object_ask *a, struct object_signed *ret, struct err *err)
+/* Signs a request; the caller holds the lock. */
+static int sign_object_request(struct object_client *c, const struct object_ask *a, struct object_signed *ret,
+			       struct err *err)
 {
 	char date[SIGN_DATE_BYTES];
 	const char *payload = a->payload ? a->payload : SIGN_EMPTY;
 	struct sign_header header[SIGNED_HEADERS] = { { "host", c->place.host },
 						      { "x-amz-content-sha256", payload },
 						      { "x-amz-date", date },
-						      { "x-amz-security-token", c->who.token } };
-	struct sign_key key = { c->who.id, c->who.secret, c->place.region };
+						      { "x-amz-security-token", c->identity.token } };
+	struct sign_key key = { c->identity.id, c->identity.secret, c->place.region };
 	struct buf path, query, url, signature;
 	int rc = 0;
 
@@ -161,7 +162,7 @@ static int sign(struct object_client *c, const struct object_ask *a, struct obje
 					.path = path.data ? path.data : "",
 					.query = query.data ? query.data : "",
 					.header = header,
-					.n_headers = SIGNED_HEADERS - !c->who.token[0],
+					.n_headers = SIGNED_HEADERS - !c->identity.token[0],
 					.payload = payload,
 					.date = date },
 		&key, &signature);
@@ -170,9 +171,9 @@ static int sign(struct object_client *c, const struct object_ask *a, struct obje
 		rc = client_nomem(c, a->key, err);
 	} else {
 		ret->url = buf_take(&url, NULL);
-		append(c, ret, "Authorization", signature.data);
-		for (int i = 1; i < SIGNED_HEADERS - !c->who.token[0]; i++)
-			append(c, ret, header[i].name, header[i].value);
+		append_header(c, ret, "Authorization", signature.data);
+		for (int i = 1; i < SIGNED_HEADERS - !c->identity.token[0]; i++)
+			append_header(c, ret, header[i].name, header[i].value);
 	}
 	buf_done(&path);
 	buf_done(&query);
@@ -186,14 +187,14 @@ int object_sign(struct object_client *c, const struct object_ask *a, struct obje
 	int rc = 0;
 
 	pthread_mutex_lock(&c->lock);
-	if (c->stale || (c->who.until_s > 0 && clock_wall_s() > c->who.until_s - RENEW_S)) {
+	if (c->stale || (c->identity.until_s > 0 && clock_wall_s() > c->identity.until_s - RENEW_S)) {
 		char region[sizeof(c->place.region)];
 
 		memcpy(region, c->place.region, sizeof(region));
-		rc = find_out(c, region, err);
+		rc = load_identity(c, region, err);
 	}
 	if (!rc)
-		rc = sign(c, a, ret, err);
+		rc = sign_object_request(c, a, ret, err);
 	pthread_mutex_unlock(&c->lock);
 	return rc;
 }
@@ -212,25 +213,25 @@ bool object_learn(struct object_client *c, const struct object_refusal *r)
 	pthread_mutex_lock(&c->lock);
 	if (r->region[0] && strcmp(r->region, c->place.region) &&
 	    (r->status == 301 || r->status == 307 || r->status == 400 || r->status == 403)) {
-		again = !find_out(c, r->region, NULL);
-	} else if (!strcmp(r->code, "ExpiredToken") && c->who.given && !c->stale) {
+		again = !load_identity(c, r->region, NULL);
+	} else if (!strcmp(r->code, "ExpiredToken") && c->identity.given && !c->stale) {
 		c->stale = again = true;
 	}
 	pthread_mutex_unlock(&c->lock);
 	return again;
 }
 
-/* ---- one try ---- */
+/* ---- one attempt ---- */
 
-struct try {
+struct call_attempt {
 	struct object_client *c;
-	struct call *call;
+	struct object_call *call;
 	char error[CURLSO_ERROR_BYTES];
 };
 
-static size_t take_body(char *bytes, size_t size, size_t n, void *user)
+static size_t receive_body(char *bytes, size_t size, size_t n, void *user)
 {
-	struct call *call = ((struct try *)user)->call;
+	struct object_call *call = ((struct call_attempt *)user)->call;
 
 	n *= size;
 	if (!call->piece || call->status < 200 || call->status >= 300) {
@@ -247,9 +248,10 @@ static size_t take_body(char *bytes, size_t size, size_t n, void *user)
 	return n;
 }
 
-static size_t take_header(char *line, size_t size, size_t n, void *user)
+/* Reads one header line of the answer: status, ETag, size, region, wait. */
+static size_t receive_header(char *line, size_t size, size_t n, void *user)
 {
-	struct call *call = ((struct try *)user)->call;
+	struct object_call *call = ((struct call_attempt *)user)->call;
 	char value[CURLSO_HEADER_BYTES];
 
 	n *= size;
@@ -271,18 +273,18 @@ static size_t take_header(char *line, size_t size, size_t n, void *user)
 	return n;
 }
 
-static bool stopped(const struct object_client *c)
+static bool is_stopped(const struct object_client *c)
 {
 	return c->o.stop && atomic_load(c->o.stop);
 }
 
-static int on_progress(void *user, int64_t a, int64_t b, int64_t c, int64_t d)
+static int check_stop(void *user, int64_t a, int64_t b, int64_t c, int64_t d)
 {
 	(void)a, (void)b, (void)c, (void)d;
-	return stopped(((struct try *)user)->c);
+	return is_stopped(((struct call_attempt *)user)->c);
 }
 
-static void *take_handle(struct object_client *c)
+static void *acquire_handle(struct object_client *c)
 {
 	void *e = NULL;
 
@@ -293,7 +295,7 @@ static void *take_handle(struct object_client *c)
 	return e ? e : c->so.easy_init();
 }
 
-static void give_handle(struct object_client *c, void *e)
+static void release_handle(struct object_client *c, void *e)
 {
 	bool kept = false;
 
@@ -308,7 +310,7 @@ static void give_handle(struct object_client *c, void *e)
 		c->so.easy_cleanup(e);
 }
 
-static void set_transfer(struct try *t, void *e)
+static void set_transfer_options(struct call_attempt *t, void *e)
 {
 	const struct curlso *so = &t->c->so;
 
@@ -320,21 +322,21 @@ static void set_transfer(struct try *t, void *e)
 	so->easy_setopt(e, CURLSO_LOW_SPEED_TIME,
 			t->c->o.timeout_s < STALL_S ? (long)t->c->o.timeout_s + 1 : (long)STALL_S);
 	so->easy_setopt(e, CURLSO_ERRORBUFFER, t->error);
-	so->easy_setopt(e, CURLSO_WRITEFUNCTION, take_body);
+	so->easy_setopt(e, CURLSO_WRITEFUNCTION, receive_body);
 	so->easy_setopt(e, CURLSO_WRITEDATA, t);
-	so->easy_setopt(e, CURLSO_HEADERFUNCTION, take_header);
+	so->easy_setopt(e, CURLSO_HEADERFUNCTION, receive_header);
 	so->easy_setopt(e, CURLSO_HEADERDATA, t);
 	so->easy_setopt(e, CURLSO_NOPROGRESS, 0L);
-	so->easy_setopt(e, CURLSO_XFERINFOFUNCTION, on_progress);
+	so->easy_setopt(e, CURLSO_XFERINFOFUNCTION, check_stop);
 	so->easy_setopt(e, CURLSO_XFERINFODATA, t);
 }
 
-/* What the request sends, and which part it wants. */
-static void set_request(struct try *t, void *e, struct object_signed *s)
+/* Sets the request's body, headers and range. */
+static void set_request_options(struct call_attempt *t, void *e, struct object_signed *s)
 {
 	const struct curlso *so = &t->c->so;
-	const struct call *call = t->call;
-	const char *match = call->got && call->etag[0] ? call->etag : call->match; /* go on with the same version */
+	const struct object_call *call = t->call;
+	const char *match = call->got && call->etag[0] ? call->etag : call->match; /* continue with the same version */
 	char range[64];
 
 	if (!strcmp(call->ask.method, "HEAD"))
@@ -345,13 +347,13 @@ static void set_request(struct try *t, void *e, struct object_signed *s)
 		so->easy_setopt(e, CURLSO_POSTFIELDSIZE_LARGE, (int64_t)call->n);
 		so->easy_setopt(e, CURLSO_POSTFIELDS, call->bytes);
 		so->easy_setopt(e, CURLSO_UPLOAD_BUFFERSIZE, SEND_BYTES);
-		append(t->c, s, "Content-Type", call->type ? call->type : "application/octet-stream");
+		append_header(t->c, s, "Content-Type", call->type ? call->type : "application/octet-stream");
 		s->headers = so->slist_append(s->headers, "Expect:");
 	}
 	if (call->header)
 		s->headers = so->slist_append(s->headers, call->header);
 	if (match)
-		append(t->c, s, "If-Match", match);
+		append_header(t->c, s, "If-Match", match);
 	if (call->end)
 		snprintf(range, sizeof(range), "%llu-%llu", (unsigned long long)call->from,
 			 (unsigned long long)(call->end - 1));
@@ -366,17 +368,17 @@ static void set_request(struct try *t, void *e, struct object_signed *s)
 	so->easy_setopt(e, CURLSO_HTTPHEADER, s->headers);
 }
 
-/* libcurl's code, or CURLSO_ABORTED where nothing could be asked. */
-static int try_once(struct try *t, struct err *err)
+/* Sends the request once. Returns libcurl's code, or a negative error if it could not be sent. */
+static int attempt_call(struct call_attempt *t, struct err *err)
 {
-	struct call *call = t->call;
+	struct object_call *call = t->call;
 	struct object_signed s;
 	void *e;
 	int code, rc = object_sign(t->c, &call->ask, &s, err);
 
 	if (rc)
 		return rc;
-	e = take_handle(t->c);
+	e = acquire_handle(t->c);
 	if (!e) {
 		object_signed_done(t->c, &s);
 		return client_nomem(t->c, call->ask.key, err);
@@ -387,76 +389,77 @@ static int try_once(struct try *t, struct err *err)
 	call->retry_after_s = 0;
 	call->region[0] = t->error[0] = '\0';
 	buf_reset(&call->text);
-	set_transfer(t, e);
-	set_request(t, e, &s);
+	set_transfer_options(t, e);
+	set_request_options(t, e, &s);
 	code = t->c->so.easy_perform(e);
-	give_handle(t->c, e);
+	release_handle(t->c, e);
 	object_signed_done(t->c, &s);
 	return code;
 }
 
-/* ---- what it means ---- */
+/* ---- classification of answers ---- */
 
-static int said(const struct try *t, int rc, struct err *err)
+static int set_call_error(const struct call_attempt *t, int rc, struct err *err)
 {
 	return err_set(err, rc, OBJECT_SCHEME "%s/%.250s: %s", t->c->bucket, t->call->ask.key, t->call->why);
 }
 
-/* 0: done; ERR_BUSY: again; else the error. */
-static int judge_status(struct try *t, struct err *err)
+/* Returns 0: done; ERR_BUSY: try again; else the error. */
+static int classify_status(struct call_attempt *t, struct err *err)
 {
-	struct call *call = t->call;
+	struct object_call *call = t->call;
 	char code[OBJECT_CODE_BYTES];
 	long s = call->status;
 
 	object_code(call->text.data ? call->text.data : "", call->text.len, code);
 	if (s >= 200 && s < 300 && strcmp(code, "InternalError") && strcmp(code, "SlowDown"))
 		return 0;
-	snprintf(call->why, sizeof(call->why), "the server answers with status %ld%s%.100s", s, code[0] ? ", " : "",
+	snprintf(call->why, sizeof(call->why), "the server answered status %ld%s%.100s", s, code[0] ? ", " : "",
 		 code);
 	if (s == 408 || s == 429 || s >= 500 || (s >= 200 && s < 300))
 		return ERR_BUSY;
 	if (object_learn(t->c, &(struct object_refusal){ s, code, call->region }))
 		return ERR_BUSY;
 	if (s == 404) {
-		snprintf(call->why, sizeof(call->why), "is not there%s%.100s", code[0] ? ": " : "", code);
-		return said(t, ERR_NOENT, err);
+		snprintf(call->why, sizeof(call->why), "not found%s%.100s", code[0] ? ": " : "", code);
+		return set_call_error(t, ERR_NOENT, err);
 	}
 	if (s == 409 || s == 412) {
-		snprintf(call->why, sizeof(call->why), call->header ? "is there already" : "has changed");
-		return said(t, ERR_EXISTS, err);
+		snprintf(call->why, sizeof(call->why), call->header ? "already exists" : "has changed");
+		return set_call_error(t, ERR_EXISTS, err);
 	}
-	return said(t, ERR_USAGE, err);
+	return set_call_error(t, ERR_USAGE, err);
 }
 
-static int judge(struct try *t, int code, struct err *err)
+/* Classifies an attempt by libcurl's code, then by the answer: 0, ERR_BUSY to try again, else the error. */
+static int classify_attempt(struct call_attempt *t, int code, struct err *err)
 {
-	struct call *call = t->call;
+	struct object_call *call = t->call;
 
 	if (code < 0)
 		return code;
 	if (code == CURLSO_OK)
-		return judge_status(t, err);
-	if (call->got && call->begin + call->got == call->end) /* all of it, whatever came behind */
+		return classify_status(t, err);
+	if (call->got && call->begin + call->got == call->end) /* all bytes arrived; ignore later errors */
 		return 0;
 	snprintf(call->why, sizeof(call->why), "%.190s", t->error[0] ? t->error : t->c->so.easy_strerror(code));
 	if (call->refused || code == CURLSO_ABORTED) {
 		snprintf(call->why, sizeof(call->why), "was stopped");
-		return said(t, ERR_CANCELED, err);
+		return set_call_error(t, ERR_CANCELED, err);
 	}
 	if (call->status == 200 && call->piece && call->from) {
 		snprintf(call->why, sizeof(call->why), "the server ignores ranges");
-		return ++call->wrong < WRONG_MOST ? ERR_BUSY : said(t, ERR_UNSUPPORTED, err);
+		return ++call->wrong < WRONG_MOST ? ERR_BUSY : set_call_error(t, ERR_UNSUPPORTED, err);
 	}
 	if (buf_failed(&call->text)) {
 		snprintf(call->why, sizeof(call->why), "the answer is too long");
-		return said(t, ERR_LIMIT, err);
+		return set_call_error(t, ERR_LIMIT, err);
 	}
-	return curlso_for_good(code) ? said(t, ERR_USAGE, err) : ERR_BUSY;
+	return curlso_for_good(code) ? set_call_error(t, ERR_USAGE, err) : ERR_BUSY;
 }
 
-/* Longer from try to try, and of many clients not all at once. */
-static void back_off(struct object_client *c, int tries, double retry_after_s)
+/* Waits longer after each attempt, with jitter, so that many clients do not retry at the same time. */
+static void wait_before_retry(struct object_client *c, int tries, double retry_after_s)
 {
 	double wait = BACKOFF_S, until;
 	uint64_t x;
@@ -464,21 +467,21 @@ static void back_off(struct object_client *c, int tries, double retry_after_s)
 	for (; tries > 1 && wait < BACKOFF_MOST_S; tries--)
 		wait *= 2;
 	pthread_mutex_lock(&c->lock);
-	x = (++c->draws + (uint64_t)(uintptr_t)c) * 0x9e3779b97f4a7c15u;
+	x = (++c->jitter_draws + (uint64_t)(uintptr_t)c) * 0x9e3779b97f4a7c15u;
 	pthread_mutex_unlock(&c->lock);
 	wait *= 0.5 + 0.5 * (double)(x >> 40) / (double)(1 << 24);
 	if (retry_after_s > wait)
 		wait = retry_after_s < RETRY_AFTER_MOST_S ? retry_after_s : RETRY_AFTER_MOST_S;
 	until = clock_mono_s() + wait;
-	while (!stopped(c) && clock_mono_s() < until)
+	while (!is_stopped(c) && clock_mono_s() < until)
 		clock_sleep_s(until - clock_mono_s() < LOOK_S ? until - clock_mono_s() : LOOK_S);
 }
 
-int client_call(struct object_client *c, struct call *call, struct err *err)
+int client_call(struct object_client *c, struct object_call *call, struct err *err)
 {
-	struct try t = { .c = c, .call = call };
+	struct call_attempt t = { .c = c, .call = call };
 	const char *given = call->ask.payload;
-	double moved = clock_mono_s();
+	double progress_s = clock_mono_s();
 	char hex[65];
 	int rc = ERR_BUSY;
 
@@ -491,23 +494,23 @@ int client_call(struct object_client *c, struct call *call, struct err *err)
 	for (int tries = 1; rc == ERR_BUSY; tries++) {
 		uint64_t before = call->got;
 
-		rc = judge(&t, try_once(&t, err), err);
+		rc = classify_attempt(&t, attempt_call(&t, err), err);
 		if (rc != ERR_BUSY)
 			break;
 		if (call->got > before) {
-			moved = clock_mono_s();
+			progress_s = clock_mono_s();
 			tries = 1;
 		}
-		if (clock_mono_s() - moved > c->o.timeout_s)
-			rc = said(&t, ERR_IO, err);
+		if (clock_mono_s() - progress_s > c->o.timeout_s)
+			rc = set_call_error(&t, ERR_IO, err);
 		else
-			back_off(c, tries, call->retry_after_s);
+			wait_before_retry(c, tries, call->retry_after_s);
 	}
 	call->ask.payload = given;
 	return rc;
 }
 
-void client_call_done(struct call *call)
+void client_call_done(struct object_call *call)
 {
 	buf_done(&call->text);
 }

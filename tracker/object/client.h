@@ -1,33 +1,34 @@
-/* client.h: one request of a client, made until it has an answer. Within the room only. */
+/* client.h: one request of a client, repeated until it is answered. Private to this folder. */
 #ifndef DPT_OBJECT_CLIENT_H
 #define DPT_OBJECT_CLIENT_H
 
 #include "tracker/base/buf.h"
 #include "tracker/object/object.h"
 
-struct call {
+struct object_call {
 	struct object_ask ask;
-	const void *bytes; /* to be sent; NULL: nothing */
+	const void *bytes; /* to be sent; NULL: no body */
 	size_t n;
 	const char *type;
-	const char *header; /* one more line; NULL */
-	uint64_t begin, end; /* range [begin, end) of an object; end 0: all from begin on */
+	const char *header; /* one more header line, or NULL */
+	uint64_t begin, end; /* range [begin, end) of an object; end 0: everything from begin on */
 	const char *match;   /* If-Match; NULL */
-	int (*piece)(void *user, const void *bytes, size_t n); /* takes what succeeded; NULL: it is kept in text */
+	int (*piece)(void *user, const void *bytes, size_t n); /* receives the body of a successful answer; NULL:
+							        * collected in text */
 	void *user;
-	/* Of the last answer; `got` of all of them together. */
+	/* State of the last answer; `got` is the sum of all attempts. */
 	long status;
 	uint64_t got, total;
-	uint64_t from; /* what this try was to begin with */
+	uint64_t from; /* offset at which this attempt began */
 	char etag[OBJECT_ETAG_BYTES], region[64], why[200];
 	double retry_after_s;
 	bool refused; /* by piece */
-	int wrong;    /* answers to another question; once may be an accident */
+	int wrong;    /* answers without the requested range; a single one may be an accident */
 	struct buf text;
 };
 
-int client_call(struct object_client *c, struct call *call, struct err *err);
-void client_call_done(struct call *call);
+int client_call(struct object_client *c, struct object_call *call, struct err *err);
+void client_call_done(struct object_call *call);
 
 /* "out of memory: s3://bucket/key" */
 int client_nomem(const struct object_client *c, const char *key, struct err *err);

@@ -1,4 +1,4 @@
-/* expatso.c: expat's functions. */
+/* expatso.c: loads expat's functions. */
 #include "config.h"
 
 #ifdef HAVE_EXPAT

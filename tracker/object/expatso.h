@@ -1,4 +1,4 @@
-/* expatso.h: expat, opened with the first client of an object store: whoever has none neither loads nor needs it. */
+/* expatso.h: expat, loaded with the first client of an object store; programs without one do not need it. */
 #ifndef DPT_OBJECT_EXPATSO_H
 #define DPT_OBJECT_EXPATSO_H
 
@@ -16,7 +16,7 @@ struct expatso {
 #undef EXPATSO_MEMBER
 };
 
-/* 0 or ERR_UNSUPPORTED with the loader's reason. The library stays loaded for the life of the process. */
+/* Returns 0, or ERR_UNSUPPORTED with the loader's reason. The library stays loaded until the process ends. */
 int expatso_load(struct expatso *ret, struct err *err);
 
 #endif

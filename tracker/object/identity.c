@@ -1,30 +1,31 @@
-/* identity.c: in the order of AWS's tools. */
+/* identity.c: searches for keys in the order of AWS's tools. */
 #include "tracker/object/identity.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static int take(char *to, size_t room, const char *value, const char *what, struct err *err)
+static int copy_credential(char *to, size_t room, const char *value, const char *what, struct err *err)
 {
 	if (strlen(value) >= room || strpbrk(value, "\r\n"))
-		return err_set(err, ERR_USAGE, "%s is too long, or holds a line break", what);
+		return err_set(err, ERR_USAGE, "%s is too long or has a line break", what);
 	memcpy(to, value, strlen(value) + 1);
 	return 0;
 }
 
-static int take_three(struct identity *ret, const char *id, const char *secret, const char *token, struct err *err)
+static int copy_credentials(struct identity *ret, const char *id, const char *secret, const char *token,
+			    struct err *err)
 {
-	int rc = take(ret->id, sizeof(ret->id), id, "AWS's access key id", err);
+	int rc = copy_credential(ret->id, sizeof(ret->id), id, "AWS's access key id", err);
 
 	if (!rc)
-		rc = take(ret->secret, sizeof(ret->secret), secret, "AWS's secret access key", err);
+		rc = copy_credential(ret->secret, sizeof(ret->secret), secret, "AWS's secret access key", err);
 	if (!rc)
-		rc = take(ret->token, sizeof(ret->token), token ? token : "", "AWS's session token", err);
+		rc = copy_credential(ret->token, sizeof(ret->token), token ? token : "", "AWS's session token", err);
 	return rc;
 }
 
-/* Ways to keys that only AWS's own tools go. */
-static int refuse_other_ways(const struct settings *s, struct err *err)
+/* Sources of keys that only AWS's own tools support. */
+static int refuse_other_sources(const struct settings *s, struct err *err)
 {
 	static const char *const way[] = { "credential_process", "sso_session", "sso_start_url", "role_arn" };
 	char value[AWS_PROFILE_VALUE_BYTES];
@@ -32,30 +33,30 @@ static int refuse_other_ways(const struct settings *s, struct err *err)
 	for (size_t i = 0; i < sizeof(way) / sizeof(*way); i++)
 		if (settings_get(s, way[i], value))
 			return err_set(err, ERR_USAGE,
-				       "AWS profile %.100s gets its keys by %s, which is not followed: "
-				       "eval \"$(aws configure export-credentials --format env)\" first", s->profile,
+				       "AWS profile %.100s gets its keys from %s, which is not supported: "
+				       "run eval \"$(aws configure export-credentials --format env)\"", s->profile,
 				       way[i]);
 	if (settings_env("AWS_WEB_IDENTITY_TOKEN_FILE"))
 		return err_set(err, ERR_USAGE,
-			       "AWS_WEB_IDENTITY_TOKEN_FILE is not followed: "
-			       "eval \"$(aws configure export-credentials --format env)\" first");
+			       "AWS_WEB_IDENTITY_TOKEN_FILE is not supported: "
+			       "run eval \"$(aws configure export-credentials --format env)\"");
 	return 0;
 }
 
-static int from_profile(struct identity *ret, const struct settings *s, struct err *err)
+static int load_profile_keys(struct identity *ret, const struct settings *s, struct err *err)
 {
 	char id[AWS_PROFILE_VALUE_BYTES], secret[AWS_PROFILE_VALUE_BYTES], token[AWS_PROFILE_VALUE_BYTES] = "";
 	int rc;
 
 	if (!settings_get(s, "aws_access_key_id", id)) {
-		rc = refuse_other_ways(s, err);
+		rc = refuse_other_sources(s, err);
 		return rc ? rc : ERR_NOENT;
 	}
 	if (!settings_get(s, "aws_secret_access_key", secret))
 		return err_set(err, ERR_USAGE, "AWS profile %.100s has aws_access_key_id, but no aws_secret_access_key",
 			       s->profile);
 	settings_get(s, "aws_session_token", token);
-	rc = take_three(ret, id, secret, token, err);
+	rc = copy_credentials(ret, id, secret, token, err);
 	explicit_bzero(secret, sizeof(secret));
 	return rc;
 }
@@ -67,11 +68,12 @@ int identity_find(struct identity *ret, const struct settings *s, const struct c
 
 	*ret = (struct identity){ .id = "" };
 	if (id && secret)
-		return take_three(ret, id, secret, settings_env("AWS_SESSION_TOKEN"), err);
+		return copy_credentials(ret, id, secret, settings_env("AWS_SESSION_TOKEN"), err);
 	if (id || secret)
-		return err_set(err, ERR_USAGE, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY go together: %s is not set",
+		return err_set(err, ERR_USAGE,
+			       "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together: %s is not set",
 			       id ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID");
-	rc = from_profile(ret, s, err);
+	rc = load_profile_keys(ret, s, err);
 	if (rc == ERR_NOENT)
 		rc = identity_role(ret, so, err);
 	if (rc != ERR_NOENT)

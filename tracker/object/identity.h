@@ -1,5 +1,5 @@
-/* identity.h: who asks: AWS's variables, then the profile of its files, then what a container or an instance gives to
- * whoever runs there (for hours, then anew). */
+/* identity.h: finds credentials: AWS's variables, then the profile of its files, then the role of the container or
+ * instance (valid for hours, then requested again). */
 #ifndef DPT_OBJECT_IDENTITY_H
 #define DPT_OBJECT_IDENTITY_H
 
@@ -8,15 +8,16 @@
 
 struct identity {
 	char id[256], secret[256];
-	char token[AWS_PROFILE_VALUE_BYTES]; /* of keys that are lent; "" */
-	double until_s;			 /* wall clock; 0: for good */
-	bool given;			 /* by a container or an instance: may be asked for again */
+	char token[AWS_PROFILE_VALUE_BYTES]; /* of temporary keys; "" */
+	double until_s;			 /* expiry, wall clock; 0: never */
+	bool given;			 /* by a container or an instance: can be requested again */
 };
 
-/* ERR_USAGE says what was looked at. May wait for a container's or an instance's answer, some seconds at most. */
+/* The message of ERR_USAGE lists the sources that were searched. May wait some seconds for a container's or an
+ * instance's answer. */
 int identity_find(struct identity *ret, const struct settings *s, const struct curlso *so, struct err *err);
 
-/* Of containers and instances (role.c). ERR_NOENT: there is none. */
+/* Keys of containers and instances (role.c). ERR_NOENT: no role. */
 int identity_role(struct identity *ret, const struct curlso *so, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* object.c: what can be done with one object, and listings. */
+/* object.c: operations on one object, and listings. */
 #include "tracker/object/object.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #define PAGES_MAX 10000000
 
-static void take_facts(const struct call *call, struct object_facts *ret)
+static void copy_facts(const struct object_call *call, struct object_facts *ret)
 {
 	ret->bytes = call->total;
 	memcpy(ret->etag, call->etag, sizeof(ret->etag));
@@ -18,18 +18,18 @@ static void take_facts(const struct call *call, struct object_facts *ret)
 
 int object_head(struct object_client *c, const char *key, struct object_facts *ret, struct err *err)
 {
-	struct call call = { .ask = { .method = "HEAD", .key = key } };
+	struct object_call call = { .ask = { .method = "HEAD", .key = key } };
 	int rc = client_call(c, &call, err);
 
 	if (!rc)
-		take_facts(&call, ret);
+		copy_facts(&call, ret);
 	client_call_done(&call);
 	return rc;
 }
 
 int object_get(struct object_client *c, const struct object_get *g, struct object_facts *ret, struct err *err)
 {
-	struct call call = { .ask = { .method = "GET", .key = g->key },
+	struct object_call call = { .ask = { .method = "GET", .key = g->key },
 			     .begin = g->begin,
 			     .end = g->n ? g->begin + g->n : 0,
 			     .match = g->etag,
@@ -38,17 +38,17 @@ int object_get(struct object_client *c, const struct object_get *g, struct objec
 	int rc = client_call(c, &call, err);
 
 	if (!rc && g->n && call.got != g->n)
-		rc = err_set(err, ERR_IO, OBJECT_SCHEME "…/%.300s: %llu of %llu bytes are there", g->key,
+		rc = err_set(err, ERR_IO, OBJECT_SCHEME "…/%.300s: the object has %llu of %llu bytes", g->key,
 			     (unsigned long long)call.got, (unsigned long long)g->n);
 	if (!rc)
-		take_facts(&call, ret);
+		copy_facts(&call, ret);
 	client_call_done(&call);
 	return rc;
 }
 
 int object_put(struct object_client *c, const struct object_put *p, struct err *err)
 {
-	struct call call = { .ask = { .method = "PUT", .key = p->key, .payload = p->sha256 },
+	struct object_call call = { .ask = { .method = "PUT", .key = p->key, .payload = p->sha256 },
 			     .bytes = p->n ? p->bytes : "",
 			     .n = p->n,
 			     .type = p->type,
@@ -61,7 +61,7 @@ int object_put(struct object_client *c, const struct object_put *p, struct err *
 
 int object_delete(struct object_client *c, const char *key, struct err *err)
 {
-	struct call call = { .ask = { .method = "DELETE", .key = key } };
+	struct object_call call = { .ask = { .method = "DELETE", .key = key } };
 	int rc = client_call(c, &call, err);
 
 	client_call_done(&call);
@@ -70,16 +70,16 @@ int object_delete(struct object_client *c, const char *key, struct err *err)
 
 /* ---- listings: pages of at most 1000 entries ---- */
 
-struct page {
+struct list_page {
 	const struct object_list *list;
 	char key[4 * OBJECT_KEY_MAX];
 	struct object_facts facts;
-	char next[4 * OBJECT_KEY_MAX]; /* what names the next page */
+	char next[4 * OBJECT_KEY_MAX]; /* token of the next page */
 	bool more;
 	struct err *err;
 };
 
-static int take_entry(struct page *p, bool shared)
+static int emit_entry(struct list_page *p, bool shared)
 {
 	int rc = p->list->each(p->list->user,
 			       &(struct object_entry){ .key = p->key, .shared = shared, .facts = p->facts }, p->err);
@@ -89,9 +89,9 @@ static int take_entry(struct page *p, bool shared)
 	return rc;
 }
 
-static int take_element(void *user, const char *path, const char *text)
+static int read_list_element(void *user, const char *path, const char *text)
 {
-	struct page *p = user;
+	struct list_page *p = user;
 	const char *below = strchr(path, '/');
 
 	below = below ? below + 1 : "";
@@ -106,14 +106,15 @@ static int take_element(void *user, const char *path, const char *text)
 	else if (!strcmp(below, "IsTruncated"))
 		p->more = !strcmp(text, "true");
 	else if (!strcmp(below, "Contents") || !strcmp(below, "CommonPrefixes"))
-		return take_entry(p, below[2] == 'm');
+		return emit_entry(p, below[2] == 'm');
 	return 0;
 }
 
-static int list_page(struct object_client *c, struct page *p, struct err *err)
+/* Requests the next page of a listing and passes its entries on. */
+static int request_list_page(struct object_client *c, struct list_page *p, struct err *err)
 {
 	struct uri_pair query[4] = { { "list-type", "2" } };
-	struct call call = { .ask = { .method = "GET", .key = "", .query = query, .n_query = 1 } };
+	struct object_call call = { .ask = { .method = "GET", .key = "", .query = query, .n_query = 1 } };
 	char token[sizeof(p->next)];
 	int rc;
 
@@ -129,14 +130,14 @@ static int list_page(struct object_client *c, struct page *p, struct err *err)
 	rc = client_call(c, &call, err);
 	if (!rc)
 		rc = answer_read(call.text.data ? call.text.data : "", call.text.len,
-				 &(struct answer_reader){ take_element, p }, err);
+				 &(struct answer_reader){ read_list_element, p }, err);
 	client_call_done(&call);
 	return rc;
 }
 
 int object_list(struct object_client *c, const struct object_list *l, struct err *err)
 {
-	struct page *p = calloc(1, sizeof(*p));
+	struct list_page *p = calloc(1, sizeof(*p));
 	int rc = p ? 0 : client_nomem(c, l->prefix, err);
 
 	if (rc)
@@ -144,7 +145,7 @@ int object_list(struct object_client *c, const struct object_list *l, struct err
 	p->list = l;
 	p->err = err;
 	for (int i = 0; !rc && i < PAGES_MAX && (!i || (p->more && p->next[0])); i++)
-		rc = list_page(c, p, err);
+		rc = request_list_page(c, p, err);
 	free(p);
 	return rc;
 }

@@ -1,5 +1,5 @@
-/* role.c: keys of a container (ECS, EKS: AWS_CONTAINER_CREDENTIALS_…) or an instance (EC2: IMDS, version 2): small
- * answers in JSON from an address of the machine itself. */
+/* role.c: keys of a container (ECS, EKS: AWS_CONTAINER_CREDENTIALS_…) or an instance (EC2: IMDS, version 2). Both are
+ * small JSON documents from a link-local address. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +17,20 @@
 #define LINE_BYTES (AWS_PROFILE_VALUE_BYTES + 64)
 #define TOKEN_S "21600"
 
-struct ask {
+struct metadata_request {
 	const char *url;
 	const char *header; /* NULL: none */
 	bool put;
 };
 
-static size_t take_body(char *bytes, size_t size, size_t n, void *user)
+static size_t append_metadata(char *bytes, size_t size, size_t n, void *user)
 {
 	buf_add(user, bytes, size * n);
 	return buf_failed(user) ? 0 : size * n;
 }
 
-/* The answer's status, and its text. ERR_NOENT: nobody answers. */
-static long ask(const struct curlso *so, const struct ask *a, struct buf *ret)
+/* Returns the answer's status and its text, or ERR_NOENT without an answer. */
+static long request_metadata(const struct curlso *so, const struct metadata_request *a, struct buf *ret)
 {
 	void *e = so->easy_init();
 	struct curl_slist *list = a->header ? so->slist_append(NULL, a->header) : NULL;
@@ -47,7 +47,7 @@ static long ask(const struct curlso *so, const struct ask *a, struct buf *ret)
 	so->easy_setopt(e, CURLSO_LOW_SPEED_LIMIT, 1L);
 	so->easy_setopt(e, CURLSO_LOW_SPEED_TIME, 3L);
 	so->easy_setopt(e, CURLSO_HTTPHEADER, list);
-	so->easy_setopt(e, CURLSO_WRITEFUNCTION, take_body);
+	so->easy_setopt(e, CURLSO_WRITEFUNCTION, append_metadata);
 	so->easy_setopt(e, CURLSO_WRITEDATA, ret);
 	if (a->put)
 		so->easy_setopt(e, CURLSO_CUSTOMREQUEST, "PUT");
@@ -60,7 +60,7 @@ static long ask(const struct curlso *so, const struct ask *a, struct buf *ret)
 }
 
 /* {"AccessKeyId", "SecretAccessKey", "Token", "Expiration": "2026-11-21T18:00:00Z"} */
-static int take_keys(struct identity *ret, const struct buf *text, const char *from, struct err *err)
+static int parse_keys(struct identity *ret, const struct buf *text, const char *from, struct err *err)
 {
 	json_t *root = json_loads(text->data, 0, NULL);
 	const char *id = json_string_value(json_object_get(root, "AccessKeyId")),
@@ -72,7 +72,7 @@ static int take_keys(struct identity *ret, const struct buf *text, const char *f
 
 	if (!id || !secret || strlen(id) >= sizeof(ret->id) || strlen(secret) >= sizeof(ret->secret) ||
 	    (token && strlen(token) >= sizeof(ret->token))) {
-		rc = err_set(err, ERR_USAGE, "%s does not answer with keys", from);
+		rc = err_set(err, ERR_USAGE, "%s: the answer has no keys", from);
 	} else {
 		snprintf(ret->id, sizeof(ret->id), "%s", id);
 		snprintf(ret->secret, sizeof(ret->secret), "%s", secret);
@@ -84,8 +84,8 @@ static int take_keys(struct identity *ret, const struct buf *text, const char *f
 	return rc;
 }
 
-/* The token by which the container is known, as a header's line. */
-static bool container_token(char ret[LINE_BYTES])
+/* The token that authorizes the container, as a header line. */
+static bool load_container_token(char ret[LINE_BYTES])
 {
 	const char *path = settings_env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"),
 		   *token = settings_env("AWS_CONTAINER_AUTHORIZATION_TOKEN");
@@ -102,25 +102,26 @@ static bool container_token(char ret[LINE_BYTES])
 	return token != NULL;
 }
 
-static int from_container(struct identity *ret, const struct curlso *so, struct buf *text, struct err *err)
+static int load_container_keys(struct identity *ret, const struct curlso *so, struct buf *text, struct err *err)
 {
 	const char *relative = settings_env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
 		   *full = settings_env("AWS_CONTAINER_CREDENTIALS_FULL_URI");
 	char url[AWS_PROFILE_VALUE_BYTES], header[LINE_BYTES];
-	bool known = container_token(header);
+	bool known = load_container_token(header);
 	long status;
 
 	if (!relative && !full)
 		return ERR_NOENT;
 	snprintf(url, sizeof(url), "%s%s", relative ? CONTAINERS : "", relative ? relative : full);
-	status = ask(so, &(struct ask){ .url = url, .header = known ? header : NULL }, text);
+	status = request_metadata(so, &(struct metadata_request){ .url = url, .header = known ? header : NULL }, text);
 	if (status != 200)
 		return err_set(err, ERR_USAGE,
-			       "AWS_CONTAINER_CREDENTIALS_…_URI: the container's address gives no keys");
-	return take_keys(ret, text, "AWS_CONTAINER_CREDENTIALS_…_URI", err);
+			       "AWS_CONTAINER_CREDENTIALS_…_URI: the container's address did not return keys");
+	return parse_keys(ret, text, "AWS_CONTAINER_CREDENTIALS_…_URI", err);
 }
 
-static int from_instance(struct identity *ret, const struct curlso *so, struct buf *text, struct err *err)
+/* Requests a session token, then the name of the role, then its keys. ERR_NOENT: no instance, or no role. */
+static int load_instance_keys(struct identity *ret, const struct curlso *so, struct buf *text, struct err *err)
 {
 	const char *off = settings_env("AWS_EC2_METADATA_DISABLED"),
 		   *base = settings_env("AWS_EC2_METADATA_SERVICE_ENDPOINT");
@@ -132,17 +133,19 @@ static int from_instance(struct identity *ret, const struct curlso *so, struct b
 	base = base ? base : INSTANCES;
 	n = (int)strlen(base) - (base[strlen(base) - 1] == '/');
 	snprintf(url, sizeof(url), "%.*s/latest/api/token", n, base);
-	if (ask(so, &(struct ask){ url, "X-aws-ec2-metadata-token-ttl-seconds: " TOKEN_S, true }, text) != 200)
+	if (request_metadata(so,
+			     &(struct metadata_request){ url, "X-aws-ec2-metadata-token-ttl-seconds: " TOKEN_S, true },
+			     text) != 200)
 		return ERR_NOENT;
 	snprintf(header, sizeof(header), "X-aws-ec2-metadata-token: %s", text->data);
 	snprintf(url, sizeof(url), "%.*s" ROLES, n, base);
-	if (ask(so, &(struct ask){ url, header, false }, text) != 200)
+	if (request_metadata(so, &(struct metadata_request){ url, header, false }, text) != 200)
 		return ERR_NOENT;
 	text->data[strcspn(text->data, "\r\n")] = '\0';
 	snprintf(url, sizeof(url), "%.*s" ROLES "%.200s", n, base, text->data);
-	if (ask(so, &(struct ask){ url, header, false }, text) != 200)
-		return err_set(err, ERR_USAGE, "the instance names a role, but gives no keys for it");
-	return take_keys(ret, text, "the instance's role", err);
+	if (request_metadata(so, &(struct metadata_request){ url, header, false }, text) != 200)
+		return err_set(err, ERR_USAGE, "the instance has a role, but returned no keys for it");
+	return parse_keys(ret, text, "the instance's role", err);
 }
 
 int identity_role(struct identity *ret, const struct curlso *so, struct err *err)
@@ -151,9 +154,9 @@ int identity_role(struct identity *ret, const struct curlso *so, struct err *err
 	int rc;
 
 	buf_init(&text, ANSWER_MAX);
-	rc = from_container(ret, so, &text, err);
+	rc = load_container_keys(ret, so, &text, err);
 	if (rc == ERR_NOENT)
-		rc = from_instance(ret, so, &text, err);
+		rc = load_instance_keys(ret, so, &text, err);
 	buf_done(&text);
 	return rc;
 }

@@ -1,4 +1,4 @@
-/* settings.c: variables first, then the profile. */
+/* settings.c: searches the variables first, then the profile. */
 #include "tracker/object/settings.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ const char *settings_env(const char *name)
 	return value && *value ? value : NULL;
 }
 
-static int load(struct buf *ret, const char *variable, const char *usual, struct err *err)
+static int load_settings_file(struct buf *ret, const char *variable, const char *usual, struct err *err)
 {
 	const char *path = settings_env(variable), *home = settings_env("HOME");
 	char text[PATH_BYTES];
@@ -33,8 +33,8 @@ static int load(struct buf *ret, const char *variable, const char *usual, struct
 	return aws_profile_load(ret, text, err);
 }
 
-/* In the second file sections of profiles say so, but for the default's. */
-static void config_section(const struct settings *s, char ret[256])
+/* In the config file, section names of profiles begin with "profile ", except the default's. */
+static void format_config_section(const struct settings *s, char ret[256])
 {
 	snprintf(ret, 256, "%s%.200s", strcmp(s->profile, "default") ? "profile " : "", s->profile);
 }
@@ -43,17 +43,17 @@ bool settings_get(const struct settings *s, const char *name, char ret[AWS_PROFI
 {
 	char section[256];
 
-	config_section(s, section);
+	format_config_section(s, section);
 	return aws_profile_find(&s->credentials, &(struct aws_profile_place){ .section = s->profile, .name = name }, ret) ||
 		aws_profile_find(&s->config, &(struct aws_profile_place){ .section = section, .name = name }, ret);
 }
 
-/* Whether the profile that AWS_PROFILE names is there at all. */
-static bool has_profile(const struct settings *s)
+/* Returns true if the profile in AWS_PROFILE exists. */
+static bool has_named_profile(const struct settings *s)
 {
 	char section[256];
 
-	config_section(s, section);
+	format_config_section(s, section);
 	return aws_profile_has(&s->credentials, s->profile) || aws_profile_has(&s->config, section);
 }
 
@@ -63,12 +63,12 @@ int settings_load(struct settings *s, struct err *err)
 	int rc;
 
 	*s = (struct settings){ .profile = profile ? profile : "default" };
-	rc = load(&s->credentials, "AWS_SHARED_CREDENTIALS_FILE", "credentials", err);
+	rc = load_settings_file(&s->credentials, "AWS_SHARED_CREDENTIALS_FILE", "credentials", err);
 	if (!rc)
-		rc = load(&s->config, "AWS_CONFIG_FILE", "config", err);
-	if (!rc && profile && !has_profile(s))
+		rc = load_settings_file(&s->config, "AWS_CONFIG_FILE", "config", err);
+	if (!rc && profile && !has_named_profile(s))
 		rc = err_set(err, ERR_USAGE,
-			     "AWS_PROFILE=%.100s: neither ~/.aws/credentials nor ~/.aws/config has this profile",
+			     "AWS_PROFILE=%.100s: no such profile in ~/.aws/credentials or ~/.aws/config",
 			     profile);
 	return rc;
 }
@@ -83,16 +83,16 @@ void settings_done(struct settings *s)
 	buf_done(&s->config);
 }
 
-static const char *first_env(const char *one, const char *other)
+static const char *read_first_env(const char *one, const char *other)
 {
 	return settings_env(one) ? settings_env(one) : settings_env(other);
 }
 
-/* Of the profile's services section, or of the profile itself. */
-static bool endpoint_of(const struct settings *s, char ret[AWS_PROFILE_VALUE_BYTES])
+/* Finds the endpoint: variables, then the profile's services section, then the profile itself. */
+static bool find_endpoint(const struct settings *s, char ret[AWS_PROFILE_VALUE_BYTES])
 {
 	const char *ignored = settings_env("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"),
-		   *variable = first_env("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL");
+		   *variable = read_first_env("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL");
 	char services[AWS_PROFILE_VALUE_BYTES], section[256];
 
 	if (ignored && !strcasecmp(ignored, "true"))
@@ -109,37 +109,40 @@ static bool endpoint_of(const struct settings *s, char ret[AWS_PROFILE_VALUE_BYT
 	return settings_get(s, "endpoint_url", ret);
 }
 
-/* Names that a host can carry in front of AWS's, with one certificate for all. */
-static bool fits_host(const char *bucket)
+/* Names that can be a label in front of AWS's host, covered by its wildcard certificate. */
+static bool is_host_label(const char *bucket)
 {
 	return bucket[strspn(bucket, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
 }
 
-static int at_endpoint(struct settings_place *p, const char *endpoint, const char *bucket, struct err *err)
+/* Addresses the bucket as a path of the endpoint, which must be scheme://host[:port] alone. */
+static int place_at_endpoint(struct settings_place *p, const char *endpoint, const char *bucket, struct err *err)
 {
 	size_t n = strlen(endpoint), scheme;
 	const char *host = strstr(endpoint, "://");
 
 	if ((strncmp(endpoint, "http://", 7) && strncmp(endpoint, "https://", 8)) || n >= sizeof(p->url) ||
 	    endpoint[strcspn(endpoint, "@?# \t\r\n")])
-		return err_set(err, ERR_USAGE,
-			       "AWS_ENDPOINT_URL_S3 (or endpoint_url): \"%.*s\" is no http:// or https:// address of a "
-			       "server", strchr(endpoint, '@') ? 0 : (int)strcspn(endpoint, "?#"), endpoint);
+		return err_set(
+			err, ERR_USAGE,
+			"AWS_ENDPOINT_URL_S3 (or endpoint_url): \"%.*s\" is not an http:// or https:// address of a "
+			"server",
+			strchr(endpoint, '@') ? 0 : (int)strcspn(endpoint, "?#"), endpoint);
 	scheme = (size_t)(host + 3 - endpoint);
 	while (n > scheme && endpoint[n - 1] == '/')
 		n--;
 	snprintf(p->host, sizeof(p->host), "%.*s", (int)strcspn(endpoint + scheme, "/"), endpoint + scheme);
 	if (scheme + strlen(p->host) != n)
-		return err_set(err, ERR_USAGE, "AWS_ENDPOINT_URL_S3 (or endpoint_url): \"%.200s\": a path is too much",
-			       endpoint);
+		return err_set(err, ERR_USAGE,
+			       "AWS_ENDPOINT_URL_S3 (or endpoint_url): \"%.200s\": a path is not allowed", endpoint);
 	snprintf(p->url, sizeof(p->url), "%.*s", (int)n, endpoint);
 	snprintf(p->path, sizeof(p->path), "/%s", bucket);
 	return 0;
 }
 
-static void at_amazon(struct settings_place *p, const char *bucket)
+static void place_at_amazon(struct settings_place *p, const char *bucket)
 {
-	bool front = fits_host(bucket);
+	bool front = is_host_label(bucket);
 
 	snprintf(p->host, sizeof(p->host), "%s%ss3.%s.amazonaws.com%s", front ? bucket : "", front ? "." : "",
 		 p->region, strncmp(p->region, "cn-", 3) ? "" : ".cn");
@@ -150,7 +153,7 @@ static void at_amazon(struct settings_place *p, const char *bucket)
 int settings_place(const struct settings *s, const char *bucket, const char *region, struct settings_place *ret,
 		   struct err *err)
 {
-	const char *variable = region ? region : first_env("AWS_REGION", "AWS_DEFAULT_REGION");
+	const char *variable = region ? region : read_first_env("AWS_REGION", "AWS_DEFAULT_REGION");
 	char value[AWS_PROFILE_VALUE_BYTES] = REGION;
 
 	*ret = (struct settings_place){ .region = "" };
@@ -158,9 +161,10 @@ int settings_place(const struct settings *s, const char *bucket, const char *reg
 		settings_get(s, "region", value);
 	snprintf(ret->region, sizeof(ret->region), "%.63s", variable ? variable : value);
 	if (ret->region[strspn(ret->region, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")])
-		return err_set(err, ERR_USAGE, "AWS_REGION (or region): \"%.60s\" is no name of a region", ret->region);
-	if (endpoint_of(s, value))
-		return at_endpoint(ret, value, bucket, err);
-	at_amazon(ret, bucket);
+		return err_set(err, ERR_USAGE, "AWS_REGION (or region): \"%.60s\" is not the name of a region",
+			       ret->region);
+	if (find_endpoint(s, value))
+		return place_at_endpoint(ret, value, bucket, err);
+	place_at_amazon(ret, bucket);
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* settings.h: AWS's variables and files (AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE, AWS_PROFILE), looked at in the
- * order of AWS's own tools, and where a bucket lies by them. Reads no network. */
+/* settings.h: AWS's variables and files (AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE, AWS_PROFILE), searched in the
+ * order of AWS's own tools, and the address of a bucket. Does not use the network. */
 #ifndef DPT_OBJECT_SETTINGS_H
 #define DPT_OBJECT_SETTINGS_H
 
@@ -10,28 +10,28 @@ struct settings {
 	const char *profile; /* "default" */
 };
 
-/* ERR_USAGE for a file that cannot be read and a profile that stands in none. */
+/* Returns ERR_USAGE for an unreadable file, and for a profile that neither file has. */
 int settings_load(struct settings *s, struct err *err);
 void settings_done(struct settings *s);
 
-/* A variable that is set and not empty, else NULL. */
+/* Returns a variable that is set and not empty, else NULL. */
 const char *settings_env(const char *name);
 
-/* A value of the profile. */
+/* Finds a value of the profile. */
 bool settings_get(const struct settings *s, const char *name, char ret[AWS_PROFILE_VALUE_BYTES]);
 
 #define SETTINGS_URL_BYTES 512
 
-/* Where a bucket lies. */
+/* The address of a bucket. */
 struct settings_place {
 	char region[64];
 	char url[SETTINGS_URL_BYTES];  /* in front of path */
-	char host[SETTINGS_URL_BYTES]; /* as the Host header says it */
-	char path[128];		       /* in front of "/key": "/bucket", or "" where the host names it */
+	char host[SETTINGS_URL_BYTES]; /* of the Host header */
+	char path[128];		       /* in front of "/key": "/bucket", or "" if the host names the bucket */
 };
 
-/* By AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL and their lines in the files; else AWS's own address in the region. A region
- * that is given stands in for the one of variables and files. */
+/* Uses AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL and the same settings of the files, else AWS's own address in the region.
+ * `region` (may be NULL) replaces that of variables and files. */
 int settings_place(const struct settings *s, const char *bucket, const char *region, struct settings_place *ret,
 		   struct err *err);
 

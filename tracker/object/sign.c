@@ -1,4 +1,4 @@
-/* sign.c: canonical request, string to sign, signing key. */
+/* sign.c: builds the canonical request, the string to sign and the signing key. */
 #include "tracker/object/sign.h"
 
 #include <stdio.h>
@@ -19,13 +19,13 @@ void sign_date(time_t when, char ret[SIGN_DATE_BYTES])
 	strftime(ret, SIGN_DATE_BYTES, "%Y%m%dT%H%M%SZ", &at);
 }
 
-static void add_names(struct buf *to, const struct sign_request *r)
+static void add_header_names(struct buf *to, const struct sign_request *r)
 {
 	for (int i = 0; i < r->n_headers; i++)
 		buf_addf(to, "%s%s", i ? ";" : "", r->header[i].name);
 }
 
-/* The SHA-256 of what the request is, in one way of writing it. */
+/* Hashes the canonical form of the request with SHA-256. */
 static bool hash_request(const struct sign_request *r, char ret[65])
 {
 	struct buf b;
@@ -36,7 +36,7 @@ static bool hash_request(const struct sign_request *r, char ret[65])
 	for (int i = 0; i < r->n_headers; i++)
 		buf_addf(&b, "%s:%s\n", r->header[i].name, r->header[i].value);
 	buf_addc(&b, '\n');
-	add_names(&b, r);
+	add_header_names(&b, r);
 	buf_addf(&b, "\n%s", r->payload);
 	whole = !buf_failed(&b);
 	sha256_hex(whole ? b.data : "", whole ? b.len : 0, ret);
@@ -44,7 +44,7 @@ static bool hash_request(const struct sign_request *r, char ret[65])
 	return whole;
 }
 
-/* A key that is good for one day, region and service. */
+/* Derives the key for one day, region and service. */
 static void derive_key(const struct sign_key *k, const char *date, unsigned char ret[32])
 {
 	const char *const part[] = { k->region, SERVICE, "aws4_request" };
@@ -75,7 +75,7 @@ void sign_v4(const struct sign_request *r, const struct sign_key *k, struct buf 
 	sha256_hmac_key(key, sizeof(key), b.data ? b.data : "", b.len, signature);
 	buf_done(&b);
 	buf_addf(to, METHOD " Credential=%s/%s, SignedHeaders=", k->id, scope);
-	add_names(to, r);
+	add_header_names(to, r);
 	buf_adds(to, ", Signature=");
 	for (size_t i = 0; i < sizeof(signature); i++)
 		buf_addf(to, "%02x", (unsigned)signature[i]);

@@ -21,8 +21,8 @@ struct sign_header {
 
 struct sign_request {
 	const char *method;
-	const char *path, *query; /* as uri.h makes them; "/…" and "" */
-	const struct sign_header *header; /* all that are signed, host and x-amz-date too, by name */
+	const char *path, *query; /* encoded by uri.h; "/…" and "" */
+	const struct sign_header *header; /* all signed headers by name, including host and x-amz-date */
 	int n_headers;
 	const char *payload;		 /* SHA-256 of the body in hex, or UNSIGNED-PAYLOAD */
 	const char *date;		 /* of sign_date */
@@ -30,7 +30,8 @@ struct sign_request {
 
 void sign_date(time_t when, char ret[SIGN_DATE_BYTES]); /* "20130524T000000Z" */
 
-/* Adds "AWS4-HMAC-SHA256 Credential=…, SignedHeaders=…, Signature=…"; `to` has failed where memory did not suffice. */
+/* Appends "AWS4-HMAC-SHA256 Credential=…, SignedHeaders=…, Signature=…". If memory runs out, `to` is marked as
+ * failed. */
 void sign_v4(const struct sign_request *r, const struct sign_key *k, struct buf *to);
 
 #endif

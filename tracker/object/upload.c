@@ -1,5 +1,5 @@
-/* upload.c: uploads in parts: begun, parts with their ETags, put together by a list of them; and those that somebody
- * began and never ended. */
+/* upload.c: multipart uploads: begin, parts with their ETags, completion by the list of parts. Also aborts unfinished
+ * uploads of other processes. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +15,13 @@
 struct object_upload {
 	struct object_client *c;
 	char key[OBJECT_KEY_MAX + 1], id[ID_BYTES];
-	bool open;	      /* there is something to take back */
-	pthread_mutex_t lock; /* of what follows */
-	char (*tag)[OBJECT_ETAG_BYTES]; /* by number - 1; "": not there */
+	bool open;	      /* the upload must be aborted */
+	pthread_mutex_t lock; /* protects the members below */
+	char (*tag)[OBJECT_ETAG_BYTES]; /* by number - 1; "": missing */
 	int tags, room;
 };
 
-static int take_id(void *user, const char *path, const char *text)
+static int read_upload_id(void *user, const char *path, const char *text)
 {
 	struct object_upload *u = user;
 	const char *name = strrchr(path, '/');
@@ -31,19 +31,19 @@ static int take_id(void *user, const char *path, const char *text)
 	return 0;
 }
 
-static int begin(struct object_upload *u, const char *type, struct err *err)
+static int begin_upload(struct object_upload *u, const char *type, struct err *err)
 {
 	struct uri_pair query = { "uploads", "" };
-	struct call call = {
+	struct object_call call = {
 		.ask = { .method = "POST", .key = u->key, .query = &query, .n_query = 1 }, .bytes = "", .type = type
 	};
 	int rc = client_call(u->c, &call, err);
 
 	if (!rc)
 		rc = answer_read(call.text.data ? call.text.data : "", call.text.len,
-				 &(struct answer_reader){ take_id, u }, err);
+				 &(struct answer_reader){ read_upload_id, u }, err);
 	if (!rc && !u->id[0])
-		rc = err_set(err, ERR_CORRUPT, OBJECT_SCHEME "…/%.300s: the upload was given no id", u->key);
+		rc = err_set(err, ERR_CORRUPT, OBJECT_SCHEME "…/%.300s: the server returned no upload id", u->key);
 	client_call_done(&call);
 	u->open = !rc;
 	return rc;
@@ -60,7 +60,7 @@ int object_upload_begin(struct object_upload **ret, struct object_client *c, con
 	u->c = c;
 	snprintf(u->key, sizeof(u->key), "%s", key);
 	pthread_mutex_init(&u->lock, NULL);
-	rc = begin(u, type, err);
+	rc = begin_upload(u, type, err);
 	if (rc) {
 		object_upload_free(u);
 		return rc;
@@ -69,8 +69,8 @@ int object_upload_begin(struct object_upload **ret, struct object_client *c, con
 	return 0;
 }
 
-/* Quotes of an ETag, as text of XML. */
-static void add_tag(struct buf *to, const char *tag)
+/* Appends an ETag as XML text, with its quotes escaped. */
+static void add_xml_etag(struct buf *to, const char *tag)
 {
 	for (; *tag; tag++)
 		if (strchr("&<>\"", *tag))
@@ -79,8 +79,8 @@ static void add_tag(struct buf *to, const char *tag)
 			buf_addc(to, *tag);
 }
 
-/* Under the lock. */
-static bool make_room(struct object_upload *u, int number)
+/* The caller holds the lock. */
+static bool reserve_etags(struct object_upload *u, int number)
 {
 	int room = number > 2 * u->room ? number : 2 * u->room;
 	char (*more)[OBJECT_ETAG_BYTES];
@@ -95,12 +95,12 @@ static bool make_room(struct object_upload *u, int number)
 	return true;
 }
 
-static int keep_tag(struct object_upload *u, int number, const char *tag, struct err *err)
+static int store_etag(struct object_upload *u, int number, const char *tag, struct err *err)
 {
 	bool kept;
 
 	pthread_mutex_lock(&u->lock);
-	kept = make_room(u, number);
+	kept = reserve_etags(u, number);
 	if (kept) {
 		for (; u->tags < number; u->tags++)
 			u->tag[u->tags][0] = '\0';
@@ -114,7 +114,7 @@ int object_upload_numbered(struct object_upload *u, const struct object_part *p,
 {
 	char text[16];
 	struct uri_pair query[2] = { { "partNumber", text }, { "uploadId", u->id } };
-	struct call call = { .ask = { .method = "PUT", .key = u->key, .query = query, .n_query = 2,
+	struct object_call call = { .ask = { .method = "PUT", .key = u->key, .query = query, .n_query = 2,
 				      .payload = p->sha256 },
 			     .bytes = p->n ? p->bytes : "",
 			     .n = p->n };
@@ -126,25 +126,25 @@ int object_upload_numbered(struct object_upload *u, const struct object_part *p,
 	snprintf(text, sizeof(text), "%d", p->number);
 	rc = client_call(u->c, &call, err);
 	if (!rc)
-		rc = keep_tag(u, p->number, call.etag, err);
+		rc = store_etag(u, p->number, call.etag, err);
 	client_call_done(&call);
 	return rc;
 }
 
 int object_upload_part(struct object_upload *u, const void *bytes, size_t n, struct err *err)
 {
-	const struct object_part p = { .number = u->tags + 1, .bytes = bytes, .n = n }; /* nobody else adds to them */
+	const struct object_part p = { .number = u->tags + 1, .bytes = bytes, .n = n }; /* no other thread adds parts */
 
 	return object_upload_numbered(u, &p, err);
 }
 
-/* XML that names the parts. */
-static void add_list(const struct object_upload *u, struct buf *to)
+/* Appends the XML list of the parts. */
+static void add_part_list(const struct object_upload *u, struct buf *to)
 {
 	buf_adds(to, "<CompleteMultipartUpload>");
 	for (int i = 0; i < u->tags; i++) {
 		buf_addf(to, "<Part><PartNumber>%d</PartNumber><ETag>", i + 1);
-		add_tag(to, u->tag[i]);
+		add_xml_etag(to, u->tag[i]);
 		buf_adds(to, "</ETag></Part>");
 	}
 	buf_adds(to, "</CompleteMultipartUpload>");
@@ -153,31 +153,31 @@ static void add_list(const struct object_upload *u, struct buf *to)
 int object_upload_end(struct object_upload *u, struct err *err)
 {
 	struct uri_pair query = { "uploadId", u->id };
-	struct call call = { .ask = { .method = "POST", .key = u->key, .query = &query, .n_query = 1 },
+	struct object_call call = { .ask = { .method = "POST", .key = u->key, .query = &query, .n_query = 1 },
 			     .type = "application/xml" };
 	char code[OBJECT_CODE_BYTES];
 	struct buf list;
 	int rc;
 
 	buf_init(&list, LIST_MAX);
-	add_list(u, &list);
+	add_part_list(u, &list);
 	call.bytes = list.data;
 	call.n = list.len;
 	rc = buf_failed(&list) ? client_nomem(u->c, u->key, err) : client_call(u->c, &call, err);
 	buf_done(&list);
 	object_code(call.text.data ? call.text.data : "", call.text.len, code);
-	if (!rc && code[0]) /* found out after the status had gone */
-		rc = err_set(err, ERR_IO, OBJECT_SCHEME "…/%.300s: the parts are not put together: %.100s", u->key,
-			     code);
+	if (!rc && code[0]) /* the server failed after it had sent the status */
+		rc = err_set(err, ERR_IO, OBJECT_SCHEME "…/%.300s: the server did not assemble the parts: %.100s",
+			     u->key, code);
 	client_call_done(&call);
 	u->open = rc != 0;
 	return rc;
 }
 
-static int take_back(struct object_client *c, const char *key, const char *id, struct err *err)
+static int abort_upload(struct object_client *c, const char *key, const char *id, struct err *err)
 {
 	struct uri_pair query = { "uploadId", id };
-	struct call call = { .ask = { .method = "DELETE", .key = key, .query = &query, .n_query = 1 } };
+	struct object_call call = { .ask = { .method = "DELETE", .key = key, .query = &query, .n_query = 1 } };
 	int rc = client_call(c, &call, err);
 
 	client_call_done(&call);
@@ -189,23 +189,23 @@ void object_upload_free(struct object_upload *u)
 	if (!u)
 		return;
 	if (u->open)
-		take_back(u->c, u->key, u->id, NULL);
+		abort_upload(u->c, u->key, u->id, NULL);
 	pthread_mutex_destroy(&u->lock);
 	free(u->tag);
 	free(u);
 }
 
-/* The uploads of one key in a list of those whose keys begin so. */
-struct left {
+/* The uploads of one key in a list of all whose keys begin with it. */
+struct unfinished_uploads {
 	const char *key;
-	bool same;	/* the one that is read is of that key */
+	bool same;	/* the current entry has that key */
 	struct buf one; /* its id */
 	struct buf ids; /* each with its NUL */
 };
 
-static int take_left(void *user, const char *path, const char *text)
+static int read_unfinished(void *user, const char *path, const char *text)
 {
-	struct left *l = user;
+	struct unfinished_uploads *l = user;
 
 	if (!strcmp(path, "ListMultipartUploadsResult/Upload/Key")) {
 		l->same = !strcmp(text, l->key);
@@ -224,21 +224,21 @@ static int take_left(void *user, const char *path, const char *text)
 int object_upload_abandon(struct object_client *c, const char *key, struct err *err)
 {
 	struct uri_pair query[2] = { { "uploads", "" }, { "prefix", key } };
-	struct call call = { .ask = { .method = "GET", .key = "", .query = query, .n_query = 2 } };
-	struct left l = { .key = key };
+	struct object_call call = { .ask = { .method = "GET", .key = "", .query = query, .n_query = 2 } };
+	struct unfinished_uploads l = { .key = key };
 	int rc = client_call(c, &call, err);
 
 	buf_init(&l.one, ID_BYTES);
 	buf_init(&l.ids, LIST_MAX);
 	if (!rc)
 		rc = answer_read(call.text.data ? call.text.data : "", call.text.len,
-				 &(struct answer_reader){ take_left, &l }, err);
+				 &(struct answer_reader){ read_unfinished, &l }, err);
 	client_call_done(&call);
 	if (!rc && (buf_failed(&l.one) || buf_failed(&l.ids)))
 		rc = client_nomem(c, key, err);
 	for (size_t at = 0; !rc && at < l.ids.len; at += strlen(l.ids.data + at) + 1)
-		rc = take_back(c, key, l.ids.data + at, err);
+		rc = abort_upload(c, key, l.ids.data + at, err);
 	buf_done(&l.one);
 	buf_done(&l.ids);
-	return rc == ERR_NOENT ? 0 : rc; /* somebody else was faster */
+	return rc == ERR_NOENT ? 0 : rc; /* another process aborted them first */
 }

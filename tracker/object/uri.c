@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-static void add(struct buf *to, const char *text, const char *stays)
+static void add_encoded(struct buf *to, const char *text, const char *stays)
 {
 	for (; *text; text++)
 		if ((*text >= 'A' && *text <= 'Z') || (*text >= 'a' && *text <= 'z') ||
@@ -16,7 +16,7 @@ static void add(struct buf *to, const char *text, const char *stays)
 
 void uri_add_path(struct buf *to, const char *path)
 {
-	add(to, path, "-._~/");
+	add_encoded(to, path, "-._~/");
 }
 
 void uri_add_query(struct buf *to, const struct uri_pair *pair, int n)
@@ -33,6 +33,6 @@ void uri_add_query(struct buf *to, const struct uri_pair *pair, int n)
 	}
 	for (int i = 0; i < n; i++) {
 		buf_addf(to, "%s%s=", i ? "&" : "", sorted[i].name);
-		add(to, sorted[i].value, "-._~");
+		add_encoded(to, sorted[i].value, "-._~");
 	}
 }

@@ -1,4 +1,4 @@
-/* console_capture.c: a line under way for each stream, and a message of those that are whole. */
+/* console_capture.c: console capture: a partial line for each stream, and a message of complete lines. */
 #include "tracker/run/console_capture.h"
 
 #include <pthread.h>
@@ -13,21 +13,21 @@
 #include "tracker/event/event_encode.h"
 #include "tracker/event/limits.h"
 
-#define AGAIN_MS 1000 /* between two states of a line that is printed over */
+#define OVERWRITE_MS 1000 /* between two recorded states of a line that is overwritten */
 
-struct under_way {
+struct partial_line {
 	char text[LIMIT_line_bytes];
 	size_t n;
-	bool returned;    /* a carriage return came: what follows is printed over it, unless the line ends here */
-	int64_t again_ms; /* when a state was kept last */
+	bool returned;    /* after a carriage return: following text overwrites the line, unless it ends here */
+	int64_t kept_ms; /* time of the last recorded state */
 };
 
 struct console_capture {
 	pthread_mutex_t lock;
-	struct under_way stream[2];
+	struct partial_line stream[2];
 	struct buf lines;
-	int64_t begun_ms;  /* of the first of lines */
-	uint64_t left_out; /* since a line said so */
+	int64_t first_ms;  /* time of the first line */
+	uint64_t dropped; /* lines lost since the last notice */
 };
 
 struct console_capture *console_capture_new(void)
@@ -50,49 +50,49 @@ void console_capture_free(struct console_capture *p)
 	free(p);
 }
 
-static void keep(struct console_capture *p, int stream, struct event_text text, bool again)
+static void store_console_line(struct console_capture *p, int stream, struct event_text text, bool again)
 {
 	char clean[LIMIT_line_bytes + 1];
 	size_t before = p->lines.len;
 	int64_t now = clock_wall_ms();
 
 	if (!before)
-		p->begun_ms = now;
+		p->first_ms = now;
 	text.len = utf8_copy(clean, sizeof(clean), text.at, text.len, NULL);
 	text.at = clean;
-	console_add(&p->lines, &(struct console_line){ stream, now - p->begun_ms, again, text });
+	console_add(&p->lines, &(struct console_line){ stream, now - p->first_ms, again, text });
 	if (!buf_failed(&p->lines))
 		return;
 	p->lines.len = before;
 	p->lines.failed = false;
-	p->left_out++;
+	p->dropped++;
 }
 
-static void end_line(struct console_capture *p, int stream)
+static void finish_line(struct console_capture *p, int stream)
 {
-	struct under_way *u = &p->stream[stream - 1];
+	struct partial_line *u = &p->stream[stream - 1];
 
-	keep(p, stream, (struct event_text){ u->text, u->n }, false);
+	store_console_line(p, stream, (struct event_text){ u->text, u->n }, false);
 	u->n = 0;
 	u->returned = false;
 }
 
-/* The state of a progress bar that is printed over now. */
-static void print_over(struct console_capture *p, int stream)
+/* Records the state of a progress bar that is being overwritten, at most once per OVERWRITE_MS. */
+static void overwrite_line(struct console_capture *p, int stream)
 {
-	struct under_way *u = &p->stream[stream - 1];
+	struct partial_line *u = &p->stream[stream - 1];
 	int64_t now = clock_mono_ns() / 1000000;
 
-	if (u->n && now - u->again_ms >= AGAIN_MS) {
-		keep(p, stream, (struct event_text){ u->text, u->n }, true);
-		u->again_ms = now;
+	if (u->n && now - u->kept_ms >= OVERWRITE_MS) {
+		store_console_line(p, stream, (struct event_text){ u->text, u->n }, true);
+		u->kept_ms = now;
 	}
 	u->n = 0;
 	u->returned = false;
 }
 
-/* How many of n bytes hold whole characters, when the last one may be cut. */
-static size_t whole_chars(const char *text, size_t n)
+/* Returns how many of the n bytes are whole characters; the last one may be incomplete. */
+static size_t count_whole_chars(const char *text, size_t n)
 {
 	for (size_t back = 1; back <= 3 && back < n; back++) {
 		unsigned char c = (unsigned char)text[n - back];
@@ -105,21 +105,21 @@ static size_t whole_chars(const char *text, size_t n)
 	return n;
 }
 
-/* A line that is too long ends, and the rest is another one. */
-static void cut_line(struct console_capture *p, int stream)
+/* Ends a line that is too long; the rest starts a new one. */
+static void split_line(struct console_capture *p, int stream)
 {
-	struct under_way *u = &p->stream[stream - 1];
-	size_t n = whole_chars(u->text, u->n), rest = u->n - n;
+	struct partial_line *u = &p->stream[stream - 1];
+	size_t n = count_whole_chars(u->text, u->n), rest = u->n - n;
 
 	u->n = n;
-	end_line(p, stream);
+	finish_line(p, stream);
 	memmove(u->text, u->text + n, rest);
 	u->n = rest;
 }
 
-static void add_piece(struct console_capture *p, int stream, const char *bytes, size_t n)
+static void append_piece(struct console_capture *p, int stream, const char *bytes, size_t n)
 {
-	struct under_way *u = &p->stream[stream - 1];
+	struct partial_line *u = &p->stream[stream - 1];
 
 	while (n) {
 		size_t room = sizeof(u->text) - u->n, part = n < room ? n : room;
@@ -129,13 +129,13 @@ static void add_piece(struct console_capture *p, int stream, const char *bytes, 
 		bytes += part;
 		n -= part;
 		if (u->n == sizeof(u->text))
-			cut_line(p, stream);
+			split_line(p, stream);
 	}
 }
 
 bool console_capture_add(struct console_capture *p, int stream, const char *bytes, size_t n)
 {
-	struct under_way *u = &p->stream[stream == 2];
+	struct partial_line *u = &p->stream[stream == 2];
 	bool whole;
 
 	stream = stream == 2 ? 2 : 1;
@@ -146,17 +146,17 @@ bool console_capture_add(struct console_capture *p, int stream, const char *byte
 		while (part < n && bytes[part] != '\n' && bytes[part] != '\r')
 			part++;
 		if (part && u->returned)
-			print_over(p, stream);
-		add_piece(p, stream, bytes, part);
+			overwrite_line(p, stream);
+		append_piece(p, stream, bytes, part);
 		if (part < n && bytes[part] == '\n')
-			end_line(p, stream);
+			finish_line(p, stream);
 		else if (part < n)
 			u->returned = true;
 		part += part < n;
 		bytes += part;
 		n -= part;
 	}
-	whole = !p->left_out;
+	whole = !p->dropped;
 	pthread_mutex_unlock(&p->lock);
 	return whole;
 }
@@ -168,15 +168,15 @@ void console_capture_take(struct console_capture *p, struct buf *to, bool end)
 	pthread_mutex_lock(&p->lock);
 	for (int stream = 1; end && stream <= 2; stream++)
 		if (p->stream[stream - 1].n)
-			end_line(p, stream);
+			finish_line(p, stream);
 	if (p->lines.len)
-		encode_console(to, (double)p->begun_ms / 1000, &p->lines);
+		encode_console(to, (double)p->first_ms / 1000, &p->lines);
 	buf_reset(&p->lines);
-	if (p->left_out) {
-		snprintf(text, sizeof(text), "dptrack: %llu lines were left out here: too many at once",
-			 (unsigned long long)p->left_out);
-		p->left_out = 0;
-		keep(p, 2, (struct event_text){ text, strlen(text) }, false);
+	if (p->dropped) {
+		snprintf(text, sizeof(text), "dptrack: %llu lines were dropped here: too many at once",
+			 (unsigned long long)p->dropped);
+		p->dropped = 0;
+		store_console_line(p, 2, (struct event_text){ text, strlen(text) }, false);
 	}
 	pthread_mutex_unlock(&p->lock);
 }

@@ -1,4 +1,4 @@
-/* journal_file.c: names, makes and appends to a journal file. */
+/* journal_file.c: names, creates and appends to a journal file. */
 #include "tracker/run/journal_file.h"
 
 #include <dirent.h>
@@ -25,13 +25,13 @@ struct journal {
 	char path[4096];
 	int fd;
 	struct buf buf;
-	size_t done;    /* bytes of buf that are in the file */
+	size_t done;    /* bytes of buf that are written */
 	uint64_t bytes; /* in the file before buf */
 	bool broken;    /* this file cannot be continued */
 };
 
-/* What a journal of this role is called up to its time. */
-static void name_prefix(const struct journal *j, char *to, size_t cap)
+/* The part of the file's name before its time, by role. */
+static void format_name_prefix(const struct journal *j, char *to, size_t cap)
 {
 	int rank = j->opts.header.rank;
 
@@ -43,8 +43,8 @@ static void name_prefix(const struct journal *j, char *to, size_t cap)
 		snprintf(to, cap, "rank-%d.", rank);
 }
 
-/* Readers take files in the order of their names, so a new file's time lies behind that of every older one. */
-static long long newest_time(const char *dir, const char *prefix)
+/* Readers read files in the order of their names, so a new file must have a later time than every older one. */
+static long long find_newest_time(const char *dir, const char *prefix)
 {
 	DIR *d = opendir(dir);
 	const struct dirent *e;
@@ -62,13 +62,14 @@ static long long newest_time(const char *dir, const char *prefix)
 	return newest;
 }
 
-static int make_file(struct journal *j, struct err *err)
+/* Creates the file under a new name, with the next time if an older file has the current time or a later one. */
+static int create_journal_file(struct journal *j, struct err *err)
 {
 	char prefix[64];
 	long long now = (long long)clock_wall_s(), newest;
 
-	name_prefix(j, prefix, sizeof(prefix));
-	newest = newest_time(j->opts.dir, prefix);
+	format_name_prefix(j, prefix, sizeof(prefix));
+	newest = find_newest_time(j->opts.dir, prefix);
 	if (now <= newest)
 		now = newest + 1;
 	for (unsigned n = 0; n < NAME_TRIES; n++) {
@@ -76,18 +77,18 @@ static int make_file(struct journal *j, struct err *err)
 				   j->host, (long long)getpid(), n, j->opts.header.rank == 0 ? "" : ".journal");
 
 		if (len < 0 || (size_t)len >= sizeof(j->path))
-			return err_set(err, ERR_USAGE, "%.200s…: path of the journal is too long", j->opts.dir);
+			return err_set(err, ERR_USAGE, "%.200s…: the journal's path is too long", j->opts.dir);
 		j->fd = open(j->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 		if (j->fd >= 0)
 			return 0;
 		if (errno != EEXIST)
 			break;
 	}
-	return err_set_errno(err, errno, "cannot make the journal %s", j->path);
+	return err_set_errno(err, errno, "cannot create the journal %s", j->path);
 }
 
-/* The name of a new file survives a power cut only when its folder has been synced too. */
-static void sync_folder(const char *dir)
+/* The name of a new file survives a power failure only after its folder has been synced. */
+static void sync_journal_folder(const char *dir)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -97,7 +98,7 @@ static void sync_folder(const char *dir)
 	close(fd);
 }
 
-static void add_opening(struct journal *j, struct buf *b)
+static void add_opening_records(struct journal *j, struct buf *b)
 {
 	struct event_header h = j->opts.header;
 	double now = clock_wall_s();
@@ -111,20 +112,20 @@ static void add_opening(struct journal *j, struct buf *b)
 		encode_session_start(b, now, h.first_step);
 }
 
-/* Begins a file: what buf holds follows the header. */
-static int begin_file(struct journal *j, struct err *err)
+/* Begins a new file: the header, then the contents of buf. */
+static int begin_journal_file(struct journal *j, struct err *err)
 {
 	struct buf fresh;
 	int rc;
 
 	if (names_draw_id(j->writer_id))
 		return err_set_errno(err, errno, "cannot draw a random id");
-	rc = make_file(j, err);
+	rc = create_journal_file(j, err);
 	if (rc)
 		return rc;
-	sync_folder(j->opts.dir);
+	sync_journal_folder(j->opts.dir);
 	buf_init(&fresh, BUF_BYTES_MAX);
-	add_opening(j, &fresh);
+	add_opening_records(j, &fresh);
 	buf_add(&fresh, j->buf.data, j->buf.len);
 	if (buf_failed(&fresh)) {
 		buf_done(&fresh);
@@ -149,7 +150,7 @@ int journal_open(struct journal **ret, const struct journal_opts *opts, struct e
 	j->fd = -1;
 	names_host(j->host);
 	buf_init(&j->buf, BUF_BYTES_MAX);
-	rc = begin_file(j, err);
+	rc = begin_journal_file(j, err);
 	if (!rc)
 		rc = journal_write(j, err);
 	if (rc) {
@@ -175,8 +176,8 @@ struct buf *journal_buf(struct journal *j)
 	return &j->buf;
 }
 
-/* Leaves the broken file: its whole records stay there, the rest of buf moves on to a new one. */
-static int replace_file(struct journal *j, struct err *err)
+/* Abandons the broken file: its whole records stay, the rest of buf moves to a new file. */
+static int replace_journal_file(struct journal *j, struct err *err)
 {
 	size_t whole = record_whole(j->buf.data, j->done);
 
@@ -185,17 +186,17 @@ static int replace_file(struct journal *j, struct err *err)
 	if (j->fd >= 0)
 		close(j->fd);
 	j->fd = -1;
-	return begin_file(j, err);
+	return begin_journal_file(j, err);
 }
 
-static bool can_continue(int errno_value)
+static bool is_retriable_errno(int errno_value)
 {
 	return errno_value == ENOSPC || errno_value == EDQUOT || errno_value == EAGAIN || errno_value == EFBIG;
 }
 
 int journal_write(struct journal *j, struct err *err)
 {
-	int rc = j->broken ? replace_file(j, err) : 0;
+	int rc = j->broken ? replace_journal_file(j, err) : 0;
 
 	if (rc)
 		return rc;
@@ -205,7 +206,7 @@ int journal_write(struct journal *j, struct err *err)
 		if (n > 0) {
 			j->done += (size_t)n;
 		} else if (n == 0 || errno != EINTR) {
-			j->broken = n < 0 && !can_continue(errno);
+			j->broken = n < 0 && !is_retriable_errno(errno);
 			return err_set_errno(err, n ? errno : ENOSPC, "cannot write the journal %s", j->path);
 		}
 	}

@@ -1,5 +1,5 @@
-/* keys.c: an open-addressing table that is only ever added to. A grown copy replaces it; the old ones stay until the
- * end, because a reader may still be inside. */
+/* keys.c: an open-addressing hash table without removal. A larger copy replaces it; old tables are freed at the end,
+ * because readers without a lock may still use them. */
 #include "tracker/run/keys.h"
 
 #include <pthread.h>
@@ -14,22 +14,22 @@
 
 #define FIRST_SLOTS 256u
 
-struct table {
-	struct table *older;
+struct key_table {
+	struct key_table *older;
 	size_t mask;
 	_Atomic(const struct key *) slot[];
 };
 
 struct keys {
-	_Atomic(struct table *) table;
-	pthread_mutex_t lock; /* adding */
+	_Atomic(struct key_table *) table;
+	pthread_mutex_t lock; /* for adding */
 	struct arena *arena;
 	size_t n;
 };
 
-static struct table *table_new(size_t slots)
+static struct key_table *new_key_table(size_t slots)
 {
-	struct table *t = calloc(1, sizeof(*t) + slots * sizeof(t->slot[0]));
+	struct key_table *t = calloc(1, sizeof(*t) + slots * sizeof(t->slot[0]));
 
 	if (t)
 		t->mask = slots - 1;
@@ -39,7 +39,7 @@ static struct table *table_new(size_t slots)
 struct keys *keys_new(void)
 {
 	struct keys *k = calloc(1, sizeof(*k));
-	struct table *t = table_new(FIRST_SLOTS);
+	struct key_table *t = new_key_table(FIRST_SLOTS);
 	struct arena *a = arena_new();
 
 	if (!k || !t || !a) {
@@ -58,7 +58,7 @@ void keys_free(struct keys *k)
 {
 	if (!k)
 		return;
-	for (struct table *t = atomic_load(&k->table), *older; t; t = older) {
+	for (struct key_table *t = atomic_load(&k->table), *older; t; t = older) {
 		older = t->older;
 		free(t);
 	}
@@ -67,7 +67,7 @@ void keys_free(struct keys *k)
 	free(k);
 }
 
-static uint64_t hash_text(const char *text, size_t len)
+static uint64_t hash_key_text(const char *text, size_t len)
 {
 	uint64_t h = len * 0x9e3779b97f4a7c15u, word;
 
@@ -82,7 +82,7 @@ static uint64_t hash_text(const char *text, size_t len)
 	return h ^ h >> 29;
 }
 
-static const struct key *table_find(struct table *t, uint64_t hash, const char *text, size_t len)
+static const struct key *find_in_table(struct key_table *t, uint64_t hash, const char *text, size_t len)
 {
 	for (size_t i = hash & t->mask;; i = (i + 1) & t->mask) {
 		const struct key *key = atomic_load_explicit(&t->slot[i], memory_order_acquire);
@@ -94,7 +94,7 @@ static const struct key *table_find(struct table *t, uint64_t hash, const char *
 	}
 }
 
-static void table_put(struct table *t, const struct key *key)
+static void insert_into_table(struct key_table *t, const struct key *key)
 {
 	size_t i = key->hash & t->mask;
 
@@ -103,44 +103,44 @@ static void table_put(struct table *t, const struct key *key)
 	atomic_store_explicit(&t->slot[i], key, memory_order_release);
 }
 
-static int table_grow(struct keys *k)
+static int grow_table(struct keys *k)
 {
-	struct table *old = atomic_load(&k->table), *t;
+	struct key_table *old = atomic_load(&k->table), *t;
 
 	if (k->n * 2 <= old->mask)
 		return 0;
-	t = table_new((old->mask + 1) * 2);
+	t = new_key_table((old->mask + 1) * 2);
 	if (!t)
 		return ERR_NOMEM;
 	for (size_t i = 0; i <= old->mask; i++) {
 		const struct key *key = atomic_load(&old->slot[i]);
 
 		if (key)
-			table_put(t, key);
+			insert_into_table(t, key);
 	}
 	t->older = old;
 	atomic_store_explicit(&k->table, t, memory_order_release);
 	return 0;
 }
 
-static int key_add(struct keys *k, const char *text, size_t len, const struct key **ret)
+static int add_new_key(struct keys *k, const char *text, size_t len, const struct key **ret)
 {
-	uint64_t hash = hash_text(text, len);
+	uint64_t hash = hash_key_text(text, len);
 	struct key *key;
 	char *copy;
 
-	*ret = table_find(atomic_load(&k->table), hash, text, len);
+	*ret = find_in_table(atomic_load(&k->table), hash, text, len);
 	if (*ret)
-		return 0; /* another thread was faster */
+		return 0; /* another thread has added it */
 	if (k->n >= LIMIT_keys_per_run)
 		return ERR_LIMIT;
 	key = arena_alloc(k->arena, sizeof(*key));
 	copy = arena_alloc(k->arena, len + 1);
-	if (!key || !copy || table_grow(k))
+	if (!key || !copy || grow_table(k))
 		return ERR_NOMEM;
 	memcpy(copy, text, len);
 	*key = (struct key){ hash, { copy, len } };
-	table_put(atomic_load(&k->table), key);
+	insert_into_table(atomic_load(&k->table), key);
 	k->n++;
 	*ret = key;
 	return 0;
@@ -155,7 +155,8 @@ int keys_get(struct keys *k, const char *text, const struct key **ret, const cha
 	if (!text)
 		text = "";
 	len = strnlen(text, LIMIT_key_bytes + 1);
-	*ret = table_find(atomic_load_explicit(&k->table, memory_order_acquire), hash_text(text, len), text, len);
+	*ret = find_in_table(atomic_load_explicit(&k->table, memory_order_acquire), hash_key_text(text, len), text,
+			     len);
 	if (*ret)
 		return 0;
 	why = key_check(text, len);
@@ -164,7 +165,7 @@ int keys_get(struct keys *k, const char *text, const struct key **ret, const cha
 		return ERR_USAGE;
 	}
 	pthread_mutex_lock(&k->lock);
-	rc = key_add(k, text, len, ret);
+	rc = add_new_key(k, text, len, ret);
 	pthread_mutex_unlock(&k->lock);
 	return rc;
 }

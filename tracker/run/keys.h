@@ -1,4 +1,4 @@
-/* keys.h: the names of a run's series, each stored once. Looking up a known key takes no lock. Keys live until
+/* keys.h: the names of a run's series, each stored once. Looking up a known key takes no lock. Keys are valid until
  * keys_free. */
 #ifndef DPT_RUN_KEYS_H
 #define DPT_RUN_KEYS_H
@@ -14,10 +14,11 @@ struct key {
 
 struct keys;
 
-struct keys *keys_new(void);    /* NULL when out of memory */
+struct keys *keys_new(void);    /* NULL: out of memory */
 void keys_free(struct keys *k); /* NULL is fine */
 
-/* Any thread. 0; ERR_USAGE (*ret_why says what is wrong with the key), ERR_LIMIT or ERR_NOMEM. */
+/* Returns the key of a text, adding it if new. Any thread. 0; ERR_USAGE (*ret_why has the reason), ERR_LIMIT or
+ * ERR_NOMEM. */
 int keys_get(struct keys *k, const char *text, const struct key **ret, const char **ret_why);
 
 #endif

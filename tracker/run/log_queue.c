@@ -1,5 +1,5 @@
-/* log_queue.c: per-thread chains of chunks. Room is granted a chunk at a time, so that the shared counter is touched once
- * in 1024 points. */
+/* log_queue.c: the log queue: per-thread chains of chunks. Capacity is granted one chunk at a time, so the shared counter
+ * is accessed only once per 1024 points. */
 #include "tracker/run/log_queue.h"
 
 #include <pthread.h>
@@ -12,36 +12,36 @@
 #define LANES 256u
 #define CHUNK_POINTS 1024u
 #define POOL_CHUNKS_MAX 64u  /* kept for reuse: bursts of 65,536 points do not allocate */
-#define WAKE_CHUNKS 8u       /* granted since the last wait, beyond which the writer is woken early */
-#define CACHE_LINE_BYTES 128 /* pairs of lines are fetched together */
+#define WAKE_CHUNKS 8u       /* chunks granted since the last wait that wake the writer early */
+#define CACHE_LINE_BYTES 128 /* pairs of lines are prefetched together */
 
-struct chunk {
-	struct chunk *next;
+struct point_chunk {
+	struct point_chunk *next;
 	unsigned filled;
 	struct point points[CHUNK_POINTS];
 };
 
-struct lane {
-	_Alignas(CACHE_LINE_BYTES) _Atomic(uintptr_t) thread; /* whose lane; 0: nobody's yet */
+struct log_lane {
+	_Alignas(CACHE_LINE_BYTES) _Atomic(uintptr_t) thread; /* owner; 0: none */
 	pthread_mutex_t lock;
-	struct chunk *head, *tail; /* NULL when empty */
-	/* the consumer's side */
-	struct chunk *taken;
+	struct point_chunk *head, *tail; /* NULL when empty */
+	/* used by the consumer */
+	struct point_chunk *taken;
 	unsigned at; /* next point in taken */
 };
 
 struct log_queue {
-	struct lane lane[LANES];
-	pthread_mutex_t lock; /* pool, room, wake */
+	struct log_lane lane[LANES];
+	pthread_mutex_t lock; /* protects pool, room, wake */
 	pthread_cond_t woken;
-	struct chunk *pool;
+	struct point_chunk *pool;
 	unsigned pooled;
-	size_t room; /* chunks that may still be handed out */
+	size_t room; /* chunks that can still be granted */
 	unsigned granted;
 	bool wake;
-	struct lane *active[LANES]; /* lanes with something taken */
-	unsigned active_n;
-	struct lane *last; /* whose point log_queue_next returned last */
+	struct log_lane *active[LANES]; /* lanes with taken points */
+	unsigned n_active;
+	struct log_lane *last; /* lane of the point that log_queue_next returned last */
 };
 
 struct log_queue *log_queue_new(size_t capacity_points)
@@ -58,9 +58,9 @@ struct log_queue *log_queue_new(size_t capacity_points)
 	return l;
 }
 
-static void chain_free(struct chunk *c)
+static void free_chunk_chain(struct point_chunk *c)
 {
-	for (struct chunk *next; c; c = next) {
+	for (struct point_chunk *next; c; c = next) {
 		next = c->next;
 		free(c);
 	}
@@ -71,25 +71,25 @@ void log_queue_free(struct log_queue *l)
 	if (!l)
 		return;
 	for (unsigned i = 0; i < LANES; i++) {
-		chain_free(l->lane[i].head);
-		chain_free(l->lane[i].taken);
+		free_chunk_chain(l->lane[i].head);
+		free_chunk_chain(l->lane[i].taken);
 		pthread_mutex_destroy(&l->lane[i].lock);
 	}
-	chain_free(l->pool);
+	free_chunk_chain(l->pool);
 	pthread_cond_destroy(&l->woken);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
 }
 
-/* The calling thread's lane. Its thread pointer is unique among living threads; a later thread with the same one takes
- * the lane over. When all lanes have owners, several threads share one. */
-static struct lane *lane_get(struct log_queue *l)
+/* Returns the calling thread's lane. Its thread pointer is unique among living threads; a later thread with the same
+ * one inherits the lane. If all lanes have owners, several threads share one. */
+static struct log_lane *find_own_lane(struct log_queue *l)
 {
 	uintptr_t self = (uintptr_t)__builtin_thread_pointer();
 	unsigned first = (unsigned)((uint64_t)(self >> 6) * 0x9e3779b97f4a7c15u >> 56);
 
 	for (unsigned i = 0; i < LANES; i++) {
-		struct lane *lane = &l->lane[(first + i) % LANES];
+		struct log_lane *lane = &l->lane[(first + i) % LANES];
 		uintptr_t owner = atomic_load_explicit(&lane->thread, memory_order_relaxed);
 
 		if (owner == self)
@@ -100,10 +100,10 @@ static struct lane *lane_get(struct log_queue *l)
 	return &l->lane[first];
 }
 
-/* A fresh chunk, or NULL when the queue is full (or memory is). */
-static struct chunk *chunk_get(struct log_queue *l)
+/* Returns an empty chunk, or NULL if the queue is full or memory is exhausted. */
+static struct point_chunk *acquire_chunk(struct log_queue *l)
 {
-	struct chunk *c = NULL;
+	struct point_chunk *c = NULL;
 	bool wake = false;
 
 	pthread_mutex_lock(&l->lock);
@@ -131,7 +131,7 @@ static struct chunk *chunk_get(struct log_queue *l)
 	return c;
 }
 
-static void chunk_put(struct log_queue *l, struct chunk *c)
+static void release_chunk(struct log_queue *l, struct point_chunk *c)
 {
 	pthread_mutex_lock(&l->lock);
 	l->room++;
@@ -147,13 +147,13 @@ static void chunk_put(struct log_queue *l, struct chunk *c)
 
 bool log_queue_push(struct log_queue *l, const struct point *p)
 {
-	struct lane *lane = lane_get(l);
-	struct chunk *c;
+	struct log_lane *lane = find_own_lane(l);
+	struct point_chunk *c;
 
 	pthread_mutex_lock(&lane->lock);
 	c = lane->tail;
 	if (!c || c->filled == CHUNK_POINTS) {
-		c = chunk_get(l);
+		c = acquire_chunk(l);
 		if (!c) {
 			pthread_mutex_unlock(&lane->lock);
 			return false;
@@ -191,10 +191,10 @@ void log_queue_wake(struct log_queue *l)
 
 void log_queue_take(struct log_queue *l)
 {
-	l->active_n = 0;
+	l->n_active = 0;
 	l->last = NULL;
 	for (unsigned i = 0; i < LANES; i++) {
-		struct lane *lane = &l->lane[i];
+		struct log_lane *lane = &l->lane[i];
 
 		if (!atomic_load_explicit(&lane->thread, memory_order_acquire))
 			continue;
@@ -204,28 +204,28 @@ void log_queue_take(struct log_queue *l)
 		pthread_mutex_unlock(&lane->lock);
 		lane->at = 0;
 		if (lane->taken)
-			l->active[l->active_n++] = lane;
+			l->active[l->n_active++] = lane;
 	}
 }
 
-static const struct point *lane_peek(const struct lane *lane)
+static const struct point *peek_lane(const struct log_lane *lane)
 {
 	return &lane->taken->points[lane->at];
 }
 
-/* Steps over the point that was handed out; it was read in place until now. */
-static void lane_advance(struct log_queue *l, struct lane *lane)
+/* Moves past the returned point, which the caller has read in place. */
+static void advance_lane(struct log_queue *l, struct log_lane *lane)
 {
-	struct chunk *done = lane->taken;
+	struct point_chunk *done = lane->taken;
 
 	if (++lane->at < done->filled)
 		return;
 	lane->taken = done->next;
 	lane->at = 0;
-	chunk_put(l, done);
-	for (unsigned i = 0; !lane->taken && i < l->active_n; i++)
+	release_chunk(l, done);
+	for (unsigned i = 0; !lane->taken && i < l->n_active; i++)
 		if (l->active[i] == lane) {
-			l->active[i] = l->active[--l->active_n];
+			l->active[i] = l->active[--l->n_active];
 			break;
 		}
 }
@@ -233,10 +233,10 @@ static void lane_advance(struct log_queue *l, struct lane *lane)
 const struct point *log_queue_next(struct log_queue *l)
 {
 	if (l->last)
-		lane_advance(l, l->last);
+		advance_lane(l, l->last);
 	l->last = NULL;
-	for (unsigned i = 0; i < l->active_n; i++)
-		if (!l->last || lane_peek(l->active[i])->wall_time < lane_peek(l->last)->wall_time)
+	for (unsigned i = 0; i < l->n_active; i++)
+		if (!l->last || peek_lane(l->active[i])->wall_time < peek_lane(l->last)->wall_time)
 			l->last = l->active[i];
-	return l->last ? lane_peek(l->last) : NULL;
+	return l->last ? peek_lane(l->last) : NULL;
 }

@@ -1,5 +1,4 @@
-/* opts.h: the options by which a caller opens or finds a run: whether they make sense, and what stands for those left
- * out. Touches neither disk nor environment. */
+/* opts.h: options to open or find a run: validation and defaults. No access to disk or environment. */
 #ifndef DPT_RUN_OPTS_H
 #define DPT_RUN_OPTS_H
 

@@ -1,4 +1,4 @@
-/* records.c: encodes into one bounded buffer under one lock. */
+/* records.c: encodes records into one bounded buffer, protected by one lock. */
 #include "tracker/run/records.h"
 
 #include <pthread.h>
@@ -16,8 +16,8 @@ struct records {
 	struct arena *arena;
 	struct encode_param *params;
 	size_t params_n, params_cap;
-	bool hparams; /* a session start is still to be written */
-	bool session; /* it has been written */
+	bool hparams; /* a session start has to be written */
+	bool session; /* the session start has been written */
 };
 
 struct records *records_new(bool hparams)
@@ -48,23 +48,23 @@ void records_free(struct records *r)
 	free(r);
 }
 
-static bool same_text(struct event_text a, struct event_text b)
+static bool is_same_text(struct event_text a, struct event_text b)
 {
 	return a.len == b.len && !memcmp(a.at, b.at, a.len);
 }
 
-static bool same_value(const struct encode_param *a, const struct encode_param *b)
+static bool is_same_param(const struct encode_param *a, const struct encode_param *b)
 {
 	if (a->type != b->type)
 		return false;
 	if (a->type == EVENT_TYPE_TEXT)
-		return same_text(a->text, b->text);
+		return is_same_text(a->text, b->text);
 	if (a->type == EVENT_TYPE_F64)
 		return !memcmp(&a->value, &b->value, sizeof(a->value));
 	return a->integer == b->integer;
 }
 
-static int copy_text(struct records *r, struct event_text *t)
+static int copy_into_arena(struct records *r, struct event_text *t)
 {
 	char *copy = arena_alloc(r->arena, t->len + 1);
 
@@ -75,7 +75,7 @@ static int copy_text(struct records *r, struct event_text *t)
 	return 0;
 }
 
-static int keep_param(struct records *r, const struct encode_param *p)
+static int store_param(struct records *r, const struct encode_param *p)
 {
 	struct encode_param copy = *p, *grown;
 	size_t cap = r->params_cap ? r->params_cap * 2 : 64;
@@ -89,14 +89,14 @@ static int keep_param(struct records *r, const struct encode_param *p)
 		r->params = grown;
 		r->params_cap = cap;
 	}
-	if (copy_text(r, &copy.key) || (p->type == EVENT_TYPE_TEXT && copy_text(r, &copy.text)))
+	if (copy_into_arena(r, &copy.key) || (p->type == EVENT_TYPE_TEXT && copy_into_arena(r, &copy.text)))
 		return ERR_NOMEM;
 	r->params[r->params_n++] = copy;
 	return 0;
 }
 
-/* Takes back a record that did not fit. */
-static int settle(struct records *r, size_t before)
+/* Removes a record that did not fit. */
+static int drop_if_full(struct records *r, size_t before)
 {
 	if (!buf_failed(&r->pending))
 		return 0;
@@ -105,16 +105,16 @@ static int settle(struct records *r, size_t before)
 	return ERR_LIMIT;
 }
 
-/* Around one record: `begin` gives where it begins, `end` whether there was room for it. */
-static size_t begin(struct records *r)
+/* Adding a record: begin_adding returns its offset, end_adding whether it fitted. The lock is held in between. */
+static size_t begin_adding(struct records *r)
 {
 	pthread_mutex_lock(&r->lock);
 	return r->pending.len;
 }
 
-static int end(struct records *r, size_t before)
+static int end_adding(struct records *r, size_t before)
 {
-	int rc = settle(r, before);
+	int rc = drop_if_full(r, before);
 
 	pthread_mutex_unlock(&r->lock);
 	return rc;
@@ -127,17 +127,17 @@ int records_param(struct records *r, const struct encode_param *p)
 
 	pthread_mutex_lock(&r->lock);
 	for (i = 0; i < r->params_n; i++)
-		if (same_text(r->params[i].key, p->key))
+		if (is_same_text(r->params[i].key, p->key))
 			break;
 	if (i < r->params_n) {
-		rc = same_value(&r->params[i], p) ? 0 : ERR_EXISTS;
+		rc = is_same_param(&r->params[i], p) ? 0 : ERR_EXISTS;
 	} else {
 		size_t before = r->pending.len;
 
-		rc = keep_param(r, p);
+		rc = store_param(r, p);
 		if (!rc) {
 			encode_param(&r->pending, clock_wall_s(), p);
-			rc = settle(r, before);
+			rc = drop_if_full(r, before);
 		}
 	}
 	pthread_mutex_unlock(&r->lock);
@@ -146,66 +146,66 @@ int records_param(struct records *r, const struct encode_param *p)
 
 int records_pair(struct records *r, enum record_pair kind, struct event_text key, struct event_text value)
 {
-	const size_t before = begin(r);
+	const size_t before = begin_adding(r);
 
 	(kind == RECORD_TAG ? encode_tag : encode_env)(&r->pending, clock_wall_s(), key, value);
-	return end(r, before);
+	return end_adding(r, before);
 }
 
 int records_note(struct records *r, struct event_text markdown)
 {
-	const size_t before = begin(r);
+	const size_t before = begin_adding(r);
 
 	encode_note(&r->pending, clock_wall_s(), markdown);
-	return end(r, before);
+	return end_adding(r, before);
 }
 
 int records_code(struct records *r, struct event_text name, struct event_text text)
 {
-	const size_t before = begin(r);
+	const size_t before = begin_adding(r);
 
 	encode_code(&r->pending, clock_wall_s(), name, text);
-	return end(r, before);
+	return end_adding(r, before);
 }
 
 int records_alert(struct records *r, const struct encode_alert *a)
 {
-	const size_t before = begin(r);
+	const size_t before = begin_adding(r);
 
 	encode_alert(&r->pending, clock_wall_s(), a);
-	return end(r, before);
+	return end_adding(r, before);
 }
 
 int records_input(struct records *r, const struct event_input *in)
 {
-	const size_t before = begin(r);
+	const size_t before = begin_adding(r);
 
 	encode_input(&r->pending, clock_wall_s(), in);
-	return end(r, before);
+	return end_adding(r, before);
 }
 
 int records_file(struct records *r, const struct encode_file *f)
 {
-	const size_t before = begin(r);
+	const size_t before = begin_adding(r);
 
 	encode_file(&r->pending, clock_wall_s(), f);
-	return end(r, before);
+	return end_adding(r, before);
 }
 
 int records_media(struct records *r, const struct media_place *place, struct event_span content)
 {
-	const size_t before = begin(r);
+	const size_t before = begin_adding(r);
 
 	media_encode(&r->pending, place, content);
-	return end(r, before);
+	return end_adding(r, before);
 }
 
 int records_status(struct records *r, enum event_status status, struct event_text reason)
 {
-	const size_t before = begin(r);
+	const size_t before = begin_adding(r);
 
 	encode_status(&r->pending, clock_wall_s(), status, reason);
-	return end(r, before);
+	return end_adding(r, before);
 }
 
 void records_take(struct records *r, struct buf *to, bool points_follow)

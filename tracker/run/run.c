@@ -1,5 +1,5 @@
-/* run.c: a run from its opening to its close: makes the parts, joins them and ends them in order; and finds a run for
- * who wants to reopen it. The work is done by the writer thread and the uplink; must not know what is logged. */
+/* run.c: opens and closes a run: creates the parts, connects them and ends them in order. Also finds a run to reopen.
+ * The writer thread and the journal uploader do the work. Independent of what is logged. */
 #include "tracker/dptrack.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #define PAGE_BYTES 4096u
 #define SYSTEM_LEAST_S 0.1
 
-static int fail(struct dptrack_error *error, const struct err *err)
+static int copy_error(struct dptrack_error *error, const struct err *err)
 {
 	if (error) {
 		error->code = err->code;
@@ -30,19 +30,20 @@ static int fail(struct dptrack_error *error, const struct err *err)
 
 /* ---- open ---- */
 
-static int open_here_page(struct dptrack_run *run, struct err *err)
+static int open_fork_page(struct dptrack_run *run, struct err *err)
 {
 	void *page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	(void)madvise(page, PAGE_BYTES, MADV_WIPEONFORK); /* before Linux 4.14 a child has to stay away by itself */
-	run->here = page;
-	atomic_store(run->here, 1);
+	(void)madvise(page, PAGE_BYTES, MADV_WIPEONFORK); /* before Linux 4.14 a child is not detected */
+	run->is_owner = page;
+	atomic_store(run->is_owner, 1);
 	return 0;
 }
 
-static int open_folder(struct dptrack_run *run, const struct dptrack_run_opts *o, struct err *err)
+/* Finds or creates the run's folder and chooses the id and the segment. */
+static int open_run_folder(struct dptrack_run *run, const struct dptrack_run_opts *o, struct err *err)
 {
 	char made[FILE_NAME_BYTES];
 	int rc;
@@ -50,7 +51,7 @@ static int open_folder(struct dptrack_run *run, const struct dptrack_run_opts *o
 	if (o->run_id)
 		memcpy(run->id, o->run_id, NAMES_ID_BYTES);
 	else if (names_draw_id(run->id))
-		return err_set(err, ERR_IO, "the system gives no random numbers");
+		return err_set(err, ERR_IO, "the system returned no random numbers");
 	names_from_id(made, run->id);
 	rc = run_folder_open(&run->folder, run->arena,
 			 &(struct run_folder_opts){ .runs_dir = opts_runs_dir(o),
@@ -67,7 +68,7 @@ static int open_folder(struct dptrack_run *run, const struct dptrack_run_opts *o
 	return 0;
 }
 
-static int open_parts(struct dptrack_run *run, const struct dptrack_run_opts *o, struct err *err)
+static int create_parts(struct dptrack_run *run, const struct dptrack_run_opts *o, struct err *err)
 {
 	run->arena = arena_new();
 	run->keys = keys_new();
@@ -77,10 +78,10 @@ static int open_parts(struct dptrack_run *run, const struct dptrack_run_opts *o,
 	run->printed = console_capture_new();
 	if (!run->arena || !run->keys || !run->lanes || !run->warn || !run->records || !run->printed)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	return open_here_page(run, err);
+	return open_fork_page(run, err);
 }
 
-static int open_journal(struct dptrack_run *run, const struct dptrack_run_opts *o, struct err *err)
+static int open_run_journal(struct dptrack_run *run, const struct dptrack_run_opts *o, struct err *err)
 {
 	struct journal_opts jo = {
 		.dir = run->folder.dir,
@@ -99,15 +100,15 @@ static int open_journal(struct dptrack_run *run, const struct dptrack_run_opts *
 	return journal_open(&run->journal, &jo, err);
 }
 
-static void server_notice(void *user, const char *text)
+static void post_server_notice(void *user, const char *text)
 {
 	struct dptrack_run *run = user;
 
 	warn_post(run->warn, WARN_SERVER, "%s", text);
 }
 
-/* A server that cannot be used must not keep anybody from training: it costs a warning. */
-static void open_uplink(struct dptrack_run *run, const struct dptrack_run_opts *o)
+/* An unusable server must not stop training: it costs only a warning. */
+static void start_uplink(struct dptrack_run *run, const struct dptrack_run_opts *o)
 {
 	const char *token = o->token ? o->token : getenv("DPTRACK_TOKEN");
 	const char *url = o->url ? o->url : getenv("DPTRACK_URL");
@@ -121,29 +122,29 @@ static void open_uplink(struct dptrack_run *run, const struct dptrack_run_opts *
 			 &(struct journal_uploader_opts){ .url = url,
 						.token = token,
 						.run_id = run->id,
-						.notice = server_notice,
+						.notice = post_server_notice,
 						.user = run },
 			 &err))
-		warn_post(run->warn, WARN_SERVER, "nothing is sent to a server: %s", err.text);
+		warn_post(run->warn, WARN_SERVER, "the run is not sent to a server: %s", err.text);
 	else
 		journal_uploader_advance(run->uplink, journal_path(run->journal), journal_writer_id(run->journal),
 			       journal_bytes(run->journal));
 }
 
-static void adopt(void *user, const char *path, const char *writer_id, uint64_t bytes)
+static void adopt_journal(void *user, const char *path, const char *writer_id, uint64_t bytes)
 {
 	journal_uploader_adopt(((struct dptrack_run *)user)->uplink, path, writer_id, bytes);
 }
 
-/* What processes that are gone could not send any more: those of earlier segments when a run is reopened, those that
- * died when the launcher ends. */
-static void send_for_others(struct dptrack_run *run)
+/* Sends what ended processes could not: those of earlier segments when a run is reopened, and dead ones when the
+ * launcher ends. */
+static void adopt_all_journals(struct dptrack_run *run)
 {
 	if (run->uplink)
-		run_folder_journals(run->folder.dir, run->id, adopt, run);
+		run_folder_journals(run->folder.dir, run->id, adopt_journal, run);
 }
 
-static void run_free(struct dptrack_run *run)
+static void free_run(struct dptrack_run *run)
 {
 	if (!run)
 		return;
@@ -155,8 +156,8 @@ static void run_free(struct dptrack_run *run)
 	keys_free(run->keys);
 	arena_free(run->arena);
 	pthread_mutex_destroy(&run->files_lock);
-	if (run->here)
-		munmap((void *)run->here, PAGE_BYTES);
+	if (run->is_owner)
+		munmap((void *)run->is_owner, PAGE_BYTES);
 	free(run);
 }
 
@@ -170,7 +171,7 @@ int dptrack_run_open(struct dptrack_run **ret, const struct dptrack_run_opts *op
 
 	if (!run) {
 		err_set(&err, ERR_NOMEM, "out of memory");
-		return fail(error, &err);
+		return copy_error(error, &err);
 	}
 	pthread_mutex_init(&run->files_lock, NULL);
 	rc = opts_check(o, &err);
@@ -178,18 +179,18 @@ int dptrack_run_open(struct dptrack_run **ret, const struct dptrack_run_opts *op
 		goto out;
 	run->rank = o->role == DPTRACK_LAUNCHER ? EVENT_RANK_LAUNCHER : o->rank;
 	run->series = run->rank > 0 ? run->rank : EVENT_RANK_RUN;
-	atomic_init(&run->newest_step, o->first_step - 1); /* -1, or that from which a restart goes on */
+	atomic_init(&run->newest_step, o->first_step - 1); /* -1, or the step before a restart's first */
 	run->close_wait_s = o->close_wait_s == 0 ? CLOSE_WAIT_S : o->close_wait_s;
-	rc = open_parts(run, o, &err);
+	rc = create_parts(run, o, &err);
 	if (!rc)
-		rc = open_folder(run, o, &err);
+		rc = open_run_folder(run, o, &err);
 	if (!rc)
-		rc = open_journal(run, o, &err);
+		rc = open_run_journal(run, o, &err);
 	if (rc)
 		goto out;
-	open_uplink(run, o);
+	start_uplink(run, o);
 	if (o->reopen)
-		send_for_others(run);
+		adopt_all_journals(run);
 	rc = writer_start(&run->writer,
 			  &(struct writer_opts){ .journal = run->journal,
 						 .lanes = run->lanes,
@@ -207,19 +208,20 @@ int dptrack_run_open(struct dptrack_run **ret, const struct dptrack_run_opts *op
 	*ret = run;
 	run = NULL;
 out:
-	run_free(run);
-	return rc ? fail(error, &err) : 0;
+	free_run(run);
+	return rc ? copy_error(error, &err) : 0;
 }
 
 /* ---- find ---- */
 
-static int find_run(struct dptrack_found *ret, const struct dptrack_run_opts *o, struct arena *arena, struct err *err)
+static int find_run_on_disk(struct dptrack_found *ret, const struct dptrack_run_opts *o, struct arena *arena,
+			    struct err *err)
 {
 	struct run_folder f;
 	int rc = opts_check(o, err);
 
 	if (!rc && !o->run_id && !o->run_name && o->experiment)
-		rc = err_set(err, ERR_USAGE, "looking for a run in an experiment needs its name");
+		rc = err_set(err, ERR_USAGE, "the run's name is required to find it in an experiment");
 	if (!rc)
 		rc = run_folder_find(&f, ret->id, arena,
 				 &(struct run_folder_opts){ .runs_dir = opts_runs_dir(o),
@@ -231,7 +233,7 @@ static int find_run(struct dptrack_found *ret, const struct dptrack_run_opts *o,
 	if (rc)
 		return rc;
 	if ((size_t)snprintf(ret->dir, sizeof(ret->dir), "%s", f.dir) >= sizeof(ret->dir))
-		return err_set(err, ERR_USAGE, "%.100s…: path is too long", f.dir);
+		return err_set(err, ERR_USAGE, "%.100s…: the path is too long", f.dir);
 	ret->newest_segment = f.newest_segment;
 	return 0;
 }
@@ -241,11 +243,11 @@ int dptrack_find(struct dptrack_found *ret, const struct dptrack_run_opts *opts,
 	struct err err = ERR_INIT;
 	struct dptrack_found found;
 	struct arena *arena = arena_new();
-	int rc = arena ? find_run(&found, opts, arena, &err) : err_set(&err, ERR_NOMEM, "out of memory");
+	int rc = arena ? find_run_on_disk(&found, opts, arena, &err) : err_set(&err, ERR_NOMEM, "out of memory");
 
 	arena_free(arena);
 	if (rc)
-		return fail(error, &err);
+		return copy_error(error, &err);
 	*ret = found;
 	return 0;
 }
@@ -273,14 +275,14 @@ int dptrack_system(struct dptrack_run *run, double interval_s)
 		return DPTRACK_USAGE;
 	rc = system_sampler_start(&run->sampler, run, interval_s, &err);
 	if (rc)
-		warn_post(run->warn, WARN_SYSTEM, "no series system/… is recorded: %s", err.text);
+		warn_post(run->warn, WARN_SYSTEM, "the system/… series are not recorded: %s", err.text);
 	return rc;
 }
 
 /* ---- close ---- */
 
-/* Both for close_wait_s at most; files are taken when the server knows of the run. */
-static int close_server(struct dptrack_run *run)
+/* Waits close_wait_s for both together. Files go second: the server accepts them only for a known run. */
+static int stop_uploads(struct dptrack_run *run)
 {
 	double until_s = clock_mono_s() + run->close_wait_s;
 	uint64_t unsent = run->uplink ? journal_uploader_stop(run->uplink, run->close_wait_s) : 0;
@@ -290,11 +292,11 @@ static int close_server(struct dptrack_run *run)
 	run->courier = NULL;
 	if (unsent)
 		warn_post(run->warn, WARN_UNSENT,
-			  "the server lacks the last %llu bytes of the run's journals; they are kept in %s",
+			  "the server lacks the last %llu bytes of the run's journals; they remain in %s",
 			  (unsigned long long)unsent, run->folder.dir);
 	if (lacking)
 		warn_post(run->warn, WARN_LACKING,
-			  "files of the run that the server lacks: %zu; all are kept in %s/" RUN_FILES, lacking,
+			  "the server lacks %zu of the run's files; all remain in %s/" RUN_FILES, lacking,
 			  run->folder.dir);
 	return unsent || lacking ? DPTRACK_UNSENT : 0;
 }
@@ -313,19 +315,19 @@ int dptrack_run_close(struct dptrack_run *run, enum dptrack_status status)
 		status = DPTRACK_RUNNING;
 	system_sampler_stop(run->sampler);
 	rc = writer_stop(run->writer, (enum event_status)status, &lost, &err);
-	if (lost || rc == ERR_BUSY) /* the rest has been told already */
+	if (lost || rc == ERR_BUSY) /* other errors have already been reported */
 		warn_post(run->warn, WARN_DISK, "%s; %llu points or more were lost", err.text,
 			  (unsigned long long)lost);
-	if (rc == ERR_BUSY) { /* the writer thread still uses the run: it stays */
+	if (rc == ERR_BUSY) { /* the writer thread still uses the run: do not free it */
 		warn_deliver(run->warn, true);
 		warn_mute(run->warn);
 		return DPTRACK_IO;
 	}
 	if (run->rank == EVENT_RANK_LAUNCHER)
-		send_for_others(run);
-	sent = close_server(run);
+		adopt_all_journals(run);
+	sent = stop_uploads(run);
 	warn_deliver(run->warn, true);
-	run_free(run);
+	free_run(run);
 	return rc ? rc : sent;
 }
 
@@ -336,7 +338,7 @@ int dptrack_flush(struct dptrack_run *run, double wait_s)
 	return writer_flush(run->writer, wait_s) ? DPTRACK_IO : 0;
 }
 
-/* ---- what a run is ---- */
+/* ---- properties of a run ---- */
 
 const char *dptrack_run_id(const struct dptrack_run *run)
 {

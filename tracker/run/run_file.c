@@ -1,5 +1,5 @@
-/* run_file.c: files that are kept with a run: copied into its folder, told of in its journal, handed to the courier.
- * Must not know how they are sent. */
+/* run_file.c: files that are stored with a run: copied into its folder, recorded in its journal, queued for the file
+ * uploader. Independent of how they are sent. */
 #include "tracker/dptrack.h"
 
 #include <errno.h>
@@ -23,38 +23,38 @@
 
 #define PIECE_BYTES ((size_t)1 << 20)
 
-/* Why a file cannot be called so; NULL: it can. */
-static const char *wrong_name(const char *name)
+/* Returns what is wrong with a file's name, or NULL. */
+static const char *check_file_name(const char *name)
 {
 	size_t n = name ? strlen(name) : 0;
 
 	if (!n || n > LIMIT_file_name_bytes || !utf8_valid(name, n))
-		return "it has no name, or one of more than 1000 bytes, or one that is no UTF-8";
+		return "the name is empty, longer than 1000 bytes, or not UTF-8";
 	for (const char *part = name;; part++) {
 		size_t len = strcspn(part, "/");
 
 		if (!len || len > NAME_MAX || (part[0] == '.' && (len == 1 || (len == 2 && part[1] == '.'))))
-			return "its name wants parts divided by single slashes, none of them \".\" or \"..\"";
+			return "the name needs parts separated by single slashes, none of them \".\" or \"..\"";
 		part += len;
 		if (!*part)
 			break;
 	}
 	for (const char *p = name; *p; p++)
 		if ((unsigned char)*p < 0x20 || *p == 0x7f || *p == '\\')
-			return "its name holds a backslash or a control character";
+			return "the name contains a backslash or a control character";
 	return NULL;
 }
 
-/* A file that is being copied. */
-struct copy {
+/* A copy in progress. */
+struct file_copy {
 	int from, to;
-	const char *writer_id; /* of the journal beside it */
+	const char *writer_id; /* of the run's journal */
 	char *piece;
 	struct sha256 sha256;
 	uint64_t bytes;
 };
 
-static int copy_pieces(struct copy *c, const char *path, struct err *err)
+static int copy_contents(struct file_copy *c, const char *path, struct err *err)
 {
 	for (;;) {
 		ssize_t n = read(c->from, c->piece, PIECE_BYTES);
@@ -72,7 +72,7 @@ static int copy_pieces(struct copy *c, const char *path, struct err *err)
 	}
 }
 
-static int open_source(struct copy *c, const char *path, struct err *err)
+static int open_source_file(struct file_copy *c, const char *path, struct err *err)
 {
 	struct stat st;
 
@@ -82,15 +82,15 @@ static int open_source(struct copy *c, const char *path, struct err *err)
 		return err->code = ERR_USAGE;
 	}
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, ERR_USAGE, "%s is no regular file", path);
+		return err_set(err, ERR_USAGE, "%s is not a regular file", path);
 	c->piece = malloc(PIECE_BYTES);
 	return c->piece ? 0 : err_set(err, ERR_NOMEM, "out of memory");
 }
 
-/* The copy is there whole, or not at all. */
-static int copy_file(struct copy *c, const char *path, const char *to, struct err *err)
+/* Copies the file atomically: the target is complete or missing. */
+static int copy_to_folder(struct file_copy *c, const char *path, const char *to, struct err *err)
 {
-	static atomic_uint copies; /* of this process, whose threads may copy to one name at once */
+	static atomic_uint copies; /* counts in this process, whose threads may copy to the same name at once */
 	const char *name = strrchr(to, '/') + 1;
 	char part[FILE_WHOLE_PART];
 	struct file_whole f;
@@ -101,20 +101,20 @@ static int copy_file(struct copy *c, const char *path, const char *to, struct er
 	if (file_whole_open(&f, part))
 		return err_set_errno(err, errno, "cannot write %s", to);
 	c->to = f.fd;
-	rc = copy_pieces(c, path, err);
+	rc = copy_contents(c, path, err);
 	if (!rc && file_whole_keep(&f, to))
 		rc = err_set_errno(err, errno, "cannot write %s", to);
 	file_whole_drop(&f);
 	return rc;
 }
 
-static void file_notice(void *user, const char *text)
+static void post_file_notice(void *user, const char *text)
 {
 	warn_post(((struct dptrack_run *)user)->warn, WARN_FILE, "%s", text);
 }
 
-/* The first file starts the courier. */
-static void send(struct dptrack_run *run, const char *path, const char *name)
+/* Queues the file for upload; the first file starts the file uploader. */
+static void upload_stored_file(struct dptrack_run *run, const char *path, const char *name)
 {
 	struct err err = ERR_INIT;
 	int rc = 0;
@@ -125,7 +125,7 @@ static void send(struct dptrack_run *run, const char *path, const char *name)
 	if (!run->courier)
 		rc = file_uploader_start(&run->courier,
 				   &(struct file_uploader_opts){ .url = run->url, .token = run->token, .run_id = run->id,
-							   .notice = file_notice, .user = run },
+							   .notice = post_file_notice, .user = run },
 				   &err);
 	rc = rc ? rc : file_uploader_send(run->courier, path, name);
 	pthread_mutex_unlock(&run->files_lock);
@@ -134,28 +134,29 @@ static void send(struct dptrack_run *run, const char *path, const char *name)
 			  err.code ? err.text : "out of memory");
 }
 
-static int keep(struct dptrack_run *run, const char *name, const char *path, struct err *err)
+/* Copies the file, hashes it, queues it for upload and adds its record. */
+static int store_file(struct dptrack_run *run, const char *name, const char *path, struct err *err)
 {
-	struct copy c = { .from = -1, .writer_id = journal_writer_id(run->journal) };
+	struct file_copy c = { .from = -1, .writer_id = journal_writer_id(run->journal) };
 	char to[PATH_MAX], digest[65];
 	int n = snprintf(to, sizeof(to), "%s/" RUN_FILES "/%s", run->folder.dir, name), rc;
 
 	if (n < 0 || (size_t)n >= sizeof(to))
-		return err_set(err, ERR_USAGE, "its path is too long");
+		return err_set(err, ERR_USAGE, "the path is too long");
 	sha256_init(&c.sha256);
-	rc = open_source(&c, path, err);
+	rc = open_source_file(&c, path, err);
 	rc = rc ? rc : file_name_folders(to, err);
-	rc = rc ? rc : copy_file(&c, path, to, err);
+	rc = rc ? rc : copy_to_folder(&c, path, to, err);
 	free(c.piece);
 	if (c.from >= 0)
 		close(c.from);
 	if (rc)
 		return rc;
 	sha256_end(&c.sha256, digest);
-	send(run, to, name);
+	upload_stored_file(run, to, name);
 	rc = records_file(run->records, &(struct encode_file){ .name = { name, strlen(name) },
 								 .sha256 = { digest, 64 }, .bytes = c.bytes });
-	return rc ? err_set(err, rc, "too much is waiting to be written") : 0;
+	return rc ? err_set(err, rc, "the write queue is full") : 0;
 }
 
 int dptrack_file(struct dptrack_run *run, const char *name, const char *path)
@@ -166,9 +167,9 @@ int dptrack_file(struct dptrack_run *run, const char *name, const char *path)
 
 	if (!run_usable(run))
 		return DPTRACK_FORKED;
-	why = wrong_name(name);
-	rc = why ? err_set(&err, ERR_USAGE, "%s", why) : keep(run, name, path, &err);
+	why = check_file_name(name);
+	rc = why ? err_set(&err, ERR_USAGE, "%s", why) : store_file(run, name, path, &err);
 	if (rc)
-		warn_post(run->warn, WARN_FILE, "file \"%.200s\" is not kept: %s", name ? name : "", err.text);
+		warn_post(run->warn, WARN_FILE, "file \"%.200s\" is not stored: %s", name ? name : "", err.text);
 	return rc;
 }

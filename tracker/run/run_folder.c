@@ -1,4 +1,4 @@
-/* run_folder.c: looks for journals of a run id; makes folders. */
+/* run_folder.c: finds the journals of a run id; creates folders. */
 #include "tracker/run/run_folder.h"
 
 #include <dirent.h>
@@ -20,13 +20,13 @@
 struct journal_file {
 	const char *path;
 	uint64_t bytes;
-	double begun_s; /* wall time of its first record */
+	double started_s; /* wall time of its first record */
 	const struct event_header *header;
 };
 
-/* Calls visit when the file at path is a journal of the run (NULL: of any). */
-static bool visit_file(const char *path, const char *run_id,
-		       void (*visit)(void *user, const struct journal_file *f), void *user)
+/* Calls visit if the file at path is a journal of the run (NULL: of any run). */
+static bool visit_journal_file(const char *path, const char *run_id,
+			       void (*visit)(void *user, const struct journal_file *f), void *user)
 {
 	unsigned char bytes[HEADER_BYTES_MAX];
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -50,16 +50,16 @@ static bool visit_file(const char *path, const char *run_id,
 	return true;
 }
 
-static bool is_journal(const char *name)
+static bool is_journal_name(const char *name)
 {
 	size_t n = strlen(name);
 
 	return strstr(name, "tfevents") || (n > 8 && !strcmp(name + n - 8, ".journal"));
 }
 
-/* Looks at every journal in dir; true when one is of the run. */
-static bool visit_folder(const char *dir, const char *run_id,
-			 void (*visit)(void *user, const struct journal_file *f), void *user)
+/* Visits the journals in dir; returns true if one belongs to the run. */
+static bool visit_journals(const char *dir, const char *run_id,
+			   void (*visit)(void *user, const struct journal_file *f), void *user)
 {
 	char path[4096];
 	DIR *d = opendir(dir);
@@ -67,22 +67,22 @@ static bool visit_folder(const char *dir, const char *run_id,
 	bool found = false;
 
 	while (d && (e = readdir(d)))
-		if (is_journal(e->d_name) &&
+		if (is_journal_name(e->d_name) &&
 		    (size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < sizeof(path))
-			found |= visit_file(path, run_id, visit, user);
+			found |= visit_journal_file(path, run_id, visit, user);
 	if (d)
 		closedir(d);
 	return found;
 }
 
-struct learning {
+struct name_scan {
 	struct arena *arena;
 	struct run_folder *folder;
 };
 
-static void learn_names(void *user, const struct journal_file *f)
+static void read_journal_names(void *user, const struct journal_file *f)
 {
-	struct learning *l = user;
+	struct name_scan *l = user;
 
 	if (f->header->segment > l->folder->newest_segment)
 		l->folder->newest_segment = f->header->segment;
@@ -91,23 +91,23 @@ static void learn_names(void *user, const struct journal_file *f)
 	l->folder->run_name = arena_printf(l->arena, "%.*s", (int)f->header->run_name.len, f->header->run_name.at);
 }
 
-static bool scan_run(const char *dir, const char *run_id, struct arena *arena, struct run_folder *ret)
+static bool scan_run_folder(const char *dir, const char *run_id, struct arena *arena, struct run_folder *ret)
 {
 	ret->newest_segment = -1;
-	if (!visit_folder(dir, run_id, learn_names, &(struct learning){ arena, ret }))
+	if (!visit_journals(dir, run_id, read_journal_names, &(struct name_scan){ arena, ret }))
 		return false;
 	ret->dir = arena_strdup(arena, dir);
 	return true;
 }
 
-struct telling {
+struct journal_callback {
 	void (*found)(void *user, const char *path, const char *writer_id, uint64_t bytes);
 	void *user;
 };
 
-static void tell(void *user, const struct journal_file *f)
+static void report_journal(void *user, const struct journal_file *f)
 {
-	const struct telling *t = user;
+	const struct journal_callback *t = user;
 	char writer_id[NAMES_ID_BYTES];
 
 	snprintf(writer_id, sizeof(writer_id), "%.*s", (int)f->header->writer_id.len, f->header->writer_id.at);
@@ -117,7 +117,7 @@ static void tell(void *user, const struct journal_file *f)
 void run_folder_journals(const char *dir, const char *run_id,
 		     void (*found)(void *user, const char *path, const char *writer_id, uint64_t bytes), void *user)
 {
-	visit_folder(dir, run_id, tell, &(struct telling){ found, user });
+	visit_journals(dir, run_id, report_journal, &(struct journal_callback){ found, user });
 }
 
 static bool scan_experiment(const char *dir, const char *run_id, struct arena *arena, struct run_folder *ret)
@@ -134,14 +134,15 @@ static bool scan_experiment(const char *dir, const char *run_id, struct arena *a
 		    strncmp(e->d_name + n - ID_DIGITS, run_id, ID_DIGITS) != 0)
 			continue;
 		if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < sizeof(path))
-			found = scan_run(path, run_id, arena, ret);
+			found = scan_run_folder(path, run_id, arena, ret);
 	}
 	if (d)
 		closedir(d);
 	return found;
 }
 
-static int find(struct run_folder *ret, struct arena *arena, const struct run_folder_opts *opts, struct err *err)
+static int locate_run_folder(struct run_folder *ret, struct arena *arena, const struct run_folder_opts *opts,
+			     struct err *err)
 {
 	char path[4096];
 	DIR *d = opendir(opts->runs_dir);
@@ -157,7 +158,7 @@ static int find(struct run_folder *ret, struct arena *arena, const struct run_fo
 	if (d)
 		closedir(d);
 	if (!found)
-		return err_set(err, ERR_NOENT, "no run %s below %s to reopen", opts->run_id, opts->runs_dir);
+		return err_set(err, ERR_NOENT, "no run %s below %s", opts->run_id, opts->runs_dir);
 	if (!ret->dir || !ret->experiment || !ret->run_name)
 		return err_set(err, ERR_NOMEM, "out of memory");
 	return 0;
@@ -165,30 +166,30 @@ static int find(struct run_folder *ret, struct arena *arena, const struct run_fo
 
 /* ---- the newest run ---- */
 
-struct newest {
-	const struct run_folder_opts *opts; /* run_name NULL: of any name, in any experiment */
-	char id[NAMES_ID_BYTES];	/* of the folder that is looked at; "" when it is of another name */
-	double begun_s;			/* when that run's first journal was begun */
-	char best_id[NAMES_ID_BYTES];	/* "": none so far */
+struct newest_search {
+	const struct run_folder_opts *opts; /* run_name NULL: any name, in any experiment */
+	char id[NAMES_ID_BYTES];	/* of the current folder; "" if its run has another name */
+	double started_s;			/* start of that run's first journal */
+	char best_id[NAMES_ID_BYTES];	/* "": none found */
 	char best_dir[4096];
 	double best_s;
 };
 
-static void see_name(void *user, const struct journal_file *f)
+static void consider_journal(void *user, const struct journal_file *f)
 {
-	struct newest *n = user;
+	struct newest_search *n = user;
 
 	if (n->opts->run_name && (!event_text_equal(f->header->run_name, n->opts->run_name) ||
 				  !event_text_equal(f->header->experiment, n->opts->experiment)))
 		return;
-	if (!n->id[0] || f->begun_s < n->begun_s)
-		n->begun_s = f->begun_s;
+	if (!n->id[0] || f->started_s < n->started_s)
+		n->started_s = f->started_s;
 	snprintf(n->id, sizeof(n->id), "%.*s", (int)f->header->run_id.len, f->header->run_id.at);
 }
 
-/* Folders in dir whose names begin with prefix, of a run's length where there is a prefix; and where not, depth levels
- * further down as well. */
-static void find_newest(struct newest *n, const char *dir, const char *prefix, int depth)
+/* Searches the folders in dir whose names begin with prefix. With a prefix, only names of a run's length; without one,
+ * also `depth` levels below. */
+static void find_newest(struct newest_search *n, const char *dir, const char *prefix, int depth)
 {
 	char path[4096];
 	DIR *d = opendir(dir);
@@ -200,9 +201,9 @@ static void find_newest(struct newest *n, const char *dir, const char *prefix, i
 		    (size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) >= sizeof(path))
 			continue;
 		n->id[0] = '\0';
-		visit_folder(path, NULL, see_name, n);
-		if (n->id[0] && (!n->best_id[0] || n->begun_s > n->best_s)) {
-			n->best_s = n->begun_s;
+		visit_journals(path, NULL, consider_journal, n);
+		if (n->id[0] && (!n->best_id[0] || n->started_s > n->best_s)) {
+			n->best_s = n->started_s;
 			memcpy(n->best_id, n->id, sizeof(n->id));
 			memcpy(n->best_dir, path, sizeof(path));
 		} else if (!n->id[0] && depth > 0) {
@@ -213,38 +214,40 @@ static void find_newest(struct newest *n, const char *dir, const char *prefix, i
 		closedir(d);
 }
 
-/* By its name in its experiment, or whichever below runs_dir. */
-static int find_latest(struct newest *n, const struct run_folder_opts *opts, struct err *err)
+/* Finds the newest run of the name in its experiment, or, without a name, of all below runs_dir. */
+static int find_latest(struct newest_search *n, const struct run_folder_opts *opts, struct err *err)
 {
 	char experiment[FILE_NAME_BYTES], name[FILE_NAME_BYTES], prefix[FILE_NAME_BYTES + 1];
 	char dir[4096];
 
-	*n = (struct newest){ .opts = opts };
+	*n = (struct newest_search){ .opts = opts };
 	if (!opts->run_name) {
 		find_newest(n, opts->runs_dir, "", 1);
-		return n->best_id[0] ? 0 : err_set(err, ERR_NOENT, "no run lies in %.200s", opts->runs_dir);
+		return n->best_id[0] ? 0 : err_set(err, ERR_NOENT, "no run in %.200s", opts->runs_dir);
 	}
 	file_name_of(experiment, opts->experiment);
 	file_name_of(name, opts->run_name);
 	snprintf(prefix, sizeof(prefix), "%s-", name);
 	if ((size_t)snprintf(dir, sizeof(dir), "%s/%s", opts->runs_dir, experiment) >= sizeof(dir))
-		return err_set(err, ERR_USAGE, "%.100s…: path is too long", opts->runs_dir);
+		return err_set(err, ERR_USAGE, "%.100s…: the path is too long", opts->runs_dir);
 	find_newest(n, dir, prefix, 0);
 	return n->best_id[0] ? 0 : err_set(err, ERR_NOENT, "no run named %.100s in %.200s", opts->run_name, dir);
 }
 
-int run_folder_find(struct run_folder *ret, char *ret_id, struct arena *arena, const struct run_folder_opts *opts, struct err *err)
+int run_folder_find(struct run_folder *ret, char *ret_id, struct arena *arena, const struct run_folder_opts *opts,
+		struct err *err)
 {
 	struct run_folder f = { .newest_segment = -1 };
-	struct newest n;
+	struct newest_search n;
 	int rc;
 
 	if (opts->must_exist) {
-		rc = find(&f, arena, opts, err);
+		rc = locate_run_folder(&f, arena, opts, err);
 		memmove(ret_id, opts->run_id, NAMES_ID_BYTES);
 	} else {
 		rc = find_latest(&n, opts, err);
-		if (!rc && (!scan_run(n.best_dir, n.best_id, arena, &f) || !f.dir || !f.experiment || !f.run_name))
+		if (!rc &&
+		    (!scan_run_folder(n.best_dir, n.best_id, arena, &f) || !f.dir || !f.experiment || !f.run_name))
 			rc = err_set(err, ERR_NOMEM, "out of memory");
 		memcpy(ret_id, n.best_id, NAMES_ID_BYTES);
 	}
@@ -253,12 +256,12 @@ int run_folder_find(struct run_folder *ret, char *ret_id, struct arena *arena, c
 	return rc;
 }
 
-static int make_folder(const char *dir, struct err *err)
+static int make_run_folder(const char *dir, struct err *err)
 {
 	int rc = file_name_folders(dir, err);
 
 	if (!rc && mkdir(dir, 0777) && errno != EEXIST)
-		rc = err_set_errno(err, errno, "cannot make the run's folder %s", dir);
+		rc = err_set_errno(err, errno, "cannot create the run's folder %s", dir);
 	return rc;
 }
 
@@ -269,7 +272,7 @@ int run_folder_open(struct run_folder *ret, struct arena *arena, const struct ru
 	int rc;
 
 	if (opts->must_exist) {
-		rc = find(&f, arena, opts, err);
+		rc = locate_run_folder(&f, arena, opts, err);
 		if (!rc)
 			*ret = f;
 		return rc;
@@ -281,7 +284,7 @@ int run_folder_open(struct run_folder *ret, struct arena *arena, const struct ru
 	f.run_name = arena_strdup(arena, opts->run_name);
 	if (!f.dir || !f.experiment || !f.run_name)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	rc = make_folder(f.dir, err);
+	rc = make_run_folder(f.dir, err);
 	if (!rc)
 		*ret = f;
 	return rc;

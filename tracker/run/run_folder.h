@@ -1,4 +1,4 @@
-/* run_folder.h: a run's folder below the runs folder: makes it, or finds it again by the run's id. */
+/* run_folder.h: a run's folder below the runs folder: creates it, or finds it by the run's id. */
 #ifndef DPT_RUN_RUN_FOLDER_H
 #define DPT_RUN_RUN_FOLDER_H
 
@@ -18,18 +18,19 @@ struct run_folder_opts {
 
 struct run_folder {
 	const char *dir;
-	const char *experiment; /* as the run's first journal says, where there is one */
+	const char *experiment; /* from the run's first journal, if there is one */
 	const char *run_name;
-	int newest_segment; /* -1 while no journal is there */
+	int newest_segment; /* -1 without a journal */
 };
 
-/* Texts of *ret live in the arena. */
+/* Opens the folder of a run. Texts of *ret are stored in the arena. */
 int run_folder_open(struct run_folder *ret, struct arena *arena, const struct run_folder_opts *opts, struct err *err);
 
-/* The run of that name in the experiment whose first journal was begun last, without a name whichever lies in runs_dir
- * or a folder of it (run_id does not count); or with run_id and must_exist the run of that id. ret_id: NAMES_ID_BYTES.
- * ERR_NOENT when there is none. Makes nothing. */
-int run_folder_find(struct run_folder *ret, char *ret_id, struct arena *arena, const struct run_folder_opts *opts, struct err *err);
+/* Finds the newest run: of run_name in the experiment, or, without a name, in runs_dir or its folders (run_id is
+ * ignored). Newest: its first journal was started last. With run_id and must_exist finds the run of that id. ret_id:
+ * NAMES_ID_BYTES. Returns ERR_NOENT if no run matches. Creates nothing. */
+int run_folder_find(struct run_folder *ret, char *ret_id, struct arena *arena, const struct run_folder_opts *opts,
+		struct err *err);
 
 /* Calls found for each journal of the run in dir, with the file's size. */
 void run_folder_journals(const char *dir, const char *run_id,

@@ -1,4 +1,4 @@
-/* run_inside.h: what run.c, run_points.c and run_facts.c share. Private to them. */
+/* run_inside.h: shared by run.c, run_*.c and system_sampler.c. Private to them. */
 #ifndef DPT_RUN_RUN_INSIDE_H
 #define DPT_RUN_RUN_INSIDE_H
 
@@ -21,11 +21,11 @@
 #include "tracker/sink/file_uploader.h"
 #include "tracker/sink/journal_uploader.h"
 
-#define RUN_FILES "files" /* in the folder of a run: what dptrack_file keeps */
+#define RUN_FILES "files" /* in the folder of a run: the files of dptrack_file */
 
 struct dptrack_run {
 	/* 1 in the process that opened the run; the page reads as 0 in a child of fork(). */
-	_Atomic(int) *here;
+	_Atomic(int) *is_owner;
 	struct arena *arena;
 	struct run_folder folder;
 	char id[NAMES_ID_BYTES];
@@ -43,17 +43,17 @@ struct dptrack_run {
 	struct journal_uploader *uplink;
 	struct writer *writer;
 	pthread_mutex_t files_lock;
-	struct file_uploader *courier; /* under it; NULL: no file was kept yet, or there is no server */
+	struct file_uploader *courier; /* protected by files_lock; NULL: no file yet, or no server */
 	struct system_sampler *sampler; /* NULL: dptrack_system was not called */
-	char gpu[48];		 /* UUID of the one that the sampler looks at; "": none */
-	_Atomic(int64_t) newest_step; /* largest that was logged; -1: none yet */
+	char gpu[48];		 /* UUID of the GPU for the sampler; "": none */
+	_Atomic(int64_t) newest_step; /* the largest step logged; -1: none */
 	_Atomic(uint64_t) dropped;
 };
 
-/* False in a child of fork(), and for NULL. */
+/* Returns false in a child of fork(), and for NULL. */
 static inline bool run_usable(const struct dptrack_run *run)
 {
-	return run && atomic_load_explicit(run->here, memory_order_relaxed);
+	return run && atomic_load_explicit(run->is_owner, memory_order_relaxed);
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* run_media.c: the functions of dptrack.h that record pictures, histograms, texts, tables and sounds: check what comes
- * in and hand it to the writer as TensorBoard's messages. Must not know when it is written. */
+/* run_media.c: the functions of dptrack.h that record pictures, histograms, texts, tables and sounds. They check the
+ * input and queue it as TensorBoard's messages for the writer. Independent of the time of writing. */
 #include "tracker/dptrack.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "tracker/event/event_media.h"
 #include "tracker/run/run_inside.h"
 
-static int refuse(struct dptrack_run *run, const char *key, const char *why, int rc)
+static int warn_media_lost(struct dptrack_run *run, const char *key, const char *why, int rc)
 {
 	char shown[KEY_SHOWN_BYTES];
 
@@ -24,7 +24,7 @@ static int refuse(struct dptrack_run *run, const char *key, const char *why, int
 }
 
 /* Queues content under key and frees it. */
-static int record(struct dptrack_run *run, int64_t step, const char *key, struct buf *content)
+static int queue_media(struct dptrack_run *run, int64_t step, const char *key, struct buf *content)
 {
 	const char *why = key_check(key ? key : "", key ? strlen(key) : 0);
 	struct media_place place = { .step = step, .wall_time = clock_wall_s(), .rank = run->series,
@@ -32,22 +32,22 @@ static int record(struct dptrack_run *run, int64_t step, const char *key, struct
 	int rc;
 
 	if (why) {
-		rc = refuse(run, key, why, DPTRACK_USAGE);
+		rc = warn_media_lost(run, key, why, DPTRACK_USAGE);
 	} else if (buf_failed(content)) {
-		rc = refuse(run, key, "it is larger than 8 MiB", DPTRACK_LIMIT);
+		rc = warn_media_lost(run, key, "larger than 8 MiB", DPTRACK_LIMIT);
 	} else {
 		place.key = (struct event_text){ key, strlen(key) };
 		rc = records_media(run->records, &place,
 				   (struct event_span){ (unsigned char *)content->data,
 							(unsigned char *)content->data + content->len });
 		if (rc)
-			refuse(run, key, "too much is waiting to be written", rc);
+			warn_media_lost(run, key, "the write queue is full", rc);
 	}
 	buf_done(content);
 	return rc;
 }
 
-static struct event_span span(const void *bytes, size_t n)
+static struct event_span make_span(const void *bytes, size_t n)
 {
 	return (struct event_span){ bytes, (const unsigned char *)bytes + n };
 }
@@ -60,10 +60,10 @@ int dptrack_image(struct dptrack_run *run, int64_t step, const char *key, const 
 	if (!run_usable(run))
 		return DPTRACK_FORKED;
 	if (width <= 0 || height <= 0 || !file->n)
-		return refuse(run, key, "an image has pixels", DPTRACK_USAGE);
+		return warn_media_lost(run, key, "an image needs pixels", DPTRACK_USAGE);
 	buf_init(&content, LIMIT_media_bytes);
-	media_add_image(&content, span(file->at, file->n), (unsigned)width, (unsigned)height);
-	return record(run, step, key, &content);
+	media_add_image(&content, make_span(file->at, file->n), (unsigned)width, (unsigned)height);
+	return queue_media(run, step, key, &content);
 }
 
 int dptrack_audio(struct dptrack_run *run, int64_t step, const char *key, const struct dptrack_bytes *file,
@@ -74,10 +74,10 @@ int dptrack_audio(struct dptrack_run *run, int64_t step, const char *key, const 
 	if (!run_usable(run))
 		return DPTRACK_FORKED;
 	if (!file->n || !type || !utf8_valid(type, strlen(type)))
-		return refuse(run, key, "a sound has bytes and a type", DPTRACK_USAGE);
+		return warn_media_lost(run, key, "a sound needs bytes and a type", DPTRACK_USAGE);
 	buf_init(&content, LIMIT_media_bytes);
-	media_add_audio(&content, span(file->at, file->n), (struct event_text){ type, strlen(type) });
-	return record(run, step, key, &content);
+	media_add_audio(&content, make_span(file->at, file->n), (struct event_text){ type, strlen(type) });
+	return queue_media(run, step, key, &content);
 }
 
 int dptrack_histogram(struct dptrack_run *run, int64_t step, const char *key, const double *edges, const double *counts,
@@ -89,17 +89,18 @@ int dptrack_histogram(struct dptrack_run *run, int64_t step, const char *key, co
 		return DPTRACK_FORKED;
 	for (size_t i = 0; i < bins; i++)
 		if (!(edges[i] <= edges[i + 1]) || !(counts[i] >= 0) || !isfinite(edges[i]) || !isfinite(edges[i + 1]))
-			return refuse(run, key, "a histogram has finite edges that rise and counts of 0 or more",
-				      DPTRACK_USAGE);
+			return warn_media_lost(run, key,
+					       "a histogram needs finite ascending edges and counts of 0 or more",
+					       DPTRACK_USAGE);
 	if (!bins)
-		return refuse(run, key, "a histogram has bins", DPTRACK_USAGE);
+		return warn_media_lost(run, key, "a histogram needs bins", DPTRACK_USAGE);
 	buf_init(&content, LIMIT_media_bytes);
 	media_add_histogram(&content, edges, counts, bins);
-	return record(run, step, key, &content);
+	return queue_media(run, step, key, &content);
 }
 
-/* A copy of text as valid UTF-8, the caller's to free; .at NULL when out of memory. */
-static struct event_text clean(const char *text)
+/* A copy of text as valid UTF-8, to be freed by the caller; .at NULL if out of memory. */
+static struct event_text copy_clean_text(const char *text)
 {
 	size_t n = text ? strlen(text) : 0;
 	char *copy = malloc(3 * n + 1);
@@ -114,13 +115,13 @@ int dptrack_text(struct dptrack_run *run, int64_t step, const char *key, const c
 
 	if (!run_usable(run))
 		return DPTRACK_FORKED;
-	text = clean(markdown);
+	text = copy_clean_text(markdown);
 	if (!text.at)
 		return DPTRACK_NOMEM;
 	buf_init(&content, LIMIT_media_bytes);
 	media_add_text(&content, text);
 	free((void *)(uintptr_t)text.at);
-	return record(run, step, key, &content);
+	return queue_media(run, step, key, &content);
 }
 
 int dptrack_table(struct dptrack_run *run, int64_t step, const char *key, const char *const *cells, size_t rows,
@@ -134,11 +135,11 @@ int dptrack_table(struct dptrack_run *run, int64_t step, const char *key, const 
 	if (!run_usable(run))
 		return DPTRACK_FORKED;
 	if (!rows || !columns || rows > LIMIT_media_bytes / columns)
-		return refuse(run, key, "a table has rows and columns, of at most 8 MiB", DPTRACK_USAGE);
+		return warn_media_lost(run, key, "a table needs rows and columns, at most 8 MiB", DPTRACK_USAGE);
 	n = rows * columns;
 	clear = calloc(n, sizeof(*clear));
 	for (; clear && made < n; made++) {
-		clear[made] = clean(cells[made]);
+		clear[made] = copy_clean_text(cells[made]);
 		if (!clear[made].at)
 			break;
 	}
@@ -150,5 +151,5 @@ int dptrack_table(struct dptrack_run *run, int64_t step, const char *key, const 
 	for (size_t i = 0; i < made; i++)
 		free((void *)(uintptr_t)clear[i].at);
 	free(clear);
-	return rc ? rc : record(run, step, key, &content);
+	return rc ? rc : queue_media(run, step, key, &content);
 }

@@ -1,4 +1,4 @@
-/* run_names.c: ids and names. */
+/* run_names.c: draws ids and derives names from them. */
 #include "tracker/run/run_names.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* run_points.c: the functions of dptrack.h that log a point: stamp it, look its key up, queue it, and never wait. What
- * cannot be taken is counted and warned of. Must not know what becomes of a point behind the queue. */
+/* run_points.c: the functions of dptrack.h that log a point: add the time, look up the key, queue it, and never wait.
+ * Refused points are counted and cause a warning. Independent of what happens after the queue. */
 #include "tracker/dptrack.h"
 
 #include <math.h>
@@ -19,12 +19,12 @@ static int refuse_key(struct dptrack_run *run, const char *key, int rc, const ch
 	if (rc == ERR_USAGE)
 		warn_post(run->warn, WARN_KEY, "points of series \"%s\" are lost: the key %s", shown, why);
 	else
-		warn_post(run->warn, WARN_KEY, "points of series \"%s\" are lost: the run has %d series already", shown,
+		warn_post(run->warn, WARN_KEY, "points of series \"%s\" are lost: the run already has %d series", shown,
 			  LIMIT_keys_per_run);
 	return rc;
 }
 
-static int push(struct dptrack_run *run, const char *key, struct point *p)
+static int queue_point(struct dptrack_run *run, const char *key, struct point *p)
 {
 	const char *why = "";
 	int rc = keys_get(run->keys, key, &p->key, &why);
@@ -43,8 +43,9 @@ int dptrack_log(struct dptrack_run *run, int64_t step, const char *key, double v
 {
 	if (!run_usable(run))
 		return DPTRACK_FORKED;
-	return push(run, key,
-		    &(struct point){ .wall_time = clock_wall_s(), .value = value, .step = step, .rank = run->series });
+	return queue_point(
+		run, key,
+		&(struct point){ .wall_time = clock_wall_s(), .value = value, .step = step, .rank = run->series });
 }
 
 int dptrack_log_many(struct dptrack_run *run, int64_t step, size_t n, const char *const *keys, const double *values)
@@ -56,8 +57,9 @@ int dptrack_log_many(struct dptrack_run *run, int64_t step, size_t n, const char
 		return DPTRACK_FORKED;
 	now = clock_wall_s();
 	for (size_t i = 0; i < n; i++) {
-		one = push(run, keys[i],
-			   &(struct point){ .wall_time = now, .value = values[i], .step = step, .rank = run->series });
+		one = queue_point(
+			run, keys[i],
+			&(struct point){ .wall_time = now, .value = values[i], .step = step, .rank = run->series });
 		rc = one ? one : rc;
 	}
 	return rc;
@@ -76,9 +78,9 @@ int dptrack_log_at(struct dptrack_run *run, int rank, int64_t step, const char *
 		return DPTRACK_FORKED;
 	if (rank < EVENT_RANK_RUN || rank > LIMIT_rank || isnan(wall_time)) {
 		atomic_fetch_add_explicit(&run->dropped, 1, memory_order_relaxed);
-		warn_post(run->warn, WARN_KEY, "points are lost: rank %d or their time is out of range", rank);
+		warn_post(run->warn, WARN_KEY, "points are lost: rank %d or the time is out of range", rank);
 		return DPTRACK_USAGE;
 	}
-	return push(run, key,
-		    &(struct point){ .wall_time = wall_time, .value = value, .step = step, .rank = rank });
+	return queue_point(run, key,
+			   &(struct point){ .wall_time = wall_time, .value = value, .step = step, .rank = rank });
 }

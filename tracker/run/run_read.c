@@ -1,5 +1,5 @@
-/* run_read.c: dptrack_read: the journals of a run's folder, record by record. Torn tails are normal, damaged records
- * are passed over. Must not know what anybody makes of it. */
+/* run_read.c: dptrack_read: reads the journals of a run's folder, record by record. Incomplete records at the end are
+ * normal, damaged ones are skipped. Independent of the use of the records. */
 #include "tracker/dptrack.h"
 
 #include <stdio.h>
@@ -13,15 +13,15 @@
 #include "tracker/run/run_folder.h"
 #include "tracker/run/run_names.h"
 
-struct reading {
+struct run_reading {
 	const struct dptrack_reader *reader;
-	struct err err; /* of the first journal that could not be read */
+	struct err err; /* of the first unreadable journal */
 	int journals;
-	int rank, segment; /* of the journal that is read */
+	int rank, segment; /* of the current journal */
 	char key[LIMIT_key_bytes + 1], value[LIMIT_value_bytes + 1];
 };
 
-static const char *text_of(struct event_text t, char *to, size_t room)
+static const char *terminate_text(struct event_text t, char *to, size_t room)
 {
 	size_t n = t.len < room - 1 ? t.len : room - 1;
 
@@ -30,7 +30,7 @@ static const char *text_of(struct event_text t, char *to, size_t room)
 	return to;
 }
 
-static void tell_journal(struct reading *r, const struct event_header *h)
+static void report_run_journal(struct run_reading *r, const struct event_header *h)
 {
 	char id[NAMES_ID_BYTES], name[2 * LIMIT_name_chars], experiment[2 * LIMIT_name_chars], host[256];
 
@@ -39,23 +39,23 @@ static void tell_journal(struct reading *r, const struct event_header *h)
 	r->segment = h->segment;
 	if (r->reader->journal)
 		r->reader->journal(r->reader->user,
-				   &(struct dptrack_journal){ .run_id = text_of(h->run_id, id, sizeof(id)),
-							      .run_name = text_of(h->run_name, name, sizeof(name)),
-							      .experiment = text_of(h->experiment, experiment,
-										    sizeof(experiment)),
-							      .host = text_of(h->host, host, sizeof(host)),
-							      .rank = h->rank < 0 ? -1 : h->rank,
-							      .world_size = h->world_size,
-							      .segment = h->segment });
+				   &(struct dptrack_journal){
+					   .run_id = terminate_text(h->run_id, id, sizeof(id)),
+					   .run_name = terminate_text(h->run_name, name, sizeof(name)),
+					   .experiment = terminate_text(h->experiment, experiment, sizeof(experiment)),
+					   .host = terminate_text(h->host, host, sizeof(host)),
+					   .rank = h->rank < 0 ? -1 : h->rank,
+					   .world_size = h->world_size,
+					   .segment = h->segment });
 }
 
-static void tell_point(struct reading *r, const struct event *ev, const struct event_item *item)
+static void report_point(struct run_reading *r, const struct event *ev, const struct event_item *item)
 {
 	int rank = item->rank == EVENT_RANK_DEFAULT ? (r->rank > 0 ? r->rank : EVENT_RANK_RUN) : item->rank;
 
 	if (r->reader->point)
 		r->reader->point(r->reader->user,
-				 &(struct dptrack_point){ .key = text_of(item->key, r->key, sizeof(r->key)),
+				 &(struct dptrack_point){ .key = terminate_text(item->key, r->key, sizeof(r->key)),
 							  .rank = rank,
 							  .segment = r->segment,
 							  .step = ev->step,
@@ -63,7 +63,7 @@ static void tell_point(struct reading *r, const struct event *ev, const struct e
 							  .value = item->value });
 }
 
-static const char *param_text(struct reading *r, const struct event_item *item)
+static const char *format_param(struct run_reading *r, const struct event_item *item)
 {
 	if (item->type == EVENT_TYPE_F64)
 		snprintf(r->value, sizeof(r->value), "%.17g", item->value);
@@ -72,18 +72,18 @@ static const char *param_text(struct reading *r, const struct event_item *item)
 	else if (item->type == EVENT_TYPE_BOOL)
 		snprintf(r->value, sizeof(r->value), "%s", item->integer ? "true" : "false");
 	else
-		text_of(item->text, r->value, sizeof(r->value));
+		terminate_text(item->text, r->value, sizeof(r->value));
 	return r->value;
 }
 
-static void tell_fact(struct reading *r, enum dptrack_fact kind, const struct event_item *item)
+static void report_fact(struct run_reading *r, enum dptrack_fact kind, const struct event_item *item)
 {
 	if (r->reader->fact)
-		r->reader->fact(r->reader->user, kind, text_of(item->key, r->key, sizeof(r->key)),
-				param_text(r, item));
+		r->reader->fact(r->reader->user, kind, terminate_text(item->key, r->key, sizeof(r->key)),
+				format_param(r, item));
 }
 
-static void tell_record(struct reading *r, const struct record *rec)
+static void report_record(struct run_reading *r, const struct record *rec)
 {
 	struct event_item item;
 	struct event ev;
@@ -92,21 +92,21 @@ static void tell_record(struct reading *r, const struct record *rec)
 		return;
 	while (event_next(&ev, &item) > 0) {
 		if (item.kind == EVENT_HEADER)
-			tell_journal(r, item.header);
+			report_run_journal(r, item.header);
 		else if (item.kind == EVENT_SCALAR)
-			tell_point(r, &ev, &item);
+			report_point(r, &ev, &item);
 		else if (item.kind == EVENT_PARAM)
-			tell_fact(r, DPTRACK_FACT_PARAM, &item);
+			report_fact(r, DPTRACK_FACT_PARAM, &item);
 		else if (item.kind == EVENT_TAG || item.kind == EVENT_ENV) {
 			item.type = EVENT_TYPE_TEXT;
-			tell_fact(r, item.kind == EVENT_TAG ? DPTRACK_FACT_TAG : DPTRACK_FACT_ENVIRONMENT, &item);
+			report_fact(r, item.kind == EVENT_TAG ? DPTRACK_FACT_TAG : DPTRACK_FACT_ENVIRONMENT, &item);
 		}
 	}
 }
 
-static void read_journal(void *user, const char *path, const char *writer_id, uint64_t bytes)
+static void read_journal_file(void *user, const char *path, const char *writer_id, uint64_t bytes)
 {
-	struct reading *r = user;
+	struct run_reading *r = user;
 	enum record_state state;
 	struct file_map m;
 	struct record rec;
@@ -117,7 +117,7 @@ static void read_journal(void *user, const char *path, const char *writer_id, ui
 		return;
 	while ((state = record_next(m.bytes, m.n, &at, &rec)) == RECORD_OK || state == RECORD_BAD_PAYLOAD) {
 		if (state == RECORD_OK)
-			tell_record(r, &rec);
+			report_record(r, &rec);
 		else
 			at += rec.frame_bytes;
 	}
@@ -126,11 +126,11 @@ static void read_journal(void *user, const char *path, const char *writer_id, ui
 
 int dptrack_read(const char *dir, const struct dptrack_reader *reader, struct dptrack_error *error)
 {
-	struct reading r = { .reader = reader, .err = ERR_INIT };
+	struct run_reading r = { .reader = reader, .err = ERR_INIT };
 
-	run_folder_journals(dir, NULL, read_journal, &r);
+	run_folder_journals(dir, NULL, read_journal_file, &r);
 	if (!r.err.code && !r.journals)
-		err_set(&r.err, ERR_NOENT, "%s is no run's folder: it has no journal", dir);
+		err_set(&r.err, ERR_NOENT, "%s is not a run's folder: it has no journal", dir);
 	if (r.err.code && error) {
 		error->code = r.err.code;
 		snprintf(error->text, sizeof(error->text), "%s", r.err.text);

@@ -1,4 +1,4 @@
-/* syncer.c: one request at a time. */
+/* syncer.c: the sync thread; it has at most one request. */
 #include "tracker/run/syncer.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define SYNC_S 1.0
 #define REMOVED "the journal was removed while it was being written"
-#define SLOW_SHARE 10.0 /* rest this many times as long as a sync took */
+#define SLOW_SHARE 10.0 /* pause this many times as long as a sync took */
 
 struct syncer {
 	struct warn *warn;
@@ -22,10 +22,10 @@ struct syncer {
 	int fd; /* to sync; -1: none */
 	bool stop;
 	double due_s;
-	bool removed; /* the file that was synced last has no name any more */
+	bool removed; /* the file of the last sync has been unlinked */
 };
 
-static void sync_file(struct syncer *s, int fd)
+static void sync_journal_file(struct syncer *s, int fd)
 {
 	struct err err = ERR_INIT;
 	struct stat st;
@@ -40,7 +40,8 @@ static void sync_file(struct syncer *s, int fd)
 	}
 }
 
-static void *syncer_main(void *arg)
+/* The thread: waits for a descriptor, syncs and closes it, and computes when the next sync is due. */
+static void *run_syncer(void *arg)
 {
 	struct syncer *s = arg;
 
@@ -54,7 +55,7 @@ static void *syncer_main(void *arg)
 			break;
 		pthread_mutex_unlock(&s->lock);
 		start = clock_mono_s();
-		sync_file(s, s->fd); /* nobody else changes fd before it is -1 again */
+		sync_journal_file(s, s->fd); /* no other thread changes fd until it is -1 again */
 		close(s->fd);
 		took = clock_mono_s() - start;
 		pthread_mutex_lock(&s->lock);
@@ -80,11 +81,11 @@ int syncer_start(struct syncer **ret, struct warn *warn, struct err *err)
 	pthread_cond_init(&s->changed, NULL);
 	sigfillset(&all); /* signals belong to the host program's threads */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&s->thread, NULL, syncer_main, s);
+	rc = pthread_create(&s->thread, NULL, run_syncer, s);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc) {
 		free(s);
-		return err_set_errno(err, rc, "cannot start the thread that syncs");
+		return err_set_errno(err, rc, "cannot start the sync thread");
 	}
 	*ret = s;
 	return 0;

@@ -1,4 +1,4 @@
-/* system_sampler.c: wakes once a second for the fixed loop, and at every interval for a sample. */
+/* system_sampler.c: wakes up once a second for the fixed loop, and at every interval for a sample. */
 #include "tracker/run/system_sampler.h"
 
 #include <math.h>
@@ -12,20 +12,20 @@
 #include "tracker/system/system_sample.h"
 
 #define LOOP_S 1.0
-#define LEAST_S 0.2 /* shorter times say little */
+#define INTERVAL_LEAST_S 0.2 /* the last sample of a shorter time is skipped */
 
 struct system_sampler {
 	struct dptrack_run *run;
 	double interval_s, taken_s;
-	struct sample sample;
+	struct system_sample sample;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool stop;
 };
 
-/* Nothing before the first step: there is no number for it yet. */
-static void take(struct system_sampler *s)
+/* Logs a sample; nothing before the first step, which would number it. */
+static void log_sample(struct system_sampler *s)
 {
 	int64_t step = atomic_load_explicit(&s->run->newest_step, memory_order_relaxed);
 	double values[SAMPLE_SERIES], now = clock_wall_s();
@@ -37,7 +37,8 @@ static void take(struct system_sampler *s)
 			dptrack_log_at(s->run, s->run->rank, step, sample_key((enum sample_series)i), values[i], now);
 }
 
-static void *sampler_main(void *arg)
+/* The thread: runs the fixed loop and takes samples until it is stopped, then takes a last sample. */
+static void *run_sampler(void *arg)
 {
 	struct system_sampler *s = arg;
 	double loop_s = s->taken_s;
@@ -55,12 +56,12 @@ static void *sampler_main(void *arg)
 			loop_s = clock_mono_s() + LOOP_S;
 		}
 		if (clock_mono_s() >= sample_s)
-			take(s);
+			log_sample(s);
 		pthread_mutex_lock(&s->lock);
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (clock_mono_s() - s->taken_s >= LEAST_S)
-		take(s);
+	if (clock_mono_s() - s->taken_s >= INTERVAL_LEAST_S)
+		log_sample(s);
 	return NULL;
 }
 
@@ -71,7 +72,7 @@ int system_sampler_start(struct system_sampler **ret, struct dptrack_run *run, d
 	int rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "out of memory: samples of the machine");
+		return err_set(err, ERR_NOMEM, "out of memory: system statistics");
 	s->run = run;
 	s->interval_s = interval_s;
 	s->taken_s = clock_mono_s();
@@ -80,14 +81,14 @@ int system_sampler_start(struct system_sampler **ret, struct dptrack_run *run, d
 	cond_init(&s->changed);
 	sigfillset(&all); /* signals belong to the host program's threads */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&s->thread, NULL, sampler_main, s);
+	rc = pthread_create(&s->thread, NULL, run_sampler, s);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc) {
 		sample_done(&s->sample);
 		pthread_mutex_destroy(&s->lock);
 		pthread_cond_destroy(&s->changed);
 		free(s);
-		return err_set_errno(err, rc, "cannot start the thread that samples the machine");
+		return err_set_errno(err, rc, "cannot start the thread for system statistics");
 	}
 	*ret = s;
 	return 0;

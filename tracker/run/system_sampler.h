@@ -1,5 +1,5 @@
-/* system_sampler.h: the thread that records what the machine says of itself (schema/event/system.def) every so many seconds.
- * It logs as any thread of the caller's does. */
+/* system_sampler.h: the thread that records system statistics (schema/event/system.def) at a fixed interval. It logs like any
+ * thread of the caller. */
 #ifndef DPT_RUN_SYSTEM_SAMPLER_H
 #define DPT_RUN_SYSTEM_SAMPLER_H
 
@@ -8,10 +8,10 @@
 struct system_sampler;
 struct dptrack_run;
 
-/* run: borrowed until system_sampler_stop; its rank's series are written, numbered by its newest step. */
+/* run: borrowed until system_sampler_stop; its rank's series are written, with its newest step. */
 int system_sampler_start(struct system_sampler **ret, struct dptrack_run *run, double interval_s, struct err *err);
 
-/* Takes a last sample, where one is worth it, and ends the thread. NULL is fine. */
+/* Takes a last sample, unless the interval is too short, and ends the thread. NULL is fine. */
 void system_sampler_stop(struct system_sampler *s);
 
 #endif

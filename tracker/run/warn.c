@@ -1,4 +1,4 @@
-/* warn.c: one slot for each kind of warning. */
+/* warn.c: stores warnings in one slot for each kind. */
 #include "tracker/run/warn.h"
 
 #include <pthread.h>
@@ -11,18 +11,18 @@
 
 #define REPEAT_S 60.0
 
-struct slot {
+struct warn_slot {
 	char text[512];
 	bool pending;
-	bool said;
-	double said_s;
+	bool delivered;
+	double delivered_s;
 };
 
 struct warn {
 	pthread_mutex_t lock;
 	void (*callback)(void *user, const char *text);
 	void *user;
-	struct slot slot[WARN_KINDS];
+	struct warn_slot slot[WARN_KINDS];
 };
 
 struct warn *warn_new(void (*callback)(void *user, const char *text), void *user)
@@ -47,7 +47,7 @@ void warn_free(struct warn *w)
 
 void warn_post(struct warn *w, enum warn_kind kind, const char *fmt, ...)
 {
-	struct slot *s = &w->slot[kind];
+	struct warn_slot *s = &w->slot[kind];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -58,8 +58,8 @@ void warn_post(struct warn *w, enum warn_kind kind, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Delivers the slot's text when it is due; the callback runs outside the lock. */
-static void deliver(struct warn *w, struct slot *s, bool all)
+/* Delivers the slot's text if it is due; the callback runs outside the lock. */
+static void deliver_slot(struct warn *w, struct warn_slot *s, bool all)
 {
 	void (*callback)(void *user, const char *text);
 	char text[sizeof(s->text)];
@@ -68,12 +68,12 @@ static void deliver(struct warn *w, struct slot *s, bool all)
 
 	pthread_mutex_lock(&w->lock);
 	callback = w->callback;
-	due = callback && s->pending && (all || !s->said || now - s->said_s >= REPEAT_S);
+	due = callback && s->pending && (all || !s->delivered || now - s->delivered_s >= REPEAT_S);
 	if (due) {
 		memcpy(text, s->text, sizeof(text));
 		s->pending = false;
-		s->said = true;
-		s->said_s = now;
+		s->delivered = true;
+		s->delivered_s = now;
 	}
 	pthread_mutex_unlock(&w->lock);
 	if (due)
@@ -83,7 +83,7 @@ static void deliver(struct warn *w, struct slot *s, bool all)
 void warn_deliver(struct warn *w, bool all)
 {
 	for (int kind = 0; kind < WARN_KINDS; kind++)
-		deliver(w, &w->slot[kind], all);
+		deliver_slot(w, &w->slot[kind], all);
 }
 
 void warn_mute(struct warn *w)

@@ -1,5 +1,5 @@
-/* writer.c: the writer thread. While the disk is full the encoded batch waits in the journal's buffer, later points in
- * the lanes, until those are full too. */
+/* writer.c: the writer thread. While the disk is full, the encoded batch stays in the journal's buffer and later points
+ * stay in the log queue, until both are full. */
 #include "tracker/run/writer.h"
 
 #include <pthread.h>
@@ -13,36 +13,36 @@
 #include "tracker/run/syncer.h"
 
 #define BATCH_S 0.2
-#define RETRY_S 1.0 /* while the disk refuses */
+#define RETRY_S 1.0 /* while the disk refuses writes */
 #define HEARTBEAT_S 10.0
 #define DROPPED_S 1.0
 #define GIVE_UP_S 5.0         /* at the end */
-#define HANG_S 20             /* a network disk that never answers must not keep a program from ending */
+#define HANG_S 20             /* a network disk that never answers must not prevent the program's end */
 #define WRITE_BYTES (256u << 10)
 
 struct writer {
 	struct writer_opts o;
 	pthread_t thread;
-	/* shared */
+	/* shared, protected by lock */
 	pthread_mutex_t lock;
-	pthread_cond_t moved; /* flush_done, flush_refused or through changed */
-	uint64_t flush_wanted, flush_done, flush_refused; /* refused: by the disk */
-	bool stop, through; /* the thread is to end, and has done all that it does */
+	pthread_cond_t progress; /* flush_done, flush_refused or finished changed */
+	uint64_t flush_requested, flush_done, flush_refused; /* refused: by the disk */
+	bool stop, finished; /* the thread must end; it has done everything */
 	enum event_status status;
-	/* the thread's own */
-	bool draining; /* taken from the lanes, not yet all encoded */
-	bool stuck;    /* the journal's buffer holds what the disk refused */
+	/* used by the thread only */
+	bool draining; /* points taken from the log queue are not all encoded */
+	bool stuck;    /* the journal's buffer has bytes that the disk refused */
 	bool ended;    /* the final records are in the buffer */
-	bool dirty;    /* written since the last sync was asked for */
+	bool dirty;    /* written since the last sync request */
 	struct syncer *syncer;
 	double heartbeat_s, dropped_s, stuck_s;
-	uint64_t heartbeats, dropped_said, lost;
+	uint64_t heartbeats, dropped_reported, lost;
 	int64_t last_step;
 	struct err err;
 	int sync_rc; /* of the last sync, after the end */
 };
 
-static void add_point(struct writer *w, const struct point *p)
+static void encode_point(struct writer *w, const struct point *p)
 {
 	const struct encode_scalar s = {
 		.key = p->key->text,
@@ -57,8 +57,8 @@ static void add_point(struct writer *w, const struct point *p)
 	w->last_step = p->step;
 }
 
-/* Out of memory while encoding: the batch cannot be told apart from whole records, so it is given up. */
-static void check_buf(struct writer *w)
+/* Out of memory while encoding: the buffer may have incomplete records, so the batch is dropped. */
+static void drop_failed_batch(struct writer *w)
 {
 	struct buf *b = journal_buf(w->o.journal);
 
@@ -68,20 +68,20 @@ static void check_buf(struct writer *w)
 	warn_post(w->o.warn, WARN_QUEUE, "out of memory: a batch of points was lost");
 }
 
-/* Writes the buffer; false when the disk refuses. */
-static bool put(struct writer *w)
+/* Writes the buffer; returns false if the disk refuses. */
+static bool write_buffer(struct writer *w)
 {
 	struct journal *j = w->o.journal;
 	bool was_stuck = w->stuck;
 
 	if (!was_stuck)
-		check_buf(w);
+		drop_failed_batch(w);
 
 	w->stuck = journal_write(j, &w->err) != 0;
 	if (w->stuck) {
 		if (!was_stuck)
 			w->stuck_s = clock_mono_s();
-		warn_post(w->o.warn, WARN_DISK, "%s; points are kept in memory until it works again", w->err.text);
+		warn_post(w->o.warn, WARN_DISK, "%s; points stay in memory until it works again", w->err.text);
 		return false;
 	}
 	w->dirty = true;
@@ -90,16 +90,16 @@ static bool put(struct writer *w)
 	return true;
 }
 
-/* Everything taken from the lanes goes through the buffer in slices; stops where the disk refuses. */
-static void drain(struct writer *w, bool complete)
+/* Encodes everything taken from the log queue, in slices of the buffer; stops if the disk refuses. */
+static void encode_queued(struct writer *w, bool complete)
 {
 	struct buf *b = journal_buf(w->o.journal);
 	const struct point *p;
 
-	if (w->stuck && !put(w))
+	if (w->stuck && !write_buffer(w))
 		return;
 	if (!w->draining) {
-		/* Points first: whatever was told before a point that is taken here is then among the records. */
+		/* Points first: the records then include everything that was recorded before one of these points. */
 		log_queue_take(w->o.lanes);
 		p = log_queue_next(w->o.lanes);
 		records_take(w->o.records, b, p || complete);
@@ -108,30 +108,30 @@ static void drain(struct writer *w, bool complete)
 		p = log_queue_next(w->o.lanes);
 	}
 	for (; p; p = log_queue_next(w->o.lanes)) {
-		add_point(w, p);
-		if (b->len >= WRITE_BYTES && !put(w))
+		encode_point(w, p);
+		if (b->len >= WRITE_BYTES && !write_buffer(w))
 			return;
 	}
 	w->draining = false;
 }
 
-static void say_dropped(struct writer *w, double now, bool at_once)
+static void report_dropped(struct writer *w, double now, bool at_once)
 {
 	static const char text[] = "dptrack/dropped";
 	const struct key key = { .text = { text, sizeof(text) - 1 } };
 	uint64_t dropped = atomic_load_explicit(w->o.dropped, memory_order_relaxed);
 
-	if (dropped == w->dropped_said || (!at_once && now < w->dropped_s))
+	if (dropped == w->dropped_reported || (!at_once && now < w->dropped_s))
 		return;
-	warn_post(w->o.warn, WARN_QUEUE, "%llu points were lost so far: the queue was full or their keys were refused",
+	warn_post(w->o.warn, WARN_QUEUE, "%llu points were lost so far: the queue was full or keys were refused",
 		  (unsigned long long)dropped);
-	w->dropped_said = dropped;
+	w->dropped_reported = dropped;
 	w->dropped_s = now + DROPPED_S;
-	add_point(w, &(struct point){ .key = &key, .wall_time = clock_wall_s(), .value = (double)dropped,
+	encode_point(w, &(struct point){ .key = &key, .wall_time = clock_wall_s(), .value = (double)dropped,
 				      .step = w->last_step, .rank = w->o.journal_rank > 0 ? w->o.journal_rank : -1 });
 }
 
-static void beat(struct writer *w, double now)
+static void add_heartbeat(struct writer *w, double now)
 {
 	if (now < w->heartbeat_s)
 		return;
@@ -139,7 +139,7 @@ static void beat(struct writer *w, double now)
 	encode_heartbeat(journal_buf(w->o.journal), clock_wall_s(), ++w->heartbeats);
 }
 
-static void sync_if_due(struct writer *w)
+static void request_sync(struct writer *w)
 {
 	if (!w->dirty || !syncer_due(w->syncer))
 		return;
@@ -147,7 +147,7 @@ static void sync_if_due(struct writer *w)
 	syncer_post(w->syncer, journal_dup(w->o.journal));
 }
 
-static void end_records(struct writer *w)
+static void add_final_records(struct writer *w)
 {
 	struct buf *b = journal_buf(w->o.journal);
 
@@ -159,27 +159,27 @@ static void end_records(struct writer *w)
 		records_end(w->o.records, b, w->status);
 }
 
-/* One round; true when everything that was queued before is in the file. */
-static bool round_once(struct writer *w, bool flush, bool stop)
+/* Runs one round; returns true if everything queued before it is in the file. */
+static bool run_write_round(struct writer *w, bool flush, bool stop)
 {
 	double now = clock_mono_s();
 
-	drain(w, flush || stop);
+	encode_queued(w, flush || stop);
 	if (!w->draining && !w->stuck) {
-		say_dropped(w, now, flush || stop);
+		report_dropped(w, now, flush || stop);
 		console_capture_take(w->o.printed, journal_buf(w->o.journal), stop);
 		if (stop)
-			end_records(w);
+			add_final_records(w);
 		else
-			beat(w, now);
+			add_heartbeat(w, now);
 		if (journal_buf(w->o.journal)->len)
-			put(w);
+			write_buffer(w);
 	}
 	return !w->draining && !w->stuck;
 }
 
-/* What is still queued when the disk has refused for too long. */
-static void give_up(struct writer *w)
+/* Counts what is still queued after the disk has refused for too long. */
+static void count_lost_points(struct writer *w)
 {
 	while (log_queue_next(w->o.lanes))
 		w->lost++;
@@ -188,7 +188,9 @@ static void give_up(struct writer *w)
 		w->lost++;
 }
 
-static void *writer_main(void *arg)
+/* The thread: rounds until it is asked to stop and everything is written, or the disk refuses for too long; then a last
+ * sync. */
+static void *run_writer(void *arg)
 {
 	struct writer *w = arg;
 	struct err sync_err = ERR_INIT;
@@ -201,26 +203,26 @@ static void *writer_main(void *arg)
 		log_queue_wait(w->o.lanes, w->stuck ? RETRY_S : BATCH_S);
 		pthread_mutex_lock(&w->lock);
 		stop = w->stop;
-		wanted = w->flush_wanted;
+		wanted = w->flush_requested;
 		pthread_mutex_unlock(&w->lock);
-		whole = round_once(w, wanted != w->flush_done, stop);
+		whole = run_write_round(w, wanted != w->flush_done, stop);
 		pthread_mutex_lock(&w->lock);
 		*(whole ? &w->flush_done : &w->flush_refused) = wanted;
-		pthread_cond_broadcast(&w->moved);
+		pthread_cond_broadcast(&w->progress);
 		pthread_mutex_unlock(&w->lock);
 		if (!whole && stop && clock_mono_s() - w->stuck_s > GIVE_UP_S) {
-			give_up(w);
+			count_lost_points(w);
 			break;
 		}
-		sync_if_due(w);
+		request_sync(w);
 		warn_deliver(w->o.warn, false);
 	}
 	w->sync_rc = syncer_stop(w->syncer, journal_dup(w->o.journal), &sync_err);
 	if (!w->stuck)
 		w->err = sync_err;
 	pthread_mutex_lock(&w->lock);
-	w->through = true;
-	pthread_cond_broadcast(&w->moved);
+	w->finished = true;
+	pthread_cond_broadcast(&w->progress);
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
 }
@@ -241,10 +243,10 @@ int writer_start(struct writer **ret, const struct writer_opts *opts, struct err
 	w->o = *opts;
 	w->heartbeat_s = clock_mono_s() + HEARTBEAT_S;
 	pthread_mutex_init(&w->lock, NULL);
-	cond_init(&w->moved);
+	cond_init(&w->progress);
 	sigfillset(&all); /* signals belong to the host program's threads */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&w->thread, NULL, writer_main, w);
+	rc = pthread_create(&w->thread, NULL, run_writer, w);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc) {
 		syncer_stop(w->syncer, -1, NULL);
@@ -262,27 +264,27 @@ int writer_flush(struct writer *w, double wait_s)
 	int rc;
 
 	pthread_mutex_lock(&w->lock);
-	wanted = ++w->flush_wanted;
+	wanted = ++w->flush_requested;
 	log_queue_wake(w->o.lanes);
-	while (w->flush_done < wanted && w->flush_refused < wanted && cond_wait_until(&w->moved, &w->lock, until_s))
+	while (w->flush_done < wanted && w->flush_refused < wanted && cond_wait_until(&w->progress, &w->lock, until_s))
 		;
 	rc = w->flush_done < wanted ? ERR_BUSY : 0;
 	pthread_mutex_unlock(&w->lock);
 	return rc;
 }
 
-/* False when the thread hangs in the system. */
-static bool join_in_time(struct writer *w)
+/* Returns false if the thread hangs in a system call. */
+static bool join_with_timeout(struct writer *w)
 {
 	const double until_s = clock_mono_s() + HANG_S;
-	bool through;
+	bool finished;
 
 	pthread_mutex_lock(&w->lock);
-	while (!w->through && cond_wait_until(&w->moved, &w->lock, until_s))
+	while (!w->finished && cond_wait_until(&w->progress, &w->lock, until_s))
 		;
-	through = w->through;
+	finished = w->finished;
 	pthread_mutex_unlock(&w->lock);
-	return through && !pthread_join(w->thread, NULL);
+	return finished && !pthread_join(w->thread, NULL);
 }
 
 int writer_stop(struct writer *w, enum event_status status, uint64_t *ret_lost, struct err *err)
@@ -294,14 +296,14 @@ int writer_stop(struct writer *w, enum event_status status, uint64_t *ret_lost, 
 	w->status = status;
 	pthread_mutex_unlock(&w->lock);
 	log_queue_wake(w->o.lanes);
-	if (!join_in_time(w))
-		return err_set(err, ERR_BUSY, "the disk of %s does not answer", journal_path(w->o.journal));
+	if (!join_with_timeout(w))
+		return err_set(err, ERR_BUSY, "the disk of %s does not respond", journal_path(w->o.journal));
 	if (w->stuck || w->sync_rc) {
 		rc = w->err.code;
 		err_set(err, rc, "%s", w->err.text);
 	}
 	*ret_lost = w->lost;
-	pthread_cond_destroy(&w->moved);
+	pthread_cond_destroy(&w->progress);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 	return rc;

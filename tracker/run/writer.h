@@ -1,5 +1,5 @@
-/* writer.h: the thread that moves points and records from memory to the journal: one write about every 0.2 s, earlier
- * when much is queued; a sync asked for about every second; a heartbeat every 10 s. It alone touches the journal. */
+/* writer.h: the thread that writes points and records to the journal: a write about every 0.2 s, earlier if much is
+ * queued; a sync about every second; a heartbeat every 10 s. No other thread touches the journal. */
 #ifndef DPT_RUN_WRITER_H
 #define DPT_RUN_WRITER_H
 
@@ -17,7 +17,7 @@
 
 struct writer;
 
-/* All borrowed until writer_stop. */
+/* All are borrowed until writer_stop. */
 struct writer_opts {
 	struct journal *journal;
 	struct log_queue *lanes;
@@ -31,13 +31,13 @@ struct writer_opts {
 
 int writer_start(struct writer **ret, const struct writer_opts *opts, struct err *err);
 
-/* Any thread: waits until what was queued before is in the file; ERR_BUSY when wait_s is over first, or the disk
- * refuses it. */
+/* Waits until everything queued before is in the file. Any thread. Returns ERR_BUSY on timeout, or if the disk
+ * refuses. */
 int writer_flush(struct writer *w, double wait_s);
 
-/* Writes the rest and the status (EVENT_RUNNING: none), syncs, ends the thread and frees w. Where the disk does not
- * take the rest within some seconds, *ret_lost points are given up. ERR_BUSY: the thread hangs in a write or sync and
- * goes on using all that it was given. */
+/* Writes the rest and the status (EVENT_RUNNING: none), syncs, ends the thread and frees w. If the disk refuses for
+ * some seconds, *ret_lost points are lost. ERR_BUSY: the thread hangs in a write or sync; it keeps using everything in
+ * its options. */
 int writer_stop(struct writer *w, enum event_status status, uint64_t *ret_lost, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* file_uploader.c: the thread and its queue, which is shared under one lock; requests are made outside it. */
+/* file_uploader.c: the upload thread and its queue. One lock protects the queue; requests are made without it. */
 #include "tracker/sink/file_uploader.h"
 
 #include <math.h>
@@ -16,12 +16,12 @@
 
 #define BACKOFF_FIRST_S 0.5
 #define BACKOFF_MAX_S 30.0
-#define CLOSING_BACKOFF_S 0.5 /* while somebody waits in close */
+#define CLOSING_BACKOFF_S 0.5 /* while a caller waits in close */
 #define PATH_BYTES_MAX (64u << 10)
 
-struct parcel {
-	struct parcel *next;
-	char *name;  /* behind the path, in the same memory */
+struct queued_file {
+	struct queued_file *next;
+	char *name;  /* after the path, in the same allocation */
 	char path[];
 };
 
@@ -29,21 +29,21 @@ struct file_uploader {
 	struct worker worker;
 	char run_id[33];
 	struct http *http;
-	/* under the worker's lock */
-	struct parcel *first, **end;
+	/* protected by the worker's lock */
+	struct queued_file *first, **end;
 	size_t refused;
-	/* the thread's own */
-	double backoff_s; /* 0: the last request was answered well */
+	/* used by the thread only */
+	double backoff_s; /* 0: the last request succeeded */
 };
 
-enum outcome { TAKEN, LATER, REFUSED };
+enum upload_result { UPLOADED, RETRY_LATER, REFUSED };
 
 static void courier_free(void *own)
 {
 	struct file_uploader *c = own;
 
 	while (c->first) {
-		struct parcel *p = c->first;
+		struct queued_file *p = c->first;
 
 		c->first = p->next;
 		free(p);
@@ -53,33 +53,36 @@ static void courier_free(void *own)
 	free(c);
 }
 
-/* An answer that a repeat may change: the run is not known there yet, the server is busy, or asks for a token. */
-static bool may_change(long status)
+/* Replies that may change: the server does not know the run yet, is busy, or requires a token. */
+static bool is_retriable(long status)
 {
 	return status == 401 || status == 403 || status == 404 || status == 408 || status == 429 || status >= 500;
 }
 
-static enum outcome judge(struct file_uploader *c, const struct parcel *p, const struct http_reply *reply, struct err *err)
+static enum upload_result classify_reply(struct file_uploader *c, const struct queued_file *p, const struct http_reply *reply,
+					 struct err *err)
 {
 	char why[400], text[900];
 
 	if (reply->status / 100 == 2)
-		return TAKEN;
+		return UPLOADED;
 	http_reply_reason(reply, why, sizeof(why));
 	err_set(err, ERR_PEER, "%s", why);
-	if (may_change(reply->status))
-		return LATER;
-	snprintf(text, sizeof(text), "the server does not take the file \"%.200s\": %s", p->name, why);
+	if (is_retriable(reply->status))
+		return RETRY_LATER;
+	snprintf(text, sizeof(text), "the server refuses the file \"%.200s\": %s", p->name, why);
 	worker_say(&c->worker, text);
 	return REFUSED;
 }
 
-static enum outcome deliver(struct file_uploader *c, const struct parcel *p, double deadline_s, struct err *err)
+/* Maps the file and sends it as one PUT request. */
+static enum upload_result upload_file(struct file_uploader *c, const struct queued_file *p, double deadline_s,
+				      struct err *err)
 {
 	struct file_map map = { 0 };
 	struct http_reply reply;
 	struct buf path;
-	enum outcome how = REFUSED;
+	enum upload_result how = REFUSED;
 
 	if (file_map_open(&map, p->path, err)) {
 		worker_say(&c->worker, err->text);
@@ -89,14 +92,14 @@ static enum outcome deliver(struct file_uploader *c, const struct parcel *p, dou
 	buf_addf(&path, "/api/v1/runs/%s/artifacts/", c->run_id);
 	http_add_path(&path, p->name);
 	if (buf_failed(&path)) {
-		worker_say(&c->worker, "the name of a file is too long to be sent");
+		worker_say(&c->worker, "the name of a file is too long for a URL");
 	} else if (http_send(c->http, &(struct http_request){ .method = "PUT", .path = path.data,
 							      .body = map.bytes ? (const void *)map.bytes : "",
 							      .body_bytes = map.n, .deadline_s = deadline_s },
 			     &reply, err)) {
-		how = LATER;
+		how = RETRY_LATER;
 	} else {
-		how = judge(c, p, &reply, err);
+		how = classify_reply(c, p, &reply, err);
 		http_reply_done(&reply);
 	}
 	buf_done(&path);
@@ -104,26 +107,26 @@ static enum outcome deliver(struct file_uploader *c, const struct parcel *p, dou
 	return how;
 }
 
-/* With the lock held, given up meanwhile: one request for the first that waits. */
-static void send_first(struct file_uploader *c)
+/* Uploads the first file of the queue. The caller holds the lock, which is released during the request. */
+static void upload_first(struct file_uploader *c)
 {
-	struct parcel *p = c->first;
+	struct queued_file *p = c->first;
 	double deadline_s = c->worker.stop ? c->worker.deadline_s : 0;
 	struct err err = ERR_INIT;
-	enum outcome how;
+	enum upload_result how;
 
 	pthread_mutex_unlock(&c->worker.lock);
-	how = deliver(c, p, deadline_s, &err);
-	if (how == LATER && !c->backoff_s) {
+	how = upload_file(c, p, deadline_s, &err);
+	if (how == RETRY_LATER && !c->backoff_s) {
 		char text[640];
 
-		snprintf(text, sizeof(text), "%s; files are kept and sent again later", err.text);
+		snprintf(text, sizeof(text), "%s; files stay on disk and are sent again later", err.text);
 		worker_say(&c->worker, text);
 	}
 	pthread_mutex_lock(&c->worker.lock);
 	c->first = p->next;
 	c->end = c->first ? c->end : &c->first;
-	if (how == LATER) {
+	if (how == RETRY_LATER) {
 		p->next = NULL;
 		*c->end = p;
 		c->end = &p->next;
@@ -135,8 +138,8 @@ static void send_first(struct file_uploader *c)
 	free(p);
 }
 
-/* With the lock held: waits until there is something to send; false when the thread shall end. */
-static bool wait_for_work(struct file_uploader *c)
+/* Waits until a file is due; returns false if the thread must end. The caller holds the lock. */
+static bool wait_for_file(struct file_uploader *c)
 {
 	double begin_s = clock_mono_s();
 
@@ -157,8 +160,8 @@ static void courier_run(void *own)
 {
 	struct file_uploader *c = own;
 
-	while (wait_for_work(c))
-		send_first(c);
+	while (wait_for_file(c))
+		upload_first(c);
 }
 
 int file_uploader_start(struct file_uploader **ret, const struct file_uploader_opts *opts, struct err *err)
@@ -187,7 +190,7 @@ int file_uploader_start(struct file_uploader **ret, const struct file_uploader_o
 int file_uploader_send(struct file_uploader *c, const char *path, const char *name)
 {
 	size_t path_n = strlen(path) + 1, name_n = strlen(name) + 1;
-	struct parcel *p = malloc(sizeof(*p) + path_n + name_n);
+	struct queued_file *p = malloc(sizeof(*p) + path_n + name_n);
 
 	if (!p)
 		return ERR_NOMEM;
@@ -211,7 +214,7 @@ size_t file_uploader_stop(struct file_uploader *c, double wait_s)
 		return 0;
 	worker_end(&c->worker, c->http, wait_s);
 	lacking = c->refused;
-	for (const struct parcel *p = c->first; p; p = p->next)
+	for (const struct queued_file *p = c->first; p; p = p->next)
 		lacking++;
 	worker_leave(&c->worker);
 	return lacking;

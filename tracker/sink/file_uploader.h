@@ -1,6 +1,6 @@
-/* file_uploader.h: brings files that are kept with a run to a server, where they are its artifacts, from a thread of its own.
- * What the server does not take yet is tried again, the others first; the files lie on disk meanwhile and must stay as
- * they are. Knows nothing of journals. */
+/* file_uploader.h: uploads files of a run to a server, where they become its artifacts, from a background thread. Files that
+ * the server does not accept yet are retried after the others. They stay on disk and must not change until then.
+ * Independent of journals. */
 #ifndef DPT_SINK_FILE_UPLOADER_H
 #define DPT_SINK_FILE_UPLOADER_H
 
@@ -11,21 +11,21 @@
 struct file_uploader;
 
 struct file_uploader_opts {
-	const char *url;   /* http://host:port or https://…, a path prefix allowed */
+	const char *url;   /* http://host:port or https://…, with an optional path prefix */
 	const char *token; /* NULL or "": none */
 	const char *run_id;
-	/* Trouble begins, or a file is refused for good: one line; from the courier's thread. */
+	/* Reports the first failure, or a file that is refused for good, as one line; from the uploader's thread. */
 	void (*notice)(void *user, const char *text);
 	void *user;
 };
 
-/* Starts the thread; libcurl is loaded here. */
+/* Starts the thread and loads libcurl. */
 int file_uploader_start(struct file_uploader **ret, const struct file_uploader_opts *opts, struct err *err);
 
-/* The file at path becomes the artifact name. Texts are copied. 0 or ERR_NOMEM. */
+/* Queues the file at path, to become the artifact name. Texts are copied. 0 or ERR_NOMEM. */
 int file_uploader_send(struct file_uploader *c, const char *path, const char *name);
 
-/* Sends the rest for at most wait_s seconds, then frees c (NULL is fine). How many files the server lacks. */
+/* Uploads the rest for at most wait_s seconds, then frees c (NULL is fine). Returns how many files the server lacks. */
 size_t file_uploader_stop(struct file_uploader *c, double wait_s);
 
 #endif

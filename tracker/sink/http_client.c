@@ -20,19 +20,19 @@
 struct http {
 	struct curlso so;
 	void *easy;
-	char *url;   /* without a slash at its end */
+	char *url;   /* without a trailing slash */
 	char *shown; /* the same for messages, without user and password */
 	char *authorization; /* whole header line, or NULL */
 	char *ca;             /* file of certificates to trust, or NULL */
-	bool trusting;        /* any certificate will do */
+	bool trusting;        /* accept any certificate */
 	_Atomic(int) canceled;
-	/* of the request under way */
+	/* of the current request */
 	const struct http_request *req;
 	struct http_reply *reply;
 	char message[CURLSO_ERROR_BYTES];
 };
 
-static char *printed(const char *fmt, const char *text, int n)
+static char *format_text(const char *fmt, const char *text, int n)
 {
 	struct buf b;
 
@@ -41,15 +41,15 @@ static char *printed(const char *fmt, const char *text, int n)
 	return buf_take(&b, NULL);
 }
 
-static char *shown_url(const char *url, size_t n)
+static char *format_shown_url(const char *url, size_t n)
 {
 	size_t scheme = strstr(url, "://") + 3 - url, host = scheme;
 
 	for (size_t i = scheme; i < n && url[i] != '/'; i++)
 		if (url[i] == '@')
 			host = i + 1;
-	return printed(host > scheme ? "(with a password) %.*s" : "%.*s", url + (host > scheme ? host : 0),
-		       (int)(n - (host > scheme ? host : 0)));
+	return format_text(host > scheme ? "(with a password) %.*s" : "%.*s", url + (host > scheme ? host : 0),
+			   (int)(n - (host > scheme ? host : 0)));
 }
 
 int http_open(struct http **ret, const char *url, const char *token, struct err *err)
@@ -60,9 +60,9 @@ int http_open(struct http **ret, const char *url, const char *token, struct err 
 	int rc;
 
 	if ((strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) || n >= URL_BYTES_MAX / 2)
-		return err_set(err, ERR_USAGE, "\"%.200s\" is no http:// or https:// address", url);
+		return err_set(err, ERR_USAGE, "\"%.200s\" is not an http:// or https:// address", url);
 	if (token && strpbrk(token, "\r\n"))
-		return err_set(err, ERR_USAGE, "the token holds a line break");
+		return err_set(err, ERR_USAGE, "the token has a line break");
 	while (n && url[n - 1] == '/')
 		n--;
 	h = calloc(1, sizeof(*h));
@@ -72,11 +72,11 @@ int http_open(struct http **ret, const char *url, const char *token, struct err 
 	if (rc)
 		goto out;
 	h->easy = h->so.easy_init();
-	h->url = printed("%.*s", url, (int)n);
-	h->shown = shown_url(url, n);
+	h->url = format_text("%.*s", url, (int)n);
+	h->shown = format_shown_url(url, n);
 	h->ca = ca && *ca ? strdup(ca) : NULL;
 	if (token && *token)
-		h->authorization = printed("Authorization: Bearer %.*s", token, (int)strlen(token));
+		h->authorization = format_text("Authorization: Bearer %.*s", token, (int)strlen(token));
 	rc = ERR_NOMEM;
 	if (!h->easy || !h->url || !h->shown || (token && *token && !h->authorization)) {
 		err_set(err, rc, "out of memory");
@@ -118,7 +118,7 @@ void http_cancel(struct http *h)
 	atomic_store(&h->canceled, 1);
 }
 
-static size_t on_body(char *bytes, size_t one, size_t n, void *user)
+static size_t receive_reply_body(char *bytes, size_t one, size_t n, void *user)
 {
 	struct http *h = user;
 	long status = 0;
@@ -131,17 +131,17 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *user)
 	return buf_failed(&h->reply->body) ? 0 : n;
 }
 
-static bool over(const struct http *h, const struct http_request *req)
+static bool is_over(const struct http *h, const struct http_request *req)
 {
 	return atomic_load(&h->canceled) || (req->deadline_s > 0 && clock_mono_s() >= req->deadline_s);
 }
 
-static int on_progress(void *user, int64_t a, int64_t b, int64_t c, int64_t d)
+static int check_deadline(void *user, int64_t a, int64_t b, int64_t c, int64_t d)
 {
 	struct http *h = user;
 
 	(void)a, (void)b, (void)c, (void)d;
-	return over(h, h->req);
+	return is_over(h, h->req);
 }
 
 static int compress_body(struct buf *to, const void *body, size_t n, struct err *err)
@@ -166,7 +166,7 @@ static int compress_body(struct buf *to, const void *body, size_t n, struct err 
 	return rc == Z_STREAM_END ? 0 : err_set(err, ERR_NOMEM, "cannot compress %zu bytes", n);
 }
 
-static int add_line(struct http *h, struct curl_slist **lines, const char *line)
+static int append_request_header(struct http *h, struct curl_slist **lines, const char *line)
 {
 	struct curl_slist *grown = h->so.slist_append(*lines, line);
 
@@ -175,26 +175,27 @@ static int add_line(struct http *h, struct curl_slist **lines, const char *line)
 	return grown ? 0 : ERR_NOMEM;
 }
 
-static int headers_make(struct http *h, const struct http_request *req, struct curl_slist **ret)
+static int make_headers(struct http *h, const struct http_request *req, struct curl_slist **ret)
 {
 	char line[256];
-	int rc = add_line(h, ret, "Expect:"); /* no round trip before the body */
+	int rc = append_request_header(h, ret, "Expect:"); /* saves a round trip before the body */
 
 	if (!rc && h->authorization)
-		rc = add_line(h, ret, h->authorization);
+		rc = append_request_header(h, ret, h->authorization);
 	if (!rc && req->body) {
 		snprintf(line, sizeof(line), "Content-Type: %s",
 			 req->content_type ? req->content_type : "application/octet-stream");
-		rc = add_line(h, ret, line);
+		rc = append_request_header(h, ret, line);
 	}
 	if (!rc && req->body && req->gzip)
-		rc = add_line(h, ret, "Content-Encoding: gzip");
+		rc = append_request_header(h, ret, "Content-Encoding: gzip");
 	for (const char *const *more = req->headers; !rc && more && *more; more++)
-		rc = add_line(h, ret, *more);
+		rc = append_request_header(h, ret, *more);
 	return rc;
 }
 
-static void set_options(struct http *h, const char *url, struct curl_slist *headers)
+/* Sets all options of the easy handle for the current request, except its body. */
+static void set_easy_options(struct http *h, const char *url, struct curl_slist *headers)
 {
 	int (*set)(void *easy, int option, ...) = h->so.easy_setopt;
 	void *c = h->easy;
@@ -208,10 +209,10 @@ static void set_options(struct http *h, const char *url, struct curl_slist *head
 	set(c, CURLSO_NOSIGNAL, 1L);
 	set(c, CURLSO_USERAGENT, "libdptrack/" PACKAGE_VERSION);
 	set(c, CURLSO_ERRORBUFFER, h->message);
-	set(c, CURLSO_WRITEFUNCTION, on_body);
+	set(c, CURLSO_WRITEFUNCTION, receive_reply_body);
 	set(c, CURLSO_WRITEDATA, h);
 	set(c, CURLSO_NOPROGRESS, 0L);
-	set(c, CURLSO_XFERINFOFUNCTION, on_progress);
+	set(c, CURLSO_XFERINFOFUNCTION, check_deadline);
 	set(c, CURLSO_XFERINFODATA, h);
 	set(c, CURLSO_CONNECTTIMEOUT_MS, CONNECT_MS);
 	set(c, CURLSO_LOW_SPEED_LIMIT, 1L);
@@ -222,13 +223,14 @@ static void set_options(struct http *h, const char *url, struct curl_slist *head
 	set(c, CURLSO_SSL_VERIFYHOST, h->trusting ? 0L : 2L);
 }
 
-static int perform(struct http *h, const char *url, struct curl_slist *headers, const struct buf *body,
-		   struct err *err)
+/* Performs the request and fills h->reply. Errors: see http_send. */
+static int perform_request(struct http *h, const char *url, struct curl_slist *headers, const struct buf *body,
+			   struct err *err)
 {
 	int64_t after = 0, sent = 0;
 	int code;
 
-	set_options(h, url, headers);
+	set_easy_options(h, url, headers);
 	if (h->req->body) {
 		h->so.easy_setopt(h->easy, CURLSO_POSTFIELDSIZE_LARGE, (int64_t)body->len);
 		h->so.easy_setopt(h->easy, CURLSO_POSTFIELDS, body->data);
@@ -239,7 +241,7 @@ static int perform(struct http *h, const char *url, struct curl_slist *headers, 
 		return err_set(err, ERR_CANCELED, "%s: no answer in time", h->shown);
 	if (code == CURLSO_TIMED_OUT &&
 	    h->so.easy_getinfo(h->easy, CURLSO_PRETRANSFER_TIME, &sent) == CURLSO_OK && sent > 0)
-		return err_set(err, ERR_PEER, "%s: no answer for %ld s: the server is stopped, or has too much to do",
+		return err_set(err, ERR_PEER, "%s: no answer for %ld s: the server is stopped or overloaded",
 			       h->shown, STALLED_S);
 	if (code)
 		return err_set(err, ERR_PEER, "%s: %s", h->shown,
@@ -258,19 +260,19 @@ int http_send(struct http *h, const struct http_request *req, struct http_reply 
 	char url[URL_BYTES_MAX];
 	int rc = 0;
 
-	if (over(h, req))
+	if (is_over(h, req))
 		return err_set(err, ERR_CANCELED, "%s: no time left", h->shown);
 	if ((size_t)snprintf(url, sizeof(url), "%s%s", h->url, req->path) >= sizeof(url))
-		return err_set(err, ERR_USAGE, "%s: address is too long", h->shown);
+		return err_set(err, ERR_USAGE, "%s: the address is too long", h->shown);
 	buf_init(&reply.body, REPLY_BYTES_MAX);
 	h->req = req;
 	h->reply = &reply;
 	if (req->body && req->gzip)
 		rc = compress_body(&packed, req->body, req->body_bytes, err);
-	if (!rc && headers_make(h, req, &headers))
+	if (!rc && make_headers(h, req, &headers))
 		rc = err_set(err, ERR_NOMEM, "out of memory");
 	if (!rc)
-		rc = perform(h, url, headers, packed.data ? &packed : &body, err);
+		rc = perform_request(h, url, headers, packed.data ? &packed : &body, err);
 	h->so.slist_free_all(headers);
 	buf_done(&packed);
 	h->req = NULL;

@@ -1,5 +1,5 @@
-/* http_client.h: an HTTP client for one server: kept-alive connection, bearer token, gzip'd bodies, deadlines. Follows no
- * redirects. Knows nothing of journals. One thread at a time, except for http_cancel. */
+/* http_client.h: an HTTP client for one server: persistent connection, bearer token, gzip'd bodies, deadlines. Follows no
+ * redirects. Independent of journals. One thread at a time, except for http_cancel. */
 #ifndef DPT_SINK_HTTP_CLIENT_H
 #define DPT_SINK_HTTP_CLIENT_H
 
@@ -13,15 +13,15 @@ struct http;
 
 struct http_request {
 	const char *method;       /* "GET", "POST", … */
-	const char *path;         /* behind the server's URL; begins with '/', already escaped */
+	const char *path;         /* appended to the server's URL; begins with '/', already escaped */
 	const void *body;         /* NULL: none */
 	size_t body_bytes;
 	const char *content_type; /* of the body; NULL: application/octet-stream */
-	const char *const *headers; /* whole lines, NULL behind the last; NULL: none */
+	const char *const *headers; /* whole lines, terminated by NULL; NULL: none */
 	bool gzip;                /* compress the body */
-	double deadline_s;        /* on clock_mono_s's clock; 0: none but that of a stalled connection (30 s) */
-	/* NULL: the reply's body is collected in reply.body (64 MiB at most). Else called for each piece of a 2xx
-	 * reply; anything but 0 ends the transfer. */
+	double deadline_s;        /* on clock_mono_s's clock; 0: only the limit for a stalled connection (30 s) */
+	/* NULL: the reply's body is collected in reply.body (64 MiB at most). Otherwise called for each piece of a 2xx
+	 * reply; a nonzero return ends the transfer. */
 	int (*piece)(void *user, const void *bytes, size_t n);
 	void *user;
 };
@@ -29,30 +29,30 @@ struct http_request {
 struct http_reply {
 	long status;
 	struct buf body;
-	double retry_after_s; /* 0: the server did not say */
+	double retry_after_s; /* 0: not sent by the server */
 };
 
-/* url: http://host[:port][/prefix] or https://…; token NULL or "": none. The file that DPTRACK_CA names (PEM) is
- * trusted instead of the system's certificates. */
+/* url: http://host[:port][/prefix] or https://…; token NULL or "": none. The file in DPTRACK_CA (PEM) replaces the
+ * system's certificates. */
 int http_open(struct http **ret, const char *url, const char *token, struct err *err);
 
-/* Trusts the certificate whatever it says, for a server that is known to be this user's own. */
+/* Accepts any certificate, for a server that is known to be this user's own. */
 void http_trust(struct http *h);
 void http_close(struct http *h);            /* NULL is fine */
 const char *http_url(const struct http *h); /* for messages: without user and password */
 
-/* 0 when a reply came, whatever its status: *ret is filled, http_reply_done frees it. ERR_PEER: no reply, err says why;
- * ERR_CANCELED: http_cancel or the deadline. */
+/* Returns 0 for any reply, whatever its status: *ret is filled, http_reply_done frees it. ERR_PEER: no reply, err has
+ * the reason; ERR_CANCELED: http_cancel or the deadline. */
 int http_send(struct http *h, const struct http_request *req, struct http_reply *ret, struct err *err);
 void http_reply_done(struct http_reply *reply);
 
-/* Any thread: ends the request that is under way and refuses later ones. */
+/* Ends the current request and refuses later ones. Any thread. */
 void http_cancel(struct http *h);
 
-/* Appends text to a request's path: its slashes stay, what else means something there is escaped. */
+/* Appends text to a request's path; escapes special characters except slashes. */
 void http_add_path(struct buf *path, const char *text);
 
-/* One line for people from a reply that is not 2xx: its error.message where the body has one, else the status. */
+/* Extracts one line of text from a reply that is not 2xx: its error.message if the body has one, else the status. */
 void http_reply_reason(const struct http_reply *reply, char *to, size_t cap);
 
 #endif

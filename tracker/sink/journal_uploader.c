@@ -1,4 +1,4 @@
-/* journal_uploader.c: the thread that sends. Its state is shared under one lock; requests are made outside it. */
+/* journal_uploader.c: the thread that sends journals. One lock protects its state; requests are made without it. */
 #include "tracker/sink/journal_uploader.h"
 
 #include <stdbool.h>
@@ -16,25 +16,25 @@
 #define BACKOFF_FIRST_S 0.5
 #define BACKOFF_MAX_S 30.0
 #define RETRY_AFTER_MAX_S 120.0
-#define CLOSING_BACKOFF_S 0.5 /* while somebody waits in close */
+#define CLOSING_BACKOFF_S 0.5 /* while a caller waits in close */
 #define IDLE_S 60.0
 
-struct spooled {
-	struct sender *sender; /* the thread's own */
+struct spooled_journal {
+	struct sender *sender; /* used by the thread only */
 	char writer_id[33];
 	uint64_t bytes;   /* in the file */
-	uint64_t durable; /* acknowledged */
-	bool adopted;     /* may end in a torn record */
+	uint64_t durable; /* acknowledged by the server */
+	bool adopted;     /* written by another process; may end in an incomplete record */
 };
 
 struct journal_uploader {
 	struct worker worker;
 	char run_id[33];
 	struct http *http;
-	/* under the worker's lock */
-	struct spooled *journal;
+	/* protected by the worker's lock */
+	struct spooled_journal *journal;
 	unsigned journals;
-	/* the thread's own */
+	/* used by the thread only */
 	double backoff_s;
 	bool failing;
 };
@@ -51,8 +51,8 @@ static void uplink_free(void *own)
 	free(u);
 }
 
-/* With the lock held: how much is waiting, and in which journal first. */
-static uint64_t pending(const struct journal_uploader *u, unsigned *ret_first)
+/* Returns the number of unsent bytes, and the first journal that has any. The caller holds the lock. */
+static uint64_t count_pending_bytes(const struct journal_uploader *u, unsigned *ret_first)
 {
 	uint64_t sum = 0;
 
@@ -65,38 +65,38 @@ static uint64_t pending(const struct journal_uploader *u, unsigned *ret_first)
 	return sum;
 }
 
-static void say_failing(struct journal_uploader *u, const struct err *err)
+static void report_failure(struct journal_uploader *u, const struct err *err)
 {
 	char text[640];
 
 	if (u->failing)
 		return;
 	u->failing = true;
-	snprintf(text, sizeof(text), "%s; the journal is kept and sent again later", err->text);
+	snprintf(text, sizeof(text), "%s; the journal stays on disk and is sent again later", err->text);
 	worker_say(&u->worker, text);
 }
 
-static void say_back(struct journal_uploader *u)
+static void report_recovery(struct journal_uploader *u)
 {
 	char text[320];
 
 	if (!u->failing)
 		return;
 	u->failing = false;
-	snprintf(text, sizeof(text), "the server %s takes the journal again", http_url(u->http));
+	snprintf(text, sizeof(text), "the server %s accepts the journal again", http_url(u->http));
 	worker_say(&u->worker, text);
 }
 
-/* By chance, a quarter more or less: many ranks spread out. */
-static double about(double s)
+/* Varies the time by up to a quarter, so that many ranks spread out. */
+static double add_jitter(double s)
 {
 	return s * (0.75 + 0.5 * (double)(clock_mono_ns() / 1000 % 1000) / 1000);
 }
 
-/* How long to leave the server alone after a failure: doubling. */
-static double next_backoff(struct journal_uploader *u, enum sender_step step, double asked_s)
+/* Returns the pause after a failure and doubles the next one. */
+static double advance_backoff(struct journal_uploader *u, enum sender_step step, double asked_s)
 {
-	double wait_s = about(u->backoff_s);
+	double wait_s = add_jitter(u->backoff_s);
 
 	u->backoff_s = u->backoff_s * 2 > BACKOFF_MAX_S ? BACKOFF_MAX_S : u->backoff_s * 2;
 	if (step != SENDER_RETRY)
@@ -106,8 +106,9 @@ static double next_backoff(struct journal_uploader *u, enum sender_step step, do
 	return wait_s;
 }
 
-/* One request; the lock is given up meanwhile. Returns when to make the next one. */
-static double send_one(struct journal_uploader *u, unsigned which)
+/* Makes one request and returns the time of the next one. The caller holds the lock, which is released during the
+ * request. */
+static double send_journal(struct journal_uploader *u, unsigned which)
 {
 	struct sender *s = u->journal[which].sender;
 	double deadline_s = u->worker.stop ? u->worker.deadline_s : 0, asked_s = 0, next_s;
@@ -120,12 +121,12 @@ static double send_one(struct journal_uploader *u, unsigned which)
 	step = sender_step(s, u->http, deadline_s, &asked_s, &err);
 	next_s = clock_mono_s();
 	if (step == SENDER_SENT) {
-		next_s += about(sender_interval_s(s)); /* while little is waiting */
+		next_s += add_jitter(sender_interval_s(s)); /* used while few bytes are pending */
 		u->backoff_s = BACKOFF_FIRST_S;
-		say_back(u);
+		report_recovery(u);
 	} else if (step != SENDER_LOCAL || !adopted) {
-		say_failing(u, &err);
-		next_s += next_backoff(u, step, asked_s);
+		report_failure(u, &err);
+		next_s += advance_backoff(u, step, asked_s);
 	} else {
 		next_s += SENDER_INTERVAL_S;
 	}
@@ -136,25 +137,25 @@ static double send_one(struct journal_uploader *u, unsigned which)
 	return next_s;
 }
 
-static double closing_due(double next_s, double paused_s)
+static double compute_closing_due(double next_s, double paused_s)
 {
 	return paused_s + CLOSING_BACKOFF_S < next_s ? paused_s + CLOSING_BACKOFF_S : next_s;
 }
 
-/* With the lock held: waits until there is a reason to send; false when the thread shall end. */
-static bool wait_for_work(struct journal_uploader *u, double next_s, bool backing_off, unsigned *ret_which)
+/* Waits until bytes are due; returns false if the thread must end. The caller holds the lock. */
+static bool wait_for_bytes(struct journal_uploader *u, double next_s, bool backing_off, unsigned *ret_which)
 {
 	double paused_s = clock_mono_s();
 
 	for (;;) {
 		double now = clock_mono_s();
-		uint64_t waiting = pending(u, ret_which);
+		uint64_t waiting = count_pending_bytes(u, ret_which);
 		double due_s = next_s, until_s;
 
 		if (u->worker.stop && (!waiting || now >= u->worker.deadline_s))
 			return false;
 		if (u->worker.stop)
-			due_s = closing_due(next_s, backing_off ? paused_s : now - CLOSING_BACKOFF_S);
+			due_s = compute_closing_due(next_s, backing_off ? paused_s : now - CLOSING_BACKOFF_S);
 		else if (!backing_off && waiting >= EAGER_BYTES)
 			due_s = now;
 		if (waiting && now >= due_s)
@@ -171,8 +172,8 @@ static void uplink_run(void *own)
 	unsigned which = 0;
 
 	u->backoff_s = BACKOFF_FIRST_S;
-	while (wait_for_work(u, next_s, u->failing, &which))
-		next_s = send_one(u, which);
+	while (wait_for_bytes(u, next_s, u->failing, &which))
+		next_s = send_journal(u, which);
 }
 
 int journal_uploader_start(struct journal_uploader **ret, const struct journal_uploader_opts *opts, struct err *err)
@@ -197,10 +198,10 @@ int journal_uploader_start(struct journal_uploader **ret, const struct journal_u
 	return 0;
 }
 
-/* With the lock held: the journal of this writer, a new one where there is none; NULL when memory is short. */
-static struct spooled *find_journal(struct journal_uploader *u, const char *path, const char *writer_id)
+/* Finds or adds the journal of this writer; NULL without memory. The caller holds the lock. */
+static struct spooled_journal *find_journal(struct journal_uploader *u, const char *path, const char *writer_id)
 {
-	struct spooled *grown, *j;
+	struct spooled_journal *grown, *j;
 	struct err err;
 
 	for (unsigned i = u->journals; i-- > 0;)
@@ -211,7 +212,7 @@ static struct spooled *find_journal(struct journal_uploader *u, const char *path
 		return NULL;
 	u->journal = grown;
 	j = &grown[u->journals];
-	*j = (struct spooled){ NULL };
+	*j = (struct spooled_journal){ NULL };
 	if (sender_new(&j->sender, path, u->run_id, writer_id, &err))
 		return NULL;
 	snprintf(j->writer_id, sizeof(j->writer_id), "%s", writer_id);
@@ -221,7 +222,7 @@ static struct spooled *find_journal(struct journal_uploader *u, const char *path
 
 void journal_uploader_advance(struct journal_uploader *u, const char *path, const char *writer_id, uint64_t bytes)
 {
-	struct spooled *j;
+	struct spooled_journal *j;
 
 	pthread_mutex_lock(&u->worker.lock);
 	j = find_journal(u, path, writer_id);
@@ -233,11 +234,11 @@ void journal_uploader_advance(struct journal_uploader *u, const char *path, cons
 
 void journal_uploader_adopt(struct journal_uploader *u, const char *path, const char *writer_id, uint64_t bytes)
 {
-	struct spooled *j;
+	struct spooled_journal *j;
 
 	pthread_mutex_lock(&u->worker.lock);
 	j = find_journal(u, path, writer_id);
-	if (j && !j->bytes) { /* not one that is sent anyway */
+	if (j && !j->bytes) { /* skip one that is already being sent */
 		j->adopted = true;
 		j->bytes = bytes;
 	}
@@ -251,7 +252,7 @@ uint64_t journal_uploader_stop(struct journal_uploader *u, double wait_s)
 	unsigned first;
 
 	worker_end(&u->worker, u->http, wait_s);
-	unsent = pending(u, &first);
+	unsent = count_pending_bytes(u, &first);
 	worker_leave(&u->worker);
 	return unsent;
 }

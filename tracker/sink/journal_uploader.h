@@ -1,6 +1,6 @@
-/* journal_uploader.h: sends journals of a run to a server while they grow, from a thread of its own. The journal file is the
- * spool: the thread reads whole records back from it, behind the offset that the server has acknowledged, so that an
- * outage of any length costs no memory and loses nothing. */
+/* journal_uploader.h: sends journals of a run to a server while they grow, from a background thread. The journal file is the
+ * spool: the thread reads whole records from it, starting at the offset that the server has acknowledged. An outage of
+ * any length costs no memory and loses nothing. */
 #ifndef DPT_SINK_JOURNAL_UPLOADER_H
 #define DPT_SINK_JOURNAL_UPLOADER_H
 
@@ -11,22 +11,23 @@
 struct journal_uploader;
 
 struct journal_uploader_opts {
-	const char *url;   /* http://host:port or https://…, a path prefix allowed */
+	const char *url;   /* http://host:port or https://…, with an optional path prefix */
 	const char *token; /* NULL or "": none */
 	const char *run_id;
-	/* Trouble begins, or ends: one line; from the uplink's thread, which must not be called from there. */
+	/* Reports the first failure and the recovery, as one line; from the uploader's thread, so it must not call the
+	 * uploader. */
 	void (*notice)(void *user, const char *text);
 	void *user;
 };
 
-/* Starts the thread; libcurl is loaded here. */
+/* Starts the thread and loads libcurl. */
 int journal_uploader_start(struct journal_uploader **ret, const struct journal_uploader_opts *opts, struct err *err);
 
-/* The journal of this writer id has so many bytes of whole records now; a new path or writer id is one more journal. */
+/* Reports that this writer's journal has `bytes` bytes of whole records; a new path or writer id adds a journal. */
 void journal_uploader_advance(struct journal_uploader *u, const char *path, const char *writer_id, uint64_t bytes);
 
-/* One more journal of the run, which another process wrote: what the server lacks of it is sent too, a torn tail left
- * out. */
+/* Adds a journal of the run that another process wrote: the bytes that the server lacks are sent, except an incomplete
+ * record at the end. */
 void journal_uploader_adopt(struct journal_uploader *u, const char *path, const char *writer_id, uint64_t bytes);
 
 /* Sends the rest for at most wait_s seconds, then frees u. Returns how many bytes the server has not acknowledged. */

@@ -1,4 +1,4 @@
-/* sender.c: one journal's offset and its requests. */
+/* sender.c: reads whole records of one journal and posts them from the server's offset on. */
 #include "tracker/sink/sender.h"
 
 #include <errno.h>
@@ -12,14 +12,15 @@
 #include "tracker/event/record.h"
 
 #define ID_BYTES 33
-#define INTERVAL_MAX_S 60.0 /* whatever a server says */
-#define FIRST_BYTES 16384u /* a small start: the server may have all of it already and tells where to go on */
+#define INTERVAL_MAX_S 60.0 /* upper limit for the server's interval */
+#define FIRST_BYTES 16384u /* a small first request: the server may already have the whole journal and returns its
+			    * offset */
 
 struct sender {
 	char *path;
 	char run_id[ID_BYTES];
 	char writer_id[ID_BYTES];
-	uint64_t durable; /* acknowledged */
+	uint64_t durable; /* bytes that the server acknowledged */
 	uint64_t limit;
 	double interval_s;
 };
@@ -64,8 +65,8 @@ double sender_interval_s(const struct sender *s)
 	return s->interval_s;
 }
 
-/* Reads [durable, durable + want) as far as it goes. */
-static int read_range(const struct sender *s, size_t want, struct buf *to, struct err *err)
+/* Reads [durable, durable + want), or less at the end of the file. */
+static int read_journal_range(const struct sender *s, size_t want, struct buf *to, struct err *err)
 {
 	int fd = open(s->path, O_RDONLY | O_CLOEXEC);
 	char *at = buf_reserve(to, want);
@@ -90,13 +91,13 @@ static int read_range(const struct sender *s, size_t want, struct buf *to, struc
 	return rc;
 }
 
-/* The next whole records: as many as fit into one request, at least one. */
-static int read_records(const struct sender *s, struct buf *to, struct err *err)
+/* Reads the next whole records: as many as fit into one request, at least one. */
+static int read_whole_records(const struct sender *s, struct buf *to, struct err *err)
 {
 	uint64_t left = s->limit - s->durable, most = s->durable ? LIMIT_journal_send_bytes : FIRST_BYTES;
 	size_t want = (size_t)(left < most ? left : most), at = 0, whole;
 	struct record rec;
-	int rc = read_range(s, want, to, err);
+	int rc = read_journal_range(s, want, to, err);
 
 	if (rc)
 		return rc;
@@ -104,20 +105,20 @@ static int read_records(const struct sender *s, struct buf *to, struct err *err)
 	if (!whole && record_next(to->data, to->len, &at, &rec) == RECORD_MORE && rec.frame_bytes > to->len &&
 	    rec.frame_bytes <= left && rec.frame_bytes <= LIMIT_record_bytes + RECORD_FRAME_BYTES) {
 		to->len = 0;
-		rc = read_range(s, (size_t)rec.frame_bytes, to, err);
+		rc = read_journal_range(s, (size_t)rec.frame_bytes, to, err);
 		if (rc)
 			return rc;
 		whole = record_whole(to->data, to->len);
 	}
 	if (!whole)
-		return err_set(err, ERR_CORRUPT, "%s holds no whole record at byte %llu", s->path,
+		return err_set(err, ERR_CORRUPT, "%s has no whole record at byte %llu", s->path,
 			       (unsigned long long)s->durable);
 	to->len = whole;
 	return 0;
 }
 
-/* The number behind the quoted name: {"durable":N,"interval_s":S}; NULL when there is none. */
-static const char *find_number(const struct http_reply *reply, const char *name)
+/* Finds the number after the quoted name in {"durable":N,"interval_s":S}; NULL: none. */
+static const char *find_reply_number(const struct http_reply *reply, const char *name)
 {
 	const char *at = reply->body.data ? strstr(reply->body.data, name) : NULL;
 
@@ -128,19 +129,19 @@ static const char *find_number(const struct http_reply *reply, const char *name)
 	return *at >= '0' && *at <= '9' ? at : NULL;
 }
 
-static bool parse_durable(const struct http_reply *reply, uint64_t *ret)
+static bool parse_durable_offset(const struct http_reply *reply, uint64_t *ret)
 {
-	const char *at = find_number(reply, "\"durable\"");
+	const char *at = find_reply_number(reply, "\"durable\"");
 
 	if (at)
 		*ret = strtoull(at, NULL, 10);
 	return at != NULL;
 }
 
-/* Digits with a point, whatever the host program's locale takes for one. */
-static double parse_interval(const struct http_reply *reply)
+/* Parses digits with a decimal point, independent of the host program's locale. */
+static double parse_send_interval(const struct http_reply *reply)
 {
-	const char *at = find_number(reply, "\"interval_s\"");
+	const char *at = find_reply_number(reply, "\"interval_s\"");
 	double s = 0, unit = 1;
 
 	if (!at)
@@ -153,24 +154,24 @@ static double parse_interval(const struct http_reply *reply)
 	return s < SENDER_INTERVAL_S ? SENDER_INTERVAL_S : s < INTERVAL_MAX_S ? s : INTERVAL_MAX_S;
 }
 
-static enum sender_step judge(struct sender *s, const struct http_reply *reply, struct err *err)
+static enum sender_step classify_journal_reply(struct sender *s, const struct http_reply *reply, struct err *err)
 {
 	char reason[256];
 	uint64_t durable;
 
-	if ((reply->status / 100 == 2 || reply->status == 409) && parse_durable(reply, &durable)) {
+	if ((reply->status / 100 == 2 || reply->status == 409) && parse_durable_offset(reply, &durable)) {
 		bool moved = durable != s->durable;
 
 		s->durable = durable;
-		s->interval_s = parse_interval(reply);
+		s->interval_s = parse_send_interval(reply);
 		if (moved)
 			return SENDER_SENT;
-		err_set(err, ERR_PEER, "the server does not get beyond byte %llu of %s",
+		err_set(err, ERR_PEER, "the server stays at byte %llu of %s",
 			(unsigned long long)durable, s->path);
 		return SENDER_RETRY;
 	}
 	http_reply_reason(reply, reason, sizeof(reason));
-	err_set(err, ERR_PEER, "the server answers: %s", reason);
+	err_set(err, ERR_PEER, "the server answered: %s", reason);
 	if (reply->status >= 500 || reply->status == 429 || reply->status == 408)
 		return SENDER_RETRY;
 	return SENDER_REFUSED;
@@ -187,7 +188,7 @@ enum sender_step sender_step(struct sender *s, struct http *h, double deadline_s
 	if (retry_after_s)
 		*retry_after_s = 0;
 	buf_init(&body, LIMIT_record_bytes + RECORD_FRAME_BYTES);
-	if (read_records(s, &body, err))
+	if (read_whole_records(s, &body, err))
 		goto out;
 	snprintf(path, sizeof(path), "/api/v1/runs/%s/journal?writer=%s&offset=%llu", s->run_id, s->writer_id,
 		 (unsigned long long)s->durable);
@@ -197,7 +198,7 @@ enum sender_step sender_step(struct sender *s, struct http *h, double deadline_s
 					      .gzip = true, .deadline_s = deadline_s },
 		      &reply, err))
 		goto out;
-	step = judge(s, &reply, err);
+	step = classify_journal_reply(s, &reply, err);
 	if (retry_after_s)
 		*retry_after_s = reply.retry_after_s;
 	http_reply_done(&reply);

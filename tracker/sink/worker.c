@@ -1,4 +1,4 @@
-/* worker.c: one lock and one condition for the thread and whoever ends it. */
+/* worker.c: the thread of a sender; one lock and one condition for the thread and its owner. */
 #include "tracker/sink/worker.h"
 
 #include <signal.h>
@@ -22,7 +22,7 @@ void worker_done(struct worker *w)
 	pthread_mutex_destroy(&w->lock);
 }
 
-static void *worker_main(void *arg)
+static void *run_worker_thread(void *arg)
 {
 	struct worker *w = arg;
 	bool detached;
@@ -46,7 +46,7 @@ int worker_start(struct worker *w, struct err *err)
 
 	sigfillset(&all); /* signals belong to the host program's threads */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&w->thread, NULL, worker_main, w);
+	rc = pthread_create(&w->thread, NULL, run_worker_thread, w);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return rc ? err_set_errno(err, rc, "cannot start the thread %s", w->o.name) : 0;
 }
@@ -54,13 +54,13 @@ int worker_start(struct worker *w, struct err *err)
 void worker_say(struct worker *w, const char *text)
 {
 	pthread_mutex_lock(&w->lock);
-	if (!w->detached && w->o.notice) /* detached: whoever would listen is gone */
+	if (!w->detached && w->o.notice) /* detached: the listener no longer exists */
 		w->o.notice(w->o.user, text);
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* With the lock held: until the thread's end, but no longer than until the mono time. */
-static bool wait_ended(struct worker *w, double until_s)
+/* Waits for the thread's end, until the given time at most. The caller holds the lock. */
+static bool wait_until_ended(struct worker *w, double until_s)
 {
 	while (!w->ended && clock_mono_s() < until_s)
 		cond_wait_until(&w->changed, &w->lock, until_s);
@@ -73,9 +73,9 @@ void worker_end(struct worker *w, struct http *h, double wait_s)
 	w->stop = true;
 	w->deadline_s = clock_mono_s() + (wait_s > 0 ? wait_s : 0);
 	pthread_cond_broadcast(&w->changed);
-	if (!wait_ended(w, w->deadline_s)) {
+	if (!wait_until_ended(w, w->deadline_s)) {
 		http_cancel(h);
-		wait_ended(w, clock_mono_s() + CANCEL_GRACE_S);
+		wait_until_ended(w, clock_mono_s() + CANCEL_GRACE_S);
 	}
 }
 
@@ -88,7 +88,7 @@ void worker_leave(struct worker *w)
 
 	w->detached = !ended;
 	pthread_mutex_unlock(&w->lock);
-	if (!ended) { /* it may be gone from here on, and all with it */
+	if (!ended) { /* the thread may free everything from here on */
 		pthread_detach(thread);
 		return;
 	}

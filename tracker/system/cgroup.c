@@ -1,5 +1,5 @@
-/* cgroup.c: finds the group's folders by <root>/proc/self/cgroup and looks into them, from its own up to the mount: a
- * container may see its own group as the root of what is mounted, while the path is that of the machine. */
+/* cgroup.c: finds the group's folders with <root>/proc/self/cgroup and reads them, from its own up to the mount. A
+ * container may see its own group as the mount's root, although the path is the machine's. */
 #include "tracker/system/cgroup.h"
 
 #include <limits.h>
@@ -13,37 +13,37 @@
 
 #define NO_LIMIT 9e18 /* version 1 writes the largest page-aligned number */
 
-/* What one line "N:controllers:/path" says; version 2 has "0::/path". */
-struct group {
+/* A line "N:controllers:/path"; version 2 has "0::/path". */
+struct cgroup_line {
 	const char *controllers; /* not terminated */
 	size_t n;
 	const char *path;
 	size_t n_path;
 };
 
-/* The folder of a group, or of one above it. */
-struct level {
+/* The folder of a group or of an ancestor. */
+struct cgroup_level {
 	const char *root;
-	const char *mount; /* version 1: "/memory", of that controller */
+	const char *mount; /* version 1: "/memory", by controller */
 	bool unified;      /* version 2 */
 	const char *path;
 	size_t n_path;
 };
 
-static const char *parse_line(const char *line, struct group *ret)
+static const char *parse_cgroup_line(const char *line, struct cgroup_line *ret)
 {
 	const char *end = line + strcspn(line, "\n"), *first = memchr(line, ':', (size_t)(end - line));
 	const char *second = first ? memchr(first + 1, ':', (size_t)(end - first - 1)) : NULL;
 
-	*ret = (struct group){ .path = NULL };
+	*ret = (struct cgroup_line){ .path = NULL };
 	if (second)
-		*ret = (struct group){ .controllers = first + 1, .n = (size_t)(second - first - 1),
+		*ret = (struct cgroup_line){ .controllers = first + 1, .n = (size_t)(second - first - 1),
 				       .path = second + 1, .n_path = (size_t)(end - second - 1) };
 	return *end ? end + 1 : NULL;
 }
 
 /* "cpu" is one of "cpu,cpuacct". */
-static bool controls(const struct group *g, const char *name)
+static bool has_controller(const struct cgroup_line *g, const char *name)
 {
 	size_t n = strlen(name);
 
@@ -57,7 +57,7 @@ static bool controls(const struct group *g, const char *name)
 	return false;
 }
 
-static bool read_level(const struct level *l, const char *file, char text[PROC_TEXT_BYTES])
+static bool read_level_file(const struct cgroup_level *l, const char *file, char text[PROC_TEXT_BYTES])
 {
 	char path[PATH_MAX];
 
@@ -65,16 +65,16 @@ static bool read_level(const struct level *l, const char *file, char text[PROC_T
 	return proc_read(l->root, path, text);
 }
 
-static double read_number(const struct level *l, const char *file)
+static double read_level_number(const struct cgroup_level *l, const char *file)
 {
 	char text[PROC_TEXT_BYTES], *end = text;
-	double v = read_level(l, file, text) ? strtod(text, &end) : NAN;
+	double v = read_level_file(l, file, text) ? strtod(text, &end) : NAN;
 
 	return isnan(v) || end == text ? NAN : v; /* "max" */
 }
 
-/* The level above; false: this was the mount itself. */
-static bool go_up(struct level *l)
+/* Moves to the parent level; returns false at the mount. */
+static bool move_up(struct cgroup_level *l)
 {
 	if (!l->n_path)
 		return false;
@@ -84,86 +84,86 @@ static bool go_up(struct level *l)
 	return true;
 }
 
-/* Calls look for the group of that controller and each above it. */
-static void each_level(const char *root, const char *controller, void (*look)(void *user, const struct level *l),
-		       void *user)
+/* Calls look for the group of that controller and each of its ancestors. */
+static void visit_levels(const char *root, const char *controller,
+			 void (*look)(void *user, const struct cgroup_level *l), void *user)
 {
 	char text[PROC_TEXT_BYTES], mount[32];
 	const char *line = proc_read(root, "proc/self/cgroup", text) ? text : NULL;
-	struct group g;
+	struct cgroup_line g;
 
 	snprintf(mount, sizeof(mount), "/%s", controller);
 	while (line && *line) {
-		struct level l;
+		struct cgroup_level l;
 
-		line = parse_line(line, &g);
-		if (!g.path || (g.n && !controls(&g, controller)))
+		line = parse_cgroup_line(line, &g);
+		if (!g.path || (g.n && !has_controller(&g, controller)))
 			continue;
-		l = (struct level){ root, g.n ? mount : "", !g.n, g.path, g.n_path };
+		l = (struct cgroup_level){ root, g.n ? mount : "", !g.n, g.path, g.n_path };
 		l.n_path -= l.n_path && l.path[l.n_path - 1] == '/'; /* the path of the mount is "/" */
 		do
 			look(user, &l);
-		while (go_up(&l));
+		while (move_up(&l));
 	}
 }
 
-/* ---- what was waited for ---- */
+/* ---- waits ---- */
 
-static void look_throttled(void *user, const struct level *l)
+static void add_throttled(void *user, const struct cgroup_level *l)
 {
 	struct cgroup *ret = user;
 	char text[PROC_TEXT_BYTES];
 	double v = NAN;
 
-	if (read_level(l, "cpu.stat", text))
+	if (read_level_file(l, "cpu.stat", text))
 		v = l->unified ? 1e-6 * proc_value(text, "throttled_usec", NULL)
 			       : 1e-9 * proc_value(text, "throttled_time", NULL);
 	if (!isnan(v))
 		ret->throttled_s = v + (isnan(ret->throttled_s) ? 0 : ret->throttled_s);
 }
 
-static double limit_of(const struct level *l)
+static double read_memory_limit(const struct cgroup_level *l)
 {
-	double v = read_number(l, l->unified ? "memory.max" : "memory.limit_in_bytes");
+	double v = read_level_number(l, l->unified ? "memory.max" : "memory.limit_in_bytes");
 
 	return v > 0 && v < NO_LIMIT ? v : NAN;
 }
 
-static double usage_of(const struct level *l)
+static double read_memory_usage(const struct cgroup_level *l)
 {
-	return read_number(l, l->unified ? "memory.current" : "memory.usage_in_bytes");
+	return read_level_number(l, l->unified ? "memory.current" : "memory.usage_in_bytes");
 }
 
-static void look_memory(void *user, const struct level *l)
+static void visit_memory_level(void *user, const struct cgroup_level *l)
 {
 	struct cgroup *ret = user;
 	char text[PROC_TEXT_BYTES];
 
-	if (isnan(ret->memory_wait_s) && l->unified && read_level(l, "memory.pressure", text))
+	if (isnan(ret->memory_wait_s) && l->unified && read_level_file(l, "memory.pressure", text))
 		ret->memory_wait_s = 1e-6 * proc_value(text, "some", "total=");
-	if (isnan(ret->memory_bytes) && !isnan(limit_of(l)))
-		ret->memory_bytes = usage_of(l);
+	if (isnan(ret->memory_bytes) && !isnan(read_memory_limit(l)))
+		ret->memory_bytes = read_memory_usage(l);
 }
 
 void cgroup_read(struct cgroup *ret, const char *root)
 {
 	*ret = (struct cgroup){ NAN, NAN, NAN };
-	each_level(root, "cpu", look_throttled, ret);
-	each_level(root, "memory", look_memory, ret);
+	visit_levels(root, "cpu", add_throttled, ret);
+	visit_levels(root, "memory", visit_memory_level, ret);
 }
 
-/* ---- what is left ---- */
+/* ---- limits ---- */
 
-/* Version 2: "<quota> <period>" in one file; version 1: a file for each, the quota -1 when there is none. */
-static void look_quota(void *user, const struct level *l)
+/* Version 2: "<quota> <period>" in one file; version 1: one file for each, quota -1 without a limit. */
+static void visit_quota_level(void *user, const struct cgroup_level *l)
 {
-	double quota = read_number(l, l->unified ? "cpu.max" : "cpu.cfs_quota_us"), period = NAN, cores;
+	double quota = read_level_number(l, l->unified ? "cpu.max" : "cpu.cfs_quota_us"), period = NAN, cores;
 	char text[PROC_TEXT_BYTES];
 	int *least = user;
 
 	if (!l->unified)
-		period = read_number(l, "cpu.cfs_period_us");
-	else if (read_level(l, "cpu.max", text) && strchr(text, ' '))
+		period = read_level_number(l, "cpu.cfs_period_us");
+	else if (read_level_file(l, "cpu.max", text) && strchr(text, ' '))
 		period = strtod(strchr(text, ' '), NULL);
 	cores = quota > 0 && period > 0 ? ceil(quota / period) : CGROUP_NO_QUOTA;
 	*least = cores < *least ? (int)cores : *least;
@@ -173,20 +173,20 @@ int cgroup_cores(const char *root)
 {
 	int least = CGROUP_NO_QUOTA;
 
-	each_level(root, "cpu", look_quota, &least);
+	visit_levels(root, "cpu", visit_quota_level, &least);
 	return least;
 }
 
-static void look_room(void *user, const struct level *l)
+static void visit_memory_space(void *user, const struct cgroup_level *l)
 {
-	double left = limit_of(l) - usage_of(l), given_up = 0, *least = user;
+	double left = read_memory_limit(l) - read_memory_usage(l), reclaimable = 0, *least = user;
 	char text[PROC_TEXT_BYTES];
 
 	if (isnan(left))
 		return;
-	if (read_level(l, "memory.stat", text))
-		given_up = proc_value(text, l->unified ? "inactive_file" : "total_inactive_file", NULL);
-	left += given_up > 0 ? given_up : 0;
+	if (read_level_file(l, "memory.stat", text))
+		reclaimable = proc_value(text, l->unified ? "inactive_file" : "total_inactive_file", NULL);
+	left += reclaimable > 0 ? reclaimable : 0;
 	*least = fmin(*least, left);
 }
 
@@ -194,6 +194,6 @@ int64_t cgroup_room_bytes(const char *root)
 {
 	double least = INFINITY;
 
-	each_level(root, "memory", look_room, &least);
+	visit_levels(root, "memory", visit_memory_space, &least);
 	return isinf(least) ? INT64_MAX : least > 1 ? (int64_t)least : 1;
 }

@@ -12,11 +12,11 @@
 #include "tracker/system/cgroup.h"
 #include "tracker/system/proc.h"
 
-#define SECTOR_BYTES 512 /* of diskstats, whatever the disk's own are */
-#define PACKAGES 64      /* processor packages that are asked for their energy */
+#define SECTOR_BYTES 512 /* of diskstats, independent of the disk's sectors */
+#define PACKAGES 64      /* processor packages whose energy is read */
 
-/* "cpu  user nice system idle iowait irq softirq steal guest guest_nice": the guests' time is in user's already. */
-static void read_cores(struct counters *c, const char *root)
+/* "cpu user nice system idle iowait irq softirq steal guest guest_nice": user includes the guests' time. */
+static void read_core_times(struct counters *c, const char *root)
 {
 	double v[8] = { 0 }, tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
 	char text[PROC_TEXT_BYTES], *at = text;
@@ -34,9 +34,9 @@ static void read_cores(struct counters *c, const char *root)
 		c->cores++;
 }
 
-/* The fields behind the name, which may hold anything: major faults are the 12th of all, user and system time the 14th
- * and 15th. */
-static void read_process(struct counters *c, const char *root)
+/* Fields after the name, which may contain any character: field 12 is major faults, 14 and 15 are user and system
+ * time. */
+static void read_process_stat(struct counters *c, const char *root)
 {
 	double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
 	char text[PROC_TEXT_BYTES], *at;
@@ -53,7 +53,7 @@ static void read_process(struct counters *c, const char *root)
 	}
 }
 
-static void read_memory(struct counters *c, const char *root)
+static void read_memory_counters(struct counters *c, const char *root)
 {
 	struct cgroup group;
 	char text[PROC_TEXT_BYTES];
@@ -69,8 +69,8 @@ static void read_memory(struct counters *c, const char *root)
 			1024 * (proc_value(text, "MemTotal", NULL) - proc_value(text, "MemAvailable", NULL));
 }
 
-/* Whole disks alone: partitions, and what is made of disks, would count again. */
-static bool is_disk(const char *root, const char *name)
+/* Only whole disks: partitions and devices built from disks would be counted twice. */
+static bool is_whole_disk(const char *root, const char *name)
 {
 	char path[128];
 
@@ -79,7 +79,7 @@ static bool is_disk(const char *root, const char *name)
 }
 
 /* "major minor name reads merged sectors ms writes merged sectors …" */
-static void read_disks(struct counters *c, const char *root)
+static void read_disk_bytes(struct counters *c, const char *root)
 {
 	char text[PROC_TEXT_BYTES], name[64];
 	double read, written;
@@ -90,7 +90,7 @@ static void read_disks(struct counters *c, const char *root)
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		if (sscanf(line, "%*d %*d %63s %*f %*f %lf %*f %*f %*f %lf", name, &read, &written) != 3 ||
-		    !is_disk(root, name))
+		    !is_whole_disk(root, name))
 			continue;
 		c->disk_read += read * SECTOR_BYTES;
 		c->disk_written += written * SECTOR_BYTES;
@@ -98,7 +98,7 @@ static void read_disks(struct counters *c, const char *root)
 }
 
 /* "  eth0: received packets … sent …", the ninth of the numbers */
-static void read_net(struct counters *c, const char *root)
+static void read_network_bytes(struct counters *c, const char *root)
 {
 	char text[PROC_TEXT_BYTES], name[64];
 	double received, sent;
@@ -115,7 +115,8 @@ static void read_net(struct counters *c, const char *root)
 	}
 }
 
-static void read_clock(struct counters *c, const char *root)
+/* Averages the clock over all cores, from cpufreq or, without it, from cpuinfo. */
+static void read_clock_mhz(struct counters *c, const char *root)
 {
 	char text[PROC_TEXT_BYTES], path[80];
 	double sum = 0, n = 0;
@@ -139,7 +140,7 @@ static void read_clock(struct counters *c, const char *root)
 		c->clock_mhz = sum / n;
 }
 
-static void read_energy(struct counters *c, const char *root)
+static void read_package_energy(struct counters *c, const char *root)
 {
 	char path[80];
 
@@ -161,12 +162,12 @@ void counters_read(struct counters *ret, const char *root)
 			      .clock_mhz = NAN, .energy_j = NAN, .major_faults = NAN, .disk_read = NAN,
 			      .disk_written = NAN, .net_sent = NAN, .net_received = NAN };
 
-	read_cores(&c, root);
-	read_process(&c, root);
-	read_memory(&c, root);
-	read_disks(&c, root);
-	read_net(&c, root);
-	read_clock(&c, root);
-	read_energy(&c, root);
+	read_core_times(&c, root);
+	read_process_stat(&c, root);
+	read_memory_counters(&c, root);
+	read_disk_bytes(&c, root);
+	read_network_bytes(&c, root);
+	read_clock_mhz(&c, root);
+	read_package_energy(&c, root);
 	*ret = c;
 }

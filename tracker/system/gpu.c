@@ -1,5 +1,5 @@
-/* gpu.c: see gpu.h. NVML's header comes with no package that we ask for, so the few calls are declared here, as its
- * documentation gives them; their binary interface has not changed since their names (_v2) are there. */
+/* gpu.c: calls NVML. Its header is not a build dependency, so the few calls are declared here from its documentation.
+ * Their binary interface has not changed since the _v2 names exist. */
 #include "tracker/system/gpu.h"
 
 #include <math.h>
@@ -18,12 +18,12 @@ struct nvml_memory { /* nvmlMemory_t */
 };
 
 struct nvml_violation { /* nvmlViolationTime_t: microseconds, nanoseconds */
-	unsigned long long at, held_ns;
+	unsigned long long at, violation_ns;
 };
 
 enum { NVML_TEMPERATURE_GPU = 0, NVML_CLOCK_SM = 1, NVML_POLICY_POWER = 0, NVML_POLICY_THERMAL = 1 };
 
-struct nvml { /* each gives 0 on success */
+struct nvml_calls { /* each returns 0 on success */
 	int (*init)(void);
 	int (*shutdown)(void);
 	int (*by_uuid)(const char *uuid, struct nvmlDevice_st **ret);
@@ -36,14 +36,14 @@ struct nvml { /* each gives 0 on success */
 };
 
 struct gpu {
-	struct nvml nvml;
+	struct nvml_calls nvml;
 	struct nvmlDevice_st *device;
 };
 
-/* Where it cannot, nothing is read. */
-static int load(struct nvml *n)
+/* Without NVML nothing is read. */
+static int load_nvml(struct nvml_calls *n)
 {
-	const struct library nvml = { "libnvidia-ml.so.1", "what a GPU does is read by NVML" };
+	const struct library nvml = { "libnvidia-ml.so.1", "GPU statistics need NVML" };
 	const struct library_function calls[] = {
 		{ "nvmlInit_v2", &n->init },
 		{ "nvmlShutdown", &n->shutdown },
@@ -65,7 +65,7 @@ struct gpu *gpu_open(const char *uuid)
 
 	if (!g)
 		return NULL;
-	if (load(&g->nvml) || g->nvml.init()) {
+	if (load_nvml(&g->nvml) || g->nvml.init()) {
 		free(g);
 		return NULL;
 	}
@@ -84,20 +84,20 @@ void gpu_close(struct gpu *g)
 	free(g);
 }
 
-static double held_by(struct gpu *g, int policy)
+static double read_throttled_s(struct gpu *g, int policy)
 {
 	struct nvml_violation v;
 
-	return g->nvml.violation(g->device, policy, &v) ? NAN : 1e-9 * (double)v.held_ns;
+	return g->nvml.violation(g->device, policy, &v) ? NAN : 1e-9 * (double)v.violation_ns;
 }
 
-void gpu_read(struct gpu *g, struct gpu_vitals *ret)
+void gpu_read(struct gpu *g, struct gpu_stats *ret)
 {
 	struct nvml_memory memory;
 	struct nvml_rates rates;
 	unsigned n;
 
-	*ret = (struct gpu_vitals){ NAN, NAN, NAN, NAN, NAN, NAN };
+	*ret = (struct gpu_stats){ NAN, NAN, NAN, NAN, NAN, NAN };
 	if (!g)
 		return;
 	if (!g->nvml.rates(g->device, &rates))
@@ -110,5 +110,5 @@ void gpu_read(struct gpu *g, struct gpu_vitals *ret)
 		ret->temperature_c = n;
 	if (!g->nvml.clock(g->device, NVML_CLOCK_SM, &n))
 		ret->sm_mhz = n;
-	ret->held_s = held_by(g, NVML_POLICY_POWER) + held_by(g, NVML_POLICY_THERMAL);
+	ret->throttled_s = read_throttled_s(g, NVML_POLICY_POWER) + read_throttled_s(g, NVML_POLICY_THERMAL);
 }

@@ -1,4 +1,4 @@
-/* proc.c: reads and looks up; nothing is kept. */
+/* proc.c: reads files and finds values; keeps no state. */
 #include "tracker/system/proc.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ bool proc_read(const char *root, const char *path, char text[PROC_TEXT_BYTES])
 	fd = open(whole, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	for (n = 0; n < PROC_TEXT_BYTES - 1; n += got) { /* some files come line by line */
+	for (n = 0; n < PROC_TEXT_BYTES - 1; n += got) { /* some files return one line per read */
 		got = read(fd, text + n, (size_t)(PROC_TEXT_BYTES - 1 - n));
 		if (got <= 0)
 			break;
@@ -31,7 +31,7 @@ bool proc_read(const char *root, const char *path, char text[PROC_TEXT_BYTES])
 	return n > 0;
 }
 
-static double number_at(const char *text)
+static double parse_number_or_nan(const char *text)
 {
 	char *end;
 	double v = strtod(text, &end);
@@ -43,7 +43,7 @@ double proc_number(const char *root, const char *path)
 {
 	char text[PROC_TEXT_BYTES];
 
-	return proc_read(root, path, text) ? number_at(text) : NAN;
+	return proc_read(root, path, text) ? parse_number_or_nan(text) : NAN;
 }
 
 double proc_value(const char *text, const char *key, const char *mark)
@@ -58,7 +58,7 @@ double proc_value(const char *text, const char *key, const char *mark)
 			continue;
 		end = line + strcspn(line, "\n");
 		at = mark ? strstr(line, mark) : line + n + (line[n] == ':');
-		return at && at < end ? number_at(at + (mark ? strlen(mark) : 0)) : NAN;
+		return at && at < end ? parse_number_or_nan(at + (mark ? strlen(mark) : 0)) : NAN;
 	}
 	return NAN;
 }

@@ -1,4 +1,4 @@
-/* threads.c: <root>/proc/self/task, thread by thread. */
+/* threads.c: reads <root>/proc/self/task, thread by thread. */
 #include "tracker/system/threads.h"
 
 #include <limits.h>
@@ -11,8 +11,8 @@
 
 #define BUSY_SHARE 0.05
 
-/* "ns on a core, ns ready without one, turns" */
-static int read_thread(const char *root, const char *name, const char *id, struct threads_seen *ret)
+/* "ns on a core, ns ready without one, number of time slices" */
+static int read_thread_times(const char *root, const char *name, const char *id, struct threads_seen *ret)
 {
 	char path[PATH_MAX], text[PROC_TEXT_BYTES], *end;
 
@@ -28,7 +28,7 @@ static int read_thread(const char *root, const char *name, const char *id, struc
 	return 1;
 }
 
-static const struct threads_seen *find(const struct threads *t, long id)
+static const struct threads_seen *find_thread(const struct threads *t, long id)
 {
 	for (size_t i = 0; i < t->n; i++)
 		if (t->seen[i].id == id)
@@ -36,22 +36,22 @@ static const struct threads_seen *find(const struct threads *t, long id)
 	return NULL;
 }
 
-static void compare(const struct threads *before, const struct threads_seen *now, double seconds,
-		    struct threads_use *use)
+static void add_thread_use(const struct threads *before, const struct threads_seen *now, double seconds,
+			   struct threads_use *use)
 {
-	const struct threads_seen *old = find(before, now->id);
+	const struct threads_seen *old = find_thread(before, now->id);
 	const double waited = now->wait_s - (old ? old->wait_s : 0);
 	const double on_core = now->on_core_s - (old ? old->on_core_s : 0);
 
-	use->wait_s = fmax(use->wait_s, waited); /* of NaN and a number the number */
+	use->wait_s = fmax(use->wait_s, waited); /* fmax of NaN and a number is the number */
 	if (on_core > BUSY_SHARE * seconds) {
 		use->busy++;
 		use->on_core_s += on_core;
 	}
 }
 
-/* From its beginning; NULL: there is none. */
-static DIR *open_folder(struct threads *t, const char *root)
+/* Rewinds the folder; NULL: cannot be opened. */
+static DIR *open_task_folder(struct threads *t, const char *root)
 {
 	char path[PATH_MAX];
 
@@ -67,16 +67,16 @@ static DIR *open_folder(struct threads *t, const char *root)
 void threads_read(struct threads *t, const char *root, double seconds, struct threads_use *ret)
 {
 	struct threads_use use = { .wait_s = NAN };
-	struct threads now = { .folder = open_folder(t, root) };
+	struct threads now = { .folder = open_task_folder(t, root) };
 	char name[PROC_TEXT_BYTES];
 	const struct dirent *e;
 
 	if (!proc_read(root, "proc/self/comm", name))
 		name[0] = '\0';
 	while (now.folder && now.n < THREADS_MAX && (e = readdir(now.folder))) {
-		if (e->d_name[0] == '.' || !read_thread(root, name, e->d_name, &now.seen[now.n]))
+		if (e->d_name[0] == '.' || !read_thread_times(root, name, e->d_name, &now.seen[now.n]))
 			continue;
-		compare(t, &now.seen[now.n++], seconds, &use);
+		add_thread_use(t, &now.seen[now.n++], seconds, &use);
 	}
 	*t = now;
 	*ret = use;

@@ -1,4 +1,4 @@
-/* api.c: a change on its way into the store, while its call waits. */
+/* api.c: submits a change to the store and suspends its call until the commit. */
 #include "web/api/api.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ struct api_pending {
 	struct api_change change;
 };
 
-static void api_committed(void *arg, const struct ingest_result *res)
+static void wake_api_change(void *arg, const struct ingest_result *res)
 {
 	struct api_pending *p = arg;
 
@@ -18,7 +18,7 @@ static void api_committed(void *arg, const struct ingest_result *res)
 	call_wake(p->call);
 }
 
-static enum call_next api_resumed(struct call *c)
+static enum call_next finish_api_change(struct call *c)
 {
 	struct api_pending *p = c->waiting;
 	const struct api_change *change = &p->change;
@@ -35,7 +35,7 @@ static enum call_next api_resumed(struct call *c)
 enum call_next api_submit(struct call *c, const struct api_change *change)
 {
 	struct api_pending *p = arena_alloc(c->arena, sizeof(*p));
-	struct ingest_done done = { api_committed, p };
+	struct ingest_done done = { wake_api_change, p };
 	struct err err = ERR_INIT;
 	int rc;
 
@@ -43,11 +43,11 @@ enum call_next api_submit(struct call *c, const struct api_change *change)
 		return call_fail(c, CALL_busy, NULL, "out of memory");
 	*p = (struct api_pending){ .call = c, .change = *change };
 	c->waiting = p;
-	c->resume = api_resumed;
+	c->resume = finish_api_change;
 	rc = ingest_submit(c->api->store, change->op, &done, NULL, &err);
 	if (!rc)
-		return CALL_WAIT; /* the result may be there already: p is the writer's until the wake */
+		return CALL_WAIT; /* the result may already be there: the writer owns p until the wake */
 	p->res.code = rc;
 	p->res.err = err;
-	return api_resumed(c);
+	return finish_api_change(c);
 }

@@ -1,4 +1,4 @@
-/* api.h: what every handler works on, and how one changes the store. Knows no resource. */
+/* api.h: the state that every handler uses, and the way to change the store. Knows no resource. */
 #ifndef DPT_API_API_H
 #define DPT_API_API_H
 
@@ -22,9 +22,9 @@ struct api_counters {
 	atomic_ullong connections; /* open now */
 	atomic_ullong streams;     /* event streams open now */
 	atomic_ullong body_bytes;
-	struct journal_pace pace;          /* of journals' senders */
-	atomic_bool draining;      /* an end was asked for: nobody shall send requests any more */
-	atomic_bool confined;      /* the kernel keeps the answering threads inside the store */
+	struct journal_pace pace;          /* send intervals of journal clients */
+	atomic_bool draining;      /* shutdown has begun: clients must send no more requests */
+	atomic_bool confined;      /* Landlock confines the answering threads to the store */
 };
 
 struct api {
@@ -34,8 +34,8 @@ struct api {
 	double started_s;              /* clock_wall_s */
 };
 
-/* Submits one change and calls then on the call's own thread when it is durable; a change that failed fails the call
- * (field names what is blamed, or NULL; fail, where set, words it) unless keep_errors is set. op is copied. */
+/* Submits one change and calls then on the call's own thread when the change is durable. A failed change fails the call
+ * (field names the cause, or NULL; fail, if set, writes the error) unless keep_errors is set. op is copied. */
 struct api_change {
 	const struct ingest_op *op;
 	const char *field;

@@ -1,5 +1,5 @@
-/* blob.c: the way of a file into the store and out of it. What waits for the disk runs on a thread of its own, so that
- * no other connection of the worker waits with it. */
+/* blob.c: moves a file into the store and out of it. Work that waits for the disk runs on its own thread, so that the
+ * other connections of the worker do not wait. */
 #include "web/api/blob.h"
 
 #include <errno.h>
@@ -11,35 +11,35 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One upload or removal on its way. */
-struct work {
+/* An upload or a removal in progress. */
+struct blob_job {
 	struct call *c;
 	struct blob_put put;
 	struct blob_remove remove;
 	struct artifact_upload *upload;
 	struct artifact_file file;
-	struct buf picture; /* its bytes; failed: it is none, or too large */
+	struct buf picture; /* bytes of a picture, for its row; failed: not a picture, or too large */
 	struct err err;
 	int rc;
-	void (*run)(struct work *w);
+	void (*run)(struct blob_job *w);
 };
 
-static enum call_next out_of_memory(struct call *c, enum call_next (*fail)(struct call *c, const struct err *err))
+static enum call_next fail_out_of_memory(struct call *c, enum call_next (*fail)(struct call *c, const struct err *err))
 {
 	return fail(c, &(struct err){ .code = ERR_NOMEM, .text = "out of memory" });
 }
 
-static void *work_main(void *arg)
+static void *run_blob_thread(void *arg)
 {
-	struct work *w = arg;
+	struct blob_job *w = arg;
 
 	w->run(w);
 	call_wake(w->c);
 	return NULL;
 }
 
-/* Runs w->run elsewhere, then resume here. */
-static enum call_next background_job_start(struct work *w, enum call_next (*resume)(struct call *c))
+/* Runs w->run on another thread, then resume on the call's thread. Without a thread both run here. */
+static enum call_next start_blob_job(struct blob_job *w, enum call_next (*resume)(struct call *c))
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -49,7 +49,7 @@ static enum call_next background_job_start(struct work *w, enum call_next (*resu
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, 256 << 10);
-	rc = pthread_create(&thread, &attr, work_main, w);
+	rc = pthread_create(&thread, &attr, run_blob_thread, w);
 	pthread_attr_destroy(&attr);
 	if (!rc)
 		return CALL_WAIT;
@@ -57,19 +57,19 @@ static enum call_next background_job_start(struct work *w, enum call_next (*resu
 	return resume(w->c);
 }
 
-/* --- in ----------------------------------------------------------------------------------------------------- */
+/* --- uploads */
 
-static void drop_upload(void *arg)
+static void drop_blob_upload(void *arg)
 {
-	struct work *w = arg;
+	struct blob_job *w = arg;
 
 	artifact_end(w->upload);
 	buf_done(&w->picture);
 }
 
-static int put_take(struct call *c, const void *bytes, size_t n)
+static int write_upload_piece(struct call *c, const void *bytes, size_t n)
 {
-	struct work *w = c->own;
+	struct blob_job *w = c->own;
 	int rc = artifact_write(w->upload, bytes, n, &w->err);
 
 	if (rc == ARTIFACT_WAIT)
@@ -82,26 +82,26 @@ static int put_take(struct call *c, const void *bytes, size_t n)
 	return -1;
 }
 
-static void room_again(void *arg)
+static void wake_for_upload_room(void *arg)
 {
 	call_wake(arg);
 }
 
-static void put_commit(struct work *w)
+static void commit_upload(struct blob_job *w)
 {
 	w->rc = artifact_commit(w->upload, &w->file, &w->err);
 }
 
-static enum call_next put_stored(struct call *c, const struct ingest_result *res)
+static enum call_next finish_put(struct call *c, const struct ingest_result *res)
 {
-	struct work *w = c->own;
+	struct blob_job *w = c->own;
 
 	return res->code ? w->put.fail(c, &res->err) : w->put.then(c, &w->file);
 }
 
-static enum call_next put_committed(struct call *c)
+static enum call_next record_upload(struct call *c)
 {
-	struct work *w = c->own;
+	struct blob_job *w = c->own;
 	const struct artifact_digest d = { .path = w->put.path, .bytes = (int64_t)w->file.bytes,
 					   .time_ns = w->file.time_ns,
 					   .object = w->file.object[0] ? w->file.object : NULL,
@@ -112,19 +112,19 @@ static enum call_next put_committed(struct call *c)
 
 	if (w->rc)
 		return w->put.fail(c, &w->err);
-	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = put_stored });
+	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = finish_put });
 }
 
-static enum call_next put_whole(struct call *c)
+static enum call_next finish_upload_body(struct call *c)
 {
-	struct work *w = c->own;
+	struct blob_job *w = c->own;
 
-	w->run = put_commit;
-	return background_job_start(w, put_committed);
+	w->run = commit_upload;
+	return start_blob_job(w, record_upload);
 }
 
-/* So that what is too large is refused before it has been sent. */
-static uint64_t announced_bytes(const struct call *c)
+/* The announced length, so that a file that is too large is refused before it is sent; 0: unknown. */
+static uint64_t read_announced_bytes(const struct call *c)
 {
 	const char *text = c->host->header(c, "Content-Length");
 
@@ -133,60 +133,60 @@ static uint64_t announced_bytes(const struct call *c)
 
 enum call_next blob_put(struct call *c, const struct blob_put *put)
 {
-	struct work *w = arena_alloc(c->arena, sizeof(*w));
+	struct blob_job *w = arena_alloc(c->arena, sizeof(*w));
 
-	if (!w || !call_defer(c, drop_upload, w))
-		return out_of_memory(c, put->fail);
+	if (!w || !call_defer(c, drop_blob_upload, w))
+		return fail_out_of_memory(c, put->fail);
 	w->c = c;
 	w->put = *put;
 	buf_init(&w->picture, artifact_picture_room(put->path));
-	if (artifact_fits(store_artifacts(c->api->store), announced_bytes(c), &w->err))
+	if (artifact_fits(store_artifacts(c->api->store), read_announced_bytes(c), &w->err))
 		return put->fail(c, &w->err);
 	if (artifact_begin(&w->upload, store_artifacts(c->api->store), put->path,
-			   &(struct artifact_room){ room_again, c }, &w->err))
+			   &(struct artifact_room){ wake_for_upload_room, c }, &w->err))
 		return put->fail(c, &w->err);
 	c->own = w;
-	c->take = put_take;
-	c->resume = put_whole;
+	c->take = write_upload_piece;
+	c->resume = finish_upload_body;
 	return CALL_BODY;
 }
 
-/* --- away --------------------------------------------------------------------------------------------------- */
+/* --- removals */
 
-static void remove_now(struct work *w)
+static void remove_blob_files(struct blob_job *w)
 {
 	w->rc = artifact_remove(store_artifacts(w->c->api->store), w->remove.path, &w->err);
 }
 
-static enum call_next remove_stored(struct call *c, const struct ingest_result *res)
+static enum call_next finish_blob_removal(struct call *c, const struct ingest_result *res)
 {
-	struct work *w = c->own;
+	struct blob_job *w = c->own;
 
 	return res->code ? w->remove.fail(c, &res->err) : w->remove.then(c);
 }
 
-static enum call_next removed(struct call *c)
+static enum call_next record_blob_removal(struct call *c)
 {
-	struct work *w = c->own;
+	struct blob_job *w = c->own;
 	const struct ingest_op op = { .kind = &artifact_change_delete, .name = w->remove.path };
 
 	if (w->rc)
 		return w->remove.fail(c, &w->err);
-	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = remove_stored });
+	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = finish_blob_removal });
 }
 
 enum call_next blob_remove(struct call *c, const struct blob_remove *remove)
 {
-	struct work *w = arena_alloc(c->arena, sizeof(*w));
+	struct blob_job *w = arena_alloc(c->arena, sizeof(*w));
 
 	if (!w)
-		return out_of_memory(c, remove->fail);
-	*w = (struct work){ .c = c, .remove = *remove, .run = remove_now };
+		return fail_out_of_memory(c, remove->fail);
+	*w = (struct blob_job){ .c = c, .remove = *remove, .run = remove_blob_files };
 	c->own = w;
-	return background_job_start(w, removed);
+	return start_blob_job(w, record_blob_removal);
 }
 
-/* --- out ---------------------------------------------------------------------------------------------------- */
+/* --- downloads */
 
 void blob_page(struct blob_page *page, struct artifact_entry **entries, size_t *count)
 {
@@ -233,19 +233,20 @@ const char *blob_type(const char *path)
 	return n > 1 && strstr(plain, word) ? "text/plain" : "application/octet-stream";
 }
 
-/* What a browser may show inside its window: pictures and plain text. */
-static bool shown(const char *type)
+/* Returns true if a browser may show the type in its window: pictures and plain text. */
+static bool is_shown_by_browser(const char *type)
 {
 	return (!strncmp(type, "image/", 6) && strcmp(type, "image/svg+xml")) || !strcmp(type, "text/plain");
 }
 
-static bool attr_char(unsigned char ch)
+static bool is_attr_char(unsigned char ch)
 {
 	return (ch >= '0' && ch <= '9') || (ch >= 'A' && ch <= 'Z') || (ch >= 'a' && ch <= 'z') ||
 	       (ch && strchr("!#$&+-.^_`|~", ch));
 }
 
-static const char *disposition(struct call *c, const char *path, bool download)
+/* Formats Content-Disposition by RFC 6266: a plain or quoted ASCII name, and the UTF-8 name where it differs. */
+static const char *format_disposition(struct call *c, const char *path, bool download)
 {
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *at, *text;
 	bool token = true, ascii = true;
@@ -253,7 +254,7 @@ static const char *disposition(struct call *c, const char *path, bool download)
 
 	buf_init(&b, 8192);
 	for (at = name; *at; at++) {
-		token = token && attr_char((unsigned char)*at);
+		token = token && is_attr_char((unsigned char)*at);
 		ascii = ascii && (unsigned char)*at < 0x80;
 	}
 	buf_adds(&b, download ? "attachment; filename=" : "inline; filename=");
@@ -267,14 +268,14 @@ static const char *disposition(struct call *c, const char *path, bool download)
 	if (!ascii)
 		buf_adds(&b, "; filename*=UTF-8''");
 	for (at = ascii ? "" : name; *at; at++)
-		buf_addf(&b, attr_char((unsigned char)*at) ? "%c" : "%%%02X", (unsigned char)*at);
+		buf_addf(&b, is_attr_char((unsigned char)*at) ? "%c" : "%%%02X", (unsigned char)*at);
 	text = buf_failed(&b) ? NULL : arena_strdup(c->arena, b.data);
 	buf_done(&b);
 	return text;
 }
 
-/* The digest as RFC 9530 writes it. */
-static const char *repr_digest(struct call *c, const char *hex)
+/* Formats the digest as in RFC 9530. */
+static const char *format_repr_digest(struct call *c, const char *hex)
 {
 	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	unsigned char raw[33] = { 0 };
@@ -296,7 +297,7 @@ static const char *repr_digest(struct call *c, const char *hex)
 	return arena_printf(c->arena, "sha-256=:%s:", text);
 }
 
-static bool digits(const char **at, uint64_t *ret)
+static bool parse_range_digits(const char **at, uint64_t *ret)
 {
 	char *end;
 
@@ -318,7 +319,7 @@ enum blob_range blob_range(const char *text, uint64_t bytes, uint64_t *from, uin
 	at += 6;
 	if (*at == '-') {
 		at++;
-		if (!digits(&at, &first) || *at)
+		if (!parse_range_digits(&at, &first) || *at)
 			return BLOB_WHOLE;
 		if (!first || !bytes)
 			return BLOB_BAD;
@@ -326,7 +327,8 @@ enum blob_range blob_range(const char *text, uint64_t bytes, uint64_t *from, uin
 		*count = bytes - *from;
 		return BLOB_PART;
 	}
-	if (!digits(&at, &first) || *at++ != '-' || (*at && (!digits(&at, &last) || *at || last < first)))
+	if (!parse_range_digits(&at, &first) || *at++ != '-' ||
+	    (*at && (!parse_range_digits(&at, &last) || *at || last < first)))
 		return BLOB_WHOLE;
 	if (first >= bytes)
 		return BLOB_BAD;
@@ -336,7 +338,7 @@ enum blob_range blob_range(const char *text, uint64_t bytes, uint64_t *from, uin
 	return BLOB_PART;
 }
 
-static void apply_range(struct call *c, uint64_t bytes)
+static void apply_range_header(struct call *c, uint64_t bytes)
 {
 	const char *range = c->host->header(c, "Range"), *only = c->host->header(c, "If-Range");
 	const char *have = c->host->header(c, "If-None-Match");
@@ -356,12 +358,12 @@ static void apply_range(struct call *c, uint64_t bytes)
 	}
 }
 
-static void close_file(void *arg)
+static void close_blob_file(void *arg)
 {
 	close((int)(intptr_t)arg);
 }
 
-static int object_fill(void *state, struct buf *out, bool tick, struct err *err)
+static int fill_from_object(void *state, struct buf *out, bool tick, struct err *err)
 {
 	int rc = artifact_read_next(state, out, err);
 
@@ -369,35 +371,35 @@ static int object_fill(void *state, struct buf *out, bool tick, struct err *err)
 	return rc < 0 ? rc : rc == ARTIFACT_MORE ? STREAM_MORE : rc == ARTIFACT_WAIT ? STREAM_LATER : STREAM_END;
 }
 
-static void object_later(void *state, void (*wake)(void *arg), void *arg)
+static void wait_for_object(void *state, void (*wake)(void *arg), void *arg)
 {
 	artifact_read_wait(state, wake, arg);
 }
 
-static void object_release(void *state)
+static void release_object_read(void *state)
 {
 	artifact_read_end(state);
 }
 
-/* A file that is fetched while it is sent. */
-struct fetch {
+/* A file of an object store that is fetched while it is sent. */
+struct object_fetch {
 	struct artifact_read *read;
 	enum call_next (*fail)(struct call *c, const struct err *err);
-	bool sent; /* the reply has it now */
+	bool sent; /* the reply owns the read */
 };
 
-static void drop_fetch(void *arg)
+static void drop_object_fetch(void *arg)
 {
-	struct fetch *f = arg;
+	struct object_fetch *f = arg;
 
 	if (!f->sent)
 		artifact_read_end(f->read);
 }
 
-/* The first piece is there, or there will be none: until then nothing has been promised. */
-static enum call_next fetch_begun(struct call *c)
+/* Runs when the first piece has arrived or failed: until then no header has been sent, so an error can be reported. */
+static enum call_next begin_object_stream(struct call *c)
 {
-	struct fetch *f = c->own;
+	struct object_fetch *f = c->own;
 	struct err err = ERR_INIT;
 
 	if (artifact_read_result(f->read, &err)) {
@@ -406,43 +408,47 @@ static enum call_next fetch_begun(struct call *c)
 		return f->fail(c, &err);
 	}
 	f->sent = true;
-	c->stream = (struct call_stream){ .fill = object_fill, .later = object_later, .release = object_release,
-					  .state = f->read, .sized = true, .bytes = c->file.bytes };
+	c->stream = (struct call_stream){ .fill = fill_from_object,
+					  .later = wait_for_object,
+					  .release = release_object_read,
+					  .state = f->read,
+					  .sized = true,
+					  .bytes = c->file.bytes };
 	return CALL_DONE;
 }
 
-static void fetch_wake(void *arg)
+static void wake_object_fetch(void *arg)
 {
 	call_wake(arg);
 }
 
-/* c->file says which part. */
-static enum call_next fetch(struct call *c, const struct artifact_file *file,
-			    enum call_next (*fail)(struct call *c, const struct err *err))
+/* Starts the read of the range in c->file. */
+static enum call_next fetch_object(struct call *c, const struct artifact_file *file,
+				   enum call_next (*fail)(struct call *c, const struct err *err))
 {
 	const struct artifact_read_opts opts = { .file = file, .from = c->file.from, .n = c->file.bytes };
-	struct fetch *f = arena_alloc(c->arena, sizeof(*f));
+	struct object_fetch *f = arena_alloc(c->arena, sizeof(*f));
 	struct err err = ERR_INIT;
 
-	if (!f || !call_defer(c, drop_fetch, f))
-		return out_of_memory(c, fail);
+	if (!f || !call_defer(c, drop_object_fetch, f))
+		return fail_out_of_memory(c, fail);
 	f->fail = fail;
 	if (artifact_read_begin(&f->read, store_artifacts(c->api->store), &opts, &err))
 		return fail(c, &err);
 	c->own = f;
-	c->resume = fetch_begun;
-	artifact_read_wait(f->read, fetch_wake, c);
+	c->resume = begin_object_stream;
+	artifact_read_wait(f->read, wake_object_fetch, c);
 	return CALL_WAIT;
 }
 
-static bool describe(struct call *c, const struct artifact_file *f, const char *path, bool download)
+static bool describe_blob(struct call *c, const struct artifact_file *f, const char *path, bool download)
 {
 	time_t when = (time_t)(f->time_ns / 1000000000);
 	char changed[64];
 	struct tm tm;
 
 	c->type = blob_type(path);
-	c->disposition = disposition(c, path, download || !shown(c->type));
+	c->disposition = format_disposition(c, path, download || !is_shown_by_browser(c->type));
 	c->etag = f->sha256[0] ? arena_printf(c->arena, "\"%s\"", f->sha256) :
 				 arena_printf(c->arena, "W/\"%" PRIx64 "-%" PRIx64 "\"", f->bytes,
 					      (uint64_t)f->time_ns);
@@ -452,16 +458,17 @@ static bool describe(struct call *c, const struct artifact_file *f, const char *
 		call_header(c, "Last-Modified", arena_strdup(c->arena, changed));
 	call_header(c, "Accept-Ranges", "bytes");
 	if (f->sha256[0])
-		call_header(c, "Repr-Digest", repr_digest(c, f->sha256));
+		call_header(c, "Repr-Digest", format_repr_digest(c, f->sha256));
 	return true;
 }
 
-/* Scripts of the file's own, no address but what lies in the file itself, and no origin: not a cookie, not our page. */
+/* Allows the scripts of the file itself, no addresses but data and blob URLs, and no origin: no cookies, no access to
+ * the page of the server. */
 static const char frame_csp[] = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval' "
 				"data: blob:; style-src 'unsafe-inline' data:; img-src data: blob:; font-src data:; "
 				"media-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 
-static void let_frame(struct call *c, const struct blob_reply *reply)
+static void allow_framing(struct call *c, const struct blob_reply *reply)
 {
 	if (!reply->frame || strcmp(c->type, "text/html"))
 		return;
@@ -477,12 +484,12 @@ enum call_next blob_reply(struct call *c, const struct blob_reply *reply)
 
 	if (artifact_open(c->api->store, reply->path, &f, &err))
 		return reply->fail(c, &err);
-	if (f.fd >= 0 && !call_defer(c, close_file, (void *)(intptr_t)f.fd))
-		return out_of_memory(c, reply->fail);
-	if (!describe(c, &f, reply->path, reply->download))
-		return out_of_memory(c, reply->fail);
-	let_frame(c, reply);
+	if (f.fd >= 0 && !call_defer(c, close_blob_file, (void *)(intptr_t)f.fd))
+		return fail_out_of_memory(c, reply->fail);
+	if (!describe_blob(c, &f, reply->path, reply->download))
+		return fail_out_of_memory(c, reply->fail);
+	allow_framing(c, reply);
 	c->file = (struct call_file){ f.fd >= 0, f.fd, 0, f.bytes };
-	apply_range(c, f.bytes);
-	return f.fd >= 0 || c->status >= 300 ? CALL_DONE : fetch(c, &f, reply->fail);
+	apply_range_header(c, f.bytes);
+	return f.fd >= 0 || c->status >= 300 ? CALL_DONE : fetch_object(c, &f, reply->fail);
 }

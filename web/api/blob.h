@@ -1,13 +1,13 @@
-/* blob.h: files of runs in and out, for v1's routes and MLflow's: a body streamed to a file, a file as a reply with
- * ranges. Knows no route. */
+/* blob.h: files of runs, for the routes of v1 and MLflow: stores a streamed body as a file, and replies with a file and
+ * its ranges. Knows no route. */
 #ifndef DPT_API_BLOB_H
 #define DPT_API_BLOB_H
 
 #include "web/api/api.h"
 #include "web/store/files/artifacts.h"
 
-/* For a route whose body is streamed: takes it as the file at path (below the root of artifacts; already checked),
- * durably, then calls then. fail words what went wrong. */
+/* Stores the streamed body of a route as the file at path (below the root of artifacts, already checked), durably, then
+ * calls then. fail writes the error. */
 struct blob_put {
 	const char *path;
 	enum call_next (*fail)(struct call *c, const struct err *err);
@@ -16,7 +16,7 @@ struct blob_put {
 
 enum call_next blob_put(struct call *c, const struct blob_put *put);
 
-/* Removes the path and what lies below it, then calls then. */
+/* Removes the path and everything below it, then calls then. */
 struct blob_remove {
 	const char *path;
 	enum call_next (*fail)(struct call *c, const struct err *err);
@@ -25,25 +25,25 @@ struct blob_remove {
 
 enum call_next blob_remove(struct call *c, const struct blob_remove *remove);
 
-/* Replies with the file: ranges, entity tag and digest, never as something that a browser runs. fail words why it could
- * not be opened. */
+/* Replies with the file: ranges, entity tag and digest, and never a type that a browser executes. fail writes the error
+ * if the file cannot be opened. */
 struct blob_reply {
 	const char *path;
 	bool download; /* always as an attachment */
-	bool frame;    /* HTML runs, in a sandbox without an origin that reaches nothing; for frames of our page */
+	bool frame;    /* HTML runs, in a sandbox without origin and network; for frames of the server's page */
 	enum call_next (*fail)(struct call *c, const struct err *err);
 };
 
 enum call_next blob_reply(struct call *c, const struct blob_reply *reply);
 
-/* A Range header's one range of a file: BLOB_PART fills from and count (at least one byte, inside the file); BLOB_BAD:
- * it lies outside. Several ranges, other units and what cannot be read are BLOB_WHOLE, as if the header were not there.
- */
+/* Parses a Range header with one range. BLOB_PART: from and count are set (at least one byte, inside the file).
+ * BLOB_BAD: the range is outside the file. BLOB_WHOLE: ignore the header; it has several ranges, another unit or a
+ * syntax error. */
 enum blob_range { BLOB_WHOLE, BLOB_PART, BLOB_BAD };
 enum blob_range blob_range(const char *text, uint64_t bytes, uint64_t *from, uint64_t *count);
 
-/* Cuts a folder's entries, which stand by name, to one page of at most limit behind the token, the name that ended the
- * page before (NULL or "": the first page). next: the token of the next one, NULL where none follows. */
+/* Cuts the entries of a folder, sorted by name, to one page of at most limit after the token. The token is the last
+ * name of the previous page (NULL or "": the first page). next: the token of the next page, NULL on the last one. */
 #define BLOB_PAGE_MAX 50000
 struct blob_page {
 	const char *token;
@@ -53,7 +53,7 @@ struct blob_page {
 
 void blob_page(struct blob_page *page, struct artifact_entry **entries, size_t *count);
 
-/* text/plain and the like by the name's end; MLflow's choice. */
+/* MIME type by file extension, with MLflow's choices. */
 const char *blob_type(const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* call.c: errors and query arguments of a call. Knows nothing of particular routes. */
+/* call.c: errors and query arguments of a call. Knows no particular route. */
 #include "web/api/call.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ const char *call_method_name(enum call_method method)
 	return names[method];
 }
 
-static void write_error(struct call *c, enum call_error code, const char *field, const char *text)
+static void write_v1_error(struct call *c, enum call_error code, const char *field, const char *text)
 {
 	struct js j = { .out = &c->out };
 
@@ -58,7 +58,7 @@ static void write_error(struct call *c, enum call_error code, const char *field,
 	buf_addc(&c->out, '\n');
 }
 
-/* MLflow's clients try a 503 again, and nothing else: a full disk is one. */
+/* MLflow's clients retry 503 only, so a full disk is reported as 503. */
 static void write_mlflow_error(struct call *c, enum call_error code, const char *text)
 {
 	struct js j = { .out = &c->out };
@@ -96,7 +96,7 @@ enum call_next call_fail(struct call *c, enum call_error code, const char *field
 	if (c->dialect == DIALECT_MLFLOW)
 		write_mlflow_error(c, code, text);
 	else
-		write_error(c, code, field, text);
+		write_v1_error(c, code, field, text);
 	return CALL_DONE;
 }
 
@@ -110,7 +110,7 @@ enum call_next call_fail_err(struct call *c, const char *field, const struct err
 		{ ERR_NOMEM, CALL_busy },        { ERR_NOSPC, CALL_disk_full },   { ERR_CORRUPT, CALL_bad_value },
 		{ ERR_LIMIT, CALL_bad_value },   { ERR_UNSUPPORTED, CALL_not_implemented },
 		{ ERR_BUSY, CALL_busy },         { ERR_CANCELED, CALL_busy },     { ERR_GONE, CALL_gone },
-		{ ERR_IO, CALL_busy }, /* a disk that fails may work again */
+		{ ERR_IO, CALL_busy }, /* a failing disk may recover */
 		{ ERR_DAMAGED, CALL_damaged },
 	};
 	enum call_error code = CALL_internal;
@@ -146,7 +146,7 @@ const char *call_arg(struct call *c, const char *name)
 
 	for (i = 0; i < c->arg_count; i++)
 		if (!c->args[i].used && !strcmp(c->args[i].name, name)) {
-			/* a second one stays unused, which call_args_done reports */
+			/* a second one stays unused; call_args_done reports it */
 			c->args[i].used = true;
 			found = c->args[i].value;
 			break;
@@ -179,7 +179,8 @@ bool call_arg_int(struct call *c, const char *name, int64_t *value, int64_t min,
 	errno = 0;
 	v = strtoll(text, &end, 10);
 	if (errno || end == text || *end || v < min || v > max) {
-		call_fail(c, CALL_bad_value, name, "%s: want an integer from %" PRId64 " to %" PRId64, name, min, max);
+		call_fail(c, CALL_bad_value, name, "%s: expected an integer from %" PRId64 " to %" PRId64, name, min,
+			  max);
 		return false;
 	}
 	*value = v;
@@ -196,7 +197,7 @@ bool call_arg_double(struct call *c, const char *name, double *value, bool *ret_
 		return true;
 	v = strtod(text, &end);
 	if (end == text || *end || !isfinite(v)) {
-		call_fail(c, CALL_bad_value, name, "%s: want a number", name);
+		call_fail(c, CALL_bad_value, name, "%s: expected a number", name);
 		return false;
 	}
 	*value = v;
@@ -220,7 +221,7 @@ bool call_arg_word(struct call *c, const char *name, const char *const *words, i
 	buf_init(&list, 4096);
 	for (i = 0; words[i]; i++)
 		buf_addf(&list, "%s%s", i ? ", " : "", words[i]);
-	call_fail(c, CALL_bad_value, name, "%s: want one of %s", name, list.data ? list.data : "");
+	call_fail(c, CALL_bad_value, name, "%s: expected one of %s", name, list.data ? list.data : "");
 	buf_done(&list);
 	return false;
 }

@@ -1,7 +1,7 @@
-/* call.h: one request on its way through a handler, and the reply that the handler makes.
- * The server (or a command that asks its own store) fills the upper half; the handler fills the lower half. Handlers
+/* call.h: one request while a handler processes it, and the reply that the handler makes.
+ * The server (or a command that opens its own store) fills the upper half; the handler fills the lower half. Handlers
  * know routes, the store and JSON; they never see a socket or the HTTP library.
- * A call belongs to one thread at a time; only call_wake may come from another one. */
+ * A call belongs to one thread at a time; only call_wake may be called from another one. */
 #ifndef DPT_API_CALL_H
 #define DPT_API_CALL_H
 
@@ -21,16 +21,17 @@ struct call_cleanup;
 struct store;
 
 enum call_method { METHOD_GET, METHOD_POST, METHOD_PUT, METHOD_PATCH, METHOD_DELETE };
-enum call_dialect { DIALECT_V1, DIALECT_MLFLOW }; /* how a refusal is written */
+enum call_dialect { DIALECT_V1, DIALECT_MLFLOW }; /* format of errors */
 enum call_scope { SCOPE_OPEN, SCOPE_READ, SCOPE_WRITE, SCOPE_ADMIN };
 
-/* CALL_DONE: the reply (or the failure) is complete. CALL_WAIT: another thread will call call_wake, after which
- * call->resume is called on the call's own thread; it returns the same two values. CALL_BODY: the handler of a route
- * whose body is streamed wants it: call->take gets its pieces, then call->resume is called. */
+/* CALL_DONE: the reply (or the failure) is complete. CALL_WAIT: another thread will call call_wake; then call->resume
+ * runs on the call's own thread and returns one of the same two values. CALL_BODY: a handler of a streamed route wants
+ * the body: call->take gets its pieces, then call->resume is called. */
 enum call_next { CALL_DONE, CALL_WAIT, CALL_BODY };
 #define CALL_LATER 1
 
-/* A route that takes more than this has its body streamed: its handler is called before the body, with body NULL. */
+/* A route with a larger body_max has its body streamed: its handler is called before the body arrives, with body
+ * NULL. */
 #define CALL_BUFFERED_MAX ((size_t)64 << 20)
 
 enum call_error {
@@ -51,7 +52,7 @@ struct route {
 	enum call_next (*handler)(struct call *c);
 	const char *name; /* of the handler */
 	enum call_scope scope;
-	size_t body_max; /* decoded bytes; 0: takes no body */
+	size_t body_max; /* decoded bytes; 0: accepts no body */
 };
 
 struct call_arg {
@@ -62,21 +63,22 @@ struct call_arg {
 
 enum stream_next { STREAM_MORE, STREAM_END, STREAM_IDLE, STREAM_LATER };
 
-/* A reply made piece by piece. fill appends at most about 64 KiB to out; STREAM_IDLE (event streams only) means that
- * nothing is there now: it is called again after the store changed or, with tick set, after 15 s. STREAM_LATER (streams
- * with `later` only): it is called again when later's wake was, which may be at once, on any thread, and never behind
- * release. A negative return, with err set, cuts the reply off. release runs once, on any thread. */
+/* A reply that is made piece by piece. fill appends at most about 64 KiB to out. STREAM_IDLE (event streams only):
+ * nothing is available; fill is called again after the store changed or, with tick set, after 15 s. STREAM_LATER
+ * (streams with `later` only): fill is called again after the wake that was passed to later. That wake may come at once
+ * and on any thread, but never after release. A negative return value, with err set, aborts the reply. release runs
+ * once, on any thread. */
 struct call_stream {
 	int (*fill)(void *state, struct buf *out, bool tick, struct err *err);
 	void (*later)(void *state, void (*wake)(void *arg), void *arg);
 	void (*release)(void *state);
 	void *state;
-	bool sized; /* of `bytes`, sent as they are */
+	bool sized; /* the length is `bytes`; sent uncompressed */
 	uint64_t bytes;
-	bool events; /* an event stream: counted against the connections left to them */
+	bool events; /* an event stream: limited to a share of the connections */
 };
 
-/* A piece of a file as the reply. */
+/* A range of a file as the reply. */
 struct call_file {
 	bool set;
 	int fd; /* borrowed until the call ends */
@@ -89,9 +91,9 @@ struct call_header {
 
 #define CALL_HEADERS_MAX 6
 
-/* What the caller offers; both members are set. */
+/* Functions of the caller; both are set. */
 struct call_host {
-	const char *(*header)(const struct call *c, const char *name); /* NULL: not sent */
+	const char *(*header)(const struct call *c, const char *name); /* NULL: header absent */
 	void (*wake)(struct call *c);                                 /* see call_wake */
 };
 
@@ -102,94 +104,94 @@ struct call {
 	const struct route *route;
 	struct arena *arena; /* lives until the reply is sent */
 	const char *vars[CALL_VARS_MAX];
-	const char *rest; /* what a last * matched, decoded, without the leading slash */
+	const char *rest; /* decoded segments that the last * matched, without the leading slash */
 	struct call_arg *args;
 	size_t arg_count;
-	const char *body; /* decoded (inflated); NUL after body_len */
+	const char *body; /* decoded (inflated); NUL-terminated */
 	size_t body_len;
 	bool accepts_gzip;
-	bool secure; /* came encrypted, here or at a proxy */
-	enum call_dialect dialect; /* the route's, or of the address where it has none */
-	uint64_t from; /* who asks: a number made of the address; 0: ourselves */
-	enum token_scope has; /* what the token or session sent along allows; TOKEN_NONE: none was needed */
+	bool secure; /* encrypted, on this connection or up to a trusted proxy */
+	enum call_dialect dialect; /* of the route, else of the address space */
+	uint64_t from; /* hash of the client's address; 0: a command of this process */
+	enum token_scope has; /* scope of the token or session; TOKEN_NONE: no token was required */
 	/* reply */
-	int status;              /* 200 until the handler says otherwise */
-	const char *type;        /* application/json until the handler says otherwise */
-	struct buf out;          /* the body, unless fixed is set; before a stream: its first piece */
+	int status;              /* 200 unless the handler sets it */
+	const char *type;        /* application/json unless the handler sets it */
+	struct buf out;          /* the body, unless fixed is set; of a stream its first piece */
 	struct call_stream stream;
-	const void *fixed;       /* borrowed bytes that outlive everything (embedded assets) */
+	const void *fixed;       /* borrowed bytes that outlive the call (embedded assets) */
 	size_t fixed_len;
-	bool fixed_gzip;         /* the fixed bytes are gzip already */
+	bool fixed_gzip;         /* the fixed bytes are gzip */
 	const char *cache;       /* Cache-Control; NULL: no-cache */
-	const char *etag;        /* quoted; NULL: made from the body of a GET */
+	const char *etag;        /* quoted; NULL: computed from the body of a GET */
 	const char *disposition; /* Content-Disposition or NULL */
 	const char *location;    /* Location or NULL */
 	const char *cookie;      /* Set-Cookie or NULL */
-	const char *csp;         /* Content-Security-Policy; NULL: the usual one */
-	bool framed;             /* pages of ours may frame the reply */
+	const char *csp;         /* Content-Security-Policy; NULL: the default */
+	bool framed;             /* pages of this server may frame the reply */
 	int retry_after_s;       /* 0: none */
-	bool page;               /* gets the page's content security policy */
+	bool page;               /* gets the content security policy of the page */
 	enum call_next (*resume)(struct call *c);
-	void *waiting; /* api_submit's own, between CALL_WAIT and resume */
-	void *own;     /* the handler's own */
-	/* CALL_BODY. Negative after failing the call; CALL_LATER: nothing was taken, call_wake tells when to come
-	 * again. */
+	void *waiting; /* private to api_submit, between CALL_WAIT and resume */
+	void *own;     /* private to the handler */
+	/* For CALL_BODY. Negative: the call has failed. CALL_LATER: nothing was consumed; call_wake announces room. */
 	int (*take)(struct call *c, const void *bytes, size_t n);
-	struct call_file file; /* instead of out */
-	struct call_header headers[CALL_HEADERS_MAX]; /* further ones */
+	struct call_file file; /* in place of out */
+	struct call_header headers[CALL_HEADERS_MAX]; /* additional headers */
 	size_t header_count;
 	struct call_cleanup *cleanups;
 };
 
-/* One more header of the reply; the value lives as long as the call. */
+/* Adds a header to the reply; the value must live as long as the call. */
 void call_header(struct call *c, const char *name, const char *value);
 
-/* Runs fn(arg) when the call ends, however it ends; the newest first. False (fn has run) when out of memory. */
+/* Runs fn(arg) when the call ends, in any way; the newest first. Returns false (fn has run) when out of memory. */
 bool call_defer(struct call *c, void (*fn)(void *arg), void *arg);
 
-/* For who made the call: runs what was deferred. */
+/* For the owner of the call: runs the deferred functions. */
 void call_finish(struct call *c);
 
-/* Fails the call: status, code and text as JSON, whatever was written before. field may be NULL. Returns CALL_DONE. */
+/* Fails the call: replaces the reply by status, code and text as JSON. field may be NULL. Returns CALL_DONE. */
 enum call_next call_fail(struct call *c, enum call_error code, const char *field, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
-/* Fails the call with what a library said; ERR_* decides the status. Returns CALL_DONE. */
+/* Fails the call with an error of a library; ERR_* decides the status. Returns CALL_DONE. */
 enum call_next call_fail_err(struct call *c, const char *field, const struct err *err);
 
-/* Makes s the reply, and its first piece at once: what fails then can still be said in words, and a reply that ends
- * with its first piece is one like any other, with its length. Takes s over in every case. 0, or the code of err: the
- * call is to be failed. */
+/* Makes s the reply and produces its first piece at once, so that an early failure can still be reported as an error. A
+ * stream that ends with its first piece becomes an ordinary reply with a length. Takes s over in every case. Returns 0
+ * or the code of err; the caller then fails the call. */
 int call_stream(struct call *c, const struct call_stream *s, struct err *err);
 
 int call_error_status(enum call_error code);
 const char *call_error_name(enum call_error code);
 const char *call_method_name(enum call_method method);
 
-/* Value of the query argument, NULL when absent; marks it as known. When it is given more than once, the call fails
- * in call_args_done. */
+/* Value of the query argument, NULL when absent; marks it as known. If it occurs twice, call_args_done fails the
+ * call. */
 const char *call_arg(struct call *c, const char *name);
 
-/* Every value of an argument that may repeat, in order: *ret borrowed from the call's arena, returns how many. */
+/* All values of an argument that may repeat, in order. *ret is borrowed from the call's arena; returns their number. */
 size_t call_arg_all(struct call *c, const char *name, const char *const **ret);
 
-/* Integer argument within [min, max]; fallback when absent. False after failing the call. */
+/* Integer argument within [min, max]; *value is unchanged when absent. Returns false after failing the call. */
 bool call_arg_int(struct call *c, const char *name, int64_t *value, int64_t min, int64_t max);
 
-/* Number argument (finite); *ret_given tells whether it was there. False after failing the call. */
+/* Number argument (finite); *ret_given is set when present. Returns false after failing the call. */
 bool call_arg_double(struct call *c, const char *name, double *value, bool *ret_given);
 
-/* One of the words (NULL-terminated); *value is its place, unchanged when absent. False after failing the call. */
+/* One of the words (NULL-terminated); *value is its index, unchanged when absent. Returns false after failing the
+ * call. */
 bool call_arg_word(struct call *c, const char *name, const char *const *words, int *value);
 
-/* False after failing the call because an argument was given that nobody asked for, or twice. */
+/* Returns false after failing the call because an argument is unknown or occurs twice. */
 bool call_args_done(struct call *c);
 
 /* The path variable as a run id; NULL after failing the call with 404. */
 const char *call_run_id(struct call *c, size_t var);
 bool call_is_run_id(const char *text);
 
-/* Lets a call that returned CALL_WAIT go on; any thread, exactly once for each CALL_WAIT. */
+/* Continues a call that returned CALL_WAIT; any thread, exactly once for each CALL_WAIT. */
 void call_wake(struct call *c);
 
 #endif

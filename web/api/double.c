@@ -1,6 +1,6 @@
-/* double.c: doubles to the fewest digits that read back, by Florian Loitsch's Grisu2 ("Printing Floating-Point Numbers
- * Quickly and Accurately with Integers", PLDI 2010): always exact on the way back, nearly always shortest, and some
- * twenty times faster than asking printf and strtod in turn. Knows nothing of JSON. */
+/* double.c: prints doubles with the fewest digits that read back, by Florian Loitsch's Grisu2 ("Printing Floating-Point
+ * Numbers Quickly and Accurately with Integers", PLDI 2010). Always exact when read back, nearly always shortest, and
+ * some twenty times faster than trying printf and strtod in turn. Knows nothing of JSON. */
 #include "web/api/double.h"
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ enum {
 #define HIDDEN ((uint64_t)1 << HIDDEN_SHIFT)
 
 /* f * 2^e */
-struct wide {
+struct scaled_u64 {
 	uint64_t f;
 	int e;
 };
@@ -54,23 +54,24 @@ static const uint64_t tens[] = {
 	100000000000000000u, 1000000000000000000u, 10000000000000000000u,
 };
 
-static struct wide normalized(struct wide a)
+static struct scaled_u64 normalize_wide(struct scaled_u64 a)
 {
 	int shift = __builtin_clzll(a.f);
 
-	return (struct wide){ a.f << shift, a.e - shift };
+	return (struct scaled_u64){ a.f << shift, a.e - shift };
 }
 
 /* Upper half of the product, rounded. */
-static struct wide times(struct wide a, struct wide b)
+static struct scaled_u64 multiply_wide(struct scaled_u64 a, struct scaled_u64 b)
 {
 	unsigned __int128 p = (unsigned __int128)a.f * b.f;
 
-	return (struct wide){ (uint64_t)(p >> 64) + (uint64_t)(p >> 63 & 1), a.e + b.e + 64 };
+	return (struct scaled_u64){ (uint64_t)(p >> 64) + (uint64_t)(p >> 63 & 1), a.e + b.e + 64 };
 }
 
-/* A power of ten that brings a number of this binary exponent to an exponent within [-60, -32]; *ret_k: its inverse. */
-static struct wide power_for(int e, int *ret_k)
+/* A power of ten that scales a number with this binary exponent to an exponent within [-60, -32]; *ret_k: its
+ * inverse. */
+static struct scaled_u64 find_power_of_ten(int e, int *ret_k)
 {
 	double want = (-61 - e) * 0.30102999566398114 + 347;
 	int k = (int)want, index, ten;
@@ -79,16 +80,17 @@ static struct wide power_for(int e, int *ret_k)
 	index = (k >> 3) + 1;
 	ten = POWER_FIRST + index * POWER_STEP;
 	*ret_k = -ten;
-	return (struct wide){ power_f[index], (ten * 217706 >> 16) - 63 }; /* floor(ten * log2(10)) - 63 */
+	return (struct scaled_u64){ power_f[index], (ten * 217706 >> 16) - 63 }; /* floor(ten * log2(10)) - 63 */
 }
 
-/* What the digits may differ by, and where the true value lies below the upper bound. */
-struct room {
+/* delta: the interval within which the digits read back as v. below: distance of the true value from its upper
+ * bound. */
+struct digit_bounds {
 	uint64_t delta, below;
 };
 
-/* Steps the last digit down while that comes nearer to the true value and stays within the room. */
-static void nearer(char *last, const struct room *r, uint64_t rest, uint64_t unit)
+/* Decrements the last digit while that gets closer to the true value and stays within the bounds. */
+static void round_last_digit(char *last, const struct digit_bounds *r, uint64_t rest, uint64_t unit)
 {
 	while (rest < r->below && r->delta - rest >= unit &&
 	       (rest + unit < r->below || r->below - rest > rest + unit - r->below)) {
@@ -97,7 +99,7 @@ static void nearer(char *last, const struct room *r, uint64_t rest, uint64_t uni
 	}
 }
 
-static int count_digits(uint32_t n)
+static int count_decimal_digits(uint32_t n)
 {
 	int i = 1;
 
@@ -106,14 +108,14 @@ static int count_digits(uint32_t n)
 	return i;
 }
 
-/* Writes the digits of the shortest number within r.delta below top; returns how many, adds to *k. */
-static int generate(char *digits, struct wide top, struct room r, int *k)
+/* Writes the digits of the shortest number within r.delta below top; returns their number and adds to *k. */
+static int generate_digits(char *digits, struct scaled_u64 top, struct digit_bounds r, int *k)
 {
 	const int shift = -top.e;
 	const uint64_t one = (uint64_t)1 << shift;
 	uint32_t whole = (uint32_t)(top.f >> shift);
 	uint64_t part = top.f & (one - 1), rest;
-	int left = count_digits(whole), n = 0, below = 0;
+	int left = count_decimal_digits(whole), n = 0, below = 0;
 
 	while (left > 0) {
 		uint32_t d = whole / (uint32_t)tens[left - 1];
@@ -125,7 +127,7 @@ static int generate(char *digits, struct wide top, struct room r, int *k)
 		rest = ((uint64_t)whole << shift) + part;
 		if (rest <= r.delta) {
 			*k += left;
-			nearer(&digits[n - 1], &r, rest, tens[left] << shift);
+			round_last_digit(&digits[n - 1], &r, rest, tens[left] << shift);
 			return n;
 		}
 	}
@@ -141,37 +143,38 @@ static int generate(char *digits, struct wide top, struct room r, int *k)
 	}
 	*k -= below;
 	r.below *= below < 20 ? tens[below] : 0;
-	nearer(&digits[n - 1], &r, part, one);
+	round_last_digit(&digits[n - 1], &r, part, one);
 	return n;
 }
 
-/* Digits of v (finite, above 0) and the power of ten behind the last one. */
-static int shortest(char *digits, double v, int *ret_k)
+/* Digits of v (finite, above 0) and, in *ret_k, the power of ten to multiply them by. */
+static int find_shortest_digits(char *digits, double v, int *ret_k)
 {
 	uint64_t bits;
-	struct wide w, high, low, power;
+	struct scaled_u64 w, high, low, power;
 
 	memcpy(&bits, &v, sizeof(bits));
 	w.f = bits & (HIDDEN - 1);
 	w.e = (int)(bits >> HIDDEN_SHIFT);
 	if (w.e)
-		w = (struct wide){ w.f + HIDDEN, w.e - EXPONENT_BIAS };
+		w = (struct scaled_u64){ w.f + HIDDEN, w.e - EXPONENT_BIAS };
 	else
 		w.e = 1 - EXPONENT_BIAS;
 	/* halfway to the neighbours above and below; below a power of two the neighbour is half as far */
-	high = normalized((struct wide){ (w.f << 1) + 1, w.e - 1 });
-	low = w.f == HIDDEN ? (struct wide){ (w.f << 2) - 1, w.e - 2 } : (struct wide){ (w.f << 1) - 1, w.e - 1 };
-	low = (struct wide){ low.f << (low.e - high.e), high.e };
-	power = power_for(high.e, ret_k);
-	w = times(normalized(w), power);
-	high = times(high, power);
-	low = times(low, power);
+	high = normalize_wide((struct scaled_u64){ (w.f << 1) + 1, w.e - 1 });
+	low = w.f == HIDDEN ? (struct scaled_u64){ (w.f << 2) - 1, w.e - 2 }
+			    : (struct scaled_u64){ (w.f << 1) - 1, w.e - 1 };
+	low = (struct scaled_u64){ low.f << (low.e - high.e), high.e };
+	power = find_power_of_ten(high.e, ret_k);
+	w = multiply_wide(normalize_wide(w), power);
+	high = multiply_wide(high, power);
+	low = multiply_wide(low, power);
 	low.f++;
 	high.f--;
-	return generate(digits, high, (struct room){ high.f - low.f, high.f - w.f }, ret_k);
+	return generate_digits(digits, high, (struct digit_bounds){ high.f - low.f, high.f - w.f }, ret_k);
 }
 
-static size_t put_int(char *to, int v)
+static size_t print_exponent(char *to, int v)
 {
 	char text[12];
 	size_t n = 0, i;
@@ -184,10 +187,10 @@ static size_t put_int(char *to, int v)
 	return n;
 }
 
-/* Places the point: plain from 1e-5 to 1e17, with an exponent beyond. */
-static size_t place(char *to, const char *digits, int n, int k)
+/* Writes the digits with a decimal point: plain from 1e-5 to 1e17, else with an exponent. */
+static size_t place_decimal_point(char *to, const char *digits, int n, int k)
 {
-	int point = n + k; /* digits before it */
+	int point = n + k; /* digits before the point */
 	size_t at = 0;
 
 	if (point > 0 && point <= 17) {
@@ -218,7 +221,7 @@ static size_t place(char *to, const char *digits, int n, int k)
 	to[at++] = 'e';
 	if (point < 1)
 		to[at++] = '-';
-	return at + put_int(to + at, point < 1 ? 1 - point : point - 1);
+	return at + print_exponent(to + at, point < 1 ? 1 - point : point - 1);
 }
 
 size_t double_print(char *text, double v)
@@ -231,8 +234,8 @@ size_t double_print(char *text, double v)
 		text[at++] = '-';
 		v = -v;
 	}
-	n = shortest(digits, v, &k);
-	at += place(text + at, digits, n, k);
+	n = find_shortest_digits(digits, v, &k);
+	at += place_decimal_point(text + at, digits, n, k);
 	text[at] = '\0';
 	return at;
 }

@@ -1,4 +1,4 @@
-/* double.h: a finite double other than 0 as text that reads back bit for bit. Pure; any thread. */
+/* double.h: prints a finite double other than 0 so that it reads back bit for bit. Pure; any thread. */
 #ifndef DPT_API_DOUBLE_H
 #define DPT_API_DOUBLE_H
 
@@ -6,7 +6,7 @@
 
 #define DOUBLE_TEXT_MAX 32
 
-/* Writes v (finite, not 0) as a JSON number with a NUL behind; returns its length. */
+/* Writes v (finite, not 0) as a JSON number with a terminating NUL; returns its length. */
 size_t double_print(char *text, double v);
 
 #endif

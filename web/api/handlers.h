@@ -1,5 +1,5 @@
-/* handlers.h: the handlers, by the names of routes.def, which are openapi.json's operations. They are defined in
- * native/ and mlflow/, and only the table of routes calls them. */
+/* handlers.h: declares the handlers by the names in routes.def, which are the operations of openapi.json. They are
+ * defined in native/ and mlflow/; only the table of routes calls them. */
 #ifndef DPT_API_HANDLERS_H
 #define DPT_API_HANDLERS_H
 

@@ -1,4 +1,4 @@
-/* js.c: JSON out, straight into a buffer. Knows nothing of calls, routes or the store. */
+/* js.c: writes JSON directly into a buffer. Knows nothing of calls, routes or the store. */
 #include "web/api/js.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 #include "web/api/double.h"
 
-static void js_value(struct js *j)
+static void begin_js_value(struct js *j)
 {
 	if (j->comma)
 		buf_addc(j->out, ',');
@@ -15,7 +15,7 @@ static void js_value(struct js *j)
 
 void js_open(struct js *j, char bracket)
 {
-	js_value(j);
+	begin_js_value(j);
 	buf_addc(j->out, bracket);
 	j->comma = false;
 }
@@ -26,8 +26,8 @@ void js_close(struct js *j, char bracket)
 	j->comma = true;
 }
 
-/* Length of the well-formed UTF-8 sequence at s (n bytes left), 0 when it is not one. */
-static size_t utf8_length(const unsigned char *s, size_t n)
+/* Length of the well-formed UTF-8 sequence at s (n bytes left); 0 when malformed. */
+static size_t utf8_sequence_length(const unsigned char *s, size_t n)
 {
 	if (s[0] < 0x80)
 		return 1;
@@ -47,8 +47,8 @@ static size_t utf8_length(const unsigned char *s, size_t n)
 	return 0;
 }
 
-/* How many bytes at s stand in a string as they are, one character each. */
-static size_t plain_length(const unsigned char *s, size_t n)
+/* Number of bytes at s that need no escape in a string; each is one character. */
+static size_t js_plain_length(const unsigned char *s, size_t n)
 {
 	size_t i;
 
@@ -57,10 +57,10 @@ static size_t plain_length(const unsigned char *s, size_t n)
 	return i;
 }
 
-/* The character at s; its length. */
-static size_t quote_other(struct buf *out, const unsigned char *s, size_t n)
+/* Writes the character at s, escaped if needed; returns its length. */
+static size_t escape_js_char(struct buf *out, const unsigned char *s, size_t n)
 {
-	size_t len = utf8_length(s, n);
+	size_t len = utf8_sequence_length(s, n);
 
 	if (!len)
 		buf_adds(out, "\xef\xbf\xbd");
@@ -75,14 +75,14 @@ static size_t quote_other(struct buf *out, const unsigned char *s, size_t n)
 	return len ? len : 1;
 }
 
-static void js_quote(struct buf *out, const char *text, size_t n)
+static void write_js_string(struct buf *out, const char *text, size_t n)
 {
 	const unsigned char *s = (const unsigned char *)text;
 	size_t i, plain;
 
 	buf_addc(out, '"');
-	for (i = 0; i < n; i += plain ? plain : quote_other(out, s + i, n - i)) {
-		plain = plain_length(s + i, n - i);
+	for (i = 0; i < n; i += plain ? plain : escape_js_char(out, s + i, n - i)) {
+		plain = js_plain_length(s + i, n - i);
 		buf_add(out, s + i, plain);
 	}
 	buf_addc(out, '"');
@@ -90,16 +90,16 @@ static void js_quote(struct buf *out, const char *text, size_t n)
 
 void js_key(struct js *j, const char *key)
 {
-	js_value(j);
-	js_quote(j->out, key, strlen(key));
+	begin_js_value(j);
+	write_js_string(j->out, key, strlen(key));
 	buf_addc(j->out, ':');
 	j->comma = false;
 }
 
 void js_strn(struct js *j, const char *text, size_t n)
 {
-	js_value(j);
-	js_quote(j->out, text, n);
+	begin_js_value(j);
+	write_js_string(j->out, text, n);
 }
 
 void js_str(struct js *j, const char *text)
@@ -121,7 +121,7 @@ void js_int(struct js *j, int64_t v)
 	} while (left);
 	if (v < 0)
 		*--at = '-';
-	js_value(j);
+	begin_js_value(j);
 	buf_add(j->out, at, (size_t)(text + sizeof(text) - at));
 }
 
@@ -150,7 +150,7 @@ void js_double(struct js *j, double v)
 		js_strn(j, text, n);
 		return;
 	}
-	js_value(j);
+	begin_js_value(j);
 	buf_add(j->out, text, n);
 }
 
@@ -174,7 +174,7 @@ void js_null(struct js *j)
 
 void js_raw(struct js *j, const char *json)
 {
-	js_value(j);
+	begin_js_value(j);
 	buf_adds(j->out, json);
 }
 

@@ -1,6 +1,5 @@
-/* js.h: JSON out, straight into a buffer.
- * Doubles are printed so that they read back bit for bit; non-finite ones are the strings "NaN", "Infinity" and
- * "-Infinity". */
+/* js.h: a JSON writer. Doubles are printed so that they read back bit for bit; non-finite ones become the strings
+ * "NaN", "Infinity" and "-Infinity". */
 #ifndef DPT_API_JS_H
 #define DPT_API_JS_H
 
@@ -10,7 +9,7 @@
 
 #include "tracker/base/buf.h"
 
-/* A writer: puts the commas. Zero it but for out. Values inside an object follow their js_key. */
+/* A writer; it adds the commas. Zero-initialize except for out. Inside an object each value follows its js_key. */
 struct js {
 	struct buf *out;
 	bool comma;
@@ -23,17 +22,17 @@ void js_str(struct js *j, const char *text);           /* NULL: null */
 void js_strn(struct js *j, const char *text, size_t n); /* bytes that are not UTF-8 become U+FFFD */
 void js_int(struct js *j, int64_t v);
 void js_double(struct js *j, double v);
-void js_number(struct js *j, double v); /* NaN: there is none, null */
+void js_number(struct js *j, double v); /* NaN, which means no value, becomes null */
 void js_bool(struct js *j, bool v);
 void js_null(struct js *j);
-void js_raw(struct js *j, const char *json); /* one ready-made value */
+void js_raw(struct js *j, const char *json); /* one complete JSON value */
 
 void js_key_str(struct js *j, const char *key, const char *text);
 void js_key_int(struct js *j, const char *key, int64_t v);
 void js_key_double(struct js *j, const char *key, double v);
 void js_key_number(struct js *j, const char *key, double v);
 
-/* The fewest digits that read back as v; -0.0, and the words NaN, Infinity and -Infinity without quotes. */
+/* Prints the fewest digits that read back as v; -0.0; NaN, Infinity and -Infinity without quotes. */
 #define JS_DOUBLE_MAX 32
 size_t js_print_double(char *text, double v);
 

@@ -1,4 +1,4 @@
-/* json.c: JSON in, bounded. Knows nothing of routes or the store. */
+/* json.c: a JSON reader with limits. Knows nothing of routes or the store. */
 #include "web/api/json.h"
 
 #include <math.h>
@@ -35,12 +35,12 @@ const char *json_too_much(const char *text, size_t n)
 			tokens++;
 		}
 		if (tokens > tokens_max)
-			return "more values than a body of this size may hold";
+			return "more values than a body of this size may contain";
 	}
 	return NULL;
 }
 
-static bool json_media_type(struct call *c)
+static bool has_json_media_type(struct call *c)
 {
 	static const char want[] = "application/json";
 	const char *type = c->host->header(c, "Content-Type");
@@ -51,14 +51,14 @@ static bool json_media_type(struct call *c)
 	return !strncasecmp(type, want, n) && (!type[n] || type[n] == ';' || type[n] == ' ');
 }
 
-/* What is wrong, in words for who sent it. */
-static const char *json_reason(const struct call *c, const json_error_t *e)
+/* Explains a parse error to the client. */
+static const char *explain_json_error(const struct call *c, const json_error_t *e)
 {
 	if (json_error_code(e) == json_error_null_character)
-		return "a text with a NUL character (\\u0000) is not taken";
+		return "a string with a NUL character (\\u0000) is not accepted";
 	if (strstr(e->text, "near 'NaN'") || strstr(e->text, "near 'Infinity'") ||
 	    (strstr(e->text, "near '-'") && memmem(c->body, c->body_len, "-Infinity", 9)))
-		return "numbers that are not finite are the texts \"NaN\", \"Infinity\" and \"-Infinity\"";
+		return "non-finite numbers are the strings \"NaN\", \"Infinity\" and \"-Infinity\"";
 	return e->text;
 }
 
@@ -68,8 +68,8 @@ json_t *json_body(struct call *c)
 	const char *why;
 	json_t *root;
 
-	if (!json_media_type(c)) {
-		call_fail(c, CALL_media_type, NULL, "this address takes JSON: send Content-Type: application/json");
+	if (!has_json_media_type(c)) {
+		call_fail(c, CALL_media_type, NULL, "this address accepts JSON: send Content-Type: application/json");
 		return NULL;
 	}
 	why = json_too_much(c->body, c->body_len);
@@ -80,12 +80,12 @@ json_t *json_body(struct call *c)
 	root = json_loadb(c->body ? c->body : "", c->body_len, JSON_REJECT_DUPLICATES, &jerr);
 	if (!root) {
 		call_fail(c, CALL_bad_json, NULL, "body, line %d, column %d: %s", jerr.line, jerr.column,
-			  json_reason(c, &jerr));
+			  explain_json_error(c, &jerr));
 		return NULL;
 	}
 	if (!json_is_object(root)) {
 		json_decref(root);
-		call_fail(c, CALL_bad_json, NULL, "body: want one JSON object");
+		call_fail(c, CALL_bad_json, NULL, "body: expected one JSON object");
 		return NULL;
 	}
 	return root;
@@ -113,8 +113,8 @@ bool json_to_double(json_t *value, double *ret)
 	return true;
 }
 
-/* The name of what was wanted when the value is of another kind, NULL when it was stored. */
-static const char *json_store(const struct json_field *f, json_t *value)
+/* Stores the value by its kind. Returns NULL, or the name of the expected kind when it differs. */
+static const char *store_json_value(const struct json_field *f, json_t *value)
 {
 	switch (f->kind) {
 	case JSON_KIND_STRING:
@@ -144,7 +144,7 @@ static const char *json_store(const struct json_field *f, json_t *value)
 	return NULL;
 }
 
-static bool json_refuse(struct call *c, enum call_error code, const char *at, const char *key, const char *why)
+static bool refuse_json_field(struct call *c, enum call_error code, const char *at, const char *key, const char *why)
 {
 	const char *where = arena_printf(c->arena, "%s%s", at, key);
 
@@ -159,20 +159,21 @@ bool json_read(struct call *c, json_t *object, const char *at, const struct json
 	json_t *value;
 
 	if (!json_is_object(object))
-		return json_refuse(c, CALL_bad_value, at, "", "want an object");
+		return refuse_json_field(c, CALL_bad_value, at, "", "expected an object");
 	json_object_foreach(object, key, value) {
 		for (f = fields; f->name && strcmp(f->name, key); f++)
 			;
 		if (!f->name)
-			return json_refuse(c, CALL_unknown_field, at, key, "no such field");
-		want = json_store(f, value);
+			return refuse_json_field(c, CALL_unknown_field, at, key, "no such field");
+		want = store_json_value(f, value);
 		if (want)
-			return json_refuse(c, CALL_bad_value, at, key, arena_printf(c->arena, "want %s", want));
+			return refuse_json_field(c, CALL_bad_value, at, key,
+						 arena_printf(c->arena, "expected %s", want));
 		if (f->given)
 			*f->given = true;
 	}
 	for (f = fields; f->name; f++)
 		if (f->required && !json_object_get(object, f->name))
-			return json_refuse(c, CALL_bad_value, at, f->name, "missing");
+			return refuse_json_field(c, CALL_bad_value, at, f->name, "missing");
 	return true;
 }

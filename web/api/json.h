@@ -1,4 +1,4 @@
-/* json.h: JSON in: Jansson behind limits. "NaN", "Infinity" and "-Infinity" are numbers, too. */
+/* json.h: reads JSON with Jansson, within limits. "NaN", "Infinity" and "-Infinity" are numbers, too. */
 #ifndef DPT_API_JSON_H
 #define DPT_API_JSON_H
 
@@ -17,18 +17,18 @@ struct json_field {
 	enum json_kind kind;
 	bool required;
 	void *into;
-	bool *given; /* NULL: nobody asks */
+	bool *given; /* set when the member is present; may be NULL */
 };
 
-/* Parses the body as one JSON object. *ret is the caller's (json_decref); NULL after failing the call. */
+/* Parses the body as one JSON object, which the caller owns (json_decref). Returns NULL after failing the call. */
 json_t *json_body(struct call *c);
 
-/* NULL, or why n bytes of JSON may not be parsed: Jansson spends up to 72 bytes of heap a byte of text, so depth and
- * number of values are bounded before it sees them. */
+/* Returns NULL, or why n bytes of JSON must not be parsed. Jansson uses up to 72 bytes of heap for a byte of text, so
+ * depth and number of values are bounded before it runs. */
 const char *json_too_much(const char *text, size_t n);
 
-/* Reads an object's members by table; an unknown, missing or mistyped one fails the call with its name. at is put
- * before the name ("points[3]."), "" at the top. */
+/* Reads the members of an object by table. An unknown, missing or mistyped member fails the call with its name. at is
+ * the prefix of the name ("points[3]."), "" at the top. */
 bool json_read(struct call *c, json_t *object, const char *at, const struct json_field *fields);
 
 /* A number, or one of the three words. */

@@ -1,13 +1,11 @@
-/* session.c: how a browser that has no token is asked for one, and the cookie that it has afterwards. Knows no sockets
- * and no route. */
+/* session.c: the form that asks a browser for a token, and the session cookie. Knows no sockets and no route. */
 #include "web/api/session.h"
 
 #include <string.h>
 
 #include "web/api/api.h"
 
-/* What stands behind # in an address is not sent, but a browser carries it over a redirect: links into the page
- * survive. */
+/* A browser does not send the part of a URL after #, but keeps it over a redirect, so links into the page survive. */
 #define LOGIN_SCRIPT "<script>document.forms[0].action = \"login\" + location.hash</script>\n"
 #define LOGIN_CSP                                                                                                      \
 	"default-src 'none'; style-src 'unsafe-inline'; "                                                              \
@@ -26,14 +24,14 @@ static const char head[] =
 	"<form method=\"post\" action=\"login\">\n<h1>dptrack</h1>\n";
 
 static const char tail[] =
-	"<label for=\"token\">This server asks for a token</label>\n"
+	"<label for=\"token\">This server requires a token</label>\n"
 	"<input id=\"token\" name=\"token\" type=\"password\" autocomplete=\"current-password\" required autofocus>\n"
 	"<button>Sign in</button>\n"
-	"<p><small>Whoever runs the server makes one with <code>dptrack token add NAME --scope "
+	"<p><small>The administrator creates one with <code>dptrack token add NAME --scope "
 	"read</code>.</small></p>\n"
 	"</form>\n" LOGIN_SCRIPT "</html>\n";
 
-static void add_escaped(struct buf *out, const char *text)
+static void add_html_escaped(struct buf *out, const char *text)
 {
 	for (; *text; text++)
 		if (strchr("<>&\"'", *text))
@@ -52,12 +50,12 @@ enum call_next session_form(struct call *c, const char *query, const char *probl
 	buf_adds(&c->out, head);
 	if (query && *query) {
 		buf_adds(&c->out, "<input type=\"hidden\" name=\"query\" value=\"");
-		add_escaped(&c->out, query);
+		add_html_escaped(&c->out, query);
 		buf_adds(&c->out, "\">\n");
 	}
 	if (problem) {
 		buf_adds(&c->out, "<p role=\"alert\">");
-		add_escaped(&c->out, problem);
+		add_html_escaped(&c->out, problem);
 		buf_adds(&c->out, "</p>\n");
 	}
 	buf_adds(&c->out, tail);

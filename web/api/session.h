@@ -1,4 +1,4 @@
-/* session.h: how a browser that has no token is asked for one, and the cookie that it has afterwards. */
+/* session.h: the form that asks a browser for a token, and the session cookie. */
 #ifndef DPT_API_SESSION_H
 #define DPT_API_SESSION_H
 
@@ -6,12 +6,14 @@
 
 #include "web/api/call.h"
 
-/* The form that asks for a token, as a reply of status 401. query: where to go afterwards; both may be NULL. */
+/* Replies with the form, status 401. query: the page to show after the login; problem: an error text. Both may be
+ * NULL. */
 enum call_next session_form(struct call *c, const char *query, const char *problem);
 
-/* Of the cookie that holds a session; differs from store to store, as cookies do not tell ports apart. */
+/* Name of the session cookie; it differs between stores, as cookies do not distinguish ports. */
 const char *session_cookie_name(const struct call *c);
-/* Its value in a Cookie header (NULL: there is none), *ret_len bytes, within the header; NULL without. */
+/* Value of that cookie in a Cookie header (NULL: absent): *ret_len bytes within the header. Returns NULL when
+ * missing. */
 const char *session_cookie_value(const char *cookies, const char *name, size_t *ret_len);
 
 #endif

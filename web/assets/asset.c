@@ -1,4 +1,4 @@
-/* asset.c: a file of the table, which is sorted by path. */
+/* asset.c: finds an embedded file by binary search; the table is sorted by path. */
 #include "web/assets/asset.h"
 
 #include <string.h>

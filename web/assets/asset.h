@@ -1,5 +1,5 @@
-/* asset.h: the files that the program carries in itself (the page, openapi.json); the table is made by
- * web/assets/embed_assets.c while building. */
+/* asset.h: the files that are embedded in the program (the page, openapi.json). web/assets/embed_assets.c generates the table
+ * during the build. */
 #ifndef DPT_API_ASSET_H
 #define DPT_API_ASSET_H
 
@@ -7,20 +7,20 @@
 #include <stddef.h>
 
 struct asset {
-	const char *path; /* as in the address, leading slash included */
+	const char *path; /* as in the URL, with the leading slash */
 	const char *mime;
 	const char *etag;          /* quoted */
 	const unsigned char *raw;
 	size_t raw_len;
-	const unsigned char *gz;   /* NULL when compressing gains nothing */
+	const unsigned char *gz;   /* NULL when compression saves too little */
 	size_t gz_len;
-	bool immutable;            /* the name carries a hash of the content */
+	bool immutable;            /* the name contains a hash of the content */
 };
 
 extern const struct asset asset_table[];
 extern const size_t asset_count;
 
-/* NULL when there is none. */
+/* Returns NULL if no file has that path. */
 const struct asset *asset_find(const char *path);
 
 #endif

@@ -23,13 +23,13 @@ struct embed_bytes {
 	size_t len;
 };
 
-static void die(const char *what, const char *name)
+static void exit_with_error(const char *what, const char *name)
 {
 	fprintf(stderr, "embed: %s %s: %s\n", what, name, strerror(errno));
 	exit(1);
 }
 
-static const char *mime_of(const char *path)
+static const char *find_mime_type(const char *path)
 {
 	static const char *const types[][2] = {
 		{ ".html", "text/html; charset=utf-8" }, { ".js", "text/javascript; charset=utf-8" },
@@ -48,7 +48,7 @@ static const char *mime_of(const char *path)
 }
 
 /* The bundler puts a hash of at least eight letters and digits before the extension. */
-static int is_hashed(const char *path)
+static int has_hashed_name(const char *path)
 {
 	const char *dot = strrchr(path, '.'), *at = dot;
 	int digits_or_caps = 0;
@@ -60,45 +60,45 @@ static int is_hashed(const char *path)
 	return at && at > path && dot - at >= 8 && digits_or_caps >= 4 && (at[-1] == '-' || at[-1] == '.');
 }
 
-static struct embed_bytes read_all(const char *name)
+static struct embed_bytes read_embed_file(const char *name)
 {
 	struct embed_bytes b = { 0 };
 	struct stat st;
 	FILE *f = fopen(name, "rb");
 
 	if (!f || fstat(fileno(f), &st))
-		die("cannot open", name);
+		exit_with_error("cannot open", name);
 	b.len = (size_t)st.st_size;
 	b.data = malloc(b.len + 1);
 	if (!b.data || fread(b.data, 1, b.len, f) != b.len)
-		die("cannot read", name);
+		exit_with_error("cannot read", name);
 	fclose(f);
 	return b;
 }
 
-static struct embed_bytes gzip_all(const struct embed_bytes *raw)
+static struct embed_bytes gzip_embed_file(const struct embed_bytes *raw)
 {
 	struct embed_bytes gz = { 0 };
 	z_stream z = { 0 };
 
 	if (deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
-		die("zlib", "deflateInit2");
+		exit_with_error("zlib", "deflateInit2");
 	gz.len = deflateBound(&z, raw->len) + 32;
 	gz.data = malloc(gz.len);
 	if (!gz.data)
-		die("cannot compress", "file");
+		exit_with_error("cannot compress", "file");
 	z.next_in = raw->data;
 	z.avail_in = (uInt)raw->len;
 	z.next_out = gz.data;
 	z.avail_out = (uInt)gz.len;
 	if (deflate(&z, Z_FINISH) != Z_STREAM_END)
-		die("zlib", "deflate");
+		exit_with_error("zlib", "deflate");
 	gz.len -= z.avail_out;
 	deflateEnd(&z);
 	return gz;
 }
 
-static void write_array(FILE *out, const char *kind, size_t index, const struct embed_bytes *b)
+static void write_byte_array(FILE *out, const char *kind, size_t index, const struct embed_bytes *b)
 {
 	size_t i;
 
@@ -108,18 +108,18 @@ static void write_array(FILE *out, const char *kind, size_t index, const struct 
 	fprintf(out, "%s};\n", b->len ? "\n" : "0");
 }
 
-static size_t add_file(struct embed_file *files, size_t n, const char *path, const char *name)
+static size_t add_embed_file(struct embed_file *files, size_t n, const char *path, const char *name)
 {
 	if (n == EMBED_FILES_MAX) {
 		errno = E2BIG;
-		die("too many files at", name);
+		exit_with_error("too many files at", name);
 	}
 	snprintf(files[n].path, sizeof(files[n].path), "%s", path);
 	snprintf(files[n].name, sizeof(files[n].name), "%s", name);
 	return n + 1;
 }
 
-static size_t add_dir(struct embed_file *files, size_t n, const char *dir, const char *prefix)
+static size_t add_embed_folder(struct embed_file *files, size_t n, const char *dir, const char *prefix)
 {
 	char name[EMBED_PATH_MAX], path[EMBED_PATH_MAX];
 	DIR *d = opendir(dir);
@@ -127,25 +127,25 @@ static size_t add_dir(struct embed_file *files, size_t n, const char *dir, const
 	struct stat st;
 
 	if (!d)
-		die("cannot open", dir);
+		exit_with_error("cannot open", dir);
 	while ((e = readdir(d))) {
 		if (e->d_name[0] == '.')
 			continue;
 		if ((size_t)snprintf(name, sizeof(name), "%s/%s", dir, e->d_name) >= sizeof(name) ||
 		    (size_t)snprintf(path, sizeof(path), "%s/%s", prefix, e->d_name) >= sizeof(path) || stat(name, &st))
-			die("cannot look at", e->d_name);
-		n = S_ISDIR(st.st_mode) ? add_dir(files, n, name, path) : add_file(files, n, path, name);
+			exit_with_error("cannot look at", e->d_name);
+		n = S_ISDIR(st.st_mode) ? add_embed_folder(files, n, name, path) : add_embed_file(files, n, path, name);
 	}
 	closedir(d);
 	return n;
 }
 
-static int by_path(const void *a, const void *b)
+static int compare_embed_paths(const void *a, const void *b)
 {
 	return strcmp(((const struct embed_file *)a)->path, ((const struct embed_file *)b)->path);
 }
 
-static uint64_t hash_of(const struct embed_bytes *b)
+static uint64_t hash_embed_file(const struct embed_bytes *b)
 {
 	uint64_t h = 14695981039346656037u; /* FNV-1a */
 	size_t i;
@@ -155,21 +155,21 @@ static uint64_t hash_of(const struct embed_bytes *b)
 	return h;
 }
 
-static void write_file(FILE *out, FILE *table, const struct embed_file *f, size_t index)
+static void write_embed_file(FILE *out, FILE *table, const struct embed_file *f, size_t index)
 {
-	struct embed_bytes raw = read_all(f->name), gz = gzip_all(&raw);
+	struct embed_bytes raw = read_embed_file(f->name), gz = gzip_embed_file(&raw);
 	int keep = gz.len < raw.len - raw.len / 10;
 
-	write_array(out, "raw", index, &raw);
+	write_byte_array(out, "raw", index, &raw);
 	if (keep)
-		write_array(out, "gz", index, &gz);
-	fprintf(table, "\t{ \"%s\", \"%s\", \"\\\"%016llx\\\"\", raw_%zu, %zu, ", f->path, mime_of(f->path),
-		(unsigned long long)hash_of(&raw), index, raw.len);
+		write_byte_array(out, "gz", index, &gz);
+	fprintf(table, "\t{ \"%s\", \"%s\", \"\\\"%016llx\\\"\", raw_%zu, %zu, ", f->path, find_mime_type(f->path),
+		(unsigned long long)hash_embed_file(&raw), index, raw.len);
 	if (keep)
 		fprintf(table, "gz_%zu, %zu, ", index, gz.len);
 	else
 		fprintf(table, "NULL, 0, ");
-	fprintf(table, "%s },\n", is_hashed(f->path) ? "true" : "false");
+	fprintf(table, "%s },\n", has_hashed_name(f->path) ? "true" : "false");
 	free(raw.data);
 	free(gz.data);
 }
@@ -190,24 +190,24 @@ int main(int argc, char **argv)
 		char *eq = argv[arg][0] == '/' ? strchr(argv[arg], '=') : NULL;
 
 		if (!eq) {
-			n = add_dir(files, n, argv[arg], "");
+			n = add_embed_folder(files, n, argv[arg], "");
 			continue;
 		}
 		*eq = '\0';
-		n = add_file(files, n, argv[arg], eq + 1);
+		n = add_embed_file(files, n, argv[arg], eq + 1);
 	}
-	qsort(files, n, sizeof(files[0]), by_path);
+	qsort(files, n, sizeof(files[0]), compare_embed_paths);
 	out = fopen(argv[1], "w");
 	table = open_memstream(&table_text, &table_len);
 	if (!out || !table)
-		die("cannot write", argv[1]);
-	fprintf(out, "/* Made by web/assets/embed_assets.c. */\n#include \"web/assets/asset.h\"\n");
+		exit_with_error("cannot write", argv[1]);
+	fprintf(out, "/* Generated by web/assets/embed_assets.c. */\n#include \"web/assets/asset.h\"\n");
 	for (i = 0; i < n; i++)
-		write_file(out, table, &files[i], i);
+		write_embed_file(out, table, &files[i], i);
 	fclose(table);
 	fprintf(out, "const struct asset asset_table[] = {\n%s};\nconst size_t asset_count = %zu;\n", table_text, n);
 	free(table_text);
 	if (fclose(out))
-		die("cannot write", argv[1]);
+		exit_with_error("cannot write", argv[1]);
 	return 0;
 }

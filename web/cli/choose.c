@@ -1,11 +1,11 @@
-/* choose.c: names, beginnings of ids and filters to runs. */
+/* choose.c: resolves names, prefixes of ids and filters to runs. */
 #include "web/cli/choose.h"
 
 #include <string.h>
 
 enum { CHOOSE_PAGE = 1000, CHOOSE_SHOWN = 5 };
 
-static bool has(json_t *runs, const char *id)
+static bool has_chosen_run(json_t *runs, const char *id)
 {
 	json_t *run;
 	size_t i;
@@ -16,8 +16,8 @@ static bool has(json_t *runs, const char *id)
 	return false;
 }
 
-/* Appends every page of the list that the target asks for. */
-static int add_listed(struct source *s, struct buf *target, json_t *to, struct err *err)
+/* Appends every page of the list at the target. */
+static int add_listed_runs(struct source *s, struct buf *target, json_t *to, struct err *err)
 {
 	size_t base = target->len, i;
 	const char *token = "";
@@ -33,7 +33,7 @@ static int add_listed(struct source *s, struct buf *target, json_t *to, struct e
 		rc = buf_failed(target) ? err_set(err, ERR_NOMEM, "out of memory")
 					: cli_get_json(s, target->data, &page, err);
 		json_array_foreach(json_object_get(page, "runs"), i, run)
-			if (!has(to, cli_text(run, "id")))
+			if (!has_chosen_run(to, cli_text(run, "id")))
 				json_array_append(to, run);
 		token = json_string_value(json_object_get(page, "next_page_token"));
 		target->data[base] = '\0';
@@ -42,7 +42,7 @@ static int add_listed(struct source *s, struct buf *target, json_t *to, struct e
 	return rc;
 }
 
-static void begin(struct buf *target, const struct choose_opts *o)
+static void begin_run_list(struct buf *target, const struct choose_opts *o)
 {
 	char limit[16];
 
@@ -53,8 +53,8 @@ static void begin(struct buf *target, const struct choose_opts *o)
 	source_arg(target, "deleted", o->deleted ? "only" : "no");
 }
 
-/* Each run whose id begins so or whose name it is, in its place. */
-static int add_named(struct source *s, const struct choose_opts *o, const char *name, json_t *to, struct err *err)
+/* Appends the run whose id has the prefix `name`, or whose name it is. */
+static int add_named_run(struct source *s, const struct choose_opts *o, const char *name, json_t *to, struct err *err)
 {
 	bool id = strlen(name) >= 4 && strlen(name) <= 32 && strspn(name, "0123456789abcdef") == strlen(name);
 	json_t *found = json_array();
@@ -62,32 +62,32 @@ static int add_named(struct source *s, const struct choose_opts *o, const char *
 	int rc = 0;
 
 	if (id) {
-		begin(&target, o);
+		begin_run_list(&target, o);
 		buf_init(&filter, 65536);
 		buf_addf(&filter, "attributes.run_id LIKE '%s%%'", name);
 		source_arg(&target, "filter", filter.data ? filter.data : "");
-		rc = add_listed(s, &target, found, err);
+		rc = add_listed_runs(s, &target, found, err);
 		buf_done(&filter);
 		buf_done(&target);
 	}
 	if (!rc && !json_array_size(found)) {
-		begin(&target, o);
+		begin_run_list(&target, o);
 		buf_init(&filter, 65536);
 		cli_filter_name(&filter, name);
 		source_arg(&target, "filter", filter.data ? filter.data : "");
-		rc = add_listed(s, &target, found, err);
+		rc = add_listed_runs(s, &target, found, err);
 		buf_done(&filter);
 		buf_done(&target);
 	}
 	if (!rc && !json_array_size(found))
-		rc = err_set(err, ERR_NOENT, "no %srun %s: name it by its id, the first digits of it, or its name",
+		rc = err_set(err, ERR_NOENT, "no %srun %s: use an id, the first digits of one, or a name",
 			     o->deleted ? "deleted " : "", name);
 	else if (!rc && json_array_size(found) > 1)
 		rc = err_set(
 			err, ERR_USAGE,
-			"%zu runs answer to %s: name one by its id (dptrack ls shows it), or take all with --filter",
+			"%zu runs match %s: use an id (see dptrack ls), or select all of them with --filter",
 			json_array_size(found), name);
-	else if (!rc && !has(to, cli_text(json_array_get(found, 0), "id")))
+	else if (!rc && !has_chosen_run(to, cli_text(json_array_get(found, 0), "id")))
 		json_array_append(to, json_array_get(found, 0));
 	json_decref(found);
 	return rc;
@@ -101,16 +101,16 @@ int choose_runs(struct source *s, const struct choose_opts *o, json_t **ret, str
 	int rc = 0;
 
 	if (!o->name_count && !o->experiment && !o->filter)
-		rc = err_set(err, ERR_USAGE, "name runs by id or name, or take them with --experiment or --filter");
+		rc = err_set(err, ERR_USAGE, "no runs selected: use ids or names, --experiment or --filter");
 	for (i = 0; i < o->name_count && !rc; i++)
-		rc = add_named(s, o, o->names[i], runs, err);
+		rc = add_named_run(s, o, o->names[i], runs, err);
 	if (!rc && (o->experiment || o->filter)) {
-		begin(&target, o);
+		begin_run_list(&target, o);
 		if (o->experiment)
 			source_arg(&target, "experiment", o->experiment);
 		if (o->filter)
 			source_arg(&target, "filter", o->filter);
-		rc = add_listed(s, &target, runs, err);
+		rc = add_listed_runs(s, &target, runs, err);
 		buf_done(&target);
 	}
 	if (rc)

@@ -1,18 +1,18 @@
-/* choose.h: which runs a command means: those named, and those that a filter finds. One thread. */
+/* choose.h: resolves the runs that a command selects by name or filter. One thread. */
 #ifndef DPT_CLI_CHOOSE_H
 #define DPT_CLI_CHOOSE_H
 
 #include "web/cli/cli.h"
 
 struct choose_opts {
-	const char *const *names; /* ids, beginnings of ids, names */
+	const char *const *names; /* ids, prefixes of ids, names */
 	size_t name_count;
-	const char *experiment, *filter; /* either: every run they find, too */
+	const char *experiment, *filter; /* NULL: none; either adds every run that matches */
 	bool deleted;                    /* among deleted runs, else among the others */
 };
 
-/* *ret: a JSON array of runs as /runs lists them, each once, in the order asked for; the caller's (json_decref).
- * ERR_NOENT: a name that no run has; ERR_USAGE: one that several have, or nothing was asked for. */
+/* *ret: a JSON array of runs as /runs lists them, without duplicates, in the order selected; the caller owns it
+ * (json_decref). ERR_NOENT: no run has a name. ERR_USAGE: several runs have it, or nothing is selected. */
 int choose_runs(struct source *s, const struct choose_opts *o, json_t **ret, struct err *err);
 
 #define CHOOSE_FLAGS(o)                                                                                               \

@@ -1,4 +1,4 @@
-/* cli.c: what the commands share: their line, their help, runs by name, replies onto stdout. Knows no command. */
+/* cli.c: shared by the commands: command line, help, runs by name, replies to stdout. Knows no command. */
 #include "web/cli/cli.h"
 
 #include <stdio.h>
@@ -9,8 +9,8 @@
 
 enum { HELP_COLUMN = 29, HELP_WIDTH = 108 };
 
-/* From HELP_COLUMN on, broken between words. */
-static void print_wrapped(const char *text)
+/* Prints from HELP_COLUMN on, with line breaks between words. */
+static void print_wrapped_help(const char *text)
 {
 	int column = HELP_COLUMN, len;
 
@@ -35,12 +35,12 @@ static void print_command_help(const struct cli_command *cmd, const struct flag 
 	for (f = table; f->name; f++) {
 		snprintf(left, sizeof(left), "--%s %s", f->name, f->value);
 		printf("  %-*s ", HELP_COLUMN - 3, left);
-		print_wrapped(f->help);
+		print_wrapped_help(f->help);
 	}
 }
 
-/* Whether the table has that switch, and it was given. */
-static bool switched(const struct flag *table, const char *name)
+/* Returns true if the table has that switch and it is set. */
+static bool is_switch_set(const struct flag *table, const char *name)
 {
 	while (table->name && strcmp(table->name, name))
 		table++;
@@ -59,10 +59,10 @@ int cli_line_read(struct cli_line *line, int argc, char **argv, struct err *err)
 	if (!rc && *line->help) {
 		print_command_help(line->cmd, line->table);
 		rc = 1;
-	} else if (!rc && switched(line->table, "json") && switched(line->table, "csv")) {
-		rc = err_set(err, ERR_USAGE, "--json and --csv: name one of them");
+	} else if (!rc && is_switch_set(line->table, "json") && is_switch_set(line->table, "csv")) {
+		rc = err_set(err, ERR_USAGE, "--json and --csv exclude each other: use one");
 	} else if (!rc && line->words.count > line->words_max) {
-		rc = err_set(err, ERR_USAGE, "%s: unexpected word %s; dptrack %s --help", line->cmd->name,
+		rc = err_set(err, ERR_USAGE, "%s: unexpected word %s: see dptrack %s --help", line->cmd->name,
 			     line->words.items[line->words_max], line->cmd->name);
 	}
 	return rc;
@@ -110,8 +110,8 @@ void cli_filter_name(struct buf *filter, const char *name)
 	buf_addf(filter, "attributes.run_name = %c%s%c", quote, name, quote);
 }
 
-/* Ids are tried first; a name must belong to one run. */
-static int find_by_name(struct source *s, const char *text, char *ret, struct err *err)
+/* Finds the run with this name; the name must be unique. */
+static int find_run_by_name(struct source *s, const char *text, char *ret, struct err *err)
 {
 	struct buf target, filter;
 	json_t *root = NULL, *runs;
@@ -129,9 +129,9 @@ static int find_by_name(struct source *s, const char *text, char *ret, struct er
 		goto out;
 	if (!json_array_size(runs))
 		rc = err_set(err, ERR_NOENT,
-			     "no run %s: name it by its id, the first digits of it, its name, or its folder", text);
+			     "no run %s: use an id, the first digits of one, a name, or a folder", text);
 	else if (json_array_size(runs) > 1)
-		rc = err_set(err, ERR_USAGE, "more than one run is named %s: name it by its id (dptrack ls shows it)",
+		rc = err_set(err, ERR_USAGE, "more than one run has the name %s: use its id (see dptrack ls)",
 			     text);
 	else
 		snprintf(ret, 33, "%s", cli_text(json_array_get(runs, 0), "id"));
@@ -142,7 +142,7 @@ out:
 	return rc;
 }
 
-static int find_by_id(struct source *s, const char *text, size_t n, char *ret, struct err *err)
+static int find_run_by_id(struct source *s, const char *text, size_t n, char *ret, struct err *err)
 {
 	char target[128];
 	json_t *run = NULL;
@@ -158,8 +158,8 @@ static int find_by_id(struct source *s, const char *text, size_t n, char *ret, s
 	return rc;
 }
 
-/* The run that was begun last in an experiment. */
-static int find_newest(struct source *s, const char *experiment, char *ret, struct err *err)
+/* Finds the run of an experiment that started last. */
+static int find_newest_run(struct source *s, const char *experiment, char *ret, struct err *err)
 {
 	json_t *root = NULL, *run;
 	struct buf target;
@@ -183,8 +183,9 @@ static int find_newest(struct source *s, const char *experiment, char *ret, stru
 	return rc;
 }
 
-/* A folder, as the shell completes it: <experiment>/<name>-<8 digits of the id>, or an experiment's. */
-static int find_by_folder(struct source *s, const char *text, char *ret, struct err *err)
+/* Finds a run by its folder, as the shell completes it: <experiment>/<name>-<8 digits of the id>, or an experiment's
+ * folder. */
+static int find_run_by_folder(struct source *s, const char *text, char *ret, struct err *err)
 {
 	const char *end = text + strlen(text), *at, *dash = NULL;
 	char name[256];
@@ -193,20 +194,20 @@ static int find_by_folder(struct source *s, const char *text, char *ret, struct 
 		end--;
 	for (at = end; at > text && at[-1] != '/'; at--)
 		dash = !dash && at[-1] == '-' ? at : dash;
-	if (dash && end - dash == 8 && !find_by_id(s, dash, 8, ret, err))
+	if (dash && end - dash == 8 && !find_run_by_id(s, dash, 8, ret, err))
 		return 0;
 	snprintf(name, sizeof(name), "%.*s", (int)(end - at), at);
-	return name[0] ? find_newest(s, name, ret, err) : ERR_NOENT;
+	return name[0] ? find_newest_run(s, name, ret, err) : ERR_NOENT;
 }
 
 int cli_find_run(struct source *s, const char *text, char *ret, struct err *err)
 {
 	struct err none = ERR_INIT;
-	int rc = find_by_id(s, text, strlen(text), ret, err);
+	int rc = find_run_by_id(s, text, strlen(text), ret, err);
 
 	if (rc == ERR_NOENT)
-		rc = find_by_name(s, text, ret, err);
-	if (rc == ERR_NOENT && !find_by_folder(s, text, ret, &none))
+		rc = find_run_by_name(s, text, ret, err);
+	if (rc == ERR_NOENT && !find_run_by_folder(s, text, ret, &none))
 		rc = 0;
 	return rc;
 }
@@ -241,7 +242,7 @@ const char *cli_status_words(json_t *run, char *text)
 
 	snprintf(text, 256, "%s", cli_text(run, "status"));
 	json_array_foreach(alerts, i, alert) {
-		/* "failed at step 268" says the status too */
+		/* "failed at step 268" includes the status */
 		used = !i && !strcmp(cli_text(alert, "kind"), "failed") ? 0 : strlen(text);
 		snprintf(text + used, 256 - used, "%s%s%s%s", used ? ", " : "", cli_text(alert, "key"),
 			 *cli_text(alert, "key") ? ": " : "", cli_text(alert, "text"));

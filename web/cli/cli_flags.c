@@ -1,4 +1,4 @@
-/* cli_flags.c: command line flags. Knows no command. */
+/* cli_flags.c: parses command line flags. Knows no command. */
 #include "web/cli/cli_flags.h"
 
 #include <errno.h>
@@ -8,15 +8,15 @@
 
 enum { FLAGS_NAME_MAX = 64, FLAGS_MAX = 64 };
 
-static size_t min3(size_t a, size_t b, size_t c)
+static size_t min_of_three(size_t a, size_t b, size_t c)
 {
 	size_t m = a < b ? a : b;
 
 	return m < c ? m : c;
 }
 
-/* Edits that turn a into b. */
-static size_t distance(const char *a, const char *b)
+/* Number of edits that turn a into b (Levenshtein). */
+static size_t edit_distance(const char *a, const char *b)
 {
 	size_t row[FLAGS_NAME_MAX + 1], n = strlen(b), i, k, diagonal, above;
 
@@ -29,7 +29,7 @@ static size_t distance(const char *a, const char *b)
 		row[0] = i;
 		for (k = 1; k <= n; k++) {
 			above = row[k];
-			row[k] = min3(above + 1, row[k - 1] + 1, diagonal + (a[i - 1] != b[k - 1]));
+			row[k] = min_of_three(above + 1, row[k - 1] + 1, diagonal + (a[i - 1] != b[k - 1]));
 			diagonal = above;
 		}
 	}
@@ -42,7 +42,7 @@ const char *flags_nearest(const char *text, const char *const *candidates, size_
 	size_t i, d, best_d = strlen(text) / 3 + 2;
 
 	for (i = 0; i < n; i++) {
-		d = strncmp(candidates[i], text, strlen(text)) ? distance(text, candidates[i]) : 1;
+		d = strncmp(candidates[i], text, strlen(text)) ? edit_distance(text, candidates[i]) : 1;
 		if (d < best_d) {
 			best_d = d;
 			best = candidates[i];
@@ -51,7 +51,7 @@ const char *flags_nearest(const char *text, const char *const *candidates, size_
 	return best;
 }
 
-static bool same_name(const char *want, const char *given, size_t n)
+static bool is_flag_name(const char *want, const char *given, size_t n)
 {
 	size_t i;
 
@@ -63,7 +63,7 @@ static bool same_name(const char *want, const char *given, size_t n)
 	return true;
 }
 
-static int unknown_flag(const struct flag *table, const char *given, size_t n, struct err *err)
+static int fail_unknown_flag(const struct flag *table, const char *given, size_t n, struct err *err)
 {
 	const char *names[FLAGS_MAX], *near;
 	char text[FLAGS_NAME_MAX];
@@ -74,11 +74,12 @@ static int unknown_flag(const struct flag *table, const char *given, size_t n, s
 	snprintf(text, sizeof(text), "%.*s", (int)n, given);
 	near = flags_nearest(text, names, count);
 	if (near)
-		return err_set(err, ERR_USAGE, "unknown flag --%s; did you mean --%s?", text, near);
-	return err_set(err, ERR_USAGE, "unknown flag --%s; --help lists them", text);
+		return err_set(err, ERR_USAGE, "unknown flag --%s: did you mean --%s?", text, near);
+	return err_set(err, ERR_USAGE, "unknown flag --%s: see --help", text);
 }
 
-static int store_value(const struct flag *f, const char *value, struct err *err)
+/* Stores a value by the kind of its flag. */
+static int store_flag_value(const struct flag *f, const char *value, struct err *err)
 {
 	struct flag_list *list = f->into;
 	char *end;
@@ -87,7 +88,7 @@ static int store_value(const struct flag *f, const char *value, struct err *err)
 	switch (f->kind) {
 	case FLAG_PATH:
 		if (!*value)
-			return err_set(err, ERR_USAGE, "--%s wants a value: %s", f->name, f->value);
+			return err_set(err, ERR_USAGE, "--%s needs a value: %s", f->name, f->value);
 		*(const char **)f->into = value;
 		return 0;
 	case FLAG_TEXT:
@@ -100,8 +101,8 @@ static int store_value(const struct flag *f, const char *value, struct err *err)
 		errno = 0;
 		v = strtol(value, &end, 10);
 		if (errno || end == value || *end || v < f->min || v > f->max)
-			return err_set(err, ERR_USAGE, "--%s %s: want a number from %d to %d", f->name, value, f->min,
-				       f->max);
+			return err_set(err, ERR_USAGE, "--%s %s: expected a number from %d to %d", f->name, value,
+				       f->min, f->max);
 		*(int *)f->into = (int)v;
 		return 0;
 	case FLAG_SWITCH:
@@ -130,17 +131,17 @@ int flags_read(const struct flag *table, int argc, char **argv, struct flag_list
 		name = strcmp(argv[i], "-h") ? argv[i] + strspn(argv[i], "-") : "help";
 		n = strcspn(name, "=");
 		value = name[n] ? name + n + 1 : NULL;
-		for (f = table; f->name && !same_name(f->name, name, n); f++)
+		for (f = table; f->name && !is_flag_name(f->name, name, n); f++)
 			;
 		if (!f->name)
-			return unknown_flag(table, name, n, err);
+			return fail_unknown_flag(table, name, n, err);
 		if (f->kind == FLAG_SWITCH && !value) {
 			*(bool *)f->into = true;
 			continue;
 		}
 		if (f->kind != FLAG_SWITCH && !value && ++i == argc)
-			return err_set(err, ERR_USAGE, "--%s wants a value: %s", f->name, f->value);
-		rc = store_value(f, value ? value : argv[i], err);
+			return err_set(err, ERR_USAGE, "--%s needs a value: %s", f->name, f->value);
+		rc = store_flag_value(f, value ? value : argv[i], err);
 		if (rc)
 			return rc;
 	}

@@ -1,5 +1,5 @@
-/* cli_flags.h: flags of one command, by table: --name VALUE, --name=VALUE, - and _ alike, the nearest name for an
- * unknown one. Prints nothing. */
+/* cli_flags.h: parses the flags of one command by table: --name VALUE or --name=VALUE, with - and _ equivalent. Suggests
+ * the nearest name for an unknown flag. Prints nothing. */
 #ifndef DPT_CLI_CLI_FLAGS_H
 #define DPT_CLI_CLI_FLAGS_H
 
@@ -19,16 +19,17 @@ struct flag_list {
 struct flag {
 	const char *name;  /* without the dashes */
 	enum flag_kind kind;
-	const char *value; /* what --help calls the value */
+	const char *value; /* name of the value in --help */
 	const char *help;
 	void *into;
-	int min, max; /* numbers */
+	int min, max; /* of a number */
 };
 
-/* Reads argv[0..argc): flags by the table (ends in a NULL name), the rest into words. ERR_USAGE with one line. */
+/* Parses argv[0..argc): flags by the table (a NULL name ends it), the rest into words. ERR_USAGE with a message of one
+ * line. */
 int flags_read(const struct flag *table, int argc, char **argv, struct flag_list *words, struct err *err);
 
-/* The candidate that looks most like text, NULL when none comes near. */
+/* The candidate that is most similar to text; NULL when none is similar. */
 const char *flags_nearest(const char *text, const char *const *candidates, size_t n);
 
 #endif

@@ -1,4 +1,4 @@
-/* cmd_backup.c: `dptrack backup`: a copy of a store that is in use, and putting one back. */
+/* cmd_backup.c: `dptrack backup`: copies a store that is in use, or restores a copy. */
 #include "web/cli/cli.h"
 
 #include <errno.h>
@@ -11,13 +11,13 @@
 #include "web/store/store.h"
 #include "web/store/maintenance/maintenance.h"
 
-struct backup {
+struct backup_options {
 	struct cli_common common;
 	bool restore;
 };
 
-/* The folder that is to hold it exists; the name may not. */
-static int absolute(const char *path, char ret[PATH_MAX], struct err *err)
+/* Makes a path absolute whose folder exists; the last name need not exist. */
+static int resolve_backup_path(const char *path, char ret[PATH_MAX], struct err *err)
 {
 	char folder[PATH_MAX], real[PATH_MAX];
 	size_t n = strlen(path);
@@ -39,7 +39,8 @@ static int absolute(const char *path, char ret[PATH_MAX], struct err *err)
 	return 0;
 }
 
-static int make(const struct backup *b, const char *to, struct err *err)
+/* Copies the store, through the server that has it open or in this process, and prints the size. */
+static int make_backup(const struct backup_options *b, const char *to, struct err *err)
 {
 	const struct cli_common *c = &b->common;
 	struct local_opts request = { .method = "POST", .target = "/api/v1/backup" };
@@ -49,9 +50,9 @@ static int make(const struct backup *b, const char *to, struct err *err)
 	int rc = 0;
 
 	if (c->source.url)
-		snprintf(path, sizeof(path), "%s", to); /* of the server's machine */
+		snprintf(path, sizeof(path), "%s", to); /* a path of the server's machine */
 	else
-		rc = absolute(to, path, err);
+		rc = resolve_backup_path(to, path, err);
 	if (!rc)
 		rc = source_open(&s, &c->source, err);
 	if (rc)
@@ -59,7 +60,7 @@ static int make(const struct backup *b, const char *to, struct err *err)
 	body = json_pack("{s:s}", "path", path);
 	if (!body) {
 		source_close(s);
-		return err_set(err, ERR_USAGE, "%s: the path of a backup is UTF-8", path);
+		return err_set(err, ERR_USAGE, "%s: the path of a backup must be UTF-8", path);
 	}
 	request.body = json_dumps(body, 0);
 	rc = c->json ? cli_print(s, &request, err) : source_json(s, &request, &reply, err);
@@ -75,7 +76,8 @@ static int make(const struct backup *b, const char *to, struct err *err)
 	return rc;
 }
 
-static int put_back(const struct backup *b, const char *from, struct err *err)
+/* Puts a backup in the place of the store; a store that exists gets another name. */
+static int restore_backup(const struct backup_options *b, const char *from, struct err *err)
 {
 	const struct source_opts *o = &b->common.source;
 	struct store_paths paths;
@@ -86,12 +88,12 @@ static int put_back(const struct backup *b, const char *from, struct err *err)
 
 	if (o->url)
 		return err_set(err, ERR_USAGE,
-			       "--restore works on a folder that no server holds: name it with --logdir");
+			       "--restore needs a folder that no server has open: use --logdir");
 	rc = source_place(&db, err);
 	if (!rc && store_is_address(db)) {
 		store_shown(shown, sizeof shown, db);
 		rc = err_set(err, ERR_USAGE,
-			     "--restore puts files in their place; into a new database: dptrack migrate %s %s", from,
+			     "--restore restores files only; for a new database use dptrack migrate %s %s", from,
 			     shown);
 	}
 	if (!rc)
@@ -101,17 +103,17 @@ static int put_back(const struct backup *b, const char *from, struct err *err)
 		rc = store_restore(from, &paths, err);
 	}
 	if (!rc)
-		printf("%s is back from %s%s\n", paths.db, from,
-		       replaced ? "; what was there got .before-restore behind its name" : "");
+		printf("%s restored from %s%s\n", paths.db, from,
+		       replaced ? "; the previous files have the suffix .before-restore" : "");
 	return rc;
 }
 
-static int backup_run(int argc, char **argv, struct err *err)
+static int run_backup_command(int argc, char **argv, struct err *err)
 {
-	struct backup b = { 0 };
+	struct backup_options b = { 0 };
 	const struct flag table[] = {
 		{ "restore", FLAG_SWITCH, "",
-		  "put the backup DIR|FILE in the place of the store (stop its server first)", &b.restore, 0, 0 },
+		  "replace the store by the backup DIR|FILE (stop its server first)", &b.restore, 0, 0 },
 		CLI_COMMON_FLAGS(&b.common),
 		{ 0 },
 	};
@@ -119,16 +121,20 @@ static int backup_run(int argc, char **argv, struct err *err)
 	int rc = cli_line_read(&line, argc, argv, err);
 
 	if (!rc && b.common.csv)
-		rc = err_set(err, ERR_USAGE, "backup: takes --json, not --csv");
+		rc = err_set(err, ERR_USAGE, "backup: --csv is not supported: use --json");
 	if (!rc && !line.words.count)
-		rc = err_set(err, ERR_USAGE, "backup: name a folder to be made, or a file *.db");
+		rc = err_set(err, ERR_USAGE, "backup: expected a new folder or a file *.db");
 	if (!rc)
-		rc = b.restore ? put_back(&b, line.words.items[0], err) : make(&b, line.words.items[0], err);
+		rc = b.restore ? restore_backup(&b, line.words.items[0], err)
+			       : make_backup(&b, line.words.items[0], err);
 	cli_line_done(&line);
 	return rc > 0 ? 0 : rc;
 }
 
 const struct cli_command cli_backup = {
-	.name = "backup", .group = "Keep", .words = "DIR|FILE.db",
-	.summary = "copy store and artifacts, also while they are served; or put a copy back", .run = backup_run
+	.name = "backup",
+	.group = "Maintain",
+	.words = "DIR|FILE.db",
+	.summary = "copy the store and artifacts, also while they are served; or restore a copy",
+	.run = run_backup_command
 };

@@ -1,5 +1,5 @@
-/* cmd_compare.c: `dptrack compare`: runs as rows, best first, with the params that differ and the goal metric's best and
- * last. */
+/* cmd_compare.c: `dptrack compare`: a table of runs, best first, with the params that differ and the best and last value of
+ * the goal metric. */
 #include "web/cli/cli.h"
 
 #include <math.h>
@@ -11,13 +11,13 @@
 
 enum { COMPARE_RUNS_MAX = 1000, COMPARE_PARAMS_MAX = 12 };
 
-struct compare {
+struct compare_options {
 	struct cli_common common;
 	const char *experiment, *metric;
 	bool why, markdown, svg;
 };
 
-/* Best is the largest where up. */
+/* up: larger is better. */
 static const struct {
 	const char *key;
 	bool up;
@@ -27,7 +27,7 @@ static const struct {
 #undef GOAL
 };
 
-static json_t *metric_of(json_t *metrics, const char *key)
+static json_t *find_compared_metric(json_t *metrics, const char *key)
 {
 	json_t *m;
 	size_t i;
@@ -38,17 +38,17 @@ static json_t *metric_of(json_t *metrics, const char *key)
 	return NULL;
 }
 
-/* The metric of the table's last two columns; NULL when there is none. */
-static json_t *pick_goal(json_t *metrics, const char *wanted, bool *up)
+/* Chooses the metric of the table's last two columns; NULL without metrics. */
+static json_t *choose_table_goal(json_t *metrics, const char *wanted, bool *up)
 {
 	json_t *found;
 	size_t i;
 
 	*up = wanted && !strstr(wanted, "loss") && !strstr(wanted, "perplexity");
 	if (wanted)
-		return metric_of(metrics, wanted);
+		return find_compared_metric(metrics, wanted);
 	for (i = 0; i < sizeof(goals) / sizeof(goals[0]); i++) {
-		found = metric_of(metrics, goals[i].key);
+		found = find_compared_metric(metrics, goals[i].key);
 		if (found) {
 			*up = goals[i].up;
 			return found;
@@ -57,7 +57,7 @@ static json_t *pick_goal(json_t *metrics, const char *wanted, bool *up)
 	return json_array_get(metrics, 0);
 }
 
-static const char *number_at(json_t *object, const char *column, size_t i, bool exact, char *text)
+static const char *format_number_at(json_t *object, const char *column, size_t i, bool exact, char *text)
 {
 	json_t *v = json_array_get(json_object_get(object, column), i);
 
@@ -66,8 +66,8 @@ static const char *number_at(json_t *object, const char *column, size_t i, bool 
 	return json_string_value(v);
 }
 
-/* Keeps those params that get a column: they differ, and the name's column does not say the same. */
-static void keep_columns(struct table *t, json_t *params)
+/* Adds a column for each param that differs and is not the run's name; removes the others. */
+static void add_param_columns(struct table *t, json_t *params)
 {
 	size_t i = 0;
 
@@ -88,10 +88,10 @@ static void keep_columns(struct table *t, json_t *params)
 struct compare_goal {
 	json_t *metric; /* NULL: none */
 	bool up;
-	bool exact; /* numbers for programs */
+	bool exact; /* print numbers with full precision, for CSV */
 };
 
-static void add_row(struct table *t, json_t *root, const struct compare_goal *goal, size_t i)
+static void add_compared_row(struct table *t, json_t *root, const struct compare_goal *goal, size_t i)
 {
 	json_t *run = json_array_get(json_object_get(root, "runs"), i), *param;
 	char text[256];
@@ -100,62 +100,63 @@ static void add_row(struct table *t, json_t *root, const struct compare_goal *go
 	table_cellf(t, "%.8s", cli_text(run, "id"));
 	table_cell(t, cli_text(run, "name"));
 	if (goal->metric) {
-		table_cell(t, number_at(goal->metric, goal->up ? "max" : "min", i, goal->exact, text));
-		table_cell(t, number_at(goal->metric, "last", i, goal->exact, text));
+		table_cell(t, format_number_at(goal->metric, goal->up ? "max" : "min", i, goal->exact, text));
+		table_cell(t, format_number_at(goal->metric, "last", i, goal->exact, text));
 	}
 	json_array_foreach(json_object_get(root, "params"), k, param)
 		table_cell(t, json_string_value(json_array_get(json_object_get(param, "values"), i)));
 	table_cell(t, cli_status_words(run, text));
 }
 
-struct place {
-	double badness; /* the best value of the goal, negated where more is better; infinite where there is none */
+struct run_rank {
+	double badness; /* the best value of the goal, negated if larger is better; infinite if missing */
 	size_t run;
 };
 
-static int by_badness(const void *a, const void *b)
+static int compare_badness(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct run_rank *x = a, *y = b;
 
 	if (x->badness != y->badness)
 		return x->badness < y->badness ? -1 : 1;
 	return x->run < y->run ? -1 : x->run > y->run;
 }
 
-/* The order of the rows: best first; runs without the goal keep their order, last. The caller frees. */
-static struct place *ranking(const struct compare_goal *goal, size_t n)
+/* Ranks the rows: best first, then runs without the goal in their order. The caller frees the result. */
+static struct run_rank *rank_runs(const struct compare_goal *goal, size_t n)
 {
-	struct place *places = calloc(n + 1, sizeof(*places));
+	struct run_rank *places = calloc(n + 1, sizeof(*places));
 	json_t *best = goal->metric ? json_object_get(goal->metric, goal->up ? "max" : "min") : NULL;
 
 	for (size_t i = 0; places && i < n; i++) {
 		json_t *v = json_array_get(best, i);
 
-		places[i] = (struct place){ INFINITY, i };
+		places[i] = (struct run_rank){ INFINITY, i };
 		if (json_is_number(v))
 			places[i].badness = goal->up ? -json_number_value(v) : json_number_value(v);
 	}
 	if (places)
-		qsort(places, n, sizeof(*places), by_badness);
+		qsort(places, n, sizeof(*places), compare_badness);
 	return places;
 }
 
-static int print_table(json_t *root, const struct compare *o, struct err *err)
+/* Prints the table of runs, with the goal's best and last value and the params that differ. */
+static int print_compared_table(json_t *root, const struct compare_options *o, struct err *err)
 {
 	size_t n = json_array_size(json_object_get(root, "runs"));
 	struct compare_goal goal = { .exact = o->common.csv };
-	struct place *places;
+	struct run_rank *places;
 	struct table *t = table_new();
 	char title[300];
 
-	goal.metric = pick_goal(json_object_get(root, "metrics"), o->metric, &goal.up);
+	goal.metric = choose_table_goal(json_object_get(root, "metrics"), o->metric, &goal.up);
 	if (o->metric && !goal.metric) {
 		table_free(t);
 		return err_set(err, ERR_USAGE,
-			       "--metric %s: none of the runs has it; dptrack show RUN lists what a run has",
+			       "--metric %s: no run has this metric: see dptrack show RUN",
 			       o->metric);
 	}
-	places = ranking(&goal, n);
+	places = rank_runs(&goal, n);
 	if (!t || !places) {
 		table_free(t);
 		free(places);
@@ -168,18 +169,18 @@ static int print_table(json_t *root, const struct compare *o, struct err *err)
 		table_column(t, title, true);
 		table_column(t, "last", true);
 	}
-	keep_columns(t, json_object_get(root, "params"));
+	add_param_columns(t, json_object_get(root, "params"));
 	table_column(t, "status", false);
 	for (size_t i = 0; i < n; i++)
-		add_row(t, root, &goal, places[i].run);
+		add_compared_row(t, root, &goal, places[i].run);
 	table_print(t, stdout, o->common.csv);
 	table_free(t);
 	free(places);
 	return 0;
 }
 
-/* Adds the ids of the experiment's runs, newest last; ERR_NOENT when there is none. */
-static int ids_of_experiment(struct source *s, json_t *ids, const char *experiment, struct err *err)
+/* Adds the ids of the experiment's runs, oldest first. ERR_NOENT if there are no runs. */
+static int add_experiment_ids(struct source *s, json_t *ids, const char *experiment, struct err *err)
 {
 	struct buf query;
 	json_t *root = NULL, *run;
@@ -203,7 +204,7 @@ static int ids_of_experiment(struct source *s, json_t *ids, const char *experime
 	return rc;
 }
 
-static int ids_of_words(struct source *s, json_t *ids, const struct flag_list *words, struct err *err)
+static int add_word_ids(struct source *s, json_t *ids, const struct flag_list *words, struct err *err)
 {
 	char id[33];
 	size_t i;
@@ -217,7 +218,9 @@ static int ids_of_words(struct source *s, json_t *ids, const struct flag_list *w
 	return rc;
 }
 
-static int compare_with(struct source *s, const struct compare *o, const struct flag_list *words, struct err *err)
+/* Prints the comparison as JSON or as a table. The runs are those of the words, else of the experiment. */
+static int print_comparison(struct source *s, const struct compare_options *o, const struct flag_list *words,
+			    struct err *err)
 {
 	json_t *ids = json_array(), *body = json_pack("{s:o}", "runs", ids), *root;
 	struct local_opts request = { .method = "POST", .target = "/api/v1/compare" };
@@ -225,9 +228,9 @@ static int compare_with(struct source *s, const struct compare *o, const struct 
 	int rc;
 
 	if (words->count)
-		rc = ids_of_words(s, ids, words, err);
+		rc = add_word_ids(s, ids, words, err);
 	else
-		rc = ids_of_experiment(s, ids, o->experiment, err);
+		rc = add_experiment_ids(s, ids, o->experiment, err);
 	if (!rc) {
 		request.body = text = json_dumps(body, JSON_COMPACT);
 		if (!text)
@@ -238,7 +241,7 @@ static int compare_with(struct source *s, const struct compare *o, const struct 
 	} else if (!rc) {
 		rc = source_json(s, &request, &root, err);
 		if (!rc) {
-			rc = print_table(root, o, err);
+			rc = print_compared_table(root, o, err);
 			json_decref(root);
 		}
 	}
@@ -247,7 +250,8 @@ static int compare_with(struct source *s, const struct compare *o, const struct 
 	return rc;
 }
 
-static int explain(struct source *s, const struct compare *o, const struct flag_list *words, struct err *err)
+static int print_explanation(struct source *s, const struct compare_options *o, const struct flag_list *words,
+			     struct err *err)
 {
 	const struct why_opts w = { .json = o->common.json, .csv = o->common.csv, .markdown = o->markdown,
 				    .svg = o->svg };
@@ -255,35 +259,37 @@ static int explain(struct source *s, const struct compare *o, const struct flag_
 	return why_print(s, &w, words, err);
 }
 
-/* What was asked for in one breath and would be passed over. */
-static int check_flags(const struct compare *o, const struct flag_list *words, struct err *err)
+/* Refuses combinations of flags of which one would be ignored. */
+static int check_compare_flags(const struct compare_options *o, const struct flag_list *words, struct err *err)
 {
 	if (o->experiment && words->count)
-		return err_set(err, ERR_USAGE, "compare: name runs or --experiment, not both");
+		return err_set(err, ERR_USAGE, "compare: runs and --experiment exclude each other");
 	if ((o->markdown || o->svg) && !o->why)
 		return err_set(err, ERR_USAGE,
-			       "compare: --markdown and --svg print what --why finds; say --why with them");
+			       "compare: --markdown and --svg need --why");
 	if (!o->why)
 		return 0;
 	if (words->count < 2 || o->metric)
-		return err_set(err, ERR_USAGE, "compare --why: name two or more runs, in the order of the changes%s",
+		return err_set(err, ERR_USAGE,
+			       "compare --why: expected two or more runs, in the order of the changes%s",
 			       o->metric ? ", without --metric" : "");
 	if (o->markdown + o->svg + o->common.json + o->common.csv > 1)
-		return err_set(err, ERR_USAGE, "compare --why: one of --json, --csv, --markdown and --svg");
+		return err_set(err, ERR_USAGE, "compare --why: expected one of --json, --csv, --markdown and --svg");
 	return 0;
 }
 
-static int compare_run(int argc, char **argv, struct err *err)
+/* Reads the flags and runs the comparison. */
+static int run_compare_command(int argc, char **argv, struct err *err)
 {
-	struct compare o = { 0 };
+	struct compare_options o = { 0 };
 	const struct flag table[] = {
 		{ "experiment", FLAG_TEXT, "NAME", "all runs of this experiment", &o.experiment, 0, 0 },
-		{ "metric", FLAG_TEXT, "KEY", "the goal (default: accuracy or loss, whichever is there)", &o.metric, 0,
+		{ "metric", FLAG_TEXT, "KEY", "the goal metric (default: accuracy or loss)", &o.metric, 0,
 		  0 },
-		{ "why", FLAG_SWITCH, "", "how much faster each run is than the one before it, and in which phases",
+		{ "why", FLAG_SWITCH, "", "print the speedup of each run over the previous one, by phase",
 		  &o.why, 0, 0 },
 		{ "markdown", FLAG_SWITCH, "", "with --why: a Markdown table", &o.markdown, 0, 0 },
-		{ "svg", FLAG_SWITCH, "", "with --why: a waterfall as a picture", &o.svg, 0, 0 },
+		{ "svg", FLAG_SWITCH, "", "with --why: a waterfall chart as SVG", &o.svg, 0, 0 },
 		CLI_COMMON_FLAGS(&o.common),
 		{ 0 },
 	};
@@ -294,17 +300,17 @@ static int compare_run(int argc, char **argv, struct err *err)
 	int rc = cli_line_read(&line, argc, argv, err);
 
 	if (!rc)
-		rc = check_flags(&o, &line.words, err);
+		rc = check_compare_flags(&o, &line.words, err);
 	if (!rc)
 		rc = source_open(&s, &o.common.source, err);
 	if (!rc)
-		rc = o.why ? explain(s, &o, &line.words, err) : compare_with(s, &o, &line.words, err);
+		rc = o.why ? print_explanation(s, &o, &line.words, err) : print_comparison(s, &o, &line.words, err);
 	source_close(s);
 	cli_line_done(&line);
 	return rc > 0 ? 0 : rc;
 }
 
 const struct cli_command cli_compare = {
-	.name = "compare", .group = "Look", .words = "[RUN...]",
-	.summary = "runs side by side: what differs, and how they did", .run = compare_run
+	.name = "compare", .group = "Inspect", .words = "[RUN...]",
+	.summary = "compare runs: params that differ, and results", .run = run_compare_command
 };

@@ -1,9 +1,9 @@
-/* cmd_diagnosis.c: /runs/{run}/diagnosis for people. */
+/* cmd_diagnosis.c: prints /runs/{run}/diagnosis as text. */
 #include "web/cli/cmd_diagnosis.h"
 
 #include "web/cli/cli.h"
 
-static void print_leaf(json_t *leaf)
+static void print_diagnosis_leaf(json_t *leaf)
 {
 	printf("  %s\n    found: %s\n    usual: %s\n    next: %s\n", cli_text(leaf, "sentence"),
 	       cli_text(leaf, "evidence"), cli_text(leaf, "usual"), cli_text(leaf, "action"));
@@ -23,7 +23,7 @@ void diagnosis_print(struct source *s, const char *id)
 		leaves = json_object_get(root, "leaves");
 		printf("\nspeed: %s\n", cli_text(root, json_array_size(leaves) ? "verdict" : "sentence"));
 		json_array_foreach(leaves, i, leaf)
-			print_leaf(leaf);
+			print_diagnosis_leaf(leaf);
 		printf("  bound by %s\n", cli_text(root, "bound"));
 	}
 	if (json_is_object(json_object_get(root, "overfitting")))

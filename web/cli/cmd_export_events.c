@@ -1,4 +1,4 @@
-/* cmd_export_events.c: asks for a run's event files, one after the other, and gives them their places. */
+/* cmd_export_events.c: fetches the event files of a run one by one and stores them in its folder. */
 #include "web/cli/cmd_export_events.h"
 
 #include <errno.h>
@@ -9,48 +9,48 @@
 #include "tracker/base/file_name.h"
 #include "web/cli/cli.h"
 
-struct writer {
+struct event_exporter {
 	struct source *source;
 	const char *id;
-	char dir[3000]; /* of the run */
+	char dir[3000]; /* folder of the run */
 	long long start_s;
 };
 
-struct file {
+struct event_file {
 	const char *path;
 	FILE *to;
 };
 
-static int failed(struct err *err, const char *path)
+static int fail_event_write(struct err *err, const char *path)
 {
 	return err_set_errno(err, errno, "cannot write %s", path);
 }
 
-static int take(void *arg, const char *bytes, size_t n, struct err *err)
+static int write_event_bytes(void *arg, const char *bytes, size_t n, struct err *err)
 {
-	struct file *f = arg;
+	struct event_file *f = arg;
 
-	return fwrite(bytes, 1, n, f->to) == n ? 0 : failed(err, f->path);
+	return fwrite(bytes, 1, n, f->to) == n ? 0 : fail_event_write(err, f->path);
 }
 
-static int fetch(struct writer *w, const char *target, const char *path, struct err *err)
+static int fetch_event_file(struct event_exporter *w, const char *target, const char *path, struct err *err)
 {
-	struct file f = { path, fopen(path, "wbe") };
+	struct event_file f = { path, fopen(path, "wbe") };
 	int rc;
 
 	if (!f.to)
-		return failed(err, path);
+		return fail_event_write(err, path);
 	rc = source_send(w->source, &(struct local_opts){ .method = "GET", .target = target },
-			 &(struct local_sink){ take, &f }, err);
+			 &(struct local_sink){ write_event_bytes, &f }, err);
 	if (!rc && (fflush(f.to) || fsync(fileno(f.to))))
-		rc = failed(err, path);
+		rc = fail_event_write(err, path);
 	if (fclose(f.to) && !rc)
-		rc = failed(err, path);
+		rc = fail_event_write(err, path);
 	return rc;
 }
 
-/* The file of one rank's series (-1: the run's own) in one segment. */
-static int write_part(struct writer *w, int rank, int segment, struct err *err)
+/* Writes the file of one rank's series (-1: of the run itself) in one segment. */
+static int write_event_part(struct event_exporter *w, int rank, int segment, struct err *err)
 {
 	char path[4096], whole[4096], target[256], folder[32] = "";
 	int rc;
@@ -64,16 +64,17 @@ static int write_part(struct writer *w, int rank, int segment, struct err *err)
 		 segment);
 	rc = file_name_folders(path, err);
 	if (!rc)
-		rc = fetch(w, target, path, err);
+		rc = fetch_event_file(w, target, path, err);
 	if (!rc && rename(path, whole))
-		rc = failed(err, whole);
+		rc = fail_event_write(err, whole);
 	if (rc)
 		unlink(path);
 	return rc;
 }
 
-/* The run's own file is there even where nothing but ranks has points: it holds params and notes. */
-static int write_parts(struct writer *w, json_t *parts, struct err *err)
+/* Writes all files. The file of the run itself is written even when only ranks have points: it contains params and
+ * notes. */
+static int write_event_parts(struct event_exporter *w, json_t *parts, struct err *err)
 {
 	bool own = false;
 	json_t *part;
@@ -86,13 +87,13 @@ static int write_parts(struct writer *w, json_t *parts, struct err *err)
 
 		own = own || (rank < 0 && !segment);
 		if (!rc)
-			rc = write_part(w, rank, segment, err);
+			rc = write_event_part(w, rank, segment, err);
 	}
-	return rc || own ? rc : write_part(w, -1, 0, err);
+	return rc || own ? rc : write_event_part(w, -1, 0, err);
 }
 
-/* Where a run's files go. */
-static int place(struct writer *w, json_t *run, const char *dir, struct err *err)
+/* Sets the folder of a run's files. */
+static int set_export_folder(struct event_exporter *w, json_t *run, const char *dir, struct err *err)
 {
 	char experiment[FILE_NAME_BYTES], name[FILE_NAME_BYTES];
 
@@ -105,7 +106,7 @@ static int place(struct writer *w, json_t *run, const char *dir, struct err *err
 
 int export_events(struct source *s, const char *dir, const char *id, struct err *err)
 {
-	struct writer w = { .source = s, .id = id };
+	struct event_exporter w = { .source = s, .id = id };
 	json_t *run = NULL, *root = NULL;
 	char target[128];
 	int rc;
@@ -118,9 +119,9 @@ int export_events(struct source *s, const char *dir, const char *id, struct err 
 		rc = cli_get_json(s, target, &root, err);
 	}
 	if (!rc)
-		rc = place(&w, run, dir, err);
+		rc = set_export_folder(&w, run, dir, err);
 	if (!rc)
-		rc = write_parts(&w, json_object_get(root, "parts"), err);
+		rc = write_event_parts(&w, json_object_get(root, "parts"), err);
 	json_decref(run);
 	json_decref(root);
 	return rc;

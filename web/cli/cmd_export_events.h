@@ -1,12 +1,13 @@
-/* cmd_export_events.h: runs back into event files that TensorBoard and others read. */
+/* cmd_export_events.h: exports runs as event files for TensorBoard and other readers. */
 #ifndef DPT_CLI_CMD_EXPORT_EVENTS_H
 #define DPT_CLI_CMD_EXPORT_EVENTS_H
 
 #include "web/cli/source.h"
 
-/* Writes DIR/<experiment>/<name>-<8 digits of the id>/events.out.tfevents.… of the run `id` (32 digits), one file a
- * segment, and the same in rank-R/ below it for each rank's own series. What an imported file brought stands in its
- * order, other points by their time. Params become hparams, notes a text. A file gets its name when it is whole. */
+/* Writes the event files of the run `id` (32 digits): DIR/<experiment>/<name>-<8 digits of the
+ * id>/events.out.tfevents.…, one file for each segment. The subfolder rank-R/ has the same for each rank's own series.
+ * Points of an imported file keep its order, others are ordered by time. Params become hparams, notes a text. A file
+ * gets its final name when it is complete. */
 int export_events(struct source *s, const char *dir, const char *id, struct err *err);
 
 #endif

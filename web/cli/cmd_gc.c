@@ -1,49 +1,51 @@
-/* cmd_gc.c: `dptrack gc`: removes for good what was deleted. */
+/* cmd_gc.c: `dptrack gc`: removes deleted runs for good. */
 #include "web/cli/cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct gc {
+struct gc_options {
 	struct cli_common common;
 	const char *older_than, *keep_objects;
 	bool journals, dry_run;
 };
 
-static long long number(json_t *reply, const char *key)
+static long long read_reply_number(json_t *reply, const char *key)
 {
 	return (long long)json_integer_value(json_object_get(reply, key));
 }
 
-/* The member named by the plural of a word, with that word. */
-static const char *count(char *text, json_t *reply, const char *words)
+/* Formats the member of a plural name as "3 runs". */
+static const char *count_reply_items(char *text, json_t *reply, const char *words)
 {
 	char word[32];
 
 	snprintf(word, sizeof(word), "%.*s", (int)strlen(words) - 1, words);
-	return cli_count(text, (unsigned long long)number(reply, words), word);
+	return cli_count(text, (unsigned long long)read_reply_number(reply, words), word);
 }
 
-static void print(json_t *reply, bool dry_run, bool journals)
+static void print_removed(json_t *reply, bool dry_run, bool journals)
 {
 	char a[64], b[64];
 
-	printf("%s %s with %s, ", dry_run ? "would remove" : "removed", count(a, reply, "runs"),
-	       count(b, reply, "points"));
-	if (number(reply, "models") || number(reply, "experiments"))
-		printf("%s, %s, ", count(a, reply, "models"), count(b, reply, "experiments"));
-	printf("%s (%.1f MB)", count(a, reply, "artifacts"), (double)number(reply, "artifact_bytes") * 1e-6);
-	if (number(reply, "objects"))
-		printf(", %s that no file has any more", count(a, reply, "objects"));
+	printf("%s %s with %s, ", dry_run ? "would remove" : "removed", count_reply_items(a, reply, "runs"),
+	       count_reply_items(b, reply, "points"));
+	if (read_reply_number(reply, "models") || read_reply_number(reply, "experiments"))
+		printf("%s, %s, ", count_reply_items(a, reply, "models"), count_reply_items(b, reply, "experiments"));
+	printf("%s (%.1f MB)", count_reply_items(a, reply, "artifacts"),
+	       (double)read_reply_number(reply, "artifact_bytes") * 1e-6);
+	if (read_reply_number(reply, "objects"))
+		printf(", %s without a file", count_reply_items(a, reply, "objects"));
 	if (journals)
-		printf(", %s (%.1f MB)", count(a, reply, "journals"), (double)number(reply, "journal_bytes") * 1e-6);
+		printf(", %s (%.1f MB)", count_reply_items(a, reply, "journals"),
+		       (double)read_reply_number(reply, "journal_bytes") * 1e-6);
 	if (!dry_run)
-		printf("; the store gave back %.1f MB", (double)number(reply, "freed_bytes") * 1e-6);
+		printf("; freed %.1f MB of the store", (double)read_reply_number(reply, "freed_bytes") * 1e-6);
 	putchar('\n');
 }
 
-/* *days stays where the flag was not given. */
+/* Parses a number of days; *days is unchanged if the flag is absent. */
 static int read_days(const char *flag, const char *text, double *days, struct err *err)
 {
 	char *end;
@@ -52,10 +54,11 @@ static int read_days(const char *flag, const char *text, double *days, struct er
 		return 0;
 	*days = strtod(text, &end);
 	return end == text || *end || !(*days >= 0 && *days <= 1e6)
-		? err_set(err, ERR_USAGE, "--%s %s: want days, 0 to 1000000", flag, text) : 0;
+		? err_set(err, ERR_USAGE, "--%s %s: expected days, 0 to 1000000", flag, text) : 0;
 }
 
-static int collect(const struct gc *g, double days, double keep_days, struct err *err)
+/* Runs the collection and prints what it removed. */
+static int collect_garbage(const struct gc_options *g, double days, double keep_days, struct err *err)
 {
 	const struct cli_common *c = &g->common;
 	char body[160];
@@ -74,25 +77,27 @@ static int collect(const struct gc *g, double days, double keep_days, struct err
 	else
 		rc = source_json(s, &request, &reply, err);
 	if (!rc && !c->json)
-		print(reply, g->dry_run, g->journals);
+		print_removed(reply, g->dry_run, g->journals);
 	json_decref(reply);
 	source_close(s);
 	return rc;
 }
 
-static int gc_run(int argc, char **argv, struct err *err)
+/* Reads the flags and runs the collection. */
+static int run_gc_command(int argc, char **argv, struct err *err)
 {
-	struct gc g = { 0 };
+	struct gc_options g = { 0 };
 	double days = 0, keep_days = 7;
 	const struct flag table[] = {
-		{ "older-than", FLAG_TEXT, "DAYS", "only what was deleted so many days ago or earlier (default: 0)",
+		{ "older-than", FLAG_TEXT, "DAYS", "only what was deleted at least DAYS days ago (default: 0)",
 		  &g.older_than, 0, 0 },
 		{ "keep-objects", FLAG_TEXT, "DAYS",
-		  "leave what no file names in the object store for so long; more than a restore of the database "
-		  "goes back (default: 7)", &g.keep_objects, 0, 0 },
-		{ "journals", FLAG_SWITCH, "", "also their journals below DIR (only what libdptrack wrote)",
-		  &g.journals, 0, 0 },
-		{ "dry-run", FLAG_SWITCH, "", "only say what would be removed", &g.dry_run, 0, 0 },
+		  "keep unreferenced objects in the object store for DAYS days; choose more than a restore of the "
+		  "database may go back (default: 7)",
+		  &g.keep_objects, 0, 0 },
+		{ "journals", FLAG_SWITCH, "",
+		  "also remove their journals below DIR (only those that libdptrack wrote)", &g.journals, 0, 0 },
+		{ "dry-run", FLAG_SWITCH, "", "only print what would be removed", &g.dry_run, 0, 0 },
 		CLI_COMMON_FLAGS(&g.common),
 		{ 0 },
 	};
@@ -100,21 +105,21 @@ static int gc_run(int argc, char **argv, struct err *err)
 	int rc = cli_line_read(&line, argc, argv, err);
 
 	if (!rc && g.common.csv)
-		rc = err_set(err, ERR_USAGE, "gc: takes --json, not --csv");
+		rc = err_set(err, ERR_USAGE, "gc: --csv is not supported: use --json");
 	if (!rc)
 		rc = read_days("older-than", g.older_than, &days, err);
 	if (!rc)
 		rc = read_days("keep-objects", g.keep_objects, &keep_days, err);
 	if (!rc)
-		rc = collect(&g, days, keep_days, err);
+		rc = collect_garbage(&g, days, keep_days, err);
 	cli_line_done(&line);
 	return rc > 0 ? 0 : rc;
 }
 
 const struct cli_command cli_gc = {
 	.name = "gc",
-	.group = "Keep",
+	.group = "Maintain",
 	.words = "",
-	.summary = "remove deleted runs, models and experiments for good and give their bytes back",
-	.run = gc_run
+	.summary = "remove deleted runs, models and experiments for good and free their space",
+	.run = run_gc_command
 };

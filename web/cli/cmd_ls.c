@@ -1,4 +1,4 @@
-/* cmd_ls.c: `dptrack ls`: experiments and runs in a table. */
+/* cmd_ls.c: `dptrack ls`: lists experiments and runs in a table. */
 #include "web/cli/cli.h"
 
 #include <string.h>
@@ -7,14 +7,14 @@
 
 enum { PAGE_RUNS = 500 };
 
-struct ls {
+struct ls_options {
 	struct cli_common common;
 	const char *experiment, *filter, *order_by;
 	int limit;
 	bool experiments, deleted;
 };
 
-static void run_row(struct table *t, json_t *run)
+static void add_run_row(struct table *t, json_t *run)
 {
 	json_t *start = json_object_get(run, "start_time"), *end = json_object_get(run, "end_time");
 	double took = json_is_integer(start) && json_is_integer(end) ?
@@ -34,7 +34,7 @@ static void run_row(struct table *t, json_t *run)
 	table_cell(t, cli_status_words(run, text));
 }
 
-static struct table *runs_table(void)
+static struct table *make_runs_table(void)
 {
 	static const struct {
 		const char *title;
@@ -49,11 +49,11 @@ static struct table *runs_table(void)
 	return t;
 }
 
-/* Page by page: a row of the table is small, a run with thousands of metrics is not. */
-static int print_runs(struct source *s, struct buf *target, int limit, struct err *err)
+/* Prints page by page: a row of the table is small, a run with thousands of metrics is not. */
+static int print_run_list(struct source *s, struct buf *target, int limit, struct err *err)
 {
 	size_t base = target->len, i;
-	struct table *t = runs_table();
+	struct table *t = make_runs_table();
 	char count[16], token[256] = "";
 	json_t *root, *run;
 	int left = limit, rc = t ? 0 : err_set(err, ERR_NOMEM, "out of memory");
@@ -69,7 +69,7 @@ static int print_runs(struct source *s, struct buf *target, int limit, struct er
 		if (rc)
 			break;
 		json_array_foreach(json_object_get(root, "runs"), i, run)
-			run_row(t, run);
+			add_run_row(t, run);
 		snprintf(token, sizeof(token), "%s", cli_text(root, "next_page_token"));
 		json_decref(root);
 		left -= PAGE_RUNS;
@@ -79,13 +79,14 @@ static int print_runs(struct source *s, struct buf *target, int limit, struct er
 	if (!rc) {
 		table_print(t, stdout, false);
 		if (*token)
-			printf("(the first %d; --limit shows more)\n", limit);
+			printf("(the first %d; use --limit to see more)\n", limit);
 	}
 	table_free(t);
 	return rc;
 }
 
-static void print_experiments(json_t *list, bool csv)
+/* Prints experiments as a table or CSV. */
+static void print_experiment_list(json_t *list, bool csv)
 {
 	struct table *t = table_new();
 	char text[32];
@@ -110,7 +111,7 @@ static void print_experiments(json_t *list, bool csv)
 	table_free(t);
 }
 
-static int list_experiments(struct source *s, const struct ls *o, struct err *err)
+static int list_all_experiments(struct source *s, const struct ls_options *o, struct err *err)
 {
 	json_t *root;
 	int rc;
@@ -120,12 +121,13 @@ static int list_experiments(struct source *s, const struct ls *o, struct err *er
 	rc = cli_get_json(s, "/api/v1/experiments", &root, err);
 	if (rc)
 		return rc;
-	print_experiments(json_object_get(root, "experiments"), o->common.csv);
+	print_experiment_list(json_object_get(root, "experiments"), o->common.csv);
 	json_decref(root);
 	return 0;
 }
 
-static int list_runs(struct source *s, const struct ls *o, struct err *err)
+/* Prints the runs that match as JSON, CSV or a table. */
+static int list_matching_runs(struct source *s, const struct ls_options *o, struct err *err)
 {
 	struct buf target;
 	char limit[16];
@@ -145,21 +147,23 @@ static int list_runs(struct source *s, const struct ls *o, struct err *err)
 	if (o->common.json)
 		source_arg(&target, "limit", limit);
 	rc = o->common.csv || o->common.json ? cli_get_print(s, target.data, err)
-					     : print_runs(s, &target, o->limit, err);
+					     : print_run_list(s, &target, o->limit, err);
 	buf_done(&target);
 	return rc;
 }
 
-static int ls_run(int argc, char **argv, struct err *err)
+/* Reads the flags and prints the list. */
+static int run_ls_command(int argc, char **argv, struct err *err)
 {
-	struct ls o = { .limit = 100 };
+	struct ls_options o = { .limit = 100 };
 	const struct flag table[] = {
 		{ "experiments", FLAG_SWITCH, "", "list experiments instead of runs", &o.experiments, 0, 0 },
-		{ "deleted", FLAG_SWITCH, "", "list deleted runs, which restore brings back", &o.deleted, 0, 0 },
-		{ "experiment", FLAG_TEXT, "NAME", "the same as the word", &o.experiment, 0, 0 },
-		{ "filter", FLAG_TEXT, "TEXT", "such as: metrics.\"epoch/top1\".max > 90 AND params.lr = '0.1'",
-		  &o.filter, 0, 0 },
-		{ "order-by", FLAG_TEXT, "KEYS", "such as: metrics.\"epoch/top1\".max DESC", &o.order_by, 0, 0 },
+		{ "deleted", FLAG_SWITCH, "", "list deleted runs, which restore can undelete", &o.deleted, 0, 0 },
+		{ "experiment", FLAG_TEXT, "NAME", "same as the argument EXPERIMENT", &o.experiment, 0, 0 },
+		{ "filter", FLAG_TEXT, "TEXT",
+		  "filter, for example: metrics.\"epoch/top1\".max > 90 AND params.lr = '0.1'", &o.filter, 0, 0 },
+		{ "order-by", FLAG_TEXT, "KEYS", "sort order, for example: metrics.\"epoch/top1\".max DESC",
+		  &o.order_by, 0, 0 },
 		{ "limit", FLAG_NUMBER, "N", "at most N runs (default: 100); --csv writes all", &o.limit, 1, 50000 },
 		CLI_COMMON_FLAGS(&o.common),
 		{ 0 },
@@ -169,20 +173,22 @@ static int ls_run(int argc, char **argv, struct err *err)
 	int rc = cli_line_read(&line, argc, argv, err);
 
 	if (!rc && o.deleted && o.common.csv)
-		rc = err_set(err, ERR_USAGE, "ls: --deleted has no CSV; --json lists everything");
+		rc = err_set(err, ERR_USAGE, "ls: --deleted does not support --csv: use --json");
 	if (!rc && line.words.count)
 		o.experiment = line.words.items[0];
 	if (!rc)
 		rc = source_open(&s, &o.common.source, err);
 	if (!rc && o.experiments)
-		rc = list_experiments(s, &o, err);
+		rc = list_all_experiments(s, &o, err);
 	else if (!rc)
-		rc = list_runs(s, &o, err);
+		rc = list_matching_runs(s, &o, err);
 	source_close(s);
 	cli_line_done(&line);
 	return rc > 0 ? 0 : rc;
 }
 
-const struct cli_command cli_ls = {
-	.name = "ls", .group = "Look", .words = "[EXPERIMENT]", .summary = "list runs, or experiments", .run = ls_run
-};
+const struct cli_command cli_ls = { .name = "ls",
+				    .group = "Inspect",
+				    .words = "[EXPERIMENT]",
+				    .summary = "list runs, or experiments",
+				    .run = run_ls_command };

@@ -1,4 +1,5 @@
-/* cmd_rm.c: `dptrack rm` and `dptrack restore`: hides runs and brings them back. Nothing is lost before `dptrack gc`. */
+/* cmd_rm.c: `dptrack rm` and `dptrack restore`: marks runs as deleted, or undeletes them. `dptrack gc` removes them for
+ * good. */
 #include "web/cli/cli.h"
 
 #include <stdio.h>
@@ -10,13 +11,14 @@
 
 enum { RM_SHOWN = 20 };
 
-struct rm {
+struct rm_options {
 	struct cli_common common;
 	struct choose_opts pick;
 	bool yes, restore;
 };
 
-static void show(json_t *runs)
+/* Prints a table of the first runs to stderr, for the question. */
+static void print_chosen_runs(json_t *runs)
 {
 	struct table *t = table_new();
 	char text[32];
@@ -45,17 +47,17 @@ static void show(json_t *runs)
 		fprintf(stderr, "(and %zu more)\n", json_array_size(runs) - RM_SHOWN);
 }
 
-/* 1 go on, 0 no. */
-static int ask(const struct rm *o, json_t *runs, struct err *err)
+/* Asks the user unless --yes is set. Returns 1 to continue, 0 for no. */
+static int confirm_deletion(const struct rm_options *o, json_t *runs, struct err *err)
 {
 	char answer[16], text[64];
 
 	if (o->yes)
 		return 1;
 	if (!isatty(STDIN_FILENO))
-		return err_set(err, ERR_USAGE, "%s: give --yes where nobody can be asked",
+		return err_set(err, ERR_USAGE, "%s: no terminal to ask for confirmation: use --yes",
 			       o->restore ? "restore" : "rm");
-	show(runs);
+	print_chosen_runs(runs);
 	fprintf(stderr, "%s %s? [y/N] ", o->restore ? "restore" : "delete",
 		cli_count(text, json_array_size(runs), "run"));
 	if (!fgets(answer, sizeof(answer), stdin))
@@ -63,7 +65,7 @@ static int ask(const struct rm *o, json_t *runs, struct err *err)
 	return answer[0] == 'y' || answer[0] == 'Y';
 }
 
-static int change(struct source *s, const struct rm *o, json_t *run, struct err *err)
+static int submit_run_change(struct source *s, const struct rm_options *o, json_t *run, struct err *err)
 {
 	struct local_opts request = { .method = o->restore ? "POST" : "DELETE" };
 	char target[128];
@@ -77,7 +79,8 @@ static int change(struct source *s, const struct rm *o, json_t *run, struct err 
 	return rc;
 }
 
-static void report(const struct rm *o, json_t *done)
+/* Prints the runs that were changed as JSON, CSV or a sentence. */
+static void print_changed_runs(const struct rm_options *o, json_t *done)
 {
 	size_t n = json_array_size(done), i;
 	json_t *run;
@@ -110,12 +113,13 @@ static void report(const struct rm *o, json_t *done)
 	} else if (o->restore) {
 		printf("%zu run%s restored\n", n, n == 1 ? "" : "s");
 	} else {
-		printf("%zu run%s deleted; dptrack restore brings back what gc has not removed\n", n,
+		printf("%zu run%s deleted; dptrack restore undeletes them until dptrack gc runs\n", n,
 		       n == 1 ? "" : "s");
 	}
 }
 
-static int act(struct rm *o, struct err *err)
+/* Finds the runs, asks, and deletes or restores them one by one. */
+static int delete_chosen_runs(struct rm_options *o, struct err *err)
 {
 	json_t *runs = NULL, *done = json_array(), *run;
 	struct source *s = NULL;
@@ -125,30 +129,30 @@ static int act(struct rm *o, struct err *err)
 	if (!rc)
 		rc = choose_runs(s, &o->pick, &runs, err);
 	if (!rc && json_array_size(runs))
-		yes = rc = ask(o, runs, err);
+		yes = rc = confirm_deletion(o, runs, err);
 	if (rc > 0)
 		rc = 0;
 	if (yes > 0)
 		json_array_foreach(runs, i, run) {
-			rc = change(s, o, run, err);
+			rc = submit_run_change(s, o, run, err);
 			if (rc)
 				break;
 			json_array_append(done, run);
 		}
 	if (!rc || json_array_size(done))
-		report(o, done);
+		print_changed_runs(o, done);
 	json_decref(done);
 	json_decref(runs);
 	source_close(s);
 	return rc;
 }
 
-static int run_either(int argc, char **argv, bool restore, struct err *err)
+static int run_rm_or_restore(int argc, char **argv, bool restore, struct err *err)
 {
-	struct rm o = { .restore = restore, .pick = { .deleted = restore } };
+	struct rm_options o = { .restore = restore, .pick = { .deleted = restore } };
 	const struct flag table[] = {
 		CHOOSE_FLAGS(&o.pick),
-		{ "yes", FLAG_SWITCH, "", "do not ask", &o.yes, 0, 0 },
+		{ "yes", FLAG_SWITCH, "", "do not ask for confirmation", &o.yes, 0, 0 },
 		CLI_COMMON_FLAGS(&o.common),
 		{ 0 },
 	};
@@ -159,29 +163,29 @@ static int run_either(int argc, char **argv, bool restore, struct err *err)
 	o.pick.names = line.words.items;
 	o.pick.name_count = line.words.count;
 	if (!rc)
-		rc = act(&o, err);
+		rc = delete_chosen_runs(&o, err);
 	cli_line_done(&line);
 	return rc > 0 ? 0 : rc;
 }
 
-static int rm_run(int argc, char **argv, struct err *err)
+static int run_rm_command(int argc, char **argv, struct err *err)
 {
-	return run_either(argc, argv, false, err);
+	return run_rm_or_restore(argc, argv, false, err);
 }
 
-static int restore_run(int argc, char **argv, struct err *err)
+static int run_restore_command(int argc, char **argv, struct err *err)
 {
-	return run_either(argc, argv, true, err);
+	return run_rm_or_restore(argc, argv, true, err);
 }
 
 const struct cli_command cli_rm = { .name = "rm",
-				    .group = "Change",
+				    .group = "Edit",
 				    .words = "[RUN...]",
-				    .summary = "delete runs; they can be restored",
-				    .run = rm_run };
+				    .summary = "delete runs; dptrack restore undeletes them",
+				    .run = run_rm_command };
 
 const struct cli_command cli_restore = { .name = "restore",
-					 .group = "Change",
+					 .group = "Edit",
 					 .words = "[RUN...]",
-					 .summary = "bring deleted runs back",
-					 .run = restore_run };
+					 .summary = "undelete runs",
+					 .run = run_restore_command };

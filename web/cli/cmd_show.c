@@ -1,4 +1,4 @@
-/* cmd_show.c: `dptrack show RUN`: everything about one run. */
+/* cmd_show.c: `dptrack show RUN`: prints everything about one run. */
 #include "web/cli/cli.h"
 
 #include <string.h>
@@ -6,34 +6,34 @@
 #include "web/cli/cmd_diagnosis.h"
 #include "web/cli/table.h"
 
-struct show {
+struct show_options {
 	struct cli_common common;
 };
 
-/* A number, or one of the words for what is none. */
-static const char *value_text(json_t *value, char *text)
+/* A number, or the word for a non-finite one. */
+static const char *format_json_value(json_t *value, char *text)
 {
 	if (json_is_number(value))
 		return table_number(text, json_number_value(value));
 	return json_is_string(value) ? json_string_value(value) : "-";
 }
 
-static void print_line(const char *before, const char *text, const char *behind)
+static void print_framed_text(const char *before, const char *text, const char *after)
 {
 	fputs(before, stdout);
 	table_text(stdout, text, strlen(text));
-	printf("%s\n", behind);
+	printf("%s\n", after);
 }
 
-static void print_head(json_t *run)
+static void print_run_head(json_t *run)
 {
 	json_t *start = json_object_get(run, "start_time"), *end = json_object_get(run, "end_time");
 	char text[256];
 
-	print_line("", cli_text(run, "name"), "");
+	print_framed_text("", cli_text(run, "name"), "");
 	printf("  id          %s\n", cli_text(run, "id"));
-	print_line("  experiment  ", cli_text(run, "experiment"), "");
-	print_line("  status      ", cli_status_words(run, text), "");
+	print_framed_text("  experiment  ", cli_text(run, "experiment"), "");
+	print_framed_text("  status      ", cli_status_words(run, text), "");
 	printf("  started     %s\n", table_time(text, json_integer_value(start)));
 	if (json_is_integer(start) && json_is_integer(end))
 		printf("  took        %s\n",
@@ -45,8 +45,8 @@ static void print_head(json_t *run)
 		printf("  ranks       %lld\n", (long long)json_integer_value(json_object_get(run, "world_size")));
 }
 
-/* Indented, line by line. */
-static void print_notes(const char *at)
+/* Prints the notes indented, line by line. */
+static void print_run_notes(const char *at)
 {
 	size_t n;
 
@@ -61,27 +61,27 @@ static void print_notes(const char *at)
 	}
 }
 
-/* What could not be applied of the run's journals, and the files of its topmost folder. */
-static void print_lists(json_t *run)
+/* Prints the records of the run's journals that could not be applied, and the files at the top of its artifacts. */
+static void print_problems_and_files(json_t *run)
 {
 	char times[40];
 	json_t *one;
 	size_t i;
 
 	if (json_array_size(json_object_get(run, "problems")))
-		printf("\nnot taken from the journal\n");
+		printf("\nnot accepted from the journal\n");
 	json_array_foreach(json_object_get(run, "problems"), i, one) {
 		snprintf(times, sizeof(times), " (%lld times)",
 			 (long long)json_integer_value(json_object_get(one, "count")));
-		print_line("  ", cli_text(one, "text"), times);
+		print_framed_text("  ", cli_text(one, "text"), times);
 	}
 	if (json_array_size(json_object_get(run, "artifacts")))
 		printf("\nartifacts\n");
 	json_array_foreach(json_object_get(run, "artifacts"), i, one)
-		print_line("  ", cli_text(one, "path"), json_is_true(json_object_get(one, "folder")) ? "/" : "");
+		print_framed_text("  ", cli_text(one, "path"), json_is_true(json_object_get(one, "folder")) ? "/" : "");
 }
 
-static void print_pairs(const char *title, json_t *pairs)
+static void print_pair_table(const char *title, json_t *pairs)
 {
 	struct table *t;
 	const char *key;
@@ -103,7 +103,8 @@ static void print_pairs(const char *title, json_t *pairs)
 	table_free(t);
 }
 
-static void print_metrics(json_t *metrics)
+/* Prints a table of the metrics with last, min, max and count. */
+static void print_metric_table(json_t *metrics)
 {
 	static const char *const columns[] = { "last", "min", "min_step", "max", "max_step", "count" };
 	struct table *t;
@@ -123,16 +124,17 @@ static void print_metrics(json_t *metrics)
 	json_object_foreach(metrics, key, m) {
 		table_cell(t, key);
 		for (i = 0; i < 6; i++)
-			table_cell(t, value_text(json_object_get(m, columns[i]), text));
+			table_cell(t, format_json_value(json_object_get(m, columns[i]), text));
 	}
 	printf("\n");
 	table_print(t, stdout, false);
 	table_free(t);
 }
 
-static int show_run(int argc, char **argv, struct err *err)
+/* Reads the flags and prints the run as JSON, CSV or text. */
+static int run_show_command(int argc, char **argv, struct err *err)
 {
-	struct show o = { 0 };
+	struct show_options o = { 0 };
 	const struct flag table[] = { CLI_COMMON_FLAGS(&o.common), { 0 } };
 	struct cli_line line = { .cmd = &cli_show, .table = table, .help = &o.common.help, .words_max = 1 };
 	struct source *s = NULL;
@@ -141,7 +143,7 @@ static int show_run(int argc, char **argv, struct err *err)
 	int rc = cli_line_read(&line, argc, argv, err);
 
 	if (!rc && !line.words.count)
-		rc = err_set(err, ERR_USAGE, "show: name a run by its id, the first digits of it, or its name");
+		rc = err_set(err, ERR_USAGE, "show: expected a run: an id, the first digits of one, or a name");
 	if (!rc)
 		rc = source_open(&s, &o.common.source, err);
 	if (!rc)
@@ -154,14 +156,14 @@ static int show_run(int argc, char **argv, struct err *err)
 		else
 			rc = cli_get_json(s, target, &run, err);
 		if (!rc && !o.common.json && !o.common.csv) {
-			print_head(run);
-			print_notes(cli_text(run, "notes"));
-			print_pairs("param", json_object_get(run, "params"));
-			print_pairs("tag", json_object_get(run, "tags"));
-			print_pairs("environment", json_object_get(run, "environment"));
-			print_metrics(json_object_get(run, "metrics"));
+			print_run_head(run);
+			print_run_notes(cli_text(run, "notes"));
+			print_pair_table("param", json_object_get(run, "params"));
+			print_pair_table("tag", json_object_get(run, "tags"));
+			print_pair_table("environment", json_object_get(run, "environment"));
+			print_metric_table(json_object_get(run, "metrics"));
 			diagnosis_print(s, id);
-			print_lists(run);
+			print_problems_and_files(run);
 			json_decref(run);
 		}
 	}
@@ -171,7 +173,7 @@ static int show_run(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_show = { .name = "show",
-				      .group = "Look",
+				      .group = "Inspect",
 				      .words = "RUN",
-				      .summary = "one run: params, environment, metrics",
-				      .run = show_run };
+				      .summary = "show one run: params, environment, metrics",
+				      .run = run_show_command };

@@ -7,7 +7,7 @@
 #include "web/cli/choose.h"
 #include "web/cli/table.h"
 
-struct tag {
+struct tag_options {
 	struct cli_common common;
 	struct choose_opts pick;
 	struct flag_list removed;
@@ -15,7 +15,7 @@ struct tag {
 	size_t set_count;
 };
 
-static void tag_target(struct buf *target, json_t *run, const char *key, size_t key_len)
+static void build_tag_target(struct buf *target, json_t *run, const char *key, size_t key_len)
 {
 	char *copy = strndup(key, key_len);
 
@@ -26,7 +26,7 @@ static void tag_target(struct buf *target, json_t *run, const char *key, size_t 
 	free(copy);
 }
 
-static int set_tag(struct source *s, json_t *run, const char *set, struct err *err)
+static int set_run_tag(struct source *s, json_t *run, const char *set, struct err *err)
 {
 	const char *eq = strchr(set, '=');
 	json_t *body = json_pack("{s:s}", "value", eq + 1), *reply = NULL;
@@ -34,7 +34,7 @@ static int set_tag(struct source *s, json_t *run, const char *set, struct err *e
 	struct buf target;
 	int rc;
 
-	tag_target(&target, run, set, (size_t)(eq - set));
+	build_tag_target(&target, run, set, (size_t)(eq - set));
 	if (!text)
 		rc = err_set(err, ERR_USAGE, "tag: the value of %.*s must be UTF-8", (int)(eq - set), set);
 	else
@@ -47,20 +47,20 @@ static int set_tag(struct source *s, json_t *run, const char *set, struct err *e
 	return rc;
 }
 
-static int remove_tag(struct source *s, json_t *run, const char *key, struct err *err)
+static int remove_run_tag(struct source *s, json_t *run, const char *key, struct err *err)
 {
 	json_t *reply = NULL;
 	struct buf target;
 	int rc;
 
-	tag_target(&target, run, key, strlen(key));
+	build_tag_target(&target, run, key, strlen(key));
 	rc = source_json(s, &(struct local_opts){ .method = "DELETE", .target = target.data }, &reply, err);
 	json_decref(reply);
 	buf_done(&target);
 	return rc;
 }
 
-static int change(struct source *s, const struct tag *o, json_t *runs, struct err *err)
+static int apply_tag_changes(struct source *s, const struct tag_options *o, json_t *runs, struct err *err)
 {
 	json_t *run;
 	size_t i, k;
@@ -68,16 +68,16 @@ static int change(struct source *s, const struct tag *o, json_t *runs, struct er
 
 	json_array_foreach(runs, i, run) {
 		for (k = 0; k < o->set_count && !rc; k++)
-			rc = set_tag(s, run, o->sets[k], err);
+			rc = set_run_tag(s, run, o->sets[k], err);
 		for (k = 0; k < o->removed.count && !rc; k++)
-			rc = remove_tag(s, run, o->removed.items[k], err);
+			rc = remove_run_tag(s, run, o->removed.items[k], err);
 		if (rc)
 			return rc;
 	}
 	return 0;
 }
 
-static void print_json(json_t *runs)
+static void print_tags_json(json_t *runs)
 {
 	json_t *root = json_object(), *run;
 	size_t i;
@@ -89,7 +89,8 @@ static void print_json(json_t *runs)
 	json_decref(root);
 }
 
-static void print_tags(const struct tag *o, json_t *runs)
+/* Prints the tags of the runs as a table or CSV. */
+static void print_tags_table(const struct tag_options *o, json_t *runs)
 {
 	struct table *t = table_new();
 	json_t *run, *value;
@@ -116,7 +117,7 @@ static void print_tags(const struct tag *o, json_t *runs)
 	table_free(t);
 }
 
-static int act(const struct tag *o, struct err *err)
+static int apply_tag_options(const struct tag_options *o, struct err *err)
 {
 	struct source *s = NULL;
 	json_t *runs = NULL;
@@ -125,18 +126,18 @@ static int act(const struct tag *o, struct err *err)
 	if (!rc)
 		rc = choose_runs(s, &o->pick, &runs, err);
 	if (!rc && (o->set_count || o->removed.count))
-		rc = change(s, o, runs, err);
+		rc = apply_tag_changes(s, o, runs, err);
 	else if (!rc && o->common.json)
-		print_json(runs);
+		print_tags_json(runs);
 	else if (!rc)
-		print_tags(o, runs);
+		print_tags_table(o, runs);
 	json_decref(runs);
 	source_close(s);
 	return rc;
 }
 
-/* Words with = are tags to set, the others name runs. */
-static int sort_words(struct tag *o, const struct flag_list *words, struct err *err)
+/* Words with = are tags to set, the others select runs. */
+static int split_tag_words(struct tag_options *o, const struct flag_list *words, struct err *err)
 {
 	const char **names = words->items;
 	size_t i;
@@ -145,7 +146,7 @@ static int sort_words(struct tag *o, const struct flag_list *words, struct err *
 		const char *word = words->items[i];
 
 		if (*word == '=')
-			return err_set(err, ERR_USAGE, "tag %s: a tag has a key: KEY=VALUE", word);
+			return err_set(err, ERR_USAGE, "tag %s: the key is missing: expected KEY=VALUE", word);
 		if (strchr(word, '='))
 			o->sets[o->set_count++] = word;
 		else
@@ -155,13 +156,14 @@ static int sort_words(struct tag *o, const struct flag_list *words, struct err *
 	return 0;
 }
 
-static int tag_run(int argc, char **argv, struct err *err)
+/* Reads the flags and lists or changes tags. */
+static int run_tag_command(int argc, char **argv, struct err *err)
 {
-	struct tag o = { .sets = calloc((size_t)argc + 1, sizeof(*o.sets)),
+	struct tag_options o = { .sets = calloc((size_t)argc + 1, sizeof(*o.sets)),
 			 .removed = { .items = calloc((size_t)argc + 1, sizeof(*o.removed.items)) } };
 	const struct flag table[] = {
 		CHOOSE_FLAGS(&o.pick),
-		{ "remove", FLAG_LIST, "KEY", "take this tag away; may be given again", &o.removed, 0, 0 },
+		{ "remove", FLAG_LIST, "KEY", "remove this tag; may be repeated", &o.removed, 0, 0 },
 		CLI_COMMON_FLAGS(&o.common),
 		{ 0 },
 	};
@@ -170,9 +172,9 @@ static int tag_run(int argc, char **argv, struct err *err)
 					   : err_set(err, ERR_NOMEM, "out of memory");
 
 	if (!rc)
-		rc = sort_words(&o, &line.words, err);
+		rc = split_tag_words(&o, &line.words, err);
 	if (!rc)
-		rc = act(&o, err);
+		rc = apply_tag_options(&o, err);
 	cli_line_done(&line);
 	free(o.sets);
 	free(o.removed.items);
@@ -180,7 +182,7 @@ static int tag_run(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_tag = { .name = "tag",
-				     .group = "Change",
+				     .group = "Edit",
 				     .words = "[RUN...] [KEY=VALUE...]",
 				     .summary = "set, remove or list tags of runs",
-				     .run = tag_run };
+				     .run = run_tag_command };

@@ -1,4 +1,4 @@
-/* cmd_token.c: `dptrack token add|list|revoke`: who may use the server. */
+/* cmd_token.c: `dptrack token add|list|revoke`: manages the access tokens of the server. */
 #include "web/cli/cli.h"
 
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 #include "tracker/base/log.h"
 #include "web/cli/table.h"
 
-struct token {
+struct token_options {
 	struct cli_common common;
 	const char *scope, *expires;
 	bool all;
 };
 
-/* "30d", "12h", "8w" from now, or the end of a day "2027-01-31" here. */
-static int read_expiry(const char *text, int64_t *ret_ms, struct err *err)
+/* Parses "30d", "12h", "8w" from now, or the end of a local day "2027-01-31". */
+static int parse_token_expiry(const char *text, int64_t *ret_ms, struct err *err)
 {
 	struct tm tm = { .tm_hour = 23, .tm_min = 59, .tm_sec = 59, .tm_isdst = -1 };
 	int64_t span_ms;
@@ -29,25 +29,28 @@ static int read_expiry(const char *text, int64_t *ret_ms, struct err *err)
 	end = strptime(text, "%Y-%m-%d", &tm);
 	if (!end || *end)
 		return err_set(err, ERR_USAGE,
-			       "--expires %s: want a time such as 12h, 30d or 8w, or a date such as 2027-01-31", text);
+			       "--expires %s: expected a time such as 12h, 30d or 8w, or a date such as 2027-01-31",
+			       text);
 	*ret_ms = (int64_t)mktime(&tm) * 1000;
 	if (*ret_ms <= clock_wall_ms())
-		return err_set(err, ERR_USAGE, "--expires %s lies in the past", text);
+		return err_set(err, ERR_USAGE, "--expires %s: is in the past", text);
 	return 0;
 }
 
-static int send(struct source *s, const struct local_opts *o, const struct token *t, json_t **ret, struct err *err)
+static int send_token_request(struct source *s, const struct local_opts *o, const struct token_options *t, json_t **ret,
+			      struct err *err)
 {
 	*ret = NULL;
 	return t->common.json ? cli_print(s, o, err) : source_json(s, o, ret, err);
 }
 
-static bool scope_known(const char *scope)
+static bool is_token_scope(const char *scope)
 {
 	return !strcmp(scope, "read") || !strcmp(scope, "write") || !strcmp(scope, "admin");
 }
 
-static int add(struct source *s, const struct token *t, const char *name, struct err *err)
+/* Creates a token and prints its text. */
+static int create_access_token(struct source *s, const struct token_options *t, const char *name, struct err *err)
 {
 	struct local_opts o = { .method = "POST", .target = "/api/v1/tokens" };
 	json_t *body, *reply;
@@ -55,7 +58,7 @@ static int add(struct source *s, const struct token *t, const char *name, struct
 	char *text;
 	int rc;
 
-	rc = t->expires ? read_expiry(t->expires, &expires_ms, err) : 0;
+	rc = t->expires ? parse_token_expiry(t->expires, &expires_ms, err) : 0;
 	if (rc)
 		return rc;
 	body = json_pack("{s:s, s:s}", "name", name, "scope", t->scope);
@@ -66,19 +69,20 @@ static int add(struct source *s, const struct token *t, const char *name, struct
 	if (!text)
 		return err_set(err, ERR_USAGE, "token add: the name must be UTF-8");
 	o.body = text;
-	rc = send(s, &o, t, &reply, err);
+	rc = send_token_request(s, &o, t, &reply, err);
 	free(text);
 	if (rc || !reply)
 		return rc;
 	printf("%s\n", cli_text(reply, "token"));
 	fflush(stdout);
-	log_info("this is token %s (%s); it is shown this once: keep it where programs find it as DPTRACK_TOKEN", name,
+	log_info("this is token %s (%s); it is shown only once: store it where programs find it as DPTRACK_TOKEN", name,
 		 t->scope);
 	json_decref(reply);
 	return 0;
 }
 
-static int list(struct source *s, const struct token *t, struct err *err)
+/* Prints the tokens as a table, CSV or JSON. */
+static int list_tokens(struct source *s, const struct token_options *t, struct err *err)
 {
 	static const char *const titles[] = { "name", "scope", "state", "created", "expires" };
 	static const char *const members[] = { "created_time", "expires_time" };
@@ -87,7 +91,7 @@ static int list(struct source *s, const struct token *t, struct err *err)
 	json_t *reply, *row;
 	char text[32];
 	size_t i, k;
-	int rc = send(s, &o, t, &reply, err);
+	int rc = send_token_request(s, &o, t, &reply, err);
 
 	if (rc || !reply)
 		return rc;
@@ -109,7 +113,8 @@ static int list(struct source *s, const struct token *t, struct err *err)
 	return 0;
 }
 
-static int revoke(struct source *s, const struct token *t, const char *name, struct err *err)
+/* Revokes one token, or removes all of them (name NULL). */
+static int revoke_tokens(struct source *s, const struct token_options *t, const char *name, struct err *err)
 {
 	struct local_opts o = { .method = "DELETE" };
 	struct buf target;
@@ -123,19 +128,20 @@ static int revoke(struct source *s, const struct token *t, const char *name, str
 		source_escape(&target, name);
 	}
 	o.target = target.data;
-	rc = target.data ? send(s, &o, t, &reply, err) : err_set(err, ERR_NOMEM, "out of memory");
+	rc = target.data ? send_token_request(s, &o, t, &reply, err) : err_set(err, ERR_NOMEM, "out of memory");
 	buf_done(&target);
 	if (rc || !reply)
 		return rc;
 	if (name)
 		log_info("token %s is revoked", name);
 	else
-		log_info("every token is forgotten; on a loopback address nobody needs one any more");
+		log_info("all tokens are removed; requests to a loopback address need none now");
 	json_decref(reply);
 	return 0;
 }
 
-static int act(const struct token *t, const struct flag_list *words, struct err *err)
+/* Checks the words and runs add, list or revoke. */
+static int run_token_action(const struct token_options *t, const struct flag_list *words, struct err *err)
 {
 	const char *verb = words->count ? words->items[0] : "", *name = words->count > 1 ? words->items[1] : NULL;
 	bool adds = !strcmp(verb, "add"), lists = !strcmp(verb, "list"), revokes = !strcmp(verb, "revoke");
@@ -143,31 +149,35 @@ static int act(const struct token *t, const struct flag_list *words, struct err 
 	int rc = 0;
 
 	if (!adds && !lists && !revokes)
-		return err_set(err, ERR_USAGE, "token: want add NAME --scope SCOPE, list, or revoke NAME");
+		return err_set(err, ERR_USAGE, "token: expected add NAME --scope SCOPE, list, or revoke NAME");
 	if ((adds && !name) || (revokes && !name && !t->all))
-		return err_set(err, ERR_USAGE, "token %s: name the token", verb);
+		return err_set(err, ERR_USAGE, "token %s: the name of the token is missing", verb);
 	if ((lists && name) || (name && t->all))
 		return err_set(err, ERR_USAGE, "token %s: unexpected word %s", verb, name);
 	if (adds && !t->scope)
-		return err_set(err, ERR_USAGE, "token add %s: choose --scope read, write or admin", name);
-	if (adds && !scope_known(t->scope))
-		return err_set(err, ERR_USAGE, "--scope %s: want read, write (and read) or admin (everything)",
+		return err_set(err, ERR_USAGE, "token add %s: --scope is missing: expected read, write or admin", name);
+	if (adds && !is_token_scope(t->scope))
+		return err_set(err, ERR_USAGE, "--scope %s: expected read, write (and read) or admin (everything)",
 			       t->scope);
 	rc = source_open(&s, &t->common.source, err);
 	if (!rc)
-		rc = adds ? add(s, t, name, err) : lists ? list(s, t, err) : revoke(s, t, name, err);
+		rc = adds    ? create_access_token(s, t, name, err)
+		     : lists ? list_tokens(s, t, err)
+			     : revoke_tokens(s, t, name, err);
 	source_close(s);
 	return rc;
 }
 
-static int token_run(int argc, char **argv, struct err *err)
+static int run_token_command(int argc, char **argv, struct err *err)
 {
-	struct token t = { 0 };
+	struct token_options t = { 0 };
 	const struct flag table[] = {
-		{ "scope", FLAG_TEXT, "SCOPE", "add: read, write (and read) or admin (everything)", &t.scope, 0, 0 },
+		{ "scope", FLAG_TEXT, "SCOPE", "for add: read, write (and read) or admin (everything)", &t.scope, 0,
+		  0 },
 		{ "expires", FLAG_TEXT, "WHEN",
-		  "add: 12h, 30d, 8w or a date; without it the token holds until it is revoked", &t.expires, 0, 0 },
-		{ "all", FLAG_SWITCH, "", "revoke: forget every token, so that none is needed on a loopback address",
+		  "for add: 12h, 30d, 8w or a date; without it the token is valid until it is revoked", &t.expires, 0,
+		  0 },
+		{ "all", FLAG_SWITCH, "", "for revoke: remove every token, so that a loopback address needs none",
 		  &t.all, 0, 0 },
 		CLI_COMMON_FLAGS(&t.common),
 		{ 0 },
@@ -176,7 +186,7 @@ static int token_run(int argc, char **argv, struct err *err)
 	int rc = cli_line_read(&line, argc, argv, err);
 
 	if (!rc)
-		rc = act(&t, &line.words, err);
+		rc = run_token_action(&t, &line.words, err);
 	cli_line_done(&line);
 	return rc > 0 ? 0 : rc;
 }
@@ -185,6 +195,6 @@ const struct cli_command cli_token = {
 	.name = "token",
 	.group = "Serve",
 	.words = "add NAME | list | revoke NAME",
-	.summary = "make, list and revoke the tokens that the server asks for",
-	.run = token_run
+	.summary = "create, list and revoke access tokens of the server",
+	.run = run_token_command
 };

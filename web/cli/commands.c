@@ -1,5 +1,4 @@
-/* commands.c: the table of commands, the help that lists them, and the way from argv to one. Only this file knows them
- * all. */
+/* commands.c: the table of commands, its help, and the dispatch from argv. Only this file knows all commands. */
 #include "config.h"
 
 #include "web/cli/commands.h"
@@ -19,12 +18,12 @@ static const struct cli_command *const commands[] = {
 
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
 
-static void print_help(void)
+static void print_program_help(void)
 {
 	const char *group = "";
 	size_t i;
 
-	printf("dptrack keeps, shows and compares training runs.\n\n"
+	printf("dptrack records, shows and compares training runs.\n\n"
 	       "usage: dptrack COMMAND [FLAGS]      dptrack COMMAND --help\n");
 	for (i = 0; i < COMMAND_COUNT; i++) {
 		if (strcmp(group, commands[i]->group))
@@ -33,9 +32,9 @@ static void print_help(void)
 		printf("  %-8s %s\n", commands[i]->name, commands[i]->summary);
 	}
 	printf("\n  --version prints the version\n\n"
-	       "'-' and '_' are alike in names; --flag=value and --flag value too.\n"
-	       "DPTRACK_TOKEN holds the token of a server that wants one, DPTRACK_CA names a file of certificates to\n"
-	       "trust, DPTRACK_DB a store in PostgreSQL, DPTRACK_URL the server that sync sends to.\n"
+	       "'-' and '_' are equivalent in names of flags, as are --flag=value and --flag value.\n"
+	       "DPTRACK_TOKEN: token of the server. DPTRACK_CA: file of certificates to trust.\n"
+	       "DPTRACK_DB: address of a store in PostgreSQL. DPTRACK_URL: server for sync and import.\n"
 	       "Exit codes: 0 done, 1 failed while running, 2 bad usage or input.\n");
 }
 
@@ -51,13 +50,13 @@ static const struct cli_command *find_command(const char *name)
 	}
 	near = flags_nearest(name, names, COMMAND_COUNT);
 	if (near)
-		log_error("unknown command %s; did you mean %s?", name, near);
+		log_error("unknown command %s: did you mean %s?", name, near);
 	else
-		log_error("unknown command %s; dptrack --help lists them", name);
+		log_error("unknown command %s: see dptrack --help", name);
 	return NULL;
 }
 
-static int exit_code(int code)
+static int exit_code_of(int code)
 {
 	return code == ERR_USAGE || code == ERR_NOENT || code == ERR_EXISTS || code == ERR_LIMIT ? 2 : 1;
 }
@@ -68,13 +67,13 @@ int commands_run(int argc, char **argv)
 	struct err err = ERR_INIT;
 	int rc;
 
-	signal(SIGXFSZ, SIG_IGN); /* ulimit -f: as a full disk, an error of the write */
+	signal(SIGXFSZ, SIG_IGN); /* ulimit -f: a failing write is an error, as on a full disk */
 	if (argc < 2) {
-		print_help();
+		print_program_help();
 		return 2;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		print_help();
+		print_program_help();
 		return 0;
 	}
 	if (!strcmp(argv[1], "--version")) {
@@ -89,7 +88,7 @@ int commands_run(int argc, char **argv)
 		rc = err_set(&err, ERR_IO, "cannot write to standard output");
 	if (!rc)
 		return 0;
-	fflush(stdout); /* where both lie in one file, what was printed stands before the error */
+	fflush(stdout); /* if both go to one file, the output comes before the error */
 	log_error("%s", err.text);
-	return exit_code(err.code);
+	return exit_code_of(err.code);
 }

@@ -1,4 +1,4 @@
-/* journals.c: the sending half of `dptrack sync` and `dptrack import`. */
+/* journals.c: sends journals to a server, for `dptrack sync` and `dptrack import`. */
 #include "web/cli/journals.h"
 
 #include <errno.h>
@@ -19,13 +19,13 @@
 #define PAUSE_FIRST_S 0.2
 #define PAUSE_MOST_S 10.0
 
-static void copy_text(char *to, size_t room, struct event_text t)
+static void copy_event_text(char *to, size_t room, struct event_text t)
 {
 	snprintf(to, room, "%.*s", (int)(t.len < room ? t.len : room - 1), t.at);
 }
 
-/* The first record's header, if it is one of ours. */
-static int read_identity(const void *bytes, size_t n, struct journal_id *ret)
+/* Reads the header in the first record, if libdptrack wrote it. */
+static int read_journal_identity(const void *bytes, size_t n, struct journal_id *ret)
 {
 	struct event_item item;
 	struct record rec;
@@ -39,10 +39,10 @@ static int read_identity(const void *bytes, size_t n, struct journal_id *ret)
 		if (item.kind != EVENT_HEADER)
 			continue;
 		ret->ours = true;
-		copy_text(ret->run, sizeof(ret->run), item.header->run_id);
-		copy_text(ret->writer, sizeof(ret->writer), item.header->writer_id);
-		copy_text(ret->experiment, sizeof(ret->experiment), item.header->experiment);
-		copy_text(ret->name, sizeof(ret->name), item.header->run_name);
+		copy_event_text(ret->run, sizeof(ret->run), item.header->run_id);
+		copy_event_text(ret->writer, sizeof(ret->writer), item.header->writer_id);
+		copy_event_text(ret->experiment, sizeof(ret->experiment), item.header->experiment);
+		copy_event_text(ret->name, sizeof(ret->name), item.header->run_name);
 	}
 	return rc;
 }
@@ -58,21 +58,21 @@ int journal_identify(const char *path, struct journal_id *ret, struct err *err)
 		return err_set_errno(err, errno, "cannot read %s", path);
 	n = fread(bytes, 1, sizeof(bytes), f);
 	fclose(f);
-	if (read_identity(bytes, n, ret))
-		return err_set(err, ERR_CORRUPT, "%s does not begin with a whole record of events", path);
+	if (read_journal_identity(bytes, n, ret))
+		return err_set(err, ERR_CORRUPT, "%s: expected a complete event record at the start", path);
 	return 0;
 }
 
-struct walk {
+struct journal_walk {
 	journal_fn *fn;
 	void *user;
 	struct err *err;
 	int rc;
 };
 
-static void found(void *arg, const struct tree_file *f)
+static void visit_journal(void *arg, const struct tree_file *f)
 {
-	struct walk *w = arg;
+	struct journal_walk *w = arg;
 
 	if (!w->rc)
 		w->rc = w->fn(w->user, f->path, w->err);
@@ -80,9 +80,9 @@ static void found(void *arg, const struct tree_file *f)
 
 int journals_each(const char *root, journal_fn *fn, void *user, struct err *err)
 {
-	struct walk w = { fn, user, err, 0 };
+	struct journal_walk w = { fn, user, err, 0 };
 	struct tree *t;
-	int rc = tree_open(&t, root, false, found, &w, err);
+	int rc = tree_open(&t, root, false, visit_journal, &w, err);
 
 	if (rc)
 		return rc;
@@ -91,8 +91,8 @@ int journals_each(const char *root, journal_fn *fn, void *user, struct err *err)
 	return rc ? rc : w.rc;
 }
 
-/* One request after the other until nothing whole is left. */
-static int send_all(struct sender *s, const struct journal_push *p, uint64_t bytes, struct err *err)
+/* Sends requests until the server has all complete records. */
+static int send_whole_journal(struct sender *s, const struct journal_push *p, uint64_t bytes, struct err *err)
 {
 	double last = clock_mono_s(), pause = PAUSE_FIRST_S, asked;
 
@@ -112,7 +112,7 @@ static int send_all(struct sender *s, const struct journal_push *p, uint64_t byt
 			break;
 		}
 		if (clock_mono_s() - last > p->patience_s)
-			return err_set(err, ERR_PEER, "%s: %s; what is left is sent when you call again", p->path,
+			return err_set(err, ERR_PEER, "%s: %s: run the command again to send the rest", p->path,
 				       why.text);
 		clock_sleep_s(asked > 0 && asked < PAUSE_MOST_S ? asked : pause);
 		pause = pause * 2 < PAUSE_MOST_S ? pause * 2 : PAUSE_MOST_S;
@@ -132,7 +132,7 @@ int journal_push(const struct journal_push *p, uint64_t *ret_bytes, struct err *
 	if (rc)
 		return rc;
 	sender_limit(s, (uint64_t)st.st_size);
-	rc = send_all(s, p, (uint64_t)st.st_size, err);
+	rc = send_whole_journal(s, p, (uint64_t)st.st_size, err);
 	*ret_bytes = sender_durable(s);
 	sender_free(s);
 	return rc;
@@ -145,6 +145,6 @@ int journals_server(struct http **ret, const char *url, struct err *err)
 	if (!url)
 		url = from && *from ? from : NULL;
 	if (!url)
-		return err_set(err, ERR_USAGE, "which server? Give --url URL or set DPTRACK_URL");
+		return err_set(err, ERR_USAGE, "no server given: use --url URL or set DPTRACK_URL");
 	return http_open(ret, url, getenv("DPTRACK_TOKEN"), err);
 }

@@ -1,4 +1,4 @@
-/* journals.h: files of runs below a folder, brought to a server record by record, on from where it has them. */
+/* journals.h: finds journals below a folder and sends them to a server, from the offset that the server has. */
 #ifndef DPT_CLI_JOURNALS_H
 #define DPT_CLI_JOURNALS_H
 
@@ -8,23 +8,23 @@
 #include "tracker/base/err.h"
 #include "tracker/sink/http_client.h"
 
-/* Who writes a journal, from its first record. */
+/* Writer of a journal, from its first record. */
 struct journal_id {
 	bool ours; /* false: an event file of another program; the texts are empty */
 	char run[33], writer[33];
 	char experiment[512], name[512];
 };
 
-/* ERR_CORRUPT: no event file at all. */
+/* ERR_CORRUPT: not an event file. */
 int journal_identify(const char *path, struct journal_id *ret, struct err *err);
 
-/* Calls fn for every event file and journal below root in the order of names, paths below root. A failure of fn ends
- * it. */
+/* Calls fn for every event file and journal below root, in the order of names; paths include root. A failure of fn ends
+ * the walk. */
 typedef int journal_fn(void *user, const char *path, struct err *err);
 int journals_each(const char *root, journal_fn *fn, void *user, struct err *err);
 
-/* Sends what the server lacks of a journal. *ret_bytes: what it has now. A server that does not answer is asked again
- * for patience_s after the last progress. A torn last record is left for its writer. */
+/* Sends the part of a journal that the server lacks. *ret_bytes: the part that it has now. Retries a server that does
+ * not answer for patience_s after the last progress. Leaves a torn last record to its writer. */
 struct journal_push {
 	struct http *http;
 	const char *path, *run, *writer;
@@ -33,7 +33,7 @@ struct journal_push {
 
 int journal_push(const struct journal_push *p, uint64_t *ret_bytes, struct err *err);
 
-/* The server of --url, or of DPTRACK_URL, with the token of DPTRACK_TOKEN. */
+/* Opens the server of --url, or of DPTRACK_URL, with the token in DPTRACK_TOKEN. */
 int journals_server(struct http **ret, const char *url, struct err *err);
 
 #endif

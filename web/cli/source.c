@@ -1,4 +1,5 @@
-/* source.c: one way to ask, three places that answer. Knows no command. */
+/* source.c: sends a request to a server by URL, to the server that has the store open, or to handlers in this process.
+ * Knows no command. */
 #include "web/cli/source.h"
 
 #include <ctype.h>
@@ -19,11 +20,11 @@ enum { SOURCE_TRIES = 20 };
 #define FOLD_S 2.0
 
 struct source {
-	struct api api;    /* its store is ours to ask */
+	struct api api;    /* its store is open in this process */
 	struct http *http; /* a server answers */
 };
 
-/* Passes 2xx bodies on and keeps the rest for the message. */
+/* Passes 2xx bodies to the sink and keeps others for the error message. */
 struct source_pass {
 	const struct local_sink *sink;
 	const int *status;
@@ -32,7 +33,7 @@ struct source_pass {
 	int rc;
 };
 
-/* The lock file, which only this user can write, names the server: its certificate need not be known to anybody. */
+/* Only this user can write the lock file that names the server, so its certificate needs no check. */
 static int open_holder(struct source *s, const struct store_holder *holder, struct err *err)
 {
 	int rc = http_open(&s->http, holder->address, holder->token, err);
@@ -42,8 +43,8 @@ static int open_holder(struct source *s, const struct store_holder *holder, stru
 	return rc;
 }
 
-/* Between two processes a holder may appear or go at any moment: look and try again for a while. */
-static int source_hold(struct source *s, const struct source_opts *o, struct err *err)
+/* Between two processes a holder may appear or disappear at any moment, so this retries for a while. */
+static int open_store_or_holder(struct source *s, const struct source_opts *o, struct err *err)
 {
 	struct store_holder holder;
 	struct store_paths paths;
@@ -57,7 +58,7 @@ static int source_hold(struct source *s, const struct source_opts *o, struct err
 				.artifacts = paths.artifacts, .artifacts_by_default = true, .read_when_full = true },
 				err);
 		if (!rc && store_only_reads(s->api.store)) {
-			log_warn("no space left on the disk of %s: what it holds is shown, what is new in %s is not",
+			log_warn("no space left on the disk of %s: its content is shown without what is new in %s",
 				 paths.db, o->logdir);
 			return 0;
 		}
@@ -88,9 +89,10 @@ int source_place(const char **io_db, struct err *err)
 		return 0;
 	rc = store_address_check(*io_db, &password, err);
 	if (!rc && password && given)
-		rc = err_set(err, ERR_USAGE,
-			     "--db: a password there is seen by everybody on this machine: put the address into "
-			     "DPTRACK_DB, or the password into PGPASSWORD or ~/.pgpass");
+		rc = err_set(
+			err, ERR_USAGE,
+			"--db: every user of this machine can see a password on the command line: put the address into "
+			"DPTRACK_DB, or the password into PGPASSWORD or ~/.pgpass");
 	return rc;
 }
 
@@ -100,7 +102,7 @@ int source_folder(const char *logdir, struct err *err)
 
 	if (!stat(logdir, &st) && S_ISDIR(st.st_mode))
 		return 0;
-	return err_set(err, ERR_USAGE, "no folder %s: name the folder of runs with --logdir, or a server with --url",
+	return err_set(err, ERR_USAGE, "no folder %s: use --logdir for the folder of runs, or --url for a server",
 		       logdir);
 }
 
@@ -120,13 +122,13 @@ int source_open(struct source **ret, const struct source_opts *o, struct err *er
 		return rc;
 	}
 	if (o->url && o->logdir)
-		rc = err_set(err, ERR_USAGE, "--url and --logdir: name one of them");
+		rc = err_set(err, ERR_USAGE, "--url and --logdir exclude each other: use one");
 	else if (o->url)
 		rc = http_open(&s->http, o->url, getenv("DPTRACK_TOKEN"), err);
 	else if (logdir)
 		rc = source_folder(logdir, err);
 	if (!rc && !s->http)
-		rc = source_hold(s, &(struct source_opts){ .logdir = logdir, .db = db }, err);
+		rc = open_store_or_holder(s, &(struct source_opts){ .logdir = logdir, .db = db }, err);
 	if (!rc && s->api.follow)
 		rc = follow_scan_wait(s->api.follow, -1, err);
 	if (!rc && s->api.follow)
@@ -149,7 +151,7 @@ void source_close(struct source *s)
 	free(s);
 }
 
-static int pass_take(void *arg, const char *bytes, size_t n, struct err *err)
+static int pass_body_piece(void *arg, const char *bytes, size_t n, struct err *err)
 {
 	struct source_pass *p = arg;
 
@@ -159,7 +161,7 @@ static int pass_take(void *arg, const char *bytes, size_t n, struct err *err)
 	return 0;
 }
 
-static int pass_piece(void *arg, const void *bytes, size_t n)
+static int pass_http_piece(void *arg, const void *bytes, size_t n)
 {
 	struct source_pass *p = arg;
 
@@ -167,8 +169,8 @@ static int pass_piece(void *arg, const void *bytes, size_t n)
 	return p->rc;
 }
 
-/* The message of an error body, or the status. */
-static int refused(const struct http_reply *reply, struct err *err)
+/* Fails with the message of an error body, or with the status. */
+static int fail_with_reply(const struct http_reply *reply, struct err *err)
 {
 	int code = reply->status == 404 ? ERR_NOENT : reply->status / 100 == 4 ? ERR_USAGE : ERR_PEER;
 	char text[400];
@@ -177,20 +179,20 @@ static int refused(const struct http_reply *reply, struct err *err)
 	return err_set(err, code, "%s", text);
 }
 
-/* What to do where no reply came, by what curl says of it. */
-static const char *advice(const char *why)
+/* A hint for a failed connection, chosen by curl's message. */
+static const char *connection_advice(const char *why)
 {
 	if (strstr(why, "certificate"))
-		return "; DPTRACK_CA names a file of certificates to trust";
-	return strstr(why, "connect") ? "; is dptrack serve running there?" : "";
+		return ": set DPTRACK_CA to a file of certificates to trust";
+	return strstr(why, "connect") ? ": is dptrack serve running there?" : "";
 }
 
-static int send_http(struct source *s, const struct local_opts *o, struct source_pass *pass)
+static int send_http_request(struct source *s, const struct local_opts *o, struct source_pass *pass)
 {
 	struct http_request request = {
 		.method = o->method, .path = o->target, .body = o->file ? o->file : o->body,
 		.body_bytes = o->file ? o->file_bytes : o->body ? strlen(o->body) : 0,
-		.content_type = o->file ? "application/octet-stream" : "application/json", .piece = pass_piece,
+		.content_type = o->file ? "application/octet-stream" : "application/json", .piece = pass_http_piece,
 		.user = pass
 	};
 	struct http_reply reply = { 0 };
@@ -198,27 +200,27 @@ static int send_http(struct source *s, const struct local_opts *o, struct source
 	int rc = http_send(s->http, &request, &reply, &why);
 
 	if (pass->rc)
-		return pass->rc; /* the sink's own reason is the better one */
+		return pass->rc; /* the error of the sink is more precise */
 	if (rc)
-		return err_set(pass->err, rc, "%.400s%s", why.text, rc == ERR_PEER ? advice(why.text) : "");
+		return err_set(pass->err, rc, "%.400s%s", why.text, rc == ERR_PEER ? connection_advice(why.text) : "");
 	if (reply.status / 100 != 2)
-		rc = refused(&reply, pass->err);
+		rc = fail_with_reply(&reply, pass->err);
 	http_reply_done(&reply);
 	return rc;
 }
 
-static int send_local(struct source *s, const struct local_opts *o, struct source_pass *pass)
+static int send_local_request(struct source *s, const struct local_opts *o, struct source_pass *pass)
 {
 	struct http_reply reply = { 0 };
 	int status = 0, rc;
 
 	pass->status = &status;
 	buf_init(&pass->refusal, 1 << 20);
-	rc = local_request(&s->api, o, &status, &(struct local_sink){ pass_take, pass }, pass->err);
+	rc = local_request(&s->api, o, &status, &(struct local_sink){ pass_body_piece, pass }, pass->err);
 	reply.status = status;
 	reply.body = pass->refusal;
 	if (!rc && status / 100 != 2)
-		rc = refused(&reply, pass->err);
+		rc = fail_with_reply(&reply, pass->err);
 	buf_done(&pass->refusal);
 	return rc;
 }
@@ -227,10 +229,10 @@ int source_send(struct source *s, const struct local_opts *request, const struct
 {
 	struct source_pass pass = { .sink = sink, .err = err };
 
-	return s->http ? send_http(s, request, &pass) : send_local(s, request, &pass);
+	return s->http ? send_http_request(s, request, &pass) : send_local_request(s, request, &pass);
 }
 
-static int collect(void *arg, const char *bytes, size_t n, struct err *err)
+static int collect_reply(void *arg, const char *bytes, size_t n, struct err *err)
 {
 	struct buf *b = arg;
 
@@ -245,11 +247,11 @@ int source_json(struct source *s, const struct local_opts *request, json_t **ret
 	int rc;
 
 	buf_init(&body, SOURCE_REPLY_MAX);
-	rc = source_send(s, request, &(struct local_sink){ collect, &body }, err);
+	rc = source_send(s, request, &(struct local_sink){ collect_reply, &body }, err);
 	if (!rc) {
 		*ret = json_loadb(body.data ? body.data : "", body.len, 0, &jerr);
 		if (!*ret)
-			rc = err_set(err, ERR_PEER, "the reply is no JSON: %s", jerr.text);
+			rc = err_set(err, ERR_PEER, "the reply is not JSON: %s", jerr.text);
 	}
 	buf_done(&body);
 	return rc;

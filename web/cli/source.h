@@ -1,5 +1,5 @@
-/* source.h: where a command gets its answers: a server by URL, the server that holds the folder's store, or the
- * store itself. The three answer the same requests. One thread. */
+/* source.h: the data source of a command: a server by URL, the server that has the folder's store open, or the store
+ * itself. The three answer the same requests. One thread. */
 #ifndef DPT_CLI_SOURCE_H
 #define DPT_CLI_SOURCE_H
 
@@ -13,28 +13,30 @@ struct source;
 
 struct source_opts {
 	const char *logdir;
-	const char *url; /* NULL: the folder */
-	const char *db;  /* NULL: DPTRACK_DB, or where the folder's store is; an address needs no logdir */
+	const char *url; /* NULL: use the folder */
+	const char *db;  /* NULL: DPTRACK_DB, or the folder's store; an address needs no logdir */
 };
 
-/* Fills *io_db from DPTRACK_DB unless --db filled it. ERR_USAGE: it is an address that cannot be understood, or one on
- * the command line that holds a password, which every user of the machine can read there. */
+/* Sets *io_db from DPTRACK_DB unless --db has set it. ERR_USAGE: an invalid address, or an address with a password on
+ * the command line, which every user of the machine can read. */
 int source_place(const char **io_db, struct err *err);
 
-/* ERR_USAGE: there is no such folder. */
+/* ERR_USAGE: the folder does not exist. */
 int source_folder(const char *logdir, struct err *err);
 
-/* ERR_USAGE: no such folder; both named. Opens, scans and holds the store when nobody else does. */
+/* Opens a source; opens, scans and locks the store if no other process has it. ERR_USAGE: no such folder, or both url
+ * and logdir are given. */
 int source_open(struct source **ret, const struct source_opts *o, struct err *err);
 void source_close(struct source *s); /* NULL is fine */
 
-/* Sends a request and hands the body on; a status other than 2xx becomes an error with the server's own message. */
+/* Sends a request and passes the body to the sink. A status other than 2xx becomes an error with the server's
+ * message. */
 int source_send(struct source *s, const struct local_opts *request, const struct local_sink *sink, struct err *err);
 
-/* The same, parsed; the caller's (json_decref). */
+/* source_send with the reply parsed; the caller owns *ret (json_decref). */
 int source_json(struct source *s, const struct local_opts *request, json_t **ret, struct err *err);
 
-/* Appends "name=value" (value percent-encoded) to a target, with ? or & before it. */
+/* Appends "name=value" (value percent-encoded) to a target, with a leading ? or &. */
 void source_arg(struct buf *target, const char *name, const char *value);
 void source_escape(struct buf *target, const char *text); /* appends one percent-encoded segment or value */
 

@@ -1,4 +1,4 @@
-/* table.c: aligned tables. Knows nothing of what stands in them. */
+/* table.c: prints aligned tables. Knows nothing of their content. */
 #include "web/cli/table.h"
 
 #include <inttypes.h>
@@ -19,8 +19,8 @@ enum { TABLE_COLUMNS_MAX = 64, TABLE_GAP = 2, TABLE_TEXT_MIN = 12, TABLE_TEXT_MA
 
 struct table {
 	struct arena *arena;
-	locale_t utf8; /* in which libc knows how wide characters are; 0: there is none */
-	bool cut;      /* what is wider than its column; otherwise it pushes what follows aside */
+	locale_t utf8; /* for libc's character widths; 0: unavailable */
+	bool cut;      /* cut cells that are wider than their column; else they shift the rest of the row */
 	struct {
 		const char *title;
 		bool right, hidden;
@@ -57,8 +57,9 @@ void table_free(struct table *t)
 	free(t);
 }
 
-/* Bytes of the character at s, and its columns on a terminal: CJK's take two, accents that stand on another none. */
-static size_t character(const char *s, size_t *ret_columns)
+/* Number of bytes of the character at s, and its columns on a terminal: CJK characters have two, combining accents
+ * none. */
+static size_t measure_character(const char *s, size_t *ret_columns)
 {
 	mbstate_t state = { 0 };
 	wchar_t c;
@@ -77,15 +78,15 @@ static size_t character(const char *s, size_t *ret_columns)
 	return n;
 }
 
-/* The bytes of as much as fits into so many columns, which are told. */
-static size_t text_fitting(const struct table *t, const char *s, size_t columns, size_t *ret_columns)
+/* Number of bytes of the longest prefix of s that fits into `columns`; *ret_columns: its width. */
+static size_t fit_text_bytes(const struct table *t, const char *s, size_t columns, size_t *ret_columns)
 {
 	locale_t before = uselocale(t->utf8);
 	size_t n = 0, width, bytes;
 
 	*ret_columns = 0;
 	while (s[n]) {
-		bytes = character(s + n, &width);
+		bytes = measure_character(s + n, &width);
 		if (width > columns - *ret_columns)
 			break;
 		n += bytes;
@@ -95,17 +96,17 @@ static size_t text_fitting(const struct table *t, const char *s, size_t columns,
 	return n;
 }
 
-static size_t text_width(const struct table *t, const char *s)
+static size_t measure_text_width(const struct table *t, const char *s)
 {
 	size_t width;
 
-	text_fitting(t, s, SIZE_MAX, &width);
+	fit_text_bytes(t, s, SIZE_MAX, &width);
 	return width;
 }
 
-/* Bytes of the control character at s (n > 0 bytes left), ASCII's, C1's or one of those that turn the direction of text
- * (Unicode's Bidi_Control) or end lines; 0: it is none. */
-static size_t control_bytes(const char *s, size_t n)
+/* Number of bytes of the control character at s (n > 0 bytes left); 0: not one. Covers ASCII's and C1's, those that
+ * change the direction of text (Unicode's Bidi_Control), and line separators. */
+static size_t control_char_bytes(const char *s, size_t n)
 {
 	const unsigned char *u = (const unsigned char *)s;
 
@@ -118,10 +119,10 @@ static size_t control_bytes(const char *s, size_t n)
 	return n > 2 && u[0] == 0xe2 && u[1] == 0x81 && u[2] >= 0xa6 && u[2] <= 0xa9 ? 3 : 0;
 }
 
-/* The byte at *s, a blank for a control character, which is passed whole. */
-static char next_plain(const char **s, const char *end)
+/* The byte at *s, or a blank for a control character, which is skipped completely. */
+static char next_printable_byte(const char **s, const char *end)
 {
-	const size_t control = control_bytes(*s, (size_t)(end - *s));
+	const size_t control = control_char_bytes(*s, (size_t)(end - *s));
 	const char c = control ? ' ' : **s;
 
 	*s += control ? control : 1;
@@ -131,17 +132,17 @@ static char next_plain(const char **s, const char *end)
 void table_text(FILE *out, const char *text, size_t n)
 {
 	for (const char *end = text + n; text < end;)
-		putc(next_plain(&text, end), out);
+		putc(next_printable_byte(&text, end), out);
 }
 
-static const char *printable(struct arena *a, const char *text)
+static const char *copy_printable(struct arena *a, const char *text)
 {
 	const char *end = text + strlen(text);
 	char *copy = arena_strdup(a, text);
 	size_t to = 0;
 
 	while (copy && text < end)
-		copy[to++] = next_plain(&text, end);
+		copy[to++] = next_printable_byte(&text, end);
 	if (!copy)
 		return "-";
 	copy[to] = '\0';
@@ -152,15 +153,15 @@ void table_column(struct table *t, const char *title, bool right)
 {
 	if (t->columns == TABLE_COLUMNS_MAX)
 		return;
-	t->column[t->columns].title = printable(t->arena, title);
+	t->column[t->columns].title = copy_printable(t->arena, title);
 	t->column[t->columns].right = right;
-	t->column[t->columns].width = text_width(t, t->column[t->columns].title);
+	t->column[t->columns].width = measure_text_width(t, t->column[t->columns].title);
 	t->columns++;
 }
 
 void table_cell(struct table *t, const char *text)
 {
-	const char *copy = printable(t->arena, text && *text ? text : "-");
+	const char *copy = copy_printable(t->arena, text && *text ? text : "-");
 	size_t width, at = t->count % (t->columns ? t->columns : 1);
 	const char **grown;
 
@@ -172,7 +173,7 @@ void table_cell(struct table *t, const char *text)
 		t->room = t->room ? t->room * 2 : 256;
 	}
 	t->cells[t->count++] = copy;
-	width = text_width(t, t->cells[t->count - 1]);
+	width = measure_text_width(t, t->cells[t->count - 1]);
 	if (width > t->column[at].width)
 		t->column[at].width = width;
 }
@@ -188,15 +189,15 @@ void table_cellf(struct table *t, const char *fmt, ...)
 	table_cell(t, text);
 }
 
-/* Columns of the terminal that out is; 0: no terminal, nothing is cut. */
-static size_t terminal_width(FILE *out)
+/* Number of columns of the terminal; 0: out is not a terminal, nothing is cut. */
+static size_t terminal_columns(FILE *out)
 {
 	struct winsize size;
 
 	return isatty(fileno(out)) && !ioctl(fileno(out), TIOCGWINSZ, &size) ? size.ws_col : 0;
 }
 
-static size_t table_width(const struct table *t)
+static size_t measure_table_width(const struct table *t)
 {
 	size_t i, n = 0;
 
@@ -205,8 +206,8 @@ static size_t table_width(const struct table *t)
 	return n;
 }
 
-/* The widest column of words that may still be cut; columns for none. */
-static size_t widest(const struct table *t)
+/* The widest left-aligned column that may still be cut; else t->columns. */
+static size_t find_widest_column(const struct table *t)
 {
 	size_t i, best = t->columns;
 
@@ -217,39 +218,39 @@ static size_t widest(const struct table *t)
 	return best;
 }
 
-/* Cuts long words first, then leaves out columns from the last but one on, so that a row stays one line: the first two
- * name the row, the last says how it stands. How many were left out. */
-static size_t fit(struct table *t, size_t width)
+/* Cuts long texts first, then hides columns, beginning with the last but one, so that a row stays one line. The first
+ * two identify the row, the last is its status. Returns the number of hidden columns. */
+static size_t fit_table_to_width(struct table *t, size_t width)
 {
 	size_t i, hidden = 0;
 
-	while (table_width(t) > width && (i = widest(t)) < t->columns)
+	while (measure_table_width(t) > width && (i = find_widest_column(t)) < t->columns)
 		t->column[i].width--;
-	for (i = t->columns > 3 ? t->columns - 2 : 0; i > 1 && table_width(t) > width; i--) {
+	for (i = t->columns > 3 ? t->columns - 2 : 0; i > 1 && measure_table_width(t) > width; i--) {
 		t->column[i].hidden = true;
 		hidden++;
 	}
 	return hidden;
 }
 
-/* No terminal: nothing is cut, and a few long words move no other row. */
-static void limit(struct table *t)
+/* Without a terminal nothing is cut, and a few long texts do not widen every row. */
+static void limit_column_widths(struct table *t)
 {
 	for (size_t i = 0; i < t->columns; i++)
 		if (!t->column[i].right && t->column[i].width > TABLE_TEXT_MAX)
 			t->column[i].width = TABLE_TEXT_MAX;
 }
 
-static void print_cell(FILE *out, const struct table *t, size_t column, const char *text)
+static void print_table_cell(FILE *out, const struct table *t, size_t column, const char *text)
 {
-	size_t width = t->column[column].width, have = text_width(t, text), cut;
+	size_t width = t->column[column].width, have = measure_text_width(t, text), cut;
 	int pad = have < width ? (int)(width - have) : 0;
 	bool last = column + 1 == t->columns;
 
 	if (t->column[column].hidden)
 		return;
 	if (have > width && t->cut) {
-		cut = text_fitting(t, text, width - 1, &have);
+		cut = fit_text_bytes(t, text, width - 1, &have);
 		fprintf(out, "%.*s\u2026%*s", (int)cut, text, last ? 0 : (int)(width - 1 - have), "");
 	} else if (t->column[column].right) {
 		fprintf(out, "%*s%s", pad, "", text);
@@ -259,7 +260,7 @@ static void print_cell(FILE *out, const struct table *t, size_t column, const ch
 	fputs(last ? "\n" : "  ", out);
 }
 
-static void print_csv(FILE *out, const char *text, bool last)
+static void print_csv_cell(FILE *out, const char *text, bool last)
 {
 	if (!strcmp(text, "-"))
 		text = "";
@@ -279,23 +280,23 @@ static void print_csv(FILE *out, const char *text, bool last)
 
 void table_print(struct table *t, FILE *out, bool csv)
 {
-	size_t i, width = csv ? 0 : terminal_width(out), hidden = width ? fit(t, width) : 0;
+	size_t i, width = csv ? 0 : terminal_columns(out), hidden = width ? fit_table_to_width(t, width) : 0;
 
 	t->cut = width;
 	if (!width)
-		limit(t);
+		limit_column_widths(t);
 	for (i = 0; i < t->columns; i++)
 		if (csv)
-			print_csv(out, t->column[i].title, i + 1 == t->columns);
+			print_csv_cell(out, t->column[i].title, i + 1 == t->columns);
 		else
-			print_cell(out, t, i, t->column[i].title);
+			print_table_cell(out, t, i, t->column[i].title);
 	for (i = 0; i < t->count; i++)
 		if (csv)
-			print_csv(out, t->cells[i], i % t->columns + 1 == t->columns);
+			print_csv_cell(out, t->cells[i], i % t->columns + 1 == t->columns);
 		else
-			print_cell(out, t, i % t->columns, t->cells[i]);
+			print_table_cell(out, t, i % t->columns, t->cells[i]);
 	if (hidden)
-		fprintf(out, "(%zu column%s left out: a wider terminal, --csv or --json shows %s)\n", hidden,
+		fprintf(out, "(%zu column%s hidden: use a wider terminal, --csv or --json to see %s)\n", hidden,
 			hidden == 1 ? "" : "s", hidden == 1 ? "it" : "them");
 }
 

@@ -1,4 +1,4 @@
-/* access.c: Host and Origin checks, credentials and scopes. Knows nothing of routes but their scope. */
+/* access.c: checks Host and Origin, credentials and scopes. Of a route it knows only the scope. */
 #include "web/server/access.h"
 
 #include <netinet/in.h>
@@ -23,7 +23,7 @@ static size_t host_name_length(const char *host)
 	return *rest && *rest != ':' ? 0 : n;
 }
 
-static bool host_allowed(const struct access *a, const char *host)
+static bool is_host_allowed(const struct access *a, const char *host)
 {
 	static const char *const loopback[] = { "localhost", "127.0.0.1", "[::1]" };
 	size_t n = host_name_length(host), i;
@@ -41,9 +41,9 @@ static bool host_allowed(const struct access *a, const char *host)
 	return a->any_host;
 }
 
-/* The last item of a list, which may stand in several fields of the name, is what the proxy next to us said; what
- * stands before it the client may have made up. "": none */
-static const char *last_item(const struct gate_request *req, const char *name)
+/* The last item of a list header, which may be spread over several fields. The proxy in front of the server wrote that
+ * item; the client may have invented those before it. "": none */
+static const char *last_header_item(const struct gate_request *req, const char *name)
 {
 	const char *at = "", *comma;
 	size_t i;
@@ -57,14 +57,14 @@ static const char *last_item(const struct gate_request *req, const char *name)
 	return at + strspn(at, " \t");
 }
 
-static bool last_item_is(const struct gate_request *req, const char *name, const char *text)
+static bool is_last_header_item(const struct gate_request *req, const char *name, const char *text)
 {
-	const char *at = last_item(req, name);
+	const char *at = last_header_item(req, name);
 
 	return *at && !strcasecmp(at, text);
 }
 
-static uint64_t number_of(const void *bytes, size_t n)
+static uint64_t hash_client_address(const void *bytes, size_t n)
 {
 	const unsigned char *p = bytes;
 	uint64_t h = 14695981039346656037u; /* FNV-1a */
@@ -76,33 +76,33 @@ static uint64_t number_of(const void *bytes, size_t n)
 
 uint64_t access_from(const struct access *a, const struct gate_request *req, const struct sockaddr *peer)
 {
-	const char *said = a->behind_proxy ? last_item(req, "X-Forwarded-For") : "";
+	const char *said = a->behind_proxy ? last_header_item(req, "X-Forwarded-For") : "";
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)peer;
 
 	if (*said)
-		return number_of(said, strlen(said));
+		return hash_client_address(said, strlen(said));
 	if (peer && peer->sa_family == AF_INET)
-		return number_of(&((const struct sockaddr_in *)peer)->sin_addr, 4);
+		return hash_client_address(&((const struct sockaddr_in *)peer)->sin_addr, 4);
 	if (peer && peer->sa_family == AF_INET6)
-		return IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) ? number_of(v6->sin6_addr.s6_addr + 12, 4)
-							    : number_of(&v6->sin6_addr, 8);
+		return IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) ? hash_client_address(v6->sin6_addr.s6_addr + 12, 4)
+							    : hash_client_address(&v6->sin6_addr, 8);
 	return 1;
 }
 
 bool access_forwarded_tls(const struct access *a, const struct gate_request *req)
 {
-	return a->behind_proxy && last_item_is(req, "X-Forwarded-Proto", "https");
+	return a->behind_proxy && is_last_header_item(req, "X-Forwarded-Proto", "https");
 }
 
-/* The name that the browser used: a proxy may have put its own into Host. */
-static bool is_our_name(const struct access *a, const struct access_query *q, const char *name)
+/* Returns true for the name that the browser used: a proxy may have replaced Host by its own. */
+static bool is_server_name(const struct access *a, const struct access_query *q, const char *name)
 {
 	if (q->pass->host && !strcasecmp(name, q->pass->host))
 		return true;
-	return a->behind_proxy && last_item_is(q->req, "X-Forwarded-Host", name);
+	return a->behind_proxy && is_last_header_item(q->req, "X-Forwarded-Host", name);
 }
 
-static bool origin_allowed(const struct access *a, const struct access_query *q)
+static bool is_origin_allowed(const struct access *a, const struct access_query *q)
 {
 	const struct gate_header *origin = gate_find(q->req, "Origin");
 	const struct gate_header *site = gate_find(q->req, "Sec-Fetch-Site");
@@ -115,7 +115,7 @@ static bool origin_allowed(const struct access *a, const struct access_query *q)
 			name = origin->value + 8;
 		else
 			return false;
-		if (!is_our_name(a, q, name))
+		if (!is_server_name(a, q, name))
 			return false;
 	}
 	if (site && q->pass->method != METHOD_GET && strcasecmp(site->value, "same-origin") &&
@@ -124,7 +124,7 @@ static bool origin_allowed(const struct access *a, const struct access_query *q)
 	return true;
 }
 
-static int base64_value(char ch)
+static int base64_digit_value(char ch)
 {
 	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const char *at = ch ? strchr(alphabet, ch) : NULL;
@@ -132,14 +132,14 @@ static int base64_value(char ch)
 	return at ? (int)(at - alphabet) : -1;
 }
 
-/* Decodes until the padding or the first foreign character; returns the number of bytes. */
-static size_t base64_decode(const char *text, char *out, size_t out_max)
+/* Decodes up to the padding or the first invalid character; returns the number of bytes. */
+static size_t decode_base64(const char *text, char *out, size_t out_max)
 {
 	unsigned acc = 0;
 	int bits = 0, v;
 	size_t n = 0;
 
-	for (; (v = base64_value(*text)) >= 0; text++) {
+	for (; (v = base64_digit_value(*text)) >= 0; text++) {
 		acc = acc << 6 | (unsigned)v;
 		bits += 6;
 		if (bits < 8)
@@ -152,8 +152,8 @@ static size_t base64_decode(const char *text, char *out, size_t out_max)
 	return n;
 }
 
-/* The token in an Authorization header: Bearer, or Basic with any user. */
-static enum token_scope header_scope(const struct access *a, const char *value, struct token_try *t)
+/* The scope of the token in an Authorization header: Bearer, or Basic with any user. */
+static enum token_scope find_header_scope(const struct access *a, const char *value, struct token_try *t)
 {
 	char basic[512];
 	const char *colon;
@@ -166,7 +166,7 @@ static enum token_scope header_scope(const struct access *a, const char *value, 
 	}
 	if (strncasecmp(value, "Basic ", 6))
 		return TOKEN_NONE;
-	n = base64_decode(value + 6, basic, sizeof(basic));
+	n = decode_base64(value + 6, basic, sizeof(basic));
 	colon = memchr(basic, ':', n);
 	if (!colon)
 		return TOKEN_NONE;
@@ -175,8 +175,9 @@ static enum token_scope header_scope(const struct access *a, const char *value, 
 	return token_check(a->store, t);
 }
 
-/* A cookie comes along whoever made the browser ask: a change needs a sign that our own page did. */
-static enum token_scope cookie_scope(const struct access *a, const struct access_query *q)
+/* A browser sends the cookie with every request to this server, whichever page caused it. A change therefore needs a
+ * header that shows that the server's own page sent it. */
+static enum token_scope find_cookie_scope(const struct access *a, const struct access_query *q)
 {
 	const struct gate_header *cookies = gate_find(q->req, "Cookie");
 	const char *session;
@@ -188,7 +189,7 @@ static enum token_scope cookie_scope(const struct access *a, const struct access
 	return session ? token_session_check(a->store, session, len) : TOKEN_NONE;
 }
 
-static const char *scope_refusal(enum token_scope has, enum call_scope want)
+static const char *explain_scope(enum token_scope has, enum call_scope want)
 {
 	if (has == TOKEN_READ)
 		return want == SCOPE_WRITE ? "this token may read; a token of scope write is needed here" :
@@ -196,7 +197,7 @@ static const char *scope_refusal(enum token_scope has, enum call_scope want)
 	return "this token may write; a token of scope admin is needed here";
 }
 
-static struct access_answer credentials_refusal(enum token_scope has, enum call_scope want, int wait_s)
+static struct access_answer refuse_credentials(enum token_scope has, enum call_scope want, int wait_s)
 {
 	if (wait_s)
 		return (struct access_answer){ has, CALL_too_many,
@@ -209,7 +210,7 @@ static struct access_answer credentials_refusal(enum token_scope has, enum call_
 					       "a token is needed: Authorization: Bearer TOKEN (programs "
 					       "read DPTRACK_TOKEN, MLflow's clients MLFLOW_TRACKING_TOKEN)",
 					       0 };
-	return (struct access_answer){ has, CALL_forbidden, scope_refusal(has, want), 0 };
+	return (struct access_answer){ has, CALL_forbidden, explain_scope(has, want), 0 };
 }
 
 bool access_check(const struct access *a, const struct access_query *q, struct access_answer *ret)
@@ -219,11 +220,11 @@ bool access_check(const struct access *a, const struct access_query *q, struct a
 	int needed = 0;
 
 	*ret = (struct access_answer){ .code = CALL_forbidden };
-	if (q->pass->host && !host_allowed(a, q->pass->host)) {
+	if (q->pass->host && !is_host_allowed(a, q->pass->host)) {
 		ret->why = "this Host is not served here; a web page may be aiming at this machine's own server";
 		return false;
 	}
-	if (!origin_allowed(a, q)) {
+	if (!is_origin_allowed(a, q)) {
 		ret->why = "requests of foreign web pages are refused";
 		return false;
 	}
@@ -231,10 +232,10 @@ bool access_check(const struct access *a, const struct access_query *q, struct a
 		needed = token_needed(a->store);
 	if (!needed)
 		return true;
-	ret->has = needed < 0 ? TOKEN_UNKNOWN : auth ? header_scope(a, auth->value, &t) : cookie_scope(a, q);
+	ret->has = needed < 0 ? TOKEN_UNKNOWN : auth ? find_header_scope(a, auth->value, &t) : find_cookie_scope(a, q);
 	if ((int)ret->has >= (int)q->scope)
 		return true;
-	*ret = credentials_refusal(ret->has, q->scope, t.wait_s);
+	*ret = refuse_credentials(ret->has, q->scope, t.wait_s);
 	return false;
 }
 

@@ -1,5 +1,5 @@
-/* access.h: who may do what: Host and Origin against foreign web pages, tokens and sessions against foreign people.
- * Read-only once set up; any thread. */
+/* access.h: authorization. Host and Origin checks stop foreign web pages; tokens and sessions stop foreign people.
+ * Read-only after set-up; any thread. */
 #ifndef DPT_SERVER_ACCESS_H
 #define DPT_SERVER_ACCESS_H
 
@@ -11,41 +11,43 @@
 #include "web/store/auth/token.h"
 
 struct access {
-	struct store *store; /* knows the tokens */
-	char host[256];      /* the name given to --host, allowed in Host beside the loopback names */
-	bool any_host;       /* names cannot be known (every address, a proxy before us); a token is needed then */
+	struct store *store; /* has the tokens */
+	char host[256];      /* the value of --host, allowed in Host together with the loopback names */
+	bool any_host;       /* the names are unknown (bound to every address, or used through a proxy); a token is then
+			      * required */
 	bool behind_proxy;
 };
 
 struct access_query {
 	const struct gate_request *req;
 	const struct gate_pass *pass;
-	const char *cookie; /* name of the session's */
+	const char *cookie; /* name of the session cookie */
 	enum call_scope scope;
-	uint64_t from; /* see access_from */
+	uint64_t from; /* of access_from */
 };
 
-/* The refusal's members are meant where access_check says no. */
+/* code, why and retry_s are set when access_check returns false. */
 struct access_answer {
-	enum token_scope has; /* what the request's token or session allows; TOKEN_NONE: none was needed */
+	enum token_scope has; /* scope of the request's token or session; TOKEN_NONE: no token was required */
 	enum call_error code;
 	const char *why;
-	int retry_s; /* 0: asking again does not help */
+	int retry_s; /* 0: a retry does not help */
 };
 
-/* Whether the caller may use the route. */
+/* Returns true if the caller may use the route. */
 bool access_check(const struct access *a, const struct access_query *q, struct access_answer *ret);
 
 struct sockaddr;
 
-/* Who asks, as a number made of the address (of IPv6 its first half): the peer's, or what a proxy that is believed
- * says. */
+/* Identifies a client by a hash of its address (of IPv6 the first half): the peer's, or what a trusted proxy
+ * reports. */
 uint64_t access_from(const struct access *a, const struct gate_request *req, const struct sockaddr *peer);
 
-/* Whether a proxy that is believed got the request encrypted. */
+/* Returns true if a trusted proxy received the request over TLS. */
 bool access_forwarded_tls(const struct access *a, const struct gate_request *req);
 
-/* Whether a browser asks: it shows a form of ours instead of asking for a password by itself. */
+/* Returns true if a browser sent the request. The page shows a form then, and the browser must not open its password
+ * dialog. */
 bool access_browser(const struct gate_request *req);
 
 #endif

@@ -1,4 +1,5 @@
-/* conns.c: deadlines of connections. Knows sockets, not HTTP. */
+/* conns.c: deadlines of connections. Knows sockets, not HTTP. The list is ordered by the start of each connection's
+ * phase, so the oldest are at its head. */
 #include "web/server/conns.h"
 
 #include <errno.h>
@@ -29,15 +30,15 @@ struct conn {
 	enum conn_phase phase;
 	double since_s;
 	double body_bytes;
-	bool closed; /* shut down already */
-	bool late;   /* when last looked at */
-	uint64_t taken;    /* bytes of replies that the peer has, when last looked at */
-	double taken_at_s; /* 0: not looked at in this phase */
+	bool closed; /* set by shut_conn_down */
+	bool late;   /* at the last check */
+	uint64_t taken;    /* reply bytes that the client had acknowledged at the last check */
+	double taken_at_s; /* time of that check; 0: not checked in this phase */
 };
 
 struct conns {
 	pthread_mutex_t lock;
-	struct conn *oldest, *newest; /* by the start of their phase */
+	struct conn *oldest, *newest; /* ordered by the start of their phase */
 	size_t count, limit;
 };
 
@@ -66,7 +67,7 @@ void conns_free(struct conns *t)
 	free(t);
 }
 
-static void conns_link(struct conns *t, struct conn *c)
+static void append_conn(struct conns *t, struct conn *c)
 {
 	c->since_s = clock_mono_s();
 	c->next = NULL;
@@ -78,7 +79,7 @@ static void conns_link(struct conns *t, struct conn *c)
 	t->newest = c;
 }
 
-static void conns_unlink(struct conns *t, struct conn *c)
+static void unlink_conn(struct conns *t, struct conn *c)
 {
 	if (c->prev)
 		c->prev->next = c->next;
@@ -98,7 +99,7 @@ struct conn *conns_add(struct conns *t, int fd)
 		return NULL;
 	c->fd = fd;
 	pthread_mutex_lock(&t->lock);
-	conns_link(t, c);
+	append_conn(t, c);
 	t->count++;
 	pthread_mutex_unlock(&t->lock);
 	return c;
@@ -109,7 +110,7 @@ void conns_remove(struct conns *t, struct conn *c)
 	if (!c)
 		return;
 	pthread_mutex_lock(&t->lock);
-	conns_unlink(t, c);
+	unlink_conn(t, c);
 	t->count--;
 	pthread_mutex_unlock(&t->lock);
 	free(c);
@@ -120,10 +121,10 @@ void conns_phase(struct conns *t, struct conn *c, enum conn_phase phase)
 	if (!c)
 		return;
 	pthread_mutex_lock(&t->lock);
-	/* the head of a first request is timed from the connection's start */
+	/* the head of a first request is timed from the start of the connection */
 	if (!(c->phase == CONN_FRESH && phase == CONN_HEAD)) {
-		conns_unlink(t, c);
-		conns_link(t, c);
+		unlink_conn(t, c);
+		append_conn(t, c);
 		c->phase = phase;
 		c->body_bytes = 0;
 		c->taken_at_s = 0;
@@ -141,9 +142,9 @@ void conns_body(struct conns *t, struct conn *c, size_t bytes)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* A reply that its client takes in drops, or not at all, holds its place and its bytes. Replies that wait for us, and
- * event streams with nothing to say, have nothing on the way. */
-static bool reply_stuck(struct conn *c, double now)
+/* Returns true if the client reads its reply slower than the minimum rate, or not at all. A connection with nothing in
+ * its send queue is not stuck: the server has still to answer, or an event stream is idle. */
+static bool is_reply_stuck(struct conn *c, double now)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
@@ -161,8 +162,8 @@ static bool reply_stuck(struct conn *c, double now)
 	return since > 0 && waiting > 0 && (double)(c->taken - before) < CONNS_REPLY_BYTES_PER_S * (now - since);
 }
 
-/* The library, which waits for edges, can miss that a client went away in the middle of its request. */
-static bool peer_left(const struct conn *c)
+/* libmicrohttpd uses edge-triggered epoll and can miss that a client left in the middle of its request. */
+static bool has_client_left(const struct conn *c)
 {
 	char byte;
 	ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -170,39 +171,40 @@ static bool peer_left(const struct conn *c)
 	return !n || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-/* It sent what we have not got round to read: on a starved machine a deadline may pass that way. */
-static bool unread(const struct conn *c, double age_s)
+/* Returns true if the client sent bytes that the server has not read yet: on a busy machine the delay may be the
+ * server's. */
+static bool has_unread_bytes(const struct conn *c, double age_s)
 {
 	int n = 0;
 
 	return age_s < CONNS_UNREAD_S && !ioctl(c->fd, SIOCINQ, &n) && n > 0;
 }
 
-/* What is wrong must be so at two looks: what came last may be read, and not yet noted, at the first. */
-static bool conn_late(struct conn *c, double now, double age_s)
+/* A connection is late only after two checks in a row: bytes that just arrived may be counted after the first check. */
+static bool is_conn_late(struct conn *c, double now, double age_s)
 {
 	bool before = c->late;
 
 	switch (c->phase) {
 	case CONN_FRESH:
 	case CONN_HEAD:
-		c->late = (age_s > CONNS_HEAD_S && !unread(c, age_s)) || peer_left(c);
+		c->late = (age_s > CONNS_HEAD_S && !has_unread_bytes(c, age_s)) || has_client_left(c);
 		break;
 	case CONN_IDLE:
-		c->late = age_s > CONNS_IDLE_S && !unread(c, age_s);
+		c->late = age_s > CONNS_IDLE_S && !has_unread_bytes(c, age_s);
 		break;
 	case CONN_BODY:
 		c->late = (age_s > CONNS_BODY_GRACE_S && c->body_bytes < CONNS_BODY_BYTES_PER_S * age_s &&
-			   !unread(c, age_s)) ||
-			  peer_left(c);
+			   !has_unread_bytes(c, age_s)) ||
+			  has_client_left(c);
 		break;
 	case CONN_BUSY:
-		return age_s > CONNS_REPLY_WINDOW_S && reply_stuck(c, now);
+		return age_s > CONNS_REPLY_WINDOW_S && is_reply_stuck(c, now);
 	}
 	return before && c->late;
 }
 
-static void conn_close(struct conn *c)
+static void shut_conn_down(struct conn *c)
 {
 	if (!c->closed)
 		shutdown(c->fd, SHUT_RDWR);
@@ -222,8 +224,8 @@ void conns_tick(struct conns *t)
 		double age = now - c->since_s;
 		bool headless = c->phase < CONN_BODY;
 
-		if (conn_late(c, now, age) || (excess && headless && age > CONNS_PRESSED_S)) {
-			conn_close(c);
+		if (is_conn_late(c, now, age) || (excess && headless && age > CONNS_PRESSED_S)) {
+			shut_conn_down(c);
 			excess -= excess > 0;
 		}
 	}
@@ -237,6 +239,6 @@ void conns_shutdown(struct conns *t, bool busy_too)
 	pthread_mutex_lock(&t->lock);
 	for (c = t->oldest; c; c = c->next)
 		if (busy_too || c->phase < CONN_BODY)
-			conn_close(c);
+			shut_conn_down(c);
 	pthread_mutex_unlock(&t->lock);
 }

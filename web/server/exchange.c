@@ -1,5 +1,6 @@
-/* exchange.c: the life of a request. What it may do is decided elsewhere, in this order: gate, router, access; only
- * then is its body read, inflated and bounded, and its handler called, which may wait suspended for the disk. */
+/* exchange.c: the life of a request. Three checks come first, in this order: gate, router, access. Only then the body
+ * is read, inflated and bounded, and the handler is called. A handler may suspend the request while the store
+ * writes. */
 #include "web/server/exchange.h"
 
 #include <stdlib.h>
@@ -11,12 +12,14 @@
 #include "web/store/auth/token.h"
 
 enum {
-	SWALLOW_MAX = 1 << 20,	/* of a body that is refused before it came: read away, and the connection goes on */
-	REST_MAX = 16 << 20,	/* the same for the rest of one that is refused on its way */
-	DISCARD_MAX = 64 << 20, /* of longer ones so much is read behind the reply, so that the reply gets through */
+	SWALLOW_MAX = 1 << 20,	/* a body of up to this length is read and dropped when it was refused before it
+				 * arrived; the connection continues */
+	REST_MAX = 16 << 20,	/* the same for the rest of a body that is refused while it arrives */
+	DISCARD_MAX = 64 << 20, /* of longer bodies this much is read after the reply, so that the reply reaches the
+				 * client */
 };
 
-#define BODIES_MAX (192u << 20) /* all bodies in memory together */
+#define BODIES_MAX (192u << 20) /* all request bodies in memory together */
 
 static struct exchange *exchange_of(const struct call *c)
 {
@@ -30,7 +33,7 @@ static const char *exchange_header(const struct call *c, const char *name)
 	return h ? h->value : NULL;
 }
 
-/* The thread that wakes and the one that suspends may come in either order; whoever is second resumes. */
+/* The waking and the suspending thread may come in either order; the second one resumes the connection. */
 static void http_wake(struct call *c)
 {
 	struct exchange *x = exchange_of(c);
@@ -41,7 +44,7 @@ static void http_wake(struct call *c)
 
 static const struct call_host http_host = { .header = exchange_header, .wake = http_wake };
 
-static void suspend(struct exchange *x)
+static void suspend_exchange(struct exchange *x)
 {
 	MHD_suspend_connection(x->conn);
 	if (atomic_exchange(&x->wait, WAIT_SUSPENDED) == WAIT_WOKEN)
@@ -62,13 +65,13 @@ static enum MHD_Result collect_header(void *cls, enum MHD_ValueKind kind, const 
 	return MHD_YES;
 }
 
-static void refuse(struct exchange *x, enum call_error code, const char *why)
+static void refuse_exchange(struct exchange *x, enum call_error code, const char *why)
 {
 	x->refused = true;
 	call_fail(&x->call, code, NULL, "%s", why);
 }
 
-static bool begin_gate(struct exchange *x, const char *method, const char *version)
+static bool check_gate(struct exchange *x, const char *method, const char *version)
 {
 	enum call_error code;
 	const char *why;
@@ -80,7 +83,7 @@ static bool begin_gate(struct exchange *x, const char *method, const char *versi
 		return false;
 	MHD_get_connection_values_n(x->conn, MHD_HEADER_KIND, collect_header, x);
 	if (!gate_check(&x->pass, &x->req, &code, &why)) {
-		refuse(x, code, why);
+		refuse_exchange(x, code, why);
 		x->close = true;
 		x->allow = (1u << METHOD_GET) | (1u << METHOD_POST) | (1u << METHOD_PUT) | (1u << METHOD_PATCH) |
 			   (1u << METHOD_DELETE);
@@ -92,12 +95,12 @@ static bool begin_gate(struct exchange *x, const char *method, const char *versi
 static void begin_options(struct exchange *x)
 {
 	x->options = true;
-	x->refused = true; /* no handler: the reply is complete */
+	x->refused = true; /* no handler runs: the reply is complete */
 	x->call.status = MHD_HTTP_NO_CONTENT;
 	buf_reset(&x->call.out);
 }
 
-static bool begin_route(struct exchange *x)
+static bool find_exchange_route(struct exchange *x)
 {
 	bool options = x->pass.verb == VERB_OPTIONS;
 	struct router_match m;
@@ -107,22 +110,22 @@ static bool begin_route(struct exchange *x)
 		return true;
 	}
 	if (!router_find(&m, &x->call, x->pass.method, x->target) || (!m.route && !options))
-		refuse(x, m.code, m.why);
+		refuse_exchange(x, m.code, m.why);
 	x->allow = m.methods;
 	x->call.route = m.route;
 	return !x->refused;
 }
 
-static bool wants_page(const struct exchange *x)
+static bool accepts_html(const struct exchange *x)
 {
 	const struct gate_header *accept = gate_find(&x->req, "Accept");
 
 	return x->pass.verb == VERB_METHOD && accept && strstr(accept->value, "text/html");
 }
 
-static bool begin_access(struct exchange *x)
+static bool check_exchange_access(struct exchange *x)
 {
-	/* OPTIONS of an address that cannot be read has no route of its own */
+	/* an OPTIONS request to an address that cannot be read has no route */
 	struct access_query q = {
 		.req = &x->req, .pass = &x->pass, .cookie = session_cookie_name(&x->call),
 		.scope = x->call.route ? x->call.route->scope : SCOPE_READ, .from = x->call.from
@@ -135,8 +138,8 @@ static bool begin_access(struct exchange *x)
 		return true;
 	}
 	x->call.retry_after_s = answer.retry_s;
-	refuse(x, answer.code, answer.why);
-	if (answer.code == CALL_unauthorized && x->pass.method == METHOD_GET && wants_page(x))
+	refuse_exchange(x, answer.code, answer.why);
+	if (answer.code == CALL_unauthorized && x->pass.method == METHOD_GET && accepts_html(x))
 		session_form(&x->call, x->target + strcspn(x->target, "?") + (strchr(x->target, '?') != NULL), NULL);
 	return false;
 }
@@ -148,32 +151,34 @@ static void begin_body(struct exchange *x)
 	x->streamed = limit > CALL_BUFFERED_MAX;
 	buf_init(&x->body, x->streamed ? CALL_BUFFERED_MAX : limit);
 	if (x->pass.content_length > (int64_t)limit || (x->pass.chunked && !limit)) {
-		refuse(x, CALL_too_large,
-		       limit ? "the body is larger than this address takes" : "this address takes no body");
+		refuse_exchange(x, CALL_too_large,
+				limit ? "the body is larger than this address accepts"
+				      : "this address accepts no body");
 		return;
 	}
 	if (x->pass.gzip_body && (x->pass.chunked || x->pass.content_length > 0)) {
 		x->gunzip = gunzip_new();
 		if (!x->gunzip)
-			refuse(x, CALL_busy, "out of memory");
+			refuse_exchange(x, CALL_busy, "out of memory");
 	}
 	if (x->streamed && !x->refused)
-		x->refused = x->call.route->handler(&x->call) != CALL_BODY; /* then its reply is there */
+		x->refused = x->call.route->handler(&x->call) != CALL_BODY; /* in that case the handler has set the
+									     * reply */
 }
 
-/* Everything that can be decided before the body. */
-static void begin(struct exchange *x, const char *method, const char *version)
+/* Does all checks that are possible before the body arrives. */
+static void begin_exchange(struct exchange *x, const char *method, const char *version)
 {
 	x->begun = true;
 	atomic_fetch_add(&x->srv->counters.requests, 1);
-	if (begin_gate(x, method, version)) {
+	if (check_gate(x, method, version)) {
 		const union MHD_ConnectionInfo *info =
 			MHD_get_connection_info(x->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 
 		x->call.from = access_from(&x->srv->access, &x->req, info ? info->client_addr : NULL);
 		x->call.secure = x->srv->listen.cert || access_forwarded_tls(&x->srv->access, &x->req);
 		x->call.accepts_gzip = gzip_accepted(exchange_header(&x->call, "Accept-Encoding"));
-		if (begin_route(x) && begin_access(x)) {
+		if (find_exchange_route(x) && check_exchange_access(x)) {
 			if (x->pass.verb == VERB_OPTIONS)
 				begin_options(x);
 			else
@@ -182,14 +187,15 @@ static void begin(struct exchange *x, const char *method, const char *version)
 	}
 	if (atomic_load(&x->srv->stopping) && !x->refused) {
 		x->call.retry_after_s = 1;
-		refuse(x, CALL_busy, "the server is stopping");
+		refuse_exchange(x, CALL_busy, "the server is stopping");
 	}
 	conns_phase(x->srv->conns, x->slot, x->pass.chunked || x->pass.content_length > 0 ? CONN_BODY : CONN_BUSY);
 }
 
-/* A refused request is answered at once unless its body is small enough to be read away, or there is none. What the
- * client sends behind the answer is still read for a while: a close would take the answer with it. */
-static bool answer_at_once(struct exchange *x)
+/* Returns true if a refused request must be answered before its body is read. That is the case unless it has no body,
+ * or one that is small enough to read and drop. What the client sends after the answer is still read for a while:
+ * closing at once would destroy the answer on its way. */
+static bool must_answer_before_body(struct exchange *x)
 {
 	bool no_body = !x->pass.chunked && x->pass.content_length <= 0;
 
@@ -206,8 +212,8 @@ static bool answer_at_once(struct exchange *x)
 	return true;
 }
 
-/* A piece of a refused body. False: the client goes on sending what was refused long ago; cut it off. */
-static bool discard(struct exchange *x, size_t n)
+/* Drops a piece of a refused body. Returns false when the client still sends long after the refusal: cut it off. */
+static bool discard_piece(struct exchange *x, size_t n)
 {
 	bool long_left = !x->pass.chunked && x->pass.content_length - (int64_t)x->wire_bytes > REST_MAX;
 
@@ -217,7 +223,7 @@ static bool discard(struct exchange *x, size_t n)
 	return x->discarded <= DISCARD_MAX;
 }
 
-static bool hold(struct exchange *x)
+static bool count_held_bytes(struct exchange *x)
 {
 	size_t grown = x->body.cap > x->held_bytes ? x->body.cap - x->held_bytes : 0;
 
@@ -225,8 +231,9 @@ static bool hold(struct exchange *x)
 	return atomic_fetch_add(&x->srv->bodies, grown) + grown <= BODIES_MAX;
 }
 
-/* A piece of a streamed body to its handler. False: it has no room, and wakes us when it has. */
-static bool pass_on(struct exchange *x, const char *data, size_t n)
+/* Passes a piece of a streamed body to its handler. Returns false if the handler has no room; it wakes the exchange
+ * when it has. */
+static bool pass_piece_on(struct exchange *x, const char *data, size_t n)
 {
 	int rc;
 
@@ -236,10 +243,11 @@ static bool pass_on(struct exchange *x, const char *data, size_t n)
 	return rc != CALL_LATER;
 }
 
-/* A piece of a streamed body, inflated. False: see pass_on; the piece is here already and stays. */
+/* Passes on a piece of a streamed body after inflating it. Returns false as pass_piece_on does; the inflated piece is
+ * then kept. */
 static bool pass_inflated(struct exchange *x)
 {
-	x->stuck = !pass_on(x, x->body.data, x->body.len);
+	x->stuck = !pass_piece_on(x, x->body.data, x->body.len);
 	if (!x->stuck)
 		buf_reset(&x->body);
 	return !x->stuck;
@@ -250,23 +258,26 @@ static void count_body(struct exchange *x, size_t n)
 	x->wire_bytes += n;
 	conns_body(x->srv->conns, x->slot, n);
 	if (!x->pass.chunked && x->wire_bytes == (size_t)x->pass.content_length)
-		conns_phase(x->srv->conns, x->slot, CONN_BUSY); /* what is late from here on is ours */
+		conns_phase(x->srv->conns, x->slot, CONN_BUSY); /* from here on a delay is the server's, not the
+								 * client's */
 	atomic_fetch_add(&x->srv->counters.body_bytes, n);
 }
 
 enum taken { TAKEN, TAKEN_LATER, TAKEN_CLOSE };
 
-static enum taken take_body(struct exchange *x, const char *data, size_t n)
+/* Consumes a piece of the body: inflates it, buffers it or passes it to the handler, or drops it when the request is
+ * refused. */
+static enum taken consume_body_piece(struct exchange *x, const char *data, size_t n)
 {
 	int rc = 0;
 
 	if (x->stuck && !x->refused)
 		return pass_inflated(x) ? TAKEN : TAKEN_LATER;
-	if (x->streamed && !x->gunzip && !x->refused && !pass_on(x, data, n))
+	if (x->streamed && !x->gunzip && !x->refused && !pass_piece_on(x, data, n))
 		return TAKEN_LATER;
 	count_body(x, n);
 	if (x->refused)
-		return discard(x, n) ? TAKEN : TAKEN_CLOSE;
+		return discard_piece(x, n) ? TAKEN : TAKEN_CLOSE;
 	if (x->gunzip) {
 		rc = gunzip_feed(x->gunzip, data, n, &x->body);
 	} else if (!x->streamed) {
@@ -274,40 +285,40 @@ static enum taken take_body(struct exchange *x, const char *data, size_t n)
 		rc = buf_failed(&x->body) ? ERR_LIMIT : 0;
 	}
 	if (rc == ERR_LIMIT)
-		refuse(x, CALL_too_large, "the body is larger than this address takes");
+		refuse_exchange(x, CALL_too_large, "the body is larger than this address accepts");
 	else if (rc)
-		refuse(x, CALL_bad_request, "the body is not the gzip stream that Content-Encoding says");
-	if (!hold(x) && !x->refused) {
+		refuse_exchange(x, CALL_bad_request, "the body is not gzip, but Content-Encoding says gzip");
+	if (!count_held_bytes(x) && !x->refused) {
 		x->call.retry_after_s = 1;
-		refuse(x, CALL_busy, "too many large bodies at once");
+		refuse_exchange(x, CALL_busy, "too many large bodies at once");
 	}
 	return !x->streamed || !x->gunzip || x->refused || pass_inflated(x) ? TAKEN : TAKEN_LATER;
 }
 
-static enum MHD_Result advance(struct exchange *x, enum call_next next)
+static enum MHD_Result continue_exchange(struct exchange *x, enum call_next next)
 {
 	if (next == CALL_DONE) {
 		x->waiting = false;
 		return reply_send(x);
 	}
 	x->waiting = true;
-	suspend(x);
+	suspend_exchange(x);
 	return MHD_YES;
 }
 
-static enum MHD_Result dispatch(struct exchange *x)
+static enum MHD_Result dispatch_exchange(struct exchange *x)
 {
 	struct call *c = &x->call;
 
 	if (!x->refused && x->gunzip && !gunzip_complete(x->gunzip))
-		refuse(x, CALL_bad_request, "the gzip body ends too early");
+		refuse_exchange(x, CALL_bad_request, "the gzip body ends too early");
 	if (x->refused)
 		return reply_send(x);
 	if (x->streamed)
-		return advance(x, c->resume(c));
+		return continue_exchange(x, c->resume(c));
 	c->body = x->body.data ? x->body.data : "";
 	c->body_len = x->body.len;
-	return advance(x, c->route->handler(c));
+	return continue_exchange(x, c->route->handler(c));
 }
 
 enum MHD_Result exchange_go(void *server, struct MHD_Connection *conn, const char *url, const char *method,
@@ -321,31 +332,32 @@ enum MHD_Result exchange_go(void *server, struct MHD_Connection *conn, const cha
 	if (!x)
 		return MHD_NO;
 	if (!x->begun) {
-		begin(x, method, version);
-		return answer_at_once(x) ? reply_send(x) : MHD_YES;
+		begin_exchange(x, method, version);
+		return must_answer_before_body(x) ? reply_send(x) : MHD_YES;
 	}
 	if (*size) {
-		enum taken taken = take_body(x, data, *size);
+		enum taken taken = consume_body_piece(x, data, *size);
 
 		if (taken == TAKEN_LATER)
-			suspend(x); /* the library comes again with the same piece */
+			suspend_exchange(x); /* the library calls again with the same piece */
 		else
 			*size = 0;
 		return taken == TAKEN_CLOSE ? MHD_NO : MHD_YES;
 	}
 	if (x->waiting) {
 		atomic_store(&x->wait, WAIT_RUNNING);
-		return advance(x, x->call.resume(&x->call));
+		return continue_exchange(x, x->call.resume(&x->call));
 	}
 	if (x->cut)
 		return MHD_NO;
 	conns_phase(x->srv->conns, x->slot, CONN_BUSY);
-	return dispatch(x);
+	return dispatch_exchange(x);
 }
 
-/* The router reads the query. The library would, too, behind this call, into its buffer for the head, and gives up
- * without a reply where some hundred arguments do not fit: in that buffer the query ends where it begins. */
-static void hide_query(const char *uri)
+/* Ends the URI at its query. The router reads the query from a copy. The library would parse it too, after this call
+ * and into its buffer for the head, and would drop the connection without a reply if some hundred arguments do not fit
+ * there. */
+static void cut_uri_at_query(const char *uri)
 {
 	char *mark = strchr((char *)(uintptr_t)uri, '?');
 
@@ -364,7 +376,7 @@ void *exchange_open(void *server, const char *uri, struct MHD_Connection *conn)
 	x->conn = conn;
 	x->slot = info ? info->socket_context : NULL;
 	x->target = strdup(uri);
-	hide_query(uri);
+	cut_uri_at_query(uri);
 	if (MHD_get_version()[0] == '0')
 		x->target_at = uri;
 	x->pass.content_length = -1;

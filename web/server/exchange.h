@@ -1,6 +1,6 @@
-/* exchange.h: one request on its connection, from its first line to the end of its reply, and what all of a server's
- * requests share. Private to web/server; exchange.c, reply.c and stream.c work on it for libmicrohttpd, which http.c
- * starts. */
+/* exchange.h: one request on its connection, from its first line to the end of its reply, and the state that all
+ * requests of a server share. Private to web/server. exchange.c, reply.c and stream.c implement the callbacks of
+ * libmicrohttpd, which http.c starts. */
 #ifndef DPT_SERVER_EXCHANGE_H
 #define DPT_SERVER_EXCHANGE_H
 
@@ -15,12 +15,12 @@
 #include "web/server/gzip.h"
 #include "web/server/listen.h"
 
-#define EXCHANGE_OUT_MAX ((size_t)1 << 30) /* of a reply in memory */
+#define EXCHANGE_OUT_MAX ((size_t)1 << 30) /* maximum of a reply in memory */
 
 struct server {
 	struct listen listen;
 	char logdir[PATH_MAX];   /* the followed folder; "": none */
-	char files[4][PATH_MAX]; /* the store's file, its two companions, the artifacts; "": not to be confined */
+	char files[4][PATH_MAX]; /* the database file, its two companions, the artifacts; "": no sandbox */
 	struct access access;
 	size_t max_connections;
 	struct api api;
@@ -30,39 +30,38 @@ struct server {
 	pthread_t ticker;
 	bool ticking;
 	int watch;
-	atomic_size_t bodies; /* bytes of request bodies held now */
-	atomic_int in_flight; /* requests between their head and their end */
+	atomic_size_t bodies; /* bytes of request bodies in memory */
+	atomic_int in_flight; /* requests that have begun and not ended */
 	atomic_bool changed, stopping, drained;
-	sem_t news; /* something changed */
-	pthread_mutex_t lock; /* streams and what they say of themselves */
-	struct stream *streams;
+	sem_t news; /* posted when the store changed */
+	pthread_mutex_t lock; /* protects streams and their state */
+	struct reply_stream *streams;
 };
 
 enum wait_state { WAIT_RUNNING, WAIT_SUSPENDED, WAIT_WOKEN };
 
-/* One request, from its first line to the end of its reply. */
 struct exchange {
 	struct call call;
 	struct server *srv;
 	struct MHD_Connection *conn;
 	struct conn *slot;
 	char *target;
-	const char *target_at; /* in the library's buffer; see gate.h */
+	const char *target_at; /* the same text in the library's buffer; see gate.h */
 	struct gate_request req;
 	struct gate_pass pass;
 	struct gunzip *gunzip;
 	struct buf body;
 	size_t wire_bytes, held_bytes, discarded;
-	unsigned allow; /* methods of the address, for Allow */
-	unsigned tokens; /* generation when access was checked */
+	unsigned allow; /* bit for each method of the address, for the Allow header */
+	unsigned tokens; /* token generation when access was checked */
 	bool begun, refused, close, waiting, options, streamed;
-	bool stuck; /* body holds an inflated piece that its handler has no room for */
-	bool cut; /* the reply went out while the body was still coming: nothing more may be sent */
+	bool stuck; /* body holds an inflated piece that the handler has no room for yet */
+	bool cut; /* the reply was sent while the body was still arriving: nothing more may be sent */
 	atomic_int wait;
 };
 
-/* The library's callbacks: the first line is there; the head, a piece of the body or its end is there (or a handler
- * that waited was woken); the request is over. */
+/* Callbacks of libmicrohttpd. exchange_open: the first line arrived. exchange_go: the head, a piece of the body or its
+ * end arrived, or a suspended handler was woken. exchange_end: the request is over. */
 void *exchange_open(void *server, const char *uri, struct MHD_Connection *conn);
 enum MHD_Result exchange_go(void *server, struct MHD_Connection *conn, const char *url, const char *method,
 			    const char *version, const char *data, size_t *size, void **con_cls);

@@ -1,6 +1,5 @@
-/* gate.h: the first look at a request: refuses what is malformed or could be read in two ways, before anything else
- * acts on it. The HTTP library below lets such requests through, so this is the only place that stops them.
- * Pure: no I/O, no allocation; any thread. */
+/* gate.h: the first check of a request. Refuses malformed and ambiguous requests before anything else acts on them.
+ * libmicrohttpd accepts such requests, so this is the only place that stops them. No I/O, no allocation; any thread. */
 #ifndef DPT_SERVER_GATE_H
 #define DPT_SERVER_GATE_H
 
@@ -22,8 +21,8 @@ struct gate_request {
 	const char *method, *target, *version;
 	const struct gate_header *headers;
 	size_t header_count;
-	/* The target where the library keeps the head as it came, one line behind the other. NULL when the strings are
-	 * copies, so that nothing can be said of the bytes between them. */
+	/* The target in the library's buffer, where the head is stored as it arrived, line after line. NULL when the
+	 * strings are copies, so that the bytes between them are unknown. */
 	const char *target_at;
 };
 
@@ -33,12 +32,12 @@ struct gate_pass {
 	enum gate_verb verb;
 	enum call_method method; /* GET for HEAD */
 	const char *host;        /* NULL: HTTP/1.0 without one */
-	int64_t content_length;  /* -1: none named */
+	int64_t content_length;  /* -1: absent */
 	bool chunked;
 	bool gzip_body;
 };
 
-/* True with *ret filled, or false with *code and *why (one line) for the refusal, after which the connection must be
+/* Returns true with *ret filled, or false with *code and *why (one line). After a refusal the connection must be
  * closed. */
 bool gate_check(struct gate_pass *ret, const struct gate_request *req, enum call_error *code, const char **why);
 

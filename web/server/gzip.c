@@ -1,4 +1,4 @@
-/* gzip.c: gzip through zlib. Knows nothing of HTTP but the header that asks for it. */
+/* gzip.c: gzip through zlib. Of HTTP it knows only the Accept-Encoding header. */
 #include "web/server/gzip.h"
 
 #include <stdlib.h>
@@ -94,7 +94,8 @@ int gunzip_feed(struct gunzip *u, const void *bytes, size_t n, struct buf *out)
 		u->z.next_out = u->piece;
 		u->z.avail_out = GZIP_PIECE;
 		rc = inflate(&u->z, Z_NO_FLUSH);
-		/* first what came before an error, so that the same bytes fail in the same way however they are cut */
+		/* first store the bytes before an error, so that the same stream fails in the same way however it is
+		 * cut into pieces */
 		buf_add(out, u->piece, GZIP_PIECE - u->z.avail_out);
 		if (buf_failed(out))
 			return ERR_LIMIT;

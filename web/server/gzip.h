@@ -1,4 +1,4 @@
-/* gzip.h: gzip both ways, piece by piece. One thread at a time each. */
+/* gzip.h: compresses and decompresses gzip streams piece by piece. One thread at a time for each object. */
 #ifndef DPT_SERVER_GZIP_H
 #define DPT_SERVER_GZIP_H
 
@@ -19,11 +19,12 @@ bool gzip_feed(struct gzip *p, const void *bytes, size_t n, bool finish, struct 
 struct gunzip *gunzip_new(void);
 void gunzip_free(struct gunzip *u); /* NULL is fine */
 
-/* Appends what n bytes of a gzip stream hold to out. 0, ERR_CORRUPT, or ERR_LIMIT when out is at its maximum. */
+/* Appends the decompressed form of n bytes of a gzip stream to out. 0, ERR_CORRUPT, or ERR_LIMIT when out is at its
+ * maximum. */
 int gunzip_feed(struct gunzip *u, const void *bytes, size_t n, struct buf *out);
-bool gunzip_complete(const struct gunzip *u); /* ended at the end of a member */
+bool gunzip_complete(const struct gunzip *u); /* the last byte was the end of a member */
 
-/* Whether an Accept-Encoding header (NULL: none) takes gzip. */
+/* Returns true if an Accept-Encoding header (NULL: absent) accepts gzip. */
 bool gzip_accepted(const char *accept_encoding);
 
 #endif

@@ -1,4 +1,4 @@
-/* http.c: the server: binds, starts libmicrohttpd's threads and stops them. Requests go to exchange.c. */
+/* http.c: the server: binds, starts the threads of libmicrohttpd and stops them. Requests go to exchange.c. */
 #include "web/server/server.h"
 
 #include <pthread.h>
@@ -13,19 +13,20 @@
 #include "web/store/auth/token.h"
 
 enum {
-	HTTP_WORKER_CONNECTIONS = 125, /* epoll stalls when exactly 128 events are ready, the listener included */
+	HTTP_WORKER_CONNECTIONS = 125, /* its epoll loop stalls when exactly 128 events are ready, the listener
+				        * included */
 	HTTP_WORKERS_MIN = 4,
 	HTTP_IDLE_TIMEOUT_S = 70,
 	HTTP_TICK_MS = 250,
 	HTTP_PROBE_TICKS = 4,
 	HTTP_TELL_MS = 50,
-	HTTP_TELLS_PER_S = 1000, /* of all event streams together: each asks the store */
+	HTTP_TELLS_PER_S = 1000, /* of all event streams together: each queries the store */
 	HTTP_DRAIN_S = 10,
-	HTTP_HURRY_S = 40, /* a database that falls silent is given up after less */
+	HTTP_HURRY_S = 40, /* longer than the time after which a silent database is given up */
 };
 
-static void on_connection(void *cls, struct MHD_Connection *conn, void **context,
-			  enum MHD_ConnectionNotificationCode what)
+static void track_connection(void *cls, struct MHD_Connection *conn, void **context,
+			     enum MHD_ConnectionNotificationCode what)
 {
 	const union MHD_ConnectionInfo *info;
 	struct server *s = cls;
@@ -41,22 +42,22 @@ static void on_connection(void *cls, struct MHD_Connection *conn, void **context
 	}
 }
 
-/* Percent-encoding is undone by the router, once. */
-static size_t keep_escaped(void *cls, struct MHD_Connection *conn, char *text)
+/* The router decodes percent-encoding, once. */
+static size_t keep_percent_encoding(void *cls, struct MHD_Connection *conn, char *text)
 {
 	(void)cls;
 	(void)conn;
 	return strlen(text);
 }
 
-static void look_after(struct server *s, unsigned tick)
+static void check_clients(struct server *s, unsigned tick)
 {
 	if (!(tick % HTTP_PROBE_TICKS))
 		stream_nudge(s, STREAM_NUDGE_PROBE);
 	conns_tick(s->conns);
 }
 
-static void tell(struct server *s)
+static void notify_streams(struct server *s)
 {
 	double pause_ms = HTTP_TELL_MS + 1e3 * (double)atomic_load(&s->counters.streams) / HTTP_TELLS_PER_S;
 
@@ -64,8 +65,8 @@ static void tell(struct server *s)
 	clock_sleep_s((pause_ms < HTTP_TICK_MS ? pause_ms : HTTP_TICK_MS) * 1e-3);
 }
 
-/* Until a change, or the time (clock_mono_s). */
-static void await_change(struct server *s, double until_s)
+/* Waits for a change of the store, at most until until_s (of clock_mono_s). */
+static void wait_for_change(struct server *s, double until_s)
 {
 	double part_s = until_s - (double)(time_t)until_s;
 	struct timespec until = { .tv_sec = (time_t)until_s, .tv_nsec = (long)(part_s * 1e9) };
@@ -73,8 +74,8 @@ static void await_change(struct server *s, double until_s)
 	sem_clockwait(&s->news, CLOCK_MONOTONIC, &until);
 }
 
-/* Event streams hear of a change at once, but not often; clients are looked after each tick. */
-static void *ticker_main(void *arg)
+/* Wakes event streams at once after a change, but at a bounded rate; checks clients at each tick. */
+static void *run_http_ticker(void *arg)
 {
 	struct server *s = arg;
 	unsigned tick = 0, tokens = token_generation(s->api.store);
@@ -84,18 +85,18 @@ static void *ticker_main(void *arg)
 		unsigned now = token_generation(s->api.store);
 
 		if (atomic_exchange(&s->changed, false) || atomic_load(&s->stopping) || now != tokens)
-			tell(s);
+			notify_streams(s);
 		tokens = now;
 		if (clock_mono_s() >= tick_at_s) {
-			look_after(s, ++tick);
+			check_clients(s, ++tick);
 			tick_at_s = clock_mono_s() + HTTP_TICK_MS * 1e-3;
 		}
-		await_change(s, tick_at_s);
+		wait_for_change(s, tick_at_s);
 	}
 	return NULL;
 }
 
-static void on_change(void *arg, uint64_t rev)
+static void note_store_change(void *arg, uint64_t rev)
 {
 	struct server *s = arg;
 
@@ -127,7 +128,7 @@ int server_bind(struct server **ret, const struct server_opts *o, struct err *er
 	if ((o->tls_cert || o->tls_key) && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
 		rc = err_set(err, ERR_UNSUPPORTED,
 			     "--tls-cert: this libmicrohttpd was built without TLS; let a proxy encrypt and "
-			     "give --behind-proxy");
+			     "use --behind-proxy");
 	else
 		rc = listen_open(&s->listen, o, err);
 	if (rc) {
@@ -155,7 +156,8 @@ struct api_counters *server_counters(struct server *s)
 	return &s->counters;
 }
 
-static void start_daemon(struct server *s)
+/* Starts libmicrohttpd with enough workers for max_connections; s->daemon stays NULL on failure. */
+static void start_http_daemon(struct server *s)
 {
 	size_t n = s->max_connections;
 	unsigned workers = (unsigned)((n + HTTP_WORKER_CONNECTIONS - 1) / HTTP_WORKER_CONNECTIONS);
@@ -177,13 +179,14 @@ static void start_daemon(struct server *s)
 		flags, 0, NULL, NULL, exchange_go, s, MHD_OPTION_LISTEN_SOCKET, s->listen.fd,
 		MHD_OPTION_THREAD_POOL_SIZE, workers > 1 ? workers : 0, MHD_OPTION_CONNECTION_LIMIT, (unsigned)n,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_TIMEOUT_S, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-		MHD_OPTION_UNESCAPE_CALLBACK, keep_escaped, NULL, MHD_OPTION_URI_LOG_CALLBACK, exchange_open, s,
-		MHD_OPTION_NOTIFY_COMPLETED, exchange_end, s, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+		MHD_OPTION_UNESCAPE_CALLBACK, keep_percent_encoding, NULL, MHD_OPTION_URI_LOG_CALLBACK, exchange_open,
+		s, MHD_OPTION_NOTIFY_COMPLETED, exchange_end, s, MHD_OPTION_NOTIFY_CONNECTION, track_connection, s,
 		MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
-/* The library's threads are started by one that has been confined, and so are confined too; the store's own are not. */
-static void *starter_main(void *arg)
+/* A confined thread starts the library's threads, which inherit its Landlock rules. The store's own threads are not
+ * confined. */
+static void *run_confined_start(void *arg)
 {
 	struct server *s = arg;
 	const struct sandbox_path paths[] = {
@@ -194,7 +197,7 @@ static void *starter_main(void *arg)
 	};
 
 	atomic_store(&s->counters.confined, sandbox_thread(paths, sizeof(paths) / sizeof(paths[0])));
-	start_daemon(s);
+	start_http_daemon(s);
 	return NULL;
 }
 
@@ -203,10 +206,10 @@ static int start_confined(struct server *s, struct err *err)
 	pthread_t starter;
 
 	if (!s->files[0][0]) {
-		start_daemon(s);
+		start_http_daemon(s);
 		return 0;
 	}
-	if (pthread_create(&starter, NULL, starter_main, s))
+	if (pthread_create(&starter, NULL, run_confined_start, s))
 		return err_set(err, ERR_NOMEM, "cannot start a thread");
 	pthread_join(starter, NULL);
 	return 0;
@@ -221,21 +224,21 @@ int server_run(struct server *s, const struct api *api, struct err *err)
 	s->conns = conns_new(s->max_connections);
 	if (!s->conns)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	s->watch = store_watch(api->store, on_change, s);
+	s->watch = store_watch(api->store, note_store_change, s);
 	if (start_confined(s, err))
 		return err->code;
 	if (!s->daemon)
 		return s->listen.cert ? err_set(err, ERR_USAGE,
-						"cannot serve with this --tls-cert and --tls-key: they must belong "
-						"together, the key without a password")
+						"cannot serve with this --tls-cert and --tls-key: they must match, "
+						"and the key must have no password")
 				      : err_set(err, ERR_IO, "cannot start the HTTP threads");
-	if (pthread_create(&s->ticker, NULL, ticker_main, s))
+	if (pthread_create(&s->ticker, NULL, run_http_ticker, s))
 		return err_set(err, ERR_NOMEM, "cannot start a thread");
 	s->ticking = true;
 	return 0;
 }
 
-static void drain(struct server *s)
+static void drain_requests(struct server *s)
 {
 	double until = clock_mono_s() + HTTP_DRAIN_S;
 
@@ -244,8 +247,8 @@ static void drain(struct server *s)
 		clock_sleep_s(0.01);
 	if (!atomic_load(&s->in_flight))
 		return;
-	/* Whoever is not answered by now never is. The library may not stop before all that waits for a commit was
-	 * woken: the store answers or fails everything. */
+	/* Those that have no answer by now get none. The library must not stop before every request that waits for a
+	 * commit is woken: the store answers or fails all of them. */
 	conns_shutdown(s->conns, true);
 	store_hurry(s->api.store);
 	until = clock_mono_s() + HTTP_HURRY_S;
@@ -261,7 +264,7 @@ void server_stop(struct server *s)
 	if (s->daemon) {
 		MHD_quiesce_daemon(s->daemon);
 		stream_nudge(s, STREAM_NUDGE_ALL);
-		drain(s);
+		drain_requests(s);
 	}
 	atomic_store(&s->drained, true);
 	if (s->ticking)

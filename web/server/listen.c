@@ -11,21 +11,22 @@
 
 enum { LISTEN_PEM_MAX = 1 << 20 };
 
-static bool is_loopback(const struct sockaddr *a)
+static bool is_loopback_address(const struct sockaddr *a)
 {
 	if (a->sa_family == AF_INET)
 		return (ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24) == 127;
 	return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
 }
 
-static bool is_wildcard(const struct sockaddr *a)
+static bool is_wildcard_address(const struct sockaddr *a)
 {
 	if (a->sa_family == AF_INET)
 		return !((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr;
 	return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
 }
 
-static int listen_on(int *ret, const struct addrinfo *ai, const struct server_opts *o, struct err *err)
+/* Opens, binds and listens; explains the common errors of bind. */
+static int open_listen_socket(int *ret, const struct addrinfo *ai, const struct server_opts *o, struct err *err)
 {
 	int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1, saved;
 
@@ -39,17 +40,17 @@ static int listen_on(int *ret, const struct addrinfo *ai, const struct server_op
 	saved = errno;
 	close(fd);
 	if (saved == EADDRINUSE)
-		return err_set(err, ERR_BUSY, "port %d of %s is taken by another program: choose one with --port "
+		return err_set(err, ERR_BUSY, "port %d of %s is in use by another program: choose one with --port "
 			       "(0: any free one)", o->port, o->host);
 	if (saved == EACCES)
-		return err_set(err, ERR_USAGE, "port %d of %s needs more rights: choose one above 1023 with --port",
+		return err_set(err, ERR_USAGE, "port %d of %s needs more privileges: choose one above 1023 with --port",
 			       o->port, o->host);
 	if (saved == EADDRNOTAVAIL)
-		return err_set(err, ERR_USAGE, "%s is no address of this machine", o->host);
+		return err_set(err, ERR_USAGE, "--host %s: not an address of this machine", o->host);
 	return err_set_errno(err, saved, "cannot listen on %s port %d", o->host, o->port);
 }
 
-static int bound_address(struct listen *l, const struct server_opts *o, struct err *err)
+static int format_bound_address(struct listen *l, const struct server_opts *o, struct err *err)
 {
 	struct sockaddr_storage bound;
 	socklen_t len = sizeof(bound);
@@ -64,7 +65,7 @@ static int bound_address(struct listen *l, const struct server_opts *o, struct e
 	return 0;
 }
 
-static int read_pem(char **ret, const char *path, const char *flag, struct err *err)
+static int read_pem_file(char **ret, const char *path, const char *flag, struct err *err)
 {
 	char *text = NULL;
 	size_t n = 0;
@@ -80,37 +81,37 @@ static int read_pem(char **ret, const char *path, const char *flag, struct err *
 		text[n] = '\0';
 	if (!text || n == LISTEN_PEM_MAX - 1 || !strstr(text, "-----BEGIN ")) {
 		free(text);
-		return err_set(err, ERR_USAGE, "%s %s: want a file in PEM format (-----BEGIN …)", flag, path);
+		return err_set(err, ERR_USAGE, "%s %s: expected a file in PEM format (-----BEGIN …)", flag, path);
 	}
 	*ret = text;
 	return 0;
 }
 
-static int read_tls(struct listen *l, const struct server_opts *o, struct err *err)
+static int read_tls_files(struct listen *l, const struct server_opts *o, struct err *err)
 {
 	int rc;
 
 	if (!o->tls_cert && !o->tls_key)
 		return 0;
 	if (!o->tls_cert || !o->tls_key)
-		return err_set(err, ERR_USAGE, "--tls-cert and --tls-key go together: both name a file");
-	rc = read_pem(&l->cert, o->tls_cert, "--tls-cert", err);
-	return rc ? rc : read_pem(&l->key, o->tls_key, "--tls-key", err);
+		return err_set(err, ERR_USAGE, "--tls-cert and --tls-key belong together: give both");
+	rc = read_pem_file(&l->cert, o->tls_cert, "--tls-cert", err);
+	return rc ? rc : read_pem_file(&l->key, o->tls_key, "--tls-key", err);
 }
 
-static int listen_checked(struct listen *l, const struct addrinfo *ai, const struct server_opts *o, struct err *err)
+static int listen_if_allowed(struct listen *l, const struct addrinfo *ai, const struct server_opts *o, struct err *err)
 {
 	int rc;
 
-	l->public = !is_loopback(ai->ai_addr);
-	l->wildcard = is_wildcard(ai->ai_addr);
+	l->public = !is_loopback_address(ai->ai_addr);
+	l->wildcard = is_wildcard_address(ai->ai_addr);
 	if (l->public && !o->has_token)
 		return err_set(err, ERR_USAGE,
-			       "%s can be reached from other machines: make a token first (dptrack token add NAME "
+			       "%s can be reached from other machines: create a token first (dptrack token add NAME "
 			       "--scope admin), or set one in DPTRACK_TOKEN or a file named by --token-file",
 			       o->host);
-	rc = listen_on(&l->fd, ai, o, err);
-	return rc ? rc : bound_address(l, o, err);
+	rc = open_listen_socket(&l->fd, ai, o, err);
+	return rc ? rc : format_bound_address(l, o, err);
 }
 
 int listen_open(struct listen *ret, const struct server_opts *o, struct err *err)
@@ -125,13 +126,14 @@ int listen_open(struct listen *ret, const struct server_opts *o, struct err *err
 	if (rc)
 		rc = err_set(err, ERR_USAGE, "--host %s: %s", o->host, gai_strerror(rc));
 	else if (o->behind_proxy && !o->has_token)
-		rc = err_set(err, ERR_USAGE,
-			     "--behind-proxy: whoever reaches the proxy reaches the runs: make a token first "
-			     "(dptrack token add NAME --scope admin)");
+		rc = err_set(
+			err, ERR_USAGE,
+			"--behind-proxy: everybody who can reach the proxy can read the runs: create a token first "
+			"(dptrack token add NAME --scope admin)");
 	else
-		rc = read_tls(&l, o, err);
+		rc = read_tls_files(&l, o, err);
 	if (!rc)
-		rc = listen_checked(&l, found, o, err);
+		rc = listen_if_allowed(&l, found, o, err);
 	if (found)
 		freeaddrinfo(found);
 	if (rc)

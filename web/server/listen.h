@@ -1,4 +1,4 @@
-/* listen.h: the listening socket and the certificate: all that can be refused before the folder is scanned. */
+/* listen.h: the listening socket and the certificate: everything that can fail before the folder is scanned. */
 #ifndef DPT_SERVER_LISTEN_H
 #define DPT_SERVER_LISTEN_H
 
@@ -8,15 +8,15 @@
 #include "web/server/server.h"
 
 struct listen {
-	int fd;            /* -1: none */
+	int fd;            /* -1: closed */
 	char address[300]; /* http://HOST:PORT or https:// */
-	bool public;       /* other machines can reach it */
-	bool wildcard;     /* every address of this machine: which names it has cannot be known */
-	char *cert, *key;  /* PEM texts; NULL: no TLS */
+	bool public;       /* reachable from other machines */
+	bool wildcard;     /* bound to every address of this machine, whose names are unknown */
+	char *cert, *key;  /* PEM texts, owned; NULL: no TLS */
 };
 
-/* ERR_USAGE: the host is unknown, or is public and nobody has a token, or the certificate cannot be read. ERR_BUSY:
- * the port is taken. */
+/* Binds and reads the certificate. ERR_USAGE: the host is unknown, or is public and no token exists, or the certificate
+ * cannot be read. ERR_BUSY: the port is in use. */
 int listen_open(struct listen *ret, const struct server_opts *o, struct err *err);
 void listen_close(struct listen *l);
 

@@ -1,4 +1,4 @@
-/* local.c: a call without HTTP: route, handler, reply, all on the caller's thread. */
+/* local.c: a call without HTTP: routes, runs the handler and passes on the reply, all on the caller's thread. */
 #include "web/server/local.h"
 
 #include <pthread.h>
@@ -11,19 +11,19 @@
 #define PIECE_BYTES ((size_t)1 << 20)
 
 struct local {
-	struct call call; /* first: a call is cast back to it */
+	struct call call; /* must be the first member: calls are cast to this struct */
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
 	bool woken;
 };
 
-static const char *local_header(const struct call *c, const char *name)
+static const char *get_local_header(const struct call *c, const char *name)
 {
 	(void)c;
 	return strcmp(name, "Content-Type") ? NULL : "application/json";
 }
 
-static void local_wake(struct call *c)
+static void wake_local_call(struct call *c)
 {
 	struct local *l = (struct local *)(void *)c;
 
@@ -33,9 +33,9 @@ static void local_wake(struct call *c)
 	pthread_mutex_unlock(&l->lock);
 }
 
-static const struct call_host local_host = { .header = local_header, .wake = local_wake };
+static const struct call_host local_host = { .header = get_local_header, .wake = wake_local_call };
 
-static void local_wait(struct local *l)
+static void wait_for_local_call(struct local *l)
 {
 	pthread_mutex_lock(&l->lock);
 	while (!l->woken)
@@ -44,38 +44,38 @@ static void local_wait(struct local *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
-static void local_more(void *arg)
+static void continue_local_stream(void *arg)
 {
-	local_wake(arg);
+	wake_local_call(arg);
 }
 
-static int local_send(const struct buf *b, const struct local_sink *sink, struct err *err)
+static int send_local_buffer(const struct buf *b, const struct local_sink *sink, struct err *err)
 {
 	if (buf_failed(b))
 		return err_set(err, ERR_NOMEM, "the reply does not fit into memory");
 	return b->len ? sink->take(sink->arg, b->data, b->len, err) : 0;
 }
 
-static int local_stream(struct local *l, const struct local_sink *sink, struct err *err)
+static int send_local_stream(struct local *l, const struct local_sink *sink, struct err *err)
 {
 	struct call_stream *s = &l->call.stream;
 	struct buf *out = &l->call.out;
-	int next = STREAM_MORE, rc = local_send(out, sink, err);
+	int next = STREAM_MORE, rc = send_local_buffer(out, sink, err);
 
 	while (!rc && (next == STREAM_MORE || next == STREAM_LATER)) {
 		buf_reset(out);
 		next = s->fill(s->state, out, false, err);
-		rc = next < 0 ? next : local_send(out, sink, err);
+		rc = next < 0 ? next : send_local_buffer(out, sink, err);
 		if (!rc && next == STREAM_LATER) {
-			s->later(s->state, local_more, l);
-			local_wait(l);
+			s->later(s->state, continue_local_stream, l);
+			wait_for_local_call(l);
 		}
 	}
 	s->release(s->state);
 	return rc;
 }
 
-static int local_file(struct local *l, const struct local_sink *sink, struct err *err)
+static int send_local_file(struct local *l, const struct local_sink *sink, struct err *err)
 {
 	struct call_file *f = &l->call.file;
 	char room[65536];
@@ -85,7 +85,7 @@ static int local_file(struct local *l, const struct local_sink *sink, struct err
 	while (!rc && f->bytes) {
 		n = pread(f->fd, room, f->bytes < sizeof(room) ? f->bytes : sizeof(room), (off_t)f->from);
 		if (n <= 0)
-			return err_set(err, ERR_IO, "the reply broke off");
+			return err_set(err, ERR_IO, "the file of the reply ended early");
 		rc = sink->take(sink->arg, room, (size_t)n, err);
 		f->from += (uint64_t)n;
 		f->bytes -= (uint64_t)n;
@@ -93,8 +93,8 @@ static int local_file(struct local *l, const struct local_sink *sink, struct err
 	return rc;
 }
 
-/* The body of a route that takes files. */
-static enum call_next local_body(struct local *l, const struct local_opts *o)
+/* Feeds the file to a route that accepts files. */
+static enum call_next feed_local_body(struct local *l, const struct local_opts *o)
 {
 	enum call_next (*whole)(struct call *c) = l->call.resume;
 	size_t at = 0, n;
@@ -106,14 +106,15 @@ static enum call_next local_body(struct local *l, const struct local_opts *o)
 		if (rc < 0)
 			return CALL_DONE;
 		if (rc == CALL_LATER)
-			local_wait(l);
+			wait_for_local_call(l);
 		else
 			at += n;
 	}
 	return whole(&l->call);
 }
 
-static void local_dispatch(struct local *l, const struct local_opts *o)
+/* Finds the route and runs its handler to the end. */
+static void dispatch_local_call(struct local *l, const struct local_opts *o)
 {
 	enum call_method m = METHOD_GET;
 	struct router_match match;
@@ -132,9 +133,9 @@ static void local_dispatch(struct local *l, const struct local_opts *o)
 	}
 	next = match.route->handler(&l->call);
 	if (next == CALL_BODY)
-		next = local_body(l, o);
+		next = feed_local_body(l, o);
 	for (; next == CALL_WAIT; next = l->call.resume(&l->call))
-		local_wait(l);
+		wait_for_local_call(l);
 }
 
 int local_request(const struct api *api, const struct local_opts *o, int *ret_status, const struct local_sink *sink,
@@ -148,16 +149,16 @@ int local_request(const struct api *api, const struct local_opts *o, int *ret_st
 	pthread_mutex_init(&l.lock, NULL);
 	pthread_cond_init(&l.cond, NULL);
 	buf_init(&l.call.out, LOCAL_REPLY_MAX);
-	local_dispatch(&l, o);
+	dispatch_local_call(&l, o);
 	*ret_status = l.call.status;
 	if (l.call.stream.fill)
-		rc = local_stream(&l, sink, err);
+		rc = send_local_stream(&l, sink, err);
 	else if (l.call.file.set)
-		rc = local_file(&l, sink, err);
+		rc = send_local_file(&l, sink, err);
 	else if (l.call.fixed)
 		rc = sink->take(sink->arg, l.call.fixed, l.call.fixed_len, err);
 	else
-		rc = local_send(&l.call.out, sink, err);
+		rc = send_local_buffer(&l.call.out, sink, err);
 	call_finish(&l.call);
 	buf_done(&l.call.out);
 	pthread_cond_destroy(&l.cond);

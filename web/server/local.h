@@ -1,5 +1,5 @@
-/* local.h: the same handlers without a network, for commands that open the store themselves: what a command prints
- * is what the server would have answered. One thread. */
+/* local.h: runs the request handlers without a network, for commands that open the store themselves: a command prints
+ * what the server would have answered. One thread. */
 #ifndef DPT_SERVER_LOCAL_H
 #define DPT_SERVER_LOCAL_H
 
@@ -8,7 +8,7 @@
 #include "tracker/base/err.h"
 #include "web/api/api.h"
 
-/* Receives the reply's body piece by piece; a negative return (err filled) ends it. */
+/* Receives the body of the reply piece by piece; a negative return value (err filled) ends it. */
 struct local_sink {
 	int (*take)(void *arg, const char *bytes, size_t n, struct err *err);
 	void *arg;
@@ -16,12 +16,12 @@ struct local_sink {
 
 struct local_opts {
 	const char *method, *target;
-	const char *body; /* NULL: none, else JSON */
-	const void *file; /* of file_bytes, instead of body: what a route of files is sent; NULL: none */
+	const char *body; /* JSON; NULL: empty */
+	const void *file; /* file_bytes bytes, in place of body, for a route that accepts files; NULL: none */
 	size_t file_bytes;
 };
 
-/* Runs one request and fills *ret_status with the HTTP status of the reply. */
+/* Runs one request and sets *ret_status to the HTTP status of the reply. */
 int local_request(const struct api *api, const struct local_opts *o, int *ret_status, const struct local_sink *sink,
 		  struct err *err);
 

@@ -1,7 +1,7 @@
-/* pages.c: the library's own error pages, said as everything else here is: as JSON.
- * It refuses by itself what does not fit into its buffer, or what it cannot parse, before anything of ours is called,
- * and it offers no way to word that. It queues those pages through its public function, however, and the dynamic linker
- * lets a program stand in for one. Knows no request: only the status is known here. */
+/* pages.c: replaces the error pages of libmicrohttpd by JSON errors.
+ * The library refuses requests that do not fit into its buffer or that it cannot parse before it calls the program, and
+ * has no option for the text. It queues those pages through its public MHD_queue_response, which the dynamic linker
+ * lets a program override. Only the status is known here, not the request. */
 #include <dlfcn.h>
 #include <microhttpd.h>
 #include <pthread.h>
@@ -11,14 +11,14 @@
 
 static enum MHD_Result (*queue_next)(struct MHD_Connection *conn, unsigned status, struct MHD_Response *r);
 
-static void find_next(void)
+static void find_library_queue(void)
 {
 	void *symbol = dlsym(RTLD_NEXT, "MHD_queue_response");
 
 	memcpy(&queue_next, &symbol, sizeof(queue_next));
 }
 
-static enum call_error code_of(unsigned status)
+static enum call_error call_error_of_status(unsigned status)
 {
 	enum call_error code;
 
@@ -28,7 +28,7 @@ static enum call_error code_of(unsigned status)
 	return CALL_internal;
 }
 
-static const char *why(unsigned status)
+static const char *explain_status(unsigned status)
 {
 	switch (status) {
 	case MHD_HTTP_URI_TOO_LONG:
@@ -42,7 +42,7 @@ static const char *why(unsigned status)
 	}
 }
 
-static struct MHD_Response *page(unsigned status)
+static struct MHD_Response *make_error_page(unsigned status)
 {
 	struct arena *a = arena_new();
 	struct call c = { .arena = a, .status = 200 };
@@ -50,7 +50,7 @@ static struct MHD_Response *page(unsigned status)
 
 	buf_init(&c.out, 4096);
 	if (a)
-		call_fail(&c, code_of(status), NULL, "%s", why(status));
+		call_fail(&c, call_error_of_status(status), NULL, "%s", explain_status(status));
 	if (a && !buf_failed(&c.out))
 		r = MHD_create_response_from_buffer(c.out.len, c.out.data, MHD_RESPMEM_MUST_COPY);
 	buf_done(&c.out);
@@ -65,16 +65,16 @@ static struct MHD_Response *page(unsigned status)
 	return r;
 }
 
-/* In place of the library's function; what reply.c queues has its headers and goes on as it is. */
+/* Overrides the function of the library. Responses of reply.c have their headers already and pass unchanged. */
 __attribute__((visibility("default"))) enum MHD_Result MHD_queue_response(struct MHD_Connection *conn, unsigned status,
 									struct MHD_Response *r)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	bool ours = MHD_get_response_header(r, "X-Content-Type-Options") != NULL;
-	struct MHD_Response *said = ours ? NULL : page(status);
+	struct MHD_Response *said = ours ? NULL : make_error_page(status);
 	enum MHD_Result ok;
 
-	pthread_once(&once, find_next);
+	pthread_once(&once, find_library_queue);
 	ok = queue_next(conn, status, said ? said : r);
 	if (said)
 		MHD_destroy_response(said);

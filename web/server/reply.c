@@ -1,4 +1,4 @@
-/* reply.c: from what a handler left in its call to a response with its headers. */
+/* reply.c: turns the result of a handler (struct call) into an HTTP response with its headers. */
 #include "web/server/reply.h"
 
 #include "config.h"
@@ -25,13 +25,14 @@ static const char page_csp[] = "default-src 'none'; script-src 'self'; style-src
 			       "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 static const char data_csp[] = "default-src 'none'; frame-ancestors 'none'; sandbox";
 
-static bool compressible(const char *type)
+static bool is_compressible(const char *type)
 {
 	return !strncmp(type, "application/json", 16) || !strncmp(type, "text/", 5) ||
 	       !strncmp(type, "application/x-ndjson", 20);
 }
 
-static void reply_headers(struct exchange *x, struct MHD_Response *r)
+/* Adds the headers that every reply has, then those that the call asks for. */
+static void add_reply_headers(struct exchange *x, struct MHD_Response *r)
 {
 	struct call *c = &x->call;
 	char text[64];
@@ -45,7 +46,7 @@ static void reply_headers(struct exchange *x, struct MHD_Response *r)
 	MHD_add_response_header(r, "Cache-Control", c->cache ? c->cache : "no-cache");
 	if (c->status != MHD_HTTP_NO_CONTENT)
 		MHD_add_response_header(r, "Content-Type", c->type);
-	if (compressible(c->type))
+	if (is_compressible(c->type))
 		MHD_add_response_header(r, "Vary", "Accept-Encoding");
 	if (c->etag)
 		MHD_add_response_header(r, "ETag", c->etag);
@@ -72,7 +73,8 @@ static void reply_headers(struct exchange *x, struct MHD_Response *r)
 		MHD_add_response_header(r, "Connection", "close");
 }
 
-static struct MHD_Response *reply_buffered(struct exchange *x, bool gzip)
+/* Makes a response of the buffered output and takes it over, compressed if wanted. */
+static struct MHD_Response *make_buffered_response(struct exchange *x, bool gzip)
 {
 	struct call *c = &x->call;
 	struct gzip *z = gzip ? gzip_new(1) : NULL;
@@ -101,7 +103,7 @@ static struct MHD_Response *reply_buffered(struct exchange *x, bool gzip)
 	return r;
 }
 
-static ssize_t read_nothing(void *cls, uint64_t pos, char *to, size_t max)
+static ssize_t read_empty_body(void *cls, uint64_t pos, char *to, size_t max)
 {
 	(void)cls;
 	(void)pos;
@@ -110,42 +112,43 @@ static ssize_t read_nothing(void *cls, uint64_t pos, char *to, size_t max)
 	return MHD_CONTENT_READER_END_OF_STREAM;
 }
 
-struct part { /* of a file, on its way out */
+struct file_part { /* a range of a file that is being sent */
 	int fd;
 	uint64_t from;
 };
 
-static ssize_t part_read(void *cls, uint64_t pos, char *to, size_t max)
+static ssize_t read_file_part(void *cls, uint64_t pos, char *to, size_t max)
 {
-	const struct part *p = cls;
+	const struct file_part *p = cls;
 	ssize_t n;
 
 	do
 		n = pread(p->fd, to, max, (off_t)(p->from + pos));
 	while (n < 0 && errno == EINTR);
-	return n > 0 ? n : MHD_CONTENT_READER_END_WITH_ERROR; /* it is shorter than it was */
+	return n > 0 ? n : MHD_CONTENT_READER_END_WITH_ERROR; /* the file was truncated */
 }
 
-static void part_free(void *cls)
+static void free_file_part(void *cls)
 {
-	struct part *p = cls;
+	struct file_part *p = cls;
 
 	close(p->fd);
 	free(p);
 }
 
-/* Not as the library does it, given the file: a signal that stops the process cuts its sendfile short, which it takes
- * for a full socket, and the reply stands still for ever. */
-static struct MHD_Response *reply_file(const struct call_file *f)
+/* Sends a file by reading it. The library's sendfile path is not used: a signal that stops the process cuts its
+ * sendfile short, which the library takes for a full socket, and the reply never continues. */
+static struct MHD_Response *make_file_response(const struct call_file *f)
 {
-	struct part *p = malloc(sizeof *p);
+	struct file_part *p = malloc(sizeof *p);
 	struct MHD_Response *r;
 
 	if (!p)
 		return NULL;
-	*p = (struct part){ fcntl(f->fd, F_DUPFD_CLOEXEC, 0), f->from };
+	*p = (struct file_part){ fcntl(f->fd, F_DUPFD_CLOEXEC, 0), f->from };
 	r = p->fd < 0 ? NULL
-		      : MHD_create_response_from_callback(f->bytes, REPLY_FILE_BLOCK_BYTES, part_read, p, part_free);
+		      : MHD_create_response_from_callback(f->bytes, REPLY_FILE_BLOCK_BYTES, read_file_part, p,
+							  free_file_part);
 	if (!r && p->fd >= 0)
 		close(p->fd);
 	if (!r)
@@ -153,10 +156,11 @@ static struct MHD_Response *reply_file(const struct call_file *f)
 	return r;
 }
 
-static struct MHD_Response *reply_body(struct exchange *x)
+/* Chooses the form of the response: stream, file, static bytes or buffer. */
+static struct MHD_Response *make_response(struct exchange *x)
 {
 	struct call *c = &x->call;
-	bool gzip = c->accepts_gzip && compressible(c->type);
+	bool gzip = c->accepts_gzip && is_compressible(c->type);
 	struct MHD_Response *r;
 
 	if (c->stream.fill && x->pass.verb == VERB_HEAD) {
@@ -164,23 +168,23 @@ static struct MHD_Response *reply_body(struct exchange *x)
 
 		c->stream.release(c->stream.state);
 		c->stream = (struct call_stream){ 0 };
-		return MHD_create_response_from_callback(bytes, REPLY_GZIP_MIN, read_nothing, NULL, NULL);
+		return MHD_create_response_from_callback(bytes, REPLY_GZIP_MIN, read_empty_body, NULL, NULL);
 	}
 	if (c->stream.fill)
 		return stream_response(x, gzip && !c->stream.events && !c->stream.sized);
 	if (c->file.set)
-		return reply_file(&c->file);
+		return make_file_response(&c->file);
 	if (c->fixed) {
 		r = MHD_create_response_from_buffer(c->fixed_len, (void *)(uintptr_t)c->fixed, MHD_RESPMEM_PERSISTENT);
 		if (r && c->fixed_gzip)
 			MHD_add_response_header(r, "Content-Encoding", "gzip");
 		return r;
 	}
-	return reply_buffered(x, gzip && c->out.len >= REPLY_GZIP_MIN);
+	return make_buffered_response(x, gzip && c->out.len >= REPLY_GZIP_MIN);
 }
 
-/* The same bytes get the same tag, compressed or not. */
-static void reply_tag(struct call *c)
+/* The tag is made before compression, so the same bytes get the same tag either way. */
+static void set_reply_etag(struct call *c)
 {
 	uint64_t h = 14695981039346656037u; /* FNV-1a */
 	size_t i;
@@ -190,22 +194,22 @@ static void reply_tag(struct call *c)
 	c->etag = arena_printf(c->arena, "W/\"%016llx-%zx\"", (unsigned long long)h, c->out.len);
 }
 
-static bool reply_unchanged(struct exchange *x)
+static bool is_reply_unchanged(struct exchange *x)
 {
 	const char *have = x->call.host->header(&x->call, "If-None-Match");
 	const char *tag = x->call.etag;
 
-	/* the comparison is the weak one */
+	/* weak comparison (RFC 9110, 13.1.2) */
 	return have && tag && (!strcmp(have, "*") || strstr(have, tag + (tag[0] == 'W' ? 2 : 0)));
 }
 
-/* Event streams hold their connections for hours: half of the places stay free for requests. */
+/* Event streams keep their connections for hours: half of the connections are reserved for requests. */
 static void limit_streams(struct exchange *x)
 {
 	if (!x->call.stream.events || x->srv->counters.streams < x->srv->max_connections / 2)
 		return;
 	x->call.retry_after_s = 5;
-	call_fail(&x->call, CALL_busy, NULL, "too many event streams; ask /changes instead");
+	call_fail(&x->call, CALL_busy, NULL, "too many event streams: poll /changes instead");
 }
 
 enum MHD_Result reply_send(struct exchange *x)
@@ -215,11 +219,11 @@ enum MHD_Result reply_send(struct exchange *x)
 	enum MHD_Result ok;
 
 	if (buf_failed(&c->out) && !c->fixed && !c->stream.fill)
-		call_fail(c, CALL_busy, NULL, "the reply does not fit into memory: ask for less");
+		call_fail(c, CALL_busy, NULL, "the reply does not fit into memory: request less");
 	if (x->pass.method == METHOD_GET && c->status == 200 && !c->stream.fill && !c->file.set && !c->etag &&
 	    !c->cache && !x->refused && !x->options)
-		reply_tag(c);
-	if (c->status == 200 && !x->refused && x->pass.method == METHOD_GET && reply_unchanged(x)) {
+		set_reply_etag(c);
+	if (c->status == 200 && !x->refused && x->pass.method == METHOD_GET && is_reply_unchanged(x)) {
 		c->status = MHD_HTTP_NOT_MODIFIED;
 		c->fixed = NULL;
 		c->fixed_gzip = false;
@@ -230,39 +234,40 @@ enum MHD_Result reply_send(struct exchange *x)
 		buf_reset(&c->out);
 	}
 	limit_streams(x);
-	r = reply_body(x);
+	r = make_response(x);
 	if (!r)
 		return MHD_NO;
-	reply_headers(x, r);
+	add_reply_headers(x, r);
 	atomic_fetch_add(&x->srv->counters.by_class[c->status / 100 % 6], 1);
 	ok = MHD_queue_response(x->conn, (unsigned)c->status, r);
 	MHD_destroy_response(r);
 	return ok;
 }
 
-static enum MHD_Result add_line(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result append_header_line(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
 {
 	(void)kind;
 	buf_addf(cls, "%s: %s\r\n", name, value);
 	return MHD_YES;
 }
 
-static struct buf reply_text(struct exchange *x, struct MHD_Response *headers)
+static struct buf format_reply(struct exchange *x, struct MHD_Response *headers)
 {
 	struct buf text;
 
 	buf_init(&text, 1 << 20);
 	buf_addf(&text, "HTTP/1.1 %d %s\r\n", x->call.status, MHD_get_reason_phrase_for((unsigned)x->call.status));
-	MHD_get_response_headers(headers, add_line, &text);
+	MHD_get_response_headers(headers, append_header_line, &text);
 	buf_addf(&text, "Content-Length: %zu\r\n\r\n", x->call.out.len);
 	if (x->call.out.len)
 		buf_add(&text, x->call.out.data, x->call.out.len);
 	return text;
 }
 
-/* Past the library, on the thread that it uses the connection from. A fresh connection has room for so little; who gets
- * none of it sees the end. Over TLS the library says that nothing more follows, when it closes. */
-static bool send_last(struct exchange *x, const struct buf *text)
+/* Sends the text around the library, on the thread that serves the connection. The socket buffer of a fresh connection
+ * has room for a text this short; if it does not fit, the client sees the connection end. Over TLS the library
+ * announces the end when it closes. */
+static bool send_around_library(struct exchange *x, const struct buf *text)
 {
 	const enum MHD_ConnectionInfoType what =
 		x->srv->listen.cert ? MHD_CONNECTION_INFO_GNUTLS_SESSION : MHD_CONNECTION_INFO_CONNECTION_FD;
@@ -280,7 +285,7 @@ static bool send_last(struct exchange *x, const struct buf *text)
 	return true;
 }
 
-static bool can_cut(const struct exchange *x)
+static bool can_send_early(const struct exchange *x)
 {
 #ifdef HAVE_GNUTLS
 	(void)x;
@@ -290,19 +295,20 @@ static bool can_cut(const struct exchange *x)
 #endif
 }
 
-/* The library takes a response before the body or behind it, not in the middle: this one goes past it. */
+/* The library accepts a response before the body or after it, not in the middle, so this one is sent around it. */
 bool reply_cut(struct exchange *x)
 {
-	struct MHD_Response *r = can_cut(x) ? MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT) : NULL;
+	struct MHD_Response *r =
+		can_send_early(x) ? MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT) : NULL;
 	struct buf text;
 
 	if (!r)
 		return false;
 	x->close = true;
-	reply_headers(x, r);
-	text = reply_text(x, r);
+	add_reply_headers(x, r);
+	text = format_reply(x, r);
 	MHD_destroy_response(r);
-	x->cut = send_last(x, &text);
+	x->cut = send_around_library(x, &text);
 	buf_done(&text);
 	atomic_fetch_add(&x->srv->counters.by_class[x->call.status / 100 % 6], 1);
 	return x->cut;

@@ -14,7 +14,7 @@ struct router_path {
 	size_t count;
 };
 
-static int hex_value(char ch)
+static int url_hex_value(char ch)
 {
 	if (ch >= '0' && ch <= '9')
 		return ch - '0';
@@ -25,8 +25,8 @@ static int hex_value(char ch)
 	return -1;
 }
 
-/* Decodes n bytes into the arena; NULL when they are malformed. plus: + stands for a space. */
-static char *router_decode(struct arena *arena, const char *text, size_t n, bool plus)
+/* Decodes n bytes into the arena; NULL when they are malformed. plus: "+" means a space. */
+static char *decode_url_text(struct arena *arena, const char *text, size_t n, bool plus)
 {
 	char *out = arena_alloc(arena, n + 1);
 	size_t i, len = 0;
@@ -42,8 +42,8 @@ static char *router_decode(struct arena *arena, const char *text, size_t n, bool
 			out[len++] = text[i];
 			continue;
 		}
-		high = i + 2 < n ? hex_value(text[i + 1]) : -1;
-		low = high >= 0 ? hex_value(text[i + 2]) : -1;
+		high = i + 2 < n ? url_hex_value(text[i + 1]) : -1;
+		low = high >= 0 ? url_hex_value(text[i + 2]) : -1;
 		if (low < 0 || !(high * 16 + low))
 			return NULL;
 		out[len++] = (char)(high * 16 + low);
@@ -52,8 +52,8 @@ static char *router_decode(struct arena *arena, const char *text, size_t n, bool
 	return out && utf8_valid(out, strlen(out)) ? out : NULL;
 }
 
-/* A decoded segment may hold slashes; what they part is held to the same rules, as a rest of several segments is. */
-static bool segment_allowed(const char *s)
+/* A decoded segment may contain slashes. Its parts obey the same rules as the segments of a multi-segment rest. */
+static bool is_segment_allowed(const char *s)
 {
 	for (;; s++) {
 		size_t n = strcspn(s, "/"), i;
@@ -69,8 +69,8 @@ static bool segment_allowed(const char *s)
 	}
 }
 
-/* False: a segment is malformed, empty, a dot segment or longer than any name may be. */
-static bool router_split(struct router_path *p, struct arena *arena, const char *path, size_t n)
+/* Splits a path into decoded segments. Returns false if a segment is malformed, empty, a dot segment or too long. */
+static bool split_url_path(struct router_path *p, struct arena *arena, const char *path, size_t n)
 {
 	size_t at = 1, end;
 
@@ -80,18 +80,18 @@ static bool router_split(struct router_path *p, struct arena *arena, const char 
 			;
 		if (p->count == ROUTER_SEGMENTS_MAX || end - at > 3 * ROUTER_SEGMENT_MAX)
 			return false;
-		p->segment[p->count] = router_decode(arena, path + at, end - at, false);
-		if (!p->segment[p->count] || !segment_allowed(p->segment[p->count]))
+		p->segment[p->count] = decode_url_text(arena, path + at, end - at, false);
+		if (!p->segment[p->count] || !is_segment_allowed(p->segment[p->count]))
 			return false;
 		p->count++;
 		at = end + 1;
 		if (end < n && at == n)
-			return false; /* a slash at the end is not the same address */
+			return false; /* a trailing slash makes another address */
 	}
 	return true;
 }
 
-static char *router_join(struct arena *arena, const struct router_path *p, size_t from)
+static char *join_segments_from(struct arena *arena, const struct router_path *p, size_t from)
 {
 	char *rest = arena_strdup(arena, "");
 	size_t i;
@@ -101,8 +101,8 @@ static char *router_join(struct arena *arena, const struct router_path *p, size_
 	return rest;
 }
 
-/* Matches one pattern; fills the call's variables when it does. */
-static bool router_pattern(struct call *c, const struct router_path *p, const char *pattern)
+/* Matches one pattern; fills the variables of the call on success. */
+static bool match_route_pattern(struct call *c, const struct router_path *p, const char *pattern)
 {
 	size_t i, var = 0, len;
 
@@ -110,8 +110,8 @@ static bool router_pattern(struct call *c, const struct router_path *p, const ch
 		pattern++; /* the slash */
 		len = strcspn(pattern, "/");
 		if (len == 1 && pattern[0] == '*') {
-			c->rest = router_join(c->arena, p, i);
-			return c->rest && (*c->rest || !i); /* what stands for a rest is not empty; the page is at / */
+			c->rest = join_segments_from(c->arena, p, i);
+			return c->rest && (*c->rest || !i); /* the rest is not empty, except that the page is at / */
 		}
 		if (i == p->count)
 			return len == 0;
@@ -125,8 +125,8 @@ static bool router_pattern(struct call *c, const struct router_path *p, const ch
 	}
 }
 
-/* NULL, or why not. */
-static const char *router_query(struct call *c, const char *query)
+/* Fills the query arguments of the call. Returns NULL, or the reason of a failure. */
+static const char *read_query_args(struct call *c, const char *query)
 {
 	static const char undecoded[] = "a query argument has a '%' that begins no escape, or is not UTF-8";
 	const char *at = query, *end, *eq;
@@ -145,8 +145,8 @@ static const char *router_query(struct call *c, const char *query)
 		if (n) {
 			struct call_arg *a = &c->args[c->arg_count];
 
-			a->name = router_decode(c->arena, at, (size_t)((eq ? eq : end) - at), true);
-			a->value = eq ? router_decode(c->arena, eq + 1, (size_t)(end - eq - 1), true) : "";
+			a->name = decode_url_text(c->arena, at, (size_t)((eq ? eq : end) - at), true);
+			a->value = eq ? decode_url_text(c->arena, eq + 1, (size_t)(end - eq - 1), true) : "";
 			if (!a->name || !a->value)
 				return undecoded;
 			c->arg_count++;
@@ -156,16 +156,16 @@ static const char *router_query(struct call *c, const char *query)
 	return c->args ? NULL : "out of memory";
 }
 
-/* Whose the addresses below a prefix are where they are no routes: a line of spaces.def. */
-struct space {
+/* A line of spaces.def: the dialect of the addresses below a prefix, and the errors for those that are no routes. */
+struct address_space {
 	enum call_dialect dialect;
 	const char *prefix;
-	const char *missing, *undecoded; /* why */
+	const char *missing, *undecoded; /* error texts */
 };
 
-static const struct space *space_of(const char *target)
+static const struct address_space *find_address_space(const char *target)
 {
-	static const struct space spaces[] = {
+	static const struct address_space spaces[] = {
 #define SPACE(dialect, prefix, missing, undecoded) { DIALECT_##dialect, prefix, missing, undecoded },
 #include "schema/api/spaces.def"
 #undef SPACE
@@ -177,8 +177,8 @@ static const struct space *space_of(const char *target)
 	return &spaces[i];
 }
 
-/* The catch-all serves the page's files; an unknown address of the API is not one of them. */
-static bool router_skips(const struct router_match *m, const struct router_path *p, const struct route *r)
+/* The catch-all serves the files of the page; an unknown address of the API must not reach it. */
+static bool is_catch_all_skipped(const struct router_match *m, const struct router_path *p, const struct route *r)
 {
 	if (strcmp(r->pattern, "/*"))
 		return false;
@@ -188,20 +188,20 @@ static bool router_skips(const struct router_match *m, const struct router_path 
 bool router_find(struct router_match *ret, struct call *c, enum call_method method, const char *target)
 {
 	size_t path_len = strcspn(target, "?"), i;
-	const struct space *space = space_of(target);
+	const struct address_space *space = find_address_space(target);
 	struct router_path path;
 
 	c->dialect = space->dialect;
 	*ret = (struct router_match){ .code = CALL_bad_request, .why = space->undecoded };
-	if (!router_split(&path, c->arena, target, path_len))
+	if (!split_url_path(&path, c->arena, target, path_len))
 		return false;
-	ret->why = target[path_len] == '?' ? router_query(c, target + path_len + 1) : NULL;
+	ret->why = target[path_len] == '?' ? read_query_args(c, target + path_len + 1) : NULL;
 	if (ret->why)
 		return false;
 	for (i = 0; i < route_count; i++) {
 		const struct route *r = &route_table[i];
 
-		if (router_skips(ret, &path, r) || !router_pattern(c, &path, r->pattern))
+		if (is_catch_all_skipped(ret, &path, r) || !match_route_pattern(c, &path, r->pattern))
 			continue;
 		ret->methods |= 1u << r->method;
 		c->dialect = r->dialect;
@@ -210,11 +210,11 @@ bool router_find(struct router_match *ret, struct call *c, enum call_method meth
 	}
 	if (ret->route) {
 		c->dialect = ret->route->dialect;
-		router_pattern(c, &path, ret->route->pattern);
+		match_route_pattern(c, &path, ret->route->pattern);
 		return true;
 	}
 	ret->code = ret->methods ? CALL_method_not_allowed : CALL_not_found;
-	ret->why = ret->methods ? "this address does not know that method" : space->missing;
+	ret->why = ret->methods ? "this address does not support that method" : space->missing;
 	return ret->methods != 0;
 }
 

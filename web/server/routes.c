@@ -1,4 +1,4 @@
-/* routes.c: the route table, made from schema/api/routes.def. */
+/* routes.c: the route table, generated from schema/api/routes.def. */
 #include "web/server/routes.h"
 
 #include "web/api/handlers.h"

@@ -1,4 +1,4 @@
-/* routes.h: the table of routes, made from schema/api/routes.def. */
+/* routes.h: the table of routes, generated from schema/api/routes.def. */
 #ifndef DPT_SERVER_ROUTES_H
 #define DPT_SERVER_ROUTES_H
 

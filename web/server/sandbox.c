@@ -1,4 +1,5 @@
-/* sandbox.c: Landlock by its three system calls; the C library of Debian 12 knows neither them nor the newer rights. */
+/* sandbox.c: calls Landlock by its three system calls; the C library of Debian 12 has neither wrappers nor the newer
+ * rights. */
 #include "web/server/sandbox.h"
 
 #include <fcntl.h>
@@ -21,12 +22,12 @@
 	 LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REFER)
 #define FS_ALL_1 ((UINT64_C(1) << 13) - 1) /* version 1 */
 
-/* The kernel's, of which older headers know the beginning. */
-struct ruleset {
+/* Layout of the kernel; older headers have only its first member. */
+struct landlock_ruleset {
 	uint64_t fs, net;
 };
 
-static uint64_t fs_rights(long version)
+static uint64_t landlock_file_rights(long version)
 {
 	uint64_t rights = FS_ALL_1;
 
@@ -39,7 +40,7 @@ static uint64_t fs_rights(long version)
 	return rights;
 }
 
-static bool allow(int ruleset, const struct sandbox_path *p, uint64_t known)
+static bool add_landlock_rule(int ruleset, const struct sandbox_path *p, uint64_t known)
 {
 	struct landlock_path_beneath_attr rule = { .allowed_access = FS_READ };
 	struct stat st;
@@ -65,21 +66,21 @@ static bool allow(int ruleset, const struct sandbox_path *p, uint64_t known)
 bool sandbox_thread(const struct sandbox_path *paths, size_t n)
 {
 	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-	struct ruleset attr = { 0 };
+	struct landlock_ruleset attr = { 0 };
 	bool ok = true;
 	int fd;
 	size_t i;
 
-	/* the first version forbids renaming between folders, which publishing a file needs */
+	/* the first version forbids renaming between folders, which the store needs to publish a file */
 	if (version < 2)
 		return false;
-	attr.fs = fs_rights(version);
+	attr.fs = landlock_file_rights(version);
 	attr.net = version >= 4 ? NET_BIND | NET_CONNECT : 0;
 	fd = (int)syscall(SYS_landlock_create_ruleset, &attr, version >= 4 ? sizeof(attr) : sizeof(attr.fs), 0);
 	if (fd < 0)
 		return false;
 	for (i = 0; i < n && ok; i++)
-		ok = allow(fd, &paths[i], attr.fs);
+		ok = add_landlock_rule(fd, &paths[i], attr.fs);
 	ok = ok && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !syscall(SYS_landlock_restrict_self, fd, 0);
 	close(fd);
 	return ok;

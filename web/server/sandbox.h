@@ -1,5 +1,5 @@
-/* sandbox.h: a second wall around the threads that answer requests: the kernel (Landlock) lets them open the store's
- * files and nothing else, run no program and connect to nobody. What they start inherits it. */
+/* sandbox.h: a sandbox for the threads that answer requests. Landlock, a kernel feature, lets them open the files of
+ * the store and nothing else, run no program and connect to no address. Threads that they start inherit it. */
 #ifndef DPT_SERVER_SANDBOX_H
 #define DPT_SERVER_SANDBOX_H
 
@@ -7,12 +7,12 @@
 #include <stddef.h>
 
 struct sandbox_path {
-	const char *path; /* a file, or a folder with all below it; fine when it is missing */
-	bool write;       /* else reading only */
-	bool names;       /* not even that: what lies in the folder is seen, not what is in it */
+	const char *path; /* a file, or a folder with everything below it; may be missing */
+	bool write;       /* else read-only */
+	bool names;       /* file names in the folder are visible, but no contents */
 };
 
-/* Confines the calling thread for ever. False: this kernel cannot, nothing has changed. */
+/* Confines the calling thread for good. Returns false, with nothing changed, if the kernel lacks Landlock. */
 bool sandbox_thread(const struct sandbox_path *paths, size_t n);
 
 #endif

@@ -1,5 +1,5 @@
-/* server.h: the HTTP server over a store. Binding comes first, so that a taken port is told before the folder is
- * scanned; requests are answered from server_run on. */
+/* server.h: the HTTP server of a store. server_bind comes before the folder is scanned, so that a port that is in use
+ * is reported at once; server_run starts answering. */
 #ifndef DPT_SERVER_SERVER_H
 #define DPT_SERVER_SERVER_H
 
@@ -14,25 +14,26 @@ struct server_opts {
 	const char *host;        /* name or address */
 	int port;                /* 0: any free one */
 	int max_connections;     /* 0: 500 */
-	const char *db_path, *artifacts_path; /* all that answering threads may open, where the kernel can see to it */
-	const char *logdir;      /* whose names they may see; NULL: none */
+	const char *db_path, *artifacts_path; /* the sandbox limits the answering threads to these paths, if the kernel
+					       * supports it */
+	const char *logdir;      /* a folder in which they may see file names; NULL: none */
 	const char *tls_cert, *tls_key; /* PEM files; NULL: plain HTTP */
-	bool behind_proxy;       /* X-Forwarded-Host and X-Forwarded-Proto are believed */
-	bool has_token;          /* somebody has one: addresses beyond loopback may be served */
+	bool behind_proxy;       /* trust X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto */
+	bool has_token;          /* a token exists: addresses beyond loopback may be served */
 };
 
-/* ERR_USAGE: the host is unknown, or other machines can reach it and nobody has a token, or the certificate is no good.
- * ERR_BUSY: the port is taken. */
+/* ERR_USAGE: the host is unknown, or is reachable from other machines and no token exists, or the certificate is
+ * invalid. ERR_BUSY: the port is in use. */
 int server_bind(struct server **ret, const struct server_opts *o, struct err *err);
 
 const char *server_address(const struct server *s); /* http://HOST:PORT or https:// */
-bool server_public(const struct server *s);         /* other machines can reach it */
+bool server_public(const struct server *s);         /* reachable from other machines */
 struct api_counters *server_counters(struct server *s);
 
-/* Starts answering. api outlives the server. */
+/* Starts answering. api must outlive the server. */
 int server_run(struct server *s, const struct api *api, struct err *err);
 
-/* Refuses what is new, lets what was begun end (at most 10 s), ends event streams, stops. NULL is fine. */
+/* Refuses new requests, lets running ones end (at most 10 s), ends event streams, then stops. NULL is fine. */
 void server_stop(struct server *s);
 
 #endif

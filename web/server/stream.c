@@ -1,5 +1,5 @@
-/* stream.c: replies that come piece by piece: exports; event streams, which sleep suspended until the store changes;
- * and files from an object store, which sleep until the next piece has come. */
+/* stream.c: replies that are produced piece by piece: exports; event streams, which are suspended until the store
+ * changes; and files of an object store, which are suspended until the next piece arrives. */
 #include "web/server/stream.h"
 
 #include <errno.h>
@@ -12,9 +12,9 @@
 
 enum { STREAM_BLOCK_BYTES = 65536, STREAM_HEARTBEAT_S = 15 };
 
-/* A reply that comes piece by piece. It outlives the exchange, which may end first. */
-struct stream {
-	struct stream *next, *prev; /* event streams only */
+/* A reply that is produced piece by piece. It outlives the exchange, which may end first. */
+struct reply_stream {
+	struct reply_stream *next, *prev; /* event streams only */
 	struct server *srv;
 	struct MHD_Connection *conn;
 	struct call_stream src;
@@ -23,13 +23,13 @@ struct stream {
 	size_t sent;
 	double tick_at_s;
 	int fd;
-	unsigned tokens; /* generation that its reader was checked against */
+	unsigned tokens; /* token generation when the reader's access was checked */
 	bool ended, suspended, nudged, tick, gone;
 };
 
-static void stream_free(void *cls)
+static void free_stream(void *cls)
 {
-	struct stream *f = cls;
+	struct reply_stream *f = cls;
 
 	if (f->src.events) {
 		pthread_mutex_lock(&f->srv->lock);
@@ -49,8 +49,8 @@ static void stream_free(void *cls)
 	free(f);
 }
 
-/* Suspends an event stream that has nothing to say; false when it was nudged meanwhile. */
-static bool stream_sleep(struct stream *f)
+/* Suspends an event stream that has no output. Returns false if it was nudged in between. */
+static bool suspend_idle_stream(struct reply_stream *f)
 {
 	bool sleeps;
 
@@ -66,7 +66,7 @@ static bool stream_sleep(struct stream *f)
 }
 
 /* Fetches the next piece into f->out; returns an enum stream_next, or a negative code. */
-static int stream_fill(struct stream *f)
+static int fill_stream_piece(struct reply_stream *f)
 {
 	struct buf *to = f->gzip ? &f->piece : &f->out;
 	bool tick = f->tick;
@@ -90,40 +90,42 @@ static int stream_fill(struct stream *f)
 	return rc;
 }
 
-/* On any thread: the next piece is there. */
-static void stream_wake(void *arg)
+/* Called on any thread: the next piece is available. */
+static void resume_stream(void *arg)
 {
-	struct stream *f = arg;
+	struct reply_stream *f = arg;
 
 	MHD_resume_connection(f->conn);
 }
 
-/* Tokens changed: whoever still may read comes again. */
-static bool stream_outlived(const struct stream *f)
+/* Returns true after a change of any token: the stream ends, and clients that still have access reconnect. */
+static bool has_token_change(const struct reply_stream *f)
 {
 	return f->tokens != token_generation(f->srv->api.store);
 }
 
-static ssize_t stream_read(void *cls, uint64_t pos, char *to, size_t max)
+/* Callback of libmicrohttpd: copies the next bytes, fetches a piece when all are sent, and suspends when there is
+ * none. */
+static ssize_t read_stream(void *cls, uint64_t pos, char *to, size_t max)
 {
-	struct stream *f = cls;
+	struct reply_stream *f = cls;
 	size_t n;
 	int rc;
 
 	(void)pos;
 	while (f->sent == f->out.len) {
-		if (f->ended || (f->src.events && (atomic_load(&f->srv->stopping) || stream_outlived(f))))
+		if (f->ended || (f->src.events && (atomic_load(&f->srv->stopping) || has_token_change(f))))
 			return MHD_CONTENT_READER_END_OF_STREAM;
 		if (f->gone)
 			return MHD_CONTENT_READER_END_WITH_ERROR;
-		rc = stream_fill(f);
+		rc = fill_stream_piece(f);
 		if (rc < 0)
 			return MHD_CONTENT_READER_END_WITH_ERROR;
-		if (rc == STREAM_IDLE && !f->out.len && stream_sleep(f))
+		if (rc == STREAM_IDLE && !f->out.len && suspend_idle_stream(f))
 			return 0;
 		if (rc == STREAM_LATER && !f->out.len) {
 			MHD_suspend_connection(f->conn);
-			f->src.later(f->src.state, stream_wake, f);
+			f->src.later(f->src.state, resume_stream, f);
 			return 0;
 		}
 	}
@@ -133,8 +135,8 @@ static ssize_t stream_read(void *cls, uint64_t pos, char *to, size_t max)
 	return (ssize_t)n;
 }
 
-/* A suspended connection is watched by nobody: whether its client left must be asked. */
-static bool peer_gone(int fd)
+/* libmicrohttpd does not watch a suspended connection, so it is polled for a client that left. */
+static bool has_stream_client_left(int fd)
 {
 	char byte;
 	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -145,12 +147,13 @@ static bool peer_gone(int fd)
 void stream_nudge(struct server *s, int how)
 {
 	double now = clock_mono_s();
-	struct stream *f;
+	struct reply_stream *f;
 
 	pthread_mutex_lock(&s->lock);
 	for (f = s->streams; f; f = f->next) {
-		/* while it is suspended its socket is open, and its worker reads none of this */
-		bool due = now >= f->tick_at_s, gone = (how & STREAM_NUDGE_PROBE) && f->suspended && peer_gone(f->fd);
+		/* while the stream is suspended its socket is open and its worker reads none of these members */
+		bool due = now >= f->tick_at_s,
+		     gone = (how & STREAM_NUDGE_PROBE) && f->suspended && has_stream_client_left(f->fd);
 
 		if (!(how & STREAM_NUDGE_ALL) && !due && !gone)
 			continue;
@@ -168,8 +171,8 @@ void stream_nudge(struct server *s, int how)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* What the call wrote already goes first. */
-static bool stream_begin(struct stream *f, const struct buf *first)
+/* Writes what the call wrote already in front of the stream. */
+static bool write_stream_prefix(struct reply_stream *f, const struct buf *first)
 {
 	if (first->len && f->gzip)
 		return gzip_feed(f->gzip, first->data, first->len, false, &f->out);
@@ -180,7 +183,7 @@ static bool stream_begin(struct stream *f, const struct buf *first)
 struct MHD_Response *stream_response(struct exchange *x, bool gzip)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(x->conn, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct stream *f = calloc(1, sizeof(*f));
+	struct reply_stream *f = calloc(1, sizeof(*f));
 	struct MHD_Response *r = NULL;
 
 	if (!f) {
@@ -207,11 +210,11 @@ struct MHD_Response *stream_response(struct exchange *x, bool gzip)
 		pthread_mutex_unlock(&x->srv->lock);
 		atomic_fetch_add(&x->srv->counters.streams, 1);
 	}
-	if (stream_begin(f, &x->call.out))
+	if (write_stream_prefix(f, &x->call.out))
 		r = MHD_create_response_from_callback(f->src.sized ? f->src.bytes : MHD_SIZE_UNKNOWN,
-						      STREAM_BLOCK_BYTES, stream_read, f, stream_free);
+						      STREAM_BLOCK_BYTES, read_stream, f, free_stream);
 	if (!r)
-		stream_free(f);
+		free_stream(f);
 	else if (f->gzip)
 		MHD_add_response_header(r, "Content-Encoding", "gzip");
 	return r;

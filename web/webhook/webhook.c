@@ -1,5 +1,6 @@
-/* webhook.c: a row is claimed for as long as a post may take, so that of several processes one posts it and one that
- * dies leaves it to the others; what was not taken is due again after twice the time, five minutes at most. */
+/* webhook.c: the thread that posts alerts. It claims an alert with a lease longer than a post: only one of several
+ * processes posts it, and another one takes over if that process dies. A post that fails is retried after twice the
+ * previous wait, at most five minutes. */
 #include "web/webhook/webhook.h"
 
 #include <errno.h>
@@ -19,11 +20,11 @@
 #include "web/api/api.h"
 #include "web/store/alert/alert.h"
 
-#define POST_S 10.0          /* for one post, and so at most between a signal and the end */
+#define POST_S 10.0          /* for one post, and so the longest delay between a signal and the end */
 #define LEASE_MS 60000       /* of a claim; longer than a post */
-#define AGAIN_MS 2000        /* after the first failure */
-#define AGAIN_MAX_MS 300000
-#define GIVEN_UP_MS INT64_C(604800000) /* a week after it was found */
+#define RETRY_MS 2000        /* wait after the first failure */
+#define RETRY_MAX_MS 300000
+#define GIVE_UP_AFTER_MS INT64_C(604800000) /* a week after the alert fired */
 #define PAUSE_S 1.0
 #define SECRET_MIN 16
 
@@ -31,15 +32,15 @@ struct webhook {
 	struct store *s;
 	struct http *http;
 	char secret[256];
-	bool failing; /* it has been said that the receiver does not take them */
+	bool failing; /* the failure of the receiver is logged already */
 	pthread_t thread;
 	bool started;
-	pthread_mutex_t lock; /* of stop */
-	pthread_cond_t told;
+	pthread_mutex_t lock; /* protects stop */
+	pthread_cond_t wake;
 	bool stop;
 };
 
-static int read_secret(struct webhook *w, const char *path, struct err *err)
+static int read_webhook_secret(struct webhook *w, const char *path, struct err *err)
 {
 	FILE *f = fopen(path, "re");
 
@@ -65,8 +66,8 @@ int webhook_new(struct webhook **ret, struct store *s, const char *url, const ch
 		return err_set(err, ERR_NOMEM, "out of memory");
 	w->s = s;
 	pthread_mutex_init(&w->lock, NULL);
-	cond_init(&w->told);
-	rc = read_secret(w, secret_file, err);
+	cond_init(&w->wake);
+	rc = read_webhook_secret(w, secret_file, err);
 	if (!rc)
 		rc = http_open(&w->http, url, NULL, err);
 	if (rc)
@@ -82,18 +83,19 @@ void webhook_free(struct webhook *w)
 		return;
 	pthread_mutex_lock(&w->lock);
 	w->stop = true;
-	pthread_cond_signal(&w->told);
+	pthread_cond_signal(&w->wake);
 	pthread_mutex_unlock(&w->lock);
 	if (w->started)
-		pthread_join(w->thread, NULL); /* what is being posted is not given up: it might be taken twice */
+		pthread_join(w->thread, NULL); /* a running post ends first: after an abort the receiver might get it
+					        * twice */
 	http_close(w->http);
-	pthread_cond_destroy(&w->told);
+	pthread_cond_destroy(&w->wake);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 }
 
-/* text is what chat programs show. */
-static void write_body(struct buf *out, const struct alert_fired *f, const char *text)
+/* Writes the JSON body. text is the member that chat programs show. */
+static void write_alert_body(struct buf *out, const struct alert_fired *f, const char *text)
 {
 	struct js j = { .out = out };
 	char id[24];
@@ -113,8 +115,8 @@ static void write_body(struct buf *out, const struct alert_fired *f, const char 
 	js_close(&j, '}');
 }
 
-/* The line of the header by which the receiver knows that the body is ours. */
-static void sign(const struct webhook *w, const struct buf *body, char ret[128])
+/* Formats the header line by which the receiver verifies that the body is from this server. */
+static void sign_webhook_body(const struct webhook *w, const struct buf *body, char ret[128])
 {
 	unsigned char mac[32];
 	size_t i;
@@ -125,8 +127,8 @@ static void sign(const struct webhook *w, const struct buf *body, char ret[128])
 		n += snprintf(ret + n, 128 - (size_t)n, "%02x", mac[i]);
 }
 
-/* 0: it was taken. *ret_later_ms: the wait that the receiver asks for. */
-static int post(struct webhook *w, const struct alert_fired *f, int64_t *ret_later_ms, struct err *err)
+/* Posts one alert; 0: the receiver accepted it. *ret_later_ms: the wait that the receiver demands. */
+static int post_alert(struct webhook *w, const struct alert_fired *f, int64_t *ret_later_ms, struct err *err)
 {
 	char signature[128], delivery[64], text[1200];
 	const char *const headers[] = { signature, delivery, NULL };
@@ -136,10 +138,10 @@ static int post(struct webhook *w, const struct alert_fired *f, int64_t *ret_lat
 
 	snprintf(text, sizeof text, "%.300s / %.300s: %.500s", f->experiment, f->run_name, f->text);
 	buf_init(&body, 1 << 16);
-	write_body(&body, f, text);
+	write_alert_body(&body, f, text);
 	if (buf_failed(&body))
 		return err_set(err, ERR_NOMEM, "out of memory");
-	sign(w, &body, signature);
+	sign_webhook_body(w, &body, signature);
 	snprintf(delivery, sizeof delivery, "X-Dptrack-Delivery: %" PRId64, f->id);
 	rc = http_send(w->http, &(struct http_request){ .method = "POST", .path = "", .body = body.data,
 		.body_bytes = body.len, .content_type = "application/json", .headers = headers,
@@ -154,7 +156,7 @@ static int post(struct webhook *w, const struct alert_fired *f, int64_t *ret_lat
 	return rc;
 }
 
-static int submit(struct webhook *w, const struct alert_op *op, bool *ret_existed, struct err *err)
+static int submit_alert_change(struct webhook *w, const struct alert_op *op, bool *ret_existed, struct err *err)
 {
 	const struct ingest_op ingest = alert_ingest(op);
 	struct ingest_result res;
@@ -164,46 +166,47 @@ static int submit(struct webhook *w, const struct alert_op *op, bool *ret_existe
 	return rc;
 }
 
-static int64_t again_ms(int tries)
+static int64_t retry_wait_ms(int tries)
 {
-	int64_t wait = (int64_t)AGAIN_MS << (tries < 8 ? tries : 8);
+	int64_t wait = (int64_t)RETRY_MS << (tries < 8 ? tries : 8);
 
-	return wait < AGAIN_MAX_MS ? wait : AGAIN_MAX_MS;
+	return wait < RETRY_MAX_MS ? wait : RETRY_MAX_MS;
 }
 
-static void tell(struct webhook *w, int rc, const struct err *err)
+static void log_delivery_state(struct webhook *w, int rc, const struct err *err)
 {
 	if (rc && !w->failing)
-		log_warn("alerts are not taken (they are posted again later): %s", err->text);
+		log_warn("alerts are not accepted (they are posted again later): %s", err->text);
 	else if (!rc && w->failing)
-		log_info("alerts are taken again by %s", http_url(w->http));
+		log_info("alerts are accepted again by %s", http_url(w->http));
 	w->failing = rc;
 }
 
-/* Claims one and posts it; *ret_taken false: the receiver did not take it. */
-static int deliver(struct webhook *w, const struct alert_fired *f, int64_t now_ms, bool *ret_taken, struct err *err)
+/* Claims one alert and posts it; *ret_taken is false if the receiver did not accept it. */
+static int deliver_alert(struct webhook *w, const struct alert_fired *f, int64_t now_ms, bool *ret_taken,
+			 struct err *err)
 {
 	struct alert_op op = { .kind = &alert_change_claim, .id = f->id, .due_ms = f->due_ms,
 			       .time_ms = now_ms + LEASE_MS };
 	struct err why = ERR_INIT;
 	int64_t later_ms = 0;
 	bool elsewhere;
-	int rc = submit(w, &op, &elsewhere, err), failed;
+	int rc = submit_alert_change(w, &op, &elsewhere, err), failed;
 
 	if (rc || elsewhere)
 		return rc;
-	failed = post(w, f, &later_ms, &why);
-	tell(w, failed, &why);
+	failed = post_alert(w, f, &later_ms, &why);
+	log_delivery_state(w, failed, &why);
 	*ret_taken = !failed;
 	op = (struct alert_op){ .kind = &alert_change_settle, .id = f->id, .due_ms = INT64_MIN, .time_ms = now_ms };
 	if (failed) {
-		int64_t wait = again_ms(f->tries);
+		int64_t wait = retry_wait_ms(f->tries);
 
 		op.time_ms = INT64_MIN;
-		if (now_ms - f->time_ms < GIVEN_UP_MS)
+		if (now_ms - f->time_ms < GIVE_UP_AFTER_MS)
 			op.due_ms = now_ms + (later_ms > wait ? later_ms : wait);
 	}
-	return submit(w, &op, &elsewhere, err);
+	return submit_alert_change(w, &op, &elsewhere, err);
 }
 
 int webhook_turn(struct webhook *w, int64_t now_ms, struct err *err)
@@ -215,12 +218,12 @@ int webhook_turn(struct webhook *w, int64_t now_ms, struct err *err)
 	int rc = a ? alert_due(w->s, now_ms, a, &due, err) : err_set(err, ERR_NOMEM, "out of memory");
 
 	for (i = 0; i < due.count && taken && !rc; i++)
-		rc = deliver(w, &due.items[i], now_ms, &taken, err);
+		rc = deliver_alert(w, &due.items[i], now_ms, &taken, err);
 	arena_free(a);
 	return rc;
 }
 
-static void *main_loop(void *arg)
+static void *run_webhook(void *arg)
 {
 	struct webhook *w = arg;
 	bool stop = false;
@@ -230,7 +233,7 @@ static void *main_loop(void *arg)
 
 		webhook_turn(w, clock_wall_ms(), NULL);
 		pthread_mutex_lock(&w->lock);
-		while (!w->stop && cond_wait_until(&w->told, &w->lock, until_s))
+		while (!w->stop && cond_wait_until(&w->wake, &w->lock, until_s))
 			;
 		stop = w->stop;
 		pthread_mutex_unlock(&w->lock);
@@ -240,6 +243,6 @@ static void *main_loop(void *arg)
 
 int webhook_start(struct webhook *w, struct err *err)
 {
-	w->started = !pthread_create(&w->thread, NULL, main_loop, w);
+	w->started = !pthread_create(&w->thread, NULL, run_webhook, w);
 	return w->started ? 0 : err_set(err, ERR_IO, "alerts: cannot start a thread");
 }

@@ -99,14 +99,14 @@ def brought(folder):
 
 def refused(folder):
     into = os.path.join(folder, "refused")
-    cases = [(["{}"], 2, "first is not"), ([HEAD, BEGIN], 1, "has no \"end\""), ([HEAD, BEGIN, BEGIN], 1, "line 3: the run before"),
-             ([HEAD, {"tag": ["a", "b"]}], 1, "line 2: \"tag\" belongs to a run"), ([HEAD, BEGIN, "{torn"], 1, "line 3: no JSON"),
-             ([HEAD, BEGIN, {"what": 1}], 1, "\"what\" is no kind of line"), ([HEAD, BEGIN, {"a": 1, "b": 2}], 1, "one member"),
-             ([HEAD, {"run": {"id": "x", "experiment": "", "name": "", "start": 0}}], 1, "is no id of a run"), ([HEAD, {"run": {}}], 1, "is needed there"),
-             ([HEAD, BEGIN, {"points": [["k", "s", 0, 0]]}], 1, "[key, step, time, number] is needed"), ([HEAD, BEGIN, {"points": 1}], 1, "a list of points"),
+    cases = [(["{}"], 2, "the first line is not"), ([HEAD, BEGIN], 1, "has no \"end\""), ([HEAD, BEGIN, BEGIN], 1, "line 3: the previous run"),
+             ([HEAD, {"tag": ["a", "b"]}], 1, "line 2: \"tag\" needs a run"), ([HEAD, BEGIN, "{torn"], 1, "line 3: not JSON"),
+             ([HEAD, BEGIN, {"what": 1}], 1, "\"what\": unknown kind of line"), ([HEAD, BEGIN, {"a": 1, "b": 2}], 1, "one member"),
+             ([HEAD, {"run": {"id": "x", "experiment": "", "name": "", "start": 0}}], 1, "not a run id"), ([HEAD, {"run": {}}], 1, "expected {"),
+             ([HEAD, BEGIN, {"points": [["k", "s", 0, 0]]}], 1, "expected [key, step, time, number]"), ([HEAD, BEGIN, {"points": 1}], 1, "a list of points"),
              ([HEAD, BEGIN, {"console": [3, 0, "x"]}], 1, "[1 or 2, time, line]"), ([HEAD, BEGIN, {"end": ["odd", 0]}], 1, "a run's status"),
-             ([HEAD, BEGIN, {"param": ["a"]}], 1, "[name, value]"), ([HEAD, BEGIN, {"note": 1}], 1, "a text"), ([HEAD, BEGIN, {"file": [1, 2]}], 1, "path on this machine"),
-             ([HEAD, BEGIN, {"image": ["k"]}], 1, "[key, step, time, content]"), ([HEAD, BEGIN, {"left_out": 1}], 1, "a text")]
+             ([HEAD, BEGIN, {"param": ["a"]}], 1, "[name, value]"), ([HEAD, BEGIN, {"note": 1}], 1, "expected a string"), ([HEAD, BEGIN, {"file": [1, 2]}], 1, "path on this machine"),
+             ([HEAD, BEGIN, {"image": ["k"]}], 1, "[key, step, time, content]"), ([HEAD, BEGIN, {"left_out": 1}], 1, "expected a string")]
     for lines, code, words in cases:
         error = bring(into, *lines, code=code)
         lib.check(words in error, f"{lines[-1]}: {error!r}, want {words!r}")

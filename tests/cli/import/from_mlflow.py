@@ -145,7 +145,7 @@ def refused(folder):
         db.execute("CREATE TABLE t (x)")
     db.close()
     into = os.path.join(folder, "refused")
-    lib.check("no store of MLflow" in run("import", other, "--logdir", into, code=2), "a SQLite file of somebody else")
+    lib.check("without MLflow's table" in run("import", other, "--logdir", into, code=2), "a SQLite file of somebody else")
     with open(os.path.join(folder, "mlflow.db"), "rb") as f:
         head = f.read(40000)
     with open(other, "wb") as f:
@@ -154,7 +154,7 @@ def refused(folder):
     plain = os.path.join(folder, "plain.txt")
     with open(plain, "w", encoding="ascii") as f:
         f.write("x")
-    lib.check("neither" in run("import", plain, "--logdir", into, code=2), "a file that is no store")
+    lib.check("unknown format" in run("import", plain, "--logdir", into, code=2), "a file that is no store")
 
 
 def main():

@@ -145,7 +145,7 @@ def main():
         with open(torn, "wb") as f:
             f.write(whole[:3])
         in_one_second(source, files, os.path.join(folder, "second"))
-        lib.check("no .wandb file" in run("import", torn, "--logdir", os.path.join(folder, "none")), "a file that is none")
+        lib.check("not a .wandb file" in run("import", torn, "--logdir", os.path.join(folder, "none")), "a file that is none")
     lib.finish("bring/wandb")
 
 

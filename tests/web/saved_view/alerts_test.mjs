@@ -40,7 +40,7 @@ test('a rule is made on the page; what it finds appears by itself and leads to t
 	await page.selectOption('[aria-label="When"]', 'silent');
 	await page.fill('[aria-label="Seconds"]', '1');
 	await page.click('.picker button:text-is("add")');
-	await says(page, '.picker [role=alert]', /10 s or longer/);
+	await says(page, '.picker [role=alert]', /expected 10 to/);
 	await log(id, 7.5);
 	await until(async () => {
 		await log(id, 7.5);

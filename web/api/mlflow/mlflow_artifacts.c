@@ -1,4 +1,4 @@
-/* mlflow_artifacts.c: MLflow's artifact routes: through the proxy, of a run, of a logged model. */
+/* mlflow_artifacts.c: MLflow's artifact routes: of the proxy, a run, a logged model. */
 #include "web/api/mlflow/mlflow_errors.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "web/store/mlflow/experiments.h"
 #include "web/store/mlflow/logged_models.h"
 
-/* "" is the root. False after failing the call. */
-static bool path_ok(struct call *c, const char *path)
+/* "" means the root. Returns false after failing the call. */
+static bool check_ml_artifact_path(struct call *c, const char *path)
 {
 	if (!path || !*path || (artifact_path_ok(path) && !strchr(path, '#')))
 		return true;
@@ -19,8 +19,8 @@ static bool path_ok(struct call *c, const char *path)
 	return false;
 }
 
-/* MLflow takes a slash at the end of a folder. */
-static const char *trim(struct call *c, const char *path)
+/* Removes slashes at the end: MLflow accepts them after the name of a folder. */
+static const char *trim_trailing_slashes(struct call *c, const char *path)
 {
 	char *copy = path ? arena_strdup(c->arena, path) : NULL;
 	size_t n = copy ? strlen(copy) : 0;
@@ -30,8 +30,8 @@ static const char *trim(struct call *c, const char *path)
 	return copy ? copy : "";
 }
 
-/* Without "." and empty parts, which lead nowhere. A path that begins with a slash stays as it is, and is refused. */
-static const char *plain(struct call *c, const char *path)
+/* Removes "." and empty segments. A path with a leading slash is returned unchanged; it is refused later. */
+static const char *remove_dot_segments(struct call *c, const char *path)
 {
 	char *copy = arena_alloc(c->arena, strlen(path) + 1), *to = copy;
 	size_t n;
@@ -50,30 +50,30 @@ static const char *plain(struct call *c, const char *path)
 	return copy;
 }
 
-static enum call_next fail(struct call *c, const struct err *err)
+static enum call_next fail_artifact(struct call *c, const struct err *err)
 {
 	if (err->code == ERR_EXISTS)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "%s", err->text);
 	return ml_fail_err(c, err);
 }
 
-static enum call_next not_opened(struct call *c, const struct err *err)
+static enum call_next fail_artifact_open(struct call *c, const struct err *err)
 {
 	if (err->code == ERR_NOENT)
 		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "%s", err->text);
 	if (err->code == ERR_USAGE)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "%s", err->text);
-	return fail(c, err);
+	return fail_artifact(c, err);
 }
 
-static enum call_next reply_file(struct call *c, const char *path)
+static enum call_next reply_ml_file(struct call *c, const char *path)
 {
-	return blob_reply(c, &(struct blob_reply){ .path = path, .download = true, .fail = not_opened });
+	return blob_reply(c, &(struct blob_reply){ .path = path, .download = true, .fail = fail_artifact_open });
 }
 
-/* prefix: what stands before each name. page_token and, which MLflow's own server does not have, max_results: a part.
- */
-static bool write_files(struct call *c, struct js *j, const char *folder, const char *prefix)
+/* Writes the files of a folder. prefix: path in front of each name. page_token and max_results select a page; MLflow's
+ * own server has no max_results. */
+static bool write_ml_file_list(struct call *c, struct js *j, const char *folder, const char *prefix)
 {
 	struct blob_page page = { .token = call_arg(c, "page_token"), .limit = INT64_MAX };
 	struct artifact_entry *list;
@@ -106,8 +106,8 @@ static bool write_files(struct call *c, struct js *j, const char *folder, const 
 	return true;
 }
 
-/* Where a client said that the artifacts of a folder's experiment lie; "": here. */
-static const char *elsewhere(struct call *c, const char *folder)
+/* The artifact location that a client set for a folder's experiment; "": this server. */
+static const char *find_external_location(struct call *c, const char *folder)
 {
 	const char *location = "";
 	struct err err = ERR_INIT;
@@ -116,27 +116,27 @@ static const char *elsewhere(struct call *c, const char *folder)
 	return location;
 }
 
-static void write_root(struct call *c, struct js *j, const char *folder)
+static void write_root_uri(struct call *c, struct js *j, const char *folder)
 {
 	const char *below = strchr(folder, '/') + 1;
 	int n = (int)(strstr(below, "/artifacts") - below) + 10;
 
-	js_key_str(
-		j, "root_uri",
-		location_of(c->arena, elsewhere(c, folder), atoll(folder), arena_printf(c->arena, "%.*s", n, below)));
+	js_key_str(j, "root_uri",
+		   location_of(c->arena, find_external_location(c, folder), atoll(folder),
+			       arena_printf(c->arena, "%.*s", n, below)));
 }
 
 /* --- the proxy ---------------------------------------------------------------------------------------------- */
 
 enum call_next on_ml_proxy_list(struct call *c)
 {
-	const char *path = plain(c, trim(c, call_arg(c, "path")));
+	const char *path = remove_dot_segments(c, trim_trailing_slashes(c, call_arg(c, "path")));
 	struct js j = { .out = &c->out };
 
-	if (!path_ok(c, path))
+	if (!check_ml_artifact_path(c, path))
 		return CALL_DONE;
 	js_open(&j, '{');
-	if (write_files(c, &j, path, ""))
+	if (write_ml_file_list(c, &j, path, ""))
 		js_close(&j, '}');
 	return CALL_DONE;
 }
@@ -147,10 +147,10 @@ enum call_next on_ml_proxy_get(struct call *c)
 
 	if (!*path)
 		return on_ml_proxy_list(c);
-	return path_ok(c, path) ? reply_file(c, path) : CALL_DONE;
+	return check_ml_artifact_path(c, path) ? reply_ml_file(c, path) : CALL_DONE;
 }
 
-static enum call_next stored(struct call *c, const struct artifact_file *file)
+static enum call_next finish_proxy_put(struct call *c, const struct artifact_file *file)
 {
 	(void)file;
 	return ml_empty(c, NULL);
@@ -160,10 +160,12 @@ enum call_next on_ml_proxy_put(struct call *c)
 {
 	if (!*c->rest)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid path");
-	return path_ok(c, c->rest) ? blob_put(c, &(struct blob_put){ c->rest, fail, stored }) : CALL_DONE;
+	return check_ml_artifact_path(c, c->rest)
+		       ? blob_put(c, &(struct blob_put){ c->rest, fail_artifact, finish_proxy_put })
+		       : CALL_DONE;
 }
 
-static enum call_next gone(struct call *c)
+static enum call_next finish_proxy_delete(struct call *c)
 {
 	return ml_empty(c, NULL);
 }
@@ -172,7 +174,9 @@ enum call_next on_ml_proxy_delete(struct call *c)
 {
 	if (!*c->rest)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid path");
-	return path_ok(c, c->rest) ? blob_remove(c, &(struct blob_remove){ c->rest, fail, gone }) : CALL_DONE;
+	return check_ml_artifact_path(c, c->rest)
+		       ? blob_remove(c, &(struct blob_remove){ c->rest, fail_artifact, finish_proxy_delete })
+		       : CALL_DONE;
 }
 
 enum call_next on_ml_multipart(struct call *c)
@@ -195,7 +199,7 @@ enum call_next on_ml_presigned_upload(struct call *c)
 
 /* --- of a run ----------------------------------------------------------------------------------------------- */
 
-static const char *run_folder(struct call *c, const char *id, const char *path)
+static const char *find_run_folder(struct call *c, const char *id, const char *path)
 {
 	struct query_run run;
 
@@ -214,28 +218,29 @@ enum call_next on_ml_artifact_list(struct call *c)
 
 	if (!ml_args(c, fields))
 		return CALL_DONE;
-	path = trim(c, path);
-	if (!path_ok(c, plain(c, path)) || !(folder = run_folder(c, id, plain(c, path))))
+	path = trim_trailing_slashes(c, path);
+	if (!check_ml_artifact_path(c, remove_dot_segments(c, path)) ||
+	    !(folder = find_run_folder(c, id, remove_dot_segments(c, path))))
 		return CALL_DONE;
 	js_open(&j, '{');
-	write_root(c, &j, folder);
-	if (write_files(c, &j, folder, path))
+	write_root_uri(c, &j, folder);
+	if (write_ml_file_list(c, &j, folder, path))
 		js_close(&j, '}');
 	return CALL_DONE;
 }
 
-/* run_id or run_uuid, and path. False after failing the call. */
-static bool of_run(struct call *c, const char **ret_place)
+/* Reads the arguments run_id or run_uuid, and path. Returns false after failing the call. */
+static bool read_run_artifact_args(struct call *c, const char **ret_place)
 {
 	const char *id = call_arg(c, "run_id"), *path = call_arg(c, "path");
 
 	id = id ? id : call_arg(c, "run_uuid");
 	if (!path || !*path)
 		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify path.");
-	else if (path_ok(c, path = plain(c, path)) && (!id || !*id))
+	else if (check_ml_artifact_path(c, path = remove_dot_segments(c, path)) && (!id || !*id))
 		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify run_id.");
 	else if (c->status == 200)
-		*ret_place = run_folder(c, id, path);
+		*ret_place = find_run_folder(c, id, path);
 	return *ret_place != NULL;
 }
 
@@ -243,10 +248,10 @@ enum call_next on_ml_artifact_get(struct call *c)
 {
 	const char *place = NULL;
 
-	return of_run(c, &place) ? reply_file(c, place) : CALL_DONE;
+	return read_run_artifact_args(c, &place) ? reply_ml_file(c, place) : CALL_DONE;
 }
 
-/* The path is looked at before anything else. */
+/* Checks the path before all other arguments. */
 enum call_next on_ml_version_artifact_get(struct call *c)
 {
 	const char *path = call_arg(c, "path"), *name = call_arg(c, "name"), *version = call_arg(c, "version"), *folder;
@@ -255,24 +260,25 @@ enum call_next on_ml_version_artifact_get(struct call *c)
 
 	if (!path || !*path)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify path.");
-	path = plain(c, path);
-	if (!path_ok(c, path) || !ml_model_name_ok(c, "name", name ? name : "") ||
+	path = remove_dot_segments(c, path);
+	if (!check_ml_artifact_path(c, path) || !ml_model_name_ok(c, "name", name ? name : "") ||
 	    !ml_version_number(c, version ? version : "", &number) || !ml_find_version(c, name, number, &v))
 		return CALL_DONE;
 	folder = ml_source_folder(c, v.location);
-	if (!folder || !path_ok(c, plain(c, folder)))
+	if (!folder || !check_ml_artifact_path(c, remove_dot_segments(c, folder)))
 		return CALL_DONE;
-	return reply_file(c, arena_printf(c->arena, "%s/%s", plain(c, trim(c, folder)), path));
+	return reply_ml_file(
+		c, arena_printf(c->arena, "%s/%s", remove_dot_segments(c, trim_trailing_slashes(c, folder)), path));
 }
 
-static enum call_next uploaded(struct call *c, const struct artifact_file *file)
+static enum call_next finish_artifact_upload(struct call *c, const struct artifact_file *file)
 {
 	(void)file;
 	(void)c;
 	return CALL_DONE;
 }
 
-static bool has_body(struct call *c)
+static bool has_request_body(struct call *c)
 {
 	const char *length = c->host->header(c, "Content-Length");
 
@@ -287,22 +293,22 @@ enum call_next on_ml_artifact_upload(struct call *c)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify run_uuid.");
 	if (!path || !*path)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Request must specify path.");
-	path = plain(c, path);
-	if (!path_ok(c, path))
+	path = remove_dot_segments(c, path);
+	if (!check_ml_artifact_path(c, path))
 		return CALL_DONE;
-	if (!*path || !has_body(c))
+	if (!*path || !has_request_body(c))
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, *path ? "Request must specify data." : "Invalid path");
-	place = run_folder(c, id, path);
-	if (place && *elsewhere(c, place))
+	place = find_run_folder(c, id, path);
+	if (place && *find_external_location(c, place))
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE,
-			       "The artifacts of run %s lie at %s, which its clients write to themselves.", id,
-			       elsewhere(c, place));
-	return place ? blob_put(c, &(struct blob_put){ place, fail, uploaded }) : CALL_DONE;
+			       "The artifacts of run %s are stored at %s: its clients write to that location directly.",
+			       id, find_external_location(c, place));
+	return place ? blob_put(c, &(struct blob_put){ place, fail_artifact, finish_artifact_upload }) : CALL_DONE;
 }
 
 /* --- of a logged model -------------------------------------------------------------------------------------- */
 
-static const char *model_folder(struct call *c, const char *path)
+static const char *find_model_folder(struct call *c, const char *path)
 {
 	struct model m;
 
@@ -314,14 +320,15 @@ static const char *model_folder(struct call *c, const char *path)
 
 enum call_next on_ml_model_artifact_list(struct call *c)
 {
-	const char *path = trim(c, call_arg(c, "artifact_directory_path")), *folder;
+	const char *path = trim_trailing_slashes(c, call_arg(c, "artifact_directory_path")), *folder;
 	struct js j = { .out = &c->out };
 
-	if (!path_ok(c, plain(c, path)) || !(folder = model_folder(c, plain(c, path))))
+	if (!check_ml_artifact_path(c, remove_dot_segments(c, path)) ||
+	    !(folder = find_model_folder(c, remove_dot_segments(c, path))))
 		return CALL_DONE;
 	js_open(&j, '{');
-	write_root(c, &j, folder);
-	if (write_files(c, &j, folder, path))
+	write_root_uri(c, &j, folder);
+	if (write_ml_file_list(c, &j, folder, path))
 		js_close(&j, '}');
 	return CALL_DONE;
 }
@@ -332,7 +339,7 @@ enum call_next on_ml_model_artifact_get(struct call *c)
 
 	if (!path || !*path)
 		return ml_fail(c, ML_BAD_REQUEST, "Request must include the \"artifact_file_path\" query parameter.");
-	path = plain(c, path);
-	place = path_ok(c, path) ? model_folder(c, path) : NULL;
-	return place ? reply_file(c, place) : CALL_DONE;
+	path = remove_dot_segments(c, path);
+	place = check_ml_artifact_path(c, path) ? find_model_folder(c, path) : NULL;
+	return place ? reply_ml_file(c, place) : CALL_DONE;
 }

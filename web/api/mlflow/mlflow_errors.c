@@ -1,4 +1,4 @@
-/* mlflow_errors.c: how MLflow's routes refuse, and how they submit a change. */
+/* mlflow_errors.c: error replies of MLflow's routes, and the submission of their changes. */
 #include "web/api/mlflow/mlflow_errors.h"
 
 static const struct {

@@ -18,7 +18,7 @@ enum {
 	LOCATION_CHARS = 2048
 };
 
-static void write_experiment(struct js *j, const struct experiment *e)
+static void write_ml_experiment(struct js *j, const struct experiment *e)
 {
 	char text[64];
 
@@ -37,18 +37,18 @@ static void write_experiment(struct js *j, const struct experiment *e)
 	js_close(j, '}');
 }
 
-static enum call_next reply_one(struct call *c, const struct experiment *e)
+static enum call_next reply_ml_experiment(struct call *c, const struct experiment *e)
 {
 	struct js j = { .out = &c->out };
 
 	js_open(&j, '{');
 	js_key(&j, "experiment");
-	write_experiment(&j, e);
+	write_ml_experiment(&j, e);
 	js_close(&j, '}');
 	return CALL_DONE;
 }
 
-static enum call_next created(struct call *c, const struct ingest_result *res)
+static enum call_next reply_experiment_id(struct call *c, const struct ingest_result *res)
 {
 	struct js j = { .out = &c->out };
 
@@ -58,20 +58,20 @@ static enum call_next created(struct call *c, const struct ingest_result *res)
 	return CALL_DONE;
 }
 
-static bool scheme_ok(struct call *c, const char *location)
+static bool check_location_scheme(struct call *c, const char *location)
 {
 	if (!ml_host_ok(c, "artifact_location", location))
 		return false;
 	if (strncasecmp(location, "mlflow-artifacts:", 17))
 		return true;
 	ml_fail(c, ML_INVALID_PARAMETER_VALUE,
-		"Invalid artifact_location '%s': this server hands out what it keeps itself as "
-		"mlflow-artifacts:/<experiment>/<run>/artifacts; leave artifact_location out.",
+		"Invalid artifact_location '%s': artifacts that this server stores have the location "
+		"mlflow-artifacts:/<experiment>/<run>/artifacts; omit artifact_location.",
 		location);
 	return false;
 }
 
-static bool location_ok(struct call *c, const char *location)
+static bool check_artifact_location(struct call *c, const char *location)
 {
 	const char *query = strchr(location, '?'), *params = strrchr(location, '/');
 
@@ -90,12 +90,12 @@ static bool location_ok(struct call *c, const char *location)
 			"environment variable.",
 			LOCATION_CHARS);
 	else
-		return scheme_ok(c, location);
+		return check_location_scheme(c, location);
 	return false;
 }
 
-/* A path of this machine that does not begin with a slash is one below where the server was started. */
-static const char *absolute(struct call *c, const char *location)
+/* Makes a relative path of this machine absolute: it is relative to the working directory of the server. */
+static const char *make_location_absolute(struct call *c, const char *location)
 {
 	char here[PATH_MAX];
 
@@ -119,19 +119,19 @@ enum call_next on_ml_experiment_create(struct call *c)
 	size_t i;
 
 	if (!ml_args(c, fields) || !ml_length_ok(c, "name", EXPERIMENT_NAME_CHARS, op.name) ||
-	    !location_ok(c, location) || !ml_pairs(c, tags, "tags", SIZE_MAX, &kv))
+	    !check_artifact_location(c, location) || !ml_pairs(c, tags, "tags", SIZE_MAX, &kv))
 		return CALL_DONE;
-	op.location = absolute(c, location);
+	op.location = make_location_absolute(c, location);
 	op.tags = kv;
 	op.tag_count = json_array_size(tags);
 	for (i = 0; i < op.tag_count; i++)
 		if (!ml_length_ok(c, "key", KEY_CHARS, kv[i].key) ||
 		    !ml_length_ok(c, "value", EXPERIMENT_TAG_CHARS, kv[i].value))
 			return CALL_DONE;
-	return ml_submit(c, &op, created);
+	return ml_submit(c, &op, reply_experiment_id);
 }
 
-static enum call_next no_such(struct call *c, int rc, const struct err *err, const char *text)
+static enum call_next fail_experiment_lookup(struct call *c, int rc, const struct err *err, const char *text)
 {
 	return rc == ERR_NOENT ? ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "%s", text) : ml_fail_err(c, err);
 }
@@ -148,8 +148,8 @@ enum call_next on_ml_experiment_get(struct call *c)
 	if (!ml_args(c, fields) || !ml_experiment_id(c, id, &number))
 		return CALL_DONE;
 	rc = experiment_get(c->api->store, number, NULL, c->arena, &e, &err);
-	return rc ? no_such(c, rc, &err, arena_printf(c->arena, "No Experiment with id=%s exists", id))
-		  : reply_one(c, &e);
+	return rc ? fail_experiment_lookup(c, rc, &err, arena_printf(c->arena, "No Experiment with id=%s exists", id))
+		  : reply_ml_experiment(c, &e);
 }
 
 enum call_next on_ml_experiment_by_name(struct call *c)
@@ -163,12 +163,13 @@ enum call_next on_ml_experiment_by_name(struct call *c)
 	if (!ml_args(c, fields))
 		return CALL_DONE;
 	rc = experiment_get(c->api->store, 0, name, c->arena, &e, &err);
-	return rc ? no_such(c, rc, &err, arena_printf(c->arena, "Could not find experiment with name '%s'", name)) :
-		    reply_one(c, &e);
+	return rc ? fail_experiment_lookup(c, rc, &err,
+					   arena_printf(c->arena, "Could not find experiment with name '%s'", name))
+		  : reply_ml_experiment(c, &e);
 }
 
-/* Changes that name an experiment and perhaps one thing more. */
-static enum call_next change(struct call *c, struct mlflow_op *op, const char *field)
+/* Submits a change whose request names an experiment and at most one more member. */
+static enum call_next submit_experiment_change(struct call *c, struct mlflow_op *op, const char *field)
 {
 	const char *id = NULL;
 	const struct ml_field fields[] = {
@@ -184,22 +185,22 @@ static enum call_next change(struct call *c, struct mlflow_op *op, const char *f
 
 enum call_next on_ml_experiment_delete(struct call *c)
 {
-	return change(c, &(struct mlflow_op){ .kind = &mlflow_experiment_delete }, NULL);
+	return submit_experiment_change(c, &(struct mlflow_op){ .kind = &mlflow_experiment_delete }, NULL);
 }
 
 enum call_next on_ml_experiment_restore(struct call *c)
 {
-	return change(c, &(struct mlflow_op){ .kind = &mlflow_experiment_restore }, NULL);
+	return submit_experiment_change(c, &(struct mlflow_op){ .kind = &mlflow_experiment_restore }, NULL);
 }
 
 enum call_next on_ml_experiment_update(struct call *c)
 {
-	return change(c, &(struct mlflow_op){ .kind = &mlflow_experiment_rename }, "new_name");
+	return submit_experiment_change(c, &(struct mlflow_op){ .kind = &mlflow_experiment_rename }, "new_name");
 }
 
 enum call_next on_ml_experiment_untag(struct call *c)
 {
-	return change(c, &(struct mlflow_op){ .kind = &mlflow_experiment_untag }, "key");
+	return submit_experiment_change(c, &(struct mlflow_op){ .kind = &mlflow_experiment_untag }, "key");
 }
 
 enum call_next on_ml_experiment_tag(struct call *c)
@@ -218,7 +219,7 @@ enum call_next on_ml_experiment_tag(struct call *c)
 	return ml_submit(c, &op, ml_empty);
 }
 
-static bool read_view(struct call *c, json_t *value, struct experiments_opts *o)
+static bool read_experiment_view(struct call *c, json_t *value, struct experiments_opts *o)
 {
 	int view = ml_view_type(c, value, "view_type");
 
@@ -227,7 +228,7 @@ static bool read_view(struct call *c, json_t *value, struct experiments_opts *o)
 	return view >= 0;
 }
 
-static bool read_limit(struct call *c, int64_t limit, struct experiments_opts *o)
+static bool read_experiment_limit(struct call *c, int64_t limit, struct experiments_opts *o)
 {
 	if (limit < 1)
 		ml_fail(c, ML_INVALID_PARAMETER_VALUE,
@@ -257,8 +258,8 @@ enum call_next on_ml_experiment_search(struct call *c)
 	};
 	size_t i;
 
-	if (!request || !ml_read(c, request, fields) || !read_limit(c, limit, &o) ||
-	    !read_view(c, json_object_get(request, "view_type"), &o))
+	if (!request || !ml_read(c, request, fields) || !read_experiment_limit(c, limit, &o) ||
+	    !read_experiment_view(c, json_object_get(request, "view_type"), &o))
 		return CALL_DONE;
 	o.order = order.items;
 	o.order_count = order.count;
@@ -269,7 +270,7 @@ enum call_next on_ml_experiment_search(struct call *c)
 		js_key(&j, "experiments");
 		js_open(&j, '[');
 		for (i = 0; i < list.count; i++)
-			write_experiment(&j, &list.items[i]);
+			write_ml_experiment(&j, &list.items[i]);
 		js_close(&j, ']');
 	}
 	if (list.next_page_token)

@@ -1,4 +1,4 @@
-/* mlflow_inputs_route.c: what a run reads and makes is logged: data sets and logged models. */
+/* mlflow_inputs_route.c: logs the inputs and outputs of a run: data sets and logged models. */
 #include "web/api/mlflow/mlflow_errors.h"
 
 #include <string.h>
@@ -11,9 +11,9 @@ enum { TAG_KEY_CHARS = 255, TAG_VALUE_CHARS = 500, SEARCH_EXPERIMENTS = 20, HIST
 
 #define HISTORY_TAG "mlflow.log-model.history"
 
-/* --- logged ------------------------------------------------------------------------------------------------- */
+/* --- logging ------------------------------------------------------------------------------------------------ */
 
-static bool read_tags(struct call *c, json_t *list, struct ingest_dataset *d)
+static bool read_dataset_tags(struct call *c, json_t *list, struct ingest_dataset *d)
 {
 	size_t n = json_array_size(list), i;
 	struct ingest_kv *kv = arena_array(c->arena, n + 1, sizeof(*kv));
@@ -33,7 +33,8 @@ static bool read_tags(struct call *c, json_t *list, struct ingest_dataset *d)
 	return kv != NULL;
 }
 
-static bool read_dataset(struct call *c, json_t *list, size_t index, struct ingest_dataset *d)
+/* Reads one item of "datasets": {"dataset": {…}, "tags": […]}. */
+static bool read_dataset_input(struct call *c, json_t *list, size_t index, struct ingest_dataset *d)
 {
 	json_t *dataset = NULL, *tags = NULL;
 	const struct ml_field outer[] = {
@@ -54,10 +55,10 @@ static bool read_dataset(struct call *c, json_t *list, size_t index, struct inge
 	       ml_length_ok(c, "name", NAME_CHARS, d->name) && ml_length_ok(c, "digest", DIGEST_CHARS, d->digest) &&
 	       ml_length_ok(c, "source", SOURCE_CHARS, d->source) &&
 	       ml_length_ok(c, "schema", SCHEMA_CHARS, d->schema) &&
-	       ml_length_ok(c, "profile", PROFILE_CHARS, d->profile) && read_tags(c, tags, d);
+	       ml_length_ok(c, "profile", PROFILE_CHARS, d->profile) && read_dataset_tags(c, tags, d);
 }
 
-static bool read_models(struct call *c, json_t *list, struct mlflow_op *op)
+static bool read_run_models(struct call *c, json_t *list, struct mlflow_op *op)
 {
 	size_t n = json_array_size(list), i;
 	struct mlflow_model *models = arena_array(c->arena, n + 1, sizeof(*models));
@@ -86,14 +87,14 @@ enum call_next on_ml_inputs_log(struct call *c)
 	};
 	size_t i;
 
-	if (!ml_args(c, fields) || !ml_run_id_ok(c, op.run) || !read_models(c, models, &op))
+	if (!ml_args(c, fields) || !ml_run_id_ok(c, op.run) || !read_run_models(c, models, &op))
 		return CALL_DONE;
 	op.dataset_count = json_array_size(datasets);
 	d = arena_array(c->arena, op.dataset_count + 1, sizeof(*d));
 	if (!d)
 		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
 	for (i = 0; i < op.dataset_count; i++)
-		if (!read_dataset(c, datasets, i, &d[i]))
+		if (!read_dataset_input(c, datasets, i, &d[i]))
 			return CALL_DONE;
 	op.datasets = d;
 	return ml_submit(c, &op, ml_empty);
@@ -107,14 +108,14 @@ enum call_next on_ml_outputs_log(struct call *c)
 		{ "run_id", ML_STRING, true, &op.run, NULL }, { "models", ML_LIST, true, &models, NULL }, { 0 }
 	};
 
-	if (!ml_args(c, fields) || !ml_run_id_ok(c, op.run) || !read_models(c, models, &op))
+	if (!ml_args(c, fields) || !ml_run_id_ok(c, op.run) || !read_run_models(c, models, &op))
 		return CALL_DONE;
 	return ml_submit(c, &op, ml_empty);
 }
 
-/* --- the old way of naming a model ---------------------------------------------------------------------------- */
+/* --- models of older clients ------------------------------------------------------------------------------------ */
 
-static bool model_json_ok(struct call *c, json_t *model, const char *text)
+static bool check_model_json(struct call *c, json_t *model, const char *text)
 {
 	static const char *const needed[] = { "artifact_path", "flavors", "utc_time_created", "run_id" };
 	const char *missing = "";
@@ -133,8 +134,8 @@ static bool model_json_ok(struct call *c, json_t *model, const char *text)
 	return false;
 }
 
-/* What the run's tag holds, and one more. */
-static const char *longer_history(struct call *c, const struct query_run *run, json_t *model)
+/* The JSON list in the run's history tag with the model appended. */
+static const char *append_model_history(struct call *c, const struct query_run *run, json_t *model)
 {
 	json_t *list = NULL;
 	char *text;
@@ -170,8 +171,8 @@ enum call_next on_ml_model_record(struct call *c)
 	if (!ml_args(c, fields))
 		return CALL_DONE;
 	model = json_too_much(text, strlen(text)) ? NULL : json_loads(text, 0, NULL);
-	if (model_json_ok(c, model, text) && ml_run_id_ok(c, op.run) && ml_find_run(c, op.run, &run))
-		kv.value = longer_history(c, &run, model);
+	if (check_model_json(c, model, text) && ml_run_id_ok(c, op.run) && ml_find_run(c, op.run, &run))
+		kv.value = append_model_history(c, &run, model);
 	json_decref(model);
 	if (!kv.value || !ml_length_ok(c, "value", HISTORY_CHARS, kv.value))
 		return CALL_DONE;
@@ -180,8 +181,8 @@ enum call_next on_ml_model_record(struct call *c)
 
 /* --- data sets of experiments -------------------------------------------------------------------------------- */
 
-/* Each once, however often it came. */
-static bool experiments_ok(struct call *c, const struct ml_strings *ids, int64_t **ret, size_t *ret_count)
+/* Reads the ids without duplicates. Returns false after failing the call. */
+static bool read_dataset_experiments(struct call *c, const struct ml_strings *ids, int64_t **ret, size_t *ret_count)
 {
 	size_t i, k, n = 0;
 
@@ -217,7 +218,7 @@ enum call_next on_ml_dataset_search(struct call *c)
 	int64_t *numbers;
 	size_t count, n, i;
 
-	if (!ml_args(c, fields) || !experiments_ok(c, &ids, &numbers, &count))
+	if (!ml_args(c, fields) || !read_dataset_experiments(c, &ids, &numbers, &count))
 		return CALL_DONE;
 	if (dataset_summaries(c->api->store, numbers, count, c->arena, &list, &n, &err))
 		return ml_fail_err(c, &err);

@@ -1,4 +1,4 @@
-/* mlflow_metrics.c: MLflow's histories of metrics: pages, several runs at once, samples. */
+/* mlflow_metrics.c: MLflow's histories of metrics: pages, several runs in one request, samples. */
 #include "web/api/mlflow/mlflow_errors.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ int64_t ml_time_ms(double wall_s)
 	return history_time_ms(wall_s);
 }
 
-static void write_point(struct js *j, const char *key, const struct sum_point *p, const char *run)
+static void write_ml_point(struct js *j, const char *key, const struct sum_point *p, const char *run)
 {
 	js_open(j, '{');
 	js_key_str(j, "key", key);
@@ -25,26 +25,26 @@ static void write_point(struct js *j, const char *key, const struct sum_point *p
 	js_close(j, '}');
 }
 
-/* --- the whole history, piece by piece ---------------------------------------------------------------------- */
+/* --- the complete history as a stream ------------------------------------------------------------------------- */
 
-struct whole {
+struct history_stream {
 	struct store *store;
 	struct history_sel sel;
 	struct history_place place;
-	struct arena *arena; /* of all this */
-	bool listed; /* its list of points is open */
+	struct arena *arena; /* owns this struct and its strings */
+	bool listed; /* the list of points is open */
 	struct js js;
 };
 
-static void whole_release(void *state)
+static void free_history_stream(void *state)
 {
-	struct whole *w = state;
+	struct history_stream *w = state;
 
 	arena_free(w->arena);
 }
 
-/* MLflow leaves out a list without members. */
-static void whole_write(struct whole *w, const struct sum_point *points, size_t n)
+/* MLflow omits empty lists. */
+static void write_history_points(struct history_stream *w, const struct sum_point *points, size_t n)
 {
 	size_t i;
 
@@ -54,12 +54,12 @@ static void whole_write(struct whole *w, const struct sum_point *points, size_t 
 		w->listed = true;
 	}
 	for (i = 0; i < n; i++)
-		write_point(&w->js, w->sel.key, &points[i], NULL);
+		write_ml_point(&w->js, w->sel.key, &points[i], NULL);
 }
 
-static int whole_fill(void *state, struct buf *out, bool tick, struct err *err)
+static int fill_history_stream(void *state, struct buf *out, bool tick, struct err *err)
 {
-	struct whole *w = state;
+	struct history_stream *w = state;
 	struct arena *page = arena_new();
 	struct sum_point *points;
 	bool more;
@@ -70,7 +70,7 @@ static int whole_fill(void *state, struct buf *out, bool tick, struct err *err)
 	(void)tick;
 	w->js.out = out;
 	if (!rc)
-		whole_write(w, points, n);
+		write_history_points(w, points, n);
 	arena_free(page);
 	if (rc || (more && n))
 		return rc ? rc : STREAM_MORE;
@@ -80,18 +80,19 @@ static int whole_fill(void *state, struct buf *out, bool tick, struct err *err)
 	return STREAM_END;
 }
 
-static enum call_next reply_whole(struct call *c, const char *run, const char *key)
+/* Streams the complete history of a metric, in pages of 1000 points. */
+static enum call_next stream_history(struct call *c, const char *run, const char *key)
 {
 	struct arena *a = arena_new();
-	struct whole *w = a ? arena_alloc(a, sizeof(*w)) : NULL;
-	struct call_stream s = { .fill = whole_fill, .release = whole_release };
+	struct history_stream *w = a ? arena_alloc(a, sizeof(*w)) : NULL;
+	struct call_stream s = { .fill = fill_history_stream, .release = free_history_stream };
 	struct err err = ERR_INIT;
 
 	if (!w) {
 		arena_free(a);
 		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
 	}
-	*w = (struct whole){ .store = c->api->store,
+	*w = (struct history_stream){ .store = c->api->store,
 			     .arena = a,
 			     .sel = { arena_strdup(a, run), arena_strdup(a, key), 1000 } };
 	if (!w->sel.run || !w->sel.key) {
@@ -104,7 +105,7 @@ static enum call_next reply_whole(struct call *c, const char *run, const char *k
 	return call_stream(c, &s, &err) ? ml_fail_err(c, &err) : CALL_DONE;
 }
 
-static bool limit_ok(struct call *c, int64_t limit)
+static bool check_history_limit(struct call *c, int64_t limit)
 {
 	if (limit >= 1)
 		return true;
@@ -134,12 +135,12 @@ enum call_next on_ml_history_get(struct call *c)
 	char next[HISTORY_TOKEN_BYTES];
 	size_t n, i;
 
-	if (!ml_args(c, fields) || (limited && !limit_ok(c, limit)))
+	if (!ml_args(c, fields) || (limited && !check_history_limit(c, limit)))
 		return CALL_DONE;
 	if (history_parse(&place, token, &err))
 		return ml_fail_err(c, &err);
 	if (!limited && !place.begun)
-		return reply_whole(c, sel.run, sel.key);
+		return stream_history(c, sel.run, sel.key);
 	sel.limit = limited && limit < HISTORY_PAGE ? (size_t)limit : HISTORY_PAGE;
 	if (history_page(c->api->store, &sel, &place, c->arena, &points, &n, &more, &err))
 		return ml_fail_err(c, &err);
@@ -148,7 +149,7 @@ enum call_next on_ml_history_get(struct call *c)
 		js_key(&j, "metrics");
 		js_open(&j, '[');
 		for (i = 0; i < n; i++)
-			write_point(&j, sel.key, &points[i], NULL);
+			write_ml_point(&j, sel.key, &points[i], NULL);
 		js_close(&j, ']');
 	}
 	if (more) {
@@ -161,12 +162,12 @@ enum call_next on_ml_history_get(struct call *c)
 
 /* --- several runs ------------------------------------------------------------------------------------------- */
 
-static int by_text(const void *x, const void *y)
+static int compare_run_ids(const void *x, const void *y)
 {
 	return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
 
-static bool bulk_ok(struct call *c, const struct ml_strings *runs, const char *key)
+static bool check_bulk_request(struct call *c, const struct ml_strings *runs, const char *key)
 {
 	static const char name[] = "GetMetricHistoryBulk request";
 
@@ -196,10 +197,10 @@ enum call_next on_ml_history_bulk(struct call *c)
 	size_t i, k, n = 0;
 	bool more;
 
-	if (!ml_args(c, fields) || !bulk_ok(c, &runs, key))
+	if (!ml_args(c, fields) || !check_bulk_request(c, &runs, key))
 		return CALL_DONE;
-	limit = limit < 0 || limit > BULK_POINTS ? BULK_POINTS : limit; /* below 0: no limit, as in SQL */
-	qsort(runs.items, runs.count, sizeof(*runs.items), by_text);
+	limit = limit < 0 || limit > BULK_POINTS ? BULK_POINTS : limit; /* negative: no limit, as in SQL */
+	qsort(runs.items, runs.count, sizeof(*runs.items), compare_run_ids);
 	js_open(&j, '{');
 	js_key(&j, "metrics");
 	js_open(&j, '[');
@@ -213,7 +214,7 @@ enum call_next on_ml_history_bulk(struct call *c)
 		if (history_page(c->api->store, &sel, &place, c->arena, &points, &n, &more, &err))
 			return ml_fail_err(c, &err);
 		for (k = 0; k < n; k++)
-			write_point(&j, key, &points[k], sel.run);
+			write_ml_point(&j, key, &points[k], sel.run);
 		limit -= (int64_t)n;
 	}
 	js_close(&j, ']');
@@ -221,7 +222,7 @@ enum call_next on_ml_history_bulk(struct call *c)
 	return CALL_DONE;
 }
 
-static bool steps_ok(struct call *c, const struct history_sample *sel, bool from, bool to)
+static bool check_step_range(struct call *c, const struct history_sample *sel, bool from, bool to)
 {
 	if (from != to)
 		ml_fail(c, ML_INVALID_PARAMETER_VALUE,
@@ -236,7 +237,7 @@ static bool steps_ok(struct call *c, const struct history_sample *sel, bool from
 	return false;
 }
 
-static bool sample_ok(struct call *c, size_t runs, int64_t limit)
+static bool check_sample_request(struct call *c, size_t runs, int64_t limit)
 {
 	if (runs > BULK_RUNS)
 		ml_fail(c, ML_INVALID_PARAMETER_VALUE,
@@ -267,7 +268,7 @@ enum call_next on_ml_history_interval(struct call *c)
 	struct err err = ERR_INIT;
 	size_t i, k, n = 0;
 
-	if (!ml_args(c, fields) || !sample_ok(c, runs.count, limit) || !steps_ok(c, &sel, from, to))
+	if (!ml_args(c, fields) || !check_sample_request(c, runs.count, limit) || !check_step_range(c, &sel, from, to))
 		return CALL_DONE;
 	sel.n = (size_t)limit;
 	js_open(&j, '{');
@@ -281,7 +282,7 @@ enum call_next on_ml_history_interval(struct call *c)
 			any = true;
 		}
 		for (k = 0; k < n; k++)
-			write_point(&j, sel.key, &points[k], sel.run);
+			write_ml_point(&j, sel.key, &points[k], sel.run);
 	}
 	if (any)
 		js_close(&j, ']');

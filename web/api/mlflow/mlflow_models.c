@@ -1,4 +1,4 @@
-/* mlflow_models.c: MLflow's logged models; and what its clients ask of a server as such. */
+/* mlflow_models.c: MLflow's logged models, and the description of the server that its clients query. */
 #include "web/api/mlflow/mlflow_errors.h"
 
 #include <stdio.h>
@@ -12,7 +12,8 @@
 
 enum { MODEL_NAME_CHARS = 500, SEARCH_PAGE = 50, SEARCH_MAX = 50000 };
 
-static void write_metrics(struct js *j, const struct model *m)
+/* Writes the member "metrics" unless it is empty. */
+static void write_model_metrics(struct js *j, const struct model *m)
 {
 	size_t i;
 
@@ -39,7 +40,7 @@ static void write_metrics(struct js *j, const struct model *m)
 	js_close(j, ']');
 }
 
-/* Beside the runs of its experiment. */
+/* In a folder next to the runs of its experiment. */
 const char *ml_model_location(struct call *c, const struct model *m)
 {
 	const char *location = "";
@@ -49,7 +50,8 @@ const char *ml_model_location(struct call *c, const struct model *m)
 	return location_of(c->arena, location, m->experiment, arena_printf(c->arena, "models/%s/artifacts", m->id));
 }
 
-static void write_model(struct call *c, struct js *j, const struct model *m)
+/* Writes {"info": {…}, "data": {…}}. */
+static void write_logged_model(struct call *c, struct js *j, const struct model *m)
 {
 	js_open(j, '{');
 	js_key(j, "info");
@@ -68,12 +70,12 @@ static void write_model(struct call *c, struct js *j, const struct model *m)
 	js_key(j, "data");
 	js_open(j, '{');
 	ml_write_tag_list(j, "params", m->params, m->param_count);
-	write_metrics(j, m);
+	write_model_metrics(j, m);
 	js_close(j, '}');
 	js_close(j, '}');
 }
 
-static bool find_model(struct call *c, const char *id, bool with_deleted, struct model *ret)
+static bool find_logged_model(struct call *c, const char *id, bool with_deleted, struct model *ret)
 {
 	struct err err = ERR_INIT;
 	int rc = model_get(c->api->store, id, with_deleted, c->arena, ret, &err);
@@ -87,31 +89,31 @@ static bool find_model(struct call *c, const char *id, bool with_deleted, struct
 
 bool ml_find_model(struct call *c, const char *id, struct model *ret)
 {
-	return find_model(c, id, false, ret);
+	return find_logged_model(c, id, false, ret);
 }
 
-static enum call_next reply_model(struct call *c, const char *id, bool with_deleted)
+static enum call_next reply_logged_model(struct call *c, const char *id, bool with_deleted)
 {
 	struct js j = { .out = &c->out };
 	struct model m;
 
-	if (!find_model(c, id, with_deleted, &m))
+	if (!find_logged_model(c, id, with_deleted, &m))
 		return CALL_DONE;
 	js_open(&j, '{');
 	js_key(&j, "model");
-	write_model(c, &j, &m);
+	write_logged_model(c, &j, &m);
 	js_close(&j, '}');
 	return CALL_DONE;
 }
 
-static enum call_next changed(struct call *c, const struct ingest_result *res)
+static enum call_next reply_changed_model(struct call *c, const struct ingest_result *res)
 {
-	return reply_model(c, arena_strdup(c->arena, res->id), false);
+	return reply_logged_model(c, arena_strdup(c->arena, res->id), false);
 }
 
-/* --- made and changed --------------------------------------------------------------------------------------- */
+/* --- creation and changes ------------------------------------------------------------------------------------ */
 
-static const char *draw_id(struct call *c)
+static const char *draw_model_id(struct call *c)
 {
 	unsigned char raw[16];
 	char text[35] = "m-";
@@ -124,8 +126,9 @@ static const char *draw_id(struct call *c)
 	return arena_strdup(c->arena, text);
 }
 
-static bool pairs_as_they_are(struct call *c, json_t *list, const char *what, const struct ingest_kv **ret,
-			      size_t *ret_count)
+/* Reads a list of {"key", "value"} without a check of the names. */
+static bool read_model_pairs(struct call *c, json_t *list, const char *what, const struct ingest_kv **ret,
+			     size_t *ret_count)
 {
 	size_t n = json_array_size(list), i;
 	struct ingest_kv *kv = arena_array(c->arena, n + 1, sizeof(*kv));
@@ -144,7 +147,7 @@ static bool pairs_as_they_are(struct call *c, json_t *list, const char *what, co
 	return kv != NULL;
 }
 
-static bool model_name_ok(struct call *c, const char *name)
+static bool check_logged_model_name(struct call *c, const char *name)
 {
 	if (!strpbrk(name, "/:.%\"'"))
 		return ml_length_ok(c, "name", MODEL_NAME_CHARS, name);
@@ -170,22 +173,23 @@ enum call_next on_ml_model_create(struct call *c)
 		{ 0 },
 	};
 
-	if (!ml_args(c, fields) || !ml_experiment_id(c, experiment, &op.experiment) || !model_name_ok(c, op.name) ||
-	    !pairs_as_they_are(c, params, "params", &op.params, &op.param_count) ||
-	    !pairs_as_they_are(c, tags, "tags", &op.tags, &op.tag_count))
+	if (!ml_args(c, fields) || !ml_experiment_id(c, experiment, &op.experiment) ||
+	    !check_logged_model_name(c, op.name) ||
+	    !read_model_pairs(c, params, "params", &op.params, &op.param_count) ||
+	    !read_model_pairs(c, tags, "tags", &op.tags, &op.tag_count))
 		return CALL_DONE;
 	op.name = *op.name ? op.name : ml_random_name(c);
-	op.model = draw_id(c);
+	op.model = draw_model_id(c);
 	if (!op.model)
 		return ml_fail(c, ML_INTERNAL_ERROR, "cannot draw random bytes");
-	return ml_submit(c, &op, changed);
+	return ml_submit(c, &op, reply_changed_model);
 }
 
 enum call_next on_ml_model_get(struct call *c)
 {
 	const char *deleted = call_arg(c, "allow_deleted");
 
-	return reply_model(c, c->vars[0], deleted && !strcasecmp(deleted, "true"));
+	return reply_logged_model(c, c->vars[0], deleted && !strcasecmp(deleted, "true"));
 }
 
 enum call_next on_ml_model_finish(struct call *c)
@@ -211,7 +215,7 @@ enum call_next on_ml_model_finish(struct call *c)
 			       "Missing value for required parameter 'status'." ML_SEE_DOCS);
 	if (!op.status)
 		return ml_fail_value(c, "status", status, ""), CALL_DONE;
-	return ml_submit(c, &op, changed);
+	return ml_submit(c, &op, reply_changed_model);
 }
 
 enum call_next on_ml_model_delete(struct call *c)
@@ -225,7 +229,7 @@ enum call_next on_ml_model_tag(struct call *c)
 	json_t *tags = NULL;
 	const struct ml_field fields[] = { { "tags", ML_LIST, false, &tags, NULL }, { 0 } };
 
-	if (!ml_args(c, fields) || !pairs_as_they_are(c, tags, "tags", &op.tags, &op.tag_count))
+	if (!ml_args(c, fields) || !read_model_pairs(c, tags, "tags", &op.tags, &op.tag_count))
 		return CALL_DONE;
 	return ml_submit(c, &op, ml_empty);
 }
@@ -243,14 +247,15 @@ enum call_next on_ml_model_params(struct call *c)
 	json_t *params = NULL;
 	const struct ml_field fields[] = { { "params", ML_LIST, false, &params, NULL }, { 0 } };
 
-	if (!ml_args(c, fields) || !pairs_as_they_are(c, params, "params", &op.params, &op.param_count))
+	if (!ml_args(c, fields) || !read_model_pairs(c, params, "params", &op.params, &op.param_count))
 		return CALL_DONE;
 	return ml_submit(c, &op, ml_empty);
 }
 
 /* --- search ------------------------------------------------------------------------------------------------- */
 
-static bool read_datasets(struct call *c, json_t *list, struct models_opts *o)
+/* Reads the data sets whose metrics a search uses. */
+static bool read_search_datasets(struct call *c, json_t *list, struct models_opts *o)
 {
 	size_t n = json_array_size(list), i;
 	struct models_dataset *d = arena_array(c->arena, n + 1, sizeof(*d));
@@ -276,7 +281,8 @@ static bool read_datasets(struct call *c, json_t *list, struct models_opts *o)
 	return d != NULL;
 }
 
-static bool read_order(struct call *c, json_t *list, struct models_opts *o)
+/* Reads order_by; an empty data set name or digest counts as absent. */
+static bool read_model_order(struct call *c, json_t *list, struct models_opts *o)
 {
 	size_t n = json_array_size(list), i;
 	struct models_order *order = arena_array(c->arena, n + 1, sizeof(*order));
@@ -304,7 +310,7 @@ static bool read_order(struct call *c, json_t *list, struct models_opts *o)
 	return order != NULL;
 }
 
-static bool read_experiments(struct call *c, const struct ml_strings *ids, struct models_opts *o)
+static bool read_model_experiments(struct call *c, const struct ml_strings *ids, struct models_opts *o)
 {
 	int64_t *numbers = arena_array(c->arena, ids->count + 1, sizeof(*numbers));
 	size_t i;
@@ -317,7 +323,7 @@ static bool read_experiments(struct call *c, const struct ml_strings *ids, struc
 	return numbers != NULL;
 }
 
-static enum call_next reply_models(struct call *c, const struct models *list)
+static enum call_next reply_model_list(struct call *c, const struct models *list)
 {
 	struct js j = { .out = &c->out };
 	size_t i;
@@ -327,7 +333,7 @@ static enum call_next reply_models(struct call *c, const struct models *list)
 		js_key(&j, "models");
 		js_open(&j, '[');
 		for (i = 0; i < list->count; i++)
-			write_model(c, &j, &list->items[i]);
+			write_logged_model(c, &j, &list->items[i]);
 		js_close(&j, ']');
 	}
 	if (list->next_page_token)
@@ -354,14 +360,15 @@ enum call_next on_ml_model_search(struct call *c)
 	struct models list;
 	struct err err = ERR_INIT;
 
-	if (!ml_args(c, fields) || !read_experiments(c, &ids, &o) || !read_datasets(c, datasets, &o) ||
-	    !read_order(c, order, &o))
+	if (!ml_args(c, fields) || !read_model_experiments(c, &ids, &o) || !read_search_datasets(c, datasets, &o) ||
+	    !read_model_order(c, order, &o))
 		return CALL_DONE;
 	o.limit = limit < 1 ? SEARCH_PAGE : limit < SEARCH_MAX ? (size_t)limit : SEARCH_MAX;
-	return models_search(c->api->store, &o, c->arena, &list, &err) ? ml_fail_err(c, &err) : reply_models(c, &list);
+	return models_search(c->api->store, &o, c->arena, &list, &err) ? ml_fail_err(c, &err)
+								       : reply_model_list(c, &list);
 }
 
-/* --- the server as such ------------------------------------------------------------------------------------- */
+/* --- the server ----------------------------------------------------------------------------------------------- */
 
 enum call_next on_ml_server_info(struct call *c)
 {

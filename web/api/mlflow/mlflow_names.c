@@ -1,4 +1,4 @@
-/* mlflow_names.c: what MLflow lets a param, metric, tag, run or experiment be called. */
+/* mlflow_names.c: MLflow's rules for the names of params, metrics, tags, runs and experiments. */
 #include "web/api/mlflow/mlflow_errors.h"
 
 #include <ctype.h>
@@ -37,7 +37,7 @@ bool ml_length_ok(struct call *c, const char *what, size_t max_chars, const char
 	return false;
 }
 
-static uint32_t next_char(const unsigned char **at)
+static uint32_t decode_utf8_char(const unsigned char **at)
 {
 	const unsigned char *s = *at;
 	int more = s[0] < 0x80 ? 0 : s[0] < 0xe0 ? 1 : s[0] < 0xf0 ? 2 : 3;
@@ -49,9 +49,9 @@ static uint32_t next_char(const unsigned char **at)
 	return ch;
 }
 
-/* Beyond ASCII letters and digits of any script are allowed: what is left out are the blocks of punctuation, symbols
- * and pictures. */
-static bool char_ok(uint32_t ch)
+/* Above ASCII, letters and digits of any script are allowed: the table lists the excluded blocks of punctuation,
+ * symbols and pictures. */
+static bool is_name_char(uint32_t ch)
 {
 	static const struct {
 		uint32_t from, to;
@@ -71,8 +71,8 @@ static bool char_ok(uint32_t ch)
 	return true;
 }
 
-/* The path with empty and "." parts left out and "x/.." undone. */
-static const char *normal_path(struct call *c, const char *path)
+/* The path without empty and "." segments, and with "x/.." resolved. */
+static const char *normalize_name_path(struct call *c, const char *path)
 {
 	const char *parts[128];
 	size_t lens[128], n = 0, i, len;
@@ -96,8 +96,8 @@ static const char *normal_path(struct call *c, const char *path)
 	return out && *out ? out : ".";
 }
 
-/* Whether normal_path would leave it as it is, and it leads nowhere else. */
-static bool path_ok(const char *name)
+/* Returns true if normalize_name_path would not change the name and it stays below its folder. */
+static bool is_plain_name_path(const char *name)
 {
 	size_t len;
 
@@ -112,12 +112,12 @@ static bool path_ok(const char *name)
 	}
 }
 
-static bool chars_ok(const char *name)
+static bool has_name_chars_only(const char *name)
 {
 	const unsigned char *at = (const unsigned char *)name;
 
 	while (*at)
-		if (!char_ok(next_char(&at)))
+		if (!is_name_char(decode_utf8_char(&at)))
 			return false;
 	return true;
 }
@@ -126,14 +126,14 @@ bool ml_path_ok(struct call *c, const char *path, const char *name)
 {
 	json_t *value;
 
-	if (path_ok(name))
+	if (is_plain_name_path(name))
 		return true;
 	value = json_string(name);
 	ml_fail_value(c, path, value,
 		      arena_printf(c->arena,
 				   "Names may be treated as files in certain cases, and must not resolve to other "
 				   "names when treated as such. This name would resolve to '%s'",
-				   normal_path(c, name)));
+				   normalize_name_path(c, name)));
 	json_decref(value);
 	return false;
 }
@@ -142,7 +142,7 @@ bool ml_name_ok(struct call *c, const char *path, const char *name)
 {
 	json_t *value;
 
-	if (chars_ok(name))
+	if (has_name_chars_only(name))
 		return ml_path_ok(c, path, name);
 	value = json_string(name);
 	ml_fail_value(c, path, value,
@@ -154,7 +154,7 @@ bool ml_name_ok(struct call *c, const char *path, const char *name)
 
 bool ml_item_name_ok(struct call *c, const char *what, size_t index, const char *member, const char *name)
 {
-	if (chars_ok(name) && path_ok(name))
+	if (has_name_chars_only(name) && is_plain_name_path(name))
 		return true;
 	return ml_name_ok(c, arena_printf(c->arena, "%s[%zu].%s", what, index, member), name);
 }
@@ -187,9 +187,9 @@ bool ml_word_ok(const char *text)
 	bool ok = true;
 
 	while (*at && ok) {
-		uint32_t ch = next_char(&at);
+		uint32_t ch = decode_utf8_char(&at);
 
-		ok = char_ok(ch) && (ch >= 0x80 || isalnum((int)ch) || ch == '_' || ch == '-');
+		ok = is_name_char(ch) && (ch >= 0x80 || isalnum((int)ch) || ch == '_' || ch == '-');
 	}
 	return ok;
 }

@@ -1,4 +1,4 @@
-/* mlflow_registry.c: MLflow's registered models: their names, tags and aliases. */
+/* mlflow_registry.c: MLflow's registered models: names, tags and aliases. */
 #include "web/api/mlflow/mlflow_errors.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 
 enum { PAGE = 100, PAGE_MAX = 1000 };
 
-static void write_latest(struct call *c, struct js *j, const struct registered_model *m)
+static void write_latest_versions(struct call *c, struct js *j, const struct registered_model *m)
 {
 	size_t i;
 
@@ -18,13 +18,13 @@ static void write_latest(struct call *c, struct js *j, const struct registered_m
 	for (i = 0; i < m->latest_count; i++) {
 		struct registered_version v = m->latest[i];
 
-		v.alias_count = 0; /* which the model lists itself */
+		v.alias_count = 0; /* the model lists them */
 		ml_write_version(c, j, &v);
 	}
 	js_close(j, ']');
 }
 
-static void write_aliases(struct call *c, struct js *j, const struct registered_model *m)
+static void write_model_aliases(struct call *c, struct js *j, const struct registered_model *m)
 {
 	size_t i;
 
@@ -41,7 +41,7 @@ static void write_aliases(struct call *c, struct js *j, const struct registered_
 	js_close(j, ']');
 }
 
-static void write_model(struct call *c, struct js *j, const struct registered_model *m)
+static void write_registered_model(struct call *c, struct js *j, const struct registered_model *m)
 {
 	js_open(j, '{');
 	js_key_str(j, "name", m->name);
@@ -49,13 +49,13 @@ static void write_model(struct call *c, struct js *j, const struct registered_mo
 	js_key_int(j, "last_updated_timestamp", m->updated_ms);
 	if (*m->description)
 		js_key_str(j, "description", m->description);
-	write_latest(c, j, m);
+	write_latest_versions(c, j, m);
 	ml_write_tag_list(j, "tags", m->tags, m->tag_count);
-	write_aliases(c, j, m);
+	write_model_aliases(c, j, m);
 	js_close(j, '}');
 }
 
-static enum call_next reply_model(struct call *c, const char *name)
+static enum call_next reply_registered_model(struct call *c, const char *name)
 {
 	struct js j = { .out = &c->out };
 	struct registered_model m;
@@ -64,19 +64,19 @@ static enum call_next reply_model(struct call *c, const char *name)
 		return CALL_DONE;
 	js_open(&j, '{');
 	js_key(&j, "registered_model");
-	write_model(c, &j, &m);
+	write_registered_model(c, &j, &m);
 	js_close(&j, '}');
 	return CALL_DONE;
 }
 
-/* own: the name that the model has after the change. */
-static enum call_next changed(struct call *c, const struct ingest_result *res)
+/* c->own is the name of the model after the change. */
+static enum call_next reply_changed_registered(struct call *c, const struct ingest_result *res)
 {
 	(void)res;
-	return reply_model(c, c->own);
+	return reply_registered_model(c, c->own);
 }
 
-/* --- made and changed --------------------------------------------------------------------------------------- */
+/* --- creation and changes ------------------------------------------------------------------------------------- */
 
 enum call_next on_ml_registered_create(struct call *c)
 {
@@ -93,11 +93,11 @@ enum call_next on_ml_registered_create(struct call *c)
 	    !ml_registry_tags(c, tags, &op.tags, &op.tag_count))
 		return CALL_DONE;
 	c->own = (void *)(uintptr_t)op.name;
-	return ml_submit_registry(c, &op, changed);
+	return ml_submit_registry(c, &op, reply_changed_registered);
 }
 
-/* Reads the model's name and one member more. */
-static bool read_both(struct call *c, struct registry_op *op, const char *field, bool required)
+/* Reads the name of the model and one more member (NULL: none). */
+static bool read_name_and_field(struct call *c, struct registry_op *op, const char *field, bool required)
 {
 	const struct ml_field fields[] = {
 		{ "name", ML_STRING, true, &op->name, NULL },
@@ -112,34 +112,34 @@ enum call_next on_ml_registered_rename(struct call *c)
 {
 	struct registry_op op = { .kind = &registry_model_rename };
 
-	if (!read_both(c, &op, "new_name", true) || !ml_model_name_ok(c, "new_name", op.text))
+	if (!read_name_and_field(c, &op, "new_name", true) || !ml_model_name_ok(c, "new_name", op.text))
 		return CALL_DONE;
 	c->own = (void *)(uintptr_t)op.text;
-	return ml_submit_registry(c, &op, changed);
+	return ml_submit_registry(c, &op, reply_changed_registered);
 }
 
 enum call_next on_ml_registered_update(struct call *c)
 {
 	struct registry_op op = { .kind = &registry_model_describe, .text = "" };
 
-	if (!read_both(c, &op, "description", false))
+	if (!read_name_and_field(c, &op, "description", false))
 		return CALL_DONE;
 	c->own = (void *)(uintptr_t)op.name;
-	return ml_submit_registry(c, &op, changed);
+	return ml_submit_registry(c, &op, reply_changed_registered);
 }
 
 enum call_next on_ml_registered_delete(struct call *c)
 {
 	struct registry_op op = { .kind = &registry_model_delete };
 
-	return read_both(c, &op, NULL, false) ? ml_submit_registry(c, &op, ml_empty) : CALL_DONE;
+	return read_name_and_field(c, &op, NULL, false) ? ml_submit_registry(c, &op, ml_empty) : CALL_DONE;
 }
 
 enum call_next on_ml_registered_get(struct call *c)
 {
 	struct registry_op op = { 0 };
 
-	return read_both(c, &op, NULL, false) ? reply_model(c, op.name) : CALL_DONE;
+	return read_name_and_field(c, &op, NULL, false) ? reply_registered_model(c, op.name) : CALL_DONE;
 }
 
 /* --- tags ----------------------------------------------------------------------------------------------------- */
@@ -164,7 +164,7 @@ enum call_next on_ml_registered_untag(struct call *c)
 {
 	struct registry_op op = { .kind = &registry_model_untag };
 
-	if (!read_both(c, &op, "key", true) || !ml_name_ok(c, "key", op.text))
+	if (!read_name_and_field(c, &op, "key", true) || !ml_name_ok(c, "key", op.text))
 		return CALL_DONE;
 	return ml_submit_registry(c, &op, ml_empty);
 }
@@ -193,7 +193,7 @@ enum call_next on_ml_alias_delete(struct call *c)
 {
 	struct registry_op op = { .kind = &registry_unalias };
 
-	if (!read_both(c, &op, "alias", true) || !ml_alias_ok(c, op.text))
+	if (!read_name_and_field(c, &op, "alias", true) || !ml_alias_ok(c, op.text))
 		return CALL_DONE;
 	return ml_submit_registry(c, &op, ml_empty);
 }
@@ -204,7 +204,8 @@ enum call_next on_ml_alias_get(struct call *c)
 	struct registered_model m;
 	int64_t version;
 
-	if (!read_both(c, &op, "alias", true) || !ml_alias_ok(c, op.text) || !ml_find_registered(c, op.name, &m))
+	if (!read_name_and_field(c, &op, "alias", true) || !ml_alias_ok(c, op.text) ||
+	    !ml_find_registered(c, op.name, &m))
 		return CALL_DONE;
 	version = ml_find_alias(c, &m, op.text);
 	return version ? ml_reply_version(c, op.name, version) : CALL_DONE;
@@ -265,7 +266,7 @@ enum call_next on_ml_registered_search(struct call *c)
 		js_key(&j, "registered_models");
 		js_open(&j, '[');
 		for (i = 0; i < list.count; i++)
-			write_model(c, &j, &list.items[i]);
+			write_registered_model(c, &j, &list.items[i]);
 		js_close(&j, ']');
 	}
 	if (list.next_page_token)

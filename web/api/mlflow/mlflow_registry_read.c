@@ -1,5 +1,5 @@
-/* mlflow_registry_read.c: registered models and versions looked up by what a request calls them, and a version written.
- * Knows no route. */
+/* mlflow_registry_read.c: finds registered models and versions for requests, and writes a version as JSON. Knows no
+ * route. */
 #include "web/api/mlflow/mlflow_errors.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ int64_t ml_find_alias(struct call *c, const struct registered_model *m, const ch
 	return newest;
 }
 
-static void write_optional(struct js *j, const char *key, const char *text)
+static void write_optional_str(struct js *j, const char *key, const char *text)
 {
 	if (text)
 		js_key_str(j, key, text);
@@ -50,14 +50,14 @@ void ml_write_version(struct call *c, struct js *j, const struct registered_vers
 	js_key_str(j, "version", arena_printf(c->arena, "%lld", (long long)v->version));
 	js_key_int(j, "creation_timestamp", v->created_ms);
 	js_key_int(j, "last_updated_timestamp", v->updated_ms);
-	write_optional(j, "user_id", v->user);
+	write_optional_str(j, "user_id", v->user);
 	js_key_str(j, "current_stage", v->stage);
-	write_optional(j, "description", v->description);
+	write_optional_str(j, "description", v->description);
 	js_key_str(j, "source", v->source);
-	write_optional(j, "run_id", v->run);
+	write_optional_str(j, "run_id", v->run);
 	js_key_str(j, "status", v->status);
-	write_optional(j, "status_message", v->status_text);
-	write_optional(j, "run_link", v->run_link);
+	write_optional_str(j, "status_message", v->status_text);
+	write_optional_str(j, "run_link", v->run_link);
 	ml_write_tag_list(j, "tags", v->tags, v->tag_count);
 	if (v->alias_count) {
 		js_key(j, "aliases");

@@ -1,5 +1,5 @@
-/* mlflow_registry_rules.c: what MLflow's registry lets a model, a version, an alias, a stage, a tag and a page be.
- * Knows no route. */
+/* mlflow_registry_rules.c: MLflow's rules for a registered model, a version, an alias, a stage, a tag and a page. Knows
+ * no route. */
 #include "web/api/mlflow/mlflow_errors.h"
 
 #include <ctype.h>
@@ -9,14 +9,14 @@
 
 enum { NAME_CHARS = 256, ALIAS_CHARS = 255, TAG_KEY_CHARS = 250, TAG_VALUE_CHARS = 100000 };
 
-static bool blank(const char *text)
+static bool is_blank_text(const char *text)
 {
 	return !text[strspn(text, " \t\r\n\f\v")];
 }
 
 bool ml_model_name_ok(struct call *c, const char *path, const char *name)
 {
-	if (blank(name))
+	if (is_blank_text(name))
 		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Missing value for required parameter '%s'.", path);
 	else if (strpbrk(name, "/:"))
 		ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid model name '%s'. Names cannot contain '/' or ':'.",
@@ -36,7 +36,7 @@ bool ml_alias_ok(struct call *c, const char *alias)
 	return false;
 }
 
-/* Words that stand for versions anyway: latest, v7. */
+/* Refuses words that always name a version: latest, v7. */
 bool ml_alias_free(struct call *c, const char *alias)
 {
 	size_t digits = *alias ? strspn(alias + 1, "0123456789") : 0;
@@ -56,8 +56,8 @@ bool ml_version_number(struct call *c, const char *text, int64_t *ret)
 
 	errno = 0;
 	*ret = strtoll(text, &end, 10);
-	if (end != text && blank(end)) {
-		*ret = errno ? 0 : *ret; /* no version has a number that long */
+	if (end != text && is_blank_text(end)) {
+		*ret = errno ? 0 : *ret; /* version numbers are never that long */
 		return true;
 	}
 	ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Parameter 'version' must be an integer, got '%s'.", text);

@@ -1,5 +1,5 @@
-/* mlflow_request.c: MLflow's requests, read as protobuf's JSON is: numbers as text, names in two spellings, unknown
- * members passed over. Knows no route. */
+/* mlflow_request.c: parses MLflow's requests as protobuf's JSON parser does: numbers may be strings, names have two
+ * spellings, unknown members are ignored. Knows no route. */
 #include "web/api/mlflow/mlflow_errors.h"
 
 #include <ctype.h>
@@ -10,20 +10,20 @@
 
 /* --- the request as an object ------------------------------------------------------------------------------ */
 
-static void drop_json(void *arg)
+static void free_json(void *arg)
 {
 	json_decref(arg);
 }
 
-static json_t *keep(struct call *c, json_t *value)
+static json_t *defer_json_free(struct call *c, json_t *value)
 {
-	if (value && call_defer(c, drop_json, value))
+	if (value && call_defer(c, free_json, value))
 		return value;
 	ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
 	return NULL;
 }
 
-static json_t *from_args(struct call *c)
+static json_t *build_request_from_args(struct call *c)
 {
 	json_t *root = json_object(), *have;
 	size_t i;
@@ -39,10 +39,10 @@ static json_t *from_args(struct call *c)
 		else
 			json_object_set_new(root, c->args[i].name, json_pack("[O, o]", have, value));
 	}
-	return keep(c, root);
+	return defer_json_free(c, root);
 }
 
-static bool media_type_ok(struct call *c)
+static bool check_ml_media_type(struct call *c)
 {
 	const char *type = c->host->header(c, "Content-Type");
 
@@ -58,9 +58,9 @@ static bool media_type_ok(struct call *c)
 	return false;
 }
 
-/* Python writes NaN and Infinity bare, which MLflow's server reads: the same with quotes around them; NULL: there are
- * none. */
-static char *quote_words(struct call *c)
+/* Python writes bare NaN and Infinity, which MLflow's server accepts. Returns the body with quotes around them, or NULL
+ * when it has none. */
+static char *quote_nonfinite_words(struct call *c)
 {
 	static const char *const words[] = { "NaN", "-Infinity", "Infinity" };
 	char *out = arena_alloc(c->arena, 2 * c->body_len + 1), *to = out;
@@ -88,8 +88,8 @@ static char *quote_words(struct call *c)
 	return any ? out : NULL;
 }
 
-/* JSON that holds what nothing here can hold. */
-static bool cannot_hold(const json_error_t *problem)
+/* Returns true for valid JSON that contains a value which this program cannot store. */
+static bool is_unstorable_json(const json_error_t *problem)
 {
 	switch (json_error_code(problem)) {
 	case json_error_numeric_overflow:
@@ -101,8 +101,8 @@ static bool cannot_hold(const json_error_t *problem)
 	}
 }
 
-/* A body that is not JSON counts as empty; a text that holds JSON is what very old clients send. */
-static json_t *from_body(struct call *c)
+/* Parses the body. A body that is not JSON counts as empty. Very old clients send the JSON inside a JSON string. */
+static json_t *parse_ml_body(struct call *c)
 {
 	const char *why = json_too_much(c->body, c->body_len);
 	json_error_t problem = { 0 };
@@ -112,10 +112,10 @@ static json_t *from_body(struct call *c)
 	if (why)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "the request body: %s", why), NULL;
 	root = json_loadb(c->body, c->body_len, JSON_DECODE_ANY, &problem);
-	quoted = root || json_error_code(&problem) != json_error_invalid_syntax ? NULL : quote_words(c);
+	quoted = root || json_error_code(&problem) != json_error_invalid_syntax ? NULL : quote_nonfinite_words(c);
 	if (quoted)
 		root = json_loads(quoted, JSON_DECODE_ANY, &problem);
-	if (!root && cannot_hold(&problem))
+	if (!root && is_unstorable_json(&problem))
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "Invalid value in the request body: %s", problem.text),
 		       NULL;
 	if (json_is_string(root)) {
@@ -131,19 +131,19 @@ static json_t *from_body(struct call *c)
 		json_decref(root);
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE, "the request body must be a JSON object"), NULL;
 	}
-	return keep(c, root);
+	return defer_json_free(c, root);
 }
 
 json_t *ml_request(struct call *c)
 {
 	if (c->route->method == METHOD_GET && (c->arg_count || !c->body_len))
-		return from_args(c);
-	return media_type_ok(c) ? from_body(c) : NULL;
+		return build_request_from_args(c);
+	return check_ml_media_type(c) ? parse_ml_body(c) : NULL;
 }
 
 /* --- members ------------------------------------------------------------------------------------------------ */
 
-static const char *python_type(json_t *value)
+static const char *python_type_name(json_t *value)
 {
 	static const char *const names[] = {
 		[JSON_OBJECT] = "dict", [JSON_ARRAY] = "list", [JSON_STRING] = "str", [JSON_INTEGER] = "int",
@@ -163,7 +163,8 @@ bool ml_fail_value(struct call *c, const char *path, json_t *value, const char *
 	return false;
 }
 
-static bool to_int(json_t *value, int64_t *ret)
+/* Converts an integer, a real without a fraction, or a string of either. */
+static bool convert_to_int(json_t *value, int64_t *ret)
 {
 	const char *text = json_string_value(value);
 	char *end;
@@ -193,7 +194,7 @@ static bool to_int(json_t *value, int64_t *ret)
 	return true;
 }
 
-static bool to_double(json_t *value, double *ret)
+static bool convert_to_double(json_t *value, double *ret)
 {
 	const char *text = json_string_value(value);
 	char *end;
@@ -210,7 +211,7 @@ static bool to_double(json_t *value, double *ret)
 	return !*end;
 }
 
-static bool to_bool(json_t *value, bool *ret)
+static bool convert_to_bool(json_t *value, bool *ret)
 {
 	const char *text = json_string_value(value);
 
@@ -220,7 +221,7 @@ static bool to_bool(json_t *value, bool *ret)
 	return text || json_is_boolean(value);
 }
 
-static bool to_strings(struct call *c, json_t *value, struct ml_strings *ret)
+static bool convert_to_strings(struct call *c, json_t *value, struct ml_strings *ret)
 {
 	size_t n = json_is_array(value) ? json_array_size(value) : 1, i;
 	const char **items = arena_array(c->arena, n + 1, sizeof(*items));
@@ -234,20 +235,20 @@ static bool to_strings(struct call *c, json_t *value, struct ml_strings *ret)
 	return items && (json_is_array(value) || c->route->method == METHOD_GET);
 }
 
-static bool convert(struct call *c, const struct ml_field *f, json_t *value)
+static bool convert_ml_field(struct call *c, const struct ml_field *f, json_t *value)
 {
 	switch (f->kind) {
 	case ML_STRING:
 		*(const char **)f->into = json_string_value(value);
 		return json_is_string(value);
 	case ML_INT:
-		return to_int(value, f->into);
+		return convert_to_int(value, f->into);
 	case ML_DOUBLE:
-		return to_double(value, f->into);
+		return convert_to_double(value, f->into);
 	case ML_BOOL:
-		return to_bool(value, f->into);
+		return convert_to_bool(value, f->into);
 	case ML_STRINGS:
-		return to_strings(c, value, f->into);
+		return convert_to_strings(c, value, f->into);
 	case ML_LIST:
 		*(json_t **)f->into = value;
 		return json_is_array(value);
@@ -257,8 +258,8 @@ static bool convert(struct call *c, const struct ml_field *f, json_t *value)
 	}
 }
 
-/* max_results as maxResults; only where a member may be missing, as MLflow does it. */
-static json_t *find_camel(json_t *object, const char *name)
+/* Finds max_results as maxResults; for optional members only, as MLflow does. */
+static json_t *find_camel_member(json_t *object, const char *name)
 {
 	char camel[64];
 	size_t n = 0;
@@ -273,33 +274,35 @@ static json_t *find_camel(json_t *object, const char *name)
 	return json_object_get(object, camel);
 }
 
-static json_t *find(json_t *object, const struct ml_field *f)
+static json_t *find_ml_member(json_t *object, const struct ml_field *f)
 {
 	json_t *value = json_object_get(object, f->name);
 
 	if ((!value || json_is_null(value)) && !strcmp(f->name, "run_id"))
 		value = json_object_get(object, "run_uuid");
 	if (!value && !f->required && strchr(f->name, '_'))
-		value = find_camel(object, f->name);
+		value = find_camel_member(object, f->name);
 	return value && !json_is_null(value) ? value : NULL;
 }
 
-/* Where a member stands: its list and its number there. */
-struct position {
+/* Position of a member: its list and its index there. */
+struct ml_list_position {
 	const char *what;
 	size_t index;
 };
 
-static bool read_members(struct call *c, json_t *object, const struct position *at, const struct ml_field *fields)
+/* Reads members by table. at: position of the object for error messages; NULL: the request itself. */
+static bool read_ml_members(struct call *c, json_t *object, const struct ml_list_position *at,
+			    const struct ml_field *fields)
 {
 	const struct ml_field *f;
 	const char *path;
 
 	for (f = fields; f->name; f++) {
-		json_t *value = find(object, f);
+		json_t *value = find_ml_member(object, f);
 		bool missing = f->required && (!value || (json_is_string(value) && !*json_string_value(value)));
 
-		if (!missing && (!value || convert(c, f, value))) {
+		if (!missing && (!value || convert_ml_field(c, f, value))) {
 			if (f->given)
 				*f->given = value != NULL;
 			continue;
@@ -312,14 +315,14 @@ static bool read_members(struct call *c, json_t *object, const struct position *
 		}
 		return ml_fail_value(
 			c, path, value,
-			arena_printf(c->arena, " Hint: Value was of type '%s'." ML_SEE_DOCS, python_type(value)));
+			arena_printf(c->arena, " Hint: Value was of type '%s'." ML_SEE_DOCS, python_type_name(value)));
 	}
 	return true;
 }
 
 bool ml_read(struct call *c, json_t *object, const struct ml_field *fields)
 {
-	return read_members(c, object, NULL, fields);
+	return read_ml_members(c, object, NULL, fields);
 }
 
 bool ml_read_item(struct call *c, json_t *list, const char *what, size_t index, const struct ml_field *fields)
@@ -327,7 +330,7 @@ bool ml_read_item(struct call *c, json_t *list, const char *what, size_t index, 
 	json_t *item = json_array_get(list, index);
 
 	if (json_is_object(item))
-		return read_members(c, item, &(struct position){ what, index }, fields);
+		return read_ml_members(c, item, &(struct ml_list_position){ what, index }, fields);
 	return ml_fail_value(c, what, list, " Hint: Value was of type 'list'." ML_SEE_DOCS);
 }
 
@@ -350,7 +353,7 @@ int ml_view_type(struct call *c, json_t *value, const char *path)
 	for (i = 0; text && i < 3; i++)
 		if (!strcmp(names[i], text))
 			return i;
-	if (to_int(value, &number) && number >= 1 && number <= 3)
+	if (convert_to_int(value, &number) && number >= 1 && number <= 3)
 		return (int)number - 1;
 	ml_fail_value(c, path, value, "");
 	return -1;

@@ -1,4 +1,4 @@
-/* mlflow_run_json.c: a run as MLflow's routes write it, with what it read and made. Knows no route. */
+/* mlflow_run_json.c: writes a run in MLflow's JSON, with its inputs and outputs. Knows no route. */
 #include "web/api/mlflow/mlflow_errors.h"
 
 #include <stdlib.h>
@@ -47,7 +47,7 @@ void ml_write_info(struct call *c, struct js *j, const struct query_run *run)
 	js_close(j, '}');
 }
 
-static void write_metrics(struct js *j, const struct query_run *run)
+static void write_run_metrics(struct js *j, const struct query_run *run)
 {
 	size_t i;
 
@@ -74,7 +74,7 @@ void ml_write_run(struct call *c, struct js *j, const struct query_run *run)
 	ml_write_info(c, j, run);
 	js_key(j, "data");
 	js_open(j, '{');
-	write_metrics(j, run);
+	write_run_metrics(j, run);
 	ml_write_tag_list(j, "params", run->params, run->param_count);
 	ml_write_tag_list(j, "tags", run->tags, run->tag_count);
 	js_close(j, '}');
@@ -104,7 +104,7 @@ bool ml_find_run(struct call *c, const char *id, struct query_run *ret)
 	return rc > 0;
 }
 
-static void write_dataset(struct js *j, const struct run_dataset *d)
+static void write_run_dataset(struct js *j, const struct run_dataset *d)
 {
 	js_open(j, '{');
 	ml_write_tag_list(j, "tags", d->tags, d->tag_count);
@@ -122,7 +122,7 @@ static void write_dataset(struct js *j, const struct run_dataset *d)
 	js_close(j, '}');
 }
 
-static void write_models(struct js *j, const char *key, const struct run_links *l, bool made)
+static void write_run_models(struct js *j, const char *key, const struct run_links *l, bool made)
 {
 	bool any = false;
 	size_t i;
@@ -155,13 +155,13 @@ void ml_write_links(struct js *j, const struct run_links *l)
 		js_key(j, "dataset_inputs");
 		js_open(j, '[');
 		for (i = 0; i < l->dataset_count; i++)
-			write_dataset(j, &l->datasets[i]);
+			write_run_dataset(j, &l->datasets[i]);
 		js_close(j, ']');
 	}
-	write_models(j, "model_inputs", l, false);
+	write_run_models(j, "model_inputs", l, false);
 	js_close(j, '}');
 	js_key(j, "outputs");
 	js_open(j, '{');
-	write_models(j, "model_outputs", l, true);
+	write_run_models(j, "model_outputs", l, true);
 	js_close(j, '}');
 }

@@ -1,4 +1,4 @@
-/* mlflow_runs.c: MLflow's /runs: made, read, changed, deleted. */
+/* mlflow_runs.c: MLflow's /runs: creation, reading, changes, deletion. */
 #include "web/api/mlflow/mlflow_errors.h"
 
 #include <stdlib.h>
@@ -12,9 +12,9 @@ enum { BATCH_METRICS = 1000, BATCH_PARAMS = 100, BATCH_TAGS = 100, BATCH_ALL = 1
 
 #define NAME_TAG "mlflow.runName"
 
-/* --- made --------------------------------------------------------------------------------------------------- */
+/* --- creation ----------------------------------------------------------------------------------------------- */
 
-static int by_key(const void *a, const void *b)
+static int compare_tag_keys(const void *a, const void *b)
 {
 	const struct ingest_kv *const *x = a, *const *y = b;
 	int order = strcmp((*x)->key, (*y)->key);
@@ -22,8 +22,8 @@ static int by_key(const void *a, const void *b)
 	return order ? order : (*x > *y) - (*x < *y);
 }
 
-/* Tags as they are stored: in order, of a key that was given twice the later value. False: out of memory. */
-static bool store_tags(struct call *c, const struct mlflow_op *op, struct query_run *ret)
+/* Sorts the tags as they will be stored; of a duplicate key the later value wins. Returns false when out of memory. */
+static bool sort_run_tags(struct call *c, const struct mlflow_op *op, struct query_run *ret)
 {
 	const struct ingest_kv **order = arena_array(c->arena, op->tag_count + 1, sizeof(*order));
 	size_t i;
@@ -33,7 +33,7 @@ static bool store_tags(struct call *c, const struct mlflow_op *op, struct query_
 		return false;
 	for (i = 0; i < op->tag_count; i++)
 		order[i] = &op->tags[i];
-	qsort(order, op->tag_count, sizeof(*order), by_key);
+	qsort(order, op->tag_count, sizeof(*order), compare_tag_keys);
 	for (i = 0; i < op->tag_count; i++) {
 		if (i + 1 < op->tag_count && !strcmp(order[i]->key, order[i + 1]->key))
 			continue;
@@ -42,8 +42,8 @@ static bool store_tags(struct call *c, const struct mlflow_op *op, struct query_
 	return true;
 }
 
-/* What was asked for is what the run is: of the store only its experiment's place is asked. */
-static bool made_run(struct call *c, const struct ingest_result *res, struct query_run *ret)
+/* Describes the new run from its request; only the location of the experiment is read from the store. */
+static bool describe_new_run(struct call *c, const struct ingest_result *res, struct query_run *ret)
 {
 	const struct mlflow_op *op = c->own;
 	struct err err = ERR_INIT;
@@ -55,7 +55,7 @@ static bool made_run(struct call *c, const struct ingest_result *res, struct que
 				   .status = "running",
 				   .start_ms = op->start_ms,
 				   .end_ms = INT64_MIN };
-	if (!ret->id || !ret->experiment_id || !store_tags(c, op, ret))
+	if (!ret->id || !ret->experiment_id || !sort_run_tags(c, op, ret))
 		err_set(&err, ERR_NOMEM, "out of memory");
 	else
 		experiment_location(c->api->store, op->experiment, c->arena, &ret->location, &err);
@@ -64,12 +64,12 @@ static bool made_run(struct call *c, const struct ingest_result *res, struct que
 	return !err.code;
 }
 
-static enum call_next created(struct call *c, const struct ingest_result *res)
+static enum call_next reply_created_run(struct call *c, const struct ingest_result *res)
 {
 	struct js j = { .out = &c->out };
 	struct query_run run;
 
-	if (!made_run(c, res, &run))
+	if (!describe_new_run(c, res, &run))
 		return CALL_DONE;
 	js_open(&j, '{');
 	js_key(&j, "run");
@@ -82,8 +82,8 @@ static enum call_next created(struct call *c, const struct ingest_result *res)
 	return CALL_DONE;
 }
 
-/* The name is given, stands in a tag, or is made up; the tag holds it in the end. */
-static bool name_run(struct call *c, struct mlflow_op *op, struct ingest_kv *kv)
+/* The name comes from run_name, from a tag, or is random. The tag is then set to it. */
+static bool choose_run_name(struct call *c, struct mlflow_op *op, struct ingest_kv *kv)
 {
 	const char *tagged = NULL;
 	size_t i;
@@ -129,17 +129,17 @@ enum call_next on_ml_run_create(struct call *c)
 		return CALL_DONE;
 	op.tags = kv;
 	op.tag_count = json_array_size(tags);
-	if (!name_run(c, &op, kv))
+	if (!choose_run_name(c, &op, kv))
 		return CALL_DONE;
 	kept = arena_alloc(c->arena, sizeof(*kept));
 	if (!kept)
 		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
 	*kept = op;
 	c->own = kept;
-	return ml_submit(c, &op, created);
+	return ml_submit(c, &op, reply_created_run);
 }
 
-/* --- read --------------------------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------------------------ */
 
 enum call_next on_ml_run_get(struct call *c)
 {
@@ -164,9 +164,9 @@ enum call_next on_ml_run_get(struct call *c)
 	return CALL_DONE;
 }
 
-/* --- changed ------------------------------------------------------------------------------------------------ */
+/* --- changes ------------------------------------------------------------------------------------------------ */
 
-static enum call_next updated(struct call *c, const struct ingest_result *res)
+static enum call_next reply_updated_run(struct call *c, const struct ingest_result *res)
 {
 	struct js j = { .out = &c->out };
 	struct query_run run;
@@ -180,8 +180,8 @@ static enum call_next updated(struct call *c, const struct ingest_result *res)
 	return CALL_DONE;
 }
 
-/* RUNNING, or its number; NULL after failing the call. */
-static const char *read_status(struct call *c, json_t *value)
+/* A name such as RUNNING, or its number; NULL after failing the call. */
+static const char *read_run_status(struct call *c, json_t *value)
 {
 	static const char *const names[][2] = {
 		{ "RUNNING", "running" }, { "SCHEDULED", "scheduled" }, { "FINISHED", "finished" },
@@ -212,21 +212,21 @@ enum call_next on_ml_run_update(struct call *c)
 	if (!request || !ml_read(c, request, fields))
 		return CALL_DONE;
 	status = json_object_get(request, "status");
-	if (status && !json_is_null(status) && !(op.status = read_status(c, status)))
+	if (status && !json_is_null(status) && !(op.status = read_run_status(c, status)))
 		return CALL_DONE;
 	if (op.name)
 		op.name = *op.name ? ml_cut(c, op.name, 500) : NULL;
-	return ml_submit(c, &op, updated);
+	return ml_submit(c, &op, reply_updated_run);
 }
 
-static enum call_next gone(struct call *c, const struct ingest_result *res)
+static enum call_next reply_deleted_run(struct call *c, const struct ingest_result *res)
 {
 	if (res->code == ERR_NOENT || res->code == ERR_USAGE)
 		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Run with id=%s not found", (const char *)c->vars[0]);
 	return res->code ? ml_fail_err(c, &res->err) : ml_empty(c, res);
 }
 
-static enum call_next set_deleted(struct call *c, const struct change_ops *kind)
+static enum call_next submit_run_deletion(struct call *c, const struct change_ops *kind)
 {
 	struct ingest_op op = { .kind = kind, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
 	const struct ml_field fields[] = { { "run_id", ML_STRING, true, &op.run, NULL }, { 0 } };
@@ -236,17 +236,17 @@ static enum call_next set_deleted(struct call *c, const struct change_ops *kind)
 	c->vars[0] = op.run;
 	if (!call_is_run_id(op.run))
 		return ml_fail(c, ML_RESOURCE_DOES_NOT_EXIST, "Run with id=%s not found", op.run);
-	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = gone });
+	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = reply_deleted_run });
 }
 
 enum call_next on_ml_run_delete(struct call *c)
 {
-	return set_deleted(c, &change_run_delete);
+	return submit_run_deletion(c, &change_run_delete);
 }
 
 enum call_next on_ml_run_restore(struct call *c)
 {
-	return set_deleted(c, &change_run_restore);
+	return submit_run_deletion(c, &change_run_restore);
 }
 
 enum call_next on_ml_tag_set(struct call *c)
@@ -295,7 +295,8 @@ enum call_next on_ml_param_log(struct call *c)
 
 /* --- metrics and batches ------------------------------------------------------------------------------------ */
 
-static bool point_ok(struct call *c, const struct mlflow_point *p, const char *what, size_t index)
+/* Checks the name, the time and the data set of a point. what: its list for error messages; NULL: a single point. */
+static bool check_metric_point(struct call *c, const struct mlflow_point *p, const char *what, size_t index)
 {
 	const char *at;
 	json_t *value;
@@ -333,14 +334,15 @@ enum call_next on_ml_metric_log(struct call *c)
 		{ "dataset_digest", ML_STRING, false, &p.dataset_digest, NULL }, { 0 },
 	};
 
-	if (!ml_args(c, fields) || !ml_run_id_ok(c, op.run) || !point_ok(c, &p, NULL, 0))
+	if (!ml_args(c, fields) || !ml_run_id_ok(c, op.run) || !check_metric_point(c, &p, NULL, 0))
 		return CALL_DONE;
 	if (p.model && !*p.model)
 		p.model = NULL;
 	return ml_submit(c, &op, ml_empty);
 }
 
-static bool read_points(struct call *c, json_t *list, struct mlflow_op *op)
+/* Reads the list "metrics". Returns false after failing the call. */
+static bool read_metric_points(struct call *c, json_t *list, struct mlflow_op *op)
 {
 	size_t n = json_array_size(list), i;
 	struct mlflow_point *points = arena_array(c->arena, n + 1, sizeof(*points));
@@ -367,7 +369,7 @@ static bool read_points(struct call *c, json_t *list, struct mlflow_op *op)
 	return true;
 }
 
-static bool limit_ok(struct call *c, const char *what, size_t n, size_t max)
+static bool check_batch_limit(struct call *c, const char *what, size_t n, size_t max)
 {
 	if (n <= max)
 		return true;
@@ -378,12 +380,13 @@ static bool limit_ok(struct call *c, const char *what, size_t n, size_t max)
 	return false;
 }
 
-static bool batch_ok(struct call *c, const struct mlflow_op *op)
+/* Checks the limits of a batch and that no param occurs twice. */
+static bool check_batch(struct call *c, const struct mlflow_op *op)
 {
 	size_t i, k;
 
 	for (i = 0; i < op->point_count; i++)
-		if (!point_ok(c, &op->points[i], "metrics", i))
+		if (!check_metric_point(c, &op->points[i], "metrics", i))
 			return false;
 	for (i = 0; i < op->param_count; i++)
 		if (!ml_length_ok(c, "Param key", KEY_CHARS, op->params[i].key))
@@ -391,9 +394,11 @@ static bool batch_ok(struct call *c, const struct mlflow_op *op)
 	for (i = 0; i < op->tag_count; i++)
 		if (!ml_length_ok(c, arena_printf(c->arena, "tags[%zu].key", i), KEY_CHARS, op->tags[i].key))
 			return false;
-	if (!limit_ok(c, "metrics", op->point_count, BATCH_METRICS) ||
-	    !limit_ok(c, "params", op->param_count, BATCH_PARAMS) || !limit_ok(c, "tags", op->tag_count, BATCH_TAGS) ||
-	    !limit_ok(c, "metrics, params, and tags", op->point_count + op->param_count + op->tag_count, BATCH_ALL))
+	if (!check_batch_limit(c, "metrics", op->point_count, BATCH_METRICS) ||
+	    !check_batch_limit(c, "params", op->param_count, BATCH_PARAMS) ||
+	    !check_batch_limit(c, "tags", op->tag_count, BATCH_TAGS) ||
+	    !check_batch_limit(c, "metrics, params, and tags", op->point_count + op->param_count + op->tag_count,
+			       BATCH_ALL))
 		return false;
 	for (i = 0; i < op->param_count; i++)
 		for (k = 0; k < i; k++)
@@ -417,12 +422,12 @@ enum call_next on_ml_batch_log(struct call *c)
 		{ "params", ML_LIST, false, &params, NULL }, { "tags", ML_LIST, false, &tags, NULL }, { 0 },
 	};
 
-	if (!ml_args(c, fields) || !read_points(c, metrics, &op) || !ml_run_id_ok(c, op.run) ||
+	if (!ml_args(c, fields) || !read_metric_points(c, metrics, &op) || !ml_run_id_ok(c, op.run) ||
 	    !ml_pairs(c, params, "params", PARAM_CHARS, &param_kv) || !ml_pairs(c, tags, "tags", TAG_CHARS, &tag_kv))
 		return CALL_DONE;
 	op.params = param_kv;
 	op.param_count = json_array_size(params);
 	op.tags = tag_kv;
 	op.tag_count = json_array_size(tags);
-	return batch_ok(c, &op) ? ml_submit(c, &op, ml_empty) : CALL_DONE;
+	return check_batch(c, &op) ? ml_submit(c, &op, ml_empty) : CALL_DONE;
 }

@@ -6,7 +6,7 @@
 
 enum { SEARCH_PAGE = 1000, SEARCH_MAX = 50000 };
 
-static bool limit_ok(struct call *c, int64_t limit)
+static bool check_search_limit(struct call *c, int64_t limit)
 {
 	json_t *value;
 
@@ -27,7 +27,7 @@ static bool limit_ok(struct call *c, int64_t limit)
 	return false;
 }
 
-static bool experiments_ok(struct call *c, const struct ml_strings *ids, struct query_runs_opts *o)
+static bool read_search_experiments(struct call *c, const struct ml_strings *ids, struct query_runs_opts *o)
 {
 	int64_t *numbers = arena_array(c->arena, ids->count + 1, sizeof(*numbers));
 	size_t i;
@@ -42,8 +42,8 @@ static bool experiments_ok(struct call *c, const struct ml_strings *ids, struct 
 	return true;
 }
 
-/* Of each run; NULL after failing the call. */
-static const struct run_links *links_of(struct call *c, const struct query_runs *runs)
+/* Inputs and outputs of each run; NULL after failing the call. */
+static const struct run_links *read_search_links(struct call *c, const struct query_runs *runs)
 {
 	const char **ids = arena_array(c->arena, runs->count + 1, sizeof(*ids));
 	struct run_links *links = arena_array(c->arena, runs->count + 1, sizeof(*links));
@@ -59,9 +59,10 @@ static const struct run_links *links_of(struct call *c, const struct query_runs 
 	return links;
 }
 
-static enum call_next reply(struct call *c, const struct query_runs *runs)
+/* Writes the page of runs, each with its inputs and outputs. */
+static enum call_next reply_search(struct call *c, const struct query_runs *runs)
 {
-	const struct run_links *links = links_of(c, runs);
+	const struct run_links *links = read_search_links(c, runs);
 	struct js j = { .out = &c->out };
 	size_t i;
 
@@ -101,7 +102,8 @@ enum call_next on_ml_run_search(struct call *c)
 	};
 	int view;
 
-	if (!request || !ml_read(c, request, fields) || !limit_ok(c, limit) || !experiments_ok(c, &ids, &o))
+	if (!request || !ml_read(c, request, fields) || !check_search_limit(c, limit) ||
+	    !read_search_experiments(c, &ids, &o))
 		return CALL_DONE;
 	view = ml_view_type(c, json_object_get(request, "run_view_type"), "run_view_type");
 	if (view < 0)
@@ -113,5 +115,5 @@ enum call_next on_ml_run_search(struct call *c)
 	o.only_deleted = view == ML_VIEW_DELETED;
 	if (query_runs(c->api->store, &o, c->arena, &runs, &err))
 		return ml_fail_err(c, &err);
-	return reply(c, &runs);
+	return reply_search(c, &runs);
 }

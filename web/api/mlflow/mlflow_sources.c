@@ -1,5 +1,5 @@
-/* mlflow_sources.c: where a version of a registered model comes from: which addresses are taken, where they lead, and
- * the files there. A client's address never names a file of this server outside the artifacts. */
+/* mlflow_sources.c: the source of a version of a registered model: which URIs are accepted, what they refer to, and
+ * where the files are. A client's URI never names a file of this server outside the artifacts. */
 #include "web/api/mlflow/mlflow_errors.h"
 
 #include <ctype.h>
@@ -17,8 +17,8 @@
 	"has to be specified and the local path has to be contained within the artifact directory of the run " \
 	"specified by the %s."
 
-/* Characters of the scheme in front of its colon; 0: there is none. */
-static size_t scheme_chars(const char *uri)
+/* Length of the scheme in front of the colon; 0: none. */
+static size_t uri_scheme_length(const char *uri)
 {
 	size_t n = isalpha((unsigned char)*uri) ? 1 : 0;
 
@@ -27,22 +27,22 @@ static size_t scheme_chars(const char *uri)
 	return uri[n] == ':' ? n : 0;
 }
 
-static bool has_scheme(const char *uri, const char *scheme)
+static bool has_uri_scheme(const char *uri, const char *scheme)
 {
-	size_t n = scheme_chars(uri);
+	size_t n = uri_scheme_length(uri);
 
 	return n == strlen(scheme) && !strncasecmp(uri, scheme, n);
 }
 
-/* The path of an address on this machine, NULL where it is none. */
-static const char *local_path(const char *uri)
+/* The path of a URI on this machine; NULL for any other URI. */
+static const char *local_source_path(const char *uri)
 {
 	static const char *const here[] = { "", ".", "localhost", "127.0.0.1" };
 	size_t n, i;
 
-	if (!scheme_chars(uri))
+	if (!uri_scheme_length(uri))
 		return uri;
-	if (!has_scheme(uri, "file"))
+	if (!has_uri_scheme(uri, "file"))
 		return NULL;
 	uri += 5;
 	if (strncmp(uri, "//", 2))
@@ -55,8 +55,8 @@ static const char *local_path(const char *uri)
 	return NULL;
 }
 
-/* One round of percent-encoding and pluses undone, in place; true where that changed anything. */
-static bool unquote(char *text)
+/* Undoes one round of percent-encoding and "+" in place; returns true if the text changed. */
+static bool unquote_once(char *text)
 {
 	char *to = text, *from = text, hex[3] = "";
 	bool any = false;
@@ -75,8 +75,8 @@ static bool unquote(char *text)
 	return any;
 }
 
-/* Whether the path begins with a slash, and no part of it is "." or "..". */
-static bool absolute(const char *path)
+/* Returns true if the path begins with a slash and no segment is "." or "..". */
+static bool is_absolute_source_path(const char *path)
 {
 	size_t n;
 
@@ -91,19 +91,19 @@ static bool absolute(const char *path)
 	return true;
 }
 
-static bool remote_ok(struct call *c, const char *source)
+static bool check_remote_source(struct call *c, const char *source)
 {
 	char *text = arena_strdup(c->arena, source), *path;
 
 	if (!text)
 		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory"), false;
-	while (unquote(text))
+	while (unquote_once(text))
 		;
-	path = text + scheme_chars(text) + 1;
+	path = text + uri_scheme_length(text) + 1;
 	path[strcspn(path, "?#")] = '\0';
 	if (!strncmp(path, "//", 2))
 		path += 2 + strcspn(path + 2, "/");
-	if (!strstr(source, "%00") && absolute(path))
+	if (!strstr(source, "%00") && is_absolute_source_path(path))
 		return true;
 	ml_fail(c, ML_INVALID_PARAMETER_VALUE, RELATIVE, source);
 	return false;
@@ -116,7 +116,7 @@ bool ml_host_ok(struct call *c, const char *field, const char *uri)
 	size_t i;
 
 	for (i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
-		if (has_scheme(uri, schemes[i]) && !strncmp(uri + strlen(schemes[i]), "://", 3)) {
+		if (has_uri_scheme(uri, schemes[i]) && !strncmp(uri + strlen(schemes[i]), "://", 3)) {
 			ml_fail(c, ML_INVALID_PARAMETER_VALUE,
 				"'%s' cannot use the '%s' scheme: the '%s' scheme addresses a host other than the "
 				"tracking server's configured artifact storage, so the server would connect to the "
@@ -127,9 +127,9 @@ bool ml_host_ok(struct call *c, const char *field, const char *uri)
 	return true;
 }
 
-/* --- what must belong to a run or a logged model --------------------------------------------------------------- */
+/* --- sources owned by a run or a logged model -------------------------------------------------------------------- */
 
-static bool not_of(struct call *c, const struct ml_source *s, const char *member)
+static bool refuse_source_owner(struct call *c, const struct ml_source *s, const char *member)
 {
 	ml_fail(c, ML_INVALID_PARAMETER_VALUE,
 		"Invalid model version source: '%s'. The %s request parameter must identify the resource that contains "
@@ -137,8 +137,8 @@ static bool not_of(struct call *c, const struct ml_source *s, const char *member
 	return false;
 }
 
-/* Where the files of the run, or the logged model, lie; NULL: it says neither, or there is none. */
-static const char *folder_of(struct call *c, const struct ml_source *s)
+/* Location of the files of the run or the logged model; NULL: neither is given, or it does not exist. */
+static const char *find_owner_location(struct call *c, const struct ml_source *s)
 {
 	struct query_run r;
 	struct err err = ERR_INIT;
@@ -149,35 +149,36 @@ static const char *folder_of(struct call *c, const struct ml_source *s)
 	return *s->run && ml_lookup_run(c, s->run, &r, &err) > 0 ? ml_run_location(c, &r) : NULL;
 }
 
-/* Whether path is folder, or lies in it. */
-static bool inside(const char *path, const char *folder)
+/* Returns true if path is folder or is below it. */
+static bool is_path_inside(const char *path, const char *folder)
 {
 	size_t n = strlen(folder);
 
 	return n && !strncmp(path, folder, n) && (!path[n] || path[n] == '/');
 }
 
-static bool local_ok(struct call *c, const struct ml_source *s)
+static bool check_local_source(struct call *c, const struct ml_source *s)
 {
-	const char *names = *s->model ? "model_id" : "run_id", *path = local_path(s->uri), *folder = folder_of(c, s);
+	const char *names = *s->model ? "model_id" : "run_id", *path = local_source_path(s->uri),
+		   *folder = find_owner_location(c, s);
 
 	if ((*s->run || *s->model) && !folder)
-		return not_of(c, s, names);
-	folder = folder ? local_path(folder) : NULL;
-	if (folder && path && absolute(path) && inside(path, folder))
+		return refuse_source_owner(c, s, names);
+	folder = folder ? local_source_path(folder) : NULL;
+	if (folder && path && is_absolute_source_path(path) && is_path_inside(path, folder))
 		return true;
 	ml_fail(c, ML_INVALID_PARAMETER_VALUE, OUTSIDE, s->uri, names, names);
 	return false;
 }
 
-/* The address with doubled slashes and percent-encoding undone. */
-static const char *plain(struct call *c, const char *uri)
+/* The URI without doubled slashes and percent-encoding. */
+static const char *normalize_source_uri(struct call *c, const char *uri)
 {
 	char *text = arena_strdup(c->arena, uri), *to, *from;
 
 	if (!text)
 		return "";
-	while (unquote(text))
+	while (unquote_once(text))
 		;
 	for (to = from = text; *from; from++)
 		if (*from != '/' || to == text || to[-1] != '/')
@@ -188,8 +189,8 @@ static const char *plain(struct call *c, const char *uri)
 	return text;
 }
 
-/* The part of "runs:/<id>/path" or "models:/<id>" behind the colon up to the next slash. */
-static bool names_first(const char *uri, const char *id)
+/* Returns true if the first segment of "runs:/<id>/path" or "models:/<id>" is the id. */
+static bool has_first_segment(const char *uri, const char *id)
 {
 	const char *path = strchr(uri, ':') + 1;
 	size_t n;
@@ -199,33 +200,36 @@ static bool names_first(const char *uri, const char *id)
 	return *id && n == strlen(id) && !strncmp(path, id, n);
 }
 
-/* Of what this server keeps itself; other addresses are anybody's. */
-static bool owner_ok(struct call *c, const struct ml_source *s)
+/* Checks the owner of a source that this server stores; other URIs are free. */
+static bool check_source_owner(struct call *c, const struct ml_source *s)
 {
 	const char *member = *s->model ? "model_id" : "run_id", *folder;
 
-	if (local_path(s->uri) || has_scheme(s->uri, "file"))
-		return local_ok(c, s);
-	if (!remote_ok(c, s->uri))
+	if (local_source_path(s->uri) || has_uri_scheme(s->uri, "file"))
+		return check_local_source(c, s);
+	if (!check_remote_source(c, s->uri))
 		return false;
-	if (has_scheme(s->uri, "runs"))
-		return (!*s->model && names_first(s->uri, s->run)) || not_of(c, s, member);
-	if (has_scheme(s->uri, "models")) /* one of another version was followed before */
-		return names_first(s->uri, s->model) || strchr(s->uri + 8, '/') || not_of(c, s, "model_id");
-	if (!has_scheme(s->uri, "mlflow-artifacts"))
+	if (has_uri_scheme(s->uri, "runs"))
+		return (!*s->model && has_first_segment(s->uri, s->run)) || refuse_source_owner(c, s, member);
+	if (has_uri_scheme(s->uri, "models")) /* a reference to another version was resolved before */
+		return has_first_segment(s->uri, s->model) || strchr(s->uri + 8, '/') ||
+		       refuse_source_owner(c, s, "model_id");
+	if (!has_uri_scheme(s->uri, "mlflow-artifacts"))
 		return true;
-	folder = folder_of(c, s);
-	return (folder && inside(plain(c, s->uri), plain(c, folder))) || not_of(c, s, member);
+	folder = find_owner_location(c, s);
+	return (folder && is_path_inside(normalize_source_uri(c, s->uri), normalize_source_uri(c, folder))) ||
+	       refuse_source_owner(c, s, member);
 }
 
 /* --- another version as the source ------------------------------------------------------------------------------ */
 
-/* "models:/<name>/<version, stage or latest>", "models:/<name>@<alias>", "models:/<id of a logged model>". */
+/* A URI "models:/<name>/<version, stage or latest>", "models:/<name>@<alias>" or "models:/<id of a logged model>". */
 struct model_uri {
 	const char *name, *what; /* what NULL: name is an id */
 	bool alias;
 };
 
+/* Splits the URI of a version. Returns false after failing the call. */
 static bool parse_model_uri(struct call *c, const struct ml_source *s, struct model_uri *ret)
 {
 	const char *path = s->uri + strlen("models:"), *slash, *at;
@@ -237,7 +241,7 @@ static bool parse_model_uri(struct call *c, const struct ml_source *s, struct mo
 		return false;
 	}
 	if (*path != '/' || path[1] == '/' || !path[1])
-		return not_of(c, s, "model_id");
+		return refuse_source_owner(c, s, "model_id");
 	slash = strchr(++path, '/');
 	at = slash ? NULL : strrchr(path, '@');
 	*ret = (struct model_uri){ path, NULL, at != NULL };
@@ -246,12 +250,12 @@ static bool parse_model_uri(struct call *c, const struct ml_source *s, struct mo
 		ret->name = arena_printf(c->arena, "%.*s", (int)((slash ? slash : at) - path), path);
 	}
 	if ((slash && !*ret->name) || (ret->what && (!*ret->what || strchr(ret->what, '/'))))
-		return not_of(c, s, "model_id");
+		return refuse_source_owner(c, s, "model_id");
 	return true;
 }
 
-/* The version that the address stands for by an alias, a stage or as the latest; 0 after failing the call. */
-static int64_t number_of(struct call *c, const struct registered_model *m, const struct model_uri *uri)
+/* The version that the URI names by an alias, a stage or as the latest; 0 after failing the call. */
+static int64_t resolve_version_number(struct call *c, const struct registered_model *m, const struct model_uri *uri)
 {
 	int64_t found = 0;
 	const char *stage;
@@ -269,7 +273,7 @@ static int64_t number_of(struct call *c, const struct registered_model *m, const
 	return found;
 }
 
-static bool is_prompt(const struct registered_model *m)
+static bool is_prompt_model(const struct registered_model *m)
 {
 	size_t i;
 
@@ -279,7 +283,8 @@ static bool is_prompt(const struct registered_model *m)
 	return false;
 }
 
-static bool follow_version(struct call *c, struct ml_source *s, const struct model_uri *uri)
+/* Replaces a source that names another version by that version's number, run and location. */
+static bool resolve_version_source(struct call *c, struct ml_source *s, const struct model_uri *uri)
 {
 	struct registered_version v;
 	struct registered_model m;
@@ -287,7 +292,7 @@ static bool follow_version(struct call *c, struct ml_source *s, const struct mod
 
 	if (!ml_model_name_ok(c, "name", uri->name) || !ml_find_registered(c, uri->name, &m))
 		return false;
-	if (is_prompt(&m)) {
+	if (is_prompt_model(&m)) {
 		ml_fail(c, ML_INVALID_PARAMETER_VALUE,
 			"Invalid model version source: '%s'. Prompt versions cannot be used as model version sources.",
 			s->uri);
@@ -295,7 +300,7 @@ static bool follow_version(struct call *c, struct ml_source *s, const struct mod
 	}
 	if (!uri->alias && !uri->what[strspn(uri->what, "0123456789")])
 		number = atoll(uri->what);
-	else if (!(number = number_of(c, &m, uri)))
+	else if (!(number = resolve_version_number(c, &m, uri)))
 		return false;
 	if (!ml_find_version(c, uri->name, number, &v))
 		return false;
@@ -311,19 +316,19 @@ static bool follow_version(struct call *c, struct ml_source *s, const struct mod
 	return true;
 }
 
-/* A logged model tells its run, and where its files lie. */
-static bool follow_model(struct call *c, struct ml_source *s, const char *id)
+/* Takes the run and the location of the files from a logged model. */
+static bool resolve_model_source(struct call *c, struct ml_source *s, const char *id)
 {
 	struct model m;
 
 	if (!ml_find_model(c, id, &m))
 		return false;
 	s->run = *s->run ? s->run : m.source_run;
-	s->location = has_scheme(s->uri, "models") ? ml_model_location(c, &m) : s->location;
+	s->location = has_uri_scheme(s->uri, "models") ? ml_model_location(c, &m) : s->location;
 	return true;
 }
 
-static bool prompt_ok(struct call *c, const struct ml_source *s)
+static bool check_prompt_source(struct call *c, const struct ml_source *s)
 {
 	if (!strcmp(s->uri, "dummy-source") || !strcmp(s->uri, "prompt-template"))
 		return true;
@@ -335,20 +340,20 @@ static bool prompt_ok(struct call *c, const struct ml_source *s)
 bool ml_source_follow(struct call *c, struct ml_source *s)
 {
 	struct model_uri uri = { 0 };
-	bool models = has_scheme(s->uri, "models");
+	bool models = has_uri_scheme(s->uri, "models");
 
 	s->location = s->uri;
 	if (s->prompt)
-		return prompt_ok(c, s);
+		return check_prompt_source(c, s);
 	if (!ml_host_ok(c, "source", s->uri) || (models && !parse_model_uri(c, s, &uri)))
 		return false;
-	if (uri.what && !follow_version(c, s, &uri))
+	if (uri.what && !resolve_version_source(c, s, &uri))
 		return false;
-	if (!owner_ok(c, s))
+	if (!check_source_owner(c, s))
 		return false;
 	if (models && !uri.what)
-		return follow_model(c, s, uri.name);
-	return !*s->model || *s->run || follow_model(c, s, s->model);
+		return resolve_model_source(c, s, uri.name);
+	return !*s->model || *s->run || resolve_model_source(c, s, s->model);
 }
 
 /* --- files ------------------------------------------------------------------------------------------------------ */
@@ -358,19 +363,19 @@ const char *ml_source_folder(struct call *c, const char *location)
 	const char *path = location + sizeof("mlflow-artifacts:") - 1, *slash;
 	struct query_run run;
 
-	if (has_scheme(location, "mlflow-artifacts")) {
+	if (has_uri_scheme(location, "mlflow-artifacts")) {
 		if (!strncmp(path, "//", 2))
 			path += 2 + strcspn(path + 2, "/");
 		return path + strspn(path, "/");
 	}
 	path = location + 5;
-	path += has_scheme(location, "runs") ? strspn(path, "/") : 0;
-	slash = has_scheme(location, "runs") ? strchr(path, '/') : NULL;
+	path += has_uri_scheme(location, "runs") ? strspn(path, "/") : 0;
+	slash = has_uri_scheme(location, "runs") ? strchr(path, '/') : NULL;
 	if (slash)
 		return ml_find_run(c, arena_printf(c->arena, "%.*s", (int)(slash - path), path), &run) ?
 			       arena_printf(c->arena, "%s/%s/artifacts%s", run.experiment_id, run.id, slash) :
 			       NULL;
 	ml_fail(c, ML_INVALID_PARAMETER_VALUE,
-		"The files of this version lie at %s, not on this server: read them there.", location);
+		"The files of this version are stored at %s, not on this server: read them there.", location);
 	return NULL;
 }

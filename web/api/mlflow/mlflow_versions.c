@@ -1,4 +1,4 @@
-/* mlflow_versions.c: MLflow's versions of registered models: numbered, described, staged, tagged, found. */
+/* mlflow_versions.c: MLflow's versions of registered models: creation, description, stages, tags, search. */
 #include "web/api/mlflow/mlflow_errors.h"
 
 #include <stdlib.h>
@@ -8,26 +8,26 @@
 
 enum { PAGE = 10000, PAGE_MAX = 200000 };
 
-#define VERSIONS_TAG "mlflow.modelVersions" /* of a logged model: what was registered of it */
+#define VERSIONS_TAG "mlflow.modelVersions" /* of a logged model: its registered versions */
 
-/* A version of which a reply is due. */
-struct key {
-	const char *name, *model; /* model: id of the logged model that it is of, or NULL */
+/* The version that the reply will contain. */
+struct version_ref {
+	const char *name, *model; /* model: id of its logged model, or NULL */
 	int64_t version;
 };
 
-static enum call_next reply(struct call *c, const struct ingest_result *res)
+static enum call_next reply_version_ref(struct call *c, const struct ingest_result *res)
 {
-	const struct key *k = c->own;
+	const struct version_ref *k = c->own;
 
 	(void)res;
 	return ml_reply_version(c, k->name, k->version);
 }
 
-/* --- a new one ------------------------------------------------------------------------------------------------ */
+/* --- creation --------------------------------------------------------------------------------------------------- */
 
-/* The logged model lists its versions in a tag, as JSON: this one behind those that it lists already. */
-static enum call_next note_version(struct call *c, const struct key *k)
+/* A logged model lists its versions in a tag, as JSON. Appends this version. */
+static enum call_next append_version_tag(struct call *c, const struct version_ref *k)
 {
 	json_t *list = NULL, *entry = json_pack("{s:s, s:I}", "name", k->name, "version", (json_int_t)k->version);
 	struct ingest_kv tag = { VERSIONS_TAG, NULL };
@@ -52,18 +52,19 @@ static enum call_next note_version(struct call *c, const struct key *k)
 	tag.value = text ? arena_strdup(c->arena, text) : NULL;
 	free(text);
 	json_decref(list);
-	return tag.value ? ml_submit(c, &op, reply) : ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
+	return tag.value ? ml_submit(c, &op, reply_version_ref)
+			 : ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
 }
 
-static enum call_next made(struct call *c, const struct ingest_result *res)
+static enum call_next finish_version(struct call *c, const struct ingest_result *res)
 {
-	struct key *k = c->own;
+	struct version_ref *k = c->own;
 
 	k->version = atoll(res->id);
-	return k->model ? note_version(c, k) : reply(c, res);
+	return k->model ? append_version_tag(c, k) : reply_version_ref(c, res);
 }
 
-static bool names_prompt(const struct registry_op *op)
+static bool has_prompt_tag(const struct registry_op *op)
 {
 	size_t i;
 
@@ -77,7 +78,7 @@ enum call_next on_ml_version_create(struct call *c)
 {
 	struct registry_op op = { .kind = &registry_version_new, .text = "", .run_link = "" };
 	struct ml_source source = { .run = "", .model = "" };
-	struct key *k = arena_alloc(c->arena, sizeof(*k));
+	struct version_ref *k = arena_alloc(c->arena, sizeof(*k));
 	json_t *tags = NULL;
 	const struct ml_field fields[] = {
 		{ "name", ML_STRING, true, &op.name, NULL },
@@ -94,27 +95,27 @@ enum call_next on_ml_version_create(struct call *c)
 		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory");
 	if (!ml_args(c, fields) || !ml_registry_tags(c, tags, &op.tags, &op.tag_count))
 		return CALL_DONE;
-	source.prompt = names_prompt(&op);
+	source.prompt = has_prompt_tag(&op);
 	if (!ml_source_follow(c, &source) || !ml_model_name_ok(c, "name", op.name))
 		return CALL_DONE;
 	op.source = source.uri;
 	op.location = source.location;
 	op.run = source.run;
-	*k = (struct key){ op.name, *source.model && !source.prompt ? source.model : NULL, 0 };
+	*k = (struct version_ref){ op.name, *source.model && !source.prompt ? source.model : NULL, 0 };
 	c->own = k;
-	return ml_submit_registry(c, &op, made);
+	return ml_submit_registry(c, &op, finish_version);
 }
 
 /* --- changes -------------------------------------------------------------------------------------------------- */
 
 /* Reads name and version, into op and for the reply, and further members (NULL: none). */
-static bool read_key(struct call *c, struct registry_op *op, const struct ml_field *more)
+static bool read_version_ref(struct call *c, struct registry_op *op, const struct ml_field *more)
 {
 	const char *version = NULL;
 	const struct ml_field fields[] = {
 		{ "name", ML_STRING, true, &op->name, NULL }, { "version", ML_STRING, true, &version, NULL }, { 0 }
 	};
-	struct key *k = arena_alloc(c->arena, sizeof(*k));
+	struct version_ref *k = arena_alloc(c->arena, sizeof(*k));
 	json_t *request = ml_request(c);
 
 	if (!request || !ml_read(c, request, fields) || (more && !ml_read(c, request, more)) ||
@@ -122,7 +123,7 @@ static bool read_key(struct call *c, struct registry_op *op, const struct ml_fie
 		return false;
 	if (!k)
 		return ml_fail(c, ML_TEMPORARILY_UNAVAILABLE, "out of memory"), false;
-	*k = (struct key){ op->name, NULL, op->version };
+	*k = (struct version_ref){ op->name, NULL, op->version };
 	c->own = k;
 	return true;
 }
@@ -132,7 +133,7 @@ enum call_next on_ml_version_update(struct call *c)
 	struct registry_op op = { .kind = &registry_version_describe };
 	const struct ml_field more[] = { { "description", ML_STRING, false, &op.text, NULL }, { 0 } };
 
-	return read_key(c, &op, more) ? ml_submit_registry(c, &op, reply) : CALL_DONE;
+	return read_version_ref(c, &op, more) ? ml_submit_registry(c, &op, reply_version_ref) : CALL_DONE;
 }
 
 enum call_next on_ml_version_stage(struct call *c)
@@ -143,7 +144,7 @@ enum call_next on_ml_version_stage(struct call *c)
 					 { "archive_existing_versions", ML_BOOL, false, &op.archive, NULL },
 					 { 0 } };
 
-	if (!read_key(c, &op, more))
+	if (!read_version_ref(c, &op, more))
 		return CALL_DONE;
 	op.text = ml_stage(c, word);
 	if (!op.text)
@@ -152,14 +153,14 @@ enum call_next on_ml_version_stage(struct call *c)
 		return ml_fail(c, ML_INVALID_PARAMETER_VALUE,
 			       "Model version transition cannot archive existing model versions because '%s' is not an "
 			       "Active stage. Valid stages are ['Staging', 'Production']", word);
-	return ml_submit_registry(c, &op, reply);
+	return ml_submit_registry(c, &op, reply_version_ref);
 }
 
 enum call_next on_ml_version_delete(struct call *c)
 {
 	struct registry_op op = { .kind = &registry_version_delete };
 
-	return read_key(c, &op, NULL) ? ml_submit_registry(c, &op, ml_empty) : CALL_DONE;
+	return read_version_ref(c, &op, NULL) ? ml_submit_registry(c, &op, ml_empty) : CALL_DONE;
 }
 
 enum call_next on_ml_version_tag(struct call *c)
@@ -170,7 +171,7 @@ enum call_next on_ml_version_tag(struct call *c)
 					 { "value", ML_STRING, false, &tag.value, NULL },
 					 { 0 } };
 
-	if (!read_key(c, &op, more) || !ml_registry_tag_ok(c, &tag))
+	if (!read_version_ref(c, &op, more) || !ml_registry_tag_ok(c, &tag))
 		return CALL_DONE;
 	op.tags = &tag;
 	op.tag_count = 1;
@@ -182,7 +183,7 @@ enum call_next on_ml_version_untag(struct call *c)
 	struct registry_op op = { .kind = &registry_version_untag };
 	const struct ml_field more[] = { { "key", ML_STRING, true, &op.text, NULL }, { 0 } };
 
-	if (!read_key(c, &op, more) || !ml_name_ok(c, "key", op.text))
+	if (!read_version_ref(c, &op, more) || !ml_name_ok(c, "key", op.text))
 		return CALL_DONE;
 	return ml_submit_registry(c, &op, ml_empty);
 }
@@ -193,7 +194,7 @@ enum call_next on_ml_version_get(struct call *c)
 {
 	struct registry_op op = { 0 };
 
-	return read_key(c, &op, NULL) ? ml_reply_version(c, op.name, op.version) : CALL_DONE;
+	return read_version_ref(c, &op, NULL) ? ml_reply_version(c, op.name, op.version) : CALL_DONE;
 }
 
 enum call_next on_ml_version_uri(struct call *c)

@@ -1,5 +1,4 @@
-/* api_artifacts.c: /runs/{run}/artifacts, what was handed to the server; /runs/{run}/files, what lies in the run's own
- * folder. */
+/* api_artifacts.c: /runs/{run}/artifacts, files that clients uploaded; /runs/{run}/files, files in the run's own folder. */
 #include "web/api/blob.h"
 
 #include <string.h>
@@ -9,15 +8,16 @@
 #include "web/store/files/folder_files.h"
 #include "web/store/mlflow/logged_models.h"
 
-static enum call_next bad_path(struct call *c)
+static enum call_next fail_artifact_path(struct call *c)
 {
-	return call_fail(c, CALL_bad_value, "path",
-			 "path: want names of at most 255 bytes divided by single slashes, without .., backslashes and "
-			 "control characters");
+	return call_fail(
+		c, CALL_bad_value, "path",
+		"path: expected names of at most 255 bytes divided by single slashes, without .., backslashes and "
+		"control characters");
 }
 
-/* The run's folder, or the path inside it, below the root; NULL after failing the call. */
-static const char *stored_path(struct call *c, const char *path)
+/* The folder of the run, or a path inside it, relative to the root of artifacts; NULL after failing the call. */
+static const char *find_artifact_path(struct call *c, const char *path)
 {
 	const char *id = call_run_id(c, 0);
 	struct query_runs_opts o = { .ids = &id, .id_count = 1, .with_deleted = true, .bare = true, .limit = 1 };
@@ -27,7 +27,7 @@ static const char *stored_path(struct call *c, const char *path)
 	if (!id)
 		return NULL;
 	if (path && *path && !artifact_path_ok(path)) {
-		bad_path(c);
+		fail_artifact_path(c);
 		return NULL;
 	}
 	if (query_runs(c->api->store, &o, c->arena, &runs, &err))
@@ -40,20 +40,26 @@ static const char *stored_path(struct call *c, const char *path)
 	return NULL;
 }
 
-static enum call_next fail(struct call *c, const struct err *err)
+static enum call_next fail_native_artifact(struct call *c, const struct err *err)
 {
 	if (err->code == ERR_LIMIT)
 		return call_fail(c, CALL_too_large, NULL, "%s", err->text);
 	return call_fail_err(c, "path", err);
 }
 
-/* The rest of a reply whose object is open: one page of a folder, as blob_page has cut it. */
-static enum call_next write_page(struct call *c, struct js *j, struct blob_page *page, const char *path,
-				 struct artifact_entry *list, size_t n)
+/* One page of a folder. */
+struct folder_page {
+	const char *path, *next; /* next: token of the next page, or NULL */
+	struct artifact_entry *list;
+	size_t n;
+};
+
+/* Completes a reply whose object is open. */
+static enum call_next write_folder_page(struct call *c, struct js *j, const struct folder_page *page)
 {
-	js_key_str(j, "path", path);
+	js_key_str(j, "path", page->path);
 	js_key(j, "files");
-	run_json_files(c, j, path, list, n);
+	run_json_files(c, j, page->path, page->list, page->n);
 	js_key_str(j, "next_page_token", page->next);
 	js_close(j, '}');
 	buf_addc(&c->out, '\n');
@@ -73,7 +79,8 @@ enum call_next on_artifact_list_get(struct call *c)
 
 	path = path ? path : "";
 	if (!call_arg_int(c, "limit", &page.limit, 1, BLOB_PAGE_MAX) ||
-	    !call_arg_word(c, "include", includes, &include) || !call_args_done(c) || !(place = stored_path(c, path)))
+	    !call_arg_word(c, "include", includes, &include) || !call_args_done(c) ||
+	    !(place = find_artifact_path(c, path)))
 		return CALL_DONE;
 	if (artifact_list(store_artifacts(c->api->store), place, c->arena, &list, &n, &err))
 		return call_fail_err(c, NULL, &err);
@@ -81,11 +88,11 @@ enum call_next on_artifact_list_get(struct call *c)
 	if (!include && artifact_digests(c->api->store, place, list, n, c->arena, &err))
 		return call_fail_err(c, NULL, &err);
 	js_open(&j, '{');
-	return write_page(c, &j, &page, path, list, n);
+	return write_folder_page(c, &j, &(struct folder_page){ path, page.next, list, n });
 }
 
-/* Fails the call where the folder holds anything, which is what of the run. */
-static bool need_empty(struct call *c, const char *run, const char *folder, const char *what)
+/* Returns false after failing the call if the folder is not empty. what: its content, for the message. */
+static bool require_empty_folder(struct call *c, const char *run, const char *folder, const char *what)
 {
 	struct artifact_entry *list;
 	struct err err = ERR_INIT;
@@ -94,24 +101,24 @@ static bool need_empty(struct call *c, const char *run, const char *folder, cons
 	if (artifact_list(store_artifacts(c->api->store), folder, c->arena, &list, &n, &err))
 		return call_fail_err(c, NULL, &err), false;
 	if (n)
-		call_fail(c, CALL_conflict, "experiment", "run %s keeps %s in its experiment: it cannot be moved", run,
+		call_fail(c, CALL_conflict, "experiment", "run %s has %s in its experiment: it cannot be moved", run,
 			  what);
 	return !n;
 }
 
-/* Clients know by its experiment where a run's files lie, and those of its logged models, which go with it. */
+/* Clients find the files of a run by its experiment, and also those of its logged models, which would move with it. */
 bool artifacts_may_move(struct call *c, const char *run)
 {
-	const char *place = stored_path(c, ""), **folders;
+	const char *place = find_artifact_path(c, ""), **folders;
 	struct err err = ERR_INIT;
 	size_t n;
 
-	if (!place || !need_empty(c, run, place, "artifacts"))
+	if (!place || !require_empty_folder(c, run, place, "artifacts"))
 		return false;
 	if (models_folders(c->api->store, run, c->arena, &folders, &n, &err))
 		return call_fail_err(c, NULL, &err), false;
 	for (size_t i = 0; i < n; i++)
-		if (!need_empty(c, run, folders[i], "a logged model's artifacts"))
+		if (!require_empty_folder(c, run, folders[i], "a logged model's artifacts"))
 			return false;
 	return true;
 }
@@ -128,13 +135,13 @@ enum call_next on_file_list_get(struct call *c)
 	if (!id || !call_arg_int(c, "limit", &page.limit, 1, BLOB_PAGE_MAX) || !call_args_done(c))
 		return CALL_DONE;
 	if (*path && !artifact_path_ok(path))
-		return bad_path(c);
+		return fail_artifact_path(c);
 	if (folder_files_list(c->api->store, id, path, c->arena, &found, &err))
 		return call_fail_err(c, "run", &err);
 	js_open(&j, '{');
 	blob_page(&page, &found.list, &found.count);
 	js_key_str(&j, "folder", found.folder);
-	return write_page(c, &j, &page, path, found.list, found.count);
+	return write_folder_page(c, &j, &(struct folder_page){ path, page.next, found.list, found.count });
 }
 
 enum call_next on_artifact_get(struct call *c)
@@ -143,12 +150,12 @@ enum call_next on_artifact_get(struct call *c)
 	const char *place;
 	int view = -1;
 
-	if (!call_arg_word(c, "view", views, &view) || !call_args_done(c) || !(place = stored_path(c, c->rest)))
+	if (!call_arg_word(c, "view", views, &view) || !call_args_done(c) || !(place = find_artifact_path(c, c->rest)))
 		return CALL_DONE;
-	return blob_reply(c, &(struct blob_reply){ .path = place, .frame = !view, .fail = fail });
+	return blob_reply(c, &(struct blob_reply){ .path = place, .frame = !view, .fail = fail_native_artifact });
 }
 
-static enum call_next stored(struct call *c, const struct artifact_file *file)
+static enum call_next reply_stored_artifact(struct call *c, const struct artifact_file *file)
 {
 	struct js j = { .out = &c->out };
 
@@ -168,12 +175,13 @@ enum call_next on_artifact_put(struct call *c)
 	if (!call_args_done(c))
 		return CALL_DONE;
 	if (!*c->rest)
-		return call_fail(c, CALL_bad_value, "path", "path: name the file");
-	place = stored_path(c, c->rest);
-	return place ? blob_put(c, &(struct blob_put){ place, fail, stored }) : CALL_DONE;
+		return call_fail(c, CALL_bad_value, "path", "path: expected a file name");
+	place = find_artifact_path(c, c->rest);
+	return place ? blob_put(c, &(struct blob_put){ place, fail_native_artifact, reply_stored_artifact })
+		     : CALL_DONE;
 }
 
-static enum call_next gone(struct call *c)
+static enum call_next reply_removed_artifact(struct call *c)
 {
 	c->status = 204;
 	return CALL_DONE;
@@ -183,9 +191,9 @@ enum call_next on_artifact_delete(struct call *c)
 {
 	const char *place;
 
-	if (!call_args_done(c) || !(place = stored_path(c, c->rest)))
+	if (!call_args_done(c) || !(place = find_artifact_path(c, c->rest)))
 		return CALL_DONE;
 	if (!*c->rest)
-		return call_fail(c, CALL_bad_value, "path", "path: name the file or folder");
-	return blob_remove(c, &(struct blob_remove){ place, fail, gone });
+		return call_fail(c, CALL_bad_value, "path", "path: expected a file or folder");
+	return blob_remove(c, &(struct blob_remove){ place, fail_native_artifact, reply_removed_artifact });
 }

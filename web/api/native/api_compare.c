@@ -1,4 +1,4 @@
-/* api_compare.c: /compare: in which params runs differ, and their metrics side by side. */
+/* api_compare.c: /compare: the params in which runs differ, and the metrics of all. */
 #include "web/api/api.h"
 
 #include <math.h>
@@ -11,24 +11,24 @@
 
 enum { COMPARE_RUNS_MAX = 1000 };
 
-static int by_text(const void *a, const void *b)
+static int compare_key_texts(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorts and drops repeats; returns how many are left. */
-static size_t unique(const char **names, size_t n)
+/* Sorts the names and drops duplicates; returns the number left. */
+static size_t sort_unique_keys(const char **names, size_t n)
 {
 	size_t i, kept = 0;
 
-	qsort(names, n, sizeof(*names), by_text);
+	qsort(names, n, sizeof(*names), compare_key_texts);
 	for (i = 0; i < n; i++)
 		if (!kept || strcmp(names[kept - 1], names[i]))
 			names[kept++] = names[i];
 	return kept;
 }
 
-static const char *param_value(const struct query_run *run, const char *key)
+static const char *find_param_value(const struct query_run *run, const char *key)
 {
 	size_t i;
 
@@ -38,7 +38,7 @@ static const char *param_value(const struct query_run *run, const char *key)
 	return NULL;
 }
 
-static const struct query_metric *metric_of(const struct query_run *run, const char *key)
+static const struct query_metric *find_run_metric(const struct query_run *run, const char *key)
 {
 	size_t i;
 
@@ -48,20 +48,20 @@ static const struct query_metric *metric_of(const struct query_run *run, const c
 	return NULL;
 }
 
-static bool param_differs(const struct query_runs *runs, const char *key)
+static bool is_param_different(const struct query_runs *runs, const char *key)
 {
-	const char *first = param_value(&runs->items[0], key), *other;
+	const char *first = find_param_value(&runs->items[0], key), *other;
 	size_t i;
 
 	for (i = 1; i < runs->count; i++) {
-		other = param_value(&runs->items[i], key);
+		other = find_param_value(&runs->items[i], key);
 		if (!first != !other || (first && strcmp(first, other)))
 			return true;
 	}
 	return false;
 }
 
-static void write_heads(struct js *j, const struct query_runs *runs)
+static void write_compared_heads(struct js *j, const struct query_runs *runs)
 {
 	size_t i;
 
@@ -83,24 +83,24 @@ static void write_heads(struct js *j, const struct query_runs *runs)
 	js_close(j, ']');
 }
 
-static void write_param(struct js *j, const struct query_runs *runs, const char *key)
+static void write_compared_param(struct js *j, const struct query_runs *runs, const char *key)
 {
 	size_t i;
 
 	js_open(j, '{');
 	js_key_str(j, "key", key);
 	js_key(j, "differs");
-	js_bool(j, param_differs(runs, key));
+	js_bool(j, is_param_different(runs, key));
 	js_key(j, "values");
 	js_open(j, '[');
 	for (i = 0; i < runs->count; i++)
-		js_str(j, param_value(&runs->items[i], key));
+		js_str(j, find_param_value(&runs->items[i], key));
 	js_close(j, ']');
 	js_close(j, '}');
 }
 
-/* Those that differ come first. */
-static bool write_params(struct call *c, struct js *j, const struct query_runs *runs)
+/* Params that differ come first. */
+static bool write_compared_params(struct call *c, struct js *j, const struct query_runs *runs)
 {
 	const char **keys;
 	size_t total = 0, n = 0, i, k;
@@ -114,25 +114,26 @@ static bool write_params(struct call *c, struct js *j, const struct query_runs *
 	for (i = 0; i < runs->count; i++)
 		for (k = 0; k < runs->items[i].param_count; k++)
 			keys[n++] = runs->items[i].params[k].key;
-	n = unique(keys, n);
+	n = sort_unique_keys(keys, n);
 	js_key(j, "params");
 	js_open(j, '[');
 	for (differs = 1; differs >= 0; differs--)
 		for (i = 0; i < n; i++)
-			if (param_differs(runs, keys[i]) == differs)
-				write_param(j, runs, keys[i]);
+			if (is_param_different(runs, keys[i]) == differs)
+				write_compared_param(j, runs, keys[i]);
 	js_close(j, ']');
 	return true;
 }
 
-static double metric_number(const struct query_metric *m, int column)
+static double pick_metric_number(const struct query_metric *m, int column)
 {
 	const double values[] = { m->last, m->min, m->max };
 
 	return values[column];
 }
 
-static void write_metric(struct js *j, const struct query_runs *runs, const char *key)
+/* Writes last, min and max of a metric, an array over the runs each; null where a run has none. */
+static void write_compared_metric(struct js *j, const struct query_runs *runs, const char *key)
 {
 	static const char *const columns[] = { "last", "min", "max" };
 	size_t i;
@@ -144,19 +145,19 @@ static void write_metric(struct js *j, const struct query_runs *runs, const char
 		js_key(j, columns[k]);
 		js_open(j, '[');
 		for (i = 0; i < runs->count; i++) {
-			const struct query_metric *m = metric_of(&runs->items[i], key);
+			const struct query_metric *m = find_run_metric(&runs->items[i], key);
 
-			if (!m || (k && isnan(metric_number(m, k))))
+			if (!m || (k && isnan(pick_metric_number(m, k))))
 				js_null(j);
 			else
-				js_double(j, metric_number(m, k));
+				js_double(j, pick_metric_number(m, k));
 		}
 		js_close(j, ']');
 	}
 	js_close(j, '}');
 }
 
-static bool write_metrics(struct call *c, struct js *j, const struct query_runs *runs)
+static bool write_compared_metrics(struct call *c, struct js *j, const struct query_runs *runs)
 {
 	const char **keys;
 	size_t total = 0, n = 0, i, k;
@@ -169,17 +170,17 @@ static bool write_metrics(struct call *c, struct js *j, const struct query_runs 
 	for (i = 0; i < runs->count; i++)
 		for (k = 0; k < runs->items[i].metric_count; k++)
 			keys[n++] = runs->items[i].metrics[k].key;
-	n = unique(keys, n);
+	n = sort_unique_keys(keys, n);
 	js_key(j, "metrics");
 	js_open(j, '[');
 	for (i = 0; i < n; i++)
-		write_metric(j, runs, keys[i]);
+		write_compared_metric(j, runs, keys[i]);
 	js_close(j, ']');
 	return true;
 }
 
-/* Puts the runs into the order in which they were asked for; names the first that does not exist. */
-static const char *order_as_asked(struct call *c, struct query_runs *runs, const char *const *ids, size_t n)
+/* Puts the runs into the order of the request. Returns the first id that does not exist, else NULL. */
+static const char *order_runs_by_ids(struct call *c, struct query_runs *runs, const char *const *ids, size_t n)
 {
 	struct query_run *items = arena_array(c->arena, n + 1, sizeof(*items));
 	size_t i, k;
@@ -196,7 +197,8 @@ static const char *order_as_asked(struct call *c, struct query_runs *runs, const
 	return NULL;
 }
 
-static enum call_next compare(struct call *c, const char *const *ids, size_t n, const char *field)
+/* Replies with the runs, their params and their metrics. field: name of the argument with the ids, for messages. */
+static enum call_next reply_comparison(struct call *c, const char *const *ids, size_t n, const char *field)
 {
 	struct query_runs_opts o = { .ids = ids, .id_count = n, .limit = COMPARE_RUNS_MAX, .with_deleted = true };
 	struct js j = { .out = &c->out };
@@ -210,12 +212,12 @@ static enum call_next compare(struct call *c, const char *const *ids, size_t n, 
 		return CALL_DONE;
 	if (query_runs(c->api->store, &o, c->arena, &runs, &err))
 		return request_refused(c, &err);
-	missing = order_as_asked(c, &runs, ids, n);
+	missing = order_runs_by_ids(c, &runs, ids, n);
 	if (missing)
 		return call_fail(c, CALL_not_found, field, "no run %s", missing);
 	js_open(&j, '{');
-	write_heads(&j, &runs);
-	if (!runs.count || !write_params(c, &j, &runs) || !write_metrics(c, &j, &runs))
+	write_compared_heads(&j, &runs);
+	if (!runs.count || !write_compared_params(c, &j, &runs) || !write_compared_metrics(c, &j, &runs))
 		return call_fail(c, CALL_busy, NULL, "out of memory");
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
@@ -227,7 +229,7 @@ enum call_next on_compare_get(struct call *c)
 	const char *const *ids;
 	size_t n = call_arg_all(c, "run", &ids);
 
-	return call_args_done(c) ? compare(c, ids, n, "run") : CALL_DONE;
+	return call_args_done(c) ? reply_comparison(c, ids, n, "run") : CALL_DONE;
 }
 
 enum call_next on_compare_post(struct call *c)
@@ -248,7 +250,7 @@ enum call_next on_compare_post(struct call *c)
 
 			ids[i] = id ? id : "";
 		}
-		next = compare(c, ids, n, "runs");
+		next = reply_comparison(c, ids, n, "runs");
 	}
 	json_decref(body);
 	return next;

@@ -9,9 +9,9 @@
 #include "web/api/native/run_json.h"
 #include "web/store/mlflow/mlflow.h"
 
-#define ARCHIVED_TAG "dptrack.archived" /* of runs too, where clients set it as any tag */
+#define ARCHIVED_TAG "dptrack.archived" /* also of runs, where clients set it like any tag */
 
-static void write_experiment(struct js *j, const struct query_experiment *e)
+static void write_native_experiment(struct js *j, const struct query_experiment *e)
 {
 	js_open(j, '{');
 	js_key_str(j, "id", e->id);
@@ -44,15 +44,15 @@ enum call_next on_experiment_list(struct call *c)
 	js_key(&j, "experiments");
 	js_open(&j, '[');
 	for (i = 0; i < list.count; i++)
-		write_experiment(&j, &list.items[i]);
+		write_native_experiment(&j, &list.items[i]);
 	js_close(&j, ']');
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;
 }
 
-/* Replies with one experiment out of those that are there, or of the deleted ones. */
-static enum call_next reply_one(struct call *c, const char *id)
+/* Replies with one experiment, active or deleted. */
+static enum call_next reply_native_experiment(struct call *c, const char *id)
 {
 	struct js j = { .out = &c->out };
 	struct query_experiments list;
@@ -67,87 +67,87 @@ static enum call_next reply_one(struct call *c, const char *id)
 			;
 		if (i == list.count)
 			continue;
-		write_experiment(&j, &list.items[i]);
+		write_native_experiment(&j, &list.items[i]);
 		buf_addc(&c->out, '\n');
 		return CALL_DONE;
 	}
 	return call_fail(c, CALL_internal, NULL, "the experiment is stored but not listed");
 }
 
-static enum call_next experiment_created(struct call *c, const struct ingest_result *res)
+static enum call_next reply_created_experiment(struct call *c, const struct ingest_result *res)
 {
 	c->status = res->existed ? 200 : 201;
-	return reply_one(c, res->id);
+	return reply_native_experiment(c, res->id);
 }
 
-static enum call_next experiment_changed(struct call *c, const struct ingest_result *res)
+static enum call_next reply_changed_experiment(struct call *c, const struct ingest_result *res)
 {
 	(void)res;
-	return reply_one(c, c->vars[0]);
+	return reply_native_experiment(c, c->vars[0]);
 }
 
-/* The path's experiment id; false after failing the call. */
-static bool experiment_id(struct call *c, int64_t *ret)
+/* Parses the id in the path. Returns false after failing the call. */
+static bool parse_experiment_var(struct call *c, int64_t *ret)
 {
 	const char *text = c->vars[0];
 	size_t n = strlen(text);
 
 	if (!n || n > 18 || strspn(text, "0123456789") != n || (n > 1 && *text == '0'))
-		return call_fail(c, CALL_not_found, "experiment", "there is no experiment with this id"), false;
+		return call_fail(c, CALL_not_found, "experiment", "no experiment has this id"), false;
 	*ret = strtoll(text, NULL, 10);
 	return true;
 }
 
-static enum call_next change(struct call *c, const struct mlflow_op *op)
+static enum call_next submit_native_experiment(struct call *c, const struct mlflow_op *op)
 {
 	struct ingest_op ingest = mlflow_op(op);
 
 	return api_submit(c, &(struct api_change){ .op = &ingest, .field = op->name ? "name" : "experiment",
-						   .then = experiment_changed });
+						   .then = reply_changed_experiment });
 }
 
-static enum call_next simple(struct call *c, const struct change_ops *kind)
+static enum call_next submit_experiment_state(struct call *c, const struct change_ops *kind)
 {
 	struct mlflow_op op = { .kind = kind };
 
-	if (!experiment_id(c, &op.experiment) || !call_args_done(c))
+	if (!parse_experiment_var(c, &op.experiment) || !call_args_done(c))
 		return CALL_DONE;
 	if (!op.experiment)
 		return call_fail(c, CALL_bad_value, "experiment", "the experiment Default cannot be deleted");
-	return change(c, &op);
+	return submit_native_experiment(c, &op);
 }
 
 enum call_next on_experiment_delete(struct call *c)
 {
-	return simple(c, &mlflow_experiment_delete);
+	return submit_experiment_state(c, &mlflow_experiment_delete);
 }
 
 enum call_next on_experiment_restore(struct call *c)
 {
-	return simple(c, &mlflow_experiment_restore);
+	return submit_experiment_state(c, &mlflow_experiment_restore);
 }
 
-/* Another name, or whether it is put away: tags keep that, which MLflow's clients see too. */
-static enum call_next patch(struct call *c, struct mlflow_op *op, const json_t *archived)
+/* Renames or archives. The state is a tag, so MLflow's clients see it too. */
+static enum call_next patch_experiment(struct call *c, struct mlflow_op *op, const json_t *archived)
 {
 	const struct ingest_kv tag = { ARCHIVED_TAG, json_is_true(archived) ? "true" : "false" };
 
 	if (!op->name == !archived)
-		return call_fail(c, CALL_bad_value, "name", "want either name or archived");
+		return call_fail(c, CALL_bad_value, "name", "expected either name or archived");
 	if (op->name && (!*op->name || strlen(op->name) > 250))
-		return call_fail(c, CALL_bad_value, "name", "name: want 1 to 250 bytes");
+		return call_fail(c, CALL_bad_value, "name", "name: expected 1 to 250 bytes");
 	if (archived && !json_is_boolean(archived))
-		return call_fail(c, CALL_bad_value, "archived", "archived: want true or false");
+		return call_fail(c, CALL_bad_value, "archived", "archived: expected true or false");
 	op->kind = op->name ? &mlflow_experiment_rename : &mlflow_experiment_tag;
 	op->tags = &tag;
 	op->tag_count = op->name ? 0 : 1;
-	return change(c, op);
+	return submit_native_experiment(c, op);
 }
 
 enum call_next on_experiment_patch(struct call *c)
 {
 	struct mlflow_op op = { 0 };
-	json_t *archived = NULL, *body = experiment_id(c, &op.experiment) ? json_body(c) : NULL;
+	json_t *archived = NULL, *body = parse_experiment_var(c, &op.experiment) ? json_body(c) : NULL;
 	const struct json_field fields[] = { { "name", JSON_KIND_STRING, false, &op.name, NULL },
 					     { "archived", JSON_KIND_ANY, false, &archived, NULL }, { 0 } };
 	enum call_next next = CALL_DONE;
@@ -155,7 +155,7 @@ enum call_next on_experiment_patch(struct call *c)
 	if (!body)
 		return CALL_DONE;
 	if (call_args_done(c) && json_read(c, body, "", fields))
-		next = patch(c, &op, archived);
+		next = patch_experiment(c, &op, archived);
 	json_decref(body);
 	return next;
 }
@@ -173,13 +173,13 @@ enum call_next on_experiment_create(struct call *c)
 		next = api_submit(c, &(struct api_change){
 					     .op = &(struct ingest_op){ .kind = &change_experiment, .name = name },
 					     .field = "name",
-					     .then = experiment_created,
+					     .then = reply_created_experiment,
 				     });
 	json_decref(body);
 	return next;
 }
 
-static void write_names(struct js *j, const char *key, const char *const *names, size_t n)
+static void write_key_names(struct js *j, const char *key, const char *const *names, size_t n)
 {
 	size_t i;
 
@@ -202,9 +202,9 @@ enum call_next on_key_list(struct call *c)
 	if (query_keys(c->api->store, experiment, c->arena, &keys, &err))
 		return request_refused(c, &err);
 	js_open(&j, '{');
-	write_names(&j, "params", keys.params, keys.param_count);
-	write_names(&j, "tags", keys.tags, keys.tag_count);
-	write_names(&j, "metrics", keys.metrics, keys.metric_count);
+	write_key_names(&j, "params", keys.params, keys.param_count);
+	write_key_names(&j, "tags", keys.tags, keys.tag_count);
+	write_key_names(&j, "metrics", keys.metrics, keys.metric_count);
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;

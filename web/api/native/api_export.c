@@ -1,4 +1,4 @@
-/* api_export.c: rows as CSV, JSON or JSON lines. Every format carries the same columns under the same names; doubles read
+/* api_export.c: writes rows as CSV, JSON or JSON lines. Every format has the same columns with the same names; doubles read
  * back bit for bit. */
 #include "web/api/native/api_export.h"
 
@@ -57,7 +57,7 @@ void export_row_close(struct export_row *r)
 		buf_adds(r->out, "\n");
 }
 
-static void row_sep(struct export_row *r)
+static void add_row_separator(struct export_row *r)
 {
 	if (r->begun)
 		buf_addc(r->out, ',');
@@ -67,7 +67,7 @@ static void row_sep(struct export_row *r)
 void export_row_none(struct export_row *r)
 {
 	if (r->format == EXPORT_CSV)
-		row_sep(r);
+		add_row_separator(r);
 }
 
 void export_row_text(struct export_row *r, const char *name, const char *text)
@@ -75,7 +75,7 @@ void export_row_text(struct export_row *r, const char *name, const char *text)
 	if (!text) {
 		export_row_none(r);
 	} else if (r->format == EXPORT_CSV) {
-		row_sep(r);
+		add_row_separator(r);
 		export_csv_text(r->out, text);
 	} else {
 		js_key_str(&r->js, name, text);
@@ -85,7 +85,7 @@ void export_row_text(struct export_row *r, const char *name, const char *text)
 void export_row_int(struct export_row *r, const char *name, int64_t v)
 {
 	if (r->format == EXPORT_CSV) {
-		row_sep(r);
+		add_row_separator(r);
 		buf_addf(r->out, "%" PRId64, v);
 	} else {
 		js_key_int(&r->js, name, v);
@@ -97,7 +97,7 @@ void export_row_double(struct export_row *r, const char *name, double v)
 	char text[JS_DOUBLE_MAX];
 
 	if (r->format == EXPORT_CSV) {
-		row_sep(r);
+		add_row_separator(r);
 		buf_add(r->out, text, js_print_double(text, v));
 	} else {
 		js_key_double(&r->js, name, v);

@@ -1,5 +1,6 @@
-/* api_export_events.c: /export/parts.json and /export/series.tfevents: a run back as event files that TensorBoard and
- * others read, one for each rank and segment, every bit of every scalar in it. Params become hparams, notes a text. */
+/* api_export_events.c: /export/parts.json and /export/series.tfevents: exports a run as event files for TensorBoard and
+ * other readers. Each rank and segment has a file with every bit of every scalar. Params become hparams, notes a
+ * text. */
 #include "web/api/api.h"
 
 #include <inttypes.h>
@@ -22,17 +23,17 @@ struct export_events {
 	struct export_order_part part;
 	struct export_order *points;
 	bool points_left;
-	int64_t media_after; /* id of the last one that was written */
-	struct buf tail; /* records at the end */
+	int64_t media_after; /* id of the last media written */
+	struct buf tail; /* final records */
 	struct export_order_row rows[EVENTS_BATCH];
 };
 
-/* The run that the request names; false after failing the call. */
-static bool read_run(struct call *c, const char **ret)
+/* Reads the argument run. Returns false after failing the call. */
+static bool read_export_run(struct call *c, const char **ret)
 {
 	*ret = call_arg(c, "run");
 	if (!*ret)
-		return call_fail(c, CALL_bad_value, "run", "run: name a run"), false;
+		return call_fail(c, CALL_bad_value, "run", "run: expected a run id"), false;
 	return request_run_ids(c, "run", ret, 1);
 }
 
@@ -44,7 +45,7 @@ enum call_next on_export_parts_json(struct call *c)
 	const char *run;
 	size_t n = 0, i;
 
-	if (!read_run(c, &run) || !call_args_done(c))
+	if (!read_export_run(c, &run) || !call_args_done(c))
 		return CALL_DONE;
 	if (export_order_parts(c->api->store, run, c->arena, &parts, &n, &err))
 		return call_fail_err(c, "run", &err);
@@ -62,12 +63,12 @@ enum call_next on_export_parts_json(struct call *c)
 	return CALL_DONE;
 }
 
-static struct event_text text_of(const char *s)
+static struct event_text as_event_text(const char *s)
 {
 	return (struct event_text){ s, strlen(s) };
 }
 
-static enum event_status status_of(const char *name)
+static enum event_status parse_event_status(const char *name)
 {
 	int s;
 
@@ -77,27 +78,27 @@ static enum event_status status_of(const char *name)
 	return EVENT_RUNNING;
 }
 
-static void put_params(struct buf *b, double time_s, const struct query_run *run, struct arena *a)
+static void encode_run_params(struct buf *b, double time_s, const struct query_run *run, struct arena *a)
 {
 	size_t n = run->param_count < EVENTS_PARAMS_MAX ? run->param_count : EVENTS_PARAMS_MAX, i;
 	struct encode_param *list = arena_array(a, n + 1, sizeof(*list));
 
 	for (i = 0; list && i < n; i++) {
-		list[i] = (struct encode_param){ .key = text_of(run->params[i].key), .type = EVENT_TYPE_TEXT,
-						 .text = text_of(run->params[i].value) };
+		list[i] = (struct encode_param){ .key = as_event_text(run->params[i].key), .type = EVENT_TYPE_TEXT,
+						 .text = as_event_text(run->params[i].value) };
 		encode_param(b, time_s, &list[i]);
 	}
-	if (list && n) /* for TensorBoard's table */
+	if (list && n) /* for TensorBoard's table of hyperparameters */
 		encode_hparams_start(b, time_s, list, n);
 }
 
-/* The run's own file of its first segment says what the run is, that of its last one how it ended. */
-static void put_ends(struct buf *head, struct buf *tail, const struct query_run *run, struct export_order_part part,
-		     struct arena *a)
+/* The file of the run itself (not of a rank) describes the run in its first segment, and its end in the last one. */
+static void encode_run_ends(struct buf *head, struct buf *tail, const struct query_run *run, struct export_order_part part,
+			    struct arena *a)
 {
 	double start_s = run->start_ms == INT64_MIN ? 0 : (double)run->start_ms / 1e3;
 	double end_s = run->end_ms == INT64_MIN ? start_s : (double)run->end_ms / 1e3;
-	enum event_status status = status_of(run->status);
+	enum event_status status = parse_event_status(run->status);
 	size_t i;
 
 	encode_file_version(head, start_s);
@@ -107,18 +108,18 @@ static void put_ends(struct buf *head, struct buf *tail, const struct query_run 
 	if (part.rank != EVENT_RANK_RUN)
 		return;
 	if (!run->segment_count || part.segment == run->segments[0].number) {
-		put_params(head, start_s, run, a);
+		encode_run_params(head, start_s, run, a);
 		if (*run->notes)
-			encode_note(head, start_s, text_of(run->notes));
+			encode_note(head, start_s, as_event_text(run->notes));
 	}
 	if (status == EVENT_RUNNING || status == EVENT_SCHEDULED ||
 	    (run->segment_count && part.segment != run->segments[run->segment_count - 1].number))
 		return;
-	encode_status(tail, end_s, status, text_of(""));
+	encode_status(tail, end_s, status, as_event_text(""));
 	encode_hparams_end(tail, end_s, status);
 }
 
-static void release(void *state)
+static void free_events_export(void *state)
 {
 	struct export_events *e = state;
 
@@ -127,8 +128,8 @@ static void release(void *state)
 	free(e);
 }
 
-/* Appends some of the media that follow the points: 1 when there may be more, 0 at the end, or negative. */
-static int fill_media(struct export_events *e, struct buf *out, struct err *err)
+/* Appends some of the media that follow the points. Returns 1 if more may follow, 0 at the end, or negative. */
+static int fill_export_media(struct export_events *e, struct buf *out, struct err *err)
 {
 	struct media_list list = { 0 };
 	struct arena *a = arena_new();
@@ -138,7 +139,7 @@ static int fill_media(struct export_events *e, struct buf *out, struct err *err)
 	for (size_t i = 0; !rc && i < list.count; i++) {
 		const struct stored_media *m = &list.items[i];
 
-		media_encode(out, &(struct media_place){ .key = text_of(m->key), .step = m->step,
+		media_encode(out, &(struct media_place){ .key = as_event_text(m->key), .step = m->step,
 							 .wall_time = m->wall_time, .rank = EVENT_RANK_RUN },
 			     m->content);
 		e->media_after = m->id;
@@ -147,7 +148,8 @@ static int fill_media(struct export_events *e, struct buf *out, struct err *err)
 	return rc ? rc : list.count > 0;
 }
 
-static int fill(void *state, struct buf *out, bool tick, struct err *err)
+/* Fills a piece: all points first, then media, then the final records. */
+static int fill_events_export(void *state, struct buf *out, bool tick, struct err *err)
 {
 	struct export_events *e = state;
 	size_t n, i;
@@ -159,7 +161,7 @@ static int fill(void *state, struct buf *out, bool tick, struct err *err)
 		if (rc)
 			return rc;
 		for (i = 0; i < n; i++) {
-			struct encode_scalar s = { .key = text_of(e->rows[i].key), .step = e->rows[i].step,
+			struct encode_scalar s = { .key = as_event_text(e->rows[i].key), .step = e->rows[i].step,
 						   .wall_time = e->rows[i].wall_time, .value = e->rows[i].value,
 						   .rank = EVENT_RANK_RUN };
 
@@ -169,7 +171,7 @@ static int fill(void *state, struct buf *out, bool tick, struct err *err)
 	}
 	if (e->points_left)
 		return STREAM_MORE;
-	rc = fill_media(e, out, err);
+	rc = fill_export_media(e, out, err);
 	if (!rc && buf_failed(&e->tail))
 		return err_set(err, ERR_NOMEM, "out of memory");
 	if (!rc)
@@ -177,10 +179,11 @@ static int fill(void *state, struct buf *out, bool tick, struct err *err)
 	return rc < 0 ? rc : rc ? STREAM_MORE : STREAM_END;
 }
 
-static enum call_next open_stream(struct call *c, const char *id, struct export_order_part part)
+/* Starts the stream of one rank and segment of a run. */
+static enum call_next open_events_export(struct call *c, const char *id, struct export_order_part part)
 {
 	struct export_events *e = calloc(1, sizeof(*e));
-	struct call_stream s = { .fill = fill, .release = release, .state = e };
+	struct call_stream s = { .fill = fill_events_export, .release = free_events_export, .state = e };
 	struct query_run run;
 	struct err err = ERR_INIT;
 
@@ -193,10 +196,10 @@ static enum call_next open_stream(struct call *c, const char *id, struct export_
 	buf_init(&e->tail, 1 << 16);
 	if (query_run(c->api->store, id, c->arena, &run, &err) ||
 	    export_order_open(&e->points, c->api->store, id, part, &err)) {
-		release(e);
+		free_events_export(e);
 		return call_fail_err(c, "run", &err);
 	}
-	put_ends(&c->out, &e->tail, &run, part, c->arena);
+	encode_run_ends(&c->out, &e->tail, &run, part, c->arena);
 	if (call_stream(c, &s, &err))
 		return call_fail_err(c, NULL, &err);
 	c->type = "application/octet-stream";
@@ -210,8 +213,8 @@ enum call_next on_export_series_tfevents(struct call *c)
 	int64_t rank = EVENT_RANK_RUN, segment = 0;
 	const char *run;
 
-	if (!read_run(c, &run) || !call_arg_int(c, "rank", &rank, EVENT_RANK_RUN, LIMIT_rank) ||
+	if (!read_export_run(c, &run) || !call_arg_int(c, "rank", &rank, EVENT_RANK_RUN, LIMIT_rank) ||
 	    !call_arg_int(c, "segment", &segment, 0, LIMIT_segment) || !call_args_done(c))
 		return CALL_DONE;
-	return open_stream(c, run, (struct export_order_part){ (int)rank, (int)segment });
+	return open_events_export(c, run, (struct export_order_part){ (int)rank, (int)segment });
 }

@@ -1,5 +1,5 @@
-/* api_maintenance.c: /gc, /backup, /doctor: long work on the store, on a thread of the store's; the call sleeps until it has
- * ended. */
+/* api_maintenance.c: /gc, /backup, /doctor: long work on the store. It runs on a thread of the store while the call is
+ * suspended. */
 #include "web/api/api.h"
 
 #include "web/api/handlers.h"
@@ -17,24 +17,25 @@ struct upkeep_gc {
 	int rc;
 };
 
-static bool read_switch(struct call *c, const char *name, json_t *value, bool *ret)
+static bool read_json_switch(struct call *c, const char *name, json_t *value, bool *ret)
 {
 	if (!value)
 		return true;
 	if (!json_is_boolean(value))
-		return call_fail(c, CALL_bad_value, name, "%s: want true or false", name), false;
+		return call_fail(c, CALL_bad_value, name, "%s: expected true or false", name), false;
 	*ret = json_is_true(value);
 	return true;
 }
 
-static void gc_work(void *arg)
+static void run_gc_work(void *arg)
 {
 	struct upkeep_gc *g = arg;
 
 	g->rc = store_gc(g->call->api->store, &g->opts, &g->res, &g->err);
 }
 
-static enum call_next gc_done(struct call *c)
+/* Replies with the counts of a collection. */
+static enum call_next reply_gc(struct call *c)
 {
 	const struct upkeep_gc *g = c->waiting;
 	const struct store_gc_result *r = &g->res;
@@ -60,7 +61,8 @@ static enum call_next gc_done(struct call *c)
 	return CALL_DONE;
 }
 
-static bool read_gc(struct call *c, json_t *body, struct store_gc_opts *ret)
+/* Reads the options of a collection. Returns false after failing the call. */
+static bool read_gc_options(struct call *c, json_t *body, struct store_gc_opts *ret)
 {
 	json_t *journals = NULL, *dry_run = NULL;
 	double days = 0, keep_days = KEEP_OBJECTS_DAYS;
@@ -72,31 +74,33 @@ static bool read_gc(struct call *c, json_t *body, struct store_gc_opts *ret)
 		{ 0 }
 	};
 
-	if (!json_read(c, body, "", fields) || !read_switch(c, "journals", journals, &ret->journals) ||
-	    !read_switch(c, "dry_run", dry_run, &ret->dry_run))
+	if (!json_read(c, body, "", fields) || !read_json_switch(c, "journals", journals, &ret->journals) ||
+	    !read_json_switch(c, "dry_run", dry_run, &ret->dry_run))
 		return false;
 	if (!(days >= 0 && days <= 1e6))
-		return call_fail(c, CALL_bad_value, "older_than_days", "older_than_days: want 0 to 1000000"), false;
+		return call_fail(c, CALL_bad_value, "older_than_days", "older_than_days: expected 0 to 1000000"), false;
 	if (!(keep_days >= 0 && keep_days <= 1e6))
-		return call_fail(c, CALL_bad_value, "keep_objects_days", "keep_objects_days: want 0 to 1000000"), false;
+		return call_fail(c, CALL_bad_value, "keep_objects_days", "keep_objects_days: expected 0 to 1000000"),
+		       false;
 	ret->older_than_ms = (int64_t)(days * 86400e3);
 	ret->keep_objects_ms = (int64_t)(keep_days * 86400e3);
 	return true;
 }
 
-static void wake(void *arg)
+static void wake_upkeep_call(void *arg)
 {
 	call_wake(*(struct call **)arg);
 }
 
-/* Sends the call to sleep until fn has ended on its own thread. arg begins with the call. */
-static enum call_next work(struct call *c, void (*fn)(void *arg), void *arg, enum call_next (*resume)(struct call *c))
+/* Runs fn on a thread of the store and suspends the call until it has ended. The first member of *arg is the call. */
+static enum call_next start_upkeep_work(struct call *c, void (*fn)(void *arg), void *arg,
+					enum call_next (*resume)(struct call *c))
 {
 	struct err err = ERR_INIT;
 
 	c->waiting = arg;
 	c->resume = resume;
-	return store_work(c->api->store, fn, wake, arg, &err) ? call_fail_err(c, NULL, &err) : CALL_WAIT;
+	return store_work(c->api->store, fn, wake_upkeep_call, arg, &err) ? call_fail_err(c, NULL, &err) : CALL_WAIT;
 }
 
 enum call_next on_gc_post(struct call *c)
@@ -107,14 +111,14 @@ enum call_next on_gc_post(struct call *c)
 
 	if (!body)
 		return CALL_DONE;
-	good = g && read_gc(c, body, &g->opts);
+	good = g && read_gc_options(c, body, &g->opts);
 	json_decref(body);
 	if (!g)
 		return call_fail(c, CALL_busy, NULL, "out of memory");
 	if (!good)
 		return CALL_DONE;
 	g->call = c;
-	return work(c, gc_work, g, gc_done);
+	return start_upkeep_work(c, run_gc_work, g, reply_gc);
 }
 
 struct upkeep_backup {
@@ -125,14 +129,14 @@ struct upkeep_backup {
 	int rc;
 };
 
-static void backup_work(void *arg)
+static void run_backup_work(void *arg)
 {
 	struct upkeep_backup *b = arg;
 
 	b->rc = store_backup(b->call->api->store, b->path, &b->res, &b->err);
 }
 
-static enum call_next backup_done(struct call *c)
+static enum call_next reply_backup(struct call *c)
 {
 	const struct upkeep_backup *b = c->waiting;
 	struct js j = { .out = &c->out };
@@ -168,7 +172,7 @@ enum call_next on_backup_post(struct call *c)
 		return CALL_DONE;
 	if (!b || !b->path)
 		return call_fail(c, CALL_busy, NULL, "out of memory");
-	return work(c, backup_work, b, backup_done);
+	return start_upkeep_work(c, run_backup_work, b, reply_backup);
 }
 
 struct upkeep_doctor {
@@ -179,14 +183,14 @@ struct upkeep_doctor {
 	int rc;
 };
 
-static void doctor_work(void *arg)
+static void run_doctor_work(void *arg)
 {
 	struct upkeep_doctor *d = arg;
 
 	d->rc = check_store(d->call->api->store, d->full, d->call->arena, &d->report, &d->err);
 }
 
-static enum call_next doctor_done(struct call *c)
+static enum call_next reply_doctor(struct call *c)
 {
 	const struct upkeep_doctor *d = c->waiting;
 	struct js j = { .out = &c->out };
@@ -209,12 +213,12 @@ enum call_next on_doctor_post(struct call *c)
 
 	if (!body)
 		return CALL_DONE;
-	good = d && json_read(c, body, "", fields) && read_switch(c, "full", full, &d->full);
+	good = d && json_read(c, body, "", fields) && read_json_switch(c, "full", full, &d->full);
 	json_decref(body);
 	if (!d)
 		return call_fail(c, CALL_busy, NULL, "out of memory");
 	if (!good)
 		return CALL_DONE;
 	d->call = c;
-	return work(c, doctor_work, d, doctor_done);
+	return start_upkeep_work(c, run_doctor_work, d, reply_doctor);
 }

@@ -1,4 +1,4 @@
-/* api_page.c: the files of the page, and what the browser is told to ask for while it reads the first of them. */
+/* api_page.c: serves the files of the page. With index.html it sends preload links for the first requests of the page. */
 #include "web/api/api.h"
 
 #include <string.h>
@@ -6,18 +6,19 @@
 #include "web/assets/asset.h"
 #include "web/api/handlers.h"
 
-/* What the page asks for first (getRuns, FIRST and firstPage in web/ui/src), as URLSearchParams has it;
- * before the list of experiments (?all) that list. */
-#define EXPERIMENTS "api/v1/experiments"
-#define FIRST \
+/* The first requests of the page (getRuns, FIRST and firstPage in web/ui/src), encoded as URLSearchParams does; for the
+ * list of experiments (?all) that list. */
+#define PRELOAD_EXPERIMENTS "api/v1/experiments"
+#define PRELOAD_RUNS \
 	"api/v1/runs?limit=200&include=keys&metrics_max=48&params_max=32&params=model&params=arch&params=strategy" \
 	"&params=world_size&params=precision&params=batch_size&params=global_batch_size&params=opt&params=optimizer" \
 	"&params=lr&params=learning_rate&params=lr_scheduler&params=wd&params=weight_decay&params=epochs&params=seed"
-#define FRONT \
+#define PRELOAD_METRICS \
 	"&metrics=train%2Floss&metrics=loss&metrics=val%2Floss&metrics=val_loss&metrics=eval%2Floss" \
 	"&metrics=epoch%2Fval_loss&metrics=epoch%2Ftop1&metrics=val%2Ftop1"
 
-static const char *form_encoded(struct call *c, const char *text)
+/* Encodes a text as URLSearchParams does; NULL when out of memory. */
+static const char *encode_form_value(struct call *c, const char *text)
 {
 	static const char hex[] = "0123456789ABCDEF";
 	char *out = arena_array(c->arena, strlen(text) * 3 + 1, 1);
@@ -41,21 +42,22 @@ static const char *form_encoded(struct call *c, const char *text)
 	return out;
 }
 
-/* A filter is asked for with other words, which the page alone knows. */
-static void ask_ahead(struct call *c)
+/* A filter changes the first request in ways that only the page knows, so there is no link then. */
+static void add_preload_link(struct call *c)
 {
 	const char *experiment = call_arg(c, "e"), *name;
 
 	if (call_arg(c, "q"))
 		return;
 	if (call_arg(c, "all")) {
-		call_header(c, "Link", "<" EXPERIMENTS ">; rel=preload; as=fetch; crossorigin");
+		call_header(c, "Link", "<" PRELOAD_EXPERIMENTS ">; rel=preload; as=fetch; crossorigin");
 		return;
 	}
-	name = experiment ? form_encoded(c, experiment) : "";
+	name = experiment ? encode_form_value(c, experiment) : "";
 	if (name)
-		call_header(c, "Link", arena_printf(c->arena, "<" FIRST "%s%s%s>; rel=preload; as=fetch; crossorigin",
-						    experiment ? "&experiment=" : "", name, FRONT));
+		call_header(c, "Link",
+			    arena_printf(c->arena, "<" PRELOAD_RUNS "%s%s%s>; rel=preload; as=fetch; crossorigin",
+					 experiment ? "&experiment=" : "", name, PRELOAD_METRICS));
 }
 
 enum call_next on_page_get(struct call *c)
@@ -67,7 +69,7 @@ enum call_next on_page_get(struct call *c)
 	if (!a || !strncmp(path, "/api/", 5))
 		return call_fail(c, CALL_not_found, NULL, "no such address");
 	if (!strcmp(path, "/index.html"))
-		ask_ahead(c);
+		add_preload_link(c);
 	c->type = a->mime;
 	c->etag = a->etag;
 	c->page = true;

@@ -1,4 +1,4 @@
-/* api_run_records.c: /runs/{run}/console, code, alerts and media: what a run told besides numbers and settings. */
+/* api_run_records.c: /runs/{run}/console, code, alerts and media: records of a run other than metrics and params. */
 #include "web/store/read/run_records.h"
 
 #include <limits.h>
@@ -9,9 +9,9 @@
 #include "web/api/native/request.h"
 #include "web/store/read/media.h"
 
-enum { LINES = 1000, LINES_MAX = 50000 };
+enum { CONSOLE_LINES = 1000, CONSOLE_LINES_MAX = 50000 };
 
-static void write_line(struct js *j, const struct run_records_line *l)
+static void write_console_line(struct js *j, const struct run_records_line *l)
 {
 	js_open(j, '{');
 	js_key_int(j, "n", l->number);
@@ -26,6 +26,7 @@ static void write_line(struct js *j, const struct run_records_line *l)
 	js_close(j, '}');
 }
 
+/* Writes one page of console lines, and the list of ranks and segments that have a console. */
 static void write_console(struct call *c, const struct run_records_console *console)
 {
 	struct js j = { .out = &c->out };
@@ -47,7 +48,7 @@ static void write_console(struct call *c, const struct run_records_console *cons
 	js_key(&j, "lines");
 	js_open(&j, '[');
 	for (size_t i = 0; i < console->line_count; i++)
-		write_line(&j, &console->lines[i]);
+		write_console_line(&j, &console->lines[i]);
 	js_close(&j, ']');
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
@@ -56,7 +57,7 @@ static void write_console(struct call *c, const struct run_records_console *cons
 enum call_next on_console_get(struct call *c)
 {
 	struct run_records_console_opts o = { .run = call_run_id(c, 0), .search = call_arg(c, "search") };
-	int64_t rank = INT_MIN, segment = -1, limit = LINES;
+	int64_t rank = INT_MIN, segment = -1, limit = CONSOLE_LINES;
 	struct run_records_console console;
 	struct err err = ERR_INIT;
 
@@ -64,8 +65,8 @@ enum call_next on_console_get(struct call *c)
 	if (!o.run || !call_arg_int(c, "rank", &rank, 0, INT_MAX) ||
 	    !call_arg_int(c, "segment", &segment, 0, INT_MAX) ||
 	    !call_arg_int(c, "from", &o.from, INT_MIN, INT64_MAX / 2) ||
-	    !call_arg_int(c, "at", &o.at_ms, 0, INT64_MAX / 2) || !call_arg_int(c, "limit", &limit, 1, LINES_MAX) ||
-	    !call_args_done(c))
+	    !call_arg_int(c, "at", &o.at_ms, 0, INT64_MAX / 2) ||
+	    !call_arg_int(c, "limit", &limit, 1, CONSOLE_LINES_MAX) || !call_args_done(c))
 		return CALL_DONE;
 	if (o.search && !*o.search)
 		o.search = NULL;
@@ -106,7 +107,7 @@ enum call_next on_code_get(struct call *c)
 	return CALL_DONE;
 }
 
-static void write_alert(struct js *j, const struct run_records_alert *a)
+static void write_run_alert(struct js *j, const struct run_records_alert *a)
 {
 	static const char *const levels[] = { "info", "info", "warning", "error" };
 
@@ -137,7 +138,7 @@ enum call_next on_alerts_get(struct call *c)
 	js_key(&j, "alerts");
 	js_open(&j, '[');
 	for (size_t i = 0; i < n; i++)
-		write_alert(&j, &list[i]);
+		write_run_alert(&j, &list[i]);
 	js_close(&j, ']');
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
@@ -146,11 +147,11 @@ enum call_next on_alerts_get(struct call *c)
 
 /* ---- media ---- */
 
-enum { ITEMS = 1000, ITEMS_MAX = 50000 };
+enum { MEDIA_ITEMS = 1000, MEDIA_ITEMS_MAX = 50000 };
 
 static const char *const kind_words[] = { "any", "image", "histogram", "text", "table", "audio", NULL };
 
-static void write_item(struct js *j, const struct stored_media *m)
+static void write_media_item(struct js *j, const struct stored_media *m)
 {
 	js_open(j, '{');
 	js_key_str(j, "key", m->key);
@@ -169,7 +170,8 @@ static void write_item(struct js *j, const struct stored_media *m)
 	js_close(j, '}');
 }
 
-static void write_list(struct call *c, const struct media_list *l)
+/* Writes the keys of the media of a run, then the items of the page. */
+static void write_media_list(struct call *c, const struct media_list *l)
 {
 	struct js j = { .out = &c->out };
 
@@ -189,7 +191,7 @@ static void write_list(struct call *c, const struct media_list *l)
 	js_key(&j, "media");
 	js_open(&j, '[');
 	for (size_t i = 0; i < l->count; i++)
-		write_item(&j, &l->items[i]);
+		write_media_item(&j, &l->items[i]);
 	js_close(&j, ']');
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
@@ -198,7 +200,7 @@ static void write_list(struct call *c, const struct media_list *l)
 enum call_next on_media_list(struct call *c)
 {
 	struct media_opts o = { .run = call_run_id(c, 0), .from = INT64_MIN, .to = INT64_MAX };
-	int64_t limit = ITEMS;
+	int64_t limit = MEDIA_ITEMS;
 	struct media_list list;
 	struct err err = ERR_INIT;
 	int kind = 0;
@@ -209,17 +211,17 @@ enum call_next on_media_list(struct call *c)
 	if (!call_arg_word(c, "kind", kind_words, &kind) || !request_segments(c, call_arg(c, "segments"), &o.hidden) ||
 	    !call_arg_int(c, "from", &o.from, INT64_MIN, INT64_MAX) ||
 	    !call_arg_int(c, "to", &o.to, INT64_MIN, INT64_MAX) ||
-	    !call_arg_int(c, "limit", &limit, 0, ITEMS_MAX) || !call_args_done(c))
+	    !call_arg_int(c, "limit", &limit, 0, MEDIA_ITEMS_MAX) || !call_args_done(c))
 		return CALL_DONE;
 	o.kind = (enum media_kind)kind;
 	o.limit = (size_t)limit;
 	if (media_of_run(c->api->store, &o, c->arena, &list, &err))
 		return call_fail_err(c, "run", &err);
-	write_list(c, &list);
+	write_media_list(c, &list);
 	return CALL_DONE;
 }
 
-static void write_histogram(struct call *c, const struct media *m)
+static void write_media_histogram(struct call *c, const struct media *m)
 {
 	struct js j = { .out = &c->out };
 	size_t n = media_bins(m);
@@ -241,7 +243,8 @@ static void write_histogram(struct call *c, const struct media *m)
 	buf_addc(&c->out, '\n');
 }
 
-static void write_table(struct call *c, struct media m)
+/* Writes the cells of a table as rows of m.width strings. */
+static void write_media_table(struct call *c, struct media m)
 {
 	struct js j = { .out = &c->out };
 	struct event_text cell;
@@ -265,7 +268,7 @@ static void write_table(struct call *c, struct media m)
 	buf_addc(&c->out, '\n');
 }
 
-static void write_text(struct call *c, struct media m)
+static void write_media_text(struct call *c, struct media m)
 {
 	struct event_text text;
 
@@ -288,15 +291,15 @@ enum call_next on_media_get(struct call *c)
 	if (media_get(c->api->store, run, digest, c->arena, &content, &err))
 		return call_fail_err(c, "content", &err);
 	if (media_read(content, &m))
-		return call_fail(c, CALL_not_found, "content", "the content cannot be read");
+		return call_fail(c, CALL_not_found, "content", "the content is damaged");
 	c->type = media_type(&m);
 	c->cache = "private, max-age=31536000, immutable";
 	if (m.kind == MEDIA_HISTOGRAM)
-		write_histogram(c, &m);
+		write_media_histogram(c, &m);
 	else if (m.kind == MEDIA_TABLE)
-		write_table(c, m);
+		write_media_table(c, m);
 	else if (m.kind == MEDIA_TEXT)
-		write_text(c, m);
+		write_media_text(c, m);
 	else
 		buf_add(&c->out, m.bytes.at, (size_t)(m.bytes.end - m.bytes.at));
 	return CALL_DONE;

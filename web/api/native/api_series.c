@@ -1,4 +1,4 @@
-/* api_series.c: /series: M4 buckets for charts, and raw points in pages. */
+/* api_series.c: /series: M4 buckets for charts (Jugel et al., VLDB 2014), and raw points in pages. */
 #include "web/api/api.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ static const char *const series_forms[] = { "buckets", "line", NULL };
 static const char *const series_x_names[] = { "step", "time", "elapsed", "epoch", NULL };
 static const char *const series_spacings[] = { "even", "log", NULL };
 
-/* What both forms of the request say. */
+/* The request, from query arguments or a JSON body. */
 struct series_query {
 	struct points_sel sel;
 	int x, form, spacing;
@@ -28,11 +28,11 @@ struct series_query {
 	const char *const *group_by; /* NULL: no groups */
 	size_t group_count;
 	int band;
-	const char *formula; /* instead of keys; NULL: none */
+	const char *formula; /* in place of keys; NULL: none */
 };
 
-/* With buckets the bounds are in units of x; without, they are steps. */
-static int64_t series_step(double v, int64_t open, bool up)
+/* Converts a bound to a step, for raw points. With buckets the bounds are in units of x. */
+static int64_t bound_to_step(double v, int64_t open, bool up)
 {
 	if (isnan(v))
 		return open;
@@ -42,15 +42,15 @@ static int64_t series_step(double v, int64_t open, bool up)
 	return v <= -9223372036854775808.0 ? INT64_MIN : (int64_t)v;
 }
 
-static void write_column(struct js *j, const char *key, const struct points_line *l,
-			 double (*pick)(const struct points_bucket *b))
+static void write_bucket_column(struct js *j, const char *key, const struct points_line *l,
+				double (*pick)(const struct points_bucket *b))
 {
 	size_t i;
 
 	js_key(j, key);
 	js_open(j, '[');
 	for (i = 0; i < l->bucket_count; i++)
-		js_number(j, pick(&l->buckets[i])); /* without a finite point there is nothing to compare */
+		js_number(j, pick(&l->buckets[i])); /* null in a bucket without finite points */
 	js_close(j, ']');
 }
 
@@ -94,7 +94,7 @@ static double pick_x_nonfinite(const struct points_bucket *b)
 	return b->nonfinite ? b->first_nonfinite_x : NAN;
 }
 
-static void write_buckets(struct js *j, const struct points_line *l)
+static void write_bucket_columns(struct js *j, const struct points_line *l)
 {
 	static const struct {
 		const char *key;
@@ -111,12 +111,12 @@ static void write_buckets(struct js *j, const struct points_line *l)
 	js_key(j, "buckets");
 	js_open(j, '{');
 	for (i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-		write_column(j, columns[i].key, l, columns[i].pick);
+		write_bucket_column(j, columns[i].key, l, columns[i].pick);
 	js_close(j, '}');
 }
 
-static void write_line(struct call *c, struct js *j, const struct series_query *q, const struct points_chart *chart,
-		       const struct points_line *l)
+static void write_chart_line(struct call *c, struct js *j, const struct series_query *q,
+			     const struct points_chart *chart, const struct points_line *l)
 {
 	js_open(j, '{');
 	js_key_str(j, "run", l->run);
@@ -125,13 +125,13 @@ static void write_line(struct call *c, struct js *j, const struct series_query *
 	js_key_int(j, "segment", l->segment);
 	js_key_int(j, "count", (int64_t)l->point_count);
 	if (!q->form)
-		write_buckets(j, l);
+		write_bucket_columns(j, l);
 	else if (!series_line_write(j, l, chart, !q->x, c->arena))
 		call_fail(c, CALL_busy, NULL, "out of memory");
 	js_close(j, '}');
 }
 
-static void write_edges(struct js *j, const struct points_chart *chart)
+static void write_bucket_edges(struct js *j, const struct points_chart *chart)
 {
 	uint32_t i;
 
@@ -142,8 +142,8 @@ static void write_edges(struct js *j, const struct points_chart *chart)
 	js_close(j, ']');
 }
 
-/* The runs with what they are grouped by, in the order asked; false after failing the call. */
-static bool series_runs(struct call *c, const struct series_query *q, struct query_runs *runs, struct groups *g)
+/* Reads the runs and groups them, in the order of the request. Returns false after failing the call. */
+static bool read_grouped_runs(struct call *c, const struct series_query *q, struct query_runs *runs, struct groups *g)
 {
 	struct query_runs_opts o = { .ids = q->sel.runs, .id_count = q->sel.run_count, .with_deleted = true,
 				     .limit = q->sel.run_count, .parts = QUERY_PARAMS | QUERY_TAGS };
@@ -154,19 +154,20 @@ static bool series_runs(struct call *c, const struct series_query *q, struct que
 	return groups_make(c, q->group_by, q->group_count, runs, g);
 }
 
-static enum call_next series_groups(struct call *c, const struct series_query *q, const struct points_chart *chart)
+static enum call_next reply_grouped_chart(struct call *c, const struct series_query *q,
+					  const struct points_chart *chart)
 {
 	struct js j = { .out = &c->out };
 	struct query_runs runs;
 	struct groups g;
 
-	if (!series_runs(c, q, &runs, &g))
+	if (!read_grouped_runs(c, q, &runs, &g))
 		return CALL_DONE;
 	js_open(&j, '{');
 	js_key_str(&j, "x", series_x_names[q->x]);
 	js_key_str(&j, "band", series_band_names[q->band]);
-	write_edges(&j, chart);
-	if (!series_group_write(c, &j, chart, &g, &runs, (enum series_band)q->band))
+	write_bucket_edges(&j, chart);
+	if (!series_group_write(c, &j, &(struct series_group){ chart, &g, &runs, (enum series_band)q->band }))
 		return CALL_DONE;
 	js_key_int(&j, "rev", (int64_t)chart->rev);
 	js_close(&j, '}');
@@ -174,7 +175,8 @@ static enum call_next series_groups(struct call *c, const struct series_query *q
 	return CALL_DONE;
 }
 
-static enum call_next series_chart(struct call *c, const struct series_query *q)
+/* Replies with the chart as buckets, lines or groups. */
+static enum call_next reply_chart(struct call *c, const struct series_query *q)
 {
 	static const enum points_x xs[] = { POINTS_X_STEP, POINTS_X_TIME, POINTS_X_ELAPSED, POINTS_X_EPOCH };
 	struct points_chart_opts o = {
@@ -191,15 +193,15 @@ static enum call_next series_chart(struct call *c, const struct series_query *q)
 	if (!q->formula && points_chart(c->api->store, &o, c->arena, &chart, &err))
 		return call_fail_err(c, NULL, &err);
 	if (q->group_by)
-		return series_groups(c, q, &chart);
+		return reply_grouped_chart(c, q, &chart);
 	js_open(&j, '{');
 	js_key_str(&j, "x", series_x_names[q->x]);
 	if (!q->form)
-		write_edges(&j, &chart);
+		write_bucket_edges(&j, &chart);
 	js_key(&j, "series");
 	js_open(&j, '[');
 	for (i = 0; i < chart.line_count; i++)
-		write_line(c, &j, q, &chart, &chart.lines[i]);
+		write_chart_line(c, &j, q, &chart, &chart.lines[i]);
 	js_close(&j, ']');
 	js_key_int(&j, "rev", (int64_t)chart.rev);
 	js_close(&j, '}');
@@ -208,7 +210,7 @@ static enum call_next series_chart(struct call *c, const struct series_query *q)
 	return CALL_DONE;
 }
 
-static void write_row(struct js *j, const struct points_row *r)
+static void write_raw_point(struct js *j, const struct points_row *r)
 {
 	js_open(j, '{');
 	js_key_str(j, "run", r->run);
@@ -221,8 +223,8 @@ static void write_row(struct js *j, const struct points_row *r)
 	js_close(j, '}');
 }
 
-/* Writes at most limit points; negative after failing the call. */
-static int write_page(struct call *c, struct js *j, struct points_cursor *cursor, size_t limit)
+/* Writes at most limit points. Returns a negative value after failing the call. */
+static int write_raw_page(struct call *c, struct js *j, struct points_cursor *cursor, size_t limit)
 {
 	struct points_row *rows = arena_array(c->arena, SERIES_BATCH, sizeof(*rows));
 	struct err err = ERR_INIT;
@@ -234,27 +236,28 @@ static int write_page(struct call *c, struct js *j, struct points_cursor *cursor
 			return -1;
 		}
 		for (i = 0; i < n; i++)
-			write_row(j, &rows[i]);
+			write_raw_point(j, &rows[i]);
 		left -= n;
 	}
 	return 0;
 }
 
-static enum call_next series_raw(struct call *c, struct series_query *q)
+/* Replies with one page of raw points. */
+static enum call_next reply_raw_points(struct call *c, struct series_query *q)
 {
 	struct js j = { .out = &c->out };
 	struct points_cursor *cursor;
 	struct err err = ERR_INIT;
 	char token[256];
 
-	q->sel.from_step = series_step(q->from, INT64_MIN, true);
-	q->sel.to_step = series_step(q->to, INT64_MAX, false);
+	q->sel.from_step = bound_to_step(q->from, INT64_MIN, true);
+	q->sel.to_step = bound_to_step(q->to, INT64_MAX, false);
 	if (points_open(&cursor, c->api->store, &q->sel, q->page_token, &err))
 		return err.code == ERR_USAGE ? call_fail_err(c, "page_token", &err) : call_fail_err(c, NULL, &err);
 	js_open(&j, '{');
 	js_key(&j, "points");
 	js_open(&j, '[');
-	if (!write_page(c, &j, cursor, (size_t)q->limit)) {
+	if (!write_raw_page(c, &j, cursor, (size_t)q->limit)) {
 		js_close(&j, ']');
 		js_key_str(&j, "next_page_token", points_token(cursor, token, sizeof(token)) ? token : NULL);
 		js_close(&j, '}');
@@ -264,25 +267,27 @@ static enum call_next series_raw(struct call *c, struct series_query *q)
 	return CALL_DONE;
 }
 
-static enum call_next series_answer(struct call *c, struct series_query *q)
+/* Checks that the arguments fit together, then replies. */
+static enum call_next reply_series(struct call *c, struct series_query *q)
 {
 	if (q->group_by && (!q->buckets || q->form || q->sel.all_segments))
 		return call_fail(c, CALL_bad_value, "group_by",
-				 "group_by: groups are made of buckets of the visible segments");
+				 "group_by: needs buckets and visible segments only");
 	if (q->formula && (!q->buckets || q->sel.key_count || q->sel.all_segments))
 		return call_fail(c, CALL_bad_value, "formula",
-				 "formula: it is drawn in buckets, of visible segments, and without keys");
+				 "formula: needs buckets and visible segments only, and excludes keys");
 	if ((q->group_by || q->formula) && q->sel.rank == POINTS_ALL_RANKS)
 		q->sel.rank = -1; /* a run counts once */
 	if (!q->buckets && q->x)
-		return call_fail(c, CALL_bad_value, "x", "x: raw points come by step; ask for buckets with another x");
+		return call_fail(c, CALL_bad_value, "x",
+				 "x: raw points are ordered by step: request buckets for another x");
 	if (!q->buckets && q->spacing)
-		return call_fail(c, CALL_bad_value, "spacing", "spacing: raw points have no edges; ask for buckets");
+		return call_fail(c, CALL_bad_value, "spacing", "spacing: raw points have no edges: request buckets");
 	if (!q->buckets && q->form)
-		return call_fail(c, CALL_bad_value, "form", "form: raw points have one form; ask for buckets");
+		return call_fail(c, CALL_bad_value, "form", "form: raw points have one form: request buckets");
 	if (q->buckets && q->page_token)
-		return call_fail(c, CALL_bad_value, "page_token", "page_token: buckets come in one reply");
-	return q->buckets ? series_chart(c, q) : series_raw(c, q);
+		return call_fail(c, CALL_bad_value, "page_token", "page_token: buckets have one page: omit it");
+	return q->buckets ? reply_chart(c, q) : reply_raw_points(c, q);
 }
 
 enum call_next on_series_get(struct call *c)
@@ -306,11 +311,12 @@ enum call_next on_series_get(struct call *c)
 	    !call_arg_double(c, "to", &q.to, &given) || !call_args_done(c) ||
 	    !request_run_ids(c, "run", q.sel.runs, q.sel.run_count))
 		return CALL_DONE;
-	return series_answer(c, &q);
+	return reply_series(c, &q);
 }
 
-/* An array of strings, copied to the arena; false after failing the call. */
-static bool read_names(struct call *c, const char *field, json_t *array, const char *const **ret, size_t *ret_count)
+/* Reads an array of strings into the arena. Returns false after failing the call. */
+static bool read_string_array(struct call *c, const char *field, json_t *array, const char *const **ret,
+			      size_t *ret_count)
 {
 	size_t n = json_array_size(array), i;
 	const char **all = arena_array(c->arena, n + 1, sizeof(*all));
@@ -319,7 +325,7 @@ static bool read_names(struct call *c, const char *field, json_t *array, const c
 		const char *text = json_string_value(json_array_get(array, i));
 
 		if (!text)
-			return call_fail(c, CALL_bad_value, field, "%s: want an array of strings", field), false;
+			return call_fail(c, CALL_bad_value, field, "%s: expected an array of strings", field), false;
 		all[i] = arena_strdup(c->arena, text);
 	}
 	*ret = n ? all : NULL;
@@ -332,7 +338,8 @@ struct series_body {
 	const char *x, *form, *spacing, *band, *segments, *page_token;
 };
 
-static bool series_read(struct call *c, json_t *body, struct series_body *b, struct series_query *q)
+/* Reads the JSON body into b and q; b's words are parsed by the caller. Returns false after failing the call. */
+static bool read_series_body(struct call *c, json_t *body, struct series_body *b, struct series_query *q)
 {
 	const struct json_field fields[] = {
 		{ "runs", JSON_KIND_ARRAY, true, &b->runs, NULL },
@@ -361,15 +368,15 @@ static bool series_read(struct call *c, json_t *body, struct series_body *b, str
 						: json_string_value(b->rank);
 	if (b->rank && !rank)
 		rank = "?";
-	return read_names(c, "runs", b->runs, &q->sel.runs, &q->sel.run_count) &&
-	       read_names(c, "group_by", b->group_by, &q->group_by, &q->group_count) &&
-	       read_names(c, "keys", b->keys, &q->sel.keys, &q->sel.key_count) &&
+	return read_string_array(c, "runs", b->runs, &q->sel.runs, &q->sel.run_count) &&
+	       read_string_array(c, "group_by", b->group_by, &q->group_by, &q->group_count) &&
+	       read_string_array(c, "keys", b->keys, &q->sel.keys, &q->sel.key_count) &&
 	       request_rank(c, rank, &q->sel.rank) && request_segments(c, b->segments, &q->sel.all_segments) &&
 	       request_run_ids(c, "runs", q->sel.runs, q->sel.run_count);
 }
 
-/* False: the word is none. */
-static bool read_band(const struct series_body *b, struct series_query *q)
+/* Returns false for an unknown word. */
+static bool parse_series_band(const struct series_body *b, struct series_query *q)
 {
 	const char *const *names = series_band_names;
 
@@ -387,26 +394,27 @@ enum call_next on_series_query(struct call *c)
 
 	if (!body)
 		return CALL_DONE;
-	if (call_args_done(c) && series_read(c, body, &b, &q)) {
+	if (call_args_done(c) && read_series_body(c, body, &b, &q)) {
 		q.page_token = b.page_token;
 		q.form = b.form && !strcmp(b.form, "line");
 		q.spacing = b.spacing && !strcmp(b.spacing, "log");
 		for (q.x = 0; b.x && series_x_names[q.x] && strcmp(series_x_names[q.x], b.x); q.x++)
 			;
 		if (!series_x_names[q.x])
-			call_fail(c, CALL_bad_value, "x", "x: want step, time, elapsed or epoch");
+			call_fail(c, CALL_bad_value, "x", "x: expected step, time, elapsed or epoch");
 		else if (b.form && !q.form && strcmp(b.form, "buckets"))
-			call_fail(c, CALL_bad_value, "form", "form: want buckets or line");
+			call_fail(c, CALL_bad_value, "form", "form: expected buckets or line");
 		else if (b.spacing && !q.spacing && strcmp(b.spacing, "even"))
-			call_fail(c, CALL_bad_value, "spacing", "spacing: want even or log");
-		else if (!read_band(&b, &q))
-			call_fail(c, CALL_bad_value, "band", "band: want minmax, std, se or t95");
+			call_fail(c, CALL_bad_value, "spacing", "spacing: expected even or log");
+		else if (!parse_series_band(&b, &q))
+			call_fail(c, CALL_bad_value, "band", "band: expected minmax, std, se or t95");
 		else if (q.buckets < 0 || q.buckets > 10000)
-			call_fail(c, CALL_bad_value, "buckets", "buckets: want 1 to 10000, or none for raw points");
+			call_fail(c, CALL_bad_value, "buckets",
+				  "buckets: expected 1 to 10000, or omit it for raw points");
 		else if (q.limit < 1 || q.limit > SERIES_PAGE_MAX)
-			call_fail(c, CALL_bad_value, "limit", "limit: want 1 to %d", SERIES_PAGE_MAX);
+			call_fail(c, CALL_bad_value, "limit", "limit: expected 1 to %d", SERIES_PAGE_MAX);
 		else
-			next = series_answer(c, &q);
+			next = reply_series(c, &q);
 	}
 	json_decref(body);
 	return next;

@@ -1,4 +1,4 @@
-/* api_tokens.c: /tokens: who may use the server. A token's text is in the reply that makes it and nowhere else. */
+/* api_tokens.c: /tokens: access tokens of the server. Only the reply that creates a token contains its text. */
 #include "web/api/api.h"
 
 #include "tracker/base/clock.h"
@@ -6,19 +6,19 @@
 #include "web/api/native/run_json.h"
 #include "web/store/auth/token.h"
 
-static const char *state_of(const struct token_row *row)
+static const char *token_state_name(const struct token_row *row)
 {
 	if (row->revoked_ms != INT64_MIN)
 		return "revoked";
 	return row->expires_ms != INT64_MIN && row->expires_ms <= clock_wall_ms() ? "expired" : "valid";
 }
 
-static void write_token(struct js *j, const struct token_row *row, const char *text)
+static void write_token_row(struct js *j, const struct token_row *row, const char *text)
 {
 	js_open(j, '{');
 	js_key_str(j, "name", row->name);
 	js_key_str(j, "scope", token_scope_name(row->scope));
-	js_key_str(j, "state", state_of(row));
+	js_key_str(j, "state", token_state_name(row));
 	run_json_time(j, "created_time", row->created_ms);
 	run_json_time(j, "expires_time", row->expires_ms);
 	run_json_time(j, "revoked_time", row->revoked_ms);
@@ -27,7 +27,7 @@ static void write_token(struct js *j, const struct token_row *row, const char *t
 	js_close(j, '}');
 }
 
-static enum call_next reply_list(struct call *c)
+static enum call_next reply_token_list(struct call *c)
 {
 	struct js j = { .out = &c->out };
 	struct err err = ERR_INIT;
@@ -40,7 +40,7 @@ static enum call_next reply_list(struct call *c)
 	js_key(&j, "tokens");
 	js_open(&j, '[');
 	for (i = 0; i < n; i++)
-		write_token(&j, &rows[i], NULL);
+		write_token_row(&j, &rows[i], NULL);
 	js_close(&j, ']');
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
@@ -49,30 +49,30 @@ static enum call_next reply_list(struct call *c)
 
 enum call_next on_tokens_get(struct call *c)
 {
-	return call_args_done(c) ? reply_list(c) : CALL_DONE;
+	return call_args_done(c) ? reply_token_list(c) : CALL_DONE;
 }
 
-/* What a new token's reply needs once it is durable. */
-struct made {
+/* A new token, kept until it is durable. */
+struct token_draft {
 	struct token_row row;
 	char text[TOKEN_TEXT_MAX];
 	char hash[TOKEN_HASH_MAX];
 };
 
-static enum call_next token_made(struct call *c, const struct ingest_result *res)
+static enum call_next reply_new_token(struct call *c, const struct ingest_result *res)
 {
-	const struct made *m = c->own;
+	const struct token_draft *m = c->own;
 	struct js j = { .out = &c->out };
 
 	(void)res;
 	c->status = 201;
 	c->cache = "no-store";
-	write_token(&j, &m->row, m->text);
+	write_token_row(&j, &m->row, m->text);
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;
 }
 
-static enum call_next submit(struct call *c, struct made *m)
+static enum call_next submit_new_token(struct call *c, struct token_draft *m)
 {
 	struct err err = ERR_INIT;
 	const struct token_new made = { .name = m->row.name, .hash = m->hash, .scope = m->row.scope,
@@ -82,12 +82,12 @@ static enum call_next submit(struct call *c, struct made *m)
 	if (token_draw(m->text, m->hash, &err))
 		return call_fail_err(c, NULL, &err);
 	c->own = m;
-	return api_submit(c, &(struct api_change){ .op = &op, .field = "name", .then = token_made });
+	return api_submit(c, &(struct api_change){ .op = &op, .field = "name", .then = reply_new_token });
 }
 
 enum call_next on_tokens_post(struct call *c)
 {
-	struct made *m = arena_alloc(c->arena, sizeof(*m));
+	struct token_draft *m = arena_alloc(c->arena, sizeof(*m));
 	const char *name = NULL, *scope = NULL;
 	int64_t expires = INT64_MIN;
 	json_t *body = json_body(c);
@@ -108,9 +108,9 @@ enum call_next on_tokens_post(struct call *c)
 	if (!m || !(name = arena_strdup(c->arena, name)))
 		next = call_fail(c, CALL_busy, NULL, "out of memory");
 	else if (!token_scope_read(scope, &m->row.scope))
-		next = call_fail(c, CALL_bad_value, "scope", "scope: want read, write or admin");
+		next = call_fail(c, CALL_bad_value, "scope", "scope: expected read, write or admin");
 	else if (expires != INT64_MIN && expires <= clock_wall_ms())
-		next = call_fail(c, CALL_bad_value, "expires_time", "expires_time lies in the past");
+		next = call_fail(c, CALL_bad_value, "expires_time", "expires_time: is in the past");
 	json_decref(body);
 	if (c->status != 200)
 		return next;
@@ -118,30 +118,30 @@ enum call_next on_tokens_post(struct call *c)
 	m->row.created_ms = clock_wall_ms();
 	m->row.expires_ms = expires;
 	m->row.revoked_ms = INT64_MIN;
-	return submit(c, m);
+	return submit_new_token(c, m);
 }
 
-static enum call_next revoked(struct call *c, const struct ingest_result *res)
+static enum call_next reply_revoked_tokens(struct call *c, const struct ingest_result *res)
 {
 	(void)res;
-	return reply_list(c);
+	return reply_token_list(c);
 }
 
-static enum call_next revoke(struct call *c, const char *name)
+static enum call_next submit_revocation(struct call *c, const char *name)
 {
 	if (!call_args_done(c))
 		return CALL_DONE;
 	return api_submit(c, &(struct api_change){
 				     .op = &(struct ingest_op){ .kind = &token_change_revoke, .name = name },
-				     .field = "name", .then = revoked });
+				     .field = "name", .then = reply_revoked_tokens });
 }
 
 enum call_next on_token_delete(struct call *c)
 {
-	return revoke(c, c->vars[0]);
+	return submit_revocation(c, c->vars[0]);
 }
 
 enum call_next on_tokens_delete(struct call *c)
 {
-	return revoke(c, NULL);
+	return submit_revocation(c, NULL);
 }

@@ -1,4 +1,4 @@
-/* changes.c: /changes (poll) and /events (server-sent): which runs changed, never what. */
+/* changes.c: /changes (polling) and /events (server-sent events): ids of runs that changed, not the changes. */
 #include "web/api/api.h"
 
 #include <stdlib.h>
@@ -40,14 +40,15 @@ enum call_next on_changes_get(struct call *c)
 	return CALL_DONE;
 }
 
-struct events {
+struct event_feed {
 	struct store *store;
-	char token[256]; /* "": the first notice was not sent */
+	char token[256]; /* "": the first event has not been sent */
 };
 
-static int events_fill(void *state, struct buf *out, bool tick, struct err *err)
+/* Sends an event when runs changed since the token, or at the start; a comment line at a tick without change. */
+static int fill_event_feed(void *state, struct buf *out, bool tick, struct err *err)
 {
-	struct events *e = state;
+	struct event_feed *e = state;
 	struct arena *arena = arena_new();
 	struct query_changes ch;
 	int rc = arena ? query_changes(e->store, e->token, arena, &ch, err) : err_set(err, ERR_NOMEM, "out of memory");
@@ -75,7 +76,7 @@ enum call_next on_events_get(struct call *c)
 	const char *since = call_arg(c, "since"), *last = c->host->header(c, "Last-Event-ID");
 	struct query_changes ch;
 	struct err err = ERR_INIT;
-	struct events *e;
+	struct event_feed *e;
 
 	if (!call_args_done(c))
 		return CALL_DONE;
@@ -90,6 +91,6 @@ enum call_next on_events_get(struct call *c)
 	snprintf(e->token, sizeof(e->token), "%s", since && !ch.reset ? since : "");
 	c->type = "text/event-stream";
 	c->cache = "no-store";
-	c->stream = (struct call_stream){ .fill = events_fill, .release = free, .state = e, .events = true };
+	c->stream = (struct call_stream){ .fill = fill_event_feed, .release = free, .state = e, .events = true };
 	return CALL_DONE;
 }

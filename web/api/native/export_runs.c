@@ -1,4 +1,4 @@
-/* export_runs.c: /export/runs.*: the whole table of runs, streamed. */
+/* stream_runs_export.c: /export/runs.*: streams the complete table of runs. */
 #include "web/api/native/api_export.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ enum { EXPORT_RUNS_BATCH = 200 };
 
 struct export_runs {
 	struct store *store;
-	struct arena *arena; /* as long as the export */
+	struct arena *arena; /* lives as long as the export */
 	enum export_format format;
 	struct query_runs_opts opts;
 	struct query_keys keys;
@@ -21,7 +21,7 @@ struct export_runs {
 	bool any;
 };
 
-static void export_runs_release(void *state)
+static void free_runs_export(void *state)
 {
 	struct export_runs *e = state;
 
@@ -35,7 +35,7 @@ static const char *const metric_columns[] = { "last", "min", "max", "first", "co
 
 enum { RUN_COLUMNS = 5, METRIC_COLUMNS = 8 };
 
-static void export_runs_head(struct export_runs *e, struct buf *out)
+static void write_csv_head(struct export_runs *e, struct buf *out)
 {
 	size_t i, k;
 
@@ -58,9 +58,9 @@ static void export_runs_head(struct export_runs *e, struct buf *out)
 	buf_adds(out, ",experiment\n");
 }
 
-/* Both lists are sorted by key, so one walk over the columns finds every value. */
-static void export_pairs(struct export_row *r, const char *prefix, const char *const *keys, size_t n,
-			 const struct query_kv *kv)
+/* Both lists are sorted by key, so one pass over the columns finds every value. */
+static void export_sorted_pairs(struct export_row *r, const char *prefix, const char *const *keys, size_t n,
+				const struct query_kv *kv)
 {
 	char name[600];
 	size_t i;
@@ -76,8 +76,8 @@ static void export_pairs(struct export_row *r, const char *prefix, const char *c
 	}
 }
 
-/* A copy that ends in a NULL key, so that the walk needs no count. */
-static const struct query_kv *pairs_ended(struct arena *a, const struct query_kv *kv, size_t n)
+/* A copy that ends in a NULL key, so that the pass needs no count. */
+static const struct query_kv *terminate_pairs(struct arena *a, const struct query_kv *kv, size_t n)
 {
 	struct query_kv *copy = arena_array(a, n + 1, sizeof(*copy));
 
@@ -86,7 +86,7 @@ static const struct query_kv *pairs_ended(struct arena *a, const struct query_kv
 	return copy;
 }
 
-static void export_metric(struct export_row *r, const struct query_metric *m)
+static void export_metric_columns(struct export_row *r, const struct query_metric *m)
 {
 	const double values[] = { m->last, m->min, m->max, m->first };
 	const int64_t counts[] = { (int64_t)m->count, m->min_step, m->max_step, m->last_step };
@@ -106,13 +106,13 @@ static void export_metric(struct export_row *r, const struct query_metric *m)
 	}
 }
 
-static void export_metrics(struct export_row *r, const struct query_keys *keys, const struct query_run *run)
+static void export_run_metrics(struct export_row *r, const struct query_keys *keys, const struct query_run *run)
 {
 	size_t i, k, at = 0;
 
 	for (i = 0; i < keys->metric_count; i++) {
 		if (at < run->metric_count && !strcmp(run->metrics[at].key, keys->metrics[i])) {
-			export_metric(r, &run->metrics[at++]);
+			export_metric_columns(r, &run->metrics[at++]);
 			continue;
 		}
 		for (k = 0; k < METRIC_COLUMNS; k++)
@@ -120,11 +120,12 @@ static void export_metrics(struct export_row *r, const struct query_keys *keys, 
 	}
 }
 
-static bool export_run(struct export_runs *e, struct arena *a, struct buf *out, const struct query_run *run)
+/* Writes the row of one run. Returns false when out of memory. */
+static bool export_run_row(struct export_runs *e, struct arena *a, struct buf *out, const struct query_run *run)
 {
 	struct export_row r = { .out = out, .format = e->format };
-	const struct query_kv *params = pairs_ended(a, run->params, run->param_count);
-	const struct query_kv *tags = pairs_ended(a, run->tags, run->tag_count);
+	const struct query_kv *params = terminate_pairs(a, run->params, run->param_count);
+	const struct query_kv *tags = terminate_pairs(a, run->tags, run->tag_count);
 
 	if (!params || !tags)
 		return false;
@@ -137,16 +138,16 @@ static bool export_run(struct export_runs *e, struct arena *a, struct buf *out, 
 	export_row_text(&r, "status", run->status);
 	export_row_time(&r, "start_time", run->start_ms);
 	export_row_time(&r, "end_time", run->end_ms);
-	export_pairs(&r, "params", e->keys.params, e->keys.param_count, params);
-	export_metrics(&r, &e->keys, run);
-	export_pairs(&r, "tags", e->keys.tags, e->keys.tag_count, tags);
+	export_sorted_pairs(&r, "params", e->keys.params, e->keys.param_count, params);
+	export_run_metrics(&r, &e->keys, run);
+	export_sorted_pairs(&r, "tags", e->keys.tags, e->keys.tag_count, tags);
 	export_row_text(&r, "experiment", run->experiment);
 	export_row_close(&r);
 	return true;
 }
 
-/* One page of runs: STREAM_END after the last. */
-static int export_page(struct export_runs *e, struct arena *a, struct buf *out, struct err *err)
+/* Writes one page of runs: STREAM_END after the last. */
+static int export_runs_page(struct export_runs *e, struct arena *a, struct buf *out, struct err *err)
 {
 	struct query_runs runs;
 	int rc;
@@ -157,7 +158,7 @@ static int export_page(struct export_runs *e, struct arena *a, struct buf *out, 
 	if (rc)
 		return rc;
 	for (i = 0; i < runs.count; i++)
-		if (!export_run(e, a, out, &runs.items[i]))
+		if (!export_run_row(e, a, out, &runs.items[i]))
 			return err_set(err, ERR_NOMEM, "out of memory");
 	if (runs.next_page_token)
 		snprintf(e->token, sizeof(e->token), "%s", runs.next_page_token);
@@ -166,18 +167,18 @@ static int export_page(struct export_runs *e, struct arena *a, struct buf *out, 
 	return runs.next_page_token ? STREAM_MORE : STREAM_END;
 }
 
-static int export_runs_fill(void *state, struct buf *out, bool tick, struct err *err)
+static int fill_runs_export(void *state, struct buf *out, bool tick, struct err *err)
 {
 	struct arena *a = arena_new();
-	int rc = a ? export_page(state, a, out, err) : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = a ? export_runs_page(state, a, out, err) : err_set(err, ERR_NOMEM, "out of memory");
 
 	(void)tick;
 	arena_free(a);
 	return rc;
 }
 
-/* Copies what the request named into the export's own arena. */
-static bool export_runs_args(struct call *c, struct export_runs *e)
+/* Copies the arguments into the export's own arena. */
+static bool read_runs_export_args(struct call *c, struct export_runs *e)
 {
 	const char *const *values;
 	const char **names;
@@ -199,8 +200,8 @@ static bool export_runs_args(struct call *c, struct export_runs *e)
 	return true;
 }
 
-/* The state of what an export reads, and its columns. A filter that cannot be read fails here. */
-static int export_runs_probe(struct call *c, struct export_runs *e, struct err *err)
+/* Sets the entity tag from the state of the store, and reads the columns. An invalid filter fails here. */
+static int probe_runs_export(struct call *c, struct export_runs *e, struct err *err)
 {
 	struct query_runs_opts probe = e->opts;
 	struct query_runs runs;
@@ -216,10 +217,11 @@ static int export_runs_probe(struct call *c, struct export_runs *e, struct err *
 			  err);
 }
 
-static enum call_next export_runs(struct call *c, enum export_format format)
+/* Starts the stream; the head of a CSV file is written at once. */
+static enum call_next stream_runs_export(struct call *c, enum export_format format)
 {
 	struct export_runs *e = calloc(1, sizeof(*e));
-	const struct call_stream s = { .fill = export_runs_fill, .release = export_runs_release, .state = e };
+	const struct call_stream s = { .fill = fill_runs_export, .release = free_runs_export, .state = e };
 	struct err err = ERR_INIT;
 
 	if (e)
@@ -230,16 +232,16 @@ static enum call_next export_runs(struct call *c, enum export_format format)
 	}
 	e->store = c->api->store;
 	e->format = format;
-	if (!export_runs_args(c, e)) {
-		export_runs_release(e);
+	if (!read_runs_export_args(c, e)) {
+		free_runs_export(e);
 		return CALL_DONE;
 	}
-	if (export_runs_probe(c, e, &err)) {
-		export_runs_release(e);
+	if (probe_runs_export(c, e, &err)) {
+		free_runs_export(e);
 		return request_refused(c, &err);
 	}
 	if (format == EXPORT_CSV)
-		export_runs_head(e, &c->out);
+		write_csv_head(e, &c->out);
 	if (format == EXPORT_JSON)
 		buf_adds(&c->out, "[\n");
 	if (call_stream(c, &s, &err))
@@ -250,15 +252,15 @@ static enum call_next export_runs(struct call *c, enum export_format format)
 
 enum call_next on_export_runs_csv(struct call *c)
 {
-	return export_runs(c, EXPORT_CSV);
+	return stream_runs_export(c, EXPORT_CSV);
 }
 
 enum call_next on_export_runs_json(struct call *c)
 {
-	return export_runs(c, EXPORT_JSON);
+	return stream_runs_export(c, EXPORT_JSON);
 }
 
 enum call_next on_export_runs_jsonl(struct call *c)
 {
-	return export_runs(c, EXPORT_JSONL);
+	return stream_runs_export(c, EXPORT_JSONL);
 }

@@ -1,4 +1,4 @@
-/* export_series.c: /export/series.*: every point of runs, streamed. */
+/* stream_series_export.c: /export/series.*: streams every point of runs. */
 #include "web/api/native/api_export.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct export_series {
 	struct points_row rows[EXPORT_POINTS_BATCH];
 };
 
-static void export_series_release(void *state)
+static void free_series_export(void *state)
 {
 	struct export_series *e = state;
 
@@ -24,7 +24,7 @@ static void export_series_release(void *state)
 	free(e);
 }
 
-static void export_point(struct export_series *e, struct buf *out, const struct points_row *p)
+static void export_point_row(struct export_series *e, struct buf *out, const struct points_row *p)
 {
 	struct export_row r = { .out = out, .format = e->format };
 
@@ -43,7 +43,7 @@ static void export_point(struct export_series *e, struct buf *out, const struct 
 	export_row_close(&r);
 }
 
-static int export_series_fill(void *state, struct buf *out, bool tick, struct err *err)
+static int fill_series_export(void *state, struct buf *out, bool tick, struct err *err)
 {
 	struct export_series *e = state;
 	size_t n, i;
@@ -55,7 +55,7 @@ static int export_series_fill(void *state, struct buf *out, bool tick, struct er
 		if (rc)
 			return rc;
 		for (i = 0; i < n; i++)
-			export_point(e, out, &e->rows[i]);
+			export_point_row(e, out, &e->rows[i]);
 	} while (n && out->len < EXPORT_PIECE_BYTES);
 	if (n)
 		return STREAM_MORE;
@@ -64,8 +64,8 @@ static int export_series_fill(void *state, struct buf *out, bool tick, struct er
 	return STREAM_END;
 }
 
-/* Without run= the runs are those of experiment= and filter=, oldest first. */
-static bool export_series_runs(struct call *c, struct points_sel *sel)
+/* Reads the runs. Without run= they are those of experiment= and filter=, oldest first. */
+static bool read_exported_runs(struct call *c, struct points_sel *sel)
 {
 	struct query_runs_opts o = { .order_by = "start_time", .limit = 50000, .bare = true };
 	const char *const *values;
@@ -77,7 +77,7 @@ static bool export_series_runs(struct call *c, struct points_sel *sel)
 	sel->run_count = call_arg_all(c, "run", &values);
 	sel->runs = values;
 	if (sel->run_count && (call_arg(c, "experiment") || call_arg(c, "filter")))
-		return call_fail(c, CALL_bad_value, "run", "run: names the runs; leave out experiment and filter"),
+		return call_fail(c, CALL_bad_value, "run", "run: selects the runs already: omit experiment and filter"),
 		       false;
 	if (sel->run_count)
 		return true;
@@ -85,7 +85,7 @@ static bool export_series_runs(struct call *c, struct points_sel *sel)
 	o.experiments = o.experiment_count ? values : NULL;
 	o.filter = call_arg(c, "filter");
 	if (!o.experiments && !o.filter)
-		return call_fail(c, CALL_bad_value, "run", "run: name at least one run, or an experiment"), false;
+		return call_fail(c, CALL_bad_value, "run", "run: expected at least one run, or an experiment"), false;
 	if (query_runs(c->api->store, &o, c->arena, &runs, &err))
 		return request_refused(c, &err), false;
 	ids = arena_array(c->arena, runs.count + 1, sizeof(*ids));
@@ -96,12 +96,12 @@ static bool export_series_runs(struct call *c, struct points_sel *sel)
 	return true;
 }
 
-static bool export_series_args(struct call *c, struct points_sel *sel)
+static bool read_series_export_args(struct call *c, struct points_sel *sel)
 {
 	const char *const *values;
 	int64_t from = INT64_MIN, to = INT64_MAX;
 
-	if (!export_series_runs(c, sel))
+	if (!read_exported_runs(c, sel))
 		return false;
 	sel->key_count = call_arg_all(c, "key", &values);
 	sel->keys = sel->key_count ? values : NULL;
@@ -116,8 +116,8 @@ static bool export_series_args(struct call *c, struct points_sel *sel)
 	return !sel->run_count || request_run_ids(c, "run", sel->runs, sel->run_count);
 }
 
-/* A run that does not exist is an error here, not an empty table. */
-static bool export_runs_exist(struct call *c, const struct points_sel *sel)
+/* A missing run is an error here, not an empty table. */
+static bool check_exported_runs(struct call *c, const struct points_sel *sel)
 {
 	struct query_runs_opts o = { .ids = sel->runs, .id_count = sel->run_count, .limit = 50000, .with_deleted = true,
 				     .bare = true };
@@ -137,14 +137,15 @@ static bool export_runs_exist(struct call *c, const struct points_sel *sel)
 	return true;
 }
 
-static enum call_next export_series(struct call *c, enum export_format format)
+/* Starts the stream; the head of a CSV file is written at once. */
+static enum call_next stream_series_export(struct call *c, enum export_format format)
 {
-	struct call_stream s = { .fill = export_series_fill, .release = export_series_release };
+	struct call_stream s = { .fill = fill_series_export, .release = free_series_export };
 	struct points_sel sel = { 0 };
 	struct export_series *e;
 	struct err err = ERR_INIT;
 
-	if (!export_series_args(c, &sel) || !export_runs_exist(c, &sel))
+	if (!read_series_export_args(c, &sel) || !check_exported_runs(c, &sel))
 		return CALL_DONE;
 	e = calloc(1, sizeof(*e));
 	if (!e)
@@ -167,15 +168,15 @@ static enum call_next export_series(struct call *c, enum export_format format)
 
 enum call_next on_export_series_csv(struct call *c)
 {
-	return export_series(c, EXPORT_CSV);
+	return stream_series_export(c, EXPORT_CSV);
 }
 
 enum call_next on_export_series_json(struct call *c)
 {
-	return export_series(c, EXPORT_JSON);
+	return stream_series_export(c, EXPORT_JSON);
 }
 
 enum call_next on_export_series_jsonl(struct call *c)
 {
-	return export_series(c, EXPORT_JSONL);
+	return stream_series_export(c, EXPORT_JSONL);
 }

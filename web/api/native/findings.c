@@ -1,4 +1,4 @@
-/* findings.c: what a check of the store found, as JSON. */
+/* findings.c: writes the findings of a check of the store as JSON. */
 #include "web/api/native/findings.h"
 
 void findings_write(struct js *j, const struct check_report *r, bool texts)

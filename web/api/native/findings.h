@@ -1,4 +1,4 @@
-/* findings.h: what a check of the store found, as JSON. */
+/* findings.h: writes the findings of a check of the store as JSON. */
 #ifndef DPT_NATIVE_FINDINGS_H
 #define DPT_NATIVE_FINDINGS_H
 
@@ -7,7 +7,7 @@
 #include "web/api/js.h"
 #include "web/store/maintenance/check.h"
 
-/* The members worst, checked_time and findings; without texts for those who may only know how it is. */
+/* Writes the members worst, checked_time and findings; without texts for callers who may only see the levels. */
 void findings_write(struct js *j, const struct check_report *r, bool texts);
 
 #endif

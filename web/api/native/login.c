@@ -1,5 +1,5 @@
-/* login.c: what the form that asks for a token sends. The token becomes a session in a cookie that scripts cannot read
- * and other sites cannot use. */
+/* login.c: the login form and the session. A token becomes a session in a cookie that scripts cannot read and other
+ * sites cannot use. */
 #include "web/api/api.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "web/api/session.h"
 #include "web/store/auth/token.h"
 
-static int hex_value(char ch)
+static int form_hex_value(char ch)
 {
 	static const char digits[] = "0123456789abcdef";
 	const char *at = ch ? strchr(digits, ch | 0x20) : NULL;
@@ -16,8 +16,8 @@ static int hex_value(char ch)
 	return at ? (int)(at - digits) : -1;
 }
 
-/* The value of a field of a form that came urlencoded; "" when it is not there. */
-static const char *form_value(struct call *c, const char *name)
+/* The value of a field of a urlencoded form; "" when absent. */
+static const char *find_form_value(struct call *c, const char *name)
 {
 	const char *at = c->body, *end;
 	size_t len = strlen(name), n = 0;
@@ -35,8 +35,8 @@ static const char *form_value(struct call *c, const char *name)
 	if (!out)
 		return "";
 	for (; at < end; at++) {
-		if (*at == '%' && end - at > 2 && hex_value(at[1]) >= 0 && hex_value(at[2]) >= 0) {
-			out[n++] = (char)(hex_value(at[1]) * 16 + hex_value(at[2]));
+		if (*at == '%' && end - at > 2 && form_hex_value(at[1]) >= 0 && form_hex_value(at[2]) >= 0) {
+			out[n++] = (char)(form_hex_value(at[1]) * 16 + form_hex_value(at[2]));
 			at += 2;
 		} else {
 			out[n++] = *at == '+' ? ' ' : *at;
@@ -45,8 +45,8 @@ static const char *form_value(struct call *c, const char *name)
 	return out;
 }
 
-/* A query goes back into an address as it is: only what may stand in one. */
-static const char *safe_query(const char *query)
+/* The query is copied into the redirect: returns it, or "" if it contains a character that must be encoded. */
+static const char *check_login_query(const char *query)
 {
 	const char *s;
 
@@ -56,14 +56,14 @@ static const char *safe_query(const char *query)
 	return query;
 }
 
-/* No script reads it, no other site's request carries it. more: further attributes. */
-static const char *cookie(struct call *c, const char *value, const char *more)
+/* A cookie that scripts cannot read and other sites cannot send. more: further attributes. */
+static const char *format_session_cookie(struct call *c, const char *value, const char *more)
 {
 	return arena_printf(c->arena, "%s=%s; Path=/; HttpOnly; SameSite=Strict%s%s", session_cookie_name(c), value,
 			    more, c->secure ? "; Secure" : "");
 }
 
-static enum call_next go_on(struct call *c, const char *query)
+static enum call_next redirect_after_login(struct call *c, const char *query)
 {
 	c->status = 303;
 	c->cache = "no-store";
@@ -71,16 +71,16 @@ static enum call_next go_on(struct call *c, const char *query)
 	return CALL_DONE;
 }
 
-/* Where the row could not be written, this process alone knows the session. */
-static enum call_next signed_in(struct call *c, const struct ingest_result *res)
+/* If the row could not be written, the session is valid in this process only. */
+static enum call_next finish_login(struct call *c, const struct ingest_result *res)
 {
 	(void)res;
-	return go_on(c, c->own);
+	return redirect_after_login(c, c->own);
 }
 
 enum call_next on_login_post(struct call *c)
 {
-	const char *token = form_value(c, "token"), *query = safe_query(form_value(c, "query"));
+	const char *token = find_form_value(c, "token"), *query = check_login_query(find_form_value(c, "query"));
 	struct token_try try = { .from = c->from, .text = token, .len = strlen(token) };
 	char session[TOKEN_TEXT_MAX];
 	struct err err = ERR_INIT;
@@ -90,20 +90,20 @@ enum call_next on_login_post(struct call *c)
 	if (!call_args_done(c))
 		return CALL_DONE;
 	if (!token_needed(c->api->store))
-		return go_on(c, query);
+		return redirect_after_login(c, query);
 	if (token_session(c->api->store, &try, session, &row, &err)) {
 		session_form(c, query, err.text);
 		c->status = try.wait_s ? 429 : err.code == ERR_BUSY ? 503 : c->status;
 		c->retry_after_s = try.wait_s;
 		return CALL_DONE;
 	}
-	c->cookie = cookie(c, session, "");
+	c->cookie = format_session_cookie(c, session, "");
 	c->own = (void *)(uintptr_t)query;
-	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = signed_in });
+	return api_submit(c, &(struct api_change){ .op = &op, .keep_errors = true, .then = finish_login });
 }
 
-/* The session that the request's cookie names; NULL without. */
-static const char *session_of(struct call *c, size_t *ret_len)
+/* The session in the request's cookie; NULL when absent. */
+static const char *find_request_session(struct call *c, size_t *ret_len)
 {
 	return session_cookie_value(c->host->header(c, "Cookie"), session_cookie_name(c), ret_len);
 }
@@ -116,7 +116,7 @@ enum call_next on_session_get(struct call *c)
 
 	if (!call_args_done(c))
 		return CALL_DONE;
-	id = session_of(c, &n);
+	id = find_request_session(c, &n);
 	c->cache = "no-store";
 	js_open(&j, '{');
 	js_key(&j, "signed_in");
@@ -128,7 +128,7 @@ enum call_next on_session_get(struct call *c)
 	return CALL_DONE;
 }
 
-static enum call_next signed_out(struct call *c, const struct ingest_result *res)
+static enum call_next finish_logout(struct call *c, const struct ingest_result *res)
 {
 	(void)res;
 	buf_adds(&c->out, "{}\n");
@@ -144,10 +144,10 @@ enum call_next on_session_delete(struct call *c)
 
 	if (!call_args_done(c))
 		return CALL_DONE;
-	id = session_of(c, &n);
-	c->cookie = cookie(c, "", "; Max-Age=0");
+	id = find_request_session(c, &n);
+	c->cookie = format_session_cookie(c, "", "; Max-Age=0");
 	if (!id)
-		return signed_out(c, NULL);
+		return finish_logout(c, NULL);
 	token_hash(id, n, hash);
-	return api_submit(c, &(struct api_change){ .op = &op, .then = signed_out });
+	return api_submit(c, &(struct api_change){ .op = &op, .then = finish_logout });
 }

@@ -1,4 +1,4 @@
-/* meta.c: health, versions, the counters for Prometheus, openapi.json. */
+/* meta.c: health, versions, metrics for Prometheus, openapi.json. */
 #include "config.h"
 
 #include "web/api/api.h"
@@ -13,7 +13,7 @@
 #include "web/api/native/findings.h"
 #include "web/store/maintenance/check.h"
 
-static void write_folder(struct js *j, struct follow *follow)
+static void write_folder_state(struct js *j, struct follow *follow)
 {
 	struct follow_stats f;
 
@@ -32,8 +32,8 @@ static void write_folder(struct js *j, struct follow *follow)
 	js_close(j, '}');
 }
 
-/* What the background check found, in short: anybody may ask here. */
-static enum call_next health_verbose(struct call *c, const struct store_stats *s)
+/* Replies with the findings of the background check, without texts: the route needs no token. */
+static enum call_next reply_verbose_health(struct call *c, const struct store_stats *s)
 {
 	struct js j = { .out = &c->out };
 	struct check_report r;
@@ -47,7 +47,7 @@ static enum call_next health_verbose(struct call *c, const struct store_stats *s
 	js_key(&j, "writes");
 	js_bool(&j, !s->write_error);
 	if (c->api->follow)
-		write_folder(&j, c->api->follow);
+		write_folder_state(&j, c->api->follow);
 	findings_write(&j, &r, false);
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
@@ -64,10 +64,10 @@ enum call_next on_health_get(struct call *c)
 	c->type = "text/plain; charset=utf-8";
 	c->cache = "no-store";
 	store_stats(c->api->store, &s);
-	if (s.write_error) /* reads still work; who watches this address wants to know that writes do not */
+	if (s.write_error) /* reads still work, but monitoring must learn that writes fail */
 		c->status = s.write_error == ERR_NOSPC ? 507 : 503;
 	if (verbose)
-		return health_verbose(c, &s);
+		return reply_verbose_health(c, &s);
 	if (s.write_error)
 		buf_addf(&c->out, "writes fail: %s\n", s.write_error_text);
 	else
@@ -75,7 +75,7 @@ enum call_next on_health_get(struct call *c)
 	return CALL_DONE;
 }
 
-/* For a proxy before several processes: whether this one is to be sent requests now. */
+/* For a load balancer: 200 if this process may get requests. */
 enum call_next on_ready_get(struct call *c)
 {
 	const struct api_counters *n = c->api->counters;
@@ -98,7 +98,7 @@ enum call_next on_ready_get(struct call *c)
 	return CALL_DONE;
 }
 
-/* MLflow's clients ask here for the version whose interface is spoken. */
+/* MLflow's clients read the version of the API here. */
 enum call_next on_version_text_get(struct call *c)
 {
 	if (!call_args_done(c))
@@ -141,7 +141,7 @@ enum call_next on_openapi_get(struct call *c)
 	return CALL_DONE;
 }
 
-static void metric(struct buf *out, const char *name, const char *type, const char *help, double value)
+static void write_prometheus_metric(struct buf *out, const char *name, const char *type, const char *help, double value)
 {
 	char text[JS_DOUBLE_MAX];
 
@@ -149,7 +149,7 @@ static void metric(struct buf *out, const char *name, const char *type, const ch
 	buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n%s %s\n", name, help, name, type, name, text);
 }
 
-static double resident_bytes(void)
+static double read_resident_bytes(void)
 {
 	FILE *f = fopen("/proc/self/statm", "r");
 	long size = 0, resident = 0;
@@ -162,19 +162,20 @@ static double resident_bytes(void)
 	return (double)resident * (double)sysconf(_SC_PAGESIZE);
 }
 
-static void counter_metrics(struct buf *out, struct api_counters *n)
+static void write_http_metrics(struct buf *out, struct api_counters *n)
 {
 	int i;
 
-	metric(out, "dptrack_http_requests_total", "counter", "Requests begun.", (double)n->requests);
-	metric(out, "dptrack_http_body_bytes_total", "counter", "Bytes of request bodies.", (double)n->body_bytes);
-	metric(out, "dptrack_http_connections", "gauge", "Open connections.", (double)n->connections);
-	metric(out, "dptrack_http_confined", "gauge",
-	       "1 where the kernel keeps the answering threads inside the store.", n->confined ? 1 : 0);
-	metric(out, "dptrack_journal_interval_seconds", "gauge",
-	       "How long senders of journals are asked to wait between two requests.",
-	       journal_pace_interval_s(&n->pace));
-	metric(out, "dptrack_http_event_streams", "gauge", "Open event streams.", (double)n->streams);
+	write_prometheus_metric(out, "dptrack_http_requests_total", "counter", "Requests begun.", (double)n->requests);
+	write_prometheus_metric(out, "dptrack_http_body_bytes_total", "counter", "Bytes of request bodies.",
+				(double)n->body_bytes);
+	write_prometheus_metric(out, "dptrack_http_connections", "gauge", "Open connections.", (double)n->connections);
+	write_prometheus_metric(out, "dptrack_http_confined", "gauge",
+				"1 if Landlock confines the request threads to the store.", n->confined ? 1 : 0);
+	write_prometheus_metric(out, "dptrack_journal_interval_seconds", "gauge",
+				"Interval that senders of journals are asked to keep between two requests.",
+				journal_pace_interval_s(&n->pace));
+	write_prometheus_metric(out, "dptrack_http_event_streams", "gauge", "Open event streams.", (double)n->streams);
 	buf_adds(out, "# HELP dptrack_http_replies_total Replies by class of status.\n"
 		      "# TYPE dptrack_http_replies_total counter\n");
 	for (i = 2; i < 6; i++)
@@ -182,38 +183,48 @@ static void counter_metrics(struct buf *out, struct api_counters *n)
 			 (unsigned long long)n->by_class[i]);
 }
 
-static void store_metrics(struct buf *out, const struct store_stats *s)
+static void write_store_metrics(struct buf *out, const struct store_stats *s)
 {
-	metric(out, "dptrack_store_commits_total", "counter", "Commits since start.", (double)s->commits);
-	metric(out, "dptrack_store_points_total", "counter", "Points stored since start.", (double)s->points);
-	metric(out, "dptrack_store_unfolded_points", "gauge", "Points accepted and not folded yet.",
-	       (double)s->log_points);
-	metric(out, "dptrack_store_bytes", "gauge", "Bytes of the store's file.", (double)s->db_bytes);
-	metric(out, "dptrack_store_wal_bytes", "gauge", "Bytes of the write-ahead log.", (double)s->wal_bytes);
-	metric(out, "dptrack_store_sqlite_memory_bytes", "gauge",
-	       "Memory of SQLite: connections and the pages they keep.", (double)s->sqlite_bytes);
-	metric(out, "dptrack_store_outline_memory_bytes", "gauge",
-	       "Memory of what charts keep of folded points; at most 48 MB, with PostgreSQL half of --cache-mib more.",
-	       (double)s->outline_bytes);
-	metric(out, "dptrack_store_records_bad_total", "counter", "Journal records kept but not applied.",
-	       (double)s->records_bad);
-	metric(out, "dptrack_store_write_error", "gauge", "1 while the last commit failed.", s->write_error ? 1 : 0);
+	write_prometheus_metric(out, "dptrack_store_commits_total", "counter", "Commits since start.",
+				(double)s->commits);
+	write_prometheus_metric(out, "dptrack_store_points_total", "counter", "Points stored since start.",
+				(double)s->points);
+	write_prometheus_metric(out, "dptrack_store_unfolded_points", "gauge",
+				"Points that are stored but not folded yet.", (double)s->log_points);
+	write_prometheus_metric(out, "dptrack_store_bytes", "gauge", "Bytes of the store's file.", (double)s->db_bytes);
+	write_prometheus_metric(out, "dptrack_store_wal_bytes", "gauge", "Bytes of the write-ahead log.",
+				(double)s->wal_bytes);
+	write_prometheus_metric(out, "dptrack_store_sqlite_memory_bytes", "gauge",
+				"Memory of SQLite: connections and their page caches.", (double)s->sqlite_bytes);
+	write_prometheus_metric(
+		out, "dptrack_store_outline_memory_bytes", "gauge",
+		"Memory of cached chart outlines; at most 48 MB, with PostgreSQL half of --cache-mib more.",
+		(double)s->outline_bytes);
+	write_prometheus_metric(out, "dptrack_store_records_bad_total", "counter",
+				"Journal records that are stored but not applied.", (double)s->records_bad);
+	write_prometheus_metric(out, "dptrack_store_write_error", "gauge", "1 while the last commit failed.",
+				s->write_error ? 1 : 0);
 }
 
-static void archive_metrics(struct buf *out, const struct store_stats *s)
+static void write_archive_metrics(struct buf *out, const struct store_stats *s)
 {
-	metric(out, "dptrack_archive_runs_total", "counter",
-	       "Ended runs whose points this process moved to the object store since start.",
-	       (double)s->archived_runs);
-	metric(out, "dptrack_archive_series_total", "counter", "Their series.", (double)s->archived_series);
-	metric(out, "dptrack_archive_points_total", "counter", "Their points.", (double)s->archived_points);
-	metric(out, "dptrack_archive_bytes_total", "counter", "Bytes of their objects.", (double)s->archived_bytes);
-	metric(out, "dptrack_archive_returns_total", "counter", "Archived runs that went on and are rows again.",
-	       (double)s->archive_returns);
-	metric(out, "dptrack_archive_failures_total", "counter", "Moves to the object store or back that failed.",
-	       (double)s->archive_failures);
-	metric(out, "dptrack_archive_last_timestamp_seconds", "gauge", "When a run was last moved there; 0: none was.",
-	       (double)s->archived_last_ms / 1e3);
+	write_prometheus_metric(out, "dptrack_archive_runs_total", "counter",
+				"Ended runs whose points this process moved to the object store since start.",
+				(double)s->archived_runs);
+	write_prometheus_metric(out, "dptrack_archive_series_total", "counter", "Their series.",
+				(double)s->archived_series);
+	write_prometheus_metric(out, "dptrack_archive_points_total", "counter", "Their points.",
+				(double)s->archived_points);
+	write_prometheus_metric(out, "dptrack_archive_bytes_total", "counter", "Bytes of their objects.",
+				(double)s->archived_bytes);
+	write_prometheus_metric(out, "dptrack_archive_returns_total", "counter",
+				"Archived runs that got new points and were moved back into the database.",
+				(double)s->archive_returns);
+	write_prometheus_metric(out, "dptrack_archive_failures_total", "counter",
+				"Moves to the object store or back that failed.", (double)s->archive_failures);
+	write_prometheus_metric(out, "dptrack_archive_last_timestamp_seconds", "gauge",
+				"Time of the last move to the object store; 0: none.",
+				(double)s->archived_last_ms / 1e3);
 }
 
 enum call_next on_metrics_text_get(struct call *c)
@@ -227,18 +238,21 @@ enum call_next on_metrics_text_get(struct call *c)
 	c->cache = "no-store";
 	buf_addf(&c->out, "# HELP dptrack_build_info Version.\n# TYPE dptrack_build_info gauge\n"
 			  "dptrack_build_info{version=\"%s\"} 1\n", PACKAGE_VERSION);
-	metric(&c->out, "process_start_time_seconds", "gauge", "Start of the process.", c->api->started_s);
-	metric(&c->out, "process_resident_memory_bytes", "gauge", "Resident memory.", resident_bytes());
+	write_prometheus_metric(&c->out, "process_start_time_seconds", "gauge", "Start of the process.",
+				c->api->started_s);
+	write_prometheus_metric(&c->out, "process_resident_memory_bytes", "gauge", "Resident memory.",
+				read_resident_bytes());
 	if (c->api->counters)
-		counter_metrics(&c->out, c->api->counters);
+		write_http_metrics(&c->out, c->api->counters);
 	store_stats(c->api->store, &s);
-	store_metrics(&c->out, &s);
+	write_store_metrics(&c->out, &s);
 	if (s.archives)
-		archive_metrics(&c->out, &s);
+		write_archive_metrics(&c->out, &s);
 	if (c->api->follow) {
 		follow_stats(c->api->follow, &f);
-		metric(&c->out, "dptrack_follow_files", "gauge", "Files followed.", (double)f.files);
-		metric(&c->out, "dptrack_follow_bytes_total", "counter", "Bytes read from them.", (double)f.bytes_read);
+		write_prometheus_metric(&c->out, "dptrack_follow_files", "gauge", "Files followed.", (double)f.files);
+		write_prometheus_metric(&c->out, "dptrack_follow_bytes_total", "counter", "Bytes read from them.",
+					(double)f.bytes_read);
 	}
 	return CALL_DONE;
 }

@@ -9,7 +9,8 @@
 
 enum { METRICS_POINTS_MAX = 100000 };
 
-static bool read_point(struct call *c, json_t *item, size_t index, struct ingest_point *p)
+/* Reads points[index]. Returns false after failing the call. */
+static bool read_json_point(struct call *c, json_t *item, size_t index, struct ingest_point *p)
 {
 	json_int_t rank = -1, step = 0;
 	bool timed = false;
@@ -26,7 +27,8 @@ static bool read_point(struct call *c, json_t *item, size_t index, struct ingest
 		return false;
 	if (rank < -1 || rank > INT32_MAX) {
 		field = arena_printf(c->arena, "%srank", at);
-		return call_fail(c, CALL_bad_value, field, "%s: want -1 (the run as a whole) or a rank", field), false;
+		return call_fail(c, CALL_bad_value, field, "%s: expected -1 (the run as a whole) or a rank", field),
+		       false;
 	}
 	p->step = step;
 	p->rank = (int)rank;
@@ -35,26 +37,26 @@ static bool read_point(struct call *c, json_t *item, size_t index, struct ingest
 	return true;
 }
 
-static bool read_points(struct call *c, json_t *items, struct ingest_op *op)
+static bool read_json_points(struct call *c, json_t *items, struct ingest_op *op)
 {
 	size_t n = json_array_size(items), i;
 	struct ingest_point *points;
 
 	if (n > METRICS_POINTS_MAX)
-		return call_fail(c, CALL_bad_value, "points", "points: at most %d a request", METRICS_POINTS_MAX),
+		return call_fail(c, CALL_bad_value, "points", "points: at most %d per request", METRICS_POINTS_MAX),
 		       false;
 	points = arena_array(c->arena, n + 1, sizeof(*points));
 	if (!points)
 		return call_fail(c, CALL_busy, NULL, "out of memory"), false;
 	for (i = 0; i < n; i++)
-		if (!read_point(c, json_array_get(items, i), i, &points[i]))
+		if (!read_json_point(c, json_array_get(items, i), i, &points[i]))
 			return false;
 	op->points = points;
 	op->point_count = n;
 	return true;
 }
 
-static enum call_next points_stored(struct call *c, const struct ingest_result *res)
+static enum call_next reply_accepted_points(struct call *c, const struct ingest_result *res)
 {
 	struct js j = { .out = &c->out };
 
@@ -78,9 +80,9 @@ enum call_next on_run_metrics_post(struct call *c)
 		return CALL_DONE;
 	op.idempotency = c->host->header(c, "Idempotency-Key");
 	if (op.idempotency && (!*op.idempotency || strlen(op.idempotency) > 255))
-		call_fail(c, CALL_bad_value, "Idempotency-Key", "Idempotency-Key: want 1 to 255 characters");
-	else if (call_args_done(c) && json_read(c, body, "", fields) && read_points(c, points, &op))
-		next = api_submit(c, &(struct api_change){ .op = &op, .then = points_stored });
+		call_fail(c, CALL_bad_value, "Idempotency-Key", "Idempotency-Key: expected 1 to 255 characters");
+	else if (call_args_done(c) && json_read(c, body, "", fields) && read_json_points(c, points, &op))
+		next = api_submit(c, &(struct api_change){ .op = &op, .then = reply_accepted_points });
 	json_decref(body);
 	return next;
 }

@@ -1,4 +1,4 @@
-/* request.c: what several routes of v1 read from a request, alike, and how a refused query is told. */
+/* request.c: arguments that several routes of v1 share, and the error of a refused query. */
 #include "web/api/native/request.h"
 
 #include <stdlib.h>
@@ -15,8 +15,8 @@ enum call_next request_refused(struct call *c, const struct err *err)
 	return call_fail_err(c, NULL, err);
 }
 
-/* Text of a scalar JSON value in the arena, NULL when it is none. */
-static const char *pair_text(struct call *c, json_t *value)
+/* Text of a scalar JSON value in the arena; NULL for an object, an array or null. */
+static const char *format_scalar_json(struct call *c, json_t *value)
 {
 	char text[JS_DOUBLE_MAX];
 
@@ -54,9 +54,10 @@ bool request_pairs(struct call *c, const char *field, json_t *object, struct ing
 		if (!kv)
 			break;
 		kv[n].key = arena_strdup(c->arena, key);
-		kv[n].value = pair_text(c, value);
+		kv[n].value = format_scalar_json(c, value);
 		if (!kv[n].value)
-			return call_fail(c, CALL_bad_value, where, "%s: want a string, a number or a boolean", where),
+			return call_fail(c, CALL_bad_value, where, "%s: expected a string, a number or a boolean",
+					 where),
 			       false;
 		n++;
 	}
@@ -78,7 +79,8 @@ bool request_rank(struct call *c, const char *text, int *rank)
 	}
 	v = strtol(text, &end, 10);
 	if (end == text || *end || v < -1 || v > INT32_MAX)
-		return call_fail(c, CALL_bad_value, "rank", "rank: want a rank, -1 (the run as a whole) or all"), false;
+		return call_fail(c, CALL_bad_value, "rank", "rank: expected a rank, -1 (the run as a whole) or all"),
+		       false;
 	*rank = (int)v;
 	return true;
 }
@@ -87,7 +89,7 @@ bool request_segments(struct call *c, const char *text, bool *all)
 {
 	*all = text && !strcmp(text, "all");
 	if (text && !*all && strcmp(text, "visible"))
-		return call_fail(c, CALL_bad_value, "segments", "segments: want visible or all"), false;
+		return call_fail(c, CALL_bad_value, "segments", "segments: expected visible or all"), false;
 	return true;
 }
 
@@ -96,7 +98,7 @@ bool request_run_ids(struct call *c, const char *field, const char *const *ids, 
 	size_t i;
 
 	if (!n)
-		return call_fail(c, CALL_bad_value, field, "%s: name at least one run", field), false;
+		return call_fail(c, CALL_bad_value, field, "%s: expected at least one run", field), false;
 	for (i = 0; i < n; i++)
 		if (!call_is_run_id(ids[i]))
 			return call_fail(c, CALL_bad_value, field, "%s: a run id is 32 lower-case hex digits", field),

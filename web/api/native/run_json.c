@@ -1,4 +1,4 @@
-/* run_json.c: a run as v1 writes it, whole or as a line of a list. Knows no route. */
+/* run_json.c: writes a run in v1's JSON, in full or as an item of a list. Knows no route. */
 #include "web/api/native/run_json.h"
 
 #include <math.h>
@@ -38,7 +38,7 @@ void run_json_files(struct call *c, struct js *j, const char *path, const struct
 	js_close(j, ']');
 }
 
-static void write_pairs(struct js *j, const char *key, const struct query_kv *kv, size_t n)
+static void write_kv_object(struct js *j, const char *key, const struct query_kv *kv, size_t n)
 {
 	size_t i;
 
@@ -49,7 +49,7 @@ static void write_pairs(struct js *j, const char *key, const struct query_kv *kv
 	js_close(j, '}');
 }
 
-static void write_extreme(struct js *j, const char *key, const char *step_key, double value, int64_t step)
+static void write_extreme_value(struct js *j, const char *key, const char *step_key, double value, int64_t step)
 {
 	js_key_number(j, key, value);
 	js_key(j, step_key);
@@ -59,15 +59,15 @@ static void write_extreme(struct js *j, const char *key, const char *step_key, d
 		js_int(j, step);
 }
 
-static void write_summary(struct js *j, const struct query_metric *m)
+static void write_metric_summary(struct js *j, const struct query_metric *m)
 {
 	js_key_int(j, "count", (int64_t)m->count);
 	js_key_double(j, "first", m->first);
 	js_key_double(j, "last", m->last);
 	js_key_int(j, "first_step", m->first_step);
 	js_key_int(j, "last_step", m->last_step);
-	write_extreme(j, "min", "min_step", m->min, m->min_step);
-	write_extreme(j, "max", "max_step", m->max, m->max_step);
+	write_extreme_value(j, "min", "min_step", m->min, m->min_step);
+	write_extreme_value(j, "max", "max_step", m->max, m->max_step);
 	js_key_double(j, "first_time", m->first_time);
 	js_key_double(j, "last_time", m->last_time);
 	js_key_int(j, "nonfinite", (int64_t)m->nonfinite);
@@ -78,7 +78,7 @@ static void write_summary(struct js *j, const struct query_metric *m)
 		js_null(j);
 }
 
-static void write_metrics(struct js *j, const struct query_run *run)
+static void write_metric_summaries(struct js *j, const struct query_run *run)
 {
 	size_t i;
 
@@ -87,7 +87,7 @@ static void write_metrics(struct js *j, const struct query_run *run)
 	for (i = 0; i < run->metric_count; i++) {
 		js_key(j, run->metrics[i].key);
 		js_open(j, '{');
-		write_summary(j, &run->metrics[i]);
+		write_metric_summary(j, &run->metrics[i]);
 		js_close(j, '}');
 	}
 	js_close(j, '}');
@@ -113,7 +113,7 @@ void run_json_alerts(struct js *j, const struct query_run *run)
 	js_close(j, ']');
 }
 
-static void write_segments(struct js *j, const struct query_run *run)
+static void write_run_segments(struct js *j, const struct query_run *run)
 {
 	size_t i;
 
@@ -130,13 +130,13 @@ static void write_segments(struct js *j, const struct query_run *run)
 		run_json_time(j, "end_time", s->end_ms);
 		js_key_str(j, "status", s->status);
 		js_key_int(j, "world_size", s->world_size);
-		write_pairs(j, "params", s->params, s->param_count);
+		write_kv_object(j, "params", s->params, s->param_count);
 		js_close(j, '}');
 	}
 	js_close(j, ']');
 }
 
-static void write_ranks(struct js *j, const struct query_run *run)
+static void write_run_ranks(struct js *j, const struct query_run *run)
 {
 	size_t i;
 
@@ -156,7 +156,7 @@ static void write_ranks(struct js *j, const struct query_run *run)
 	js_close(j, ']');
 }
 
-static void write_problems(struct js *j, const struct query_run *run)
+static void write_run_problems(struct js *j, const struct query_run *run)
 {
 	size_t i;
 
@@ -172,7 +172,7 @@ static void write_problems(struct js *j, const struct query_run *run)
 	js_close(j, ']');
 }
 
-static void write_series_list(struct js *j, const struct query_run *run)
+static void write_run_series(struct js *j, const struct query_run *run)
 {
 	size_t i;
 
@@ -183,14 +183,14 @@ static void write_series_list(struct js *j, const struct query_run *run)
 		js_key_str(j, "key", run->series[i].key);
 		js_key_int(j, "rank", run->series[i].rank);
 		js_key_int(j, "segment", run->series[i].segment);
-		write_summary(j, &run->series[i].sum);
+		write_metric_summary(j, &run->series[i].sum);
 		js_close(j, '}');
 	}
 	js_close(j, ']');
 }
 
-/* The files that lie at the top of a run's folder; false after failing the call. */
-static bool write_artifacts(struct call *c, struct js *j, const struct query_run *run)
+/* Writes the files at the top of the run's artifacts. Returns false after failing the call. */
+static bool write_run_artifacts(struct call *c, struct js *j, const struct query_run *run)
 {
 	const char *folder = arena_printf(c->arena, "%s/%s/artifacts", run->experiment_id, run->id);
 	struct artifact_entry *list;
@@ -206,7 +206,7 @@ static bool write_artifacts(struct call *c, struct js *j, const struct query_run
 	return true;
 }
 
-static const char *tag_of(const struct run_dataset *d, const char *key)
+static const char *find_dataset_tag(const struct run_dataset *d, const char *key)
 {
 	size_t i;
 
@@ -216,8 +216,8 @@ static const char *tag_of(const struct run_dataset *d, const char *key)
 	return "";
 }
 
-/* The data sets that the run read; false after failing the call. */
-static bool write_inputs(struct call *c, struct js *j, const struct query_run *run)
+/* Writes the data sets that the run read. Returns false after failing the call. */
+static bool write_run_inputs(struct call *c, struct js *j, const struct query_run *run)
 {
 	struct run_links links;
 	struct err err = ERR_INIT;
@@ -235,7 +235,7 @@ static bool write_inputs(struct call *c, struct js *j, const struct query_run *r
 		js_open(j, '{');
 		js_key_str(j, "name", d->name);
 		js_key_str(j, "digest", d->digest);
-		js_key_str(j, "context", tag_of(d, "mlflow.data.context"));
+		js_key_str(j, "context", find_dataset_tag(d, "mlflow.data.context"));
 		js_key_str(j, "source_type", d->source_type);
 		js_key_str(j, "source", d->source);
 		js_key_str(j, "profile", d->profile ? d->profile : "");
@@ -245,8 +245,8 @@ static bool write_inputs(struct call *c, struct js *j, const struct query_run *r
 	return true;
 }
 
-/* What its program kept with it; false after failing the call. */
-static bool write_kept(struct call *c, struct js *j, const struct query_run *run)
+/* Writes the files that the program uploaded with its run. Returns false after failing the call. */
+static bool write_program_files(struct call *c, struct js *j, const struct query_run *run)
 {
 	struct run_records_file *list;
 	struct err err = ERR_INIT;
@@ -287,21 +287,21 @@ void run_json_write(struct call *c, struct js *j, const struct query_run *run, e
 	js_key_int(j, "world_size", run->world_size);
 	js_key_int(j, "rev", (int64_t)run->rev);
 	js_key_str(j, "notes", run->notes);
-	write_pairs(j, "params", run->params, run->param_count);
-	write_pairs(j, "tags", run->tags, run->tag_count);
-	write_metrics(j, run);
+	write_kv_object(j, "params", run->params, run->param_count);
+	write_kv_object(j, "tags", run->tags, run->tag_count);
+	write_metric_summaries(j, run);
 	run_json_alerts(j, run);
 	if (detail >= RUN_JSON_FULL) {
-		write_pairs(j, "environment", run->environment, run->environment_count);
-		write_segments(j, run);
-		write_ranks(j, run);
-		write_problems(j, run);
+		write_kv_object(j, "environment", run->environment, run->environment_count);
+		write_run_segments(j, run);
+		write_run_ranks(j, run);
+		write_run_problems(j, run);
 		js_key_str(j, "user", run->user);
-		if (!write_inputs(c, j, run) || !write_kept(c, j, run) || !write_artifacts(c, j, run))
+		if (!write_run_inputs(c, j, run) || !write_program_files(c, j, run) || !write_run_artifacts(c, j, run))
 			return;
 	}
 	if (detail == RUN_JSON_SERIES)
-		write_series_list(j, run);
+		write_run_series(j, run);
 	js_close(j, '}');
 }
 

@@ -1,4 +1,4 @@
-/* runs.c: /runs: the list, one run, and the changes of a run that are not points. */
+/* runs.c: /runs: the list, one run, and the changes of a run other than points. */
 #include "web/api/api.h"
 
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 #include "web/api/native/groups/runs_group.h"
 #include "web/store/saved_view/saved_view.h"
 
-/* Which parts of the runs and which of their metrics are given. */
-static bool list_columns(struct call *c, struct query_runs_opts *o)
+/* Reads which parts of the runs and which metrics to return. */
+static bool read_list_columns(struct call *c, struct query_runs_opts *o)
 {
 	static const char *const includes[] = { "keys", NULL };
 	static const char *const parts[] = { "params", "tags", "metrics", "alerts" };
@@ -24,7 +24,8 @@ static bool list_columns(struct call *c, struct query_runs_opts *o)
 		for (k = 0; k < 4 && strcmp(parts[k], values[i]); k++)
 			;
 		if (k == 4)
-			return call_fail(c, CALL_bad_value, "fields", "fields: want params, tags, metrics or alerts"),
+			return call_fail(c, CALL_bad_value, "fields",
+					 "fields: expected params, tags, metrics or alerts"),
 			       false;
 		o->parts |= 1u << k;
 	}
@@ -40,8 +41,8 @@ static bool list_columns(struct call *c, struct query_runs_opts *o)
 	return true;
 }
 
-/* How many of the listed runs have each metric. */
-static void write_keys(struct js *j, const struct query_runs *runs)
+/* Writes how many of the listed runs have each metric. */
+static void write_metric_keys(struct js *j, const struct query_runs *runs)
 {
 	size_t i;
 
@@ -52,7 +53,8 @@ static void write_keys(struct js *j, const struct query_runs *runs)
 	js_close(j, '}');
 }
 
-static bool list_args(struct call *c, struct query_runs_opts *o)
+/* Reads the arguments of the list. Returns false after failing the call. */
+static bool read_list_args(struct call *c, struct query_runs_opts *o)
 {
 	static const char *const words[] = { "no", "only", "all", NULL };
 	const char *const *values;
@@ -66,7 +68,7 @@ static bool list_args(struct call *c, struct query_runs_opts *o)
 	o->filter = call_arg(c, "filter");
 	o->order_by = call_arg(c, "order_by");
 	o->page_token = call_arg(c, "page_token");
-	if (!list_columns(c, o))
+	if (!read_list_columns(c, o))
 		return false;
 	if (!call_arg_int(c, "limit", &limit, 1, 50000) || !call_arg_word(c, "deleted", words, &deleted))
 		return false;
@@ -78,7 +80,7 @@ static bool list_args(struct call *c, struct query_runs_opts *o)
 	return call_args_done(c);
 }
 
-/* What the page shows of the experiment before anybody chooses: where none is named, that of the newest run. */
+/* Writes the view that the page shows first: of the named experiment, or of the newest run's experiment. */
 static void write_default_view(struct call *c, struct js *j, const struct query_runs_opts *o,
 			       const struct query_runs *runs)
 {
@@ -112,7 +114,7 @@ enum call_next on_run_list(struct call *c)
 	const char *const *fields;
 	size_t field_count = call_arg_all(c, "group_by", &fields), i;
 
-	if (!list_args(c, &o))
+	if (!read_list_args(c, &o))
 		return CALL_DONE;
 	if (field_count && !call_arg(c, "limit"))
 		o.limit = SIZE_MAX;
@@ -128,7 +130,7 @@ enum call_next on_run_list(struct call *c)
 	js_close(&j, ']');
 	js_key_str(&j, "next_page_token", runs.next_page_token);
 	if (o.with_keys) {
-		write_keys(&j, &runs);
+		write_metric_keys(&j, &runs);
 		write_default_view(c, &j, &o, &runs);
 		if (c->status != 200)
 			return CALL_DONE;
@@ -153,13 +155,13 @@ enum call_next on_run_get(struct call *c)
 
 	if (!call_arg_word(c, "include", includes, &include) || !call_args_done(c))
 		return CALL_DONE;
-	/* a unique beginning of an id is enough for people */
+	/* a unique prefix of an id is accepted */
 	if (strlen(c->vars[0]) > 32 || strspn(c->vars[0], "0123456789abcdef") != strlen(c->vars[0]))
 		return call_fail(c, CALL_not_found, "run", "no such run: a run id is 32 lower-case hex digits");
 	return run_json_reply(c, c->vars[0], include < 0 ? RUN_JSON_FULL : RUN_JSON_SERIES);
 }
 
-static enum call_next run_created(struct call *c, const struct ingest_result *res)
+static enum call_next reply_created(struct call *c, const struct ingest_result *res)
 {
 	c->status = 201;
 	return run_json_changed(c, res);
@@ -188,7 +190,7 @@ enum call_next on_run_create(struct call *c)
 	    request_pairs(c, "tags", tags, &tag_kv, &op.tag_count)) {
 		op.params = param_kv;
 		op.tags = tag_kv;
-		next = api_submit(c, &(struct api_change){ .op = &op, .then = run_created });
+		next = api_submit(c, &(struct api_change){ .op = &op, .then = reply_created });
 	}
 	json_decref(body);
 	return next;
@@ -218,8 +220,8 @@ enum call_next on_run_patch(struct call *c)
 	return next;
 }
 
-/* Changes of a run that need nothing but its id. */
-static enum call_next run_simple(struct call *c, const struct change_ops *kind)
+/* Submits a change that needs only the run's id. */
+static enum call_next submit_run_state(struct call *c, const struct change_ops *kind)
 {
 	struct ingest_op op = { .kind = kind, .start_ms = INGEST_NO_TIME, .end_ms = INGEST_NO_TIME };
 
@@ -231,12 +233,12 @@ static enum call_next run_simple(struct call *c, const struct change_ops *kind)
 
 enum call_next on_run_delete(struct call *c)
 {
-	return run_simple(c, &change_run_delete);
+	return submit_run_state(c, &change_run_delete);
 }
 
 enum call_next on_run_restore(struct call *c)
 {
-	return run_simple(c, &change_run_restore);
+	return submit_run_state(c, &change_run_restore);
 }
 
 enum call_next on_run_params_post(struct call *c)

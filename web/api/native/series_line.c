@@ -1,4 +1,4 @@
-/* series_line.c: buckets to the polyline that a chart draws, in small integers. Knows no request. */
+/* series_line.c: converts buckets to the polyline that a chart draws, quantized to small integers. Knows no request. */
 #include "web/api/native/series_line.h"
 
 #include <math.h>
@@ -6,28 +6,28 @@
 #include "tracker/base/median.h"
 
 enum {
-	BUCKET_POINTS = 5,     /* first, min, max, last, the first that is not finite */
-	SAMPLES = 512,
-	LEVELS = 4096,         /* heights that can be told apart */
-	DIGITS = 1000,         /* of a value by itself */
-	PLACES = 32,           /* of a bucket's width */
+	LINE_BUCKET_POINTS = 5,     /* first, min, max, last, the first non-finite one */
+	LINE_SAMPLES = 512,
+	LINE_LEVELS = 4096,         /* distinguishable heights */
+	LINE_DIGITS = 1000,         /* relative resolution of a value */
+	LINE_PLACES = 32,           /* subdivisions of a bucket's width */
 };
 
-#define INTEGER_MAX 4503599627370496.0 /* 2^52: differences stay exact */
+#define LINE_INTEGER_MAX 4503599627370496.0 /* 2^52: differences stay exact */
 
-struct line {
+struct polyline {
 	struct points_at *points; /* NaN: a gap */
 	uint32_t *per_bucket;
 	size_t count;
-	bool single, whole; /* one point a bucket; no points but these */
+	bool single, whole; /* one point per bucket; the buckets have no other points */
 };
 
-static bool same(const struct points_at *p, const struct points_at *q)
+static bool is_same_point(const struct points_at *p, const struct points_at *q)
 {
 	return p->x == q->x && (p->value == q->value || (isnan(p->value) && isnan(q->value)));
 }
 
-static void swap_back(struct points_at *list, size_t n)
+static void insert_by_x(struct points_at *list, size_t n)
 {
 	for (; n && list[n].x < list[n - 1].x; n--) {
 		struct points_at one = list[n];
@@ -37,11 +37,11 @@ static void swap_back(struct points_at *list, size_t n)
 	}
 }
 
-/* The distinct points of a bucket in the order of x. */
-static size_t bucket_points(const struct points_bucket *b, struct points_at *to)
+/* Lists the distinct points of a bucket in the order of x; returns their number. */
+static size_t list_bucket_points(const struct points_bucket *b, struct points_at *to)
 {
 	const struct points_at bad = { b->first_nonfinite_x, NAN };
-	struct points_at all[BUCKET_POINTS];
+	struct points_at all[LINE_BUCKET_POINTS];
 	size_t n = 0, kept = 0, i;
 
 	if (b->count > b->nonfinite) {
@@ -52,25 +52,25 @@ static size_t bucket_points(const struct points_bucket *b, struct points_at *to)
 	}
 	if (b->nonfinite) {
 		all[n] = bad;
-		swap_back(all, n++);
+		insert_by_x(all, n++);
 	}
 	for (i = 0; i < n; i++)
-		if (!i || !same(&all[i], &all[i - 1]))
+		if (!i || !is_same_point(&all[i], &all[i - 1]))
 			to[kept++] = all[i];
 	return kept;
 }
 
-static bool line_make(struct line *p, const struct points_line *l, struct arena *a)
+static bool make_polyline(struct polyline *p, const struct points_line *l, struct arena *a)
 {
 	size_t i;
 
-	*p = (struct line){ .single = true, .whole = true };
-	p->points = arena_array(a, l->bucket_count * BUCKET_POINTS + 1, sizeof(*p->points));
+	*p = (struct polyline){ .single = true, .whole = true };
+	p->points = arena_array(a, l->bucket_count * LINE_BUCKET_POINTS + 1, sizeof(*p->points));
 	p->per_bucket = arena_array(a, l->bucket_count + 1, sizeof(*p->per_bucket));
 	if (!p->points || !p->per_bucket)
 		return false;
 	for (i = 0; i < l->bucket_count; i++) {
-		size_t n = bucket_points(&l->buckets[i], p->points + p->count);
+		size_t n = list_bucket_points(&l->buckets[i], p->points + p->count);
 
 		p->per_bucket[i] = (uint32_t)n;
 		p->count += n;
@@ -80,55 +80,56 @@ static bool line_make(struct line *p, const struct points_line *l, struct arena 
 	return true;
 }
 
-/* The power of ten at or below v. */
-static double ten_below(double v)
+/* The largest power of ten that is at most v. */
+static double floor_power_of_ten(double v)
 {
 	return pow(10, floor(log10(v)));
 }
 
-static double value_unit(const struct line *p)
+static double choose_value_unit(const struct polyline *p)
 {
-	double v[SAMPLES], spread, small, unit;
-	size_t n = 0, i, stride = p->count / SAMPLES + 1, zeros = 0;
+	double v[LINE_SAMPLES], spread, small, unit;
+	size_t n = 0, i, stride = p->count / LINE_SAMPLES + 1, zeros = 0;
 
-	for (i = 0; i < p->count && n < SAMPLES; i += stride)
+	for (i = 0; i < p->count && n < LINE_SAMPLES; i += stride)
 		if (isfinite(p->points[i].value))
 			v[n++] = p->points[i].value;
 	if (!n)
 		return 1;
 	median_sort(v, n);
-	spread = v[n - 1 - n / 20] / LEVELS - v[n / 20] / LEVELS;
+	spread = v[n - 1 - n / 20] / LINE_LEVELS - v[n / 20] / LINE_LEVELS;
 	for (i = 0; i < n; i++) {
 		v[i] = fabs(v[i]);
 		zeros += v[i] == 0;
 	}
 	median_sort(v, n);
-	small = zeros < n ? v[zeros + (n - zeros) / 10] / DIGITS : 1;
-	unit = ten_below(spread > 0 && spread < small ? spread : small);
+	small = zeros < n ? v[zeros + (n - zeros) / 10] / LINE_DIGITS : 1;
+	unit = floor_power_of_ten(spread > 0 && spread < small ? spread : small);
 	return isnormal(unit) ? unit : 1;
 }
 
-static double place_unit(const struct points_chart *chart, bool steps)
+static double choose_x_unit(const struct points_chart *chart, bool steps)
 {
-	double unit = chart->width > 0 ? ten_below((points_edge(chart, 1) - chart->from) / PLACES) : 1e-6;
+	double unit = chart->width > 0 ? floor_power_of_ten((points_edge(chart, 1) - chart->from) / LINE_PLACES) : 1e-6;
 
 	return steps ? 1 : isnormal(unit) ? unit : 1e-6;
 }
 
-/* Values one after the other, as the header says. */
-struct coder {
+/* Writes a sequence of values as differences, see series_line.h. */
+struct delta_coder {
 	struct js *j;
 	double unit, before;
 };
 
-static void code(struct coder *c, double v)
+static void write_coded_value(struct delta_coder *c, double v)
 {
 	double at = round(v / c->unit);
 	char text[JS_DOUBLE_MAX];
 
 	if (!isfinite(v)) {
 		js_null(c->j);
-	} else if (fabs(at) > INTEGER_MAX || (v != 0 && fabs(at) < 100 && fabs(at * c->unit - v) > fabs(v) / DIGITS)) {
+	} else if (fabs(at) > LINE_INTEGER_MAX ||
+		   (v != 0 && fabs(at) < 100 && fabs(at * c->unit - v) > fabs(v) / LINE_DIGITS)) {
 		js_print_double(text, v);
 		js_str(c->j, text);
 	} else {
@@ -137,16 +138,16 @@ static void code(struct coder *c, double v)
 	}
 }
 
-static void write_means(struct js *j, const struct points_line *l, double unit)
+static void write_bucket_means(struct js *j, const struct points_line *l, double unit)
 {
-	struct coder c = { .j = j, .unit = unit };
+	struct delta_coder c = { .j = j, .unit = unit };
 	size_t i;
 
 	js_key(j, "m");
 	js_open(j, '[');
 	for (i = 0; i < l->bucket_count; i++)
 		if (l->buckets[i].count > l->buckets[i].nonfinite)
-			code(&c, l->buckets[i].sum / (l->buckets[i].count - l->buckets[i].nonfinite));
+			write_coded_value(&c, l->buckets[i].sum / (l->buckets[i].count - l->buckets[i].nonfinite));
 	js_close(j, ']');
 	js_key(j, "w");
 	js_open(j, '[');
@@ -156,9 +157,9 @@ static void write_means(struct js *j, const struct points_line *l, double unit)
 	js_close(j, ']');
 }
 
-static void write_points(struct js *j, const struct line *p, double place, double unit)
+static void write_line_points(struct js *j, const struct polyline *p, double place, double unit)
 {
-	struct coder x = { .j = j, .unit = place }, y = { .j = j, .unit = unit };
+	struct delta_coder x = { .j = j, .unit = place }, y = { .j = j, .unit = unit };
 	size_t i;
 
 	js_key_double(j, "xq", place);
@@ -166,26 +167,26 @@ static void write_points(struct js *j, const struct line *p, double place, doubl
 	js_key(j, "x");
 	js_open(j, '[');
 	for (i = 0; i < p->count; i++)
-		code(&x, p->points[i].x);
+		write_coded_value(&x, p->points[i].x);
 	js_close(j, ']');
 	js_key(j, "y");
 	js_open(j, '[');
 	for (i = 0; i < p->count; i++)
-		code(&y, p->points[i].value);
+		write_coded_value(&y, p->points[i].value);
 	js_close(j, ']');
 }
 
 bool series_line_write(struct js *j, const struct points_line *l, const struct points_chart *chart, bool steps,
 		       struct arena *a)
 {
-	struct line p;
+	struct polyline p;
 	double unit;
 	size_t i;
 
-	if (!line_make(&p, l, a))
+	if (!make_polyline(&p, l, a))
 		return false;
-	unit = value_unit(&p);
-	write_points(j, &p, place_unit(chart, steps), unit);
+	unit = choose_value_unit(&p);
+	write_line_points(j, &p, choose_x_unit(chart, steps), unit);
 	if (!p.single) {
 		js_key(j, "k");
 		js_open(j, '[');
@@ -194,6 +195,6 @@ bool series_line_write(struct js *j, const struct points_line *l, const struct p
 		js_close(j, ']');
 	}
 	if (!p.whole)
-		write_means(j, l, unit);
+		write_bucket_means(j, l, unit);
 	return true;
 }

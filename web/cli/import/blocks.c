@@ -1,4 +1,4 @@
-/* blocks.c: puts the pieces of records together. */
+/* blocks.c: joins the fragments of records of the LevelDB log format. */
 #include "web/cli/import/blocks.h"
 
 #include <string.h>
@@ -26,17 +26,17 @@ void blocks_done(struct blocks *b)
 	buf_done(&b->whole);
 }
 
-static size_t block_left(const struct blocks *b)
+static size_t block_bytes_left(const struct blocks *b)
 {
 	return BLOCK_BYTES - b->at % BLOCK_BYTES;
 }
 
-/* A piece that is whole and undamaged; PIECE_NONE at the end. */
-static enum piece next_piece(struct blocks *b, struct event_span *ret)
+/* Finds the next complete, undamaged fragment; PIECE_NONE at the end. */
+static enum piece next_block_piece(struct blocks *b, struct event_span *ret)
 {
 	while (b->at < b->n) {
 		const unsigned char *p = b->bytes + b->at;
-		size_t left = block_left(b), rest = b->n - b->at, n;
+		size_t left = block_bytes_left(b), rest = b->n - b->at, n;
 		uint32_t crc;
 
 		if (left < PIECE_HEAD_BYTES) {
@@ -63,11 +63,11 @@ static enum piece next_piece(struct blocks *b, struct event_span *ret)
 
 int blocks_next(struct blocks *b, struct event_span *ret)
 {
-	bool open = false; /* a first piece has been read */
+	bool open = false; /* a first fragment has been read */
 	enum piece what;
 
 	buf_reset(&b->whole);
-	while ((what = next_piece(b, ret)) != PIECE_NONE) {
+	while ((what = next_block_piece(b, ret)) != PIECE_NONE) {
 		if (what == PIECE_FULL || what == PIECE_FIRST) {
 			b->damaged += open;
 			buf_reset(&b->whole);

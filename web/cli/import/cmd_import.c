@@ -1,4 +1,4 @@
-/* cmd_import.c: `dptrack import`: what other trackers kept becomes runs. What a path holds is known by its content. */
+/* cmd_import.c: `dptrack import`: converts data of other trackers to runs. The content of a path decides who reads it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@
 
 typedef int reader(struct importer *b, const char *path, struct err *err);
 
-/* A tracker's store at the path, or in the folder under its usual name: who reads it, and where it is. */
-static reader *find_store(const char *path, char *ret, size_t room)
+/* Finds the reader of a tracker's data at the path, or of its usual subfolder; ret is the path to read. */
+static reader *find_tracker_reader(const char *path, char *ret, size_t room)
 {
 	struct stat st;
 
@@ -41,7 +41,7 @@ static reader *find_store(const char *path, char *ret, size_t room)
 	return wandb_is(ret) ? wandb_read : NULL;
 }
 
-static int import_store(struct importer *b, reader *read, const char *path, struct err *err)
+static int import_tracker_store(struct importer *b, reader *read, const char *path, struct err *err)
 {
 	char x[64], y[64], z[64];
 	int rc = read(b, path, err);
@@ -51,11 +51,11 @@ static int import_store(struct importer *b, reader *read, const char *path, stru
 		return rc;
 	printf("%s, %s, %s from %s\n", cli_count(x, b->runs, "run"), cli_count(y, b->points, "point"),
 	       cli_count(z, b->files, "file"), strcmp(path, "-") ? path : "standard input");
-	importer_say_left_out(b, "left out:");
+	importer_say_left_out(b, "skipped:");
 	return 0;
 }
 
-static int import_any(struct importer *b, const char *from, struct err *err)
+static int import_path(struct importer *b, const char *from, struct err *err)
 {
 	char path[4096];
 	struct stat st;
@@ -63,47 +63,49 @@ static int import_any(struct importer *b, const char *from, struct err *err)
 
 	if (strcmp(from, "-") && stat(from, &st))
 		return err_set_errno(err, errno, "cannot read %s", from);
-	read = find_store(from, path, sizeof(path));
+	read = find_tracker_reader(from, path, sizeof(path));
 	if (read)
-		return import_store(b, read, path, err);
+		return import_tracker_store(b, read, path, err);
 	if (S_ISDIR(st.st_mode))
 		return events_import(b, from, err);
 	return err_set(err, ERR_USAGE,
-		       "%s: neither a folder, nor MLflow's SQLite file, nor W&B's .wandb, nor runs as lines of JSON",
+		       "%s: unknown format: expected a folder, MLflow's SQLite file, W&B's .wandb file, or runs as "
+		       "lines of JSON",
 		       from);
 }
 
-static int import_run(int argc, char **argv, struct err *err)
+/* Reads the flags and runs the import. */
+static int run_import_command(int argc, char **argv, struct err *err)
 {
 	struct importer_target target = { .into = "runs" };
 	struct importer b = { .spool_fd = -1 };
 	bool help = false;
 	const struct flag table[] = {
-		{ "logdir", FLAG_PATH, "DIR", "folder of runs that they are put into (default: runs)", &target.into, 0,
+		{ "logdir", FLAG_PATH, "DIR", "folder of runs to import into (default: runs)", &target.into, 0,
 		  0 },
-		{ "url", FLAG_TEXT, "URL", "send them to the server there instead", &target.url, 0, 0 },
+		{ "url", FLAG_TEXT, "URL", "import into the server at URL instead", &target.url, 0, 0 },
 		{ "experiment", FLAG_TEXT, "NAME",
-		  "of all of them (default: their own; of event files the first part of a run's path)",
+		  "experiment of all runs (default: their own; of event files the first part of a run's path)",
 		  &target.experiment, 0, 0 },
-		{ "help", FLAG_SWITCH, "", "this text", &help, 0, 0 },
+		{ "help", FLAG_SWITCH, "", "print this help", &help, 0, 0 },
 		{ 0 },
 	};
 	struct cli_line line = { .cmd = &cli_import, .table = table, .help = &help, .words_max = 1 };
 	int rc = cli_line_read(&line, argc, argv, err);
 
 	if (!rc && !line.words.count)
-		rc = err_set(err, ERR_USAGE, "import: which folder? dptrack import PATH");
+		rc = err_set(err, ERR_USAGE, "import: the path is missing: dptrack import PATH");
 	if (!rc)
 		rc = importer_init(&b, &target, err);
 	if (!rc)
-		rc = import_any(&b, line.words.items[0], err);
+		rc = import_path(&b, line.words.items[0], err);
 	importer_done(&b);
 	cli_line_done(&line);
 	return rc > 0 ? 0 : rc;
 }
 
 const struct cli_command cli_import = {
-	.name = "import", .group = "Bring in", .words = "PATH",
-	.summary = "make runs of what MLflow (mlflow.db, mlruns), W&B (wandb) or TensorBoard kept, or of lines (-)",
-	.run = import_run
+	.name = "import", .group = "Import", .words = "PATH",
+	.summary = "import runs of MLflow (mlflow.db, mlruns), W&B (wandb) or TensorBoard, or as lines of JSON (-)",
+	.run = run_import_command
 };

@@ -1,4 +1,4 @@
-/* content.c: JSON to numbers, texts, histograms, tables. */
+/* content.c: converts JSON to numbers, texts, histograms, tables. */
 #include "web/cli/import/content.h"
 
 #include <math.h>
@@ -28,8 +28,8 @@ bool content_is_number(json_t *value)
 	       (word && (!strcmp(word, "NaN") || !strcmp(word, "Infinity") || !strcmp(word, "-Infinity")));
 }
 
-/* As it came: numbers with the fewest digits that read back. */
-static void print(struct js *j, json_t *value)
+/* Prints a value unchanged; numbers with the fewest digits that read back. */
+static void print_json_value(struct js *j, json_t *value)
 {
 	const char *name;
 	json_t *inner;
@@ -39,13 +39,13 @@ static void print(struct js *j, json_t *value)
 		js_open(j, '{');
 		json_object_foreach(value, name, inner) {
 			js_key(j, name);
-			print(j, inner);
+			print_json_value(j, inner);
 		}
 		js_close(j, '}');
 	} else if (json_is_array(value)) {
 		js_open(j, '[');
 		json_array_foreach(value, i, inner)
-			print(j, inner);
+			print_json_value(j, inner);
 		js_close(j, ']');
 	} else if (json_is_string(value)) {
 		js_str(j, json_string_value(value));
@@ -67,7 +67,7 @@ char *content_text(json_t *value)
 		return strdup(json_string_value(value));
 	buf_init(&out, CONTENT_MAX);
 	j.out = &out;
-	print(&j, value);
+	print_json_value(&j, value);
 	return buf_take(&out, NULL);
 }
 

@@ -1,6 +1,6 @@
-/* import_events.c: a folder of event files that other programs wrote becomes runs. A file's records are kept byte for byte
- * behind a first record that names the run, so the result is a journal like any other: TensorBoard reads it, and a
- * repeat changes nothing. */
+/* import_events.c: imports a folder of event files of other programs as runs. The records of a file are copied byte for byte
+ * after a first record that identifies the run. The result is an ordinary journal, so TensorBoard reads it and a
+ * repeated import changes nothing. */
 #include "web/cli/import/import_events.h"
 
 #include <errno.h>
@@ -21,36 +21,39 @@
 
 #define FILE_MAX ((size_t)8 << 30)
 
-struct import {
+struct events_import_state {
 	struct importer *b;
 	const char *from;
 	uint64_t files, scalars, media, ours, damaged, malformed, cut, runs;
-	/* of the folder that is read now */
+	/* of the current folder */
 	char folder[4096];
 	int segment;
 };
 
-/* The run that a folder of event files becomes: experiment is the first component of its path, the name is the rest. */
-struct import_run {
+/* The run of a folder of event files: the experiment is the first component of its path, the name is the rest. */
+struct event_run {
+	const char *path; /* of the file, below the imported folder */
 	char id[33], writer[33];
 	char experiment[512], name[512];
-	bool beside; /* the file tells of the run of the folder above its own */
+	bool in_parent; /* the file belongs to the run of the parent folder (TensorBoard's hparams) */
 };
 
-/* Where the folder ends that is the run; NULL: it is the one that is imported. */
-static const char *folder_end(const char *path, bool beside)
+/* End of the path of the run's folder; NULL: the run is the imported folder itself. */
+static const char *find_run_folder_end(const char *path, bool in_parent)
 {
 	const char *slash = strrchr(path, '/');
 
-	return slash && beside ? memrchr(path, '/', (size_t)(slash - path)) : slash;
+	return slash && in_parent ? memrchr(path, '/', (size_t)(slash - path)) : slash;
 }
 
-static void name_run(const struct import *im, const char *path, struct import_run *ret)
+/* Derives experiment, name and ids of a run from its path alone, so that a repeated import finds the same run. */
+static void derive_event_run(const struct events_import_state *im, const char *path, struct event_run *ret)
 {
-	const char *slash = folder_end(path, ret->beside), *first = strchr(path, '/');
+	const char *slash = find_run_folder_end(path, ret->in_parent), *first = strchr(path, '/');
 	size_t folder = slash ? (size_t)(slash - path) : 0;
 	char key[8192], hex[65];
 
+	ret->path = path;
 	if (!folder)
 		snprintf(ret->name, sizeof(ret->name), "imported");
 	else if (im->b->target->experiment || first == slash)
@@ -71,43 +74,44 @@ static void name_run(const struct import *im, const char *path, struct import_ru
 	snprintf(ret->writer, sizeof(ret->writer), "%.32s", hex);
 }
 
-/* What a file holds that runs keep, and what they do not. */
-struct contents {
-	int64_t restart_step; /* at which its writer says that it begins; 0: at the beginning */
+/* Content of a file, supported and unsupported. */
+struct event_file_content {
+	int64_t restart_step; /* first step of a restart as its writer reports it; 0: from the beginning */
 	double first_time;
 	uint64_t scalars, media, records;
 	bool ours;
 };
 
-/* What runs do not keep as it is: by the name of its plugin, or why; and its tag. */
-static void count_other(struct import *im, struct event_text what, struct event_text tag)
+/* Counts an unsupported item by the name of its plugin, or the reason, and its tag. */
+static void count_unsupported_item(struct events_import_state *im, struct event_text what, struct event_text tag)
 {
 	importer_leave_out(im->b, "%.*s %.*s", (int)(what.len < 100 ? what.len : 100), what.at,
 			(int)(tag.len < 250 ? tag.len : 250), tag.at);
 }
 
-static struct event_text text_of(const char *s)
+static struct event_text event_text_of(const char *s)
 {
 	return (struct event_text){ s, strlen(s) };
 }
 
-static void look_at_item(struct import *im, struct contents *c, const struct event *ev, const struct event_item *item)
+static void scan_event_item(struct events_import_state *im, struct event_file_content *c, const struct event *ev,
+			    const struct event_item *item)
 {
 	const char *wrong = item->kind == EVENT_SCALAR ? key_check(item->key.at, item->key.len) : NULL;
 
 	c->ours = c->ours || item->kind == EVENT_HEADER;
 	c->scalars += item->kind == EVENT_SCALAR && !wrong;
 	if (wrong)
-		count_other(im, text_of("scalars whose tag is no key of ours:"), item->key);
+		count_unsupported_item(im, event_text_of("scalars whose tag is not a valid key:"), item->key);
 	else if (item->kind == EVENT_TEXT || (item->kind == EVENT_OTHER && media_content(item->raw, NULL)))
 		c->media++;
 	else if (item->kind == EVENT_OTHER)
-		count_other(im, item->text, item->key);
+		count_unsupported_item(im, item->text, item->key);
 	if (item->kind == EVENT_SESSION && item->integer == 1 && !c->restart_step && !c->scalars)
 		c->restart_step = ev->step;
 }
 
-static void look_into(struct import *im, const struct buf *bytes, struct contents *c)
+static void scan_event_file(struct events_import_state *im, const struct buf *bytes, struct event_file_content *c)
 {
 	struct record rec;
 	size_t at = 0;
@@ -125,13 +129,13 @@ static void look_into(struct import *im, const struct buf *bytes, struct content
 		if (!c->records++)
 			c->first_time = ev.wall_time;
 		while ((rc = event_next(&ev, &item)) > 0)
-			look_at_item(im, c, &ev, &item);
+			scan_event_item(im, c, &ev, &item);
 		im->malformed += rc < 0;
 	}
 }
 
-/* Takes damaged records out, and what stands behind a damaged length, which cannot be framed any more. */
-static void keep_whole(struct import *im, struct buf *bytes)
+/* Removes damaged records, and everything after a damaged length, where the next record cannot be found. */
+static void remove_damaged_records(struct events_import_state *im, struct buf *bytes)
 {
 	size_t at = 0, from = 0, kept = 0;
 	enum record_state state;
@@ -152,7 +156,7 @@ static void keep_whole(struct import *im, struct buf *bytes)
 	bytes->len = kept;
 }
 
-static int read_whole(const char *path, struct buf *to, struct err *err)
+static int read_event_file(const char *path, struct buf *to, struct err *err)
 {
 	FILE *f = fopen(path, "rbe");
 	size_t n = 1;
@@ -166,25 +170,26 @@ static int read_whole(const char *path, struct buf *to, struct err *err)
 		to->len += n;
 	}
 	fclose(f);
-	return buf_failed(to) ? err_set(err, ERR_NOMEM, "%s is too large to import in one piece", path) : 0;
+	return buf_failed(to) ? err_set(err, ERR_NOMEM, "%s is too large to import", path) : 0;
 }
 
-static int deliver(struct import *im, const struct import_run *run, const char *path, const struct buf *records,
-		   const struct contents *c, struct err *err)
+/* Delivers the records of a file after a header that identifies its run. */
+static int deliver_event_run(struct events_import_state *im, const struct event_run *run, const struct buf *records,
+			     const struct event_file_content *c, struct err *err)
 {
 	struct event_header h = { .format = 1,
-				  .run_id = text_of(run->id),
-				  .writer_id = text_of(run->writer),
+				  .run_id = event_text_of(run->id),
+				  .writer_id = event_text_of(run->writer),
 				  .world_size = 1,
-				  .experiment = text_of(run->experiment),
-				  .run_name = text_of(run->name),
-				  .segment = run->beside ? 0 : im->segment,
+				  .experiment = event_text_of(run->experiment),
+				  .run_name = event_text_of(run->name),
+				  .segment = run->in_parent ? 0 : im->segment,
 				  .ordered = true,
 				  .first_step = c->restart_step,
 				  .first_epoch = c->restart_step };
-	const char *slash = strrchr(path, '/');
+	const char *slash = strrchr(run->path, '/');
 	struct importer_journal j = { .run = run->id, .writer = run->writer, .experiment = run->experiment,
-				   .name = run->name, .file = slash ? slash + 1 : path };
+				   .name = run->name, .file = slash ? slash + 1 : run->path };
 	struct buf head;
 	int rc;
 
@@ -195,9 +200,9 @@ static int deliver(struct import *im, const struct import_run *run, const char *
 	return rc;
 }
 
-/* Files of one folder come one after the other, by name, which begins with the time: each that begins at a later step
- * than the first is a restart. */
-static void place(struct import *im, const char *path, const struct contents *c)
+/* Files of a folder come in the order of their names, which begin with a time. A file that starts at a later step than
+ * the first is a restart. */
+static void assign_segment(struct events_import_state *im, const char *path, const struct event_file_content *c)
 {
 	const char *slash = strrchr(path, '/');
 	char folder[4096];
@@ -212,30 +217,31 @@ static void place(struct import *im, const char *path, const struct contents *c)
 	}
 }
 
-static int import_one(void *user, const char *path, struct err *err)
+/* Reads, checks and delivers one event file. */
+static int import_event_file(void *user, const char *path, struct err *err)
 {
-	struct import *im = user;
-	struct contents c = { 0 };
-	struct import_run run;
+	struct events_import_state *im = user;
+	struct event_file_content c = { 0 };
+	struct event_run run;
 	struct buf records;
 	char whole[4096];
 	int rc;
 
 	snprintf(whole, sizeof(whole), "%s/%s", im->from, path);
 	buf_init(&records, FILE_MAX);
-	rc = read_whole(whole, &records, err);
+	rc = read_event_file(whole, &records, err);
 	if (!rc) {
-		keep_whole(im, &records);
-		look_into(im, &records, &c);
+		remove_damaged_records(im, &records);
+		scan_event_file(im, &records, &c);
 	}
 	im->ours += c.ours;
 	im->damaged += !rc && !c.records;
 	if (!rc && c.records && !c.ours) {
-		run.beside = tb_hparams_find(im->from, path, false) == TB_HPARAMS_YES;
-		name_run(im, path, &run);
-		if (!run.beside)
-			place(im, path, &c);
-		rc = deliver(im, &run, path, &records, &c, err);
+		run.in_parent = tb_hparams_find(im->from, path, false) == TB_HPARAMS_YES;
+		derive_event_run(im, path, &run);
+		if (!run.in_parent)
+			assign_segment(im, path, &c);
+		rc = deliver_event_run(im, &run, &records, &c, err);
 		im->files++;
 		im->scalars += c.scalars;
 		im->media += c.media;
@@ -244,45 +250,45 @@ static int import_one(void *user, const char *path, struct err *err)
 	return rc;
 }
 
-static void say_damage(const struct import *im)
+static void print_damage(const struct events_import_state *im)
 {
 	char a[64];
 
 	if (im->ours)
-		printf("left out: %s of dptrack; `dptrack sync` sends them\n", cli_count(a, im->ours, "journal"));
+		printf("skipped: %s of dptrack; use `dptrack sync` to send them\n", cli_count(a, im->ours, "journal"));
 	if (im->malformed)
-		printf("left out: %s damaged, malformed inside, or not an event with a time\n",
+		printf("skipped: %s damaged, malformed inside, or not an event with a time\n",
 		       cli_count(a, im->malformed, "record"));
 	if (im->cut)
-		printf("left out: the end of %s, behind a damaged length\n", cli_count(a, im->cut, "file"));
+		printf("skipped: the end of %s, after a damaged length\n", cli_count(a, im->cut, "file"));
 	if (im->damaged)
-		printf("left out: %s without a whole record\n", cli_count(a, im->damaged, "file"));
+		printf("skipped: %s without a complete record\n", cli_count(a, im->damaged, "file"));
 }
 
 int events_import(struct importer *b, const char *from, struct err *err)
 {
-	struct import im = { .b = b, .from = from };
+	struct events_import_state im = { .b = b, .from = from };
 	char x[64], y[64], z[64];
 	struct stat st;
 	int rc;
 
 	if (stat(from, &st))
 		return err_set_errno(err, errno, "cannot read %s", from);
-	rc = journals_each(from, import_one, &im, err);
+	rc = journals_each(from, import_event_file, &im, err);
 	b->runs += im.runs;
 	rc = rc ? rc : importer_finish(b, err);
 	if (rc)
 		return rc;
 	if (!im.files && !im.ours && !im.damaged)
-		return err_set(err, ERR_USAGE, "%s holds no event files (events.out.tfevents.…)", from);
+		return err_set(err, ERR_USAGE, "%s contains no event files (events.out.tfevents.…)", from);
 	printf("%s, %s, %s", cli_count(x, im.runs, "run"), cli_count(y, im.files, "file"),
 	       cli_count(z, im.scalars, "scalar"));
 	if (im.media)
-		printf(", %" PRIu64 " pictures, histograms, texts and sounds", im.media);
+		printf(", %" PRIu64 " images, histograms, texts and audio clips", im.media);
 	printf("\n");
-	importer_say_left_out(b, b->http ? "left out:" : "kept in the file, left out of the run:");
-	say_damage(&im);
+	importer_say_left_out(b, b->http ? "skipped:" : "kept in the file, skipped in the run:");
+	print_damage(&im);
 	return im.files ? 0
-			: err_set(err, ERR_USAGE, "%s holds no event files (events.out.tfevents.…) of other programs",
-				  from);
+			: err_set(err, ERR_USAGE,
+				  "%s contains no event files (events.out.tfevents.…) of other programs", from);
 }

@@ -1,4 +1,4 @@
-/* import_folder.c: see import_folder.h. */
+/* import_folder.c: iterates over a folder, see import_folder.h. */
 #include "web/cli/import/import_folder.h"
 
 #include <dirent.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int compare_entry_names(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -14,7 +14,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 int folder_each(const char *folder, folder_fn *fn, void *arg, struct err *err)
 {
 	struct dirent **names = NULL;
-	int n = scandir(folder, &names, NULL, by_name), rc = 0;
+	int n = scandir(folder, &names, NULL, compare_entry_names), rc = 0;
 	char path[4096];
 
 	for (int i = 0; i < n; i++) {

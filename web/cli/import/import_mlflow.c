@@ -1,4 +1,4 @@
-/* import_mlflow.c: what our store is asked for, by MLflow's own routes, when runs of MLflow are there. */
+/* import_mlflow.c: requests to the store, by MLflow's own routes, after MLflow's runs are imported. */
 #include "web/cli/import/import_mlflow.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #define API "/api/2.0/mlflow/"
 
-static const char *text(json_t *object, const char *key)
+static const char *json_text_of(json_t *object, const char *key)
 {
 	const char *s = json_string_value(json_object_get(object, key));
 
@@ -43,86 +43,92 @@ void mlflow_tag(struct importer_run *run, const char *key, const char *value)
 		importer_note(run, value);
 }
 
-/* The document, kept as text until its turn comes. */
-static int later(struct importer *b, importer_fn *fn, json_t *document, struct err *err)
+/* Queues a request; the document is stored as text until then. */
+static int queue_json_request(struct importer *b, importer_fn *fn, json_t *document, struct err *err)
 {
 	char *printed = document ? json_dumps(document, JSON_COMPACT) : NULL, *kept;
 
 	json_decref(document);
 	if (!printed)
-		return err_set(err, ERR_NOMEM, "out of memory, or text that is no UTF-8");
+		return err_set(err, ERR_NOMEM, "out of memory, or text that is not UTF-8");
 	kept = arena_strdup(b->kept, printed);
 	free(printed);
 	return importer_then(b, fn, kept, err);
 }
 
-static int parsed(json_t **ret, const char *printed, struct err *err)
+static int parse_queued_json(json_t **ret, const char *printed, struct err *err)
 {
 	*ret = json_loads(printed, 0, NULL);
 	return *ret ? 0 : err_set(err, ERR_NOMEM, "out of memory");
 }
 
-static int post(struct importer_store *s, const char *method, const char *route, json_t *body, json_t **ret,
-		struct err *err)
+static int post_to_mlflow(struct importer_store *s, const char *route, json_t *body, json_t **ret, struct err *err)
 {
 	char target[128];
 
 	snprintf(target, sizeof(target), API "%s", route);
-	return importer_ask(s, method, target, body, ret, err);
+	return importer_ask(s, &(struct bring_request){ "POST", target, body }, ret, err);
 }
 
-/* GET with one or two arguments; ERR_NOENT where there is none. */
-static int find(struct importer_store *s, const char *route, const char *name, const char *version, json_t **ret,
-		struct err *err)
+struct mlflow_item {
+	const char *route, *name, *version; /* version NULL: none */
+};
+
+/* GET of an item by name and perhaps version; ERR_NOENT when missing. */
+static int find_mlflow_item(struct importer_store *s, const struct mlflow_item *item, json_t **ret, struct err *err)
 {
 	struct buf target;
 	int rc;
 
 	buf_init(&target, 1 << 16);
-	buf_addf(&target, API "%s", route);
-	source_arg(&target, strstr(route, "experiments") ? "experiment_name" : "name", name);
-	if (version)
-		source_arg(&target, "version", version);
-	rc = buf_failed(&target) ? ERR_NOMEM : importer_ask(s, "GET", target.data, NULL, ret, err);
+	buf_addf(&target, API "%s", item->route);
+	source_arg(&target, strstr(item->route, "experiments") ? "experiment_name" : "name", item->name);
+	if (item->version)
+		source_arg(&target, "version", item->version);
+	rc = buf_failed(&target) ? ERR_NOMEM
+				 : importer_ask(s, &(struct bring_request){ "GET", target.data, NULL }, ret, err);
 	buf_done(&target);
 	return rc;
 }
 
 /* --- experiments ------------------------------------------------------------------------------------------------ */
 
-static int make_experiment(struct importer_store *s, const char *name, char id[32], bool *ret_deleted, struct err *err)
+static int create_experiment(struct importer_store *s, const char *name, char id[32], bool *ret_deleted, struct err *err)
 {
 	json_t *found = NULL, *e;
-	int rc = find(s, "experiments/get-by-name", name, NULL, &found, err);
+	int rc = find_mlflow_item(s, &(struct mlflow_item){ "experiments/get-by-name", name, NULL }, &found, err);
 
 	*ret_deleted = false;
 	if (rc == ERR_NOENT)
-		rc = post(s, "POST", "experiments/create", json_pack("{s:s}", "name", name), &found, err);
+		rc = post_to_mlflow(s, "experiments/create", json_pack("{s:s}", "name", name), &found, err);
 	e = json_object_get(found, "experiment");
-	snprintf(id, 32, "%s", text(e ? e : found, "experiment_id"));
-	*ret_deleted = e && !strcmp(text(e, "lifecycle_stage"), "deleted");
+	snprintf(id, 32, "%s", json_text_of(e ? e : found, "experiment_id"));
+	*ret_deleted = e && !strcmp(json_text_of(e, "lifecycle_stage"), "deleted");
 	json_decref(found);
 	return rc;
 }
 
-static int put_experiment(struct importer_store *s, void *arg, struct err *err)
+/* Creates the experiment with its tags; deletes it if the original is deleted. */
+static int import_experiment(struct importer_store *s, void *arg, struct err *err)
 {
 	json_t *e, *tag;
 	bool deleted;
 	char id[32];
 	size_t i;
-	int rc = parsed(&e, arg, err);
+	int rc = parse_queued_json(&e, arg, err);
 
-	rc = rc ? rc : make_experiment(s, text(e, "name"), id, &deleted, err);
+	rc = rc ? rc : create_experiment(s, json_text_of(e, "name"), id, &deleted, err);
 	if (!rc && !deleted) {
 		json_array_foreach(json_object_get(e, "tags"), i, tag)
 			if (!rc)
-				rc = post(s, "POST", "experiments/set-experiment-tag",
-					  json_pack("{s:s, s:s, s:s}", "experiment_id", id, "key", text(tag, "key"),
-						    "value", text(tag, "value")),
-					  NULL, err);
+				rc = post_to_mlflow(s, "experiments/set-experiment-tag",
+						    json_pack("{s:s, s:s, s:s}", "experiment_id", id, "key",
+							      json_text_of(tag, "key"), "value",
+							      json_text_of(tag, "value")),
+						    NULL, err);
 		if (!rc && json_is_true(json_object_get(e, "deleted")))
-			rc = post(s, "POST", "experiments/delete", json_pack("{s:s}", "experiment_id", id), NULL, err);
+			rc = post_to_mlflow(s, "experiments/delete", json_pack("{s:s}", "experiment_id", id), NULL,
+					    err);
 	}
 	json_decref(e);
 	return rc;
@@ -131,22 +137,22 @@ static int put_experiment(struct importer_store *s, void *arg, struct err *err)
 int mlflow_experiment(struct importer *b, json_t *experiment, struct err *err)
 {
 	if (!b->target->experiment)
-		return later(b, put_experiment, experiment, err);
+		return queue_json_request(b, import_experiment, experiment, err);
 	json_decref(experiment);
 	return 0;
 }
 
 /* --- files ------------------------------------------------------------------------------------------------------ */
 
-static bool is_folder(const char *path)
+static bool is_existing_folder(const char *path)
 {
 	struct stat st;
 
 	return !stat(path, &st) && S_ISDIR(st.st_mode);
 }
 
-/* Undoes percent-encoding of a file: address. */
-static void plain_path(char *to, size_t room, const char *uri)
+/* Decodes the percent-encoding of a file: URI. */
+static void decode_file_path(char *to, size_t room, const char *uri)
 {
 	size_t n = 0;
 	char hex[3] = "";
@@ -167,34 +173,34 @@ static void plain_path(char *to, size_t room, const char *uri)
 	to[n] = 0;
 }
 
-/* The folder as it was named, else the longest tail of its path that is one beside the store. */
-static bool find_folder(char *ret, size_t room, const char *path, const char *beside)
+/* Finds the folder of a run's files: the path itself, else the longest tail of it that exists next to the store. */
+static bool find_artifact_folder(char *ret, size_t room, const char *path, const char *store_folder)
 {
 	static const char *const below[] = { "", "mlartifacts/", "mlruns/" };
 
 	snprintf(ret, room, "%s", path);
-	if (*path == '/' && is_folder(ret))
+	if (*path == '/' && is_existing_folder(ret))
 		return true;
 	for (const char *tail = path; tail; tail = strchr(tail, '/')) {
 		tail += strspn(tail, "/");
 		if (!strchr(tail, '/'))
-			break; /* a name alone is no sign */
+			break; /* a name alone is no evidence */
 		for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
-			snprintf(ret, room, "%.2000s/%s%.1900s", beside, below[i], tail);
-			if (is_folder(ret))
+			snprintf(ret, room, "%.2000s/%s%.1900s", store_folder, below[i], tail);
+			if (is_existing_folder(ret))
 				return true;
 		}
 	}
 	return false;
 }
 
-static void cut_segments(char *path, int n)
+static void cut_path_segments(char *path, int n)
 {
 	for (char *slash; n > 0 && (slash = strrchr(path, '/')); n--)
 		*slash = 0;
 }
 
-int mlflow_files(struct importer *b, const char *run, const char *uri, const char *beside, struct err *err)
+int mlflow_files(struct importer *b, const char *run, const char *uri, const char *store_folder, struct err *err)
 {
 	static const char artifacts[] = "mlflow-artifacts:";
 	char path[4096], folder[4096];
@@ -204,16 +210,16 @@ int mlflow_files(struct importer *b, const char *run, const char *uri, const cha
 		at = colon + 1;
 		at = strncmp(at, "//", 2) ? at : at + 2 + strcspn(at + 2, "/");
 	} else if (colon && colon - uri > 1) {
-		importer_leave_out(b, "the files of a run that lie at %.*s://…", (int)(colon - uri), uri);
+		importer_leave_out(b, "the files of a run stored at %.*s://…", (int)(colon - uri), uri);
 		return 0;
 	}
-	plain_path(path, sizeof(path), at);
-	if (find_folder(folder, sizeof(folder), path, beside))
+	decode_file_path(path, sizeof(path), at);
+	if (find_artifact_folder(folder, sizeof(folder), path, store_folder))
 		return importer_files(b, run, "", folder, err);
-	cut_segments(path, 2);
-	if (find_folder(folder, sizeof(folder), path, beside))
-		return 0; /* where its experiment's runs have theirs, it has none */
-	importer_leave_out(b, "the files of a run, if it had any: their folder is not on this machine");
+	cut_path_segments(path, 2);
+	if (find_artifact_folder(folder, sizeof(folder), path, store_folder))
+		return 0; /* the folder of its experiment exists, so the run has no files */
+	importer_leave_out(b, "the files of a run, if any: their folder is not on this machine");
 	return 0;
 }
 
@@ -232,56 +238,56 @@ const char *mlflow_below(const char *source, const char *artifact_uri)
 
 /* --- inputs ----------------------------------------------------------------------------------------------------- */
 
-static int put_inputs(struct importer_store *s, void *arg, struct err *err)
+static int log_run_inputs(struct importer_store *s, void *arg, struct err *err)
 {
 	struct err why = ERR_INIT;
 	json_t *body = NULL;
-	int rc = parsed(&body, arg, err);
+	int rc = parse_queued_json(&body, arg, err);
 
-	rc = rc ? rc : post(s, "POST", "runs/log-inputs", body, NULL, &why);
-	if (rc == ERR_USAGE && strstr(why.text, "active")) /* its run is deleted by now: a repeat */
+	rc = rc ? rc : post_to_mlflow(s, "runs/log-inputs", body, NULL, &why);
+	if (rc == ERR_USAGE && strstr(why.text, "active")) /* the run is deleted already: a repeated import */
 		return 0;
 	return rc && why.code ? err_set(err, rc, "%s", why.text) : rc;
 }
 
 int mlflow_inputs(struct importer *b, json_t *body, struct err *err)
 {
-	return later(b, put_inputs, body, err);
+	return queue_json_request(b, log_run_inputs, body, err);
 }
 
 /* --- the registry ----------------------------------------------------------------------------------------------- */
 
-/* Where the run's files lie here, with the path behind it. */
-static int source_of(struct importer_store *s, json_t *version, struct buf *to, struct err *err)
+/* Location of the run's files in this store, followed by the path. */
+static int format_version_source(struct importer_store *s, json_t *version, struct buf *to, struct err *err)
 {
-	const char *run = text(version, "run_id"), *path = json_string_value(json_object_get(version, "path"));
+	const char *run = json_text_of(version, "run_id"), *path = json_string_value(json_object_get(version, "path"));
 	char target[128];
 	json_t *got = NULL;
 	int rc;
 
 	if (!*run || !path) {
-		buf_adds(to, text(version, "source"));
+		buf_adds(to, json_text_of(version, "source"));
 		return 0;
 	}
 	snprintf(target, sizeof(target), API "runs/get?run_id=%.32s", run);
-	rc = importer_ask(s, "GET", target, NULL, &got, err);
-	buf_adds(to, text(json_object_get(json_object_get(got, "run"), "info"), "artifact_uri"));
+	rc = importer_ask(s, &(struct bring_request){ "GET", target, NULL }, &got, err);
+	buf_adds(to, json_text_of(json_object_get(json_object_get(got, "run"), "info"), "artifact_uri"));
 	if (*path)
 		buf_addf(to, "/%s", path);
 	json_decref(got);
 	return rc;
 }
 
-static int remove_version(struct importer_store *s, const char *name, const char *number, struct err *err)
+static int delete_version(struct importer_store *s, const char *name, const char *number, struct err *err)
 {
-	return post(s, "DELETE", "model-versions/delete", json_pack("{s:s, s:s}", "name", name, "version", number),
-		    NULL, err);
+	return importer_ask(s, &(struct bring_request){ "DELETE", API "model-versions/delete",
+						     json_pack("{s:s, s:s}", "name", name, "version", number) },
+			 NULL, err);
 }
 
-/* Makes versions until one has the wanted number: what lies below it was deleted where it comes from. *ret: it has
- * it. */
-static int number_version(struct importer_store *s, const char *name, json_t *body, long wanted, bool *ret,
-			  struct err *err)
+/* Creates versions until one has the wanted number; versions below it were deleted in the original. Returns 1 if it has
+ * the number, 0 if the number is taken, or negative. */
+static int create_version_number(struct importer_store *s, const char *name, json_t *body, long wanted, struct err *err)
 {
 	long number = -1;
 	int rc = 0;
@@ -290,56 +296,59 @@ static int number_version(struct importer_store *s, const char *name, json_t *bo
 		json_t *made = NULL;
 		char got[24] = "";
 
-		rc = post(s, "POST", "model-versions/create", json_incref(body), &made, err);
-		snprintf(got, sizeof(got), "%.20s", text(json_object_get(made, "model_version"), "version"));
+		rc = post_to_mlflow(s, "model-versions/create", json_incref(body), &made, err);
+		snprintf(got, sizeof(got), "%.20s", json_text_of(json_object_get(made, "model_version"), "version"));
 		number = strtol(got, NULL, 10);
 		if (!rc && number != wanted)
-			rc = remove_version(s, name, got, err);
+			rc = delete_version(s, name, got, err);
 		json_decref(made);
 	}
-	*ret = number == wanted;
-	return rc;
+	return rc ? rc : number == wanted;
 }
 
-static int stage_version(struct importer_store *s, const char *name, json_t *v, struct err *err)
+static int set_version_stage(struct importer_store *s, const char *name, json_t *v, struct err *err)
 {
-	const char *stage = text(v, "stage");
+	const char *stage = json_text_of(v, "stage");
 
 	if (!*stage || !strcmp(stage, "None"))
 		return 0;
-	return post(s, "POST", "model-versions/transition-stage",
-		    json_pack("{s:s, s:s, s:s}", "name", name, "version", text(v, "version"), "stage", stage), NULL,
-		    err);
+	return post_to_mlflow(
+		s, "model-versions/transition-stage",
+		json_pack("{s:s, s:s, s:s}", "name", name, "version", json_text_of(v, "version"), "stage", stage), NULL,
+		err);
 }
 
-static int put_version(struct importer_store *s, const char *name, json_t *v, struct err *err)
+/* Creates a version unless it exists, with its number and stage. */
+static int import_version(struct importer_store *s, const char *name, json_t *v, struct err *err)
 {
 	struct buf source;
 	struct err why = ERR_INIT;
 	json_t *body, *found = NULL;
-	bool has = false;
-	int rc = find(s, "model-versions/get", name, text(v, "version"), &found, NULL);
+	int rc = find_mlflow_item(s, &(struct mlflow_item){ "model-versions/get", name, json_text_of(v, "version") },
+				  &found, NULL);
 
 	json_decref(found);
 	if (rc != ERR_NOENT)
-		return 0; /* it is there */
+		return 0; /* exists already */
 	buf_init(&source, 1 << 16);
-	rc = source_of(s, v, &source, err);
+	rc = format_version_source(s, v, &source, err);
 	body = json_pack("{s:s, s:s, s:s, s:s, s:O}", "name", name, "source", source.len ? source.data : "", "run_id",
-			 text(v, "run_id"), "description", text(v, "description"), "tags", json_object_get(v, "tags"));
-	rc = rc ? rc : number_version(s, name, body, strtol(text(v, "version"), NULL, 10), &has, &why);
-	if (!rc && has)
-		rc = stage_version(s, name, v, err);
+			 json_text_of(v, "run_id"), "description", json_text_of(v, "description"), "tags",
+			 json_object_get(v, "tags"));
+	rc = rc ? rc : create_version_number(s, name, body, strtol(json_text_of(v, "version"), NULL, 10), &why);
+	if (rc > 0)
+		rc = set_version_stage(s, name, v, err);
 	else if (why.code)
-		importer_leave_out(s->of, "version %s of model %s: %s", text(v, "version"), name, why.text);
+		importer_leave_out(s->of, "version %s of model %s: %s", json_text_of(v, "version"), name, why.text);
 	else if (!rc)
-		importer_leave_out(s->of, "version %s of model %s: its number was taken here", text(v, "version"), name);
+		importer_leave_out(s->of, "version %s of model %s: its number is already in use",
+				json_text_of(v, "version"), name);
 	json_decref(body);
 	buf_done(&source);
 	return why.code ? 0 : rc;
 }
 
-static int put_aliases(struct importer_store *s, const char *name, json_t *aliases, struct err *err)
+static int set_model_aliases(struct importer_store *s, const char *name, json_t *aliases, struct err *err)
 {
 	const char *alias;
 	json_t *version;
@@ -347,47 +356,48 @@ static int put_aliases(struct importer_store *s, const char *name, json_t *alias
 
 	json_object_foreach(aliases, alias, version)
 		if (!rc)
-			rc = post(s, "POST", "registered-models/alias",
-				  json_pack("{s:s, s:s, s:s}", "name", name, "alias", alias, "version",
-					    json_string_value(version)),
-				  NULL, err);
+			rc = post_to_mlflow(s, "registered-models/alias",
+					    json_pack("{s:s, s:s, s:s}", "name", name, "alias", alias, "version",
+						      json_string_value(version)),
+					    NULL, err);
 	return rc;
 }
 
-/* With what it says of itself where it is new here. */
-static int make_model(struct importer_store *s, json_t *m, bool *ret_new, struct err *err)
+/* Creates the model with its description and tags, unless it exists. */
+static int create_registered_model(struct importer_store *s, json_t *m, bool *ret_new, struct err *err)
 {
 	json_t *found = NULL;
-	int rc = find(s, "registered-models/get", text(m, "name"), NULL, &found, err);
+	int rc = find_mlflow_item(s, &(struct mlflow_item){ "registered-models/get", json_text_of(m, "name"), NULL },
+				  &found, err);
 
 	json_decref(found);
 	*ret_new = rc == ERR_NOENT;
 	if (!*ret_new)
 		return rc;
-	return post(s, "POST", "registered-models/create",
-		    json_pack("{s:s, s:s, s:O}", "name", text(m, "name"), "description", text(m, "description"), "tags",
-			      json_object_get(m, "tags")),
-		    NULL, err);
+	return post_to_mlflow(s, "registered-models/create",
+			      json_pack("{s:s, s:s, s:O}", "name", json_text_of(m, "name"), "description",
+					json_text_of(m, "description"), "tags", json_object_get(m, "tags")),
+			      NULL, err);
 }
 
-static int put_model(struct importer_store *s, void *arg, struct err *err)
+static int import_registered_model(struct importer_store *s, void *arg, struct err *err)
 {
 	json_t *m = NULL, *v;
 	bool fresh = false;
 	size_t i;
-	int rc = parsed(&m, arg, err);
+	int rc = parse_queued_json(&m, arg, err);
 
-	rc = rc ? rc : make_model(s, m, &fresh, err);
+	rc = rc ? rc : create_registered_model(s, m, &fresh, err);
 	json_array_foreach(json_object_get(m, "versions"), i, v)
 		if (!rc)
-			rc = put_version(s, text(m, "name"), v, err);
+			rc = import_version(s, json_text_of(m, "name"), v, err);
 	if (!rc && fresh)
-		rc = put_aliases(s, text(m, "name"), json_object_get(m, "aliases"), err);
+		rc = set_model_aliases(s, json_text_of(m, "name"), json_object_get(m, "aliases"), err);
 	json_decref(m);
 	return rc;
 }
 
 int mlflow_registered(struct importer *b, json_t *model, struct err *err)
 {
-	return later(b, put_model, model, err);
+	return queue_json_request(b, import_registered_model, model, err);
 }

@@ -1,4 +1,4 @@
-/* import_mlflow_db.c: reads a store that MLflow keeps in SQLite. */
+/* import_mlflow_db.c: reads MLflow's SQLite store. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,18 +11,23 @@
 struct mlflow_db {
 	struct foreign *db;
 	struct importer *b;
-	char beside[PATH_MAX]; /* the folder that holds the file */
-	bool inputs;           /* it has these tables */
-	struct map *places;    /* id of a run → its artifact_uri, of the arena */
+	char store_folder[PATH_MAX]; /* folder of the file */
+	bool inputs;           /* the tables of inputs exist */
+	struct map *places;    /* id of a run → its artifact_uri, in the arena */
 };
 
-/* All rows of a query as [{"key","value"}]. */
-static int pairs(struct mlflow_db *m, enum foreign_query q, const char *of, int64_t number, json_t **ret,
-		 struct err *err)
+struct tag_query {
+	enum foreign_query q;
+	const char *of;
+	int64_t number;
+};
+
+/* Reads all rows of a query as [{"key","value"}]. */
+static int read_tag_list(struct mlflow_db *m, struct tag_query t, json_t **ret, struct err *err)
 {
 	json_t *list = json_array();
 	struct foreign_rows *r;
-	int rc = foreign_start(m->db, &r, q, of, number, err);
+	int rc = foreign_start(m->db, &r, t.q, t.of, t.number, err);
 
 	while (!rc && (rc = foreign_next(r, err)) > 0) {
 		mlflow_pair(list, foreign_str(r, FOREIGN_ml_tags_key), foreign_str(r, FOREIGN_ml_tags_value));
@@ -34,7 +39,7 @@ static int pairs(struct mlflow_db *m, enum foreign_query q, const char *of, int6
 
 /* --- runs ------------------------------------------------------------------------------------------------------- */
 
-static int read_points(struct mlflow_db *m, struct importer_run *run, struct err *err)
+static int read_db_points(struct mlflow_db *m, struct importer_run *run, struct err *err)
 {
 	struct foreign_rows *r;
 	int rc = foreign_start(m->db, &r, FOREIGN_ml_metrics, run->id, 0, err);
@@ -50,8 +55,8 @@ static int read_points(struct mlflow_db *m, struct importer_run *run, struct err
 	return rc;
 }
 
-static int read_pairs(struct mlflow_db *m, struct importer_run *run, enum foreign_query q,
-		      void (*take)(struct importer_run *run, const char *key, const char *value), struct err *err)
+static int read_db_pairs(struct mlflow_db *m, struct importer_run *run, enum foreign_query q,
+			 void (*take)(struct importer_run *run, const char *key, const char *value), struct err *err)
 {
 	struct foreign_rows *r;
 	int rc = foreign_start(m->db, &r, q, run->id, 0, err);
@@ -63,32 +68,34 @@ static int read_pairs(struct mlflow_db *m, struct importer_run *run, enum foreig
 	return rc;
 }
 
-static json_t *text_or_null(struct foreign_rows *r, enum foreign_column column)
+static json_t *column_or_null(struct foreign_rows *r, enum foreign_column column)
 {
 	return foreign_null(r, column) ? json_null() : json_string(foreign_str(r, column));
 }
 
-static json_t *dataset_of(struct foreign_rows *r, json_t *tags)
+static json_t *make_dataset_json(struct foreign_rows *r, json_t *tags)
 {
 	json_t *data = json_pack("{s:s, s:s, s:s, s:s}", "name", foreign_str(r, FOREIGN_ml_inputs_name), "digest",
 				 foreign_str(r, FOREIGN_ml_inputs_digest), "source_type",
 				 foreign_str(r, FOREIGN_ml_inputs_source_type), "source",
 				 foreign_str(r, FOREIGN_ml_inputs_source));
 
-	json_object_set_new(data, "schema", text_or_null(r, FOREIGN_ml_inputs_schema));
-	json_object_set_new(data, "profile", text_or_null(r, FOREIGN_ml_inputs_profile));
+	json_object_set_new(data, "schema", column_or_null(r, FOREIGN_ml_inputs_schema));
+	json_object_set_new(data, "profile", column_or_null(r, FOREIGN_ml_inputs_profile));
 	return json_pack("{s:o, s:O}", "dataset", data, "tags", tags);
 }
 
-static int read_inputs(struct mlflow_db *m, const char *run, struct err *err)
+static int read_db_inputs(struct mlflow_db *m, const char *run, struct err *err)
 {
 	json_t *list = json_array(), *tags;
 	struct foreign_rows *r;
 	int rc = foreign_start(m->db, &r, FOREIGN_ml_inputs, run, 0, err);
 
 	while (!rc && (rc = foreign_next(r, err)) > 0) {
-		rc = pairs(m, FOREIGN_ml_input_tags, foreign_str(r, FOREIGN_ml_inputs_input_uuid), 0, &tags, err);
-		json_array_append_new(list, dataset_of(r, tags));
+		rc = read_tag_list(
+			m, (struct tag_query){ FOREIGN_ml_input_tags, foreign_str(r, FOREIGN_ml_inputs_input_uuid), 0 },
+			&tags, err);
+		json_array_append_new(list, make_dataset_json(r, tags));
 		json_decref(tags);
 	}
 	if (!rc && json_array_size(list))
@@ -97,8 +104,8 @@ static int read_inputs(struct mlflow_db *m, const char *run, struct err *err)
 	return rc;
 }
 
-/* What is asked of the store for a run, when it is there. */
-static int after_run(struct mlflow_db *m, struct foreign_rows *r, const char *id, struct err *err)
+/* Queues the requests to the store for a run. */
+static int queue_run_requests(struct mlflow_db *m, struct foreign_rows *r, const char *id, struct err *err)
 {
 	const char *uri = foreign_str(r, FOREIGN_ml_runs_artifact_uri);
 	char **place = map_put(m->places, id, 32);
@@ -106,47 +113,49 @@ static int after_run(struct mlflow_db *m, struct foreign_rows *r, const char *id
 
 	if (place)
 		*place = arena_strdup(m->b->kept, uri);
-	rc = mlflow_files(m->b, id, uri, m->beside, err);
+	rc = mlflow_files(m->b, id, uri, m->store_folder, err);
 	if (!rc && m->inputs)
-		rc = read_inputs(m, id, err);
+		rc = read_db_inputs(m, id, err);
 	if (!rc && !strcmp(foreign_str(r, FOREIGN_ml_runs_lifecycle_stage), "deleted"))
 		rc = importer_delete_run(m->b, id, err);
 	return rc;
 }
 
-static int read_run(struct mlflow_db *m, struct foreign_rows *r, struct err *err)
+static int read_db_run(struct mlflow_db *m, struct foreign_rows *r, struct err *err)
 {
 	enum event_status status = mlflow_status(foreign_str(r, FOREIGN_ml_runs_status));
 	struct importer_run run;
-	int rc = importer_run_begin(&run, m->b, foreign_str(r, FOREIGN_ml_runs_run_uuid),
-				 foreign_str(r, FOREIGN_ml_runs_experiment), foreign_str(r, FOREIGN_ml_runs_name),
-				 (double)foreign_i64(r, FOREIGN_ml_runs_start_time) / 1e3, err);
+	const struct bring_run_head head = { foreign_str(r, FOREIGN_ml_runs_run_uuid),
+					     foreign_str(r, FOREIGN_ml_runs_experiment),
+					     foreign_str(r, FOREIGN_ml_runs_name),
+					     (double)foreign_i64(r, FOREIGN_ml_runs_start_time) / 1e3 };
+	int rc = importer_run_begin(&run, m->b, &head, err);
 
-	rc = rc ? rc : read_points(m, &run, err);
-	rc = rc ? rc : read_pairs(m, &run, FOREIGN_ml_params, importer_param, err);
-	rc = rc ? rc : read_pairs(m, &run, FOREIGN_ml_tags, mlflow_tag, err);
+	rc = rc ? rc : read_db_points(m, &run, err);
+	rc = rc ? rc : read_db_pairs(m, &run, FOREIGN_ml_params, importer_param, err);
+	rc = rc ? rc : read_db_pairs(m, &run, FOREIGN_ml_tags, mlflow_tag, err);
 	if (rc) {
 		importer_run_drop(&run);
 		return rc;
 	}
 	importer_status(&run, status, (double)foreign_i64(r, FOREIGN_ml_runs_end_time) / 1e3);
 	rc = importer_run_end(&run, err);
-	return rc ? rc : after_run(m, r, run.id, err);
+	return rc ? rc : queue_run_requests(m, r, run.id, err);
 }
 
-static int read_runs(struct mlflow_db *m, struct err *err)
+static int read_db_runs(struct mlflow_db *m, struct err *err)
 {
 	struct foreign_rows *r;
 	int rc = foreign_start(m->db, &r, FOREIGN_ml_runs, NULL, 0, err);
 
 	while (!rc && (rc = foreign_next(r, err)) > 0)
-		rc = read_run(m, r, err);
+		rc = read_db_run(m, r, err);
 	return rc;
 }
 
 /* --- experiments, the registry ---------------------------------------------------------------------------------- */
 
-static int read_experiments(struct mlflow_db *m, struct err *err)
+static int read_db_experiments(struct mlflow_db *m, struct err *err)
 {
 	struct foreign_rows *r;
 	int rc = foreign_start(m->db, &r, FOREIGN_ml_experiments, NULL, 0, err);
@@ -155,8 +164,10 @@ static int read_experiments(struct mlflow_db *m, struct err *err)
 		bool deleted = !strcmp(foreign_str(r, FOREIGN_ml_experiments_lifecycle_stage), "deleted");
 		json_t *tags;
 
-		rc = pairs(m, FOREIGN_ml_experiment_tags, NULL, foreign_i64(r, FOREIGN_ml_experiments_experiment_id),
-			   &tags, err);
+		rc = read_tag_list(m,
+				   (struct tag_query){ FOREIGN_ml_experiment_tags, NULL,
+						       foreign_i64(r, FOREIGN_ml_experiments_experiment_id) },
+				   &tags, err);
 		if (!rc)
 			rc = mlflow_experiment(m->b, json_pack("{s:s, s:b, s:O}", "name",
 							       foreign_str(r, FOREIGN_ml_experiments_name), "deleted",
@@ -166,8 +177,8 @@ static int read_experiments(struct mlflow_db *m, struct err *err)
 	return rc;
 }
 
-/* A version of a model as mlflow_registered wants it; NULL: it was deleted. */
-static json_t *version_of(struct mlflow_db *m, struct foreign_rows *r, json_t *tags)
+/* A version in the form of mlflow_registered; NULL: it was deleted. */
+static json_t *make_version_json(struct mlflow_db *m, struct foreign_rows *r, json_t *tags)
 {
 	const char *run = foreign_str(r, FOREIGN_ml_versions_run_id);
 	const char *source = foreign_str(r, FOREIGN_ml_versions_source);
@@ -184,7 +195,7 @@ static json_t *version_of(struct mlflow_db *m, struct foreign_rows *r, json_t *t
 			 "tags", tags);
 }
 
-static int read_versions(struct mlflow_db *m, const char *name, json_t *ret, struct err *err)
+static int read_db_versions(struct mlflow_db *m, const char *name, json_t *ret, struct err *err)
 {
 	struct foreign_rows *r;
 	int rc = foreign_start(m->db, &r, FOREIGN_ml_versions, name, 0, err);
@@ -192,8 +203,11 @@ static int read_versions(struct mlflow_db *m, const char *name, json_t *ret, str
 	while (!rc && (rc = foreign_next(r, err)) > 0) {
 		json_t *tags, *version;
 
-		rc = pairs(m, FOREIGN_ml_version_tags, name, foreign_i64(r, FOREIGN_ml_versions_version), &tags, err);
-		version = rc ? NULL : version_of(m, r, tags);
+		rc = read_tag_list(m,
+				   (struct tag_query){ FOREIGN_ml_version_tags, name,
+						       foreign_i64(r, FOREIGN_ml_versions_version) },
+				   &tags, err);
+		version = rc ? NULL : make_version_json(m, r, tags);
 		if (version)
 			json_array_append_new(ret, version);
 		json_decref(tags);
@@ -201,7 +215,7 @@ static int read_versions(struct mlflow_db *m, const char *name, json_t *ret, str
 	return rc;
 }
 
-static int read_aliases(struct mlflow_db *m, const char *name, json_t *ret, struct err *err)
+static int read_db_aliases(struct mlflow_db *m, const char *name, json_t *ret, struct err *err)
 {
 	struct foreign_rows *r;
 	int rc = foreign_start(m->db, &r, FOREIGN_ml_aliases, name, 0, err);
@@ -214,7 +228,8 @@ static int read_aliases(struct mlflow_db *m, const char *name, json_t *ret, stru
 	return rc;
 }
 
-static int read_registry(struct mlflow_db *m, struct err *err)
+/* Reads all registered models with their versions and aliases. */
+static int read_db_registry(struct mlflow_db *m, struct err *err)
 {
 	bool with_aliases = foreign_has(m->db, "registered_model_aliases");
 	struct foreign_rows *r;
@@ -224,9 +239,9 @@ static int read_registry(struct mlflow_db *m, struct err *err)
 		const char *name = foreign_str(r, FOREIGN_ml_registered_name);
 		json_t *tags, *versions = json_array(), *aliases = json_object();
 
-		rc = pairs(m, FOREIGN_ml_registered_tags, name, 0, &tags, err);
-		rc = rc ? rc : read_versions(m, name, versions, err);
-		rc = rc || !with_aliases ? rc : read_aliases(m, name, aliases, err);
+		rc = read_tag_list(m, (struct tag_query){ FOREIGN_ml_registered_tags, name, 0 }, &tags, err);
+		rc = rc ? rc : read_db_versions(m, name, versions, err);
+		rc = rc || !with_aliases ? rc : read_db_aliases(m, name, aliases, err);
 		if (!rc)
 			rc = mlflow_registered(m->b, json_pack("{s:s, s:s, s:O, s:O, s:O}", "name", name, "description",
 							       foreign_str(r, FOREIGN_ml_registered_description),
@@ -239,10 +254,11 @@ static int read_registry(struct mlflow_db *m, struct err *err)
 	return rc;
 }
 
-/* --- the whole -------------------------------------------------------------------------------------------------- */
+/* --- the store -------------------------------------------------------------------------------------------------- */
 
-/* What we have no place for. */
-static int say_lost(struct mlflow_db *m, const char *table, enum foreign_query q, const char *what, struct err *err)
+/* Counts items that cannot be imported. */
+static int count_lost_items(struct mlflow_db *m, const char *table, enum foreign_query q, const char *what,
+			    struct err *err)
 {
 	struct foreign_rows *r;
 	int rc;
@@ -266,19 +282,19 @@ int mlflow_db_read(struct importer *b, const char *path, struct err *err)
 
 	if (rc)
 		return rc;
-	snprintf(m.beside, sizeof(m.beside), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+	snprintf(m.store_folder, sizeof(m.store_folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
 	m.places = map_new(sizeof(char *));
 	if (!m.places)
 		rc = err_set(err, ERR_NOMEM, "out of memory");
 	else if (!foreign_has(m.db, "runs") || !foreign_has(m.db, "metrics"))
-		rc = err_set(err, ERR_USAGE, "%s: a SQLite file, but no store of MLflow (it has no table runs)", path);
+		rc = err_set(err, ERR_USAGE, "%s: a SQLite file without MLflow's table runs", path);
 	m.inputs = foreign_has(m.db, "inputs");
-	rc = rc ? rc : read_runs(&m, err);
-	rc = rc ? rc : read_experiments(&m, err);
+	rc = rc ? rc : read_db_runs(&m, err);
+	rc = rc ? rc : read_db_experiments(&m, err);
 	if (!rc && foreign_has(m.db, "registered_models"))
-		rc = read_registry(&m, err);
-	rc = rc ? rc : say_lost(&m, "trace_info", FOREIGN_ml_traces, "a trace", err);
-	rc = rc ? rc : say_lost(&m, "logged_models", FOREIGN_ml_models, "a logged model", err);
+		rc = read_db_registry(&m, err);
+	rc = rc ? rc : count_lost_items(&m, "trace_info", FOREIGN_ml_traces, "a trace", err);
+	rc = rc ? rc : count_lost_items(&m, "logged_models", FOREIGN_ml_models, "a logged model", err);
 	map_free(m.places);
 	foreign_close(m.db);
 	return rc;

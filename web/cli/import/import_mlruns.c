@@ -1,4 +1,5 @@
-/* import_mlruns.c: reads MLflow's file store: a folder an experiment, in it one a run, with a file a param, tag and metric. */
+/* import_mlruns.c: reads MLflow's file store: a folder for each experiment, in it one for each run, with a file for each
+ * param, tag and metric. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,28 +18,28 @@
 struct mlruns {
 	struct importer *b;
 	const char *root;
-	struct arena *scratch; /* of the run that is read now */
-	struct map *places; /* id of a run → its artifact_uri, of the arena */
+	struct arena *scratch; /* for the current run */
+	struct map *places; /* id of a run → its artifact_uri, in the arena */
 };
 
-/* One line of a metric's file. */
-struct line {
+/* A line of a metric's file. */
+struct metric_line {
 	double wall_s, value;
 	int64_t step;
 	const char *key;
-	size_t number; /* in which they were read: equal times stay in it */
+	size_t number; /* order of reading, which lines of equal time keep */
 };
 
-/* Of the run that is read now. */
+/* Values of the current run. */
 struct run_files {
 	struct mlruns *of;
 	struct importer_run *run;
-	struct line *lines;
+	struct metric_line *lines;
 	size_t count, cap;
 };
 
-/* A file's bytes as text of the arena. */
-static int read_text(struct arena *a, const char *path, const char **ret, struct err *err)
+/* Reads a file as text into the arena. */
+static int read_file_text(struct arena *a, const char *path, const char **ret, struct err *err)
 {
 	struct file_map map = { 0 };
 	int rc = file_map_open(&map, path, err);
@@ -54,8 +55,8 @@ static int read_text(struct arena *a, const char *path, const char **ret, struct
 	return copy ? 0 : err_set(err, ERR_NOMEM, "%s: too large", path);
 }
 
-/* The folder's meta.yaml; ERR_NOENT: it has none. */
-static int read_meta(struct arena *a, const char *folder, struct yaml_pair **ret, struct err *err)
+/* Reads the folder's meta.yaml; ERR_NOENT: it has none. */
+static int read_meta_yaml(struct arena *a, const char *folder, struct yaml_pair **ret, struct err *err)
 {
 	const char *text;
 	char path[4096];
@@ -65,24 +66,24 @@ static int read_meta(struct arena *a, const char *folder, struct yaml_pair **ret
 	snprintf(path, sizeof(path), "%.4080s/meta.yaml", folder);
 	if (stat(path, &st))
 		return ERR_NOENT;
-	rc = read_text(a, path, &text, err);
+	rc = read_file_text(a, path, &text, err);
 	rc = rc ? rc : yaml_read(text, a, ret, err);
 	return rc ? err_prefix(err, "%s", path) : 0;
 }
 
 /* --- folders ---------------------------------------------------------------------------------------------------- */
 
-/* A walk over the files below a folder: what a key with slashes became. */
-struct keys {
-	const char *below; /* the folder's path, whose length says where the key begins */
+/* A walk over the files below a folder; subfolders come from keys with slashes. */
+struct key_walk {
+	const char *below; /* path of the folder; its length tells where the key begins */
 	folder_fn *fn;
 	void *arg;
 	int depth;
 };
 
-static int key_entry(void *arg, const char *path, const char *name, struct err *err)
+static int visit_key_entry(void *arg, const char *path, const char *name, struct err *err)
 {
-	struct keys *k = arg;
+	struct key_walk *k = arg;
 	struct stat st;
 	int rc = 0;
 
@@ -93,50 +94,50 @@ static int key_entry(void *arg, const char *path, const char *name, struct err *
 		return k->fn(k->arg, path, path + strlen(k->below) + 1, err);
 	if (S_ISDIR(st.st_mode) && k->depth < DEPTH_MAX) {
 		k->depth++;
-		rc = folder_each(path, key_entry, k, err);
+		rc = folder_each(path, visit_key_entry, k, err);
 		k->depth--;
 	}
 	return rc;
 }
 
-static int each_key(const char *folder, const char *what, folder_fn *fn, void *arg, struct err *err)
+static int visit_key_files(const char *folder, const char *what, folder_fn *fn, void *arg, struct err *err)
 {
 	char below[4096];
-	struct keys k = { below, fn, arg, 0 };
+	struct key_walk k = { below, fn, arg, 0 };
 
 	snprintf(below, sizeof(below), "%.4000s/%s", folder, what);
-	return folder_each(below, key_entry, &k, err);
+	return folder_each(below, visit_key_entry, &k, err);
 }
 
 /* --- a run ------------------------------------------------------------------------------------------------------ */
 
-static int take_param(void *arg, const char *path, const char *key, struct err *err)
+static int read_param_file(void *arg, const char *path, const char *key, struct err *err)
 {
 	struct run_files *f = arg;
 	const char *text;
-	int rc = read_text(f->of->scratch, path, &text, err);
+	int rc = read_file_text(f->of->scratch, path, &text, err);
 
 	if (!rc)
 		importer_param(f->run, key, text);
 	return rc;
 }
 
-static int take_tag(void *arg, const char *path, const char *key, struct err *err)
+static int read_tag_file(void *arg, const char *path, const char *key, struct err *err)
 {
 	struct run_files *f = arg;
 	const char *text;
-	int rc = read_text(f->of->scratch, path, &text, err);
+	int rc = read_file_text(f->of->scratch, path, &text, err);
 
 	if (!rc)
 		mlflow_tag(f->run, key, text);
 	return rc;
 }
 
-static int add_line(struct run_files *f, const struct line *l, struct err *err)
+static int add_metric_line(struct run_files *f, const struct metric_line *l, struct err *err)
 {
 	if (f->count == f->cap) {
 		size_t cap = f->cap ? 2 * f->cap : 1024;
-		struct line *more = reallocarray(f->lines, cap, sizeof(*more));
+		struct metric_line *more = reallocarray(f->lines, cap, sizeof(*more));
 
 		if (!more)
 			return err_set(err, ERR_NOMEM, "out of memory");
@@ -149,57 +150,58 @@ static int add_line(struct run_files *f, const struct line *l, struct err *err)
 	return 0;
 }
 
-/* "time value step", more behind it for points of a data set or a model. A line that is being written is left. */
-static int take_metric(void *arg, const char *path, const char *key, struct err *err)
+/* A line is "time value step"; points of a data set or a model have more fields after these. An incomplete last line is
+ * skipped. */
+static int read_metric_file(void *arg, const char *path, const char *key, struct err *err)
 {
 	struct run_files *f = arg;
-	struct line l = { .key = arena_strdup(f->of->scratch, key) };
+	struct metric_line l = { .key = arena_strdup(f->of->scratch, key) };
 	const char *text, *next;
-	int rc = read_text(f->of->scratch, path, &text, err);
+	int rc = read_file_text(f->of->scratch, path, &text, err);
 
 	for (; !rc && (next = strchr(text, '\n')); text = next + 1) {
-		char *end, *behind;
+		char *end, *after;
 
 		l.wall_s = (double)strtoll(text, &end, 10) / 1e3;
-		l.value = strtod(end, &behind);
-		l.step = strtoll(behind, &end, 10);
-		if (behind == text || end > next)
+		l.value = strtod(end, &after);
+		l.step = strtoll(after, &end, 10);
+		if (after == text || end > next)
 			importer_leave_out(f->of->b, "a damaged line of %s", key);
 		else
-			rc = add_line(f, &l, err);
+			rc = add_metric_line(f, &l, err);
 	}
 	return rc;
 }
 
-/* By time, as a run that goes on adds them. */
-static int by_time(const void *a, const void *b)
+/* Sorts by time, the order in which a run adds points. */
+static int compare_line_times(const void *a, const void *b)
 {
-	const struct line *x = a, *y = b;
+	const struct metric_line *x = a, *y = b;
 
 	if (x->wall_s != y->wall_s)
 		return x->wall_s < y->wall_s ? -1 : 1;
 	return x->number < y->number ? -1 : 1;
 }
 
-static int read_parts(struct run_files *f, const char *folder, struct err *err)
+static int read_run_values(struct run_files *f, const char *folder, struct err *err)
 {
-	int rc = each_key(folder, "metrics", take_metric, f, err);
+	int rc = visit_key_files(folder, "metrics", read_metric_file, f, err);
 
-	qsort(f->lines, f->count, sizeof(*f->lines), by_time);
+	qsort(f->lines, f->count, sizeof(*f->lines), compare_line_times);
 	for (size_t i = 0; i < f->count; i++)
 		importer_point(f->run, f->lines[i].key, f->lines[i].step, f->lines[i].wall_s, f->lines[i].value);
 	free(f->lines);
-	rc = rc ? rc : each_key(folder, "params", take_param, f, err);
-	return rc ? rc : each_key(folder, "tags", take_tag, f, err);
+	rc = rc ? rc : visit_key_files(folder, "params", read_param_file, f, err);
+	return rc ? rc : visit_key_files(folder, "tags", read_tag_file, f, err);
 }
 
-struct inputs {
+struct input_list {
 	struct mlruns *of;
-	const char *experiment; /* its folder */
+	const char *experiment; /* folder of the experiment */
 	json_t *list;
 };
 
-static json_t *meta_or_null(const struct yaml_pair *meta, const char *key)
+static json_t *yaml_or_null(const struct yaml_pair *meta, const char *key)
 {
 	for (; meta; meta = meta->next)
 		if (!*meta->parent && !strcmp(meta->key, key) && meta->value)
@@ -207,19 +209,20 @@ static json_t *meta_or_null(const struct yaml_pair *meta, const char *key)
 	return json_null();
 }
 
-static int take_input(void *arg, const char *path, const char *name, struct err *err)
+/* Reads the link of an input and the data set that it names. */
+static int read_input_folder(void *arg, const char *path, const char *name, struct err *err)
 {
-	struct inputs *in = arg;
+	struct input_list *in = arg;
 	struct yaml_pair *link, *meta;
 	json_t *tags, *data;
 	char folder[4096];
-	int rc = read_meta(in->of->scratch, path, &link, err);
+	int rc = read_meta_yaml(in->of->scratch, path, &link, err);
 
 	(void)name;
 	if (rc)
 		return rc == ERR_NOENT ? 0 : rc;
 	snprintf(folder, sizeof(folder), "%.3900s/datasets/%.100s", in->experiment, yaml_get(link, "source_id"));
-	rc = read_meta(in->of->scratch, folder, &meta, err);
+	rc = read_meta_yaml(in->of->scratch, folder, &meta, err);
 	if (rc)
 		return rc == ERR_NOENT ? 0 : rc;
 	tags = json_array();
@@ -228,28 +231,29 @@ static int take_input(void *arg, const char *path, const char *name, struct err 
 			mlflow_pair(tags, link->key, link->value ? link->value : "");
 	data = json_pack("{s:s, s:s, s:s, s:s}", "name", yaml_get(meta, "name"), "digest", yaml_get(meta, "digest"),
 			 "source_type", yaml_get(meta, "source_type"), "source", yaml_get(meta, "source"));
-	json_object_set_new(data, "schema", meta_or_null(meta, "schema"));
-	json_object_set_new(data, "profile", meta_or_null(meta, "profile"));
+	json_object_set_new(data, "schema", yaml_or_null(meta, "schema"));
+	json_object_set_new(data, "profile", yaml_or_null(meta, "profile"));
 	json_array_append_new(in->list, json_pack("{s:o, s:o}", "dataset", data, "tags", tags));
 	return 0;
 }
 
-static int read_inputs(struct mlruns *m, const char *run, const char *experiment, const char *folder, struct err *err)
+static int read_run_inputs(struct mlruns *m, const char *run, const char *experiment, const char *folder,
+			   struct err *err)
 {
-	struct inputs in = { m, experiment, json_array() };
+	struct input_list in = { m, experiment, json_array() };
 	char path[4096];
 	int rc;
 
 	snprintf(path, sizeof(path), "%.4000s/inputs", folder);
-	rc = folder_each(path, take_input, &in, err);
+	rc = folder_each(path, read_input_folder, &in, err);
 	if (!rc && json_array_size(in.list))
 		return mlflow_inputs(m->b, json_pack("{s:s, s:o}", "run_id", run, "datasets", in.list), err);
 	json_decref(in.list);
 	return rc;
 }
 
-/* Files lie in the run's own folder, unless its experiment has another place for them. */
-static int read_files(struct mlruns *m, const char *run, const char *folder, const char *uri, struct err *err)
+/* The files are in the run's own folder, unless its experiment has another location for them. */
+static int queue_run_files(struct mlruns *m, const char *run, const char *folder, const char *uri, struct err *err)
 {
 	char **place = map_put(m->places, run, strlen(run));
 	char own[4096];
@@ -262,37 +266,37 @@ static int read_files(struct mlruns *m, const char *run, const char *folder, con
 							mlflow_files(m->b, run, uri, m->root, err);
 }
 
-/* The folder of a run, of an experiment whose name is known. */
+/* An experiment with a known name, while its runs are read. */
 struct in_experiment {
 	struct mlruns *of;
 	const char *folder, *name;
 };
 
-static int read_run(struct in_experiment *e, const char *folder, const struct yaml_pair *meta, struct err *err)
+static int read_run_folder(struct in_experiment *e, const char *folder, const struct yaml_pair *meta, struct err *err)
 {
 	struct importer_run run;
 	struct run_files files = { .of = e->of, .run = &run };
-	const char *id = yaml_get(meta, "run_id");
-	double start_s = (double)strtoll(yaml_get(meta, "start_time"), NULL, 10) / 1e3;
+	const struct bring_run_head head = { yaml_get(meta, "run_id"), e->name, yaml_get(meta, "run_name"),
+					     (double)strtoll(yaml_get(meta, "start_time"), NULL, 10) / 1e3 };
 	double end_s = (double)strtoll(yaml_get(meta, "end_time"), NULL, 10) / 1e3;
-	int rc = importer_run_begin(&run, e->of->b, id, e->name, yaml_get(meta, "run_name"), start_s, err);
+	int rc = importer_run_begin(&run, e->of->b, &head, err);
 
-	rc = rc ? rc : read_parts(&files, folder, err);
+	rc = rc ? rc : read_run_values(&files, folder, err);
 	if (rc) {
 		importer_run_drop(&run);
 		return rc;
 	}
 	importer_status(&run, mlflow_status(yaml_get(meta, "status")), end_s);
 	rc = importer_run_end(&run, err);
-	rc = rc ? rc : read_files(e->of, run.id, folder, yaml_get(meta, "artifact_uri"), err);
-	rc = rc ? rc : read_inputs(e->of, run.id, e->folder, folder, err);
+	rc = rc ? rc : queue_run_files(e->of, run.id, folder, yaml_get(meta, "artifact_uri"), err);
+	rc = rc ? rc : read_run_inputs(e->of, run.id, e->folder, folder, err);
 	if (!rc && !strcmp(yaml_get(meta, "lifecycle_stage"), "deleted"))
 		rc = importer_delete_run(e->of->b, run.id, err);
 	return rc;
 }
 
-/* What we have no place for: traces, and models, whose ids say so. */
-static int leave_out(void *arg, const char *path, const char *name, struct err *err)
+/* Counts items that cannot be imported: traces, and models, whose ids begin with m-. */
+static int skip_unsupported(void *arg, const char *path, const char *name, struct err *err)
 {
 	(void)path;
 	(void)err;
@@ -300,20 +304,21 @@ static int leave_out(void *arg, const char *path, const char *name, struct err *
 	return 0;
 }
 
-static int take_run(void *arg, const char *path, const char *name, struct err *err)
+static int visit_run_folder(void *arg, const char *path, const char *name, struct err *err)
 {
 	struct in_experiment *e = arg;
 	struct yaml_pair *meta;
 	int rc;
 
 	if (!strcmp(name, "models") || !strcmp(name, "traces"))
-		return folder_each(path, leave_out, e->of, err);
-	if (strlen(name) != 32) /* tags, data sets */
+		return folder_each(path, skip_unsupported, e->of, err);
+	if (strlen(name) != 32) /* other entries are tags and data sets */
 		return 0;
 	e->of->scratch = arena_new();
-	rc = e->of->scratch ? read_meta(e->of->scratch, path, &meta, err) : err_set(err, ERR_NOMEM, "out of memory");
+	rc = e->of->scratch ? read_meta_yaml(e->of->scratch, path, &meta, err)
+			    : err_set(err, ERR_NOMEM, "out of memory");
 	if (!rc)
-		rc = read_run(e, path, meta, err);
+		rc = read_run_folder(e, path, meta, err);
 	else if (rc == ERR_NOENT)
 		rc = 0;
 	arena_free(e->of->scratch);
@@ -322,48 +327,50 @@ static int take_run(void *arg, const char *path, const char *name, struct err *e
 
 /* --- experiments ------------------------------------------------------------------------------------------------ */
 
-struct tags {
+struct tag_list {
 	struct arena *arena;
 	json_t *list;
 };
 
-static int take_list_tag(void *arg, const char *path, const char *key, struct err *err)
+static int add_list_tag(void *arg, const char *path, const char *key, struct err *err)
 {
-	struct tags *t = arg;
+	struct tag_list *t = arg;
 	const char *text;
-	int rc = read_text(t->arena, path, &text, err);
+	int rc = read_file_text(t->arena, path, &text, err);
 
 	if (!rc)
 		mlflow_pair(t->list, key, text);
 	return rc;
 }
 
-/* The tags that lie below a folder as [{"key","value"}]; the caller's. */
-static int read_tags(struct mlruns *m, const char *folder, json_t **ret, struct err *err)
+/* Reads the tags below a folder as [{"key","value"}], owned by the caller. */
+static int read_tag_folder(struct mlruns *m, const char *folder, json_t **ret, struct err *err)
 {
-	struct tags t = { m->b->kept, json_array() };
+	struct tag_list t = { m->b->kept, json_array() };
 
 	*ret = t.list;
-	return each_key(folder, "tags", take_list_tag, &t, err);
+	return visit_key_files(folder, "tags", add_list_tag, &t, err);
 }
 
-static int take_experiment(void *arg, const char *path, const char *name, struct err *err)
+/* Reads the runs of an experiment, then queues the experiment with its tags. */
+static int read_experiment_folder(void *arg, const char *path, const char *name, struct err *err)
 {
 	struct mlruns *m = arg;
 	struct in_experiment e = { m, path, NULL };
 	struct yaml_pair *meta;
 	json_t *tags;
-	int rc = strcmp(name, "models") && strcmp(name, ".trash") ? read_meta(m->b->kept, path, &meta, err) : ERR_NOENT;
+	int rc = strcmp(name, "models") && strcmp(name, ".trash") ? read_meta_yaml(m->b->kept, path, &meta, err)
+								  : ERR_NOENT;
 
 	if (rc)
 		return rc == ERR_NOENT ? 0 : rc;
 	e.name = yaml_get(meta, "name");
 	if (!*yaml_get(meta, "experiment_id"))
 		return 0;
-	rc = folder_each(path, take_run, &e, err);
+	rc = folder_each(path, visit_run_folder, &e, err);
 	if (rc)
 		return rc;
-	rc = read_tags(m, path, &tags, err);
+	rc = read_tag_folder(m, path, &tags, err);
 	rc = rc ? rc : mlflow_experiment(m->b, json_pack("{s:s, s:b, s:O}", "name", e.name, "deleted",
 							 !strcmp(yaml_get(meta, "lifecycle_stage"), "deleted"), "tags",
 							 tags), err);
@@ -373,8 +380,8 @@ static int take_experiment(void *arg, const char *path, const char *name, struct
 
 /* --- the registry ----------------------------------------------------------------------------------------------- */
 
-/* Versions come by the names of their folders; they are wanted by number. */
-static int by_number(const void *a, const void *b)
+/* Folders come in the order of their names, but versions must be in the order of their numbers. */
+static int compare_version_numbers(const void *a, const void *b)
 {
 	long x = strtol(json_string_value(json_object_get(*(json_t *const *)a, "version")), NULL, 10);
 	long y = strtol(json_string_value(json_object_get(*(json_t *const *)b, "version")), NULL, 10);
@@ -382,7 +389,7 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static json_t *sorted(json_t *versions)
+static json_t *sort_versions(json_t *versions)
 {
 	size_t n = json_array_size(versions), i;
 	json_t **items = calloc(n + 1, sizeof(json_t *)), *to = json_array();
@@ -390,29 +397,30 @@ static json_t *sorted(json_t *versions)
 	for (i = 0; items && i < n; i++)
 		items[i] = json_array_get(versions, i);
 	if (items)
-		qsort(items, n, sizeof(json_t *), by_number);
+		qsort(items, n, sizeof(json_t *), compare_version_numbers);
 	for (i = 0; items && i < n; i++)
 		json_array_append(to, items[i]);
 	free(items);
 	return to;
 }
 
-struct model {
+struct model_reader {
 	struct mlruns *of;
 	json_t *versions;
 };
 
-static int take_version(void *arg, const char *path, const char *name, struct err *err)
+/* Adds the version in a folder to the model's list. */
+static int read_version_folder(void *arg, const char *path, const char *name, struct err *err)
 {
-	struct model *model = arg;
+	struct model_reader *model = arg;
 	struct yaml_pair *meta;
 	char **place;
 	json_t *tags;
-	int rc = strncmp(name, "version-", 8) ? ERR_NOENT : read_meta(model->of->b->kept, path, &meta, err);
+	int rc = strncmp(name, "version-", 8) ? ERR_NOENT : read_meta_yaml(model->of->b->kept, path, &meta, err);
 
 	if (rc || !strcmp(yaml_get(meta, "current_stage"), "Deleted_Internal"))
 		return rc == ERR_NOENT ? 0 : rc;
-	rc = read_tags(model->of, path, &tags, err);
+	rc = read_tag_folder(model->of, path, &tags, err);
 	place = map_get(model->of->places, yaml_get(meta, "run_id"), strlen(yaml_get(meta, "run_id")));
 	if (!rc)
 		json_array_append_new(
@@ -426,59 +434,63 @@ static int take_version(void *arg, const char *path, const char *name, struct er
 	return rc;
 }
 
-static int take_model(void *arg, const char *path, const char *name, struct err *err)
+/* Queues a registered model with its versions and aliases. */
+static int read_model_folder(void *arg, const char *path, const char *name, struct err *err)
 {
 	struct mlruns *m = arg;
-	struct model model = { m, NULL };
+	struct model_reader model = { m, NULL };
 	struct yaml_pair *meta, *p;
 	json_t *tags, *aliases;
-	int rc = read_meta(m->b->kept, path, &meta, err);
+	int rc = read_meta_yaml(m->b->kept, path, &meta, err);
 
 	(void)name;
 	if (rc)
 		return rc == ERR_NOENT ? 0 : rc;
 	model.versions = json_array();
 	aliases = json_object();
-	rc = folder_each(path, take_version, &model, err);
+	rc = folder_each(path, read_version_folder, &model, err);
 	for (p = meta; p; p = p->next)
 		if (!strcmp(p->parent, "aliases") && p->value)
 			json_object_set_new(aliases, p->key, json_string(p->value));
 	tags = NULL;
-	rc = rc ? rc : read_tags(m, path, &tags, err);
+	rc = rc ? rc : read_tag_folder(m, path, &tags, err);
 	if (!rc)
-		rc = mlflow_registered(m->b, json_pack("{s:s, s:s, s:O, s:o, s:O}", "name", yaml_get(meta, "name"),
-						       "description", yaml_get(meta, "description"), "tags", tags,
-						       "versions", sorted(model.versions), "aliases", aliases), err);
+		rc = mlflow_registered(m->b,
+				       json_pack("{s:s, s:s, s:O, s:o, s:O}", "name", yaml_get(meta, "name"),
+						 "description", yaml_get(meta, "description"), "tags", tags, "versions",
+						 sort_versions(model.versions), "aliases", aliases),
+				       err);
 	json_decref(tags);
 	json_decref(aliases);
 	json_decref(model.versions);
 	return rc;
 }
 
-/* --- the whole -------------------------------------------------------------------------------------------------- */
+/* --- the store -------------------------------------------------------------------------------------------------- */
 
 int mlruns_read(struct importer *b, const char *folder, struct err *err)
 {
 	struct mlruns m = { .b = b, .root = folder, .places = map_new(sizeof(char *)) };
 	char path[4096];
-	int rc = m.places ? folder_each(folder, take_experiment, &m, err) : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = m.places ? folder_each(folder, read_experiment_folder, &m, err)
+			  : err_set(err, ERR_NOMEM, "out of memory");
 
 	snprintf(path, sizeof(path), "%.4000s/.trash", folder);
-	rc = rc ? rc : folder_each(path, take_experiment, &m, err);
+	rc = rc ? rc : folder_each(path, read_experiment_folder, &m, err);
 	snprintf(path, sizeof(path), "%.4000s/models", folder);
-	rc = rc ? rc : folder_each(path, take_model, &m, err);
+	rc = rc ? rc : folder_each(path, read_model_folder, &m, err);
 	map_free(m.places);
 	return rc;
 }
 
-static int look_for_experiment(void *arg, const char *path, const char *name, struct err *err)
+static int detect_experiment_folder(void *arg, const char *path, const char *name, struct err *err)
 {
 	struct yaml_pair *meta = NULL;
 	struct arena *a = arena_new();
 	bool *is = arg;
 
 	(void)err;
-	if (!*is && a && name[0] != '.' && !read_meta(a, path, &meta, NULL))
+	if (!*is && a && name[0] != '.' && !read_meta_yaml(a, path, &meta, NULL))
 		*is = *yaml_get(meta, "experiment_id") && *yaml_get(meta, "artifact_location");
 	arena_free(a);
 	return 0;
@@ -488,6 +500,6 @@ bool mlruns_is(const char *folder)
 {
 	bool is = false;
 
-	folder_each(folder, look_for_experiment, &is, NULL);
+	folder_each(folder, detect_experiment_folder, &is, NULL);
 	return is;
 }

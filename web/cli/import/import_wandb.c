@@ -1,4 +1,4 @@
-/* import_wandb.c: finds W&B's offline runs in a folder, and has each one's file read. */
+/* import_wandb.c: finds W&B's offline runs in a folder. */
 #include "web/cli/import/import_wandb.h"
 
 #include <stdio.h>
@@ -10,14 +10,15 @@
 #include "web/cli/import/import_folder.h"
 #include "web/cli/import/wandb_file.h"
 
-static bool ends_in(const char *name, const char *end)
+static bool has_suffix(const char *name, const char *end)
 {
 	size_t n = strlen(name), m = strlen(end);
 
 	return n > m && !strcmp(name + n - m, end);
 }
 
-static int take_file(struct importer *b, const char *path, struct map *sessions, struct err *err)
+/* Reads one .wandb file; a damaged one is counted and skipped. */
+static int read_wandb_file(struct importer *b, const char *path, struct map *sessions, struct err *err)
 {
 	struct wandb_file file = { .sessions = sessions };
 	struct file_map map = { 0 };
@@ -46,35 +47,35 @@ static int take_file(struct importer *b, const char *path, struct map *sessions,
 }
 
 /* A walk over a folder's .wandb files. */
-struct files {
+struct wandb_walk {
 	int (*fn)(void *arg, const char *path, struct err *err);
 	void *arg;
 	int depth;
 };
 
-static int look_at_entry(void *arg, const char *path, const char *name, struct err *err)
+static int visit_wandb_entry(void *arg, const char *path, const char *name, struct err *err)
 {
-	const struct files *f = arg;
-	struct files below = { f->fn, f->arg, f->depth + 1 };
+	const struct wandb_walk *f = arg;
+	struct wandb_walk below = { f->fn, f->arg, f->depth + 1 };
 
-	if (ends_in(name, ".wandb"))
+	if (has_suffix(name, ".wandb"))
 		return f->fn(f->arg, path, err);
 	if (!f->depth && (!strncmp(name, "offline-run-", 12) || !strncmp(name, "run-", 4)))
-		return folder_each(path, look_at_entry, &below, err);
+		return folder_each(path, visit_wandb_entry, &below, err);
 	return 0;
 }
 
-/* Calls fn for the .wandb files in the folder, and in those of its folders that are a run's; latest-run is a link to
- * one of them. Negative: fn's. */
-static int each_file(const char *folder, int (*fn)(void *arg, const char *path, struct err *err), void *arg,
-		     struct err *err)
+/* Calls fn for the .wandb files in the folder and in its subfolders that are runs; latest-run is a link to one of them.
+ * A negative value is fn's. */
+static int visit_wandb_files(const char *folder, int (*fn)(void *arg, const char *path, struct err *err), void *arg,
+			     struct err *err)
 {
-	struct files f = { fn, arg, 0 };
+	struct wandb_walk f = { fn, arg, 0 };
 
-	return folder_each(folder, look_at_entry, &f, err);
+	return folder_each(folder, visit_wandb_entry, &f, err);
 }
 
-static int found(void *arg, const char *path, struct err *err)
+static int set_found_flag(void *arg, const char *path, struct err *err)
 {
 	(void)path;
 	(void)err;
@@ -84,32 +85,33 @@ static int found(void *arg, const char *path, struct err *err)
 
 bool wandb_is(const char *path)
 {
-	bool any = ends_in(path, ".wandb");
+	bool any = has_suffix(path, ".wandb");
 
-	each_file(path, found, &any, NULL);
+	visit_wandb_files(path, set_found_flag, &any, NULL);
 	return any;
 }
 
-struct walk {
+struct wandb_reader {
 	struct importer *b;
 	struct map *sessions;
 };
 
-static int take_found(void *arg, const char *path, struct err *err)
+static int read_found_file(void *arg, const char *path, struct err *err)
 {
-	struct walk *w = arg;
+	struct wandb_reader *w = arg;
 
-	return take_file(w->b, path, w->sessions, err);
+	return read_wandb_file(w->b, path, w->sessions, err);
 }
 
 int wandb_read(struct importer *b, const char *path, struct err *err)
 {
-	struct walk w = { b, map_new(sizeof(int)) };
+	struct wandb_reader w = { b, map_new(sizeof(int)) };
 	int rc;
 
 	if (!w.sessions)
 		return err_set(err, ERR_NOMEM, "out of memory");
-	rc = ends_in(path, ".wandb") ? take_file(b, path, w.sessions, err) : each_file(path, take_found, &w, err);
+	rc = has_suffix(path, ".wandb") ? read_wandb_file(b, path, w.sessions, err)
+					: visit_wandb_files(path, read_found_file, &w, err);
 	map_free(w.sessions);
 	return rc;
 }

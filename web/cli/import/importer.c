@@ -1,4 +1,4 @@
-/* importer.c: runs to journals, and journals into a folder or to a server. */
+/* importer.c: writes imported runs as journals, into a folder or to a server. */
 #include "web/cli/import/importer.h"
 
 #include <errno.h>
@@ -50,7 +50,7 @@ void importer_done(struct importer *b)
 	http_close(b->http);
 }
 
-/* --- what is left out ------------------------------------------------------------------------------------------- */
+/* --- items that cannot be imported ------------------------------------------------------------------------------- */
 
 void importer_leave_out(struct importer *b, const char *fmt, ...)
 {
@@ -78,7 +78,7 @@ void importer_say_left_out(const struct importer *b, const char *how)
 		printf("%s %" PRIu64 " times %s\n", how, *(uint64_t *)map_at(b->left_out, i),
 		       (const char *)map_key_at(b->left_out, i, &len));
 	if (n > LEFT_SHOWN)
-		printf("… and %zu more of the kind\n", n - LEFT_SHOWN);
+		printf("… and %zu more\n", n - LEFT_SHOWN);
 }
 
 /* --- journals --------------------------------------------------------------------------------------------------- */
@@ -95,13 +95,13 @@ void importer_id(char ret[33], const char *fmt, ...)
 	snprintf(ret, 33, "%.32s", hex);
 }
 
-static bool put(FILE *f, const struct buf *head, const struct buf *records)
+static bool write_to_file(FILE *f, const struct buf *head, const struct buf *records)
 {
 	return fwrite(head->data, 1, head->len, f) != head->len ||
 	       (records->len && fwrite(records->data, 1, records->len, f) != records->len) || fflush(f);
 }
 
-/* Not synced one by one, which would take milliseconds each: importer_finish syncs them together. */
+/* Does not sync each file, which would take milliseconds; importer_finish syncs all of them. */
 static int write_journal(const char *path, const struct buf *head, const struct buf *records, struct err *err)
 {
 	char temporary[4200];
@@ -112,7 +112,7 @@ static int write_journal(const char *path, const struct buf *head, const struct 
 	f = fopen(temporary, "wbe");
 	if (!f)
 		return err_set_errno(err, errno, "cannot write %s", temporary);
-	failed = put(f, head, records);
+	failed = write_to_file(f, head, records);
 	failed = fclose(f) || failed;
 	if (!failed && !rename(temporary, path))
 		return 0;
@@ -121,8 +121,8 @@ static int write_journal(const char *path, const struct buf *head, const struct 
 	return err ? err->code : ERR_IO;
 }
 
-static int keep(const struct importer *b, const struct importer_journal *j, const struct buf *head,
-		const struct buf *records, struct err *err)
+static int store_journal(const struct importer *b, const struct importer_journal *j, const struct buf *head,
+			 const struct buf *records, struct err *err)
 {
 	char experiment[FILE_NAME_BYTES], name[FILE_NAME_BYTES], to[4096];
 	int rc;
@@ -134,8 +134,8 @@ static int keep(const struct importer *b, const struct importer_journal *j, cons
 	return rc ? rc : write_journal(to, head, records, err);
 }
 
-static int send(const struct importer *b, const struct importer_journal *j, const struct buf *head,
-		const struct buf *records, struct err *err)
+static int send_import_journal(const struct importer *b, const struct importer_journal *j, const struct buf *head,
+			       const struct buf *records, struct err *err)
 {
 	char path[64];
 	struct journal_push push = {
@@ -147,10 +147,10 @@ static int send(const struct importer *b, const struct importer_journal *j, cons
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", b->spool_fd);
 	f = fopen(path, "wbe");
-	failed = !f || put(f, head, records);
+	failed = !f || write_to_file(f, head, records);
 	failed = (f && fclose(f)) || failed;
 	if (failed)
-		return err_set_errno(err, errno, "cannot keep the journal of %s in memory until it is sent", j->name);
+		return err_set_errno(err, errno, "cannot store the journal of %s in memory for sending", j->name);
 	return journal_push(&push, &bytes, err);
 }
 
@@ -158,21 +158,21 @@ int importer_deliver(struct importer *b, const struct importer_journal *j, const
 		  struct err *err)
 {
 	if (buf_failed(head) || buf_failed(records))
-		return err_set(err, ERR_NOMEM, "run %s is too large to bring in", j->name);
+		return err_set(err, ERR_NOMEM, "run %s is too large to import", j->name);
 	if (b->http)
-		return send(b, j, head, records, err);
-	return b->target->into ? keep(b, j, head, records, err) : 0;
+		return send_import_journal(b, j, head, records, err);
+	return b->target->into ? store_journal(b, j, head, records, err) : 0;
 }
 
-/* --- a run from somewhere else ---------------------------------------------------------------------------------- */
+/* --- an imported run --------------------------------------------------------------------------------------------- */
 
-static struct event_text text_of(const char *s)
+static struct event_text import_text(const char *s)
 {
 	return (struct event_text){ s, strlen(s) };
 }
 
-/* At most so many bytes of the text, as UTF-8, in the arena. */
-static const char *fitting(struct importer *b, const char *text, size_t most)
+/* Copies at most `most` bytes of the text, as UTF-8, into the arena. */
+static const char *fit_text(struct importer *b, const char *text, size_t most)
 {
 	size_t n = strlen(text), room = n * 3 + 1 < most + 1 ? n * 3 + 1 : most + 1;
 	char *to = arena_alloc(b->kept, room);
@@ -185,21 +185,20 @@ static const char *fitting(struct importer *b, const char *text, size_t most)
 	return to ? to : "";
 }
 
-int importer_run_begin(struct importer_run *r, struct importer *b, const char *id, const char *experiment, const char *name,
-		    double start_s, struct err *err)
+int importer_run_begin(struct importer_run *r, struct importer *b, const struct bring_run_head *head, struct err *err)
 {
-	*r = (struct importer_run){ .of = b, .start_s = start_s, .part = "" };
-	snprintf(r->id, sizeof(r->id), "%s", id);
-	r->experiment = fitting(b, b->target->experiment ? b->target->experiment : experiment, LIMIT_name_chars);
-	r->name = fitting(b, *name ? name : "run", LIMIT_name_chars);
+	*r = (struct importer_run){ .of = b, .start_s = head->start_s, .part = "" };
+	snprintf(r->id, sizeof(r->id), "%s", head->id);
+	r->experiment = fit_text(b, b->target->experiment ? b->target->experiment : head->experiment, LIMIT_name_chars);
+	r->name = fit_text(b, *head->name ? head->name : "run", LIMIT_name_chars);
 	buf_init(&r->points, JOURNAL_MAX);
 	buf_init(&r->facts, JOURNAL_MAX);
-	if (strlen(id) == 32 && strspn(id, "0123456789abcdef") == 32)
+	if (strlen(head->id) == 32 && strspn(head->id, "0123456789abcdef") == 32)
 		return 0;
-	return err_set(err, ERR_CORRUPT, "'%.60s' is no id of a run (32 hex digits)", id);
+	return err_set(err, ERR_CORRUPT, "'%.60s': not a run id (expected 32 hex digits)", head->id);
 }
 
-static bool key_ok(struct importer_run *r, const char *key, const char *what)
+static bool check_import_key(struct importer_run *r, const char *key, const char *what)
 {
 	const char *wrong = key_check(key, strlen(key));
 
@@ -210,38 +209,40 @@ static bool key_ok(struct importer_run *r, const char *key, const char *what)
 
 void importer_point(struct importer_run *r, const char *key, int64_t step, double wall_s, double value)
 {
-	if (!key_ok(r, key, "metric"))
+	if (!check_import_key(r, key, "metric"))
 		return;
-	encode_scalar(&r->points, &(struct encode_scalar){ .key = text_of(key), .step = step, .wall_time = wall_s,
+	encode_scalar(&r->points, &(struct encode_scalar){ .key = import_text(key), .step = step, .wall_time = wall_s,
 							    .value = value, .rank = EVENT_RANK_RUN });
 	r->count++;
 }
 
 void importer_param(struct importer_run *r, const char *key, const char *value)
 {
-	struct encode_param p = { .key = text_of(key), .type = EVENT_TYPE_TEXT };
+	struct encode_param p = { .key = import_text(key), .type = EVENT_TYPE_TEXT };
 
-	if (!key_ok(r, key, "param"))
+	if (!check_import_key(r, key, "param"))
 		return;
-	p.text = text_of(fitting(r->of, value, LIMIT_value_bytes));
+	p.text = import_text(fit_text(r->of, value, LIMIT_value_bytes));
 	encode_param(&r->facts, r->start_s, &p);
 }
 
 void importer_tag(struct importer_run *r, const char *key, const char *value)
 {
-	if (key_ok(r, key, "tag"))
-		encode_tag(&r->facts, r->start_s, text_of(key), text_of(fitting(r->of, value, LIMIT_value_bytes)));
+	if (check_import_key(r, key, "tag"))
+		encode_tag(&r->facts, r->start_s, import_text(key),
+			   import_text(fit_text(r->of, value, LIMIT_value_bytes)));
 }
 
 void importer_env(struct importer_run *r, const char *key, const char *value)
 {
-	if (key_ok(r, key, "fact"))
-		encode_env(&r->facts, r->start_s, text_of(key), text_of(fitting(r->of, value, LIMIT_value_bytes)));
+	if (check_import_key(r, key, "fact"))
+		encode_env(&r->facts, r->start_s, import_text(key),
+			   import_text(fit_text(r->of, value, LIMIT_value_bytes)));
 }
 
 void importer_code(struct importer_run *r, const char *name, const char *text)
 {
-	encode_code(&r->facts, r->start_s, text_of(name), text_of(fitting(r->of, text, LIMIT_code_bytes)));
+	encode_code(&r->facts, r->start_s, import_text(name), import_text(fit_text(r->of, text, LIMIT_code_bytes)));
 }
 
 void importer_alert(struct importer_run *r, double wall_s, const struct encode_alert *a)
@@ -260,31 +261,31 @@ void importer_media(struct importer_run *r, const char *key, int64_t step, doubl
 	const unsigned char *at = (const unsigned char *)content->data;
 
 	if (content->len > LIMIT_media_bytes || buf_failed(content))
-		importer_leave_out(r->of, "a picture, table or sound of more than %d bytes: %.100s",
+		importer_leave_out(r->of, "an image, table or audio clip of more than %d bytes: %.100s",
 				(int)LIMIT_media_bytes, key);
-	else if (key_ok(r, key, "picture"))
+	else if (check_import_key(r, key, "picture"))
 		media_encode(&r->points,
-			     &(struct media_place){ text_of(key), step, wall_s, EVENT_RANK_RUN, 0 },
+			     &(struct media_place){ import_text(key), step, wall_s, EVENT_RANK_RUN, 0 },
 			     (struct event_span){ at, at + content->len });
 }
 
 void importer_final(struct importer_run *r, const char *key, int64_t step, double wall_s, double value)
 {
-	if (!key_ok(r, key, "metric"))
+	if (!check_import_key(r, key, "metric"))
 		return;
-	encode_scalar(&r->facts, &(struct encode_scalar){ .key = text_of(key), .step = step, .wall_time = wall_s,
+	encode_scalar(&r->facts, &(struct encode_scalar){ .key = import_text(key), .step = step, .wall_time = wall_s,
 							   .value = value, .rank = EVENT_RANK_RUN });
 	r->count++;
 }
 
 void importer_note(struct importer_run *r, const char *markdown)
 {
-	encode_note(&r->facts, r->start_s, text_of(fitting(r->of, markdown, LIMIT_note_bytes)));
+	encode_note(&r->facts, r->start_s, import_text(fit_text(r->of, markdown, LIMIT_note_bytes)));
 }
 
 void importer_status(struct importer_run *r, enum event_status status, double end_s)
 {
-	encode_status(&r->facts, end_s, status, text_of(""));
+	encode_status(&r->facts, end_s, status, import_text(""));
 }
 
 void importer_run_drop(struct importer_run *r)
@@ -293,13 +294,14 @@ void importer_run_drop(struct importer_run *r)
 	buf_done(&r->facts);
 }
 
-/* One of the two journals; settled: what tells one state of its content from another, "" for one that only grows. */
-static int deliver_half(struct importer_run *r, const char *settled, const char *file, const struct buf *records,
-			struct err *err)
+/* Delivers one of the two journals. settled: a digest of its content, which makes a new writer for each version; "" for
+ * a journal that only grows. */
+static int deliver_run_journal(struct importer_run *r, const char *settled, const char *file, const struct buf *records,
+			       struct err *err)
 {
 	struct importer_journal j = { .run = r->id, .experiment = r->experiment, .name = r->name, .file = file };
-	struct event_header h = { .format = 1, .run_id = text_of(r->id), .world_size = 1,
-				  .experiment = text_of(r->experiment), .run_name = text_of(r->name),
+	struct event_header h = { .format = 1, .run_id = import_text(r->id), .world_size = 1,
+				  .experiment = import_text(r->experiment), .run_name = import_text(r->name),
 				  .segment = r->segment, .first_step = r->first_step,
 				  .first_epoch = r->first_step };
 	char writer[33];
@@ -308,11 +310,11 @@ static int deliver_half(struct importer_run *r, const char *settled, const char 
 
 	importer_id(writer, "import %s %s%s", r->id, r->part, settled);
 	j.writer = writer;
-	h.writer_id = text_of(writer);
+	h.writer_id = import_text(writer);
 	buf_init(&head, LIMIT_record_bytes);
 	encode_header(&head, r->start_s, &h);
-	/* nobody is alive behind it: silence does not mean that the run was killed */
-	encode_status(&head, r->start_s, EVENT_RUNNING, text_of(""));
+	/* no process writes this journal, so silence does not mean that the run was killed */
+	encode_status(&head, r->start_s, EVENT_RUNNING, import_text(""));
 	rc = importer_deliver(r->of, &j, &head, records, err);
 	buf_done(&head);
 	return rc;
@@ -324,13 +326,13 @@ int importer_run_end(struct importer_run *r, struct err *err)
 	int rc;
 
 	sha256_hex(r->facts.len ? r->facts.data : "", r->facts.len, digest);
-	/* two sessions may begin in one second */
+	/* two sessions may start in the same second */
 	snprintf(points, sizeof(points), "events.out.tfevents.%010" PRId64 ".import.0.%d", (int64_t)r->start_s,
 		 r->segment);
 	snprintf(facts, sizeof(facts), "rank-0.%010" PRId64 ".import.0.%d.journal", (int64_t)r->start_s, r->segment);
-	rc = deliver_half(r, "", points, &r->points, err);
+	rc = deliver_run_journal(r, "", points, &r->points, err);
 	if (!rc)
-		rc = deliver_half(r, digest, facts, &r->facts, err);
+		rc = deliver_run_journal(r, digest, facts, &r->facts, err);
 	if (!rc) {
 		r->of->runs++;
 		r->of->points += r->count;

@@ -1,7 +1,7 @@
-/* importer.h: how what another tracker kept becomes runs here. A reader hands on one run after the other; each becomes
- * journals, in a folder of runs or sent to a server. What journals do not hold (files, experiments' tags, what was
- * deleted, the registry) is kept until all runs are there and then asked of the store. Everything is derived from what
- * was read alone, so that a repeat adds nothing. Readers know no store and no server. One thread. */
+/* importer.h: converts data of other trackers to runs. A reader passes on one run after the other. Each run becomes
+ * journals, in a folder of runs or sent to a server. What journals cannot contain (files, tags of experiments,
+ * deletions, the registry) is queued until all runs are stored, and then requested from the store. Everything is
+ * derived from the input alone, so a repeated import adds nothing. Readers know no store and no server. One thread. */
 #ifndef DPT_CLI_IMPORTER_H
 #define DPT_CLI_IMPORTER_H
 
@@ -18,83 +18,88 @@
 
 struct http;
 
-/* Where runs go. */
+/* Destination of the runs. */
 struct importer_target {
-	const char *into;       /* the folder of runs; NULL: nowhere, what is read is only counted */
-	const char *url;        /* NULL: into */
-	const char *experiment; /* of all runs; NULL: as they are named */
+	const char *into;       /* the folder of runs; NULL: none, the input is only counted */
+	const char *url;        /* NULL: use into */
+	const char *experiment; /* of all runs; NULL: their own */
 };
 
 struct importer {
 	const struct importer_target *target;
-	struct http *http;    /* with a URL */
-	int spool_fd;         /* with a URL: the journal that is being sent, a file without a name */
-	struct map *left_out; /* what of it → uint64_t, how often */
-	struct arena *kept;   /* what waits in later, and names of runs */
+	struct http *http;    /* set with a URL */
+	int spool_fd;         /* set with a URL: an unnamed file for the journal that is being sent */
+	struct map *left_out; /* description → uint64_t, number of occurrences */
+	struct arena *kept;   /* owns the queue `later` and the names of runs */
 	struct importer_later *later, **later_end;
 	uint64_t runs, points, files;
 };
 
 int importer_init(struct importer *b, const struct importer_target *target, struct err *err);
-void importer_done(struct importer *b); /* fine after a failed importer_init */
+void importer_done(struct importer *b); /* valid after a failed importer_init */
 
-/* Counts what is not brought in; text is shown on a terminal. */
+/* Counts an item that is not imported; the text is printed later. */
 void importer_leave_out(struct importer *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void importer_say_left_out(const struct importer *b, const char *how);
 
 /* --- journals ------------------------------------------------------------------------------------------------- */
 
-/* Who writes a journal; ids are 32 digits. */
+/* Identity of a journal; ids have 32 digits. */
 struct importer_journal {
 	const char *run, *writer, *experiment, *name;
-	const char *file; /* its name in the run's folder */
+	const char *file; /* file name in the run's folder */
 };
 
-/* The first 32 digits of the SHA-256 of a text that stays the same whenever the same thing is brought in. */
+/* The first 32 digits of the SHA-256 of a text. The text must be the same at every import of the same item. */
 void importer_id(char ret[33], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Puts the journal where runs go: head and records, one behind the other. */
+/* Writes or sends a journal: head followed by records. */
 int importer_deliver(struct importer *b, const struct importer_journal *j, const struct buf *head, const struct buf *records,
 		  struct err *err);
 
-/* --- a run from somewhere else -------------------------------------------------------------------------------- */
+/* --- an imported run ------------------------------------------------------------------------------------------- */
 
-/* A run that is being read. What it measured and what it says of itself become two journals: the first only grows when
- * the run was still going on, the second is written anew. */
+/* A run that is being read. Its measurements and its description become two journals. The first only grows when the run
+ * continues after an import, the second is replaced. */
 struct importer_run {
 	struct importer *of;
 	char id[33];
-	const char *experiment, *name; /* of the arena */
+	const char *experiment, *name; /* owned by the arena */
 	double start_s;
-	const char *part;      /* of a run that comes in several: which; else "" */
-	int segment;           /* its number, from 0 */
-	int64_t first_step;    /* of the segment: older segments' points from there on are hidden */
+	const char *part;      /* of a run in several parts: name of this one; else "" */
+	int segment;           /* number of the segment, from 0 */
+	int64_t first_step;    /* of the segment: points of older segments from this step on are hidden */
 	struct buf points, facts;
-	uint64_t count;        /* of points */
+	uint64_t count;        /* number of points */
 };
 
-/* start_s: seconds since 1970. part, segment and first_step may be set behind it. */
-int importer_run_begin(struct importer_run *r, struct importer *b, const char *id, const char *experiment, const char *name,
-		    double start_s, struct err *err);
+/* What a run begins with: id of 32 hex digits, seconds since 1970. */
+struct bring_run_head {
+	const char *id, *experiment, *name;
+	double start_s;
+};
+
+/* part, segment and first_step may be set after the call. */
+int importer_run_begin(struct importer_run *r, struct importer *b, const struct bring_run_head *head, struct err *err);
 void importer_point(struct importer_run *r, const char *key, int64_t step, double wall_s, double value);
 void importer_param(struct importer_run *r, const char *key, const char *value);
 void importer_tag(struct importer_run *r, const char *key, const char *value);
 void importer_env(struct importer_run *r, const char *key, const char *value);
 void importer_code(struct importer_run *r, const char *name, const char *text);
 void importer_alert(struct importer_run *r, double wall_s, const struct encode_alert *a);
-void importer_lines(struct importer_run *r, double wall_s, const struct buf *lines); /* of console_add */
+void importer_lines(struct importer_run *r, double wall_s, const struct buf *lines); /* built by console_add */
 void importer_media(struct importer_run *r, const char *key, int64_t step, double wall_s, const struct buf *content);
 
-/* A number that the run tells at its end, not one of a row of points. */
+/* A final value of a metric, not a point of its series. */
 void importer_final(struct importer_run *r, const char *key, int64_t step, double wall_s, double value);
 void importer_note(struct importer_run *r, const char *markdown);
 void importer_status(struct importer_run *r, enum event_status status, double end_s);
-int importer_run_end(struct importer_run *r, struct err *err); /* delivers; r is done with, also on failure */
-void importer_run_drop(struct importer_run *r);                /* instead of importer_run_end */
+int importer_run_end(struct importer_run *r, struct err *err); /* delivers; r is finished, also on failure */
+void importer_run_drop(struct importer_run *r);                /* in place of importer_run_end */
 
-/* --- what is asked of the store when the runs are there --------------------------------------------------------- */
+/* --- requests to the store after all runs ---------------------------------------------------------------------- */
 
-/* A file of this machine, or all files below a folder, as artifacts of the run under a path there ("": its top). */
+/* Queues a file of this machine, or all files below a folder, as artifacts of the run at a path ("": the top). */
 int importer_files(struct importer *b, const char *run, const char *path, const char *from, struct err *err);
 
 struct importer_store {
@@ -102,19 +107,23 @@ struct importer_store {
 	struct importer *of;
 };
 
-/* Runs fn when its turn comes; arg lives in b->kept. */
+/* Queues fn for importer_finish; arg must live in b->kept. */
 typedef int importer_fn(struct importer_store *s, void *arg, struct err *err);
 int importer_then(struct importer *b, importer_fn *fn, void *arg, struct err *err);
 
-/* All that was kept, in its order. Runs that the store has not seen yet are waited for. */
+/* Runs the queue in order. Waits for runs that the store has not read yet. */
 int importer_finish(struct importer *b, struct err *err);
 
-/* A request with a JSON body (taken over; NULL: none). *ret (NULL: not wanted) is the caller's. A refusal is an error
- * with the server's words. */
-int importer_ask(struct importer_store *s, const char *method, const char *target, json_t *body, json_t **ret,
-	      struct err *err);
+struct bring_request {
+	const char *method, *target;
+	json_t *body; /* taken over; NULL: none */
+};
 
-/* DELETE of a run, as its tracker had deleted it. */
+/* Sends a request. *ret is owned by the caller; ret NULL: not wanted. A refusal is an error with the server's
+ * message. */
+int importer_ask(struct importer_store *s, const struct bring_request *r, json_t **ret, struct err *err);
+
+/* Queues the deletion of a run that its tracker had deleted. */
 int importer_delete_run(struct importer *b, const char *run, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* json_lines.c: reads the lines one by one; each kind of line has its function, of one table. */
+/* json_lines.c: reads runs as JSON lines, see json_lines.h. A table has a function for each kind of line. */
 #include "web/cli/import/json_lines.h"
 
 #include <errno.h>
@@ -14,31 +14,30 @@
 #define CONTENT_MAX ((size_t)64 << 20)
 #define PIXELS_MAX 1000000
 
-struct lines {
+struct line_reader {
 	struct importer *b;
 	struct importer_run run;
 	bool begun, deleted;
 };
 
-static int wrong(struct err *err, const char *wanted)
+static int fail_line(struct err *err, const char *wanted)
 {
-	return err_set(err, ERR_CORRUPT, "%s is needed there", wanted);
+	return err_set(err, ERR_CORRUPT, "expected %s", wanted);
 }
 
 /* --- a run ------------------------------------------------------------------------------------------------------ */
 
-static int take_run(struct lines *l, json_t *value, struct err *err)
+static int begin_line_run(struct line_reader *l, json_t *value, struct err *err)
 {
-	const char *id, *experiment, *name;
-	double start_s;
+	struct bring_run_head head;
 	int rc;
 
 	if (l->begun)
-		return err_set(err, ERR_CORRUPT, "the run before has no \"end\"");
-	if (json_unpack(value, "{s:s, s:s, s:s, s:F}", "id", &id, "experiment", &experiment, "name", &name, "start",
-			&start_s))
-		return wrong(err, "{\"id\", \"experiment\", \"name\", \"start\"}");
-	rc = importer_run_begin(&l->run, l->b, id, experiment, name, start_s, err);
+		return err_set(err, ERR_CORRUPT, "the previous run has no \"end\"");
+	if (json_unpack(value, "{s:s, s:s, s:s, s:F}", "id", &head.id, "experiment", &head.experiment, "name",
+			&head.name, "start", &head.start_s))
+		return fail_line(err, "{\"id\", \"experiment\", \"name\", \"start\"}");
+	rc = importer_run_begin(&l->run, l->b, &head, err);
 	if (rc)
 		importer_run_drop(&l->run);
 	l->begun = !rc;
@@ -46,7 +45,7 @@ static int take_run(struct lines *l, json_t *value, struct err *err)
 	return rc;
 }
 
-static bool find_status(const char *word, enum event_status *ret)
+static bool parse_line_status(const char *word, enum event_status *ret)
 {
 	for (int i = 0; event_status_name(i); i++)
 		if (!strcmp(word, event_status_name(i))) {
@@ -56,15 +55,15 @@ static bool find_status(const char *word, enum event_status *ret)
 	return false;
 }
 
-static int take_end(struct lines *l, json_t *value, struct err *err)
+static int end_line_run(struct line_reader *l, json_t *value, struct err *err)
 {
 	enum event_status status;
 	const char *word;
 	double at;
 	int rc;
 
-	if (json_unpack(value, "[s, F!]", &word, &at) || !find_status(word, &status))
-		return wrong(err, "[a run's status, its time]");
+	if (json_unpack(value, "[s, F!]", &word, &at) || !parse_line_status(word, &status))
+		return fail_line(err, "[a run's status, its time]");
 	if (status != EVENT_RUNNING)
 		importer_status(&l->run, status, at);
 	l->begun = false;
@@ -72,25 +71,25 @@ static int take_end(struct lines *l, json_t *value, struct err *err)
 	return rc || !l->deleted ? rc : importer_delete_run(l->b, l->run.id, err);
 }
 
-static int take_deleted(struct lines *l, json_t *value, struct err *err)
+static int mark_run_deleted(struct line_reader *l, json_t *value, struct err *err)
 {
 	(void)err;
 	l->deleted = json_is_true(value);
 	return 0;
 }
 
-/* --- what it says of itself ------------------------------------------------------------------------------------- */
+/* --- description -------------------------------------------------------------------------------------------------- */
 
 typedef void put_pair(struct importer_run *r, const char *key, const char *text);
 
-static int take_pair(struct lines *l, json_t *value, put_pair *put, struct err *err)
+static int read_pair_line(struct line_reader *l, json_t *value, put_pair *put, struct err *err)
 {
 	const char *key;
 	json_t *second;
 	char *text;
 
 	if (json_unpack(value, "[s, o!]", &key, &second))
-		return wrong(err, "[name, value]");
+		return fail_line(err, "[name, value]");
 	text = content_text(second);
 	if (!text)
 		return err_set(err, ERR_NOMEM, "out of memory");
@@ -99,36 +98,36 @@ static int take_pair(struct lines *l, json_t *value, put_pair *put, struct err *
 	return 0;
 }
 
-static int take_note(struct lines *l, json_t *value, struct err *err)
+static int read_note_line(struct line_reader *l, json_t *value, struct err *err)
 {
 	if (!json_is_string(value))
-		return wrong(err, "a text");
+		return fail_line(err, "a string");
 	importer_note(&l->run, json_string_value(value));
 	return 0;
 }
 
-static int take_left_out(struct lines *l, json_t *value, struct err *err)
+static int read_left_out_line(struct line_reader *l, json_t *value, struct err *err)
 {
 	if (!json_is_string(value))
-		return wrong(err, "a text");
+		return fail_line(err, "a string");
 	importer_leave_out(l->b, "%s", json_string_value(value));
 	return 0;
 }
 
-static int take_file(struct lines *l, json_t *value, struct err *err)
+static int read_file_line(struct line_reader *l, json_t *value, struct err *err)
 {
 	const char *path, *from;
 
 	if (json_unpack(value, "[s, s!]", &path, &from))
-		return wrong(err, "[path in the run, path on this machine]");
+		return fail_line(err, "[path in the run, path on this machine]");
 	return importer_files(l->b, l->run.id, path, from, err);
 }
 
-/* --- what it measured, showed and printed ----------------------------------------------------------------------- */
+/* --- measurements, media, console --------------------------------------------------------------------------------- */
 
 typedef void put_number(struct importer_run *r, const char *key, int64_t step, double wall_s, double value);
 
-static int take_number(struct lines *l, json_t *row, put_number *put, struct err *err)
+static int read_number_row(struct line_reader *l, json_t *row, put_number *put, struct err *err)
 {
 	const char *key;
 	json_int_t step;
@@ -136,29 +135,29 @@ static int take_number(struct lines *l, json_t *row, put_number *put, struct err
 	double at;
 
 	if (json_unpack(row, "[s, I, F, o!]", &key, &step, &at, &number) || !content_is_number(number))
-		return wrong(err, "[key, step, time, number]");
+		return fail_line(err, "[key, step, time, number]");
 	put(&l->run, key, step, at, content_number(number));
 	return 0;
 }
 
-static int take_points(struct lines *l, json_t *value, struct err *err)
+static int read_points_line(struct line_reader *l, json_t *value, struct err *err)
 {
 	json_t *row;
-	int rc = json_is_array(value) ? 0 : wrong(err, "a list of points");
+	int rc = json_is_array(value) ? 0 : fail_line(err, "a list of points");
 	size_t i;
 
 	json_array_foreach(value, i, row)
 		if (!rc)
-			rc = take_number(l, row, importer_point, err);
+			rc = read_number_row(l, row, importer_point, err);
 	return rc;
 }
 
-static int take_final(struct lines *l, json_t *value, struct err *err)
+static int read_final_line(struct line_reader *l, json_t *value, struct err *err)
 {
-	return take_number(l, value, importer_final, err);
+	return read_number_row(l, value, importer_final, err);
 }
 
-static int take_console(struct lines *l, json_t *value, struct err *err)
+static int read_console_line(struct line_reader *l, json_t *value, struct err *err)
 {
 	struct console_line line = { 0 };
 	struct buf lines;
@@ -167,7 +166,7 @@ static int take_console(struct lines *l, json_t *value, struct err *err)
 
 	if (json_unpack(value, "[i, F, s%!]", &line.stream, &at, &text, &line.text.len) || line.stream < 1 ||
 	    line.stream > 2)
-		return wrong(err, "[1 or 2, time, line]");
+		return fail_line(err, "[1 or 2, time, line]");
 	line.text.at = text;
 	buf_init(&lines, CONTENT_MAX);
 	console_add(&lines, &line);
@@ -176,15 +175,15 @@ static int take_console(struct lines *l, json_t *value, struct err *err)
 	return 0;
 }
 
-typedef bool add_content(struct buf *to, json_t *told);
+typedef bool add_content(struct buf *to, json_t *item);
 
-static bool add_image(struct buf *to, json_t *told)
+static bool add_image_content(struct buf *to, json_t *item)
 {
 	struct file_map map = { 0 };
 	const char *path;
 	int width, height;
 
-	if (json_unpack(told, "{s:s, s:i, s:i}", "file", &path, "width", &width, "height", &height) || width < 1 ||
+	if (json_unpack(item, "{s:s, s:i, s:i}", "file", &path, "width", &width, "height", &height) || width < 1 ||
 	    height < 1 || width > PIXELS_MAX || height > PIXELS_MAX || file_map_open(&map, path, NULL))
 		return false;
 	media_add_image(to, (struct event_span){ map.bytes, map.bytes + map.n }, (unsigned)width, (unsigned)height);
@@ -192,13 +191,13 @@ static bool add_image(struct buf *to, json_t *told)
 	return true;
 }
 
-static bool add_audio(struct buf *to, json_t *told)
+static bool add_audio_content(struct buf *to, json_t *item)
 {
 	struct file_map map = { 0 };
 	struct event_text type;
 	const char *path;
 
-	if (json_unpack(told, "{s:s, s:s%}", "file", &path, "type", &type.at, &type.len) ||
+	if (json_unpack(item, "{s:s, s:s%}", "file", &path, "type", &type.at, &type.len) ||
 	    file_map_open(&map, path, NULL))
 		return false;
 	media_add_audio(to, (struct event_span){ map.bytes, map.bytes + map.n }, type);
@@ -206,89 +205,89 @@ static bool add_audio(struct buf *to, json_t *told)
 	return true;
 }
 
-static bool add_text(struct buf *to, json_t *told)
+static bool add_text_content(struct buf *to, json_t *item)
 {
 	struct event_text text;
 
-	if (json_unpack(told, "{s:s%}", "text", &text.at, &text.len))
+	if (json_unpack(item, "{s:s%}", "text", &text.at, &text.len))
 		return false;
 	media_add_text(to, text);
 	return true;
 }
 
-static int take_media(struct lines *l, json_t *value, add_content *add, struct err *err)
+static int read_media_line(struct line_reader *l, json_t *value, add_content *add, struct err *err)
 {
 	struct buf content;
 	const char *key;
 	json_int_t step;
-	json_t *told;
+	json_t *item;
 	double at;
 
-	if (json_unpack(value, "[s, I, F, o!]", &key, &step, &at, &told))
-		return wrong(err, "[key, step, time, content]");
+	if (json_unpack(value, "[s, I, F, o!]", &key, &step, &at, &item))
+		return fail_line(err, "[key, step, time, content]");
 	buf_init(&content, CONTENT_MAX);
-	if (add(&content, told))
+	if (add(&content, item))
 		importer_media(&l->run, key, step, at, &content);
 	else
-		importer_leave_out(l->b, "a picture, sound, histogram, text or table that cannot be read: %.100s", key);
+		importer_leave_out(l->b, "an unreadable image, audio clip, histogram, text or table: %.100s", key);
 	buf_done(&content);
 	return 0;
 }
 
 /* --- lines ------------------------------------------------------------------------------------------------------ */
 
-/* One of the three says what becomes of a line's value. */
-struct kind {
+/* Exactly one of the three functions is set. */
+struct line_kind {
 	const char *name;
-	int (*take)(struct lines *l, json_t *value, struct err *err);
+	int (*take)(struct line_reader *l, json_t *value, struct err *err);
 	put_pair *put;
 	add_content *add;
 };
 
-static const struct kind kinds[] = {
-	{ "points", .take = take_points },	{ "run", .take = take_run },
-	{ "end", .take = take_end },		{ "param", .put = importer_param },
+static const struct line_kind kinds[] = {
+	{ "points", .take = read_points_line },	{ "run", .take = begin_line_run },
+	{ "end", .take = end_line_run },		{ "param", .put = importer_param },
 	{ "tag", .put = importer_tag },		{ "environment", .put = importer_env },
-	{ "code", .put = importer_code },		{ "note", .take = take_note },
-	{ "final", .take = take_final },	{ "image", .add = add_image },
-	{ "audio", .add = add_audio },		{ "text", .add = add_text },
+	{ "code", .put = importer_code },		{ "note", .take = read_note_line },
+	{ "final", .take = read_final_line },	{ "image", .add = add_image_content },
+	{ "audio", .add = add_audio_content },		{ "text", .add = add_text_content },
 	{ "histogram", .add = content_add_histogram }, { "table", .add = content_add_table },
-	{ "console", .take = take_console },	{ "file", .take = take_file },
-	{ "deleted", .take = take_deleted },	{ "left_out", .take = take_left_out },
+	{ "console", .take = read_console_line },	{ "file", .take = read_file_line },
+	{ "deleted", .take = mark_run_deleted },	{ "left_out", .take = read_left_out_line },
 };
 
-static int take_kind(struct lines *l, const struct kind *k, json_t *value, struct err *err)
+static int dispatch_line(struct line_reader *l, const struct line_kind *k, json_t *value, struct err *err)
 {
-	if (!l->begun && k->take != take_run && k->take != take_left_out)
-		return err_set(err, ERR_CORRUPT, "\"%s\" belongs to a run, and none has begun", k->name);
+	if (!l->begun && k->take != begin_line_run && k->take != read_left_out_line)
+		return err_set(err, ERR_CORRUPT, "\"%s\" needs a run, but none has begun", k->name);
 	if (k->put)
-		return take_pair(l, value, k->put, err);
-	return k->add ? take_media(l, value, k->add, err) : k->take(l, value, err);
+		return read_pair_line(l, value, k->put, err);
+	return k->add ? read_media_line(l, value, k->add, err) : k->take(l, value, err);
 }
 
-static int take_object(struct lines *l, json_t *object, struct err *err)
+static int read_line_object(struct line_reader *l, json_t *object, struct err *err)
 {
 	const char *name = json_object_iter_key(json_object_iter(object));
 
 	if (json_object_size(object) != 1)
-		return wrong(err, "an object with one member");
+		return fail_line(err, "an object with one member");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (!strcmp(kinds[i].name, name))
-			return take_kind(l, &kinds[i], json_object_get(object, name), err);
-	return err_set(err, ERR_CORRUPT, "\"%.40s\" is no kind of line", name);
+			return dispatch_line(l, &kinds[i], json_object_get(object, name), err);
+	return err_set(err, ERR_CORRUPT, "\"%.40s\": unknown kind of line", name);
 }
 
-static int take_line(struct lines *l, const char *text, size_t n, struct err *err)
+static int read_run_line(struct line_reader *l, const char *text, size_t n, struct err *err)
 {
 	json_error_t why;
 	json_t *object = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
-	int rc = object ? take_object(l, object, err) : err_set(err, ERR_CORRUPT, "no JSON: %s", why.text);
+	int rc = object ? read_line_object(l, object, err) : err_set(err, ERR_CORRUPT, "not JSON: %s", why.text);
 
 	json_decref(object);
 	return rc;
 }
 
-static bool is_head(const char *line, size_t n)
+static bool is_head_line(const char *line, size_t n)
 {
 	json_t *head = json_loadb(line, n, 0, NULL);
 	bool is = json_integer_value(json_object_get(head, HEAD)) == 1;
@@ -299,25 +298,25 @@ static bool is_head(const char *line, size_t n)
 
 int json_lines_take(struct importer *b, FILE *f, struct err *err)
 {
-	struct lines l = { .b = b };
+	struct line_reader l = { .b = b };
 	uint64_t number = 1;
 	char *line = NULL;
 	size_t room = 0;
 	ssize_t n = getline(&line, &room, f);
 	int rc = 0;
 
-	if (n < 0 || !is_head(line, (size_t)n))
-		rc = err_set(err, ERR_USAGE, "no runs told as lines: the first is not {\"" HEAD "\": 1}");
+	if (n < 0 || !is_head_line(line, (size_t)n))
+		rc = err_set(err, ERR_USAGE, "not a file of runs: the first line is not {\"" HEAD "\": 1}");
 	while (!rc && (n = getline(&line, &room, f)) >= 0) {
 		number++;
-		rc = take_line(&l, line, (size_t)n, err);
+		rc = read_run_line(&l, line, (size_t)n, err);
 		if (rc == ERR_CORRUPT)
 			err_prefix(err, "line %" PRIu64, number);
 	}
 	if (!rc && ferror(f))
 		rc = err_set_errno(err, errno, "cannot read line %" PRIu64, number + 1);
 	if (!rc && l.begun)
-		rc = err_set(err, ERR_CORRUPT, "the last run, %.100s, has no \"end\": it is not taken", l.run.name);
+		rc = err_set(err, ERR_CORRUPT, "the last run, %.100s, has no \"end\": it is not imported", l.run.name);
 	if (l.begun)
 		importer_run_drop(&l.run);
 	free(line);
@@ -328,7 +327,7 @@ bool json_lines_is(const char *path)
 {
 	char line[64];
 	FILE *f = fopen(path, "rbe");
-	bool is = f && fgets(line, sizeof(line), f) && is_head(line, strlen(line));
+	bool is = f && fgets(line, sizeof(line), f) && is_head_line(line, strlen(line));
 
 	if (f)
 		fclose(f);

@@ -1,4 +1,5 @@
-/* later.c: what is asked of the store when the runs are there: files, and whatever no journal holds. */
+/* later.c: the queue of requests to the store after all runs are imported: files, and everything that journals cannot
+ * contain. */
 #include <errno.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,7 +13,7 @@
 #include "tracker/base/file_map.h"
 #include "web/cli/import/importer.h"
 
-#define PATIENCE_S 60.0 /* for a server to find the journals that were put into its folder */
+#define PATIENCE_S 60.0 /* for a server to find the journals in its folder */
 #define LOOK_S 0.2
 
 struct importer_later {
@@ -35,7 +36,7 @@ int importer_then(struct importer *b, importer_fn *fn, void *arg, struct err *er
 
 /* --- requests --------------------------------------------------------------------------------------------------- */
 
-static int ask(struct importer_store *s, const struct local_opts *o, json_t **ret, struct err *err)
+static int request_import_json(struct importer_store *s, const struct local_opts *o, json_t **ret, struct err *err)
 {
 	json_t *reply = NULL;
 	int rc = source_json(s->source, o, &reply, err);
@@ -47,8 +48,8 @@ static int ask(struct importer_store *s, const struct local_opts *o, json_t **re
 	return rc;
 }
 
-/* Replies without a body are as good. */
-static int swallow(void *arg, const char *bytes, size_t n, struct err *err)
+/* Accepts replies without a body, too. */
+static int ignore_reply_body(void *arg, const char *bytes, size_t n, struct err *err)
 {
 	(void)arg;
 	(void)bytes;
@@ -57,56 +58,56 @@ static int swallow(void *arg, const char *bytes, size_t n, struct err *err)
 	return 0;
 }
 
-int importer_ask(struct importer_store *s, const char *method, const char *target, json_t *body, json_t **ret,
-	      struct err *err)
+int importer_ask(struct importer_store *s, const struct bring_request *r, json_t **ret, struct err *err)
 {
-	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-	struct local_opts o = { .method = method, .target = target, .body = text };
-	int rc = body && !text ? err_set(err, ERR_NOMEM, "out of memory") : 0;
+	char *text = r->body ? json_dumps(r->body, JSON_COMPACT) : NULL;
+	struct local_opts o = { .method = r->method, .target = r->target, .body = text };
+	int rc = r->body && !text ? err_set(err, ERR_NOMEM, "out of memory") : 0;
 
 	if (!rc && ret)
-		rc = ask(s, &o, ret, err);
+		rc = request_import_json(s, &o, ret, err);
 	else if (!rc)
-		rc = source_send(s->source, &o, &(struct local_sink){ swallow, NULL }, err);
+		rc = source_send(s->source, &o, &(struct local_sink){ ignore_reply_body, NULL }, err);
 	free(text);
-	json_decref(body);
+	json_decref(r->body);
 	return rc;
 }
 
-/* The run as the store has it. A server that follows the folder may be about to find it. */
-static int know_run(struct importer_store *s, const char *id, json_t **ret, struct err *err)
+/* Fetches the run from the store; waits for a server that follows the folder and has not found it yet. */
+static int wait_for_run(struct importer_store *s, const char *id, json_t **ret, struct err *err)
 {
 	double until = clock_mono_s() + PATIENCE_S;
 	char target[64];
+	const struct bring_request request = { "GET", target, NULL };
 	int rc;
 
 	snprintf(target, sizeof(target), "/api/v1/runs/%s", id);
-	while ((rc = importer_ask(s, "GET", target, NULL, ret, err)) == ERR_NOENT && clock_mono_s() < until)
+	while ((rc = importer_ask(s, &request, ret, err)) == ERR_NOENT && clock_mono_s() < until)
 		clock_sleep_s(LOOK_S);
-	return rc ? err_prefix(err, "run brought in") : 0;
+	return rc ? err_prefix(err, "imported run") : 0;
 }
 
-static bool is_deleted(json_t *run)
+static bool is_run_deleted(json_t *run)
 {
 	return json_is_true(json_object_get(run, "deleted"));
 }
 
-static int delete_run(struct importer_store *s, void *arg, struct err *err)
+static int delete_imported_run(struct importer_store *s, void *arg, struct err *err)
 {
 	char target[64];
 	json_t *run = NULL;
-	int rc = know_run(s, arg, &run, err);
+	int rc = wait_for_run(s, arg, &run, err);
 
 	snprintf(target, sizeof(target), "/api/v1/runs/%s", (const char *)arg);
-	if (!rc && !is_deleted(run))
-		rc = importer_ask(s, "DELETE", target, NULL, NULL, err);
+	if (!rc && !is_run_deleted(run))
+		rc = importer_ask(s, &(struct bring_request){ "DELETE", target, NULL }, NULL, err);
 	json_decref(run);
 	return rc;
 }
 
 int importer_delete_run(struct importer *b, const char *run, struct err *err)
 {
-	return importer_then(b, delete_run, arena_strdup(b->kept, run), err);
+	return importer_then(b, delete_imported_run, arena_strdup(b->kept, run), err);
 }
 
 /* --- files ------------------------------------------------------------------------------------------------------ */
@@ -115,8 +116,8 @@ struct bring_folder {
 	const char *run, *path, *from;
 };
 
-/* Each segment of a path, escaped. */
-static void escape_path(struct buf *to, const char *path)
+/* Appends each segment of a path, percent-encoded. */
+static void escape_path_segments(struct buf *to, const char *path)
 {
 	char segment[1024];
 
@@ -130,8 +131,8 @@ static void escape_path(struct buf *to, const char *path)
 	}
 }
 
-/* Whether the store has a file of that size there. */
-static bool has_file(struct importer_store *s, const struct bring_folder *f, uint64_t bytes)
+/* Returns true if the store has a file of that size at the path. */
+static bool has_store_file(struct importer_store *s, const struct bring_folder *f, uint64_t bytes)
 {
 	const char *slash = strrchr(f->path, '/');
 	json_t *list = NULL, *item;
@@ -147,7 +148,7 @@ static bool has_file(struct importer_store *s, const struct bring_folder *f, uin
 		snprintf(folder, sizeof(folder), "%.*s", (int)(slash - f->path), f->path);
 		source_arg(&target, "path", folder);
 	}
-	if (!importer_ask(s, "GET", target.data, NULL, &list, NULL))
+	if (!importer_ask(s, &(struct bring_request){ "GET", target.data, NULL }, &list, NULL))
 		json_array_foreach(json_object_get(list, "files"), i, item)
 			if (!strcmp(f->path, json_string_value(json_object_get(item, "path"))))
 				has = json_integer_value(json_object_get(item, "bytes")) == (json_int_t)bytes;
@@ -156,7 +157,7 @@ static bool has_file(struct importer_store *s, const struct bring_folder *f, uin
 	return has;
 }
 
-static int put_file(struct importer_store *s, const struct bring_folder *f, struct err *err)
+static int put_imported_file(struct importer_store *s, const struct bring_folder *f, struct err *err)
 {
 	struct file_map map = { 0 };
 	struct local_opts o = { .method = "PUT", .file = "" };
@@ -165,12 +166,12 @@ static int put_file(struct importer_store *s, const struct bring_folder *f, stru
 
 	buf_init(&target, 1 << 16);
 	buf_addf(&target, "/api/v1/runs/%s/artifacts", f->run);
-	escape_path(&target, f->path);
+	escape_path_segments(&target, f->path);
 	o.target = target.data;
 	o.file = map.n ? (const void *)map.bytes : "";
 	o.file_bytes = map.n;
-	if (!rc && !has_file(s, f, map.n)) {
-		rc = source_send(s->source, &o, &(struct local_sink){ swallow, NULL }, err);
+	if (!rc && !has_store_file(s, f, map.n)) {
+		rc = source_send(s->source, &o, &(struct local_sink){ ignore_reply_body, NULL }, err);
 		s->of->files += !rc;
 	}
 	buf_done(&target);
@@ -178,9 +179,10 @@ static int put_file(struct importer_store *s, const struct bring_folder *f, stru
 	return rc;
 }
 
-static int put_tree(struct importer_store *s, const struct bring_folder *f, int depth, struct err *err);
+static int put_imported_tree(struct importer_store *s, const struct bring_folder *f, int depth, struct err *err);
 
-static int put_entry(struct importer_store *s, const struct bring_folder *of, const char *name, int depth, struct err *err)
+static int put_imported_entry(struct importer_store *s, const struct bring_folder *of, const char *name, int depth,
+			      struct err *err)
 {
 	char path[4096], from[4096];
 	struct bring_folder f = { of->run, path, from };
@@ -191,46 +193,46 @@ static int put_entry(struct importer_store *s, const struct bring_folder *of, co
 	if (stat(from, &st))
 		return err_set_errno(err, errno, "cannot read %s", from);
 	if (S_ISDIR(st.st_mode))
-		return put_tree(s, &f, depth + 1, err);
+		return put_imported_tree(s, &f, depth + 1, err);
 	if (S_ISREG(st.st_mode))
-		return put_file(s, &f, err);
-	importer_leave_out(s->of, "a file that is no regular one: %s", path);
+		return put_imported_file(s, &f, err);
+	importer_leave_out(s->of, "a file that is not a regular file: %s", path);
 	return 0;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int compare_dir_entries(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static int put_tree(struct importer_store *s, const struct bring_folder *f, int depth, struct err *err)
+static int put_imported_tree(struct importer_store *s, const struct bring_folder *f, int depth, struct err *err)
 {
 	struct dirent **names = NULL;
-	int n = depth < 64 ? scandir(f->from, &names, NULL, by_name) : -1, rc = 0;
+	int n = depth < 64 ? scandir(f->from, &names, NULL, compare_dir_entries) : -1, rc = 0;
 
 	if (n < 0)
 		return depth < 64 ? err_set_errno(err, errno, "cannot read %s", f->from) :
 				    err_set(err, ERR_USAGE, "%s: folders are nested too deep", f->from);
 	for (int i = 0; i < n; i++) {
 		if (!rc && strcmp(names[i]->d_name, ".") && strcmp(names[i]->d_name, ".."))
-			rc = put_entry(s, f, names[i]->d_name, depth, err);
+			rc = put_imported_entry(s, f, names[i]->d_name, depth, err);
 		free(names[i]);
 	}
 	free(names);
 	return rc;
 }
 
-static int put_files(struct importer_store *s, void *arg, struct err *err)
+static int put_imported_files(struct importer_store *s, void *arg, struct err *err)
 {
 	const struct bring_folder *f = arg;
 	json_t *run = NULL;
 	struct stat st;
-	int rc = know_run(s, f->run, &run, err);
+	int rc = wait_for_run(s, f->run, &run, err);
 
 	if (!rc && stat(f->from, &st))
 		rc = err_set_errno(err, errno, "cannot read %s", f->from);
 	if (!rc)
-		rc = S_ISDIR(st.st_mode) ? put_tree(s, f, 0, err) : put_file(s, f, err);
+		rc = S_ISDIR(st.st_mode) ? put_imported_tree(s, f, 0, err) : put_imported_file(s, f, err);
 	json_decref(run);
 	return rc;
 }
@@ -242,13 +244,13 @@ int importer_files(struct importer *b, const char *run, const char *path, const 
 	if (f)
 		*f = (struct bring_folder){ arena_strdup(b->kept, run), arena_strdup(b->kept, path),
 					    arena_strdup(b->kept, from) };
-	return importer_then(b, put_files, f, err);
+	return importer_then(b, put_imported_files, f, err);
 }
 
-/* --- the end ---------------------------------------------------------------------------------------------------- */
+/* --- completion --------------------------------------------------------------------------------------------------- */
 
-/* What was written is on the disk before anybody hears that it was brought in. */
-static int sync_folder(const char *folder, struct err *err)
+/* The data must be on the disk before the import reports success. */
+static int sync_import_folder(const char *folder, struct err *err)
 {
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
 
@@ -263,7 +265,7 @@ int importer_finish(struct importer *b, struct err *err)
 {
 	struct source_opts o = { .logdir = b->http ? NULL : b->target->into, .url = b->target->url };
 	struct importer_store s = { .of = b };
-	int rc = b->http || !b->runs ? 0 : sync_folder(b->target->into, err);
+	int rc = b->http || !b->runs ? 0 : sync_import_folder(b->target->into, err);
 
 	if (rc || !b->later)
 		return rc;

@@ -1,4 +1,5 @@
-/* run_files.c: the server's tag of a file is its SHA-256, so that it is asked for the file unless it has just that one. */
+/* run_files.c: uploads the files that programs stored with runs. The entity tag of a file is its SHA-256, so a conditional
+ * GET shows whether the server has it. */
 #include "web/cli/import/run_files.h"
 
 #include <stdio.h>
@@ -14,7 +15,7 @@
 
 #define DIGEST_BYTES 65
 
-static void digest_of(const struct file_map *map, char ret[DIGEST_BYTES])
+static void hash_mapped_file(const struct file_map *map, char ret[DIGEST_BYTES])
 {
 	struct sha256 s;
 
@@ -23,8 +24,8 @@ static void digest_of(const struct file_map *map, char ret[DIGEST_BYTES])
 	sha256_end(&s, ret);
 }
 
-/* One request about the file; its status, 0 where none came. */
-static long ask(const struct run_files *k, const struct http_request *req, struct err *err)
+/* Sends one request about the file; returns its status, 0 without a reply. */
+static long request_run_file(const struct kept_upload *k, const struct http_request *req, struct err *err)
 {
 	struct http_reply reply;
 	char why[400];
@@ -40,8 +41,8 @@ static long ask(const struct run_files *k, const struct http_request *req, struc
 	return status;
 }
 
-static int put_file(const struct run_files *k, const char *path, const struct file_map *map, const char *digest,
-		    struct err *err)
+static int upload_run_file(const struct kept_upload *k, const char *path, const struct file_map *map,
+			   const char *digest, struct err *err)
 {
 	char like[DIGEST_BYTES + 20];
 	const char *const unless[] = { like, "Range: bytes=0-0", NULL };
@@ -49,18 +50,18 @@ static int put_file(const struct run_files *k, const char *path, const struct fi
 	long status;
 
 	snprintf(like, sizeof(like), "If-None-Match: \"%s\"", digest);
-	status = ask(k, &(struct http_request){ .method = "GET", .path = path, .headers = unless }, err);
+	status = request_run_file(k, &(struct http_request){ .method = "GET", .path = path, .headers = unless }, err);
 	if (status == 304)
 		return 0;
 	if (status)
-		status = ask(k, &(struct http_request){ .method = "PUT", .path = path, .body = body,
+		status = request_run_file(k, &(struct http_request){ .method = "PUT", .path = path, .body = body,
 							.body_bytes = map->n }, err);
 	return status / 100 == 2 ? 0 : ERR_PEER;
 }
 
-/* The file of that name as the journals tell of it. */
-static int send_one(const struct run_files *k, const char *name, const char *digest, struct run_files_result *ret,
-		    struct err *err)
+/* Uploads a file if it is the one that the journals describe and the server lacks it. */
+static int send_run_file(const struct kept_upload *k, const char *name, const char *digest, struct run_files_result *ret,
+			 struct err *err)
 {
 	struct err why = ERR_INIT;
 	struct file_map map;
@@ -73,7 +74,7 @@ static int send_one(const struct run_files *k, const char *name, const char *dig
 		ret->gone++;
 		return 0;
 	}
-	digest_of(&map, found);
+	hash_mapped_file(&map, found);
 	buf_init(&to, sizeof(path) * 4);
 	buf_addf(&to, "/api/v1/runs/%s/artifacts/", k->run);
 	http_add_path(&to, name);
@@ -81,8 +82,8 @@ static int send_one(const struct run_files *k, const char *name, const char *dig
 		rc = err_set(err, ERR_NOMEM, "out of memory");
 	else if (strcmp(found, digest) != 0)
 		ret->gone++;
-	else if (put_file(k, to.data, &map, digest, &why))
-		rc = err_set(err, ERR_PEER, "%s: %s; what is left is sent when you call again", path, why.text);
+	else if (upload_run_file(k, to.data, &map, digest, &why))
+		rc = err_set(err, ERR_PEER, "%s: %s: run the command again to send the rest", path, why.text);
 	else
 		ret->files++, ret->bytes += map.n;
 	buf_done(&to);
@@ -90,8 +91,8 @@ static int send_one(const struct run_files *k, const char *name, const char *dig
 	return rc;
 }
 
-/* What the server knows of the run's files by now: an array of name, bytes, sha256; the caller's. */
-static int ask_files(const struct run_files *k, json_t **ret, struct err *err)
+/* Fetches the server's list of the run's files: an array of name, bytes, sha256, owned by the caller. */
+static int fetch_file_list(const struct kept_upload *k, json_t **ret, struct err *err)
 {
 	struct http_reply reply;
 	json_t *run, *files = NULL;
@@ -110,15 +111,15 @@ static int ask_files(const struct run_files *k, json_t **ret, struct err *err)
 	json_decref(run);
 	http_reply_done(&reply);
 	*ret = files;
-	return files ? 0 : err_set(err, ERR_PEER, "%s does not tell which files run %s keeps%s%s", http_url(k->http),
+	return files ? 0 : err_set(err, ERR_PEER, "%s does not list the files of run %s%s%s", http_url(k->http),
 				   k->run, *why ? ": " : "", why);
 }
 
-int run_files_send(const struct run_files *k, struct run_files_result *ret, struct err *err)
+int run_files_send(const struct kept_upload *k, struct run_files_result *ret, struct err *err)
 {
 	json_t *files, *file;
 	size_t i;
-	int rc = ask_files(k, &files, err);
+	int rc = fetch_file_list(k, &files, err);
 
 	if (rc)
 		return rc;
@@ -127,7 +128,7 @@ int run_files_send(const struct run_files *k, struct run_files_result *ret, stru
 		const char *digest = json_string_value(json_object_get(file, "sha256"));
 
 		if (name && digest && strlen(digest) == DIGEST_BYTES - 1)
-			rc = send_one(k, name, digest, ret, err);
+			rc = send_run_file(k, name, digest, ret, err);
 		if (rc)
 			break;
 	}

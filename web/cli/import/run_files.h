@@ -1,5 +1,5 @@
-/* run_files.h: files that are kept with a run (dptrack_file), brought to a server that has the journals
- * which tell of them: it says which. */
+/* run_files.h: uploads the files that a program stored with its run (dptrack_file). The server has the run's journals and
+ * lists the files. */
 #ifndef DPT_CLI_BRING_RUN_FILES_H
 #define DPT_CLI_BRING_RUN_FILES_H
 
@@ -8,19 +8,19 @@
 #include "tracker/base/err.h"
 #include "tracker/sink/http_client.h"
 
-struct run_files {
+struct kept_upload {
 	struct http *http;
-	const char *run;    /* its id */
-	const char *folder; /* where its journals lie, and the files below files/ */
+	const char *run;    /* id of the run */
+	const char *folder; /* folder of its journals; the files are below files/ */
 };
 
 struct run_files_result {
-	uint64_t files, bytes; /* that the journals tell of and the server has, before or now */
-	uint64_t gone;	       /* … and that are here no more, or not as the journals say */
+	uint64_t files, bytes; /* files of the journals that the server has, before or now */
+	uint64_t gone;	       /* files of the journals that are missing here or differ from the journals */
 };
 
-/* Sends those that the server has not, or not like this. Adds to *ret. ERR_PEER: what is left is sent when it is called
- * again. */
-int run_files_send(const struct run_files *k, struct run_files_result *ret, struct err *err);
+/* Sends the files that the server lacks or has in another version. Adds to *ret. After ERR_PEER a repeated call sends
+ * the rest. */
+int run_files_send(const struct kept_upload *k, struct run_files_result *ret, struct err *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* sync.c: `dptrack sync`: sends what a server lacks of the runs below a folder, as after training without a network. */
+/* sync.c: `dptrack sync`: sends journals and files below a folder that a server lacks, for example after training
+ * without a network. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,16 +10,16 @@
 
 #define ID_BYTES 33
 
-struct sync {
+struct sync_state {
 	struct http *http;
 	const char *root, *only;
 	int patience_s;
 	uint64_t files, bytes, foreign, damaged;
-	struct map *folders; /* of journals that were sent: their run's id */
+	struct map *folders; /* folders of the sent journals → id of their run */
 	struct run_files_result kept;
 };
 
-static int note_folder(struct sync *s, const char *journal, const char *run, struct err *err)
+static int remember_run_folder(struct sync_state *s, const char *journal, const char *run, struct err *err)
 {
 	char *id = map_put(s->folders, journal, (size_t)(strrchr(journal, '/') - journal));
 
@@ -28,9 +29,10 @@ static int note_folder(struct sync *s, const char *journal, const char *run, str
 	return 0;
 }
 
-static int send_one(void *user, const char *path, struct err *err)
+/* Sends one journal, unless another program wrote it or it belongs to another run. */
+static int send_folder_journal(void *user, const char *path, struct err *err)
 {
-	struct sync *s = user;
+	struct sync_state *s = user;
 	struct journal_id id;
 	char whole[4096];
 	uint64_t bytes = 0;
@@ -55,10 +57,10 @@ static int send_one(void *user, const char *path, struct err *err)
 	printf("%-8.8s  %-30s  %12llu bytes  %s\n", id.run, id.name, (unsigned long long)bytes, path);
 	s->files++;
 	s->bytes += bytes;
-	return note_folder(s, whole, id.run, err);
+	return remember_run_folder(s, whole, id.run, err);
 }
 
-static int send_kept(struct sync *s, struct err *err)
+static int send_kept_files(struct sync_state *s, struct err *err)
 {
 	char folder[4096];
 	int rc = 0;
@@ -68,40 +70,42 @@ static int send_kept(struct sync *s, struct err *err)
 		const char *at = map_key_at(s->folders, i, &n);
 
 		snprintf(folder, sizeof(folder), "%.*s", (int)n, at);
-		rc = run_files_send(&(struct run_files){ s->http, map_at(s->folders, i), folder }, &s->kept, err);
+		rc = run_files_send(&(struct kept_upload){ s->http, map_at(s->folders, i), folder }, &s->kept, err);
 	}
 	return rc;
 }
 
-static int sync_all(struct sync *s, struct err *err)
+/* Sends all journals, then the files of their runs, and prints a summary. */
+static int sync_folder_runs(struct sync_state *s, struct err *err)
 {
 	char a[64], b[64];
-	int rc = journals_each(s->root, send_one, s, err);
+	int rc = journals_each(s->root, send_folder_journal, s, err);
 
-	rc = rc ? rc : send_kept(s, err);
+	rc = rc ? rc : send_kept_files(s, err);
 	if (rc)
 		return rc;
 	if (!s->files && s->only)
-		return err_set(err, ERR_USAGE, "no run %s below %s: name it by its id, the first digits of it, or its "
+		return err_set(err, ERR_USAGE, "no run %s below %s: use an id, the first digits of one, or a "
 			       "name", s->only, s->root);
-	printf("%s, %s: %s has all of it\n", cli_count(a, s->files, "journal"), cli_count(b, s->bytes, "byte"),
+	printf("%s, %s: complete on %s\n", cli_count(a, s->files, "journal"), cli_count(b, s->bytes, "byte"),
 	       http_url(s->http));
 	if (s->kept.files)
-		printf("%s, %s: as its artifacts\n", cli_count(a, s->kept.files, "kept file"),
+		printf("%s, %s: stored as artifacts\n", cli_count(a, s->kept.files, "kept file"),
 		       cli_count(b, s->kept.bytes, "byte"));
 	if (s->kept.gone)
-		printf("left out: %s, replaced or removed since\n", cli_count(a, s->kept.gone, "kept file"));
+		printf("skipped: %s, replaced or removed since\n", cli_count(a, s->kept.gone, "kept file"));
 	if (s->foreign)
-		printf("left out: %s of other programs; `dptrack import` takes them\n",
+		printf("skipped: %s of other programs; use `dptrack import` for them\n",
 		       cli_count(a, s->foreign, "event file"));
 	if (s->damaged)
-		printf("left out: %s without a whole record\n", cli_count(a, s->damaged, "file"));
+		printf("skipped: %s without a complete record\n", cli_count(a, s->damaged, "file"));
 	return 0;
 }
 
-static int sync_run(int argc, char **argv, struct err *err)
+/* Reads the flags and sends the runs. */
+static int run_sync_command(int argc, char **argv, struct err *err)
 {
-	struct sync s = { .root = "runs", .patience_s = 60 };
+	struct sync_state s = { .root = "runs", .patience_s = 60 };
 	const char *url = NULL;
 	bool help = false;
 	const struct flag table[] = {
@@ -109,7 +113,7 @@ static int sync_run(int argc, char **argv, struct err *err)
 		{ "url", FLAG_TEXT, "URL", "the server (default: DPTRACK_URL)", &url, 0, 0 },
 		{ "patience", FLAG_NUMBER, "SECONDS",
 		  "how long to wait for a server that does not answer (default: 60)", &s.patience_s, 0, 86400 },
-		{ "help", FLAG_SWITCH, "", "this text", &help, 0, 0 },
+		{ "help", FLAG_SWITCH, "", "print this help", &help, 0, 0 },
 		{ 0 },
 	};
 	struct cli_line line = { .cmd = &cli_sync, .table = table, .help = &help, .words_max = 1 };
@@ -122,7 +126,7 @@ static int sync_run(int argc, char **argv, struct err *err)
 	if (!rc) {
 		s.only = line.words.count ? line.words.items[0] : NULL;
 		s.folders = map_new(ID_BYTES);
-		rc = s.folders ? sync_all(&s, err) : err_set(err, ERR_NOMEM, "out of memory");
+		rc = s.folders ? sync_folder_runs(&s, err) : err_set(err, ERR_NOMEM, "out of memory");
 	}
 	map_free(s.folders);
 	http_close(s.http);
@@ -131,6 +135,6 @@ static int sync_run(int argc, char **argv, struct err *err)
 }
 
 const struct cli_command cli_sync = {
-	.name = "sync", .group = "Bring in", .words = "[RUN]",
-	.summary = "send what a server lacks of the runs below a folder", .run = sync_run
+	.name = "sync", .group = "Import", .words = "[RUN]",
+	.summary = "send runs below a folder to a server, as far as it lacks them", .run = run_sync_command
 };

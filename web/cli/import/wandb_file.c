@@ -1,5 +1,5 @@
-/* wandb_file.c: reads the records of a .wandb file (wandb_internal.proto) in the order in which they were written. What
- * is logged comes as JSON by path; wandb_items.c makes points and pictures of it. */
+/* wandb_file.c: reads the records of a .wandb file (wandb_internal.proto) in the order of the file. Logged values are
+ * JSON by path; wandb_items.c converts them to points and media. */
 #include "web/cli/import/wandb_file.h"
 
 #include <stdio.h>
@@ -25,18 +25,18 @@ struct wandb {
 	struct importer_run run;
 	bool begun, ended;
 	int exit_code;
-	double last_s;                /* wall time of what came last */
-	int64_t samples;              /* of the machine so far */
+	double last_s;                /* wall time of the last record */
+	int64_t samples;              /* number of samples of system statistics */
 	struct wandb_items items;
 	json_t *config, *summary;
-	struct buf line[3];           /* what stands behind the last line end, by stream */
-	struct buf lines;             /* whole ones, not handed on yet, */
-	double lines_s;               /* from then on */
+	struct buf line[3];           /* text after the last line end, by stream */
+	struct buf lines;             /* complete lines that were not passed on yet */
+	double lines_s;               /* time of the first of them */
 	int line_count;
 };
 
-/* A text field of the arena, as UTF-8. */
-static const char *text_of(struct wandb *w, const struct wire_field *f)
+/* A text field as UTF-8, in the arena. */
+static const char *wandb_text(struct wandb *w, const struct wire_field *f)
 {
 	struct event_text t = wire_text(f);
 	size_t room = f->type == WIRE_BYTES ? t.len * 3 + 1 : 1;
@@ -48,7 +48,7 @@ static const char *text_of(struct wandb *w, const struct wire_field *f)
 }
 
 /* google.protobuf.Timestamp */
-static double time_of(struct event_span s)
+static double wandb_time(struct event_span s)
 {
 	struct wire_field f;
 	double seconds = 0;
@@ -58,42 +58,43 @@ static double time_of(struct event_span s)
 	return seconds;
 }
 
-/* --- whose run -------------------------------------------------------------------------------------------------- */
+/* --- identity of the run
+ * -------------------------------------------------------------------------------------------- */
 
-struct identity {
+struct wandb_identity {
 	const char *id, *entity, *project, *name, *notes, *group, *job;
 	struct event_span config;
 	int64_t starting_step;
 	double start_s;
 };
 
-static void read_identity(struct wandb *w, struct event_span s, struct identity *ret)
+static void read_wandb_identity(struct wandb *w, struct event_span s, struct wandb_identity *ret)
 {
 	const char **texts[11] = { [1] = &ret->id, [2] = &ret->entity, [3] = &ret->project, [6] = &ret->group,
 				   [7] = &ret->job, [8] = &ret->name, [9] = &ret->notes };
 	struct wire_field f;
 
-	*ret = (struct identity){ "", "", "", "", "", "", "", { NULL, NULL }, 0, 0 };
+	*ret = (struct wandb_identity){ "", "", "", "", "", "", "", { NULL, NULL }, 0, 0 };
 	while (wire_next(&s, &f) > 0) {
 		if (f.number < 11 && texts[f.number])
-			*texts[f.number] = text_of(w, &f);
+			*texts[f.number] = wandb_text(w, &f);
 		else if (f.number == 4)
 			ret->config = wire_span(&f);
 		else if (f.number == 14)
 			ret->starting_step = (int64_t)f.value;
 		else if (f.number == 17)
-			ret->start_s = time_of(wire_span(&f));
+			ret->start_s = wandb_time(wire_span(&f));
 	}
 }
 
-/* What the record says that others may repeat: words as tags. */
-static void read_labels(struct wandb *w, struct event_span s, const struct identity *of)
+/* Imports the labels of the run record as tags. */
+static void import_wandb_labels(struct wandb *w, struct event_span s, const struct wandb_identity *of)
 {
 	struct wire_field f;
 
 	while (wire_next(&s, &f) > 0)
 		if (f.number == 10)
-			importer_tag(&w->run, text_of(w, &f), "");
+			importer_tag(&w->run, wandb_text(w, &f), "");
 	importer_tag(&w->run, "wandb.run_id", of->id);
 	if (*of->entity)
 		importer_tag(&w->run, "wandb.entity", of->entity);
@@ -105,18 +106,18 @@ static void read_labels(struct wandb *w, struct event_span s, const struct ident
 		importer_note(&w->run, of->notes);
 }
 
-static void read_git(struct wandb *w, struct event_span s)
+static void import_git_record(struct wandb *w, struct event_span s)
 {
 	struct wire_field f;
 
 	while (wire_next(&s, &f) > 0)
 		if (f.number == 1 || f.number == 2)
-			importer_code(&w->run, f.number == 1 ? "remote" : "commit", text_of(w, &f));
+			importer_code(&w->run, f.number == 1 ? "remote" : "commit", wandb_text(w, &f));
 }
 
-/* A run that was resumed is a further segment; W&B's steps only rise, so nothing of the ones before is hidden unless
- * it says at which step it goes on. */
-static void count_session(struct wandb *w, const struct identity *id)
+/* A resumed run is a further segment. W&B's steps only rise, so no earlier point is hidden unless the record has a
+ * starting step. */
+static void set_session_segment(struct wandb *w, const struct wandb_identity *id)
 {
 	int *n = w->file->sessions ? map_put(w->file->sessions, w->run.id, 32) : NULL;
 
@@ -127,34 +128,36 @@ static void count_session(struct wandb *w, const struct identity *id)
 	w->run.first_step = id->starting_step > 0 ? id->starting_step : INT64_MAX / 2;
 }
 
-static int take_run(struct wandb *w, struct event_span s, struct err *err)
+/* Begins the run from its run record, and reads its labels, config and git state. */
+static int read_run_record(struct wandb *w, struct event_span s, struct err *err)
 {
-	struct identity id;
+	struct wandb_identity id;
 	struct wire_field f;
 	char ours[33];
 	int rc;
 
-	read_identity(w, s, &id);
+	read_wandb_identity(w, s, &id);
 	if (w->begun || !*id.id)
-		return 0; /* said again, with what was learnt since */
+		return 0; /* the record is repeated with later information */
 	importer_id(ours, "wandb %s/%s/%s", id.entity, id.project, id.id);
-	rc = importer_run_begin(&w->run, w->b, ours, *id.project ? id.project : "uncategorized",
-			     *id.name ? id.name : id.id, id.start_s, err);
+	rc = importer_run_begin(&w->run, w->b,
+			     &(struct bring_run_head){ ours, *id.project ? id.project : "uncategorized",
+						       *id.name ? id.name : id.id, id.start_s }, err);
 	if (rc)
 		return rc;
 	w->begun = true;
 	w->last_s = id.start_s;
 	w->items = (struct wandb_items){ .run = &w->run, .files = w->file->files, .seen = w->items.seen };
-	count_session(w, &id);
-	read_labels(w, s, &id);
+	set_session_segment(w, &id);
+	import_wandb_labels(w, s, &id);
 	wandb_merge(w->config, id.config);
 	while (wire_next(&s, &f) > 0)
 		if (f.number == 21)
-			read_git(w, wire_span(&f));
+			import_git_record(w, wire_span(&f));
 	return 0;
 }
 
-static void take_environment(struct wandb *w, struct event_span s)
+static void read_environment_record(struct wandb *w, struct event_span s)
 {
 	static const char *const names[] = { [1] = "os", [2] = "python", [6] = "program", [12] = "host",
 					     [14] = "executable", [18] = "gpu", [25] = "cuda" };
@@ -162,15 +165,16 @@ static void take_environment(struct wandb *w, struct event_span s)
 
 	while (wire_next(&s, &f) > 0) {
 		if (f.number < sizeof(names) / sizeof(names[0]) && names[f.number] && f.type == WIRE_BYTES)
-			importer_env(&w->run, names[f.number], text_of(w, &f));
+			importer_env(&w->run, names[f.number], wandb_text(w, &f));
 		else if (f.number == 9)
-			read_git(w, wire_span(&f));
+			import_git_record(w, wire_span(&f));
 	}
 }
 
-/* --- what it measured ------------------------------------------------------------------------------------------- */
+/* --- measurements
+ * -------------------------------------------------------------------------------------------------- */
 
-static void take_history(struct wandb *w, struct event_span s)
+static void read_history_record(struct wandb *w, struct event_span s)
 {
 	json_t *row = json_object();
 	struct event_span step = { NULL, NULL };
@@ -191,8 +195,8 @@ static void take_history(struct wandb *w, struct event_span s)
 	json_decref(row);
 }
 
-/* A sample of the machine: W&B's names below ours for that, sample by sample. */
-static void take_stats(struct wandb *w, struct event_span s)
+/* A sample of system statistics: W&B's names below system/, numbered by sample. */
+static void read_stats_record(struct wandb *w, struct event_span s)
 {
 	struct event_span all = s;
 	struct wire_field f;
@@ -203,7 +207,7 @@ static void take_stats(struct wandb *w, struct event_span s)
 
 	while (wire_next(&s, &f) > 0)
 		if (f.number == 2)
-			at = time_of(wire_span(&f));
+			at = wandb_time(wire_span(&f));
 	row = json_object();
 	wandb_merge_from(row, all, 3);
 	w->samples++;
@@ -215,14 +219,14 @@ static void take_stats(struct wandb *w, struct event_span s)
 	json_decref(row);
 }
 
-static void hand_on_lines(struct wandb *w)
+static void flush_console_lines(struct wandb *w)
 {
 	importer_lines(&w->run, w->lines_s, &w->lines);
 	buf_reset(&w->lines);
 	w->line_count = 0;
 }
 
-static void add_line(struct wandb *w, int stream, double at, bool again)
+static void add_console_line(struct wandb *w, int stream, double at, bool again)
 {
 	struct console_line line = { .stream = stream, .again = again,
 				     .text = { w->line[stream].len ? w->line[stream].data : "", w->line[stream].len } };
@@ -233,43 +237,43 @@ static void add_line(struct wandb *w, int stream, double at, bool again)
 	console_add(&w->lines, &line);
 	buf_reset(&w->line[stream]);
 	if (++w->line_count == LINES_KEPT)
-		hand_on_lines(w);
+		flush_console_lines(w);
 }
 
-/* Pieces as they were written; a line ends with its line feed, or is printed over behind a carriage return. */
-static void take_output(struct wandb *w, struct event_span s)
+/* Output arrives in pieces. A line ends at its line feed; after a carriage return the next text overwrites it. */
+static void read_output_record(struct wandb *w, struct event_span s)
 {
 	struct event_span text = { NULL, NULL };
 	struct wire_field f;
 	double at = w->last_s;
-	int stream = STREAM_ERR; /* 0 in the enumeration, which is not written */
+	int stream = STREAM_ERR; /* enum value 0, which protobuf omits */
 
 	while (wire_next(&s, &f) > 0) {
 		if (f.number == 1)
 			stream = f.value == 1 ? STREAM_OUT : STREAM_ERR;
 		else if (f.number == 2)
-			at = time_of(wire_span(&f));
+			at = wandb_time(wire_span(&f));
 		else if (f.number == 3)
 			text = wire_span(&f);
 	}
 	for (; text.at < text.end; text.at++) {
 		if (*text.at == '\n')
-			add_line(w, stream, at, false);
+			add_console_line(w, stream, at, false);
 		else if (*text.at == '\r' && text.at + 1 < text.end && text.at[1] != '\n')
-			add_line(w, stream, at, true);
+			add_console_line(w, stream, at, true);
 		else if (*text.at != '\r')
 			buf_addc(&w->line[stream], (char)*text.at);
 	}
 	w->last_s = at > w->last_s ? at : w->last_s;
 }
 
-static void take_alert(struct wandb *w, struct event_span s)
+static void read_alert_record(struct wandb *w, struct event_span s)
 {
 	struct encode_alert a = { .level = 1, .step = w->items.step };
 	struct wire_field f;
 
 	while (wire_next(&s, &f) > 0) {
-		const char *text = text_of(w, &f);
+		const char *text = wandb_text(w, &f);
 
 		if (f.number == 1)
 			a.title = (struct event_text){ text, strlen(text) };
@@ -281,7 +285,7 @@ static void take_alert(struct wandb *w, struct event_span s)
 	importer_alert(&w->run, w->last_s, &a);
 }
 
-static void take_exit(struct wandb *w, struct event_span s)
+static void read_exit_record(struct wandb *w, struct event_span s)
 {
 	struct wire_field f;
 
@@ -293,7 +297,7 @@ static void take_exit(struct wandb *w, struct event_span s)
 
 /* --- records ---------------------------------------------------------------------------------------------------- */
 
-static void take_other(struct wandb *w, unsigned number, struct event_span s)
+static void count_other_record(struct wandb *w, unsigned number, struct event_span s)
 {
 	struct wire_field f;
 	const char *name = "";
@@ -302,24 +306,25 @@ static void take_other(struct wandb *w, unsigned number, struct event_span s)
 		return; /* settings, telemetry, requests */
 	while (wire_next(&s, &f) > 0)
 		if (f.number == 5)
-			name = text_of(w, &f);
+			name = wandb_text(w, &f);
 	if (number == RECORD_ARTIFACT)
-		importer_leave_out(w->b, "an artifact of W&B, whose files lie in its own cache: %.100s", name);
+		importer_leave_out(w->b, "an artifact of W&B, whose files are in its own cache: %.100s", name);
 	else
-		importer_leave_out(w->b, "a folder of TensorBoard's: bring that in by itself");
+		importer_leave_out(w->b, "a folder of TensorBoard: import it separately");
 }
 
-static int take_field(struct wandb *w, const struct wire_field *f, struct err *err)
+/* Dispatches a record by its field number; only a run record is accepted before the run begins. */
+static int read_record_field(struct wandb *w, const struct wire_field *f, struct err *err)
 {
 	struct event_span s = wire_span(f);
 
 	if (f->number == RECORD_RUN)
-		return take_run(w, s, err);
+		return read_run_record(w, s, err);
 	if (!w->begun)
 		return 0;
 	switch (f->number) {
 	case RECORD_HISTORY:
-		take_history(w, s);
+		read_history_record(w, s);
 		break;
 	case RECORD_SUMMARY:
 		wandb_merge(w->summary, s);
@@ -328,42 +333,42 @@ static int take_field(struct wandb *w, const struct wire_field *f, struct err *e
 		wandb_merge(w->config, s);
 		break;
 	case RECORD_STATS:
-		take_stats(w, s);
+		read_stats_record(w, s);
 		break;
 	case RECORD_OUTPUT_RAW:
 	case RECORD_OUTPUT:
-		take_output(w, s);
+		read_output_record(w, s);
 		break;
 	case RECORD_ALERT:
-		take_alert(w, s);
+		read_alert_record(w, s);
 		break;
 	case RECORD_EXIT:
-		take_exit(w, s);
+		read_exit_record(w, s);
 		break;
 	case RECORD_ENVIRONMENT:
-		take_environment(w, s);
+		read_environment_record(w, s);
 		break;
 	default:
-		take_other(w, f->number, s);
+		count_other_record(w, f->number, s);
 	}
 	return 0;
 }
 
-static int end_run(struct wandb *w, struct err *err)
+static int finish_wandb_run(struct wandb *w, struct err *err)
 {
 	for (int stream = STREAM_OUT; stream <= STREAM_ERR; stream++)
 		if (w->line[stream].len)
-			add_line(w, stream, w->last_s, false);
-	hand_on_lines(w);
+			add_console_line(w, stream, w->last_s, false);
+	flush_console_lines(w);
 	wandb_params(&w->items, w->config);
-	if (w->ended) /* before that its rows may still be on their way */
+	if (w->ended) /* without an end, rows may be missing */
 		wandb_finals(&w->items, w->summary);
-	/* one that does not say how it ended was killed; W&B calls it crashed */
+	/* a run without an end was killed; W&B calls it crashed */
 	importer_status(&w->run, !w->ended ? EVENT_KILLED : w->exit_code ? EVENT_FAILED : EVENT_FINISHED, w->last_s);
 	return importer_run_end(&w->run, err);
 }
 
-static int take_records(struct wandb *w, struct blocks *blocks, struct err *err)
+static int read_wandb_records(struct wandb *w, struct blocks *blocks, struct err *err)
 {
 	struct event_span record;
 	int rc = 0;
@@ -373,7 +378,7 @@ static int take_records(struct wandb *w, struct blocks *blocks, struct err *err)
 		int got;
 
 		while (!rc && (got = wire_next(&record, &f)) > 0)
-			rc = take_field(w, &f, err);
+			rc = read_record_field(w, &f, err);
 	}
 	for (uint64_t i = 0; i < blocks->damaged; i++)
 		importer_leave_out(w->b, "a damaged record of %s", w->file->session);
@@ -391,12 +396,12 @@ int wandb_take(struct importer *b, const struct wandb_file *file, struct err *er
 	buf_init(&w.lines, 64 << 20);
 	w.items.seen = map_new(1);
 	if (rc)
-		err_set(err, rc, "no .wandb file");
-	rc = rc ? rc : take_records(&w, &blocks, err);
+		err_set(err, rc, "not a .wandb file");
+	rc = rc ? rc : read_wandb_records(&w, &blocks, err);
 	if (!rc && !w.begun)
-		rc = err_set(err, ERR_CORRUPT, "its run's record is not there, or not whole");
+		rc = err_set(err, ERR_CORRUPT, "the record of its run is missing or damaged");
 	else if (!rc)
-		rc = end_run(&w, err);
+		rc = finish_wandb_run(&w, err);
 	else if (w.begun)
 		importer_run_drop(&w.run);
 	if (!rc && file->files)

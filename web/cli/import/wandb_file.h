@@ -1,11 +1,12 @@
-/* wandb_file.h: one .wandb file, which is a run's session. Knows no folder but the one it is told. */
+/* wandb_file.h: reads one .wandb file, which is a session of a run. Knows no folders but the given one. */
 #ifndef DPT_CLI_BRING_WANDB_FILE_H
 #define DPT_CLI_BRING_WANDB_FILE_H
 
 #include "web/cli/import/importer.h"
 
-/* What one file's bytes hold; files: the folder of what the run saved, NULL: none. ERR_CORRUPT: it does not say whose
- * run it is, by then. session names this file among those of a run; sessions: the run's, by id → int (NULL: alone). */
+/* A file to import. files: folder of the files that the run saved, NULL: none. session: name of this file among those
+ * of its run. sessions: id of a run → int, number of its sessions so far (NULL: only this one). ERR_CORRUPT: the run
+ * record is missing. */
 struct wandb_file {
 	const void *bytes;
 	size_t n;

@@ -1,4 +1,4 @@
-/* wandb_items.c: JSON of W&B to points, pictures, histograms, tables, params. */
+/* wandb_items.c: converts W&B's JSON to points, images, histograms, tables, params. */
 #include "web/cli/import/wandb_items.h"
 
 #include <math.h>
@@ -16,8 +16,8 @@
 
 /* --- by path ---------------------------------------------------------------------------------------------------- */
 
-/* Python writes NaN and Infinity bare, which JSON does not know: they are kept as texts. */
-static json_t *parse(struct event_text t)
+/* Python writes bare NaN and Infinity, which are not JSON: they are stored as strings. */
+static json_t *parse_wandb_value(struct event_text t)
 {
 	static const char *const words[] = { "NaN", "Infinity", "-Infinity" };
 
@@ -27,8 +27,8 @@ static json_t *parse(struct event_text t)
 	return json_loadb(t.at, t.len, JSON_DECODE_ANY, NULL);
 }
 
-/* The object in which the last name of the path stands, made where it is not there. *ret_name has that name. */
-static json_t *descend(json_t *object, struct event_span item, char *ret_name, size_t room)
+/* Finds the object that contains the last name of the path, and creates it if needed. *ret_name: that name. */
+static json_t *find_item_parent(json_t *object, struct event_span item, char *ret_name, size_t room)
 {
 	struct wire_field f;
 	bool any = false;
@@ -53,18 +53,18 @@ static json_t *descend(json_t *object, struct event_span item, char *ret_name, s
 	return any ? object : NULL;
 }
 
-static void put_item(json_t *object, struct event_span item, bool remove)
+static void apply_wandb_item(json_t *object, struct event_span item, bool remove)
 {
 	char name[KEY_BYTES];
-	json_t *at = descend(object, item, name, sizeof(name)), *value;
+	json_t *at = find_item_parent(object, item, name, sizeof(name)), *value;
 	struct wire_field f;
 
 	if (at && remove)
 		json_object_del(at, name);
 	while (at && !remove && wire_next(&item, &f) > 0) {
-		value = f.number == 16 && f.type == WIRE_BYTES ? parse(wire_text(&f)) : NULL;
+		value = f.number == 16 && f.type == WIRE_BYTES ? parse_wandb_value(wire_text(&f)) : NULL;
 		if (value)
-			json_object_set_new(at, name, value); /* a name that is no UTF-8 is left */
+			json_object_set_new(at, name, value); /* a name that is not UTF-8 is skipped */
 	}
 }
 
@@ -74,7 +74,7 @@ void wandb_merge_from(json_t *object, struct event_span record, unsigned n)
 
 	while (wire_next(&record, &f) > 0)
 		if (f.number == n && f.type == WIRE_BYTES)
-			put_item(object, f.bytes, false);
+			apply_wandb_item(object, f.bytes, false);
 }
 
 void wandb_merge(json_t *object, struct event_span record)
@@ -85,22 +85,22 @@ void wandb_merge(json_t *object, struct event_span record)
 	wandb_merge_from(object, record, 1);
 	while (wire_next(&again, &f) > 0)
 		if (f.number == 2 && f.type == WIRE_BYTES)
-			put_item(object, f.bytes, true);
+			apply_wandb_item(object, f.bytes, true);
 }
 
 /* --- rows ------------------------------------------------------------------------------------------------------- */
 
-static const char *member(json_t *object, const char *key)
+static const char *wandb_member_text(json_t *object, const char *key)
 {
 	const char *s = json_string_value(json_object_get(object, key));
 
 	return s ? s : "";
 }
 
-/* A file that the row names, below the run's own; false: it is not there, or leads elsewhere. */
-static bool open_file(struct wandb_items *w, json_t *value, struct file_map *ret)
+/* Opens a file that the row names, below the run's files. Returns false if it is missing or outside them. */
+static bool open_item_file(struct wandb_items *w, json_t *value, struct file_map *ret)
 {
-	const char *path = member(value, "path");
+	const char *path = wandb_member_text(value, "path");
 	char whole[4096];
 
 	if (!w->files || !*path || *path == '/' || strstr(path, ".."))
@@ -109,36 +109,36 @@ static bool open_file(struct wandb_items *w, json_t *value, struct file_map *ret
 	return !file_map_open(ret, whole, NULL);
 }
 
-static unsigned size_of(json_t *value, const char *key)
+static unsigned read_pixel_count(json_t *value, const char *key)
 {
 	json_int_t n = json_integer_value(json_object_get(value, key));
 
 	return n > 0 && n < 1000000 ? (unsigned)n : 0;
 }
 
-static bool add_file(struct wandb_items *w, json_t *value, const char *type, struct buf *to)
+static bool add_item_file(struct wandb_items *w, json_t *value, const char *type, struct buf *to)
 {
 	struct file_map map = { 0 };
 	struct event_span file;
 
-	if (!open_file(w, value, &map))
+	if (!open_item_file(w, value, &map))
 		return false;
 	file = (struct event_span){ map.bytes, map.bytes + map.n };
 	if (!strcmp(type, "image-file"))
-		media_add_image(to, file, size_of(value, "width"), size_of(value, "height"));
+		media_add_image(to, file, read_pixel_count(value, "width"), read_pixel_count(value, "height"));
 	else
 		media_add_audio(to, file, (struct event_text){ "audio/wav", 9 });
 	file_map_close(&map);
 	return true;
 }
 
-static bool add_table(struct wandb_items *w, json_t *value, struct buf *to)
+static bool add_item_table(struct wandb_items *w, json_t *value, struct buf *to)
 {
 	struct file_map map = { 0 };
 	json_t *table;
 	bool added;
 
-	if (!open_file(w, value, &map))
+	if (!open_item_file(w, value, &map))
 		return false;
 	table = json_loadb((const char *)map.bytes, map.n, 0, NULL);
 	file_map_close(&map);
@@ -147,18 +147,18 @@ static bool add_table(struct wandb_items *w, json_t *value, struct buf *to)
 	return added;
 }
 
-static void take_media(struct wandb_items *w, const char *key, json_t *value, const char *type)
+static void import_wandb_media(struct wandb_items *w, const char *key, json_t *value, const char *type)
 {
 	struct buf content;
 	bool added = false;
 
 	buf_init(&content, CONTENT_MAX);
 	if (!strcmp(type, "image-file") || !strcmp(type, "audio-file"))
-		added = add_file(w, value, type, &content);
+		added = add_item_file(w, value, type, &content);
 	else if (!strcmp(type, "histogram"))
 		added = content_add_histogram(&content, value);
 	else if (!strcmp(type, "table-file"))
-		added = add_table(w, value, &content);
+		added = add_item_table(w, value, &content);
 	if (added)
 		importer_media(w->run, key, w->step, w->wall_s, &content);
 	else
@@ -166,30 +166,30 @@ static void take_media(struct wandb_items *w, const char *key, json_t *value, co
 	buf_done(&content);
 }
 
-static void see(struct wandb_items *w, const char *key)
+static void mark_key_seen(struct wandb_items *w, const char *key)
 {
 	map_put(w->seen, key, strlen(key));
 }
 
-static void take_value(struct wandb_items *w, const char *key, json_t *value, int depth)
+static void import_history_value(struct wandb_items *w, const char *key, json_t *value, int depth)
 {
-	const char *type = member(value, "_type"), *name;
+	const char *type = wandb_member_text(value, "_type"), *name;
 	char inner[KEY_BYTES];
 	json_t *v;
 
 	if (content_is_number(value)) {
-		see(w, key);
+		mark_key_seen(w, key);
 		importer_point(w->run, key, w->step, w->wall_s, content_number(value));
 	} else if (*type) {
-		see(w, key);
-		take_media(w, key, value, type);
+		mark_key_seen(w, key);
+		import_wandb_media(w, key, value, type);
 	} else if (json_is_object(value) && depth < DEPTH_MAX) {
 		json_object_foreach(value, name, v) {
 			snprintf(inner, sizeof(inner), "%.490s.%.490s", key, name);
-			take_value(w, inner, v, depth + 1);
+			import_history_value(w, inner, v, depth + 1);
 		}
 	} else if (!json_is_null(value)) {
-		see(w, key);
+		mark_key_seen(w, key);
 		importer_leave_out(w->run->of, "a text or list in the history: %.100s", key);
 	}
 }
@@ -201,12 +201,12 @@ void wandb_row(struct wandb_items *w, json_t *row)
 
 	json_object_foreach(row, key, value)
 		if (*key != '_')
-			take_value(w, key, value, 0);
+			import_history_value(w, key, value, 0);
 }
 
 /* --- params, the summary ---------------------------------------------------------------------------------------- */
 
-static void take_param(struct wandb_items *w, const char *key, json_t *value, int depth)
+static void import_config_value(struct wandb_items *w, const char *key, json_t *value, int depth)
 {
 	char inner[KEY_BYTES], *text;
 	const char *name;
@@ -215,7 +215,7 @@ static void take_param(struct wandb_items *w, const char *key, json_t *value, in
 	if (json_is_object(value) && json_object_size(value) && depth < DEPTH_MAX) {
 		json_object_foreach(value, name, v) {
 			snprintf(inner, sizeof(inner), "%.490s.%.490s", key, name);
-			take_param(w, inner, v, depth + 1);
+			import_config_value(w, inner, v, depth + 1);
 		}
 		return;
 	}
@@ -231,7 +231,7 @@ void wandb_params(struct wandb_items *w, json_t *config)
 
 	json_object_foreach(config, key, value)
 		if (strcmp(key, "_wandb"))
-			take_param(w, key, value, 0);
+			import_config_value(w, key, value, 0);
 }
 
 void wandb_finals(struct wandb_items *w, json_t *summary)

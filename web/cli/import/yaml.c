@@ -1,4 +1,4 @@
-/* yaml.c: scalars as PyYAML's emitter writes them (style of safe_dump: block mappings, width 80). */
+/* yaml.c: parses YAML as PyYAML's emitter writes it (safe_dump: block mappings, width 80). */
 #include "web/cli/import/yaml.h"
 
 #include <stdint.h>
@@ -10,7 +10,7 @@
 
 #define TEXT_MAX ((size_t)64 << 20)
 
-struct yaml {
+struct yaml_parser {
 	const char *at;
 	int line;
 	struct arena *arena;
@@ -19,17 +19,17 @@ struct yaml {
 	struct err *err;
 };
 
-static int wrong(struct yaml *y, const char *what)
+static int fail_yaml(struct yaml_parser *y, const char *what)
 {
 	return err_set(y->err, ERR_CORRUPT, "line %d: %s", y->line, what);
 }
 
-static size_t indent_of(const char *line)
+static size_t count_indent(const char *line)
 {
 	return strspn(line, " ");
 }
 
-static void next_line(struct yaml *y)
+static void skip_yaml_line(struct yaml_parser *y)
 {
 	y->at += strcspn(y->at, "\n");
 	if (*y->at)
@@ -39,9 +39,9 @@ static void next_line(struct yaml *y)
 
 /* --- scalars ---------------------------------------------------------------------------------------------------- */
 
-/* A line break inside a quoted or plain scalar: one is a space, each further one a line feed. Stands at the break;
- * moves behind the next line's indentation. */
-static void fold(struct yaml *y, struct buf *to)
+/* A line break inside a quoted or plain scalar: the first is a space, each further one a line feed. Begins at the break
+ * and ends after the indentation of the next line. */
+static void fold_line_break(struct yaml_parser *y, struct buf *to)
 {
 	int breaks = 0;
 
@@ -51,7 +51,7 @@ static void fold(struct yaml *y, struct buf *to)
 		breaks++;
 		y->line++;
 		y->at++;
-		y->at += indent_of(y->at);
+		y->at += count_indent(y->at);
 	}
 	if (breaks == 1)
 		buf_addc(to, ' ');
@@ -59,7 +59,7 @@ static void fold(struct yaml *y, struct buf *to)
 		buf_addc(to, '\n');
 }
 
-static void add_utf8(struct buf *to, uint32_t c)
+static void append_utf8(struct buf *to, uint32_t c)
 {
 	if (c < 0x80) {
 		buf_addc(to, (char)c);
@@ -78,8 +78,8 @@ static void add_utf8(struct buf *to, uint32_t c)
 	}
 }
 
-/* What stands behind a backslash. */
-static int escape(struct yaml *y, struct buf *to)
+/* Parses the characters after a backslash. */
+static int parse_yaml_escape(struct yaml_parser *y, struct buf *to)
 {
 	static const char letters[] = "0abtnvfre\"/\\ N_LP";
 	static const uint32_t codes[] = { 0,  7,   8,   9,    10,  11,   12,   13,     27,
@@ -88,60 +88,60 @@ static int escape(struct yaml *y, struct buf *to)
 	const char *known = c ? strchr(letters, c) : NULL;
 	int digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
 
-	if (c == '\n') { /* no break at all */
+	if (c == '\n') { /* an escaped line break adds nothing */
 		y->line++;
-		y->at += 1 + indent_of(y->at + 1);
+		y->at += 1 + count_indent(y->at + 1);
 		return 0;
 	}
 	if (known) {
 		y->at++;
-		add_utf8(to, codes[known - letters]);
+		append_utf8(to, codes[known - letters]);
 		return 0;
 	}
 	if (!digits || strnlen(y->at + 1, 8) < (size_t)digits)
-		return wrong(y, "a backslash in front of nothing known");
+		return fail_yaml(y, "unknown escape after a backslash");
 	memcpy(hex, y->at + 1, (size_t)digits);
 	y->at += 1 + digits;
-	add_utf8(to, (uint32_t)strtoul(hex, NULL, 16) & 0x1fffff);
+	append_utf8(to, (uint32_t)strtoul(hex, NULL, 16) & 0x1fffff);
 	return 0;
 }
 
-static int double_quoted(struct yaml *y, struct buf *to)
+static int parse_double_quoted(struct yaml_parser *y, struct buf *to)
 {
 	int rc = 0;
 
 	for (y->at++; *y->at && *y->at != '"' && !rc;) {
 		if (*y->at == '\n') {
-			fold(y, to);
+			fold_line_break(y, to);
 		} else if (*y->at == '\\') {
 			y->at++;
-			rc = escape(y, to);
+			rc = parse_yaml_escape(y, to);
 		} else {
 			buf_addc(to, *y->at++);
 		}
 	}
 	if (rc)
 		return rc;
-	return *y->at++ == '"' ? 0 : wrong(y, "a quoted text has no end");
+	return *y->at++ == '"' ? 0 : fail_yaml(y, "a quoted string has no end");
 }
 
-static int single_quoted(struct yaml *y, struct buf *to)
+static int parse_single_quoted(struct yaml_parser *y, struct buf *to)
 {
 	for (y->at++; *y->at; ) {
 		if (*y->at == '\'' && y->at[1] != '\'')
 			break;
 		if (*y->at == '\n') {
-			fold(y, to);
+			fold_line_break(y, to);
 			continue;
 		}
 		y->at += *y->at == '\'';
 		buf_addc(to, *y->at++);
 	}
-	return *y->at++ == '\'' ? 0 : wrong(y, "a quoted text has no end");
+	return *y->at++ == '\'' ? 0 : fail_yaml(y, "a quoted string has no end");
 }
 
-/* Ends with the last line that is indented further than its key. */
-static void plain(struct yaml *y, struct buf *to, size_t indent)
+/* A plain scalar ends with the last line that is indented further than its key. */
+static void parse_plain_scalar(struct yaml_parser *y, struct buf *to, size_t indent)
 {
 	for (;;) {
 		size_t n = strcspn(y->at, "\n");
@@ -151,36 +151,36 @@ static void plain(struct yaml *y, struct buf *to, size_t indent)
 		y->at = next;
 		while (*next == '\n' && next[1] == '\n')
 			next++;
-		if (*next != '\n' || !next[1] || indent_of(next + 1) <= indent)
+		if (*next != '\n' || !next[1] || count_indent(next + 1) <= indent)
 			return;
-		fold(y, to);
+		fold_line_break(y, to);
 	}
 }
 
-/* A literal block: its lines as they are, without their indentation. */
-static void literal(struct yaml *y, struct buf *to, size_t indent)
+/* A literal block: its lines without their indentation. */
+static void parse_literal_block(struct yaml_parser *y, struct buf *to, size_t indent)
 {
 	bool strip = y->at[1] == '-', keep = y->at[1] == '+';
 	size_t own = 0;
 
-	next_line(y);
-	while (*y->at && (indent_of(y->at) > indent || *y->at == '\n')) {
-		size_t has = indent_of(y->at), n;
+	skip_yaml_line(y);
+	while (*y->at && (count_indent(y->at) > indent || *y->at == '\n')) {
+		size_t has = count_indent(y->at), n;
 
 		own = own || *y->at == '\n' ? own : has;
 		y->at += has < own ? has : own;
 		n = strcspn(y->at, "\n");
 		buf_add(to, y->at, n);
 		buf_addc(to, '\n');
-		next_line(y);
+		skip_yaml_line(y);
 	}
 	while (!keep && to->len > (strip ? 0u : 1u) && to->data[to->len - 1] == '\n' &&
 	       (strip || to->data[to->len - 2] == '\n'))
 		to->data[--to->len] = 0;
 }
 
-/* The value behind a colon, of a key that stands so far in. Leaves y at the next line. */
-static int scalar(struct yaml *y, size_t indent, const char **ret)
+/* Parses the value after a colon, of a key with this indentation. Ends at the next line. */
+static int parse_yaml_scalar(struct yaml_parser *y, size_t indent, const char **ret)
 {
 	struct buf to;
 	bool is_plain = !strchr("'\"|", *y->at) || !*y->at;
@@ -189,27 +189,28 @@ static int scalar(struct yaml *y, size_t indent, const char **ret)
 	buf_init(&to, TEXT_MAX);
 	buf_adds(&to, "");
 	if (*y->at == '"')
-		rc = double_quoted(y, &to);
+		rc = parse_double_quoted(y, &to);
 	else if (*y->at == '\'')
-		rc = single_quoted(y, &to);
+		rc = parse_single_quoted(y, &to);
 	else if (*y->at == '|')
-		literal(y, &to, indent);
+		parse_literal_block(y, &to, indent);
 	else
-		plain(y, &to, indent);
+		parse_plain_scalar(y, &to, indent);
 	if (!rc && !(to.len == 0 && !is_plain) && is_plain &&
 	    (!to.len || !strcmp(to.data, "null") || !strcmp(to.data, "~")))
 		*ret = NULL;
 	else if (!rc)
 		*ret = arena_strdup(y->arena, to.len ? to.data : "");
 	if (!rc && y->at[-1] != '\n')
-		next_line(y);
+		skip_yaml_line(y);
 	buf_done(&to);
 	return rc;
 }
 
 /* --- mappings --------------------------------------------------------------------------------------------------- */
 
-static int key(struct yaml *y, const char **ret)
+/* Parses a key, quoted or plain, up to its colon. */
+static int parse_yaml_key(struct yaml_parser *y, const char **ret)
 {
 	struct buf to;
 	size_t n;
@@ -218,9 +219,9 @@ static int key(struct yaml *y, const char **ret)
 	buf_init(&to, TEXT_MAX);
 	buf_adds(&to, "");
 	if (*y->at == '"') {
-		rc = double_quoted(y, &to);
+		rc = parse_double_quoted(y, &to);
 	} else if (*y->at == '\'') {
-		rc = single_quoted(y, &to);
+		rc = parse_single_quoted(y, &to);
 	} else {
 		const char *end = strstr(y->at, ": "), *line = y->at + strcspn(y->at, "\n");
 
@@ -231,17 +232,17 @@ static int key(struct yaml *y, const char **ret)
 		y->at += n;
 	}
 	if (!rc && *y->at != ':')
-		rc = wrong(y, "no key and colon");
+		rc = fail_yaml(y, "expected a key and a colon");
 	if (!rc) {
 		y->at++;
-		y->at += indent_of(y->at);
+		y->at += count_indent(y->at);
 		*ret = arena_strdup(y->arena, to.len ? to.data : "");
 	}
 	buf_done(&to);
 	return rc;
 }
 
-static int add(struct yaml *y, const char *name, const char *value)
+static int add_yaml_pair(struct yaml_parser *y, const char *name, const char *value)
 {
 	struct yaml_pair *p = arena_alloc(y->arena, sizeof(*p));
 
@@ -253,45 +254,47 @@ static int add(struct yaml *y, const char *name, const char *value)
 	return 0;
 }
 
-/* Lines further in than the key, and sequences' own, which stand as far in as it. */
-static void step_over(struct yaml *y, size_t indent)
+/* Skips lines that are indented further than the key, and the lines of a sequence, which may have the same
+ * indentation. */
+static void skip_nested_lines(struct yaml_parser *y, size_t indent)
 {
-	while (*y->at && (indent_of(y->at) > indent || (indent_of(y->at) == indent && y->at[indent] == '-')))
-		next_line(y);
+	while (*y->at && (count_indent(y->at) > indent || (count_indent(y->at) == indent && y->at[indent] == '-')))
+		skip_yaml_line(y);
 }
 
-static int mapping(struct yaml *y, size_t indent)
+/* Parses the mapping at this indentation; a mapping in it becomes pairs with a parent, deeper ones are skipped. */
+static int parse_yaml_mapping(struct yaml_parser *y, size_t indent)
 {
 	int rc = 0;
 
 	while (!rc && *y->at) {
 		const char *name = NULL, *value = NULL;
-		size_t in = indent_of(y->at);
+		size_t in = count_indent(y->at);
 
 		if (y->at[in] == '\n' || y->at[in] == '#' || !strncmp(y->at, "---", 3)) {
-			next_line(y);
+			skip_yaml_line(y);
 			continue;
 		}
 		if (in != indent)
-			return in < indent ? 0 : wrong(y, "unexpected indentation");
+			return in < indent ? 0 : fail_yaml(y, "unexpected indentation");
 		y->at += in;
-		rc = key(y, &name);
+		rc = parse_yaml_key(y, &name);
 		if (rc)
 			return rc;
 		if (*y->at == '\n' || !*y->at) {
-			next_line(y);
-			if (indent || indent_of(y->at) <= indent || y->at[indent_of(y->at)] == '-') {
-				step_over(y, indent);
+			skip_yaml_line(y);
+			if (indent || count_indent(y->at) <= indent || y->at[count_indent(y->at)] == '-') {
+				skip_nested_lines(y, indent);
 				continue;
 			}
 			y->parent = name;
-			rc = mapping(y, indent_of(y->at));
+			rc = parse_yaml_mapping(y, count_indent(y->at));
 			y->parent = "";
 		} else if (*y->at == '[' || *y->at == '{') {
-			next_line(y); /* empty ones; others come in lines of their own */
+			skip_yaml_line(y); /* empty ones; others span several lines */
 		} else {
-			rc = scalar(y, indent, &value);
-			rc = rc ? rc : add(y, name, value);
+			rc = parse_yaml_scalar(y, indent, &value);
+			rc = rc ? rc : add_yaml_pair(y, name, value);
 		}
 	}
 	return rc;
@@ -300,8 +303,8 @@ static int mapping(struct yaml *y, size_t indent)
 int yaml_read(const char *text, struct arena *a, struct yaml_pair **ret, struct err *err)
 {
 	struct yaml_pair *first = NULL;
-	struct yaml y = { .at = text, .line = 1, .arena = a, .parent = "", .end = &first, .err = err };
-	int rc = mapping(&y, 0);
+	struct yaml_parser y = { .at = text, .line = 1, .arena = a, .parent = "", .end = &first, .err = err };
+	int rc = parse_yaml_mapping(&y, 0);
 
 	if (!rc)
 		*ret = first;

@@ -1,4 +1,5 @@
-/* derived.c: walks the series of a formula side by side, step by step, and puts what they make into buckets. */
+/* derived.c: evaluates a formula over the series of a run: walks them in parallel by step and puts the results into
+ * buckets. */
 #include "web/api/native/formula/derived.h"
 
 #include <math.h>
@@ -7,24 +8,24 @@
 
 #include "web/api/native/formula/formula.h"
 
-#define BATCH 512
-#define CELLS_MAX 4000000u /* runs * buckets of one answer */
+#define DERIVED_BATCH 512
+#define DERIVED_CELLS_MAX 4000000u /* runs * buckets of one reply */
 
-/* One series as it is read, a batch at a time. */
-struct part {
+/* One series, read in batches. */
+struct formula_series {
 	struct points_cursor *cursor;
-	struct points_row rows[BATCH];
+	struct points_row rows[DERIVED_BATCH];
 	size_t at, count;
 };
 
-/* One run on its way. */
-struct walk {
+/* Evaluation of the formula for one run after another. */
+struct formula_walk {
 	struct call *c;
 	const struct points_chart_opts *o;
 	const struct formula *f;
 	const struct formula_name *names;
 	size_t name_count;
-	struct part *parts[FORMULA_NAMES_MAX]; /* NULL of a param */
+	struct formula_series *parts[FORMULA_NAMES_MAX]; /* NULL for a param */
 	double values[FORMULA_NAMES_MAX];
 	double shift, scale; /* x = (number - shift) / scale */
 	struct points_chart *chart;
@@ -32,7 +33,7 @@ struct walk {
 	struct err err;
 };
 
-static void put(struct points_bucket *b, struct points_at p)
+static void add_to_bucket(struct points_bucket *b, struct points_at p)
 {
 	bool first = b->count++ == b->nonfinite;
 
@@ -52,38 +53,38 @@ static void put(struct points_bucket *b, struct points_at p)
 	b->sum += p.value;
 }
 
-/* The row that the part stands at; NULL at its end. */
-static const struct points_row *head(struct walk *w, struct part *p)
+/* The current row of the series; NULL at its end. */
+static const struct points_row *current_series_row(struct formula_walk *w, struct formula_series *p)
 {
 	if (p->at == p->count) {
 		p->at = p->count = 0;
-		if (points_next(p->cursor, p->rows, BATCH, &p->count, &w->err))
+		if (points_next(p->cursor, p->rows, DERIVED_BATCH, &p->count, &w->err))
 			return NULL;
 	}
 	return p->at < p->count ? &p->rows[p->at] : NULL;
 }
 
-/* Moves a part to the first row at or behind a step: its step, or false at the end. */
-static bool reach(struct walk *w, struct part *p, int64_t step, int64_t *ret)
+/* Moves to the first row at or after a step. Returns false at the end, else true with its step. */
+static bool advance_to_step(struct formula_walk *w, struct formula_series *p, int64_t step, int64_t *ret)
 {
-	const struct points_row *r = head(w, p);
+	const struct points_row *r = current_series_row(w, p);
 
 	while (r && r->step < step) {
 		p->at++;
-		r = head(w, p);
+		r = current_series_row(w, p);
 	}
 	if (r)
 		*ret = r->step;
 	return r != NULL;
 }
 
-/* Takes all rows of a step: the value of the last one, and the latest time. */
-static double take(struct walk *w, struct part *p, int64_t step, double *time)
+/* Consumes all rows of a step: returns the value of the last one and raises *time to the latest time. */
+static double read_step_value(struct formula_walk *w, struct formula_series *p, int64_t step, double *time)
 {
 	const struct points_row *r;
 	double v = NAN;
 
-	for (r = head(w, p); r && r->step == step; r = head(w, p)) {
+	for (r = current_series_row(w, p); r && r->step == step; r = current_series_row(w, p)) {
 		v = r->value;
 		*time = fmax(*time, r->wall_time);
 		p->at++;
@@ -91,8 +92,8 @@ static double take(struct walk *w, struct part *p, int64_t step, double *time)
 	return v;
 }
 
-/* The next step that all parts have, from *step on. */
-static bool meet(struct walk *w, int64_t *step)
+/* Moves *step to the next step that all series have. Returns false at the end. */
+static bool find_common_step(struct formula_walk *w, int64_t *step)
 {
 	bool moved = true;
 	size_t i;
@@ -102,7 +103,7 @@ static bool meet(struct walk *w, int64_t *step)
 		for (i = 0; i < w->name_count; i++) {
 			int64_t there = *step;
 
-			if (w->parts[i] && !reach(w, w->parts[i], *step, &there))
+			if (w->parts[i] && !advance_to_step(w, w->parts[i], *step, &there))
 				return false;
 			moved = moved || there > *step;
 			*step = there;
@@ -111,7 +112,7 @@ static bool meet(struct walk *w, int64_t *step)
 	return true;
 }
 
-static void put_at(struct walk *w, int64_t step, double time)
+static void add_formula_value(struct formula_walk *w, int64_t step, double time)
 {
 	bool by_time = w->o->x == POINTS_X_TIME || w->o->x == POINTS_X_ELAPSED;
 	double x = ((by_time ? time : (double)step) - w->shift) / w->scale;
@@ -119,29 +120,29 @@ static void put_at(struct walk *w, int64_t step, double time)
 
 	if (!(x >= chart->from && x <= chart->to))
 		return;
-	put(&w->cells[points_bucket_of(chart, x)],
-	    (struct points_at){ x, formula_value(w->f, w->values) });
+	add_to_bucket(&w->cells[points_bucket_of(chart, x)],
+		      (struct points_at){ x, formula_value(w->f, w->values) });
 }
 
-static void walk_all(struct walk *w)
+static void walk_common_steps(struct formula_walk *w)
 {
 	int64_t step = INT64_MIN;
 	size_t i;
 
-	while (meet(w, &step)) {
+	while (find_common_step(w, &step)) {
 		double time = -INFINITY;
 
 		for (i = 0; i < w->name_count; i++)
 			if (w->parts[i])
-				w->values[i] = take(w, w->parts[i], step, &time);
-		put_at(w, step, time);
+					    w->values[i] = read_step_value(w, w->parts[i], step, &time);
+		add_formula_value(w, step, time);
 		if (step++ == INT64_MAX)
 			return;
 	}
 }
 
-/* The run's params as numbers; false where it lacks one. */
-static bool read_params(struct walk *w, const struct query_run *run)
+/* Reads the run's params as numbers. Returns false if one is missing. */
+static bool read_formula_params(struct formula_walk *w, const struct query_run *run)
 {
 	size_t i, k;
 
@@ -161,8 +162,8 @@ static bool read_params(struct walk *w, const struct query_run *run)
 	return true;
 }
 
-/* What x is made by; a run that does not say how many steps an epoch has counts steps. */
-static void set_axis(struct walk *w, const struct query_run *run)
+/* Sets how x is computed. On the epoch axis a run without steps_per_epoch is shown by steps. */
+static void set_formula_axis(struct formula_walk *w, const struct query_run *run)
 {
 	bool epochs = true;
 	size_t i;
@@ -176,7 +177,7 @@ static void set_axis(struct walk *w, const struct query_run *run)
 			w->scale = strtod(run->params[i].value, NULL);
 }
 
-static int open_parts(struct walk *w, const char *const *run)
+static int open_formula_series(struct formula_walk *w, const char *const *run)
 {
 	size_t i;
 
@@ -195,7 +196,7 @@ static int open_parts(struct walk *w, const char *const *run)
 	return 0;
 }
 
-static void close_parts(struct walk *w)
+static void close_formula_series(struct formula_walk *w)
 {
 	size_t i;
 
@@ -207,8 +208,8 @@ static void close_parts(struct walk *w)
 	}
 }
 
-/* The filled buckets as a line of the chart, where there are any. */
-static int give_line(struct walk *w, const struct query_run *run, const char *key)
+/* Makes a line of the chart from the non-empty buckets, if any. */
+static int add_formula_line(struct formula_walk *w, const struct query_run *run, const char *key)
 {
 	struct points_line *l = &w->chart->lines[w->chart->line_count];
 	uint32_t i, n = 0;
@@ -234,25 +235,25 @@ static int give_line(struct walk *w, const struct query_run *run, const char *ke
 	return 0;
 }
 
-static int one_run(struct walk *w, const struct query_run *run, const char *key)
+static int evaluate_run(struct formula_walk *w, const struct query_run *run, const char *key)
 {
 	int rc;
 
-	if (!read_params(w, run))
+	if (!read_formula_params(w, run))
 		return 0;
-	set_axis(w, run);
+	set_formula_axis(w, run);
 	memset(w->cells, 0, w->chart->bucket_count * sizeof *w->cells);
-	rc = open_parts(w, &run->id);
+	rc = open_formula_series(w, &run->id);
 	if (!rc) {
-		walk_all(w);
+		walk_common_steps(w);
 		rc = w->err.code;
 	}
-	close_parts(w);
-	return rc ? rc : give_line(w, run, key);
+	close_formula_series(w);
+	return rc ? rc : add_formula_line(w, run, key);
 }
 
-/* The edges of the parts together are those of the formula. */
-static int find_edges(struct walk *w)
+/* Finds the range of x over all series and divides it into buckets. */
+static int find_bucket_edges(struct formula_walk *w)
 {
 	const char **keys = arena_array(w->c->arena, w->name_count + 1, sizeof *keys);
 	struct points_chart_opts o = *w->o;
@@ -265,7 +266,7 @@ static int find_edges(struct walk *w)
 		if (!w->names[i].param)
 			keys[n++] = w->names[i].text;
 	if (!n) {
-		err_set(&w->err, ERR_USAGE, "formula: it names no metric");
+		err_set(&w->err, ERR_USAGE, "formula: contains no metric");
 		return err_field(&w->err, "formula");
 	}
 	o.sel.keys = keys;
@@ -278,7 +279,7 @@ static int find_edges(struct walk *w)
 	return 0;
 }
 
-static const struct query_run *find_run(const struct query_runs *runs, const char *id)
+static const struct query_run *find_formula_run(const struct query_runs *runs, const char *id)
 {
 	size_t i;
 
@@ -288,17 +289,18 @@ static const struct query_run *find_run(const struct query_runs *runs, const cha
 	return NULL;
 }
 
-static int fill(struct walk *w, const char *key)
+/* Evaluates the formula for every run of the selection. */
+static int fill_formula_chart(struct formula_walk *w, const char *key)
 {
 	const struct points_sel *sel = &w->o->sel;
 	struct query_runs_opts q = { .ids = sel->runs, .id_count = sel->run_count, .with_deleted = true,
 				     .limit = sel->run_count, .parts = QUERY_PARAMS };
 	struct query_runs runs;
 	size_t i;
-	int rc = find_edges(w);
+	int rc = find_bucket_edges(w);
 
-	if (!rc && (uint64_t)sel->run_count * w->o->buckets > CELLS_MAX)
-		rc = err_set(&w->err, ERR_LIMIT, "%zu runs of %u buckets are too many for one answer", sel->run_count,
+	if (!rc && (uint64_t)sel->run_count * w->o->buckets > DERIVED_CELLS_MAX)
+		rc = err_set(&w->err, ERR_LIMIT, "%zu runs of %u buckets are too many for one reply", sel->run_count,
 			     (unsigned)w->o->buckets);
 	if (!rc)
 		rc = query_runs(w->c->api->store, &q, w->c->arena, &runs, &w->err);
@@ -310,23 +312,23 @@ static int fill(struct walk *w, const char *key)
 	if (!w->chart->lines || !w->cells)
 		return err_set(&w->err, ERR_NOMEM, "out of memory");
 	for (i = 0; i < sel->run_count && !rc; i++) {
-		const struct query_run *run = find_run(&runs, sel->runs[i]);
+		const struct query_run *run = find_formula_run(&runs, sel->runs[i]);
 
-		rc = run ? one_run(w, run, key) : 0;
+		rc = run ? evaluate_run(w, run, key) : 0;
 	}
 	return rc;
 }
 
 bool derived_chart(struct call *c, const char *formula, struct points_chart_opts *o, struct points_chart *ret)
 {
-	struct walk w = { .c = c, .o = o, .chart = ret, .err = ERR_INIT };
+	struct formula_walk w = { .c = c, .o = o, .chart = ret, .err = ERR_INIT };
 	struct formula *f;
 	int rc = formula_parse(&f, formula, c->arena, &w.err);
 
 	if (!rc) {
 		w.f = f;
 		w.names = formula_names(f, &w.name_count);
-		rc = fill(&w, formula);
+		rc = fill_formula_chart(&w, formula);
 	}
 	free(w.cells);
 	if (rc)

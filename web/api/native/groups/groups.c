@@ -1,4 +1,4 @@
-/* groups.c: see groups.h. Knows no series. */
+/* groups.c: groups of runs and their statistics, see groups.h. Knows no series. */
 #include "web/api/native/groups/groups.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 #include "web/store/base/map.h"
 
-static const char *find(const struct query_kv *kv, size_t n, const char *key)
+static const char *find_kv_value(const struct query_kv *kv, size_t n, const char *key)
 {
 	size_t i;
 
@@ -16,16 +16,16 @@ static const char *find(const struct query_kv *kv, size_t n, const char *key)
 	return NULL;
 }
 
-static const char *value_of(const struct query_run *r, const char *field)
+static const char *find_group_value(const struct query_run *r, const char *field)
 {
 	if (!strncmp(field, "params.", 7))
-		return find(r->params, r->param_count, field + 7);
+		return find_kv_value(r->params, r->param_count, field + 7);
 	if (!strncmp(field, "tags.", 5))
-		return find(r->tags, r->tag_count, field + 5);
+		return find_kv_value(r->tags, r->tag_count, field + 5);
 	return r->status;
 }
 
-static bool check_fields(struct call *c, const char *const *fields, size_t n)
+static bool check_group_fields(struct call *c, const char *const *fields, size_t n)
 {
 	size_t i;
 
@@ -33,13 +33,13 @@ static bool check_fields(struct call *c, const char *const *fields, size_t n)
 		if (!(!strncmp(fields[i], "params.", 7) && fields[i][7]) &&
 		    !(!strncmp(fields[i], "tags.", 5) && fields[i][5]) && strcmp(fields[i], "status"))
 			return call_fail(c, CALL_bad_value, "group_by",
-					 "group_by: want params.NAME, tags.NAME or status"),
+					 "group_by: expected params.NAME, tags.NAME or status"),
 			       false;
 	return true;
 }
 
-/* The group of a run: its place, told by all of its values with a mark for none. */
-static bool put_run(struct call *c, struct map *known, struct groups *g, const struct query_run *r, size_t at)
+/* Assigns a run to its group. The key of a group is the list of its values, with a mark for a missing one. */
+static bool assign_group(struct call *c, struct map *known, struct groups *g, const struct query_run *r, size_t at)
 {
 	const char **values = arena_array(c->arena, g->field_count + 1, sizeof(*values));
 	struct buf text;
@@ -47,7 +47,7 @@ static bool put_run(struct call *c, struct map *known, struct groups *g, const s
 
 	buf_init(&text, (size_t)1 << 24);
 	for (i = 0; values && i < g->field_count; i++) {
-		values[i] = value_of(r, g->fields[i]);
+		values[i] = find_group_value(r, g->fields[i]);
 		buf_addc(&text, values[i] ? '=' : '-');
 		buf_adds(&text, values[i] ? values[i] : "");
 		buf_addc(&text, '\0');
@@ -68,7 +68,7 @@ static bool put_run(struct call *c, struct map *known, struct groups *g, const s
 bool groups_make(struct call *c, const char *const *fields, size_t n, const struct query_runs *runs,
 		 struct groups *ret)
 {
-	struct map *known = check_fields(c, fields, n) ? map_new(sizeof(size_t)) : NULL;
+	struct map *known = check_group_fields(c, fields, n) ? map_new(sizeof(size_t)) : NULL;
 	struct groups g = { .fields = fields, .field_count = n };
 	bool ok;
 	size_t i;
@@ -82,7 +82,7 @@ bool groups_make(struct call *c, const char *const *fields, size_t n, const stru
 	if (ok)
 		memset(g.sizes, 0, (runs->count + 1) * sizeof(*g.sizes));
 	for (i = 0; ok && i < runs->count; i++)
-		ok = put_run(c, known, &g, &runs->items[i], i);
+		ok = assign_group(c, known, &g, &runs->items[i], i);
 	map_free(known);
 	if (!ok)
 		return call_fail(c, CALL_busy, NULL, "out of memory"), false;
@@ -129,8 +129,8 @@ struct groups_sum groups_sum(const double *values, size_t n)
 	return s;
 }
 
-/* P(|T| < t): the finite sums of Abramowitz and Stegun 26.7.3 and 26.7.4 for whole degrees of freedom. */
-static double t_within(double t, size_t freedom)
+/* P(|T| < t) for an integer number of degrees of freedom: finite sums 26.7.3 and 26.7.4 of Abramowitz and Stegun. */
+static double student_t_within(double t, size_t freedom)
 {
 	double angle = atan(t / sqrt((double)freedom)), cosine = cos(angle), square = cosine * cosine;
 	double term = freedom % 2 ? cosine : 1, sum = 0;
@@ -151,7 +151,7 @@ double groups_t975(size_t freedom)
 	if (!freedom)
 		return 0;
 	for (i = 0; i < 200 && low < (middle = (low + high) / 2) && middle < high; i++)
-		if (t_within(middle, freedom) < 0.95)
+		if (student_t_within(middle, freedom) < 0.95)
 			low = middle;
 		else
 			high = middle;

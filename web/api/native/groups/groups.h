@@ -1,5 +1,5 @@
-/* groups.h: runs in groups by params and tags, and what a group's numbers are together: mean, sample standard
- * deviation, median, the quantile of its band. */
+/* groups.h: groups runs by params and tags, and computes statistics of a group: mean, sample standard deviation,
+ * quantile for a confidence band. */
 #ifndef DPT_NATIVE_GROUPS_H
 #define DPT_NATIVE_GROUPS_H
 
@@ -12,27 +12,27 @@ struct groups {
 	size_t field_count;
 	size_t count;
 	size_t *of;                /* group of each run, in the order of the runs */
-	const char ***values;      /* of each group by field; NULL: its runs have none */
-	size_t *sizes;             /* runs of each group */
+	const char ***values;      /* of each group by field; NULL: its runs have no value */
+	size_t *sizes;             /* number of runs in each group */
 };
 
-/* Groups in the order in which their first runs stand. False after failing the call: a field that is none. */
+/* Makes groups in the order of their first runs. Returns false after failing the call, for example for an unknown
+ * field. */
 bool groups_make(struct call *c, const char *const *fields, size_t n, const struct query_runs *runs,
 		 struct groups *ret);
 
-/* The members "group" ({"params.lr": "0.1"}, null where its runs have none) and "runs" (ids) of an open object. */
+/* Writes the members "group" ({"params.lr": "0.1"}, null for a missing value) and "runs" (ids) of an open object. */
 void groups_write(struct js *j, const struct groups *g, size_t group, const struct query_runs *runs);
 
 struct groups_sum {
 	size_t n;
-	double mean, std; /* sample standard deviation; NaN of one value, as the mean of none */
+	double mean, std; /* sample standard deviation; NaN of one value; the mean of none is NaN */
 };
 
-/* Of the finite ones among the values. */
+/* Statistics of the finite values. */
 struct groups_sum groups_sum(const double *values, size_t n);
 
-
-/* The 97.5 % quantile of Student's t with so many degrees of freedom. */
+/* The 97.5 % quantile of Student's t with this number of degrees of freedom. */
 double groups_t975(size_t freedom);
 
 #endif

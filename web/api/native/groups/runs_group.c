@@ -1,4 +1,4 @@
-/* runs_group.c: see runs_group.h. */
+/* runs_group.c: replies with runs in groups, see runs_group.h. */
 #include "web/api/native/groups/runs_group.h"
 
 #include <math.h>
@@ -10,21 +10,21 @@ static const char *const names[] = { "first", "last", "min", "max" };
 
 enum { COLUMNS = 4 };
 
-static double number(const struct query_metric *m, size_t column)
+static double pick_summary_number(const struct query_metric *m, size_t column)
 {
 	const double all[COLUMNS] = { m->first, m->last, m->min, m->max };
 
 	return all[column];
 }
 
-/* One metric of one group: a list of the runs' summaries. */
-struct pile {
+/* One metric of one group: the summaries of its runs. */
+struct metric_summaries {
 	const struct query_metric **list;
 	size_t n;
 };
 
-static bool collect(struct call *c, struct map *piles, const struct groups *g, size_t group,
-		    const struct query_runs *runs)
+static bool collect_summaries(struct call *c, struct map *piles, const struct groups *g, size_t group,
+			      const struct query_runs *runs)
 {
 	size_t i, k;
 
@@ -33,7 +33,7 @@ static bool collect(struct call *c, struct map *piles, const struct groups *g, s
 
 		for (k = 0; g->of[i] == group && k < r->metric_count; k++) {
 			const char *key = r->metrics[k].key;
-			struct pile *p = map_put(piles, key, strlen(key));
+			struct metric_summaries *p = map_put(piles, key, strlen(key));
 
 			if (p && !p->list)
 				p->list = arena_array(c->arena, g->sizes[group], sizeof(*p->list));
@@ -45,7 +45,7 @@ static bool collect(struct call *c, struct map *piles, const struct groups *g, s
 	return true;
 }
 
-static void write_pile(struct js *j, const struct pile *p, double *values)
+static void write_summary_statistics(struct js *j, const struct metric_summaries *p, double *values)
 {
 	size_t column, i;
 
@@ -54,7 +54,7 @@ static void write_pile(struct js *j, const struct pile *p, double *values)
 		struct groups_sum s;
 
 		for (i = 0; i < p->n; i++)
-			values[i] = number(p->list[i], column);
+			values[i] = pick_summary_number(p->list[i], column);
 		s = groups_sum(values, p->n);
 		js_key(j, names[column]);
 		js_open(j, '{');
@@ -66,12 +66,13 @@ static void write_pile(struct js *j, const struct pile *p, double *values)
 	js_close(j, '}');
 }
 
-static bool write_group(struct call *c, struct js *j, const struct groups *g, size_t group,
-			const struct query_runs *runs)
+/* Writes one group with the statistics of each of its metrics. */
+static bool write_runs_group(struct call *c, struct js *j, const struct groups *g, size_t group,
+			     const struct query_runs *runs)
 {
-	struct map *piles = map_new(sizeof(struct pile));
+	struct map *piles = map_new(sizeof(struct metric_summaries));
 	double *values = arena_array(c->arena, g->sizes[group] + 1, sizeof(*values));
-	bool ok = piles && values && collect(c, piles, g, group, runs);
+	bool ok = piles && values && collect_summaries(c, piles, g, group, runs);
 	size_t i, len;
 
 	js_open(j, '{');
@@ -83,7 +84,7 @@ static bool write_group(struct call *c, struct js *j, const struct groups *g, si
 		const char *key = map_key_at(piles, i, &len);
 
 		js_key(j, arena_printf(c->arena, "%.*s", (int)len, key));
-		write_pile(j, map_at(piles, i), values);
+		write_summary_statistics(j, map_at(piles, i), values);
 	}
 	js_close(j, '}');
 	js_close(j, '}');
@@ -104,7 +105,7 @@ enum call_next runs_group_reply(struct call *c, const char *const *fields, size_
 	js_key(&j, "groups");
 	js_open(&j, '[');
 	for (i = 0; ok && i < g.count; i++)
-		ok = write_group(c, &j, &g, i, runs);
+		ok = write_runs_group(c, &j, &g, i, runs);
 	js_close(&j, ']');
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');

@@ -1,19 +1,26 @@
-/* series_group.h: a chart's lines as groups of runs on its bucket edges. */
+/* series_group.h: aggregates the lines of a chart by groups of runs, on the same bucket edges. */
 #ifndef DPT_NATIVE_SERIES_GROUP_H
 #define DPT_NATIVE_SERIES_GROUP_H
 
 #include "web/api/native/groups/groups.h"
 #include "web/store/read/points.h"
 
-/* MINMAX: of all points; the others around the mean of the runs' means. */
+/* MINMAX: range of all points; the others are around the mean of the runs' means. */
 enum series_band { SERIES_MINMAX, SERIES_STD, SERIES_SE, SERIES_T95 };
 
 extern const char *const series_band_names[]; /* NULL-terminated */
 
-/* The member "groups" of an open object: for each key and group "key", "group", "runs" and "buckets", each with its
- * place "i", the number of runs "n" that have a finite value there, "mean" and "median" of these runs' means in the
- * bucket, "low", "high", and how many points are "nonfinite". False after failing the call. */
-bool series_group_write(struct call *c, struct js *j, const struct points_chart *chart, const struct groups *g,
-			const struct query_runs *runs, enum series_band band);
+/* A chart whose lines are grouped by run. */
+struct series_group {
+	const struct points_chart *chart;
+	const struct groups *groups;
+	const struct query_runs *runs;
+	enum series_band band;
+};
+
+/* Writes the member "groups" of an open object. Each key and group has "key", "group", "runs" and "buckets". A bucket
+ * has its index "i", the number "n" of runs with a finite value in it, "mean" and "median" of these runs' means, "low",
+ * "high", and the number of "nonfinite" points. Returns false after failing the call. */
+bool series_group_write(struct call *c, struct js *j, const struct series_group *s);
 
 #endif

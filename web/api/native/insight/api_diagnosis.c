@@ -1,4 +1,4 @@
-/* api_diagnosis.c: /runs/{run}/diagnosis: what makes a run slow. What is read here tracker/insight judges. */
+/* api_diagnosis.c: /runs/{run}/diagnosis: what limits the speed of a run. Reads the inputs; tracker/insight judges them. */
 #include "web/api/api.h"
 
 #include <math.h>
@@ -11,8 +11,8 @@
 
 enum { VITALS_ROWS = 512, OVERFIT_TEXT_MAX = 4096 };
 
-/* Ranks on the machine of the first one. */
-static double local_world(const struct query_run *run)
+/* Number of ranks on the machine of the first rank. */
+static double count_local_ranks(const struct query_run *run)
 {
 	double n = 0;
 
@@ -21,7 +21,7 @@ static double local_world(const struct query_run *run)
 	return n > 0 ? n : NAN;
 }
 
-static struct diagnosis_facts facts_of(const struct query_run *run)
+static struct diagnosis_facts collect_judge_facts(const struct query_run *run)
 {
 	struct diagnosis_facts f = diagnosis_unknown();
 
@@ -31,12 +31,14 @@ static struct diagnosis_facts facts_of(const struct query_run *run)
 		diagnosis_environment(&f, run->environment[i].key, run->environment[i].value);
 	for (size_t i = 0; i < run->metric_count; i++)
 		diagnosis_series(&f, run->metrics[i].key);
-	f.local_world = local_world(run);
+	f.local_world = count_local_ranks(run);
 	f.world = run->world_size > 0 ? run->world_size : 1;
 	return f;
 }
 
-static int read_vitals(struct call *c, const struct query_run *run, int64_t from, struct system_stats *v, struct err *err)
+/* Reads the system statistics of all ranks from a step on. */
+static int read_system_stats(struct call *c, const struct query_run *run, int64_t from, struct system_stats *v,
+			     struct err *err)
 {
 	const char *keys[SYSTEM_STATS_SERIES];
 	struct points_sel sel = { .runs = &run->id, .run_count = 1, .keys = keys, .key_count = SYSTEM_STATS_SERIES,
@@ -60,7 +62,7 @@ static int read_vitals(struct call *c, const struct query_run *run, int64_t from
 	return rc;
 }
 
-static void write_finding(struct js *j, const struct bottleneck_finding *f)
+static void write_tree_finding(struct js *j, const struct bottleneck_finding *f)
 {
 	js_open(j, '{');
 	js_key_str(j, "leaf", f->leaf);
@@ -75,7 +77,7 @@ static void write_finding(struct js *j, const struct bottleneck_finding *f)
 	js_close(j, '}');
 }
 
-static int write_overfitting(struct call *c, struct js *j, const struct query_run *run, struct err *err)
+static int write_overfit(struct call *c, struct js *j, const struct query_run *run, struct err *err)
 {
 	struct learning_overfit o;
 	struct buf text;
@@ -98,8 +100,9 @@ static int write_overfitting(struct call *c, struct js *j, const struct query_ru
 	return 0;
 }
 
-static int write_report(struct call *c, const struct query_run *run, const struct bottleneck_report *r, const struct step_time *p,
-			struct err *err)
+/* Replies with the findings of the tree. */
+static int write_diagnosis(struct call *c, const struct query_run *run, const struct bottleneck_report *r,
+			   const struct step_time *p, struct err *err)
 {
 	struct js j = { .out = &c->out };
 	int rc;
@@ -110,12 +113,12 @@ static int write_report(struct call *c, const struct query_run *run, const struc
 	js_key(&j, "leaves");
 	js_open(&j, '[');
 	for (size_t i = 0; i < r->n; i++)
-		write_finding(&j, &r->findings[i]);
+		write_tree_finding(&j, &r->findings[i]);
 	js_close(&j, ']');
 	js_key_str(&j, "bound", r->bound);
 	js_key_int(&j, "steps", (int64_t)p->steps);
 	js_key_int(&j, "warmup", (int64_t)p->warmup);
-	rc = write_overfitting(c, &j, run, err);
+	rc = write_overfit(c, &j, run, err);
 	js_key(&j, "problem");
 	js_null(&j);
 	js_close(&j, '}');
@@ -123,8 +126,8 @@ static int write_report(struct call *c, const struct query_run *run, const struc
 	return rc;
 }
 
-/* Of a run that cannot be judged, as most that dptrain did not record. */
-static int write_problem(struct call *c, const struct query_run *run, const char *why, struct err *err)
+/* Replies for a run that cannot be diagnosed, as most runs that dptrain did not record. */
+static int write_undiagnosable(struct call *c, const struct query_run *run, const char *why, struct err *err)
 {
 	struct js j = { .out = &c->out };
 	int rc;
@@ -140,27 +143,27 @@ static int write_problem(struct call *c, const struct query_run *run, const char
 	js_key_str(&j, "bound", "");
 	js_key_int(&j, "steps", 0);
 	js_key_int(&j, "warmup", 0);
-	rc = write_overfitting(c, &j, run, err);
+	rc = write_overfit(c, &j, run, err);
 	js_key_str(&j, "problem", why);
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
 	return rc;
 }
 
-/* What hinders goes to err. */
-static int judge(struct call *c, const struct query_run *run, const struct timing *t, struct err *err)
+/* Diagnoses the run and replies. ERR_USAGE in err: the run lacks the data for it. */
+static int diagnose_run(struct call *c, const struct query_run *run, const struct timing *t, struct err *err)
 {
-	struct diagnosis_facts facts = facts_of(run);
+	struct diagnosis_facts facts = collect_judge_facts(run);
 	struct system_stats *vitals = NULL;
 	struct bottleneck_report report;
 	int rc = system_stats_new(&vitals, facts.world, err);
 
 	if (!rc)
-		rc = read_vitals(c, run, steps_first(t->steps), vitals, err);
+		rc = read_system_stats(c, run, steps_first(t->steps), vitals, err);
 	if (!rc)
 		rc = diagnosis_run(&(struct diagnosis_input){ &facts, t->steps, t->rows, &t->pace, vitals }, &report, err);
 	if (!rc)
-		rc = write_report(c, run, &report, &t->pace, err);
+		rc = write_diagnosis(c, run, &report, &t->pace, err);
 	system_stats_free(vitals);
 	return rc;
 }
@@ -178,9 +181,9 @@ enum call_next on_run_diagnosis(struct call *c)
 	if (query_run(c->api->store, id, c->arena, &run, &err))
 		return call_fail_err(c, "run", &err);
 	if (!timing_read(c, &run, &t)) {
-		rc = judge(c, &run, &t, &err);
+		rc = diagnose_run(c, &run, &t, &err);
 		if (rc && err.code == ERR_USAGE)
-			rc = write_problem(c, &run, err.text, &why);
+			rc = write_undiagnosable(c, &run, err.text, &why);
 		if (rc)
 			call_fail_err(c, NULL, why.code ? &why : &err);
 	}

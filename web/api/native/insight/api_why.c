@@ -1,4 +1,4 @@
-/* api_why.c: /compare/why: what each change from run to run bought, and in which phases. */
+/* api_why.c: /compare/why: the speedup of each change between consecutive runs, and the phases it comes from. */
 #include "web/api/native/insight/api_why.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 
 enum { WHY_RUNS_MAX = 50, WHY_SENTENCE_MAX = 4096 };
 
-static int find_params(struct call *c, struct why_pair *p)
+static int find_changed_params(struct call *c, struct why_pair *p)
 {
 	const struct query_run *a = p->a->run, *b = p->b->run;
 	size_t i = 0, k = 0;
@@ -33,7 +33,7 @@ static int find_params(struct call *c, struct why_pair *p)
 	return 0;
 }
 
-static double mean_of(const double *v, size_t n)
+static double mean_value(const double *v, size_t n)
 {
 	double sum = 0;
 
@@ -42,14 +42,14 @@ static double mean_of(const double *v, size_t n)
 	return sum;
 }
 
-/* Amber where the goal got worse by more than equal runs differ. */
-static void judge_metric(const struct why *w, struct why_pair *p)
+/* Marks the pair as worse if the goal dropped by more than repeats differ. */
+static void compare_goal_metric(const struct why *w, struct why_pair *p)
 {
 	double half;
 
 	p->worse = -1;
-	p->metric[0] = mean_of(p->a->metrics, p->a->n);
-	p->metric[1] = mean_of(p->b->metrics, p->b->n);
+	p->metric[0] = mean_value(p->a->metrics, p->a->n);
+	p->metric[1] = mean_value(p->b->metrics, p->b->n);
 	if (!w->metric || isnan(p->metric[0]) || isnan(p->metric[1]))
 		return;
 	if (w->more ? p->metric[1] >= p->metric[0] : p->metric[1] <= p->metric[0]) {
@@ -61,16 +61,16 @@ static void judge_metric(const struct why *w, struct why_pair *p)
 		p->worse = fabs(p->metric[1] - p->metric[0]) > half;
 }
 
-/* Runs of one name are told apart by their ids. */
-static const char *name_in(struct call *c, const struct why_pair *p, const struct why_side *s)
+/* Runs of the same name are distinguished by their ids. */
+static const char *pick_side_name(struct call *c, const struct why_pair *p, const struct why_side *s)
 {
 	if (strcmp(p->a->run->name, p->b->run->name))
 		return s->run->name;
 	return arena_printf(c->arena, "%s (%.8s)", s->run->name, s->run->id);
 }
 
-/* What equal runs differ by, besides the pair's own repeats. */
-static struct change_pool pool_for(const struct why *w, const struct why_pair *p)
+/* The spread of equal runs other than the pair's own repeats. */
+static struct change_pool make_pair_pool(const struct why *w, const struct why_pair *p)
 {
 	struct change_pool pool = w->pool;
 
@@ -80,24 +80,24 @@ static struct change_pool pool_for(const struct why *w, const struct why_pair *p
 	return pool;
 }
 
-static int find_pair(struct call *c, const struct why *w, struct why_pair *p, double before)
+static int compare_pair(struct call *c, const struct why *w, struct why_pair *p, double before)
 {
-	struct change_pool pool = pool_for(w, p);
+	struct change_pool pool = make_pair_pool(w, p);
 	struct buf text;
 
 	change_of((struct change_side){ p->a->paces, p->a->n }, (struct change_side){ p->b->paces, p->b->n }, &pool,
 		  &p->change);
 	p->product = before * p->change.factor;
-	judge_metric(w, p);
+	compare_goal_metric(w, p);
 	buf_init(&text, WHY_SENTENCE_MAX);
-	change_text_change(&text, &p->change, name_in(c, p, p->a), name_in(c, p, p->b));
+	change_text_change(&text, &p->change, pick_side_name(c, p, p->a), pick_side_name(c, p, p->b));
 	p->sentence = text.data ? arena_strdup(c->arena, text.data) : NULL;
 	buf_done(&text);
-	return find_params(c, p) || !p->sentence ? -1 : 0;
+	return find_changed_params(c, p) || !p->sentence ? -1 : 0;
 }
 
-/* The report of the runs that the request names; false after failing the call. */
-static bool find_report(struct call *c, struct why *w, struct why_report *r)
+/* Compares the runs of the request. Returns false after failing the call. */
+static bool make_why_report(struct call *c, struct why *w, struct why_report *r)
 {
 	const char *const *ids;
 	size_t n = call_arg_all(c, "run", &ids);
@@ -105,7 +105,7 @@ static bool find_report(struct call *c, struct why *w, struct why_report *r)
 	if (!call_args_done(c))
 		return false;
 	if (n < 2 || n > WHY_RUNS_MAX)
-		return call_fail(c, CALL_bad_value, "run", "run: name 2 to %d runs", WHY_RUNS_MAX), false;
+		return call_fail(c, CALL_bad_value, "run", "run: expected 2 to %d runs", WHY_RUNS_MAX), false;
 	if (!request_run_ids(c, "run", ids, n) || why_read(c, ids, n, w))
 		return false;
 	*r = (struct why_report){ .why = w, .pairs = arena_array(c->arena, n - 1, sizeof(*r->pairs)), .n = n - 1 };
@@ -114,7 +114,7 @@ static bool find_report(struct call *c, struct why *w, struct why_report *r)
 
 		p->a = &w->sides[i];
 		p->b = &w->sides[i + 1];
-		if (find_pair(c, w, p, i ? r->pairs[i - 1].product : 1))
+		if (compare_pair(c, w, p, i ? r->pairs[i - 1].product : 1))
 			r->pairs = NULL;
 	}
 	if (!r->pairs)
@@ -122,7 +122,7 @@ static bool find_report(struct call *c, struct why *w, struct why_report *r)
 	return true;
 }
 
-static void write_pace(struct js *j, const char *id, const struct step_time *p)
+static void write_repeat_pace(struct js *j, const char *id, const struct step_time *p)
 {
 	js_open(j, '{');
 	js_key_str(j, "id", id);
@@ -133,7 +133,7 @@ static void write_pace(struct js *j, const char *id, const struct step_time *p)
 	js_close(j, '}');
 }
 
-static void write_side(struct js *j, const struct why_side *s)
+static void write_why_side(struct js *j, const struct why_side *s)
 {
 	js_open(j, '{');
 	js_key_str(j, "id", s->run->id);
@@ -147,12 +147,12 @@ static void write_side(struct js *j, const struct why_side *s)
 	js_key(j, "repeats");
 	js_open(j, '[');
 	for (size_t i = 0; i < s->n; i++)
-		write_pace(j, i ? s->repeats[i - 1] : s->run->id, &s->paces[i]);
+		write_repeat_pace(j, i ? s->repeats[i - 1] : s->run->id, &s->paces[i]);
 	js_close(j, ']');
 	js_close(j, '}');
 }
 
-static void write_part(struct js *j, const char *key, const struct change_part *p)
+static void write_change_part(struct js *j, const char *key, const struct change_part *p)
 {
 	js_key(j, key);
 	js_open(j, '{');
@@ -162,7 +162,7 @@ static void write_part(struct js *j, const char *key, const struct change_part *
 	js_close(j, '}');
 }
 
-static void write_params(struct js *j, const struct why_pair *p)
+static void write_changed_params(struct js *j, const struct why_pair *p)
 {
 	js_key(j, "params");
 	js_open(j, '[');
@@ -176,7 +176,7 @@ static void write_params(struct js *j, const struct why_pair *p)
 	js_close(j, ']');
 }
 
-static void write_metric(struct js *j, const struct why *w, const struct why_pair *p)
+static void write_goal_metric(struct js *j, const struct why *w, const struct why_pair *p)
 {
 	js_key(j, "metric");
 	if (!w->metric) {
@@ -195,7 +195,8 @@ static void write_metric(struct js *j, const struct why *w, const struct why_pai
 	js_close(j, '}');
 }
 
-static void write_pair(struct js *j, const struct why *w, const struct why_pair *p)
+/* Writes the comparison of two consecutive runs. */
+static void write_why_pair(struct js *j, const struct why *w, const struct why_pair *p)
 {
 	static const char *const bases[] = { [CHANGE_REPEATS] = "repeats", [CHANGE_POOLED] = "other repeats",
 					     [CHANGE_ALONE] = "single runs", [CHANGE_TOO_FEW] = "too few steps" };
@@ -212,14 +213,14 @@ static void write_pair(struct js *j, const struct why *w, const struct why_pair 
 	js_key_number(j, "steps_low", c->steps_low);
 	js_key_number(j, "steps_high", c->steps_high);
 	js_key_number(j, "product", p->product);
-	write_part(j, "difference", &c->whole);
+	write_change_part(j, "difference", &c->whole);
 	js_key(j, "phases");
 	js_open(j, '{');
 	for (int k = 0; k < STEP_TIME_PHASES; k++)
-		write_part(j, step_time_phase_name((enum step_time_phase)k), &c->phase[k]);
+		write_change_part(j, step_time_phase_name((enum step_time_phase)k), &c->phase[k]);
 	js_close(j, '}');
-	write_params(j, p);
-	write_metric(j, w, p);
+	write_changed_params(j, p);
+	write_goal_metric(j, w, p);
 	js_close(j, '}');
 }
 
@@ -229,18 +230,18 @@ enum call_next on_compare_why(struct call *c)
 	struct why_report r;
 	struct why w;
 
-	if (!find_report(c, &w, &r))
+	if (!make_why_report(c, &w, &r))
 		return CALL_DONE;
 	js_open(&j, '{');
 	js_key(&j, "runs");
 	js_open(&j, '[');
 	for (size_t i = 0; i < w.n; i++)
-		write_side(&j, &w.sides[i]);
+		write_why_side(&j, &w.sides[i]);
 	js_close(&j, ']');
 	js_key(&j, "pairs");
 	js_open(&j, '[');
 	for (size_t i = 0; i < r.n; i++)
-		write_pair(&j, &w, &r.pairs[i]);
+		write_why_pair(&j, &w, &r.pairs[i]);
 	js_close(&j, ']');
 	js_key_str(&j, "warmup_rule", WARMUP_RULE);
 	js_close(&j, '}');
@@ -248,13 +249,13 @@ enum call_next on_compare_why(struct call *c)
 	return CALL_DONE;
 }
 
-static enum call_next as_text(struct call *c, const char *type,
-			      void (*write)(struct call *c, const struct why_report *r))
+static enum call_next reply_why_text(struct call *c, const char *type,
+				     void (*write)(struct call *c, const struct why_report *r))
 {
 	struct why_report r;
 	struct why w;
 
-	if (find_report(c, &w, &r)) {
+	if (make_why_report(c, &w, &r)) {
 		c->type = type;
 		write(c, &r);
 	}
@@ -263,15 +264,15 @@ static enum call_next as_text(struct call *c, const char *type,
 
 enum call_next on_compare_why_csv(struct call *c)
 {
-	return as_text(c, "text/csv; charset=utf-8", why_csv);
+	return reply_why_text(c, "text/csv; charset=utf-8", why_csv);
 }
 
 enum call_next on_compare_why_md(struct call *c)
 {
-	return as_text(c, "text/markdown; charset=utf-8", why_markdown);
+	return reply_why_text(c, "text/markdown; charset=utf-8", why_markdown);
 }
 
 enum call_next on_compare_why_svg(struct call *c)
 {
-	return as_text(c, "image/svg+xml", why_svg);
+	return reply_why_text(c, "image/svg+xml", why_svg);
 }

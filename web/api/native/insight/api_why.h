@@ -1,19 +1,19 @@
-/* api_why.h: a comparison, ready to be written: what api_why.c finds and each format prints. */
+/* api_why.h: a comparison of runs, as api_why.c makes it and why_text.c prints it. */
 #ifndef DPT_NATIVE_API_WHY_H
 #define DPT_NATIVE_API_WHY_H
 
 #include "web/api/native/insight/why_read.h"
 
-/* From one run to the next. */
+/* Two consecutive runs. */
 struct why_pair {
 	const struct why_side *a, *b;
 	struct change change;
-	double product;     /* of the factors from the first run on */
+	double product;     /* of the factors since the first run */
 	const char *sentence;
 	const char **params; /* keys that differ */
 	size_t param_count;
-	double metric[2];   /* mean best of the goal; NaN: none */
-	int worse;          /* 1: the second's is worse than repeats explain; 0: not; -1: nothing tells */
+	double metric[2];   /* mean of the goal's best values; NaN: none */
+	int worse;          /* 1: the second run is worse than repeats explain; 0: it is not; -1: unknown */
 };
 
 struct why_report {

@@ -1,19 +1,19 @@
-/* overfit.c: the validations of a run, then its training losses, to tracker/insight. */
+/* overfit.c: feeds the validation losses of a run, then its training losses, to tracker/insight. */
 #include "web/api/native/insight/overfit.h"
 
 #include "web/api/native/insight/timing.h"
 
 enum { OVERFIT_ROWS = 512 };
 
-struct reading {
+struct loss_reader {
 	struct call *c;
 	const struct query_run *run;
 	struct learning *l;
-	int64_t scale; /* steps of one of the series' own */
+	int64_t scale; /* optimiser steps per step of the series */
 	bool validation;
 };
 
-static int take(const struct reading *r, const struct points_row *row, struct err *err)
+static int add_loss_point(const struct loss_reader *r, const struct points_row *row, struct err *err)
 {
 	if (r->validation)
 		return learning_validation(r->l, row->step * r->scale, row->value, err);
@@ -21,7 +21,7 @@ static int take(const struct reading *r, const struct points_row *row, struct er
 	return 0;
 }
 
-static int read_series(const struct reading *r, const char *key, struct err *err)
+static int read_loss_series(const struct loss_reader *r, const char *key, struct err *err)
 {
 	const struct points_sel sel = { .runs = &r->run->id, .run_count = 1, .keys = &key, .key_count = 1, .rank = -1,
 					.from_step = INT64_MIN, .to_step = INT64_MAX };
@@ -35,7 +35,7 @@ static int read_series(const struct reading *r, const char *key, struct err *err
 		return rc;
 	while (n && !(rc = points_next(cursor, rows, OVERFIT_ROWS, &n, err)))
 		for (size_t i = 0; !rc && i < n; i++)
-			rc = take(r, &rows[i], err);
+			rc = add_loss_point(r, &rows[i], err);
 	points_close(cursor);
 	return rc;
 }
@@ -43,7 +43,7 @@ static int read_series(const struct reading *r, const char *key, struct err *err
 int overfit_read(struct call *c, const struct query_run *run, struct learning_overfit *ret, bool *ret_found,
 		 struct err *err)
 {
-	struct reading r = { .c = c, .run = run, .scale = 1, .validation = true };
+	struct loss_reader r = { .c = c, .run = run, .scale = 1, .validation = true };
 	const struct learning_series *of;
 	unsigned seen = 0;
 	int rc;
@@ -58,10 +58,10 @@ int overfit_read(struct call *c, const struct query_run *run, struct learning_ov
 		r.scale = (int64_t)timing_param(run, "steps_per_epoch", 1);
 	rc = learning_new(&r.l, err);
 	if (!rc)
-		rc = read_series(&r, of->validation, err);
+		rc = read_loss_series(&r, of->validation, err);
 	r.validation = false;
 	if (!rc)
-		rc = read_series(&r, of->training, err);
+		rc = read_loss_series(&r, of->training, err);
 	if (!rc)
 		*ret_found = learning_overfits(r.l, ret);
 	learning_free(r.l);

@@ -1,11 +1,11 @@
-/* overfit.h: whether a stored run overfits. */
+/* overfit.h: detects whether a stored run overfits. */
 #ifndef DPT_NATIVE_OVERFIT_H
 #define DPT_NATIVE_OVERFIT_H
 
 #include "tracker/insight/learning.h"
 #include "web/api/api.h"
 
-/* *ret is set where *ret_found becomes true. Its steps are optimiser steps where the run says how many an epoch has. */
+/* Sets *ret if *ret_found becomes true. Its steps are optimiser steps if the run has the param steps_per_epoch. */
 int overfit_read(struct call *c, const struct query_run *run, struct learning_overfit *ret, bool *ret_found,
 		 struct err *err);
 

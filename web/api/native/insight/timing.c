@@ -1,4 +1,4 @@
-/* timing.c: from the stored points of a run to its steps. */
+/* timing.c: reads the points of a run as timed steps. */
 #include "web/api/native/insight/timing.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 enum { TIMING_ROWS = 512 };
 
-static const char *value_of(const struct query_run *run, const char *key)
+static const char *find_timing_param(const struct query_run *run, const char *key)
 {
 	for (size_t i = 0; i < run->param_count; i++)
 		if (!strcmp(run->params[i].key, key))
@@ -17,7 +17,7 @@ static const char *value_of(const struct query_run *run, const char *key)
 
 double timing_param(const struct query_run *run, const char *key, double fallback)
 {
-	const char *text = value_of(run, key);
+	const char *text = find_timing_param(run, key);
 	double v = text ? strtod(text, NULL) : 0;
 
 	return v > 0 && isfinite(v) ? v : fallback;
@@ -31,9 +31,9 @@ const struct query_metric *timing_metric(const struct query_run *run, const char
 	return NULL;
 }
 
-/* Samples of a step; of an epoch's last one from what an epoch had in all, which is in tokens where samples are
- * texts. */
-static struct steps_batch batch_of(const struct query_run *run)
+/* Number of samples of a step. That of the last step of an epoch is the rest of the epoch's samples; for texts an
+ * epoch's rate counts tokens. */
+static struct steps_batch read_step_batch(const struct query_run *run)
 {
 	const struct query_metric *rate = timing_metric(run, "epoch/samples_per_s"),
 		*time = timing_metric(run, "epoch/seconds");
@@ -52,8 +52,8 @@ static struct steps_batch batch_of(const struct query_run *run)
 	return b;
 }
 
-/* The series whose points' times stand for steps, where a run has no phase/step. */
-static const char *mark_of(const struct query_run *run)
+/* The series whose points mark the times of steps, for runs without phase/step. */
+static const char *choose_mark_series(const struct query_run *run)
 {
 	const struct query_metric *best = NULL;
 
@@ -66,7 +66,8 @@ static const char *mark_of(const struct query_run *run)
 	return best ? best->key : NULL;
 }
 
-static int read_points(struct call *c, struct steps *s, const struct points_sel *sel, const char *mark)
+/* Adds the points of the selection to s. mark: key of the series that marks steps, or "". */
+static int read_timing_points(struct call *c, struct steps *s, const struct points_sel *sel, const char *mark)
 {
 	struct points_row *rows = arena_array(c->arena, TIMING_ROWS, sizeof(*rows));
 	struct points_cursor *cursor;
@@ -95,9 +96,9 @@ static int read_points(struct call *c, struct steps *s, const struct points_sel 
 	return rc ? (call_fail_err(c, NULL, &err), -1) : 0;
 }
 
-static int fill_steps(struct call *c, struct steps *s, const struct query_run *run)
+static int read_timed_steps(struct call *c, struct steps *s, const struct query_run *run)
 {
-	const char *keys[STEPS_SERIES], *mark = mark_of(run);
+	const char *keys[STEPS_SERIES], *mark = choose_mark_series(run);
 	struct points_sel sel = { .runs = &run->id, .run_count = 1, .keys = keys, .rank = POINTS_ALL_RANKS };
 
 	for (int i = 0; i < STEPS_MARK; i++)
@@ -107,14 +108,14 @@ static int fill_steps(struct call *c, struct steps *s, const struct query_run *r
 		keys[sel.key_count++] = mark;
 	sel.from_step = steps_first(s);
 	sel.to_step = INT64_MAX;
-	return read_points(c, s, &sel, mark ? mark : "");
+	return read_timing_points(c, s, &sel, mark ? mark : "");
 }
 
 int timing_read(struct call *c, const struct query_run *run, struct timing *ret)
 {
 	struct steps_opts o = { .first = 0, .last = run->last_step,
 				.ranks = run->world_size > 0 ? run->world_size : 1 };
-	struct steps_batch batch = batch_of(run);
+	struct steps_batch batch = read_step_batch(run);
 	struct timing t = { .n = 0 };
 	struct err err = ERR_INIT;
 	int rc;
@@ -127,7 +128,7 @@ int timing_read(struct call *c, const struct query_run *run, struct timing *ret)
 	if (rc)
 		call_fail_err(c, NULL, &err);
 	else
-		rc = fill_steps(c, t.steps, run);
+		rc = read_timed_steps(c, t.steps, run);
 	if (!rc) {
 		t.n = steps_take(t.steps, &batch, t.rows);
 		rc = step_time_of(t.rows, t.n, steps_settled(t.steps), &t.pace, &err);

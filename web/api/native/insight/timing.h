@@ -1,4 +1,4 @@
-/* timing.h: the steps of a stored run: what a comparison and a diagnosis begin with. */
+/* timing.h: the timed steps of a stored run, input of comparison and diagnosis. */
 #ifndef DPT_NATIVE_TIMING_H
 #define DPT_NATIVE_TIMING_H
 
@@ -7,16 +7,16 @@
 
 struct timing {
 	struct steps *steps;
-	struct step_time_step *rows; /* in order, warm-up included */
-	size_t n;               /* 0: the run has none that can be timed */
+	struct step_time_step *rows; /* in order, including warm-up */
+	size_t n;               /* 0: no step can be timed */
 	struct step_time pace;
 };
 
-/* 0, or negative after failing the call; timing_done in either case. */
+/* Reads the steps. Returns 0, or a negative value after failing the call; call timing_done in either case. */
 int timing_read(struct call *c, const struct query_run *run, struct timing *ret);
 void timing_done(struct timing *t);
 
 double timing_param(const struct query_run *run, const char *key, double fallback); /* a number above 0 */
-const struct query_metric *timing_metric(const struct query_run *run, const char *key); /* NULL: it has none */
+const struct query_metric *timing_metric(const struct query_run *run, const char *key); /* NULL: the run lacks it */
 
 #endif

@@ -1,5 +1,5 @@
-/* why_read.c: runs, those equal to them, and what a sample of each costs, read from the store. What equal means is
- * decided here; what the numbers say is tracker/insight's. */
+/* why_read.c: reads runs, their repeats and the cost of a sample of each from the store. It decides which runs are
+ * repeats; tracker/insight does the statistics. */
 #include "web/api/native/insight/why_read.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ bool why_is_own(const struct query_kv *p)
 	       (!strcmp(p->key, "data_hash") && !strncmp(p->value, made, sizeof(made) - 1));
 }
 
-static const char *value_of(const struct query_kv *kv, size_t n, const char *key)
+static const char *find_pair_value(const struct query_kv *kv, size_t n, const char *key)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!strcmp(kv[i].key, key))
@@ -29,11 +29,11 @@ static const char *value_of(const struct query_kv *kv, size_t n, const char *key
 
 const char *why_param(const struct query_run *run, const char *key)
 {
-	return value_of(run->params, run->param_count, key);
+	return find_pair_value(run->params, run->param_count, key);
 }
 
 /* Both lists are sorted by key. */
-static bool same_params(const struct query_run *a, const struct query_run *b)
+static bool has_same_params(const struct query_run *a, const struct query_run *b)
 {
 	size_t i = 0, k = 0;
 
@@ -51,14 +51,14 @@ static bool same_params(const struct query_run *a, const struct query_run *b)
 	}
 }
 
-/* The same machine, and with code set the same program. Both runs were read whole. */
-static bool same_place(const struct query_run *a, const struct query_run *b, bool code)
+/* Returns true for the same machine and, with code set, the same program. Both runs must have been read in full. */
+static bool has_same_environment(const struct query_run *a, const struct query_run *b, bool code)
 {
 	static const char *const facts[] = { "host", "cpu", "dptrain", "backend", "git_commit" };
 
 	for (size_t i = 0; i < (code ? 5 : 2); i++) {
-		const char *x = value_of(a->environment, a->environment_count, facts[i]);
-		const char *y = value_of(b->environment, b->environment_count, facts[i]);
+		const char *x = find_pair_value(a->environment, a->environment_count, facts[i]);
+		const char *y = find_pair_value(b->environment, b->environment_count, facts[i]);
 
 		if (!x != !y || (x && strcmp(x, y)))
 			return false;
@@ -66,8 +66,8 @@ static bool same_place(const struct query_run *a, const struct query_run *b, boo
 	return true;
 }
 
-/* Its steps are 0 when the run has none that can be timed. */
-static int read_pace(struct call *c, const struct query_run *run, struct step_time *ret)
+/* Reads the pace of a run; its steps are 0 if none can be timed. */
+static int read_run_pace(struct call *c, const struct query_run *run, struct step_time *ret)
 {
 	struct timing t;
 	int rc = timing_read(c, run, &t);
@@ -78,7 +78,7 @@ static int read_pace(struct call *c, const struct query_run *run, struct step_ti
 	return rc;
 }
 
-static int read_run(struct call *c, const char *id, struct query_run *ret)
+static int read_compared_run(struct call *c, const char *id, struct query_run *ret)
 {
 	struct err err = ERR_INIT;
 
@@ -88,14 +88,14 @@ static int read_run(struct call *c, const char *id, struct query_run *ret)
 	return -1;
 }
 
-static double best_of(const struct query_run *run, const struct why *w)
+static double best_goal_value(const struct query_run *run, const struct why *w)
 {
 	const struct query_metric *m = w->metric ? timing_metric(run, w->metric) : NULL;
 
 	return !m ? NAN : w->more ? m->max : m->min;
 }
 
-static void pick_metric(struct why *w)
+static void choose_goal_metric(struct why *w)
 {
 	static const struct {
 		const char *key;
@@ -118,7 +118,8 @@ static void pick_metric(struct why *w)
 	}
 }
 
-static int read_named(struct call *c, const char *const *ids, struct why *w)
+/* Reads the named runs and chooses the goal metric. Returns a negative value after failing the call. */
+static int read_named_runs(struct call *c, const char *const *ids, struct why *w)
 {
 	for (size_t i = 0; i < w->n; i++) {
 		struct why_side *s = &w->sides[i];
@@ -129,25 +130,25 @@ static int read_named(struct call *c, const char *const *ids, struct why *w)
 		s->metrics = arena_array(c->arena, WHY_REPEATS_MAX + 1, sizeof(*s->metrics));
 		if (!run || !s->repeats || !s->paces || !s->metrics)
 			return call_fail(c, CALL_busy, NULL, "out of memory"), -1;
-		if (read_run(c, ids[i], run) || read_pace(c, run, &s->paces[0]))
+		if (read_compared_run(c, ids[i], run) || read_run_pace(c, run, &s->paces[0]))
 			return -1;
 		if (!s->paces[0].steps)
-			return call_fail(c, CALL_bad_value, "run",
-					 "run %s has no steps that can be timed: it needs phase/step, or two points of "
-					 "a "
-					 "series by step",
-					 run->name),
+			return call_fail(
+				       c, CALL_bad_value, "run",
+				       "run %s has no steps that can be timed: it needs phase/step, or two points of a "
+				       "series by step",
+				       run->name),
 			       -1;
 		s->run = run;
 		s->n = 1;
 	}
-	pick_metric(w);
+	choose_goal_metric(w);
 	for (size_t i = 0; i < w->n; i++)
-		w->sides[i].metrics[0] = best_of(w->sides[i].run, w);
+		w->sides[i].metrics[0] = best_goal_value(w->sides[i].run, w);
 	return 0;
 }
 
-static bool is_named(const struct why *w, const char *id)
+static bool is_named_run(const struct why *w, const char *id)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (!strcmp(w->sides[i].run->id, id))
@@ -155,17 +156,17 @@ static bool is_named(const struct why *w, const char *id)
 	return false;
 }
 
-/* Named runs that are equal to each other are compared alone: the other repeats tell their spread. */
-static bool stands_alone(const struct why *w, size_t side)
+/* Named runs that are equal to each other are compared without repeats: the other repeats give their spread. */
+static bool has_named_twin(const struct why *w, size_t side)
 {
 	for (size_t i = 0; i < w->n; i++)
-		if (i != side && same_params(w->sides[i].run, w->sides[side].run) &&
-		    same_place(w->sides[i].run, w->sides[side].run, true))
+		if (i != side && has_same_params(w->sides[i].run, w->sides[side].run) &&
+		    has_same_environment(w->sides[i].run, w->sides[side].run, true))
 			return true;
 	return false;
 }
 
-/* Runs of the same experiments, newest first. */
+/* Reads the runs of the same experiments, newest first. */
 static int read_candidates(struct call *c, const struct why *w, struct query_runs *ret)
 {
 	const char **names = arena_array(c->arena, w->n, sizeof(*names));
@@ -182,67 +183,68 @@ static int read_candidates(struct call *c, const struct why *w, struct query_run
 	return -1;
 }
 
-static bool may_count(const struct query_run *run)
+static bool is_repeat_candidate(const struct query_run *run)
 {
 	return strcmp(run->status, "failed") && strcmp(run->status, "scheduled");
 }
 
-/* Reads a run that may be one more of the group around `like`. 1: it is; 0: it is of another machine or program, too
- * short, or enough runs were read; negative after failing the call. */
-static int take_run(struct call *c, struct why *w, const struct query_run *like, struct query_run *run,
-		    struct step_time *ret)
+/* Reads a candidate for the group of repeats of `like`. Returns 1 if it belongs to the group. Returns 0 if its machine
+ * or program differs, it is too short, or enough runs were read. Negative after failing the call. */
+static int read_group_member(struct call *c, struct why *w, const struct query_run *like, struct query_run *run,
+			     struct step_time *ret)
 {
 	if (w->reads++ >= WHY_READS_MAX)
 		return 0;
-	if (read_run(c, run->id, run))
+	if (read_compared_run(c, run->id, run))
 		return -1;
-	if (!same_place(run, like, true))
+	if (!has_same_environment(run, like, true))
 		return 0;
-	if (read_pace(c, run, ret))
+	if (read_run_pace(c, run, ret))
 		return -1;
 	return ret->effective >= CHANGE_EFFECTIVE_LEAST;
 }
 
-/* The repeats of one side among the candidates. */
+/* Finds the repeats of one side among the candidates. */
 static int find_repeats(struct call *c, struct why *w, size_t side, const struct query_runs *all, bool *used)
 {
 	struct why_side *s = &w->sides[side];
 
-	for (size_t i = 0; i < all->count && s->n <= WHY_REPEATS_MAX && !stands_alone(w, side); i++) {
+	for (size_t i = 0; i < all->count && s->n <= WHY_REPEATS_MAX && !has_named_twin(w, side); i++) {
 		struct query_run run = all->items[i];
 		int taken;
 
-		if (used[i] || is_named(w, all->items[i].id) || !may_count(&all->items[i]) ||
-		    !same_params(&all->items[i], s->run))
+		if (used[i] || is_named_run(w, all->items[i].id) || !is_repeat_candidate(&all->items[i]) ||
+		    !has_same_params(&all->items[i], s->run))
 			continue;
-		taken = take_run(c, w, s->run, &run, &s->paces[s->n]);
+		taken = read_group_member(c, w, s->run, &run, &s->paces[s->n]);
 		if (taken < 0)
 			return -1;
 		if (!taken)
 			continue;
 		used[i] = true;
 		s->repeats[s->n - 1] = run.id;
-		s->metrics[s->n++] = best_of(&run, w);
+		s->metrics[s->n++] = best_goal_value(&run, w);
 	}
 	return 0;
 }
 
-/* One more group of equal runs on the named runs' machine, of which the candidate `first` is one. */
-static int pool_group(struct call *c, struct why *w, size_t first, const struct query_runs *all, bool *used)
+/* Adds a further group of equal runs on the machine of the named runs; the candidate `first` is its first member. */
+static int add_pool_group(struct call *c, struct why *w, size_t first, const struct query_runs *all, bool *used)
 {
 	struct step_time paces[WHY_POOL_MAX];
 	struct query_run leader, run;
 	size_t n = 0;
 	int taken;
 
-	if (read_run(c, all->items[first].id, &leader))
+	if (read_compared_run(c, all->items[first].id, &leader))
 		return -1;
-	for (size_t i = first; i < all->count && n < WHY_POOL_MAX && same_place(&leader, w->sides[0].run, false); i++) {
-		if (used[i] || is_named(w, all->items[i].id) || !may_count(&all->items[i]) ||
-		    !same_params(&all->items[i], &leader))
+	for (size_t i = first;
+	     i < all->count && n < WHY_POOL_MAX && has_same_environment(&leader, w->sides[0].run, false); i++) {
+		if (used[i] || is_named_run(w, all->items[i].id) || !is_repeat_candidate(&all->items[i]) ||
+		    !has_same_params(&all->items[i], &leader))
 			continue;
 		run = all->items[i];
-		taken = take_run(c, w, &leader, &run, &paces[n]);
+		taken = read_group_member(c, w, &leader, &run, &paces[n]);
 		if (taken < 0)
 			return -1;
 		used[i] = true;
@@ -252,17 +254,17 @@ static int pool_group(struct call *c, struct why *w, size_t first, const struct 
 	return 0;
 }
 
-/* The spread of equal runs that a side of one run borrows. Runs that have no equal are not read. */
+/* Finds the spread of equal runs that a side without repeats uses. Runs without an equal run are not read. */
 static int find_pool(struct call *c, struct why *w, const struct query_runs *all, bool *used)
 {
 	for (size_t i = 0; i < all->count && w->pool.runs < WHY_POOL_MAX; i++) {
 		size_t k = i + 1;
 
-		if (used[i] || is_named(w, all->items[i].id))
+		if (used[i] || is_named_run(w, all->items[i].id))
 			continue;
-		while (k < all->count && (used[k] || !same_params(&all->items[i], &all->items[k])))
+		while (k < all->count && (used[k] || !has_same_params(&all->items[i], &all->items[k])))
 			k++;
-		if (k < all->count && pool_group(c, w, i, all, used))
+		if (k < all->count && add_pool_group(c, w, i, all, used))
 			return -1;
 	}
 	return 0;
@@ -276,7 +278,7 @@ int why_read(struct call *c, const char *const *ids, size_t n, struct why *ret)
 
 	if (!w.sides)
 		return call_fail(c, CALL_busy, NULL, "out of memory"), -1;
-	if (read_named(c, ids, &w) || read_candidates(c, &w, &all))
+	if (read_named_runs(c, ids, &w) || read_candidates(c, &w, &all))
 		return -1;
 	used = arena_array(c->arena, all.count + 1, sizeof(*used));
 	if (!used)

@@ -1,5 +1,5 @@
-/* why_text.c: /compare/why for other programs and for documents: CSV, a Markdown table, a waterfall as SVG. The numbers
- * are those of the JSON. */
+/* why_text.c: /compare/why as CSV, as a Markdown table, and as a waterfall in SVG. The numbers are those of the
+ * JSON. */
 #include "web/api/native/insight/api_why.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "web/api/native/api_export.h"
 
-static void row_number(struct export_row *r, double v)
+static void add_csv_number(struct export_row *r, double v)
 {
 	if (isnan(v))
 		export_row_none(r);
@@ -15,8 +15,8 @@ static void row_number(struct export_row *r, double v)
 		export_row_double(r, "", v);
 }
 
-/* "lr 0.1 -> 0.2; workers 4 -> 8" */
-static void add_params(struct buf *out, const struct why_pair *p, const char *arrow)
+/* Adds for example "lr 0.1 -> 0.2; workers 4 -> 8". */
+static void add_param_changes(struct buf *out, const struct why_pair *p, const char *arrow)
 {
 	for (size_t i = 0; i < p->param_count; i++) {
 		const char *a = why_param(p->a->run, p->params[i]), *b = why_param(p->b->run, p->params[i]);
@@ -25,13 +25,13 @@ static void add_params(struct buf *out, const struct why_pair *p, const char *ar
 	}
 }
 
-static const char *params_text(struct call *c, const struct why_pair *p)
+static const char *format_param_changes(struct call *c, const struct why_pair *p)
 {
 	const char *text;
 	struct buf b;
 
 	buf_init(&b, 1 << 20);
-	add_params(&b, p, "->");
+	add_param_changes(&b, p, "->");
 	text = b.data ? arena_strdup(c->arena, b.data) : "";
 	buf_done(&b);
 	return text ? text : "";
@@ -56,21 +56,21 @@ void why_csv(struct call *c, const struct why_report *r)
 		export_row_text(&row, "", p->a->run->name);
 		export_row_text(&row, "", p->b->run->name);
 		for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
-			row_number(&row, numbers[k]);
+			add_csv_number(&row, numbers[k]);
 		for (int k = 0; k < STEP_TIME_PHASES; k++)
-			row_number(&row, p->change.phase[k].seconds);
-		export_row_text(&row, "", params_text(c, p));
+			add_csv_number(&row, p->change.phase[k].seconds);
+		export_row_text(&row, "", format_param_changes(c, p));
 		export_row_text(&row, "", r->why->metric);
-		row_number(&row, p->metric[0]);
-		row_number(&row, p->metric[1]);
+		add_csv_number(&row, p->metric[0]);
+		add_csv_number(&row, p->metric[1]);
 		export_row_text(&row, "", p->worse < 0 ? NULL : p->worse ? "true" : "false");
 		export_row_text(&row, "", p->sentence);
 		export_row_close(&row);
 	}
 }
 
-/* Text in a table's cell: no bar ends it, nothing starts markup or a line. */
-static void add_cell(struct buf *out, const char *text)
+/* Escapes text for a table cell, so that it neither ends the cell or line nor starts markup. */
+static void add_markdown_cell(struct buf *out, const char *text)
 {
 	for (; *text; text++) {
 		if (strchr("|\\`*_<>[]", *text))
@@ -79,15 +79,15 @@ static void add_cell(struct buf *out, const char *text)
 	}
 }
 
-static void add_factor(struct buf *out, const struct change *c)
+static void add_factor_text(struct buf *out, const struct change *c)
 {
 	buf_addf(out, "%.2f", c->factor);
 	if (!isnan(c->low))
 		buf_addf(out, " (%.2f-%.2f)", c->low, c->high);
 }
 
-/* Phases that make at least a twentieth of the difference; milliseconds a sample, with signs. */
-static void add_phases(struct buf *out, const struct change *c)
+/* Adds the phases that make at least a twentieth of the difference, in milliseconds per sample, with signs. */
+static void add_phase_differences(struct buf *out, const struct change *c)
 {
 	bool any = false;
 
@@ -100,18 +100,18 @@ static void add_phases(struct buf *out, const struct change *c)
 	}
 }
 
-static void markdown_row(struct call *c, const struct why_report *r, const struct why_pair *p)
+static void add_markdown_row(struct call *c, const struct why_report *r, const struct why_pair *p)
 {
 	struct buf *out = &c->out;
 
 	buf_adds(out, "| ");
-	add_cell(out, p->b->run->name);
+	add_markdown_cell(out, p->b->run->name);
 	buf_adds(out, " | ");
-	add_cell(out, params_text(c, p));
+	add_markdown_cell(out, format_param_changes(c, p));
 	buf_addf(out, " | %.5g | ", 1e3 * p->change.seconds[1]);
-	add_factor(out, &p->change);
+	add_factor_text(out, &p->change);
 	buf_addf(out, " | %.2f | ", p->product);
-	add_phases(out, &p->change);
+	add_phase_differences(out, &p->change);
 	if (r->why->metric && !isnan(p->metric[1]))
 		buf_addf(out, " | %.5g%s |\n", p->metric[1], p->worse == 1 ? " (worse)" : "");
 	else
@@ -123,19 +123,19 @@ void why_markdown(struct call *c, const struct why_report *r)
 	const struct why_pair *first = &r->pairs[0];
 	struct buf *out = &c->out;
 
-	buf_adds(out, "| run | changed | ms a sample | factor | product | difference, ms a sample | ");
-	add_cell(out, r->why->metric ? r->why->metric : "metric");
+	buf_adds(out, "| run | changed | ms per sample | factor | product | difference, ms per sample | ");
+	add_markdown_cell(out, r->why->metric ? r->why->metric : "metric");
 	buf_adds(out, " |\n|---|---|---:|---:|---:|---|---:|\n| ");
-	add_cell(out, first->a->run->name);
+	add_markdown_cell(out, first->a->run->name);
 	buf_addf(out, " | | %.5g | | 1.00 | |", 1e3 * first->change.seconds[0]);
 	if (r->why->metric && !isnan(first->metric[0]))
 		buf_addf(out, " %.5g", first->metric[0]);
 	buf_adds(out, " |\n");
 	for (size_t i = 0; i < r->n; i++)
-		markdown_row(c, r, &r->pairs[i]);
+		add_markdown_row(c, r, &r->pairs[i]);
 	for (size_t i = 0; i < r->n; i++) {
 		buf_adds(out, "\n- ");
-		add_cell(out, r->pairs[i].sentence);
+		add_markdown_cell(out, r->pairs[i].sentence);
 		buf_adds(out, ".");
 	}
 	buf_adds(out, "\n");
@@ -150,7 +150,7 @@ static const char *const colours[STEP_TIME_PHASES] = {
 	[STEP_TIME_between] = "#7f8b99",
 };
 
-static void add_xml(struct buf *out, const char *text)
+static void add_xml_text(struct buf *out, const char *text)
 {
 	for (; *text; text++) {
 		if (strchr("<>&\"", *text) || (unsigned char)*text < 0x20)
@@ -160,15 +160,15 @@ static void add_xml(struct buf *out, const char *text)
 	}
 }
 
-static void svg_text(struct buf *out, double x, double y, const char *text)
+static void add_svg_text(struct buf *out, double x, double y, const char *text)
 {
 	buf_addf(out, "<text x=\"%.1f\" y=\"%.1f\">", x, y);
-	add_xml(out, text);
+	add_xml_text(out, text);
 	buf_adds(out, "</text>\n");
 }
 
-/* Of the phases that a bar has. */
-static void svg_legend(struct buf *out, const struct why_report *r)
+/* A legend of the phases that occur in a bar. */
+static void add_svg_legend(struct buf *out, const struct why_report *r)
 {
 	double x = 10;
 
@@ -181,21 +181,21 @@ static void svg_legend(struct buf *out, const struct why_report *r)
 		if (!drawn)
 			continue;
 		buf_addf(out, "<rect x=\"%.0f\" y=\"12\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", x, colours[k]);
-		svg_text(out, x + 14, 21, name);
+		add_svg_text(out, x + 14, 21, name);
 		x += 30 + SVG_LETTER * (double)strlen(name);
 	}
 }
 
-/* One run: its bar by phase; phases below nothing are left out. */
-static void svg_row(struct call *c, const struct why_side *s, const struct why_pair *to, double y, double scale)
+/* Draws one run as a bar of phases; negative phases are omitted. */
+static void add_svg_row(struct call *c, const struct why_side *s, const struct why_pair *to, double y, double scale)
 {
 	struct buf *out = &c->out;
 	double x = SVG_LEFT;
 
 	buf_addf(out, "<g><title>");
-	add_xml(out, to ? to->sentence : s->run->name);
+	add_xml_text(out, to ? to->sentence : s->run->name);
 	buf_adds(out, "</title>\n");
-	svg_text(out, 10, y + 15, s->run->name);
+	add_svg_text(out, 10, y + 15, s->run->name);
 	for (int k = 0; k < STEP_TIME_PHASES; k++) {
 		const double width = why_mean(s, k) * scale;
 
@@ -207,10 +207,10 @@ static void svg_row(struct call *c, const struct why_side *s, const struct why_p
 	}
 	buf_addf(out, "<text x=\"%.1f\" y=\"%.1f\">", x + 6, y + 15);
 	if (to) {
-		add_factor(out, &to->change);
-		buf_addf(out, "x, %.2fx in all", to->product);
+		add_factor_text(out, &to->change);
+		buf_addf(out, "x, %.2fx in total", to->product);
 	} else {
-		buf_addf(out, "%.4g ms a sample", 1e3 * s->paces[0].seconds);
+		buf_addf(out, "%.4g ms per sample", 1e3 * s->paces[0].seconds);
 	}
 	buf_adds(out, "</text></g>\n");
 }
@@ -226,9 +226,9 @@ void why_svg(struct call *c, const struct why_report *r)
 		 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
 		 "font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
 		 SVG_WIDTH, height);
-	svg_legend(&c->out, r);
+	add_svg_legend(&c->out, r);
 	for (size_t i = 0; i < r->why->n; i++)
-		svg_row(c, &r->why->sides[i], i ? &r->pairs[i - 1] : NULL, SVG_TOP + SVG_ROW * (double)i,
-			SVG_BARS / longest);
+		add_svg_row(c, &r->why->sides[i], i ? &r->pairs[i - 1] : NULL, SVG_TOP + SVG_ROW * (double)i,
+			    SVG_BARS / longest);
 	buf_adds(&c->out, "</svg>\n");
 }

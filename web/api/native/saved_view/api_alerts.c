@@ -1,5 +1,4 @@
-/* api_alerts.c: /alerts: what rules found in runs, and the rules. No rule names whom to tell: whoever starts the server
- * does. */
+/* api_alerts.c: /alerts: fired alerts, and the rules. A rule has no recipient: the administrator sets the webhook. */
 #include "web/store/alert/alert.h"
 
 #include <inttypes.h>
@@ -10,12 +9,12 @@
 #include "web/api/handlers.h"
 #include "web/api/native/run_json.h"
 
-#define LISTED 100 /* where nobody says how many */
-#define LISTED_MAX 1000
+#define ALERTS_DEFAULT 100 /* default limit */
+#define ALERTS_MAX 1000
 #define SILENCE_MIN_S 10.0
 #define SILENCE_MAX_S 31536000.0
 
-static void write_id(struct js *j, const char *key, int64_t id)
+static void write_alert_id(struct js *j, const char *key, int64_t id)
 {
 	char text[24];
 
@@ -23,10 +22,10 @@ static void write_id(struct js *j, const char *key, int64_t id)
 	js_key_str(j, key, text);
 }
 
-static void write_rule(struct js *j, const struct alert_rule *r)
+static void write_alert_rule(struct js *j, const struct alert_rule *r)
 {
 	js_open(j, '{');
-	write_id(j, "id", r->id);
+	write_alert_id(j, "id", r->id);
 	js_key_str(j, "experiment", r->experiment_id < 0 ? NULL : r->experiment);
 	js_key_str(j, "kind", r->kind);
 	if (*r->metric)
@@ -39,11 +38,11 @@ static void write_rule(struct js *j, const struct alert_rule *r)
 	js_close(j, '}');
 }
 
-static void write_fired(struct js *j, const struct alert_fired *f)
+static void write_fired_alert(struct js *j, const struct alert_fired *f)
 {
 	js_open(j, '{');
-	write_id(j, "id", f->id);
-	write_id(j, "rule", f->rule);
+	write_alert_id(j, "id", f->id);
+	write_alert_id(j, "rule", f->rule);
 	js_key_str(j, "kind", f->kind);
 	js_key_str(j, "text", f->text);
 	js_key_str(j, "experiment", f->experiment);
@@ -62,13 +61,13 @@ static void write_fired(struct js *j, const struct alert_fired *f)
 enum call_next on_alert_list(struct call *c)
 {
 	struct alert_page page = { .experiment = call_arg(c, "experiment") };
-	int64_t limit = LISTED;
+	int64_t limit = ALERTS_DEFAULT;
 	struct js j = { .out = &c->out };
 	struct err err = ERR_INIT;
 	struct alerts all;
 	size_t i;
 
-	if (!call_arg_int(c, "limit", &limit, 1, LISTED_MAX) ||
+	if (!call_arg_int(c, "limit", &limit, 1, ALERTS_MAX) ||
 	    !call_arg_int(c, "before", &page.before, 1, INT64_MAX) || !call_args_done(c))
 		return CALL_DONE;
 	page.limit = (size_t)limit;
@@ -78,7 +77,7 @@ enum call_next on_alert_list(struct call *c)
 	js_key(&j, "alerts");
 	js_open(&j, '[');
 	for (i = 0; i < all.count; i++)
-		write_fired(&j, &all.items[i]);
+		write_fired_alert(&j, &all.items[i]);
 	js_close(&j, ']');
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
@@ -100,14 +99,14 @@ enum call_next on_alert_rule_list(struct call *c)
 	js_key(&j, "rules");
 	js_open(&j, '[');
 	for (i = 0; i < n; i++)
-		write_rule(&j, &rules[i]);
+		write_alert_rule(&j, &rules[i]);
 	js_close(&j, ']');
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;
 }
 
-static enum call_next made(struct call *c, const struct ingest_result *res)
+static enum call_next reply_new_rule(struct call *c, const struct ingest_result *res)
 {
 	int64_t id = strtoll(res->id, NULL, 10);
 	struct js j = { .out = &c->out };
@@ -120,31 +119,32 @@ static enum call_next made(struct call *c, const struct ingest_result *res)
 	for (i = 0; i < n && rules[i].id != id; i++)
 		;
 	if (i == n)
-		return call_fail(c, CALL_not_found, NULL, "the rule is gone already");
+		return call_fail(c, CALL_not_found, NULL, "the rule has been deleted already");
 	c->status = 201;
-	write_rule(&j, &rules[i]);
+	write_alert_rule(&j, &rules[i]);
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;
 }
 
-/* Which of the bounds were given. */
-struct given {
+/* Bounds that are present in the request. */
+struct given_bounds {
 	bool above, below, seconds;
 };
 
-/* What the kind wants besides its name; false after failing the call. */
-static bool fits(struct call *c, const struct alert_op *op, struct given g)
+/* Checks the members that a kind of rule requires or excludes. Returns false after failing the call. */
+static bool check_rule_members(struct call *c, const struct alert_op *op, struct given_bounds g)
 {
 	bool metric = !strcmp(op->rule_kind, "metric"), silent = !strcmp(op->rule_kind, "silent");
 
 	if (metric ? g.above == g.below : g.above || g.below)
-		call_fail(c, CALL_bad_value, "above", metric ? "above: a rule of a metric has either above or below" :
-			  "above: only a rule of the kind metric has a bound");
+		call_fail(c, CALL_bad_value, "above",
+			  metric ? "above: a rule of kind metric needs either above or below"
+				 : "above: only a rule of kind metric has a bound");
 	else if (silent ? !(g.seconds && op->bound >= SILENCE_MIN_S && op->bound <= SILENCE_MAX_S) : g.seconds)
-		call_fail(c, CALL_bad_value, "seconds", silent ? "seconds: silence is 10 s or longer, a year at most" :
-			  "seconds: only a rule of the kind silent has them");
+		call_fail(c, CALL_bad_value, "seconds", silent ? "seconds: expected 10 to 31536000 (a year)" :
+			  "seconds: only a rule of kind silent has them");
 	else if (*op->metric && !metric && strcmp(op->rule_kind, "nan"))
-		call_fail(c, CALL_bad_value, "metric", "metric: a rule of this kind is about no metric");
+		call_fail(c, CALL_bad_value, "metric", "metric: a rule of this kind has no metric");
 	else
 		return true;
 	return false;
@@ -154,7 +154,7 @@ enum call_next on_alert_rule_create(struct call *c)
 {
 	struct alert_op op = { .kind = &alert_change_rule, .metric = "", .rule_kind = "" };
 	double above = 0, below = 0, seconds = 0;
-	struct given g = { 0 };
+	struct given_bounds g = { 0 };
 	json_t *body = json_body(c);
 	const struct json_field fields[] = {
 		{ "kind", JSON_KIND_STRING, true, &op.rule_kind, NULL },
@@ -173,14 +173,15 @@ enum call_next on_alert_rule_create(struct call *c)
 	if (call_args_done(c) && json_read(c, body, "", fields)) {
 		op.above = g.above;
 		op.bound = g.above ? above : g.below ? below : seconds;
-		if (fits(c, &op, g))
-			next = api_submit(c, &(struct api_change){ .op = &ingest, .field = "kind", .then = made });
+		if (check_rule_members(c, &op, g))
+			next = api_submit(
+				c, &(struct api_change){ .op = &ingest, .field = "kind", .then = reply_new_rule });
 	}
 	json_decref(body);
 	return next;
 }
 
-static enum call_next gone(struct call *c, const struct ingest_result *res)
+static enum call_next reply_deleted_rule(struct call *c, const struct ingest_result *res)
 {
 	(void)res;
 	buf_adds(&c->out, "{}\n");
@@ -197,6 +198,6 @@ enum call_next on_alert_rule_delete(struct call *c)
 	if (!call_args_done(c))
 		return CALL_DONE;
 	if (!n || n > 18 || strspn(text, "0123456789") != n || *text == '0')
-		return call_fail(c, CALL_not_found, NULL, "there is no rule %.40s", text);
-	return api_submit(c, &(struct api_change){ .op = &ingest, .then = gone });
+		return call_fail(c, CALL_not_found, NULL, "no rule %.40s", text);
+	return api_submit(c, &(struct api_change){ .op = &ingest, .then = reply_deleted_rule });
 }

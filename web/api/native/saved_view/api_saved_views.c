@@ -1,5 +1,5 @@
-/* api_saved_views.c: /views and /reports: what readers keep by name. The two differ in the name of their text and in that lists
- * have it of views alone. */
+/* api_saved_views.c: /views and /reports: named texts that users store. The two kinds differ in the name of the text, and only
+ * lists of views contain it. */
 #include "web/store/saved_view/saved_view.h"
 
 #include <inttypes.h>
@@ -10,17 +10,17 @@
 #include "web/api/handlers.h"
 #include "web/api/native/run_json.h"
 
-/* What the routes say of one shelf; one of these is the call's own. */
-struct shelf {
-	const char *name, *list; /* of one, of all */
+/* One kind of stored text; c->own points to one of these. */
+struct kept_kind {
+	const char *name, *list; /* name of one, of a list */
 	const char *text;        /* member of the request and the reply */
-	bool listed;             /* lists have the text */
+	bool listed;             /* lists contain the text */
 };
 
-static const struct shelf views = { SAVED_VIEW_VIEW, "views", "query", true };
-static const struct shelf reports = { SAVED_VIEW_REPORT, "reports", "text", false };
+static const struct kept_kind views = { SAVED_VIEW_VIEW, "views", "query", true };
+static const struct kept_kind reports = { SAVED_VIEW_REPORT, "reports", "text", false };
 
-static void write_id(struct js *j, int64_t id)
+static void write_kept_id(struct js *j, int64_t id)
 {
 	char text[24];
 
@@ -28,12 +28,13 @@ static void write_id(struct js *j, int64_t id)
 	js_key_str(j, "id", text);
 }
 
-static void write_kept(struct js *j, const struct shelf *shelf, const struct saved_view *k, bool whole)
+/* Writes a view or report; whole adds the list of editions, and the text where lists omit it. */
+static void write_kept_text(struct js *j, const struct kept_kind *shelf, const struct saved_view *k, bool whole)
 {
 	size_t i;
 
 	js_open(j, '{');
-	write_id(j, k->id);
+	write_kept_id(j, k->id);
 	js_key_str(j, "name", k->name);
 	js_key_str(j, "experiment", k->experiment);
 	if (whole || shelf->listed)
@@ -57,7 +58,7 @@ static void write_kept(struct js *j, const struct shelf *shelf, const struct sav
 	js_close(j, '}');
 }
 
-static enum call_next list(struct call *c, const struct shelf *shelf)
+static enum call_next list_kept(struct call *c, const struct kept_kind *shelf)
 {
 	const char *experiment = call_arg(c, "experiment");
 	struct js j = { .out = &c->out };
@@ -73,89 +74,89 @@ static enum call_next list(struct call *c, const struct shelf *shelf)
 	js_key(&j, shelf->list);
 	js_open(&j, '[');
 	for (i = 0; i < n; i++)
-		write_kept(&j, shelf, &all[i], false);
+		write_kept_text(&j, shelf, &all[i], false);
 	js_close(&j, ']');
 	js_close(&j, '}');
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;
 }
 
-/* The path's id; 0 after failing the call. */
-static int64_t path_id(struct call *c, const struct shelf *shelf)
+/* Parses the id in the path; 0 after failing the call. */
+static int64_t parse_kept_var(struct call *c, const struct kept_kind *shelf)
 {
 	const char *text = c->vars[0];
 	size_t n = strlen(text);
 
 	if (n && n <= 18 && strspn(text, "0123456789") == n && *text != '0')
 		return strtoll(text, NULL, 10);
-	call_fail(c, CALL_not_found, NULL, "there is no %s %.40s", shelf->name, text);
+	call_fail(c, CALL_not_found, NULL, "no %s %.40s", shelf->name, text);
 	return 0;
 }
 
-/* Reads one into *ret; false after failing the call. */
-static bool read_one(struct call *c, const struct shelf *shelf, int64_t id, int64_t edition, struct saved_view *ret)
+/* Reads one into *ret. Returns false after failing the call. */
+static bool read_kept(struct call *c, const struct kept_kind *shelf, int64_t id, int64_t edition, struct saved_view *ret)
 {
 	struct err err = ERR_INIT;
 	int rc = saved_view_get(c->api->store, shelf->name, id, edition, c->arena, ret, &err);
 
 	if (rc == ERR_NOENT && edition)
-		call_fail(c, CALL_not_found, "edition", "there is no %s %" PRId64 " with this edition", shelf->name,
+		call_fail(c, CALL_not_found, "edition", "no %s %" PRId64 " has this edition", shelf->name,
 			  id);
 	else if (rc == ERR_NOENT)
-		call_fail(c, CALL_not_found, NULL, "there is no %s %" PRId64, shelf->name, id);
+		call_fail(c, CALL_not_found, NULL, "no %s %" PRId64, shelf->name, id);
 	else if (rc)
 		call_fail_err(c, NULL, &err);
 	return !rc;
 }
 
-static enum call_next reply(struct call *c, const struct shelf *shelf, const struct saved_view *k)
+static enum call_next reply_kept(struct call *c, const struct kept_kind *shelf, const struct saved_view *k)
 {
 	struct js j = { .out = &c->out };
 
-	write_kept(&j, shelf, k, true);
+	write_kept_text(&j, shelf, k, true);
 	buf_addc(&c->out, '\n');
 	return CALL_DONE;
 }
 
-static enum call_next get(struct call *c, const struct shelf *shelf)
+static enum call_next get_kept(struct call *c, const struct kept_kind *shelf)
 {
-	int64_t edition = 0, id = path_id(c, shelf);
+	int64_t edition = 0, id = parse_kept_var(c, shelf);
 	struct saved_view k;
 
 	if (!id || !call_arg_int(c, "edition", &edition, 1, INT64_MAX) || !call_args_done(c) ||
-	    !read_one(c, shelf, id, edition, &k))
+	    !read_kept(c, shelf, id, edition, &k))
 		return CALL_DONE;
-	return reply(c, shelf, &k);
+	return reply_kept(c, shelf, &k);
 }
 
-static enum call_next changed(struct call *c, const struct ingest_result *res)
+static enum call_next reply_changed_kept(struct call *c, const struct ingest_result *res)
 {
-	const struct shelf *shelf = c->own;
+	const struct kept_kind *shelf = c->own;
 	struct saved_view k;
 
-	return read_one(c, shelf, strtoll(res->id, NULL, 10), 0, &k) ? reply(c, shelf, &k) : CALL_DONE;
+	return read_kept(c, shelf, strtoll(res->id, NULL, 10), 0, &k) ? reply_kept(c, shelf, &k) : CALL_DONE;
 }
 
-static enum call_next made(struct call *c, const struct ingest_result *res)
+static enum call_next reply_created_kept(struct call *c, const struct ingest_result *res)
 {
-	enum call_next next = changed(c, res);
+	enum call_next next = reply_changed_kept(c, res);
 
 	if (c->status == 200)
 		c->status = 201;
 	return next;
 }
 
-/* A yes or no out of JSON; false after failing the call. */
+/* Reads an optional boolean: *ret is -1 when absent. Returns false after failing the call. */
 static bool read_preferred(struct call *c, json_t *value, int *ret)
 {
 	*ret = value ? json_is_true(value) : -1;
 	if (value && !json_is_boolean(value))
-		call_fail(c, CALL_bad_value, "default", "default: want true or false");
+		call_fail(c, CALL_bad_value, "default", "default: expected true or false");
 	return !value || json_is_boolean(value);
 }
 
-/* Submits what the body says: a new one, or a change of the one that op names. */
-static enum call_next put(struct call *c, const struct shelf *shelf, struct saved_view_op *op)
+/* Submits the body as a new view or report, or as a change of the one in op. */
+static enum call_next submit_kept_body(struct call *c, const struct kept_kind *shelf, struct saved_view_op *op)
 {
 	bool isnew = op->kind == &kept_change_new;
 	json_t *preferred = NULL, *body = json_body(c);
@@ -175,41 +176,41 @@ static enum call_next put(struct call *c, const struct shelf *shelf, struct save
 	c->own = (void *)shelf;
 	if (call_args_done(c) && json_read(c, body, "", fields) && read_preferred(c, preferred, &op->preferred))
 		next = api_submit(c, &(struct api_change){ .op = &ingest, .field = "name",
-							   .then = isnew ? made : changed });
+							   .then = isnew ? reply_created_kept : reply_changed_kept });
 	json_decref(body);
 	return next;
 }
 
-static enum call_next create(struct call *c, const struct shelf *shelf)
+static enum call_next create_kept(struct call *c, const struct kept_kind *shelf)
 {
-	return put(c, shelf, &(struct saved_view_op){ .kind = &kept_change_new });
+	return submit_kept_body(c, shelf, &(struct saved_view_op){ .kind = &kept_change_new });
 }
 
-static enum call_next edit(struct call *c, const struct shelf *shelf)
+static enum call_next edit_kept(struct call *c, const struct kept_kind *shelf)
 {
-	struct saved_view_op op = { .kind = &kept_change_edit, .id = path_id(c, shelf) };
+	struct saved_view_op op = { .kind = &kept_change_edit, .id = parse_kept_var(c, shelf) };
 
-	return op.id ? put(c, shelf, &op) : CALL_DONE;
+	return op.id ? submit_kept_body(c, shelf, &op) : CALL_DONE;
 }
 
-/* What was deleted, so that it can be made again. */
-struct deleted {
-	const struct shelf *shelf;
+/* A copy of the deleted one for the reply, so that a client can create it again. */
+struct deleted_kept {
+	const struct kept_kind *shelf;
 	struct saved_view kept;
 };
 
-static enum call_next gone(struct call *c, const struct ingest_result *res)
+static enum call_next reply_deleted_kept(struct call *c, const struct ingest_result *res)
 {
-	const struct deleted *d = c->own;
+	const struct deleted_kept *d = c->own;
 
 	(void)res;
-	return reply(c, d->shelf, &d->kept);
+	return reply_kept(c, d->shelf, &d->kept);
 }
 
-static enum call_next delete(struct call *c, const struct shelf *shelf)
+static enum call_next delete_kept(struct call *c, const struct kept_kind *shelf)
 {
-	struct deleted *d = arena_alloc(c->arena, sizeof *d);
-	int64_t id = path_id(c, shelf);
+	struct deleted_kept *d = arena_alloc(c->arena, sizeof *d);
+	int64_t id = parse_kept_var(c, shelf);
 	struct saved_view_op op = { .kind = &kept_change_delete, .shelf = shelf->name, .id = id, .preferred = -1 };
 	struct ingest_op ingest = saved_view_ingest(&op);
 
@@ -217,59 +218,59 @@ static enum call_next delete(struct call *c, const struct shelf *shelf)
 		return CALL_DONE;
 	if (!d)
 		return call_fail(c, CALL_busy, NULL, "out of memory");
-	if (!read_one(c, shelf, id, 0, &d->kept))
+	if (!read_kept(c, shelf, id, 0, &d->kept))
 		return CALL_DONE;
 	d->shelf = shelf;
 	c->own = d;
-	return api_submit(c, &(struct api_change){ .op = &ingest, .then = gone });
+	return api_submit(c, &(struct api_change){ .op = &ingest, .then = reply_deleted_kept });
 }
 
 enum call_next on_view_list(struct call *c)
 {
-	return list(c, &views);
+	return list_kept(c, &views);
 }
 
 enum call_next on_view_create(struct call *c)
 {
-	return create(c, &views);
+	return create_kept(c, &views);
 }
 
 enum call_next on_view_get(struct call *c)
 {
-	return get(c, &views);
+	return get_kept(c, &views);
 }
 
 enum call_next on_view_patch(struct call *c)
 {
-	return edit(c, &views);
+	return edit_kept(c, &views);
 }
 
 enum call_next on_view_delete(struct call *c)
 {
-	return delete(c, &views);
+	return delete_kept(c, &views);
 }
 
 enum call_next on_report_list(struct call *c)
 {
-	return list(c, &reports);
+	return list_kept(c, &reports);
 }
 
 enum call_next on_report_create(struct call *c)
 {
-	return create(c, &reports);
+	return create_kept(c, &reports);
 }
 
 enum call_next on_report_get(struct call *c)
 {
-	return get(c, &reports);
+	return get_kept(c, &reports);
 }
 
 enum call_next on_report_patch(struct call *c)
 {
-	return edit(c, &reports);
+	return edit_kept(c, &reports);
 }
 
 enum call_next on_report_delete(struct call *c)
 {
-	return delete(c, &reports);
+	return delete_kept(c, &reports);
 }
