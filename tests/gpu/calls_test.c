@@ -81,7 +81,7 @@ static void refuses_a_file_that_is_no_library(void **state)
 		put(file_of[k], NULL);
 		err = (struct err)ERR_INIT;
 		assert_int_equal(cuda_calls_open(&c, (enum cuda_library)k, &err), ERR_UNSUPPORTED);
-		assert_non_null(strstr(err.text, "does not load: "));
+		assert_non_null(strstr(err.text, "cannot be loaded: "));
 		drop(file_of[k]);
 	}
 }
@@ -99,8 +99,8 @@ static void names_the_call_that_is_missing(void **state)
 	assert_int_not_equal(dladdr(dlsym(RTLD_DEFAULT, "puts"), &libc), 0);
 	put(file_of[CUDA_CUBLASLT], libc.dli_fname);
 	assert_int_equal(cuda_calls_open(&c, CUDA_CUBLASLT, &err), ERR_UNSUPPORTED);
-	assert_string_equal(err.text, "cuBLASLt (libcublasLt.so.13) has no cublasLtGetVersion: it is of another "
-				      "version than nvidia-cublas==13.1.0.3");
+	assert_string_equal(err.text, "cuBLASLt (libcublasLt.so.13) has no cublasLtGetVersion: install the version "
+				      "of nvidia-cublas==13.1.0.3");
 	assert_int_equal(c.version[CUDA_CUBLASLT], 0);
 	drop(file_of[CUDA_CUBLASLT]);
 }
@@ -113,8 +113,8 @@ static void says_what_brings_a_library(void **state)
 	(void)state;
 	if (cuda_calls_open(&c, CUDA_NVRTC, &err) == 0 || strstr(err.text, "header was missing"))
 		skip(); /* it lies where the loader looks */
-	assert_string_equal(err.text, "NVRTC (libnvrtc.so.13) is not found; name its folder in DPTRAIN_CUDA_LIBS (pip "
-				      "install nvidia-cuda-nvrtc==13.0.88 brings it)");
+	assert_string_equal(err.text, "NVRTC (libnvrtc.so.13) not found: set DPTRAIN_CUDA_LIBS to its folder (pip install "
+				      "nvidia-cuda-nvrtc==13.0.88 provides it)");
 }
 
 /* Every call of the table is there. */

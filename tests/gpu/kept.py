@@ -88,7 +88,7 @@ def damaged(home, want):
         f.write("nothing of dptrain's\n")
     folder = os.path.dirname(whole[0])
     got, asked, said = train("damage", GPT, home)
-    line = "backend cuda: 3 of the files in %s are damaged or none of dptrain's, and ignored" % folder
+    line = "backend cuda: ignored 3 files in %s that are damaged or not dptrain's" % folder
     check(said.count(line) == 1 and got == want, "damage is told of in a line: %s" % said)
     check(0 < asked, "what was damaged is asked for again: %d questions" % asked)
     os.remove(foreign)

@@ -13,11 +13,11 @@ RESNET = ["--model", "resnet20", "--image-size", 8, "--synthetic", "-b", 2, "--m
 # library, what says that it is old, net, the line, precisions with the distance that losses may have
 CASES = [
     ("libcublasLt.so.13", {"DPTRAIN_FAKE_CUBLASLT_VERSION": "120800"}, GPT,
-     "products without cuBLASLt are far slower: cuBLASLt 12.8.0 is too old: 13.0 or newer is needed (pip install "
-     "nvidia-cublas==13.1.0.3 brings it)", [("fp64", 1e-13), ("fp32", 1e-5), ("bf16", 1e-2), ("fp16", 1e-2)]),
+     "products without cuBLASLt are far slower: cuBLASLt 12.8.0 is too old: install 13.0 or newer (pip install "
+     "nvidia-cublas==13.1.0.3 provides it)", [("fp64", 1e-13), ("fp32", 1e-5), ("bf16", 1e-2), ("fp16", 1e-2)]),
     ("libcudnn.so.9", {"DPTRAIN_FAKE_CUDNN_VERSION": "80900"}, RESNET,
-     "convolutions without cuDNN are far slower: cuDNN 8.9.0 is too old: 9.11 or newer is needed (pip install "
-     "nvidia-cudnn-cu13==9.19.0.56 brings it)", [("fp32", 1e-4), ("bf16", 5e-2)]),
+     "convolutions without cuDNN are far slower: cuDNN 8.9.0 is too old: install 9.11 or newer (pip install "
+     "nvidia-cudnn-cu13==9.19.0.56 provides it)", [("fp32", 1e-4), ("bf16", 5e-2)]),
 ]
 
 

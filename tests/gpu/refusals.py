@@ -15,7 +15,7 @@ NET = ["--model", "gpt2-124m", "--n-layer", 1, "--n-head", 2, "--n-embd", 16, "-
        "--synthetic", "--seq-len", 8, "-b", 2, "--max-steps", 1]
 
 HOST = "backend cuda cannot run here: "
-OLD = "compute capability 7.5; 8.0 or newer is needed"
+OLD = "compute capability 7.5: 8.0 or newer is required"
 # 25 MiB are planned of it, with the workspaces that the fakes of the libraries ask for.
 LARGE = ["--n-embd", 64, "--vocab-size", 8192, "-b", 64]
 FITS = "what fits: --batch-size 32 --grad-accum-steps 2 (18 MiB)"
@@ -24,29 +24,29 @@ GIB_8 = 8 << 30
 
 # environment of the fake, flags, the line, exit code
 REFUSED = [
-    ({"DPTRAIN_FAKE_DRIVER": "0"}, [], HOST + "no NVIDIA driver is installed; install driver 580 or newer", 1),
-    ({"DPTRAIN_FAKE_DRIVER": "12080"}, [], HOST + "the NVIDIA driver is made for CUDA 12.8; CUDA 13.0 needs driver 580 or newer", 1),
+    ({"DPTRAIN_FAKE_DRIVER": "0"}, [], HOST + "no NVIDIA driver is installed: install driver 580 or newer", 1),
+    ({"DPTRAIN_FAKE_DRIVER": "12080"}, [], HOST + "the NVIDIA driver supports only CUDA 12.8: CUDA 13.0 needs driver 580 or newer", 1),
     ({"DPTRAIN_FAKE_DEVICES": "0"}, [], HOST + "no usable GPU (no CUDA-capable device is detected)", 1),
     ({"DPTRAIN_FAKE_CAPABILITY": "75"}, [], HOST + "device 0 has " + OLD, 1),
     ({"DPTRAIN_FAKE_DEVICES": "3", "DPTRAIN_FAKE_OLD": "2"}, ["--device", 2], "backend cuda: device 2 has " + OLD, 1),
     ({"DPTRAIN_FAKE_MEMORY": str(20 << 20)}, LARGE, "the plan needs 25 MiB, but the GPU has 20 of 20 MiB free; " + FITS, 2),
     ({"DPTRAIN_FAKE_TAKEN": str(GIB_8 - (20 << 20))}, LARGE, "the plan needs 25 MiB, but the GPU has 20 of 8192 MiB free: other "
      "processes use its memory (see nvidia-smi); " + FITS, 2),
-    ({"DPTRAIN_FAKE_TAKEN_LATER": str(GIB_8 - (20 << 20))}, LARGE, "cuda: the plan needs 25 MiB on the GPU, which has 20 of 8192 "
-     "MiB free by now: other processes take memory of it (nvidia-smi names them)", 1),
+    ({"DPTRAIN_FAKE_TAKEN_LATER": str(GIB_8 - (20 << 20))}, LARGE, "cuda: the plan needs 25 MiB on the GPU, but only 20 of 8192 "
+     "MiB are free now: other processes use its memory (nvidia-smi lists them)", 1),
     ({}, ["--nproc-per-node", 2],
-     "backend cuda: there is 1 GPU for 2 ranks; use --nproc-per-node 1, or --share-gpu, which is correct and slow", 2),
+     "backend cuda: there is 1 GPU for 2 ranks: use --nproc-per-node 1, or --share-gpu, which is correct and slow", 2),
     ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", 5], "--device 5: there are 4 GPUs, numbered from 0", 2),
-    ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", "0,1"], "--device 0,1: names 2 GPUs for 1 rank; add --nproc-per-node 2", 2),
+    ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", "0,1"], "--device 0,1: lists 2 GPUs for 1 rank: add --nproc-per-node 2", 2),
     ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", "1,1", "--nproc-per-node", 2],
-     "--device 1,1: names a GPU twice; add --share-gpu, which is correct and slow", 2),
-    ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", "GPU-00"], "--device GPU-00: no GPU here has this UUID; see nvidia-smi -L", 2),
+     "--device 1,1: lists a GPU twice: add --share-gpu, which is correct and slow", 2),
+    ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", "GPU-00"], "--device GPU-00: no GPU here has this UUID: see nvidia-smi -L", 2),
     ({"DPTRAIN_FAKE_DEVICES": "4"}, ["--device", "first"],
-     "--device first: numbers of GPUs, UUIDs (GPU-...) or auto are needed", 2),
+     "--device first: expected GPU numbers, UUIDs (GPU-...) or auto", 2),
     ({"DPTRAIN_FAKE_DRIVER": "0"}, ["--nproc-per-node", "gpu"],
      "--nproc-per-node gpu: there is no usable GPU; `dptrain backends` says why", 2),
     ({"DPTRAIN_FAKE_DEVICES": "2", "DPTRAIN_FAKE_NCCL": "21800"}, ["--nproc-per-node", 2],
-     "NCCL 2.18.0 is too old: 2.28 or newer is needed (pip install nvidia-nccl-cu13==2.28.9 brings it)", 1),
+     "NCCL 2.18.0 is too old: install 2.28 or newer (pip install nvidia-nccl-cu13==2.28.9 provides it)", 1),
 ]
 
 
@@ -78,7 +78,7 @@ def refused(folder):
 PRODUCTS = "products without cuBLASLt are far slower: cuBLASLt "
 CONVOLUTIONS = "convolutions without cuDNN are far slower: cuDNN "
 BLAS_PIN, DNN_PIN, NCCL_PIN = "nvidia-cublas==13.1.0.3", "nvidia-cudnn-cu13==9.19.0.56", "nvidia-nccl-cu13==2.28.9"
-MISSING = "(%s) is not found; name its folder in DPTRAIN_CUDA_LIBS (pip install %s brings it)"
+MISSING = "(%s) not found: set DPTRAIN_CUDA_LIBS to its folder (pip install %s provides it)"
 
 
 def module_alone(folder):
@@ -102,8 +102,8 @@ def libraries(folder):
     rows = [
         (alone, [], "backend cuda: %s%s; %s%s" % (PRODUCTS, MISSING % ("libcublasLt.so.13", BLAS_PIN),
                                                   CONVOLUTIONS, MISSING % ("libcudnn.so.9", DNN_PIN)), 0),
-        (old, [], "backend cuda: %s12.0.0 is too old: 13.0 or newer is needed (pip install %s brings it); %s8.0.0 is too old: 9.11 "
-         "or newer is needed (pip install %s brings it)" % (PRODUCTS, BLAS_PIN, CONVOLUTIONS, DNN_PIN), 0),
+        (old, [], "backend cuda: %s12.0.0 is too old: install 13.0 or newer (pip install %s provides it); %s8.0.0 is too old: "
+         "install 9.11 or newer (pip install %s provides it)" % (PRODUCTS, BLAS_PIN, CONVOLUTIONS, DNN_PIN), 0),
         (alone, ["--nproc-per-node", 2], "NCCL " + MISSING % ("libnccl.so.2", NCCL_PIN), 1),
     ]
     if not PLANNED:
@@ -120,7 +120,7 @@ CPU = os.path.join(BUILD, ".libs", "dptrain_cpu.so")
 # environment of the fake, flags, the backend, why
 AUTO = [
     ({"DPTRAIN_FAKE_DRIVER": "0"}, [], "cpu",
-     "--backend auto: cpu, because backend cuda cannot run here: no NVIDIA driver is installed; install driver 580 or newer"),
+     "--backend auto: cpu, because backend cuda cannot run here: no NVIDIA driver is installed: install driver 580 or newer"),
     ({}, [], "cuda", ""),
     ({}, ["--nproc-per-node", 2], "cpu", "--backend auto: cpu, because backend cuda cannot run here: there is 1 GPU for 2 ranks"),
     ({"DPTRAIN_FAKE_DEVICES": "2", "DPTRAIN_FAKE_NCCL": "21800"}, ["--nproc-per-node", 2], "cpu",
@@ -148,8 +148,8 @@ def auto(folder):
               "auto, %s %s: exit %d: %s" % (env, flags, p.returncode, said))
 
 
-FAULT = "cuda: a kernel failed: an illegal memory access was encountered; run it again with CUDA_LAUNCH_BLOCKING=1 in the " \
-        "environment and --no-cuda-graphs: node by node, which names it"
+FAULT = "cuda: a kernel failed: an illegal memory access was encountered: run again with CUDA_LAUNCH_BLOCKING=1 in the " \
+        "environment and --no-cuda-graphs to get its name"
 
 
 def faulty_kernel(folder):

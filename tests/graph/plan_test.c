@@ -362,7 +362,7 @@ static void test_contradiction(void **state)
 		p[i] = (struct plan_program){ i ? "eval" : "train", g[i], &s[i] };
 	}
 	assert_int_equal(plan_make(&plan, p, 2, &err), ERR_USAGE);
-	assert_non_null(strstr(err.text, "p has another size"));
+	assert_non_null(strstr(err.text, "p has a different size"));
 	graph_free(g[0]);
 	graph_free(g[1]);
 }

@@ -8,7 +8,7 @@
 #include "trainer/backends/backend.h"
 #include "trainer/comm/comm_module.h"
 
-static int check_abi(const struct backend *b, const char *path, struct err *err)
+static int check_backend_abi(const struct backend *b, const char *path, struct err *err)
 {
 	if (b->abi != BACKEND_ABI)
 		return err_set(err, ERR_UNSUPPORTED,
@@ -21,14 +21,14 @@ static int check_abi(const struct backend *b, const char *path, struct err *err)
 	return 0;
 }
 
-static int open_module(const struct backend **ret, const char *name, struct err *err)
+static int open_backend_module(const struct backend **ret, const char *name, struct err *err)
 {
 	struct module m;
 	int rc = module_load(&m, "backend", name, BACKEND_SYMBOL, err);
 
 	if (rc)
 		return rc;
-	rc = check_abi(m.symbol, m.path, err);
+	rc = check_backend_abi(m.symbol, m.path, err);
 	if (rc)
 		module_drop(&m);
 	else
@@ -39,10 +39,10 @@ static int open_module(const struct backend **ret, const char *name, struct err 
 int backend_find(const struct backend **ret, const char *name, struct err *err)
 {
 	*ret = &backend_ref;
-	return strcmp(name, "ref") ? open_module(ret, name, err) : 0;
+	return strcmp(name, "ref") ? open_backend_module(ret, name, err) : 0;
 }
 
-static int load_one(const struct backend **ret, const char *name, struct err *err)
+static int load_usable_backend(const struct backend **ret, const char *name, struct err *err)
 {
 	const struct backend *b = NULL;
 	char reason[256] = "";
@@ -56,7 +56,7 @@ static int load_one(const struct backend **ret, const char *name, struct err *er
 	return 0;
 }
 
-static int load_auto(struct backend_choice *ret, struct err *err)
+static int load_best_backend(struct backend_choice *ret, struct err *err)
 {
 	static const char *const order[] = { "cuda", "cpu", "ref" };
 	struct backend_choice choice = { NULL, "" };
@@ -64,11 +64,11 @@ static int load_auto(struct backend_choice *ret, struct err *err)
 	size_t used = 0;
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		if (load_one(&choice.backend, order[i], &why) == 0) {
+		if (load_usable_backend(&choice.backend, order[i], &why) == 0) {
 			*ret = choice;
 			return 0;
 		}
-		if (used < sizeof(choice.why) && why.code != ERR_NOENT) /* not installed: nobody misses it */
+		if (used < sizeof(choice.why) && why.code != ERR_NOENT) /* not installed: not worth a message */
 			used += (size_t)snprintf(choice.why + used, sizeof(choice.why) - used, "%s%s", used ? "; " : "",
 						 why.text);
 	}
@@ -81,10 +81,10 @@ int backend_load(struct backend_choice *ret, const char *name, struct err *err)
 	int rc;
 
 	if (strcmp(name, "auto") == 0)
-		return load_auto(ret, err);
+		return load_best_backend(ret, err);
 	if (strcmp(name, "ref") != 0 && strcmp(name, "cpu") != 0 && strcmp(name, "cuda") != 0)
 		return err_set(err, ERR_USAGE, "unknown backend \"%s\" (auto, cuda, cpu, ref)", name);
-	rc = load_one(&choice.backend, name, err);
+	rc = load_usable_backend(&choice.backend, name, err);
 	if (!rc)
 		*ret = choice;
 	return rc;

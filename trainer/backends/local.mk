@@ -1,4 +1,4 @@
-# The ABI, the loader, ref, and the modules cpu/ and cuda/.
+# The backend interface, the loader, ref, and the modules cpu/ and cuda/.
 libtrainer_la_SOURCES += trainer/backends/backend.h trainer/backends/backend_loader.c trainer/backends/ref_backend.c
 libtrainer_la_CPPFLAGS += -DDPTRAIN_MODULE_DIR='"$(pkglibdir)"'
 include trainer/backends/cpu/local.mk

@@ -1,5 +1,5 @@
-/* ref_backend.c: the reference backend, built in: f64, one thread, plain loops. What it computes is what every other backend
- * must compute; every proof that strategies do not change the maths runs on it. */
+/* ref_backend.c: the built-in reference backend: f64, one thread, plain loops. It defines the results that every other backend
+ * must produce. All tests that strategies preserve results run on it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static int ref_alloc(void *module, enum space space, size_t bytes, void **ret, s
 	(void)module;
 	(void)space;
 	if (posix_memalign(&p, 64, bytes ? bytes : 64) != 0)
-		return err_set(err, ERR_NOMEM, "cannot allocate %zu bytes; lower --batch-size", bytes);
+		return err_set(err, ERR_NOMEM, "cannot allocate %zu bytes: lower --batch-size", bytes);
 	memset(p, 0, bytes);
 	*ret = p;
 	return 0;

@@ -1,4 +1,4 @@
-/* fuse.c: lets ops absorb their neighbours, then drops nodes whose results nobody needs. */
+/* fuse.c: lets ops absorb their neighbours, then removes nodes whose results are unused. */
 #include <stdlib.h>
 
 #include "trainer/graph/pass.h"

@@ -1,8 +1,8 @@
-/* grad.c: appends the backward pass. Each op adds its own backward nodes; this file only decides which tensors want a
- * gradient and in which order the ops are asked. */
+/* grad.c: appends the backward pass. Each op adds its own backward nodes; this file decides which tensors need a
+ * gradient and in which order the ops run. */
 #include "trainer/graph/pass.h"
 
-static bool any_wants(struct tensor *const *t, int n)
+static bool any_wants_grad(struct tensor *const *t, int n)
 {
 	for (int i = 0; i < n; i++)
 		if (t[i] && t[i]->wants_grad)
@@ -10,15 +10,15 @@ static bool any_wants(struct tensor *const *t, int n)
 	return false;
 }
 
-/* A gradient is wanted where a trained parameter lies behind: never towards the input images. */
-static void mark_wanted(struct graph *g)
+/* A tensor needs a gradient if a trained parameter is upstream of it. Input images therefore get none. */
+static void mark_grad_tensors(struct graph *g)
 {
 	for (int i = 0; i < g->n_tensors; i++)
 		g->tensors[i]->wants_grad = g->tensors[i]->kind == TENSOR_PARAM && !g->tensors[i]->frozen;
 	for (int i = 0; i < g->n_nodes; i++) {
 		struct node *n = g->nodes[i];
 
-		if (!n->op->grad || !any_wants(n->in, n->n_in))
+		if (!n->op->grad || !any_wants_grad(n->in, n->n_in))
 			continue;
 		for (int k = 0; k < n->n_out; k++)
 			if (n->out[k] && n->out[k]->producer == n)
@@ -33,14 +33,14 @@ int pass_grad(struct graph *g, const struct op *sum, struct err *err)
 	if (!graph_failed(g) && (!g->loss || !g->loss->producer))
 		graph_fail(g, ERR_USAGE, "the graph has no loss to differentiate");
 	if (!graph_failed(g)) {
-		mark_wanted(g);
+		mark_grad_tensors(g);
 		g->sum = sum;
 		g->phase = PHASE_BACKWARD;
 		for (int i = g->loss->producer->id; i >= 0 && !graph_failed(g); i--) {
 			struct node *n = g->nodes[i];
 
 			g->block = n->block;
-			if (n->op->grad && any_wants(n->out, n->n_out) && n->op->grad(g, n) != 0)
+			if (n->op->grad && any_wants_grad(n->out, n->n_out) && n->op->grad(g, n) != 0)
 				graph_expect(g, n, false, "its gradient cannot be built");
 		}
 		g->phase = before;

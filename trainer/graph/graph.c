@@ -1,4 +1,4 @@
-/* graph.c: building and editing a graph. Knows ops only through struct op. */
+/* graph.c: builds and edits a graph. It knows ops only through struct op. */
 #include "trainer/graph/graph.h"
 
 #include <fnmatch.h>
@@ -10,7 +10,7 @@
 #include "trainer/graph/op.h"
 #include "trainer/graph/rng.h"
 
-/* Open addressing over tensor names; a power of two of slots, at most half of them taken. */
+/* Hash table of tensor names with open addressing. The number of slots is a power of two; at most half are used. */
 struct graph_names {
 	struct tensor **slot;
 	size_t n_slots, used;
@@ -84,22 +84,22 @@ void graph_fail(struct graph *g, int code, const char *fmt, ...)
 
 #define GRAPH_TENSOR_MAX (INT64_C(1) << 40) /* elements */
 
-static void *or_fail(struct graph *g, void *p)
+static void *fail_if_null(struct graph *g, void *p)
 {
 	if (!p)
 		graph_fail(g, ERR_NOMEM, "out of memory while building the graph");
 	return p;
 }
 
-/* Room for one more element in an arena array of pointers; the old array stays in the arena. */
-static bool grow(struct graph *g, void ***array, int n, int *cap)
+/* Makes room for one more element in an arena array of pointers. The old array remains in the arena. */
+static bool grow_pointer_array(struct graph *g, void ***array, int n, int *cap)
 {
 	int wanted = *cap ? *cap * 2 : 64;
 	void **bigger;
 
 	if (n < *cap)
 		return true;
-	bigger = or_fail(g, arena_array(g->arena, (size_t)wanted, sizeof(void *)));
+	bigger = fail_if_null(g, arena_array(g->arena, (size_t)wanted, sizeof(void *)));
 	if (!bigger)
 		return false;
 	if (n)
@@ -109,7 +109,7 @@ static bool grow(struct graph *g, void ***array, int n, int *cap)
 	return true;
 }
 
-static struct tensor **names_slot(const struct graph_names *names, const char *name)
+static struct tensor **find_name_slot(const struct graph_names *names, const char *name)
 {
 	size_t i = rng_stream(name) & (names->n_slots - 1);
 
@@ -119,33 +119,33 @@ static struct tensor **names_slot(const struct graph_names *names, const char *n
 }
 
 /* Fills an empty table with every tensor of the graph. */
-static void names_fill(struct graph_names *names, const struct graph *g)
+static void fill_name_table(struct graph_names *names, const struct graph *g)
 {
 	memset(names->slot, 0, names->n_slots * sizeof(struct tensor *));
 	for (int i = 0; i < g->n_tensors; i++)
-		*names_slot(names, g->tensors[i]->name) = g->tensors[i];
+		*find_name_slot(names, g->tensors[i]->name) = g->tensors[i];
 }
 
-static bool names_add(struct graph *g, struct tensor *t)
+static bool add_tensor_name(struct graph *g, struct tensor *t)
 {
 	struct graph_names *names = g->names, bigger = { .n_slots = names->n_slots ? names->n_slots * 2 : 256 };
 
 	if (names->used * 2 >= names->n_slots) {
-		bigger.slot = or_fail(g, arena_array(g->arena, bigger.n_slots, sizeof(struct tensor *)));
+		bigger.slot = fail_if_null(g, arena_array(g->arena, bigger.n_slots, sizeof(struct tensor *)));
 		if (!bigger.slot)
 			return false;
-		names_fill(&bigger, g);
+		fill_name_table(&bigger, g);
 		bigger.used = names->used;
 		*names = bigger;
 	}
-	*names_slot(names, t->name) = t;
+	*find_name_slot(names, t->name) = t;
 	names->used++;
 	return true;
 }
 
 struct tensor *graph_find(const struct graph *g, const char *name)
 {
-	return g->names->n_slots ? *names_slot(g->names, name) : NULL;
+	return g->names->n_slots ? *find_name_slot(g->names, name) : NULL;
 }
 
 const char *graph_printf(struct graph *g, const char *fmt, ...)
@@ -158,7 +158,7 @@ const char *graph_printf(struct graph *g, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return or_fail(g, arena_strdup(g->arena, text));
+	return fail_if_null(g, arena_strdup(g->arena, text));
 }
 
 const char *graph_stem(struct graph *g, const char *name)
@@ -185,17 +185,17 @@ bool graph_frozen(const char *patterns, const char *name)
 	return frozen;
 }
 
-/* No machine holds larger ones, and sums of their bytes stay within 64 bits. */
+/* The limit exceeds the memory of any machine and keeps sums of bytes within 64 bits. */
 static int check_shape(struct graph *g, const struct tensor *t)
 {
 	int64_t n = 1;
 
 	for (int i = 0; i < t->shape.ndim; i++) {
 		if (t->shape.dim[i] < 0)
-			graph_fail(g, ERR_USAGE, "tensor %s would have a negative dimension", t->name);
+			graph_fail(g, ERR_USAGE, "tensor %s has a negative dimension", t->name);
 		else if (__builtin_mul_overflow(n, t->shape.dim[i], &n) || n > GRAPH_TENSOR_MAX)
 			graph_fail(g, ERR_USAGE,
-				   "tensor %s would have more than 2^40 elements; a smaller batch or model is needed",
+				   "tensor %s has more than 2^40 elements: use a smaller batch or model",
 				   t->name);
 	}
 	return g->err.code;
@@ -210,17 +210,17 @@ struct tensor *graph_tensor(struct graph *g, const struct tensor *like)
 	if (check_shape(g, like))
 		return NULL;
 	if (graph_find(g, like->name)) {
-		graph_fail(g, ERR_EXISTS, "two tensors are named %s", like->name);
+		graph_fail(g, ERR_EXISTS, "tensor name %s is already used", like->name);
 		return NULL;
 	}
-	t = or_fail(g, arena_alloc(g->arena, sizeof(*t)));
-	if (!t || !grow(g, (void ***)&g->tensors, g->n_tensors, &g->cap_tensors))
+	t = fail_if_null(g, arena_alloc(g->arena, sizeof(*t)));
+	if (!t || !grow_pointer_array(g, (void ***)&g->tensors, g->n_tensors, &g->cap_tensors))
 		return NULL;
 	*t = *like;
 	t->id = g->n_tensors;
 	t->frozen = (t->kind == TENSOR_PARAM || t->kind == TENSOR_STAT) && graph_frozen(g->freeze, t->name);
-	t->name = or_fail(g, arena_strdup(g->arena, like->name));
-	if (!t->name || !names_add(g, t))
+	t->name = fail_if_null(g, arena_strdup(g->arena, like->name));
+	if (!t->name || !add_tensor_name(g, t))
 		return NULL;
 	g->tensors[g->n_tensors++] = t;
 	return t;
@@ -231,17 +231,17 @@ int graph_rename(struct graph *g, struct tensor *t, const char *name)
 	if (graph_failed(g))
 		return g->err.code;
 	if (graph_find(g, name)) {
-		graph_fail(g, ERR_EXISTS, "two tensors are named %s", name);
+		graph_fail(g, ERR_EXISTS, "tensor name %s is already used", name);
 		return g->err.code;
 	}
 	t->name = graph_printf(g, "%s", name);
 	if (t->name)
-		names_fill(g->names, g);
+		fill_name_table(g->names, g);
 	return g->err.code;
 }
 
-/* The name itself, or with the first free "#2", "#3", … when it is taken. */
-static const char *free_name(struct graph *g, const char *wanted)
+/* Returns `wanted`, or `wanted` with the first free suffix "#2", "#3", … when it is taken. */
+static const char *pick_free_name(struct graph *g, const char *wanted)
 {
 	const char *name = wanted;
 
@@ -261,22 +261,22 @@ struct tensor *graph_act(struct graph *g, enum dtype dtype, struct shape shape, 
 	va_start(ap, fmt);
 	vsnprintf(wanted, sizeof(wanted), fmt, ap);
 	va_end(ap);
-	like.name = free_name(g, wanted);
+	like.name = pick_free_name(g, wanted);
 	return like.name ? graph_tensor(g, &like) : NULL;
 }
 
-int graph_out(struct graph *g, struct node *n, int index, enum dtype dtype, struct shape shape, const char *suffix)
+int graph_out(struct graph *g, struct node *n, int index, struct tensor_type type, const char *suffix)
 {
 	struct tensor *t = n->out[index];
 	bool same;
 
 	if (graph_failed(g))
 		return g->err.code;
-	same = !t || shape_equal(&t->shape, &shape);
+	same = !t || shape_equal(&t->shape, &type.shape);
 	if (!same)
-		return graph_expect(g, n, false, "an output has another shape than its rule gives");
+		return graph_expect(g, n, false, "output shape does not match the op's shape rule");
 	if (!t)
-		n->out[index] = graph_act(g, dtype, shape, "%s%s", n->name, suffix);
+		n->out[index] = graph_act(g, type.dtype, type.shape, "%s%s", n->name, suffix);
 	return g->err.code;
 }
 
@@ -287,12 +287,14 @@ int graph_expect(struct graph *g, const struct node *n, bool ok, const char *wha
 	return g->err.code;
 }
 
-static struct node *node_alloc(struct graph *g, const struct node_spec *spec)
+/* Allocates a node with copies of the operands and attributes of spec, in the graph's current phase and block. It is
+ * not yet part of the graph. NULL once the graph failed. */
+static struct node *alloc_node(struct graph *g, const struct node_spec *spec)
 {
-	struct node *n = or_fail(g, arena_alloc(g->arena, sizeof(*n)));
+	struct node *n = fail_if_null(g, arena_alloc(g->arena, sizeof(*n)));
 	size_t operands = (size_t)(spec->n_in + spec->n_out);
 
-	if (!n || !(n->in = or_fail(g, arena_array(g->arena, operands + 1, sizeof(struct tensor *)))))
+	if (!n || !(n->in = fail_if_null(g, arena_array(g->arena, operands + 1, sizeof(struct tensor *)))))
 		return NULL;
 	n->op = spec->op;
 	n->phase = g->phase;
@@ -307,7 +309,7 @@ static struct node *node_alloc(struct graph *g, const struct node_spec *spec)
 	if (spec->n_out && spec->out)
 		memcpy(n->out, spec->out, (size_t)spec->n_out * sizeof(*n->out));
 	if (spec->attr) {
-		n->attr = or_fail(g, arena_alloc(g->arena, spec->attr_bytes));
+		n->attr = fail_if_null(g, arena_alloc(g->arena, spec->attr_bytes));
 		if (n->attr)
 			memcpy(n->attr, spec->attr, spec->attr_bytes);
 	}
@@ -321,11 +323,11 @@ struct node *graph_node(struct graph *g, const struct node_spec *spec)
 
 	if (graph_failed(g))
 		return NULL;
-	n = node_alloc(g, spec);
-	if (!n || !grow(g, (void ***)&g->nodes, g->n_nodes, &g->cap_nodes))
+	n = alloc_node(g, spec);
+	if (!n || !grow_pointer_array(g, (void ***)&g->nodes, g->n_nodes, &g->cap_nodes))
 		return NULL;
 	if (n->op->shape && n->op->shape(g, n) != 0) {
-		graph_fail(g, ERR_USAGE, "%s (%s): its shapes do not fit", n->name, n->op->name);
+		graph_fail(g, ERR_USAGE, "%s (%s): shapes do not match", n->name, n->op->name);
 		return NULL;
 	}
 	if (graph_failed(g))
@@ -346,8 +348,8 @@ struct node *graph_clone(struct graph *g, const struct node *n, struct tensor *c
 	if (graph_failed(g))
 		return NULL;
 	spec.name = graph_printf(g, "%s.%s", n->name, suffix);
-	clone = node_alloc(g, &spec);
-	if (!clone || !grow(g, (void ***)&g->nodes, g->n_nodes, &g->cap_nodes))
+	clone = alloc_node(g, &spec);
+	if (!clone || !grow_pointer_array(g, (void ***)&g->nodes, g->n_nodes, &g->cap_nodes))
 		return NULL;
 	clone->attr = n->attr;
 	clone->block = n->block;
@@ -366,7 +368,7 @@ struct node *graph_clone(struct graph *g, const struct node *n, struct tensor *c
 	return clone;
 }
 
-static void renumber(struct graph *g, int from, int to)
+static void renumber_nodes(struct graph *g, int from, int to)
 {
 	for (int i = from; i <= to; i++)
 		g->nodes[i]->id = i;
@@ -381,10 +383,10 @@ void graph_move(struct graph *g, int from, int to)
 	else
 		memmove(&g->nodes[to + 1], &g->nodes[to], (size_t)(from - to) * sizeof(n));
 	g->nodes[to] = n;
-	renumber(g, from < to ? from : to, from < to ? to : from);
+	renumber_nodes(g, from < to ? from : to, from < to ? to : from);
 }
 
-static bool is_after(const struct node *n, const struct node *before)
+static bool has_after_edge(const struct node *n, const struct node *before)
 {
 	for (int i = 0; i < n->n_after; i++)
 		if (n->after[i] == before)
@@ -396,9 +398,9 @@ void node_after(struct graph *g, struct node *n, struct node *before)
 {
 	struct node **after;
 
-	if (graph_failed(g) || !n || !before || n == before || is_after(n, before))
+	if (graph_failed(g) || !n || !before || n == before || has_after_edge(n, before))
 		return;
-	after = or_fail(g, arena_array(g->arena, (size_t)n->n_after + 1, sizeof(struct node *)));
+	after = fail_if_null(g, arena_array(g->arena, (size_t)n->n_after + 1, sizeof(struct node *)));
 	if (!after)
 		return;
 	if (n->n_after)
@@ -407,7 +409,7 @@ void node_after(struct graph *g, struct node *n, struct node *before)
 	n->after = after;
 }
 
-static void drop_edge(struct node *n, const struct node *before)
+static void drop_after_edge(struct node *n, const struct node *before)
 {
 	int kept = 0;
 
@@ -417,8 +419,8 @@ static void drop_edge(struct node *n, const struct node *before)
 	n->n_after = kept;
 }
 
-/* What was after gone is after the one in front of it. */
-static void pass_edges_on(struct graph *g, const struct node *gone)
+/* Nodes that had to run after `gone` run after the previous node of its stream instead. */
+static void redirect_after_edges(struct graph *g, const struct node *gone)
 {
 	struct node *front = NULL;
 
@@ -426,9 +428,9 @@ static void pass_edges_on(struct graph *g, const struct node *gone)
 		if (g->nodes[i]->stream == gone->stream)
 			front = g->nodes[i];
 	for (int i = 0; i < g->n_nodes; i++) {
-		if (!is_after(g->nodes[i], gone))
+		if (!has_after_edge(g->nodes[i], gone))
 			continue;
-		drop_edge(g->nodes[i], gone);
+		drop_after_edge(g->nodes[i], gone);
 		node_after(g, g->nodes[i], front);
 	}
 }
@@ -437,13 +439,13 @@ void graph_remove(struct graph *g, int position)
 {
 	const struct node *n = g->nodes[position];
 
-	pass_edges_on(g, n);
+	redirect_after_edges(g, n);
 	for (int i = 0; i < n->n_out; i++)
 		if (n->out[i] && n->out[i]->producer == n)
 			n->out[i]->producer = NULL;
 	memmove(&g->nodes[position], &g->nodes[position + 1], (size_t)(g->n_nodes - position - 1) * sizeof(n));
 	g->n_nodes--;
-	renumber(g, position, g->n_nodes - 1);
+	renumber_nodes(g, position, g->n_nodes - 1);
 }
 
 void graph_replace_uses(struct graph *g, struct tensor *old, struct tensor *new_, int from_position)
@@ -509,6 +511,6 @@ struct tensor *graph_param_grad(struct graph *g, const struct tensor *param)
 	const char *wanted = graph_printf(g, "%s.grad", param->name);
 	struct tensor like = { .kind = TENSOR_GRAD, .dtype = param->dtype, .shape = param->shape, .life = LIFE_STEP };
 
-	like.name = wanted ? free_name(g, wanted) : NULL;
+	like.name = wanted ? pick_free_name(g, wanted) : NULL;
 	return like.name ? graph_tensor(g, &like) : NULL;
 }

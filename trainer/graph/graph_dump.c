@@ -1,4 +1,4 @@
-/* graph_dump.c: a graph as text, one line per tensor that exists before the step and one per node. */
+/* graph_dump.c: writes a graph as text: one line per input or persistent tensor, then one line per node. */
 #include "trainer/graph/graph.h"
 #include "trainer/graph/op.h"
 
@@ -50,6 +50,7 @@ static void dump_tensor(const struct tensor *t, struct buf *out)
 	buf_addc(out, '\n');
 }
 
+/* One line per node: id, phase, op, name, inputs, outputs with their types, then what differs from the defaults. */
 static void dump_node(const struct node *n, struct buf *out)
 {
 	buf_addf(out, "%d %s %s %s:", n->id, phase_name(n->phase), n->op->name, n->name);

@@ -1,5 +1,5 @@
-/* kernel.h: one backend's implementation of one op. prepare may allocate, choose and compile; run never allocates,
- * never reads host values that change, never synchronises. Tensors' shapes and types come from the node. */
+/* kernel.h: one backend's implementation of one op. prepare may allocate, choose and compile. run never allocates,
+ * never reads host values that change and never synchronises. Shapes and types of tensors come from the node. */
 #ifndef DPT_GRAPH_KERNEL_H
 #define DPT_GRAPH_KERNEL_H
 
@@ -10,27 +10,29 @@ struct comm;
 struct device_comm;
 struct stream_handle; /* a backend's stream; NULL on host backends */
 
-/* Values that change every step, written before it into memory that kernels can read. */
+/* Values that change every step. The host writes them before the step into memory that kernels can read. */
 struct step_page {
 	int64_t step;      /* optimiser step, from 1 */
 	int64_t epoch;     /* from 1 */
 	int64_t micro;     /* micro-batch of the step, from 0 */
-	struct reduction_tree leaves; /* where each micro-batch is one (--deterministic): the rank's; this one is leaf
-			       * leaves.first + micro, or none when the rank has no more; else all 0 */
+	struct reduction_tree leaves; /* with --deterministic each micro-batch is one leaf of the summation tree: this rank's
+			       * leaves; the current one is leaf leaves.first + micro, or none when the rank has no
+			       * more. Otherwise all 0 */
 	uint64_t seed;
 	double lr;
-	int64_t first_sample; /* of this micro-batch, within the global batch: what random draws are keyed by */
+	int64_t first_sample; /* index of this micro-batch's first sample in the global batch: key of random draws */
 	double inv_count;  /* 1 / samples (or tokens) of the global batch, over all ranks and micro-batches */
 	double loss_scale; /* 1 unless fp16 */
-	int64_t watch;	   /* not 0: a step in which the nodes of trainer/ops/watch act */
-	int64_t rehearsal; /* not 0: the program is run to be warm; the step is skipped and counts for nothing */
+	int64_t watch;	   /* nonzero: nodes of trainer/ops/watch run in this step */
+	int64_t rehearsal; /* nonzero: warm-up run; the step updates nothing and is not counted */
 };
 
 struct kernel_env {
-	int threads; /* that run may use */
+	int threads; /* available to run */
 	bool deterministic;
-	struct comm *comm; /* of a collective node: of its stream and group; NULL when planning without ranks */
-	struct device_comm *devices; /* of the same ranks, where they compute on devices; else NULL */
+	struct comm *comm; /* collective nodes: communicator of the node's stream and group; NULL when planning without
+			    * ranks */
+	struct device_comm *devices; /* the same ranks' device communicator if they compute on devices; else NULL */
 	void *module;      /* what backend->open returned */
 };
 
@@ -43,26 +45,26 @@ struct kernel_args {
 };
 
 struct kernel {
-	/* Optional (NULL: plain layout always): the bytes of input `index` in the layout this kernel wants it packed
-	 * into, once per step by a pack node; 0 for plain. */
+	/* Optional (NULL: always plain layout). Returns the size in bytes of input `index` in the layout this kernel
+	 * wants; a pack node converts it once per step. 0: plain layout. */
 	size_t (*pack_bytes)(const struct kernel_env *env, const struct node *n, int index);
 
-	/* Chooses an implementation; writes node->workspace_bytes. *ret_state is passed to run and release. A kernel
-	 * that cannot take the node says why in err (ERR_UNSUPPORTED). */
+	/* Chooses an implementation and writes node->workspace_bytes. *ret_state is passed to run and release. A kernel
+	 * that does not support the node explains why in err (ERR_UNSUPPORTED). */
 	int (*prepare)(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err);
 
-	/* 0, or negative with err filled (collectives: a peer died). Batches of zero samples are legal: weight
-	 * gradients and sums must then come out as zeros. */
+	/* Returns 0, or a negative code with err filled (collectives: a peer died). A batch may have zero samples:
+	 * weight gradients and sums must then be zero. */
 	int (*run)(void *state, const struct kernel_args *args, struct err *err);
 
-	/* Optional: run of n nodes, none of which touches what another one writes; they may have one workspace. All of
-	 * them have this kernel, stream and page, and operands of the same types; states and args by node. The same
-	 * bits as one by one. */
+	/* Optional: runs n nodes at once. No node touches what another one writes, but they may share a workspace. All
+	 * have this kernel, the same stream, page and operand types; states and args are indexed by node. The results
+	 * have the same bits as n separate runs. */
 	int (*run_many)(void *const *states, const struct kernel_args *args, int n, struct err *err);
 
-	void (*release)(void *state); /* NULL state is fine */
+	void (*release)(void *state); /* state may be NULL */
 
-	/* Optional: name of the implementation that was chosen, for bench and dumps. */
+	/* Optional: name of the chosen implementation, for bench and dumps. */
 	const char *(*impl)(const void *state);
 };
 

@@ -1,8 +1,8 @@
-/* layout_pass.c: where a backend's kernel wants an input in a layout of its own, a pack node makes it just before its use,
- * so that a packed weight costs memory only while it is needed. Knows layouts only by their size. */
+/* layout_pass.c: inserts pack nodes for inputs that a backend's kernel wants in its own layout. A pack node runs just before
+ * the use, so a packed weight occupies memory only while it is needed. Layouts are known only by their size. */
 #include "trainer/graph/pass.h"
 
-static size_t packed_bytes(const struct layout_backend *b, const struct node *n, int index)
+static size_t count_packed_bytes(const struct layout_backend *b, const struct node *n, int index)
 {
 	const struct kernel *k = b->kernels[n->op->id];
 
@@ -13,24 +13,25 @@ static size_t packed_bytes(const struct layout_backend *b, const struct node *n,
 	return k->pack_bytes(b->env, n, index);
 }
 
-/* A pack converts types by itself, so it reads what a cast in front of it would read. */
-static struct tensor *pack_source(const struct layout_backend *b, struct tensor *t)
+/* A pack node converts types itself, so it reads the source of a cast. */
+static struct tensor *find_pack_source(const struct layout_backend *b, struct tensor *t)
 {
 	const struct node *n = t->producer;
 
 	return n && n->op == b->cast ? n->in[0] : t;
 }
 
-/* Packs read the types that parameters are kept in; what was gathered in 16 bits is widened for them, for a moment. */
-static struct tensor *widened(struct graph *g, const struct op *cast, struct tensor *t, const struct node *user)
+/* Pack nodes read the type that parameters are stored in. A tensor that was gathered in 16 bits is widened for them,
+ * just before the use. */
+static struct tensor *widen_gathered(struct graph *g, const struct op *cast, struct tensor *t, const struct node *user)
 {
 	return dtype_bytes(t->dtype) == 2 ? pass_cast_before(g, cast, t, DTYPE_F32, user) : t;
 }
 
-static int pack_input(struct graph *g, const struct layout_backend *b, struct node *n, int index, size_t bytes)
+static int add_pack_node(struct graph *g, const struct layout_backend *b, struct node *n, int index, size_t bytes)
 {
 	struct pack_attr attr = { .consumer = n, .index = index };
-	struct tensor *t = n->in[index], *from = widened(g, b->cast, pack_source(b, t), n);
+	struct tensor *t = n->in[index], *from = widen_gathered(g, b->cast, find_pack_source(b, t), n);
 	struct tensor *out = from ? graph_act(g, t->dtype, t->shape, "%s.pack.%s", from->name, n->op->name) : NULL;
 	struct node *pack;
 
@@ -54,9 +55,9 @@ int pass_layout(struct graph *g, const struct layout_backend *b, struct err *err
 		struct node *n = g->nodes[i];
 
 		for (int k = 0; k < n->n_in && n->op != b->pack; k++) {
-			size_t bytes = packed_bytes(b, n, k);
+			size_t bytes = count_packed_bytes(b, n, k);
 
-			if (bytes && pack_input(g, b, n, k, bytes) != 0)
+			if (bytes && add_pack_node(g, b, n, k, bytes) != 0)
 				break;
 		}
 		i = n->id;

@@ -1,45 +1,45 @@
-/* liveness.c: lifetimes. Two moments for each position in the schedule: before the item there, and the item. The compute
- * stream runs its items at their own moments; an item of another stream may run at any moment from behind the compute
- * item that is known to be complete before it starts to before the first one that is known to start after it, so its
- * operands are held for that whole span: memory passes from one use to the next by way of the compute stream. The
- * moment behind the last item stands for "until the program has ended". */
+/* liveness.c: lifetimes of tensors. Each position in the schedule has two moments: before its item, and the item itself.
+ * The compute stream runs its items at their own moments. An item of another stream may run at any time after the last
+ * compute item known to complete before it, and before the first compute item known to start after it. Its operands are
+ * held for that whole span, since memory passes from one use to the next through the compute stream. The moment after
+ * the last item means "until the program ends". */
 #include "trainer/graph/liveness.h"
 
 #include <stdlib.h>
 
 #include "trainer/graph/op.h"
 
-struct span {
+struct moment_span {
 	int first, last;
 };
 
-struct maker {
+struct live_builder {
 	const struct plan_program *p;
-	struct live live;
-	struct schedule_clock *clocks; /* of each item */
-	struct span *spans;	       /* the same */
-	bool *viewed;	    /* [id]: other tensors are views of it */
+	struct liveness live;
+	struct schedule_clock *clocks; /* per item */
+	struct moment_span *spans;	       /* per item */
+	bool *viewed;	    /* [id]: true if other tensors are views of it */
 };
 
-static const struct tensor *root(const struct tensor *t)
+static const struct tensor *get_view_base(const struct tensor *t)
 {
 	return t->base ? t->base : t;
 }
 
-/* What belongs to the step rather than to a micro-batch has one instance. */
-static int slot_of(const struct tensor *t, int slot)
+/* Tensors of the step, unlike those of a micro-batch, have one instance. */
+static int pick_tensor_slot(const struct tensor *t, int slot)
 {
 	return t->life == LIFE_MICRO ? slot : 0;
 }
 
-static int *buffer_index(const struct live *l, const struct tensor *t, int slot)
+static int *find_buffer_index(const struct liveness *l, const struct tensor *t, int slot)
 {
-	return &l->of[(size_t)slot_of(t, slot) * (size_t)l->n_tensors + (size_t)t->id];
+	return &l->of[(size_t)pick_tensor_slot(t, slot) * (size_t)l->n_tensors + (size_t)t->id];
 }
 
-struct live_buffer *live_get(const struct live *l, const struct tensor *t, int slot)
+struct live_buffer *live_get(const struct liveness *l, const struct tensor *t, int slot)
 {
-	int i = *buffer_index(l, root(t), slot);
+	int i = *find_buffer_index(l, get_view_base(t), slot);
 
 	return i < 0 ? NULL : &l->buffers[i];
 }
@@ -49,18 +49,18 @@ enum space live_space(const struct live_buffer *b)
 	return b->tensor ? b->tensor->space : SPACE_PRIVATE;
 }
 
-static int before(int position)
+static int moment_before(int position)
 {
 	return 2 * position;
 }
 
-static int at(int position)
+static int moment_of(int position)
 {
 	return 2 * position + 1;
 }
 
-/* Spans of all items: compute items sit at their own moment. */
-static void find_spans(struct maker *m)
+/* Computes the spans of all items. Compute items run at their own moment. */
+static void compute_item_spans(struct live_builder *m)
 {
 	const struct schedule *s = m->p->schedule;
 	int released[STREAM_COUNT] = { 0 };
@@ -69,14 +69,14 @@ static void find_spans(struct maker *m)
 	for (int i = 0; i < s->n; i++) {
 		const struct schedule_clock *c = &m->clocks[i];
 
-		m->spans[i] = (struct span){ before(c->before[STREAM_COMPUTE]), before(s->n) };
+		m->spans[i] = (struct moment_span){ moment_before(c->before[STREAM_COMPUTE]), moment_before(s->n) };
 		if (s->items[i].stream != STREAM_COMPUTE)
 			continue;
-		m->spans[i] = (struct span){ at(i), at(i) };
+		m->spans[i] = (struct moment_span){ moment_of(i), moment_of(i) };
 		for (int k = STREAM_COMPUTE + 1; k < STREAM_COUNT; k++)
 			for (; released[k] < c->before[k]; released[k]++)
 				if ((int)s->items[released[k]].stream == k)
-					m->spans[released[k]].last = before(i);
+					m->spans[released[k]].last = moment_before(i);
 	}
 }
 
@@ -85,20 +85,20 @@ static bool outlives_program(const struct tensor *t)
 	return t->keep || t->kind == TENSOR_RESULT;
 }
 
-/* t's memory is needed during span; makes its buffer at the first use. */
-static void hold(struct maker *m, const struct tensor *t, int slot, struct span span)
+/* Extends the lifetime of t's memory by span. Creates its buffer at the first use. */
+static void extend_lifetime(struct live_builder *m, const struct tensor *t, int slot, struct moment_span span)
 {
 	struct live_buffer *b;
 	int *index;
 
-	t = root(t);
+	t = get_view_base(t);
 	if (lifetime_spans(t->life))
 		return;
-	index = buffer_index(&m->live, t, slot);
+	index = find_buffer_index(&m->live, t, slot);
 	if (*index < 0) {
 		*index = m->live.n++;
 		m->live.buffers[*index] = (struct live_buffer){ .tensor = t,
-								.slot = slot_of(t, slot),
+								.slot = pick_tensor_slot(t, slot),
 								.bytes = tensor_bytes(t),
 								.first = span.first,
 								.last = span.last };
@@ -110,35 +110,36 @@ static void hold(struct maker *m, const struct tensor *t, int slot, struct span 
 		b->last = span.last;
 }
 
-static void touch(struct maker *m, const struct tensor *t, int item)
+static void hold_operand(struct live_builder *m, const struct tensor *t, int item)
 {
 	if (t)
-		hold(m, t, m->p->schedule->items[item].slot, m->spans[item]);
+		extend_lifetime(m, t, m->p->schedule->items[item].slot, m->spans[item]);
 }
 
-/* Every input is written, used or not: before the first item, or where a micro-batch is fed. */
-static void hold_inputs(struct maker *m, int slot, struct span span)
+/* All inputs are written, used or not: before the first item, or where a micro-batch is fed. */
+static void hold_inputs(struct live_builder *m, int slot, struct moment_span span)
 {
 	const struct graph *g = m->p->graph;
 
 	for (int i = 0; i < g->n_tensors; i++)
 		if (g->tensors[i]->kind == TENSOR_INPUT)
-			hold(m, g->tensors[i], slot, g->tensors[i]->life == LIFE_MICRO ? span : (struct span){ 0, 0 });
+			extend_lifetime(m, g->tensors[i], slot,
+					g->tensors[i]->life == LIFE_MICRO ? span : (struct moment_span){ 0, 0 });
 }
 
-static void hold_all_inputs(struct maker *m)
+static void hold_all_inputs(struct live_builder *m)
 {
 	const struct schedule *s = m->p->schedule;
 
 	for (int slot = 0; !s->fed && slot < s->slots; slot++)
-		hold_inputs(m, slot, (struct span){ 0, 0 });
+		hold_inputs(m, slot, (struct moment_span){ 0, 0 });
 	for (int i = 0; s->fed && i < s->n; i++)
 		if (s->items[i].feeds)
 			hold_inputs(m, s->items[i].slot, m->spans[i]);
 }
 
-/* A view can be kept, or be read by the host, while its base as such is not. */
-static void hold_to_the_end(struct maker *m)
+/* Extends kept tensors to the end of the program. A view can be kept, or read by the host, although its base is not. */
+static void hold_until_end(struct live_builder *m)
 {
 	const struct graph *g = m->p->graph;
 
@@ -147,17 +148,17 @@ static void hold_to_the_end(struct maker *m)
 			struct live_buffer *b = live_get(&m->live, g->tensors[i], slot);
 
 			if (b)
-				b->last = before(m->p->schedule->n);
+				b->last = moment_before(m->p->schedule->n);
 		}
 }
 
-static bool may_be_taken(const struct maker *m, const struct tensor *t)
+static bool may_reuse_memory(const struct live_builder *m, const struct tensor *t)
 {
 	return t && !t->base && !m->viewed[t->id] && !lifetime_spans(t->life) && t->kind != TENSOR_INPUT &&
 	       !outlives_program(t);
 }
 
-static int occurrences(const struct node *n, const struct tensor *t)
+static int count_operand_uses(const struct node *n, const struct tensor *t)
 {
 	int count = 0;
 
@@ -166,8 +167,8 @@ static int occurrences(const struct node *n, const struct tensor *t)
 	return count;
 }
 
-/* Output `out` of item takes over the memory of the input that its op names, when that input ends here. */
-static void take_over(struct maker *m, int item, int out)
+/* Lets output `out` of an item reuse the memory of the input that its op names, if that input's lifetime ends here. */
+static void reuse_input_memory(struct live_builder *m, int item, int out)
 {
 	const struct schedule_item *it = &m->p->schedule->items[item];
 	const struct node *n = it->node;
@@ -175,23 +176,24 @@ static void take_over(struct maker *m, int item, int out)
 	struct live_buffer *a, *b;
 	int k = to && to->producer == n ? n->op->inplace(n, out) : -1;
 
-	if (k < 0 || !may_be_taken(m, n->in[k]) || to->base || m->viewed[to->id] || to->kind == TENSOR_INPUT)
+	if (k < 0 || !may_reuse_memory(m, n->in[k]) || to->base || m->viewed[to->id] || to->kind == TENSOR_INPUT)
 		return;
 	from = n->in[k];
 	a = live_get(&m->live, from, it->slot);
 	b = live_get(&m->live, to, it->slot);
-	if (!a || !b || a == b || a->last != at(item) || b->first != at(item) || occurrences(n, from) != 1 ||
-	    slot_of(from, it->slot) != slot_of(to, it->slot) || from->space != to->space || from->life != to->life)
+	if (!a || !b || a == b || a->last != moment_of(item) || b->first != moment_of(item) ||
+	    count_operand_uses(n, from) != 1 || pick_tensor_slot(from, it->slot) != pick_tensor_slot(to, it->slot) ||
+	    from->space != to->space || from->life != to->life)
 		return;
 	if (tensor_bytes(to) > tensor_bytes(from))
 		return;
 	a->last = b->last;
 	b->bytes = 0;
 	b->last = b->first;
-	*buffer_index(&m->live, to, it->slot) = (int)(a - m->live.buffers);
+	*find_buffer_index(&m->live, to, it->slot) = (int)(a - m->live.buffers);
 }
 
-static void add_workspace(struct maker *m, int item)
+static void add_workspace(struct live_builder *m, int item)
 {
 	const struct schedule_item *it = &m->p->schedule->items[item];
 
@@ -203,7 +205,7 @@ static void add_workspace(struct maker *m, int item)
 								     .last = m->spans[item].last };
 }
 
-static int maker_init(struct maker *m)
+static int init_live_builder(struct live_builder *m)
 {
 	const struct graph *g = m->p->graph;
 	const struct schedule *s = m->p->schedule;
@@ -225,42 +227,43 @@ static int maker_init(struct maker *m)
 	return 0;
 }
 
-static void find_buffers(struct maker *m)
+/* Computes the buffers of all tensors and workspaces with their lifetimes, including in-place reuse. */
+static void find_buffers(struct live_builder *m)
 {
 	const struct schedule *s = m->p->schedule;
 
-	find_spans(m);
+	compute_item_spans(m);
 	for (int i = 0; i < s->n; i++) {
 		const struct node *n = s->items[i].node;
 
 		for (int k = 0; k < n->n_in; k++)
-			touch(m, n->in[k], i);
+			hold_operand(m, n->in[k], i);
 		for (int k = 0; k < n->n_out; k++)
-			touch(m, n->out[k], i);
+			hold_operand(m, n->out[k], i);
 	}
 	hold_all_inputs(m);
-	hold_to_the_end(m);
+	hold_until_end(m);
 	for (int i = 0; i < s->n; i++) {
 		const struct node *n = s->items[i].node;
 
 		for (int k = 0; n->op->inplace && s->items[i].stream == STREAM_COMPUTE && k < n->n_out; k++)
-			take_over(m, i, k);
+			reuse_input_memory(m, i, k);
 		add_workspace(m, i);
 	}
 }
 
-int live_make(struct live *ret, const struct plan_program *p, struct err *err)
+int live_make(struct liveness *ret, const struct plan_program *p, struct err *err)
 {
-	struct maker m = { .p = p };
+	struct live_builder m = { .p = p };
 	int rc = 0;
 
-	if (maker_init(&m) != 0) {
+	if (init_live_builder(&m) != 0) {
 		rc = err_set(err, ERR_NOMEM, "out of memory for the lifetimes of %s", p->name);
 		goto out;
 	}
 	find_buffers(&m);
 	*ret = m.live;
-	m.live = (struct live){ 0 };
+	m.live = (struct liveness){ 0 };
 out:
 	live_done(&m.live);
 	free(m.clocks);
@@ -269,9 +272,9 @@ out:
 	return rc;
 }
 
-void live_done(struct live *l)
+void live_done(struct liveness *l)
 {
 	free(l->buffers);
 	free(l->of);
-	*l = (struct live){ 0 };
+	*l = (struct liveness){ 0 };
 }

@@ -1,17 +1,18 @@
-/* normal.c: draws in f64 by polynomials, which differ from the C library's functions in the last of 53 bits: where that
- * could round to another float, the draw is made again by rng_normal, so the bits are its own everywhere. */
+/* normal.c: normal draws in f64 by polynomials. They differ from the C library's functions in the last of 53 bits.
+ * Where that could round to another float, rng_normal draws the value instead, so the result is always
+ * bit-identical. */
 #include "trainer/graph/normal.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(__x86_64__) && !defined(__clang__) /* which knows no target of a part of a file */
+#if defined(__x86_64__) && !defined(__clang__) /* clang cannot set a target for part of a file */
 #define HAVE_LANES 1
 #include <immintrin.h>
 #endif
 
-#define PIECE 4096 /* draws whose doubts are looked at together */
-#define DOUBT 1e-14 /* of the factor in front of the cosine; what the two ways differ by is below 3e-15 of it */
+#define PIECE 4096 /* draws that are checked for doubtful values together */
+#define DOUBT 1e-14 /* relative to the factor of the cosine; the two methods differ by less than 3e-15 of it */
 #define TWO_52_BITS 0x4330000000000000u
 #define SQRT_HALF_BITS 0x3fe6a09e667f3bcdu
 
@@ -38,8 +39,8 @@ typedef bool draw_fn(float *to, int64_t n, struct rng_key key, uint64_t first, d
 #include "trainer/graph/normal_lanes.h"
 #pragma GCC pop_options
 
-/* $DPTRAIN_CPU_ISA lowers the choice here as it does in the cpu backend. */
-static draw_fn *draw_of_machine(void)
+/* $DPTRAIN_CPU_ISA limits the instruction set, as in the cpu backend. */
+static draw_fn *pick_draw_function(void)
 {
 	const char *isa = getenv("DPTRAIN_CPU_ISA");
 
@@ -50,20 +51,20 @@ static draw_fn *draw_of_machine(void)
 	return draw_avx512;
 }
 #else
-static draw_fn *draw_of_machine(void)
+static draw_fn *pick_draw_function(void)
 {
 	return NULL;
 }
 #endif
 
-static float draw_one(struct rng_key key, uint64_t counter, double scale)
+static float draw_normal_scalar(struct rng_key key, uint64_t counter, double scale)
 {
 	return (float)(scale * rng_normal(key, counter));
 }
 
 void normal_fill(float *to, int64_t n, struct rng_key key, uint64_t first, double scale)
 {
-	draw_fn *draw = draw_of_machine();
+	draw_fn *draw = pick_draw_function();
 	int64_t i = 0;
 
 	while (draw && n - i >= 8) {
@@ -72,9 +73,9 @@ void normal_fill(float *to, int64_t n, struct rng_key key, uint64_t first, doubl
 		if (draw(to + i, piece, key, first + (uint64_t)i, scale))
 			for (int64_t k = i; k < i + piece; k++)
 				if (to[k] != to[k])
-					to[k] = draw_one(key, first + (uint64_t)k, scale);
+					to[k] = draw_normal_scalar(key, first + (uint64_t)k, scale);
 		i += piece;
 	}
 	for (; i < n; i++)
-		to[i] = draw_one(key, first + (uint64_t)i, scale);
+		to[i] = draw_normal_scalar(key, first + (uint64_t)i, scale);
 }

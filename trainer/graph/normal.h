@@ -1,4 +1,4 @@
-/* normal.h: many normal draws at once: the values of rng_normal, to the bit, in a tenth of its time. */
+/* normal.h: bulk normal draws: bit-identical to rng_normal, in a tenth of its time. */
 #ifndef DPT_GRAPH_NORMAL_H
 #define DPT_GRAPH_NORMAL_H
 
@@ -6,7 +6,8 @@
 
 #include "trainer/graph/rng.h"
 
-/* to[i] = (float)(scale * rng_normal(key, first + i)) for i < n, on any processor. Any thread. */
+/* Sets to[i] = (float)(scale * rng_normal(key, first + i)) for i < n. The result is the same on every processor.
+ * Thread-safe. */
 void normal_fill(float *to, int64_t n, struct rng_key key, uint64_t first, double scale);
 
 #endif

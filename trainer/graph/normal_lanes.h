@@ -1,6 +1,6 @@
-/* normal_lanes.h: draws side by side in the compiler's own vector notation; normal.c includes it once for each
- * instruction set (no include guard on purpose) with LANES(name), the width of a vector and what the notation lacks,
- * all undefined at the end.
+/* normal_lanes.h: vectorised draws in the compiler's own vector notation. normal.c includes this file once per
+ * instruction set (no include guard on purpose). It defines LANES(name), the vector width and the operations that the
+ * notation lacks; all are undefined at the end.
  * Logarithm, sine and cosine are fdlibm's polynomials (Sun Microsystems, 1993). */
 
 typedef double LANES(f64) __attribute__((vector_size(LANES_BYTES)));
@@ -11,12 +11,12 @@ typedef int32_t LANES(i32) __attribute__((vector_size(LANES_BYTES / 2)));
 #define VD LANES(f64)
 #define VU LANES(u64)
 
-/* 32 and 21 bits as integers behind 2^52, whose sum is exact: [0, 1). */
+/* Joins 32 and 21 bits to a number in [0, 1). Adding 2^52 makes them exact integers. */
 #define UNIT(high, low)                                                                                                \
 	(((VD)(((high)&0xFFFFFFFFu) | TWO_52_BITS) - 0x1p52) * 0x1p-32 +                                               \
 	 ((VD)(((low)&0xFFFFFFFFu) >> 11 | TWO_52_BITS) - 0x1p52) * 0x1p-53)
 
-/* rng_block; of each lane's 64 bits the lower 32 count. */
+/* Vector form of rng_block. Only the lower 32 of each lane's 64 bits are used. */
 static inline __attribute__((always_inline)) void LANES(uniform)(struct rng_key key, uint64_t first, VD *ret_u,
 								 VD *ret_v)
 {
@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) void LANES(uniform)(struct rng_key 
 	*ret_v = UNIT(c3, c2);
 }
 
-/* From *x in (0, 1] to its logarithm: *x is 2^k (1 + f) with 1 + f from sqrt(1/2) to sqrt(2). */
+/* Replaces *x in (0, 1] by its logarithm: *x = 2^k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2). */
 static inline __attribute__((always_inline)) void LANES(log)(VD *x)
 {
 	VU e = (VU)*x - SQRT_HALF_BITS; /* e >> 52 is k in 12 bits */
@@ -53,7 +53,7 @@ static inline __attribute__((always_inline)) void LANES(log)(VD *x)
 	*x = k * 6.93147180369123816490e-01 - ((half - (s * (half + r) + k * 1.90821492927058770002e-10)) - f);
 }
 
-/* From *x in [0, 1) to cos(2 pi *x), by the sine or cosine of an angle of at most pi / 4. */
+/* Replaces *x in [0, 1) by cos(2 pi *x), computed as the sine or cosine of an angle of at most pi / 4. */
 static inline __attribute__((always_inline)) void LANES(cos_turns)(VD *x)
 {
 	VD quarter = (4 * *x + 0x1.8p52) - 0x1.8p52, w = (*x - 0.25 * quarter) * 6.283185307179586476925, z = w * w;
@@ -71,7 +71,8 @@ static inline __attribute__((always_inline)) void LANES(cos_turns)(VD *x)
 	*x = (VD)((((VU)sine & odd) | ((VU)cosine & ~odd)) ^ sign);
 }
 
-/* to[0 … n - 1], n a multiple of the width; NaN where the float is in doubt. Returns whether one is. */
+/* Fills to[0 … n - 1]; n is a multiple of the width. Writes NaN where the rounding to float is in doubt and returns
+ * true if there is such a value. */
 static bool LANES(draw)(float *to, int64_t n, struct rng_key key, uint64_t first, double scale)
 {
 	LANES(i32) doubts = { 0 };

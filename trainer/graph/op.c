@@ -1,4 +1,4 @@
-/* op.c: rules that many ops share. */
+/* op.c: rules that several ops share. */
 #include "trainer/graph/op.h"
 
 enum dtype_class op_dtype_keep(const struct node *n, bool is_out, int index)

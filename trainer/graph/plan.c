@@ -1,5 +1,5 @@
-/* plan.c: one slab per space for a set of programs: what outlives a program first, shared by name; behind it what each
- * program needs while it runs, all programs over the same bytes. */
+/* plan.c: lays out one slab per space for a set of programs. Tensors that outlive a program come first, shared by name.
+ * The transient memory of each program follows; all programs overlay the same bytes. */
 #include "trainer/graph/plan.h"
 
 #include <stdint.h>
@@ -9,7 +9,7 @@
 #include "trainer/graph/liveness.h"
 #include "trainer/graph/slab.h"
 
-struct peak { /* when most is live */
+struct peak { /* the moment with the most live bytes */
 	size_t bytes;
 	size_t by_category[PLAN_CATEGORY_COUNT];
 };
@@ -18,9 +18,9 @@ struct planner {
 	struct plan plan;
 	struct plan_program *programs;
 	int n;
-	size_t persistent[SPACE_COUNT]; /* what outlives a program */
+	size_t persistent[SPACE_COUNT]; /* tensors that outlive a program */
 	size_t by_category[PLAN_CATEGORY_COUNT]; /* persistent bytes */
-	struct peak peak[SPACE_COUNT];		 /* transient bytes of the program that needs most */
+	struct peak peak[SPACE_COUNT];		 /* transient bytes of the program with the highest peak */
 };
 
 const char *plan_category_name(enum plan_category c)
@@ -33,7 +33,8 @@ const char *plan_category_name(enum plan_category c)
 	return names[c];
 }
 
-static enum plan_category category(const struct tensor *t)
+/* The category under which the memory report counts a tensor. */
+static enum plan_category pick_category(const struct tensor *t)
 {
 	if (t->space == SPACE_OFFLOAD)
 		return PLAN_OFFLOADED;
@@ -57,8 +58,8 @@ static enum plan_category category(const struct tensor *t)
 	}
 }
 
-/* The same tensor in an earlier program; NULL: this one is the first. */
-static const struct tensor *earlier(const struct planner *p, int program, const char *name)
+/* Finds the same tensor in an earlier program; NULL: this program is the first. */
+static const struct tensor *find_earlier_tensor(const struct planner *p, int program, const char *name)
 {
 	const struct tensor *t;
 
@@ -72,31 +73,31 @@ static const struct tensor *earlier(const struct planner *p, int program, const 
 
 static int place_persistent(struct planner *p, int program, struct tensor *t, struct err *err)
 {
-	const struct tensor *same = earlier(p, program, t->name);
+	const struct tensor *same = find_earlier_tensor(p, program, t->name);
 
 	if (!same) {
 		t->offset = p->persistent[t->space];
 		p->persistent[t->space] += slab_align(tensor_bytes(t), PLAN_ALIGN_BYTES);
-		p->by_category[category(t)] += slab_align(tensor_bytes(t), PLAN_ALIGN_BYTES);
+		p->by_category[pick_category(t)] += slab_align(tensor_bytes(t), PLAN_ALIGN_BYTES);
 		return 0;
 	}
 	if (tensor_bytes(same) != tensor_bytes(t) || same->space != t->space)
-		return err_set(err, ERR_USAGE, "%s has another size in program %s than in an earlier one", t->name,
+		return err_set(err, ERR_USAGE, "%s has a different size in program %s than in an earlier one", t->name,
 			       p->programs[program].name);
 	t->offset = same->offset;
 	return 0;
 }
 
-/* A tensor that an earlier program has under another kind (an average that evaluation takes for a parameter) is placed
- * with that one. */
-static enum tensor_kind placed_as(const struct planner *p, int program, const struct tensor *t)
+/* A tensor that has another kind in an earlier program (an average that evaluation uses as a parameter) is placed with
+ * that kind. */
+static enum tensor_kind kind_to_place(const struct planner *p, int program, const struct tensor *t)
 {
-	const struct tensor *same = earlier(p, program, t->name);
+	const struct tensor *same = find_earlier_tensor(p, program, t->name);
 
 	return same ? same->kind : t->kind;
 }
 
-/* By kind, so that all parameters, then all statistics, then all moments are neighbours. */
+/* Orders by kind, so that all parameters, then all statistics, then all moments are contiguous. */
 static int place_lifetime(struct planner *p, enum lifetime life, struct err *err)
 {
 	static const enum tensor_kind order[] = { TENSOR_PARAM, TENSOR_STAT, TENSOR_MOMENT,   TENSOR_INPUT,
@@ -108,7 +109,7 @@ static int place_lifetime(struct planner *p, enum lifetime life, struct err *err
 			for (int j = 0; j < p->programs[i].graph->n_tensors; j++) {
 				struct tensor *t = p->programs[i].graph->tensors[j];
 
-				if (t->life != life || t->base || placed_as(p, i, t) != order[k])
+				if (t->life != life || t->base || kind_to_place(p, i, t) != order[k])
 					continue;
 				if (place_persistent(p, i, t, err) != 0)
 					return err->code;
@@ -116,8 +117,8 @@ static int place_lifetime(struct planner *p, enum lifetime life, struct err *err
 	return 0;
 }
 
-/* Of one space's buffers; false: out of memory. */
-static bool find_peak(const struct live *l, enum space space, int moments, struct peak *ret)
+/* Finds the peak of one space's buffers; false: out of memory. */
+static bool find_live_peak(const struct liveness *l, enum space space, int moments, struct peak *ret)
 {
 	size_t *live = calloc((size_t)moments + 2, sizeof(*live));
 	int at = 0;
@@ -141,14 +142,14 @@ static bool find_peak(const struct live *l, enum space space, int moments, struc
 		const struct live_buffer *b = &l->buffers[i];
 
 		if (live_space(b) == space && b->first <= at && at <= b->last)
-			ret->by_category[b->tensor ? category(b->tensor) : PLAN_WORKSPACE] +=
+			ret->by_category[b->tensor ? pick_category(b->tensor) : PLAN_WORKSPACE] +=
 				slab_align(b->bytes, PLAN_ALIGN_BYTES);
 	}
 	return true;
 }
 
-/* Offsets of one space's buffers; returns the bytes that they need, SIZE_MAX when out of memory. */
-static size_t place_space(struct live *l, enum space space, size_t start)
+/* Assigns offsets to one space's buffers. Returns the bytes they need, SIZE_MAX when out of memory. */
+static size_t place_space(struct liveness *l, enum space space, size_t start)
 {
 	struct slab_range *ranges = calloc((size_t)l->n + 1, sizeof(*ranges));
 	size_t bytes;
@@ -170,7 +171,7 @@ static size_t place_space(struct live *l, enum space space, size_t start)
 	return bytes;
 }
 
-static int write_slots(struct graph *g, const struct live *l, struct tensor *t, int slots)
+static int write_slots(struct graph *g, const struct liveness *l, struct tensor *t, int slots)
 {
 	const struct live_buffer *b;
 
@@ -188,7 +189,7 @@ static int write_slots(struct graph *g, const struct live *l, struct tensor *t, 
 	return 0;
 }
 
-static int write_workspaces(struct graph *g, const struct live *l, int slots)
+static int write_workspaces(struct graph *g, const struct liveness *l, int slots)
 {
 	for (int i = 0; i < l->n; i++) {
 		struct node *n = l->buffers[i].node;
@@ -207,7 +208,7 @@ static int write_workspaces(struct graph *g, const struct live *l, int slots)
 	return 0;
 }
 
-static int write_offsets(const struct plan_program *p, const struct live *l, struct err *err)
+static int write_offsets(const struct plan_program *p, const struct liveness *l, struct err *err)
 {
 	if (write_workspaces(p->graph, l, p->schedule->slots) != 0)
 		return err_set(err, ERR_NOMEM, "out of memory for the offsets of %s", p->name);
@@ -222,10 +223,11 @@ static int write_offsets(const struct plan_program *p, const struct live *l, str
 	return 0;
 }
 
+/* Places the transient buffers of one program in each space and updates slab sizes and peaks. */
 static int place_program(struct planner *p, int program, struct err *err)
 {
 	struct plan_program *prog = &p->programs[program];
-	struct live l;
+	struct liveness l;
 	int rc = live_make(&l, prog, err);
 
 	if (rc)
@@ -234,7 +236,7 @@ static int place_program(struct planner *p, int program, struct err *err)
 		size_t bytes = place_space(&l, (enum space)s, p->persistent[s]);
 		struct peak peak = { 0 };
 
-		if (bytes == SIZE_MAX || !find_peak(&l, (enum space)s, 2 * prog->schedule->n + 1, &peak))
+		if (bytes == SIZE_MAX || !find_live_peak(&l, (enum space)s, 2 * prog->schedule->n + 1, &peak))
 			rc = err_set(err, ERR_NOMEM, "out of memory for the plan of %s", prog->name);
 		else if (p->persistent[s] + bytes > p->plan.slab_bytes[s])
 			p->plan.slab_bytes[s] = p->persistent[s] + bytes;
@@ -284,8 +286,8 @@ size_t plan_workspace(const struct node *n, int slot)
 	return n->slot_workspace ? n->slot_workspace[slot] : n->workspace_offset;
 }
 
-/* The tensors that took over a buffer after its first one. */
-static void dump_sharers(const struct live *l, int index, const struct graph *g, struct buf *out)
+/* Lists the tensors that reuse a buffer after its first tensor. */
+static void dump_sharers(const struct liveness *l, int index, const struct graph *g, struct buf *out)
 {
 	const struct live_buffer *b = &l->buffers[index];
 
@@ -294,7 +296,7 @@ static void dump_sharers(const struct live *l, int index, const struct graph *g,
 			buf_addf(out, " = %s", g->tensors[t]->name);
 }
 
-static void dump_buffers(const struct live *l, const struct graph *g, struct buf *out)
+static void dump_buffers(const struct liveness *l, const struct graph *g, struct buf *out)
 {
 	static const char *const spaces[SPACE_COUNT] = { "private", "comm", "pinned", "offload" };
 
@@ -334,7 +336,7 @@ static void dump_persistent(const struct plan_program *programs, int program, st
 
 void plan_dump(const struct plan *p, const struct plan_program *programs, int n_programs, struct buf *out)
 {
-	struct live l;
+	struct liveness l;
 
 	buf_addf(out, "plan private=%zu comm=%zu pinned=%zu persistent=%zu lower-bound=%zu",
 		 p->slab_bytes[SPACE_PRIVATE], p->slab_bytes[SPACE_COMM], p->slab_bytes[SPACE_PINNED],

@@ -1,6 +1,6 @@
-/* plan.h: gives every tensor of a set of scheduled programs a byte range in one slab per space. Persistent tensors are
- * shared by all programs (same name, same bytes); what a program needs during a step overlaps with what the others
- * need. Works from lifetimes alone, without any kernel; same input, same output. */
+/* plan.h: assigns every tensor of a set of scheduled programs a byte range in one slab per space. All programs share
+ * persistent tensors (same name, same bytes); their transient memory overlaps. Uses lifetimes alone, no kernels. The
+ * same input gives the same output. */
 #ifndef DPT_GRAPH_PLAN_H
 #define DPT_GRAPH_PLAN_H
 
@@ -15,12 +15,12 @@ enum plan_category {
 	PLAN_ACTIVATIONS,
 	PLAN_WORKSPACE,
 	PLAN_INPUTS,
-	PLAN_DATA,     /* what reading the set holds, in none of the slabs */
-	PLAN_SHARDS,   /* ranges of parameters that other ranks hold the rest of */
-	PLAN_GATHERED, /* parameters of all ranks, to be read */
-	PLAN_BUCKETS,  /* gradients on their way to the ranks that hold them */
-	PLAN_OFFLOADED, /* what is copied from and to SPACE_OFFLOAD */
-	PLAN_SNAPSHOT, /* room for a copy of everything persistent, to be saved while training goes on */
+	PLAN_DATA,     /* memory of the data loader, in none of the slabs */
+	PLAN_SHARDS,   /* this rank's ranges of sharded parameters */
+	PLAN_GATHERED, /* gathered parameters of all ranks */
+	PLAN_BUCKETS,  /* gradients before they are reduced to their owners */
+	PLAN_OFFLOADED, /* tensors in SPACE_OFFLOAD */
+	PLAN_SNAPSHOT, /* a copy of all persistent tensors, saved while training continues */
 	PLAN_CATEGORY_COUNT
 };
 
@@ -35,15 +35,16 @@ struct plan_program {
 struct plan {
 	size_t slab_bytes[SPACE_COUNT];
 	size_t persistent_bytes;                      /* at the start of the private slab */
-	/* of each space at its peak in the program that needs most of it */
+	/* at each space's peak, in the program with the highest peak */
 	size_t category_bytes[PLAN_CATEGORY_COUNT];
-	size_t lower_bound_bytes;                     /* their sum: no placement needs less */
+	size_t lower_bound_bytes;                     /* sum of the categories: no placement needs less */
 	size_t data_bytes; /* of PLAN_DATA; set by the caller */
-	size_t shm_usage_bytes; /* of other ranks' SPACE_COMM on this machine, that are touched; set by the caller */
-	bool offload_in_file; /* the bytes of SPACE_OFFLOAD are none of the machine's memory; set by the caller */
+	size_t shm_usage_bytes; /* bytes of other ranks' SPACE_COMM on this machine that this rank touches; set by the
+			     * caller */
+	bool offload_in_file; /* SPACE_OFFLOAD is a file and uses no memory; set by the caller */
 };
 
-/* Writes ->offset of every tensor and ->workspace_offset of every node, and the same of every slot. */
+/* Writes ->offset of every tensor and ->workspace_offset of every node, and those of every slot. */
 int plan_make(struct plan *ret, struct plan_program *programs, int n_programs, struct err *err);
 
 size_t plan_offset(const struct tensor *t, int slot); /* in the slab of its space */

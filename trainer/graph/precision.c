@@ -1,19 +1,20 @@
-/* precision.c: turns the classes that ops ask for (low, master) into the types of this run. A tensor that is wanted in
- * another type than it has is cast once, in front of the first node that wants it, and that cast serves all. */
+/* precision.c: maps the type classes that ops request (low, master) to the types of this run. A tensor that is needed
+ * in another type is cast once, before its first use in that type, and later uses share the cast. */
 #include <stdlib.h>
 
 #include "trainer/graph/pass.h"
 
 #define DTYPES (DTYPE_U8 + 1)
 
-/* The casts made so far: [tensor id][type]. Casts are themselves tensors, but are never cast again. */
+/* The casts inserted so far: [tensor id][type]. Outputs of casts are never cast again. */
 struct casts {
 	const struct op *op;
 	struct tensor *(*of)[DTYPES];
 	int n;
 };
 
-static enum dtype wanted(const struct precision *p, const struct node *n, bool is_out, int index, enum dtype now)
+static enum dtype pick_operand_dtype(const struct precision *p, const struct node *n, bool is_out, int index,
+				     enum dtype now)
 {
 	enum dtype_class class = n->op->dtype ? n->op->dtype(n, is_out, index) : DTYPE_CLASS_LOW;
 
@@ -28,7 +29,7 @@ static bool is_master_kind(const struct tensor *t)
 	       t->kind == TENSOR_MOMENT || t->kind == TENSOR_GRAD;
 }
 
-/* Parameters that nothing changes lose nothing by being kept in the type in which they are read. */
+/* Parameters that never change can be stored without loss in the type in which they are read. */
 static void lower_params(struct graph *g, const struct precision *p)
 {
 	for (int i = 0; i < g->n_nodes; i++) {
@@ -36,7 +37,8 @@ static void lower_params(struct graph *g, const struct precision *p)
 
 		for (int k = 0; k < n->n_in; k++)
 			if (n->in[k] && n->in[k]->kind == TENSOR_PARAM &&
-			    wanted(p, n, false, k, n->in[k]->dtype) == p->low && n->in[k]->dtype == p->master)
+			    pick_operand_dtype(p, n, false, k, n->in[k]->dtype) == p->low &&
+			    n->in[k]->dtype == p->master)
 				n->in[k]->dtype = p->low;
 	}
 }
@@ -51,7 +53,7 @@ static void set_types(struct graph *g, const struct precision *p)
 
 		for (int k = 0; k < n->n_out; k++)
 			if (n->out[k] && n->out[k]->producer == n && !is_master_kind(n->out[k]))
-				n->out[k]->dtype = wanted(p, n, true, k, n->out[k]->dtype);
+				n->out[k]->dtype = pick_operand_dtype(p, n, true, k, n->out[k]->dtype);
 	}
 }
 
@@ -77,7 +79,7 @@ static void cast_operands(struct graph *g, const struct precision *p, struct cas
 {
 	for (int k = 0; k < n->n_in && !graph_failed(g); k++) {
 		struct tensor *t = n->in[k];
-		enum dtype want = t ? wanted(p, n, false, k, t->dtype) : DTYPE_F64;
+		enum dtype want = t ? pick_operand_dtype(p, n, false, k, t->dtype) : DTYPE_F64;
 
 		if (!t || t->dtype == want || t->id >= casts->n)
 			continue;
@@ -101,7 +103,7 @@ int pass_precision(struct graph *g, const struct precision *p, const struct op *
 		struct node *n = g->nodes[i];
 
 		cast_operands(g, p, &casts, n);
-		i = n->id; /* casts went in before n */
+		i = n->id; /* casts were inserted before n */
 	}
 	free(casts.of);
 	return graph_failed(g) ? err_set(err, g->err.code, "%s", g->err.text) : 0;

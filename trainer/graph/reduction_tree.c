@@ -1,5 +1,6 @@
-/* reduction_tree.c: see reduction_tree.h. The left part of every node begins at a multiple of its size, so a subtree is told by its
- * first leaf and its level, and two of them are parts of one node when the first one's number at that level is even. */
+/* reduction_tree.c: see reduction_tree.h. The left child of every node starts at a multiple of its size. A subtree is therefore
+ * identified by its first leaf and its level. Two neighbouring subtrees of one level are siblings if the first one's
+ * index at that level is even. */
 #include "trainer/graph/reduction_tree.h"
 
 #include <stddef.h>
@@ -20,16 +21,16 @@ int reduction_tree_room(int64_t all, int parts)
 	return most;
 }
 
-/* Subtrees that were put on the stack and wait for their right neighbours. */
-struct waiting {
+/* Stack of subtrees whose right siblings are still missing. */
+struct root_stack {
 	int64_t first[REDUCTION_TREE_ROOTS_MAX];
 	uint8_t level[REDUCTION_TREE_ROOTS_MAX];
-	int term[REDUCTION_TREE_ROOTS_MAX]; /* the first of each */
+	int term[REDUCTION_TREE_ROOTS_MAX]; /* index of its first term */
 	int n;
 };
 
-/* Returns how many sums of two it makes possible. */
-static uint8_t put(struct waiting *w, int term, int64_t first, uint8_t level)
+/* Pushes a subtree and merges siblings. Returns the number of merges. */
+static uint8_t push_root(struct root_stack *w, int term, int64_t first, uint8_t level)
 {
 	uint8_t adds = 0;
 
@@ -45,23 +46,23 @@ static uint8_t put(struct waiting *w, int term, int64_t first, uint8_t level)
 	return adds;
 }
 
-/* Appends a part's roots to an order that has n terms. */
-static int put_part(struct waiting *w, uint8_t *ret, int n, const struct reduction_tree *l)
+/* Appends a part's roots to an order with n terms; returns the new number of terms. */
+static int push_part_roots(struct root_stack *w, uint8_t *ret, int n, const struct reduction_tree *l)
 {
 	uint8_t level[REDUCTION_TREE_ROOTS_MAX];
 	const int roots = reduction_tree_roots(l->first, l->n, level);
 	int64_t at = l->first;
 
 	for (int i = 0; i < roots; i++) {
-		ret[n] = put(w, n, at, level[i]);
+		ret[n] = push_root(w, n, at, level[i]);
 		n++;
 		at += INT64_C(1) << level[i];
 	}
 	return n;
 }
 
-/* What is left has no right neighbours: it is added from the right. */
-static int close_order(const struct waiting *w, uint8_t *ret, int n)
+/* Subtrees that remain have no right sibling: adds them from the right. */
+static int close_root_order(const struct root_stack *w, uint8_t *ret, int n)
 {
 	if (n)
 		ret[n - 1] = (uint8_t)(ret[n - 1] + w->n - 1);
@@ -70,19 +71,19 @@ static int close_order(const struct waiting *w, uint8_t *ret, int n)
 
 int reduction_tree_order(uint8_t *ret, int64_t all, int parts)
 {
-	struct waiting w = { .n = 0 };
+	struct root_stack w = { .n = 0 };
 	int n = 0;
 
 	for (int p = 0; p < parts; p++) {
 		const struct reduction_tree l = reduction_tree_part(all, p, parts);
 
-		n = put_part(&w, ret, n, &l);
+		n = push_part_roots(&w, ret, n, &l);
 	}
-	return close_order(&w, ret, n);
+	return close_root_order(&w, ret, n);
 }
 
-/* The leaves of neighbouring parts, as one part's. */
-static struct reduction_tree leaves_of_run(int64_t all, int parts, struct reduction_tree_run run)
+/* Joins the leaves of neighbouring parts into one range. */
+static struct reduction_tree join_run_leaves(int64_t all, int parts, struct reduction_tree_run run)
 {
 	struct reduction_tree l = reduction_tree_part(all, run.first, parts);
 	const struct reduction_tree last = reduction_tree_part(all, run.first + run.n - 1, parts);
@@ -93,13 +94,13 @@ static struct reduction_tree leaves_of_run(int64_t all, int parts, struct reduct
 
 int reduction_tree_order_run(uint8_t *ret, int *begin, int64_t all, int parts, struct reduction_tree_run run)
 {
-	struct waiting w = { .n = 0 };
+	struct root_stack w = { .n = 0 };
 	int n = 0;
 
 	for (int p = run.first; p < run.first + run.n; p++) {
 		const struct reduction_tree l = reduction_tree_part(all, p, parts);
 
-		n = put_part(&w, ret, n, &l);
+		n = push_part_roots(&w, ret, n, &l);
 	}
 	for (int i = 0; i < w.n; i++)
 		begin[i] = w.term[i];
@@ -109,20 +110,20 @@ int reduction_tree_order_run(uint8_t *ret, int *begin, int64_t all, int parts, s
 
 int reduction_tree_order_runs(uint8_t *ret, int64_t all, int parts, const struct reduction_tree_run *run, int n_runs)
 {
-	struct waiting w = { .n = 0 };
+	struct root_stack w = { .n = 0 };
 	int n = 0;
 
 	for (int i = 0; i < n_runs; i++) {
-		const struct reduction_tree l = leaves_of_run(all, parts, run[i]);
+		const struct reduction_tree l = join_run_leaves(all, parts, run[i]);
 
-		n = put_part(&w, ret, n, &l);
+		n = push_part_roots(&w, ret, n, &l);
 	}
-	return close_order(&w, ret, n);
+	return close_root_order(&w, ret, n);
 }
 
 int reduction_tree_order_own(uint8_t ret[REDUCTION_TREE_ROOTS_MAX], const struct reduction_tree *l)
 {
-	struct waiting w = { .n = 0 };
+	struct root_stack w = { .n = 0 };
 
-	return close_order(&w, ret, put_part(&w, ret, 0, l));
+	return close_root_order(&w, ret, push_part_roots(&w, ret, 0, l));
 }

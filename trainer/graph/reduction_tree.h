@@ -1,8 +1,8 @@
-/* reduction_tree.h: sums whose bits do not depend on who computes which terms. A step's samples are cut into leaves, and each
- * leaf's term (of a gradient, of the losses) is made whole by one rank. The terms are added along a binary tree that
- * follows from the number of leaves alone: the left part of a node with n leaves has the largest power of two of them
- * that is below n. A rank has neighbouring leaves; it keeps one term for each largest subtree that is made of them
- * alone (its roots), and the ranks' roots, in their order, are what remains to be added. */
+/* reduction_tree.h: sums whose bits do not depend on which rank computes which terms. The samples of a step are divided into
+ * leaves; one rank computes each leaf's term (of a gradient, of the losses) completely. The terms are added along a
+ * binary tree that depends only on the number of leaves: the left child of a node with n leaves has the largest power
+ * of two below n. A rank has a contiguous range of leaves. It keeps one partial sum for each maximal subtree inside its
+ * range (its roots); the roots of all ranks, in order, remain to be added. */
 #ifndef DPT_GRAPH_REDUCTION_TREE_H
 #define DPT_GRAPH_REDUCTION_TREE_H
 
@@ -10,17 +10,17 @@
 
 #include "trainer/graph/host_device.h"
 
-#define REDUCTION_TREE_DEPTH_MAX 32			/* of the tree: fewer than 2^31 leaves */
-#define REDUCTION_TREE_ROOTS_MAX (2 * REDUCTION_TREE_DEPTH_MAX) /* that one rank can have */
+#define REDUCTION_TREE_DEPTH_MAX 32			/* depth of the tree: fewer than 2^31 leaves */
+#define REDUCTION_TREE_ROOTS_MAX (2 * REDUCTION_TREE_DEPTH_MAX) /* per rank */
 
-/* A rank's part of the leaves of a step. */
+/* One rank's range of the leaves of a step. */
 struct reduction_tree {
-	int64_t first, n; /* its own: [first, first + n) */
-	int64_t all;	  /* of the step */
-	int parts;	  /* that all are dealt into */
+	int64_t first, n; /* the rank's leaves: [first, first + n) */
+	int64_t all;	  /* leaves of the step */
+	int parts;	  /* parts the leaves are divided into */
 };
 
-/* Parts differ by one leaf at most, the larger ones first. */
+/* Sizes of parts differ by at most one leaf; larger parts come first. */
 HOST_DEVICE_INLINE struct reduction_tree reduction_tree_part(int64_t all, int part, int parts)
 {
 	const int64_t each = all / parts, extra = all % parts;
@@ -29,7 +29,7 @@ HOST_DEVICE_INLINE struct reduction_tree reduction_tree_part(int64_t all, int pa
 	return l;
 }
 
-/* The level of the largest subtree that begins at first and has n leaves at most; n > 0. */
+/* Level of the largest subtree that starts at `first` and has at most n leaves; n > 0. */
 HOST_DEVICE_INLINE int reduction_tree_level(int64_t first, int64_t n)
 {
 	int level = 0;
@@ -39,8 +39,8 @@ HOST_DEVICE_INLINE int reduction_tree_level(int64_t first, int64_t n)
 	return level;
 }
 
-/* How many roots the leaves [first, first + n) have; level (NULL, or REDUCTION_TREE_ROOTS_MAX of them): root i has
- * 2^level[i] leaves. */
+/* Number of roots of the leaves [first, first + n). level: NULL, or REDUCTION_TREE_ROOTS_MAX entries; root i has 2^level[i]
+ * leaves. */
 HOST_DEVICE_INLINE int reduction_tree_roots(int64_t first, int64_t n, uint8_t *level)
 {
 	int count = 0;
@@ -55,7 +55,7 @@ HOST_DEVICE_INLINE int reduction_tree_roots(int64_t first, int64_t n, uint8_t *l
 	return count;
 }
 
-/* How many of the roots of [first, leaf) the term of that leaf is added to: it becomes one root with them. */
+/* Number of roots of [first, leaf) that are merged with that leaf's term into one root. */
 HOST_DEVICE_INLINE int reduction_tree_merges(int64_t first, int64_t leaf)
 {
 	int merges = 0;
@@ -65,23 +65,23 @@ HOST_DEVICE_INLINE int reduction_tree_merges(int64_t first, int64_t leaf)
 	return merges;
 }
 
-/* Roots that any part has at any time while its leaves come one after another. */
+/* The most roots that any part holds at any time while its leaves arrive in order. */
 int reduction_tree_room(int64_t all, int parts);
 
-/* The order of a sum, for one who takes terms one after another and puts each on a stack: adds[i] times, behind term i,
- * the two upper ones are replaced by their sum; one is left in the end. ret: a byte for each term of all parts, in
- * order. Returns how many there are. */
+/* The order of additions for a stack machine that pushes the terms one by one: after term i, adds[i] times, the two
+ * upper elements are replaced by their sum. One element remains. ret: one byte per term of all parts, in order. Returns
+ * the number of terms. */
 int reduction_tree_order(uint8_t *ret, int64_t all, int parts);
 
-/* Neighbouring parts, whose terms somebody adds as far as they can be without the others: for each root that is left
- * begin[i] is the first of its terms, all being listed in order, and begin[n] their number; adds as above, within each
- * root. Returns n. begin: REDUCTION_TREE_ROOTS_MAX + 1. */
+/* The order of additions among the terms of neighbouring parts only, as far as possible without the others. For each
+ * root that remains, begin[i] is the index of its first term and begin[n] the number of terms. ret: adds as above,
+ * within each root. begin has REDUCTION_TREE_ROOTS_MAX + 1 entries. Returns n. */
 struct reduction_tree_run {
 	int first, n; /* parts */
 };
 
 int reduction_tree_order_run(uint8_t *ret, int *begin, int64_t all, int parts, struct reduction_tree_run run);
-/* The order of what is left of all runs, which are given from the first part to the last. */
+/* The order of additions of the roots that remain of all runs, given from the first part to the last. */
 int reduction_tree_order_runs(uint8_t *ret, int64_t all, int parts, const struct reduction_tree_run *run, int n_runs);
 int reduction_tree_order_own(uint8_t ret[REDUCTION_TREE_ROOTS_MAX], const struct reduction_tree *l);
 

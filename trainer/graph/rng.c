@@ -12,12 +12,12 @@ uint64_t rng_stream(const char *name)
 	return h;
 }
 
-static uint64_t pair(const uint32_t *w)
+static uint64_t join_words(const uint32_t *w)
 {
 	return (uint64_t)w[1] << 32 | w[0];
 }
 
-static double unit(uint64_t bits)
+static double to_unit_interval(uint64_t bits)
 {
 	return (double)(bits >> 11) * 0x1p-53;
 }
@@ -27,12 +27,12 @@ uint64_t rng_u64(struct rng_key key, uint64_t counter)
 	uint32_t w[4];
 
 	rng_block(key, counter, w);
-	return pair(w);
+	return join_words(w);
 }
 
 double rng_uniform(struct rng_key key, uint64_t counter)
 {
-	return unit(rng_u64(key, counter));
+	return to_unit_interval(rng_u64(key, counter));
 }
 
 double rng_normal(struct rng_key key, uint64_t counter)
@@ -41,8 +41,8 @@ double rng_normal(struct rng_key key, uint64_t counter)
 	double u, v;
 
 	rng_block(key, counter, w);
-	u = 1 - unit(pair(w)); /* (0, 1]: the logarithm stays finite */
-	v = unit(pair(w + 2));
+	u = 1 - to_unit_interval(join_words(w)); /* (0, 1]: the logarithm stays finite */
+	v = to_unit_interval(join_words(w + 2));
 	return sqrt(-2 * log(u)) * cos(6.283185307179586476925 * v);
 }
 

@@ -1,5 +1,6 @@
-/* rng.h: counter-based random numbers (Philox-4x32-10, Salmon et al. 2011): a pure function of key and counter, so the
- * draw for an element does not depend on who draws it, in what order, or where a run was resumed. */
+/* rng.h: counter-based random numbers (Philox-4x32-10, Salmon et al. 2011). A draw is a pure function of key and
+ * counter. It does not depend on the thread or rank that draws, on the order of draws, or on where a run was
+ * resumed. */
 #ifndef DPT_GRAPH_RNG_H
 #define DPT_GRAPH_RNG_H
 
@@ -11,7 +12,7 @@
 
 struct rng_key {
 	uint64_t seed;
-	uint64_t stream; /* what is drawn: rng_stream("shuffle") ^ epoch, a tensor's name, … */
+	uint64_t stream; /* identifies the use: rng_stream("shuffle") ^ epoch, a tensor's name, … */
 };
 
 uint64_t rng_stream(const char *name);                          /* FNV-1a of a name */

@@ -1,51 +1,51 @@
-/* schedule.c: program order, whole or in turns, as a schedule. What an item must wait for follows from who last wrote
- * and read the memory of its operands, so nodes that update in place need no rule of their own, from node->after and
- * from the turns. */
+/* schedule.c: turns program order, whole or by pipeline turns, into a schedule. The dependencies of an item follow from
+ * the last writes and reads of its operands' memory (so in-place updates need no extra rule), from node->after and from
+ * the turns. */
 #include "trainer/graph/schedule.h"
 
 #include <stdlib.h>
 
-/* Per tensor (a view counts as its base), slot and stream: the position behind the last item that wrote or read it; 0:
- * none did. */
-struct access {
+/* Per tensor (a view counts as its base), slot and stream: one past the position of the last item that wrote or read
+ * it; 0: none. */
+struct last_access {
 	int wrote[STREAM_COUNT], read[STREAM_COUNT];
 };
 
-struct positions { /* behind the last item of each stream */
+struct positions { /* one past the last item of each stream */
 	int of[STREAM_COUNT];
 };
 
-struct maker {
+struct scheduler {
 	const struct graph *g;
 	struct schedule s;
-	struct access *of;
-	struct schedule_clock *clock; /* of each item so far */
-	int *position;		      /* of each node: behind its last item; 0: it has none yet */
+	struct last_access *of;
+	struct schedule_clock *clock; /* per item so far */
+	int *position;		      /* per node: one past its last item; 0: none yet */
 	struct positions latest;
-	struct positions one_ago, two_ago; /* when the turns before this one ended */
+	struct positions one_ago, two_ago; /* positions at the end of the previous two turns */
 	bool inputs_ahead;
 };
 
-static struct access *access_get(struct maker *m, const struct tensor *t, int slot)
+static struct last_access *access_get(struct scheduler *m, const struct tensor *t, int slot)
 {
 	t = t->base ? t->base : t;
 	slot = t->life == LIFE_MICRO ? slot : 0;
 	return &m->of[(size_t)slot * (size_t)m->g->n_tensors + (size_t)t->id];
 }
 
-static int later(int a, int b)
+static int later_position(int a, int b)
 {
 	return a > b ? a : b;
 }
 
-static void merge(struct schedule_clock *c, const struct schedule_clock *other)
+static void merge_clock(struct schedule_clock *c, const struct schedule_clock *other)
 {
 	for (int s = 0; s < STREAM_COUNT; s++)
-		c->before[s] = later(c->before[s], other->before[s]);
+		c->before[s] = later_position(c->before[s], other->before[s]);
 }
 
-/* As the item in front on the same stream leaves it, whose position is latest - 1. */
-static struct schedule_clock follow(const struct schedule_clock *clocks, enum stream stream, int latest)
+/* The clock after the previous item of the same stream, whose position is latest - 1. */
+static struct schedule_clock clock_after_previous(const struct schedule_clock *clocks, enum stream stream, int latest)
 {
 	struct schedule_clock c = { { 0 } };
 
@@ -55,12 +55,12 @@ static struct schedule_clock follow(const struct schedule_clock *clocks, enum st
 	return c;
 }
 
-static void add_waits(struct schedule_clock *c, const struct schedule_clock *clocks, const int *wait)
+static void add_waits_to_clock(struct schedule_clock *c, const struct schedule_clock *clocks, const int *wait)
 {
 	for (int s = 0; s < STREAM_COUNT; s++)
 		if (wait[s]) {
-			merge(c, &clocks[wait[s] - 1]);
-			c->before[s] = later(c->before[s], wait[s]);
+			merge_clock(c, &clocks[wait[s] - 1]);
+			c->before[s] = later_position(c->before[s], wait[s]);
 		}
 }
 
@@ -71,31 +71,31 @@ void schedule_clocks(struct schedule_clock *ret, const struct schedule *s)
 	for (int i = 0; i < s->n; i++) {
 		enum stream stream = s->items[i].stream;
 
-		ret[i] = follow(ret, stream, latest[stream]);
-		add_waits(&ret[i], ret, s->items[i].wait);
+		ret[i] = clock_after_previous(ret, stream, latest[stream]);
+		add_waits_to_clock(&ret[i], ret, s->items[i].wait);
 		latest[stream] = i + 1;
 	}
 }
 
-/* The positions, by stream, that an item must come after for its operands' sake. */
-static void depend_on_data(struct maker *m, struct schedule_item *it)
+/* Adds waits, by stream, for the last accesses to the item's operands. */
+static void depend_on_data(struct scheduler *m, struct schedule_item *it)
 {
 	const struct node *n = it->node;
 
 	for (int s = 0; s < STREAM_COUNT; s++) {
 		for (int k = 0; k < n->n_in; k++)
 			if (n->in[k])
-				it->wait[s] = later(it->wait[s], access_get(m, n->in[k], it->slot)->wrote[s]);
+				it->wait[s] = later_position(it->wait[s], access_get(m, n->in[k], it->slot)->wrote[s]);
 		for (int k = 0; k < n->n_out; k++)
 			if (n->out[k]) {
-				const struct access *a = access_get(m, n->out[k], it->slot);
+				const struct last_access *a = access_get(m, n->out[k], it->slot);
 
-				it->wait[s] = later(it->wait[s], later(a->wrote[s], a->read[s]));
+				it->wait[s] = later_position(it->wait[s], later_position(a->wrote[s], a->read[s]));
 			}
 	}
 }
 
-static int depend_on_nodes(const struct maker *m, struct schedule_item *it, struct err *err)
+static int depend_on_nodes(const struct scheduler *m, struct schedule_item *it, struct err *err)
 {
 	const struct node *n = it->node;
 
@@ -104,26 +104,26 @@ static int depend_on_nodes(const struct maker *m, struct schedule_item *it, stru
 		int position = m->position[before->id];
 
 		if (!position)
-			return err_set(err, ERR_USAGE, "%s shall begin after %s, which comes later", n->name,
-				       before->name);
-		it->wait[before->stream] = later(it->wait[before->stream], position);
+			return err_set(err, ERR_USAGE, "%s must start after %s, which is later in program order",
+				       n->name, before->name);
+		it->wait[before->stream] = later_position(it->wait[before->stream], position);
 	}
 	return 0;
 }
 
-/* Streams stay within a turn of the compute stream. */
-static void depend_on_turns(const struct maker *m, struct schedule_item *it)
+/* Keeps other streams within one turn of the compute stream. */
+static void depend_on_turns(const struct scheduler *m, struct schedule_item *it)
 {
 	bool begins = m->latest.of[STREAM_COMPUTE] == m->one_ago.of[STREAM_COMPUTE];
 
 	if (it->stream != STREAM_COMPUTE)
-		it->wait[STREAM_COMPUTE] = later(it->wait[STREAM_COMPUTE], m->two_ago.of[STREAM_COMPUTE]);
+		it->wait[STREAM_COMPUTE] = later_position(it->wait[STREAM_COMPUTE], m->two_ago.of[STREAM_COMPUTE]);
 	for (int s = STREAM_COMPUTE + 1; it->stream == STREAM_COMPUTE && begins && s < STREAM_COUNT; s++)
-		it->wait[s] = later(it->wait[s], m->two_ago.of[s]);
+		it->wait[s] = later_position(it->wait[s], m->two_ago.of[s]);
 }
 
-/* Leaves in dep what has to be waited for: not what is complete anyway, or with another of them. */
-static void reduce_waits(const struct maker *m, const struct schedule_clock *known, int *dep)
+/* Removes from dep the waits that are already satisfied or implied by another wait. */
+static void reduce_waits(const struct scheduler *m, const struct schedule_clock *known, int *dep)
 {
 	int all[STREAM_COUNT];
 
@@ -135,7 +135,7 @@ static void reduce_waits(const struct maker *m, const struct schedule_clock *kno
 				dep[s] = 0;
 }
 
-static void record(struct maker *m, const struct schedule_item *it, int item)
+static void record_accesses(struct scheduler *m, const struct schedule_item *it, int item)
 {
 	const struct node *n = it->node;
 
@@ -152,11 +152,12 @@ static void record(struct maker *m, const struct schedule_item *it, int item)
 	m->position[n->id] = item + 1;
 }
 
-static int add_item(struct maker *m, const struct schedule_item *like, struct err *err)
+/* Appends an item: derives its waits, marks the items that must signal them, and records its accesses. */
+static int add_schedule_item(struct scheduler *m, const struct schedule_item *like, struct err *err)
 {
 	int i = m->s.n++;
 	struct schedule_item *it = &m->s.items[i];
-	struct schedule_clock known = follow(m->clock, like->stream, m->latest.of[like->stream]);
+	struct schedule_clock known = clock_after_previous(m->clock, like->stream, m->latest.of[like->stream]);
 	int rc;
 
 	*it = *like;
@@ -170,13 +171,13 @@ static int add_item(struct maker *m, const struct schedule_item *like, struct er
 	for (int s = 0; s < STREAM_COUNT; s++)
 		if (it->wait[s])
 			m->s.items[it->wait[s] - 1].signal |= 1u << it->stream;
-	add_waits(&known, m->clock, it->wait);
+	add_waits_to_clock(&known, m->clock, it->wait);
 	m->clock[i] = known;
-	record(m, it, i);
+	record_accesses(m, it, i);
 	return 0;
 }
 
-static int maker_init(struct maker *m, struct graph *g, int items, struct err *err)
+static int init_scheduler(struct scheduler *m, struct graph *g, int items, struct err *err)
 {
 	size_t accesses = (size_t)g->n_tensors * (size_t)m->s.slots;
 
@@ -192,7 +193,7 @@ static int maker_init(struct maker *m, struct graph *g, int items, struct err *e
 	return 0;
 }
 
-static int finish(struct maker *m, struct schedule *ret, int rc)
+static int finish_schedule(struct scheduler *m, struct schedule *ret, int rc)
 {
 	free(m->of);
 	free(m->clock);
@@ -204,12 +205,13 @@ static int finish(struct maker *m, struct schedule *ret, int rc)
 
 int schedule_make(struct schedule *ret, struct graph *g, struct err *err)
 {
-	struct maker m = { .s = { .slots = 1 } };
-	int rc = maker_init(&m, g, g->n_nodes, err);
+	struct scheduler m = { .s = { .slots = 1 } };
+	int rc = init_scheduler(&m, g, g->n_nodes, err);
 
 	for (int i = 0; !rc && i < g->n_nodes; i++)
-		rc = add_item(&m, &(struct schedule_item){ .node = g->nodes[i], .stream = g->nodes[i]->stream }, err);
-	return finish(&m, ret, rc);
+		rc = add_schedule_item(
+			&m, &(struct schedule_item){ .node = g->nodes[i], .stream = g->nodes[i]->stream }, err);
+	return finish_schedule(&m, ret, rc);
 }
 
 /* ---- turns ---- */
@@ -222,7 +224,7 @@ static bool reads_input(const struct node *n)
 	return false;
 }
 
-static int add_turn(struct maker *m, const struct schedule_turn *t, struct err *err)
+static int add_turn(struct scheduler *m, const struct schedule_turn *t, struct err *err)
 {
 	bool feeds = t->part == PART_FORWARD && !m->inputs_ahead;
 	int rc = 0;
@@ -238,14 +240,14 @@ static int add_turn(struct maker *m, const struct schedule_turn *t, struct err *
 			return err_set(err, ERR_USAGE, "%s reads inputs before the compute stream has any", n->name);
 		feeds = feeds && !it.feeds;
 		m->s.fed |= it.feeds;
-		rc = add_item(m, &it, err);
+		rc = add_schedule_item(m, &it, err);
 	}
 	m->two_ago = m->one_ago;
 	m->one_ago = m->latest;
 	return rc;
 }
 
-static int count_items(const struct graph *g, const struct schedule_order *o)
+static int count_turn_items(const struct graph *g, const struct schedule_order *o)
 {
 	int count = 0;
 
@@ -257,12 +259,12 @@ static int count_items(const struct graph *g, const struct schedule_order *o)
 
 int schedule_make_turns(struct schedule *ret, struct graph *g, const struct schedule_order *o, struct err *err)
 {
-	struct maker m = { .s = { .slots = o->micros }, .inputs_ahead = o->inputs_ahead };
-	int rc = maker_init(&m, g, count_items(g, o), err);
+	struct scheduler m = { .s = { .slots = o->micros }, .inputs_ahead = o->inputs_ahead };
+	int rc = init_scheduler(&m, g, count_turn_items(g, o), err);
 
 	for (int t = 0; !rc && t < o->n; t++)
 		rc = add_turn(&m, &o->turn[t], err);
-	return finish(&m, ret, rc);
+	return finish_schedule(&m, ret, rc);
 }
 
 int schedule_held(const struct schedule *s)
@@ -276,7 +278,7 @@ int schedule_held(const struct schedule *s)
 			continue;
 		held -= before && before->node->part == PART_BACKWARD;
 		held += it->node->part == PART_FORWARD;
-		most = later(most, held);
+		most = later_position(most, held);
 	}
 	return most;
 }

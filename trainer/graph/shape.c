@@ -1,5 +1,5 @@
-/* shape.c: runs the shape rules again over a finished graph, so that an edit that broke a shape is found before it is
- * planned. */
+/* shape.c: runs the shape rules again over a finished graph, so that an edit that broke a shape is found before
+ * planning. */
 #include "trainer/graph/pass.h"
 
 int pass_shape(struct graph *g, struct err *err)
@@ -9,7 +9,7 @@ int pass_shape(struct graph *g, struct err *err)
 		int rc = n->op->shape ? n->op->shape(g, n) : 0;
 
 		if (rc)
-			graph_expect(g, n, false, "its shapes do not fit");
+			graph_expect(g, n, false, "shapes do not match");
 	}
 	if (graph_failed(g))
 		return err_set(err, g->err.code, "%s", g->err.text);

@@ -1,8 +1,8 @@
-/* slab.c: ranges with first and last moment → offsets. Finding the smallest slab is NP-hard; a few greedy orders, each
- * taking the tightest gap, come within some percent of the lower bound on networks, and the best of them is kept. Each
- * is tried with the first gap that wastes next to nothing before it is with the tightest: for tens of thousands of
- * ranges that takes a third of the time, and mostly meets the bound. What is placed lies in groups of neighbours, which
- * are passed over as one where all of a group, or none of it, is in the way. */
+/* slab.c: assigns offsets to ranges with a first and a last moment. Finding the smallest slab is NP-hard. A few greedy
+ * orders with best-fit placement get within a few percent of the lower bound on networks; the best result is kept. Each
+ * order is tried first with the first gap that wastes almost nothing, then with the tightest gap: for tens of thousands
+ * of ranges the first way takes a third of the time and usually reaches the bound. Placed ranges are kept in groups of
+ * neighbours, which a search skips as a whole when all or none of a group conflicts. */
 #include "trainer/graph/slab.h"
 
 #include <stdbool.h>
@@ -11,12 +11,12 @@
 #include <string.h>
 
 #define GROUP 64
-#define NEXT_TO_NOTHING 10000 /* this part of the bound */
-#define MANY 30000 /* ranges: a pipeline of many micro-batches */
+#define NEXT_TO_NOTHING 10000 /* fraction 1/N of the bound that a gap may waste */
+#define MANY 30000 /* ranges: a pipeline with many micro-batches */
 
 enum order { ORDER_SIZE, ORDER_AREA, ORDER_LENGTH, ORDER_START, ORDER_COUNT };
 
-struct entry {
+struct slab_entry {
 	int first, last;
 	size_t bytes; /* rounded up */
 	size_t offset;
@@ -24,40 +24,40 @@ struct entry {
 	double key;
 };
 
-struct piece {
+struct slab_piece {
 	int first, last;
 	size_t offset, end;
 };
 
-/* Neighbours by offset. From moment latest_first to earliest_last all of them are live. */
-struct group {
+/* Neighbours by offset. All are live from moment latest_first to earliest_last. */
+struct piece_group {
 	int n, earliest_first, latest_first, earliest_last, latest_last;
-	size_t gap, end; /* while all are live: the widest gap between them, and the highest end */
-	struct piece *piece; /* GROUP of them, by offset */
+	size_t gap, end; /* while all are live: the widest gap between them and the highest end */
+	struct slab_piece *piece; /* [GROUP], sorted by offset */
 };
 
 struct placer {
-	struct entry *entries;
+	struct slab_entry *entries;
 	int n;
-	struct group *groups; /* by offset, none of them empty */
+	struct piece_group *groups; /* sorted by offset, none empty */
 	int n_groups;
-	struct piece *pieces; /* room for all groups */
-	size_t waste; /* of a gap that is tight enough */
-	size_t best;  /* size of the smallest placement so far */
+	struct slab_piece *pieces; /* room for all groups */
+	size_t waste; /* waste of a gap that is still accepted at once */
+	size_t best;  /* size of the best placement so far */
 };
 
-/* The tightest gap so far that takes some entry. */
-struct search {
-	const struct entry *e;
-	size_t end; /* of all that is in the way below */
+/* The tightest gap found so far that fits some entry. */
+struct gap_search {
+	const struct slab_entry *e;
+	size_t end; /* highest end of the conflicting pieces below */
 	size_t gap, offset;
 };
 
-/* ---- what is placed ---- */
+/* ---- placed pieces ---- */
 
-static void summarise(struct group *g)
+static void summarise_group(struct piece_group *g)
 {
-	const struct piece *p = g->piece;
+	const struct slab_piece *p = g->piece;
 
 	g->earliest_first = g->latest_first = p->first;
 	g->earliest_last = g->latest_last = p->last;
@@ -75,10 +75,10 @@ static void summarise(struct group *g)
 	}
 }
 
-/* The upper half of a full group becomes the next one. */
-static void split(struct placer *p, int at)
+/* Moves the upper half of a full group into a new group after it. */
+static void split_group(struct placer *p, int at)
 {
-	struct group *g = &p->groups[at];
+	struct piece_group *g = &p->groups[at];
 
 	memmove(g + 2, g + 1, (size_t)(p->n_groups - at - 1) * sizeof(*g));
 	g[1].piece = p->pieces + (size_t)p->n_groups * GROUP;
@@ -86,32 +86,32 @@ static void split(struct placer *p, int at)
 	g[0].n = GROUP / 2;
 	memcpy(g[1].piece, g[0].piece + g[0].n, (size_t)g[1].n * sizeof(*g[1].piece));
 	p->n_groups++;
-	summarise(&g[0]);
-	summarise(&g[1]);
+	summarise_group(&g[0]);
+	summarise_group(&g[1]);
 }
 
-/* Behind what has the same offset. */
-static void insert(struct placer *p, const struct entry *e)
+/* Inserts after pieces with the same offset. */
+static void insert_piece(struct placer *p, const struct slab_entry *e)
 {
 	int at = p->n_groups - 1, i;
-	struct group *g;
+	struct piece_group *g;
 
 	while (at > 0 && p->groups[at].piece[0].offset > e->offset)
 		at--;
 	if (p->groups[at].n == GROUP) {
-		split(p, at);
+		split_group(p, at);
 		at += p->groups[at + 1].piece[0].offset <= e->offset;
 	}
 	g = &p->groups[at];
 	for (i = g->n++; i > 0 && g->piece[i - 1].offset > e->offset; i--)
 		g->piece[i] = g->piece[i - 1];
-	g->piece[i] = (struct piece){ e->first, e->last, e->offset, e->offset + e->bytes };
-	summarise(g);
+	g->piece[i] = (struct slab_piece){ e->first, e->last, e->offset, e->offset + e->bytes };
+	summarise_group(g);
 }
 
-/* ---- where the next one goes ---- */
+/* ---- search for a gap ---- */
 
-static void pass(struct search *s, size_t offset, size_t end)
+static void pass_slab_piece(struct gap_search *s, size_t offset, size_t end)
 {
 	if (offset > s->end && offset - s->end >= s->e->bytes && offset - s->end < s->gap) {
 		s->gap = offset - s->end;
@@ -120,43 +120,43 @@ static void pass(struct search *s, size_t offset, size_t end)
 	s->end = end > s->end ? end : s->end;
 }
 
-static void pass_group(struct search *s, const struct group *g)
+static void pass_slab_group(struct gap_search *s, const struct piece_group *g)
 {
-	const struct entry *e = s->e;
+	const struct slab_entry *e = s->e;
 
 	if (g->earliest_first > e->last || g->latest_last < e->first)
 		return;
 	if (g->latest_first <= e->last && g->earliest_last >= e->first && g->gap < e->bytes) {
-		pass(s, g->piece[0].offset, g->end);
+		pass_slab_piece(s, g->piece[0].offset, g->end);
 		return;
 	}
 	for (int i = 0; i < g->n; i++)
 		if (g->piece[i].first <= e->last && g->piece[i].last >= e->first)
-			pass(s, g->piece[i].offset, g->piece[i].end);
+			pass_slab_piece(s, g->piece[i].offset, g->piece[i].end);
 }
 
-/* Into the tightest gap between what is live together with e. */
-static void place_one(struct placer *p, struct entry *e)
+/* Places e into the tightest gap between entries that are live together with it. */
+static void place_entry(struct placer *p, struct slab_entry *e)
 {
-	struct search s = { .e = e, .gap = SIZE_MAX };
+	struct gap_search s = { .e = e, .gap = SIZE_MAX };
 
 	for (int i = 0; i < p->n_groups && s.gap > e->bytes + p->waste; i++)
-		pass_group(&s, &p->groups[i]);
+		pass_slab_group(&s, &p->groups[i]);
 	e->offset = s.gap == SIZE_MAX ? s.end : s.offset;
 	if (p->n_groups) {
-		insert(p, e);
+		insert_piece(p, e);
 		return;
 	}
-	p->groups[0] = (struct group){ .n = 1, .piece = p->pieces };
-	p->pieces[0] = (struct piece){ e->first, e->last, e->offset, e->offset + e->bytes };
-	summarise(&p->groups[p->n_groups++]);
+	p->groups[0] = (struct piece_group){ .n = 1, .piece = p->pieces };
+	p->pieces[0] = (struct slab_piece){ e->first, e->last, e->offset, e->offset + e->bytes };
+	summarise_group(&p->groups[p->n_groups++]);
 }
 
 /* ---- orders ---- */
 
-static double entry_key(const struct entry *e, enum order o)
+static double compute_entry_key(const struct slab_entry *e, enum order o)
 {
-	double length = (double)e->last - e->first + 2; /* to the moment behind that of its last use */
+	double length = (double)e->last - e->first + 2; /* up to the moment after its last use */
 
 	switch (o) {
 	case ORDER_SIZE:
@@ -170,10 +170,10 @@ static double entry_key(const struct entry *e, enum order o)
 	}
 }
 
-/* Largest key first; then size, then the order they came in, so that equal input gives equal output. */
-static int compare(const void *a, const void *b)
+/* Largest key first, then size, then input order, so that equal input gives equal output. */
+static int compare_entries(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
+	const struct slab_entry *x = a, *y = b;
 
 	if (x->key != y->key)
 		return x->key < y->key ? 1 : -1;
@@ -182,29 +182,29 @@ static int compare(const void *a, const void *b)
 	return x->index - y->index;
 }
 
-/* The slab's size; as soon as it is no better than the best one, that is enough. */
-static size_t place_all(struct placer *p, enum order o)
+/* Returns the slab's size. Stops as soon as it is no better than the best one. */
+static size_t place_in_order(struct placer *p, enum order o)
 {
 	size_t size = 0;
 
 	p->n_groups = 0;
 	for (int i = 0; i < p->n; i++)
-		p->entries[i].key = entry_key(&p->entries[i], o);
-	qsort(p->entries, (size_t)p->n, sizeof(*p->entries), compare);
+		p->entries[i].key = compute_entry_key(&p->entries[i], o);
+	qsort(p->entries, (size_t)p->n, sizeof(*p->entries), compare_entries);
 	for (int i = 0; i < p->n && size < p->best; i++) {
-		struct entry *e = &p->entries[i];
+		struct slab_entry *e = &p->entries[i];
 
 		e->offset = 0;
 		if (e->bytes)
-			place_one(p, e);
+			place_entry(p, e);
 		if (e->offset + e->bytes > size)
 			size = e->offset + e->bytes;
 	}
 	return size;
 }
 
-/* The most that is live at one moment: no placement needs less. SIZE_MAX when out of memory. */
-static size_t lower_bound(const struct placer *p)
+/* The most bytes live at one moment: no placement needs less. SIZE_MAX when out of memory. */
+static size_t find_lower_bound(const struct placer *p)
 {
 	size_t *live, now = 0, most = 0;
 	int end = 0;
@@ -226,7 +226,7 @@ static size_t lower_bound(const struct placer *p)
 	return most;
 }
 
-static bool placer_init(struct placer *p, const struct slab_range *ranges, int n, size_t align)
+static bool init_placer(struct placer *p, const struct slab_range *ranges, int n, size_t align)
 {
 	size_t groups = (size_t)n / (GROUP / 2) + 2;
 
@@ -238,7 +238,7 @@ static bool placer_init(struct placer *p, const struct slab_range *ranges, int n
 	if (!p->entries || !p->groups || !p->pieces)
 		return false;
 	for (int i = 0; i < n; i++)
-		p->entries[i] = (struct entry){ .first = ranges[i].first,
+		p->entries[i] = (struct slab_entry){ .first = ranges[i].first,
 						.last = ranges[i].last,
 						.bytes = slab_align(ranges[i].bytes, align),
 						.index = i };
@@ -250,17 +250,17 @@ size_t slab_align(size_t bytes, size_t align)
 	return (bytes + align - 1) / align * align;
 }
 
-/* Pipelines mostly meet the bound by area, other programs by size. */
-static enum order nth_order(const struct placer *p, int i)
+/* Pipelines usually reach the bound by area, other programs by size. */
+static enum order pick_nth_order(const struct placer *p, int i)
 {
 	return (enum order)(p->n > MANY && i <= ORDER_AREA ? ORDER_AREA - i : i);
 }
 
-/* Tries every order, until one is as small as can be; offsets of the best one go into ranges. */
+/* Tries every order until one reaches the bound. The best offsets are written to ranges. */
 static void try_orders(struct placer *p, struct slab_range *ranges, size_t bound)
 {
 	for (int o = 0; o < ORDER_COUNT && bound < p->best; o++) {
-		size_t size = place_all(p, nth_order(p, o));
+		size_t size = place_in_order(p, pick_nth_order(p, o));
 
 		if (size >= p->best)
 			continue;
@@ -273,7 +273,7 @@ static void try_orders(struct placer *p, struct slab_range *ranges, size_t bound
 size_t slab_place(struct slab_range *ranges, int n, size_t align)
 {
 	struct placer p = { NULL };
-	size_t bound = placer_init(&p, ranges, n, align) ? lower_bound(&p) : SIZE_MAX;
+	size_t bound = init_placer(&p, ranges, n, align) ? find_lower_bound(&p) : SIZE_MAX;
 
 	p.waste = bound / NEXT_TO_NOTHING;
 	try_orders(&p, ranges, bound);

@@ -1,5 +1,5 @@
-/* slab.h: where in a slab things lie that need bytes from one moment to another, so that those which are there together
- * do not overlap. Knows nothing of tensors, programs or kernels; same input, same output. */
+/* slab.h: assigns offsets in a slab to byte ranges with lifetimes, so that ranges that are live together do not
+ * overlap. Knows nothing of tensors, programs or kernels. The same input gives the same output. */
 #ifndef DPT_GRAPH_SLAB_H
 #define DPT_GRAPH_SLAB_H
 
@@ -11,8 +11,8 @@ struct slab_range {
 	size_t offset;   /* out */
 };
 
-/* Offsets such that no two ranges that are live together overlap; returns the slab's size, SIZE_MAX when out of memory.
- * ranges may be in any order; some ten thousand take a fraction of a second. */
+/* Assigns offsets so that no two ranges that are live together overlap. Returns the slab's size, SIZE_MAX when out of
+ * memory. ranges may be in any order; tens of thousands take a fraction of a second. */
 size_t slab_place(struct slab_range *ranges, int n, size_t align);
 
 size_t slab_align(size_t bytes, size_t align); /* rounded up */

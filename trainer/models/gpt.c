@@ -1,7 +1,6 @@
 /* gpt.c: language models of the GPT-2 family (Radford et al. 2019): pre-norm transformer blocks, learned positions,
- * GELU in its tanh form. Names and initial values are those of Hugging Face's GPT2LMHeadModel; weights are [out, in]
- * here. The large ones are the sizes of GPT-3's table and of the scaling studies after it, with a classifier of their
- * own. */
+ * tanh GELU. Names and initial values are those of Hugging Face's GPT2LMHeadModel; weights here are [out, in]. The
+ * large models have the sizes of GPT-3's table and of later scaling studies, with an untied classifier. */
 #include <math.h>
 
 #include "trainer/models/models.h"
@@ -15,14 +14,14 @@
 
 #define INIT_STD 0.02
 
-/* What every step of building needs. */
-struct build {
+/* State of the builder. */
+struct gpt_builder {
 	struct graph *g;
 	const struct model_config *c;
-	struct tensor *first; /* decoding: the first new position */
+	struct tensor *first; /* decoding: first new position */
 };
 
-static struct tensor *param(const struct build *b, const char *name, struct shape shape, struct init init)
+static struct tensor *add_gpt_param(const struct gpt_builder *b, const char *name, struct shape shape, struct init init)
 {
 	struct tensor like = { .name = name,
 			       .kind = TENSOR_PARAM,
@@ -35,41 +34,43 @@ static struct tensor *param(const struct build *b, const char *name, struct shap
 	return name ? graph_tensor(b->g, &like) : NULL;
 }
 
-/* x w^T + b; std of the first weights. */
-static struct tensor *linear(const struct build *b, struct tensor *x, const char *name, int64_t out, double std)
+/* x w^T + b. std: standard deviation of the initial weights. */
+static struct tensor *add_gpt_linear(const struct gpt_builder *b, struct tensor *x, const char *name, int64_t out,
+				     double std)
 {
 	struct init normal = { .kind = INIT_NORMAL, .scale = std }, zero = { .kind = INIT_ZERO };
 	struct tensor *w, *bias;
 
 	if (graph_failed(b->g))
 		return NULL;
-	w = param(b, graph_printf(b->g, "%s.weight", name), SHAPE(out, x->shape.dim[1]), normal);
-	bias = param(b, graph_printf(b->g, "%s.bias", name), SHAPE(out), zero);
+	w = add_gpt_param(b, graph_printf(b->g, "%s.weight", name), SHAPE(out, x->shape.dim[1]), normal);
+	bias = add_gpt_param(b, graph_printf(b->g, "%s.bias", name), SHAPE(out), zero);
 	return linear_add_low(b->g, x, w, bias);
 }
 
-/* Norm of x + delta; *x becomes the sum. */
-static struct tensor *norm(const struct build *b, struct tensor **x, struct tensor *delta, const char *name)
+/* Layer norm of x + delta; *x becomes the sum. */
+static struct tensor *add_gpt_norm(const struct gpt_builder *b, struct tensor **x, struct tensor *delta,
+				   const char *name)
 {
 	struct init one = { .kind = INIT_ONE }, zero = { .kind = INIT_ZERO };
 	struct layernorm_tensors t;
 
 	if (graph_failed(b->g))
 		return NULL;
-	t.gamma = param(b, graph_printf(b->g, "%s.weight", name), SHAPE(b->c->width), one);
-	t.beta = param(b, graph_printf(b->g, "%s.bias", name), SHAPE(b->c->width), zero);
+	t.gamma = add_gpt_param(b, graph_printf(b->g, "%s.weight", name), SHAPE(b->c->width), one);
+	t.beta = add_gpt_param(b, graph_printf(b->g, "%s.bias", name), SHAPE(b->c->width), zero);
 	if (t.gamma && t.beta)
 		t.gamma->of_norm = t.beta->of_norm = true;
 	return layernorm_add(b->g, *x, delta, &t, x);
 }
 
-static struct tensor *drop(const struct build *b, struct tensor *x, const char *name)
+static struct tensor *add_gpt_dropout(const struct gpt_builder *b, struct tensor *x, const char *name)
 {
 	return dropout_add(b->g, x, b->c->dropout, b->c->seq_len * b->c->width, name);
 }
 
-/* Keys and values of all positions so far live as long as the run. */
-static struct tensor *kept(const struct build *b, const char *name)
+/* KV cache: keys or values of all positions so far, persistent for the run. */
+static struct tensor *add_kv_cache(const struct gpt_builder *b, const char *name)
 {
 	struct tensor like = { .name = name,
 			       .kind = TENSOR_MOMENT,
@@ -80,71 +81,74 @@ static struct tensor *kept(const struct build *b, const char *name)
 	return name ? graph_tensor(b->g, &like) : NULL;
 }
 
-static struct tensor *attend(const struct build *b, struct tensor *qkv, const char *name)
+static struct tensor *add_gpt_attention(const struct gpt_builder *b, struct tensor *qkv, const char *name)
 {
 	struct attention_attr attr = { .heads = b->c->heads, .seq = b->c->seq_len, .dropout.p = b->c->dropout };
 	struct attention_decode_tensors t = { .first = b->first };
 
 	if (!b->first)
 		return attention_add(b->g, qkv, &attr, name);
-	t.keys = kept(b, graph_printf(b->g, "%s.keys", name));
-	t.values = kept(b, graph_printf(b->g, "%s.values", name));
+	t.keys = add_kv_cache(b, graph_printf(b->g, "%s.keys", name));
+	t.values = add_kv_cache(b, graph_printf(b->g, "%s.values", name));
 	return attention_decode_add(b->g, qkv, &t, b->c->heads, name);
 }
 
-/* One block: *x is the residual stream before `delta`, which is what the block before adds to it. Returns what this one
- * adds. */
-static struct tensor *add_block(const struct build *b, int layer, struct tensor **x, struct tensor *delta)
+/* Adds one block. *x: residual stream without delta. delta: output of the previous block, not yet added. Returns this
+ * block's output, which the next norm adds. */
+static struct tensor *add_gpt_block(const struct gpt_builder *b, int layer, struct tensor **x, struct tensor *delta)
 {
 	double residual_std = INIT_STD / sqrt(2.0 * (double)b->c->layers);
 	const char *h = graph_printf(b->g, "transformer.h.%d", layer);
-	struct tensor *y = norm(b, x, delta, graph_printf(b->g, "%s.ln_1", h));
+	struct tensor *y = add_gpt_norm(b, x, delta, graph_printf(b->g, "%s.ln_1", h));
 
-	y = linear(b, y, graph_printf(b->g, "%s.attn.c_attn", h), 3 * b->c->width, INIT_STD);
-	y = attend(b, y, graph_printf(b->g, "%s.attn", h));
-	y = linear(b, y, graph_printf(b->g, "%s.attn.c_proj", h), b->c->width, residual_std);
-	y = drop(b, y, graph_printf(b->g, "%s.attn.drop", h));
-	y = norm(b, x, y, graph_printf(b->g, "%s.ln_2", h));
-	y = linear(b, y, graph_printf(b->g, "%s.mlp.c_fc", h), 4 * b->c->width, INIT_STD);
-	y = linear(b, gelu_add(b->g, y), graph_printf(b->g, "%s.mlp.c_proj", h), b->c->width, residual_std);
-	return drop(b, y, graph_printf(b->g, "%s.mlp.drop", h));
+	y = add_gpt_linear(b, y, graph_printf(b->g, "%s.attn.c_attn", h), 3 * b->c->width, INIT_STD);
+	y = add_gpt_attention(b, y, graph_printf(b->g, "%s.attn", h));
+	y = add_gpt_linear(b, y, graph_printf(b->g, "%s.attn.c_proj", h), b->c->width, residual_std);
+	y = add_gpt_dropout(b, y, graph_printf(b->g, "%s.attn.drop", h));
+	y = add_gpt_norm(b, x, y, graph_printf(b->g, "%s.ln_2", h));
+	y = add_gpt_linear(b, y, graph_printf(b->g, "%s.mlp.c_fc", h), 4 * b->c->width, INIT_STD);
+	y = add_gpt_linear(b, gelu_add(b->g, y), graph_printf(b->g, "%s.mlp.c_proj", h), b->c->width, residual_std);
+	return add_gpt_dropout(b, y, graph_printf(b->g, "%s.mlp.drop", h));
 }
 
-static struct tensor *input(struct graph *g, const char *name, enum dtype dtype, struct shape shape)
+static struct tensor *add_gpt_input(struct graph *g, const char *name, enum dtype dtype, struct shape shape)
 {
 	return graph_tensor(
 		g, &(struct tensor){
 			   .name = name, .kind = TENSOR_INPUT, .dtype = dtype, .shape = shape, .life = LIFE_MICRO });
 }
 
-static int gpt_build(const struct model *m, struct graph *g, const struct model_config *c, int64_t batch,
+/* Adds embedding, blocks, final norm and head. With c->decode, evaluation reads one text with a KV cache. */
+static int build_gpt(const struct model *m, struct graph *g, const struct model_config *c, int64_t batch,
 		     struct err *err)
 {
-	struct build b = { .g = g, .c = c };
+	struct gpt_builder b = { .g = g, .c = c };
 	struct init normal = { .kind = INIT_NORMAL, .scale = INIT_STD };
 	bool decode = c->decode && !g->training;
 	struct shape rows = decode ? SHAPE(1, batch) : SHAPE(batch, c->seq_len);
-	struct tensor *tokens = input(g, "tokens", DTYPE_I32, rows), *targets = input(g, "targets", DTYPE_I32, rows);
-	struct tensor *wte = param(&b, "transformer.wte.weight", SHAPE(c->vocab, c->width), normal);
-	struct tensor *wpe = param(&b, "transformer.wpe.weight", SHAPE(c->context, c->width), normal);
-	struct tensor *where = decode ? input(g, "positions", DTYPE_F32, SHAPE(batch, c->width)) : wpe;
-	struct tensor *x = drop(&b, embed_add(g, tokens, wte, where), "transformer.drop"), *delta = NULL, *head = wte;
+	struct tensor *tokens = add_gpt_input(g, "tokens", DTYPE_I32, rows),
+		      *targets = add_gpt_input(g, "targets", DTYPE_I32, rows);
+	struct tensor *wte = add_gpt_param(&b, "transformer.wte.weight", SHAPE(c->vocab, c->width), normal);
+	struct tensor *wpe = add_gpt_param(&b, "transformer.wpe.weight", SHAPE(c->context, c->width), normal);
+	struct tensor *where = decode ? add_gpt_input(g, "positions", DTYPE_F32, SHAPE(batch, c->width)) : wpe;
+	struct tensor *x = add_gpt_dropout(&b, embed_add(g, tokens, wte, where), "transformer.drop"), *delta = NULL,
+		      *head = wte;
 
-	b.first = decode ? input(g, "first", DTYPE_I32, SHAPE(1)) : NULL;
+	b.first = decode ? add_gpt_input(g, "first", DTYPE_I32, SHAPE(1)) : NULL;
 	for (int i = 0; i < c->layers && !graph_failed(g); i++) {
 		g->block = i + 1;
-		delta = add_block(&b, i, &x, delta);
+		delta = add_gpt_block(&b, i, &x, delta);
 	}
 	g->block = 0;
-	delta = norm(&b, &x, delta, "transformer.ln_f");
+	delta = add_gpt_norm(&b, &x, delta, "transformer.ln_f");
 	if (!c->tied)
-		head = param(&b, "lm_head.weight", SHAPE(c->vocab, c->width), normal);
+		head = add_gpt_param(&b, "lm_head.weight", SHAPE(c->vocab, c->width), normal);
 	lmhead_add(g, delta, head, targets, c->keep_logits && !g->training);
 	return graph_failed(g) ? err_set(err, g->err.code, "%s: %s", m->name, g->err.text) : 0;
 }
 
 #define GPT(n_layers, n_heads, n_width, is_tied)                                                                       \
-	.reads_tokens = true, .build = gpt_build,                                                                      \
+	.reads_tokens = true, .build = build_gpt,                                                                      \
 	.defaults = { .layers = (n_layers),                                                                            \
 		      .heads = (n_heads),                                                                              \
 		      .width = (n_width),                                                                              \

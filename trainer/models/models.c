@@ -1,4 +1,4 @@
-/* models.c: the table of models and the checks that all of them share. */
+/* models.c: the table of models and the checks that they share. */
 #include "trainer/models/models.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ const struct model *model_find(const char *name)
 	return NULL;
 }
 
-static int in_range(const char *what, int64_t value, int64_t low, int64_t high, struct err *err)
+static int check_range(const char *what, int64_t value, int64_t low, int64_t high, struct err *err)
 {
 	if (value >= low && value <= high)
 		return 0;
@@ -34,38 +34,38 @@ static int in_range(const char *what, int64_t value, int64_t low, int64_t high, 
 		       (long long)low, (long long)high);
 }
 
-static int check_words(const struct model_config *c, struct err *err)
+static int check_text_config(const struct model_config *c, struct err *err)
 {
-	int rc = in_range("the number of layers", c->layers, 1, MODEL_LAYERS_MAX, err);
+	int rc = check_range("the number of layers", c->layers, 1, MODEL_LAYERS_MAX, err);
 
 	if (!rc)
-		rc = in_range("the width", c->width, 1, MODEL_WIDTH_MAX, err);
+		rc = check_range("the width", c->width, 1, MODEL_WIDTH_MAX, err);
 	if (!rc)
-		rc = in_range("the number of heads", c->heads, 1, c->width, err);
+		rc = check_range("the number of heads", c->heads, 1, c->width, err);
 	if (!rc && c->width % c->heads)
 		rc = err_set(err, ERR_USAGE, "the width of %lld does not divide into %lld heads", (long long)c->width,
 			     (long long)c->heads);
 	if (!rc)
-		rc = in_range("the vocabulary", c->vocab, 2, MODEL_VOCAB_MAX, err);
+		rc = check_range("the vocabulary", c->vocab, 2, MODEL_VOCAB_MAX, err);
 	if (!rc)
-		rc = in_range("the context", c->context, 1, MODEL_CONTEXT_MAX, err);
+		rc = check_range("the context", c->context, 1, MODEL_CONTEXT_MAX, err);
 	if (!rc)
-		rc = in_range("the length of a sample", c->seq_len, 1, c->context, err);
+		rc = check_range("the length of a sample", c->seq_len, 1, c->context, err);
 	if (!rc && !(c->dropout >= 0 && c->dropout < 1))
 		rc = err_set(err, ERR_USAGE, "dropout is %g: it must be at least 0 and below 1", c->dropout);
 	return rc;
 }
 
-static int check_images(const struct model_config *c, struct err *err)
+static int check_image_config(const struct model_config *c, struct err *err)
 {
-	int rc = in_range("the number of classes", c->classes, 2, MODEL_CLASSES_MAX, err);
+	int rc = check_range("the number of classes", c->classes, 2, MODEL_CLASSES_MAX, err);
 
 	if (!rc)
-		rc = in_range("the number of image channels", c->in_channels, 1, MODEL_CHANNELS_MAX, err);
+		rc = check_range("the number of image channels", c->in_channels, 1, MODEL_CHANNELS_MAX, err);
 	if (!rc)
-		rc = in_range("the image height", c->image_h, 1, MODEL_IMAGE_MAX, err);
+		rc = check_range("the image height", c->image_h, 1, MODEL_IMAGE_MAX, err);
 	if (!rc)
-		rc = in_range("the image width", c->image_w, 1, MODEL_IMAGE_MAX, err);
+		rc = check_range("the image width", c->image_w, 1, MODEL_IMAGE_MAX, err);
 	if (!rc && !(c->label_smoothing >= 0 && c->label_smoothing < 1))
 		rc = err_set(err, ERR_USAGE, "label smoothing is %g: it must be at least 0 and below 1",
 			     c->label_smoothing);
@@ -74,10 +74,10 @@ static int check_images(const struct model_config *c, struct err *err)
 
 int model_build(const struct model *m, struct graph *g, const struct model_config *c, int64_t batch, struct err *err)
 {
-	int rc = m->reads_tokens ? check_words(c, err) : check_images(c, err);
+	int rc = m->reads_tokens ? check_text_config(c, err) : check_image_config(c, err);
 
 	if (!rc)
-		rc = in_range("the batch size", batch, 0, MODEL_BATCH_MAX, err);
+		rc = check_range("the batch size", batch, 0, MODEL_BATCH_MAX, err);
 	return rc ? rc : m->build(m, g, c, batch, err);
 }
 

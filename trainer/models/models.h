@@ -1,5 +1,5 @@
-/* models.h: the models of models.def. A model is a function that adds its nodes to an empty graph; it knows shapes and
- * names, nothing of memory, backends, strategies or precision. */
+/* models.h: the models of models.def. A model is a function that adds its nodes to an empty graph. It knows shapes and
+ * names, but not memory, backends, strategies or precision. */
 #ifndef DPT_MODELS_MODELS_H
 #define DPT_MODELS_MODELS_H
 
@@ -7,9 +7,9 @@
 
 enum model_act { MODEL_RELU, MODEL_GELU };
 
-/* What a model can be asked for. Fields that a model has no use for are ignored. */
+/* Options of a model. A model ignores the fields it does not use. */
 struct model_config {
-	/* Networks of images. */
+	/* Image models. */
 	int classes;
 	int in_channels;
 	int image_h, image_w;
@@ -19,31 +19,31 @@ struct model_config {
 
 	/* Language models. */
 	int64_t layers, heads, width;
-	int64_t context; /* positions that are learnt */
-	int64_t seq_len; /* positions of a sample, at most context */
+	int64_t context; /* number of learned positions */
+	int64_t seq_len; /* positions per sample, at most context */
 	int64_t vocab;
-	bool tied;	    /* the classifier is the table of the token embedding */
-	double dropout;	    /* of embeddings, attention's probabilities and what each block adds */
-	bool decode;	    /* evaluation goes on with one text: batch is then the number of new positions; inputs
-			     * "positions" (their rows of the position table) and "first" (i32 [1], the first one) */
-	bool keep_logits;   /* evaluation leaves "logits" for the host, [batch * seq_len, vocab] */
+	bool tied;	    /* the classifier shares the token embedding table */
+	double dropout;	    /* dropout of embeddings, attention probabilities and block outputs */
+	bool decode;	    /* evaluation continues one text: batch is the number of new positions; inputs "positions"
+			     * (their rows of the position table) and "first" (i32 [1], the first one) */
+	bool keep_logits;   /* evaluation keeps "logits" for the host, [batch * seq_len, vocab] */
 };
 
 struct model {
 	const char *name;
-	const char *head;  /* how the names of the tensors begin whose size depends on the classes; NULL: none do */
-	bool reads_tokens; /* a language model; else a network of images */
+	const char *head;  /* name prefix of the tensors whose size depends on the classes; NULL: none */
+	bool reads_tokens; /* language model; else image model */
 	struct model_config defaults;
 
-	/* Adds the whole network to g, as g->training says: inputs "images" (floats [N,H,W,C]) and "labels" (i32 [N]),
-	 * or "tokens" and "targets" (i32 [N,T], a target below 0 is ignored); the tensor "logits" (readable by the host
-	 * after an evaluation; of language models on request) and the result "result", which becomes g->loss.
-	 * Parameters and statistics bear torchvision's or Hugging Face's names. batch >= 0. Returns 0, or a negative
-	 * code with err filled (an image too small for the network, a size out of range). */
+	/* Adds the whole network to g for training or evaluation (g->training). Inputs: "images" (floats [N,H,W,C]) and
+	 * "labels" (i32 [N]), or "tokens" and "targets" (i32 [N,T]; a target below 0 is ignored). It adds the tensor
+	 * "logits" (readable by the host after an evaluation; language models: on request) and the result "result",
+	 * which becomes g->loss. Parameters and statistics have torchvision's or Hugging Face's names. batch >= 0.
+	 * Returns 0, or a negative code with err filled (image too small for the network, size out of range). */
 	int (*build)(const struct model *m, struct graph *g, const struct model_config *c, int64_t batch,
 		     struct err *err);
 
-	const void *spec; /* sizes that only the family's own file reads */
+	const void *spec; /* read only by the family's own file */
 };
 
 enum model_id {
@@ -59,11 +59,11 @@ enum model_id {
 
 extern const struct model *const models_table[MODEL_COUNT];
 
-const struct model *model_find(const char *name); /* NULL: no such model */
+const struct model *model_find(const char *name); /* NULL: unknown */
 
 /* Builds g with m->build after the checks that all models share (sizes in range, at least 2 classes). */
 int model_build(const struct model *m, struct graph *g, const struct model_config *c, int64_t batch, struct err *err);
 
-int64_t model_parameter_count(const struct graph *g); /* elements of all trained tensors */
+int64_t model_parameter_count(const struct graph *g); /* elements of all parameters */
 
 #endif

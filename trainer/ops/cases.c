@@ -1,4 +1,4 @@
-/* cases.c: what the case tables share. */
+/* cases.c: helpers of the case tables. */
 #include "trainer/ops/cases.h"
 
 #include "trainer/ops/step_guard/step_guard.h"

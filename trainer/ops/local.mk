@@ -1,5 +1,5 @@
-# One folder per op, one paragraph each: what every program has, what the cpu module has, the cases that tests have.
-# The kernels of the cuda module are listed with it (op_cuda).
+# One folder and one paragraph per op: sources of every program, of the cpu module (op_cpu), and test cases (op_cases).
+# cuda/local.mk compiles the kernels of the cuda module (op_cuda).
 libtrainer_la_SOURCES += trainer/ops/ops.h trainer/ops/ops.def trainer/ops/ops.c trainer/ops/ref_kernel.h trainer/ops/ref_kernel.c
 op_cpu =
 op_cuda =

@@ -1,15 +1,15 @@
-/* ref_kernel.c: what the ref kernels share. */
+/* ref_kernel.c: helpers of the ref kernels. */
 #include "trainer/ops/ref_kernel.h"
 
 #include <string.h>
 
 #include "trainer/graph/op.h"
 
-static int check(const struct node *n, const struct tensor *t, struct err *err)
+static int check_ref_dtype(const struct node *n, const struct tensor *t, struct err *err)
 {
 	if (!t || !dtype_is_float(t->dtype) || t->dtype == DTYPE_F64)
 		return 0;
-	return err_set(err, ERR_UNSUPPORTED, "%s (%s): the ref backend computes in f64, not %s; use --precision fp64",
+	return err_set(err, ERR_UNSUPPORTED, "%s (%s): the ref backend computes in f64, not %s: use --precision fp64",
 		       n->name, n->op->name, dtype_name(t->dtype));
 }
 
@@ -19,9 +19,9 @@ int ref_prepare(const struct kernel_env *env, struct node *n, void **ret_state, 
 
 	(void)env;
 	for (int i = 0; i < n->n_in && !rc; i++)
-		rc = check(n, n->in[i], err);
+		rc = check_ref_dtype(n, n->in[i], err);
 	for (int i = 0; i < n->n_out && !rc; i++)
-		rc = check(n, n->out[i], err);
+		rc = check_ref_dtype(n, n->out[i], err);
 	if (!rc)
 		*ret_state = n;
 	return rc;
@@ -32,9 +32,11 @@ void ref_release(void *state)
 	(void)state;
 }
 
-typedef double pair __attribute__((vector_size(16), aligned(8), may_alias)); /* what every processor has registers of */
+typedef double pair __attribute__((vector_size(16), aligned(8), may_alias)); /* a vector size that every processor
+									      * supports */
 
-/* Eight partial sums: the compiler may not reorder a sum by itself, and one chain would be eight times slower. */
+/* Eight partial sums: the compiler may not reorder a floating-point sum, and a single dependency chain would be eight
+ * times slower. */
 double ref_dot(const double *a, const double *b, int64_t n)
 {
 	pair sum[4] = { { 0 } };

@@ -1,5 +1,5 @@
-/* optimizers.h: the optimisers of optimizers.def: each adds the nodes that turn one parameter's gradient into its new
- * value. They share one set of numbers, of which each uses those that it has. */
+/* optimizers.h: the optimisers of optimizers.def. Each adds the nodes that turn one parameter's gradient into its new
+ * value. All share one set of options and use those they have. */
 #ifndef DPT_OPS_OPTIMIZERS_H
 #define DPT_OPS_OPTIMIZERS_H
 
@@ -7,13 +7,13 @@
 
 struct optimizer_attr {
 	double momentum, beta1, beta2, eps, trust;
-	double weight_decay; /* of this parameter */
+	double weight_decay; /* for this parameter */
 	bool nesterov;
 	bool adapts; /* the parameter is neither a gain nor a bias: layer-wise rates apply */
 };
 
 struct optimizer {
-	/* step: guard's output. Failures are the graph's. */
+	/* step: output of the guard op. A failure is stored in the graph. */
 	void (*add)(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_attr *a);
 };
 

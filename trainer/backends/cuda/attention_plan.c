@@ -1,6 +1,6 @@
-/* attention_plan.c: see attention_plan.h. The graphs are those that the library's engines look for, operation by
- * operation: its documentation calls them scaled dot product attention, and its training results are lse's. Backward dq
- * is summed in any order (in a sum of its own in f32): --deterministic goes by own kernels. */
+/* attention_plan.c: builds the operation graphs that the library's engines recognise, operation by operation. Its
+ * documentation calls them scaled dot product attention; its training statistics are lse. In the backward pass it sums
+ * dq in no fixed order (in f32, in a separate buffer), so --deterministic uses our own kernels. */
 #include "trainer/backends/cuda/attention_plan.h"
 
 #include <float.h>
@@ -16,7 +16,7 @@
 struct attention_plan {
 	struct dnn_plan *dnn;
 	struct attention_spec spec;
-	size_t sum_bytes; /* of dq in f32, the first part of the workspace */
+	size_t sum_bytes; /* bytes of dq in f32, at the start of the workspace */
 	float scale;
 };
 
@@ -34,13 +34,13 @@ enum uid {
 	UID_SCALE,
 	UID_LEAST,
 	UID_ONE,
-	UID_VIRTUAL, /* and on */
+	UID_VIRTUAL, /* and all higher numbers */
 };
 
 #define ATTR(name, type, count, value) { CUDNN_ATTR_##name, CUDNN_TYPE_##type, count, value }
 #define COUNT(attrs) ((int)(sizeof(attrs) / sizeof((attrs)[0])))
 
-typedef cudnnBackendDescriptor_t desc; /* NULL once something failed */
+typedef cudnnBackendDescriptor_t desc; /* NULL once an error occurred */
 
 struct builder {
 	struct dnn_graph *g;
@@ -51,12 +51,12 @@ struct builder {
 
 /* ---- tensors ---- */
 
-/* [n, heads, rows, columns] in memory; rows and columns: their strides. */
-struct place {
+/* Layout of [n, heads, rows, columns] in memory. */
+struct tensor_layout {
 	int64_t rows, columns, of_n, of_head, of_row, of_column;
 };
 
-static desc real(struct builder *b, int64_t uid, const struct place *p, cudnnDataType_t type)
+static desc add_tensor(struct builder *b, int64_t uid, const struct tensor_layout *p, cudnnDataType_t type)
 {
 	const struct dnn_tensor t = { .uid = uid,
 				      .type = type,
@@ -68,33 +68,33 @@ static desc real(struct builder *b, int64_t uid, const struct place *p, cudnnDat
 	return dnn_tensor(b->g, &t);
 }
 
-/* Rows of qkv, or of y; turned: their columns become rows. */
-static desc of_heads(struct builder *b, int64_t uid, int64_t row, bool turned)
+/* A tensor of rows of qkv or y; turned: transposed. */
+static desc add_head_rows(struct builder *b, int64_t uid, int64_t row, bool turned)
 {
 	const struct attention_spec *s = b->s;
-	const struct place p = { s->seq, s->d, s->seq * row, s->d, row, 1 };
-	const struct place q = { s->d, s->seq, s->seq * row, s->d, 1, row };
+	const struct tensor_layout p = { s->seq, s->d, s->seq * row, s->d, row, 1 };
+	const struct tensor_layout q = { s->d, s->seq, s->seq * row, s->d, 1, row };
 
-	return real(b, uid, turned ? &q : &p, dnn_type(s->type));
+	return add_tensor(b, uid, turned ? &q : &p, dnn_type(s->type));
 }
 
-static desc log_sums(struct builder *b)
+static desc add_lse(struct builder *b)
 {
 	const struct attention_spec *s = b->s;
-	const struct place p = { s->seq, 1, s->seq * s->heads, 1, s->heads, 1 };
+	const struct tensor_layout p = { s->seq, 1, s->seq * s->heads, 1, s->heads, 1 };
 
-	return real(b, UID_LSE, &p, CUDNN_DATA_FLOAT);
+	return add_tensor(b, UID_LSE, &p, CUDNN_DATA_FLOAT);
 }
 
-static desc dq_sum(struct builder *b)
+static desc add_dq_sum(struct builder *b)
 {
 	const struct attention_spec *s = b->s;
-	const struct place p = { s->seq, s->d, s->heads * s->seq * s->d, s->seq * s->d, s->d, 1 };
+	const struct tensor_layout p = { s->seq, s->d, s->heads * s->seq * s->d, s->seq * s->d, s->d, 1 };
 
-	return real(b, UID_DQ_SUM, &p, CUDNN_DATA_FLOAT);
+	return add_tensor(b, UID_DQ_SUM, &p, CUDNN_DATA_FLOAT);
 }
 
-static desc constant(struct builder *b, int64_t uid)
+static desc add_constant(struct builder *b, int64_t uid)
 {
 	const struct dnn_tensor t = { .uid = uid,
 				      .type = CUDNN_DATA_FLOAT,
@@ -106,9 +106,8 @@ static desc constant(struct builder *b, int64_t uid)
 	return dnn_tensor(b->g, &t);
 }
 
-/* Between two operations: rows x columns of each head, that never lie in memory. turned: the columns' stride is the
- * longer one. */
-static desc between(struct builder *b, cudnnDataType_t type, int64_t rows, int64_t columns, bool turned)
+/* An intermediate [rows, columns] per head that is never stored. turned: the stride of columns is the larger one. */
+static desc add_intermediate(struct builder *b, cudnnDataType_t type, int64_t rows, int64_t columns, bool turned)
 {
 	const struct dnn_tensor t = { .uid = b->next++,
 				      .type = type,
@@ -121,8 +120,8 @@ static desc between(struct builder *b, cudnnDataType_t type, int64_t rows, int64
 	return dnn_tensor(b->g, &t);
 }
 
-/* Rows of heads as in memory, `row` apart. */
-static desc rows_between(struct builder *b, int64_t row)
+/* An intermediate with rows of heads as in memory, `row` apart. */
+static desc add_intermediate_rows(struct builder *b, int64_t row)
 {
 	const struct attention_spec *s = b->s;
 	const struct dnn_tensor t = { .uid = b->next++,
@@ -135,19 +134,19 @@ static desc rows_between(struct builder *b, int64_t row)
 	return dnn_tensor(b->g, &t);
 }
 
-static desc scores(struct builder *b, cudnnDataType_t type)
+static desc add_scores(struct builder *b, cudnnDataType_t type)
 {
-	return between(b, type, b->s->seq, b->s->seq, false);
+	return add_intermediate(b, type, b->s->seq, b->s->seq, false);
 }
 
-static desc row_values(struct builder *b)
+static desc add_row_values(struct builder *b)
 {
-	return between(b, CUDNN_DATA_FLOAT, b->s->seq, 1, false);
+	return add_intermediate(b, CUDNN_DATA_FLOAT, b->s->seq, 1, false);
 }
 
 /* ---- operations ---- */
 
-static desc product_into(struct builder *b, desc left, desc right, desc result)
+static desc add_product(struct builder *b, desc left, desc right, desc result)
 {
 	const cudnnDataType_t sums = CUDNN_DATA_FLOAT;
 	const struct dnn_attr kind[] = { ATTR(MATMUL_COMP_TYPE, DATA_TYPE, 1, &sums) };
@@ -163,14 +162,14 @@ static desc product_into(struct builder *b, desc left, desc right, desc result)
 	return result;
 }
 
-/* An operation on elements: what it does, in which type; of indices: along which axis. */
+/* An elementwise operation: mode, type, and for index operations the axis. */
 struct elementwise {
 	cudnnPointwiseMode_t mode;
 	cudnnDataType_t type;
 	int64_t axis;
 };
 
-static desc kind_of(struct builder *b, const struct elementwise *e)
+static desc make_pointwise(struct builder *b, const struct elementwise *e)
 {
 	const struct dnn_attr attrs[] = {
 		ATTR(POINTWISE_MODE, POINTWISE_MODE, 1, &e->mode),
@@ -182,10 +181,10 @@ static desc kind_of(struct builder *b, const struct elementwise *e)
 			e->mode == CUDNN_POINTWISE_GEN_INDEX ? 3 : 2);
 }
 
-/* result = x mode other; with `where`: x where that holds, else other. other, where: NULL: none. */
-static desc apply(struct builder *b, const struct elementwise *e, const desc (*of)[3], desc result)
+/* Adds result = x mode other; with a third operand: x where it is true, else other. Absent operands are NULL. */
+static desc add_pointwise(struct builder *b, const struct elementwise *e, const desc (*of)[3], desc result)
 {
-	const desc kind = kind_of(b, e), *in = *of;
+	const desc kind = make_pointwise(b, e), *in = *of;
 	struct dnn_attr attrs[] = {
 		ATTR(OPERATION_POINTWISE_PW_DESCRIPTOR, BACKEND_DESCRIPTOR, 1, &kind),
 		ATTR(OPERATION_POINTWISE_XDESC, BACKEND_DESCRIPTOR, 1, &in[0]),
@@ -198,20 +197,20 @@ static desc apply(struct builder *b, const struct elementwise *e, const desc (*o
 	return result;
 }
 
-static desc in_f32(struct builder *b, cudnnPointwiseMode_t mode, desc x, desc other, desc result)
+static desc add_f32_op(struct builder *b, cudnnPointwiseMode_t mode, desc x, desc other, desc result)
 {
 	const struct elementwise e = { mode, CUDNN_DATA_FLOAT, 0 };
 	const desc of[3] = { x, other, NULL };
 
-	return apply(b, &e, &of, result);
+	return add_pointwise(b, &e, &of, result);
 }
 
-static desc on_scores(struct builder *b, cudnnPointwiseMode_t mode, desc x, desc other)
+static desc add_score_op(struct builder *b, cudnnPointwiseMode_t mode, desc x, desc other)
 {
-	return in_f32(b, mode, x, other, scores(b, CUDNN_DATA_FLOAT));
+	return add_f32_op(b, mode, x, other, add_scores(b, CUDNN_DATA_FLOAT));
 }
 
-static desc along_row(struct builder *b, cudnnReduceTensorOp_t op, desc x, desc result)
+static desc add_row_reduction(struct builder *b, cudnnReduceTensorOp_t op, desc x, desc result)
 {
 	const cudnnDataType_t type = CUDNN_DATA_FLOAT;
 	const struct dnn_attr kind[] = {
@@ -229,8 +228,8 @@ static desc along_row(struct builder *b, cudnnReduceTensorOp_t op, desc x, desc 
 	return result;
 }
 
-/* The same elements, rows and columns exchanged. */
-static desc turned(struct builder *b, desc x, desc result)
+/* Adds a transposition of rows and columns. */
+static desc add_transpose(struct builder *b, desc x, desc result)
 {
 	const struct dnn_attr attrs[] = {
 		ATTR(OPERATION_RESHAPE_XDESC, BACKEND_DESCRIPTOR, 1, &x),
@@ -241,82 +240,87 @@ static desc turned(struct builder *b, desc x, desc result)
 	return result;
 }
 
-static desc index_along(struct builder *b, int64_t axis, desc like)
+static desc add_position_index(struct builder *b, int64_t axis, desc like)
 {
 	const struct elementwise e = { CUDNN_POINTWISE_GEN_INDEX, CUDNN_DATA_INT32, axis };
 	const desc of[3] = { like, NULL, NULL };
 
-	return apply(b, &e, &of, scores(b, CUDNN_DATA_INT32));
+	return add_pointwise(b, &e, &of, add_scores(b, CUDNN_DATA_INT32));
 }
 
-/* Where a key lies behind its query: the least number there is. */
-static desc causal(struct builder *b, desc s)
+/* Masks scores of keys after their query with the lowest number. */
+static desc add_causal_mask(struct builder *b, desc s)
 {
-	const desc row = index_along(b, 2, s), column = index_along(b, 3, s);
+	const desc row = add_position_index(b, 2, s), column = add_position_index(b, 3, s);
 	const struct elementwise compare = { CUDNN_POINTWISE_CMP_GE, CUDNN_DATA_BOOLEAN, 0 };
 	const struct elementwise select = { CUDNN_POINTWISE_BINARY_SELECT, CUDNN_DATA_FLOAT, 0 };
 	const desc both[3] = { row, column, NULL };
-	const desc seen = apply(b, &compare, &both, scores(b, CUDNN_DATA_BOOLEAN));
-	const desc of[3] = { s, constant(b, UID_LEAST), seen };
+	const desc seen = add_pointwise(b, &compare, &both, add_scores(b, CUDNN_DATA_BOOLEAN));
+	const desc of[3] = { s, add_constant(b, UID_LEAST), seen };
 
-	return apply(b, &select, &of, scores(b, CUDNN_DATA_FLOAT));
+	return add_pointwise(b, &select, &of, add_scores(b, CUDNN_DATA_FLOAT));
 }
 
-/* q . k / sqrt(d) for keys that a query sees. */
-static desc seen_scores(struct builder *b, desc q, desc k)
+/* Adds q . k / sqrt(d), masked to the keys that a query sees. */
+static desc add_masked_scores(struct builder *b, desc q, desc k)
 {
-	const desc s = product_into(b, q, k, scores(b, CUDNN_DATA_FLOAT));
+	const desc s = add_product(b, q, k, add_scores(b, CUDNN_DATA_FLOAT));
 
-	return causal(b, on_scores(b, CUDNN_POINTWISE_MUL, s, b->scale));
+	return add_causal_mask(b, add_score_op(b, CUDNN_POINTWISE_MUL, s, b->scale));
 }
 
 /* ---- graphs ---- */
 
-static void forward(struct builder *b)
+static void build_attention_forward(struct builder *b)
 {
 	const int64_t c = b->s->heads * b->s->d;
-	const desc q = of_heads(b, UID_Q, 3 * c, false), k = of_heads(b, UID_K, 3 * c, true);
-	const desc v = of_heads(b, UID_V, 3 * c, false), y = of_heads(b, UID_Y, c, false);
-	const desc s = seen_scores(b, q, k), max = along_row(b, CUDNN_REDUCE_TENSOR_MAX, s, row_values(b));
-	const desc above = on_scores(b, CUDNN_POINTWISE_SUB, s, max);
-	const desc powers = on_scores(b, CUDNN_POINTWISE_EXP, above, NULL);
-	const desc sum = along_row(b, CUDNN_REDUCE_TENSOR_ADD, powers, row_values(b));
-	const desc log_sum = in_f32(b, CUDNN_POINTWISE_LOG, sum, NULL, row_values(b));
+	const desc q = add_head_rows(b, UID_Q, 3 * c, false), k = add_head_rows(b, UID_K, 3 * c, true);
+	const desc v = add_head_rows(b, UID_V, 3 * c, false), y = add_head_rows(b, UID_Y, c, false);
+	const desc s = add_masked_scores(b, q, k),
+		   max = add_row_reduction(b, CUDNN_REDUCE_TENSOR_MAX, s, add_row_values(b));
+	const desc above = add_score_op(b, CUDNN_POINTWISE_SUB, s, max);
+	const desc powers = add_score_op(b, CUDNN_POINTWISE_EXP, above, NULL);
+	const desc sum = add_row_reduction(b, CUDNN_REDUCE_TENSOR_ADD, powers, add_row_values(b));
+	const desc log_sum = add_f32_op(b, CUDNN_POINTWISE_LOG, sum, NULL, add_row_values(b));
 
-	in_f32(b, CUDNN_POINTWISE_ADD, max, log_sum, log_sums(b));
-	product_into(b, in_f32(b, CUDNN_POINTWISE_DIV, powers, sum, scores(b, dnn_type(b->s->type))), v, y);
+	add_f32_op(b, CUDNN_POINTWISE_ADD, max, log_sum, add_lse(b));
+	add_product(b, add_f32_op(b, CUDNN_POINTWISE_DIV, powers, sum, add_scores(b, dnn_type(b->s->type))), v, y);
 }
 
-/* dy . y of each row. */
-static desc inner_products(struct builder *b, desc dy, desc y, desc one)
+/* Adds dy . y per row. */
+static desc add_inner_products(struct builder *b, desc dy, desc y, desc one)
 {
-	const desc each = between(b, CUDNN_DATA_FLOAT, b->s->seq, b->s->d, false);
-	const desc products = in_f32(b, CUDNN_POINTWISE_MUL, dy, y, each);
-	const desc sums = along_row(b, CUDNN_REDUCE_TENSOR_ADD, products, row_values(b));
+	const desc each = add_intermediate(b, CUDNN_DATA_FLOAT, b->s->seq, b->s->d, false);
+	const desc products = add_f32_op(b, CUDNN_POINTWISE_MUL, dy, y, each);
+	const desc sums = add_row_reduction(b, CUDNN_REDUCE_TENSOR_ADD, products, add_row_values(b));
 
-	return in_f32(b, CUDNN_POINTWISE_MUL, sums, one, row_values(b));
+	return add_f32_op(b, CUDNN_POINTWISE_MUL, sums, one, add_row_values(b));
 }
 
-static void backward(struct builder *b)
+/* Adds the operations of dq, dk and dv; probabilities are recomputed from q, k and the row LSE. */
+static void build_attention_backward(struct builder *b)
 {
 	const struct attention_spec *s = b->s;
 	const int64_t c = s->heads * s->d;
 	const cudnnDataType_t low = dnn_type(s->type);
-	const desc q = of_heads(b, UID_Q, 3 * c, false), k = of_heads(b, UID_K, 3 * c, true);
-	const desc v = of_heads(b, UID_V, 3 * c, true), y = of_heads(b, UID_Y, c, false);
-	const desc dy = of_heads(b, UID_DY, c, false), one = constant(b, UID_ONE), sum = dq_sum(b);
-	const desc inner = inner_products(b, dy, y, one), seen = seen_scores(b, q, k);
-	const desc p = on_scores(b, CUDNN_POINTWISE_EXP, on_scores(b, CUDNN_POINTWISE_SUB, seen, log_sums(b)), NULL);
+	const desc q = add_head_rows(b, UID_Q, 3 * c, false), k = add_head_rows(b, UID_K, 3 * c, true);
+	const desc v = add_head_rows(b, UID_V, 3 * c, true), y = add_head_rows(b, UID_Y, c, false);
+	const desc dy = add_head_rows(b, UID_DY, c, false), one = add_constant(b, UID_ONE), sum = add_dq_sum(b);
+	const desc inner = add_inner_products(b, dy, y, one), seen = add_masked_scores(b, q, k);
+	const desc p =
+		add_score_op(b, CUDNN_POINTWISE_EXP, add_score_op(b, CUDNN_POINTWISE_SUB, seen, add_lse(b)), NULL);
 	desc ds, dp, k_rows;
 
-	product_into(b, turned(b, p, between(b, low, s->seq, s->seq, true)), dy, of_heads(b, UID_DV, 3 * c, false));
-	dp = on_scores(b, CUDNN_POINTWISE_MUL, product_into(b, dy, v, scores(b, CUDNN_DATA_FLOAT)), one);
-	ds = on_scores(b, CUDNN_POINTWISE_MUL, on_scores(b, CUDNN_POINTWISE_SUB, dp, inner), p);
-	ds = on_scores(b, CUDNN_POINTWISE_MUL, ds, b->scale);
-	product_into(b, turned(b, ds, between(b, low, s->seq, s->seq, true)), q, of_heads(b, UID_DK, 3 * c, false));
-	k_rows = turned(b, k, rows_between(b, 3 * c));
-	product_into(b, ds, k_rows, sum);
-	in_f32(b, CUDNN_POINTWISE_IDENTITY, sum, NULL, of_heads(b, UID_DQ, 3 * c, false));
+	add_product(b, add_transpose(b, p, add_intermediate(b, low, s->seq, s->seq, true)), dy,
+		    add_head_rows(b, UID_DV, 3 * c, false));
+	dp = add_score_op(b, CUDNN_POINTWISE_MUL, add_product(b, dy, v, add_scores(b, CUDNN_DATA_FLOAT)), one);
+	ds = add_score_op(b, CUDNN_POINTWISE_MUL, add_score_op(b, CUDNN_POINTWISE_SUB, dp, inner), p);
+	ds = add_score_op(b, CUDNN_POINTWISE_MUL, ds, b->scale);
+	add_product(b, add_transpose(b, ds, add_intermediate(b, low, s->seq, s->seq, true)), q,
+		    add_head_rows(b, UID_DK, 3 * c, false));
+	k_rows = add_transpose(b, k, add_intermediate_rows(b, 3 * c));
+	add_product(b, ds, k_rows, sum);
+	add_f32_op(b, CUDNN_POINTWISE_IDENTITY, sum, NULL, add_head_rows(b, UID_DQ, 3 * c, false));
 }
 
 int attention_plan_new(struct attention_plan **ret, const struct kernel_env *env, const struct attention_spec *spec,
@@ -333,15 +337,15 @@ int attention_plan_new(struct attention_plan **ret, const struct kernel_env *env
 		return err_set(err, ERR_UNSUPPORTED, "cuDNN is not open");
 	p = calloc(1, sizeof(*p));
 	if (!p)
-		return err_set(err, ERR_NOMEM, "cuda: out of memory: plan of attention");
+		return err_set(err, ERR_NOMEM, "cuda: out of memory: attention plan");
 	p->spec = *spec;
 	p->scale = (float)(1 / sqrt((double)spec->d));
-	b.scale = constant(&b, UID_SCALE);
+	b.scale = add_constant(&b, UID_SCALE);
 	if (spec->backward) {
 		p->sum_bytes = (size_t)(spec->n * spec->heads * spec->seq * spec->d) * sizeof(float);
-		backward(&b);
+		build_attention_backward(&b);
 	} else {
-		forward(&b);
+		build_attention_forward(&b);
 	}
 	rc = dnn_plan_new(&p->dnn, &g, &wish, 1, err);
 	if (rc) {
@@ -364,7 +368,7 @@ size_t attention_plan_workspace(const struct attention_plan *p)
 	return p->sum_bytes + dnn_plan_workspace(p->dnn);
 }
 
-static void bind(struct dnn_operands *o, int64_t uid, const void *at)
+static void bind_operand(struct dnn_operands *o, int64_t uid, const void *at)
 {
 	o->uid[o->n] = uid;
 	o->address[o->n++] = (void *)at;
@@ -379,17 +383,17 @@ int attention_plan_run(struct attention_plan *p, const struct node *n, const str
 	struct dnn_operands all = { .workspace = (char *)o->workspace + p->sum_bytes, .stream = o->stream };
 
 	for (int i = 0; i < 3; i++)
-		bind(&all, UID_Q + i, qkv + (size_t)i * row);
-	bind(&all, UID_Y, o->y);
-	bind(&all, UID_LSE, o->lse);
-	bind(&all, UID_SCALE, &p->scale);
-	bind(&all, UID_LEAST, &least);
+		bind_operand(&all, UID_Q + i, qkv + (size_t)i * row);
+	bind_operand(&all, UID_Y, o->y);
+	bind_operand(&all, UID_LSE, o->lse);
+	bind_operand(&all, UID_SCALE, &p->scale);
+	bind_operand(&all, UID_LEAST, &least);
 	if (p->spec.backward) {
 		for (int i = 0; i < 3; i++)
-			bind(&all, UID_DQ + i, dqkv + (size_t)i * row);
-		bind(&all, UID_DY, o->dy);
-		bind(&all, UID_DQ_SUM, o->workspace);
-		bind(&all, UID_ONE, &one);
+			bind_operand(&all, UID_DQ + i, dqkv + (size_t)i * row);
+		bind_operand(&all, UID_DY, o->dy);
+		bind_operand(&all, UID_DQ_SUM, o->workspace);
+		bind_operand(&all, UID_ONE, &one);
 	}
 	return dnn_plan_run(p->dnn, n, &all, err);
 }
@@ -400,7 +404,7 @@ int attention_plan_new(struct attention_plan **ret, const struct kernel_env *env
 		       struct err *err)
 {
 	(void)ret, (void)env, (void)spec;
-	return err_set(err, ERR_UNSUPPORTED, "cuDNN is left out");
+	return err_set(err, ERR_UNSUPPORTED, "built without cuDNN");
 }
 
 void attention_plan_free(struct attention_plan *p)
@@ -418,7 +422,7 @@ int attention_plan_run(struct attention_plan *p, const struct node *n, const str
 		       struct err *err)
 {
 	(void)p, (void)o;
-	return err_set(err, ERR_UNSUPPORTED, "cuda: %s: cuDNN is left out", n->name);
+	return err_set(err, ERR_UNSUPPORTED, "cuda: %s: built without cuDNN", n->name);
 }
 
 #endif

@@ -4,22 +4,22 @@
 
 #include "trainer/graph/kernel.h"
 
-/* Operands as ops/attention describes them. */
+/* Operands have the layout of ops/attention. */
 struct attention_spec {
 	bool backward;
 	enum dtype type;
-	int64_t n, heads, seq, d; /* sequences; numbers of a head */
+	int64_t n, heads, seq, d; /* n: sequences; d: head size */
 };
 
 struct attention_plan;
 
-/* ERR_UNSUPPORTED: the library is not open or has no engine for it. */
+/* Creates a plan. ERR_UNSUPPORTED: the library is not open or has no engine for it. */
 int attention_plan_new(struct attention_plan **ret, const struct kernel_env *env, const struct attention_spec *spec,
 		       struct err *err);
 void attention_plan_free(struct attention_plan *p); /* NULL is fine */
 size_t attention_plan_workspace(const struct attention_plan *p);
 
-/* dy, dqkv: backward only. Addresses at multiples of 16 bytes. */
+/* dy, dqkv: backward only. Addresses are aligned to 16 bytes. */
 struct attention_operands {
 	const void *qkv, *y, *lse, *dy;
 	void *dqkv;

@@ -1,5 +1,5 @@
-/* blas.c: see blas.h. A matrix in rows is its transpose in columns, so what is asked of the library is
- * D^T = B^T A^T: its first operand is our B. */
+/* blas.c: see blas.h. A row-major matrix is its column-major transpose, so the library computes D^T = B^T A^T: its
+ * first operand is our B. */
 #include "trainer/backends/cuda/blas.h"
 
 #include <math.h>
@@ -15,11 +15,11 @@
 #define WORKSPACE_MAX ((size_t)32 << 20)
 #define WORKSPACE_ALIGN 256
 
-/* One algorithm for operands that are aligned as vectors want it, one for any. */
+/* One algorithm for operands aligned for vector access, one for any alignment. */
 enum fit { FIT_WIDE, FIT_ANY, FITS };
 
-/* What the library recommends for a product, as it is kept: an algorithm may be copied byte by byte. */
-struct choice {
+/* The library's choice for a product, as it is cached: candidates may be copied bytewise. */
+struct blas_choice {
 	bool adds_bias;
 	bool has[FITS];
 	cublasLtMatmulAlgo_t algorithm[FITS];
@@ -30,11 +30,11 @@ struct blas_plan {
 	const struct cuda_module *module;
 	enum dtype in;
 	cublasLtMatmulDesc_t desc;
-	cublasLtMatrixLayout_t a, b, d; /* ours */
-	struct choice choice;
+	cublasLtMatrixLayout_t a, b, d; /* layouts of our A, B and D */
+	struct blas_choice choice;
 };
 
-static int refused(const struct cuda_module *m, cublasStatus_t status, const char *what, struct err *err)
+static int set_blas_error(const struct cuda_module *m, cublasStatus_t status, const char *what, struct err *err)
 {
 	return err_set(err, ERR_IO, "cuda: %s: cuBLASLt: %s", what, m->calls.cublasLtGetStatusString(status));
 }
@@ -50,7 +50,7 @@ int blas_open(struct cuda_module *m, struct err *err)
 	if (status == CUBLAS_STATUS_SUCCESS)
 		return 0;
 	m->blas = NULL;
-	return refused(m, status, "opening", err);
+	return set_blas_error(m, status, "opening", err);
 }
 
 void blas_close(struct cuda_module *m)
@@ -60,28 +60,28 @@ void blas_close(struct cuda_module *m)
 	m->blas = NULL;
 }
 
-static cudaDataType type_of(enum dtype t)
+static cudaDataType cublas_type(enum dtype t)
 {
 	return t == DTYPE_F64 ? CUDA_R_64F : t == DTYPE_F32 ? CUDA_R_32F : t == DTYPE_BF16 ? CUDA_R_16BF : CUDA_R_16F;
 }
 
-static enum dtype master_of(enum dtype t)
+static enum dtype pick_master_type(enum dtype t)
 {
 	return t == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
 }
 
-static cublasStatus_t set(const struct blas_plan *p, cublasLtMatmulDescAttributes_t attribute, const void *value,
-			  size_t bytes)
+static cublasStatus_t set_desc_attribute(const struct blas_plan *p, cublasLtMatmulDescAttributes_t attribute,
+					 const void *value, size_t bytes)
 {
 	return p->module->calls.cublasLtMatmulDescSetAttribute(p->desc, attribute, value, bytes);
 }
 
 static cublasStatus_t set_bias(const struct blas_plan *p, const void *bias)
 {
-	return set(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
+	return set_desc_attribute(p, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias));
 }
 
-/* fp32 is IEEE: the library takes TF32 only where that is asked for. */
+/* fp32 follows IEEE: the library uses TF32 only on request. */
 static cublasStatus_t make_desc(struct blas_plan *p, const struct matmul_spec *s)
 {
 	const cublasComputeType_t fp32 = p->module->tf32 && s->in == DTYPE_F32 ? CUBLAS_COMPUTE_32F_FAST_TF32
@@ -91,11 +91,11 @@ static cublasStatus_t make_desc(struct blas_plan *p, const struct matmul_spec *s
 	cublasStatus_t status;
 
 	status = p->module->calls.cublasLtMatmulDescCreate(&p->desc, s->in == DTYPE_F64 ? CUBLAS_COMPUTE_64F : fp32,
-							   type_of(master_of(s->in)));
+							   cublas_type(pick_master_type(s->in)));
 	if (!status)
-		status = set(p, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof(first));
+		status = set_desc_attribute(p, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof(first));
 	if (!status)
-		status = set(p, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof(second));
+		status = set_desc_attribute(p, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof(second));
 	return status;
 }
 
@@ -104,7 +104,7 @@ static cublasStatus_t make_layout(const struct blas_plan *p, cublasLtMatrixLayou
 {
 	const int64_t rows = (*sizes)[0], columns = (*sizes)[1], pitch = (*sizes)[2];
 
-	return p->module->calls.cublasLtMatrixLayoutCreate(ret, type_of(type), (uint64_t)columns, (uint64_t)rows,
+	return p->module->calls.cublasLtMatrixLayoutCreate(ret, cublas_type(type), (uint64_t)columns, (uint64_t)rows,
 							   pitch);
 }
 
@@ -120,7 +120,7 @@ static cublasStatus_t make_layouts(struct blas_plan *p, const struct matmul_spec
 	return status ? status : make_layout(p, &p->d, s->out, &d);
 }
 
-/* What an algorithm may count on. Under --deterministic no sum is taken in the order in which blocks arrive. */
+/* Constraints of the algorithm. With --deterministic no sum depends on the order in which blocks finish. */
 static cublasStatus_t make_preference(const struct blas_plan *p, cublasLtMatmulPreference_t *ret, uint32_t align,
 				      bool deterministic)
 {
@@ -144,15 +144,15 @@ static cublasStatus_t make_preference(const struct blas_plan *p, cublasLtMatmulP
 	return status;
 }
 
-/* What a product is multiplied with, for the sake of its time. */
-struct attempt {
+/* Operands for timing a product. */
+struct blas_attempt {
 	const struct blas_plan *plan;
-	const cublasLtMatmulHeuristicResult_t *ways, *way;
+	const cublasLtMatmulHeuristicResult_t *candidates, *candidate;
 	struct trial trial;
 	void *a, *b, *d, *room;
 };
 
-static cublasStatus_t multiply(const struct blas_plan *p, const struct matmul_operands *o,
+static cublasStatus_t run_blas_matmul(const struct blas_plan *p, const struct matmul_operands *o,
 			       const cublasLtMatmulAlgo_t *algorithm, size_t workspace)
 {
 	static const double one64 = 1, zero64 = 0;
@@ -165,16 +165,16 @@ static cublasStatus_t multiply(const struct blas_plan *p, const struct matmul_op
 					       workspace, (cudaStream_t)o->stream);
 }
 
-static int attempt_run(void *user, cudaStream_t stream)
+static int run_blas_attempt(void *user, cudaStream_t stream)
 {
-	const struct attempt *t = user;
+	const struct blas_attempt *t = user;
 	const struct matmul_operands o = { t->a, t->b, t->d, NULL, false, t->room, (struct stream_handle *)stream };
 
-	return (int)multiply(t->plan, &o, &t->way->algo, t->way->workspaceSize);
+	return (int)run_blas_matmul(t->plan, &o, &t->candidate->algo, t->candidate->workspaceSize);
 }
 
-/* Bytes of A, B and D, the bias in front of them, and the room that ways may take. */
-static size_t attempt_bytes(const struct matmul_spec *s, size_t (*ret)[3])
+/* Bytes of A, B and D; returns the bytes of all of them with bias and workspace. */
+static size_t count_attempt_bytes(const struct matmul_spec *s, size_t (*ret)[3])
 {
 	const size_t in = dtype_bytes(s->in);
 
@@ -185,22 +185,23 @@ static size_t attempt_bytes(const struct matmul_spec *s, size_t (*ret)[3])
 	       trial_room((size_t)s->n * sizeof(double)) + WORKSPACE_MAX;
 }
 
-static double way_ms(void *user, int k)
+static double time_blas_algorithm(void *user, int k)
 {
-	struct attempt *t = user;
+	struct blas_attempt *t = user;
 
-	t->way = &t->ways[k];
-	return t->way->state == CUBLAS_STATUS_SUCCESS ? trial_ms(&t->trial, attempt_run, t) : INFINITY;
+	t->candidate = &t->candidates[k];
+	return t->candidate->state == CUBLAS_STATUS_SUCCESS ? trial_ms(&t->trial, run_blas_attempt, t) : INFINITY;
 }
 
-/* The fastest of n ways, which the library ranks by what it expects. */
-static int fastest(struct blas_plan *p, const struct matmul_spec *s, const cublasLtMatmulHeuristicResult_t *ways, int n)
+/* Returns the fastest of n candidates, which the library ranks by expected speed. */
+static int find_fastest_algorithm(struct blas_plan *p, const struct matmul_spec *s,
+				  const cublasLtMatmulHeuristicResult_t *candidates, int n)
 {
 	size_t bytes[3], used = 0;
-	struct attempt t = { .plan = p, .ways = ways };
+	struct blas_attempt t = { .plan = p, .candidates = candidates };
 	int best;
 
-	if (n < 2 || !trial_open(&t.trial, attempt_bytes(s, &bytes)))
+	if (n < 2 || !trial_open(&t.trial, count_attempt_bytes(s, &bytes)))
 		return 0;
 	if (p->choice.adds_bias)
 		set_bias(p, trial_piece(&t.trial, (size_t)s->n * sizeof(double), &used));
@@ -208,25 +209,27 @@ static int fastest(struct blas_plan *p, const struct matmul_spec *s, const cubla
 	t.b = trial_piece(&t.trial, bytes[1], &used);
 	t.d = trial_piece(&t.trial, bytes[2], &used);
 	t.room = trial_piece(&t.trial, WORKSPACE_MAX, &used);
-	best = trial_fastest(n, way_ms, &t);
+	best = trial_fastest(n, time_blas_algorithm, &t);
 	trial_close(&t.trial);
 	return best;
 }
 
-/* Of what the library offers. Operands that are not aligned are rare: the first will do. */
-static void choose(struct blas_plan *p, const struct matmul_spec *s, enum fit fit, uint32_t align, bool deterministic)
+/* Chooses among the library's candidates. Unaligned operands are rare, so the first one is used for them. */
+static void choose_algorithm(struct blas_plan *p, const struct matmul_spec *s, enum fit fit, uint32_t align,
+			     bool deterministic)
 {
 	const struct cuda_calls *c = &p->module->calls;
 	const int asked = fit == FIT_WIDE && !deterministic ? TRIALS_MAX : 1;
 	cublasLtMatmulPreference_t preference = NULL;
-	cublasLtMatmulHeuristicResult_t way[TRIALS_MAX] = { 0 };
+	cublasLtMatmulHeuristicResult_t candidate[TRIALS_MAX] = { 0 };
 	int found = 0;
 
 	if (!make_preference(p, &preference, align, deterministic) &&
-	    !c->cublasLtMatmulAlgoGetHeuristic(p->module->blas, p->desc, p->b, p->a, p->d, p->d, preference, asked, way,
-					       &found) &&
-	    found > 0 && way[0].state == CUBLAS_STATUS_SUCCESS) {
-		const cublasLtMatmulHeuristicResult_t *best = &way[fastest(p, s, way, found)];
+	    !c->cublasLtMatmulAlgoGetHeuristic(p->module->blas, p->desc, p->b, p->a, p->d, p->d, preference, asked,
+					       candidate, &found) &&
+	    found > 0 && candidate[0].state == CUBLAS_STATUS_SUCCESS) {
+		const cublasLtMatmulHeuristicResult_t *best =
+			&candidate[find_fastest_algorithm(p, s, candidate, found)];
 
 		p->choice.has[fit] = true;
 		p->choice.algorithm[fit] = best->algo;
@@ -236,8 +239,8 @@ static void choose(struct blas_plan *p, const struct matmul_spec *s, enum fit fi
 		c->cublasLtMatmulPreferenceDestroy(preference);
 }
 
-/* The library looks at the alignment of the bias' address. */
-static void expect_bias(const struct blas_plan *p, const struct matmul_spec *s, enum fit fit)
+/* The library considers the alignment of the bias address. */
+static void set_expected_bias(const struct blas_plan *p, const struct matmul_spec *s, enum fit fit)
 {
 	const uintptr_t address = fit == FIT_WIDE ? BLAS_ALIGN : (uintptr_t)dtype_bytes(s->out);
 
@@ -245,38 +248,39 @@ static void expect_bias(const struct blas_plan *p, const struct matmul_spec *s, 
 		set_bias(p, (const void *)address);
 }
 
-static void choose_both(struct blas_plan *p, const struct matmul_spec *s, bool deterministic)
+static void choose_algorithms(struct blas_plan *p, const struct matmul_spec *s, bool deterministic)
 {
-	expect_bias(p, s, FIT_WIDE);
-	choose(p, s, FIT_WIDE, BLAS_ALIGN, deterministic);
-	expect_bias(p, s, FIT_ANY);
-	choose(p, s, FIT_ANY, (uint32_t)dtype_bytes(s->in), deterministic);
+	set_expected_bias(p, s, FIT_WIDE);
+	choose_algorithm(p, s, FIT_WIDE, BLAS_ALIGN, deterministic);
+	set_expected_bias(p, s, FIT_ANY);
+	choose_algorithm(p, s, FIT_ANY, (uint32_t)dtype_bytes(s->in), deterministic);
 }
 
 static cublasStatus_t set_epilogue(struct blas_plan *p, bool bias)
 {
 	const cublasLtEpilogue_t epilogue = bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 
-	return set(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue));
+	return set_desc_attribute(p, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof(epilogue));
 }
 
-/* With a bias, which is of D's type, in the product where the library has that for these types, else without. */
+/* Fuses the bias (of D's type) if the library supports that for these types. */
 static cublasStatus_t choose_epilogue(struct blas_plan *p, const struct matmul_spec *s, bool deterministic)
 {
 	p->choice.adds_bias = s->bias && !set_epilogue(p, true);
 	if (p->choice.adds_bias)
-		choose_both(p, s, deterministic);
+		choose_algorithms(p, s, deterministic);
 	if (p->choice.has[FIT_WIDE])
 		return CUBLAS_STATUS_SUCCESS;
 	memset(&p->choice, 0, sizeof(p->choice));
 	if (set_epilogue(p, false))
 		return CUBLAS_STATUS_NOT_SUPPORTED;
-	choose_both(p, s, deterministic);
+	choose_algorithms(p, s, deterministic);
 	return p->choice.has[FIT_WIDE] ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-/* Everything that the choice depends on. */
-static void key_of(char *key, size_t n, const struct blas_plan *p, const struct matmul_spec *s, bool deterministic)
+/* All parameters that the choice depends on. */
+static void format_blas_key(char *key, size_t n, const struct blas_plan *p, const struct matmul_spec *s,
+			    bool deterministic)
 {
 	snprintf(key, n, "product %lld %lld %lld %s %s%s%s %lld %lld %lld%s%s%s", (long long)s->m, (long long)s->n,
 		 (long long)s->k, dtype_name(s->in), dtype_name(s->out), s->a_turned ? " a" : "",
@@ -285,19 +289,19 @@ static void key_of(char *key, size_t n, const struct blas_plan *p, const struct 
 		 p->module->tf32 ? " tf32" : "", deterministic ? " deterministic" : "");
 }
 
-/* Whether the library still takes what it has recommended. */
-static bool is_valid(const struct blas_plan *p, const struct matmul_spec *s, enum fit fit)
+/* Returns true if the library still accepts a cached algorithm. */
+static bool is_choice_valid(const struct blas_plan *p, const struct matmul_spec *s, enum fit fit)
 {
 	const struct cuda_calls *c = &p->module->calls;
 	cublasLtMatmulHeuristicResult_t found = { 0 };
 
-	expect_bias(p, s, fit);
+	set_expected_bias(p, s, fit);
 	return !c->cublasLtMatmulAlgoCheck(p->module->blas, p->desc, p->b, p->a, p->d, p->d, &p->choice.algorithm[fit],
 					   &found) &&
 	       found.state == CUBLAS_STATUS_SUCCESS && found.workspaceSize <= p->choice.workspace[fit];
 }
 
-static bool recall(struct blas_plan *p, const struct matmul_spec *s, const char *key)
+static bool load_cached_choice(struct blas_plan *p, const struct matmul_spec *s, const char *key)
 {
 	size_t n = 0;
 	const void *known = plan_cache_find(p->module->kept, key, &n);
@@ -308,20 +312,20 @@ static bool recall(struct blas_plan *p, const struct matmul_spec *s, const char 
 		valid = !set_epilogue(p, p->choice.adds_bias);
 	}
 	for (int fit = 0; fit < FITS; fit++)
-		valid = valid && (!p->choice.has[fit] || is_valid(p, s, (enum fit)fit));
+		valid = valid && (!p->choice.has[fit] || is_choice_valid(p, s, (enum fit)fit));
 	if (!valid)
 		memset(&p->choice, 0, sizeof(p->choice));
 	return valid;
 }
 
-/* As it was chosen before for the same product, here or in an earlier run; else now. */
+/* Uses the cached choice for the same product, from this or an earlier run; else chooses. */
 static cublasStatus_t choose_once(struct blas_plan *p, const struct matmul_spec *s, bool deterministic)
 {
 	char key[256];
 	cublasStatus_t status;
 
-	key_of(key, sizeof(key), p, s, deterministic);
-	if (recall(p, s, key))
+	format_blas_key(key, sizeof(key), p, s, deterministic);
+	if (load_cached_choice(p, s, key))
 		return CUBLAS_STATUS_SUCCESS;
 	status = choose_epilogue(p, s, deterministic);
 	if (!status)
@@ -331,19 +335,18 @@ static cublasStatus_t choose_once(struct blas_plan *p, const struct matmul_spec 
 
 static void fill_offer(struct blas_offer *ret, const struct blas_plan *p)
 {
-	const struct choice *c = &p->choice;
+	const struct blas_choice *c = &p->choice;
 	const size_t most = c->workspace[FIT_WIDE] > c->workspace[FIT_ANY] ? c->workspace[FIT_WIDE]
 									   : c->workspace[FIT_ANY];
 
 	ret->wide = c->has[FIT_WIDE];
 	ret->any = c->has[FIT_ANY];
 	ret->adds_bias = c->adds_bias;
-	ret->workspace = most ? most + WORKSPACE_ALIGN : 0; /* the plan aligns it less than the library wants it */
+	ret->workspace = most ? most + WORKSPACE_ALIGN : 0; /* the planner's alignment is smaller than the library's */
 }
 
-/* The library chooses nothing without a device: a plan for one that is not here has room for the most that it may
- * take. */
-static void expect(struct blas_offer *ret)
+/* Without a device the library cannot choose: a plan for an absent device reserves the maximum workspace. */
+static void reserve_blas_offer(struct blas_offer *ret)
 {
 	*ret = (struct blas_offer){ .any = true,
 				    .wide = true,
@@ -359,14 +362,14 @@ int blas_plan_new(struct blas_plan **ret, struct blas_offer *ret_offer, const st
 	cublasStatus_t status;
 
 	if (m && m->described) {
-		expect(ret_offer);
+		reserve_blas_offer(ret_offer);
 		return 0;
 	}
 	if (!m || !m->blas)
 		return err_set(err, ERR_UNSUPPORTED, "cuBLASLt is not open");
 	p = calloc(1, sizeof(*p));
 	if (!p)
-		return err_set(err, ERR_NOMEM, "cuda: out of memory: product");
+		return err_set(err, ERR_NOMEM, "cuda: out of memory: matrix product");
 	p->module = m;
 	p->in = spec->in;
 	status = make_desc(p, spec);
@@ -408,8 +411,8 @@ int blas_plan_run(struct blas_plan *p, const struct node *n, const struct matmul
 
 	aligned.workspace = (void *)room;
 	if (!status)
-		status = multiply(p, &aligned, &p->choice.algorithm[fit], p->choice.workspace[fit]);
-	return status ? refused(p->module, status, n->name, err) : 0;
+		status = run_blas_matmul(p, &aligned, &p->choice.algorithm[fit], p->choice.workspace[fit]);
+	return status ? set_blas_error(p->module, status, n->name, err) : 0;
 }
 
 #else
@@ -428,7 +431,7 @@ int blas_plan_new(struct blas_plan **ret, struct blas_offer *ret_offer, const st
 		  const struct matmul_spec *spec, struct err *err)
 {
 	(void)ret, (void)ret_offer, (void)env, (void)spec;
-	return err_set(err, ERR_UNSUPPORTED, "cuBLASLt is left out");
+	return err_set(err, ERR_UNSUPPORTED, "built without cuBLASLt");
 }
 
 void blas_plan_free(struct blas_plan *p)
@@ -440,7 +443,7 @@ int blas_plan_run(struct blas_plan *p, const struct node *n, const struct matmul
 		  struct err *err)
 {
 	(void)p, (void)o, (void)wide;
-	return err_set(err, ERR_UNSUPPORTED, "cuda: %s: cuBLASLt is left out", n->name);
+	return err_set(err, ERR_UNSUPPORTED, "cuda: %s: built without cuBLASLt", n->name);
 }
 
 #endif

@@ -13,8 +13,9 @@
 #define DPT_CUDA_FOLDERS ""
 #endif
 
-#define CALL(id, result, name, prototype)                                                                           \
-	_Static_assert(__builtin_types_compatible_p(__typeof__(name), result prototype), #name " has another header");
+#define CALL(id, result, name, prototype)                                                                              \
+	_Static_assert(__builtin_types_compatible_p(__typeof__(name), result prototype),                               \
+		       #name " does not match its header");
 #include "trainer/backends/cuda/calls.def"
 
 struct library {
@@ -28,14 +29,14 @@ static const struct library libraries[CUDA_LIBRARIES] = {
 #include "trainer/backends/cuda/calls.def"
 };
 
-/* A call's place in struct cuda_calls. */
-struct call {
+/* Position of a function pointer in struct cuda_calls. */
+struct cuda_call {
 	enum cuda_library library;
 	const char *name;
 	size_t offset;
 };
 
-static const struct call calls[] = {
+static const struct cuda_call calls[] = {
 #define CALL(id, result, name, prototype) { CUDA_##id, #name, offsetof(struct cuda_calls, name) },
 #include "trainer/backends/cuda/calls.def"
 	{ CUDA_LIBRARIES, NULL, 0 },
@@ -53,30 +54,30 @@ void cuda_library_version(const struct cuda_calls *c, enum cuda_library which, c
 	snprintf(text, n, "%s %d.%d.%d", libraries[which].name, v / 10000, v / 100 % 100, v % 100);
 }
 
-/* Headers of a library come with its calls. */
-static bool built_with(enum cuda_library which)
+/* True if the library's header was present at build time: only then it has calls. */
+static bool is_built_with(enum cuda_library which)
 {
-	for (const struct call *c = calls; c->name; c++)
+	for (const struct cuda_call *c = calls; c->name; c++)
 		if (c->library == which)
 			return true;
 	return false;
 }
 
-struct search {
+struct library_search {
 	const char *file;
 	void *handle;
-	char why[1024]; /* what the loader said of a file that is there */
+	char why[1024]; /* the loader's message for the first file found */
 };
 
-static void try_file(struct search *s, const char *path)
+static void try_library_file(struct library_search *s, const char *path)
 {
 	s->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!s->handle && !s->why[0])
 		snprintf(s->why, sizeof(s->why), "%s", dlerror());
 }
 
-/* Below a folder: the file itself, or where the wheels keep it. */
-static void try_folder(struct search *s, const char *folder, size_t length)
+/* Tries the file in a folder and in the subfolders of NVIDIA's wheels. */
+static void try_library_folder(struct library_search *s, const char *folder, size_t length)
 {
 	static const char *const places[] = { "", "/cudnn/lib", "/cu13/lib", "/nccl/lib" };
 	char path[4096];
@@ -85,57 +86,57 @@ static void try_folder(struct search *s, const char *folder, size_t length)
 		int n = snprintf(path, sizeof(path), "%.*s%s/%s", (int)length, folder, places[i], s->file);
 
 		if (n < (int)sizeof(path) && access(path, F_OK) == 0)
-			try_file(s, path);
+			try_library_file(s, path);
 	}
 }
 
-static void try_folders(struct search *s, const char *folders)
+static void try_library_folders(struct library_search *s, const char *folders)
 {
 	while (!s->handle && folders && *folders) {
 		size_t n = strcspn(folders, ":");
 
 		if (n)
-			try_folder(s, folders, n);
+			try_library_folder(s, folders, n);
 		folders += n + (folders[n] == ':');
 	}
 }
 
 static int open_library(const struct library *l, void **ret, struct err *err)
 {
-	struct search s = { .file = l->file };
+	struct library_search s = { .file = l->file };
 
-	try_folders(&s, getenv("DPTRAIN_CUDA_LIBS"));
-	try_folders(&s, DPT_CUDA_FOLDERS);
+	try_library_folders(&s, getenv("DPTRAIN_CUDA_LIBS"));
+	try_library_folders(&s, DPT_CUDA_FOLDERS);
 	if (!s.handle && s.why[0])
-		return err_set(err, ERR_UNSUPPORTED, "%s does not load: %s", l->name, s.why);
+		return err_set(err, ERR_UNSUPPORTED, "%s cannot be loaded: %s", l->name, s.why);
 	if (!s.handle)
 		s.handle = dlopen(l->file, RTLD_NOW | RTLD_LOCAL);
 	if (!s.handle)
 		return err_set(err, ERR_NOENT,
-			       "%s (%s) is not found; name its folder in DPTRAIN_CUDA_LIBS (pip install %s brings it)",
+			       "%s (%s) not found: set DPTRAIN_CUDA_LIBS to its folder (pip install %s provides it)",
 			       l->name, l->file, l->package);
 	*ret = s.handle;
 	return 0;
 }
 
-static int find_calls(struct cuda_calls *c, enum cuda_library which, void *handle, struct err *err)
+static int load_library_calls(struct cuda_calls *c, enum cuda_library which, void *handle, struct err *err)
 {
-	for (const struct call *k = calls; k->name; k++) {
+	for (const struct cuda_call *k = calls; k->name; k++) {
 		void *address = k->library == which ? dlsym(handle, k->name) : NULL;
 
 		if (k->library != which)
 			continue;
 		if (!address)
-			return err_set(err, ERR_UNSUPPORTED, "%s (%s) has no %s: it is of another version than %s",
+			return err_set(err, ERR_UNSUPPORTED, "%s (%s) has no %s: install the version of %s",
 				       libraries[which].name, libraries[which].file, k->name, libraries[which].package);
 		memcpy((char *)c + k->offset, &address, sizeof(address));
 	}
 	return 0;
 }
 
-/* NVRTC asks the loader for its builtins by name, which knows them once they are open: those beside it. Where they are
- * missing cuDNN has no engine for what it compiles. */
-static void open_builtins(void *nvrtc, int version)
+/* NVRTC loads its builtins by name; the loader finds them once they are open. This opens those in NVRTC's folder.
+ * Without them cuDNN has no engines that need run-time compilation. */
+static void open_nvrtc_builtins(void *nvrtc, int version)
 {
 	char folder[PATH_MAX], path[PATH_MAX + 64];
 
@@ -145,8 +146,8 @@ static void open_builtins(void *nvrtc, int version)
 	dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* As the library itself says it. */
-static int version_of(const struct cuda_calls *c, enum cuda_library which)
+/* The version that the library reports. */
+static int read_library_version(const struct cuda_calls *c, enum cuda_library which)
 {
 	int major = 0, minor = 0;
 
@@ -186,22 +187,22 @@ int cuda_calls_open(struct cuda_calls *c, enum cuda_library which, struct err *e
 
 	if (c->version[which])
 		return 0;
-	if (!built_with(which))
-		return err_set(err, ERR_UNSUPPORTED, "%s is left out: its header was missing when this was built",
+	if (!is_built_with(which))
+		return err_set(err, ERR_UNSUPPORTED, "%s is not supported by this build: its header was missing",
 			       l->name);
 	rc = open_library(l, &handle, err);
 	if (!rc)
-		rc = find_calls(&found, which, handle, err);
+		rc = load_library_calls(&found, which, handle, err);
 	if (rc)
 		return rc;
-	found.version[which] = version_of(&found, which);
+	found.version[which] = read_library_version(&found, which);
 	cuda_library_version(&found, which, version, sizeof(version));
 	if (found.version[which] < l->least)
 		return err_set(err, ERR_UNSUPPORTED,
-			       "%s is too old: %d.%d or newer is needed (pip install %s brings it)", version,
+			       "%s is too old: install %d.%d or newer (pip install %s provides it)", version,
 			       l->least / 10000, l->least / 100 % 100, l->package);
 	if (which == CUDA_NVRTC)
-		open_builtins(handle, found.version[which]);
+		open_nvrtc_builtins(handle, found.version[which]);
 	*c = found;
 	return 0;
 }

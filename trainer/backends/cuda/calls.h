@@ -1,5 +1,5 @@
-/* calls.h: NVIDIA's libraries, opened while the program runs: a machine without them loads the module all the same.
- * calls.def lists them and what is called of each. */
+/* calls.h: NVIDIA's libraries, opened at run time, so that the module loads on machines without them. calls.def lists
+ * them and their functions. */
 #ifndef DPT_BACKENDS_CUDA_CALLS_H
 #define DPT_BACKENDS_CUDA_CALLS_H
 
@@ -30,17 +30,18 @@ enum cuda_library {
 };
 
 struct cuda_calls {
-	int version[CUDA_LIBRARIES]; /* 10000 * major + 100 * minor + patch; 0: not open, its calls are NULL */
+	int version[CUDA_LIBRARIES]; /* 10000 * major + 100 * minor + patch; 0: not open, its function pointers are
+				      * NULL */
 #define CALL(id, result, name, prototype) result(*name) prototype;
 #include "trainer/backends/cuda/calls.def"
 };
 
 const char *cuda_library_name(enum cuda_library which);
 
-/* Opens a library from a folder of $DPTRAIN_CUDA_LIBS (separated by ':'; the folder nvidia of NVIDIA's Python wheels is
- * one too), from configure's folders or from where the loader looks, and finds its calls. It stays open until the
- * process ends; a second call does nothing. ERR_NOENT: it is not there; ERR_UNSUPPORTED: it does not load, is too old,
- * lacks a call, or this module was built without it. err: one line. */
+/* Opens a library and finds its functions. Searches the folders in $DPTRAIN_CUDA_LIBS (separated by ':'; the folder
+ * nvidia of NVIDIA's Python wheels works), then configure's folders, then the loader's path. The library stays open
+ * until the process ends; a second call does nothing. ERR_NOENT: not found. ERR_UNSUPPORTED: cannot be loaded, is too
+ * old, lacks a function, or is not supported by this build. err: one line. */
 int cuda_calls_open(struct cuda_calls *c, enum cuda_library which, struct err *err);
 
 /* "cuDNN 9.19.0" */

@@ -1,31 +1,31 @@
-/* columns.h: matrices whose columns stay with their threads: sums over the rows of each column, in f64 and a fixed
- * order (blocks sum a part of the rows, a second launch the parts), and loops over all elements with numbers that each
- * column has for its rows. A thread has loads of several rows under way and never divides by the length of a row.
+/* columns.h: column-wise processing of matrices: sums over the rows of each column, in f64 and a fixed order (blocks
+ * sum parts of the rows, a second launch sums the parts), and loops over all elements with coefficients per column. A
+ * thread loads several rows ahead and never divides by the length of a row.
  *
- * F, what is done, has: acc; width; ahead, of how many rows loads are under way, a divisor of COLUMNS_ROWS;
- * read<W>(r, c), what row r brings for columns c to c + W, as it lies in memory; numbers, how many each column has (0:
- * none), and column(c, number), which works them out, once a block.
- * For loops: row<W>(r, c, in, number), which does these elements; in: what was read, number[which][column].
- * For sums: sums, how many each column has; row<W>(r, c, in, number, v), which adds to v[sum][column]; and
- * done(c, sum), called once a column with the whole sums. */
+ * F, the operation, has: acc; width; ahead, the number of rows loaded ahead, a divisor of COLUMNS_ROWS; read<W>(r, c),
+ * which loads row r of columns c to c + W; numbers, the count of coefficients per column (0: none), and column(c,
+ * number), which computes them, once per block.
+ * For loops: row<W>(r, c, in, number), which processes these elements; in: the loaded data, number[which][column].
+ * For sums: sums, the count per column; row<W>(r, c, in, number, v), which adds to v[sum][column]; and done(c, sum),
+ * called once per column with the complete sums. */
 #ifndef DPT_BACKENDS_CUDA_COLUMNS_H
 #define DPT_BACKENDS_CUDA_COLUMNS_H
 
 #include "trainer/backends/cuda/cuda.h"
 
-#define COLUMNS_BLOCKS 512 /* twice over the largest GPUs, with two blocks on a multiprocessor */
-#define COLUMNS_ROWS 8	   /* that a thread sums before it is worth another block */
-#define COLUMNS_FOLD 16	   /* rows summed in acc before they join the f64 sum */
+#define COLUMNS_BLOCKS 512 /* fills the largest GPUs twice, with two blocks per multiprocessor */
+#define COLUMNS_ROWS 8	   /* rows per thread before another block is used */
+#define COLUMNS_FOLD 16	   /* rows summed in acc before they are added to the f64 sum */
 #define COLUMNS_KERNEL __global__ void __launch_bounds__(BLOCK_THREADS, 2)
 
 struct columns_shape {
 	int64_t rows, columns;
-	int across;	   /* threads of a block beside each other along a row; the others stand below each other */
-	int64_t rows_each; /* of a block */
+	int across;	   /* threads of a block along a row; the others are in further rows */
+	int64_t rows_each; /* rows per block */
 	int parts;
 };
 
-/* least: rows that a thread takes at a time. */
+/* least: rows per thread and step. */
 static inline struct columns_shape columns_shape_of(int64_t rows, int64_t columns, int width, int least)
 {
 	struct columns_shape s = { rows, columns, 1, 0, 0 };
@@ -46,7 +46,7 @@ static inline dim3 columns_grid(const struct columns_shape *s, int width)
 	return dim3(cuda_blocks(s->columns, (int64_t)s->across * width), (unsigned)s->parts);
 }
 
-/* Of sums over a matrix of that type. */
+/* Workspace of sums over a matrix of this type. */
 static inline size_t columns_workspace(enum dtype dtype, int64_t rows, int64_t columns, int sums)
 {
 	const int wide = columns_shape_of(rows, columns, 16 / (int)dtype_bytes(dtype), COLUMNS_ROWS).parts;
@@ -55,8 +55,8 @@ static inline size_t columns_workspace(enum dtype dtype, int64_t rows, int64_t c
 	return (size_t)(wide > narrow ? wide : narrow) * (size_t)columns * (size_t)sums * sizeof(double);
 }
 
-/* What a thread has before it: columns c to c + W of rows r, r + step, … before r + left. A block's rows are an int:
- * many more make more parts. */
+/* A thread's remaining work: columns c to c + W of rows r, r + step, … below r + left. A block's rows fit an int, since
+ * large matrices have more parts. */
 struct columns_place {
 	int64_t c, r;
 	int left, step;
@@ -77,7 +77,8 @@ template <int W> __device__ inline struct columns_place columns_place_of(const s
 		 (int)(rows < s.rows_each ? rows : s.rows_each) - y, (int)blockDim.x / s.across };
 }
 
-/* The numbers of a thread's columns; without any, room for none. All threads of the block call it. */
+/* The coefficients of a thread's columns; no storage if the operation has no coefficients. All threads of the block
+ * call it. */
 template <int W, class F> struct columns_numbers {
 	typename F::acc of[F::numbers > 0 ? F::numbers : 1][W];
 
@@ -107,7 +108,7 @@ template <int W, class F> struct columns_numbers {
 	}
 };
 
-/* row(r, in) for the next F::ahead rows, as far as there are; there is one. */
+/* Calls row(r, in) for the next F::ahead rows that exist; at least one does. */
 template <int W, class F, class G>
 __device__ inline void columns_turn(const F &f, const struct columns_place &p, const G &row)
 {
@@ -135,14 +136,20 @@ template <int W, class F> COLUMNS_KERNEL columns_loop(F f, struct columns_shape 
 		});
 }
 
-/* Runs f over all elements; wide: whether rows can be accessed F::width elements at a time. */
-template <class F>
-static inline void columns_each(const struct kernel_args *a, const F &f, int64_t rows, int64_t columns, bool wide)
-{
-	const int width = wide && columns % F::width == 0 ? F::width : 1;
-	const struct columns_shape s = columns_shape_of(rows, columns, width, F::ahead);
+/* A matrix; wide: rows can be accessed F::width elements at a time. */
+struct columns_matrix {
+	int64_t rows, columns;
+	bool wide;
+};
 
-	if (!rows)
+/* Runs f over all elements. */
+template <class F>
+static inline void columns_each(const struct kernel_args *a, const F &f, const struct columns_matrix &m)
+{
+	const int width = m.wide && m.columns % F::width == 0 ? F::width : 1;
+	const struct columns_shape s = columns_shape_of(m.rows, m.columns, width, F::ahead);
+
+	if (!m.rows)
 		return;
 	if (width > 1)
 		launch(a, columns_grid(&s, width), BLOCK_THREADS, columns_loop<F::width, F>, f, s);
@@ -152,7 +159,7 @@ static inline void columns_each(const struct kernel_args *a, const F &f, int64_t
 
 /* ---- sums ---- */
 
-/* The sums of one thread, added to total[(sum * W + column) * BLOCK_THREADS]. */
+/* Adds the sums of one thread to total[(sum * W + column) * BLOCK_THREADS]. */
 template <int W, class F>
 __device__ inline void columns_walk(const F &f, const columns_numbers<W, F> &number, struct columns_place p,
 				    double *total)
@@ -195,7 +202,7 @@ template <int W, class F> COLUMNS_KERNEL columns_parts(F f, struct columns_shape
 	}
 }
 
-/* A warp a column. */
+/* One warp per column. */
 template <class F> __global__ void columns_done(F f, struct columns_shape s, const double *parts)
 {
 	const int64_t c = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
@@ -213,20 +220,19 @@ template <class F> __global__ void columns_done(F f, struct columns_shape s, con
 		f.done(c, sum);
 }
 
-/* wide: whether rows can be read F::width elements at a time. */
+/* Computes the sums of all columns. workspace: columns_workspace bytes. */
 template <class F>
-static inline void columns_run(const struct kernel_args *a, const F &f, int64_t rows, int64_t columns, bool wide,
-			       void *workspace)
+static inline void columns_run(const struct kernel_args *a, const F &f, const struct columns_matrix &m, void *workspace)
 {
-	const int width = wide && columns % F::width == 0 ? F::width : 1;
-	const struct columns_shape s = columns_shape_of(rows, columns, width, COLUMNS_ROWS);
+	const int width = m.wide && m.columns % F::width == 0 ? F::width : 1;
+	const struct columns_shape s = columns_shape_of(m.rows, m.columns, width, COLUMNS_ROWS);
 	double *parts = static_cast<double *>(workspace);
 
 	if (width > 1)
 		launch(a, columns_grid(&s, width), BLOCK_THREADS, columns_parts<F::width, F>, f, s, parts);
 	else
 		launch(a, columns_grid(&s, width), BLOCK_THREADS, columns_parts<1, F>, f, s, parts);
-	launch(a, dim3(cuda_blocks(columns * WARP, BLOCK_THREADS)), BLOCK_THREADS, columns_done<F>, f, s,
+	launch(a, dim3(cuda_blocks(m.columns * WARP, BLOCK_THREADS)), BLOCK_THREADS, columns_done<F>, f, s,
 	       static_cast<const double *>(parts));
 }
 

@@ -12,8 +12,8 @@ enum { UID_X = 1, UID_W, UID_Y };
 
 #define ATTR(name, type, count, value) { CUDNN_ATTR_##name, CUDNN_TYPE_##type, count, value }
 
-/* An image or weights whose channels are neighbours, in the library's order: number, channels, height, width. */
-static cudnnBackendDescriptor_t tensor(struct dnn_graph *g, const struct conv_spec *s, int64_t uid,
+/* An image or weights with contiguous channels, in the library's order: number, channels, height, width. */
+static cudnnBackendDescriptor_t add_conv_tensor(struct dnn_graph *g, const struct conv_spec *s, int64_t uid,
 				       const int64_t (*sizes)[4])
 {
 	const int64_t c = (*sizes)[1], h = (*sizes)[2], w = (*sizes)[3];
@@ -26,7 +26,7 @@ static cudnnBackendDescriptor_t tensor(struct dnn_graph *g, const struct conv_sp
 	return dnn_tensor(g, &t);
 }
 
-static cudnnBackendDescriptor_t window(struct dnn_graph *g, const struct conv_spec *s)
+static cudnnBackendDescriptor_t make_conv_window(struct dnn_graph *g, const struct conv_spec *s)
 {
 	const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
 	const cudnnDataType_t sums = CUDNN_DATA_FLOAT;
@@ -41,13 +41,13 @@ static cudnnBackendDescriptor_t window(struct dnn_graph *g, const struct conv_sp
 	return dnn_make(g, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, attrs, sizeof(attrs) / sizeof(attrs[0]));
 }
 
-/* The three operations have the same attributes under other names. */
-struct names {
+/* The three operations have the same attributes under different names. */
+struct conv_attribute_names {
 	cudnnBackendDescriptorType_t op;
 	cudnnBackendAttributeName_t window, x, w, y, alpha, beta;
 };
 
-static const struct names names_of[] = {
+static const struct conv_attribute_names conv_names[] = {
 	[CONV_FORWARD] = { CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
 			   CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
 			   CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
@@ -68,14 +68,14 @@ static const struct names names_of[] = {
 			      CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA },
 };
 
-static void describe(struct dnn_graph *g, const struct conv_spec *s)
+static void describe_conv(struct dnn_graph *g, const struct conv_spec *s)
 {
 	const int64_t in[4] = { s->n, s->c, s->h, s->w }, weights[4] = { s->k, s->c, s->kernel, s->kernel };
 	const int64_t out[4] = { s->n, s->k, s->p, s->q };
-	const struct names *names = &names_of[s->pass];
+	const struct conv_attribute_names *names = &conv_names[s->pass];
 	const float one = 1, zero = 0;
-	cudnnBackendDescriptor_t x = tensor(g, s, UID_X, &in), w = tensor(g, s, UID_W, &weights);
-	cudnnBackendDescriptor_t y = tensor(g, s, UID_Y, &out), conv = window(g, s);
+	cudnnBackendDescriptor_t x = add_conv_tensor(g, s, UID_X, &in), w = add_conv_tensor(g, s, UID_W, &weights);
+	cudnnBackendDescriptor_t y = add_conv_tensor(g, s, UID_Y, &out), conv = make_conv_window(g, s);
 	const struct dnn_attr attrs[] = {
 		{ names->x, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &x },
 		{ names->w, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &w },
@@ -114,7 +114,7 @@ int conv_plan_new(struct dnn_plan **ret, const struct kernel_env *env, const str
 		wishes[1].workspace_max = WORKSPACE_MOST;
 	else
 		wishes[0].tensor_cores = true;
-	describe(&g, spec);
+	describe_conv(&g, spec);
 	return dnn_plan_new(ret, &g, wishes, 2, err);
 }
 
@@ -149,7 +149,7 @@ int conv_plan_run(struct dnn_plan *p, const struct node *n, const struct conv_op
 int conv_plan_new(struct dnn_plan **ret, const struct kernel_env *env, const struct conv_spec *spec, struct err *err)
 {
 	(void)ret, (void)env, (void)spec;
-	return err_set(err, ERR_UNSUPPORTED, "cuDNN is left out");
+	return err_set(err, ERR_UNSUPPORTED, "built without cuDNN");
 }
 
 void conv_plan_free(struct dnn_plan *p)
@@ -172,7 +172,7 @@ bool conv_plan_uses_tensor_cores(const struct dnn_plan *p)
 int conv_plan_run(struct dnn_plan *p, const struct node *n, const struct conv_operands *o, struct err *err)
 {
 	(void)p, (void)o;
-	return err_set(err, ERR_UNSUPPORTED, "cuda: %s: cuDNN is left out", n->name);
+	return err_set(err, ERR_UNSUPPORTED, "cuda: %s: built without cuDNN", n->name);
 }
 
 #endif

@@ -16,13 +16,14 @@ struct conv_spec {
 
 struct dnn_plan;
 
-/* ERR_UNSUPPORTED: the library is not open or has no engine for it. */
+/* Creates a plan. ERR_UNSUPPORTED: the library is not open or has no engine for it. */
 int conv_plan_new(struct dnn_plan **ret, const struct kernel_env *env, const struct conv_spec *spec, struct err *err);
 void conv_plan_free(struct dnn_plan *p); /* NULL is fine */
 size_t conv_plan_workspace(const struct dnn_plan *p);
 bool conv_plan_uses_tensor_cores(const struct dnn_plan *p);
 
-/* x, w, y: one of them is the result, the gradient of its place. Addresses at multiples of 16 bytes. */
+/* x, w, y: the one that the pass computes is the output (for a gradient, that of x or w). Addresses are aligned to 16
+ * bytes. */
 struct conv_operands {
 	const void *x, *w, *y;
 	void *workspace;

@@ -1,5 +1,5 @@
-/* cuda.h: what the host side of every cuda kernel needs: choosing a type, shapes of launches, one way to fail. Kernels'
- * state is their node, which outlives them, but for those that plan something. */
+/* cuda.h: host-side helpers of every cuda kernel: dispatch on types, shapes of launches, error handling. The state of a
+ * kernel is its node, which outlives it, except for kernels with a plan. */
 #ifndef DPT_BACKENDS_CUDA_CUDA_H
 #define DPT_BACKENDS_CUDA_CUDA_H
 
@@ -26,7 +26,7 @@ extern "C" {
 #define CUDA_KERNEL(op, prepare_function, run_function)                                                            \
 	CUDA_KERNEL_OF(op, prepare_function, run_function, nullptr, nullptr)
 
-/* Runs the statements with T as the type of a float dtype. */
+/* Runs the statements with T as the C++ type of a float dtype. */
 #define BY_TYPE(dtype, T, ...)                                                                                      \
 	switch (dtype) {                                                                                           \
 	case DTYPE_F64: {                                                                                          \
@@ -61,9 +61,9 @@ extern "C" {
 	}
 
 #define BLOCK_THREADS 256
-#define GRID_BLOCKS_MAX 2048 /* of loops over elements: 16 blocks on each multiprocessor of the largest GPUs */
+#define GRID_BLOCKS_MAX 2048 /* for loops over elements: 16 blocks per multiprocessor of the largest GPUs */
 
-/* Nothing to choose, no workspace. */
+/* prepare of kernels without choices and workspace. */
 static inline int cuda_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
 {
 	*ret_state = n;
@@ -90,7 +90,7 @@ template <typename T> static inline T *cuda_out(const struct kernel_args *a, int
 	return static_cast<T *>(a->out[k]);
 }
 
-/* Whether every operand begins at a multiple of 16 bytes, as the plan makes them; parts of others need not. */
+/* Returns true if every operand is aligned to 16 bytes. The planner aligns tensors, but views need not be. */
 static inline bool cuda_aligned(const struct node *n, const struct kernel_args *a)
 {
 	uintptr_t all = 0;
@@ -107,7 +107,7 @@ static inline unsigned cuda_blocks(int64_t items, int64_t each)
 	return (unsigned)((items + each - 1) / each);
 }
 
-/* 0, or what the launches before it failed with. */
+/* Returns 0, or the error of an earlier launch. */
 static inline int cuda_launched(const struct node *n, struct err *err)
 {
 	cudaError_t rc = cudaGetLastError();
@@ -117,9 +117,9 @@ static inline int cuda_launched(const struct node *n, struct err *err)
 
 /* ---- loops over elements ---- */
 
-/* f.at<W>(i) does elements i to i + W; with W > 1 i is a multiple of W. f.begin(), where there is one, runs once a
- * thread before. By a block of so many that share n elements out. */
-template <int W, class F> __device__ inline void each_of(F &f, int64_t n, unsigned block, unsigned blocks)
+/* Processes a block's share of n elements: f.at<W>(i) handles elements i to i + W; i is a multiple of W. f.begin(), if
+ * defined, runs first, once per thread. */
+template <int W, class F> __device__ inline void process_block(F &f, int64_t n, unsigned block, unsigned blocks)
 {
 	const int64_t stride = (int64_t)blocks * blockDim.x * W;
 
@@ -137,16 +137,21 @@ template <int W, class F> __device__ inline void each_of(F &f, int64_t n, unsign
 
 template <int W, class F> __global__ void each_kernel(F f, int64_t n)
 {
-	each_of<W>(f, n, blockIdx.x, gridDim.x);
+	process_block<W>(f, n, blockIdx.x, gridDim.x);
 }
 
-/* Runs f over n elements, F::width at a time where the operands' alignment and the row length (0: no rows; a vector
- * never crosses the end of one) allow. */
+/* Elements of a loop, and the length of their rows (0: no rows): a vector never crosses the end of a row. */
+struct each_range {
+	int64_t n, row;
+};
+
+/* Runs f over all elements, F::width at a time where alignment and row length allow. */
 template <class F>
-static inline int cuda_each(const struct node *node, const struct kernel_args *a, const F &f, int64_t n, int64_t row,
-			    struct err *err)
+static inline int cuda_each(const struct node *node, const struct kernel_args *a, const F &f,
+			    const struct each_range &range, struct err *err)
 {
-	const bool wide = cuda_aligned(node, a) && row % F::width == 0;
+	const int64_t n = range.n;
+	const bool wide = cuda_aligned(node, a) && range.row % F::width == 0;
 	const unsigned blocks = cuda_blocks(n, (int64_t)BLOCK_THREADS * (wide ? F::width : 1));
 	const dim3 grid(blocks < GRID_BLOCKS_MAX ? blocks : GRID_BLOCKS_MAX);
 

@@ -1,4 +1,4 @@
-/* cuda_matmul.c: who computes a product. */
+/* cuda_matmul.c: dispatches a matrix product to cuBLASLt or to the tiled kernels. */
 #include "trainer/backends/cuda/cuda_matmul.h"
 
 #include <stdlib.h>
@@ -8,25 +8,25 @@
 struct matmul {
 	const struct node *node;
 	struct matmul_spec spec;
-	struct blas_plan *plan; /* NULL: tiles */
+	struct blas_plan *plan; /* NULL: tiled kernels */
 	struct blas_offer offer;
 };
 
-/* Whether the tiles can count that far. */
-static int check_sizes(const struct node *n, const struct matmul_spec *s, struct err *err)
+/* Checks the limits of the tiled kernels. */
+static int check_matmul_sizes(const struct node *n, const struct matmul_spec *s, struct err *err)
 {
 	const int64_t rows_max = 64 * (int64_t)65535;
 
 	if (s->m <= rows_max && s->n <= INT32_MAX && s->k <= INT32_MAX)
 		return 0;
-	return err_set(err, ERR_UNSUPPORTED, "cuda: %s: a product of %lld x %lld x %lld is too large", n->name,
+	return err_set(err, ERR_UNSUPPORTED, "cuda: %s: matrix product of %lld x %lld x %lld is too large", n->name,
 		       (long long)s->m, (long long)s->n, (long long)s->k);
 }
 
 int matmul_new(struct matmul **ret, const struct kernel_env *env, const struct node *n, const struct matmul_spec *spec,
 	       struct err *err)
 {
-	int rc = check_sizes(n, spec, err);
+	int rc = check_matmul_sizes(n, spec, err);
 	struct matmul *m;
 
 	if (rc)
@@ -55,8 +55,8 @@ void matmul_free(void *matmul)
 	free(m);
 }
 
-/* Room at the start of the workspace for the bias in D's type, where that is another than its own. */
-static size_t bias_room(const struct matmul *m)
+/* Bytes at the start of the workspace for the bias in D's type, if that differs from its own. */
+static size_t count_bias_bytes(const struct matmul *m)
 {
 	const bool other = m->spec.out == DTYPE_BF16 || m->spec.out == DTYPE_F16;
 	const size_t bytes = (size_t)m->spec.n * dtype_bytes(m->spec.out);
@@ -67,7 +67,7 @@ static size_t bias_room(const struct matmul *m)
 size_t matmul_workspace(const struct matmul *m)
 {
 	const size_t own = m->offer.any ? 0 : matmul_own_workspace(&m->spec);
-	const size_t library = bias_room(m) + m->offer.workspace;
+	const size_t library = count_bias_bytes(m) + m->offer.workspace;
 
 	return own > library ? own : library;
 }
@@ -82,9 +82,9 @@ const char *matmul_impl(const void *m)
 	return ((const struct matmul *)m)->plan ? "cuBLASLt" : "tiles";
 }
 
-static int run_plan(const struct matmul *m, const struct matmul_operands *o, bool wide, struct err *err)
+static int run_library_plan(const struct matmul *m, const struct matmul_operands *o, bool wide, struct err *err)
 {
-	const size_t room = bias_room(m);
+	const size_t room = count_bias_bytes(m);
 	struct matmul_operands in = *o;
 	int rc = 0;
 
@@ -108,6 +108,6 @@ int matmul_run(const struct matmul *m, const struct matmul_operands *o, struct e
 	if (!m->spec.m || !m->spec.n)
 		return 0;
 	if (wide ? m->offer.wide : m->offer.any)
-		return run_plan(m, o, wide, err);
+		return run_library_plan(m, o, wide, err);
 	return matmul_own_run(m->node, &m->spec, o, err);
 }

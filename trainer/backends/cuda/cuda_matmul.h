@@ -1,6 +1,6 @@
-/* cuda_matmul.h: D(m, n) = sum over k of A(m, k) B(k, n), the product behind linear layers, for matrices that lie in rows:
- * by cuBLASLt where it is there and takes the types, else by the tiles of product.h. Planned when a node is prepared:
- * run only enqueues. */
+/* cuda_matmul.h: D(m, n) = sum over k of A(m, k) B(k, n), for row-major matrices: the product of linear layers. Uses
+ * cuBLASLt if it is available and supports the types, else the tiles of product.h. It is planned when a node is
+ * prepared; run only enqueues. */
 #ifndef DPT_BACKENDS_CUDA_CUDA_MATMUL_H
 #define DPT_BACKENDS_CUDA_CUDA_MATMUL_H
 
@@ -8,39 +8,40 @@
 
 struct matmul_spec {
 	int64_t m, n, k;
-	enum dtype in;	 /* of A and B */
-	enum dtype out;	 /* of D: in, or its master type */
-	bool a_turned;	 /* A lies in memory as [k, m] */
-	bool b_turned;	 /* B as [n, k] */
-	int64_t a_pitch; /* elements from one row in memory to the next */
+	enum dtype in;	 /* type of A and B */
+	enum dtype out;	 /* type of D: `in` or its master type */
+	bool a_turned;	 /* A is stored as [k, m] */
+	bool b_turned;	 /* B is stored as [n, k] */
+	int64_t a_pitch; /* elements between rows in memory */
 	int64_t b_pitch, d_pitch;
-	bool bias;	 /* every column of D gets a number, of the master type; a library may round it to D's first */
+	bool bias;	 /* adds a vector of the master type to every row of D; a library may round it to D's type
+			  * first */
 };
 
 struct matmul_operands {
 	const void *a, *b;
 	void *d;
 	const void *bias; /* with spec.bias */
-	bool adds;	  /* to what stands in D */
+	bool adds;	  /* adds to D */
 	void *workspace;  /* matmul_workspace bytes */
 	struct stream_handle *stream;
 };
 
 struct matmul;
 
-/* n: whose product it is, for messages; it outlives the result. Nothing of the library is needed: where it cannot
- * serve, tiles do. ERR_UNSUPPORTED: too large for both. */
+/* Plans a product. n: its node, for messages; outlives the result. The library is optional: without it the tiled
+ * kernels are used. ERR_UNSUPPORTED: too large for both. */
 int matmul_new(struct matmul **ret, const struct kernel_env *env, const struct node *n, const struct matmul_spec *spec,
 	       struct err *err);
-void matmul_free(void *m); /* NULL is fine; a kernel's release */
+void matmul_free(void *m); /* NULL is ignored; a kernel's release */
 size_t matmul_workspace(const struct matmul *m);
 const struct node *matmul_node(const void *m);
-const char *matmul_impl(const void *m); /* a kernel's impl: who computes it */
+const char *matmul_impl(const void *m); /* a kernel's impl: name of the implementation */
 
-/* No operand need be aligned beyond its elements. Sums over nothing are 0. */
+/* Operands need only the alignment of their elements. Empty sums are 0. */
 int matmul_run(const struct matmul *m, const struct matmul_operands *o, struct err *err);
 
-/* matmul_own.cu: the same by tiles; the bias alone, added to D; the bias in D's type. */
+/* matmul_own.cu: the tiled kernels; adds only the bias to D; converts the bias to D's type. */
 size_t matmul_own_workspace(const struct matmul_spec *s);
 int matmul_own_run(const struct node *n, const struct matmul_spec *s, const struct matmul_operands *o, struct err *err);
 int matmul_own_bias(const struct node *n, const struct matmul_spec *s, const struct matmul_operands *o,

@@ -1,6 +1,6 @@
-/* cuda_module.c: the cuda backend: probe, device and memory, and the table of kernels, which stand beside their ops
- * (<op>_cuda.cu). Uses the statically linked runtime, so that the module loads on a machine without a driver and says
- * so. */
+/* cuda_module.c: the cuda backend: probing, device and memory, and the table of kernels, which are in the folders of their
+ * ops (<op>_cuda.cu). It links the runtime statically, so that the module loads on a machine without a driver and can
+ * report that. */
 #include "trainer/backends/cuda/cuda_module.h"
 
 #include <stdio.h>
@@ -15,8 +15,8 @@
 
 #define DRIVER_MIN 13000 /* CUDA 13.0: driver 580 */
 
-/* What of the libraries can be had here. */
-static void libraries(char *text, size_t n)
+/* Lists the libraries that are available here. */
+static void list_libraries(char *text, size_t n)
 {
 	struct cuda_calls calls = { 0 };
 	size_t used = 0;
@@ -32,29 +32,30 @@ static void libraries(char *text, size_t n)
 	}
 }
 
-static void cuda_version(char *text, size_t n)
+static void write_cuda_version(char *text, size_t n)
 {
 	char rest[256] = "";
 	int driver = 0, runtime = 0;
 
 	cudaDriverGetVersion(&driver);
 	cudaRuntimeGetVersion(&runtime);
-	libraries(rest, sizeof(rest));
+	list_libraries(rest, sizeof(rest));
 	snprintf(text, n, "CUDA runtime %d.%d, driver %d.%d%s", runtime / 1000, runtime % 1000 / 10, driver / 1000,
 		 driver % 1000 / 10, rest);
 }
 
-static int cuda_probe(char *reason, size_t n)
+/* Checks driver, devices and compute capability. */
+static int probe_cuda(char *reason, size_t n)
 {
 	int count = 0, driver = 0, found;
 	cudaError_t rc = cudaDriverGetVersion(&driver);
 
 	if (rc != cudaSuccess || !driver) {
-		snprintf(reason, n, "no NVIDIA driver is installed; install driver 580 or newer");
+		snprintf(reason, n, "no NVIDIA driver is installed: install driver 580 or newer");
 		return -1;
 	}
 	if (driver < DRIVER_MIN) {
-		snprintf(reason, n, "the NVIDIA driver is made for CUDA %d.%d; CUDA 13.0 needs driver 580 or newer",
+		snprintf(reason, n, "the NVIDIA driver supports only CUDA %d.%d: CUDA 13.0 needs driver 580 or newer",
 			 driver / 1000, driver % 1000 / 10);
 		return -1;
 	}
@@ -65,23 +66,23 @@ static int cuda_probe(char *reason, size_t n)
 	}
 	found = pick_capability(0);
 	if (found < PICK_CAPABILITY_MIN) {
-		snprintf(reason, n, "device 0 has compute capability %d.%d; 8.0 or newer is needed", found / 10,
+		snprintf(reason, n, "device 0 has compute capability %d.%d: 8.0 or newer is required", found / 10,
 			 found % 10);
 		return -1;
 	}
 	return 0;
 }
 
-static int cuda_count_devices(void)
+static int count_cuda_devices(void)
 {
 	int count = 0;
 
 	return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
-static int cuda_probe_ranks(int ranks, char *reason, size_t n)
+static int probe_cuda_ranks(int ranks, char *reason, size_t n)
 {
-	const int count = cuda_count_devices();
+	const int count = count_cuda_devices();
 	struct cuda_calls calls = { 0 };
 	struct err err = ERR_INIT;
 
@@ -107,28 +108,30 @@ static bool cuda_takes(const struct precision *p)
 	return p->master == (p->low == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32);
 }
 
-/* what: "…: " or "". */
-static void lack(struct cuda_module *m, const char *what, const struct err *why)
+/* Appends a missing part to m->lacks. what: "…: " or "". */
+static void append_lack(struct cuda_module *m, const char *what, const struct err *why)
 {
 	const size_t used = strlen(m->lacks);
 
 	snprintf(m->lacks + used, sizeof(m->lacks) - used, "%s%s%s", used ? "; " : "", what, why->text);
 }
 
-/* NVRTC comes first: cuDNN asks the loader for it by name. json: of a device that is not here; NULL. */
-static void open_libraries(struct cuda_module *m, const char *json)
+/* Opens the libraries. NVRTC comes first, since cuDNN loads it by name. json: properties of an absent device, else
+ * NULL. */
+static void open_cuda_libraries(struct cuda_module *m, const char *json)
 {
 	struct err err = ERR_INIT;
 
 	cuda_calls_open(&m->calls, CUDA_NVRTC, NULL);
 	if (!m->described && blas_open(m, &err))
-		lack(m, "products without cuBLASLt are far slower: ", &err);
+		append_lack(m, "products without cuBLASLt are far slower: ", &err);
 	if (m->described ? dnn_open_for(m, json, &err) : dnn_open(m, &err))
-		lack(m, "convolutions without cuDNN are far slower: ", &err);
+		append_lack(m, "convolutions without cuDNN are far slower: ", &err);
 }
 
-/* Plans hold for this kind of GPU, its driver (of both its properties tell) and these libraries. */
-static void open_kept(struct cuda_module *m)
+/* Opens the plan cache. Plans are valid for this kind of GPU, its driver (both are in its properties) and these library
+ * versions. */
+static void open_plan_cache(struct cuda_module *m)
 {
 	static const enum cuda_library of[] = { CUDA_NVRTC, CUDA_CUBLASLT, CUDA_CUDNN };
 	struct backend_device device;
@@ -147,7 +150,7 @@ static void open_kept(struct cuda_module *m)
 	}
 	m->kept = plan_cache_open(owner, &err);
 	if (err.text[0])
-		lack(m, "", &err);
+		append_lack(m, "", &err);
 }
 
 static const char *cuda_lacks(void *module)
@@ -157,7 +160,8 @@ static const char *cuda_lacks(void *module)
 	return m->lacks[0] ? m->lacks : NULL;
 }
 
-static int cuda_open(const struct backend_opts *o, void **ret_module, struct err *err)
+/* Chooses the device, then opens the libraries and the plan cache. */
+static int open_cuda(const struct backend_opts *o, void **ret_module, struct err *err)
 {
 	struct cuda_module *m = calloc(1, sizeof(*m));
 	cudaError_t set;
@@ -176,14 +180,14 @@ static int cuda_open(const struct backend_opts *o, void **ret_module, struct err
 	}
 	m->tf32 = o->tf32;
 	m->direct = o->direct;
-	open_libraries(m, o->described);
+	open_cuda_libraries(m, o->described);
 	if (!m->described)
-		open_kept(m);
+		open_plan_cache(m);
 	*ret_module = m;
 	return 0;
 }
 
-static void cuda_close(void *module)
+static void close_cuda(void *module)
 {
 	struct cuda_module *m = module;
 
@@ -194,9 +198,9 @@ static void cuda_close(void *module)
 	free(m);
 }
 
-/* Until what was asked of CUDA's legacy stream is done, for which the streams of runs do not wait: bytes set, and what
- * a copy of pageable memory has left in the driver's own. */
-static cudaError_t settled(cudaError_t rc)
+/* Waits for CUDA's legacy stream, since the streams of runs do not: for memsets, and for data of pageable copies that
+ * is still in the driver's buffers. */
+static cudaError_t wait_legacy_stream(cudaError_t rc)
 {
 	return rc == cudaSuccess ? cudaStreamSynchronize(NULL) : rc;
 }
@@ -212,12 +216,12 @@ static int cuda_alloc(void *module, enum space space, size_t bytes, void **ret, 
 	if (rc == cudaErrorMemoryAllocation && space != SPACE_PINNED) {
 		cudaMemGetInfo(&room, &all);
 		return err_set(err, ERR_NOMEM,
-			       "cuda: the plan needs %.0f MiB on the GPU, which has %.0f of %.0f MiB free by now: "
-			       "other processes take memory of it (nvidia-smi names them)",
+			       "cuda: the plan needs %.0f MiB on the GPU, but only %.0f of %.0f MiB are free now: "
+			       "other processes use its memory (nvidia-smi lists them)",
 			       (double)bytes / 0x1p20, (double)room / 0x1p20, (double)all / 0x1p20);
 	}
 	if (rc == cudaSuccess)
-		rc = settled(cudaMemset(memory, 0, bytes));
+		rc = wait_legacy_stream(cudaMemset(memory, 0, bytes));
 	if (rc != cudaSuccess)
 		return cuda_fail(err, rc, "allocating a slab");
 	*ret = memory;
@@ -231,7 +235,7 @@ static int cuda_room(void *module, int64_t *ret, struct err *err)
 
 	(void)module;
 	if (rc != cudaSuccess)
-		return cuda_fail(err, rc, "asking for free memory");
+		return cuda_fail(err, rc, "reading the free memory");
 	*ret = (int64_t)room;
 	return 0;
 }
@@ -247,7 +251,7 @@ static void cuda_release(void *module, enum space space, void *memory, size_t by
 
 static int cuda_copy(void *module, void *to, const void *from, size_t bytes, struct err *err)
 {
-	cudaError_t rc = settled(cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
+	cudaError_t rc = wait_legacy_stream(cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
 
 	(void)module;
 	return rc == cudaSuccess ? 0 : cuda_fail(err, rc, "copying");
@@ -262,15 +266,15 @@ BACKEND_EXPORT const struct backend dptrain_backend_v1 = {
 	.abi = BACKEND_ABI,
 	.op_count = OP_COUNT,
 	.name = "cuda",
-	.version = cuda_version,
-	.probe = cuda_probe,
-	.probe_ranks = cuda_probe_ranks,
-	.count = cuda_count_devices,
+	.version = write_cuda_version,
+	.probe = probe_cuda,
+	.probe_ranks = probe_cuda_ranks,
+	.count = count_cuda_devices,
 	.describe = pick_describe,
 	.device = cuda_device,
 	.takes = cuda_takes,
-	.open = cuda_open,
-	.close = cuda_close,
+	.open = open_cuda,
+	.close = close_cuda,
 	.lacks = cuda_lacks,
 	.alloc = cuda_alloc,
 	.release = cuda_release,

@@ -1,4 +1,4 @@
-/* cuda_module.h: what the files of the module share: the device that a rank has opened, and the libraries. */
+/* cuda_module.h: state of the module: the device that a rank has opened, and the libraries. */
 #ifndef DPT_BACKENDS_CUDA_CUDA_MODULE_H
 #define DPT_BACKENDS_CUDA_CUDA_MODULE_H
 
@@ -9,23 +9,23 @@
 struct cuda_module {
 	int device;
 	bool capturing; /* a graph is being recorded */
-	bool tf32;	/* products in fp32 may take it */
-	bool direct;	/* convolutions are sums of plain products */
-	bool described; /* plans are made for a device that is not here; nothing runs */
-	struct backend_sent sent, sent_recorded; /* the latter by the graph that is being recorded */
-	struct cuda_calls calls; /* of the libraries that were needed so far */
-	struct plan_cache *kept;	 /* plans that later runs may take; NULL: none */
-	void *staging[STAGING_COUNT]; /* staging.h; NULL: not asked for so far */
+	bool tf32;	/* fp32 products may use TF32 */
+	bool direct;	/* compute convolutions only as sums of plain products */
+	bool described; /* planning for an absent device; nothing runs */
+	struct backend_sent sent, sent_recorded; /* sent_recorded: by the graph being recorded */
+	struct cuda_calls calls; /* functions of the libraries opened so far */
+	struct plan_cache *kept;	 /* plan cache; NULL: none */
+	void *staging[STAGING_COUNT]; /* see staging.h; NULL: not requested yet */
 #ifdef HAVE_CUBLASLT
 	cublasLtHandle_t blas; /* NULL: not open */
 #endif
 #ifdef HAVE_CUDNN
 	cudnnHandle_t dnn;		     /* NULL: not open */
-	cudnnBackendDescriptor_t dnn_device; /* plans are made for it where there is no handle */
-	struct dnn_engine *dnn_engines;	     /* of the plans that are alive, or were made ahead */
-	struct dnn_ahead *dnn_ahead;	     /* plans are noted, not made; NULL: they are made */
+	cudnnBackendDescriptor_t dnn_device; /* target of plans if there is no handle */
+	struct dnn_engine *dnn_engines;	     /* engines of live plans, and those made ahead */
+	struct dnn_ahead *dnn_ahead;	     /* not NULL: plans are collected, not made */
 #endif
-	char lacks[1200]; /* what it goes without, in a line; "": nothing */
+	char lacks[1200]; /* missing parts, in one line; "": none */
 };
 
 extern const struct backend_streams cuda_streams; /* cuda_streams.c */

@@ -1,4 +1,4 @@
-/* cuda_pick.c: see cuda_pick.h. Every rank of a machine looks at the whole list, so that all of them refuse it alike. */
+/* cuda_pick.c: see cuda_pick.h. Every rank of a machine checks the whole list, so all of them report the same error. */
 #include "trainer/backends/cuda/cuda_pick.h"
 
 #include <ctype.h>
@@ -12,9 +12,9 @@
 #define RANKS_MAX 256
 #define UUID_BYTES sizeof(((struct backend_device *)0)->uuid)
 
-struct list {
-	int device[RANKS_MAX]; /* by the list's place */
-	int n, count;	       /* devices there are */
+struct device_list {
+	int device[RANKS_MAX]; /* device by position in the list */
+	int n, count;	       /* count: devices of this machine */
 };
 
 int pick_capability(int device)
@@ -27,7 +27,7 @@ int pick_capability(int device)
 	return 10 * major + minor;
 }
 
-/* As nvidia-smi -L prints it. */
+/* Prints the UUID like nvidia-smi -L. */
 static void print_uuid(const struct cudaDeviceProp *p, char text[UUID_BYTES])
 {
 	const unsigned char *b = (const unsigned char *)p->uuid.bytes;
@@ -38,14 +38,14 @@ static void print_uuid(const struct cudaDeviceProp *p, char text[UUID_BYTES])
 					 i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", b[i]);
 }
 
-static int attribute(enum cudaDeviceAttr which, int device)
+static int read_attribute(enum cudaDeviceAttr which, int device)
 {
 	int v = 0;
 
 	return cudaDeviceGetAttribute(&v, which, device) == cudaSuccess ? v : 0;
 }
 
-/* As cuDNN's CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION wants it. */
+/* Prints the properties in the format of cuDNN's CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION. */
 static void print_properties(const struct cudaDeviceProp *p, int device, char *text, size_t n)
 {
 	int driver = 0;
@@ -65,8 +65,8 @@ static void print_properties(const struct cudaDeviceProp *p, int device, char *t
 		 p->maxGridSize[1], p->maxGridSize[2], p->maxThreadsDim[0], p->maxThreadsDim[1], p->maxThreadsDim[2],
 		 p->maxThreadsPerBlock, p->maxThreadsPerMultiProcessor, p->maxBlocksPerMultiProcessor, p->regsPerBlock,
 		 p->regsPerMultiprocessor, p->sharedMemPerBlock, p->sharedMemPerBlockOptin,
-		 p->reservedSharedMemPerBlock, p->cooperativeLaunch, attribute(cudaDevAttrClockRate, device),
-		 attribute(cudaDevAttrMemoryClockRate, device));
+		 p->reservedSharedMemPerBlock, p->cooperativeLaunch, read_attribute(cudaDevAttrClockRate, device),
+		 read_attribute(cudaDevAttrMemoryClockRate, device));
 }
 
 int pick_describe(int device, struct backend_device *ret, struct err *err)
@@ -75,7 +75,7 @@ int pick_describe(int device, struct backend_device *ret, struct err *err)
 	cudaError_t rc = cudaGetDeviceProperties(&p, device);
 
 	if (rc != cudaSuccess)
-		return cuda_fail(err, rc, "asking what a GPU is");
+		return cuda_fail(err, rc, "reading the properties of a GPU");
 	*ret = (struct backend_device){ .capability = 10 * p.major + p.minor,
 					.multiprocessors = p.multiProcessorCount,
 					.memory_bytes = (int64_t)p.totalGlobalMem,
@@ -87,33 +87,32 @@ int pick_describe(int device, struct backend_device *ret, struct err *err)
 	return 0;
 }
 
-static int find_uuid(const struct list *l, const char *word, struct err *err)
+static int find_device_by_uuid(const struct device_list *l, const char *word, struct err *err)
 {
 	struct backend_device device;
 
 	for (int d = 0; d < l->count; d++)
 		if (!pick_describe(d, &device, NULL) && !strncmp(device.uuid, word, strlen(word)))
 			return d;
-	return err_set(err, ERR_USAGE, "--device %s: no GPU here has this UUID; see nvidia-smi -L", word);
+	return err_set(err, ERR_USAGE, "--device %s: no GPU here has this UUID: see nvidia-smi -L", word);
 }
 
-static int find_word(const struct list *l, const char *word, struct err *err)
+static int find_listed_device(const struct device_list *l, const char *word, struct err *err)
 {
 	char *end = NULL;
 	long v = isdigit((unsigned char)*word) ? strtol(word, &end, 10) : -1;
 
 	if (!strncmp(word, "GPU-", 4))
-		return find_uuid(l, word, err);
+		return find_device_by_uuid(l, word, err);
 	if (!end || *end)
-		return err_set(err, ERR_USAGE, "--device %s: numbers of GPUs, UUIDs (GPU-...) or auto are needed",
-			       word);
+		return err_set(err, ERR_USAGE, "--device %s: expected GPU numbers, UUIDs (GPU-...) or auto", word);
 	if (v >= l->count)
 		return err_set(err, ERR_USAGE, "--device %ld: there %s %d GPU%s, numbered from 0", v,
 			       l->count == 1 ? "is" : "are", l->count, l->count == 1 ? "" : "s");
 	return (int)v;
 }
 
-static int read_list(struct list *l, const char *text, struct err *err)
+static int read_device_list(struct device_list *l, const char *text, struct err *err)
 {
 	char word[80];
 
@@ -122,7 +121,7 @@ static int read_list(struct list *l, const char *text, struct err *err)
 		int device;
 
 		snprintf(word, sizeof(word), "%.*s", (int)bytes, text);
-		device = find_word(l, word, err);
+		device = find_listed_device(l, word, err);
 		if (device < 0)
 			return device;
 		l->device[l->n++] = device;
@@ -133,7 +132,7 @@ static int read_list(struct list *l, const char *text, struct err *err)
 	return 0;
 }
 
-static void take_all(struct list *l)
+static void list_all_devices(struct device_list *l)
 {
 	while (l->n < l->count && l->n < RANKS_MAX) {
 		l->device[l->n] = l->n;
@@ -141,21 +140,21 @@ static void take_all(struct list *l)
 	}
 }
 
-static int devices_for_ranks(const struct list *l, const struct backend_opts *o, bool all, struct err *err)
+static int check_device_count(const struct device_list *l, const struct backend_opts *o, bool all, struct err *err)
 {
 	if (!all && l->n > o->local_world)
-		return err_set(err, ERR_USAGE, "--device %s: names %d GPUs for %d rank%s; add --nproc-per-node %d",
+		return err_set(err, ERR_USAGE, "--device %s: lists %d GPUs for %d rank%s: add --nproc-per-node %d",
 			       o->device, l->n, o->local_world, o->local_world == 1 ? "" : "s", l->n);
 	if (o->share || l->n >= o->local_world)
 		return 0;
 	return err_set(err, ERR_USAGE,
-		       "backend cuda: there %s %d GPU%s for %d ranks; use --nproc-per-node %d, or --share-gpu, which "
+		       "backend cuda: there %s %d GPU%s for %d ranks: use --nproc-per-node %d, or --share-gpu, which "
 		       "is correct and slow",
 		       l->n == 1 ? "is" : "are", l->n, l->n == 1 ? "" : "s", o->local_world, l->n);
 }
 
-/* Whether some rank has the same one as another. */
-static bool shares(const struct list *l, int ranks)
+/* Returns true if two ranks have the same device. */
+static bool shares_device(const struct device_list *l, int ranks)
 {
 	for (int r = 0; r < ranks; r++)
 		for (int k = 0; k < r; k++)
@@ -164,7 +163,7 @@ static bool shares(const struct list *l, int ranks)
 	return false;
 }
 
-static void be_own_host(int rank)
+static void set_nccl_host(int rank)
 {
 	char name[32];
 
@@ -176,27 +175,27 @@ int pick_device(const struct backend_opts *o, int *ret, struct err *err)
 {
 	const bool all = !o->device || !strcmp(o->device, "auto");
 	const int ranks = o->local_world > 0 ? o->local_world : 1;
-	struct list l = { .n = 0 };
+	struct device_list l = { .n = 0 };
 	cudaError_t found = cudaGetDeviceCount(&l.count);
 	int rc = found == cudaSuccess ? 0 : cuda_fail(err, found, "counting the GPUs");
 
 	if (!rc && all)
-		take_all(&l);
+		list_all_devices(&l);
 	else if (!rc)
-		rc = read_list(&l, o->device, err);
+		rc = read_device_list(&l, o->device, err);
 	if (!rc)
-		rc = devices_for_ranks(&l, o, all, err);
+		rc = check_device_count(&l, o, all, err);
 	if (rc)
 		return rc;
-	if (shares(&l, ranks) && !o->share)
+	if (shares_device(&l, ranks) && !o->share)
 		return err_set(err, ERR_USAGE,
-			       "--device %s: names a GPU twice; add --share-gpu, which is correct and slow", o->device);
-	if (shares(&l, ranks))
-		be_own_host(o->local_rank);
+			       "--device %s: lists a GPU twice: add --share-gpu, which is correct and slow", o->device);
+	if (shares_device(&l, ranks))
+		set_nccl_host(o->local_rank);
 	*ret = l.device[o->local_rank % l.n];
 	if (pick_capability(*ret) < PICK_CAPABILITY_MIN)
 		return err_set(err, ERR_UNSUPPORTED,
-			       "backend cuda: device %d has compute capability %d.%d; 8.0 or newer is needed", *ret,
+			       "backend cuda: device %d has compute capability %d.%d: 8.0 or newer is required", *ret,
 			       pick_capability(*ret) / 10, pick_capability(*ret) % 10);
 	return 0;
 }

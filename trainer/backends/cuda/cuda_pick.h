@@ -1,4 +1,4 @@
-/* cuda_pick.h: which of the machine's GPUs a rank takes. */
+/* cuda_pick.h: chooses the GPU of a rank. */
 #ifndef DPT_BACKENDS_CUDA_CUDA_PICK_H
 #define DPT_BACKENDS_CUDA_CUDA_PICK_H
 
@@ -10,8 +10,9 @@ int pick_capability(int device);
 
 int pick_describe(int device, struct backend_device *ret, struct err *err);
 
-/* The device of o->local_rank, within what CUDA_VISIBLE_DEVICES shows. Where ranks share one, which only o->share
- * allows, NCCL is told another host for each (NCCL_HOSTID). ERR_USAGE: one line that says what there is. */
+/* Chooses the device of o->local_rank among those that CUDA_VISIBLE_DEVICES shows. If ranks share a device, which only
+ * o->share allows, each pretends to be another host to NCCL (NCCL_HOSTID). ERR_USAGE: one line with the devices
+ * present. */
 int pick_device(const struct backend_opts *o, int *ret, struct err *err);
 
 #endif

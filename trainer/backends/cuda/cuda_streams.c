@@ -1,5 +1,5 @@
-/* cuda_streams.c: streams, events and graphs of a rank's device. Streams do not wait for CUDA's legacy stream, nor it for
- * them: the executor orders everything. */
+/* cuda_streams.c: streams, events and graphs of a rank's device. Its streams and CUDA's legacy stream do not wait for each
+ * other: the executor orders all work. */
 #include <stdlib.h>
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
@@ -10,18 +10,19 @@
 #include "trainer/backends/cuda/fail.h"
 #include "trainer/backends/cuda/cuda_module.h"
 
-static int done(struct err *err, cudaError_t rc, const char *what)
+static int check_cuda(struct err *err, cudaError_t rc, const char *what)
 {
 	return rc == cudaSuccess ? 0 : cuda_fail(err, rc, what);
 }
 
-static int stream_new(void *module, struct stream_handle **ret, struct err *err)
+static int new_stream(void *module, struct stream_handle **ret, struct err *err)
 {
 	(void)module;
-	return done(err, cudaStreamCreateWithFlags((cudaStream_t *)ret, cudaStreamNonBlocking), "making a stream");
+	return check_cuda(err, cudaStreamCreateWithFlags((cudaStream_t *)ret, cudaStreamNonBlocking),
+			  "creating a stream");
 }
 
-static void stream_free(void *module, struct stream_handle *s)
+static void free_stream(void *module, struct stream_handle *s)
 {
 	(void)module;
 	cudaStreamDestroy((cudaStream_t)s);
@@ -32,7 +33,7 @@ struct event_handle {
 	bool timed;
 };
 
-static int event_new(void *module, bool timed, struct event_handle **ret, struct err *err)
+static int new_event(void *module, bool timed, struct event_handle **ret, struct err *err)
 {
 	struct event_handle *e = malloc(sizeof(*e));
 	int rc;
@@ -41,8 +42,8 @@ static int event_new(void *module, bool timed, struct event_handle **ret, struct
 	if (!e)
 		return err_set(err, ERR_NOMEM, "cuda: out of memory: event");
 	e->timed = timed;
-	rc = done(err, cudaEventCreateWithFlags(&e->event, timed ? cudaEventDefault : cudaEventDisableTiming),
-		  "making an event");
+	rc = check_cuda(err, cudaEventCreateWithFlags(&e->event, timed ? cudaEventDefault : cudaEventDisableTiming),
+			"creating an event");
 	if (rc)
 		free(e);
 	else
@@ -50,56 +51,57 @@ static int event_new(void *module, bool timed, struct event_handle **ret, struct
 	return rc;
 }
 
-static void event_free(void *module, struct event_handle *e)
+static void free_event(void *module, struct event_handle *e)
 {
 	(void)module;
 	cudaEventDestroy(e->event);
 	free(e);
 }
 
-/* A timed event becomes a node of the graph; the others are its edges. */
-static int record(void *module, struct stream_handle *s, struct event_handle *e, struct err *err)
+/* While recording, a timed event becomes a node of the graph; the others become edges. */
+static int record_event(void *module, struct stream_handle *s, struct event_handle *e, struct err *err)
 {
 	const struct cuda_module *m = module;
 	const bool outside = m->capturing && e->timed;
 
-	return done(err,
-		    cudaEventRecordWithFlags(e->event, (cudaStream_t)s,
-					     outside ? cudaEventRecordExternal : cudaEventRecordDefault),
-		    "recording an event");
+	return check_cuda(err,
+			  cudaEventRecordWithFlags(e->event, (cudaStream_t)s,
+						   outside ? cudaEventRecordExternal : cudaEventRecordDefault),
+			  "recording an event");
 }
 
-static int stream_wait(void *module, struct stream_handle *s, struct event_handle *e, struct err *err)
+static int wait_event(void *module, struct stream_handle *s, struct event_handle *e, struct err *err)
 {
 	(void)module;
-	return done(err, cudaStreamWaitEvent((cudaStream_t)s, e->event, 0), "making one stream wait for another");
+	return check_cuda(err, cudaStreamWaitEvent((cudaStream_t)s, e->event, 0), "making one stream wait for another");
 }
 
-static int copy_async(void *module, struct stream_handle *s, const struct backend_copy *c, struct err *err)
+static int copy_on_stream(void *module, struct stream_handle *s, const struct backend_copy *c, struct err *err)
 {
 	(void)module;
-	return done(err, cudaMemcpyAsync(c->to, c->from, c->bytes, cudaMemcpyDefault, (cudaStream_t)s), "copying");
+	return check_cuda(err, cudaMemcpyAsync(c->to, c->from, c->bytes, cudaMemcpyDefault, (cudaStream_t)s),
+			  "copying");
 }
 
-static int event_sync(void *module, struct event_handle *e, struct err *err)
+static int sync_event(void *module, struct event_handle *e, struct err *err)
 {
 	(void)module;
-	return done(err, cudaEventSynchronize(e->event), "waiting for the device");
+	return check_cuda(err, cudaEventSynchronize(e->event), "waiting for the device");
 }
 
-static int event_done(void *module, struct event_handle *e, bool *ret, struct err *err)
+static int query_event(void *module, struct event_handle *e, bool *ret, struct err *err)
 {
 	cudaError_t rc = cudaEventQuery(e->event);
 
 	(void)module;
 	*ret = rc == cudaSuccess;
-	return done(err, rc == cudaErrorNotReady ? cudaSuccess : rc, "waiting for the device");
+	return check_cuda(err, rc == cudaErrorNotReady ? cudaSuccess : rc, "waiting for the device");
 }
 
-static int seconds(void *module, struct event_handle *from, struct event_handle *to, double *ret, struct err *err)
+static int read_seconds(void *module, struct event_handle *from, struct event_handle *to, double *ret, struct err *err)
 {
 	float ms = 0;
-	int rc = done(err, cudaEventElapsedTime(&ms, from->event, to->event), "reading a time");
+	int rc = check_cuda(err, cudaEventElapsedTime(&ms, from->event, to->event), "reading a time");
 
 	(void)module;
 	if (!rc)
@@ -109,32 +111,32 @@ static int seconds(void *module, struct event_handle *from, struct event_handle 
 
 struct graph_handle {
 	cudaGraphExec_t exec;
-	struct backend_sent sent; /* each time it is launched */
+	struct backend_sent sent; /* bytes sent per launch */
 };
 
-static int capture_begin(void *module, struct stream_handle *s, struct err *err)
+static int begin_capture(void *module, struct stream_handle *s, struct err *err)
 {
 	struct cuda_module *m = module;
-	int rc = done(err, cudaStreamBeginCapture((cudaStream_t)s, cudaStreamCaptureModeThreadLocal),
-		      "recording a graph");
+	int rc = check_cuda(err, cudaStreamBeginCapture((cudaStream_t)s, cudaStreamCaptureModeThreadLocal),
+			    "recording a graph");
 
 	m->capturing = !rc;
 	m->sent_recorded = (struct backend_sent){ 0 };
 	return rc;
 }
 
-static int capture_end(void *module, struct stream_handle *s, struct graph_handle **ret, struct err *err)
+static int end_capture(void *module, struct stream_handle *s, struct graph_handle **ret, struct err *err)
 {
 	struct cuda_module *m = module;
 	struct graph_handle *g;
 	cudaGraph_t graph = NULL;
-	int rc = done(err, cudaStreamEndCapture((cudaStream_t)s, &graph), "recording a graph");
+	int rc = check_cuda(err, cudaStreamEndCapture((cudaStream_t)s, &graph), "recording a graph");
 
 	m->capturing = false;
 	if (rc)
 		return rc;
 	g = calloc(1, sizeof(*g));
-	rc = g ? done(err, cudaGraphInstantiate(&g->exec, graph, 0), "making a graph")
+	rc = g ? check_cuda(err, cudaGraphInstantiate(&g->exec, graph, 0), "creating a graph")
 	       : err_set(err, ERR_NOMEM, "cuda: out of memory: graph");
 	cudaGraphDestroy(graph);
 	if (rc) {
@@ -146,16 +148,16 @@ static int capture_end(void *module, struct stream_handle *s, struct graph_handl
 	return 0;
 }
 
-static int graph_launch(void *module, struct stream_handle *s, struct graph_handle *g, struct err *err)
+static int launch_graph(void *module, struct stream_handle *s, struct graph_handle *g, struct err *err)
 {
 	struct cuda_module *m = module;
 
 	m->sent.all += g->sent.all;
 	m->sent.nodes += g->sent.nodes;
-	return done(err, cudaGraphLaunch(g->exec, (cudaStream_t)s), "launching a graph");
+	return check_cuda(err, cudaGraphLaunch(g->exec, (cudaStream_t)s), "launching a graph");
 }
 
-static void recorded_free(void *module, struct graph_handle *g)
+static void free_graph_exec(void *module, struct graph_handle *g)
 {
 	(void)module;
 	cudaGraphExecDestroy(g->exec);
@@ -163,34 +165,34 @@ static void recorded_free(void *module, struct graph_handle *g)
 }
 
 #ifdef HAVE_NVTX
-static void range_begin(const char *name)
+static void begin_range(const char *name)
 {
 	nvtxRangePushA(name);
 }
 
-static void range_end(void)
+static void end_range(void)
 {
 	nvtxRangePop();
 }
 #endif
 
 const struct backend_streams cuda_streams = {
-	.stream_new = stream_new,
-	.stream_free = stream_free,
-	.event_new = event_new,
-	.event_free = event_free,
-	.record = record,
-	.wait = stream_wait,
-	.copy_async = copy_async,
-	.event_sync = event_sync,
-	.event_done = event_done,
-	.seconds = seconds,
-	.capture_begin = capture_begin,
-	.capture_end = capture_end,
-	.graph_launch = graph_launch,
-	.graph_free = recorded_free,
+	.stream_new = new_stream,
+	.stream_free = free_stream,
+	.event_new = new_event,
+	.event_free = free_event,
+	.record = record_event,
+	.wait = wait_event,
+	.copy_async = copy_on_stream,
+	.event_sync = sync_event,
+	.event_done = query_event,
+	.seconds = read_seconds,
+	.capture_begin = begin_capture,
+	.capture_end = end_capture,
+	.graph_launch = launch_graph,
+	.graph_free = free_graph_exec,
 #ifdef HAVE_NVTX
-	.range_begin = range_begin,
-	.range_end = range_end,
+	.range_begin = begin_range,
+	.range_end = end_range,
 #endif
 };

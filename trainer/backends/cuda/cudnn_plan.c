@@ -22,7 +22,7 @@
 
 #define ATTR(name, type, count, value) { CUDNN_ATTR_##name, CUDNN_TYPE_##type, count, value }
 
-static int refused(const struct cuda_module *m, int code, cudnnStatus_t status, const char *what, struct err *err)
+static int set_dnn_error(const struct cuda_module *m, int code, cudnnStatus_t status, const char *what, struct err *err)
 {
 	char said[256] = "";
 
@@ -42,7 +42,7 @@ int dnn_open(struct cuda_module *m, struct err *err)
 	if (status == CUDNN_STATUS_SUCCESS)
 		return 0;
 	m->dnn = NULL;
-	return refused(m, ERR_IO, status, "opening", err);
+	return set_dnn_error(m, ERR_IO, status, "opening", err);
 }
 
 int dnn_open_for(struct cuda_module *m, const char *json, struct err *err)
@@ -54,14 +54,14 @@ int dnn_open_for(struct cuda_module *m, const char *json, struct err *err)
 	if (rc)
 		return rc;
 	m->dnn_device = dnn_make(&g, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, attrs, 1);
-	return m->dnn_device ? 0 : refused(m, ERR_USAGE, g.status, "a device's description", err);
+	return m->dnn_device ? 0 : set_dnn_error(m, ERR_USAGE, g.status, "a device's description", err);
 }
 
-static void forget_ahead(struct cuda_module *m);
+static void drop_ahead_plans(struct cuda_module *m);
 
 void dnn_close(struct cuda_module *m)
 {
-	forget_ahead(m);
+	drop_ahead_plans(m);
 	if (m->dnn_device)
 		m->calls.cudnnBackendDestroyDescriptor(m->dnn_device);
 	if (m->dnn)
@@ -72,8 +72,8 @@ void dnn_close(struct cuda_module *m)
 
 /* ---- descriptors ---- */
 
-static cudnnStatus_t set_all(const struct cuda_calls *c, cudnnBackendDescriptor_t d, const struct dnn_attr *attrs,
-			     int n)
+static cudnnStatus_t set_attributes(const struct cuda_calls *c, cudnnBackendDescriptor_t d,
+				    const struct dnn_attr *attrs, int n)
 {
 	cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
 
@@ -82,15 +82,15 @@ static cudnnStatus_t set_all(const struct cuda_calls *c, cudnnBackendDescriptor_
 	return status;
 }
 
-/* A finished descriptor of nobody's. */
-static cudnnStatus_t make(const struct cuda_calls *c, cudnnBackendDescriptor_t *ret, cudnnBackendDescriptorType_t type,
-			  const struct dnn_attr *attrs, int n)
+/* Creates and finalises a descriptor that the caller owns. */
+static cudnnStatus_t make_descriptor(const struct cuda_calls *c, cudnnBackendDescriptor_t *ret,
+				     cudnnBackendDescriptorType_t type, const struct dnn_attr *attrs, int n)
 {
 	cudnnBackendDescriptor_t d = NULL;
 	cudnnStatus_t status = c->cudnnBackendCreateDescriptor(type, &d);
 
 	if (!status)
-		status = set_all(c, d, attrs, n);
+		status = set_attributes(c, d, attrs, n);
 	if (!status)
 		status = c->cudnnBackendFinalize(d);
 	if (status && d)
@@ -108,7 +108,7 @@ cudnnBackendDescriptor_t dnn_make(struct dnn_graph *g, cudnnBackendDescriptorTyp
 	if (!g->status && g->n == DNN_DESCRIPTORS_MAX)
 		g->status = CUDNN_STATUS_NOT_SUPPORTED;
 	if (!g->status)
-		g->status = make(&g->module->calls, &d, type, attrs, n);
+		g->status = make_descriptor(&g->module->calls, &d, type, attrs, n);
 	if (d)
 		g->made[g->n++] = d;
 	return d;
@@ -145,7 +145,7 @@ void dnn_op(struct dnn_graph *g, cudnnBackendDescriptorType_t type, const struct
 		g->ops[g->n_ops++] = d;
 }
 
-static void graph_done(struct dnn_graph *g)
+static void free_graph_descriptors(struct dnn_graph *g)
 {
 	while (g->n)
 		g->module->calls.cudnnBackendDestroyDescriptor(g->made[--g->n]);
@@ -153,7 +153,7 @@ static void graph_done(struct dnn_graph *g)
 
 /* ---- engines ---- */
 
-static cudnnBackendDescriptor_t operation_graph(struct dnn_graph *g)
+static cudnnBackendDescriptor_t make_operation_graph(struct dnn_graph *g)
 {
 	const struct dnn_attr attrs[] = {
 		ATTR(OPERATIONGRAPH_OPS, BACKEND_DESCRIPTOR, g->n_ops, g->ops),
@@ -163,21 +163,21 @@ static cudnnBackendDescriptor_t operation_graph(struct dnn_graph *g)
 	return dnn_make(g, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, attrs, g->handle ? 2 : 1);
 }
 
-struct configs {
+struct engine_configs {
 	int64_t n;
 	cudnnBackendDescriptor_t at[CONFIGS_MAX];
 };
 
-static void configs_done(const struct cuda_calls *c, struct configs *s)
+static void free_configs(const struct cuda_calls *c, struct engine_configs *s)
 {
 	for (int i = 0; i < CONFIGS_MAX; i++)
 		if (s->at[i])
 			c->cudnnBackendDestroyDescriptor(s->at[i]);
 }
 
-/* What the library recommends, the best first. */
-static cudnnStatus_t recommend(struct dnn_graph *g, cudnnBackendDescriptor_t graph, cudnnBackendHeurMode_t mode,
-			       struct configs *ret)
+/* Fetches the library's recommended engine configurations, best first. */
+static cudnnStatus_t fetch_recommendations(struct dnn_graph *g, cudnnBackendDescriptor_t graph,
+					   cudnnBackendHeurMode_t mode, struct engine_configs *ret)
 {
 	const struct cuda_calls *c = &g->module->calls;
 	const struct dnn_attr attrs[] = {
@@ -186,7 +186,7 @@ static cudnnStatus_t recommend(struct dnn_graph *g, cudnnBackendDescriptor_t gra
 		ATTR(ENGINEHEUR_DEVICEPROP, BACKEND_DESCRIPTOR, 1, &g->module->dnn_device),
 	};
 	cudnnBackendDescriptor_t heuristic = NULL;
-	cudnnStatus_t status = make(c, &heuristic, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, attrs,
+	cudnnStatus_t status = make_descriptor(c, &heuristic, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, attrs,
 				    g->module->dnn_device ? 3 : 2);
 
 	for (int i = 0; !status && i < CONFIGS_MAX; i++)
@@ -199,8 +199,8 @@ static cudnnStatus_t recommend(struct dnn_graph *g, cudnnBackendDescriptor_t gra
 	return status;
 }
 
-/* A bit for each numerical note of the engine behind a configuration. */
-static unsigned notes_of(const struct cuda_calls *c, cudnnBackendDescriptor_t config)
+/* Bit mask of the numerical notes of a configuration's engine. */
+static unsigned read_numerical_notes(const struct cuda_calls *c, cudnnBackendDescriptor_t config)
 {
 	cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
 	cudnnBackendDescriptor_t engine = NULL;
@@ -220,7 +220,7 @@ static unsigned notes_of(const struct cuda_calls *c, cudnnBackendDescriptor_t co
 	return found;
 }
 
-static bool suits(unsigned notes, const struct dnn_wish *w)
+static bool fits_wish(unsigned notes, const struct dnn_wish *w)
 {
 	const unsigned rounds = 1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE |
 				1u << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS |
@@ -232,28 +232,28 @@ static bool suits(unsigned notes, const struct dnn_wish *w)
 	       !(w->deterministic && notes & 1u << CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
 }
 
-/* An engine as it is configured, and what it was made into. */
-struct way {
+/* An engine configuration and its compiled plan. */
+struct dnn_candidate {
 	cudnnBackendDescriptor_t config, plan;
 	size_t workspace;
 	bool tensor_cores;
 };
 
-/* A graph with its plan, for all nodes that would make the same. */
+/* A graph with its plan, shared by all nodes with the same graph. */
 struct dnn_engine {
 	struct dnn_engine *next;
-	int users; /* plans, and whoever made it ahead */
+	int users; /* number of plans, plus one if it was made ahead */
 	struct dnn_graph graph;
 	struct dnn_wish wishes[WISHES_MAX];
 	int n_wishes;
-	struct way way[TRIALS_MAX]; /* the first is the engine's; the others wait for a trial */
-	int n_ways;		    /* 0: there is none, as why says */
+	struct dnn_candidate candidates[TRIALS_MAX]; /* the first is in use; the others are candidates for timing */
+	int n_candidates;		    /* 0: none; why has the reason */
 	struct err why;
 	bool recalled, ahead;
-	int64_t key[KEY_MAX]; /* the graph's, then the wishes */
+	int64_t key[KEY_MAX]; /* key of the graph, then of the wishes */
 };
 
-static void key_of(int64_t (*ret)[KEY_MAX], const struct dnn_graph *g, const struct dnn_wish *wishes, int n)
+static void make_engine_key(int64_t (*ret)[KEY_MAX], const struct dnn_graph *g, const struct dnn_wish *wishes, int n)
 {
 	memset(*ret, 0, sizeof(*ret));
 	memcpy(*ret, g->key, sizeof(g->key));
@@ -266,8 +266,8 @@ static void key_of(int64_t (*ret)[KEY_MAX], const struct dnn_graph *g, const str
 	}
 }
 
-/* What a plan is made for: a handle's device, else one that is described. */
-static struct dnn_attr for_device(const struct dnn_graph *g)
+/* The attribute of a plan's target: the device of a handle, else the described device. */
+static struct dnn_attr make_device_attr(const struct dnn_graph *g)
 {
 	return g->handle ? (struct dnn_attr)ATTR(EXECUTION_PLAN_HANDLE, HANDLE, 1, &g->handle)
 			 : (struct dnn_attr)ATTR(EXECUTION_PLAN_DEVICEPROP, BACKEND_DESCRIPTOR, 1,
@@ -282,64 +282,65 @@ static bool read_workspace(const struct cuda_calls *c, cudnnBackendDescriptor_t 
 					    ret);
 }
 
-static void way_done(const struct cuda_calls *c, struct way *w)
+static void free_candidate(const struct cuda_calls *c, struct dnn_candidate *w)
 {
 	if (w->plan)
 		c->cudnnBackendDestroyDescriptor(w->plan);
 	if (w->config)
 		c->cudnnBackendDestroyDescriptor(w->config);
-	*w = (struct way){ 0 };
+	*w = (struct dnn_candidate){ 0 };
 }
 
-/* Makes the plan of one configuration and takes it when it fits. */
-static bool try_config(struct dnn_engine *p, cudnnBackendDescriptor_t config, const struct dnn_wish *w)
+/* Compiles the plan of one configuration and adds it if it fits the wish. */
+static bool try_engine_config(struct dnn_engine *p, cudnnBackendDescriptor_t config, const struct dnn_wish *w)
 {
 	const struct cuda_module *m = p->graph.module;
-	const unsigned notes = notes_of(&m->calls, config);
+	const unsigned notes = read_numerical_notes(&m->calls, config);
 	const struct dnn_attr attrs[] = {
-		ATTR(EXECUTION_PLAN_ENGINE_CONFIG, BACKEND_DESCRIPTOR, 1, &config), for_device(&p->graph)
+		ATTR(EXECUTION_PLAN_ENGINE_CONFIG, BACKEND_DESCRIPTOR, 1, &config), make_device_attr(&p->graph)
 	};
 	cudnnBackendDescriptor_t plan = NULL;
 	int64_t bytes = 0;
 
-	if (!suits(notes, w) || make(&m->calls, &plan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attrs, 2))
+	if (!fits_wish(notes, w) ||
+	    make_descriptor(&m->calls, &plan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attrs, 2))
 		return false;
 	if (!read_workspace(&m->calls, plan, &bytes) || (size_t)bytes > w->workspace_max) {
 		m->calls.cudnnBackendDestroyDescriptor(plan);
 		return false;
 	}
-	p->way[p->n_ways++] = (struct way){ config, plan, (size_t)bytes,
+	p->candidates[p->n_candidates++] = (struct dnn_candidate){ config, plan, (size_t)bytes,
 					    notes & 1u << CUDNN_NUMERICAL_NOTE_TENSOR_CORE };
 	return true;
 }
 
-/* How many ways are worth knowing. */
-static int ways_wanted(const struct dnn_engine *p, const struct dnn_wish *w)
+/* Number of candidates to collect. */
+static int count_candidates_wanted(const struct dnn_engine *p, const struct dnn_wish *w)
 {
 	return p->graph.n_operands && p->graph.handle && !w->deterministic ? TRIALS_MAX : 1;
 }
 
-static void choose(struct dnn_engine *p, cudnnBackendDescriptor_t graph, const struct dnn_wish *w)
+static void find_candidates(struct dnn_engine *p, cudnnBackendDescriptor_t graph, const struct dnn_wish *w)
 {
 	static const cudnnBackendHeurMode_t modes[] = { CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK };
 
-	for (int i = 0; i < 2 && !p->n_ways; i++) {
-		struct configs found = { 0 };
+	for (int i = 0; i < 2 && !p->n_candidates; i++) {
+		struct engine_configs found = { 0 };
 
-		if (recommend(&p->graph, graph, modes[i], &found))
+		if (fetch_recommendations(&p->graph, graph, modes[i], &found))
 			found.n = 0;
-		for (int64_t k = 0; k < found.n && p->n_ways < ways_wanted(p, w); k++)
-			if (try_config(p, found.at[k], w))
+		for (int64_t k = 0; k < found.n && p->n_candidates < count_candidates_wanted(p, w); k++)
+			if (try_engine_config(p, found.at[k], w))
 				found.at[k] = NULL;
-		configs_done(&p->graph.module->calls, &found);
+		free_configs(&p->graph.module->calls, &found);
 	}
 }
 
-/* ---- plans of earlier runs: whether they use tensor cores (a byte), then the library's own words ---- */
+/* ---- cached plans: one byte for tensor cores, then the library's serialised plan ---- */
 
 #define KEPT_KEY_BYTES (17 * KEY_MAX + 8)
 
-static void kept_key(char (*ret)[KEPT_KEY_BYTES], const struct dnn_engine *e)
+static void format_cache_key(char (*ret)[KEPT_KEY_BYTES], const struct dnn_engine *e)
 {
 	size_t used = (size_t)snprintf(*ret, sizeof(*ret), "graph");
 
@@ -347,17 +348,17 @@ static void kept_key(char (*ret)[KEPT_KEY_BYTES], const struct dnn_engine *e)
 		used += (size_t)snprintf(*ret + used, sizeof(*ret) - used, " %llx", (unsigned long long)e->key[i]);
 }
 
-/* Of the library's words for it, a plan of e's handle. */
-static bool read_plan(const struct dnn_engine *e, struct way *ret, const char *text, size_t n)
+/* Restores a plan from its serialised form, for e's handle. */
+static bool parse_dnn_plan(const struct dnn_engine *e, struct dnn_candidate *ret, const char *text, size_t n)
 {
 	const struct cuda_calls *c = &e->graph.module->calls;
 	const struct dnn_attr attrs[] = {
-		ATTR(EXECUTION_PLAN_JSON_REPRESENTATION, CHAR, (int64_t)n, text), for_device(&e->graph)
+		ATTR(EXECUTION_PLAN_JSON_REPRESENTATION, CHAR, (int64_t)n, text), make_device_attr(&e->graph)
 	};
 	cudnnBackendDescriptor_t plan = NULL;
 	int64_t bytes = 0;
 
-	if (make(c, &plan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attrs, 2))
+	if (make_descriptor(c, &plan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, attrs, 2))
 		return false;
 	if (!read_workspace(c, plan, &bytes)) {
 		c->cudnnBackendDestroyDescriptor(plan);
@@ -368,23 +369,23 @@ static bool read_plan(const struct dnn_engine *e, struct way *ret, const char *t
 	return true;
 }
 
-static void recall(struct dnn_engine *e)
+static void load_cached_plan(struct dnn_engine *e)
 {
 	char key[KEPT_KEY_BYTES];
 	const char *known;
 	size_t n = 0;
 
-	kept_key(&key, e);
+	format_cache_key(&key, e);
 	known = plan_cache_find(e->graph.module->kept, key, &n);
-	if (n < 2 || !read_plan(e, &e->way[0], known + 1, n - 1))
+	if (n < 2 || !parse_dnn_plan(e, &e->candidates[0], known + 1, n - 1))
 		return;
 	e->recalled = true;
-	e->n_ways = 1;
-	e->way[0].tensor_cores = known[0] == '1';
+	e->n_candidates = 1;
+	e->candidates[0].tensor_cores = known[0] == '1';
 }
 
-/* The library's words for the plan, behind one byte that is the caller's; NULL: it has none. */
-static char *words_of(const struct dnn_engine *e, const struct way *w, size_t *ret_n)
+/* Serialises a plan; the first byte is left for the caller. NULL if the library cannot. */
+static char *serialise_plan(const struct dnn_engine *e, const struct dnn_candidate *w, size_t *ret_n)
 {
 	const struct cuda_calls *c = &e->graph.module->calls;
 	int64_t n = 0, got = 0;
@@ -403,45 +404,45 @@ static char *words_of(const struct dnn_engine *e, const struct way *w, size_t *r
 	return text;
 }
 
-static void keep(const struct dnn_engine *e)
+static void cache_plan(const struct dnn_engine *e)
 {
 	char key[KEPT_KEY_BYTES], *text;
 	size_t n = 0;
 
 	if (!e->graph.module->kept)
 		return;
-	text = words_of(e, &e->way[0], &n);
+	text = serialise_plan(e, &e->candidates[0], &n);
 	if (!text)
 		return;
-	text[0] = e->way[0].tensor_cores ? '1' : '0';
-	kept_key(&key, e);
+	text[0] = e->candidates[0].tensor_cores ? '1' : '0';
+	format_cache_key(&key, e);
 	plan_cache_put(e->graph.module->kept, key, text, n);
 	free(text);
 }
 
-static struct dnn_engine *engine_alike(const struct dnn_graph *g, const struct dnn_wish *wishes, int n)
+static struct dnn_engine *find_same_engine(const struct dnn_graph *g, const struct dnn_wish *wishes, int n)
 {
 	struct dnn_engine *e = g->module->dnn_engines;
 	int64_t key[KEY_MAX];
 
-	key_of(&key, g, wishes, n);
+	make_engine_key(&key, g, wishes, n);
 	while (e && memcmp(e->key, key, sizeof(key)) != 0)
 		e = e->next;
 	return e;
 }
 
-static void engine_free(struct dnn_engine *e)
+static void free_engine(struct dnn_engine *e)
 {
 	const struct cuda_calls *c = &e->graph.module->calls;
 
 	for (int i = 0; i < TRIALS_MAX; i++)
-		way_done(c, &e->way[i]);
-	graph_done(&e->graph);
+		free_candidate(c, &e->candidates[i]);
+	free_graph_descriptors(&e->graph);
 	free(e);
 }
 
-/* The last user's end is the engine's. */
-static void engine_drop(struct dnn_engine *e)
+/* Drops one use; the last one frees the engine. */
+static void drop_engine_use(struct dnn_engine *e)
 {
 	struct dnn_engine **at = &e->graph.module->dnn_engines;
 
@@ -450,46 +451,46 @@ static void engine_drop(struct dnn_engine *e)
 	while (*at != e)
 		at = &(*at)->next;
 	*at = e->next;
-	engine_free(e);
+	free_engine(e);
 }
 
-static void search(struct dnn_engine *e)
+static void search_engines(struct dnn_engine *e)
 {
-	cudnnBackendDescriptor_t graph = operation_graph(&e->graph);
+	cudnnBackendDescriptor_t graph = make_operation_graph(&e->graph);
 
-	for (int i = 0; graph && i < e->n_wishes && !e->n_ways; i++)
-		choose(e, graph, &e->wishes[i]);
+	for (int i = 0; graph && i < e->n_wishes && !e->n_candidates; i++)
+		find_candidates(e, graph, &e->wishes[i]);
 }
 
-/* Takes over the graph. NULL: no memory. */
-static struct dnn_engine *engine_new(struct dnn_graph *g, const struct dnn_wish *wishes, int n)
+/* Takes ownership of the graph. NULL when out of memory. */
+static struct dnn_engine *new_dnn_engine(struct dnn_graph *g, const struct dnn_wish *wishes, int n)
 {
 	struct dnn_engine *e = calloc(1, sizeof(*e));
 
 	if (!e) {
-		graph_done(g);
+		free_graph_descriptors(g);
 		return NULL;
 	}
 	e->graph = *g;
 	e->graph.handle = g->module->dnn;
 	memcpy(e->wishes, wishes, (size_t)n * sizeof(*wishes));
 	e->n_wishes = n;
-	key_of(&e->key, g, wishes, n);
+	make_engine_key(&e->key, g, wishes, n);
 	return e;
 }
 
-/* Of what is known from before, or else what the library recommends. */
+/* Uses the cached plan, else searches the library's recommendations. */
 static void find_plan(struct dnn_engine *e)
 {
-	recall(e);
-	if (!e->n_ways)
-		search(e);
-	if (!e->n_ways)
-		refused(e->graph.module, ERR_UNSUPPORTED,
+	load_cached_plan(e);
+	if (!e->n_candidates)
+		search_engines(e);
+	if (!e->n_candidates)
+		set_dnn_error(e->graph.module, ERR_UNSUPPORTED,
 			e->graph.status ? e->graph.status : CUDNN_STATUS_NOT_SUPPORTED, "no engine", &e->why);
 }
 
-static void engine_list(struct dnn_engine *e)
+static void list_engine(struct dnn_engine *e)
 {
 	struct cuda_module *m = e->graph.module;
 
@@ -505,31 +506,31 @@ static cudnnStatus_t make_pack(const struct cuda_calls *c, cudnnBackendDescripto
 		ATTR(VARIANT_PACK_WORKSPACE, VOID_PTR, 1, &o->workspace),
 	};
 
-	return make(c, ret, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, attrs, 3);
+	return make_descriptor(c, ret, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, attrs, 3);
 }
 
 /* ---- trials ---- */
 
-struct attempt {
+struct dnn_attempt {
 	const struct dnn_engine *engine;
 	struct trial trial;
 	cudnnBackendDescriptor_t plan, pack;
 };
 
-static int attempt_run(void *user, cudaStream_t stream)
+static int run_dnn_attempt(void *user, cudaStream_t stream)
 {
-	const struct attempt *a = user;
+	const struct dnn_attempt *a = user;
 	const struct cuda_module *m = a->engine->graph.module;
 	cudnnStatus_t status = m->calls.cudnnSetStream(m->dnn, stream);
 
 	return (int)(status ? status : m->calls.cudnnBackendExecute(m->dnn, a->plan, a->pack));
 }
 
-static double way_ms(void *user, int k)
+static double time_candidate(void *user, int k)
 {
-	struct attempt *a = user;
+	struct dnn_attempt *a = user;
 	const struct dnn_graph *g = &a->engine->graph;
-	const struct way *w = &a->engine->way[k];
+	const struct dnn_candidate *w = &a->engine->candidates[k];
 	struct dnn_operands o = { .n = g->n_operands };
 	size_t used = 0;
 	double ms;
@@ -542,48 +543,48 @@ static double way_ms(void *user, int k)
 	if (make_pack(&g->module->calls, &a->pack, &o))
 		return INFINITY;
 	a->plan = w->plan;
-	ms = trial_ms(&a->trial, attempt_run, a);
+	ms = trial_ms(&a->trial, run_dnn_attempt, a);
 	g->module->calls.cudnnBackendDestroyDescriptor(a->pack);
 	return ms;
 }
 
-static size_t trial_bytes(const struct dnn_engine *e)
+static size_t count_trial_bytes(const struct dnn_engine *e)
 {
 	size_t room = 0, bytes = 0;
 
-	for (int i = 0; i < e->n_ways; i++)
-		room = e->way[i].workspace > room ? e->way[i].workspace : room;
+	for (int i = 0; i < e->n_candidates; i++)
+		room = e->candidates[i].workspace > room ? e->candidates[i].workspace : room;
 	for (int k = 0; k < e->graph.n_operands; k++)
 		bytes += trial_room(e->graph.bytes[k]);
 	return bytes + trial_room(room);
 }
 
-static int fastest(const struct dnn_engine *e)
+static int find_fastest_candidate(const struct dnn_engine *e)
 {
-	struct attempt a = { .engine = e };
+	struct dnn_attempt a = { .engine = e };
 	int best;
 
-	if (e->n_ways < 2 || !trial_open(&a.trial, trial_bytes(e)))
+	if (e->n_candidates < 2 || !trial_open(&a.trial, count_trial_bytes(e)))
 		return 0;
-	best = trial_fastest(e->n_ways, way_ms, &a);
+	best = trial_fastest(e->n_candidates, time_candidate, &a);
 	trial_close(&a.trial);
 	return best;
 }
 
-/* Of the ways that were found one remains, which later runs may take. */
-static void settle(struct dnn_engine *e)
+/* Keeps the fastest candidate and caches it for later runs. */
+static void settle_engine(struct dnn_engine *e)
 {
-	const int best = fastest(e);
-	const struct way first = e->way[0];
+	const int best = find_fastest_candidate(e);
+	const struct dnn_candidate first = e->candidates[0];
 
-	e->way[0] = e->way[best];
+	e->candidates[0] = e->candidates[best];
 	if (best)
-		e->way[best] = first;
-	for (int i = 1; i < e->n_ways; i++)
-		way_done(&e->graph.module->calls, &e->way[i]);
-	e->n_ways = e->n_ways ? 1 : 0;
-	if (e->n_ways && !e->recalled)
-		keep(e);
+		e->candidates[best] = first;
+	for (int i = 1; i < e->n_candidates; i++)
+		free_candidate(&e->graph.module->calls, &e->candidates[i]);
+	e->n_candidates = e->n_candidates ? 1 : 0;
+	if (e->n_candidates && !e->recalled)
+		cache_plan(e);
 }
 
 /* ---- plans made ahead ---- */
@@ -595,23 +596,23 @@ struct dnn_ahead {
 	atomic_int next;
 };
 
-static void note(struct dnn_graph *g, const struct dnn_wish *wishes, int n)
+static void note_graph(struct dnn_graph *g, const struct dnn_wish *wishes, int n)
 {
 	struct dnn_ahead *a = g->module->dnn_ahead;
-	struct dnn_engine *e = a->n < AHEAD_MAX ? engine_new(g, wishes, n) : NULL;
+	struct dnn_engine *e = a->n < AHEAD_MAX ? new_dnn_engine(g, wishes, n) : NULL;
 
 	for (int i = 0; e && i < a->n; i++)
 		if (!memcmp(a->noted[i]->key, e->key, sizeof(e->key))) {
-			engine_free(e);
+			free_engine(e);
 			return;
 		}
 	if (e)
 		a->noted[a->n++] = e;
 	else if (a->n == AHEAD_MAX)
-		graph_done(g); /* it is made when it is needed */
+		free_graph_descriptors(g); /* created later, when needed */
 }
 
-static void find_plans(struct dnn_ahead *a, cudnnHandle_t handle)
+static void find_noted_plans(struct dnn_ahead *a, cudnnHandle_t handle)
 {
 	for (int i; (i = atomic_fetch_add(&a->next, 1)) < a->n;) {
 		a->noted[i]->graph.handle = handle;
@@ -619,7 +620,7 @@ static void find_plans(struct dnn_ahead *a, cudnnHandle_t handle)
 	}
 }
 
-/* A handle is one thread's at a time. Without a device there is none. */
+/* Thread function. A handle may be used by one thread at a time. Without a device there is no handle. */
 static void *find_with_own_handle(void *ahead)
 {
 	struct dnn_ahead *a = ahead;
@@ -628,49 +629,50 @@ static void *find_with_own_handle(void *ahead)
 
 	if (m->dnn && (cudaSetDevice(m->device) != cudaSuccess || m->calls.cudnnCreate(&handle)))
 		return NULL;
-	find_plans(a, handle);
+	find_noted_plans(a, handle);
 	return handle;
 }
 
-/* Plans are run with the module's handle: what another one has made is read from its words, as in a later run. */
-static void adopt_way(const struct dnn_engine *e, struct way *w)
+/* Plans run with the module's handle, so a plan made with another handle is restored from its serialised form, as in a
+ * later run. */
+static void adopt_candidate(const struct dnn_engine *e, struct dnn_candidate *w)
 {
-	const struct way made = *w;
+	const struct dnn_candidate made = *w;
 	size_t n = 0;
-	char *text = words_of(e, w, &n);
+	char *text = serialise_plan(e, w, &n);
 
-	*w = (struct way){ .tensor_cores = made.tensor_cores };
+	*w = (struct dnn_candidate){ .tensor_cores = made.tensor_cores };
 	if (text)
-		read_plan(e, w, text + 1, n - 1);
+		parse_dnn_plan(e, w, text + 1, n - 1);
 	free(text);
-	way_done(&e->graph.module->calls, &(struct way){ made.config, made.plan, 0, false });
+	free_candidate(&e->graph.module->calls, &(struct dnn_candidate){ made.config, made.plan, 0, false });
 }
 
-static void adopt(struct dnn_engine *e)
+static void adopt_engine(struct dnn_engine *e)
 {
-	const int made = e->n_ways;
+	const int made = e->n_candidates;
 
 	e->graph.handle = e->graph.module->dnn;
-	e->n_ways = 0;
+	e->n_candidates = 0;
 	for (int i = 0; i < made; i++) {
-		struct way w = e->way[i];
+		struct dnn_candidate w = e->candidates[i];
 
-		e->way[i] = (struct way){ 0 };
-		adopt_way(e, &w);
+		e->candidates[i] = (struct dnn_candidate){ 0 };
+		adopt_candidate(e, &w);
 		if (w.plan)
-			e->way[e->n_ways++] = w;
+			e->candidates[e->n_candidates++] = w;
 	}
-	if (made && !e->n_ways)
+	if (made && !e->n_candidates)
 		find_plan(e);
 }
 
-static void forget_ahead(struct cuda_module *m)
+static void drop_ahead_plans(struct cuda_module *m)
 {
 	for (struct dnn_engine *e = m->dnn_engines, *next; e; e = next) {
 		next = e->next;
 		if (e->ahead) {
 			e->ahead = false;
-			engine_drop(e);
+			drop_engine_use(e);
 		}
 	}
 }
@@ -679,24 +681,24 @@ void dnn_ahead_begin(void *module)
 {
 	struct cuda_module *m = module;
 
-	forget_ahead(m);
+	drop_ahead_plans(m);
 	if (m->dnn || m->dnn_device)
 		m->dnn_ahead = calloc(1, sizeof(*m->dnn_ahead));
 	if (m->dnn_ahead)
 		m->dnn_ahead->module = m;
 }
 
-static void list_found(struct dnn_ahead *a)
+static void list_noted_engines(struct dnn_ahead *a)
 {
 	for (int i = 0; i < a->n; i++) {
 		struct dnn_engine *e = a->noted[i];
 
 		if (e->graph.handle != a->module->dnn)
-			adopt(e);
-		settle(e);
+			adopt_engine(e);
+		settle_engine(e);
 		e->ahead = true;
 		e->users = 1;
-		engine_list(e);
+		list_engine(e);
 	}
 }
 
@@ -712,13 +714,13 @@ void dnn_ahead_end(void *module, int threads)
 	       !pthread_create(&thread[n], NULL, find_with_own_handle, a))
 		n++;
 	if (a)
-		find_plans(a, m->dnn);
+		find_noted_plans(a, m->dnn);
 	void *handle[THREADS_MAX] = { NULL };
 
 	for (int i = 0; i < n; i++)
 		pthread_join(thread[i], &handle[i]);
 	if (a)
-		list_found(a);
+		list_noted_engines(a);
 	for (int i = 0; i < n; i++)
 		if (handle[i])
 			m->calls.cudnnDestroy(handle[i]);
@@ -729,35 +731,35 @@ void dnn_ahead_end(void *module, int threads)
 
 struct dnn_plan {
 	struct dnn_engine *engine;
-	cudnnBackendDescriptor_t pack; /* the addresses of the last run */
+	cudnnBackendDescriptor_t pack; /* has the addresses of the last run */
 	void *address[DNN_OPERANDS_MAX], *room;
 };
 
-/* The one that is alive, or a new one. Takes over the graph. */
+/* Finds a live engine or creates one. Takes ownership of the graph. */
 static int find_engine(struct dnn_engine **ret, struct dnn_graph *g, const struct dnn_wish *wishes, int n,
 		       struct err *err)
 {
-	struct dnn_engine *e = engine_alike(g, wishes, n);
+	struct dnn_engine *e = find_same_engine(g, wishes, n);
 
 	if (e) {
-		graph_done(g);
+		free_graph_descriptors(g);
 	} else if (g->module->dnn_ahead) {
-		note(g, wishes, n);
-		return err_set(err, ERR_UNSUPPORTED, "cuda: plans of cuDNN are noted");
+		note_graph(g, wishes, n);
+		return err_set(err, ERR_UNSUPPORTED, "cuda: cuDNN plans are collected for a later search");
 	} else {
-		e = engine_new(g, wishes, n);
+		e = new_dnn_engine(g, wishes, n);
 		if (!e)
-			return err_set(err, ERR_NOMEM, "cuda: out of memory: plan of cuDNN");
+			return err_set(err, ERR_NOMEM, "cuda: out of memory: cuDNN plan");
 		find_plan(e);
-		settle(e);
-		if (e->n_ways)
-			engine_list(e);
+		settle_engine(e);
+		if (e->n_candidates)
+			list_engine(e);
 	}
-	if (!e->n_ways) {
+	if (!e->n_candidates) {
 		int rc = err_set(err, e->why.code, "%s", e->why.text);
 
 		if (!e->ahead)
-			engine_free(e);
+			free_engine(e);
 		return rc;
 	}
 	*ret = e;
@@ -770,8 +772,8 @@ int dnn_plan_new(struct dnn_plan **ret, struct dnn_graph *g, const struct dnn_wi
 	int rc;
 
 	if (!p) {
-		graph_done(g);
-		return err_set(err, ERR_NOMEM, "cuda: out of memory: plan of cuDNN");
+		free_graph_descriptors(g);
+		return err_set(err, ERR_NOMEM, "cuda: out of memory: cuDNN plan");
 	}
 	rc = find_engine(&p->engine, g, wishes, n, err);
 	if (rc) {
@@ -789,18 +791,18 @@ void dnn_plan_free(struct dnn_plan *p)
 		return;
 	if (p->pack)
 		p->engine->graph.module->calls.cudnnBackendDestroyDescriptor(p->pack);
-	engine_drop(p->engine);
+	drop_engine_use(p->engine);
 	free(p);
 }
 
 size_t dnn_plan_workspace(const struct dnn_plan *p)
 {
-	return p->engine->way[0].workspace;
+	return p->engine->candidates[0].workspace;
 }
 
 bool dnn_plan_uses_tensor_cores(const struct dnn_plan *p)
 {
-	return p->engine->way[0].tensor_cores;
+	return p->engine->candidates[0].tensor_cores;
 }
 
 bool dnn_plan_recalled(const struct dnn_plan *p)
@@ -810,8 +812,8 @@ bool dnn_plan_recalled(const struct dnn_plan *p)
 
 /* ---- runs ---- */
 
-/* A finished pack cannot be changed: another one for other addresses, which steps do not have. */
-static cudnnStatus_t pack(struct dnn_plan *p, const struct dnn_operands *o)
+/* A finalised pack is immutable, so other addresses need a new one; steps always use the same addresses. */
+static cudnnStatus_t update_pack(struct dnn_plan *p, const struct dnn_operands *o)
 {
 	const struct cuda_calls *c = &p->engine->graph.module->calls;
 
@@ -829,13 +831,13 @@ static cudnnStatus_t pack(struct dnn_plan *p, const struct dnn_operands *o)
 int dnn_plan_run(struct dnn_plan *p, const struct node *n, const struct dnn_operands *o, struct err *err)
 {
 	const struct cuda_module *m = p->engine->graph.module;
-	cudnnStatus_t status = pack(p, o);
+	cudnnStatus_t status = update_pack(p, o);
 
 	if (!status)
 		status = m->calls.cudnnSetStream(m->dnn, (cudaStream_t)o->stream);
 	if (!status)
-		status = m->calls.cudnnBackendExecute(m->dnn, p->engine->way[0].plan, p->pack);
-	return status ? refused(m, ERR_IO, status, n->name, err) : 0;
+		status = m->calls.cudnnBackendExecute(m->dnn, p->engine->candidates[0].plan, p->pack);
+	return status ? set_dnn_error(m, ERR_IO, status, n->name, err) : 0;
 }
 
 #else

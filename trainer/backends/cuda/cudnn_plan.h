@@ -1,18 +1,20 @@
-/* cudnn_plan.h: graphs of cuDNN from C: descriptors are made, an engine that fits is chosen and kept as a plan. Only cudnn_plan.c and
- * what plans with it (conv_plan.c) know that library. A plan can also be made for a device that is not there. */
+/* cudnn_plan.h: graphs of cuDNN's backend API from C: creates descriptors, chooses an engine and keeps it as a plan. Only
+ * cudnn_plan.c and the files that build graphs (conv_plan.c, attention_plan.c) use that library. A plan can also be made for
+ * an absent device. */
 #ifndef DPT_BACKENDS_CUDA_CUDNN_PLAN_H
 #define DPT_BACKENDS_CUDA_CUDNN_PLAN_H
 
 #include "trainer/backends/cuda/cuda_module.h"
 
-/* Opens the library for a module; err says in one line why it cannot be used. */
+/* Opens the library for a module; on failure err has the reason in one line. */
 int dnn_open(struct cuda_module *m, struct err *err);
-/* For plans without a device: json describes one as cuDNN's own device properties do. They cannot be run. */
+/* For planning without a device: json describes one in the format of cuDNN's device properties. Such plans cannot
+ * run. */
 int dnn_open_for(struct cuda_module *m, const char *json, struct err *err);
 void dnn_close(struct cuda_module *m);
 
-/* See backend.h: plans that are asked for in between are made at the end, in so many threads, each with a handle of its
- * own, and live at least until the next time. */
+/* See ahead_begin in backend.h: plans requested in between are made at the end, in this number of threads, each with
+ * its own handle. They live at least until the next ahead_begin. */
 void dnn_ahead_begin(void *module);
 void dnn_ahead_end(void *module, int threads);
 
@@ -23,12 +25,13 @@ void dnn_ahead_end(void *module, int threads);
 #define DNN_KEY_MAX 16
 #define DNN_TRIED_MAX 4
 
-/* What is made joins the graph and dies with it. After a failure nothing more is made; dnn_plan_new tells. */
+/* A graph under construction. It owns all descriptors made for it. After a failure nothing more is made, and
+ * dnn_plan_new returns the error. */
 struct dnn_graph {
 	struct cuda_module *module;
-	cudnnHandle_t handle;	  /* that it is planned with; set by dnn_plan_new */
-	int64_t key[DNN_KEY_MAX]; /* what the graph was made from: equal numbers make equal graphs */
-	int n_operands;		  /* what engines are tried on; 0: they are not */
+	cudnnHandle_t handle;	  /* handle used for planning; set by dnn_plan_new */
+	int64_t key[DNN_KEY_MAX]; /* parameters of the graph: equal keys mean equal graphs */
+	int n_operands;		  /* operands for timing engines; 0: engines are not timed */
 	int64_t uid[DNN_TRIED_MAX];
 	size_t bytes[DNN_TRIED_MAX];
 	int n, n_ops;
@@ -48,9 +51,9 @@ struct dnn_tensor {
 	cudnnDataType_t type;
 	int n;
 	int64_t dim[4], stride[4]; /* in elements */
-	bool virtual;		   /* it never lies in memory */
-	bool by_value;		   /* a number in the host's memory */
-	bool swizzled;		   /* its elements lie as the library likes */
+	bool virtual;		   /* never stored in memory */
+	bool by_value;		   /* a scalar in host memory */
+	bool swizzled;		   /* stored in the library's own order */
 };
 
 cudnnBackendDescriptor_t dnn_make(struct dnn_graph *g, cudnnBackendDescriptorType_t type, const struct dnn_attr *attrs,
@@ -61,25 +64,25 @@ cudnnDataType_t dnn_type(enum dtype t);
 
 struct dnn_wish {
 	size_t workspace_max; /* bytes */
-	bool tensor_cores;    /* only with them */
-	bool plain;	      /* only without: they would round fp32 to TF32 */
+	bool tensor_cores;    /* require tensor cores */
+	bool plain;	      /* exclude tensor cores, which would round fp32 to TF32 */
 	bool deterministic;
-	bool direct; /* no transform: sums of plain products */
+	bool direct; /* exclude transforms: sums of plain products only */
 };
 
 #define DNN_OPERANDS_MAX 16
 
 struct dnn_plan;
 
-/* Of the engines that the library recommends, and that fit the first of n (one or two) wishes which any fits, the
- * first; or the fastest of a few, where the graph says on what to try them and no wish is for what is deterministic. A
- * plan that lives already for the same key and wishes is shared, and one that was kept is read: to compile one takes up
- * to seconds. Takes over the graph's descriptors, also when it fails: ERR_UNSUPPORTED, with the library's words. */
+/* Creates a plan. Uses the first of n (one or two) wishes that any recommended engine fits, and of these engines the
+ * first; or the fastest of a few, if the graph has operands for timing and no wish is deterministic. A live plan with
+ * the same key and wishes is shared, and a cached one is restored, since compiling can take seconds. Takes ownership of
+ * the graph's descriptors, also on failure: ERR_UNSUPPORTED with the library's message. */
 int dnn_plan_new(struct dnn_plan **ret, struct dnn_graph *g, const struct dnn_wish *wishes, int n, struct err *err);
 void dnn_plan_free(struct dnn_plan *p); /* NULL is fine */
 size_t dnn_plan_workspace(const struct dnn_plan *p);
 bool dnn_plan_uses_tensor_cores(const struct dnn_plan *p);
-bool dnn_plan_recalled(const struct dnn_plan *p); /* made of what was kept (plan_cache.h): nothing was searched */
+bool dnn_plan_recalled(const struct dnn_plan *p); /* restored from the cache (plan_cache.h), without a search */
 
 struct dnn_operands {
 	int n;
@@ -89,8 +92,8 @@ struct dnn_operands {
 	struct stream_handle *stream;
 };
 
-/* Allocates a little of the host's memory on the first run and where addresses change: not while a graph is launched
- * again. n: for messages. */
+/* Enqueues a run. Allocates some host memory on the first run and when addresses change, but never when a CUDA graph is
+ * launched again. n: for messages. */
 int dnn_plan_run(struct dnn_plan *p, const struct node *n, const struct dnn_operands *o, struct err *err);
 
 #endif

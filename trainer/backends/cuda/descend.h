@@ -1,8 +1,8 @@
-/* descend.h: one step of an optimiser, element by element: gradient, parameter and moments are read once and written
- * once. A step that is skipped changes nothing.
+/* descend.h: one optimiser step, elementwise: gradient, parameter and moments are each read once and written once. A
+ * skipped step changes nothing.
  *
- * R, the rule, has: moments, how many it may keep; begin(page, step), called once a thread; and one(d, w, v), which
- * changes parameter w and moments v by d, the gradient times the factor of its norm. */
+ * R, the update rule, has: moments, the most moments it uses; begin(page, step), called once per thread; and one(d, w,
+ * v), which updates parameter w and moments v by d, the scaled gradient. */
 #ifndef DPT_BACKENDS_CUDA_DESCEND_H
 #define DPT_BACKENDS_CUDA_DESCEND_H
 
@@ -16,9 +16,9 @@ template <typename T, class R> struct descend {
 	static constexpr int width = vector_width<T>;
 	R rule;
 	const step_page *page;
-	const double *step; /* guard's */
+	const double *step; /* output of guard */
 	const T *g;
-	T *p, *m[R::moments]; /* moments: NULL where the run keeps none */
+	T *p, *m[R::moments]; /* moments: NULL if unused */
 
 	__device__ void begin()
 	{
@@ -53,8 +53,8 @@ template <typename T, class R> struct descend {
 	}
 };
 
-/* Of a node whose operands are parameter, gradient and moments, and whose results are parameter and moments. step:
- * which operand is guard's. */
+/* Creates the loop of a node with operands parameter, gradient, moments and results parameter, moments. step: index of
+ * the operand that is guard's output. */
 template <typename T, class R>
 static inline struct descend<T, R> descend_of(const struct kernel_args *a, const R &rule, int step)
 {
@@ -69,7 +69,7 @@ template <typename T, class R>
 static inline int descend_run(const struct node *n, const struct kernel_args *a, const R &rule, int step,
 			      struct err *err)
 {
-	return cuda_each(n, a, descend_of<T>(a, rule, step), cuda_count(n->in[0]), 0, err);
+	return cuda_each(n, a, descend_of<T>(a, rule, step), { cuda_count(n->in[0]), 0 }, err);
 }
 
 #endif

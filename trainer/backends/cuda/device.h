@@ -1,9 +1,8 @@
-/* device.h: the C++ that kernels are written in: element types with their arithmetic, accesses of 16 bytes, sums over a
- * warp and a block, products of tensor cores, launches. The same kernel is compiled by nvcc for a GPU and by g++ for
- * the emulation of the tests (CUDA_EMULATION names its header, which stands in for CUDA's built-in names). It must not
- * know any op.
+/* device.h: the C++ layer for kernels: element types with their arithmetic, 16-byte accesses, sums over a warp and a
+ * block, tensor core products, launches. nvcc compiles kernels for a GPU; g++ compiles the same source for the tests'
+ * emulation (CUDA_EMULATION names its header, which replaces CUDA's built-in names). Knows no op.
  *
- * Kernels use compute capability 8.0 and no more. Every sum has a fixed order: no atomics. */
+ * Kernels use features of compute capability 8.0 only. Every sum has a fixed order: no atomics. */
 #ifndef DPT_BACKENDS_CUDA_DEVICE_H
 #define DPT_BACKENDS_CUDA_DEVICE_H
 
@@ -32,7 +31,7 @@ extern "C" {
 
 /* ---- element types ---- */
 
-/* 16-bit types are bits to hosts and to memory; arithmetic is in float. */
+/* 16-bit types are stored as bits; arithmetic is in float. */
 struct bf16 {
 	uint16_t bits;
 };
@@ -41,7 +40,7 @@ struct f16 {
 	uint16_t bits;
 };
 
-/* acc_t<T>: in what elements of type T are computed and summed; also the master type of a run whose low type is T. */
+/* acc_t<T>: type in which elements of type T are computed and summed; also the master type for low type T. */
 template <typename T> struct arithmetic {
 	using acc = float;
 };
@@ -103,8 +102,8 @@ template <> __device__ inline f16 narrow<f16>(float v)
 
 /* ---- memory ---- */
 
-/* Whether an access lies inside its array. It is asked by name so that the emulation can leave out one such test of the
- * text after another, to see that somebody notices. */
+/* True if an access is inside its array. A named function, so that the emulation can disable one such test at a time to
+ * check that the tests notice. */
 #ifdef __CUDACC__
 __device__ inline bool inside(bool within)
 {
@@ -112,17 +111,17 @@ __device__ inline bool inside(bool within)
 }
 #endif
 
-/* W neighbours, moved in accesses of up to 16 bytes; they begin at a multiple of W elements. */
+/* W contiguous elements, moved in accesses of up to 16 bytes; aligned to W elements. */
 template <typename T, int W> struct alignas(sizeof(T) * W < 16 ? sizeof(T) * W : 16) pack {
 	T v[W];
 };
 
-/* Elements that make one access of 16 bytes. */
+/* Elements per 16-byte access. */
 template <typename T> constexpr int vector_width = 16 / (int)sizeof(T);
 
-/* The same on its way from memory, in whole registers: two elements of 16 bits in one. */
+/* The same as loaded from memory, in whole registers: two 16-bit elements in one. */
 template <typename T, int W> struct bits {
-	static constexpr int each = sizeof(T) == 2 && W > 1 ? 2 : 1; /* elements of a word */
+	static constexpr int each = sizeof(T) == 2 && W > 1 ? 2 : 1; /* elements per word */
 	using word = std::conditional_t<each == 2, uint32_t, T>;
 	pack<word, W / each> words;
 };
@@ -155,7 +154,7 @@ template <int W, typename A, typename T> __device__ inline void store(T *to, con
 	*reinterpret_cast<pack<T, W> *>(to) = p;
 }
 
-/* ---- sums and largest values ---- */
+/* ---- sums and maxima ---- */
 
 template <typename A> __device__ inline A warp_sum(A v)
 {
@@ -171,15 +170,15 @@ template <typename A> __device__ inline A warp_max(A v)
 	return v;
 }
 
-/* What fold, which works on a warp, makes of the values of all threads of the block, in every one of them; nothing: a
- * value that changes no result. At most 32 warps; all threads call it. */
+/* Applies fold, a reduction over a warp, to the values of all threads of the block; every thread gets the result.
+ * nothing: the neutral value. At most 32 warps; all threads call it. */
 template <typename A, class F> __device__ inline A block_fold(A v, A nothing, const F &fold)
 {
 	SHARED(A, of_warp, WARP);
 	const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP, warps = (int)blockDim.x / WARP;
 
 	v = fold(v);
-	__syncthreads(); /* of_warp may still be read by the call before */
+	__syncthreads(); /* the previous call may still be reading of_warp */
 	if (lane == 0)
 		of_warp[warp] = v;
 	__syncthreads();
@@ -196,19 +195,19 @@ template <typename A> __device__ inline A block_max(A v)
 	return block_fold(v, A(-INFINITY), [](A of_lane) { return warp_max(of_lane); });
 }
 
-/* ---- products of tensor cores, in 16 bits, by a whole warp ---- */
+/* ---- tensor core products, in 16 bits, by a whole warp ---- */
 
-/* Where lane 4 g + t keeps what: of A [16][16] register 0 holds elements 2t and 2t + 1 of row g, 1 of row g + 8, 2 and
- * 3 the same 8 columns later; of B [16][8] register 0 holds rows 2t and 2t + 1 of column g, 1 the same 8 rows later; of
- * C [16][8] numbers 0 and 1 are elements 2t and 2t + 1 of row g, 2 and 3 of row g + 8. (PTX ISA, mma.m16n8k16.) */
+/* Fragment layout for lane 4 g + t. A [16][16]: register 0 has elements 2t and 2t + 1 of row g, 1 those of row g + 8, 2
+ * and 3 the same 8 columns later. B [16][8]: register 0 has rows 2t and 2t + 1 of column g, 1 the same 8 rows later. C
+ * [16][8]: elements 0 and 1 are 2t and 2t + 1 of row g, 2 and 3 those of row g + 8. (PTX ISA, mma.m16n8k16.) */
 
-/* Two neighbours in one register, the first in the lower half. */
+/* Packs two elements into one register, the first in the lower half. */
 template <typename T> __device__ inline uint32_t pair_of(float first, float second)
 {
 	return (uint32_t)narrow<T>(first).bits | (uint32_t)narrow<T>(second).bits << 16;
 }
 
-/* Four 8 x 8 matrices out of shared memory: lane 8 i + r brings the address of row r of matrix i, a multiple of 16
+/* Loads four 8 x 8 matrices from shared memory: lane 8 i + r passes the address of row r of matrix i, aligned to 16
  * bytes. Register i of lane 4 g + t gets elements 2t and 2t + 1 of row g of matrix i; turned: of column g. */
 template <bool turned, typename T> __device__ inline void load_matrices(uint32_t (&to)[4], const T *row)
 {
@@ -253,7 +252,7 @@ __device__ inline void multiply_add(float (&c)[4], const uint32_t (&a)[4], uint3
 /* ---- launches ---- */
 
 #ifdef __CUDACC__
-/* Enqueues a kernel on the stream of a node's run. What fails shows in cuda_launched. */
+/* Enqueues a kernel on the stream of the node's run. cuda_launched returns its errors. */
 template <typename... P, typename... A>
 void launch(const struct kernel_args *args, dim3 grid, int threads, void (*kernel)(P...), A... operands)
 {

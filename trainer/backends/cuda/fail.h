@@ -1,4 +1,4 @@
-/* fail.h: one way to say what CUDA refused. */
+/* fail.h: error messages for CUDA errors. */
 #ifndef DPT_BACKENDS_CUDA_FAIL_H
 #define DPT_BACKENDS_CUDA_FAIL_H
 
@@ -6,9 +6,8 @@
 
 #include "tracker/base/err.h"
 
-/* Fills err with "cuda: <what>: <CUDA's words>" and returns its code. A fault of some kernel that was enqueued before
- * shows at whatever is asked of the device next, so `what` is named only where launches wait (CUDA_LAUNCH_BLOCKING=1).
- */
+/* Fills err with "cuda: <what>: <CUDA's message>" and returns its code. A fault of an enqueued kernel is reported by
+ * the next call to the device, so `what` is reliable only when launches block (CUDA_LAUNCH_BLOCKING=1). */
 int cuda_fail(struct err *err, cudaError_t rc, const char *what);
 
 #endif

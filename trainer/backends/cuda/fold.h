@@ -1,15 +1,15 @@
-/* fold.h: a rank's terms of a sum along the tree of leaves (ops/terms/terms.h) become one: what term_fold does, and
- * collectives of terms where a rank meets nobody. */
+/* fold.h: adds a rank's partial sums along the summation tree (ops/terms/terms.h) into one: the op term_fold, and
+ * collectives on partial sums of a single rank. */
 #ifndef DPT_BACKENDS_CUDA_FOLD_H
 #define DPT_BACKENDS_CUDA_FOLD_H
 
 #include "trainer/backends/cuda/cuda.h"
 
-/* A rank's roots have no sums of two left but from the right. */
+/* A rank's roots have no siblings among them, so they are added from the right. */
 template <typename T> struct fold {
 	static constexpr int width = vector_width<T>;
 	T *terms;
-	int64_t count; /* elements of a term */
+	int64_t count; /* elements per term */
 	const step_page *page;
 	int roots = 0;
 
@@ -33,13 +33,13 @@ template <typename T> struct fold {
 	}
 };
 
-/* In place, in out[0]. room: terms that there is place for. */
+/* Works in place, in out[0]. room: slots for partial sums. */
 static inline int cuda_fold(const struct node *n, const struct kernel_args *a, int room, struct err *err)
 {
 	const int64_t count = cuda_count(n->out[0]) / room;
 
 	BY_MASTER(n->out[0]->dtype, T,
-		  return cuda_each(n, a, fold<T>{ cuda_out<T>(a, 0), count, a->page }, count, count, err));
+		  return cuda_each(n, a, fold<T>{ cuda_out<T>(a, 0), count, a->page }, { count, count }, err));
 }
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define RUNS 4	  /* the first is not timed */
+#define RUNS 4	  /* the first run is not timed */
 #define FILL 0x3c /* bytes: 0.01 in bf16 and f32, 1 in f16 */
 
 void trial_close(struct trial *t)
@@ -33,7 +33,7 @@ bool trial_open(struct trial *t, size_t bytes)
 	if (opened)
 		return true;
 	trial_close(t);
-	cudaGetLastError(); /* it is nobody's failure */
+	cudaGetLastError(); /* clears the error */
 	return false;
 }
 
@@ -50,7 +50,7 @@ void *trial_piece(const struct trial *t, size_t bytes, size_t *used)
 	return piece;
 }
 
-static double one_run(const struct trial *t, int (*run)(void *user, cudaStream_t stream), void *user)
+static double time_one_run(const struct trial *t, int (*run)(void *user, cudaStream_t stream), void *user)
 {
 	float ms = 0;
 
@@ -66,7 +66,7 @@ double trial_ms(const struct trial *t, int (*run)(void *user, cudaStream_t strea
 	double best = INFINITY;
 
 	for (int i = 0; i < RUNS; i++) {
-		const double ms = one_run(t, run, user);
+		const double ms = time_one_run(t, run, user);
 
 		if (isinf(ms))
 			return ms;

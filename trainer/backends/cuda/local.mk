@@ -1,4 +1,4 @@
-# The cuda module. nvcc compiles *.cu through libtool: -forward-unknown-opts lets libtool's -fPIC reach the host
+# The cuda module. nvcc compiles *.cu through libtool; -forward-unknown-opts passes libtool's -fPIC to the host
 # compiler; without exceptions, RTTI and thread-safe statics its objects need no libstdc++.
 cuda_module = \
 	trainer/backends/cuda/attend.h \
@@ -42,7 +42,7 @@ cuda_kernels = trainer/backends/cuda/matmul_own.cu $(op_cuda)
 cuda_sources = $(cuda_module) $(cuda_kernels)
 EXTRA_DIST += $(cuda_sources)
 
-# No sanitizer looks into a GPU, so such a build leaves nvcc's work to others; it has the module on the fake device.
+# Sanitizers cannot check a GPU, so their build has only the module on the emulated device.
 if HAVE_CUDA
 if !SANITIZERS
 pkglib_LTLIBRARIES += dptrain_cuda.la
@@ -64,7 +64,7 @@ am__v_NVCC_ = $(am__v_NVCC_@AM_DEFAULT_V@)
 am__v_NVCC_0 = @echo "  NVCC    " $@;
 am__v_NVCC_1 =
 
-# Registers and spills of each kernel, as ptxas counts them, stay in a .ptxas beside the object: tests/gpu/registers.py.
+# ptxas writes registers and spills of each kernel to a .ptxas file next to the object, for tests/gpu/registers.py.
 SUFFIXES = .cu
 .cu.lo:
 	@$(MKDIR_P) $(@D)
@@ -73,5 +73,5 @@ SUFFIXES = .cu
 		-MMD -MP -MF $(@:.lo=.d) -MT $@ -c -o $@ $< 2>$(@:.lo=.ptxas) || { cat $(@:.lo=.ptxas) >&2; rm -f $@; exit 1; }
 CLEANFILES += $(cuda_kernels:.cu=.ptxas) $(cuda_kernels:.cu=.d)
 
-# What each kernel includes, found when it is compiled.
+# Include dependencies of each kernel, written by its compilation.
 -include $(cuda_kernels:.cu=.d)

@@ -1,21 +1,21 @@
-/* many.h: one launch for the elements of several nodes, where a launch of each would take longer than its work. What
- * becomes of an element depends on its node alone, so the bits are those of single launches (cuda_each). */
+/* many.h: one launch for the elements of several nodes whose separate launches would take longer than their work. The
+ * result of an element depends only on its node, so it has the same bits as with separate launches (cuda_each). */
 #ifndef DPT_BACKENDS_CUDA_MANY_H
 #define DPT_BACKENDS_CUDA_MANY_H
 
 #include "trainer/backends/cuda/cuda.h"
 
-#define MANY_NODES 48 /* of one launch: what a kernel's operands have room for */
-#define MANY_ROUNDS 4 /* of a block over its node's elements, before the node gets another block */
+#define MANY_NODES 48 /* per launch: limit of a kernel's parameters */
+#define MANY_ROUNDS 4 /* vectors per thread before a node gets another block */
 
 template <class F> struct many {
 	int n;
-	int first[MANY_NODES + 1]; /* block of each node; behind the last one: of all */
-	int64_t count[MANY_NODES]; /* elements */
+	int first[MANY_NODES + 1]; /* first block of each node; then the total */
+	int64_t count[MANY_NODES]; /* elements per node */
 	F f[MANY_NODES];
 };
 
-/* Which node a block belongs to. */
+/* Returns the node of a block. */
 template <class F> __device__ inline int many_find(const many<F> &m, int block)
 {
 	int k = 0;
@@ -30,10 +30,11 @@ template <class F> __global__ void many_kernel(many<F> m)
 	const int k = many_find(m, (int)blockIdx.x);
 	F f = m.f[k];
 
-	each_of<F::width>(f, m.count[k], blockIdx.x - (unsigned)m.first[k], (unsigned)(m.first[k + 1] - m.first[k]));
+	process_block<F::width>(f, m.count[k], blockIdx.x - (unsigned)m.first[k],
+				(unsigned)(m.first[k + 1] - m.first[k]));
 }
 
-/* Nodes that wait for a launch together. */
+/* Nodes collected for one launch. */
 template <class F> struct many_batch {
 	const struct kernel_args *args;
 	many<F> m;
@@ -64,8 +65,8 @@ template <class F> struct many_batch {
 	}
 };
 
-/* Runs over elements, in as few launches as fit, what of(node, args) makes of each of n nodes; count: of its elements.
- * A node whose operands are not aligned runs by itself. */
+/* Runs the element loops of n nodes in as few launches as possible; of(node, args) creates the loop of a node. A node
+ * with unaligned operands runs separately. */
 template <class F, class Of>
 static inline int many_each(void *const *states, const struct kernel_args *args, int n, const Of &of, struct err *err)
 {
@@ -79,7 +80,7 @@ static inline int many_each(void *const *states, const struct kernel_args *args,
 		if (cuda_aligned(node, &args[i]))
 			batch.add(of(node, &args[i]), count);
 		else
-			rc = cuda_each(node, &args[i], of(node, &args[i]), count, 0, err);
+			rc = cuda_each(node, &args[i], of(node, &args[i]), { count, 0 }, err);
 	}
 	batch.send();
 	return rc ? rc : cuda_launched(cuda_node(states[0]), err);

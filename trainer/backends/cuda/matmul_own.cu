@@ -1,4 +1,4 @@
-/* matmul_own.cu: products of matrices by the tiles of product.h, for what no library serves. */
+/* matmul_own.cu: matrix products by the tiles of product.h, where no library can be used. */
 #include "trainer/backends/cuda/product.h"
 
 extern "C" {
@@ -7,15 +7,15 @@ extern "C" {
 
 namespace {
 
-/* Which index of an operand lies along its rows in memory is known when compiled. */
+/* The index that is contiguous in memory is known at compile time. */
 template <typename T, typename D, bool a_along, bool b_along> struct matrix_product {
 	using acc = acc_t<D>;
 	static constexpr bool a_along_k = a_along, b_along_n = b_along;
 	int m, n, k;
 	const T *a_at, *b_at;
 	D *d;
-	int64_t a_pitch, b_pitch, d_pitch; /* between rows in memory */
-	const acc *bias;		   /* NULL: none */
+	int64_t a_pitch, b_pitch, d_pitch; /* elements between rows in memory */
+	const acc *bias;		   /* NULL: no bias */
 	bool adds;
 
 	__device__ acc a(int i, int l) const
@@ -38,8 +38,8 @@ template <typename T, typename D, bool a_along, bool b_along> struct matrix_prod
 	}
 };
 
-/* What helpers of kernels want to know: the stream alone. */
-struct kernel_args on_stream(const struct matmul_operands *o)
+/* Arguments for kernel helpers, which use only the stream. */
+struct kernel_args make_stream_args(const struct matmul_operands *o)
 {
 	struct kernel_args a = {};
 
@@ -48,9 +48,9 @@ struct kernel_args on_stream(const struct matmul_operands *o)
 }
 
 template <typename T, typename D, bool a_along, bool b_along>
-void run(const struct matmul_spec *s, const struct matmul_operands *o)
+void launch_matrix_product(const struct matmul_spec *s, const struct matmul_operands *o)
 {
-	const struct kernel_args args = on_stream(o);
+	const struct kernel_args args = make_stream_args(o);
 	const matrix_product<T, D, a_along, b_along> p = { (int)s->m,
 							   (int)s->n,
 							   (int)s->k,
@@ -66,15 +66,17 @@ void run(const struct matmul_spec *s, const struct matmul_operands *o)
 	product_run(&args, p, o->workspace);
 }
 
-template <typename T, typename D> void run_as(const struct matmul_spec *s, const struct matmul_operands *o)
+template <typename T, typename D> void launch_matmul_types(const struct matmul_spec *s, const struct matmul_operands *o)
 {
 	if (s->a_turned)
-		s->b_turned ? run<T, D, false, false>(s, o) : run<T, D, false, true>(s, o);
+		s->b_turned ? launch_matrix_product<T, D, false, false>(s, o)
+			    : launch_matrix_product<T, D, false, true>(s, o);
 	else
-		s->b_turned ? run<T, D, true, false>(s, o) : run<T, D, true, true>(s, o);
+		s->b_turned ? launch_matrix_product<T, D, true, false>(s, o)
+			    : launch_matrix_product<T, D, true, true>(s, o);
 }
 
-/* Elements of D in the order of its rows. */
+/* Adds the bias, element by element in row order. */
 template <typename D> __global__ void add_bias(D *d, int64_t pitch, const acc_t<D> *bias, int64_t count, int64_t n)
 {
 	const int64_t stride = (int64_t)gridDim.x * blockDim.x;
@@ -104,14 +106,14 @@ extern "C" size_t matmul_own_workspace(const struct matmul_spec *s)
 extern "C" int matmul_own_run(const struct node *n, const struct matmul_spec *s, const struct matmul_operands *o,
 			      struct err *err)
 {
-	BY_TYPE(s->in, T, s->out == s->in ? run_as<T, T>(s, o) : run_as<T, acc_t<T>>(s, o));
+	BY_TYPE(s->in, T, s->out == s->in ? launch_matmul_types<T, T>(s, o) : launch_matmul_types<T, acc_t<T>>(s, o));
 	return cuda_launched(n, err);
 }
 
 extern "C" int matmul_own_bias(const struct node *n, const struct matmul_spec *s, const struct matmul_operands *o,
 			       struct err *err)
 {
-	const struct kernel_args args = on_stream(o);
+	const struct kernel_args args = make_stream_args(o);
 	const int64_t count = s->m * s->n;
 	const unsigned blocks = cuda_blocks(count, BLOCK_THREADS);
 
@@ -124,7 +126,7 @@ extern "C" int matmul_own_bias(const struct node *n, const struct matmul_spec *s
 extern "C" int matmul_own_round(const struct node *n, const struct matmul_spec *s, const struct matmul_operands *o,
 				void *to, struct err *err)
 {
-	const struct kernel_args args = on_stream(o);
+	const struct kernel_args args = make_stream_args(o);
 
 	BY_TYPE(s->out, D,
 		launch(&args, dim3(cuda_blocks(s->n, BLOCK_THREADS)), BLOCK_THREADS, round_bias<D>,

@@ -1,5 +1,5 @@
-/* meet.h: nodes that meet other ranks: their state, and sums of terms along the tree of leaves (ops/terms/terms.h),
- * which are made here, of all ranks' terms, because NCCL promises no order. */
+/* meet.h: collective nodes: their state, and sums of partial sums along the summation tree (ops/terms/terms.h). These
+ * are computed here from all ranks' terms, since NCCL guarantees no order. */
 #ifndef DPT_BACKENDS_CUDA_MEET_H
 #define DPT_BACKENDS_CUDA_MEET_H
 
@@ -8,25 +8,25 @@
 #include "trainer/backends/cuda/fold.h"
 #include "trainer/backends/cuda/ranks.h"
 
-struct meeting {
+struct collective_state {
 	const struct node *node;
-	struct device_comm *devices; /* NULL: it meets nobody */
+	struct device_comm *devices; /* NULL: single rank */
 	int world, rank;
-	int room; /* of terms; 0: none, a plain sum */
+	int room; /* slots for partial sums; 0: plain sum */
 };
 
-static inline const struct meeting *meeting_of(const void *state)
+static inline const struct collective_state *get_collective_state(const void *state)
 {
-	return static_cast<const struct meeting *>(state);
+	return static_cast<const struct collective_state *>(state);
 }
 
 static inline int meet_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	struct meeting *m = static_cast<struct meeting *>(calloc(1, sizeof(*m)));
+	struct collective_state *m = static_cast<struct collective_state *>(calloc(1, sizeof(*m)));
 
 	if (!m)
 		return err_set(err, ERR_NOMEM, "out of memory for %s", n->name);
-	*m = meeting{ n, env->devices, 1, 0, 0 };
+	*m = collective_state{ n, env->devices, 1, 0, 0 };
 	if (m->devices) {
 		m->world = m->devices->world;
 		m->rank = m->devices->rank;
@@ -35,7 +35,7 @@ static inline int meet_prepare(const struct kernel_env *env, struct node *n, voi
 	return 0;
 }
 
-/* The same for sums; room: of terms. */
+/* The same for sums; room: slots for partial sums. */
 static inline int meet_prepare_sum(const struct kernel_env *env, struct node *n, int room, void **ret_state,
 				   struct err *err)
 {
@@ -43,11 +43,11 @@ static inline int meet_prepare_sum(const struct kernel_env *env, struct node *n,
 	int rc;
 
 	if (env->devices && !ranks_sum(t))
-		return err_set(err, ERR_UNSUPPORTED, "ranks do not sum %s", dtype_name(t));
+		return err_set(err, ERR_UNSUPPORTED, "cannot sum %s over ranks", dtype_name(t));
 	rc = meet_prepare(env, n, ret_state, err);
 	if (rc)
 		return rc;
-	static_cast<struct meeting *>(*ret_state)->room = room;
+	static_cast<struct collective_state *>(*ret_state)->room = room;
 	if (room && env->devices)
 		n->workspace_bytes = (size_t)env->devices->world * tensor_bytes(n->in[0]);
 	return 0;
@@ -66,12 +66,13 @@ static inline void meet_release(void *state)
 						     .release = meet_release,                                      \
 						     .impl = nullptr }
 
-/* Elements [begin, begin + n) of the sum of all ranks' terms, into the first of this rank's. Ranks that are not all who
- * have leaves (parts of the world) have folded their own: those sums are added in the order of ranks. */
+/* Adds all ranks' terms and writes elements [begin, begin + n) of the sum to this rank's first slot. If the group is
+ * not all the ranks with leaves (leaves.parts != world), each rank has folded its own terms, and those sums are added
+ * in rank order. */
 template <typename T> struct tree {
 	static constexpr int width = 1;
 	const T *terms; /* [world][room][count] */
-	T *to;		/* of element begin */
+	T *to;		/* address of element begin */
 	int64_t count, begin;
 	int world, room;
 	const struct step_page *page;
@@ -137,7 +138,7 @@ template <typename T> struct tree {
 	}
 };
 
-/* Where the ranks of the node are not all who have leaves, its own terms become one first. */
+/* Folds the rank's own terms first, if the node's group is not all the ranks with leaves. */
 template <typename T> struct fold_own : fold<T> {
 	int world;
 
@@ -148,23 +149,24 @@ template <typename T> struct fold_own : fold<T> {
 	}
 };
 
-template <typename T> static inline int meet_sum_terms(const struct meeting *m, const struct kernel_args *a,
+template <typename T> static inline int meet_sum_terms(const struct collective_state *m, const struct kernel_args *a,
 						       int64_t begin, int64_t n, struct err *err)
 {
 	const int64_t count = cuda_count(m->node->out[0]) / m->room;
 	T *own = cuda_out<T>(a, 0), *all = static_cast<T *>(a->workspace);
 	const struct ranks_call call = { own,	      all, count * m->room, m->node->out[0]->dtype, a->stream, 0 };
-	int rc = cuda_each(m->node, a, fold_own<T>{ { own, count, a->page }, m->world }, count, count, err);
+	int rc = cuda_each(m->node, a, fold_own<T>{ { own, count, a->page }, m->world }, { count, count }, err);
 
 	if (!rc)
 		rc = m->devices->ops->all_gather(m->devices, &call, err);
 	if (rc)
 		return rc;
-	return cuda_each(m->node, a, tree<T>{ all, own + begin, count, begin, m->world, m->room, a->page }, n, n, err);
+	return cuda_each(m->node, a, tree<T>{ all, own + begin, count, begin, m->world, m->room, a->page }, { n, n },
+			 err);
 }
 
-/* The sum of all ranks' terms, [begin, begin + n) of it. */
-static inline int meet_terms(const struct meeting *m, const struct kernel_args *a, int64_t begin, int64_t n,
+/* Computes [begin, begin + n) of the sum of all ranks' terms. */
+static inline int meet_terms(const struct collective_state *m, const struct kernel_args *a, int64_t begin, int64_t n,
 			     struct err *err)
 {
 	BY_MASTER(m->node->out[0]->dtype, T, return meet_sum_terms<T>(m, a, begin, n, err));

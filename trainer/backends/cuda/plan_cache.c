@@ -1,4 +1,4 @@
-/* plan_cache.c: see plan_cache.h. A file is the owner's line, the key's line, a line with the CRC-32C of key and bytes, and the
+/* plan_cache.c: see plan_cache.h. A file has the owner's line, the key's line, a line with the CRC-32C of key and bytes, then the
  * bytes. */
 #include "trainer/backends/cuda/plan_cache.h"
 
@@ -19,25 +19,25 @@
 #include "tracker/base/file_write.h"
 
 #define FILES_MAX 4096
-#define BYTES_MAX ((size_t)8 << 20) /* of one; a compiled kernel has a tenth of a megabyte */
-#define HALF_DONE_S 3600	    /* a file that was begun so long ago is nobody's */
+#define BYTES_MAX ((size_t)8 << 20) /* per entry; a compiled kernel has a tenth of a megabyte */
+#define HALF_DONE_S 3600	    /* temporary files older than this are abandoned */
 
-struct entry {
-	struct entry *next;
+struct plan_entry {
+	struct plan_entry *next;
 	char *key;
 	void *bytes;
 	size_t n;
 };
 
 struct plan_cache {
-	struct entry *first;
+	struct plan_entry *first;
 	char *owner;
-	char folder[4096]; /* "": nothing is kept on disk */
+	char folder[4096]; /* "": nothing is stored on disk */
 	int files;
-	int strange; /* files that are none of ours, or damaged */
+	int strange; /* files that are foreign or damaged */
 };
 
-static uint64_t digest(const char *text)
+static uint64_t digest_text(const char *text)
 {
 	uint64_t sum = 14695981039346656037u;
 
@@ -46,10 +46,10 @@ static uint64_t digest(const char *text)
 	return sum;
 }
 
-/* Takes over nothing. */
-static bool add(struct plan_cache *k, const char *key, const void *bytes, size_t n)
+/* Adds a copy of key and bytes. */
+static bool add_plan_entry(struct plan_cache *k, const char *key, const void *bytes, size_t n)
 {
-	struct entry *e = calloc(1, sizeof(*e));
+	struct plan_entry *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return false;
@@ -70,8 +70,8 @@ static bool add(struct plan_cache *k, const char *key, const void *bytes, size_t
 
 /* ---- files ---- */
 
-/* The next line of a text, ended; NULL: there is none. */
-static char *take_line(char **at, const char *end)
+/* Returns the next line, terminated by NUL; NULL: none. */
+static char *split_line(char **at, const char *end)
 {
 	char *line = *at, *stop = memchr(line, '\n', (size_t)(end - line));
 
@@ -82,23 +82,23 @@ static char *take_line(char **at, const char *end)
 	return line;
 }
 
-/* Whether it is whole and ours. */
-static bool take_file(struct plan_cache *k, char *text, size_t n)
+/* Parses a file; false if it is damaged or has another owner. */
+static bool parse_plan_file(struct plan_cache *k, char *text, size_t n)
 {
 	char *at = text, *const end = text + n;
-	const char *owner = take_line(&at, end), *key = owner ? take_line(&at, end) : NULL;
-	const char *sum = key ? take_line(&at, end) : NULL;
+	const char *owner = split_line(&at, end), *key = owner ? split_line(&at, end) : NULL;
+	const char *sum = key ? split_line(&at, end) : NULL;
 	const size_t bytes = (size_t)(end - at);
 
 	if (!sum || strcmp(owner, k->owner) != 0)
 		return false;
 	if (strtoul(sum, NULL, 16) != crc32c(crc32c(0, key, strlen(key)), at, bytes))
 		return false;
-	return plan_cache_find(k, key, &(size_t){ 0 }) || add(k, key, at, bytes);
+	return plan_cache_find(k, key, &(size_t){ 0 }) || add_plan_entry(k, key, at, bytes);
 }
 
-/* false: it cannot be read, or is too large. */
-static bool read_all(int fd, char **ret, size_t *ret_n)
+/* Reads a whole file; false if it cannot be read or is too large. */
+static bool read_plan_bytes(int fd, char **ret, size_t *ret_n)
 {
 	struct stat st;
 	ssize_t n;
@@ -111,24 +111,24 @@ static bool read_all(int fd, char **ret, size_t *ret_n)
 	return n == st.st_size;
 }
 
-static void read_file(struct plan_cache *k, int folder, const char *name)
+static void read_plan_file(struct plan_cache *k, int folder, const char *name)
 {
 	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	char *text = NULL;
 	size_t n = 0;
 
 	k->files++;
-	if (fd < 0 && errno == ENOENT) /* another rank has just put another in its place */
+	if (fd < 0 && errno == ENOENT) /* another rank has just replaced it */
 		return;
-	if (fd < 0 || !read_all(fd, &text, &n) || !take_file(k, text, n))
+	if (fd < 0 || !read_plan_bytes(fd, &text, &n) || !parse_plan_file(k, text, n))
 		k->strange++;
 	free(text);
 	if (fd >= 0)
 		close(fd);
 }
 
-/* What a process that was killed has left. */
-static void sweep(int folder, const char *name)
+/* Removes abandoned temporary files of killed processes. */
+static void remove_abandoned_file(int folder, const char *name)
 {
 	struct stat st;
 
@@ -137,16 +137,16 @@ static void sweep(int folder, const char *name)
 		unlinkat(folder, name, 0);
 }
 
-static void read_folder(struct plan_cache *k)
+static void read_plan_folder(struct plan_cache *k)
 {
 	DIR *d = opendir(k->folder);
 	struct dirent *e;
 
 	while (d && k->files < FILES_MAX && (e = readdir(d))) {
 		if (e->d_name[0] == '.')
-			sweep(dirfd(d), e->d_name);
+			remove_abandoned_file(dirfd(d), e->d_name);
 		else
-			read_file(k, dirfd(d), e->d_name);
+			read_plan_file(k, dirfd(d), e->d_name);
 	}
 	if (d)
 		closedir(d);
@@ -154,7 +154,7 @@ static void read_folder(struct plan_cache *k)
 		k->folder[0] = '\0';
 }
 
-static bool write_file(const struct plan_cache *k, int fd, const char *key, const void *bytes, size_t n)
+static bool write_plan_file(const struct plan_cache *k, int fd, const char *key, const void *bytes, size_t n)
 {
 	char sum[16];
 	const uint32_t crc = crc32c(crc32c(0, key, strlen(key)), bytes, n);
@@ -165,19 +165,20 @@ static bool write_file(const struct plan_cache *k, int fd, const char *key, cons
 	       !file_write(fd, bytes, n);
 }
 
-/* Under a name of its own first. A disk that is full keeps nothing. */
-static void keep_file(struct plan_cache *k, const char *key, const void *bytes, size_t n)
+/* Writes a temporary file and renames it. On a full disk nothing is stored. */
+static void store_plan_file(struct plan_cache *k, const char *key, const void *bytes, size_t n)
 {
 	char path[sizeof(k->folder) + 64], begun[sizeof(k->folder) + 64];
 	bool done;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%016llx", k->folder, (unsigned long long)digest(key));
-	snprintf(begun, sizeof(begun), "%s/.%016llx-%ld", k->folder, (unsigned long long)digest(key), (long)getpid());
+	snprintf(path, sizeof(path), "%s/%016llx", k->folder, (unsigned long long)digest_text(key));
+	snprintf(begun, sizeof(begun), "%s/.%016llx-%ld", k->folder, (unsigned long long)digest_text(key),
+		 (long)getpid());
 	fd = open(begun, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return;
-	done = write_file(k, fd, key, bytes, n);
+	done = write_plan_file(k, fd, key, bytes, n);
 	done = !close(fd) && done;
 	if (!done || rename(begun, path))
 		unlink(begun);
@@ -185,9 +186,9 @@ static void keep_file(struct plan_cache *k, const char *key, const void *bytes, 
 		k->files++;
 }
 
-/* ---- face ---- */
+/* ---- interface ---- */
 
-static void find_folder(struct plan_cache *k)
+static void open_plan_folder(struct plan_cache *k)
 {
 	size_t n;
 
@@ -199,7 +200,7 @@ static void find_folder(struct plan_cache *k)
 	snprintf(k->folder + n, sizeof(k->folder) - n, "/cuda-plans-1");
 	mkdir(k->folder, 0755);
 	n = strlen(k->folder);
-	snprintf(k->folder + n, sizeof(k->folder) - n, "/%016llx", (unsigned long long)digest(k->owner));
+	snprintf(k->folder + n, sizeof(k->folder) - n, "/%016llx", (unsigned long long)digest_text(k->owner));
 	mkdir(k->folder, 0755);
 }
 
@@ -214,19 +215,18 @@ struct plan_cache *plan_cache_open(const char *owner, struct err *err)
 		free(k);
 		return NULL;
 	}
-	find_folder(k);
+	open_plan_folder(k);
 	if (k->folder[0])
-		read_folder(k);
+		read_plan_folder(k);
 	if (k->strange)
-		err_set(err, ERR_IO, "%d of the files in %s are damaged or none of dptrain's, and ignored", k->strange,
-			k->folder);
+		err_set(err, ERR_IO, "ignored %d files in %s that are damaged or not dptrain's", k->strange, k->folder);
 	return k;
 }
 
 void plan_cache_close(struct plan_cache *k)
 {
 	while (k && k->first) {
-		struct entry *e = k->first;
+		struct plan_entry *e = k->first;
 
 		k->first = e->next;
 		free(e->key);
@@ -240,7 +240,7 @@ void plan_cache_close(struct plan_cache *k)
 
 const void *plan_cache_find(const struct plan_cache *k, const char *key, size_t *ret_bytes)
 {
-	for (const struct entry *e = k ? k->first : NULL; e; e = e->next)
+	for (const struct plan_entry *e = k ? k->first : NULL; e; e = e->next)
 		if (!strcmp(e->key, key)) {
 			*ret_bytes = e->n;
 			return e->bytes;
@@ -250,7 +250,7 @@ const void *plan_cache_find(const struct plan_cache *k, const char *key, size_t 
 
 void plan_cache_put(struct plan_cache *k, const char *key, const void *bytes, size_t n)
 {
-	if (!k || !add(k, key, bytes, n) || !k->folder[0] || k->files >= FILES_MAX)
+	if (!k || !add_plan_entry(k, key, bytes, n) || !k->folder[0] || k->files >= FILES_MAX)
 		return;
-	keep_file(k, key, bytes, n);
+	store_plan_file(k, key, bytes, n);
 }

@@ -1,10 +1,10 @@
-/* product.h: D(m, n) = sum over k of A(m, k) B(k, n), in tiles of 64 x 64 x 16 through shared memory, for operands that
- * are described by code: matrices of any strides, images under a kernel's window. It must not know which.
+/* product.h: D(m, n) = sum over k of A(m, k) B(k, n), in tiles of 64 x 64 x 16 through shared memory. Operands are
+ * described by code: matrices with any strides, or images under a kernel's window; this file does not know which.
  *
- * P, what is multiplied, has: acc, the type of sums; int m, n, k; a(m, k) and b(k, n), asked inside these bounds only;
- * put(m, n, sum); and a_along_k, b_along_n: whether neighbours along that index are neighbours in memory.
- * With few tiles and long sums, blocks share a sum: each leaves its part in the workspace, and the parts are added in
- * their order. */
+ * P, the product, has: acc, the type of sums; int m, n, k; a(m, k) and b(k, n), called only inside these bounds; put(m,
+ * n, sum); and a_along_k, b_along_n: whether that index is contiguous in memory.
+ * With few tiles and long sums, several blocks share a sum: each writes its part to the workspace, and the parts are
+ * added in order. */
 #ifndef DPT_BACKENDS_CUDA_PRODUCT_H
 #define DPT_BACKENDS_CUDA_PRODUCT_H
 
@@ -12,12 +12,12 @@
 
 #define TILE 64
 #define TILE_K 16
-#define TILE_PITCH (TILE + 1) /* a column of it meets every bank */
-#define PRODUCT_BLOCKS 264    /* two on each multiprocessor of the largest GPUs */
+#define TILE_PITCH (TILE + 1) /* padded, so that a column touches every bank */
+#define PRODUCT_BLOCKS 264    /* two per multiprocessor of the largest GPUs */
 #define PRODUCT_PARTS_MAX 64
 
-/* Elements e = thread, thread + 256, … of a 64 x 16 tile: (row of 64, place of 16) of the e-th, neighbours first along
- * k or along the row. */
+/* Row (of 64) and position (of 16) of element e of a 64 x 16 tile; a thread has elements thread, thread + 256, …
+ * Consecutive elements are neighbours along k or along the row. */
 template <bool along_k> __device__ inline int tile_row(int e)
 {
 	return along_k ? e / TILE_K : e % TILE;
@@ -28,20 +28,27 @@ template <bool along_k> __device__ inline int tile_place(int e)
 	return along_k ? e % TILE_K : e / TILE;
 }
 
+/* Position of a tile; k_end: end of the block's part of the sum. */
+struct product_tile {
+	int row, column, k, k_end;
+};
+
+/* Loads one tile of each operand to shared memory; zeros outside the bounds. */
 template <class P>
-__device__ inline void product_load(const P &p, int row, int column, int k, int k_end, typename P::acc *a,
-				    typename P::acc *b)
+__device__ inline void product_load(const P &p, const struct product_tile &t, typename P::acc *a, typename P::acc *b)
 {
 	for (int e = (int)threadIdx.x; e < TILE * TILE_K; e += BLOCK_THREADS) {
 		const int ar = tile_row<P::a_along_k>(e), ak = tile_place<P::a_along_k>(e);
 		const int br = tile_row<!P::b_along_n>(e), bk = tile_place<!P::b_along_n>(e);
 
-		a[ak * TILE_PITCH + ar] = inside(row + ar < p.m && k + ak < k_end) ? p.a(row + ar, k + ak) : 0;
-		b[bk * TILE_PITCH + br] = inside(column + br < p.n && k + bk < k_end) ? p.b(k + bk, column + br) : 0;
+		a[ak * TILE_PITCH + ar] =
+			inside(t.row + ar < p.m && t.k + ak < t.k_end) ? p.a(t.row + ar, t.k + ak) : 0;
+		b[bk * TILE_PITCH + br] =
+			inside(t.column + br < p.n && t.k + bk < t.k_end) ? p.b(t.k + bk, t.column + br) : 0;
 	}
 }
 
-/* Each of 256 threads sums 4 x 4 elements that lie 16 apart. */
+/* Each of 256 threads sums 4 x 4 elements, 16 apart. */
 template <class P>
 __device__ inline void product_add(typename P::acc (&sum)[4][4], const typename P::acc *a, const typename P::acc *b)
 {
@@ -60,7 +67,7 @@ __device__ inline void product_add(typename P::acc (&sum)[4][4], const typename 
 	}
 }
 
-/* Part blockIdx.z of the sum, k_each long. parts: NULL where there is one. */
+/* Computes part blockIdx.z of the sums, k_each long. parts: NULL if there is one part. */
 template <class P> __global__ void product_kernel(P p, int k_each, typename P::acc *parts)
 {
 	using A = typename P::acc;
@@ -71,7 +78,7 @@ template <class P> __global__ void product_kernel(P p, int k_each, typename P::a
 	A sum[4][4] = {};
 
 	for (int k = begin; k < end; k += TILE_K) {
-		product_load(p, row, column, k, end, a, b);
+		product_load(p, { row, column, k, end }, a, b);
 		__syncthreads();
 		product_add<P>(sum, a, b);
 		__syncthreads();
@@ -102,7 +109,7 @@ template <class P> __global__ void product_parts(P p, int n_parts, const typenam
 	}
 }
 
-/* Into how many parts sums are cut: a function of the sizes alone. */
+/* Number of parts of the sums: depends only on the sizes. */
 static inline int product_parts_of(int64_t m, int64_t n, int64_t k)
 {
 	const int64_t tiles = ((m + TILE - 1) / TILE) * ((n + TILE - 1) / TILE);
@@ -112,7 +119,7 @@ static inline int product_parts_of(int64_t m, int64_t n, int64_t k)
 	return (int)(wanted < 1 || most < 1 ? 1 : wanted < most ? wanted : most);
 }
 
-/* What product_run needs, of a sum of type acc of that size. */
+/* Workspace bytes of product_run for sums of type acc. */
 static inline size_t product_workspace(int64_t m, int64_t n, int64_t k, size_t acc_bytes)
 {
 	const int parts = product_parts_of(m, n, k);
@@ -124,11 +131,11 @@ static inline int product_check(const struct node *n, int64_t rows, int64_t colu
 {
 	if (rows <= INT32_MAX && columns <= INT32_MAX && k <= INT32_MAX && (rows + TILE - 1) / TILE <= 65535)
 		return 0;
-	return err_set(err, ERR_UNSUPPORTED, "cuda: %s: a product of %lld x %lld x %lld is too large", n->name,
+	return err_set(err, ERR_UNSUPPORTED, "cuda: %s: matrix product of %lld x %lld x %lld is too large", n->name,
 		       (long long)rows, (long long)columns, (long long)k);
 }
 
-/* workspace: as product_workspace says. A sum over nothing is 0. */
+/* workspace: product_workspace bytes. Empty sums are 0. */
 template <class P> static inline void product_run(const struct kernel_args *a, const P &p, void *workspace)
 {
 	using A = typename P::acc;

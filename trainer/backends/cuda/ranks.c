@@ -1,4 +1,4 @@
-/* ranks.c: NCCL's communicators, opened without blocking so that a rank that never comes, or dies, can be noticed. */
+/* ranks.c: NCCL communicators, opened without blocking, so that missing or dead ranks can be detected. */
 #include "trainer/backends/cuda/ranks.h"
 
 #include <stdlib.h>
@@ -9,23 +9,23 @@
 
 #ifdef HAVE_NCCL
 
-_Static_assert(sizeof(ncclUniqueId) == BACKEND_COMM_ID_BYTES, "an id of NCCL fits");
+_Static_assert(sizeof(ncclUniqueId) == BACKEND_COMM_ID_BYTES, "an id of NCCL must fit");
 
 struct nccl {
 	struct device_comm comm;
 	struct cuda_module *module;
 	const struct cuda_calls *calls;
 	ncclComm_t nccl;
-	int machines, near; /* of the group; its ranks on this machine, this one too */
-	bool far[];	    /* by rank: on another machine */
+	int machines, near; /* machines of the group; ranks on this machine, including this one */
+	bool far[];	    /* per rank: on another machine */
 };
 
-static struct nccl *nccl_of(struct device_comm *c)
+static struct nccl *get_nccl(struct device_comm *c)
 {
 	return (struct nccl *)c;
 }
 
-static int fail(const struct cuda_calls *calls, ncclComm_t comm, ncclResult_t rc, struct err *err)
+static int set_nccl_error(const struct cuda_calls *calls, ncclComm_t comm, ncclResult_t rc, struct err *err)
 {
 	const char *more = calls->ncclGetLastError(comm);
 
@@ -35,7 +35,7 @@ static int fail(const struct cuda_calls *calls, ncclComm_t comm, ncclResult_t rc
 
 static const struct ranks_ops ranks;
 
-static int id(void *module, unsigned char ret[BACKEND_COMM_ID_BYTES], struct err *err)
+static int make_nccl_id(void *module, unsigned char ret[BACKEND_COMM_ID_BYTES], struct err *err)
 {
 	struct cuda_module *m = module;
 	ncclUniqueId made;
@@ -46,12 +46,12 @@ static int id(void *module, unsigned char ret[BACKEND_COMM_ID_BYTES], struct err
 		return opened;
 	rc = m->calls.ncclGetUniqueId(&made);
 	if (rc != ncclSuccess)
-		return fail(&m->calls, NULL, rc, err);
+		return set_nccl_error(&m->calls, NULL, rc, err);
 	memcpy(ret, made.internal, BACKEND_COMM_ID_BYTES);
 	return 0;
 }
 
-static struct nccl *comm_new(struct cuda_module *m, const struct device_comm_opts *o)
+static struct nccl *new_nccl_comm(struct cuda_module *m, const struct device_comm_opts *o)
 {
 	struct nccl *c = calloc(1, sizeof(*c) + (size_t)o->world * sizeof(c->far[0]));
 
@@ -68,7 +68,8 @@ static struct nccl *comm_new(struct cuda_module *m, const struct device_comm_opt
 	return c;
 }
 
-static int open_comm(void *module, const struct device_comm_opts *o, struct device_comm **ret, struct err *err)
+/* Starts a nonblocking init; poll_nccl_comm reports when the communicator is ready. */
+static int open_nccl_comm(void *module, const struct device_comm_opts *o, struct device_comm **ret, struct err *err)
 {
 	struct cuda_module *m = module;
 	ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -79,76 +80,76 @@ static int open_comm(void *module, const struct device_comm_opts *o, struct devi
 
 	if (opened)
 		return opened;
-	c = comm_new(m, o);
+	c = new_nccl_comm(m, o);
 	if (!c)
-		return err_set(err, ERR_NOMEM, "out of memory: communicator of devices");
+		return err_set(err, ERR_NOMEM, "out of memory: device communicator");
 	config.blocking = 0;
 	config.commName = o->name;
 	memcpy(same.internal, o->id, BACKEND_COMM_ID_BYTES);
 	rc = m->calls.ncclCommInitRankConfig(&c->nccl, o->world, same, o->rank, &config);
 	if (rc != ncclSuccess && rc != ncclInProgress) {
 		free(c);
-		return fail(&m->calls, NULL, rc, err);
+		return set_nccl_error(&m->calls, NULL, rc, err);
 	}
 	*ret = &c->comm;
 	return 0;
 }
 
-static int poll_comm(struct device_comm *comm, struct err *err)
+static int poll_nccl_comm(struct device_comm *comm, struct err *err)
 {
-	const struct nccl *c = nccl_of(comm);
+	const struct nccl *c = get_nccl(comm);
 	ncclResult_t state = ncclSuccess, rc = c->calls->ncclCommGetAsyncError(c->nccl, &state);
 
 	if (rc == ncclSuccess)
 		rc = state;
-	return rc == ncclSuccess ? 1 : rc == ncclInProgress ? 0 : fail(c->calls, c->nccl, rc, err);
+	return rc == ncclSuccess ? 1 : rc == ncclInProgress ? 0 : set_nccl_error(c->calls, c->nccl, rc, err);
 }
 
-/* Until a call that is under way has been taken; what it enqueued may still wait for others. */
-static int settle(struct device_comm *c, struct err *err)
+/* Waits until a pending call is enqueued; its work may still wait for other ranks. */
+static int wait_enqueued(struct device_comm *c, struct err *err)
 {
 	const struct timespec nap = { 0, 20000 };
 	int rc;
 
-	while ((rc = poll_comm(c, err)) == 0)
+	while ((rc = poll_nccl_comm(c, err)) == 0)
 		nanosleep(&nap, NULL);
 	return rc < 0 ? rc : 0;
 }
 
-/* Of a call's result: what is under way has been taken. */
-static int enqueued(struct nccl *c, ncclResult_t rc, struct err *err)
+/* Handles the result of a call: waits until it is enqueued. */
+static int finish_call(struct nccl *c, ncclResult_t rc, struct err *err)
 {
 	if (rc != ncclSuccess && rc != ncclInProgress)
-		return fail(c->calls, c->nccl, rc, err);
-	return rc == ncclInProgress ? settle(&c->comm, err) : 0;
+		return set_nccl_error(c->calls, c->nccl, rc, err);
+	return rc == ncclInProgress ? wait_enqueued(&c->comm, err) : 0;
 }
 
-static void close_comm(struct device_comm *comm, bool orderly)
+static void close_nccl_comm(struct device_comm *comm, bool orderly)
 {
-	struct nccl *c = nccl_of(comm);
+	struct nccl *c = get_nccl(comm);
 	struct err ignored = ERR_INIT;
 
-	if (orderly && !enqueued(c, c->calls->ncclCommFinalize(c->nccl), &ignored))
+	if (orderly && !finish_call(c, c->calls->ncclCommFinalize(c->nccl), &ignored))
 		c->calls->ncclCommDestroy(c->nccl);
 	else
 		c->calls->ncclCommAbort(c->nccl);
 	free(c);
 }
 
-static struct backend_sent sent_bytes(const void *module)
+static struct backend_sent read_sent_bytes(const void *module)
 {
 	return ((const struct cuda_module *)module)->sent;
 }
 
 const struct backend_comms cuda_comms = {
-	.id = id,
-	.open = open_comm,
-	.poll = poll_comm,
-	.close = close_comm,
-	.sent = sent_bytes,
+	.id = make_nccl_id,
+	.open = open_nccl_comm,
+	.poll = poll_nccl_comm,
+	.close = close_nccl_comm,
+	.sent = read_sent_bytes,
 };
 
-static ncclDataType_t type_of(enum dtype t)
+static ncclDataType_t nccl_type(enum dtype t)
 {
 	static const ncclDataType_t types[] = {
 		[DTYPE_F64] = ncclFloat64,   [DTYPE_F32] = ncclFloat32, [DTYPE_BF16] = ncclBfloat16,
@@ -159,13 +160,13 @@ static ncclDataType_t type_of(enum dtype t)
 	return types[t];
 }
 
-static cudaStream_t stream_of(const struct ranks_call *k)
+static cudaStream_t get_stream(const struct ranks_call *k)
 {
 	return (cudaStream_t)k->stream;
 }
 
-/* A call was made of which so many elements leave this rank: what is recorded counts when it is launched. */
-static int sends(struct nccl *c, const struct ranks_call *k, struct backend_sent elements, ncclResult_t rc,
+/* Accounts for the elements that a call sends. Recorded calls count when their graph is launched. */
+static int count_and_finish(struct nccl *c, const struct ranks_call *k, struct backend_sent elements, ncclResult_t rc,
 		 struct err *err)
 {
 	const int64_t width = (int64_t)dtype_bytes(k->dtype);
@@ -173,73 +174,74 @@ static int sends(struct nccl *c, const struct ranks_call *k, struct backend_sent
 
 	to->all += elements.all * width;
 	to->nodes += elements.nodes * width;
-	return enqueued(c, rc, err);
+	return finish_call(c, rc, err);
 }
 
-/* A rank's part of gathering a whole, or of adding up and scattering it: of the whole a machine sends to each other one
- * what that does not have, and its ranks share that out. */
-static struct backend_sent half(const struct nccl *c, int64_t whole)
+/* A rank's share of an all-gather or reduce-scatter of `whole` elements. Each machine sends to each other one the data
+ * it lacks, shared among its ranks. */
+static struct backend_sent share_of_ring(const struct nccl *c, int64_t whole)
 {
 	return (struct backend_sent){ .all = whole * (c->comm.world - 1) / c->comm.world,
 				      .nodes = whole * (c->machines - 1) / ((int64_t)c->machines * c->near) };
 }
 
-/* The first half of it adds slices up, the second hands the sums on. */
-static int sum_all(struct device_comm *comm, const struct ranks_call *k, struct err *err)
+/* An all-reduce is a reduce-scatter followed by an all-gather. */
+static int run_nccl_allreduce(struct device_comm *comm, const struct ranks_call *k, struct err *err)
 {
-	struct nccl *c = nccl_of(comm);
+	struct nccl *c = get_nccl(comm);
 
-	return sends(c, k, half(c, 2 * k->count),
-		     c->calls->ncclAllReduce(k->in, k->out, (size_t)k->count, type_of(k->dtype), ncclSum, c->nccl,
-					     stream_of(k)), err);
+	return count_and_finish(c, k, share_of_ring(c, 2 * k->count),
+		     c->calls->ncclAllReduce(k->in, k->out, (size_t)k->count, nccl_type(k->dtype), ncclSum, c->nccl,
+					     get_stream(k)), err);
 }
 
-static int reduce_scatter(struct device_comm *comm, const struct ranks_call *k, struct err *err)
+static int run_nccl_reduce_scatter(struct device_comm *comm, const struct ranks_call *k, struct err *err)
 {
-	struct nccl *c = nccl_of(comm);
+	struct nccl *c = get_nccl(comm);
 
-	return sends(c, k, half(c, k->count * comm->world),
-		     c->calls->ncclReduceScatter(k->in, k->out, (size_t)k->count, type_of(k->dtype), ncclSum, c->nccl,
-						 stream_of(k)), err);
+	return count_and_finish(c, k, share_of_ring(c, k->count * comm->world),
+		     c->calls->ncclReduceScatter(k->in, k->out, (size_t)k->count, nccl_type(k->dtype), ncclSum, c->nccl,
+						 get_stream(k)), err);
 }
 
-static int all_gather(struct device_comm *comm, const struct ranks_call *k, struct err *err)
+static int run_nccl_all_gather(struct device_comm *comm, const struct ranks_call *k, struct err *err)
 {
-	struct nccl *c = nccl_of(comm);
+	struct nccl *c = get_nccl(comm);
 
-	return sends(c, k, half(c, k->count * comm->world),
-		     c->calls->ncclAllGather(k->in, k->out, (size_t)k->count, type_of(k->dtype), c->nccl, stream_of(k)),
+	return count_and_finish(
+		c, k, share_of_ring(c, k->count * comm->world),
+		c->calls->ncclAllGather(k->in, k->out, (size_t)k->count, nccl_type(k->dtype), c->nccl, get_stream(k)),
+		err);
+}
+
+static int run_nccl_send(struct device_comm *comm, const struct ranks_call *k, struct err *err)
+{
+	struct nccl *c = get_nccl(comm);
+
+	return count_and_finish(c, k, (struct backend_sent){ .all = k->count, .nodes = c->far[k->peer] ? k->count : 0 },
+		     c->calls->ncclSend(k->in, (size_t)k->count, nccl_type(k->dtype), k->peer, c->nccl, get_stream(k)),
 		     err);
 }
 
-static int send_one(struct device_comm *comm, const struct ranks_call *k, struct err *err)
+static int run_nccl_recv(struct device_comm *comm, const struct ranks_call *k, struct err *err)
 {
-	struct nccl *c = nccl_of(comm);
+	struct nccl *c = get_nccl(comm);
 
-	return sends(c, k, (struct backend_sent){ .all = k->count, .nodes = c->far[k->peer] ? k->count : 0 },
-		     c->calls->ncclSend(k->in, (size_t)k->count, type_of(k->dtype), k->peer, c->nccl, stream_of(k)),
-		     err);
-}
-
-static int recv_one(struct device_comm *comm, const struct ranks_call *k, struct err *err)
-{
-	struct nccl *c = nccl_of(comm);
-
-	return enqueued(c, c->calls->ncclRecv(k->out, (size_t)k->count, type_of(k->dtype), k->peer, c->nccl,
-					      stream_of(k)), err);
+	return finish_call(c, c->calls->ncclRecv(k->out, (size_t)k->count, nccl_type(k->dtype), k->peer, c->nccl,
+					      get_stream(k)), err);
 }
 
 static const struct ranks_ops ranks = {
-	.allreduce = sum_all,
-	.reduce_scatter = reduce_scatter,
-	.all_gather = all_gather,
-	.send = send_one,
-	.recv = recv_one,
+	.allreduce = run_nccl_allreduce,
+	.reduce_scatter = run_nccl_reduce_scatter,
+	.all_gather = run_nccl_all_gather,
+	.send = run_nccl_send,
+	.recv = run_nccl_recv,
 };
 
-#else /* built without NCCL's header: no communicator is ever opened */
+#else /* built without NCCL's header: no communicator can be opened */
 
-static int id(void *module, unsigned char ret[BACKEND_COMM_ID_BYTES], struct err *err)
+static int make_nccl_id(void *module, unsigned char ret[BACKEND_COMM_ID_BYTES], struct err *err)
 {
 	struct cuda_module *m = module;
 
@@ -247,7 +249,7 @@ static int id(void *module, unsigned char ret[BACKEND_COMM_ID_BYTES], struct err
 	return cuda_calls_open(&m->calls, CUDA_NCCL, err);
 }
 
-static int open_comm(void *module, const struct device_comm_opts *o, struct device_comm **ret, struct err *err)
+static int open_nccl_comm(void *module, const struct device_comm_opts *o, struct device_comm **ret, struct err *err)
 {
 	struct cuda_module *m = module;
 
@@ -255,12 +257,12 @@ static int open_comm(void *module, const struct device_comm_opts *o, struct devi
 	return cuda_calls_open(&m->calls, CUDA_NCCL, err);
 }
 
-static struct backend_sent sent_bytes(const void *module)
+static struct backend_sent read_sent_bytes(const void *module)
 {
 	(void)module;
 	return (struct backend_sent){ 0 };
 }
 
-const struct backend_comms cuda_comms = { .id = id, .open = open_comm, .sent = sent_bytes };
+const struct backend_comms cuda_comms = { .id = make_nccl_id, .open = open_nccl_comm, .sent = read_sent_bytes };
 
 #endif

@@ -1,4 +1,5 @@
-/* stage.h: rows made longer or shorter on their way to and from a library: zeros behind, or cut; in another type. */
+/* stage.h: copies rows to and from a library's layout: pads them with zeros or truncates them, and converts the
+ * type. */
 #ifndef DPT_BACKENDS_CUDA_STAGE_H
 #define DPT_BACKENDS_CUDA_STAGE_H
 
@@ -17,15 +18,19 @@ __global__ void stage_kernel(const T *from, D *to, int64_t count, int from_colum
 	}
 }
 
+struct stage_shape {
+	int64_t rows;
+	int from_columns, to_columns;
+};
+
 template <typename T, typename D>
-static inline void stage_rows(const struct kernel_args *a, const T *from, D *to, int64_t rows, int from_columns,
-			      int to_columns)
+static inline void stage_rows(const struct kernel_args *a, const T *from, D *to, const struct stage_shape &s)
 {
-	const int64_t count = rows * to_columns;
+	const int64_t count = s.rows * s.to_columns;
 	const unsigned blocks = cuda_blocks(count, BLOCK_THREADS);
 
 	launch(a, dim3(blocks < GRID_BLOCKS_MAX ? blocks : GRID_BLOCKS_MAX), BLOCK_THREADS, stage_kernel<T, D>, from,
-	       to, count, from_columns, to_columns);
+	       to, count, s.from_columns, s.to_columns);
 }
 
 #endif

@@ -11,7 +11,7 @@ int staging_get(void *module, enum staging which, void **ret, struct err *err)
 	cudaError_t rc = there ? cudaSuccess : cudaMallocHost(&m->staging[which], STAGING_BYTES);
 
 	if (rc != cudaSuccess)
-		return cuda_fail(err, rc, "allocating pinned memory for what is offloaded to a file");
+		return cuda_fail(err, rc, "allocating pinned memory for file offloading");
 	*ret = m->staging[which];
 	return 0;
 }

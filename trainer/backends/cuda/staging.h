@@ -1,6 +1,5 @@
-/* staging.h: pinned memory through which the device reads and writes what of the host's is not to be pinned: a file's
- * pages, which would all be resident then. One buffer for each direction, used in the order of that direction's
- * stream. */
+/* staging.h: pinned buffers through which the device accesses host memory that must not be pinned: pages of a file,
+ * which would all become resident. One buffer per direction, used in the order of that direction's stream. */
 #ifndef DPT_BACKENDS_CUDA_STAGING_H
 #define DPT_BACKENDS_CUDA_STAGING_H
 
@@ -8,12 +7,13 @@
 
 #include "tracker/base/err.h"
 
-enum staging { STAGING_IN, STAGING_OUT, STAGING_COUNT }; /* to the device, from it */
+enum staging { STAGING_IN, STAGING_OUT, STAGING_COUNT }; /* to the device, from the device */
 
 #define STAGING_BYTES ((size_t)4 << 20)
 
-/* The module's own, made when it is first asked for: not while a graph is recorded. NULL where nothing runs. */
+/* Returns the module's buffer; allocated at the first call, which must not be during graph recording. NULL when
+ * planning only. */
 int staging_get(void *module, enum staging which, void **ret, struct err *err);
-void staging_done(void *module); /* nothing is under way */
+void staging_done(void *module); /* no copy may be pending */
 
 #endif

@@ -1,11 +1,11 @@
-/* accumulate.c: sums over the micro-batches of a step as nodes, each right behind the node that finishes its term, so
- * that the term's memory is free again at once. */
+/* accumulate.c: adds nodes that sum over the micro-batches of a step. Each follows the node that completes its term, so
+ * that the term's memory is freed at once. */
 #include "trainer/ops/accumulate/accumulate.h"
 
 #include "trainer/ops/ops.h"
 
-/* Position of the last node that writes t; -1 none. */
-static int last_writer(const struct graph *g, const struct tensor *t)
+/* Position of the last node that writes t; -1 for none. */
+static int find_last_writer(const struct graph *g, const struct tensor *t)
 {
 	for (int i = g->n_nodes - 1; i >= 0; i--)
 		for (int k = 0; k < g->nodes[i]->n_out; k++)
@@ -14,9 +14,9 @@ static int last_writer(const struct graph *g, const struct tensor *t)
 	return -1;
 }
 
-static struct tensor *sum_over_micros(struct graph *g, struct tensor *t)
+static struct tensor *add_micro_sum(struct graph *g, struct tensor *t)
 {
-	int at = last_writer(g, t);
+	int at = find_last_writer(g, t);
 	struct tensor like = { .kind = t->kind, .dtype = t->dtype, .shape = t->shape, .life = LIFE_ACROSS,
 			       .shard = t->shard };
 	struct tensor *sum;
@@ -35,16 +35,16 @@ static struct tensor *sum_over_micros(struct graph *g, struct tensor *t)
 
 void accumulate_grads(struct graph *g)
 {
-	int n = g->n_tensors; /* the sums come behind */
+	int n = g->n_tensors; /* the sums are appended after these */
 
 	for (int i = 0; i < n && !graph_failed(g); i++)
 		if (g->tensors[i]->kind == TENSOR_PARAM && g->tensors[i]->grad)
-			g->tensors[i]->grad = sum_over_micros(g, g->tensors[i]->grad);
+			g->tensors[i]->grad = add_micro_sum(g, g->tensors[i]->grad);
 }
 
 void accumulate_loss(struct graph *g)
 {
-	struct tensor *sum = graph_failed(g) || !g->loss ? NULL : sum_over_micros(g, g->loss);
+	struct tensor *sum = graph_failed(g) || !g->loss ? NULL : add_micro_sum(g, g->loss);
 
 	if (sum)
 		g->loss = sum;
@@ -55,7 +55,7 @@ static int accumulate_shape(struct graph *g, struct node *n)
 	const struct tensor *s = n->in[0], *x = n->in[1];
 
 	return graph_expect(g, n, shape_equal(&s->shape, &x->shape) && s->dtype == x->dtype && n->out[0] == s,
-			    "sum and term differ");
+			    "sum and term differ in shape or type");
 }
 
 const struct op op_accumulate = {

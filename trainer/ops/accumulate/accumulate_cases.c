@@ -1,9 +1,9 @@
-/* accumulate_cases.c: test cases of accumulate; the harness's page is of a later micro-batch than the first. */
+/* accumulate_cases.c: test cases of accumulate. The harness's page has a micro-batch after the first. */
 #include "trainer/ops/accumulate/accumulate.h"
 #include "trainer/ops/cases.h"
 
 /* size: elements, f64 instead of f32. */
-static struct node *build(struct graph *g, const struct op_case *c)
+static struct node *build_accumulate_case(struct graph *g, const struct op_case *c)
 {
 	enum dtype type = c->size[1] ? DTYPE_F64 : DTYPE_F32;
 	struct tensor *s = case_input(g, "s", type, SHAPE(c->size[0])),
@@ -13,10 +13,10 @@ static struct node *build(struct graph *g, const struct op_case *c)
 }
 
 const struct op_case cases_accumulate[] = {
-	{ "no elements", .build = build, .size = { 0, 0 } },
-	{ "one element", .build = build, .size = { 1, 0 } },
-	{ "odd length", .build = build, .size = { 1037, 0 } },
-	{ "long", .build = build, .size = { 70001, 0 } },
-	{ "results", .build = build, .size = { 5, 1 } },
+	{ "no elements", .build = build_accumulate_case, .size = { 0, 0 } },
+	{ "one element", .build = build_accumulate_case, .size = { 1, 0 } },
+	{ "odd length", .build = build_accumulate_case, .size = { 1037, 0 } },
+	{ "long", .build = build_accumulate_case, .size = { 70001, 0 } },
+	{ "results", .build = build_accumulate_case, .size = { 5, 1 } },
 	{ NULL },
 };

@@ -1,4 +1,5 @@
-/* accumulate_cpu.c: sums over micro-batches. The first one is copied; results (f64) are a handful of numbers. */
+/* accumulate_cpu.c: sums over micro-batches. The first one is copied. Results (f64) are few, so a plain loop adds
+ * them. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
@@ -16,7 +17,7 @@ struct accumulate_state {
 #define CPU_BODY "trainer/ops/accumulate/accumulate_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int accumulate_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_accumulate_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct accumulate_state *s;
 	bool f64 = n->in[0]->dtype == DTYPE_F64;
@@ -41,7 +42,7 @@ static void add_doubles(double *s, const double *x, int64_t count, bool first)
 		s[i] = first ? x[i] : s[i] + x[i];
 }
 
-static int accumulate_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_accumulate_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct accumulate_state s = *(const struct accumulate_state *)state;
 
@@ -58,8 +59,8 @@ static int accumulate_run(void *state, const struct kernel_args *args, struct er
 }
 
 extern const struct kernel accumulate_cpu;
-const struct kernel accumulate_cpu = { .prepare = accumulate_prepare,
-				       .run = accumulate_run,
+const struct kernel accumulate_cpu = { .prepare = prepare_accumulate_cpu,
+				       .run = run_accumulate_cpu,
 				       .release = cpu_state_release };
 
 #else

@@ -1,9 +1,9 @@
-/* accumulate_cuda.cu: a sum over micro-batches, element by element. */
+/* accumulate_cuda.cu: the sum over micro-batches, elementwise. */
 #include "trainer/backends/cuda/cuda.h"
 
 namespace {
 
-template <typename T> struct gather {
+template <typename T> struct micro_sum {
 	static constexpr int width = vector_width<T>;
 	const step_page *page;
 	const T *x;
@@ -23,15 +23,15 @@ template <typename T> struct gather {
 	}
 };
 
-int accumulate_run(void *state, const struct kernel_args *a, struct err *err)
+int run_accumulate_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[1]->dtype, T,
-		return cuda_each(n, a, gather<T>{ a->page, cuda_in<T>(a, 1), cuda_out<T>(a, 0) }, cuda_count(n->in[1]),
-				 0, err));
+		return cuda_each(n, a, micro_sum<T>{ a->page, cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
+				 { cuda_count(n->in[1]), 0 }, err));
 }
 
 } // namespace
 
-CUDA_KERNEL(accumulate, cuda_prepare, accumulate_run);
+CUDA_KERNEL(accumulate, cuda_prepare, run_accumulate_cuda);

@@ -1,8 +1,8 @@
-/* accumulate_ref.c: a sum over micro-batches, element by element. */
+/* accumulate_ref.c: the sum over micro-batches, elementwise. */
 #include "trainer/ops/accumulate/accumulate.h"
 #include "trainer/ops/ref_kernel.h"
 
-static int accumulate_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_accumulate_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const double *x = args->in[1];
@@ -14,4 +14,4 @@ static int accumulate_run(void *state, const struct kernel_args *args, struct er
 	return 0;
 }
 
-const struct kernel accumulate_ref = REF_KERNEL(accumulate_run);
+const struct kernel accumulate_ref = REF_KERNEL(run_accumulate_ref);

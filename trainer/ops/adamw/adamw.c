@@ -50,24 +50,24 @@ const struct op op_adamw = {
 	.dump = adamw_dump,
 };
 
-static struct adamw_attr attr_of(const struct optimizer_attr *a, bool coupled)
+static struct adamw_attr make_adamw_attr(const struct optimizer_attr *a, bool coupled)
 {
 	return (struct adamw_attr){ a->beta1, a->beta2, a->eps, a->weight_decay, coupled };
 }
 
-static void adamw_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_attr *a)
+static void add_adamw_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_attr *a)
 {
-	const struct adamw_attr attr = attr_of(a, false);
+	const struct adamw_attr attr = make_adamw_attr(a, false);
 
 	adamw_add(g, p, step, &attr);
 }
 
-static void adam_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_attr *a)
+static void add_adam_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_attr *a)
 {
-	const struct adamw_attr attr = attr_of(a, true);
+	const struct adamw_attr attr = make_adamw_attr(a, true);
 
 	adamw_add(g, p, step, &attr);
 }
 
-const struct optimizer optimizer_adamw = { .add = adamw_step };
-const struct optimizer optimizer_adam = { .add = adam_step };
+const struct optimizer optimizer_adamw = { .add = add_adamw_step };
+const struct optimizer optimizer_adam = { .add = add_adam_step };

@@ -5,12 +5,12 @@
 #include "trainer/ops/cases.h"
 #include "trainer/ops/step_guard/step_guard.h"
 
-/* size: elements, ppm of weight decay, coupled, updates so far with this one; 0: skipped. */
-static struct node *build(struct graph *g, const struct op_case *c)
+/* size: elements, ppm of weight decay, coupled, updates including this one (0: skipped). */
+static struct node *build_adamw_case(struct graph *g, const struct op_case *c)
 {
 	struct adamw_attr attr = { .beta1 = 0.9,
 				   .beta2 = 0.999,
-				   .eps = 1e-3, /* such that it shows */
+				   .eps = 1e-3, /* large enough to matter */
 				   .weight_decay = (double)c->size[1] / 1e6,
 				   .coupled = c->size[2] };
 	struct shape shape = SHAPE(c->size[0]);
@@ -24,14 +24,14 @@ static struct node *build(struct graph *g, const struct op_case *c)
 						  NODE_ATTR(attr) });
 }
 
-static void fill(const struct op_case *c, struct case_values *v)
+static void fill_adamw_case(const struct op_case *c, struct case_values *v)
 {
 	for (int64_t i = 0; i < c->size[0]; i++)
 		v->in[3][i] *= v->in[3][i];
 	case_step(v->in[4], (double)c->size[3]);
 }
 
-static double bound(const struct case_values *v, int k, double *terms)
+static double bound_adamw_error(const struct case_values *v, int k, double *terms)
 {
 	const struct adamw_attr *a = v->node->attr;
 	double factor = v->in[4][STEP_GUARD_FACTOR], t = v->in[4][STEP_GUARD_UPDATES], lr = v->page->lr;
@@ -42,7 +42,7 @@ static double bound(const struct case_values *v, int k, double *terms)
 		double root = sqrt(v->out[2][i]) / sqrt(1 - pow(a->beta2, t));
 		double most = a->beta2 * v->in[3][i] + (1 - a->beta2) * d * d;
 
-		/* The root of a sum that cancelled (coupled decay) is off by more than its own roundings. */
+		/* A sum with cancellation (coupled decay) has a root whose error exceeds its own roundings. */
 		most = v->out[2][i] > 0 ? most / v->out[2][i] : 1;
 		terms[i] = k == 1   ? m
 			   : k == 2 ? a->beta2 * v->in[3][i] + (1 - a->beta2) * d * d
@@ -53,11 +53,16 @@ static double bound(const struct case_values *v, int k, double *terms)
 }
 
 const struct op_case cases_adamw[] = {
-	{ "no elements", .build = build, .fill = fill, .bound = bound, .size = { 0, 100, 0, 3 } },
-	{ "one element", .build = build, .fill = fill, .bound = bound, .size = { 1, 100, 0, 1 } },
-	{ "decoupled decay", .build = build, .fill = fill, .bound = bound, .size = { 1037, 100000, 0, 3 } },
-	{ "coupled decay", .build = build, .fill = fill, .bound = bound, .size = { 1037, 100000, 1, 3 } },
-	{ "late", .build = build, .fill = fill, .bound = bound, .size = { 70001, 0, 0, 100000 } },
-	{ "skipped", .build = build, .fill = fill, .exact = true, .size = { 37, 100000, 0, 0 } },
+	{ "no elements", .build = build_adamw_case, .fill = fill_adamw_case, .bound = bound_adamw_error,
+	  .size = { 0, 100, 0, 3 } },
+	{ "one element", .build = build_adamw_case, .fill = fill_adamw_case, .bound = bound_adamw_error,
+	  .size = { 1, 100, 0, 1 } },
+	{ "decoupled decay", .build = build_adamw_case, .fill = fill_adamw_case, .bound = bound_adamw_error,
+	  .size = { 1037, 100000, 0, 3 } },
+	{ "coupled decay", .build = build_adamw_case, .fill = fill_adamw_case, .bound = bound_adamw_error,
+	  .size = { 1037, 100000, 1, 3 } },
+	{ "late", .build = build_adamw_case, .fill = fill_adamw_case, .bound = bound_adamw_error,
+	  .size = { 70001, 0, 0, 100000 } },
+	{ "skipped", .build = build_adamw_case, .fill = fill_adamw_case, .exact = true, .size = { 37, 100000, 0, 0 } },
 	{ NULL },
 };

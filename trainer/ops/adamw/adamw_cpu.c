@@ -1,4 +1,4 @@
-/* adamw_cpu.c: the step of one parameter: parameter, gradient and both moments are each read once, in f32. */
+/* adamw_cpu.c: the update of one parameter in f32. Parameter, gradient and both moments are each read once. */
 #ifndef CPU_PASS
 #include <math.h>
 
@@ -11,21 +11,21 @@ struct adamw_state {
 	struct cpu_update u;
 	const float *g;
 	float *p, *m, *v;
-	float grad_scale, keep; /* keep: what decoupled decay leaves of p */
+	float grad_scale, keep; /* keep: factor of decoupled decay */
 	float rate, root_scale; /* lr / (1 - b1^t), 1 / sqrt(1 - b2^t) */
 };
 
 #define CPU_BODY "trainer/ops/adamw/adamw_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int adamw_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_adamw_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	const struct cpu_update_opts o = { CPU_PICK(env, adamw_loop), .n_in = 4, .bytes = sizeof(struct adamw_state) };
 
 	return cpu_update_new(env, n, &o, ret_state, err);
 }
 
-static int adamw_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_adamw_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct adamw_state s = *(const struct adamw_state *)state;
 	const struct adamw_attr *a = s.u.attr;
@@ -48,7 +48,7 @@ static int adamw_run(void *state, const struct kernel_args *args, struct err *er
 }
 
 extern const struct kernel adamw_cpu;
-const struct kernel adamw_cpu = { .prepare = adamw_prepare, .run = adamw_run, .release = cpu_state_release };
+const struct kernel adamw_cpu = { .prepare = prepare_adamw_cpu, .run = run_adamw_cpu, .release = cpu_state_release };
 
 #else
 

@@ -1,4 +1,4 @@
-/* adamw_cuda.cu: one AdamW step, element by element. The bias corrections are worked out once a thread. */
+/* adamw_cuda.cu: one AdamW step, elementwise. Each thread computes the bias corrections once. */
 #include "trainer/backends/cuda/descend.h"
 
 extern "C" {
@@ -7,7 +7,7 @@ extern "C" {
 
 namespace {
 
-template <typename T> struct adapt {
+template <typename T> struct adamw_rule {
 	static constexpr int moments = 2;
 	struct adamw_attr attr;
 	T lr = 0, rate = 0, root = 0; /* rate: lr / (1 - b1^t); root: sqrt(1 - b2^t) */
@@ -34,29 +34,29 @@ template <typename T> struct adapt {
 	}
 };
 
-template <typename T> struct adapt<T> rule_of(const struct node *n)
+template <typename T> struct adamw_rule<T> make_adamw_rule(const struct node *n)
 {
 	return { *static_cast<const struct adamw_attr *>(n->attr) };
 }
 
-int adamw_run(void *state, const struct kernel_args *a, struct err *err)
+int run_adamw_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_MASTER(n->in[0]->dtype, T, return descend_run<T>(n, a, rule_of<T>(n), 4, err));
+	BY_MASTER(n->in[0]->dtype, T, return descend_run<T>(n, a, make_adamw_rule<T>(n), 4, err));
 }
 
-int adamw_many(void *const *states, const struct kernel_args *args, int n, struct err *err)
+int run_adamw_many_cuda(void *const *states, const struct kernel_args *args, int n, struct err *err)
 {
 	BY_MASTER(cuda_node(states[0])->in[0]->dtype, T,
-		  return many_each<descend<T, adapt<T>>>(
+		  return many_each<descend<T, adamw_rule<T>>>(
 			  states, args, n,
 			  [](const struct node *node, const struct kernel_args *a) {
-				  return descend_of<T>(a, rule_of<T>(node), 4);
+				  return descend_of<T>(a, make_adamw_rule<T>(node), 4);
 			  },
 			  err));
 }
 
 } // namespace
 
-CUDA_KERNEL_MANY(adamw, cuda_prepare, adamw_run, adamw_many);
+CUDA_KERNEL_MANY(adamw, cuda_prepare, run_adamw_cuda, run_adamw_many_cuda);

@@ -1,11 +1,12 @@
-/* adamw_ref.c: one AdamW step, element by element. */
+/* adamw_ref.c: one AdamW step, elementwise. */
 #include <math.h>
 
 #include "trainer/ops/adamw/adamw.h"
 #include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/ref_kernel.h"
 
-static int adamw_run(void *state, const struct kernel_args *args, struct err *err)
+/* The formula of adamw.h. */
+static int run_adamw_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const struct adamw_attr *a = n->attr;
@@ -31,4 +32,4 @@ static int adamw_run(void *state, const struct kernel_args *args, struct err *er
 	return 0;
 }
 
-const struct kernel adamw_ref = REF_KERNEL(adamw_run);
+const struct kernel adamw_ref = REF_KERNEL(run_adamw_ref);

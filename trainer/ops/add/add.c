@@ -1,4 +1,4 @@
-/* add.c: the elementwise sum. Its gradient is the incoming one, handed to both sides without a copy. */
+/* add.c: the elementwise sum. Its gradient passes the incoming one to both sides without a copy. */
 #include "trainer/ops/add/add.h"
 
 #include "trainer/ops/ops.h"
@@ -16,11 +16,11 @@ struct tensor *add_add(struct graph *g, struct tensor *a, struct tensor *b)
 	return n ? n->out[0] : NULL;
 }
 
-static int add_shape(struct graph *g, struct node *n)
+static int infer_add_shape(struct graph *g, struct node *n)
 {
 	if (graph_expect(g, n, shape_equal(&n->in[0]->shape, &n->in[1]->shape), "the terms have different shapes"))
 		return g->err.code;
-	return graph_out(g, n, 0, n->in[0]->dtype, n->in[0]->shape, "");
+	return graph_out(g, n, 0, TENSOR_TYPE(n->in[0]->dtype, n->in[0]->shape), "");
 }
 
 static int add_grad(struct graph *g, struct node *n)
@@ -44,7 +44,7 @@ const struct op op_add = {
 	.name = "add",
 	.id = OP_add,
 	.recompute = RECOMPUTE_CHEAP,
-	.shape = add_shape,
+	.shape = infer_add_shape,
 	.grad = add_grad,
 	.dtype = add_dtype,
 	.inplace = op_inplace_same,

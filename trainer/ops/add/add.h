@@ -1,4 +1,4 @@
-/* add.h: y = a + b of equal shapes; in a, b out y. Also the sum of gradients that meet. */
+/* add.h: y = a + b of equal shapes; in a, b out y. Also sums several gradients of one tensor. */
 #ifndef DPT_OPS_ADD_H
 #define DPT_OPS_ADD_H
 

@@ -2,7 +2,7 @@
 #include "trainer/ops/add/add.h"
 #include "trainer/ops/cases.h"
 
-static struct node *build(struct graph *g, const struct op_case *c)
+static struct node *build_add_case(struct graph *g, const struct op_case *c)
 {
 	struct shape shape = SHAPE(c->size[0], c->size[1]);
 
@@ -13,9 +13,9 @@ static struct node *build(struct graph *g, const struct op_case *c)
 }
 
 const struct op_case cases_add[] = {
-	{ "no elements", .build = build, .size = { 0, 5 } },
-	{ "one element", .build = build, .size = { 1, 1 } },
-	{ "odd length", .build = build, .size = { 7, 13 } },
-	{ "long", .build = build, .size = { 129, 521 } },
+	{ "no elements", .build = build_add_case, .size = { 0, 5 } },
+	{ "one element", .build = build_add_case, .size = { 1, 1 } },
+	{ "odd length", .build = build_add_case, .size = { 7, 13 } },
+	{ "long", .build = build_add_case, .size = { 129, 521 } },
 	{ NULL },
 };

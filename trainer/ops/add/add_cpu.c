@@ -1,4 +1,4 @@
-/* add_cpu.c: sums of two tensors, element by element. */
+/* add_cpu.c: the elementwise sum of two tensors. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
@@ -6,13 +6,13 @@
 #define CPU_BODY "trainer/ops/add/add_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int add_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_add_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	return cpu_elems_new(env, n, CPU_PICK(env, add_loop), ret_state, err);
 }
 
 extern const struct kernel add_cpu;
-const struct kernel add_cpu = { .prepare = add_prepare, .run = cpu_elems_run, .release = cpu_state_release };
+const struct kernel add_cpu = { .prepare = prepare_add_cpu, .run = cpu_elems_run, .release = cpu_state_release };
 
 #else
 

@@ -20,15 +20,15 @@ template <typename T> struct sum {
 	}
 };
 
-int add_run(void *state, const struct kernel_args *a, struct err *err)
+int run_add_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[0]->dtype, T,
 		return cuda_each(n, a, sum<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
-				 cuda_count(n->in[0]), 0, err));
+				 { cuda_count(n->in[0]), 0 }, err));
 }
 
 } // namespace
 
-CUDA_KERNEL(add, cuda_prepare, add_run);
+CUDA_KERNEL(add, cuda_prepare, run_add_cuda);

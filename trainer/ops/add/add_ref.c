@@ -2,7 +2,7 @@
 #include "trainer/ops/add/add.h"
 #include "trainer/ops/ref_kernel.h"
 
-static int add_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_add_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const double *a = args->in[0], *b = args->in[1];
@@ -14,4 +14,4 @@ static int add_run(void *state, const struct kernel_args *args, struct err *err)
 	return 0;
 }
 
-const struct kernel add_ref = REF_KERNEL(add_run);
+const struct kernel add_ref = REF_KERNEL(run_add_ref);

@@ -4,7 +4,8 @@
 #include "trainer/ops/ops.h"
 #include "trainer/ops/partial_sums/partial_sums.h"
 
-static struct node *add(struct graph *g, struct tensor *t, enum stream stream, const struct partial_sums_attr *attr)
+static struct node *add_allreduce_node(struct graph *g, struct tensor *t, enum stream stream,
+				       const struct partial_sums_attr *attr)
 {
 	struct node *n;
 
@@ -25,17 +26,17 @@ static struct node *add(struct graph *g, struct tensor *t, enum stream stream, c
 
 struct node *allreduce_add(struct graph *g, struct tensor *t, enum stream stream)
 {
-	return add(g, t, stream, NULL);
+	return add_allreduce_node(g, t, stream, NULL);
 }
 
 struct node *allreduce_terms_add(struct graph *g, struct tensor *terms, int room, enum stream stream)
 {
-	return add(g, terms, stream, &(struct partial_sums_attr){ room });
+	return add_allreduce_node(g, terms, stream, &(struct partial_sums_attr){ room });
 }
 
 static int allreduce_shape(struct graph *g, struct node *n)
 {
-	return graph_out(g, n, 0, n->in[0]->dtype, n->in[0]->shape, "");
+	return graph_out(g, n, 0, TENSOR_TYPE(n->in[0]->dtype, n->in[0]->shape), "");
 }
 
 const struct op op_allreduce = {

@@ -1,4 +1,4 @@
-/* allreduce_cpu.c: hands a tensor to the communicator, in the type that it has. */
+/* allreduce_cpu.c: passes a tensor to the communicator in its own type. */
 #include "trainer/ops/allreduce/allreduce_host.h"
 
 extern const struct kernel allreduce_cpu;

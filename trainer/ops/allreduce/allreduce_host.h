@@ -1,4 +1,4 @@
-/* allreduce_host.h: the sum over ranks on host memory, the same for every host backend. */
+/* allreduce_host.h: the sum over ranks in host memory, shared by all host backends. */
 #ifndef DPT_OPS_ALLREDUCE_HOST_H
 #define DPT_OPS_ALLREDUCE_HOST_H
 
@@ -9,12 +9,12 @@
 
 struct allreduce_host {
 	struct comm *comm; /* NULL: one rank */
-	int64_t count;	   /* of terms: of one */
+	int64_t count;	   /* elements; for partial sums: of one term */
 	enum dtype dtype;
-	struct partial_sums_sum *terms; /* NULL: a plain sum */
+	struct partial_sums_sum *terms; /* NULL: plain sum */
 };
 
-static inline void allreduce_release(void *state)
+static inline void release_allreduce_host(void *state)
 {
 	struct allreduce_host *s = state;
 
@@ -23,7 +23,8 @@ static inline void allreduce_release(void *state)
 	free(s);
 }
 
-static inline int allreduce_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static inline int prepare_allreduce_host(const struct kernel_env *env, struct node *n, void **ret_state,
+					 struct err *err)
 {
 	struct allreduce_host *s = calloc(1, sizeof(*s));
 
@@ -44,7 +45,7 @@ static inline int allreduce_prepare(const struct kernel_env *env, struct node *n
 	return 0;
 }
 
-static inline int allreduce_run(void *state, const struct kernel_args *args, struct err *err)
+static inline int run_allreduce_host(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct allreduce_host *s = state;
 	struct comm_terms t;
@@ -58,6 +59,9 @@ static inline int allreduce_run(void *state, const struct kernel_args *args, str
 	return s->comm->ops->allreduce(s->comm, args->out[0], s->count, s->dtype, err);
 }
 
-#define ALLREDUCE_KERNEL { .prepare = allreduce_prepare, .run = allreduce_run, .release = allreduce_release }
+#define ALLREDUCE_KERNEL                                                                                               \
+	{                                                                                                              \
+		.prepare = prepare_allreduce_host, .run = run_allreduce_host, .release = release_allreduce_host        \
+	}
 
 #endif

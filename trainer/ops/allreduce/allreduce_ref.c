@@ -1,4 +1,4 @@
-/* allreduce_ref.c: hands the tensor to the communicator. */
+/* allreduce_ref.c: passes the tensor to the communicator. */
 #include "trainer/ops/allreduce/allreduce_host.h"
 #include "trainer/ops/ref_kernel.h"
 

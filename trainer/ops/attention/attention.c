@@ -1,4 +1,4 @@
-/* attention.c: shapes and gradient of causal attention. */
+/* attention.c: shape rules and gradient of causal attention. */
 #include "trainer/ops/attention/attention.h"
 
 #include "trainer/ops/ops.h"
@@ -20,8 +20,8 @@ struct tensor *attention_add(struct graph *g, struct tensor *qkv, const struct a
 	return n ? n->out[0] : NULL;
 }
 
-/* Channels of one position, 0 when qkv cannot be cut as the attributes say. */
-static int64_t channels(const struct node *n, const struct tensor *qkv)
+/* Channels per position; 0 if qkv does not divide as the attributes require. */
+static int64_t count_qkv_channels(const struct node *n, const struct tensor *qkv)
 {
 	const struct attention_attr *a = n->attr;
 
@@ -35,26 +35,27 @@ static int attention_shape(struct graph *g, struct node *n)
 {
 	const struct attention_attr *a = n->attr;
 	const struct tensor *qkv = n->in[0];
-	int64_t c = channels(n, qkv);
+	int64_t c = count_qkv_channels(n, qkv);
 
-	if (graph_expect(g, n, c > 0, "qkv [R,3C] does not divide into its heads and sequences") ||
-	    graph_out(g, n, 0, qkv->dtype, SHAPE(qkv->shape.dim[0], c), ""))
+	if (graph_expect(g, n, c > 0, "qkv [R,3C] does not divide into heads and sequences") ||
+	    graph_out(g, n, 0, TENSOR_TYPE(qkv->dtype, SHAPE(qkv->shape.dim[0], c)), ""))
 		return g->err.code;
-	return graph_out(g, n, 1, qkv->dtype, SHAPE(qkv->shape.dim[0], a->heads), ".lse");
+	return graph_out(g, n, 1, TENSOR_TYPE(qkv->dtype, SHAPE(qkv->shape.dim[0], a->heads)), ".lse");
 }
 
 static int attention_grad_shape(struct graph *g, struct node *n)
 {
 	const struct attention_attr *a = n->attr;
 	const struct tensor *dy = n->in[0], *qkv = n->in[1], *y = n->in[2], *lse = n->in[3];
-	struct shape out = SHAPE(qkv->shape.dim[0], channels(n, qkv)), rows = SHAPE(qkv->shape.dim[0], a->heads);
+	struct shape out = SHAPE(qkv->shape.dim[0], count_qkv_channels(n, qkv)),
+		     rows = SHAPE(qkv->shape.dim[0], a->heads);
 
 	if (graph_expect(g, n,
 			 out.dim[1] > 0 && shape_equal(&dy->shape, &out) && shape_equal(&y->shape, &out) &&
 				 shape_equal(&lse->shape, &rows),
-			 "dy [R,C], qkv [R,3C], y [R,C] and lse [R,heads] do not fit"))
+			 "expected dy [R,C], qkv [R,3C], y [R,C] and lse [R,heads]"))
 		return g->err.code;
-	return graph_out(g, n, 0, qkv->dtype, qkv->shape, "");
+	return graph_out(g, n, 0, TENSOR_TYPE(qkv->dtype, qkv->shape), "");
 }
 
 static int attention_backward(struct graph *g, struct node *n)
@@ -90,8 +91,8 @@ static void attention_dump(const struct node *n, struct buf *out)
 		buf_addf(out, " dropout=%g", a->dropout.p);
 }
 
-/* One product of each position with every other one. */
-static double whole_product(const struct node *n, const struct tensor *qkv)
+/* FLOPs of one product of each position with every other. */
+static double count_full_product(const struct node *n, const struct tensor *qkv)
 {
 	const struct attention_attr *a = n->attr;
 
@@ -100,32 +101,32 @@ static double whole_product(const struct node *n, const struct tensor *qkv)
 
 static double attention_counted(const struct node *n)
 {
-	return 2 * whole_product(n, n->in[0]);
+	return 2 * count_full_product(n, n->in[0]);
 }
 
 static double attention_grad_counted(const struct node *n)
 {
-	return 4 * whole_product(n, n->in[1]);
+	return 4 * count_full_product(n, n->in[1]);
 }
 
-/* The lower triangle's part of it. */
-static double masked_product(const struct node *n, const struct tensor *qkv)
+/* FLOPs of its lower triangle. */
+static double count_causal_product(const struct node *n, const struct tensor *qkv)
 {
 	const struct attention_attr *a = n->attr;
 
-	return whole_product(n, qkv) * ((double)a->seq + 1) / (2 * (double)a->seq);
+	return count_full_product(n, qkv) * ((double)a->seq + 1) / (2 * (double)a->seq);
 }
 
-/* Scores and values. */
+/* Two products: scores, and their product with the values. */
 static double attention_flops(const struct node *n)
 {
-	return 2 * masked_product(n, n->in[0]);
+	return 2 * count_causal_product(n, n->in[0]);
 }
 
-/* Scores again, dp, dq, dk and dv. */
+/* Five products: scores (recomputed), dp, dq, dk and dv. */
 static double attention_grad_flops(const struct node *n)
 {
-	return 5 * masked_product(n, n->in[1]);
+	return 5 * count_causal_product(n, n->in[1]);
 }
 
 const struct op op_attention = {

@@ -9,7 +9,7 @@
 
 enum { N, T, H, D, PERCENT };
 
-static struct attention_attr attr_of(const struct op_case *c)
+static struct attention_attr make_attention_attr(const struct op_case *c)
 {
 	const int64_t *s = c->size;
 
@@ -20,10 +20,10 @@ static struct attention_attr attr_of(const struct op_case *c)
 						     .per_sample = s[H] * s[T] * s[T] } };
 }
 
-static struct node *build(struct graph *g, const struct op_case *c)
+static struct node *build_attention_case(struct graph *g, const struct op_case *c)
 {
 	const int64_t *s = c->size;
-	struct attention_attr attr = attr_of(c);
+	struct attention_attr attr = make_attention_attr(c);
 
 	return graph_node(g, &(struct node_spec){
 				     .op = &op_attention,
@@ -32,10 +32,10 @@ static struct node *build(struct graph *g, const struct op_case *c)
 				     NODE_IN(case_input(g, "qkv", DTYPE_F32, SHAPE(s[N] * s[T], 3 * s[H] * s[D]))) });
 }
 
-static struct node *build_grad(struct graph *g, const struct op_case *c)
+static struct node *build_attention_grad_case(struct graph *g, const struct op_case *c)
 {
 	const int64_t *s = c->size;
-	struct attention_attr attr = attr_of(c);
+	struct attention_attr attr = make_attention_attr(c);
 	struct shape shape = SHAPE(s[N] * s[T], s[H] * s[D]);
 
 	return graph_node(
@@ -48,14 +48,14 @@ static struct node *build_grad(struct graph *g, const struct op_case *c)
 						case_input(g, "lse", DTYPE_F32, SHAPE(s[N] * s[T], s[H]))) });
 }
 
-/* One query of one head: where its row begins, and absolute values around it. */
-struct query {
+/* One query of one head: its position in qkv. */
+struct case_query {
 	const struct attention_attr *a;
 	const double *qkv;
 	int64_t c, d, first, i, at; /* first row of the sequence, position, first channel of the head */
 };
 
-static double dot_abs(const double *a, const double *b, int64_t d)
+static double dot_absolute(const double *a, const double *b, int64_t d)
 {
 	double sum = 0;
 
@@ -64,14 +64,14 @@ static double dot_abs(const double *a, const double *b, int64_t d)
 	return sum;
 }
 
-static const double *part(const struct query *q, int64_t j, int which)
+static const double *get_qkv_part(const struct case_query *q, int64_t j, int which)
 {
 	return q->qkv + (q->first + j) * 3 * q->c + which * q->c + q->at;
 }
 
-static double score(const struct query *q, int64_t j)
+static double compute_case_score(const struct case_query *q, int64_t j)
 {
-	const double *a = part(q, q->i, 0), *b = part(q, j, 1);
+	const double *a = get_qkv_part(q, q->i, 0), *b = get_qkv_part(q, j, 1);
 	double sum = 0;
 
 	for (int64_t i = 0; i < q->d; i++)
@@ -79,48 +79,51 @@ static double score(const struct query *q, int64_t j)
 	return sum / sqrt((double)q->d);
 }
 
-/* Largest sum of absolute products behind a score. */
-static double largest(const struct query *q)
+/* Largest sum of absolute products over the scores of a query. */
+static double find_largest_score(const struct case_query *q)
 {
 	double most = 0;
 
 	for (int64_t j = 0; j <= q->i; j++)
-		most = fmax(most, dot_abs(part(q, q->i, 0), part(q, j, 1), q->d) / sqrt((double)q->d));
+		most = fmax(most,
+			    dot_absolute(get_qkv_part(q, q->i, 0), get_qkv_part(q, j, 1), q->d) / sqrt((double)q->d));
 	return most;
 }
 
-static struct query query_of(const struct node *n, const double *qkv, int64_t row, int64_t head)
+static struct case_query make_case_query(const struct node *n, const double *qkv, int64_t row, int64_t head)
 {
 	const struct tensor *t = n->in[n->op == &op_attention ? 0 : 1];
 	const struct attention_attr *a = n->attr;
 	int64_t c = t->shape.dim[1] / 3, d = c / a->heads;
 
-	return (struct query){ a, qkv, c, d, row / a->seq * a->seq, row % a->seq, head * d };
+	return (struct case_query){ a, qkv, c, d, row / a->seq * a->seq, row % a->seq, head * d };
 }
 
-/* What the op's own forward pass would have left: lse, and some y. */
-static void fill_grad(const struct op_case *c, struct case_values *v)
+/* Fills lse as the forward pass computes it, with arbitrary y. */
+static void fill_attention_grad(const struct op_case *c, struct case_values *v)
 {
 	for (int64_t r = 0; r < c->size[N] * c->size[T]; r++)
 		for (int64_t h = 0; h < c->size[H]; h++) {
-			struct query q = query_of(v->node, v->in[1], r, h);
+			struct case_query q = make_case_query(v->node, v->in[1], r, h);
 			double sum = 0;
 
 			for (int64_t j = 0; j <= q.i; j++)
-				sum += exp(score(&q, j));
+				sum += exp(compute_case_score(&q, j));
 			v->in[3][r * c->size[H] + h] = log(sum);
 		}
 }
 
-static double bound(const struct case_values *v, int k, double *terms)
+/* Roundings of y (k = 0) and of the row LSE (k = 1); terms gets the sum of absolute terms of each element. */
+static double bound_attention_error(const struct case_values *v, int k, double *terms)
 {
 	const struct node *n = v->node;
 	const struct attention_attr *a = n->attr;
 
 	for (int64_t r = 0; r < n->in[0]->shape.dim[0]; r++)
 		for (int64_t h = 0; h < a->heads; h++) {
-			struct query q = query_of(n, v->in[0], r, h);
-			double most = largest(&q), lse = v->out[1][r * a->heads + h], scale = 1 / (1 - a->dropout.p);
+			struct case_query q = make_case_query(n, v->in[0], r, h);
+			double most = find_largest_score(&q), lse = v->out[1][r * a->heads + h],
+			       scale = 1 / (1 - a->dropout.p);
 
 			if (k == 1)
 				terms[r * a->heads + h] = 1 + most + fabs(lse);
@@ -128,7 +131,7 @@ static double bound(const struct case_values *v, int k, double *terms)
 				double sum = 0;
 
 				for (int64_t j = 0; j <= q.i; j++)
-					sum += exp(score(&q, j) - lse) * fabs(part(&q, j, 2)[e]);
+					sum += exp(compute_case_score(&q, j) - lse) * fabs(get_qkv_part(&q, j, 2)[e]);
 				terms[r * q.c + q.at + e] = sum * scale * (1 + most);
 			}
 		}
@@ -136,22 +139,23 @@ static double bound(const struct case_values *v, int k, double *terms)
 }
 
 /* Adds one pair's absolute terms of dq, dk and dv. */
-static void add_terms(const struct case_values *v, const struct query *q, int64_t j, double *terms)
+static void add_attention_terms(const struct case_values *v, const struct case_query *q, int64_t j, double *terms)
 {
 	int64_t row = q->first + q->i, heads = q->a->heads;
 	const double *dy = v->in[0] + row * q->c + q->at, *y = v->in[2] + row * q->c + q->at;
 	double lse = v->in[3][row * heads + q->at / q->d], scale = 1 / (1 - q->a->dropout.p);
-	double p = exp(score(q, j) - lse) * (1 + largest(q) + fabs(lse)) * scale, root = sqrt((double)q->d);
-	double ds = p * (dot_abs(dy, part(q, j, 2), q->d) + dot_abs(dy, y, q->d)) / root;
+	double p = exp(compute_case_score(q, j) - lse) * (1 + find_largest_score(q) + fabs(lse)) * scale,
+	       root = sqrt((double)q->d);
+	double ds = p * (dot_absolute(dy, get_qkv_part(q, j, 2), q->d) + dot_absolute(dy, y, q->d)) / root;
 
 	for (int64_t e = 0; e < q->d; e++) {
-		terms[row * 3 * q->c + q->at + e] += ds * fabs(part(q, j, 1)[e]);
-		terms[(q->first + j) * 3 * q->c + q->c + q->at + e] += ds * fabs(part(q, q->i, 0)[e]);
+		terms[row * 3 * q->c + q->at + e] += ds * fabs(get_qkv_part(q, j, 1)[e]);
+		terms[(q->first + j) * 3 * q->c + q->c + q->at + e] += ds * fabs(get_qkv_part(q, q->i, 0)[e]);
 		terms[(q->first + j) * 3 * q->c + 2 * q->c + q->at + e] += p * fabs(dy[e]);
 	}
 }
 
-static double bound_grad(const struct case_values *v, int k, double *terms)
+static double bound_attention_grad_error(const struct case_values *v, int k, double *terms)
 {
 	const struct node *n = v->node;
 	const struct attention_attr *a = n->attr;
@@ -161,15 +165,15 @@ static double bound_grad(const struct case_values *v, int k, double *terms)
 		terms[i] = 0;
 	for (int64_t r = 0; r < n->in[0]->shape.dim[0]; r++)
 		for (int64_t h = 0; h < a->heads; h++) {
-			struct query q = query_of(n, v->in[1], r, h);
+			struct case_query q = make_case_query(n, v->in[1], r, h);
 
 			for (int64_t j = 0; j <= q.i; j++)
-				add_terms(v, &q, j, terms);
+				add_attention_terms(v, &q, j, terms);
 		}
 	return ATTENTION_ROUNDINGS + (double)a->seq;
 }
 
-/* size: samples, sequence, heads, width of a head, percent dropped. */
+/* size: samples, sequence, heads, width of a head, percent of dropout. */
 #define CASE(what, b, f, t, ...)                                                                                       \
 	{ what, .build = (b), .fill = (f), .bound = (t), .rounds_inside = 1 << 0, .size = { __VA_ARGS__ } }
 #define SHAPES(b, f, t)                                                                                                \
@@ -185,5 +189,6 @@ static double bound_grad(const struct case_values *v, int k, double *terms)
 		NULL                                                                                                   \
 	}
 
-const struct op_case cases_attention[] = { SHAPES(build, NULL, bound) };
-const struct op_case cases_attention_grad[] = { SHAPES(build_grad, fill_grad, bound_grad) };
+const struct op_case cases_attention[] = { SHAPES(build_attention_case, NULL, bound_attention_error) };
+const struct op_case cases_attention_grad[] = { SHAPES(build_attention_grad_case, fill_attention_grad,
+						       bound_attention_grad_error) };

@@ -1,19 +1,19 @@
-/* attention_cpu.c: causal attention; each head of each sequence is one thread's. Computed in f32. Queries come in
- * blocks of 32 that lie along the lanes: scores are kept as [key][query], so the softmax needs no sums across lanes. */
+/* attention_cpu.c: causal attention in f32; each thread takes whole heads of a sequence. Queries come in blocks of 32
+ * along the lanes: scores are stored as [key][query], so the softmax needs no sums across lanes. */
 #ifndef CPU_PASS
 #include <math.h>
 
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/attention/attention_cpu.h"
 
-#define ROWS 8 /* of a tile of products held in registers */
+#define ROWS 8 /* rows of a register tile */
 #define QUERIES ATTENTION_QUERIES
 
-/* One head's operands in the part's scratch, rows of `width` floats; what lies beyond seq and d is zero. */
+/* One head's operands in the part's scratch, rows of `width` floats. Elements beyond seq and d are zero. */
 struct attention_head {
 	float *k, *v, *dk, *dv;	    /* [keys] rows */
 	float *q, *dy;		    /* [QUERIES] rows; q is scaled by 1 / sqrt(d) */
-	float *q_turned, *dy_turned; /* [width][QUERIES] */
+	float *q_transposed, *dy_transposed; /* [width][QUERIES] */
 	float *p, *ds;		    /* [keys][QUERIES] */
 	float *out;		    /* [QUERIES] rows */
 	int64_t row, at, first, number;
@@ -22,8 +22,8 @@ struct attention_head {
 #define CPU_BODY "trainer/ops/attention/attention_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-/* n_low: inputs of the low type. */
-static int attention_new(const struct kernel_env *env, struct node *n, int n_low, struct attention_state **ret,
+/* Creates the state shared by both ops. n_low: number of inputs of the low type. */
+static int new_attention_state(const struct kernel_env *env, struct node *n, int n_low, struct attention_state **ret,
 			 struct err *err)
 {
 	const struct tensor *qkv = n->in[n_low > 1];
@@ -59,10 +59,10 @@ static int attention_new(const struct kernel_env *env, struct node *n, int n_low
 	return 0;
 }
 
-static int attention_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_attention_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct attention_state *s;
-	int rc = attention_new(env, n, 1, &s, err);
+	int rc = new_attention_state(env, n, 1, &s, err);
 
 	if (rc)
 		return rc;
@@ -71,10 +71,10 @@ static int attention_prepare(const struct kernel_env *env, struct node *n, void 
 	return 0;
 }
 
-static int attention_grad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_attention_grad_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct attention_state *s;
-	int rc = attention_new(env, n, 3, &s, err);
+	int rc = new_attention_state(env, n, 3, &s, err);
 
 	if (rc)
 		return rc;
@@ -83,7 +83,7 @@ static int attention_grad_prepare(const struct kernel_env *env, struct node *n, 
 	return 0;
 }
 
-static int attention_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_attention_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct attention_state s = *(const struct attention_state *)state;
 
@@ -97,7 +97,7 @@ static int attention_run(void *state, const struct kernel_args *args, struct err
 	return 0;
 }
 
-static int attention_grad_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_attention_grad_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct attention_state s = *(const struct attention_state *)state;
 
@@ -114,11 +114,11 @@ static int attention_grad_run(void *state, const struct kernel_args *args, struc
 }
 
 extern const struct kernel attention_cpu, attention_grad_cpu;
-const struct kernel attention_cpu = { .prepare = attention_prepare,
-				      .run = attention_run,
+const struct kernel attention_cpu = { .prepare = prepare_attention_cpu,
+				      .run = run_attention_cpu,
 				      .release = cpu_state_release };
-const struct kernel attention_grad_cpu = { .prepare = attention_grad_prepare,
-					   .run = attention_grad_run,
+const struct kernel attention_grad_cpu = { .prepare = prepare_attention_grad_cpu,
+					   .run = run_attention_grad_cpu,
 					   .release = cpu_state_release };
 
 #else
@@ -136,7 +136,7 @@ struct V(product) {
 #undef TILE_ROWS
 #define TILE_ROWS (LANES == 16 ? ROWS : ROWS / 2)
 
-VEC_INLINE void V(tile_rows)(const struct V(product) * p, const int first, const int nv)
+VEC_INLINE void V(multiply_tile_rows)(const struct V(product) * p, const int first, const int nv)
 {
 	vf acc[TILE_ROWS][2] = { 0 };
 
@@ -162,14 +162,14 @@ VEC_INLINE void V(tile_rows)(const struct V(product) * p, const int first, const
 		}
 }
 
-VEC_INLINE void V(tile)(const struct V(product) * p, const int nv)
+VEC_INLINE void V(multiply_tile)(const struct V(product) * p, const int nv)
 {
 	for (int first = 0; first < ROWS; first += TILE_ROWS)
-		V(tile_rows)(p, first, nv);
+		V(multiply_tile_rows)(p, first, nv);
 }
 
-/* All of `columns` (a multiple of LANES). */
-static inline __attribute__((unused)) void V(tiles)(struct V(product) p, int64_t columns)
+/* Computes all columns (a multiple of LANES). */
+static inline __attribute__((unused)) void V(multiply_columns)(struct V(product) p, int64_t columns)
 {
 	const float *b = p.b;
 	float *c = p.c;
@@ -177,22 +177,22 @@ static inline __attribute__((unused)) void V(tiles)(struct V(product) p, int64_t
 
 	for (; j + 2 * LANES <= columns; j += 2 * LANES) {
 		p.b = b + j, p.c = c + j;
-		V(tile)(&p, 2);
+		V(multiply_tile)(&p, 2);
 	}
 	if (j < columns) {
 		p.b = b + j, p.c = c + j;
-		V(tile)(&p, 1);
+		V(multiply_tile)(&p, 1);
 	}
 }
 
-/* Rows [begin, end) of a head, `stride` elements apart from element `at` on, as floats; zeros from seq to end. */
+/* Rows [begin, end) of a head as floats, `stride` elements apart, starting at element `at`; zeros from seq to end. */
 struct V(rows) {
 	const void *from;
 	int64_t stride, at, begin, end;
 	float factor;
 };
 
-VEC_INLINE void V(rows_load)(const struct attention_state *s, const struct V(rows) * r, float *to, const bool bf)
+VEC_INLINE void V(load_rows_as)(const struct attention_state *s, const struct V(rows) * r, float *to, const bool bf)
 {
 	for (int64_t i = r->begin; i < r->end; i++, to += s->width)
 		for (int64_t e = 0; e < s->width; e += LANES) {
@@ -204,14 +204,15 @@ VEC_INLINE void V(rows_load)(const struct attention_state *s, const struct V(row
 		}
 }
 
-static inline __attribute__((unused)) void V(load)(const struct attention_state *s, const struct V(rows) r, float *to)
+static inline __attribute__((unused)) void V(load_rows)(const struct attention_state *s, const struct V(rows) r,
+							float *to)
 {
-	s->bf16 ? V(rows_load)(s, &r, to, true) : V(rows_load)(s, &r, to, false);
+	s->bf16 ? V(load_rows_as)(s, &r, to, true) : V(load_rows_as)(s, &r, to, false);
 }
 
-/* Rows of `width` floats to the elements from `at` on, `stride` apart. */
-static inline __attribute__((unused)) void V(store)(const struct attention_state *s, void *to, const struct V(rows) r,
-						    const float *from)
+/* Stores rows of `width` floats to elements from `at` on, `stride` apart. */
+static inline __attribute__((unused)) void V(store_rows)(const struct attention_state *s, void *to,
+							 const struct V(rows) r, const float *from)
 {
 	for (int64_t i = r.begin; i < r.end && i < s->seq; i++, from += s->width)
 		for (int64_t e = 0; e < s->d; e += LANES) {
@@ -222,8 +223,9 @@ static inline __attribute__((unused)) void V(store)(const struct attention_state
 		}
 }
 
-/* [QUERIES][width] to [width][QUERIES]. */
-static inline __attribute__((unused)) void V(turn)(const struct attention_state *s, const float *from, float *to)
+/* Transposes [QUERIES][width] to [width][QUERIES]. */
+static inline __attribute__((unused)) void V(transpose_block)(const struct attention_state *s, const float *from,
+							      float *to)
 {
 	for (int64_t i = 0; i < QUERIES; i += LANES)
 		for (int64_t e = 0; e < s->width; e += LANES) {
@@ -237,7 +239,8 @@ static inline __attribute__((unused)) void V(turn)(const struct attention_state 
 		}
 }
 
-static inline __attribute__((unused)) struct attention_head V(head_open)(const struct attention_state *s, int part,
+/* Lays out one head's scratch and loads its keys and values. */
+static inline __attribute__((unused)) struct attention_head V(open_head)(const struct attention_state *s, int part,
 									 int64_t number)
 {
 	int64_t rows = s->keys * s->width, block = QUERIES * s->width, scores = s->keys * QUERIES;
@@ -254,66 +257,66 @@ static inline __attribute__((unused)) struct attention_head V(head_open)(const s
 	h.ds = h.p + scores;
 	h.q = h.ds + scores;
 	h.dy = h.q + block;
-	h.q_turned = h.dy + block;
-	h.dy_turned = h.q_turned + block;
-	h.out = h.dy_turned + block;
-	V(load)(s, (struct V(rows)){ s->qkv, stride, at + s->c, 0, s->keys, 1 }, h.k);
-	V(load)(s, (struct V(rows)){ s->qkv, stride, at + 2 * s->c, 0, s->keys, 1 }, h.v);
+	h.q_transposed = h.dy + block;
+	h.dy_transposed = h.q_transposed + block;
+	h.out = h.dy_transposed + block;
+	V(load_rows)(s, (struct V(rows)){ s->qkv, stride, at + s->c, 0, s->keys, 1 }, h.k);
+	V(load_rows)(s, (struct V(rows)){ s->qkv, stride, at + 2 * s->c, 0, s->keys, 1 }, h.v);
 	return h;
 }
 
-static inline __attribute__((unused)) struct V(rows) V(queries)(const struct attention_state *s,
+static inline __attribute__((unused)) struct V(rows) V(make_query_rows)(const struct attention_state *s,
 								const struct attention_head *h, int64_t i)
 {
 	return (struct V(rows)){ s->qkv,	  3 * s->c, h->row * 3 * s->c + h->at, i, i + QUERIES,
 				 1 / sqrtf((float)s->d) };
 }
 
-/* to[key][query] = rows of a times the turned block b, for keys below i + QUERIES. */
-static inline __attribute__((unused)) void V(scores)(const struct attention_state *s, const float *a, const float *b,
-						     int64_t i, float *to)
+/* to[key][query] = rows of a times the transposed block b, for keys below i + QUERIES. */
+static inline __attribute__((unused)) void V(compute_scores)(const struct attention_state *s, const float *a,
+							     const float *b, int64_t i, float *to)
 {
 	for (int64_t j = 0; j < i + QUERIES; j += ROWS) {
 		struct V(product) p = { .a = a + j * s->width, .b = b, .c = to + j * QUERIES };
 
 		p.a_row = s->width, p.a_k = 1, p.b_k = QUERIES, p.c_row = QUERIES, p.k = s->d;
-		V(tiles)(p, QUERIES);
+		V(multiply_columns)(p, QUERIES);
 	}
 }
 
-/* to [QUERIES] rows = the turned matrix m [key][query] times rows of b. */
-static inline __attribute__((unused)) void V(gather)(const struct attention_state *s, const float *m, const float *b,
-						     int64_t i, float *to)
+/* to [QUERIES] rows = the transposed matrix m [key][query] times rows of b. */
+static inline __attribute__((unused)) void V(gather_over_keys)(const struct attention_state *s, const float *m,
+							       const float *b, int64_t i, float *to)
 {
 	for (int64_t q = 0; q < QUERIES; q += ROWS) {
 		struct V(product) p = { .a = m + q, .b = b, .c = to + q * s->width };
 
 		p.a_row = 1, p.a_k = QUERIES, p.b_k = s->width, p.c_row = s->width, p.k = i + q + ROWS;
-		V(tiles)(p, s->width);
+		V(multiply_columns)(p, s->width);
 	}
 }
 
 /* to[key] += m [key][query] times the block's rows b. */
-static inline __attribute__((unused)) void V(scatter)(const struct attention_state *s, const float *m, const float *b,
-						      int64_t i, float *to)
+static inline __attribute__((unused)) void V(scatter_to_keys)(const struct attention_state *s, const float *m,
+							      const float *b, int64_t i, float *to)
 {
 	for (int64_t j = 0; j < i + QUERIES; j += ROWS) {
 		struct V(product) p = { .a = m + j * QUERIES, .b = b, .c = to + j * s->width, .add = true };
 
 		p.a_row = QUERIES, p.a_k = 1, p.b_k = s->width, p.c_row = s->width, p.k = QUERIES;
-		V(tiles)(p, s->width);
+		V(multiply_columns)(p, s->width);
 	}
 }
 
-/* Ones in the lanes whose query, i + lane, may look at key j. */
-VEC_INLINE vi V(sees)(int64_t i, int64_t j)
+/* All-ones in the lanes whose query, i + lane, sees key j. */
+VEC_INLINE vi V(mask_visible_queries)(int64_t i, int64_t j)
 {
 	return vlane() >= (int)(j - i < -1 ? -1 : j - i > LANES ? LANES : j - i);
 }
 
-/* Factors of the probabilities of queries i.. at key j: 0 where dropped. */
-static inline __attribute__((unused)) vf V(mask)(const struct attention_state *s, const struct attention_head *h,
-						  int64_t i, int64_t j)
+/* Dropout factors of queries i.. at key j: 0 where dropped. */
+static inline __attribute__((unused)) vf V(draw_dropout_factors)(const struct attention_state *s,
+								 const struct attention_head *h, int64_t i, int64_t j)
 {
 	float m[LANES];
 
@@ -322,9 +325,10 @@ static inline __attribute__((unused)) vf V(mask)(const struct attention_state *s
 	return vload(m, 0, false);
 }
 
-/* Scores of LANES queries become probabilities that are not yet divided by their sum; returns it, and the maximum. */
-static inline __attribute__((unused)) vf V(softmax)(const struct attention_state *s, const struct attention_head *h,
-						     int64_t i, float *p, vf *ret_max)
+/* Turns the scores of LANES queries into probabilities, not yet divided by their sum. Returns the sum and the
+ * maximum. */
+static inline __attribute__((unused)) vf
+V(compute_softmax)(const struct attention_state *s, const struct attention_head *h, int64_t i, float *p, vf *ret_max)
 {
 	vf max = vset(-__builtin_inff()), sum = { 0 };
 	int64_t block = i / QUERIES * QUERIES, end = block + QUERIES;
@@ -333,41 +337,41 @@ static inline __attribute__((unused)) vf V(softmax)(const struct attention_state
 		vf x = vload(p, j * QUERIES, false);
 
 		if (j > block)
-			x = vblend(V(sees)(i, j), x, vset(-__builtin_inff()));
+			x = vblend(V(mask_visible_queries)(i, j), x, vset(-__builtin_inff()));
 		max = vmax(x, max);
 	}
 	for (int64_t j = 0; j < end; j++) {
 		vf x = vexp(vload(p, j * QUERIES, false) - max);
 
 		if (j > block)
-			x = (vf)((vi)x & V(sees)(i, j));
+			x = (vf)((vi)x & V(mask_visible_queries)(i, j));
 		sum += x;
-		vstore(p, j * QUERIES, s->attr->dropout.p > 0 ? x * V(mask)(s, h, i, j) : x, false);
+		vstore(p, j * QUERIES, s->attr->dropout.p > 0 ? x * V(draw_dropout_factors)(s, h, i, j) : x, false);
 	}
 	*ret_max = max;
 	return sum;
 }
 
-static inline __attribute__((unused)) void V(forward_block)(const struct attention_state *s,
+static inline __attribute__((unused)) void V(run_forward_block)(const struct attention_state *s,
 							    const struct attention_head *h, int64_t i)
 {
 	float sums[QUERIES], maxima[QUERIES];
-	struct V(rows) r = V(queries)(s, h, i);
+	struct V(rows) r = V(make_query_rows)(s, h, i);
 
-	V(load)(s, r, h->q);
-	V(turn)(s, h->q, h->q_turned);
-	V(scores)(s, h->k, h->q_turned, i, h->p);
+	V(load_rows)(s, r, h->q);
+	V(transpose_block)(s, h->q, h->q_transposed);
+	V(compute_scores)(s, h->k, h->q_transposed, i, h->p);
 	for (int64_t l = 0; l < QUERIES; l += LANES) {
-		vf max, sum = V(softmax)(s, h, i + l, h->p + l, &max);
+		vf max, sum = V(compute_softmax)(s, h, i + l, h->p + l, &max);
 
 		vstore(sums, l, sum, false);
 		vstore(maxima, l, max, false);
 	}
-	V(gather)(s, h->p, h->v, i, h->out);
+	V(gather_over_keys)(s, h->p, h->v, i, h->out);
 	r = (struct V(rows)){ NULL, s->c, h->row * s->c + h->at, i, i + 1, 1 };
 	for (int64_t l = 0; l < QUERIES && i + l < s->seq; l++, r.begin++, r.end++) {
 		r.factor = 1 / sums[l];
-		V(store)(s, s->y, r, h->out + l * s->width);
+		V(store_rows)(s, s->y, r, h->out + l * s->width);
 		s->lse[(h->row + i + l) * s->heads + h->number % s->heads] = maxima[l] + logf(sums[l]);
 	}
 }
@@ -378,14 +382,14 @@ static void V(attention_loop)(void *arg, int part, int parts)
 	struct cpu_range r = cpu_split(s->n_heads, 1, part, parts);
 
 	for (int64_t number = r.begin; number < r.end; number++) {
-		struct attention_head h = V(head_open)(s, part, number);
+		struct attention_head h = V(open_head)(s, part, number);
 
 		for (int64_t i = 0; i < s->seq; i += QUERIES)
-			V(forward_block)(s, &h, i);
+			V(run_forward_block)(s, &h, i);
 	}
 }
 
-/* p becomes the probabilities after dropout, ds (holding dy.v) the gradients of the scores, for LANES queries. */
+/* Turns p into probabilities after dropout and ds (holding dy.v) into gradients of the scores, for LANES queries. */
 static inline __attribute__((unused)) void V(softmax_grad)(const struct attention_state *s,
 							   const struct attention_head *h, int64_t i, vf inner)
 {
@@ -399,10 +403,10 @@ static inline __attribute__((unused)) void V(softmax_grad)(const struct attentio
 		vf kept;
 
 		if (j > block)
-			x = (vf)((vi)x & V(sees)(i, j));
+			x = (vf)((vi)x & V(mask_visible_queries)(i, j));
 		kept = x;
 		if (s->attr->dropout.p > 0) {
-			vf m = V(mask)(s, h, i, j);
+			vf m = V(draw_dropout_factors)(s, h, i, j);
 
 			kept *= m;
 			d *= m;
@@ -412,15 +416,16 @@ static inline __attribute__((unused)) void V(softmax_grad)(const struct attentio
 	}
 }
 
-static inline __attribute__((unused)) void V(backward_block)(const struct attention_state *s,
+/* Backward pass of one block of queries: adds to dk and dv, stores dq. */
+static inline __attribute__((unused)) void V(run_backward_block)(const struct attention_state *s,
 							     const struct attention_head *h, int64_t i)
 {
-	struct V(rows) r = V(queries)(s, h, i), y = { s->y_in, s->c, h->row * s->c + h->at, i, i + QUERIES, 1 };
+	struct V(rows) r = V(make_query_rows)(s, h, i), y = { s->y_in, s->c, h->row * s->c + h->at, i, i + QUERIES, 1 };
 	float inner[QUERIES];
 
-	V(load)(s, y, h->out);
+	V(load_rows)(s, y, h->out);
 	y.from = s->dy;
-	V(load)(s, y, h->dy);
+	V(load_rows)(s, y, h->dy);
 	for (int64_t l = 0; l < QUERIES; l++) {
 		vf sum = { 0 };
 
@@ -428,17 +433,17 @@ static inline __attribute__((unused)) void V(backward_block)(const struct attent
 			sum += vload(h->out, l * s->width + e, false) * vload(h->dy, l * s->width + e, false);
 		inner[l] = vsum(sum);
 	}
-	V(load)(s, r, h->q);
-	V(turn)(s, h->q, h->q_turned);
-	V(turn)(s, h->dy, h->dy_turned);
-	V(scores)(s, h->k, h->q_turned, i, h->p);
-	V(scores)(s, h->v, h->dy_turned, i, h->ds);
+	V(load_rows)(s, r, h->q);
+	V(transpose_block)(s, h->q, h->q_transposed);
+	V(transpose_block)(s, h->dy, h->dy_transposed);
+	V(compute_scores)(s, h->k, h->q_transposed, i, h->p);
+	V(compute_scores)(s, h->v, h->dy_transposed, i, h->ds);
 	for (int64_t l = 0; l < QUERIES; l += LANES)
 		V(softmax_grad)(s, h, i + l, vload(inner, l, false));
-	V(scatter)(s, h->p, h->dy, i, h->dv);
-	V(scatter)(s, h->ds, h->q, i, h->dk);
-	V(gather)(s, h->ds, h->k, i, h->out);
-	V(store)(s, s->dqkv, r, h->out); /* scaled as q was */
+	V(scatter_to_keys)(s, h->p, h->dy, i, h->dv);
+	V(scatter_to_keys)(s, h->ds, h->q, i, h->dk);
+	V(gather_over_keys)(s, h->ds, h->k, i, h->out);
+	V(store_rows)(s, s->dqkv, r, h->out); /* has q's scale */
 }
 
 static void V(attention_grad_loop)(void *arg, int part, int parts)
@@ -447,15 +452,15 @@ static void V(attention_grad_loop)(void *arg, int part, int parts)
 	struct cpu_range r = cpu_split(s->n_heads, 1, part, parts);
 
 	for (int64_t number = r.begin; number < r.end; number++) {
-		struct attention_head h = V(head_open)(s, part, number);
+		struct attention_head h = V(open_head)(s, part, number);
 		struct V(rows) to = { NULL, 3 * s->c, h.row * 3 * s->c + h.at + s->c, 0, s->seq, 1 };
 
 		memset(h.dk, 0, (size_t)(2 * s->keys * s->width) * sizeof(float)); /* dv follows dk */
 		for (int64_t i = 0; i < s->seq; i += QUERIES)
-			V(backward_block)(s, &h, i);
-		V(store)(s, s->dqkv, to, h.dk);
+			V(run_backward_block)(s, &h, i);
+		V(store_rows)(s, s->dqkv, to, h.dk);
 		to.at += s->c;
-		V(store)(s, s->dqkv, to, h.dv);
+		V(store_rows)(s, s->dqkv, to, h.dv);
 	}
 }
 

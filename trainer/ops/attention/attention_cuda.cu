@@ -1,6 +1,6 @@
-/* attention_cuda.cu: causal attention: in 16 bits by cuDNN where it may be, else by tiles (flash_cuda.cu), in f32 by
- * tiles too (tiled_cuda.cu); in f64 and other head sizes a warp a query forward and for dq, a warp a key for dk and dv.
- * No seq x seq matrix lies in memory. */
+/* attention_cuda.cu: causal attention. In 16 bits cuDNN computes it where possible, else tiles on tensor cores
+ * (flash_cuda.cu); in f32 tiles (tiled_cuda.cu). In f64, and for other head sizes, a warp computes one query (forward
+ * and dq) or one key (dk and dv). No seq x seq matrix is stored. */
 #include "trainer/ops/attention/attention_cuda.h"
 
 #include <stdlib.h>
@@ -15,63 +15,65 @@ namespace {
 
 using sizes = struct attention_sizes;
 
-/* The work of a warp. */
-__device__ struct spot spot_of(const sizes &z, int64_t number)
+/* The head and position of a warp. */
+__device__ struct spot find_warp_spot(const sizes &z, int64_t number)
 {
 	const int64_t position = number / z.heads;
 
 	return { position / z.seq, number % z.heads, (int)(position % z.seq) };
 }
 
-/* A head in this warp's part of shared memory, times factor. */
-template <typename A, typename T> __device__ void share_head(A *to, const T *from, A factor, int d)
+/* Copies a head, times factor, to this warp's part of shared memory. */
+template <typename A, typename T> __device__ void stage_head(A *to, const T *from, A factor, int d)
 {
 	for (int i = (int)threadIdx.x % WARP; i < d; i += WARP)
 		to[i] = (A)widen(from[i]) * factor;
 }
 
-template <typename A> __device__ A scale_of(const sizes &z)
+template <typename A> __device__ A compute_scale(const sizes &z)
 {
 	return (A)(1 / sqrt((double)z.d));
 }
 
 template <typename T>
-__global__ void forward(sizes z, const step_page *page, const T *qkv, T *y, acc_t<T> *lse)
+__global__ void attention_forward_kernel(sizes z, const step_page *page, const T *qkv, T *y, acc_t<T> *lse)
 {
 	using A = acc_t<T>;
 	SHARED(A, queries, QUERIES_EACH * HEAD_MAX);
 	const int warp = (int)threadIdx.x / WARP;
 	const int64_t number = (int64_t)blockIdx.x * QUERIES_EACH + warp;
-	const struct spot s = spot_of(z, number < z.rows ? number : 0);
-	const struct mask m = mask_of(z, s, page);
+	const struct spot s = find_warp_spot(z, number < z.rows ? number : 0);
+	const struct mask m = make_attention_mask(z, s, page);
 	A *q = queries + warp * HEAD_MAX, out[HEAD_EACH] = {}, of_row;
 
-	share_head(q, qkv + qkv_at(z, s, s.i), scale_of<A>(z), z.d);
+	stage_head(q, qkv + qkv_at(z, s, s.i), compute_scale<A>(z), z.d);
 	__syncthreads();
 	if (number >= z.rows)
 		return;
-	of_row = warp_answer(q, qkv + qkv_at(z, s, 0) + z.c, qkv + qkv_at(z, s, 0) + 2 * z.c, 3 * z.c, s.i + 1, z.d,
+	of_row = warp_answer(q,
+			     head_rows<T>{ qkv + qkv_at(z, s, 0) + z.c, qkv + qkv_at(z, s, 0) + 2 * z.c, 3 * z.c,
+					   s.i + 1, z.d },
 			     [&](int j) { return (A)m(s.i, j); }, out);
 	head_put(y + y_at(z, s, s.i), out, A(1), z.d);
 	if (threadIdx.x % WARP == 0)
 		lse[lse_at(z, s, s.i)] = of_row;
 }
 
-/* ds = p (mask dp - dy . y) / sqrt(d), with dp = dy . v. */
-template <typename T> __global__ void by_query(sizes z, const step_page *page, gradient<T> b)
+/* dq of one query per warp: ds = p (mask dp - dy . y) / sqrt(d), with dp = dy . v. */
+template <typename T> __global__ void attention_query_kernel(sizes z, const step_page *page, gradient<T> b)
 {
 	using A = acc_t<T>;
 	SHARED(A, shared, 2 * QUERIES_EACH * HEAD_MAX);
 	const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
 	const int64_t number = (int64_t)blockIdx.x * QUERIES_EACH + warp;
-	const struct spot s = spot_of(z, number < z.rows ? number : 0);
-	const struct mask m = mask_of(z, s, page);
+	const struct spot s = find_warp_spot(z, number < z.rows ? number : 0);
+	const struct mask m = make_attention_mask(z, s, page);
 	const T *keys = b.qkv + qkv_at(z, s, 0) + z.c, *values = keys + z.c;
 	A *q = shared + 2 * warp * HEAD_MAX, *dy = q + HEAD_MAX, dq[HEAD_EACH] = {}, inner = 0;
 	const A lse = b.lse[lse_at(z, s, s.i)];
 
-	share_head(q, b.qkv + qkv_at(z, s, s.i), scale_of<A>(z), z.d);
-	share_head(dy, b.dy + y_at(z, s, s.i), A(1), z.d);
+	stage_head(q, b.qkv + qkv_at(z, s, s.i), compute_scale<A>(z), z.d);
+	stage_head(dy, b.dy + y_at(z, s, s.i), A(1), z.d);
 	__syncthreads();
 	if (number >= z.rows)
 		return;
@@ -88,25 +90,25 @@ template <typename T> __global__ void by_query(sizes z, const step_page *page, g
 		for (int k = 0; k < here; k++)
 			head_add(dq, __shfl_sync(WHOLE_WARP, ds, k), keys + (int64_t)(from + k) * 3 * z.c, z.d);
 	}
-	head_put(b.dqkv + qkv_at(z, s, s.i), dq, scale_of<A>(z), z.d);
+	head_put(b.dqkv + qkv_at(z, s, s.i), dq, compute_scale<A>(z), z.d);
 	if (lane == 0)
 		b.inner[lse_at(z, s, s.i)] = inner;
 }
 
-/* The queries that see key s.i: it and all behind it. */
-template <typename T> __global__ void by_key(sizes z, const step_page *page, gradient<T> b)
+/* dk and dv of one key per warp, over the queries that see key s.i: query s.i and all later ones. */
+template <typename T> __global__ void attention_key_kernel(sizes z, const step_page *page, gradient<T> b)
 {
 	using A = acc_t<T>;
 	SHARED(A, shared, 2 * QUERIES_EACH * HEAD_MAX);
 	const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
 	const int64_t number = (int64_t)blockIdx.x * QUERIES_EACH + warp;
-	const struct spot s = spot_of(z, number < z.rows ? number : 0);
-	const struct mask m = mask_of(z, s, page);
+	const struct spot s = find_warp_spot(z, number < z.rows ? number : 0);
+	const struct mask m = make_attention_mask(z, s, page);
 	const T *queries = b.qkv + qkv_at(z, s, 0), *dy = b.dy + y_at(z, s, 0);
 	A *key = shared + 2 * warp * HEAD_MAX, *value = key + HEAD_MAX, dk[HEAD_EACH] = {}, dv[HEAD_EACH] = {};
 
-	share_head(key, b.qkv + qkv_at(z, s, s.i) + z.c, scale_of<A>(z), z.d);
-	share_head(value, b.qkv + qkv_at(z, s, s.i) + 2 * z.c, A(1), z.d);
+	stage_head(key, b.qkv + qkv_at(z, s, s.i) + z.c, compute_scale<A>(z), z.d);
+	stage_head(value, b.qkv + qkv_at(z, s, s.i) + 2 * z.c, A(1), z.d);
 	__syncthreads();
 	if (number >= z.rows)
 		return;
@@ -126,13 +128,13 @@ template <typename T> __global__ void by_key(sizes z, const step_page *page, gra
 			head_add(dk, __shfl_sync(WHOLE_WARP, ds, k), queries + (int64_t)(from + k) * 3 * z.c, z.d);
 		}
 	}
-	head_put(b.dqkv + qkv_at(z, s, s.i) + z.c, dk, scale_of<A>(z), z.d);
+	head_put(b.dqkv + qkv_at(z, s, s.i) + z.c, dk, compute_scale<A>(z), z.d);
 	head_put(b.dqkv + qkv_at(z, s, s.i) + 2 * z.c, dv, A(1), z.d);
 }
 
-/* ---- the choice ---- */
+/* ---- choice of the implementation ---- */
 
-struct layer {
+struct attention_layer {
 	const struct node *n;
 	sizes z;
 	enum dtype type;
@@ -141,15 +143,16 @@ struct layer {
 
 constexpr size_t room_align = 256;
 
-void *room_of(const struct kernel_args *a)
+void *find_library_workspace(const struct kernel_args *a)
 {
 	const uintptr_t at = reinterpret_cast<uintptr_t>(a->workspace);
 
 	return reinterpret_cast<void *>((at + room_align - 1) / room_align * room_align);
 }
 
-/* The library draws other masks, and backward it adds in any order. */
-int plan_layer(struct layer *l, const struct kernel_env *env, bool backward, struct err *err)
+/* Plans cuDNN's implementation where it can be used. Its dropout masks differ from ours, and its backward pass adds in
+ * no fixed order. */
+int plan_cudnn_attention(struct attention_layer *l, const struct kernel_env *env, bool backward, struct err *err)
 {
 	const sizes &z = l->z;
 	const struct attention_spec s = { backward, l->type, z.rows / z.heads / z.seq, z.heads, z.seq, z.d };
@@ -161,18 +164,18 @@ int plan_layer(struct layer *l, const struct kernel_env *env, bool backward, str
 	return rc == ERR_UNSUPPORTED ? 0 : rc;
 }
 
-void attention_release(void *state)
+void release_attention_cuda(void *state)
 {
-	struct layer *l = static_cast<struct layer *>(state);
+	struct attention_layer *l = static_cast<struct attention_layer *>(state);
 
 	if (l)
 		attention_plan_free(l->plan);
 	free(l);
 }
 
-const char *attention_impl(const void *state)
+const char *name_attention_impl(const void *state)
 {
-	const struct layer *l = static_cast<const struct layer *>(state);
+	const struct attention_layer *l = static_cast<const struct attention_layer *>(state);
 
 	if (l->plan)
 		return "cuDNN on tensor cores";
@@ -181,21 +184,22 @@ const char *attention_impl(const void *state)
 	return tiled_takes(l->z, l->type) ? "tiles" : "a warp a row";
 }
 
-int prepare(const struct kernel_env *env, struct node *n, bool backward, void **ret_state, struct err *err)
+int prepare_attention_layer(const struct kernel_env *env, struct node *n, bool backward, void **ret_state,
+			    struct err *err)
 {
-	struct layer *l = static_cast<struct layer *>(calloc(1, sizeof(*l)));
+	struct attention_layer *l = static_cast<struct attention_layer *>(calloc(1, sizeof(*l)));
 	int rc;
 
 	if (!l)
 		return err_set(err, ERR_NOMEM, "cuda: out of memory: %s", n->name);
 	l->n = n;
-	l->z = attention_sizes_of(n, n->in[backward]);
+	l->z = read_attention_sizes(n, n->in[backward]);
 	l->type = n->in[0]->dtype;
-	rc = l->z.d <= HEAD_MAX ? plan_layer(l, env, backward, err) :
-				  err_set(err, ERR_UNSUPPORTED, "cuda: %s: heads of %d numbers; at most %d", n->name,
+	rc = l->z.d <= HEAD_MAX ? plan_cudnn_attention(l, env, backward, err) :
+				  err_set(err, ERR_UNSUPPORTED, "cuda: %s: head size %d: must be at most %d", n->name,
 					  l->z.d, HEAD_MAX);
 	if (rc) {
-		attention_release(l);
+		release_attention_cuda(l);
 		return rc;
 	}
 	n->workspace_bytes = backward ? (size_t)l->z.rows * (l->type == DTYPE_F64 ? sizeof(double) : sizeof(float)) : 0;
@@ -205,19 +209,19 @@ int prepare(const struct kernel_env *env, struct node *n, bool backward, void **
 	return 0;
 }
 
-int attention_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+int prepare_attention_cuda(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	return prepare(env, n, false, ret_state, err);
+	return prepare_attention_layer(env, n, false, ret_state, err);
 }
 
-int attention_grad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+int prepare_attention_grad_cuda(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	return prepare(env, n, true, ret_state, err);
+	return prepare_attention_layer(env, n, true, ret_state, err);
 }
 
-int attention_run(void *state, const struct kernel_args *a, struct err *err)
+int run_attention_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
-	const struct layer *l = static_cast<const struct layer *>(state);
+	const struct attention_layer *l = static_cast<const struct attention_layer *>(state);
 	const sizes &z = l->z;
 	const bool aligned = cuda_aligned(l->n, a);
 
@@ -225,7 +229,7 @@ int attention_run(void *state, const struct kernel_args *a, struct err *err)
 		return 0;
 	if (l->plan && aligned) {
 		const struct attention_operands o = { a->in[0], a->out[0],  a->out[1], nullptr,
-						      nullptr,	room_of(a), a->stream };
+						      nullptr,	find_library_workspace(a), a->stream };
 
 		return attention_plan_run(l->plan, l->n, &o, err);
 	}
@@ -235,23 +239,24 @@ int attention_run(void *state, const struct kernel_args *a, struct err *err)
 		tiled_forward(z, a);
 	else
 		BY_TYPE(l->type, T,
-			launch(a, dim3(cuda_blocks(z.rows, QUERIES_EACH)), QUERIES_EACH * WARP, forward<T>, z, a->page,
-			       cuda_in<T>(a, 0), cuda_out<T>(a, 0), cuda_out<acc_t<T>>(a, 1)));
+			launch(a, dim3(cuda_blocks(z.rows, QUERIES_EACH)), QUERIES_EACH * WARP,
+			       attention_forward_kernel<T>, z, a->page, cuda_in<T>(a, 0), cuda_out<T>(a, 0),
+			       cuda_out<acc_t<T>>(a, 1)));
 	return cuda_launched(l->n, err);
 }
 
-template <typename T> void backward_of(const sizes &z, const struct kernel_args *a)
+template <typename T> void launch_attention_backward(const sizes &z, const struct kernel_args *a)
 {
 	const dim3 grid(cuda_blocks(z.rows, QUERIES_EACH));
-	const gradient<T> b = gradient_of<T>(a);
+	const gradient<T> b = make_attention_gradient<T>(a);
 
-	launch(a, grid, QUERIES_EACH * WARP, by_query<T>, z, a->page, b);
-	launch(a, grid, QUERIES_EACH * WARP, by_key<T>, z, a->page, b);
+	launch(a, grid, QUERIES_EACH * WARP, attention_query_kernel<T>, z, a->page, b);
+	launch(a, grid, QUERIES_EACH * WARP, attention_key_kernel<T>, z, a->page, b);
 }
 
-int attention_grad_run(void *state, const struct kernel_args *a, struct err *err)
+int run_attention_grad_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
-	const struct layer *l = static_cast<const struct layer *>(state);
+	const struct attention_layer *l = static_cast<const struct attention_layer *>(state);
 	const sizes &z = l->z;
 	const bool aligned = cuda_aligned(l->n, a);
 
@@ -259,7 +264,7 @@ int attention_grad_run(void *state, const struct kernel_args *a, struct err *err
 		return 0;
 	if (l->plan && aligned) {
 		const struct attention_operands o = { a->in[1],	 a->in[2],   a->in[3], a->in[0],
-						      a->out[0], room_of(a), a->stream };
+						      a->out[0], find_library_workspace(a), a->stream };
 
 		return attention_plan_run(l->plan, l->n, &o, err);
 	}
@@ -268,11 +273,12 @@ int attention_grad_run(void *state, const struct kernel_args *a, struct err *err
 	else if (tiled_takes(z, l->type) && aligned)
 		tiled_backward(z, a);
 	else
-		BY_TYPE(l->type, T, backward_of<T>(z, a));
+		BY_TYPE(l->type, T, launch_attention_backward<T>(z, a));
 	return cuda_launched(l->n, err);
 }
 
 } // namespace
 
-CUDA_KERNEL_OF(attention, attention_prepare, attention_run, attention_release, attention_impl);
-CUDA_KERNEL_OF(attention_grad, attention_grad_prepare, attention_grad_run, attention_release, attention_impl);
+CUDA_KERNEL_OF(attention, prepare_attention_cuda, run_attention_cuda, release_attention_cuda, name_attention_impl);
+CUDA_KERNEL_OF(attention_grad, prepare_attention_grad_cuda, run_attention_grad_cuda, release_attention_cuda,
+	       name_attention_impl);

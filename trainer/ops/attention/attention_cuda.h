@@ -1,5 +1,5 @@
-/* attention_cuda.h: what the ways of computing attention on a GPU share: where heads lie and what dropout does to a
- * probability; and the ways by tiles. */
+/* attention_cuda.h: parts shared by the GPU implementations of attention: addresses of heads, dropout of probabilities,
+ * and the interface of the tiled kernels. */
 #ifndef DPT_OPS_ATTENTION_CUDA_H
 #define DPT_OPS_ATTENTION_CUDA_H
 
@@ -10,13 +10,13 @@ extern "C" {
 }
 
 struct attention_sizes {
-	int64_t rows; /* heads of all positions */
+	int64_t rows; /* heads over all positions */
 	int c, d, seq, heads;
 	bool drops;
 	struct dropout_attr dropout;
 };
 
-static inline struct attention_sizes attention_sizes_of(const struct node *n, const struct tensor *qkv)
+static inline struct attention_sizes read_attention_sizes(const struct node *n, const struct tensor *qkv)
 {
 	const struct attention_attr *a = static_cast<const struct attention_attr *>(n->attr);
 	const int c = (int)qkv->shape.dim[1] / 3;
@@ -25,9 +25,9 @@ static inline struct attention_sizes attention_sizes_of(const struct node *n, co
 		 a->dropout };
 }
 
-/* One head at one position: `i` of its sequence. */
+/* One head at one position, i of its sequence. */
 struct spot {
-	int64_t sequence, head; /* numbers of the sequence, and of the head within it */
+	int64_t sequence, head; /* index of the sequence, and of the head within it */
 	int i;
 };
 
@@ -46,7 +46,7 @@ __device__ inline int64_t lse_at(const struct attention_sizes &z, const struct s
 	return (s.sequence * z.seq + i) * z.heads + s.head;
 }
 
-/* What dropout does to the probability of key j for query i. */
+/* Dropout factor of the probability of key j for query i. */
 struct mask {
 	struct dropout_draw draw;
 	uint64_t first;
@@ -61,7 +61,8 @@ struct mask {
 	}
 };
 
-__device__ inline struct mask mask_of(const struct attention_sizes &z, const struct spot &s, const step_page *page)
+__device__ inline struct mask make_attention_mask(const struct attention_sizes &z, const struct spot &s,
+						  const step_page *page)
 {
 	struct mask m = { {}, 0, z.seq, z.drops };
 
@@ -71,24 +72,30 @@ __device__ inline struct mask mask_of(const struct attention_sizes &z, const str
 	return m;
 }
 
-/* What the gradient is made of and goes to. */
+/* Operands and output of the gradient. */
 template <typename T> struct gradient {
 	const T *dy, *qkv, *y;
 	const acc_t<T> *lse;
-	acc_t<T> *inner; /* dy . y of each row: the workspace */
+	acc_t<T> *inner; /* dy . y per row, in the workspace */
 	T *dqkv;
 };
 
-template <typename T> static inline gradient<T> gradient_of(const struct kernel_args *a)
+template <typename T> static inline gradient<T> make_attention_gradient(const struct kernel_args *a)
 {
 	return { cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_in<T>(a, 2), cuda_in<acc_t<T>>(a, 3),
 		 static_cast<acc_t<T> *>(a->workspace), cuda_out<T>(a, 0) };
 }
 
-/* ---- by tiles ---- */
+/* ---- tiles ---- */
 
-/* The first of the `rows` positions that a block has. Blocks of all heads of the longest rows come first. */
-__device__ inline struct spot tile_spot(const struct attention_sizes &z, int rows, bool last_is_longest)
+/* Output rows, `step` elements apart. */
+template <typename T> struct output_rows {
+	T *to;
+	int64_t step;
+};
+
+/* The first of a block's `rows` positions. Blocks with the longest rows are scheduled first, over all heads. */
+__device__ inline struct spot find_tile_spot(const struct attention_sizes &z, int rows, bool last_is_longest)
 {
 	const int64_t heads = z.rows / z.seq, head = blockIdx.x % heads;
 	const int tiles = (z.seq + rows - 1) / rows, tile = (int)(blockIdx.x / heads);
@@ -96,12 +103,12 @@ __device__ inline struct spot tile_spot(const struct attention_sizes &z, int row
 	return { head / z.heads, head % z.heads, (last_is_longest ? tiles - 1 - tile : tile) * rows };
 }
 
-static inline dim3 tile_grid(const struct attention_sizes &z, int rows)
+static inline dim3 make_tile_grid(const struct attention_sizes &z, int rows)
 {
 	return dim3((unsigned)(z.rows / z.seq * ((z.seq + rows - 1) / rows)));
 }
 
-/* `together` lanes have a head, `each` numbers a lane. */
+/* Computes dy . y per row: `together` lanes share a head, `each` elements per lane. */
 template <int each, int together, typename T> __global__ void inner_products(struct attention_sizes z, gradient<T> b)
 {
 	const int64_t number = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / together;
@@ -120,23 +127,23 @@ template <int each, int together, typename T> __global__ void inner_products(str
 		b.inner[number] = sum;
 }
 
-/* The first kernel of a gradient by tiles. */
+/* Launches inner_products, the first kernel of a tiled gradient. */
 template <int each, int together, typename T>
-static void launch_inner(const struct attention_sizes &z, const struct kernel_args *a, const gradient<T> &b)
+static void launch_inner_products(const struct attention_sizes &z, const struct kernel_args *a, const gradient<T> &b)
 {
 	launch(a, dim3(cuda_blocks(z.rows * together, BLOCK_THREADS)), BLOCK_THREADS,
 	       inner_products<each, together, T>, z, b);
 }
 
-/* Rows or columns of the products that a gradient needs. first: q or k, second: dy or v. */
+/* Row or column operands of the two products of a gradient. first: q or k; second: dy or v. */
 template <typename T> struct side {
 	const T *first, *second;
 	int64_t first_step, second_step;
 };
 
-/* by_key: a block's own rows are keys, the others queries; else the other way round. */
+/* by_key: the block's own rows are keys and the others queries; else the other way round. */
 template <bool by_key, typename T>
-__device__ inline void sides_of(const struct attention_sizes &z, const struct spot &s, const gradient<T> &b,
+__device__ inline void pick_gradient_sides(const struct attention_sizes &z, const struct spot &s, const gradient<T> &b,
 				side<T> &mine, side<T> &other)
 {
 	const T *qkv = b.qkv + qkv_at(z, s, 0);
@@ -147,24 +154,24 @@ __device__ inline void sides_of(const struct attention_sizes &z, const struct sp
 	other = by_key ? queries : keys;
 }
 
-/* ---- by tiles, on tensor cores (flash_cuda.cu) ---- */
+/* ---- tiles on tensor cores (flash_cuda.cu) ---- */
 
-/* 16 bits, heads of 8, 16, … 128 numbers. Operands must begin at multiples of 16 bytes. */
+/* Returns true for 16-bit types and head sizes 8, 16, … 128. Operands must be aligned to 16 bytes. */
 bool flash_takes(const struct attention_sizes &z, enum dtype type);
 
 void flash_forward(const struct attention_sizes &z, enum dtype type, const struct kernel_args *a);
 
-/* workspace: a float for each head of each position. */
+/* workspace: a float per head and position. */
 void flash_backward(const struct attention_sizes &z, enum dtype type, const struct kernel_args *a);
 
-/* ---- by tiles, in f32 (tiled_cuda.cu) ---- */
+/* ---- tiles in f32 (tiled_cuda.cu) ---- */
 
-/* f32, heads of 4, 8, … 128 numbers. Operands must begin at multiples of 16 bytes. */
+/* Returns true for f32 and head sizes 4, 8, … 128. Operands must be aligned to 16 bytes. */
 bool tiled_takes(const struct attention_sizes &z, enum dtype type);
 
 void tiled_forward(const struct attention_sizes &z, const struct kernel_args *a);
 
-/* workspace: a float for each head of each position. */
+/* workspace: a float per head and position. */
 void tiled_backward(const struct attention_sizes &z, const struct kernel_args *a);
 
 #endif

@@ -1,9 +1,9 @@
 /* flash_cuda.cu: causal attention in 16 bits by tiles on tensor cores, with a running maximum (Dao et al. 2022, 2023).
- * A warp has 16 rows, a block 64: queries forward and for dq, keys for dk and dv. Every sum belongs to one warp and
- * goes along its tiles in their order, so scores are computed once more backward and nothing is added by atomics.
+ * A warp has 16 rows, a block 64: queries in the forward pass and for dq, keys for dk and dv. Each sum is computed by
+ * one warp along its tiles in order. The backward pass therefore recomputes scores twice, and no atomics are needed.
  *
- * Tiles lie in shared memory with 8 elements behind each row: eight rows that are loaded together meet all banks once.
- * Heads shorter than WIDE, and rows behind the sequence, are zeros there. */
+ * Rows of tiles in shared memory are padded by 8 elements, so that eight rows loaded together touch all banks once.
+ * Columns of heads shorter than WIDE, and rows beyond the sequence, are zero. */
 #include "trainer/ops/attention/attention_cuda.h"
 
 namespace {
@@ -11,12 +11,12 @@ namespace {
 constexpr int warps = 4, rows_each = 16, tile_rows = warps * rows_each;
 constexpr float log2_of_e = 1.4426950408889634f;
 
-/* A tile of `wide` columns in shared memory. */
+/* Row pitch of a tile of `wide` columns in shared memory. */
 template <int wide> constexpr int pitch = wide + 8;
 
-/* The rows of a head, `step` apart in memory: `count` of them, then zeros. All threads call it. */
+/* Loads `count` rows of a head, `step` elements apart, and zeros after them. All threads call it. */
 template <int wide, int rows, typename T>
-__device__ void share(T *to, const T *from, int64_t step, int count, int d)
+__device__ void stage_head_rows(T *to, const T *from, int64_t step, int count, int d)
 {
 	constexpr int each = vector_width<T>;
 
@@ -30,7 +30,7 @@ __device__ void share(T *to, const T *from, int64_t step, int count, int d)
 	}
 }
 
-/* A's part: 16 rows from `row` on, columns k to k + 16. */
+/* Loads A's fragment: 16 rows from `row` on, columns k to k + 16. */
 template <int wide, typename T> __device__ void load_a(uint32_t (&to)[4], const T *tile, int row, int k)
 {
 	const int lane = (int)threadIdx.x % WARP;
@@ -38,7 +38,8 @@ template <int wide, typename T> __device__ void load_a(uint32_t (&to)[4], const 
 	load_matrices<false>(to, tile + (row + lane % 16) * pitch<wide> + k + lane / 16 * 8);
 }
 
-/* B's parts for 16 columns: registers 0 and 1 are those of the first 8. Its columns are the tile's rows, from n on. */
+/* Loads B's fragments for 16 columns, which are rows of the tile from n on; registers 0 and 1 are those of the first
+ * 8. */
 template <int wide, typename T> __device__ void load_b(uint32_t (&to)[4], const T *tile, int k, int n)
 {
 	const int lane = (int)threadIdx.x % WARP, matrix = lane / 8;
@@ -46,16 +47,16 @@ template <int wide, typename T> __device__ void load_b(uint32_t (&to)[4], const 
 	load_matrices<false>(to, tile + (n + lane % 8 + matrix / 2 * 8) * pitch<wide> + k + matrix % 2 * 8);
 }
 
-/* The same where its rows are the tile's rows. */
-template <int wide, typename T> __device__ void load_b_turned(uint32_t (&to)[4], const T *tile, int k, int n)
+/* The same, where rows of B are rows of the tile. */
+template <int wide, typename T> __device__ void load_b_transposed(uint32_t (&to)[4], const T *tile, int k, int n)
 {
 	const int lane = (int)threadIdx.x % WARP, matrix = lane / 8;
 
 	load_matrices<true>(to, tile + (k + lane % 8 + matrix % 2 * 8) * pitch<wide> + n + matrix / 2 * 8);
 }
 
-/* Columns 16 k and on of a result become A's part. */
-template <typename T, int n> __device__ void as_a(uint32_t (&to)[4], const float (&c)[n][4], int k)
+/* Converts columns from 16 k on of a result to A's fragment. */
+template <typename T, int n> __device__ void convert_to_a(uint32_t (&to)[4], const float (&c)[n][4], int k)
 {
 	to[0] = pair_of<T>(c[2 * k][0], c[2 * k][1]);
 	to[1] = pair_of<T>(c[2 * k][2], c[2 * k][3]);
@@ -63,7 +64,7 @@ template <typename T, int n> __device__ void as_a(uint32_t (&to)[4], const float
 	to[3] = pair_of<T>(c[2 * k + 1][2], c[2 * k + 1][3]);
 }
 
-/* sums[16][8 n] += A, in registers, times columns of the tile as load_b has them. */
+/* sums[16][8 n] += A, in registers, times columns of the tile in the layout of load_b. */
 template <int wide, int n, typename T>
 __device__ void multiply(float (&sums)[n][4], const uint32_t (&a)[4], const T *tile, int k)
 {
@@ -83,16 +84,16 @@ __device__ void multiply_rows(float (&sums)[wide / 8][4], const float (&c)[n][4]
 	uint32_t a[4], b[4];
 
 	for (int k = 0; k < n / 2; k++) {
-		as_a<T>(a, c, k);
+		convert_to_a<T>(a, c, k);
 		for (int j = 0; j < wide / 16; j++) {
-			load_b_turned<wide>(b, tile, 16 * k, 16 * j);
+			load_b_transposed<wide>(b, tile, 16 * k, 16 * j);
 			multiply_add<T>(sums[2 * j], a, b[0], b[1]);
 			multiply_add<T>(sums[2 * j + 1], a, b[2], b[3]);
 		}
 	}
 }
 
-/* Numbers 0 and 1 of a lane's four are of its first row, 2 and 3 of the row 8 below. */
+/* Elements 0 and 1 of a lane's four are in its first row, 2 and 3 in the row 8 below. */
 __device__ int lane_row(int e)
 {
 	return (int)threadIdx.x % WARP / 4 + e / 2 * 8;
@@ -103,7 +104,7 @@ __device__ int lane_column(int e)
 	return (int)threadIdx.x % 4 * 2 + e % 2;
 }
 
-/* Over the four lanes that share a row. */
+/* Sum over the four lanes that share a row. */
 __device__ float row_sum(float v)
 {
 	v += __shfl_xor_sync(WHOLE_WARP, v, 1);
@@ -116,9 +117,9 @@ __device__ float row_max(float v)
 	return fmaxf(v, __shfl_xor_sync(WHOLE_WARP, v, 2));
 }
 
-/* A warp's rows, from `first` of the sequence on; by: what each of a lane's two rows is multiplied by. */
+/* Stores a warp's rows, from position `first` of the sequence on. by: factor of each of the lane's two rows. */
 template <int wide, typename T>
-__device__ void put_rows(T *to, int64_t step, const float (&sums)[wide / 8][4], const float (&by)[2], int first,
+__device__ void store_rows(const output_rows<T> &out, const float (&sums)[wide / 8][4], const float (&by)[2], int first,
 			 const struct attention_sizes &z)
 {
 	for (int j = 0; j < wide / 8; j++)
@@ -127,13 +128,13 @@ __device__ void put_rows(T *to, int64_t step, const float (&sums)[wide / 8][4], 
 			const float pair[2] = { sums[j][e] * by[e / 2], sums[j][e + 1] * by[e / 2] };
 
 			if (inside(row < z.seq && column < z.d))
-				store<2>(to + row * step + column, pair);
+				store<2>(out.to + row * out.step + column, pair);
 		}
 }
 
-/* Bit 4 j + e: whether dropout keeps the lane's e-th number of column block j of a warp's 16 x 8 n probabilities. A
- * loop of its own, as numbers in registers cannot be counted through. */
-template <bool by_key, int n> __device__ uint32_t kept_bits(const struct mask &m, int row, int from)
+/* Bit 4 j + e: dropout keeps the lane's e-th element of column block j of a warp's 16 x 8 n probabilities. A separate
+ * loop, since arrays in registers cannot be indexed by a loop variable. */
+template <bool by_key, int n> __device__ uint32_t draw_kept_bits(const struct mask &m, int row, int from)
 {
 	uint32_t bits = 0;
 
@@ -147,20 +148,28 @@ template <bool by_key, int n> __device__ uint32_t kept_bits(const struct mask &m
 
 /* ---- forward ---- */
 
-/* What a lane keeps of its two rows: the largest score so far, in powers of two, and its own part of the sum. */
+/* A warp's tile of scores: its first row and column, and the factor of the products. */
+struct score_tile {
+	int row, from;
+	float scale;
+};
+
+/* A lane's state for its two rows: largest score so far, in powers of two, and its own part of the sum. */
 struct softmax {
 	float max[2], sum[2];
 };
 
-/* Scores of a warp's 16 rows from `row` on become probabilities, as far as the maximum is known; answers shrink. */
+/* Turns scores of a warp's 16 rows into probabilities relative to the maximum so far, and rescales earlier sums. */
 template <int n, int wide>
-__device__ void soften(struct softmax &f, float (&s)[n][4], float (&out)[wide][4], int row, int from, float scale)
+__device__ void update_softmax(struct softmax &f, float (&s)[n][4], float (&out)[wide][4], const struct score_tile &t)
 {
 	float next[2] = { f.max[0], f.max[1] }, shrink[2];
 
 	for (int j = 0; j < n; j++)
 		for (int e = 0; e < 4; e++) {
-			s[j][e] = from + 8 * j + lane_column(e) <= row + lane_row(e) ? s[j][e] * scale : -INFINITY;
+			const bool seen = t.from + 8 * j + lane_column(e) <= t.row + lane_row(e);
+
+			s[j][e] = seen ? s[j][e] * t.scale : -INFINITY;
 			next[e / 2] = fmaxf(next[e / 2], s[j][e]);
 		}
 	for (int h = 0; h < 2; h++) {
@@ -179,9 +188,9 @@ __device__ void soften(struct softmax &f, float (&s)[n][4], float (&out)[wide][4
 			out[j][e] *= shrink[e / 2];
 }
 
-template <int n> __device__ void drop(float (&p)[n][4], const struct mask &m, int row, int from)
+template <int n> __device__ void apply_dropout(float (&p)[n][4], const struct mask &m, int row, int from)
 {
-	const uint32_t bits = kept_bits<false, n>(m, row, from);
+	const uint32_t bits = draw_kept_bits<false, n>(m, row, from);
 
 	for (int k = 0; k < 4 * n; k++)
 		p[k / 4][k % 4] *= bits >> k & 1 ? (float)m.draw.scale : 0;
@@ -189,12 +198,12 @@ template <int n> __device__ void drop(float (&p)[n][4], const struct mask &m, in
 
 template <typename T, int wide>
 __global__ void __launch_bounds__(warps *WARP)
-	forward(struct attention_sizes z, const step_page *page, const T *qkv, T *y, float *lse)
+	flash_forward_kernel(struct attention_sizes z, const step_page *page, const T *qkv, T *y, float *lse)
 {
 	SHARED(T, keys, tile_rows * pitch<wide>);
 	SHARED(T, values, tile_rows * pitch<wide>);
-	const struct spot s = tile_spot(z, tile_rows, true);
-	const struct mask m = mask_of(z, s, page);
+	const struct spot s = find_tile_spot(z, tile_rows, true);
+	const struct mask m = make_attention_mask(z, s, page);
 	const T *of_head = qkv + qkv_at(z, s, 0);
 	const int64_t step = 3 * z.c;
 	const int own = (int)threadIdx.x / WARP * rows_each, row = s.i + own;
@@ -203,7 +212,7 @@ __global__ void __launch_bounds__(warps *WARP)
 	float out[wide / 8][4] = {}, inverse[2];
 	uint32_t q[wide / 16][4];
 
-	share<wide, tile_rows>(keys, of_head + s.i * step, step, z.seq - s.i, z.d);
+	stage_head_rows<wide, tile_rows>(keys, of_head + s.i * step, step, z.seq - s.i, z.d);
 	__syncthreads();
 	for (int k = 0; k < wide / 16; k++)
 		load_a<wide>(q[k], keys, own, 16 * k);
@@ -211,14 +220,14 @@ __global__ void __launch_bounds__(warps *WARP)
 		float p[tile_rows / 8][4] = {};
 
 		__syncthreads();
-		share<wide, tile_rows>(keys, of_head + z.c + from * step, step, z.seq - from, z.d);
-		share<wide, tile_rows>(values, of_head + 2 * z.c + from * step, step, z.seq - from, z.d);
+		stage_head_rows<wide, tile_rows>(keys, of_head + z.c + from * step, step, z.seq - from, z.d);
+		stage_head_rows<wide, tile_rows>(values, of_head + 2 * z.c + from * step, step, z.seq - from, z.d);
 		__syncthreads();
 		for (int k = 0; k < wide / 16; k++)
 			multiply<wide>(p, q[k], keys, 16 * k);
-		soften(f, p, out, row, from, scale);
+		update_softmax(f, p, out, { row, from, scale });
 		if (m.drops)
-			drop(p, m, row, from);
+			apply_dropout(p, m, row, from);
 		multiply_rows<wide>(out, p, values);
 	}
 	for (int h = 0; h < 2; h++) {
@@ -228,43 +237,43 @@ __global__ void __launch_bounds__(warps *WARP)
 		if (threadIdx.x % 4 == 0 && inside(row + lane_row(2 * h) < z.seq))
 			lse[lse_at(z, s, row + lane_row(2 * h))] = f.max[h] / log2_of_e + logf(sum);
 	}
-	put_rows<wide>(y + y_at(z, s, 0), z.c, out, inverse, row, z);
+	store_rows<wide>(output_rows<T>{ y + y_at(z, s, 0), z.c }, out, inverse, row, z);
 }
 
 /* ---- backward ---- */
 
-/* The log sum exp, in powers of two, and dy . y of one query. */
-struct statistics {
+/* Log-sum-exp, in powers of two, and dy . y of one query. */
+struct row_statistics {
 	float lse, inner;
 };
 
 template <typename T>
-__device__ struct statistics statistics_of(const struct attention_sizes &z, const struct spot &s, const gradient<T> &b,
-					   int i)
+__device__ struct row_statistics load_statistics(const struct attention_sizes &z, const struct spot &s,
+					     const gradient<T> &b, int i)
 {
-	struct statistics of = { 0, 0 };
+	struct row_statistics of = { 0, 0 };
 
 	if (inside(i < z.seq))
 		of = { b.lse[lse_at(z, s, i)] * log2_of_e, b.inner[lse_at(z, s, i)] };
 	return of;
 }
 
-/* Of the products s = q . k and dp = dy . v: s becomes p m, dp becomes ds = p (m dp - dy . y). Rows are queries,
- * columns keys; by_key the other way round, and then `of` are the columns' statistics. */
+/* From the products s = q . k and dp = dy . v: s becomes p m, dp becomes ds = p (m dp - dy . y). Rows are queries and
+ * columns keys; by_key the other way round, and then `of` has the columns' statistics. */
 template <bool by_key, int n>
-__device__ void differentiate(float (&s)[n][4], float (&dp)[n][4], const struct statistics *of, const struct mask &m,
-			      int row, int from, float scale)
+__device__ void differentiate_softmax(float (&s)[n][4], float (&dp)[n][4], const struct row_statistics *of,
+				      const struct mask &m, const struct score_tile &t)
 {
-	const uint32_t bits = m.drops ? kept_bits<by_key, n>(m, row, from) : 0;
+	const uint32_t bits = m.drops ? draw_kept_bits<by_key, n>(m, t.row, t.from) : 0;
 	const float grows = m.drops ? (float)m.draw.scale : 1;
 
 	for (int j = 0; j < n; j++)
 		for (int e = 0; e < 4; e++) {
-			const int mine = row + lane_row(e), other = from + 8 * j + lane_column(e);
+			const int mine = t.row + lane_row(e), other = t.from + 8 * j + lane_column(e);
 			const int i = by_key ? other : mine, k = by_key ? mine : other;
-			const struct statistics &q = by_key ? of[other - from] : of[e / 2];
+			const struct row_statistics &q = by_key ? of[other - t.from] : of[e / 2];
 			const bool seen = k <= i && i < m.seq;
-			const float p = seen ? exp2f(s[j][e] * scale - q.lse) : 0;
+			const float p = seen ? exp2f(s[j][e] * t.scale - q.lse) : 0;
 			const float kept = m.drops && !(bits >> (4 * j + e) & 1) ? 0 : grows;
 
 			s[j][e] = p * kept;
@@ -272,47 +281,47 @@ __device__ void differentiate(float (&s)[n][4], float (&dp)[n][4], const struct 
 		}
 }
 
-/* Columns that meet a block's rows at a time: as many as shared memory and registers have room for. */
+/* Columns processed per step, limited by shared memory and registers. */
 template <int wide> constexpr int columns_each = wide > 64 ? 16 : 32;
 
 template <int wide, int rows, typename T>
-__device__ void share_side(T *first, T *second, const side<T> &of, int from, const struct attention_sizes &z)
+__device__ void stage_side(T *first, T *second, const side<T> &of, int from, const struct attention_sizes &z)
 {
-	share<wide, rows>(first, of.first + from * of.first_step, of.first_step, z.seq - from, z.d);
-	share<wide, rows>(second, of.second + from * of.second_step, of.second_step, z.seq - from, z.d);
+	stage_head_rows<wide, rows>(first, of.first + from * of.first_step, of.first_step, z.seq - from, z.d);
+	stage_head_rows<wide, rows>(second, of.second + from * of.second_step, of.second_step, z.seq - from, z.d);
 }
 
-/* dq of 64 queries, or dk and dv of 64 keys. */
+/* Computes dq of 64 queries, or dk and dv of 64 keys. */
 template <typename T, int wide, bool by_key>
 __global__ void __launch_bounds__(warps *WARP, wide > 64 ? 2 : 3)
-	backward(struct attention_sizes z, const step_page *page, gradient<T> b)
+	flash_backward_kernel(struct attention_sizes z, const step_page *page, gradient<T> b)
 {
 	constexpr int n = columns_each<wide>;
 	SHARED(T, first, tile_rows * pitch<wide>);
 	SHARED(T, second, tile_rows * pitch<wide>);
 	SHARED(T, other_first, n * pitch<wide>);
 	SHARED(T, other_second, n * pitch<wide>);
-	SHARED(struct statistics, of_columns, n);
-	const struct spot s = tile_spot(z, tile_rows, !by_key);
-	const struct mask m = mask_of(z, s, page);
+	SHARED(struct row_statistics, of_columns, n);
+	const struct spot s = find_tile_spot(z, tile_rows, !by_key);
+	const struct mask m = make_attention_mask(z, s, page);
 	const int own = (int)threadIdx.x / WARP * rows_each, row = s.i + own;
 	const float root = 1 / sqrtf((float)z.d), of_rows[2] = { root, root }, one[2] = { 1, 1 };
-	const struct statistics of[2] = { statistics_of(z, s, b, row + lane_row(0)),
-					  statistics_of(z, s, b, row + lane_row(2)) };
+	const struct row_statistics of[2] = { load_statistics(z, s, b, row + lane_row(0)),
+					  load_statistics(z, s, b, row + lane_row(2)) };
 	const int end = by_key || z.seq < s.i + tile_rows ? z.seq : s.i + tile_rows;
 	float d_first[wide / 8][4] = {}, d_second[wide / 8][4] = {};
 	side<T> mine, other;
 
-	sides_of<by_key>(z, s, b, mine, other);
-	share_side<wide, tile_rows>(first, second, mine, s.i, z);
+	pick_gradient_sides<by_key>(z, s, b, mine, other);
+	stage_side<wide, tile_rows>(first, second, mine, s.i, z);
 	for (int from = by_key ? s.i : 0; from < end; from += n) {
 		float p[n / 8][4] = {}, ds[n / 8][4] = {};
 		uint32_t a[4];
 
 		__syncthreads();
-		share_side<wide, n>(other_first, other_second, other, from, z);
+		stage_side<wide, n>(other_first, other_second, other, from, z);
 		if (by_key && threadIdx.x < n)
-			of_columns[threadIdx.x] = statistics_of(z, s, b, from + (int)threadIdx.x);
+			of_columns[threadIdx.x] = load_statistics(z, s, b, from + (int)threadIdx.x);
 		__syncthreads();
 		for (int k = 0; k < wide; k += 16) {
 			load_a<wide>(a, first, own, k);
@@ -320,28 +329,29 @@ __global__ void __launch_bounds__(warps *WARP, wide > 64 ? 2 : 3)
 			load_a<wide>(a, second, own, k);
 			multiply<wide>(ds, a, other_second, k);
 		}
-		differentiate<by_key>(p, ds, by_key ? of_columns : of, m, row, from, root * log2_of_e);
+		differentiate_softmax<by_key>(p, ds, by_key ? of_columns : of, m, { row, from, root * log2_of_e });
 		multiply_rows<wide>(d_first, ds, other_first);
 		if (by_key)
 			multiply_rows<wide>(d_second, p, other_second);
 	}
-	put_rows<wide>(b.dqkv + qkv_at(z, s, 0) + (by_key ? z.c : 0), 3 * z.c, d_first, of_rows, row, z);
+	store_rows<wide>(output_rows<T>{ b.dqkv + qkv_at(z, s, 0) + (by_key ? z.c : 0), 3 * z.c }, d_first, of_rows,
+			 row, z);
 	if (by_key)
-		put_rows<wide>(b.dqkv + qkv_at(z, s, 0) + 2 * z.c, 3 * z.c, d_second, one, row, z);
+		store_rows<wide>(output_rows<T>{ b.dqkv + qkv_at(z, s, 0) + 2 * z.c, 3 * z.c }, d_second, one, row, z);
 }
 
-template <typename T, int wide> void forward_of(const struct attention_sizes &z, const struct kernel_args *a)
+template <typename T, int wide> void launch_flash_forward(const struct attention_sizes &z, const struct kernel_args *a)
 {
-	launch(a, tile_grid(z, tile_rows), warps * WARP, forward<T, wide>, z, a->page, cuda_in<T>(a, 0),
-	       cuda_out<T>(a, 0), cuda_out<float>(a, 1));
+	launch(a, make_tile_grid(z, tile_rows), warps * WARP, flash_forward_kernel<T, wide>, z, a->page,
+	       cuda_in<T>(a, 0), cuda_out<T>(a, 0), cuda_out<float>(a, 1));
 }
 
-template <typename T, int wide> void backward_of(const struct attention_sizes &z, const struct kernel_args *a)
+template <typename T, int wide> void launch_flash_backward(const struct attention_sizes &z, const struct kernel_args *a)
 {
-	const gradient<T> b = gradient_of<T>(a);
-	launch_inner<8, wide / 8>(z, a, b);
-	launch(a, tile_grid(z, tile_rows), warps * WARP, backward<T, wide, false>, z, a->page, b);
-	launch(a, tile_grid(z, tile_rows), warps * WARP, backward<T, wide, true>, z, a->page, b);
+	const gradient<T> b = make_attention_gradient<T>(a);
+	launch_inner_products<8, wide / 8>(z, a, b);
+	launch(a, make_tile_grid(z, tile_rows), warps * WARP, flash_backward_kernel<T, wide, false>, z, a->page, b);
+	launch(a, make_tile_grid(z, tile_rows), warps * WARP, flash_backward_kernel<T, wide, true>, z, a->page, b);
 }
 
 } // namespace
@@ -354,15 +364,15 @@ bool flash_takes(const struct attention_sizes &z, enum dtype type)
 void flash_forward(const struct attention_sizes &z, enum dtype type, const struct kernel_args *a)
 {
 	if (type == DTYPE_BF16)
-		z.d <= 64 ? forward_of<bf16, 64>(z, a) : forward_of<bf16, 128>(z, a);
+		z.d <= 64 ? launch_flash_forward<bf16, 64>(z, a) : launch_flash_forward<bf16, 128>(z, a);
 	else
-		z.d <= 64 ? forward_of<f16, 64>(z, a) : forward_of<f16, 128>(z, a);
+		z.d <= 64 ? launch_flash_forward<f16, 64>(z, a) : launch_flash_forward<f16, 128>(z, a);
 }
 
 void flash_backward(const struct attention_sizes &z, enum dtype type, const struct kernel_args *a)
 {
 	if (type == DTYPE_BF16)
-		z.d <= 64 ? backward_of<bf16, 64>(z, a) : backward_of<bf16, 128>(z, a);
+		z.d <= 64 ? launch_flash_backward<bf16, 64>(z, a) : launch_flash_backward<bf16, 128>(z, a);
 	else
-		z.d <= 64 ? backward_of<f16, 64>(z, a) : backward_of<f16, 128>(z, a);
+		z.d <= 64 ? launch_flash_backward<f16, 64>(z, a) : launch_flash_backward<f16, 128>(z, a);
 }

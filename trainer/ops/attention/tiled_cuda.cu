@@ -1,18 +1,18 @@
 /* tiled_cuda.cu: causal attention in f32 by tiles, with a running maximum (Dao et al. 2022), in IEEE arithmetic: tensor
- * cores would round the operands. A block has a tile of rows, a thread a grid of numbers of each product, which it sums
- * from 16 bytes at a time of either side: eight threads down, `across` threads along. Every sum belongs to one thread
- * and goes along its tiles in their order, so scores are computed once more backward and nothing is added by atomics.
+ * cores would round the operands. A block has a tile of rows. A thread has a grid of elements of each product and sums
+ * it from 16-byte pieces of both operands: eight threads down, `across` threads along. Each sum is computed by one
+ * thread along its tiles in order. The backward pass therefore recomputes scores twice, and no atomics are needed.
  *
- * Tiles lie in shared memory without gaps, the 16-byte pieces of row r exchanged by the last bits of r: neither eight
- * rows at one piece nor eight pieces of one row share a bank. Heads shorter than `wide`, and rows behind the sequence,
- * are zeros there. */
+ * Tiles in shared memory have no padding; the 16-byte pieces of row r are permuted by the last bits of r. Neither eight
+ * rows at one piece nor eight pieces of one row share a bank. Columns of heads shorter than `wide`, and rows beyond the
+ * sequence, are zero. */
 #include "trainer/ops/attention/attention_cuda.h"
 
 namespace {
 
 constexpr int down = 8, each = vector_width<float>;
 
-/* Where a piece of a row begins in a tile of `wide` columns. */
+/* Offset of a piece of a row in a tile of `wide` columns. */
 template <int wide> __device__ int piece_at(int row, int piece)
 {
 	constexpr int mixed = (wide / each < 8 ? wide / each : 8) - 1;
@@ -20,7 +20,7 @@ template <int wide> __device__ int piece_at(int row, int piece)
 	return row * wide + (piece ^ (row & mixed)) * each;
 }
 
-/* Row k of a thread's grid, or column k of the scores'. */
+/* Row or column k of a thread's grid. */
 template <int across> __device__ int row_of(int k)
 {
 	return (int)threadIdx.x / across + k * down;
@@ -31,10 +31,10 @@ template <int across> __device__ int column_of(int k)
 	return (int)threadIdx.x % across + k * across;
 }
 
-/* The rows of a head, `step` apart in memory: `count` of them, then zeros. A thread's loads are all under way before
- * the first is stored. All threads call it. */
+/* Loads `count` rows of a head, `step` elements apart, and zeros after them. A thread issues all loads before the first
+ * store. All threads call it. */
 template <int wide, int rows, int across>
-__device__ void share(float *to, const float *from, int64_t step, int count, int d)
+__device__ void stage_head_rows(float *to, const float *from, int64_t step, int count, int d)
 {
 	constexpr int pieces = wide / each, together = down * across / pieces;
 	const int first = (int)threadIdx.x / pieces, piece = (int)threadIdx.x % pieces;
@@ -47,7 +47,7 @@ __device__ void share(float *to, const float *from, int64_t step, int count, int
 		store(to + piece_at<wide>(first + k * together, piece), p[k]);
 }
 
-/* sums[i][j] += the product of row i of a and row j of b, all `wide` columns of them. */
+/* sums[i][j] += the dot product of row i of a and row j of b over all `wide` columns. */
 template <int wide, int across, int m, int n>
 __device__ void multiply(float (&sums)[m][n], const float *a, const float *b)
 {
@@ -65,9 +65,9 @@ __device__ void multiply(float (&sums)[m][n], const float *a, const float *b)
 	}
 }
 
-/* sums += a [rows][n] times b [n][wide]. A thread has the pieces of sums that column_of tells: multiples of eight
- * apart, so they lie as far apart in any row. Eight rows of b at a time: how their pieces are exchanged is known then,
- * unless so many sums would not be unrolled. */
+/* sums += a [rows][n] times b [n][wide]. A thread has the pieces of sums given by column_of: multiples of eight apart,
+ * so their distance is the same in every row. Processes eight rows of b at a time, so that the permutation of their
+ * pieces is known at compile time, unless that many sums would not be unrolled. */
 template <int wide, int n, int across, int m, int c>
 __device__ void multiply_rows(float (&sums)[m][c], const float *a, const float *b)
 {
@@ -89,8 +89,8 @@ __device__ void multiply_rows(float (&sums)[m][c], const float *a, const float *
 		}
 }
 
-/* Scores into a tile of n columns. */
-template <int across, int m, int n> __device__ void share_scores(float *to, const float (&s)[m][n])
+/* Stores scores in a tile of n columns. */
+template <int across, int m, int n> __device__ void stage_scores(float *to, const float (&s)[m][n])
 {
 	for (int i = 0; i < m; i++)
 		for (int j = 0; j < n; j++) {
@@ -100,7 +100,7 @@ template <int across, int m, int n> __device__ void share_scores(float *to, cons
 		}
 }
 
-/* Over the threads that share a row. */
+/* Sum over the threads that share a row. */
 template <int across> __device__ float row_sum(float v)
 {
 	for (int lanes = across / 2; lanes > 0; lanes /= 2)
@@ -115,9 +115,9 @@ template <int across> __device__ float row_max(float v)
 	return v;
 }
 
-/* A block's rows, from `first` of the sequence on, times `by`. */
+/* Stores a block's rows, from position `first` of the sequence on, times `by`. */
 template <int across, int m, int c>
-__device__ void put_rows(float *to, int64_t step, const float (&sums)[m][c], float by, int first,
+__device__ void store_rows(const output_rows<float> &out, const float (&sums)[m][c], float by, int first,
 			 const struct attention_sizes &z)
 {
 	for (int i = 0; i < m; i++)
@@ -128,23 +128,24 @@ __device__ void put_rows(float *to, int64_t step, const float (&sums)[m][c], flo
 			for (int v = 0; v < each; v++)
 				of_piece[v] = sums[i][j + v] * by;
 			if (inside(row < z.seq && column < z.d))
-				store(to + row * step + column, of_piece);
+				store(out.to + row * out.step + column, of_piece);
 		}
 }
 
-/* What dropout does to a thread's probabilities: number [i][j] is kept where bit n i + j is set, and multiplied. */
-struct kept {
+/* Dropout of a thread's probabilities: element [i][j] is kept if bit n i + j is set, and multiplied by `by`. */
+struct kept_mask {
 	uint32_t bits;
 	float by;
 };
 
-/* Rows from s.i on, columns from `from` on. The draw is made anew for every tile, so that it has no registers where
- * there is no dropout. A loop of its own, as numbers in registers cannot be counted through. */
+/* Dropout of rows from s.i on and columns from `from` on. The mask is created for every tile, so that it uses no
+ * registers without dropout. A separate loop, since arrays in registers cannot be indexed by a loop variable. */
 template <bool by_key, int across, int m, int n>
-__device__ struct kept kept_of(const struct attention_sizes &z, const struct spot &s, const step_page *page, int from)
+__device__ struct kept_mask draw_kept(const struct attention_sizes &z, const struct spot &s, const step_page *page,
+				      int from)
 {
-	const struct mask mask = mask_of(z, s, page);
-	struct kept kept = { 0, (float)mask.draw.scale };
+	const struct mask mask = make_attention_mask(z, s, page);
+	struct kept_mask kept = { 0, (float)mask.draw.scale };
 
 	for (int k = 0; k < m * n; k++) {
 		const int mine = s.i + row_of<across>(k / n), other = from + column_of<across>(k % n);
@@ -156,20 +157,20 @@ __device__ struct kept kept_of(const struct attention_sizes &z, const struct spo
 
 /* ---- forward ---- */
 
-/* Queries of a block and keys of a step: 48 KB hold a tile of each and one of values. */
+/* Queries per block and keys per step: 48 KB hold a tile of each and one of values. */
 template <int wide> constexpr int tile = wide > 64 ? 32 : 64;
 
 constexpr int forward_across = 16, forward_threads = down * forward_across;
 
-/* What a thread keeps of its rows: the largest score so far and its own part of the sum. */
+/* A thread's state per row: largest score so far and its own part of the sum. */
 template <int m> struct softmax {
 	float max[m], sum[m];
 };
 
-/* Scores become probabilities, as far as the maximum is known; answers shrink. diagonal: query i is blind to the keys
- * behind i, row and column counted from the same position. */
+/* Turns scores into probabilities relative to the maximum so far, and rescales earlier sums. diagonal: rows and columns
+ * start at the same position, so query i does not see keys after i. */
 template <int across, int m, int n, int c>
-__device__ void soften(softmax<m> &f, float (&s)[m][n], float (&out)[m][c], bool diagonal, float scale)
+__device__ void update_softmax(softmax<m> &f, float (&s)[m][n], float (&out)[m][c], bool diagonal, float scale)
 {
 	for (int i = 0; i < m; i++) {
 		float next = f.max[i], shrink;
@@ -191,13 +192,13 @@ __device__ void soften(softmax<m> &f, float (&s)[m][n], float (&out)[m][c], bool
 	}
 }
 
-template <int m, int n> __device__ void drop(float (&p)[m][n], const struct kept &kept)
+template <int m, int n> __device__ void apply_dropout(float (&p)[m][n], const struct kept_mask &kept)
 {
 	for (int k = 0; k < m * n; k++)
 		p[k / n][k % n] *= kept.bits >> k & 1 ? kept.by : 0;
 }
 
-/* Answers become means; log sum exp of the rows. */
+/* Divides the outputs by the sums; stores log-sum-exp per row. */
 template <int across, int m, int c>
 __device__ void finish_rows(const softmax<m> &f, float (&out)[m][c], float *lse, const struct spot &s,
 			    const struct attention_sizes &z)
@@ -215,14 +216,14 @@ __device__ void finish_rows(const softmax<m> &f, float (&out)[m][c], float *lse,
 
 template <int wide>
 __global__ void __launch_bounds__(forward_threads, wide > 64 ? 3 : 4)
-	forward(struct attention_sizes z, const step_page *page, const float *qkv, float *y, float *lse)
+	tiled_forward_kernel(struct attention_sizes z, const step_page *page, const float *qkv, float *y, float *lse)
 {
 	constexpr int rows = tile<wide>, across = forward_across, m = rows / down;
 	SHARED(float, queries, rows * wide);
 	SHARED(float, keys, rows * wide);
 	SHARED(float, values, rows * wide);
-	float *const weights = keys; /* which are done with once the scores are known */
-	const struct spot s = tile_spot(z, rows, true);
+	float *const weights = keys; /* free once the scores are known */
+	const struct spot s = find_tile_spot(z, rows, true);
 	const float *of_head = qkv + qkv_at(z, s, 0);
 	const int64_t step = 3 * z.c;
 	const float scale = 1 / sqrtf((float)z.d);
@@ -231,41 +232,42 @@ __global__ void __launch_bounds__(forward_threads, wide > 64 ? 3 : 4)
 
 	for (int i = 0; i < m; i++)
 		f.max[i] = -INFINITY;
-	share<wide, rows, across>(queries, of_head + s.i * step, step, z.seq - s.i, z.d);
+	stage_head_rows<wide, rows, across>(queries, of_head + s.i * step, step, z.seq - s.i, z.d);
 	for (int from = 0; from <= s.i; from += rows) {
 		float p[m][rows / across] = {};
 
 		__syncthreads();
-		share<wide, rows, across>(keys, of_head + z.c + from * step, step, z.seq - from, z.d);
-		share<wide, rows, across>(values, of_head + 2 * z.c + from * step, step, z.seq - from, z.d);
+		stage_head_rows<wide, rows, across>(keys, of_head + z.c + from * step, step, z.seq - from, z.d);
+		stage_head_rows<wide, rows, across>(values, of_head + 2 * z.c + from * step, step, z.seq - from, z.d);
 		__syncthreads();
 		multiply<wide, across>(p, queries, keys);
-		soften<across>(f, p, out, from == s.i, scale);
+		update_softmax<across>(f, p, out, from == s.i, scale);
 		if (z.drops)
-			drop(p, kept_of<false, across, m, rows / across>(z, s, page, from));
+			apply_dropout(p, draw_kept<false, across, m, rows / across>(z, s, page, from));
 		__syncthreads();
-		share_scores<across>(weights, p);
+		stage_scores<across>(weights, p);
 		__syncthreads();
 		multiply_rows<wide, rows, across>(out, weights, values);
 	}
 	finish_rows<across>(f, out, lse, s, z);
-	put_rows<across>(y + y_at(z, s, 0), z.c, out, 1, s.i, z);
+	store_rows<across>({ y + y_at(z, s, 0), z.c }, out, 1, s.i, z);
 }
 
 /* ---- backward ---- */
 
-/* Rows of a block, and rows of the other side that meet them at a time: as shared memory has room for. */
+/* Rows per block, and rows of the other side per step, limited by shared memory. */
 constexpr int own_rows = 32, backward_across = 8, backward_threads = down * backward_across;
 template <int wide> constexpr int other_rows = wide > 64 ? 8 : 32;
 
-/* The log sum exp and dy . y of one query. */
-struct statistics {
+/* Log-sum-exp and dy . y of one query. */
+struct query_statistics {
 	float lse, inner;
 };
 
-/* Of n queries from `from` on. Behind the sequence they are the last one's, and what becomes of them goes nowhere. */
+/* Loads the statistics of n queries from `from` on. Beyond the sequence it repeats the last query's; results from these
+ * are discarded. */
 template <int n>
-__device__ void share_statistics(struct statistics *to, const struct attention_sizes &z, const struct spot &s,
+__device__ void stage_statistics(struct query_statistics *to, const struct attention_sizes &z, const struct spot &s,
 				 const gradient<float> &b, int from)
 {
 	const int i = from + (int)threadIdx.x;
@@ -275,19 +277,25 @@ __device__ void share_statistics(struct statistics *to, const struct attention_s
 		to[threadIdx.x] = { b.lse[at], b.inner[at] };
 }
 
-/* Of the products s = q . k and dp = dy . v: s becomes p m, dp becomes ds = p (m dp - dy . y). Rows are queries,
- * columns keys; by_key the other way round. `of`: the queries' statistics; column 0 is `behind` row 0; `left`: columns
- * before the sequence's end. */
+/* A tile of scores: offset of column 0 from row 0, columns before the end of the sequence, factor of the products. */
+struct tiled_scores {
+	int offset, left;
+	float scale;
+};
+
+/* From the products s = q . k and dp = dy . v: s becomes p m, dp becomes ds = p (m dp - dy . y). Rows are queries and
+ * columns keys; by_key the other way round. `of`: the queries' statistics. */
 template <bool by_key, int across, int m, int n>
-__device__ void differentiate(float (&s)[m][n], float (&dp)[m][n], const struct statistics *of, const struct kept &kept,
-			      int behind, int left, float scale)
+__device__ void differentiate_softmax(float (&s)[m][n], float (&dp)[m][n], const struct query_statistics *of,
+				      const struct kept_mask &kept, const struct tiled_scores &t)
 {
 	for (int k = 0; k < m; k++)
 		for (int j = 0; j < n; j++) {
 			const int row = row_of<across>(k), column = column_of<across>(j);
-			const struct statistics q = of[by_key ? column : row];
-			const bool seen = by_key ? row <= column + behind && column < left : column + behind <= row;
-			const float p = seen ? expf(s[k][j] * scale - q.lse) : 0;
+			const struct query_statistics q = of[by_key ? column : row];
+			const bool seen =
+				by_key ? row <= column + t.offset && column < t.left : column + t.offset <= row;
+			const float p = seen ? expf(s[k][j] * t.scale - q.lse) : 0;
 			const float by = kept.bits >> (n * k + j) & 1 ? kept.by : 0;
 
 			s[k][j] = p * by;
@@ -296,17 +304,18 @@ __device__ void differentiate(float (&s)[m][n], float (&dp)[m][n], const struct 
 }
 
 template <int wide, int rows, int across>
-__device__ void share_side(float *first, float *second, const side<float> &of, int from,
+__device__ void stage_side(float *first, float *second, const side<float> &of, int from,
 			   const struct attention_sizes &z)
 {
-	share<wide, rows, across>(first, of.first + from * of.first_step, of.first_step, z.seq - from, z.d);
-	share<wide, rows, across>(second, of.second + from * of.second_step, of.second_step, z.seq - from, z.d);
+	stage_head_rows<wide, rows, across>(first, of.first + from * of.first_step, of.first_step, z.seq - from, z.d);
+	stage_head_rows<wide, rows, across>(second, of.second + from * of.second_step, of.second_step, z.seq - from,
+					    z.d);
 }
 
-/* dq of 32 queries, or dk and dv of 32 keys. */
+/* Computes dq of 32 queries, or dk and dv of 32 keys. */
 template <int wide, bool by_key>
 __global__ void __launch_bounds__(backward_threads, wide > 64 ? 4 : 6)
-	backward(struct attention_sizes z, const step_page *page, gradient<float> b)
+	tiled_backward_kernel(struct attention_sizes z, const step_page *page, gradient<float> b)
 {
 	constexpr int n = other_rows<wide>, across = backward_across, m = own_rows / down, c = wide / across;
 	SHARED(float, first, own_rows * wide);
@@ -314,60 +323,60 @@ __global__ void __launch_bounds__(backward_threads, wide > 64 ? 4 : 6)
 	SHARED(float, other_first, n * wide);
 	SHARED(float, other_second, n * wide);
 	SHARED(float, weights, own_rows * n);
-	SHARED(struct statistics, of, by_key ? n : own_rows);
-	const struct spot s = tile_spot(z, own_rows, !by_key);
+	SHARED(struct query_statistics, of, by_key ? n : own_rows);
+	const struct spot s = find_tile_spot(z, own_rows, !by_key);
 	const float root = 1 / sqrtf((float)z.d);
 	const int end = by_key || z.seq < s.i + own_rows ? z.seq : s.i + own_rows;
 	float d_first[m][c] = {}, d_second[m][c] = {};
 	side<float> mine, other;
 
-	sides_of<by_key>(z, s, b, mine, other);
-	share_side<wide, own_rows, across>(first, second, mine, s.i, z);
+	pick_gradient_sides<by_key>(z, s, b, mine, other);
+	stage_side<wide, own_rows, across>(first, second, mine, s.i, z);
 	if (!by_key)
-		share_statistics<own_rows>(of, z, s, b, s.i);
+		stage_statistics<own_rows>(of, z, s, b, s.i);
 	for (int from = by_key ? s.i : 0; from < end; from += n) {
 		float p[m][n / across] = {}, ds[m][n / across] = {};
-		struct kept kept = { ~0u, 1 };
+		struct kept_mask kept = { ~0u, 1 };
 
 		__syncthreads();
-		share_side<wide, n, across>(other_first, other_second, other, from, z);
+		stage_side<wide, n, across>(other_first, other_second, other, from, z);
 		if (by_key)
-			share_statistics<n>(of, z, s, b, from);
+			stage_statistics<n>(of, z, s, b, from);
 		__syncthreads();
 		multiply<wide, across>(p, first, other_first);
 		multiply<wide, across>(ds, second, other_second);
 		if (z.drops)
-			kept = kept_of<by_key, across, m, n / across>(z, s, page, from);
-		differentiate<by_key, across>(p, ds, of, kept, from - s.i, z.seq - from, root);
-		share_scores<across>(weights, ds);
+			kept = draw_kept<by_key, across, m, n / across>(z, s, page, from);
+		differentiate_softmax<by_key, across>(p, ds, of, kept, { from - s.i, z.seq - from, root });
+		stage_scores<across>(weights, ds);
 		__syncthreads();
 		multiply_rows<wide, n, across>(d_first, weights, other_first);
 		if (by_key) {
 			__syncthreads();
-			share_scores<across>(weights, p);
+			stage_scores<across>(weights, p);
 			__syncthreads();
 			multiply_rows<wide, n, across>(d_second, weights, other_second);
 		}
 	}
-	put_rows<across>(b.dqkv + qkv_at(z, s, 0) + (by_key ? z.c : 0), 3 * z.c, d_first, root, s.i, z);
+	store_rows<across>({ b.dqkv + qkv_at(z, s, 0) + (by_key ? z.c : 0), 3 * z.c }, d_first, root, s.i, z);
 	if (by_key)
-		put_rows<across>(b.dqkv + qkv_at(z, s, 0) + 2 * z.c, 3 * z.c, d_second, 1, s.i, z);
+		store_rows<across>({ b.dqkv + qkv_at(z, s, 0) + 2 * z.c, 3 * z.c }, d_second, 1, s.i, z);
 }
 
-template <int wide> void forward_of(const struct attention_sizes &z, const struct kernel_args *a)
+template <int wide> void launch_tiled_forward(const struct attention_sizes &z, const struct kernel_args *a)
 {
-	launch(a, tile_grid(z, tile<wide>), forward_threads, forward<wide>, z, a->page, cuda_in<float>(a, 0),
-	       cuda_out<float>(a, 0), cuda_out<float>(a, 1));
+	launch(a, make_tile_grid(z, tile<wide>), forward_threads, tiled_forward_kernel<wide>, z, a->page,
+	       cuda_in<float>(a, 0), cuda_out<float>(a, 0), cuda_out<float>(a, 1));
 }
 
-template <int wide> void backward_of(const struct attention_sizes &z, const struct kernel_args *a)
+template <int wide> void launch_tiled_backward(const struct attention_sizes &z, const struct kernel_args *a)
 {
-	const gradient<float> b = gradient_of<float>(a);
-	const dim3 grid = tile_grid(z, own_rows);
+	const gradient<float> b = make_attention_gradient<float>(a);
+	const dim3 grid = make_tile_grid(z, own_rows);
 
-	launch_inner<each, wide / each>(z, a, b);
-	launch(a, grid, backward_threads, backward<wide, false>, z, a->page, b);
-	launch(a, grid, backward_threads, backward<wide, true>, z, a->page, b);
+	launch_inner_products<each, wide / each>(z, a, b);
+	launch(a, grid, backward_threads, tiled_backward_kernel<wide, false>, z, a->page, b);
+	launch(a, grid, backward_threads, tiled_backward_kernel<wide, true>, z, a->page, b);
 }
 
 } // namespace
@@ -379,10 +388,10 @@ bool tiled_takes(const struct attention_sizes &z, enum dtype type)
 
 void tiled_forward(const struct attention_sizes &z, const struct kernel_args *a)
 {
-	z.d <= 64 ? forward_of<64>(z, a) : forward_of<128>(z, a);
+	z.d <= 64 ? launch_tiled_forward<64>(z, a) : launch_tiled_forward<128>(z, a);
 }
 
 void tiled_backward(const struct attention_sizes &z, const struct kernel_args *a)
 {
-	z.d <= 64 ? backward_of<64>(z, a) : backward_of<128>(z, a);
+	z.d <= 64 ? launch_tiled_backward<64>(z, a) : launch_tiled_backward<128>(z, a);
 }

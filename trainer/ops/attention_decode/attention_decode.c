@@ -1,4 +1,4 @@
-/* attention_decode.c: shapes of attention to what is kept. */
+/* attention_decode.c: shape rule of attention with a KV cache. */
 #include "trainer/ops/attention_decode/attention_decode.h"
 
 #include "trainer/ops/ops.h"
@@ -30,9 +30,9 @@ static int attend_shape(struct graph *g, struct node *n)
 	if (graph_expect(g, n,
 			 fits && shape_equal(&keys->shape, &values->shape) && first->dtype == DTYPE_I32 &&
 				 shape_count(&first->shape) == 1 && n->out[1] == keys && n->out[2] == values,
-			 "qkv [R,3C], keys and values [P,C] and first [1] do not fit"))
+			 "expected qkv [R,3C], keys and values [P,C] with P >= R, and first i32 [1]"))
 		return g->err.code;
-	return graph_out(g, n, 0, qkv->dtype, SHAPE(qkv->shape.dim[0], keys->shape.dim[1]), "");
+	return graph_out(g, n, 0, TENSOR_TYPE(qkv->dtype, SHAPE(qkv->shape.dim[0], keys->shape.dim[1])), "");
 }
 
 static enum dtype_class attend_dtype(const struct node *n, bool is_out, int index)

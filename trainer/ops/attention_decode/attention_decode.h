@@ -1,8 +1,8 @@
-/* attention_decode.h: causal attention of new positions to all before them, whose keys and values are kept: what a language model
- * does to go on with a text (attention.h says what is computed).
+/* attention_decode.h: causal attention of new positions to all earlier ones with a KV cache, for generating text (attention.h has
+ * the formula).
  *   attend  in qkv [R,3C], keys [P,C], values [P,C], first i32 [1]   out y [R,C], keys, values (updated in place)
- * The R rows are positions first, first + 1, …; their keys and values are written to those rows first. first + R <= P:
- * the caller sees to it. Evaluation only: no gradient. */
+ * The R rows are positions first, first + 1, …; their keys and values are first written to those rows of the cache. The
+ * caller ensures first + R <= P. Evaluation only: no gradient. */
 #ifndef DPT_OPS_ATTENTION_DECODE_H
 #define DPT_OPS_ATTENTION_DECODE_H
 

@@ -8,7 +8,7 @@
 
 enum { R, P, H, D, FIRST };
 
-static struct node *build(struct graph *g, const struct op_case *c)
+static struct node *build_attend_case(struct graph *g, const struct op_case *c)
 {
 	const int64_t *s = c->size;
 	struct attention_decode_attr attr = { .heads = s[H] };
@@ -22,13 +22,13 @@ static struct node *build(struct graph *g, const struct op_case *c)
 							  keys, values, case_input(g, "first", DTYPE_I32, SHAPE(1))) });
 }
 
-static void fill(const struct op_case *c, struct case_values *v)
+static void fill_attend_case(const struct op_case *c, struct case_values *v)
 {
 	v->in[3][0] = (double)c->size[FIRST];
 }
 
-/* Keys and values are copied; y is a mean of values, whose weights err by what their scores do. */
-static double bound(const struct case_values *v, int k, double *terms)
+/* Keys and values are copied exactly. y is a weighted mean of values; its error follows from that of the scores. */
+static double bound_attend_error(const struct case_values *v, int k, double *terms)
 {
 	const struct shape *keys = &v->node->in[1]->shape;
 	int64_t rows = v->node->in[0]->shape.dim[0], c = keys->dim[1], first = (int64_t)v->in[3][0];
@@ -50,9 +50,13 @@ static double bound(const struct case_values *v, int k, double *terms)
 }
 
 const struct op_case cases_attend[] = {
-	{ "first position", .build = build, .fill = fill, .bound = bound, .size = { 1, 5, 2, 4, 0 } },
-	{ "a later one", .build = build, .fill = fill, .bound = bound, .size = { 1, 40, 3, 5, 37 } },
-	{ "several at once", .build = build, .fill = fill, .bound = bound, .size = { 7, 64, 2, 16, 13 } },
-	{ "the last ones", .build = build, .fill = fill, .bound = bound, .size = { 16, 50, 4, 20, 34 } },
+	{ "first position", .build = build_attend_case, .fill = fill_attend_case, .bound = bound_attend_error,
+	  .size = { 1, 5, 2, 4, 0 } },
+	{ "a later one", .build = build_attend_case, .fill = fill_attend_case, .bound = bound_attend_error,
+	  .size = { 1, 40, 3, 5, 37 } },
+	{ "several at once", .build = build_attend_case, .fill = fill_attend_case, .bound = bound_attend_error,
+	  .size = { 7, 64, 2, 16, 13 } },
+	{ "the last ones", .build = build_attend_case, .fill = fill_attend_case, .bound = bound_attend_error,
+	  .size = { 16, 50, 4, 20, 34 } },
 	{ NULL },
 };

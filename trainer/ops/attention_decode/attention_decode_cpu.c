@@ -1,5 +1,5 @@
-/* attention_decode_cpu.c: attention to what is kept; heads are shared out. One pass over the keys with a running maximum, all
- * heads of a part at each position: what is kept is read in the order in which it lies, at the rate of memory. */
+/* attention_decode_cpu.c: attention with a KV cache; threads split the heads. One pass over the keys with a running maximum
+ * processes all heads of a part at each position, so the cache is read in storage order at memory bandwidth. */
 #ifndef CPU_PASS
 #include <math.h>
 
@@ -13,33 +13,33 @@ struct attend_state {
 	cpu_part_fn *loop;
 	int parts;
 	bool bf16;
-	/* of one run */
+	/* set per run */
 	int64_t first;
 	const void *qkv;
 	float *keys, *values;
-	float *query, *mixed; /* C each: scaled; values weighed so far */
-	float *max, *sum;     /* of each head: largest score, weights so far */
+	float *query, *mixed; /* C each: scaled query; weighted sum of values so far */
+	float *max, *sum;     /* per head: largest score, sum of weights so far */
 	void *y;
 };
 
-static float get(const struct attend_state *s, int64_t i)
+static float read_qkv(const struct attend_state *s, int64_t i)
 {
 	return s->bf16 ? bf16_to_float(((const uint16_t *)s->qkv)[i]) : ((const float *)s->qkv)[i];
 }
 
-static void begin_head(const struct attend_state *s, int64_t row, int64_t head)
+static void begin_attend_head(const struct attend_state *s, int64_t row, int64_t head)
 {
 	float scale = 1 / sqrtf((float)s->d);
 
 	s->max[head] = -INFINITY;
 	s->sum[head] = 0;
 	for (int64_t i = head * s->d; i < (head + 1) * s->d; i++) {
-		s->query[i] = get(s, row * 3 * s->c + i) * scale;
+		s->query[i] = read_qkv(s, row * 3 * s->c + i) * scale;
 		s->mixed[i] = 0;
 	}
 }
 
-static void end_head(const struct attend_state *s, int64_t row, int64_t head)
+static void end_attend_head(const struct attend_state *s, int64_t row, int64_t head)
 {
 	for (int64_t i = head * s->d; i < (head + 1) * s->d; i++) {
 		if (s->bf16)
@@ -52,7 +52,8 @@ static void end_head(const struct attend_state *s, int64_t row, int64_t head)
 #define CPU_BODY "trainer/ops/attention_decode/attention_decode_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int attend_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+/* Workspace: query, weighted sum, maximum and sum of weights. */
+static int prepare_attend_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct attend_state *s;
 	void *state;
@@ -80,7 +81,7 @@ static int attend_prepare(const struct kernel_env *env, struct node *n, void **r
 	return 0;
 }
 
-static int attend_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_attend_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct attend_state s = *(const struct attend_state *)state;
 
@@ -96,19 +97,19 @@ static int attend_run(void *state, const struct kernel_args *args, struct err *e
 	s.sum = s.max + s.heads;
 	for (int64_t row = 0; row < s.rows; row++)
 		for (int64_t i = 0; i < s.c; i++) {
-			s.keys[(s.first + row) * s.c + i] = get(&s, row * 3 * s.c + s.c + i);
-			s.values[(s.first + row) * s.c + i] = get(&s, row * 3 * s.c + 2 * s.c + i);
+			s.keys[(s.first + row) * s.c + i] = read_qkv(&s, row * 3 * s.c + s.c + i);
+			s.values[(s.first + row) * s.c + i] = read_qkv(&s, row * 3 * s.c + 2 * s.c + i);
 		}
 	cpu_parallel(s.parts, s.loop, &s);
 	return 0;
 }
 
 extern const struct kernel attention_decode_cpu;
-const struct kernel attention_decode_cpu = { .prepare = attend_prepare, .run = attend_run, .release = cpu_state_release };
+const struct kernel attention_decode_cpu = { .prepare = prepare_attend_cpu, .run = run_attend_cpu, .release = cpu_state_release };
 
 #else
 
-VEC_INLINE float V(dot)(const float *a, const float *b, int64_t n)
+VEC_INLINE float V(dot_rows)(const float *a, const float *b, int64_t n)
 {
 	vf sum = { 0 };
 	float rest = 0;
@@ -122,7 +123,7 @@ VEC_INLINE float V(dot)(const float *a, const float *b, int64_t n)
 }
 
 /* y = y * keep + v * p */
-VEC_INLINE void V(mix)(float *y, float keep, const float *v, float p, int64_t n)
+VEC_INLINE void V(scale_and_add)(float *y, float keep, const float *v, float p, int64_t n)
 {
 	int64_t i = 0;
 
@@ -132,11 +133,11 @@ VEC_INLINE void V(mix)(float *y, float keep, const float *v, float p, int64_t n)
 		y[i] = y[i] * keep + v[i] * p;
 }
 
-/* Of one position. */
-VEC_INLINE void V(weigh)(const struct attend_state *s, int64_t position, int64_t head)
+/* Adds one position to a head's running softmax. */
+VEC_INLINE void V(add_position)(const struct attend_state *s, int64_t position, int64_t head)
 {
 	int64_t at = head * s->d, from = position * s->c + at;
-	float score = V(dot)(s->query + at, s->keys + from, s->d), keep = 1, p = 1;
+	float score = V(dot_rows)(s->query + at, s->keys + from, s->d), keep = 1, p = 1;
 
 	if (!(score <= s->max[head])) {
 		keep = expf(s->max[head] - score);
@@ -145,18 +146,18 @@ VEC_INLINE void V(weigh)(const struct attend_state *s, int64_t position, int64_t
 		p = expf(score - s->max[head]);
 	}
 	s->sum[head] = s->sum[head] * keep + p;
-	V(mix)(s->mixed + at, keep, s->values + from, p, s->d);
+	V(scale_and_add)(s->mixed + at, keep, s->values + from, p, s->d);
 }
 
 static void V(attend_row)(const struct attend_state *s, int64_t row, struct cpu_range heads)
 {
 	for (int64_t head = heads.begin; head < heads.end; head++)
-		begin_head(s, row, head);
+		begin_attend_head(s, row, head);
 	for (int64_t position = 0; position <= s->first + row; position++)
 		for (int64_t head = heads.begin; head < heads.end; head++)
-			V(weigh)(s, position, head);
+			V(add_position)(s, position, head);
 	for (int64_t head = heads.begin; head < heads.end; head++)
-		end_head(s, row, head);
+		end_attend_head(s, row, head);
 }
 
 static void V(attend_loop)(void *arg, int part, int parts)

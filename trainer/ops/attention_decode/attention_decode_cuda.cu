@@ -1,4 +1,4 @@
-/* attention_decode_cuda.cu: attention of new positions to what is kept: the new keys and values are written first. */
+/* attention_decode_cuda.cu: attention with a KV cache. The new keys and values are stored first. */
 #include "trainer/backends/cuda/attend.h"
 
 extern "C" {
@@ -7,7 +7,7 @@ extern "C" {
 
 namespace {
 
-template <typename T> struct keep {
+template <typename T> struct cache_writer {
 	static constexpr int width = vector_width<T>;
 	const T *qkv;
 	const int32_t *first;
@@ -26,16 +26,16 @@ template <typename T> struct keep {
 	}
 };
 
-template <typename T> struct question {
+template <typename T> struct attend_operands {
 	const T *qkv;
 	const int32_t *first;
 	const acc_t<T> *keys, *values;
 	T *y;
-	int64_t rows; /* heads of all new positions */
+	int64_t rows; /* heads over all new positions */
 	int c, d, heads;
 };
 
-template <typename T> __global__ void answer(question<T> a)
+template <typename T> __global__ void attend_kernel(attend_operands<T> a)
 {
 	using A = acc_t<T>;
 	SHARED(A, queries, QUERIES_EACH * HEAD_MAX);
@@ -49,42 +49,44 @@ template <typename T> __global__ void answer(question<T> a)
 	__syncthreads();
 	if (!inside(number < a.rows))
 		return;
-	warp_answer(q, a.keys + at, a.values + at, a.c, (int)(*a.first + row + 1), a.d, [](int) { return A(1); }, out);
+	warp_answer(q, head_rows<A>{ a.keys + at, a.values + at, a.c, (int)(*a.first + row + 1), a.d },
+		    [](int) { return A(1); }, out);
 	head_put(a.y + row * a.c + at, out, A(1), a.d);
 }
 
-int attend_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *err)
+int prepare_attend_cuda(const struct kernel_env *, struct node *n, void **ret_state, struct err *err)
 {
 	const int64_t heads = static_cast<const struct attention_decode_attr *>(n->attr)->heads;
 
 	*ret_state = n;
 	return n->in[1]->shape.dim[1] / heads <= HEAD_MAX
 		       ? 0
-		       : err_set(err, ERR_UNSUPPORTED, "cuda: %s: heads of more than %d numbers", n->name, HEAD_MAX);
+		       : err_set(err, ERR_UNSUPPORTED, "cuda: %s: head size must be at most %d", n->name, HEAD_MAX);
 }
 
-template <typename T> int attend(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename T> int launch_attend(const struct node *n, const struct kernel_args *a, struct err *err)
 {
 	using A = acc_t<T>;
 	const int heads = (int)static_cast<const struct attention_decode_attr *>(n->attr)->heads, c = (int)n->in[1]->shape.dim[1];
 	const int64_t rows = n->in[0]->shape.dim[0];
-	const question<T> q = { cuda_in<T>(a, 0), cuda_in<int32_t>(a, 3), cuda_out<A>(a, 1), cuda_out<A>(a, 2),
+	const attend_operands<T> q = { cuda_in<T>(a, 0), cuda_in<int32_t>(a, 3), cuda_out<A>(a, 1), cuda_out<A>(a, 2),
 				cuda_out<T>(a, 0), rows * heads, c, c / heads, heads };
-	int rc = cuda_each(n, a, keep<T>{ q.qkv, q.first, cuda_out<A>(a, 1), cuda_out<A>(a, 2), c }, rows * c, c, err);
+	int rc = cuda_each(n, a, cache_writer<T>{ q.qkv, q.first, cuda_out<A>(a, 1), cuda_out<A>(a, 2), c },
+			   { rows * c, c }, err);
 
 	if (rc || !rows)
 		return rc;
-	launch(a, dim3(cuda_blocks(q.rows, QUERIES_EACH)), QUERIES_EACH * WARP, answer<T>, q);
+	launch(a, dim3(cuda_blocks(q.rows, QUERIES_EACH)), QUERIES_EACH * WARP, attend_kernel<T>, q);
 	return cuda_launched(n, err);
 }
 
-int attend_run(void *state, const struct kernel_args *a, struct err *err)
+int run_attend_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_TYPE(n->in[0]->dtype, T, return attend<T>(n, a, err));
+	BY_TYPE(n->in[0]->dtype, T, return launch_attend<T>(n, a, err));
 }
 
 } // namespace
 
-CUDA_KERNEL(attend, attend_prepare, attend_run);
+CUDA_KERNEL(attend, prepare_attend_cuda, run_attend_cuda);

@@ -1,11 +1,11 @@
-/* attention_decode_ref.c: attention to what is kept, one head of one new position at a time. */
+/* attention_decode_ref.c: attention with a KV cache, one head of one new position at a time. */
 #include <math.h>
 #include <string.h>
 
 #include "trainer/ops/attention_decode/attention_decode.h"
 #include "trainer/ops/ref_kernel.h"
 
-static void keep(const double *qkv, int64_t rows, int64_t c, double *keys, double *values)
+static void store_keys_and_values(const double *qkv, int64_t rows, int64_t c, double *keys, double *values)
 {
 	for (int64_t r = 0; r < rows; r++) {
 		memcpy(keys + r * c, qkv + r * 3 * c + c, (size_t)c * sizeof(double));
@@ -13,13 +13,13 @@ static void keep(const double *qkv, int64_t rows, int64_t c, double *keys, doubl
 	}
 }
 
-/* n positions are seen; keys and values point at this head's channels. */
-struct query {
+/* One query of one head: n visible positions; keys and values point at this head's channels. */
+struct attend_query {
 	const double *q, *keys, *values;
 	int64_t n, c, d;
 };
 
-static void answer(const struct query *a, double *y)
+static void attend_one_query(const struct attend_query *a, double *y)
 {
 	double max = -INFINITY, sum = 0, scale = 1 / sqrt((double)a->d);
 
@@ -36,7 +36,7 @@ static void answer(const struct query *a, double *y)
 		y[i] /= sum;
 }
 
-static int attend_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_attend_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	int64_t heads = ((const struct attention_decode_attr *)n->attr)->heads, rows = n->in[0]->shape.dim[0];
@@ -45,14 +45,16 @@ static int attend_run(void *state, const struct kernel_args *args, struct err *e
 	const double *qkv = args->in[0];
 
 	(void)err;
-	keep(qkv, rows, c, keys + first * c, values + first * c);
+	store_keys_and_values(qkv, rows, c, keys + first * c, values + first * c);
 	for (int64_t r = 0; r < rows; r++)
 		for (int64_t h = 0; h < heads; h++) {
-			struct query q = { qkv + r * 3 * c + h * d, keys + h * d, values + h * d, first + r + 1, c, d };
+			struct attend_query q = {
+				qkv + r * 3 * c + h * d, keys + h * d, values + h * d, first + r + 1, c, d
+			};
 
-			answer(&q, y + r * c + h * d);
+			attend_one_query(&q, y + r * c + h * d);
 		}
 	return 0;
 }
 
-const struct kernel attention_decode_ref = REF_KERNEL(attend_run);
+const struct kernel attention_decode_ref = REF_KERNEL(run_attend_ref);

@@ -1,4 +1,4 @@
-/* avgpool.c: shapes and gradient of the global average. */
+/* avgpool.c: shape rules and gradient of the global average. */
 #include "trainer/ops/avgpool/avgpool.h"
 
 #include "trainer/ops/ops.h"
@@ -16,7 +16,7 @@ struct tensor *avgpool_add(struct graph *g, struct tensor *x)
 	return n ? n->out[0] : NULL;
 }
 
-static struct shape pooled(const struct shape *x)
+static struct shape make_avgpool_shape(const struct shape *x)
 {
 	return SHAPE(x->dim[0], x->dim[3]);
 }
@@ -27,17 +27,17 @@ static int avgpool_shape(struct graph *g, struct node *n)
 
 	if (graph_expect(g, n, x->shape.ndim == 4 && x->shape.dim[1] > 0 && x->shape.dim[2] > 0, "x must be [N,H,W,C]"))
 		return g->err.code;
-	return graph_out(g, n, 0, x->dtype, pooled(&x->shape), "");
+	return graph_out(g, n, 0, TENSOR_TYPE(x->dtype, make_avgpool_shape(&x->shape)), "");
 }
 
 static int avgpool_grad_shape(struct graph *g, struct node *n)
 {
 	const struct avgpool_attr *a = n->attr;
-	struct shape y = pooled(&a->in_shape);
+	struct shape y = make_avgpool_shape(&a->in_shape);
 
-	if (graph_expect(g, n, shape_equal(&n->in[0]->shape, &y), "dy does not fit x"))
+	if (graph_expect(g, n, shape_equal(&n->in[0]->shape, &y), "dy does not match the shape of x"))
 		return g->err.code;
-	return graph_out(g, n, 0, n->in[0]->dtype, a->in_shape, "");
+	return graph_out(g, n, 0, TENSOR_TYPE(n->in[0]->dtype, a->in_shape), "");
 }
 
 static int avgpool_backward(struct graph *g, struct node *n)

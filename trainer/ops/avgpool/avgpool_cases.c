@@ -2,14 +2,14 @@
 #include "trainer/ops/avgpool/avgpool.h"
 #include "trainer/ops/cases.h"
 
-static struct avgpool_attr attr_of(const struct op_case *c)
+static struct avgpool_attr make_avgpool_attr(const struct op_case *c)
 {
 	return (struct avgpool_attr){ SHAPE(c->size[0], c->size[1], c->size[2], c->size[3]) };
 }
 
-static struct node *build(struct graph *g, const struct op_case *c)
+static struct node *build_avgpool_case(struct graph *g, const struct op_case *c)
 {
-	struct avgpool_attr attr = attr_of(c);
+	struct avgpool_attr attr = make_avgpool_attr(c);
 
 	return graph_node(g, &(struct node_spec){ .op = &op_avgpool,
 						  NODE_OUT(NULL),
@@ -17,9 +17,9 @@ static struct node *build(struct graph *g, const struct op_case *c)
 						  NODE_IN(case_input(g, "x", DTYPE_F32, attr.in_shape)) });
 }
 
-static struct node *build_grad(struct graph *g, const struct op_case *c)
+static struct node *build_avgpool_grad_case(struct graph *g, const struct op_case *c)
 {
-	struct avgpool_attr attr = attr_of(c);
+	struct avgpool_attr attr = make_avgpool_attr(c);
 
 	return graph_node(
 		g, &(struct node_spec){ .op = &op_avgpool_grad,
@@ -38,5 +38,5 @@ static struct node *build_grad(struct graph *g, const struct op_case *c)
 		NULL                                                                                                   \
 	}
 
-const struct op_case cases_avgpool[] = { SHAPES(build) };
-const struct op_case cases_avgpool_grad[] = { SHAPES(build_grad) };
+const struct op_case cases_avgpool[] = { SHAPES(build_avgpool_case) };
+const struct op_case cases_avgpool_grad[] = { SHAPES(build_avgpool_grad_case) };

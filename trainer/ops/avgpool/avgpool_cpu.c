@@ -16,8 +16,8 @@ struct avgpool_state {
 #define CPU_BODY "trainer/ops/avgpool/avgpool_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int avgpool_new(const struct kernel_env *env, struct node *n, cpu_part_fn *loop, void **ret_state,
-		       struct err *err)
+static int new_avgpool_state(const struct kernel_env *env, struct node *n, cpu_part_fn *loop, void **ret_state,
+			     struct err *err)
 {
 	const struct shape *image = n->in[0]->shape.ndim == 4 ? &n->in[0]->shape : &n->out[0]->shape;
 	struct avgpool_state *s;
@@ -40,17 +40,17 @@ static int avgpool_new(const struct kernel_env *env, struct node *n, cpu_part_fn
 	return 0;
 }
 
-static int avgpool_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_avgpool_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	return avgpool_new(env, n, CPU_PICK(env, avgpool_loop), ret_state, err);
+	return new_avgpool_state(env, n, CPU_PICK(env, avgpool_loop), ret_state, err);
 }
 
-static int avgpool_grad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_avgpool_grad_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	return avgpool_new(env, n, CPU_PICK(env, avgpool_grad_loop), ret_state, err);
+	return new_avgpool_state(env, n, CPU_PICK(env, avgpool_grad_loop), ret_state, err);
 }
 
-static int avgpool_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_avgpool_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct avgpool_state s = *(const struct avgpool_state *)state;
 
@@ -62,9 +62,11 @@ static int avgpool_run(void *state, const struct kernel_args *args, struct err *
 }
 
 extern const struct kernel avgpool_cpu, avgpool_grad_cpu;
-const struct kernel avgpool_cpu = { .prepare = avgpool_prepare, .run = avgpool_run, .release = cpu_state_release };
-const struct kernel avgpool_grad_cpu = { .prepare = avgpool_grad_prepare,
-					 .run = avgpool_run,
+const struct kernel avgpool_cpu = { .prepare = prepare_avgpool_cpu,
+				    .run = run_avgpool_cpu,
+				    .release = cpu_state_release };
+const struct kernel avgpool_grad_cpu = { .prepare = prepare_avgpool_grad_cpu,
+					 .run = run_avgpool_cpu,
 					 .release = cpu_state_release };
 
 #else

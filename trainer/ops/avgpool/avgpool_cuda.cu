@@ -1,4 +1,5 @@
-/* avgpool_cuda.cu: the average over all pixels of each image and channel: a thread a channel walks the image. */
+/* avgpool_cuda.cu: the average over all pixels of each image and channel. One thread per channel (or vector of
+ * channels) loops over the image. */
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
@@ -7,7 +8,7 @@ extern "C" {
 
 namespace {
 
-template <typename T> struct forward {
+template <typename T> struct pool_average {
 	static constexpr int width = vector_width<T>;
 	const T *x;
 	T *y;
@@ -29,7 +30,7 @@ template <typename T> struct forward {
 	}
 };
 
-template <typename T> struct backward {
+template <typename T> struct spread_average {
 	static constexpr int width = vector_width<T>;
 	const T *dy;
 	T *dx;
@@ -46,27 +47,27 @@ template <typename T> struct backward {
 	}
 };
 
-int avgpool_run(void *state, const struct kernel_args *a, struct err *err)
+int run_avgpool_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const int64_t *in = n->in[0]->shape.dim;
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a, forward<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0), in[3], in[1] * in[2] },
-				 cuda_count(n->out[0]), in[3], err));
+		return cuda_each(n, a, pool_average<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0), in[3], in[1] * in[2] },
+				 { cuda_count(n->out[0]), in[3] }, err));
 }
 
-int avgpool_grad_run(void *state, const struct kernel_args *a, struct err *err)
+int run_avgpool_grad_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const int64_t *in = n->out[0]->shape.dim;
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a, backward<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0), in[3], in[1] * in[2] },
-				 cuda_count(n->out[0]), in[3], err));
+		return cuda_each(n, a, spread_average<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0), in[3], in[1] * in[2] },
+				 { cuda_count(n->out[0]), in[3] }, err));
 }
 
 } // namespace
 
-CUDA_KERNEL(avgpool, cuda_prepare, avgpool_run);
-CUDA_KERNEL(avgpool_grad, cuda_prepare, avgpool_grad_run);
+CUDA_KERNEL(avgpool, cuda_prepare, run_avgpool_cuda);
+CUDA_KERNEL(avgpool_grad, cuda_prepare, run_avgpool_grad_cuda);

@@ -4,7 +4,7 @@
 #include "trainer/ops/avgpool/avgpool.h"
 #include "trainer/ops/ref_kernel.h"
 
-static int avgpool_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_avgpool_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const int64_t *in = n->in[0]->shape.dim;
@@ -19,7 +19,7 @@ static int avgpool_run(void *state, const struct kernel_args *args, struct err *
 	return 0;
 }
 
-static int avgpool_grad_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_avgpool_grad_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const int64_t *in = n->out[0]->shape.dim;
@@ -34,5 +34,5 @@ static int avgpool_grad_run(void *state, const struct kernel_args *args, struct 
 	return 0;
 }
 
-const struct kernel avgpool_ref = REF_KERNEL(avgpool_run);
-const struct kernel avgpool_grad_ref = REF_KERNEL(avgpool_grad_run);
+const struct kernel avgpool_ref = REF_KERNEL(run_avgpool_ref);
+const struct kernel avgpool_grad_ref = REF_KERNEL(run_avgpool_grad_ref);

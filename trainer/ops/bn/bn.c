@@ -1,4 +1,4 @@
-/* bn.c: shapes and gradients of batch normalisation. */
+/* bn.c: shape rules and gradients of batch normalisation. */
 #include "trainer/ops/bn/bn.h"
 
 #include "trainer/ops/bn/bn_fuse.h"
@@ -6,7 +6,7 @@
 
 static const struct bn_attr defaults = { .eps = 1e-5, .momentum = 0.1 };
 
-static struct tensor *add_infer(struct graph *g, struct tensor *x, const struct bn_tensors *t, const char *name)
+static struct tensor *add_bn_infer(struct graph *g, struct tensor *x, const struct bn_tensors *t, const char *name)
 {
 	struct node *n = graph_node(g, &(struct node_spec){ .op = &op_bn_infer,
 							    .name = name,
@@ -17,7 +17,7 @@ static struct tensor *add_infer(struct graph *g, struct tensor *x, const struct 
 	return n ? n->out[0] : NULL;
 }
 
-static struct node *add_stats(struct graph *g, struct tensor *x, const struct bn_tensors *t, const char *name)
+static struct node *add_bn_stats(struct graph *g, struct tensor *x, const struct bn_tensors *t, const char *name)
 {
 	const bool fixed = t->mean->frozen || t->var->frozen;
 	struct tensor *batch[] = { x }, *running[] = { t->mean, t->var };
@@ -30,7 +30,7 @@ static struct node *add_stats(struct graph *g, struct tensor *x, const struct bn
 						  NODE_ATTR(defaults) });
 }
 
-static struct tensor *next_of(struct graph *g, const struct tensor *running)
+static struct tensor *add_next_stat(struct graph *g, const struct tensor *running)
 {
 	struct tensor like = { .kind = TENSOR_MOMENT, .dtype = running->dtype, .shape = running->shape,
 			       .life = LIFE_ACROSS };
@@ -39,9 +39,9 @@ static struct tensor *next_of(struct graph *g, const struct tensor *running)
 	return like.name ? graph_tensor(g, &like) : NULL;
 }
 
-static void add_running(struct graph *g, struct tensor *stat, const struct bn_tensors *t, const char *name)
+static void add_bn_running(struct graph *g, struct tensor *stat, const struct bn_tensors *t, const char *name)
 {
-	struct tensor *mean = next_of(g, t->mean), *var = next_of(g, t->var);
+	struct tensor *mean = add_next_stat(g, t->mean), *var = add_next_stat(g, t->var);
 
 	graph_node(g, &(struct node_spec){ .op = &op_bn_running,
 					   .name = graph_printf(g, "%s.running", name),
@@ -69,8 +69,8 @@ struct tensor *bn_add(struct graph *g, struct tensor *x, const struct bn_tensors
 		return NULL;
 	name = graph_stem(g, t->gamma->name);
 	if (!g->training)
-		return add_infer(g, x, t, name);
-	stats = add_stats(g, x, t, name);
+		return add_bn_infer(g, x, t, name);
+	stats = add_bn_stats(g, x, t, name);
 	if (!stats)
 		return NULL;
 	apply = graph_node(g, &(struct node_spec){ .op = &op_bn_apply,
@@ -79,125 +79,128 @@ struct tensor *bn_add(struct graph *g, struct tensor *x, const struct bn_tensors
 						   NODE_OUT(NULL),
 						   NODE_ATTR(defaults) });
 	if (stats->op != &op_bn_fixed)
-		add_running(g, stats->out[0], t, name);
+		add_bn_running(g, stats->out[0], t, name);
 	return apply ? apply->out[0] : NULL;
 }
 
-/* t is a vector of count elements; NULL is fine where the operand is optional. */
-static bool has_count(const struct tensor *t, int64_t count)
+/* Returns true if t is a vector of count elements, or NULL (optional operand). */
+static bool has_bn_length(const struct tensor *t, int64_t count)
 {
 	return !t || (t->shape.ndim == 1 && t->shape.dim[0] == count);
 }
 
-static bool same_shape(const struct tensor *t, const struct tensor *x)
+static bool has_shape_of(const struct tensor *t, const struct tensor *x)
 {
 	return !t || shape_equal(&t->shape, &x->shape);
 }
 
-static int64_t channels(const struct tensor *x)
+static int64_t count_bn_channels(const struct tensor *x)
 {
 	return x->shape.ndim == 4 ? x->shape.dim[3] : -1;
 }
 
-static int stats_shape(struct graph *g, struct node *n)
+static int bn_stats_shape(struct graph *g, struct node *n)
 {
-	if (graph_expect(g, n, channels(n->in[0]) > 0, "x must be [N,H,W,C]"))
+	if (graph_expect(g, n, count_bn_channels(n->in[0]) > 0, "x must be [N,H,W,C]"))
 		return g->err.code;
-	return graph_out(g, n, 0, DTYPE_F64, SHAPE(2 * channels(n->in[0]) + 1), "");
+	return graph_out(g, n, 0, TENSOR_TYPE(DTYPE_F64, SHAPE(2 * count_bn_channels(n->in[0]) + 1)), "");
 }
 
-static int fixed_shape(struct graph *g, struct node *n)
+static int bn_fixed_shape(struct graph *g, struct node *n)
 {
 	int64_t c = shape_count(&n->in[0]->shape);
 
-	if (graph_expect(g, n, has_count(n->in[0], c) && has_count(n->in[1], c), "mean and variance differ in length"))
+	if (graph_expect(g, n, has_bn_length(n->in[0], c) && has_bn_length(n->in[1], c),
+			 "mean and variance differ in length"))
 		return g->err.code;
-	return graph_out(g, n, 0, DTYPE_F64, SHAPE(2 * c + 1), "");
+	return graph_out(g, n, 0, TENSOR_TYPE(DTYPE_F64, SHAPE(2 * c + 1)), "");
 }
 
-static int apply_shape(struct graph *g, struct node *n)
+static int bn_apply_shape(struct graph *g, struct node *n)
 {
 	const struct tensor *x = n->in[0];
-	int64_t c = channels(x);
+	int64_t c = count_bn_channels(x);
 
 	if (graph_expect(g, n,
-			 c > 0 && has_count(n->in[1], 2 * c + 1) && has_count(n->in[2], c) && has_count(n->in[3], c) &&
-				 same_shape(n->in[4], x),
-			 "statistics, gain, bias or residual do not fit x"))
+			 c > 0 && has_bn_length(n->in[1], 2 * c + 1) && has_bn_length(n->in[2], c) &&
+				 has_bn_length(n->in[3], c) && has_shape_of(n->in[4], x),
+			 "statistics, gain, bias or residual do not match the shape of x"))
 		return g->err.code;
-	return graph_out(g, n, 0, x->dtype, x->shape, "");
+	return graph_out(g, n, 0, TENSOR_TYPE(x->dtype, x->shape), "");
 }
 
-static int infer_shape(struct graph *g, struct node *n)
+static int bn_infer_shape(struct graph *g, struct node *n)
 {
 	const struct tensor *x = n->in[0];
-	bool fits = channels(x) > 0 && same_shape(n->in[5], x);
+	bool fits = count_bn_channels(x) > 0 && has_shape_of(n->in[5], x);
 
 	for (int k = 1; k <= 4; k++)
-		fits = fits && has_count(n->in[k], channels(x));
-	if (graph_expect(g, n, fits, "gain, bias, statistics or residual do not fit x"))
+		fits = fits && has_bn_length(n->in[k], count_bn_channels(x));
+	if (graph_expect(g, n, fits, "gain, bias, statistics or residual do not match the shape of x"))
 		return g->err.code;
-	return graph_out(g, n, 0, x->dtype, x->shape, "");
+	return graph_out(g, n, 0, TENSOR_TYPE(x->dtype, x->shape), "");
 }
 
-static int running_shape(struct graph *g, struct node *n)
+static int bn_running_shape(struct graph *g, struct node *n)
 {
 	int64_t c = shape_count(&n->in[1]->shape);
 
 	return graph_expect(g, n,
-			    has_count(n->in[0], 2 * c + 1) && has_count(n->in[2], c) && has_count(n->in[3], c) &&
-				    has_count(n->in[4], c) && (n->out[0] == n->in[3] || n->in[3] == n->in[1]) &&
+			    has_bn_length(n->in[0], 2 * c + 1) && has_bn_length(n->in[2], c) &&
+				    has_bn_length(n->in[3], c) && has_bn_length(n->in[4], c) &&
+				    (n->out[0] == n->in[3] || n->in[3] == n->in[1]) &&
 				    (n->out[1] == n->in[4] || n->in[4] == n->in[2]),
-			    "running statistics and the next ones fit the batch's");
+			    "stat, running and next statistics differ in length");
 }
 
-static int keep_shape(struct graph *g, struct node *n)
+static int bn_keep_shape(struct graph *g, struct node *n)
 {
 	return graph_expect(g, n,
-			    n->out[0] == n->in[3] && n->out[1] == n->in[4] && same_shape(n->in[1], n->in[3]) &&
-				    same_shape(n->in[2], n->in[4]),
-			    "running statistics are replaced in place");
+			    n->out[0] == n->in[3] && n->out[1] == n->in[4] && has_shape_of(n->in[1], n->in[3]) &&
+				    has_shape_of(n->in[2], n->in[4]),
+			    "running statistics must be updated in place");
 }
 
-static int grad_stats_shape(struct graph *g, struct node *n)
+static int bn_grad_stats_shape(struct graph *g, struct node *n)
 {
 	const struct bn_attr *a = n->attr;
 	const struct tensor *x = n->in[2];
 
 	if (graph_expect(g, n,
-			 channels(x) > 0 && same_shape(n->in[0], x) && same_shape(n->in[1], x) &&
-				 same_shape(n->in[6], x) && has_count(n->in[3], 2 * channels(x) + 1),
-			 "the gradient does not fit x") ||
-	    graph_expect(g, n, !(a->relu && a->residual) || n->in[6], "a masked block end needs y") ||
-	    graph_out(g, n, 0, DTYPE_F64, SHAPE(2 * channels(x)), ""))
+			 count_bn_channels(x) > 0 && has_shape_of(n->in[0], x) && has_shape_of(n->in[1], x) &&
+				 has_shape_of(n->in[6], x) && has_bn_length(n->in[3], 2 * count_bn_channels(x) + 1),
+			 "the gradient does not match the shape of x") ||
+	    graph_expect(g, n, !(a->relu && a->residual) || n->in[6], "ReLU with a residual needs y") ||
+	    graph_out(g, n, 0, TENSOR_TYPE(DTYPE_F64, SHAPE(2 * count_bn_channels(x))), ""))
 		return g->err.code;
-	return a->write_g ? graph_out(g, n, 1, x->dtype, x->shape, ".g") : 0;
+	return a->write_g ? graph_out(g, n, 1, TENSOR_TYPE(x->dtype, x->shape), ".g") : 0;
 }
 
-static int grad_apply_shape(struct graph *g, struct node *n)
+static int bn_grad_apply_shape(struct graph *g, struct node *n)
 {
 	const struct tensor *x = n->in[1];
 
 	if (graph_expect(g, n,
-			 channels(x) > 0 && same_shape(n->in[0], x) && has_count(n->in[2], 2 * channels(x) + 1) &&
-				 has_count(n->in[3], 2 * channels(x)),
-			 "the gradient does not fit x"))
+			 count_bn_channels(x) > 0 && has_shape_of(n->in[0], x) &&
+				 has_bn_length(n->in[2], 2 * count_bn_channels(x) + 1) &&
+				 has_bn_length(n->in[3], 2 * count_bn_channels(x)),
+			 "the gradient does not match the shape of x"))
 		return g->err.code;
-	return graph_out(g, n, 0, x->dtype, x->shape, "");
+	return graph_out(g, n, 0, TENSOR_TYPE(x->dtype, x->shape), "");
 }
 
-static int grad_params_shape(struct graph *g, struct node *n)
+static int bn_grad_params_shape(struct graph *g, struct node *n)
 {
 	int64_t c = shape_count(&n->in[0]->shape) / 2;
 
-	if (graph_out(g, n, 0, DTYPE_F32, SHAPE(c), ".gamma"))
+	if (graph_out(g, n, 0, TENSOR_TYPE(DTYPE_F32, SHAPE(c)), ".gamma"))
 		return g->err.code;
-	return graph_out(g, n, 1, DTYPE_F32, SHAPE(c), ".beta");
+	return graph_out(g, n, 1, TENSOR_TYPE(DTYPE_F32, SHAPE(c)), ".beta");
 }
 
-/* Sums first, the parameters' gradients from this rank's own sums, then dx: a strategy that synchronises the sums
- * between ranks puts its reduction in front of the last. */
-static int apply_backward(struct graph *g, struct node *n)
+/* Adds the sums, then the parameters' gradients from this rank's own sums, then dx. A strategy that synchronises the
+ * sums between ranks inserts its reduction before dx. */
+static int bn_apply_backward(struct graph *g, struct node *n)
 {
 	struct tensor *x = n->in[0], *stat = n->in[1], *gamma = n->in[2], *beta = n->in[3];
 	struct tensor *dy = graph_grad_get(g, n->out[0]), *dgamma = NULL, *dbeta = NULL;
@@ -206,7 +209,7 @@ static int apply_backward(struct graph *g, struct node *n)
 
 	if (!dy)
 		return 0;
-	if (graph_expect(g, n, !attr.relu && !attr.residual, "gradients are built before fusing"))
+	if (graph_expect(g, n, !attr.relu && !attr.residual, "gradients must be built before fusion"))
 		return g->err.code;
 	sums = graph_node(g, &(struct node_spec){ .op = &op_bn_grad_stats,
 						  .name = graph_printf(g, "%s.dstat", n->name),
@@ -238,7 +241,7 @@ static int apply_backward(struct graph *g, struct node *n)
 	return g->err.code;
 }
 
-/* Sums are f64 whatever the run's types; gain, bias and running statistics master; the rest are activations. */
+/* Sums are always f64; gain, bias and running statistics have the master type; the rest are activations. */
 static enum dtype_class bn_dtype(const struct node *n, bool is_out, int index)
 {
 	const struct tensor *t = is_out ? n->out[index] : n->in[index];
@@ -248,15 +251,15 @@ static enum dtype_class bn_dtype(const struct node *n, bool is_out, int index)
 	return t && t->shape.ndim == 1 ? DTYPE_CLASS_MASTER : DTYPE_CLASS_LOW;
 }
 
-/* y over x; dx over g. */
-static int first_inplace(const struct node *n, int out)
+/* y may overwrite x; dx may overwrite g. */
+static int bn_first_inplace(const struct node *n, int out)
 {
 	(void)n;
 	return out == 0 ? 0 : -1;
 }
 
-/* g over dy; the sums over nothing. */
-static int grad_stats_inplace(const struct node *n, int out)
+/* g may overwrite dy; the sums overwrite nothing. */
+static int bn_grad_stats_inplace(const struct node *n, int out)
 {
 	(void)n;
 	return out == 1 ? 0 : -1;
@@ -273,14 +276,14 @@ const struct op op_bn_stats = {
 	.name = "bn_stats",
 	.id = OP_bn_stats,
 	.recompute = RECOMPUTE_NEVER,
-	.shape = stats_shape,
+	.shape = bn_stats_shape,
 	.dtype = bn_dtype,
 };
 
 const struct op op_bn_fixed = {
 	.name = "bn_fixed",
 	.id = OP_bn_fixed,
-	.shape = fixed_shape,
+	.shape = bn_fixed_shape,
 	.dtype = bn_dtype,
 };
 
@@ -288,11 +291,11 @@ const struct op op_bn_apply = {
 	.name = "bn_apply",
 	.id = OP_bn_apply,
 	.recompute = RECOMPUTE_CHEAP,
-	.shape = apply_shape,
-	.grad = apply_backward,
+	.shape = bn_apply_shape,
+	.grad = bn_apply_backward,
 	.fuse = bn_fuse_apply,
 	.dtype = bn_dtype,
-	.inplace = first_inplace,
+	.inplace = bn_first_inplace,
 	.dump = bn_dump,
 };
 
@@ -300,50 +303,50 @@ const struct op op_bn_running = {
 	.name = "bn_running",
 	.id = OP_bn_running,
 	.recompute = RECOMPUTE_NEVER,
-	.shape = running_shape,
+	.shape = bn_running_shape,
 	.dtype = bn_dtype,
 };
 
 const struct op op_bn_keep = {
 	.name = "bn_keep",
 	.id = OP_bn_keep,
-	.shape = keep_shape,
+	.shape = bn_keep_shape,
 	.dtype = op_dtype_keep,
 };
 
 const struct op op_bn_infer = {
 	.name = "bn_infer",
 	.id = OP_bn_infer,
-	.shape = infer_shape,
+	.shape = bn_infer_shape,
 	.fuse = bn_fuse_infer,
 	.dtype = bn_dtype,
-	.inplace = first_inplace,
+	.inplace = bn_first_inplace,
 	.dump = bn_dump,
 };
 
 const struct op op_bn_grad_stats = {
 	.name = "bn_grad_stats",
 	.id = OP_bn_grad_stats,
-	.shape = grad_stats_shape,
+	.shape = bn_grad_stats_shape,
 	.fuse = bn_fuse_grad_stats,
 	.dtype = bn_dtype,
-	.inplace = grad_stats_inplace,
+	.inplace = bn_grad_stats_inplace,
 	.dump = bn_dump,
 };
 
 const struct op op_bn_grad_apply = {
 	.name = "bn_grad_apply",
 	.id = OP_bn_grad_apply,
-	.shape = grad_apply_shape,
+	.shape = bn_grad_apply_shape,
 	.dtype = bn_dtype,
-	.inplace = first_inplace,
+	.inplace = bn_first_inplace,
 	.dump = bn_dump,
 };
 
 const struct op op_bn_grad_params = {
 	.name = "bn_grad_params",
 	.id = OP_bn_grad_params,
-	.shape = grad_params_shape,
+	.shape = bn_grad_params_shape,
 	.dtype = bn_dtype,
 	.dump = bn_dump,
 };

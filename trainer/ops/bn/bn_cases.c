@@ -1,5 +1,5 @@
-/* bn_cases.c: test cases of the batch norm ops. Statistics are inputs of most of them, so they are drawn rather than
- * computed: mean and variance of any size, and a count above the own pixels, as a reduction over ranks leaves it. */
+/* bn_cases.c: test cases of the batch norm ops. Most take statistics as inputs, so these are made up rather than
+ * computed: various means and variances, and a count above the rank's own pixels, as after a reduction over ranks. */
 #include <math.h>
 
 #include "trainer/ops/bn/bn.h"
@@ -12,17 +12,17 @@
 
 enum { N, H, W, C, RELU, RESIDUAL, WRITE_G, DY2, OTHERS /* pixels of other ranks */ };
 
-static struct shape x_shape(const struct op_case *c)
+static struct shape make_x_shape(const struct op_case *c)
 {
 	return SHAPE(c->size[N], c->size[H], c->size[W], c->size[C]);
 }
 
-static int64_t pixels(const struct op_case *c)
+static int64_t count_case_pixels(const struct op_case *c)
 {
 	return c->size[N] * c->size[H] * c->size[W];
 }
 
-static struct bn_attr attr_of(const struct op_case *c)
+static struct bn_attr make_bn_attr(const struct op_case *c)
 {
 	return (struct bn_attr){ .eps = BN_EPS,
 				 .momentum = 0.1,
@@ -31,136 +31,144 @@ static struct bn_attr attr_of(const struct op_case *c)
 				 .write_g = c->size[WRITE_G] };
 }
 
-static struct tensor *vector(struct graph *g, const char *name, int64_t n)
+static struct tensor *add_vector_input(struct graph *g, const char *name, int64_t n)
 {
 	return case_input(g, name, DTYPE_F32, SHAPE(n));
 }
 
-static struct tensor *sums(struct graph *g, const char *name, int64_t n)
+static struct tensor *add_sums_input(struct graph *g, const char *name, int64_t n)
 {
 	return case_input(g, name, DTYPE_F64, SHAPE(n));
 }
 
-static struct tensor *like_x(struct graph *g, const struct op_case *c, const char *name, bool there)
+static struct tensor *add_input_like_x(struct graph *g, const struct op_case *c, const char *name, bool there)
 {
-	return there ? case_input(g, name, DTYPE_F32, x_shape(c)) : NULL;
+	return there ? case_input(g, name, DTYPE_F32, make_x_shape(c)) : NULL;
 }
 
-static struct node *build_stats(struct graph *g, const struct op_case *c)
+static struct node *build_bn_stats_case(struct graph *g, const struct op_case *c)
 {
-	struct bn_attr attr = attr_of(c);
+	struct bn_attr attr = make_bn_attr(c);
 
-	return graph_node(
-		g, &(struct node_spec){
-			   .op = &op_bn_stats, NODE_IN(like_x(g, c, "x", true)), NODE_OUT(NULL), NODE_ATTR(attr) });
-}
-
-static struct node *build_apply(struct graph *g, const struct op_case *c)
-{
-	struct bn_attr attr = attr_of(c);
-	int64_t ch = c->size[C];
-
-	return graph_node(g, &(struct node_spec){ .op = &op_bn_apply,
+	return graph_node(g, &(struct node_spec){ .op = &op_bn_stats,
+						  NODE_IN(add_input_like_x(g, c, "x", true)),
 						  NODE_OUT(NULL),
-						  NODE_ATTR(attr),
-						  NODE_IN(like_x(g, c, "x", true), sums(g, "stat", 2 * ch + 1),
-							  vector(g, "gamma", ch), vector(g, "beta", ch),
-							  like_x(g, c, "residual", attr.residual)) });
+						  NODE_ATTR(attr) });
 }
 
-static struct node *build_running(struct graph *g, const struct op_case *c)
+static struct node *build_bn_apply_case(struct graph *g, const struct op_case *c)
 {
-	struct bn_attr attr = attr_of(c);
+	struct bn_attr attr = make_bn_attr(c);
 	int64_t ch = c->size[C];
-	struct tensor *mean = vector(g, "mean", ch), *var = vector(g, "var", ch);
-	struct tensor *next_mean = vector(g, "next_mean", ch), *next_var = vector(g, "next_var", ch);
+
+	return graph_node(g, &(struct node_spec){
+				     .op = &op_bn_apply,
+				     NODE_OUT(NULL),
+				     NODE_ATTR(attr),
+				     NODE_IN(add_input_like_x(g, c, "x", true), add_sums_input(g, "stat", 2 * ch + 1),
+					     add_vector_input(g, "gamma", ch), add_vector_input(g, "beta", ch),
+					     add_input_like_x(g, c, "residual", attr.residual)) });
+}
+
+static struct node *build_bn_running_case(struct graph *g, const struct op_case *c)
+{
+	struct bn_attr attr = make_bn_attr(c);
+	int64_t ch = c->size[C];
+	struct tensor *mean = add_vector_input(g, "mean", ch), *var = add_vector_input(g, "var", ch);
+	struct tensor *next_mean = add_vector_input(g, "next_mean", ch),
+		      *next_var = add_vector_input(g, "next_var", ch);
 
 	return graph_node(g, &(struct node_spec){ .op = &op_bn_running,
 						  NODE_OUT(next_mean, next_var),
 						  NODE_ATTR(attr),
-						  NODE_IN(sums(g, "stat", 2 * ch + 1), mean, var, next_mean,
+						  NODE_IN(add_sums_input(g, "stat", 2 * ch + 1), mean, var, next_mean,
 							  next_var) });
 }
 
-static struct node *build_keep(struct graph *g, const struct op_case *c)
+static struct node *build_bn_keep_case(struct graph *g, const struct op_case *c)
 {
 	int64_t ch = c->size[0];
-	struct tensor *mean = vector(g, "mean", ch), *var = vector(g, "var", ch);
+	struct tensor *mean = add_vector_input(g, "mean", ch), *var = add_vector_input(g, "var", ch);
 
 	return graph_node(g, &(struct node_spec){ .op = &op_bn_keep,
 						  NODE_OUT(mean, var),
-						  NODE_IN(sums(g, "step", STEP_GUARD_STEP_VALUES),
-							  vector(g, "next_mean", ch), vector(g, "next_var", ch), mean,
-							  var) });
+						  NODE_IN(add_sums_input(g, "step", STEP_GUARD_STEP_VALUES),
+							  add_vector_input(g, "next_mean", ch),
+							  add_vector_input(g, "next_var", ch), mean, var) });
 }
 
-static struct node *build_fixed(struct graph *g, const struct op_case *c)
+static struct node *build_bn_fixed_case(struct graph *g, const struct op_case *c)
 {
-	struct bn_attr attr = attr_of(c);
+	struct bn_attr attr = make_bn_attr(c);
 	int64_t ch = c->size[C];
 
-	return graph_node(g, &(struct node_spec){ .op = &op_bn_fixed,
-						  NODE_OUT(NULL),
-						  NODE_ATTR(attr),
-						  NODE_IN(vector(g, "mean", ch), vector(g, "var", ch)) });
+	return graph_node(
+		g, &(struct node_spec){ .op = &op_bn_fixed,
+					NODE_OUT(NULL),
+					NODE_ATTR(attr),
+					NODE_IN(add_vector_input(g, "mean", ch), add_vector_input(g, "var", ch)) });
 }
 
-static struct node *build_infer(struct graph *g, const struct op_case *c)
+static struct node *build_bn_infer_case(struct graph *g, const struct op_case *c)
 {
-	struct bn_attr attr = attr_of(c);
+	struct bn_attr attr = make_bn_attr(c);
 	int64_t ch = c->size[C];
 
 	return graph_node(
 		g, &(struct node_spec){ .op = &op_bn_infer,
 					NODE_OUT(NULL),
 					NODE_ATTR(attr),
-					NODE_IN(like_x(g, c, "x", true), vector(g, "gamma", ch), vector(g, "beta", ch),
-						vector(g, "mean", ch), vector(g, "var", ch),
-						like_x(g, c, "residual", attr.residual)) });
+					NODE_IN(add_input_like_x(g, c, "x", true), add_vector_input(g, "gamma", ch),
+						add_vector_input(g, "beta", ch), add_vector_input(g, "mean", ch),
+						add_vector_input(g, "var", ch),
+						add_input_like_x(g, c, "residual", attr.residual)) });
 }
 
-static struct node *build_grad_stats(struct graph *g, const struct op_case *c)
+static struct node *build_bn_grad_stats_case(struct graph *g, const struct op_case *c)
 {
-	struct bn_attr attr = attr_of(c);
+	struct bn_attr attr = make_bn_attr(c);
 	int64_t ch = c->size[C];
 
-	return graph_node(g, &(struct node_spec){ .op = &op_bn_grad_stats,
-						  NODE_OUT(NULL, NULL),
-						  NODE_ATTR(attr),
-						  NODE_IN(like_x(g, c, "dy", true), like_x(g, c, "dy2", c->size[DY2]),
-							  like_x(g, c, "x", true), sums(g, "stat", 2 * ch + 1),
-							  vector(g, "gamma", ch), vector(g, "beta", ch),
-							  like_x(g, c, "y", attr.relu && attr.residual)) });
+	return graph_node(
+		g, &(struct node_spec){
+			   .op = &op_bn_grad_stats,
+			   NODE_OUT(NULL, NULL),
+			   NODE_ATTR(attr),
+			   NODE_IN(add_input_like_x(g, c, "dy", true), add_input_like_x(g, c, "dy2", c->size[DY2]),
+				   add_input_like_x(g, c, "x", true), add_sums_input(g, "stat", 2 * ch + 1),
+				   add_vector_input(g, "gamma", ch), add_vector_input(g, "beta", ch),
+				   add_input_like_x(g, c, "y", attr.relu && attr.residual)) });
 }
 
-static struct node *build_grad_apply(struct graph *g, const struct op_case *c)
+static struct node *build_bn_grad_apply_case(struct graph *g, const struct op_case *c)
 {
-	struct bn_attr attr = attr_of(c);
+	struct bn_attr attr = make_bn_attr(c);
 	int64_t ch = c->size[C];
 
-	return graph_node(g, &(struct node_spec){ .op = &op_bn_grad_apply,
-						  NODE_OUT(NULL),
-						  NODE_ATTR(attr),
-						  NODE_IN(like_x(g, c, "g", true), like_x(g, c, "x", true),
-							  sums(g, "stat", 2 * ch + 1), sums(g, "dstat", 2 * ch),
-							  vector(g, "gamma", ch), vector(g, "beta", ch)) });
+	return graph_node(g, &(struct node_spec){
+				     .op = &op_bn_grad_apply,
+				     NODE_OUT(NULL),
+				     NODE_ATTR(attr),
+				     NODE_IN(add_input_like_x(g, c, "g", true), add_input_like_x(g, c, "x", true),
+					     add_sums_input(g, "stat", 2 * ch + 1), add_sums_input(g, "dstat", 2 * ch),
+					     add_vector_input(g, "gamma", ch), add_vector_input(g, "beta", ch)) });
 }
 
-static struct node *build_grad_params(struct graph *g, const struct op_case *c)
+static struct node *build_bn_grad_params_case(struct graph *g, const struct op_case *c)
 {
-	struct bn_attr attr = attr_of(c);
+	struct bn_attr attr = make_bn_attr(c);
 
 	return graph_node(g, &(struct node_spec){ .op = &op_bn_grad_params,
 						  NODE_OUT(NULL, NULL),
 						  NODE_ATTR(attr),
-						  NODE_IN(sums(g, "dstat", 2 * c->size[C])) });
+						  NODE_IN(add_sums_input(g, "dstat", 2 * c->size[C])) });
 }
 
-/* Sums that belong to a mean of about +-1 and a variance of 0.5 to 2. */
-static void fill_stat(const struct op_case *c, double *stat)
+/* Sums that give means of about +-1 and variances of 0.5 to 2. */
+static void fill_bn_stat(const struct op_case *c, double *stat)
 {
 	int64_t ch = c->size[C];
-	double count = (double)(pixels(c) + c->size[OTHERS]);
+	double count = (double)(count_case_pixels(c) + c->size[OTHERS]);
 
 	for (int64_t i = 0; i < ch; i++) {
 		double mean = (double)(i * 37 % 17 - 8) / 8, var = 0.5 + (double)(i * 11 % 13) / 8;
@@ -171,12 +179,12 @@ static void fill_stat(const struct op_case *c, double *stat)
 	stat[2 * ch] = count;
 }
 
-/* Moves x away from where the rectifier's mask would flip on a rounding. */
+/* Moves x away from values where rounding could flip ReLU's mask. */
 static void avoid_edge(double *x, const double *stat, const double *gamma, const double *beta, const struct op_case *c)
 {
 	int64_t ch = c->size[C];
 
-	for (int64_t i = 0; i < pixels(c) * ch; i++) {
+	for (int64_t i = 0; i < count_case_pixels(c) * ch; i++) {
 		struct bn_channel b = bn_channel_of(stat, ch, i % ch, BN_EPS);
 
 		while (fabs(gamma[i % ch] * (x[i] - b.mean) * b.rstd + beta[i % ch]) < 0.06)
@@ -184,64 +192,64 @@ static void avoid_edge(double *x, const double *stat, const double *gamma, const
 	}
 }
 
-/* Gains away from 0, so that the step over the edge is a step. */
-static void fill_gamma(const struct op_case *c, double *gamma)
+/* Gains away from 0, so that avoid_edge's steps cross the edge. */
+static void fill_bn_gamma(const struct op_case *c, double *gamma)
 {
 	for (int64_t i = 0; i < c->size[C]; i++)
 		gamma[i] = (i % 3 ? 1 : -1) * (0.5 + (double)(i * 7 % 11) / 8);
 }
 
-static void fill_apply(const struct op_case *c, struct case_values *v)
+static void fill_bn_apply(const struct op_case *c, struct case_values *v)
 {
-	fill_stat(c, v->in[1]);
+	fill_bn_stat(c, v->in[1]);
 }
 
-static void fill_running(const struct op_case *c, struct case_values *v)
+static void fill_bn_running(const struct op_case *c, struct case_values *v)
 {
-	fill_stat(c, v->in[0]);
+	fill_bn_stat(c, v->in[0]);
 	for (int64_t i = 0; i < c->size[C]; i++)
 		v->in[2][i] = fabs(v->in[2][i]), v->in[4][i] = fabs(v->in[4][i]);
 }
 
 /* size: channels, skipped. */
-static void fill_keep(const struct op_case *c, struct case_values *v)
+static void fill_bn_keep(const struct op_case *c, struct case_values *v)
 {
 	case_step(v->in[0], 3);
 	v->in[0][STEP_GUARD_SKIP] = (double)c->size[1];
 }
 
-static void fill_fixed(const struct op_case *c, struct case_values *v)
+static void fill_bn_fixed(const struct op_case *c, struct case_values *v)
 {
 	for (int64_t i = 0; i < c->size[C]; i++)
 		v->in[1][i] = fabs(v->in[1][i]);
 }
 
-static void fill_infer(const struct op_case *c, struct case_values *v)
+static void fill_bn_infer(const struct op_case *c, struct case_values *v)
 {
 	for (int64_t i = 0; i < c->size[C]; i++)
 		v->in[4][i] = 0.25 + fabs(v->in[4][i]);
 }
 
-static void fill_grad_stats(const struct op_case *c, struct case_values *v)
+static void fill_bn_grad_stats(const struct op_case *c, struct case_values *v)
 {
-	fill_stat(c, v->in[3]);
-	fill_gamma(c, v->in[4]);
+	fill_bn_stat(c, v->in[3]);
+	fill_bn_gamma(c, v->in[4]);
 	if (c->size[RELU] && !c->size[RESIDUAL])
 		avoid_edge(v->in[2], v->in[3], v->in[4], v->in[5], c);
-	for (int64_t i = 0; v->in[6] && i < pixels(c) * c->size[C]; i++)
+	for (int64_t i = 0; v->in[6] && i < count_case_pixels(c) * c->size[C]; i++)
 		v->in[6][i] = v->in[6][i] > 0 ? v->in[6][i] : 0;
 }
 
-static void fill_grad_apply(const struct op_case *c, struct case_values *v)
+static void fill_bn_grad_apply(const struct op_case *c, struct case_values *v)
 {
-	fill_stat(c, v->in[2]);
-	fill_gamma(c, v->in[4]);
+	fill_bn_stat(c, v->in[2]);
+	fill_bn_gamma(c, v->in[4]);
 	if (c->size[RELU])
 		avoid_edge(v->in[1], v->in[2], v->in[4], v->in[5], c);
 }
 
 /* |gamma| (|x| + |mean|) rstd + |beta| + |residual|. */
-static double bound_apply(const struct case_values *v, int k, double *terms)
+static double bound_bn_apply_error(const struct case_values *v, int k, double *terms)
 {
 	int64_t ch = v->node->in[0]->shape.dim[3];
 
@@ -255,14 +263,14 @@ static double bound_apply(const struct case_values *v, int k, double *terms)
 	return BN_ROUNDINGS;
 }
 
-static double bound_fixed(const struct case_values *v, int k, double *terms)
+static double bound_bn_fixed_error(const struct case_values *v, int k, double *terms)
 {
 	for (int64_t i = 0; i < case_count(v->node->out[k]); i++)
 		terms[i] = fabs(v->out[k][i]);
 	return 4;
 }
 
-static double bound_infer(const struct case_values *v, int k, double *terms)
+static double bound_bn_infer_error(const struct case_values *v, int k, double *terms)
 {
 	int64_t ch = v->node->in[0]->shape.dim[3];
 
@@ -276,15 +284,15 @@ static double bound_infer(const struct case_values *v, int k, double *terms)
 	return BN_ROUNDINGS;
 }
 
-static double bound_running(const struct case_values *v, int k, double *terms)
+static double bound_bn_running_error(const struct case_values *v, int k, double *terms)
 {
 	for (int64_t i = 0; i < case_count(v->node->in[1]); i++)
 		terms[i] = fabs(v->in[k + 3][i]) + fabs(v->out[k][i]);
 	return 4;
 }
 
-/* Sums over pixels of |g| and |g| (|x| + |mean|) rstd; g itself is one sum of two. */
-static double bound_grad_stats(const struct case_values *v, int k, double *terms)
+/* Sums over pixels of |g| and |g| (|x| + |mean|) rstd; g itself is a sum of two gradients. */
+static double bound_bn_grad_stats_error(const struct case_values *v, int k, double *terms)
 {
 	int64_t ch = v->node->in[2]->shape.dim[3], n = case_count(v->node->in[2]);
 
@@ -304,7 +312,7 @@ static double bound_grad_stats(const struct case_values *v, int k, double *terms
 	return k == 1 ? 2 : BN_ROUNDINGS + (double)n / (double)ch;
 }
 
-static double bound_grad_apply(const struct case_values *v, int k, double *terms)
+static double bound_bn_grad_apply_error(const struct case_values *v, int k, double *terms)
 {
 	int64_t ch = v->node->in[1]->shape.dim[3];
 	double count = v->in[2][2 * ch];
@@ -321,7 +329,7 @@ static double bound_grad_apply(const struct case_values *v, int k, double *terms
 	return BN_ROUNDINGS;
 }
 
-static double bound_params(const struct case_values *v, int k, double *terms)
+static double bound_bn_params_error(const struct case_values *v, int k, double *terms)
 {
 	for (int64_t i = 0; i < case_count(v->node->out[k]); i++)
 		terms[i] = 0;
@@ -342,75 +350,80 @@ static double bound_params(const struct case_values *v, int k, double *terms)
 	}
 
 const struct op_case cases_bn_stats[] = {
-	SHAPES(build_stats, NULL, NULL),
-	{ "very many pixels", .build = build_stats, .size = { 11, 28, 28, 64 } },
+	SHAPES(build_bn_stats_case, NULL, NULL),
+	{ "very many pixels", .build = build_bn_stats_case, .size = { 11, 28, 28, 64 } },
 	{ NULL },
 };
 
 const struct op_case cases_bn_running[] = {
-	SHAPES(build_running, fill_running, bound_running),
-	{ "a single value", .build = build_running, .fill = fill_running, .bound = bound_running,
+	SHAPES(build_bn_running_case, fill_bn_running, bound_bn_running_error),
+	{ "a single value", .build = build_bn_running_case, .fill = fill_bn_running, .bound = bound_bn_running_error,
 	  .size = { 1, 1, 1, 5 } },
 	{ NULL },
 };
 
 const struct op_case cases_bn_keep[] = {
-	{ "kept", .build = build_keep, .fill = fill_keep, .exact = true, .size = { 29, 0 } },
-	{ "skipped", .build = build_keep, .fill = fill_keep, .exact = true, .size = { 29, 1 } },
+	{ "kept", .build = build_bn_keep_case, .fill = fill_bn_keep, .exact = true, .size = { 29, 0 } },
+	{ "skipped", .build = build_bn_keep_case, .fill = fill_bn_keep, .exact = true, .size = { 29, 1 } },
 	{ NULL },
 };
 
 const struct op_case cases_bn_fixed[] = {
-	{ "plain", .build = build_fixed, .fill = fill_fixed, .bound = bound_fixed, .size = { 1, 1, 1, 64 } },
-	{ "odd channels", .build = build_fixed, .fill = fill_fixed, .bound = bound_fixed, .size = { 1, 1, 1, 29 } },
+	{ "plain", .build = build_bn_fixed_case, .fill = fill_bn_fixed, .bound = bound_bn_fixed_error,
+	  .size = { 1, 1, 1, 64 } },
+	{ "odd channels", .build = build_bn_fixed_case, .fill = fill_bn_fixed, .bound = bound_bn_fixed_error,
+	  .size = { 1, 1, 1, 29 } },
 	{ NULL },
 };
 
 const struct op_case cases_bn_apply[] = {
-	SHAPES(build_apply, fill_apply, bound_apply),
-	{ "relu", .build = build_apply, .fill = fill_apply, .bound = bound_apply, .size = { 3, 7, 5, 37, [RELU] = 1 } },
-	{ "residual", .build = build_apply, .fill = fill_apply, .bound = bound_apply,
+	SHAPES(build_bn_apply_case, fill_bn_apply, bound_bn_apply_error),
+	{ "relu", .build = build_bn_apply_case, .fill = fill_bn_apply, .bound = bound_bn_apply_error,
+	  .size = { 3, 7, 5, 37, [RELU] = 1 } },
+	{ "residual", .build = build_bn_apply_case, .fill = fill_bn_apply, .bound = bound_bn_apply_error,
 	  .size = { 3, 7, 5, 64, [RESIDUAL] = 1 } },
-	{ "residual and relu", .build = build_apply, .fill = fill_apply, .bound = bound_apply,
+	{ "residual and relu", .build = build_bn_apply_case, .fill = fill_bn_apply, .bound = bound_bn_apply_error,
 	  .size = { 3, 7, 5, 37, [RELU] = 1, [RESIDUAL] = 1 } },
 	{ NULL },
 };
 
 const struct op_case cases_bn_infer[] = {
-	SHAPES(build_infer, fill_infer, bound_infer),
-	{ "relu", .build = build_infer, .fill = fill_infer, .bound = bound_infer, .size = { 3, 7, 5, 37, [RELU] = 1 } },
-	{ "residual", .build = build_infer, .fill = fill_infer, .bound = bound_infer,
+	SHAPES(build_bn_infer_case, fill_bn_infer, bound_bn_infer_error),
+	{ "relu", .build = build_bn_infer_case, .fill = fill_bn_infer, .bound = bound_bn_infer_error,
+	  .size = { 3, 7, 5, 37, [RELU] = 1 } },
+	{ "residual", .build = build_bn_infer_case, .fill = fill_bn_infer, .bound = bound_bn_infer_error,
 	  .size = { 3, 7, 5, 64, [RESIDUAL] = 1 } },
-	{ "residual and relu", .build = build_infer, .fill = fill_infer, .bound = bound_infer,
+	{ "residual and relu", .build = build_bn_infer_case, .fill = fill_bn_infer, .bound = bound_bn_infer_error,
 	  .size = { 3, 7, 5, 37, [RELU] = 1, [RESIDUAL] = 1 } },
 	{ NULL },
 };
 
 const struct op_case cases_bn_grad_stats[] = {
-	SHAPES(build_grad_stats, fill_grad_stats, bound_grad_stats),
-	{ "relu", .build = build_grad_stats, .fill = fill_grad_stats, .bound = bound_grad_stats,
+	SHAPES(build_bn_grad_stats_case, fill_bn_grad_stats, bound_bn_grad_stats_error),
+	{ "relu", .build = build_bn_grad_stats_case, .fill = fill_bn_grad_stats, .bound = bound_bn_grad_stats_error,
 	  .size = { 3, 7, 5, 37, [RELU] = 1 } },
-	{ "relu, two gradients", .build = build_grad_stats, .fill = fill_grad_stats, .bound = bound_grad_stats,
-	  .size = { 3, 7, 5, 37, [RELU] = 1, [WRITE_G] = 1, [DY2] = 1 } },
-	{ "residual and relu", .build = build_grad_stats, .fill = fill_grad_stats, .bound = bound_grad_stats,
-	  .size = { 3, 7, 5, 64, [RELU] = 1, [RESIDUAL] = 1, [WRITE_G] = 1 } },
-	{ "residual and relu, two gradients", .build = build_grad_stats, .fill = fill_grad_stats,
-	  .bound = bound_grad_stats, .size = { 3, 7, 5, 37, [RELU] = 1, [RESIDUAL] = 1, [WRITE_G] = 1, [DY2] = 1 } },
-	{ "two gradients", .build = build_grad_stats, .fill = fill_grad_stats, .bound = bound_grad_stats,
-	  .size = { 3, 7, 5, 37, [WRITE_G] = 1, [DY2] = 1 } },
+	{ "relu, two gradients", .build = build_bn_grad_stats_case, .fill = fill_bn_grad_stats,
+	  .bound = bound_bn_grad_stats_error, .size = { 3, 7, 5, 37, [RELU] = 1, [WRITE_G] = 1, [DY2] = 1 } },
+	{ "residual and relu", .build = build_bn_grad_stats_case, .fill = fill_bn_grad_stats,
+	  .bound = bound_bn_grad_stats_error, .size = { 3, 7, 5, 64, [RELU] = 1, [RESIDUAL] = 1, [WRITE_G] = 1 } },
+	{ "residual and relu, two gradients", .build = build_bn_grad_stats_case, .fill = fill_bn_grad_stats,
+	  .bound = bound_bn_grad_stats_error,
+	  .size = { 3, 7, 5, 37, [RELU] = 1, [RESIDUAL] = 1, [WRITE_G] = 1, [DY2] = 1 } },
+	{ "two gradients", .build = build_bn_grad_stats_case, .fill = fill_bn_grad_stats,
+	  .bound = bound_bn_grad_stats_error, .size = { 3, 7, 5, 37, [WRITE_G] = 1, [DY2] = 1 } },
 	{ NULL },
 };
 
 const struct op_case cases_bn_grad_apply[] = {
-	SHAPES(build_grad_apply, fill_grad_apply, bound_grad_apply),
-	{ "relu", .build = build_grad_apply, .fill = fill_grad_apply, .bound = bound_grad_apply,
+	SHAPES(build_bn_grad_apply_case, fill_bn_grad_apply, bound_bn_grad_apply_error),
+	{ "relu", .build = build_bn_grad_apply_case, .fill = fill_bn_grad_apply, .bound = bound_bn_grad_apply_error,
 	  .size = { 3, 7, 5, 37, [RELU] = 1 } },
-	{ "relu, whole vectors", .build = build_grad_apply, .fill = fill_grad_apply, .bound = bound_grad_apply,
-	  .size = { 3, 7, 5, 64, [RELU] = 1 } },
+	{ "relu, whole vectors", .build = build_bn_grad_apply_case, .fill = fill_bn_grad_apply,
+	  .bound = bound_bn_grad_apply_error, .size = { 3, 7, 5, 64, [RELU] = 1 } },
 	{ NULL },
 };
 
 const struct op_case cases_bn_grad_params[] = {
-	SHAPES(build_grad_params, NULL, bound_params),
+	SHAPES(build_bn_grad_params_case, NULL, bound_bn_params_error),
 	{ NULL },
 };

@@ -1,5 +1,5 @@
-/* bn_channels_cpu.c: the parts of batch norm that are done once a channel: coefficients from statistics, running
- * statistics, the parameters' gradients. */
+/* bn_channels_cpu.c: the per-channel parts of batch norm: coefficients from statistics, running statistics, gradients
+ * of the parameters. */
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ int bn_cpu_new(const struct kernel_env *env, struct node *n, struct cpu_operands
 	return 0;
 }
 
-/* Beyond this much, what was written is no longer near when it is read. */
+/* Above this size, written data has left the caches before it is read. */
 #define PAST_BYTES ((int64_t)4 << 20)
 
 void bn_cpu_write(struct bn_state *s, void *out)
@@ -84,7 +84,7 @@ void bn_cpu_coef_forward(struct bn_state *s, const double *stat, const float *ga
 	}
 }
 
-static int bn_small_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_bn_small_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct bn_state *s;
 	void *state;
@@ -94,14 +94,14 @@ static int bn_small_prepare(const struct kernel_env *env, struct node *n, void *
 	if (rc)
 		return rc;
 	s = state;
-	if (n->attr) /* not every one has any */
+	if (n->attr) /* some of these ops have no attributes */
 		s->attr = *(const struct bn_attr *)n->attr;
 	s->c = shape_count(&n->out[0]->shape);
 	*ret_state = s;
 	return 0;
 }
 
-static int bn_running_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_bn_running_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct bn_state *s = state;
 	const int from = args->page->micro == 0 ? 1 : 3;
@@ -110,16 +110,16 @@ static int bn_running_run(void *state, const struct kernel_args *args, struct er
 
 	(void)err;
 	for (int64_t i = 0; i < s->c; i++) {
-		double next_mean = (double)mean_in[i], next_var = (double)var_in[i];
+		struct bn_running r = { (double)mean_in[i], (double)var_in[i] };
 
-		bn_running_update(args->in[0], s->c, i, s->attr.momentum, &next_mean, &next_var);
-		mean[i] = (float)next_mean;
-		var[i] = (float)next_var;
+		bn_running_update(&r, args->in[0], s->c, i, s->attr.momentum);
+		mean[i] = (float)r.mean;
+		var[i] = (float)r.var;
 	}
 	return 0;
 }
 
-static int bn_keep_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_bn_keep_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct bn_state *s = state;
 	const double *step = args->in[0];
@@ -130,7 +130,7 @@ static int bn_keep_run(void *state, const struct kernel_args *args, struct err *
 	return 0;
 }
 
-static int bn_fixed_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_bn_fixed_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct bn_state *s = state;
 	const float *mean = args->in[0], *var = args->in[1];
@@ -142,7 +142,7 @@ static int bn_fixed_run(void *state, const struct kernel_args *args, struct err 
 	return 0;
 }
 
-static int bn_grad_params_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_bn_grad_params_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct bn_state *s = state;
 	const double *dstat = args->in[0];
@@ -159,13 +159,15 @@ static int bn_grad_params_run(void *state, const struct kernel_args *args, struc
 #define OP(name) extern const struct kernel name##_cpu;
 #include "trainer/ops/ops.def"
 #undef OP
-const struct kernel bn_running_cpu = { .prepare = bn_small_prepare,
-				       .run = bn_running_run,
+const struct kernel bn_running_cpu = { .prepare = prepare_bn_small_cpu,
+				       .run = run_bn_running_cpu,
 				       .release = cpu_state_release };
-const struct kernel bn_keep_cpu = { .prepare = bn_small_prepare, .run = bn_keep_run, .release = cpu_state_release };
-const struct kernel bn_fixed_cpu = { .prepare = bn_small_prepare,
-				     .run = bn_fixed_run,
+const struct kernel bn_keep_cpu = { .prepare = prepare_bn_small_cpu,
+				    .run = run_bn_keep_cpu,
+				    .release = cpu_state_release };
+const struct kernel bn_fixed_cpu = { .prepare = prepare_bn_small_cpu,
+				     .run = run_bn_fixed_cpu,
 				     .release = cpu_state_release };
-const struct kernel bn_grad_params_cpu = { .prepare = bn_small_prepare,
-					   .run = bn_grad_params_run,
+const struct kernel bn_grad_params_cpu = { .prepare = prepare_bn_small_cpu,
+					   .run = run_bn_grad_params_cpu,
 					   .release = cpu_state_release };

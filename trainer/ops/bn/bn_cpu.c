@@ -1,5 +1,5 @@
-/* bn_cpu.c: batch norm applied, in one pass over the data each way: normalising with add and ReLU while writing y,
- * and the gradient towards x with its mask. */
+/* bn_cpu.c: applies batch norm in one pass over the data in each direction: normalisation with add and ReLU forward,
+ * the gradient of x with its mask backward. */
 #ifndef CPU_PASS
 #include <math.h>
 
@@ -12,7 +12,7 @@
 #define CPU_BODY "trainer/ops/bn/bn_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int bn_apply_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_bn_apply_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct bn_state *s;
 	int rc = bn_cpu_new(env, n, (struct cpu_operands){ 1, 1 }, &s, err);
@@ -25,7 +25,7 @@ static int bn_apply_prepare(const struct kernel_env *env, struct node *n, void *
 	return 0;
 }
 
-static int bn_apply_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_bn_apply_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct bn_state s = *(const struct bn_state *)state;
 
@@ -39,7 +39,7 @@ static int bn_apply_run(void *state, const struct kernel_args *args, struct err 
 	return 0;
 }
 
-static int bn_infer_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_bn_infer_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct bn_state s = *(const struct bn_state *)state;
 	const float *gamma = args->in[1], *beta = args->in[2], *mean = args->in[3], *var = args->in[4];
@@ -59,7 +59,7 @@ static int bn_infer_run(void *state, const struct kernel_args *args, struct err 
 	return 0;
 }
 
-static int bn_grad_apply_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_bn_grad_apply_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct bn_state *s;
 	int rc = bn_cpu_new(env, n, (struct cpu_operands){ 2, 1 }, &s, err);
@@ -72,7 +72,8 @@ static int bn_grad_apply_prepare(const struct kernel_env *env, struct node *n, v
 	return 0;
 }
 
-static int bn_grad_apply_run(void *state, const struct kernel_args *args, struct err *err)
+/* dx as scale g + slope (x - mean) + offset, with per-channel coefficients. */
+static int run_bn_grad_apply_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct bn_state s = *(const struct bn_state *)state;
 	const double *stat = args->in[2], *dstat = args->in[3];
@@ -99,10 +100,14 @@ static int bn_grad_apply_run(void *state, const struct kernel_args *args, struct
 #define OP(name) extern const struct kernel name##_cpu;
 #include "trainer/ops/ops.def"
 #undef OP
-const struct kernel bn_apply_cpu = { .prepare = bn_apply_prepare, .run = bn_apply_run, .release = cpu_state_release };
-const struct kernel bn_infer_cpu = { .prepare = bn_apply_prepare, .run = bn_infer_run, .release = cpu_state_release };
-const struct kernel bn_grad_apply_cpu = { .prepare = bn_grad_apply_prepare,
-					  .run = bn_grad_apply_run,
+const struct kernel bn_apply_cpu = { .prepare = prepare_bn_apply_cpu,
+				     .run = run_bn_apply_cpu,
+				     .release = cpu_state_release };
+const struct kernel bn_infer_cpu = { .prepare = prepare_bn_apply_cpu,
+				     .run = run_bn_infer_cpu,
+				     .release = cpu_state_release };
+const struct kernel bn_grad_apply_cpu = { .prepare = prepare_bn_grad_apply_cpu,
+					  .run = run_bn_grad_apply_cpu,
 					  .release = cpu_state_release };
 
 #else
@@ -132,17 +137,17 @@ VEC_INLINE void V(bn_normalise_rows)(const struct bn_state *s, struct cpu_range 
 		}
 }
 
-/* Rows fill whole groups of vectors, so that each vector of a group always holds the same channels. */
+/* True if rows divide groups of BN_NARROW vectors, so that each vector of a group always covers the same channels. */
 VEC_INLINE bool V(bn_narrow)(const struct bn_state *s)
 {
 	return s->c == LANES || s->c == 2 * LANES || s->c == BN_NARROW * LANES;
 }
 
-/* Coefficients stay in registers. */
+/* For narrow rows: coefficients stay in registers. */
 VEC_INLINE void V(bn_normalise_narrow)(const struct bn_state *s, struct cpu_range r, const struct V(tile) k,
 				       const bool residual)
 {
-	const struct bn_state own = *s; /* not reached through what is written */
+	const struct bn_state own = *s; /* a copy that stores to `out` cannot alias */
 	const int64_t end = r.end * own.c;
 	struct V(bn_coef) f[BN_NARROW];
 	int64_t i = r.begin * own.c;

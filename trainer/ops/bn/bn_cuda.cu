@@ -1,5 +1,5 @@
-/* bn_cuda.cu: batch normalisation: sums over the rows of [pixels, C], and loops over its elements with numbers of each
- * channel (columns.h). */
+/* bn_cuda.cu: batch normalisation: sums over the rows of [pixels, C], and loops over its elements with per-channel
+ * coefficients (columns.h). */
 #include "trainer/backends/cuda/columns.h"
 #include "trainer/backends/cuda/many.h"
 
@@ -11,28 +11,29 @@ extern "C" {
 
 namespace {
 
-int64_t pixels_of(const struct tensor *x)
+int64_t count_pixels(const struct tensor *x)
 {
 	return x->shape.dim[0] * x->shape.dim[1] * x->shape.dim[2];
 }
 
-struct bn_attr attr_of(const struct node *n)
+struct bn_attr read_bn_attr(const struct node *n)
 {
 	return *static_cast<const struct bn_attr *>(n->attr);
 }
 
-/* Numbers of a channel, and what all kernels make of them: a rectifier lets a gradient through where it let the value
- * through, to the last bit. */
+/* Coefficients per channel. All kernels compute the normalised value in the same way, so ReLU masks its gradient
+ * exactly where it masked the value. */
 enum { MEAN, SCALE /* gamma * rstd */, BETA, OF_CHANNEL };
 
-template <typename A, int N> __device__ void channel_numbers(A (&number)[N], const bn_channel &ch, A gamma, A beta)
+template <typename A, int N>
+__device__ void set_channel_coefficients(A (&number)[N], const bn_channel &ch, A gamma, A beta)
 {
 	number[MEAN] = (A)ch.mean;
 	number[SCALE] = (A)(gamma * ch.rstd);
 	number[BETA] = beta;
 }
 
-template <typename A, int N, int W> __device__ A normal(A x, const A (&number)[N][W], int w)
+template <typename A, int N, int W> __device__ A normalise_value(A x, const A (&number)[N][W], int w)
 {
 	return number[SCALE][w] * (x - number[MEAN][w]) + number[BETA][w];
 }
@@ -72,31 +73,31 @@ template <typename T> struct pixel_sums {
 	}
 };
 
-int stats_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
+int prepare_bn_stats_cuda(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
 {
 	const struct tensor *x = n->in[0];
 
-	n->workspace_bytes = columns_workspace(x->dtype, pixels_of(x), x->shape.dim[3], 2);
+	n->workspace_bytes = columns_workspace(x->dtype, count_pixels(x), x->shape.dim[3], 2);
 	*ret_state = n;
 	return 0;
 }
 
-int stats_run(void *state, const struct kernel_args *a, struct err *err)
+int run_bn_stats_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
-	const int64_t pixels = pixels_of(n->in[0]), channels = n->in[0]->shape.dim[3];
+	const int64_t pixels = count_pixels(n->in[0]), channels = n->in[0]->shape.dim[3];
 
 	BY_TYPE(n->in[0]->dtype, T,
-		columns_run(a, pixel_sums<T>{ cuda_in<T>(a, 0), channels, pixels, cuda_out<double>(a, 0) }, pixels,
-			    channels, (uintptr_t)a->in[0] % 16 == 0, a->workspace));
+		columns_run(a, pixel_sums<T>{ cuda_in<T>(a, 0), channels, pixels, cuda_out<double>(a, 0) },
+			    { pixels, channels, (uintptr_t)a->in[0] % 16 == 0 }, a->workspace));
 	return cuda_launched(n, err);
 }
 
 template <typename T> struct normalise {
 	static constexpr int width = vector_width<T>, ahead = 4, numbers = OF_CHANNEL;
 	using acc = acc_t<T>;
-	const T *x, *residual; /* residual: or NULL */
-	const double *stat;    /* or NULL: mean and var stand in for it */
+	const T *x, *residual; /* residual: may be NULL */
+	const double *stat;    /* NULL: use mean and var instead */
 	const acc *mean, *var, *gamma, *beta;
 	T *y;
 	int64_t channels;
@@ -108,7 +109,7 @@ template <typename T> struct normalise {
 		const bn_channel ch = stat ? bn_channel_of(stat, channels, c, eps)
 					   : bn_channel{ (double)mean[c], 1 / sqrt((double)var[c] + eps) };
 
-		channel_numbers(number, ch, gamma[c], beta[c]);
+		set_channel_coefficients(number, ch, gamma[c], beta[c]);
 	}
 
 	template <int W> struct elements {
@@ -130,78 +131,86 @@ template <typename T> struct normalise {
 		decompress(v, in.x);
 		decompress(more, in.residual);
 		for (int w = 0; w < W; w++) {
-			v[w] = normal(v[w], number, w) + more[w];
+			v[w] = normalise_value(v[w], number, w) + more[w];
 			v[w] = relu && v[w] <= 0 ? 0 : v[w];
 		}
 		store(y + r * channels + c, v);
 	}
 };
 
-template <typename T> void apply_batch(const struct node *n, const struct kernel_args *a)
+template <typename T> void launch_bn_batch(const struct node *n, const struct kernel_args *a)
 {
 	using M = acc_t<T>;
 	const struct tensor *x = n->in[0];
 	const int64_t channels = x->shape.dim[3];
-	const struct bn_attr attr = attr_of(n);
+	const struct bn_attr attr = read_bn_attr(n);
 
 	columns_each(a,
 		     normalise<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 4), cuda_in<double>(a, 1), nullptr, nullptr,
 				   cuda_in<M>(a, 2), cuda_in<M>(a, 3), cuda_out<T>(a, 0), channels, attr.eps,
 				   attr.relu },
-		     pixels_of(x), channels, cuda_aligned(n, a));
+		     { count_pixels(x), channels, cuda_aligned(n, a) });
 }
 
-template <typename T> void apply_running(const struct node *n, const struct kernel_args *a)
+template <typename T> void launch_bn_running(const struct node *n, const struct kernel_args *a)
 {
 	using M = acc_t<T>;
 	const struct tensor *x = n->in[0];
 	const int64_t channels = x->shape.dim[3];
-	const struct bn_attr attr = attr_of(n);
+	const struct bn_attr attr = read_bn_attr(n);
 
 	columns_each(a,
 		     normalise<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 5), nullptr, cuda_in<M>(a, 3), cuda_in<M>(a, 4),
 				   cuda_in<M>(a, 1), cuda_in<M>(a, 2), cuda_out<T>(a, 0), channels, attr.eps,
 				   attr.relu },
-		     pixels_of(x), channels, cuda_aligned(n, a));
+		     { count_pixels(x), channels, cuda_aligned(n, a) });
 }
 
-int apply_run(void *state, const struct kernel_args *a, struct err *err)
+int run_bn_apply_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_TYPE(n->in[0]->dtype, T, apply_batch<T>(n, a));
+	BY_TYPE(n->in[0]->dtype, T, launch_bn_batch<T>(n, a));
 	return cuda_launched(n, err);
 }
 
-int infer_run(void *state, const struct kernel_args *a, struct err *err)
+int run_bn_infer_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_TYPE(n->in[0]->dtype, T, apply_running<T>(n, a));
+	BY_TYPE(n->in[0]->dtype, T, launch_bn_running<T>(n, a));
 	return cuda_launched(n, err);
 }
 
-/* ---- running statistics: a thread a channel ---- */
+/* ---- running statistics: one thread per channel ---- */
 
-template <typename M>
-__global__ void update_running(const double *stat, const M *mean, const M *var, const step_page *page, bool anew,
-			       int channels, double momentum, M *next_mean, M *next_var)
+template <typename M> struct running_update {
+	const double *stat;
+	const M *mean, *var;
+	const step_page *page;
+	bool restart; /* from mean and var at every micro-batch */
+	int channels;
+	double momentum;
+	M *next_mean, *next_var;
+};
+
+template <typename M> __global__ void update_running(running_update<M> u)
 {
 	const int c = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-	const bool begin = anew || !page->micro;
-	double m, v;
+	const bool begin = u.restart || !u.page->micro;
+	struct bn_running r;
 
-	if (!inside(c < channels))
+	if (!inside(c < u.channels))
 		return;
-	m = begin ? mean[c] : next_mean[c];
-	v = begin ? var[c] : next_var[c];
-	bn_running_update(stat, channels, c, momentum, &m, &v);
-	next_mean[c] = (M)m;
-	next_var[c] = (M)v;
+	r.mean = begin ? u.mean[c] : u.next_mean[c];
+	r.var = begin ? u.var[c] : u.next_var[c];
+	bn_running_update(&r, u.stat, u.channels, c, u.momentum);
+	u.next_mean[c] = (M)r.mean;
+	u.next_var[c] = (M)r.var;
 }
 
-/* Unless the step is skipped. */
-template <typename M> struct keep {
+/* Copies the next statistics to the running ones, unless the step is skipped. */
+template <typename M> struct running_copy {
 	static constexpr int width = vector_width<M>;
 	const double *step;
 	const M *next_mean, *next_var;
@@ -220,7 +229,7 @@ template <typename M> struct keep {
 	}
 };
 
-template <typename M> struct keep<M> keep_of(const struct kernel_args *a)
+template <typename M> struct running_copy<M> make_running_copy(const struct kernel_args *a)
 {
 	return { cuda_in<double>(a, 0), cuda_in<M>(a, 1), cuda_in<M>(a, 2), cuda_out<M>(a, 0), cuda_out<M>(a, 1) };
 }
@@ -233,35 +242,38 @@ template <typename M> __global__ void fix_statistics(const M *mean, const M *var
 		bn_fix(stat, channels, c, mean[c], var[c]);
 }
 
-int running_run(void *state, const struct kernel_args *a, struct err *err)
+int run_bn_running_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const int channels = (int)n->in[1]->shape.dim[0];
 	const dim3 grid(cuda_blocks(channels, WARP));
 
 	BY_MASTER(n->in[1]->dtype, M,
-		  launch(a, grid, WARP, update_running<M>, cuda_in<double>(a, 0), cuda_in<M>(a, 1), cuda_in<M>(a, 2),
-			 a->page, n->in[3] == n->in[1], channels, attr_of(n).momentum, cuda_out<M>(a, 0),
-			 cuda_out<M>(a, 1)));
+		  launch(a, grid, WARP, update_running<M>,
+			 running_update<M>{ cuda_in<double>(a, 0), cuda_in<M>(a, 1), cuda_in<M>(a, 2), a->page,
+					    n->in[3] == n->in[1], channels, read_bn_attr(n).momentum, cuda_out<M>(a, 0),
+					    cuda_out<M>(a, 1) }));
 	return cuda_launched(n, err);
 }
 
-int keep_run(void *state, const struct kernel_args *a, struct err *err)
+int run_bn_keep_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_MASTER(n->in[1]->dtype, M, return cuda_each(n, a, keep_of<M>(a), cuda_count(n->out[0]), 0, err));
+	BY_MASTER(n->in[1]->dtype, M,
+		  return cuda_each(n, a, make_running_copy<M>(a), { cuda_count(n->out[0]), 0 }, err));
 }
 
-int keep_many(void *const *states, const struct kernel_args *args, int n, struct err *err)
+int run_bn_keep_many_cuda(void *const *states, const struct kernel_args *args, int n, struct err *err)
 {
 	BY_MASTER(cuda_node(states[0])->in[1]->dtype, M,
-		  return many_each<keep<M>>(
+		  return many_each<running_copy<M>>(
 			  states, args, n,
-			  [](const struct node *, const struct kernel_args *a) { return keep_of<M>(a); }, err));
+			  [](const struct node *, const struct kernel_args *a) { return make_running_copy<M>(a); },
+			  err));
 }
 
-int fixed_run(void *state, const struct kernel_args *a, struct err *err)
+int run_bn_fixed_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const int channels = (int)n->in[0]->shape.dim[0];
@@ -274,23 +286,23 @@ int fixed_run(void *state, const struct kernel_args *a, struct err *err)
 
 /* ---- backward ---- */
 
-/* Sums of g and of g * (x - mean); the second becomes that of g * xhat when it is whole. plain: dy and x are read and
- * nothing is written, which leaves registers for more rows. */
+/* Sums of g and of g * (x - mean); the complete second sum times rstd is that of g * xhat. plain: reads dy and x and
+ * writes nothing, which leaves registers for more rows. */
 template <typename T, bool plain> struct gradient_sums {
 	static constexpr int sums = 2, width = vector_width<T>, ahead = plain ? 4 : 2, numbers = OF_CHANNEL;
 	using acc = acc_t<T>;
-	const T *dy, *dy2, *x, *y; /* dy2, y: or NULL */
+	const T *dy, *dy2, *x, *y; /* dy2, y: may be NULL */
 	const double *stat;
 	const acc *gamma, *beta;
 	double *dstat;
-	T *g; /* NULL: not wanted */
+	T *g; /* NULL: not written */
 	int64_t channels;
 	double eps;
 	bool relu, residual;
 
 	__device__ void column(int64_t c, acc (&number)[OF_CHANNEL]) const
 	{
-		channel_numbers(number, bn_channel_of(stat, channels, c, eps), gamma[c], beta[c]);
+		set_channel_coefficients(number, bn_channel_of(stat, channels, c, eps), gamma[c], beta[c]);
 	}
 
 	template <int W> struct elements {
@@ -305,10 +317,11 @@ template <typename T, bool plain> struct gradient_sums {
 			 !plain && y ? fetch<W>(y + i) : bits<T, W>{} };
 	}
 
-	/* Whether what the rectifier let through at this element was positive; normal: without what was added to it. */
-	__device__ bool passes(acc out, acc normal) const
+	/* Returns true if the output of ReLU at this element was positive. normal: the normalised value, without the
+	 * residual. */
+	__device__ bool passes(acc out, acc normalise_value) const
 	{
-		return !plain && residual ? !y || !(out <= 0) : !(normal <= 0);
+		return !plain && residual ? !y || !(out <= 0) : !(normalise_value <= 0);
 	}
 
 	template <int W>
@@ -323,7 +336,7 @@ template <typename T, bool plain> struct gradient_sums {
 		decompress(out, in.y);
 		for (int w = 0; w < W; w++) {
 			d[w] += more[w];
-			if (relu && !passes(out[w], normal(u[w], number, w)))
+			if (relu && !passes(out[w], normalise_value(u[w], number, w)))
 				d[w] = 0;
 			v[0][w] += d[w];
 			v[1][w] += d[w] * (u[w] - number[MEAN][w]);
@@ -339,39 +352,39 @@ template <typename T, bool plain> struct gradient_sums {
 	}
 };
 
-int grad_stats_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
+int prepare_bn_grad_stats_cuda(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
 {
 	const struct tensor *x = n->in[2];
 
-	n->workspace_bytes = columns_workspace(x->dtype, pixels_of(x), x->shape.dim[3], 2);
+	n->workspace_bytes = columns_workspace(x->dtype, count_pixels(x), x->shape.dim[3], 2);
 	*ret_state = n;
 	return 0;
 }
 
-template <typename T, bool plain> void grad_stats(const struct node *n, const struct kernel_args *a)
+template <typename T, bool plain> void launch_bn_grad_stats(const struct node *n, const struct kernel_args *a)
 {
 	using M = acc_t<T>;
 	const struct tensor *x = n->in[2];
 	const int64_t channels = x->shape.dim[3];
-	const struct bn_attr attr = attr_of(n);
+	const struct bn_attr attr = read_bn_attr(n);
 	T *g = attr.write_g ? cuda_out<T>(a, 1) : nullptr;
 
 	columns_run(a,
 		    gradient_sums<T, plain>{ cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_in<T>(a, 2), cuda_in<T>(a, 6),
 					     cuda_in<double>(a, 3), cuda_in<M>(a, 4), cuda_in<M>(a, 5),
 					     cuda_out<double>(a, 0), g, channels, attr.eps, attr.relu, attr.residual },
-		    pixels_of(x), channels, cuda_aligned(n, a), a->workspace);
+		    { count_pixels(x), channels, cuda_aligned(n, a) }, a->workspace);
 }
 
-int grad_stats_run(void *state, const struct kernel_args *a, struct err *err)
+int run_bn_grad_stats_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[2]->dtype, T,
-		if (attr_of(n).residual || attr_of(n).write_g || n->in[1])
-			grad_stats<T, false>(n, a);
+		if (read_bn_attr(n).residual || read_bn_attr(n).write_g || n->in[1])
+			launch_bn_grad_stats<T, false>(n, a);
 		else
-			grad_stats<T, true>(n, a));
+			launch_bn_grad_stats<T, true>(n, a));
 	return cuda_launched(n, err);
 }
 
@@ -392,7 +405,7 @@ template <typename T> struct denormalise {
 		const bn_channel ch = bn_channel_of(stat, channels, c, eps);
 		const double per = 1 / stat[2 * channels];
 
-		channel_numbers(number, ch, gamma[c], beta[c]);
+		set_channel_coefficients(number, ch, gamma[c], beta[c]);
 		number[MEAN_G] = (acc)(dstat[c] * per);
 		number[SLOPE] = (acc)(dstat[channels + c] * per * ch.rstd);
 	}
@@ -416,7 +429,7 @@ template <typename T> struct denormalise {
 		decompress(d, in.g);
 		decompress(u, in.x);
 		for (int w = 0; w < W; w++) {
-			if (relu && normal(u[w], number, w) <= 0)
+			if (relu && normalise_value(u[w], number, w) <= 0)
 				d[w] = 0;
 			d[w] -= number[MEAN_G][w] + (u[w] - number[MEAN][w]) * number[SLOPE][w];
 			d[w] *= number[SCALE][w];
@@ -425,25 +438,25 @@ template <typename T> struct denormalise {
 	}
 };
 
-template <typename T> void grad_apply(const struct node *n, const struct kernel_args *a)
+template <typename T> void launch_bn_grad_apply(const struct node *n, const struct kernel_args *a)
 {
 	using M = acc_t<T>;
 	const struct tensor *x = n->in[1];
 	const int64_t channels = x->shape.dim[3];
-	const struct bn_attr attr = attr_of(n);
+	const struct bn_attr attr = read_bn_attr(n);
 
 	columns_each(a,
 		     denormalise<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_in<double>(a, 2), cuda_in<double>(a, 3),
 				     cuda_in<M>(a, 4), cuda_in<M>(a, 5), cuda_out<T>(a, 0), channels, attr.eps,
 				     attr.relu },
-		     pixels_of(x), channels, cuda_aligned(n, a));
+		     { count_pixels(x), channels, cuda_aligned(n, a) });
 }
 
-int grad_apply_run(void *state, const struct kernel_args *a, struct err *err)
+int run_bn_grad_apply_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_TYPE(n->in[1]->dtype, T, grad_apply<T>(n, a));
+	BY_TYPE(n->in[1]->dtype, T, launch_bn_grad_apply<T>(n, a));
 	return cuda_launched(n, err);
 }
 
@@ -457,7 +470,7 @@ template <typename M> __global__ void parameter_gradients(const double *dstat, i
 	dbeta[c] = (M)dstat[c];
 }
 
-int grad_params_run(void *state, const struct kernel_args *a, struct err *err)
+int run_bn_grad_params_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const int channels = (int)n->out[0]->shape.dim[0];
@@ -470,12 +483,12 @@ int grad_params_run(void *state, const struct kernel_args *a, struct err *err)
 
 } // namespace
 
-CUDA_KERNEL(bn_stats, stats_prepare, stats_run);
-CUDA_KERNEL(bn_apply, cuda_prepare, apply_run);
-CUDA_KERNEL(bn_running, cuda_prepare, running_run);
-CUDA_KERNEL_MANY(bn_keep, cuda_prepare, keep_run, keep_many);
-CUDA_KERNEL(bn_fixed, cuda_prepare, fixed_run);
-CUDA_KERNEL(bn_infer, cuda_prepare, infer_run);
-CUDA_KERNEL(bn_grad_stats, grad_stats_prepare, grad_stats_run);
-CUDA_KERNEL(bn_grad_apply, cuda_prepare, grad_apply_run);
-CUDA_KERNEL(bn_grad_params, cuda_prepare, grad_params_run);
+CUDA_KERNEL(bn_stats, prepare_bn_stats_cuda, run_bn_stats_cuda);
+CUDA_KERNEL(bn_apply, cuda_prepare, run_bn_apply_cuda);
+CUDA_KERNEL(bn_running, cuda_prepare, run_bn_running_cuda);
+CUDA_KERNEL_MANY(bn_keep, cuda_prepare, run_bn_keep_cuda, run_bn_keep_many_cuda);
+CUDA_KERNEL(bn_fixed, cuda_prepare, run_bn_fixed_cuda);
+CUDA_KERNEL(bn_infer, cuda_prepare, run_bn_infer_cuda);
+CUDA_KERNEL(bn_grad_stats, prepare_bn_grad_stats_cuda, run_bn_grad_stats_cuda);
+CUDA_KERNEL(bn_grad_apply, cuda_prepare, run_bn_grad_apply_cuda);
+CUDA_KERNEL(bn_grad_params, cuda_prepare, run_bn_grad_params_cuda);

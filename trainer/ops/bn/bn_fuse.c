@@ -1,5 +1,5 @@
-/* bn_fuse.c: each activation is to be read and written as few times as possible: a block's end (norm, add, ReLU) in one
- * pass forward; mask, sum of the two gradients and statistics in one pass backward. */
+/* bn_fuse.c: fusion that minimises reads and writes of activations: the end of a block (norm, add, ReLU) in one forward
+ * pass; mask, sum of the two gradients and statistics in one backward pass. */
 #include "trainer/ops/bn/bn_fuse.h"
 
 #include "trainer/ops/bn/bn.h"
@@ -7,7 +7,7 @@
 
 enum { GRAD_DY, GRAD_DY2, GRAD_X, GRAD_STAT, GRAD_GAMMA, GRAD_BETA, GRAD_Y }; /* operands of bn_grad_stats */
 
-static void take_output(struct graph *g, struct node *n, struct node *absorbed)
+static void take_absorbed_output(struct graph *g, struct node *n, struct node *absorbed)
 {
 	struct tensor *y = absorbed->out[0];
 
@@ -16,14 +16,14 @@ static void take_output(struct graph *g, struct node *n, struct node *absorbed)
 	y->producer = n;
 }
 
-/* The other term must be there already when n runs, or be persistent; so of two norms that meet in a sum the later one
+/* The other term must be ready when n runs, or be persistent. If two norms feed one sum, the later norm therefore
  * absorbs it. */
-static bool ready_before(const struct tensor *t, const struct node *n)
+static bool is_ready_before(const struct tensor *t, const struct node *n)
 {
 	return !t->producer || t->producer->id < n->id;
 }
 
-static bool absorb_add(struct graph *g, struct node *n, int residual)
+static bool absorb_residual_add(struct graph *g, struct node *n, int residual)
 {
 	struct bn_attr *a = n->attr;
 	struct tensor *y = n->out[0], *other;
@@ -32,20 +32,21 @@ static bool absorb_add(struct graph *g, struct node *n, int residual)
 	if (a->relu || a->residual || y->keep || !add || add->phase != PHASE_FORWARD || graph_count_uses(g, y) != 1)
 		return false;
 	other = add->in[add->in[0] == y ? 1 : 0];
-	if (!ready_before(other, n))
+	if (!is_ready_before(other, n))
 		return false;
 	n->in[residual] = other;
 	a->residual = true;
-	take_output(g, n, add);
+	take_absorbed_output(g, n, add);
 	return true;
 }
 
-struct backward {
-	struct node *mask, *sums, *dx; /* relu_grad, bn_grad_stats, bn_grad_apply (NULL: no gradient towards x) */
+struct bn_backward {
+	struct node *mask, *sums, *dx; /* relu_grad, bn_grad_stats, bn_grad_apply (NULL: x needs no gradient) */
 };
 
-/* The nodes that ReLU's and this norm's gradients became; false when they are not the ones expected. */
-static bool find_backward(const struct graph *g, const struct node *n, const struct node *relu, struct backward *b)
+/* Finds the backward nodes of the ReLU and of this norm; false if they are not as expected. */
+static bool find_bn_backward(const struct graph *g, const struct node *n, const struct node *relu,
+			     struct bn_backward *b)
 {
 	struct tensor *masked;
 	int uses;
@@ -62,8 +63,9 @@ static bool find_backward(const struct graph *g, const struct node *n, const str
 	return ((const struct bn_attr *)n->attr)->residual || uses == 1 + (b->dx != NULL);
 }
 
-/* Without a residual the mask follows from x, so nothing new is written: both passes mask dy by themselves. */
-static void mask_from_x(struct graph *g, const struct backward *b)
+/* Without a residual the mask follows from x, so no masked gradient is written: both backward passes mask dy
+ * themselves. */
+static void set_mask_from_x(struct graph *g, const struct bn_backward *b)
 {
 	struct tensor *dy = b->mask->in[0];
 
@@ -76,9 +78,9 @@ static void mask_from_x(struct graph *g, const struct backward *b)
 	graph_remove(g, b->mask->id);
 }
 
-/* With a residual the masked gradient is needed by others too: the statistics pass writes it. It moves to where the
- * mask was, in front of all of them. */
-static void mask_from_y(struct graph *g, const struct backward *b, struct tensor *y)
+/* With a residual other nodes need the masked gradient too, so the statistics pass writes it. It moves to the position
+ * of the mask node, in front of its readers. */
+static void set_mask_from_y(struct graph *g, const struct bn_backward *b, struct tensor *y)
 {
 	struct bn_attr *a = b->sums->attr;
 	struct tensor *masked = b->mask->out[0];
@@ -93,34 +95,34 @@ static void mask_from_y(struct graph *g, const struct backward *b, struct tensor
 	masked->producer = b->sums;
 }
 
-static bool absorb_relu(struct graph *g, struct node *n)
+static bool absorb_bn_relu(struct graph *g, struct node *n)
 {
 	struct bn_attr *a = n->attr;
 	struct tensor *y = n->out[0];
 	struct node *relu = graph_user(g, y, OP_relu);
-	struct backward b = { 0 };
+	struct bn_backward b = { 0 };
 
 	if (a->relu || y->keep || !relu || graph_count_uses(g, y) != 1)
 		return false;
-	if (relu->out[0]->grad && !find_backward(g, n, relu, &b))
+	if (relu->out[0]->grad && !find_bn_backward(g, n, relu, &b))
 		return false;
 	if (b.mask && a->residual)
-		mask_from_y(g, &b, relu->out[0]);
+		set_mask_from_y(g, &b, relu->out[0]);
 	else if (b.mask)
-		mask_from_x(g, &b);
+		set_mask_from_x(g, &b);
 	a->relu = true;
-	take_output(g, n, relu);
+	take_absorbed_output(g, n, relu);
 	return true;
 }
 
 bool bn_fuse_apply(struct graph *g, struct node *n)
 {
-	return absorb_add(g, n, 4) || absorb_relu(g, n);
+	return absorb_residual_add(g, n, 4) || absorb_bn_relu(g, n);
 }
 
 bool bn_fuse_infer(struct graph *g, struct node *n)
 {
-	return absorb_add(g, n, 5) || absorb_relu(g, n);
+	return absorb_residual_add(g, n, 5) || absorb_bn_relu(g, n);
 }
 
 bool bn_fuse_grad_stats(struct graph *g, struct node *n)
@@ -135,7 +137,7 @@ bool bn_fuse_grad_stats(struct graph *g, struct node *n)
 	n->in[GRAD_DY] = join->in[0];
 	n->in[GRAD_DY2] = join->in[1];
 	graph_remove(g, join->id);
-	if (dx_reads) { /* g is now what the sum was, masked: dx reads it as it is */
+	if (dx_reads) { /* g is now the sum, already masked: dx reads it unchanged */
 		a->write_g = true;
 		n->out[1] = dy;
 		dy->producer = n;

@@ -1,4 +1,4 @@
-/* bn_math.h: the few formulas that every backend's batch norm shares, so that they agree to the last bit. */
+/* bn_math.h: formulas that every backend's batch norm shares, so that results agree to the last bit. */
 #ifndef DPT_OPS_BN_MATH_H
 #define DPT_OPS_BN_MATH_H
 
@@ -11,8 +11,7 @@ struct bn_channel {
 	double mean, rstd; /* rstd = 1 / sqrt(var + eps) */
 };
 
-/* Of channel c from stat [2C+1]. A batch without samples has mean 0 and variance 0: nothing is normalised with them,
- * but nothing becomes NaN either. */
+/* Mean and rstd of channel c from stat [2C+1]. Without samples, mean and variance are 0: unused, but never NaN. */
 HOST_DEVICE_INLINE struct bn_channel bn_channel_of(const double *stat, int64_t channels, int64_t c, double eps)
 {
 	double count = stat[2 * channels], mean, var;
@@ -24,9 +23,14 @@ HOST_DEVICE_INLINE struct bn_channel bn_channel_of(const double *stat, int64_t c
 	return (struct bn_channel){ mean, 1 / sqrt((var > 0 ? var : 0) + eps) };
 }
 
+/* Running statistics of one channel. */
+struct bn_running {
+	double mean, var;
+};
+
 #define BN_FIXED_COUNT 0x1p100
 
-/* stat [2C+1] that bn_channel_of reads as the running statistics of channel c. */
+/* Writes the entries of stat [2C+1] from which bn_channel_of reads the given running statistics of channel c. */
 HOST_DEVICE_INLINE void bn_fix(double *stat, int64_t channels, int64_t c, double mean, double var)
 {
 	stat[c] = mean * BN_FIXED_COUNT;
@@ -34,9 +38,9 @@ HOST_DEVICE_INLINE void bn_fix(double *stat, int64_t channels, int64_t c, double
 	stat[2 * channels] = BN_FIXED_COUNT;
 }
 
-/* The new running statistics of channel c; a batch without samples leaves them as they are. */
-HOST_DEVICE_INLINE void bn_running_update(const double *stat, int64_t channels, int64_t c, double momentum, double *mean,
-				     double *var)
+/* Updates the running statistics of channel c; a batch without samples leaves them unchanged. */
+HOST_DEVICE_INLINE void bn_running_update(struct bn_running *r, const double *stat, int64_t channels, int64_t c,
+				   double momentum)
 {
 	double count = stat[2 * channels], batch_mean, batch_var;
 
@@ -48,8 +52,8 @@ HOST_DEVICE_INLINE void bn_running_update(const double *stat, int64_t channels, 
 		batch_var = 0;
 	if (count > 1)
 		batch_var *= count / (count - 1);
-	*mean = (1 - momentum) * *mean + momentum * batch_mean;
-	*var = (1 - momentum) * *var + momentum * batch_var;
+	r->mean = (1 - momentum) * r->mean + momentum * batch_mean;
+	r->var = (1 - momentum) * r->var + momentum * batch_var;
 }
 
 #endif

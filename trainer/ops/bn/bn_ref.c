@@ -1,4 +1,4 @@
-/* bn_ref.c: batch normalisation, channel by channel within each pixel. The workspace holds mean and 1/sqrt(var+eps). */
+/* bn_ref.c: batch normalisation, elementwise. The workspace holds mean and 1/sqrt(var+eps) per channel. */
 #include <string.h>
 
 #include "trainer/ops/bn/bn.h"
@@ -6,35 +6,36 @@
 #include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/ref_kernel.h"
 
-static int64_t pixels_of(const struct tensor *x)
+static int64_t count_pixels(const struct tensor *x)
 {
 	return x->shape.dim[0] * x->shape.dim[1] * x->shape.dim[2];
 }
 
-static int prepare(const struct node *x_of, int x_index, const struct kernel_env *env, struct node *n, void **ret_state,
-		   struct err *err)
+/* Reserves a struct bn_channel per channel. x_index: index of input x. */
+static int prepare_bn_channels_ref(const struct kernel_env *env, struct node *n, int x_index, void **ret_state,
+				   struct err *err)
 {
-	n->workspace_bytes = (size_t)x_of->in[x_index]->shape.dim[3] * sizeof(struct bn_channel);
+	n->workspace_bytes = (size_t)n->in[x_index]->shape.dim[3] * sizeof(struct bn_channel);
 	return ref_prepare(env, n, ret_state, err);
 }
 
-static int prepare_0(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_bn_x0_ref(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	return prepare(n, 0, env, n, ret_state, err);
+	return prepare_bn_channels_ref(env, n, 0, ret_state, err);
 }
 
-static int prepare_1(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_bn_x1_ref(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	return prepare(n, 1, env, n, ret_state, err);
+	return prepare_bn_channels_ref(env, n, 1, ret_state, err);
 }
 
-static int prepare_2(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_bn_x2_ref(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	return prepare(n, 2, env, n, ret_state, err);
+	return prepare_bn_channels_ref(env, n, 2, ret_state, err);
 }
 
-static const struct bn_channel *channels_of(const struct kernel_args *args, const double *stat, int64_t count,
-					    double eps)
+static const struct bn_channel *compute_bn_channels(const struct kernel_args *args, const double *stat, int64_t count,
+						    double eps)
 {
 	struct bn_channel *ch = args->workspace;
 
@@ -43,12 +44,12 @@ static const struct bn_channel *channels_of(const struct kernel_args *args, cons
 	return ch;
 }
 
-static int stats_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_bn_stats_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const double *x = args->in[0];
 	double *stat = args->out[0];
-	int64_t pixels = pixels_of(n->in[0]), channels = n->in[0]->shape.dim[3];
+	int64_t pixels = count_pixels(n->in[0]), channels = n->in[0]->shape.dim[3];
 
 	(void)err;
 	memset(stat, 0, tensor_bytes(n->out[0]));
@@ -61,7 +62,7 @@ static int stats_run(void *state, const struct kernel_args *args, struct err *er
 	return 0;
 }
 
-struct apply {
+struct bn_apply_args {
 	const double *x, *gamma, *beta, *residual;
 	const struct bn_channel *ch;
 	double *y;
@@ -69,7 +70,7 @@ struct apply {
 	bool relu;
 };
 
-static void apply_all(const struct apply *a)
+static void apply_bn_elements(const struct bn_apply_args *a)
 {
 	for (int64_t i = 0; i < a->pixels * a->channels; i++) {
 		int64_t c = i % a->channels;
@@ -81,37 +82,37 @@ static void apply_all(const struct apply *a)
 	}
 }
 
-static int apply_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_bn_apply_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const struct bn_attr *attr = n->attr;
-	struct apply a = { .x = args->in[0],
-			   .gamma = args->in[2],
-			   .beta = args->in[3],
-			   .residual = args->in[4],
-			   .y = args->out[0],
-			   .pixels = pixels_of(n->in[0]),
-			   .channels = n->in[0]->shape.dim[3],
-			   .relu = attr->relu };
+	struct bn_apply_args a = { .x = args->in[0],
+				   .gamma = args->in[2],
+				   .beta = args->in[3],
+				   .residual = args->in[4],
+				   .y = args->out[0],
+				   .pixels = count_pixels(n->in[0]),
+				   .channels = n->in[0]->shape.dim[3],
+				   .relu = attr->relu };
 
 	(void)err;
-	a.ch = channels_of(args, args->in[1], a.channels, attr->eps);
-	apply_all(&a);
+	a.ch = compute_bn_channels(args, args->in[1], a.channels, attr->eps);
+	apply_bn_elements(&a);
 	return 0;
 }
 
-static int infer_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_bn_infer_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const struct bn_attr *attr = n->attr;
-	struct apply a = { .x = args->in[0],
-			   .gamma = args->in[1],
-			   .beta = args->in[2],
-			   .residual = args->in[5],
-			   .y = args->out[0],
-			   .pixels = pixels_of(n->in[0]),
-			   .channels = n->in[0]->shape.dim[3],
-			   .relu = attr->relu };
+	struct bn_apply_args a = { .x = args->in[0],
+				   .gamma = args->in[1],
+				   .beta = args->in[2],
+				   .residual = args->in[5],
+				   .y = args->out[0],
+				   .pixels = count_pixels(n->in[0]),
+				   .channels = n->in[0]->shape.dim[3],
+				   .relu = attr->relu };
 	const double *mean = args->in[3], *var = args->in[4];
 	struct bn_channel *ch = args->workspace;
 
@@ -119,11 +120,11 @@ static int infer_run(void *state, const struct kernel_args *args, struct err *er
 	for (int64_t c = 0; c < a.channels; c++)
 		ch[c] = (struct bn_channel){ mean[c], 1 / sqrt(var[c] + attr->eps) };
 	a.ch = ch;
-	apply_all(&a);
+	apply_bn_elements(&a);
 	return 0;
 }
 
-static int running_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_bn_running_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const struct bn_attr *attr = n->attr;
@@ -135,12 +136,17 @@ static int running_run(void *state, const struct kernel_args *args, struct err *
 		memcpy(mean, args->in[1], tensor_bytes(n->in[1]));
 		memcpy(var, args->in[2], tensor_bytes(n->in[2]));
 	}
-	for (int64_t c = 0; c < channels; c++)
-		bn_running_update(args->in[0], channels, c, attr->momentum, &mean[c], &var[c]);
+	for (int64_t c = 0; c < channels; c++) {
+		struct bn_running r = { mean[c], var[c] };
+
+		bn_running_update(&r, args->in[0], channels, c, attr->momentum);
+		mean[c] = r.mean;
+		var[c] = r.var;
+	}
 	return 0;
 }
 
-static int keep_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_bn_keep_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const double *step = args->in[0];
@@ -151,7 +157,7 @@ static int keep_run(void *state, const struct kernel_args *args, struct err *err
 	return 0;
 }
 
-static int fixed_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_bn_fixed_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const double *mean = args->in[0], *var = args->in[1];
@@ -163,15 +169,16 @@ static int fixed_run(void *state, const struct kernel_args *args, struct err *er
 	return 0;
 }
 
-static int grad_stats_run(void *state, const struct kernel_args *args, struct err *err)
+/* Sums g and g*xhat per channel, and writes g if requested. */
+static int run_bn_grad_stats_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const struct bn_attr *attr = n->attr;
 	const double *dy = args->in[0], *dy2 = args->in[1], *x = args->in[2], *gamma = args->in[4], *beta = args->in[5];
 	const double *y = args->in[6];
 	double *dstat = args->out[0], *g_out = attr->write_g ? args->out[1] : NULL;
-	int64_t pixels = pixels_of(n->in[2]), channels = n->in[2]->shape.dim[3];
-	const struct bn_channel *ch = channels_of(args, args->in[3], channels, attr->eps);
+	int64_t pixels = count_pixels(n->in[2]), channels = n->in[2]->shape.dim[3];
+	const struct bn_channel *ch = compute_bn_channels(args, args->in[3], channels, attr->eps);
 
 	(void)err;
 	memset(dstat, 0, tensor_bytes(n->out[0]));
@@ -190,7 +197,7 @@ static int grad_stats_run(void *state, const struct kernel_args *args, struct er
 	return 0;
 }
 
-static int grad_apply_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_bn_grad_apply_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const struct bn_attr *attr = n->attr;
@@ -198,8 +205,8 @@ static int grad_apply_run(void *state, const struct kernel_args *args, struct er
 		     *gamma = args->in[4];
 	const double *beta = args->in[5];
 	double *dx = args->out[0];
-	int64_t pixels = pixels_of(n->in[1]), channels = n->in[1]->shape.dim[3];
-	const struct bn_channel *ch = channels_of(args, stat, channels, attr->eps);
+	int64_t pixels = count_pixels(n->in[1]), channels = n->in[1]->shape.dim[3];
+	const struct bn_channel *ch = compute_bn_channels(args, stat, channels, attr->eps);
 	double count = stat[2 * channels];
 
 	(void)err;
@@ -213,7 +220,7 @@ static int grad_apply_run(void *state, const struct kernel_args *args, struct er
 	return 0;
 }
 
-static int grad_params_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_bn_grad_params_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	size_t bytes = tensor_bytes(n->out[0]);
@@ -225,12 +232,16 @@ static int grad_params_run(void *state, const struct kernel_args *args, struct e
 	return 0;
 }
 
-const struct kernel bn_stats_ref = REF_KERNEL(stats_run);
-const struct kernel bn_apply_ref = { .prepare = prepare_0, .run = apply_run, .release = ref_release };
-const struct kernel bn_fixed_ref = REF_KERNEL(fixed_run);
-const struct kernel bn_running_ref = REF_KERNEL(running_run);
-const struct kernel bn_keep_ref = REF_KERNEL(keep_run);
-const struct kernel bn_infer_ref = { .prepare = prepare_0, .run = infer_run, .release = ref_release };
-const struct kernel bn_grad_stats_ref = { .prepare = prepare_2, .run = grad_stats_run, .release = ref_release };
-const struct kernel bn_grad_apply_ref = { .prepare = prepare_1, .run = grad_apply_run, .release = ref_release };
-const struct kernel bn_grad_params_ref = REF_KERNEL(grad_params_run);
+const struct kernel bn_stats_ref = REF_KERNEL(run_bn_stats_ref);
+const struct kernel bn_apply_ref = { .prepare = prepare_bn_x0_ref, .run = run_bn_apply_ref, .release = ref_release };
+const struct kernel bn_fixed_ref = REF_KERNEL(run_bn_fixed_ref);
+const struct kernel bn_running_ref = REF_KERNEL(run_bn_running_ref);
+const struct kernel bn_keep_ref = REF_KERNEL(run_bn_keep_ref);
+const struct kernel bn_infer_ref = { .prepare = prepare_bn_x0_ref, .run = run_bn_infer_ref, .release = ref_release };
+const struct kernel bn_grad_stats_ref = { .prepare = prepare_bn_x2_ref,
+					  .run = run_bn_grad_stats_ref,
+					  .release = ref_release };
+const struct kernel bn_grad_apply_ref = { .prepare = prepare_bn_x1_ref,
+					  .run = run_bn_grad_apply_ref,
+					  .release = ref_release };
+const struct kernel bn_grad_params_ref = REF_KERNEL(run_bn_grad_params_ref);

@@ -1,6 +1,6 @@
-/* bn_sums_cpu.c: the sums behind batch norm's statistics and behind its gradient, in one pass over the data, the
- * gradient's mask and join included. Sums run in f32 over blocks of rows and in f64 above, per part, and the parts are
- * added in their order. */
+/* bn_sums_cpu.c: the sums for batch norm's statistics and for its gradient, in one pass over the data that includes the
+ * gradient's mask and join. Each part sums blocks of rows in f32 and the blocks in f64; the parts are added in
+ * order. */
 #ifndef CPU_PASS
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define BLOCK_ROWS 64
 
-static inline int bn_mask(const struct bn_state *s)
+static inline int pick_bn_mask(const struct bn_state *s)
 {
 	return s->y_in ? MASK_FROM_Y : s->attr.relu ? MASK_FROM_X : MASK_NONE;
 }
@@ -18,26 +18,26 @@ static inline int bn_mask(const struct bn_state *s)
 #define CPU_BODY "trainer/ops/bn/bn_sums_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static bool sums_wide(const struct bn_state *s)
+static bool has_wide_sums(const struct bn_state *s)
 {
 	return s->c > 4 * LANES_MOST && s->c % LANES_MOST == 0;
 }
 
-static size_t sums_bytes(const struct bn_state *s)
+static size_t count_sums_bytes(const struct bn_state *s)
 {
-	size_t wide = sums_wide(s) ? (size_t)(s->parts * 2 * s->padded) * sizeof(float) : 0;
+	size_t wide = has_wide_sums(s) ? (size_t)(s->parts * 2 * s->padded) * sizeof(float) : 0;
 
 	return ((size_t)(s->parts * 2 * s->c) * sizeof(double) + 63) / 64 * 64 + wide;
 }
 
-static void sums_place(struct bn_state *s, void *workspace)
+static void place_sums(struct bn_state *s, void *workspace)
 {
 	s->sums = workspace;
-	if (sums_wide(s))
-		s->rows_sum = (float *)((char *)workspace + sums_bytes(s)) - s->parts * 2 * s->padded;
+	if (has_wide_sums(s))
+		s->rows_sum = (float *)((char *)workspace + count_sums_bytes(s)) - s->parts * 2 * s->padded;
 }
 
-static void sums_fold(const struct bn_state *s, double *out)
+static void fold_sums(const struct bn_state *s, double *out)
 {
 	for (int64_t i = 0; i < 2 * s->c; i++) {
 		double sum = 0;
@@ -48,7 +48,7 @@ static void sums_fold(const struct bn_state *s, double *out)
 	}
 }
 
-static int bn_stats_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_bn_stats_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct bn_state *s;
 	int rc = bn_cpu_new(env, n, (struct cpu_operands){ 1, 0 }, &s, err);
@@ -56,26 +56,26 @@ static int bn_stats_prepare(const struct kernel_env *env, struct node *n, void *
 	if (rc)
 		return rc;
 	s->loop = CPU_PICK(env, bn_sum_x);
-	n->workspace_bytes = sums_bytes(s);
+	n->workspace_bytes = count_sums_bytes(s);
 	*ret_state = s;
 	return 0;
 }
 
-static int bn_stats_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_bn_stats_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct bn_state s = *(const struct bn_state *)state;
 	double *stat = args->out[0];
 
 	(void)err;
 	s.x = args->in[0];
-	sums_place(&s, args->workspace);
+	place_sums(&s, args->workspace);
 	cpu_parallel(s.parts, s.loop, &s);
-	sums_fold(&s, stat);
+	fold_sums(&s, stat);
 	stat[2 * s.c] = (double)s.rows;
 	return 0;
 }
 
-static int bn_grad_stats_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_bn_grad_stats_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct bn_state *s;
 	int rc = bn_cpu_new(env, n, (struct cpu_operands){ 3, 0 }, &s, err);
@@ -83,12 +83,12 @@ static int bn_grad_stats_prepare(const struct kernel_env *env, struct node *n, v
 	if (rc)
 		return rc;
 	s->loop = CPU_PICK(env, bn_sum_grad);
-	n->workspace_bytes = sums_bytes(s) + bn_cpu_coef_bytes(s, 4);
+	n->workspace_bytes = count_sums_bytes(s) + bn_cpu_coef_bytes(s, 4);
 	*ret_state = s;
 	return 0;
 }
 
-static int bn_grad_stats_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_bn_grad_stats_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct bn_state s = *(const struct bn_state *)state;
 
@@ -98,20 +98,22 @@ static int bn_grad_stats_run(void *state, const struct kernel_args *args, struct
 	s.x = args->in[2];
 	s.y_in = s.attr.relu && s.attr.residual ? args->in[6] : NULL;
 	bn_cpu_write(&s, s.attr.write_g ? args->out[1] : NULL);
-	sums_place(&s, args->workspace);
-	bn_cpu_coef_place(&s, (char *)args->workspace + sums_bytes(&s));
+	place_sums(&s, args->workspace);
+	bn_cpu_coef_place(&s, (char *)args->workspace + count_sums_bytes(&s));
 	bn_cpu_coef_forward(&s, args->in[3], args->in[4], args->in[5]);
 	cpu_parallel(s.parts, s.loop, &s);
-	sums_fold(&s, args->out[0]);
+	fold_sums(&s, args->out[0]);
 	return 0;
 }
 
 #define OP(name) extern const struct kernel name##_cpu;
 #include "trainer/ops/ops.def"
 #undef OP
-const struct kernel bn_stats_cpu = { .prepare = bn_stats_prepare, .run = bn_stats_run, .release = cpu_state_release };
-const struct kernel bn_grad_stats_cpu = { .prepare = bn_grad_stats_prepare,
-					  .run = bn_grad_stats_run,
+const struct kernel bn_stats_cpu = { .prepare = prepare_bn_stats_cpu,
+				     .run = run_bn_stats_cpu,
+				     .release = cpu_state_release };
+const struct kernel bn_grad_stats_cpu = { .prepare = prepare_bn_grad_stats_cpu,
+					  .run = run_bn_grad_stats_cpu,
 					  .release = cpu_state_release };
 
 #else
@@ -137,7 +139,7 @@ static inline __attribute__((unused)) void V(bn_fold)(double *sums, vf acc, int6
 	memcpy(sums, sum, sizeof(sum));
 }
 
-/* One vector of channels of one row: a and b gain x and x*x, or g and g*(x - mean). */
+/* One vector of channels of one row: adds x and x*x, or g and g*(x - mean), to a and b. */
 VEC_INLINE void V(bn_step)(const struct bn_state *s, int64_t i, int64_t n, const struct V(bn_coef) * f, vf *a, vf *b,
 			   const struct V(tile) k, const bool grad)
 {
@@ -156,13 +158,13 @@ VEC_INLINE void V(bn_step)(const struct bn_state *s, int64_t i, int64_t n, const
 	*b += g * (x - f->mean);
 }
 
-/* Those of a gradient, else none. */
+/* Coefficients for a gradient; zeros for statistics. */
 VEC_INLINE struct V(bn_coef) V(bn_step_coef)(const struct bn_state *s, int64_t c, const bool grad)
 {
 	return grad ? V(bn_coef_at)(s, c) : (struct V(bn_coef)){ vset(0), vset(0), vset(0) };
 }
 
-/* The sums of one vector of channels join the part's. */
+/* Adds the sums of one vector of channels to the part's. */
 VEC_INLINE void V(bn_keep_sums)(const struct bn_state *s, int64_t c, double *sums, vf a, vf b, const bool grad)
 {
 	if (grad)
@@ -171,13 +173,13 @@ VEC_INLINE void V(bn_keep_sums)(const struct bn_state *s, int64_t c, double *sum
 	V(bn_fold)(sums + s->c + c, b, s->c - c);
 }
 
-/* Rows r of the channels [c, c + 4 LANES / deep): `deep` rows by 4 / deep vectors at a time, so that four independent
- * sums run side by side. */
+/* Sums rows r of the channels [c, c + 4 LANES / deep): `deep` rows by 4 / deep vectors at a time, so that four
+ * independent sums overlap. */
 VEC_INLINE void V(bn_sum_tile)(const struct bn_state *s, struct cpu_range r, int64_t c, double *sums, const int deep,
 			       const struct V(tile) k, const bool grad)
 {
 	const int wide = TILE_VECTORS / deep;
-	const struct bn_state own = *s; /* not reached through what is written */
+	const struct bn_state own = *s; /* a copy that stores to `out` cannot alias */
 	vf a[TILE_VECTORS] = { 0 }, b[TILE_VECTORS] = { 0 };
 	struct V(bn_coef) f[TILE_VECTORS];
 	int64_t row = r.begin;
@@ -207,8 +209,8 @@ VEC_INLINE void V(bn_sum_tile)(const struct bn_state *s, struct cpu_range r, int
 	}
 }
 
-/* With many channels a tile's rows lie too far apart for the memory to be read at speed: whole rows then, the sums
- * of a block in memory. */
+/* With many channels the rows of a tile are too far apart for full memory bandwidth. Reads whole rows instead, with the
+ * sums of a block in memory. */
 VEC_INLINE void V(bn_sum_wide)(const struct bn_state *s, struct cpu_range r, double *sums, const struct V(tile) k,
 			       const bool grad)
 {
@@ -230,7 +232,7 @@ VEC_INLINE void V(bn_sum_wide)(const struct bn_state *s, struct cpu_range r, dou
 	}
 }
 
-/* The vector of channels at c: once for all shapes, decided as it goes. */
+/* Sums the vector of channels at c. Compiled once for all shapes, with decisions at run time. */
 static __attribute__((noinline)) void V(bn_sum_rest)(const struct bn_state *s, struct cpu_range r, int64_t c,
 						     double *sums, const struct V(tile) * k, const bool grad)
 {
@@ -289,8 +291,8 @@ static void V(bn_sum_x)(void *arg, int part, int parts)
 		V(bn_sum_rows)(s, r, sums, (struct V(tile)){ .bf = false }, false);
 }
 
-/* The shapes that a network's blocks have are compiled each for itself, and in a function of its own, which the
- * compiler is done with in a third of the time. bf16 has them only on machines of today. */
+/* Common combinations are compiled as specialised functions of their own, which reduces compile time to a third. bf16
+ * has them only for wide vectors. */
 #define GRAD_ROWS(name, ...)                                                                                           \
 	static __attribute__((noinline)) void V(name)(const struct bn_state *s, struct cpu_range r, double *sums)      \
 	{                                                                                                              \
@@ -309,10 +311,10 @@ GRAD_ROWS(bn_grad_last_low, .bf = true, .mask = MASK_FROM_Y, .write = true)
 #endif
 #undef GRAD_ROWS
 
-/* All other shapes. */
+/* All other combinations. */
 static void V(bn_grad_any)(const struct bn_state *s, struct cpu_range r, double *sums)
 {
-	struct V(tile) k = { .bf = s->bf16, .mask = bn_mask(s), .join = s->dy2 != NULL, .write = s->out != NULL,
+	struct V(tile) k = { .bf = s->bf16, .mask = pick_bn_mask(s), .join = s->dy2 != NULL, .write = s->out != NULL,
 			      .past = s->past };
 
 	for (int64_t row = r.begin; row < r.end; row += BLOCK_ROWS) {
@@ -337,7 +339,7 @@ static void V(bn_sum_grad_rows)(const struct bn_state *s, struct cpu_range r, do
 #endif
 	};
 	bool join = s->dy2 != NULL, write = s->out != NULL;
-	int mask = bn_mask(s);
+	int mask = pick_bn_mask(s);
 
 	if (mask != MASK_FROM_Y && !join && !write)
 		shapes[s->bf16][mask == MASK_FROM_X](s, r, sums);

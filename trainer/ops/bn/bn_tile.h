@@ -1,12 +1,12 @@
-/* bn_tile.h: how loops of batch norm read and write, compiled once per instruction set by each.h (no include guard on
- * purpose). */
+/* bn_tile.h: loads, stores and masks of the batch norm loops, compiled once per instruction set by each.h (no include
+ * guard on purpose). */
 
-/* What a loop over a tile is compiled for: `full` means that all lanes exist. */
+/* Compile-time variant of a loop over a tile; `full`: all lanes are valid. */
 struct V(tile) {
 	bool bf, full;
 	int mask; /* MASK_* */
 	bool join, write;
-	bool past; /* what is written goes past the caches */
+	bool past; /* stores bypass the caches */
 };
 
 VEC_INLINE vf V(bn_load)(const void *p, int64_t i, int64_t width, const struct V(tile) k)
@@ -34,7 +34,7 @@ VEC_INLINE struct V(bn_coef) V(bn_coef_at)(const struct bn_state *s, int64_t c)
 	return (struct V(bn_coef)){ vload(s->scale, c, false), vload(s->shift, c, false), vload(s->mean, c, false) };
 }
 
-/* The gradient before the activation: what arrives, joined, where the output was positive. n: channels that there are
+/* The gradient in front of the activation: dy [+ dy2], zero where the output was not positive. n: number of channels
  * from i on. */
 VEC_INLINE vf V(bn_masked)(const struct bn_state *s, int64_t i, int64_t n, vf x, const struct V(bn_coef) * f,
 			    const struct V(tile) k)

@@ -1,5 +1,5 @@
-/* cast.c: a change of float type. Its gradient would be a cast back; casts are inserted after the backward pass is
- * built, so none is defined. */
+/* cast.c: conversion between float types. No gradient is defined, since casts are inserted after the backward pass is
+ * built. */
 #include "trainer/ops/cast/cast.h"
 
 #include "trainer/ops/ops.h"
@@ -19,9 +19,9 @@ struct tensor *cast_add(struct graph *g, struct tensor *x, enum dtype to)
 static int cast_shape(struct graph *g, struct node *n)
 {
 	if (graph_expect(g, n, n->out[0] && dtype_is_float(n->in[0]->dtype) && dtype_is_float(n->out[0]->dtype),
-			 "only float types are cast"))
+			 "casts need float types"))
 		return g->err.code;
-	return graph_out(g, n, 0, n->out[0]->dtype, n->in[0]->shape, "");
+	return graph_out(g, n, 0, TENSOR_TYPE(n->out[0]->dtype, n->in[0]->shape), "");
 }
 
 const struct op op_cast = {

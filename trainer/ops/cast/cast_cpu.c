@@ -15,20 +15,21 @@ struct cast_state {
 #define CPU_BODY "trainer/ops/cast/cast_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static bool cast_known(enum dtype t)
+static bool is_castable(enum dtype t)
 {
 	return t == DTYPE_F32 || t == DTYPE_BF16 || t == DTYPE_F64;
 }
 
-static int cast_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+/* Accepts f32, bf16 and f64 on both sides. */
+static int prepare_cast_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct cast_state *s;
 	void *state;
 	int rc = 0;
 
-	if (!cast_known(n->in[0]->dtype))
+	if (!is_castable(n->in[0]->dtype))
 		rc = cpu_want(n, n->in[0], DTYPE_F32, err);
-	if (!rc && !cast_known(n->out[0]->dtype))
+	if (!rc && !is_castable(n->out[0]->dtype))
 		rc = cpu_want(n, n->out[0], DTYPE_F32, err);
 	if (!rc)
 		rc = cpu_state_new(sizeof(*s), &state, err);
@@ -44,7 +45,7 @@ static int cast_prepare(const struct kernel_env *env, struct node *n, void **ret
 	return 0;
 }
 
-static int cast_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_cast_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct cast_state s = *(const struct cast_state *)state;
 
@@ -56,7 +57,7 @@ static int cast_run(void *state, const struct kernel_args *args, struct err *err
 }
 
 extern const struct kernel cast_cpu;
-const struct kernel cast_cpu = { .prepare = cast_prepare, .run = cast_run, .release = cpu_state_release };
+const struct kernel cast_cpu = { .prepare = prepare_cast_cpu, .run = run_cast_cpu, .release = cpu_state_release };
 
 #else
 
@@ -66,7 +67,7 @@ VEC_INLINE void V(cast_narrow)(const struct cast_state *s, struct cpu_range r, b
 		vstore_any(s->y, i, vload_any(s->x, i, r.end - i, from_bf), r.end - i, to_bf);
 }
 
-/* To or from f64, a block at a time through f32. */
+/* To or from f64, in blocks, through f32. */
 static void V(cast_f64)(const struct cast_state *s, struct cpu_range r)
 {
 	for (int64_t i = r.begin; i < r.end; i += LANES) {

@@ -1,4 +1,4 @@
-/* cast_cuda.cu: between any two float types. */
+/* cast_cuda.cu: conversion between any two float types. */
 #include "trainer/backends/cuda/cuda.h"
 
 namespace {
@@ -21,10 +21,10 @@ template <typename From> int convert_to(const struct node *n, const struct kerne
 {
 	BY_TYPE(n->out[0]->dtype, T,
 		return cuda_each(n, a, convert<From, T>{ cuda_in<From>(a, 0), cuda_out<T>(a, 0) },
-				 cuda_count(n->in[0]), 0, err));
+				 { cuda_count(n->in[0]), 0 }, err));
 }
 
-int cast_run(void *state, const struct kernel_args *a, struct err *err)
+int run_cast_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
@@ -33,4 +33,4 @@ int cast_run(void *state, const struct kernel_args *a, struct err *err)
 
 } // namespace
 
-CUDA_KERNEL(cast, cuda_prepare, cast_run);
+CUDA_KERNEL(cast, cuda_prepare, run_cast_cuda);

@@ -1,9 +1,9 @@
-/* cast_ref.c: between any two float types. */
+/* cast_ref.c: conversion between any two float types. */
 #include "trainer/ops/cast/cast.h"
 #include "trainer/ops/cast/float16.h"
 #include "trainer/ops/ref_kernel.h"
 
-static int cast_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_cast_ref(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	(void)env;
 	(void)err;
@@ -11,7 +11,7 @@ static int cast_prepare(const struct kernel_env *env, struct node *n, void **ret
 	return 0;
 }
 
-static int cast_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_cast_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 
@@ -21,4 +21,4 @@ static int cast_run(void *state, const struct kernel_args *args, struct err *err
 	return 0;
 }
 
-const struct kernel cast_ref = { .prepare = cast_prepare, .run = cast_run, .release = ref_release };
+const struct kernel cast_ref = { .prepare = prepare_cast_ref, .run = run_cast_ref, .release = ref_release };

@@ -1,5 +1,5 @@
 /* float16.h: the two 16-bit float types as bits (IEEE 754 binary16 and the upper half of binary32), rounded to nearest
- * even. NaN stays NaN, values beyond the range become infinities. Into 16 bits the way leads through f32. */
+ * even. NaN stays NaN; values out of range become infinities. Conversions to 16 bits go through f32. */
 #ifndef DPT_OPS_FLOAT16_H
 #define DPT_OPS_FLOAT16_H
 
@@ -57,9 +57,9 @@ HOST_DEVICE_INLINE uint16_t f16_from_float(float f)
 
 	if (a > 0x7f800000u)
 		return sign | 0x7e00;
-	if (a >= 0x477ff000u) /* 65520 and beyond round to infinity */
+	if (a >= 0x477ff000u) /* from 65520 on rounds to infinity */
 		return sign | 0x7c00;
-	if (a < 0x38800000u) { /* below 2^-14: adding 0.5 leaves the multiple of 2^-24 in the lowest bits, rounded */
+	if (a < 0x38800000u) { /* below 2^-14: adding 0.5 rounds to a multiple of 2^-24, in the lowest bits */
 		a = float_bits(float_from_bits(a) + 0.5f) - 0x3f000000u;
 		return sign | (uint16_t)a;
 	}

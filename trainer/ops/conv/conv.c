@@ -1,5 +1,5 @@
-/* conv.c: shapes and gradients of the 2-D convolution. The weight gradient comes before the data gradient, so that x is
- * free when dx is made and a gradient bucket closes as early as it can. */
+/* conv.c: shape rules and gradients of the 2-D convolution. The weight gradient precedes the data gradient, so that x
+ * can be freed before dx is allocated and a gradient bucket completes as early as possible. */
 #include "trainer/ops/conv/conv.h"
 
 #include "trainer/ops/ops.h"
@@ -21,23 +21,23 @@ struct tensor *conv_add(struct graph *g, struct tensor *x, struct tensor *w, int
 	return n ? n->out[0] : NULL;
 }
 
-/* Output length along one axis; below 1: the kernel does not fit. */
-static int64_t out_length(int64_t in, const struct conv_attr *a)
+/* Output length along one axis; below 1: the image is smaller than the kernel. */
+static int64_t count_conv_outputs(int64_t in, const struct conv_attr *a)
 {
 	int64_t room = in + 2 * (int64_t)a->pad - a->kernel;
 
 	return a->stride < 1 || room < 0 ? 0 : room / a->stride + 1;
 }
 
-static struct shape out_shape(const struct conv_attr *a, int64_t channels)
+static struct shape make_conv_shape(const struct conv_attr *a, int64_t channels)
 {
 	const int64_t *in = a->in_shape.dim;
 
-	return SHAPE(in[0], out_length(in[1], a), out_length(in[2], a), channels);
+	return SHAPE(in[0], count_conv_outputs(in[1], a), count_conv_outputs(in[2], a), channels);
 }
 
-/* What all three share: x is in_shape, w fits, dy (or y) has the shape that follows. */
-static int check(struct graph *g, const struct node *n, const struct tensor *w, const struct tensor *dy)
+/* Checks common to the three ops: in_shape is 4-D, w matches it, dy (or y) has the resulting shape. */
+static int check_conv_operands(struct graph *g, const struct node *n, const struct tensor *w, const struct tensor *dy)
 {
 	const struct conv_attr *a = n->attr;
 	struct shape y;
@@ -47,44 +47,47 @@ static int check(struct graph *g, const struct node *n, const struct tensor *w, 
 	if (w && graph_expect(g, n,
 			      w->shape.ndim == 4 && w->shape.dim[1] == a->kernel && w->shape.dim[2] == a->kernel &&
 				      w->shape.dim[3] == a->in_shape.dim[3],
-			      "the weights [K,R,S,C] do not fit x [N,H,W,C]"))
+			      "weights [K,R,S,C] do not match x [N,H,W,C]"))
 		return g->err.code;
-	y = out_shape(a, dy ? dy->shape.dim[3] : 1);
-	if (graph_expect(g, n, y.dim[1] > 0 && y.dim[2] > 0, "the image is smaller than the kernel"))
+	y = make_conv_shape(a, dy ? dy->shape.dim[3] : 1);
+	if (graph_expect(g, n, y.dim[1] > 0 && y.dim[2] > 0, "image is smaller than the kernel"))
 		return g->err.code;
-	return graph_expect(g, n, !dy || shape_equal(&dy->shape, &y), "dy does not fit x");
+	return graph_expect(g, n, !dy || shape_equal(&dy->shape, &y), "dy does not match the output shape of x");
 }
 
 static int conv_shape(struct graph *g, struct node *n)
 {
 	const struct conv_attr *a = n->attr;
 
-	if (graph_expect(g, n, shape_equal(&n->in[0]->shape, &a->in_shape), "x has another shape than declared") ||
-	    check(g, n, n->in[1], NULL))
+	if (graph_expect(g, n, shape_equal(&n->in[0]->shape, &a->in_shape), "x does not have the declared shape") ||
+	    check_conv_operands(g, n, n->in[1], NULL))
 		return g->err.code;
-	return graph_out(g, n, 0, n->in[0]->dtype, out_shape(a, n->in[1]->shape.dim[0]), "");
+	return graph_out(g, n, 0, TENSOR_TYPE(n->in[0]->dtype, make_conv_shape(a, n->in[1]->shape.dim[0])), "");
 }
 
-static int dgrad_shape(struct graph *g, struct node *n)
+static int conv_dgrad_shape(struct graph *g, struct node *n)
 {
 	const struct conv_attr *a = n->attr;
 
-	if (check(g, n, n->in[1], n->in[0]))
+	if (check_conv_operands(g, n, n->in[1], n->in[0]))
 		return g->err.code;
-	return graph_out(g, n, 0, n->in[0]->dtype, a->in_shape, "");
+	return graph_out(g, n, 0, TENSOR_TYPE(n->in[0]->dtype, a->in_shape), "");
 }
 
-static int wgrad_shape(struct graph *g, struct node *n)
+static int conv_wgrad_shape(struct graph *g, struct node *n)
 {
 	const struct conv_attr *a = n->attr;
 
-	if (graph_expect(g, n, shape_equal(&n->in[0]->shape, &a->in_shape), "x has another shape than declared") ||
-	    check(g, n, NULL, n->in[1]))
+	if (graph_expect(g, n, shape_equal(&n->in[0]->shape, &a->in_shape), "x does not have the declared shape") ||
+	    check_conv_operands(g, n, NULL, n->in[1]))
 		return g->err.code;
-	return graph_out(g, n, 0, n->in[0]->dtype,
-			 SHAPE(n->in[1]->shape.dim[3], a->kernel, a->kernel, a->in_shape.dim[3]), "");
+	return graph_out(
+		g, n, 0,
+		TENSOR_TYPE(n->in[0]->dtype, SHAPE(n->in[1]->shape.dim[3], a->kernel, a->kernel, a->in_shape.dim[3])),
+		"");
 }
 
+/* Adds dw, then dx. */
 static int conv_backward(struct graph *g, struct node *n)
 {
 	struct tensor *x = n->in[0], *w = n->in[1], *dy = graph_grad_get(g, n->out[0]), *dw;
@@ -120,7 +123,7 @@ static void conv_dump(const struct node *n, struct buf *out)
 	buf_addf(out, " kernel=%d stride=%d pad=%d", a->kernel, a->stride, a->pad);
 }
 
-/* Multiply-adds counted twice, padding included: the same for all three. */
+/* A multiply-add counts as two, padding included; the same for all three ops. */
 static double conv_flops(const struct node *n)
 {
 	const struct conv_attr *a = n->attr;
@@ -141,7 +144,7 @@ const struct op op_conv = {
 const struct op op_conv_dgrad = {
 	.name = "conv_dgrad",
 	.id = OP_conv_dgrad,
-	.shape = dgrad_shape,
+	.shape = conv_dgrad_shape,
 	.dump = conv_dump,
 	.flops = conv_flops,
 };
@@ -149,7 +152,7 @@ const struct op op_conv_dgrad = {
 const struct op op_conv_wgrad = {
 	.name = "conv_wgrad",
 	.id = OP_conv_wgrad,
-	.shape = wgrad_shape,
+	.shape = conv_wgrad_shape,
 	.dtype = op_dtype_sums,
 	.dump = conv_dump,
 	.flops = conv_flops,

@@ -1,6 +1,6 @@
-/* conv_cuda.cu: convolutions by cuDNN, with channels padded to what its engines in 16 bits want; else, and in f64, as
- * products whose operands are images under the kernel's window, taken straight from the images (implicit GEMM): forward
- * y[pixel, K] = window(x)[pixel, RSC] w[K, RSC]^T and its two gradients. */
+/* conv_cuda.cu: convolutions by cuDNN, with channels padded as its 16-bit engines require. Otherwise, and in f64,
+ * implicit GEMM: products whose operands are the windows of images, read directly from the images: forward y[pixel, K]
+ * = window(x)[pixel, RSC] w[K, RSC]^T and its two gradients. */
 #include <stdlib.h>
 
 #include "trainer/backends/cuda/product.h"
@@ -13,13 +13,13 @@ extern "C" {
 
 namespace {
 
-struct sizes {
+struct conv_cuda_sizes {
 	int n, h, w, c; /* x */
 	int k, p, q;	/* y */
 	int kernel, stride, pad;
 };
 
-struct sizes sizes_of(const struct node *n, const struct tensor *y)
+struct conv_cuda_sizes read_conv_sizes(const struct node *n, const struct tensor *y)
 {
 	const struct conv_attr *a = static_cast<const struct conv_attr *>(n->attr);
 	const int64_t *in = a->in_shape.dim, *out = y->shape.dim;
@@ -28,8 +28,9 @@ struct sizes sizes_of(const struct node *n, const struct tensor *y)
 		 (int)out[1], (int)out[2], a->kernel,  a->stride,  a->pad };
 }
 
-/* x at channel c under place (r, s) of the window of output pixel i; 0 outside the image. */
-template <typename T> __device__ acc_t<T> under(const struct sizes &z, const T *x, int i, int place, int c)
+/* x at channel c under position (r, s) of the window of output pixel i; 0 outside the image. */
+template <typename T>
+__device__ acc_t<T> read_under_window(const struct conv_cuda_sizes &z, const T *x, int i, int place, int c)
 {
 	const int h = i / z.q % z.p * z.stride - z.pad + place / z.kernel;
 	const int w = i % z.q * z.stride - z.pad + place % z.kernel;
@@ -39,17 +40,17 @@ template <typename T> __device__ acc_t<T> under(const struct sizes &z, const T *
 	return widen(x[(((int64_t)(i / (z.p * z.q)) * z.h + h) * z.w + w) * z.c + c]);
 }
 
-template <typename T> struct forward {
+template <typename T> struct conv_forward_product {
 	using acc = acc_t<T>;
 	static constexpr bool a_along_k = true, b_along_n = false;
 	int m, n, k;
-	struct sizes z;
+	struct conv_cuda_sizes z;
 	const T *x, *w;
 	T *y;
 
 	__device__ acc a(int i, int l) const
 	{
-		return under(z, x, i, l / z.c, l % z.c);
+		return read_under_window(z, x, i, l / z.c, l % z.c);
 	}
 
 	__device__ acc b(int l, int j) const
@@ -63,12 +64,12 @@ template <typename T> struct forward {
 	}
 };
 
-/* dx[pixel, C] = dy under the reflected window [pixel, RSK] w[K, RS, C]. */
-template <typename T> struct by_data {
+/* dx[pixel, C] = dy under the mirrored window [pixel, RSK] w[K, RS, C]. */
+template <typename T> struct conv_data_product {
 	using acc = acc_t<T>;
 	static constexpr bool a_along_k = true, b_along_n = true;
 	int m, n, k;
-	struct sizes z;
+	struct conv_cuda_sizes z;
 	const T *dy, *w;
 	T *dx;
 
@@ -94,11 +95,11 @@ template <typename T> struct by_data {
 };
 
 /* dw[K, RSC] = dy[pixel, K]^T window(x)[pixel, RSC]. */
-template <typename T> struct by_weights {
+template <typename T> struct conv_weights_product {
 	using acc = acc_t<T>;
 	static constexpr bool a_along_k = false, b_along_n = true;
 	int m, n, k;
-	struct sizes z;
+	struct conv_cuda_sizes z;
 	const T *x, *dy;
 	acc *dw;
 
@@ -109,7 +110,7 @@ template <typename T> struct by_weights {
 
 	__device__ acc b(int l, int j) const
 	{
-		return under(z, x, l, j / z.c, j % z.c);
+		return read_under_window(z, x, l, j / z.c, j % z.c);
 	}
 
 	__device__ void put(int i, int j, acc sum) const
@@ -118,57 +119,57 @@ template <typename T> struct by_weights {
 	}
 };
 
-struct bounds {
+struct product_bounds {
 	int64_t m, n, k;
 };
 
-struct bounds forward_bounds(const struct sizes &z)
+struct product_bounds forward_bounds(const struct conv_cuda_sizes &z)
 {
 	return { (int64_t)z.n * z.p * z.q, z.k, (int64_t)z.kernel * z.kernel * z.c };
 }
 
-struct bounds data_bounds(const struct sizes &z)
+struct product_bounds data_bounds(const struct conv_cuda_sizes &z)
 {
 	return { (int64_t)z.n * z.h * z.w, z.c, (int64_t)z.kernel * z.kernel * z.k };
 }
 
-struct bounds weights_bounds(const struct sizes &z)
+struct product_bounds weights_bounds(const struct conv_cuda_sizes &z)
 {
 	return { z.k, (int64_t)z.kernel * z.kernel * z.c, (int64_t)z.n * z.p * z.q };
 }
 
-struct bounds bounds_of(enum conv_pass pass, const struct sizes &z)
+struct product_bounds pick_product_bounds(enum conv_pass pass, const struct conv_cuda_sizes &z)
 {
 	return pass == CONV_FORWARD ? forward_bounds(z) : pass == CONV_BY_DATA ? data_bounds(z) : weights_bounds(z);
 }
 
-constexpr int channels_each = 8; /* in 16 bits, of what the library's engines take */
+constexpr int channels_each = 8; /* channel multiple that the library's 16-bit engines require */
 constexpr size_t room_align = 256;
 
-struct layer {
+struct conv_layer {
 	const struct node *n;
-	struct sizes z;
+	struct conv_cuda_sizes z;
 	enum conv_pass pass;
-	struct dnn_plan *plan; /* NULL: tiles */
-	int channels;	       /* of images and weights as the library sees them */
-	size_t images, weights; /* bytes of the workspace for either, so padded; 0: none */
+	struct dnn_plan *plan; /* NULL: tiled kernels */
+	int channels;	       /* channels of images and weights as passed to the library */
+	size_t images, weights; /* workspace bytes for padded images and weights; 0: none */
 };
 
-size_t round_up(size_t bytes)
+size_t round_up_bytes(size_t bytes)
 {
 	return (bytes + room_align - 1) / room_align * room_align;
 }
 
-bool is_low(const struct layer *l)
+bool is_low(const struct conv_layer *l)
 {
 	return l->n->in[0]->dtype == DTYPE_BF16 || l->n->in[0]->dtype == DTYPE_F16;
 }
 
-/* Leaves the plan away where the library has none. Weights always have room: as parts of others they may begin
- * anywhere, and gradients in 16 bits are widened behind. */
-int plan_layer(struct layer *l, const struct kernel_env *env, struct err *err)
+/* Plans the library's implementation; leaves plan NULL if it has none. Weights always get workspace: as parts of other
+ * tensors they may be unaligned, and 16-bit gradients are widened afterwards. */
+int plan_cudnn_conv(struct conv_layer *l, const struct kernel_env *env, struct err *err)
 {
-	const struct sizes &z = l->z;
+	const struct conv_cuda_sizes &z = l->z;
 	const enum dtype type = l->n->in[0]->dtype;
 	struct conv_spec s = { l->pass, type,	  z.n,	    z.h,       z.w, z.c, z.k, z.p,
 			       z.q,	z.kernel, z.stride, z.pad };
@@ -183,47 +184,48 @@ int plan_layer(struct layer *l, const struct kernel_env *env, struct err *err)
 	if (rc)
 		return rc == ERR_UNSUPPORTED ? 0 : rc;
 	if (l->channels != z.c)
-		l->images = round_up((size_t)(s.n * s.h * s.w * s.c) * dtype_bytes(type));
-	l->weights = round_up((size_t)(s.k * s.kernel * s.kernel * s.c) * dtype_bytes(type));
+		l->images = round_up_bytes((size_t)(s.n * s.h * s.w * s.c) * dtype_bytes(type));
+	l->weights = round_up_bytes((size_t)(s.k * s.kernel * s.kernel * s.c) * dtype_bytes(type));
 	return 0;
 }
 
-void conv_release(void *state)
+void release_conv_cuda(void *state)
 {
-	struct layer *l = static_cast<struct layer *>(state);
+	struct conv_layer *l = static_cast<struct conv_layer *>(state);
 
 	if (l)
 		conv_plan_free(l->plan);
 	free(l);
 }
 
-const char *conv_impl(const void *state)
+const char *name_conv_impl(const void *state)
 {
-	const struct dnn_plan *plan = static_cast<const struct layer *>(state)->plan;
+	const struct dnn_plan *plan = static_cast<const struct conv_layer *>(state)->plan;
 
 	return !plan ? "tiles" : conv_plan_uses_tensor_cores(plan) ? "cuDNN on tensor cores" : "cuDNN";
 }
 
-int prepare(const struct kernel_env *env, struct node *n, enum conv_pass pass, const struct tensor *y, void **ret_state,
-	    struct err *err)
+int prepare_conv_layer(const struct kernel_env *env, struct node *n, enum conv_pass pass, void **ret_state,
+		       struct err *err)
 {
-	struct layer *l = static_cast<struct layer *>(calloc(1, sizeof(*l)));
+	const struct tensor *y = pass == CONV_FORWARD ? n->out[0] : pass == CONV_BY_DATA ? n->in[0] : n->in[1];
+	struct conv_layer *l = static_cast<struct conv_layer *>(calloc(1, sizeof(*l)));
 	const size_t each = n->in[0]->dtype == DTYPE_F64 ? sizeof(double) : sizeof(float);
-	struct bounds b;
+	struct product_bounds b;
 	size_t library;
 	int rc;
 
 	if (!l)
 		return err_set(err, ERR_NOMEM, "cuda: out of memory: %s", n->name);
 	l->n = n;
-	l->z = sizes_of(n, y);
+	l->z = read_conv_sizes(n, y);
 	l->pass = pass;
-	b = bounds_of(pass, l->z);
+	b = pick_product_bounds(pass, l->z);
 	rc = product_check(n, b.m, b.n, b.k, err);
 	if (!rc)
-		rc = plan_layer(l, env, err);
+		rc = plan_cudnn_conv(l, env, err);
 	if (rc) {
-		conv_release(l);
+		release_conv_cuda(l);
 		return rc;
 	}
 	library = l->plan ? room_align + l->images + l->weights + conv_plan_workspace(l->plan) : 0;
@@ -234,54 +236,55 @@ int prepare(const struct kernel_env *env, struct node *n, enum conv_pass pass, c
 	return 0;
 }
 
-int conv_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+int prepare_conv_cuda(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	return prepare(env, n, CONV_FORWARD, n->out[0], ret_state, err);
+	return prepare_conv_layer(env, n, CONV_FORWARD, ret_state, err);
 }
 
-int dgrad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+int prepare_conv_dgrad_cuda(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	return prepare(env, n, CONV_BY_DATA, n->in[0], ret_state, err);
+	return prepare_conv_layer(env, n, CONV_BY_DATA, ret_state, err);
 }
 
-int wgrad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+int prepare_conv_wgrad_cuda(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	return prepare(env, n, CONV_BY_WEIGHTS, n->in[1], ret_state, err);
+	return prepare_conv_layer(env, n, CONV_BY_WEIGHTS, ret_state, err);
 }
 
-/* ---- by the library ---- */
+/* ---- the library ---- */
 
-struct rooms {
+struct library_workspace {
 	void *images, *weights, *library;
 };
 
-struct rooms rooms_of(const struct layer *l, const struct kernel_args *a)
+struct library_workspace place_library_operands(const struct conv_layer *l, const struct kernel_args *a)
 {
-	char *at = reinterpret_cast<char *>(round_up(reinterpret_cast<uintptr_t>(a->workspace)));
+	char *at = reinterpret_cast<char *>(round_up_bytes(reinterpret_cast<uintptr_t>(a->workspace)));
 
 	return { at, at + l->images, at + l->images + l->weights };
 }
 
-bool aligned(const void *p)
+bool is_aligned(const void *p)
 {
 	return reinterpret_cast<uintptr_t>(p) % 16 == 0;
 }
 
-/* Images or weights as the library takes them: where they are, or in their room. */
+/* Returns images or weights as the library needs them: in place, or copied to the workspace. */
 template <typename T>
-const void *taken(const struct layer *l, const struct kernel_args *a, const void *p, int64_t rows, void *room)
+const void *stage_operand(const struct conv_layer *l, const struct kernel_args *a, const void *p, int64_t rows,
+			  void *room)
 {
-	if (l->channels == l->z.c && aligned(p))
+	if (l->channels == l->z.c && is_aligned(p))
 		return p;
-	stage_rows(a, static_cast<const T *>(p), static_cast<T *>(room), rows, l->z.c, l->channels);
+	stage_rows(a, static_cast<const T *>(p), static_cast<T *>(room), { rows, l->z.c, l->channels });
 	return room;
 }
 
-template <typename T> int by_library(const struct layer *l, const struct kernel_args *a, struct err *err)
+template <typename T> int run_conv_library(const struct conv_layer *l, const struct kernel_args *a, struct err *err)
 {
-	const struct sizes &z = l->z;
+	const struct conv_cuda_sizes &z = l->z;
 	const int64_t pixels = (int64_t)z.n * z.h * z.w, filters = (int64_t)z.k * z.kernel * z.kernel;
-	const struct rooms room = rooms_of(l, a);
+	const struct library_workspace room = place_library_operands(l, a);
 	const bool cut = l->channels != z.c;
 	struct conv_operands o = { nullptr, nullptr, nullptr, room.library, a->stream };
 	int rc;
@@ -289,59 +292,64 @@ template <typename T> int by_library(const struct layer *l, const struct kernel_
 	if (l->pass == CONV_BY_DATA)
 		o.x = cut ? room.images : a->out[0];
 	else
-		o.x = taken<T>(l, a, a->in[0], pixels, room.images);
+		o.x = stage_operand<T>(l, a, a->in[0], pixels, room.images);
 	if (l->pass == CONV_BY_WEIGHTS)
-		o.w = cut || is_low(l) || !aligned(a->out[0]) ? room.weights : a->out[0];
+		o.w = cut || is_low(l) || !is_aligned(a->out[0]) ? room.weights : a->out[0];
 	else
-		o.w = taken<T>(l, a, a->in[1], filters, room.weights);
+		o.w = stage_operand<T>(l, a, a->in[1], filters, room.weights);
 	o.y = l->pass == CONV_FORWARD ? a->out[0] : l->pass == CONV_BY_DATA ? a->in[0] : a->in[1];
 	rc = conv_plan_run(l->plan, l->n, &o, err);
 	if (!rc && l->pass == CONV_BY_DATA && cut)
-		stage_rows(a, static_cast<const T *>(o.x), cuda_out<T>(a, 0), pixels, l->channels, z.c);
+		stage_rows(a, static_cast<const T *>(o.x), cuda_out<T>(a, 0), { pixels, l->channels, z.c });
 	if (!rc && l->pass == CONV_BY_WEIGHTS && o.w != a->out[0])
-		stage_rows(a, static_cast<const T *>(o.w), cuda_out<acc_t<T>>(a, 0), filters, l->channels, z.c);
+		stage_rows(a, static_cast<const T *>(o.w), cuda_out<acc_t<T>>(a, 0), { filters, l->channels, z.c });
 	return rc ? rc : cuda_launched(l->n, err);
 }
 
-/* ---- by tiles ---- */
+/* ---- tiles ---- */
 
-template <typename T> void by_tiles(const struct layer *l, const struct kernel_args *a)
+template <typename T> void run_conv_tiles(const struct conv_layer *l, const struct kernel_args *a)
 {
-	const struct sizes &z = l->z;
-	const struct bounds b = bounds_of(l->pass, z);
+	const struct conv_cuda_sizes &z = l->z;
+	const struct product_bounds b = pick_product_bounds(l->pass, z);
 	const int m = (int)b.m, n = (int)b.n, k = (int)b.k;
 
 	if (l->pass == CONV_FORWARD)
-		product_run(a, forward<T>{ m, n, k, z, cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
-			    a->workspace);
+		product_run(
+			a, conv_forward_product<T>{ m, n, k, z, cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
+			a->workspace);
 	else if (l->pass == CONV_BY_DATA)
-		product_run(a, by_data<T>{ m, n, k, z, cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
+		product_run(a,
+			    conv_data_product<T>{ m, n, k, z, cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
 			    a->workspace);
 	else
 		product_run(a,
-			    by_weights<T>{ m, n, k, z, cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<acc_t<T>>(a, 0) },
+			    conv_weights_product<T>{ m, n, k, z, cuda_in<T>(a, 0), cuda_in<T>(a, 1),
+						     cuda_out<acc_t<T>>(a, 0) },
 			    a->workspace);
 }
 
-/* Images lie where the plan puts them; weights alone may be parts of others. */
-bool takes(const struct layer *l, const struct kernel_args *a)
+/* Returns true if the library can run: the planner aligns images; only weights may be unaligned parts of other
+ * tensors. */
+bool can_run_library(const struct conv_layer *l, const struct kernel_args *a)
 {
 	const void *first = l->pass == CONV_BY_DATA ? a->out[0] : a->in[0];
 	const void *second = l->pass == CONV_FORWARD ? a->out[0] : l->pass == CONV_BY_DATA ? a->in[0] : a->in[1];
 
-	return l->plan && aligned(first) && aligned(second);
+	return l->plan && is_aligned(first) && is_aligned(second);
 }
 
-int conv_run(void *state, const struct kernel_args *a, struct err *err)
+int run_conv_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
-	const struct layer *l = static_cast<const struct layer *>(state);
+	const struct conv_layer *l = static_cast<const struct conv_layer *>(state);
 
-	BY_TYPE(l->n->in[0]->dtype, T, if (takes(l, a)) return by_library<T>(l, a, err); by_tiles<T>(l, a));
+	BY_TYPE(l->n->in[0]->dtype, T, if (can_run_library(l, a)) return run_conv_library<T>(l, a, err);
+		run_conv_tiles<T>(l, a));
 	return cuda_launched(l->n, err);
 }
 
 } // namespace
 
-CUDA_KERNEL_OF(conv, conv_prepare, conv_run, conv_release, conv_impl);
-CUDA_KERNEL_OF(conv_dgrad, dgrad_prepare, conv_run, conv_release, conv_impl);
-CUDA_KERNEL_OF(conv_wgrad, wgrad_prepare, conv_run, conv_release, conv_impl);
+CUDA_KERNEL_OF(conv, prepare_conv_cuda, run_conv_cuda, release_conv_cuda, name_conv_impl);
+CUDA_KERNEL_OF(conv_dgrad, prepare_conv_dgrad_cuda, run_conv_cuda, release_conv_cuda, name_conv_impl);
+CUDA_KERNEL_OF(conv_wgrad, prepare_conv_wgrad_cuda, run_conv_cuda, release_conv_cuda, name_conv_impl);

@@ -22,7 +22,7 @@ static int copy_shape(struct graph *g, struct node *n)
 	const struct tensor *x = n->in[0], *y = n->out[0];
 
 	return graph_expect(g, n, y && x->dtype == y->dtype && shape_equal(&x->shape, &y->shape),
-			    "a copy differs in type or shape");
+			    "source and copy differ in type or shape");
 }
 
 const struct op op_copy = {

@@ -3,7 +3,7 @@
 #include "trainer/ops/copy/copy.h"
 
 /* size: rows, columns. */
-static struct node *build(struct graph *g, const struct op_case *c)
+static struct node *build_copy_case(struct graph *g, const struct op_case *c)
 {
 	struct tensor *x = case_input(g, "x", DTYPE_F32, SHAPE(c->size[0], c->size[1]));
 
@@ -11,8 +11,8 @@ static struct node *build(struct graph *g, const struct op_case *c)
 }
 
 const struct op_case cases_copy[] = {
-	{ "no elements", .build = build, .exact = true, .size = { 0, 3 } },
-	{ "odd", .build = build, .exact = true, .size = { 7, 31 } },
-	{ "long", .build = build, .exact = true, .size = { 70, 1031 } },
+	{ "no elements", .build = build_copy_case, .exact = true, .size = { 0, 3 } },
+	{ "odd", .build = build_copy_case, .exact = true, .size = { 7, 31 } },
+	{ "long", .build = build_copy_case, .exact = true, .size = { 70, 1031 } },
 	{ NULL },
 };

@@ -1,4 +1,4 @@
-/* copy_cpu.c: see copy_host.h. */
+/* copy_cpu.c: the copy of copy_host.h. */
 #include "trainer/ops/copy/copy_host.h"
 
 extern const struct kernel copy_cpu;

@@ -1,6 +1,6 @@
-/* copy_cuda.cu: between the device and pinned memory, or within either: the addresses tell. From and to a mapped file
- * by pieces: each goes through pinned memory, which a function of the host, in the stream's order, fills from the file
- * or empties into it. The copies of one direction have one stream, so one buffer a direction does. */
+/* copy_cuda.cu: copies between the device and pinned memory, or within either; addresses determine the direction.
+ * Copies from and to a mapped file go in pieces through pinned memory, which a host function in stream order fills from
+ * the file or writes to it. Copies of one direction use one stream, so one buffer per direction suffices. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,31 +18,32 @@ struct piece {
 	unsigned char *file;
 	void *staging;
 	size_t bytes;
-	bool fills; /* the staging memory, from the file */
+	bool fills; /* true: from the file to staging memory */
 };
 
-/* One way of the tensor: its slots each have their own. Graphs remember its pieces: it lives as long as the kernel. */
-struct way {
-	struct way *next;
+/* One route of the tensor: each of its slots has its own. CUDA graphs refer to its pieces, so it lives as long as the
+ * kernel. */
+struct copy_route {
+	struct copy_route *next;
 	unsigned char *file, *device;
 	struct piece piece[];
 };
 
-struct state {
+struct copy_state {
 	const struct node *n;
 	bool fills;
-	void *staging; /* NULL: no file, or no device to copy to */
-	struct way *ways;
+	void *staging; /* NULL: no file, or no device */
+	struct copy_route *routes;
 };
 
-static_assert(COPY_PIECE_BYTES == STAGING_BYTES, "a piece is what there is room for");
+static_assert(COPY_PIECE_BYTES == STAGING_BYTES, "a piece must fit the staging buffer");
 
-size_t piece_bytes(size_t bytes, size_t at)
+size_t count_piece_bytes(size_t bytes, size_t at)
 {
 	return bytes - at < STAGING_BYTES ? bytes - at : STAGING_BYTES;
 }
 
-void CUDART_CB move(void *piece)
+void CUDART_CB move_file_piece(void *piece)
 {
 	const struct piece *p = static_cast<const struct piece *>(piece);
 
@@ -50,37 +51,37 @@ void CUDART_CB move(void *piece)
 	copy_give_back(p->file, p->bytes);
 }
 
-struct way *way_new(struct state *s, unsigned char *file, unsigned char *device)
+struct copy_route *new_copy_route(struct copy_state *s, unsigned char *file, unsigned char *device)
 {
 	const size_t bytes = tensor_bytes(s->n->in[0]), pieces = (bytes + STAGING_BYTES - 1) / STAGING_BYTES;
-	struct way *w = static_cast<struct way *>(malloc(sizeof(*w) + pieces * sizeof(w->piece[0])));
+	struct copy_route *w = static_cast<struct copy_route *>(malloc(sizeof(*w) + pieces * sizeof(w->piece[0])));
 
 	if (!w)
 		return nullptr;
-	*w = { s->ways, file, device };
+	*w = { s->routes, file, device };
 	for (size_t at = 0; at < bytes; at += STAGING_BYTES)
-		w->piece[at / STAGING_BYTES] = { file + at, s->staging, piece_bytes(bytes, at), s->fills };
-	s->ways = w;
+		w->piece[at / STAGING_BYTES] = { file + at, s->staging, count_piece_bytes(bytes, at), s->fills };
+	s->routes = w;
 	return w;
 }
 
-/* Made when it is first gone: in the rehearsal. */
-struct way *way_of(struct state *s, const struct kernel_args *a)
+/* Finds or creates a route; it is created by the first run, during warm-up. */
+struct copy_route *find_copy_route(struct copy_state *s, const struct kernel_args *a)
 {
 	auto *from = static_cast<unsigned char *>(a->in[0]), *to = static_cast<unsigned char *>(a->out[0]);
 	unsigned char *file = s->fills ? from : to, *device = s->fills ? to : from;
 
-	for (struct way *w = s->ways; w; w = w->next)
+	for (struct copy_route *w = s->routes; w; w = w->next)
 		if (w->file == file && w->device == device)
 			return w;
-	return way_new(s, file, device);
+	return new_copy_route(s, file, device);
 }
 
-int copy_file(struct state *s, const struct kernel_args *a, struct err *err)
+int copy_mapped_file(struct copy_state *s, const struct kernel_args *a, struct err *err)
 {
 	const size_t bytes = tensor_bytes(s->n->in[0]);
 	cudaStream_t stream = (cudaStream_t)a->stream;
-	struct way *w = way_of(s, a);
+	struct copy_route *w = find_copy_route(s, a);
 
 	if (!w)
 		return err_set(err, ERR_NOMEM, "cuda: out of memory: %s", s->n->name);
@@ -88,19 +89,19 @@ int copy_file(struct state *s, const struct kernel_args *a, struct err *err)
 		struct piece *p = &w->piece[at / STAGING_BYTES];
 
 		if (s->fills)
-			cudaLaunchHostFunc(stream, move, p);
+			cudaLaunchHostFunc(stream, move_file_piece, p);
 		cudaMemcpyAsync(s->fills ? w->device + at : p->staging, s->fills ? p->staging : w->device + at,
 				p->bytes, cudaMemcpyDefault, stream);
 		if (!s->fills)
-			cudaLaunchHostFunc(stream, move, p);
+			cudaLaunchHostFunc(stream, move_file_piece, p);
 	}
 	return cuda_launched(s->n, err);
 }
 
-int copy_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+int prepare_copy_cuda(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	const bool file = static_cast<const struct copy_attr *>(n->attr)->file;
-	auto *s = static_cast<struct state *>(calloc(1, sizeof(struct state)));
+	auto *s = static_cast<struct copy_state *>(calloc(1, sizeof(struct copy_state)));
 	int rc = 0;
 
 	if (!s)
@@ -116,26 +117,26 @@ int copy_prepare(const struct kernel_env *env, struct node *n, void **ret_state,
 	return rc;
 }
 
-int copy_run(void *state, const struct kernel_args *a, struct err *err)
+int run_copy_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
-	auto *s = static_cast<struct state *>(state);
+	auto *s = static_cast<struct copy_state *>(state);
 
 	if (s->staging)
-		return copy_file(s, a, err);
+		return copy_mapped_file(s, a, err);
 	if (tensor_bytes(s->n->in[0]))
 		cudaMemcpyAsync(a->out[0], a->in[0], tensor_bytes(s->n->in[0]), cudaMemcpyDefault,
 				(cudaStream_t)a->stream);
 	return cuda_launched(s->n, err);
 }
 
-void copy_release(void *state)
+void release_copy_cuda(void *state)
 {
-	auto *s = static_cast<struct state *>(state);
+	auto *s = static_cast<struct copy_state *>(state);
 
-	while (s && s->ways) {
-		struct way *w = s->ways;
+	while (s && s->routes) {
+		struct copy_route *w = s->routes;
 
-		s->ways = w->next;
+		s->routes = w->next;
 		free(w);
 	}
 	free(s);
@@ -143,4 +144,4 @@ void copy_release(void *state)
 
 } // namespace
 
-CUDA_KERNEL_OF(copy, copy_prepare, copy_run, copy_release, nullptr);
+CUDA_KERNEL_OF(copy, prepare_copy_cuda, run_copy_cuda, release_copy_cuda, nullptr);

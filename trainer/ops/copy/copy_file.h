@@ -1,4 +1,4 @@
-/* copy_file.h: of a mapped file, what copies keep resident of it: for C and CUDA C++ alike. */
+/* copy_file.h: limits the resident memory of copies from and to a mapped file. For C and CUDA C++. */
 #ifndef DPT_OPS_COPY_FILE_H
 #define DPT_OPS_COPY_FILE_H
 
@@ -6,11 +6,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Of a file: what is resident of it at a time. */
+/* Bytes of the file that are resident at a time. */
 #define COPY_PIECE_BYTES ((size_t)4 << 20)
 
-/* Pages of a mapped file (MAP_SHARED) are the process's no longer: what they hold stays the file's. Neighbours on the
- * first and the last of them find theirs again. */
+/* Drops the pages of a mapped file (MAP_SHARED) from the process; the file keeps their content. Data next to the range
+ * on its first or last page is read again on access. */
 static inline void copy_give_back(void *at, size_t bytes)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE), skipped = (size_t)at % page;

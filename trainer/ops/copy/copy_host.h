@@ -1,5 +1,5 @@
-/* copy_host.h: the copies of host backends. They run on streams of their own, beside kernels that have the rank's
- * threads, so each is one thread's. */
+/* copy_host.h: the copy of host backends. It is single-threaded, since it runs on its own stream while kernels use the
+ * rank's threads. */
 #ifndef DPT_OPS_COPY_HOST_H
 #define DPT_OPS_COPY_HOST_H
 
@@ -9,7 +9,7 @@
 #include "trainer/ops/copy/copy.h"
 #include "trainer/ops/copy/copy_file.h"
 
-static inline int copy_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static inline int prepare_copy_host(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	(void)env;
 	(void)err;
@@ -17,7 +17,7 @@ static inline int copy_prepare(const struct kernel_env *env, struct node *n, voi
 	return 0;
 }
 
-static inline int copy_run(void *state, const struct kernel_args *args, struct err *err)
+static inline int run_copy_host(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const bool file = ((const struct copy_attr *)n->attr)->file;
@@ -35,6 +35,6 @@ static inline int copy_run(void *state, const struct kernel_args *args, struct e
 	return 0;
 }
 
-#define COPY_KERNEL { .prepare = copy_prepare, .run = copy_run }
+#define COPY_KERNEL { .prepare = prepare_copy_host, .run = run_copy_host }
 
 #endif

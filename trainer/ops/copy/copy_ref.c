@@ -1,4 +1,4 @@
-/* copy_ref.c: see copy_host.h. */
+/* copy_ref.c: the copy of copy_host.h. */
 #include "trainer/ops/copy/copy_host.h"
 #include "trainer/ops/ref_kernel.h"
 

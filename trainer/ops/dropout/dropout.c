@@ -1,9 +1,10 @@
-/* dropout.c: shape and gradient of dropout. */
+/* dropout.c: shape rule and gradient of dropout. */
 #include "trainer/ops/dropout/dropout.h"
 
 #include "trainer/ops/ops.h"
 
-static struct tensor *add(struct graph *g, struct tensor *x, const struct dropout_attr *attr, const char *name)
+static struct tensor *add_dropout_node(struct graph *g, struct tensor *x, const struct dropout_attr *attr,
+				       const char *name)
 {
 	struct node *n = graph_node(
 		g,
@@ -19,16 +20,16 @@ struct tensor *dropout_add(struct graph *g, struct tensor *x, double p, int64_t 
 	if (graph_failed(g) || p == 0 || !g->training)
 		return x;
 	attr.stream = rng_stream(name);
-	return add(g, x, &attr, name);
+	return add_dropout_node(g, x, &attr, name);
 }
 
 static int dropout_shape(struct graph *g, struct node *n)
 {
 	const struct dropout_attr *a = n->attr;
 
-	if (graph_expect(g, n, a->p >= 0 && a->p < 1 && a->per_sample > 0, "the share to drop must be in [0, 1)"))
+	if (graph_expect(g, n, a->p >= 0 && a->p < 1 && a->per_sample > 0, "dropout probability must be in [0, 1)"))
 		return g->err.code;
-	return graph_out(g, n, 0, n->in[0]->dtype, n->in[0]->shape, "");
+	return graph_out(g, n, 0, TENSOR_TYPE(n->in[0]->dtype, n->in[0]->shape), "");
 }
 
 static int dropout_backward(struct graph *g, struct node *n)
@@ -36,7 +37,7 @@ static int dropout_backward(struct graph *g, struct node *n)
 	struct tensor *dy = graph_grad_get(g, n->out[0]);
 
 	if (dy && n->in[0]->wants_grad)
-		graph_grad_add(g, n->in[0], add(g, dy, n->attr, graph_printf(g, "%s.dx", n->name)));
+		graph_grad_add(g, n->in[0], add_dropout_node(g, dy, n->attr, graph_printf(g, "%s.dx", n->name)));
 	return g->err.code;
 }
 

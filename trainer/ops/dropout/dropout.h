@@ -1,8 +1,8 @@
-/* dropout.h: y = x * mask / (1 - p); an element stays with probability 1 - p (Srivastava et al. 2014).
+/* dropout.h: y = x * mask / (1 - p); an element is kept with probability 1 - p (Srivastava et al. 2014).
  *   dropout  in x [R,C]  out y
- * The gradient is the same op on dy. No mask is stored: whether element e of sample n stays is a pure function of seed,
- * optimiser step, the node that asked first (attr.stream, which clones keep) and the number (n * per_sample + e), n
- * being the sample's place in the global batch. It depends on no rank, micro-batch or repetition. */
+ * The gradient is the same op on dy. No mask is stored: whether element e of sample n is kept is a pure function of the
+ * seed, the optimiser step, the node (attr.stream, which clones share) and the index n * per_sample + e, where n is the
+ * sample's index in the global batch. It does not depend on ranks, micro-batches or recomputation. */
 #ifndef DPT_OPS_DROPOUT_H
 #define DPT_OPS_DROPOUT_H
 
@@ -11,19 +11,20 @@
 #include "trainer/graph/rng.h"
 
 struct dropout_attr {
-	double p;	    /* share that is dropped, in [0, 1) */
-	uint64_t stream;    /* of the node: rng_stream(name) */
+	double p;	    /* probability of dropping, in [0, 1) */
+	uint64_t stream;    /* identifies the node: rng_stream(name) */
 	int64_t per_sample; /* elements of one sample */
 };
 
-/* samples: of the micro-batch, to which x's rows belong in equal parts. p = 0 returns x. */
+/* Adds dropout of x, whose rows belong to the samples of the micro-batch in equal parts. per_sample: elements of x per
+ * sample. Returns x itself if p = 0 or in evaluation. */
 struct tensor *dropout_add(struct graph *g, struct tensor *x, double p, int64_t per_sample, const char *name);
 
-/* One node's draws in one step. */
+/* The random draws of one node in one step. */
 struct dropout_draw {
 	struct rng_key key;
-	uint64_t first;	    /* number of the first element of this micro-batch */
-	uint32_t threshold; /* a word below it drops */
+	uint64_t first;	    /* index of the first element of this micro-batch */
+	uint32_t threshold; /* drop if the random word is below it */
 	double scale;
 };
 
@@ -37,7 +38,7 @@ HOST_DEVICE_INLINE struct dropout_draw dropout_draw(const struct dropout_attr *a
 	};
 }
 
-/* Word (number & 3) of block (number / 4) decides about an element; number = first + its index in the micro-batch. */
+/* Word (number & 3) of block (number / 4) decides; number = d->first + index, index being that in the micro-batch. */
 HOST_DEVICE_INLINE bool dropout_keeps(const struct dropout_draw *d, uint64_t index)
 {
 	uint64_t number = d->first + index;

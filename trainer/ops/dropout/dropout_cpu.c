@@ -1,4 +1,4 @@
-/* dropout_cpu.c: dropout, four elements a block of draws. */
+/* dropout_cpu.c: dropout with counter-based draws. */
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/ops/cast/float16.h"
 #include "trainer/ops/dropout/dropout.h"
@@ -8,13 +8,13 @@ struct dropout_state {
 	int64_t count;
 	int parts;
 	bool bf16;
-	/* of one run */
+	/* set per run */
 	struct dropout_draw draw;
 	const void *x;
 	void *y;
 };
 
-static int dropout_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_dropout_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct dropout_state *s;
 	void *state;
@@ -34,7 +34,7 @@ static int dropout_prepare(const struct kernel_env *env, struct node *n, void **
 	return 0;
 }
 
-static void dropout_part(void *arg, int part, int parts)
+static void apply_dropout_part(void *arg, int part, int parts)
 {
 	const struct dropout_state *s = arg;
 	struct cpu_range r = cpu_split(s->count, 64, part, parts);
@@ -52,7 +52,7 @@ static void dropout_part(void *arg, int part, int parts)
 	}
 }
 
-static int dropout_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_dropout_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct dropout_state s = *(const struct dropout_state *)state;
 
@@ -60,9 +60,11 @@ static int dropout_run(void *state, const struct kernel_args *args, struct err *
 	s.draw = dropout_draw(s.attr, args->page);
 	s.x = args->in[0];
 	s.y = args->out[0];
-	cpu_parallel(s.parts, dropout_part, &s);
+	cpu_parallel(s.parts, apply_dropout_part, &s);
 	return 0;
 }
 
 extern const struct kernel dropout_cpu;
-const struct kernel dropout_cpu = { .prepare = dropout_prepare, .run = dropout_run, .release = cpu_state_release };
+const struct kernel dropout_cpu = { .prepare = prepare_dropout_cpu,
+				    .run = run_dropout_cpu,
+				    .release = cpu_state_release };

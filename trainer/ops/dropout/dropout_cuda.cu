@@ -1,4 +1,4 @@
-/* dropout_cuda.cu: dropout; a block of random words serves four neighbours. */
+/* dropout_cuda.cu: dropout. One block of random words serves four neighbouring elements. */
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
@@ -7,7 +7,7 @@ extern "C" {
 
 namespace {
 
-template <typename T> struct drop {
+template <typename T> struct dropout_apply {
 	static constexpr int width = vector_width<T>;
 	struct dropout_attr attr;
 	const step_page *page;
@@ -32,16 +32,16 @@ template <typename T> struct drop {
 	}
 };
 
-int dropout_run(void *state, const struct kernel_args *a, struct err *err)
+int run_dropout_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const struct dropout_attr attr = *static_cast<const struct dropout_attr *>(n->attr);
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a, drop<T>{ attr, a->page, cuda_in<T>(a, 0), cuda_out<T>(a, 0) },
-				 cuda_count(n->in[0]), 0, err));
+		return cuda_each(n, a, dropout_apply<T>{ attr, a->page, cuda_in<T>(a, 0), cuda_out<T>(a, 0) },
+				 { cuda_count(n->in[0]), 0 }, err));
 }
 
 } // namespace
 
-CUDA_KERNEL(dropout, cuda_prepare, dropout_run);
+CUDA_KERNEL(dropout, cuda_prepare, run_dropout_cuda);

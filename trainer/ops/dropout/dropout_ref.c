@@ -1,8 +1,8 @@
-/* dropout_ref.c: dropout, element by element. */
+/* dropout_ref.c: dropout, elementwise. */
 #include "trainer/ops/dropout/dropout.h"
 #include "trainer/ops/ref_kernel.h"
 
-static int dropout_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_dropout_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	struct dropout_draw d = dropout_draw(n->attr, args->page);
@@ -15,4 +15,4 @@ static int dropout_run(void *state, const struct kernel_args *args, struct err *
 	return 0;
 }
 
-const struct kernel dropout_ref = REF_KERNEL(dropout_run);
+const struct kernel dropout_ref = REF_KERNEL(run_dropout_ref);

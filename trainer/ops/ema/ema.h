@@ -1,6 +1,6 @@
 /* ema.h: exponential moving average of a parameter or statistic: ema = decay ema + (1 - decay) x; the first update
- * copies x, as torchvision's. in x, ema, step out ema (the same tensor, updated). step is guard's: a skipped step
- * leaves everything, unless nothing was averaged yet. */
+ * copies x, as in torchvision. in x, ema, step out ema (the same tensor, updated). step is guard's output: a skipped
+ * step changes nothing, unless there was no update yet. */
 #ifndef DPT_OPS_EMA_H
 #define DPT_OPS_EMA_H
 

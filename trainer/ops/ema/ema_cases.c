@@ -5,8 +5,8 @@
 #include "trainer/ops/ema/ema.h"
 #include "trainer/ops/step_guard/step_guard.h"
 
-/* size: elements, updates so far with this one, skipped. */
-static struct node *build(struct graph *g, const struct op_case *c)
+/* size: elements, updates including this one, skipped. */
+static struct node *build_ema_case(struct graph *g, const struct op_case *c)
 {
 	struct ema_attr attr = { .decay = 0.75 };
 	struct tensor *x = case_input(g, "x", DTYPE_F32, SHAPE(c->size[0]));
@@ -17,13 +17,13 @@ static struct node *build(struct graph *g, const struct op_case *c)
 			  &(struct node_spec){ .op = &op_ema, NODE_IN(x, ema, step), NODE_OUT(ema), NODE_ATTR(attr) });
 }
 
-static void fill(const struct op_case *c, struct case_values *v)
+static void fill_ema_case(const struct op_case *c, struct case_values *v)
 {
 	case_step(v->in[2], (double)c->size[1]);
 	v->in[2][STEP_GUARD_SKIP] = (double)c->size[2];
 }
 
-static double bound(const struct case_values *v, int k, double *terms)
+static double bound_ema_error(const struct case_values *v, int k, double *terms)
 {
 	(void)k;
 	for (int64_t i = 0; i < case_count(v->node->in[0]); i++)
@@ -32,10 +32,13 @@ static double bound(const struct case_values *v, int k, double *terms)
 }
 
 const struct op_case cases_ema[] = {
-	{ "no elements", .build = build, .fill = fill, .bound = bound, .size = { 0, 3, 0 } },
-	{ "odd length", .build = build, .fill = fill, .bound = bound, .size = { 1037, 3, 0 } },
-	{ "first update", .build = build, .fill = fill, .exact = true, .size = { 1037, 1, 0 } },
-	{ "skipped", .build = build, .fill = fill, .exact = true, .size = { 37, 3, 1 } },
-	{ "skipped before the first update", .build = build, .fill = fill, .exact = true, .size = { 37, 0, 1 } },
+	{ "no elements", .build = build_ema_case, .fill = fill_ema_case, .bound = bound_ema_error,
+	  .size = { 0, 3, 0 } },
+	{ "odd length", .build = build_ema_case, .fill = fill_ema_case, .bound = bound_ema_error,
+	  .size = { 1037, 3, 0 } },
+	{ "first update", .build = build_ema_case, .fill = fill_ema_case, .exact = true, .size = { 1037, 1, 0 } },
+	{ "skipped", .build = build_ema_case, .fill = fill_ema_case, .exact = true, .size = { 37, 3, 1 } },
+	{ "skipped before the first update", .build = build_ema_case, .fill = fill_ema_case, .exact = true,
+	  .size = { 37, 0, 1 } },
 	{ NULL },
 };

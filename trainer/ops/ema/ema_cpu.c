@@ -1,4 +1,4 @@
-/* ema_cpu.c: one update of an average, in f32. */
+/* ema_cpu.c: one update of an average in f32. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
@@ -14,14 +14,14 @@ struct ema_state {
 #define CPU_BODY "trainer/ops/ema/ema_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int ema_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_ema_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	const struct cpu_update_opts o = { CPU_PICK(env, ema_loop), .n_in = 2, .bytes = sizeof(struct ema_state) };
 
 	return cpu_update_new(env, n, &o, ret_state, err);
 }
 
-static int ema_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_ema_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct ema_state s = *(const struct ema_state *)state;
 	double keep = ema_keep(s.u.attr, args->in[2]);
@@ -38,7 +38,7 @@ static int ema_run(void *state, const struct kernel_args *args, struct err *err)
 }
 
 extern const struct kernel ema_cpu;
-const struct kernel ema_cpu = { .prepare = ema_prepare, .run = ema_run, .release = cpu_state_release };
+const struct kernel ema_cpu = { .prepare = prepare_ema_cpu, .run = run_ema_cpu, .release = cpu_state_release };
 
 #else
 

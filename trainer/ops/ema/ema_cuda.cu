@@ -1,4 +1,4 @@
-/* ema_cuda.cu: one update of an average, element by element. */
+/* ema_cuda.cu: one update of an average, elementwise. */
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
@@ -31,17 +31,16 @@ template <typename T> struct average {
 	}
 };
 
-int ema_run(void *state, const struct kernel_args *a, struct err *err)
+int run_ema_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const struct ema_attr attr = *static_cast<const struct ema_attr *>(n->attr);
 
 	BY_MASTER(n->in[0]->dtype, T,
-		  return cuda_each(n, a,
-				   average<T>{ attr, cuda_in<double>(a, 2), cuda_in<T>(a, 0), cuda_out<T>(a, 0) },
-				   cuda_count(n->in[0]), 0, err));
+		  return cuda_each(n, a, average<T>{ attr, cuda_in<double>(a, 2), cuda_in<T>(a, 0), cuda_out<T>(a, 0) },
+				   { cuda_count(n->in[0]), 0 }, err));
 }
 
 } // namespace
 
-CUDA_KERNEL(ema, cuda_prepare, ema_run);
+CUDA_KERNEL(ema, cuda_prepare, run_ema_cuda);

@@ -1,4 +1,4 @@
-/* ema_math.h: how much of the average one update keeps, the same on every host backend. */
+/* ema_math.h: the weight of the old average in one update, the same on every backend. */
 #ifndef DPT_OPS_EMA_MATH_H
 #define DPT_OPS_EMA_MATH_H
 

@@ -1,8 +1,8 @@
-/* ema_ref.c: one update of an average, element by element. */
+/* ema_ref.c: one update of an average, elementwise. */
 #include "trainer/ops/ema/ema_math.h"
 #include "trainer/ops/ref_kernel.h"
 
-static int ema_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_ema_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const double *x = args->in[0];
@@ -14,4 +14,4 @@ static int ema_run(void *state, const struct kernel_args *args, struct err *err)
 	return 0;
 }
 
-const struct kernel ema_ref = REF_KERNEL(ema_run);
+const struct kernel ema_ref = REF_KERNEL(run_ema_ref);

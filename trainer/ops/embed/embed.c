@@ -1,4 +1,4 @@
-/* embed.c: shapes and gradients of the embedding. */
+/* embed.c: shape rules and gradients of the embedding. */
 #include "trainer/ops/embed/embed.h"
 
 #include "trainer/ops/ops.h"
@@ -16,7 +16,7 @@ struct tensor *embed_add(struct graph *g, struct tensor *tokens, struct tensor *
 	return n ? n->out[0] : NULL;
 }
 
-static bool is_matrix(const struct tensor *t)
+static bool is_2d_table(const struct tensor *t)
 {
 	return t->shape.ndim == 2;
 }
@@ -26,11 +26,11 @@ static int embed_shape(struct graph *g, struct node *n)
 	const struct tensor *tokens = n->in[0], *wte = n->in[1], *wpe = n->in[2];
 
 	if (graph_expect(g, n,
-			 is_matrix(tokens) && tokens->dtype == DTYPE_I32 && is_matrix(wte) && is_matrix(wpe) &&
+			 is_2d_table(tokens) && tokens->dtype == DTYPE_I32 && is_2d_table(wte) && is_2d_table(wpe) &&
 				 wte->shape.dim[1] == wpe->shape.dim[1] && wpe->shape.dim[0] >= tokens->shape.dim[1],
-			 "tokens i32 [N,T], wte [V,C] and wpe [P,C] do not fit"))
+			 "expected tokens i32 [N,T], wte [V,C] and wpe [P,C] with P >= T"))
 		return g->err.code;
-	return graph_out(g, n, 0, wte->dtype, SHAPE(shape_count(&tokens->shape), wte->shape.dim[1]), "");
+	return graph_out(g, n, 0, TENSOR_TYPE(wte->dtype, SHAPE(shape_count(&tokens->shape), wte->shape.dim[1])), "");
 }
 
 static int embed_grad_shape(struct graph *g, struct node *n)
@@ -40,19 +40,19 @@ static int embed_grad_shape(struct graph *g, struct node *n)
 	struct shape wte;
 
 	if (graph_expect(g, n,
-			 is_matrix(dx) && is_matrix(tokens) && tokens->dtype == DTYPE_I32 &&
+			 is_2d_table(dx) && is_2d_table(tokens) && tokens->dtype == DTYPE_I32 &&
 				 dx->shape.dim[0] == shape_count(&tokens->shape) &&
 				 a->positions >= tokens->shape.dim[1],
-			 "dx [N*T,C] and tokens i32 [N,T] do not fit"))
+			 "expected dx [N*T,C] and tokens i32 [N,T] with T <= positions"))
 		return g->err.code;
 	wte = SHAPE(a->vocab, dx->shape.dim[1]);
-	if (graph_expect(g, n, !more || shape_equal(&more->shape, &wte), "the other gradient has another shape") ||
-	    graph_out(g, n, 0, dx->dtype, wte, ".wte"))
+	if (graph_expect(g, n, !more || shape_equal(&more->shape, &wte), "`more` does not have the shape of wte") ||
+	    graph_out(g, n, 0, TENSOR_TYPE(dx->dtype, wte), ".wte"))
 		return g->err.code;
-	return graph_out(g, n, 1, dx->dtype, SHAPE(a->positions, dx->shape.dim[1]), ".wpe");
+	return graph_out(g, n, 1, TENSOR_TYPE(dx->dtype, SHAPE(a->positions, dx->shape.dim[1])), ".wpe");
 }
 
-/* What a tied classifier has given the table already is added to, not joined by another pass. */
+/* Adds to the gradient that a tied classifier already contributed, which saves a pass over the table. */
 static int embed_backward(struct graph *g, struct node *n)
 {
 	struct tensor *wte = n->in[1], *wpe = n->in[2], *dx = graph_grad_get(g, n->out[0]), *more = wte->grad;
@@ -78,7 +78,7 @@ static int embed_backward(struct graph *g, struct node *n)
 	return g->err.code;
 }
 
-/* Rows are taken from the tables as they are kept: no low copy of all of them is needed. */
+/* Rows are read from the tables in their stored type, so no 16-bit copy of a table is needed. */
 static enum dtype_class embed_dtype(const struct node *n, bool is_out, int index)
 {
 	(void)n;
@@ -98,27 +98,28 @@ static int embed_grad_inplace(const struct node *n, int out)
 	return out == 0 ? 2 : -1;
 }
 
-static double bytes_of(const struct tensor *t)
+static double count_operand_bytes(const struct tensor *t)
 {
 	return t ? (double)tensor_bytes(t) : 0;
 }
 
-/* Of wte the rows of the tokens. */
+/* Only the rows of the tokens are read from wte. */
 static double embed_touched(const struct node *n)
 {
-	const double rows = bytes_of(n->out[0]) / (double)dtype_bytes(n->out[0]->dtype);
+	const double rows = count_operand_bytes(n->out[0]) / (double)dtype_bytes(n->out[0]->dtype);
 
-	return bytes_of(n->in[0]) + rows * (double)dtype_bytes(n->in[1]->dtype) + bytes_of(n->in[2]) +
-	       bytes_of(n->out[0]);
+	return count_operand_bytes(n->in[0]) + rows * (double)dtype_bytes(n->in[1]->dtype) +
+	       count_operand_bytes(n->in[2]) + count_operand_bytes(n->out[0]);
 }
 
-/* What a tied classifier gave is added to where it lies, row by row; else the whole table is written. */
+/* With a tied classifier, rows are updated in place; else the whole table is written. */
 static double embed_grad_touched(const struct node *n)
 {
-	const double rows = bytes_of(n->in[0]) / (double)dtype_bytes(n->in[0]->dtype);
-	const double table = n->in[2] ? 2 * rows * (double)dtype_bytes(n->in[2]->dtype) : bytes_of(n->out[0]);
+	const double rows = count_operand_bytes(n->in[0]) / (double)dtype_bytes(n->in[0]->dtype);
+	const double table =
+		n->in[2] ? 2 * rows * (double)dtype_bytes(n->in[2]->dtype) : count_operand_bytes(n->out[0]);
 
-	return bytes_of(n->in[0]) + bytes_of(n->in[1]) + table + bytes_of(n->out[1]);
+	return count_operand_bytes(n->in[0]) + count_operand_bytes(n->in[1]) + table + count_operand_bytes(n->out[1]);
 }
 
 static void embed_grad_dump(const struct node *n, struct buf *out)

@@ -6,7 +6,7 @@ enum { N, T, V, P, C, MORE, KIND };
 
 enum { SPREAD, EQUAL, SKEWED };
 
-static struct node *build(struct graph *g, const struct op_case *c)
+static struct node *build_embed_case(struct graph *g, const struct op_case *c)
 {
 	const int64_t *s = c->size;
 
@@ -17,7 +17,7 @@ static struct node *build(struct graph *g, const struct op_case *c)
 							  case_input(g, "wpe", DTYPE_F32, SHAPE(s[P], s[C]))) });
 }
 
-static struct node *build_grad(struct graph *g, const struct op_case *c)
+static struct node *build_embed_grad_case(struct graph *g, const struct op_case *c)
 {
 	const int64_t *s = c->size;
 	struct embed_grad_attr attr = { s[V], s[P] };
@@ -31,9 +31,9 @@ static struct node *build_grad(struct graph *g, const struct op_case *c)
 						       case_input(g, "tokens", DTYPE_I32, SHAPE(s[N], s[T])), more) });
 }
 
-/* Every third token is the same one: a row with many summands. Or all are; or one in seven is drawn from all and the
- * others from few. */
-static void fill(const struct op_case *c, struct case_values *v)
+/* SPREAD: every third token is the same, a row with many summands. EQUAL: all are the same. SKEWED: one in seven is
+ * drawn from all tokens, the others from few. */
+static void fill_embed_case(const struct op_case *c, struct case_values *v)
 {
 	double *tokens = v->node->op == &op_embed ? v->in[0] : v->in[1];
 	const int64_t words = c->size[V], kind = c->size[KIND];
@@ -48,19 +48,21 @@ static void fill(const struct op_case *c, struct case_values *v)
 }
 
 #define TABLES(b)                                                                                                      \
-	{ "no samples", .build = (b), .fill = fill, .size = { 0, 4, 5, 4, 8, 1 } },                                    \
-		{ "one token", .build = (b), .fill = fill, .size = { 1, 1, 1, 1, 1 } },                                \
-		{ "odd sizes", .build = (b), .fill = fill, .size = { 3, 7, 11, 9, 19 } },                              \
-		{ "odd sizes, tied", .build = (b), .fill = fill, .size = { 3, 7, 11, 9, 19, 1 } },                     \
-		{ "many tokens", .build = (b), .fill = fill, .size = { 4, 50, 12, 50, 8 } },                           \
-		{ "wide", .build = (b), .fill = fill, .size = { 2, 33, 50, 40, 160, 1 } },                             \
-		{ "one token, often", .build = (b), .fill = fill, .size = { 7, 97, 9, 97, 16, 1, EQUAL } },            \
-		{ "few tokens, often", .build = (b), .fill = fill, .size = { 9, 131, 600, 140, 24, 0, SKEWED } },      \
-		{ "few tokens, often, odd", .build = (b), .fill = fill, .size = { 31, 43, 70, 43, 5, 1, SKEWED } },    \
-		{ "wider than a block", .build = (b), .fill = fill, .size = { 1, 3, 3, 3, 2056 } },                    \
+	{ "no samples", .build = (b), .fill = fill_embed_case, .size = { 0, 4, 5, 4, 8, 1 } },                         \
+		{ "one token", .build = (b), .fill = fill_embed_case, .size = { 1, 1, 1, 1, 1 } },                     \
+		{ "odd sizes", .build = (b), .fill = fill_embed_case, .size = { 3, 7, 11, 9, 19 } },                   \
+		{ "odd sizes, tied", .build = (b), .fill = fill_embed_case, .size = { 3, 7, 11, 9, 19, 1 } },          \
+		{ "many tokens", .build = (b), .fill = fill_embed_case, .size = { 4, 50, 12, 50, 8 } },                \
+		{ "wide", .build = (b), .fill = fill_embed_case, .size = { 2, 33, 50, 40, 160, 1 } },                  \
+		{ "one token, often", .build = (b), .fill = fill_embed_case, .size = { 7, 97, 9, 97, 16, 1, EQUAL } }, \
+		{ "few tokens, often", .build = (b), .fill = fill_embed_case,                                          \
+		  .size = { 9, 131, 600, 140, 24, 0, SKEWED } },                                                       \
+		{ "few tokens, often, odd", .build = (b), .fill = fill_embed_case,                                     \
+		  .size = { 31, 43, 70, 43, 5, 1, SKEWED } },                                                          \
+		{ "wider than a block", .build = (b), .fill = fill_embed_case, .size = { 1, 3, 3, 3, 2056 } },         \
 	{                                                                                                              \
 		NULL                                                                                                   \
 	}
 
-const struct op_case cases_embed[] = { TABLES(build) };
-const struct op_case cases_embed_grad[] = { TABLES(build_grad) };
+const struct op_case cases_embed[] = { TABLES(build_embed_case) };
+const struct op_case cases_embed_grad[] = { TABLES(build_embed_grad_case) };

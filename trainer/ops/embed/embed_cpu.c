@@ -1,5 +1,5 @@
-/* embed_cpu.c: the embedding. Its gradient is dealt out by columns, so that every sum runs in the order of the batch
- * whatever the number of threads. */
+/* embed_cpu.c: the embedding. Threads split its gradient by columns, so that every sum runs in batch order for any
+ * number of threads. */
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/ops/cast/float16.h"
 #include "trainer/ops/embed/embed.h"
@@ -10,7 +10,7 @@ struct embed_state {
 	int64_t rows, c, t, vocab, positions;
 	int parts;
 	bool bf16, low_table;
-	/* of one run */
+	/* set per run */
 	const int32_t *tokens;
 	const void *wte; /* forward: f32, or bf16 (low_table) */
 	const float *wpe, *more;
@@ -19,8 +19,8 @@ struct embed_state {
 	float *dwte, *dwpe;
 };
 
-static int embed_new(const struct kernel_env *env, struct tensor *low, struct node *n, void **ret_state,
-		     struct err *err)
+static int new_embed_state(const struct kernel_env *env, struct tensor *low, struct node *n, void **ret_state,
+			   struct err *err)
 {
 	struct embed_state *s;
 	void *state;
@@ -39,7 +39,7 @@ static int embed_new(const struct kernel_env *env, struct tensor *low, struct no
 	return 0;
 }
 
-static int embed_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_embed_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	bool low_table = n->in[1]->dtype == DTYPE_BF16;
 	int rc = low_table ? 0 : cpu_want(n, n->in[1], DTYPE_F32, err);
@@ -48,7 +48,7 @@ static int embed_prepare(const struct kernel_env *env, struct node *n, void **re
 	if (!rc)
 		rc = cpu_want(n, n->in[2], DTYPE_F32, err);
 	if (!rc)
-		rc = embed_new(env, n->out[0], n, ret_state, err);
+		rc = new_embed_state(env, n->out[0], n, ret_state, err);
 	if (rc)
 		return rc;
 	s = *ret_state;
@@ -57,7 +57,7 @@ static int embed_prepare(const struct kernel_env *env, struct node *n, void **re
 	return 0;
 }
 
-static void embed_part(void *arg, int part, int parts)
+static void add_embed_rows(void *arg, int part, int parts)
 {
 	const struct embed_state *s = arg;
 	struct cpu_range r = cpu_split(s->rows, 1, part, parts);
@@ -78,7 +78,7 @@ static void embed_part(void *arg, int part, int parts)
 	}
 }
 
-static int embed_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_embed_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct embed_state s = *(const struct embed_state *)state;
 
@@ -87,11 +87,11 @@ static int embed_run(void *state, const struct kernel_args *args, struct err *er
 	s.wte = args->in[1];
 	s.wpe = args->in[2];
 	s.x = args->out[0];
-	cpu_parallel(s.parts, embed_part, &s);
+	cpu_parallel(s.parts, add_embed_rows, &s);
 	return 0;
 }
 
-static int embed_grad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_embed_grad_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	const struct embed_grad_attr *a = n->attr;
 	struct embed_state *s;
@@ -100,7 +100,7 @@ static int embed_grad_prepare(const struct kernel_env *env, struct node *n, void
 	if (!rc)
 		rc = cpu_want(n, n->out[1], DTYPE_F32, err);
 	if (!rc)
-		rc = embed_new(env, n->in[0], n, ret_state, err);
+		rc = new_embed_state(env, n->in[0], n, ret_state, err);
 	if (rc)
 		return rc;
 	s = *ret_state;
@@ -110,7 +110,7 @@ static int embed_grad_prepare(const struct kernel_env *env, struct node *n, void
 	return 0;
 }
 
-static void begin_row(const struct embed_state *s, int64_t row, struct cpu_range c)
+static void init_embed_grad_row(const struct embed_state *s, int64_t row, struct cpu_range c)
 {
 	size_t bytes = (size_t)(c.end - c.begin) * sizeof(float);
 	float *to = s->dwte + row * s->c + c.begin;
@@ -121,13 +121,13 @@ static void begin_row(const struct embed_state *s, int64_t row, struct cpu_range
 		memcpy(to, s->more + row * s->c + c.begin, bytes);
 }
 
-static void embed_grad_part(void *arg, int part, int parts)
+static void add_embed_grad_columns(void *arg, int part, int parts)
 {
 	const struct embed_state *s = arg;
 	struct cpu_range c = cpu_split(s->c, GRAIN, part, parts);
 
 	for (int64_t row = 0; row < s->vocab && c.begin < c.end; row++)
-		begin_row(s, row, c);
+		init_embed_grad_row(s, row, c);
 	for (int64_t row = 0; row < s->positions && c.begin < c.end; row++)
 		memset(s->dwpe + row * s->c + c.begin, 0, (size_t)(c.end - c.begin) * sizeof(float));
 	for (int64_t row = 0; row < s->rows; row++) {
@@ -143,7 +143,7 @@ static void embed_grad_part(void *arg, int part, int parts)
 	}
 }
 
-static int embed_grad_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_embed_grad_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct embed_state s = *(const struct embed_state *)state;
 
@@ -153,12 +153,12 @@ static int embed_grad_run(void *state, const struct kernel_args *args, struct er
 	s.more = args->in[2];
 	s.dwte = args->out[0];
 	s.dwpe = args->out[1];
-	cpu_parallel(s.parts, embed_grad_part, &s);
+	cpu_parallel(s.parts, add_embed_grad_columns, &s);
 	return 0;
 }
 
 extern const struct kernel embed_cpu, embed_grad_cpu;
-const struct kernel embed_cpu = { .prepare = embed_prepare, .run = embed_run, .release = cpu_state_release };
-const struct kernel embed_grad_cpu = { .prepare = embed_grad_prepare,
-				       .run = embed_grad_run,
+const struct kernel embed_cpu = { .prepare = prepare_embed_cpu, .run = run_embed_cpu, .release = cpu_state_release };
+const struct kernel embed_grad_cpu = { .prepare = prepare_embed_grad_cpu,
+				       .run = run_embed_grad_cpu,
 				       .release = cpu_state_release };

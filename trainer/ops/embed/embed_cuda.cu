@@ -1,6 +1,6 @@
-/* embed_cuda.cu: the embedding, and its gradient without atomics. The places of the batch are put in the order of their
- * tokens, those of one token, a run, in the order of the batch. Each block adds the rows of as many places of that
- * order, however long runs are; what of a run lies in later parts than its beginning joins it in another launch. */
+/* embed_cuda.cu: the embedding, and its gradient without atomics. Positions of the batch are sorted by token, stably,
+ * so that the positions of one token (a run) are in batch order. Each block adds the rows of an equal number of sorted
+ * positions, however long runs are. A second launch adds parts of a run that extend into later blocks. */
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
@@ -10,11 +10,11 @@ extern "C" {
 namespace {
 
 constexpr int order_threads = 1024;
-constexpr int order_ahead = 4; /* places that a lane reads at once */
+constexpr int order_ahead = 4; /* positions that a lane reads at once */
 constexpr int part_places = 64;
-constexpr int rows_ahead = 8; /* that a thread reads at once; divides part_places */
+constexpr int rows_ahead = 8; /* rows that a thread reads at once; divides part_places */
 
-template <typename T, typename E> struct look_up {
+template <typename T, typename E> struct embed_lookup {
 	static constexpr int width = vector_width<T> < vector_width<E> ? vector_width<T> : vector_width<E>;
 	const int32_t *tokens;
 	const E *wte, *wpe;
@@ -34,28 +34,29 @@ template <typename T, typename E> struct look_up {
 	}
 };
 
-template <typename T, typename E> int embed(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename T, typename E> int launch_embed(const struct node *n, const struct kernel_args *a, struct err *err)
 {
 	const int64_t c = n->out[0]->shape.dim[1];
 
 	return cuda_each(n, a,
-			 look_up<T, E>{ cuda_in<int32_t>(a, 0), cuda_in<E>(a, 1), cuda_in<E>(a, 2), cuda_out<T>(a, 0),
-					c, n->in[0]->shape.dim[1] },
-			 cuda_count(n->out[0]), c, err);
+			 embed_lookup<T, E>{ cuda_in<int32_t>(a, 0), cuda_in<E>(a, 1), cuda_in<E>(a, 2),
+					     cuda_out<T>(a, 0), c, n->in[0]->shape.dim[1] },
+			 { cuda_count(n->out[0]), c }, err);
 }
 
-int embed_run(void *state, const struct kernel_args *a, struct err *err)
+int run_embed_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const bool same = n->in[1]->dtype == n->out[0]->dtype;
 
 	if (n->in[1]->dtype != n->in[2]->dtype)
-		return err_set(err, ERR_UNSUPPORTED, "cuda: %s: tables of two types", n->name);
-	BY_TYPE(n->out[0]->dtype, T, return same ? embed<T, T>(n, a, err) : embed<T, acc_t<T>>(n, a, err));
+		return err_set(err, ERR_UNSUPPORTED, "cuda: %s: wte and wpe must have one type", n->name);
+	BY_TYPE(n->out[0]->dtype, T,
+		return same ? launch_embed<T, T>(n, a, err) : launch_embed<T, acc_t<T>>(n, a, err));
 }
 
-/* table = more, or zeros. */
-template <typename M> struct begin_with {
+/* Initialises table with more, or zeros. */
+template <typename M> struct init_table {
 	static constexpr int width = vector_width<M>;
 	const M *more;
 	M *table;
@@ -74,10 +75,10 @@ struct alignas(8) place {
 	int32_t token, row;
 };
 
-/* One pass of a stable sort: by the bits of tokens from shift on. */
+/* One pass of a stable radix sort, by the bits of tokens from `shift` on. */
 struct order_pass {
 	const int32_t *tokens;
-	const place *from; /* NULL: the batch as it stands */
+	const place *from; /* NULL: batch order */
 	place *to;
 	int rows, shift, mask;
 
@@ -97,7 +98,7 @@ struct order_pass {
 	}
 };
 
-/* Writes the places of a digit among begin to end to at and on; by a whole warp. */
+/* Writes the positions with a digit in [begin, end) to o.to from `at` on. Called by a whole warp. */
 __device__ void write_places(const order_pass &o, unsigned digit, int begin, int end, int at)
 {
 	const int lane = (int)threadIdx.x % WARP;
@@ -123,7 +124,8 @@ __device__ void write_places(const order_pass &o, unsigned digit, int begin, int
 	}
 }
 
-/* Block d writes the places of digit d behind those of smaller digits, which it counts; a warp those of a stretch. */
+/* Block d writes the positions with digit d after those of smaller digits, which it counts. Each warp handles one
+ * range. */
 __global__ void __launch_bounds__(order_threads) order_places(order_pass o)
 {
 	SHARED(int, of_warp, WARP);
@@ -148,27 +150,27 @@ __global__ void __launch_bounds__(order_threads) order_places(order_pass o)
 	write_places(o, blockIdx.x, begin, end, at);
 }
 
-template <typename T> struct adding {
+template <typename T> struct token_grads {
 	const T *dx;
 	const place *order;
 	acc_t<T> *dwte;
-	acc_t<T> *joins; /* [parts][c]: what a part has of a run that begins in an earlier one */
+	acc_t<T> *joins; /* [parts][c]: a part's share of a run that starts in an earlier part */
 	int rows, c;
 
-	/* Whether place i of the order stands in the run of the place before it. */
+	/* Returns true if position i continues the run of the previous one. */
 	__device__ bool follows(int i) const
 	{
 		return i > 0 && order[i].token == order[i - 1].token;
 	}
 };
 
-/* The rows of places that stand beside each other, in columns at to at + W. */
+/* Rows of consecutive sorted positions, in columns [at, at + W). */
 template <int W, typename T> struct rows_read {
 	pack<T, W> v[rows_ahead];
 	int32_t token[rows_ahead];
 	bool there[rows_ahead];
 
-	__device__ rows_read(const adding<T> &a, int first, int at)
+	__device__ rows_read(const token_grads<T> &a, int first, int at)
 	{
 		for (int k = 0; k < rows_ahead; k++) {
 			there[k] = inside(first + k < a.rows);
@@ -182,13 +184,13 @@ template <int W, typename T> struct rows_read {
 	}
 };
 
-/* What a part has of a run. */
+/* A part's partial sum of a run. */
 template <int W, typename T> struct run_sum {
 	int32_t token;
-	bool joins; /* the run begins in an earlier part */
+	bool joins; /* the run starts in an earlier part */
 	acc_t<T> sum[W];
 
-	__device__ void put(const adding<T> &a, int at)
+	__device__ void put(const token_grads<T> &a, int at)
 	{
 		acc_t<T> *to = joins ? a.joins + (int64_t)blockIdx.x * a.c + at : a.dwte + (int64_t)token * a.c + at;
 		acc_t<T> past[W] = {};
@@ -201,8 +203,8 @@ template <int W, typename T> struct run_sum {
 	}
 };
 
-/* Block (p, y): adds the rows of part p, in columns y * blockDim.x * W and on. */
-template <int W, typename T> __global__ void add_rows(adding<T> a)
+/* Block (p, y): adds the rows of part p, in columns from y * blockDim.x * W on. */
+template <int W, typename T> __global__ void add_rows(token_grads<T> a)
 {
 	const int at = (int)(blockIdx.y * blockDim.x + threadIdx.x) * W, begin = (int)blockIdx.x * part_places;
 	run_sum<W, T> run = { a.order[begin].token, a.follows(begin), {} };
@@ -226,8 +228,9 @@ template <int W, typename T> __global__ void add_rows(adding<T> a)
 	run.put(a, at);
 }
 
-/* Block (p - 1, y): where a run goes on in part p for the first time, adds what that part and later ones have of it. */
-template <int W, typename T> __global__ void join_parts(adding<T> a)
+/* Block (p - 1, y): if part p is the first continuation of a run, adds the partial sums of part p and later parts to
+ * it. */
+template <int W, typename T> __global__ void join_parts(token_grads<T> a)
 {
 	using M = acc_t<T>;
 	const int at = (int)(blockIdx.y * blockDim.x + threadIdx.x) * W, first = (int)blockIdx.x + 1;
@@ -271,32 +274,32 @@ template <typename T> struct add_positions {
 	}
 };
 
-int parts_of(int64_t rows)
+int count_embed_parts(int64_t rows)
 {
 	return (int)cuda_blocks(rows, part_places);
 }
 
-/* Of one list of places; what follows begins at a multiple of 16 bytes. */
-size_t list_room(int64_t rows)
+/* Bytes of one list of positions, rounded so that data after it is aligned to 16 bytes. */
+size_t count_list_bytes(int64_t rows)
 {
 	return (size_t)(rows + rows % 2) * sizeof(place);
 }
 
-/* Workspace: places half in order, places in order, what parts have to join. */
-int embed_grad_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
+/* Workspace: positions after the first pass, sorted positions, partial sums of continued runs. */
+int prepare_embed_grad_cuda(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
 {
 	const int64_t rows = n->in[0]->shape.dim[0], c = n->in[0]->shape.dim[1];
 
 	n->workspace_bytes =
-		2 * list_room(rows) + (size_t)(parts_of(rows) * c) * dtype_bytes(n->out[0]->dtype);
+		2 * count_list_bytes(rows) + (size_t)(count_embed_parts(rows) * c) * dtype_bytes(n->out[0]->dtype);
 	*ret_state = n;
 	return 0;
 }
 
-/* By the lower and then the upper half of tokens' bits. Returns the places in order. */
+/* Sorts by the lower, then the upper half of the tokens' bits. Returns the sorted positions. */
 const place *order_by_token(const struct kernel_args *a, int rows, int64_t vocab)
 {
-	place *half = static_cast<place *>(a->workspace), *whole = half + list_room(rows) / sizeof(place);
+	place *half = static_cast<place *>(a->workspace), *whole = half + count_list_bytes(rows) / sizeof(place);
 	const int32_t *tokens = cuda_in<int32_t>(a, 1);
 	int bits = 0;
 
@@ -309,49 +312,49 @@ const place *order_by_token(const struct kernel_args *a, int rows, int64_t vocab
 	return whole;
 }
 
-template <int W, typename T> void add_tokens(const struct kernel_args *a, const adding<T> &f)
+template <int W, typename T> void launch_token_sums(const struct kernel_args *a, const token_grads<T> &f)
 {
 	const unsigned across = cuda_blocks(f.c, W), whole_warps = (across + WARP - 1) / WARP * WARP;
 	const int threads = whole_warps < BLOCK_THREADS ? (int)whole_warps : BLOCK_THREADS;
-	const dim3 grid((unsigned)parts_of(f.rows), cuda_blocks(across, threads));
+	const dim3 grid((unsigned)count_embed_parts(f.rows), cuda_blocks(across, threads));
 
 	launch(a, grid, threads, add_rows<W, T>, f);
 	if (grid.x > 1)
 		launch(a, dim3(grid.x - 1, grid.y), threads, join_parts<W, T>, f);
 }
 
-template <typename T> int embed_grad(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename T> int launch_embed_grad(const struct node *n, const struct kernel_args *a, struct err *err)
 {
 	using M = acc_t<T>;
 	const int64_t rows = n->in[0]->shape.dim[0], c = n->in[0]->shape.dim[1], positions = n->in[1]->shape.dim[1];
 	int rc = 0;
 
 	if (a->in[2] != a->out[0])
-		rc = cuda_each(n, a, begin_with<M>{ cuda_in<M>(a, 2), cuda_out<M>(a, 0) }, cuda_count(n->out[0]), 0,
+		rc = cuda_each(n, a, init_table<M>{ cuda_in<M>(a, 2), cuda_out<M>(a, 0) }, { cuda_count(n->out[0]), 0 },
 			       err);
 	if (!rc && rows) {
 		const place *order = order_by_token(a, (int)rows, n->out[0]->shape.dim[0]);
-		M *joins = reinterpret_cast<M *>(static_cast<char *>(a->workspace) + 2 * list_room(rows));
-		const adding<T> f = { cuda_in<T>(a, 0), order, cuda_out<M>(a, 0), joins, (int)rows, (int)c };
+		M *joins = reinterpret_cast<M *>(static_cast<char *>(a->workspace) + 2 * count_list_bytes(rows));
+		const token_grads<T> f = { cuda_in<T>(a, 0), order, cuda_out<M>(a, 0), joins, (int)rows, (int)c };
 
 		if (c % vector_width<T> == 0 && cuda_aligned(n, a))
-			add_tokens<vector_width<T>>(a, f);
+			launch_token_sums<vector_width<T>>(a, f);
 		else
-			add_tokens<1>(a, f);
+			launch_token_sums<1>(a, f);
 	}
 	return rc ? rc
 		  : cuda_each(n, a, add_positions<T>{ cuda_in<T>(a, 0), cuda_out<M>(a, 1), rows, c, positions },
-			      cuda_count(n->out[1]), c, err);
+			      { cuda_count(n->out[1]), c }, err);
 }
 
-int embed_grad_run(void *state, const struct kernel_args *a, struct err *err)
+int run_embed_grad_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_TYPE(n->in[0]->dtype, T, return embed_grad<T>(n, a, err));
+	BY_TYPE(n->in[0]->dtype, T, return launch_embed_grad<T>(n, a, err));
 }
 
 } // namespace
 
-CUDA_KERNEL(embed, cuda_prepare, embed_run);
-CUDA_KERNEL(embed_grad, embed_grad_prepare, embed_grad_run);
+CUDA_KERNEL(embed, cuda_prepare, run_embed_cuda);
+CUDA_KERNEL(embed_grad, prepare_embed_grad_cuda, run_embed_grad_cuda);

@@ -4,7 +4,7 @@
 #include "trainer/ops/embed/embed.h"
 #include "trainer/ops/ref_kernel.h"
 
-static int embed_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_embed_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	int64_t rows = n->out[0]->shape.dim[0], c = n->out[0]->shape.dim[1], t = n->in[0]->shape.dim[1];
@@ -19,7 +19,7 @@ static int embed_run(void *state, const struct kernel_args *args, struct err *er
 	return 0;
 }
 
-static int embed_grad_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_embed_grad_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	int64_t rows = n->in[0]->shape.dim[0], c = n->in[0]->shape.dim[1], t = n->in[1]->shape.dim[1];
@@ -40,5 +40,5 @@ static int embed_grad_run(void *state, const struct kernel_args *args, struct er
 	return 0;
 }
 
-const struct kernel embed_ref = REF_KERNEL(embed_run);
-const struct kernel embed_grad_ref = REF_KERNEL(embed_grad_run);
+const struct kernel embed_ref = REF_KERNEL(run_embed_ref);
+const struct kernel embed_grad_ref = REF_KERNEL(run_embed_grad_ref);

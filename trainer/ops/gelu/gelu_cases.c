@@ -4,9 +4,9 @@
 #include "trainer/ops/cases.h"
 #include "trainer/ops/gelu/gelu.h"
 
-#define GELU_ROUNDINGS 24 /* polynomial, exponential and division, each good to some units in the last place */
+#define GELU_ROUNDINGS 24 /* polynomial, exponential and division, each accurate to a few units in the last place */
 
-static struct node *build(struct graph *g, const struct op_case *c)
+static struct node *build_gelu_case(struct graph *g, const struct op_case *c)
 {
 	struct shape shape = SHAPE(c->size[0], c->size[1]);
 
@@ -14,7 +14,7 @@ static struct node *build(struct graph *g, const struct op_case *c)
 				     .op = &op_gelu, NODE_IN(case_input(g, "x", DTYPE_F32, shape)), NODE_OUT(NULL) });
 }
 
-static struct node *build_grad(struct graph *g, const struct op_case *c)
+static struct node *build_gelu_grad_case(struct graph *g, const struct op_case *c)
 {
 	struct shape shape = SHAPE(c->size[0], c->size[1]);
 
@@ -24,8 +24,8 @@ static struct node *build_grad(struct graph *g, const struct op_case *c)
 							  case_input(g, "x", DTYPE_F32, shape)) });
 }
 
-/* From deep in the flat part to deep in the linear one, where an exponential overflows. */
-static void wide(const struct op_case *c, struct case_values *v)
+/* From far in the flat part to far in the linear part, where an exponential overflows. */
+static void fill_gelu_wide_range(const struct op_case *c, struct case_values *v)
 {
 	double *x = v->node->op == &op_gelu ? v->in[0] : v->in[1];
 	int64_t n = c->size[0] * c->size[1];
@@ -34,7 +34,7 @@ static void wide(const struct op_case *c, struct case_values *v)
 		x[i] = 60 * ((double)i / (double)n - 0.5);
 }
 
-static double bound(const struct case_values *v, int k, double *terms)
+static double bound_gelu_error(const struct case_values *v, int k, double *terms)
 {
 	(void)k;
 	for (int64_t i = 0; i < case_count(v->node->out[0]); i++)
@@ -42,8 +42,8 @@ static double bound(const struct case_values *v, int k, double *terms)
 	return GELU_ROUNDINGS;
 }
 
-/* Both summands of the derivative stay below 1 + |x|. */
-static double bound_grad(const struct case_values *v, int k, double *terms)
+/* Both summands of the derivative are below 1 + |x|. */
+static double bound_gelu_grad_error(const struct case_values *v, int k, double *terms)
 {
 	(void)k;
 	for (int64_t i = 0; i < case_count(v->node->out[0]); i++)
@@ -52,17 +52,19 @@ static double bound_grad(const struct case_values *v, int k, double *terms)
 }
 
 const struct op_case cases_gelu[] = {
-	{ "no elements", .build = build, .bound = bound, .size = { 0, 3 } },
-	{ "odd length", .build = build, .bound = bound, .size = { 5, 37 } },
-	{ "wide range", .build = build, .fill = wide, .bound = bound, .size = { 61, 17 } },
-	{ "long", .build = build, .bound = bound, .size = { 130, 513 } },
+	{ "no elements", .build = build_gelu_case, .bound = bound_gelu_error, .size = { 0, 3 } },
+	{ "odd length", .build = build_gelu_case, .bound = bound_gelu_error, .size = { 5, 37 } },
+	{ "wide range", .build = build_gelu_case, .fill = fill_gelu_wide_range, .bound = bound_gelu_error,
+	  .size = { 61, 17 } },
+	{ "long", .build = build_gelu_case, .bound = bound_gelu_error, .size = { 130, 513 } },
 	{ NULL },
 };
 
 const struct op_case cases_gelu_grad[] = {
-	{ "no elements", .build = build_grad, .bound = bound_grad, .size = { 0, 3 } },
-	{ "odd length", .build = build_grad, .bound = bound_grad, .size = { 5, 37 } },
-	{ "wide range", .build = build_grad, .fill = wide, .bound = bound_grad, .size = { 61, 17 } },
-	{ "long", .build = build_grad, .bound = bound_grad, .size = { 130, 513 } },
+	{ "no elements", .build = build_gelu_grad_case, .bound = bound_gelu_grad_error, .size = { 0, 3 } },
+	{ "odd length", .build = build_gelu_grad_case, .bound = bound_gelu_grad_error, .size = { 5, 37 } },
+	{ "wide range", .build = build_gelu_grad_case, .fill = fill_gelu_wide_range, .bound = bound_gelu_grad_error,
+	  .size = { 61, 17 } },
+	{ "long", .build = build_gelu_grad_case, .bound = bound_gelu_grad_error, .size = { 130, 513 } },
 	{ NULL },
 };

@@ -1,4 +1,4 @@
-/* gelu_cuda.cu: GELU in its tanh form and its gradient, element by element. */
+/* gelu_cuda.cu: tanh GELU and its gradient, elementwise. */
 #include "trainer/backends/cuda/cuda.h"
 
 namespace {
@@ -6,12 +6,12 @@ namespace {
 constexpr double sqrt_2_over_pi = 0.79788456080286535588;
 constexpr double cubic = 0.044715;
 
-template <typename A> __device__ A tanh_part(A x)
+template <typename A> __device__ A compute_tanh_part(A x)
 {
 	return tanh(A(sqrt_2_over_pi) * (x + A(cubic) * x * x * x));
 }
 
-template <typename T> struct forward {
+template <typename T> struct gelu_forward {
 	static constexpr int width = vector_width<T>;
 	using A = acc_t<T>;
 	const T *x;
@@ -23,12 +23,12 @@ template <typename T> struct forward {
 
 		load(v, x + i);
 		for (int k = 0; k < W; k++)
-			v[k] = A(0.5) * v[k] * (1 + tanh_part(v[k]));
+			v[k] = A(0.5) * v[k] * (1 + compute_tanh_part(v[k]));
 		store(y + i, v);
 	}
 };
 
-template <typename T> struct backward {
+template <typename T> struct gelu_backward {
 	static constexpr int width = vector_width<T>;
 	using A = acc_t<T>;
 	const T *dy, *x;
@@ -41,7 +41,7 @@ template <typename T> struct backward {
 		load(d, dy + i);
 		load(v, x + i);
 		for (int k = 0; k < W; k++) {
-			A t = tanh_part(v[k]), inner = A(sqrt_2_over_pi) * (1 + A(3 * cubic) * v[k] * v[k]);
+			A t = compute_tanh_part(v[k]), inner = A(sqrt_2_over_pi) * (1 + A(3 * cubic) * v[k] * v[k]);
 
 			d[k] *= A(0.5) * (1 + t) + A(0.5) * v[k] * (1 - t * t) * inner;
 		}
@@ -49,25 +49,25 @@ template <typename T> struct backward {
 	}
 };
 
-int gelu_run(void *state, const struct kernel_args *a, struct err *err)
+int run_gelu_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a, forward<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0) }, cuda_count(n->in[0]), 0,
-				 err));
+		return cuda_each(n, a, gelu_forward<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0) },
+				 { cuda_count(n->in[0]), 0 }, err));
 }
 
-int gelu_grad_run(void *state, const struct kernel_args *a, struct err *err)
+int run_gelu_grad_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a, backward<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
-				 cuda_count(n->in[0]), 0, err));
+		return cuda_each(n, a, gelu_backward<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
+				 { cuda_count(n->in[0]), 0 }, err));
 }
 
 } // namespace
 
-CUDA_KERNEL(gelu, cuda_prepare, gelu_run);
-CUDA_KERNEL(gelu_grad, cuda_prepare, gelu_grad_run);
+CUDA_KERNEL(gelu, cuda_prepare, run_gelu_cuda);
+CUDA_KERNEL(gelu_grad, cuda_prepare, run_gelu_grad_cuda);

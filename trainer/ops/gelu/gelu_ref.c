@@ -1,4 +1,4 @@
-/* gelu_ref.c: GELU in its tanh form, element by element. */
+/* gelu_ref.c: tanh GELU, elementwise. */
 #include <math.h>
 
 #include "trainer/ops/gelu/gelu.h"
@@ -7,7 +7,7 @@
 #define SQRT_2_OVER_PI 0.79788456080286535588
 #define CUBIC 0.044715
 
-static int gelu_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_gelu_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const double *x = args->in[0];
@@ -19,7 +19,7 @@ static int gelu_run(void *state, const struct kernel_args *args, struct err *err
 	return 0;
 }
 
-static int gelu_grad_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_gelu_grad_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const double *dy = args->in[0], *x = args->in[1];
@@ -35,5 +35,5 @@ static int gelu_grad_run(void *state, const struct kernel_args *args, struct err
 	return 0;
 }
 
-const struct kernel gelu_ref = REF_KERNEL(gelu_run);
-const struct kernel gelu_grad_ref = REF_KERNEL(gelu_grad_run);
+const struct kernel gelu_ref = REF_KERNEL(run_gelu_ref);
+const struct kernel gelu_grad_ref = REF_KERNEL(run_gelu_grad_ref);

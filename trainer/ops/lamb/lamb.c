@@ -27,7 +27,7 @@ struct node *lamb_add(struct graph *g, struct tensor *p, struct tensor *step, bo
 						  NODE_OUT(p) });
 }
 
-static int update_shape(struct graph *g, struct node *n)
+static int lamb_update_shape(struct graph *g, struct node *n)
 {
 	const struct tensor *p = n->in[1], *m = n->in[2], *v = n->in[3];
 
@@ -36,16 +36,16 @@ static int update_shape(struct graph *g, struct node *n)
 				 shape_equal(&p->shape, &v->shape) && n->out[1] == m && n->out[2] == v,
 			 "parameter, gradient and moments differ in shape"))
 		return g->err.code;
-	return graph_out(g, n, 0, p->dtype, p->shape, "");
+	return graph_out(g, n, 0, TENSOR_TYPE(p->dtype, p->shape), "");
 }
 
-static int update_inplace(const struct node *n, int out)
+static int lamb_update_inplace(const struct node *n, int out)
 {
 	(void)n;
 	return out == 0 ? 0 : out + 1;
 }
 
-static void update_dump(const struct node *n, struct buf *out)
+static void lamb_update_dump(const struct node *n, struct buf *out)
 {
 	const struct lamb_attr *a = n->attr;
 
@@ -61,10 +61,10 @@ static int lamb_shape(struct graph *g, struct node *n)
 const struct op op_lamb_update = {
 	.name = "lamb_update",
 	.id = OP_lamb_update,
-	.shape = update_shape,
+	.shape = lamb_update_shape,
 	.dtype = op_dtype_keep,
-	.inplace = update_inplace,
-	.dump = update_dump,
+	.inplace = lamb_update_inplace,
+	.dump = lamb_update_dump,
 };
 
 const struct op op_lamb = {

@@ -6,8 +6,8 @@
 #include "trainer/ops/lamb/lamb.h"
 #include "trainer/ops/lamb/lamb_math.h"
 
-/* size: elements, ppm of weight decay, updates so far with this one; 0: skipped. */
-static struct node *build_update(struct graph *g, const struct op_case *c)
+/* size: elements, ppm of weight decay, updates including this one (0: skipped). */
+static struct node *build_lamb_update_case(struct graph *g, const struct op_case *c)
 {
 	struct lamb_attr attr = {
 		.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-3, .weight_decay = (double)c->size[1] / 1e6
@@ -23,14 +23,14 @@ static struct node *build_update(struct graph *g, const struct op_case *c)
 						  NODE_ATTR(attr) });
 }
 
-static void fill_update(const struct op_case *c, struct case_values *v)
+static void fill_lamb_update(const struct op_case *c, struct case_values *v)
 {
 	for (int64_t i = 0; i < c->size[0]; i++)
 		v->in[3][i] *= v->in[3][i];
 	case_step(v->in[4], (double)c->size[2]);
 }
 
-static double bound_update(const struct case_values *v, int k, double *terms)
+static double bound_lamb_update_error(const struct case_values *v, int k, double *terms)
 {
 	const struct lamb_attr *a = v->node->attr;
 	double factor = v->in[4][STEP_GUARD_FACTOR], t = v->in[4][STEP_GUARD_UPDATES];
@@ -48,8 +48,8 @@ static double bound_update(const struct case_values *v, int k, double *terms)
 	return 8;
 }
 
-/* size: elements, norms (0 absent, 1 there, 2 zero), skipped. */
-static struct node *build_lamb(struct graph *g, const struct op_case *c)
+/* size: elements, norms (0 absent, 1 present, 2 zero), skipped. */
+static struct node *build_lamb_case(struct graph *g, const struct op_case *c)
 {
 	struct shape shape = SHAPE(c->size[0]);
 	struct tensor *p = case_input(g, "p", DTYPE_F32, shape), *u = case_input(g, "u", DTYPE_F32, shape);
@@ -67,7 +67,7 @@ static void fill_lamb(const struct op_case *c, struct case_values *v)
 		v->in[k][0] = c->size[1] == 2 ? 0 : 1 + v->in[k][0] * v->in[k][0];
 }
 
-static double bound_lamb(const struct case_values *v, int k, double *terms)
+static double bound_lamb_error(const struct case_values *v, int k, double *terms)
 {
 	double rate = v->page->lr * lamb_ratio(v->in[3], v->in[4]);
 
@@ -78,19 +78,24 @@ static double bound_lamb(const struct case_values *v, int k, double *terms)
 }
 
 const struct op_case cases_lamb_update[] = {
-	{ "no elements", .build = build_update, .fill = fill_update, .bound = bound_update, .size = { 0, 100, 3 } },
-	{ "first step", .build = build_update, .fill = fill_update, .bound = bound_update,
+	{ "no elements", .build = build_lamb_update_case, .fill = fill_lamb_update, .bound = bound_lamb_update_error,
+	  .size = { 0, 100, 3 } },
+	{ "first step", .build = build_lamb_update_case, .fill = fill_lamb_update, .bound = bound_lamb_update_error,
 	  .size = { 1037, 100000, 1 } },
-	{ "decay", .build = build_update, .fill = fill_update, .bound = bound_update, .size = { 70001, 100000, 30 } },
-	{ "skipped", .build = build_update, .fill = fill_update, .exact = true, .size = { 37, 100000, 0 } },
+	{ "decay", .build = build_lamb_update_case, .fill = fill_lamb_update, .bound = bound_lamb_update_error,
+	  .size = { 70001, 100000, 30 } },
+	{ "skipped", .build = build_lamb_update_case, .fill = fill_lamb_update, .exact = true,
+	  .size = { 37, 100000, 0 } },
 	{ NULL },
 };
 
 const struct op_case cases_lamb[] = {
-	{ "no elements", .build = build_lamb, .fill = fill_lamb, .bound = bound_lamb, .size = { 0, 1 } },
-	{ "odd length", .build = build_lamb, .fill = fill_lamb, .bound = bound_lamb, .size = { 1037, 1 } },
-	{ "without norms", .build = build_lamb, .fill = fill_lamb, .bound = bound_lamb, .size = { 1037, 0 } },
-	{ "norms that are 0", .build = build_lamb, .fill = fill_lamb, .bound = bound_lamb, .size = { 37, 2 } },
-	{ "skipped", .build = build_lamb, .fill = fill_lamb, .exact = true, .size = { 37, 1, 1 } },
+	{ "no elements", .build = build_lamb_case, .fill = fill_lamb, .bound = bound_lamb_error, .size = { 0, 1 } },
+	{ "odd length", .build = build_lamb_case, .fill = fill_lamb, .bound = bound_lamb_error, .size = { 1037, 1 } },
+	{ "without norms", .build = build_lamb_case, .fill = fill_lamb, .bound = bound_lamb_error,
+	  .size = { 1037, 0 } },
+	{ "norms that are 0", .build = build_lamb_case, .fill = fill_lamb, .bound = bound_lamb_error,
+	  .size = { 37, 2 } },
+	{ "skipped", .build = build_lamb_case, .fill = fill_lamb, .exact = true, .size = { 37, 1, 1 } },
 	{ NULL },
 };

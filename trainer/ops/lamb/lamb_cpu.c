@@ -1,4 +1,5 @@
-/* lamb_cpu.c: Adam's step of one parameter into memory of its own, and its addition once its norm is known; in f32. */
+/* lamb_cpu.c: LAMB in f32: Adam's step of one parameter into a separate buffer, then its addition once its norm is
+ * known. */
 #ifndef CPU_PASS
 #include <math.h>
 #include <string.h>
@@ -20,14 +21,15 @@ struct lamb_state { /* of both ops */
 #define CPU_BODY "trainer/ops/lamb/lamb_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int update_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_lamb_update_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	const struct cpu_update_opts o = { CPU_PICK(env, update_loop), .n_in = 4, .bytes = sizeof(struct lamb_state) };
 
 	return cpu_update_new(env, n, &o, ret_state, err);
 }
 
-static int update_run(void *state, const struct kernel_args *args, struct err *err)
+/* Adam's step into out; zero for a skipped step. */
+static int run_lamb_update_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct lamb_state s = *(const struct lamb_state *)state;
 	const double *step = args->in[4];
@@ -51,14 +53,14 @@ static int update_run(void *state, const struct kernel_args *args, struct err *e
 	return 0;
 }
 
-static int lamb_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_lamb_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	const struct cpu_update_opts o = { CPU_PICK(env, lamb_loop), .n_in = 2, .bytes = sizeof(struct lamb_state) };
 
 	return cpu_update_new(env, n, &o, ret_state, err);
 }
 
-static int lamb_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_lamb_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct lamb_state s = *(const struct lamb_state *)state;
 	const double *step = args->in[2];
@@ -74,8 +76,10 @@ static int lamb_run(void *state, const struct kernel_args *args, struct err *err
 }
 
 extern const struct kernel lamb_update_cpu, lamb_cpu;
-const struct kernel lamb_update_cpu = { .prepare = update_prepare, .run = update_run, .release = cpu_state_release };
-const struct kernel lamb_cpu = { .prepare = lamb_prepare, .run = lamb_run, .release = cpu_state_release };
+const struct kernel lamb_update_cpu = { .prepare = prepare_lamb_update_cpu,
+					.run = run_lamb_update_cpu,
+					.release = cpu_state_release };
+const struct kernel lamb_cpu = { .prepare = prepare_lamb_cpu, .run = run_lamb_cpu, .release = cpu_state_release };
 
 #else
 

@@ -1,5 +1,4 @@
-/* lamb_cuda.cu: one LAMB step in its two parts, element by element. What is the same for a whole parameter is worked
- * out once a thread. */
+/* lamb_cuda.cu: one LAMB step in its two parts, elementwise. Each thread computes per-parameter values once. */
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
@@ -10,7 +9,7 @@ extern "C" {
 
 namespace {
 
-template <typename T> struct propose {
+template <typename T> struct lamb_update_rule {
 	static constexpr int width = vector_width<T>;
 	struct lamb_attr attr;
 	const double *step;
@@ -51,7 +50,7 @@ template <typename T> struct propose {
 	}
 };
 
-template <typename T> struct descend {
+template <typename T> struct lamb_apply_rule {
 	static constexpr int width = vector_width<T>;
 	const step_page *page;
 	const double *step, *psum, *usum;
@@ -78,30 +77,30 @@ template <typename T> struct descend {
 	}
 };
 
-int update_run(void *state, const struct kernel_args *a, struct err *err)
+int run_lamb_update_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const struct lamb_attr attr = *static_cast<const struct lamb_attr *>(n->attr);
 
 	BY_MASTER(n->in[1]->dtype, T,
 		  return cuda_each(n, a,
-				   propose<T>{ attr, cuda_in<double>(a, 4), cuda_in<T>(a, 0), cuda_in<T>(a, 1),
-					       cuda_out<T>(a, 0), cuda_out<T>(a, 1), cuda_out<T>(a, 2) },
-				   cuda_count(n->in[1]), 0, err));
+				   lamb_update_rule<T>{ attr, cuda_in<double>(a, 4), cuda_in<T>(a, 0), cuda_in<T>(a, 1),
+							cuda_out<T>(a, 0), cuda_out<T>(a, 1), cuda_out<T>(a, 2) },
+				   { cuda_count(n->in[1]), 0 }, err));
 }
 
-int lamb_run(void *state, const struct kernel_args *a, struct err *err)
+int run_lamb_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_MASTER(n->in[0]->dtype, T,
 		  return cuda_each(n, a,
-				   descend<T>{ a->page, cuda_in<double>(a, 2), cuda_in<double>(a, 3),
-					       cuda_in<double>(a, 4), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
-				   cuda_count(n->in[0]), 0, err));
+				   lamb_apply_rule<T>{ a->page, cuda_in<double>(a, 2), cuda_in<double>(a, 3),
+						       cuda_in<double>(a, 4), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
+				   { cuda_count(n->in[0]), 0 }, err));
 }
 
 } // namespace
 
-CUDA_KERNEL(lamb_update, cuda_prepare, update_run);
-CUDA_KERNEL(lamb, cuda_prepare, lamb_run);
+CUDA_KERNEL(lamb_update, cuda_prepare, run_lamb_update_cuda);
+CUDA_KERNEL(lamb, cuda_prepare, run_lamb_cuda);

@@ -1,4 +1,4 @@
-/* lamb_ref.c: one LAMB step, element by element. */
+/* lamb_ref.c: one LAMB step, elementwise. */
 #include <string.h>
 
 #include "trainer/ops/step_guard/step_guard.h"
@@ -6,7 +6,8 @@
 #include "trainer/ops/lamb/lamb_math.h"
 #include "trainer/ops/ref_kernel.h"
 
-static int update_run(void *state, const struct kernel_args *args, struct err *err)
+/* The formula of lamb_update in lamb.h. */
+static int run_lamb_update_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const struct lamb_attr *a = n->attr;
@@ -30,7 +31,7 @@ static int update_run(void *state, const struct kernel_args *args, struct err *e
 	return 0;
 }
 
-static int lamb_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_lamb_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const double *u = args->in[1], *step = args->in[2];
@@ -42,5 +43,5 @@ static int lamb_run(void *state, const struct kernel_args *args, struct err *err
 	return 0;
 }
 
-const struct kernel lamb_update_ref = REF_KERNEL(update_run);
-const struct kernel lamb_ref = REF_KERNEL(lamb_run);
+const struct kernel lamb_update_ref = REF_KERNEL(run_lamb_update_ref);
+const struct kernel lamb_ref = REF_KERNEL(run_lamb_ref);

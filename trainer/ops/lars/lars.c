@@ -52,9 +52,9 @@ const struct op op_lars = {
 	.dump = lars_dump,
 };
 
-static void lars_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_attr *a)
+static void add_lars_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_attr *a)
 {
 	lars_add(g, p, step, a->adapts, &(struct lars_attr){ a->momentum, a->weight_decay, a->trust });
 }
 
-const struct optimizer optimizer_lars = { .add = lars_step };
+const struct optimizer optimizer_lars = { .add = add_lars_step };

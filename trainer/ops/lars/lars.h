@@ -1,9 +1,9 @@
 /* lars.h: layer-wise adaptive rate scaling (You, Gitman and Ginsburg 2017, algorithm 1): ratio = trust ||p|| / (||g|| +
- * decay ||p||); m = momentum m + lr ratio (g + decay p); p = p - m. The ratio is 1 when a norm is 0, and where the
- * norms are absent (norm gains and biases). in p, g, m?, step, psum?, gsum? out p, m? (the same tensors, updated; m
- * absent when momentum is 0). psum, gsum: f64 [1], sums of squares of p and g as sumsq makes them (of the whole
- * parameter: what shares a parameter out adds them up). lr from the step page; step is guard's: g is multiplied by its
- * factor, and a skipped step leaves everything. */
+ * decay ||p||); m = momentum m + lr ratio (g + decay p); p = p - m. The ratio is 1 if a norm is 0 or absent (gains and
+ * biases of norms). in p, g, m?, step, psum?, gsum? out p, m? (the same tensors, updated; no m if momentum is 0). psum,
+ * gsum: f64 [1], sums of squares of p and g from sumsq (of the whole parameter: sharding strategies add them up). lr
+ * comes from the step page. step is guard's output: g is multiplied by its factor, and a skipped step changes
+ * nothing. */
 #ifndef DPT_OPS_LARS_H
 #define DPT_OPS_LARS_H
 
@@ -14,7 +14,7 @@ struct lars_attr {
 	double trust;
 };
 
-/* Adds the step of p, with the moment "<p>.momentum"; adapts: with its norms. */
+/* Adds the update of p with the moment "<p>.momentum"; adapts: uses the norms. */
 struct node *lars_add(struct graph *g, struct tensor *p, struct tensor *step, bool adapts,
 		      const struct lars_attr *attr);
 

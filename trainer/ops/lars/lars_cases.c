@@ -5,8 +5,8 @@
 #include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/lars/lars_math.h"
 
-/* size: elements, percent of momentum, ppm of weight decay, norms (0 absent, 1 there, 2 zero), skipped. */
-static struct node *build(struct graph *g, const struct op_case *c)
+/* size: elements, percent of momentum, ppm of weight decay, norms (0 absent, 1 present, 2 zero), skipped. */
+static struct node *build_lars_case(struct graph *g, const struct op_case *c)
 {
 	struct lars_attr attr = { .momentum = (double)c->size[1] / 100,
 				  .weight_decay = (double)c->size[2] / 1e6,
@@ -24,14 +24,14 @@ static struct node *build(struct graph *g, const struct op_case *c)
 						  NODE_ATTR(attr) });
 }
 
-static void fill(const struct op_case *c, struct case_values *v)
+static void fill_lars_case(const struct op_case *c, struct case_values *v)
 {
 	case_step(v->in[3], c->size[4] ? 0 : 3);
 	for (int k = 4; k < 6 && v->in[k]; k++)
 		v->in[k][0] = c->size[3] == 2 ? 0 : 1 + v->in[k][0] * v->in[k][0];
 }
 
-static double bound(const struct case_values *v, int k, double *terms)
+static double bound_lars_error(const struct case_values *v, int k, double *terms)
 {
 	const struct lars_attr *a = v->node->attr;
 	double factor = v->in[3][STEP_GUARD_FACTOR], rate = v->page->lr * lars_ratio(a, v->in[4], v->in[5], factor);
@@ -46,12 +46,19 @@ static double bound(const struct case_values *v, int k, double *terms)
 }
 
 const struct op_case cases_lars[] = {
-	{ "no elements", .build = build, .fill = fill, .bound = bound, .size = { 0, 90, 100, 1, 0 } },
-	{ "one element", .build = build, .fill = fill, .bound = bound, .size = { 1, 90, 100, 1, 0 } },
-	{ "momentum and decay", .build = build, .fill = fill, .bound = bound, .size = { 1037, 90, 100000, 1, 0 } },
-	{ "without norms", .build = build, .fill = fill, .bound = bound, .size = { 1037, 90, 0, 0, 0 } },
-	{ "norms that are 0", .build = build, .fill = fill, .bound = bound, .size = { 1037, 90, 100000, 2, 0 } },
-	{ "no momentum", .build = build, .fill = fill, .bound = bound, .size = { 70001, 0, 100000, 1, 0 } },
-	{ "skipped", .build = build, .fill = fill, .exact = true, .size = { 37, 90, 100000, 1, 1 } },
+	{ "no elements", .build = build_lars_case, .fill = fill_lars_case, .bound = bound_lars_error,
+	  .size = { 0, 90, 100, 1, 0 } },
+	{ "one element", .build = build_lars_case, .fill = fill_lars_case, .bound = bound_lars_error,
+	  .size = { 1, 90, 100, 1, 0 } },
+	{ "momentum and decay", .build = build_lars_case, .fill = fill_lars_case, .bound = bound_lars_error,
+	  .size = { 1037, 90, 100000, 1, 0 } },
+	{ "without norms", .build = build_lars_case, .fill = fill_lars_case, .bound = bound_lars_error,
+	  .size = { 1037, 90, 0, 0, 0 } },
+	{ "norms that are 0", .build = build_lars_case, .fill = fill_lars_case, .bound = bound_lars_error,
+	  .size = { 1037, 90, 100000, 2, 0 } },
+	{ "no momentum", .build = build_lars_case, .fill = fill_lars_case, .bound = bound_lars_error,
+	  .size = { 70001, 0, 100000, 1, 0 } },
+	{ "skipped", .build = build_lars_case, .fill = fill_lars_case, .exact = true,
+	  .size = { 37, 90, 100000, 1, 1 } },
 	{ NULL },
 };

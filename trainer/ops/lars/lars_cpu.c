@@ -1,4 +1,4 @@
-/* lars_cpu.c: the step of one parameter: parameter, gradient and moment are each read once, in f32. */
+/* lars_cpu.c: the update of one parameter in f32. Parameter, gradient and moment are each read once. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
@@ -15,14 +15,14 @@ struct lars_state {
 #define CPU_BODY "trainer/ops/lars/lars_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int lars_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_lars_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	const struct cpu_update_opts o = { CPU_PICK(env, lars_loop), .n_in = 3, .bytes = sizeof(struct lars_state) };
 
 	return cpu_update_new(env, n, &o, ret_state, err);
 }
 
-static int lars_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_lars_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct lars_state s = *(const struct lars_state *)state;
 	const double *step = args->in[3];
@@ -40,7 +40,7 @@ static int lars_run(void *state, const struct kernel_args *args, struct err *err
 }
 
 extern const struct kernel lars_cpu;
-const struct kernel lars_cpu = { .prepare = lars_prepare, .run = lars_run, .release = cpu_state_release };
+const struct kernel lars_cpu = { .prepare = prepare_lars_cpu, .run = run_lars_cpu, .release = cpu_state_release };
 
 #else
 

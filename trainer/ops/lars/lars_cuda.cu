@@ -1,4 +1,4 @@
-/* lars_cuda.cu: one LARS step, element by element. The trust ratio is worked out once a thread. */
+/* lars_cuda.cu: one LARS step, elementwise. Each thread computes the trust ratio once. */
 #include "trainer/backends/cuda/descend.h"
 
 extern "C" {
@@ -7,10 +7,10 @@ extern "C" {
 
 namespace {
 
-template <typename T> struct by_ratio {
+template <typename T> struct lars_rule {
 	static constexpr int moments = 1;
 	struct lars_attr attr;
-	bool keeps; /* momentum */
+	bool keeps; /* uses momentum */
 	const double *psum, *gsum;
 	T rate = 0;
 
@@ -28,18 +28,18 @@ template <typename T> struct by_ratio {
 	}
 };
 
-int lars_run(void *state, const struct kernel_args *a, struct err *err)
+int run_lars_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const struct lars_attr attr = *static_cast<const struct lars_attr *>(n->attr);
 
 	BY_MASTER(n->in[0]->dtype, T,
 		  return descend_run<T>(n, a,
-					by_ratio<T>{ attr, a->out[1] != nullptr, cuda_in<double>(a, 4),
+					lars_rule<T>{ attr, a->out[1] != nullptr, cuda_in<double>(a, 4),
 						     cuda_in<double>(a, 5) },
 					3, err));
 }
 
 } // namespace
 
-CUDA_KERNEL(lars, cuda_prepare, lars_run);
+CUDA_KERNEL(lars, cuda_prepare, run_lars_cuda);

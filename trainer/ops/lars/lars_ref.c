@@ -1,9 +1,9 @@
-/* lars_ref.c: one LARS step, element by element. */
+/* lars_ref.c: one LARS step, elementwise. */
 #include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/lars/lars_math.h"
 #include "trainer/ops/ref_kernel.h"
 
-static int lars_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_lars_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const struct lars_attr *a = n->attr;
@@ -24,4 +24,4 @@ static int lars_run(void *state, const struct kernel_args *args, struct err *err
 	return 0;
 }
 
-const struct kernel lars_ref = REF_KERNEL(lars_run);
+const struct kernel lars_ref = REF_KERNEL(run_lars_ref);

@@ -1,4 +1,4 @@
-/* layernorm.c: shapes and gradients of layer normalisation. */
+/* layernorm.c: shape rules and gradients of layer normalisation. */
 #include "trainer/ops/layernorm/layernorm.h"
 
 #include "trainer/ops/ops.h"
@@ -35,7 +35,7 @@ void layernorm_part(struct graph *g, struct node *n, struct tensor *s)
 	n->in[1] = NULL;
 }
 
-static bool has_count(const struct tensor *t, int64_t count)
+static bool is_vector_of_length(const struct tensor *t, int64_t count)
 {
 	return t->shape.ndim == 1 && t->shape.dim[0] == count;
 }
@@ -46,13 +46,13 @@ static int layernorm_shape(struct graph *g, struct node *n)
 	int64_t c = x->shape.ndim == 2 ? x->shape.dim[1] : 0;
 
 	if (graph_expect(g, n,
-			 c > 0 && (!delta || shape_equal(&delta->shape, &x->shape)) && has_count(n->in[2], c) &&
-				 has_count(n->in[3], c),
-			 "x [R,C], delta [R,C], gamma [C] and beta [C] do not fit") ||
-	    graph_out(g, n, 0, x->dtype, x->shape, "") ||
-	    graph_out(g, n, 1, x->dtype, SHAPE(x->shape.dim[0], 2), ".stat"))
+			 c > 0 && (!delta || shape_equal(&delta->shape, &x->shape)) &&
+				 is_vector_of_length(n->in[2], c) && is_vector_of_length(n->in[3], c),
+			 "expected x [R,C], delta [R,C], gamma [C] and beta [C]") ||
+	    graph_out(g, n, 0, TENSOR_TYPE(x->dtype, x->shape), "") ||
+	    graph_out(g, n, 1, TENSOR_TYPE(x->dtype, SHAPE(x->shape.dim[0], 2)), ".stat"))
 		return g->err.code;
-	return delta ? graph_out(g, n, 2, x->dtype, x->shape, ".sum") : 0;
+	return delta ? graph_out(g, n, 2, TENSOR_TYPE(x->dtype, x->shape), ".sum") : 0;
 }
 
 static int layernorm_grad_shape(struct graph *g, struct node *n)
@@ -63,16 +63,17 @@ static int layernorm_grad_shape(struct graph *g, struct node *n)
 	if (graph_expect(g, n,
 			 c > 0 && shape_equal(&dy->shape, &s->shape) && stats->shape.ndim == 2 &&
 				 stats->shape.dim[0] == s->shape.dim[0] && stats->shape.dim[1] == 2 &&
-				 has_count(n->in[3], c) && (!skip || shape_equal(&skip->shape, &s->shape)) &&
+				 is_vector_of_length(n->in[3], c) && (!skip || shape_equal(&skip->shape, &s->shape)) &&
 				 !n->out[1] == !n->out[2],
-			 "dy [R,C], s [R,C], stats [R,2], gamma [C] and skip [R,C] do not fit") ||
-	    graph_out(g, n, 0, dy->dtype, s->shape, "") || (n->out[1] && graph_out(g, n, 1, dy->dtype, SHAPE(c), "")))
+			 "expected dy [R,C], s [R,C], stats [R,2], gamma [C] and skip [R,C]") ||
+	    graph_out(g, n, 0, TENSOR_TYPE(dy->dtype, s->shape), "") ||
+	    (n->out[1] && graph_out(g, n, 1, TENSOR_TYPE(dy->dtype, SHAPE(c)), "")))
 		return g->err.code;
-	return n->out[2] ? graph_out(g, n, 2, dy->dtype, SHAPE(c), "") : 0;
+	return n->out[2] ? graph_out(g, n, 2, TENSOR_TYPE(dy->dtype, SHAPE(c)), "") : 0;
 }
 
-/* The gradient of s: through the norm, and past it. */
-static struct node *add_backward(struct graph *g, struct node *n, struct tensor *s, struct tensor *dy)
+/* Adds the gradient of s: through the norm, plus what bypasses it. */
+static struct node *add_layernorm_grad(struct graph *g, struct node *n, struct tensor *s, struct tensor *dy)
 {
 	struct tensor *gamma = n->in[2], *beta = n->in[3], *dgamma = NULL, *dbeta = NULL;
 	struct node *back;
@@ -95,16 +96,16 @@ static struct node *add_backward(struct graph *g, struct node *n, struct tensor 
 static int layernorm_backward(struct graph *g, struct node *n)
 {
 	struct tensor *x = n->in[0], *delta = n->in[1], *s = delta ? n->out[2] : x, *dy = graph_grad_get(g, n->out[0]);
-	struct tensor *ds = delta ? graph_grad_get(g, s) : NULL; /* all there is when only the sum is used */
+	struct tensor *ds = delta ? graph_grad_get(g, s) : NULL; /* the whole gradient if only the sum is used */
 	struct node *back;
 
-	back = dy ? add_backward(g, n, s, dy) : NULL;
+	back = dy ? add_layernorm_grad(g, n, s, dy) : NULL;
 	if (dy)
 		ds = back ? back->out[0] : NULL;
 	if (delta)
 		graph_grad_add(g, delta, ds);
 	else if (ds)
-		x->grad = NULL; /* what flowed into x before is in ds */
+		x->grad = NULL; /* ds includes the earlier gradient of x */
 	graph_grad_add(g, x, ds);
 	return g->err.code;
 }
@@ -121,7 +122,7 @@ static enum dtype_class layernorm_grad_dtype(const struct node *n, bool is_out, 
 	return (is_out ? index >= 1 : index == 2 || index == 3) ? DTYPE_CLASS_MASTER : DTYPE_CLASS_LOW;
 }
 
-/* y takes over delta, or x where there is none; the sum takes over x. */
+/* y may overwrite delta, or x without delta; the sum may overwrite x. */
 static int layernorm_inplace(const struct node *n, int out)
 {
 	return out == 0 ? (n->in[1] ? 1 : 0) : out == 2 ? 0 : -1;

@@ -8,7 +8,7 @@
 
 enum { R, C, JOINED, OFFSET };
 
-static struct node *build(struct graph *g, const struct op_case *c)
+static struct node *build_layernorm_case(struct graph *g, const struct op_case *c)
 {
 	struct shape shape = SHAPE(c->size[R], c->size[C]);
 	struct tensor *delta = c->size[JOINED] ? case_input(g, "delta", DTYPE_F32, shape) : NULL;
@@ -20,34 +20,34 @@ static struct node *build(struct graph *g, const struct op_case *c)
 							  case_input(g, "beta", DTYPE_F32, SHAPE(c->size[C]))) });
 }
 
-static struct tensor *sums(struct graph *g, const char *name, const struct op_case *c)
+static struct tensor *add_param_grad_input(struct graph *g, const char *name, const struct op_case *c)
 {
 	return c->size[JOINED] ? case_input(g, name, DTYPE_F32, SHAPE(c->size[C])) : NULL;
 }
 
-static struct node *build_grad(struct graph *g, const struct op_case *c)
+static struct node *build_layernorm_grad_case(struct graph *g, const struct op_case *c)
 {
 	struct shape shape = SHAPE(c->size[R], c->size[C]);
 	struct tensor *skip = c->size[JOINED] ? case_input(g, "skip", DTYPE_F32, shape) : NULL;
 
-	return graph_node(g,
-			  &(struct node_spec){ .op = &op_layernorm_grad,
-					       NODE_OUT(NULL, sums(g, "dgamma", c), sums(g, "dbeta", c)),
-					       NODE_IN(case_input(g, "dy", DTYPE_F32, shape),
-						       case_input(g, "s", DTYPE_F32, shape),
-						       case_input(g, "stats", DTYPE_F32, SHAPE(c->size[R], 2)),
-						       case_input(g, "gamma", DTYPE_F32, SHAPE(c->size[C])), skip) });
+	return graph_node(
+		g, &(struct node_spec){
+			   .op = &op_layernorm_grad,
+			   NODE_OUT(NULL, add_param_grad_input(g, "dgamma", c), add_param_grad_input(g, "dbeta", c)),
+			   NODE_IN(case_input(g, "dy", DTYPE_F32, shape), case_input(g, "s", DTYPE_F32, shape),
+				   case_input(g, "stats", DTYPE_F32, SHAPE(c->size[R], 2)),
+				   case_input(g, "gamma", DTYPE_F32, SHAPE(c->size[C])), skip) });
 }
 
-/* A mean far from 0 shows variances that were computed as a difference of squares. */
-static void offset(const struct op_case *c, struct case_values *v)
+/* A mean far from 0 reveals variances computed as a difference of squares. */
+static void fill_layernorm_far_mean(const struct op_case *c, struct case_values *v)
 {
 	for (int64_t i = 0; i < c->size[R] * c->size[C]; i++)
 		if (fabs(v->in[0][i]) < 50)
 			v->in[0][i] += (double)c->size[OFFSET];
 }
 
-static void row_stats(const double *s, int64_t c, double *stats)
+static void compute_row_stats(const double *s, int64_t c, double *stats)
 {
 	double mean = 0, squares = 0;
 
@@ -59,14 +59,14 @@ static void row_stats(const double *s, int64_t c, double *stats)
 	stats[1] = 1 / sqrt(squares / (double)c + LAYERNORM_EPS);
 }
 
-static void fill_stats(const struct op_case *c, struct case_values *v)
+static void fill_layernorm_stats(const struct op_case *c, struct case_values *v)
 {
 	for (int64_t r = 0; r < c->size[R]; r++)
-		row_stats(v->in[1] + r * c->size[C], c->size[C], v->in[2] + 2 * r);
+		compute_row_stats(v->in[1] + r * c->size[C], c->size[C], v->in[2] + 2 * r);
 }
 
-/* Absolute terms of each output, from the largest value and rstd of the row. */
-static double bound(const struct case_values *v, int k, double *terms)
+/* Absolute terms of each output, derived from the largest value and rstd of the row. */
+static double bound_layernorm_error(const struct case_values *v, int k, double *terms)
 {
 	int64_t rows = v->node->in[0]->shape.dim[0], c = v->node->in[0]->shape.dim[1];
 
@@ -88,7 +88,8 @@ static double bound(const struct case_values *v, int k, double *terms)
 	return LAYERNORM_ROUNDINGS + sqrt((double)c);
 }
 
-static double bound_grad(const struct case_values *v, int k, double *terms)
+/* Absolute terms of ds, dgamma and dbeta. */
+static double bound_layernorm_grad_error(const struct case_values *v, int k, double *terms)
 {
 	int64_t rows = v->node->in[1]->shape.dim[0], c = v->node->in[1]->shape.dim[1];
 
@@ -115,25 +116,34 @@ static double bound_grad(const struct case_values *v, int k, double *terms)
 }
 
 const struct op_case cases_layernorm[] = {
-	{ "no rows", .build = build, .bound = bound, .size = { 0, 8, 1 } },
-	{ "one column", .build = build, .bound = bound, .size = { 3, 1 } },
-	{ "odd sizes", .build = build, .bound = bound, .size = { 7, 37 } },
-	{ "odd sizes, joined", .build = build, .bound = bound, .size = { 7, 37, 1 } },
-	{ "far mean", .build = build, .fill = offset, .bound = bound, .size = { 5, 64, 0, 100 } },
-	{ "wide, joined", .build = build, .bound = bound, .size = { 33, 768, 1 } },
-	{ "wider, odd", .build = build, .bound = bound, .size = { 3, 1037, 1 } },
-	{ "wider", .build = build, .bound = bound, .size = { 3, 2064 } },
+	{ "no rows", .build = build_layernorm_case, .bound = bound_layernorm_error, .size = { 0, 8, 1 } },
+	{ "one column", .build = build_layernorm_case, .bound = bound_layernorm_error, .size = { 3, 1 } },
+	{ "odd sizes", .build = build_layernorm_case, .bound = bound_layernorm_error, .size = { 7, 37 } },
+	{ "odd sizes, joined", .build = build_layernorm_case, .bound = bound_layernorm_error, .size = { 7, 37, 1 } },
+	{ "far mean", .build = build_layernorm_case, .fill = fill_layernorm_far_mean, .bound = bound_layernorm_error,
+	  .size = { 5, 64, 0, 100 } },
+	{ "wide, joined", .build = build_layernorm_case, .bound = bound_layernorm_error, .size = { 33, 768, 1 } },
+	{ "wider, odd", .build = build_layernorm_case, .bound = bound_layernorm_error, .size = { 3, 1037, 1 } },
+	{ "wider", .build = build_layernorm_case, .bound = bound_layernorm_error, .size = { 3, 2064 } },
 	{ NULL },
 };
 
 const struct op_case cases_layernorm_grad[] = {
-	{ "no rows", .build = build_grad, .fill = fill_stats, .bound = bound_grad, .size = { 0, 8, 1 } },
-	{ "one column", .build = build_grad, .fill = fill_stats, .bound = bound_grad, .size = { 3, 1, 1 } },
-	{ "odd sizes", .build = build_grad, .fill = fill_stats, .bound = bound_grad, .size = { 7, 37 } },
-	{ "odd sizes, joined", .build = build_grad, .fill = fill_stats, .bound = bound_grad, .size = { 7, 37, 1 } },
-	{ "wide, joined", .build = build_grad, .fill = fill_stats, .bound = bound_grad, .size = { 33, 768, 1 } },
-	{ "many rows", .build = build_grad, .fill = fill_stats, .bound = bound_grad, .size = { 1234, 24, 1 } },
-	{ "wider, odd", .build = build_grad, .fill = fill_stats, .bound = bound_grad, .size = { 3, 1037, 1 } },
-	{ "wider, joined", .build = build_grad, .fill = fill_stats, .bound = bound_grad, .size = { 35, 2064, 1 } },
+	{ "no rows", .build = build_layernorm_grad_case, .fill = fill_layernorm_stats,
+	  .bound = bound_layernorm_grad_error, .size = { 0, 8, 1 } },
+	{ "one column", .build = build_layernorm_grad_case, .fill = fill_layernorm_stats,
+	  .bound = bound_layernorm_grad_error, .size = { 3, 1, 1 } },
+	{ "odd sizes", .build = build_layernorm_grad_case, .fill = fill_layernorm_stats,
+	  .bound = bound_layernorm_grad_error, .size = { 7, 37 } },
+	{ "odd sizes, joined", .build = build_layernorm_grad_case, .fill = fill_layernorm_stats,
+	  .bound = bound_layernorm_grad_error, .size = { 7, 37, 1 } },
+	{ "wide, joined", .build = build_layernorm_grad_case, .fill = fill_layernorm_stats,
+	  .bound = bound_layernorm_grad_error, .size = { 33, 768, 1 } },
+	{ "many rows", .build = build_layernorm_grad_case, .fill = fill_layernorm_stats,
+	  .bound = bound_layernorm_grad_error, .size = { 1234, 24, 1 } },
+	{ "wider, odd", .build = build_layernorm_grad_case, .fill = fill_layernorm_stats,
+	  .bound = bound_layernorm_grad_error, .size = { 3, 1037, 1 } },
+	{ "wider, joined", .build = build_layernorm_grad_case, .fill = fill_layernorm_stats,
+	  .bound = bound_layernorm_grad_error, .size = { 35, 2064, 1 } },
 	{ NULL },
 };

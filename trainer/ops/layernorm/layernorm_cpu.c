@@ -1,5 +1,5 @@
-/* layernorm_cpu.c: layer normalisation, one visit of each row each way. The gradients of gain and bias are summed by
- * part, in runs of FOLD rows, and then over the parts. */
+/* layernorm_cpu.c: layer normalisation, one visit per row in each direction. The gradients of gain and bias are summed
+ * per part, in runs of FOLD rows, then over the parts. */
 #ifndef CPU_PASS
 #include <math.h>
 
@@ -7,27 +7,27 @@
 #include "trainer/backends/cpu/vec.h"
 #include "trainer/ops/layernorm/layernorm.h"
 
-#define FOLD 32 /* rows, and vectors, that are summed in f32 before they join a longer sum */
+#define FOLD 32 /* rows, or vectors, summed in f32 before they are added to a longer sum */
 
 struct layernorm_state {
 	cpu_part_fn *loop;
 	int64_t rows, c;
 	int parts;
 	bool bf16;
-	/* of one run */
+	/* set per run */
 	const void *x, *delta, *dy, *skip;
 	const float *gamma, *beta, *stats_in;
 	void *y, *sum;
 	float *stats, *dgamma, *dbeta;
-	float *scratch; /* of each part: forward [c], a row before it is rounded; gradient [4][c], sums */
+	float *scratch; /* per part: forward [c], a row before rounding; gradient [4][c], sums */
 };
 
 #define CPU_BODY "trainer/ops/layernorm/layernorm_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-/* scratch_rows: rows of c floats that each part needs. */
-static int layernorm_new(const struct kernel_env *env, struct node *n, int scratch_rows, struct layernorm_state **ret,
-			 struct err *err)
+/* Creates the state of both ops. scratch_rows: rows of c floats per part. */
+static int new_layernorm_state(const struct kernel_env *env, struct node *n, int scratch_rows,
+			       struct layernorm_state **ret, struct err *err)
 {
 	struct layernorm_state *s;
 	void *state;
@@ -48,10 +48,10 @@ static int layernorm_new(const struct kernel_env *env, struct node *n, int scrat
 	return 0;
 }
 
-static int layernorm_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_layernorm_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct layernorm_state *s;
-	int rc = layernorm_new(env, n, 1, &s, err);
+	int rc = new_layernorm_state(env, n, 1, &s, err);
 
 	if (rc)
 		return rc;
@@ -60,7 +60,7 @@ static int layernorm_prepare(const struct kernel_env *env, struct node *n, void 
 	return 0;
 }
 
-static int layernorm_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_layernorm_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct layernorm_state s = *(const struct layernorm_state *)state;
 
@@ -77,10 +77,10 @@ static int layernorm_run(void *state, const struct kernel_args *args, struct err
 	return 0;
 }
 
-static int layernorm_grad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_layernorm_grad_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct layernorm_state *s;
-	int rc = layernorm_new(env, n, 4, &s, err);
+	int rc = new_layernorm_state(env, n, 4, &s, err);
 
 	if (rc)
 		return rc;
@@ -89,7 +89,8 @@ static int layernorm_grad_prepare(const struct kernel_env *env, struct node *n, 
 	return 0;
 }
 
-static int layernorm_grad_run(void *state, const struct kernel_args *args, struct err *err)
+/* Runs the parts, then adds their sums to dgamma and dbeta. */
+static int run_layernorm_grad_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct layernorm_state s = *(const struct layernorm_state *)state;
 
@@ -99,7 +100,7 @@ static int layernorm_grad_run(void *state, const struct kernel_args *args, struc
 	s.stats_in = args->in[2];
 	s.gamma = args->in[3];
 	s.skip = args->in[4];
-	s.y = args->out[0]; /* may be dy's memory */
+	s.y = args->out[0]; /* may share memory with dy */
 	s.dgamma = args->out[1];
 	s.dbeta = args->out[2];
 	s.scratch = args->workspace;
@@ -118,22 +119,22 @@ static int layernorm_grad_run(void *state, const struct kernel_args *args, struc
 }
 
 extern const struct kernel layernorm_cpu, layernorm_grad_cpu;
-const struct kernel layernorm_cpu = { .prepare = layernorm_prepare,
-				      .run = layernorm_run,
+const struct kernel layernorm_cpu = { .prepare = prepare_layernorm_cpu,
+				      .run = run_layernorm_cpu,
 				      .release = cpu_state_release };
-const struct kernel layernorm_grad_cpu = { .prepare = layernorm_grad_prepare,
-					   .run = layernorm_grad_run,
+const struct kernel layernorm_grad_cpu = { .prepare = prepare_layernorm_grad_cpu,
+					   .run = run_layernorm_grad_cpu,
 					   .release = cpu_state_release };
 
 #else
 
-/* Two sums over a row in f64, of what the caller adds in f32. */
-struct V(pair) {
+/* Two sums over a row in f64; callers accumulate in f32 first. */
+struct V(row_pair) {
 	double a, b;
 };
 
-/* v = x + delta; returns its sum. */
-VEC_INLINE double V(row_sum)(const struct layernorm_state *s, int64_t at, float *v, const bool bf)
+/* Computes v = x + delta and returns the sum of its elements. */
+VEC_INLINE double V(add_row_sum)(const struct layernorm_state *s, int64_t at, float *v, const bool bf)
 {
 	double sum = 0;
 
@@ -157,7 +158,7 @@ VEC_INLINE double V(row_sum)(const struct layernorm_state *s, int64_t at, float 
 }
 
 /* Sum of squared distances from the mean. */
-VEC_INLINE double V(row_squares)(const struct layernorm_state *s, const float *v, float mean)
+VEC_INLINE double V(sum_row_squares)(const struct layernorm_state *s, const float *v, float mean)
 {
 	double sum = 0;
 
@@ -178,9 +179,9 @@ VEC_INLINE double V(row_squares)(const struct layernorm_state *s, const float *v
 
 VEC_INLINE void V(layernorm_row)(const struct layernorm_state *s, int64_t row, float *v, const bool bf)
 {
-	double mean = V(row_sum)(s, row * s->c, v, bf) / (double)s->c;
+	double mean = V(add_row_sum)(s, row * s->c, v, bf) / (double)s->c;
 	double off = mean - (double)(float)mean;
-	double var = V(row_squares)(s, v, (float)mean) / (double)s->c - off * off;
+	double var = V(sum_row_squares)(s, v, (float)mean) / (double)s->c - off * off;
 	float rstd = (float)(1 / sqrt(var + LAYERNORM_EPS));
 
 	s->stats[2 * row] = (float)mean;
@@ -205,10 +206,10 @@ static void V(layernorm_loop)(void *arg, int part, int parts)
 }
 
 /* Sums over the row of d = dy gamma, and of d times the normalised row. */
-VEC_INLINE struct V(pair) V(grad_sums)(const struct layernorm_state *s, int64_t row, const bool bf)
+VEC_INLINE struct V(row_pair) V(sum_row_grads)(const struct layernorm_state *s, int64_t row, const bool bf)
 {
 	float mean = s->stats_in[2 * row], rstd = s->stats_in[2 * row + 1];
-	struct V(pair) sum = { 0, 0 };
+	struct V(row_pair) sum = { 0, 0 };
 
 	for (int64_t i0 = 0; i0 < s->c; i0 += FOLD * LANES) {
 		vf a = { 0 }, b = { 0 };
@@ -226,11 +227,11 @@ VEC_INLINE struct V(pair) V(grad_sums)(const struct layernorm_state *s, int64_t 
 	return sum;
 }
 
-/* sums: dgamma's and dbeta's of the run of rows, [2][c]. */
-VEC_INLINE void V(grad_row)(const struct layernorm_state *s, int64_t row, float *sums, const bool bf)
+/* Computes ds of one row. sums: partial dgamma and dbeta of the run of rows, [2][c]. */
+VEC_INLINE void V(compute_grad_row)(const struct layernorm_state *s, int64_t row, float *sums, const bool bf)
 {
 	float mean = s->stats_in[2 * row], rstd = s->stats_in[2 * row + 1];
-	struct V(pair) sum = V(grad_sums)(s, row, bf);
+	struct V(row_pair) sum = V(sum_row_grads)(s, row, bf);
 	float mean_d = (float)(sum.a / (double)s->c), mean_dh = (float)(sum.b / (double)s->c);
 
 	for (int64_t i = 0; i < s->c; i += LANES) {
@@ -246,7 +247,7 @@ VEC_INLINE void V(grad_row)(const struct layernorm_state *s, int64_t row, float 
 	}
 }
 
-/* The part's scratch: sums of the run of rows, [2][c], and of all runs before, [2][c]. */
+/* The part's scratch: sums of the current run of rows, [2][c], and of all earlier runs, [2][c]. */
 static void V(layernorm_grad_loop)(void *arg, int part, int parts)
 {
 	const struct layernorm_state *s = arg;
@@ -255,7 +256,7 @@ static void V(layernorm_grad_loop)(void *arg, int part, int parts)
 
 	memset(sums, 0, (size_t)(4 * s->c) * sizeof(float));
 	for (int64_t row = r.begin; row < r.end; row++) {
-		s->bf16 ? V(grad_row)(s, row, sums, true) : V(grad_row)(s, row, sums, false);
+		s->bf16 ? V(compute_grad_row)(s, row, sums, true) : V(compute_grad_row)(s, row, sums, false);
 		if (row + 1 < r.end && (row + 1 - r.begin) % FOLD)
 			continue;
 		for (int64_t i = 0; i < 2 * s->c; i++) {

@@ -1,6 +1,7 @@
-/* layernorm_cuda.cu: layer normalisation joined with the residual sum. Rows of usual length are read once: a warp keeps
- * one in registers; the gradient has a thread for each vector of columns, which sums the gains' gradients over a
- * block's rows as they pass. Longer rows have a block each, read from memory once and from the cache after that. */
+/* layernorm_cuda.cu: layer normalisation fused with the residual sum. Rows of common length are read once and kept in
+ * registers by one warp. The gradient kernel has one thread per vector of columns, which also sums the gradients of
+ * gain and bias over the block's rows. Longer rows have a block each, and are read from memory once and from the cache
+ * afterwards. */
 #include "trainer/backends/cuda/columns.h"
 
 extern "C" {
@@ -9,12 +10,12 @@ extern "C" {
 
 namespace {
 
-constexpr int row_threads = 128;  /* of a row that is not kept */
-constexpr int kept_rows = 4;	  /* of a block, a warp each */
-constexpr int kept_elements = 32; /* of a lane, at most */
+constexpr int row_threads = 128;  /* per row that is not kept in registers */
+constexpr int kept_rows = 4;	  /* rows per block, one warp each */
+constexpr int kept_elements = 32; /* most elements per lane */
 
-template <typename T> struct forward {
-	const T *x, *delta; /* delta, sum: NULL without */
+template <typename T> struct layernorm_operands {
+	const T *x, *delta; /* delta, sum: may be NULL */
 	const acc_t<T> *gamma, *beta;
 	T *y, *sum;
 	acc_t<T> *stats;
@@ -22,7 +23,7 @@ template <typename T> struct forward {
 	int c;
 };
 
-/* A thread's elements of x + delta: W every lanes * W. */
+/* A thread's elements of x + delta: W of every lanes * W. kept: in registers. */
 template <int W, bool kept, typename T> struct row_part {
 	static constexpr int pieces = kept ? kept_elements / W : 1;
 	const T *x, *delta;
@@ -52,7 +53,7 @@ template <int W, bool kept, typename T> struct row_part {
 				read((lane + p * lanes) * W, v[p]);
 	}
 
-	/* f(i, v) for the elements from i on. */
+	/* Calls f(i, v) for each group of elements; i is the first index. */
 	template <class F> __device__ void over(const F &f)
 	{
 		if constexpr (kept) {
@@ -73,8 +74,8 @@ template <int W, bool kept, typename T> struct row_part {
 	}
 };
 
-/* A warp a row where it is kept, else a block. */
-template <int W, bool kept, typename T> __global__ void forward_rows(forward<T> f)
+/* One warp per row if it is kept in registers, else one block per row. */
+template <int W, bool kept, typename T> __global__ void layernorm_forward_kernel(layernorm_operands<T> f)
 {
 	using A = acc_t<T>;
 	const int lanes = kept ? WARP : (int)blockDim.x, lane = (int)threadIdx.x % lanes;
@@ -113,15 +114,16 @@ template <int W, bool kept, typename T> __global__ void forward_rows(forward<T> 
 	}
 }
 
-template <int W, typename T> void forward_launch(const struct kernel_args *a, const forward<T> &f)
+template <int W, typename T> void launch_layernorm(const struct kernel_args *a, const layernorm_operands<T> &f)
 {
 	if (f.c <= WARP * kept_elements)
-		launch(a, dim3(cuda_blocks(f.rows, kept_rows)), kept_rows * WARP, forward_rows<W, true, T>, f);
+		launch(a, dim3(cuda_blocks(f.rows, kept_rows)), kept_rows * WARP, layernorm_forward_kernel<W, true, T>,
+		       f);
 	else
-		launch(a, dim3((unsigned)f.rows), row_threads, forward_rows<W, false, T>, f);
+		launch(a, dim3((unsigned)f.rows), row_threads, layernorm_forward_kernel<W, false, T>, f);
 }
 
-int layernorm_run(void *state, const struct kernel_args *a, struct err *err)
+int run_layernorm_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const int64_t rows = n->in[0]->shape.dim[0], c = n->in[0]->shape.dim[1];
@@ -129,34 +131,34 @@ int layernorm_run(void *state, const struct kernel_args *a, struct err *err)
 	if (!rows)
 		return 0;
 	BY_TYPE(n->in[0]->dtype, T,
-		const forward<T> f = { cuda_in<T>(a, 0),	cuda_in<T>(a, 1),  cuda_in<acc_t<T>>(a, 2),
+		const layernorm_operands<T> f = { cuda_in<T>(a, 0),	cuda_in<T>(a, 1),  cuda_in<acc_t<T>>(a, 2),
 				       cuda_in<acc_t<T>>(a, 3), cuda_out<T>(a, 0), cuda_out<T>(a, 2),
 				       cuda_out<acc_t<T>>(a, 1), rows, (int)c };
 
 		if (c % vector_width<T> == 0 && cuda_aligned(n, a))
-			forward_launch<vector_width<T>>(a, f);
+			launch_layernorm<vector_width<T>>(a, f);
 		else
-			forward_launch<1>(a, f));
+			launch_layernorm<1>(a, f));
 	return cuda_launched(n, err);
 }
 
-constexpr int part_threads = 256; /* of a block that has a thread for each vector of a row, at most */
+constexpr int part_threads = 256; /* most threads of a block that has one per vector of a row */
 constexpr int parts_most = 512;
-constexpr int part_rows = 32;	/* of a part, before there is another one */
-constexpr int rows_ahead = 2;	/* that a thread reads at once */
-constexpr int rows_folded = 16; /* summed in acc before they join the f64 sum */
+constexpr int part_rows = 32;	/* rows per part, before more parts are used */
+constexpr int rows_ahead = 2;	/* rows that a thread reads at once */
+constexpr int rows_folded = 16; /* rows summed in acc before they are added to the f64 sum */
 
-template <typename T> struct backward {
-	const T *dy, *s, *skip; /* skip: or NULL */
+template <typename T> struct layernorm_grad_operands {
+	const T *dy, *s, *skip; /* skip: may be NULL */
 	const acc_t<T> *stats, *gamma;
 	T *ds;
 	int64_t rows;
 	int c;
-	int64_t rows_each; /* of a part */
-	double *parts;	   /* [parts][2][c]: dgamma and dbeta of each; or NULL */
+	int64_t rows_each; /* rows per part */
+	double *parts;	   /* [parts][2][c]: dgamma and dbeta per part; may be NULL */
 };
 
-/* Sums over the block, in every thread. */
+/* Sums N values over the block; every thread gets the results. */
 template <int N, typename A> __device__ void block_sums(A (&v)[N])
 {
 	SHARED(A, of_warp, N * WARP);
@@ -164,7 +166,7 @@ template <int N, typename A> __device__ void block_sums(A (&v)[N])
 
 	for (int k = 0; k < N; k++)
 		v[k] = warp_sum(v[k]);
-	__syncthreads(); /* of_warp may still be read by the call before */
+	__syncthreads(); /* the previous call may still be reading of_warp */
 	for (int k = 0; k < N && lane == 0; k++)
 		of_warp[k * WARP + warp] = v[k];
 	__syncthreads();
@@ -175,14 +177,15 @@ template <int N, typename A> __device__ void block_sums(A (&v)[N])
 			v[k] += of_warp[k * WARP + w];
 }
 
-/* A thread's columns of neighbouring rows; 0 where there are none. */
+/* A thread's columns of consecutive rows; 0 beyond the end. */
 template <int W, typename T> struct rows_part {
 	using A = acc_t<T>;
 	A d[rows_ahead][W], h[rows_ahead][W], rstd[rows_ahead]; /* d: dy, then dy gamma */
 	pack<T, W> past[rows_ahead];
 	bool there[rows_ahead];
 
-	__device__ rows_part(const backward<T> &f, int64_t first, int64_t end, int at) : d(), h(), rstd(), past()
+	__device__ rows_part(const layernorm_grad_operands<T> &f, int64_t first, int64_t end, int at)
+	    : d(), h(), rstd(), past()
 	{
 		A mean[rows_ahead] = {};
 
@@ -214,7 +217,7 @@ template <int W, typename T> struct rows_part {
 	}
 
 	/* With h the normalised row and d = dy gamma: ds = skip + rstd (d - mean(d) - h mean(d h)). */
-	__device__ void put(const backward<T> &f, int64_t first, int at, const A (&gamma)[W])
+	__device__ void put(const layernorm_grad_operands<T> &f, int64_t first, int at, const A (&gamma)[W])
 	{
 		A sums[2 * rows_ahead] = {};
 
@@ -238,9 +241,9 @@ template <int W, typename T> struct rows_part {
 	}
 };
 
-/* A block a part of the rows, with a thread for each W columns. Its f64 sums lie in shared memory for want of
- * registers. */
-template <int W, typename T> __global__ void __launch_bounds__(part_threads, 2) backward_parts(backward<T> f)
+/* One block per part of the rows, one thread per W columns. The f64 sums are in shared memory to save registers. */
+template <int W, typename T>
+__global__ void __launch_bounds__(part_threads, 2) layernorm_grad_part_kernel(layernorm_grad_operands<T> f)
 {
 	using A = acc_t<T>;
 	SHARED(double, total, 2 * W * part_threads);
@@ -273,8 +276,8 @@ template <int W, typename T> __global__ void __launch_bounds__(part_threads, 2) 
 				total[i * part_threads + (int)threadIdx.x];
 }
 
-/* A block a row. */
-template <int W, typename T> __global__ void backward_rows(backward<T> f)
+/* One block per row. */
+template <int W, typename T> __global__ void layernorm_grad_row_kernel(layernorm_grad_operands<T> f)
 {
 	using A = acc_t<T>;
 	const int64_t at = (int64_t)blockIdx.x * f.c;
@@ -347,7 +350,7 @@ template <typename T> struct gain_sums {
 	}
 };
 
-/* Of what parts have. */
+/* Sums of dgamma and dbeta over the parts. */
 template <typename A> struct part_sums {
 	static constexpr int sums = 2, width = 2, ahead = 4, numbers = 0;
 	using acc = double;
@@ -383,89 +386,90 @@ template <typename A> struct part_sums {
 	}
 };
 
-int64_t parts_of(int64_t rows)
+int64_t count_layernorm_parts(int64_t rows)
 {
 	const int64_t parts = (rows + part_rows - 1) / part_rows;
 
 	return parts < parts_most ? parts : parts_most;
 }
 
-size_t parts_room(int64_t rows, int64_t c)
+size_t count_part_bytes(int64_t rows, int64_t c)
 {
-	return (size_t)(parts_of(rows) * 2 * c) * sizeof(double);
+	return (size_t)(count_layernorm_parts(rows) * 2 * c) * sizeof(double);
 }
 
-/* Workspace: gains of parts, which columns.h sums or, where rows are long, makes. */
-int layernorm_grad_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
+/* Workspace: sums per part, then space for columns.h, which adds the parts or, for long rows, computes the sums. */
+int prepare_layernorm_grad_cuda(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
 {
 	const struct tensor *x = n->in[1];
 	const int64_t rows = x->shape.dim[0], c = x->shape.dim[1];
 	const size_t of_rows = columns_workspace(x->dtype, rows, c, 2);
-	const size_t of_parts = columns_workspace(DTYPE_F64, parts_of(rows), c, 2);
+	const size_t of_parts = columns_workspace(DTYPE_F64, count_layernorm_parts(rows), c, 2);
 
-	n->workspace_bytes = n->out[1] ? parts_room(rows, c) + (of_rows > of_parts ? of_rows : of_parts) : 0;
+	n->workspace_bytes = n->out[1] ? count_part_bytes(rows, c) + (of_rows > of_parts ? of_rows : of_parts) : 0;
 	*ret_state = n;
 	return 0;
 }
 
-/* For columns.h, behind what parts have. */
-void *columns_room(const struct kernel_args *a, int64_t rows, int64_t c)
+/* The space for columns.h, after the sums per part. */
+void *find_columns_workspace(const struct kernel_args *a, int64_t rows, int64_t c)
 {
-	return static_cast<char *>(a->workspace) + parts_room(rows, c);
+	return static_cast<char *>(a->workspace) + count_part_bytes(rows, c);
 }
 
-/* Rows that a block has threads for: the gains are summed as they pass. */
-template <int W, typename T> void backward_parted(const struct kernel_args *a, backward<T> f, int threads)
+/* For rows that fit one block: dgamma and dbeta are summed in the same pass. */
+template <int W, typename T>
+void launch_grad_parts(const struct kernel_args *a, layernorm_grad_operands<T> f, int threads)
 {
 	using A = acc_t<T>;
-	const int64_t parts = parts_of(f.rows), each = parts ? (f.rows + parts - 1) / parts : 1;
+	const int64_t parts = count_layernorm_parts(f.rows), each = parts ? (f.rows + parts - 1) / parts : 1;
 	const part_sums<A> sums = { static_cast<double *>(a->workspace), f.c, cuda_out<A>(a, 1), cuda_out<A>(a, 2) };
 	const unsigned blocks = cuda_blocks(f.rows, each);
 
 	f.rows_each = each;
 	f.parts = sums.dgamma ? static_cast<double *>(a->workspace) : nullptr;
 	if (blocks)
-		launch(a, dim3(blocks), threads, backward_parts<W, T>, f);
+		launch(a, dim3(blocks), threads, layernorm_grad_part_kernel<W, T>, f);
 	if (sums.dgamma)
-		columns_run(a, sums, blocks, f.c, true, columns_room(a, f.rows, f.c));
+		columns_run(a, sums, { blocks, f.c, true }, find_columns_workspace(a, f.rows, f.c));
 }
 
-/* ds may lie over dy: who reads a vector of dy for the gains writes it, or the gains come first. */
-template <int W, typename T> void backward_launch(const struct kernel_args *a, const backward<T> &f, bool wide)
+/* ds may overwrite dy: either the thread that reads a vector of dy for dgamma also writes it, or dgamma is computed
+ * first. */
+template <int W, typename T>
+void launch_layernorm_grad(const struct kernel_args *a, const layernorm_grad_operands<T> &f, bool wide)
 {
 	using A = acc_t<T>;
 	const int64_t threads = (int64_t)cuda_blocks(f.c, W * WARP) * WARP;
 	const gain_sums<T> sums = { f.dy, f.s, f.stats, f.c, cuda_out<A>(a, 1), cuda_out<A>(a, 2) };
 
 	if (threads <= part_threads) {
-		backward_parted<W>(a, f, (int)threads);
+		launch_grad_parts<W>(a, f, (int)threads);
 		return;
 	}
 	if (sums.dgamma)
-		columns_run(a, sums, f.rows, f.c, wide, columns_room(a, f.rows, f.c));
+		columns_run(a, sums, { f.rows, f.c, wide }, find_columns_workspace(a, f.rows, f.c));
 	if (f.rows)
-		launch(a, dim3((unsigned)f.rows), row_threads, backward_rows<W, T>, f);
+		launch(a, dim3((unsigned)f.rows), row_threads, layernorm_grad_row_kernel<W, T>, f);
 }
 
-int layernorm_grad_run(void *state, const struct kernel_args *a, struct err *err)
+int run_layernorm_grad_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const int64_t rows = n->in[1]->shape.dim[0], c = n->in[1]->shape.dim[1];
 	const bool wide = cuda_aligned(n, a);
 
 	BY_TYPE(n->in[1]->dtype, T,
-		const backward<T> f = { cuda_in<T>(a, 0),	 cuda_in<T>(a, 1),	  cuda_in<T>(a, 4),
-					cuda_in<acc_t<T>>(a, 2), cuda_in<acc_t<T>>(a, 3), cuda_out<T>(a, 0), rows,
-					(int)c,			 0,			  nullptr };
+		const layernorm_grad_operands<T> f = { cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_in<T>(a, 4),
+						       cuda_in<acc_t<T>>(a, 2), cuda_in<acc_t<T>>(a, 3),
+						       cuda_out<T>(a, 0), rows, (int)c, 0, nullptr };
 
-		if (wide && c % vector_width<T> == 0)
-			backward_launch<vector_width<T>>(a, f, wide);
-		else
-			backward_launch<1>(a, f, wide));
+		if (wide && c % vector_width<T> == 0) launch_layernorm_grad<vector_width<T>>(a, f, wide);
+		else launch_layernorm_grad<1>(a, f, wide));
 	return cuda_launched(n, err);
 }
 
 } // namespace
 
-CUDA_KERNEL(layernorm, cuda_prepare, layernorm_run);
-CUDA_KERNEL(layernorm_grad, layernorm_grad_prepare, layernorm_grad_run);
+CUDA_KERNEL(layernorm, cuda_prepare, run_layernorm_cuda);
+CUDA_KERNEL(layernorm_grad, prepare_layernorm_grad_cuda, run_layernorm_grad_cuda);

@@ -6,7 +6,7 @@
 #include "trainer/ops/ref_kernel.h"
 
 /* Mean and rstd of a row, in two passes. */
-static void row_stats(const double *s, int64_t c, double stats[2])
+static void compute_row_mean_rstd(const double *s, int64_t c, double stats[2])
 {
 	double sum = 0, squares = 0;
 
@@ -18,7 +18,7 @@ static void row_stats(const double *s, int64_t c, double stats[2])
 	stats[1] = 1 / sqrt(squares / (double)c + LAYERNORM_EPS);
 }
 
-static int layernorm_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_layernorm_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	int64_t rows = n->in[0]->shape.dim[0], c = n->in[0]->shape.dim[1];
@@ -31,7 +31,7 @@ static int layernorm_run(void *state, const struct kernel_args *args, struct err
 
 		for (int64_t i = 0; delta && i < c; i++)
 			sum[r * c + i] = x[r * c + i] + delta[r * c + i];
-		row_stats(s, c, stats + 2 * r);
+		compute_row_mean_rstd(s, c, stats + 2 * r);
 		for (int64_t i = 0; i < c; i++)
 			y[r * c + i] = (s[i] - stats[2 * r]) * stats[2 * r + 1] * gamma[i] + beta[i];
 	}
@@ -39,7 +39,7 @@ static int layernorm_run(void *state, const struct kernel_args *args, struct err
 }
 
 /* With h the normalised row and d = dy gamma: ds = rstd (d - mean(d) - h mean(d h)). */
-static int layernorm_grad_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_layernorm_grad_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	int64_t rows = n->in[1]->shape.dim[0], c = n->in[1]->shape.dim[1];
@@ -74,5 +74,5 @@ static int layernorm_grad_run(void *state, const struct kernel_args *args, struc
 	return 0;
 }
 
-const struct kernel layernorm_ref = REF_KERNEL(layernorm_run);
-const struct kernel layernorm_grad_ref = REF_KERNEL(layernorm_grad_run);
+const struct kernel layernorm_ref = REF_KERNEL(run_layernorm_ref);
+const struct kernel layernorm_grad_ref = REF_KERNEL(run_layernorm_grad_ref);

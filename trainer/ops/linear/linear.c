@@ -1,9 +1,9 @@
-/* linear.c: shapes and gradients of the fully connected layer. */
+/* linear.c: shape rules and gradients of the fully connected layer. */
 #include "trainer/ops/linear/linear.h"
 
 #include "trainer/ops/ops.h"
 
-static struct tensor *add(struct graph *g, struct tensor *x, struct tensor *w, struct tensor *b, bool low)
+static struct tensor *add_linear_node(struct graph *g, struct tensor *x, struct tensor *w, struct tensor *b, bool low)
 {
 	struct linear_attr attr = { .low = low };
 	struct node *n;
@@ -20,15 +20,15 @@ static struct tensor *add(struct graph *g, struct tensor *x, struct tensor *w, s
 
 struct tensor *linear_add(struct graph *g, struct tensor *x, struct tensor *w, struct tensor *b)
 {
-	return add(g, x, w, b, false);
+	return add_linear_node(g, x, w, b, false);
 }
 
 struct tensor *linear_add_low(struct graph *g, struct tensor *x, struct tensor *w, struct tensor *b)
 {
-	return add(g, x, w, b, true);
+	return add_linear_node(g, x, w, b, true);
 }
 
-static bool is_matrix(const struct tensor *t)
+static bool is_linear_matrix(const struct tensor *t)
 {
 	return t->shape.ndim == 2;
 }
@@ -38,34 +38,35 @@ static int linear_shape(struct graph *g, struct node *n)
 	const struct tensor *x = n->in[0], *w = n->in[1], *b = n->in[2];
 
 	if (graph_expect(g, n,
-			 is_matrix(x) && is_matrix(w) && x->shape.dim[1] == w->shape.dim[1] &&
+			 is_linear_matrix(x) && is_linear_matrix(w) && x->shape.dim[1] == w->shape.dim[1] &&
 				 (!b || (b->shape.ndim == 1 && b->shape.dim[0] == w->shape.dim[0])),
-			 "x [N,C], w [K,C] and b [K] do not fit"))
+			 "expected x [N,C], w [K,C] and b [K]"))
 		return g->err.code;
-	return graph_out(g, n, 0, x->dtype, SHAPE(x->shape.dim[0], w->shape.dim[0]), "");
+	return graph_out(g, n, 0, TENSOR_TYPE(x->dtype, SHAPE(x->shape.dim[0], w->shape.dim[0])), "");
 }
 
-static int dgrad_shape(struct graph *g, struct node *n)
+static int linear_dgrad_shape(struct graph *g, struct node *n)
 {
 	const struct tensor *dy = n->in[0], *w = n->in[1];
 
-	if (graph_expect(g, n, is_matrix(dy) && is_matrix(w) && dy->shape.dim[1] == w->shape.dim[0],
-			 "dy [N,K] and w [K,C] do not fit"))
+	if (graph_expect(g, n, is_linear_matrix(dy) && is_linear_matrix(w) && dy->shape.dim[1] == w->shape.dim[0],
+			 "expected dy [N,K] and w [K,C]"))
 		return g->err.code;
-	return graph_out(g, n, 0, dy->dtype, SHAPE(dy->shape.dim[0], w->shape.dim[1]), "");
+	return graph_out(g, n, 0, TENSOR_TYPE(dy->dtype, SHAPE(dy->shape.dim[0], w->shape.dim[1])), "");
 }
 
-static int wgrad_shape(struct graph *g, struct node *n)
+static int linear_wgrad_shape(struct graph *g, struct node *n)
 {
 	const struct tensor *x = n->in[0], *dy = n->in[1];
 
-	if (graph_expect(g, n, is_matrix(x) && is_matrix(dy) && x->shape.dim[0] == dy->shape.dim[0],
-			 "x [N,C] and dy [N,K] do not fit") ||
-	    graph_out(g, n, 0, x->dtype, SHAPE(dy->shape.dim[1], x->shape.dim[1]), ""))
+	if (graph_expect(g, n, is_linear_matrix(x) && is_linear_matrix(dy) && x->shape.dim[0] == dy->shape.dim[0],
+			 "expected x [N,C] and dy [N,K]") ||
+	    graph_out(g, n, 0, TENSOR_TYPE(x->dtype, SHAPE(dy->shape.dim[1], x->shape.dim[1])), ""))
 		return g->err.code;
-	return n->out[1] ? graph_out(g, n, 1, x->dtype, SHAPE(dy->shape.dim[1]), ".bias") : 0;
+	return n->out[1] ? graph_out(g, n, 1, TENSOR_TYPE(x->dtype, SHAPE(dy->shape.dim[1])), ".bias") : 0;
 }
 
+/* Adds dw and db, then dx. */
 static int linear_backward(struct graph *g, struct node *n)
 {
 	struct tensor *x = n->in[0], *w = n->in[1], *b = n->in[2], *dy = graph_grad_get(g, n->out[0]), *dw, *db = NULL;
@@ -95,7 +96,7 @@ static int linear_backward(struct graph *g, struct node *n)
 	return g->err.code;
 }
 
-/* The bias is added to the f32 sum. */
+/* The bias has the master type, since it is added to the f32 sum. */
 static enum dtype_class linear_dtype(const struct node *n, bool is_out, int index)
 {
 	const struct linear_attr *a = n->attr;
@@ -110,7 +111,7 @@ static double linear_flops(const struct node *n)
 	return 2.0 * (double)shape_count(&n->out[0]->shape) * (double)n->in[0]->shape.dim[1];
 }
 
-static double wgrad_flops(const struct node *n)
+static double linear_wgrad_flops(const struct node *n)
 {
 	return 2.0 * (double)shape_count(&n->out[0]->shape) * (double)n->in[0]->shape.dim[0];
 }
@@ -127,14 +128,14 @@ const struct op op_linear = {
 const struct op op_linear_dgrad = {
 	.name = "linear_dgrad",
 	.id = OP_linear_dgrad,
-	.shape = dgrad_shape,
+	.shape = linear_dgrad_shape,
 	.flops = linear_flops,
 };
 
 const struct op op_linear_wgrad = {
 	.name = "linear_wgrad",
 	.id = OP_linear_wgrad,
-	.shape = wgrad_shape,
+	.shape = linear_wgrad_shape,
 	.dtype = op_dtype_sums,
-	.flops = wgrad_flops,
+	.flops = linear_wgrad_flops,
 };

@@ -4,9 +4,9 @@
 #include "trainer/ops/cases.h"
 #include "trainer/ops/linear/linear.h"
 
-enum { N, C, K, LOW, PLAIN }; /* PLAIN: without a bias */
+enum { N, C, K, LOW, PLAIN }; /* PLAIN: no bias */
 
-static struct node *build(struct graph *g, const struct op_case *c)
+static struct node *build_linear_case(struct graph *g, const struct op_case *c)
 {
 	const int64_t *s = c->size;
 	struct linear_attr attr = { .low = s[LOW] };
@@ -19,7 +19,7 @@ static struct node *build(struct graph *g, const struct op_case *c)
 							  case_input(g, "w", DTYPE_F32, SHAPE(s[K], s[C])), b) });
 }
 
-static struct node *build_dgrad(struct graph *g, const struct op_case *c)
+static struct node *build_linear_dgrad_case(struct graph *g, const struct op_case *c)
 {
 	const int64_t *s = c->size;
 
@@ -29,7 +29,7 @@ static struct node *build_dgrad(struct graph *g, const struct op_case *c)
 							  case_input(g, "w", DTYPE_F32, SHAPE(s[K], s[C]))) });
 }
 
-static struct node *build_wgrad(struct graph *g, const struct op_case *c)
+static struct node *build_linear_wgrad_case(struct graph *g, const struct op_case *c)
 {
 	const int64_t *s = c->size;
 	struct tensor *db = s[PLAIN] ? NULL : case_input(g, "db", DTYPE_F32, SHAPE(s[K]));
@@ -40,7 +40,7 @@ static struct node *build_wgrad(struct graph *g, const struct op_case *c)
 							  case_input(g, "dy", DTYPE_F32, SHAPE(s[N], s[K]))) });
 }
 
-static double bias(const struct case_values *v, int64_t i)
+static double bound_linear_bias_error(const struct case_values *v, int64_t i)
 {
 	return v->in[2] ? fabs(v->in[2][i % v->node->out[0]->shape.dim[1]]) : 0;
 }
@@ -57,6 +57,6 @@ static double bias(const struct case_values *v, int64_t i)
 		NULL                                                                                                   \
 	}
 
-const struct op_case cases_linear[] = { LAYERS(build, bias) };
-const struct op_case cases_linear_dgrad[] = { LAYERS(build_dgrad, NULL) };
-const struct op_case cases_linear_wgrad[] = { LAYERS(build_wgrad, NULL) };
+const struct op_case cases_linear[] = { LAYERS(build_linear_case, bound_linear_bias_error) };
+const struct op_case cases_linear_dgrad[] = { LAYERS(build_linear_dgrad_case, NULL) };
+const struct op_case cases_linear_wgrad[] = { LAYERS(build_linear_wgrad_case, NULL) };

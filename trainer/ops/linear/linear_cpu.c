@@ -1,5 +1,5 @@
-/* linear_cpu.c: y = x w^T + b and its gradients as products of plain matrices: packing weights costs more than it
- * gains. The gradient of the bias is a pass of its own over dy, in sums of at most ROWS. */
+/* linear_cpu.c: y = x w^T + b and its gradients as products of plain matrices; packing the weights would cost more than
+ * it saves. The gradient of the bias is a separate pass over dy, in partial sums of at most ROWS rows. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu_matmul.h"
 #include "trainer/backends/cpu/vec.h"
@@ -10,7 +10,7 @@
 
 struct linear_state {
 	struct cpu_matmul *product;
-	/* of the bias gradient */
+	/* for the bias gradient */
 	cpu_part_fn *loop;
 	int64_t n, k;
 	int parts;
@@ -22,7 +22,7 @@ struct linear_state {
 #define CPU_BODY "trainer/ops/linear/linear_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int linear_new(const struct kernel_env *env, struct node *n, const struct dnn_matmul_spec *spec,
+static int new_linear_state(const struct kernel_env *env, struct node *n, const struct dnn_matmul_spec *spec,
 		      struct linear_state **ret, struct err *err)
 {
 	void *state;
@@ -42,7 +42,7 @@ static int linear_new(const struct kernel_env *env, struct node *n, const struct
 	return 0;
 }
 
-static int linear_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_linear_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct dnn_matmul_spec spec = { .m = n->in[0]->shape.dim[0],
 					.n = n->out[0]->shape.dim[1],
@@ -58,13 +58,13 @@ static int linear_prepare(const struct kernel_env *env, struct node *n, void **r
 	if (!rc && !spec.out_bf16)
 		rc = cpu_want(n, n->out[0], DTYPE_F32, err);
 	if (!rc)
-		rc = linear_new(env, n, &spec, &s, err);
+		rc = new_linear_state(env, n, &spec, &s, err);
 	if (!rc)
 		*ret_state = s;
 	return rc;
 }
 
-static int linear_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_linear_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct linear_state *s = state;
 
@@ -77,7 +77,7 @@ static int linear_run(void *state, const struct kernel_args *args, struct err *e
 			      err);
 }
 
-static int linear_dgrad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_linear_dgrad_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct dnn_matmul_spec spec = { .m = n->in[0]->shape.dim[0],
 					.n = n->out[0]->shape.dim[1],
@@ -87,13 +87,13 @@ static int linear_dgrad_prepare(const struct kernel_env *env, struct node *n, vo
 
 	spec.out_bf16 = spec.bf16;
 	if (!rc)
-		rc = linear_new(env, n, &spec, &s, err);
+		rc = new_linear_state(env, n, &spec, &s, err);
 	if (!rc)
 		*ret_state = s;
 	return rc;
 }
 
-static int linear_dgrad_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_linear_dgrad_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct linear_state *s = state;
 
@@ -105,7 +105,8 @@ static int linear_dgrad_run(void *state, const struct kernel_args *args, struct 
 			      err);
 }
 
-static int linear_wgrad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+/* Plans the product dy^T x, and the loop for db. */
+static int prepare_linear_wgrad_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct dnn_matmul_spec spec = { .m = n->out[0]->shape.dim[0],
 					.n = n->out[0]->shape.dim[1],
@@ -118,7 +119,7 @@ static int linear_wgrad_prepare(const struct kernel_env *env, struct node *n, vo
 		if (n->out[i])
 			rc = cpu_want(n, n->out[i], DTYPE_F32, err);
 	if (!rc)
-		rc = linear_new(env, n, &spec, &s, err);
+		rc = new_linear_state(env, n, &spec, &s, err);
 	if (rc)
 		return rc;
 	s->loop = CPU_PICK(env, bias_loop);
@@ -130,7 +131,7 @@ static int linear_wgrad_prepare(const struct kernel_env *env, struct node *n, vo
 	return 0;
 }
 
-static int linear_wgrad_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_linear_wgrad_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct linear_state s = *(const struct linear_state *)state;
 
@@ -146,26 +147,29 @@ static int linear_wgrad_run(void *state, const struct kernel_args *args, struct 
 			      err);
 }
 
-static const char *linear_impl(const void *state)
+static const char *name_linear_impl(const void *state)
 {
 	return cpu_matmul_impl(((const struct linear_state *)state)->product);
 }
 
 extern const struct kernel linear_cpu, linear_dgrad_cpu, linear_wgrad_cpu;
 const struct kernel linear_cpu = {
-	.prepare = linear_prepare, .run = linear_run, .release = cpu_state_release, .impl = linear_impl
+	.prepare = prepare_linear_cpu, .run = run_linear_cpu, .release = cpu_state_release, .impl = name_linear_impl
 };
-const struct kernel linear_dgrad_cpu = {
-	.prepare = linear_dgrad_prepare, .run = linear_dgrad_run, .release = cpu_state_release, .impl = linear_impl
-};
-const struct kernel linear_wgrad_cpu = {
-	.prepare = linear_wgrad_prepare, .run = linear_wgrad_run, .release = cpu_state_release, .impl = linear_impl
-};
+const struct kernel linear_dgrad_cpu = { .prepare = prepare_linear_dgrad_cpu,
+					 .run = run_linear_dgrad_cpu,
+					 .release = cpu_state_release,
+					 .impl = name_linear_impl };
+const struct kernel linear_wgrad_cpu = { .prepare = prepare_linear_wgrad_cpu,
+					 .run = run_linear_wgrad_cpu,
+					 .release = cpu_state_release,
+					 .impl = name_linear_impl };
 
 #else
 
-/* db[k..] += the sums of `rows` rows from n on, over at most COLUMNS columns. */
-VEC_INLINE void V(bias_block)(const struct linear_state *s, int64_t n, int64_t rows, struct cpu_range k, const bool bf)
+/* db[k..] += the sums of `rows` rows from row n on, over at most COLUMNS columns. */
+VEC_INLINE void V(add_bias_block)(const struct linear_state *s, int64_t n, int64_t rows, struct cpu_range k,
+				  const bool bf)
 {
 	vf acc[COLUMNS / LANES] = { 0 };
 	int64_t whole = (k.end - k.begin) / LANES;
@@ -199,7 +203,7 @@ static void V(bias_loop)(void *arg, int part, int parts)
 			struct cpu_range c = { k, r.end - k < COLUMNS ? r.end : k + COLUMNS };
 			int64_t rows = s->n - n < ROWS ? s->n - n : ROWS;
 
-			s->bf16 ? V(bias_block)(s, n, rows, c, true) : V(bias_block)(s, n, rows, c, false);
+			s->bf16 ? V(add_bias_block)(s, n, rows, c, true) : V(add_bias_block)(s, n, rows, c, false);
 		}
 }
 

@@ -1,4 +1,4 @@
-/* linear_cuda.cu: the fully connected layer: three products, and the bias gradient as sums of columns. */
+/* linear_cuda.cu: the fully connected layer: three matrix products, and the bias gradient as column sums. */
 #include "trainer/backends/cuda/columns.h"
 
 extern "C" {
@@ -7,7 +7,7 @@ extern "C" {
 
 namespace {
 
-int prepare(const struct kernel_env *env, struct node *n, const struct matmul_spec &spec, void **ret_state,
+int prepare_matmul(const struct kernel_env *env, struct node *n, const struct matmul_spec &spec, void **ret_state,
 	    struct err *err)
 {
 	struct matmul *m = nullptr;
@@ -21,7 +21,7 @@ int prepare(const struct kernel_env *env, struct node *n, const struct matmul_sp
 }
 
 /* y[N,K] = x[N,C] w[K,C]^T + b */
-int linear_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+int prepare_linear_cuda(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	const int64_t k = n->out[0]->shape.dim[1], c = n->in[0]->shape.dim[1];
 	struct matmul_spec s = {};
@@ -33,10 +33,10 @@ int linear_prepare(const struct kernel_env *env, struct node *n, void **ret_stat
 	s.in = n->in[0]->dtype;
 	s.out = n->out[0]->dtype;
 	s.bias = n->in[2] != nullptr;
-	return prepare(env, n, s, ret_state, err);
+	return prepare_matmul(env, n, s, ret_state, err);
 }
 
-int linear_run(void *state, const struct kernel_args *a, struct err *err)
+int run_linear_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct matmul_operands o = { a->in[0], a->in[1], a->out[0], a->in[2], false, a->workspace, a->stream };
 
@@ -44,7 +44,7 @@ int linear_run(void *state, const struct kernel_args *a, struct err *err)
 }
 
 /* dx[N,C] = dy[N,K] w[K,C] */
-int dgrad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+int prepare_linear_dgrad_cuda(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	const int64_t k = n->in[0]->shape.dim[1], c = n->out[0]->shape.dim[1];
 	struct matmul_spec s = {};
@@ -53,18 +53,18 @@ int dgrad_prepare(const struct kernel_env *env, struct node *n, void **ret_state
 	s.n = s.b_pitch = s.d_pitch = c;
 	s.k = s.a_pitch = k;
 	s.in = s.out = n->in[0]->dtype;
-	return prepare(env, n, s, ret_state, err);
+	return prepare_matmul(env, n, s, ret_state, err);
 }
 
-int dgrad_run(void *state, const struct kernel_args *a, struct err *err)
+int run_linear_dgrad_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct matmul_operands o = { a->in[0], a->in[1], a->out[0], nullptr, false, a->workspace, a->stream };
 
 	return matmul_run(static_cast<const struct matmul *>(state), &o, err);
 }
 
-/* dw[K,C] = dy[N,K]^T x[N,C], db[K] = the columns of dy. */
-int wgrad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+/* dw[K,C] = dy[N,K]^T x[N,C]; db[K] = column sums of dy. */
+int prepare_linear_wgrad_cuda(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	const int64_t c = n->in[0]->shape.dim[1], k = n->in[1]->shape.dim[1];
 	const size_t bias = n->out[1] ? columns_workspace(n->in[1]->dtype, n->in[1]->shape.dim[0], k, 1) : 0;
@@ -77,9 +77,9 @@ int wgrad_prepare(const struct kernel_env *env, struct node *n, void **ret_state
 	s.a_turned = true;
 	s.in = n->in[0]->dtype;
 	s.out = n->out[0]->dtype;
-	rc = prepare(env, n, s, ret_state, err);
+	rc = prepare_matmul(env, n, s, ret_state, err);
 	if (!rc && bias > n->workspace_bytes)
-		n->workspace_bytes = bias; /* one after the other */
+		n->workspace_bytes = bias; /* the two uses follow each other */
 	return rc;
 }
 
@@ -111,15 +111,15 @@ template <typename T> struct bias_sum {
 	}
 };
 
-template <typename T> void bias_grad(const struct node *n, const struct kernel_args *a)
+template <typename T> void launch_bias_grad(const struct node *n, const struct kernel_args *a)
 {
 	const int64_t rows = n->in[1]->shape.dim[0], k = n->in[1]->shape.dim[1];
 
-	columns_run(a, bias_sum<T>{ cuda_in<T>(a, 1), k, cuda_out<acc_t<T>>(a, 1) }, rows, k, cuda_aligned(n, a),
+	columns_run(a, bias_sum<T>{ cuda_in<T>(a, 1), k, cuda_out<acc_t<T>>(a, 1) }, { rows, k, cuda_aligned(n, a) },
 		    a->workspace);
 }
 
-int wgrad_run(void *state, const struct kernel_args *a, struct err *err)
+int run_linear_wgrad_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct matmul_operands o = { a->in[1], a->in[0], a->out[0], nullptr, false, a->workspace, a->stream };
 	const struct node *n = matmul_node(state);
@@ -127,12 +127,12 @@ int wgrad_run(void *state, const struct kernel_args *a, struct err *err)
 
 	if (rc || !n->out[1])
 		return rc;
-	BY_TYPE(n->in[0]->dtype, T, bias_grad<T>(n, a));
+	BY_TYPE(n->in[0]->dtype, T, launch_bias_grad<T>(n, a));
 	return cuda_launched(n, err);
 }
 
 } // namespace
 
-CUDA_KERNEL_OF(linear, linear_prepare, linear_run, matmul_free, matmul_impl);
-CUDA_KERNEL_OF(linear_dgrad, dgrad_prepare, dgrad_run, matmul_free, matmul_impl);
-CUDA_KERNEL_OF(linear_wgrad, wgrad_prepare, wgrad_run, matmul_free, matmul_impl);
+CUDA_KERNEL_OF(linear, prepare_linear_cuda, run_linear_cuda, matmul_free, matmul_impl);
+CUDA_KERNEL_OF(linear_dgrad, prepare_linear_dgrad_cuda, run_linear_dgrad_cuda, matmul_free, matmul_impl);
+CUDA_KERNEL_OF(linear_wgrad, prepare_linear_wgrad_cuda, run_linear_wgrad_cuda, matmul_free, matmul_impl);

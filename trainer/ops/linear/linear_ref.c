@@ -4,7 +4,7 @@
 #include "trainer/ops/linear/linear.h"
 #include "trainer/ops/ref_kernel.h"
 
-static int linear_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_linear_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *node = state;
 	int64_t n = node->out[0]->shape.dim[0], k = node->out[0]->shape.dim[1], c = node->in[0]->shape.dim[1];
@@ -18,7 +18,7 @@ static int linear_run(void *state, const struct kernel_args *args, struct err *e
 	return 0;
 }
 
-static int dgrad_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_linear_dgrad_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *node = state;
 	int64_t n = node->in[0]->shape.dim[0], k = node->in[0]->shape.dim[1], c = node->out[0]->shape.dim[1];
@@ -33,7 +33,7 @@ static int dgrad_run(void *state, const struct kernel_args *args, struct err *er
 	return 0;
 }
 
-static int wgrad_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_linear_wgrad_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *node = state;
 	int64_t n = node->in[0]->shape.dim[0], c = node->in[0]->shape.dim[1], k = node->in[1]->shape.dim[1];
@@ -53,6 +53,6 @@ static int wgrad_run(void *state, const struct kernel_args *args, struct err *er
 	return 0;
 }
 
-const struct kernel linear_ref = REF_KERNEL(linear_run);
-const struct kernel linear_dgrad_ref = REF_KERNEL(dgrad_run);
-const struct kernel linear_wgrad_ref = REF_KERNEL(wgrad_run);
+const struct kernel linear_ref = REF_KERNEL(run_linear_ref);
+const struct kernel linear_dgrad_ref = REF_KERNEL(run_linear_dgrad_ref);
+const struct kernel linear_wgrad_ref = REF_KERNEL(run_linear_wgrad_ref);

@@ -1,4 +1,4 @@
-/* lmhead.c: shapes and gradients of the classifier with its loss. */
+/* lmhead.c: shape rule and gradients of the classifier with its loss. */
 #include "trainer/ops/lmhead/lmhead.h"
 
 #include "trainer/ops/ops.h"
@@ -37,20 +37,20 @@ static int lmhead_shape(struct graph *g, struct node *n)
 			 x->shape.ndim == 2 && w->shape.ndim == 2 && x->shape.dim[1] == w->shape.dim[1] &&
 				 w->shape.dim[0] >= 1 && targets->dtype == DTYPE_I32 &&
 				 shape_count(&targets->shape) == x->shape.dim[0],
-			 "x [R,C], w [V,C] and targets i32 [R] do not fit") ||
-	    graph_out(g, n, LMHEAD_RESULT, DTYPE_F64, SHAPE(XENT_RESULTS), ".result") ||
-	    (n->out[LMHEAD_DX] && graph_out(g, n, LMHEAD_DX, x->dtype, x->shape, "")) ||
-	    (n->out[LMHEAD_DW] && graph_out(g, n, LMHEAD_DW, w->dtype, w->shape, "")))
+			 "expected x [R,C], w [V,C] and targets i32 [R]") ||
+	    graph_out(g, n, LMHEAD_RESULT, TENSOR_TYPE(DTYPE_F64, SHAPE(XENT_RESULTS)), ".result") ||
+	    (n->out[LMHEAD_DX] && graph_out(g, n, LMHEAD_DX, TENSOR_TYPE(x->dtype, x->shape), "")) ||
+	    (n->out[LMHEAD_DW] && graph_out(g, n, LMHEAD_DW, TENSOR_TYPE(w->dtype, w->shape), "")))
 		return g->err.code;
 	if (n->out[LMHEAD_LOGITS] &&
-	    graph_out(g, n, LMHEAD_LOGITS, x->dtype, SHAPE(x->shape.dim[0], w->shape.dim[0]), ""))
+	    graph_out(g, n, LMHEAD_LOGITS, TENSOR_TYPE(x->dtype, SHAPE(x->shape.dim[0], w->shape.dim[0])), ""))
 		return g->err.code;
 	if (n->out[LMHEAD_LOSSES])
-		graph_out(g, n, LMHEAD_LOSSES, DTYPE_F64, SHAPE(x->shape.dim[0]), "");
+		graph_out(g, n, LMHEAD_LOSSES, TENSOR_TYPE(DTYPE_F64, SHAPE(x->shape.dim[0])), "");
 	return g->err.code;
 }
 
-/* The node itself is given the outputs that it lacks. */
+/* Adds the gradient outputs to the node itself. */
 static int lmhead_backward(struct graph *g, struct node *n)
 {
 	struct tensor *x = n->in[0], *w = n->in[1];

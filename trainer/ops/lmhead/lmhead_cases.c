@@ -9,7 +9,7 @@
 
 enum { R, C, V, GRAD, KEEP };
 
-static struct node *build(struct graph *g, const struct op_case *c)
+static struct node *build_lmhead_case(struct graph *g, const struct op_case *c)
 {
 	const int64_t *s = c->size;
 	struct tensor *dx = s[GRAD] ? case_input(g, "dx", DTYPE_F32, SHAPE(s[R], s[C])) : NULL;
@@ -24,8 +24,8 @@ static struct node *build(struct graph *g, const struct op_case *c)
 							  case_input(g, "targets", DTYPE_I32, SHAPE(s[R]))) });
 }
 
-/* Weights small enough for a spread-out softmax; every fifth target is ignored. */
-static void fill(const struct op_case *c, struct case_values *v)
+/* Weights small enough for a flat softmax; every fifth target is ignored. */
+static void fill_lmhead_case(const struct op_case *c, struct case_values *v)
 {
 	for (int64_t i = 0; i < c->size[R]; i++)
 		v->in[2][i] = i % 5 == 3 ? -1 : (double)(i * 13 % c->size[V]);
@@ -34,14 +34,14 @@ static void fill(const struct op_case *c, struct case_values *v)
 			v->in[1][i] /= 8;
 }
 
-static void ignored(const struct op_case *c, struct case_values *v)
+static void fill_lmhead_ignored_targets(const struct op_case *c, struct case_values *v)
 {
 	for (int64_t i = 0; i < c->size[R]; i++)
 		v->in[2][i] = -1;
 }
 
-/* Logits of one row and the sums of absolute products behind them; returns log sum exp, *ret_most the largest sum. */
-static double row_logits(const struct case_values *v, int64_t r, double *logits, double *ret_most)
+/* Computes the logits of one row; returns log sum exp. *ret_most: largest sum of absolute products over the logits. */
+static double compute_case_logits(const struct case_values *v, int64_t r, double *logits, double *ret_most)
 {
 	int64_t c = v->node->in[1]->shape.dim[1], words = v->node->in[1]->shape.dim[0];
 	double max = -INFINITY, sum = 0;
@@ -63,11 +63,12 @@ static double row_logits(const struct case_values *v, int64_t r, double *logits,
 	return max + log(sum);
 }
 
-static void add_terms(const struct case_values *v, int k, int64_t r, double *terms)
+/* Adds the absolute terms of row r to those of output k. */
+static void add_lmhead_terms(const struct case_values *v, int k, int64_t r, double *terms)
 {
 	int64_t c = v->node->in[1]->shape.dim[1], words = v->node->in[1]->shape.dim[0];
 	double scale = v->page->inv_count * v->page->loss_scale, logits[1024], most, target = v->in[2][r];
-	double lse = row_logits(v, r, logits, &most);
+	double lse = compute_case_logits(v, r, logits, &most);
 
 	if (k == LMHEAD_RESULT)
 		terms[XENT_LOSS_SUM] += target < 0 ? 0 : 2 * most + fabs(lse) + 1;
@@ -78,7 +79,8 @@ static void add_terms(const struct case_values *v, int k, int64_t r, double *ter
 
 		if (k == LMHEAD_LOGITS)
 			terms[r * words + j] = most;
-		else if (v->node->in[0]->dtype == DTYPE_F16) /* gradients of logits below its normal numbers */
+		else if (v->node->in[0]->dtype == DTYPE_F16) /* f16 loses precision of gradients below its normal
+							      * numbers */
 			d = fmax(d, 0x1p-14);
 		for (int64_t i = 0; i < c; i++) {
 			if (k == LMHEAD_DX)
@@ -89,7 +91,7 @@ static void add_terms(const struct case_values *v, int k, int64_t r, double *ter
 	}
 }
 
-static double bound(const struct case_values *v, int k, double *terms)
+static double bound_lmhead_error(const struct case_values *v, int k, double *terms)
 {
 	const struct shape *x = &v->node->in[0]->shape;
 	int64_t words = v->node->in[1]->shape.dim[0];
@@ -97,13 +99,16 @@ static double bound(const struct case_values *v, int k, double *terms)
 	for (int64_t i = 0; i < case_count(v->node->out[k]); i++)
 		terms[i] = 0;
 	for (int64_t r = 0; r < x->dim[0]; r++)
-		add_terms(v, k, r, terms);
+		add_lmhead_terms(v, k, r, terms);
 	return LMHEAD_ROUNDINGS + (double)(k == LMHEAD_DW ? x->dim[0] : words) + (double)x->dim[1];
 }
 
 #define ROUNDED (1 << LMHEAD_DX | 1 << LMHEAD_DW)
 #define CASE(what, ...)                                                                                                \
-	{ what, .build = build, .fill = fill, .bound = bound, .rounds_inside = ROUNDED, __VA_ARGS__ }
+	{                                                                                                              \
+		what, .build = build_lmhead_case, .fill = fill_lmhead_case, .bound = bound_lmhead_error,               \
+		      .rounds_inside = ROUNDED, __VA_ARGS__                                                            \
+	}
 
 const struct op_case cases_lmhead[] = {
 	CASE("no rows", .size = { 0, 8, 11, 1 }),
@@ -112,6 +117,7 @@ const struct op_case cases_lmhead[] = {
 	CASE("odd sizes", .size = { 13, 19, 37, 1 }),
 	CASE("groups of rows, tiles of words", .size = { 1030, 8, 1000, 1, 1 }),
 	CASE("many words", .size = { 9, 48, 1000, 1 }),
-	{ "nothing counts", .build = build, .fill = ignored, .bound = bound, .size = { 6, 8, 5, 1 } },
+	{ "nothing counts", .build = build_lmhead_case, .fill = fill_lmhead_ignored_targets,
+	  .bound = bound_lmhead_error, .size = { 6, 8, 5, 1 } },
 	{ NULL },
 };

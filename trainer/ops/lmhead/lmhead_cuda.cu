@@ -1,5 +1,5 @@
-/* lmhead_cuda.cu: the classifier with its loss, a block of rows at a time: their logits lie in the workspace and become
- * their gradients there, in the type of x, from which dx and dw are made at once. */
+/* lmhead_cuda.cu: the classifier with its loss, by blocks of rows. The logits of a block are in the workspace; they are
+ * replaced there by their gradients in the type of x, from which dx and dw are computed at once. */
 #include <float.h>
 #include <stdlib.h>
 
@@ -13,27 +13,27 @@ extern "C" {
 
 namespace {
 
-/* What the logits of one block of rows may take: so much for each row of the batch, within bounds. Of a small block dx
- * has too few tiles for a large GPU (5056 rows of 768: 40 by 3 tiles of 128 by 256), and each block reads and writes
- * all of dw once more. */
+/* Limits of the logits of one block of rows: bytes per row of the batch, with a minimum and a maximum. With small
+ * blocks dx has too few tiles for a large GPU (5056 rows of 768: 40 by 3 tiles of 128 by 256), and each block reads and
+ * writes all of dw once more. */
 constexpr int64_t logits_bytes_each = 16 << 10;
 constexpr int64_t logits_bytes_least = 256 << 20;
 constexpr int64_t logits_bytes_most = 1 << 30;
-constexpr int64_t rows_unit = 64; /* a block has a multiple of so many */
-constexpr int64_t pitch_of = 64;  /* rows of logits begin at multiples of so many elements */
-constexpr int64_t even_unit = 8;  /* words: products of other numbers of them run at an eighth of the rate on an H100 */
-constexpr int row_threads = 1024; /* few rows at a time: most are in the cache until their gradients are made */
+constexpr int64_t rows_unit = 64; /* a block has a multiple of this many rows */
+constexpr int64_t pitch_of = 64;  /* rows of logits start at multiples of this many elements */
+constexpr int64_t even_unit = 8;  /* words: products with other sizes run at an eighth of the rate on an H100 */
+constexpr int row_threads = 1024; /* few rows at a time: most remain in the cache until their gradients are computed */
 
-struct sizes {
+struct lmhead_sizes {
 	int64_t rows, c, v;
-	int64_t pitch; /* of logits */
-	int64_t each;  /* rows of a block */
+	int64_t pitch; /* row pitch of logits */
+	int64_t each;  /* rows per block */
 	size_t acc;
 };
 
-struct sizes sizes_of(const struct node *n)
+struct lmhead_sizes choose_block_sizes(const struct node *n)
 {
-	struct sizes z = { n->in[0]->shape.dim[0], n->in[0]->shape.dim[1], n->in[1]->shape.dim[0], 0, 0,
+	struct lmhead_sizes z = { n->in[0]->shape.dim[0], n->in[0]->shape.dim[1], n->in[1]->shape.dim[0], 0, 0,
 			   n->in[0]->dtype == DTYPE_F64 ? sizeof(double) : sizeof(float) };
 	int64_t room = z.rows * logits_bytes_each, fit, blocks;
 
@@ -46,43 +46,43 @@ struct sizes sizes_of(const struct node *n)
 	return z;
 }
 
-size_t round_up(size_t bytes)
+size_t round_up_256(size_t bytes)
 {
 	return (bytes + 255) / 256 * 256;
 }
 
-size_t logits_room(const struct sizes &z)
+size_t count_logits_bytes(const struct lmhead_sizes &z)
 {
-	return round_up((size_t)z.each * (size_t)z.pitch * z.acc);
+	return round_up_256((size_t)z.each * (size_t)z.pitch * z.acc);
 }
 
-size_t losses_room(const struct sizes &z)
+size_t count_losses_bytes(const struct lmhead_sizes &z)
 {
-	return round_up((size_t)z.rows * 2 * sizeof(double));
+	return round_up_256((size_t)z.rows * 2 * sizeof(double));
 }
 
 enum product { LOGITS, DX, DW, PRODUCTS };
 enum block { WHOLE, LAST, BLOCKS }; /* the last block of rows may be smaller */
-enum part { EVEN, REST, PARTS };    /* of the vocabulary: a multiple of even_unit words, and fewer than one unit */
+enum part { EVEN, REST, PARTS };    /* parts of the vocabulary: a multiple of even_unit words, and the rest */
 
 struct classifier {
 	const struct node *n;
-	struct sizes z;
-	struct matmul *product[BLOCKS][PARTS][PRODUCTS]; /* NULL: not asked for, or of no words */
+	struct lmhead_sizes z;
+	struct matmul *product[BLOCKS][PARTS][PRODUCTS]; /* NULL: not needed, or no words */
 };
 
-int64_t first_word(const struct sizes &z, int part)
+int64_t first_word(const struct lmhead_sizes &z, int part)
 {
 	return part == EVEN ? 0 : z.v / even_unit * even_unit;
 }
 
-int64_t words_of(const struct sizes &z, int part)
+int64_t count_part_words(const struct lmhead_sizes &z, int part)
 {
 	return part == EVEN ? z.v / even_unit * even_unit : z.v % even_unit;
 }
 
-/* logits = x w^T; dx = g w; dw = g^T x, with g, the gradients of the logits, where these lay; v: of the words. */
-struct matmul_spec spec_of(const struct classifier &l, enum product product, int64_t rows, int64_t v)
+/* logits = x w^T; dx = g w; dw = g^T x. g, the gradients of the logits, replace the logits. v: number of words. */
+struct matmul_spec make_product_spec(const struct classifier &l, enum product product, int64_t rows, int64_t v)
 {
 	const enum dtype low = l.n->in[0]->dtype, master = low == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
 	const int64_t g_pitch = l.z.pitch * (int64_t)(l.z.acc / dtype_bytes(low)), c = l.z.c;
@@ -94,34 +94,34 @@ struct matmul_spec spec_of(const struct classifier &l, enum product product, int
 	return { v, c, rows, low, master, true, false, g_pitch, c, c, false };
 }
 
-int plan_part(struct classifier *l, const struct kernel_env *env, int64_t rows, int part, struct matmul **ret,
-	      struct err *err)
+/* Plans the products of a block of rows and a part of the vocabulary. */
+int plan_vocabulary_part(struct classifier *l, const struct kernel_env *env, int block, int part, struct err *err)
 {
+	const int64_t last = l->z.each ? l->z.rows % l->z.each : 0, rows = block == WHOLE ? l->z.each : last;
 	const bool wanted[PRODUCTS] = { true, l->n->out[LMHEAD_DX] != nullptr, l->n->out[LMHEAD_DW] != nullptr };
-	const int64_t words = words_of(l->z, part);
+	const int64_t words = count_part_words(l->z, part);
 	int rc = 0;
 
 	for (int p = 0; !rc && rows && words && p < PRODUCTS; p++) {
-		const struct matmul_spec s = spec_of(*l, (enum product)p, rows, words);
+		const struct matmul_spec s = make_product_spec(*l, (enum product)p, rows, words);
 
-		rc = wanted[p] ? matmul_new(&ret[p], env, l->n, &s, err) : 0;
+		rc = wanted[p] ? matmul_new(&l->product[block][part][p], env, l->n, &s, err) : 0;
 	}
 	return rc;
 }
 
-int plan_products(struct classifier *l, const struct kernel_env *env, struct err *err)
+int plan_lmhead_products(struct classifier *l, const struct kernel_env *env, struct err *err)
 {
-	const int64_t rows[BLOCKS] = { l->z.each, l->z.each ? l->z.rows % l->z.each : 0 };
 	int rc = 0;
 
 	for (int b = 0; !rc && b < BLOCKS; b++)
 		for (int part = 0; !rc && part < PARTS; part++)
-			rc = plan_part(l, env, rows[b], part, l->product[b][part], err);
+			rc = plan_vocabulary_part(l, env, b, part, err);
 	return rc;
 }
 
-/* f(product) of each. */
-template <class F> void each_product(const struct classifier *l, const F &f)
+/* Calls f(product) for each product. */
+template <class F> void for_each_product(const struct classifier *l, const F &f)
 {
 	for (int b = 0; b < BLOCKS; b++)
 		for (int part = 0; part < PARTS; part++)
@@ -130,27 +130,27 @@ template <class F> void each_product(const struct classifier *l, const F &f)
 					f(l->product[b][part][p]);
 }
 
-void lmhead_release(void *state)
+void release_lmhead_cuda(void *state)
 {
 	struct classifier *l = static_cast<struct classifier *>(state);
 
 	if (l)
-		each_product(l, [](struct matmul *m) { matmul_free(m); });
+		for_each_product(l, [](struct matmul *m) { matmul_free(m); });
 	free(l);
 }
 
-/* Workspace: logits, loss and count of each row, what products want. */
-size_t workspace_of(const struct classifier *l)
+/* Workspace: logits, loss and count per row, workspace of the products. */
+size_t count_workspace_bytes(const struct classifier *l)
 {
 	size_t most = 0;
 
-	each_product(l, [&most](const struct matmul *m) {
+	for_each_product(l, [&most](const struct matmul *m) {
 		most = matmul_workspace(m) > most ? matmul_workspace(m) : most;
 	});
-	return logits_room(l->z) + losses_room(l->z) + most;
+	return count_logits_bytes(l->z) + count_losses_bytes(l->z) + most;
 }
 
-int lmhead_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+int prepare_lmhead_cuda(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct classifier *l = static_cast<struct classifier *>(calloc(1, sizeof(*l)));
 	int rc;
@@ -158,32 +158,32 @@ int lmhead_prepare(const struct kernel_env *env, struct node *n, void **ret_stat
 	if (!l)
 		return err_set(err, ERR_NOMEM, "cuda: out of memory: %s", n->name);
 	l->n = n;
-	l->z = sizes_of(n);
-	rc = plan_products(l, env, err);
+	l->z = choose_block_sizes(n);
+	rc = plan_lmhead_products(l, env, err);
 	if (rc) {
-		lmhead_release(l);
+		release_lmhead_cuda(l);
 		return rc;
 	}
-	n->workspace_bytes = workspace_of(l);
+	n->workspace_bytes = count_workspace_bytes(l);
 	*ret_state = l;
 	return 0;
 }
 
-/* A block a row: its loss, and its logits turned into scale (softmax - onehot) where gradients are wanted. */
-template <typename T> struct rows_of_losses {
+/* One block per row: computes its loss, and replaces its logits by scale (softmax - onehot) if gradients are needed. */
+template <typename T> struct loss_rows {
 	acc_t<T> *logits;
 	const int32_t *targets;
 	double *losses; /* [rows][2] */
 	const step_page *page;
 	int v;
 	int64_t pitch;
-	bool gradients;
+	bool wants_grads;
 };
 
 template <typename M> constexpr M lowest = -FLT_MAX;
 template <> constexpr double lowest<double> = -DBL_MAX;
 
-/* Logits j to j + W; those behind the row's end weigh nothing. */
+/* Loads logits j to j + W. Elements beyond the row's end get zero weight. */
 template <int W, typename M> __device__ void load_logits(M (&x)[W], const M *row, int j, int v)
 {
 	load(x, row + j);
@@ -193,9 +193,9 @@ template <int W, typename M> __device__ void load_logits(M (&x)[W], const M *row
 		x[k] = j + k < v ? x[k] : lowest<M>;
 }
 
-/* log sum exp of a row, in every thread of the block: each keeps the largest of what it has seen, and a sum in units of
- * its exponential. The lowest number stands for nothing seen; -inf would leave -inf - -inf. */
-template <int W, typename M> __device__ M log_sum_exp(const M *row, int v)
+/* Log-sum-exp of a row, in every thread of the block. Each thread keeps the largest value so far and a sum relative to
+ * it. The lowest finite number marks "no value yet", since -inf would give -inf - -inf. */
+template <int W, typename M> __device__ M compute_log_sum_exp(const M *row, int v)
 {
 	M max = lowest<M>, sum = 0, all;
 
@@ -213,10 +213,10 @@ template <int W, typename M> __device__ M log_sum_exp(const M *row, int v)
 	return all + log(block_sum(sum * exp(max - all)));
 }
 
-/* In place: a gradient may be half as wide as the logit that it replaces, so that those of a round lie where logits of
- * this round and earlier ones lay. Up to the end of a vector what lies behind the row becomes 0. */
+/* Replaces logits by gradients in place. A gradient may be half as wide as its logit, so gradients of one round
+ * overwrite logits of this or earlier rounds. Elements after the row, up to the end of a vector, become 0. */
 template <typename T>
-__device__ void turn_to_gradients(acc_t<T> *row, int v, int32_t target, acc_t<T> lse, acc_t<T> scale)
+__device__ void convert_to_gradients(acc_t<T> *row, int v, int32_t target, acc_t<T> lse, acc_t<T> scale)
 {
 	constexpr int W = vector_width<T>;
 	using M = acc_t<T>;
@@ -239,24 +239,24 @@ __device__ void turn_to_gradients(acc_t<T> *row, int v, int32_t target, acc_t<T>
 	}
 }
 
-template <typename T> __global__ void __launch_bounds__(row_threads) row_losses(rows_of_losses<T> r)
+template <typename T> __global__ void __launch_bounds__(row_threads) row_loss_kernel(loss_rows<T> r)
 {
 	using M = acc_t<T>;
 	const int32_t target = r.targets[blockIdx.x];
 	M *row = r.logits + (int64_t)blockIdx.x * r.pitch;
-	const M lse = log_sum_exp<vector_width<T>>(row, r.v);
+	const M lse = compute_log_sum_exp<vector_width<T>>(row, r.v);
 
 	if (threadIdx.x == 0) {
 		r.losses[2 * blockIdx.x] = target < 0 ? 0 : (double)lse - (double)row[target];
 		r.losses[2 * blockIdx.x + 1] = target >= 0;
 	}
-	if (!r.gradients)
+	if (!r.wants_grads)
 		return;
-	__syncthreads(); /* the loss has been read */
-	turn_to_gradients<T>(row, r.v, target, lse, (M)(r.page->inv_count * r.page->loss_scale));
+	__syncthreads(); /* the loss has been computed from the logits */
+	convert_to_gradients<T>(row, r.v, target, lse, (M)(r.page->inv_count * r.page->loss_scale));
 }
 
-__global__ void sum_losses(const double *losses, int64_t rows, double *result)
+__global__ void sum_loss_kernel(const double *losses, int64_t rows, double *result)
 {
 	double loss = 0, count = 0;
 
@@ -273,8 +273,8 @@ __global__ void sum_losses(const double *losses, int64_t rows, double *result)
 	result[XENT_COUNT] = count;
 }
 
-/* Out of the padded rows. */
-template <typename M> struct copy {
+/* Copies elements out of padded rows. */
+template <typename M> struct padded_copy {
 	static constexpr int width = 1;
 	const M *from;
 	M *to;
@@ -286,16 +286,16 @@ template <typename M> struct copy {
 	}
 };
 
-/* Rows first to first + rows of the batch. */
+/* Rows [first, first + rows) of the batch. */
 struct rows_block {
 	int64_t first, rows;
-	struct matmul *const (*product)[PRODUCTS]; /* by part */
-	void *room;				   /* of products */
+	struct matmul *const (*product)[PRODUCTS]; /* by part of the vocabulary */
+	void *room;				   /* workspace of the products */
 };
 
-/* Those of all rows of the block for some words; of dx what the other words have brought is kept. */
+/* Gradients of all rows of the block for one part of the vocabulary; dx accumulates over the parts. */
 template <typename T>
-int gradients(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, int part,
+int compute_block_grads(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, int part,
 	      struct err *err)
 {
 	const int64_t c = l->z.c, word = first_word(l->z, part);
@@ -320,7 +320,7 @@ int gradients(const struct classifier *l, const struct kernel_args *a, const str
 }
 
 template <typename T>
-int logits_of(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, int part,
+int compute_block_logits(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, int part,
 	      struct err *err)
 {
 	const int64_t c = l->z.c, word = first_word(l->z, part);
@@ -332,62 +332,64 @@ int logits_of(const struct classifier *l, const struct kernel_args *a, const str
 }
 
 template <typename T>
-int block_of_rows(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, double *losses,
+int run_row_block(const struct classifier *l, const struct kernel_args *a, const struct rows_block &b, double *losses,
 		  struct err *err)
 {
 	using M = acc_t<T>;
-	const struct sizes &z = l->z;
+	const struct lmhead_sizes &z = l->z;
 	const struct node *n = l->n;
 	const bool wants = n->out[LMHEAD_DX] || n->out[LMHEAD_DW];
 	M *logits = static_cast<M *>(a->workspace);
 	int rc = 0;
 
 	for (int part = 0; !rc && part < PARTS; part++)
-		rc = logits_of<T>(l, a, b, part, err);
+		rc = compute_block_logits<T>(l, a, b, part, err);
 	if (!rc && n->out[LMHEAD_LOGITS])
-		rc = cuda_each(n, a, copy<M>{ logits, cuda_out<M>(a, LMHEAD_LOGITS) + b.first * z.v, z.v, z.pitch },
-			       b.rows * z.v, 0, err);
+		rc = cuda_each(n, a,
+			       padded_copy<M>{ logits, cuda_out<M>(a, LMHEAD_LOGITS) + b.first * z.v, z.v, z.pitch },
+			       { b.rows * z.v, 0 }, err);
 	if (rc)
 		return rc;
-	launch(a, dim3((unsigned)b.rows), row_threads, row_losses<T>,
-	       rows_of_losses<T>{ logits, cuda_in<int32_t>(a, 2) + b.first, losses + 2 * b.first, a->page, (int)z.v,
+	launch(a, dim3((unsigned)b.rows), row_threads, row_loss_kernel<T>,
+	       loss_rows<T>{ logits, cuda_in<int32_t>(a, 2) + b.first, losses + 2 * b.first, a->page, (int)z.v,
 				  z.pitch, wants });
 	for (int part = 0; !rc && part < PARTS; part++)
-		rc = gradients<T>(l, a, b, part, err);
+		rc = compute_block_grads<T>(l, a, b, part, err);
 	return rc;
 }
 
-template <typename T> int lmhead(const struct classifier *l, const struct kernel_args *a, struct err *err)
+template <typename T> int launch_lmhead(const struct classifier *l, const struct kernel_args *a, struct err *err)
 {
-	const struct sizes &z = l->z;
-	char *behind = static_cast<char *>(a->workspace) + logits_room(z);
-	double *losses = reinterpret_cast<double *>(behind);
+	const struct lmhead_sizes &z = l->z;
+	char *after_logits = static_cast<char *>(a->workspace) + count_logits_bytes(z);
+	double *losses = reinterpret_cast<double *>(after_logits);
 	int rc = 0;
 
-	if (!z.rows && l->n->out[LMHEAD_DW]) /* no rows leave no gradient */
+	if (!z.rows && l->n->out[LMHEAD_DW]) /* no rows: the gradient is zero */
 		cudaMemsetAsync(a->out[LMHEAD_DW], 0, tensor_bytes(l->n->out[LMHEAD_DW]), (cudaStream_t)a->stream);
 	for (int64_t first = 0; !rc && first < z.rows; first += z.each) {
 		const int64_t left = z.rows - first;
 		const struct rows_block b = { first, left < z.each ? left : z.each,
-					      l->product[left < z.each ? LAST : WHOLE], behind + losses_room(z) };
+					      l->product[left < z.each ? LAST : WHOLE],
+					      after_logits + count_losses_bytes(z) };
 
-		rc = block_of_rows<T>(l, a, b, losses, err);
+		rc = run_row_block<T>(l, a, b, losses, err);
 	}
 	if (!rc && z.rows && l->n->out[LMHEAD_LOSSES])
-		rc = cuda_each(l->n, a, copy<double>{ losses, cuda_out<double>(a, LMHEAD_LOSSES), 1, 2 }, z.rows, 0,
-			       err);
-	launch(a, dim3(1), BLOCK_THREADS, sum_losses, losses, z.rows, cuda_out<double>(a, LMHEAD_RESULT));
+		rc = cuda_each(l->n, a, padded_copy<double>{ losses, cuda_out<double>(a, LMHEAD_LOSSES), 1, 2 },
+			       { z.rows, 0 }, err);
+	launch(a, dim3(1), BLOCK_THREADS, sum_loss_kernel, losses, z.rows, cuda_out<double>(a, LMHEAD_RESULT));
 	return rc ? rc : cuda_launched(l->n, err);
 }
 
-int lmhead_run(void *state, const struct kernel_args *a, struct err *err)
+int run_lmhead_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct classifier *l = static_cast<const struct classifier *>(state);
 
-	BY_TYPE(l->n->in[0]->dtype, T, return lmhead<T>(l, a, err));
+	BY_TYPE(l->n->in[0]->dtype, T, return launch_lmhead<T>(l, a, err));
 }
 
-const char *lmhead_impl(const void *state)
+const char *name_lmhead_impl(const void *state)
 {
 	const struct matmul *m = static_cast<const struct classifier *>(state)->product[WHOLE][EVEN][LOGITS];
 
@@ -396,4 +398,4 @@ const char *lmhead_impl(const void *state)
 
 } // namespace
 
-CUDA_KERNEL_OF(lmhead, lmhead_prepare, lmhead_run, lmhead_release, lmhead_impl);
+CUDA_KERNEL_OF(lmhead, prepare_lmhead_cuda, run_lmhead_cuda, release_lmhead_cuda, name_lmhead_impl);

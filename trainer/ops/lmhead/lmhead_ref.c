@@ -6,14 +6,14 @@
 #include "trainer/ops/ref_kernel.h"
 #include "trainer/ops/xent/xent.h"
 
-static int lmhead_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_lmhead_ref(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	n->workspace_bytes = (size_t)n->in[1]->shape.dim[0] * sizeof(double);
 	return ref_prepare(env, n, ret_state, err);
 }
 
-/* Logits of one row; returns log sum exp. */
-static double row_logits(const double *x, const double *w, int64_t c, int64_t v, double *logits)
+/* Computes the logits of one row; returns log sum exp. */
+static double compute_row_logits(const double *x, const double *w, int64_t c, int64_t v, double *logits)
 {
 	double max = -INFINITY, sum = 0;
 
@@ -27,15 +27,15 @@ static double row_logits(const double *x, const double *w, int64_t c, int64_t v,
 	return max + log(sum);
 }
 
-struct row {
+struct lmhead_ref_row {
 	const double *x, *w;
 	double *dx, *dw;
 	int64_t c, v;
 	int32_t target;
 };
 
-/* dlogits = scale (softmax - onehot), spread at once. */
-static void spread(const struct row *r, const double *logits, double lse, double scale)
+/* Adds dlogits = scale (softmax - onehot) to dx and dw at once. */
+static void apply_logit_grads(const struct lmhead_ref_row *r, const double *logits, double lse, double scale)
 {
 	if (r->dx)
 		memset(r->dx, 0, (size_t)r->c * sizeof(double));
@@ -49,11 +49,12 @@ static void spread(const struct row *r, const double *logits, double lse, double
 	}
 }
 
-static int lmhead_run(void *state, const struct kernel_args *args, struct err *err)
+/* Per row: logits, gradients, then loss and count. */
+static int run_lmhead_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	int64_t rows = n->in[0]->shape.dim[0];
-	struct row r = { .w = args->in[1], .dw = args->out[LMHEAD_DW], .c = n->in[0]->shape.dim[1] };
+	struct lmhead_ref_row r = { .w = args->in[1], .dw = args->out[LMHEAD_DW], .c = n->in[0]->shape.dim[1] };
 	double *result = args->out[LMHEAD_RESULT], *kept = args->out[LMHEAD_LOGITS], *dx = args->out[LMHEAD_DX];
 	double *losses = args->out[LMHEAD_LOSSES];
 	double scale = args->page->inv_count * args->page->loss_scale;
@@ -69,8 +70,8 @@ static int lmhead_run(void *state, const struct kernel_args *args, struct err *e
 		r.x = (const double *)args->in[0] + i * r.c;
 		r.dx = dx ? dx + i * r.c : NULL;
 		r.target = ((const int32_t *)args->in[2])[i];
-		lse = row_logits(r.x, r.w, r.c, r.v, logits);
-		spread(&r, logits, lse, scale);
+		lse = compute_row_logits(r.x, r.w, r.c, r.v, logits);
+		apply_logit_grads(&r, logits, lse, scale);
 		if (losses)
 			losses[i] = r.target < 0 ? 0 : lse - logits[r.target];
 		if (r.target < 0)
@@ -81,4 +82,4 @@ static int lmhead_run(void *state, const struct kernel_args *args, struct err *e
 	return 0;
 }
 
-const struct kernel lmhead_ref = { .prepare = lmhead_prepare, .run = lmhead_run, .release = ref_release };
+const struct kernel lmhead_ref = { .prepare = prepare_lmhead_ref, .run = run_lmhead_ref, .release = ref_release };

@@ -1,4 +1,4 @@
-/* maxpool.c: shapes and gradient of the windowed maximum. */
+/* maxpool.c: shape rules and gradient of the windowed maximum. */
 #include "trainer/ops/maxpool/maxpool.h"
 
 #include "trainer/ops/ops.h"
@@ -17,52 +17,54 @@ struct tensor *maxpool_add(struct graph *g, struct tensor *x, const struct maxpo
 	return n ? n->out[0] : NULL;
 }
 
-static int64_t out_length(int64_t in, const struct maxpool_attr *a)
+static int64_t count_pool_outputs(int64_t in, const struct maxpool_attr *a)
 {
 	int64_t room = in + 2 * (int64_t)a->pad - a->kernel;
 
 	return room < 0 ? 0 : room / a->stride + 1;
 }
 
-static struct shape pooled(const struct maxpool_attr *a)
+static struct shape make_maxpool_shape(const struct maxpool_attr *a)
 {
 	const int64_t *in = a->in_shape.dim;
 
-	return SHAPE(in[0], out_length(in[1], a), out_length(in[2], a), in[3]);
+	return SHAPE(in[0], count_pool_outputs(in[1], a), count_pool_outputs(in[2], a), in[3]);
 }
 
-static int check(struct graph *g, const struct node *n)
+static int check_maxpool(struct graph *g, const struct node *n)
 {
 	const struct maxpool_attr *a = n->attr;
 
 	if (graph_expect(g, n,
 			 a->in_shape.ndim == 4 && a->stride >= 1 && a->kernel >= 1 && a->kernel <= 15 && a->pad >= 0 &&
 				 a->pad < a->kernel,
-			 "the window must be 1 to 15 wide, the padding narrower"))
+			 "kernel must be 1 to 15 and padding smaller than kernel"))
 		return g->err.code;
-	return graph_expect(g, n, out_length(a->in_shape.dim[1], a) > 0 && out_length(a->in_shape.dim[2], a) > 0,
-			    "the image is smaller than the window");
+	return graph_expect(
+		g, n, count_pool_outputs(a->in_shape.dim[1], a) > 0 && count_pool_outputs(a->in_shape.dim[2], a) > 0,
+		"image is smaller than the window");
 }
 
 static int maxpool_shape(struct graph *g, struct node *n)
 {
 	const struct maxpool_attr *a = n->attr;
 
-	if (graph_expect(g, n, shape_equal(&n->in[0]->shape, &a->in_shape), "x has another shape than declared") ||
-	    check(g, n) || graph_out(g, n, 0, n->in[0]->dtype, pooled(a), ""))
+	if (graph_expect(g, n, shape_equal(&n->in[0]->shape, &a->in_shape), "x does not have the declared shape") ||
+	    check_maxpool(g, n) || graph_out(g, n, 0, TENSOR_TYPE(n->in[0]->dtype, make_maxpool_shape(a)), ""))
 		return g->err.code;
-	return graph_out(g, n, 1, DTYPE_U8, pooled(a), ".index");
+	return graph_out(g, n, 1, TENSOR_TYPE(DTYPE_U8, make_maxpool_shape(a)), ".index");
 }
 
 static int maxpool_grad_shape(struct graph *g, struct node *n)
 {
 	const struct maxpool_attr *a = n->attr;
-	struct shape y = pooled(a);
+	struct shape y = make_maxpool_shape(a);
 
-	if (check(g, n) || graph_expect(g, n, shape_equal(&n->in[0]->shape, &y) && shape_equal(&n->in[1]->shape, &y),
-					"dy does not fit x"))
+	if (check_maxpool(g, n) ||
+	    graph_expect(g, n, shape_equal(&n->in[0]->shape, &y) && shape_equal(&n->in[1]->shape, &y),
+			 "dy does not match the output shape of x"))
 		return g->err.code;
-	return graph_out(g, n, 0, n->in[0]->dtype, a->in_shape, "");
+	return graph_out(g, n, 0, TENSOR_TYPE(n->in[0]->dtype, a->in_shape), "");
 }
 
 static int maxpool_backward(struct graph *g, struct node *n)

@@ -1,5 +1,5 @@
-/* maxpool_cpu.c: maximum over windows with the winner's place, and its gradient gathered per input pixel, so that no
- * two threads write the same place. */
+/* maxpool_cpu.c: maximum over windows with its index. The gradient is gathered per input pixel, so that no two threads
+ * write the same element. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
@@ -19,7 +19,8 @@ struct maxpool_state {
 #define CPU_BODY "trainer/ops/maxpool/maxpool_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int maxpool_new(const struct kernel_env *env, const struct node *n, struct maxpool_state **ret, struct err *err)
+static int new_maxpool_state(const struct kernel_env *env, const struct node *n, struct maxpool_state **ret,
+			     struct err *err)
 {
 	const struct maxpool_attr *a = n->attr;
 	struct maxpool_state *s;
@@ -41,26 +42,26 @@ static int maxpool_new(const struct kernel_env *env, const struct node *n, struc
 	return 0;
 }
 
-static void maxpool_sizes(struct maxpool_state *s, const struct shape *x, const struct shape *y)
+static void set_maxpool_sizes(struct maxpool_state *s, const struct shape *x, const struct shape *y)
 {
 	s->n = x->dim[0], s->h = x->dim[1], s->w = x->dim[2], s->c = x->dim[3];
 	s->p = y->dim[1], s->q = y->dim[2];
 }
 
-static int maxpool_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_maxpool_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct maxpool_state *s;
-	int rc = maxpool_new(env, n, &s, err);
+	int rc = new_maxpool_state(env, n, &s, err);
 
 	if (rc)
 		return rc;
-	maxpool_sizes(s, &n->in[0]->shape, &n->out[0]->shape);
+	set_maxpool_sizes(s, &n->in[0]->shape, &n->out[0]->shape);
 	s->loop = CPU_PICK(env, maxpool_loop);
 	*ret_state = s;
 	return 0;
 }
 
-static int maxpool_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_maxpool_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct maxpool_state s = *(const struct maxpool_state *)state;
 
@@ -72,20 +73,20 @@ static int maxpool_run(void *state, const struct kernel_args *args, struct err *
 	return 0;
 }
 
-static int maxpool_grad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_maxpool_grad_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct maxpool_state *s;
-	int rc = maxpool_new(env, n, &s, err);
+	int rc = new_maxpool_state(env, n, &s, err);
 
 	if (rc)
 		return rc;
-	maxpool_sizes(s, &n->out[0]->shape, &n->in[0]->shape);
+	set_maxpool_sizes(s, &n->out[0]->shape, &n->in[0]->shape);
 	s->loop = CPU_PICK(env, maxpool_grad_loop);
 	*ret_state = s;
 	return 0;
 }
 
-static int maxpool_grad_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_maxpool_grad_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct maxpool_state s = *(const struct maxpool_state *)state;
 
@@ -98,14 +99,17 @@ static int maxpool_grad_run(void *state, const struct kernel_args *args, struct 
 }
 
 extern const struct kernel maxpool_cpu, maxpool_grad_cpu;
-const struct kernel maxpool_cpu = { .prepare = maxpool_prepare, .run = maxpool_run, .release = cpu_state_release };
-const struct kernel maxpool_grad_cpu = { .prepare = maxpool_grad_prepare,
-					 .run = maxpool_grad_run,
+const struct kernel maxpool_cpu = { .prepare = prepare_maxpool_cpu,
+				    .run = run_maxpool_cpu,
+				    .release = cpu_state_release };
+const struct kernel maxpool_grad_cpu = { .prepare = prepare_maxpool_grad_cpu,
+					 .run = run_maxpool_grad_cpu,
 					 .release = cpu_state_release };
 
 #else
 
-/* The winners of `lanes` channels; a copy of variable length would cost a call each time. */
+/* Loads the indices of `lanes` channels. Full vectors are loaded directly, since a copy of variable length is a
+ * function call. */
 VEC_INLINE vb V(maxpool_bytes)(const uint8_t *p, int64_t lanes)
 {
 	vb bytes = { 0 };
@@ -116,7 +120,7 @@ VEC_INLINE vb V(maxpool_bytes)(const uint8_t *p, int64_t lanes)
 	return bytes;
 }
 
-/* One output pixel's window, clipped to the image: the first tap inside is the best to start with. */
+/* One output pixel: the window is clipped to the image, and the search starts with its first tap. */
 VEC_INLINE void V(maxpool_pixel)(const struct maxpool_state *s, int64_t n, int64_t p, int64_t q, const bool bf)
 {
 	int64_t h0 = p * s->stride - s->pad, w0 = q * s->stride - s->pad, o = ((n * s->p + p) * s->q + q) * s->c;
@@ -152,7 +156,7 @@ static void V(maxpool_loop)(void *arg, int part, int parts)
 				: V(maxpool_pixel)(s, i / s->p, i % s->p, q, false);
 }
 
-/* First and last (exclusive) window that covers input position x. */
+/* Range of windows that cover input position x. */
 static inline __attribute__((unused)) struct cpu_range V(maxpool_windows)(const struct maxpool_state *s, int64_t x,
 									  int64_t windows)
 {
@@ -163,9 +167,9 @@ static inline __attribute__((unused)) struct cpu_range V(maxpool_windows)(const 
 	return r;
 }
 
-/* The windows that cover one input pixel: the first one's output pixel and place of the input in it. */
+/* The windows that cover one input pixel: the first one's output element, and the input's position in that window. */
 struct V(maxpool_cover) {
-	int64_t at, p_step, q_step; /* elements */
+	int64_t at, p_step, q_step; /* strides in elements */
 	int p, q, place, place_p, place_q;
 };
 
@@ -185,7 +189,7 @@ VEC_INLINE void V(maxpool_grad_lanes)(const struct maxpool_state *s, const struc
 	vstore_any(s->out, to, sum, lanes, bf);
 }
 
-/* Input row h of sample n. */
+/* Gradient of input row h of sample n. */
 VEC_INLINE void V(maxpool_grad_row)(const struct maxpool_state *s, int64_t n, int64_t h, const bool bf)
 {
 	struct cpu_range ps = V(maxpool_windows)(s, h, s->p);

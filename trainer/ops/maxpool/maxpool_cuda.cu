@@ -1,5 +1,5 @@
-/* maxpool_cuda.cu: the windowed maximum; its gradient is gathered by each input pixel from the windows over it, in
- * their order. A thread has neighbouring channels of one pixel; neighbours in memory are neighbours in the block. */
+/* maxpool_cuda.cu: the windowed maximum. Each input pixel gathers its gradient from the windows that cover it, in their
+ * order. A thread handles neighbouring channels of one pixel; threads of a block access neighbouring memory. */
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
@@ -8,13 +8,13 @@ extern "C" {
 
 namespace {
 
-struct sizes {
+struct maxpool_sizes {
 	int kernel, stride, pad;
 	int h, w, c; /* x */
 	int p, q;    /* y */
 };
 
-struct sizes sizes_of(const struct node *n, const struct tensor *y)
+struct maxpool_sizes read_maxpool_sizes(const struct node *n, const struct tensor *y)
 {
 	const struct maxpool_attr *a = static_cast<const struct maxpool_attr *>(n->attr);
 	const int64_t *in = a->in_shape.dim, *out = y->shape.dim;
@@ -22,40 +22,40 @@ struct sizes sizes_of(const struct node *n, const struct tensor *y)
 	return { a->kernel, a->stride, a->pad, (int)in[1], (int)in[2], (int)in[3], (int)out[1], (int)out[2] };
 }
 
-/* Element of a [N,rows,columns,C] array. */
+/* Position of an element in a [N,rows,columns,C] array. */
 struct place {
 	int64_t image;
 	int row, column, c;
 };
 
-template <typename I> __device__ struct place place_by(I i, unsigned rows, unsigned columns, unsigned channels)
+template <typename I> __device__ struct place split_index(I i, unsigned rows, unsigned columns, unsigned channels)
 {
 	const I pixel = i / channels, line = pixel / columns;
 
 	return { (int64_t)(line / rows), (int)(line % rows), (int)(pixel % columns), (int)(i % channels) };
 }
 
-/* In 32 bits where they do, which is several times as fast. */
-__device__ struct place place_of(int64_t i, int rows, int columns, int channels)
+/* Uses 32-bit division where possible, which is several times faster. */
+__device__ struct place find_place(int64_t i, int rows, int columns, int channels)
 {
 	if (i <= UINT32_MAX)
-		return place_by((uint32_t)i, (unsigned)rows, (unsigned)columns, (unsigned)channels);
-	return place_by((uint64_t)i, (unsigned)rows, (unsigned)columns, (unsigned)channels);
+		return split_index((uint32_t)i, (unsigned)rows, (unsigned)columns, (unsigned)channels);
+	return split_index((uint64_t)i, (unsigned)rows, (unsigned)columns, (unsigned)channels);
 }
 
-__device__ int limited(int v, int least, int most)
+__device__ int clamp_between(int v, int least, int most)
 {
 	return v < least ? least : v > most ? most : v;
 }
 
-template <typename T> struct forward {
-	static constexpr int width = vector_width<T>, ahead = 3; /* pixels on their way */
-	struct sizes z;
+template <typename T> struct maxpool_forward {
+	static constexpr int width = vector_width<T>, ahead = 3; /* pixels loaded ahead */
+	struct maxpool_sizes z;
 	const T *x;
 	T *y;
 	uint8_t *index;
 
-	/* The winners so far; index -1: there is none. */
+	/* The maxima so far; index -1: none yet. */
 	template <int W> struct winners {
 		acc_t<T> v[W];
 		int index[W];
@@ -73,14 +73,14 @@ template <typename T> struct forward {
 		}
 	};
 
-	/* Row r of the window that begins at column `left` of the line. */
+	/* Processes row r of the window that starts at column `left` of the line. */
 	template <int W> __device__ void meet_row(winners<W> &best, const T *line, int left, int r) const
 	{
 		for (int s = 0; s < z.kernel; s += ahead) {
 			bits<T, W> pixel[ahead];
 
 			for (int j = 0; j < ahead; j++)
-				pixel[j] = fetch<W>(line + (int64_t)limited(left + s + j, 0, z.w - 1) * z.c);
+				pixel[j] = fetch<W>(line + (int64_t)clamp_between(left + s + j, 0, z.w - 1) * z.c);
 			for (int j = 0; j < ahead; j++)
 				if (s + j < z.kernel && inside(left + s + j >= 0 && left + s + j < z.w))
 					best.meet(pixel[j], r * z.kernel + s + j);
@@ -89,7 +89,7 @@ template <typename T> struct forward {
 
 	template <int W> __device__ void at(int64_t i) const
 	{
-		const struct place o = place_of(i, z.p, z.q, z.c);
+		const struct place o = find_place(i, z.p, z.q, z.c);
 		const int left = o.column * z.stride - z.pad;
 		winners<W> best;
 		pack<uint8_t, W> found;
@@ -109,14 +109,14 @@ template <typename T> struct forward {
 	}
 };
 
-template <typename T> struct backward {
-	static constexpr int width = vector_width<T>, ahead = 2; /* windows on their way */
-	struct sizes z;
+template <typename T> struct maxpool_backward {
+	static constexpr int width = vector_width<T>, ahead = 2; /* windows loaded ahead */
+	struct maxpool_sizes z;
 	const T *dy;
 	const uint8_t *index;
 	T *dx;
 
-	/* The first of the windows over line or column h: behind those that begin a kernel before it, or earlier. */
+	/* First window that covers line or column h. */
 	__device__ int first_over(int h) const
 	{
 		const int early = h + z.pad - z.kernel;
@@ -126,11 +126,11 @@ template <typename T> struct backward {
 
 	__device__ int last_over(int h, int windows) const
 	{
-		return limited((h + z.pad) / z.stride, 0, windows - 1);
+		return clamp_between((h + z.pad) / z.stride, 0, windows - 1);
 	}
 
-	/* Adds what windows first to last of a line give. line: where it begins; k: the pixel's place in window 0, from
-	 * where it moves back by a stride from window to window. */
+	/* Adds the gradients of windows first to last of a line. line: offset of its start; k: the pixel's position in
+	 * window 0, which decreases by the stride from window to window. */
 	template <int W> __device__ void gather(acc_t<T> (&sum)[W], int64_t line, int first, int last, int k) const
 	{
 		for (int q = first; q <= last; q += ahead) {
@@ -138,7 +138,7 @@ template <typename T> struct backward {
 			pack<uint8_t, W> won[ahead];
 
 			for (int j = 0; j < ahead; j++) {
-				const int64_t at = line + (int64_t)limited(q + j, first, last) * z.c;
+				const int64_t at = line + (int64_t)clamp_between(q + j, first, last) * z.c;
 
 				d[j] = fetch<W>(dy + at);
 				won[j] = *reinterpret_cast<const pack<uint8_t, W> *>(index + at);
@@ -156,7 +156,7 @@ template <typename T> struct backward {
 
 	template <int W> __device__ void at(int64_t i) const
 	{
-		const struct place o = place_of(i, z.h, z.w, z.c);
+		const struct place o = find_place(i, z.h, z.w, z.c);
 		const int bottom = last_over(o.row, z.p), left = first_over(o.column), right = last_over(o.column, z.q);
 		acc_t<T> sum[W] = {};
 
@@ -167,27 +167,29 @@ template <typename T> struct backward {
 	}
 };
 
-int maxpool_run(void *state, const struct kernel_args *a, struct err *err)
+int run_maxpool_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
-	const struct sizes z = sizes_of(n, n->out[0]);
+	const struct maxpool_sizes z = read_maxpool_sizes(n, n->out[0]);
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a, forward<T>{ z, cuda_in<T>(a, 0), cuda_out<T>(a, 0), cuda_out<uint8_t>(a, 1) },
-				 cuda_count(n->out[0]), z.c, err));
+		return cuda_each(n, a,
+				 maxpool_forward<T>{ z, cuda_in<T>(a, 0), cuda_out<T>(a, 0), cuda_out<uint8_t>(a, 1) },
+				 { cuda_count(n->out[0]), z.c }, err));
 }
 
-int maxpool_grad_run(void *state, const struct kernel_args *a, struct err *err)
+int run_maxpool_grad_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
-	const struct sizes z = sizes_of(n, n->in[0]);
+	const struct maxpool_sizes z = read_maxpool_sizes(n, n->in[0]);
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a, backward<T>{ z, cuda_in<T>(a, 0), cuda_in<uint8_t>(a, 1), cuda_out<T>(a, 0) },
-				 cuda_count(n->out[0]), z.c, err));
+		return cuda_each(n, a,
+				 maxpool_backward<T>{ z, cuda_in<T>(a, 0), cuda_in<uint8_t>(a, 1), cuda_out<T>(a, 0) },
+				 { cuda_count(n->out[0]), z.c }, err));
 }
 
 } // namespace
 
-CUDA_KERNEL(maxpool, cuda_prepare, maxpool_run);
-CUDA_KERNEL(maxpool_grad, cuda_prepare, maxpool_grad_run);
+CUDA_KERNEL(maxpool, cuda_prepare, run_maxpool_cuda);
+CUDA_KERNEL(maxpool_grad, cuda_prepare, run_maxpool_grad_cuda);

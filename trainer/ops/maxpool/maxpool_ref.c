@@ -1,25 +1,26 @@
-/* maxpool_ref.c: the windowed maximum and the scatter of its gradient to the winners. */
+/* maxpool_ref.c: the windowed maximum, and its gradient scattered to the maxima. */
 #include <math.h>
 #include <string.h>
 
 #include "trainer/ops/maxpool/maxpool.h"
 #include "trainer/ops/ref_kernel.h"
 
-/* First row and column under the window of output pixel (p, q); may lie outside the image. */
-static int64_t start(const struct maxpool_attr *a, int64_t p)
+/* First row or column of the window of output p; may be outside the image. */
+static int64_t find_window_start(const struct maxpool_attr *a, int64_t p)
 {
 	return p * a->stride - a->pad;
 }
 
-/* Winner of one window and channel: its value in *best, its place r * kernel + s as the result. x points to the channel
- * in one image. */
-static uint8_t winner(const struct maxpool_attr *a, const double *x, int64_t p, int64_t q, double *best)
+/* Finds the maximum of one window and channel: returns its position r * kernel + s, *best is its value. x points to the
+ * channel in one image. */
+static uint8_t find_window_max(const struct maxpool_attr *a, const double *x, int64_t p, int64_t q, double *best)
 {
 	const int64_t *in = a->in_shape.dim;
 	int found = -1;
 
 	for (int place = 0; place < a->kernel * a->kernel; place++) {
-		int64_t h = start(a, p) + place / a->kernel, w = start(a, q) + place % a->kernel;
+		int64_t h = find_window_start(a, p) + place / a->kernel,
+			w = find_window_start(a, q) + place % a->kernel;
 		double v;
 
 		if (h < 0 || h >= in[1] || w < 0 || w >= in[2])
@@ -33,7 +34,7 @@ static uint8_t winner(const struct maxpool_attr *a, const double *x, int64_t p, 
 	return (uint8_t)found;
 }
 
-static int maxpool_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_maxpool_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const struct maxpool_attr *a = n->attr;
@@ -47,12 +48,12 @@ static int maxpool_run(void *state, const struct kernel_args *args, struct err *
 		int64_t c = i % out[3], q = i / out[3] % out[2], p = i / out[3] / out[2] % out[1];
 		int64_t image = i / (out[1] * out[2] * out[3]);
 
-		index[i] = winner(a, x + image * in[1] * in[2] * in[3] + c, p, q, &y[i]);
+		index[i] = find_window_max(a, x + image * in[1] * in[2] * in[3] + c, p, q, &y[i]);
 	}
 	return 0;
 }
 
-static int maxpool_grad_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_maxpool_grad_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const struct maxpool_attr *a = n->attr;
@@ -66,12 +67,13 @@ static int maxpool_grad_run(void *state, const struct kernel_args *args, struct 
 	for (int64_t i = 0; i < shape_count(&n->in[0]->shape); i++) {
 		int64_t c = i % out[3], q = i / out[3] % out[2], p = i / out[3] / out[2] % out[1];
 		int64_t image = i / (out[1] * out[2] * out[3]);
-		int64_t h = start(a, p) + index[i] / a->kernel, w = start(a, q) + index[i] % a->kernel;
+		int64_t h = find_window_start(a, p) + index[i] / a->kernel,
+			w = find_window_start(a, q) + index[i] % a->kernel;
 
 		dx[((image * in[1] + h) * in[2] + w) * in[3] + c] += dy[i];
 	}
 	return 0;
 }
 
-const struct kernel maxpool_ref = REF_KERNEL(maxpool_run);
-const struct kernel maxpool_grad_ref = REF_KERNEL(maxpool_grad_run);
+const struct kernel maxpool_ref = REF_KERNEL(run_maxpool_ref);
+const struct kernel maxpool_grad_ref = REF_KERNEL(run_maxpool_grad_ref);

@@ -1,7 +1,7 @@
-/* exact.h: sums of doubles without rounding: the same bits in whatever order and parts the terms are added. A
- * fixed-point number wide enough for every finite double, in words of 32 bits that lie in 64 each, so that 2^31 terms,
- * and then whole numbers word by word, can be added before anything is carried (after Neal, "Fast exact summation using
- * small and large superaccumulators", 2015). For terms that are not negative. */
+/* exact.h: exact sums of doubles: the same bits for any order and grouping of terms. A sum is a fixed-point number wide
+ * enough for every finite double, in 32-bit limbs stored in 64-bit words. Up to 2^31 terms, and then whole sums word by
+ * word, can be added before carries are propagated (after Neal, "Fast exact summation using small and large
+ * superaccumulators", 2015). Terms must not be negative. */
 #ifndef DPT_OPS_NORM_EXACT_H
 #define DPT_OPS_NORM_EXACT_H
 
@@ -11,11 +11,11 @@
 
 #include "trainer/graph/host_device.h"
 
-#define EXACT_LIMBS 68 /* of 2^(32 i - 1074) each */
-#define EXACT_ODD 68   /* word that counts NaNs, and in its upper half infinities */
-#define EXACT_WORDS 72 /* of a whole number: i64, a multiple of a cache line */
+#define EXACT_LIMBS 68 /* limb i has weight 2^(32 i - 1074) */
+#define EXACT_ODD 68   /* word that counts NaNs, and infinities in its upper half */
+#define EXACT_WORDS 72 /* i64 words of a sum: a multiple of a cache line */
 
-/* What a term adds to the words from `word` on. */
+/* The three words that a term adds to, starting at `word`. */
 struct exact_term {
 	int word;
 	int64_t add[3];
@@ -34,7 +34,7 @@ HOST_DEVICE_INLINE struct exact_term exact_term_of(double v)
 		t.add[0] = fraction ? 1 : (int64_t)1 << 32;
 		return t;
 	}
-	place = exponent ? (unsigned)exponent - 1 : 0; /* of the last bit, above 2^-1074 */
+	place = exponent ? (unsigned)exponent - 1 : 0; /* position of the last bit above 2^-1074 */
 	fraction |= exponent ? (uint64_t)1 << 52 : 0;
 	lower = fraction << place % 32;
 	t.word = (int)(place / 32);
@@ -52,10 +52,10 @@ static inline void exact_add(int64_t *w, double v)
 		w[t.word + i] += t.add[i];
 }
 
-/* To the nearest double. */
+/* Rounds the sum to the nearest double. */
 HOST_DEVICE_INLINE double exact_value(const int64_t *w)
 {
-	uint64_t limb[EXACT_LIMBS + 2] = { 0 }, carry = 0; /* two zeros in front */
+	uint64_t limb[EXACT_LIMBS + 2] = { 0 }, carry = 0; /* two zero limbs below */
 	uint64_t upper, rest = 0;
 	int top = EXACT_LIMBS + 1, shift = 0;
 

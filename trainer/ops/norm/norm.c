@@ -1,4 +1,4 @@
-/* norm.c: shapes of sums of squares and of their norm. */
+/* norm.c: shape rules of sums of squares and of their norm. */
 #include "trainer/ops/norm/norm.h"
 
 #include "trainer/ops/norm/exact.h"
@@ -6,7 +6,7 @@
 
 static int sumsq_shape(struct graph *g, struct node *n)
 {
-	return graph_out(g, n, 0, DTYPE_F64, SHAPE(1), "");
+	return graph_out(g, n, 0, TENSOR_TYPE(DTYPE_F64, SHAPE(1)), "");
 }
 
 static int norm_shape(struct graph *g, struct node *n)
@@ -17,25 +17,25 @@ static int norm_shape(struct graph *g, struct node *n)
 	for (int i = 0; i < n->n_in; i++)
 		if (graph_expect(g, n, (n->in[i]->dtype == DTYPE_I64) == exact &&
 				 shape_count(&n->in[i]->shape) == (exact ? EXACT_WORDS : 1),
-				 "sums of squares are single numbers, or exact"))
+				 "sums of squares must be all f64 [1] or all exact"))
 			return g->err.code;
 	if (exact && a && a->sum)
-		return graph_out(g, n, 0, DTYPE_I64, SHAPE(EXACT_WORDS), "");
-	return graph_out(g, n, 0, DTYPE_F64, SHAPE(1), "");
+		return graph_out(g, n, 0, TENSOR_TYPE(DTYPE_I64, SHAPE(EXACT_WORDS)), "");
+	return graph_out(g, n, 0, TENSOR_TYPE(DTYPE_F64, SHAPE(1)), "");
 }
 
 static int squares_shape(struct graph *g, struct node *n)
 {
 	const int64_t count = shape_count(&n->in[0]->shape);
 
-	return graph_out(g, n, 0, DTYPE_F64, SHAPE((count + SQUARES_BLOCK - 1) / SQUARES_BLOCK), "");
+	return graph_out(g, n, 0, TENSOR_TYPE(DTYPE_F64, SHAPE((count + SQUARES_BLOCK - 1) / SQUARES_BLOCK)), "");
 }
 
 static int exact_shape(struct graph *g, struct node *n)
 {
-	if (graph_expect(g, n, n->in[0]->dtype == DTYPE_F64, "terms are f64"))
+	if (graph_expect(g, n, n->in[0]->dtype == DTYPE_F64, "terms must be f64"))
 		return g->err.code;
-	return graph_out(g, n, 0, DTYPE_I64, SHAPE(EXACT_WORDS), "");
+	return graph_out(g, n, 0, TENSOR_TYPE(DTYPE_I64, SHAPE(EXACT_WORDS)), "");
 }
 
 const struct op op_squares = {

@@ -1,11 +1,11 @@
-/* norm_add.c: sums of squares and the norm of all gradients together, as nodes. */
+/* norm_add.c: adds the nodes for sums of squares and for the global norm. */
 #include "trainer/ops/norm/norm.h"
 
 #include "trainer/ops/allreduce/allreduce.h"
 #include "trainer/ops/norm/norm_exact.h"
 #include "trainer/ops/ops.h"
 
-static struct tensor *add_sumsq(struct graph *g, struct tensor *t, struct tensor *out)
+static struct tensor *add_sumsq_node(struct graph *g, struct tensor *t, struct tensor *out)
 {
 	struct node *n = graph_node(g, &(struct node_spec){ .op = &op_sumsq,
 							    .name = graph_printf(g, "%s.sumsq", t->name),
@@ -15,7 +15,7 @@ static struct tensor *add_sumsq(struct graph *g, struct tensor *t, struct tensor
 	return n ? n->out[0] : NULL;
 }
 
-static void add_over_ranks(struct graph *g, struct tensor *t)
+static void add_shard_reduction(struct graph *g, struct tensor *t)
 {
 	struct node *n = allreduce_add(g, t, STREAM_COMPUTE);
 
@@ -32,16 +32,16 @@ struct tensor *norm_sumsq(struct graph *g, struct tensor *t)
 		return known;
 	if (g->exact)
 		return exact_sumsq(g, t, name);
-	sum = add_sumsq(g, t, NULL);
+	sum = add_sumsq_node(g, t, NULL);
 	if (sum && t->shard.each)
-		add_over_ranks(g, sum);
+		add_shard_reduction(g, sum);
 	return sum;
 }
 
-#define ROOM_BYTES 64 /* of one sum: as far apart as any tensors are */
+#define ROOM_BYTES 64 /* spacing of the sums, equal to the alignment of tensors */
 
-/* Room for the sums of what is shared out, behind one another, so that they are added over the ranks at once. */
-static struct tensor *add_room(struct graph *g, int count)
+/* A contiguous tensor for the sums of sharded gradients, so that one all-reduce covers them all. */
+static struct tensor *add_sharded_sums(struct graph *g, int count)
 {
 	struct tensor like = { .name = "grad_norm.sums",
 			       .kind = TENSOR_ACT,
@@ -53,42 +53,42 @@ static struct tensor *add_room(struct graph *g, int count)
 	return graph_tensor(g, &like);
 }
 
-static struct tensor *sum_in(struct graph *g, struct tensor *room, int at, struct tensor *t)
+static struct tensor *add_sum_at(struct graph *g, struct tensor *room, int at, struct tensor *t)
 {
 	struct tensor like = { .kind = TENSOR_ACT, .dtype = DTYPE_F64, .shape = SHAPE(1), .life = LIFE_STEP,
 			       .space = SPACE_COMM, .base = room, .base_offset = (size_t)at * ROOM_BYTES,
 			       .name = graph_printf(g, "%s.sumsq", t->name) };
 	struct tensor *out = like.name ? graph_tensor(g, &like) : NULL;
 
-	return out ? add_sumsq(g, t, out) : NULL;
+	return out ? add_sumsq_node(g, t, out) : NULL;
 }
 
-static bool wants(const struct tensor *p)
+static bool counts_in_norm(const struct tensor *p)
 {
 	return p->kind == TENSOR_PARAM && p->grad && !p->grad->elsewhere;
 }
 
-static int collect(struct graph *g, struct tensor **sums, int max)
+static int collect_grad_sums(struct graph *g, struct tensor **sums, int max)
 {
 	struct tensor *room = NULL;
 	int n = 0, shared = 0, at = 0;
 
 	for (int i = 0; i < max; i++)
-		shared += wants(g->tensors[i]) && g->tensors[i]->grad->shard.each;
-	room = shared ? add_room(g, shared) : NULL;
+		shared += counts_in_norm(g->tensors[i]) && g->tensors[i]->grad->shard.each;
+	room = shared ? add_sharded_sums(g, shared) : NULL;
 	for (int i = 0; i < max && !graph_failed(g); i++) {
 		struct tensor *p = g->tensors[i];
 
-		if (wants(p))
-			sums[n++] = p->grad->shard.each ? sum_in(g, room, at++, p->grad) : norm_sumsq(g, p->grad);
+		if (counts_in_norm(p))
+			sums[n++] = p->grad->shard.each ? add_sum_at(g, room, at++, p->grad) : norm_sumsq(g, p->grad);
 	}
 	if (room && !graph_failed(g))
-		add_over_ranks(g, room);
+		add_shard_reduction(g, room);
 	return n;
 }
 
-/* The sum of a stage's squares, then of all stages'. */
-static int over_stages(struct graph *g, const struct node_spec *spec, struct tensor **sums)
+/* Adds the sum of this stage's squares, then the reduction over all stages. */
+static int add_stage_sum(struct graph *g, const struct node_spec *spec, struct tensor **sums)
 {
 	const struct norm_attr attr = { .sum = true };
 	struct node *own = graph_node(g, &(struct node_spec){ .op = &op_norm,
@@ -118,10 +118,10 @@ struct tensor *norm_add_all(struct graph *g, bool pipeline)
 		return NULL;
 	}
 	g->phase = PHASE_OPTIMIZER;
-	spec.n_in = g->exact ? exact_collect(g, sums, pipeline) : collect(g, sums, max);
+	spec.n_in = g->exact ? exact_collect(g, sums, pipeline) : collect_grad_sums(g, sums, max);
 	spec.in = sums;
 	if (pipeline && !g->exact)
-		spec.n_in = over_stages(g, &spec, sums);
+		spec.n_in = add_stage_sum(g, &spec, sums);
 	result = graph_tensor(g, &(struct tensor){ .name = "grad_norm",
 						   .kind = TENSOR_RESULT,
 						   .dtype = DTYPE_F64,

@@ -5,35 +5,35 @@
 #include "trainer/ops/norm/exact.h"
 #include "trainer/ops/norm/norm.h"
 
-static struct node *build_sumsq(struct graph *g, const struct op_case *c)
+static struct node *build_sumsq_case(struct graph *g, const struct op_case *c)
 {
 	return graph_node(g, &(struct node_spec){ .op = &op_sumsq,
 						  NODE_OUT(NULL),
 						  NODE_IN(case_input(g, "g", DTYPE_F32, SHAPE(c->size[0]))) });
 }
 
-static struct node *build_squares(struct graph *g, const struct op_case *c)
+static struct node *build_squares_case(struct graph *g, const struct op_case *c)
 {
 	return graph_node(g, &(struct node_spec){ .op = &op_squares,
 						  NODE_OUT(NULL),
 						  NODE_IN(case_input(g, "g", DTYPE_F32, SHAPE(c->size[0]))) });
 }
 
-static struct node *build_exact(struct graph *g, const struct op_case *c)
+static struct node *build_exact_case(struct graph *g, const struct op_case *c)
 {
 	return graph_node(g, &(struct node_spec){ .op = &op_exact,
 						  NODE_OUT(NULL),
 						  NODE_IN(case_input(g, "terms", DTYPE_F64, SHAPE(c->size[0]))) });
 }
 
-/* Of all sizes that a double can have. */
-static void spread(const struct op_case *c, struct case_values *v)
+/* Terms of all magnitudes of a double. */
+static void fill_norm_wide_terms(const struct op_case *c, struct case_values *v)
 {
 	for (int64_t i = 0; i < c->size[0]; i++)
 		v->in[0][i] = ldexp(v->in[0][i] * v->in[0][i], (int)(i * 331 % 1800) - 900);
 }
 
-static struct node *build_norm(struct graph *g, const struct op_case *c)
+static struct node *build_norm_case(struct graph *g, const struct op_case *c)
 {
 	struct tensor *sums[CASE_OPERANDS_MAX];
 	struct node_spec spec = { .op = &op_norm, .in = sums, .n_in = (int)c->size[0], NODE_OUT(NULL) };
@@ -43,7 +43,7 @@ static struct node *build_norm(struct graph *g, const struct op_case *c)
 	return graph_node(g, &spec);
 }
 
-static struct node *build_exact_norm(struct graph *g, const struct op_case *c)
+static struct node *build_exact_norm_case(struct graph *g, const struct op_case *c)
 {
 	struct tensor *sums[CASE_OPERANDS_MAX];
 	struct node_spec spec = { .op = &op_norm, .in = sums, .n_in = (int)c->size[0], NODE_OUT(NULL) };
@@ -53,38 +53,38 @@ static struct node *build_exact_norm(struct graph *g, const struct op_case *c)
 	return graph_node(g, &spec);
 }
 
-/* Words of exact sums, some thousands in each. */
-static void words(const struct op_case *c, struct case_values *v)
+/* Words of exact sums, with thousands in each. */
+static void fill_exact_words(const struct op_case *c, struct case_values *v)
 {
 	for (int i = 0; i < c->size[0]; i++)
 		for (int k = 0; k < EXACT_WORDS; k++)
 			v->in[i][k] = k / 4 == EXACT_WORDS / 8 ? floor(fabs(v->in[i][k]) * 1000) : 0;
 }
 
-static void squares(const struct op_case *c, struct case_values *v)
+static void fill_norm_square_terms(const struct op_case *c, struct case_values *v)
 {
 	for (int i = 0; i < c->size[0]; i++)
 		v->in[i][0] = v->in[i][0] * v->in[i][0];
 }
 
-static double bound_norm(const struct case_values *v, int k, double *terms)
+static double bound_norm_error(const struct case_values *v, int k, double *terms)
 {
 	terms[0] = v->out[k][0];
 	return 4;
 }
 
 const struct op_case cases_sumsq[] = {
-	{ "no elements", .build = build_sumsq, .size = { 0 } },
-	{ "one element", .build = build_sumsq, .size = { 1 } },
-	{ "odd length", .build = build_sumsq, .size = { 1037 } },
-	{ "long", .build = build_sumsq, .size = { 200001 } },
+	{ "no elements", .build = build_sumsq_case, .size = { 0 } },
+	{ "one element", .build = build_sumsq_case, .size = { 1 } },
+	{ "odd length", .build = build_sumsq_case, .size = { 1037 } },
+	{ "long", .build = build_sumsq_case, .size = { 200001 } },
 	{ NULL },
 };
 
-static struct node *build_sum(struct graph *g, const struct op_case *c)
+static struct node *build_norm_sum_case(struct graph *g, const struct op_case *c)
 {
 	const struct norm_attr attr = { .sum = true };
-	struct node *n = build_norm(g, c);
+	struct node *n = build_norm_case(g, c);
 
 	if (n)
 		n->attr = arena_alloc(g->arena, sizeof(attr));
@@ -94,24 +94,28 @@ static struct node *build_sum(struct graph *g, const struct op_case *c)
 }
 
 const struct op_case cases_squares[] = {
-	{ "no elements", .build = build_squares, .size = { 0 } },
-	{ "one element", .build = build_squares, .size = { 1 } },
-	{ "odd length", .build = build_squares, .size = { 1037 } },
-	{ "long", .build = build_squares, .size = { 200001 } },
+	{ "no elements", .build = build_squares_case, .size = { 0 } },
+	{ "one element", .build = build_squares_case, .size = { 1 } },
+	{ "odd length", .build = build_squares_case, .size = { 1037 } },
+	{ "long", .build = build_squares_case, .size = { 200001 } },
 	{ NULL },
 };
 
 const struct op_case cases_exact[] = {
-	{ "no terms", .build = build_exact, .exact = true, .size = { 0 } },
-	{ "one term", .build = build_exact, .fill = spread, .exact = true, .size = { 1 } },
-	{ "many sizes", .build = build_exact, .fill = spread, .exact = true, .size = { 501 } },
+	{ "no terms", .build = build_exact_case, .exact = true, .size = { 0 } },
+	{ "one term", .build = build_exact_case, .fill = fill_norm_wide_terms, .exact = true, .size = { 1 } },
+	{ "many sizes", .build = build_exact_case, .fill = fill_norm_wide_terms, .exact = true, .size = { 501 } },
 	{ NULL },
 };
 
 const struct op_case cases_norm[] = {
-	{ "without root", .build = build_sum, .fill = squares, .bound = bound_norm, .size = { 5 } },
-	{ "one term", .build = build_norm, .fill = squares, .bound = bound_norm, .size = { 1 } },
-	{ "eight terms", .build = build_norm, .fill = squares, .bound = bound_norm, .size = { 8 } },
-	{ "exact terms", .build = build_exact_norm, .fill = words, .bound = bound_norm, .size = { 3 } },
+	{ "without root", .build = build_norm_sum_case, .fill = fill_norm_square_terms, .bound = bound_norm_error,
+	  .size = { 5 } },
+	{ "one term", .build = build_norm_case, .fill = fill_norm_square_terms, .bound = bound_norm_error,
+	  .size = { 1 } },
+	{ "eight terms", .build = build_norm_case, .fill = fill_norm_square_terms, .bound = bound_norm_error,
+	  .size = { 8 } },
+	{ "exact terms", .build = build_exact_norm_case, .fill = fill_exact_words, .bound = bound_norm_error,
+	  .size = { 3 } },
 	{ NULL },
 };

@@ -1,4 +1,4 @@
-/* norm_cpu.c: sums of squares, in f32 over short runs and f64 above, and the norm made of them. */
+/* norm_cpu.c: sums of squares, in f32 over short runs and in f64 over these, and the norm. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
@@ -10,7 +10,7 @@ struct sumsq_state {
 	int parts;
 	bool bf16;
 	const void *g;
-	double *sums; /* one of each part, in the workspace */
+	double *sums; /* one per part, in the workspace */
 };
 
 struct squares_state {
@@ -24,7 +24,7 @@ struct squares_state {
 #define CPU_BODY "trainer/ops/norm/norm_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int sumsq_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_sumsq_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct sumsq_state *s;
 	void *state;
@@ -45,7 +45,7 @@ static int sumsq_prepare(const struct kernel_env *env, struct node *n, void **re
 	return 0;
 }
 
-static int sumsq_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_sumsq_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct sumsq_state s = *(const struct sumsq_state *)state;
 	double sum = 0;
@@ -60,7 +60,7 @@ static int sumsq_run(void *state, const struct kernel_args *args, struct err *er
 	return 0;
 }
 
-static int squares_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_squares_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct squares_state *s;
 	void *state;
@@ -78,7 +78,7 @@ static int squares_prepare(const struct kernel_env *env, struct node *n, void **
 	return 0;
 }
 
-static int squares_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_squares_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct squares_state s = *(const struct squares_state *)state;
 
@@ -90,8 +90,10 @@ static int squares_run(void *state, const struct kernel_args *args, struct err *
 }
 
 extern const struct kernel sumsq_cpu, squares_cpu, exact_cpu, norm_cpu;
-const struct kernel sumsq_cpu = { .prepare = sumsq_prepare, .run = sumsq_run, .release = cpu_state_release };
-const struct kernel squares_cpu = { .prepare = squares_prepare, .run = squares_run, .release = cpu_state_release };
+const struct kernel sumsq_cpu = { .prepare = prepare_sumsq_cpu, .run = run_sumsq_cpu, .release = cpu_state_release };
+const struct kernel squares_cpu = { .prepare = prepare_squares_cpu,
+				    .run = run_squares_cpu,
+				    .release = cpu_state_release };
 const struct kernel exact_cpu = EXACT_KERNEL;
 const struct kernel norm_cpu = NORM_KERNEL;
 
@@ -99,8 +101,8 @@ const struct kernel norm_cpu = NORM_KERNEL;
 
 #define SUMSQ_RUN 1024
 
-/* A gradient of 1e20 squares to infinity in f32: squares are taken of the f64 value then. */
-VEC_INLINE double V(sumsq_run_of)(const struct sumsq_state *s, struct cpu_range r, const bool bf)
+/* The square of 1e20 overflows f32. If the f32 sum is out of range, sums the squares of f64 values. */
+VEC_INLINE double V(sum_run_squares)(const struct sumsq_state *s, struct cpu_range r, const bool bf)
 {
 	vf acc = { 0 }, acc2 = { 0 };
 	double sum;
@@ -134,13 +136,13 @@ static void V(sumsq_loop)(void *arg, int part, int parts)
 	for (int64_t i = r.begin; i < r.end; i += SUMSQ_RUN) {
 		struct cpu_range run = { i, i + SUMSQ_RUN < r.end ? i + SUMSQ_RUN : r.end };
 
-		sum += s->bf16 ? V(sumsq_run_of)(s, run, true) : V(sumsq_run_of)(s, run, false);
+		sum += s->bf16 ? V(sum_run_squares)(s, run, true) : V(sum_run_squares)(s, run, false);
 	}
 	s->sums[part] = sum;
 }
 
-/* Exact products, in f64: no gradient is too large for its square. */
-VEC_INLINE double V(square_block)(const float *g, int64_t n)
+/* Squares in f64 are exact and cannot overflow. */
+VEC_INLINE double V(sum_block_squares)(const float *g, int64_t n)
 {
 	vd low = { 0 }, high = { 0 };
 
@@ -165,7 +167,7 @@ static void V(squares_loop)(void *arg, int part, int parts)
 
 	for (int64_t i = r.begin; i < r.end; i += SQUARES_BLOCK)
 		s->out[i / SQUARES_BLOCK] =
-			V(square_block)(s->g + i, r.end - i < SQUARES_BLOCK ? r.end - i : SQUARES_BLOCK);
+			V(sum_block_squares)(s->g + i, r.end - i < SQUARES_BLOCK ? r.end - i : SQUARES_BLOCK);
 }
 
 #endif

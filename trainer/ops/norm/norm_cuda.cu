@@ -1,5 +1,5 @@
-/* norm_cuda.cu: sums of squares, in f64 and in a fixed order: a block sums a small tensor, or a part of a larger one,
- * of which one block sums the parts; exact sums, a thread for each word; and the root of their sum. */
+/* norm_cuda.cu: sums of squares, in f64 and in a fixed order: a block sums a small tensor or a part of a large one,
+ * whose parts another block sums. Exact sums use one thread per word. Then the square root of the sum. */
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
@@ -10,13 +10,14 @@ extern "C" {
 namespace {
 
 constexpr int parts_max = 1024;
-constexpr int sums_each = 256; /* operands of one launch */
-constexpr int64_t whole_max = 1 << 20; /* elements that one block sums, beside blocks of other tensors */
+constexpr int sums_each = 256; /* operands per launch */
+constexpr int64_t whole_max = 1 << 20; /* most elements that one block sums, concurrently with blocks of other
+					* tensors */
 constexpr int whole_threads = 512;
-constexpr int wholes_each = 160; /* tensors of one launch */
+constexpr int wholes_each = 160; /* tensors per launch */
 
-/* What the thread's elements add up to: W at a time, from its own first ones on. */
-template <int W, typename T> __device__ double squares_of(const T *x, int64_t n, int64_t first, int64_t stride)
+/* Sum of squares of the thread's elements: W at a time, starting with its own first ones. */
+template <int W, typename T> __device__ double sum_thread_squares(const T *x, int64_t n, int64_t first, int64_t stride)
 {
 	double sum = 0;
 
@@ -35,15 +36,15 @@ template <int W, typename T> __device__ double squares_of(const T *x, int64_t n,
 
 template <int W, typename T> __global__ void square_parts(const T *x, int64_t n, double *part)
 {
-	const double sum = block_sum(squares_of<W>(x, n, (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
+	const double sum = block_sum(sum_thread_squares<W>(x, n, (int64_t)blockIdx.x * blockDim.x + threadIdx.x,
 						   (int64_t)gridDim.x * blockDim.x));
 
 	if (threadIdx.x == 0)
 		part[blockIdx.x] = sum;
 }
 
-/* A tensor a block. */
-template <typename T> struct wholes {
+/* Small tensors, one block each. */
+template <typename T> struct small_tensors {
 	int n;
 	struct {
 		const T *x;
@@ -52,10 +53,10 @@ template <typename T> struct wholes {
 	} of[wholes_each];
 };
 
-template <int W, typename T> __global__ void square_wholes(wholes<T> w)
+template <int W, typename T> __global__ void square_wholes(small_tensors<T> w)
 {
 	const int k = (int)blockIdx.x;
-	const double sum = block_sum(squares_of<W>(w.of[k].x, w.of[k].count, threadIdx.x, blockDim.x));
+	const double sum = block_sum(sum_thread_squares<W>(w.of[k].x, w.of[k].count, threadIdx.x, blockDim.x));
 
 	if (threadIdx.x == 0)
 		*w.of[k].sum = sum;
@@ -72,14 +73,14 @@ __global__ void sum_parts(const double *part, int n, double *ret)
 		*ret = sum;
 }
 
-int sumsq_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
+int prepare_sumsq_cuda(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
 {
 	n->workspace_bytes = parts_max * sizeof(double);
 	*ret_state = n;
 	return 0;
 }
 
-template <typename T> void wholes_send(const struct kernel_args *a, wholes<T> *w, bool wide)
+template <typename T> void launch_wholes(const struct kernel_args *a, small_tensors<T> *w, bool wide)
 {
 	const dim3 grid((unsigned)w->n);
 
@@ -90,25 +91,25 @@ template <typename T> void wholes_send(const struct kernel_args *a, wholes<T> *w
 	w->n = 0;
 }
 
-template <typename T> void wholes_add(const struct kernel_args *args, wholes<T> *w, const struct node *n,
+template <typename T> void queue_whole(const struct kernel_args *args, small_tensors<T> *w, const struct node *n,
 				      const struct kernel_args *a)
 {
 	if (w->n == wholes_each)
-		wholes_send(args, w, true);
+		launch_wholes(args, w, true);
 	w->of[w->n++] = { cuda_in<T>(a, 0), cuda_count(n->in[0]), cuda_out<double>(a, 0) };
 }
 
-template <typename T> int sumsq(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename T> int launch_sumsq(const struct node *n, const struct kernel_args *a, struct err *err)
 {
 	constexpr int width = vector_width<T>;
 	const int64_t count = cuda_count(n->in[0]);
-	wholes<T> alone = {};
+	small_tensors<T> alone = {};
 	const unsigned wanted = cuda_blocks(count, 8 * BLOCK_THREADS), blocks = wanted < parts_max ? wanted : parts_max;
 	double *part = static_cast<double *>(a->workspace);
 
 	if (count <= whole_max) {
-		wholes_add(a, &alone, n, a);
-		wholes_send(a, &alone, cuda_aligned(n, a));
+		queue_whole(a, &alone, n, a);
+		launch_wholes(a, &alone, cuda_aligned(n, a));
 		return cuda_launched(n, err);
 	}
 	if (cuda_aligned(n, a))
@@ -119,38 +120,38 @@ template <typename T> int sumsq(const struct node *n, const struct kernel_args *
 	return cuda_launched(n, err);
 }
 
-int sumsq_run(void *state, const struct kernel_args *a, struct err *err)
+int run_sumsq_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_TYPE(n->in[0]->dtype, T, return sumsq<T>(n, a, err));
+	BY_TYPE(n->in[0]->dtype, T, return launch_sumsq<T>(n, a, err));
 }
 
-/* Small tensors share launches. */
+/* Small tensors share a launch. */
 template <typename T>
-int sumsq_each(void *const *states, const struct kernel_args *args, int nodes, struct err *err)
+int launch_sumsq_many(void *const *states, const struct kernel_args *args, int nodes, struct err *err)
 {
-	wholes<T> w = {};
+	small_tensors<T> w = {};
 	int rc = 0;
 
 	for (int i = 0; !rc && i < nodes; i++) {
 		const struct node *n = cuda_node(states[i]);
 
 		if (cuda_count(n->in[0]) <= whole_max && cuda_aligned(n, &args[i]))
-			wholes_add(args, &w, n, &args[i]);
+			queue_whole(args, &w, n, &args[i]);
 		else
-			rc = sumsq<T>(n, &args[i], err);
+			rc = launch_sumsq<T>(n, &args[i], err);
 	}
-	wholes_send(args, &w, true);
+	launch_wholes(args, &w, true);
 	return rc ? rc : cuda_launched(cuda_node(states[0]), err);
 }
 
-int sumsq_many(void *const *states, const struct kernel_args *args, int n, struct err *err)
+int run_sumsq_many_cuda(void *const *states, const struct kernel_args *args, int n, struct err *err)
 {
-	BY_TYPE(cuda_node(states[0])->in[0]->dtype, T, return sumsq_each<T>(states, args, n, err));
+	BY_TYPE(cuda_node(states[0])->in[0]->dtype, T, return launch_sumsq_many<T>(states, args, n, err));
 }
 
-/* ---- squares: a warp for each block of elements ---- */
+/* ---- squares: one warp per block of elements ---- */
 
 template <typename T> __global__ void square_blocks(const T *x, int64_t n, double *ret)
 {
@@ -169,7 +170,7 @@ template <typename T> __global__ void square_blocks(const T *x, int64_t n, doubl
 		ret[block] = sum;
 }
 
-int squares_run(void *state, const struct kernel_args *a, struct err *err)
+int run_squares_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const int64_t count = cuda_count(n->in[0]);
@@ -182,7 +183,7 @@ int squares_run(void *state, const struct kernel_args *a, struct err *err)
 	return cuda_launched(n, err);
 }
 
-/* ---- exact sums: a thread for each word ---- */
+/* ---- exact sums: one thread per word ---- */
 
 constexpr int word_threads = (EXACT_WORDS + WARP - 1) / WARP * WARP;
 constexpr int exact_parts = 256;
@@ -213,14 +214,14 @@ __global__ void add_parts(const int64_t *part, int n, int64_t *words)
 		words[word] = sum;
 }
 
-int exact_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
+int prepare_exact_cuda(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
 {
 	n->workspace_bytes = exact_parts * EXACT_WORDS * sizeof(int64_t);
 	*ret_state = n;
 	return 0;
 }
 
-int exact_run(void *state, const struct kernel_args *a, struct err *err)
+int run_exact_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const int64_t count = cuda_count(n->in[0]);
@@ -235,18 +236,18 @@ int exact_run(void *state, const struct kernel_args *a, struct err *err)
 
 /* ---- the norm ---- */
 
-struct operands {
+struct norm_operands {
 	const void *v[sums_each];
 	int n;
 	bool first;
 };
 
-__device__ double finish(double sum, struct norm_attr attr, const step_page *page)
+__device__ double finish_norm(double sum, struct norm_attr attr, const step_page *page)
 {
 	return attr.sum || attr.square ? sum : sqrt(sum) / page->loss_scale;
 }
 
-__global__ void add_up(struct operands o, double *ret)
+__global__ void add_sums_kernel(struct norm_operands o, double *ret)
 {
 	double sum = o.first ? 0 : *ret;
 
@@ -255,7 +256,7 @@ __global__ void add_up(struct operands o, double *ret)
 	*ret = sum;
 }
 
-__global__ void add_words(struct operands o, int64_t *words)
+__global__ void add_words(struct norm_operands o, int64_t *words)
 {
 	const int word = (int)threadIdx.x;
 	int64_t sum = 0;
@@ -270,22 +271,22 @@ __global__ void add_words(struct operands o, int64_t *words)
 
 __global__ void finish_sum(struct norm_attr attr, const step_page *page, double *ret)
 {
-	*ret = finish(*ret, attr, page);
+	*ret = finish_norm(*ret, attr, page);
 }
 
 __global__ void finish_words(const int64_t *words, struct norm_attr attr, const step_page *page, double *ret)
 {
-	*ret = finish(exact_value(words), attr, page);
+	*ret = finish_norm(exact_value(words), attr, page);
 }
 
-int norm_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
+int prepare_norm_cuda(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
 {
 	n->workspace_bytes = EXACT_WORDS * sizeof(int64_t);
 	*ret_state = n;
 	return 0;
 }
 
-int norm_run(void *state, const struct kernel_args *a, struct err *err)
+int run_norm_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const struct norm_attr attr = n->attr ? *static_cast<const struct norm_attr *>(n->attr) : norm_attr{};
@@ -293,14 +294,14 @@ int norm_run(void *state, const struct kernel_args *a, struct err *err)
 	int64_t *words = kept ? cuda_out<int64_t>(a, 0) : static_cast<int64_t *>(a->workspace);
 
 	for (int at = 0; at == 0 || at < n->n_in; at += sums_each) {
-		struct operands o = { {}, 0, at == 0 };
+		struct norm_operands o = { {}, 0, at == 0 };
 
 		for (; o.n < sums_each && at + o.n < n->n_in; o.n++)
 			o.v[o.n] = a->in[at + o.n];
 		if (exact)
 			launch(a, dim3(1), word_threads, add_words, o, words);
 		else
-			launch(a, dim3(1), 1, add_up, o, cuda_out<double>(a, 0));
+			launch(a, dim3(1), 1, add_sums_kernel, o, cuda_out<double>(a, 0));
 	}
 	if (exact && !kept)
 		launch(a, dim3(1), 1, finish_words, words, attr, a->page, cuda_out<double>(a, 0));
@@ -311,7 +312,7 @@ int norm_run(void *state, const struct kernel_args *a, struct err *err)
 
 } // namespace
 
-CUDA_KERNEL_MANY(sumsq, sumsq_prepare, sumsq_run, sumsq_many);
-CUDA_KERNEL(squares, cuda_prepare, squares_run);
-CUDA_KERNEL(exact, exact_prepare, exact_run);
-CUDA_KERNEL(norm, norm_prepare, norm_run);
+CUDA_KERNEL_MANY(sumsq, prepare_sumsq_cuda, run_sumsq_cuda, run_sumsq_many_cuda);
+CUDA_KERNEL(squares, cuda_prepare, run_squares_cuda);
+CUDA_KERNEL(exact, prepare_exact_cuda, run_exact_cuda);
+CUDA_KERNEL(norm, prepare_norm_cuda, run_norm_cuda);

@@ -1,12 +1,13 @@
-/* norm_exact.c: see norm_exact.h. What ranks add is a few hundred bytes, whatever the number of tensors. */
+/* norm_exact.c: exact sums of squares as nodes. Ranks exchange a few hundred bytes, independent of the number of
+ * tensors. */
 #include "trainer/ops/norm/norm_exact.h"
 
 #include "trainer/ops/allreduce/allreduce.h"
 #include "trainer/ops/norm/norm.h"
 #include "trainer/ops/ops.h"
 
-/* Of what this rank holds of t. */
-static struct tensor *own_sum(struct graph *g, struct tensor *t)
+/* Adds the exact sum of squares of this rank's part of t, once per tensor. */
+static struct tensor *add_own_sum(struct graph *g, struct tensor *t)
 {
 	const char *name = graph_printf(g, "%s.exact", t->name);
 	struct tensor *known = name ? graph_find(g, name) : NULL;
@@ -21,8 +22,8 @@ static struct tensor *own_sum(struct graph *g, struct tensor *t)
 	return n ? n->out[0] : NULL;
 }
 
-/* sum: an exact one of all, else its value. */
-static struct tensor *total(struct graph *g, struct tensor *const *sums, int n, const struct norm_attr *attr,
+/* Adds a norm node over `sums`: the exact sum of all with attr->sum, else its value. */
+static struct tensor *add_norm_total(struct graph *g, struct tensor *const *sums, int n, const struct norm_attr *attr,
 			    const char *name)
 {
 	struct node *node = graph_node(g, &(struct node_spec){ .op = &op_norm, .name = name, .in = sums, .n_in = n,
@@ -32,8 +33,8 @@ static struct tensor *total(struct graph *g, struct tensor *const *sums, int n, 
 	return node ? node->out[0] : NULL;
 }
 
-/* A tensor of its own, as the rank's own sum may be a term of several. */
-static struct tensor *over_group(struct graph *g, struct tensor *sum, enum group group)
+/* Reduces into a new tensor, since the rank's own sum may be a term of several reductions. */
+static struct tensor *add_group_sum(struct graph *g, struct tensor *sum, enum group group)
 {
 	struct node *n;
 
@@ -52,11 +53,11 @@ static struct tensor *over_group(struct graph *g, struct tensor *sum, enum group
 struct tensor *exact_sumsq(struct graph *g, struct tensor *t, const char *name)
 {
 	const struct norm_attr square = { .square = true };
-	struct tensor *sum = own_sum(g, t);
+	struct tensor *sum = add_own_sum(g, t);
 
 	if (sum && t->shard.each)
-		sum = over_group(g, sum, GROUP_SHARD);
-	return sum ? total(g, &sum, 1, &square, name) : NULL;
+		sum = add_group_sum(g, sum, GROUP_SHARD);
+	return sum ? add_norm_total(g, &sum, 1, &square, name) : NULL;
 }
 
 int exact_collect(struct graph *g, struct tensor **sums, bool pipeline)
@@ -69,16 +70,16 @@ int exact_collect(struct graph *g, struct tensor **sums, bool pipeline)
 			struct tensor *grad = g->tensors[i]->kind == TENSOR_PARAM ? g->tensors[i]->grad : NULL;
 
 			if (grad && !grad->elsewhere && (grad->shard.each > 0) == of_ranges)
-				sums[n++] = own_sum(g, grad);
+				sums[n++] = add_own_sum(g, grad);
 		}
 		shared = of_ranges ? n : shared;
 		if (of_ranges && shared && !graph_failed(g)) {
-			sums[0] = over_group(g, total(g, sums, n, &sum, "grad_norm.own"), GROUP_SHARD);
+			sums[0] = add_group_sum(g, add_norm_total(g, sums, n, &sum, "grad_norm.own"), GROUP_SHARD);
 			n = 1;
 		}
 	}
 	if (pipeline && n && !graph_failed(g)) {
-		sums[0] = over_group(g, total(g, sums, n, &sum, "grad_norm.stage"), GROUP_PIPELINE);
+		sums[0] = add_group_sum(g, add_norm_total(g, sums, n, &sum, "grad_norm.stage"), GROUP_PIPELINE);
 		n = 1;
 	}
 	return n;

@@ -1,4 +1,4 @@
-/* norm_host.h: what is a handful of numbers, on host memory: exact sums and the norm, for every host backend. */
+/* norm_host.h: exact sums and the norm on host memory, shared by all host backends. Each handles few numbers. */
 #ifndef DPT_OPS_NORM_HOST_H
 #define DPT_OPS_NORM_HOST_H
 
@@ -9,19 +9,19 @@
 #include "trainer/ops/norm/exact.h"
 #include "trainer/ops/norm/norm.h"
 
-static inline int exact_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static inline int prepare_exact_host(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	(void)env, (void)err;
 	*ret_state = n;
 	return 0;
 }
 
-static inline void exact_release(void *state)
+static inline void release_exact_host(void *state)
 {
 	(void)state;
 }
 
-static inline int exact_run(void *state, const struct kernel_args *args, struct err *err)
+static inline int run_exact_host(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const double *terms = args->in[0];
@@ -34,7 +34,7 @@ static inline int exact_run(void *state, const struct kernel_args *args, struct 
 	return 0;
 }
 
-static inline void add_words(int64_t *w, void *const *in, int n)
+static inline void add_exact_words(int64_t *w, void *const *in, int n)
 {
 	memset(w, 0, EXACT_WORDS * sizeof(*w));
 	for (int k = 0; k < n; k++)
@@ -42,7 +42,8 @@ static inline void add_words(int64_t *w, void *const *in, int n)
 			w[i] += ((const int64_t *)in[k])[i];
 }
 
-static inline int norm_run(void *state, const struct kernel_args *args, struct err *err)
+/* Adds the inputs, exactly for i64 words. Stores the words, the sum, or the norm divided by the loss scale. */
+static inline int run_norm_host(void *state, const struct kernel_args *args, struct err *err)
 {
 	static const struct norm_attr root = { .sum = false };
 	const struct node *n = state;
@@ -53,7 +54,7 @@ static inline int norm_run(void *state, const struct kernel_args *args, struct e
 
 	(void)err;
 	if (exact)
-		add_words(words, args->in, n->n_in);
+		add_exact_words(words, args->in, n->n_in);
 	if (exact && a->sum) {
 		memcpy(args->out[0], words, sizeof(words));
 		return 0;
@@ -66,7 +67,7 @@ static inline int norm_run(void *state, const struct kernel_args *args, struct e
 	return 0;
 }
 
-#define EXACT_KERNEL { .prepare = exact_prepare, .run = exact_run, .release = exact_release }
-#define NORM_KERNEL { .prepare = exact_prepare, .run = norm_run, .release = exact_release }
+#define EXACT_KERNEL { .prepare = prepare_exact_host, .run = run_exact_host, .release = release_exact_host }
+#define NORM_KERNEL { .prepare = prepare_exact_host, .run = run_norm_host, .release = release_exact_host }
 
 #endif

@@ -1,8 +1,8 @@
-/* norm_ref.c: sums of squares and their root. */
+/* norm_ref.c: sums of squares and their square root. */
 #include "trainer/ops/norm/norm_host.h"
 #include "trainer/ops/ref_kernel.h"
 
-static int sumsq_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_sumsq_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 
@@ -11,7 +11,7 @@ static int sumsq_run(void *state, const struct kernel_args *args, struct err *er
 	return 0;
 }
 
-static int squares_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_squares_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const int64_t count = shape_count(&n->in[0]->shape);
@@ -24,7 +24,7 @@ static int squares_run(void *state, const struct kernel_args *args, struct err *
 	return 0;
 }
 
-const struct kernel sumsq_ref = REF_KERNEL(sumsq_run);
-const struct kernel squares_ref = REF_KERNEL(squares_run);
+const struct kernel sumsq_ref = REF_KERNEL(run_sumsq_ref);
+const struct kernel squares_ref = REF_KERNEL(run_squares_ref);
 const struct kernel exact_ref = EXACT_KERNEL;
 const struct kernel norm_ref = NORM_KERNEL;

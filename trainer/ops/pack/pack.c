@@ -1,14 +1,14 @@
-/* pack.c: a tensor in the layout of one consumer's kernel. Made by the layout pass; its size comes from the backend. */
+/* pack.c: converts a tensor to the layout of one consumer's kernel. The layout pass inserts these nodes; the size comes
+ * from the backend. */
 #include "trainer/ops/pack/pack.h"
 
 #include "trainer/ops/ops.h"
 
 static int pack_shape(struct graph *g, struct node *n)
 {
-	if (graph_expect(g, n, n->out[0] && n->out[0]->opaque_bytes > 0 && n->attr,
-			 "a pack needs a size and a consumer"))
+	if (graph_expect(g, n, n->out[0] && n->out[0]->opaque_bytes > 0 && n->attr, "pack needs a size and a consumer"))
 		return g->err.code;
-	return graph_out(g, n, 0, n->out[0]->dtype, n->in[0]->shape, "");
+	return graph_out(g, n, 0, TENSOR_TYPE(n->out[0]->dtype, n->in[0]->shape), "");
 }
 
 static void pack_dump(const struct node *n, struct buf *out)

@@ -1,5 +1,5 @@
-/* pack_cases.c: what a pack writes is known to its consumer alone, so it is tested with it: the harness packs every
- * input that a kernel asks to have packed. */
+/* pack_cases.c: no cases of its own. Only a consumer can interpret packed data, so the harness packs every input whose
+ * kernel requests it and tests both together. */
 #include "trainer/ops/cases.h"
 
 const struct op_case cases_pack[] = { { NULL } };

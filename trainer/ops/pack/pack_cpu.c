@@ -1,17 +1,16 @@
-/* pack_cpu.c: brings a convolution's f32 master weights into the layout and type that its implementation wants. */
+/* pack_cpu.c: converts a convolution's f32 master weights to the layout and type that its implementation wants. */
 #include "trainer/backends/cpu/convs.h"
 #include "trainer/ops/ops.h"
 #include "trainer/ops/pack/pack.h"
 
-static int pack_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_pack_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	const struct pack_attr *a = n->attr;
 	struct cpu_conv *c;
 	int rc;
 
 	if (a->index != 1 || (a->consumer->op->id != OP_conv && a->consumer->op->id != OP_conv_dgrad))
-		return err_set(err, ERR_UNSUPPORTED,
-			       "backend cpu: %s packs operand %d of %s, which has no layout of its own", n->name,
+		return err_set(err, ERR_UNSUPPORTED, "backend cpu: %s: operand %d of %s has no packed layout", n->name,
 			       a->index, a->consumer->op->name);
 	rc = cpu_want(n, n->in[0], DTYPE_F32, err);
 	if (!rc)
@@ -21,16 +20,16 @@ static int pack_prepare(const struct kernel_env *env, struct node *n, void **ret
 	return rc;
 }
 
-static int pack_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_pack_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	return cpu_conv_pack(state, args->in[0], args->out[0], err);
 }
 
-/* Convolutions belong to the module. */
-static void pack_release(void *state)
+/* The module owns the convolutions. */
+static void release_pack_cpu(void *state)
 {
 	(void)state;
 }
 
 extern const struct kernel pack_cpu;
-const struct kernel pack_cpu = { .prepare = pack_prepare, .run = pack_run, .release = pack_release };
+const struct kernel pack_cpu = { .prepare = prepare_pack_cpu, .run = run_pack_cpu, .release = release_pack_cpu };

@@ -1,4 +1,4 @@
-/* pack_cuda.cu: kernels take every tensor in its plain layout, so no pack is offered. */
+/* pack_cuda.cu: all kernels use plain layouts, so there is no pack kernel. */
 #include "trainer/backends/cuda/cuda.h"
 
 CUDA_KERNEL(pack, cuda_prepare, nullptr);

@@ -1,4 +1,4 @@
-/* pack_ref.c: ref asks for no layout of its own, so it offers no pack. */
+/* pack_ref.c: ref uses plain layouts only, so it has no pack kernel. */
 #include "trainer/ops/pack/pack.h"
 
 const struct kernel pack_ref = { .run = NULL };

@@ -12,7 +12,7 @@ struct node *term_push_add(struct graph *g, struct tensor *x, const struct parti
 
 	like.name = graph_printf(g, "%s.terms", x->name);
 	if (like.kind == TENSOR_RESULT)
-		like.kind = TENSOR_ACT; /* the host reads the sum alone */
+		like.kind = TENSOR_ACT; /* the host reads only the sum */
 	terms = like.name ? graph_tensor(g, &like) : NULL;
 	return terms ? graph_node(g, &(struct node_spec){ .op = &op_term_push, .name = like.name, NODE_IN(terms, x),
 							  NODE_OUT(terms), NODE_ATTR(attr) })
@@ -40,27 +40,27 @@ struct tensor *partial_sums_first(struct graph *g, struct tensor *terms, const s
 	return graph_tensor(g, &first);
 }
 
-static bool fits(const struct node *n, const struct tensor *terms, int64_t count)
+static bool fits_terms(const struct node *n, const struct tensor *terms, int64_t count)
 {
 	const struct partial_sums_attr *a = n->attr;
 
 	return a && a->room > 0 && n->out[0] == terms && shape_count(&terms->shape) == a->room * count;
 }
 
-static int push_shape(struct graph *g, struct node *n)
+static int term_push_shape(struct graph *g, struct node *n)
 {
 	const bool alike = n->in[0]->dtype == n->in[1]->dtype;
 
-	return graph_expect(g, n, alike && fits(n, n->in[0], shape_count(&n->in[1]->shape)),
-			    "terms and what is put there differ");
+	return graph_expect(g, n, alike && fits_terms(n, n->in[0], shape_count(&n->in[1]->shape)),
+			    "partial sums and term differ in type or size");
 }
 
-static int fold_shape(struct graph *g, struct node *n)
+static int term_fold_shape(struct graph *g, struct node *n)
 {
 	const int room = ((const struct partial_sums_attr *)n->attr)->room;
 
-	return graph_expect(g, n, room > 0 && fits(n, n->in[0], shape_count(&n->in[0]->shape) / room),
-			    "terms are added in place");
+	return graph_expect(g, n, room > 0 && fits_terms(n, n->in[0], shape_count(&n->in[0]->shape) / room),
+			    "partial sums must be added in place");
 }
 
 static void terms_dump(const struct node *n, struct buf *out)
@@ -71,7 +71,7 @@ static void terms_dump(const struct node *n, struct buf *out)
 const struct op op_term_push = {
 	.name = "term_push",
 	.id = OP_term_push,
-	.shape = push_shape,
+	.shape = term_push_shape,
 	.dtype = op_dtype_keep,
 	.dump = terms_dump,
 };
@@ -79,7 +79,7 @@ const struct op op_term_push = {
 const struct op op_term_fold = {
 	.name = "term_fold",
 	.id = OP_term_fold,
-	.shape = fold_shape,
+	.shape = term_fold_shape,
 	.dtype = op_dtype_keep,
 	.dump = terms_dump,
 };

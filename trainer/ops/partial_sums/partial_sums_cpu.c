@@ -1,8 +1,8 @@
-/* partial_sums_cpu.c: terms by all threads, each a range of elements. */
+/* partial_sums_cpu.c: partial sums by all threads, each on a range of elements. */
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/ops/partial_sums/partial_sums_host.h"
 
-#define RUN 1024 /* elements: threads share no cache line */
+#define RUN 1024 /* elements; threads share no cache line */
 
 struct terms_state {
 	struct partial_sums_host terms;
@@ -15,7 +15,7 @@ struct terms_job {
 	void (*range)(const struct partial_sums_host *s, const struct kernel_args *args, struct partial_sums_range r);
 };
 
-static int terms_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_terms_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct terms_state *s;
 	void *state;
@@ -30,7 +30,7 @@ static int terms_prepare(const struct kernel_env *env, struct node *n, void **re
 	return 0;
 }
 
-static void part_of(void *arg, int part, int parts)
+static void run_terms_part(void *arg, int part, int parts)
 {
 	const struct terms_job *j = arg;
 	const struct cpu_range r = cpu_split(j->state->terms.count, RUN, part, parts);
@@ -39,26 +39,30 @@ static void part_of(void *arg, int part, int parts)
 		j->range(&j->state->terms, j->args, (struct partial_sums_range){ r.begin, r.end });
 }
 
-static int push_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_terms_push_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct terms_state *s = state;
 	struct terms_job j = { s, args, partial_sums_push_range };
 
 	(void)err;
-	cpu_parallel(s->parts, part_of, &j);
+	cpu_parallel(s->parts, run_terms_part, &j);
 	return 0;
 }
 
-static int fold_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_terms_fold_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct terms_state *s = state;
 	struct terms_job j = { s, args, partial_sums_fold_range };
 
 	(void)err;
-	cpu_parallel(s->parts, part_of, &j);
+	cpu_parallel(s->parts, run_terms_part, &j);
 	return 0;
 }
 
 extern const struct kernel term_push_cpu, term_fold_cpu;
-const struct kernel term_push_cpu = { .prepare = terms_prepare, .run = push_run, .release = cpu_state_release };
-const struct kernel term_fold_cpu = { .prepare = terms_prepare, .run = fold_run, .release = cpu_state_release };
+const struct kernel term_push_cpu = { .prepare = prepare_terms_cpu,
+				      .run = run_terms_push_cpu,
+				      .release = cpu_state_release };
+const struct kernel term_fold_cpu = { .prepare = prepare_terms_cpu,
+				      .run = run_terms_fold_cpu,
+				      .release = cpu_state_release };

@@ -1,4 +1,5 @@
-/* partial_sums_cuda.cu: which terms a micro-batch's is added to is worked out once a thread, from the page. */
+/* partial_sums_cuda.cu: partial sums. Each thread determines once from the page which terms this micro-batch's term is added
+ * to. */
 #include "trainer/backends/cuda/fold.h"
 
 extern "C" {
@@ -7,18 +8,18 @@ extern "C" {
 
 namespace {
 
-int room_of(const struct node *n)
+int read_terms_room(const struct node *n)
 {
 	return static_cast<const struct partial_sums_attr *>(n->attr)->room;
 }
 
-template <typename T> struct push {
+template <typename T> struct term_pusher {
 	static constexpr int width = vector_width<T>;
 	T *terms;
 	const T *x;
-	int64_t count; /* elements of a term */
+	int64_t count; /* elements per term */
 	const step_page *page;
-	int place = -1, merges = 0; /* the term that is written; those from it on that x is added to */
+	int place = -1, merges = 0; /* the slot that is written; the number of terms from it on to which x is added */
 
 	__device__ void begin()
 	{
@@ -46,22 +47,22 @@ template <typename T> struct push {
 	}
 };
 
-int push_run(void *state, const struct kernel_args *a, struct err *err)
+int run_term_push_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const int64_t count = cuda_count(n->in[1]);
 
 	BY_MASTER(n->in[1]->dtype, T,
-		  return cuda_each(n, a, push<T>{ cuda_out<T>(a, 0), cuda_in<T>(a, 1), count, a->page }, count, count,
-				   err));
+		  return cuda_each(n, a, term_pusher<T>{ cuda_out<T>(a, 0), cuda_in<T>(a, 1), count, a->page },
+				   { count, count }, err));
 }
 
-int fold_run(void *state, const struct kernel_args *a, struct err *err)
+int run_term_fold_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
-	return cuda_fold(cuda_node(state), a, room_of(cuda_node(state)), err);
+	return cuda_fold(cuda_node(state), a, read_terms_room(cuda_node(state)), err);
 }
 
 } // namespace
 
-CUDA_KERNEL(term_push, cuda_prepare, push_run);
-CUDA_KERNEL(term_fold, cuda_prepare, fold_run);
+CUDA_KERNEL(term_push, cuda_prepare, run_term_push_cuda);
+CUDA_KERNEL(term_fold, cuda_prepare, run_term_fold_cuda);

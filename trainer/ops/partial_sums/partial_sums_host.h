@@ -1,5 +1,5 @@
-/* partial_sums_host.h: terms on host memory, for every host backend: a range of elements of each op, and what collectives of
- * terms are handed. */
+/* partial_sums_host.h: partial sums on host memory, shared by all host backends: both ops on a range of elements, and the
+ * arguments of collectives. */
 #ifndef DPT_OPS_PARTIAL_SUMS_HOST_H
 #define DPT_OPS_PARTIAL_SUMS_HOST_H
 
@@ -29,20 +29,27 @@ struct partial_sums_range {
 	int64_t begin, end;
 };
 
-/* Adds terms from number `first` on, and x behind them unless it is NULL, in that order; the sum takes the place of the
- * first of them. */
-static inline void partial_sums_add(const struct partial_sums_host *s, void *terms, int first, int n, const void *x,
-			     const uint8_t *adds, struct partial_sums_range r)
+/* n terms from slot `first` on, then x unless it is NULL; `adds` is their order (leaves.h). */
+struct slot_sum {
+	void *terms;
+	int first, n;
+	const void *x;
+	const uint8_t *adds;
+};
+
+/* Stores the sum in slot `first`. */
+static inline void partial_sums_add(const struct partial_sums_host *s, const struct slot_sum *a, struct partial_sums_range r)
 {
 	const size_t each = dtype_bytes(s->dtype), bytes = (size_t)s->count * each, at = (size_t)r.begin * each;
 	const void *from[REDUCTION_TREE_ROOTS_MAX + 1];
-	void *to = (unsigned char *)terms + (size_t)first * bytes + at;
+	void *to = (unsigned char *)a->terms + (size_t)a->first * bytes + at;
+	int n = a->n;
 
 	for (int k = 0; k < n; k++)
-		from[k] = (unsigned char *)terms + (size_t)(first + k) * bytes + at;
-	if (x)
-		from[n++] = (const unsigned char *)x + at;
-	sum_run(&(struct sum_job){ from, &to, n, 1, (size_t)(r.end - r.begin), s->dtype, adds });
+		from[k] = (unsigned char *)a->terms + (size_t)(a->first + k) * bytes + at;
+	if (a->x)
+		from[n++] = (const unsigned char *)a->x + at;
+	sum_run(&(struct sum_job){ from, &to, n, 1, (size_t)(r.end - r.begin), s->dtype, a->adds });
 }
 
 static inline void partial_sums_push_range(const struct partial_sums_host *s, const struct kernel_args *args, struct partial_sums_range r)
@@ -57,7 +64,7 @@ static inline void partial_sums_push_range(const struct partial_sums_host *s, co
 	before = reduction_tree_roots(l->first, args->page->micro, NULL);
 	merges = reduction_tree_merges(l->first, leaf);
 	adds[merges] = (uint8_t)merges;
-	partial_sums_add(s, args->out[0], before - merges, merges, args->in[1], adds, r);
+	partial_sums_add(s, &(struct slot_sum){ args->out[0], before - merges, merges, args->in[1], adds }, r);
 }
 
 static inline void partial_sums_fold_range(const struct partial_sums_host *s, const struct kernel_args *args, struct partial_sums_range r)
@@ -66,7 +73,7 @@ static inline void partial_sums_fold_range(const struct partial_sums_host *s, co
 	const int n = reduction_tree_order_own(adds, &args->page->leaves);
 
 	if (n)
-		partial_sums_add(s, args->out[0], 0, n, NULL, adds, r);
+		partial_sums_add(s, &(struct slot_sum){ args->out[0], 0, n, NULL, adds }, r);
 	else if (args->page->leaves.parts > 0)
 		memset((unsigned char *)args->out[0] + (size_t)r.begin * dtype_bytes(s->dtype), 0,
 		       (size_t)(r.end - r.begin) * dtype_bytes(s->dtype));
@@ -89,7 +96,7 @@ static inline void partial_sums_sum_free(struct partial_sums_sum *s)
 	free(s);
 }
 
-/* For a collective node of terms. */
+/* For a collective node on partial sums; NULL when out of memory. partial_sums_sum_free frees it. */
 static inline struct partial_sums_sum *partial_sums_sum_new(const struct node *n, const struct comm *comm)
 {
 	const size_t world = comm ? (size_t)comm->world : 1;
@@ -106,7 +113,8 @@ static inline struct partial_sums_sum *partial_sums_sum_new(const struct node *n
 	return NULL;
 }
 
-/* Whether the communicator adds all terms along the tree; else the rank's own have become one. */
+/* Returns true, with *ret filled, if the communicator adds all terms along the tree. Otherwise adds the rank's own
+ * partial sums into one and returns false. */
 static inline bool partial_sums_sum_begin(const struct partial_sums_sum *s, struct comm *c, const struct kernel_args *args,
 				   struct comm_terms *ret)
 {

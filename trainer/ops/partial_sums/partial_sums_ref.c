@@ -1,8 +1,8 @@
-/* partial_sums_ref.c: terms in one go. */
+/* partial_sums_ref.c: partial sums over all elements at once. */
 #include "trainer/ops/ref_kernel.h"
 #include "trainer/ops/partial_sums/partial_sums_host.h"
 
-static int push_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_terms_push_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct partial_sums_host s = partial_sums_host_of(state);
 
@@ -11,7 +11,7 @@ static int push_run(void *state, const struct kernel_args *args, struct err *err
 	return 0;
 }
 
-static int fold_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_terms_fold_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct partial_sums_host s = partial_sums_host_of(state);
 
@@ -20,5 +20,5 @@ static int fold_run(void *state, const struct kernel_args *args, struct err *err
 	return 0;
 }
 
-const struct kernel term_push_ref = REF_KERNEL(push_run);
-const struct kernel term_fold_ref = REF_KERNEL(fold_run);
+const struct kernel term_push_ref = REF_KERNEL(run_terms_push_ref);
+const struct kernel term_fold_ref = REF_KERNEL(run_terms_fold_ref);

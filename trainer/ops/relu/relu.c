@@ -1,4 +1,4 @@
-/* relu.c: the rectifier and its gradient. The backward pass needs the output alone. */
+/* relu.c: ReLU and its gradient, whose backward pass needs only the output. */
 #include "trainer/ops/relu/relu.h"
 
 #include "trainer/ops/ops.h"
@@ -17,14 +17,14 @@ struct tensor *relu_add(struct graph *g, struct tensor *x)
 
 static int relu_shape(struct graph *g, struct node *n)
 {
-	return graph_out(g, n, 0, n->in[0]->dtype, n->in[0]->shape, "");
+	return graph_out(g, n, 0, TENSOR_TYPE(n->in[0]->dtype, n->in[0]->shape), "");
 }
 
 static int relu_grad_shape(struct graph *g, struct node *n)
 {
 	if (graph_expect(g, n, shape_equal(&n->in[0]->shape, &n->in[1]->shape), "dy and y have different shapes"))
 		return g->err.code;
-	return graph_out(g, n, 0, n->in[1]->dtype, n->in[1]->shape, "");
+	return graph_out(g, n, 0, TENSOR_TYPE(n->in[1]->dtype, n->in[1]->shape), "");
 }
 
 static int relu_backward(struct graph *g, struct node *n)

@@ -4,7 +4,7 @@
 #include "trainer/ops/cases.h"
 #include "trainer/ops/relu/relu.h"
 
-static struct node *build(struct graph *g, const struct op_case *c)
+static struct node *build_relu_case(struct graph *g, const struct op_case *c)
 {
 	struct shape shape = SHAPE(c->size[0], c->size[1]);
 
@@ -12,7 +12,7 @@ static struct node *build(struct graph *g, const struct op_case *c)
 				     .op = &op_relu, NODE_IN(case_input(g, "x", DTYPE_F32, shape)), NODE_OUT(NULL) });
 }
 
-static struct node *build_grad(struct graph *g, const struct op_case *c)
+static struct node *build_relu_grad_case(struct graph *g, const struct op_case *c)
 {
 	struct shape shape = SHAPE(c->size[0], c->size[1]);
 
@@ -22,7 +22,7 @@ static struct node *build_grad(struct graph *g, const struct op_case *c)
 							  case_input(g, "y", DTYPE_F32, shape)) });
 }
 
-static void special(const struct op_case *c, struct case_values *v)
+static void fill_relu_edges(const struct op_case *c, struct case_values *v)
 {
 	static const double values[] = { NAN, INFINITY, -INFINITY, 0, -0.0, 1, -1 };
 
@@ -31,8 +31,8 @@ static void special(const struct op_case *c, struct case_values *v)
 		v->in[0][i * 3] = values[i];
 }
 
-/* y as a rectifier leaves it. */
-static void rectified(const struct op_case *c, struct case_values *v)
+/* y as the output of a ReLU. */
+static void fill_relu_output(const struct op_case *c, struct case_values *v)
 {
 	(void)c;
 	for (int64_t i = 0; i < case_count(v->node->in[1]); i++)
@@ -40,16 +40,16 @@ static void rectified(const struct op_case *c, struct case_values *v)
 }
 
 const struct op_case cases_relu[] = {
-	{ "no elements", .build = build, .exact = true, .size = { 0, 3 } },
-	{ "odd length", .build = build, .exact = true, .size = { 5, 37 } },
-	{ "long", .build = build, .exact = true, .size = { 130, 513 } },
-	{ "NaN and infinities", .build = build, .fill = special, .exact = true, .size = { 3, 11 } },
+	{ "no elements", .build = build_relu_case, .exact = true, .size = { 0, 3 } },
+	{ "odd length", .build = build_relu_case, .exact = true, .size = { 5, 37 } },
+	{ "long", .build = build_relu_case, .exact = true, .size = { 130, 513 } },
+	{ "NaN and infinities", .build = build_relu_case, .fill = fill_relu_edges, .exact = true, .size = { 3, 11 } },
 	{ NULL },
 };
 
 const struct op_case cases_relu_grad[] = {
-	{ "no elements", .build = build_grad, .fill = rectified, .exact = true, .size = { 0, 3 } },
-	{ "odd length", .build = build_grad, .fill = rectified, .exact = true, .size = { 5, 37 } },
-	{ "long", .build = build_grad, .fill = rectified, .exact = true, .size = { 130, 513 } },
+	{ "no elements", .build = build_relu_grad_case, .fill = fill_relu_output, .exact = true, .size = { 0, 3 } },
+	{ "odd length", .build = build_relu_grad_case, .fill = fill_relu_output, .exact = true, .size = { 5, 37 } },
+	{ "long", .build = build_relu_grad_case, .fill = fill_relu_output, .exact = true, .size = { 130, 513 } },
 	{ NULL },
 };

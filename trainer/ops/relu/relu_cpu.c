@@ -1,4 +1,4 @@
-/* relu_cpu.c: max(x, 0) and its gradient, element by element; NaN stays NaN. */
+/* relu_cpu.c: max(x, 0) and its gradient, elementwise; NaN stays NaN. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
@@ -6,21 +6,21 @@
 #define CPU_BODY "trainer/ops/relu/relu_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int relu_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_relu_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	return cpu_elems_new(env, n, CPU_PICK(env, relu_loop), ret_state, err);
 }
 
 extern const struct kernel relu_cpu;
-const struct kernel relu_cpu = { .prepare = relu_prepare, .run = cpu_elems_run, .release = cpu_state_release };
+const struct kernel relu_cpu = { .prepare = prepare_relu_cpu, .run = cpu_elems_run, .release = cpu_state_release };
 
-static int relu_grad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_relu_grad_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	return cpu_elems_new(env, n, CPU_PICK(env, relu_grad_loop), ret_state, err);
 }
 
 extern const struct kernel relu_grad_cpu;
-const struct kernel relu_grad_cpu = { .prepare = relu_grad_prepare,
+const struct kernel relu_grad_cpu = { .prepare = prepare_relu_grad_cpu,
 				      .run = cpu_elems_run,
 				      .release = cpu_state_release };
 

@@ -1,4 +1,4 @@
-/* relu_cuda.cu: the rectifier and its gradient, element by element; NaN stays NaN. */
+/* relu_cuda.cu: ReLU and its gradient, elementwise; NaN stays NaN. */
 #include "trainer/backends/cuda/cuda.h"
 
 namespace {
@@ -36,25 +36,25 @@ template <typename T> struct rectify_grad {
 	}
 };
 
-int relu_run(void *state, const struct kernel_args *a, struct err *err)
+int run_relu_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a, rectify<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0) }, cuda_count(n->in[0]), 0,
+		return cuda_each(n, a, rectify<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0) }, { cuda_count(n->in[0]), 0 },
 				 err));
 }
 
-int relu_grad_run(void *state, const struct kernel_args *a, struct err *err)
+int run_relu_grad_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[0]->dtype, T,
 		return cuda_each(n, a, rectify_grad<T>{ cuda_in<T>(a, 0), cuda_in<T>(a, 1), cuda_out<T>(a, 0) },
-				 cuda_count(n->in[0]), 0, err));
+				 { cuda_count(n->in[0]), 0 }, err));
 }
 
 } // namespace
 
-CUDA_KERNEL(relu, cuda_prepare, relu_run);
-CUDA_KERNEL(relu_grad, cuda_prepare, relu_grad_run);
+CUDA_KERNEL(relu, cuda_prepare, run_relu_cuda);
+CUDA_KERNEL(relu_grad, cuda_prepare, run_relu_grad_cuda);

@@ -1,8 +1,8 @@
-/* relu_ref.c: the rectifier element by element; NaN passes. */
+/* relu_ref.c: ReLU, elementwise; NaN stays NaN. */
 #include "trainer/ops/ref_kernel.h"
 #include "trainer/ops/relu/relu.h"
 
-static int relu_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_relu_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const double *x = args->in[0];
@@ -14,7 +14,7 @@ static int relu_run(void *state, const struct kernel_args *args, struct err *err
 	return 0;
 }
 
-static int relu_grad_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_relu_grad_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const double *dy = args->in[0], *y = args->in[1];
@@ -26,5 +26,5 @@ static int relu_grad_run(void *state, const struct kernel_args *args, struct err
 	return 0;
 }
 
-const struct kernel relu_ref = REF_KERNEL(relu_run);
-const struct kernel relu_grad_ref = REF_KERNEL(relu_grad_run);
+const struct kernel relu_ref = REF_KERNEL(run_relu_ref);
+const struct kernel relu_grad_ref = REF_KERNEL(run_relu_grad_ref);

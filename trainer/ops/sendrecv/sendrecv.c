@@ -3,7 +3,7 @@
 
 #include "trainer/ops/ops.h"
 
-static struct node *add(struct graph *g, struct node_spec *spec, const char *name, int rank)
+static struct node *add_peer_node(struct graph *g, struct node_spec *spec, const char *name, int rank)
 {
 	const struct sendrecv_attr attr = { rank };
 	struct node *n;
@@ -23,7 +23,7 @@ static struct node *add(struct graph *g, struct node_spec *spec, const char *nam
 
 struct node *send_add(struct graph *g, struct tensor *t, int to, enum stream stream)
 {
-	struct node *n = add(g, &(struct node_spec){ .op = &op_send, NODE_IN(t) }, t->name, to);
+	struct node *n = add_peer_node(g, &(struct node_spec){ .op = &op_send, NODE_IN(t) }, t->name, to);
 
 	if (n)
 		n->stream = stream;
@@ -32,7 +32,7 @@ struct node *send_add(struct graph *g, struct tensor *t, int to, enum stream str
 
 struct node *recv_add(struct graph *g, struct tensor *t, int from, enum stream stream)
 {
-	struct node *n = add(g, &(struct node_spec){ .op = &op_recv, NODE_OUT(t) }, t->name, from);
+	struct node *n = add_peer_node(g, &(struct node_spec){ .op = &op_recv, NODE_OUT(t) }, t->name, from);
 
 	if (n)
 		n->stream = stream;
@@ -41,7 +41,7 @@ struct node *recv_add(struct graph *g, struct tensor *t, int from, enum stream s
 
 static int peer_shape(struct graph *g, struct node *n)
 {
-	return graph_expect(g, n, n->n_in + n->n_out == 1, "one tensor travels");
+	return graph_expect(g, n, n->n_in + n->n_out == 1, "expected exactly one tensor");
 }
 
 static void peer_dump(const struct node *n, struct buf *out)

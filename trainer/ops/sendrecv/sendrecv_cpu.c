@@ -1,6 +1,6 @@
-/* sendrecv_cpu.c: hands the tensor to the communicator. */
+/* sendrecv_cpu.c: passes the tensor to the communicator. */
 #include "trainer/ops/sendrecv/sendrecv_host.h"
 
 extern const struct kernel send_cpu, recv_cpu;
-const struct kernel send_cpu = SENDRECV_KERNEL(send_run);
-const struct kernel recv_cpu = SENDRECV_KERNEL(recv_run);
+const struct kernel send_cpu = SENDRECV_KERNEL(run_send_host);
+const struct kernel recv_cpu = SENDRECV_KERNEL(run_recv_host);

@@ -1,4 +1,4 @@
-/* sendrecv_cuda.cu: a tensor from one rank's device to another's; with nobody there it stays. */
+/* sendrecv_cuda.cu: sends a tensor from one rank's device to another's; without other ranks nothing happens. */
 #include "trainer/backends/cuda/meet.h"
 
 extern "C" {
@@ -7,7 +7,7 @@ extern "C" {
 
 namespace {
 
-struct ranks_call call_of(const struct node *n, const struct kernel_args *a)
+struct ranks_call make_peer_call(const struct node *n, const struct kernel_args *a)
 {
 	const struct tensor *t = n->n_in ? n->in[0] : n->out[0];
 
@@ -19,23 +19,23 @@ struct ranks_call call_of(const struct node *n, const struct kernel_args *a)
 		 static_cast<const struct sendrecv_attr *>(n->attr)->rank };
 }
 
-int send_run(void *state, const struct kernel_args *a, struct err *err)
+int run_send_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
-	const struct meeting *m = meeting_of(state);
-	const struct ranks_call call = call_of(m->node, a);
+	const struct collective_state *m = get_collective_state(state);
+	const struct ranks_call call = make_peer_call(m->node, a);
 
 	return m->devices && call.count ? m->devices->ops->send(m->devices, &call, err) : 0;
 }
 
-int recv_run(void *state, const struct kernel_args *a, struct err *err)
+int run_recv_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
-	const struct meeting *m = meeting_of(state);
-	const struct ranks_call call = call_of(m->node, a);
+	const struct collective_state *m = get_collective_state(state);
+	const struct ranks_call call = make_peer_call(m->node, a);
 
 	return m->devices && call.count ? m->devices->ops->recv(m->devices, &call, err) : 0;
 }
 
 } // namespace
 
-MEET_KERNEL(send, meet_prepare, send_run);
-MEET_KERNEL(recv, meet_prepare, recv_run);
+MEET_KERNEL(send, meet_prepare, run_send_cuda);
+MEET_KERNEL(recv, meet_prepare, run_recv_cuda);

@@ -1,4 +1,4 @@
-/* sendrecv_host.h: sending and receiving host memory, the same for every host backend. */
+/* sendrecv_host.h: send and receive of host memory, shared by all host backends. */
 #ifndef DPT_OPS_SENDRECV_HOST_H
 #define DPT_OPS_SENDRECV_HOST_H
 
@@ -14,7 +14,7 @@ struct sendrecv_host {
 	int rank;
 };
 
-static inline int sendrecv_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static inline int prepare_peer_host(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct sendrecv_host *s = malloc(sizeof(*s));
 
@@ -27,20 +27,20 @@ static inline int sendrecv_prepare(const struct kernel_env *env, struct node *n,
 	return 0;
 }
 
-static inline int send_run(void *state, const struct kernel_args *args, struct err *err)
+static inline int run_send_host(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct sendrecv_host *s = state;
 
 	return s->comm && s->bytes ? s->comm->ops->send(s->comm, args->in[0], s->bytes, s->rank, err) : 0;
 }
 
-static inline int recv_run(void *state, const struct kernel_args *args, struct err *err)
+static inline int run_recv_host(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct sendrecv_host *s = state;
 
 	return s->comm && s->bytes ? s->comm->ops->recv(s->comm, args->out[0], s->bytes, s->rank, err) : 0;
 }
 
-#define SENDRECV_KERNEL(run_function) { .prepare = sendrecv_prepare, .run = (run_function), .release = free }
+#define SENDRECV_KERNEL(run_function) { .prepare = prepare_peer_host, .run = (run_function), .release = free }
 
 #endif

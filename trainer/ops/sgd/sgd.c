@@ -1,4 +1,4 @@
-/* sgd.c: optimiser steps as nodes, one per parameter. */
+/* sgd.c: SGD steps as nodes, one per parameter. */
 #include "trainer/ops/sgd/sgd.h"
 
 #include "trainer/ops/ops.h"
@@ -48,11 +48,11 @@ const struct op op_sgd = {
 	.dump = sgd_dump,
 };
 
-static void sgd_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_attr *a)
+static void add_sgd_step(struct graph *g, struct tensor *p, struct tensor *step, const struct optimizer_attr *a)
 {
 	sgd_add(g, p, step,
 		&(struct sgd_attr){ .momentum = a->momentum, .weight_decay = a->weight_decay,
 				    .nesterov = a->nesterov });
 }
 
-const struct optimizer optimizer_sgd = { .add = sgd_step };
+const struct optimizer optimizer_sgd = { .add = add_sgd_step };

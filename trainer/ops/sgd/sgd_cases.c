@@ -6,7 +6,7 @@
 #include "trainer/ops/sgd/sgd.h"
 
 /* size: elements, percent of momentum, ppm of weight decay, nesterov, skipped. */
-static struct node *build(struct graph *g, const struct op_case *c)
+static struct node *build_sgd_case(struct graph *g, const struct op_case *c)
 {
 	struct sgd_attr attr = { .momentum = (double)c->size[1] / 100,
 				 .weight_decay = (double)c->size[2] / 1e6,
@@ -21,12 +21,12 @@ static struct node *build(struct graph *g, const struct op_case *c)
 					       NODE_ATTR(attr) });
 }
 
-static void fill(const struct op_case *c, struct case_values *v)
+static void fill_sgd_case(const struct op_case *c, struct case_values *v)
 {
 	case_step(v->in[3], c->size[4] ? 0 : 3);
 }
 
-static double bound(const struct case_values *v, int k, double *terms)
+static double bound_sgd_error(const struct case_values *v, int k, double *terms)
 {
 	const struct sgd_attr *a = v->node->attr;
 	double scale = v->in[3][STEP_GUARD_FACTOR];
@@ -41,12 +41,18 @@ static double bound(const struct case_values *v, int k, double *terms)
 }
 
 const struct op_case cases_sgd[] = {
-	{ "no elements", .build = build, .fill = fill, .bound = bound, .size = { 0, 90, 100, 0 } },
-	{ "one element", .build = build, .fill = fill, .bound = bound, .size = { 1, 90, 100, 0 } },
-	{ "momentum and decay", .build = build, .fill = fill, .bound = bound, .size = { 1037, 90, 100000, 0 } },
-	{ "Nesterov", .build = build, .fill = fill, .bound = bound, .size = { 1037, 90, 100000, 1 } },
-	{ "no momentum", .build = build, .fill = fill, .bound = bound, .size = { 1037, 0, 100000, 0 } },
-	{ "no decay", .build = build, .fill = fill, .bound = bound, .size = { 70001, 90, 0, 0 } },
-	{ "skipped", .build = build, .fill = fill, .exact = true, .size = { 37, 90, 100000, 0, 1 } },
+	{ "no elements", .build = build_sgd_case, .fill = fill_sgd_case, .bound = bound_sgd_error,
+	  .size = { 0, 90, 100, 0 } },
+	{ "one element", .build = build_sgd_case, .fill = fill_sgd_case, .bound = bound_sgd_error,
+	  .size = { 1, 90, 100, 0 } },
+	{ "momentum and decay", .build = build_sgd_case, .fill = fill_sgd_case, .bound = bound_sgd_error,
+	  .size = { 1037, 90, 100000, 0 } },
+	{ "Nesterov", .build = build_sgd_case, .fill = fill_sgd_case, .bound = bound_sgd_error,
+	  .size = { 1037, 90, 100000, 1 } },
+	{ "no momentum", .build = build_sgd_case, .fill = fill_sgd_case, .bound = bound_sgd_error,
+	  .size = { 1037, 0, 100000, 0 } },
+	{ "no decay", .build = build_sgd_case, .fill = fill_sgd_case, .bound = bound_sgd_error,
+	  .size = { 70001, 90, 0, 0 } },
+	{ "skipped", .build = build_sgd_case, .fill = fill_sgd_case, .exact = true, .size = { 37, 90, 100000, 0, 1 } },
 	{ NULL },
 };

@@ -1,4 +1,4 @@
-/* sgd_cpu.c: the optimiser step of one parameter: parameter, gradient and moment are each read once, in f32. */
+/* sgd_cpu.c: the update of one parameter in f32. Parameter, gradient and moment are each read once. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
@@ -15,14 +15,14 @@ struct sgd_state {
 #define CPU_BODY "trainer/ops/sgd/sgd_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int sgd_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_sgd_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	const struct cpu_update_opts o = { CPU_PICK(env, sgd_loop), .n_in = 3, .bytes = sizeof(struct sgd_state) };
 
 	return cpu_update_new(env, n, &o, ret_state, err);
 }
 
-static int sgd_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_sgd_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct sgd_state s = *(const struct sgd_state *)state;
 	const double *step = args->in[3];
@@ -40,7 +40,7 @@ static int sgd_run(void *state, const struct kernel_args *args, struct err *err)
 }
 
 extern const struct kernel sgd_cpu;
-const struct kernel sgd_cpu = { .prepare = sgd_prepare, .run = sgd_run, .release = cpu_state_release };
+const struct kernel sgd_cpu = { .prepare = prepare_sgd_cpu, .run = run_sgd_cpu, .release = cpu_state_release };
 
 #else
 

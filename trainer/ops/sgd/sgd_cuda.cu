@@ -1,4 +1,4 @@
-/* sgd_cuda.cu: one SGD step, element by element. */
+/* sgd_cuda.cu: one SGD step, elementwise. */
 #include "trainer/backends/cuda/descend.h"
 
 extern "C" {
@@ -7,10 +7,10 @@ extern "C" {
 
 namespace {
 
-template <typename T> struct by_gradient {
+template <typename T> struct sgd_rule {
 	static constexpr int moments = 1;
 	struct sgd_attr attr;
-	bool keeps; /* momentum */
+	bool keeps; /* uses momentum */
 	T lr = 0;
 
 	__device__ void begin(const step_page *page, const double *)
@@ -31,29 +31,29 @@ template <typename T> struct by_gradient {
 	}
 };
 
-template <typename T> struct by_gradient<T> rule_of(const struct node *n, const struct kernel_args *a)
+template <typename T> struct sgd_rule<T> make_sgd_rule(const struct node *n, const struct kernel_args *a)
 {
 	return { *static_cast<const struct sgd_attr *>(n->attr), a->out[1] != nullptr };
 }
 
-int sgd_run(void *state, const struct kernel_args *a, struct err *err)
+int run_sgd_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_MASTER(n->in[0]->dtype, T, return descend_run<T>(n, a, rule_of<T>(n, a), 3, err));
+	BY_MASTER(n->in[0]->dtype, T, return descend_run<T>(n, a, make_sgd_rule<T>(n, a), 3, err));
 }
 
-int sgd_many(void *const *states, const struct kernel_args *args, int n, struct err *err)
+int run_sgd_many_cuda(void *const *states, const struct kernel_args *args, int n, struct err *err)
 {
 	BY_MASTER(cuda_node(states[0])->in[0]->dtype, T,
-		  return many_each<descend<T, by_gradient<T>>>(
+		  return many_each<descend<T, sgd_rule<T>>>(
 			  states, args, n,
 			  [](const struct node *node, const struct kernel_args *a) {
-				  return descend_of<T>(a, rule_of<T>(node, a), 3);
+				  return descend_of<T>(a, make_sgd_rule<T>(node, a), 3);
 			  },
 			  err));
 }
 
 } // namespace
 
-CUDA_KERNEL_MANY(sgd, cuda_prepare, sgd_run, sgd_many);
+CUDA_KERNEL_MANY(sgd, cuda_prepare, run_sgd_cuda, run_sgd_many_cuda);

@@ -1,9 +1,9 @@
-/* sgd_ref.c: one SGD step, element by element. */
+/* sgd_ref.c: one SGD step, elementwise. */
 #include "trainer/ops/step_guard/step_guard.h"
 #include "trainer/ops/ref_kernel.h"
 #include "trainer/ops/sgd/sgd.h"
 
-static int sgd_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_sgd_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const struct sgd_attr *a = n->attr;
@@ -25,4 +25,4 @@ static int sgd_run(void *state, const struct kernel_args *args, struct err *err)
 	return 0;
 }
 
-const struct kernel sgd_ref = REF_KERNEL(sgd_run);
+const struct kernel sgd_ref = REF_KERNEL(run_sgd_ref);

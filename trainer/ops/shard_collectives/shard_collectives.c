@@ -3,7 +3,8 @@
 
 #include "trainer/ops/ops.h"
 
-static struct node *add(struct graph *g, struct tensor *t, const struct op *op, const struct shard_collectives_attr *attr)
+static struct node *add_shares_node(struct graph *g, struct tensor *t, const struct op *op,
+				    const struct shard_collectives_attr *attr)
 {
 	struct node *n;
 
@@ -25,7 +26,7 @@ static struct node *add(struct graph *g, struct tensor *t, const struct op *op, 
 
 struct node *all_gather_add(struct graph *g, struct tensor *t, bool once)
 {
-	struct node *n = add(g, t, &op_all_gather, &(struct shard_collectives_attr){ .terms.room = 0 });
+	struct node *n = add_shares_node(g, t, &op_all_gather, &(struct shard_collectives_attr){ .terms.room = 0 });
 
 	if (n)
 		n->once = once;
@@ -34,12 +35,12 @@ struct node *all_gather_add(struct graph *g, struct tensor *t, bool once)
 
 struct node *reduce_scatter_add(struct graph *g, struct tensor *t, int room)
 {
-	return add(g, t, &op_reduce_scatter, &(struct shard_collectives_attr){ .terms.room = room });
+	return add_shares_node(g, t, &op_reduce_scatter, &(struct shard_collectives_attr){ .terms.room = room });
 }
 
 static int shares_shape(struct graph *g, struct node *n)
 {
-	return graph_expect(g, n, n->out[0] == n->in[0], "ranges are exchanged in place");
+	return graph_expect(g, n, n->out[0] == n->in[0], "ranges must be exchanged in place");
 }
 
 static void shares_dump(const struct node *n, struct buf *out)

@@ -1,8 +1,9 @@
-/* shard_collectives_cases.c: without a communicator nothing changes; exchanges between ranks are tested in tests/comm. */
+/* shard_collectives_cases.c: test cases without a communicator, where nothing changes. tests/comm covers exchanges between
+ * ranks. */
 #include "trainer/ops/cases.h"
 #include "trainer/ops/shard_collectives/shard_collectives.h"
 
-static struct node *build_gather(struct graph *g, const struct op_case *c)
+static struct node *build_gather_case(struct graph *g, const struct op_case *c)
 {
 	struct node *n = all_gather_add(g, case_input(g, "t", DTYPE_F32, SHAPE(c->size[0])), false);
 
@@ -11,7 +12,7 @@ static struct node *build_gather(struct graph *g, const struct op_case *c)
 	return n;
 }
 
-static struct node *build_scatter(struct graph *g, const struct op_case *c)
+static struct node *build_scatter_case(struct graph *g, const struct op_case *c)
 {
 	struct node *n = reduce_scatter_add(g, case_input(g, "t", DTYPE_F32, SHAPE(c->size[0])), 0);
 
@@ -21,13 +22,13 @@ static struct node *build_scatter(struct graph *g, const struct op_case *c)
 }
 
 const struct op_case cases_all_gather[] = {
-	{ "no elements", .build = build_gather, .exact = true, .size = { 0 } },
-	{ "one rank", .build = build_gather, .exact = true, .size = { 37 } },
+	{ "no elements", .build = build_gather_case, .exact = true, .size = { 0 } },
+	{ "one rank", .build = build_gather_case, .exact = true, .size = { 37 } },
 	{ NULL },
 };
 
 const struct op_case cases_reduce_scatter[] = {
-	{ "no elements", .build = build_scatter, .exact = true, .size = { 0 } },
-	{ "one rank", .build = build_scatter, .exact = true, .size = { 37 } },
+	{ "no elements", .build = build_scatter_case, .exact = true, .size = { 0 } },
+	{ "one rank", .build = build_scatter_case, .exact = true, .size = { 37 } },
 	{ NULL },
 };

@@ -1,4 +1,4 @@
-/* shard_collectives_host.h: both exchanges on host memory, the same for every host backend: what each of them makes kernels of. */
+/* shard_collectives_host.h: both collectives on host memory, shared by all host backends. */
 #ifndef DPT_OPS_SHARD_COLLECTIVES_HOST_H
 #define DPT_OPS_SHARD_COLLECTIVES_HOST_H
 
@@ -9,13 +9,13 @@
 
 struct shard_collectives_host {
 	struct comm *comm; /* NULL: one rank */
-	int64_t each;	   /* elements */
+	int64_t each;	   /* elements per rank */
 	enum dtype dtype;
 	bool once;
-	struct partial_sums_sum *terms; /* NULL: plain sums */
+	struct partial_sums_sum *terms; /* NULL: plain sum */
 };
 
-static inline void shard_collectives_release(void *state)
+static inline void release_shares_host(void *state)
 {
 	struct shard_collectives_host *s = state;
 
@@ -24,7 +24,8 @@ static inline void shard_collectives_release(void *state)
 	free(s);
 }
 
-static inline int shard_collectives_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+/* Checks that the tensor divides into the ranks, and prepares partial sums if room is set. */
+static inline int prepare_shares_host(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	const struct shard_collectives_attr *attr = n->attr;
 	const int room = attr->terms.room;
@@ -33,7 +34,7 @@ static inline int shard_collectives_prepare(const struct kernel_env *env, struct
 	struct shard_collectives_host *s;
 
 	if (count % world)
-		return err_set(err, ERR_USAGE, "%lld elements cannot be shared by %d ranks", (long long)count, world);
+		return err_set(err, ERR_USAGE, "%lld elements do not divide into %d ranks", (long long)count, world);
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_set(err, ERR_NOMEM, "out of memory for %s", n->name);
@@ -50,7 +51,7 @@ static inline int shard_collectives_prepare(const struct kernel_env *env, struct
 	return 0;
 }
 
-static inline int all_gather_run(void *state, const struct kernel_args *args, struct err *err)
+static inline int run_all_gather_host(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct shard_collectives_host *s = state;
 
@@ -59,7 +60,7 @@ static inline int all_gather_run(void *state, const struct kernel_args *args, st
 	return s->comm->ops->all_gather(s->comm, args->out[0], s->each * (int64_t)dtype_bytes(s->dtype), err);
 }
 
-static inline int reduce_scatter_run(void *state, const struct kernel_args *args, struct err *err)
+static inline int run_reduce_scatter_host(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct shard_collectives_host *s = state;
 	struct comm_terms t;
@@ -71,6 +72,9 @@ static inline int reduce_scatter_run(void *state, const struct kernel_args *args
 	return s->comm->ops->reduce_scatter(s->comm, args->out[0], s->each, s->dtype, err);
 }
 
-#define SHARD_COLLECTIVES_KERNEL(run_function) { .prepare = shard_collectives_prepare, .run = (run_function), .release = shard_collectives_release }
+#define SHARD_COLLECTIVES_KERNEL(run_function)                                                                                    \
+	{                                                                                                              \
+		.prepare = prepare_shares_host, .run = (run_function), .release = release_shares_host                  \
+	}
 
 #endif

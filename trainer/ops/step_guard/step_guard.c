@@ -26,9 +26,9 @@ static int guard_shape(struct graph *g, struct node *n)
 	if (graph_expect(g, n,
 			 shape_count(&n->in[0]->shape) == 1 && n->out[1] == n->in[2] &&
 				 shape_count(&n->in[2]->shape) == STEP_GUARD_STATE_VALUES,
-			 "one norm and the state are expected"))
+			 "expected one norm and the optimiser state"))
 		return g->err.code;
-	return graph_out(g, n, 0, DTYPE_F64, SHAPE(STEP_GUARD_STEP_VALUES), "");
+	return graph_out(g, n, 0, TENSOR_TYPE(DTYPE_F64, SHAPE(STEP_GUARD_STEP_VALUES)), "");
 }
 
 static int guard_inplace(const struct node *n, int out)

@@ -1,4 +1,4 @@
-/* step_guard_cases.c: test cases of guard: what it decides is worked out by hand in tests/ops/values_test.c. */
+/* step_guard_cases.c: test cases of guard. tests/ops/values_test.c checks its decisions against values computed by hand. */
 #include <math.h>
 
 #include "trainer/ops/cases.h"
@@ -6,9 +6,8 @@
 
 enum { PLAIN, NAN_NORM, INFINITE_LOSS, BLANK };
 
-/* size: percent of the largest norm, scaling, what is not as it should be, clean steps before, whether there are
- * votes. */
-static struct node *build(struct graph *g, const struct op_case *c)
+/* size: max_norm in percent, scaling, kind of failure, clean steps before, whether there are votes. */
+static struct node *build_guard_case(struct graph *g, const struct op_case *c)
 {
 	struct step_guard_attr attr = { .max_norm = (double)c->size[0] / 100, .scaling = c->size[1] };
 	struct tensor *norm = case_input(g, "norm", DTYPE_F64, SHAPE(1)),
@@ -19,7 +18,7 @@ static struct node *build(struct graph *g, const struct op_case *c)
 	return step ? step->producer : NULL;
 }
 
-static void fill(const struct op_case *c, struct case_values *v)
+static void fill_guard_case(const struct op_case *c, struct case_values *v)
 {
 	static const double state[STEP_GUARD_STATE_VALUES] = { 7, 2, 1, 1024, 0 };
 
@@ -34,13 +33,17 @@ static void fill(const struct op_case *c, struct case_values *v)
 }
 
 const struct op_case cases_guard[] = {
-	{ "no clipping", .build = build, .fill = fill, .exact = true, .size = { 0, 0, PLAIN } },
-	{ "clipped", .build = build, .fill = fill, .exact = true, .size = { 1, 0, PLAIN } },
-	{ "below the largest norm", .build = build, .fill = fill, .exact = true, .size = { 100000, 0, PLAIN } },
-	{ "norm that is no number", .build = build, .fill = fill, .exact = true, .size = { 100, 0, NAN_NORM } },
-	{ "infinite loss", .build = build, .fill = fill, .exact = true, .size = { 0, 1, INFINITE_LOSS, 5 } },
-	{ "scale grows", .build = build, .fill = fill, .exact = true, .size = { 0, 1, PLAIN, STEP_GUARD_SCALE_EVERY - 1 } },
-	{ "votes", .build = build, .fill = fill, .exact = true, .size = { 1, 1, PLAIN, 5, 1 } },
-	{ "no data", .build = build, .fill = fill, .exact = true, .size = { 1, 1, BLANK, 5, 1 } },
+	{ "no clipping", .build = build_guard_case, .fill = fill_guard_case, .exact = true, .size = { 0, 0, PLAIN } },
+	{ "clipped", .build = build_guard_case, .fill = fill_guard_case, .exact = true, .size = { 1, 0, PLAIN } },
+	{ "below the largest norm", .build = build_guard_case, .fill = fill_guard_case, .exact = true,
+	  .size = { 100000, 0, PLAIN } },
+	{ "norm that is no number", .build = build_guard_case, .fill = fill_guard_case, .exact = true,
+	  .size = { 100, 0, NAN_NORM } },
+	{ "infinite loss", .build = build_guard_case, .fill = fill_guard_case, .exact = true,
+	  .size = { 0, 1, INFINITE_LOSS, 5 } },
+	{ "scale grows", .build = build_guard_case, .fill = fill_guard_case, .exact = true,
+	  .size = { 0, 1, PLAIN, STEP_GUARD_SCALE_EVERY - 1 } },
+	{ "votes", .build = build_guard_case, .fill = fill_guard_case, .exact = true, .size = { 1, 1, PLAIN, 5, 1 } },
+	{ "no data", .build = build_guard_case, .fill = fill_guard_case, .exact = true, .size = { 1, 1, BLANK, 5, 1 } },
 	{ NULL },
 };

@@ -1,15 +1,15 @@
-/* step_guard_cpu.c: see step_guard_math.h; its operands are f64 everywhere. */
+/* step_guard_cpu.c: the decision of step_guard_math.h; operands are always f64. */
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/ops/step_guard/step_guard_math.h"
 
-static int guard_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_guard_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	(void)env, (void)err;
 	*ret_state = n;
 	return 0;
 }
 
-static int guard_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_guard_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	(void)err;
 	step_guard_decide(state, args);
@@ -17,4 +17,4 @@ static int guard_run(void *state, const struct kernel_args *args, struct err *er
 }
 
 extern const struct kernel step_guard_cpu;
-const struct kernel step_guard_cpu = { .prepare = guard_prepare, .run = guard_run };
+const struct kernel step_guard_cpu = { .prepare = prepare_guard_cpu, .run = run_guard_cpu };

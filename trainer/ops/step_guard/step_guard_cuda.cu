@@ -1,4 +1,4 @@
-/* step_guard_cuda.cu: see step_guard_math.h; one thread. */
+/* step_guard_cuda.cu: the decision of step_guard_math.h, by one thread. */
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
@@ -7,19 +7,20 @@ extern "C" {
 
 namespace {
 
-__global__ void decide(struct step_guard_attr attr, struct step_guard_numbers v, const step_page *page)
+__global__ void guard_kernel(struct step_guard_attr attr, struct step_guard_numbers v, const step_page *page)
 {
 	step_guard_decide_by(&attr, &v, page);
 }
 
-int guard_run(void *state, const struct kernel_args *a, struct err *err)
+int run_guard_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
-	launch(a, dim3(1), 1, decide, *static_cast<const struct step_guard_attr *>(n->attr), step_guard_operands(n, a), a->page);
+	launch(a, dim3(1), 1, guard_kernel, *static_cast<const struct step_guard_attr *>(n->attr), step_guard_operands(n, a),
+	       a->page);
 	return cuda_launched(n, err);
 }
 
 } // namespace
 
-CUDA_KERNEL(guard, cuda_prepare, guard_run);
+CUDA_KERNEL(guard, cuda_prepare, run_guard_cuda);

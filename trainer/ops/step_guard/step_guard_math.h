@@ -1,4 +1,4 @@
-/* step_guard_math.h: the decision of step_guard.h; a handful of numbers, the same on every host backend. */
+/* step_guard_math.h: the decision of step_guard.h on a few scalars, the same on every backend. */
 #ifndef DPT_OPS_STEP_GUARD_MATH_H
 #define DPT_OPS_STEP_GUARD_MATH_H
 
@@ -36,14 +36,14 @@ HOST_DEVICE_INLINE void step_guard_scale(double *state, double scale, bool good)
 	state[STEP_GUARD_STATE_SCALE] = scale;
 }
 
-/* norm, losses [n_losses] and votes (or NULL) decide; step and state are written. */
+/* Operands: norm, losses [n_losses] and votes (may be NULL); outputs step and state. */
 struct step_guard_numbers {
 	const double *norm, *losses, *votes;
 	int64_t n_losses;
 	double *step, *state;
 };
 
-/* A rehearsal, as a step without data, is skipped and not counted. */
+/* A warm-up run, like a step without data, is skipped and not counted. */
 HOST_DEVICE_INLINE void step_guard_rehearse(const struct step_guard_numbers *v)
 {
 	v->step[STEP_GUARD_FACTOR] = 0;

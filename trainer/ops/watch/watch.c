@@ -36,14 +36,14 @@ static int watch_shape(struct graph *g, struct node *n)
 	const struct tensor *x = n->in[0], *before = n->in[1];
 
 	if (graph_expect(g, n, !before || (shape_equal(&x->shape, &before->shape) && x->dtype == before->dtype),
-			 "what was before differs in type or shape"))
+			 "x and before differ in type or shape"))
 		return g->err.code;
-	return graph_out(g, n, 0, DTYPE_F64, SHAPE(WATCH_VALUES), "");
+	return graph_out(g, n, 0, TENSOR_TYPE(DTYPE_F64, SHAPE(WATCH_VALUES)), "");
 }
 
 static int watch_hold_shape(struct graph *g, struct node *n)
 {
-	return graph_out(g, n, 0, n->in[0]->dtype, n->in[0]->shape, "");
+	return graph_out(g, n, 0, TENSOR_TYPE(n->in[0]->dtype, n->in[0]->shape), "");
 }
 
 const struct op op_watch = {

@@ -1,5 +1,4 @@
-/* watch_cpu.c: each part of the team counts for itself, by the eight bits of a number's exponent; the parts are added
- * in their order. */
+/* watch_cpu.c: each thread counts its part by the eight exponent bits of a value; the parts are added in order. */
 #ifndef CPU_PASS
 #include "trainer/backends/cpu/cpu.h"
 #include "trainer/backends/cpu/vec.h"
@@ -7,30 +6,31 @@
 
 #define EXPONENTS 256
 #define EXPONENT_BIAS 127
-#define TABLES 4 /* neighbours count in tables of their own: equal exponents do not wait for each other */
+#define TABLES 4 /* neighbouring lanes use separate tables, so that equal exponents do not wait for each other */
 
 struct watch_state {
 	cpu_part_fn *loop;
 	int64_t count;
 	int parts;
 	bool bf16;
-	const void *x, *before; /* before: NULL where there is none */
-	double *values;		/* WATCH_VALUES of each part, in the workspace */
+	const void *x, *before; /* before: may be NULL */
+	double *values;		/* WATCH_VALUES per part, in the workspace */
 };
 
-struct tally {
+struct watch_tally {
 	int64_t by_exponent[TABLES][EXPONENTS];
 	double sumsq, largest;
 	int64_t zeros;
 };
 
-/* Zeros have the exponent 0 too, those behind the end among them, which nobody has. */
-static void close_tally(const struct tally *t, int64_t behind, double *values)
+/* Converts a tally to values. Zeros have exponent 0 too, including `padding` lanes after the end, which do not
+ * count. */
+static void convert_tally(const struct watch_tally *t, int64_t padding, double *values)
 {
 	memset(values, 0, WATCH_VALUES * sizeof(*values));
 	values[WATCH_SUMSQ] = t->sumsq;
 	values[WATCH_LARGEST] = t->largest;
-	values[WATCH_ZEROS] = (double)(t->zeros - behind);
+	values[WATCH_ZEROS] = (double)(t->zeros - padding);
 	for (int e = 0; e < EXPONENTS; e++) {
 		int64_t n = e ? 0 : -t->zeros;
 
@@ -44,7 +44,7 @@ static void close_tally(const struct tally *t, int64_t behind, double *values)
 #define CPU_BODY "trainer/ops/watch/watch_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int watch_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_watch_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct watch_state *s;
 	void *state;
@@ -65,7 +65,7 @@ static int watch_prepare(const struct kernel_env *env, struct node *n, void **re
 	return 0;
 }
 
-static void add_up(double *sum, const double *part)
+static void add_watch_part(double *sum, const double *part)
 {
 	const double largest = sum[WATCH_LARGEST] > part[WATCH_LARGEST] ? sum[WATCH_LARGEST] : part[WATCH_LARGEST];
 
@@ -74,7 +74,7 @@ static void add_up(double *sum, const double *part)
 	sum[WATCH_LARGEST] = largest;
 }
 
-static int watch_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_watch_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct watch_state s = *(const struct watch_state *)state;
 	double *out = args->out[0];
@@ -88,28 +88,28 @@ static int watch_run(void *state, const struct kernel_args *args, struct err *er
 	cpu_parallel(s.parts, s.loop, &s);
 	memcpy(out, s.values, WATCH_VALUES * sizeof(*out));
 	for (int i = 1; i < s.parts; i++)
-		add_up(out, s.values + (int64_t)i * WATCH_VALUES);
+		add_watch_part(out, s.values + (int64_t)i * WATCH_VALUES);
 	return 0;
 }
 
-struct hold_state {
+struct watch_hold_state {
 	int64_t bytes;
 	int parts;
 	const char *from;
 	char *to;
 };
 
-static void hold_part(void *arg, int part, int parts)
+static void copy_held_part(void *arg, int part, int parts)
 {
-	const struct hold_state *s = arg;
+	const struct watch_hold_state *s = arg;
 	const struct cpu_range r = cpu_split(s->bytes, 64, part, parts);
 
 	memcpy(s->to + r.begin, s->from + r.begin, (size_t)(r.end - r.begin));
 }
 
-static int hold_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_watch_hold_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
-	struct hold_state *s;
+	struct watch_hold_state *s;
 	void *state;
 	int rc = cpu_state_new(sizeof(*s), &state, err);
 
@@ -122,33 +122,35 @@ static int hold_prepare(const struct kernel_env *env, struct node *n, void **ret
 	return 0;
 }
 
-static int hold_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_watch_hold_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
-	struct hold_state s = *(const struct hold_state *)state;
+	struct watch_hold_state s = *(const struct watch_hold_state *)state;
 
 	(void)err;
 	s.from = args->in[0];
 	s.to = args->out[0];
 	if (args->page->watch)
-		cpu_parallel(s.parts, hold_part, &s);
+		cpu_parallel(s.parts, copy_held_part, &s);
 	return 0;
 }
 
 extern const struct kernel watch_cpu, watch_hold_cpu;
-const struct kernel watch_cpu = { .prepare = watch_prepare, .run = watch_run, .release = cpu_state_release };
-const struct kernel watch_hold_cpu = { .prepare = hold_prepare, .run = hold_run, .release = cpu_state_release };
+const struct kernel watch_cpu = { .prepare = prepare_watch_cpu, .run = run_watch_cpu, .release = cpu_state_release };
+const struct kernel watch_hold_cpu = { .prepare = prepare_watch_hold_cpu,
+				       .run = run_watch_hold_cpu,
+				       .release = cpu_state_release };
 
 #else
 
-/* Squares in f64: exact, and as large as they come. */
-VEC_INLINE vd V(square)(vhalf half)
+/* Squares in f64 are exact and cannot overflow. */
+VEC_INLINE vd V(square_half)(vhalf half)
 {
 	const vd x = __builtin_convertvector(half, vd);
 
 	return x * x;
 }
 
-VEC_INLINE void V(watch_range)(const struct watch_state *s, struct cpu_range r, const bool bf, struct tally *t)
+VEC_INLINE void V(watch_range)(const struct watch_state *s, struct cpu_range r, const bool bf, struct watch_tally *t)
 {
 	const vu magnitude = (vu){ 0 } + 0x7fffffff, all = (vu){ 0 } + (EXPONENTS - 1);
 	vf largest = { 0 };
@@ -170,8 +172,8 @@ VEC_INLINE void V(watch_range)(const struct watch_state *s, struct cpu_range r, 
 		x = (vf)(bits & (vu)(exponent != all));
 		largest = vmax(largest, x);
 		memcpy(half, &x, sizeof(half));
-		low += V(square)(half[0]);
-		high += V(square)(half[1]);
+		low += V(square_half)(half[0]);
+		high += V(square_half)(half[1]);
 	}
 	low += high;
 	for (int k = 0; k < LANES; k++) {
@@ -185,14 +187,14 @@ static void V(watch_loop)(void *arg, int part, int parts)
 {
 	const struct watch_state *s = arg;
 	const struct cpu_range r = cpu_split(s->count, LANES, part, parts);
-	const int64_t behind = (LANES - (r.end - r.begin) % LANES) % LANES;
-	struct tally t = { .sumsq = 0 };
+	const int64_t padding = (LANES - (r.end - r.begin) % LANES) % LANES;
+	struct watch_tally t = { .sumsq = 0 };
 
 	if (s->bf16)
 		V(watch_range)(s, r, true, &t);
 	else
 		V(watch_range)(s, r, false, &t);
-	close_tally(&t, behind, s->values + (int64_t)part * WATCH_VALUES);
+	convert_tally(&t, padding, s->values + (int64_t)part * WATCH_VALUES);
 }
 
 #endif

@@ -1,6 +1,6 @@
-/* watch_cuda.cu: a block looks at tiles of as many numbers as it has threads; whose buckets these are lies in shared
- * memory, where each thread counts one bucket in a quarter of the tile: no atomics. One block adds the blocks' values
- * in their order. */
+/* watch_cuda.cu: a block processes tiles of one value per thread and stores their bucket numbers in shared memory. Each
+ * thread then counts one bucket in a quarter of the tile, without atomics. One block adds the blocks' values in
+ * order. */
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
@@ -11,14 +11,14 @@ namespace {
 
 constexpr int blocks_max = 512;
 constexpr int shares = BLOCK_THREADS / WATCH_BUCKETS; /* threads that count the same bucket */
-constexpr int share = BLOCK_THREADS / shares;	      /* numbers of a tile that each of them looks at */
+constexpr int share = BLOCK_THREADS / shares;	      /* values of a tile that each of them examines */
 
-struct seen { /* by one thread */
+struct thread_tally { /* statistics of one thread */
 	double sumsq, largest, zeros, nonfinite;
 };
 
-/* The bucket of v; -1: in none. */
-__device__ int look(struct seen *s, double v)
+/* Updates the statistics and returns the bucket of v; -1: none. */
+__device__ int count_watched_value(struct thread_tally *s, double v)
 {
 	if (!isfinite(v)) {
 		s->nonfinite++;
@@ -33,7 +33,7 @@ __device__ int look(struct seen *s, double v)
 	return watch_bucket(watch_exponent(v));
 }
 
-__device__ void close_block(const struct seen *s, double *values)
+__device__ void store_block_values(const struct thread_tally *s, double *values)
 {
 	const double sumsq = block_sum(s->sumsq), zeros = block_sum(s->zeros), bad = block_sum(s->nonfinite);
 	const double largest = block_max(s->largest);
@@ -47,22 +47,24 @@ __device__ void close_block(const struct seen *s, double *values)
 }
 
 template <typename T>
-__global__ void look_parts(const T *x, const T *before, int64_t n, const step_page *page, double *part)
+__global__ void watch_part_kernel(const T *x, const T *before, int64_t n, const step_page *page, double *part)
 {
 	SHARED(int, bucket, BLOCK_THREADS);
 	SHARED(double, counted, BLOCK_THREADS);
 	const int64_t stride = (int64_t)gridDim.x * blockDim.x;
 	const int mine = (int)threadIdx.x % WATCH_BUCKETS, from = (int)threadIdx.x / WATCH_BUCKETS * share;
 	double *values = part + (int64_t)blockIdx.x * WATCH_VALUES, count = 0;
-	struct seen s = { 0, 0, 0, 0 };
+	struct thread_tally s = { 0, 0, 0, 0 };
 
 	if (!page->watch)
 		return;
 	for (int64_t tile = (int64_t)blockIdx.x * blockDim.x; tile < n; tile += stride) {
 		const int64_t i = tile + threadIdx.x;
 
-		bucket[threadIdx.x] =
-			inside(i < n) ? look(&s, (double)(before ? widen(x[i]) - widen(before[i]) : widen(x[i]))) : -1;
+		bucket[threadIdx.x] = inside(i < n)
+					      ? count_watched_value(&s, (double)(before ? widen(x[i]) - widen(before[i])
+											: widen(x[i])))
+					      : -1;
 		__syncthreads();
 		for (int k = 0; k < share; k++)
 			count += bucket[from + k] == mine ? 1 : 0;
@@ -74,7 +76,7 @@ __global__ void look_parts(const T *x, const T *before, int64_t n, const step_pa
 		count += counted[threadIdx.x + k * WATCH_BUCKETS];
 	if (inside(threadIdx.x < WATCH_BUCKETS))
 		values[WATCH_BUCKET + threadIdx.x] = count;
-	close_block(&s, values);
+	store_block_values(&s, values);
 }
 
 __global__ void add_parts(const double *part, int n, const step_page *page, double *values)
@@ -92,14 +94,14 @@ __global__ void add_parts(const double *part, int n, const step_page *page, doub
 	values[k] = sum;
 }
 
-int watch_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
+int prepare_watch_cuda(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
 {
 	n->workspace_bytes = (size_t)blocks_max * WATCH_VALUES * sizeof(double);
 	*ret_state = n;
 	return 0;
 }
 
-template <typename T> int watch(const struct node *n, const struct kernel_args *a, struct err *err)
+template <typename T> int launch_watch(const struct node *n, const struct kernel_args *a, struct err *err)
 {
 	const int64_t count = cuda_count(n->in[0]);
 	const unsigned wanted = cuda_blocks(count, 4 * BLOCK_THREADS);
@@ -107,20 +109,20 @@ template <typename T> int watch(const struct node *n, const struct kernel_args *
 	double *part = static_cast<double *>(a->workspace);
 
 	if (blocks)
-		launch(a, dim3(blocks), BLOCK_THREADS, look_parts<T>, cuda_in<T>(a, 0), cuda_in<T>(a, 1), count,
+		launch(a, dim3(blocks), BLOCK_THREADS, watch_part_kernel<T>, cuda_in<T>(a, 0), cuda_in<T>(a, 1), count,
 		       a->page, part);
 	launch(a, dim3(1), BLOCK_THREADS, add_parts, part, (int)blocks, a->page, cuda_out<double>(a, 0));
 	return cuda_launched(n, err);
 }
 
-int watch_run(void *state, const struct kernel_args *a, struct err *err)
+int run_watch_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
-	BY_TYPE(n->in[0]->dtype, T, return watch<T>(n, a, err));
+	BY_TYPE(n->in[0]->dtype, T, return launch_watch<T>(n, a, err));
 }
 
-template <typename T> struct hold {
+template <typename T> struct watch_copy {
 	static constexpr int width = vector_width<T>;
 	const T *x;
 	T *y;
@@ -134,16 +136,16 @@ template <typename T> struct hold {
 	}
 };
 
-int hold_run(void *state, const struct kernel_args *a, struct err *err)
+int run_watch_hold_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 
 	BY_TYPE(n->in[0]->dtype, T,
-		return cuda_each(n, a, hold<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0), a->page }, cuda_count(n->in[0]),
-				 0, err));
+		return cuda_each(n, a, watch_copy<T>{ cuda_in<T>(a, 0), cuda_out<T>(a, 0), a->page },
+				 { cuda_count(n->in[0]), 0 }, err));
 }
 
 } // namespace
 
-CUDA_KERNEL(watch, watch_prepare, watch_run);
-CUDA_KERNEL(watch_hold, cuda_prepare, hold_run);
+CUDA_KERNEL(watch, prepare_watch_cuda, run_watch_cuda);
+CUDA_KERNEL(watch_hold, cuda_prepare, run_watch_hold_cuda);

@@ -1,10 +1,10 @@
-/* watch_ref.c: number by number. */
+/* watch_ref.c: statistics of a tensor, value by value. */
 #include <math.h>
 
 #include "trainer/ops/ref_kernel.h"
 #include "trainer/ops/watch/watch.h"
 
-static void look(double *out, double v)
+static void count_value(double *out, double v)
 {
 	const double magnitude = fabs(v);
 
@@ -20,7 +20,7 @@ static void look(double *out, double v)
 		out[WATCH_BUCKET + watch_bucket(watch_exponent(v))]++;
 }
 
-static int watch_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_watch_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 	const double *x = args->in[0], *before = args->in[1];
@@ -31,11 +31,11 @@ static int watch_run(void *state, const struct kernel_args *args, struct err *er
 		return 0;
 	memset(out, 0, WATCH_VALUES * sizeof(*out));
 	for (int64_t i = 0; i < shape_count(&n->in[0]->shape); i++)
-		look(out, before ? x[i] - before[i] : x[i]);
+		count_value(out, before ? x[i] - before[i] : x[i]);
 	return 0;
 }
 
-static int watch_hold_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_watch_hold_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *n = state;
 
@@ -45,5 +45,5 @@ static int watch_hold_run(void *state, const struct kernel_args *args, struct er
 	return 0;
 }
 
-const struct kernel watch_ref = REF_KERNEL(watch_run);
-const struct kernel watch_hold_ref = REF_KERNEL(watch_hold_run);
+const struct kernel watch_ref = REF_KERNEL(run_watch_ref);
+const struct kernel watch_hold_ref = REF_KERNEL(run_watch_hold_ref);

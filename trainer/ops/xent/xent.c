@@ -1,5 +1,5 @@
-/* xent.c: the classification loss. The gradient starts here; the row's log-sum-exp is kept, the probabilities never
- * exist in memory. */
+/* xent.c: the classification loss, where the gradient starts. It stores each row's log-sum-exp; probabilities are never
+ * stored. */
 #include "trainer/ops/xent/xent.h"
 
 #include "trainer/ops/ops.h"
@@ -23,32 +23,33 @@ struct tensor *xent_add(struct graph *g, struct tensor *logits, struct tensor *l
 	return result;
 }
 
-static int check(struct graph *g, const struct node *n)
+static int check_xent_operands(struct graph *g, const struct node *n)
 {
 	const struct tensor *logits = n->in[0], *labels = n->in[1];
 
 	return graph_expect(g, n,
 			    logits->shape.ndim == 2 && logits->shape.dim[1] >= 1 && labels->shape.ndim == 1 &&
 				    labels->dtype == DTYPE_I32 && labels->shape.dim[0] == logits->shape.dim[0],
-			    "logits [N,K] and labels i32 [N] do not fit");
+			    "expected logits [N,K] and labels i32 [N]");
 }
 
 static int xent_shape(struct graph *g, struct node *n)
 {
-	if (check(g, n) || graph_out(g, n, XENT_OUT_RESULT, DTYPE_F64, SHAPE(XENT_RESULTS), ".result"))
+	if (check_xent_operands(g, n) ||
+	    graph_out(g, n, XENT_OUT_RESULT, TENSOR_TYPE(DTYPE_F64, SHAPE(XENT_RESULTS)), ".result"))
 		return g->err.code;
-	if (graph_out(g, n, XENT_OUT_LSE, n->in[0]->dtype, SHAPE(n->in[0]->shape.dim[0]), ".lse"))
+	if (graph_out(g, n, XENT_OUT_LSE, TENSOR_TYPE(n->in[0]->dtype, SHAPE(n->in[0]->shape.dim[0])), ".lse"))
 		return g->err.code;
 	if (n->out[XENT_OUT_LOSSES])
-		graph_out(g, n, XENT_OUT_LOSSES, DTYPE_F64, SHAPE(n->in[0]->shape.dim[0]), "");
+		graph_out(g, n, XENT_OUT_LOSSES, TENSOR_TYPE(DTYPE_F64, SHAPE(n->in[0]->shape.dim[0])), "");
 	return g->err.code;
 }
 
 static int xent_grad_shape(struct graph *g, struct node *n)
 {
-	if (check(g, n))
+	if (check_xent_operands(g, n))
 		return g->err.code;
-	return graph_out(g, n, 0, n->in[0]->dtype, n->in[0]->shape, "");
+	return graph_out(g, n, 0, TENSOR_TYPE(n->in[0]->dtype, n->in[0]->shape), "");
 }
 
 static int xent_backward(struct graph *g, struct node *n)

@@ -3,11 +3,11 @@
  *                                                              (optional)
  *   xent_grad  in logits, labels, lse                          out dlogits = (softmax - target) * page.inv_count *
  *                                                              page.loss_scale
- * result = sum of losses, samples whose label has the largest logit (top-1), among the five largest (top-5; K < 5:
- * all), number of samples, of this rank. A logit equal to the label's ranks before it only when its index is lower.
- * NaN never counts as right: see xent_before.
- * lse = log(sum(exp(logits))), computed with the row maximum taken out. Labels are in [0, K): the loader checks. A row
- * with a negative label counts for nothing: not in the result, and its loss and gradient are 0. */
+ * result, of this rank: sum of losses, samples whose label has the largest logit (top-1), samples whose label is among
+ * the five largest (top-5; all for K < 5), number of samples. A logit equal to the label's ranks above it only if its
+ * index is lower. NaN is never correct: see xent_before.
+ * lse = log(sum(exp(logits))), computed relative to the row's maximum. The loader ensures that labels are in [0, K). A
+ * row with a negative label is ignored: it is not in the result, and its loss and gradient are 0. */
 #ifndef DPT_OPS_XENT_H
 #define DPT_OPS_XENT_H
 
@@ -22,13 +22,13 @@ struct xent_attr {
 	double label_smoothing;
 };
 
-/* Whether another logit ranks before the label's. Written so that a NaN on either side does. */
+/* Returns true if another logit ranks above the label's. Written so that a NaN on either side does. */
 HOST_DEVICE_INLINE bool xent_before(double other, double label, bool lower_index)
 {
 	return !(other <= label) || (other == label && lower_index);
 }
 
-/* Returns the result tensor (named "result") and makes it the graph's loss. */
+/* Adds the loss, makes its result (named "result") the graph's loss and returns it. */
 struct tensor *xent_add(struct graph *g, struct tensor *logits, struct tensor *labels, double label_smoothing);
 
 #endif

@@ -4,19 +4,19 @@
 #include "trainer/ops/cases.h"
 #include "trainer/ops/xent/xent.h"
 
-#define XENT_ROUNDINGS 24 /* exponential and logarithm, each good to some units in the last place, and few sums */
+#define XENT_ROUNDINGS 24 /* exponential and logarithm, each accurate to a few units in the last place, and few sums */
 
 /* size: N, K, percent of label smoothing. */
-static struct xent_attr attr_of(const struct op_case *c)
+static struct xent_attr make_xent_attr(const struct op_case *c)
 {
 	return (struct xent_attr){ .label_smoothing = (double)c->size[2] / 100 };
 }
 
-#define LOSSES_LEAST 16 /* rows of a case; smaller ones do without the optional losses */
+#define LOSSES_LEAST 16 /* cases with fewer rows omit the optional losses */
 
-static struct node *build(struct graph *g, const struct op_case *c)
+static struct node *build_xent_case(struct graph *g, const struct op_case *c)
 {
-	struct xent_attr attr = attr_of(c);
+	struct xent_attr attr = make_xent_attr(c);
 	struct tensor *losses =
 		c->size[0] < LOSSES_LEAST ? NULL : case_input(g, "losses", DTYPE_F64, SHAPE(c->size[0]));
 
@@ -28,9 +28,9 @@ static struct node *build(struct graph *g, const struct op_case *c)
 						case_input(g, "labels", DTYPE_I32, SHAPE(c->size[0]))) });
 }
 
-static struct node *build_grad(struct graph *g, const struct op_case *c)
+static struct node *build_xent_grad_case(struct graph *g, const struct op_case *c)
 {
-	struct xent_attr attr = attr_of(c);
+	struct xent_attr attr = make_xent_attr(c);
 
 	return graph_node(
 		g, &(struct node_spec){ .op = &op_xent_grad,
@@ -41,7 +41,7 @@ static struct node *build_grad(struct graph *g, const struct op_case *c)
 						case_input(g, "lse", DTYPE_F32, SHAPE(c->size[0]))) });
 }
 
-static double row_lse(const double *row, int64_t k)
+static double compute_row_lse(const double *row, int64_t k)
 {
 	double max = row[0], sum = 0;
 
@@ -52,41 +52,41 @@ static double row_lse(const double *row, int64_t k)
 	return max + log(sum);
 }
 
-static void fill(const struct op_case *c, struct case_values *v)
+static void fill_xent_case(const struct op_case *c, struct case_values *v)
 {
 	int64_t k = c->size[1];
 
 	for (int64_t i = 0; i < c->size[0]; i++) {
 		v->in[1][i] = (double)(i * 13 % k);
 		if (v->node->op == &op_xent_grad)
-			v->in[2][i] = row_lse(v->in[0] + i * k, k);
+			v->in[2][i] = compute_row_lse(v->in[0] + i * k, k);
 	}
 }
 
-/* Every third row counts for nothing. */
-static void unlabelled(const struct op_case *c, struct case_values *v)
+/* Every third row is ignored. */
+static void fill_xent_ignored_labels(const struct op_case *c, struct case_values *v)
 {
-	fill(c, v);
+	fill_xent_case(c, v);
 	for (int64_t i = 0; i < c->size[0]; i += 3)
 		v->in[1][i] = -1;
 }
 
-/* Equal logits: which of them rank before the label's is decided by their index. */
-static void ties(const struct op_case *c, struct case_values *v)
+/* Equal logits: their index decides which of them rank above the label's. */
+static void fill_xent_equal_logits(const struct op_case *c, struct case_values *v)
 {
 	for (int64_t i = 0; i < c->size[0] * c->size[1]; i++)
 		v->in[0][i] = (double)(i * 5 % 4);
-	fill(c, v);
+	fill_xent_case(c, v);
 }
 
-static void large(const struct op_case *c, struct case_values *v)
+static void fill_xent_large_logits(const struct op_case *c, struct case_values *v)
 {
 	for (int64_t i = 0; i < c->size[0] * c->size[1]; i++)
 		v->in[0][i] = (double)(i * 31 % 201 - 100) * 3;
-	fill(c, v);
+	fill_xent_case(c, v);
 }
 
-static double bound(const struct case_values *v, int k, double *terms)
+static double bound_xent_error(const struct case_values *v, int k, double *terms)
 {
 	int64_t n = v->node->in[0]->shape.dim[0], classes = v->node->in[0]->shape.dim[1];
 	double sum = 0;
@@ -107,7 +107,7 @@ static double bound(const struct case_values *v, int k, double *terms)
 	return XENT_ROUNDINGS + (double)classes;
 }
 
-static double bound_grad(const struct case_values *v, int k, double *terms)
+static double bound_xent_grad_error(const struct case_values *v, int k, double *terms)
 {
 	int64_t classes = v->node->in[0]->shape.dim[1];
 	double scale = v->page->inv_count * v->page->loss_scale;
@@ -122,17 +122,19 @@ static double bound_grad(const struct case_values *v, int k, double *terms)
 }
 
 #define ROWS(b, f)                                                                                                     \
-	{ "no samples", .build = (b), .fill = fill, .bound = (f), .size = { 0, 10, 0 } },                              \
-		{ "two classes", .build = (b), .fill = fill, .bound = (f), .size = { 9, 2, 0 } },                      \
-		{ "ten classes", .build = (b), .fill = fill, .bound = (f), .size = { 37, 10, 0 } },                    \
-		{ "smoothed", .build = (b), .fill = fill, .bound = (f), .size = { 37, 10, 10 } },                      \
-		{ "thousand classes, smoothed", .build = (b), .fill = fill, .bound = (f), .size = { 16, 1000, 10 } },  \
-		{ "rows without a label", .build = (b), .fill = unlabelled, .bound = (f), .size = { 19, 10, 10 } }, \
-		{ "equal logits", .build = (b), .fill = ties, .bound = (f), .size = { 23, 7, 0 } },                    \
-		{ "large logits", .build = (b), .fill = large, .bound = (f), .size = { 11, 17, 0 } },                  \
+	{ "no samples", .build = (b), .fill = fill_xent_case, .bound = (f), .size = { 0, 10, 0 } },                    \
+		{ "two classes", .build = (b), .fill = fill_xent_case, .bound = (f), .size = { 9, 2, 0 } },            \
+		{ "ten classes", .build = (b), .fill = fill_xent_case, .bound = (f), .size = { 37, 10, 0 } },          \
+		{ "smoothed", .build = (b), .fill = fill_xent_case, .bound = (f), .size = { 37, 10, 10 } },            \
+		{ "thousand classes, smoothed", .build = (b), .fill = fill_xent_case, .bound = (f),                    \
+		  .size = { 16, 1000, 10 } },                                                                          \
+		{ "rows without a label", .build = (b), .fill = fill_xent_ignored_labels, .bound = (f),                \
+		  .size = { 19, 10, 10 } },                                                                            \
+		{ "equal logits", .build = (b), .fill = fill_xent_equal_logits, .bound = (f), .size = { 23, 7, 0 } },  \
+		{ "large logits", .build = (b), .fill = fill_xent_large_logits, .bound = (f), .size = { 11, 17, 0 } }, \
 	{                                                                                                              \
 		NULL                                                                                                   \
 	}
 
-const struct op_case cases_xent[] = { ROWS(build, bound) };
-const struct op_case cases_xent_grad[] = { ROWS(build_grad, bound_grad) };
+const struct op_case cases_xent[] = { ROWS(build_xent_case, bound_xent_error) };
+const struct op_case cases_xent_grad[] = { ROWS(build_xent_grad_case, bound_xent_grad_error) };

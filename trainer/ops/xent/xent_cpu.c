@@ -1,5 +1,5 @@
-/* xent_cpu.c: softmax cross-entropy of each row and its gradient. Rows are shared out; their losses are added in row
- * order afterwards, so the sum depends on no thread count. */
+/* xent_cpu.c: softmax cross-entropy of each row and its gradient. Threads split the rows; the losses are then added in
+ * row order, so the sum does not depend on the number of threads. */
 #ifndef CPU_PASS
 #include <math.h>
 #include <string.h>
@@ -13,19 +13,19 @@ struct xent_state {
 	int64_t n, k;
 	int parts;
 	double smoothing;
-	/* of one run */
+	/* set per run */
 	const float *logits, *lse_in;
 	const int32_t *labels;
 	float *lse, *dlogits;
-	double *row; /* [n][2] in the workspace: loss, labels ranking before this one's */
+	double *row; /* [n][2] in the workspace: loss, number of logits that rank above the label's */
 	double scale;
 };
 
 #define CPU_BODY "trainer/ops/xent/xent_cpu.c"
 #include "trainer/backends/cpu/each.h"
 
-static int xent_new(const struct kernel_env *env, const struct node *n, cpu_part_fn *loop, struct xent_state **ret,
-		    struct err *err)
+static int new_xent_state(const struct kernel_env *env, const struct node *n, cpu_part_fn *loop,
+			  struct xent_state **ret, struct err *err)
 {
 	struct xent_state *s;
 	void *state;
@@ -47,10 +47,10 @@ static int xent_new(const struct kernel_env *env, const struct node *n, cpu_part
 	return 0;
 }
 
-static int xent_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_xent_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct xent_state *s;
-	int rc = xent_new(env, n, CPU_PICK(env, xent_loop), &s, err);
+	int rc = new_xent_state(env, n, CPU_PICK(env, xent_loop), &s, err);
 
 	if (rc)
 		return rc;
@@ -59,7 +59,8 @@ static int xent_prepare(const struct kernel_env *env, struct node *n, void **ret
 	return 0;
 }
 
-static int xent_run(void *state, const struct kernel_args *args, struct err *err)
+/* Runs the rows, then sums losses and counts in row order. */
+static int run_xent_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct xent_state s = *(const struct xent_state *)state;
 	double *result = args->out[XENT_OUT_RESULT], *losses = args->out[XENT_OUT_LOSSES];
@@ -85,17 +86,17 @@ static int xent_run(void *state, const struct kernel_args *args, struct err *err
 	return 0;
 }
 
-static int xent_grad_prepare(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
+static int prepare_xent_grad_cpu(const struct kernel_env *env, struct node *n, void **ret_state, struct err *err)
 {
 	struct xent_state *s;
-	int rc = xent_new(env, n, CPU_PICK(env, xent_grad_loop), &s, err);
+	int rc = new_xent_state(env, n, CPU_PICK(env, xent_grad_loop), &s, err);
 
 	if (!rc)
 		*ret_state = s;
 	return rc;
 }
 
-static int xent_grad_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_xent_grad_cpu(void *state, const struct kernel_args *args, struct err *err)
 {
 	struct xent_state s = *(const struct xent_state *)state;
 
@@ -110,14 +111,14 @@ static int xent_grad_run(void *state, const struct kernel_args *args, struct err
 }
 
 extern const struct kernel xent_cpu, xent_grad_cpu;
-const struct kernel xent_cpu = { .prepare = xent_prepare, .run = xent_run, .release = cpu_state_release };
-const struct kernel xent_grad_cpu = { .prepare = xent_grad_prepare,
-				      .run = xent_grad_run,
+const struct kernel xent_cpu = { .prepare = prepare_xent_cpu, .run = run_xent_cpu, .release = cpu_state_release };
+const struct kernel xent_grad_cpu = { .prepare = prepare_xent_grad_cpu,
+				      .run = run_xent_grad_cpu,
 				      .release = cpu_state_release };
 
 #else
 
-/* Lanes that lie within a row of n more elements. */
+/* Mask of the lanes within the n remaining elements of a row. */
 VEC_INLINE vi V(xent_lanes)(int64_t n)
 {
 	return vlane() < (int)(n < LANES ? n : LANES);
@@ -169,6 +170,7 @@ static void V(xent_loop)(void *arg, int part, int parts)
 		V(xent_row)(s, n);
 }
 
+/* Gradient of the logits; the label's own entry is computed in f64. */
 static void V(xent_grad_loop)(void *arg, int part, int parts)
 {
 	const struct xent_state *s = arg;

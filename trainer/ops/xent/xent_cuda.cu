@@ -1,5 +1,5 @@
-/* xent_cuda.cu: softmax cross-entropy: a warp a row, whose losses one block adds in order; and its gradient, element by
- * element. */
+/* xent_cuda.cu: softmax cross-entropy: one warp per row, whose losses one block adds in order; and its gradient,
+ * elementwise. */
 #include "trainer/backends/cuda/cuda.h"
 
 extern "C" {
@@ -8,10 +8,10 @@ extern "C" {
 
 namespace {
 
-constexpr int rows_each = BLOCK_THREADS / WARP; /* of a block */
+constexpr int rows_each = BLOCK_THREADS / WARP; /* rows per block */
 
-/* What a warp knows of its row. */
-template <typename M> __device__ M log_sum_exp(const M *row, int k)
+/* Log-sum-exp of a row, by one warp. */
+template <typename M> __device__ M compute_log_sum_exp(const M *row, int k)
 {
 	const int lane = (int)threadIdx.x % WARP;
 	M max = row[0], sum = 0;
@@ -24,7 +24,7 @@ template <typename M> __device__ M log_sum_exp(const M *row, int k)
 	return max + log(warp_sum(sum));
 }
 
-template <typename M> __device__ int label_rank(const M *row, int k, int label)
+template <typename M> __device__ int count_label_rank(const M *row, int k, int label)
 {
 	int before = 0;
 
@@ -33,28 +33,39 @@ template <typename M> __device__ int label_rank(const M *row, int k, int label)
 	return warp_sum(before);
 }
 
-/* Results of each row, into parts [rows][XENT_RESULTS]. */
-template <typename M>
-__global__ void row_results(const M *logits, const int32_t *labels, int64_t rows, int k, double smoothing, M *lse,
-			    double *parts)
+template <typename M> struct xent_rows {
+	const M *logits;
+	const int32_t *labels;
+	int64_t rows;
+	int k;
+	double smoothing;
+	M *lse;
+	double *parts;
+};
+
+/* Computes the results of each row, into parts [rows][XENT_RESULTS]. */
+template <typename M> __global__ void row_results(xent_rows<M> r)
 {
 	const int64_t i = (int64_t)blockIdx.x * rows_each + threadIdx.x / WARP;
-	const int lane = (int)threadIdx.x % WARP;
-	const M *row = logits + i * k;
+	const int lane = (int)threadIdx.x % WARP, k = r.k;
+	const int32_t *labels = r.labels;
+	const double smoothing = r.smoothing;
+	const M *row = r.logits + i * k;
+	double *parts = r.parts;
 	double others = 0;
 	M of_row;
 	int rank;
 
-	if (!inside(i < rows))
+	if (!inside(i < r.rows))
 		return;
-	of_row = log_sum_exp(row, k);
+	of_row = compute_log_sum_exp(row, k);
 	for (int j = lane; smoothing > 0 && j < k; j += WARP)
 		others += (double)of_row - (double)row[j];
 	others = warp_sum(others);
-	rank = labels[i] < 0 ? 0 : label_rank(row, k, labels[i]);
+	rank = labels[i] < 0 ? 0 : count_label_rank(row, k, labels[i]);
 	if (lane)
 		return;
-	lse[i] = of_row;
+	r.lse[i] = of_row;
 	parts += i * XENT_RESULTS;
 	parts[XENT_LOSS_SUM] = labels[i] < 0 ? 0
 					     : (1 - smoothing) * ((double)of_row - (double)row[labels[i]]) +
@@ -77,8 +88,8 @@ __global__ void sum_results(const double *parts, int64_t rows, double *result)
 	}
 }
 
-/* Out of the rows' results. */
-struct losses_of_rows {
+/* Copies the losses out of the rows' results. */
+struct loss_copy {
 	static constexpr int width = 1;
 	const double *parts;
 	double *losses;
@@ -89,14 +100,14 @@ struct losses_of_rows {
 	}
 };
 
-int xent_prepare(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
+int prepare_xent_cuda(const struct kernel_env *, struct node *n, void **ret_state, struct err *)
 {
 	n->workspace_bytes = (size_t)n->in[0]->shape.dim[0] * XENT_RESULTS * sizeof(double);
 	*ret_state = n;
 	return 0;
 }
 
-int xent_run(void *state, const struct kernel_args *a, struct err *err)
+int run_xent_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const int64_t rows = n->in[0]->shape.dim[0];
@@ -108,17 +119,17 @@ int xent_run(void *state, const struct kernel_args *a, struct err *err)
 	if (rows) {
 		BY_MASTER(n->in[0]->dtype, M,
 			  launch(a, dim3(cuda_blocks(rows, rows_each)), BLOCK_THREADS, row_results<M>,
-				 cuda_in<M>(a, 0), cuda_in<int32_t>(a, 1), rows, k, smoothing,
-				 cuda_out<M>(a, XENT_OUT_LSE), parts));
+				 xent_rows<M>{ cuda_in<M>(a, 0), cuda_in<int32_t>(a, 1), rows, k, smoothing,
+				       cuda_out<M>(a, XENT_OUT_LSE), parts }));
 	}
 	if (rows && n->out[XENT_OUT_LOSSES])
-		rc = cuda_each(n, a, losses_of_rows{ parts, cuda_out<double>(a, XENT_OUT_LOSSES) }, rows, 0, err);
+		rc = cuda_each(n, a, loss_copy{ parts, cuda_out<double>(a, XENT_OUT_LOSSES) }, { rows, 0 }, err);
 	launch(a, dim3(1), BLOCK_THREADS, sum_results, static_cast<const double *>(parts), rows,
 	       cuda_out<double>(a, XENT_OUT_RESULT));
 	return rc ? rc : cuda_launched(n, err);
 }
 
-template <typename M> struct backward {
+template <typename M> struct xent_backward {
 	static constexpr int width = vector_width<M>;
 	struct xent_attr attr;
 	const step_page *page;
@@ -144,7 +155,7 @@ template <typename M> struct backward {
 	}
 };
 
-int xent_grad_run(void *state, const struct kernel_args *a, struct err *err)
+int run_xent_grad_cuda(void *state, const struct kernel_args *a, struct err *err)
 {
 	const struct node *n = cuda_node(state);
 	const struct xent_attr attr = *static_cast<const struct xent_attr *>(n->attr);
@@ -152,12 +163,12 @@ int xent_grad_run(void *state, const struct kernel_args *a, struct err *err)
 
 	BY_MASTER(n->in[0]->dtype, M,
 		  return cuda_each(n, a,
-				   backward<M>{ attr, a->page, cuda_in<M>(a, 0), cuda_in<M>(a, 2),
-						cuda_in<int32_t>(a, 1), cuda_out<M>(a, 0), k },
-				   cuda_count(n->in[0]), k, err));
+				   xent_backward<M>{ attr, a->page, cuda_in<M>(a, 0), cuda_in<M>(a, 2),
+						     cuda_in<int32_t>(a, 1), cuda_out<M>(a, 0), k },
+				   { cuda_count(n->in[0]), k }, err));
 }
 
 } // namespace
 
-CUDA_KERNEL(xent, xent_prepare, xent_run);
-CUDA_KERNEL(xent_grad, cuda_prepare, xent_grad_run);
+CUDA_KERNEL(xent, prepare_xent_cuda, run_xent_cuda);
+CUDA_KERNEL(xent_grad, cuda_prepare, run_xent_grad_cuda);

@@ -5,7 +5,7 @@
 #include "trainer/ops/ref_kernel.h"
 #include "trainer/ops/xent/xent.h"
 
-static double log_sum_exp(const double *row, int64_t k)
+static double compute_log_sum_exp(const double *row, int64_t k)
 {
 	double max = row[0], sum = 0;
 
@@ -17,7 +17,7 @@ static double log_sum_exp(const double *row, int64_t k)
 	return max + log(sum);
 }
 
-static double row_loss(const double *row, int64_t k, int label, double lse, double smoothing)
+static double compute_row_loss(const double *row, int64_t k, int label, double lse, double smoothing)
 {
 	double sum = 0;
 
@@ -26,7 +26,7 @@ static double row_loss(const double *row, int64_t k, int label, double lse, doub
 	return (1 - smoothing) * (lse - row[label]) + smoothing / (double)k * sum;
 }
 
-static int64_t label_rank(const double *row, int64_t k, int label)
+static int64_t count_label_rank(const double *row, int64_t k, int label)
 {
 	int64_t before = 0;
 
@@ -35,7 +35,8 @@ static int64_t label_rank(const double *row, int64_t k, int label)
 	return before;
 }
 
-static int xent_run(void *state, const struct kernel_args *args, struct err *err)
+/* Per row: lse and loss, then the rank of the label for the counts. */
+static int run_xent_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *node = state;
 	const struct xent_attr *a = node->attr;
@@ -52,13 +53,13 @@ static int xent_run(void *state, const struct kernel_args *args, struct err *err
 		double loss;
 		int64_t rank;
 
-		lse[i] = log_sum_exp(row, k);
-		loss = labels[i] < 0 ? 0 : row_loss(row, k, labels[i], lse[i], a->label_smoothing);
+		lse[i] = compute_log_sum_exp(row, k);
+		loss = labels[i] < 0 ? 0 : compute_row_loss(row, k, labels[i], lse[i], a->label_smoothing);
 		if (losses)
 			losses[i] = loss;
 		if (labels[i] < 0)
 			continue;
-		rank = label_rank(row, k, labels[i]);
+		rank = count_label_rank(row, k, labels[i]);
 		result[XENT_LOSS_SUM] += loss;
 		result[XENT_TOP1] += rank < 1;
 		result[XENT_TOP5] += rank < 5;
@@ -67,7 +68,7 @@ static int xent_run(void *state, const struct kernel_args *args, struct err *err
 	return 0;
 }
 
-static int xent_grad_run(void *state, const struct kernel_args *args, struct err *err)
+static int run_xent_grad_ref(void *state, const struct kernel_args *args, struct err *err)
 {
 	const struct node *node = state;
 	const struct xent_attr *a = node->attr;
@@ -85,5 +86,5 @@ static int xent_grad_run(void *state, const struct kernel_args *args, struct err
 	return 0;
 }
 
-const struct kernel xent_ref = REF_KERNEL(xent_run);
-const struct kernel xent_grad_ref = REF_KERNEL(xent_grad_run);
+const struct kernel xent_ref = REF_KERNEL(run_xent_ref);
+const struct kernel xent_grad_ref = REF_KERNEL(run_xent_grad_ref);
