@@ -5,11 +5,11 @@
 
 #include "tracker/base/err.h"
 
-struct live;
+struct store_live;
 struct store;
 
 /* Stopped before the store's other parts. */
-int live_start(struct live **ret, struct store *s, const char *address, struct err *err);
-void live_stop(struct live *l); /* NULL is fine */
+int live_start(struct store_live **ret, struct store *s, const char *address, struct err *err);
+void live_stop(struct store_live *l); /* NULL is fine */
 
 #endif

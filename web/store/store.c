@@ -13,6 +13,7 @@
 #include "tracker/base/clock.h"
 #include "web/store/archive/archiver.h"
 #include "web/store/auth/token.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/base/background_job.h"
 #include "web/store/db/readers.h"
@@ -117,7 +118,7 @@ static int keep_folders(struct store *s, const struct store_opts *o, struct err 
 	s->archives = archives_new(&archives);
 	pthread_mutex_init(&s->checked_lock, NULL);
 	if (!s->work || !s->background || !s->columns || !s->keysets || !s->outlines || !s->archives)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	if (snprintf(s->logdir, sizeof s->logdir, "%s", o->logdir ? o->logdir : "") >= (int)sizeof s->logdir ||
 	    snprintf(s->artifacts, sizeof s->artifacts, "%s", o->artifacts ? o->artifacts : "") >=
 		    (int)sizeof s->artifacts)
@@ -131,7 +132,7 @@ int store_lock(struct store **ret, const char *db_path, struct err *err)
 	int rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	s->lock_fd = -1;
 	snprintf(s->path, sizeof s->path, "%s", db_path);
 	rc = take_lock(s, err);
@@ -185,7 +186,7 @@ static int open_to_read(struct store *s)
 	return rc < 0 ? rc : 0;
 }
 
-static int open_both(struct store *s, const struct store_opts *opts, struct err *err)
+static int open_store_dbs(struct store *s, const struct store_opts *opts, struct err *err)
 {
 	int rc = committer_start(&s->writer, opts, err);
 
@@ -203,7 +204,7 @@ int store_open(struct store **ret, const struct store_opts *opts, struct err *er
 	int rc;
 
 	if (!s)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	s->lock_fd = -1;
 	db_shown(s->path, sizeof s->path, opts->db_path);
 	if (strlen(opts->db_path) >= sizeof s->path)
@@ -213,7 +214,7 @@ int store_open(struct store **ret, const struct store_opts *opts, struct err *er
 	if (!rc && !db_is_address(opts->db_path))
 		rc = take_lock(s, err);
 	if (!rc)
-		rc = open_both(s, opts, err);
+		rc = open_store_dbs(s, opts, err);
 	if (!rc)
 		rc = tokens_new(&s->tokens, err);
 	if (!rc)

@@ -7,6 +7,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/cond.h"
 #include "web/store/alert/alert_eval.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/store.h"
 #include "web/store/write/lease.h"
 
@@ -26,7 +27,7 @@ struct alert_watch {
 	int handle; /* of store_watch */
 };
 
-static void on_change(void *arg, uint64_t rev)
+static void wake_alert_watch(void *arg, uint64_t rev)
 {
 	struct alert_watch *w = arg;
 
@@ -38,7 +39,7 @@ static void on_change(void *arg, uint64_t rev)
 }
 
 /* False: it shall stop. */
-static bool wait_for_news(struct alert_watch *w)
+static bool wait_for_commits(struct alert_watch *w)
 {
 	double now = clock_mono_s(), soonest = now + PAUSE_S, latest = now + SILENCE_S;
 	bool go_on;
@@ -52,11 +53,11 @@ static bool wait_for_news(struct alert_watch *w)
 	return go_on;
 }
 
-static void *main_loop(void *arg)
+static void *run_alert_watch(void *arg)
 {
 	struct alert_watch *w = arg;
 
-	while (wait_for_news(w)) {
+	while (wait_for_commits(w)) {
 		if (w->post)
 			lease_take(&w->posting, NULL);
 		if (lease_take(&w->lease, NULL) > 0)
@@ -72,7 +73,7 @@ int alert_watch_start(struct alert_watch **ret, struct store *s, bool post, stru
 	int rc;
 
 	if (!w)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	w->s = s;
 	w->post = post;
 	w->news = true; /* what there is already: looked at once the server has started */
@@ -83,8 +84,8 @@ int alert_watch_start(struct alert_watch **ret, struct store *s, bool post, stru
 		goto fail;
 	pthread_mutex_init(&w->lock, NULL);
 	cond_init(&w->told);
-	w->handle = store_watch(s, on_change, w);
-	if (w->handle >= 0 && !pthread_create(&w->thread, NULL, main_loop, w)) {
+	w->handle = store_watch(s, wake_alert_watch, w);
+	if (w->handle >= 0 && !pthread_create(&w->thread, NULL, run_alert_watch, w)) {
 		*ret = w;
 		return 0;
 	}

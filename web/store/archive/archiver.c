@@ -12,6 +12,7 @@
 #include "tracker/base/log.h"
 #include "tracker/base/sha256.h"
 #include "web/store/archive/archive_inside.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/write/committer.h"
@@ -24,7 +25,7 @@
 #define WANTED_MAX 64	/* as many runs as the queue holds back */
 #define PIECE_BYTES ((size_t)4 << 20)
 
-struct wanted {
+struct wanted_run {
 	char run[33];
 	bool failed;
 	double until_s; /* of failed: then it may be tried again */
@@ -39,28 +40,28 @@ struct archiver {
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t told;
 	bool stop;
-	struct wanted wanted[WANTED_MAX];
+	struct wanted_run wanted[WANTED_MAX];
 	size_t wanted_count;
 	struct archiver_stats stats;
 	bool failing; /* which was said */
 };
 
-static int fetch(void *store, const char *object, uint64_t from, size_t n, void *to, struct err *err)
+static int fetch_archive_range(void *store, const char *object, uint64_t from, size_t n, void *to, struct err *err)
 {
 	return orphan_blobs_read(((struct store *)store)->files, object, from, n, to, err);
 }
 
-static void find_key(void *store, const char *object, char *ret, size_t room)
+static void find_archive_key(void *store, const char *object, char *ret, size_t room)
 {
 	orphan_blobs_key(((struct store *)store)->files, object, ret, room);
 }
 
 struct archives_source archiver_source(struct store *s)
 {
-	return (struct archives_source){ .fetch = fetch, .key = find_key, .arg = s };
+	return (struct archives_source){ .fetch = fetch_archive_range, .key = find_archive_key, .arg = s };
 }
 
-static bool goes_on(void *arg)
+static bool archiver_may_continue(void *arg)
 {
 	struct archiver *a = arg;
 	bool stop;
@@ -71,7 +72,8 @@ static bool goes_on(void *arg)
 	return !stop;
 }
 
-static int submit(struct archiver *a, const struct change_ops *kind, const struct archive *x, struct err *err)
+static int submit_archive_change(struct archiver *a, const struct change_ops *kind, const struct archive *x,
+				 struct err *err)
 {
 	return ingest_submit(a->s, &(struct ingest_op){ .kind = kind, .more = x }, NULL, NULL, err);
 }
@@ -146,7 +148,7 @@ static int find_archive(struct archiver *a, struct archive *x, struct err *err)
 	return rc;
 }
 
-static int read_whole(struct archiver *a, const struct archive *x, unsigned char *to, struct err *err)
+static int read_whole_archive(struct archiver *a, const struct archive *x, unsigned char *to, struct err *err)
 {
 	char came[65];
 	struct sha256 sha;
@@ -157,8 +159,8 @@ static int read_whole(struct archiver *a, const struct archive *x, unsigned char
 	sha256_init(&sha);
 	for (at = 0; at < x->object.bytes && !rc; at += n) {
 		n = x->object.bytes - at < PIECE_BYTES ? (size_t)(x->object.bytes - at) : PIECE_BYTES;
-		rc = goes_on(a) ? orphan_blobs_read(a->s->files, x->object.name, at, n, to + at, err)
-				: err_set(err, ERR_CANCELED, "the store is closing");
+		rc = archiver_may_continue(a) ? orphan_blobs_read(a->s->files, x->object.name, at, n, to + at, err)
+					      : err_set(err, ERR_CANCELED, "the store is closing");
 		if (!rc)
 			sha256_add(&sha, to + at, n);
 	}
@@ -169,7 +171,7 @@ static int read_whole(struct archiver *a, const struct archive *x, unsigned char
 }
 
 /* 1: they are rows now; 0: they were. */
-static int bring_back(struct archiver *a, const char *run, struct err *err)
+static int restore_archive(struct archiver *a, const char *run, struct err *err)
 {
 	struct archive x = { .run_id = 0 };
 	struct archived index = { .of = NULL };
@@ -183,12 +185,12 @@ static int bring_back(struct archiver *a, const char *run, struct err *err)
 	rc = archived_object(&index, a->s->archives, x.object.name, x.object.bytes, err);
 	if (!rc) {
 		bytes = malloc((size_t)x.object.bytes + 1);
-		rc = bytes ? read_whole(a, &x, bytes, err) : err_set(err, ERR_NOMEM, "store: out of memory");
+		rc = bytes ? read_whole_archive(a, &x, bytes, err) : no_memory(err);
 	}
 	x.list = index.list;
 	x.bytes = bytes;
 	if (!rc)
-		rc = submit(a, &archive_change_undo, &x, err);
+		rc = submit_archive_change(a, &archive_change_undo, &x, err);
 	archived_done(&index);
 	free(bytes);
 	if (rc == ERR_EXISTS) /* another process has done it */
@@ -197,7 +199,7 @@ static int bring_back(struct archiver *a, const char *run, struct err *err)
 }
 
 /* Under the lock. */
-static struct wanted *find_wanted(struct archiver *a, const char *run)
+static struct wanted_run *find_wanted(struct archiver *a, const char *run)
 {
 	size_t i;
 
@@ -207,7 +209,7 @@ static struct wanted *find_wanted(struct archiver *a, const char *run)
 	return NULL;
 }
 
-static void forget(struct archiver *a, struct wanted *w)
+static void forget_wanted_run(struct archiver *a, struct wanted_run *w)
 {
 	*w = a->wanted[--a->wanted_count];
 }
@@ -220,16 +222,16 @@ static void forget_failed(struct archiver *a)
 
 	while (i < a->wanted_count)
 		if (a->wanted[i].failed && a->wanted[i].until_s <= now)
-			forget(a, &a->wanted[i]);
+			forget_wanted_run(a, &a->wanted[i]);
 		else
 			i++;
 }
 
 /* On the writer's thread: see committer_on_archived. */
-static int want(void *arg, const char *run, struct err *err)
+static int want_archived_run(void *arg, const char *run, struct err *err)
 {
 	struct archiver *a = arg;
-	struct wanted *w;
+	struct wanted_run *w;
 	int rc = 0;
 
 	pthread_mutex_lock(&a->lock);
@@ -242,7 +244,7 @@ static int want(void *arg, const char *run, struct err *err)
 		rc = err_set(err, ERR_BUSY, "too many archived runs are written to at once");
 	} else if (!w) {
 		w = &a->wanted[a->wanted_count++];
-		*w = (struct wanted){ .failed = false };
+		*w = (struct wanted_run){ .failed = false };
 		snprintf(w->run, sizeof w->run, "%s", run);
 	}
 	pthread_cond_signal(&a->told);
@@ -250,7 +252,7 @@ static int want(void *arg, const char *run, struct err *err)
 	return rc;
 }
 
-static bool next_wanted(struct archiver *a, char run[33])
+static bool next_wanted_run(struct archiver *a, char run[33])
 {
 	bool any = false;
 	size_t i;
@@ -265,9 +267,9 @@ static bool next_wanted(struct archiver *a, char run[33])
 	return any;
 }
 
-static void settle(struct archiver *a, const char *run, int rc, const struct err *why)
+static void finish_wanted_run(struct archiver *a, const char *run, int rc, const struct err *why)
 {
-	struct wanted *w;
+	struct wanted_run *w;
 
 	pthread_mutex_lock(&a->lock);
 	w = find_wanted(a, run);
@@ -277,19 +279,19 @@ static void settle(struct archiver *a, const char *run, int rc, const struct err
 		w->err = *why;
 		w->err.code = rc;
 	} else if (w) {
-		forget(a, w);
+		forget_wanted_run(a, w);
 	}
 	pthread_mutex_unlock(&a->lock);
 	committer_has_points(a->s->writer, run);
 }
 
-static void bring_wanted(struct archiver *a)
+static void restore_wanted_run(struct archiver *a)
 {
 	char run[33];
 
-	while (next_wanted(a, run)) {
+	while (next_wanted_run(a, run)) {
 		struct err err = ERR_INIT;
-		int rc = bring_back(a, run, &err);
+		int rc = restore_archive(a, run, &err);
 
 		/* of a run that is no more, who writes to it hears from its row */
 		rc = rc == ERR_NOENT || rc == ERR_GONE ? 0 : rc;
@@ -297,14 +299,14 @@ static void bring_wanted(struct archiver *a)
 			note_return(a);
 		else if (rc && rc != ERR_CANCELED)
 			note_failure(a, &err);
-		settle(a, run, rc < 0 ? rc : 0, &err);
+		finish_wanted_run(a, run, rc < 0 ? rc : 0, &err);
 	}
 }
 
 /* --- points that go ----------------------------------------------------------------------------------------- */
 
 /* The next run that ended before then behind io->run_id: 1, 0 when there is none. */
-static int next_ended(struct archiver *a, int64_t before_ms, struct archive *io, struct err *err)
+static int next_ended_run(struct archiver *a, int64_t before_ms, struct archive *io, struct err *err)
 {
 	struct db_rows *q;
 	struct db *d;
@@ -323,29 +325,30 @@ static int next_ended(struct archiver *a, int64_t before_ms, struct archive *io,
 }
 
 /* 0 also where the run goes on, is too large or is no more. */
-static int send_away(struct archiver *a, struct archive *x, struct err *err)
+static int upload_archive(struct archiver *a, struct archive *x, struct err *err)
 {
-	int rc = archive_pack(x, a->s, goes_on, a, err);
+	int rc = archive_pack(x, a->s, archiver_may_continue, a, err);
 
 	if (!rc)
-		rc = submit(a, &archive_change_put, x, err);
+		rc = submit_archive_change(a, &archive_change_put, x, err);
 	if (!rc)
 		note_gone(a, x);
 	return rc == ERR_EXISTS || rc == ERR_LIMIT || rc == ERR_NOENT || rc == ERR_GONE ? 0 : rc;
 }
 
 /* Seconds until the next look. */
-static double look(struct archiver *a)
+static double archive_ended_runs(struct archiver *a)
 {
 	double pause_s = (double)a->after_ms / 10e3;
 	struct archive x = { .run_id = -1 };
 	struct err err = ERR_INIT;
 	int rc = lease_take(&a->lease, &err);
 
-	while (rc > 0 && goes_on(a) && (rc = next_ended(a, clock_wall_ms() - a->after_ms, &x, &err)) > 0) {
-		rc = send_away(a, &x, &err);
+	while (rc > 0 && archiver_may_continue(a) &&
+	       (rc = next_ended_run(a, clock_wall_ms() - a->after_ms, &x, &err)) > 0) {
+		rc = upload_archive(a, &x, &err);
 		rc = rc ? rc : lease_take(&a->lease, &err);
-		bring_wanted(a);
+		restore_wanted_run(a);
 	}
 	if (rc < 0 && rc != ERR_CANCELED)
 		note_failure(a, &err);
@@ -355,7 +358,7 @@ static double look(struct archiver *a)
 }
 
 /* Under the lock. */
-static bool is_wanted(const struct archiver *a)
+static bool has_wanted_run(const struct archiver *a)
 {
 	size_t i;
 
@@ -366,27 +369,27 @@ static bool is_wanted(const struct archiver *a)
 }
 
 /* False: it shall stop. */
-static bool wait_until(struct archiver *a, double look_s)
+static bool wait_archiver_until(struct archiver *a, double look_s)
 {
 	bool stop;
 
 	pthread_mutex_lock(&a->lock);
-	while (!a->stop && !is_wanted(a) && cond_wait_until(&a->told, &a->lock, look_s))
+	while (!a->stop && !has_wanted_run(a) && cond_wait_until(&a->told, &a->lock, look_s))
 		;
 	stop = a->stop;
 	pthread_mutex_unlock(&a->lock);
 	return !stop;
 }
 
-static void *main_loop(void *arg)
+static void *run_archiver(void *arg)
 {
 	struct archiver *a = arg;
 	double look_s = a->after_ms > 0 ? clock_mono_s() + LOOK_LEAST_S : INFINITY;
 
-	while (wait_until(a, look_s)) {
-		bring_wanted(a);
+	while (wait_archiver_until(a, look_s)) {
+		restore_wanted_run(a);
 		if (clock_mono_s() >= look_s)
-			look_s = clock_mono_s() + look(a);
+			look_s = clock_mono_s() + archive_ended_runs(a);
 	}
 	lease_give(&a->lease);
 	return NULL;
@@ -400,19 +403,19 @@ int archiver_start(struct archiver **ret, struct store *s, int64_t after_ms, str
 		return 0;
 	a = calloc(1, sizeof *a);
 	if (!a)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	a->s = s;
 	a->after_ms = after_ms;
 	lease_init(&a->lease, s, "archive");
 	pthread_mutex_init(&a->lock, NULL);
 	cond_init(&a->told);
-	if (pthread_create(&a->thread, NULL, main_loop, a)) {
+	if (pthread_create(&a->thread, NULL, run_archiver, a)) {
 		pthread_cond_destroy(&a->told);
 		pthread_mutex_destroy(&a->lock);
 		free(a);
 		return err_set(err, ERR_IO, "store: cannot start a thread");
 	}
-	committer_on_archived(s->writer, want, a);
+	committer_on_archived(s->writer, want_archived_run, a);
 	*ret = a;
 	return 0;
 }

@@ -27,7 +27,7 @@ struct store {
 	struct readers *readers;
 	struct artifacts *files;
 	struct tokens *tokens;
-	struct live *live; /* NULL: no other process writes */
+	struct store_live *live; /* NULL: no other process writes */
 };
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "web/store/base/no_memory.h"
+
 struct sqlite_blob {
 	struct blob blob; /* first: a blob is cast back to this */
 	struct db *d;
@@ -17,7 +19,7 @@ int sqlite_blob_open(struct blob **io, struct db *d, const struct blob_column *o
 	if (!b) {
 		b = calloc(1, sizeof *b);
 		if (!b)
-			return err_set(err, ERR_NOMEM, "store: out of memory");
+			return no_memory(err);
 		b->blob.engine = d->engine;
 		*io = &b->blob;
 	}

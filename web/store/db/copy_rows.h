@@ -7,12 +7,12 @@
 
 #include "web/store/db/db.h"
 
-struct copy;
+struct db_copy;
 
-int copy_new(struct copy **ret, struct db *to, struct db *from, struct err *err); /* both outlive it */
-void copy_free(struct copy *c);                                                   /* NULL is fine */
+int copy_new(struct db_copy **ret, struct db *to, struct db *from, struct err *err); /* both outlive it */
+void copy_free(struct db_copy *c);						     /* NULL is fine */
 
 /* That somebody holds a file is no failure: the step did nothing and is asked for again. */
-int copy_step(struct copy *c, int pages, bool *ret_done, struct err *err);
+int copy_step(struct db_copy *c, int pages, bool *ret_done, struct err *err);
 
 #endif

@@ -3,6 +3,7 @@
  * group costs as many round trips as it has reads that follow from one another, and one. */
 #include "config.h"
 
+#include "web/store/base/no_memory.h"
 #include "web/store/db/engine.h"
 
 #ifdef HAVE_LIBPQ
@@ -49,7 +50,7 @@ static int pg_start(struct db *d, struct db_rows **ret, enum db_query q, struct 
 }
 
 /* Before a transaction is undone: what failed in it is no matter any more. */
-static void let_go(struct pg_db *p)
+static void free_pg_rows(struct pg_db *p)
 {
 	pg_settle(p, NULL);
 	p->untold = p->lost;
@@ -60,7 +61,7 @@ static int end_read(struct pg_db *p, struct err *err)
 {
 	int rc;
 
-	let_go(p);
+	free_pg_rows(p);
 	rc = pg_send_plain(p, DB_rollback, err, "");
 	pg_push(p);
 	p->open = false;
@@ -68,7 +69,7 @@ static int end_read(struct pg_db *p, struct err *err)
 }
 
 /* What was outstanding fails or is undone with it. */
-static int end(struct pg_db *p, enum db_query q, struct err *err)
+static int end_pg_query(struct pg_db *p, enum db_query q, struct err *err)
 {
 	bool commit = q == DB_commit;
 	int rc = 0;
@@ -80,7 +81,7 @@ static int end(struct pg_db *p, enum db_query q, struct err *err)
 	if (commit && p->process)
 		rc = pg_send_plain(p, DB_pg_process_done, err, "ii", p->process, p->group);
 	if (!commit)
-		let_go(p);
+		free_pg_rows(p);
 	if (!rc)
 		rc = pg_send_plain(p, q, err, "");
 	p->committing = commit && !rc;
@@ -95,7 +96,7 @@ static int end(struct pg_db *p, enum db_query q, struct err *err)
 	return rc;
 }
 
-static int begin(struct pg_db *p, enum db_query q, struct err *err)
+static int begin_pg_query(struct pg_db *p, enum db_query q, struct err *err)
 {
 	int rc;
 
@@ -119,9 +120,9 @@ static int pg_run(struct db *d, enum db_query q, struct err *err, const char *fm
 	int rc;
 
 	if (q == DB_begin || q == DB_begin_long || q == DB_begin_read)
-		return begin(p, q, err);
+		return begin_pg_query(p, q, err);
 	if (q == DB_commit || q == DB_rollback)
-		return end(p, q, err);
+		return end_pg_query(p, q, err);
 	rc = pg_send(p, q, err, fmt, ap);
 	return rc || p->open ? rc : pg_settle(p, err);
 }
@@ -157,7 +158,7 @@ static int pg_next(struct db *d, struct db_rows *q, struct err *err)
 
 /* --- the row that pg_next came to --------------------------------------------------------------------------- */
 
-static uint64_t bits_of(const struct pg_rows *r, enum db_column column)
+static uint64_t read_binary_bits(const struct pg_rows *r, enum db_column column)
 {
 	uint64_t wide;
 	uint32_t word;
@@ -183,9 +184,9 @@ static uint64_t bits_of(const struct pg_rows *r, enum db_column column)
 
 enum { TYPE_INT8 = 20, TYPE_INT4 = 23, TYPE_FLOAT8 = 701 };
 
-static double real_of(const struct pg_rows *r, enum db_column column)
+static double read_binary_real(const struct pg_rows *r, enum db_column column)
 {
-	uint64_t bits = bits_of(r, column);
+	uint64_t bits = read_binary_bits(r, column);
 	double d;
 
 	if (r->pq->ftype(r->res, (int)column) != TYPE_FLOAT8)
@@ -199,8 +200,8 @@ static int64_t pg_i64(struct db_rows *q, enum db_column column)
 	const struct pg_rows *r = pg_rows(q);
 
 	if (r->pq->ftype(r->res, (int)column) == TYPE_FLOAT8)
-		return (int64_t)real_of(r, column);
-	return (int64_t)bits_of(r, column);
+		return (int64_t)read_binary_real(r, column);
+	return (int64_t)read_binary_bits(r, column);
 }
 
 static bool pg_null(struct db_rows *q, enum db_column column)
@@ -212,7 +213,7 @@ static bool pg_null(struct db_rows *q, enum db_column column)
 
 static double pg_f64(struct db_rows *q, enum db_column column)
 {
-	return pg_null(q, column) ? NAN : real_of(pg_rows(q), column);
+	return pg_null(q, column) ? NAN : read_binary_real(pg_rows(q), column);
 }
 
 static const char *pg_str(struct db_rows *q, enum db_column column)
@@ -224,7 +225,7 @@ static const char *pg_str(struct db_rows *q, enum db_column column)
 		return NULL;
 	if (type != TYPE_INT8 && type != TYPE_INT4)
 		return r->pq->getvalue(r->res, r->at, (int)column);
-	snprintf(r->number, sizeof r->number, "%lld", (long long)bits_of(r, column));
+	snprintf(r->number, sizeof r->number, "%lld", (long long)read_binary_bits(r, column));
 	return r->number;
 }
 
@@ -296,13 +297,13 @@ static void pg_close(struct db *d)
 	free(p);
 }
 
-static int make(struct pg_db **ret, const char *address, bool writes, struct err *err)
+static int make_pg_db(struct pg_db **ret, const char *address, bool writes, struct err *err)
 {
 	struct pg_db *p = calloc(1, sizeof *p);
 	int rc;
 
 	if (!p)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	p->db.engine = &pg_engine;
 	p->writes = writes;
 	p->answer_s = writes ? WRITER_ANSWER_S : READER_ANSWER_S;
@@ -319,7 +320,7 @@ static int make(struct pg_db **ret, const char *address, bool writes, struct err
 	return 0;
 }
 
-static int version_of(struct pg_db *p, int *ret, struct err *err)
+static int read_pg_version(struct pg_db *p, int *ret, struct err *err)
 {
 	int64_t n = 0;
 	int rc = db_int(&p->db, &n, DB_pg_tables, err, "");
@@ -330,9 +331,9 @@ static int version_of(struct pg_db *p, int *ret, struct err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static int check_version(struct pg_db *p, struct err *err)
+static int check_pg_version(struct pg_db *p, struct err *err)
 {
-	int version = 0, rc = version_of(p, &version, err);
+	int version = 0, rc = read_pg_version(p, &version, err);
 
 	if (rc || version == DB_VERSION)
 		return rc;
@@ -342,7 +343,7 @@ static int check_version(struct pg_db *p, struct err *err)
 		       p->name, version, DB_VERSION);
 }
 
-static int know_process(struct pg_db *p, struct err *err)
+static int record_pg_process(struct pg_db *p, struct err *err)
 {
 	int rc = db_int(&p->db, &p->process, DB_pg_process_add, err, "");
 
@@ -353,7 +354,7 @@ static int know_process(struct pg_db *p, struct err *err)
 int pg_open_reader(struct db **ret, const char *address, struct err *err)
 {
 	struct pg_db *p;
-	int rc = make(&p, address, false, err);
+	int rc = make_pg_db(&p, address, false, err);
 
 	if (!rc)
 		*ret = &p->db;
@@ -363,13 +364,13 @@ int pg_open_reader(struct db **ret, const char *address, struct err *err)
 int pg_open_writer(struct db **ret, const char *address, struct err *err)
 {
 	struct pg_db *p;
-	int rc = make(&p, address, true, err);
+	int rc = make_pg_db(&p, address, true, err);
 
 	if (rc)
 		return rc;
-	rc = check_version(p, err);
+	rc = check_pg_version(p, err);
 	if (!rc)
-		rc = know_process(p, err);
+		rc = record_pg_process(p, err);
 	if (rc) {
 		pg_close(&p->db);
 		return rc;
@@ -387,13 +388,13 @@ static struct db *pg_alone(struct db *d)
 		p->alone = NULL;
 	}
 	/* Without one the statement joins the transaction: right, but others may wait for it. */
-	if (!p->alone && make(&p->alone, p->address, true, NULL))
+	if (!p->alone && make_pg_db(&p->alone, p->address, true, NULL))
 		return d;
 	return &p->alone->db;
 }
 
 /* Deleting the row waits for a commit that is still on its way, and forbids one that comes later. */
-static int ask(struct pg_db *p, int64_t process, int64_t group, bool *ret_committed, struct err *err)
+static int ask_group_outcome(struct pg_db *p, int64_t process, int64_t group, bool *ret_committed, struct err *err)
 {
 	int64_t done = 0;
 	int rc = db_int(&p->db, &done, DB_pg_process_ask, err, "i", process);
@@ -410,9 +411,9 @@ static int pg_recover(struct db *d, bool *ret_committed, struct err *err)
 	pg_disconnect(p);
 	rc = pg_connect(p, err);
 	if (!rc && p->process)
-		rc = ask(p, p->process, p->committing ? p->group : INT64_MAX, ret_committed, err);
+		rc = ask_group_outcome(p, p->process, p->committing ? p->group : INT64_MAX, ret_committed, err);
 	if (!rc)
-		rc = know_process(p, err);
+		rc = record_pg_process(p, err);
 	if (rc) {
 		p->lost = true;
 		return rc;
@@ -426,17 +427,17 @@ static int pg_recover(struct db *d, bool *ret_committed, struct err *err)
 int pg_version(const char *address, int *ret, struct err *err)
 {
 	struct pg_db *p;
-	int rc = make(&p, address, false, err);
+	int rc = make_pg_db(&p, address, false, err);
 
 	if (rc)
 		return rc;
-	rc = version_of(p, ret, err);
+	rc = read_pg_version(p, ret, err);
 	pg_close(&p->db);
 	return rc;
 }
 
 /* One text, one transaction. */
-static int script(struct pg_db *p, const char *text, const char *doing, struct err *err)
+static int run_pg_script(struct pg_db *p, const char *text, const char *doing, struct err *err)
 {
 	PGresult *r;
 	int rc = 0;
@@ -454,15 +455,15 @@ static int script(struct pg_db *p, const char *text, const char *doing, struct e
 int pg_init(const char *address, struct err *err)
 {
 	struct pg_db *p;
-	int version = 0, rc = make(&p, address, true, err);
+	int version = 0, rc = make_pg_db(&p, address, true, err);
 
 	if (rc)
 		return rc;
-	rc = version_of(p, &version, err);
+	rc = read_pg_version(p, &version, err);
 	if (!rc && version)
 		rc = err_set(err, ERR_EXISTS, "%s holds a store already (version %d)", p->name, version);
 	if (!rc)
-		rc = script(p, schema, "making the tables", err);
+		rc = run_pg_script(p, schema, "making the tables", err);
 	pg_close(&p->db);
 	return rc;
 }
@@ -490,18 +491,18 @@ static int upgrade_from(struct pg_db *p, int version, struct err *err)
 			return err_set(err, ERR_UNSUPPORTED, "%s is of version %d, from which there is no way to %d",
 				       p->name, version, DB_VERSION);
 	for (at = version + 1; at <= DB_VERSION && !rc; at++)
-		rc = script(p, upgrade_to(at), "upgrading the store", err);
+		rc = run_pg_script(p, upgrade_to(at), "upgrading the store", err);
 	return rc;
 }
 
 int pg_upgrade(const char *address, int *ret_from, struct err *err)
 {
 	struct pg_db *p;
-	int rc = make(&p, address, true, err);
+	int rc = make_pg_db(&p, address, true, err);
 
 	if (rc)
 		return rc;
-	rc = version_of(p, ret_from, err);
+	rc = read_pg_version(p, ret_from, err);
 	if (!rc)
 		rc = upgrade_from(p, *ret_from, err);
 	pg_close(&p->db);
@@ -518,7 +519,7 @@ const struct db_engine pg_engine = {
 
 #else
 
-static int not_built(struct err *err)
+static int fail_without_libpq(struct err *err)
 {
 	return err_set(err, ERR_UNSUPPORTED, "this dptrack was built without PostgreSQL (Debian: libpq-dev)");
 }
@@ -527,7 +528,7 @@ int pg_open_writer(struct db **ret, const char *address, struct err *err)
 {
 	(void)ret;
 	(void)address;
-	return not_built(err);
+	return fail_without_libpq(err);
 }
 
 int pg_open_reader(struct db **ret, const char *address, struct err *err)
@@ -539,27 +540,27 @@ int pg_version(const char *address, int *ret, struct err *err)
 {
 	(void)address;
 	(void)ret;
-	return not_built(err);
+	return fail_without_libpq(err);
 }
 
 int pg_init(const char *address, struct err *err)
 {
 	(void)address;
-	return not_built(err);
+	return fail_without_libpq(err);
 }
 
 int pg_upgrade(const char *address, int *ret_from, struct err *err)
 {
 	(void)address;
 	(void)ret_from;
-	return not_built(err);
+	return fail_without_libpq(err);
 }
 
 int pg_check_address(const char *address, bool *ret_password, struct err *err)
 {
 	(void)address;
 	(void)ret_password;
-	return not_built(err);
+	return fail_without_libpq(err);
 }
 
 #endif

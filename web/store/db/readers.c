@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tracker/base/clock.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 
 #define MAX_READERS 64
@@ -31,14 +32,14 @@ struct readers {
 };
 
 /* Under the lock: it has become idle. */
-static void put(struct readers *p, struct db *d)
+static void put_idle_reader(struct readers *p, struct db *d)
 {
 	p->given_s[p->idle_count] = clock_mono_s();
 	p->idle[p->idle_count++] = d;
 }
 
 /* Under the lock. */
-static void connect_one(struct readers *p)
+static void connect_reader(struct readers *p)
 {
 	struct err err = ERR_INIT;
 	struct db *d = NULL;
@@ -53,20 +54,20 @@ static void connect_one(struct readers *p)
 	if (rc)
 		p->open_count--;
 	else
-		put(p, d);
+		put_idle_reader(p, d);
 	p->away = err;
 	p->away.code = rc;
 	pthread_cond_broadcast(&p->given);
 }
 
-static void *connector(void *arg)
+static void *run_reader_connector(void *arg)
 {
 	struct readers *p = arg;
 
 	pthread_mutex_lock(&p->lock);
 	while (!p->stop) {
 		if (p->wanted_count)
-			connect_one(p);
+			connect_reader(p);
 		else
 			pthread_cond_wait(&p->wanted, &p->lock);
 	}
@@ -79,13 +80,13 @@ int readers_new(struct readers **ret, const char *path, int max, struct err *err
 	struct readers *p = calloc(1, sizeof *p);
 
 	if (!p)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	memcpy(p->path, path, strlen(path) + 1);
 	p->max = max < 1 ? 4 : max > MAX_READERS ? MAX_READERS : max;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->given, NULL);
 	pthread_cond_init(&p->wanted, NULL);
-	if (db_is_address(path) && pthread_create(&p->connector, NULL, connector, p)) {
+	if (db_is_address(path) && pthread_create(&p->connector, NULL, run_reader_connector, p)) {
 		readers_free(p);
 		return err_set(err, ERR_IO, "store: cannot start a thread");
 	}
@@ -107,7 +108,7 @@ int readers_new_alone(struct readers **ret, const char *path, struct err *err)
 		db_close(d);
 		return rc;
 	}
-	put(p, d);
+	put_idle_reader(p, d);
 	p->open_count = 1;
 	*ret = p;
 	return 0;
@@ -135,7 +136,7 @@ void readers_free(struct readers *p)
 }
 
 /* Under the lock: an idle connection, once there is one. While the address cannot be reached nobody waits for it. */
-static int take_connected(struct readers *p, struct db **ret, struct err *err)
+static int take_connected_reader(struct readers *p, struct db **ret, struct err *err)
 {
 	int rc = 0;
 
@@ -160,14 +161,14 @@ static int take_connected(struct readers *p, struct db **ret, struct err *err)
 	return rc;
 }
 
-static int take_any(struct readers *p, struct db **ret, struct err *err)
+static int take_reader(struct readers *p, struct db **ret, struct err *err)
 {
 	struct db *d = NULL;
 	int rc = 0;
 
 	pthread_mutex_lock(&p->lock);
 	if (p->connects) {
-		rc = take_connected(p, ret, err);
+		rc = take_connected_reader(p, ret, err);
 		pthread_mutex_unlock(&p->lock);
 		return rc;
 	}
@@ -191,11 +192,11 @@ static int take_any(struct readers *p, struct db **ret, struct err *err)
 	return 0;
 }
 
-static int take_snapshot(struct store *s, struct db **ret, struct err *err)
+static int take_snapshot_reader(struct store *s, struct db **ret, struct err *err)
 {
 	struct db *d;
 	int64_t rev;
-	int rc = take_any(s->readers, &d, err);
+	int rc = take_reader(s->readers, &d, err);
 
 	if (rc)
 		return rc;
@@ -217,7 +218,7 @@ int readers_take(struct store *s, struct db **ret, struct err *err)
 
 	/* A database that came back has left every idle connection broken. */
 	for (tries = 0; broken && tries <= MAX_READERS; tries++) {
-		rc = take_snapshot(s, &d, err);
+		rc = take_snapshot_reader(s, &d, err);
 		broken = rc && d && db_lost(d);
 		if (rc && d)
 			readers_give(s, d);
@@ -229,7 +230,7 @@ int readers_take(struct store *s, struct db **ret, struct err *err)
 }
 
 /* Under the lock: idle connections that have rested, how many. */
-static int take_rested(struct readers *p, struct db *ret[])
+static int take_rested_reader(struct readers *p, struct db *ret[])
 {
 	double until = clock_mono_s() - REST_S;
 	int n = 0;
@@ -262,8 +263,8 @@ void readers_give(struct store *s, struct db *d)
 	if (lost)
 		p->open_count--;
 	else
-		put(p, d);
-	n = take_rested(p, rested);
+		put_idle_reader(p, d);
+	n = take_rested_reader(p, rested);
 	pthread_cond_signal(&p->given);
 	pthread_mutex_unlock(&p->lock);
 	while (n)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tracker/base/log.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/files/disk.h"
@@ -34,7 +35,7 @@ int artifacts_new(struct artifacts **ret, struct store *s, const struct artifact
 	int rc;
 
 	if (!a)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	a->max_bytes = opts->max_bytes ? opts->max_bytes : BYTES_MAX;
 	rc = objects_place(&a->objects, s, opts, err);
 	if (!rc && !a->objects)
@@ -147,7 +148,7 @@ static int entry_digest(struct store *s, const char *path, struct artifact_entry
 	if (f.fd >= 0)
 		close(f.fd);
 	e->sha256 = arena_strdup(a, f.sha256);
-	return e->sha256 ? 0 : err_set(err, ERR_NOMEM, "out of memory");
+	return e->sha256 ? 0 : no_memory(err);
 }
 
 int artifact_digests(struct store *s, const char *folder, struct artifact_entry *list, size_t n, struct arena *a,
@@ -178,7 +179,7 @@ int artifact_begin(struct artifact_upload **ret, struct artifacts *a, const char
 	int rc;
 
 	if (!u)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	u->a = a;
 	rc = a->objects ? object_sending_begin(&u->object, a->objects, room, err) :
 			  disk_receiving_begin(&u->file, a->disk, path, err);

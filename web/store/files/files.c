@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "tracker/base/file_write.h"
+#include "web/store/base/no_memory.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define MAX_DEPTH 64
@@ -68,7 +69,7 @@ static int open_own_folder(int at_fd, const char *name)
 	return fd >= 0 || (errno != ENOSYS && errno != EPERM) ? fd : openat(at_fd, name, FOLDER_FLAGS);
 }
 
-static int remove_folder(int at_fd, const char *name, int dry, struct files_sum *sum, int depth)
+static int remove_tree(int at_fd, const char *name, int dry, struct files_sum *sum, int depth)
 {
 	int fd = depth < MAX_DEPTH ? open_own_folder(at_fd, name) : (errno = ELOOP, -1), rc = 0;
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -94,7 +95,7 @@ static int remove_any(int at_fd, const char *name, int dry, struct files_sum *su
 	if (fstatat(at_fd, name, &sb, AT_SYMLINK_NOFOLLOW))
 		return errno == ENOENT ? 0 : errno;
 	if (S_ISDIR(sb.st_mode))
-		return remove_folder(at_fd, name, dry, sum, depth);
+		return remove_tree(at_fd, name, dry, sum, depth);
 	if (!dry && unlinkat(at_fd, name, 0) && errno != ENOENT)
 		return errno;
 	sum->files++;
@@ -107,21 +108,21 @@ int files_remove(int at_fd, const char *name, int dry, struct files_sum *sum)
 	return remove_any(at_fd, name, dry, sum, 0);
 }
 
-struct copy {
+struct files_copying {
 	struct files_sum *sum;
 	int (*stop)(void *arg);
 	void *arg;
 	struct err *err;
 };
 
-static int copy_any(const struct copy *c, const char *from, const char *to, int depth);
+static int copy_any(const struct files_copying *c, const char *from, const char *to, int depth);
 
-static int copy_bytes(const struct copy *c, int in, int out, const char *to)
+static int copy_file_bytes(const struct files_copying *c, int in, int out, const char *to)
 {
 	size_t room = (size_t)1 << 20;
 	char *bytes = malloc(room);
 	ssize_t n = bytes ? 1 : 0;
-	int rc = bytes ? 0 : err_set(c->err, ERR_NOMEM, "out of memory");
+	int rc = bytes ? 0 : no_memory(c->err);
 
 	while (!rc && (n = read(in, bytes, room)) > 0) {
 		if (file_write(out, bytes, (size_t)n))
@@ -138,7 +139,7 @@ static int copy_bytes(const struct copy *c, int in, int out, const char *to)
 	return rc;
 }
 
-static int copy_file(const struct copy *c, const char *from, const char *to, const struct stat *sb)
+static int copy_one_file(const struct files_copying *c, const char *from, const char *to, const struct stat *sb)
 {
 	struct timespec times[2] = { sb->st_atim, sb->st_mtim };
 	int in = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), out = -1, rc = 0;
@@ -146,7 +147,7 @@ static int copy_file(const struct copy *c, const char *from, const char *to, con
 	if (in < 0)
 		return errno == ENOENT ? 0 : err_set_errno(c->err, errno, "%s", from);
 	out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, sb->st_mode & 0777);
-	rc = out < 0 ? err_set_errno(c->err, errno, "%s", to) : copy_bytes(c, in, out, to);
+	rc = out < 0 ? err_set_errno(c->err, errno, "%s", to) : copy_file_bytes(c, in, out, to);
 	if (out >= 0) {
 		futimens(out, times);
 		close(out);
@@ -156,7 +157,7 @@ static int copy_file(const struct copy *c, const char *from, const char *to, con
 	return rc;
 }
 
-static int copy_folder(const struct copy *c, const char *from, const char *to, int depth)
+static int copy_folder(const struct files_copying *c, const char *from, const char *to, int depth)
 {
 	char below[PATH_MAX], there[PATH_MAX];
 	DIR *d = depth < MAX_DEPTH ? opendir(from) : NULL;
@@ -180,7 +181,7 @@ static int copy_folder(const struct copy *c, const char *from, const char *to, i
 	return rc;
 }
 
-static int copy_any(const struct copy *c, const char *from, const char *to, int depth)
+static int copy_any(const struct files_copying *c, const char *from, const char *to, int depth)
 {
 	struct stat sb;
 
@@ -190,13 +191,13 @@ static int copy_any(const struct copy *c, const char *from, const char *to, int 
 		return errno == ENOENT ? 0 : err_set_errno(c->err, errno, "%s", from);
 	if (S_ISDIR(sb.st_mode))
 		return copy_folder(c, from, to, depth);
-	return S_ISREG(sb.st_mode) ? copy_file(c, from, to, &sb) : 0;
+	return S_ISREG(sb.st_mode) ? copy_one_file(c, from, to, &sb) : 0;
 }
 
 int files_copy(const char *from, const char *to, struct files_sum *sum, int (*stop)(void *arg), void *arg,
 	       struct err *err)
 {
-	return copy_any(&(struct copy){ sum, stop, arg, err }, from, to, 0);
+	return copy_any(&(struct files_copying){ sum, stop, arg, err }, from, to, 0);
 }
 
 int files_draw_name(char ret[33], struct err *err)

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "tracker/base/clock.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/files/files.h"
 #include "web/store/files/objects.h"
 
@@ -15,7 +16,7 @@
 #define PART ((size_t)21 << 20) /* each costs the store some time beside its bytes: so few, and 64 MiB for a server */
 #define PARTS_OF_A_SIZE 1000	/* then parts are twice as large: an object has at most 10,000 */
 
-struct part {
+struct upload_part {
 	char *bytes;   /* pages of its own, which are memory when they are written to */
 	size_t mapped; /* how many bytes of them there are */
 	size_t n, room; /* room: what is held of all transfers' memory */
@@ -23,9 +24,9 @@ struct part {
 };
 
 /* A part that is sent. */
-struct lane {
+struct upload_lane {
 	struct object_sending *u;
-	struct part part;
+	struct upload_part part;
 	int number; /* 1 and up */
 	bool busy;  /* the crew has it: then `part` is the crew's */
 	struct thread_pool_task task;
@@ -37,8 +38,8 @@ struct object_sending {
 	char name[OBJECT_NAME_BYTES], key[OBJECT_KEY_MAX + 1];
 	pthread_mutex_t lock; /* of all below but what is the writer's */
 	pthread_cond_t rests;
-	struct part filling; /* without pages until a lane has some to spare; the writer's until it is full */
-	struct lane lane[UNDER_WAY];
+	struct upload_part filling; /* without pages until a lane has some to spare; the writer's until it is full */
+	struct upload_lane lane[UNDER_WAY];
 	int given;	/* parts, to the crew */
 	bool waiting;	/* the writer, for room */
 	bool complete;	/* nothing is added to `filling` any more */
@@ -61,7 +62,7 @@ static size_t part_bytes(const struct object_sending *u)
 
 /* --- the crew's side ---------------------------------------------------------------------------------------- */
 
-static int begin_row(struct object_sending *u, struct err *err)
+static int begin_object_row(struct object_sending *u, struct err *err)
 {
 	const struct ingest_op op = { .kind = &object_change_begin, .name = u->name };
 	struct ingest_result res = { 0 };
@@ -69,26 +70,27 @@ static int begin_row(struct object_sending *u, struct err *err)
 	return ingest_submit(u->o->store, &op, NULL, &res, err);
 }
 
-static int told(int rc, struct err *err)
+static int fix_upload_error(int rc, struct err *err)
 {
 	return rc ? objects_failed("the object store does not take the file", rc, err) : 0;
 }
 
 /* What stands before the first part: no other one is under way yet. *ret stays NULL where it is the only one. */
-static int begin(struct object_sending *u, const struct part *p, bool last, struct object_upload **ret, struct err *err)
+static int begin_object_upload(struct object_sending *u, const struct upload_part *p, bool last,
+			       struct object_upload **ret, struct err *err)
 {
 	const struct object_put whole = { .key = u->key, .bytes = p->bytes, .n = p->n, .sha256 = p->sha256 };
-	int rc = begin_row(u, err);
+	int rc = begin_object_row(u, err);
 
 	if (rc)
 		return rc;
-	return told(last ? object_put(u->o->client, &whole, err)
-			 : object_upload_begin(ret, u->o->client, u->key, NULL, err),
-		    err);
+	return fix_upload_error(last ? object_put(u->o->client, &whole, err)
+				     : object_upload_begin(ret, u->o->client, u->key, NULL, err),
+				err);
 }
 
 /* NULL: none is left out. */
-static bool is_busy(const struct object_sending *u, const struct lane *but)
+static bool is_busy(const struct object_sending *u, const struct upload_lane *but)
 {
 	bool any = false;
 
@@ -97,12 +99,12 @@ static bool is_busy(const struct object_sending *u, const struct lane *but)
 	return any;
 }
 
-static void drop_part(struct object_sending *u, struct part *p)
+static void drop_part(struct object_sending *u, struct upload_part *p)
 {
 	objects_give(u->o, p->room);
 	if (p->bytes)
 		munmap(p->bytes, p->mapped);
-	*p = (struct part){ .bytes = NULL };
+	*p = (struct upload_part){ .bytes = NULL };
 }
 
 /* Nothing of them is needed any more, nor busy. */
@@ -113,7 +115,7 @@ static void drop_parts(struct object_sending *u)
 		drop_part(u, &u->lane[i].part);
 }
 
-static void drop(struct object_sending *u)
+static void drop_object_sending(struct object_sending *u)
 {
 	object_upload_free(u->parts);
 	drop_parts(u);
@@ -123,9 +125,9 @@ static void drop(struct object_sending *u)
 }
 
 /* Under the lock. */
-static void give_lane(struct object_sending *u, struct lane *l)
+static void give_lane(struct object_sending *u, struct upload_lane *l)
 {
-	const struct part spare = l->part;
+	const struct upload_part spare = l->part;
 
 	l->part = u->filling;
 	l->number = ++u->given;
@@ -137,7 +139,7 @@ static void give_lane(struct object_sending *u, struct lane *l)
 }
 
 /* Under the lock: what is full goes to the crew, as far as it may; the second part when the first one has begun. */
-static void pass_on(struct object_sending *u)
+static void pass_full_part(struct object_sending *u)
 {
 	for (int i = 0; i < UNDER_WAY; i++) {
 		bool due = u->complete ? !u->last : u->filling.n >= part_bytes(u);
@@ -156,32 +158,32 @@ static void wake_writer(struct object_sending *u)
 		u->room.wake(u->room.arg);
 }
 
-static int send_one(struct object_upload *parts, const struct lane *l, struct err *err)
+static int send_upload_part(struct object_upload *parts, const struct upload_lane *l, struct err *err)
 {
-	const struct part *p = &l->part;
+	const struct upload_part *p = &l->part;
 
-	return told(object_upload_numbered(parts, &(struct object_part){ l->number, p->bytes, p->n, p->sha256 }, err),
-		    err);
+	return fix_upload_error(
+		object_upload_numbered(parts, &(struct object_part){ l->number, p->bytes, p->n, p->sha256 }, err), err);
 }
 
 /* Under the lock, which is let go meanwhile. */
-static int send_lane(struct object_sending *u, struct lane *l, struct err *err)
+static int send_lane(struct object_sending *u, struct upload_lane *l, struct err *err)
 {
 	struct object_upload *parts = u->parts;
 	bool last = u->last;
 	int rc;
 
 	pthread_mutex_unlock(&u->lock);
-	rc = parts ? 0 : begin(u, &l->part, last, &parts, err);
+	rc = parts ? 0 : begin_object_upload(u, &l->part, last, &parts, err);
 	pthread_mutex_lock(&u->lock);
 	u->parts = parts;
 	if (rc || !parts || u->abandoned)
 		return rc;
-	pass_on(u);
+	pass_full_part(u);
 	wake_writer(u);
 	pthread_mutex_unlock(&u->lock);
 	if (l->part.n)
-		rc = send_one(parts, l, err);
+		rc = send_upload_part(parts, l, err);
 	pthread_mutex_lock(&u->lock);
 	return rc;
 }
@@ -193,16 +195,16 @@ static int end_parts(struct object_sending *u, struct err *err)
 
 	if (u->parts) {
 		pthread_mutex_unlock(&u->lock);
-		rc = told(object_upload_end(u->parts, err), err);
+		rc = fix_upload_error(object_upload_end(u->parts, err), err);
 		pthread_mutex_lock(&u->lock);
 	}
 	u->ended = !rc;
 	return rc;
 }
 
-static void send_part(void *arg)
+static void send_part_in_background(void *arg)
 {
-	struct lane *l = arg;
+	struct upload_lane *l = arg;
 	struct object_sending *u = l->u;
 	struct err err = ERR_INIT;
 	int rc = 0;
@@ -218,11 +220,11 @@ static void send_part(void *arg)
 	}
 	l->part.n = 0;
 	l->busy = false;
-	pass_on(u);
+	pass_full_part(u);
 	wake_writer(u);
 	if (u->abandoned && !is_busy(u, NULL)) {
 		pthread_mutex_unlock(&u->lock);
-		drop(u);
+		drop_object_sending(u);
 		return;
 	}
 	pthread_cond_broadcast(&u->rests);
@@ -241,11 +243,12 @@ int object_sending_begin(struct object_sending **ret, struct objects *o, const s
 		return rc;
 	u = calloc(1, sizeof *u);
 	if (!u)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	u->o = o;
 	u->room = *room;
 	for (int i = 0; i < UNDER_WAY; i++)
-		u->lane[i] = (struct lane){ .u = u, .task = { .fn = send_part, .arg = &u->lane[i] } };
+		u->lane[i] =
+			(struct upload_lane){ .u = u, .task = { .fn = send_part_in_background, .arg = &u->lane[i] } };
 	pthread_mutex_init(&u->lock, NULL);
 	pthread_cond_init(&u->rests, NULL);
 	sha256_init(&u->sha);
@@ -253,14 +256,14 @@ int object_sending_begin(struct object_sending **ret, struct objects *o, const s
 	rc = files_draw_name(u->name, err);
 	objects_key(o, u->name, u->key);
 	if (rc)
-		drop(u);
+		drop_object_sending(u);
 	else
 		*ret = u;
 	return rc;
 }
 
 /* Pages for a whole part; what was written stays. */
-static bool map_part(struct part *p, size_t bytes)
+static bool map_part(struct upload_part *p, size_t bytes)
 {
 	void *at = p->bytes ? mremap(p->bytes, p->mapped, bytes, MREMAP_MAYMOVE)
 			    : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -282,19 +285,19 @@ static bool find_pages(struct object_sending *u)
 		if (u->lane[i].busy || !u->lane[i].part.bytes)
 			continue;
 		u->filling = u->lane[i].part;
-		u->lane[i].part = (struct part){ .bytes = NULL };
+		u->lane[i].part = (struct upload_part){ .bytes = NULL };
 	}
 	return u->filling.bytes || busy < BUFFERS;
 }
 
 /* Under the lock: room for n more bytes, which the part still takes. */
-static int make_room(struct object_sending *u, size_t n, struct err *err)
+static int make_part_room(struct object_sending *u, size_t n, struct err *err)
 {
-	struct part *p = &u->filling;
+	struct upload_part *p = &u->filling;
 	size_t room = p->room ? p->room : 4096;
 
 	if (p->mapped < part_bytes(u) && !map_part(p, part_bytes(u)))
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	if (p->n + n <= p->room)
 		return 0;
 	while (room < p->n + n)
@@ -307,7 +310,7 @@ static int make_room(struct object_sending *u, size_t n, struct err *err)
 }
 
 /* Where the next bytes go, and how many of n: ARTIFACT_WAIT when the part is full. */
-static int find_place(struct object_sending *u, size_t n, char **ret, size_t *ret_n, struct err *err)
+static int find_part_place(struct object_sending *u, size_t n, char **ret, size_t *ret_n, struct err *err)
 {
 	size_t left;
 	int rc;
@@ -319,7 +322,7 @@ static int find_place(struct object_sending *u, size_t n, char **ret, size_t *re
 	if (rc)
 		*err = u->err;
 	else
-		rc = left && find_pages(u) ? make_room(u, *ret_n, err) : ARTIFACT_WAIT;
+		rc = left && find_pages(u) ? make_part_room(u, *ret_n, err) : ARTIFACT_WAIT;
 	if (!rc)
 		*ret = u->filling.bytes + u->filling.n;
 	u->waiting = rc == ARTIFACT_WAIT;
@@ -334,7 +337,7 @@ static void end_part(struct object_sending *u)
 	sha256_init(&u->part_sha);
 }
 
-static void add_bytes(struct object_sending *u, char *to, const char *bytes, size_t n)
+static void add_part_bytes(struct object_sending *u, char *to, const char *bytes, size_t n)
 {
 	memcpy(to, bytes, n);
 	sha256_add_both(&u->sha, &u->part_sha, to, n);
@@ -342,7 +345,7 @@ static void add_bytes(struct object_sending *u, char *to, const char *bytes, siz
 	if (u->filling.n + n == part_bytes(u))
 		end_part(u);
 	u->filling.n += n;
-	pass_on(u);
+	pass_full_part(u);
 	pthread_mutex_unlock(&u->lock);
 }
 
@@ -353,10 +356,10 @@ int object_sending_write(struct object_sending *u, const void *bytes, size_t n, 
 	int rc = 0;
 
 	while (u->taken < n && !rc) {
-		rc = find_place(u, n - u->taken, &to, &some, err);
+		rc = find_part_place(u, n - u->taken, &to, &some, err);
 		if (rc)
 			break;
-		add_bytes(u, to, (const char *)bytes + u->taken, some);
+		add_part_bytes(u, to, (const char *)bytes + u->taken, some);
 		u->taken += some;
 	}
 	if (rc)
@@ -375,7 +378,7 @@ int object_sending_commit(struct object_sending *u, struct artifact_file *ret, s
 	u->complete = true;
 	if (u->filling.n < part_bytes(u))
 		end_part(u);
-	pass_on(u);
+	pass_full_part(u);
 	while (u->rc ? is_busy(u, NULL) : !u->ended)
 		pthread_cond_wait(&u->rests, &u->lock);
 	drop_parts(u);
@@ -404,5 +407,5 @@ void object_sending_end(struct object_sending *u)
 		give_lane(u, &u->lane[0]);
 	pthread_mutex_unlock(&u->lock);
 	if (!crews)
-		drop(u);
+		drop_object_sending(u);
 }

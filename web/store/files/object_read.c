@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/files/objects.h"
 
@@ -27,7 +28,7 @@ struct artifact_read {
 	struct thread_pool_task task;
 };
 
-static void drop(struct artifact_read *r)
+static void drop_object_read(struct artifact_read *r)
 {
 	objects_give(r->o, r->held);
 	pthread_mutex_destroy(&r->lock);
@@ -36,7 +37,7 @@ static void drop(struct artifact_read *r)
 	free(r);
 }
 
-static int take(void *user, const void *bytes, size_t n)
+static int take_object_bytes(void *user, const void *bytes, size_t n)
 {
 	struct artifact_read *r = user;
 
@@ -47,10 +48,14 @@ static int take(void *user, const void *bytes, size_t n)
 	return 0;
 }
 
-static int fetch(struct artifact_read *r, size_t n, struct err *err)
+static int fetch_object_range(struct artifact_read *r, size_t n, struct err *err)
 {
-	const struct object_get g = { .key = r->key, .begin = r->at, .n = n, .etag = r->etag[0] ? r->etag : NULL,
-				      .piece = take, .user = r };
+	const struct object_get g = { .key = r->key,
+				      .begin = r->at,
+				      .n = n,
+				      .etag = r->etag[0] ? r->etag : NULL,
+				      .piece = take_object_bytes,
+				      .user = r };
 	struct object_facts facts;
 	int rc = object_get(r->o->client, &g, &facts, err);
 
@@ -61,13 +66,13 @@ static int fetch(struct artifact_read *r, size_t n, struct err *err)
 	return rc ? objects_failed("the object store does not give the file", rc, err) : 0;
 }
 
-static void fetch_piece(void *arg)
+static void fetch_next_piece(void *arg)
 {
 	struct artifact_read *r = arg;
 	struct err err = ERR_INIT;
 	void (*wake)(void *arg);
 	size_t n = r->end - r->at < r->piece ? (size_t)(r->end - r->at) : r->piece;
-	int rc = fetch(r, n, &err);
+	int rc = fetch_object_range(r, n, &err);
 
 	pthread_mutex_lock(&r->lock);
 	r->busy = false;
@@ -76,7 +81,7 @@ static void fetch_piece(void *arg)
 	r->at += rc ? 0 : n;
 	if (r->ended) {
 		pthread_mutex_unlock(&r->lock);
-		drop(r);
+		drop_object_read(r);
 		return;
 	}
 	wake = r->wake;
@@ -87,7 +92,7 @@ static void fetch_piece(void *arg)
 }
 
 /* Under the lock: what has come is handed on, and the next piece is fetched. */
-static void turn(struct artifact_read *r)
+static void swap_read_pieces(struct artifact_read *r)
 {
 	char *empty = r->have;
 
@@ -124,11 +129,11 @@ int artifact_read_begin(struct artifact_read **ret, struct artifacts *a, const s
 		free(r ? r->have : NULL);
 		free(r ? r->come : NULL);
 		free(r);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	}
 	pthread_mutex_init(&r->lock, NULL);
 	objects_key(o, opts->file->object, r->key);
-	r->task = (struct thread_pool_task){ .fn = fetch_piece, .arg = r };
+	r->task = (struct thread_pool_task){ .fn = fetch_next_piece, .arg = r };
 	r->busy = opts->n > 0;
 	if (r->busy)
 		thread_pool_give(o->crew, &r->task);
@@ -137,7 +142,7 @@ int artifact_read_begin(struct artifact_read **ret, struct artifacts *a, const s
 }
 
 /* Under the lock: whether the next call of artifact_read_next can say something. */
-static bool can_say(const struct artifact_read *r)
+static bool can_name_object(const struct artifact_read *r)
 {
 	return r->have_at < r->have_bytes || !r->busy;
 }
@@ -149,7 +154,7 @@ int artifact_read_next(struct artifact_read *r, struct buf *to, struct err *err)
 
 	pthread_mutex_lock(&r->lock);
 	if (r->have_at == r->have_bytes && !r->busy && !r->rc && r->come_bytes)
-		turn(r);
+		swap_read_pieces(r);
 	n = r->have_bytes - r->have_at < HAND_ON ? r->have_bytes - r->have_at : HAND_ON;
 	if (n) {
 		buf_add(to, r->have + r->have_at, n);
@@ -170,7 +175,7 @@ int artifact_read_next(struct artifact_read *r, struct buf *to, struct err *err)
 void artifact_read_wait(struct artifact_read *r, void (*wake)(void *arg), void *arg)
 {
 	pthread_mutex_lock(&r->lock);
-	if (can_say(r)) {
+	if (can_name_object(r)) {
 		wake(arg);
 	} else {
 		r->wake = wake;
@@ -203,5 +208,5 @@ void artifact_read_end(struct artifact_read *r)
 	r->wake = NULL;
 	pthread_mutex_unlock(&r->lock);
 	if (!busy)
-		drop(r);
+		drop_object_read(r);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/files/entries.h"
@@ -19,7 +20,7 @@ int objects_new(struct objects **ret, struct store *s, const char *address, stru
 	int rc;
 
 	if (!o)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	o->store = s;
 	pthread_mutex_init(&o->lock, NULL);
 	snprintf(o->address, sizeof o->address, "%s", address);
@@ -109,7 +110,7 @@ void objects_give(struct objects *o, size_t bytes)
 /* --- what rows say ------------------------------------------------------------------------------------------ */
 
 /* 1 when there is a row for which the query asks. */
-static int ask(struct db *d, enum db_query q, const char *path, struct err *err)
+static int count_below_path(struct db *d, enum db_query q, const char *path, struct err *err)
 {
 	int64_t one;
 
@@ -136,7 +137,7 @@ int objects_find(struct objects *o, const char *path, struct artifact_file *ret,
 		rc = 0;
 	}
 	if (!rc && !f.object[0]) {
-		rc = ask(d, DB_artifact_in_way, path, err);
+		rc = count_below_path(d, DB_artifact_in_way, path, err);
 		if (rc > 0)
 			rc = err_set(err, ERR_USAGE, "Artifact path refers to a directory, not a file: '%.300s'", path);
 		else if (!rc)
@@ -149,14 +150,14 @@ int objects_find(struct objects *o, const char *path, struct artifact_file *ret,
 }
 
 /* One level of a folder, while its rows are walked in the order of their paths. */
-struct level {
+struct object_level {
 	struct entries *to;
 	size_t skip; /* bytes of a path before the level's names */
 	size_t skipped;
 	char after[4200]; /* where the next rows begin */
 };
 
-static int add_entry(struct level *l, const char *path, uint64_t bytes)
+static int add_object_entry(struct object_level *l, const char *path, uint64_t bytes)
 {
 	const char *name = path + l->skip, *slash = strchr(name, '/');
 	size_t len = slash ? (size_t)(slash - name) : strlen(name);
@@ -175,15 +176,15 @@ static int add_entry(struct level *l, const char *path, uint64_t bytes)
 }
 
 /* Some rows of the level: 1 when there may be more behind l->after, 0 at the end. */
-static int add_rows(struct level *l, struct db *d, const char *end, struct err *err)
+static int add_object_rows(struct object_level *l, struct db *d, const char *end, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_artifact_below, err, "tt", l->after, end), rows = 0;
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rows++;
-		rc = add_entry(l, db_str(q, COL_artifact_below_path),
-			       (uint64_t)db_i64(q, COL_artifact_below_bytes));
+		rc = add_object_entry(l, db_str(q, COL_artifact_below_path),
+				      (uint64_t)db_i64(q, COL_artifact_below_bytes));
 		if (!rc && l->skipped <= SKIP_MOST)
 			continue;
 		db_stop(q);
@@ -195,7 +196,7 @@ static int add_rows(struct level *l, struct db *d, const char *end, struct err *
 
 int objects_entries(struct objects *o, const char *path, struct entries *list, struct err *err)
 {
-	struct level l = { .to = list, .skip = *path ? strlen(path) + 1 : 0 };
+	struct object_level l = { .to = list, .skip = *path ? strlen(path) + 1 : 0 };
 	char end[4200];
 	struct db *d;
 	int rc;
@@ -205,7 +206,7 @@ int objects_entries(struct objects *o, const char *path, struct entries *list, s
 	rc = readers_take(o->store, &d, err);
 	if (rc)
 		return rc;
-	while ((rc = add_rows(&l, d, end, err)) > 0)
+	while ((rc = add_object_rows(&l, d, end, err)) > 0)
 		;
 	readers_give(o->store, d);
 	return rc;

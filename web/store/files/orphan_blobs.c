@@ -8,6 +8,7 @@
 #include "tracker/base/clock.h"
 #include "tracker/base/cond.h"
 #include "tracker/base/log.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/files/files.h"
 #include "web/store/files/objects.h"
 
@@ -42,7 +43,7 @@ int orphan_blobs_begin(struct orphan_blobs **ret, struct artifacts *a, struct er
 	if (!l || !l->bytes) {
 		objects_give(o, OBJECTS_PART);
 		free(l);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	}
 	sha256_init(&l->sha);
 	rc = files_draw_name(l->of.name, err);
@@ -57,7 +58,7 @@ int orphan_blobs_begin(struct orphan_blobs **ret, struct artifacts *a, struct er
 	return rc;
 }
 
-static int send_part(struct orphan_blobs *l, struct err *err)
+static int send_loose_part(struct orphan_blobs *l, struct err *err)
 {
 	int rc = l->parts ? 0 : object_upload_begin(&l->parts, l->o->client, l->key, NULL, err);
 
@@ -80,12 +81,12 @@ int orphan_blobs_add(struct orphan_blobs *l, const void *bytes, size_t n, struct
 		memcpy(l->bytes + l->n, at, take);
 		l->n += take;
 		if (l->n == OBJECTS_PART)
-			rc = send_part(l, err);
+			rc = send_loose_part(l, err);
 	}
 	return rc;
 }
 
-static int send_rest(struct orphan_blobs *l, struct err *err)
+static int send_loose_rest(struct orphan_blobs *l, struct err *err)
 {
 	const struct object_put whole = { .key = l->key, .bytes = l->bytes, .n = l->n };
 	int rc;
@@ -123,7 +124,7 @@ static int read_back(struct orphan_blobs *l, struct err *err)
 
 int orphan_blobs_end(struct orphan_blobs *l, struct orphan_blobs_object *ret, struct err *err)
 {
-	int rc = send_rest(l, err);
+	int rc = send_loose_rest(l, err);
 
 	sha256_end(&l->sha, l->of.sha256);
 	if (!rc)
@@ -145,7 +146,7 @@ void orphan_blobs_free(struct orphan_blobs *l)
 
 /* --- reading ------------------------------------------------------------------------------------------------ */
 
-struct reading {
+struct loose_reading {
 	struct objects *o;
 	char key[OBJECT_KEY_MAX + 1];
 	uint64_t from;
@@ -159,7 +160,7 @@ struct reading {
 	struct thread_pool_task task;
 };
 
-static void drop(struct reading *r)
+static void drop_loose_reading(struct loose_reading *r)
 {
 	pthread_cond_destroy(&r->ended);
 	pthread_mutex_destroy(&r->lock);
@@ -168,9 +169,9 @@ static void drop(struct reading *r)
 	free(r);
 }
 
-static int take(void *user, const void *bytes, size_t n)
+static int take_loose_bytes(void *user, const void *bytes, size_t n)
 {
-	struct reading *r = user;
+	struct loose_reading *r = user;
 
 	if (n > r->n - r->got)
 		return -1;
@@ -179,7 +180,7 @@ static int take(void *user, const void *bytes, size_t n)
 	return 0;
 }
 
-static void note_outcome(struct objects *o, int rc)
+static void note_loose_outcome(struct objects *o, int rc)
 {
 	pthread_mutex_lock(&o->lock);
 	o->away_until_s = rc ? clock_mono_s() + AWAY_S : 0;
@@ -187,7 +188,7 @@ static void note_outcome(struct objects *o, int rc)
 }
 
 /* It answered, and has lost it: nothing that goes by. Said once per object in a row. */
-static int is_lost(struct reading *r, struct err *err)
+static int check_lost_object(struct loose_reading *r, struct err *err)
 {
 	bool said;
 
@@ -202,20 +203,22 @@ static int is_lost(struct reading *r, struct err *err)
 		       "put back a copy of it", r->key);
 }
 
-static void fetch(void *arg)
+static void fetch_loose_object(void *arg)
 {
-	struct reading *r = arg;
+	struct loose_reading *r = arg;
 	struct err err = ERR_INIT;
 	struct object_facts facts;
-	int rc = object_get(r->o->client, &(struct object_get){ .key = r->key, .begin = r->from, .n = r->n,
-								.piece = take, .user = r }, &facts, &err);
+	int rc = object_get(r->o->client,
+			    &(struct object_get){
+				    .key = r->key, .begin = r->from, .n = r->n, .piece = take_loose_bytes, .user = r },
+			    &facts, &err);
 	bool left;
 
 	if (!rc && r->got != r->n)
 		rc = err_set(&err, ERR_IO, "%s is shorter than it was", r->key);
-	note_outcome(r->o, rc == ERR_NOENT ? 0 : rc);
+	note_loose_outcome(r->o, rc == ERR_NOENT ? 0 : rc);
 	if (rc)
-		rc = rc == ERR_NOENT ? is_lost(r, &err)
+		rc = rc == ERR_NOENT ? check_lost_object(r, &err)
 				     : objects_failed("the object store does not give an archive", rc, &err);
 	pthread_mutex_lock(&r->lock);
 	r->done = true;
@@ -225,34 +228,34 @@ static void fetch(void *arg)
 	pthread_cond_signal(&r->ended);
 	pthread_mutex_unlock(&r->lock);
 	if (left)
-		drop(r);
+		drop_loose_reading(r);
 }
 
-static int begin_reading(struct reading **ret, struct objects *o, const char *object, uint64_t from, size_t n,
-			 struct err *err)
+static int begin_loose_reading(struct loose_reading **ret, struct objects *o, const char *object, uint64_t from,
+			       size_t n, struct err *err)
 {
-	struct reading *r;
+	struct loose_reading *r;
 
 	if (!objects_hold(o, n))
 		return err_set(err, ERR_BUSY, "too many large files are on their way at once");
 	r = calloc(1, sizeof *r);
 	if (r)
-		*r = (struct reading){ .o = o, .from = from, .n = n, .bytes = malloc(n) };
+		*r = (struct loose_reading){ .o = o, .from = from, .n = n, .bytes = malloc(n) };
 	if (!r || !r->bytes) {
 		objects_give(o, n);
 		free(r);
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	}
 	pthread_mutex_init(&r->lock, NULL);
 	cond_init(&r->ended);
 	objects_key(o, object, r->key);
-	r->task = (struct thread_pool_task){ .fn = fetch, .arg = r };
+	r->task = (struct thread_pool_task){ .fn = fetch_loose_object, .arg = r };
 	thread_pool_give(o->crew, &r->task);
 	*ret = r;
 	return 0;
 }
 
-static bool was_away(struct objects *o)
+static bool was_store_away(struct objects *o)
 {
 	bool away;
 
@@ -266,15 +269,15 @@ int orphan_blobs_read(struct artifacts *a, const char *object, uint64_t from, si
 {
 	struct objects *o = artifacts_objects(a);
 	double until_s = clock_mono_s() + WAIT_S;
-	struct reading *r = NULL;
+	struct loose_reading *r = NULL;
 	bool done;
 	int rc = o ? objects_ready(o, err) : err_set(err, ERR_BUSY, "the points lie in an object store; name it with "
 						     "--artifacts");
 
-	if (!rc && (was_away(o) || atomic_load(&o->stop)))
+	if (!rc && (was_store_away(o) || atomic_load(&o->stop)))
 		rc = err_set(err, ERR_BUSY, "the object store that holds the points does not answer");
 	if (!rc)
-		rc = begin_reading(&r, o, object, from, n, err);
+		rc = begin_loose_reading(&r, o, object, from, n, err);
 	if (rc)
 		return rc;
 	pthread_mutex_lock(&r->lock);
@@ -289,7 +292,7 @@ int orphan_blobs_read(struct artifacts *a, const char *object, uint64_t from, si
 		*err = r->err;
 	pthread_mutex_unlock(&r->lock);
 	if (done)
-		drop(r);
+		drop_loose_reading(r);
 	return rc;
 }
 

@@ -12,10 +12,10 @@
 enum node_kind { N_AND, N_OR, N_NOT, N_COMPARE, N_LIKE, N_ILIKE, N_IN, N_NULL };
 enum compare_op { C_EQ, C_NE, C_LT, C_LE, C_GT, C_GE };
 
-struct node {
+struct filter_node {
 	enum node_kind kind;
 	enum compare_op op;
-	struct node *left, *right;
+	struct filter_node *left, *right;
 	size_t field;
 	struct filter_value *values;
 	size_t value_count;
@@ -23,7 +23,7 @@ struct node {
 };
 
 struct filter {
-	struct node *root;
+	struct filter_node *root;
 	struct filter_field fields[FILTER_MAX_FIELDS];
 	size_t field_count, tested_count; /* the fields of root come first */
 	struct filter_order order[FILTER_MAX_ORDER];

@@ -15,6 +15,7 @@
 #include "tracker/base/cond.h"
 #include "tracker/base/sha256.h"
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 
 #define UNDER_WAY_MAX 64
@@ -23,7 +24,7 @@
 #define STAND_BY_S 1.0 /* until another look whether the folder is nobody's */
 #define STEP_S 0.02   /* of looking, then of reading: neither waits long for the other */
 
-static bool stopped(struct follow *f)
+static bool follow_is_stopped(struct follow *f)
 {
 	bool stop;
 
@@ -39,11 +40,11 @@ static bool may_send(const struct follow *f)
 	return f->under_way < UNDER_WAY_MAX && f->under_way_bytes < UNDER_WAY_BYTES;
 }
 
-static void pump_some(struct follow *f, double for_s)
+static void send_some_files(struct follow *f, double for_s)
 {
 	double until_s = clock_mono_s() + for_s;
 
-	while (may_send(f) && follow_waiting(f) && !stopped(f) && clock_mono_s() < until_s) {
+	while (may_send(f) && follow_waiting(f) && !follow_is_stopped(f) && clock_mono_s() < until_s) {
 		follow_read(f, follow_dequeue(f));
 		follow_collect(f);
 	}
@@ -58,7 +59,7 @@ static void count_found(struct follow *f)
 	pthread_mutex_unlock(&f->lock);
 }
 
-static void publish(struct follow *f, int rc, const struct err *err)
+static void publish_follow_state(struct follow *f, int rc, const struct err *err)
 {
 	count_found(f);
 	pthread_mutex_lock(&f->lock);
@@ -87,7 +88,7 @@ static void scan_begin(struct follow *f)
 }
 
 /* Some of what the store knows; what cannot be learned is asked for file by file. */
-static void learn_on(struct follow *f)
+static void learn_more_files(struct follow *f)
 {
 	struct err err = ERR_INIT;
 
@@ -98,12 +99,12 @@ static void learn_on(struct follow *f)
 }
 
 /* A piece of the scan and of new folders; what was found so far is read in between. */
-static void look_on(struct follow *f)
+static void look_at_more(struct follow *f)
 {
 	struct err err = ERR_INIT;
 	int rc;
 
-	learn_on(f);
+	learn_more_files(f);
 	rc = tree_step(f->tree, STEP_S, &err);
 	f->more_to_see = rc > 0 || !f->knows_all;
 	if (rc > 0 || !f->scanning) {
@@ -113,7 +114,7 @@ static void look_on(struct follow *f)
 	f->scanning = false;
 	/* Polling takes at most a twentieth of the time. */
 	f->next_scan_s = clock_mono_s() + f->poll_s + 20 * (clock_mono_s() - f->scan_began_s);
-	publish(f, rc, &err);
+	publish_follow_state(f, rc, &err);
 }
 
 /* Seconds until something is due without a sign from outside; negative: never. */
@@ -144,14 +145,14 @@ static void sleep_until_news(struct follow *f, double wait_s)
 		clock_sleep_s(GATHER_S);
 }
 
-static void look_around(struct follow *f)
+static void follow_look_around(struct follow *f)
 {
 	double now = clock_mono_s();
 
 	tree_events(f->tree);
 	if (!f->scanning && !tree_watching(f->tree) && now >= f->next_scan_s)
 		scan_begin(f);
-	look_on(f);
+	look_at_more(f);
 	if (f->glances && !f->once && now >= f->next_glance_s)
 		follow_glance(f);
 	if (now >= f->retry_at_s)
@@ -159,7 +160,7 @@ static void look_around(struct follow *f)
 }
 
 /* Another process follows the folder, or nobody can say: whoever waits for the first scan need not. */
-static void stand_by(struct follow *f, int rc, const struct err *err)
+static void wait_as_standby(struct follow *f, int rc, const struct err *err)
 {
 	f->leads = false;
 	pthread_mutex_lock(&f->lock);
@@ -169,12 +170,12 @@ static void stand_by(struct follow *f, int rc, const struct err *err)
 	pthread_cond_broadcast(&f->changed);
 	pthread_mutex_unlock(&f->lock);
 	tree_events(f->tree); /* of a folder that was ours */
-	if (!stopped(f))
+	if (!follow_is_stopped(f))
 		sleep_until_news(f, STAND_BY_S);
 }
 
 /* What lies in the folder is looked at anew by who begins to follow it. */
-static void lead(struct follow *f)
+static void lead_follow(struct follow *f)
 {
 	if (f->leads)
 		return;
@@ -185,23 +186,23 @@ static void lead(struct follow *f)
 	scan_begin(f);
 }
 
-static void *main_loop(void *arg)
+static void *run_follow(void *arg)
 {
 	struct follow *f = arg;
 	struct err err = ERR_INIT;
 	int rc;
 
-	while (!stopped(f)) {
+	while (!follow_is_stopped(f)) {
 		rc = lease_take(&f->lease, &err);
 		if (rc <= 0) {
-			stand_by(f, rc, &err);
+			wait_as_standby(f, rc, &err);
 			continue;
 		}
-		lead(f);
-		look_around(f);
-		pump_some(f, STEP_S);
+		lead_follow(f);
+		follow_look_around(f);
+		send_some_files(f, STEP_S);
 		follow_collect(f);
-		if (!stopped(f))
+		if (!follow_is_stopped(f))
 			sleep_until_news(f, wait_time(f));
 		follow_collect(f);
 	}
@@ -240,7 +241,7 @@ static void name_lease(struct follow *f, bool network)
 	lease_init(&f->lease, f->s, name);
 }
 
-static int prepare(struct follow *f, const struct follow_opts *o, struct err *err)
+static int prepare_follow(struct follow *f, const struct follow_opts *o, struct err *err)
 {
 	const char *slash;
 
@@ -264,7 +265,7 @@ int follow_start(struct follow **ret, struct store *s, const struct follow_opts 
 	int rc, i;
 
 	if (!f)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	f->s = s;
 	f->once = o->once;
 	f->poll_wanted = o->poll || o->once;
@@ -275,8 +276,8 @@ int follow_start(struct follow **ret, struct store *s, const struct follow_opts 
 	f->wake_fd = -1;
 	pthread_mutex_init(&f->lock, NULL);
 	cond_init(&f->changed);
-	rc = prepare(f, o, err);
-	if (!rc && pthread_create(&f->thread, NULL, main_loop, f))
+	rc = prepare_follow(f, o, err);
+	if (!rc && pthread_create(&f->thread, NULL, run_follow, f))
 		rc = err_set(err, ERR_IO, "cannot start a thread");
 	if (rc) {
 		follow_free(f);

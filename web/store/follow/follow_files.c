@@ -16,7 +16,7 @@
 #define NEWEST_MAX 5000 /* more of them are found by the scan soon enough */
 #define GLANCE_S 0.5
 
-static void leave(struct follow *f, struct follow_file *file)
+static void forget_follow_file(struct follow *f, struct follow_file *file)
 {
 	if (!file->turn)
 		return;
@@ -36,7 +36,7 @@ void follow_enqueue(struct follow *f, struct follow_file *file, enum follow_turn
 		file->again = turn;
 	if (file->under_way || (file->turn && file->turn <= turn))
 		return;
-	leave(f, file);
+	forget_follow_file(f, file);
 	file->turn = turn;
 	file->next = NULL;
 	file->back = l->end;
@@ -59,7 +59,7 @@ struct follow_file *follow_dequeue(struct follow *f)
 	struct follow_file *file = follow_waiting(f);
 
 	if (file)
-		leave(f, file);
+		forget_follow_file(f, file);
 	return file;
 }
 
@@ -143,7 +143,7 @@ void follow_glance(struct follow *f)
 	}
 }
 
-static struct follow_file *learn(struct follow *f, struct db_rows *q)
+static struct follow_file *learn_stored_file(struct follow *f, struct db_rows *q)
 {
 	struct follow_file *file = follow_file_of(f, db_str(q, COL_writer_paths_path));
 
@@ -167,7 +167,7 @@ int follow_learn_newest(struct follow *f, struct err *err)
 		rc = db_start(d, &q, DB_writer_paths_newest, err, "iiii", at->rev, at->run, at->writer,
 			      (int64_t)NEWEST_ROWS);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		file = learn(f, q);
+		file = learn_stored_file(f, q);
 		if (file) {
 			tree_watch_file(f->tree, file->path);
 			follow_enqueue(f, file, FOLLOW_RECENT);
@@ -194,7 +194,7 @@ int follow_learn_some(struct follow *f, struct err *err)
 		return rc;
 	rc = db_start(d, &q, DB_writer_paths, err, "ii", f->learned, (int64_t)LEARN_ROWS);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		learn(f, q);
+		learn_stored_file(f, q);
 		f->learned = db_i64(q, COL_writer_paths_id);
 		rc = 0;
 	}

@@ -36,7 +36,7 @@ static void kill_file(struct follow *f, struct follow_file *file, const char *wh
 }
 
 /* What is wrong may pass. */
-static void refuse(struct follow *f, struct follow_file *file)
+static void refuse_follow_file(struct follow *f, struct follow_file *file)
 {
 	if (!f->lines[FOLLOW_REFUSED].first)
 		f->retry_at_s = clock_mono_s() + RETRY_S;
@@ -44,13 +44,13 @@ static void refuse(struct follow *f, struct follow_file *file)
 	follow_first_done(f, file);
 }
 
-static void try_again(struct follow *f, struct follow_file *file, const char *why)
+static void retry_follow_file(struct follow *f, struct follow_file *file, const char *why)
 {
 	follow_note(f, file->path, why);
-	refuse(f, file);
+	refuse_follow_file(f, file);
 }
 
-static void on_done(void *arg, const struct ingest_result *res)
+static void on_range_stored(void *arg, const struct ingest_result *res)
 {
 	struct follow_file *file = arg;
 	struct follow *f = file->f;
@@ -74,7 +74,7 @@ static int send_range(struct follow *f, struct follow_file *file, const void *by
 	struct ingest_op op = { .kind = &change_journal, .run = file->origin.run, .writer = file->origin.writer,
 				.offset = file->offset,
 				.bytes = bytes, .len = n, .path = file->path };
-	struct ingest_done done = { on_done, file };
+	struct ingest_done done = { on_range_stored, file };
 	int rc;
 
 	if (file->origin.foreign) {
@@ -99,7 +99,7 @@ static int send_range(struct follow *f, struct follow_file *file, const void *by
 	return rc;
 }
 
-static ssize_t read_at(int fd, void *bytes, size_t n, uint64_t offset)
+static ssize_t read_file_at(int fd, void *bytes, size_t n, uint64_t offset)
 {
 	size_t got = 0;
 	ssize_t part;
@@ -118,7 +118,7 @@ static ssize_t read_at(int fd, void *bytes, size_t n, uint64_t offset)
 }
 
 /* Hparams may belong to the run above. */
-static void place_foreign(struct follow *f, struct follow_file *file)
+static void place_foreign_file(struct follow *f, struct follow_file *file)
 {
 	switch (tb_hparams_find(f->root, file->path, !f->once)) {
 	case TB_HPARAMS_YES:
@@ -126,32 +126,32 @@ static void place_foreign(struct follow *f, struct follow_file *file)
 		break;
 	case TB_HPARAMS_LATER:
 		file->origin.known = false;
-		refuse(f, file);
+		refuse_follow_file(f, file);
 		break;
 	case TB_HPARAMS_NO:
 		break;
 	}
 }
 
-static bool know_origin(struct follow *f, struct follow_file *file, int fd)
+static bool learn_origin(struct follow *f, struct follow_file *file, int fd)
 {
 	char head[ORIGIN_HEAD_BYTES];
 	ssize_t n;
 
 	if (file->origin.known)
 		return true;
-	n = read_at(fd, head, sizeof head, 0);
+	n = read_file_at(fd, head, sizeof head, 0);
 	if (n < 0)
-		try_again(f, file, strerror(errno));
+		retry_follow_file(f, file, strerror(errno));
 	else if (origin_find(&file->origin, file->path, head, (size_t)n) < 0)
 		kill_file(f, file, "not a journal or event file");
 	if (file->origin.known && file->origin.foreign)
-		place_foreign(f, file);
+		place_foreign_file(f, file);
 	return file->origin.known;
 }
 
 /* How much of it is stored. */
-static bool know_offset(struct follow *f, struct follow_file *file)
+static bool learn_offset(struct follow *f, struct follow_file *file)
 {
 	struct err err = ERR_INIT;
 	int rc;
@@ -162,7 +162,7 @@ static bool know_offset(struct follow *f, struct follow_file *file)
 	file->gone = rc == ERR_GONE;
 	file->asked = !rc || rc == ERR_NOENT;
 	if (!file->asked && !file->gone)
-		try_again(f, file, err.text);
+		retry_follow_file(f, file, err.text);
 	return file->asked;
 }
 
@@ -193,11 +193,11 @@ static int send_some(struct follow *f, struct follow_file *file, int fd)
 	size_t want = file->size - file->offset < file->range ? (size_t)(file->size - file->offset) : file->range;
 	struct err err = ERR_INIT;
 	void *bytes = malloc(want);
-	ssize_t n = bytes ? read_at(fd, bytes, want, file->offset) : -1;
+	ssize_t n = bytes ? read_file_at(fd, bytes, want, file->offset) : -1;
 	int more = look_for_record(f, file, bytes, &n), rc = 0;
 
 	if (n < 0)
-		try_again(f, file, strerror(errno));
+		retry_follow_file(f, file, strerror(errno));
 	else if (n > 0 && !more)
 		rc = send_range(f, file, bytes, (size_t)n, &err);
 	free(bytes);
@@ -229,7 +229,7 @@ void follow_read(struct follow *f, struct follow_file *file)
 		follow_first_done(f, file);
 		return;
 	}
-	if (know_origin(f, file, fd) && know_offset(f, file) && file->size > file->offset)
+	if (learn_origin(f, file, fd) && learn_offset(f, file) && file->size > file->offset)
 		while (send_some(f, file, fd))
 			;
 	close(fd);
@@ -237,7 +237,7 @@ void follow_read(struct follow *f, struct follow_file *file)
 		follow_first_done(f, file);
 }
 
-static void finish_file(struct follow *f, struct follow_file *file)
+static void finish_follow_file(struct follow *f, struct follow_file *file)
 {
 	enum follow_turn again = file->again;
 
@@ -253,7 +253,7 @@ static void finish_file(struct follow *f, struct follow_file *file)
 	case ERR_BUSY:
 	case ERR_NOMEM:
 	case ERR_DAMAGED: /* of the store: until somebody has put back a copy */
-		refuse(f, file);
+		refuse_follow_file(f, file);
 		break;
 	case ERR_CANCELED:
 	case ERR_GONE:
@@ -279,6 +279,6 @@ void follow_collect(struct follow *f)
 		f->under_way--;
 		f->under_way_bytes -= file->sent;
 		pthread_mutex_unlock(&f->lock);
-		finish_file(f, file);
+		finish_follow_file(f, file);
 	}
 }

@@ -22,18 +22,18 @@
 
 #define STEP_S 0.005 /* commits wait for so much of a backup, about */
 
-struct backup {
+struct store_backup {
 	struct store *s;
 	char db[PATH_MAX], partial[PATH_MAX + 16], artifacts[PATH_MAX];
 	bool made_folder;
 	struct db *to;
-	struct copy *copy;
+	struct db_copy *copy;
 	int pages; /* of the next step */
 	bool done;
 	double last_step_s;
 };
 
-static int ends_in(const char *text, const char *end)
+static int has_suffix(const char *text, const char *end)
 {
 	size_t n = strlen(text), m = strlen(end);
 
@@ -53,10 +53,10 @@ static bool among_artifacts(const struct store *s, const char *path)
 	return !strncmp(at, artifacts, n) && (!at[n] || at[n] == '/');
 }
 
-static int name_files(struct backup *b, const char *path, struct err *err)
+static int name_files(struct store_backup *b, const char *path, struct err *err)
 {
 	const char *slash = strrchr(path, '/');
-	bool file = ends_in(path, ".db");
+	bool file = has_suffix(path, ".db");
 	char folder[PATH_MAX];
 	int n;
 
@@ -84,7 +84,7 @@ static int name_files(struct backup *b, const char *path, struct err *err)
 	return 0;
 }
 
-static int check_room(const struct backup *b, struct err *err)
+static int check_room(const struct store_backup *b, struct err *err)
 {
 	struct stat sb;
 	struct statvfs fs;
@@ -102,16 +102,16 @@ static int check_room(const struct backup *b, struct err *err)
 	return 0;
 }
 
-static int begin(void *arg, struct db *d, struct err *err)
+static int begin_snapshot(void *arg, struct db *d, struct err *err)
 {
-	struct backup *b = arg;
+	struct store_backup *b = arg;
 
 	return copy_new(&b->copy, b->to, d, err);
 }
 
-static int step(void *arg, struct db *d, struct err *err)
+static int copy_pages_step(void *arg, struct db *d, struct err *err)
 {
-	struct backup *b = arg;
+	struct store_backup *b = arg;
 	double began = clock_mono_s();
 	int rc = copy_step(b->copy, b->pages, &b->done, err);
 
@@ -120,9 +120,9 @@ static int step(void *arg, struct db *d, struct err *err)
 	return rc ? err_prefix(err, "%s", b->partial) : 0;
 }
 
-static int end(void *arg, struct db *d, struct err *err)
+static int end_snapshot(void *arg, struct db *d, struct err *err)
 {
-	struct backup *b = arg;
+	struct store_backup *b = arg;
 
 	(void)d;
 	(void)err;
@@ -131,10 +131,10 @@ static int end(void *arg, struct db *d, struct err *err)
 	return 0;
 }
 
-static int copy_pages(struct backup *b, struct err *err)
+static int copy_pages(struct store_backup *b, struct err *err)
 {
 	struct err late = ERR_INIT;
-	int rc = committer_step(b->s->writer, begin, b, err);
+	int rc = committer_step(b->s->writer, begin_snapshot, b, err);
 
 	if (rc)
 		return rc;
@@ -142,19 +142,19 @@ static int copy_pages(struct backup *b, struct err *err)
 		if (background_job_canceled(b->s->work))
 			rc = err_set(err, ERR_CANCELED, "the store is closing; the backup is not made");
 		else
-			rc = committer_step(b->s->writer, step, b, err);
+			rc = committer_step(b->s->writer, copy_pages_step, b, err);
 		if (b->last_step_s < STEP_S / 2 && b->pages < 4096)
 			b->pages *= 2;
 		else if (b->last_step_s > STEP_S && b->pages > 16)
 			b->pages /= 2;
 	}
-	if (committer_step(b->s->writer, end, b, &late) && b->copy)
+	if (committer_step(b->s->writer, end_snapshot, b, &late) && b->copy)
 		copy_free(b->copy);
 	return rc;
 }
 
 /* A backup that cannot be read is none. */
-static int prove(struct backup *b, struct err *err)
+static int verify_backup(struct store_backup *b, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(b->to, &q, DB_quick_check, err, "");
@@ -169,7 +169,7 @@ static int prove(struct backup *b, struct err *err)
 	return rc;
 }
 
-static int copy_db(struct backup *b, struct err *err)
+static int copy_db(struct store_backup *b, struct err *err)
 {
 	int fd = open(b->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), rc;
 
@@ -181,7 +181,7 @@ static int copy_db(struct backup *b, struct err *err)
 	if (!rc && !b->s->live)
 		rc = copy_pages(b, err);
 	if (!rc)
-		rc = prove(b, err);
+		rc = verify_backup(b, err);
 	db_close(b->to);
 	if (!rc && fsync(fd))
 		rc = err_set_errno(err, errno, "%s", b->partial);
@@ -189,32 +189,32 @@ static int copy_db(struct backup *b, struct err *err)
 	return rc;
 }
 
-static int name_db(const struct backup *b, struct err *err)
+static int name_db(const struct store_backup *b, struct err *err)
 {
 	if (rename(b->partial, b->db))
 		return err_set_errno(err, errno, "%s", b->db);
 	return files_sync_parent(b->db, err);
 }
 
-static int stop_asked(void *arg)
+static int backup_is_stopped(void *arg)
 {
 	return background_job_canceled(arg);
 }
 
-static int copy_artifacts(struct backup *b, struct store_backup_result *ret, struct err *err)
+static int copy_artifacts(struct store_backup *b, struct store_backup_result *ret, struct err *err)
 {
 	struct files_sum sum = { 0 };
 	int rc;
 
 	if (!*b->s->artifacts || access(b->s->artifacts, F_OK))
 		return 0;
-	rc = files_copy(b->s->artifacts, b->artifacts, &sum, stop_asked, b->s, err);
+	rc = files_copy(b->s->artifacts, b->artifacts, &sum, backup_is_stopped, b->s, err);
 	ret->artifacts = sum.files;
 	ret->artifact_bytes = sum.bytes;
 	return rc;
 }
 
-static void clean_up(const struct backup *b)
+static void clean_up(const struct store_backup *b)
 {
 	struct files_sum sum = { 0 };
 	char folder[PATH_MAX];
@@ -229,7 +229,7 @@ static void clean_up(const struct backup *b)
 }
 
 /* Beside the store, where the follower does not look. */
-static const char *beside_store(const struct store *s, const char *path, char room[PATH_MAX])
+static const char *backup_is_beside_store(const struct store *s, const char *path, char room[PATH_MAX])
 {
 	const char *slash = strrchr(s->path, '/');
 
@@ -243,8 +243,8 @@ static const char *beside_store(const struct store *s, const char *path, char ro
 int store_backup(struct store *s, const char *name, struct store_backup_result *ret, struct err *err)
 {
 	char room[PATH_MAX];
-	const char *path = beside_store(s, name, room);
-	struct backup b = { .s = s };
+	const char *path = backup_is_beside_store(s, name, room);
+	struct store_backup b = { .s = s };
 	struct store_backup_result res = { 0 };
 	double began = clock_mono_s();
 	struct stat sb;
@@ -277,7 +277,7 @@ int store_backup(struct store *s, const char *name, struct store_backup_result *
 static int find_backup(const char *path, char db[PATH_MAX], char artifacts[PATH_MAX], struct err *err)
 {
 	const char *slash = strrchr(path, '/');
-	bool file = ends_in(path, ".db");
+	bool file = has_suffix(path, ".db");
 
 	if (strlen(path) > PATH_MAX - 64)
 		return err_set(err, ERR_USAGE, "the path is too long");
@@ -295,7 +295,7 @@ static int find_backup(const char *path, char db[PATH_MAX], char artifacts[PATH_
 		       "*.db", path);
 }
 
-static int put_aside(const char *path, const char *suffix, int64_t now_ms, struct err *err)
+static int rename_aside(const char *path, const char *suffix, int64_t now_ms, struct err *err)
 {
 	char from[PATH_MAX + 16], to[PATH_MAX + 64];
 
@@ -311,12 +311,12 @@ static int put_aside(const char *path, const char *suffix, int64_t now_ms, struc
 static int ready_copy(const char *path, struct err *err)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC), rc = fd < 0 ? err_set_errno(err, errno, "%s", path) : 0;
-	struct backup b = { 0 };
+	struct store_backup b = { 0 };
 
 	if (!rc)
 		rc = db_open_backup(&b.to, path, err);
 	if (!rc)
-		rc = prove(&b, err);
+		rc = verify_backup(&b, err);
 	if (!rc)
 		rc = db_run(b.to, DB_rows_of_draw, err, "");
 	db_close(b.to);
@@ -327,7 +327,7 @@ static int ready_copy(const char *path, struct err *err)
 	return rc;
 }
 
-static int put_back(const char *db, const char *artifacts, const struct store_paths *to, struct err *err)
+static int rename_into_place(const char *db, const char *artifacts, const struct store_paths *to, struct err *err)
 {
 	struct files_sum sum = { 0 };
 	int64_t now_ms = clock_wall_ms();
@@ -343,11 +343,11 @@ static int put_back(const char *db, const char *artifacts, const struct store_pa
 		unlink(partial);
 		return rc;
 	}
-	rc = put_aside(to->db, "", now_ms, err);
+	rc = rename_aside(to->db, "", now_ms, err);
 	if (!rc)
-		rc = put_aside(to->db, "-wal", now_ms, err);
+		rc = rename_aside(to->db, "-wal", now_ms, err);
 	if (!rc)
-		rc = put_aside(to->artifacts, "", now_ms, err);
+		rc = rename_aside(to->artifacts, "", now_ms, err);
 	if (!rc && rename(partial, to->db))
 		rc = err_set_errno(err, errno, "%s", to->db);
 	if (!rc && !access(artifacts, F_OK))
@@ -374,7 +374,7 @@ int store_restore(const char *backup, const struct store_paths *to, struct err *
 		rc = store_lock(&lock, to->db, err);
 	if (rc)
 		return rc;
-	rc = put_back(db, artifacts, to, err);
+	rc = rename_into_place(db, artifacts, to, err);
 	store_close(lock);
 	return rc;
 }

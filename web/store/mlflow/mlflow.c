@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/mlflow/mlflow_inside.h"
 
 /* Those without a model are in the intake already. */
@@ -65,7 +66,7 @@ static const struct mlflow_model *dup_models(struct arena *a, const struct mlflo
 	return copy;
 }
 
-static const struct mlflow_op *copy_op(const struct mlflow_op *from, struct arena *a)
+static const struct mlflow_op *copy_mlflow_op(const struct mlflow_op *from, struct arena *a)
 {
 	struct mlflow_op *to = arena_alloc(a, sizeof *to);
 	bool failed = false;
@@ -90,14 +91,14 @@ static const struct mlflow_op *copy_op(const struct mlflow_op *from, struct aren
 }
 
 /* Groups the points by series, as every batch of points is. */
-static int take_points(struct intake *in, const struct mlflow_op *op, struct err *err)
+static int take_mlflow_points(struct intake *in, const struct mlflow_op *op, struct err *err)
 {
 	struct ingest_point *points = arena_array(in->arena, op->point_count + 1, sizeof *points);
 	struct ingest_op all = { .points = points, .point_count = op->point_count };
 	size_t i;
 
 	if (!points)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	for (i = 0; i < op->point_count; i++)
 		points[i] = (struct ingest_point){ op->points[i].key, op->points[i].step,
 						   (double)op->points[i].time_ms / 1e3, op->points[i].value,
@@ -119,13 +120,13 @@ static size_t text_bytes(const struct mlflow_op *op)
 
 int mlflow_copy(struct change *c, const struct ingest_op *op, struct err *err)
 {
-	const struct mlflow_op *from = op->more, *copy = copy_op(from, c->in.arena);
+	const struct mlflow_op *from = op->more, *copy = copy_mlflow_op(from, c->in.arena);
 
 	if (!copy)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	c->op = (struct ingest_op){ .kind = op->kind, .run = copy->run, .more = copy };
 	c->text_bytes = text_bytes(from);
-	return from->point_count ? take_points(&c->in, from, err) : 0;
+	return from->point_count ? take_mlflow_points(&c->in, from, err) : 0;
 }
 
 struct ingest_op mlflow_op(const struct mlflow_op *op)

@@ -14,7 +14,7 @@
 #define OTHERS_S 5.0
 
 /* Where a store's parts are, without a look at them. */
-static int locate(struct move_end *e, const struct move_place *p, struct err *err)
+static int locate_move_end(struct move_end *e, const struct move_place *p, struct err *err)
 {
 	const char *slash = strrchr(p->store, '/');
 	size_t n = strlen(p->store);
@@ -43,7 +43,7 @@ static int locate(struct move_end *e, const struct move_place *p, struct err *er
 }
 
 /* A text of meta: 1, 0 when there is none. */
-static int read_text(struct move_end *e, enum db_query query, char *ret, size_t room, struct err *err)
+static int read_end_text(struct move_end *e, enum db_query query, char *ret, size_t room, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(e->d, &q, query, err, "");
@@ -95,14 +95,14 @@ int move_open_from(struct move_end *e, const struct move_place *p, struct err *e
 
 	if (!db_is_address(p->store) && stat(p->store, &sb))
 		return err_set_errno(err, ENOENT, "%s", p->store);
-	rc = locate(e, p, err);
+	rc = locate_move_end(e, p, err);
 	if (!rc)
 		rc = open_source_db(e, err);
-	if (!rc && (rc = read_text(e, DB_store_id, e->id, sizeof e->id, err)) == 0)
+	if (!rc && (rc = read_end_text(e, DB_store_id, e->id, sizeof e->id, err)) == 0)
 		rc = err_set(err, ERR_USAGE, "%s is half a store: finish the dptrack migrate that was filling it",
 			     e->shown);
 	if (rc > 0)
-		rc = read_text(e, DB_artifacts_place, known, sizeof known, err);
+		rc = read_end_text(e, DB_artifacts_place, known, sizeof known, err);
 	if (rc > 0 && !p->files)
 		snprintf(e->files, sizeof e->files, "%s", known);
 	return rc < 0 ? rc : open_objects(e, err);
@@ -115,7 +115,7 @@ static int is_in_use(struct move_end *e, struct err *err)
 	return err_set(err, ERR_EXISTS, "%s holds a store already: name a new place", e->shown);
 }
 
-static int any_row(void *arg, const struct db_row *r, struct err *err)
+static int has_any_row(void *arg, const struct db_row *r, struct err *err)
 {
 	bool first = !strcmp(r->table->name, "experiment") && !r->values[0].i; /* every store begins with it */
 
@@ -136,12 +136,12 @@ static int check_folder(const struct move_end *from, const struct move_end *to, 
 }
 
 /* An empty store becomes half of the source's. */
-static int mark(struct move_end *e, const struct move_end *from, struct err *err)
+static int mark_move_target(struct move_end *e, const struct move_end *from, struct err *err)
 {
 	int rc = db_run(e->d, DB_begin_long, err, "");
 
 	if (!rc)
-		rc = tables_walk(e->d, any_row, e, err);
+		rc = tables_walk(e->d, has_any_row, e, err);
 	if (!rc)
 		rc = check_folder(from, e, err);
 	if (!rc)
@@ -173,7 +173,7 @@ static int await_others(struct move_end *e, struct err *err)
 	return rc;
 }
 
-static int guard(struct move_end *e, struct err *err)
+static int guard_move_target(struct move_end *e, struct err *err)
 {
 	int64_t n = 0;
 	int rc;
@@ -203,13 +203,13 @@ static int open_target_db(struct move_end *e, struct err *err)
 	}
 	if (!rc)
 		rc = db_open_writer(&e->d, e->db, err);
-	return rc ? rc : guard(e, err);
+	return rc ? rc : guard_move_target(e, err);
 }
 
 int move_open_to(struct move_end *e, const struct move_place *p, const struct move_end *from, struct err *err)
 {
 	char source[40] = "";
-	int rc = locate(e, p, err);
+	int rc = locate_move_end(e, p, err);
 
 	if (!rc && !strcmp(e->db, from->db))
 		rc = err_set(err, ERR_USAGE, "%s: source and target are the same store", e->shown);
@@ -217,12 +217,12 @@ int move_open_to(struct move_end *e, const struct move_place *p, const struct mo
 		rc = open_objects(e, err);
 	if (!rc)
 		rc = open_target_db(e, err);
-	if (!rc && (rc = read_text(e, DB_moving_get, source, sizeof source, err)) > 0) {
+	if (!rc && (rc = read_end_text(e, DB_moving_get, source, sizeof source, err)) > 0) {
 		e->begun = true;
 		rc = !strcmp(source, from->id) ? 0 :
 		     err_set(err, ERR_EXISTS, "%s is half of another store: remove it, or name a new place", e->shown);
 	} else if (!rc) {
-		rc = mark(e, from, err);
+		rc = mark_move_target(e, from, err);
 	}
 	return rc;
 }

@@ -9,15 +9,15 @@
 #include "tracker/base/clock.h"
 #include "web/store/move/move_inside.h"
 
-struct filling {
+struct move_filling {
 	struct move_end *to;
 	struct dump dump; /* of what was read */
 	uint64_t rows;
 };
 
-static int fill_row(void *arg, const struct db_row *r, struct err *err)
+static int copy_moved_row(void *arg, const struct db_row *r, struct err *err)
 {
-	struct filling *f = arg;
+	struct move_filling *f = arg;
 	int rc = dump_row(&f->dump, r, err);
 
 	f->rows++;
@@ -54,11 +54,11 @@ static int digest_target(struct move_end *to, char ret[65], struct err *err)
 }
 
 /* In the target's transaction. */
-static int fill(struct filling *f, struct move_end *from, const struct move_files *files, char ret_sha256[65],
-		struct err *err)
+static int fill_move_target(struct move_filling *f, struct move_end *from, const struct move_files *files,
+			    char ret_sha256[65], struct err *err)
 {
 	char arrived[65];
-	int rc = move_walk(from, fill_row, f, err);
+	int rc = move_walk(from, copy_moved_row, f, err);
 
 	if (!rc)
 		rc = tables_put_end(f->to->d, err);
@@ -79,12 +79,12 @@ static int fill(struct filling *f, struct move_end *from, const struct move_file
 static int move_rows(struct move_end *from, struct move_end *to, const struct move_files *files,
 		     struct move_result *ret, struct err *err)
 {
-	struct filling f = { .to = to };
+	struct move_filling f = { .to = to };
 	int rc = db_run(to->d, DB_begin_long, err, "");
 
 	dump_init(&f.dump);
 	if (!rc)
-		rc = fill(&f, from, files, ret->sha256, err);
+		rc = fill_move_target(&f, from, files, ret->sha256, err);
 	if (!rc)
 		rc = db_run(to->d, DB_commit, err, "");
 	if (rc && db_in_transaction(to->d))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/move/move_inside.h"
 #include "web/store/points/archive.h"
 #include "web/store/points/chunk.h"
@@ -14,7 +15,7 @@ struct away {
 	size_t archive;
 };
 
-struct walk {
+struct move_walk {
 	int (*row)(void *arg, const struct db_row *r, struct err *err);
 	void *arg;
 	const struct db_table *chunks;
@@ -27,17 +28,12 @@ struct walk {
 	struct sum_point points[CHUNK_POINTS]; /* of the same */
 };
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "out of memory");
-}
-
 struct fetching {
 	unsigned char *to;
 	size_t n, got;
 };
 
-static int take(void *user, const void *bytes, size_t n)
+static int take_archive_bytes(void *user, const void *bytes, size_t n)
 {
 	struct fetching *f = user;
 
@@ -48,7 +44,7 @@ static int take(void *user, const void *bytes, size_t n)
 	return 0;
 }
 
-static int fetch(void *arg, const char *object, uint64_t from, size_t n, void *to, struct err *err)
+static int fetch_source_archive(void *arg, const char *object, uint64_t from, size_t n, void *to, struct err *err)
 {
 	const struct move_end *e = arg;
 	struct fetching f = { .to = to, .n = n };
@@ -57,13 +53,14 @@ static int fetch(void *arg, const char *object, uint64_t from, size_t n, void *t
 	int rc;
 
 	move_key_of(e, object, key);
-	rc = object_get(e->objects,
-			&(struct object_get){ .key = key, .begin = from, .n = n, .piece = take, .user = &f }, &facts,
-			err);
+	rc = object_get(
+		e->objects,
+		&(struct object_get){ .key = key, .begin = from, .n = n, .piece = take_archive_bytes, .user = &f },
+		&facts, err);
 	return rc || f.got == n ? rc : err_set(err, ERR_IO, "%s is shorter than it was", key);
 }
 
-static void find_key(void *arg, const char *object, char *ret, size_t room)
+static void find_source_key(void *arg, const char *object, char *ret, size_t room)
 {
 	char key[OBJECT_KEY_MAX + 1];
 
@@ -71,9 +68,9 @@ static void find_key(void *arg, const char *object, char *ret, size_t room)
 	snprintf(ret, room, "%s", key);
 }
 
-static int open_archive(struct walk *w, struct move_end *e, struct db_rows *q, struct err *err)
+static int open_archive(struct move_walk *w, struct move_end *e, struct db_rows *q, struct err *err)
 {
-	const struct archives_source source = { .fetch = fetch, .key = find_key, .arg = e };
+	const struct archives_source source = { .fetch = fetch_source_archive, .key = find_source_key, .arg = e };
 	struct archived *grown = realloc(w->archives, (w->archive_count + 1) * sizeof *grown);
 	int rc;
 
@@ -91,7 +88,7 @@ static int open_archive(struct walk *w, struct move_end *e, struct db_rows *q, s
 	return rc;
 }
 
-static int open_archives(struct walk *w, struct move_end *e, struct err *err)
+static int open_archives(struct move_walk *w, struct move_end *e, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(e->d, &q, DB_archive_all, err, "");
@@ -104,14 +101,14 @@ static int open_archives(struct walk *w, struct move_end *e, struct err *err)
 	return rc;
 }
 
-static int by_id(const void *x, const void *y)
+static int compare_archived_ids(const void *x, const void *y)
 {
 	int64_t a = ((const struct away *)x)->entry->id, b = ((const struct away *)y)->entry->id;
 
 	return (a > b) - (a < b);
 }
 
-static int list_away(struct walk *w, struct err *err)
+static int list_away(struct move_walk *w, struct err *err)
 {
 	size_t i, k, n = 0;
 
@@ -121,12 +118,12 @@ static int list_away(struct walk *w, struct err *err)
 	for (i = 0; i < w->archive_count; i++)
 		for (k = 0; k < w->archives[i].list.n; k++)
 			w->away[n++] = (struct away){ &w->archives[i].list.entry[k], i };
-	qsort(w->away, w->n, sizeof *w->away, by_id);
+	qsort(w->away, w->n, sizeof *w->away, compare_archived_ids);
 	return 0;
 }
 
 /* The chunk's bytes, which are what they were: a row takes its place where they go. */
-static int read_away(struct walk *w, const struct away *a, struct err *err)
+static int read_away(struct move_walk *w, const struct away *a, struct err *err)
 {
 	const struct archived *archive = &w->archives[a->archive];
 	struct chunk c;
@@ -138,7 +135,7 @@ static int read_away(struct walk *w, const struct away *a, struct err *err)
 	return rc;
 }
 
-static int give_away(struct walk *w, const struct away *a, struct err *err)
+static int give_away(struct move_walk *w, const struct away *a, struct err *err)
 {
 	const struct archive_entry *e = a->entry;
 	struct db_value v[] = {
@@ -161,7 +158,7 @@ static int give_away(struct walk *w, const struct away *a, struct err *err)
 	return rc ? rc : w->row(w->arg, &(struct db_row){ .table = w->chunks, .values = v, .n = 7 }, err);
 }
 
-static int give_below(struct walk *w, int64_t id, struct err *err)
+static int give_below(struct move_walk *w, int64_t id, struct err *err)
 {
 	int rc = 0;
 
@@ -170,9 +167,9 @@ static int give_below(struct walk *w, int64_t id, struct err *err)
 	return rc;
 }
 
-static int on_row(void *arg, const struct db_row *r, struct err *err)
+static int on_source_row(void *arg, const struct db_row *r, struct err *err)
 {
-	struct walk *w = arg;
+	struct move_walk *w = arg;
 	int rc = r->table < w->chunks ? 0 : give_below(w, r->table == w->chunks ? r->values[0].i : INT64_MAX, err);
 
 	return rc ? rc : w->row(w->arg, r, err);
@@ -181,7 +178,7 @@ static int on_row(void *arg, const struct db_row *r, struct err *err)
 int move_walk(struct move_end *from, int (*row)(void *arg, const struct db_row *r, struct err *err), void *arg,
 	      struct err *err)
 {
-	struct walk *w = calloc(1, sizeof *w);
+	struct move_walk *w = calloc(1, sizeof *w);
 	size_t i;
 	int rc;
 
@@ -194,7 +191,7 @@ int move_walk(struct move_end *from, int (*row)(void *arg, const struct db_row *
 	if (!rc)
 		rc = list_away(w, err);
 	if (!rc)
-		rc = tables_walk(from->d, on_row, w, err);
+		rc = tables_walk(from->d, on_source_row, w, err);
 	if (!rc)
 		rc = give_below(w, INT64_MAX, err);
 	for (i = 0; i < w->archive_count; i++)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/points/scan.h"
 
 int chunks_start(struct chunks *c, struct db *d, enum chunks_what what, int64_t series, int64_t first, int64_t last,
@@ -19,7 +20,7 @@ static int is_missing(int64_t series, struct err *err)
 	return err_set(err, ERR_DAMAGED, "store: a chunk of series %lld is missing", (long long)series);
 }
 
-static int next_row(struct chunks *c, struct err *err)
+static int next_chunk_row(struct chunks *c, struct err *err)
 {
 	int rc = db_next(c->d, c->rows, err);
 
@@ -108,8 +109,7 @@ static int read_data(struct chunks *c, const struct archive_entry *e, struct err
 	c->room = malloc((size_t)e->bytes + 1);
 	c->data = c->room;
 	c->bytes = e->bytes;
-	return c->room ? archived_read(&c->archived, e, 0, e->bytes, c->room, err)
-		       : err_set(err, ERR_NOMEM, "store: out of memory");
+	return c->room ? archived_read(&c->archived, e, 0, e->bytes, c->room, err) : no_memory(err);
 }
 
 static int next_archived(struct chunks *c, struct err *err)
@@ -162,7 +162,7 @@ int chunks_next(struct chunks *c, struct err *err)
 	int rc;
 
 	stop_body(c);
-	rc = c->rows ? next_row(c, err) : 0;
+	rc = c->rows ? next_chunk_row(c, err) : 0;
 	if (rc || c->any)
 		return rc;
 	if (!c->archived.index) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/db/array.h"
 #include "web/store/points/chunk.h"
 #include "web/store/points/fold_rows.h"
@@ -23,7 +24,7 @@ struct row_range {
 
 struct fold {
 	struct db *db;
-	struct map *series; /* id -> struct tail of new points */
+	struct map *series; /* id -> struct point_tail of new points */
 	struct fold_rows *rows;
 	struct row_range *read; /* the log rows that were gathered */
 	size_t read_count;
@@ -31,16 +32,11 @@ struct fold {
 	struct err *err;
 };
 
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "store: out of memory");
-}
-
-static int gather_row(struct fold *f, const void *bytes, size_t len)
+static int gather_fold_row(struct fold *f, const void *bytes, size_t len)
 {
 	struct pack_reader r;
 	struct sum_point p;
-	struct tail *v;
+	struct point_tail *v;
 	int64_t id;
 	uint64_t n;
 	int rc;
@@ -60,7 +56,7 @@ static int gather_row(struct fold *f, const void *bytes, size_t len)
 	return rc;
 }
 
-static int note_row(struct fold *f, int64_t id)
+static int note_log_row(struct fold *f, int64_t id)
 {
 	struct row_range *grown = f->read_count ? &f->read[f->read_count - 1] : NULL;
 
@@ -121,7 +117,7 @@ static int start_rows(struct fold *f, const struct fold_bound *bound, struct db_
 	return rc;
 }
 
-static int gather(struct fold *f, const struct fold_bound *bound)
+static int gather_fold_rows(struct fold *f, const struct fold_bound *bound)
 {
 	struct db_rows *q;
 	int64_t id;
@@ -131,9 +127,9 @@ static int gather(struct fold *f, const struct fold_bound *bound)
 		id = db_i64(q, COL_log_oldest_id);
 		f->res->rows++;
 		f->res->points += (uint64_t)db_i64(q, COL_log_oldest_points);
-		rc = note_row(f, id);
+		rc = note_log_row(f, id);
 		if (!rc)
-			rc = gather_row(f, db_blob(q, COL_log_oldest_data), db_bytes(q, COL_log_oldest_data));
+			rc = gather_fold_row(f, db_blob(q, COL_log_oldest_data), db_bytes(q, COL_log_oldest_data));
 		if (rc == ERR_CORRUPT)
 			rc = scan_damaged(f->err, "log row", id);
 		else if (rc)
@@ -146,7 +142,7 @@ static int gather(struct fold *f, const struct fold_bound *bound)
 	return rc < 0 ? rc : 0;
 }
 
-static int watch(struct fold *f, const struct fold_series *s, const struct sum_point *p, size_t n)
+static int watch_new_points(struct fold *f, const struct fold_series *s, const struct sum_point *p, size_t n)
 {
 	double weight;
 	long at = spike_find(p, n, &weight);
@@ -167,7 +163,7 @@ static int watch(struct fold *f, const struct fold_series *s, const struct sum_p
 	return 0;
 }
 
-static void account(struct fold_series *s, const struct tail *fresh)
+static void account_tail(struct fold_series *s, const struct point_tail *fresh)
 {
 	size_t i;
 
@@ -199,7 +195,7 @@ static unsigned pieces_to_keep(const struct fold *f, const struct fold_series *s
 	return keep;
 }
 
-static struct fold_plan plan(const struct fold *f, const struct fold_series *s, size_t fresh)
+static struct fold_plan plan_series_fold(const struct fold *f, const struct fold_series *s, size_t fresh)
 {
 	unsigned at = pieces_to_keep(f, s, fresh), i;
 	int64_t full = s->chunks - s->pieces;
@@ -218,7 +214,8 @@ static struct fold_plan plan(const struct fold *f, const struct fold_series *s, 
 	return p;
 }
 
-static int load(struct fold *f, const struct fold_series *s, const struct fold_plan *p, struct tail *all)
+static int load_tail_points(struct fold *f, const struct fold_series *s, const struct fold_plan *p,
+			    struct point_tail *all)
 {
 	int64_t number;
 	int rc = 0;
@@ -231,7 +228,7 @@ static int load(struct fold *f, const struct fold_series *s, const struct fold_p
 }
 
 /* all: what the pieces that give way held and then the new points, from `from` on. */
-static int write_chunks(struct fold *f, struct fold_series *s, const struct fold_plan *p, const struct tail *all)
+static int write_chunks(struct fold *f, struct fold_series *s, const struct fold_plan *p, const struct point_tail *all)
 {
 	size_t from = p->before, n;
 	int64_t number = p->rewrite;
@@ -247,29 +244,29 @@ static int write_chunks(struct fold *f, struct fold_series *s, const struct fold
 	return rc;
 }
 
-static int fold_series(struct fold *f, int64_t id, const struct tail *fresh)
+static int fold_series(struct fold *f, int64_t id, const struct point_tail *fresh)
 {
 	struct fold_series s;
 	struct fold_plan p;
-	struct tail all = { 0 };
+	struct point_tail all = { 0 };
 	size_t context;
 	int rc = fold_rows_series(f->rows, id, &s, f->err);
 
 	if (rc)
 		return rc;
-	p = plan(f, &s, fresh->count);
-	rc = load(f, &s, &p, &all);
+	p = plan_series_fold(f, &s, fresh->count);
+	rc = load_tail_points(f, &s, &p, &all);
 	context = all.count > SPIKE_CONTEXT ? all.count - SPIKE_CONTEXT : 0;
 	if (!rc && tail_add(&all, fresh->points, fresh->count))
 		rc = no_memory(f->err);
 	if (!rc) {
-		account(&s, fresh);
+		account_tail(&s, fresh);
 		rc = write_chunks(f, &s, &p, &all);
 	}
 	if (!rc)
 		rc = fold_rows_put_series(f->rows, &s, f->err);
 	if (!rc && s.watched)
-		rc = watch(f, &s, all.points + context, all.count - context);
+		rc = watch_new_points(f, &s, all.points + context, all.count - context);
 	tail_done(&all);
 	return rc;
 }
@@ -297,7 +294,7 @@ static int read_chunks_ahead(struct fold *f, const int64_t *ids, size_t at, size
 		rc = fold_rows_series(f->rows, ids[i], &s, f->err);
 		if (rc)
 			break;
-		p = plan(f, &s, ((const struct tail *)map_at(f->series, at + i))->count);
+		p = plan_series_fold(f, &s, ((const struct point_tail *)map_at(f->series, at + i))->count);
 		for (number = p.load; number < s.chunks; number++)
 			chunks[count++] = SCAN_CHUNK_ID(s.id, number);
 	}
@@ -308,7 +305,7 @@ static int read_chunks_ahead(struct fold *f, const int64_t *ids, size_t at, size
 }
 
 /* What the n series from `at` on will ask for, in three round trips. */
-static int read_ahead(struct fold *f, size_t at, size_t n)
+static int read_fold_ahead(struct fold *f, size_t at, size_t n)
 {
 	int64_t ids[FOLD_AHEAD];
 	size_t i;
@@ -328,7 +325,7 @@ static int fold_all_series(struct fold *f)
 	for (at = 0; at < count && !rc; at += n) {
 		n = count - at < FOLD_AHEAD ? count - at : FOLD_AHEAD;
 		if (db_shared(f->db))
-			rc = read_ahead(f, at, n);
+			rc = read_fold_ahead(f, at, n);
 		for (i = at; i < at + n && !rc; i++)
 			rc = fold_series(f, series_at(f, i), map_at(f->series, i));
 		if (!rc)
@@ -337,7 +334,7 @@ static int fold_all_series(struct fold *f)
 	return rc;
 }
 
-static void fold_done(struct fold *f)
+static void finish_fold(struct fold *f)
 {
 	size_t i;
 
@@ -350,16 +347,16 @@ static void fold_done(struct fold *f)
 
 int fold_some(struct db *d, const struct fold_bound *bound, struct fold_result *ret, struct err *err)
 {
-	struct fold f = { .db = d, .res = ret, .err = err, .series = map_new(sizeof(struct tail)) };
+	struct fold f = { .db = d, .res = ret, .err = err, .series = map_new(sizeof(struct point_tail)) };
 	int rc = f.series ? fold_rows_new(&f.rows, d, err) : no_memory(err);
 
 	memset(ret, 0, sizeof *ret);
 	if (!rc)
-		rc = gather(&f, bound);
+		rc = gather_fold_rows(&f, bound);
 	if (!rc)
 		rc = fold_all_series(&f);
 	if (!rc)
 		rc = delete_rows(&f);
-	fold_done(&f);
+	finish_fold(&f);
 	return rc;
 }

@@ -33,7 +33,7 @@ int fold_rows_ahead(struct fold_rows *f, const int64_t *series, size_t n, struct
 int fold_rows_chunks_ahead(struct fold_rows *f, const int64_t *chunks, size_t n, struct err *err);
 
 int fold_rows_series(struct fold_rows *f, int64_t id, struct fold_series *ret, struct err *err);
-int fold_rows_chunk(struct fold_rows *f, int64_t id, struct tail *to, struct err *err); /* appends its points */
+int fold_rows_chunk(struct fold_rows *f, int64_t id, struct point_tail *to, struct err *err); /* appends its points */
 
 /* The chunks from `number` on give way to what is put after this; s->chunks: those before, chunks: those afterwards. */
 int fold_rows_replace(struct fold_rows *f, const struct fold_series *s, int64_t number, int64_t chunks,

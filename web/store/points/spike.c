@@ -17,7 +17,7 @@ bool spike_watches(const char *key)
 }
 
 /* How far p[i] stands above its neighbourhood; 0 when it does not count as a spike. */
-static double weigh(const struct sum_point *p, size_t n, size_t i)
+static double weigh_spike(const struct sum_point *p, size_t n, size_t i)
 {
 	size_t from = i > REACH ? i - REACH : 0, to = i + REACH < n ? i + REACH + 1 : n, k, count = 0;
 	double around[2 * REACH], middle, spread;
@@ -47,7 +47,7 @@ long spike_find(const struct sum_point *p, size_t n, double *ret_weight)
 
 		if (!isfinite(v) || !isfinite(before) || !isfinite(after) || v <= 2 * before || v <= 2 * after)
 			continue;
-		weight = weigh(p, n, i);
+		weight = weigh_spike(p, n, i);
 		if (weight > best_weight) {
 			best_weight = weight;
 			best = (long)i;

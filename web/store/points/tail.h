@@ -7,12 +7,12 @@
 
 #include "web/store/points/series_summary.h"
 
-struct tail {
+struct point_tail {
 	struct sum_point *points;
 	size_t count, cap;
 };
 
-int tail_add(struct tail *t, const struct sum_point *points, size_t n); /* 0 or ERR_NOMEM */
-void tail_done(struct tail *t);
+int tail_add(struct point_tail *t, const struct sum_point *points, size_t n); /* 0 or ERR_NOMEM */
+void tail_done(struct point_tail *t);
 
 #endif

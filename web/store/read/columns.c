@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "web/store/base/list.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/db/array.h"
 
 #define COLUMNS_MAX (FILTER_MAX_FIELDS + 16) /* one search never drops its own */
@@ -14,7 +15,7 @@
 /* more changed runs than this and a quarter of all: everything is read anew */
 #define CHANGED_MAX 2000
 
-struct column {
+struct loaded_column {
 	enum filter_entity entity;
 	char *key;
 	int64_t key_id;
@@ -33,14 +34,9 @@ struct columns {
 	size_t count, cap;
 	size_t changes; /* since everything was read: their old texts still take room */
 	struct arena *texts;
-	struct column columns[COLUMNS_MAX];
+	struct loaded_column columns[COLUMNS_MAX];
 	size_t column_count;
 };
-
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "store: out of memory");
-}
 
 struct columns *columns_new(void)
 {
@@ -110,7 +106,7 @@ bool columns_read_row(struct db_rows *q, struct arena *a, struct columns_row *re
 	return ret->name && ret->status && ret->user;
 }
 
-static int grow(struct columns *c)
+static int grow_columns(struct columns *c)
 {
 	size_t cap = c->cap ? c->cap * 2 : 256;
 	void *grown = realloc(c->rows, cap * sizeof *c->rows);
@@ -126,15 +122,15 @@ static int grow(struct columns *c)
 	return 0;
 }
 
-static int add_row(struct columns *c)
+static int add_columns_row(struct columns *c)
 {
 	void *grown;
 	size_t i;
 
-	if (c->count == c->cap && grow(c))
+	if (c->count == c->cap && grow_columns(c))
 		return ERR_NOMEM;
 	for (i = 0; i < c->column_count; i++) {
-		struct column *col = &c->columns[i];
+		struct loaded_column *col = &c->columns[i];
 
 		if (c->count >= col->cap) {
 			grown = realloc(col->cells, c->cap * sizeof *col->cells);
@@ -154,7 +150,7 @@ static int insert_row(struct columns *c, size_t row)
 {
 	size_t i, behind = c->count - row;
 
-	if (add_row(c))
+	if (add_columns_row(c))
 		return ERR_NOMEM;
 	memmove(&c->rows[row + 1], &c->rows[row], behind * sizeof *c->rows);
 	memset(&c->rows[row], 0, sizeof c->rows[row]);
@@ -176,7 +172,7 @@ double columns_number(struct db_rows *q, enum filter_aggregate which)
 	return db_f64(q, at[which]);
 }
 
-static int put_cell(struct columns *c, const struct column *col, size_t row, struct db_rows *q)
+static int put_cell(struct columns *c, const struct loaded_column *col, size_t row, struct db_rows *q)
 {
 	struct columns_cell *cell = &col->cells[row];
 	int i;
@@ -195,7 +191,7 @@ static int put_cell(struct columns *c, const struct column *col, size_t row, str
 
 enum part { CELL, CELLS, WHOLE }; /* of a column: one run's, those of the runs that changed, all */
 
-static enum db_query query_of(enum filter_entity entity, enum part part)
+static enum db_query column_query(enum filter_entity entity, enum part part)
 {
 	static const enum db_query params[] = { DB_param_cell, DB_param_cells, DB_param_column };
 	static const enum db_query tags[] = { DB_tag_cell, DB_tag_cells, DB_tag_column };
@@ -204,10 +200,10 @@ static enum db_query query_of(enum filter_entity entity, enum part part)
 	return entity == FILTER_PARAM ? params[part] : entity == FILTER_TAG ? tags[part] : metrics[part];
 }
 
-static int load_cell(struct columns *c, struct db *d, const struct column *col, size_t row, struct err *err)
+static int load_cell(struct columns *c, struct db *d, const struct loaded_column *col, size_t row, struct err *err)
 {
 	struct db_rows *q;
-	int rc = db_start(d, &q, query_of(col->entity, CELL), err, "ii", col->key_id, c->rows[row].id);
+	int rc = db_start(d, &q, column_query(col->entity, CELL), err, "ii", col->key_id, c->rows[row].id);
 
 	if (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = put_cell(c, col, row, q) ? no_memory(err) : 0;
@@ -216,11 +212,11 @@ static int load_cell(struct columns *c, struct db *d, const struct column *col, 
 	return rc;
 }
 
-static int load_column(struct columns *c, struct db *d, const struct column *col, struct err *err)
+static int load_column(struct columns *c, struct db *d, const struct loaded_column *col, struct err *err)
 {
 	size_t row = 0;
 	struct db_rows *q;
-	int rc = db_start(d, &q, query_of(col->entity, WHOLE), err, "i", col->key_id);
+	int rc = db_start(d, &q, column_query(col->entity, WHOLE), err, "i", col->key_id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_param_column_run_id);
@@ -236,7 +232,7 @@ static int load_column(struct columns *c, struct db *d, const struct column *col
 	return rc;
 }
 
-static int read_row(struct columns *c, struct db_rows *q, size_t row)
+static int read_column_row(struct columns *c, struct db_rows *q, size_t row)
 {
 	struct columns_row *r = &c->rows[row];
 
@@ -246,7 +242,7 @@ static int read_row(struct columns *c, struct db_rows *q, size_t row)
 	return 0;
 }
 
-static int load_all(struct columns *c, struct db *d, struct err *err)
+static int load_all_rows(struct columns *c, struct db *d, struct err *err)
 {
 	struct db_rows *q;
 	int rc;
@@ -258,7 +254,7 @@ static int load_all(struct columns *c, struct db *d, struct err *err)
 	rc = db_start(d, &q, DB_runs_all, err, "");
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
-		if (add_row(c) || read_row(c, q, c->count - 1)) {
+		if (add_columns_row(c) || read_column_row(c, q, c->count - 1)) {
 			db_stop(q);
 			rc = no_memory(err);
 		}
@@ -275,7 +271,7 @@ static int refresh_row(struct columns *c, struct db_rows *q, size_t *ret)
 
 	if ((row == c->count || c->rows[row].id != id) && insert_row(c, row))
 		return ERR_NOMEM;
-	if (read_row(c, q, row))
+	if (read_column_row(c, q, row))
 		return ERR_NOMEM;
 	for (i = 0; i < c->column_count; i++)
 		memset(&c->columns[i].cells[row], 0, sizeof *c->columns[i].cells);
@@ -336,12 +332,12 @@ static int start_cells(const struct columns *c, struct db *d, enum filter_entity
 	if (!text)
 		rc = no_memory(err);
 	else if (any)
-		rc = db_start(d, ret, query_of(entity, CELLS), err, "ti", text, (int64_t)c->rev);
+		rc = db_start(d, ret, column_query(entity, CELLS), err, "ti", text, (int64_t)c->rev);
 	buf_done(&keys);
 	return rc;
 }
 
-static const struct column *column_of(const struct columns *c, enum filter_entity entity, int64_t key)
+static const struct loaded_column *find_loaded_column(const struct columns *c, enum filter_entity entity, int64_t key)
 {
 	size_t i;
 
@@ -359,7 +355,7 @@ static int read_cells(struct columns *c, struct db *d, enum filter_entity entity
 	while (q && (rc = db_next(d, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_param_cells_run_id);
 		size_t row = list_find(c->rows, c->count, sizeof *c->rows, id);
-		const struct column *col = column_of(c, entity, db_i64(q, key));
+		const struct loaded_column *col = find_loaded_column(c, entity, db_i64(q, key));
 
 		if (col && row < c->count && c->rows[row].id == id && put_cell(c, col, row, q)) {
 			db_stop(q);
@@ -388,7 +384,7 @@ static int refresh_together(struct columns *c, struct db *d, struct err *err)
 }
 
 /* Where the database is in this process a query a cell costs less than one for all. */
-static int refresh(struct columns *c, struct db *d, struct err *err)
+static int refresh_columns(struct columns *c, struct db *d, struct err *err)
 {
 	struct db_rows *q;
 	int rc;
@@ -409,7 +405,7 @@ struct news {
 };
 
 /* Under the lock. Of other rows than before nothing is good: a standby that took over may lack some, and count on. */
-static int read_news(struct columns *c, struct db *d, struct news *ret, struct err *err)
+static int read_columns_news(struct columns *c, struct db *d, struct news *ret, struct err *err)
 {
 	struct db_rows *now, *since;
 	int rc = db_start(d, &now, DB_changes_now, err, "");
@@ -434,11 +430,11 @@ static int read_news(struct columns *c, struct db *d, struct news *ret, struct e
 }
 
 /* Brings what is there to the snapshot's state. */
-static int renew(struct columns *c, struct db *d, const struct news *n, struct err *err)
+static int apply_columns_news(struct columns *c, struct db *d, const struct news *n, struct err *err)
 {
 	if (!c->loaded || (size_t)n->changed > CHANGED_MAX + c->count / 4 || c->changes > 1000 + 4 * c->count)
-		return load_all(c, d, err);
-	return n->changed ? refresh(c, d, err) : 0;
+		return load_all_rows(c, d, err);
+	return n->changed ? refresh_columns(c, d, err) : 0;
 }
 
 int columns_take(struct columns *c, struct db *d, struct err *err)
@@ -447,14 +443,14 @@ int columns_take(struct columns *c, struct db *d, struct err *err)
 	int rc;
 
 	pthread_mutex_lock(&c->lock);
-	rc = read_news(c, d, &n, err);
+	rc = read_columns_news(c, d, &n, err);
 	if (!rc && c->loaded && (uint64_t)n.rev < c->rev)
 		rc = err_set(err, ERR_BUSY, "store: an old snapshot");
 	if (rc) {
 		pthread_mutex_unlock(&c->lock);
 		return rc;
 	}
-	rc = renew(c, d, &n, err);
+	rc = apply_columns_news(c, d, &n, err);
 	c->rev = (uint64_t)n.rev;
 	c->clock++;
 	if (rc) {
@@ -481,7 +477,7 @@ const struct columns_mark *columns_marks(const struct columns *c)
 }
 
 /* Room for one more; columns of the search under way stay. */
-static void make_room(struct columns *c)
+static void make_column_room(struct columns *c)
 {
 	size_t fit = CELL_BYTES_MAX / ((c->cap ? c->cap : 1) * sizeof(struct columns_cell)), i, oldest;
 
@@ -499,7 +495,7 @@ static void make_room(struct columns *c)
 int columns_get(struct columns *c, struct db *d, enum filter_entity entity, const char *key,
 		const struct columns_cell **ret, struct err *err)
 {
-	struct column col = { .entity = entity, .used = c->clock, .cap = c->cap };
+	struct loaded_column col = { .entity = entity, .used = c->clock, .cap = c->cap };
 	size_t i;
 	int rc;
 
@@ -513,7 +509,7 @@ int columns_get(struct columns *c, struct db *d, enum filter_entity entity, cons
 	rc = db_int(d, &col.key_id, DB_key_by_name, err, "t", key);
 	if (rc <= 0)
 		return rc;
-	make_room(c);
+	make_column_room(c);
 	col.cells = calloc(c->cap ? c->cap : 1, sizeof *col.cells);
 	col.key = strdup(key);
 	rc = col.cells && col.key ? load_column(c, d, &col, err) : no_memory(err);

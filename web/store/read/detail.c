@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/db/array.h"
 #include "web/store/points/scan.h"
 #include "web/store/points/spike.h"
@@ -14,11 +15,6 @@
 #include "web/store/read/metric.h"
 
 #define DIVERGED_POINTS 20
-
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "out of memory");
-}
 
 /* The runs that are loaded: one, or all of an array. */
 struct runs {
@@ -32,7 +28,7 @@ struct runs {
 	struct buf ids;     /* as array.h has them */
 };
 
-static int start(const struct runs *o, struct db_rows **ret, enum db_query of_one, enum db_query of_all)
+static int start_detail_query(const struct runs *o, struct db_rows **ret, enum db_query of_one, enum db_query of_all)
 {
 	if (!o->places)
 		return db_start(o->db, ret, of_one, o->err, "i", o->id);
@@ -40,7 +36,7 @@ static int start(const struct runs *o, struct db_rows **ret, enum db_query of_on
 }
 
 /* Whose row it is; column: what tells where there are several. */
-static struct query_run *run_of(const struct runs *o, struct db_rows *q, enum db_column column)
+static struct query_run *find_detail_run(const struct runs *o, struct db_rows *q, enum db_column column)
 {
 	struct query_run **place;
 	int64_t id;
@@ -53,7 +49,7 @@ static struct query_run *run_of(const struct runs *o, struct db_rows *q, enum db
 }
 
 /* Room for one more item in an arena array that doubles. */
-static void *more(struct arena *a, void *items, size_t count, size_t bytes_each)
+static void *grow_detail_list(struct arena *a, void *items, size_t count, size_t bytes_each)
 {
 	void *grown;
 
@@ -67,9 +63,9 @@ static void *more(struct arena *a, void *items, size_t count, size_t bytes_each)
 	return grown;
 }
 
-static int add_pair(struct db_rows *q, struct arena *a, struct query_kv **items, size_t *count)
+static int add_detail_pair(struct db_rows *q, struct arena *a, struct query_kv **items, size_t *count)
 {
-	*items = more(a, *items, *count, sizeof **items);
+	*items = grow_detail_list(a, *items, *count, sizeof **items);
 	if (!*items)
 		return ERR_NOMEM;
 	(*items)[*count].key = db_text(a, q, COL_params_of_run_name);
@@ -77,13 +73,13 @@ static int add_pair(struct db_rows *q, struct arena *a, struct query_kv **items,
 	return 0;
 }
 
-static int load_pairs(struct db *d, struct db_rows *q, struct arena *a, struct query_kv **ret, size_t *ret_count,
-		      struct err *err)
+static int load_detail_pairs(struct db *d, struct db_rows *q, struct arena *a, struct query_kv **ret, size_t *ret_count,
+			     struct err *err)
 {
 	int rc;
 
 	while ((rc = db_next(d, q, err)) > 0)
-		if (add_pair(q, a, ret, ret_count))
+		if (add_detail_pair(q, a, ret, ret_count))
 			return db_no_memory(q, err);
 	return rc;
 }
@@ -95,8 +91,8 @@ static int take_words(const struct runs *o, struct db_rows *q, bool tags)
 	int rc = 0;
 
 	while (q && (rc = db_next(o->db, q, o->err)) > 0) {
-		r = run_of(o, q, COL_params_of_runs_run);
-		if (r && add_pair(q, o->a, tags ? &r->tags : &r->params, tags ? &r->tag_count : &r->param_count))
+		r = find_detail_run(o, q, COL_params_of_runs_run);
+		if (r && add_detail_pair(q, o->a, tags ? &r->tags : &r->params, tags ? &r->tag_count : &r->param_count))
 			return db_no_memory(q, o->err);
 	}
 	return rc;
@@ -106,7 +102,7 @@ static int add_metric(const struct runs *o, struct query_run *r, struct db_rows 
 {
 	struct sum s;
 
-	r->metrics = more(o->a, r->metrics, r->metric_count, sizeof *r->metrics);
+	r->metrics = grow_detail_list(o->a, r->metrics, r->metric_count, sizeof *r->metrics);
 	if (!r->metrics)
 		return ERR_NOMEM;
 	sum_row_read(q, COL_metrics_of_run_count, &s);
@@ -120,7 +116,7 @@ static int take_metrics(const struct runs *o, struct db_rows *q)
 	int rc = 0;
 
 	while (q && (rc = db_next(o->db, q, o->err)) > 0) {
-		r = run_of(o, q, COL_metrics_of_runs_run);
+		r = find_detail_run(o, q, COL_metrics_of_runs_run);
 		if (r && add_metric(o, r, q))
 			return db_no_memory(q, o->err);
 	}
@@ -149,13 +145,13 @@ static int start_some(const struct runs *o, const struct metric_select *c, struc
 static int start_metrics(const struct runs *o, const struct metric_select *c, struct db_rows **ret)
 {
 	if (!some_metrics(c))
-		return start(o, ret, DB_metrics_of_run, DB_metrics_of_runs);
+		return start_detail_query(o, ret, DB_metrics_of_run, DB_metrics_of_runs);
 	return o->places ? start_some(o, c, ret) : 0;
 }
 
 static int add_alert(struct query_run *r, struct arena *a, const struct query_alert *alert, struct err *err)
 {
-	r->alerts = more(a, r->alerts, r->alert_count, sizeof *r->alerts);
+	r->alerts = grow_detail_list(a, r->alerts, r->alert_count, sizeof *r->alerts);
 	if (!r->alerts || !alert->text)
 		return no_memory(err);
 	r->alerts[r->alert_count++] = *alert;
@@ -204,7 +200,7 @@ static int take_spikes(const struct runs *o, struct db_rows *q)
 					     .step = db_i64(q, COL_alerts_of_run_step),
 					     .value = db_f64(q, COL_alerts_of_run_value) };
 
-		r = run_of(o, q, COL_alerts_of_runs_run);
+		r = find_detail_run(o, q, COL_alerts_of_runs_run);
 		alert.text = arena_printf(o->a, "spike %.4g at step %lld", alert.value, (long long)alert.step);
 		rc = r ? add_alert(r, o->a, &alert, o->err) : 0;
 		if (rc)
@@ -258,7 +254,7 @@ static int make_alerts(struct query_run *r, struct arena *a, struct err *err)
 	return rc;
 }
 
-static void read_row(struct db_rows *q, struct arena *a, struct query_run *r)
+static void read_run_row(struct db_rows *q, struct arena *a, struct query_run *r)
 {
 	*r = (struct query_run){
 		.id = db_text(a, q, COL_run_detail_uuid), .name = db_text(a, q, COL_run_detail_name),
@@ -274,16 +270,16 @@ static void read_row(struct db_rows *q, struct arena *a, struct query_run *r)
 }
 
 /* ERR_NOENT: some run is missing. */
-static int take_rows(const struct runs *o, struct db_rows *q)
+static int take_run_rows(const struct runs *o, struct db_rows *q)
 {
 	struct query_run *r;
 	size_t found = 0;
 	int rc;
 
 	while ((rc = db_next(o->db, q, o->err)) > 0) {
-		r = run_of(o, q, COL_run_detail_all_run);
+		r = find_detail_run(o, q, COL_run_detail_all_run);
 		if (r) {
-			read_row(q, o->a, r);
+			read_run_row(q, o->a, r);
 			found++;
 		}
 	}
@@ -291,34 +287,34 @@ static int take_rows(const struct runs *o, struct db_rows *q)
 }
 
 /* What is read of them, in that order; NULL: it is not wanted. */
-struct parts {
+struct detail_parts {
 	struct db_rows *rows, *params, *tags, *metrics, *spikes;
 };
 
 /* All of it before the first row is asked for: at an address that is one round trip. */
-static int start_parts(const struct runs *o, const struct detail_want *want, struct parts *p)
+static int start_parts(const struct runs *o, const struct detail_want *want, struct detail_parts *p)
 {
-	int rc = start(o, &p->rows, DB_run_detail, DB_run_detail_all);
+	int rc = start_detail_query(o, &p->rows, DB_run_detail, DB_run_detail_all);
 
 	if (!rc && want->parts & QUERY_PARAMS)
-		rc = start(o, &p->params, DB_params_of_run, DB_params_of_runs);
+		rc = start_detail_query(o, &p->params, DB_params_of_run, DB_params_of_runs);
 	if (!rc && want->parts & QUERY_TAGS)
-		rc = start(o, &p->tags, DB_tags_of_run, DB_tags_of_runs);
+		rc = start_detail_query(o, &p->tags, DB_tags_of_run, DB_tags_of_runs);
 	if (!rc && want->parts & (QUERY_METRICS | QUERY_ALERTS))
 		rc = start_metrics(o, want->chosen, &p->metrics);
 	if (!rc && want->parts & QUERY_ALERTS)
-		rc = start(o, &p->spikes, DB_alerts_of_run, DB_alerts_of_runs);
+		rc = start_detail_query(o, &p->spikes, DB_alerts_of_run, DB_alerts_of_runs);
 	return rc;
 }
 
-static int load(const struct runs *o, const struct detail_want *want)
+static int load_detail(const struct runs *o, const struct detail_want *want)
 {
-	struct parts p = { 0 };
+	struct detail_parts p = { 0 };
 	size_t i;
 	int rc = start_parts(o, want, &p);
 
 	if (!rc)
-		rc = take_rows(o, p.rows);
+		rc = take_run_rows(o, p.rows);
 	if (!rc)
 		rc = take_words(o, p.params, false);
 	if (!rc)
@@ -343,7 +339,7 @@ static int load(const struct runs *o, const struct detail_want *want)
 int detail_load(struct db *d, int64_t run_id, const struct detail_want *want, struct arena *a, struct query_run *ret,
 		struct err *err)
 {
-	return load(&(struct runs){ .db = d, .a = a, .err = err, .items = ret, .count = 1, .id = run_id }, want);
+	return load_detail(&(struct runs){ .db = d, .a = a, .err = err, .items = ret, .count = 1, .id = run_id }, want);
 }
 
 static int load_array(struct runs *o, const int64_t *ids, const struct detail_want *want)
@@ -357,7 +353,7 @@ static int load_array(struct runs *o, const int64_t *ids, const struct detail_wa
 			return no_memory(o->err);
 		*place = &o->items[i];
 	}
-	return load(o, want);
+	return load_detail(o, want);
 }
 
 int detail_load_all(struct db *d, const int64_t *ids, const struct detail_want *want, struct arena *a,
@@ -379,14 +375,14 @@ int detail_load_all(struct db *d, const int64_t *ids, const struct detail_want *
 	return rc;
 }
 
-static int load_segments(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
+static int load_run_segments(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
 {
 	struct db_rows *q;
 	size_t i;
 	int rc = db_start(d, &q, DB_segment_list, err, "i", id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		r->segments = more(a, r->segments, r->segment_count, sizeof *r->segments);
+		r->segments = grow_detail_list(a, r->segments, r->segment_count, sizeof *r->segments);
 		if (!r->segments) {
 			db_stop(q);
 			return no_memory(err);
@@ -407,7 +403,7 @@ static int load_segments(struct db *d, int64_t id, struct arena *a, struct query
 
 		rc = db_start(d, &q, DB_segment_params_of_run, err, "ii", id, (int64_t)s->number);
 		if (!rc)
-			rc = load_pairs(d, q, a, &s->params, &s->param_count, err);
+			rc = load_detail_pairs(d, q, a, &s->params, &s->param_count, err);
 	}
 	return rc;
 }
@@ -418,7 +414,7 @@ static int load_ranks(struct db *d, int64_t id, struct arena *a, struct query_ru
 	int rc = db_start(d, &q, DB_ranks_of_run, err, "i", id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		r->ranks = more(a, r->ranks, r->rank_count, sizeof *r->ranks);
+		r->ranks = grow_detail_list(a, r->ranks, r->rank_count, sizeof *r->ranks);
 		if (!r->ranks) {
 			db_stop(q);
 			return no_memory(err);
@@ -439,7 +435,7 @@ static int load_problems(struct db *d, int64_t id, struct arena *a, struct query
 	int rc = db_start(d, &q, DB_problems_of_run, err, "i", id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		r->problems = more(a, r->problems, r->problem_count, sizeof *r->problems);
+		r->problems = grow_detail_list(a, r->problems, r->problem_count, sizeof *r->problems);
 		if (!r->problems) {
 			db_stop(q);
 			return no_memory(err);
@@ -472,7 +468,7 @@ static int overlay_points(void *arg, size_t at, const struct sum_point *points, 
 	return 0;
 }
 
-static int by_id(const void *x, const void *y, void *ids)
+static int compare_overlay_ids(const void *x, const void *y, void *ids)
 {
 	int64_t a = ((int64_t *)ids)[*(const size_t *)x], b = ((int64_t *)ids)[*(const size_t *)y];
 
@@ -489,7 +485,7 @@ static int add_log(struct db *d, int64_t run_id, struct overlay *o, size_t n, st
 		return no_memory(err);
 	for (i = 0; i < n; i++)
 		o->order[i] = i;
-	qsort_r(o->order, n, sizeof *o->order, by_id, o->ids);
+	qsort_r(o->order, n, sizeof *o->order, compare_overlay_ids, o->ids);
 	for (i = 0; i < n; i++)
 		sorted[i] = o->ids[o->order[i]];
 	return scan_log(d, run_id, sorted, n, overlay_points, o, err);
@@ -503,9 +499,9 @@ int detail_load_series(struct db *d, int64_t run_id, struct arena *a, struct que
 	int rc = db_start(d, &q, DB_series_of_run, err, "i", run_id);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
-		r->series = more(a, r->series, n, sizeof *r->series);
-		o.ids = more(a, o.ids, n, sizeof *o.ids);
-		o.sums = more(a, o.sums, n, sizeof *o.sums);
+		r->series = grow_detail_list(a, r->series, n, sizeof *r->series);
+		o.ids = grow_detail_list(a, o.ids, n, sizeof *o.ids);
+		o.sums = grow_detail_list(a, o.sums, n, sizeof *o.sums);
 		if (!r->series || !o.ids || !o.sums) {
 			db_stop(q);
 			return no_memory(err);
@@ -534,9 +530,9 @@ int detail_load_rest(struct db *d, int64_t run_id, struct arena *a, struct query
 	int rc = db_start(d, &q, DB_environment_of_run, err, "i", run_id);
 
 	if (!rc)
-		rc = load_pairs(d, q, a, &run->environment, &run->environment_count, err);
+		rc = load_detail_pairs(d, q, a, &run->environment, &run->environment_count, err);
 	if (!rc)
-		rc = load_segments(d, run_id, a, run, err);
+		rc = load_run_segments(d, run_id, a, run, err);
 	if (!rc)
 		rc = load_ranks(d, run_id, a, run, err);
 	if (!rc)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/points/chunk.h"
@@ -31,15 +32,10 @@ struct points_cursor {
 	bool series_begun, heavy, series_done;
 	int64_t step;           /* next point has this step or a later one */
 	uint64_t skip;          /* of the points with exactly this step */
-	struct tail buffer;
+	struct point_tail buffer;
 	size_t at; /* in the buffer */
 	struct map *texts;      /* keys that were given out */
 };
-
-static int no_memory(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "out of memory");
-}
 
 static const char *const *copy_list(struct arena *a, const char *const *list, size_t n)
 {
@@ -103,7 +99,7 @@ static int tail_points(void *arg, size_t at, const struct sum_point *points, siz
 	return tail_add(&t->c->buffer, points, n) ? no_memory(err) : 0;
 }
 
-static int take_all(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+static int take_tail_copy(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
 {
 	struct points_cursor *c = arg;
 
@@ -112,7 +108,7 @@ static int take_all(void *arg, size_t at, const struct sum_point *points, size_t
 }
 
 /* Drops what lies before the cursor's place, outside the range or hidden; the buffer is in order. */
-static void trim(struct points_cursor *c)
+static void trim_cursor_points(struct points_cursor *c)
 {
 	const struct series_select_series *s = &c->run.series[c->series_at];
 	int64_t shown = hide_last(s->hide), to = shown < c->sel.to_step ? shown : c->sel.to_step;
@@ -135,12 +131,12 @@ static void trim(struct points_cursor *c)
 }
 
 /* Points at the cursor's own step that the buffer begins with do not count as progress. */
-static bool enough(const struct points_cursor *c)
+static bool has_enough_points(const struct points_cursor *c)
 {
 	return c->buffer.count >= REFILL_POINTS + c->skip && c->buffer.points[c->buffer.count - 1].step > c->step;
 }
 
-static int take_chunk(struct points_cursor *c, const struct chunks *w, struct err *err)
+static int take_cursor_chunk(struct points_cursor *c, const struct chunks *w, struct err *err)
 {
 	struct sum_point room[CHUNK_POINTS];
 	struct chunk k;
@@ -160,8 +156,8 @@ static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 	if (rc)
 		return rc;
 	while (!rc && (rc = chunks_next(&w, err)) > 0) {
-		rc = take_chunk(c, &w, err);
-		if (!rc && enough(c)) {
+		rc = take_cursor_chunk(c, &w, err);
+		if (!rc && has_enough_points(c)) {
 			chunks_stop(&w, rc, err);
 			return 0;
 		}
@@ -190,7 +186,7 @@ static int begin_series(struct points_cursor *c, struct db *d, struct err *err)
 	return rc;
 }
 
-static int load_series(struct points_cursor *c, struct db *d, struct err *err)
+static int load_cursor_series(struct points_cursor *c, struct db *d, struct err *err)
 {
 	const struct series_select_series *s = &c->run.series[c->series_at];
 	int rc = 0;
@@ -199,7 +195,7 @@ static int load_series(struct points_cursor *c, struct db *d, struct err *err)
 		rc = begin_series(c, d, err);
 	c->buffer.count = c->at = 0;
 	if (!rc && c->heavy) {
-		rc = scan_points(d, c->run.id, &s->id, 1, take_all, c, err);
+		rc = scan_points(d, c->run.id, &s->id, 1, take_tail_copy, c, err);
 		c->series_done = true;
 	} else if (!rc) {
 		rc = load_ordered(c, d, err);
@@ -207,11 +203,11 @@ static int load_series(struct points_cursor *c, struct db *d, struct err *err)
 	if (!rc && sort_steps(c->buffer.points, c->buffer.count))
 		rc = no_memory(err);
 	if (!rc)
-		trim(c);
+		trim_cursor_points(c);
 	return rc;
 }
 
-static void next_series(struct points_cursor *c)
+static void next_cursor_series(struct points_cursor *c)
 {
 	c->series_at++;
 	c->series_begun = c->series_done = false;
@@ -235,7 +231,7 @@ static int keep_texts(struct points_cursor *c)
 }
 
 /* 1 there is a run, 0 there are no more. */
-static int next_run(struct points_cursor *c, struct db *d, struct err *err)
+static int next_cursor_run(struct points_cursor *c, struct db *d, struct err *err)
 {
 	int rc;
 
@@ -253,13 +249,13 @@ static int next_run(struct points_cursor *c, struct db *d, struct err *err)
 			return no_memory(err);
 		c->run_loaded = true;
 		c->series_at = (size_t)-1;
-		next_series(c);
+		next_cursor_series(c);
 		return 1;
 	}
 	return 0;
 }
 
-static int refill(struct points_cursor *c, struct err *err)
+static int refill_cursor(struct points_cursor *c, struct err *err)
 {
 	struct db *d;
 	int rc = readers_take(c->s, &d, err);
@@ -268,18 +264,18 @@ static int refill(struct points_cursor *c, struct err *err)
 		return rc;
 	while (!rc && c->at == c->buffer.count && !c->at_end) {
 		if (c->run_loaded && c->series_done)
-			next_series(c);
+			next_cursor_series(c);
 		if (c->run_loaded && c->series_at == c->run.count) {
 			c->run_loaded = false;
 			c->run_at++;
 		}
 		if (!c->run_loaded) {
-			rc = next_run(c, d, err);
+			rc = next_cursor_run(c, d, err);
 			c->at_end = !rc;
 			rc = rc > 0 ? 0 : rc;
 			continue;
 		}
-		rc = load_series(c, d, err);
+		rc = load_cursor_series(c, d, err);
 	}
 	readers_give(c->s, d);
 	return rc;
@@ -306,7 +302,7 @@ int points_next(struct points_cursor *c, struct points_row *rows, size_t max, si
 
 	while (n < max && !c->at_end && !rc) {
 		if (c->at == c->buffer.count)
-			rc = refill(c, err);
+			rc = refill_cursor(c, err);
 		while (!rc && n < max && c->at < c->buffer.count)
 			give_row(c, &rows[n++]);
 	}
@@ -319,7 +315,7 @@ bool points_token(struct points_cursor *c, char *ret, size_t ret_bytes)
 {
 	struct err err = ERR_INIT;
 
-	if (c->at == c->buffer.count && !c->at_end && refill(c, &err))
+	if (c->at == c->buffer.count && !c->at_end && refill_cursor(c, &err))
 		return false;
 	if (c->at_end)
 		return false;
@@ -334,7 +330,7 @@ static int bad_token(struct err *err)
 }
 
 /* Goes to the run and series that the token names. */
-static int seek(struct points_cursor *c, struct db *d, int64_t series, struct err *err)
+static int seek_cursor_series(struct points_cursor *c, struct db *d, int64_t series, struct err *err)
 {
 	char uuid[40] = "";
 	struct db_rows *q;
@@ -349,7 +345,7 @@ static int seek(struct points_cursor *c, struct db *d, int64_t series, struct er
 		return rc;
 	while (c->run_at < c->sel.run_count && strcmp(c->sel.runs[c->run_at], uuid))
 		c->run_at++;
-	rc = next_run(c, d, err);
+	rc = next_cursor_run(c, d, err);
 	if (rc <= 0 || strcmp(c->run.uuid, uuid))
 		return rc < 0 ? rc : bad_token(err);
 	for (i = 0; i < c->run.count && c->run.series[i].id != series; i++)
@@ -373,7 +369,7 @@ static int open_at(struct points_cursor *c, const char *token, struct err *err)
 	rc = readers_take(c->s, &d, err);
 	if (rc)
 		return rc;
-	rc = seek(c, d, series, err);
+	rc = seek_cursor_series(c, d, series, err);
 	readers_give(c->s, d);
 	c->step = step;
 	c->skip = skip;

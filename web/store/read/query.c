@@ -7,6 +7,7 @@
 
 #include "tracker/base/sha256.h"
 #include "web/store/base/map.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/base/parts.h"
 #include "web/store/db/readers.h"
 #include "web/store/read/detail.h"
@@ -14,7 +15,7 @@
 #define CHANGES_MAX 1000
 
 /* Experiments by their number; NULL when out of memory. */
-static struct map *by_number(const struct query_experiments *list, const int64_t *ids)
+static struct map *map_experiment_ids(const struct query_experiments *list, const int64_t *ids)
 {
 	struct map *m = map_new(sizeof(struct query_experiment *));
 	size_t i;
@@ -31,14 +32,13 @@ static struct map *by_number(const struct query_experiments *list, const int64_t
 	return m;
 }
 
-static int count_runs(struct db *d, struct query_experiments *list, const int64_t *ids, struct err *err)
+static int count_experiment_runs(struct db *d, struct query_experiments *list, const int64_t *ids, struct err *err)
 {
-	struct map *known = by_number(list, ids);
+	struct map *known = map_experiment_ids(list, ids);
 	struct query_experiment **e;
 	struct db_rows *q;
 	int64_t id;
-	int rc = known ? db_start(d, &q, DB_experiment_counts, err, "")
-		       : err_set(err, ERR_NOMEM, "out of memory");
+	int rc = known ? db_start(d, &q, DB_experiment_counts, err, "") : no_memory(err);
 
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
@@ -55,8 +55,8 @@ static int count_runs(struct db *d, struct query_experiments *list, const int64_
 	return rc;
 }
 
-static int list_experiments(struct db *d, enum db_query which, struct arena *a, struct query_experiments *ret,
-			    struct err *err)
+static int list_experiment_rows(struct db *d, enum db_query which, struct arena *a, struct query_experiments *ret,
+				struct err *err)
 {
 	size_t cap = 0;
 	int64_t *ids = NULL;
@@ -72,7 +72,7 @@ static int list_experiments(struct db *d, enum db_query which, struct arena *a, 
 
 			if (!items || !more_ids) {
 				db_stop(q);
-				return err_set(err, ERR_NOMEM, "out of memory");
+				return no_memory(err);
 			}
 			if (cap) {
 				memcpy(items, ret->items, cap * sizeof *items);
@@ -92,11 +92,11 @@ static int list_experiments(struct db *d, enum db_query which, struct arena *a, 
 		e->archived = db_i64(q, COL_experiment_list_archived) != 0;
 		rc = 0;
 	}
-	return rc ? rc : count_runs(d, ret, ids, err);
+	return rc ? rc : count_experiment_runs(d, ret, ids, err);
 }
 
-static int read_experiments(struct store *s, enum db_query which, struct arena *a, struct query_experiments *ret,
-			    struct err *err)
+static int read_experiment_list(struct store *s, enum db_query which, struct arena *a, struct query_experiments *ret,
+				struct err *err)
 {
 	struct query_experiments list = { 0 };
 	struct db *d;
@@ -104,7 +104,7 @@ static int read_experiments(struct store *s, enum db_query which, struct arena *
 
 	if (rc)
 		return rc;
-	rc = list_experiments(d, which, a, &list, err);
+	rc = list_experiment_rows(d, which, a, &list, err);
 	readers_give(s, d);
 	if (!rc)
 		*ret = list;
@@ -113,12 +113,12 @@ static int read_experiments(struct store *s, enum db_query which, struct arena *
 
 int query_experiments(struct store *s, struct arena *a, struct query_experiments *ret, struct err *err)
 {
-	return read_experiments(s, DB_experiment_list, a, ret, err);
+	return read_experiment_list(s, DB_experiment_list, a, ret, err);
 }
 
 int query_experiments_deleted(struct store *s, struct arena *a, struct query_experiments *ret, struct err *err)
 {
-	return read_experiments(s, DB_experiment_trash, a, ret, err);
+	return read_experiment_list(s, DB_experiment_trash, a, ret, err);
 }
 
 const char *query_mlflow_status(const char *status)
@@ -136,7 +136,7 @@ const char *query_mlflow_status(const char *status)
 }
 
 /* The run whose id begins with the digits given. */
-static int find_run(struct db *d, const char *id, int64_t *ret, struct err *err)
+static int find_run_id(struct db *d, const char *id, int64_t *ret, struct err *err)
 {
 	size_t n = strlen(id);
 	char from[40], to[40];
@@ -158,8 +158,8 @@ static int find_run(struct db *d, const char *id, int64_t *ret, struct err *err)
 	return rc || found ? rc : readers_missing(d, id, err);
 }
 
-static int load_run(struct store *s, const char *id, bool with_series, struct arena *a, struct query_run *ret,
-		    struct err *err)
+static int load_one_run(struct store *s, const char *id, bool with_series, struct arena *a, struct query_run *ret,
+			struct err *err)
 {
 	struct query_run run = { 0 };
 	struct db *d;
@@ -168,7 +168,7 @@ static int load_run(struct store *s, const char *id, bool with_series, struct ar
 
 	if (rc)
 		return rc;
-	rc = find_run(d, id, &run_id, err);
+	rc = find_run_id(d, id, &run_id, err);
 	if (!rc)
 		rc = detail_load(d, run_id, &(struct detail_want){ .parts = QUERY_PARTS }, a, &run, err);
 	if (!rc)
@@ -183,12 +183,12 @@ static int load_run(struct store *s, const char *id, bool with_series, struct ar
 
 int query_run(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)
 {
-	return load_run(s, id, false, a, ret, err);
+	return load_one_run(s, id, false, a, ret, err);
 }
 
 int query_run_series(struct store *s, const char *id, struct arena *a, struct query_run *ret, struct err *err)
 {
-	return load_run(s, id, true, a, ret, err);
+	return load_one_run(s, id, true, a, ret, err);
 }
 
 /* "<first 8 digits of the store's id>-<rev>" */
@@ -213,7 +213,7 @@ static int load_changes(struct db *d, uint64_t since, struct arena *a, struct qu
 	int rc;
 
 	if (!ids)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	rc = db_start(d, &q, DB_changes_since, err, "i", (int64_t)since);
 	while (!rc && (rc = db_next(d, q, err)) > 0) {
 		rc = 0;
@@ -270,13 +270,13 @@ int query_changes(struct store *s, const char *since, struct arena *a, struct qu
 		return rc;
 	c.token = arena_printf(a, "%s-%llu", ours, (unsigned long long)rev);
 	if (!c.token)
-		return err_set(err, ERR_NOMEM, "out of memory");
+		return no_memory(err);
 	*ret = c;
 	return 0;
 }
 
-static int load_keys(struct db *d, enum db_query which, int64_t experiment, struct arena *a, const char ***ret,
-		     size_t *ret_count)
+static int load_key_names(struct db *d, enum db_query which, int64_t experiment, struct arena *a, const char ***ret,
+			  size_t *ret_count)
 {
 	const char **items = NULL;
 	size_t n = 0, cap = 0;
@@ -317,9 +317,9 @@ int query_keys(struct store *s, const char *experiment, struct arena *a, struct 
 		rc = db_int(d, &id, DB_experiment_by_name, err, "t", experiment);
 		rc = rc > 0 ? 0 : rc ? rc : err_set(err, ERR_NOENT, "there is no experiment '%.100s'", experiment);
 	}
-	if (!rc && (load_keys(d, DB_keys_of_params, id, a, &k.params, &k.param_count) ||
-		    load_keys(d, DB_keys_of_tags, id, a, &k.tags, &k.tag_count) ||
-		    load_keys(d, DB_keys_of_metrics, id, a, &k.metrics, &k.metric_count)))
+	if (!rc && (load_key_names(d, DB_keys_of_params, id, a, &k.params, &k.param_count) ||
+		    load_key_names(d, DB_keys_of_tags, id, a, &k.tags, &k.tag_count) ||
+		    load_key_names(d, DB_keys_of_metrics, id, a, &k.metrics, &k.metric_count)))
 		rc = db_failed(d, err, "listing keys");
 	readers_give(s, d);
 	if (!rc)

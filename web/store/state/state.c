@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/db/batch.h"
 #include "web/store/points/sum_row.h"
 
@@ -15,7 +16,7 @@ int state_new(struct state **ret, struct db *db, size_t cache_bytes, struct err 
 	struct state *st = calloc(1, sizeof *st);
 
 	if (!st)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	st->db = db;
 	st->cache_bytes = cache_bytes;
 	st->rev = -1;
@@ -31,7 +32,7 @@ int state_new(struct state **ret, struct db *db, size_t cache_bytes, struct err 
 	if (!st->arena || !st->runs || !st->run_uuids || !st->keys || !st->series || !st->run_keys || !st->recent ||
 	    !st->metrics || !st->writers) {
 		state_free(st);
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	}
 	*ret = st;
 	return 0;
@@ -114,7 +115,7 @@ void state_trim(struct state *st)
 
 int state_no_memory(struct err *err)
 {
-	return err_set(err, ERR_NOMEM, "store: out of memory");
+	return no_memory(err);
 }
 
 void state_list_add(struct state *st, struct state_list *l, void *item)
@@ -208,8 +209,8 @@ static int64_t count_changed(const struct state *st)
 		(r)->last_step, (int64_t)(r)->segment, (int64_t)(r)->world_size, (r)->deleted_ms,                  \
 		(r)->changed ? (rev) : INT64_C(-1), (r)->keys
 
-static int put_run(struct state *st, struct db_batch *together, const struct state_run *r, int64_t rev,
-		   struct err *err)
+static int put_changed_run(struct state *st, struct db_batch *together, const struct state_run *r, int64_t rev,
+			   struct err *err)
 {
 	if (r->gone)
 		return db_run(st->db, DB_gone_rev_put, err, "ii", r->id, rev);
@@ -237,7 +238,7 @@ int state_flush(struct state *st, uint64_t *ret_rev, struct err *err)
 		struct state_run *r = st->dirty_runs.items[i];
 
 		rev += r->changed;
-		rc = put_run(st, &runs, r, rev, err);
+		rc = put_changed_run(st, &runs, r, rev, err);
 		r->version++;
 		r->marked = false;
 		r->changed = false;

@@ -59,8 +59,8 @@ static int count_key(struct state *st, struct state_run *r, const struct state_s
 }
 
 /* A new series of a part that may be new as well. */
-static int add_series(struct state *st, struct state_run *r, const struct state_series_key *k, int64_t *ret,
-		      struct err *err)
+static int insert_series(struct state *st, struct state_run *r, const struct state_series_key *k, int64_t *ret,
+			 struct err *err)
 {
 	int rc = count_key(st, r, k, err);
 
@@ -91,7 +91,7 @@ int state_series(struct state *st, struct state_run *r, const struct state_serie
 		    (int64_t)k->segment);
 	if (rc < 0)
 		return rc;
-	if (!rc && (rc = add_series(st, r, k, &id, err)))
+	if (!rc && (rc = insert_series(st, r, k, &id, err)))
 		return rc;
 	known = map_put(st->series, &name, sizeof name);
 	if (!known)

@@ -71,7 +71,7 @@ struct expected {
 	struct err *err;
 };
 
-static int64_t key_of(const struct expected *e, size_t i)
+static int64_t expected_key_id(const struct expected *e, size_t i)
 {
 	const char *name = e->all[i].key;
 	const int64_t *id = map_get(e->st->keys, name, strlen(name));
@@ -79,7 +79,7 @@ static int64_t key_of(const struct expected *e, size_t i)
 	return id ? *id : 0;
 }
 
-static struct state_series_key name_of(const struct expected *e, int64_t key_id, int rank)
+static struct state_series_key expected_series_key(const struct expected *e, int64_t key_id, int rank)
 {
 	return (struct state_series_key){ e->r->slot, key_id, rank, e->segment };
 }
@@ -92,8 +92,8 @@ static int keep_series(struct expected *e, enum db_query query, const char *keys
 			       : state_no_memory(e->err);
 
 	while (!rc && (rc = db_next(d, q, e->err)) > 0) {
-		struct state_series_key name =
-			name_of(e, db_i64(q, COL_series_find_all_key_id), db_i32(q, COL_series_find_all_rank));
+		struct state_series_key name = expected_series_key(e, db_i64(q, COL_series_find_all_key_id),
+								   db_i32(q, COL_series_find_all_rank));
 		int64_t *id = map_put(e->st->series, &name, sizeof name);
 
 		if (!id)
@@ -113,8 +113,8 @@ static int list_series(struct expected *e, struct buf *keys, struct buf *ranks, 
 	array_begin(ranks);
 	*ret = 0;
 	for (i = 0; i < e->count; i++) {
-		int64_t key_id = key_of(e, i), run_key[2] = { e->r->slot, key_id };
-		struct state_series_key name = name_of(e, key_id, e->all[i].rank);
+		int64_t key_id = expected_key_id(e, i), run_key[2] = { e->r->slot, key_id };
+		struct state_series_key name = expected_series_key(e, key_id, e->all[i].rank);
 
 		if (!key_id || map_get(e->st->series, &name, sizeof name))
 			continue;
@@ -149,7 +149,7 @@ static int find_run_keys(struct expected *e, const char *keys)
 	return rc;
 }
 
-static int add_parts(struct expected *e)
+static int expect_parts(struct expected *e)
 {
 	size_t i;
 	int rc = 0;
@@ -165,14 +165,14 @@ static int add_parts(struct expected *e)
 	return rc;
 }
 
-static int add_series(struct expected *e)
+static int add_expected_series(struct expected *e)
 {
 	struct buf keys, ranks;
 	size_t n;
 	int rc = list_series(e, &keys, &ranks, true, &n);
 
 	if (!rc && n)
-		rc = add_parts(e);
+		rc = expect_parts(e);
 	if (!rc && n)
 		rc = keep_series(e, DB_series_add_all, array_end(&keys), array_end(&ranks));
 	buf_done(&keys);
@@ -187,7 +187,7 @@ static int expect_series(struct expected *e)
 	int rc;
 
 	if (e->first)
-		return add_series(e);
+		return add_expected_series(e);
 	rc = list_series(e, &keys, &ranks, false, &n);
 	known = map_count(e->st->series);
 	if (!rc && n > SMALL)
@@ -197,26 +197,26 @@ static int expect_series(struct expected *e)
 		rc = find_run_keys(e, keys.data);
 	buf_done(&keys);
 	buf_done(&ranks);
-	return !rc && n > SMALL && known < n ? add_series(e) : rc;
+	return !rc && n > SMALL && known < n ? add_expected_series(e) : rc;
 }
 
 /* --- visible summaries -------------------------------------------------------------------------------------- */
 
-static struct state_metric *metric_of(struct expected *e, int64_t key_id)
+static struct state_metric *find_run_metric(struct expected *e, int64_t key_id)
 {
 	int64_t name[2] = { e->r->slot, key_id };
 
 	return map_put(e->st->metrics, name, sizeof name);
 }
 
-static int load_metrics(struct expected *e, const char *keys)
+static int load_expected_metrics(struct expected *e, const char *keys)
 {
 	struct db *d = e->st->db;
 	struct db_rows *q;
 	int rc = keys ? db_start(d, &q, DB_metrics_of_keys, e->err, "it", e->r->id, keys) : state_no_memory(e->err);
 
 	while (!rc && (rc = db_next(d, q, e->err)) > 0) {
-		struct state_metric *m = metric_of(e, db_i64(q, COL_metrics_of_keys_key_id));
+		struct state_metric *m = find_run_metric(e, db_i64(q, COL_metrics_of_keys_key_id));
 
 		if (!m)
 			return db_no_memory(q, e->err);
@@ -235,8 +235,8 @@ static int expect_metrics(struct expected *e)
 
 	array_begin(&keys);
 	for (i = 0; i < e->count && !rc; i++) {
-		int64_t key_id = e->all[i].rank == STATE_RUN_LEVEL ? key_of(e, i) : 0;
-		struct state_metric *m = key_id ? metric_of(e, key_id) : NULL;
+		int64_t key_id = e->all[i].rank == STATE_RUN_LEVEL ? expected_key_id(e, i) : 0;
+		struct state_metric *m = key_id ? find_run_metric(e, key_id) : NULL;
 
 		if (key_id && !m)
 			rc = state_no_memory(e->err);
@@ -250,7 +250,7 @@ static int expect_metrics(struct expected *e)
 		n++;
 	}
 	if (!rc && n && !e->first)
-		rc = load_metrics(e, array_end(&keys));
+		rc = load_expected_metrics(e, array_end(&keys));
 	buf_done(&keys);
 	return rc;
 }

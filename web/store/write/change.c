@@ -8,6 +8,7 @@
 #include "tracker/base/utf8.h"
 #include "tracker/event/key.h"
 #include "tracker/event/limits.h"
+#include "web/store/base/no_memory.h"
 
 bool change_is_id(const char *id)
 {
@@ -62,7 +63,7 @@ static int check_pairs(const struct ingest_kv *kv, size_t n, const char *what, s
 	return 0;
 }
 
-static int check_words(const struct ingest_op *op, struct err *err)
+static int check_status_words(const struct ingest_op *op, struct err *err)
 {
 	if (op->status && !is_status(op->status)) {
 		err_set(err, ERR_USAGE,
@@ -86,7 +87,7 @@ int change_check_given(const struct ingest_op *op, struct err *err)
 	if (!rc && op->move_to)
 		rc = change_check_name(op->move_to, "experiment", "experiment", err);
 	if (!rc)
-		rc = check_words(op, err);
+		rc = check_status_words(op, err);
 	if (!rc)
 		rc = check_pairs(op->params, op->param_count, "params", err);
 	if (!rc)
@@ -160,7 +161,7 @@ int change_copy(struct change *c, const struct ingest_op *op, struct err *err)
 	to->writer = change_dup(a, op->writer, &failed);
 	to->path = change_dup(a, op->path, &failed);
 	to->foreign = dup_foreign(a, op->foreign, &failed);
-	return failed ? err_set(err, ERR_NOMEM, "out of memory") : 0;
+	return failed ? no_memory(err) : 0;
 }
 
 int change_refuse(struct change *c, int code, const char *fmt, ...)

@@ -7,6 +7,7 @@
 #include "tracker/base/buf.h"
 #include "tracker/base/clock.h"
 #include "tracker/event/limits.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/points/order.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/change.h"
@@ -17,7 +18,7 @@
 /* A record younger than this was written by a program that is alive now; older ones speak of their own time. */
 #define LIVE_MS INT64_C(600000)
 
-static int check(const struct ingest_op *op, struct err *err)
+static int check_journal_op(const struct ingest_op *op, struct err *err)
 {
 	int rc = change_check_run(op, err);
 
@@ -28,7 +29,7 @@ static int check(const struct ingest_op *op, struct err *err)
 }
 
 /* The first damage ends a journal from a client; what is whole before it is stored and counts. */
-static int copy(struct change *c, const struct ingest_op *op, struct err *err)
+static int copy_journal_op(struct change *c, const struct ingest_op *op, struct err *err)
 {
 	int rc = change_copy(c, op, err);
 
@@ -47,7 +48,7 @@ static int copy(struct change *c, const struct ingest_op *op, struct err *err)
 	return 0;
 }
 
-static int lies_beyond(struct change *c, uint64_t durable)
+static int starts_beyond_end(struct change *c, uint64_t durable)
 {
 	c->res.durable = durable;
 	c->res.code = err_set(&c->res.err, ERR_EXISTS,
@@ -56,7 +57,7 @@ static int lies_beyond(struct change *c, uint64_t durable)
 	return 0;
 }
 
-static int make_run(struct state *st, const struct change *c, struct state_run **ret, struct err *err)
+static int make_journal_run(struct state *st, const struct change *c, struct state_run **ret, struct err *err)
 {
 	const struct intake_header *h = c->in.header;
 	const struct ingest_foreign *f = c->op.foreign;
@@ -176,7 +177,7 @@ static int put_status(struct state *st, struct state_run *r, const struct state_
 }
 
 /* Notes of foreign files, one below the other. */
-static int put_text(struct state *st, struct state_run *r, const struct intake_item *it, struct err *err)
+static int put_journal_text(struct state *st, struct state_run *r, const struct intake_item *it, struct err *err)
 {
 	struct db *d = state_db(st);
 	struct db_rows *q;
@@ -217,8 +218,8 @@ static int restart_foreign(struct state *st, struct state_run *r, struct state_w
 	return rc;
 }
 
-static int put_item(struct state *st, struct state_run *r, struct state_writer *w, const struct intake_item *it,
-		    struct err *err)
+static int put_journal_item(struct state *st, struct state_run *r, struct state_writer *w, const struct intake_item *it,
+			    struct err *err)
 {
 	int64_t key;
 	int rc;
@@ -235,7 +236,7 @@ static int put_item(struct state *st, struct state_run *r, struct state_writer *
 	case EVENT_NOTE:
 		return db_run(state_db(st), DB_note_put, err, "it", r->id, it->text);
 	case EVENT_TEXT:
-		return put_text(st, r, it, err);
+		return put_journal_text(st, r, it, err);
 	case EVENT_CONSOLE:
 	case EVENT_CODE:
 	case EVENT_ALERT:
@@ -267,7 +268,7 @@ static int put_order(struct state *st, const struct state_run *r, const struct i
 	int rc;
 
 	if (!ids)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	for (i = 0; i < in->series_count; i++)
 		ids[i] = in->series[i].id;
 	buf_init(&b, (size_t)200 << 20);
@@ -281,8 +282,8 @@ static int put_order(struct state *st, const struct state_run *r, const struct i
 }
 
 /* Items may close the run again, so a withdrawn "killed" comes first. */
-static int put_all(struct state *st, struct state_run *r, struct state_writer *w, struct change *c,
-		   struct err *err)
+static int put_journal_items(struct state *st, struct state_run *r, struct state_writer *w, struct change *c,
+			     struct err *err)
 {
 	const struct intake *in = &c->in;
 	struct apply_points a = { .rank = w->rank, .segment = w->segment, .tolerant = true };
@@ -300,7 +301,7 @@ static int put_all(struct state *st, struct state_run *r, struct state_writer *w
 			rc = segment_alive(st, r, err);
 	}
 	for (it = in->items; it && !rc; it = it->next) {
-		rc = put_item(st, r, w, it, err);
+		rc = put_journal_item(st, r, w, it, err);
 		state_mark(st, r, true);
 	}
 	for (p = in->problems; p && !rc; p = p->next)
@@ -316,7 +317,7 @@ static int put_all(struct state *st, struct state_run *r, struct state_writer *w
 	return rc;
 }
 
-static void tell_damage(struct change *c)
+static void report_damage(struct change *c)
 {
 	if (!c->intake_code)
 		return;
@@ -341,10 +342,10 @@ static int find_writer(struct state *st, struct change *c, struct state_run **re
 	}
 	if (rc) {
 		if (c->op.offset)
-			return lies_beyond(c, 0);
+			return starts_beyond_end(c, 0);
 		if (!c->in.end)
 			return 0;
-		rc = make_run(st, c, ret_run, err);
+		rc = make_journal_run(st, c, ret_run, err);
 		if (rc)
 			return rc;
 	}
@@ -352,12 +353,13 @@ static int find_writer(struct state *st, struct change *c, struct state_run **re
 }
 
 /* The bytes lie at the durable offset: they are stored, and it moves behind them. */
-static int append(struct state *st, struct state_run *r, struct state_writer *w, struct change *c, struct err *err)
+static int append_journal(struct state *st, struct state_run *r, struct state_writer *w, struct change *c,
+			  struct err *err)
 {
 	int rc = w->loaded ? 0 : begin_writer(st, r, c, w, err);
 
 	if (!rc)
-		rc = put_all(st, r, w, c, err);
+		rc = put_journal_items(st, r, w, c, err);
 	if (!rc)
 		rc = db_run(state_db(st), DB_writer_put, err, "iii", w->id, (int64_t)c->in.end, r->last_ms);
 	if (rc)
@@ -368,30 +370,32 @@ static int append(struct state *st, struct state_run *r, struct state_writer *w,
 	return 0;
 }
 
-static int apply(struct state *st, struct change *c, struct err *err)
+static int apply_journal(struct state *st, struct change *c, struct err *err)
 {
 	struct state_run *r = NULL;
 	struct state_writer *w = NULL;
 	int rc = find_writer(st, c, &r, &w, err);
 
 	if (!rc && !w && !c->res.code)
-		tell_damage(c);
+		report_damage(c);
 	if (rc || !w)
 		return rc;
 	c->res.durable = w->loaded ? w->durable : 0;
 	if (c->op.offset > c->res.durable)
-		return lies_beyond(c, c->res.durable);
+		return starts_beyond_end(c, c->res.durable);
 	if (c->in.end > c->res.durable) {
 		c->res.overtaken = c->op.offset < c->res.durable;
 		if (c->res.overtaken)
 			return 0;
-		rc = append(st, r, w, c, err);
+		rc = append_journal(st, r, w, c, err);
 		if (rc)
 			return rc;
 		c->res.durable = w->durable;
 	}
-	tell_damage(c);
+	report_damage(c);
 	return 0;
 }
 
-const struct change_ops change_journal = { .name = "journal", .check = check, .copy = copy, .apply = apply };
+const struct change_ops change_journal = {
+	.name = "journal", .check = check_journal_op, .copy = copy_journal_op, .apply = apply_journal
+};

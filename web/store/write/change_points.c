@@ -3,7 +3,7 @@
 #include "web/store/write/apply.h"
 #include "web/store/write/change.h"
 
-static int copy(struct change *c, const struct ingest_op *op, struct err *err)
+static int copy_points_op(struct change *c, const struct ingest_op *op, struct err *err)
 {
 	int rc = change_copy(c, op, err);
 
@@ -11,7 +11,7 @@ static int copy(struct change *c, const struct ingest_op *op, struct err *err)
 }
 
 /* 1: it was stored before; res has the first answer. 0: it is new, and kept in mind. */
-static int known(struct state *st, const struct state_run *r, struct change *c, struct err *err)
+static int is_known_journal(struct state *st, const struct state_run *r, struct change *c, struct err *err)
 {
 	int64_t accepted;
 	int rc = db_int(state_db(st), &accepted, DB_idempotency_get, err, "iti", r->id, c->op.idempotency,
@@ -25,18 +25,20 @@ static int known(struct state *st, const struct state_run *r, struct change *c, 
 				clock_wall_ms(), (int64_t)c->in.point_count);
 }
 
-static int apply(struct state *st, struct change *c, struct err *err)
+static int apply_points_op(struct state *st, struct change *c, struct err *err)
 {
 	struct state_run *r;
 	int rc = change_need_run(st, c, &r, err);
 
 	if (rc <= 0)
 		return rc;
-	rc = c->op.idempotency ? known(st, r, c, err) : 0;
+	rc = c->op.idempotency ? is_known_journal(st, r, c, err) : 0;
 	if (rc)
 		return rc < 0 ? rc : 0;
 	c->res.accepted = c->in.point_count;
 	return apply_points(st, r, &(struct apply_points){ .rank = 0, .segment = r->segment }, &c->in, err);
 }
 
-const struct change_ops change_points = { .name = "points", .check = change_check_run, .copy = copy, .apply = apply };
+const struct change_ops change_points = {
+	.name = "points", .check = change_check_run, .copy = copy_points_op, .apply = apply_points_op
+};

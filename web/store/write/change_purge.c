@@ -32,7 +32,7 @@ static int drop_log(struct state *st, struct change *c, int64_t run_id, struct e
 	return rc < 0 ? rc : db_run(state_db(st), DB_purge_log, err, "i", run_id);
 }
 
-static int make_gone(struct state *st, struct change *c, struct state_run *r, struct err *err)
+static int mark_run_gone(struct state *st, struct change *c, struct state_run *r, struct err *err)
 {
 	struct db *d = state_db(st);
 	int rc;
@@ -53,7 +53,7 @@ static int make_gone(struct state *st, struct change *c, struct state_run *r, st
 }
 
 /* 1, 0 when there are no more, or negative. points: folded ones. */
-static int next_series(struct db *d, int64_t run_id, int64_t *ret_id, int64_t *ret_points, struct err *err)
+static int next_purged_series(struct db *d, int64_t run_id, int64_t *ret_id, int64_t *ret_points, struct err *err)
 {
 	struct db_rows *q;
 	int rc = db_start(d, &q, DB_purge_series_next, err, "i", run_id);
@@ -72,7 +72,7 @@ static int purge_series(struct db *d, int64_t run_id, int64_t *left, struct err 
 	int64_t id = 0, points = 0, chunks, rows;
 	int rc = 0;
 
-	while (*left > 0 && (rc = next_series(d, run_id, &id, &points, err)) > 0) {
+	while (*left > 0 && (rc = next_purged_series(d, run_id, &id, &points, err)) > 0) {
 		rows = points <= CHUNK_GROUP ? 1 : CHUNK_ROWS;
 		chunks = (*left + rows - 1) / rows;
 		rc = db_run(d, DB_purge_chunk, err, "iii", SCAN_CHUNK_ID(id, 0), SCAN_CHUNK_ID(id + 1, 0) - 1, chunks);
@@ -113,7 +113,7 @@ static int purge_some(struct state *st, struct change *c, int64_t run_id, struct
 }
 
 /* The first call makes a deleted run gone and leaves its rows; each further one deletes some of them. */
-static int apply_run(struct state *st, struct change *c, struct err *err)
+static int apply_run_purge(struct state *st, struct change *c, struct err *err)
 {
 	struct err why = ERR_INIT;
 	struct state_run *r;
@@ -121,7 +121,7 @@ static int apply_run(struct state *st, struct change *c, struct err *err)
 	int rc = state_run(st, c->op.run, &r, &why);
 
 	if (!rc)
-		return make_gone(st, c, r, err);
+		return mark_run_gone(st, c, r, err);
 	if (rc == ERR_NOENT)
 		return change_refuse(c, rc, "%s", why.text);
 	if (rc != ERR_GONE) {
@@ -132,10 +132,10 @@ static int apply_run(struct state *st, struct change *c, struct err *err)
 	return rc > 0 ? purge_some(st, c, id, err) : rc;
 }
 
-const struct change_ops change_purge_run = { .name = "purge_run", .check = change_check_run, .apply = apply_run };
+const struct change_ops change_purge_run = { .name = "purge_run", .check = change_check_run, .apply = apply_run_purge };
 
 /* The first call makes the deletion final (an experiment that is restored does not bring it back). */
-static int apply_model(struct state *st, struct change *c, struct err *err)
+static int apply_model_purge(struct state *st, struct change *c, struct err *err)
 {
 	static const enum db_query tables[] = {
 		DB_purge_model_metric, DB_purge_model_param, DB_purge_model_tag, DB_purge_model_artifact,
@@ -160,10 +160,10 @@ static int apply_model(struct state *st, struct change *c, struct err *err)
 	return rc || c->res.more ? rc : db_run(d, DB_purge_model, err, "i", id);
 }
 
-const struct change_ops change_purge_model = { .name = "purge_model", .apply = apply_model };
+const struct change_ops change_purge_model = { .name = "purge_model", .apply = apply_model_purge };
 
 /* Only an empty one, and never Default; its runs and models go first. */
-static int apply_experiment(struct state *st, struct change *c, struct err *err)
+static int apply_experiment_purge(struct state *st, struct change *c, struct err *err)
 {
 	static const enum db_query tables[] = { DB_purge_experiment_tag, DB_purge_dataset, DB_purge_kept_text,
 						DB_purge_kept, DB_purge_alert_rule };
@@ -179,10 +179,10 @@ static int apply_experiment(struct state *st, struct change *c, struct err *err)
 	return rc || c->res.more ? rc : db_run(d, DB_purge_experiment, err, "i", id);
 }
 
-const struct change_ops change_purge_experiment = { .name = "purge_experiment", .apply = apply_experiment };
+const struct change_ops change_purge_experiment = { .name = "purge_experiment", .apply = apply_experiment_purge };
 
 /* res.removed pages go back to the system; res.durable are left. */
-static int apply_pages(struct state *st, struct change *c, struct err *err)
+static int apply_pages_purge(struct state *st, struct change *c, struct err *err)
 {
 	struct db *d = state_db(st);
 	int64_t before = 0, after = 0;
@@ -202,4 +202,4 @@ static int apply_pages(struct state *st, struct change *c, struct err *err)
 	return rc;
 }
 
-const struct change_ops change_purge_pages = { .name = "purge_pages", .apply = apply_pages };
+const struct change_ops change_purge_pages = { .name = "purge_pages", .apply = apply_pages_purge };

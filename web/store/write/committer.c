@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tracker/base/clock.h"
+#include "web/store/base/no_memory.h"
 #include "web/store/state/state.h"
 #include "web/store/write/apply.h"
 #include "web/store/write/folding.h"
@@ -125,7 +126,7 @@ static void count_answers(struct committer *w, const struct queue_job *jobs)
 	pthread_mutex_unlock(&w->lock);
 }
 
-static void answer(struct committer *w, struct queue_job *jobs)
+static void answer_jobs(struct committer *w, struct queue_job *jobs)
 {
 	struct queue_job *next;
 
@@ -163,7 +164,7 @@ static int take_runs(struct committer *w, const struct queue_job *jobs, struct e
 	}
 	uuids = calloc(n, sizeof *uuids);
 	if (!uuids)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	for (j = jobs, n = 0; j; j = j->next)
 		uuids[n++] = j->change.op.run;
 	rc = state_expect_runs(w->tx.state, made, err);
@@ -256,7 +257,7 @@ static void fail_all(struct queue_job *jobs, int rc, const struct err *err)
 	}
 }
 
-static void make_new(struct queue_job *jobs)
+static void open_replacement_db(struct queue_job *jobs)
 {
 	for (; jobs; jobs = jobs->next) {
 		memset(&jobs->change.res, 0, sizeof jobs->change.res);
@@ -270,7 +271,7 @@ static int commit_or_again(struct committer *w, struct queue_job *jobs, struct e
 	int tries, rc = commit_group(w, jobs, err);
 
 	for (tries = 1; rc == ERR_BUSY && db_shared(w->tx.db) && !w->tx.away_since_s && tries < TRIES; tries++) {
-		make_new(jobs);
+		open_replacement_db(jobs);
 		rc = commit_group(w, jobs, err);
 	}
 	return rc;
@@ -292,15 +293,15 @@ static void commit_jobs(struct committer *w, struct queue_job *jobs)
 		for (j = jobs; j; j = next) {
 			next = j->next;
 			j->next = NULL;
-			make_new(j);
+			open_replacement_db(j);
 			commit_jobs(w, j);
 		}
 		return;
 	}
-	answer(w, jobs);
+	answer_jobs(w, jobs);
 }
 
-static int fold(struct committer *w, uint64_t max_points)
+static int fold_some_points(struct committer *w, uint64_t max_points)
 {
 	struct err err = ERR_INIT;
 	uint64_t rev;
@@ -311,7 +312,7 @@ static int fold(struct committer *w, uint64_t max_points)
 }
 
 /* Now and then: is the database back, who fell silent, what has expired. */
-static void look_around(struct committer *w)
+static void do_periodic_work(struct committer *w)
 {
 	struct err err = ERR_INIT;
 	uint64_t rev;
@@ -340,8 +341,8 @@ static void fold_while_pressing(struct committer *w, uint64_t points_before)
 {
 	struct queue_job *small;
 
-	while (folding_pressing(&w->folding, clock_mono_s()) && !fold(w, FOLDING_BUSY_POINTS) && !db_shared(w->tx.db) &&
-	       w->folding.points > points_before) {
+	while (folding_pressing(&w->folding, clock_mono_s()) && !fold_some_points(w, FOLDING_BUSY_POINTS) &&
+	       !db_shared(w->tx.db) && w->folding.points > points_before) {
 		small = queue_take_small(w->queue);
 		if (small)
 			commit_jobs(w, small);
@@ -359,17 +360,17 @@ static double next_due(const struct committer *w, double now)
 	return due > now + 0.001 ? due - now : 0.001;
 }
 
-static void housekeep(struct committer *w)
+static void do_idle_work(struct committer *w)
 {
 	double now = clock_mono_s();
 
 	if (folding_due(&w->folding, w->last_commit_s, now)) {
-		fold(w, FOLDING_POINTS);
+		fold_some_points(w, FOLDING_POINTS);
 		return;
 	}
 	folding_done(&w->folding);
 	if (now >= w->next_lost_s)
-		look_around(w);
+		do_periodic_work(w);
 	if (db_wal_bytes(w->tx.db) && now - w->last_commit_s >= 1) {
 		db_checkpoint(w->tx.db, false);
 		w->last_commit_s = now; /* readers may have held it back: try again in a second */
@@ -379,7 +380,7 @@ static void housekeep(struct committer *w)
 		trim_give_back(&w->spare, w->tx.db);
 }
 
-static void run_step(struct committer *w, struct queue_job *job)
+static void run_committer_step(struct committer *w, struct queue_job *job)
 {
 	struct ingest_result res = { 0 };
 
@@ -389,7 +390,7 @@ static void run_step(struct committer *w, struct queue_job *job)
 	free(job);
 }
 
-static void *main_loop(void *arg)
+static void *run_committer(void *arg)
 {
 	struct committer *w = arg;
 	struct queue_job *jobs;
@@ -401,7 +402,7 @@ static void *main_loop(void *arg)
 		folding_look(&w->folding);
 		jobs = queue_take(w->queue, next_due(w, clock_mono_s()), &stop);
 		if (jobs && jobs->step) {
-			run_step(w, jobs);
+			run_committer_step(w, jobs);
 		} else if (jobs) {
 			commit_jobs(w, jobs);
 			fold_while_pressing(w, points_before);
@@ -410,13 +411,14 @@ static void *main_loop(void *arg)
 			state_trim(w->tx.state);
 			trim_trim(&w->spare);
 			if (clock_mono_s() >= w->next_lost_s)
-				look_around(w);
+				do_periodic_work(w);
 		} else if (!stop) {
-			housekeep(w);
+			do_idle_work(w);
 		}
 	}
 	/* In a database others go on with it, or whoever opens it next. */
-	while (w->folding.points && !w->folding.never && !db_shared(w->tx.db) && !fold(w, FOLDING_BUSY_POINTS))
+	while (w->folding.points && !w->folding.never && !db_shared(w->tx.db) &&
+	       !fold_some_points(w, FOLDING_BUSY_POINTS))
 		;
 	if (!w->folding.never)
 		trim_shrink(w->tx.db);
@@ -456,7 +458,7 @@ int committer_start(struct committer **ret, const struct store_opts *opts, struc
 	int rc;
 
 	if (!w)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	w->folding.never = opts->no_fold;
 	w->folding.t = &w->tx;
 	w->wal_limit_bytes = opts->wal_limit_bytes > 0 ? opts->wal_limit_bytes : WAL_LIMIT;
@@ -469,8 +471,8 @@ int committer_start(struct committer **ret, const struct store_opts *opts, struc
 	w->queue = queue_new(opts->queue_bytes ? opts->queue_bytes : QUEUE_BYTES);
 	w->tx.queue = w->queue;
 	w->watchers = watchers_new();
-	rc = w->queue && w->watchers ? open_db(w, opts, err) : err_set(err, ERR_NOMEM, "store: out of memory");
-	if (!rc && pthread_create(&w->thread, NULL, main_loop, w))
+	rc = w->queue && w->watchers ? open_db(w, opts, err) : no_memory(err);
+	if (!rc && pthread_create(&w->thread, NULL, run_committer, w))
 		rc = err_set(err, ERR_IO, "store: cannot start a thread");
 	if (rc) {
 		committer_free(w);
@@ -558,7 +560,7 @@ int committer_step(struct committer *w, int (*fn)(void *arg, struct db *d, struc
 	int rc;
 
 	if (!job)
-		return err_set(err, ERR_NOMEM, "store: out of memory");
+		return no_memory(err);
 	job->step = fn;
 	job->step_arg = arg;
 	job->done = waiter_init(&done);

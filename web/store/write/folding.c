@@ -57,7 +57,7 @@ void folding_recount(struct folding *f)
 		folding_count(f, NULL);
 }
 
-static uint64_t less(uint64_t from, uint64_t n)
+static uint64_t subtract_clamped(uint64_t from, uint64_t n)
 {
 	return from > n ? from - n : 0;
 }
@@ -66,8 +66,8 @@ void folding_note(struct folding *f, const struct folding_logged *l)
 {
 	if (!f->points && l->points)
 		f->oldest_s = clock_mono_s();
-	f->rows = less(f->rows + l->rows, l->rows_gone);
-	f->points = less(f->points + l->points, l->points_gone);
+	f->rows = subtract_clamped(f->rows + l->rows, l->rows_gone);
+	f->points = subtract_clamped(f->points + l->points, l->points_gone);
 }
 
 /* Where others write too. */
@@ -116,7 +116,7 @@ bool folding_pressing(const struct folding *f, double now_s)
 }
 
 /* 1: folding is ours as long as this transaction lasts; 0: another process is at it. */
-static int is_ours(struct db *d, struct err *err)
+static int hold_folding_lease(struct db *d, struct err *err)
 {
 	int64_t mine = !db_shared(d);
 	int rc = mine ? 0 : db_int(d, &mine, DB_fold_mine, err, "");
@@ -135,11 +135,11 @@ static void mark_alerted(struct state *st, const struct fold_result *f)
 }
 
 /* Inside a transaction. 1: it was ours to do; 0: another process is at it. */
-static int fold(struct folding *f, uint64_t max_points, struct fold_result *done, struct err *err)
+static int fold_shared_log(struct folding *f, uint64_t max_points, struct fold_result *done, struct err *err)
 {
 	struct db *d = f->t->db;
 	struct fold_bound bound = { .points = max_points };
-	int rc, ours = is_ours(d, err);
+	int rc, ours = hold_folding_lease(d, err);
 
 	if (ours < 0)
 		return ours;
@@ -163,8 +163,8 @@ static void note_folded(struct folding *f, int ours, const struct fold_result *d
 		f->after_s = now_s + (ours ? 5 : 1);
 	if (ours < 0)
 		return;
-	f->rows = less(f->rows, done->rows);
-	f->points = less(f->points, done->points);
+	f->rows = subtract_clamped(f->rows, done->rows);
+	f->points = subtract_clamped(f->points, done->points);
 	f->oldest_s = now_s;
 	if (!ours)
 		return;
@@ -180,7 +180,7 @@ int folding_some(struct folding *f, uint64_t max_points, uint64_t *ret_rev, stru
 
 	*ret_rev = 0;
 	if (!rc)
-		rc = ours = fold(f, max_points, &done, err);
+		rc = ours = fold_shared_log(f, max_points, &done, err);
 	if (rc >= 0)
 		rc = state_flush(f->t->state, ret_rev, err);
 	rc = transaction_finish(f->t, rc, err);

@@ -34,7 +34,7 @@ struct queue {
 	bool went_ahead; /* small ones did, of the large one at the front */
 };
 
-struct group {
+struct job_group {
 	struct queue_job *first, **end;
 	size_t jobs, cost;
 	const char *passed[PASSED_MAX]; /* runs of operations that stay for the next group */
@@ -103,7 +103,7 @@ static size_t cost_of(const struct queue_job *j)
 	return 1 + c->in.point_count + SERIES_COST * c->in.series_count + c->op.param_count + c->op.tag_count;
 }
 
-static bool is_passed(const struct group *g, const char *run)
+static bool is_passed(const struct job_group *g, const char *run)
 {
 	size_t i;
 
@@ -113,7 +113,7 @@ static bool is_passed(const struct group *g, const char *run)
 	return false;
 }
 
-static bool fits(const struct group *g, const struct queue_job *j, enum size size)
+static bool fits_in_group(const struct job_group *g, const struct queue_job *j, enum size size)
 {
 	size_t cost = cost_of(j);
 
@@ -152,7 +152,7 @@ static bool is_held(const struct queue *q, const struct queue_job *j)
 
 static struct queue_job *cut_group(struct queue *q, enum size size)
 {
-	struct group g = { .end = &g.first };
+	struct job_group g = { .end = &g.first };
 	struct queue_job **at = &q->head, *j;
 
 	while ((j = *at) && g.jobs < GROUP_JOBS && g.passed_count < PASSED_MAX) {
@@ -164,7 +164,7 @@ static struct queue_job *cut_group(struct queue *q, enum size size)
 			return g.first || g.passed_count || size == SIZE_SMALL ? g.first : unlink_job(q, at);
 		if (is_sync(j) && g.passed_count)
 			break;
-		if (!fits(&g, j, size)) {
+		if (!fits_in_group(&g, j, size)) {
 			g.passed[g.passed_count++] = j->change.op.run;
 			at = &j->next;
 			continue;

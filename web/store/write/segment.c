@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "web/store/base/no_memory.h"
 #include "web/store/points/scan.h"
 
 /* The run-level series of a run, by id, for the recount of what is visible. */
@@ -50,7 +51,7 @@ static int recount_load(struct recount *rc, struct state *st, struct state_run *
 		const char *key = db_str(q, COL_series_run_level_name);
 		struct state_metric *m = NULL;
 
-		ret = recount_room(rc) ? err_set(err, ERR_NOMEM, "store: out of memory")
+		ret = recount_room(rc) ? no_memory(err)
 				       : state_metric(st, r, db_i64(q, COL_series_run_level_key_id), &m, err);
 		if (ret) {
 			db_stop(q);
@@ -77,7 +78,7 @@ static int recount_points(void *arg, size_t at, const struct sum_point *points, 
 	return 0;
 }
 
-static int recount(struct state *st, struct state_run *r, struct err *err)
+static int recount_segment(struct state *st, struct state_run *r, struct err *err)
 {
 	struct recount rc = { 0 };
 	int ret = state_flush_metrics(st, err);
@@ -162,7 +163,7 @@ int segment_open(struct state *st, struct state_run *r, const struct segment_ope
 		return err ? err->code : ERR_NOMEM;
 	rc = set_hides(st, r, &changed, err);
 	if (!rc && changed && r->segment_count > 1)
-		rc = recount(st, r, err);
+		rc = recount_segment(st, r, err);
 	if (!rc)
 		follow_newest(st, r);
 	return rc;

@@ -9,7 +9,7 @@
 #define AGAIN_S 0.2 /* between two tries to reach it */
 
 /* One try; a new connection trusts nothing that was remembered. */
-static int reach(struct transaction *t, bool *ret_committed, struct err *err)
+static int reach_database(struct transaction *t, bool *ret_committed, struct err *err)
 {
 	double now_s = clock_mono_s();
 	int rc = db_recover(t->db, ret_committed, err);
@@ -27,7 +27,8 @@ static int reach_in_time(struct transaction *t, struct err *err)
 	bool committed;
 	int rc;
 
-	while ((rc = reach(t, &committed, err)) && !queue_ended(t->queue) && clock_mono_s() < t->away_since_s + AWAY_S)
+	while ((rc = reach_database(t, &committed, err)) && !queue_ended(t->queue) &&
+	       clock_mono_s() < t->away_since_s + AWAY_S)
 		clock_sleep_s(AGAIN_S);
 	return rc;
 }
@@ -56,7 +57,7 @@ static int ask_outcome(struct transaction *t, struct err *err)
 {
 	bool committed = false;
 
-	while (reach(t, &committed, err)) {
+	while (reach_database(t, &committed, err)) {
 		if (queue_ended(t->queue) && clock_mono_s() > t->away_since_s + AWAY_S)
 			return err->code;
 		clock_sleep_s(AGAIN_S);
