@@ -1,6 +1,6 @@
-/* live.c: a notice tells at once that there is something new, one row what; without notices the row is read twice
- * a second. A notice goes out in a transaction of its own and not often: inside a write it would hold up every other
- * commit. */
+/* live.c: a notification says that there are changes, and one row what they are. Without notifications the row is
+ * polled twice a second. Notifications are sent in a transaction of their own and at a limited rate, because they
+ * would hold up commits inside a write. */
 #include "web/store/live.h"
 
 #include <pthread.h>
@@ -19,15 +19,15 @@
 #include "web/store/write/committer.h"
 
 #define POLL_MS 500
-#define TELL_MS 50   /* between two notices */
-#define AGAIN_S 0.5  /* after the database could not be reached */
+#define TELL_MS 50   /* between two notifications */
+#define AGAIN_S 0.5  /* after a failed connect */
 
 struct store_live {
 	struct store *s;
 	char address[PATH_MAX];
 	pthread_t thread;
 	struct db *d;
-	int wake; /* eventfd: this process has committed, or shall stop */
+	int wake; /* eventfd: this process committed, or should stop */
 	int watch;
 	atomic_bool news, stop;
 	sem_t looked;
@@ -35,7 +35,7 @@ struct store_live {
 	double told_s;
 };
 
-/* On the thread of whoever tells: our own commits are news to others, what others told us is not. */
+/* On the notifying thread: own commits are news to others, received ones are not. */
 static void wake_live(void *arg, uint64_t rev)
 {
 	struct store_live *l = arg;
@@ -107,7 +107,7 @@ static void *run_live(void *arg)
 	return NULL;
 }
 
-/* Returns after the first look: it says that tokens have changed, which ends the streams that are open by then. */
+/* Returns after the first look, which reports changed tokens and so ends streams that are open by then. */
 int live_start(struct store_live **ret, struct store *s, const char *address, struct err *err)
 {
 	struct store_live *l = calloc(1, sizeof *l);

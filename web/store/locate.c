@@ -1,4 +1,4 @@
-/* locate.c: where the store of a folder of runs lies, or of a team. */
+/* locate.c: where the store of a folder of runs, or of a team, is. */
 #include <errno.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "web/store/db/db.h"
 #include "web/store/store.h"
 
-/* Filesystems whose changes other machines make (so that they cannot be watched) or whose locks cannot be trusted. */
+/* Filesystems that other machines change (so they cannot be watched) or whose locks are unreliable. */
 static const unsigned long network[] = { NFS_SUPER_MAGIC, SMB_SUPER_MAGIC, 0xff534d42 /* cifs */, 0xfe534d42 /* smb2 */,
 	0x65735546 /* fuse */, 0x01021997 /* 9p */, 0x00c36400 /* ceph */, 0x0bd00bd0 /* lustre */,
 	0x47504653 /* gpfs */, AFS_SUPER_MAGIC, CODA_SUPER_MAGIC, 0x19830326 /* beegfs */ };
@@ -47,6 +47,7 @@ static bool is_network(const char *path)
 	return false;
 }
 
+/* Creates the folder for the store of a read-only LOGDIR, named by the digest of its path. */
 static int state_folder(char *ret, size_t room, const char *logdir, struct err *err)
 {
 	const char *base = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -78,7 +79,7 @@ static void copy_store_folder(char *ret, size_t room, const char *file)
 	snprintf(ret, room, "%.*s", slash ? (int)(slash - file) : 1, slash ? file : ".");
 }
 
-/* The artifacts of a database lie beside the runs, or below the state folder. */
+/* The artifacts of a database are next to the runs, or below the state folder. */
 static int locate_address(struct store_paths *ret, const char *logdir, const char *db, struct err *err)
 {
 	struct store_paths p = { 0 };

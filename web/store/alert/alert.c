@@ -1,4 +1,4 @@
-/* alert.c: reads rules and what they found. */
+/* alert.c: reads rules and alerts. */
 #include "web/store/alert/alert.h"
 
 #include "web/store/base/list.h"
@@ -64,7 +64,7 @@ static struct alert_fired read_fired_alert(struct arena *a, struct db_rows *q)
 	};
 }
 
-/* The rows of q, which ends; rc: what starting it said. */
+/* Reads all rows of q; rc: result of starting it. */
 static int collect_alert_rows(struct db *d, struct db_rows *q, int rc, struct arena *a, struct alerts *ret,
 			      struct err *err)
 {

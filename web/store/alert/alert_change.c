@@ -1,4 +1,4 @@
-/* alert_change.c: rules are made and go, what they find is kept, and how its posting goes, as kinds of changes. */
+/* alert_change.c: adding and deleting rules, and storing, claiming and posting alerts, as kinds of changes. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -26,13 +26,13 @@ static int check_rule(const struct ingest_op *ingest, struct err *err)
 	const struct alert_op *op = ingest->more;
 
 	if (!is_alert_kind(op->rule_kind))
-		return err_set(err, ERR_USAGE, "kind: want metric, nan, failed, silent or done");
+		return err_set(err, ERR_USAGE, "kind: expected metric, nan, failed, silent or done");
 	if (!strcmp(op->rule_kind, "metric") && !*op->metric)
-		return err_set(err, ERR_USAGE, "metric: a rule of this kind names one");
+		return err_set(err, ERR_USAGE, "metric: a rule of kind metric requires one");
 	if (*op->metric && change_check_name(op->metric, "the metric", "metric", err))
 		return err->code;
 	if (isnan(op->bound))
-		return err_set(err, ERR_USAGE, "the bound of a rule is a number");
+		return err_set(err, ERR_USAGE, "bound: expected a number");
 	return 0;
 }
 
@@ -74,7 +74,7 @@ static int make_rule(struct state *st, struct change *c, struct err *err)
 	if (rc < 0)
 		return rc;
 	if (count >= LIMIT_alert_rules)
-		return change_refuse(c, ERR_LIMIT, "there are %d rules, which is the most that there may be",
+		return change_refuse(c, ERR_LIMIT, "there are %d rules, the maximum: delete one first",
 				     LIMIT_alert_rules);
 	rc = db_run(state_db(st), DB_alert_rule_add, err, "ittidi", experiment, op->rule_kind, op->metric,
 		    (int64_t)op->above, op->bound, clock_wall_ms());
@@ -104,7 +104,7 @@ static int fire_alert(struct state *st, struct change *c, struct err *err)
 	return rc;
 }
 
-static int claim_alert_deliveries(struct state *st, struct change *c, struct err *err)
+static int claim_alert_delivery(struct state *st, struct change *c, struct err *err)
 {
 	const struct alert_op *op = c->op.more;
 	int rc = db_run(state_db(st), DB_alert_claim, err, "iii", op->id, op->due_ms, op->time_ms);
@@ -127,7 +127,7 @@ const struct change_ops alert_change_unrule = { .name = "alert_unrule", .copy = 
 const struct change_ops alert_change_fire = { .name = "alert_fire", .copy = copy_alert, .apply = fire_alert };
 const struct change_ops alert_change_claim = { .name = "alert_claim",
 					       .copy = copy_alert,
-					       .apply = claim_alert_deliveries };
+					       .apply = claim_alert_delivery };
 const struct change_ops alert_change_settle = { .name = "alert_settle",
 						.copy = copy_alert,
 						.apply = settle_alert_delivery };

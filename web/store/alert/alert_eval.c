@@ -1,5 +1,5 @@
-/* alert_eval.c: each kind of rule is one query over the runs that changed. How far a rule has looked is remembered here
- * alone: a new process looks again from where the rule was made, and what was found before stands in its row. */
+/* alert_eval.c: each kind of rule is one query over changed runs. How far a rule was evaluated is kept in memory only: a
+ * new process starts from the creation of the rule, and rows of alerts prevent duplicates. */
 #include "web/store/alert/alert_eval.h"
 
 #include <stdio.h>
@@ -13,13 +13,13 @@
 #include "web/store/db/readers.h"
 #include "web/store/write/lease.h"
 
-#define POSTER_AWAY_MS 600000 /* who posts may be started anew meanwhile */
-#define FOLDER_FILES_MAX 500 /* that a query gives at most; it is asked again then */
+#define POSTER_AWAY_MS 600000 /* the posting process may be restarting */
+#define FOLDER_FILES_MAX 500 /* most results of a query; it is run again then */
 
 struct alert_eval {
 	struct store *s;
-	bool post, posted; /* by this process; by any, when it looked last */
-	struct map *seen; /* id of a rule -> int64 rev that it has looked up to */
+	bool post, posted; /* post: by this process; posted: by any process at the last look */
+	struct map *seen; /* rule id -> int64 rev evaluated so far */
 };
 
 struct rule_match {
@@ -50,7 +50,7 @@ void alert_eval_free(struct alert_eval *j)
 	free(j);
 }
 
-/* Starts the query of the rule's kind. */
+/* Starts the query for the rule's kind. */
 static int start_rule_query(struct db *d, const struct alert_rule *r, int64_t rev, int64_t now_ms, struct db_rows **ret)
 {
 	int64_t silence_ms = (int64_t)(r->bound * 1000);
@@ -61,7 +61,7 @@ static int start_rule_query(struct db *d, const struct alert_rule *r, int64_t re
 				(int64_t)r->above, r->bound);
 	if (!strcmp(r->kind, "nan"))
 		return db_start(d, ret, DB_alert_by_nan, NULL, "iiit", rev, r->experiment_id, r->id, r->metric);
-	if (!strcmp(r->kind, "silent")) /* not of runs that were silent when it was made */
+	if (!strcmp(r->kind, "silent")) /* not for runs that were silent when the rule was created */
 		return db_start(d, ret, DB_alert_by_silence, NULL, "iiii", r->created_ms - silence_ms,
 				r->experiment_id, r->id, now_ms - silence_ms);
 	done = !strcmp(r->kind, "done");
@@ -77,7 +77,7 @@ static const char *describe_alert(struct arena *a, const struct alert_rule *r, c
 	if (!strcmp(r->kind, "nan"))
 		return arena_printf(a, "%s is not finite at step %lld", f->word, (long long)f->step);
 	if (!strcmp(r->kind, "silent"))
-		return arena_printf(a, "nothing was heard of it for %.6g s", r->bound);
+		return arena_printf(a, "no record for %.6g s", r->bound);
 	return arena_printf(a, "the run %s", strcmp(f->word, "killed") ? f->word : "was killed");
 }
 
@@ -100,13 +100,14 @@ static int store_fired_alert(struct alert_eval *j, const struct alert_rule *r, c
 	return op.text ? ingest_submit(j->s, &ingest, NULL, &res, NULL) : ERR_NOMEM;
 }
 
-/* What one rule finds, and the largest rev of a run at that moment. */
+/* The runs that match a rule, and the largest rev of a run in the snapshot. */
 struct rule_finding {
 	struct rule_match *items;
 	size_t count;
 	int64_t rev;
 };
 
+/* Runs the query of a rule in a snapshot. */
 static int find_matching_runs(struct alert_eval *j, const struct alert_rule *r, int64_t now_ms, struct arena *a,
 			      struct rule_finding *ret)
 {
@@ -163,7 +164,7 @@ int alert_eval_look(struct alert_eval *j, int64_t now_ms, struct err *err)
 	j->posted = j->post || lease_is_held(j->s, ALERT_EVAL_POSTING, POSTER_AWAY_MS, NULL) > 0;
 	for (i = 0; i < n && !rc; i++)
 		if (judge_alert_rule(j, &rules[i], now_ms, a))
-			rc = err_set(err, ERR_IO, "rule %lld could not be looked at", (long long)rules[i].id);
+			rc = err_set(err, ERR_IO, "rule %lld could not be evaluated", (long long)rules[i].id);
 	arena_free(a);
 	return rc;
 }

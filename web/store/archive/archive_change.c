@@ -1,5 +1,5 @@
-/* archive_change.c: rows of chunks for an object and back, as kinds of changes: each in one transaction, under the
- * run's lock. Asks no store of objects. */
+/* archive_change.c: replaces rows of chunks by an object, and back, as kinds of changes, each in one transaction
+ * with the run locked. Makes no request. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static int copy_archive(struct change *c, const struct ingest_op *op, struct err
 	return 0;
 }
 
-/* 1 and the run, locked; 0: it is refused. */
+/* 1: the run, locked; 0: refused. */
 static int find_unarchived_run(struct state *st, struct change *c, struct state_run **ret, struct err *err)
 {
 	const struct archive *a = c->op.more;
@@ -31,7 +31,7 @@ static int find_unarchived_run(struct state *st, struct change *c, struct state_
 	return rc ? rc : 1;
 }
 
-/* Whether a row names an object of the run, and which. */
+/* Reads the name of the run's object: 1, 0 if there is none. */
 static int read_archive_name(struct db *d, int64_t run_id, char ret[ARCHIVE_NAME_BYTES], struct err *err)
 {
 	struct db_rows *q;
@@ -49,7 +49,7 @@ static bool run_has_ended(const struct state_run *r)
 	return strcmp(r->status, "running") && strcmp(r->status, "scheduled") && r->deleted_ms == INT64_MIN;
 }
 
-/* Nothing but folding changes chunks, and it moves points of the log. */
+/* Only folding changes chunks, and it moves points from the log. */
 static int is_same_archive(struct db *d, const struct archive *a, struct err *err)
 {
 	char object[ARCHIVE_NAME_BYTES];
@@ -62,6 +62,7 @@ static int is_same_archive(struct db *d, const struct archive *a, struct err *er
 	return rc ? rc : !t.logged && t.chunks == a->totals.chunks && t.points == a->totals.points;
 }
 
+/* Names the object and deletes the rows of the run's chunks, unless the run changed since it was packed. */
 static int put_archive(struct state *st, struct change *c, struct err *err)
 {
 	const struct archive *a = c->op.more;
@@ -74,10 +75,10 @@ static int put_archive(struct state *st, struct change *c, struct err *err)
 		return rc;
 	rc = run_has_ended(r) ? is_same_archive(d, a, err) : 0;
 	if (rc <= 0)
-		return rc ? rc : change_refuse(c, ERR_EXISTS, "run %s goes on", a->run);
+		return rc ? rc : change_refuse(c, ERR_EXISTS, "run %s has changed", a->run);
 	rc = db_int(d, &one, DB_object_named, err, "t", a->object.name);
 	if (rc <= 0)
-		return rc ? rc : change_refuse(c, ERR_BUSY, "gc took the archive of run %s for a remnant", a->run);
+		return rc ? rc : change_refuse(c, ERR_BUSY, "gc removed the archive of run %s", a->run);
 	rc = db_run(d, DB_archive_put, err, "itit", a->run_id, a->object.name, (int64_t)a->object.bytes,
 		    a->object.sha256);
 	if (!rc)

@@ -1,4 +1,4 @@
-/* archiver.c: one thread that looks for ended runs now and then, and is woken for those that go on. */
+/* archiver.c: one thread that looks for ended runs periodically, and is woken to restore runs. */
 #include "web/store/archive/archiver.h"
 
 #include <math.h>
@@ -20,15 +20,15 @@
 
 #define LOOK_MOST_S 600.0
 #define LOOK_LEAST_S 0.2
-#define AGAIN_S 10.0	/* after the object store did not answer */
-#define REFUSE_S 2.0	/* who writes to a run that could not be brought back hears so for as long */
-#define WANTED_MAX 64	/* as many runs as the queue holds back */
+#define AGAIN_S 10.0	/* after the object store failed */
+#define REFUSE_S 2.0	/* how long writes to a run whose restore failed are refused */
+#define WANTED_MAX 64	/* the number of runs that the queue can hold */
 #define PIECE_BYTES ((size_t)4 << 20)
 
 struct wanted_run {
 	char run[33];
 	bool failed;
-	double until_s; /* of failed: then it may be tried again */
+	double until_s; /* of failed: retry after this time */
 	struct err err;
 };
 
@@ -37,13 +37,13 @@ struct archiver {
 	int64_t after_ms;
 	struct lease lease;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of what follows */
-	pthread_cond_t told;
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t wake;
 	bool stop;
 	struct wanted_run wanted[WANTED_MAX];
 	size_t wanted_count;
 	struct archiver_stats stats;
-	bool failing; /* which was said */
+	bool failing; /* and the log has reported it */
 };
 
 static int fetch_archive_range(void *store, const char *object, uint64_t from, size_t n, void *to, struct err *err)
@@ -78,9 +78,9 @@ static int submit_archive_change(struct archiver *a, const struct change_ops *ki
 	return ingest_submit(a->s, &(struct ingest_op){ .kind = kind, .more = x }, NULL, NULL, err);
 }
 
-/* --- what /metrics tells ------------------------------------------------------------------------------------ */
+/* --- statistics ----------------------------------------------------------------------------------------------- */
 
-static void note_gone(struct archiver *a, const struct archive *x)
+static void note_archived(struct archiver *a, const struct archive *x)
 {
 	struct archiver_stats *s = &a->stats;
 
@@ -94,7 +94,7 @@ static void note_gone(struct archiver *a, const struct archive *x)
 	pthread_mutex_unlock(&a->lock);
 }
 
-static void note_return(struct archiver *a)
+static void note_restored(struct archiver *a)
 {
 	pthread_mutex_lock(&a->lock);
 	a->stats.returns++;
@@ -102,7 +102,7 @@ static void note_return(struct archiver *a)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* The log hears of the first one in a row. */
+/* The log reports the first failure in a row. */
 static void note_failure(struct archiver *a, const struct err *why)
 {
 	bool said;
@@ -113,7 +113,7 @@ static void note_failure(struct archiver *a, const struct err *why)
 	a->stats.failures++;
 	pthread_mutex_unlock(&a->lock);
 	if (!said)
-		log_warn("points of ended runs do not move to the object store or back: %s", why->text);
+		log_warn("cannot move points of ended runs to or from the object store: %s", why->text);
 }
 
 void archiver_stats(struct archiver *a, struct archiver_stats *ret)
@@ -126,9 +126,9 @@ void archiver_stats(struct archiver *a, struct archiver_stats *ret)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* --- points that come back ---------------------------------------------------------------------------------- */
+/* --- restore -------------------------------------------------------------------------------------------------- */
 
-/* The run's archive by its row: 1, 0 when there is none. */
+/* Finds the archive of the run: 1, 0 if there is none. */
 static int find_archive(struct archiver *a, struct archive *x, struct err *err)
 {
 	struct db_rows *q;
@@ -170,7 +170,7 @@ static int read_whole_archive(struct archiver *a, const struct archive *x, unsig
 	return rc;
 }
 
-/* 1: they are rows now; 0: they were. */
+/* Reads the archive and inserts its chunks as rows: 1 restored, 0 they were rows already. */
 static int restore_archive(struct archiver *a, const char *run, struct err *err)
 {
 	struct archive x = { .run_id = 0 };
@@ -193,7 +193,7 @@ static int restore_archive(struct archiver *a, const char *run, struct err *err)
 		rc = submit_archive_change(a, &archive_change_undo, &x, err);
 	archived_done(&index);
 	free(bytes);
-	if (rc == ERR_EXISTS) /* another process has done it */
+	if (rc == ERR_EXISTS) /* another process has restored it */
 		return 0;
 	return rc ? rc : 1;
 }
@@ -214,7 +214,7 @@ static void forget_wanted_run(struct archiver *a, struct wanted_run *w)
 	*w = a->wanted[--a->wanted_count];
 }
 
-/* Under the lock: what failed long enough ago is nobody's memory. */
+/* Under the lock: removes failed entries that may be retried. */
 static void forget_failed(struct archiver *a)
 {
 	double now = clock_mono_s();
@@ -247,7 +247,7 @@ static int want_archived_run(void *arg, const char *run, struct err *err)
 		*w = (struct wanted_run){ .failed = false };
 		snprintf(w->run, sizeof w->run, "%s", run);
 	}
-	pthread_cond_signal(&a->told);
+	pthread_cond_signal(&a->wake);
 	pthread_mutex_unlock(&a->lock);
 	return rc;
 }
@@ -285,7 +285,7 @@ static void finish_wanted_run(struct archiver *a, const char *run, int rc, const
 	committer_has_points(a->s->writer, run);
 }
 
-static void restore_wanted_run(struct archiver *a)
+static void restore_wanted_runs(struct archiver *a)
 {
 	char run[33];
 
@@ -293,19 +293,19 @@ static void restore_wanted_run(struct archiver *a)
 		struct err err = ERR_INIT;
 		int rc = restore_archive(a, run, &err);
 
-		/* of a run that is no more, who writes to it hears from its row */
+		/* a run that is gone: its writers get the error from its row */
 		rc = rc == ERR_NOENT || rc == ERR_GONE ? 0 : rc;
 		if (rc > 0)
-			note_return(a);
+			note_restored(a);
 		else if (rc && rc != ERR_CANCELED)
 			note_failure(a, &err);
 		finish_wanted_run(a, run, rc < 0 ? rc : 0, &err);
 	}
 }
 
-/* --- points that go ----------------------------------------------------------------------------------------- */
+/* --- archive -------------------------------------------------------------------------------------------------- */
 
-/* The next run that ended before then behind io->run_id: 1, 0 when there is none. */
+/* The next run after io->run_id that ended before before_ms: 1, 0 if there is none. */
 static int next_ended_run(struct archiver *a, int64_t before_ms, struct archive *io, struct err *err)
 {
 	struct db_rows *q;
@@ -324,7 +324,7 @@ static int next_ended_run(struct archiver *a, int64_t before_ms, struct archive 
 	return rc;
 }
 
-/* 0 also where the run goes on, is too large or is no more. */
+/* Returns 0 also if the run changed, is too large or is gone. */
 static int upload_archive(struct archiver *a, struct archive *x, struct err *err)
 {
 	int rc = archive_pack(x, a->s, archiver_may_continue, a, err);
@@ -332,11 +332,11 @@ static int upload_archive(struct archiver *a, struct archive *x, struct err *err
 	if (!rc)
 		rc = submit_archive_change(a, &archive_change_put, x, err);
 	if (!rc)
-		note_gone(a, x);
+		note_archived(a, x);
 	return rc == ERR_EXISTS || rc == ERR_LIMIT || rc == ERR_NOENT || rc == ERR_GONE ? 0 : rc;
 }
 
-/* Seconds until the next look. */
+/* Archives ended runs; returns the seconds until the next look. */
 static double archive_ended_runs(struct archiver *a)
 {
 	double pause_s = (double)a->after_ms / 10e3;
@@ -348,7 +348,7 @@ static double archive_ended_runs(struct archiver *a)
 	       (rc = next_ended_run(a, clock_wall_ms() - a->after_ms, &x, &err)) > 0) {
 		rc = upload_archive(a, &x, &err);
 		rc = rc ? rc : lease_take(&a->lease, &err);
-		restore_wanted_run(a);
+		restore_wanted_runs(a);
 	}
 	if (rc < 0 && rc != ERR_CANCELED)
 		note_failure(a, &err);
@@ -368,13 +368,13 @@ static bool has_wanted_run(const struct archiver *a)
 	return false;
 }
 
-/* False: it shall stop. */
+/* False: stop. */
 static bool wait_archiver_until(struct archiver *a, double look_s)
 {
 	bool stop;
 
 	pthread_mutex_lock(&a->lock);
-	while (!a->stop && !has_wanted_run(a) && cond_wait_until(&a->told, &a->lock, look_s))
+	while (!a->stop && !has_wanted_run(a) && cond_wait_until(&a->wake, &a->lock, look_s))
 		;
 	stop = a->stop;
 	pthread_mutex_unlock(&a->lock);
@@ -387,7 +387,7 @@ static void *run_archiver(void *arg)
 	double look_s = a->after_ms > 0 ? clock_mono_s() + LOOK_LEAST_S : INFINITY;
 
 	while (wait_archiver_until(a, look_s)) {
-		restore_wanted_run(a);
+		restore_wanted_runs(a);
 		if (clock_mono_s() >= look_s)
 			look_s = clock_mono_s() + archive_ended_runs(a);
 	}
@@ -408,9 +408,9 @@ int archiver_start(struct archiver **ret, struct store *s, int64_t after_ms, str
 	a->after_ms = after_ms;
 	lease_init(&a->lease, s, "archive");
 	pthread_mutex_init(&a->lock, NULL);
-	cond_init(&a->told);
+	cond_init(&a->wake);
 	if (pthread_create(&a->thread, NULL, run_archiver, a)) {
-		pthread_cond_destroy(&a->told);
+		pthread_cond_destroy(&a->wake);
 		pthread_mutex_destroy(&a->lock);
 		free(a);
 		return err_set(err, ERR_IO, "store: cannot start a thread");
@@ -427,11 +427,11 @@ void archiver_stop(struct archiver *a)
 	committer_on_archived(a->s->writer, NULL, NULL);
 	pthread_mutex_lock(&a->lock);
 	a->stop = true;
-	pthread_cond_signal(&a->told);
+	pthread_cond_signal(&a->wake);
 	pthread_mutex_unlock(&a->lock);
 	orphan_blobs_stop(a->s->files);
 	pthread_join(a->thread, NULL);
-	pthread_cond_destroy(&a->told);
+	pthread_cond_destroy(&a->wake);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
 }

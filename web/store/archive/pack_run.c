@@ -1,5 +1,5 @@
-/* pack_run.c: the chunks of a run, some rows at a time, into an object. What changed meanwhile is found when the object
- * is named, so no snapshot is held. */
+/* pack_run.c: writes the chunks of a run to an object, some rows at a time. No snapshot is held: changes in the
+ * meantime are detected when the object is named. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "web/store/db/readers.h"
 #include "web/store/points/scan.h"
 
-#define POINTS_MAX (INT64_C(64) << 20) /* they come back in one transaction */
+#define POINTS_MAX (INT64_C(64) << 20) /* restored in one transaction */
 
 struct archive_packing {
 	struct store *s;
@@ -75,7 +75,7 @@ static int pack_chunk_row(struct archive_packing *p, struct db_rows *q, struct e
 	return orphan_blobs_add(p->to, db_blob(q, COL_archive_chunks_data), e->bytes, err);
 }
 
-/* Some rows of a series, from *io_first on: 1 when there may be more. */
+/* Packs some rows of a series, from *io_first on: 1 if there may be more. */
 static int pack_chunk_rows(struct archive_packing *p, int64_t *io_first, int64_t series, struct err *err)
 {
 	size_t before = p->n;
@@ -108,9 +108,9 @@ static int pack_archive_series(struct archive_packing *p, int64_t series, struct
 	return rc;
 }
 
-#define SERIES_AHEAD 1000 /* of archive_series */
+#define SERIES_AHEAD 1000 /* LIMIT of archive_series */
 
-/* The next series behind the last one of those before: how many, or negative. */
+/* Reads the next series after `after`: their number, or negative. */
 static int next_packed_series(struct archive_packing *p, int64_t after, struct err *err)
 {
 	struct db_rows *q;

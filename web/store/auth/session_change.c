@@ -1,5 +1,5 @@
-/* session_change.c: sessions of the page begun and ended, as kinds of changes. Knows hashes, never what a cookie
- * holds. */
+/* session_change.c: begins and ends sessions of the page, as kinds of changes. Knows hashes, never the text of a
+ * cookie. */
 #include "tracker/base/clock.h"
 #include "web/store/auth/token.h"
 #include "web/store/base/no_memory.h"
@@ -16,7 +16,7 @@ static int copy_session(struct change *c, const struct ingest_op *op, struct err
 	return 0;
 }
 
-/* Those that are over go on the way. */
+/* Also deletes expired sessions. */
 static int put_session(struct state *st, struct change *c, struct err *err)
 {
 	const struct session_new *row = c->op.more;
@@ -25,7 +25,7 @@ static int put_session(struct state *st, struct change *c, struct err *err)
 	return rc ? rc : db_run(state_db(st), DB_session_put, err, "tti", row->hash, row->token, row->until_ms);
 }
 
-/* Other processes hear of it as of a token: what they remember of sessions is forgotten. */
+/* Other processes are notified as of a token change, so they drop cached sessions. */
 static int end_session(struct state *st, struct change *c, struct err *err)
 {
 	struct db *d = state_db(st);

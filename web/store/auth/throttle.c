@@ -1,4 +1,4 @@
-/* throttle.c: wrong guesses by address, forgotten at a fixed rate. */
+/* throttle.c: counts wrong guesses per address; the count decays at a fixed rate. */
 #include "web/store/auth/throttle.h"
 
 #define AT_ONCE 10.0

@@ -1,4 +1,4 @@
-/* token_change.c: tokens made, revoked and forgotten, as kinds of changes. Knows hashes, never a token's text. */
+/* token_change.c: creates, revokes and deletes tokens, as kinds of changes. Knows hashes, never the text of a token. */
 #include "tracker/base/clock.h"
 #include "web/store/auth/token.h"
 #include "web/store/base/no_memory.h"
@@ -30,7 +30,7 @@ int token_tell(struct db *d, struct err *err)
 {
 	int rc = db_shared(d) ? db_run(d, DB_token_count_up, err, "") : 0;
 
-	/* such a notice holds up other commits, but there is seldom one */
+	/* the notification holds up other commits, but is rare */
 	return rc || !db_shared(d) ? rc : db_run(d, DB_live_tell, err, "");
 }
 

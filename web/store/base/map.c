@@ -1,4 +1,4 @@
-/* map.c: open addressing over an index of entries that lie in an arena in the order of their arrival. */
+/* map.c: open addressing over an index of entries, which are in an arena in order of insertion. */
 #include "web/store/base/map.h"
 
 #include <stdint.h>
@@ -15,7 +15,7 @@ struct map_entry {
 
 struct map {
 	struct arena *arena;
-	struct map_entry **entries; /* by arrival */
+	struct map_entry **entries; /* in order of insertion */
 	uint32_t *slots;        /* index into entries + 1; 0: free */
 	size_t count, cap, slot_count, value_bytes;
 };
@@ -51,7 +51,7 @@ void map_clear(struct map *m)
 {
 	struct arena *fresh = arena_new();
 
-	/* Without memory for a fresh arena the old one stays; only the index must forget. */
+	/* Without memory for a new arena the old one stays, and only the index is cleared. */
 	if (fresh) {
 		arena_free(m->arena);
 		m->arena = fresh;
@@ -115,6 +115,7 @@ void *map_get(const struct map *m, const void *key, size_t len)
 	return m->slots[at] ? ENTRY_VALUE(m->entries[m->slots[at] - 1]) : NULL;
 }
 
+/* Doubles the index and inserts all entries again. */
 static int grow_map(struct map *m)
 {
 	size_t cap = m->cap ? m->cap * 2 : 32, slot_count = cap * 2, i, at;

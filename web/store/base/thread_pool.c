@@ -33,7 +33,7 @@ static void *crew_thread(void *arg)
 		if (!c->first)
 			c->last = &c->first;
 		pthread_mutex_unlock(&c->lock);
-		t->fn(t->arg); /* t may be gone when it returns */
+		t->fn(t->arg); /* t may be freed when it returns */
 		pthread_mutex_lock(&c->lock);
 	}
 	pthread_mutex_unlock(&c->lock);

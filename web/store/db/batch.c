@@ -1,4 +1,4 @@
-/* batch.c: arrays in the form that PostgreSQL's wire has for them. */
+/* batch.c: arrays in PostgreSQL's binary format. */
 #include "web/store/db/batch.h"
 
 #include <endian.h>
@@ -9,9 +9,9 @@
 #include "web/store/base/no_memory.h"
 
 #define COLUMN_MAX ((size_t)1 << 30)
-#define COUNT_AT 12 /* where the head says how many elements follow */
+#define COUNT_AT 12 /* offset of the element count in the head */
 
-/* Numbers of PostgreSQL's types, which never change. */
+/* OIDs of PostgreSQL types, which never change. */
 enum { TYPE_BYTEA = 17, TYPE_INT8 = 20, TYPE_TEXT = 25, TYPE_FLOAT8 = 701 };
 
 static void put_array_word(struct buf *b, uint32_t v)
@@ -34,7 +34,7 @@ static uint32_t array_type_of(char letter)
 	}
 }
 
-/* Dimensions, whether NULLs may be in it, type, elements, the first one's number. */
+/* Number of dimensions, NULL flag, type, number of elements, lower bound. */
 static void put_array_head(struct buf *b, char letter)
 {
 	const uint32_t head[] = { 1, 1, array_type_of(letter), 0, 1 };
@@ -105,7 +105,7 @@ void db_batch_drop(struct db_batch *b)
 	db_batch_init(b, b->fmt);
 }
 
-/* The arrays' letters are those of their elements, large. */
+/* The letter of an array is the capital of its element's. */
 static char array_letter(char letter)
 {
 	return letter == 'x' ? 'I' : (char)(letter - 'a' + 'A');

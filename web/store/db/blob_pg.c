@@ -1,5 +1,5 @@
-/* blob_pg.c: bytes of rows of PostgreSQL. A row is a round trip, so rows are read ahead: one, and twice as many each
- * time when the next one asked for lies close behind those that were read. */
+/* blob_pg.c: reads bytes of PostgreSQL rows. A row costs a round trip, so rows are read ahead: first one, then twice
+ * as many each time the next id follows closely. */
 #include "config.h"
 
 #include "web/store/db/pg_inside.h"
@@ -17,15 +17,15 @@
 
 struct ahead_row {
 	int64_t id;
-	size_t from, n; /* in bytes */
+	size_t from, n; /* in bytes: where, how long */
 };
 
 struct pg_blob {
-	struct blob blob; /* first: a blob is cast back to this */
+	struct blob blob; /* first member: a blob is cast back to this */
 	struct buf bytes;
 	struct ahead_row row[AHEAD_MAX];
-	int count, now; /* rows that were read; the one that the blob stands at */
-	int64_t first;  /* these ids were asked for */
+	int count, now; /* rows read; the current one */
+	int64_t first;  /* requested ids: first to first + asked - 1 */
 	int asked;
 };
 
@@ -60,7 +60,7 @@ static int keep_blob_row(struct pg_blob *b, struct db_rows *q, struct err *err)
 	return 0;
 }
 
-/* How many rows the next query takes. */
+/* How many rows to request next. */
 static int rows_from(const struct pg_blob *b, int64_t id)
 {
 	int64_t gap = id - (b->first + b->asked);
@@ -129,7 +129,7 @@ int pg_blob_read(struct blob *blob, void *to, size_t from, size_t n, struct err 
 	const struct ahead_row *r = &b->row[b->now];
 
 	if (from > r->n || n > r->n - from)
-		return err_set(err, ERR_DAMAGED, "store: a row is shorter than it should be");
+		return err_set(err, ERR_DAMAGED, "store: a row is too short");
 	if (n)
 		memcpy(to, b->bytes.data + r->from + from, n);
 	return 0;

@@ -1,4 +1,4 @@
-/* blob_sqlite.c: incremental reads of SQLite. */
+/* blob_sqlite.c: incremental reads of SQLite blobs. */
 #include "web/store/db/sqlite_inside.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "web/store/base/no_memory.h"
 
 struct sqlite_blob {
-	struct blob blob; /* first: a blob is cast back to this */
+	struct blob blob; /* first member: a blob is cast back to this */
 	struct db *d;
 	sqlite3_blob *h;
 };

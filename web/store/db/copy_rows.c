@@ -16,7 +16,7 @@ int copy_new(struct db_copy **ret, struct db *to, struct db *from, struct err *e
 	int rc;
 
 	if (db_shared(from))
-		return err_set(err, ERR_UNSUPPORTED, "rows in PostgreSQL are no pages of a file");
+		return err_set(err, ERR_UNSUPPORTED, "the store is in PostgreSQL, which has no file to copy");
 	c = calloc(1, sizeof *c);
 	if (!c)
 		return no_memory(err);

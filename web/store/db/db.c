@@ -1,4 +1,4 @@
-/* db.c: connections and rows, whichever engine they are of. */
+/* db.c: calls the engine of a connection. */
 #include "web/store/db/db.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-/* db_pg.c: PostgreSQL as a store's engine. In a transaction a query without rows is only sent; its failure is told by
- * whoever reads next, at the latest by the commit. Queries with rows are only sent, too, until a row is asked for: so a
- * group costs as many round trips as it has reads that follow from one another, and one. */
+/* db_pg.c: PostgreSQL as an engine. In a transaction, a query without rows is only sent; the next read, at the
+ * latest the commit, reports its failure. Queries with rows are also only sent, until a row is read. So a group
+ * costs one round trip plus one for each read that depends on another. */
 #include "config.h"
 
 #include "web/store/base/no_memory.h"
@@ -18,7 +18,7 @@
 
 #include "web/store/db/pg_inside.h"
 
-#define WRITER_ANSWER_S 12 /* statements of writers are canceled after 10 */
+#define WRITER_ANSWER_S 12 /* statements of writers are cancelled after 10 s */
 #define READER_ANSWER_S 60
 #define LONG_ANSWER_S 600
 
@@ -49,27 +49,27 @@ static int pg_start(struct db *d, struct db_rows **ret, enum db_query q, struct 
 	return 0;
 }
 
-/* Before a transaction is undone: what failed in it is no matter any more. */
-static void free_pg_rows(struct pg_db *p)
+/* Before a rollback: errors of the transaction are irrelevant. */
+static void discard_pg_answers(struct pg_db *p)
 {
 	pg_settle(p, NULL);
 	p->untold = p->lost;
 }
 
-/* Who read has nothing to lose: nobody waits for the answer, which is read with those of the next transaction. */
-static int end_read(struct pg_db *p, struct err *err)
+/* Ends a read transaction without waiting: the answer is read with those of the next transaction. */
+static int end_pg_read(struct pg_db *p, struct err *err)
 {
 	int rc;
 
-	free_pg_rows(p);
+	discard_pg_answers(p);
 	rc = pg_send_plain(p, DB_rollback, err, "");
 	pg_push(p);
 	p->open = false;
 	return rc;
 }
 
-/* What was outstanding fails or is undone with it. */
-static int end_pg_query(struct pg_db *p, enum db_query q, struct err *err)
+/* Ends a transaction; pending queries fail or are undone with it. */
+static int end_pg_transaction(struct pg_db *p, enum db_query q, struct err *err)
 {
 	bool commit = q == DB_commit;
 	int rc = 0;
@@ -77,17 +77,17 @@ static int end_pg_query(struct pg_db *p, enum db_query q, struct err *err)
 	if (!p->open || p->lost)
 		return commit ? pg_settle(p, err) : 0;
 	if (p->reading && !commit)
-		return end_read(p, err);
+		return end_pg_read(p, err);
 	if (commit && p->process)
 		rc = pg_send_plain(p, DB_pg_process_done, err, "ii", p->process, p->group);
 	if (!commit)
-		free_pg_rows(p);
+		discard_pg_answers(p);
 	if (!rc)
 		rc = pg_send_plain(p, q, err, "");
 	p->committing = commit && !rc;
 	if (!rc)
 		rc = pg_settle(p, err);
-	/* A transaction that failed before answers a commit by undoing itself. */
+	/* A failed transaction answers COMMIT with ROLLBACK. */
 	if (!rc && commit && !strcmp(p->pq.cmdStatus(p->rows[q].res), "ROLLBACK"))
 		rc = err_set(err, ERR_BUSY, "%s: the transaction was undone", p->name);
 	p->committing = p->committing && p->lost;
@@ -96,7 +96,7 @@ static int end_pg_query(struct pg_db *p, enum db_query q, struct err *err)
 	return rc;
 }
 
-static int begin_pg_query(struct pg_db *p, enum db_query q, struct err *err)
+static int begin_pg_transaction(struct pg_db *p, enum db_query q, struct err *err)
 {
 	int rc;
 
@@ -120,9 +120,9 @@ static int pg_run(struct db *d, enum db_query q, struct err *err, const char *fm
 	int rc;
 
 	if (q == DB_begin || q == DB_begin_long || q == DB_begin_read)
-		return begin_pg_query(p, q, err);
+		return begin_pg_transaction(p, q, err);
 	if (q == DB_commit || q == DB_rollback)
-		return end_pg_query(p, q, err);
+		return end_pg_transaction(p, q, err);
 	rc = pg_send(p, q, err, fmt, ap);
 	return rc || p->open ? rc : pg_settle(p, err);
 }
@@ -156,8 +156,9 @@ static int pg_next(struct db *d, struct db_rows *q, struct err *err)
 	return 0;
 }
 
-/* --- the row that pg_next came to --------------------------------------------------------------------------- */
+/* --- the current row ---------------------------------------------------------------------------------------- */
 
+/* Reads a big-endian integer of 1, 2, 4 or 8 bytes. */
 static uint64_t read_binary_bits(const struct pg_rows *r, enum db_column column)
 {
 	uint64_t wide;
@@ -237,7 +238,7 @@ static const void *pg_bytes(struct db_rows *q, enum db_column column, size_t *re
 	return pg_str(q, column);
 }
 
-/* --- what a connection knows -------------------------------------------------------------------------------- */
+/* --- state of a connection ---------------------------------------------------------------------------------- */
 
 static int64_t pg_last_id(struct db *d)
 {
@@ -309,7 +310,7 @@ static int make_pg_db(struct pg_db **ret, const char *address, bool writes, stru
 	p->answer_s = writes ? WRITER_ANSWER_S : READER_ANSWER_S;
 	rc = pgso_load(&p->pq, err);
 	if (!rc && snprintf(p->address, sizeof p->address, "%s", address) >= (int)sizeof p->address)
-		rc = err_set(err, ERR_USAGE, "the database's address is too long");
+		rc = err_set(err, ERR_USAGE, "the address of the database is too long");
 	if (!rc)
 		rc = pg_connect(p, err);
 	if (rc) {
@@ -338,8 +339,8 @@ static int check_pg_version(struct pg_db *p, struct err *err)
 	if (rc || version == DB_VERSION)
 		return rc;
 	if (!version)
-		return err_set(err, ERR_USAGE, "%s holds no store yet: dptrack db init makes one", p->name);
-	return err_set(err, ERR_USAGE, "%s holds a store of version %d, this dptrack wants %d: dptrack db upgrade",
+		return err_set(err, ERR_USAGE, "%s has no store yet: create one with dptrack db init", p->name);
+	return err_set(err, ERR_USAGE, "%s has a store of version %d, expected %d: run dptrack db upgrade",
 		       p->name, version, DB_VERSION);
 }
 
@@ -387,13 +388,13 @@ static struct db *pg_alone(struct db *d)
 		pg_close(&p->alone->db);
 		p->alone = NULL;
 	}
-	/* Without one the statement joins the transaction: right, but others may wait for it. */
+	/* Without it the statement joins the transaction: correct, but others may wait for it. */
 	if (!p->alone && make_pg_db(&p->alone, p->address, true, NULL))
 		return d;
 	return &p->alone->db;
 }
 
-/* Deleting the row waits for a commit that is still on its way, and forbids one that comes later. */
+/* Deleting the row waits for a commit in flight and prevents a later one. */
 static int ask_group_outcome(struct pg_db *p, int64_t process, int64_t group, bool *ret_committed, struct err *err)
 {
 	int64_t done = 0;
@@ -422,7 +423,7 @@ static int pg_recover(struct db *d, bool *ret_committed, struct err *err)
 	return 0;
 }
 
-/* --- its tables --------------------------------------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------------------------------------------- */
 
 int pg_version(const char *address, int *ret, struct err *err)
 {
@@ -436,14 +437,14 @@ int pg_version(const char *address, int *ret, struct err *err)
 	return rc;
 }
 
-/* One text, one transaction. */
+/* Runs several statements as one transaction. */
 static int run_pg_script(struct pg_db *p, const char *text, const char *doing, struct err *err)
 {
 	PGresult *r;
 	int rc = 0;
 
 	if (!p->pq.exitPipelineMode(p->c))
-		return err_set(err, ERR_IO, "%s: answers are left over", p->name);
+		return err_set(err, ERR_IO, "%s: there are unread answers", p->name);
 	r = p->pq.exec(p->c, text);
 	if (p->pq.resultStatus(r) != PGRES_COMMAND_OK)
 		rc = err_set(err, ERR_IO, "%s: %s: %.*s", p->name, doing,
@@ -461,14 +462,14 @@ int pg_init(const char *address, struct err *err)
 		return rc;
 	rc = read_pg_version(p, &version, err);
 	if (!rc && version)
-		rc = err_set(err, ERR_EXISTS, "%s holds a store already (version %d)", p->name, version);
+		rc = err_set(err, ERR_EXISTS, "%s has a store already (version %d)", p->name, version);
 	if (!rc)
-		rc = run_pg_script(p, schema, "making the tables", err);
+		rc = run_pg_script(p, schema, "creating the tables", err);
 	pg_close(&p->db);
 	return rc;
 }
 
-static const char *upgrade_to(int version)
+static const char *find_upgrade(int version)
 {
 	for (size_t i = 0; i < sizeof upgrades / sizeof upgrades[0]; i++)
 		if (upgrades[i].number == version)
@@ -476,22 +477,22 @@ static const char *upgrade_to(int version)
 	return NULL;
 }
 
-/* Each version is a transaction: one that fails leaves the store as it was. */
-static int upgrade_from(struct pg_db *p, int version, struct err *err)
+/* Each version is one transaction, so a failure leaves the previous version. */
+static int run_upgrades(struct pg_db *p, int version, struct err *err)
 {
 	int at, rc = 0;
 
 	if (!version)
-		return err_set(err, ERR_NOENT, "%s holds no store yet: dptrack db init makes one", p->name);
+		return err_set(err, ERR_NOENT, "%s has no store yet: create one with dptrack db init", p->name);
 	if (version > DB_VERSION)
 		return err_set(err, ERR_CORRUPT, "%s was written by a newer dptrack (store version %d, not %d)",
 			       p->name, version, DB_VERSION);
 	for (at = version + 1; at <= DB_VERSION; at++)
-		if (!upgrade_to(at))
-			return err_set(err, ERR_UNSUPPORTED, "%s is of version %d, from which there is no way to %d",
+		if (!find_upgrade(at))
+			return err_set(err, ERR_UNSUPPORTED, "%s has version %d, which cannot be upgraded to %d",
 				       p->name, version, DB_VERSION);
 	for (at = version + 1; at <= DB_VERSION && !rc; at++)
-		rc = run_pg_script(p, upgrade_to(at), "upgrading the store", err);
+		rc = run_pg_script(p, find_upgrade(at), "upgrading the store", err);
 	return rc;
 }
 
@@ -504,7 +505,7 @@ int pg_upgrade(const char *address, int *ret_from, struct err *err)
 		return rc;
 	rc = read_pg_version(p, ret_from, err);
 	if (!rc)
-		rc = upgrade_from(p, *ret_from, err);
+		rc = run_upgrades(p, *ret_from, err);
 	pg_close(&p->db);
 	return rc;
 }

@@ -1,4 +1,4 @@
-/* db_sqlite.c: opens SQLite as reliability needs it, migrates, prepares the named queries, maps its errors to ours. */
+/* db_sqlite.c: opens SQLite with the settings for durability, migrates, prepares the named queries, maps errors. */
 #include "web/store/db/sqlite_inside.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static int file_errno(sqlite3_file *f)
 	return f && f->pMethods && !f->pMethods->xFileControl(f, SQLITE_FCNTL_LAST_ERRNO, &why) ? why : 0;
 }
 
-/* Of an input or output error; 0 when it is not known. A failed commit leaves it with the file alone. */
+/* errno of an I/O error; 0: unknown. After a failed commit only the file has it. */
 static int system_errno(sqlite3 *h)
 {
 	sqlite3_file *file = NULL, *log = NULL;
@@ -60,6 +60,7 @@ static int system_errno(sqlite3 *h)
 	return why ? why : file_errno(file);
 }
 
+/* Maps the last error of a connection to enum err_code. */
 static int sqlite_error_code(sqlite3 *h)
 {
 	int why = system_errno(h);
@@ -86,14 +87,14 @@ static int sqlite_error_code(sqlite3 *h)
 	}
 }
 
-/* What to do about a file that SQLite cannot make sense of. */
+/* What to do about a file that SQLite cannot read. */
 static const char *sqlite_advice(struct sqlite3 *h)
 {
 	const int why = sqlite3_errcode(h) & 0xff;
 
 	return why == SQLITE_CORRUPT || why == SQLITE_NOTADB
-		? "; `dptrack backup --restore BACKUP` puts a backup in its place; without the file journals are read "
-		  "anew"
+		? "; restore a backup (dptrack backup --restore BACKUP), or remove the file: journals are then read "
+		  "again"
 		: "";
 }
 
@@ -222,8 +223,8 @@ static int sqlite_run_values(struct db *d, enum db_query q, const struct db_valu
 	return rc < 0 ? rc : 0;
 }
 
-/* What lies at the path now. */
-static const char *fate_of_file(const struct sqlite_db *d, const char *file)
+/* What happened to the file at the path; NULL: nothing. */
+static const char *check_file_fate(const struct sqlite_db *d, const char *file)
 {
 	struct stat sb;
 
@@ -232,7 +233,7 @@ static const char *fate_of_file(const struct sqlite_db *d, const char *file)
 	return sb.st_dev == d->device && sb.st_ino == d->inode ? NULL : "replaced";
 }
 
-/* Of the log a link count tells: a new reader makes another one of its name. */
+/* For the log the link count decides, because a new reader creates another file of that name. */
 static int sqlite_still_there(struct db *of, struct err *err)
 {
 	struct sqlite_db *d = sqlite_db(of);
@@ -243,12 +244,12 @@ static int sqlite_still_there(struct db *of, struct err *err)
 		d->log_fd = open(log, O_RDONLY | O_CLOEXEC);
 	if (d->log_fd >= 0 && !fstat(d->log_fd, &sb) && !sb.st_nlink)
 		lost = log;
-	fate = fate_of_file(d, file);
+	fate = check_file_fate(d, file);
 	if (fate)
 		lost = file;
 	return !lost ? 0 : err_set(err, ERR_IO,
-				   "%s was %s while it is in use: nothing more can be stored; stop this process, then "
-				   "see what dptrack doctor says", lost, fate ? fate : "deleted");
+				   "%s was %s while in use: nothing more can be stored: stop this process, then "
+				   "run dptrack doctor", lost, fate ? fate : "deleted");
 }
 
 static int64_t sqlite_last_id(struct db *d)
@@ -323,7 +324,7 @@ static void sqlite_checkpoint(struct db *of, bool everything)
 	d->wal_pages = pages > done ? pages - done : 0;
 }
 
-/* Older versions can damage a file to which two connections write at once. */
+/* Other versions can corrupt a file that two connections write at once. */
 const char *db_engine(enum db_flaw *ret)
 {
 	int n = sqlite3_libversion_number();
@@ -339,10 +340,10 @@ uint64_t db_memory_bytes(void)
 	return (uint64_t)sqlite3_memory_used();
 }
 
-/* As it is, beside it: FILE.before-N, N being the first step that it lacks. */
+/* Copies the file to FILE.before-N, where N is the first missing migration. */
 static int copy_before_migration(struct sqlite_db *d, const char *path, int step, struct err *err)
 {
-	char copy[PATH_MAX], half[PATH_MAX]; /* half a copy must not pass for one the next time */
+	char copy[PATH_MAX], half[PATH_MAX]; /* a partial copy must not be taken for a complete one */
 	int rc;
 
 	if (snprintf(copy, sizeof copy, "%s.before-%d", path, step) >= (int)sizeof copy ||
@@ -360,7 +361,7 @@ static int copy_before_migration(struct sqlite_db *d, const char *path, int step
 	return err_prefix(err, "copying before an upgrade");
 }
 
-/* All that are missing or none, and waiting for the disk once. */
+/* Applies all missing migrations in one transaction, with one sync. */
 static int apply_sqlite_migration(struct sqlite_db *d, size_t first, struct err *err)
 {
 	size_t i;
@@ -427,6 +428,7 @@ static const struct db_engine sqlite_engine = {
 	.blob_bytes = sqlite_blob_bytes, .blob_read = sqlite_blob_read,
 };
 
+/* Opens a connection and sets its limits. */
 static int open_sqlite(struct sqlite_db **ret, const char *path, int flags, struct err *err)
 {
 	struct sqlite_db *d = calloc(1, sizeof *d);
@@ -452,7 +454,7 @@ static int open_sqlite(struct sqlite_db **ret, const char *path, int flags, stru
 	return 0;
 }
 
-/* By which another file of the same name is noticed. */
+/* Remembers device and inode, to detect a replaced file. */
 static int remember_sqlite_file(struct sqlite_db *d, const char *path, struct err *err)
 {
 	struct stat sb;
@@ -522,7 +524,7 @@ int db_open_alone(struct db **ret, const char *path, struct err *err)
 		rc = run_sqlite_script(d, script_open_alone, err, "opening for reading");
 	if (!rc && (rc = db_int(&d->db, &version, DB_version_get, err, "")) > 0)
 		rc = version == migrations[MIGRATION_COUNT - 1].number ? 0 :
-		     err_set(err, ERR_NOSPC, "%s: no space left to bring it to this version of dptrack", path);
+		     err_set(err, ERR_NOSPC, "%s: no space left to upgrade it to this version of dptrack", path);
 	if (rc) {
 		close_db(d);
 		return rc;

@@ -1,4 +1,4 @@
-/* foreign.c: another program's SQLite file, read only. */
+/* foreign.c: reads a SQLite file of another program. */
 #include "web/store/db/foreign.h"
 
 #include <fcntl.h>
@@ -49,7 +49,7 @@ static int fail_foreign(struct foreign *f, const char *doing, struct err *err)
 		       file ? file : "SQLite", doing, f->h ? sqlite3_errmsg(f->h) : "out of memory");
 }
 
-/* The path as an address that only reads. */
+/* Writes the path as an SQLite URI. */
 static void write_sqlite_uri(struct buf *to, const char *path, const char *how)
 {
 	buf_adds(to, "file:");
@@ -62,8 +62,8 @@ static void write_sqlite_uri(struct buf *to, const char *path, const char *how)
 	buf_adds(to, how);
 }
 
-/* A log beside the file can only be read where its index can be made; in a folder that is only read, as on a copy, the
- * file is taken as it lies there. */
+/* Reading a file with a log needs a writable folder for the log's index. In a read-only folder (a copy) the file is
+ * read without its log. */
 static int open_foreign_file(struct foreign *f, const char *path, const char *how)
 {
 	struct buf to;

@@ -1,5 +1,5 @@
-/* pg_link.c: the wire to PostgreSQL: connecting, queries sent without waiting, answers read together. Knows nothing of
- * transactions. */
+/* pg_link.c: the connection to PostgreSQL: connecting, sending queries without waiting, reading answers together.
+ * Knows nothing of transactions. */
 #include "config.h"
 
 #ifdef HAVE_LIBPQ
@@ -24,20 +24,20 @@ static const char *const query_text[] = {
 #undef SQL_QUERY
 };
 
-/* Numbers of PostgreSQL's types, which never change. */
+/* OIDs of PostgreSQL types, which never change. */
 enum { TYPE_BYTEA = 17, TYPE_INT8 = 20, TYPE_TEXT = 25, TYPE_FLOAT8 = 701 };
 enum { TYPE_BYTEAS = 1001, TYPE_TEXTS = 1009, TYPE_INT8S = 1016, TYPE_FLOAT8S = 1022 }; /* arrays of them */
 
-/* --- what failed -------------------------------------------------------------------------------------------- */
+/* --- errors ------------------------------------------------------------------------------------------------- */
 
 static const struct {
-	char state[6]; /* how it begins */
+	char state[6]; /* a prefix */
 	int code;
 } codes[] = {
 	{ "53100", ERR_NOSPC }, { "53", ERR_BUSY },	/* disk full; other resources */
-	{ "40", ERR_BUSY },	{ "23", ERR_BUSY },	/* a deadlock's victim; somebody made the same row */
-	{ "55", ERR_BUSY },	{ "57", ERR_BUSY },	/* not at this time; canceled, going down */
-	{ "25", ERR_BUSY },	{ "22012", ERR_BUSY },	/* timed out, a standby; this process is known no more */
+	{ "40", ERR_BUSY },	{ "23", ERR_BUSY },	/* a deadlock; a concurrent insert of the same row */
+	{ "55", ERR_BUSY },	{ "57", ERR_BUSY },	/* not available now; cancelled or shutting down */
+	{ "25", ERR_BUSY },	{ "22012", ERR_BUSY },	/* timeout or standby; the row of this process is gone */
 	{ "08", ERR_BUSY },	{ "54", ERR_LIMIT },
 	{ "XX001", ERR_DAMAGED }, { "XX002", ERR_DAMAGED }, { "22021", ERR_USAGE },
 };
@@ -52,13 +52,13 @@ static int pg_error_code(const char *state)
 	return ERR_IO;
 }
 
-/* The first line of what libpq says, without its end. */
+/* Copies the first line of a libpq message. */
 static void copy_one_line(char *to, size_t room, const char *text)
 {
 	snprintf(to, room, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
-static void note_lost_link(struct pg_db *p)
+static void mark_link_lost(struct pg_db *p)
 {
 	char why[300];
 
@@ -68,7 +68,7 @@ static void note_lost_link(struct pg_db *p)
 	p->open = false;
 	p->sent_count = 0;
 	copy_one_line(why, sizeof why, p->c ? p->pq.errorMessage(p->c) : "");
-	err_set(&p->error, ERR_BUSY, "the database %s went away%s%s; it is asked again soon", p->name,
+	err_set(&p->error, ERR_BUSY, "the database %s went away%s%s: reconnecting soon", p->name,
 		*why ? ": " : "", why);
 	p->untold = true;
 }
@@ -89,7 +89,7 @@ static int fill_pg_error(struct pg_db *p, struct err *err)
 {
 	if (err)
 		*err = p->error;
-	p->untold = p->lost; /* that lasts */
+	p->untold = p->lost; /* stays so until a reconnect */
 	return p->error.code;
 }
 
@@ -113,11 +113,11 @@ static int check_pg_address(const struct pgso *pq, const char *address, bool *re
 	char *why = NULL;
 	PQconninfoOption *all = pq->conninfoParse(address, &why), *o;
 
-	/* libpq's own text may hold the password. */
+	/* libpq's own text may have the password. */
 	pq->freemem(why);
 	if (!all)
 		return err_set(err, ERR_USAGE,
-			       "the database's address cannot be understood; want postgresql://USER@HOST/NAME");
+			       "the address of the database is malformed: expected postgresql://USER@HOST/NAME");
 	for (o = all; o->keyword; o++) {
 		if (!strcmp(o->keyword, "host") && ret_local)
 			*ret_local = is_local_host(o->val);
@@ -137,7 +137,8 @@ int pg_check_address(const char *address, bool *ret_password, struct err *err)
 	return rc ? rc : check_pg_address(&pq, address, NULL, ret_password, err);
 }
 
-/* A pooler does not say so, but the number of its connection is not that of the process that answers. */
+/* A pooler does not identify itself, but then the backend PID of the connection is not that of the answering
+ * process. */
 static int notice_pg_pooler(struct pg_db *p, struct err *err)
 {
 	int rc;
@@ -154,7 +155,8 @@ static int notice_pg_pooler(struct pg_db *p, struct err *err)
 
 int pg_connect(struct pg_db *p, struct err *err)
 {
-	/* What stands behind the address overrides it. Of several hosts a standby may lie behind: it answers nobody. */
+	/* Parameters after dbname are overridden by the address. With several hosts, a standby may lag, so it is
+	 * never used. */
 	const char *words[] = { "fallback_application_name", "connect_timeout", "keepalives_idle",
 				"keepalives_interval", "keepalives_count", "tcp_user_timeout", "target_session_attrs",
 				"sslmode", "dbname", "client_encoding", NULL };
@@ -226,7 +228,7 @@ static void put_pg_bytes(struct values *v, const void *bytes, size_t n, Oid type
 	v->formats[v->count] = type != TYPE_TEXT;
 }
 
-/* Of a batch's column. */
+/* Of a batch column. */
 static Oid pg_array_type(char kind)
 {
 	switch (kind) {
@@ -243,7 +245,7 @@ static Oid pg_array_type(char kind)
 	}
 }
 
-/* Borrowed until the query was sent. */
+/* Borrowed until the query is sent. */
 static void put_pg_value(struct values *v, const struct db_value *from)
 {
 	uint64_t bits;
@@ -285,6 +287,7 @@ static void note_sent_query(struct pg_db *p, enum db_query q, bool prepare)
 	p->sent[p->sent_count++] = (struct pg_sent){ q, prepare, false };
 }
 
+/* Sends a query, and prepares it first if this connection has not done so. */
 static int send_pg_query(struct pg_db *p, enum db_query q, const struct values *v, struct err *err)
 {
 	struct pg_rows *r = &p->rows[q];
@@ -299,17 +302,17 @@ static int send_pg_query(struct pg_db *p, enum db_query q, const struct values *
 	if (p->lost || p->untold)
 		return fill_pg_error(p, err);
 	if (p->pooled && q == DB_live_listen)
-		return 0; /* nobody would bring us the notices; whoever waits for them looks each second anyway */
+		return 0; /* notifications would not reach this connection; the reader polls each second anyway */
 	if (!p->pooled)
 		snprintf(name, sizeof name, "q%d", (int)q);
 	if (p->pooled || r->prepared == PG_UNPREPARED) {
 		if (!p->pq.sendPrepare(p->c, name, query_text[q], v->count, v->types))
-			return note_lost_link(p), fill_pg_error(p, err);
+			return mark_link_lost(p), fill_pg_error(p, err);
 		r->prepared = PG_SENT;
 		note_sent_query(p, q, true);
 	}
 	if (!p->pq.sendQueryPrepared(p->c, name, v->count, v->at, v->lengths, v->formats, 1))
-		return note_lost_link(p), fill_pg_error(p, err);
+		return mark_link_lost(p), fill_pg_error(p, err);
 	note_sent_query(p, q, false);
 	return 0;
 }
@@ -344,7 +347,7 @@ int pg_send_plain(struct pg_db *p, enum db_query q, struct err *err, const char 
 
 /* --- answers ------------------------------------------------------------------------------------------------ */
 
-/* libpq would wait for ever for a database that is stopped. */
+/* libpq itself would wait forever for a stopped server. */
 static PGresult *get_pg_result(struct pg_db *p)
 {
 	double until_s = clock_mono_s() + p->answer_s;
@@ -354,7 +357,7 @@ static PGresult *get_pg_result(struct pg_db *p)
 		int left_ms = (int)((until_s - clock_mono_s()) * 1000);
 
 		if (left_ms <= 0 || (poll(&fd, 1, left_ms) < 0 && errno != EINTR) || !p->pq.consumeInput(p->c))
-			note_lost_link(p);
+			mark_link_lost(p);
 	}
 	return p->lost ? NULL : p->pq.getResult(p->c);
 }
@@ -394,7 +397,7 @@ static void read_pg_result(struct pg_db *p, const struct pg_sent *s, bool last)
 		r = NULL;
 	} else if (status != PGRES_COMMAND_OK && status != PGRES_PIPELINE_ABORTED) {
 		if (p->pq.status(p->c) == CONNECTION_BAD)
-			note_lost_link(p);
+			mark_link_lost(p);
 		else
 			note_pg_error(p, r);
 	}
@@ -411,7 +414,7 @@ void pg_push(struct pg_db *p)
 		return;
 	last->synced = p->pq.pipelineSync(p->c);
 	if (!last->synced)
-		note_lost_link(p);
+		mark_link_lost(p);
 }
 
 int pg_settle(struct pg_db *p, struct err *err)
@@ -422,7 +425,7 @@ int pg_settle(struct pg_db *p, struct err *err)
 	for (i = 0; i < n && !p->lost; i++) {
 		read_pg_result(p, &p->sent[i], i + 1 == n);
 		if (p->sent[i].synced && !p->lost)
-			p->pq.clear(get_pg_result(p)); /* the sync's own */
+			p->pq.clear(get_pg_result(p)); /* of the sync */
 	}
 	for (i = 0; i < n; i++)
 		p->rows[p->sent[i].q].asked = false;
@@ -434,10 +437,10 @@ void pg_look(struct pg_db *p)
 {
 	struct pollfd fd = { .fd = p->lost ? -1 : p->pq.socket(p->c), .events = POLLIN };
 
-	/* What it said before it closed comes first. */
+	/* Reads what the server sent before it closed. */
 	while (!p->lost && poll(&fd, 1, 0) > 0)
 		if (!p->pq.consumeInput(p->c))
-			note_lost_link(p);
+			mark_link_lost(p);
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* readers.c: a stack of idle connections behind a lock. Those to an address are made by a thread of their own: threads
- * that answer requests may connect to nothing (web/server/sandbox.c). */
+/* readers.c: a stack of idle connections under a lock. A thread of its own connects to addresses, because threads
+ * that answer requests must not connect to anything (web/server/sandbox.c). */
 #include "web/store/db/readers.h"
 
 #include <pthread.h>
@@ -12,26 +12,26 @@
 
 #define MAX_READERS 64
 
-#define REST_S 4    /* of a file's connections that nobody needed so long all but one are closed: each holds 0.3 MB, and
-		       * another one is open in a millisecond */
-#define AGAIN_S 0.5 /* after an address could not be reached */
+#define REST_S 4    /* of the connections to a file that were idle for this long, all but one are closed: each uses
+		     * 0.3 MB, and reopening takes a millisecond */
+#define AGAIN_S 0.5 /* after a failed connect */
 
 struct readers {
 	char path[PATH_MAX];
 	pthread_mutex_t lock;
 	pthread_cond_t given;
 	struct db *idle[MAX_READERS];
-	double given_s[MAX_READERS]; /* when each of them was given back: the first one longest ago */
+	double given_s[MAX_READERS]; /* when each was given back: the oldest first */
 	int idle_count, open_count, max;
-	/* an address's */
+	/* addresses only */
 	bool connects, stop;
 	pthread_t connector;
 	pthread_cond_t wanted;
-	int wanted_count, waiting; /* connections to be made; takers that wait for any */
-	struct err away;           /* why the last one could not be made; its code is 0 when it was */
+	int wanted_count, waiting; /* connections to open; takers waiting for any */
+	struct err away;           /* error of the last connect; its code is 0 after success */
 };
 
-/* Under the lock: it has become idle. */
+/* Under the lock: adds an idle connection. */
 static void put_idle_reader(struct readers *p, struct db *d)
 {
 	p->given_s[p->idle_count] = clock_mono_s();
@@ -135,7 +135,7 @@ void readers_free(struct readers *p)
 	free(p);
 }
 
-/* Under the lock: an idle connection, once there is one. While the address cannot be reached nobody waits for it. */
+/* Under the lock: takes an idle connection or waits for one; fails while the address cannot be reached. */
 static int take_connected_reader(struct readers *p, struct db **ret, struct err *err)
 {
 	int rc = 0;
@@ -161,6 +161,7 @@ static int take_connected_reader(struct readers *p, struct db **ret, struct err 
 	return rc;
 }
 
+/* Takes an idle connection, or opens one if fewer than max are open. */
 static int take_reader(struct readers *p, struct db **ret, struct err *err)
 {
 	struct db *d = NULL;
@@ -202,8 +203,8 @@ static int take_snapshot_reader(struct store *s, struct db **ret, struct err *er
 		return rc;
 	db_attach(d, s->archives);
 	rc = db_run(d, DB_begin_read, err, "");
-	/* A file's deferred transaction gets its snapshot with the first read. So does an address's, where that would
-	 * be a round trip of its own: what the taker asks first will do. */
+	/* A deferred transaction of a file gets its snapshot with the first read. At an address that would cost a
+	 * round trip, so the taker's first query does it. */
 	if (!rc && !db_shared(d) && (rc = db_int(d, &rev, DB_rev_get, err, "")) > 0)
 		rc = 0;
 	*ret = d;
@@ -216,7 +217,7 @@ int readers_take(struct store *s, struct db **ret, struct err *err)
 	bool broken = true;
 	int tries, rc = 0;
 
-	/* A database that came back has left every idle connection broken. */
+	/* After the database was away, every idle connection is broken. */
 	for (tries = 0; broken && tries <= MAX_READERS; tries++) {
 		rc = take_snapshot_reader(s, &d, err);
 		broken = rc && d && db_lost(d);
@@ -229,7 +230,7 @@ int readers_take(struct store *s, struct db **ret, struct err *err)
 	return rc;
 }
 
-/* Under the lock: idle connections that have rested, how many. */
+/* Under the lock: takes the connections to close; returns their number. */
 static int take_rested_reader(struct readers *p, struct db *ret[])
 {
 	double until = clock_mono_s() - REST_S;

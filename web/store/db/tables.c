@@ -1,4 +1,4 @@
-/* tables.c: whole tables, read and filled by queries that follow from their columns. */
+/* tables.c: reads and fills whole tables with queries generated from their columns. */
 #include "web/store/db/tables.h"
 
 #include <string.h>
@@ -46,7 +46,7 @@ static int pass_table_row(const struct table_walk *w, const struct db_table *t, 
 	return w->row(w->arg, &row, err);
 }
 
-/* All rows that a query has now; how many, or negative. */
+/* Passes all rows of a query; returns their number, or negative. */
 static int64_t walk_table_rows(const struct table_walk *w, const struct db_table *t, enum db_query query,
 			       struct err *err)
 {

@@ -1,4 +1,4 @@
-/* artifact_path.c: which paths of clients are taken. */
+/* artifact_path.c: validates paths from clients. */
 #include <string.h>
 
 #include "tracker/base/utf8.h"
@@ -39,7 +39,7 @@ static int percent_digit(char c)
 		? c - 'A' + 10 : -1;
 }
 
-/* Undoes percent signs in place; a percent sign without two hex digits is one. False when there was nothing to undo. */
+/* Decodes percent escapes in place; a percent sign without two hex digits stays. False: there was none. */
 static bool decode_percent(char *text)
 {
 	char *to = text;
@@ -55,7 +55,7 @@ static bool decode_percent(char *text)
 		any = true;
 		*to = (char)(high * 16 + low);
 		if (!*to)
-			*to = '\\'; /* as bad as a NUL, but the text goes on */
+			*to = '\\'; /* rejected like a NUL, without ending the text */
 		to++;
 		text += 2;
 	}

@@ -1,4 +1,4 @@
-/* artifacts.c: the door: files lie below a folder (disk.h) or are objects (objects.h). */
+/* artifacts.c: chooses between files below a folder (disk.h) and objects (objects.h). */
 #include "web/store/files/artifacts.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #define BYTES_MAX (UINT64_C(1) << 40)
 
 struct artifacts {
-	struct objects *objects; /* NULL: files lie in disk */
+	struct objects *objects; /* NULL: files are in disk */
 	struct disk *disk;
 	uint64_t max_bytes;
 };
@@ -53,7 +53,7 @@ int artifacts_connect(struct artifacts *a, struct err *err)
 
 	if (rc != ERR_IO)
 		return rc;
-	log_warn("%s; files are refused until it answers", err->text);
+	log_warn("%s: files are refused until it answers", err->text);
 	return 0;
 }
 
@@ -142,7 +142,7 @@ static int entry_digest(struct store *s, const char *path, struct artifact_entry
 	int rc = path ? artifact_open(s, path, &f, err) : ERR_NOMEM;
 
 	if (rc == ERR_NOENT || rc == ERR_USAGE)
-		return 0; /* gone meanwhile */
+		return 0; /* removed meanwhile */
 	if (rc)
 		return rc;
 	if (f.fd >= 0)

@@ -1,5 +1,5 @@
-/* disk.c: artifacts as files. openat2 resolves a whole path where the kernel has it; else every folder is opened by
- * itself, symbolic links never followed. */
+/* disk.c: artifacts as files. openat2 resolves a whole path where the kernel has it; else folders are opened one by
+ * one. Symbolic links are never followed. */
 #include "web/store/files/disk.h"
 
 #include <dirent.h>
@@ -26,14 +26,14 @@
 
 struct disk {
 	char *root;
-	pthread_mutex_t lock; /* root_fd, while it is opened */
-	int root_fd;          /* -1: not there yet */
+	pthread_mutex_t lock; /* guards root_fd while it is opened */
+	int root_fd;          /* -1: not opened yet */
 };
 
 struct disk_receiving {
 	struct disk *disk;
 	char *path;
-	char temporary[48]; /* below the root; "" when it is gone */
+	char temporary[48]; /* below the root; "" after the rename */
 	int fd;
 	uint64_t bytes;
 	struct sha256 sha;
@@ -71,8 +71,8 @@ const char *disk_root(const struct disk *k)
 	return k->root;
 }
 
-/* Who uploads holds a lock on the temporary file (flock, which ends with the process): another process of the same
- * store may start meanwhile. */
+/* A running upload holds a lock on its temporary file (flock, which ends with the process), so another process of
+ * the store may sweep at any time. */
 static void sweep_upload(int folder, const char *name)
 {
 	int fd = openat(folder, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -84,7 +84,7 @@ static void sweep_upload(int folder, const char *name)
 	close(fd);
 }
 
-/* What an upload left when its process was killed. */
+/* Removes temporary files of killed uploads. */
 static void sweep_uploads(int root)
 {
 	int fd = openat(root, FILES_UPLOADS, FOLDER_FLAGS);
@@ -116,7 +116,7 @@ static int open_disk_root(struct disk *k, bool make)
 	return fd;
 }
 
-/* Reads only: one call of the kernel where it can be. */
+/* Opens for reading, with one system call where possible. */
 static int open_beneath(int root, const char *path, int flags)
 {
 	struct open_how how = {
@@ -211,7 +211,7 @@ int disk_remove(struct disk *k, const char *path, struct err *err)
 
 /* --- uploads ------------------------------------------------------------------------------------------------ */
 
-/* 1: another process that swept took the file between its making and its lock. */
+/* 1: another process swept the file between its creation and its lock. */
 static int make_temporary(struct disk_receiving *u, int root, struct err *err)
 {
 	unsigned char raw[8];

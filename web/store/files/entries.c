@@ -1,4 +1,4 @@
-/* entries.c: a list that grows in an arena. */
+/* entries.c: a growing list in an arena. */
 #include "web/store/files/entries.h"
 
 #include <stdlib.h>

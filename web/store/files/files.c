@@ -1,4 +1,4 @@
-/* files.c: walking to, removing and copying. */
+/* files.c: opening, removing and copying. */
 #include "web/store/files/files.h"
 
 #include <dirent.h>
@@ -20,7 +20,7 @@
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define MAX_DEPTH 64
 
-/* A missing folder is made and, so that it is there after a power cut, its parent synced. */
+/* Opens a folder; a missing one is created and its parent synced, so that it survives a power failure. */
 static int step_into(int at, const char *name, bool make)
 {
 	int fd = openat(at, name, FOLDER_FLAGS);
@@ -58,9 +58,9 @@ int files_parent(int root_fd, const char *path, bool make, const char **ret_name
 	return fd;
 }
 
-static int remove_any(int at_fd, const char *name, int dry, struct files_sum *sum, int depth);
+static int remove_entry(int at_fd, const char *name, int dry, struct files_sum *sum, int depth);
 
-/* What is mounted there belongs to somebody else: EXDEV, where the kernel can tell (5.6). */
+/* Refuses mount points (EXDEV) where the kernel can detect them (5.6). */
 static int open_own_folder(int at_fd, const char *name)
 {
 	struct open_how how = { .flags = FOLDER_FLAGS, .resolve = RESOLVE_NO_XDEV };
@@ -83,12 +83,12 @@ static int remove_tree(int at_fd, const char *name, int dry, struct files_sum *s
 	}
 	while (!rc && (e = readdir(d)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-			rc = remove_any(fd, e->d_name, dry, sum, depth + 1);
+			rc = remove_entry(fd, e->d_name, dry, sum, depth + 1);
 	closedir(d);
 	return rc || dry || !unlinkat(at_fd, name, AT_REMOVEDIR) ? rc : errno;
 }
 
-static int remove_any(int at_fd, const char *name, int dry, struct files_sum *sum, int depth)
+static int remove_entry(int at_fd, const char *name, int dry, struct files_sum *sum, int depth)
 {
 	struct stat sb;
 
@@ -105,7 +105,7 @@ static int remove_any(int at_fd, const char *name, int dry, struct files_sum *su
 
 int files_remove(int at_fd, const char *name, int dry, struct files_sum *sum)
 {
-	return remove_any(at_fd, name, dry, sum, 0);
+	return remove_entry(at_fd, name, dry, sum, 0);
 }
 
 struct files_copying {
@@ -115,7 +115,7 @@ struct files_copying {
 	struct err *err;
 };
 
-static int copy_any(const struct files_copying *c, const char *from, const char *to, int depth);
+static int copy_entry(const struct files_copying *c, const char *from, const char *to, int depth);
 
 static int copy_file_bytes(const struct files_copying *c, int in, int out, const char *to)
 {
@@ -157,6 +157,7 @@ static int copy_one_file(const struct files_copying *c, const char *from, const 
 	return rc;
 }
 
+/* Copies a folder with everything in it, up to MAX_DEPTH levels. */
 static int copy_folder(const struct files_copying *c, const char *from, const char *to, int depth)
 {
 	char below[PATH_MAX], there[PATH_MAX];
@@ -175,13 +176,13 @@ static int copy_folder(const struct files_copying *c, const char *from, const ch
 		    snprintf(there, sizeof there, "%s/%s", to, e->d_name) >= (int)sizeof there)
 			rc = err_set(c->err, ERR_USAGE, "%.200s: the path is too long", below);
 		else
-			rc = copy_any(c, below, there, depth + 1);
+			rc = copy_entry(c, below, there, depth + 1);
 	}
 	closedir(d);
 	return rc;
 }
 
-static int copy_any(const struct files_copying *c, const char *from, const char *to, int depth)
+static int copy_entry(const struct files_copying *c, const char *from, const char *to, int depth)
 {
 	struct stat sb;
 
@@ -197,7 +198,7 @@ static int copy_any(const struct files_copying *c, const char *from, const char 
 int files_copy(const char *from, const char *to, struct files_sum *sum, int (*stop)(void *arg), void *arg,
 	       struct err *err)
 {
-	return copy_any(&(struct files_copying){ sum, stop, arg, err }, from, to, 0);
+	return copy_entry(&(struct files_copying){ sum, stop, arg, err }, from, to, 0);
 }
 
 int files_draw_name(char ret[33], struct err *err)
@@ -205,7 +206,7 @@ int files_draw_name(char ret[33], struct err *err)
 	unsigned char raw[16];
 
 	if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
-		return err_set(err, ERR_IO, "the system gives no random bytes");
+		return err_set(err, ERR_IO, "cannot draw random bytes");
 	for (size_t i = 0; i < sizeof raw; i++)
 		snprintf(ret + 2 * i, 3, "%02x", raw[i]);
 	return 0;

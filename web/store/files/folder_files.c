@@ -1,4 +1,4 @@
-/* folder_files.c: which folder is a run's, and what of it is shown. */
+/* folder_files.c: which folder belongs to a run, and which of its files are listed. */
 #include "web/store/files/folder_files.h"
 
 #include <dirent.h>
@@ -26,7 +26,7 @@ static const char *parent_folder(struct arena *a, const char *path)
 	return slash ? arena_printf(a, "%.*s", (int)(slash - path), path) : ".";
 }
 
-/* Event files that others wrote give their folder's digest to the run as its id. */
+/* The id of a foreign run is the digest of its folder. */
 static bool is_foreign(const char *run, const char *folder)
 {
 	char hex[65];
@@ -35,7 +35,7 @@ static bool is_foreign(const char *run, const char *folder)
 	return !memcmp(hex, run, 32);
 }
 
-/* Where its journals lie; of several folders the one that its id is made of, or the first. */
+/* Finds the folder of its journals: of several, the one whose digest is the run id, else the first. */
 static int find_run_folder(struct store *s, const char *run, struct arena *a, const char **ret, struct err *err)
 {
 	const char *folder;
@@ -60,14 +60,14 @@ static int find_run_folder(struct store *s, const char *run, struct arena *a, co
 	return rc;
 }
 
-static bool has_word(const char *name, const char *const *words)
+static bool has_any_word(const char *name, const char *const *words)
 {
 	while (*words && !strcasestr(name, *words))
 		words++;
 	return *words != NULL;
 }
 
-static bool ends_so(const char *name, const char *const *ends)
+static bool has_any_suffix(const char *name, const char *const *ends)
 {
 	size_t n = strlen(name);
 
@@ -76,23 +76,23 @@ static bool ends_so(const char *name, const char *const *ends)
 	return *ends != NULL;
 }
 
-/* What training programs call what they keep. */
-static bool is_stored_elsewhere(const char *name, bool folder)
+/* Names that training programs use for weights and checkpoints. */
+static bool looks_like_weights(const char *name, bool folder)
 {
 	static const char *const places[] = { "checkpoint", "ckpt", "weights", "model", NULL };
 	static const char *const weights[] = { ".safetensors", ".pt", ".pth", ".ckpt", ".bin", ".h5", ".keras", ".onnx",
 					       ".npz", ".gguf", ".pkl", ".weights", NULL };
 
-	return folder ? has_word(name, places) : ends_so(name, weights);
+	return folder ? has_any_word(name, places) : has_any_suffix(name, weights);
 }
 
 static bool is_shown_file(const char *name, bool folder, bool foreign)
 {
 	static const char *const not_files[] = { "lock", NULL };
 
-	if (name[0] == '.' || (!folder && (strstr(name, "tfevents") || ends_so(name, not_files))))
+	if (name[0] == '.' || (!folder && (strstr(name, "tfevents") || has_any_suffix(name, not_files))))
 		return false;
-	return foreign ? is_stored_elsewhere(name, folder) : folder || !strstr(name, ".journal");
+	return foreign ? looks_like_weights(name, folder) : folder || !strstr(name, ".journal");
 }
 
 static int list_run_folder(int fd, bool foreign, struct entries *list)
@@ -118,7 +118,7 @@ static int list_run_folder(int fd, bool foreign, struct entries *list)
 	return rc;
 }
 
-/* -1: not there. Never through a symbolic link. */
+/* Opens without following symbolic links. -1: not there. */
 static int open_run_folder(const char *root, const char *folder, const char *path, struct arena *a)
 {
 	int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), parent, fd = -1;
@@ -138,7 +138,7 @@ static int open_run_folder(const char *root, const char *folder, const char *pat
 	return fd;
 }
 
-/* Every folder on the way is one that is shown. */
+/* Returns true if every folder of the path is listed. */
 static bool may_enter_folder(const char *path, bool foreign)
 {
 	char name[NAME_MAX + 1];

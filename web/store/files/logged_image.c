@@ -1,4 +1,4 @@
-/* logged_image.c: reads key, step and time out of the names; the rest is as with media of journals. */
+/* logged_image.c: parses key, step and time from file names; stores images like media of journals. */
 #include "web/store/files/logged_image.h"
 
 #include <stdio.h>
@@ -18,8 +18,8 @@ struct picture_file {
 	int64_t step, ms;
 };
 
-/* Takes a name and a whole number off the end of the text: KEY+NAME+N. */
-static bool cut_query_number(char *text, const char *name, int64_t *ret)
+/* Cuts a name and an integer off the end of the text: KEY+NAME+N. */
+static bool cut_named_number(char *text, const char *name, int64_t *ret)
 {
 	char *at = strrchr(text, '+'), *end;
 	size_t n = strlen(name);
@@ -31,8 +31,8 @@ static bool cut_query_number(char *text, const char *name, int64_t *ret)
 	return !*end;
 }
 
-/* False: the path is no picture's. */
-static bool picture_name(const char *path, struct picture_file *ret)
+/* False: not the path of an image. */
+static bool parse_picture_path(const char *path, struct picture_file *ret)
 {
 	static const char below[] = "/artifacts/images/";
 	const char *run = strchr(path, '/'), *name = strstr(path, below);
@@ -48,11 +48,11 @@ static bool picture_name(const char *path, struct picture_file *ret)
 	if (!ending || strlen(ending) < 4 || strcmp(ending + strlen(ending) - 4, ".png") != 0)
 		return false;
 	*ending = '\0';
-	if (!cut_query_number(text, "timestamp", &ret->ms) || !cut_query_number(text, "step", &ret->step) || !*text ||
+	if (!cut_named_number(text, "timestamp", &ret->ms) || !cut_named_number(text, "step", &ret->step) || !*text ||
 	    strlen(text) > LIMIT_key_bytes)
 		return false;
 	for (char *p = text; *p; p++)
-		if (*p == '~') /* MLflow's slash */
+		if (*p == '~') /* MLflow's encoding of a slash */
 			*p = '/';
 	snprintf(ret->key, sizeof ret->key, "%.*s", LIMIT_key_bytes, text);
 	return true;
@@ -62,14 +62,14 @@ size_t artifact_picture_room(const char *path)
 {
 	struct picture_file p;
 
-	return picture_name(path, &p) ? LIMIT_media_bytes : 0;
+	return parse_picture_path(path, &p) ? LIMIT_media_bytes : 0;
 }
 
 bool logged_image_run(const char *path, char ret[33])
 {
 	struct picture_file p;
 
-	if (!picture_name(path, &p))
+	if (!parse_picture_path(path, &p))
 		return false;
 	memcpy(ret, p.run, sizeof(p.run));
 	return true;
@@ -88,7 +88,7 @@ static int remove_picture(struct state *st, const char *path, struct state_run *
 	int rc;
 
 	*ret = NULL;
-	if (!picture_name(path, p))
+	if (!parse_picture_path(path, p))
 		return 0;
 	rc = state_run(st, p->run, ret, &why);
 	if (rc == ERR_NOENT || rc == ERR_GONE)
@@ -118,7 +118,7 @@ int logged_image_put(struct state *st, const struct artifact_digest *d, struct e
 	buf_init(&content, LIMIT_media_bytes);
 	media_add_image(&content, (struct event_span){ bytes, bytes + d->bytes }, read_be32(bytes + 16),
 			read_be32(bytes + 20));
-	if (!buf_failed(&content)) /* else too large: a file it remains */
+	if (!buf_failed(&content)) /* if too large it stays a file only */
 		rc = told_media(st, r, &(struct told_media){ .key = p.key, .kind = MEDIA_IMAGE, .rank = STATE_RUN_LEVEL,
 							     .segment = r->segment, .step = p.step,
 							     .wall_time = (double)p.ms / 1000, .bytes = content.data,
@@ -127,7 +127,7 @@ int logged_image_put(struct state *st, const struct artifact_digest *d, struct e
 	return rc;
 }
 
-/* 1 with the next file behind at that may be a picture, before the end, 0 when there is none. */
+/* 1: the next file after `at` and before the end that may be an image; 0: none. */
 static int next_picture_file(struct db *db, char *at, size_t room, const char *end, struct err *err)
 {
 	struct db_rows *q;

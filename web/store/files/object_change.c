@@ -1,5 +1,5 @@
-/* object_change.c: objects that begin and are removed, and where they lie, as kinds of changes. Asks no store of
- * objects. */
+/* object_change.c: rows of objects that begin or are removed, and of their place, as kinds of changes. Makes no
+ * request. */
 #include "tracker/base/clock.h"
 #include "web/store/files/artifacts.h"
 #include "web/store/write/change.h"
@@ -14,7 +14,7 @@ static int doom_object(struct state *st, struct change *c, struct err *err)
 	int64_t one;
 	int rc = db_int(state_db(st), &one, DB_object_doom, err, "t", c->op.name);
 
-	return rc ? (rc < 0 ? rc : 0) : change_refuse(c, ERR_NOENT, "the object is a file's now");
+	return rc ? (rc < 0 ? rc : 0) : change_refuse(c, ERR_NOENT, "a file uses the object");
 }
 
 static int forget_object(struct state *st, struct change *c, struct err *err)

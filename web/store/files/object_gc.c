@@ -1,5 +1,5 @@
-/* object_gc.c: removes the objects that no file's row names: uploads that were never finished, files that were deleted
- * or replaced. Each is doomed first, so that no upload can still make it a file's, then removed, then forgotten. */
+/* object_gc.c: removes objects that no file uses: unfinished uploads, deleted or replaced files. Each is marked
+ * first, so that no upload can give it to a file, then deleted, then its row. */
 #include <stdio.h>
 
 #include "web/store/base/parts.h"
@@ -7,7 +7,7 @@
 #include "web/store/db/readers.h"
 #include "web/store/files/objects.h"
 
-/* 1 with the next object behind *at, 0 when there is none. */
+/* 1: the next object after *at; 0: none. */
 static int next_garbage_object(struct store *s, int64_t before_ms, char at[OBJECT_NAME_BYTES], struct err *err)
 {
 	struct db_rows *q;
@@ -58,7 +58,7 @@ int artifact_sweep(struct store *s, int64_t before_ms, bool dry, uint64_t *ret_o
 		return rc;
 	while ((rc = next_garbage_object(s, before_ms, name, err)) > 0) {
 		if (background_job_canceled(s->work))
-			return err_set(err, ERR_CANCELED, "the store is closing; the rest is left for the next gc");
+			return err_set(err, ERR_CANCELED, "the store is closing: the next gc continues");
 		rc = dry ? 0 : remove_garbage_object(o, name, err);
 		if (rc)
 			break;

@@ -1,4 +1,4 @@
-/* object_read.c: a file on its way from the store: one piece is fetched while the one before it is handed on. */
+/* object_read.c: downloads a file: one piece is fetched while the previous one is returned. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "web/store/base/parts.h"
 #include "web/store/files/objects.h"
 
-#define FIRST ((size_t)256 << 10) /* the first piece is small, so that it is there soon */
+#define FIRST ((size_t)256 << 10) /* the first piece is small, for a fast start */
 #define HAND_ON 65536
 
 struct artifact_read {
@@ -15,12 +15,12 @@ struct artifact_read {
 	char key[OBJECT_KEY_MAX + 1], etag[OBJECT_ETAG_BYTES];
 	size_t held;
 	pthread_mutex_t lock;
-	uint64_t at, end; /* what is to be fetched next */
+	uint64_t at, end; /* the next range to fetch */
 	size_t piece;
-	char *have, *come; /* handed on; fetched, both of OBJECTS_PART at most */
+	char *have, *come; /* being returned; being fetched; each at most OBJECTS_PART */
 	size_t have_bytes, have_at, come_bytes;
-	bool busy;  /* the crew has it: `come` is the crew's */
-	bool ended; /* nobody but the crew knows of it any more */
+	bool busy;  /* the pool fetches and owns `come` */
+	bool ended; /* only the pool still refers to it */
 	void (*wake)(void *arg);
 	void *wake_arg;
 	int rc;
@@ -60,12 +60,13 @@ static int fetch_object_range(struct artifact_read *r, size_t n, struct err *err
 	int rc = object_get(r->o->client, &g, &facts, err);
 
 	if (!rc && r->come_bytes != n)
-		return err_set(err, ERR_BUSY, "the object %s is shorter than its file was", r->key);
+		return err_set(err, ERR_BUSY, "the object %s is shorter than its file", r->key);
 	if (!rc)
 		snprintf(r->etag, sizeof r->etag, "%s", facts.etag);
-	return rc ? objects_failed("the object store does not give the file", rc, err) : 0;
+	return rc ? objects_failed("cannot read the file from the object store", rc, err) : 0;
 }
 
+/* Task of the pool: fetches the next piece and wakes the reader. */
 static void fetch_next_piece(void *arg)
 {
 	struct artifact_read *r = arg;
@@ -91,7 +92,7 @@ static void fetch_next_piece(void *arg)
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* Under the lock: what has come is handed on, and the next piece is fetched. */
+/* Under the lock: starts returning the fetched piece, and fetches the next. */
 static void swap_read_pieces(struct artifact_read *r)
 {
 	char *empty = r->have;
@@ -114,12 +115,12 @@ int artifact_read_begin(struct artifact_read **ret, struct artifacts *a, const s
 	struct objects *o = artifacts_objects(a);
 	size_t each = opts->n < OBJECTS_PART ? (size_t)opts->n : OBJECTS_PART;
 	struct artifact_read *r;
-	int rc = o ? objects_ready(o, err) : err_set(err, ERR_UNSUPPORTED, "no object store was named (--artifacts)");
+	int rc = o ? objects_ready(o, err) : err_set(err, ERR_UNSUPPORTED, "no object store is configured: use --artifacts s3://BUCKET");
 
 	if (rc)
 		return rc;
 	if (!objects_hold(o, 2 * each))
-		return err_set(err, ERR_BUSY, "too many large files are on their way at once");
+		return err_set(err, ERR_BUSY, "too many large files are in transfer: try again later");
 	r = calloc(1, sizeof *r);
 	if (r)
 		*r = (struct artifact_read){ .o = o, .held = 2 * each, .at = opts->from, .end = opts->from + opts->n,
@@ -141,8 +142,8 @@ int artifact_read_begin(struct artifact_read **ret, struct artifacts *a, const s
 	return 0;
 }
 
-/* Under the lock: whether the next call of artifact_read_next can say something. */
-static bool can_name_object(const struct artifact_read *r)
+/* Under the lock: true if artifact_read_next would not return ARTIFACT_WAIT. */
+static bool is_read_ready(const struct artifact_read *r)
 {
 	return r->have_at < r->have_bytes || !r->busy;
 }
@@ -175,7 +176,7 @@ int artifact_read_next(struct artifact_read *r, struct buf *to, struct err *err)
 void artifact_read_wait(struct artifact_read *r, void (*wake)(void *arg), void *arg)
 {
 	pthread_mutex_lock(&r->lock);
-	if (can_name_object(r)) {
+	if (is_read_ready(r)) {
 		wake(arg);
 	} else {
 		r->wake = wake;

@@ -1,4 +1,4 @@
-/* objects.c: the store's address, its client and threads; which files there are, by their rows. */
+/* objects.c: address, client and threads of the object store; lookups of files in rows. */
 #include "web/store/files/objects.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "web/store/files/entries.h"
 
 #define THREADS 8
-#define TIMEOUT_S 4.0 /* without any byte: a request waits for it no longer, and the server's end neither */
-#define SKIP_MOST 32  /* files of one folder that are passed over before its end is looked up */
+#define TIMEOUT_S 4.0 /* without any byte: the longest wait of a request, and of a server that stops */
+#define SKIP_MOST 32  /* rows of one folder that are read before jumping to its end */
 
 int objects_new(struct objects **ret, struct store *s, const char *address, struct err *err)
 {
@@ -61,7 +61,7 @@ int objects_ready(struct objects *o, struct err *err)
 	return rc;
 }
 
-static int first_is_enough(void *user, const struct object_entry *e, struct err *err)
+static int stop_at_first_object(void *user, const struct object_entry *e, struct err *err)
 {
 	(void)user;
 	(void)e;
@@ -74,7 +74,7 @@ int objects_check(struct objects *o, struct err *err)
 	int rc = objects_ready(o, err);
 
 	if (!rc)
-		rc = object_list(o->client, &(struct object_list){ .prefix = o->prefix, .each = first_is_enough }, err);
+		rc = object_list(o->client, &(struct object_list){ .prefix = o->prefix, .each = stop_at_first_object }, err);
 	return rc > 0 ? 0 : rc;
 }
 
@@ -90,7 +90,7 @@ int objects_failed(const char *doing, int rc, struct err *err)
 	snprintf(text, sizeof text, "%.300s", err->text);
 	if (rc == ERR_NOMEM || rc == ERR_CANCELED)
 		return rc;
-	/* what is refused today (keys that ran out, a full quota) may be good again tomorrow */
+	/* a refusal (expired keys, a full quota) may be temporary */
 	return err_set(err, ERR_BUSY, "%s: %s", doing, text);
 }
 
@@ -107,10 +107,10 @@ void objects_give(struct objects *o, size_t bytes)
 	atomic_fetch_sub(&o->held, bytes);
 }
 
-/* --- what rows say ------------------------------------------------------------------------------------------ */
+/* --- rows --------------------------------------------------------------------------------------------------- */
 
-/* 1 when there is a row for which the query asks. */
-static int count_below_path(struct db *d, enum db_query q, const char *path, struct err *err)
+/* 1: the query finds a row for the path. */
+static int has_artifact_row(struct db *d, enum db_query q, const char *path, struct err *err)
 {
 	int64_t one;
 
@@ -137,7 +137,7 @@ int objects_find(struct objects *o, const char *path, struct artifact_file *ret,
 		rc = 0;
 	}
 	if (!rc && !f.object[0]) {
-		rc = count_below_path(d, DB_artifact_in_way, path, err);
+		rc = has_artifact_row(d, DB_artifact_in_way, path, err);
 		if (rc > 0)
 			rc = err_set(err, ERR_USAGE, "Artifact path refers to a directory, not a file: '%.300s'", path);
 		else if (!rc)
@@ -149,12 +149,12 @@ int objects_find(struct objects *o, const char *path, struct artifact_file *ret,
 	return rc;
 }
 
-/* One level of a folder, while its rows are walked in the order of their paths. */
+/* One level of a folder, read from rows in the order of their paths. */
 struct object_level {
 	struct entries *to;
-	size_t skip; /* bytes of a path before the level's names */
+	size_t skip; /* length of the prefix before names */
 	size_t skipped;
-	char after[4200]; /* where the next rows begin */
+	char after[4200]; /* start of the next query */
 };
 
 static int add_object_entry(struct object_level *l, const char *path, uint64_t bytes)
@@ -166,7 +166,7 @@ static int add_object_entry(struct object_level *l, const char *path, uint64_t b
 	l->skipped++;
 	snprintf(l->after, sizeof l->after, "%s", path);
 	if (slash && last && last->folder && !strncmp(last->name, name, len) && !last->name[len]) {
-		if (l->skipped > SKIP_MOST) /* '0' stands behind '/' */
+		if (l->skipped > SKIP_MOST) /* '0' follows '/' */
 			snprintf(l->after, sizeof l->after, "%.*s0", (int)(slash - path), path);
 		return 0;
 	}
@@ -175,7 +175,7 @@ static int add_object_entry(struct object_level *l, const char *path, uint64_t b
 							   slash != NULL, slash ? 0 : bytes, NULL });
 }
 
-/* Some rows of the level: 1 when there may be more behind l->after, 0 at the end. */
+/* Reads some rows of the level: 1 there may be more after l->after, 0 at the end. */
 static int add_object_rows(struct object_level *l, struct db *d, const char *end, struct err *err)
 {
 	struct db_rows *q;
@@ -202,7 +202,8 @@ int objects_entries(struct objects *o, const char *path, struct entries *list, s
 	int rc;
 
 	snprintf(l.after, sizeof l.after, "%s%s", path, l.skip ? "/" : "");
-	snprintf(end, sizeof end, "%s%s", l.skip ? path : "\xf5", l.skip ? "0" : ""); /* no UTF-8 begins so */
+	snprintf(end, sizeof end, "%s%s", l.skip ? path : "\xf5", l.skip ? "0" : ""); /* no UTF-8 text begins with
+										       * this byte */
 	rc = readers_take(o->store, &d, err);
 	if (rc)
 		return rc;

@@ -1,4 +1,4 @@
-/* orphan_blobs.c: a loose object is sent part by part, and read in ranges by the crew. */
+/* orphan_blobs.c: sends an object part by part; the thread pool reads ranges of it. */
 #include "web/store/files/orphan_blobs.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "web/store/files/objects.h"
 
 #define WAIT_S 10.0
-#define AWAY_S 1.0 /* after a failure nobody else waits to see the same */
+#define AWAY_S 1.0 /* after a failure, requests fail at once for this long */
 
 /* --- writing ------------------------------------------------------------------------------------------------ */
 
@@ -21,7 +21,7 @@ struct orphan_blobs {
 	struct objects *o;
 	struct orphan_blobs_object of;
 	char key[OBJECT_KEY_MAX + 1];
-	struct object_upload *parts; /* NULL: there was no whole part yet */
+	struct object_upload *parts; /* NULL: no full part yet */
 	unsigned char *bytes;	     /* OBJECTS_PART */
 	size_t n;
 	struct sha256 sha;
@@ -31,12 +31,12 @@ int orphan_blobs_begin(struct orphan_blobs **ret, struct artifacts *a, struct er
 {
 	struct objects *o = artifacts_objects(a);
 	struct orphan_blobs *l;
-	int rc = o ? objects_ready(o, err) : err_set(err, ERR_UNSUPPORTED, "no object store was named (--artifacts)");
+	int rc = o ? objects_ready(o, err) : err_set(err, ERR_UNSUPPORTED, "no object store is configured: use --artifacts s3://BUCKET");
 
 	if (rc)
 		return rc;
 	if (!objects_hold(o, OBJECTS_PART))
-		return err_set(err, ERR_BUSY, "too many large files are on their way at once");
+		return err_set(err, ERR_BUSY, "too many large files are in transfer: try again later");
 	l = calloc(1, sizeof *l);
 	if (l)
 		*l = (struct orphan_blobs){ .o = o, .bytes = malloc(OBJECTS_PART) };
@@ -65,7 +65,7 @@ static int send_loose_part(struct orphan_blobs *l, struct err *err)
 	if (!rc)
 		rc = object_upload_part(l->parts, l->bytes, l->n, err);
 	l->n = 0;
-	return rc ? objects_failed("the object store does not take an archive", rc, err) : 0;
+	return rc ? objects_failed("cannot write an archive to the object store", rc, err) : 0;
 }
 
 int orphan_blobs_add(struct orphan_blobs *l, const void *bytes, size_t n, struct err *err)
@@ -97,7 +97,7 @@ static int send_loose_rest(struct orphan_blobs *l, struct err *err)
 		rc = l->n ? object_upload_part(l->parts, l->bytes, l->n, err) : 0;
 	if (!rc && l->parts)
 		rc = object_upload_end(l->parts, err);
-	return rc ? objects_failed("the object store does not take an archive", rc, err) : 0;
+	return rc ? objects_failed("cannot write an archive to the object store", rc, err) : 0;
 }
 
 static int add_digest(void *user, const void *bytes, size_t n)
@@ -106,7 +106,7 @@ static int add_digest(void *user, const void *bytes, size_t n)
 	return 0;
 }
 
-static int read_back(struct orphan_blobs *l, struct err *err)
+static int verify_loose_object(struct orphan_blobs *l, struct err *err)
 {
 	struct object_facts facts;
 	struct sha256 sha;
@@ -117,9 +117,9 @@ static int read_back(struct orphan_blobs *l, struct err *err)
 	rc = object_get(l->o->client, &(struct object_get){ .key = l->key, .piece = add_digest, .user = &sha }, &facts,
 			err);
 	if (rc)
-		return objects_failed("the object store does not give an archive back", rc, err);
+		return objects_failed("cannot read an archive back from the object store", rc, err);
 	sha256_end(&sha, came);
-	return strcmp(came, l->of.sha256) ? err_set(err, ERR_BUSY, "the object %s is not what was sent", l->key) : 0;
+	return strcmp(came, l->of.sha256) ? err_set(err, ERR_BUSY, "the object %s differs from what was sent", l->key) : 0;
 }
 
 int orphan_blobs_end(struct orphan_blobs *l, struct orphan_blobs_object *ret, struct err *err)
@@ -128,7 +128,7 @@ int orphan_blobs_end(struct orphan_blobs *l, struct orphan_blobs_object *ret, st
 
 	sha256_end(&l->sha, l->of.sha256);
 	if (!rc)
-		rc = read_back(l, err);
+		rc = verify_loose_object(l, err);
 	if (!rc)
 		*ret = l->of;
 	return rc;
@@ -151,10 +151,10 @@ struct loose_reading {
 	char key[OBJECT_KEY_MAX + 1];
 	uint64_t from;
 	size_t n, got;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t ended;
-	unsigned char *bytes; /* the crew's until it is done */
-	bool done, left;      /* left: nobody waits any more */
+	unsigned char *bytes; /* owned by the pool until done */
+	bool done, left;      /* left: the caller stopped waiting */
 	int rc;
 	struct err err;
 	struct thread_pool_task task;
@@ -187,7 +187,7 @@ static void note_loose_outcome(struct objects *o, int rc)
 	pthread_mutex_unlock(&o->lock);
 }
 
-/* It answered, and has lost it: nothing that goes by. Said once per object in a row. */
+/* The store answered that it has no such object: a lasting error. The log reports each object once in a row. */
 static int check_lost_object(struct loose_reading *r, struct err *err)
 {
 	bool said;
@@ -197,12 +197,13 @@ static int check_lost_object(struct loose_reading *r, struct err *err)
 	snprintf(r->o->lost, sizeof r->o->lost, "%s", r->key);
 	pthread_mutex_unlock(&r->o->lock);
 	if (!said)
-		log_error("the object store has no object %s, which holds points of a run; put back a copy of it",
+		log_error("the object store has no object %s, which has points of a run: restore it from a copy",
 			  r->key);
-	return err_set(err, ERR_DAMAGED, "the object %s, which holds points of this run, is not in the object store; "
-		       "put back a copy of it", r->key);
+	return err_set(err, ERR_DAMAGED, "the object %s, which has points of this run, is not in the object store: "
+		       "restore it from a copy", r->key);
 }
 
+/* Task of the pool: fetches a range and wakes the reader, or frees it if nothing waits. */
 static void fetch_loose_object(void *arg)
 {
 	struct loose_reading *r = arg;
@@ -215,11 +216,11 @@ static void fetch_loose_object(void *arg)
 	bool left;
 
 	if (!rc && r->got != r->n)
-		rc = err_set(&err, ERR_IO, "%s is shorter than it was", r->key);
+		rc = err_set(&err, ERR_IO, "%s is shorter than expected", r->key);
 	note_loose_outcome(r->o, rc == ERR_NOENT ? 0 : rc);
 	if (rc)
 		rc = rc == ERR_NOENT ? check_lost_object(r, &err)
-				     : objects_failed("the object store does not give an archive", rc, &err);
+				     : objects_failed("cannot read an archive from the object store", rc, &err);
 	pthread_mutex_lock(&r->lock);
 	r->done = true;
 	r->rc = rc;
@@ -237,7 +238,7 @@ static int begin_loose_reading(struct loose_reading **ret, struct objects *o, co
 	struct loose_reading *r;
 
 	if (!objects_hold(o, n))
-		return err_set(err, ERR_BUSY, "too many large files are on their way at once");
+		return err_set(err, ERR_BUSY, "too many large files are in transfer: try again later");
 	r = calloc(1, sizeof *r);
 	if (r)
 		*r = (struct loose_reading){ .o = o, .from = from, .n = n, .bytes = malloc(n) };
@@ -271,11 +272,11 @@ int orphan_blobs_read(struct artifacts *a, const char *object, uint64_t from, si
 	double until_s = clock_mono_s() + WAIT_S;
 	struct loose_reading *r = NULL;
 	bool done;
-	int rc = o ? objects_ready(o, err) : err_set(err, ERR_BUSY, "the points lie in an object store; name it with "
+	int rc = o ? objects_ready(o, err) : err_set(err, ERR_BUSY, "the points are in an object store: name it with "
 						     "--artifacts");
 
 	if (!rc && (was_store_away(o) || atomic_load(&o->stop)))
-		rc = err_set(err, ERR_BUSY, "the object store that holds the points does not answer");
+		rc = err_set(err, ERR_BUSY, "the object store with the points does not answer");
 	if (!rc)
 		rc = begin_loose_reading(&r, o, object, from, n, err);
 	if (rc)
@@ -285,7 +286,7 @@ int orphan_blobs_read(struct artifacts *a, const char *object, uint64_t from, si
 		;
 	done = r->done;
 	r->left = !done;
-	rc = done ? r->rc : err_set(err, ERR_BUSY, "the object store that holds the points is too slow");
+	rc = done ? r->rc : err_set(err, ERR_BUSY, "the object store with the points is too slow");
 	if (done && !rc)
 		memcpy(to, r->bytes, n);
 	else if (done && err)

@@ -1,4 +1,4 @@
-/* filter.c: what both search grammars share: the plan, its evaluation, the order of values. */
+/* filter.c: shared by both search grammars: the plan, its evaluation, the order of values. */
 #include "web/store/filter/filter_inside.h"
 
 #include <ctype.h>
@@ -68,7 +68,7 @@ const struct filter_order *filter_order(const struct filter *f, size_t i)
 	return &f->order[i];
 }
 
-/* % any run of bytes, _ one character; goes back to the last % only, so the time is bounded by pattern times text. */
+/* % matches any bytes, _ one character. Backtracks to the last % only, so the time is bounded by pattern times text. */
 static bool matches_like(const char *pattern, const char *text, bool fold)
 {
 	const char *star = NULL, *from = NULL;
@@ -140,7 +140,7 @@ static bool compare_values(const struct filter *f, const struct filter_node *n, 
 	return is_ordered(n->op, (have->number > want->number) - (have->number < want->number));
 }
 
-static bool is_in_list(const struct filter *f, const struct filter_node *n, const struct filter_value *have)
+static bool list_has_value(const struct filter *f, const struct filter_node *n, const struct filter_value *have)
 {
 	struct filter_node one = *n;
 	size_t i;
@@ -152,7 +152,7 @@ static bool is_in_list(const struct filter *f, const struct filter_node *n, cons
 	return false;
 }
 
-/* Of several values any one may match. */
+/* Of several values one must match. */
 static bool eval_filter_leaf(const struct filter *f, const struct filter_node *n, const struct filter_value *have)
 {
 	bool hit;
@@ -161,7 +161,7 @@ static bool eval_filter_leaf(const struct filter *f, const struct filter_node *n
 		if (n->kind == N_LIKE || n->kind == N_ILIKE)
 			hit = have->text && matches_like(n->values->text, have->text, n->kind == N_ILIKE);
 		else
-			hit = n->kind == N_IN ? is_in_list(f, n, have) : compare_values(f, n, have, n->values);
+			hit = n->kind == N_IN ? list_has_value(f, n, have) : compare_values(f, n, have, n->values);
 		if (hit != n->negated)
 			return true;
 	}

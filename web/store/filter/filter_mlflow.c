@@ -1,4 +1,4 @@
-/* filter_mlflow.c: MLflow's search grammar, in its words. */
+/* filter_mlflow.c: MLflow's search grammar, with its messages. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,15 +14,15 @@ struct mlflow_parser {
 	struct arena *a;
 	struct filter *f;
 	const struct filter_mlflow *in;
-	const char *at, *start; /* start: of the present token */
+	const char *at, *start; /* start: of the current token */
 	enum token kind;
-	char *word;             /* of the token as it stands */
+	char *word;             /* text of the token */
 	size_t nodes;
-	bool ordering; /* reads order_by */
+	bool ordering; /* parsing order_by */
 	struct err *err;
 };
 
-/* What an identifier turned out to be. */
+/* A resolved identifier. */
 struct ident {
 	struct filter_field field;
 	const char *entity, *key; /* for messages */
@@ -42,7 +42,7 @@ static int fail_parse(struct mlflow_parser *p, const char *fmt, ...)
 	return ERR_USAGE;
 }
 
-static int bad_clause(struct mlflow_parser *p)
+static int fail_bad_clause(struct mlflow_parser *p)
 {
 	if (p->in->dialect == FILTER_MODELS)
 		return fail_parse(
@@ -63,13 +63,13 @@ static char *copy_parser_span(struct mlflow_parser *p, const char *from, const c
 	return copy;
 }
 
-/* A single quote is part of a word behind a dot only (tags.'a b'); elsewhere a value begins there (LIKE'x'). */
+/* A single quote belongs to a word only after a dot (tags.'a b'); elsewhere it starts a value (LIKE'x'). */
 static bool opens_quotes(const char *word, const char *at)
 {
 	return *at == '"' || *at == '`' || (*at == '\'' && at > word && at[-1] == '.');
 }
 
-/* A word reaches to a space, a comparison, a bracket or a comma; quotes inside it may hold any of them. */
+/* A word ends at a space, comparison, bracket or comma, unless these are in quotes. */
 static const char *word_end(const char *word)
 {
 	const char *at = word, *close;
@@ -97,6 +97,7 @@ static enum token read_number_token(struct mlflow_parser *p)
 	return T_NUMBER;
 }
 
+/* Reads the next token. */
 static void next_mlflow_token(struct mlflow_parser *p)
 {
 	const char *end;
@@ -132,7 +133,7 @@ static bool is_mlflow_word(const struct mlflow_parser *p, const char *word)
 	return p->kind == T_WORD && !strcasecmp(p->word, word);
 }
 
-/* Without the quotes around it, when they are of that kind. */
+/* Removes the quotes around text, if it has quotes of that kind. */
 static char *strip_quotes(char *text, char quote)
 {
 	size_t n = strlen(text);
@@ -145,19 +146,19 @@ static char *strip_quotes(char *text, char quote)
 
 /* --- identifiers -------------------------------------------------------------------------------------------- */
 
-static bool of_registry(const struct mlflow_parser *p)
+static bool is_registry_dialect(const struct mlflow_parser *p)
 {
 	return p->in->dialect == FILTER_REGISTERED || p->in->dialect == FILTER_VERSIONS;
 }
 
-/* The dialect's bit in the tables below; what the registry is ordered by has bits of its own. */
+/* The dialect's bit in the tables below; orders of the registry have bits of their own. */
 static unsigned dialect_bit(const struct mlflow_parser *p)
 {
-	return 1u << (p->in->dialect + (p->ordering && of_registry(p) ? 2 : 0));
+	return 1u << (p->in->dialect + (p->ordering && is_registry_dialect(p) ? 2 : 0));
 }
 
-/* dialects in both tables: 1 runs, 2 experiments, 4 logged models, 8 registered models, 0x10 versions; 0x20, 0x40: what
- * the last two are ordered by. */
+/* Dialects in both tables: 1 runs, 2 experiments, 4 logged models, 8 registered models, 0x10 versions; 0x20, 0x40:
+ * orders of the last two. */
 static int find_mlflow_entity(const struct mlflow_parser *p, const char *word)
 {
 	static const struct {
@@ -200,7 +201,7 @@ static const struct {
 	{ "run_id", FILTER_SOURCE_RUN, 0x10, false },	 { "source_path", FILTER_ARTIFACT_URI, 0x10, false },
 };
 
-static int no_attribute(struct mlflow_parser *p, const char *key)
+static int fail_unknown_attribute(struct mlflow_parser *p, const char *key)
 {
 	char names[400];
 	size_t n = 0, i;
@@ -222,12 +223,12 @@ static int find_attribute(struct mlflow_parser *p, struct ident *id)
 			id->numeric = attributes[i].numeric;
 			return 0;
 		}
-	return no_attribute(p, id->key);
+	return fail_unknown_attribute(p, id->key);
 }
 
-static int no_entity(struct mlflow_parser *p, const char *word)
+static int fail_unknown_entity(struct mlflow_parser *p, const char *word)
 {
-	if (p->in->dialect == FILTER_EXPERIMENTS || of_registry(p))
+	if (p->in->dialect == FILTER_EXPERIMENTS || is_registry_dialect(p))
 		return fail_parse(
 			p, "Invalid entity type '%.100s'. Valid entity types are ('attribute', 'tag', 'tags')", word);
 	if (p->in->dialect == FILTER_MODELS)
@@ -241,6 +242,7 @@ static int no_entity(struct mlflow_parser *p, const char *word)
 			  word);
 }
 
+/* Splits a word at its first dot and resolves entity and key. */
 static int parse_ident(struct mlflow_parser *p, char *word, struct ident *ret)
 {
 	static const char *const entities[] = { "attribute", "parameter", "tag", "metric", "dataset" };
@@ -253,7 +255,7 @@ static int parse_ident(struct mlflow_parser *p, char *word, struct ident *ret)
 		word = strip_quotes(word, '`');
 		entity = find_mlflow_entity(p, word);
 		if (entity < 0)
-			return no_entity(p, word);
+			return fail_unknown_entity(p, word);
 		word = dot + 1;
 	}
 	word = strip_quotes(strip_quotes(strip_quotes(word, '"'), '\''), '`');
@@ -274,7 +276,7 @@ static int keep_ident_field(struct mlflow_parser *p, const struct ident *id, siz
 {
 	if (filter_keep_field(p->f, &id->field, ret))
 		return 0;
-	return fail_parse(p, "a search may name at most %d different fields", FILTER_MAX_FIELDS);
+	return fail_parse(p, "a search may have at most %d different fields", FILTER_MAX_FIELDS);
 }
 
 /* --- comparisons -------------------------------------------------------------------------------------------- */
@@ -283,7 +285,7 @@ static const char *allowed_ops(const struct mlflow_parser *p, const struct ident
 {
 	if (id->numeric)
 		return "'>', '>=', '!=', '=', '<', '<='";
-	if (of_registry(p) && (id->field.entity == FILTER_TAG || id->field.attribute == FILTER_ARTIFACT_URI))
+	if (is_registry_dialect(p) && (id->field.entity == FILTER_TAG || id->field.attribute == FILTER_ARTIFACT_URI))
 		return "'!=', '=', 'LIKE', 'ILIKE'";
 	if (id->field.entity == FILTER_PARAM || id->field.entity == FILTER_TAG)
 		return p->in->dialect == FILTER_MODELS ? "'!=', '=', 'LIKE', 'ILIKE', 'IN', 'NOT IN'" :
@@ -291,13 +293,13 @@ static const char *allowed_ops(const struct mlflow_parser *p, const struct ident
 	return "'!=', '=', 'LIKE', 'ILIKE', 'IN', 'NOT IN'";
 }
 
-static int bad_op(struct mlflow_parser *p, const struct ident *id, const char *op)
+static int fail_bad_op(struct mlflow_parser *p, const struct ident *id, const char *op)
 {
 	static const char *const models[] = { "attributes", "params", "tags", "metrics" };
 	static const enum filter_entity entities[] = { FILTER_ATTRIBUTE, FILTER_PARAM, FILTER_TAG, FILTER_METRIC };
 	size_t i = 0;
 
-	if (of_registry(p))
+	if (is_registry_dialect(p))
 		return fail_parse(p, "Invalid comparator for %s%s%s: %.40s", id->entity, id->numeric ? " " : "",
 				  id->numeric ? id->key : "", op);
 	if (p->in->dialect != FILTER_MODELS)
@@ -317,10 +319,10 @@ static int check_mlflow_op(struct mlflow_parser *p, const struct ident *id, cons
 	snprintf(quoted, sizeof quoted, "'%.16s'", op);
 	if (strstr(ops, quoted))
 		return 0;
-	return bad_op(p, id, op);
+	return fail_bad_op(p, id, op);
 }
 
-static int wrong_value(struct mlflow_parser *p, const struct ident *id)
+static int fail_wrong_value(struct mlflow_parser *p, const struct ident *id)
 {
 	if (id->field.entity == FILTER_METRIC)
 		return fail_parse(p, "Expected numeric value type for metric. Found %.200s", p->word);
@@ -336,7 +338,7 @@ static int wrong_value(struct mlflow_parser *p, const struct ident *id)
 			  p->word);
 }
 
-/* A version's number may stand in quotes; it is a whole one. */
+/* The number of a version may be in quotes; it must be an integer. */
 static int parse_version(struct mlflow_parser *p, const struct ident *id, struct filter_value *ret)
 {
 	char *text = p->kind == T_TEXT ? strip_quotes(p->word, '\'') : p->word, *end;
@@ -349,18 +351,19 @@ static int parse_version(struct mlflow_parser *p, const struct ident *id, struct
 	return 0;
 }
 
+/* Parses the value of a comparison by the type of its field. */
 static int parse_mlflow_value(struct mlflow_parser *p, const struct ident *id, struct filter_value *ret)
 {
 	char *text = p->word;
 
 	if (p->kind == T_END || p->kind == T_BAD)
-		return bad_clause(p);
+		return fail_bad_clause(p);
 	if (id->field.attribute == FILTER_VERSION && (p->kind == T_NUMBER || p->kind == T_TEXT))
 		return parse_version(p, id, ret);
 	ret->present = true;
 	if (id->numeric) {
 		if (p->kind != T_NUMBER)
-			return wrong_value(p, id);
+			return fail_wrong_value(p, id);
 		ret->is_number = true;
 		ret->number = strtod(p->word, NULL);
 	} else if (p->kind == T_TEXT) {
@@ -375,22 +378,23 @@ static int parse_mlflow_value(struct mlflow_parser *p, const struct ident *id, s
 			"Use either single or double quotes.",
 			text);
 	} else {
-		return wrong_value(p, id);
+		return fail_wrong_value(p, id);
 	}
 	next_mlflow_token(p);
 	return 0;
 }
 
+/* Parses a list of quoted texts in brackets. */
 static int parse_mlflow_list(struct mlflow_parser *p, const struct ident *id, struct filter_node *n)
 {
 	int rc;
 
-	if (id->field.entity == FILTER_ATTRIBUTE && p->in->dialect != FILTER_MODELS && !of_registry(p) &&
+	if (id->field.entity == FILTER_ATTRIBUTE && p->in->dialect != FILTER_MODELS && !is_registry_dialect(p) &&
 	    id->field.attribute != FILTER_RUN_ID)
 		return fail_parse(p, "Only ['%s'] attributes support comparison with a list of quoted string values.",
 				  p->in->dialect == FILTER_RUNS ? "run_id" : "experiment_id");
 	if (p->kind != T_OPEN)
-		return bad_clause(p);
+		return fail_bad_clause(p);
 	n->values = arena_array(p->a, FILTER_MAX_LIST, sizeof *n->values);
 	if (!n->values)
 		return err_set(p->err, ERR_NOMEM, "out of memory");
@@ -399,13 +403,13 @@ static int parse_mlflow_list(struct mlflow_parser *p, const struct ident *id, st
 		if (p->kind == T_CLOSE)
 			break;
 		if (n->value_count == FILTER_MAX_LIST)
-			return fail_parse(p, "a list may hold at most %d values", FILTER_MAX_LIST);
+			return fail_parse(p, "a list may have at most %d values", FILTER_MAX_LIST);
 		rc = parse_mlflow_value(p, id, &n->values[n->value_count++]);
 		if (rc)
 			return rc;
 	} while (p->kind == T_COMMA);
 	if (p->kind != T_CLOSE)
-		return bad_clause(p);
+		return fail_bad_clause(p);
 	if (!n->value_count)
 		return fail_parse(
 			p, "While parsing a list in the query, expected a non-empty list of string values, but got "
@@ -422,7 +426,7 @@ static struct filter_node *add_mlflow_node(struct mlflow_parser *p, enum node_ki
 	if (n)
 		n->kind = kind;
 	else
-		fail_parse(p, "a search may hold at most %d comparisons", FILTER_MAX_NODES / 3);
+		fail_parse(p, "a search may have at most %d comparisons", FILTER_MAX_NODES / 3);
 	return n;
 }
 
@@ -442,13 +446,13 @@ static int parse_mlflow_null(struct mlflow_parser *p, const struct ident *id, st
 		next_mlflow_token(p);
 	}
 	if (!is_mlflow_word(p, "NULL"))
-		return bad_clause(p);
+		return fail_bad_clause(p);
 	next_mlflow_token(p);
-	if ((id->field.entity == FILTER_TAG && !of_registry(p)) ||
+	if ((id->field.entity == FILTER_TAG && !is_registry_dialect(p)) ||
 	    (id->field.entity == FILTER_PARAM && p->in->dialect == FILTER_RUNS))
 		return 0;
-	if (of_registry(p))
-		return bad_op(p, id, not ? "IS NOT NULL" : "IS NULL");
+	if (is_registry_dialect(p))
+		return fail_bad_op(p, id, not ? "IS NOT NULL" : "IS NULL");
 	if (p->in->dialect == FILTER_EXPERIMENTS)
 		return fail_parse(p, "IS NULL / IS NOT NULL is only supported for tags, not for attribute '%.100s'",
 				  id->key);
@@ -486,7 +490,7 @@ static int parse_mlflow_compare(struct mlflow_parser *p, const struct ident *id,
 		return err_set(p->err, ERR_NOMEM, "out of memory");
 	next_mlflow_token(p);
 	if (p->kind == T_OPEN)
-		return wrong_value(p, id);
+		return fail_wrong_value(p, id);
 	return parse_mlflow_value(p, id, n->values);
 }
 
@@ -501,6 +505,7 @@ static int parse_in(struct mlflow_parser *p, const struct ident *id, struct filt
 	return parse_mlflow_list(p, id, n);
 }
 
+/* Parses one comparison. */
 static int parse_mlflow_test(struct mlflow_parser *p, struct filter_node **ret)
 {
 	struct filter_node *n = add_mlflow_node(p, N_COMPARE);
@@ -511,7 +516,7 @@ static int parse_mlflow_test(struct mlflow_parser *p, struct filter_node **ret)
 		return ERR_USAGE;
 	*ret = n;
 	if (p->kind != T_WORD || is_mlflow_word(p, "NOT"))
-		return bad_clause(p);
+		return fail_bad_clause(p);
 	rc = parse_ident(p, p->word, &id);
 	if (!rc)
 		rc = keep_ident_field(p, &id, &n->field);
@@ -531,10 +536,10 @@ static int parse_mlflow_test(struct mlflow_parser *p, struct filter_node **ret)
 	if ((is_mlflow_word(p, "LIKE") || is_mlflow_word(p, "ILIKE")) && !n->negated)
 		return parse_like(p, &id, n);
 	if ((is_mlflow_word(p, "LIKE") || is_mlflow_word(p, "ILIKE")) && p->in->dialect == FILTER_MODELS)
-		return bad_op(p, &id, is_mlflow_word(p, "LIKE") ? "NOT LIKE" : "NOT ILIKE");
+		return fail_bad_op(p, &id, is_mlflow_word(p, "LIKE") ? "NOT LIKE" : "NOT ILIKE");
 	return p->kind == T_WORD && n->negated
 		       ? fail_parse(p, "Invalid comparator 'NOT %.40s' not one of '{%s}'", p->word, allowed_ops(p, &id))
-		       : bad_clause(p);
+		       : fail_bad_clause(p);
 }
 
 static int parse_mlflow_clauses(struct mlflow_parser *p)
@@ -555,11 +560,12 @@ static int parse_mlflow_clauses(struct mlflow_parser *p)
 		rc = parse_mlflow_test(p, &both->right);
 		p->f->root = both;
 	}
-	return rc ? rc : p->kind == T_END ? 0 : bad_clause(p);
+	return rc ? rc : p->kind == T_END ? 0 : fail_bad_clause(p);
 }
 
 /* --- order -------------------------------------------------------------------------------------------------- */
 
+/* Parses one item of order_by. */
 static int parse_mlflow_order(struct mlflow_parser *p, const char *text)
 {
 	struct filter_order *o = &p->f->order[p->f->order_count];
@@ -576,7 +582,7 @@ static int parse_mlflow_order(struct mlflow_parser *p, const char *text)
 	rc = parse_ident(p, p->word, &id);
 	if (!rc && id.field.entity == FILTER_DATASET)
 		rc = fail_parse(p, "Invalid order_by entity: %s", id.entity);
-	if (!rc && (p->in->dialect == FILTER_EXPERIMENTS || of_registry(p)) && id.field.entity != FILTER_ATTRIBUTE)
+	if (!rc && (p->in->dialect == FILTER_EXPERIMENTS || is_registry_dialect(p)) && id.field.entity != FILTER_ATTRIBUTE)
 		rc = fail_parse(p, "Invalid order_by entity: %s", id.entity);
 	if (!rc)
 		rc = keep_ident_field(p, &id, &o->field);

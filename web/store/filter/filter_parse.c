@@ -28,7 +28,7 @@ static int fail_expected(struct filter_parser *p, const char *expected)
 		       (size_t)(p->start - p->text) + 1, *p->start ? p->start : "the end");
 }
 
-static bool word_char(char c)
+static bool is_word_char(char c)
 {
 	return isalnum((unsigned char)c) || (c && strchr("_-/:.", c)) || (unsigned char)c >= 0x80;
 }
@@ -55,7 +55,7 @@ static void read_quoted_token(struct filter_parser *p, enum token kind)
 	p->kind = p->word ? kind : T_BAD;
 }
 
-static void operator_token(struct filter_parser *p)
+static void read_operator_token(struct filter_parser *p)
 {
 	size_t n = (p->at[0] && p->at[1] == '=' && strchr("!<>=", p->at[0])) || !strncmp(p->at, "<>", 2) ? 2 : 1;
 
@@ -64,6 +64,7 @@ static void operator_token(struct filter_parser *p)
 	p->at += n;
 }
 
+/* Reads the next token. */
 static void next_filter_token(struct filter_parser *p)
 {
 	char *end;
@@ -86,14 +87,14 @@ static void next_filter_token(struct filter_parser *p)
 		strtod(p->at, &end);
 		p->word = copy_span(p, p->at, (size_t)(end - p->at));
 		p->at = end;
-		p->kind = p->word && !word_char(*end) ? T_NUMBER : T_BAD;
-	} else if (word_char(*p->at)) {
-		while (word_char(*p->at))
+		p->kind = p->word && !is_word_char(*end) ? T_NUMBER : T_BAD;
+	} else if (is_word_char(*p->at)) {
+		while (is_word_char(*p->at))
 			p->at++;
 		p->word = copy_span(p, p->start, (size_t)(p->at - p->start));
 		p->kind = p->word ? T_WORD : T_BAD;
 	} else {
-		operator_token(p);
+		read_operator_token(p);
 	}
 }
 
@@ -123,7 +124,7 @@ static int find_filter_entity(const char *word, size_t n)
 	return -1;
 }
 
-static int attribute_of(const char *key)
+static int find_attribute_word(const char *key)
 {
 	static const struct {
 		const char *name;
@@ -142,7 +143,7 @@ static int attribute_of(const char *key)
 	return -1;
 }
 
-static int aggregate_of(const char *word)
+static int find_aggregate_word(const char *word)
 {
 	static const char *const names[] = { "last", "first", "min", "max" };
 	int i;
@@ -153,8 +154,8 @@ static int aggregate_of(const char *word)
 	return -1;
 }
 
-/* A quoted key: what follows the dot behind it can only be an aggregate. */
-static int quoted_key(struct filter_parser *p, struct filter_field *ret)
+/* A quoted key may only be followed by an aggregate. */
+static int parse_quoted_key(struct filter_parser *p, struct filter_field *ret)
 {
 	int agg;
 
@@ -162,7 +163,7 @@ static int quoted_key(struct filter_parser *p, struct filter_field *ret)
 	next_filter_token(p);
 	if (ret->entity != FILTER_METRIC || p->kind != T_WORD || *p->word != '.')
 		return 0;
-	agg = aggregate_of(p->word + 1);
+	agg = find_aggregate_word(p->word + 1);
 	if (agg < 0)
 		return fail_expected(p, ".first, .last, .min or .max");
 	ret->aggregate = (enum filter_aggregate)agg;
@@ -173,7 +174,7 @@ static int quoted_key(struct filter_parser *p, struct filter_field *ret)
 static void split_aggregate(struct filter_field *ret, char *key)
 {
 	char *dot = strrchr(key, '.');
-	int agg = dot && dot > key ? aggregate_of(dot + 1) : -1;
+	int agg = dot && dot > key ? find_aggregate_word(dot + 1) : -1;
 
 	ret->key = key;
 	if (ret->entity != FILTER_METRIC || agg < 0)
@@ -182,6 +183,7 @@ static void split_aggregate(struct filter_field *ret, char *key)
 	ret->aggregate = (enum filter_aggregate)agg;
 }
 
+/* Parses the key after an entity, with its aggregate. */
 static int parse_key(struct filter_parser *p, struct filter_field *ret)
 {
 	char *word = p->word, *dot = strchr(word, '.');
@@ -206,9 +208,10 @@ static int parse_key(struct filter_parser *p, struct filter_field *ret)
 		return 0;
 	}
 	next_filter_token(p);
-	return p->kind == T_QUOTED ? quoted_key(p, ret) : fail_expected(p, "a key");
+	return p->kind == T_QUOTED ? parse_quoted_key(p, ret) : fail_expected(p, "a key");
 }
 
+/* Parses a field and adds it to the plan. */
 static int parse_field(struct filter_parser *p, size_t *ret)
 {
 	struct filter_field field = { .entity = FILTER_ATTRIBUTE };
@@ -222,7 +225,7 @@ static int parse_field(struct filter_parser *p, size_t *ret)
 	if (!*field.key)
 		return fail_expected(p, "a key");
 	if (field.entity == FILTER_ATTRIBUTE) {
-		attribute = attribute_of(field.key);
+		attribute = find_attribute_word(field.key);
 		if (attribute < 0)
 			return err_set(p->err, ERR_USAGE,
 				       "%s: there is no attribute '%.60s' (run_id, name, status, start_time, "
@@ -264,6 +267,7 @@ static struct filter_node *add_filter_node(struct filter_parser *p, enum node_ki
 	return n;
 }
 
+/* Parses a list of values in brackets. */
 static int parse_filter_list(struct filter_parser *p, struct filter_node *n)
 {
 	const struct filter_field *field = &p->f->fields[n->field];
@@ -277,7 +281,7 @@ static int parse_filter_list(struct filter_parser *p, struct filter_node *n)
 	do {
 		next_filter_token(p);
 		if (n->value_count == FILTER_MAX_LIST)
-			return err_set(p->err, ERR_USAGE, "%s: a list may hold at most %d values", p->what,
+			return err_set(p->err, ERR_USAGE, "%s: a list may have at most %d values", p->what,
 				       FILTER_MAX_LIST);
 		rc = parse_filter_value(p, field, &n->values[n->value_count++]);
 		if (rc)
@@ -289,6 +293,7 @@ static int parse_filter_list(struct filter_parser *p, struct filter_node *n)
 	return 0;
 }
 
+/* Parses LIKE, ILIKE and IN, with an optional NOT. */
 static int parse_word_test(struct filter_parser *p, struct filter_node *n, bool *ret_not)
 {
 	*ret_not = is_filter_word(p, "NOT");
@@ -358,6 +363,7 @@ static int negate_node(struct filter_parser *p, struct filter_node **n)
 	return 0;
 }
 
+/* Parses one test. */
 static int parse_filter_test(struct filter_parser *p, struct filter_node **ret)
 {
 	struct filter_node *n = add_filter_node(p, N_COMPARE), *present;
@@ -378,7 +384,7 @@ static int parse_filter_test(struct filter_parser *p, struct filter_node **ret)
 	rc = negate_node(p, ret);
 	if (rc || n->kind == N_NULL)
 		return rc;
-	/* x NOT LIKE y wants an x, as != does. */
+	/* x NOT LIKE y requires x, as != does. */
 	present = add_filter_node(p, N_NULL);
 	if (!present)
 		return p->err ? p->err->code : ERR_USAGE;
@@ -395,6 +401,7 @@ static int parse_filter_test(struct filter_parser *p, struct filter_node **ret)
 
 static int parse_or(struct filter_parser *p, struct filter_node **ret);
 
+/* Parses NOT, brackets or a test. */
 static int parse_not(struct filter_parser *p, struct filter_node **ret)
 {
 	int rc;
@@ -421,7 +428,7 @@ static int parse_not(struct filter_parser *p, struct filter_node **ret)
 }
 
 
-/* One or more that the word joins. */
+/* One or more operands joined by the word. */
 static int parse_joined(struct filter_parser *p, const char *word, struct filter_node **ret)
 {
 	bool and = word[0] == 'A';
@@ -445,6 +452,7 @@ static int parse_or(struct filter_parser *p, struct filter_node **ret)
 	return parse_joined(p, "OR", ret);
 }
 
+/* Parses order_by. */
 static int parse_filter_order(struct filter_parser *p)
 {
 	struct filter *f = p->f;
@@ -461,7 +469,7 @@ static int parse_filter_order(struct filter_parser *p)
 			return rc;
 		for (i = 0; i < f->order_count; i++)
 			if (f->order[i].field == o->field)
-				return err_set(p->err, ERR_USAGE, "order_by: the same field stands there twice");
+				return err_set(p->err, ERR_USAGE, "order_by: a field occurs twice");
 		o->descending = is_filter_word(p, "DESC");
 		f->order_count++;
 		if (is_filter_word(p, "DESC") || is_filter_word(p, "ASC"))

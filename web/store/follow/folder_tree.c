@@ -1,5 +1,5 @@
-/* folder_tree.c: walks with one inotify watch a folder (none a file: idle files cost nothing). A folder is watched as soon as
- * it is found, long before a large walk comes to list it: what grows in it is heard of from then on. */
+/* folder_tree.c: scans with one inotify watch per folder (none per file, so idle files cost nothing). A folder is watched
+ * as soon as it is found, long before a large scan lists it, so its changes are noticed from then on. */
 #include "web/store/follow/folder_tree.h"
 
 #include <dirent.h>
@@ -20,10 +20,10 @@
 
 #define WATCH_MASK (IN_CREATE | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_ONLYDIR)
 
-/* A folder that is to be looked at. */
+/* A folder to list. */
 struct pending {
 	int64_t time_ns; /* of its last change */
-	uint64_t number; /* of equal times the first that was found comes first */
+	uint64_t number; /* orders equal times: the first found comes first */
 	const char *path;
 	int depth;
 };
@@ -31,7 +31,7 @@ struct pending {
 struct tree_entry {
 	const char *path, *name; /* name: the end of path */
 	ino_t inode;
-	bool folder; /* false: a file, or only a stat tells */
+	bool folder; /* false: a file, or only stat tells */
 	struct tree_entry *next;
 };
 
@@ -39,9 +39,9 @@ struct tree_walk {
 	struct pending *heap;
 	size_t count, cap;
 	uint64_t number;
-	struct map *seen;    /* (device, inode) of folders: a link may lead back */
-	struct arena *paths; /* until the walk ends */
-	DIR *dir;            /* the folder that is being looked at; NULL: none */
+	struct map *seen;    /* (device, inode) of folders, because links may form cycles */
+	struct arena *paths; /* until the scan ends */
+	DIR *dir;            /* the folder being listed; NULL: none */
 	int depth;           /* of it */
 	struct tree_entry **entries;
 	size_t entry_count, entry_at;
@@ -71,8 +71,8 @@ static bool is_run_file(const char *name)
 	return strstr(name, "tfevents") || (n > 8 && !strcmp(name + n - 8, ".journal"));
 }
 
-/* The store's own files beside the runs. */
-static bool is_own_folder(const char *path)
+/* Files of the store next to the runs. */
+static bool is_store_file(const char *path)
 {
 	return !strcmp(path, "dptrack.artifacts") || !strncmp(path, "dptrack.db", 10);
 }
@@ -109,9 +109,9 @@ static void watch_folder(struct tree *t, const char *path)
 		f->path = arena_strdup(t->names, path);
 }
 
-/* --- folders to look at ------------------------------------------------------------------------------------ */
+/* --- pending folders ------------------------------------------------------------------------------------------ */
 
-/* Level by level: all folders are watched before the many at the bottom are listed. */
+/* Level by level, so that all folders are watched before the many at the bottom are listed. */
 static bool comes_before(const struct pending *a, const struct pending *b)
 {
 	if (a->depth != b->depth)
@@ -172,8 +172,8 @@ static int walk_ready(struct tree_walk *w)
 	return w->paths && w->seen ? 0 : ERR_NOMEM;
 }
 
-/* Watches it before it is listed: what is made in between is seen twice, never missed. Once a walk; path lies in its
- * arena. */
+/* Watches the folder before it is listed: what is created in between is found twice, never missed. Each folder once
+ * per scan; path is in its arena. */
 static void walk_add(struct tree *t, struct tree_walk *w, const char *path, const struct stat *sb, int depth)
 {
 	uint64_t id[2] = { (uint64_t)sb->st_dev, (uint64_t)sb->st_ino };
@@ -186,7 +186,7 @@ static void walk_add(struct tree *t, struct tree_walk *w, const char *path, cons
 				       .depth = depth });
 }
 
-/* --- looking ----------------------------------------------------------------------------------------------- */
+/* --- scanning ------------------------------------------------------------------------------------------------- */
 
 static bool is_wanted_entry(const struct dirent *e)
 {
@@ -195,7 +195,7 @@ static bool is_wanted_entry(const struct dirent *e)
 	return e->d_type == DT_DIR || e->d_type == DT_LNK || e->d_type == DT_UNKNOWN || is_run_file(e->d_name);
 }
 
-/* Files by name, then folders as they lie on the disk. */
+/* Files by name, then folders by inode. */
 static int compare_entry_places(const void *x, const void *y)
 {
 	const struct tree_entry *a = *(const struct tree_entry *const *)x, *b = *(const struct tree_entry *const *)y;
@@ -207,13 +207,13 @@ static int compare_entry_places(const void *x, const void *y)
 	return strcmp(a->path, b->path);
 }
 
-/* A file is told of, a folder kept for later. */
+/* Reports a file, or adds a folder to the pending ones. */
 static void visit_entry(struct tree *t, struct tree_walk *w, const struct tree_entry *e)
 {
 	int folder_fd = dirfd(w->dir);
 	struct stat sb, target;
 
-	if (is_own_folder(e->path) || fstatat(folder_fd, e->name, &sb, AT_SYMLINK_NOFOLLOW))
+	if (is_store_file(e->path) || fstatat(folder_fd, e->name, &sb, AT_SYMLINK_NOFOLLOW))
 		return;
 	target = sb;
 	if (S_ISLNK(sb.st_mode) && fstatat(folder_fd, e->name, &target, 0))
@@ -226,6 +226,7 @@ static void visit_entry(struct tree *t, struct tree_walk *w, const struct tree_e
 						   .linked = S_ISLNK(sb.st_mode), .scanned = w == &t->scan });
 }
 
+/* Reads and sorts the entries of the open folder. */
 static int list_entries(struct tree_walk *w, const char *path)
 {
 	struct tree_entry *first = NULL, *e;
@@ -271,7 +272,7 @@ static void open_walk_folder(struct tree *t, struct tree_walk *w, const struct p
 		w->entry_count = 0;
 }
 
-/* 1 when more is left. */
+/* 1: there is more. */
 static int walk_some(struct tree *t, struct tree_walk *w, double until_s)
 {
 	struct pending p;
@@ -375,7 +376,7 @@ int tree_scan(struct tree *t, struct err *err)
 
 /* --- events ------------------------------------------------------------------------------------------------ */
 
-/* Something new has this name: a folder is kept for the next step, a file is told of. */
+/* A new name: adds a folder for the next step, or reports a file. */
 static void visit_new_entry(struct tree *t, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -404,7 +405,7 @@ static void handle_inotify_event(struct tree *t, const struct inotify_event *e)
 	if (e->mask & IN_Q_OVERFLOW)
 		t->overflow = true;
 	if (!f || !f->path || !e->len || e->name[0] == '.' || join_tree_path(path, sizeof path, f->path, e->name) ||
-	    is_own_folder(path))
+	    is_store_file(path))
 		return;
 	if (e->mask & (IN_ISDIR | IN_CREATE | IN_MOVED_TO))
 		visit_new_entry(t, path);
@@ -427,7 +428,7 @@ void tree_events(struct tree *t)
 			at += (ssize_t)sizeof *e + e->len;
 		}
 	}
-	/* Events were lost: everything is looked at once more. */
+	/* Events were lost: scan again. */
 	if (t->overflow)
 		tree_scan_begin(t);
 }

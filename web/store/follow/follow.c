@@ -1,4 +1,4 @@
-/* follow.c: the follower's thread: looks at the folder in steps, reads what changed, sleeps. */
+/* follow.c: the follower's thread: scans in steps, reads what changed, sleeps. */
 #include "web/store/follow/follow_inside.h"
 
 #include <errno.h>
@@ -20,9 +20,9 @@
 
 #define UNDER_WAY_MAX 64
 #define UNDER_WAY_BYTES ((size_t)16 << 20)
-#define GATHER_S 0.05 /* writes that come close together share a commit */
-#define STAND_BY_S 1.0 /* until another look whether the folder is nobody's */
-#define STEP_S 0.02   /* of looking, then of reading: neither waits long for the other */
+#define GATHER_S 0.05 /* writes close together share a commit */
+#define STAND_BY_S 1.0 /* until the next check for the lease */
+#define STEP_S 0.02   /* of scanning, then of reading: neither waits long for the other */
 
 static bool follow_is_stopped(struct follow *f)
 {
@@ -34,7 +34,7 @@ static bool follow_is_stopped(struct follow *f)
 	return stop;
 }
 
-/* Others want to write as well. */
+/* Leaves room for other writers. */
 static bool may_send(const struct follow *f)
 {
 	return f->under_way < UNDER_WAY_MAX && f->under_way_bytes < UNDER_WAY_BYTES;
@@ -50,8 +50,8 @@ static void send_some_files(struct follow *f, double for_s)
 	}
 }
 
-/* How far the scan is. */
-static void count_found(struct follow *f)
+/* Updates the progress of the scan. */
+static void update_scan_progress(struct follow *f)
 {
 	pthread_mutex_lock(&f->lock);
 	f->stats.files = map_count(f->files);
@@ -61,7 +61,7 @@ static void count_found(struct follow *f)
 
 static void publish_follow_state(struct follow *f, int rc, const struct err *err)
 {
-	count_found(f);
+	update_scan_progress(f);
 	pthread_mutex_lock(&f->lock);
 	f->stats.scans++;
 	f->stats.polling = !tree_watching(f->tree);
@@ -69,8 +69,7 @@ static void publish_follow_state(struct follow *f, int rc, const struct err *err
 		snprintf(f->stats.note, sizeof f->stats.note, "%.250s", err->text);
 	else if (f->stats.polling && !f->poll_wanted)
 		snprintf(f->stats.note, sizeof f->stats.note,
-			 "changes cannot be watched here (fs.inotify limits); looking for them "
-			 "every %.1f s", f->poll_s);
+			 "cannot watch for changes (fs.inotify limits): polling every %.1f s", f->poll_s);
 	if (!f->scanned) {
 		f->scan_code = rc;
 		f->scan_err = *err;
@@ -80,14 +79,14 @@ static void publish_follow_state(struct follow *f, int rc, const struct err *err
 	pthread_mutex_unlock(&f->lock);
 }
 
-static void scan_begin(struct follow *f)
+static void begin_follow_scan(struct follow *f)
 {
 	f->scan_began_s = clock_mono_s();
 	f->scanning = true;
 	tree_scan_begin(f->tree);
 }
 
-/* Some of what the store knows; what cannot be learned is asked for file by file. */
+/* Reads some stored offsets; on failure each file's is read when needed. */
 static void learn_more_files(struct follow *f)
 {
 	struct err err = ERR_INIT;
@@ -98,7 +97,7 @@ static void learn_more_files(struct follow *f)
 		follow_note(f, f->root, err.text);
 }
 
-/* A piece of the scan and of new folders; what was found so far is read in between. */
+/* Scans for one step; files found so far are read in between. */
 static void look_at_more(struct follow *f)
 {
 	struct err err = ERR_INIT;
@@ -108,7 +107,7 @@ static void look_at_more(struct follow *f)
 	rc = tree_step(f->tree, STEP_S, &err);
 	f->more_to_see = rc > 0 || !f->knows_all;
 	if (rc > 0 || !f->scanning) {
-		count_found(f);
+		update_scan_progress(f);
 		return;
 	}
 	f->scanning = false;
@@ -117,7 +116,7 @@ static void look_at_more(struct follow *f)
 	publish_follow_state(f, rc, &err);
 }
 
-/* Seconds until something is due without a sign from outside; negative: never. */
+/* Seconds until something is due without an event; negative: never. */
 static double wait_time(const struct follow *f)
 {
 	double now = clock_mono_s(), due = f->s->live ? f->lease.renewed_s + LEASE_RENEW_S : -1;
@@ -151,7 +150,7 @@ static void follow_look_around(struct follow *f)
 
 	tree_events(f->tree);
 	if (!f->scanning && !tree_watching(f->tree) && now >= f->next_scan_s)
-		scan_begin(f);
+		begin_follow_scan(f);
 	look_at_more(f);
 	if (f->glances && !f->once && now >= f->next_glance_s)
 		follow_glance(f);
@@ -159,7 +158,7 @@ static void follow_look_around(struct follow *f)
 		follow_requeue_refused(f);
 }
 
-/* Another process follows the folder, or nobody can say: whoever waits for the first scan need not. */
+/* Another process follows the folder, or the lease is unknown: ends waits for the first scan. */
 static void wait_as_standby(struct follow *f, int rc, const struct err *err)
 {
 	f->leads = false;
@@ -169,13 +168,13 @@ static void wait_as_standby(struct follow *f, int rc, const struct err *err)
 	f->scan_code = 0;
 	pthread_cond_broadcast(&f->changed);
 	pthread_mutex_unlock(&f->lock);
-	tree_events(f->tree); /* of a folder that was ours */
+	tree_events(f->tree); /* drains events of a folder that was ours */
 	if (!follow_is_stopped(f))
 		sleep_until_news(f, STAND_BY_S);
 }
 
-/* What lies in the folder is looked at anew by who begins to follow it. */
-static void lead_follow(struct follow *f)
+/* A new leader scans the whole folder. */
+static void begin_leading(struct follow *f)
 {
 	if (f->leads)
 		return;
@@ -183,9 +182,10 @@ static void lead_follow(struct follow *f)
 	pthread_mutex_lock(&f->lock);
 	f->stats.note[0] = '\0';
 	pthread_mutex_unlock(&f->lock);
-	scan_begin(f);
+	begin_follow_scan(f);
 }
 
+/* The follower's thread: works while it has the lease, then waits for ranges in transfer. */
 static void *run_follow(void *arg)
 {
 	struct follow *f = arg;
@@ -198,7 +198,7 @@ static void *run_follow(void *arg)
 			wait_as_standby(f, rc, &err);
 			continue;
 		}
-		lead_follow(f);
+		begin_leading(f);
 		follow_look_around(f);
 		send_some_files(f, STEP_S);
 		follow_collect(f);
@@ -229,7 +229,7 @@ static void follow_free(struct follow *f)
 	free(f);
 }
 
-/* Folders of two machines are two, whatever their paths, but those on a network. */
+/* Equal paths on two machines are two folders, except on a network filesystem. */
 static void name_lease(struct follow *f, bool network)
 {
 	struct utsname u = { .nodename = "" };

@@ -1,4 +1,4 @@
-/* follow_files.c: which files there are: found by the tree, or known to the store from before. */
+/* follow_files.c: the known files, found by the tree or stored earlier, and their queues. */
 #include "web/store/follow/follow_inside.h"
 
 #include <math.h>
@@ -11,12 +11,12 @@
 #include "web/store/db/readers.h"
 
 #define RANGE_BYTES ((size_t)1 << 20)
-#define LEARN_ROWS 1000 /* a step of it */
-#define NEWEST_ROWS 100 /* each may cost the disk a few reads */
-#define NEWEST_MAX 5000 /* more of them are found by the scan soon enough */
+#define LEARN_ROWS 1000 /* per query */
+#define NEWEST_ROWS 100 /* per query: each may cost the disk some reads */
+#define NEWEST_MAX 5000 /* the scan finds further ones soon enough */
 #define GLANCE_S 0.5
 
-static void forget_follow_file(struct follow *f, struct follow_file *file)
+static void unlink_follow_file(struct follow *f, struct follow_file *file)
 {
 	if (!file->turn)
 		return;
@@ -36,7 +36,7 @@ void follow_enqueue(struct follow *f, struct follow_file *file, enum follow_turn
 		file->again = turn;
 	if (file->under_way || (file->turn && file->turn <= turn))
 		return;
-	forget_follow_file(f, file);
+	unlink_follow_file(f, file);
 	file->turn = turn;
 	file->next = NULL;
 	file->back = l->end;
@@ -44,7 +44,7 @@ void follow_enqueue(struct follow *f, struct follow_file *file, enum follow_turn
 	l->end = &file->next;
 }
 
-/* Old files are read when it is known how much of them is stored: mostly all. */
+/* Old files are read only once their stored offsets are known: most are complete. */
 struct follow_file *follow_waiting(const struct follow *f)
 {
 	enum follow_turn last = f->knows_all ? FOLLOW_REST : FOLLOW_RECENT, turn = FOLLOW_URGENT;
@@ -59,7 +59,7 @@ struct follow_file *follow_dequeue(struct follow *f)
 	struct follow_file *file = follow_waiting(f);
 
 	if (file)
-		forget_follow_file(f, file);
+		unlink_follow_file(f, file);
 	return file;
 }
 
@@ -105,7 +105,7 @@ void follow_found(void *arg, const struct tree_file *found)
 		follow_glance_at(f, file, FOLLOW_GROWS_S);
 	if (found->scanned && file->asked && !file->under_way && !file->dead && found->bytes >= 0 &&
 	    (uint64_t)found->bytes <= file->offset)
-		return; /* as it was */
+		return; /* unchanged */
 	if (!f->scanned && found->scanned && !file->first) {
 		file->first = true;
 		pthread_mutex_lock(&f->lock);
@@ -182,7 +182,7 @@ int follow_learn_newest(struct follow *f, struct err *err)
 	return rc;
 }
 
-/* What the store knows of files by their path, so that a restart opens only those that grew: some of it. */
+/* Reads stored offsets of some files by path, so that a restart opens only files that grew. */
 int follow_learn_some(struct follow *f, struct err *err)
 {
 	int64_t before = f->learned;

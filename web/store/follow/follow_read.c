@@ -1,5 +1,5 @@
-/* follow_read.c: a range of a file at a time, whole records of it, to the writer's thread. One range of a file is under
- * way at once; what the store says is durable is where the next one begins. */
+/* follow_read.c: reads files range by range and submits whole records to the writer's thread. One range of a file is
+ * in transfer at a time; the next one starts at the durable offset. */
 #include "web/store/follow/follow_inside.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@
 #define RANGE_BYTES_MAX ((size_t)96 << 20) /* a longer record ends its file */
 #define RETRY_S 2.0
 
-/* Until it changes. */
-static void take_for_dead(struct follow *f, struct follow_file *file)
+/* Ignores the file until it changes. */
+static void mark_file_dead(struct follow *f, struct follow_file *file)
 {
 	file->dead = true;
 	file->dead_size = file->size;
@@ -29,14 +29,14 @@ static void take_for_dead(struct follow *f, struct follow_file *file)
 	follow_first_done(f, file);
 }
 
-static void kill_file(struct follow *f, struct follow_file *file, const char *why)
+static void give_up_file(struct follow *f, struct follow_file *file, const char *why)
 {
 	follow_note(f, file->path, why);
-	take_for_dead(f, file);
+	mark_file_dead(f, file);
 }
 
-/* What is wrong may pass. */
-static void refuse_follow_file(struct follow *f, struct follow_file *file)
+/* Retries later: the error may be temporary. */
+static void postpone_follow_file(struct follow *f, struct follow_file *file)
 {
 	if (!f->lines[FOLLOW_REFUSED].first)
 		f->retry_at_s = clock_mono_s() + RETRY_S;
@@ -47,7 +47,7 @@ static void refuse_follow_file(struct follow *f, struct follow_file *file)
 static void retry_follow_file(struct follow *f, struct follow_file *file, const char *why)
 {
 	follow_note(f, file->path, why);
-	refuse_follow_file(f, file);
+	postpone_follow_file(f, file);
 }
 
 static void on_range_stored(void *arg, const struct ingest_result *res)
@@ -67,6 +67,7 @@ static void on_range_stored(void *arg, const struct ingest_result *res)
 	pthread_mutex_unlock(&f->lock);
 }
 
+/* Submits bytes of a file as a change_journal; on_range_stored gets the answer. */
 static int send_range(struct follow *f, struct follow_file *file, const void *bytes, size_t n, struct err *err)
 {
 	struct origin_room room;
@@ -117,7 +118,7 @@ static ssize_t read_file_at(int fd, void *bytes, size_t n, uint64_t offset)
 	return (ssize_t)got;
 }
 
-/* Hparams may belong to the run above. */
+/* Hparams may be a note on the run of the parent folder. */
 static void place_foreign_file(struct follow *f, struct follow_file *file)
 {
 	switch (tb_hparams_find(f->root, file->path, !f->once)) {
@@ -126,7 +127,7 @@ static void place_foreign_file(struct follow *f, struct follow_file *file)
 		break;
 	case TB_HPARAMS_LATER:
 		file->origin.known = false;
-		refuse_follow_file(f, file);
+		postpone_follow_file(f, file);
 		break;
 	case TB_HPARAMS_NO:
 		break;
@@ -144,13 +145,13 @@ static bool learn_origin(struct follow *f, struct follow_file *file, int fd)
 	if (n < 0)
 		retry_follow_file(f, file, strerror(errno));
 	else if (origin_find(&file->origin, file->path, head, (size_t)n) < 0)
-		kill_file(f, file, "not a journal or event file");
+		give_up_file(f, file, "not a journal or event file");
 	if (file->origin.known && file->origin.foreign)
 		place_foreign_file(f, file);
 	return file->origin.known;
 }
 
-/* How much of it is stored. */
+/* Reads the durable offset. */
 static bool learn_offset(struct follow *f, struct follow_file *file)
 {
 	struct err err = ERR_INIT;
@@ -166,7 +167,7 @@ static bool learn_offset(struct follow *f, struct follow_file *file)
 	return file->asked;
 }
 
-/* Of n bytes read: all, or 0 when they are less than a record. 1: more of them have to be read at once. */
+/* Keeps all n bytes, or none if they are less than a record. 1: read a larger range. */
 static int look_for_record(struct follow *f, struct follow_file *file, const void *bytes, ssize_t *n)
 {
 	struct record rec;
@@ -183,11 +184,11 @@ static int look_for_record(struct follow *f, struct follow_file *file, const voi
 		return 1;
 	}
 	*n = 0;
-	kill_file(f, file, "a record is longer than 96 MiB; the file is read up to there");
+	give_up_file(f, file, "a record is longer than 96 MiB: the file is read up to it");
 	return 0;
 }
 
-/* 1: to be called once more. */
+/* 1: call it again. */
 static int send_some(struct follow *f, struct follow_file *file, int fd)
 {
 	size_t want = file->size - file->offset < file->range ? (size_t)(file->size - file->offset) : file->range;
@@ -202,7 +203,7 @@ static int send_some(struct follow *f, struct follow_file *file, int fd)
 		rc = send_range(f, file, bytes, (size_t)n, &err);
 	free(bytes);
 	if (rc && rc != ERR_CANCELED)
-		kill_file(f, file, err.text);
+		give_up_file(f, file, err.text);
 	return more;
 }
 
@@ -237,6 +238,7 @@ void follow_read(struct follow *f, struct follow_file *file)
 		follow_first_done(f, file);
 }
 
+/* Handles the result of a range: requeue, retry later, or ignore the file. */
 static void finish_follow_file(struct follow *f, struct follow_file *file)
 {
 	enum follow_turn again = file->again;
@@ -252,8 +254,8 @@ static void finish_follow_file(struct follow *f, struct follow_file *file)
 	case ERR_IO:
 	case ERR_BUSY:
 	case ERR_NOMEM:
-	case ERR_DAMAGED: /* of the store: until somebody has put back a copy */
-		refuse_follow_file(f, file);
+	case ERR_DAMAGED: /* of the store: until a backup is restored */
+		postpone_follow_file(f, file);
 		break;
 	case ERR_CANCELED:
 	case ERR_GONE:
@@ -261,7 +263,7 @@ static void finish_follow_file(struct follow *f, struct follow_file *file)
 		follow_first_done(f, file);
 		break;
 	default:
-		take_for_dead(f, file);
+		mark_file_dead(f, file);
 	}
 }
 

@@ -1,4 +1,4 @@
-/* origin.c: the first record, or the path. */
+/* origin.c: finds the run by the first record, or by the path. */
 #include "web/store/follow/origin.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
 
-/* The path of a foreign run: of the folder that holds the file. */
+/* The parent folder of path, which is the run of a foreign file. */
 static void copy_parent_folder(const char *path, char ret[PATH_MAX])
 {
 	const char *slash = strrchr(path, '/');
@@ -31,7 +31,7 @@ static void make_foreign(struct origin *o, const char *path)
 	copy_parent_folder(path, folder);
 	name_foreign_run(o, folder);
 	sha256_hex(path, strlen(path), hex);
-	/* The second half: a file at the root has its own name as its path, never a run's. */
+	/* The second half of the digest: the path of a file at the root could equal a run's. */
 	memcpy(o->writer, hex + 32, 32);
 	o->run[32] = o->writer[32] = '\0';
 	o->known = o->foreign = true;
@@ -52,7 +52,7 @@ static void read_origin_header(struct origin *o, const struct record *rec)
 		}
 }
 
-/* Whether others' file says more than its version. */
+/* Returns true if a foreign file has more than its version record. */
 static bool says_something(const void *head, size_t n, size_t at)
 {
 	struct record rec;
@@ -87,7 +87,7 @@ void origin_lift(struct origin *o, const char *path)
 	copy_parent_folder(path, folder);
 	copy_parent_folder(folder, above);
 	name_foreign_run(o, above);
-	o->beside = true;
+	o->annotates = true;
 }
 
 void origin_names(const struct origin *o, const char *path, const char *root, struct ingest_foreign *ret,
@@ -96,12 +96,12 @@ void origin_names(const struct origin *o, const char *path, const char *root, st
 	const char *slash;
 
 	copy_parent_folder(path, room->folder);
-	if (o->beside) {
+	if (o->annotates) {
 		copy_parent_folder(room->folder, room->first);
 		memcpy(room->folder, room->first, sizeof room->folder);
 	}
 	slash = strchr(room->folder, '/');
-	ret->beside = o->beside;
+	ret->annotates = o->annotates;
 	ret->experiment = "Default";
 	ret->name = !strcmp(room->folder, ".") ? root : room->folder;
 	if (!slash)

@@ -1,4 +1,4 @@
-/* tb_hparams.c: what event files begin with, in the file's folder, in the one above and in those next to it. */
+/* tb_hparams.c: classifies the first records of event files in a folder, its parent and its siblings. */
 #include "web/store/follow/tb_hparams.h"
 
 #include <dirent.h>
@@ -14,16 +14,16 @@
 #include "tracker/event/event.h"
 #include "tracker/event/record.h"
 
-#define HEAD_BYTES ((size_t)64 << 10) /* hparams that take more are taken for a run's */
-#define SILENT_S 150                  /* PyTorch's writer keeps its first points for up to 120 s */
+#define HEAD_BYTES ((size_t)64 << 10) /* longer hparams are taken for a run */
+#define SILENT_S 150                  /* PyTorch's writer buffers its first points for up to 120 s */
 
-/* What a file begins with; of several files the largest counts. */
+/* What a file begins with; for a folder the largest value of its files counts. */
 enum head {
-	HEAD_NOTHING, /* the file's version at most */
-	HEAD_BEGUN,   /* hparams, and no end so far */
-	HEAD_NOTE,    /* hparams that were ended before anything else came */
+	HEAD_NOTHING, /* at most the file version */
+	HEAD_BEGUN,   /* hparams that have not ended */
+	HEAD_NOTE,    /* hparams that ended before anything else */
 	HEAD_RUN,
-	HEAD_OURS /* a journal, which names its run itself */
+	HEAD_OURS /* a journal, which names its run */
 };
 
 static enum head advance_head(enum head before, const struct event_item *item)
@@ -94,9 +94,8 @@ static int classify_folder(int at_fd, const char *name)
 	return head;
 }
 
-/* Notes in folders next to the one of this name; earlier: those before it by name only, which is by time as well where
- * the writer chose it. */
-static bool has_other_journal(int above_fd, const char *name, bool earlier)
+/* Looks for notes in siblings of this folder; earlier: only those before it by name, which usually is also by time. */
+static bool has_sibling_note(int above_fd, const char *name, bool earlier)
 {
 	int fd = openat(above_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -114,24 +113,24 @@ static bool has_other_journal(int above_fd, const char *name, bool earlier)
 	return found;
 }
 
-static bool is_young_file(int above_fd, const char *name)
+static bool is_young_folder(int above_fd, const char *name)
 {
 	struct stat sb;
 
 	return !fstatat(above_fd, name, &sb, 0) && clock_wall_s() - (double)sb.st_mtim.tv_sec < SILENT_S;
 }
 
-/* name: the file's folder, in the one that is open. */
+/* name: the folder of the file, inside above_fd. */
 static enum tb_hparams look_in_parent(int above_fd, const char *name, enum head head, bool wait)
 {
 	int above = classify_folder(above_fd, ".");
 	bool later;
 
 	if (above == HEAD_RUN && head == HEAD_NOTE)
-		return has_other_journal(above_fd, name, true) ? TB_HPARAMS_NO : TB_HPARAMS_YES;
+		return has_sibling_note(above_fd, name, true) ? TB_HPARAMS_NO : TB_HPARAMS_YES;
 	later = wait && above == HEAD_RUN;
-	later |= wait && above == HEAD_NOTHING && !has_other_journal(above_fd, name, false);
-	return later && is_young_file(above_fd, name) ? TB_HPARAMS_LATER : TB_HPARAMS_NO;
+	later |= wait && above == HEAD_NOTHING && !has_sibling_note(above_fd, name, false);
+	return later && is_young_folder(above_fd, name) ? TB_HPARAMS_LATER : TB_HPARAMS_NO;
 }
 
 enum tb_hparams tb_hparams_find(const char *root, const char *path, bool wait)

@@ -1,6 +1,6 @@
-/* backup.c: the store's file is copied page by page through the writer's own connection, which carries over what it
- * commits meanwhile, so that a backup under load ends (a database's rows come from one snapshot: backup_rows.c); then
- * the artifacts. The copy gets its name when all is synced. */
+/* backup.c: copies the file page by page through the writer's connection, which also copies its new commits, so that
+ * a backup under load ends (rows of a database come from one snapshot: backup_rows.c). Then copies the artifacts.
+ * The copy gets its name when all is synced. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "web/store/maintenance/maintenance.h"
 #include "web/store/write/committer.h"
 
-#define STEP_S 0.005 /* commits wait for so much of a backup, about */
+#define STEP_S 0.005 /* approximate time of a step, which commits wait for */
 
 struct store_backup {
 	struct store *s;
@@ -40,7 +40,7 @@ static int has_suffix(const char *text, const char *end)
 	return n > m && !strcmp(text + n - m, end);
 }
 
-/* Whether path's folder is the artifacts' or lies below it: a copy there would hold itself. */
+/* Returns true if path is inside the artifacts folder: the copy would contain itself. */
 static bool among_artifacts(const struct store *s, const char *path)
 {
 	char folder[PATH_MAX], at[PATH_MAX], artifacts[PATH_MAX];
@@ -53,6 +53,7 @@ static bool among_artifacts(const struct store *s, const char *path)
 	return !strncmp(at, artifacts, n) && (!at[n] || at[n] == '/');
 }
 
+/* Derives the paths of the backup and creates its folder. */
 static int name_files(struct store_backup *b, const char *path, struct err *err)
 {
 	const char *slash = strrchr(path, '/');
@@ -61,15 +62,15 @@ static int name_files(struct store_backup *b, const char *path, struct err *err)
 	int n;
 
 	if (*path != '/' || strlen(path) > PATH_MAX - 64) {
-		err_set(err, ERR_USAGE, "path: want an absolute path%s",
-			b->s->live ? "" : ", or a name beside the store that begins with dptrack.db.");
+		err_set(err, ERR_USAGE, "path: expected an absolute path%s",
+			b->s->live ? "" : ", or a name next to the store that begins with dptrack.db.");
 		return err_field(err, "path");
 	}
 	if (among_artifacts(b->s, path))
-		return err_set(err, ERR_USAGE, "%s lies among the artifacts that are to be copied; name another place",
+		return err_set(err, ERR_USAGE, "%s is among the artifacts to be copied: name another place",
 			       path);
 	if (!file && mkdir(path, 0700))
-		return errno == EEXIST ? err_set(err, ERR_EXISTS, "%s is there already; name a new place", path)
+		return errno == EEXIST ? err_set(err, ERR_EXISTS, "%s exists already: name a new place", path)
 				       : err_set_errno(err, errno, "making the folder %s", path);
 	b->made_folder = !file;
 	n = snprintf(folder, sizeof folder, "%.*s", file ? (int)(slash - path) : (int)strlen(path), path);
@@ -79,7 +80,7 @@ static int name_files(struct store_backup *b, const char *path, struct err *err)
 	snprintf(b->partial, sizeof b->partial, "%s.partial", b->db);
 	snprintf(b->artifacts, sizeof b->artifacts, "%.*s/dptrack.artifacts", PATH_MAX - 32, folder);
 	if (!access(b->db, F_OK) || !access(b->artifacts, F_OK))
-		return err_set(err, ERR_EXISTS, "%s is there already; name a new place",
+		return err_set(err, ERR_EXISTS, "%s exists already: name a new place",
 			       access(b->db, F_OK) ? b->artifacts : b->db);
 	return 0;
 }
@@ -92,7 +93,7 @@ static int check_room(const struct store_backup *b, struct err *err)
 
 	snprintf(folder, sizeof folder, "%s", b->db);
 	*strrchr(folder, '/') = '\0';
-	if (b->s->live) /* nobody can say how large its rows will be in a file */
+	if (b->s->live) /* the size of rows in a file is unknown */
 		return 0;
 	if (stat(b->s->path, &sb) || statvfs(*folder ? folder : "/", &fs))
 		return err_set_errno(err, errno, "%s", b->db);
@@ -140,7 +141,7 @@ static int copy_pages(struct store_backup *b, struct err *err)
 		return rc;
 	for (b->pages = 64; !rc && !b->done;) {
 		if (background_job_canceled(b->s->work))
-			rc = err_set(err, ERR_CANCELED, "the store is closing; the backup is not made");
+			rc = err_set(err, ERR_CANCELED, "the store is closing: there is no backup");
 		else
 			rc = committer_step(b->s->writer, copy_pages_step, b, err);
 		if (b->last_step_s < STEP_S / 2 && b->pages < 4096)
@@ -153,7 +154,7 @@ static int copy_pages(struct store_backup *b, struct err *err)
 	return rc;
 }
 
-/* A backup that cannot be read is none. */
+/* An unreadable backup is worthless. */
 static int verify_backup(struct store_backup *b, struct err *err)
 {
 	struct db_rows *q;
@@ -162,7 +163,7 @@ static int verify_backup(struct store_backup *b, struct err *err)
 	if (!rc && (rc = db_next(b->to, q, err)) > 0) {
 		rc = 0;
 		if (strcmp(db_str(q, COL_quick_check_quick_check), "ok"))
-			rc = err_set(err, ERR_DAMAGED, "the store is damaged (%.200s): dptrack doctor says more",
+			rc = err_set(err, ERR_DAMAGED, "the store is damaged (%.200s): run dptrack doctor",
 				     db_str(q, COL_quick_check_quick_check));
 		db_stop(q);
 	}
@@ -214,7 +215,7 @@ static int copy_artifacts(struct store_backup *b, struct store_backup_result *re
 	return rc;
 }
 
-static void clean_up(const struct store_backup *b)
+static void remove_partial_backup(const struct store_backup *b)
 {
 	struct files_sum sum = { 0 };
 	char folder[PATH_MAX];
@@ -228,7 +229,7 @@ static void clean_up(const struct store_backup *b)
 		rmdir(folder);
 }
 
-/* Beside the store, where the follower does not look. */
+/* Next to the store, in names that the follower ignores. */
 static const char *backup_is_beside_store(const struct store *s, const char *path, char room[PATH_MAX])
 {
 	const char *slash = strrchr(s->path, '/');
@@ -263,7 +264,7 @@ int store_backup(struct store *s, const char *name, struct store_backup_result *
 	if (!rc)
 		rc = name_db(&b, err);
 	if (rc) {
-		clean_up(&b);
+		remove_partial_backup(&b);
 		return rc;
 	}
 	res.bytes = stat(b.db, &sb) ? 0 : (uint64_t)sb.st_size;
@@ -272,7 +273,7 @@ int store_backup(struct store *s, const char *name, struct store_backup_result *
 	return 0;
 }
 
-/* --- putting one back -------------------------------------------------------------------------------------- */
+/* --- restore -------------------------------------------------------------------------------------------------- */
 
 static int find_backup(const char *path, char db[PATH_MAX], char artifacts[PATH_MAX], struct err *err)
 {
@@ -291,8 +292,8 @@ static int find_backup(const char *path, char db[PATH_MAX], char artifacts[PATH_
 		return 0;
 	if (errno != ENOENT && errno != ENOTDIR)
 		return err_set_errno(err, errno, "%s", db);
-	return err_set(err, ERR_USAGE, "%.1000s is no backup: want the folder that dptrack backup made, or its file "
-		       "*.db", path);
+	return err_set(err, ERR_USAGE, "%.1000s is not a backup: expected the folder made by dptrack backup, or its "
+		       "file *.db", path);
 }
 
 static int rename_aside(const char *path, const char *suffix, int64_t now_ms, struct err *err)
@@ -306,8 +307,8 @@ static int rename_aside(const char *path, const char *suffix, int64_t now_ms, st
 	return 0;
 }
 
-/* The copy is proved, beside which SQLite may make files. Its rows are others than those that pages and scripts have
- * heard of, even when as many changes were made to them. */
+/* Verifies the copy (not the backup, since SQLite may create files next to it). Draws a new identity for its rows,
+ * so that pages and scripts do not mix them with others of the same rev. */
 static int ready_copy(const char *path, struct err *err)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC), rc = fd < 0 ? err_set_errno(err, errno, "%s", path) : 0;
@@ -327,6 +328,7 @@ static int ready_copy(const char *path, struct err *err)
 	return rc;
 }
 
+/* Copies and verifies the backup, renames the old files, then the copy into place. */
 static int rename_into_place(const char *db, const char *artifacts, const struct store_paths *to, struct err *err)
 {
 	struct files_sum sum = { 0 };
@@ -355,7 +357,7 @@ static int rename_into_place(const char *db, const char *artifacts, const struct
 	return rc ? rc : files_sync_parent(to->db, err);
 }
 
-static bool same_file(const char *a, const char *b)
+static bool is_same_file(const char *a, const char *b)
 {
 	struct stat sa, sb;
 
@@ -368,8 +370,8 @@ int store_restore(const char *backup, const struct store_paths *to, struct err *
 	struct store *lock;
 	int rc = find_backup(backup, db, artifacts, err);
 
-	if (!rc && same_file(db, to->db))
-		rc = err_set(err, ERR_USAGE, "%s is the store itself; name a backup of it", db);
+	if (!rc && is_same_file(db, to->db))
+		rc = err_set(err, ERR_USAGE, "%s is the store itself: name a backup of it", db);
 	if (!rc)
 		rc = store_lock(&lock, to->db, err);
 	if (rc)

@@ -23,7 +23,8 @@
 #define SAMPLED_SERIES 200
 #define SAMPLED_CHUNKS 200 /* of one series */
 #define LOG_POINTS_MANY 5000000u
-#define CHUNKS_BYTES_MAX (INT64_C(2) << 30) /* of a file whose chunks a sample of points stands for */
+#define CHUNKS_BYTES_MAX (INT64_C(2) << 30) /* in larger files a sample of points replaces the check of the chunk
+					     * table */
 
 struct check {
 	struct store *s;
@@ -34,7 +35,7 @@ struct check {
 	struct err *err;
 };
 
-/* One series while its chunks come by. */
+/* State of checking one series. */
 struct series_check {
 	int64_t id, chunks, bad_chunk;
 	struct sum sum;
@@ -48,6 +49,7 @@ const char *check_level_name(enum check_level level)
 	return names[level];
 }
 
+/* Appends a finding to the report. */
 __attribute__((format(printf, 4, 5))) static int add_finding(struct check *c, enum check_level level, const char *name,
 							     const char *fmt, ...)
 {
@@ -85,7 +87,7 @@ static int check_sqlite(struct check *c)
 
 	if (flaw == DB_NO_THREADS)
 		return add_finding(c, CHECK_ERROR, "sqlite",
-				   "SQLite %s was built without threads; install the distribution's library", version);
+				   "SQLite %s was built without threads: install the distribution's library", version);
 	if (flaw == DB_FLAWLESS)
 		return add_finding(c, CHECK_OK, "sqlite", "SQLite %s", version);
 	return add_finding(c, CHECK_NOTE, "sqlite",
@@ -109,6 +111,7 @@ static int check_mode(struct check *c, const char *path)
 	return 0;
 }
 
+/* Checks permissions, and free space next to the file. */
 static int check_free_space(struct check *c)
 {
 	char wal[PATH_MAX + 16], folder[PATH_MAX];
@@ -133,7 +136,7 @@ static int check_free_space(struct check *c)
 		return add_finding(c, CHECK_ERROR, "place", "%s cannot be written", folder);
 	if (free_bytes < wants)
 		return add_finding(c, free_bytes < 16e6 ? CHECK_ERROR : CHECK_WARNING, "place",
-				   "%.0f MB are free where the store lies (%.0f MB): make room, or dptrack gc",
+				   "%.0f MB are free for the store (%.0f MB): free disk space, or run dptrack gc",
 				   free_bytes * 1e-6, (double)sb.st_size * 1e-6);
 	return add_finding(c, CHECK_OK, "place", "%s: %.1f MB, %.0f MB are free", c->path, (double)sb.st_size * 1e-6,
 			   free_bytes * 1e-6);
@@ -167,14 +170,14 @@ static int check_table(struct check *c, struct db *d, const char *table, bool *r
 			continue;
 		*ret_good = false;
 		rc = add_finding(c, CHECK_ERROR, "structure",
-				 "table %s: %.200s: put a backup back (dptrack backup --restore)", table, text);
+				 "table %s: %.200s: restore a backup (dptrack backup --restore)", table, text);
 		db_stop(q);
 		break;
 	}
 	return rc;
 }
 
-/* The name behind `after`; *ret NULL at the end. */
+/* The next name after `after`; *ret NULL at the end. */
 static int next_table(struct check *c, struct db *d, const char *after, const char **ret)
 {
 	struct db_rows *q;
@@ -189,7 +192,7 @@ static int next_table(struct check *c, struct db *d, const char *after, const ch
 	return rc;
 }
 
-/* A check reads what nobody else does soon. */
+/* Frees the page cache: what a check reads is not needed again soon. */
 static void release_check_reader(struct check *c, struct db *d)
 {
 	if (d)
@@ -202,15 +205,15 @@ static int check_is_canceled(struct check *c)
 	return background_job_canceled(c->s->work) ? err_set(c->err, ERR_CANCELED, "the store is closing") : 0;
 }
 
-/* Reading all of a long file takes minutes and everybody's disk. */
-static bool too_long(const char *path)
+/* Reading a whole large file takes minutes and slows down others. */
+static bool is_too_large(const char *path)
 {
 	struct stat sb;
 
 	return !stat(path, &sb) && sb.st_size > CHUNKS_BYTES_MAX;
 }
 
-/* A table at a time, each in a snapshot of its own: a long one would keep the log file from shrinking. */
+/* Each table in its own snapshot: a long one would keep the log file from shrinking. */
 static int check_structure(struct check *c)
 {
 	const char *table = "";
@@ -223,7 +226,7 @@ static int check_structure(struct check *c)
 		rc = readers_take(c->s, &d, c->err);
 		if (!rc)
 			rc = next_table(c, d, table, &table);
-		skip = !rc && table && !c->full && !strcmp(table, "chunk") && too_long(c->path);
+		skip = !rc && table && !c->full && !strcmp(table, "chunk") && is_too_large(c->path);
 		if (!rc && table && !skip)
 			rc = check_table(c, d, table, &good);
 		release_check_reader(c, d);
@@ -232,9 +235,9 @@ static int check_structure(struct check *c)
 			rc = check_is_canceled(c);
 	}
 	if (rc == ERR_DAMAGED)
-		return add_finding(c, CHECK_ERROR, "structure", "%.300s: put a backup back (dptrack backup --restore)",
+		return add_finding(c, CHECK_ERROR, "structure", "%.300s: restore a backup (dptrack backup --restore)",
 				   c->err->text);
-	return rc || !good ? rc : add_finding(c, CHECK_OK, "structure", "%d tables are whole", tables);
+	return rc || !good ? rc : add_finding(c, CHECK_OK, "structure", "%d tables are intact", tables);
 }
 
 static int sum_chunk(void *arg, const struct chunk *k, struct err *err)
@@ -255,7 +258,7 @@ static bool is_same_double(double a, double b)
 	return a == b || (isnan(a) && isnan(b));
 }
 
-static bool same_sum(const struct sum *a, const struct sum *b)
+static bool is_same_sum(const struct sum *a, const struct sum *b)
 {
 	if (a->count != b->count || a->nonfinite != b->nonfinite)
 		return false;
@@ -265,7 +268,7 @@ static bool same_sum(const struct sum *a, const struct sum *b)
 		a->first.step == b->first.step && a->last.step == b->last.step);
 }
 
-/* Every point of one series against what the series says of itself. 1 it is well, 0 it is not. */
+/* Compares every point of a series with its summary: 1 consistent, 0 not. */
 static int check_series(struct check *c, struct db *d, int64_t id, struct series_check *sc)
 {
 	struct err why = ERR_INIT;
@@ -287,20 +290,21 @@ static int check_series(struct check *c, struct db *d, int64_t id, struct series
 		return rc;
 	rc = scan_series_chunks(d, id, sum_chunk, sc, &why);
 	if (rc == ERR_DAMAGED)
-		return add_finding(c, CHECK_ERROR, "points", "series %lld: %.200s: put a backup back", (long long)id,
+		return add_finding(c, CHECK_ERROR, "points", "series %lld: %.200s: restore a backup", (long long)id,
 				   why.text);
 	if (rc)
 		return rc;
-	if (sc->chunks != chunks || !same_sum(&sc->sum, &stored))
+	if (sc->chunks != chunks || !is_same_sum(&sc->sum, &stored))
 		return add_finding(
 			c, CHECK_ERROR, "points",
 			"series %lld says %llu points in %lld chunks, %llu in %lld are there, or its summary "
-			"differs: put a backup back",
+			"differs: restore a backup",
 			(long long)id, (unsigned long long)stored.count, (long long)chunks,
 			(unsigned long long)sc->sum.count, (long long)sc->chunks);
 	return 1;
 }
 
+/* Checks series: all, or a sample at a regular stride. */
 static int check_points(struct check *c)
 {
 	struct series_check *sc = arena_alloc(c->a, sizeof *sc);
@@ -325,7 +329,7 @@ static int check_points(struct check *c)
 			release_check_reader(c, d);
 			break;
 		}
-		readers_give(c->s, d); /* the next one lies below the same pages */
+		readers_give(c->s, d); /* the next series is on the same pages */
 		seen++;
 		good += bad;
 		if ((rc = check_is_canceled(c)))
@@ -333,10 +337,11 @@ static int check_points(struct check *c)
 	}
 	return rc < 0 || good < seen
 		       ? rc
-		       : add_finding(c, CHECK_OK, "points", "%lld series%s have the points and summaries that they say",
+		       : add_finding(c, CHECK_OK, "points", "%lld series%s match their points and summaries",
 				     (long long)seen, c->full ? "" : " (a sample)");
 }
 
+/* Looks for rows that belong to no run. */
 static int check_rows(struct check *c)
 {
 	struct db *d;
@@ -357,7 +362,7 @@ static int check_rows(struct check *c)
 				 db_str(q, COL_check_orphans_name), (long long)db_i64(q, COL_check_orphans_rows));
 	}
 	if (!rc && db_int(d, &left, DB_check_unfinished, c->err, "") > 0 && left)
-		rc = add_finding(c, CHECK_NOTE, "rows", "%lld runs are removed in part: dptrack gc finishes it",
+		rc = add_finding(c, CHECK_NOTE, "rows", "%lld runs are partly removed: run dptrack gc",
 				 (long long)left);
 	release_check_reader(c, d);
 	return rc || !good ? rc : add_finding(c, CHECK_OK, "rows", "all rows belong to a run");

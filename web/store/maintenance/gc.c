@@ -1,5 +1,5 @@
-/* gc.c: removes what was deleted for good. Runs, one after the other: first the run becomes one that is gone (its
- * journals are refused from then on), then its files go, then its rows, some at a time. */
+/* gc.c: removes deleted data for good. Runs one after another: first the run is marked as gone (its journals are
+ * refused from then on), then its files are removed, then its rows, some at a time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ struct store_gc {
 static int check_gc_stop(struct store_gc *g, struct err *err)
 {
 	if (background_job_canceled(g->s->work))
-		return err_set(err, ERR_CANCELED, "the store is closing; the rest is left for the next gc");
+		return err_set(err, ERR_CANCELED, "the store is closing: the next gc continues");
 	return g->o->dry_run ? 0 : lease_need(&g->lease, err);
 }
 
@@ -45,8 +45,8 @@ struct gc_run {
 	int64_t id, experiment_id, deleted_ms;
 };
 
-/* Journals of one run in one folder. */
-static bool names_run(int fd, const char *uuid)
+/* Returns true if the journal belongs to the run. */
+static bool journal_names_run(int fd, const char *uuid)
 {
 	char head[4096];
 	struct event_item item;
@@ -71,7 +71,7 @@ static int remove_journal(struct store_gc *g, int folder_fd, const char *name, c
 
 	if (fd < 0)
 		return 0;
-	if (names_run(fd, uuid))
+	if (journal_names_run(fd, uuid))
 		rc = files_remove(folder_fd, name, g->o->dry_run, &sum);
 	close(fd);
 	g->sum.journals += sum.files;
@@ -79,7 +79,7 @@ static int remove_journal(struct store_gc *g, int folder_fd, const char *name, c
 	return rc;
 }
 
-/* Every journal of the run that lies where one of them does; then the folder, when nothing is left in it. */
+/* Removes all journals of the run in the folder of this one, then the folder if it is empty. */
 static int remove_journals_beside(struct store_gc *g, const char *path, const char *uuid)
 {
 	const char *name, *slash = strrchr(path, '/');
@@ -102,13 +102,13 @@ static int remove_journals_beside(struct store_gc *g, const char *path, const ch
 	snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
 	fd = files_parent(g->logdir_fd, folder, false, &name);
 	if (fd >= 0) {
-		unlinkat(fd, name, AT_REMOVEDIR); /* refused while anything else lies in it */
+		unlinkat(fd, name, AT_REMOVEDIR); /* fails if it is not empty */
 		close(fd);
 	}
 	return 0;
 }
 
-/* The folders of a run's journals, each once. */
+/* Lists one journal path for each folder of the run. */
 static int journal_paths(struct store_gc *g, const struct gc_run *r, struct arena *a, const char ***ret, size_t *ret_n,
 			 struct err *err)
 {
@@ -164,7 +164,7 @@ static int remove_journals(struct store_gc *g, const struct gc_run *r, struct er
 	return failed ? err_set_errno(err, failed, "removing journals of run %s", r->uuid) : rc;
 }
 
-/* What rows name goes with them; the objects themselves some time later. */
+/* Counts objects that rows name; the objects are removed later by the sweep. */
 static int count_objects(struct store_gc *g, const char *path, struct err *err)
 {
 	return artifact_sum(g->s, path, &g->sum.artifacts, &g->sum.artifact_bytes, err);
@@ -210,12 +210,12 @@ static int purge_run_rows(struct store_gc *g, const struct gc_run *r, bool once,
 	return rc;
 }
 
-/* gone: the run is one that is gone already. */
+/* gone: the run is marked as gone already. */
 static int remove_run(struct store_gc *g, const struct gc_run *r, bool gone, struct err *err)
 {
 	int rc = gone || g->o->dry_run ? 0 : purge_run_rows(g, r, true, err);
 
-	/* Somebody took the deletion back meanwhile. */
+	/* The run was restored in the meantime. */
 	if (rc == ERR_EXISTS)
 		return 0;
 	if (!rc)
@@ -229,7 +229,7 @@ static int remove_run(struct store_gc *g, const struct gc_run *r, bool gone, str
 	return rc;
 }
 
-/* 1 with the next run behind *at, 0 when there is none. */
+/* 1: the next run after *at; 0: none. */
 static int next_deleted_run(struct store_gc *g, bool gone, struct gc_run *at, struct err *err)
 {
 	struct db_rows *q;
@@ -279,7 +279,7 @@ static int submit_purge(struct store_gc *g, const struct change_ops *kind, const
 			     res, err);
 }
 
-/* First its deletion becomes final, then its files go, then its rows. */
+/* Makes the deletion final, then removes files, then rows. */
 static int remove_model(struct store_gc *g, int64_t experiment, const char *uuid, struct err *err)
 {
 	struct ingest_result res = { .more = true };
@@ -287,7 +287,7 @@ static int remove_model(struct store_gc *g, int64_t experiment, const char *uuid
 	char folder[128];
 	int fd, rc = g->o->dry_run ? 0 : submit_purge(g, &change_purge_model, uuid, &res, err);
 
-	/* Its experiment was restored meanwhile. */
+	/* Its experiment was restored in the meantime. */
 	if (rc == ERR_EXISTS)
 		return 0;
 	snprintf(folder, sizeof folder, "%lld/models/%s", (long long)experiment, uuid);
@@ -308,8 +308,8 @@ static int remove_model(struct store_gc *g, int64_t experiment, const char *uuid
 	return rc;
 }
 
-/* Nothing but empty folders is left of its artifacts, or whatever is there is not the store's. */
-static void remove_folders(struct store_gc *g, int64_t experiment)
+/* Removes empty artifact folders; other content is not the store's. */
+static void remove_empty_folders(struct store_gc *g, int64_t experiment)
 {
 	char folder[64];
 
@@ -334,7 +334,7 @@ static int remove_experiment(struct store_gc *g, int64_t id, struct err *err)
 		return 0;
 	g->sum.experiments += !rc;
 	if (!rc)
-		remove_folders(g, id);
+		remove_empty_folders(g, id);
 	return rc;
 }
 
@@ -343,7 +343,7 @@ struct gc_next {
 	char uuid[64];
 };
 
-/* 1 with the next row behind *at, 0 when there is none. */
+/* 1: the next row after *at; 0: none. */
 static int next_gc_row(struct store_gc *g, enum db_query which, struct gc_next *at, struct err *err)
 {
 	struct db_rows *q;
@@ -363,7 +363,7 @@ static int next_gc_row(struct store_gc *g, enum db_query which, struct gc_next *
 	return rc;
 }
 
-static int remove_rest(struct store_gc *g, struct err *err)
+static int remove_models_and_experiments(struct store_gc *g, struct err *err)
 {
 	struct gc_next at = { .id = 0 };
 	int rc;
@@ -379,7 +379,7 @@ static int remove_rest(struct store_gc *g, struct err *err)
 	return rc;
 }
 
-/* No further than what was free at the start: a busy compactor frees and uses pages all the time. */
+/* Stops at the number of pages that were free at the start: folding frees and uses pages all the time. */
 static int shrink_database(struct store_gc *g, struct err *err)
 {
 	struct ingest_result res = { .more = true };
@@ -420,7 +420,7 @@ int store_gc(struct store *s, const struct store_gc_opts *o, struct store_gc_res
 	if (!rc)
 		rc = remove_runs(&g, false, err);
 	if (!rc)
-		rc = remove_rest(&g, err);
+		rc = remove_models_and_experiments(&g, err);
 	if (!rc)
 		rc = artifact_sweep(s, clock_wall_ms() - o->keep_objects_ms, o->dry_run, &g.sum.objects, err);
 	if (!rc && !o->dry_run)

@@ -1,4 +1,4 @@
-/* experiments.c: reads of experiments. There are few, so that a search looks at all of them. */
+/* experiments.c: reads experiments. There are few, so a search reads all of them. */
 #include "web/store/mlflow/experiments.h"
 
 #include <inttypes.h>
@@ -12,6 +12,7 @@
 #include "web/store/db/readers.h"
 #include "web/store/filter/filter.h"
 
+/* Reads the tags of an experiment. */
 static int load_experiment_tags(struct db *d, struct arena *a, struct experiment *e, struct err *err)
 {
 	struct db_rows *q;
@@ -122,6 +123,7 @@ static int experiment_tag_value(struct experiment_search *s, int64_t id, const c
 	return 0;
 }
 
+/* Fills the values of the filter's fields. */
 static int fill_experiment_hit(struct experiment_search *s, struct experiment_hit *h)
 {
 	size_t n = filter_field_count(s->f), i;
@@ -214,6 +216,7 @@ static uint32_t plan_experiment_search(const struct experiments_opts *o)
 		      2);
 }
 
+/* Copies one page of the sorted hits, with their tags. */
 static int take_experiment_page(struct experiment_search *s, struct arena *a, struct experiments *ret)
 {
 	size_t place = 0, i;

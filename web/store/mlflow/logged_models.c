@@ -1,4 +1,4 @@
-/* logged_models.c: logged models: one, and a search over those of some experiments. */
+/* logged_models.c: reads one logged model, and searches those of some experiments. */
 #include "web/store/mlflow/logged_models.h"
 
 #include <math.h>
@@ -141,22 +141,22 @@ struct model_search {
 	struct filter *f;
 	struct model_hit *hits;
 	size_t count;
-	size_t place; /* the models before the page */
+	size_t place; /* number of models before the page */
 	struct err *err;
 };
 
-static bool on_dataset(const struct model_metric *m, const struct models_dataset *d)
+static bool is_on_dataset(const struct model_metric *m, const struct models_dataset *d)
 {
 	return (!d->name || !strcmp(m->dataset_name, d->name)) &&
 	       (!d->digest || !strcmp(m->dataset_digest, d->digest));
 }
 
-static bool on_any(const struct model_search *s, const struct model_metric *m)
+static bool is_on_any_dataset(const struct model_search *s, const struct model_metric *m)
 {
 	size_t i;
 
 	for (i = 0; i < s->o->dataset_count; i++)
-		if (on_dataset(m, &s->o->datasets[i]))
+		if (is_on_dataset(m, &s->o->datasets[i]))
 			return true;
 	return !s->o->dataset_count;
 }
@@ -171,14 +171,14 @@ static void model_attribute_value(const struct model *m, enum filter_attribute w
 	v->present = !v->text || *v->text;
 }
 
-/* Every point of the metric is a value of its own. */
+/* Each point of the metric is one value. */
 static int metric_values(struct model_search *s, const struct model *m, const char *key, struct filter_value *v)
 {
 	struct filter_value *more;
 	size_t i;
 
 	for (i = 0; i < m->metric_count; i++) {
-		if (strcmp(m->metrics[i].key, key) || !on_any(s, &m->metrics[i]))
+		if (strcmp(m->metrics[i].key, key) || !is_on_any_dataset(s, &m->metrics[i]))
 			continue;
 		more = v->present ? arena_alloc(s->a, sizeof *more) : NULL;
 		if (v->present && !more)
@@ -192,6 +192,7 @@ static int metric_values(struct model_search *s, const struct model *m, const ch
 	return 0;
 }
 
+/* Fills the values of the filter's fields. */
 static int fill_model_hit(struct model_search *s, struct model_hit *h)
 {
 	size_t n = filter_field_count(s->f), i, k;
@@ -217,7 +218,7 @@ static int fill_model_hit(struct model_search *s, struct model_hit *h)
 	return rc;
 }
 
-/* Without a test of a metric, data sets ask for any metric on them. */
+/* If the filter tests no metric, a model matches that has any metric on one of the data sets. */
 static bool datasets_match(const struct model_search *s, const struct model *m)
 {
 	size_t i;
@@ -226,7 +227,7 @@ static bool datasets_match(const struct model_search *s, const struct model *m)
 		if (filter_field(s->f, i)->entity == FILTER_METRIC)
 			return true;
 	for (i = 0; i < m->metric_count && s->o->dataset_count; i++)
-		if (on_any(s, &m->metrics[i]))
+		if (is_on_any_dataset(s, &m->metrics[i]))
 			return true;
 	return !s->o->dataset_count;
 }
@@ -248,7 +249,7 @@ static void order_metric(const struct model *m, const struct models_order *o, st
 	for (i = 0; i < m->metric_count; i++) {
 		const struct model_metric *p = &m->metrics[i];
 
-		if (!strcmp(p->key, o->field + 8) && on_dataset(p, &o->dataset) && (!last || is_later_metric(p, last)))
+		if (!strcmp(p->key, o->field + 8) && is_on_dataset(p, &o->dataset) && (!last || is_later_metric(p, last)))
 			last = p;
 	}
 	if (last)
@@ -336,6 +337,7 @@ static int compare_model_hits(const void *x, const void *y, void *arg)
 
 /* --- pages -------------------------------------------------------------------------------------------------- */
 
+/* Reads the models of an experiment and keeps those that match. */
 static int load_experiment_models(struct model_search *s, int64_t experiment)
 {
 	int64_t *ids = NULL;

@@ -1,4 +1,4 @@
-/* mlflow_experiment.c: experiments by MLflow's rules: made, renamed, tagged, deleted with their runs, restored. */
+/* mlflow_experiment.c: creates, renames, tags, deletes and restores experiments, by MLflow's rules. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -56,7 +56,7 @@ static int put_experiment_tags(struct state *st, int64_t id, const struct mlflow
 	return rc;
 }
 
-/* 1 no other experiment than own has the name, 0 refused. */
+/* 1: no experiment other than own has the name, 0 refused. */
 static int experiment_name_is_free(struct state *st, struct change *c, const char *name, int64_t own, struct err *err)
 {
 	struct db_rows *q;
@@ -97,7 +97,7 @@ const struct change_ops mlflow_experiment_new = { .name = "mlflow_experiment_new
 						  .copy = mlflow_copy,
 						  .apply = make_mlflow_experiment };
 
-/* Marks every run of the experiment deleted, or active again. */
+/* Marks all runs of the experiment as deleted, or as active. */
 static int delete_experiment_runs(struct state *st, int64_t id, bool delete, struct err *err)
 {
 	int64_t *ids = NULL, now = clock_wall_ms();

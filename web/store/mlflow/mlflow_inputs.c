@@ -1,4 +1,4 @@
-/* mlflow_inputs.c: data sets that a run read, models that it read or made. */
+/* mlflow_inputs.c: data sets and models that a run read, models that it made. */
 #include "web/store/mlflow/mlflow_inside.h"
 #include "web/store/write/input.h"
 

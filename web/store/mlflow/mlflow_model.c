@@ -1,11 +1,11 @@
-/* mlflow_model.c: logged models: made, finished, tagged, deleted; and the points that were logged with one. */
+/* mlflow_model.c: creates, finishes, tags and deletes logged models, and stores points logged with one. */
 #include <stdio.h>
 #include <string.h>
 
 #include "tracker/base/clock.h"
 #include "web/store/mlflow/mlflow_inside.h"
 
-/* Deleted ones are as if they were not there. 1, 0 when it was refused, or negative. */
+/* Finds a model that is not deleted: 1, 0 refused, or negative. */
 static int find_live_model(struct state *st, struct change *c, int64_t *ret, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;
@@ -27,7 +27,7 @@ static int put_model_pairs(struct state *st, enum db_query q, int64_t model, con
 	return rc;
 }
 
-/* A param's first value holds. 1, 0 when one was refused, or negative. */
+/* Refuses to change stored params: 1 all agree, 0 refused, or negative. */
 static int need_same_params(struct state *st, struct change *c, int64_t model, struct err *err)
 {
 	const struct mlflow_op *op = c->op.more;

@@ -1,5 +1,5 @@
-/* mlflow_repeat.c: finds repeated points: by the summary of the series when they come in order, else by looking at the
- * chunks that overlap them and at the run's part of the log. */
+/* mlflow_repeat.c: finds repeated points. For points in order the summary of the series decides; else the
+ * overlapping chunks and the run's part of the log are searched. */
 #include "web/store/mlflow/mlflow_repeat.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "web/store/points/chunk.h"
 #include "web/store/points/scan.h"
 
-/* A series of the batch with a point that is not behind all that is stored. */
+/* A series of the batch with a point that is not after all stored ones. */
 struct repeat_suspect {
 	struct intake_series *s;
 	int64_t min_step, max_step;
@@ -61,7 +61,7 @@ static struct name point_name(uint32_t suspect, const struct sum_point *p)
 	};
 }
 
-/* Whether every point lies behind the one before it, the first one behind what is stored. */
+/* Returns true if each point is after the previous one, and the first after all stored ones. */
 static bool extends_series(const struct sum *stored, const struct intake_series *s)
 {
 	struct sum_point last = stored->last;
@@ -139,7 +139,7 @@ static int compare_stored_series(const void *x, const void *y)
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-static int find_series(struct repeat *p)
+static int find_suspect_series(struct repeat *p)
 {
 	struct db *d = state_db(p->st);
 	struct db_rows *q;
@@ -158,7 +158,7 @@ static int find_series(struct repeat *p)
 	return rc;
 }
 
-static int name_points(struct repeat *p)
+static int map_batch_points(struct repeat *p)
 {
 	uint32_t i;
 	size_t k;
@@ -189,7 +189,7 @@ static void mark_repeated_points(struct repeat *p, const struct stored_series *s
 	}
 }
 
-static int log_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+static int mark_log_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
 {
 	struct repeat *p = arg;
 
@@ -198,7 +198,7 @@ static int log_points(void *arg, size_t at, const struct sum_point *points, size
 	return 0;
 }
 
-static int look_in_log(struct repeat *p)
+static int search_log(struct repeat *p)
 {
 	int64_t *ids = calloc(p->series_count + 1, sizeof *ids);
 	size_t i;
@@ -208,12 +208,12 @@ static int look_in_log(struct repeat *p)
 		return no_memory(p->err);
 	for (i = 0; i < p->series_count; i++)
 		ids[i] = p->series[i].id;
-	rc = scan_log(state_db(p->st), p->r->id, ids, p->series_count, log_points, p, p->err);
+	rc = scan_log(state_db(p->st), p->r->id, ids, p->series_count, mark_log_points, p, p->err);
 	free(ids);
 	return rc;
 }
 
-static int chunk_seen(void *arg, const struct chunk *c, struct err *err)
+static int mark_chunk_points(void *arg, const struct chunk *c, struct err *err)
 {
 	struct repeat *p = arg;
 	struct sum_point room[CHUNK_POINTS];
@@ -224,7 +224,7 @@ static int chunk_seen(void *arg, const struct chunk *c, struct err *err)
 	return 0;
 }
 
-static int look_in_chunks(struct repeat *p)
+static int search_chunks(struct repeat *p)
 {
 	size_t i;
 	int rc = 0;
@@ -234,11 +234,12 @@ static int look_in_chunks(struct repeat *p)
 		struct scan_window w = { x->min_step, x->max_step, x->min_time, x->max_time };
 
 		p->now = &p->series[i];
-		rc = scan_series_window(state_db(p->st), p->now->id, &w, chunk_seen, p, p->err);
+		rc = scan_series_window(state_db(p->st), p->now->id, &w, mark_chunk_points, p, p->err);
 	}
 	return rc;
 }
 
+/* Removes stored points and repeats, and then empty series. */
 static void remove_repeated_points(struct repeat *p, struct intake *in)
 {
 	uint32_t i;
@@ -271,13 +272,13 @@ int mlflow_repeat_drop(struct state *st, struct state_run *r, struct intake *in,
 	int rc = find_suspects(&p, in);
 
 	if (!rc && p.suspect_count) {
-		rc = find_series(&p);
+		rc = find_suspect_series(&p);
 		if (!rc)
-			rc = name_points(&p);
+			rc = map_batch_points(&p);
 		if (!rc)
-			rc = look_in_log(&p);
+			rc = search_log(&p);
 		if (!rc)
-			rc = look_in_chunks(&p);
+			rc = search_chunks(&p);
 		if (!rc)
 			remove_repeated_points(&p, in);
 	}

@@ -1,4 +1,4 @@
-/* mlflow_run.c: runs by MLflow's rules: made with a start time as given, written to while active. */
+/* mlflow_run.c: creates runs with a given start time and writes to active ones, by MLflow's rules. */
 #include <stdio.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ const struct change_ops mlflow_run_new = {
 	.name = "mlflow_run_new", .makes_run = true, .copy = mlflow_copy, .apply = make_mlflow_run
 };
 
-/* Texts of a contradiction; params that are stored with another value, of which these are the values. */
+/* Lists params that are stored with another value; values: the stored ones. */
 static void list_contradictions(const struct state_run *r, const struct mlflow_op *op, const char *const *values,
 				struct buf *list)
 {
@@ -126,7 +126,7 @@ static const char *find_run_name_tag(const struct mlflow_op *op)
 	return name;
 }
 
-/* A run's name stands in a tag as well; each changes the other. */
+/* The name of a run is also stored as a tag; both are kept equal. */
 static int put_batch_rest(struct state *st, struct state_run *r, const struct mlflow_op *op, struct err *err)
 {
 	const struct ingest_kv named = { NAME_TAG, op->name };

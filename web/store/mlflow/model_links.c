@@ -1,4 +1,4 @@
-/* model_links.c: what runs read and made: data sets and models; and the data sets of experiments. */
+/* model_links.c: reads data sets and models linked to runs, and data sets of experiments. */
 #include <string.h>
 
 #include "web/store/base/list.h"
@@ -9,16 +9,16 @@
 
 #define SUMMARIES_MAX 1000
 
-static const char *or_null(struct arena *a, struct db_rows *q, enum db_column column)
+static const char *read_text_or_null(struct arena *a, struct db_rows *q, enum db_column column)
 {
 	return db_null(q, column) ? NULL : db_text(a, q, column);
 }
 
-/* Rows of the queries of one run, or of the same ones of many. */
+/* Reads rows of queries for one run, or for many. */
 struct link_reading {
 	struct db *d;
 	struct arena *a;
-	struct run_links *links; /* of the one run; of many: by the row's place */
+	struct run_links *links; /* of the one run; of many: indexed by the row's place */
 	bool many;
 	struct err *err;
 };
@@ -39,8 +39,8 @@ static int add_dataset(const struct link_reading *w, struct db_rows *q, struct r
 		.digest = db_text(w->a, q, COL_run_datasets_digest),
 		.source_type = db_text(w->a, q, COL_run_datasets_source_type),
 		.source = db_text(w->a, q, COL_run_datasets_source),
-		.schema = or_null(w->a, q, COL_run_datasets_schema),
-		.profile = or_null(w->a, q, COL_run_datasets_profile),
+		.schema = read_text_or_null(w->a, q, COL_run_datasets_schema),
+		.profile = read_text_or_null(w->a, q, COL_run_datasets_profile),
 	};
 	return 0;
 }
@@ -65,7 +65,7 @@ static int add_dataset_tag(const struct link_reading *w, struct db_rows *q, stru
 	return 0;
 }
 
-/* Behind the data sets that they belong to. */
+/* Call it after the data sets are read. */
 static int take_dataset_tags(const struct link_reading *w, struct db_rows *q)
 {
 	int rc;
@@ -100,6 +100,7 @@ static int take_run_models(const struct link_reading *w, struct db_rows *q)
 	return rc;
 }
 
+/* Reads the links run by run. */
 static int load_links_each(struct link_reading *w, const struct runs_linked *r)
 {
 	struct db_rows *q;
@@ -168,7 +169,7 @@ static struct dataset_summary read_dataset_summary(struct arena *a, struct db_ro
 	return (struct dataset_summary){ db_text(a, q, COL_dataset_summaries_experiment_id),
 					 db_text(a, q, COL_dataset_summaries_name),
 					 db_text(a, q, COL_dataset_summaries_digest),
-					 or_null(a, q, COL_dataset_summaries_context) };
+					 read_text_or_null(a, q, COL_dataset_summaries_context) };
 }
 
 int dataset_summaries(struct store *s, const int64_t *experiments, size_t n, struct arena *a,

@@ -1,5 +1,5 @@
-/* models_token.c: a token is lines: the place, the experiments, the order and (last, because it may have lines of its
- * own) the filter. MLflow prints Python's values: ['1', '2'], None. */
+/* models_token.c: a token has lines: the position, the experiments, the order and the filter (last, because it may
+ * have several lines). Values are in Python's syntax, like MLflow's: ['1', '2'], None. */
 #include "web/store/mlflow/models_token.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 #define TOKEN_MAX ((size_t)8 << 20) /* bytes; requests are smaller */
 
-/* A Python string: in double quotes where that spares it from escapes. */
+/* A Python string, with the quotes that need fewer escapes. */
 static void print_quoted_text(struct buf *out, const char *text)
 {
 	char quote = strchr(text, '\'') && !strchr(text, '"') ? '"' : '\'';
@@ -80,7 +80,7 @@ const char *models_token_write(struct arena *a, const struct models_opts *o, siz
 	return token;
 }
 
-/* How much of a text its first line is; all of it where it has one alone. */
+/* Length of the first line. */
 static size_t line_length(const char *text)
 {
 	return strcspn(text, "\n");

@@ -1,4 +1,4 @@
-/* dump.c: rows and files as canonical text. */
+/* dump.c: writes rows and files as canonical text. */
 #include "web/store/move/dump.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 #include "web/store/base/no_memory.h"
 
-#define TEXT_BYTES ((size_t)1 << 16) /* gathered before they are handed on */
+#define TEXT_BYTES ((size_t)1 << 16) /* buffered before a flush */
 
 void dump_init(struct dump *d)
 {
@@ -35,7 +35,7 @@ static int flush_dump(struct dump *d, size_t least, struct err *err)
 	return rc;
 }
 
-static void add_sql_text(struct buf *to, const char *text)
+static void add_escaped_text(struct buf *to, const char *text)
 {
 	static const char escaped[] = "\\\t\n\r", letter[] = "\\tnr";
 	size_t n;
@@ -50,7 +50,7 @@ static void add_sql_text(struct buf *to, const char *text)
 	}
 }
 
-static void add_sql_hex(struct buf *to, const unsigned char *bytes, size_t n)
+static void add_hex_digits(struct buf *to, const unsigned char *bytes, size_t n)
 {
 	static const char digits[] = "0123456789abcdef";
 	char *at = buf_reserve(to, 2 * n);
@@ -64,7 +64,7 @@ static void add_sql_hex(struct buf *to, const unsigned char *bytes, size_t n)
 	to->len += 2 * n;
 }
 
-static void add_sql_value(struct buf *to, const struct db_value *v)
+static void add_dump_value(struct buf *to, const struct db_value *v)
 {
 	bool null = (v->kind == 'x' && v->i == INT64_MIN) || (v->kind == 'd' && isnan(v->d)) ||
 		    (v->kind == 't' && !v->at);
@@ -76,9 +76,9 @@ static void add_sql_value(struct buf *to, const struct db_value *v)
 	else if (v->kind == 'd')
 		buf_addf(to, "%.17g", v->d == 0 ? 0.0 : v->d);
 	else if (v->kind == 't')
-		add_sql_text(to, v->at);
+		add_escaped_text(to, v->at);
 	else
-		add_sql_hex(to, v->at, v->n);
+		add_hex_digits(to, v->at, v->n);
 }
 
 int dump_row(void *dump, const struct db_row *r, struct err *err)
@@ -91,7 +91,7 @@ int dump_row(void *dump, const struct db_row *r, struct err *err)
 	for (int i = 0; i < r->n; i++) {
 		if (i)
 			buf_addc(&d->text, '\t');
-		add_sql_value(&d->text, &r->values[i]);
+		add_dump_value(&d->text, &r->values[i]);
 	}
 	buf_addc(&d->text, '\n');
 	return flush_dump(d, TEXT_BYTES, err);
@@ -100,7 +100,7 @@ int dump_row(void *dump, const struct db_row *r, struct err *err)
 int dump_file(struct dump *d, const char *path, uint64_t bytes, const char *sha256, struct err *err)
 {
 	buf_adds(&d->text, "file ");
-	add_sql_text(&d->text, path);
+	add_escaped_text(&d->text, path);
 	buf_addf(&d->text, "\t%llu\t%s\n", (unsigned long long)bytes, sha256);
 	return flush_dump(d, TEXT_BYTES, err);
 }

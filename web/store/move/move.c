@@ -1,6 +1,5 @@
-/* move.c: rows and files of a whole store, in order: the target is marked as half, files are brought (each acknowledged
- * by its row, so that another try keeps it), then all rows in one transaction, which is read again before it is
- * committed. */
+/* move.c: moves rows and files in steps: mark the target as incomplete, copy files (each confirmed by its row, so
+ * that a retry keeps it), then copy all rows in one transaction, whose rows are read back before the commit. */
 #include "web/store/move/move.h"
 
 #include <stdio.h>
@@ -33,7 +32,7 @@ static int dump_files(struct dump *d, const struct move_files *f, struct err *er
 	return rc;
 }
 
-/* The target's rows, read in the transaction that wrote them, and its files by their rows. */
+/* Reads the target's rows in the transaction that wrote them, and its files by their rows. */
 static int digest_target(struct move_end *to, char ret[65], struct err *err)
 {
 	struct db_rows *q;
@@ -53,7 +52,7 @@ static int digest_target(struct move_end *to, char ret[65], struct err *err)
 	return rc;
 }
 
-/* In the target's transaction. */
+/* Inside the target's transaction. */
 static int fill_move_target(struct move_filling *f, struct move_end *from, const struct move_files *files,
 			    char ret_sha256[65], struct err *err)
 {
@@ -69,7 +68,7 @@ static int fill_move_target(struct move_filling *f, struct move_end *from, const
 	if (!rc)
 		rc = digest_target(f->to, arrived, err);
 	if (!rc && strcmp(arrived, ret_sha256))
-		rc = err_set(err, ERR_CORRUPT, "%s: what arrived is not what was sent; empty it and begin anew",
+		rc = err_set(err, ERR_CORRUPT, "%s: the copy differs from the source: empty it and start again",
 			     f->to->shown);
 	if (!rc)
 		rc = db_run(f->to->d, DB_meta_forget, err, "t", "moving");

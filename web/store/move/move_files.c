@@ -1,5 +1,5 @@
-/* move_files.c: files from a folder or an object store into another one. A file counts when its row stands in the
- * target: what was on its way when the process was killed is a temporary file, or an object that gc knows of. */
+/* move_files.c: copies files between folders and object stores. A file is complete once its row is in the target; a
+ * killed process leaves only a temporary file, or an object that gc finds. */
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -15,10 +15,10 @@
 #include "web/store/files/files.h"
 #include "web/store/move/move_inside.h"
 
-#define PART_BYTES ((size_t)8 << 20) /* of an object, sent at once */
+#define PART_BYTES ((size_t)8 << 20) /* of an object, per request */
 #define PIECE_BYTES ((size_t)1 << 18)
 
-/* --- which files there are ------------------------------------------------------------------------------------ */
+/* --- list of files ---------------------------------------------------------------------------------------------- */
 
 static struct move_file *add_move_file(struct move_files *f, const char *path)
 {
@@ -66,6 +66,7 @@ static int compare_move_paths(const void *x, const void *y)
 	return strcmp(((const struct move_file *)x)->path, ((const struct move_file *)y)->path);
 }
 
+/* Lists the files below the folder, by path. */
 static int list_move_folder(struct move_files *f, const struct move_end *e, struct err *err)
 {
 	char *roots[] = { (char *)(uintptr_t)e->files, NULL };
@@ -97,7 +98,7 @@ static int list_move_folder(struct move_files *f, const struct move_end *e, stru
 	return rc;
 }
 
-/* What the store knows of a file: 1 when there is a row. */
+/* Reads the stored facts of a file: 1 if it has a row. */
 static int find_move_row(struct move_end *e, const char *path, struct move_file *ret, struct err *err)
 {
 	struct db_rows *q;
@@ -112,8 +113,8 @@ static int find_move_row(struct move_end *e, const char *path, struct move_file 
 	return 1;
 }
 
-/* The digests of a folder's files that still hold. */
-static int know_digests(struct move_files *f, struct move_end *e, struct err *err)
+/* Fills the stored digests that are still valid (same size and time). */
+static int fill_known_digests(struct move_files *f, struct move_end *e, struct err *err)
 {
 	struct move_file row;
 	int rc = 0;
@@ -133,7 +134,7 @@ int move_files_list(struct move_files *ret, struct move_end *e, struct err *err)
 	if (e->objects)
 		return list_move_rows(ret, e, err);
 	rc = list_move_folder(ret, e, err);
-	return rc ? rc : know_digests(ret, e, err);
+	return rc ? rc : fill_known_digests(ret, e, err);
 }
 
 void move_files_done(struct move_files *f)
@@ -202,7 +203,7 @@ static int read_moved_object(const struct move_end *e, const char *object, struc
 	return t->rc ? t->rc : rc;
 }
 
-/* All bytes go to t; its digest must be the one that is known, or becomes it. */
+/* Passes all bytes to t, and verifies the digest, or fills it if unknown. */
 static int read_moved_file(struct move_file *f, const struct move_end *e, struct moved_bytes *t)
 {
 	char found[65];
@@ -237,7 +238,7 @@ static int write_moved_bytes(void *arg, const void *bytes, size_t n, struct err 
 	return file_write(*(int *)arg, bytes, n) ? err_set_errno(err, errno, "writing a file") : 0;
 }
 
-/* The folders above path. */
+/* Creates the parent folders of path. */
 static int make_parent_folders(char *path, struct err *err)
 {
 	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -249,6 +250,7 @@ static int make_parent_folders(char *path, struct err *err)
 	return 0;
 }
 
+/* Copies a file to a temporary one, syncs it and renames it. */
 static int copy_into_folder(struct move_file *f, const struct move_end *from, const struct move_end *to,
 			    struct err *err)
 {
@@ -283,7 +285,7 @@ static int copy_into_folder(struct move_file *f, const struct move_end *from, co
 struct sending {
 	const struct move_end *to;
 	char key[OBJECT_KEY_MAX + 1];
-	struct object_upload *parts; /* NULL: there was no whole part yet */
+	struct object_upload *parts; /* NULL: no full part yet */
 	char *bytes;
 	size_t n;
 };
@@ -327,7 +329,7 @@ static int send_moved_rest(struct sending *s, struct err *err)
 	return rc ? rc : object_upload_end(s->parts, err);
 }
 
-/* The row first that says that the object begins: then gc knows of it, whatever happens. ret: its name. */
+/* First a row records that the object begins, so that gc finds it. ret: its name. */
 static int copy_into_objects(struct move_file *f, const struct move_end *from, const struct move_end *to, char ret[33],
 			     struct err *err)
 {
@@ -348,16 +350,16 @@ static int copy_into_objects(struct move_file *f, const struct move_end *from, c
 	return rc;
 }
 
-/* --- one file after the other -------------------------------------------------------------------------------- */
+/* --- one file after another ------------------------------------------------------------------------------------- */
 
-/* The file is there from now on. */
+/* Records the file: it is now in the target. */
 static int put_moved_row(const struct move_file *f, const struct move_end *to, const char *object, struct err *err)
 {
 	int64_t one;
 	int rc = db_run(to->d, DB_begin, err, "");
 
 	if (!rc && object && (rc = db_int(to->d, &one, DB_object_named, err, "t", object)) == 0)
-		rc = err_set(err, ERR_CORRUPT, "%s: somebody else cleans up there", to->shown);
+		rc = err_set(err, ERR_CORRUPT, "%s: another process removed an object of this copy", to->shown);
 	if (rc >= 0)
 		rc = db_run(to->d, DB_artifact_put, err, "tiitt", f->path, (int64_t)f->bytes, f->time_ns, f->sha256,
 			    object);
@@ -368,7 +370,7 @@ static int put_moved_row(const struct move_file *f, const struct move_end *to, c
 	return rc;
 }
 
-/* 1: an earlier try brought it. */
+/* 1: an earlier try copied it. */
 static int is_already_moved(struct move_file *f, struct move_end *from, struct move_end *to, struct err *err)
 {
 	struct move_file row;

@@ -1,4 +1,4 @@
-/* archive.c: the form of archives; least recently used pieces and indexes give way. */
+/* archive.c: format of archives, and an LRU cache of pieces and indexes. */
 #include "web/store/points/archive.h"
 
 #include <pthread.h>
@@ -21,8 +21,8 @@
 #define PIECES 64
 #define INDEXES 64
 #define INDEX_IDLE_BYTES ((size_t)64 << 20)
-#define KEY_BYTES 1025 /* of an object store */
-#define DAMAGED "the object %.400s, which holds points of a run, is damaged; put back a copy of it"
+#define KEY_BYTES 1025 /* longest key of an object store */
+#define DAMAGED "the object %.400s, which has points of a run, is damaged: restore it from a copy"
 
 /* --- form --------------------------------------------------------------------------------------------------- */
 
@@ -82,7 +82,7 @@ void archive_add_index(struct buf *to, const struct archive_list *l, uint64_t ch
 	buf_add(to, bytes, TAIL_BYTES);
 }
 
-/* Chunks by id, and none of it outside what stands before the index. */
+/* Checks that chunks are ordered by id and lie before the index. */
 static bool is_list_ordered(const struct archive_list *l, uint64_t chunk_bytes)
 {
 	size_t i;
@@ -105,21 +105,21 @@ struct archives_index {
 	struct archive_list list;
 	struct archive_entry *entries;
 	unsigned users;
-	uint64_t used; /* when: the larger, the later */
+	uint64_t used; /* clock of the last use */
 };
 
 struct archive_piece {
 	char object[ARCHIVE_NAME_BYTES];
 	uint64_t from;
 	size_t n;
-	unsigned char *bytes; /* NULL: nothing yet */
+	unsigned char *bytes; /* NULL: empty slot */
 	uint64_t used;
 };
 
 struct archives {
 	struct archives_source from;
-	pthread_mutex_t lock; /* of all below */
-	char said[ARCHIVE_NAME_BYTES]; /* to be damaged, in the log */
+	pthread_mutex_t lock; /* guards all below */
+	char said[ARCHIVE_NAME_BYTES]; /* the damaged object last reported in the log */
 	uint64_t now;
 	struct archive_piece piece[PIECES];
 	struct archives_index *index[INDEXES];
@@ -157,7 +157,7 @@ void archives_free(struct archives *s)
 	free(s);
 }
 
-/* Under the lock: what is there of [from, from + n) from its beginning on, copied. How many bytes. */
+/* Under the lock: copies the start of [from, from + n) from a cached piece; returns the number of bytes. */
 static size_t copy_known_piece(struct archives *s, const char *object, uint64_t from, size_t n, unsigned char *to)
 {
 	size_t i, skip, most;
@@ -176,7 +176,7 @@ static size_t copy_known_piece(struct archives *s, const char *object, uint64_t 
 	return 0;
 }
 
-/* Takes bytes (from malloc) over. */
+/* Takes ownership of bytes (from malloc). */
 static void keep_archive_piece(struct archives *s, const char *object, uint64_t from, size_t n, unsigned char *bytes)
 {
 	struct archive_piece *oldest = &s->piece[0];
@@ -190,7 +190,7 @@ static void keep_archive_piece(struct archives *s, const char *object, uint64_t 
 	snprintf(oldest->object, sizeof oldest->object, "%s", object);
 }
 
-/* Under the lock: the object's copy may be mended. */
+/* Under the lock; the object may be repaired before the next read. */
 static void forget_pieces(struct archives *s, const char *object)
 {
 	size_t i;
@@ -224,7 +224,7 @@ void archived_outcome(const struct archived *a, int rc, struct err *err)
 		archives_damaged(a->of, a->index->object, err);
 }
 
-/* The piece that `at` lies in, from the store. */
+/* Fetches the piece that contains `at`. */
 static int fetch_archive_piece(struct archives *s, const struct archives_index *x, uint64_t at, struct err *err)
 {
 	uint64_t from = at - at % PIECE_BYTES;
@@ -277,6 +277,7 @@ static int parse_archive_index(struct archives_index *x, const unsigned char *by
 	return 0;
 }
 
+/* Reads tail and index of an object and checks them. */
 static int load_archive_index(struct archives *s, struct archives_index *x, struct err *err)
 {
 	unsigned char tail[TAIL_BYTES], *bytes;
@@ -303,7 +304,7 @@ static int load_archive_index(struct archives *s, struct archives_index *x, stru
 	return rc;
 }
 
-/* Under the lock: indexes that nobody looks at give way, the longest unused first, while there are too many. */
+/* Under the lock: evicts unused indexes, least recently used first, until there is a free slot. */
 static struct archives_index **make_index_room(struct archives *s)
 {
 	struct archives_index **oldest, **empty;
@@ -342,7 +343,7 @@ static struct archives_index *find_archive_index(struct archives *s, const char 
 	return NULL;
 }
 
-/* x of one user; where there is no room it goes with him. */
+/* Caches x with one user; without a free slot that user frees it. */
 static void keep_archive_index(struct archives *s, struct archives_index *x)
 {
 	struct archives_index **at;
@@ -424,7 +425,7 @@ int archived_series(struct archived *ret, struct db *d, int64_t series, struct e
 	bytes = (uint64_t)db_i64(q, COL_archive_of_series_bytes);
 	db_stop(q);
 	if (!db_attached(d))
-		return err_set(err, ERR_BUSY, "the points of this run lie in an archive, which cannot be read here");
+		return err_set(err, ERR_BUSY, "the points of this run are in an archive, which cannot be read here");
 	rc = archived_object(ret, db_attached(d), object, bytes, err);
 	if (rc)
 		return rc;

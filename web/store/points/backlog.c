@@ -1,4 +1,4 @@
-/* backlog.c: rows have no time, but their numbers grow: marks say which was the newest when. */
+/* backlog.c: rows of the log have no time, but ascending numbers: marks record the newest row at certain times. */
 #include "web/store/points/backlog.h"
 
 static void mark_backlog_rate(struct backlog *b, double now_s)

@@ -1,4 +1,4 @@
-/* chunk.c: packs points by differences and bit widths, group by group. */
+/* chunk.c: packs points as differences with few bits, group by group. */
 #include "web/store/points/chunk.h"
 
 #include <math.h>
@@ -11,14 +11,14 @@
 #define HEAD_BYTES 8
 #define ENTRY_BYTES 68
 
-/* How a column's 64 words are packed. */
+/* How the 64 words of a column are packed. */
 enum column_mode {
-	COLUMN_PLAIN = 0, /* word - smallest word */
-	COLUMN_DELTA = 1, /* difference to the word before, minus the smallest difference */
-	COLUMN_F32 = 2,   /* flag: the words are ordered floats, not doubles */
+	COLUMN_PLAIN = 0, /* word minus smallest word */
+	COLUMN_DELTA = 1, /* difference to the previous word, minus the smallest difference */
+	COLUMN_F32 = 2,   /* flag: the words are ordered floats instead of doubles */
 };
 
-/* Maps a double's bits so that the order of integers is the order of numbers; near values give near words. */
+/* Maps the bits of a double to an integer of the same order, so near values have near words. */
 static uint64_t word_of_f64(double v)
 {
 	uint64_t u;
@@ -102,7 +102,7 @@ static void add_bits(struct buf *b, const uint64_t *words, unsigned n, unsigned 
 		buf_addc(b, (char)(unsigned char)acc);
 }
 
-/* Differences in wrapping arithmetic; returns how many bits each needs beyond the smallest, which goes to *ret_low. */
+/* Differences in wrapping arithmetic, minus the smallest, which goes to *ret_low; returns the bits each needs. */
 static unsigned delta_words(const uint64_t *w, unsigned n, uint64_t *out, int64_t *ret_low)
 {
 	int64_t low = n > 1 ? (int64_t)(w[1] - w[0]) : 0;
@@ -120,6 +120,7 @@ static unsigned delta_words(const uint64_t *w, unsigned n, uint64_t *out, int64_
 	return bit_width(all);
 }
 
+/* Appends a column in the smaller of the two modes. */
 static void add_chunk_column(struct buf *b, const uint64_t *w, unsigned n, unsigned flag)
 {
 	uint64_t plain[CHUNK_GROUP], delta[CHUNK_GROUP], low = w[0], all = 0;
@@ -167,6 +168,7 @@ static void add_group(struct buf *b, const struct sum_point *p, unsigned n)
 	add_chunk_column(b, w, n, f32 ? COLUMN_F32 : 0);
 }
 
+/* Fills the table entry of a group, except offset and checksum. */
 static void describe_group(struct chunk_group *g, const struct sum_point *p, unsigned n)
 {
 	unsigned i;
@@ -309,7 +311,7 @@ static int get_chunk_varint(const unsigned char **p, const unsigned char *end, u
 	return ERR_CORRUPT;
 }
 
-/* The end of the chunk is padded by 8 bytes, so that the wide load below stays inside it. */
+/* The chunk ends with 8 bytes of padding, so the 8-byte load below stays inside. */
 static uint64_t get_bits(const unsigned char *p, unsigned at, unsigned width)
 {
 	unsigned shift = at & 7;
@@ -322,6 +324,7 @@ static uint64_t get_bits(const unsigned char *p, unsigned at, unsigned width)
 	return width == 64 ? lo : lo & ((UINT64_C(1) << width) - 1);
 }
 
+/* Decodes one column of n words; *ret_mode has the flags of enum column_mode. */
 static int get_chunk_column(const unsigned char **p, const unsigned char *end, uint64_t *w, unsigned n,
 			    unsigned *ret_mode)
 {

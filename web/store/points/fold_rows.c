@@ -1,4 +1,4 @@
-/* fold_rows.c: maps of what was read ahead, and batches of what is to be written. */
+/* fold_rows.c: maps of rows read ahead, and batches of rows to write. */
 #include "web/store/points/fold_rows.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct fold_rows {
 	struct map *series; /* id -> struct fold_series, read ahead */
 	struct map *chunks; /* id -> struct point_tail, read ahead */
 	struct buf blob;    /* of one chunk */
-	struct buf dropped; /* ids of chunks, as array.h has them */
+	struct buf dropped; /* ids of chunks, an array (array.h) */
 	struct db_batch fresh_chunks, changed_series;
 };
 
@@ -80,7 +80,7 @@ static int64_t full_chunks(const struct fold_series *s)
 	return (int64_t)(s->sum.count / CHUNK_POINTS);
 }
 
-static int lost_points(const struct fold_series *s, struct err *err)
+static int fail_lost_points(const struct fold_series *s, struct err *err)
 {
 	return err_set(err, ERR_DAMAGED, "store: series %lld has lost points", (long long)s->id);
 }
@@ -101,14 +101,14 @@ static int read_fold_series(struct db_rows *q, struct fold_series *ret, struct e
 		sum_init(&ret->sum);
 	pieces = ret->chunks - full_chunks(ret);
 	if (pieces < 0 || pieces > FOLD_PIECES)
-		return lost_points(ret, err);
+		return fail_lost_points(ret, err);
 	ret->pieces = (unsigned)pieces;
 	if (pieces == 1)
 		ret->piece_points[0] = (unsigned)(ret->sum.count % CHUNK_POINTS);
 	return 0;
 }
 
-/* How many points its pieces have, where it has several. */
+/* Reads the sizes of the pieces, if there are several. */
 static int read_tail_pieces(struct fold_rows *f, struct fold_series *s, struct err *err)
 {
 	int64_t first = SCAN_CHUNK_ID(s->id, full_chunks(s)), at;
@@ -174,7 +174,7 @@ int fold_rows_chunk(struct fold_rows *f, int64_t id, struct point_tail *to, stru
 
 /* --- reading ahead ------------------------------------------------------------------------------------------ */
 
-static int series_ahead(struct fold_rows *f, const char *ids, struct err *err)
+static int read_series_ahead(struct fold_rows *f, const char *ids, struct err *err)
 {
 	struct db_rows *q;
 	int rc = ids ? db_start(f->db, &q, DB_series_get_all, err, "t", ids) : no_memory(err);
@@ -190,7 +190,7 @@ static int series_ahead(struct fold_rows *f, const char *ids, struct err *err)
 	return rc;
 }
 
-static int keep_ahead_piece(struct fold_rows *f, int64_t chunk, int64_t points)
+static int note_piece_size(struct fold_rows *f, int64_t chunk, int64_t points)
 {
 	int64_t id = SCAN_CHUNK_SERIES(chunk);
 	struct fold_series *s = map_get(f->series, &id, sizeof id);
@@ -202,7 +202,7 @@ static int keep_ahead_piece(struct fold_rows *f, int64_t chunk, int64_t points)
 	return 0;
 }
 
-static int pieces_ahead(struct fold_rows *f, const char *first, const char *last, struct err *err)
+static int read_pieces_ahead(struct fold_rows *f, const char *first, const char *last, struct err *err)
 {
 	struct db_rows *q;
 	int rc = first && last ? db_start(f->db, &q, DB_chunk_sizes, err, "tt", first, last) : no_memory(err);
@@ -210,7 +210,7 @@ static int pieces_ahead(struct fold_rows *f, const char *first, const char *last
 	while (!rc && (rc = db_next(f->db, q, err)) > 0) {
 		int64_t id = db_i64(q, COL_chunk_sizes_id);
 
-		rc = keep_ahead_piece(f, id, db_i64(q, COL_chunk_sizes_points)) ? scan_damaged(err, "chunk", id) : 0;
+		rc = note_piece_size(f, id, db_i64(q, COL_chunk_sizes_points)) ? scan_damaged(err, "chunk", id) : 0;
 		if (rc)
 			db_stop(q);
 	}
@@ -224,7 +224,7 @@ int fold_rows_ahead(struct fold_rows *f, const int64_t *series, size_t n, struct
 	int rc;
 
 	forget_rows_ahead(f);
-	rc = series_ahead(f, array_of(&first, series, n), err);
+	rc = read_series_ahead(f, array_of(&first, series, n), err);
 	buf_done(&first);
 	array_begin(&first);
 	array_begin(&last);
@@ -237,7 +237,7 @@ int fold_rows_ahead(struct fold_rows *f, const int64_t *series, size_t n, struct
 		array_int(&last, SCAN_CHUNK_ID(s->id, s->chunks) - 1);
 	}
 	if (!rc && first.len > 1)
-		rc = pieces_ahead(f, array_end(&first), array_end(&last), err);
+		rc = read_pieces_ahead(f, array_end(&first), array_end(&last), err);
 	buf_done(&first);
 	buf_done(&last);
 	return rc;
@@ -269,7 +269,7 @@ int fold_rows_chunks_ahead(struct fold_rows *f, const int64_t *chunks, size_t n,
 
 int fold_rows_replace(struct fold_rows *f, const struct fold_series *s, int64_t number, int64_t chunks, struct err *err)
 {
-	if (db_shared(f->db)) { /* an updated row leaves as much behind as one that goes, and costs more */
+	if (db_shared(f->db)) { /* an update leaves as much garbage as a deletion, and costs more */
 		for (; number < s->chunks; number++)
 			array_int(&f->dropped, SCAN_CHUNK_ID(s->id, number));
 		return 0;

@@ -1,4 +1,4 @@
-/* hide.c: the hide rule, and what it says of each segment of a run. */
+/* hide.c: the hide rule, and its values for each segment of a run. */
 #include "web/store/points/hide.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "web/store/base/no_memory.h"
 
 struct hide_segment {
-	int64_t number; /* first: they are looked for by it */
+	int64_t number; /* first member, for list_find */
 	struct hide hide;
 };
 

@@ -1,4 +1,4 @@
-/* log_row.c: writes and walks rows of the ingest log. */
+/* log_row.c: writes and reads rows of the ingest log. */
 #include "web/store/points/log_row.h"
 
 #include <string.h>

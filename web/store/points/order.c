@@ -1,4 +1,4 @@
-/* order.c: the sequence of series, guessed from the sequence so far. */
+/* order.c: the sequence of series, predicted from the sequence so far. */
 #include "web/store/points/order.h"
 
 #include <endian.h>
@@ -19,7 +19,7 @@ static void put_order_varint(struct buf *b, uint64_t v)
 	buf_addc(b, (char)v);
 }
 
-/* At first each series is thought to be followed by the next new one, the last by the first. */
+/* Initially each series is predicted to be followed by the next new one, the last by the first. */
 static uint32_t *first_guesses(size_t n)
 {
 	uint32_t *after = calloc(n + 1, sizeof *after), i;
@@ -29,6 +29,7 @@ static uint32_t *first_guesses(size_t n)
 	return after;
 }
 
+/* Writes counts of correct predictions, each followed by the place of the series that was mispredicted. */
 static void put_order_sequence(struct buf *b, const uint32_t *place, uint32_t *after, size_t kept,
 			       const uint32_t *series, size_t count)
 {
@@ -83,18 +84,18 @@ int order_encode(struct buf *b, const int64_t *ids, size_t id_count, const uint3
 	return 0;
 }
 
-struct order {
+struct series_order {
 	unsigned char *bytes;
 	const unsigned char *at, *end;
 	int64_t *ids;
 	uint32_t *after;
 	size_t kept;
-	uint64_t left, hits; /* points; right guesses before the next place */
+	uint64_t left, hits; /* left: points; hits: correct predictions before the next explicit place */
 	uint32_t before;
 	bool counted;        /* hits was read */
 };
 
-static bool get_order_varint(struct order *o, uint64_t *ret)
+static bool get_order_varint(struct series_order *o, uint64_t *ret)
 {
 	uint64_t v = 0;
 	unsigned shift;
@@ -109,7 +110,8 @@ static bool get_order_varint(struct order *o, uint64_t *ret)
 	return false;
 }
 
-static int open_order_head(struct order *o)
+/* Checks the checksum and reads ids and number of points. */
+static int open_order_head(struct series_order *o)
 {
 	uint64_t n, id;
 	uint32_t crc;
@@ -136,9 +138,9 @@ static int open_order_head(struct order *o)
 	return get_order_varint(o, &o->left) && (o->kept || !o->left) ? 0 : ERR_CORRUPT;
 }
 
-int order_open(struct order **ret, const void *bytes, size_t len)
+int order_open(struct series_order **ret, const void *bytes, size_t len)
 {
-	struct order *o = calloc(1, sizeof *o);
+	struct series_order *o = calloc(1, sizeof *o);
 	int rc = ERR_NOMEM;
 
 	if (o)
@@ -157,7 +159,7 @@ int order_open(struct order **ret, const void *bytes, size_t len)
 	return 0;
 }
 
-int order_next(struct order *o, int64_t *ret_id)
+int order_next(struct series_order *o, int64_t *ret_id)
 {
 	uint32_t now;
 	uint64_t place;
@@ -183,7 +185,7 @@ int order_next(struct order *o, int64_t *ret_id)
 	return 1;
 }
 
-void order_close(struct order *o)
+void order_close(struct series_order *o)
 {
 	if (!o)
 		return;

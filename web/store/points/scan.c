@@ -1,4 +1,4 @@
-/* scan.c: chunks, then log rows. */
+/* scan.c: visits chunks, then log rows. */
 #include "web/store/points/scan.h"
 
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 
 int scan_damaged(struct err *err, const char *what, int64_t id)
 {
-	return err_set(err, ERR_DAMAGED, "store: %s %lld is damaged; check the disk and put back a copy of the file",
+	return err_set(err, ERR_DAMAGED, "store: %s %lld is damaged: check the disk and restore a backup",
 		       what, (long long)id);
 }
 
-/* The chunk that a walk stands at. */
-static int give_chunk(const struct chunks *w, scan_chunk_fn *fn, void *arg, struct err *err)
+/* Passes the current chunk to fn. */
+static int pass_chunk(const struct chunks *w, scan_chunk_fn *fn, void *arg, struct err *err)
 {
 	struct chunk c;
 
@@ -31,23 +31,23 @@ int scan_series_chunks(struct db *d, int64_t series, scan_chunk_fn *fn, void *ar
 	if (rc)
 		return rc;
 	while (!rc && (rc = chunks_next(&w, err)) > 0)
-		rc = give_chunk(&w, fn, arg, err);
+		rc = pass_chunk(&w, fn, arg, err);
 	chunks_stop(&w, rc, err);
 	return rc;
 }
 
-/* Unknown times overlap everything. */
+/* Unknown (NaN) times overlap every window. */
 static bool chunk_overlaps(const struct chunks *c, const struct scan_window *w)
 {
 	return c->min_step <= w->max_step && c->max_step >= w->min_step && !(c->min_time > w->max_time) &&
 	       !(c->max_time < w->min_time);
 }
 
-static int load_and_give(struct chunks *w, scan_chunk_fn *fn, void *arg, struct err *err)
+static int load_and_pass(struct chunks *w, scan_chunk_fn *fn, void *arg, struct err *err)
 {
 	int rc = chunks_load(w, err);
 
-	return rc ? rc : give_chunk(w, fn, arg, err);
+	return rc ? rc : pass_chunk(w, fn, arg, err);
 }
 
 int scan_series_window(struct db *d, int64_t series, const struct scan_window *w, scan_chunk_fn *fn, void *arg,
@@ -59,27 +59,27 @@ int scan_series_window(struct db *d, int64_t series, const struct scan_window *w
 	if (rc)
 		return rc;
 	while (!rc && (rc = chunks_next(&head, err)) > 0)
-		rc = chunk_overlaps(&head, w) ? load_and_give(&head, fn, arg, err) : 0;
+		rc = chunk_overlaps(&head, w) ? load_and_pass(&head, fn, arg, err) : 0;
 	chunks_stop(&head, rc, err);
 	return rc;
 }
 
-/* One chunk's bytes: all of them, or what was asked for. */
+/* Access to the bytes of one chunk, whole or in parts. */
 struct scan_group_source {
 	struct db *d;
 	int64_t id;
 	struct blob *blob;
-	bool open; /* blob, or entry, is that of id */
-	const unsigned char *whole; /* all of it; NULL: not read, or in part */
+	bool open; /* blob, or entry, belongs to id */
+	const unsigned char *whole; /* all bytes; NULL: not read, or only a part */
 	size_t len;                 /* of whole */
-	bool wants_whole;           /* chunks that were read are kept */
+	bool wants_whole;           /* bytes of chunks are cached */
 	unsigned char *bytes;
 	size_t cap;
-	struct archived archived; /* of the series, once it is known that it lies there */
+	struct archived archived; /* of the series, once it is known to be archived */
 	const struct archive_entry *entry;
 };
 
-static int find_entry(struct scan_group_source *p, struct err *err)
+static int find_archive_entry(struct scan_group_source *p, struct err *err)
 {
 	size_t at = archived_find(&p->archived, p->id);
 
@@ -101,7 +101,7 @@ static int open_archived_chunk(struct scan_group_source *p, int rc, struct err *
 		*err = why;
 	blob_close(p->blob);
 	p->blob = NULL;
-	return found < 0 ? found : find_entry(p, err);
+	return found < 0 ? found : find_archive_entry(p, err);
 }
 
 static int open_chunk_bytes(struct scan_group_source *p, struct err *err)
@@ -110,7 +110,7 @@ static int open_chunk_bytes(struct scan_group_source *p, struct err *err)
 	int rc = 0;
 
 	if (!p->open && p->archived.index)
-		rc = find_entry(p, err);
+		rc = find_archive_entry(p, err);
 	else if (!p->open && (rc = blob_open(&p->blob, p->d, &data, p->id, err)))
 		rc = open_archived_chunk(p, rc, err);
 	p->open = !rc;
@@ -208,7 +208,7 @@ static void keep_whole_outline(const struct scan_group_source *p, const struct s
 		outlines_put_bytes(o->outlines, &key, p->whole, p->len);
 }
 
-static int give_read(struct scan_group_source *p, bool full, const struct scan_parts *o, struct err *err)
+static int pass_read_chunk(struct scan_group_source *p, bool full, const struct scan_parts *o, struct err *err)
 {
 	const struct outline_key key = scan_outline_key(p, o);
 	struct sum_point points[CHUNK_POINTS];
@@ -228,8 +228,8 @@ static int give_read(struct scan_group_source *p, bool full, const struct scan_p
 	return rc;
 }
 
-/* 1 when it was given (or is not wanted), 0 when its outline is not known. */
-static int give_known(struct scan_group_source *p, const struct scan_parts *o, struct err *err)
+/* 1: passed (or not wanted), 0: its outline is not cached. */
+static int pass_known_outline(struct scan_group_source *p, const struct scan_parts *o, struct err *err)
 {
 	const struct outline_key key = scan_outline_key(p, o);
 	struct outline_known k;
@@ -247,11 +247,11 @@ static int give_known(struct scan_group_source *p, const struct scan_parts *o, s
 	outlines_release(o->outlines);
 	if (!k.bytes)
 		keep_whole_outline(p, o);
-	p->whole = NULL; /* may be gone by now */
+	p->whole = NULL; /* the cache may evict it */
 	return rc ? rc : 1;
 }
 
-static int give_head(struct scan_group_source *p, const struct chunks *head, const struct scan_parts *o,
+static int pass_chunk_head(struct scan_group_source *p, const struct chunks *head, const struct scan_parts *o,
 		     struct err *err)
 {
 	struct sum_point low = { head->min_step, head->min_time, 0 }, high = { head->max_step, head->max_time, 0 };
@@ -259,13 +259,13 @@ static int give_head(struct scan_group_source *p, const struct chunks *head, con
 	int rc;
 
 	next_scan_chunk(p, head->id);
-	rc = full ? give_known(p, o, err) : 0;
+	rc = full ? pass_known_outline(p, o, err) : 0;
 	if (!rc && o->want(o->arg, &low, &high))
-		rc = give_read(p, full, o, err);
+		rc = pass_read_chunk(p, full, o, err);
 	return rc < 0 ? rc : 0;
 }
 
-static int give_heads(struct scan_group_source *p, int64_t series, int64_t number, const struct scan_parts *o,
+static int pass_chunk_heads(struct scan_group_source *p, int64_t series, int64_t number, const struct scan_parts *o,
 		      struct err *err)
 {
 	struct chunks head;
@@ -274,12 +274,12 @@ static int give_heads(struct scan_group_source *p, int64_t series, int64_t numbe
 	if (rc)
 		return rc;
 	while (!rc && (rc = chunks_next(&head, err)) > 0)
-		rc = give_head(p, &head, o, err);
+		rc = pass_chunk_head(p, &head, o, err);
 	chunks_stop(&head, rc, err);
 	return rc;
 }
 
-/* Outlines that are known cost no look at the file; from the first unknown one on the rows are walked. */
+/* Cached outlines need no access to the database; rows are read from the first chunk that is not cached. */
 int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struct scan_parts *o, struct err *err)
 {
 	struct scan_group_source p = { .d = d, .wants_whole = outlines_want_bytes(o->outlines) };
@@ -288,12 +288,12 @@ int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struc
 
 	while (number < full && rc > 0) {
 		next_scan_chunk(&p, SCAN_CHUNK_ID(series, number));
-		rc = give_known(&p, o, err);
+		rc = pass_known_outline(&p, o, err);
 		number += rc > 0;
 	}
 	rc = rc > 0 ? 0 : rc;
 	if (!rc && number * CHUNK_POINTS < (int64_t)folded)
-		rc = give_heads(&p, series, number, o, err);
+		rc = pass_chunk_heads(&p, series, number, o, err);
 	blob_close(p.blob);
 	archived_outcome(&p.archived, rc, err);
 	archived_done(&p.archived);
@@ -301,7 +301,7 @@ int scan_series_parts(struct db *d, int64_t series, uint64_t folded, const struc
 	return rc;
 }
 
-/* From chunks to points of the series at one position of the list. */
+/* Decodes chunks for the series at one position of the list. */
 struct decode {
 	scan_fn *fn;
 	void *arg;
@@ -309,23 +309,24 @@ struct decode {
 	struct sum_point *room;
 };
 
-static int decode_chunk(void *arg, const struct chunk *c, struct err *err)
+static int pass_decoded_chunk(void *arg, const struct chunk *c, struct err *err)
 {
 	struct decode *to = arg;
 
 	if (chunk_points(c, to->room))
 		return err_set(err, ERR_DAMAGED,
-			       "store: a chunk is damaged; check the disk and put back a copy of the file");
+			       "store: a chunk is damaged: check the disk and restore a backup");
 	return to->fn(to->arg, to->at, to->room, c->points, err);
 }
 
-static size_t find_id(const int64_t *ids, size_t count, int64_t id)
+static size_t find_series_position(const int64_t *ids, size_t count, int64_t id)
 {
 	size_t at = list_find(ids, count, sizeof *ids, id);
 
 	return at < count && ids[at] == id ? at : SIZE_MAX;
 }
 
+/* Passes the points of one log row that belong to one of the series. */
 static int scan_row(const void *bytes, size_t len, const int64_t *ids, size_t count, scan_fn *fn, void *arg,
 		    struct sum_point *room, struct err *err)
 {
@@ -338,7 +339,7 @@ static int scan_row(const void *bytes, size_t len, const int64_t *ids, size_t co
 	if (pack_open(&r, bytes, len))
 		return ERR_CORRUPT;
 	while ((rc = pack_next_series(&r, &id, &points)) > 0) {
-		at = find_id(ids, count, id);
+		at = find_series_position(ids, count, id);
 		while (at != SIZE_MAX && rc > 0) {
 			for (n = 0; n < CHUNK_POINTS && (rc = pack_next_point(&r, &room[n])) > 0; n++)
 				;
@@ -383,7 +384,7 @@ int scan_log(struct db *d, int64_t run_id, const int64_t *ids, size_t count, sca
 	return rc;
 }
 
-/* The chunk that a series ends with, if there is one, in rows: who asks writes to the run. */
+/* Passes the last chunk of a series, if any. It is a row, since only writers of the run call this. */
 static int scan_last_chunk(struct db *d, int64_t series, scan_chunk_fn *fn, void *arg, struct err *err)
 {
 	struct db_rows *q;
@@ -405,7 +406,7 @@ int scan_newest(struct db *d, int64_t run_id, int64_t series, scan_fn *fn, void 
 {
 	struct sum_point *room = malloc(CHUNK_POINTS * sizeof *room);
 	struct decode to = { fn, arg, 0, room };
-	int rc = room ? scan_last_chunk(d, series, decode_chunk, &to, err) : no_memory(err);
+	int rc = room ? scan_last_chunk(d, series, pass_decoded_chunk, &to, err) : no_memory(err);
 
 	if (!rc)
 		rc = scan_log_room(d, DB_log_newest, run_id, &series, 1, fn, arg, room, err);
@@ -422,7 +423,7 @@ int scan_points(struct db *d, int64_t run_id, const int64_t *ids, size_t count, 
 	if (!room)
 		return no_memory(err);
 	for (i = 0; i < count && !rc; i++)
-		rc = scan_series_chunks(d, ids[i], decode_chunk, &(struct decode){ fn, arg, i, room }, err);
+		rc = scan_series_chunks(d, ids[i], pass_decoded_chunk, &(struct decode){ fn, arg, i, room }, err);
 	if (!rc && count)
 		rc = scan_log_room(d, DB_log_of_run, run_id, ids, count, fn, arg, room, err);
 	free(room);

@@ -1,4 +1,4 @@
-/* tail.c: doubles. Most series get few points at a time, so it begins small. */
+/* tail.c: doubles its room. Most series get few points at a time, so it starts small. */
 #include "web/store/points/tail.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* tail.h: points of one series in the order in which they came, as an array that grows: what is not folded yet. The
- * caller's storage, all zero to begin with. Private to web/store. */
+/* tail.h: a growing array of points of one series in order of arrival, for points that are not folded. Caller's
+ * storage, initially all zero. Private to web/store. */
 #ifndef DPT_STORE_TAIL_H
 #define DPT_STORE_TAIL_H
 

@@ -1,5 +1,5 @@
-/* cells.c: one value at a time, so that a search looks at no more than it needs and keeps those of the runs that it may
- * show. */
+/* cells.c: reads one value at a time, so a search reads only what it needs and keeps only the values of candidate
+ * runs. */
 #include "web/store/read/cells.h"
 
 #include <stdlib.h>
@@ -134,7 +134,7 @@ static void fill_attribute(struct cells *c, const struct columns_row *r, enum fi
 	}
 }
 
-/* Every data set of the run is one value. */
+/* Each data set of the run is one value. */
 static int fill_datasets(struct cells *c, const struct columns_row *r, const char *key, struct filter_value *v,
 			 struct err *err)
 {

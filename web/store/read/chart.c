@@ -1,5 +1,5 @@
-/* chart.c: M4 buckets. A first pass finds the edges (from summaries where it can), a second one sorts the
- * points into buckets; both inside one snapshot, so lines of all runs belong together. */
+/* chart.c: M4 buckets (first, min, max, last per bucket). A first pass finds the edges, from summaries where
+ * possible; a second sorts the points into buckets. Both use one snapshot, so the lines of all runs are consistent. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct chart_cell {
 	double sum, first_nonfinite_x;
 };
 
-/* One line: a range of a run's picked series. */
+/* One line: the range from..to of a run's picked series. */
 struct chart_line {
 	const struct series_select_run *run;
 	size_t from, to;
@@ -33,10 +33,10 @@ struct chart {
 	const struct points_chart_opts *o;
 	struct db *d;
 	struct outlines *outlines;
-	uint64_t outlines_generation; /* of d's snapshot */
+	uint64_t outlines_generation; /* of the snapshot of d */
 	struct arena *a;
 	struct series_select_run *runs;
-	struct point_tail **tails; /* of each run's series: what is not folded yet */
+	struct point_tail **tails; /* of each run's series: points not folded yet */
 	size_t run_count;
 	struct chart_line *lines;
 	size_t line_count, line_cap;
@@ -45,23 +45,23 @@ struct chart {
 	struct err *err;
 };
 
-/* x = (number - shift) / scale of a step or time */
+/* x = (number - shift) / scale, where number is a step or a time. */
 struct chart_axis {
 	bool time;
 	double shift, scale;
 };
 
-/* The points of one line on their way into cells or edges. */
+/* State of the pass over the points of one line. */
 struct chart_sweep {
 	struct chart *c;
 	const struct chart_line *line;
 	struct chart_axis axis;
-	int64_t hide; /* of the series that comes in */
+	int64_t hide; /* of the current series */
 	uint64_t inside;
 	double low, high;
 };
 
-static struct chart_axis axis_of(const struct chart *c, const struct chart_line *l)
+static struct chart_axis line_axis(const struct chart *c, const struct chart_line *l)
 {
 	struct chart_axis x = { false, 0, 1 };
 
@@ -74,14 +74,14 @@ static struct chart_axis axis_of(const struct chart *c, const struct chart_line 
 	return x;
 }
 
-static double place_on(const struct chart_axis *x, double number)
+static double axis_place(const struct chart_axis *x, double number)
 {
 	return (number - x->shift) / x->scale;
 }
 
-static double x_of(const struct chart_axis *x, const struct sum_point *p)
+static double point_x(const struct chart_axis *x, const struct sum_point *p)
 {
-	return place_on(x, x->time ? p->time : (double)p->step);
+	return axis_place(x, x->time ? p->time : (double)p->step);
 }
 
 static void note_edge(struct chart_sweep *f, double x)
@@ -100,17 +100,17 @@ static int edge_points(void *arg, const struct sum_point *points, size_t n, stru
 	(void)err;
 	for (i = 0; i < n; i++)
 		if (!hide_has(f->hide, points[i].step))
-			note_edge(f, x_of(&f->axis, &points[i]));
+			note_edge(f, point_x(&f->axis, &points[i]));
 	return 0;
 }
 
-/* Whether a part from low to high shows its lowest place by that of its end: the axis has a place for it. */
+/* Returns true if the axis can show the low end (a logarithmic axis cannot show x <= 0). */
 static bool begins_on(const struct chart_sweep *f, const struct sum_point *low)
 {
-	return !f->c->grid.log || x_of(&f->axis, low) > 0;
+	return !f->c->grid.log || point_x(&f->axis, low) > 0;
 }
 
-/* What has no hidden points gives its edges by its ends alone; only what is partly hidden is looked into. */
+/* A part without hidden points gives its edges by its ends; only a partly hidden one is read. */
 static bool edge_ends(void *arg, const struct sum_point *low, const struct sum_point *high)
 {
 	struct chart_sweep *f = arg;
@@ -119,8 +119,8 @@ static bool edge_ends(void *arg, const struct sum_point *low, const struct sum_p
 		return !hide_has(f->hide, low->step);
 	if (!begins_on(f, low))
 		return true;
-	note_edge(f, x_of(&f->axis, low));
-	note_edge(f, x_of(&f->axis, high));
+	note_edge(f, point_x(&f->axis, low));
+	note_edge(f, point_x(&f->axis, high));
 	return false;
 }
 
@@ -153,7 +153,7 @@ static int scan_parts(struct chart_sweep *f, const struct series_select_series *
 
 static int edge_chunks(struct chart_sweep *f, const struct series_select_series *s)
 {
-	/* The summary knows the ends by step. */
+	/* The summary has the ends by step. */
 	if (!f->axis.time && s->folded.count && !hide_has(s->hide, s->folded.last.step) &&
 	    begins_on(f, &s->folded.first)) {
 		edge_ends(f, &s->folded.first, &s->folded.last);
@@ -163,14 +163,14 @@ static int edge_chunks(struct chart_sweep *f, const struct series_select_series 
 			  (struct scan_parts){ .want = edge_ends, .outline = edge_outline, .points = edge_points });
 }
 
-static const struct point_tail *tail_of(const struct chart *c, const struct chart_line *l, size_t at)
+static const struct point_tail *series_tail(const struct chart *c, const struct chart_line *l, size_t at)
 {
 	return &c->tails[l->run - c->runs][at];
 }
 
 static int line_edges(struct chart *c, const struct chart_line *l, double *low, double *high)
 {
-	struct chart_sweep f = { .c = c, .line = l, .axis = axis_of(c, l), .low = NAN, .high = NAN };
+	struct chart_sweep f = { .c = c, .line = l, .axis = line_axis(c, l), .low = NAN, .high = NAN };
 	size_t i;
 	int rc = 0;
 
@@ -180,7 +180,7 @@ static int line_edges(struct chart *c, const struct chart_line *l, double *low, 
 		f.hide = s->hide;
 		rc = edge_chunks(&f, s);
 		if (!rc)
-			rc = edge_points(&f, tail_of(c, l, i)->points, tail_of(c, l, i)->count, c->err);
+			rc = edge_points(&f, series_tail(c, l, i)->points, series_tail(c, l, i)->count, c->err);
 	}
 	*low = fmin(*low, f.low);
 	*high = fmax(*high, f.high);
@@ -253,7 +253,7 @@ static int put_chart_points(void *arg, const struct sum_point *points, size_t n,
 
 	(void)err;
 	for (i = 0; i < n; i++) {
-		x = x_of(&f->axis, &points[i]);
+		x = point_x(&f->axis, &points[i]);
 		if (hide_has(f->hide, points[i].step) || !(x >= c->grid.from && x <= c->grid.to))
 			continue;
 		put_cell_value(&c->cells[points_bucket_of(&c->grid, x)], x, points[i].value);
@@ -262,12 +262,12 @@ static int put_chart_points(void *arg, const struct sum_point *points, size_t n,
 	return 0;
 }
 
-/* Adds a part whose points all lie in one bucket by its description. */
+/* Adds a part by its summary if all its points are in one bucket. */
 static bool put_outline_part(struct chart_sweep *f, const struct outline_part *g)
 {
 	const struct chart *c = f->c;
 	const struct outline_axis *a = f->axis.time ? &g->by_time : &g->by_step;
-	double low = place_on(&f->axis, a->low), high = place_on(&f->axis, a->high), at;
+	double low = axis_place(&f->axis, a->low), high = axis_place(&f->axis, a->high), at;
 	struct chart_cell *b;
 	size_t cell;
 
@@ -281,10 +281,10 @@ static bool put_outline_part(struct chart_sweep *f, const struct outline_part *g
 		b->first = (struct points_at){ low, a->first };
 	if (!b->finite || high >= b->last.x)
 		b->last = (struct points_at){ high, a->last };
-	at = place_on(&f->axis, a->min_at);
+	at = axis_place(&f->axis, a->min_at);
 	if (!b->finite || g->min < b->min.value || (g->min == b->min.value && at < b->min.x))
 		b->min = (struct points_at){ at, g->min };
-	at = place_on(&f->axis, a->max_at);
+	at = axis_place(&f->axis, a->max_at);
 	if (!b->finite || g->max > b->max.value || (g->max == b->max.value && at < b->max.x))
 		b->max = (struct points_at){ at, g->max };
 	b->count += g->points;
@@ -294,13 +294,13 @@ static bool put_outline_part(struct chart_sweep *f, const struct outline_part *g
 	return true;
 }
 
-/* Known to hold no point that is shown; places that are no numbers leave that open. */
+/* Returns true if the part certainly has no visible point; NaN times leave that open. */
 static bool part_out_of_view(const struct chart_sweep *f, const struct outline_part *g)
 {
 	const struct outline_axis *a = f->axis.time ? &g->by_time : &g->by_step;
 	const struct points_chart *grid = &f->c->grid;
 
-	return !isnan(a->low) && (place_on(&f->axis, a->high) < grid->from || place_on(&f->axis, a->low) > grid->to);
+	return !isnan(a->low) && (axis_place(&f->axis, a->high) < grid->from || axis_place(&f->axis, a->low) > grid->to);
 }
 
 static int put_outline(void *arg, const struct outline *o, struct scan_group_source *from, struct err *err)
@@ -322,17 +322,17 @@ static int put_outline(void *arg, const struct outline *o, struct scan_group_sou
 	return rc;
 }
 
-/* Whether any point of a chunk may be in the picture. */
+/* Returns true if a chunk may have points in view. */
 static bool line_is_in_view(void *arg, const struct sum_point *low, const struct sum_point *high)
 {
 	const struct chart_sweep *f = arg;
 
-	return !(x_of(&f->axis, high) < f->c->grid.from || x_of(&f->axis, low) > f->c->grid.to);
+	return !(point_x(&f->axis, high) < f->c->grid.from || point_x(&f->axis, low) > f->c->grid.to);
 }
 
 static int fill_cells(struct chart *c, const struct chart_line *l, uint64_t *ret_inside)
 {
-	struct chart_sweep f = { .c = c, .line = l, .axis = axis_of(c, l) };
+	struct chart_sweep f = { .c = c, .line = l, .axis = line_axis(c, l) };
 	size_t i;
 	int rc = 0;
 
@@ -345,12 +345,13 @@ static int fill_cells(struct chart *c, const struct chart_line *l, uint64_t *ret
 				(struct scan_parts){
 					.want = line_is_in_view, .outline = put_outline, .points = put_chart_points });
 		if (!rc)
-			rc = put_chart_points(&f, tail_of(c, l, i)->points, tail_of(c, l, i)->count, c->err);
+			rc = put_chart_points(&f, series_tail(c, l, i)->points, series_tail(c, l, i)->count, c->err);
 	}
 	*ret_inside = f.inside;
 	return rc;
 }
 
+/* Fills the buckets of one line and copies the non-empty ones. */
 static int give_chart_line(struct chart *c, const struct chart_line *l, struct points_line *ret)
 {
 	const struct series_select_series *newest = &l->run->series[l->to - 1];
@@ -400,7 +401,7 @@ static int compare_chart_lines(const void *x, const void *y)
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-/* The log is walked once for all series of a run. */
+/* Scans the log once for all series of a run. */
 static int load_tails(struct chart *c, const struct series_select_run *r)
 {
 	struct point_tail *tails = arena_array(c->a, r->count + 1, sizeof *tails);
@@ -457,6 +458,7 @@ static int add_lines(struct chart *c, const struct series_select_run *r)
 	return 0;
 }
 
+/* Finds the series of each run and groups them into lines. */
 static int choose_lines(struct chart *c)
 {
 	const struct points_sel *sel = &c->o->sel;
@@ -476,11 +478,12 @@ static int choose_lines(struct chart *c)
 	}
 	if (rc >= 0 && (uint64_t)c->line_count * c->o->buckets > CELLS_MAX)
 		rc = err_set(c->err, ERR_LIMIT,
-			     "%zu lines of %u buckets are too many for one answer; ask for fewer runs, keys or "
+			     "%zu lines of %u buckets are too many for one answer: request fewer runs, keys or "
 			     "buckets", c->line_count, (unsigned)c->o->buckets);
 	return rc < 0 ? rc : 0;
 }
 
+/* Finds lines and edges, then fills the buckets of each line. */
 static int draw_chart(struct chart *c, struct points_chart *ret)
 {
 	struct points_line *lines;

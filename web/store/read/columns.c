@@ -10,9 +10,9 @@
 #include "web/store/base/no_memory.h"
 #include "web/store/db/array.h"
 
-#define COLUMNS_MAX (FILTER_MAX_FIELDS + 16) /* one search never drops its own */
-#define CELL_BYTES_MAX ((size_t)96 << 20) /* of all columns; the one not used for longest goes first */
-/* more changed runs than this and a quarter of all: everything is read anew */
+#define COLUMNS_MAX (FILTER_MAX_FIELDS + 16) /* a search never evicts its own columns */
+#define CELL_BYTES_MAX ((size_t)96 << 20) /* of all columns; the least recently used is evicted first */
+/* with more changed runs than this plus a quarter of all, everything is read again */
 #define CHANGED_MAX 2000
 
 struct loaded_column {
@@ -21,18 +21,18 @@ struct loaded_column {
 	int64_t key_id;
 	struct columns_cell *cells;
 	size_t cap;
-	uint64_t used; /* the search that asked for it last */
+	uint64_t used; /* clock of the last search that used it */
 };
 
 struct columns {
 	pthread_mutex_t lock;
 	bool loaded;
 	uint64_t rev, clock;
-	char rows_of[DB_ROWS_OF_BYTES]; /* whose rows these are (the query changes_now) */
+	char rows_of[DB_ROWS_OF_BYTES]; /* the database these rows come from (query changes_now) */
 	struct columns_row *rows;
 	struct columns_mark *marks;
 	size_t count, cap;
-	size_t changes; /* since everything was read: their old texts still take room */
+	size_t changes; /* since all rows were read: their old texts still use memory */
 	struct arena *texts;
 	struct loaded_column columns[COLUMNS_MAX];
 	size_t column_count;
@@ -77,7 +77,7 @@ void columns_free(struct columns *c)
 	free(c);
 }
 
-/* Few different words, many rows. */
+/* Shares the few different words among many rows. */
 static const char *status_word(struct arena *a, const char *text)
 {
 	static const char *const words[] = { "running", "finished", "failed", "killed", "preempted", "scheduled" };
@@ -145,20 +145,20 @@ static int add_columns_row(struct columns *c)
 	return 0;
 }
 
-/* Room for a run at this place, before those that lie there and behind it. */
+/* Makes room for a row at this position and moves the rows after it. */
 static int insert_row(struct columns *c, size_t row)
 {
-	size_t i, behind = c->count - row;
+	size_t i, after = c->count - row;
 
 	if (add_columns_row(c))
 		return ERR_NOMEM;
-	memmove(&c->rows[row + 1], &c->rows[row], behind * sizeof *c->rows);
+	memmove(&c->rows[row + 1], &c->rows[row], after * sizeof *c->rows);
 	memset(&c->rows[row], 0, sizeof c->rows[row]);
-	memmove(&c->marks[row + 1], &c->marks[row], behind * sizeof *c->marks);
+	memmove(&c->marks[row + 1], &c->marks[row], after * sizeof *c->marks);
 	for (i = 0; i < c->column_count; i++) {
 		struct columns_cell *cells = c->columns[i].cells;
 
-		memmove(&cells[row + 1], &cells[row], behind * sizeof *cells);
+		memmove(&cells[row + 1], &cells[row], after * sizeof *cells);
 		memset(&cells[row], 0, sizeof cells[row]);
 	}
 	return 0;
@@ -189,7 +189,7 @@ static int put_cell(struct columns *c, const struct loaded_column *col, size_t r
 	return cell->text ? 0 : ERR_NOMEM;
 }
 
-enum part { CELL, CELLS, WHOLE }; /* of a column: one run's, those of the runs that changed, all */
+enum part { CELL, CELLS, WHOLE }; /* which rows of a column to read: of one run, of the changed runs, all */
 
 static enum db_query column_query(enum filter_entity entity, enum part part)
 {
@@ -263,7 +263,7 @@ static int load_all_rows(struct columns *c, struct db *d, struct err *err)
 	return rc;
 }
 
-/* Its cells are empty then. *ret: where it lies. */
+/* Updates or inserts a row and clears its cells. *ret: its position. */
 static int refresh_row(struct columns *c, struct db_rows *q, size_t *ret)
 {
 	int64_t id = db_i64(q, COL_runs_all_id);
@@ -280,7 +280,7 @@ static int refresh_row(struct columns *c, struct db_rows *q, size_t *ret)
 	return 0;
 }
 
-/* cells: each by a query of its own. */
+/* cells: read each by a query of its own. */
 static int refresh_rows(struct columns *c, struct db *d, struct db_rows *q, bool cells, struct err *err)
 {
 	size_t row = 0, i;
@@ -311,7 +311,7 @@ static int refresh_gone(struct columns *c, struct db *d, struct db_rows *q, stru
 	return rc;
 }
 
-/* *ret: NULL where no column is of that kind. */
+/* Starts the query for the changed cells of one kind; *ret NULL: no such column. */
 static int start_cells(const struct columns *c, struct db *d, enum filter_entity entity, struct db_rows **ret,
 		       struct err *err)
 {
@@ -365,7 +365,7 @@ static int read_cells(struct columns *c, struct db *d, enum filter_entity entity
 	return rc;
 }
 
-/* Where each query is a round trip: all of them take one. */
+/* For remote databases: starts all queries before reading, in one round trip. */
 static int refresh_together(struct columns *c, struct db *d, struct err *err)
 {
 	static const enum filter_entity kinds[] = { FILTER_PARAM, FILTER_TAG, FILTER_METRIC };
@@ -383,7 +383,7 @@ static int refresh_together(struct columns *c, struct db *d, struct err *err)
 	return rc ? rc : refresh_gone(c, d, gone, err);
 }
 
-/* Where the database is in this process a query a cell costs less than one for all. */
+/* In this process a query per cell is cheaper than one for all. */
 static int refresh_columns(struct columns *c, struct db *d, struct err *err)
 {
 	struct db_rows *q;
@@ -400,11 +400,12 @@ static int refresh_columns(struct columns *c, struct db *d, struct err *err)
 }
 
 struct news {
-	int64_t rev;     /* the newest change of the snapshot */
-	int64_t changed; /* runs that changed since the columns' own */
+	int64_t rev;     /* newest change of the snapshot */
+	int64_t changed; /* runs changed since the columns' rev */
 };
 
-/* Under the lock. Of other rows than before nothing is good: a standby that took over may lack some, and count on. */
+/* Under the lock. Rows of another database invalidate everything: a standby that took over may lack changes and
+ * reuse their numbers. */
 static int read_columns_news(struct columns *c, struct db *d, struct news *ret, struct err *err)
 {
 	struct db_rows *now, *since;
@@ -429,7 +430,7 @@ static int read_columns_news(struct columns *c, struct db *d, struct news *ret, 
 	return rc;
 }
 
-/* Brings what is there to the snapshot's state. */
+/* Updates the columns to the snapshot. */
 static int apply_columns_news(struct columns *c, struct db *d, const struct news *n, struct err *err)
 {
 	if (!c->loaded || (size_t)n->changed > CHANGED_MAX + c->count / 4 || c->changes > 1000 + 4 * c->count)
@@ -476,7 +477,7 @@ const struct columns_mark *columns_marks(const struct columns *c)
 	return c->marks;
 }
 
-/* Room for one more; columns of the search under way stay. */
+/* Evicts columns until one more fits; columns of the current search stay. */
 static void make_column_room(struct columns *c)
 {
 	size_t fit = CELL_BYTES_MAX / ((c->cap ? c->cap : 1) * sizeof(struct columns_cell)), i, oldest;

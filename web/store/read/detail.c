@@ -1,4 +1,4 @@
-/* detail.c: rows of one run to structs, and the words that warn about it. */
+/* detail.c: reads the rows of one run into structs, and derives its alerts. */
 #include "web/store/read/detail.h"
 
 #include <math.h>
@@ -16,16 +16,16 @@
 
 #define DIVERGED_POINTS 20
 
-/* The runs that are loaded: one, or all of an array. */
+/* The runs to load: one, or an array. */
 struct runs {
 	struct db *db;
 	struct arena *a;
 	struct err *err;
 	struct query_run *items;
 	size_t count;
-	int64_t id;         /* of the one */
-	struct map *places; /* int64 id -> struct query_run *; NULL: it is one */
-	struct buf ids;     /* as array.h has them */
+	int64_t id;         /* of the one run */
+	struct map *places; /* int64 id -> struct query_run *; NULL: one run */
+	struct buf ids;     /* an array (array.h) */
 };
 
 static int start_detail_query(const struct runs *o, struct db_rows **ret, enum db_query of_one, enum db_query of_all)
@@ -35,7 +35,7 @@ static int start_detail_query(const struct runs *o, struct db_rows **ret, enum d
 	return db_start(o->db, ret, of_all, o->err, "t", o->ids.data);
 }
 
-/* Whose row it is; column: what tells where there are several. */
+/* Finds the run of a row; column: its run id where several are loaded. */
 static struct query_run *find_detail_run(const struct runs *o, struct db_rows *q, enum db_column column)
 {
 	struct query_run **place;
@@ -48,7 +48,7 @@ static struct query_run *find_detail_run(const struct runs *o, struct db_rows *q
 	return place ? *place : NULL;
 }
 
-/* Room for one more item in an arena array that doubles. */
+/* Makes room for one more item in an arena array that doubles. */
 static void *grow_detail_list(struct arena *a, void *items, size_t count, size_t bytes_each)
 {
 	void *grown;
@@ -84,7 +84,7 @@ static int load_detail_pairs(struct db *d, struct db_rows *q, struct arena *a, s
 	return rc;
 }
 
-/* Params, or tags; q, as in all that take rows: NULL where nobody wants them. */
+/* Reads params or tags. As in all take_ functions, q is NULL if the part is not wanted. */
 static int take_words(const struct runs *o, struct db_rows *q, bool tags)
 {
 	struct query_run *r;
@@ -141,7 +141,7 @@ static int start_some(const struct runs *o, const struct metric_select *c, struc
 	return rc;
 }
 
-/* Some metrics of one run are read by metric_select_load: nothing is started. */
+/* Some metrics of one run are read by metric_select_load, so nothing is started. */
 static int start_metrics(const struct runs *o, const struct metric_select *c, struct db_rows **ret)
 {
 	if (!some_metrics(c))
@@ -158,8 +158,8 @@ static int add_alert(struct query_run *r, struct arena *a, const struct query_al
 	return 0;
 }
 
-/* From its first number that is not finite on, as far as the summary proves it: one such number for each step, no
- * infinity among them. */
+/* Returns true if the summary proves that all values are NaN from the first non-finite one on: one non-finite value
+ * for each step, and no infinity. */
 static bool all_nan_since(const struct query_metric *m)
 {
 	return !isinf(m->min) && !isinf(m->max) &&
@@ -182,7 +182,7 @@ static int alert_nonfinite(struct query_run *r, struct arena *a, const struct qu
 	return add_alert(r, a, &alert, err);
 }
 
-/* Ends well above both where it began and its best. */
+/* Ends well above both its first and its best value. */
 static bool has_diverged(const struct query_metric *m)
 {
 	return m->count >= DIVERGED_POINTS && !m->nonfinite && spike_watches(m->key) && m->min > 0 &&
@@ -209,9 +209,8 @@ static int take_spikes(const struct runs *o, struct db_rows *q)
 	return rc;
 }
 
-/* The step that was never recorded is the one in which it failed: the one after the last training loss, since other
- * series may count otherwise; without any, the one after the last of everything. -1: nothing was recorded, or the last
- * step that there is. */
+/* The step in which the run failed: one after the last training loss, since other series may count differently.
+ * Without a loss: one after the last step of the run. -1: nothing was recorded, or there is no next step. */
 static int64_t failed_step(const struct query_run *r)
 {
 	int64_t last = -1;
@@ -224,7 +223,7 @@ static int64_t failed_step(const struct query_run *r)
 	return last < 0 || last == INT64_MAX ? -1 : last + 1;
 }
 
-/* Those that its status and its metrics give. */
+/* Adds the alerts that follow from status and metrics. */
 static int make_alerts(struct query_run *r, struct arena *a, struct err *err)
 {
 	int64_t step = failed_step(r);
@@ -269,7 +268,7 @@ static void read_run_row(struct db_rows *q, struct arena *a, struct query_run *r
 	};
 }
 
-/* ERR_NOENT: some run is missing. */
+/* ERR_NOENT: a run is missing. */
 static int take_run_rows(const struct runs *o, struct db_rows *q)
 {
 	struct query_run *r;
@@ -286,12 +285,12 @@ static int take_run_rows(const struct runs *o, struct db_rows *q)
 	return rc ? rc : found < o->count ? ERR_NOENT : 0;
 }
 
-/* What is read of them, in that order; NULL: it is not wanted. */
+/* The queries for the parts, in the order they are read; NULL: not wanted. */
 struct detail_parts {
 	struct db_rows *rows, *params, *tags, *metrics, *spikes;
 };
 
-/* All of it before the first row is asked for: at an address that is one round trip. */
+/* Starts all queries before the first row is read: one round trip on a remote database. */
 static int start_parts(const struct runs *o, const struct detail_want *want, struct detail_parts *p)
 {
 	int rc = start_detail_query(o, &p->rows, DB_run_detail, DB_run_detail_all);
@@ -307,6 +306,7 @@ static int start_parts(const struct runs *o, const struct detail_want *want, str
 	return rc;
 }
 
+/* Reads the wanted parts of the runs, then derives alerts and drops metrics that only alerts needed. */
 static int load_detail(const struct runs *o, const struct detail_want *want)
 {
 	struct detail_parts p = { 0 };
@@ -375,6 +375,7 @@ int detail_load_all(struct db *d, const int64_t *ids, const struct detail_want *
 	return rc;
 }
 
+/* Reads the segments of a run and their params. */
 static int load_run_segments(struct db *d, int64_t id, struct arena *a, struct query_run *r, struct err *err)
 {
 	struct db_rows *q;
@@ -450,7 +451,7 @@ static int load_problems(struct db *d, int64_t id, struct arena *a, struct query
 	return rc;
 }
 
-/* Folded sums with the log's points on top. */
+/* Folded sums plus the points of the log. */
 struct overlay {
 	int64_t *ids;
 	size_t *order; /* position in the list of series, by ascending id */

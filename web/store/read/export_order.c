@@ -1,5 +1,5 @@
-/* export_order.c: one line of points a series; what is folded comes from its chunks window by window, what is not is taken
- * along at the start. Folding only appends, so a place in a series stays right while the compactor works. */
+/* export_order.c: one cursor per series. Folded points are read from chunks window by window, the others are copied at
+ * the start. Folding only appends, so a position in a series stays valid while points are folded. */
 #include "web/store/read/export_order.h"
 
 #include <stdlib.h>
@@ -17,11 +17,11 @@
 #define TAIL_POINTS_MAX ((uint64_t)8 << 20)
 
 struct arrival_line {
-	int64_t id; /* first: they are looked for by it */
+	int64_t id; /* first member, for list_find */
 	const char *key;
-	uint64_t folded, taken; /* points in chunks; points that went into a window */
-	int64_t chunk;          /* number of the one that holds the next point, */
-	uint64_t chunk_from;    /* and the place of its first */
+	uint64_t folded, taken; /* points in chunks; points copied to windows */
+	int64_t chunk;          /* number of the chunk with the next point, */
+	uint64_t chunk_from;    /* and the position of its first point */
 	struct sum_point *window;
 	size_t count, at;
 	struct point_tail tail;
@@ -35,16 +35,16 @@ struct export_order {
 	struct arrival_line *lines; /* by id */
 	size_t line_count;
 	uint64_t tail_points;
-	int64_t order_at, order_last; /* rows of the table arrival: the one that is walked, the newest */
-	struct order *order;
+	int64_t order_at, order_last; /* rows of the table arrival: the current one, the newest */
+	struct series_order *order;
 	bool merging;
-	uint32_t *heap; /* lines that have points left; the earliest first */
+	uint32_t *heap; /* lines with points left; the earliest is at the top */
 	size_t heap_count;
 };
 
-/* --- a line ----------------------------------------------------------------------------------------------- */
+/* --- one series --------------------------------------------------------------------------------------------- */
 
-/* As much of the chunk as the window takes. from: the place of its first point. */
+/* Copies points of the chunk until the window is full. from: position of its first point. */
 static int take_groups(struct arrival_line *l, const struct chunk *c, uint64_t from)
 {
 	struct sum_point room[CHUNK_GROUP];
@@ -88,8 +88,8 @@ static int take_walked(struct arrival_line *l, struct chunks *w, struct err *err
 	return rc;
 }
 
-/* The chunk where it stopped; of pieces, which stand behind the full chunks and which folding puts together meanwhile,
- * all from the first on. */
+/* Reads the chunk of the next point. Pieces follow the full chunks, and folding may merge them between calls, so all
+ * pieces are read from the first. */
 static int take_chunks(struct arrival_line *l, struct db *d, struct err *err)
 {
 	bool full = (uint64_t)l->chunk < l->folded / CHUNK_POINTS;
@@ -112,6 +112,7 @@ static int take_chunks(struct arrival_line *l, struct db *d, struct err *err)
 	return rc;
 }
 
+/* Reads the next window of folded points of a line. */
 static int fill_window(struct export_order *a, struct arrival_line *l, struct db *given, struct err *err)
 {
 	struct db *d = given;
@@ -132,7 +133,7 @@ static int fill_window(struct export_order *a, struct arrival_line *l, struct db
 	return rc;
 }
 
-/* The next point, which stays; 1, 0 at the end, or negative. d: NULL: takes a reader when it needs one. */
+/* Finds the next point without advancing: 1 found, 0 at the end, negative: failed. d NULL: takes a reader if needed. */
 static int peek_arrival_line(struct export_order *a, struct arrival_line *l, struct db *d, const struct sum_point **ret,
 			     struct err *err)
 {
@@ -166,7 +167,7 @@ static const struct sum_point *arrival_line_head(const struct arrival_line *l)
 	return l->at < l->count ? &l->window[l->at] : &l->tail.points[l->tail_at];
 }
 
-/* A time that is no number comes at once; of equal ones the line that was there first. */
+/* NaN times come first; equal times in the order of the series. */
 static bool arrives_before(const struct export_order *a, uint32_t x, uint32_t y)
 {
 	double tx = arrival_line_head(&a->lines[x])->time, ty = arrival_line_head(&a->lines[y])->time;
@@ -241,7 +242,7 @@ static int next_row_by_time(struct export_order *a, struct export_order_row *row
 	return 1;
 }
 
-/* --- as an imported file had them ------------------------------------------------------------------------- */
+/* --- by the order of an imported file ----------------------------------------------------------------------- */
 
 static struct arrival_line *find_arrival_line(const struct export_order *a, int64_t id)
 {
@@ -250,7 +251,7 @@ static struct arrival_line *find_arrival_line(const struct export_order *a, int6
 	return at < a->line_count && a->lines[at].id == id ? &a->lines[at] : NULL;
 }
 
-/* 1, 0 when there are no more rows, or negative. */
+/* Opens the next row of the table arrival: 1, 0 no more rows, negative: failed. */
 static int next_order(struct export_order *a, struct err *err)
 {
 	struct db_rows *q;
@@ -273,7 +274,7 @@ static int next_order(struct export_order *a, struct err *err)
 	return rc;
 }
 
-/* 1, 0 when no order is known of what is left, or negative. */
+/* 1: a row; 0: the rest has no known order; negative: failed. */
 static int next_row_by_order(struct export_order *a, struct export_order_row *row, struct err *err)
 {
 	const struct sum_point *p;

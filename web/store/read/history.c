@@ -1,5 +1,5 @@
-/* history.c: pages by (time, step, value): the smallest points behind a place are kept in a heap while chunks and log
- * pass by; chunks that cannot hold any are not read. */
+/* history.c: pages by (time, step, value). A heap keeps the smallest points after a place while chunks and log are
+ * scanned; chunks that cannot have any are not read. */
 #include "web/store/read/history.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "web/store/read/series_select.h"
 
 struct heap {
-	struct sum_point *points; /* the largest first */
+	struct sum_point *points; /* the largest at the top */
 	size_t count, cap, max;
 	struct history_place after;
 	struct scan_window window;
@@ -98,12 +98,13 @@ static void sift_down(struct heap *h, size_t at)
 	}
 }
 
-/* Beyond what can still be taken; chunks later than that are skipped. */
+/* Skips later chunks, which have no candidates. */
 static void narrow_history(struct heap *h)
 {
 	h->window.max_time = (double)(history_time_ms(h->points[0].time) + 1) / 1e3;
 }
 
+/* Adds a point to the heap; a full heap replaces its largest. */
 static int put_history_point(struct heap *h, const struct sum_point *p)
 {
 	struct sum_point *grown;
@@ -203,7 +204,8 @@ static int collect_history(struct db *d, struct heap *h, const struct series_sel
 	return rc;
 }
 
-/* What of the heap, in order, is the page: without those given already and the one that only tells of more. */
+/* Cuts the page out of the sorted heap: without the points returned already and the extra one that shows there are
+ * more. */
 static int cut_history_page(struct heap *h, const struct history_sel *sel, struct history_place *place, struct arena *a,
 			    struct sum_point **ret, size_t *ret_count, bool *ret_more)
 {
@@ -275,7 +277,7 @@ static int compare_history_steps(const void *x, const void *y)
 	return sum_order(x, y);
 }
 
-/* The first of each of n equal shares (the larger ones first, as NTILE cuts), and the last. */
+/* Takes the first of each of n equal shares (larger shares first, as SQL's NTILE), and the last point. */
 static size_t spread_points(const struct sum_point *all, size_t count, size_t n, struct sum_point *to)
 {
 	size_t share = count / n, larger = count % n, at = 0, i, out = 0;

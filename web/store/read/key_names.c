@@ -1,4 +1,4 @@
-/* key_names.c: a query a key where the database is in this process, one for all elsewhere. */
+/* key_names.c: one query per key where the database is in this process, else one for all. */
 #include "web/store/read/key_names.h"
 
 #include "web/store/base/no_memory.h"

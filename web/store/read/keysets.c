@@ -1,4 +1,4 @@
-/* keysets.c: sets of keys by their content, and the set of each run that was asked for. */
+/* keysets.c: sets of keys by content, and the set of each requested run. */
 #include "web/store/read/keysets.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include "web/store/base/no_memory.h"
 #include "web/store/db/array.h"
 
-#define BYTES_MAX ((size_t)64 << 20) /* of ids; beyond that everything is forgotten */
+#define BYTES_MAX ((size_t)64 << 20) /* of ids; above it everything is dropped */
 #define RUNS_MAX 200000
 
 struct keyset_seen {
@@ -24,7 +24,7 @@ struct keysets {
 	struct map *sets; /* ids -> struct keyset * */
 	struct map *runs; /* int64 id of a run -> struct keyset_seen */
 	size_t bytes;
-	char rows_of[DB_ROWS_OF_BYTES]; /* whose sets these are */
+	char rows_of[DB_ROWS_OF_BYTES]; /* the database these sets come from */
 };
 
 struct keysets *keysets_new(void)
@@ -85,7 +85,7 @@ static int read_ids(struct db *d, int64_t run, struct buf *ids, struct err *err)
 	return rc ? rc : buf_failed(ids) ? no_memory(err) : 0;
 }
 
-/* A set of these ids that nobody has yet; NULL when out of memory. */
+/* Makes a set of these ids with one user; NULL when out of memory. */
 static struct keyset *make_set(const struct buf *ids)
 {
 	struct keyset *s = malloc(sizeof *s + ids->len);
@@ -99,7 +99,7 @@ static struct keyset *make_set(const struct buf *ids)
 	return s;
 }
 
-/* The set of these ids, with one user more; NULL when out of memory. Under the lock. */
+/* Finds or adds the set of these ids and adds a user; NULL when out of memory. Under the lock. */
 static struct keyset *intern_keyset(struct keysets *k, const struct buf *ids)
 {
 	const char *bytes = ids->len ? ids->data : "";
@@ -119,7 +119,7 @@ static struct keyset *intern_keyset(struct keysets *k, const struct buf *ids)
 	return *slot;
 }
 
-/* What was read becomes the run's set, unless a newer one is known. */
+/* Remembers the set of a run, unless a newer one is known. */
 static struct keyset *remember_keyset(struct keysets *k, int64_t run, uint64_t rev, const struct buf *ids)
 {
 	struct keyset *s;
@@ -191,13 +191,13 @@ static int take_run_keyset(struct keysets *k, struct db *d, int64_t run, struct 
 	return rc;
 }
 
-/* Of runs of a database elsewhere: a query for all revs, and one for the keys of runs whose set is not known. */
+/* Runs of a remote database: one query for all revs, and one for the keys of runs whose set is unknown. */
 struct keyset_taking {
 	struct keysets *k;
 	struct db *d;
 	const struct keysets_want *w;
 	struct keyset **sets;
-	int64_t *revs, *missing; /* missing: runs, in their order */
+	int64_t *revs, *missing; /* missing: run ids, in order */
 	size_t missing_count;
 	struct err *err;
 };
@@ -223,8 +223,8 @@ static int take_known_keysets(struct keyset_taking *t)
 	return rc;
 }
 
-/* Keys of the missing run at this place, at which q stands or which has none. *at: where q stands, SIZE_MAX at its
- * end. */
+/* Reads the key ids of the missing run at this place; it has none if q is at another run. *at: the place of q's row,
+ * SIZE_MAX at the end. */
 static int read_ids_of(struct keyset_taking *t, struct db_rows *q, size_t place, size_t *at, struct buf *ids)
 {
 	int64_t id;
@@ -240,6 +240,7 @@ static int read_ids_of(struct keyset_taking *t, struct db_rows *q, size_t place,
 	return rc < 0 ? rc : buf_failed(ids) ? no_memory(t->err) : 0;
 }
 
+/* Reads the keys of all missing runs; rows arrive in their order, and a run may have none. */
 static int read_missing_ids(struct keyset_taking *t, struct db_rows *q)
 {
 	size_t i, place = 0, at;

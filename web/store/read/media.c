@@ -1,4 +1,4 @@
-/* media.c: rows of media; contents are read where one is asked for, or all for an export. */
+/* media.c: reads rows of media; contents are read one at a time, or all for an export. */
 #include "web/store/read/media.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static bool is_media_hidden(int64_t hide_step, int64_t hide_epoch, const char *k
 	return hide_has(hide_from(&h, key), step);
 }
 
-/* One row is one step of a key in one segment. */
+/* Each row is one step of a key in one segment. */
 static int add_media_key(struct media_list *l, struct db_rows *q, struct arena *a, struct err *err)
 {
 	const char *name = db_str(q, COL_media_keys_name);
@@ -137,7 +137,7 @@ int media_get(struct store *s, const char *run, const char *digest, struct arena
 		db_stop(q);
 		rc = ret->at ? 0 : no_memory(err);
 	} else if (!rc) {
-		rc = err_set(err, ERR_NOENT, "the run has no media of that digest");
+		rc = err_set(err, ERR_NOENT, "the run has no media with that digest");
 	}
 	readers_give(s, d);
 	return rc;

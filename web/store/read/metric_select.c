@@ -1,4 +1,4 @@
-/* metric_select.c: keys of runs by their ids, and the summaries of the few that are wanted. Knows no filter and no order. */
+/* metric_select.c: counts keys by id, and loads the summaries of the wanted ones. Knows neither filter nor order. */
 #include "web/store/read/metric_select.h"
 
 #include <stdlib.h>
@@ -14,9 +14,9 @@
 
 struct metric_select_key {
 	int64_t id;
-	const char *name; /* the map's; NULL: not looked up yet */
+	const char *name; /* borrowed from the map; NULL: not looked up yet */
 	uint32_t runs;
-	bool asked, watched; /* watched: alerts are made of it */
+	bool asked, watched; /* watched: needed for alerts */
 };
 
 static struct metric_select_key *find_chosen_key(struct metric_select *c, int64_t id)
@@ -28,7 +28,7 @@ static struct metric_select_key *find_chosen_key(struct metric_select *c, int64_
 	return k;
 }
 
-static int start_usage_query(struct metric_select *c, struct db *d, const struct query_runs_opts *o, struct err *err)
+static int mark_requested_metrics(struct metric_select *c, struct db *d, const struct query_runs_opts *o, struct err *err)
 {
 	struct metric_select_key *k;
 	int64_t id;
@@ -52,7 +52,7 @@ struct key_use {
 	uint32_t runs;
 };
 
-/* The run's set is held until the end, once. */
+/* Holds the set of a run until metric_select_end, once per run. */
 static int hold_key_set(struct metric_select *c, int64_t run, struct keyset *set)
 {
 	struct keyset **held = map_put(c->of_runs, &run, sizeof run);
@@ -144,8 +144,8 @@ static int name_chosen_keys(struct metric_select *c, struct db *d, struct err *e
 	return rc == ERR_NOMEM ? no_memory(err) : rc;
 }
 
-/* Whose summaries are loaded. */
-static int list_wanted(struct metric_select *c, struct err *err)
+/* Lists the keys whose summaries are loaded. */
+static int list_wanted_metrics(struct metric_select *c, struct err *err)
 {
 	size_t n = map_count(c->keys), i;
 
@@ -169,7 +169,7 @@ int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db
 	c->keys = map_new(sizeof(struct metric_select_key));
 	if (!c->keys)
 		return no_memory(err);
-	rc = start_usage_query(c, d, l->o, err);
+	rc = mark_requested_metrics(c, d, l->o, err);
 	c->sets = l->keys ? sets : NULL;
 	if (!rc && l->keys)
 		rc = count_key_runs(c, d, l, err);
@@ -178,7 +178,7 @@ int metric_select_begin(struct metric_select *c, struct keysets *sets, struct db
 	for (i = 0; i < map_count(c->keys); i++)
 		have += ((struct metric_select_key *)map_at(c->keys, i))->runs > 0;
 	c->all = l->o->metrics_max ? have <= l->o->metrics_max : !l->o->some_metrics;
-	return rc ? rc : list_wanted(c, err);
+	return rc ? rc : list_wanted_metrics(c, err);
 }
 
 void metric_select_end(struct metric_select *c)
@@ -195,7 +195,7 @@ void metric_select_end(struct metric_select *c)
 	c->keys = NULL;
 }
 
-static int compare_chosen_keys(const void *x, const void *y)
+static int compare_metric_keys(const void *x, const void *y)
 {
 	return strcmp(((const struct query_metric *)x)->key, ((const struct query_metric *)y)->key);
 }
@@ -212,7 +212,7 @@ static bool has_key(const struct keyset *s, int64_t id)
 	return !s || (s->count && bsearch(&id, s->ids, s->count, sizeof id, compare_chosen_ids));
 }
 
-static int load_wanted(const struct metric_select *c, struct db *d, int64_t run_id, const struct keyset *has, struct arena *a,
+static int load_wanted_metrics(const struct metric_select *c, struct db *d, int64_t run_id, const struct keyset *has, struct arena *a,
 		       struct query_run *r, struct err *err)
 {
 	struct db_rows *q;
@@ -243,9 +243,9 @@ int metric_select_load(const struct metric_select *c, struct db *d, int64_t run_
 	r->metrics = arena_array(a, c->wanted_count + 1, sizeof *r->metrics);
 	if (!r->metrics)
 		return no_memory(err);
-	rc = load_wanted(c, d, run_id, has ? *has : NULL, a, r, err);
+	rc = load_wanted_metrics(c, d, run_id, has ? *has : NULL, a, r, err);
 	if (!rc && r->metric_count)
-		qsort(r->metrics, r->metric_count, sizeof *r->metrics, compare_chosen_keys);
+		qsort(r->metrics, r->metric_count, sizeof *r->metrics, compare_metric_keys);
 	return rc;
 }
 
@@ -257,7 +257,7 @@ void metric_select_list_wanted(const struct metric_select *c, struct buf *b)
 		array_int(b, c->wanted[i]->id);
 }
 
-static bool is_asked(const struct metric_select *c, const char *name)
+static bool is_requested_metric(const struct metric_select *c, const char *name)
 {
 	size_t i;
 
@@ -265,7 +265,7 @@ static bool is_asked(const struct metric_select *c, const char *name)
 		const struct metric_select_key *k = map_at(c->keys, i);
 
 		if (!k->asked)
-			return false; /* those that are asked for were put first */
+			return false; /* requested keys come first */
 		if (k->name && !strcmp(k->name, name))
 			return true;
 	}
@@ -279,12 +279,12 @@ void metric_select_trim(const struct metric_select *c, struct query_run *r)
 	if (c->all)
 		return;
 	for (i = 0; i < r->metric_count; i++)
-		if (is_asked(c, r->metrics[i].key))
+		if (is_requested_metric(c, r->metrics[i].key))
 			r->metrics[n++] = r->metrics[i];
 	r->metric_count = n;
 }
 
-static int compare_chosen_names(const void *x, const void *y)
+static int compare_key_names(const void *x, const void *y)
 {
 	return strcmp(((const struct query_key_runs *)x)->key, ((const struct query_key_runs *)y)->key);
 }
@@ -306,6 +306,6 @@ int metric_select_keys(const struct metric_select *c, struct arena *a, struct qu
 			return no_memory(err);
 	}
 	if (ret->key_count)
-		qsort(ret->keys, ret->key_count, sizeof *ret->keys, compare_chosen_names);
+		qsort(ret->keys, ret->key_count, sizeof *ret->keys, compare_key_names);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* page_token.c: hex of: plan, for each key its class, number and cut text; start; then the id. */
+/* page_token.c: a token is the hex form of: plan; for each key its class, number and cut text; start time; run id. */
 #include "web/store/read/page_token.h"
 
 #include <string.h>
@@ -68,7 +68,7 @@ static int hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* n bytes from 2n digits. */
+/* Reads n bytes from 2n digits. */
 static bool read_token_hex(unsigned char *to, const char *digits, size_t n)
 {
 	size_t i;

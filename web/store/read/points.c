@@ -1,6 +1,6 @@
-/* points.c: raw points in order. Each refill takes a fresh snapshot and finds its place again by (series, step, how
- * many of that step were given already): points are never taken away, so that place stays right while the compactor
- * works. */
+/* points.c: raw points in order. Each refill takes a new snapshot and finds its position by (series, step, number of
+ * points of that step already returned). Points are never removed, so that position stays valid while points are
+ * folded. */
 #include "web/store/read/points.h"
 
 #include <inttypes.h>
@@ -23,18 +23,18 @@
 
 struct points_cursor {
 	struct store *s;
-	struct arena *sel_arena, *run_arena; /* the selection; the present run */
+	struct arena *sel_arena, *run_arena; /* of the selection; of the current run */
 	struct points_sel sel;
-	size_t run_at;          /* in sel.runs, of the present run */
+	size_t run_at;          /* of the current run, in sel.runs */
 	bool run_loaded, at_end;
 	struct series_select_run run;
 	size_t series_at;
 	bool series_begun, heavy, series_done;
-	int64_t step;           /* next point has this step or a later one */
-	uint64_t skip;          /* of the points with exactly this step */
+	int64_t step;           /* the next point has this step or a later one */
+	uint64_t skip;          /* points with exactly this step */
 	struct point_tail buffer;
 	size_t at; /* in the buffer */
-	struct map *texts;      /* keys that were given out */
+	struct map *texts;      /* keys that rows refer to */
 };
 
 static const char *const *copy_list(struct arena *a, const char *const *list, size_t n)
@@ -50,7 +50,7 @@ static const char *const *copy_list(struct arena *a, const char *const *list, si
 	return copy;
 }
 
-/* Stable: points of one step keep the order of their arrival. */
+/* Stable merge sort: points of one step stay in order of arrival. */
 static int sort_steps(struct sum_point *p, size_t n)
 {
 	struct sum_point *spare, *from = p, *to;
@@ -86,7 +86,7 @@ struct tail_scan {
 	bool back;
 };
 
-static int tail_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
+static int take_tail_points(void *arg, size_t at, const struct sum_point *points, size_t n, struct err *err)
 {
 	struct tail_scan *t = arg;
 	size_t i;
@@ -107,14 +107,14 @@ static int take_tail_copy(void *arg, size_t at, const struct sum_point *points, 
 	return tail_add(&c->buffer, points, n) ? no_memory(err) : 0;
 }
 
-/* Drops what lies before the cursor's place, outside the range or hidden; the buffer is in order. */
+/* Drops points before the cursor, outside the range or hidden; the buffer is sorted. */
 static void trim_cursor_points(struct points_cursor *c)
 {
 	const struct series_select_series *s = &c->run.series[c->series_at];
 	int64_t shown = hide_last(s->hide), to = shown < c->sel.to_step ? shown : c->sel.to_step;
 	size_t i, n = 0;
 
-	/* In order, so nothing behind the first one too far can be wanted. */
+	/* Sorted, so nothing after the first point out of range is wanted. */
 	if (c->buffer.count && c->buffer.points[c->buffer.count - 1].step > to)
 		c->series_done = true;
 	for (i = 0; i < c->buffer.count; i++) {
@@ -126,11 +126,11 @@ static void trim_cursor_points(struct points_cursor *c)
 	for (i = 0; i < c->buffer.count && c->skip > 0 && c->buffer.points[i].step == c->step; i++)
 		c->skip--;
 	c->at = i;
-	/* The skipped ones stay in front of `at`, so that the place can be told again. */
+	/* The skipped points stay before `at`, so that points_token can count them. */
 	c->skip = i;
 }
 
-/* Points at the cursor's own step that the buffer begins with do not count as progress. */
+/* Points at the cursor's own step at the start of the buffer are not progress. */
 static bool has_enough_points(const struct points_cursor *c)
 {
 	return c->buffer.count >= REFILL_POINTS + c->skip && c->buffer.points[c->buffer.count - 1].step > c->step;
@@ -165,11 +165,11 @@ static int load_ordered(struct points_cursor *c, struct db *d, struct err *err)
 	chunks_stop(&w, rc, err);
 	c->series_done = !rc;
 	if (!rc)
-		rc = scan_log(d, c->run.id, &s->id, 1, tail_points, &t, err);
+		rc = scan_log(d, c->run.id, &s->id, 1, take_tail_points, &t, err);
 	return rc;
 }
 
-/* Decides, when a series is begun, whether it can be read piece by piece. */
+/* Decides at the start of a series whether it can be read in pieces. */
 static int begin_series(struct points_cursor *c, struct db *d, struct err *err)
 {
 	const struct series_select_series *s = &c->run.series[c->series_at];
@@ -179,7 +179,7 @@ static int begin_series(struct points_cursor *c, struct db *d, struct err *err)
 	c->buffer.count = 0;
 	c->heavy = !s->ordered;
 	if (!c->heavy)
-		rc = scan_log(d, c->run.id, &s->id, 1, tail_points, &t, err);
+		rc = scan_log(d, c->run.id, &s->id, 1, take_tail_points, &t, err);
 	c->heavy = c->heavy || t.back;
 	c->series_begun = true;
 	c->buffer.count = 0;
@@ -216,7 +216,7 @@ static void next_cursor_series(struct points_cursor *c)
 	c->buffer.count = c->at = 0;
 }
 
-/* What rows point at outlives the run. */
+/* Copies the texts of rows, which outlive the run. */
 static int keep_texts(struct points_cursor *c)
 {
 	size_t i;
@@ -230,7 +230,7 @@ static int keep_texts(struct points_cursor *c)
 	return c->run.name ? 0 : ERR_NOMEM;
 }
 
-/* 1 there is a run, 0 there are no more. */
+/* 1: there is a run, 0: no more. */
 static int next_cursor_run(struct points_cursor *c, struct db *d, struct err *err)
 {
 	int rc;
@@ -255,6 +255,7 @@ static int next_cursor_run(struct points_cursor *c, struct db *d, struct err *er
 	return 0;
 }
 
+/* Reads points until the buffer has some or the end is reached. */
 static int refill_cursor(struct points_cursor *c, struct err *err)
 {
 	struct db *d;
@@ -281,7 +282,7 @@ static int refill_cursor(struct points_cursor *c, struct err *err)
 	return rc;
 }
 
-static void give_row(struct points_cursor *c, struct points_row *row)
+static void give_points_row(struct points_cursor *c, struct points_row *row)
 {
 	const struct series_select_series *s = &c->run.series[c->series_at];
 	const struct sum_point *p = &c->buffer.points[c->at++];
@@ -304,7 +305,7 @@ int points_next(struct points_cursor *c, struct points_row *rows, size_t max, si
 		if (c->at == c->buffer.count)
 			rc = refill_cursor(c, err);
 		while (!rc && n < max && c->at < c->buffer.count)
-			give_row(c, &rows[n++]);
+			give_points_row(c, &rows[n++]);
 	}
 	if (!rc)
 		*ret_count = n;
@@ -323,13 +324,13 @@ bool points_token(struct points_cursor *c, char *ret, size_t ret_bytes)
 			c->skip) < (int)ret_bytes;
 }
 
-static int bad_token(struct err *err)
+static int fail_bad_token(struct err *err)
 {
 	err_set(err, ERR_USAGE, "page_token: not a token of this selection");
 	return err_field(err, "page_token");
 }
 
-/* Goes to the run and series that the token names. */
+/* Moves to the run and series of the token. */
 static int seek_cursor_series(struct points_cursor *c, struct db *d, int64_t series, struct err *err)
 {
 	char uuid[40] = "";
@@ -347,16 +348,16 @@ static int seek_cursor_series(struct points_cursor *c, struct db *d, int64_t ser
 		c->run_at++;
 	rc = next_cursor_run(c, d, err);
 	if (rc <= 0 || strcmp(c->run.uuid, uuid))
-		return rc < 0 ? rc : bad_token(err);
+		return rc < 0 ? rc : fail_bad_token(err);
 	for (i = 0; i < c->run.count && c->run.series[i].id != series; i++)
 		;
 	if (i == c->run.count)
-		return bad_token(err);
+		return fail_bad_token(err);
 	c->series_at = i;
 	return 0;
 }
 
-static int open_at(struct points_cursor *c, const char *token, struct err *err)
+static int open_at_token(struct points_cursor *c, const char *token, struct err *err)
 {
 	int64_t series, step;
 	uint64_t skip;
@@ -365,7 +366,7 @@ static int open_at(struct points_cursor *c, const char *token, struct err *err)
 	int rc;
 
 	if (sscanf(token, "s%" SCNd64 ".%" SCNd64 ".%" SCNu64 "%c", &series, &step, &skip, &rest) != 3)
-		return bad_token(err);
+		return fail_bad_token(err);
 	rc = readers_take(c->s, &d, err);
 	if (rc)
 		return rc;
@@ -396,7 +397,7 @@ int points_open(struct points_cursor **ret, struct store *s, const struct points
 	if (!c->sel_arena || !c->texts || !c->sel.runs || (sel->keys && !c->sel.keys))
 		rc = no_memory(err);
 	if (!rc && token && *token)
-		rc = open_at(c, token, err);
+		rc = open_at_token(c, token, err);
 	if (rc) {
 		points_close(c);
 		return rc;

@@ -1,4 +1,4 @@
-/* query.c: experiments, one run, changes, keys. */
+/* query.c: reads experiments, one run, changes and keys. */
 #include "web/store/read/query.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #define CHANGES_MAX 1000
 
-/* Experiments by their number; NULL when out of memory. */
+/* Experiments by number; NULL when out of memory. */
 static struct map *map_experiment_ids(const struct query_experiments *list, const int64_t *ids)
 {
 	struct map *m = map_new(sizeof(struct query_experiment *));
@@ -32,6 +32,7 @@ static struct map *map_experiment_ids(const struct query_experiments *list, cons
 	return m;
 }
 
+/* Reads the run counts of all experiments. */
 static int count_experiment_runs(struct db *d, struct query_experiments *list, const int64_t *ids, struct err *err)
 {
 	struct map *known = map_experiment_ids(list, ids);
@@ -55,6 +56,7 @@ static int count_experiment_runs(struct db *d, struct query_experiments *list, c
 	return rc;
 }
 
+/* Reads the experiments of a query, then counts their runs. */
 static int list_experiment_rows(struct db *d, enum db_query which, struct arena *a, struct query_experiments *ret,
 				struct err *err)
 {
@@ -135,7 +137,7 @@ const char *query_mlflow_status(const char *status)
 	return "RUNNING";
 }
 
-/* The run whose id begins with the digits given. */
+/* Finds the run whose id has the given prefix. */
 static int find_run_id(struct db *d, const char *id, int64_t *ret, struct err *err)
 {
 	size_t n = strlen(id);
@@ -154,7 +156,7 @@ static int find_run_id(struct db *d, const char *id, int64_t *ret, struct err *e
 		rc = 0;
 	}
 	if (!rc && found > 1)
-		return err_set(err, ERR_USAGE, "several runs begin with %s; give more digits", id);
+		return err_set(err, ERR_USAGE, "several runs begin with %s: give more digits", id);
 	return rc || found ? rc : readers_missing(d, id, err);
 }
 
@@ -229,7 +231,7 @@ static int load_changes(struct db *d, uint64_t since, struct arena *a, struct qu
 	return rc;
 }
 
-/* The newest change, and what tokens of these rows begin with: another beginning is of rows that may be others. */
+/* Reads the newest rev and the prefix of tokens; tokens with another prefix are of another database. */
 static int load_now(const struct store *s, struct db *d, uint64_t *ret_rev, char ret_of[9], struct err *err)
 {
 	char text[256], digest[65];
@@ -238,7 +240,7 @@ static int load_now(const struct store *s, struct db *d, uint64_t *ret_rev, char
 	int rc = db_start(d, &q, DB_changes_now, err, "");
 
 	if (rc || (rc = db_next(d, q, err)) <= 0)
-		return rc < 0 ? rc : err_set(err, ERR_DAMAGED, "store: nothing counts its changes");
+		return rc < 0 ? rc : err_set(err, ERR_DAMAGED, "store: the row that counts changes is missing");
 	*ret_rev = (uint64_t)db_i64(q, COL_changes_now_rev);
 	rows_of = db_str(q, COL_changes_now_rows_of);
 	snprintf(text, sizeof text, "%s %s", s->id, rows_of);
@@ -261,7 +263,7 @@ int query_changes(struct store *s, const char *since, struct arena *a, struct qu
 	if (rc)
 		return rc;
 	rc = load_now(s, d, &rev, ours, err);
-	/* Counters only grow, so a token from beyond is one of a store that was put back. */
+	/* Revs only grow, so a larger one is from before the store was restored. */
 	c.reset = strcmp(of_store, ours) || from > rev;
 	if (!rc && !c.reset)
 		rc = load_changes(d, from, a, &c, &rev, err);
@@ -275,6 +277,7 @@ int query_changes(struct store *s, const char *since, struct arena *a, struct qu
 	return 0;
 }
 
+/* Reads the key names of a query. */
 static int load_key_names(struct db *d, enum db_query which, int64_t experiment, struct arena *a, const char ***ret,
 			  size_t *ret_count)
 {

@@ -1,4 +1,4 @@
-/* run_params.c: one pass over the rows of all runs, then the choice of keys, then each run's pairs. */
+/* run_params.c: reads the rows of all runs in one pass, chooses keys, then lists each run's pairs. */
 #include "web/store/read/run_params.h"
 
 #include <stdlib.h>
@@ -9,17 +9,17 @@
 #include "web/store/db/array.h"
 #include "web/store/read/key_names.h"
 
-/* What is known of a key. */
+/* Statistics of a key. */
 struct params_key {
 	int64_t id;
 	const char *name; /* in the caller's arena */
-	const char *first; /* the first value that was seen */
+	const char *first; /* the first value seen */
 	size_t runs;
-	size_t named; /* its place among the names that were asked for */
+	size_t named; /* its position in the requested names */
 	bool differs, chosen;
 };
 
-/* A row: its key by place in the map. */
+/* A value of a run. */
 struct params_cell {
 	struct params_key *key;
 	const char *value;
@@ -32,7 +32,7 @@ struct params {
 	struct map *keys; /* int64 id -> struct params_key */
 	struct params_cell *cells;
 	size_t cell_count, cell_cap;
-	size_t *ends; /* by run: where its cells end */
+	size_t *ends; /* by run: end of its cells */
 	struct err *err;
 };
 
@@ -62,7 +62,7 @@ static int take_param_row(struct params *p, struct db_rows *q)
 		return no_memory(p->err);
 	k->id = id;
 	k->runs++;
-	/* runs that differ in little share most of their texts */
+	/* similar runs share most of their texts */
 	cell->key = k;
 	cell->value = k->first && !strcmp(k->first, value) ? k->first : arena_strdup(p->a, value);
 	if (!cell->value)
@@ -86,7 +86,7 @@ static int read_run_params(struct params *p, int64_t run)
 	return rc;
 }
 
-/* Runs of an array: their rows come in its order. */
+/* Reads the runs of an array: rows arrive in its order. */
 static int read_param_array(struct params *p, const char *ids, size_t n)
 {
 	size_t at = 0, place;
@@ -106,7 +106,7 @@ static int read_param_array(struct params *p, const char *ids, size_t n)
 	return rc;
 }
 
-static int read_each_run_params(struct params *p, const int64_t *ids, size_t n)
+static int read_all_run_params(struct params *p, const int64_t *ids, size_t n)
 {
 	struct buf list;
 	int rc = read_param_array(p, array_of(&list, ids, n), n);
@@ -124,7 +124,7 @@ static int read_runs_params(struct params *p, const int64_t *ids, size_t n)
 	if (!p->ends)
 		return no_memory(p->err);
 	if (db_shared(p->d))
-		return read_each_run_params(p, ids, n);
+		return read_all_run_params(p, ids, n);
 	for (i = 0; i < n && !rc; i++) {
 		rc = read_run_params(p, ids[i]);
 		p->ends[i] = p->cell_count;
@@ -180,7 +180,7 @@ static int compare_param_choice(const void *x, const void *y)
 	return strverscmp(a->name, b->name);
 }
 
-/* Marks the keys that travel. */
+/* Marks the keys to send. */
 static int choose_params(struct params *p, bool *ret_left_out)
 {
 	size_t n = map_count(p->keys), most = p->o->params_max, i, named = 0;

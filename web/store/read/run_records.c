@@ -1,4 +1,4 @@
-/* run_records.c: rows of the console are decoded where they may hold what was asked for; the others are passed over. */
+/* run_records.c: decodes only rows of the console that may have requested lines. */
 #include "web/store/read/run_records.h"
 
 #include <limits.h>
@@ -26,7 +26,7 @@ static int load_console_parts(struct db *d, int64_t id, struct arena *a, struct 
 	return rc;
 }
 
-/* The lowest rank that printed, in the newest segment in which it did, unless others are asked for. */
+/* Chooses the lowest rank with lines, in its newest segment with lines, unless the request names others. */
 static void choose_part(const struct run_records_console_opts *o, struct run_records_console *c)
 {
 	const struct run_records_part *found = NULL;
@@ -43,7 +43,7 @@ static void choose_part(const struct run_records_console_opts *o, struct run_rec
 		c->part = *found;
 }
 
-/* Reading of one part. */
+/* State of reading one part. */
 struct console_lines {
 	const struct run_records_console_opts *o;
 	struct run_records_console *c;
@@ -91,7 +91,7 @@ static struct event_span row_bytes(struct db_rows *q)
 	return (struct event_span){ bytes, bytes + db_bytes(q, COL_console_from_bytes) };
 }
 
-/* The number of the last line that was printed by at_ms, 0 without one. */
+/* The number of the last line printed by at_ms; 0: none. */
 static int line_at(struct db *d, int64_t id, struct console_lines *l, int64_t *ret, struct err *err)
 {
 	const struct run_records_part *p = &l->c->part;

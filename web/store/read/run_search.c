@@ -1,6 +1,6 @@
-/* run_search.c: query_runs. Rows of the runs and one column a field named in filter or order come from the store's columns
- * (searches that name their runs read them one by one); filter, order and page are decided in memory, and only the
- * page's runs are loaded whole. Points are never touched. */
+/* run_search.c: query_runs. Rows and one column per field of filter and order come from the store's columns; a search
+ * that names its runs reads them one by one. Filter, order and page are computed in memory, and only the runs of the
+ * page are loaded completely. Points are never read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,26 +20,26 @@
 #define LIMIT_DEFAULT 100
 #define LIMIT_MAX 50000
 
-/* A run that may be on the page. */
+/* A candidate for the page. */
 struct run_hit {
 	const struct columns_row *row;
-	struct filter_value *values; /* one a field */
+	struct filter_value *values; /* one per field */
 };
 
 struct run_search {
 	const struct query_runs_opts *o;
 	struct db *d;
-	struct arena *a;    /* the search's own, freed at its end */
+	struct arena *a;    /* of the search, freed at its end */
 	struct filter *f;
 	struct keysets *keysets;
-	struct columns *columns; /* held; NULL: rows were read for this search */
+	struct columns *columns; /* taken; NULL: rows were read for this search */
 	const struct columns_row **rows; /* by id */
 	size_t row_count, row_cap;
 	struct cells cells;
 	struct run_hit *hits;
 	size_t hit_count;
 	struct filter_value *values; /* of all hits */
-	struct page_token_place after; /* of the page token */
+	struct page_token_place after; /* from the page token */
 	bool has_after;
 	uint32_t plan;
 	struct err *err;
@@ -102,7 +102,7 @@ static void sort_rows(struct run_search *s)
 	size_t i, n = 0;
 
 	if (!s->row_count)
-		return; /* rows may be NULL then, which qsort does not take */
+		return; /* rows may be NULL then, which qsort does not accept */
 	qsort(s->rows, s->row_count, sizeof *s->rows, compare_row_ids);
 	for (i = 0; i < s->row_count; i++)
 		if (!n || s->rows[n - 1]->id != s->rows[i]->id)
@@ -164,7 +164,7 @@ static int load_named(struct run_search *s, const int64_t *experiments)
 	return rc;
 }
 
-/* The columns and a snapshot that is no older; a commit between the two calls makes another try. */
+/* Takes the columns and a snapshot that is at least as new; a commit in between causes a retry. */
 static int take_columns(struct run_search *s, struct store *store)
 {
 	int rc = ERR_BUSY, tries;
@@ -188,6 +188,7 @@ static void give_columns(struct run_search *s)
 	s->columns = NULL;
 }
 
+/* Lists the rows that experiments and deletion state admit. */
 static int load_search_rows(struct run_search *s, struct store *store)
 {
 	int64_t *ids = arena_array(s->a, s->o->experiment_count + 1, sizeof *ids);
@@ -223,7 +224,7 @@ static int compare_text_cut(const struct filter_value *a, const struct filter_va
 
 static int compare_start(int64_t a, int64_t b)
 {
-	/* Newest first; unknown (the smallest number) last. */
+	/* Newest first; unknown (INT64_MIN) last. */
 	return (a < b) - (a > b);
 }
 
@@ -259,7 +260,7 @@ static bool is_hit_before(const struct run_search *s, const struct run_hit *a, c
 	return compare_sort_values(s, a, b) < 0;
 }
 
-/* Whether a run comes after the last one of the page before. */
+/* Returns true if a run is after the last one of the previous page. */
 static bool is_after_page(const struct run_search *s, const struct run_hit *h)
 {
 	size_t i;
@@ -275,7 +276,7 @@ static bool is_after_page(const struct run_search *s, const struct run_hit *h)
 	return compare_rows(h->row, s->after.start_ms, s->after.uuid) > 0;
 }
 
-/* The best n of the hits come first, in any order (quickselect); the rest is dropped. */
+/* Moves the best n hits to the front, in any order (quickselect), and drops the rest. */
 static void keep_best(struct run_search *s, size_t n)
 {
 	size_t lo = 0, hi = s->hit_count;
@@ -346,7 +347,7 @@ static int fill_search_hit(struct run_search *s, struct run_hit *h, size_t from,
 	return rc;
 }
 
-/* Whether what the order asks for first places a run behind the worst of a full page: most are told by that alone. */
+/* Tests whether the first sort key places a run after the worst of a full page, which excludes most runs. */
 static int is_beyond(struct run_search *s, struct run_hit *h, const struct run_hit *worst, bool *ret)
 {
 	const struct filter_order *o = filter_order_count(s->f) ? filter_order(s->f, 0) : NULL;
@@ -360,7 +361,7 @@ static int is_beyond(struct run_search *s, struct run_hit *h, const struct run_h
 	return rc;
 }
 
-/* Whether a run may be on the page. worst: of a full page, or NULL. */
+/* Tests whether a run may be on the page. worst: of a full page, or NULL. */
 static int judge_search_hit(struct run_search *s, struct run_hit *h, const struct run_hit *worst, bool *ret)
 {
 	size_t tested = filter_tested_count(s->f);
@@ -379,11 +380,11 @@ static int judge_search_hit(struct run_search *s, struct run_hit *h, const struc
 	return rc;
 }
 
-/* One hit more than the page holds tells that there is a next one. */
+/* Selects one hit more than the page has, which shows that there is a next page. */
 static int select_hits(struct run_search *s)
 {
 	size_t want = page_limit(s) + 1, room = 2 * want + 4096, i;
-	const struct run_hit *worst = NULL; /* of a page that is full */
+	const struct run_hit *worst = NULL; /* of a full page */
 	bool hit;
 	int rc;
 
@@ -419,7 +420,7 @@ static struct page_token_place hit_place(const struct run_search *s, const struc
 	return p;
 }
 
-/* Where the page before this one ended. */
+/* Reads where the previous page ended. */
 static int read_search_token(struct run_search *s)
 {
 	const char *token = s->o->page_token;
@@ -434,7 +435,7 @@ static int load_runs(struct run_search *s, const int64_t *ids, struct arena *a, 
 	const struct query_runs_opts *o = s->o;
 	unsigned parts = o->bare ? 0 : o->parts ? o->parts : QUERY_PARTS;
 	bool choose = o->some_metrics || o->metrics_max || o->with_keys;
-	/* alerts are made of metrics that nobody asked for */
+	/* alerts need metrics that were not requested */
 	struct metric_select_list list = { o, ids, ret->count, o->metrics_max || o->with_keys || parts & QUERY_ALERTS };
 	struct metric_select chosen = { 0 };
 	bool some = o->params_max && parts & QUERY_PARAMS;
@@ -452,7 +453,7 @@ static int load_runs(struct run_search *s, const int64_t *ids, struct arena *a, 
 	return rc;
 }
 
-/* The runs in full; the columns are given back before, so that other searches go on meanwhile. */
+/* Loads the runs completely; gives the columns back first, so that other searches can run. */
 static int load_page(struct run_search *s, struct arena *a, struct query_runs *ret)
 {
 	size_t limit = page_limit(s), i;

@@ -1,4 +1,4 @@
-/* series_select.c: runs and series by name, with what is hidden of them. */
+/* series_select.c: looks up runs and series by name, and what is hidden of them. */
 #include "web/store/read/series_select.h"
 
 #include <math.h>
@@ -37,6 +37,7 @@ static int room_for_one(struct picker *p)
 	return 0;
 }
 
+/* Adds the series of a row if its rank is selected. */
 static int add_picked_series(struct picker *p, struct db_rows *q)
 {
 	const char *key = db_str(q, COL_series_of_run_name), *last;
@@ -80,7 +81,7 @@ static int compare_picked_keys(const void *x, const void *y)
 	return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
 
-/* By their names: a run may have millions of other series. */
+/* Reads series by key: a run may have millions of others. */
 static int load_picked_keys(struct picker *p)
 {
 	size_t n = p->sel->key_count, i;

@@ -1,4 +1,4 @@
-/* models_change.c: registered models, their tags and aliases, as kinds of changes. */
+/* models_change.c: changes of registered models, their tags and aliases. */
 #include "tracker/base/clock.h"
 #include "web/store/registry/registry_inside.h"
 
@@ -12,7 +12,7 @@ static int put_registered_tags(struct state *st, int64_t id, const struct regist
 	return rc;
 }
 
-/* 1 no other model has the name, 0 refused, or negative. */
+/* 1: no other model has the name, 0 refused, or negative. */
 static int registered_name_is_free(struct state *st, struct change *c, const char *name, int64_t own, struct err *err)
 {
 	int64_t id = own;
@@ -102,7 +102,7 @@ const struct change_ops registry_model_tag = { .name = "registry_model_tag",
 					       .copy = registry_copy,
 					       .apply = tag_registered };
 
-/* Deletes what the text of the op names. */
+/* Deletes the row named by the text of the operation. */
 static int drop_registered_row(struct state *st, struct change *c, enum db_query which, struct err *err)
 {
 	const struct registry_op *op = c->op.more;

@@ -1,11 +1,11 @@
-/* registered.c: one registered model, one version. */
+/* registered.c: reads one registered model or version. */
 #include "web/store/registry/registered.h"
 
 #include "web/store/base/no_memory.h"
 #include "web/store/db/readers.h"
 #include "web/store/registry/rows.h"
 
-/* The aliases that stand for the version. */
+/* Keeps the aliases of the version. */
 static int keep_aliases(const struct registered_model *m, struct arena *a, struct registered_version *v,
 			struct err *err)
 {

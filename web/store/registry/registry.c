@@ -1,4 +1,4 @@
-/* registry.c: what all kinds of changes of the registry share. Knows no kind. */
+/* registry.c: shared by all kinds of changes of the registry. Knows no kind. */
 #include "web/store/registry/registry.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* registry_search.c: searches over the registry. It is small beside runs, so that a search looks at all of it. */
+/* registry_search.c: searches the registry. It is small compared with runs, so a search reads all of it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 /* A registered model, or one version where v.model is set. */
 struct registered_hit {
-	int64_t id; /* the registered model's row */
+	int64_t id; /* row of the registered model */
 	bool prompt;
 	struct registered_model m;
 	struct registered_version v;
@@ -23,7 +23,7 @@ struct registered_hit {
 struct registry_search {
 	const struct registered_opts *o;
 	struct db *d;
-	struct arena *a; /* of the search alone */
+	struct arena *a; /* for the search only */
 	struct filter *f;
 	bool versions;
 	struct registered_hit *hits;
@@ -80,7 +80,7 @@ static struct filter_value registered_tag_value(const struct registry_search *s,
 	return text_value(strcmp(key, PROMPT_TAG) ? NULL : h->prompt ? "true" : "false");
 }
 
-/* Tags are read where the filter asks for one. */
+/* Reads tags only if the filter needs one. */
 static int fill_registered_hit(struct registry_search *s, struct registered_hit *h)
 {
 	size_t n = filter_field_count(s->f), i;
@@ -131,6 +131,7 @@ static struct registered_hit read_registered_hit(struct registry_search *s, stru
 	return h;
 }
 
+/* Reads all models or versions and keeps those that match. */
 static int load_registered_hits(struct registry_search *s)
 {
 	bool prompts = names_prompts(s->f);
@@ -186,7 +187,7 @@ static int compare_registered_hits(const void *x, const void *y, void *arg)
 
 /* --- pages ---------------------------------------------------------------------------------------------------- */
 
-/* The hit as what the caller sees, its text in a. */
+/* Copies the hit for the caller, with its text in a. */
 static int copy_out_model(struct registry_search *s, const struct registered_hit *h, struct arena *a,
 			  struct registered_model *ret)
 {
@@ -221,7 +222,7 @@ static int copy_out_version(struct registry_search *s, const struct registered_h
 	return rows_version_tags(s->d, h->id, a, ret, s->err);
 }
 
-/* Which hits are on the page, and the token of the next. */
+/* Selects the hits of the page, and writes the token of the next. */
 struct registry_page {
 	size_t from, count;
 	const char *next;

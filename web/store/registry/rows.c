@@ -1,4 +1,4 @@
-/* rows.c: rows of the registry. */
+/* rows.c: reads rows of the registry. */
 #include "web/store/registry/rows.h"
 
 #include "web/store/base/list.h"
@@ -38,7 +38,7 @@ struct registered_version rows_version(struct arena *a, struct db_rows *q)
 	};
 }
 
-/* Of a query with the columns of registered_tags that was started. */
+/* Reads a started query with the columns of registered_tags. */
 static int read_registry_tags(struct db *d, struct db_rows *q, struct arena *a, struct query_kv **ret,
 			      size_t *ret_count, struct err *err)
 {

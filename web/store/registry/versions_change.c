@@ -1,4 +1,4 @@
-/* versions_change.c: versions of registered models, their stages and tags, as kinds of changes. */
+/* versions_change.c: changes of versions of registered models, their stages and tags. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* saved_view.c: reads what readers keep. */
+/* saved_view.c: reads saved views and reports. */
 #include "web/store/saved_view/saved_view.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* saved_view_change.c: views and reports that are kept, edited, deleted, as kinds of changes. */
+/* saved_view_change.c: adds, edits and deletes saved views and reports, as kinds of changes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +45,7 @@ struct ingest_op saved_view_ingest(const struct saved_view_op *op)
 	return (struct ingest_op){ .kind = op->kind, .more = op };
 }
 
-/* 1 nothing else in the experiment has the name, 0 refused, or negative. */
+/* 1: no other item of the experiment has the name, 0: refused, or negative. */
 static int kept_name_is_free(struct state *st, struct change *c, int64_t experiment, int64_t own, struct err *err)
 {
 	const struct saved_view_op *op = c->op.more;
@@ -97,7 +97,7 @@ struct kept_row {
 	int64_t experiment, edition;
 };
 
-/* 1, 0 when it was refused, or negative. */
+/* 1: found, 0: refused, or negative. */
 static int find_kept_for_change(struct state *st, struct change *c, struct kept_row *ret, struct err *err)
 {
 	const struct saved_view_op *op = c->op.more;

@@ -15,6 +15,7 @@ static void copy_status(char to[16], const char *from)
 	to[n] = '\0';
 }
 
+/* Reads all segments of a run. */
 static int load_state_segments(struct state *st, struct state_run *r, struct err *err)
 {
 	struct db_rows *q;
@@ -47,7 +48,7 @@ static int load_state_segments(struct state *st, struct state_run *r, struct err
 	return rc;
 }
 
-/* As nothing is known of it yet. */
+/* Resets the cache entry, so that all is read again. */
 static void forget_state_run(struct state *st, struct state_run *r)
 {
 	struct state_run blank = { .id = r->id, .params = -1, .rank_seen = INT_MIN, .slot = ++st->slots,
@@ -71,6 +72,7 @@ static struct state_run *remember_state_run(struct state *st, int64_t id, const 
 	return r;
 }
 
+/* Reads a run's row into its cache entry. */
 static int load_state_run(struct state *st, struct db_rows *q, struct state_run **ret, struct err *err)
 {
 	struct state_run *r = remember_state_run(st, db_i64(q, COL_run_by_uuid_id), db_str(q, COL_run_by_uuid_uuid));
@@ -96,7 +98,7 @@ static int load_state_run(struct state *st, struct db_rows *q, struct state_run 
 	return r->name ? 0 : state_no_memory(err);
 }
 
-static int fetch_run(struct state *st, struct db_rows *q, struct state_run **ret, struct err *err)
+static int fetch_state_run(struct state *st, struct db_rows *q, struct state_run **ret, struct err *err)
 {
 	struct state_run *r = NULL;
 	int rc = db_next(st->db, q, err);
@@ -114,23 +116,22 @@ static int fetch_run(struct state *st, struct db_rows *q, struct state_run **ret
 	return rc;
 }
 
-/* Its row, locked where others write too, by a statement of its own. */
-static int start_by_id(struct state *st, int64_t id, struct db_rows **ret, struct err *err)
+/* Starts the query for a row; with other writers a separate statement locks it first. */
+static int start_run_by_id(struct state *st, int64_t id, struct db_rows **ret, struct err *err)
 {
 	int rc = db_shared(st->db) ? db_run(st->db, DB_run_lock_id, err, "i", id) : 0;
 
 	return rc ? rc : db_start(st->db, ret, DB_run_by_id, err, "i", id);
 }
 
-static int start_by_uuid(struct state *st, const char *uuid, struct db_rows **ret, struct err *err)
+static int start_run_by_uuid(struct state *st, const char *uuid, struct db_rows **ret, struct err *err)
 {
 	int rc = db_shared(st->db) ? db_run(st->db, DB_run_lock_uuid, err, "t", uuid) : 0;
 
 	return rc ? rc : db_start(st->db, ret, DB_run_by_uuid, err, "t", uuid);
 }
 
-/* What is remembered of a run holds, or does after this: nobody else has written it, or it is read anew. ERR_NOENT: its
- * row is there no more. */
+/* Makes a cached run valid: if another process has written it, it is read again. ERR_NOENT: its row is gone. */
 static int make_run_current(struct state *st, struct state_run *r, struct err *err)
 {
 	struct db_rows *q;
@@ -138,7 +139,7 @@ static int make_run_current(struct state *st, struct state_run *r, struct err *e
 
 	if (r->group == st->group || !db_shared(st->db))
 		return 0;
-	rc = start_by_id(st, r->id, &q, err);
+	rc = start_run_by_id(st, r->id, &q, err);
 	if (rc)
 		return rc;
 	rc = db_next(st->db, q, err);
@@ -209,9 +210,9 @@ int state_run(struct state *st, const char *uuid, struct state_run **ret, struct
 		*ret = *known;
 		rc = make_run_current(st, *known, err);
 	} else {
-		rc = known ? 0 : start_by_uuid(st, uuid, &q, err);
+		rc = known ? 0 : start_run_by_uuid(st, uuid, &q, err);
 		if (!rc)
-			rc = known ? ERR_NOENT : fetch_run(st, q, ret, err);
+			rc = known ? ERR_NOENT : fetch_state_run(st, q, ret, err);
 	}
 	if (rc != ERR_NOENT)
 		return rc;
@@ -232,12 +233,12 @@ int state_run_by_id(struct state *st, int64_t id, struct state_run **ret, struct
 		*ret = known;
 		return make_run_current(st, known, err);
 	}
-	rc = start_by_id(st, id, &q, err);
-	return rc ? rc : fetch_run(st, q, ret, err);
+	rc = start_run_by_id(st, id, &q, err);
+	return rc ? rc : fetch_state_run(st, q, ret, err);
 }
 
-/* Above all ids that are or ever were, also of what is gone: nothing that remembers one may take another for it. */
-static int draw_segment_id(struct db *d, enum db_query above, int64_t *ret, struct err *err)
+/* The next id is above all existing and removed ones, so that a remembered id never means another row. */
+static int draw_next_id(struct db *d, enum db_query above, int64_t *ret, struct err *err)
 {
 	int rc = db_int(d, ret, above, err, "");
 
@@ -257,7 +258,7 @@ static int draw_run_number(struct state *st, int64_t *ret, struct err *err)
 		*ret = db_i64(st->next_runs, COL_run_next_ids_id);
 	else
 		st->next_runs = NULL;
-	return rc ? rc < 0 ? rc : 0 : draw_segment_id(st->db, DB_run_next_id, ret, err);
+	return rc ? rc < 0 ? rc : 0 : draw_next_id(st->db, DB_run_next_id, ret, err);
 }
 
 int state_run_add(struct state *st, const struct state_new_run *n, struct state_run **ret, struct err *err)
@@ -328,25 +329,25 @@ void state_mark(struct state *st, struct state_run *r, bool changed)
 	state_list_add(st, &st->dirty_runs, r);
 }
 
-/* Readers of the run pass by so many rows at most. */
+/* Bounds the rows that readers of the run scan. */
 #define FULL_ROWS 1000
 #define FULL_POINTS 50000
 
-static bool is_full(const struct state_run *r)
+static bool has_full_log(const struct state_run *r)
 {
 	return r->log_rows >= FULL_ROWS || r->log_points >= FULL_POINTS;
 }
 
 void state_logged(struct state *st, struct state_run *r, int64_t points)
 {
-	bool before = is_full(r);
+	bool before = has_full_log(r);
 
 	r->log_rows++;
 	r->log_points += points;
-	if (!before && is_full(r) && st->full_count < STATE_FULL_MAX)
+	if (!before && has_full_log(r) && st->full_count < STATE_FULL_MAX)
 		st->full[st->full_count++] = r->id;
-	else if (!before && is_full(r))
-		r->log_rows = r->log_points = 0; /* there are enough; it will be found again */
+	else if (!before && has_full_log(r))
+		r->log_rows = r->log_points = 0; /* the list is full; the run is found again later */
 }
 
 size_t state_full(const struct state *st, const int64_t **ret)
@@ -413,13 +414,13 @@ int state_experiment(struct state *st, const char *name, int64_t *ret, bool *ret
 	*ret_existed = rc > 0;
 	if (rc)
 		return rc < 0 ? rc : 0;
-	alone = db_alone(st->db); /* as with keys */
-	rc = draw_segment_id(alone, DB_experiment_next_id, ret, err);
+	alone = db_alone(st->db); /* as in state_key */
+	rc = draw_next_id(alone, DB_experiment_next_id, ret, err);
 	if (!rc)
 		rc = db_run(alone, DB_experiment_add, err, "iti", *ret, name, clock_wall_ms());
 	if (rc || db_changed(alone))
 		return rc;
 	*ret_existed = true;
 	rc = db_int(st->db, ret, DB_experiment_by_name, err, "t", name);
-	return rc < 0 ? rc : rc ? 0 : err_set(err, ERR_BUSY, "experiment '%.100s' has just gone", name);
+	return rc < 0 ? rc : rc ? 0 : err_set(err, ERR_BUSY, "experiment '%.100s' was just removed", name);
 }

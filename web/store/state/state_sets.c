@@ -1,5 +1,5 @@
-/* state_sets.c: what a batch of points will ask for, looked up and made by sets: a fixed number of round trips however
- * many keys it has. Where the database is in this process a look-up costs nothing, and each is made when needed. */
+/* state_sets.c: looks up and adds what a batch of points needs in sets, with a fixed number of round trips. Only for
+ * remote databases; in this process single lookups are cheap. */
 #include "web/store/state/state_inside.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "web/store/db/array.h"
 #include "web/store/points/sum_row.h"
 
-#define SMALL 2 /* so few are looked up one by one, of a run that has some */
+#define SMALL 2 /* up to this many are looked up one by one, if the run has series */
 
 /* --- keys --------------------------------------------------------------------------------------------------- */
 
@@ -26,7 +26,7 @@ static size_t list_unknown_keys(struct buf *b, const struct state *st, const cha
 	return unknown;
 }
 
-static int keep_keys(struct state *st, struct db *d, enum db_query query, const char *names, struct err *err)
+static int remember_keys(struct state *st, struct db *d, enum db_query query, const char *names, struct err *err)
 {
 	struct db_rows *q;
 	int rc = names ? db_start(d, &q, query, err, "t", names) : state_no_memory(err);
@@ -51,10 +51,10 @@ int state_expect_keys(struct state *st, const char *const *names, size_t n, stru
 	if (!db_shared(st->db) || n <= SMALL)
 		return 0;
 	if (list_unknown_keys(&b, st, names, n) > SMALL)
-		rc = keep_keys(st, st->db, DB_keys_by_name, array_end(&b), err);
+		rc = remember_keys(st, st->db, DB_keys_by_name, array_end(&b), err);
 	buf_done(&b);
-	if (!rc && list_unknown_keys(&b, st, names, n) > SMALL) /* as one is made, by state_key */
-		rc = keep_keys(st, db_alone(st->db), DB_keys_add, array_end(&b), err);
+	if (!rc && list_unknown_keys(&b, st, names, n) > SMALL) /* like state_key does it for one */
+		rc = remember_keys(st, db_alone(st->db), DB_keys_add, array_end(&b), err);
 	buf_done(&b);
 	return rc;
 }
@@ -67,7 +67,7 @@ struct expected {
 	const struct state_expected *all;
 	size_t count;
 	int segment;
-	bool first; /* the run, whose row is locked, has no series yet: there is nothing to look for */
+	bool first; /* the run is locked and has no series, so nothing needs a lookup */
 	struct err *err;
 };
 
@@ -84,7 +84,7 @@ static struct state_series_key expected_series_key(const struct expected *e, int
 	return (struct state_series_key){ e->r->slot, key_id, rank, e->segment };
 }
 
-static int keep_series(struct expected *e, enum db_query query, const char *keys, const char *ranks)
+static int remember_series(struct expected *e, enum db_query query, const char *keys, const char *ranks)
 {
 	struct db *d = e->st->db;
 	struct db_rows *q;
@@ -104,8 +104,8 @@ static int keep_series(struct expected *e, enum db_query query, const char *keys
 	return rc;
 }
 
-/* Those of the batch that are not known; adding: that are to be made, as far as the run may have more keys. */
-static int list_series(struct expected *e, struct buf *keys, struct buf *ranks, bool adding, size_t *ret)
+/* Lists unknown series of the batch; adding: those to add, up to the run's limit of keys. */
+static int list_unknown_series(struct expected *e, struct buf *keys, struct buf *ranks, bool adding, size_t *ret)
 {
 	size_t i;
 
@@ -132,7 +132,7 @@ static int list_series(struct expected *e, struct buf *keys, struct buf *ranks, 
 	return 0;
 }
 
-/* Which keys of the batch some rank or segment of the run has. */
+/* Finds keys of the batch that any rank or segment of the run has. */
 static int find_run_keys(struct expected *e, const char *keys)
 {
 	struct db *d = e->st->db;
@@ -149,7 +149,7 @@ static int find_run_keys(struct expected *e, const char *keys)
 	return rc;
 }
 
-static int expect_parts(struct expected *e)
+static int add_expected_parts(struct expected *e)
 {
 	size_t i;
 	int rc = 0;
@@ -169,12 +169,12 @@ static int add_expected_series(struct expected *e)
 {
 	struct buf keys, ranks;
 	size_t n;
-	int rc = list_series(e, &keys, &ranks, true, &n);
+	int rc = list_unknown_series(e, &keys, &ranks, true, &n);
 
 	if (!rc && n)
-		rc = expect_parts(e);
+		rc = add_expected_parts(e);
 	if (!rc && n)
-		rc = keep_series(e, DB_series_add_all, array_end(&keys), array_end(&ranks));
+		rc = remember_series(e, DB_series_add_all, array_end(&keys), array_end(&ranks));
 	buf_done(&keys);
 	buf_done(&ranks);
 	return rc;
@@ -188,10 +188,10 @@ static int expect_series(struct expected *e)
 
 	if (e->first)
 		return add_expected_series(e);
-	rc = list_series(e, &keys, &ranks, false, &n);
+	rc = list_unknown_series(e, &keys, &ranks, false, &n);
 	known = map_count(e->st->series);
 	if (!rc && n > SMALL)
-		rc = keep_series(e, DB_series_find_all, array_end(&keys), array_end(&ranks));
+		rc = remember_series(e, DB_series_find_all, array_end(&keys), array_end(&ranks));
 	known = map_count(e->st->series) - known;
 	if (!rc && n > SMALL && known < n)
 		rc = find_run_keys(e, keys.data);
@@ -227,6 +227,7 @@ static int load_expected_metrics(struct expected *e, const char *keys)
 	return rc;
 }
 
+/* Loads the visible summaries of the batch's keys. */
 static int expect_metrics(struct expected *e)
 {
 	struct buf keys;

@@ -1,4 +1,4 @@
-/* state_spikes.c: spikes are found when points are folded, and where that may be minutes away, when they come. */
+/* state_spikes.c: finds spikes when points arrive, where folding (which finds them otherwise) may be minutes away. */
 #include "web/store/state/state_inside.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static int keep_scanned(void *arg, size_t at, const struct sum_point *points, si
 	return 0;
 }
 
-/* all: the points before and the new ones. */
+/* all: previous and new points. */
 static int store_spike(struct state *st, const struct state_run *r, struct state_recent *rec, int64_t key_id,
 		       const struct point_tail *all, struct err *err)
 {

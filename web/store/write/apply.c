@@ -1,4 +1,4 @@
-/* apply.c: points, params, tags and patches of a run as changes of rows. Knows no kind of change. */
+/* apply.c: writes points, params, tags and patches of a run as rows. Knows no kind of change. */
 #include "web/store/write/apply.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ static int point_rank(const struct apply_points *a, const struct intake_series *
 	return a->rank > 0 ? a->rank : STATE_RUN_LEVEL;
 }
 
-/* Puts the points of one series into the pack and its visible summary. */
+/* Packs the points of one series and adds them to its visible summary. */
 static int put_series(struct state *st, struct state_run *r, const struct apply_points *a, struct intake_series *s,
 		      struct buf *pack, struct err *err)
 {
@@ -60,9 +60,9 @@ static int put_series(struct state *st, struct state_run *r, const struct apply_
 	return 0;
 }
 
-/* What a journal brings beyond a limit is left out and listed; anybody else is refused. */
-static int put_unless_same(struct state *st, struct state_run *r, const struct apply_points *a, struct intake_series *s,
-			   struct buf *pack, struct err *err)
+/* A series of a journal beyond a limit is left out and listed as a problem; other operations are refused. */
+static int put_series_within_limits(struct state *st, struct state_run *r, const struct apply_points *a,
+				    struct intake_series *s, struct buf *pack, struct err *err)
 {
 	char text[300];
 	int rc = put_series(st, r, a, s, pack, err);
@@ -74,7 +74,7 @@ static int put_unless_same(struct state *st, struct state_run *r, const struct a
 	return apply_problem(st, r, text, s->count, err);
 }
 
-/* One row of the ingest log: the n series from `from` on. */
+/* Writes one row of the ingest log: the n series from `from` on. */
 static int put_log_row(struct state *st, struct state_run *r, const struct apply_points *a, const struct intake *in,
 		       size_t from, size_t n, struct err *err)
 {
@@ -87,7 +87,7 @@ static int put_log_row(struct state *st, struct state_run *r, const struct apply
 	pack_begin(&pack);
 	for (i = from; i < from + n && !rc; i++) {
 		points += (int64_t)in->series[i].count;
-		rc = put_unless_same(st, r, a, &in->series[i], &pack, err);
+		rc = put_series_within_limits(st, r, a, &in->series[i], &pack, err);
 	}
 	pack_end(&pack);
 	if (!rc && buf_failed(&pack))
@@ -160,7 +160,7 @@ int apply_expect_keys(struct state *st, const struct ingest_kv *kv, size_t n, st
 	return rc;
 }
 
-/* MLflow's clients keep the run's note in this tag: each changes the other. */
+/* MLflow's clients store the note of a run in this tag; tag and note are kept equal. */
 #define NOTE_TAG "mlflow.note.content"
 
 int apply_tags(struct state *st, struct state_run *r, const struct ingest_kv *kv, size_t n, struct err *err)

@@ -1,4 +1,4 @@
-/* change_experiment.c: an experiment by its name, made where there is none. */
+/* change_experiment.c: finds an experiment by name, or adds it. */
 #include <stdio.h>
 
 #include "web/store/write/change.h"

@@ -1,5 +1,5 @@
-/* change_journal.c: a range of journal bytes: decoded on the caller's thread, as changes of rows on the writer's. What
- * a followed folder and a POST both bring is recognised by the journal's durable offset alone. */
+/* change_journal.c: stores a range of journal bytes: decoded on the caller's thread, written as rows on the
+ * writer's. The durable offset of the journal recognises bytes that both a followed folder and a POST deliver. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "web/store/write/segment.h"
 #include "web/store/write/told.h"
 
-/* A record younger than this was written by a program that is alive now; older ones speak of their own time. */
+/* A record younger than this was written by a program that is alive; older ones carry their own time. */
 #define LIVE_MS INT64_C(600000)
 
 static int check_journal_op(const struct ingest_op *op, struct err *err)
@@ -28,7 +28,7 @@ static int check_journal_op(const struct ingest_op *op, struct err *err)
 	return rc;
 }
 
-/* The first damage ends a journal from a client; what is whole before it is stored and counts. */
+/* The first damaged record ends a journal of a client; the records before it are stored and counted. */
 static int copy_journal_op(struct change *c, const struct ingest_op *op, struct err *err)
 {
 	int rc = change_copy(c, op, err);
@@ -75,6 +75,7 @@ static int make_journal_run(struct state *st, const struct change *c, struct sta
 	return state_run_add(st, &n, ret, err);
 }
 
+/* Opens the segment of a journal and adds the row of its writer. */
 static int begin_writer(struct state *st, struct state_run *r, const struct change *c, struct state_writer *w,
 			struct err *err)
 {
@@ -107,6 +108,7 @@ static int begin_writer(struct state *st, struct state_run *r, const struct chan
 	return rc;
 }
 
+/* Stores a param; one beyond the limit or against its first value becomes a problem of the run. */
 static int put_param(struct state *st, struct state_run *r, const struct state_writer *w, const struct intake_item *it,
 		     struct err *err)
 {
@@ -119,7 +121,7 @@ static int put_param(struct state *st, struct state_run *r, const struct state_w
 	if (rc)
 		return rc;
 	if (it->segment) {
-		r->params = -1; /* to be counted anew: it may be one more */
+		r->params = -1; /* recount: there may be one more */
 		rc = db_run(d, DB_segment_param_put, err, "iiit", r->id, (int64_t)w->segment, key, it->text);
 		return rc ? rc
 			  : db_run(d, DB_param_segment_put, err, "iiit", r->id, key, (int64_t)w->segment, it->text);
@@ -160,13 +162,13 @@ static int put_status(struct state *st, struct state_run *r, const struct state_
 	struct state_segment news = { .end_ms = it->time_ms };
 	const char *name = event_status_name(it->status);
 
-	/* Of the ranks only the first speaks for the run. */
+	/* Only the first rank decides the status of the run. */
 	if (!name || w->rank > 0)
 		return 0;
 	memcpy(news.status, name, strlen(name) + 1);
 	news.final = w->rank == EVENT_RANK_LAUNCHER ? 2 : 1;
 	if (it->status == EVENT_RUNNING || it->status == EVENT_SCHEDULED) {
-		/* said by who brought the run in, for nobody writes that of itself: silence tells nothing of it */
+		/* set by an importer, as no writer sends it: silence has no meaning for this run */
 		r->beats = false;
 		news.final = 0;
 		news.end_ms = INT64_MIN;
@@ -176,7 +178,7 @@ static int put_status(struct state *st, struct state_run *r, const struct state_
 	return segment_status(st, r, w->segment, &news, err);
 }
 
-/* Notes of foreign files, one below the other. */
+/* Appends the text of a foreign file to the note. */
 static int put_journal_text(struct state *st, struct state_run *r, const struct intake_item *it, struct err *err)
 {
 	struct db *d = state_db(st);
@@ -201,7 +203,7 @@ static int put_journal_text(struct state *st, struct state_run *r, const struct 
 	return rc;
 }
 
-/* A foreign writer that says at which step it begins, in a run that has come further: a restart, as with ours. */
+/* A foreign writer whose first step is below the run's last step: a restart, as with our own journals. */
 static int restart_foreign(struct state *st, struct state_run *r, struct state_writer *w, const struct intake_item *it,
 			   struct err *err)
 {
@@ -218,6 +220,7 @@ static int restart_foreign(struct state *st, struct state_run *r, struct state_w
 	return rc;
 }
 
+/* Stores one item of a journal. */
 static int put_journal_item(struct state *st, struct state_run *r, struct state_writer *w, const struct intake_item *it,
 			    struct err *err)
 {
@@ -259,8 +262,8 @@ static int put_journal_item(struct state *st, struct state_run *r, struct state_
 	}
 }
 
-/* The order across series of what an imported file brought. */
-static int put_order(struct state *st, const struct state_run *r, const struct intake *in, struct err *err)
+/* Stores the order across series of the points of an imported file. */
+static int put_arrival_order(struct state *st, const struct state_run *r, const struct intake *in, struct err *err)
 {
 	int64_t *ids = arena_array(in->arena, in->series_count + 1, sizeof *ids);
 	struct buf b;
@@ -281,7 +284,7 @@ static int put_order(struct state *st, const struct state_run *r, const struct i
 	return rc;
 }
 
-/* Items may close the run again, so a withdrawn "killed" comes first. */
+/* Items may end the run again, so a wrong "killed" is withdrawn first. */
 static int put_journal_items(struct state *st, struct state_run *r, struct state_writer *w, struct change *c,
 			     struct err *err)
 {
@@ -310,8 +313,8 @@ static int put_journal_items(struct state *st, struct state_run *r, struct state
 	if (!rc)
 		rc = apply_points(st, r, &a, in, err);
 	if (!rc && w->ordered && in->point_count)
-		rc = put_order(st, r, in, err);
-	/* An old folder is not taken for a run that goes on; a journal read later may still say how it ended. */
+		rc = put_arrival_order(st, r, in, err);
+	/* A run in an old folder is not running; a journal read later may still set how it ended. */
 	if (!rc && in->spoke && r->beats && !strcmp(r->status, "running") && now - r->last_ms >= SEGMENT_LOST_MS)
 		rc = segment_lost(st, r, w->rank == EVENT_RANK_RUN ? "finished" : "killed", err);
 	return rc;
@@ -325,6 +328,7 @@ static void report_damage(struct change *c)
 	c->res.err = c->intake_err;
 }
 
+/* Finds or adds the run and reads its writer; *ret_writer stays NULL when the answer is already in c->res. */
 static int find_writer(struct state *st, struct change *c, struct state_run **ret_run, struct state_writer **ret_writer,
 		       struct err *err)
 {
@@ -352,7 +356,7 @@ static int find_writer(struct state *st, struct change *c, struct state_run **re
 	return state_writer(st, *ret_run, c->op.writer, ret_writer, err);
 }
 
-/* The bytes lie at the durable offset: they are stored, and it moves behind them. */
+/* Stores bytes that begin at the durable offset, and advances it. */
 static int append_journal(struct state *st, struct state_run *r, struct state_writer *w, struct change *c,
 			  struct err *err)
 {
@@ -370,6 +374,7 @@ static int append_journal(struct state *st, struct state_run *r, struct state_wr
 	return 0;
 }
 
+/* Stores the bytes after the durable offset; bytes that begin before it are requested again. */
 static int apply_journal(struct state *st, struct change *c, struct err *err)
 {
 	struct state_run *r = NULL;

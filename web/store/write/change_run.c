@@ -1,4 +1,4 @@
-/* change_run.c: runs that clients make and write to: made, patched, given params and tags, deleted, restored. */
+/* change_run.c: runs that clients create, patch, give params and tags, delete and restore. */
 #include <string.h>
 
 #include "tracker/base/clock.h"
@@ -7,7 +7,7 @@
 #include "web/store/write/params.h"
 #include "web/store/write/segment.h"
 
-/* --- made --------------------------------------------------------------------------------------------------- */
+/* --- create ------------------------------------------------------------------------------------------------- */
 
 static int check_run_name(const struct ingest_op *op, struct err *err)
 {
@@ -30,7 +30,7 @@ static int copy_new_run(struct change *c, const struct ingest_op *op, struct err
 	return rc;
 }
 
-/* 1: nobody has the id, which is drawn where none was given; 0 refused. */
+/* Draws an id if none is given: 1 the id is free, 0 refused. */
 static int is_run_id_free(struct state *st, struct change *c, struct err *err)
 {
 	struct state_run *r;
@@ -43,7 +43,7 @@ static int is_run_id_free(struct state *st, struct change *c, struct err *err)
 	memcpy(c->res.id, c->op.run, 33);
 	rc = state_run(st, c->op.run, &r, err);
 	if (!rc)
-		return change_refuse(c, ERR_EXISTS, "run %s is there already", c->op.run);
+		return change_refuse(c, ERR_EXISTS, "run %s exists already", c->op.run);
 	if (rc == ERR_GONE)
 		return change_refuse(c, ERR_GONE, "run %s was deleted and removed for good", c->op.run);
 	return rc == ERR_NOENT ? 1 : rc;
@@ -73,7 +73,7 @@ const struct change_ops change_run_new = {
 	.name = "run_new", .makes_run = true, .check = check_new_run, .copy = copy_new_run, .apply = make_new_run
 };
 
-/* --- written to --------------------------------------------------------------------------------------------- */
+/* --- write ------------------------------------------------------------------------------------------------ */
 
 static int check_patch(const struct ingest_op *op, struct err *err)
 {
@@ -82,7 +82,7 @@ static int check_patch(const struct ingest_op *op, struct err *err)
 	return rc ? rc : check_run_name(op, err);
 }
 
-/* 1: the run may go to the experiment that is asked for; 0 refused. */
+/* 1: the run may move to the requested experiment; 0 refused. */
 static int may_move_run(struct state *st, struct change *c, const struct state_run *r, struct err *err)
 {
 	int64_t deleted = 0;
@@ -108,7 +108,7 @@ static int patch_run(struct state *st, struct change *c, struct err *err)
 
 const struct change_ops change_run_patch = { .name = "run_patch", .check = check_patch, .apply = patch_run };
 
-/* 1: each param is new, or has that value; 0 refused. */
+/* 1: each param is new or has the same value; 0 refused. */
 static int check_run_agrees(struct state *st, struct change *c, const struct state_run *r, struct err *err)
 {
 	const struct ingest_op *op = &c->op;
@@ -119,7 +119,7 @@ static int check_run_agrees(struct state *st, struct change *c, const struct sta
 	for (i = 0; i < op->param_count && !rc; i++)
 		if (values[i] && strcmp(values[i], op->params[i].value))
 			return change_refuse(c, ERR_EXISTS,
-					     "param '%.100s' is '%.100s' already; a param's first value holds",
+					     "param '%.100s' is '%.100s' already: the first value of a param is final",
 					     op->params[i].key, values[i]);
 	return rc ? rc : 1;
 }
@@ -161,7 +161,7 @@ static int drop_run_tag(struct state *st, struct change *c, struct err *err)
 
 const struct change_ops change_run_untag = { .name = "run_untag", .check = change_check_run, .apply = drop_run_tag };
 
-/* --- deleted, restored ---------------------------------------------------------------------------------------- */
+/* --- delete, restore -------------------------------------------------------------------------------------------- */
 
 static int set_run_deleted(struct state *st, struct change *c, int64_t deleted_ms, struct err *err)
 {

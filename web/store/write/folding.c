@@ -1,4 +1,4 @@
-/* folding.c: the pace of folding. */
+/* folding.c: when to fold. */
 #include "web/store/write/folding.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "web/store/write/apply.h"
 
 #define FOLD_IDLE_S 0.25
-#define FOLD_FEW_POINTS 4096 /* fewer may wait until they are FOLD_AGE_S old */
+#define FOLD_FEW_POINTS 4096 /* fewer wait until they are FOLD_AGE_S old */
 #define FOLD_AGE_S 2.0
 #define FOLD_BUSY_AGE_S 5.0
 #define COUNT_EVERY_S 30.0 /* what others log */
@@ -70,7 +70,7 @@ void folding_note(struct folding *f, const struct folding_logged *l)
 	f->points = subtract_clamped(f->points + l->points, l->points_gone);
 }
 
-/* Where others write too. */
+/* As folding_due, with other writers. */
 static bool shared_due(const struct folding *f, double now_s)
 {
 	const int64_t *runs;
@@ -115,7 +115,7 @@ bool folding_pressing(const struct folding *f, double now_s)
 	return f->points >= FOLDING_BUSY_POINTS || now_s - f->oldest_s >= FOLD_BUSY_AGE_S;
 }
 
-/* 1: folding is ours as long as this transaction lasts; 0: another process is at it. */
+/* 1: this process folds for the rest of the transaction; 0: another process is folding. */
 static int hold_folding_lease(struct db *d, struct err *err)
 {
 	int64_t mine = !db_shared(d);
@@ -134,7 +134,7 @@ static void mark_alerted(struct state *st, const struct fold_result *f)
 			state_mark(st, r, true);
 }
 
-/* Inside a transaction. 1: it was ours to do; 0: another process is at it. */
+/* Folds inside a transaction. 1: done; 0: another process is folding. */
 static int fold_shared_log(struct folding *f, uint64_t max_points, struct fold_result *done, struct err *err)
 {
 	struct db *d = f->t->db;
@@ -153,7 +153,7 @@ static int fold_shared_log(struct folding *f, uint64_t max_points, struct fold_r
 	return rc ? rc : ours;
 }
 
-/* After the commit. ours: as fold, or what failed. */
+/* Updates the counters after the commit. ours: result of fold_shared_log, or an error. */
 static void note_folded(struct folding *f, int ours, const struct fold_result *done)
 {
 	double now_s = clock_mono_s();
@@ -170,7 +170,7 @@ static void note_folded(struct folding *f, int ours, const struct fold_result *d
 		return;
 	state_folded(f->t->state);
 	if (!done->rows && db_shared(f->t->db))
-		f->after_s = now_s + 0.1; /* its runs are being written to */
+		f->after_s = now_s + 0.1; /* its runs are locked by writers */
 }
 
 int folding_some(struct folding *f, uint64_t max_points, uint64_t *ret_rev, struct err *err)

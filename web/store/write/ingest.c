@@ -1,5 +1,4 @@
-/* ingest.c: the door: an operation is checked and copied by its kind, then handed to the writer's thread. Knows no
- * kind. */
+/* ingest.c: checks and copies an operation by its kind, then queues it to the writer's thread. */
 #include "web/store/write/ingest.h"
 
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 #include "web/store/write/queue.h"
 #include "web/store/write/waiter.h"
 
-/* What the smallest operation holds: one block of its arena and the job itself. */
+/* Memory of the smallest operation: one block of its arena and the job itself. */
 #define JOB_BYTES ((size_t)20 << 10)
 
 static void free_job(struct queue_job *job)

@@ -1,4 +1,4 @@
-/* intake.c: journal bytes and point lists to batches. */
+/* intake.c: decodes journal bytes and point lists into batches. */
 #include "web/store/write/intake.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@
 #define SESSION_START 1 /* of TensorFlow's SessionLog */
 #define CONTEXT_TAG "mlflow.data.context"
 
-/* Points in arrival order with the number of their series; sorted into their series at the end. */
+/* Points in order of arrival with the number of their series; they are sorted into their series at the end. */
 struct gather {
 	struct intake *in;
 	struct map *series; /* (rank, key) -> struct gather_series */
@@ -52,7 +52,7 @@ void intake_done(struct intake *in)
 	in->arena = NULL;
 }
 
-/* %.17g, or fewer digits where they read back to the same double. */
+/* %.17g, or fewer digits where they parse to the same double. */
 static const char *number_text(struct arena *a, double v)
 {
 	char text[40];
@@ -70,6 +70,7 @@ static const char *number_text(struct arena *a, double v)
 	return arena_strdup(a, text);
 }
 
+/* Counts a rejected record; equal problems share one entry. */
 static void note_problem(struct intake *in, const char *text)
 {
 	struct intake_problem *p;
@@ -87,7 +88,7 @@ static void note_problem(struct intake *in, const char *text)
 	clean = arena_alloc(in->arena, strlen(text) * 3 + 1);
 	if (!clean)
 		return;
-	/* It may quote a path. */
+	/* It may quote a path that is not UTF-8. */
 	utf8_copy(clean, strlen(text) * 3 + 1, text, strlen(text), NULL);
 	p->count = 1;
 	p->text = clean;
@@ -108,7 +109,7 @@ static const char *clean_text(struct intake *in, struct event_text t, size_t max
 	return copy;
 }
 
-/* NULL and a problem when the key is not allowed. */
+/* Returns NULL and notes a problem when the key is not allowed. */
 static const char *clean_key(struct intake *in, struct event_text key, const char *what)
 {
 	const char *wrong = key_check(key.at, key.len);
@@ -160,7 +161,7 @@ static int gather_room(struct gather *g)
 	return 0;
 }
 
-/* 0 also when the key was refused (a problem then). */
+/* Returns 0 also when the key is refused (noted as a problem). */
 static int gather_point(struct gather *g, struct event_text key, int rank, const struct sum_point *p)
 {
 	struct gather_series *s = NULL;
@@ -191,6 +192,7 @@ static int gather_point(struct gather *g, struct event_text key, int rank, const
 	return 0;
 }
 
+/* Sorts the gathered points into their series, in order of arrival. */
 static int gather_finish(struct gather *g)
 {
 	struct intake *in = g->in;
@@ -273,8 +275,8 @@ static int take_param_pair(struct intake *in, const struct event *ev, const stru
 	return it->text ? 0 : ERR_NOMEM;
 }
 
-/* What TensorBoard's other plugins draw is not kept here, and that is said, once a kind. */
-static void leave_out_item(struct intake *in, const struct event_item *item)
+/* Data of other TensorBoard plugins is not stored; a problem reports each kind once. */
+static void report_left_out(struct intake *in, const struct event_item *item)
 {
 	static const char *const silent[] = { "", "hparams", "scalars", "text" };
 	size_t i;
@@ -282,7 +284,7 @@ static void leave_out_item(struct intake *in, const struct event_item *item)
 	for (i = 0; i < sizeof silent / sizeof silent[0]; i++)
 		if (event_text_equal(item->text, silent[i]))
 			return;
-	note_problem(in, arena_printf(in->arena, "%s of TensorBoard are not shown here: they stay in their event file",
+	note_problem(in, arena_printf(in->arena, "%s of TensorBoard cannot be stored: they remain in their event file",
 				      clean_text(in, item->text, 100)));
 }
 
@@ -308,7 +310,7 @@ static int take_other_item(struct intake *in, const struct event *ev, const stru
 	return it->text && it->key ? 0 : ERR_NOMEM;
 }
 
-/* Lines stay in the message in which they came; what is malformed in it ends it. */
+/* Keeps the lines in the message that they arrived in, up to the first malformed one. */
 static int take_console_line(struct intake *in, const struct event *ev, const struct event_item *item)
 {
 	const unsigned char *begin = (const unsigned char *)item->text.at, *whole = begin;
@@ -324,7 +326,7 @@ static int take_console_line(struct intake *in, const struct event *ev, const st
 		whole = rest.at;
 	}
 	if (rc < 0)
-		note_problem(in, "lines of the console are malformed");
+		note_problem(in, "console lines are malformed");
 	if (!lines)
 		return 0;
 	it = add_intake_item(in, ev, item->kind);
@@ -338,8 +340,8 @@ static int take_console_line(struct intake *in, const struct event *ev, const st
 	return 0;
 }
 
-/* What ran, and alerts. */
-static int take_record_item(struct intake *in, const struct event *ev, const struct event_item *item)
+/* Code and alerts. */
+static int take_code_or_alert(struct intake *in, const struct event *ev, const struct event_item *item)
 {
 	bool code = item->kind == EVENT_CODE;
 	const char *key = code ? clean_key(in, item->key, "code") : clean_text(in, item->key, LIMIT_alert_title_bytes);
@@ -357,7 +359,7 @@ static int take_record_item(struct intake *in, const struct event *ev, const str
 	return it->text ? 0 : ERR_NOMEM;
 }
 
-/* A file that is kept with the run: its name as the library allows it, its size and SHA-256. */
+/* A file stored with the run: its name, size and SHA-256. */
 static int take_file_item(struct intake *in, const struct event *ev, const struct event_item *item)
 {
 	struct intake_item *it;
@@ -375,7 +377,7 @@ static int take_file_item(struct intake *in, const struct event *ev, const struc
 	return it->key && it->text ? 0 : ERR_NOMEM;
 }
 
-/* As MLflow keeps it: what a data set is for is a tag. */
+/* As in MLflow, the context of a data set is a tag. */
 static int take_dataset_input(struct intake *in, const struct event *ev, const struct event_input *from)
 {
 	struct ingest_dataset *d = arena_alloc(in->arena, sizeof *d);
@@ -403,7 +405,7 @@ static int take_dataset_input(struct intake *in, const struct event *ev, const s
 		? 0 : ERR_NOMEM;
 }
 
-/* A tag that says only that it is a note: what stands beneath is the run's, not of a step. */
+/* Returns true if the tag has no other name than "note": its text is the note of the run, not of a step. */
 static bool is_note_tag(struct event_text tag)
 {
 	const char *end = memchr(tag.at, '/', tag.len);
@@ -414,7 +416,7 @@ static bool is_note_tag(struct event_text tag)
 	       (!rest.len || event_text_equal(rest, "/text_summary"));
 }
 
-/* Pictures, histograms, texts, tables, sounds; what is none of these is passed over. */
+/* Images, histograms, texts, tables, sounds; other data is skipped. */
 static int take_media_item(struct intake *in, const struct ingest_op *op, const struct event *ev,
 			   const struct event_item *item)
 {
@@ -428,7 +430,7 @@ static int take_media_item(struct intake *in, const struct ingest_op *op, const 
 	buf_init(&content, LIMIT_record_bytes);
 	kind = media_content(item->raw, &content);
 	if (!kind)
-		leave_out_item(in, item);
+		report_left_out(in, item);
 	key = kind ? clean_key(in, item->key, "media") : NULL;
 	if (!key || buf_failed(&content) || content.len > LIMIT_media_bytes) {
 		if (key)
@@ -455,6 +457,7 @@ static int take_media_item(struct intake *in, const struct ingest_op *op, const 
 	return it && copy && it->digest ? 0 : ERR_NOMEM;
 }
 
+/* Checks the first record of a journal and copies it. */
 static int take_journal_header(struct intake *in, const struct ingest_op *op, const struct event_header *h,
 			       struct err *err)
 {
@@ -489,6 +492,7 @@ static int take_journal_header(struct intake *in, const struct ingest_op *op, co
 	return 0;
 }
 
+/* Copies one item of a record into the batch. */
 static int take_journal_item(struct gather *g, const struct ingest_op *op, struct event *ev,
 			     const struct event_item *item, struct err *err)
 {
@@ -508,12 +512,12 @@ static int take_journal_item(struct gather *g, const struct ingest_op *op, struc
 	} else if (item->kind == EVENT_CONSOLE) {
 		rc = take_console_line(g->in, ev, item);
 	} else if (item->kind == EVENT_CODE || item->kind == EVENT_ALERT) {
-		rc = take_record_item(g->in, ev, item);
+		rc = take_code_or_alert(g->in, ev, item);
 	} else if (item->kind == EVENT_FILE) {
 		rc = take_file_item(g->in, ev, item);
 	} else if (item->kind == EVENT_INPUT) {
 		rc = take_dataset_input(g->in, ev, &item->input);
-	} else if (item->kind == EVENT_HPARAMS_END && op->foreign && op->foreign->beside) {
+	} else if (item->kind == EVENT_HPARAMS_END && op->foreign && op->foreign->annotates) {
 		rc = 0;
 	} else {
 		rc = take_other_item(g->in, ev, item);
@@ -521,6 +525,7 @@ static int take_journal_item(struct gather *g, const struct ingest_op *op, struc
 	return rc ? err_set(err, rc, "out of memory") : 0;
 }
 
+/* Decodes one record; a malformed one becomes a problem. */
 static int take_journal_record(struct gather *g, const struct ingest_op *op, const struct record *rec, struct err *err)
 {
 	struct intake *in = g->in;
@@ -529,7 +534,7 @@ static int take_journal_record(struct gather *g, const struct ingest_op *op, con
 	int rc;
 
 	if (event_open(&ev, rec->payload, rec->payload_bytes)) {
-		note_problem(in, "a record is no Event message");
+		note_problem(in, "a record is not an Event message");
 		return 0;
 	}
 	while ((rc = event_next(&ev, &item)) > 0) {
@@ -538,7 +543,7 @@ static int take_journal_record(struct gather *g, const struct ingest_op *op, con
 			return rc;
 	}
 	if (rc < 0)
-		note_problem(in, "a record is malformed inside");
+		note_problem(in, "a record has a malformed Event message");
 	if (ev.wall_time > 0 && ev.wall_time < 1e14) {
 		int64_t ms = (int64_t)(ev.wall_time * 1e3);
 
@@ -549,7 +554,7 @@ static int take_journal_record(struct gather *g, const struct ingest_op *op, con
 	return 0;
 }
 
-static int bad_bytes(struct intake *in, const struct ingest_op *op, uint64_t at, bool framed, struct err *err)
+static int report_bad_bytes(struct intake *in, const struct ingest_op *op, uint64_t at, bool framed, struct err *err)
 {
 	if (!op->path)
 		return err_set(err, ERR_CORRUPT, "journal %s: the record at byte %llu fails its checksum", op->writer,
@@ -557,12 +562,13 @@ static int bad_bytes(struct intake *in, const struct ingest_op *op, uint64_t at,
 	note_problem(in,
 		     framed ? arena_printf(in->arena, "%s: the record at byte %llu fails its checksum and was skipped",
 					   op->path, (unsigned long long)at)
-			    : arena_printf(in->arena, "%s: damaged at byte %llu, nothing behind it can be read",
-					   op->path, (unsigned long long)at));
+			    : arena_printf(in->arena, "%s: damaged at byte %llu: the rest cannot be read", op->path,
+					   (unsigned long long)at));
 	in->damaged = in->damaged || !framed;
 	return 0;
 }
 
+/* Decodes all whole records of op->bytes. */
 static int walk_journal(struct gather *g, const struct ingest_op *op, struct err *err)
 {
 	struct intake *in = g->in;
@@ -579,7 +585,7 @@ static int walk_journal(struct gather *g, const struct ingest_op *op, struct err
 		if (state == RECORD_OK)
 			rc = take_journal_record(g, op, &rec, err);
 		else
-			rc = bad_bytes(in, op, op->offset + before, state == RECORD_BAD_PAYLOAD, err);
+			rc = report_bad_bytes(in, op, op->offset + before, state == RECORD_BAD_PAYLOAD, err);
 		if (rc || in->damaged)
 			break;
 		if (state == RECORD_BAD_PAYLOAD)
@@ -600,7 +606,7 @@ int intake_journal(struct intake *in, const struct ingest_op *op, struct err *er
 	if (gather_init(&g, in))
 		return no_memory(err);
 	rc = walk_journal(&g, op, err);
-	/* What is whole before a damaged place is stored all the same; the caller still hears of the damage. */
+	/* What is whole before the damage is stored; the caller still gets the error. */
 	if ((!rc || rc == ERR_CORRUPT) && gather_finish(&g))
 		rc = no_memory(err);
 	gather_done(&g);

@@ -1,4 +1,4 @@
-/* lease.c: leases of a store's rows, asked for on the writer's thread. */
+/* lease.c: leases as rows, taken on the writer's thread. */
 #include "web/store/write/lease.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 struct lease_request {
 	struct lease *l;
 	const char *holder;
-	char other[128]; /* who has it; "" */
+	char other[128]; /* the holder, or "" */
 	int answer;
 };
 
@@ -49,7 +49,7 @@ void lease_init(struct lease *l, struct store *s, const char *name)
 	snprintf(l->name, sizeof l->name, "%s", name);
 }
 
-/* As lease_take; other: who has it. */
+/* As lease_take; other: the holder. */
 static int take_lease(struct lease *l, char other[128], struct err *err)
 {
 	struct lease_request a = { .l = l, .holder = l->s->live ? committer_holder(l->s->writer) : "" };
@@ -60,7 +60,7 @@ static int take_lease(struct lease *l, char other[128], struct err *err)
 	if (!l->s->live || (l->ours && now < l->renewed_s + LEASE_RENEW_S))
 		return 1;
 	rc = committer_step(l->s->writer, ask_lease, &a, err);
-	if (rc) { /* until it has run out, nobody else has it */
+	if (rc) { /* until it expires, no other process has it */
 		l->ours = l->ours && now < l->renewed_s + LEASE_S - 1;
 		return l->ours ? 1 : rc;
 	}
@@ -83,7 +83,7 @@ int lease_need(struct lease *l, struct err *err)
 	int rc = take_lease(l, other, err);
 
 	if (!rc)
-		return err_set(err, ERR_BUSY, "%s: %s is at it", l->name, *other ? other : "another process");
+		return err_set(err, ERR_BUSY, "%s: held by %s", l->name, *other ? other : "another process");
 	return rc < 0 ? rc : 0;
 }
 

@@ -1,5 +1,4 @@
-/* params.c: params one by one where the database is in this process, else all together: two round trips however many
- * there are. */
+/* params.c: params one by one where the database is in this process, else all together in two round trips. */
 #include "web/store/write/params.h"
 
 #include "tracker/event/limits.h"

@@ -1,4 +1,4 @@
-/* stale_runs.c: who fell silent. */
+/* stale_runs.c: finds and marks stale runs. */
 #include "web/store/write/stale_runs.h"
 
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "web/store/state/state.h"
 #include "web/store/write/segment.h"
 
-#define LOST_RUNS 200 /* of one transaction: after a cut of the power there may be thousands */
+#define LOST_RUNS 200 /* per transaction: a power failure may leave thousands */
 
-/* The ids of up to LOST_RUNS runs: how many, or negative. */
+/* Reads the ids of up to LOST_RUNS runs: their number, or negative. */
 static int find_stale_runs(struct db *d, int64_t before_ms, int64_t ids[LOST_RUNS], struct err *err)
 {
 	struct db_rows *q;
@@ -24,7 +24,7 @@ static int find_stale_runs(struct db *d, int64_t before_ms, int64_t ids[LOST_RUN
 	return rc < 0 ? rc : n;
 }
 
-/* Under its lock it may turn out to have spoken to another process meanwhile. */
+/* Marks the run under its lock, unless another process stored a newer record. */
 static int mark_run_stale(struct transaction *t, int64_t id, int64_t before_ms, struct err *err)
 {
 	struct state_run *r;
@@ -54,7 +54,7 @@ int stale_runs_mark(struct transaction *t, bool *ret_more, uint64_t *ret_rev, st
 
 	*ret_more = false;
 	*ret_rev = 0;
-	if (rc <= 0) /* where nobody can say, the next try will */
+	if (rc <= 0) /* unknown: the next call retries */
 		return 0;
 	rc = transaction_begin(t, err);
 	if (!rc)
